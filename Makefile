@@ -1,0 +1,225 @@
+# perfpersist: `make demo` shows the main job, `make check` passes the tests; both do all they
+# need on a bare machine. `make help` lists the rest.
+#
+# Sources are found by folder: a new .c file in a folder below is built with no change here.
+
+VERSION := 0.1.0
+BUILD ?= build
+ifeq ($(origin CC),default)
+CC := gcc
+endif
+CLANG ?= clang
+PKG_CONFIG ?= pkg-config
+BPFTOOL := $(or $(shell command -v bpftool 2>/dev/null),/usr/sbin/bpftool)
+
+PREFIX ?= /usr
+SYSCONFDIR ?= /etc
+BINDIR ?= $(PREFIX)/bin
+SBINDIR ?= $(PREFIX)/sbin
+LIBEXECDIR ?= $(PREFIX)/lib/perfpersist
+INCLUDEDIR ?= $(PREFIX)/include
+MANDIR ?= $(PREFIX)/share/man
+MULTIARCH := $(shell $(CC) -print-multiarch 2>/dev/null)
+LIBDIR ?= $(PREFIX)/lib/$(MULTIARCH)
+UNITDIR ?= $(PREFIX)/lib/systemd/system
+SYSUSERSDIR ?= $(PREFIX)/lib/sysusers.d
+TMPFILESDIR ?= $(PREFIX)/lib/tmpfiles.d
+
+# ── flags ────────────────────────────────────────────────────────────────────────────────
+
+WARN := -Wall -Wextra -Wformat=2 -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Werror
+HARDEN := -fstack-protector-strong -fPIC
+CPPFLAGS += -D_GNU_SOURCE -DPP_VERSION='"$(VERSION)"' -DPP_LIBEXECDIR='"$(LIBEXECDIR)"' \
+	-DPP_SYSCONFDIR='"$(SYSCONFDIR)"' -I. -I$(BUILD)/gen
+ALL_CFLAGS = -std=gnu17 -O2 -g $(WARN) $(HARDEN) $(SAN) $(CFLAGS)
+ALL_LDFLAGS = -pie -Wl,-z,relro,-z,now -Wl,--as-needed $(SAN) $(LDFLAGS)
+ifeq ($(MULTIARCH),x86_64-linux-gnu)
+HARDEN += -fcf-protection
+endif
+ifdef SANITIZE
+SAN := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+else
+HARDEN += -D_FORTIFY_SOURCE=2
+endif
+
+BPF_ARCH := $(patsubst x86_64,x86,$(patsubst aarch64,arm64,$(shell uname -m)))
+BPF_CFLAGS := -g -O2 -Wall -Wextra -Werror -target bpf -D__TARGET_ARCH_$(BPF_ARCH) \
+	-I. $(if $(MULTIARCH),-idirafter /usr/include/$(MULTIARCH))
+
+pkg-cflags = $(shell $(PKG_CONFIG) --cflags $(1) 2>/dev/null)
+pkg-libs = $(shell $(PKG_CONFIG) --libs $(1) 2>/dev/null)
+
+# What a command does in a word; V=1 shows it whole.
+ifdef V
+say = @:
+else
+say = @printf '  %-6s %s\n' $(1) $(patsubst $(BUILD)/%,%,$@)
+.SILENT:
+endif
+
+# ── what there is ────────────────────────────────────────────────────────────────────────
+
+objs = $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard $(1)/*.c))
+
+PROTO_OBJS := $(call objs,proto)
+COMMON_OBJS := $(call objs,daemon)
+BROKER_OBJS := $(call objs,daemon/broker)
+ENGINE_OBJS := $(call objs,daemon/engine)
+CLIENT_OBJS := $(call objs,client)
+PERFCTL_OBJS := $(call objs,client/perfctl)
+BPF_SKELS := $(patsubst daemon/engine/bpf/%.bpf.c,$(BUILD)/gen/%.skel.h,$(wildcard daemon/engine/bpf/*.bpf.c))
+
+UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(wildcard tests/unit/test-*.c))
+HELPERS := $(patsubst tests/integration/%.c,$(BUILD)/tests/%,$(wildcard tests/integration/*.c))
+BENCHES := $(patsubst tests/bench/%.c,$(BUILD)/tests/%,$(wildcard tests/bench/*.c))
+FUZZERS := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz-*.c))
+
+PROGRAMS := $(BUILD)/perfpersistd $(BUILD)/perfpersist-engine $(BUILD)/perfctl
+SONAME := libperfpersist.so.0
+LIBRARIES := $(BUILD)/libperfpersist.a $(BUILD)/$(SONAME)
+
+.PHONY: all deps demo check bench asan install clean help \
+	programs tests fuzzers format
+.DEFAULT_GOAL := all
+
+all: programs ## build everything but the tests
+programs: $(PROGRAMS) $(LIBRARIES)
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 28
+
+# The two commands: each starts from nothing. Recursive, so that what `deps` installed is seen.
+deps: ## install the packages that building and testing need
+	@conf/deps.sh
+demo: ## the main job, shown on this machine, in an instance of its own
+	@conf/deps.sh
+	@$(MAKE) --no-print-directory -j2 programs
+	@tests/demo.sh $(BUILD)
+check: ## every test
+	@conf/deps.sh
+	@$(MAKE) --no-print-directory -j2 programs tests
+	@tests/run.sh $(BUILD)
+bench: programs ## side-by-side measurements, into build/bench.json
+	@$(MAKE) --no-print-directory -j2 $(BENCHES)
+	@tests/bench/run.sh $(BUILD)
+asan: ## everything again with ASan and UBSan, in build/asan
+	@$(MAKE) --no-print-directory BUILD=$(BUILD)/asan SANITIZE=1 programs tests
+
+tests: $(UNIT_TESTS) $(HELPERS)
+fuzzers: $(FUZZERS)
+
+# ── compiling ────────────────────────────────────────────────────────────────────────────
+
+$(BUILD)/obj/%.o: %.c Makefile
+	@mkdir -p $(@D)
+	$(call say,CC)
+	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) $(EXTRA_CFLAGS) -MMD -MP -c -o $@ $<
+
+$(BROKER_OBJS): EXTRA_CFLAGS = $(call pkg-cflags,libsystemd inih)
+$(COMMON_OBJS): EXTRA_CFLAGS = $(call pkg-cflags,libsystemd inih)
+$(ENGINE_OBJS): EXTRA_CFLAGS = $(call pkg-cflags,libbpf libtraceevent libsystemd)
+$(PERFCTL_OBJS): EXTRA_CFLAGS = $(call pkg-cflags,libtraceevent)
+$(CLIENT_OBJS) $(PROTO_OBJS): EXTRA_CFLAGS = -fvisibility=hidden
+$(ENGINE_OBJS): | $(BPF_SKELS)
+
+$(BUILD)/bpf/%.bpf.o: daemon/engine/bpf/%.bpf.c Makefile
+	@mkdir -p $(@D)
+	$(call say,BPF)
+	$(CLANG) $(BPF_CFLAGS) -MMD -MP -MF $(@:.o=.d) -c -o $@ $<
+
+$(BUILD)/gen/%.skel.h: $(BUILD)/bpf/%.bpf.o
+	@mkdir -p $(@D)
+	$(call say,SKEL)
+	$(BPFTOOL) gen skeleton $< name $(subst -,_,$*)_bpf > $@.tmp && mv $@.tmp $@
+
+# ── linking ──────────────────────────────────────────────────────────────────────────────
+
+$(BUILD)/perfpersistd: $(BROKER_OBJS) $(COMMON_OBJS) $(PROTO_OBJS)
+	$(call say,LINK)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call pkg-libs,libsystemd inih)
+
+$(BUILD)/perfpersist-engine: $(ENGINE_OBJS) $(COMMON_OBJS) $(PROTO_OBJS)
+	$(call say,LINK)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call pkg-libs,libbpf libtraceevent libsystemd inih)
+
+$(BUILD)/libperfpersist.a: $(CLIENT_OBJS) $(PROTO_OBJS)
+	$(call say,AR)
+	rm -f $@ && $(AR) rcs $@ $^
+
+$(BUILD)/$(SONAME): $(CLIENT_OBJS) $(PROTO_OBJS) client/libperfpersist.map
+	$(call say,LINK)
+	$(CC) $(filter-out -pie,$(ALL_LDFLAGS)) -shared -Wl,-soname,$(SONAME) \
+		-Wl,--version-script=client/libperfpersist.map -o $@ $(filter %.o,$^)
+	ln -sf $(SONAME) $(BUILD)/libperfpersist.so
+
+$(BUILD)/perfctl: $(PERFCTL_OBJS) $(BUILD)/libperfpersist.a
+	$(call say,LINK)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call pkg-libs,libtraceevent)
+
+# ── tests ────────────────────────────────────────────────────────────────────────────────
+
+# A unit test links what it tests: everything but the mains.
+UNIT_OBJS := $(PROTO_OBJS) $(COMMON_OBJS) $(CLIENT_OBJS) \
+	$(filter-out %/main.o,$(BROKER_OBJS) $(ENGINE_OBJS))
+TEST_LIBS = $(call pkg-libs,libsystemd inih libbpf libtraceevent check)
+
+$(BUILD)/tests/unit/%: tests/unit/%.c $(BUILD)/libunit.a Makefile
+	@mkdir -p $(@D)
+	$(call say,TEST)
+	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) $(call pkg-cflags,check libtraceevent) -MMD -MP -MF $@.d \
+		$(ALL_LDFLAGS) -o $@ $< $(BUILD)/libunit.a $(TEST_LIBS)
+
+$(BUILD)/libunit.a: $(UNIT_OBJS)
+	$(call say,AR)
+	rm -f $@ && $(AR) rcs $@ $^
+
+$(BUILD)/tests/%: tests/integration/%.c $(BUILD)/libperfpersist.a Makefile
+	@mkdir -p $(@D)
+	$(call say,TEST)
+	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -MF $@.d $(ALL_LDFLAGS) -o $@ $< \
+		$(BUILD)/libperfpersist.a -lpthread
+
+$(BUILD)/tests/%: tests/bench/%.c $(BUILD)/libperfpersist.a Makefile
+	@mkdir -p $(@D)
+	$(call say,TEST)
+	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) $(call pkg-cflags,libbpf) -MMD -MP -MF $@.d $(ALL_LDFLAGS) \
+		-o $@ $< $(BUILD)/libperfpersist.a $(call pkg-libs,libbpf) -lpthread
+
+# Fuzzers are built from sources, so that what they test is instrumented too.
+FUZZ_SRCS := $(wildcard proto/*.c daemon/*.c client/*.c)
+$(BUILD)/fuzz/%: tests/fuzz/%.c $(FUZZ_SRCS) Makefile
+	@mkdir -p $(@D)
+	$(call say,FUZZ)
+	$(CLANG) -std=gnu17 -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
+		$(CPPFLAGS) $(call pkg-cflags,libsystemd) -o $@ $< $(FUZZ_SRCS) \
+		$(call pkg-libs,libsystemd inih)
+
+# ── installing ───────────────────────────────────────────────────────────────────────────
+
+install: programs ## to DESTDIR
+	install -D -m 0755 $(BUILD)/perfpersistd $(DESTDIR)$(SBINDIR)/perfpersistd
+	install -D -m 0755 $(BUILD)/perfpersist-engine $(DESTDIR)$(LIBEXECDIR)/perfpersist-engine
+	install -D -m 0755 $(BUILD)/perfctl $(DESTDIR)$(BINDIR)/perfctl
+	install -D -m 0755 $(BUILD)/$(SONAME) $(DESTDIR)$(LIBDIR)/$(SONAME)
+	ln -sf $(SONAME) $(DESTDIR)$(LIBDIR)/libperfpersist.so
+	install -D -m 0644 $(BUILD)/libperfpersist.a $(DESTDIR)$(LIBDIR)/libperfpersist.a
+	install -D -m 0644 client/perfpersist.h $(DESTDIR)$(INCLUDEDIR)/perfpersist.h
+	install -d $(DESTDIR)$(LIBDIR)/pkgconfig
+	sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@INCLUDEDIR@|$(INCLUDEDIR)|; s|@VERSION@|$(VERSION)|' \
+		client/libperfpersist.pc.in > $(DESTDIR)$(LIBDIR)/pkgconfig/libperfpersist.pc
+	install -D -m 0644 client/perfctl/perfctl.1 $(DESTDIR)$(MANDIR)/man1/perfctl.1
+	install -D -m 0644 conf/perfpersistd.conf $(DESTDIR)$(SYSCONFDIR)/perfpersist/perfpersistd.conf
+	install -d $(DESTDIR)$(UNITDIR)
+	for u in units/*.service units/*.socket units/*.mount; do \
+		sed -e 's|@SBINDIR@|$(SBINDIR)|; s|@LIBEXECDIR@|$(LIBEXECDIR)|' $$u \
+			> $(DESTDIR)$(UNITDIR)/$${u##*/} || exit 1; done
+	install -D -m 0644 units/perfpersist.sysusers $(DESTDIR)$(SYSUSERSDIR)/perfpersist.conf
+	install -D -m 0644 units/perfpersist.tmpfiles $(DESTDIR)$(TMPFILESDIR)/perfpersist.conf
+
+format: ## clang-format over all C
+	git ls-files '*.c' '*.h' | xargs clang-format -i
+
+clean: ## remove what was built
+	rm -rf $(BUILD)
+
+-include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

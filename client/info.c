@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Owns the forms in which an event's description comes in and goes out. Pure. */
+#include "client/info.h"
+
+#include <linux/perf_event.h>
+#include <string.h>
+
+#include "client/public.h"
+
+_Static_assert((int)PERFPERSIST_RECORDER_GENERIC == (int)PP_RECORDER_GENERIC &&
+		       (int)PERFPERSIST_RECORDER_TP_BTF == (int)PP_RECORDER_TP_BTF &&
+		       (int)PERFPERSIST_RECORDER_OVERFLOW == (int)PP_RECORDER_OVERFLOW,
+	       "recorders");
+_Static_assert((int)PERFPERSIST_CREATING == (int)PP_EVENT_CREATING &&
+		       (int)PERFPERSIST_RUNNING == (int)PP_EVENT_RUNNING &&
+		       (int)PERFPERSIST_DELETING == (int)PP_EVENT_DELETING,
+	       "states");
+_Static_assert(PERFPERSIST_FREQ == PP_EVENT_FREQ && PERFPERSIST_CALLCHAIN == PP_EVENT_CALLCHAIN &&
+		       PERFPERSIST_ALL_CPUS == PP_EVENT_ALL_CPUS &&
+		       PERFPERSIST_GENERIC == PP_EVENT_GENERIC,
+	       "flags");
+
+void client_infos_done(struct client_infos *infos)
+{
+	free(infos->v);
+	*infos = (struct client_infos){ 0 };
+}
+
+int client_infos_add(struct client_infos *infos, const struct perfpersist_info *info)
+{
+	if (infos->n == infos->cap) {
+		size_t cap = infos->cap ? 2 * infos->cap : 16;
+		struct perfpersist_info *v = reallocarray(infos->v, cap, sizeof(*v));
+
+		if (!v)
+			return client_fail(-ENOMEM,
+					   "cannot hold the list of events: out of memory");
+		infos->v = v;
+		infos->cap = cap;
+	}
+	infos->v[infos->n++] = *info;
+	return 0;
+}
+
+int client_info_check(const struct perfpersist_info *ret)
+{
+	if (SZ_IS_VALID(ret))
+		return 0;
+	return client_fail(-EINVAL,
+			   "cannot fill in a struct perfpersist_info of %zu bytes: set its "
+			   "sz to its size",
+			   ret->sz);
+}
+
+int client_info_export(const struct perfpersist_info *info, struct perfpersist_info *ret)
+{
+	size_t sz = ret->sz;
+	int error = client_info_check(ret);
+
+	if (error < 0)
+		return error;
+	memcpy(ret, info, sizeof(*info));
+	memset((char *)ret + sizeof(*info), 0, sz - sizeof(*info));
+	ret->sz = sz;
+	return 0;
+}
+
+/* Both fields are of the same size, and the codec has proved the NUL. */
+#define COPY_FIELD(to, from)                                                      \
+	do {                                                                      \
+		_Static_assert(sizeof(to) == sizeof(from), "fields of one size"); \
+		memcpy(to, from, sizeof(to));                                     \
+	} while (0)
+
+void client_info_from_message(const struct pp_msg_event *m, struct perfpersist_info *ret)
+{
+	*ret = (struct perfpersist_info){
+		.sz = sizeof(*ret),
+		.id = m->id,
+		.recorder = m->recorder,
+		.state = m->state,
+		.buffer = m->data_size,
+		.sample_type = m->sample_type,
+		.period = m->period,
+		.flags = m->flags,
+		.owner = m->owner,
+		.group = m->group,
+		.mode = m->mode,
+		.created = m->created,
+		.records = m->records,
+		.bytes = m->bytes,
+		.missed = m->missed,
+		.missed_unknown = m->missed_unknown != 0,
+	};
+	COPY_FIELD(ret->ns, m->ns);
+	COPY_FIELD(ret->name, m->name);
+	COPY_FIELD(ret->event, m->event);
+	COPY_FIELD(ret->cpus, m->cpus);
+}
+
+void client_info_from_header(const struct pp_ring_header *h, struct perfpersist_info *ret)
+{
+	struct perf_event_attr attr = { 0 };
+
+	memcpy(&attr, h->attr, MIN(h->attr_size, sizeof(attr)));
+	*ret = (struct perfpersist_info){
+		.sz = sizeof(*ret),
+		.id = h->event_id,
+		.recorder = h->recorder,
+		.buffer = h->data_size,
+		.sample_type = h->sample_type,
+		.owner = UINT32_MAX,
+		.group = UINT32_MAX,
+		.created = h->created,
+		.missed_unknown = h->recorder != PP_RECORDER_OVERFLOW,
+	};
+	if (h->recorder == PP_RECORDER_OVERFLOW) {
+		ret->period = attr.sample_period;
+		ret->flags = attr.freq ? PERFPERSIST_FREQ : 0;
+	}
+	if (h->sample_type & PERF_SAMPLE_CALLCHAIN)
+		ret->flags |= PERFPERSIST_CALLCHAIN;
+	COPY_FIELD(ret->ns, h->ns);
+	COPY_FIELD(ret->name, h->name);
+	COPY_FIELD(ret->event, h->event);
+}
+
+bool client_name_is_valid(const char *name)
+{
+	static const char rest[] =
+		"_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-";
+	size_t n = strnlen(name, PP_NAME_SIZE);
+
+	return n > 0 && n < PP_NAME_SIZE && strspn(name, rest) == n && name[0] != '-' &&
+	       !(name[0] >= '0' && name[0] <= '9');
+}
+
+void client_format_cpus(const uint32_t *cpus, size_t n, char *buf, size_t size)
+{
+	size_t used = 0;
+
+	buf[0] = 0;
+	for (size_t i = 0, last; i < n; i = last + 1) {
+		char range[32];
+		int len;
+
+		for (last = i; last + 1 < n && cpus[last + 1] == cpus[last] + 1;)
+			last++;
+		len = last == i ? snprintf(range, sizeof(range), "%s%u", used ? "," : "", cpus[i])
+				: snprintf(range, sizeof(range), "%s%u-%u", used ? "," : "",
+					   cpus[i], cpus[last]);
+		if (used + (size_t)len >= size)
+			return;
+		memcpy(buf + used, range, (size_t)len + 1);
+		used += (size_t)len;
+	}
+}

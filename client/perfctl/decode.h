@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Decodes the payloads of one tracepoint by its format text. The format is the kernel's; the
+ * payloads are not trusted: each is checked before anything reads its fields.
+ */
+#ifndef PERFCTL_DECODE_H
+#define PERFCTL_DECODE_H
+
+#include <event-parse.h>
+
+#include "client/perfctl/output.h"
+
+struct decoder {
+	struct tep_handle *tep;
+	struct tep_event *event; /* of the one format that tep knows */
+	bool by_print_fmt;	 /* the kernel's own print format can be used */
+	unsigned char *raw;	 /* the payload, copied, with NULs behind it */
+	size_t size, cap;
+};
+
+/* event: the event's text, "SYSTEM:NAME…". -EBADMSG: the format cannot be understood. */
+int decoder_new(const char *event, const char *format, size_t size, struct decoder **ret);
+void decoder_free(struct decoder *d);
+
+/* Takes a payload for the two below. -EBADMSG: it is not one of this format; -ENOMEM. */
+int decoder_load(struct decoder *d, const void *raw, size_t size);
+void decoder_print(struct decoder *d, FILE *f);
+void decoder_json(struct decoder *d, const char *key, struct json *j);
+
+/* ── fields.c: one field of a payload that decoder_load() took ── */
+
+bool field_fits(const struct tep_format_field *field, const unsigned char *raw, size_t size);
+void field_print(const struct tep_format_field *field, const unsigned char *raw, FILE *f);
+void field_json(const struct tep_format_field *field, const unsigned char *raw, struct json *j);
+
+/* ── printfmt.c ── */
+
+/* Whether libtraceevent prints every payload that fits the fields by the event's print fmt
+ * without reading outside of it. */
+bool print_fmt_is_safe(struct tep_event *event);
+
+#endif

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * An event's properties, as text and as JSON. Prints what it is given, asks nobody.
+ */
+#include <grp.h>
+#include <inttypes.h>
+#include <linux/perf_event.h>
+#include <pwd.h>
+#include <string.h>
+#include <time.h>
+
+#include "client/perfctl/info.h"
+
+static const struct {
+	uint64_t bit;
+	const char *name;
+} sample_bits[] = {
+	{ PERF_SAMPLE_IDENTIFIER, "identifier" },
+	{ PERF_SAMPLE_IP, "ip" },
+	{ PERF_SAMPLE_TID, "tid" },
+	{ PERF_SAMPLE_TIME, "time" },
+	{ PERF_SAMPLE_ADDR, "addr" },
+	{ PERF_SAMPLE_ID, "id" },
+	{ PERF_SAMPLE_STREAM_ID, "stream_id" },
+	{ PERF_SAMPLE_CPU, "cpu" },
+	{ PERF_SAMPLE_PERIOD, "period" },
+	{ PERF_SAMPLE_READ, "read" },
+	{ PERF_SAMPLE_CALLCHAIN, "callchain" },
+	{ PERF_SAMPLE_RAW, "raw" },
+};
+
+static const char *recorder_name(const struct perfpersist_info *info)
+{
+	switch (info->recorder) {
+	case PERFPERSIST_RECORDER_GENERIC:
+		return "generic";
+	case PERFPERSIST_RECORDER_TP_BTF:
+		return "tp_btf";
+	case PERFPERSIST_RECORDER_OVERFLOW:
+		return "overflow";
+	}
+	return "unknown";
+}
+
+const char *info_state(const struct perfpersist_info *info)
+{
+	switch (info->state) {
+	case PERFPERSIST_CREATING:
+		return "creating";
+	case PERFPERSIST_RUNNING:
+		return "running";
+	case PERFPERSIST_DELETING:
+		return "deleting";
+	}
+	return "unknown";
+}
+
+struct text format_size(uint64_t bytes)
+{
+	static const char units[] = "BKMGTPE";
+	struct text t;
+	size_t i = 0;
+
+	while (bytes && !(bytes % 1024) && units[i + 1]) {
+		bytes /= 1024;
+		i++;
+	}
+	if (i)
+		snprintf(t.s, sizeof(t.s), "%" PRIu64 "%c", bytes, units[i]);
+	else
+		snprintf(t.s, sizeof(t.s), "%" PRIu64, bytes);
+	return t;
+}
+
+/* Where the kernel cannot tell, what was counted is a lower bound: not worth a number here. */
+struct text format_missed(const struct perfpersist_info *info)
+{
+	struct text t;
+
+	if (info->missed_unknown)
+		snprintf(t.s, sizeof(t.s), "unknown");
+	else
+		snprintf(t.s, sizeof(t.s), "%" PRIu64, info->missed);
+	return t;
+}
+
+struct text format_age(uint64_t since)
+{
+	struct timespec now;
+	struct text t;
+	uint64_t s, ns;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	s = ns > since ? (ns - since) / 1000000000 : 0;
+	if (s >= 86400)
+		snprintf(t.s, sizeof(t.s), "%" PRIu64 "d %" PRIu64 "h", s / 86400, s / 3600 % 24);
+	else if (s >= 3600)
+		snprintf(t.s, sizeof(t.s), "%" PRIu64 "h %" PRIu64 "min", s / 3600, s / 60 % 60);
+	else if (s >= 60)
+		snprintf(t.s, sizeof(t.s), "%" PRIu64 "min %" PRIu64 "s", s / 60, s % 60);
+	else
+		snprintf(t.s, sizeof(t.s), "%" PRIu64 "s", s);
+	return t;
+}
+
+void info_json(struct json *j, const char *key, const struct perfpersist_info *i)
+{
+	char mode[8];
+
+	snprintf(mode, sizeof(mode), "%04o", i->mode & 07777);
+	json_begin(j, key, '{');
+	json_string(j, "namespace", i->ns);
+	json_string(j, "name", i->name);
+	json_unsigned(j, "id", i->id);
+	json_string(j, "event", i->event);
+	json_unsigned(j, "buffer", i->buffer);
+	json_string(j, "cpus", i->cpus);
+	json_bool(j, "all_cpus", i->flags & PERFPERSIST_ALL_CPUS);
+	json_unsigned(j, "records", i->records);
+	json_unsigned(j, "bytes", i->bytes);
+	if (i->missed_unknown)
+		json_null(j, "missed");
+	else
+		json_unsigned(j, "missed", i->missed);
+	json_string(j, "state", info_state(i));
+	json_string(j, "recorder", recorder_name(i));
+	json_unsigned(j, "sample_type", i->sample_type);
+	json_unsigned(j, "period", i->flags & PERFPERSIST_FREQ ? 0 : i->period);
+	json_unsigned(j, "freq", i->flags & PERFPERSIST_FREQ ? i->period : 0);
+	json_bool(j, "callchain", i->flags & PERFPERSIST_CALLCHAIN);
+	json_unsigned(j, "owner", i->owner);
+	json_unsigned(j, "group", i->group);
+	json_string(j, "mode", mode);
+	json_unsigned(j, "created", i->created);
+	json_end(j, '}');
+}
+
+static void print_key(FILE *f, const char *key)
+{
+	fprintf(f, "%-12s ", key);
+}
+
+static void print_line(FILE *f, const char *key, const char *value)
+{
+	print_key(f, key);
+	print_text(f, value, strlen(value));
+	fputc('\n', f);
+}
+
+static void print_rate(FILE *f, const struct perfpersist_info *i)
+{
+	if (i->flags & PERFPERSIST_FREQ) {
+		print_key(f, "frequency");
+		fprintf(f, "%" PRIu64 " Hz\n", i->period);
+	} else if (i->period) {
+		print_key(f, "period");
+		fprintf(f, "%" PRIu64 "\n", i->period);
+	}
+	if (i->flags & PERFPERSIST_CALLCHAIN)
+		print_line(f, "call chains", "user and kernel");
+}
+
+static void print_sample_type(FILE *f, uint64_t sample_type)
+{
+	print_key(f, "sample type");
+	fprintf(f, "0x%" PRIx64, sample_type);
+	for (size_t i = 0; i < ARRAY_SIZE(sample_bits); i++)
+		if (sample_type & sample_bits[i].bit)
+			fprintf(f, " %s", sample_bits[i].name);
+	fputc('\n', f);
+}
+
+static void print_rights(FILE *f, const struct perfpersist_info *i)
+{
+	const struct passwd *pw = getpwuid(i->owner);
+	const struct group *gr = getgrgid(i->group);
+
+	print_key(f, "owner");
+	fprintf(f, "%u%s%s%s\n", i->owner, pw ? " (" : "", pw ? pw->pw_name : "", pw ? ")" : "");
+	print_key(f, "group");
+	fprintf(f, "%u%s%s%s\n", i->group, gr ? " (" : "", gr ? gr->gr_name : "", gr ? ")" : "");
+	print_key(f, "mode");
+	fprintf(f, "%04o\n", i->mode & 07777);
+}
+
+static void print_created(FILE *f, uint64_t created)
+{
+	time_t t = (time_t)(created / 1000000000);
+	struct tm tm;
+	char when[64];
+
+	if (!localtime_r(&t, &tm) || !strftime(when, sizeof(when), "%F %T %z", &tm))
+		snprintf(when, sizeof(when), "%lld", (long long)t);
+	print_key(f, "created");
+	fprintf(f, "%s, %s ago\n", when, format_age(created).s);
+}
+
+void info_print(FILE *f, const struct perfpersist_info *i)
+{
+	print_key(f, "name");
+	fprintf(f, "%s/%s\n", i->ns, i->name);
+	print_key(f, "id");
+	fprintf(f, "%" PRIu64 "\n", i->id);
+	print_line(f, "event", i->event);
+	print_line(f, "state", info_state(i));
+	print_line(f, "recorder", recorder_name(i));
+	print_rate(f, i);
+	print_sample_type(f, i->sample_type);
+	print_key(f, "buffer");
+	fprintf(f, "%s per CPU\n", format_size(i->buffer).s);
+	print_key(f, "cpus");
+	fprintf(f, "%s%s\n", i->cpus,
+		i->flags & PERFPERSIST_ALL_CPUS ? " (all that were online)" : "");
+	print_key(f, "records");
+	fprintf(f, "%" PRIu64 "\n", i->records);
+	print_key(f, "bytes");
+	fprintf(f, "%" PRIu64 "\n", i->bytes);
+	print_line(f, "missed", format_missed(i).s);
+	print_rights(f, i);
+	print_created(f, i->created);
+}

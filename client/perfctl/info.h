@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * An event's properties, as text and as JSON; list, show and create say them the same way.
+ */
+#ifndef PERFCTL_INFO_H
+#define PERFCTL_INFO_H
+
+#include "client/perfctl/output.h"
+#include "client/perfpersist.h"
+
+void info_json(struct json *j, const char *key, const struct perfpersist_info *info);
+void info_print(FILE *f, const struct perfpersist_info *info);
+
+const char *info_state(const struct perfpersist_info *info);
+
+struct text {
+	char s[32];
+};
+
+struct text format_size(uint64_t bytes); /* 512K: the largest unit that is exact */
+struct text format_missed(const struct perfpersist_info *info);
+struct text format_age(uint64_t since); /* CLOCK_REALTIME ns: "3d 4h" */
+
+#endif

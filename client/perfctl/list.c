@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* perfctl list: the events there are, one a line. */
+#include <inttypes.h>
+
+#include "client/perfctl/info.h"
+#include "client/perfctl/perfctl.h"
+
+static const struct column columns[] = {
+	{ "NAMESPACE", false }, { "NAME", false },  { "ID", true },
+	{ "EVENT", false },	{ "BUFFER", true }, { "CPUS", false },
+	{ "RECORDS", true },	{ "MISSED", true }, { "STATE", false },
+};
+
+static int print_table(const struct perfpersist_info *infos, size_t n)
+{
+	_cleanup_(table_done) struct table t = { .columns = columns,
+						 .n_columns = ARRAY_SIZE(columns) };
+
+	for (size_t i = 0; i < n; i++) {
+		const struct perfpersist_info *info = &infos[i];
+
+		table_cell(&t, "%s", info->ns);
+		table_cell(&t, "%s", info->name);
+		table_cell(&t, "%" PRIu64, info->id);
+		table_cell(&t, "%s", info->event);
+		table_cell(&t, "%s", format_size(info->buffer).s);
+		table_cell(&t, "%s", info->cpus);
+		table_cell(&t, "%" PRIu64, info->records);
+		table_cell(&t, "%s", format_missed(info).s);
+		table_cell(&t, "%s", info_state(info));
+	}
+	if (table_print(&t, stdout) < 0) {
+		complain("cannot print the list: out of memory");
+		return EXIT_FAILED;
+	}
+	return EXIT_OK;
+}
+
+static void print_json(const struct perfpersist_info *infos, size_t n)
+{
+	struct json j = { .f = stdout };
+
+	json_begin(&j, NULL, '[');
+	for (size_t i = 0; i < n; i++)
+		info_json(&j, NULL, &infos[i]);
+	json_end(&j, ']');
+	putchar('\n');
+}
+
+static int run(struct call *call, int argc, char **argv)
+{
+	_cleanup_(cleanup_perfpersist) struct perfpersist *p = NULL;
+	_cleanup_free_ struct perfpersist_info *infos = NULL;
+	const char *ns = NULL;
+	size_t n = 0;
+	int opt, r;
+
+	r = options_start(call, argc, argv, "", NULL);
+	if (r < 0)
+		return EXIT_FAILED;
+	while ((opt = options_next(call)) > 0)
+		;
+	if (opt < 0)
+		return call->code;
+	if (call->n_operands > 1)
+		return bad_usage(call, "list takes one namespace, or none");
+	if (call->n_operands) {
+		ns = call->operands[0];
+		if (!name_is_valid(ns))
+			return bad_usage(call, "%s: not a name of a namespace", ns);
+	}
+	r = call_connect(call, &p);
+	if (r)
+		return r;
+	r = perfpersist_list(p, ns, &infos, &n);
+	if (r < 0)
+		return call_failed(p, r);
+	if (!call->json)
+		return print_table(infos, n);
+	print_json(infos, n);
+	return EXIT_OK;
+}
+
+const struct verb verb_list = {
+	.name = "list",
+	.letter = "-l",
+	.synopsis = "[NAMESPACE]",
+	.summary = "list the events that you may read",
+	.run = run,
+	.help = "Without NAMESPACE: of all namespaces. MISSED is what is known not to have been\n"
+		"recorded, or `unknown` (JSON: null) where this kernel cannot tell.\n"
+		"\n"
+		"Examples:\n"
+		"  perfctl list\n"
+		"  perfctl list --json | jq -r '.[].name'\n",
+};

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The two shapes of output: tables and text for people, JSON for programs. Neither trusts
+ * the bytes it is given: text cannot steer a terminal, JSON is always valid UTF-8.
+ */
+#ifndef PERFCTL_OUTPUT_H
+#define PERFCTL_OUTPUT_H
+
+#include "proto/macro.h"
+
+/* Bytes for a terminal: printable UTF-8 as it is, all else as \xNN. */
+void print_text(FILE *f, const char *bytes, size_t n);
+void print_hex(FILE *f, const void *bytes, size_t n);
+
+/* ── Tables ── */
+
+struct column {
+	const char *title;
+	bool right; /* numbers stand to the right */
+};
+
+/* Columns as wide as what is in them; cells are filled row by row. */
+struct table {
+	const struct column *columns;
+	size_t n_columns;
+	char **cells;
+	size_t n_cells, cap;
+	bool failed; /* out of memory */
+};
+
+void table_cell(struct table *t, const char *fmt, ...) _printf_(2, 3);
+int table_print(struct table *t, FILE *f); /* 0 or -ENOMEM */
+void table_done(struct table *t);
+
+/* ── JSON ── */
+
+#define JSON_DEPTH_MAX 8
+
+/* Compact, on one line. key is NULL inside an array and at the top. */
+struct json {
+	FILE *f;
+	unsigned depth;
+	bool more[JSON_DEPTH_MAX]; /* something stands before, on this level */
+};
+
+void json_begin(struct json *j, const char *key, char bracket); /* '{' or '[' */
+void json_end(struct json *j, char bracket);			/* '}' or ']' */
+void json_bytes(struct json *j, const char *key, const char *bytes, size_t n);
+void json_string(struct json *j, const char *key, const char *s);
+void json_unsigned(struct json *j, const char *key, uint64_t v);
+void json_signed(struct json *j, const char *key, int64_t v);
+void json_bool(struct json *j, const char *key, bool v);
+void json_null(struct json *j, const char *key);
+/* Addresses are strings, "0x…": a JSON number loses their low bits in most readers. */
+void json_address(struct json *j, const char *key, uint64_t v);
+void json_hex(struct json *j, const char *key, const void *bytes, size_t n);
+
+#endif

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * What people type on a command line, made into values: names, numbers, sizes. Strict: the
+ * whole text must be consumed. Prints nothing.
+ */
+#include <string.h>
+
+#include "client/perfctl/perfctl.h"
+
+#define DEFAULT_NAMESPACE "default"
+
+static bool is_alpha_(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+bool name_is_valid(const char *name)
+{
+	size_t n = 0;
+
+	if (!is_alpha_(name[0]))
+		return false;
+	while (is_alpha_(name[n]) || (name[n] >= '0' && name[n] <= '9') || name[n] == '-')
+		n++;
+	return !name[n] && n < sizeof(((struct event_name *)NULL)->name);
+}
+
+int parse_event_name(const char *text, const char *ns, struct event_name *ret)
+{
+	const char *slash = strchr(text, '/');
+	struct event_name n = {};
+
+	if (slash) {
+		if ((size_t)(slash - text) >= sizeof(n.ns))
+			return -EINVAL;
+		memcpy(n.ns, text, slash - text);
+		text = slash + 1;
+	} else {
+		if (!ns)
+			ns = DEFAULT_NAMESPACE;
+		if (strlen(ns) >= sizeof(n.ns))
+			return -EINVAL;
+		memcpy(n.ns, ns, strlen(ns));
+	}
+	if (!name_is_valid(n.ns) || !name_is_valid(text))
+		return -EINVAL;
+	memcpy(n.name, text, strlen(text));
+	*ret = n;
+	return 0;
+}
+
+/* Reads digits up to *ret_end. */
+static int parse_digits(const char *text, const char **ret_end, uint64_t *ret)
+{
+	uint64_t v = 0;
+	const char *p = text;
+
+	for (; *p >= '0' && *p <= '9'; p++)
+		if (__builtin_mul_overflow(v, 10, &v) ||
+		    __builtin_add_overflow(v, (uint64_t)(*p - '0'), &v))
+			return -ERANGE;
+	if (p == text)
+		return -EINVAL;
+	*ret_end = p;
+	*ret = v;
+	return 0;
+}
+
+int parse_number(const char *text, uint64_t *ret)
+{
+	const char *end;
+	uint64_t v;
+	int r = parse_digits(text, &end, &v);
+
+	if (r < 0)
+		return r;
+	if (*end)
+		return -EINVAL;
+	*ret = v;
+	return 0;
+}
+
+static int parse_unit(const char *text, uint64_t page, uint64_t *ret)
+{
+	if (text[0] && text[1])
+		return -EINVAL;
+	switch (text[0]) {
+	case '\0':
+		*ret = page;
+		return 0;
+	case 'B':
+	case 'b':
+		*ret = 1;
+		return 0;
+	case 'K':
+	case 'k':
+		*ret = 1ULL << 10;
+		return 0;
+	case 'M':
+	case 'm':
+		*ret = 1ULL << 20;
+		return 0;
+	case 'G':
+	case 'g':
+		*ret = 1ULL << 30;
+		return 0;
+	}
+	return -EINVAL;
+}
+
+int parse_buffer_size(const char *text, uint64_t *ret)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), v, unit, size = page;
+	const char *end;
+	int r;
+
+	r = parse_digits(text, &end, &v);
+	if (r < 0)
+		return r;
+	r = parse_unit(end, page, &unit);
+	if (r < 0)
+		return r;
+	if (!v)
+		return -EINVAL;
+	if (__builtin_mul_overflow(v, unit, &v) || v > 1ULL << 62)
+		return -ERANGE;
+	while (size < v)
+		size <<= 1;
+	*ret = size;
+	return 0;
+}

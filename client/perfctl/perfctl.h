@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What the parts of perfctl share: verbs, the call that a command line becomes, exit codes,
+ * and how a failure is told. Of the project it sees the public library alone.
+ */
+#ifndef PERFCTL_H
+#define PERFCTL_H
+
+#include <getopt.h>
+
+#include "client/perfpersist.h"
+#include "proto/macro.h"
+
+/* Exit codes; --help and perfctl(1) document them, scripts count on them. */
+enum exit_code {
+	EXIT_OK = 0,
+	EXIT_FAILED = 1,
+	EXIT_USAGE = 2,
+	EXIT_NOT_FOUND = 3,
+	EXIT_NOT_ALLOWED = 4,
+	EXIT_NO_DAEMON = 5,
+	EXIT_NAME_TAKEN = 6,
+};
+
+struct call;
+
+struct verb {
+	const char *name;
+	const char *letter;   /* "-l": the verb in perf's manner; or NULL */
+	const char *synopsis; /* what follows the name */
+	const char *summary;  /* one line */
+	const char *help;     /* options and examples */
+	int (*run)(struct call *call, int argc, char **argv); /* returns an exit code */
+};
+
+extern const struct verb verb_create, verb_list, verb_reopen, verb_delete, verb_show, verb_ping;
+
+#define OPTIONS_MAX 24
+
+/* A command line: what main read of it, then what the verb's options left of it. */
+struct call {
+	const struct verb *verb;
+	struct perfpersist_options connect;
+	bool json;
+	char **operands;
+	size_t n_operands;
+	char **command; /* reopen: what follows "--", ended by NULL; NULL if there is no "--" */
+
+	/* options.c alone */
+	int argc;
+	char **argv;
+	char shorts[48];
+	struct option longs[OPTIONS_MAX];
+	int code; /* what to exit with when options_next() gave up */
+};
+
+/* ── options.c ── */
+
+/* For main: takes the global options before the verb; returns the index of the verb in argv
+ * (argc if there is none), or -1 with call->code when there is nothing more to do. */
+int options_global(struct call *call, int argc, char **argv);
+
+/* For verbs: shorts and longs (ended by zeroes) are the verb's own; argv[0] is its name. */
+int options_start(struct call *call, int argc, char **argv, const char *shorts,
+		  const struct option *longs);
+
+/* The next of the verb's own options (optarg is its value); 0: all are read, the operands are
+ * in call; -1: leave with call->code, everything has been said. */
+int options_next(struct call *call);
+void options_done(struct call *call);
+
+/* ── main.c ── */
+
+/* Says a sentence on stderr, as one line. */
+void complain(const char *fmt, ...) _printf_(1, 2);
+
+/* The same about the command line, with a hint at the verb's help. Returns EXIT_USAGE. */
+int bad_usage(const struct call *call, const char *fmt, ...) _printf_(2, 3);
+
+/* Connects as the global options say. Returns an exit code; has complained if not EXIT_OK. */
+int call_connect(struct call *call, struct perfpersist **ret);
+
+/* Tells the last failure on p. Returns the exit code for it. */
+int call_failed(struct perfpersist *p, int error);
+
+void print_help(const struct verb *verb, FILE *f); /* NULL: of perfctl itself */
+
+static inline void cleanup_perfpersist(struct perfpersist **p)
+{
+	perfpersist_free(*p);
+}
+
+static inline void cleanup_event(struct perfpersist_event **e)
+{
+	perfpersist_event_free(*e);
+}
+
+/* ── parse.c: what people type; outputs are untouched on failure ── */
+
+struct event_name {
+	char ns[64], name[64];
+};
+
+/* "NAME" or "NAMESPACE/NAME". ns: of a bare NAME; NULL: `default`. 0 or -EINVAL. */
+int parse_event_name(const char *text, const char *ns, struct event_name *ret);
+bool name_is_valid(const char *name);
+
+/* Decimal, nothing else. 0, -EINVAL, -ERANGE. */
+int parse_number(const char *text, uint64_t *ret);
+
+/* perf's -m: pages, or with B, K, M, G a size; in bytes, a power of two, at least a page. */
+int parse_buffer_size(const char *text, uint64_t *ret);
+
+/* ── inherit.c ── */
+
+/* Becomes command, with e's rings as fds from 3 on, as LISTEN_FDS tells. Returns only on
+ * failure: an exit code, 126 and 127 as env(1) has them. */
+int run_with_rings(struct perfpersist_event *e, const char *ns, const char *name, char **command);
+
+#endif

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * perfctl reopen: an event's newest records, from a snapshot of its rings; or the rings
+ * themselves, for a command.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "client/perfctl/perfctl.h"
+#include "client/perfctl/record.h"
+
+#define DEFAULT_RECORDS 10
+
+static const struct option longs[] = {
+	{ "id", required_argument, NULL, 'i' },
+	{},
+};
+
+struct reopen {
+	struct event_name name;
+	bool by_id;
+	uint64_t id;
+	uint64_t newest; /* 0: everything */
+};
+
+static void cleanup_snapshot(struct perfpersist_snapshot **s)
+{
+	perfpersist_snapshot_free(*s);
+}
+
+static void cleanup_merge(struct perfpersist_merge **m)
+{
+	perfpersist_merge_free(*m);
+}
+
+static void cleanup_cursor(struct perfpersist_cursor **c)
+{
+	perfpersist_cursor_free(*c);
+}
+
+static void cleanup_decoder(struct decoder **d)
+{
+	decoder_free(*d);
+}
+
+static int cannot_read(const struct perfpersist_info *info, int error)
+{
+	complain("cannot read the rings of %s/%s: %s", info->ns, info->name, strerror(-error));
+	return EXIT_FAILED;
+}
+
+/* Records that the snapshot holds. A damaged ring counts up to its damage. */
+static int count_records(struct perfpersist_event *e, struct perfpersist_snapshot *s, uint64_t *ret)
+{
+	uint64_t n = 0;
+
+	for (size_t ring = 0; ring < perfpersist_event_rings(e); ring++) {
+		_cleanup_(cleanup_cursor) struct perfpersist_cursor *c = NULL;
+		struct perfpersist_sample sample;
+		int r = perfpersist_cursor_new(s, ring, &c);
+
+		if (r < 0)
+			return r;
+		while (perfpersist_cursor_next(c, &sample) > 0)
+			n++;
+	}
+	*ret = n;
+	return 0;
+}
+
+/* The records go to stdout; how many they are, of how many, to stderr. */
+static void summarize(const struct perfpersist_info *info, uint64_t printed, uint64_t held,
+		      size_t damaged)
+{
+	fflush(stdout);
+	fprintf(stderr,
+		"%s/%s: %" PRIu64 " printed of %" PRIu64 " record%s in the rings; %" PRIu64
+		" written, ",
+		info->ns, info->name, printed, held, held == 1 ? "" : "s", info->records);
+	if (info->missed_unknown)
+		fputs("missed unknown", stderr);
+	else
+		fprintf(stderr, "%" PRIu64 " missed", info->missed);
+	if (damaged)
+		fprintf(stderr, "; %zu ring%s damaged", damaged, damaged == 1 ? "" : "s");
+	fputc('\n', stderr);
+}
+
+/* A format that cannot be understood costs the decoding, not the records: they come as hex. */
+static int make_decoder(struct perfpersist_event *e, const struct perfpersist_info *info,
+			struct decoder **ret)
+{
+	size_t size;
+	const char *format = perfpersist_event_format(e, &size);
+	int r;
+
+	if (!format)
+		return 0;
+	r = decoder_new(info->event, format, size, ret);
+	return r == -EBADMSG ? 0 : r;
+}
+
+static int print_records(const struct call *call, const struct perfpersist_info *info,
+			 struct decoder *d, struct perfpersist_merge *m, uint64_t *ret)
+{
+	struct perfpersist_sample sample;
+	uint64_t n = 0;
+	int r;
+
+	while ((r = perfpersist_merge_next(m, &sample)) > 0) {
+		if (call->json)
+			record_json(info, d, &sample, stdout);
+		else
+			record_print(info, d, &sample, stdout);
+		n++;
+	}
+	*ret = n;
+	return r;
+}
+
+static int print_event(const struct call *call, struct perfpersist_event *e,
+		       const struct perfpersist_info *info, uint64_t newest)
+{
+	_cleanup_(cleanup_snapshot) struct perfpersist_snapshot *s = NULL;
+	_cleanup_(cleanup_merge) struct perfpersist_merge *m = NULL;
+	_cleanup_(cleanup_decoder) struct decoder *d = NULL;
+	uint64_t held, printed;
+	int r;
+
+	r = perfpersist_snapshot_new(e, &s);
+	if (r >= 0)
+		r = perfpersist_snapshot_take(s);
+	if (r >= 0)
+		r = make_decoder(e, info, &d);
+	if (r >= 0)
+		r = perfpersist_merge_new(s, PERFPERSIST_OLDEST_FIRST, newest, &m);
+	if (r >= 0)
+		r = print_records(call, info, d, m, &printed);
+	if (r >= 0)
+		r = count_records(e, s, &held);
+	if (r < 0)
+		return cannot_read(info, r);
+	summarize(info, printed, held, perfpersist_merge_damaged(m));
+	return EXIT_OK;
+}
+
+static int take_option(struct call *call, int opt, struct reopen *o)
+{
+	if (opt == 'i') {
+		o->by_id = true;
+		if (parse_number(optarg, &o->id) < 0)
+			return bad_usage(call, "--id %s: not an event's id", optarg);
+	} else if (!strcmp(optarg, "all")) {
+		o->newest = 0;
+	} else if (parse_number(optarg, &o->newest) < 0 || o->newest > SIZE_MAX) {
+		return bad_usage(call, "-n %s: neither a number of records nor `all`", optarg);
+	}
+	return EXIT_OK;
+}
+
+static int take_operands(struct call *call, struct reopen *o)
+{
+	if (call->n_operands + o->by_id != 1)
+		return bad_usage(call, "reopen takes one NAME, or one --id");
+	if (!o->by_id && parse_event_name(call->operands[0], NULL, &o->name) < 0)
+		return bad_usage(call, "%s: not a name of an event", call->operands[0]);
+	if (call->command && !call->command[0])
+		return bad_usage(call, "-- needs a command behind it");
+	return EXIT_OK;
+}
+
+static int run(struct call *call, int argc, char **argv)
+{
+	_cleanup_(cleanup_perfpersist) struct perfpersist *p = NULL;
+	_cleanup_(cleanup_event) struct perfpersist_event *e = NULL;
+	struct perfpersist_info info = { .sz = sizeof(info) };
+	struct reopen o = { .newest = DEFAULT_RECORDS };
+	int opt, r;
+
+	r = options_start(call, argc, argv, "n:", longs);
+	if (r < 0)
+		return EXIT_FAILED;
+	while ((opt = options_next(call)) > 0) {
+		r = take_option(call, opt, &o);
+		if (r)
+			return r;
+	}
+	if (opt < 0)
+		return call->code;
+	r = take_operands(call, &o);
+	if (r)
+		return r;
+	r = call_connect(call, &p);
+	if (r)
+		return r;
+	r = o.by_id ? perfpersist_open_by_id(p, o.id, &e)
+		    : perfpersist_open(p, o.name.ns, o.name.name, &e);
+	if (r < 0)
+		return call_failed(p, r);
+	r = perfpersist_event_info(e, &info);
+	if (r < 0)
+		return cannot_read(&info, r);
+	if (call->command)
+		return run_with_rings(e, info.ns, info.name, call->command);
+	return print_event(call, e, &info, o.newest);
+}
+
+const struct verb verb_reopen = {
+	.name = "reopen",
+	.synopsis = "NAME | --id ID [-n N] [-- COMMAND [ARG...]]",
+	.summary = "print an event's newest records, or hand its buffers to a command",
+	.run = run,
+	.help = "  -n N     the newest N records, oldest first; 0 or `all`: everything; else 10\n"
+		"  --id ID  the event with this id\n"
+		"\n"
+		"The event goes on recording; nothing that is read is taken away. With --json: an\n"
+		"object a line. How much there was stands on stderr.\n"
+		"\n"
+		"COMMAND inherits each CPU's buffer as a descriptor, from 3 on, to be mapped\n"
+		"read-only: LISTEN_FDS, LISTEN_PID, LISTEN_FDNAMES=cpu0:cpu1:..., and\n"
+		"PERFPERSIST_EVENT=NAMESPACE/NAME. Its exit code is perfctl's.\n"
+		"\n"
+		"Examples:\n"
+		"  perfctl reopen switches -n 20\n"
+		"  perfctl reopen switches -n all --json | jq .fields.next_comm\n"
+		"  perfctl reopen switches -- ./my-reader\n",
+};

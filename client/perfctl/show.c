@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* perfctl show: all there is to say of one event. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "client/perfctl/info.h"
+#include "client/perfctl/perfctl.h"
+
+static const struct option longs[] = {
+	{ "id", required_argument, NULL, 'i' },
+	{},
+};
+
+/* An option as it was given, so that the command can be copied; quoted if it must be. */
+static void print_option(const char *option, const char *value)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				    "0123456789_-./";
+
+	if (!value)
+		return;
+	printf(" %s ", option);
+	if (*value && !value[strspn(value, plain)]) {
+		fputs(value, stdout);
+		return;
+	}
+	putchar('\'');
+	for (size_t n; *value; value += n) {
+		n = strcspn(value, "'");
+		print_text(stdout, value, n);
+		if (value[n] == '\'') {
+			fputs("'\\''", stdout);
+			n++;
+		}
+	}
+	putchar('\'');
+}
+
+static void print_reopen(const struct call *call, const struct perfpersist_info *info)
+{
+	fputs("reopen with  perfctl", stdout);
+	print_option("--instance", call->connect.instance);
+	print_option("--socket", call->connect.socket);
+	print_option("--registry", call->connect.registry);
+	printf("%s reopen %s/%s\n", call->connect.direct ? " --direct" : "", info->ns, info->name);
+}
+
+/* Ids are looked for among all events that the caller may read. */
+static int show_by_id(struct perfpersist *p, uint64_t id, struct perfpersist_info *ret)
+{
+	_cleanup_free_ struct perfpersist_info *infos = NULL;
+	size_t n = 0;
+	int r;
+
+	r = perfpersist_list(p, NULL, &infos, &n);
+	if (r < 0)
+		return call_failed(p, r);
+	for (size_t i = 0; i < n; i++)
+		if (infos[i].id == id) {
+			*ret = infos[i];
+			return EXIT_OK;
+		}
+	complain("cannot show the event with id %" PRIu64
+		 ": there is none that you may read; `perfctl list` shows those there are",
+		 id);
+	return EXIT_NOT_FOUND;
+}
+
+static int show(struct call *call, const struct event_name *name, const uint64_t *id,
+		struct perfpersist_info *ret)
+{
+	_cleanup_(cleanup_perfpersist) struct perfpersist *p = NULL;
+	int r;
+
+	r = call_connect(call, &p);
+	if (r)
+		return r;
+	if (id)
+		return show_by_id(p, *id, ret);
+	r = perfpersist_show(p, name->ns, name->name, ret);
+	return r < 0 ? call_failed(p, r) : EXIT_OK;
+}
+
+static int run(struct call *call, int argc, char **argv)
+{
+	struct perfpersist_info info = { .sz = sizeof(info) };
+	struct event_name name = {};
+	bool by_id = false;
+	uint64_t id = 0;
+	int opt, r;
+
+	r = options_start(call, argc, argv, "", longs);
+	if (r < 0)
+		return EXIT_FAILED;
+	while ((opt = options_next(call)) > 0) {
+		by_id = true;
+		if (parse_number(optarg, &id) < 0)
+			return bad_usage(call, "--id %s: not an event's id", optarg);
+	}
+	if (opt < 0)
+		return call->code;
+	if (call->n_operands + by_id != 1)
+		return bad_usage(call, "show takes one NAME, or one --id");
+	if (!by_id && parse_event_name(call->operands[0], NULL, &name) < 0)
+		return bad_usage(call, "%s: not a name of an event", call->operands[0]);
+	r = show(call, &name, by_id ? &id : NULL, &info);
+	if (r)
+		return r;
+	if (call->json) {
+		struct json j = { .f = stdout };
+
+		info_json(&j, NULL, &info);
+		putchar('\n');
+	} else {
+		info_print(stdout, &info);
+		print_reopen(call, &info);
+	}
+	return EXIT_OK;
+}
+
+const struct verb verb_show = {
+	.name = "show",
+	.synopsis = "NAME | --id ID",
+	.summary = "show one event",
+	.run = run,
+	.help = "  --id ID  the event with this id\n"
+		"\n"
+		"Examples:\n"
+		"  perfctl show switches\n"
+		"  perfctl show switches --json | jq .records\n",
+};

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * One CPU's ring: its descriptor, its checked header, and the way to its bytes. Knows nothing
+ * of records.
+ *
+ * What is behind the descriptor is not to be trusted and may change at any moment. `header` is
+ * a private copy, checked once; nothing later looks at the ring's own.
+ */
+#ifndef PP_CLIENT_RING_H
+#define PP_CLIENT_RING_H
+
+#include "proto/ring.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct client_ring {
+	int fd;
+	const void *map; /* NULL: a file that may shrink, which is read instead */
+	size_t map_size;
+	struct pp_ring_header header;
+};
+
+/*
+ * Takes fd over, whatever the outcome. size: bytes to map, as the daemon said; 0: as the
+ * header says. -EBADMSG (not a ring), -EPROTONOSUPPORT (of a newer version), -ENOMEM.
+ */
+int client_ring_open(int fd, size_t size, struct client_ring *ret);
+void client_ring_close(struct client_ring *r);
+
+/*
+ * Copies n bytes at offset of the ring, or tells that they are not there: 0 or -EIO. The
+ * range must lie within the sizes of the header.
+ */
+int client_ring_read(const struct client_ring *r, size_t offset, void *buf, size_t n);
+
+/* Loads a live word of 8 bytes (acquire); 0 if it cannot be read. */
+uint64_t client_ring_load(const struct client_ring *r, size_t member);
+#define CLIENT_RING_LIVE(ring, word) \
+	client_ring_load(ring, PP_RING_LIVE_OFFSET + offsetof(struct pp_ring_live, word))
+
+#endif

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Reads the registry's text files of an event, `info` and `stat`. Knows no other file there. */
+#ifndef PP_CLIENT_TEXTFILE_H
+#define PP_CLIENT_TEXTFILE_H
+
+#include "client/perfpersist.h"
+
+/*
+ * From the event's directory. -ENOENT (no such file: not an event), -EBADMSG (it lacks its id or
+ * its names), another -errno of reading.
+ */
+int textfile_read_event(int dir_fd, struct perfpersist_info *ret);
+
+#endif

@@ -1,0 +1,135 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# Installs what building and testing need and the machine lacks: `make deps`, and first thing
+# in `make demo` and `make check`. Debian and Ubuntu: with apt, as root or through sudo.
+# Elsewhere: tells what is needed, and goes on if it is all there.
+#
+# Silent when nothing is missing. Must run on a machine that has no more than make and bash.
+
+set -u -o pipefail
+export LC_ALL=C
+
+# One need a line: package names, of which the first that the system knows will do.
+needs=(
+	# building
+	gcc make pkg-config clang libc6-dev linux-libc-dev
+	"bpftool|linux-tools-generic"
+	libbpf-dev libelf-dev libsystemd-dev libinih-dev libtraceevent-dev
+	# testing
+	check jq strace bpftrace shellcheck util-linux
+	"libclang-rt-dev|libclang-rt-14-dev|libclang-common-14-dev"
+	"linux-perf|linux-tools-generic"
+)
+
+say() {
+	printf 'deps: %s\n' "$*" >&2
+}
+
+# Not Debian: pkg-config and the commands themselves are what can be asked.
+foreign() {
+	local missing=() x
+
+	for x in gcc make pkg-config clang bpftool; do
+		PATH=$PATH:/usr/sbin:/sbin command -v "$x" >/dev/null || missing+=("$x")
+	done
+	for x in libsystemd libbpf inih libtraceevent check; do
+		pkg-config --exists "$x" 2>/dev/null || missing+=("$x (pkg-config)")
+	done
+	[ ${#missing[@]} -eq 0 ] && exit 0
+
+	say "this is neither Debian nor Ubuntu; please install, by whatever names it has here:"
+	printf '  %s\n' "${missing[@]}" >&2
+	say "the tests also use: jq strace bpftrace perf shellcheck setpriv, and clang's libFuzzer"
+	exit 1
+}
+
+if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
+	foreign
+fi
+
+# ── what is missing ──────────────────────────────────────────────────────────────────────
+
+declare -A installed=()
+all=()
+for need in "${needs[@]}"; do
+	IFS='|' read -ra names <<<"$need"
+	all+=("${names[@]}")
+done
+while read -r name status; do
+	[ "$status" = installed ] && installed[$name]=1
+done < <(dpkg-query -W -f '${Package} ${db:Status-Status}\n' "${all[@]}" 2>/dev/null)
+
+missing=()
+for need in "${needs[@]}"; do
+	IFS='|' read -ra names <<<"$need"
+	for name in "${names[@]}"; do
+		[ -n "${installed[$name]-}" ] && continue 2
+	done
+	missing+=("$need")
+done
+[ ${#missing[@]} -eq 0 ] && exit 0
+
+# ── install it ───────────────────────────────────────────────────────────────────────────
+
+known() {
+	apt-cache policy "$1" 2>/dev/null | grep '^  Candidate: [^(]' >/dev/null
+}
+
+# Sets packages to the names that are to be installed; fails if apt knows none for some need.
+choose() {
+	local need name names
+
+	packages=()
+	for need in "${missing[@]}"; do
+		IFS='|' read -ra names <<<"$need"
+		for name in "${names[@]}"; do
+			known "$name" && packages+=("$name") && continue 2
+		done
+		unknown=$need
+		return 1
+	done
+}
+
+sudo=()
+if [ "$(id -u)" -ne 0 ]; then
+	if command -v sudo >/dev/null; then
+		sudo=(sudo)
+		[ -t 0 ] || sudo+=(-n)
+	else
+		choose || packages=("${missing[@]%%|*}")
+		say "packages are missing, and without sudo they have to be installed by root:"
+		printf '  apt-get install -y --no-install-recommends %s\n' "${packages[*]}" >&2
+		exit 1
+	fi
+fi
+
+apt() {
+	"${sudo[@]}" env DEBIAN_FRONTEND=noninteractive LC_ALL=C apt-get -q \
+		-o DPkg::Lock::Timeout=120 -o Dpkg::Use-Pty=0 "$@" </dev/null
+}
+
+updated=
+update() {
+	[ -n "$updated" ] && return 1
+	updated=1
+	say "reading the lists of packages"
+	apt -qq update >&2
+}
+
+if ! choose; then
+	update
+	if ! choose; then
+		say "apt knows no package '${unknown//|/\' or \'}'; see the list in conf/deps.sh"
+		exit 1
+	fi
+fi
+
+say "installing ${packages[*]}"
+# A stale list names files that the mirror no longer has: once more with a fresh one.
+if ! apt -qq install -y --no-install-recommends "${packages[@]}" >&2; then
+	if ! update || ! apt -qq install -y --no-install-recommends "${packages[@]}" >&2; then
+		say "apt-get failed; what is needed is: ${packages[*]}"
+		exit 1
+	fi
+fi

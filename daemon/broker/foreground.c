@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Sets the foreground up. Must be called by root, before rights are given up. */
+#include "daemon/broker/foreground.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+
+#include "daemon/broker/launcher.h"
+#include "daemon/log.h"
+#include "proto/macro.h"
+#include "proto/places.h"
+
+#define LOCK_SECONDS 15 /* longer than a launcher takes to end its engine */
+
+/* ── sockets ────────────────────────────────────────────────────────────────────────────── */
+
+static int make_address(const char *path, struct sockaddr_un *ret)
+{
+	if (strlen(path) >= sizeof(ret->sun_path))
+		return -ENAMETOOLONG;
+	*ret = (struct sockaddr_un){ .sun_family = AF_UNIX };
+	memcpy(ret->sun_path, path, strlen(path) + 1);
+	return 0;
+}
+
+/* A listening socket in the place of a dead one. */
+static int listen_at(const char *path, mode_t mode, uid_t owner, int *ret)
+{
+	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	struct sockaddr_un address;
+	mode_t mask;
+	int err;
+
+	if (fd < 0)
+		return -errno;
+	err = make_address(path, &address);
+	if (err < 0)
+		return err;
+	if (unlink(path) < 0 && errno != ENOENT)
+		return -errno;
+	/* Closed to all until it has its owner and mode. */
+	mask = umask(0777);
+	err = bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 ? -errno : 0;
+	umask(mask);
+	if (err < 0)
+		return err;
+	if (chown(path, owner, (gid_t)-1) < 0 || chmod(path, mode) < 0 || listen(fd, SOMAXCONN) < 0)
+		return -errno;
+	*ret = TAKE_FD(fd);
+	return 0;
+}
+
+static bool somebody_answers(const char *path)
+{
+	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	struct sockaddr_un address;
+
+	if (fd < 0 || make_address(path, &address) < 0)
+		return false;
+	/* EAGAIN: a queue that is full is a queue that somebody owns. */
+	return connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0 || errno == EAGAIN;
+}
+
+static int make_socket(const char *instance, const char *leaf, mode_t mode, uid_t owner, int *ret)
+{
+	char path[PATH_MAX];
+	int err = pp_place(instance, leaf, path, sizeof(path));
+
+	if (err >= 0)
+		err = listen_at(path, mode, owner, ret);
+	if (err < 0)
+		log_error("Cannot listen on %s: %s.", path, strerror(-err));
+	return err;
+}
+
+/* ── the instance ───────────────────────────────────────────────────────────────────────── */
+
+static int make_directory(const char *instance)
+{
+	char path[PATH_MAX];
+	struct stat st;
+	int err = pp_place(instance, "", path, sizeof(path));
+
+	if (err < 0)
+		return err;
+	if (mkdir(path, 0755) < 0 && errno != EEXIST)
+		goto fail;
+	if (lstat(path, &st) < 0)
+		goto fail;
+	if (!S_ISDIR(st.st_mode) || st.st_uid != 0) {
+		log_error("%s is there, but it is not a directory of root's; remove it.", path);
+		return -ENOTDIR;
+	}
+	if (chmod(path, 0755) < 0)
+		goto fail;
+	return 0;
+fail:
+	err = -errno;
+	log_error("Cannot make the directory %s: %s.", path, strerror(-err));
+	return err;
+}
+
+static void on_alarm(int signal_number _unused_)
+{
+}
+
+/* flock(2), but for so many seconds only: what is left of a killed daemon is about to end. */
+static int lock_patiently(int fd)
+{
+	struct sigaction action = { .sa_handler = on_alarm }, old;
+	int err;
+
+	if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+		return 0;
+	log_notice("Waiting for what is left of an earlier perfpersistd to end.");
+	sigaction(SIGALRM, &action, &old);
+	alarm(LOCK_SECONDS);
+	err = flock(fd, LOCK_EX) < 0 ? -errno : 0;
+	alarm(0);
+	sigaction(SIGALRM, &old, NULL);
+	return err;
+}
+
+/*
+ * Two engines must never work on one registry. The lock is held by the launcher too, so that
+ * it is free only when the engine of a daemon that was killed has ended.
+ */
+static int take_instance(const char *instance, int *ret_lock)
+{
+	_cleanup_close_ int fd = -EBADF;
+	char control[PATH_MAX], lock[PATH_MAX];
+	int err = pp_place(instance, "/control", control, sizeof(control));
+
+	if (err < 0)
+		return err;
+	err = pp_place(instance, "/lock", lock, sizeof(lock));
+	if (err < 0)
+		return err;
+	if (somebody_answers(control)) {
+		log_error("Another perfpersistd is running: it answers on %s. End it first, or "
+			  "give this one a name of its own with --instance.",
+			  control);
+		return -EADDRINUSE;
+	}
+	fd = open(lock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0) {
+		err = -errno;
+		log_error("Cannot make the lock %s: %s.", lock, strerror(-err));
+		return err;
+	}
+	err = lock_patiently(fd);
+	if (err < 0) {
+		log_error("Another perfpersistd of this instance is starting or ending: it holds "
+			  "%s. Try again when it is done.",
+			  lock);
+		return err;
+	}
+	*ret_lock = TAKE_FD(fd);
+	return 0;
+}
+
+/* ── the engine ─────────────────────────────────────────────────────────────────────────── */
+
+/* Beside our own program, as in a build tree; else where it is installed. */
+static int find_engine(const char *given, char *buf, size_t size)
+{
+	static const char name[] = "perfpersist-engine";
+	ssize_t n;
+	char *slash;
+
+	if (given) {
+		snprintf(buf, size, "%s", given);
+	} else {
+		n = readlink("/proc/self/exe", buf, size - sizeof(name) - 1);
+		buf[MAX(n, 0)] = '\0';
+		slash = strrchr(buf, '/');
+		if (slash)
+			memcpy(slash + 1, name, sizeof(name));
+		if (!slash || access(buf, X_OK) < 0)
+			snprintf(buf, size, "%s/%s", PP_LIBEXECDIR, name);
+	}
+	if (access(buf, X_OK) == 0)
+		return 0;
+	log_error("There is no engine to run at %s: %s; name it with --engine.", buf,
+		  strerror(errno));
+	return -ENOENT;
+}
+
+int foreground_start(const char *instance, const char *engine, uid_t broker, struct foreground *ret)
+{
+	struct foreground f = FOREGROUND_NONE;
+	_cleanup_close_ int lock = -EBADF, orders = -EBADF;
+	char program[PATH_MAX];
+	struct launcher_options options = {
+		.engine = program,
+		.instance = instance,
+		.broker = broker,
+	};
+	int err;
+
+	err = find_engine(engine, program, sizeof(program));
+	if (err < 0)
+		return err;
+	err = make_directory(instance);
+	if (err < 0)
+		return err;
+	err = take_instance(instance, &lock);
+	if (err < 0)
+		return err;
+	err = make_socket(instance, "/engine", 0600, broker, &orders);
+	if (err < 0)
+		return err;
+	options.listen = orders;
+	options.lock = lock;
+	err = launcher_start(&options, &f.launcher, &f.alive);
+	if (err < 0) {
+		log_error("Cannot start the engine's launcher: %s.", strerror(-err));
+		return err;
+	}
+	/* After the fork: a launcher that outlives us must not seem to answer clients. */
+	err = make_socket(instance, "/control", 0666, 0, &f.control);
+	if (err < 0) {
+		foreground_done(&f);
+		return err;
+	}
+	f.lock = TAKE_FD(lock);
+	*ret = f;
+	return 0;
+}
+
+void foreground_done(struct foreground *f)
+{
+	f->alive = close_fd(f->alive);
+	f->control = close_fd(f->control);
+	if (f->launcher > 0)
+		waitpid(f->launcher, NULL, 0);
+	f->launcher = 0;
+	f->lock = close_fd(f->lock);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Where there is no systemd: makes, as root, what the units would have made. The instance's
+ * directory and lock, both sockets, and the launcher that runs the engine.
+ */
+#ifndef PP_BROKER_FOREGROUND_H
+#define PP_BROKER_FOREGROUND_H
+
+#include <sys/types.h>
+
+struct foreground {
+	int lock;    /* held while anything of this instance runs */
+	int control; /* listening; the caller takes it */
+	int alive;   /* closing it ends the launcher */
+	pid_t launcher;
+};
+
+#define FOREGROUND_NONE                                            \
+	{                                                          \
+		.lock = -EBADF, .control = -EBADF, .alive = -EBADF \
+	}
+
+/* engine: path, or NULL to look for it. 0; -errno (logged, with what to do). */
+int foreground_start(const char *instance, const char *engine, uid_t broker,
+		     struct foreground *ret);
+
+/* Ends the launcher and waits for it. Does nothing to an empty one. */
+void foreground_done(struct foreground *f);
+
+#endif

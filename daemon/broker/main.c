@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* perfpersistd: options, configuration, rights given up; the rest is the manager's. */
+#include <getopt.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <systemd/sd-daemon.h>
+
+#include "daemon/broker/config.h"
+#include "daemon/broker/foreground.h"
+#include "daemon/broker/manager.h"
+#include "daemon/broker/privileges.h"
+#include "daemon/log.h"
+#include "proto/macro.h"
+#include "proto/places.h"
+
+struct options {
+	const char *instance, *config, *engine;
+	bool check_config;
+};
+
+static const char help[] =
+	"Usage: perfpersistd [OPTION]...\n"
+	"Keeps persistent perf events: hands them out by name to whoever has the right.\n"
+	"\n"
+	"  --instance NAME   one of its own, with -NAME behind each of its places\n"
+	"  --config FILE     default: " PP_SYSCONFDIR "/perfpersist[-NAME]/perfpersistd.conf\n"
+	"  --engine PROGRAM  default: perfpersist-engine beside perfpersistd, else in\n"
+	"                    " PP_LIBEXECDIR "\n"
+	"  --check-config    say what is wrong with the configuration, and exit\n"
+	"  --version, --help\n"
+	"\n"
+	"Under systemd it gets its socket from perfpersistd.socket. Started by root it stays\n"
+	"in the foreground, runs its engine itself, and gives up root for the User= of its\n"
+	"configuration. SIGTERM ends it; the events go on recording.\n";
+
+/* 0; 1 (done: exit with success); -EINVAL (told). */
+static int parse_options(int argc, char **argv, struct options *ret)
+{
+	enum { INSTANCE = 256, CONFIG, ENGINE, CHECK, VERSION, HELP };
+	static const struct option table[] = {
+		{ "instance", required_argument, NULL, INSTANCE },
+		{ "config", required_argument, NULL, CONFIG },
+		{ "engine", required_argument, NULL, ENGINE },
+		{ "check-config", no_argument, NULL, CHECK },
+		{ "version", no_argument, NULL, VERSION },
+		{ "help", no_argument, NULL, HELP },
+		{ 0 },
+	};
+	char path[256];
+	int c;
+
+	while ((c = getopt_long(argc, argv, "", table, NULL)) >= 0) {
+		switch (c) {
+		case INSTANCE:
+			ret->instance = optarg;
+			break;
+		case CONFIG:
+			ret->config = optarg;
+			break;
+		case ENGINE:
+			ret->engine = optarg;
+			break;
+		case CHECK:
+			ret->check_config = true;
+			break;
+		case VERSION:
+			puts("perfpersistd " PP_VERSION);
+			return 1;
+		case HELP:
+			fputs(help, stdout);
+			return 1;
+		default:
+			fputs("Try perfpersistd --help.\n", stderr);
+			return -EINVAL;
+		}
+	}
+	if (optind < argc) {
+		fprintf(stderr, "perfpersistd takes no argument '%s'; try --help.\n", argv[optind]);
+		return -EINVAL;
+	}
+	if (pp_place(ret->instance, "/registry", path, sizeof(path)) < 0) {
+		fprintf(stderr,
+			"'%s' cannot be an instance's name; take letters, digits, '_' and '-', "
+			"beginning with a letter or '_', 63 at most.\n",
+			ret->instance);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int load_config(const struct options *o, struct config **ret)
+{
+	char path[256];
+	int err = config_path(o->instance, path, sizeof(path));
+
+	if (err < 0)
+		return err;
+	return config_load(o->config ? o->config : path, o->config != NULL, stderr, ret);
+}
+
+/* The control socket that systemd passed. 0: none; 1 with *ret; -errno (logged). */
+static int passed_socket(int *ret)
+{
+	int n = sd_listen_fds(1);
+
+	if (n == 0)
+		return 0;
+	if (n < 0 || n > 1 || sd_is_socket(SD_LISTEN_FDS_START, AF_UNIX, SOCK_SEQPACKET, 1) <= 0) {
+		log_error("Expected one listening AF_UNIX SOCK_SEQPACKET socket, which "
+			  "perfpersistd.socket makes; got something else.");
+		return -EINVAL;
+	}
+	*ret = SD_LISTEN_FDS_START;
+	return 1;
+}
+
+/* Signals are taken by the event loop; writing to who has gone is no reason to die. */
+static void prepare_process(void)
+{
+	struct rlimit limit;
+	sigset_t mask;
+
+	sigemptyset(&mask);
+	sigaddset(&mask, SIGTERM);
+	sigaddset(&mask, SIGINT);
+	sigaddset(&mask, SIGHUP);
+	sigaddset(&mask, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &mask, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	/* Whoever started us may ignore it, and the kernel would not tell of children that end. */
+	signal(SIGCHLD, SIG_DFL);
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
+static int run_manager(const struct options *o, const struct config *config, struct foreground *f)
+{
+	_cleanup_(cleanup_manager) struct manager *m = NULL;
+	struct manager_options options = {
+		.config = config,
+		.instance = o->instance ? o->instance : "",
+		.control = f->control,
+		.launcher = f->launcher,
+	};
+	int err = privileges_drop(config->uid, config->gid);
+
+	if (err < 0) {
+		log_error("Cannot give up root's rights to run as %s: %s.", config->user,
+			  strerror(-err));
+		return err;
+	}
+	err = manager_new(&options, &m);
+	if (err < 0) {
+		log_error("Cannot start: %s.", strerror(-err));
+		return err;
+	}
+	f->control = -EBADF;
+	return manager_run(m);
+}
+
+static int run(const struct options *o)
+{
+	_cleanup_(cleanup_config) struct config *config = NULL;
+	struct foreground f = FOREGROUND_NONE;
+	int err = load_config(o, &config);
+
+	if (err < 0)
+		return err;
+	if (o->check_config) {
+		printf("%s: the configuration is sound.\n", config->path);
+		return 0;
+	}
+	prepare_process();
+	err = passed_socket(&f.control);
+	if (err < 0)
+		return err;
+	if (err == 0 && geteuid() != 0) {
+		log_error("perfpersistd must be started by root, for its engine's sake, or through "
+			  "its systemd units.");
+		return -EPERM;
+	}
+	/* Under systemd the unit says who we are; only the group of namespaces is wanted. */
+	err = config_resolve(config, stderr);
+	if (err < 0)
+		return err;
+	if (f.control < 0) {
+		err = foreground_start(o->instance ? o->instance : "", o->engine, config->uid, &f);
+		if (err < 0)
+			return err;
+	}
+	err = run_manager(o, config, &f);
+	foreground_done(&f);
+	return err;
+}
+
+int main(int argc, char **argv)
+{
+	struct options options = { 0 };
+	int err = parse_options(argc, argv, &options);
+
+	if (err != 0)
+		return err < 0 ? 2 : 0;
+	log_open("perfpersistd");
+	return run(&options) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The manager owns the event loop and all that lives on it, and tells systemd how things
+ * stand. By the time it is made the process has no right left that it does not need.
+ */
+#ifndef PP_BROKER_MANAGER_H
+#define PP_BROKER_MANAGER_H
+
+#include <sys/types.h>
+
+#include "daemon/broker/config.h"
+
+struct manager;
+
+struct manager_options {
+	const struct config *config; /* resolved; borrowed */
+	const char *instance;	     /* "": the system's own */
+	int control;		     /* the listening socket; the manager's once it is made */
+	pid_t launcher;		     /* our child that runs the engine; 0: systemd runs it */
+};
+
+int manager_new(const struct manager_options *options, struct manager **ret);
+
+/* Runs until SIGTERM or SIGINT, which must be blocked. 0; -errno (logged). */
+int manager_run(struct manager *m);
+
+/* Frees everything; asserts that nothing is left. NULL is fine. */
+void manager_free(struct manager *m);
+void cleanup_manager(struct manager **m);
+
+#endif

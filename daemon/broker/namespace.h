@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * A namespace: a name with an owner, a group and a mode, as a directory has them. One from
+ * the configuration is always there; any other exists while it has events.
+ */
+#ifndef PP_BROKER_NAMESPACE_H
+#define PP_BROKER_NAMESPACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "proto/ring.h"
+
+#define NAMESPACE_MODE 0640 /* unless the configuration says otherwise */
+
+struct namespace
+{
+	char name[PP_NAME_SIZE];
+	uint32_t owner, group, mode;
+	bool configured;
+	size_t n_events;
+};
+
+/* NULL: no memory. name is valid (pp_name_is_valid). */
+struct namespace *namespace_new(const char *name, uint32_t owner, uint32_t group, uint32_t mode);
+void namespace_free(struct namespace *ns);
+
+#endif

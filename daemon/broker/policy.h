@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Who may do what: all decisions about rights, in one place. Credentials come from the
+ * kernel (SO_PEERCRED, SO_PEERGROUPS), never from what a peer says.
+ */
+#ifndef PP_BROKER_POLICY_H
+#define PP_BROKER_POLICY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "daemon/broker/namespace.h"
+#include "proto/protocol.h"
+
+struct credentials {
+	pid_t pid;
+	uid_t uid;
+	gid_t gid;
+	gid_t *groups; /* supplementary, sorted */
+	size_t n_groups;
+};
+
+/* Of the process that connected. 0; -errno. */
+int credentials_read(int socket, struct credentials *ret);
+void credentials_done(struct credentials *c);
+
+bool credentials_in_group(const struct credentials *c, gid_t group);
+
+/* As the kernel decides for a file of that owner, group and mode. Root may do everything. */
+bool policy_allows(const struct credentials *c, const struct namespace *ns, enum pp_right right);
+
+/* Who may make a namespace by creating the first event in it. */
+enum policy_makers {
+	POLICY_MAKERS_ROOT,
+	POLICY_MAKERS_GROUP, /* members of the daemon's group too */
+	POLICY_MAKERS_ALL,
+};
+
+bool policy_may_make_namespace(const struct credentials *c, enum policy_makers makers, gid_t group);
+
+/*
+ * Whether this peer may be handed live rings. Where unprivileged_bpf_disabled is 0 a peer
+ * that is not root could load a program that writes the ring it was given to read.
+ */
+bool policy_may_hold_rings(const struct credentials *c, bool unprivileged_bpf);
+
+#endif

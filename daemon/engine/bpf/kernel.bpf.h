@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The few kernel structures the recorders look into, by CO-RE: only names and types matter
+ * here, libbpf puts in the running kernel's offsets. Owns no code.
+ */
+#ifndef PP_KERNEL_BPF_H
+#define PP_KERNEL_BPF_H
+
+#include <linux/types.h>
+
+#define TASK_COMM_LEN 16
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct thread_info {
+	__u32 status; /* x86: TS_COMPAT while in a 32-bit system call */
+	__u32 cpu;    /* since 5.16 on x86 */
+};
+
+struct task_struct {
+	struct thread_info thread_info;
+	unsigned int cpu; /* before 5.16 */
+	int prio;
+	int exit_state;
+	int pid;
+	int tgid;
+	char comm[TASK_COMM_LEN];
+};
+
+struct linux_binprm {
+	const char *filename;
+};
+
+struct irqaction {
+	const char *name;
+};
+
+struct timerqueue_node {
+	__s64 expires;
+};
+
+struct hrtimer {
+	struct timerqueue_node node;
+	__s64 _softexpires;
+	void *function;
+};
+
+#if defined(__TARGET_ARCH_x86)
+struct pt_regs {
+	unsigned long bp, bx, r10, r9, r8, cx, dx, si, di, orig_ax, ip;
+};
+#elif defined(__TARGET_ARCH_arm64)
+struct pt_regs {
+	__u64 regs[31];
+	__u64 orig_x0;
+	__s32 syscallno;
+};
+#endif
+
+#pragma clang attribute pop
+
+#endif

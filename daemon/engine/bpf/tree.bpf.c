@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The registry's files, as iterator programs: `info` and `stat` are links of these, pinned;
+ * whoever may open the file runs the program and reads what it prints, daemon or not.
+ *
+ * Loaded as templates: each event has its own copies, with its own maps in place of these.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
+
+#include "daemon/engine/meta.h"
+#include "daemon/engine/bpf/tree.h"
+#include "proto/ring.h"
+
+char LICENSE[] SEC("license") = "GPL";
+
+/* What of the kernel's own types is needed; CO-RE finds the real places. */
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+struct seq_file {
+	int unused_;
+};
+struct bpf_iter_meta {
+	struct seq_file *seq;
+	__u64 session_id; /* of this opening of the file */
+	__u64 seq_num;	  /* elements shown before in this session */
+};
+struct bpf_map {
+	unsigned int id;
+};
+struct bpf_array {
+	struct bpf_map map;
+	void *pptrs[0];
+};
+struct bpf_iter__bpf_map_elem {
+	struct bpf_iter_meta *meta;
+	struct bpf_map *map;
+	void *key;
+	void *value;
+};
+struct u64_stats { /* u64_stats_t, since 5.16 */
+	__u64 v;
+};
+struct bpf_prog_stats {
+	struct u64_stats misses;
+};
+struct bpf_prog_aux {
+	unsigned int id;
+};
+struct bpf_prog {
+	struct bpf_prog_stats *stats;
+	struct bpf_prog_aux *aux;
+};
+struct bpf_iter__bpf_prog {
+	struct bpf_iter_meta *meta;
+	struct bpf_prog *prog;
+};
+#pragma clang attribute pop
+
+struct ring_template {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(key_size, 4);
+	__uint(value_size, PP_RING_PAGE);
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__array(values, struct ring_template);
+} rings SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct pp_meta_head);
+} meta SEC(".maps");
+
+/* Shared by all events: what `stat` walks, an element per possible CPU, of no content. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* the engine sets it */
+	__type(key, __u32);
+	__type(value, __u32);
+} cpus SEC(".maps");
+
+/* One element whose address on each CPU tells where that CPU's copy of any variable lies. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} per_cpu SEC(".maps");
+
+const volatile struct tree_constants constants = {};
+
+/* ── info: the text that the engine wrote ───────────────────────────────────────────────── */
+
+SEC("iter/bpf_map_elem")
+int info(struct bpf_iter__bpf_map_elem *ctx)
+{
+	struct pp_meta_head *m = ctx->value;
+
+	if (m)
+		bpf_seq_write(ctx->meta->seq, m->text, m->text_size & (PP_META_TEXT_SIZE - 1));
+	return 0;
+}
+
+/* ── stat: what each ring's live words say, and what the kernel says was missed ─────────── */
+
+struct counts {
+	__u64 records, bytes, missed;
+};
+
+/*
+ * The sum over the CPUs shown so far, for each opening of a file. The newest is kept apart:
+ * when the reader's buffer is full, the kernel shows the same element once more.
+ */
+struct sum {
+	__u64 seq_num; /* of newest */
+	struct counts older, newest;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH); /* forgets readers that did not read to the end */
+	__uint(max_entries, 4096);
+	__type(key, __u64);
+	__type(value, struct sum);
+} sums SEC(".maps");
+
+static __always_inline void add(struct counts *to, const struct counts *c)
+{
+	to->records += c->records;
+	to->bytes += c->bytes;
+	to->missed += c->missed;
+}
+
+/* Begins a sum with the first CPU; one that was forgotten since is not begun again. */
+static __always_inline void sum_up(const struct bpf_iter_meta *reader, const struct counts *one)
+{
+	__u64 session = reader->session_id;
+	struct sum first = { .seq_num = reader->seq_num, .newest = *one };
+	struct sum *sum;
+
+	if (reader->seq_num == 0) {
+		bpf_map_update_elem(&sums, &session, &first, BPF_ANY);
+		return;
+	}
+	sum = bpf_map_lookup_elem(&sums, &session);
+	if (!sum)
+		return;
+	if (sum->seq_num != reader->seq_num)
+		add(&sum->older, &sum->newest);
+	sum->seq_num = reader->seq_num;
+	sum->newest = *one;
+}
+
+static __always_inline bool is_deleted(void)
+{
+	__u32 zero = 0;
+	const struct pp_meta_head *m = bpf_map_lookup_elem(&meta, &zero);
+
+	return m && m->deleted;
+}
+
+/*
+ * Misses of the recording program on one CPU: the kernel keeps them in a per-CPU struct, of
+ * which only the address relative to per_cpu's is known here.
+ */
+static __always_inline __u64 program_misses(__u32 cpu)
+{
+	__u64 address = 0, misses = 0;
+	__u32 zero = 0;
+	void *mine;
+
+	if (!constants.stats_distance)
+		return 0;
+	mine = bpf_map_lookup_percpu_elem(&per_cpu, &zero, cpu);
+	/* The verifier lets a pointer become a number only by way of memory. */
+	bpf_probe_read_kernel(&address, sizeof(address), &mine);
+	if (address)
+		bpf_probe_read_kernel(&misses, sizeof(misses),
+				      (void *)(address + constants.stats_distance));
+	return misses;
+}
+
+static __always_inline bool count_ring(__u32 cpu, struct counts *ret)
+{
+	const struct pp_ring_live *live;
+	__u32 key = cpu, zero = 0;
+	void *inner, *ring;
+
+	inner = bpf_map_lookup_elem(&rings, &key);
+	if (!inner)
+		return false;
+	ring = bpf_map_lookup_elem(inner, &zero);
+	if (!ring)
+		return false;
+	live = ring + PP_RING_LIVE_OFFSET;
+	ret->records = live->records;
+	ret->bytes = -live->head;
+	ret->missed = live->missed;
+	return true;
+}
+
+static __always_inline void print_missed(struct seq_file *seq, __u64 missed)
+{
+	if (constants.missed_unknown)
+		BPF_SEQ_PRINTF(seq, "unknown\n");
+	else
+		BPF_SEQ_PRINTF(seq, "%llu\n", missed);
+}
+
+static __always_inline int print_total(struct seq_file *seq, __u64 session)
+{
+	struct sum *sum = bpf_map_lookup_elem(&sums, &session);
+	struct counts total;
+
+	if (!sum) { /* more readers at once than are remembered: no total is better than a low one
+		     */
+		BPF_SEQ_PRINTF(seq, "total unknown\n");
+		return 0;
+	}
+	total = sum->older;
+	add(&total, &sum->newest);
+	BPF_SEQ_PRINTF(seq, "total records=%llu bytes=%llu missed=", total.records, total.bytes);
+	print_missed(seq, total.missed);
+	return 0;
+}
+
+/* Runs once for each CPU, and once more, without a key, at the end. */
+SEC("iter/bpf_map_elem")
+int stat(struct bpf_iter__bpf_map_elem *ctx)
+{
+	struct seq_file *seq = ctx->meta->seq;
+	const __u32 *key = ctx->key;
+	struct counts one = {};
+	bool recorded;
+	__u32 cpu;
+
+	if (!key)
+		return print_total(seq, ctx->meta->session_id);
+	cpu = *key;
+	recorded = count_ring(cpu, &one);
+	if (recorded && !is_deleted())
+		one.missed += program_misses(cpu);
+	sum_up(ctx->meta, &one);
+	if (!recorded)
+		return 0;
+	BPF_SEQ_PRINTF(seq, "cpu%u records=%llu bytes=%llu missed=", cpu, one.records, one.bytes);
+	print_missed(seq, one.missed);
+	return 0;
+}
+
+/* ── where a program's misses are counted: run once when an event is made ───────────────── */
+
+__u32 wanted_program = 0;	/* in: its id */
+__s64 found_stats_distance = 0; /* out: see struct tree_constants; 0: no such program */
+
+SEC("iter/bpf_prog")
+int find_stats(struct bpf_iter__bpf_prog *ctx)
+{
+	struct bpf_prog *prog = ctx->prog;
+	void *map = &per_cpu;
+	__u64 array = 0, element = 0, stats = 0;
+
+	if (!prog || prog->aux->id != wanted_program)
+		return 0;
+	/* Kernels before 5.16 have it otherwise, those before 5.19 lack what `stat` needs. */
+	if (!bpf_core_field_exists(struct bpf_prog_stats, misses) ||
+	    !bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_map_lookup_percpu_elem))
+		return 0;
+	bpf_probe_read_kernel(&array, sizeof(array), &map);
+	bpf_probe_read_kernel(&element, sizeof(element),
+			      (void *)(array + bpf_core_field_offset(struct bpf_array, pptrs)));
+	bpf_core_read(&stats, sizeof(stats), &prog->stats); /* as a number, not a pointer */
+	if (element && stats)
+		found_stats_distance =
+			stats + bpf_core_field_offset(struct bpf_prog_stats, misses) - element;
+	return 0;
+}

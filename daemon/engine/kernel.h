@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What the running kernel can do, where it cannot be found out by trying. */
+#ifndef PP_KERNEL_H
+#define PP_KERNEL_H
+
+#include <stdbool.h>
+
+/* Whether it has the BTF that iterators and tp_btf programs need. */
+bool kernel_has_btf(void);
+
+/* By its release; a distribution's kernel may have more than its number says, never less. */
+bool kernel_is_at_least(int major, int minor);
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Removes what was deleted, in a process of its own: to release a tracepoint's link can take
+ * the kernel 70 ms, and orders must not wait for it. Its queue is the registry's "+del-*"
+ * directories, so nothing is forgotten whoever dies.
+ */
+#ifndef PP_REAPER_H
+#define PP_REAPER_H
+
+/* Makes sure that all that is deleted now will be removed. 0 or -errno of fork(2). */
+int reaper_kick(void);
+
+/* Waits until all of it is gone. */
+void reaper_wait(void);
+
+/* Collects a reaper that has finished; to be called on SIGCHLD. */
+void reaper_collect(void);
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What the kernel says of its tracepoints: id, format text, and the fields parsed from it.
+ * Owns the way to tracefs (mounts one for this process alone if the machine has none).
+ */
+#ifndef PP_TRACEFS_H
+#define PP_TRACEFS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct tp_field {
+	char name[64];
+	uint32_t offset;  /* from the start of the payload, common fields included */
+	uint32_t size;	  /* of a __data_loc or __rel_loc field: of its 4-byte word */
+	bool is_data_loc; /* the word is (length << 16 | offset from the payload's start) */
+	bool is_rel_loc;  /* … offset from the word's own end */
+	bool is_signed;
+};
+
+struct tracepoint {
+	char system[128], name[128];
+	uint32_t id;  /* perf_event_attr.config */
+	char *format; /* text, as tracefs gave it */
+	size_t format_size;
+	struct tp_field *fields; /* in the order of the format, the four common ones first */
+	size_t n_fields;
+	uint32_t fixed_size; /* bytes to the end of the last field */
+	bool has_dynamic;    /* any __data_loc or __rel_loc */
+};
+
+/*
+ * -ENOENT (no such tracepoint in this kernel), -ENOMEDIUM (no tracefs, and it cannot be
+ * mounted), -EBADMSG (a format nobody here can read), another -errno of reading.
+ */
+int tracepoint_read(const char *system, const char *name, struct tracepoint *ret);
+void tracepoint_done(struct tracepoint *tp);
+
+#endif

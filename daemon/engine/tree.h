@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The registry's files: for each event two iterator links, to be pinned as `info` and
+ * `stat`. They print live values without any daemon.
+ */
+#ifndef PP_TREE_H
+#define PP_TREE_H
+
+#include <stdint.h>
+
+struct tree_files {
+	int info, stat; /* fds of links */
+};
+
+/*
+ * meta_fd: the event's meta map; rings_fd: its ARRAY_OF_MAPS; prog_fd: the recording program,
+ * or -1 if the kernel cannot be asked what that missed. missed_unknown: say so in `stat`.
+ * -EOPNOTSUPP: this kernel has no BTF; -errno.
+ */
+int tree_create(int meta_fd, int rings_fd, int prog_fd, uint32_t missed_unknown,
+		struct tree_files *ret);
+void tree_files_done(struct tree_files *f);
+
+#endif

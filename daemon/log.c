@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Where log lines go: decided once, at log_open(). Owns the way out; must not know why
+ * something is told.
+ *
+ * Without a journal each line is one write(2), so that the lines of several processes on one
+ * terminal stay whole. PERFPERSIST_LOG_LEVEL=1 asks for <level> in front of each, as a
+ * service manager or a supervisor that reads the pipe understands it (sd-daemon(3)).
+ */
+#include "daemon/log.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define SD_JOURNAL_SUPPRESS_LOCATION
+#include <systemd/sd-journal.h>
+
+#define LINE_SIZE 2048
+
+static struct {
+	const char *ident;
+	bool journal, debug, level;
+} sink = { .ident = "perfpersist" };
+
+static bool is_set(const char *variable)
+{
+	const char *v = getenv(variable);
+
+	return v && !strcmp(v, "1");
+}
+
+/* systemd names the stream that it connected; somebody may have redirected stderr since. */
+static bool stderr_is_journal(void)
+{
+	const char *v = getenv("JOURNAL_STREAM");
+	unsigned long long dev, ino;
+	struct stat st;
+	int end = 0;
+
+	return v && sscanf(v, "%llu:%llu%n", &dev, &ino, &end) == 2 && !v[end] &&
+	       fstat(STDERR_FILENO, &st) == 0 && st.st_dev == dev && st.st_ino == ino;
+}
+
+void log_open(const char *ident)
+{
+	sink.ident = ident;
+	sink.journal = stderr_is_journal();
+	sink.debug = is_set("PERFPERSIST_DEBUG");
+	sink.level = is_set("PERFPERSIST_LOG_LEVEL");
+}
+
+/* One line is one line, and no terminal takes orders from it. */
+static void make_printable(char *s)
+{
+	for (; *s; s++)
+		if ((unsigned char)*s < 0x20 || *s == 0x7f)
+			*s = '?';
+}
+
+static void write_stderr(int level, const char *message)
+{
+	char line[LINE_SIZE + 256], number[8] = "";
+	int n;
+
+	if (sink.level)
+		snprintf(number, sizeof(number), "<%d>", level & LOG_PRIMASK);
+	n = snprintf(line, sizeof(line) - 1, "%s%s: %s", number, sink.ident, message);
+	if (n < 0)
+		return;
+	n = MIN(n, (int)sizeof(line) - 2);
+	line[n++] = '\n';
+	/* Nothing can be done about a log that cannot be written. */
+	if (write(STDERR_FILENO, line, n) < 0)
+		return;
+}
+
+static void write_journal(int level, const char *ns, const char *name, const char *message)
+{
+	if (ns)
+		sd_journal_send("PRIORITY=%d", level & LOG_PRIMASK, "SYSLOG_IDENTIFIER=%s",
+				sink.ident, "MESSAGE=%s", message, "PERFPERSIST_NAMESPACE=%s", ns,
+				"PERFPERSIST_EVENT=%s", name, NULL);
+	else
+		sd_journal_send("PRIORITY=%d", level & LOG_PRIMASK, "SYSLOG_IDENTIFIER=%s",
+				sink.ident, "MESSAGE=%s", message, NULL);
+}
+
+static _printf_(4, 0) void log_any(int level, const char *ns, const char *name, const char *fmt,
+				   va_list ap)
+{
+	char message[LINE_SIZE];
+	int saved = errno;
+
+	if (level == LOG_DEBUG && !sink.debug)
+		return;
+	if (vsnprintf(message, sizeof(message), fmt, ap) >= 0) {
+		make_printable(message);
+		if (sink.journal)
+			write_journal(level, ns, name, message);
+		else
+			write_stderr(level, message);
+	}
+	errno = saved;
+}
+
+void log_message(int level, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	log_any(level, NULL, NULL, fmt, ap);
+	va_end(ap);
+}
+
+void log_event(int level, const char *ns, const char *name, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	log_any(level, ns, name, fmt, ap);
+	va_end(ap);
+}

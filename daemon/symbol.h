@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * perf's symbolic names of hardware and software events: what `cycles` stands for. The
+ * kernel's numbers are its ABI; the names are perf's. Pure.
+ */
+#ifndef PP_SYMBOL_H
+#define PP_SYMBOL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct symbol {
+	const char *name;
+	const char *alias; /* or NULL */
+	uint32_t type;	   /* perf_event_attr.type */
+	uint64_t config;   /* perf_event_attr.config */
+	bool counts;	   /* false: it never counts anything, so it cannot be sampled */
+};
+
+/* By name or alias, exactly as perf writes it; NULL if there is none. */
+const struct symbol *symbol_find(const char *text);
+
+/* The name or alias that somebody who wrote `text` may have meant, or NULL. */
+const char *symbol_nearest(const char *text);
+
+/* All names that count, with ", " between them; cut short if they do not fit. */
+void symbol_list(char *buf, size_t size);
+
+/* Is it a hardware cache event: L1-dcache-load-misses, LLC-stores, dTLB and so on? */
+bool symbol_is_cache(const char *text);
+
+#endif

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Checks a ring's header against the contract in ring.h. Pure: no I/O, no allocation. */
+#include "ring.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+static bool is_power_of_two(__u64 v)
+{
+	return v && !(v & (v - 1));
+}
+
+static bool is_terminated(const char *s, size_t size)
+{
+	return memchr(s, 0, size) != NULL;
+}
+
+static bool sizes_fit(const struct pp_ring_header *h, size_t size)
+{
+	return h->header_size >= PP_RING_PAGE && h->header_size % PP_RING_PAGE == 0 &&
+	       is_power_of_two(h->data_size) && h->data_size >= PP_DATA_SIZE_MIN &&
+	       h->data_size <= PP_DATA_SIZE_MAX && h->spill_size >= 8 &&
+	       h->spill_size <= PP_SPILL_SIZE_MAX && h->spill_size % 8 == 0 &&
+	       h->spill_size <= h->data_size &&
+	       pp_ring_size(h->header_size, h->data_size, h->spill_size) <= size &&
+	       h->format_size <= h->header_size - PP_RING_FORMAT_OFFSET &&
+	       h->attr_size <= sizeof(h->attr);
+}
+
+int pp_ring_check(const void *ring, size_t size, struct pp_ring_header *ret)
+{
+	struct pp_ring_header h;
+
+	if (size < sizeof(h))
+		return -EBADMSG;
+	memcpy(&h, ring, sizeof(h));
+	if (h.magic != PP_RING_MAGIC || h.version == 0)
+		return -EBADMSG;
+	if (h.version > PP_RING_VERSION)
+		return -EPROTONOSUPPORT;
+	if (!sizes_fit(&h, size) || !is_terminated(h.ns, sizeof(h.ns)) ||
+	    !is_terminated(h.name, sizeof(h.name)) || !is_terminated(h.event, sizeof(h.event)))
+		return -EBADMSG;
+	*ret = h;
+	return 0;
+}

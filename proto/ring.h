@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The ring contract: what one CPU's ring of a persistent event looks like in memory.
+ *
+ * A ring is the value of a one-element BPF_MAP_TYPE_ARRAY (BPF_F_MMAPABLE, frozen): BPF
+ * programs write it, user space can only map it PROT_READ. Whoever finds a ring, or a copy
+ * of one, can decode it with this file alone.
+ *
+ *   0                header_size             header_size + data_size
+ *   ┌────────────────┬───────────────────────┬───────┐
+ *   │ header, static │ data                  │ spill │
+ *   │  live line 128 │ data_size = 2^n bytes │       │
+ *   └────────────────┴───────────────────────┴───────┘
+ *
+ * The ring is written backward, as perf's write_backward rings are: `head` starts at 0 and
+ * only decreases (modulo 2^64); the newest record begins at `head`, the next older one at
+ * `head + its size`, and so on. The record at virtual position p lies at
+ * data[p & (data_size - 1)], in one piece: one that begins near the end of the data runs on
+ * into the spill, whose size is that of the largest record.
+ *
+ * Each record is a struct perf_event_header (type PERF_RECORD_SAMPLE) followed by the fields
+ * that `sample_type` names, in the order perf_event_open(2) gives; its size is a multiple of
+ * 8 and at most spill_size. Times are CLOCK_MONOTONIC nanoseconds. The CPU is the ring's.
+ *
+ * Writing, one record of n bytes (one program, which cannot nest on its CPU):
+ *   reserve = head - n;  write the record;  records += 1;  head = reserve;
+ * in this order as other CPUs see it. So the record that ends at virtual position e is whole
+ * as long as   e <= reserve + data_size.
+ *
+ * Reading while it is written, losing nothing and pausing nobody:
+ *   1. h = head (acquire)
+ *   2. copy the data, or the part of it that is wanted
+ *   3. (load barrier) r = reserve
+ *   4. records that begin in [h, ...) and end at or before r + data_size, and at or before 0
+ *      (the position where the ring began), are whole; the others have been overwritten.
+ * The positions are compared as distances from h: (e - h) <= data_size - (h - r).
+ *
+ * Nothing here is to be trusted by a reader: a copy may come from anywhere.
+ */
+#ifndef PP_RING_H
+#define PP_RING_H
+
+#include <linux/types.h>
+
+#define PP_RING_MAGIC 0x676e69722d70702bULL /* "+pp-ring" in memory on little endian */
+#define PP_RING_VERSION 1
+
+#define PP_RING_LIVE_OFFSET 128
+#define PP_RING_FORMAT_OFFSET 2048
+#define PP_RING_PAGE 4096 /* header_size is a multiple of it, on every architecture */
+
+#define PP_NAME_SIZE 64		/* of a name with its NUL: at most 63 bytes */
+#define PP_EVENT_TEXT_SIZE 1024 /* of the event's text with its NUL */
+
+#define PP_DATA_SIZE_MIN 4096ULL	 /* one page, as perf's smallest ring */
+/* Of one CPU's ring: the verifier lets a program reach no further into a map than 512 MiB, the
+ * spill and the size of a record included. */
+#define PP_DATA_SIZE_MAX (1ULL << 28)
+#define PP_SPILL_SIZE_MAX 65536U	 /* a perf record's size is a __u16 */
+
+/* How an event is recorded; the numbers are part of the contract. */
+enum pp_recorder {
+	PP_RECORDER_GENERIC = 1,  /* tracepoint program emitted from the event's format */
+	PP_RECORDER_TP_BTF = 2,	  /* tp_btf program for a hot tracepoint */
+	PP_RECORDER_OVERFLOW = 3, /* program on a sampling event's overflow */
+};
+
+/* The words the recording program writes; on a cache line of their own. */
+struct pp_ring_live {
+	__u64 head;	  /* where the newest record begins */
+	__u64 reserve;	  /* how far down the program may be writing; == head when it is not */
+	__u64 records;	  /* written since the ring was made */
+	__u64 missed;	  /* overflow recorder: periods of the counter that brought no sample */
+	__u64 counter;	  /* overflow recorder: the counter at the newest sample */
+	__u32 state;	  /* reserved for triggers: 0 = running */
+	__u32 generation; /* reserved for swaps of ring sets: 0 */
+	__u64 reserved[2];
+};
+
+struct pp_ring_header {
+	/*   0 */ __u64 magic;
+	/*   8 */ __u32 version;
+	/*  12 */ __u32 header_size; /* bytes before the data */
+	/*  16 */ __u64 data_size;   /* bytes, a power of two */
+	/*  24 */ __u32 spill_size;  /* bytes; also the largest record's size */
+	/*  28 */ __u32 cpu;
+	/*  32 */ __u64 event_id;
+	/*  40 */ __u64 sample_type; /* perf_event_open(2) PERF_SAMPLE_* */
+	/*  48 */ __u32 clockid;	 /* CLOCK_MONOTONIC */
+	/*  52 */ __u32 recorder;	 /* enum pp_recorder */
+	/*  56 */ __u32 attr_size;	 /* bytes used of attr */
+	/*  60 */ __u32 format_size; /* bytes at PP_RING_FORMAT_OFFSET: the tracepoint's format; or 0 */
+	/*  64 */ __u64 created;	 /* CLOCK_REALTIME ns */
+	/*  72 */ __u64 created_mono;    /* CLOCK_MONOTONIC ns of the same moment */
+	/*  80 */ __u8 boot_id[16];
+	/*  96 */ __u64 reserved0[4];
+	/* 128 */ struct pp_ring_live live;
+	/* 192 */ __u64 reserved1[8];
+	/* 256 */ char ns[PP_NAME_SIZE]; /* the namespace */
+	/* 320 */ char name[PP_NAME_SIZE];
+	/* 384 */ char event[PP_EVENT_TEXT_SIZE]; /* in perf's syntax */
+	/* 1408 */ __u8 attr[256];		      /* struct perf_event_attr */
+	/* 1664 */ __u8 reserved2[384];
+	/* 2048: format text */
+};
+
+#ifndef __bpf__
+#include <stddef.h>
+_Static_assert(sizeof(struct pp_ring_live) == 64, "live words");
+_Static_assert(offsetof(struct pp_ring_header, live) == PP_RING_LIVE_OFFSET, "live line");
+_Static_assert(offsetof(struct pp_ring_header, ns) == 256, "names");
+_Static_assert(offsetof(struct pp_ring_header, event) == 384, "event text");
+_Static_assert(offsetof(struct pp_ring_header, attr) == 1408, "attr");
+_Static_assert(sizeof(struct pp_ring_header) == PP_RING_FORMAT_OFFSET, "static part");
+
+/* Bytes of the whole ring: what to map, and the value_size of its map. */
+static inline __u64 pp_ring_size(__u32 header_size, __u64 data_size, __u32 spill_size)
+{
+	return header_size + data_size + spill_size;
+}
+
+/*
+ * Copies the static header of the ring at `ring` (`size` readable bytes) into *ret and checks
+ * every field of the copy against the contract and against size. All that later code trusts
+ * is in the copy; its live words are a snapshot without meaning.
+ *
+ * Returns 0; -EBADMSG (not a ring, or damaged); -EPROTONOSUPPORT (made by a newer version).
+ */
+int pp_ring_check(const void *ring, size_t size, struct pp_ring_header *ret);
+#endif
+
+#endif

@@ -1,0 +1,9 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Every script of the tree is clean by shellcheck.
+set -u -o pipefail
+cd "$(dirname "$0")/.." || exit 1
+
+command -v shellcheck >/dev/null || { echo "shellcheck is not installed"; exit 77; }
+mapfile -t files < <(find conf tests -name '*.sh' -not -path '*/build/*' | sort)
+shellcheck "${files[@]}" .ci/run && echo "${#files[@]} scripts are clean"

@@ -1,0 +1,198 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# `make demo`: the main job on this kernel's real events, in an instance of its own. Shows each
+# command with what it really wrote, expects of each what it should do, and takes everything
+# away again, also when it fails or is interrupted. Exit 0 only if all of it worked.
+#
+#   tests/demo.sh [BUILD]
+
+set -u -o pipefail
+cd "$(dirname "$0")/.." || exit 1
+BUILD=${1:-build}
+[ -x "$BUILD/perfctl" ] || { echo "demo: $BUILD/perfctl is not built; type: make demo" >&2; exit 1; }
+
+# The attacks on a ring are a program of their own, which `make programs` leaves out.
+if [ ! -x "$BUILD/tests/ring-attack" ]; then
+	MAKEFLAGS='' make -s BUILD="$BUILD" "$BUILD/tests/ring-attack" >/dev/null || exit 1
+fi
+
+if [ "$(id -u)" -ne 0 ]; then
+	command -v sudo >/dev/null || { echo "demo: needs root, and there is no sudo here" >&2; exit 1; }
+	echo "demo: recording kernel events needs root; going on through sudo"
+	exec sudo bash tests/demo.sh "$BUILD"
+fi
+
+export BUILD PP_TEST_INSTANCE=demo$$
+. tests/lib.sh
+
+# ── telling ──────────────────────────────────────────────────────────────────────────────
+
+if [ -t 1 ]; then
+	BOLD=$'\e[1m' DIM=$'\e[2m' GREEN=$'\e[32m' RED=$'\e[31m' CYAN=$'\e[36m' PLAIN=$'\e[0m'
+else
+	BOLD='' DIM='' GREEN='' RED='' CYAN='' PLAIN=''
+fi
+
+steps=0
+
+step() {
+	steps=$((steps + 1))
+	printf '\n%s%d. %s%s\n' "$BOLD" "$steps" "$1" "$PLAIN"
+}
+
+note() {
+	printf '   %s%s%s\n' "$DIM" "$*" "$PLAIN"
+}
+
+good() {
+	printf '   %s✓%s %s\n' "$GREEN" "$PLAIN" "$*"
+}
+
+# show [-u|-m] [-x EXIT] [-l LINES] CMD…
+# Runs CMD as root, -u: as nobody, -m: as nobody in the namespaces' group; shows the command
+# and at most LINES (20) lines of its output, which is in OUT then; it must exit with EXIT (0).
+show() {
+	local as=() prompt='#' want=0 lines=20 got=0 n words
+
+	while :; do
+		case $1 in
+		-u) as=(as_user) prompt='nobody$' ;;
+		-m) as=(as_member) prompt="nobody, in group $DAEMON_GID\$" ;;
+		-x) want=$2; shift ;;
+		-l) lines=$2; shift ;;
+		*) break ;;
+		esac
+		shift
+	done
+
+	words=$*
+	[ "$1" = perfctl ] && words="perfctl --instance $INSTANCE ${*:2}"
+	printf '   %s%s%s %s%s%s\n' "$DIM" "$prompt" "$PLAIN" "$CYAN" "${words//$BIN\//}" "$PLAIN"
+
+	OUT=$("${as[@]}" "$@" 2>&1) || got=$?
+	if [ -n "$OUT" ]; then
+		head -n "$lines" <<<"$OUT" | sed 's/^/     /'
+		n=$(wc -l <<<"$OUT")
+		[ "$n" -le "$lines" ] || note "  … and $((n - lines)) more lines"
+	fi
+	[ "$got" -eq "$want" ] || fail "expected exit $want, got $got"
+	[ "$want" -eq 0 ] || good "refused, with exit code $got"
+}
+
+at_end() {
+	local took=$SECONDS
+
+	if [ "$1" -eq 0 ]; then
+		printf '\n%s%sAll of it worked%s, in %d s; nothing of it is left on this machine.\n' \
+			"$BOLD" "$GREEN" "$PLAIN" "$took"
+	else
+		printf '\n%s%sThe demo failed%s at step %d; what it had made has been removed.\n' \
+			"$BOLD" "$RED" "$PLAIN" "$steps"
+	fi
+}
+
+# rising NAMESPACE/EVENT: shows its count of records now, and later, when it is higher.
+rising() {
+	local before after
+
+	before=$(records_of "$1")
+	wait_until 20 more_records_than "$before" "$1" || fail "$1 does not record"
+	after=$(records_of "$1")
+	good "$1: $before records, and a moment later $after"
+}
+
+EVENT=$REGISTRY/demo
+
+printf '%sperfpersist%s, on Linux %s: events that record on their own, in an instance named %s\n' \
+	"$BOLD" "$PLAIN" "$(uname -r)" "$INSTANCE"
+
+# ── the main job ─────────────────────────────────────────────────────────────────────────
+
+step "Start the daemon: a broker that may do nothing, and an engine that may"
+write_conf
+start_daemon
+show perfctl ping
+expect_eq "$(sed -n 's/^Uid:\t[0-9]*\t\([0-9]*\)\t.*/\1/p' "/proc/$(broker_pid)/status")" $DAEMON_UID "the broker's uid"
+expect_eq "$(sed -n 's/^CapEff:\t0*//p' "/proc/$(broker_pid)/status")" "" "the broker's capabilities"
+good "the process that listens to strangers is uid $DAEMON_UID, with no capability"
+
+step "Create two events: a tracepoint, and 999 samples a second with call chains"
+busy 120 "$(sed 's/[-,].*//' /sys/devices/system/cpu/online)" # an idle CPU has nothing to sample
+show perfctl create demo/switches -e sched:sched_switch
+show perfctl create demo/samples -e cpu-clock -F 999 -g -m 1M
+wait_until 20 more_records_than 100 demo/samples || fail "demo/samples does not record"
+wait_until 20 more_records_than 100 demo/switches || fail "demo/switches does not record"
+
+step "They are files: anybody in the namespace's group may read what they are and do"
+show -m cat "$EVENT/switches/info"
+expect_match "$OUT" $'(^|\n)event=sched:sched_switch($|\n)' info
+show -m cat "$EVENT/switches/stat" "$EVENT/samples/stat"
+expect_match "$OUT" 'total records=[0-9]+ bytes=[0-9]+ missed=([0-9]+|unknown)' stat
+
+step "List them"
+show perfctl -l
+expect_eq "$(perfctl list --json | jq -r 'map(.namespace + "/" + .name) | sort | join(" ")')" \
+	"demo/samples demo/switches" "the list"
+
+step "Reopen them by name, as an unprivileged user of the group, and read the newest records"
+show -m perfctl reopen demo/switches -n 5
+expect_match "$OUT" 'prev_comm' "the decoded records"
+show -m -l 16 perfctl reopen demo/samples -n 2
+expect_match "$OUT" '[0-9a-f]{8,}' "the samples"
+
+step "That user holds the live ring, and cannot change one bit of it"
+show -m -l 16 perfctl reopen demo/switches -- "$BIN/ring-attack"
+expect_match "$OUT" 'every attempt was refused' "the attacks"
+good "refused by the kernel: the rings are frozen, for root as well"
+
+step "Nor may the group delete or create; somebody outside it may nothing at all"
+show -m -x 4 perfctl delete demo/switches
+show -m -x 4 perfctl create demo/mine -e sched:sched_wakeup
+show -u -x 4 perfctl reopen demo/switches
+show -u -x 1 cat "$EVENT/switches/stat"
+show -u -x 4 perfctl list demo
+show -u perfctl list --json
+expect_eq "$(jq -c . <<<"$OUT")" "[]" "an outsider's list"
+
+step "Kill broker and engine. The events are the kernel's, and go on"
+before=$(event_ids)
+note "# kill -KILL $(broker_pid) $(engine_pid)"
+kill_daemon
+good "nothing of perfpersist runs any more"
+rising demo/switches
+rising demo/samples
+show -x 5 perfctl list
+show -m cat "$EVENT/switches/stat"
+show perfctl --direct list
+show perfctl --direct reopen demo/switches -n 3
+expect_match "$OUT" 'prev_comm' "records read without a daemon"
+
+step "Start it again: it finds everything as it was"
+start_daemon
+show perfctl list
+expect_eq "$(event_ids)" "$before" "names and ids"
+good "the same events, with the same ids"
+rising demo/switches
+show -m perfctl reopen demo/switches -n 2
+
+step "Delete them"
+show perfctl -d demo/switches demo/samples
+show -x 3 perfctl reopen demo/switches
+show perfctl list --json
+expect_eq "$(jq -c . <<<"$OUT")" "[]" "the list"
+
+# Some kernels put files of their own, maps.debug and progs.debug, into each bpffs.
+events_in_registry() {
+	find "$REGISTRY" -mindepth 1 ! -path "$REGISTRY/by-id" ! -path "$REGISTRY/+last-id" ! -name '*.debug'
+}
+
+no_events_in_registry() {
+	[ -z "$(events_in_registry)" ]
+}
+wait_until 20 no_events_in_registry || fail "the registry is not empty: $(events_in_registry | xargs)"
+show ls "$REGISTRY"
+good "the registry is empty"
+
+stop_daemon
+good "and the daemon has ended"

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Everything that strangers' bytes reach in the broker, and orders in the engine. The first
+ * byte picks the parser, so that one corpus serves all. What is decoded must encode to the
+ * same bytes: a packet has one spelling.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/spec.h"
+#include "daemon/text.h"
+#include "proto/macro.h"
+#include "proto/protocol.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(bool condition)
+{
+	if (!condition)
+		abort();
+}
+
+/* In memory of just its size, so that a step over the end is seen. */
+static void check_packet(const uint8_t *data, size_t size, size_t fds, bool reply)
+{
+	static union pp_body body;
+	static uint8_t again[PP_PACKET_MAX];
+	struct pp_header header;
+
+	memset(&body, 0xaa, sizeof(body));
+	if (pp_decode(data, size, fds, reply, &header, &body) < 0)
+		return;
+	require(header.fds == fds && header.size == size);
+	require(pp_encode(&header, &body, again, sizeof(again)) == (ssize_t)size);
+	require(!memcmp(again, data, size));
+}
+
+/* Once as it came, once with a header that is right, to get at the body. */
+static void fuzz_packet(const uint8_t *data, size_t size, bool reply)
+{
+	_cleanup_free_ uint8_t *p = malloc(MAX(size, (size_t)PP_HEADER_SIZE));
+
+	check_packet(data, size, 0, reply);
+	if (size < PP_HEADER_SIZE)
+		return;
+	memcpy(p, data, size);
+	p[0] = PP_PROTOCOL_VERSION;
+	p[1] = 0;
+	p[2] &= 7;
+	p[3] = reply ? PP_OP_REPLY >> 8 : 0;
+	for (int i = 0; i < 4; i++) {
+		p[8 + i] = size >> (8 * i);
+		p[12 + i] = 0;
+	}
+	check_packet(p, size, 0, reply);
+}
+
+static void fuzz_source(const char *text)
+{
+	static char sentence[PP_SENTENCE_SIZE];
+	static struct pp_spec spec;
+	struct pp_source *s = &spec.source;
+
+	memset(sentence, 'x', sizeof(sentence));
+	memset(&spec, 0, sizeof(spec));
+	if (pp_source_parse(text, s, sentence, sizeof(sentence)) < 0) {
+		require(memchr(sentence, 0, sizeof(sentence)) && *sentence);
+		return;
+	}
+	/* The engine takes all that the parser gives. */
+	strcpy(spec.ns, "n");
+	strcpy(spec.name, "n");
+	require(pp_copy_text(spec.event, sizeof(spec.event), text) == 0);
+	spec.data_size = PP_DATA_SIZE_MIN;
+	spec.flags = PP_EVENT_ALL_CPUS;
+	spec.period = s->kind == PP_SOURCE_SAMPLING;
+	require(pp_spec_check(&spec) == 0);
+}
+
+static void fuzz_cpus(const char *text)
+{
+	static char list[5 * PP_CPUS_MAX];
+	struct pp_cpumask mask, again;
+	uint64_t v;
+
+	pp_parse_u64(text, &v);
+	if (pp_parse_cpus(text, &mask) < 0)
+		return;
+	require(pp_format_cpus(&mask, list, sizeof(list)) == 0);
+	require(pp_parse_cpus(list, &again) == 0);
+	require(!memcmp(&mask, &again, sizeof(mask)));
+}
+
+static void fuzz_order(const uint8_t *data, size_t size)
+{
+	static struct pp_order order;
+
+	memset(&order, 0, sizeof(order));
+	memcpy(&order, data, MIN(size, sizeof(order)));
+	if (pp_order_check(&order) < 0 || order.type != PP_ORDER_CREATE)
+		return;
+	require(pp_name_is_valid(order.spec.ns) && pp_name_is_valid(order.spec.name));
+	require(strlen(order.spec.event) < PP_EVENT_TEXT_SIZE);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	_cleanup_free_ char *text = NULL;
+
+	if (size == 0)
+		return 0;
+	text = strndup((const char *)data + 1, size - 1);
+	switch (data[0] % 5) {
+	case 0:
+	case 1:
+		fuzz_packet(data + 1, size - 1, data[0] % 5 == 1);
+		break;
+	case 2:
+		fuzz_source(text);
+		break;
+	case 3:
+		fuzz_cpus(text);
+		break;
+	case 4:
+		fuzz_order(data + 1, size - 1);
+		break;
+	}
+	return 0;
+}

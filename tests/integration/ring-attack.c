@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Tries every way we know to change a ring whose descriptor one holds. Each must be refused,
+ * by the kernel; the ring must be the same afterwards, but for what its recorder wrote.
+ *
+ *   perfctl reopen NAMESPACE/EVENT -- ring-attack
+ *
+ * Takes descriptors as LISTEN_FDS has them and prints a line for each attempt. Exit 0: all
+ * refused; 1: something was let through; 2: it was not called as above.
+ * Knows the ring's layout and bpf(2), nothing else of perfpersist.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/bpf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "proto/macro.h"
+#include "proto/ring.h"
+
+#define FIRST_FD 3
+
+static int let_through;
+
+/* One attempt and what came of it; errno is read behind the call, which an argument is not. */
+#define ATTEMPT(what, succeeds)                                       \
+	do {                                                          \
+		bool _through = (succeeds);                           \
+		tell(what, _through ? NULL : strerrorname_np(errno)); \
+	} while (0)
+
+/* why: the name of the refusal's errno value; NULL: it was let through. */
+static void tell(const char *what, const char *why)
+{
+	if (!why)
+		let_through++;
+	printf("  %-52s %s\n", what, why ?: "LET THROUGH");
+}
+
+static long bpf(int cmd, union bpf_attr *attr)
+{
+	return syscall(SYS_bpf, cmd, attr, sizeof(*attr));
+}
+
+static void attack_mapping(int fd, void *map, size_t size)
+{
+	void *p;
+
+	p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	ATTEMPT("mmap(PROT_READ | PROT_WRITE)", p != MAP_FAILED);
+	if (p != MAP_FAILED)
+		munmap(p, size);
+
+	p = mmap(NULL, size, PROT_WRITE, MAP_SHARED, fd, 0);
+	ATTEMPT("mmap(PROT_WRITE)", p != MAP_FAILED);
+	if (p != MAP_FAILED)
+		munmap(p, size);
+
+	ATTEMPT("mprotect(the read-only mapping, PROT_WRITE)",
+		mprotect(map, size, PROT_READ | PROT_WRITE) == 0);
+
+	/* Writing through /proc goes around the mapping's own protection, where it is allowed. */
+	_cleanup_close_ int mem = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
+
+	if (mem < 0) {
+		tell("open(/proc/self/mem)", strerrorname_np(errno));
+		return;
+	}
+	ATTEMPT("pwrite(/proc/self/mem, over the mapping)",
+		pwrite(mem, "forged", 6, (off_t)(uintptr_t)map) >= 0);
+}
+
+static void attack_file(int fd)
+{
+	char path[64];
+
+	ATTEMPT("write(fd)", write(fd, "forged", 6) >= 0);
+	ATTEMPT("pwrite(fd)", pwrite(fd, "forged", 6, 0) >= 0);
+	ATTEMPT("ftruncate(fd, 0)", ftruncate(fd, 0) == 0);
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	_cleanup_close_ int again = open(path, O_RDWR | O_CLOEXEC);
+
+	ATTEMPT("open(/proc/self/fd/N, O_RDWR)", again >= 0);
+	if (again >= 0)
+		ATTEMPT("write(what that opened)", write(again, "forged", 6) >= 0);
+}
+
+static int update(int fd, const void *value)
+{
+	__u32 key = 0;
+	union bpf_attr attr = {
+		.map_fd = fd, .key = (uintptr_t)&key, .value = (uintptr_t)value, .flags = BPF_ANY
+	};
+
+	return (int)bpf(BPF_MAP_UPDATE_ELEM, &attr);
+}
+
+/* A new descriptor of the same map, without the limits of the one we were given. Root may have
+ * it, and gains nothing: the map itself is frozen. */
+static void attack_by_id(int fd, const void *value)
+{
+	struct bpf_map_info info = { 0 };
+	union bpf_attr attr = {
+		.info = { .bpf_fd = fd, .info_len = sizeof(info), .info = (uintptr_t)&info }
+	};
+
+	if (bpf(BPF_OBJ_GET_INFO_BY_FD, &attr) < 0) {
+		tell("bpf(BPF_OBJ_GET_INFO_BY_FD)", strerrorname_np(errno));
+		return;
+	}
+	attr = (union bpf_attr){ .map_id = info.id };
+	_cleanup_close_ int again = (int)bpf(BPF_MAP_GET_FD_BY_ID, &attr);
+
+	if (again < 0)
+		tell("bpf(BPF_MAP_GET_FD_BY_ID)", strerrorname_np(errno));
+	else
+		ATTEMPT("bpf(BPF_MAP_UPDATE_ELEM) by BPF_MAP_GET_FD_BY_ID",
+			update(again, value) == 0);
+}
+
+static void attack_map(int fd, size_t size)
+{
+	_cleanup_free_ void *value = calloc(1, size);
+	__u32 key = 0;
+	union bpf_attr attr;
+
+	if (!value)
+		return;
+	ATTEMPT("bpf(BPF_MAP_UPDATE_ELEM)", update(fd, value) == 0);
+
+	attr = (union bpf_attr){ .map_fd = fd, .key = (uintptr_t)&key };
+	ATTEMPT("bpf(BPF_MAP_DELETE_ELEM)", bpf(BPF_MAP_DELETE_ELEM, &attr) == 0);
+
+	attr = (union bpf_attr){ .batch = { .keys = (uintptr_t)&key,
+					    .values = (uintptr_t)value,
+					    .count = 1,
+					    .map_fd = fd } };
+	ATTEMPT("bpf(BPF_MAP_UPDATE_BATCH)", bpf(BPF_MAP_UPDATE_BATCH, &attr) == 0);
+	attack_by_id(fd, value);
+}
+
+/* Whether the parts of the header that never change are as they were. */
+static bool same(const void *map, const void *before)
+{
+	const char *a = map, *b = before;
+	const size_t behind = PP_RING_LIVE_OFFSET + sizeof(struct pp_ring_live);
+
+	return memcmp(a, b, PP_RING_LIVE_OFFSET) == 0 &&
+	       memcmp(a + behind, b + behind, sizeof(struct pp_ring_header) - behind) == 0;
+}
+
+static int attack(int fd)
+{
+	struct pp_ring_header before;
+	size_t size;
+	void *map;
+	bool ok;
+
+	map = mmap(NULL, PP_RING_PAGE, PROT_READ, MAP_SHARED, fd, 0);
+	if (map == MAP_FAILED) {
+		fprintf(stderr, "ring-attack: descriptor %d cannot be mapped to read: %m\n", fd);
+		return 2;
+	}
+	memcpy(&before, map, sizeof(before));
+	size = pp_ring_size(before.header_size, before.data_size, before.spill_size);
+	if (before.magic != PP_RING_MAGIC || size > 2 * PP_DATA_SIZE_MAX) {
+		fprintf(stderr, "ring-attack: descriptor %d is not a ring\n", fd);
+		munmap(map, PP_RING_PAGE);
+		return 2;
+	}
+	printf("ring of CPU %u, event id %llu, %llu records so far; as uid %u:\n", before.cpu,
+	       (unsigned long long)before.event_id, (unsigned long long)before.live.records,
+	       getuid());
+
+	attack_mapping(fd, map, PP_RING_PAGE);
+	attack_file(fd);
+	attack_map(fd, size);
+
+	ok = same(map, &before);
+	if (!ok)
+		let_through++;
+	printf("  %-52s %s\n", "its header afterwards", ok ? "unchanged" : "CHANGED");
+	munmap(map, PP_RING_PAGE);
+	return 0;
+}
+
+int main(void)
+{
+	const char *text = getenv("LISTEN_FDS");
+	char *end;
+	long n;
+	int r;
+
+	errno = 0;
+	n = text ? strtol(text, &end, 10) : 0;
+	if (!text || *end || errno || n < 1 || n > INT_MAX - FIRST_FD) {
+		fprintf(stderr, "usage: perfctl reopen NAMESPACE/EVENT -- ring-attack\n");
+		return 2;
+	}
+	for (int fd = FIRST_FD; fd < FIRST_FD + n; fd++) {
+		r = attack(fd);
+		if (r)
+			return r;
+	}
+	if (let_through) {
+		printf("%d attempts were let through\n", let_through);
+		return 1;
+	}
+	printf("every attempt was refused\n");
+	return 0;
+}

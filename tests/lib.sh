@@ -1,0 +1,374 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# For integration tests: a daemon of one's own, other people to be, and things to expect.
+#
+#   #!/bin/bash
+#   . "$(dirname "$0")/../lib.sh"
+#   start_daemon
+#   perfctl create t/switches -e sched:sched_switch
+#   ...
+#
+# A test gets an instance that nobody else has (INSTANCE), a scratch directory (SCRATCH) and
+# a trap that takes everything away again, and fails the test if anything cannot be, or is
+# left. It fails at the first command that fails. It is root, or it skips.
+#
+#   INSTANCE, RUN, REGISTRY   the instance's name and places
+#   SCRATCH, BIN, LOG         ours, below /tmp; perfctl and helpers, for everybody; the daemon's log
+#   CONF                      the daemon's configuration; write_conf fills it
+#   DAEMON_PID                of the perfpersistd that start_daemon started
+
+set -eE -u -o pipefail
+
+ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+BUILD=$(cd "${BUILD:-$ROOT/build}" && pwd)
+INSTANCE=${PP_TEST_INSTANCE:-t$$}
+RUN=/run/perfpersist-$INSTANCE
+REGISTRY=$RUN/registry
+
+DAEMON_UID=61999 # no such user, and no need of one
+DAEMON_GID=61998
+NOBODY=65534
+
+DAEMON_PID=
+_spawned=()
+_pinned=()
+_faults=0
+
+# Ends the test as "skipped"; the runner shows the last line of what it wrote.
+skip() {
+	echo "$*"
+	exit 77
+}
+
+# Ends the test as failed.
+fail() {
+	echo "failed: $*" >&2
+	exit 1
+}
+
+[ "$(id -u)" -eq 0 ] || skip "needs root"
+PATH=$PATH:/usr/sbin:/sbin
+
+SCRATCH=$(mktemp -d "${TMPDIR:-/tmp}/perfpersist-$INSTANCE-XXXXXX")
+BIN=$SCRATCH/bin
+CONF=$SCRATCH/perfpersistd.conf
+LOG=$SCRATCH/daemon.log
+chmod 0711 "$SCRATCH"
+
+# The build may be where nobody else can go.
+mkdir -m 0755 "$BIN"
+for _file in "$BUILD"/perfctl "$BUILD"/tests/*; do
+	if [ -f "$_file" ] && [ -x "$_file" ]; then
+		install -m 0755 "$_file" "$BIN/"
+	fi
+done
+PERFCTL=("$BIN/perfctl" --instance "$INSTANCE")
+
+# ── waiting ──────────────────────────────────────────────────────────────────────────────
+
+# wait_until SECONDS CMD…: runs CMD again and again until it succeeds.
+wait_until() {
+	local limit=$1 end
+	shift
+	end=$((SECONDS + limit + 1))
+	until "$@" >/dev/null 2>&1; do
+		if [ "$SECONDS" -ge "$end" ]; then
+			echo "waited $limit s in vain for: $*" >&2
+			return 1
+		fi
+		sleep 0.05
+	done
+}
+
+gone() {
+	[ ! -e "/proc/$1" ]
+}
+
+# ── expecting ────────────────────────────────────────────────────────────────────────────
+
+# OUT holds what the last of these wrote, on both streams.
+OUT=
+
+# expect_exit N CMD…
+expect_exit() {
+	local want=$1 got=0
+	shift
+	OUT=$("$@" 2>&1) || got=$?
+	[ "$got" -eq "$want" ] && return
+	[ -n "$OUT" ] && printf '%s\n' "$OUT" >&2
+	fail "expected exit $want, got $got: $*"
+}
+
+expect_ok() {
+	expect_exit 0 "$@"
+}
+
+# expect_eq ACTUAL EXPECTED [WHAT]
+expect_eq() {
+	[ "$1" = "$2" ] || fail "${3:-value}: expected '$2', got '$1'"
+}
+
+# expect_match TEXT REGEX [WHAT]: extended, as bash's =~
+expect_match() {
+	[[ $1 =~ $2 ]] || fail "${3:-text}: expected /$2/, got '$1'"
+}
+
+# ── people and processes ─────────────────────────────────────────────────────────────────
+
+perfctl() {
+	"${PERFCTL[@]}" "$@"
+}
+
+_as() {
+	local groups=$1
+	shift
+	if [ "$1" = perfctl ]; then
+		shift
+		set -- "${PERFCTL[@]}" "$@"
+	fi
+	(cd / && exec setpriv --reuid=$NOBODY --regid=$NOBODY "$groups" -- "$@")
+}
+
+# as_user CMD…: as nobody in particular. as_member: the same, in the namespaces' group.
+as_user() {
+	_as --clear-groups "$@"
+}
+
+as_member() {
+	_as --groups=$DAEMON_GID "$@"
+}
+
+# spawn CMD…: in the background, ended with the test. SPAWNED is its pid.
+spawn() {
+	"$@" &
+	SPAWNED=$!
+	_spawned+=("$SPAWNED")
+}
+
+# busy SECONDS [CPU]: keeps a CPU (default: any) busy in the background for so long at most.
+busy() {
+	local pin=()
+	[ $# -gt 1 ] && pin=(taskset -c "$2")
+	spawn timeout "$1" "${pin[@]}" sh -c 'while :; do :; done'
+}
+
+# All processes that were started with our instance's name, zombies aside.
+instance_pids() {
+	local pid file
+	for file in $(grep -slzxFf <(printf '%s' "$INSTANCE") /proc/[0-9]*/cmdline || true); do
+		pid=${file#/proc/}
+		echo "${pid%/cmdline}"
+	done
+}
+
+_no_processes() {
+	[ -z "$(instance_pids)" ]
+}
+
+# ── the daemon ───────────────────────────────────────────────────────────────────────────
+
+# write_conf [TEXT]: the configuration, with TEXT behind it.
+write_conf() {
+	cat >"$CONF" <<-END
+		[daemon]
+		User=$DAEMON_UID
+		Group=$DAEMON_GID
+		${1-}
+	END
+	chmod 0644 "$CONF"
+}
+
+# It answers a ping from its first moment, and a list when the engine has told what there is.
+_ready() {
+	perfctl list || gone "$DAEMON_PID"
+}
+
+# start_daemon [OPTION…]: returns when it is ready.
+start_daemon() {
+	[ -e "$CONF" ] || write_conf
+	"$BUILD/perfpersistd" --instance "$INSTANCE" --config "$CONF" "$@" >>"$LOG" 2>&1 &
+	DAEMON_PID=$!
+	wait_until 20 _ready || fail "perfpersistd does not get ready"
+	perfctl list >/dev/null || fail "perfpersistd did not start"
+}
+
+# Lets it end in order, and expects that it does, with its engine.
+stop_daemon() {
+	local pid=$DAEMON_PID status=0
+	kill -TERM "$pid"
+	wait_until 20 gone "$pid" || fail "perfpersistd does not end on SIGTERM"
+	wait "$pid" || status=$?
+	DAEMON_PID=
+	[ "$status" -eq 0 ] || fail "perfpersistd ended with $status"
+	wait_until 20 _no_processes || fail "left behind by perfpersistd: $(instance_pids | xargs)"
+}
+
+broker_pid() {
+	perfctl ping --json | jq -r .pid
+}
+
+engine_pid() {
+	perfctl ping --json | jq -r .engine_pid
+}
+
+_kill_9() {
+	kill -KILL "$1"
+	wait_until 10 gone "$1" || fail "$1 survives SIGKILL"
+}
+
+kill_broker() {
+	local pid
+	pid=$(broker_pid)
+	_kill_9 "$pid"
+	wait "$pid" 2>/dev/null || true
+	DAEMON_PID=
+}
+
+# The engine comes back by itself.
+kill_engine() {
+	local pid
+	pid=$(engine_pid)
+	[ "$pid" -gt 0 ] || fail "there is no engine to kill"
+	_kill_9 "$pid"
+}
+
+# Broker and engine at once; returns when nothing of the instance runs any more.
+kill_daemon() {
+	local broker engine
+	broker=$(broker_pid)
+	engine=$(engine_pid)
+	kill -KILL "$broker" "$engine" 2>/dev/null || true # the second may have followed the first
+	wait "$broker" 2>/dev/null || true
+	DAEMON_PID=
+	wait_until 20 _no_processes || fail "still running: $(instance_pids | xargs)"
+}
+
+# ── the registry ─────────────────────────────────────────────────────────────────────────
+
+# stat_of NAMESPACE/EVENT FIELD [cpuN]: records, bytes or missed, from the registry's text.
+stat_of() {
+	sed -nE "s/^${3:-total} (.* )?$2=([^ ]+).*/\2/p" "$REGISTRY/$1/stat"
+}
+
+records_of() {
+	stat_of "$1" records
+}
+
+# more_records_than N NAMESPACE/EVENT: for wait_until.
+more_records_than() {
+	[ "$(records_of "$2")" -gt "$1" ]
+}
+
+# NAMESPACE/EVENT=ID of all events, one a line.
+event_ids() {
+	perfctl "$@" list --json | jq -r '.[] | "\(.namespace)/\(.name)=\(.id)"' | sort
+}
+
+# ── taking it all away ───────────────────────────────────────────────────────────────────
+
+_fault() {
+	echo "failed: $*" >&2
+	_faults=$((_faults + 1))
+}
+
+_mounted() {
+	grep -q " $REGISTRY " /proc/self/mountinfo
+}
+
+# "prog 12" for each BPF object that is pinned in our registry.
+_pins() {
+	local kind
+	for kind in prog map link; do
+		bpftool --json --bpffs "$kind" show 2>/dev/null |
+			jq -r --arg kind "$kind" --arg place "$REGISTRY/" \
+				'.[] | select(any(.pinned[]?; startswith($place))) | "\($kind) \(.id)"' || true
+	done
+}
+
+_released() {
+	local kind id
+	for kind in "${_pinned[@]}"; do
+		id=${kind#* }
+		bpftool "${kind% *}" show id "$id" >/dev/null 2>&1 && return 1
+	done
+	return 0
+}
+
+_delete_all() {
+	local names
+
+	perfctl ping >/dev/null 2>&1 || return 0
+	mapfile -t names < <(perfctl list --json | jq -r '.[] | "\(.namespace)/\(.name)"')
+	[ ${#names[@]} -eq 0 ] && return
+	perfctl delete "${names[@]}" >/dev/null || _fault "these could not all be deleted: ${names[*]}"
+}
+
+_end_processes() {
+	local pids pid
+
+	for pid in "${_spawned[@]}"; do
+		kill -TERM "$pid" 2>/dev/null
+	done
+	if [ -n "$DAEMON_PID" ] && ! gone "$DAEMON_PID"; then
+		kill -TERM "$DAEMON_PID"
+	fi
+	wait_until 20 _no_processes && return
+	mapfile -t pids < <(instance_pids)
+	for pid in "${pids[@]}"; do
+		_fault "had to be killed: $pid $(tr '\0' ' ' 2>/dev/null <"/proc/$pid/cmdline")"
+	done
+	kill -KILL "${pids[@]}" 2>/dev/null
+	wait_until 10 _no_processes || _fault "still running: $(instance_pids | xargs)"
+}
+
+_unmount() {
+	_mounted || return 0
+	mapfile -t _pinned < <(_pins)
+	# A mount namespace that was made meanwhile, by whomever, has a copy of our mount.
+	find "$REGISTRY" -mindepth 1 -delete 2>/dev/null
+	if ! umount "$REGISTRY"; then
+		_fault "somebody keeps $REGISTRY busy"
+		umount --lazy "$REGISTRY"
+	fi
+	_mounted && _fault "$REGISTRY is still mounted"
+	# Links are freed after grace periods; rings when the last reader has unmapped them.
+	wait_until 20 _released || _fault "still in the kernel after unmounting: ${_pinned[*]}"
+}
+
+_cleanup() {
+	local status=$?
+
+	trap - EXIT ERR
+	trap '' INT TERM HUP
+	set +eE
+	[ "$status" -eq 0 ] || [ "$status" -eq 77 ] || _faults=1
+
+	_delete_all
+	_end_processes
+	_unmount
+	rm -rf --one-file-system "$RUN"
+	[ -e "$RUN" ] && _fault "$RUN is still there"
+	if [ -e "$LOG" ] && grep -qE 'Sanitizer|runtime error:' "$LOG"; then
+		_fault "the daemon's log has a sanitizer's report"
+	fi
+
+	if [ "$_faults" -gt 0 ] && [ -s "$LOG" ]; then
+		echo "── the daemon's log" >&2
+		cat "$LOG" >&2
+	fi
+	rm -rf --one-file-system "$SCRATCH" "${SCRATCH%-*}"-?????? # also of one that was killed
+	[ "$_faults" -gt 0 ] && [ "$status" -eq 0 ] && status=1
+	[ "$_faults" -gt 0 ] && [ "$status" -eq 77 ] && status=1
+	# A script's last word, when nothing is left any more.
+	if declare -F at_end >/dev/null; then
+		at_end "$status"
+	fi
+	exit "$status"
+}
+
+trap _cleanup EXIT
+trap 'echo "failed: ${BASH_SOURCE[0]##*/}:$LINENO: $BASH_COMMAND" >&2' ERR
+trap 'exit 129' HUP
+trap 'exit 130' INT
+trap 'exit 143' TERM

@@ -1,0 +1,102 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# For tests of bad input: what is refused costs one sentence and leaves nothing behind. To be
+# read after lib.sh.
+#
+#   warm_up; remember                         what stands, and what is held open, is as it shall be
+#   refused 2 "not a name" perfctl create 9   exit code, what the sentence must say, the command
+#   said 1 "no such user" perfpersistd …      the same of what has no registry to leave things in
+
+REFUSALS=0
+_standing=
+_held=
+
+# Everything in the registry, but for the newest id and what some kernels put into each bpffs.
+standing() {
+	find "$REGISTRY" -mindepth 1 ! -name '*.debug' ! -name +last-id 2>/dev/null | sort
+}
+
+# "PID N": how many descriptors each process of the instance has open, in order of pids. An
+# engine's maps, programs and links that are pinned nowhere are among them.
+held() {
+	local pid
+
+	for pid in $(instance_pids | sort -n); do
+		echo "$pid $(find "/proc/$pid/fd" -mindepth 1 2>/dev/null | wc -l)"
+	done
+}
+
+# Deleted events are gone, and so is the process that reaped them: there are the broker, the
+# launcher and the engine.
+settled() {
+	! grep -q '/+' < <(standing) && [ "$(instance_pids | wc -l)" -eq 3 ]
+}
+
+# warm_up: each recorder is used once, so that what an engine keeps for ever is loaded. It may
+# be refused, but what stands afterwards is what stood before.
+warm_up() {
+	local before event
+	before=$(standing)
+	for event in cpu-clock sched:sched_waking "sched:sched_waking --generic"; do
+		# shellcheck disable=SC2086
+		if perfctl create warm/up -e $event >/dev/null 2>&1; then
+			perfctl delete warm/up >/dev/null
+		fi
+	done
+	wait_until 20 settled || fail "the engine does not come to rest"
+	expect_eq "$(standing)" "$before" "what stands"
+}
+
+remember() {
+	wait_until 20 settled || fail "the engine does not come to rest"
+	_standing=$(standing)
+	_held=$(held)
+}
+
+_as_before() {
+	[ "$(standing)" = "$_standing" ] && [ "$(held)" = "$_held" ]
+}
+
+# nothing_left WHAT: it is as it was when remember was called. (A connection that its client
+# has closed may be open for a moment more.)
+nothing_left() {
+	wait_until 20 _as_before && return
+	diff <(echo "$_standing") <(standing) >&2 || true
+	diff <(echo "$_held") <(held) >&2 || true
+	fail "this left something behind: $*"
+}
+
+# one_sentence FILE REGEX WHAT: the file holds one line, which is in SENTENCE then.
+one_sentence() {
+	expect_eq "$(wc -l <"$1")" 1 "lines on stderr of: $3"
+	SENTENCE=$(<"$1")
+	expect_match "$SENTENCE" "$2" "what was said of: $3"
+}
+
+# said CODE REGEX CMD…: it fails so, with that sentence and nothing else.
+said() {
+	local want=$1 regex=$2 got=0
+	shift 2
+	WHAT="$*"
+	WHAT=${WHAT:0:120}
+	"$@" >"$SCRATCH/stdout" 2>"$SCRATCH/stderr" </dev/null || got=$?
+	[ "$got" -eq "$want" ] || cat "$SCRATCH/stderr" >&2
+	expect_eq "$got" "$want" "exit code of: $WHAT"
+	one_sentence "$SCRATCH/stderr" "$regex" "$WHAT"
+	[ ! -s "$SCRATCH/stdout" ] || fail "refused, and yet something is on stdout: $WHAT"
+	REFUSALS=$((REFUSALS + 1))
+	printf '  %d  %s\n' "$got" "${SENTENCE:0:200}"
+}
+
+# refused CODE REGEX CMD…: and nothing is left behind.
+refused() {
+	said "$@"
+	expect_match "$SENTENCE" '^perfctl: ' "who says it"
+	nothing_left "$WHAT"
+}
+
+# The first of the CPUs that are online.
+online_cpu() {
+	sed 's/[-,].*//' /sys/devices/system/cpu/online
+}

@@ -1,0 +1,468 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * A broker without its process: the real peers, requests, life of events and link, with a
+ * fake engine on the same event loop that can be told to wait, to die and to lie.
+ */
+#ifndef PP_BROKER_FIXTURE_H
+#define PP_BROKER_FIXTURE_H
+
+#include <check.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include "daemon/broker/request.h"
+#include "proto/macro.h"
+#include "proto/packet.h"
+
+#define MEMBER 61997U /* a uid in no group but its own */
+#define TEAM 61998U
+#define FAKE_EVENTS 256
+
+enum fake_mood {
+	FAKE_CALM,
+	FAKE_DIES_BEFORE, /* it carries an order out */
+	FAKE_DIES_AFTER,  /* … and before it answers */
+	FAKE_FAILS,
+	FAKE_LIES_SIZE,
+	FAKE_LIES_SERIAL,
+	FAKE_LIES_ABI,
+	FAKE_LIES_NAME,
+};
+
+struct fake_engine {
+	sd_event *loop;
+	sd_event_source *listen_io, *io;
+	char path[128];
+	int listen, fd;
+	struct pp_event events[FAKE_EVENTS];
+	size_t n;
+	uint64_t last_id;
+	enum fake_mood mood;
+	unsigned moods;	  /* how often the mood is acted upon */
+	bool hold;	  /* orders are not read */
+	uint64_t listing; /* serial of the enumeration under way, or 0 */
+	size_t listed;
+	unsigned enumerated, created, deleted;
+};
+
+struct broker {
+	sd_event *loop;
+	char dir[64], registry[96];
+	struct config config;
+	struct quota quota;
+	struct lifecycle lifecycle;
+	struct peers peers;
+	struct service service;
+	struct fake_engine engine;
+	unsigned changes;
+};
+
+/* A client's end; replies are taken one at a time. */
+struct client {
+	struct broker *broker;
+	int fd;
+	uint32_t serial;
+	struct pp_header header;
+	union pp_body body;
+	struct pp_fds fds;
+};
+
+/* ── the fake engine ────────────────────────────────────────────────────────────────────── */
+
+static struct pp_answer fake_answer;
+
+static void fake_hang_up(struct fake_engine *f)
+{
+	f->io = sd_event_source_disable_unref(f->io);
+	f->fd = close_fd(f->fd);
+	f->listing = 0;
+}
+
+/* false: there is no room now. */
+static bool fake_send(struct fake_engine *f, uint32_t type, uint64_t serial,
+		      const struct pp_event *event)
+{
+	size_t size = sizeof(fake_answer);
+
+	fake_answer.abi = PP_ORDER_ABI;
+	fake_answer.type = type;
+	fake_answer.serial = serial;
+	memset(&fake_answer.event, 0, sizeof(fake_answer.event));
+	if (event)
+		fake_answer.event = *event;
+	if (type == PP_ANSWER_DONE && f->moods > 0 && event) {
+		f->moods--;
+		if (f->mood == FAKE_LIES_SIZE)
+			size--;
+		else if (f->mood == FAKE_LIES_SERIAL)
+			fake_answer.serial++;
+		else if (f->mood == FAKE_LIES_ABI)
+			fake_answer.abi++;
+		else if (f->mood == FAKE_LIES_NAME)
+			fake_answer.event.spec.name[0]++;
+		else
+			f->moods++;
+	}
+	/* A broker that has hung up is found out by the next receive. */
+	if (send(f->fd, &fake_answer, size, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)size)
+		return true;
+	ck_assert(errno == EPIPE || errno == EAGAIN);
+	return errno == EPIPE;
+}
+
+static void fake_make(struct fake_engine *f, const struct pp_spec *spec)
+{
+	struct pp_event *e = &f->events[f->n++];
+
+	ck_assert_uint_le(f->n, FAKE_EVENTS);
+	*e = (struct pp_event){
+		.id = ++f->last_id,
+		.created = 1,
+		.recorder = PP_RECORDER_GENERIC,
+		.sample_type = 1,
+		.header_size = PP_RING_PAGE,
+		.spill_size = 4096,
+		.spec = *spec,
+	};
+	pp_cpumask_set(&e->rings, 0);
+	pp_cpumask_set(&e->rings, 3);
+}
+
+static bool fake_unmake(struct fake_engine *f, uint64_t id)
+{
+	for (size_t i = 0; i < f->n; i++)
+		if (f->events[i].id == id) {
+			memmove(&f->events[i], &f->events[i + 1],
+				(f->n - i - 1) * sizeof(f->events[0]));
+			f->n--;
+			return true;
+		}
+	return false;
+}
+
+static bool fake_dies(struct fake_engine *f, enum fake_mood mood)
+{
+	if (f->mood != mood || f->moods == 0)
+		return false;
+	f->moods--;
+	fake_hang_up(f);
+	return true;
+}
+
+/* As much of the enumeration as there is room for: broker and engine share a thread here. */
+static void fake_list(struct fake_engine *f)
+{
+	while (f->listed < f->n && fake_send(f, PP_ANSWER_FOUND, f->listing, &f->events[f->listed]))
+		f->listed++;
+	if (f->listed == f->n && fake_send(f, PP_ANSWER_DONE, f->listing, NULL))
+		f->listing = 0;
+	sd_event_source_set_io_events(f->io, f->listing ? EPOLLOUT : EPOLLIN);
+}
+
+static void fake_carry_out(struct fake_engine *f, const struct pp_order *o)
+{
+	static struct pp_event gone;
+
+	if (o->type == PP_ORDER_ENUMERATE) {
+		f->enumerated++;
+		f->listing = o->serial;
+		f->listed = 0;
+		fake_list(f);
+		return;
+	}
+	if (fake_dies(f, FAKE_DIES_BEFORE))
+		return;
+	if (f->mood == FAKE_FAILS && f->moods > 0) {
+		f->moods--;
+		fake_answer.error = E2BIG;
+		snprintf(fake_answer.sentence, sizeof(fake_answer.sentence), "The fake failed.");
+		fake_send(f, PP_ANSWER_FAILED, o->serial, NULL);
+		fake_answer.error = 0;
+		fake_answer.sentence[0] = '\0';
+		return;
+	}
+	if (o->type == PP_ORDER_CREATE) {
+		f->created++;
+		fake_make(f, &o->spec);
+		gone = f->events[f->n - 1];
+	} else {
+		f->deleted++;
+		fake_unmake(f, o->id);
+	}
+	if (!fake_dies(f, FAKE_DIES_AFTER))
+		fake_send(f, PP_ANSWER_DONE, o->serial, &gone);
+}
+
+static int fake_on_order(sd_event_source *s _unused_, int fd _unused_, uint32_t revents _unused_,
+			 void *userdata)
+{
+	static struct pp_order order;
+	struct fake_engine *f = userdata;
+	ssize_t n;
+
+	if (f->listing) {
+		fake_list(f);
+		return 0;
+	}
+	n = recv(f->fd, &order, sizeof(order), MSG_TRUNC | MSG_DONTWAIT);
+	if (n <= 0) {
+		fake_hang_up(f);
+		return 0;
+	}
+	ck_assert_int_eq(n, sizeof(order));
+	ck_assert_int_eq(pp_order_check(&order), 0);
+	fake_carry_out(f, &order);
+	return 0;
+}
+
+static void fake_hold(struct fake_engine *f, bool hold)
+{
+	f->hold = hold;
+	if (f->io)
+		sd_event_source_set_enabled(f->io, hold ? SD_EVENT_OFF : SD_EVENT_ON);
+}
+
+static int fake_on_connection(sd_event_source *s _unused_, int fd _unused_,
+			      uint32_t revents _unused_, void *userdata)
+{
+	struct fake_engine *f = userdata;
+
+	fake_hang_up(f);
+	f->fd = accept4(f->listen, NULL, NULL, SOCK_CLOEXEC);
+	ck_assert_int_ge(f->fd, 0);
+	ck_assert_int_ge(sd_event_add_io(f->loop, &f->io, f->fd, EPOLLIN, fake_on_order, f), 0);
+	fake_hold(f, f->hold);
+	return 0;
+}
+
+static void fake_start(struct fake_engine *f)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+
+	memcpy(address.sun_path, f->path, MIN(strlen(f->path), sizeof(address.sun_path) - 1));
+	f->listen = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	ck_assert_int_eq(bind(f->listen, (struct sockaddr *)&address, sizeof(address)), 0);
+	ck_assert_int_eq(listen(f->listen, 8), 0);
+	ck_assert_int_ge(
+		sd_event_add_io(f->loop, &f->listen_io, f->listen, EPOLLIN, fake_on_connection, f),
+		0);
+}
+
+/* Dies, with its socket; fake_start brings it back. */
+static void fake_stop(struct fake_engine *f)
+{
+	fake_hang_up(f);
+	f->listen_io = sd_event_source_disable_unref(f->listen_io);
+	f->listen = close_fd(f->listen);
+	unlink(f->path);
+}
+
+/* ── the broker ─────────────────────────────────────────────────────────────────────────── */
+
+static void broker_on_changed(void *userdata)
+{
+	struct broker *b = userdata;
+
+	b->changes++;
+}
+
+/* Runs the loop until the condition holds; a test that waits for nothing fails by check's
+ * own timeout. */
+#define broker_until(b, condition)                                                \
+	do {                                                                      \
+		while (!(condition))                                              \
+			ck_assert_int_ge(sd_event_run((b)->loop, UINT64_MAX), 0); \
+	} while (0)
+
+/* Runs until nothing is left to do at once. */
+static void broker_settle(struct broker *b)
+{
+	while (sd_event_run(b->loop, 0) > 0)
+		;
+}
+
+static void broker_begin(struct broker *b)
+{
+	memset(b, 0, sizeof(*b));
+	snprintf(b->dir, sizeof(b->dir), "/tmp/perfpersist-test-XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(b->dir));
+	snprintf(b->registry, sizeof(b->registry), "%s/registry", b->dir);
+	ck_assert_int_eq(mkdir(b->registry, 0755), 0);
+	ck_assert_int_ge(sd_event_new(&b->loop), 0);
+
+	b->config = (struct config){
+		.max_requests = 16,
+		.max_events = 128,
+		.max_buffer = 1 << 20,
+		.ns_group = TEAM,
+	};
+	b->quota = (struct quota){ .max_connections = 8, .max_per_user = 4 };
+	b->lifecycle.changed = broker_on_changed;
+	b->lifecycle.userdata = b;
+	b->service.config = &b->config;
+	b->service.instance = "test";
+	b->service.registry = b->registry;
+	b->service.lifecycle = &b->lifecycle;
+	b->peers.loop = b->loop;
+	b->peers.quota = &b->quota;
+	b->peers.max_requests = b->config.max_requests;
+	b->peers.max_in_flight = 1024;
+	b->peers.request = request_handle;
+	b->peers.userdata = &b->service;
+
+	b->engine.loop = b->loop;
+	b->engine.fd = b->engine.listen = -EBADF;
+	snprintf(b->engine.path, sizeof(b->engine.path), "%s/engine", b->dir);
+	fake_start(&b->engine);
+	ck_assert_int_ge(lifecycle_init(&b->lifecycle, b->loop, b->engine.path), 0);
+}
+
+/* Begins, and is connected. */
+static _unused_ void broker_start(struct broker *b)
+{
+	broker_begin(b);
+	ck_assert_int_ge(orders_start(b->lifecycle.orders), 0);
+	broker_until(b, orders_is_up(b->lifecycle.orders));
+}
+
+static _unused_ void broker_end(struct broker *b)
+{
+	peers_done(&b->peers);
+	lifecycle_done(&b->lifecycle);
+	quota_done(&b->quota);
+	fake_stop(&b->engine);
+	sd_event_unref(b->loop);
+	rmdir(b->registry);
+	rmdir(b->dir);
+}
+
+/* ── clients ────────────────────────────────────────────────────────────────────────────── */
+
+/* Credentials are those at the time of socketpair(2), as they are those of connect(2). */
+static int client_try(struct broker *b, struct client *c, uid_t uid)
+{
+	int pair[2], err;
+
+	memset(c, 0, sizeof(*c));
+	c->broker = b;
+	ck_assert_int_eq(seteuid(uid), 0);
+	err = socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair);
+	ck_assert_int_eq(seteuid(0), 0);
+	ck_assert_int_eq(err, 0);
+	c->fd = pair[1];
+	err = peer_new(&b->peers, pair[0]);
+	if (err < 0)
+		close(pair[0]);
+	return err;
+}
+
+static _unused_ void client_begin(struct broker *b, struct client *c, uid_t uid)
+{
+	ck_assert_int_eq(client_try(b, c, uid), 0);
+}
+
+static _unused_ void client_end(struct client *c)
+{
+	pp_fds_close(&c->fds);
+	c->fd = close_fd(c->fd);
+	broker_settle(c->broker);
+}
+
+static _unused_ void client_send(struct client *c, enum pp_op op, const void *body)
+{
+	static uint8_t packet[PP_PACKET_MAX];
+	struct pp_header header = { .opcode = op, .serial = ++c->serial };
+	ssize_t size = pp_encode(&header, body, packet, sizeof(packet));
+
+	ck_assert_int_gt(size, 0);
+	ck_assert_int_eq(pp_packet_send(c->fd, packet, size, NULL, 0), 0);
+}
+
+/* The next reply: 0; the error it tells, negative; 1: the broker has hung up. */
+static _unused_ int client_receive(struct client *c)
+{
+	static uint8_t packet[PP_PACKET_MAX];
+	ssize_t n;
+
+	pp_fds_close(&c->fds);
+	for (;;) {
+		n = pp_packet_receive(c->fd, packet, sizeof(packet), PP_FDS_MAX, &c->fds, 0);
+		if (n != -EAGAIN)
+			break;
+		ck_assert_int_ge(sd_event_run(c->broker->loop, UINT64_MAX), 0);
+	}
+	if (n <= 0)
+		return 1;
+	ck_assert_int_eq(pp_decode(packet, n, c->fds.n, true, &c->header, &c->body), 0);
+	return c->header.opcode == PP_OP_ERROR ? -c->body.error.error : 0;
+}
+
+static _unused_ bool client_has_reply(struct client *c)
+{
+	uint8_t byte;
+
+	return recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0;
+}
+
+static _unused_ int client_call(struct client *c, enum pp_op op, const void *body)
+{
+	int err;
+
+	client_send(c, op, body);
+	err = client_receive(c);
+	if (err <= 0)
+		ck_assert_uint_eq(c->header.serial, c->serial);
+	return err;
+}
+
+static _unused_ void client_send_create(struct client *c, const char *ns, const char *name)
+{
+	struct pp_msg_create_request request = { .event = "cpu-clock" };
+
+	snprintf(request.ns, sizeof(request.ns), "%s", ns);
+	snprintf(request.name, sizeof(request.name), "%s", name);
+	client_send(c, PP_OP_CREATE, &request);
+}
+
+static _unused_ int client_create(struct client *c, const char *ns, const char *name)
+{
+	client_send_create(c, ns, name);
+	return client_receive(c);
+}
+
+static _unused_ struct pp_msg_name client_name(const char *ns, const char *name)
+{
+	struct pp_msg_name which = { 0 };
+
+	snprintf(which.ns, sizeof(which.ns), "%s", ns);
+	snprintf(which.name, sizeof(which.name), "%s", name);
+	return which;
+}
+
+static _unused_ int client_show(struct client *c, const char *ns, const char *name)
+{
+	struct pp_msg_name which = client_name(ns, name);
+
+	return client_call(c, PP_OP_SHOW, &which);
+}
+
+static _unused_ int client_delete(struct client *c, const char *ns, const char *name)
+{
+	struct pp_msg_name which = client_name(ns, name);
+
+	return client_call(c, PP_OP_DELETE, &which);
+}
+
+static _unused_ int client_list(struct client *c, const char *ns, uint64_t after)
+{
+	struct pp_msg_list_request request = { .after = after };
+
+	snprintf(request.ns, sizeof(request.ns), "%s", ns);
+	return client_call(c, PP_OP_LIST, &request);
+}
+
+#endif

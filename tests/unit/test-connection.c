@@ -1,0 +1,744 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Requests, replies and the end of a connection, against a daemon that follows a script. */
+#include "tests/unit/fake-server.h"
+
+#include <poll.h>
+#include <sys/stat.h>
+
+#include "tests/unit/ring-writer.h"
+
+#define REPLY(op) ((op) | PP_OP_REPLY)
+
+static size_t count_fds(void)
+{
+	_cleanup_closedir_ DIR *d = opendir("/proc/self/fd");
+	size_t n = 0;
+
+	ck_assert_ptr_nonnull(d);
+	while (readdir(d))
+		n++;
+	return n;
+}
+
+static struct pp_msg_event an_event(uint64_t id)
+{
+	struct pp_msg_event m = { .id = id,
+				  .ns = "space",
+				  .event = "sys:tracepoint",
+				  .recorder = PP_RECORDER_GENERIC,
+				  .state = PP_EVENT_RUNNING,
+				  .owner = 5,
+				  .missed = 3 };
+
+	snprintf(m.name, sizeof(m.name), "event-%llu", (unsigned long long)id);
+	return m;
+}
+
+/* ── Calls ──────────────────────────────────────────────────────────────────────────────── */
+
+START_TEST(test_not_running)
+{
+	struct perfpersist_options opts = { .sz = sizeof(opts), .instance = "no-such-one" };
+	struct perfpersist *p = NULL;
+
+	ck_assert_int_eq(perfpersist_connect(&opts, &p), -ECONNREFUSED);
+	ck_assert_ptr_null(p);
+	ck_assert_str_eq(perfpersist_error(NULL),
+			 "cannot reach perfpersistd at /run/perfpersist-no-such-one/control: it is "
+			 "not running; start it with `perfpersistd --instance no-such-one`");
+	opts.instance = "../x";
+	ck_assert_int_eq(perfpersist_connect(&opts, &p), -EINVAL);
+	opts.sz = 8;
+	ck_assert_int_eq(perfpersist_connect(&opts, &p), -EINVAL);
+	perfpersist_free(NULL);
+}
+END_TEST
+
+static void calls_script(int fd)
+{
+	_cleanup_free_ union pp_body *body = calloc(1, sizeof(*body));
+	_cleanup_free_ union pp_body *reply = calloc(1, sizeof(*body));
+	uint32_t serial;
+
+	reply->ping_reply = (struct pp_msg_ping_reply){ .version = 1, .pid = 42, .release = "0.1" };
+	serial = server_expect(fd, PP_OP_PING, body);
+	server_send(fd, REPLY(PP_OP_PING), serial, reply, NULL, 0);
+
+	serial = server_expect(fd, PP_OP_CREATE, body);
+	ck_assert_str_eq(body->create_request.event, "sys:tracepoint");
+	ck_assert_str_eq(body->create_request.cpus, "0-1");
+	ck_assert_uint_eq(body->create_request.data_size, 4096);
+	reply->event = an_event(9);
+	server_send(fd, REPLY(PP_OP_CREATE), serial, reply, NULL, 0);
+
+	serial = server_expect(fd, PP_OP_SHOW, body);
+	ck_assert_str_eq(body->name.ns, "space");
+	server_error(fd, serial, EACCES, "cannot show space/name: it is not yours; ask its owner");
+
+	serial = server_expect(fd, PP_OP_DELETE, body);
+	ck_assert_uint_eq(body->name.id, 9);
+	ck_assert_str_eq(body->name.ns, "");
+	reply->event = an_event(9);
+	server_send(fd, REPLY(PP_OP_DELETE), serial, reply, NULL, 0);
+}
+
+START_TEST(test_calls)
+{
+	struct perfpersist_create_options opts = {
+		.sz = sizeof(opts), .event = "sys:tracepoint", .cpus = "0-1", .buffer = 4096
+	};
+	struct perfpersist_daemon_info daemon = { .sz = sizeof(daemon) };
+	struct perfpersist_info info = { .sz = sizeof(info) };
+	struct perfpersist_info small = { .sz = 4 };
+	struct server s;
+	struct perfpersist *p;
+	char name[65];
+
+	server_start(&s, calls_script);
+	p = server_connect(&s);
+	ck_assert_int_eq(perfpersist_ping(p, &daemon), 0);
+	ck_assert_uint_eq(daemon.pid, 42);
+	ck_assert_str_eq(daemon.release, "0.1");
+	ck_assert_int_eq(perfpersist_create(p, "space", "name", &opts, &info), 0);
+	ck_assert_uint_eq(info.id, 9);
+	ck_assert_uint_eq(info.owner, 5);
+	ck_assert_str_eq(info.name, "event-9");
+	ck_assert_int_eq(perfpersist_show(p, "space", "name", &info), -EACCES);
+	ck_assert_str_eq(perfpersist_error(p),
+			 "cannot show space/name: it is not yours; ask its owner");
+
+	/* What never leaves this process. */
+	memset(name, 'x', 64);
+	name[64] = 0;
+	ck_assert_int_eq(perfpersist_show(p, "space", name, &info), -EINVAL);
+	ck_assert_ptr_nonnull(strstr(perfpersist_error(p), "too long"));
+	ck_assert_int_eq(perfpersist_show(p, NULL, "name", &info), -EINVAL);
+	ck_assert_int_eq(perfpersist_show(p, "space", "", &info), -EINVAL);
+	ck_assert_int_eq(perfpersist_show(p, "space", "name", &small), -EINVAL);
+	ck_assert_int_eq(perfpersist_delete_by_id(p, 0, NULL), -EINVAL);
+	ck_assert_int_eq(perfpersist_create(p, "space", "name", NULL, NULL), -EINVAL);
+	opts.flags = PERFPERSIST_ALL_CPUS;
+	ck_assert_int_eq(perfpersist_create(p, "space", "name", &opts, NULL), -EINVAL);
+
+	ck_assert_int_eq(perfpersist_delete_by_id(p, 9, NULL), 0);
+	perfpersist_free(p);
+	server_end(&s);
+}
+END_TEST
+
+static void list_script(int fd)
+{
+	_cleanup_free_ union pp_body *body = calloc(1, sizeof(*body));
+	_cleanup_free_ union pp_body *reply = calloc(1, sizeof(*body));
+	uint64_t id = 0;
+
+	for (int page = 0; page < 4; page++) {
+		uint32_t serial = server_expect(fd, PP_OP_LIST, body);
+		struct pp_msg_list_reply *m = &reply->list_reply;
+
+		ck_assert_uint_eq(body->list_request.after, id);
+		ck_assert_str_eq(body->list_request.ns, "space");
+		m->count = page < 3 ? PP_LIST_MAX : 1;
+		m->more = page < 3;
+		for (uint32_t i = 0; i < m->count; i++)
+			m->events[i] = an_event(id += 2);
+		server_send(fd, REPLY(PP_OP_LIST), serial, reply, NULL, 0);
+	}
+	memset(reply, 0, sizeof(*reply));
+	server_send(fd, REPLY(PP_OP_LIST), server_expect(fd, PP_OP_LIST, body), reply, NULL, 0);
+
+	reply->list_reply.more = 1;
+	server_send(fd, REPLY(PP_OP_LIST), server_expect(fd, PP_OP_LIST, body), reply, NULL, 0);
+
+	reply->list_reply.count = 2;
+	reply->list_reply.events[0] = an_event(4);
+	reply->list_reply.events[1] = an_event(4);
+	server_send(fd, REPLY(PP_OP_LIST), server_expect(fd, PP_OP_LIST, body), reply, NULL, 0);
+}
+
+START_TEST(test_list)
+{
+	struct perfpersist_info *infos = NULL;
+	struct server s;
+	struct perfpersist *p;
+	size_t n = 0;
+
+	server_start(&s, list_script);
+	p = server_connect(&s);
+	ck_assert_int_eq(perfpersist_list(p, "space", &infos, &n), 0);
+	ck_assert_uint_eq(n, 3 * PP_LIST_MAX + 1);
+	for (size_t i = 0; i < n; i++) {
+		ck_assert_uint_eq(infos[i].sz, sizeof(infos[i]));
+		ck_assert_uint_eq(infos[i].id, 2 * i + 2);
+	}
+	free(infos);
+	infos = NULL;
+	ck_assert_int_eq(perfpersist_list(p, NULL, &infos, &n), 0);
+	ck_assert_uint_eq(n, 0);
+	free(infos);
+	/* Lists that would never end. */
+	ck_assert_int_eq(perfpersist_list(p, NULL, &infos, &n), -EBADMSG);
+	ck_assert_int_eq(perfpersist_list(p, NULL, &infos, &n), -EBADMSG);
+	perfpersist_free(p);
+	server_end(&s);
+}
+END_TEST
+
+/* ── Opening ────────────────────────────────────────────────────────────────────────────── */
+
+static struct writer rings[3];
+
+static void make_rings(void)
+{
+	for (uint32_t i = 0; i < 3; i++)
+		rings[i] = writer_new(i, 4096, 64);
+}
+
+static void free_rings(void)
+{
+	for (uint32_t i = 0; i < 3; i++)
+		writer_done(&rings[i]);
+}
+
+/* Answers one page of one ring; returns what was asked for. */
+static struct pp_msg_open_request send_page(int fd, uint32_t total, uint32_t ring, size_t n_fds)
+{
+	_cleanup_free_ union pp_body *body = calloc(1, sizeof(*body));
+	_cleanup_free_ union pp_body *reply = calloc(1, sizeof(*body));
+	uint32_t serial = server_expect(fd, PP_OP_OPEN, body);
+	int fds[2] = { rings[ring].fd, rings[ring].fd };
+
+	reply->open_reply = (struct pp_msg_open_reply){
+		.event = an_event(WRITER_EVENT_ID),
+		.total = total,
+		.count = 1,
+		.cpus = { { .cpu = ring, .map_size = (uint32_t)rings[ring].size } },
+	};
+	server_send(fd, REPLY(PP_OP_OPEN), serial, reply, fds, n_fds);
+	return body->open_request;
+}
+
+static void open_script(int fd)
+{
+	struct pp_msg_open_request m = send_page(fd, 2, 0, 1);
+
+	ck_assert_str_eq(m.which.name, "name");
+	m = send_page(fd, 3, 1, 1); /* a CPU came online: the client begins anew */
+	ck_assert_uint_eq(m.which.id, WRITER_EVENT_ID);
+	ck_assert_uint_eq(m.first, 1);
+	for (uint32_t i = 0; i < 3; i++) {
+		m = send_page(fd, 3, i, 1);
+		ck_assert_uint_eq(m.first, i);
+	}
+}
+
+START_TEST(test_open)
+{
+	struct perfpersist_info info = { .sz = sizeof(info) };
+	struct perfpersist_event *e = NULL;
+	size_t before;
+	struct server s;
+	struct perfpersist *p;
+
+	make_rings();
+	writer_write(&rings[1], 1, 1, 4);
+	before = count_fds();
+	server_start(&s, open_script);
+	p = server_connect(&s);
+	ck_assert_int_eq(perfpersist_open(p, "space", "name", &e), 0);
+	perfpersist_free(p);
+	server_end(&s);
+	ck_assert_uint_eq(count_fds(), before + 3);
+	ck_assert_int_eq(perfpersist_event_info(e, &info), 0);
+	ck_assert_str_eq(info.cpus, "0-2");
+	ck_assert_uint_eq(info.owner, 5);
+	ck_assert_uint_eq(info.records, 1);
+	ck_assert_uint_eq(info.missed, 3);
+	ck_assert(!info.missed_unknown);
+	perfpersist_event_free(e);
+	ck_assert_uint_eq(count_fds(), before);
+	free_rings();
+}
+END_TEST
+
+static void open_too_many_script(int fd)
+{
+	send_page(fd, 2, 0, 2);
+}
+
+static void open_twice_script(int fd)
+{
+	send_page(fd, 2, 1, 1);
+	send_page(fd, 2, 1, 1);
+}
+
+static void open_other_script(int fd)
+{
+	rings[1].header->event_id = 1234;
+	send_page(fd, 1, 1, 1);
+}
+
+static void open_no_ring_script(int fd)
+{
+	rings[1].header->magic = 0;
+	send_page(fd, 1, 1, 1);
+}
+
+static void open_changing_script(int fd)
+{
+	for (uint32_t i = 0; i < 18; i++)
+		send_page(fd, 2 + i % 2, 0, 1);
+}
+
+START_TEST(test_open_bad)
+{
+	static const struct {
+		void (*script)(int fd);
+		int error;
+	} bad[] = {
+		{ open_too_many_script, -EBADMSG }, { open_twice_script, -EINVAL },
+		{ open_other_script, -EINVAL },	    { open_no_ring_script, -EBADMSG },
+		{ open_changing_script, -EAGAIN },
+	};
+	struct perfpersist_event *e = NULL;
+	size_t before;
+	struct server s;
+	struct perfpersist *p;
+
+	make_rings();
+	before = count_fds();
+	server_start(&s, bad[_i].script);
+	p = server_connect(&s);
+	ck_assert_int_eq(perfpersist_open_by_id(p, WRITER_EVENT_ID, &e), bad[_i].error);
+	ck_assert_ptr_null(e);
+	perfpersist_free(p);
+	server_end(&s);
+	ck_assert_uint_eq(count_fds(), before);
+	free_rings();
+}
+END_TEST
+
+/* ── The end of a connection ────────────────────────────────────────────────────────────── */
+
+static void hang_up_script(int fd)
+{
+	_cleanup_free_ union pp_body *body = calloc(1, sizeof(*body));
+
+	server_expect(fd, PP_OP_PING, body);
+}
+
+static void garbage_script(int fd)
+{
+	hang_up_script(fd);
+	ck_assert_int_eq(pp_packet_send(fd, "what is this?", 13, NULL, 0), 0);
+}
+
+static void stranger_script(int fd)
+{
+	_cleanup_free_ union pp_body *body = calloc(1, sizeof(*body));
+	uint32_t serial = server_expect(fd, PP_OP_PING, body);
+
+	memset(body, 0, sizeof(*body));
+	server_send(fd, REPLY(PP_OP_PING), serial + 1, body, NULL, 0);
+}
+
+static void other_reply_script(int fd)
+{
+	_cleanup_free_ union pp_body *body = calloc(1, sizeof(*body));
+	uint32_t serial = server_expect(fd, PP_OP_PING, body);
+
+	body->event = an_event(1);
+	server_send(fd, REPLY(PP_OP_SHOW), serial, body, NULL, 0);
+}
+
+static void unasked_fd_script(int fd)
+{
+	_cleanup_free_ union pp_body *body = calloc(1, sizeof(*body));
+	uint32_t serial = server_expect(fd, PP_OP_PING, body);
+
+	memset(body, 0, sizeof(*body));
+	server_send(fd, REPLY(PP_OP_PING), serial, body, &fd, 1);
+}
+
+static void bad_error_script(int fd)
+{
+	_cleanup_free_ union pp_body *body = calloc(1, sizeof(*body));
+
+	server_error(fd, server_expect(fd, PP_OP_PING, body), -5, "no");
+}
+
+static void too_many_script(int fd)
+{
+	_cleanup_free_ union pp_body *body = calloc(1, sizeof(*body));
+
+	server_expect(fd, PP_OP_PING, body);
+	server_error(fd, 0, EUSERS, "you have too many connections; close some");
+}
+
+static void version_script(int fd)
+{
+	uint8_t packet[PP_HEADER_SIZE] = { 99, 0, 1, 0x80, 1, 0, 0, 0, PP_HEADER_SIZE };
+
+	hang_up_script(fd);
+	ck_assert_int_eq(pp_packet_send(fd, packet, sizeof(packet), NULL, 0), 0);
+}
+
+START_TEST(test_end)
+{
+	static const struct {
+		void (*script)(int fd);
+		int error;
+	} ends[] = {
+		{ hang_up_script, -ECONNRESET }, { garbage_script, -EBADMSG },
+		{ stranger_script, -EBADMSG },	 { other_reply_script, -EBADMSG },
+		{ unasked_fd_script, -EBADMSG }, { bad_error_script, -EBADMSG },
+		{ too_many_script, -EUSERS },	 { version_script, -EPROTONOSUPPORT },
+	};
+	struct perfpersist_daemon_info daemon = { .sz = sizeof(daemon) };
+	size_t before = count_fds();
+	struct server s;
+	struct perfpersist *p;
+
+	server_start(&s, ends[_i].script);
+	p = server_connect(&s);
+	ck_assert_int_eq(perfpersist_ping(p, &daemon), ends[_i].error);
+	ck_assert_uint_gt(strlen(perfpersist_error(p)), 20);
+	ck_assert_int_eq(perfpersist_ping(p, &daemon), ends[_i].error);
+	ck_assert_ptr_nonnull(strstr(perfpersist_error(p), "connect anew"));
+	ck_assert_int_eq(perfpersist_dispatch(p), -ECONNRESET);
+	perfpersist_free(p);
+	server_end(&s);
+	ck_assert_uint_eq(count_fds(), before);
+}
+END_TEST
+
+static void one_ping_script(int fd)
+{
+	_cleanup_free_ union pp_body *body = calloc(1, sizeof(*body));
+	uint32_t serial = server_expect(fd, PP_OP_PING, body);
+
+	memset(body, 0, sizeof(*body));
+	server_send(fd, REPLY(PP_OP_PING), serial, body, NULL, 0);
+}
+
+/* The daemon was restarted while nothing was under way: the next call says so. */
+START_TEST(test_restarted_in_between)
+{
+	struct perfpersist_daemon_info daemon = { .sz = sizeof(daemon) };
+	struct server s;
+	struct perfpersist *p;
+
+	server_start(&s, one_ping_script);
+	p = server_connect(&s);
+	ck_assert_int_eq(perfpersist_ping(p, &daemon), 0);
+	server_end(&s);
+	ck_assert_int_eq(perfpersist_ping(p, &daemon), -ECONNRESET);
+	perfpersist_free(p);
+}
+END_TEST
+
+/* ── Asynchronous ───────────────────────────────────────────────────────────────────────── */
+
+struct seen {
+	int ran;
+	int last_error;
+	uint64_t ids[8];
+	int again; /* requests that the callback still starts */
+};
+
+static void note(struct perfpersist *p, const struct perfpersist_result *result, void *userdata)
+{
+	struct seen *seen = userdata;
+
+	ck_assert_uint_eq(result->sz, sizeof(*result));
+	if (result->error == 0 && seen->ran < 8)
+		seen->ids[seen->ran] = result->infos[0].id;
+	seen->last_error = result->error;
+	seen->ran++;
+	if (seen->again-- > 0) {
+		int error = perfpersist_show_async(p, "space", "again", note, seen);
+
+		ck_assert_int_eq(error, result->error);
+	}
+}
+
+static void out_of_order_script(int fd)
+{
+	_cleanup_free_ union pp_body *body = calloc(1, sizeof(*body));
+	uint32_t first = server_expect(fd, PP_OP_SHOW, body);
+	uint32_t second = server_expect(fd, PP_OP_DELETE, body);
+
+	body->event = an_event(2);
+	server_send(fd, REPLY(PP_OP_DELETE), second, body, NULL, 0);
+	body->event = an_event(1);
+	server_send(fd, REPLY(PP_OP_SHOW), first, body, NULL, 0);
+	first = server_expect(fd, PP_OP_SHOW, body);
+	ck_assert_str_eq(body->name.name, "again");
+	body->event = an_event(3);
+	server_send(fd, REPLY(PP_OP_SHOW), first, body, NULL, 0);
+}
+
+static void wait_for(struct perfpersist *p, struct seen *seen, int ran)
+{
+	while (seen->ran < ran) {
+		struct pollfd pfd = { .fd = perfpersist_fd(p), .events = perfpersist_events(p) };
+		int before = seen->ran, r;
+
+		ck_assert_int_ge(poll(&pfd, 1, -1), 0);
+		r = perfpersist_dispatch(p);
+		if (r != -ECONNRESET) /* the script may be at its end: replies come first */
+			ck_assert_int_eq(r, seen->ran - before);
+	}
+}
+
+START_TEST(test_async)
+{
+	struct seen seen = { .again = 1 };
+	struct server s;
+	struct perfpersist *p;
+
+	server_start(&s, out_of_order_script);
+	p = server_connect(&s);
+	ck_assert_int_eq(perfpersist_dispatch(p), 0);
+	ck_assert_int_eq(perfpersist_show_async(p, "space", "a", note, &seen), 0);
+	ck_assert_int_eq(perfpersist_delete_async(p, "space", "b", note, &seen), 0);
+	ck_assert_int_eq(perfpersist_show_async(p, "space", "", note, &seen), -EINVAL);
+	ck_assert_int_eq(perfpersist_events(p), POLLIN);
+	wait_for(p, &seen, 3);
+	ck_assert_uint_eq(seen.ids[0], 2);
+	ck_assert_uint_eq(seen.ids[1], 1);
+	ck_assert_uint_eq(seen.ids[2], 3);
+	perfpersist_free(p);
+	server_end(&s);
+	ck_assert_int_eq(seen.ran, 3);
+}
+END_TEST
+
+static void deaf_script(int fd)
+{
+	char end;
+
+	ck_assert_int_eq(recv(fd, &end, 1, MSG_PEEK), 1);
+}
+
+START_TEST(test_cancelled)
+{
+	struct seen seen = { .again = 0 };
+	struct server s;
+	struct perfpersist *p;
+
+	server_start(&s, deaf_script);
+	p = server_connect(&s);
+	for (int i = 0; i < 3; i++)
+		ck_assert_int_eq(perfpersist_show_async(p, "space", "a", note, &seen), 0);
+	perfpersist_free(p);
+	ck_assert_int_eq(seen.ran, 3);
+	ck_assert_int_eq(seen.last_error, -ECANCELED);
+	server_end(&s);
+}
+END_TEST
+
+/* A callback that starts anew when the daemon is gone is refused, and does not go on for ever. */
+START_TEST(test_gone_with_requests)
+{
+	struct seen seen = { .again = 100 };
+	struct server s;
+	struct perfpersist *p;
+	int r = 0;
+
+	server_start(&s, deaf_script);
+	p = server_connect(&s);
+	for (int i = 0; i < 3; i++)
+		ck_assert_int_eq(perfpersist_show_async(p, "space", "a", note, &seen), 0);
+	while (r == 0) {
+		struct pollfd pfd = { .fd = perfpersist_fd(p), .events = perfpersist_events(p) };
+
+		ck_assert_int_eq(poll(&pfd, 1, -1), 1);
+		r = perfpersist_dispatch(p);
+	}
+	ck_assert_int_eq(r, -ECONNRESET);
+	ck_assert_int_eq(seen.ran, 3);
+	ck_assert_int_eq(seen.last_error, -ECONNRESET);
+	perfpersist_free(p);
+	server_end(&s);
+}
+END_TEST
+
+#define MANY 3000
+
+static pthread_barrier_t barrier;
+
+static void slow_script(int fd)
+{
+	_cleanup_free_ union pp_body *body = calloc(1, sizeof(*body));
+
+	pthread_barrier_wait(&barrier);
+	for (int i = 0; i < MANY; i++) {
+		uint32_t serial = server_expect(fd, PP_OP_CREATE, body);
+
+		body->event = an_event((uint64_t)i + 1);
+		server_send(fd, REPLY(PP_OP_CREATE), serial, body, NULL, 0);
+	}
+}
+
+/* More requests than the socket takes: they wait, POLLOUT is asked for, none is lost. */
+START_TEST(test_full_socket)
+{
+	struct perfpersist_create_options opts = { .sz = sizeof(opts), .event = "a:b" };
+	struct seen seen = { .again = 0 };
+	struct server s;
+	struct perfpersist *p;
+
+	pthread_barrier_init(&barrier, NULL, 2);
+	server_start(&s, slow_script);
+	p = server_connect(&s);
+	for (int i = 0; i < MANY; i++)
+		ck_assert_int_eq(perfpersist_create_async(p, "space", "a", &opts, note, &seen), 0);
+	ck_assert_int_eq(perfpersist_events(p), POLLIN | POLLOUT);
+	ck_assert_int_eq(perfpersist_dispatch(p), 0);
+	pthread_barrier_wait(&barrier);
+	wait_for(p, &seen, MANY);
+	ck_assert_int_eq(seen.last_error, 0);
+	perfpersist_free(p);
+	server_end(&s);
+	pthread_barrier_destroy(&barrier);
+}
+END_TEST
+
+/* ── Direct ─────────────────────────────────────────────────────────────────────────────── */
+
+static char registry[] = "/tmp/test-registry-XXXXXX";
+
+static void put(const char *path, const char *text)
+{
+	_cleanup_free_ char *whole = NULL;
+	_cleanup_fclose_ FILE *f = NULL;
+
+	ck_assert_int_gt(asprintf(&whole, "%s/%s", registry, path), 0);
+	if (!text) {
+		ck_assert_int_eq(mkdir(whole, 0755), 0);
+		return;
+	}
+	f = fopen(whole, "we");
+	ck_assert_ptr_nonnull(f);
+	fputs(text, f);
+}
+
+static void make_registry(void)
+{
+	_cleanup_free_ char *link = NULL;
+
+	ck_assert_ptr_nonnull(mkdtemp(registry));
+	put("by-id", NULL);
+	put("+last-id", "3");
+	put("+new-4", NULL);
+	put("space", NULL);
+	put("space/b", NULL);
+	put("space/b/info",
+	    "id=3\nnamespace=space\nname=b\nevent=cpu-clock:u\nrecorder=overflow\nbuffer=524288\n"
+	    "cpus=0-1\nsample_type=0x107\nperiod=4000\nflags=freq,all-cpus\nowner=0\ngroup=7\n"
+	    "mode=0640\ncreated=123\nstate=running\nlater=what is not known yet\n");
+	put("space/b/stat", "cpu0 records=1 bytes=40 missed=0\ncpu1 records=2 bytes=80 missed=2\n"
+			    "total records=3 bytes=120 missed=2\n");
+	put("other", NULL);
+	put("other/a", NULL);
+	put("other/a/info", "id=2\nnamespace=other\nname=a\nevent=x:y\nrecorder=generic\n");
+	put("other/a/stat", "total records=3 bytes=120 missed=unknown\n");
+	ck_assert_int_gt(asprintf(&link, "%s/by-id/3", registry), 0);
+	ck_assert_int_eq(symlink("../space/b", link), 0);
+}
+
+static void remove_registry(void)
+{
+	_cleanup_free_ char *command = NULL;
+
+	ck_assert_int_gt(asprintf(&command, "rm -r %s", registry), 0);
+	ck_assert_int_eq(system(command), 0);
+}
+
+static void check_direct(struct perfpersist *p)
+{
+	struct perfpersist_info info = { .sz = sizeof(info) }, *infos = NULL;
+	struct perfpersist_event *e = NULL;
+	struct seen seen = { .again = 0 };
+	size_t n;
+
+	ck_assert_int_eq(perfpersist_fd(p), -1);
+	ck_assert_int_eq(perfpersist_list(p, NULL, &infos, &n), 0);
+	ck_assert_uint_eq(n, 2);
+	ck_assert_str_eq(infos[0].name, "a");
+	ck_assert(infos[0].missed_unknown);
+	ck_assert_str_eq(infos[1].name, "b");
+	free(infos);
+	ck_assert_int_eq(perfpersist_list(p, "nowhere", &infos, &n), -ENOENT);
+	ck_assert_int_eq(perfpersist_list(p, "../etc", &infos, &n), -EINVAL);
+	ck_assert_int_eq(perfpersist_show(p, "space", "b", &info), 0);
+	ck_assert_uint_eq(info.sample_type, 0x107);
+	ck_assert_uint_eq(info.flags, PERFPERSIST_FREQ | PERFPERSIST_ALL_CPUS);
+	ck_assert_uint_eq(info.mode, 0640);
+	ck_assert_uint_eq(info.state, PERFPERSIST_RUNNING);
+	ck_assert_uint_eq(info.recorder, PERFPERSIST_RECORDER_OVERFLOW);
+	ck_assert_uint_eq(info.records, 3);
+	ck_assert_uint_eq(info.missed, 2);
+	ck_assert(!info.missed_unknown);
+	ck_assert_int_eq(perfpersist_show(p, "space", "c", &info), -ENOENT);
+	ck_assert_int_eq(perfpersist_show(p, "space", "..", &info), -EINVAL);
+	ck_assert_int_eq(perfpersist_open_by_id(p, 3, &e), 0); /* it has no rings here */
+	ck_assert_uint_eq(perfpersist_event_rings(e), 0);
+	ck_assert_int_eq(perfpersist_event_info(e, &info), 0);
+	ck_assert_str_eq(info.event, "cpu-clock:u");
+	perfpersist_event_free(e);
+	ck_assert_int_eq(perfpersist_open_by_id(p, 4, &e), -ENOENT);
+	ck_assert_int_eq(perfpersist_delete(p, "space", "b", NULL), -EOPNOTSUPP);
+	ck_assert_int_eq(perfpersist_show_async(p, "space", "b", note, &seen), 0);
+	ck_assert_int_eq(seen.ran, 0);
+	ck_assert_int_eq(perfpersist_dispatch(p), 1);
+	ck_assert_uint_eq(seen.ids[0], 3);
+}
+
+START_TEST(test_direct)
+{
+	struct perfpersist_options opts = { .sz = sizeof(opts), .direct = true };
+	struct perfpersist *p = NULL;
+
+	opts.registry = registry;
+	if (geteuid() != 0) {
+		ck_assert_int_eq(perfpersist_connect(&opts, &p), -EACCES);
+		return;
+	}
+	make_registry();
+	ck_assert_int_eq(perfpersist_connect(&opts, &p), 0);
+	check_direct(p);
+	perfpersist_free(p);
+	remove_registry();
+	ck_assert_int_eq(perfpersist_connect(&opts, &p), -ENOENT);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("connection");
+	TCase *tc = tcase_create("connection");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_test(tc, test_not_running);
+	tcase_add_test(tc, test_calls);
+	tcase_add_test(tc, test_list);
+	tcase_add_test(tc, test_open);
+	tcase_add_loop_test(tc, test_open_bad, 0, 5);
+	tcase_add_loop_test(tc, test_end, 0, 8);
+	tcase_add_test(tc, test_restarted_in_between);
+	tcase_add_test(tc, test_async);
+	tcase_add_test(tc, test_cancelled);
+	tcase_add_test(tc, test_gone_with_requests);
+	tcase_add_test(tc, test_full_socket);
+	tcase_add_test(tc, test_direct);
+	tcase_set_timeout(tc, 30);
+	suite_add_tcase(suite, tc);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed != 0;
+}

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Rights: the one place that decides them, against every class of peer. */
+#include <check.h>
+#include <grp.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include "daemon/broker/policy.h"
+#include "proto/macro.h"
+
+static gid_t groups[] = { 100, 200, 300 };
+
+static struct credentials who(uid_t uid, gid_t gid, size_t n_groups)
+{
+	return (struct credentials){
+		.uid = uid,
+		.gid = gid,
+		.groups = groups,
+		.n_groups = n_groups,
+	};
+}
+
+static bool may(struct credentials c, uint32_t mode, enum pp_right right)
+{
+	struct namespace ns = { .name = "ns", .owner = 1000, .group = 200, .mode = mode };
+
+	return policy_allows(&c, &ns, right);
+}
+
+START_TEST(root_may_everything)
+{
+	ck_assert(may(who(0, 0, 0), 0000, PP_RIGHT_R));
+	ck_assert(may(who(0, 0, 0), 0000, PP_RIGHT_W));
+}
+END_TEST
+
+START_TEST(owner_has_owner_bits_only)
+{
+	ck_assert(may(who(1000, 1, 0), 0400, PP_RIGHT_R));
+	ck_assert(!may(who(1000, 1, 0), 0400, PP_RIGHT_W));
+	ck_assert(may(who(1000, 1, 0), 0200, PP_RIGHT_W));
+	/* Even if group or others have more, as for a file. */
+	ck_assert(!may(who(1000, 200, 3), 0066, PP_RIGHT_R));
+}
+END_TEST
+
+START_TEST(group_by_gid_or_supplementary)
+{
+	ck_assert(may(who(5, 200, 0), 0040, PP_RIGHT_R));
+	ck_assert(may(who(5, 1, 3), 0040, PP_RIGHT_R));
+	ck_assert(!may(who(5, 1, 1), 0040, PP_RIGHT_R));
+	ck_assert(!may(who(5, 1, 0), 0040, PP_RIGHT_R));
+	ck_assert(!may(who(5, 1, 3), 0040, PP_RIGHT_W));
+	ck_assert(!may(who(5, 1, 3), 0606, PP_RIGHT_R));
+}
+END_TEST
+
+START_TEST(others_have_other_bits)
+{
+	ck_assert(may(who(5, 1, 0), 0004, PP_RIGHT_R));
+	ck_assert(!may(who(5, 1, 0), 0004, PP_RIGHT_W));
+	ck_assert(!may(who(5, 1, 0), 0660, PP_RIGHT_R));
+	ck_assert(may(who(5, 1, 0), 0000, PP_RIGHT_NONE));
+}
+END_TEST
+
+START_TEST(makers_of_namespaces)
+{
+	struct credentials root = who(0, 0, 0), member = who(5, 1, 3), other = who(5, 1, 0);
+
+	ck_assert(policy_may_make_namespace(&root, POLICY_MAKERS_ROOT, 200));
+	ck_assert(!policy_may_make_namespace(&member, POLICY_MAKERS_ROOT, 200));
+	ck_assert(policy_may_make_namespace(&member, POLICY_MAKERS_GROUP, 200));
+	ck_assert(!policy_may_make_namespace(&other, POLICY_MAKERS_GROUP, 200));
+	ck_assert(policy_may_make_namespace(&other, POLICY_MAKERS_ALL, 200));
+}
+END_TEST
+
+START_TEST(rings_are_for_root_where_anyone_may_load_programs)
+{
+	struct credentials root = who(0, 0, 0), other = who(5, 1, 0);
+
+	ck_assert(policy_may_hold_rings(&other, false));
+	ck_assert(!policy_may_hold_rings(&other, true));
+	ck_assert(policy_may_hold_rings(&root, true));
+}
+END_TEST
+
+START_TEST(credentials_are_the_kernels)
+{
+	struct credentials c;
+	int pair[2], n;
+
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	ck_assert_int_eq(credentials_read(pair[0], &c), 0);
+	ck_assert_uint_eq(c.uid, geteuid());
+	ck_assert_uint_eq(c.gid, getegid());
+	ck_assert_int_eq(c.pid, getpid());
+	n = getgroups(0, NULL);
+	ck_assert_uint_eq(c.n_groups, (size_t)n);
+	credentials_done(&c);
+	close(pair[0]);
+	close(pair[1]);
+}
+END_TEST
+
+/* More groups than the first guess has room for: the kernel answers ERANGE, and how many. */
+START_TEST(many_groups)
+{
+	enum { MANY = 500 };
+	gid_t many[MANY];
+	struct credentials c;
+	int pair[2];
+
+	if (geteuid() != 0)
+		return;
+	for (size_t i = 0; i < MANY; i++)
+		many[i] = 50000 + (i * 7) % MANY;
+	ck_assert_int_eq(setgroups(MANY, many), 0);
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	ck_assert_int_eq(credentials_read(pair[0], &c), 0);
+	ck_assert_uint_eq(c.n_groups, MANY);
+	for (size_t i = 0; i < MANY; i++)
+		ck_assert(credentials_in_group(&c, many[i]));
+	ck_assert(!credentials_in_group(&c, 50000 + MANY));
+	credentials_done(&c);
+	close(pair[0]);
+	close(pair[1]);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("policy");
+	TCase *t = tcase_create("rights");
+	SRunner *r = srunner_create(s);
+	int failed;
+
+	tcase_add_test(t, root_may_everything);
+	tcase_add_test(t, owner_has_owner_bits_only);
+	tcase_add_test(t, group_by_gid_or_supplementary);
+	tcase_add_test(t, others_have_other_bits);
+	tcase_add_test(t, makers_of_namespaces);
+	tcase_add_test(t, rings_are_for_root_where_anyone_may_load_programs);
+	tcase_add_test(t, credentials_are_the_kernels);
+	tcase_add_test(t, many_groups);
+	suite_add_tcase(s, t);
+	srunner_run_all(r, CK_NORMAL);
+	failed = srunner_ntests_failed(r);
+	srunner_free(r);
+	return failed != 0;
+}

@@ -1,0 +1,555 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * The codec against golden vectors, which were made by another implementation from
+ * PROTOCOL.md, and against everything a packet can have wrong.
+ */
+#include <check.h>
+#include <ctype.h>
+#include <errno.h>
+#include <string.h>
+
+#include "proto/macro.h"
+#include "proto/protocol.h"
+
+#define SIZE_OF_EVENT 2272 /* on the wire */
+
+static uint8_t packet[PP_PACKET_MAX + 1], again[PP_PACKET_MAX];
+static union pp_body body, expected;
+static struct pp_header header;
+
+/* ── Golden vectors ─────────────────────────────────────────────────────────────────────── */
+
+static void fill_switches(struct pp_msg_event *e)
+{
+	e->id = 19;
+	strcpy(e->ns, "sys");
+	strcpy(e->name, "switches");
+	strcpy(e->event, "sched:sched_switch");
+	e->recorder = PP_RECORDER_TP_BTF;
+	e->state = PP_EVENT_RUNNING;
+	e->data_size = 524288;
+	e->sample_type = 0x407;
+	e->flags = PP_EVENT_ALL_CPUS;
+	e->group = 61998;
+	e->mode = 0640;
+	e->created = 1700000000123456789;
+	strcpy(e->cpus, "0-3,8");
+	e->records = 1234567;
+	e->bytes = 98765432;
+}
+
+static void fill_clock(struct pp_msg_event *e, uint64_t id)
+{
+	e->id = id;
+	strcpy(e->ns, "web");
+	strcpy(e->name, "clock-1");
+	strcpy(e->event, "cpu-clock:u");
+	e->recorder = PP_RECORDER_OVERFLOW;
+	e->state = PP_EVENT_CREATING;
+	e->data_size = 1 << 20;
+	e->sample_type = 0x127;
+	e->period = 999;
+	e->flags = PP_EVENT_FREQ | PP_EVENT_CALLCHAIN;
+	e->owner = 1000;
+	e->group = 1001;
+	e->mode = 0600;
+	e->created = 1700000001000000001;
+	strcpy(e->cpus, "1");
+	e->records = 42;
+	e->bytes = 4200;
+	e->missed = 7;
+	e->missed_unknown = 1;
+}
+
+static void fill_nothing(union pp_body *b _unused_)
+{
+}
+
+static void fill_error(union pp_body *b)
+{
+	b->error.error = 13;
+	strcpy(b->error.message,
+	       "event sys/switches: not allowed to read; ask for membership of its group");
+}
+
+static void fill_ping_reply(union pp_body *b)
+{
+	b->ping_reply.version = 1;
+	b->ping_reply.pid = 4242;
+	b->ping_reply.engine_pid = 4243;
+	b->ping_reply.events = 2;
+	b->ping_reply.started = 1700000000000000001;
+	strcpy(b->ping_reply.release, "0.1.0");
+	strcpy(b->ping_reply.instance, "demo");
+}
+
+static void fill_list_request(union pp_body *b)
+{
+	b->list_request.after = 18;
+	strcpy(b->list_request.ns, "sys");
+}
+
+static void fill_list_reply(union pp_body *b)
+{
+	b->list_reply.count = 2;
+	b->list_reply.more = 1;
+	fill_switches(&b->list_reply.events[0]);
+	fill_clock(&b->list_reply.events[1], 0x1122334455667788);
+}
+
+static void fill_by_name(union pp_body *b)
+{
+	strcpy(b->name.ns, "sys");
+	strcpy(b->name.name, "switches");
+}
+
+static void fill_by_id(union pp_body *b)
+{
+	b->name.id = 0x1122334455667788;
+}
+
+static void fill_event(union pp_body *b)
+{
+	fill_switches(&b->event);
+}
+
+static void fill_created(union pp_body *b)
+{
+	fill_clock(&b->event, 20);
+}
+
+static void fill_deleted(union pp_body *b)
+{
+	fill_switches(&b->event);
+	b->event.state = PP_EVENT_DELETING;
+}
+
+static void fill_create_request(union pp_body *b)
+{
+	strcpy(b->create_request.ns, "web");
+	strcpy(b->create_request.name, "clock-1");
+	strcpy(b->create_request.event, "cpu-clock:u");
+	strcpy(b->create_request.cpus, "1,4-5");
+	b->create_request.data_size = 1000000;
+	b->create_request.period = 999;
+	b->create_request.flags = PP_EVENT_FREQ | PP_EVENT_CALLCHAIN;
+}
+
+static void fill_open_request(union pp_body *b)
+{
+	b->open_request.which.id = 19;
+	b->open_request.first = 253;
+}
+
+static void fill_open_reply(union pp_body *b)
+{
+	fill_switches(&b->open_reply.event);
+	b->open_reply.total = 255;
+	b->open_reply.count = 2;
+	b->open_reply.cpus[0] = (struct pp_msg_cpu){ .cpu = 0, .map_size = 593920 };
+	b->open_reply.cpus[1] = (struct pp_msg_cpu){ .cpu = 8, .map_size = 593920 };
+}
+
+static const struct vector {
+	const char *file;
+	uint16_t opcode;
+	uint32_t serial, fds;
+	void (*fill)(union pp_body *b);
+} vectors[] = {
+	{ "ping-request", PP_OP_PING, 7, 0, fill_nothing },
+	{ "ping-reply", PP_OP_PING | PP_OP_REPLY, 7, 0, fill_ping_reply },
+	{ "list-request", PP_OP_LIST, 0x01020304, 0, fill_list_request },
+	{ "list-reply", PP_OP_LIST | PP_OP_REPLY, 0x01020304, 0, fill_list_reply },
+	{ "show-request", PP_OP_SHOW, 1, 0, fill_by_name },
+	{ "show-reply", PP_OP_SHOW | PP_OP_REPLY, 1, 0, fill_event },
+	{ "create-request", PP_OP_CREATE, UINT32_MAX, 0, fill_create_request },
+	{ "create-reply", PP_OP_CREATE | PP_OP_REPLY, UINT32_MAX, 0, fill_created },
+	{ "delete-request", PP_OP_DELETE, 2, 0, fill_by_id },
+	{ "delete-reply", PP_OP_DELETE | PP_OP_REPLY, 2, 0, fill_deleted },
+	{ "open-request", PP_OP_OPEN, 3, 0, fill_open_request },
+	{ "open-reply", PP_OP_OPEN | PP_OP_REPLY, 3, 2, fill_open_reply },
+	{ "error-reply", PP_OP_ERROR, 3, 0, fill_error },
+};
+
+/* Hexadecimal bytes with spaces between them; XX*N is N times XX; # begins a comment. */
+static size_t read_vector(const char *name, uint8_t *buf, size_t cap)
+{
+	_cleanup_fclose_ FILE *f = NULL;
+	char path[256], line[256];
+	size_t n = 0;
+
+	snprintf(path, sizeof(path), "tests/vectors/%s.hex", name);
+	f = fopen(path, "re");
+	ck_assert_msg(f != NULL, "%s: not found; run the tests from the source's top", path);
+	while (fgets(line, sizeof(line), f)) {
+		for (char *s = line, *token; *line != '#' && (token = strtok(s, " \n")); s = NULL) {
+			unsigned byte, times = 1;
+
+			ck_assert_int_ge(sscanf(token, "%2x*%u", &byte, &times), 1);
+			ck_assert_uint_le(n + times, cap);
+			memset(buf + n, byte, times);
+			n += times;
+		}
+	}
+	return n;
+}
+
+static bool is_reply(const struct vector *v)
+{
+	return v->opcode & PP_OP_REPLY;
+}
+
+/* Encodes what fill() makes and returns its size; leaves it in packet. */
+static size_t encode_vector(const struct vector *v)
+{
+	ssize_t n;
+
+	memset(&expected, 0, sizeof(expected));
+	v->fill(&expected);
+	header = (struct pp_header){ .opcode = v->opcode, .serial = v->serial, .fds = v->fds };
+	n = pp_encode(&header, &expected, packet, sizeof(packet));
+	ck_assert_int_gt(n, 0);
+	ck_assert_uint_eq(header.size, n);
+	ck_assert_uint_eq(header.version, PP_PROTOCOL_VERSION);
+	return n;
+}
+
+START_TEST(vector_is_encoded)
+{
+	const struct vector *v = &vectors[_i];
+	size_t n = read_vector(v->file, again, sizeof(again));
+
+	ck_assert_uint_eq(encode_vector(v), n);
+	for (size_t i = 0; i < n; i++)
+		ck_assert_msg(packet[i] == again[i], "%s: byte %zu is %02x, not %02x", v->file, i,
+			      packet[i], again[i]);
+}
+END_TEST
+
+START_TEST(vector_is_decoded)
+{
+	const struct vector *v = &vectors[_i];
+	size_t n = read_vector(v->file, packet, sizeof(packet));
+
+	memset(&expected, 0, sizeof(expected));
+	memset(&body, 0, sizeof(body));
+	v->fill(&expected);
+	ck_assert_int_eq(pp_decode(packet, n, v->fds, is_reply(v), &header, &body), 0);
+	ck_assert_uint_eq(header.version, 1);
+	ck_assert_uint_eq(header.opcode, v->opcode);
+	ck_assert_uint_eq(header.serial, v->serial);
+	ck_assert_uint_eq(header.size, n);
+	ck_assert_uint_eq(header.fds, v->fds);
+	ck_assert_int_eq(memcmp(&body, &expected, pp_message_by_opcode(v->opcode)->struct_size), 0);
+}
+END_TEST
+
+/* Every message of every operation has a vector. */
+START_TEST(vectors_are_complete)
+{
+	size_t known = 0;
+
+	for (unsigned opcode = 0; opcode <= UINT16_MAX; opcode++) {
+		bool found = false;
+
+		if (!pp_message_by_opcode(opcode))
+			continue;
+		for (size_t i = 0; i < ARRAY_SIZE(vectors); i++)
+			found |= vectors[i].opcode == opcode;
+		ck_assert_msg(found, "opcode %#x has no vector", opcode);
+		known++;
+	}
+	ck_assert_uint_eq(known, ARRAY_SIZE(vectors));
+}
+END_TEST
+
+/* ── Sizes ──────────────────────────────────────────────────────────────────────────────── */
+
+static void set_size(uint8_t *p, uint32_t size)
+{
+	for (int i = 0; i < 4; i++)
+		p[8 + i] = size >> (8 * i);
+}
+
+static int decode(size_t size, bool reply)
+{
+	return pp_decode(packet, size, 0, reply, &header, &body);
+}
+
+START_TEST(every_other_length_is_refused)
+{
+	const struct vector *v = &vectors[_i];
+	size_t n = encode_vector(v);
+
+	packet[n] = 0;
+	for (size_t size = 0; size <= n + 1; size++) {
+		_cleanup_free_ uint8_t *exact = malloc(MAX(size, 16ul));
+
+		/* In memory of its own: a step over the end is seen by ASan. */
+		memcpy(exact, packet, MAX(size, 16ul));
+		set_size(exact, size);
+		ck_assert_int_eq(pp_decode(exact, size, v->fds, is_reply(v), &header, &body),
+				 size == n ? 0 : -EBADMSG);
+	}
+}
+END_TEST
+
+START_TEST(every_smaller_buffer_is_refused)
+{
+	const struct vector *v = &vectors[_i];
+	size_t n = encode_vector(v);
+
+	for (size_t cap = 0; cap < n; cap++) {
+		_cleanup_free_ uint8_t *exact = malloc(cap);
+
+		ck_assert_int_eq(pp_encode(&header, &expected, exact, cap), -EMSGSIZE);
+	}
+	ck_assert_int_eq(pp_encode(&header, &expected, packet, n), n);
+}
+END_TEST
+
+START_TEST(largest_messages_fit)
+{
+	ssize_t n;
+
+	memset(&body, 0, sizeof(body));
+	body.list_reply.count = PP_LIST_MAX;
+	header = (struct pp_header){ .opcode = PP_OP_LIST | PP_OP_REPLY };
+	n = pp_encode(&header, &body, packet, sizeof(packet));
+	ck_assert_int_eq(n, 16 + 8 + PP_LIST_MAX * SIZE_OF_EVENT);
+	ck_assert_int_eq(decode(n, true), 0);
+
+	memset(&body, 0, sizeof(body));
+	body.open_reply.count = PP_FDS_MAX;
+	header = (struct pp_header){ .opcode = PP_OP_OPEN | PP_OP_REPLY };
+	n = pp_encode(&header, &body, packet, sizeof(packet));
+	ck_assert_int_eq(n, 16 + SIZE_OF_EVENT + 8 + PP_FDS_MAX * 8);
+	ck_assert_int_eq(decode(n, true), 0);
+}
+END_TEST
+
+/* ── Header ─────────────────────────────────────────────────────────────────────────────── */
+
+START_TEST(header_size_must_be_what_came)
+{
+	size_t n = encode_vector(&vectors[2]);
+
+	set_size(packet, n - 1);
+	ck_assert_int_eq(decode(n, false), -EBADMSG);
+	set_size(packet, n + 1);
+	ck_assert_int_eq(decode(n, false), -EBADMSG);
+	set_size(packet, n);
+	ck_assert_int_eq(decode(n, false), 0);
+}
+END_TEST
+
+START_TEST(fds_must_be_those_that_came)
+{
+	size_t n = encode_vector(&vectors[2]);
+
+	ck_assert_int_eq(pp_decode(packet, n, 1, false, &header, &body), -EBADMSG);
+	packet[12] = 1;
+	ck_assert_int_eq(pp_decode(packet, n, 0, false, &header, &body), -EBADMSG);
+	ck_assert_int_eq(pp_decode(packet, n, 1, false, &header, &body), 0);
+	packet[15] = 1; /* 0x01000001: the upper bytes count as well */
+	ck_assert_int_eq(pp_decode(packet, n, 1, false, &header, &body), -EBADMSG);
+}
+END_TEST
+
+START_TEST(other_versions_are_refused)
+{
+	size_t n = encode_vector(&vectors[0]);
+
+	packet[0] = 0;
+	ck_assert_int_eq(decode(n, false), -EPROTONOSUPPORT);
+	packet[0] = PP_PROTOCOL_VERSION + 1;
+	ck_assert_int_eq(decode(n, false), -EPROTONOSUPPORT);
+	packet[0] = PP_PROTOCOL_VERSION;
+	packet[1] = 1;
+	ck_assert_int_eq(decode(n, false), -EPROTONOSUPPORT);
+}
+END_TEST
+
+START_TEST(direction_is_checked)
+{
+	ck_assert_int_eq(decode(encode_vector(&vectors[0]), true), -EBADMSG);
+	ck_assert_int_eq(decode(encode_vector(&vectors[1]), false), -EBADMSG);
+	ck_assert_int_eq(decode(encode_vector(&vectors[12]), false), -EBADMSG);
+}
+END_TEST
+
+START_TEST(unknown_opcode_keeps_the_header)
+{
+	size_t n = encode_vector(&vectors[2]);
+
+	packet[2] = 0xff;
+	packet[3] = 0x7f;
+	memset(&header, 0, sizeof(header));
+	ck_assert_int_eq(decode(n, false), -EOPNOTSUPP);
+	ck_assert_uint_eq(header.opcode, 0x7fff);
+	ck_assert_uint_eq(header.serial, 0x01020304);
+	packet[2] = packet[3] = 0;
+	ck_assert_int_eq(decode(n, false), -EOPNOTSUPP);
+	/* But not if the header is wrong otherwise. */
+	set_size(packet, n + 1);
+	ck_assert_int_eq(decode(n, false), -EBADMSG);
+}
+END_TEST
+
+START_TEST(too_large_is_refused)
+{
+	encode_vector(&vectors[0]);
+	packet[2] = 0x77; /* an unknown opcode has no size of its own */
+	set_size(packet, PP_PACKET_MAX);
+	ck_assert_int_eq(decode(PP_PACKET_MAX, false), -EOPNOTSUPP);
+	set_size(packet, PP_PACKET_MAX + 1);
+	ck_assert_int_eq(decode(PP_PACKET_MAX + 1, false), -EBADMSG);
+}
+END_TEST
+
+/* ── Strings and counts ─────────────────────────────────────────────────────────────────── */
+
+START_TEST(string_without_nul_is_refused)
+{
+	size_t n = encode_vector(&vectors[2]);
+
+	memset(packet + 24, 'x', 63);
+	ck_assert_int_eq(decode(n, false), 0);
+	packet[24 + 63] = 'x';
+	ck_assert_int_eq(decode(n, false), -EBADMSG);
+
+	memset(expected.list_request.ns, 'x', PP_NAME_SIZE);
+	ck_assert_int_eq(pp_encode(&header, &expected, packet, sizeof(packet)), -EINVAL);
+}
+END_TEST
+
+START_TEST(bytes_behind_the_nul_are_refused)
+{
+	size_t n = encode_vector(&vectors[2]);
+
+	packet[24 + 4] = 'x'; /* "sys\0x" */
+	ck_assert_int_eq(decode(n, false), -EBADMSG);
+	packet[24 + 4] = 0;
+	packet[24 + 63] = 'x';
+	ck_assert_int_eq(decode(n, false), -EBADMSG);
+}
+END_TEST
+
+START_TEST(bytes_behind_the_nul_do_not_leave)
+{
+	size_t n = encode_vector(&vectors[2]);
+
+	memcpy(again, packet, n);
+	memset(expected.list_request.ns + 4, 'x', PP_NAME_SIZE - 4);
+	ck_assert_int_eq(pp_encode(&header, &expected, packet, sizeof(packet)), n);
+	ck_assert_int_eq(memcmp(packet, again, n), 0);
+}
+END_TEST
+
+START_TEST(counts_are_bounded)
+{
+	size_t n = 16 + 8 + (PP_LIST_MAX + 1) * SIZE_OF_EVENT;
+
+	/* All the bytes of one element too many are there. */
+	memset(packet, 0, sizeof(packet));
+	packet[0] = PP_PROTOCOL_VERSION;
+	packet[2] = PP_OP_LIST;
+	packet[3] = PP_OP_REPLY >> 8;
+	packet[16] = PP_LIST_MAX + 1;
+	set_size(packet, n);
+	ck_assert_int_eq(decode(n, true), -EBADMSG);
+	packet[16] = PP_LIST_MAX;
+	ck_assert_int_eq(decode(n, true), -EBADMSG);
+	set_size(packet, n - SIZE_OF_EVENT);
+	ck_assert_int_eq(decode(n - SIZE_OF_EVENT, true), 0);
+	memset(packet + 16, 0xff, 4);
+	ck_assert_int_eq(decode(n - SIZE_OF_EVENT, true), -EBADMSG);
+
+	memset(&body, 0, sizeof(body));
+	body.list_reply.count = PP_LIST_MAX + 1;
+	header = (struct pp_header){ .opcode = PP_OP_LIST | PP_OP_REPLY };
+	ck_assert_int_eq(pp_encode(&header, &body, packet, sizeof(packet)), -EINVAL);
+}
+END_TEST
+
+START_TEST(unknown_opcode_is_not_encoded)
+{
+	header = (struct pp_header){ .opcode = 999 };
+	ck_assert_int_eq(pp_encode(&header, &body, packet, sizeof(packet)), -EINVAL);
+}
+END_TEST
+
+/* ── The table ──────────────────────────────────────────────────────────────────────────── */
+
+START_TEST(operations_are_found)
+{
+	const struct pp_operation *op = pp_operation_by_number(PP_OP_DELETE);
+
+	ck_assert_ptr_nonnull(op);
+	ck_assert_str_eq(op->name, "DELETE");
+	ck_assert_uint_eq(op->since, 1);
+	ck_assert_int_eq(op->right, PP_RIGHT_W);
+	ck_assert_str_eq(op->request->name, "name");
+	ck_assert_str_eq(op->reply->name, "event");
+	ck_assert_ptr_eq(pp_message_by_opcode(PP_OP_DELETE), op->request);
+	ck_assert_ptr_eq(pp_message_by_opcode(PP_OP_DELETE | PP_OP_REPLY), op->reply);
+	ck_assert_str_eq(pp_message_by_opcode(PP_OP_ERROR)->name, "error");
+	ck_assert_ptr_null(pp_operation_by_number(0));
+	ck_assert_ptr_null(pp_operation_by_number(7));
+	ck_assert_ptr_null(pp_operation_by_number(PP_OP_DELETE | PP_OP_REPLY));
+	ck_assert_ptr_null(pp_message_by_opcode(0));
+	ck_assert_ptr_null(pp_message_by_opcode(7 | PP_OP_REPLY));
+}
+END_TEST
+
+START_TEST(document_comes_from_the_table)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *f = open_memstream(&text, &size);
+
+	pp_protocol_document(f);
+	fclose(f);
+	ck_assert_ptr_nonnull(strstr(text, "| 6 | OPEN | 1 | r | `open_request` | `open_reply` |"));
+	ck_assert_ptr_nonnull(strstr(text, "| 2276 | 4 | u32 | `count` |"));
+	ck_assert_ptr_nonnull(
+		strstr(text, "| 8 | 2272 × `count` | array of `event`, at most 16 |"));
+	ck_assert_ptr_nonnull(strstr(text, "| 0 | 136 | `name` | `which` |"));
+	free(text);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("protocol");
+	TCase *t = tcase_create("vectors");
+	SRunner *r = srunner_create(s);
+	int failed;
+
+	tcase_add_loop_test(t, vector_is_encoded, 0, ARRAY_SIZE(vectors));
+	tcase_add_loop_test(t, vector_is_decoded, 0, ARRAY_SIZE(vectors));
+	tcase_add_loop_test(t, every_other_length_is_refused, 0, ARRAY_SIZE(vectors));
+	tcase_add_loop_test(t, every_smaller_buffer_is_refused, 0, ARRAY_SIZE(vectors));
+	tcase_add_test(t, vectors_are_complete);
+	suite_add_tcase(s, t);
+	t = tcase_create("rules");
+	tcase_add_test(t, largest_messages_fit);
+	tcase_add_test(t, header_size_must_be_what_came);
+	tcase_add_test(t, fds_must_be_those_that_came);
+	tcase_add_test(t, other_versions_are_refused);
+	tcase_add_test(t, direction_is_checked);
+	tcase_add_test(t, unknown_opcode_keeps_the_header);
+	tcase_add_test(t, too_large_is_refused);
+	tcase_add_test(t, string_without_nul_is_refused);
+	tcase_add_test(t, bytes_behind_the_nul_are_refused);
+	tcase_add_test(t, bytes_behind_the_nul_do_not_leave);
+	tcase_add_test(t, counts_are_bounded);
+	tcase_add_test(t, unknown_opcode_is_not_encoded);
+	tcase_add_test(t, operations_are_found);
+	tcase_add_test(t, document_comes_from_the_table);
+	suite_add_tcase(s, t);
+	srunner_run_all(r, CK_NORMAL);
+	failed = srunner_ntests_failed(r);
+	srunner_free(r);
+	return failed != 0;
+}
