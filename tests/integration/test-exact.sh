@@ -1,0 +1,12 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# N known system calls are N records, with the right arguments and in order, as long as the
+# ring has room; above that, exactly the oldest are gone. See exact.c, and exact-wander.c for
+# the order between CPUs.
+. "$(dirname "$0")/../lib.sh"
+
+start_daemon
+"$BIN/exact" "$INSTANCE" exact
+"$BIN/exact-wander" "$INSTANCE" exact
+expect_eq "$(perfctl list --json | jq length)" 0 "events left"

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * A tracepoint's `format`, and payloads compared by it. For tests: an own reader of that text,
+ * so that what the recorders believe of a format is not what they are measured by.
+ *
+ * Two payloads are equal if every field is, but for common_flags and common_preempt_count,
+ * which a recorder cannot know. What lies between and behind the fields is nobody's.
+ */
+#ifndef PP_TEST_TP_FORMAT_H
+#define PP_TEST_TP_FORMAT_H
+
+#include <ctype.h>
+#include <string.h>
+
+#include "proto/macro.h"
+
+#define TP_FIELDS_MAX 96
+
+struct tp_format_field {
+	char name[64];
+	uint32_t offset, size;
+	bool array;		/* of chars, in the fixed part */
+	bool data_loc, rel_loc; /* a word that tells where the field is */
+};
+
+struct tp_format {
+	uint32_t id;
+	char name[96];
+	size_t n;
+	uint32_t end; /* of the last field: where the dynamic parts begin */
+	struct tp_format_field fields[TP_FIELDS_MAX];
+};
+
+/* "\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;" */
+static inline bool tp_format_field(const char *line, struct tp_format_field *ret)
+{
+	const char *text = strstr(line, "field:");
+	const char *end = text ? strchr(text, ';') : NULL;
+	const char *name, *bracket;
+	size_t length;
+
+	if (!end || sscanf(end, ";\toffset:%u;\tsize:%u;", &ret->offset, &ret->size) != 2)
+		return false;
+	text += strlen("field:");
+	ret->data_loc = !strncmp(text, "__data_loc ", 11);
+	ret->rel_loc = !strncmp(text, "__rel_loc ", 10);
+	bracket = memchr(text, '[', end - text);
+	ret->array = bracket && !ret->data_loc && !ret->rel_loc && !strncmp(text, "char ", 5);
+	/* `char comm[16]`, but `__data_loc char[] comm` */
+	if (bracket && !ret->data_loc && !ret->rel_loc)
+		end = bracket;
+	for (name = end; name > text && (isalnum((unsigned char)name[-1]) || name[-1] == '_');)
+		name--;
+	length = MIN((size_t)(end - name), sizeof(ret->name) - 1);
+	memcpy(ret->name, name, length);
+	ret->name[length] = '\0';
+	return true;
+}
+
+/* From the text, which need not end with a NUL. False: that is no format. */
+static inline bool tp_format_parse(const char *text, size_t size, struct tp_format *ret)
+{
+	_cleanup_free_ char *copy = strndup(text, size);
+	char *rest = copy, *line;
+
+	*ret = (struct tp_format){};
+	while (copy && (line = strsep(&rest, "\n"))) {
+		sscanf(line, "name: %95s", ret->name);
+		sscanf(line, "ID: %u", &ret->id);
+		if (!strncmp(line, "print fmt:", 10))
+			break;
+		if (ret->n == TP_FIELDS_MAX)
+			return false;
+		if (!tp_format_field(line, &ret->fields[ret->n]))
+			continue;
+		ret->end = MAX(ret->end, ret->fields[ret->n].offset + ret->fields[ret->n].size);
+		ret->n++;
+	}
+	return ret->id && ret->n >= 4;
+}
+
+static inline size_t tp_format_dynamic(const struct tp_format *f)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < f->n; i++)
+		n += f->fields[i].data_loc || f->fields[i].rel_loc;
+	return n;
+}
+
+/* Where a __data_loc or __rel_loc word leads; false: out of the payload. */
+static inline bool tp_format_dynamic_part(const struct tp_format_field *field, const void *payload,
+					  size_t size, const void **ret, size_t *ret_size)
+{
+	uint32_t word, at;
+
+	memcpy(&word, (const char *)payload + field->offset, sizeof(word));
+	at = (word & 0xffff) + (field->rel_loc ? field->offset + 4 : 0);
+	*ret = (const char *)payload + at;
+	*ret_size = word >> 16;
+	return at + *ret_size <= size;
+}
+
+/*
+ * One field may differ between two handlers of one event: a task that has ended is turned from
+ * a zombie into a dead one by its parent, on another CPU, at any time.
+ */
+static inline bool tp_format_is_reaped(const struct tp_format_field *field, const void *a,
+				       const void *b)
+{
+	const uint64_t dead = 0x10, zombie = 0x20;
+	uint64_t x, y;
+
+	if (strcmp(field->name, "prev_state") || field->size != sizeof(x))
+		return false;
+	memcpy(&x, (const char *)a + field->offset, sizeof(x));
+	memcpy(&y, (const char *)b + field->offset, sizeof(y));
+	return (x == dead && y == zombie) || (x == zombie && y == dead);
+}
+
+/* NULL: equal; else the name of the first field that is not. */
+static inline const char *tp_format_compare(const struct tp_format *f, const void *a, size_t a_size,
+					    const void *b, size_t b_size)
+{
+	for (size_t i = 0; i < f->n; i++) {
+		const struct tp_format_field *field = &f->fields[i];
+		const void *part_a, *part_b;
+		size_t part_a_size, part_b_size;
+
+		if (!strcmp(field->name, "common_flags") ||
+		    !strcmp(field->name, "common_preempt_count"))
+			continue;
+		if (field->offset + field->size > MIN(a_size, b_size))
+			return field->name;
+		if (memcmp((const char *)a + field->offset, (const char *)b + field->offset,
+			   field->size) &&
+		    !tp_format_is_reaped(field, a, b))
+			return field->name;
+		if (!field->data_loc && !field->rel_loc)
+			continue;
+		if (!tp_format_dynamic_part(field, a, a_size, &part_a, &part_a_size) ||
+		    !tp_format_dynamic_part(field, b, b_size, &part_b, &part_b_size) ||
+		    part_a_size != part_b_size || memcmp(part_a, part_b, part_a_size))
+			return field->name;
+	}
+	return NULL;
+}
+
+#endif

@@ -1,0 +1,22 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# What tests of tracepoints share: tracefs, and the CPUs they keep to.
+
+# with_tracefs CMD…: with tracefs at the place where perf looks for it; where nobody has
+# mounted it, for the command alone.
+with_tracefs() {
+	if [ -e /sys/kernel/tracing/events ]; then
+		"$@"
+	else
+		# shellcheck disable=SC2016
+		unshare --mount sh -c 'mount -t tracefs tracefs /sys/kernel/tracing && exec "$@"' sh "$@"
+	fi
+}
+
+# first_cpus N: so many of those that are online, with commas.
+first_cpus() {
+	tr ',' '\n' </sys/devices/system/cpu/online |
+		while IFS=- read -r first last; do seq "$first" "${last:-$first}"; done |
+		awk -v n="$1" 'NR <= n' | paste -sd,
+}
