@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * A fixed amount of work for counting: N times each a system call that nothing else makes
+ * (sched_get_priority_max), a change of its own name (task:task_rename) and a signal to itself
+ * (signal:signal_generate).
+ *
+ *   coexist-calls N [INSTANCE NAMESPACE/EVENT...]
+ *
+ * With events (of raw_syscalls and of the two other tracepoints) it expects that each has
+ * recorded exactly that, in the order in which it was done. Exit 0, 1 or 2 (could not run).
+ */
+#include "tests/integration/observe.h"
+
+static int failed;
+
+static void work(uint64_t n)
+{
+	char name[16];
+
+	for (uint64_t i = 0; i < n; i++) {
+		syscall(SYS_sched_get_priority_max, i);
+		snprintf(name, sizeof(name), "call-%u", (unsigned)i & 0xffff);
+		prctl(PR_SET_NAME, name);
+		raise(SIGUSR1);
+	}
+}
+
+/* The newest of our records first: what of them is from that system call, or of any, for
+ * events that are no system calls. */
+static void check(struct perfpersist_event *e, struct perfpersist_snapshot *s, const char *name,
+		  uint64_t n, uint64_t since)
+{
+	int id_at = field_offset(e, "long id"), args_at = field_offset(e, "unsigned long args[6]");
+	struct perfpersist_merge *merge;
+	struct perfpersist_sample sample;
+	uint32_t self = (uint32_t)getpid();
+	uint64_t found = 0, disorder = 0;
+	int r;
+
+	if (perfpersist_merge_new(s, PERFPERSIST_OLDEST_FIRST, 0, &merge) < 0)
+		die("%s", perfpersist_error(NULL));
+	while ((r = perfpersist_merge_next(merge, &sample)) > 0) {
+		const uint8_t *raw = sample.raw;
+
+		if (sample.pid != self || sample.time < since)
+			continue;
+		if (id_at >= 0 && load_u64(raw + id_at) != SYS_sched_get_priority_max)
+			continue;
+		disorder += args_at >= 0 && load_u64(raw + args_at) != found;
+		found++;
+	}
+	if (r < 0 || perfpersist_merge_damaged(merge))
+		die("%s: the rings are damaged", name);
+	perfpersist_merge_free(merge);
+	printf("%s=%" PRIu64 " ", name, found);
+	if (found != n || disorder) {
+		fprintf(stderr,
+			"%s: %" PRIu64 " made, %" PRIu64 " recorded, %" PRIu64
+			" not in their place\n",
+			name, n, found, disorder);
+		failed = 1;
+	}
+}
+
+int main(int argc, char **argv)
+{
+	int n_events = argc > 3 ? argc - 3 : 0;
+	struct perfpersist_event *events[16];
+	struct perfpersist_snapshot *snapshots[ARRAY_SIZE(events)];
+	struct perfpersist *p = NULL;
+	uint64_t n, since;
+
+	if (argc < 2 || argc == 3 || n_events > (int)ARRAY_SIZE(events))
+		die("usage: coexist-calls N [INSTANCE NAMESPACE/EVENT...]");
+	n = parse_count(argv[1]);
+	signal(SIGUSR1, SIG_IGN);
+	if (n_events)
+		p = connect_to(argv[2]);
+	for (int i = 0; i < n_events; i++) {
+		events[i] = open_event(p, argv[3 + i]);
+		snapshots[i] = snapshot_of(events[i]); /* so that the memory is there */
+	}
+	since = now();
+	work(n);
+	/* At once: others may be filling the rings. */
+	for (int i = 0; i < n_events; i++)
+		if (perfpersist_snapshot_take(snapshots[i]) < 0)
+			die("%s", perfpersist_error(NULL));
+	for (int i = 0; i < n_events; i++) {
+		check(events[i], snapshots[i], argv[3 + i], n, since);
+		perfpersist_snapshot_free(snapshots[i]);
+		perfpersist_event_free(events[i]);
+	}
+	if (n_events)
+		putchar('\n');
+	perfpersist_free(p);
+	return failed;
+}

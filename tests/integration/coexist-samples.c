@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * How many samples of a cpu-clock event survive on a CPU that does nothing but system calls:
+ *
+ *   coexist-samples INSTANCE NAMESPACE/EVENT CPU MILLISECONDS LEAST
+ *
+ * The truth comes from the kernel alone: a counter of cpu-clock on that CPU, divided by the
+ * period, and a perf event of the same period with a ring of perf's own, which no BPF program
+ * shuts out (where the hypervisor takes the CPU away, its samples are fewer than periods).
+ *
+ * Expects that recorded + missed is within 2 % of the counter's truth, that the records'
+ * periods add up to it, and that at least LEAST percent of as many samples as perf's are
+ * there. Exit 0, 1 or 2 (could not run).
+ */
+#include <sys/ioctl.h>
+
+#include "tests/integration/observe.h"
+
+#define RING_PAGES 128
+
+/* perf's own sampling event. */
+struct sampler {
+	int fd;
+	struct perf_event_mmap_page *page;
+};
+
+static struct sampler open_sampler(int cpu, uint64_t period)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.sample_period = period,
+		.sample_type = PERF_SAMPLE_TIME,
+		.disabled = 1,
+	};
+	long size = sysconf(_SC_PAGESIZE);
+	struct sampler s;
+
+	s.fd = (int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	if (s.fd < 0)
+		die("perf_event_open of cpu-clock: %m");
+	s.page = mmap(NULL, (size_t)(size * (1 + RING_PAGES)), PROT_READ | PROT_WRITE, MAP_SHARED,
+		      s.fd, 0);
+	if (s.page == MAP_FAILED)
+		die("mmap of perf's ring: %m");
+	return s;
+}
+
+/* The ring holds all of it: what it lost has no place in this test. */
+static uint64_t count_samples(const struct sampler *s)
+{
+	const char *data = (const char *)s->page + s->page->data_offset;
+	uint64_t head = __atomic_load_n(&s->page->data_head, __ATOMIC_ACQUIRE), at = 0, n = 0;
+
+	while (at < head) {
+		struct perf_event_header h;
+
+		memcpy(&h, data + at, sizeof(h));
+		if (h.type == PERF_RECORD_SAMPLE)
+			n++;
+		else if (h.type == PERF_RECORD_LOST)
+			die("perf's own ring is too small");
+		at += h.size;
+	}
+	return n;
+}
+
+/* The periods of the records in the ring from that time to that time. */
+static uint64_t add_periods(struct perfpersist_event *e, size_t ring, uint64_t since,
+			    uint64_t until)
+{
+	struct perfpersist_snapshot *s = snapshot_of(e);
+	struct perfpersist_cursor *c;
+	struct perfpersist_sample sample;
+	uint64_t sum = 0;
+
+	if (perfpersist_cursor_new(s, ring, &c) < 0)
+		die("%s", perfpersist_error(NULL));
+	while (perfpersist_cursor_next(c, &sample) > 0 && sample.time >= since)
+		if (sample.time <= until)
+			sum += sample.period;
+	perfpersist_cursor_free(c);
+	perfpersist_snapshot_free(s);
+	return sum;
+}
+
+/* Full speed: the cheapest system call there is, and nothing else. */
+static void call_forever(int cpu)
+{
+	pin_to(cpu);
+	for (;;)
+		syscall(SYS_close, -1L);
+}
+
+static bool within(uint64_t value, uint64_t truth, double share)
+{
+	double difference = (double)value - (double)truth;
+
+	return difference <= share * (double)truth && difference >= -share * (double)truth;
+}
+
+static double percent(uint64_t part, uint64_t whole)
+{
+	return whole ? 100.0 * (double)part / (double)whole : 0;
+}
+
+int main(int argc, char **argv)
+{
+	const struct perf_event_attr *attr;
+	struct perfpersist_ring_stat begin, end;
+	struct perfpersist_event *e;
+	struct perfpersist *p;
+	struct sampler sampler;
+	uint64_t period, since, until, elapsed, truth, perf, ours, missed, periods, length;
+	size_t attr_size, ring;
+	double least;
+	int cpu, counter, failed = 0;
+	pid_t child;
+
+	if (argc != 6)
+		die("usage: coexist-samples INSTANCE NAMESPACE/EVENT CPU MILLISECONDS LEAST");
+	cpu = (int)parse_count(argv[3]);
+	length = parse_count(argv[4]) * 1000000;
+	least = (double)parse_count(argv[5]);
+	p = connect_to(argv[1]);
+	e = open_event(p, argv[2]);
+	ring = ring_of_cpu(e, cpu);
+	attr = perfpersist_event_attr(e, &attr_size);
+	period = attr->freq ? NS_PER_S / attr->sample_freq : attr->sample_period;
+	sampler = open_sampler(cpu, period);
+	counter = open_counter(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, -1, cpu);
+
+	child = fork_helper();
+	if (child == 0)
+		call_forever(cpu);
+
+	/* The first sample that comes begins the window; it is over when its time is. */
+	begin = ring_stat(e, ring);
+	while (ring_stat(e, ring).records == begin.records)
+		usleep(1000);
+	begin = ring_stat(e, ring);
+	ioctl(sampler.fd, PERF_EVENT_IOC_ENABLE, 0);
+	since = now();
+	elapsed = read_counter(counter);
+	while (now() - since < length)
+		usleep(10000);
+	elapsed = read_counter(counter) - elapsed;
+	until = now();
+	ioctl(sampler.fd, PERF_EVENT_IOC_DISABLE, 0);
+	end = ring_stat(e, ring);
+	periods = add_periods(e, ring, since, until);
+	end_helper(child);
+
+	truth = elapsed / period;
+	perf = count_samples(&sampler);
+	ours = end.records - begin.records;
+	missed = end.missed - begin.missed;
+	printf("%s: %" PRIu64 " periods by the kernel's counter, %" PRIu64 " samples by perf, "
+	       "%" PRIu64 " records (%.2f %% of perf's), %" PRIu64 " missed; recorded + missed "
+	       "%" PRIu64 " (%+.2f %%), the records' periods add up to %" PRIu64 "\n",
+	       argv[2], truth, perf, ours, percent(ours, perf), missed, ours + missed,
+	       percent(ours + missed, truth) - 100, periods / period);
+	fflush(stdout);
+
+	if (!within(ours + missed, truth, 0.02) && ++failed)
+		fprintf(stderr, "recorded + missed is not within 2 %% of the truth\n");
+	if (!within(periods / period, truth, 0.02) && ++failed)
+		fprintf(stderr, "the records' periods do not add up to the truth\n");
+	if (percent(ours, perf) < least && ++failed)
+		fprintf(stderr, "less than %.0f %% of the samples have survived\n", least);
+	perfpersist_event_free(e);
+	perfpersist_free(p);
+	return failed ? 1 : 0;
+}

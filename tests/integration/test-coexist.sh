@@ -1,0 +1,128 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# perf stat, perf record and bpftrace count of a fixed amount of work what they count without
+# us, whichever recorders are on the same tracepoints; and our events count the same.
+. "$(dirname "$0")/../lib.sh"
+
+for tool in perf bpftrace; do
+	command -v $tool >/dev/null || skip "$tool is not installed"
+done
+perf --version >/dev/null 2>&1 || skip "perf does not run here"
+
+N=5000
+EVENTS=(raw_syscalls:sys_enter raw_syscalls:sys_exit task:task_rename signal:signal_generate)
+WORK=$BIN/coexist-calls
+# On this system, of sched_get_priority_max, which nothing but our work calls.
+case $(uname -m) in
+x86_64) NUMBER=146 ;;
+*) NUMBER=125 ;;
+esac
+
+# Tools find tracefs where it usually is, also where the machine has not mounted it.
+with_tracefs() {
+	# shellcheck disable=SC2016
+	unshare --mount --propagation private sh -c \
+		'[ -e /sys/kernel/tracing/events ] || mount -t tracefs tracefs /sys/kernel/tracing; exec "$@"' sh "$@"
+}
+
+# Of system calls and signals only ours; a timer may send a signal while our work runs.
+declare -A only=(
+	[raw_syscalls:sys_enter]="id == $NUMBER"
+	[raw_syscalls:sys_exit]="id == $NUMBER"
+	[signal:signal_generate]='sig == 10' # SIGUSR1
+)
+options=()
+for event in "${EVENTS[@]}"; do
+	options+=(-e "$event")
+	[ -z "${only[$event]-}" ] || options+=(--filter "${only[$event]}")
+done
+
+# Each of these runs its arguments and leaves COUNTS: how often each of EVENTS was seen.
+
+by_stat() {
+	local event
+	with_tracefs perf stat -x, -o "$SCRATCH/stat" "${options[@]}" -- "$@"
+	COUNTS=
+	for event in "${EVENTS[@]}"; do
+		COUNTS+="$(awk -F, -v e="$event" '$3 == e { print $1 }' "$SCRATCH/stat") "
+	done
+}
+
+by_record() {
+	local event
+	with_tracefs perf record -q -m 1024 -o "$SCRATCH/data" "${options[@]}" -- "$@"
+	# perf 6.1 writes a record twice now and then; the nanosecond tells.
+	with_tracefs perf script --ns -i "$SCRATCH/data" -F tid,cpu,time,event 2>/dev/null |
+		sort -u >"$SCRATCH/seen"
+	COUNTS=
+	for event in "${EVENTS[@]}"; do
+		COUNTS+="$(grep -cF "$event: " "$SCRATCH/seen" || true) "
+	done
+}
+
+by_bpftrace() {
+	local event program=
+	for event in "${EVENTS[@]}"; do
+		program+="tracepoint:$event /pid == cpid"
+		[ -z "${only[$event]-}" ] || program+=" && args->${only[$event]}"
+		program+="/ { @[\"$event\"] = count(); } "
+	done
+	# It cannot give a command arguments with spaces, and has none to give.
+	with_tracefs bpftrace -q -e "$program" -c "$*" >"$SCRATCH/seen" 2>"$SCRATCH/errors" ||
+		fail "bpftrace: $(<"$SCRATCH/errors")"
+	grep "^t/" "$SCRATCH/seen" || true # what the work wrote
+	COUNTS=
+	for event in "${EVENTS[@]}"; do
+		COUNTS+="$(sed -nE "s/^@\[$event\]: //p" "$SCRATCH/seen") "
+	done
+}
+
+declare -A without=()
+
+echo "of $N each: ${EVENTS[*]}"
+for tool in stat record bpftrace; do
+	by_$tool "$WORK" $N
+	without[$tool]=$COUNTS
+	echo "without us: $tool counts $COUNTS"
+	# The work gets its name once more from execve.
+	expect_match "$COUNTS" "^$N $N $((N + 1)) $N $" "$tool without us"
+done
+
+start_daemon
+
+# create NAME-PREFIX OPTION…: an event on each of EVENTS.
+create() {
+	local prefix=$1 event name
+	shift
+	for event in "${EVENTS[@]}"; do
+		name=t/$prefix-${event#*:}
+		perfctl create "$name" -e "$event" -m 16M "$@" >/dev/null
+		NAMES+=("$name")
+	done
+}
+
+# beside WHAT: all three tools, with the work looking at our events as well.
+beside() {
+	local tool name
+	for tool in stat record bpftrace; do
+		by_$tool "$WORK" $N "$INSTANCE" "${NAMES[@]}" >"$SCRATCH/ours" ||
+			fail "our events have not recorded it"
+		expect_eq "$COUNTS" "${without[$tool]}" "$tool beside $1"
+		for name in "${NAMES[@]}"; do
+			grep -qE "(^| )$name=$N( |$)" "$SCRATCH/ours" || fail "$name has not recorded $N"
+		done
+		echo "beside $1: $tool counts $COUNTS, ${#NAMES[@]} events of ours $N each"
+	done
+}
+
+NAMES=()
+create fast
+expect_eq "$(perfctl show --json t/fast-sys_enter | jq -r .recorder)" tp_btf "recorder"
+beside "tp_btf recorders where there are some"
+create generic --generic
+expect_eq "$(perfctl show --json t/generic-sys_enter | jq -r .recorder)" generic "recorder"
+beside "both recorders"
+perfctl delete "${NAMES[@]:0:${#EVENTS[@]}}" >/dev/null
+NAMES=("${NAMES[@]:${#EVENTS[@]}}")
+beside "generic recorders"
