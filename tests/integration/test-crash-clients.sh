@@ -1,0 +1,122 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# Clients that send garbage, bring descriptors, hang up half, never read, or are killed in the
+# middle of a request: they disturb nobody else and leave nothing behind. Limits on connections
+# are told in a sentence.
+. "$(dirname "$0")/../lib.sh"
+
+SOCKET=$RUN/control
+ns=$INSTANCE
+
+fds_of() {
+	find "/proc/$1/fd" -mindepth 1 | wc -l
+}
+
+holds_no_more() {
+	[ "$(fds_of "$broker")" -le "$broker_fds" ] && [ "$(fds_of "$engine")" -le "$engine_fds" ]
+}
+
+# Neither nobody nor root.
+as_other() {
+	(cd / && exec setpriv --reuid=61005 --regid=61005 --clear-groups -- "${PERFCTL[@]}" "${@:2}")
+}
+
+# After each: the same two processes, with no more descriptors, and the event goes on.
+look() {
+	expect_eq "$(broker_pid) $(engine_pid)" "$broker $engine" "broker and engine after $1"
+	wait_until 20 holds_no_more ||
+		fail "after $1 the broker holds $(fds_of "$broker") descriptors (before: $broker_fds), the engine $(fds_of "$engine") ($engine_fds)"
+	expect_eq "$(event_ids)" "$ids" "the events after $1"
+	wait_until 20 more_records_than "$records" "$ns/witness" || fail "$ns/witness does not record after $1"
+	records=$(records_of "$ns/witness")
+}
+
+write_conf "MaxConnections=40
+MaxConnectionsPerUser=10
+[namespace $ns]
+Mode=0644"
+start_daemon
+perfctl create "$ns/witness" -e sched:sched_switch
+broker=$(broker_pid)
+engine=$(engine_pid)
+ids=$(event_ids)
+records=0
+
+# Once of each for what the two load once and keep.
+"$BIN/stranger" "$SOCKET" silent 3 >/dev/null
+perfctl create "$ns/k0" -e sched:sched_switch >/dev/null
+perfctl delete "$ns/k0" >/dev/null
+broker_fds=$(fds_of "$broker")
+engine_fds=$(fds_of "$engine")
+
+# hold AS MANNER…: a stranger that tells in LINE when it is there, and stays until release.
+hold() {
+	coproc HOLD { "$1" "$BIN/stranger" "$SOCKET" "${@:2}"; }
+	read -r LINE <&"${HOLD[0]}"
+}
+
+release() {
+	local input=${HOLD[1]}
+	exec {input}>&-
+	wait "$HOLD_PID"
+}
+
+as_root() {
+	"$@"
+}
+
+for manner in garbage descriptors "silent 200"; do
+	# shellcheck disable=SC2086
+	"$BIN/stranger" "$SOCKET" $manner || fail "$manner"
+	look "$manner"
+done
+
+hold as_user deaf "$ns" 8
+expect_match "$LINE" '^deaf: [1-9].* and [1-9].* opens' "the deaf ones"
+echo "$LINE"
+expect_ok perfctl reopen "$ns/witness" -n 1
+expect_ok as_other perfctl reopen "$ns/witness" -n 1
+release
+look deaf
+
+"$BIN/stranger" "$SOCKET" killed "$ns" 120
+# Orders are carried out in turn: when this one is, theirs are.
+perfctl create "$ns/last" -e sched:sched_switch >/dev/null
+perfctl delete "$ns/last" >/dev/null
+mapfile -t left < <(perfctl list --json | jq -r --arg witness witness '.[] | select(.name != $witness) | "\(.namespace)/\(.name)"')
+echo "killed: ${#left[@]} of their events are there, whole"
+expect_eq "$(find "$REGISTRY/by-id" -type l | wc -l)" $((${#left[@]} + 1)) "symlinks in by-id"
+for event in "${left[@]}"; do
+	perfctl reopen "$event" -n 1 >/dev/null 2>&1
+	perfctl delete "$event" >/dev/null
+done
+look "clients that were killed"
+rings_are_gone() {
+	[ "$("$BIN/census" "$ns")" -eq "$(find "$REGISTRY/$ns/witness" -name 'cpu*' | wc -l)" ]
+}
+wait_until 20 rings_are_gone || fail "$("$BIN/census" "$ns") rings are in the kernel"
+
+answered() {
+	as_user perfctl ping
+}
+
+hold as_user hold 10
+expect_eq "$LINE" ready "the holder"
+expect_exit 1 as_user perfctl list
+expect_match "$OUT" 'as many connections as it may.*MaxConnectionsPerUser=' "the refusal"
+echo "limit: $OUT"
+expect_ok perfctl list
+release
+wait_until 20 answered || fail "nobody is let in again"
+
+hold as_root hold 40
+expect_eq "$LINE" ready "the holder"
+expect_exit 1 as_user perfctl list
+expect_match "$OUT" 'as many connections as it may.*MaxConnections=' "the refusal"
+expect_ok perfctl list
+release
+wait_until 20 answered || fail "nobody is let in again"
+look "limits"
+perfctl delete "$ns/witness" >/dev/null
+echo "broker $broker_fds and engine $engine_fds descriptors, before and after"

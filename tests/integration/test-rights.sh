@@ -1,0 +1,177 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# Who may do what: each mode of a namespace, for its owner, members of its group, others and root.
+# What the daemon does is compared with what the mode says; what the registry's files let through,
+# too. Pins are nobody's, and a ring's descriptor gives nothing but reading.
+. "$(dirname "$0")/../lib.sh"
+
+OWNER=61001
+GROUP=61100
+MODES=(0000 0200 0400 0440 0600 0604 0620 0640 0644 0660 0666)
+SYSCTL=/proc/sys/kernel/unprivileged_bpf_disabled
+
+sysctl_before=$(cat $SYSCTL 2>/dev/null || true)
+
+# as WHO CMD…
+as() {
+	local who=$1
+	shift
+	if [ "$1" = perfctl ]; then
+		shift
+		set -- "${PERFCTL[@]}" "$@"
+	fi
+	case $who in
+	root) "$@" ;;
+	owner) setpriv --reuid=$OWNER --regid=61001 --clear-groups -- "$@" ;;
+	member) setpriv --reuid=61002 --regid=61002 --groups=61050,$GROUP,61200 -- "$@" ;;
+	primary) setpriv --reuid=61003 --regid=$GROUP --clear-groups -- "$@" ;;
+	other) setpriv --reuid=61004 --regid=61004 --groups=61050 -- "$@" ;;
+	esac
+}
+
+# may WHO RIGHT MODE: as for a file, the first class that fits decides.
+may() {
+	local bit=$2 shift
+	case $1 in
+	root) return 0 ;;
+	owner) shift=6 ;;
+	member | primary) shift=3 ;;
+	other) shift=0 ;;
+	esac
+	[ $((8#$3 >> shift & bit)) -ne 0 ]
+}
+
+# may_file WHO MODE: the text files belong to the daemon's user, so that the namespace's owner
+# reads them as one of its group or of all others; perfctl shows an owner the same.
+may_file() {
+	local who=$1
+	[ "$who" = owner ] && who=other
+	may "$who" 4 "$2"
+}
+
+checked=0 refused=0
+
+# expect WHETHER WHO WHAT CMD…: exit 0, or 4: not allowed.
+expect() {
+	local want=$1 got=0
+	OUT=$(as "$2" "${@:4}" 2>&1) || got=$?
+	[ "$got" -eq "$want" ] || fail "$2, mode $mode, $3: expected exit $want, got $got: $OUT"
+	checked=$((checked + 1))
+	[ "$want" -eq 0 ] || refused=$((refused + 1))
+}
+
+# 0 or N, by whether the command before succeeded.
+code() {
+	local no=$1
+	shift
+	if "$@"; then echo 0; else echo "$no"; fi
+}
+
+namespaces() {
+	local mode
+	for mode in "${MODES[@]}"; do
+		printf '[namespace m%s]\nOwner=%s\nGroup=%s\nMode=%s\n' "$mode" $OWNER $GROUP "$mode"
+	done
+}
+
+chmod 0711 "$SCRATCH"
+write_conf "$(namespaces)"
+start_daemon
+for mode in "${MODES[@]}"; do
+	perfctl create "m$mode/e" -e sched:sched_switch -m 4K >/dev/null
+done
+
+# ── what the daemon does ─────────────────────────────────────────────────────────────────
+
+# Rings are handed to others than root only while they could not write them with programs of
+# their own.
+holders=all
+[ "$sysctl_before" = 0 ] && holders=root
+
+for who in root owner member primary other; do
+	readable=()
+	for mode in "${MODES[@]}"; do
+		ns=m$mode
+		r=$(code 4 may $who 4 "$mode")
+		w=$(code 4 may $who 2 "$mode")
+		open=$r
+		[ $holders = root ] && [ $who != root ] && open=4
+		[ "$r" -eq 0 ] && readable+=("$ns")
+		expect "$r" $who list perfctl list "$ns"
+		expect "$r" $who show perfctl show "$ns/e"
+		expect "$open" $who reopen perfctl reopen "$ns/e" -n 1
+		expect "$w" $who create perfctl create "$ns/made" -e sched:sched_switch -m 4K
+		if [ "$w" -eq 0 ]; then
+			expect 0 $who delete perfctl delete "$ns/made"
+		else
+			expect 4 $who delete perfctl delete "$ns/e"
+		fi
+		# Nor does one who may not read learn which names there are.
+		if [ "$r" -ne 0 ]; then
+			expect 4 $who "show of what is not there" perfctl show "$ns/nothing"
+		else
+			expect 3 $who "show of what is not there" perfctl show "$ns/nothing"
+		fi
+	done
+	expect_eq "$(as $who perfctl list --json | jq -r '.[].namespace' | sort | xargs)" "${readable[*]}" "what $who is shown"
+done
+echo "the daemon: $checked requests by 5 people in ${#MODES[@]} modes, $refused of them refused, all as the modes say"
+
+# ── what the registry's files let through ────────────────────────────────────────────────
+
+checked=0 refused=0
+for who in root owner member primary other; do
+	for mode in "${MODES[@]}"; do
+		dir=$REGISTRY/m$mode
+		f=$(code 1 may_file $who "$mode")
+		expect "$f" $who "cat info" cat "$dir/e/info"
+		expect "$f" $who "cat stat" cat "$dir/e/stat"
+		expect "$(code 2 may_file $who "$mode")" $who ls ls "$dir" "$dir/e"
+		[ $who = root ] && continue
+		expect 0 $who "the pins" "$BIN/pin-get" "$dir"/e/*
+		expect 1 $who "mkdir" mkdir "$dir/e/x" "$dir/x"
+		expect 1 $who "mv" mv "$dir/e" "$dir/x"
+	done
+	[ $who = root ] && continue
+	expect 2 $who "ls of ids" ls "$REGISTRY/by-id"
+	expect 1 $who "mkdir" mkdir "$REGISTRY/x"
+	expect 1 $who "connecting to the engine" "$BIN/stranger" "$RUN/engine" silent 1
+done
+echo "the registry: $checked attempts, $refused refused"
+
+# ── rings, by name and in hand ───────────────────────────────────────────────────────────
+
+if [ $holders = all ]; then
+	for who in "owner m0600" "member m0640" "other m0644" "root m0000"; do
+		mode=${who#* m}
+		expect 0 "${who% *}" "attacks on a ring" perfctl reopen "${who#* }/e" -- "$BIN/ring-attack"
+		expect_match "$OUT" 'every attempt was refused' "the attacks of ${who% *}"
+	done
+	echo "rings: $(grep -c 'E[A-Z]' <<<"$OUT") attempts on a live one, even by root, all refused"
+fi
+
+# ── who may make a namespace ─────────────────────────────────────────────────────────────
+
+mode=-
+for makers in root group all; do
+	stop_daemon
+	write_conf "CreateNamespaces=$makers
+$(namespaces)"
+	sed -i "s/^Group=$DAEMON_GID/Group=$GROUP/" "$CONF"
+	start_daemon
+	expect "$(code 4 test $makers != root)" member "making a namespace" perfctl create mine/e -e sched:sched_switch -m 4K
+	expect "$(code 4 test $makers = all)" other "making a namespace" perfctl create theirs/e -e sched:sched_switch -m 4K
+	if [ $makers != root ]; then
+		# It is whose who made it: the group reads, others nothing.
+		expect 0 primary "reading what a member made" perfctl show mine/e
+		expect 0 primary "cat of what a member made" cat "$REGISTRY/mine/e/info"
+		expect 4 primary "deleting what a member made" perfctl delete mine/e
+		expect 4 other "reading what a member made" perfctl show mine/e
+		expect 0 member "deleting what is one's own" perfctl delete mine/e
+	fi
+	[ $makers != all ] || expect 0 other "deleting what is one's own" perfctl delete theirs/e
+done
+
+expect_eq "$(cat $SYSCTL 2>/dev/null || true)" "$sysctl_before" "kernel.unprivileged_bpf_disabled"
+echo "kernel.unprivileged_bpf_disabled is ${sysctl_before:-not there}, as before"
