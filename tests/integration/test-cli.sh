@@ -1,0 +1,274 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# perfctl: every verb and option does what --help says, with real events; every form of a name, a
+# size and a list; JSON that jq can read; tables that are aligned; the exit codes; --direct with and
+# without a daemon; commands that inherit the rings.
+. "$(dirname "$0")/../lib.sh"
+. "$(dirname "$0")/../refused.sh"
+
+start_daemon
+CHECKS=0
+
+# json FILTER WANT CMD…: what jq -r makes of the command's JSON.
+json() {
+	local filter=$1 want=$2 got
+	shift 2
+	got=$(perfctl "$@" --json 2>/dev/null) || fail "exit $?: $*"
+	expect_eq "$(jq -r "$filter" <<<"$got")" "$want" "$filter of: $*"
+	CHECKS=$((CHECKS + 1))
+}
+
+# text REGEX CMD…: what it writes to stdout, and that stderr stays empty.
+text() {
+	local regex=$1
+	shift
+	OUT=$(perfctl "$@" 2>"$SCRATCH/stderr") || fail "exit $?: $* ($(<"$SCRATCH/stderr"))"
+	[ ! -s "$SCRATCH/stderr" ] || fail "on stderr of $*: $(<"$SCRATCH/stderr")"
+	expect_match "$OUT" "$regex" "stdout of: $*"
+	CHECKS=$((CHECKS + 1))
+}
+
+# rings_of NAMESPACE/EVENT: cpu0:cpu1:…
+rings_of() {
+	find "$REGISTRY/$1" -name 'cpu*' -printf '%f\n' | sort -V | paste -sd:
+}
+
+echo "nothing there yet"
+expect_eq "$(perfctl list --json)" '[]' "an empty list"
+json length 0 list
+text '^NAMESPACE +NAME +ID +EVENT +BUFFER +CPUS +RECORDS +MISSED +STATE$' list
+text '^NAMESPACE ' -l
+json .events 0 ping
+
+echo "help and version"
+for args in --help -h help "help --help" "help -h"; do
+	# shellcheck disable=SC2086
+	text 'Usage: perfctl \[OPTIONS\] VERB.*Exit codes: 0 done' $args
+done
+for verb in create list reopen delete show ping; do
+	for args in "$verb --help" "help $verb" "$verb -h" "--help $verb"; do
+		# shellcheck disable=SC2086
+		text "Usage: perfctl " $args
+	done
+	text "^perfctl $verb - .*Usage: perfctl $verb" help $verb
+done
+text '^perfctl [0-9]+\.[0-9]+' --version
+json .release "$(sed -n 's/^VERSION := //p' "$ROOT/Makefile")" ping
+expect_exit 2 "${PERFCTL[@]}"
+expect_match "$OUT" 'Usage: perfctl' "no verb at all"
+for args in nosuch "help nosuch" "list a b" "ping a" "list --nosuch" "list -x" "show a b" show reopen \
+	delete "show a --id 1" "--instance" "create x -e" "reopen t/x --" "reopen t/x -n -1" "help a b"; do
+	# shellcheck disable=SC2086
+	said 2 'see .perfctl .*--help' perfctl $args
+done
+
+echo "ping"
+text "of instance $INSTANCE is running: pid $DAEMON_PID, engine pid [0-9]+, 0 events, up " ping
+json '.instance + " " + (.pid | tostring) + " " + (.version | tostring)' "$INSTANCE $DAEMON_PID 1" ping
+json '.engine_pid' "$(instance_pids | sort -n | tail -n 1)" ping
+
+echo "create: names"
+text "^default/bare \(id [0-9]+\) records sched:sched_switch on CPUs .*, 512K each$" create bare -e sched:sched_switch
+text '^one/slash ' create one/slash -e sched:sched_switch
+text '^one/dash ' create -n one dash -e sched:sched_switch
+text '^two/long ' create --namespace=two long --event sched:sched_switch
+text '^_a-1/_B-2 ' -- create _a-1/_B-2 -e sched:sched_switch
+text '^default/first ' create -e sched:sched_switch first
+text '^default/last ' create -e sched:sched_switch -- last
+json '[.[] | .namespace + "/" + .name] | join(" ")' \
+	"default/bare one/slash one/dash two/long _a-1/_B-2 default/first default/last" list
+json '[.[].id] == ([.[].id] | sort)' true list
+json '[.[].id] | length == (unique | length)' true list
+
+echo "create: sizes, and what they become"
+n=0
+page=$(getconf PAGESIZE)
+for pair in 1:$page 3:$((4 * page)) 4:$((4 * page)) 64K:65536 100K:131072 64k:65536 65536B:65536 65537B:131072 \
+	1M:1048576 1m:1048576 3M:4194304; do
+	n=$((n + 1))
+	json .buffer "${pair#*:}" create sizes/m$n -e cpu-clock -c 1000000000000 -m "${pair%:*}"
+done
+json .buffer 524288 create sizes/standard -e cpu-clock --count=1000000000000
+json .buffer 131072 create sizes/long -e cpu-clock --mmap-pages 128K -c 1000000000000
+json '[.[] | .buffer] | add' $((2 * page / 2 + 8 * page + 3 * 65536 + 3 * 131072 + 2 * 1048576 + 4194304 + 524288)) list sizes
+
+echo "create: CPUs"
+first=$(online_cpu)
+all=$(cat /sys/devices/system/cpu/online)
+json '"\(.cpus) \(.all_cpus)"' "$all true" create cpus/none -e cpu-clock
+json '"\(.cpus) \(.all_cpus)"' "$all true" create cpus/a -e cpu-clock -a
+json '"\(.cpus) \(.all_cpus)"' "$all true" create cpus/long -e cpu-clock --all-cpus
+json '"\(.cpus) \(.all_cpus)"' "$first false" create cpus/first -e cpu-clock -C "$first"
+json '"\(.cpus) \(.all_cpus)"' "$first false" create cpus/twice -e cpu-clock --cpu "$first,$first-$first"
+json '"\(.cpus) \(.all_cpus)"' "$all false" create cpus/all -e cpu-clock -C "$all"
+expect_eq "$(rings_of cpus/first)" "cpu$first" "rings of an event on one CPU"
+
+echo "create: rates, call chains, recorders"
+shape='"\(.recorder) \(.period) \(.freq) \(.callchain)"'
+json "$shape" "overflow 0 999 false" create kinds/F -e cpu-clock -F 999
+json "$shape" "overflow 0 99 false" create kinds/freq -e cpu-clock --freq 99
+json "$shape" "overflow 1000003 0 false" create kinds/c -e cpu-clock -c 1000003
+json "$shape" "overflow 0 99 true" create kinds/g -e cpu-clock -F 99 -g
+json "$shape" "overflow 0 4000 false" create kinds/standard -e cpu-clock:u
+json "$shape" "tp_btf 0 0 false" create kinds/hot -e sched:sched_switch
+json "$shape" "generic 0 0 false" create kinds/generic -e sched:sched_switch --generic
+json "$shape" "generic 0 0 false" create kinds/cold -e sched:sched_process_wait
+json '[.[] | select(.name == "g")][0].sample_type | . % 64 >= 32' true list kinds
+
+echo "list and show"
+json '[.[] | .namespace] | unique | join(" ")' "one" list one
+json '[.[] | .name] | join(" ")' "slash dash" -l one
+json 'map(has("namespace") and has("name") and has("id") and has("event") and has("buffer") and
+	has("cpus") and has("records") and has("missed") and has("state")) | all' true list
+json '[.[].state] | unique | join(" ")' running list
+# A table is aligned: each column begins, or ends, in one place in all lines.
+perfctl list >"$SCRATCH/table"
+expect_eq "$(wc -l <"$SCRATCH/table")" $(($(perfctl list --json | jq length) + 1)) "lines of the table"
+awk 'NR == 1 { name = index($0, "NAME  "); event = index($0, "EVENT"); id = event - 3
+	       buffer = index($0, "BUFFER") + 5; cpus = index($0, "CPUS"); next }
+     { if (substr($0, name - 1, 1) != " " || substr($0, name, 1) == " " ||
+	   substr($0, id, 1) !~ /[0-9]/ || substr($0, event - 1, 1) != " " || substr($0, event, 1) == " " ||
+	   substr($0, buffer, 1) == " " || substr($0, cpus - 1, 1) != " " || substr($0, cpus, 1) == " ")
+		{ print "not aligned: " $0; exit 1 } }' "$SCRATCH/table" || fail "the table"
+! grep -q ' $' "$SCRATCH/table" || fail "blanks at the end of a line"
+id=$(perfctl show bare --json | jq .id)
+json .id "$id" show default/bare
+json .name bare show --id "$id"
+json .name bare show --id="$id"
+text "^name +default/bare"$'\n'"id +$id"$'\n'"event +sched:sched_switch"$'\n'"state +running"$'\n'"recorder +tp_btf" show bare
+text "reopen with  perfctl --instance $INSTANCE reopen kinds/g" show kinds/g
+text "frequency +99 Hz"$'\n'"call chains +user and kernel" show kinds/g
+text "period +1000003" show kinds/c
+json '"\(.owner) \(.group) \(.mode)"' "0 $DAEMON_GID 0640" show bare
+# What the texts in the registry say is what the daemon says.
+for name in default/bare kinds/g cpus/first; do
+	json '"\(.id) \(.event) \(.buffer) \(.cpus)"' \
+		"$(sed -n 's/^\(id\|event\|buffer\|cpus\)=//p' "$REGISTRY/$name/info" | awk '
+			{ v[NR] = $0 } END { print v[1], v[2], v[3], v[4] }')" show $name
+done
+
+echo "reopen"
+wait_until 20 more_records_than 100 default/bare
+wait_until 20 more_records_than 20 kinds/g
+lines() {
+	perfctl reopen "$@" 2>/dev/null | wc -l
+}
+expect_eq "$(lines bare)" 10 "records by default"
+expect_eq "$(lines bare -n 3)" 3 "records with -n 3"
+expect_eq "$(lines -n3 bare)" 3 "records with -n3"
+[ "$(lines bare -n 0)" -gt 100 ] || fail "-n 0 is not everything"
+[ "$(lines bare -n all)" -gt 100 ] || fail "-n all is not everything"
+perfctl reopen bare -n 2 >/dev/null 2>"$SCRATCH/stderr"
+expect_match "$(<"$SCRATCH/stderr")" \
+	'^default/bare: 2 printed of [0-9]+ records in the rings; [0-9]+ written, ([0-9]+|unknown) missed|missed unknown$' "the summary"
+record='^ +\[[0-9]{3}\] +[0-9]+\.[0-9]{9} +[0-9]+/[0-9]+ +sched:sched_switch: prev_comm=.* prev_pid=.* ==> next_comm='
+expect_match "$(perfctl reopen bare -n 1 2>/dev/null)" "$record" "a record"
+expect_match "$(perfctl reopen --id "$id" -n 1 2>/dev/null)" "$record" "a record, by id"
+# As JSON: one object a line, in order of time, with the payload's fields.
+perfctl reopen bare -n all --json 2>/dev/null >"$SCRATCH/records"
+expect_eq "$(jq -s 'length' "$SCRATCH/records")" "$(wc -l <"$SCRATCH/records")" "objects, one a line"
+expect_eq "$(jq -s '[.[].time] == ([.[].time] | sort)' "$SCRATCH/records")" true "in order of time"
+expect_eq "$(jq -s 'map(.event == "sched:sched_switch" and (.fields | has("prev_comm") and has("next_pid"))
+	and (has("cpu") and has("pid") and has("tid"))) | all' "$SCRATCH/records")" true "all fields are there"
+echo "  $(wc -l <"$SCRATCH/records") records as JSON, in order of time"
+expect_eq "$(perfctl reopen kinds/g -n all --json 2>/dev/null |
+	jq -s 'map((.callchain | length) > 0 and (.ip | startswith("0x"))) | all and length > 0')" true "call chains"
+# Hot or generic, each writes the same fields.
+wait_until 20 more_records_than 10 kinds/generic
+expect_eq "$(perfctl reopen kinds/generic -n 1 --json 2>/dev/null | jq -c '.fields | keys')" \
+	"$(perfctl reopen kinds/hot -n 1 --json 2>/dev/null | jq -c '.fields | keys')" "fields of both recorders"
+
+echo "reopen: a command inherits the rings"
+rings=$(rings_of default/bare | tr : '\n' | wc -l)
+cat >"$BIN/child" <<'END'
+#!/bin/bash
+echo "$LISTEN_FDS $([ "$LISTEN_PID" = $$ ] && echo me) $LISTEN_FDNAMES $PERFPERSIST_EVENT $*"
+fds=()
+for fd in /proc/$$/fd/*; do
+	case $(readlink "$fd") in anon_inode:bpf-map) fds+=("${fd##*/}") ;; esac
+done
+echo "${fds[*]}"
+exit 42
+END
+chmod 0755 "$BIN/child"
+expect_exit 42 perfctl reopen bare -- "$BIN/child" -n --json
+expect_eq "$OUT" "$rings me $(rings_of default/bare) default/bare -n --json
+$(seq -s' ' 3 $((rings + 2)))" "what the command finds"
+expect_exit 42 perfctl reopen cpus/first -- "$BIN/child"
+expect_match "$OUT" "^1 me cpu$first cpus/first " "what the command finds of an event on one CPU"
+# Its descriptors can be mapped: the attacks need that first, and find nothing else possible.
+expect_ok perfctl reopen bare -- "$BIN/ring-attack"
+expect_eq "$(grep -c '^ring of CPU' <<<"$OUT")" "$rings" "rings that the command has mapped"
+# perfctl's own standard descriptors stay, closed ones too.
+expect_exit 42 perfctl reopen bare -- "$BIN/child" <&-
+expect_eq "$(sed -n 2p <<<"$OUT")" "$(seq -s' ' 3 $((rings + 2)))" "descriptors, without a standard input"
+said 126 'cannot run .*: Permission denied' perfctl reopen bare -- "$CONF"
+said 127 'cannot run /nonexistent: No such file' perfctl reopen bare -- /nonexistent
+said 3 'no event' perfctl reopen nosuch -- true
+expect_exit 42 perfctl --direct reopen bare -- "$BIN/child"
+
+echo "--direct, beside a daemon and without one"
+static='map({namespace, name, id, event, buffer, cpus, all_cpus, state, recorder, sample_type, period, freq,
+	callchain, owner, group, mode, created})'
+expect_eq "$(perfctl --direct list --json | jq -S "$static")" "$(perfctl list --json | jq -S "$static")" \
+	"the list, from the pins"
+direct() {
+	expect_eq "$(perfctl list --direct --json | jq -r '[.[] | .id] | tostring')" "$ids" "ids, from the pins"
+	json '[.[] | .name] | join(" ")' "slash dash" --direct list one
+	json .id "$id" --direct show bare
+	json .name bare --direct show --id "$id"
+	expect_match "$(perfctl --direct reopen bare -n 1 2>/dev/null)" "$record" "a record, from the pins"
+	expect_match "$(perfctl reopen --direct --id "$id" -n 1 2>/dev/null)" "$record" "a record, from the pins"
+	expect_eq "$(perfctl --direct --registry "$REGISTRY" --instance none list one --json | jq length)" 2 "--registry"
+	said 3 'no event default/nosuch' perfctl --direct show nosuch
+	said 3 'no namespace nosuch' perfctl --direct list nosuch
+	said 1 'only perfpersistd can; start it, and leave --direct out' perfctl --direct create x -e cpu-clock
+	said 1 'only perfpersistd can; start it, and leave --direct out' perfctl --direct delete bare
+}
+ids=$(perfctl list --json | jq -r '[.[] | .id] | tostring')
+direct
+kill_daemon
+direct
+said 5 'is not running' perfctl list
+start_daemon
+
+echo "--socket"
+expect_eq "$("$BIN/perfctl" --socket "$RUN/control" list one --json | jq length)" 2 "--socket"
+expect_eq "$("$BIN/perfctl" list --socket="$RUN/control" one --json | jq length)" 2 "--socket, behind the verb"
+
+echo "output that cannot be written"
+for command in list "list --json" "show bare" "reopen bare -n all" "reopen bare --json" ping --help "help list" --version; do
+	got=0
+	# shellcheck disable=SC2086
+	perfctl $command >/dev/full 2>"$SCRATCH/stderr" || got=$?
+	expect_eq "$got" 1 "exit code of $command >/dev/full"
+	expect_match "$(tail -n 1 "$SCRATCH/stderr")" '^perfctl: cannot write the output: (No space left on device|some of it was refused)$' "$command"
+done
+
+echo "delete"
+text '^one/slash \(id [0-9]+\) is deleted$' delete one/slash
+text '^one/dash ' -d one/dash
+json '[.[].name] | join(" ")' "none a" delete cpus/none cpus/a
+json '[.[].id] | tostring' "[$id]" delete --id "$id"
+ids=$(perfctl list kinds --json | jq -r '"--id \(.[0].id) --id \(.[1].id)"')
+# shellcheck disable=SC2086
+json length 3 delete kinds/c $ids
+# All are tried; the first failure is the code.
+expect_exit 3 perfctl delete nosuch kinds/g two/long nosuch/too
+expect_eq "$(grep -c 'is deleted$' <<<"$OUT")" 2 "deleted"
+expect_eq "$(grep -c '^perfctl: ' <<<"$OUT")" 2 "not found"
+said 2 'not a name' perfctl delete kinds/hot 9
+json '[.[].name] | contains(["hot"])' true list kinds
+said 3 'no event' perfctl delete --id "$id"
+expect_exit 3 perfctl delete --json --id "$id"
+said 3 "no namespace 'two'" perfctl list two
+mapfile -t rest < <(perfctl list --json | jq -r '.[] | "\(.namespace)/\(.name)"')
+text 'is deleted' delete "${rest[@]}"
+expect_eq "$(perfctl list --json)" '[]' "the list at the end"
+settled_empty() {
+	settled && [ "$(standing)" = "$REGISTRY/by-id" ]
+}
+wait_until 20 settled_empty || fail "left: $(standing | xargs)"
+stop_daemon
+echo "$CHECKS answers and $REFUSALS refusals were as they shall be"

@@ -1,0 +1,92 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# Pins that a newer version left, or that are damaged: after a downgrade the daemon starts, tells
+# of each in one sentence, leaves it alone and recording, and serves all others. A ring of a newer
+# version is refused by whoever reads it, with one sentence.
+. "$(dirname "$0")/../lib.sh"
+. "$(dirname "$0")/../refused.sh"
+
+start_daemon
+for name in plain newer larger damaged gutted rings; do
+	perfctl create t/$name -e sched:sched_switch -m 64K >/dev/null
+done
+perfctl create t/strangers -e cpu-clock -F 10 -m 64K >/dev/null
+declare -A id
+for name in plain newer larger damaged gutted; do
+	id[$name]=$(perfctl show t/$name --json | jq .id)
+done
+kill_daemon
+
+echo "rings of a newer version, without a daemon"
+cpu=cpu$(online_cpu)
+"$BIN/newer-pin" newer "$REGISTRY/t/rings/$cpu"
+said 1 'cannot open t/rings, CPU .* made by a newer version of perfpersist; update libperfpersist' perfctl --direct reopen t/rings
+"$BIN/newer-pin" damage "$REGISTRY/t/strangers/$cpu"
+said 1 'cannot open t/strangers, CPU .* not a ring of perfpersist, or it is damaged' perfctl --direct reopen t/strangers
+expect_eq "$(perfctl --direct list --json | jq length)" 7 "events, by their texts"
+
+echo "events of a newer version, and damaged ones"
+"$BIN/newer-pin" newer "$REGISTRY/t/newer/meta"
+"$BIN/newer-pin" larger "$REGISTRY/t/larger/meta"
+"$BIN/newer-pin" damage "$REGISTRY/t/damaged/meta"
+rm "$REGISTRY/t/gutted/meta"
+mkdir "$REGISTRY/t/nothing"
+
+# the_rest: what a daemon that finds all that must say and do.
+the_rest() {
+	local name before
+
+	for name in newer larger; do
+		grep "t/$name " "$LOG" >"$SCRATCH/said"
+		one_sentence "$SCRATCH/said" \
+			"t/$name was made by a newer perfpersist; left alone, delete it with that one" "$name"
+		echo "  log: $SENTENCE"
+	done
+	for name in damaged gutted nothing; do
+		grep "t/$name " "$LOG" >"$SCRATCH/said"
+		one_sentence "$SCRATCH/said" \
+			"t/$name cannot be understood .*left alone, remove its directory from the registry if" "$name"
+		echo "  log: $SENTENCE"
+	done
+	expect_eq "$(perfctl list --json | jq -r '[.[].name] | join(" ")')" "plain rings strangers" "the list"
+	# Unseen, and yet at work.
+	for name in plain newer larger; do
+		before=$(records_of t/$name)
+		wait_until 20 more_records_than "$before" t/$name
+		expect_eq "$(readlink "$REGISTRY/by-id/${id[$name]}")" ../t/$name "the id of $name"
+	done
+}
+
+mv "$LOG" "$LOG.before"
+start_daemon
+the_rest
+warm_up
+remember
+for name in newer larger; do
+	refused 3 "no event '$name' in the namespace t" perfctl reopen t/$name
+	refused 3 "no event '$name' in the namespace t" perfctl delete t/$name
+	refused 6 "t/$name.* made by a newer perfpersist; delete it with that one, or choose another name" \
+		perfctl create t/$name -e cpu-clock
+done
+refused 6 "t/damaged. is already there" perfctl create t/damaged -e cpu-clock
+refused 3 'no event with the id' perfctl delete --id "${id[newer]}"
+refused 1 'made by a newer version of perfpersist; update libperfpersist' perfctl reopen t/rings
+refused 1 'not a ring of perfpersist, or it is damaged' perfctl reopen t/strangers
+perfctl reopen t/plain -n 1 >/dev/null 2>&1
+
+echo "the same again, after a crash"
+kill_daemon
+mv "$LOG" "$LOG.before"
+start_daemon
+the_rest
+
+echo "removed by hand, as the sentence says: the name is free again, and its id is not given anew"
+rm -r "$REGISTRY/t/damaged" "$REGISTRY/t/gutted" "$REGISTRY/t/nothing"
+perfctl create t/damaged -e cpu-clock >/dev/null
+[ "$(perfctl show t/damaged --json | jq .id)" -gt "${id[gutted]}" ] || fail "an id was given twice"
+perfctl delete t/damaged t/plain t/rings t/strangers >/dev/null
+stop_daemon
+expect_eq "$(find "$REGISTRY" -mindepth 2 -maxdepth 2 -type d | sort | xargs)" \
+	"$REGISTRY/t/larger $REGISTRY/t/newer" "what is left alone"
+echo "$REFUSALS refusals; 2 events of a newer version left alone, and recording, through 2 recoveries"
