@@ -1,0 +1,518 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * What recording costs: the time that raw_syscalls:sys_enter and sys_exit add to close(-1),
+ * per event, for our recorders and for what else records.
+ *
+ *   bench-cost INSTANCE TRACEFS SCRATCH ROUNDS
+ *
+ * Every round runs all variants back to back on one CPU, beginning with another one each time;
+ * a variant's figure is its time less that round's time of the bare call, so that what slows
+ * the machine down for a while slows all of them. A run is CALLS calls in slices, of which the
+ * median counts, in CPU time of the thread: whoever takes the CPU away meanwhile is not
+ * counted. Rounds whose bare call is far slower than the fastest are left out: somebody else
+ * recorded system calls then, and what two recorders share is paid once. Our recorders and
+ * ftrace must prove that they recorded the calls.
+ *
+ * Must not know how the daemon makes events: it is a client like any other.
+ */
+#include "tests/bench/measure.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <linux/perf_event.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#define CALLS 2000000
+#define SLICES 20
+#define EVENTS_PER_CALL 2
+#define DISTURBED 1.2
+#define ROUNDS_MAX 1000
+#define BUFFER_KB 512 /* of each CPU, for all who have a buffer */
+
+static const char *const tracepoints[] = { "sys_enter", "sys_exit" };
+#define N_TRACEPOINTS ARRAY_SIZE(tracepoints)
+
+static const char *instance, *tracefs, *scratch;
+static int cpu;
+static struct perfpersist *daemon_connection;
+
+static void path_of(char path[PATH_MAX], const char *fmt, ...) _printf_(2, 3);
+static void path_of(char path[PATH_MAX], const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	if (vsnprintf(path, PATH_MAX, fmt, ap) >= PATH_MAX)
+		die("a path is too long");
+	va_end(ap);
+}
+
+/* ── empty programs: what any BPF recorder costs at least ───────────────────────────────── */
+
+static int links[N_TRACEPOINTS] = { -EBADF, -EBADF };
+
+static void detach(void)
+{
+	for (size_t i = 0; i < N_TRACEPOINTS; i++)
+		links[i] = close_fd(links[i]);
+}
+
+static int load_empty(enum bpf_prog_type type, int result, const struct bpf_prog_load_opts *opts)
+{
+	const struct bpf_insn insns[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = result },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	int fd = bpf_prog_load(type, "bench_empty", "GPL", insns, ARRAY_SIZE(insns), opts);
+
+	if (fd < 0)
+		die("the kernel refuses an empty program: %s", strerror(-fd));
+	return fd;
+}
+
+static void attach_empty_tp_btf(void)
+{
+	for (size_t i = 0; i < N_TRACEPOINTS; i++) {
+		LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = BPF_TRACE_RAW_TP);
+		int id = libbpf_find_vmlinux_btf_id(tracepoints[i], BPF_TRACE_RAW_TP);
+		_cleanup_close_ int program = -EBADF;
+
+		if (id < 0)
+			die("the kernel's BTF has no tracepoint %s", tracepoints[i]);
+		opts.attach_btf_id = (uint32_t)id;
+		program = load_empty(BPF_PROG_TYPE_TRACING, 0, &opts);
+		links[i] = bpf_raw_tracepoint_open(NULL, program);
+		if (links[i] < 0)
+			die("cannot attach to %s: %s", tracepoints[i], strerror(-links[i]));
+	}
+}
+
+static uint64_t tracepoint_id(const char *name)
+{
+	char path[PATH_MAX];
+	_cleanup_fclose_ FILE *f = NULL;
+	uint64_t id;
+
+	path_of(path, "%s/events/raw_syscalls/%s/id", tracefs, name);
+	f = fopen(path, "re");
+	if (!f || fscanf(f, "%" SCNu64, &id) != 1)
+		die("cannot read %s", path);
+	return id;
+}
+
+/* As our generic recorder: on a perf event that is never enabled, and hiding nothing. */
+static void attach_empty_tracepoint(void)
+{
+	for (size_t i = 0; i < N_TRACEPOINTS; i++) {
+		struct perf_event_attr attr = {
+			.type = PERF_TYPE_TRACEPOINT,
+			.size = sizeof(attr),
+			.config = tracepoint_id(tracepoints[i]),
+			.sample_period = 1,
+			.disabled = 1,
+		};
+		LIBBPF_OPTS(bpf_prog_load_opts, opts);
+		_cleanup_close_ int program = load_empty(BPF_PROG_TYPE_TRACEPOINT, 1, &opts);
+		_cleanup_close_ int carrier =
+			(int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+
+		if (carrier < 0)
+			die("cannot open the tracepoint %s: %m", tracepoints[i]);
+		links[i] = bpf_link_create(program, carrier, BPF_PERF_EVENT, NULL);
+		if (links[i] < 0)
+			die("cannot attach to %s: %s", tracepoints[i], strerror(-links[i]));
+	}
+}
+
+/* ── our recorders ──────────────────────────────────────────────────────────────────────── */
+
+static struct perfpersist_event *events[N_TRACEPOINTS];
+static uint64_t records_before[N_TRACEPOINTS];
+
+static uint64_t count_records(size_t i)
+{
+	struct perfpersist_ring_stat stat = { .sz = sizeof(stat) };
+
+	for (size_t ring = 0; ring < perfpersist_event_rings(events[i]); ring++) {
+		if (perfpersist_ring_cpu(events[i], ring) != cpu)
+			continue;
+		if (perfpersist_ring_stat(events[i], ring, &stat) < 0)
+			die("%s", perfpersist_error(NULL));
+		return stat.records;
+	}
+	die("the event on %s has no ring of CPU %d", tracepoints[i], cpu);
+}
+
+static void create_events(enum perfpersist_recorder recorder, uint32_t flags)
+{
+	for (size_t i = 0; i < N_TRACEPOINTS; i++) {
+		struct perfpersist_info info = { .sz = sizeof(info) };
+		char text[64];
+		struct perfpersist_create_options opts = {
+			.sz = sizeof(opts),
+			.event = text,
+			.buffer = BUFFER_KB << 10,
+			.flags = flags,
+		};
+
+		snprintf(text, sizeof(text), "raw_syscalls:%s", tracepoints[i]);
+		if (perfpersist_create(daemon_connection, NAMESPACE, tracepoints[i], &opts, &info) <
+		    0)
+			die("%s", perfpersist_error(daemon_connection));
+		if (info.recorder != recorder)
+			die("%s is recorded by recorder %u, not by %u", text, info.recorder,
+			    recorder);
+		events[i] = open_event(daemon_connection, tracepoints[i]);
+		records_before[i] = count_records(i);
+	}
+}
+
+static void create_tp_btf(void)
+{
+	create_events(PERFPERSIST_RECORDER_TP_BTF, 0);
+}
+
+static void create_generic(void)
+{
+	create_events(PERFPERSIST_RECORDER_GENERIC, PERFPERSIST_GENERIC);
+}
+
+static void check_events(void)
+{
+	for (size_t i = 0; i < N_TRACEPOINTS; i++) {
+		uint64_t n = count_records(i) - records_before[i];
+
+		/* A recorder is shut out for moments by whoever else runs programs on this CPU. */
+		if (n < CALLS - CALLS / 100)
+			die("of %d calls, raw_syscalls:%s recorded only %" PRIu64, CALLS,
+			    tracepoints[i], n);
+	}
+}
+
+/* Deleting takes an event out of sight at once, and ends its program when it comes to that. */
+static void delete_events(void)
+{
+	for (size_t i = 0; i < N_TRACEPOINTS; i++)
+		if (perfpersist_delete(daemon_connection, NAMESPACE, tracepoints[i], NULL) < 0)
+			die("%s", perfpersist_error(daemon_connection));
+	for (size_t i = 0; i < N_TRACEPOINTS; i++) {
+		uint64_t before;
+
+		do {
+			before = count_records(i);
+			call();
+			sched_yield();
+		} while (count_records(i) != before);
+		perfpersist_event_free(events[i]);
+	}
+}
+
+/* ── ftrace, in a tracing instance of its own ───────────────────────────────────────────── */
+
+static char ftrace[PATH_MAX];
+
+static void write_ftrace(const char *leaf, const char *text)
+{
+	_cleanup_close_ int fd = -EBADF;
+	char path[PATH_MAX];
+
+	path_of(path, "%s/%s", ftrace, leaf);
+	fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
+	if (fd < 0 || write(fd, text, strlen(text)) < 0)
+		die("cannot write \"%s\" to %s: %m", text, path);
+}
+
+static uint64_t count_ftrace(void)
+{
+	_cleanup_fclose_ FILE *f = NULL;
+	uint64_t sum = 0, n;
+	char path[PATH_MAX], line[256];
+
+	path_of(path, "%s/per_cpu/cpu%d/stats", ftrace, cpu);
+	f = fopen(path, "re");
+	if (!f)
+		die("cannot read %s: %m", path);
+	while (fgets(line, sizeof(line), f))
+		if (sscanf(line, "entries: %" SCNu64, &n) == 1 ||
+		    sscanf(line, "overrun: %" SCNu64, &n) == 1)
+			sum += n;
+	return sum;
+}
+
+static uint64_t ftrace_before;
+
+static void remove_ftrace(void)
+{
+	if (*ftrace)
+		rmdir(ftrace);
+}
+
+static void make_ftrace(void)
+{
+	char size[16];
+
+	path_of(ftrace, "%s/instances/perfpersist-%s", tracefs, instance);
+	if (mkdir(ftrace, 0700) < 0)
+		die("cannot make %s: %m", ftrace);
+	atexit(remove_ftrace);
+	snprintf(size, sizeof(size), "%d", BUFFER_KB);
+	write_ftrace("buffer_size_kb", size);
+	write_ftrace("options/overwrite", "1");
+	write_ftrace("tracing_on", "1");
+}
+
+static void enable_ftrace(const char *clock)
+{
+	write_ftrace("trace_clock", clock); /* empties the buffer */
+	ftrace_before = count_ftrace();
+	for (size_t i = 0; i < N_TRACEPOINTS; i++) {
+		char leaf[64];
+
+		snprintf(leaf, sizeof(leaf), "events/raw_syscalls/%s/enable", tracepoints[i]);
+		write_ftrace(leaf, "1");
+	}
+}
+
+static void enable_ftrace_as_it_is(void)
+{
+	enable_ftrace("local");
+}
+
+/* With the clock that perf and we have. */
+static void enable_ftrace_monotonic(void)
+{
+	enable_ftrace("mono");
+}
+
+static void check_ftrace(void)
+{
+	uint64_t n = count_ftrace() - ftrace_before;
+
+	if (n < (uint64_t)CALLS * EVENTS_PER_CALL)
+		die("of %d events, ftrace recorded only %" PRIu64, CALLS * EVENTS_PER_CALL, n);
+}
+
+static void disable_ftrace(void)
+{
+	write_ftrace("events/raw_syscalls/enable", "0");
+}
+
+/* ── perf record --overwrite ────────────────────────────────────────────────────────────── */
+
+static char perf_log[PATH_MAX];
+static pid_t perf = -1;
+static int perf_control = -EBADF, perf_ack = -EBADF; /* perf ends if they are closed */
+
+/* In the child: perf, which tells through `ack` when it has done what `control` said. */
+__attribute__((noreturn)) static void exec_perf(int control, int ack)
+{
+	char fds[64], size[16], output[PATH_MAX];
+	int fd;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	snprintf(fds, sizeof(fds), "fd:%d,%d", control, ack);
+	snprintf(size, sizeof(size), "%dK", BUFFER_KB);
+	path_of(output, "%s/perf.data", scratch);
+	fd = open(perf_log, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (fd < 0 || dup2(fd, STDOUT_FILENO) < 0 || dup2(fd, STDERR_FILENO) < 0)
+		_exit(1);
+	execlp("perf", "perf", "record", "-e", "raw_syscalls:*", "-a", "--overwrite", "-m", size,
+	       "-D", "-1", "--control", fds, "-o", output, NULL);
+	dprintf(STDERR_FILENO, "cannot run perf: %m\n");
+	_exit(127);
+}
+
+__attribute__((noreturn)) static void perf_has_ended(void)
+{
+	_cleanup_fclose_ FILE *f = fopen(perf_log, "re");
+	char line[256];
+
+	while (f && fgets(line, sizeof(line), f))
+		fputs(line, stderr);
+	die("perf record has ended; its last words are above");
+}
+
+/* A run of nothing but perf: records from when this returns until it is killed. */
+static void start_perf(void)
+{
+	int control[2], ack[2];
+	char answer[16];
+
+	if (pipe(control) < 0 || pipe(ack) < 0)
+		die("cannot make a pipe: %m");
+	perf = fork();
+	if (perf < 0)
+		die("cannot start perf: %m");
+	if (perf == 0) {
+		close(control[1]);
+		close(ack[0]);
+		exec_perf(control[0], ack[1]);
+	}
+	close(control[0]);
+	close(ack[1]);
+	perf_control = control[1];
+	perf_ack = ack[0];
+	if (write(perf_control, "enable\n", 7) != 7 || read(perf_ack, answer, sizeof(answer)) <= 0)
+		perf_has_ended();
+}
+
+static void check_perf(void)
+{
+	int status;
+
+	if (waitpid(perf, &status, WNOHANG) != 0)
+		perf_has_ended();
+}
+
+/* Its buffer is what is measured, not how it is written to a file. */
+static void kill_perf(void)
+{
+	kill(perf, SIGKILL);
+	waitpid(perf, NULL, 0);
+	perf_control = close_fd(perf_control);
+	perf_ack = close_fd(perf_ack);
+}
+
+/* ── measuring ──────────────────────────────────────────────────────────────────────────── */
+
+struct variant {
+	const char *key;
+	void (*begin)(void), (*check)(void), (*end)(void);
+	double ns[ROUNDS_MAX]; /* per call */
+};
+
+static struct variant variants[] = {
+	{ .key = "bare_ns" },
+	{ .key = "empty_ns", .begin = attach_empty_tp_btf, .end = detach },
+	{ .key = "empty_tracepoint_ns", .begin = attach_empty_tracepoint, .end = detach },
+	{ .key = "recorder_ns",
+	  .begin = create_tp_btf,
+	  .check = check_events,
+	  .end = delete_events },
+	{ .key = "generic_ns",
+	  .begin = create_generic,
+	  .check = check_events,
+	  .end = delete_events },
+	{ .key = "ftrace_ns",
+	  .begin = enable_ftrace_as_it_is,
+	  .check = check_ftrace,
+	  .end = disable_ftrace },
+	{ .key = "ftrace_mono_ns",
+	  .begin = enable_ftrace_monotonic,
+	  .check = check_ftrace,
+	  .end = disable_ftrace },
+	{ .key = "perf_overwrite_ns", .begin = start_perf, .check = check_perf, .end = kill_perf },
+};
+#define N_VARIANTS ARRAY_SIZE(variants)
+
+static double run_slice(void)
+{
+	uint64_t begin = now(CLOCK_THREAD_CPUTIME_ID);
+
+	for (int i = 0; i < CALLS / SLICES; i++)
+		call();
+	return (double)(now(CLOCK_THREAD_CPUTIME_ID) - begin) / (CALLS / SLICES);
+}
+
+static double run(const struct variant *v)
+{
+	double slices[SLICES];
+
+	if (v->begin)
+		v->begin();
+	run_slice(); /* caches, buffers, and what is left to do of the variant before */
+	for (int i = 0; i < SLICES; i++)
+		slices[i] = run_slice();
+	if (v->check)
+		v->check();
+	if (v->end)
+		v->end();
+	return median(slices, SLICES);
+}
+
+static void measure(size_t rounds)
+{
+	for (size_t round = 0; round < rounds; round++) {
+		for (size_t i = 0; i < N_VARIANTS; i++) {
+			struct variant *v = &variants[(round + i) % N_VARIANTS];
+
+			v->ns[round] = run(v);
+		}
+		if (isatty(STDERR_FILENO))
+			fprintf(stderr, "\r  round %zu of %zu%s", round + 1, rounds,
+				round + 1 < rounds ? "" : "\n");
+	}
+}
+
+/* Leaves the rounds that nobody disturbed; returns how many. */
+static size_t drop_disturbed(size_t rounds)
+{
+	double lowest = variants[0].ns[0];
+	size_t n = 0;
+
+	for (size_t round = 1; round < rounds; round++)
+		lowest = MIN(lowest, variants[0].ns[round]);
+	for (size_t round = 0; round < rounds; round++) {
+		if (variants[0].ns[round] > DISTURBED * lowest)
+			continue;
+		for (size_t i = 0; i < N_VARIANTS; i++)
+			variants[i].ns[n] = variants[i].ns[round];
+		n++;
+	}
+	return n;
+}
+
+static void print_results(size_t rounds)
+{
+	struct variant *bare = &variants[0];
+
+	for (size_t i = 1; i < N_VARIANTS; i++) {
+		for (size_t round = 0; round < rounds; round++)
+			variants[i].ns[round] =
+				(variants[i].ns[round] - bare->ns[round]) / EVENTS_PER_CALL;
+		print_result(variants[i].key, variants[i].ns, rounds);
+	}
+	print_result(bare->key, bare->ns, rounds);
+	printf("rounds %zu %zu %zu\n", rounds, rounds, rounds);
+}
+
+static void on_signal(int signal)
+{
+	exit(128 + signal); /* for the sake of atexit: nothing else runs here */
+}
+
+int main(int argc, char **argv)
+{
+	int cpus[CPUS_MAX];
+	size_t rounds;
+
+	if (argc != 5)
+		die("usage: bench-cost INSTANCE TRACEFS SCRATCH ROUNDS");
+	instance = argv[1];
+	tracefs = argv[2];
+	scratch = argv[3];
+	rounds = strtoul(argv[4], NULL, 10);
+	if (rounds < 1 || rounds > ROUNDS_MAX)
+		die("rounds: from 1 to %d", ROUNDS_MAX);
+	signal(SIGINT, on_signal);
+	signal(SIGTERM, on_signal);
+	signal(SIGPIPE, SIG_IGN);
+	path_of(perf_log, "%s/perf.log", scratch);
+
+	cpu = cpus[usable_cpus(cpus, CPUS_MAX) - 1];
+	stay_on(cpu);
+	daemon_connection = connect_to(instance);
+	make_ftrace();
+	measure(rounds);
+	print_results(drop_disturbed(rounds));
+	perfpersist_free(daemon_connection);
+	return 0;
+}

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * How long a reader waits: for an event to be reopened by name, and for a snapshot of its full
+ * rings, beside a memcpy of as many bytes.
+ *
+ *   bench-latency INSTANCE
+ *
+ * Two CPUs' rings of raw_syscalls:sys_enter, which goes on recording. What is compared takes
+ * turns. A snapshot begins with the rings' descriptors in hand: they are mapped, their headers
+ * checked, memory is got, all rings are copied. It is measured
+ *   reused   as the second and any later one of a process, into the memory of the one before;
+ *            beside a memcpy from and to memory that has been used before,
+ *   fresh    as the first one of a process, into memory that it has to get its pages for;
+ *            beside mmap of new memory (in huge pages, as the snapshot's), and a memcpy to it,
+ *            from memory that has been used before.
+ *
+ * Must not know how the library does it: it is a program like any other.
+ */
+#include "tests/bench/measure.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#define N_CPUS 2
+#define REOPENS 2000
+#define SMALL_TIMES 300
+#define LARGE_TIMES 15
+#define HUGE_PAGE (2UL << 20)
+
+static const char *instance;
+static struct perfpersist *p;
+
+/* ── events with full rings ─────────────────────────────────────────────────────────────── */
+
+static void fill_ring(struct perfpersist_event *e, size_t ring, uint64_t size)
+{
+	struct perfpersist_ring_stat stat = { .sz = sizeof(stat) };
+
+	stay_on(perfpersist_ring_cpu(e, ring));
+	do {
+		for (int i = 0; i < 1000; i++)
+			call();
+		if (perfpersist_ring_stat(e, ring, &stat) < 0)
+			die("%s", perfpersist_error(NULL));
+	} while (stat.bytes < size);
+}
+
+static struct perfpersist_event *create(const char *name, const int *cpus, uint64_t size)
+{
+	char list[32];
+	struct perfpersist_create_options opts = {
+		.sz = sizeof(opts),
+		.event = "raw_syscalls:sys_enter",
+		.cpus = list,
+		.buffer = size,
+	};
+	struct perfpersist_event *e;
+	cpu_set_t before;
+
+	snprintf(list, sizeof(list), "%d,%d", cpus[0], cpus[1]);
+	if (perfpersist_create(p, NAMESPACE, name, &opts, NULL) < 0)
+		die("%s", perfpersist_error(p));
+	e = open_event(p, name);
+
+	sched_getaffinity(0, sizeof(before), &before);
+	for (size_t i = 0; i < N_CPUS; i++)
+		fill_ring(e, i, size);
+	sched_setaffinity(0, sizeof(before), &before);
+	return e;
+}
+
+/* ── reopening ──────────────────────────────────────────────────────────────────────────── */
+
+static double time_reopen(const char *name)
+{
+	uint64_t begin = now(CLOCK_MONOTONIC);
+	struct perfpersist_event *e = open_event(p, name);
+	double us = (double)(now(CLOCK_MONOTONIC) - begin) / 1e3;
+
+	perfpersist_event_free(e);
+	return us;
+}
+
+static double time_connect_and_reopen(const char *name)
+{
+	uint64_t begin = now(CLOCK_MONOTONIC);
+	struct perfpersist *mine = connect_to(instance);
+	struct perfpersist_event *e = open_event(mine, name);
+	double us = (double)(now(CLOCK_MONOTONIC) - begin) / 1e3;
+
+	perfpersist_event_free(e);
+	perfpersist_free(mine);
+	return us;
+}
+
+static void measure_reopen(const char *name)
+{
+	static double reopen[REOPENS], with_connect[REOPENS];
+
+	for (size_t i = 0; i < REOPENS; i++) {
+		reopen[i] = time_reopen(name);
+		with_connect[i] = time_connect_and_reopen(name);
+	}
+	print_result("reopen_us", reopen, REOPENS);
+	print_result("reopen_connect_us", with_connect, REOPENS);
+}
+
+/* ── snapshots ──────────────────────────────────────────────────────────────────────────── */
+
+struct copying {
+	const char *name, *suffix; /* of the event; of the results' keys */
+	uint64_t ring_size;
+	struct perfpersist_event *event;
+	int fds[N_CPUS];
+	char *from, *to; /* for memcpy */
+	size_t size;	 /* of all rings' data */
+};
+
+/* Of what the newest snapshot holds, not a byte is looked at: but there must be something. */
+static void check_snapshot(struct perfpersist_snapshot *s)
+{
+	for (size_t i = 0; i < N_CPUS; i++) {
+		struct perfpersist_sample sample;
+		struct perfpersist_cursor *c;
+
+		if (perfpersist_cursor_new(s, i, &c) < 0)
+			die("%s", perfpersist_error(NULL));
+		if (perfpersist_cursor_next(c, &sample) != 1)
+			die("a snapshot of a full ring is empty");
+		perfpersist_cursor_free(c);
+	}
+}
+
+static double time_snapshot(const struct copying *c)
+{
+	uint64_t begin = now(CLOCK_MONOTONIC);
+	struct perfpersist_snapshot *s;
+	struct perfpersist_event *e;
+	double us;
+
+	if (perfpersist_open_fds(c->fds, N_CPUS, &e) < 0 || perfpersist_snapshot_new(e, &s) < 0 ||
+	    perfpersist_snapshot_take(s) < 0)
+		die("%s", perfpersist_error(NULL));
+	us = (double)(now(CLOCK_MONOTONIC) - begin) / 1e3;
+
+	check_snapshot(s);
+	perfpersist_snapshot_free(s);
+	perfpersist_event_free(e);
+	return us;
+}
+
+/* The compiler must believe that the copy is read. */
+static void copy(void *to, const void *from, size_t size)
+{
+	memcpy(to, from, size);
+	__asm__ volatile("" : : "r"(to) : "memory");
+}
+
+static double time_memcpy(const struct copying *c)
+{
+	uint64_t begin = now(CLOCK_MONOTONIC);
+
+	copy(c->to, c->from, c->size);
+	return (double)(now(CLOCK_MONOTONIC) - begin) / 1e3;
+}
+
+static char *map_huge(size_t wanted)
+{
+	size_t size = ALIGN_TO(wanted, HUGE_PAGE); /* less than a huge page would get small ones */
+	char *at = mmap(NULL, size + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			-1, 0);
+
+	if (at == MAP_FAILED)
+		die("no memory for %zu bytes: %m", size);
+	at = (char *)ALIGN_TO((uintptr_t)at, HUGE_PAGE);
+	madvise(at, size, MADV_HUGEPAGE);
+	return at;
+}
+
+static double time_fresh_memcpy(const struct copying *c)
+{
+	uint64_t begin = now(CLOCK_MONOTONIC);
+
+	copy(map_huge(c->size), c->from, c->size);
+	return (double)(now(CLOCK_MONOTONIC) - begin) / 1e3;
+}
+
+/* Measures in a process of its own, which has not taken a snapshot yet. */
+static double in_child(double (*time)(const struct copying *), const struct copying *c)
+{
+	int fds[2], status;
+	double us;
+	pid_t pid;
+
+	if (pipe(fds) < 0 || (pid = fork()) < 0)
+		die("cannot start a process: %m");
+	if (pid == 0) {
+		us = time(c);
+		_exit(write(fds[1], &us, sizeof(us)) != sizeof(us));
+	}
+	close(fds[1]);
+	if (read(fds[0], &us, sizeof(us)) != sizeof(us))
+		exit(1); /* the child said why */
+	close(fds[0]);
+	waitpid(pid, &status, 0);
+	return us;
+}
+
+static void print_pair(const char *size, const char *memory, double *snapshot, double *memcopy,
+		       size_t n)
+{
+	char key[64];
+
+	snprintf(key, sizeof(key), "snapshot%s%s_us", size, memory);
+	print_result(key, snapshot, n);
+	snprintf(key, sizeof(key), "memcpy%s%s_us", size, memory);
+	print_result(key, memcopy, n);
+}
+
+static void measure_fresh(struct copying *c, size_t times)
+{
+	double snapshot[times], memcopy[times];
+
+	for (size_t i = 0; i < times; i++) {
+		snapshot[i] = in_child(time_snapshot, c);
+		memcopy[i] = in_child(time_fresh_memcpy, c);
+	}
+	print_pair(c->suffix, "_fresh", snapshot, memcopy, times);
+}
+
+static void measure_reused(struct copying *c, size_t times)
+{
+	double snapshot[times], memcopy[times];
+
+	c->to = map_huge(c->size);
+	time_snapshot(c);
+	time_memcpy(c);
+	for (size_t i = 0; i < times; i++) {
+		snapshot[i] = time_snapshot(c);
+		memcopy[i] = time_memcpy(c);
+	}
+	munmap(c->to, c->size);
+	print_pair(c->suffix, "", snapshot, memcopy, times);
+}
+
+static void prepare(struct copying *c, const int *cpus)
+{
+	c->event = create(c->name, cpus, c->ring_size);
+	for (size_t i = 0; i < N_CPUS; i++)
+		c->fds[i] = perfpersist_ring_fd(c->event, i);
+	c->size = N_CPUS * c->ring_size;
+	c->from = map_huge(c->size);
+	memset(c->from, 1, c->size);
+}
+
+static void finish(struct copying *c)
+{
+	munmap(c->from, c->size);
+	perfpersist_event_free(c->event);
+	if (perfpersist_delete(p, NAMESPACE, c->name, NULL) < 0)
+		die("%s", perfpersist_error(p));
+}
+
+/* ── all of it ──────────────────────────────────────────────────────────────────────────── */
+
+int main(int argc, char **argv)
+{
+	struct copying small = { .name = "small", .suffix = "", .ring_size = 512UL << 10 };
+	struct copying large = { .name = "large", .suffix = "_64m", .ring_size = 64UL << 20 };
+	int cpus[N_CPUS];
+
+	if (argc != 2)
+		die("usage: bench-latency INSTANCE");
+	instance = argv[1];
+	if (usable_cpus(cpus, N_CPUS) < N_CPUS)
+		die("needs %d CPUs", N_CPUS);
+	p = connect_to(instance);
+	prepare(&small, cpus);
+	prepare(&large, cpus);
+	measure_reopen(small.name);
+	/* No snapshot is taken by this process before the children have taken theirs. */
+	measure_fresh(&small, SMALL_TIMES);
+	measure_fresh(&large, LARGE_TIMES);
+	measure_reused(&small, SMALL_TIMES);
+	measure_reused(&large, LARGE_TIMES);
+	finish(&small);
+	finish(&large);
+	perfpersist_free(p);
+	return 0;
+}

@@ -1,0 +1,132 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# Measures what recording costs and how long readers wait, side by side with what else there
+# is, and holds the figures against our bars: tests/bench/run.sh [BUILD]
+#
+# An instance and a mount namespace of its own: nothing of it is left on the machine. Medians
+# go to BUILD/bench.json, with the quartiles under "quartiles". A missed bar is shown, and is
+# no failure: machines differ, and neighbours are noisy. ROUNDS (15) is how often the costs are
+# measured.
+
+set -u -o pipefail
+cd "$(dirname "$0")/../.." || exit 1
+BUILD=${1:-build}
+ROUNDS=${ROUNDS:-15}
+for program in perfpersistd perfctl tests/bench-cost tests/bench-latency; do
+	[ -x "$BUILD/$program" ] || { echo "bench: $BUILD/$program is not built; type: make bench" >&2; exit 1; }
+done
+
+if [ "$(id -u)" -ne 0 ]; then
+	command -v sudo >/dev/null || { echo "bench: needs root, and there is no sudo here" >&2; exit 1; }
+	exec sudo ROUNDS="$ROUNDS" bash "$0" "$BUILD"
+fi
+if [ "${PP_BENCH_MOUNTS-}" != own ]; then
+	PP_BENCH_MOUNTS=own exec unshare --mount --propagation private bash "$0" "$BUILD"
+fi
+
+export BUILD PP_TEST_INSTANCE=bench$$
+. tests/lib.sh
+TRACEFS=/sys/kernel/tracing
+[ -e $TRACEFS/instances ] || mount -t tracefs tracefs $TRACEFS || skip "there is no tracefs to mount"
+
+# ── measuring ────────────────────────────────────────────────────────────────────────────
+
+RESULTS=$SCRATCH/results
+
+# result KEY [COLUMN]: the median, or what is in another column.
+result() {
+	awk -v key="$1" -v column="${2:-2}" '$1 == key { print $column }' "$RESULTS"
+}
+
+start_daemon
+printf 'perfpersist on Linux %s, %d CPUs, %s\n' "$(uname -r)" "$(nproc)" \
+	"$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)"
+printf '\nMeasuring costs, which takes a minute or two:\n'
+# In the background, so that a signal is heard at once.
+spawn "$BIN/bench-cost" "$INSTANCE" "$TRACEFS" "$SCRATCH" "$ROUNDS" >"$RESULTS"
+wait "$SPAWNED" || fail "the costs cannot be measured"
+spawn "$BIN/bench-latency" "$INSTANCE" >>"$RESULTS"
+wait "$SPAWNED" || fail "the latencies cannot be measured"
+stop_daemon
+
+# ── telling ──────────────────────────────────────────────────────────────────────────────
+
+if [ -t 1 ]; then
+	BOLD=$'\e[1m' GREEN=$'\e[32m' RED=$'\e[31m' PLAIN=$'\e[0m'
+else
+	BOLD='' GREEN='' RED='' PLAIN=''
+fi
+
+heading() {
+	printf '\n%s%s%s\n' "$BOLD" "$1" "$PLAIN"
+}
+
+# row UNIT KEY TEXT
+row() {
+	printf '  %-52s %10.1f %s   (%.1f … %.1f)\n' "$3" "$(result "$2")" "$1" "$(result "$2" 3)" \
+		"$(result "$2" 4)"
+}
+
+# bar LIMIT KEY OTHER TEXT: KEY is at most LIMIT times OTHER, which is a key, or 1.
+missed=0
+bar() {
+	local value other=1 met=1
+
+	value=$(result "$2")
+	[ "$3" = 1 ] || other=$(result "$3")
+	awk -v a="$value" -v b="$other" -v limit="$1" 'BEGIN { exit !(a <= limit * b) }' || met=0
+	awk -v a="$value" -v b="$other" -v limit="$1" -v text="$4" -v met=$met \
+		-v pass="${GREEN}PASS${PLAIN}" -v miss="${RED}MISS${PLAIN}" 'BEGIN {
+		ratio = a / b
+		printf "  %s  %-60s %7.2f, bar %g", met ? pass : miss, text, ratio, limit
+		if (!met)
+			printf ", missed by %.0f %%", 100 * (ratio / limit - 1)
+		print ""
+	}'
+	missed=$((missed + 1 - met))
+}
+
+rounds=$(result rounds | sed 's/\..*//')
+[ "$rounds" -eq "$ROUNDS" ] ||
+	printf '%d rounds are left out: somebody else recorded system calls meanwhile.\n' $((ROUNDS - rounds))
+
+heading "Added cost per event: 2 M close(-1), raw_syscalls:sys_enter and sys_exit (median of $rounds, quartiles)"
+row ns empty_ns "empty tp_btf programs"
+row ns empty_tracepoint_ns "empty tracepoint programs"
+row ns recorder_ns "perfpersist, tp_btf recorders"
+row ns generic_ns "perfpersist, generic recorders"
+row ns ftrace_ns "ftrace"
+row ns ftrace_mono_ns "ftrace with the clock that perf and we have"
+row ns perf_overwrite_ns "perf record --overwrite"
+row ns bare_ns "for comparison: the whole call with nothing attached"
+
+heading "Reopening by name, 2 CPUs: descriptors received, rings mapped and checked"
+row us reopen_us "on a connection that is there"
+row us reopen_connect_us "connecting included"
+
+heading "A snapshot of full rings, mapping them included, beside a memcpy of as many bytes"
+row us snapshot_us "2 x 512 KiB, into memory used before"
+row us memcpy_us "memcpy of 1 MiB, into memory used before"
+row us snapshot_fresh_us "2 x 512 KiB, a process's first, into new memory"
+row us memcpy_fresh_us "memcpy of 1 MiB, into new memory"
+row us snapshot_64m_us "2 x 64 MiB, into memory used before"
+row us memcpy_64m_us "memcpy of 128 MiB, into memory used before"
+row us snapshot_64m_fresh_us "2 x 64 MiB, a process's first, into new memory"
+row us memcpy_64m_fresh_us "memcpy of 128 MiB, into new memory"
+
+heading "Bars"
+bar 0.90 recorder_ns ftrace_ns "tp_btf recorder / ftrace"
+bar 0.35 recorder_ns perf_overwrite_ns "tp_btf recorder / perf record --overwrite"
+bar 1.05 generic_ns ftrace_ns "generic recorder / ftrace"
+bar 100 reopen_us 1 "reopening by name, us"
+bar 100 reopen_connect_us 1 "reopening by name, connecting included, us"
+bar 2 snapshot_us memcpy_us "snapshot / memcpy, 2 x 512 KiB"
+bar 2 snapshot_fresh_us memcpy_fresh_us "snapshot / memcpy, 2 x 512 KiB, new memory"
+bar 2 snapshot_64m_us memcpy_64m_us "snapshot / memcpy, 2 x 64 MiB"
+bar 2 snapshot_64m_fresh_us memcpy_64m_fresh_us "snapshot / memcpy, 2 x 64 MiB, new memory"
+
+jq -nR '[inputs | split(" ")] | (map({ key: .[0], value: .[1] | tonumber }) | from_entries) +
+	{ quartiles: (map({ key: .[0], value: .[2:4] | map(tonumber) }) | from_entries) }' \
+	<"$RESULTS" >"$BUILD/bench.json"
+printf '\n%d bars missed; the medians are in %s\n' "$missed" "$BUILD/bench.json"
