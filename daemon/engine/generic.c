@@ -184,6 +184,24 @@ static emit_label emit_tail_size(struct emitter *e, const struct tracepoint *tp)
 }
 
 /*
+ * Writes a live word so that other CPUs see it after all that was written before, and before
+ * all that is written behind it. Elsewhere than on x86, which keeps stores in order, that
+ * takes an exchange, a full barrier; it uses R1 and R2.
+ */
+static void emit_publish(struct emitter *e, int word, int src)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	emit_store(e, 8, RING, word, src);
+#else
+	if (src != R1)
+		emit_mov(e, R1, src);
+	emit_mov(e, R2, RING);
+	emit_alu_imm(e, BPF_ADD, R2, word);
+	emit_exchange(e, R2, 0, R1);
+#endif
+}
+
+/*
  * Reserves the record: reserve word written, POS = the record's address, the new head and
  * (dynamic) the record's size on the stack.
  */
@@ -203,7 +221,7 @@ static void emit_reserve(struct emitter *e, const struct recorder_rings *rings,
 		emit_alu_imm(e, BPF_SUB, POS, record_size(tp->fixed_size));
 	}
 	emit_store(e, 8, FRAME, STACK_HEAD, POS);
-	emit_store(e, 8, RING, LIVE(reserve), POS);
+	emit_publish(e, LIVE(reserve), POS);
 	emit_alu_imm(e, BPF_AND, POS, rings->data_size - 1);
 	emit_alu(e, BPF_ADD, POS, RING);
 	emit_alu_imm(e, BPF_ADD, POS, rings->header_size);
@@ -286,13 +304,7 @@ static void emit_commit(struct emitter *e)
 	emit_alu_imm(e, BPF_ADD, R1, 1);
 	emit_store(e, 8, RING, LIVE(records), R1);
 	emit_load(e, 8, R1, FRAME, STACK_HEAD);
-#if defined(__x86_64__) || defined(__i386__)
-	emit_store(e, 8, RING, LIVE(head), R1); /* stores are seen in order */
-#else
-	emit_mov(e, R2, RING);
-	emit_alu_imm(e, BPF_ADD, R2, LIVE(head));
-	emit_exchange(e, R2, 0, R1); /* a full barrier */
-#endif
+	emit_publish(e, LIVE(head), R1);
 }
 
 static void emit_program(struct emitter *e, const struct tracepoint *tp,
