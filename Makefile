@@ -24,13 +24,16 @@ LIBDIR ?= $(PREFIX)/lib/$(MULTIARCH)
 UNITDIR ?= $(PREFIX)/lib/systemd/system
 SYSUSERSDIR ?= $(PREFIX)/lib/sysusers.d
 TMPFILESDIR ?= $(PREFIX)/lib/tmpfiles.d
+# Where Debian's shells look for completions; others' zsh: $(PREFIX)/share/zsh/site-functions.
+BASHDIR ?= $(PREFIX)/share/bash-completion/completions
+ZSHDIR ?= $(PREFIX)/share/zsh/vendor-completions
 
 # ── flags ────────────────────────────────────────────────────────────────────────────────
 
 WARN := -Wall -Wextra -Wformat=2 -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Werror
 HARDEN := -fstack-protector-strong -fPIC
 CPPFLAGS += -D_GNU_SOURCE -DPP_VERSION='"$(VERSION)"' -DPP_LIBEXECDIR='"$(LIBEXECDIR)"' \
-	-DPP_SYSCONFDIR='"$(SYSCONFDIR)"' -I. -I$(BUILD)/gen
+	-DPP_SYSCONFDIR='"$(SYSCONFDIR)"' -DPP_VENDORDIR='"$(PREFIX)/lib"' -I. -I$(BUILD)/gen
 ALL_CFLAGS = -std=gnu17 -O2 -g $(WARN) $(HARDEN) $(SAN) $(CFLAGS)
 ALL_LDFLAGS = -pie -Wl,-z,relro,-z,now -Wl,--as-needed $(SAN) $(LDFLAGS)
 ifeq ($(MULTIARCH),x86_64-linux-gnu)
@@ -44,7 +47,7 @@ endif
 
 BPF_ARCH := $(patsubst x86_64,x86,$(patsubst aarch64,arm64,$(shell uname -m)))
 BPF_CFLAGS := -g -O2 -Wall -Wextra -Werror -target bpf -D__TARGET_ARCH_$(BPF_ARCH) \
-	-I. $(if $(MULTIARCH),-idirafter /usr/include/$(MULTIARCH))
+	-ffile-prefix-map=$(CURDIR)=. -I. $(if $(MULTIARCH),-idirafter /usr/include/$(MULTIARCH))
 
 pkg-cflags = $(shell $(PKG_CONFIG) --cflags $(1) 2>/dev/null)
 pkg-libs = $(shell $(PKG_CONFIG) --libs $(1) 2>/dev/null)
@@ -65,6 +68,7 @@ PROTO_OBJS := $(call objs,proto)
 COMMON_OBJS := $(call objs,daemon)
 BROKER_OBJS := $(call objs,daemon/broker)
 ENGINE_OBJS := $(call objs,daemon/engine)
+DUMPER_OBJS := $(call objs,daemon/dumper)
 CLIENT_OBJS := $(call objs,client)
 PERFCTL_OBJS := $(call objs,client/perfctl)
 BPF_SKELS := $(patsubst daemon/engine/bpf/%.bpf.c,$(BUILD)/gen/%.skel.h,$(wildcard daemon/engine/bpf/*.bpf.c))
@@ -72,13 +76,16 @@ BPF_SKELS := $(patsubst daemon/engine/bpf/%.bpf.c,$(BUILD)/gen/%.skel.h,$(wildca
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(wildcard tests/unit/test-*.c))
 HELPERS := $(patsubst tests/integration/%.c,$(BUILD)/tests/%,$(wildcard tests/integration/*.c))
 BENCHES := $(patsubst tests/bench/%.c,$(BUILD)/tests/%,$(wildcard tests/bench/*.c))
+MANPAGES := client/perfctl/perfctl.1 client/libperfpersist.3 conf/perfpersistd.conf.5 \
+	daemon/broker/perfpersistd.8
 FUZZERS := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz-*.c))
 
-PROGRAMS := $(BUILD)/perfpersistd $(BUILD)/perfpersist-engine $(BUILD)/perfctl
+PROGRAMS := $(BUILD)/perfpersistd $(BUILD)/perfpersist-engine $(BUILD)/perfpersist-dumper \
+	$(BUILD)/perfctl
 SONAME := libperfpersist.so.0
 LIBRARIES := $(BUILD)/libperfpersist.a $(BUILD)/$(SONAME)
 
-.PHONY: all deps demo check bench asan install clean help \
+.PHONY: all deps demo check check-vm bench bench-boot asan install deb clean help \
 	programs tests fuzzers format
 .DEFAULT_GOAL := all
 
@@ -99,9 +106,15 @@ check: ## every test
 	@conf/deps.sh
 	@$(MAKE) --no-print-directory -j2 programs tests
 	@tests/run.sh $(BUILD)
+check-vm: ## the tests in a booted guest alone
+	@conf/deps.sh
+	@tests/run.sh $(BUILD) -k vm/
 bench: programs ## side-by-side measurements, into build/bench.json
 	@$(MAKE) --no-print-directory -j2 $(BENCHES)
 	@tests/bench/run.sh $(BUILD)
+bench-boot: deb ## what recording from early on costs a boot, in a guest
+	@tests/vm/build.sh $(BUILD)
+	@BUILD=$(BUILD) tests/vm/run.sh tests/vm/bench-boot.sh
 asan: ## everything again with ASan and UBSan, in build/asan
 	@$(MAKE) --no-print-directory BUILD=$(BUILD)/asan SANITIZE=1 programs tests
 
@@ -116,7 +129,8 @@ $(BUILD)/obj/%.o: %.c Makefile
 	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) $(EXTRA_CFLAGS) -MMD -MP -c -o $@ $<
 
 $(BROKER_OBJS): EXTRA_CFLAGS = $(call pkg-cflags,libsystemd inih)
-$(COMMON_OBJS): EXTRA_CFLAGS = $(call pkg-cflags,libsystemd inih)
+$(DUMPER_OBJS): EXTRA_CFLAGS = $(call pkg-cflags,libsystemd)
+$(COMMON_OBJS): EXTRA_CFLAGS = $(call pkg-cflags,libsystemd)
 $(ENGINE_OBJS): EXTRA_CFLAGS = $(call pkg-cflags,libbpf libtraceevent libsystemd)
 $(PERFCTL_OBJS): EXTRA_CFLAGS = $(call pkg-cflags,libtraceevent)
 $(CLIENT_OBJS) $(PROTO_OBJS): EXTRA_CFLAGS = -fvisibility=hidden
@@ -136,11 +150,15 @@ $(BUILD)/gen/%.skel.h: $(BUILD)/bpf/%.bpf.o
 
 $(BUILD)/perfpersistd: $(BROKER_OBJS) $(COMMON_OBJS) $(PROTO_OBJS)
 	$(call say,LINK)
-	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call pkg-libs,libsystemd inih)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call pkg-libs,libsystemd inih libelf)
 
 $(BUILD)/perfpersist-engine: $(ENGINE_OBJS) $(COMMON_OBJS) $(PROTO_OBJS)
 	$(call say,LINK)
-	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call pkg-libs,libbpf libtraceevent libsystemd inih)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call pkg-libs,libbpf libtraceevent libsystemd libelf)
+
+$(BUILD)/perfpersist-dumper: $(DUMPER_OBJS) $(BUILD)/obj/daemon/log.o $(PROTO_OBJS)
+	$(call say,LINK)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call pkg-libs,libsystemd)
 
 $(BUILD)/libperfpersist.a: $(CLIENT_OBJS) $(PROTO_OBJS)
 	$(call say,AR)
@@ -160,8 +178,8 @@ $(BUILD)/perfctl: $(PERFCTL_OBJS) $(BUILD)/libperfpersist.a
 
 # A unit test links what it tests: everything but the mains.
 UNIT_OBJS := $(PROTO_OBJS) $(COMMON_OBJS) $(CLIENT_OBJS) \
-	$(filter-out %/main.o,$(BROKER_OBJS) $(ENGINE_OBJS))
-TEST_LIBS = $(call pkg-libs,libsystemd inih libbpf libtraceevent check)
+	$(filter-out %/main.o,$(BROKER_OBJS) $(ENGINE_OBJS) $(DUMPER_OBJS))
+TEST_LIBS = $(call pkg-libs,libsystemd inih libelf libbpf libtraceevent check)
 
 $(BUILD)/tests/unit/%: tests/unit/%.c $(BUILD)/libunit.a Makefile
 	@mkdir -p $(@D)
@@ -186,19 +204,21 @@ $(BUILD)/tests/%: tests/bench/%.c $(BUILD)/libperfpersist.a Makefile
 		-o $@ $< $(BUILD)/libperfpersist.a $(call pkg-libs,libbpf) -lpthread
 
 # Fuzzers are built from sources, so that what they test is instrumented too.
-FUZZ_SRCS := $(wildcard proto/*.c daemon/*.c client/*.c)
+FUZZ_SRCS := $(wildcard proto/*.c daemon/*.c client/*.c) $(patsubst %,daemon/broker/%.c, \
+	settings config config-namespace config-value dropin-file dropin-set uevent)
 $(BUILD)/fuzz/%: tests/fuzz/%.c $(FUZZ_SRCS) Makefile
 	@mkdir -p $(@D)
 	$(call say,FUZZ)
 	$(CLANG) -std=gnu17 -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
-		$(CPPFLAGS) $(call pkg-cflags,libsystemd) -o $@ $< $(FUZZ_SRCS) \
-		$(call pkg-libs,libsystemd inih)
+		$(CPPFLAGS) $(call pkg-cflags,libsystemd inih) -o $@ $< $(FUZZ_SRCS) \
+		$(call pkg-libs,libsystemd inih libelf)
 
 # ── installing ───────────────────────────────────────────────────────────────────────────
 
 install: programs ## to DESTDIR
 	install -D -m 0755 $(BUILD)/perfpersistd $(DESTDIR)$(SBINDIR)/perfpersistd
 	install -D -m 0755 $(BUILD)/perfpersist-engine $(DESTDIR)$(LIBEXECDIR)/perfpersist-engine
+	install -D -m 0755 $(BUILD)/perfpersist-dumper $(DESTDIR)$(LIBEXECDIR)/perfpersist-dumper
 	install -D -m 0755 $(BUILD)/perfctl $(DESTDIR)$(BINDIR)/perfctl
 	install -D -m 0755 $(BUILD)/$(SONAME) $(DESTDIR)$(LIBDIR)/$(SONAME)
 	ln -sf $(SONAME) $(DESTDIR)$(LIBDIR)/libperfpersist.so
@@ -207,14 +227,26 @@ install: programs ## to DESTDIR
 	install -d $(DESTDIR)$(LIBDIR)/pkgconfig
 	sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@INCLUDEDIR@|$(INCLUDEDIR)|; s|@VERSION@|$(VERSION)|' \
 		client/libperfpersist.pc.in > $(DESTDIR)$(LIBDIR)/pkgconfig/libperfpersist.pc
-	install -D -m 0644 client/perfctl/perfctl.1 $(DESTDIR)$(MANDIR)/man1/perfctl.1
+	for page in $(MANPAGES); do \
+		install -D -m 0644 $$page $(DESTDIR)$(MANDIR)/man$${page##*.}/$${page##*/} || exit 1; done
+	for call in $$(sed -n 's/^\t\t\(perfpersist_.*\);/\1/p' client/libperfpersist.map); do \
+		echo .so man3/libperfpersist.3 > $(DESTDIR)$(MANDIR)/man3/$$call.3 || exit 1; done
+	install -D -m 0644 client/perfctl/completion/perfctl.bash $(DESTDIR)$(BASHDIR)/perfctl
+	install -D -m 0644 client/perfctl/completion/_perfctl $(DESTDIR)$(ZSHDIR)/_perfctl
 	install -D -m 0644 conf/perfpersistd.conf $(DESTDIR)$(SYSCONFDIR)/perfpersist/perfpersistd.conf
+	install -d $(DESTDIR)$(SYSCONFDIR)/perfpersist/events.d $(DESTDIR)$(PREFIX)/lib/perfpersist/events.d
+	install -m 0644 conf/events.d/*.conf $(DESTDIR)$(PREFIX)/lib/perfpersist/events.d/
 	install -d $(DESTDIR)$(UNITDIR)
 	for u in units/*.service units/*.socket units/*.mount; do \
-		sed -e 's|@SBINDIR@|$(SBINDIR)|; s|@LIBEXECDIR@|$(LIBEXECDIR)|' $$u \
+		sed -e 's|@BINDIR@|$(BINDIR)|; s|@SBINDIR@|$(SBINDIR)|; s|@LIBEXECDIR@|$(LIBEXECDIR)|' $$u \
 			> $(DESTDIR)$(UNITDIR)/$${u##*/} || exit 1; done
 	install -D -m 0644 units/perfpersist.sysusers $(DESTDIR)$(SYSUSERSDIR)/perfpersist.conf
 	install -D -m 0644 units/perfpersist.tmpfiles $(DESTDIR)$(TMPFILESDIR)/perfpersist.conf
+
+# Of the tree as it is; another DEB_REVISION is an upgrade, and costs seconds.
+DEB_REVISION ?= 1
+deb: ## Debian packages, into build/deb
+	@packaging/build-deb.sh $(BUILD) $(VERSION) $(DEB_REVISION)
 
 format: ## clang-format over all C
 	git ls-files '*.c' '*.h' | xargs clang-format -i
@@ -222,4 +254,4 @@ format: ## clang-format over all C
 clean: ## remove what was built
 	rm -rf $(BUILD)
 
--include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+-include $(shell find $(addprefix $(BUILD)/,obj bpf tests) -name '*.d' -type f 2>/dev/null)

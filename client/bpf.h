@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The two commands of bpf(2) that reading needs. Knows nothing of rings. */
+/* The few commands of bpf(2) that reading needs. Knows nothing of rings. */
 #ifndef PP_CLIENT_BPF_H
 #define PP_CLIENT_BPF_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Opens a pinned map for mapping; the descriptor is CLOEXEC. -errno. */
@@ -10,5 +11,11 @@ int client_bpf_open_pin(const char *path);
 
 /* Bytes of the value of a one-element array; 0: fd is something else, or we may not ask. */
 size_t client_bpf_value_size(int fd);
+
+/* Whether fd is an array by number, of values of this size. */
+bool client_bpf_is_array(int fd, size_t value_size);
+
+/* The value at key, as many bytes as the map's are. 0 or -errno. */
+int client_bpf_lookup(int fd, const void *key, void *value);
 
 #endif

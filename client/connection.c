@@ -16,6 +16,7 @@
 #include <time.h>
 
 #include "client/direct.h"
+#include "client/saved.h"
 #include "proto/packet.h"
 #include "proto/places.h"
 
@@ -104,6 +105,13 @@ static int connect_to(struct perfpersist *p, const struct perfpersist_options *o
 {
 	int error;
 
+	if (opts->instance && *opts->instance && !(p->instance = strdup(opts->instance)))
+		return client_fail(-ENOMEM, "cannot connect: out of memory");
+	if (opts->direct && opts->saved)
+		return client_fail(-EINVAL, "cannot read the registry (direct) and a save at "
+					    "once: give one of them");
+	if (opts->saved)
+		return saved_open(opts->instance, opts->saved, &p->saved, &p->saved_fd);
 	if (opts->direct) {
 		error = find_place(opts->registry, opts->instance, "/registry", &p->registry);
 		return error < 0 ? error : direct_check(p->registry);
@@ -134,7 +142,7 @@ _public_ int perfpersist_connect(const struct perfpersist_options *opts, struct 
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return client_fail(-ENOMEM, "cannot connect: out of memory");
-	p->fd = -EBADF;
+	p->fd = p->saved_fd = -EBADF;
 	TAILQ_INIT(&p->requests);
 	snprintf(p->error, sizeof(p->error), "nothing has failed");
 	error = connect_to(p, opts);
@@ -195,7 +203,10 @@ _public_ void perfpersist_free(struct perfpersist *p)
 		finish_all(p);
 	close_fd(p->fd);
 	free(p->socket);
+	close_fd(p->saved_fd);
 	free(p->registry);
+	free(p->saved);
+	free(p->instance);
 	free(p->packet);
 	free(p->body);
 	free(p);
@@ -288,7 +299,7 @@ static struct request *find_request(struct perfpersist *p, uint32_t serial)
 	return NULL;
 }
 
-/* Why a request failed, or (r is NULL) why the daemon ends the connection. */
+/* Why a request failed, or (r is NULL, or a watch that had begun) the connection ends. */
 static int deliver_error(struct perfpersist *p, struct request *r, const struct pp_msg_error *m)
 {
 	int error;
@@ -296,7 +307,8 @@ static int deliver_error(struct perfpersist *p, struct request *r, const struct 
 	if (m->error <= 0 || m->error > 4095)
 		return malformed(p, -EBADMSG);
 	error = client_fail(-m->error, "%s", *m->message ? m->message : strerror(m->error));
-	if (!r)
+	/* Who watches must not be left to believe that nothing happens. */
+	if (!r || r->goes_on)
 		return error;
 	finish(p, r, error);
 	return 1;
@@ -310,9 +322,12 @@ static int deliver(struct perfpersist *p, const struct pp_header *h, struct pp_f
 
 	if (h->opcode == PP_OP_ERROR && (r || h->serial == 0) && fds->n == 0)
 		return deliver_error(p, r, &p->body->error);
-	if (!r || h->opcode != (r->op | PP_OP_REPLY) || (fds->n && r->op != PP_OP_OPEN))
+	if (!r || h->opcode != (r->op | PP_OP_REPLY) ||
+	    (fds->n && r->op != PP_OP_OPEN && r->op != PP_OP_WAKEUP))
 		return malformed(p, -EBADMSG);
 	outcome = request_reply(r, p->body, fds);
+	if (outcome == REQUEST_GOES_ON)
+		return 1;
 	if (outcome == REQUEST_MORE) { /* the next page is asked for at the end of the queue */
 		TAILQ_REMOVE(&p->requests, r, entry);
 		TAILQ_INSERT_TAIL(&p->requests, r, entry);
@@ -354,7 +369,8 @@ static int dispatch_direct(struct perfpersist *p)
 	int ran = 0;
 
 	while (ran < PACKETS_PER_DISPATCH && (r = TAILQ_FIRST(&p->requests))) {
-		finish(p, r, direct_run(p->registry, r));
+		finish(p, r,
+		       p->saved ? saved_run(p->saved, p->saved_fd, r) : direct_run(p->registry, r));
 		ran++;
 	}
 	return ran;

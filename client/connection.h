@@ -14,9 +14,12 @@
 #include "proto/protocol.h"
 
 struct perfpersist {
-	int fd;					    /* -EBADF: direct */
-	char *socket;				    /* its path; NULL: direct */
+	int fd;					    /* -EBADF: direct, or a save */
+	char *socket;				    /* its path; NULL: direct, or a save */
 	char *registry;				    /* direct: its path */
+	char *saved;				    /* a save: its path */
+	int saved_fd;				    /* its directory */
+	char *instance;				    /* NULL: the system's own */
 	int ended;				    /* why nothing can be asked any more; 0 */
 	uint32_t serial;			    /* the last one given */
 	TAILQ_HEAD(request_list, request) requests; /* in the order of sending */

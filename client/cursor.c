@@ -2,8 +2,8 @@
 /* Owns the walk over one ring's copy. It moves by at least 8 bytes a step, so it ends. */
 #include "client/cursor.h"
 
+#include "client/catalog.h"
 #include "client/public.h"
-#include "client/sample.h"
 
 void cursor_init(struct perfpersist_cursor *c, const struct perfpersist_snapshot *s, size_t ring)
 {
@@ -18,7 +18,7 @@ void cursor_init(struct perfpersist_cursor *c, const struct perfpersist_snapshot
 int cursor_decode_at(const struct snapshot_ring *r, uint64_t distance,
 		     struct perfpersist_sample *ret)
 {
-	struct perfpersist_sample sample = { .cpu = r->header->cpu };
+	struct perfpersist_sample sample = { .cpu = r->header.cpu };
 	const void *record;
 	size_t size;
 	int error;
@@ -26,7 +26,7 @@ int cursor_decode_at(const struct snapshot_ring *r, uint64_t distance,
 	error = snapshot_record(r, distance, &record, &size);
 	if (error <= 0)
 		return error;
-	error = sample_decode(r->header->sample_type, record, size, &sample);
+	error = client_decode(&r->header, r->catalog, record, size, &sample);
 	if (error < 0)
 		return error;
 	*ret = sample;

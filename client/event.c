@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Owns the set of rings of one event, and answers what their headers and live words say. */
+/* Owns the set of rings of one event, and what may be put together in it. */
 #include "client/event.h"
 
-#include <fcntl.h>
 #include <string.h>
 
 #include "client/info.h"
@@ -33,9 +32,49 @@ _public_ void perfpersist_event_free(struct perfpersist_event *e)
 		return;
 	for (size_t i = 0; i < e->n; i++)
 		client_ring_close(&e->rings[i]);
+	client_catalog_done(&e->catalog);
 	free(e->rings);
 	free(e->format);
 	free(e);
+}
+
+/* ── What belongs together ──────────────────────────────────────────────────────────────── */
+
+/*
+ * Rings keep the id of their creation. An event that took them over from another name, which was
+ * deleted, is younger than they are; a second name may be older than the newest rings it shares.
+ */
+static bool may_have(const struct perfpersist_info *base, uint64_t event_id)
+{
+	return event_id <= base->id || event_id == base->shares;
+}
+
+static int check_other(const struct client_ring *r, const struct client_ring *other)
+{
+	const struct pp_ring_header *h = &r->header, *o = &other->header;
+
+	if (h->event_id != o->event_id)
+		return client_fail(-EINVAL,
+				   "the ring in descriptor %d is of event %llu (%s/%s), that in %d "
+				   "of event %llu: open each event by itself",
+				   r->fd, (unsigned long long)h->event_id, h->ns, h->name,
+				   other->fd, (unsigned long long)o->event_id);
+	if (h->set != o->set)
+		return client_fail(-ESTALE,
+				   "descriptors %d and %d are rings of different sets: the event "
+				   "got new buffers in between; open it again",
+				   other->fd, r->fd);
+	if (h->cpu == o->cpu)
+		return client_fail(-EINVAL,
+				   "descriptors %d and %d are both CPU %u's ring: give one",
+				   other->fd, r->fd, h->cpu);
+	if (h->sample_type != o->sample_type || h->n_sources != o->n_sources ||
+	    memcmp(h->boot_id, o->boot_id, sizeof(h->boot_id)) != 0)
+		return client_fail(-EINVAL,
+				   "descriptors %d and %d are rings of different events: open each "
+				   "event by itself",
+				   other->fd, r->fd);
+	return 0;
 }
 
 /* The ring's header against what is known of the event and its other rings. */
@@ -46,25 +85,14 @@ static int check_member(const struct perfpersist_event *e, const struct client_r
 	if (cpu != CLIENT_ANY_CPU && h->cpu != (uint32_t)cpu)
 		return client_fail(-EBADMSG, "the ring handed out for CPU %d says it is CPU %u's",
 				   cpu, h->cpu);
-	if (e->base.sz && h->event_id != e->base.id)
-		return client_fail(-EINVAL,
-				   "the ring in descriptor %d is of event %llu (%s/%s), the others "
-				   "are of event %llu: open each event by itself",
-				   r->fd, (unsigned long long)h->event_id, h->ns, h->name,
-				   (unsigned long long)e->base.id);
+	if (cpu != CLIENT_ANY_CPU && !may_have(&e->base, h->event_id))
+		return client_fail(-EINVAL, "its ring is of event %llu (%s/%s)",
+				   (unsigned long long)h->event_id, h->ns, h->name);
 	for (size_t i = 0; i < e->n; i++) {
-		const struct pp_ring_header *other = &e->rings[i].header;
+		int error = check_other(r, &e->rings[i]);
 
-		if (h->cpu == other->cpu)
-			return client_fail(-EINVAL,
-					   "descriptors %d and %d are both CPU %u's ring: give one",
-					   e->rings[i].fd, r->fd, h->cpu);
-		if (h->sample_type != other->sample_type ||
-		    memcmp(h->boot_id, other->boot_id, sizeof(h->boot_id)) != 0)
-			return client_fail(-EINVAL,
-					   "descriptors %d and %d are rings of different events: "
-					   "open each event by itself",
-					   e->rings[i].fd, r->fd);
+		if (error < 0)
+			return error;
 	}
 	return 0;
 }
@@ -79,6 +107,21 @@ static int name_event(const struct perfpersist_event *e, int cpu, int error)
 			   why);
 }
 
+static int make_room(struct perfpersist_event *e)
+{
+	size_t cap = e->cap ? 2 * e->cap : 4;
+	struct client_ring *rings;
+
+	if (e->n < e->cap)
+		return 0;
+	rings = reallocarray(e->rings, cap, sizeof(*rings));
+	if (!rings)
+		return client_fail(-ENOMEM, "cannot open the event: out of memory");
+	e->rings = rings;
+	e->cap = cap;
+	return 0;
+}
+
 int client_event_add(struct perfpersist_event *e, int fd, int cpu, size_t size)
 {
 	struct client_ring r;
@@ -88,170 +131,87 @@ int client_event_add(struct perfpersist_event *e, int fd, int cpu, size_t size)
 	if (error < 0)
 		return cpu == CLIENT_ANY_CPU ? error : name_event(e, cpu, error);
 	error = check_member(e, &r, cpu);
-	if (error < 0)
-		goto fail;
-	if (e->n == e->cap) {
-		size_t cap = e->cap ? 2 * e->cap : 4;
-		struct client_ring *rings = reallocarray(e->rings, cap, sizeof(*rings));
-
-		if (!rings) {
-			error = client_fail(-ENOMEM, "cannot open the event: out of memory");
-			goto fail;
-		}
-		e->rings = rings;
-		e->cap = cap;
+	if (error < 0 && cpu != CLIENT_ANY_CPU)
+		name_event(e, cpu, error);
+	if (error >= 0)
+		error = make_room(e);
+	if (error < 0) {
+		client_ring_close(&r);
+		return error;
 	}
 	if (!e->base.sz)
 		client_info_from_header(&r.header, &e->base);
+	if (e->n == 0)
+		e->header = r.header;
 	e->rings[e->n++] = r;
 	return 0;
-fail:
-	client_ring_close(&r);
-	return error;
 }
 
-_public_ int perfpersist_open_fds(const int *fds, size_t n, struct perfpersist_event **ret)
+int client_event_add_catalog(struct perfpersist_event *e, int fd, size_t size)
 {
-	_cleanup_(client_event_cleanup) struct perfpersist_event *e = NULL;
-	int error;
+	struct client_catalog c;
+	int error = client_catalog_open(fd, size, &c);
 
-	if (n == 0)
-		return client_fail(-EINVAL, "cannot open an event: no descriptors were given");
-	error = client_event_new(NULL, &e);
 	if (error < 0)
 		return error;
-	for (size_t i = 0; i < n; i++) {
-		int fd = fcntl(fds[i], F_DUPFD_CLOEXEC, 3);
-
-		if (fd < 0)
-			return client_fail(-errno, "cannot use descriptor %d as a ring: %m",
-					   fds[i]);
-		error = client_event_add(e, fd, CLIENT_ANY_CPU, 0);
-		if (error < 0)
-			return error;
+	if (e->catalog.bytes) {
+		client_catalog_done(&c);
+		return client_fail(-EINVAL, "descriptor %d is a second catalog: give one", fd);
 	}
-	*ret = TAKE_PTR(e);
+	e->catalog = c;
 	return 0;
 }
 
-static int compare_cpus(const void *a, const void *b)
+int client_event_complete(struct perfpersist_event *e)
 {
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	const struct pp_ring_header *h = &e->header;
+	const struct client_catalog *c = &e->catalog;
 
-	return (x > y) - (x < y);
-}
-
-static int format_rings(const struct perfpersist_event *e, char *buf, size_t size)
-{
-	_cleanup_free_ uint32_t *cpus = malloc(e->n * sizeof(*cpus) + 1);
-
-	if (!cpus)
-		return client_fail(-ENOMEM, "cannot describe the event: out of memory");
-	for (size_t i = 0; i < e->n; i++)
-		cpus[i] = e->rings[i].header.cpu;
-	qsort(cpus, e->n, sizeof(*cpus), compare_cpus);
-	client_format_cpus(cpus, e->n, buf, size);
-	return 0;
-}
-
-static void read_stat(const struct client_ring *r, struct perfpersist_ring_stat *ret)
-{
-	*ret = (struct perfpersist_ring_stat){
-		.sz = sizeof(*ret),
-		.records = CLIENT_RING_LIVE(r, records),
-		.bytes = 0 - CLIENT_RING_LIVE(r, head), /* written downward from 0 */
-	};
-	if (r->header.recorder == PP_RECORDER_OVERFLOW)
-		ret->missed = CLIENT_RING_LIVE(r, missed);
-}
-
-_public_ int perfpersist_event_info(struct perfpersist_event *e, struct perfpersist_info *ret)
-{
-	struct perfpersist_info info = e->base;
-	uint64_t missed = 0;
-	int error;
-
-	error = format_rings(e, info.cpus, sizeof(info.cpus));
-	if (error < 0)
-		return error;
-	info.records = info.bytes = 0;
-	for (size_t i = 0; i < e->n; i++) {
-		struct perfpersist_ring_stat stat;
-
-		read_stat(&e->rings[i], &stat);
-		info.records += stat.records;
-		info.bytes += stat.bytes;
-		missed += stat.missed;
-	}
-	if (info.recorder == PERFPERSIST_RECORDER_OVERFLOW)
-		info.missed = missed;
-	return client_info_export(&info, ret);
-}
-
-_public_ size_t perfpersist_event_rings(struct perfpersist_event *e)
-{
-	return e->n;
-}
-
-static int no_such_ring(const struct perfpersist_event *e, size_t ring)
-{
-	return client_fail(-EINVAL, "the event %s/%s has no ring %zu: it has %zu", e->base.ns,
-			   e->base.name, ring, e->n);
-}
-
-_public_ int perfpersist_ring_cpu(struct perfpersist_event *e, size_t ring)
-{
-	return ring < e->n ? (int)e->rings[ring].header.cpu : no_such_ring(e, ring);
-}
-
-_public_ int perfpersist_ring_fd(struct perfpersist_event *e, size_t ring)
-{
-	return ring < e->n ? e->rings[ring].fd : no_such_ring(e, ring);
-}
-
-_public_ int perfpersist_ring_stat(struct perfpersist_event *e, size_t ring,
-				   struct perfpersist_ring_stat *ret)
-{
-	struct perfpersist_ring_stat stat;
-
-	if (!SZ_IS_VALID(ret))
+	if (e->n == 0)
+		return 0;
+	if (h->n_sources > 1 && !c->bytes)
+		return client_fail(
+			-EINVAL,
+			"cannot open %s/%s: its rings hold the records of %u events, and "
+			"the catalog that tells them apart is missing",
+			e->base.ns, e->base.name, h->n_sources);
+	if (c->bytes && (c->event_id != h->event_id || c->n != MAX(h->n_sources, 1U)))
 		return client_fail(-EINVAL,
-				   "cannot fill in a struct perfpersist_ring_stat of %zu "
-				   "bytes: set its sz to its size",
-				   ret->sz);
-	if (ring >= e->n)
-		return no_such_ring(e, ring);
-	read_stat(&e->rings[ring], &stat);
-	stat.sz = ret->sz;
-	*ret = stat;
+				   "cannot open %s/%s: its catalog is that of event %llu with %u "
+				   "sources, not of event %llu with %u",
+				   e->base.ns, e->base.name, (unsigned long long)c->event_id, c->n,
+				   (unsigned long long)h->event_id, h->n_sources);
+	e->base.buffer = h->data_size;
+	e->base.set = MAX(h->set, 1U);
 	return 0;
 }
 
-_public_ const void *perfpersist_event_attr(struct perfpersist_event *e, size_t *ret_size)
+int client_event_renew(struct perfpersist_event *e, struct perfpersist_event *new)
 {
-	const struct pp_ring_header *h = e->n ? &e->rings[0].header : NULL;
+	const struct pp_ring_header *h = &e->header, *n = &new->header;
 
-	*ret_size = h ? h->attr_size : 0;
-	return h && h->attr_size ? h->attr : NULL;
-}
+	if (e->n && new->n &&
+	    (h->event_id != n->event_id || h->set != n->set || h->n_sources != n->n_sources ||
+	     h->sample_type != n->sample_type || memcmp(h->boot_id, n->boot_id, 16) != 0))
+		return client_fail(
+			-ESTALE,
+			"the rings of %s/%s are others by now: it was given new buffers, "
+			"or made anew; open it again",
+			e->base.ns, e->base.name);
 
-/* A private copy: whoever parses it must find the same bytes at the second look. */
-static void copy_format(struct perfpersist_event *e)
-{
-	const struct client_ring *r = &e->rings[0];
-	_cleanup_free_ char *format = malloc(r->header.format_size);
+	struct client_ring *rings = e->rings;
+	size_t count = e->n, cap = e->cap;
 
-	if (!format ||
-	    client_ring_read(r, PP_RING_FORMAT_OFFSET, format, r->header.format_size) < 0)
-		return;
-	e->format = TAKE_PTR(format);
-	e->format_size = r->header.format_size;
-}
-
-_public_ const char *perfpersist_event_format(struct perfpersist_event *e, size_t *ret_size)
-{
-	if (!e->format && e->n && e->rings[0].header.format_size)
-		copy_format(e);
-	*ret_size = e->format_size;
-	return e->format;
+	e->rings = new->rings;
+	e->n = new->n;
+	e->cap = new->cap;
+	e->base = new->base;
+	e->is_copy = new->is_copy;
+	e->generation++;
+	new->rings = rings;
+	new->n = count;
+	new->cap = cap;
+	if (count == 0)
+		e->header = *n;
+	return 0;
 }

@@ -9,15 +9,23 @@
 
 _Static_assert((int)PERFPERSIST_RECORDER_GENERIC == (int)PP_RECORDER_GENERIC &&
 		       (int)PERFPERSIST_RECORDER_TP_BTF == (int)PP_RECORDER_TP_BTF &&
-		       (int)PERFPERSIST_RECORDER_OVERFLOW == (int)PP_RECORDER_OVERFLOW,
+		       (int)PERFPERSIST_RECORDER_OVERFLOW == (int)PP_RECORDER_OVERFLOW &&
+		       (int)PERFPERSIST_RECORDER_PROBE == (int)PP_RECORDER_PROBE,
 	       "recorders");
 _Static_assert((int)PERFPERSIST_CREATING == (int)PP_EVENT_CREATING &&
 		       (int)PERFPERSIST_RUNNING == (int)PP_EVENT_RUNNING &&
-		       (int)PERFPERSIST_DELETING == (int)PP_EVENT_DELETING,
+		       (int)PERFPERSIST_DELETING == (int)PP_EVENT_DELETING &&
+		       (int)PERFPERSIST_PAUSED == (int)PP_EVENT_PAUSED &&
+		       (int)PERFPERSIST_CHANGING == (int)PP_EVENT_CHANGING,
 	       "states");
 _Static_assert(PERFPERSIST_FREQ == PP_EVENT_FREQ && PERFPERSIST_CALLCHAIN == PP_EVENT_CALLCHAIN &&
 		       PERFPERSIST_ALL_CPUS == PP_EVENT_ALL_CPUS &&
-		       PERFPERSIST_GENERIC == PP_EVENT_GENERIC,
+		       PERFPERSIST_GENERIC == PP_EVENT_GENERIC &&
+		       PERFPERSIST_WAKEUP == PP_EVENT_WAKEUP &&
+		       PERFPERSIST_CONFIGURED == PP_EVENT_CONFIGURED &&
+		       PERFPERSIST_SHARE == PP_EVENT_SHARE &&
+		       PERFPERSIST_NO_SHARE == PP_EVENT_NO_SHARE &&
+		       PERFPERSIST_BOOT == PP_EVENT_BOOT && PERFPERSIST_COPIES == PP_EVENT_COPIES,
 	       "flags");
 
 void client_infos_done(struct client_infos *infos)
@@ -77,25 +85,36 @@ void client_info_from_message(const struct pp_msg_event *m, struct perfpersist_i
 	*ret = (struct perfpersist_info){
 		.sz = sizeof(*ret),
 		.id = m->id,
+		.shares = m->shares,
 		.recorder = m->recorder,
 		.state = m->state,
+		.sources = m->sources,
+		.set = m->set,
 		.buffer = m->data_size,
+		.memory = m->memory,
 		.sample_type = m->sample_type,
 		.period = m->period,
+		.max_rate = m->max_rate,
 		.flags = m->flags,
 		.owner = m->owner,
 		.group = m->group,
 		.mode = m->mode,
+		.creator = m->creator,
 		.created = m->created,
 		.records = m->records,
 		.bytes = m->bytes,
 		.missed = m->missed,
+		.limited = m->limited,
 		.missed_unknown = m->missed_unknown != 0,
+		.lacking_error = m->lacking_error > 0 ? -m->lacking_error : 0,
 	};
 	COPY_FIELD(ret->ns, m->ns);
 	COPY_FIELD(ret->name, m->name);
 	COPY_FIELD(ret->event, m->event);
+	COPY_FIELD(ret->filter, m->filter);
 	COPY_FIELD(ret->cpus, m->cpus);
+	COPY_FIELD(ret->away, m->away);
+	COPY_FIELD(ret->lacking, m->lacking);
 }
 
 void client_info_from_header(const struct pp_ring_header *h, struct perfpersist_info *ret)
@@ -107,12 +126,15 @@ void client_info_from_header(const struct pp_ring_header *h, struct perfpersist_
 		.sz = sizeof(*ret),
 		.id = h->event_id,
 		.recorder = h->recorder,
+		.sources = MAX(h->n_sources, 1U),
+		.set = MAX(h->set, 1U),
 		.buffer = h->data_size,
 		.sample_type = h->sample_type,
 		.owner = UINT32_MAX,
 		.group = UINT32_MAX,
+		.creator = UINT32_MAX,
 		.created = h->created,
-		.missed_unknown = h->recorder != PP_RECORDER_OVERFLOW,
+		.missed_unknown = h->recorder != PP_RECORDER_OVERFLOW || h->n_sources > 1,
 	};
 	if (h->recorder == PP_RECORDER_OVERFLOW) {
 		ret->period = attr.sample_period;

@@ -11,6 +11,7 @@
 #include "client/public.h"
 
 #include "client/cursor.h"
+#include "client/heap.h"
 
 struct source {
 	struct perfpersist_cursor cursor;
@@ -36,28 +37,12 @@ struct perfpersist_merge {
 	size_t n_places, cap_places;
 };
 
-static bool is_newer(const struct perfpersist_merge *m, uint32_t a, uint32_t b)
+static bool is_newer(const void *merge, uint32_t a, uint32_t b)
 {
+	const struct perfpersist_merge *m = merge;
 	uint64_t x = m->sources[a].next.time, y = m->sources[b].next.time;
 
 	return x != y ? x > y : a > b;
-}
-
-static void sift_down(struct perfpersist_merge *m, size_t i)
-{
-	for (;;) {
-		size_t child = 2 * i + 1, newest = i;
-		uint32_t ring = m->heap[i];
-
-		for (size_t c = child; c < child + 2 && c < m->n_heap; c++)
-			if (is_newer(m, m->heap[c], m->heap[newest]))
-				newest = c;
-		if (newest == i)
-			return;
-		m->heap[i] = m->heap[newest];
-		m->heap[newest] = ring;
-		i = newest;
-	}
 }
 
 /* Fetches the ring's next record: whether there is one. */
@@ -78,8 +63,7 @@ static void fill_heap(struct perfpersist_merge *m)
 		if (advance(m, i))
 			m->heap[m->n_heap++] = i;
 	}
-	for (size_t i = m->n_heap / 2; i-- > 0;)
-		sift_down(m, i);
+	heap_make(m->heap, m->n_heap, is_newer, m);
 }
 
 /* Takes the newest record that is left, and the ring it is of. False at the end. */
@@ -92,7 +76,7 @@ static bool take_newest(struct perfpersist_merge *m, uint32_t *ret_ring,
 	*ret = m->sources[m->heap[0]].next;
 	if (!advance(m, m->heap[0]))
 		m->heap[0] = m->heap[--m->n_heap];
-	sift_down(m, 0);
+	heap_sift(m->heap, m->n_heap, 0, is_newer, m);
 	return true;
 }
 
@@ -115,7 +99,7 @@ static uint32_t distance_of(const struct snapshot_ring *r, const void *record)
 {
 	uint64_t offset = (uint64_t)((const uint8_t *)record - r->data);
 
-	return (uint32_t)((offset - r->head) & (r->header->data_size - 1));
+	return (uint32_t)((offset - r->head) & (r->header.data_size - 1));
 }
 
 static int note_places(struct perfpersist_merge *m)

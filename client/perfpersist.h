@@ -52,10 +52,14 @@ struct perfpersist_options {
 	const char *registry; /* path; NULL: that of the instance */
 	bool direct;	      /* no daemon: list, show and open from the pins, as root; create
 				 and delete then return -EOPNOTSUPP */
+	const char *saved;    /* neither: from a save (perfpersist_save()), or the newest of those in
+				 a directory, by its path; "": the newest of the instance; the name
+				 of a save: that one of the instance. NULL: no */
 };
 
 /* Connects. opts may be NULL. -ECONNREFUSED, -EACCES (direct: not root), -ENOENT (direct: there
- * is no registry), -EINVAL (no name of an instance, or the path is too long), -ENOMEM. */
+ * is no registry; saved: there is no save), -EINVAL (no name of an instance, the path is too long,
+ * or direct and saved at once), -ENOMEM. */
 int perfpersist_connect(const struct perfpersist_options *opts, struct perfpersist **ret);
 
 /* Ends the connection and frees it; requests under way end with -ECANCELED. NULL is fine. */
@@ -72,46 +76,81 @@ enum perfpersist_recorder {
 	PERFPERSIST_RECORDER_GENERIC = 1,
 	PERFPERSIST_RECORDER_TP_BTF = 2,
 	PERFPERSIST_RECORDER_OVERFLOW = 3,
+	PERFPERSIST_RECORDER_PROBE = 4,
 };
 
 enum perfpersist_state {
 	PERFPERSIST_CREATING = 1,
 	PERFPERSIST_RUNNING = 2,
 	PERFPERSIST_DELETING = 3,
+	PERFPERSIST_PAUSED = 4,
+	PERFPERSIST_CHANGING = 5, /* being changed, paused or resumed just now */
 };
 
 #define PERFPERSIST_FREQ (1U << 0)	/* period is a frequency in Hz */
 #define PERFPERSIST_CALLCHAIN (1U << 1) /* with kernel and user call chains */
 #define PERFPERSIST_ALL_CPUS (1U << 2)	/* info only: no CPUs were named */
 #define PERFPERSIST_GENERIC (1U << 3)	/* tracepoints: generic, though a tp_btf one is there */
+#define PERFPERSIST_WAKEUP (1U << 4)	/* wakes readers on each record: perfpersist_wakeup() */
+#define PERFPERSIST_CONFIGURED (1U << 5) /* info only: the configuration made it */
+#define PERFPERSIST_SHARE (1U << 6)	/* create: a second name for an equal event, if one runs */
+#define PERFPERSIST_NO_SHARE (1U << 7)	/* create: not even if the daemon's default is to share */
+#define PERFPERSIST_BOOT (1U << 8)	/* create: write it down, so that it is there after a reboot */
+#define PERFPERSIST_COPIES (1U << 9)	/* info only: who asks gets copies of the rings */
 
 /* An event, as lists show it. Holds no resources. */
 struct perfpersist_info {
 	size_t sz;
-	uint64_t id; /* never reused */
+	uint64_t id;	 /* never reused */
+	uint64_t shares; /* the id of the event whose rings these are, if it is a second name; else 0 */
 	char ns[64];
 	char name[64];
-	char event[1024];     /* perf's syntax */
-	uint32_t recorder;    /* enum perfpersist_recorder */
+	char event[1024];     /* perf's syntax; several with commas between */
+	char filter[1024];    /* "": none */
+	uint32_t recorder;    /* enum perfpersist_recorder; of the first source */
 	uint32_t state;	      /* enum perfpersist_state */
+	uint32_t sources;     /* events under this name, globs resolved */
+	uint32_t set;	      /* of rings: 1, and 1 more with each resize */
 	uint64_t buffer;      /* bytes of each CPU's ring */
-	uint64_t sample_type; /* PERF_SAMPLE_* */
+	uint64_t memory;      /* bytes of all rings, with what they need beside the records */
+	uint64_t sample_type; /* PERF_SAMPLE_*; several sources: PERF_SAMPLE_IDENTIFIER alone */
 	uint64_t period;      /* sampling events: period or frequency (flags); else 0 */
+	uint64_t max_rate;    /* records a second and CPU that are let through; 0: all */
 	uint32_t flags;	      /* PERFPERSIST_* */
-	uint32_t owner, group, mode;
-	uint64_t created;		 /* CLOCK_REALTIME, ns */
-	char cpus[1024];		 /* CPUs that have a ring, as a list: "0-3,8" */
-	uint64_t records, bytes, missed; /* since creation, on all CPUs */
+	uint32_t owner, group, mode; /* of the namespace */
+	uint32_t creator;	     /* uid that is charged for it */
+	uint64_t created;	     /* CLOCK_REALTIME, ns */
+	char cpus[1024];	     /* CPUs that have a ring, as a list: "0-3,8" */
+	char away[1024];	     /* those of them that are offline; what they recorded is there,
+				      * and they record again when they come back */
+	char lacking[1024];	     /* CPUs that are online and wanted and have no ring yet */
+	int lacking_error;	     /* why, as a negative errno value: -EDQUOT: a limit; else what the
+				      * daemon met when it tried; 0: they are about to have one */
+	uint64_t records, bytes; /* since these rings were made, on all CPUs */
+	uint64_t missed;	 /* on all CPUs */
+	uint64_t limited;	 /* kept out by max_rate, on all CPUs */
 	bool missed_unknown;		 /* this kernel cannot tell; missed is then a lower bound */
+	uint64_t saved;	     /* read from a save: when that was made, CLOCK_REALTIME, ns; else 0 */
+	uint64_t saved_mono; /* the same moment by CLOCK_MONOTONIC of that boot */
+};
+
+/* Events with a filter of their own. */
+struct perfpersist_selection {
+	const char *event;  /* perf's syntax: one, several with commas, a glob; required */
+	const char *filter; /* perf's and ftrace's syntax; NULL or "": none */
 };
 
 struct perfpersist_create_options {
 	size_t sz;
-	const char *event; /* perf's syntax; required */
-	const char *cpus;  /* list; NULL: all that are online */
-	uint64_t buffer;   /* bytes of each CPU's ring, rounded up to a power of two; 0: 512 KiB */
-	uint64_t period;   /* sampling events; 0: 4000 Hz */
-	uint32_t flags;	   /* PERFPERSIST_FREQ, PERFPERSIST_CALLCHAIN, PERFPERSIST_GENERIC */
+	const char *event;  /* perf's syntax; required, unless there are selections */
+	const char *filter; /* for event; NULL or "": none */
+	const char *cpus;   /* list; NULL: all that are online */
+	uint64_t buffer;    /* bytes of each CPU's ring, rounded up to a power of two; 0: 512 KiB */
+	uint64_t period;    /* sampling events; 0: 4000 Hz */
+	uint64_t max_rate;  /* records a second and CPU; 0: no limit */
+	uint32_t flags;	    /* PERFPERSIST_FREQ, CALLCHAIN, GENERIC, WAKEUP, SHARE, NO_SHARE, BOOT */
+	const struct perfpersist_selection *selections; /* in place of event and filter; at most 16 */
+	size_t n_selections;
 };
 
 struct perfpersist_daemon_info {
@@ -130,10 +169,11 @@ int perfpersist_ping(struct perfpersist *p, struct perfpersist_daemon_info *ret)
 
 /*
  * Creates an event; when it returns 0, the event records. ret (with its sz set) may be NULL.
- * -EINVAL (name, text, size or list is wrong), -EEXIST, -ENOENT (this kernel has no such
- * tracepoint), -ENODEV (a CPU is offline, or there is no tracefs),
- * -EOPNOTSUPP (this kernel or machine cannot record it), -E2BIG (the kernel's 64 programs
- * of a tracepoint are used up), -ENOSPC, -EDQUOT (a limit), -ENOMEM.
+ * -EINVAL (name, text, filter, size or list is wrong), -EEXIST, -EACCES (also: who asks may not
+ * have probes), -ENOENT (this kernel has no such tracepoint, this machine no such PMU, file or
+ * cgroup), -ENODEV (a CPU is offline, or there is no tracefs), -EOPNOTSUPP (this kernel or machine
+ * cannot record it), -E2BIG (the kernel's 64 programs of a tracepoint are used up), -ENOSPC,
+ * -EDQUOT (a limit), -ENOMEM; others are the kernel's.
  */
 int perfpersist_create(struct perfpersist *p, const char *ns, const char *name,
 		       const struct perfpersist_create_options *opts, struct perfpersist_info *ret);
@@ -152,6 +192,174 @@ int perfpersist_list(struct perfpersist *p, const char *ns, struct perfpersist_i
 
 int perfpersist_show(struct perfpersist *p, const char *ns, const char *name,
 		     struct perfpersist_info *ret);
+
+/* What to change; the others stay as they are. */
+#define PERFPERSIST_CHANGE_FILTER (1U << 0)
+#define PERFPERSIST_CHANGE_BUFFER (1U << 1)
+#define PERFPERSIST_CHANGE_MAX_RATE (1U << 2)
+
+struct perfpersist_change_options {
+	size_t sz;
+	uint32_t what;	    /* PERFPERSIST_CHANGE_* */
+	const char *filter; /* for all sources of the event; NULL or "": none */
+	uint64_t buffer;    /* bytes of each CPU's ring; the old rings and what they hold go */
+	uint64_t max_rate;
+};
+
+/*
+ * Changes an event that goes on recording: each record goes by the old or by the new, and none
+ * is lost or doubled. A new buffer is a new set of rings: who has the old ones open keeps them
+ * as they were (perfpersist_event_state() tells). ret may be NULL. -EINVAL, -ENOENT (also of a
+ * filter's cgroup), -EMLINK (the event has several names, which would all change), -EOPNOTSUPP
+ * (before Linux 5.16), -EDQUOT, -ENOMEM.
+ */
+int perfpersist_change(struct perfpersist *p, const char *ns, const char *name,
+		       const struct perfpersist_change_options *opts, struct perfpersist_info *ret);
+
+/* Pauses or resumes an event, under all names it has, or, if name is NULL, all of a namespace; if
+ * some of these fail, so does the call, and the others are done. *ret_n (may be NULL): how many
+ * were not so before. -EMLINK: it is a second name, and the first one's owner has the say. */
+int perfpersist_pause(struct perfpersist *p, const char *ns, const char *name, bool pause,
+		      size_t *ret_n);
+
+/* Reads the daemon's configuration again and applies what differs; root only (-EACCES). 0 also if
+ * some of it failed: *ret (may be NULL) tells how much, and the daemon's log all of it. */
+struct perfpersist_reload_result {
+	size_t sz;
+	uint32_t created, changed, deleted, failed;
+	char message[512]; /* the first complaint; "" */
+};
+int perfpersist_reload(struct perfpersist *p, struct perfpersist_reload_result *ret);
+
+/* ── CPUs ─────────────────────────────────────────────────────────────────────────────────── */
+
+/* A CPU that is offline: one that is there, or on which an event has recorded. */
+struct perfpersist_cpu_away {
+	size_t sz;
+	uint32_t cpu;
+	uint64_t since; /* CLOCK_REALTIME, ns: when it went, or when that was first seen; 0: not known */
+};
+
+/* All of them, by number; also with `direct`. *ret is one array for free(3), *ret_n may be 0.
+ * -EOPNOTSUPP: the daemon is older than this library. */
+int perfpersist_cpus_away(struct perfpersist *p, struct perfpersist_cpu_away **ret, size_t *ret_n);
+
+/* ── Limits ─────────────────────────────────────────────────────────────────────────────── */
+
+enum perfpersist_limit_scope {
+	PERFPERSIST_LIMIT_TOTAL = 1,
+	PERFPERSIST_LIMIT_NAMESPACE = 2,
+	PERFPERSIST_LIMIT_USER = 3,
+};
+
+/* What is used and how much may be, in bytes or numbers; UINT64_MAX: no limit. */
+struct perfpersist_limit {
+	size_t sz;
+	uint32_t scope; /* enum perfpersist_limit_scope */
+	uint32_t uid;	/* of a user */
+	char ns[64];	/* of a namespace */
+	uint64_t memory, max_memory; /* of rings and catalogs */
+	uint64_t held; /* of memory: deleted or replaced, and still mapped by somebody */
+	uint64_t events, max_events;
+	uint64_t connections, max_connections;
+	uint64_t requests, max_requests;
+	uint64_t copies, max_copies; /* bytes of copies of rings */
+};
+
+/* All, those of the namespaces the caller may read, and the caller's own (root: everybody's).
+ * *ret is one array for free(3). */
+int perfpersist_limits(struct perfpersist *p, struct perfpersist_limit **ret, size_t *ret_n);
+
+/* ── Being told ─────────────────────────────────────────────────────────────────────────── */
+
+enum perfpersist_notice_kind {
+	PERFPERSIST_NOTICE_STARTED = 1, /* the first one: from here on nothing is left out */
+	PERFPERSIST_NOTICE_CREATED = 2,
+	PERFPERSIST_NOTICE_CHANGED = 3, /* filter, rate, buffer, or it records on more CPUs */
+	PERFPERSIST_NOTICE_PAUSED = 4,
+	PERFPERSIST_NOTICE_RESUMED = 5,
+	PERFPERSIST_NOTICE_DELETED = 6,
+	PERFPERSIST_NOTICE_CPU_ONLINE = 7,
+	PERFPERSIST_NOTICE_CPU_OFFLINE = 8,
+	PERFPERSIST_NOTICE_LOST = 9, /* so many came faster than they were read: list anew */
+};
+
+struct perfpersist_notice {
+	size_t sz;
+	uint32_t kind; /* enum perfpersist_notice_kind */
+	uint32_t cpu;  /* CPU_ONLINE, CPU_OFFLINE */
+	uint64_t lost; /* LOST */
+	const struct perfpersist_info *info; /* about events, without counts; else NULL */
+};
+typedef void (*perfpersist_watch_callback)(struct perfpersist *p,
+					   const struct perfpersist_notice *notice, void *userdata);
+
+/*
+ * From now on tells of what happens to the events of a namespace, or of all that the caller may
+ * read (ns NULL): the callback runs within perfpersist_dispatch() and other calls on p, the first
+ * time (STARTED) within this one, until p is freed. It may not free p. When the connection ends it
+ * runs no more, and perfpersist_dispatch() returns -ECONNRESET. A namespace need not be there yet.
+ * -EACCES, -EINVAL (no name of a namespace), -EDQUOT (too many on this connection).
+ */
+int perfpersist_watch(struct perfpersist *p, const char *ns, perfpersist_watch_callback cb,
+		      void *userdata);
+
+/*
+ * An eventfd (non-blocking) that becomes readable with new records of an event created with
+ * PERFPERSIST_WAKEUP, at once for the first and then every 10 ms at most; read(2) it, then look. It
+ * is the caller's, and works as long as p lives. -EINVAL: the event does not wake readers;
+ * -EDQUOT: too many on this connection, or of this user; -EOPNOTSUPP: the kernel has no aio.
+ */
+int perfpersist_wakeup(struct perfpersist *p, const char *ns, const char *name, int *ret_fd);
+
+/* ── Saves ──────────────────────────────────────────────────────────────────────────────── */
+
+/* A name of an event, or of a namespace (name NULL): all of its events. */
+struct perfpersist_name {
+	const char *ns, *name;
+};
+
+#define PERFPERSIST_KEEP_ALL UINT32_MAX
+
+struct perfpersist_save_options {
+	size_t sz;
+	const char *path; /* of the directory to make; NULL: the instance's place, by its time */
+	uint32_t keep;	  /* path NULL: remove the oldest saves beyond so many; 0: 3 */
+	const struct perfpersist_name *names; /* what to save; n_names 0: all the caller may read */
+	size_t n_names;
+};
+
+struct perfpersist_save_result {
+	size_t sz;
+	uint32_t events;  /* 0: there were none, and no save was made */
+	uint32_t failed;  /* events that could not be read, or not in whole */
+	uint32_t removed; /* older saves */
+	uint64_t records, bytes;
+	char path[4096];
+	char message[512]; /* why the first of the failed ones did */
+};
+
+/*
+ * Saves what the rings hold to files, from where perfpersist_connect() with `saved` reads it, also
+ * after a reboot. Recording goes on meanwhile. The save is there in whole and on the disk, or not at
+ * all. Its files belong to the caller, and to the group of each namespace, which may read them if it
+ * may read the namespace. ret may be NULL. -EACCES, -EEXIST (path), -EBUSY (it is being written by
+ * another), -ENOSPC, -EDQUOT, -EROFS, -ENOENT (no such event), -EOPNOTSUPP (p is a save); others are
+ * the file system's.
+ */
+int perfpersist_save(struct perfpersist *p, const struct perfpersist_save_options *opts,
+		     struct perfpersist_save_result *ret);
+
+struct perfpersist_saved {
+	size_t sz;
+	uint64_t time; /* when it was made, CLOCK_REALTIME, ns; in whole seconds */
+	char name[32]; /* 2026-11-21T23-40-12Z: in UTC, so that names sort */
+	char path[256];
+};
+
+/* The saves of an instance (NULL or "": the system's own), the oldest first. *ret is one array for
+ * free(3). -EINVAL, -EACCES, -ENOMEM. */
+int perfpersist_saves(const char *instance, struct perfpersist_saved **ret, size_t *ret_n);
 
 /* ── Asynchronous use, for foreign event loops ──────────────────────────────────────────── */
 
@@ -207,20 +415,51 @@ int perfpersist_open(struct perfpersist *p, const char *ns, const char *name,
 		     struct perfpersist_event **ret);
 int perfpersist_open_by_id(struct perfpersist *p, uint64_t id, struct perfpersist_event **ret);
 
+/* Copies of the rings, made by the daemon just now, though the caller may have the rings
+ * themselves: perfpersist_event_is_copy() is then true. */
+int perfpersist_open_copy(struct perfpersist *p, const char *ns, const char *name,
+			  struct perfpersist_event **ret);
+
+/* Whether e holds copies. Who may read an event but not hold its live rings gets them from every
+ * open. */
+bool perfpersist_event_is_copy(struct perfpersist_event *e);
+
+/* Of copies: replaces them by new ones, over p. Of live rings: brings those of CPUs that came since
+ * (perfpersist_watch() tells: the event is CHANGED). Snapshots and cursors that were taken keep what
+ * they have, and a follow goes on where it was; none may be taken in another thread meanwhile, and
+ * descriptors of perfpersist_ring_fd() are closed. After a failure the old ones stay. -ESTALE: the
+ * event's rings are others by now; open it again. -ENOENT: it is gone. */
+int perfpersist_event_refresh(struct perfpersist_event *e, struct perfpersist *p);
+
+/* What has become of an opened event's rings, as they say themselves. */
+enum perfpersist_ring_state {
+	PERFPERSIST_RINGS_RUNNING = 0,
+	PERFPERSIST_RINGS_PAUSED = 1,
+	PERFPERSIST_RINGS_RETIRED = 2, /* replaced by others: open the event again */
+	PERFPERSIST_RINGS_DELETED = 3,
+};
+enum perfpersist_ring_state perfpersist_event_state(struct perfpersist_event *e);
+
 /*
  * From ring descriptors of one event got otherwise (LISTEN_FDS, a file with the copy of a
- * ring). They are duplicated. -EBADMSG (not a ring), -EINVAL (rings of different events, or
- * two of one CPU).
+ * ring); where several events share the rings, with the descriptor of their catalog. They are
+ * duplicated. -EBADMSG (not a ring), -EINVAL (rings of different events or sets, two of one CPU,
+ * or no catalog).
  */
 int perfpersist_open_fds(const int *fds, size_t n, struct perfpersist_event **ret);
 
 void perfpersist_event_free(struct perfpersist_event *e);
 
 /* What the rings' headers say (id, names, text, sizes, sample type, cpus) with their live
- * counts; owner, group, mode and misses of tracepoint recorders are as of the opening; after
- * perfpersist_open_fds() they are not known: UINT32_MAX, UINT32_MAX, 0 and missed_unknown, and
- * state is 0. */
+ * counts; owner, group, mode, creator, filter, limits and misses of tracepoint recorders are as
+ * of the opening; after perfpersist_open_fds() they are not known: UINT32_MAX for ids of users,
+ * else 0, with missed_unknown. */
 int perfpersist_event_info(struct perfpersist_event *e, struct perfpersist_info *ret);
+
+/* The CLOCK_REALTIME, in nanoseconds, that belongs to the time of one of e's records: by this
+ * machine's clocks as they are at the first call; of a save, as they were then; of other copies from
+ * an earlier boot, as they were when the event was created. */
+uint64_t perfpersist_event_realtime(struct perfpersist_event *e, uint64_t time);
 
 /* Rings are numbered 0 … n - 1; their CPUs are names, not indices. */
 size_t perfpersist_event_rings(struct perfpersist_event *e);
@@ -229,7 +468,10 @@ int perfpersist_ring_fd(struct perfpersist_event *e, size_t ring); /* stays e's 
 
 struct perfpersist_ring_stat {
 	size_t sz;
-	uint64_t records, bytes, missed; /* missed: of overflow recorders, else 0 */
+	uint64_t records, bytes;
+	uint64_t missed;  /* those that the recorder itself knows of: of sampling, and of writers
+			   * that interrupt each other; perfpersist_show() tells all */
+	uint64_t limited; /* kept out by max_rate */
 };
 int perfpersist_ring_stat(struct perfpersist_event *e, size_t ring,
 			  struct perfpersist_ring_stat *ret);
@@ -238,6 +480,24 @@ int perfpersist_ring_stat(struct perfpersist_event *e, size_t ring,
  * it (not NUL-terminated; NULL and 0 if it is no tracepoint). Both valid as long as e. */
 const void *perfpersist_event_attr(struct perfpersist_event *e, size_t *ret_size);
 const char *perfpersist_event_format(struct perfpersist_event *e, size_t *ret_size);
+
+/* The events that share the rings: 1, or as many as are under the name. All pointers are valid
+ * as long as e; texts are not NUL-terminated. -EINVAL: there is no source of that index. */
+struct perfpersist_source {
+	size_t sz;
+	uint64_t id; /* in each record's PERF_SAMPLE_IDENTIFIER; a single source: 0 */
+	uint64_t sample_type;
+	uint32_t recorder; /* enum perfpersist_recorder */
+	const char *event; /* as perf writes it: sched:sched_switch */
+	size_t event_size;
+	const void *attr; /* struct perf_event_attr */
+	size_t attr_size;
+	const char *format; /* tracepoints and probes; else NULL */
+	size_t format_size;
+};
+size_t perfpersist_event_sources(struct perfpersist_event *e);
+int perfpersist_event_source(struct perfpersist_event *e, size_t source,
+			     struct perfpersist_source *ret);
 
 /*
  * A snapshot: copies of all rings, consistent, nothing lost, the recorders undisturbed.
@@ -257,6 +517,7 @@ int perfpersist_snapshot_take(struct perfpersist_snapshot *s);
 /* A record, decoded. Pointers lead into the snapshot. Fields that sample_type lacks are 0. */
 struct perfpersist_sample {
 	uint32_t cpu;
+	uint32_t source; /* index: see perfpersist_event_source() */
 	uint32_t pid, tid;
 	uint64_t time; /* CLOCK_MONOTONIC, ns */
 	uint64_t ip, addr, id, period;
@@ -295,6 +556,39 @@ int perfpersist_merge_new(struct perfpersist_snapshot *s, enum perfpersist_order
 int perfpersist_merge_next(struct perfpersist_merge *m, struct perfpersist_sample *ret);
 size_t perfpersist_merge_damaged(struct perfpersist_merge *m);
 void perfpersist_merge_free(struct perfpersist_merge *m);
+
+/*
+ * Following: the records that come after perfpersist_follow_new(), each once, with an exact count
+ * of those that were overwritten before they could be read. It polls memory and makes no system
+ * call; the recorder is not touched. Of copies: perfpersist_event_refresh() brings the next ones.
+ */
+struct perfpersist_follow;
+
+/* newest > 0: begins with so many of the newest records that are there already. */
+int perfpersist_follow_new(struct perfpersist_event *e, size_t newest,
+			   struct perfpersist_follow **ret);
+
+/* The next record, in order of time among those that have been found. 1 with *ret filled, valid
+ * until the next call; 0: nothing new just now; -EBADMSG (damaged: for ever, after what could be
+ * read); -ENOMEM. */
+int perfpersist_follow_next(struct perfpersist_follow *f, struct perfpersist_sample *ret);
+
+struct perfpersist_follow_stat {
+	size_t sz;
+	uint64_t read;	      /* records given out */
+	uint64_t overwritten; /* records that came and were overwritten before they were read */
+	uint64_t begin;	      /* records that the ring had had before the first that is followed */
+};
+/* Of one ring. Once its writer rests and all has been read: begin + read + overwritten = what it
+ * has written, exactly. While it writes without a pause, overwritten may be behind. */
+int perfpersist_follow_stat(struct perfpersist_follow *f, size_t ring,
+			    struct perfpersist_follow_stat *ret);
+
+/* How long to wait before looking again, in nanoseconds: short while records come, up to 100 ms
+ * when none do, and never so long that a ring would wrap at its present rate. */
+uint64_t perfpersist_follow_delay(struct perfpersist_follow *f);
+
+void perfpersist_follow_free(struct perfpersist_follow *f);
 
 /* Version of the library, "0.1.0". */
 const char *perfpersist_version(void);

@@ -89,6 +89,18 @@ static int open_by_header(struct client_ring *r)
 	return error < 0 ? error : map_whole(r, whole_size(&r->header), 0);
 }
 
+/* What was said of its size may be true of the ring that was in its place a moment ago. */
+static int open_map(struct client_ring *r, size_t said)
+{
+	size_t size = said ? said : client_bpf_value_size(r->fd);
+	int error = size ? map_whole(r, size, 0) : -EBADMSG;
+
+	if (error != -EBADMSG)
+		return error;
+	unmap(r);
+	return open_by_header(r);
+}
+
 static int open_file(struct client_ring *r, off_t file_size)
 {
 	size_t size = file_size > 0 ? (size_t)file_size : 0;
@@ -114,12 +126,10 @@ int client_ring_open(int fd, size_t size, struct client_ring *ret)
 
 	if (fstat(fd, &st) < 0)
 		error = client_fail(-errno, "cannot look at descriptor %d: %m", fd);
-	else if (S_ISREG(st.st_mode))
+	else if ((r.is_file = S_ISREG(st.st_mode)))
 		error = open_file(&r, st.st_size);
-	else if (size || (size = client_bpf_value_size(fd)))
-		error = map_whole(&r, size, 0);
 	else
-		error = open_by_header(&r);
+		error = open_map(&r, size);
 	if (error < 0) {
 		client_ring_close(&r);
 		return error;
@@ -163,4 +173,18 @@ uint64_t client_ring_load(const struct client_ring *r, size_t member)
 			(const _Atomic uint64_t *)(const void *)((const char *)r->map + member),
 			memory_order_acquire);
 	return client_ring_read(r, member, &v, sizeof(v)) < 0 ? 0 : v;
+}
+
+enum pp_ring_state client_ring_state(const struct client_ring *r)
+{
+	const size_t at = PP_RING_LIVE_OFFSET + offsetof(struct pp_ring_live, state);
+	uint32_t state;
+
+	if (r->map)
+		state = atomic_load_explicit(
+			(const _Atomic uint32_t *)(const void *)((const char *)r->map + at),
+			memory_order_acquire);
+	else if (client_ring_read(r, at, &state, sizeof(state)) < 0)
+		return PP_RING_RUNNING;
+	return state <= PP_RING_DELETED ? (enum pp_ring_state)state : PP_RING_RUNNING;
 }

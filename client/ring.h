@@ -11,6 +11,7 @@
 
 #include "proto/ring.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,6 +19,7 @@ struct client_ring {
 	int fd;
 	const void *map; /* NULL: a file that may shrink, which is read instead */
 	size_t map_size;
+	bool is_file; /* a copy; else a BPF map */
 	struct pp_ring_header header;
 };
 
@@ -38,5 +40,10 @@ int client_ring_read(const struct client_ring *r, size_t offset, void *buf, size
 uint64_t client_ring_load(const struct client_ring *r, size_t member);
 #define CLIENT_RING_LIVE(ring, word) \
 	client_ring_load(ring, PP_RING_LIVE_OFFSET + offsetof(struct pp_ring_live, word))
+#define CLIENT_RING_GATE(ring, word) \
+	client_ring_load(ring, PP_RING_GATE_OFFSET + offsetof(struct pp_ring_gate, word))
+
+/* The live state: enum pp_ring_state; what no version knows counts as running. */
+enum pp_ring_state client_ring_state(const struct client_ring *r);
 
 #endif

@@ -69,6 +69,16 @@ static void read_raw(struct reader *r, struct perfpersist_sample *ret)
 	ret->raw_size = n;
 }
 
+size_t sample_record_size(const void *record, size_t max)
+{
+	struct perf_event_header h;
+
+	memcpy(&h, record, sizeof(h));
+	if (h.type != PERF_RECORD_SAMPLE || h.size < sizeof(h) || h.size % 8 || h.size > max)
+		return 0;
+	return h.size;
+}
+
 int sample_decode(uint64_t sample_type, const void *record, size_t size,
 		  struct perfpersist_sample *ret)
 {

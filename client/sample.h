@@ -5,10 +5,14 @@
 
 #include "client/perfpersist.h"
 
+/* The size of the record that begins there, of which 8 bytes can be read: a multiple of 8, at least
+ * 8, at most max; 0: it is no record. */
+size_t sample_record_size(const void *record, size_t max);
+
 /*
  * Decodes the record of `size` bytes (header included) whose fields are those of sample_type.
- * ret->cpu is untouched. Pointers lead into the record. -EBADMSG: the fields don't fit into it,
- * or sample_type has a field that no recorder writes.
+ * ret->cpu is untouched, source is 0. Pointers lead into the record. -EBADMSG: the fields don't fit
+ * into it, or sample_type has a field that no recorder writes.
  */
 int sample_decode(uint64_t sample_type, const void *record, size_t size,
 		  struct perfpersist_sample *ret);

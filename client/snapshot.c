@@ -6,11 +6,11 @@
  */
 #include "client/snapshot.h"
 
-#include <linux/perf_event.h>
 #include <string.h>
 
 #include "client/memory.h"
 #include "client/public.h"
+#include "client/sample.h"
 
 /* How often to copy a ring again of which more than half was overwritten meanwhile: we were
  * not running for a while. */
@@ -27,41 +27,58 @@ static size_t copy_size(const struct pp_ring_header *h)
 	return ALIGN_TO(size, size >= LARGE_PAGE ? LARGE_PAGE : (size_t)64);
 }
 
-static void lay_out(struct perfpersist_snapshot *s, bool fresh)
+/* Memory and places for the copies of the event's rings, in place of those that s has. */
+static int lay_out(struct perfpersist_snapshot *s)
 {
-	uint8_t *p = s->memory;
+	const struct perfpersist_event *e = s->event;
+	_cleanup_free_ struct snapshot_ring *rings = calloc(e->n + 1, sizeof(*rings));
+	size_t size = 0, memory_size;
+	uint8_t *memory;
+	bool fresh;
 
+	if (!rings)
+		return client_fail(-ENOMEM, "cannot take a snapshot: out of memory");
+	for (size_t i = 0; i < e->n; i++)
+		size += copy_size(&e->rings[i].header);
+	memory = client_memory_get(size, &memory_size, &fresh);
+	if (!memory)
+		return client_fail(-ENOMEM,
+				   "cannot take a snapshot of %s/%s: no memory for %zu bytes",
+				   e->base.ns, e->base.name, size);
+	client_memory_put(s->memory, s->memory_size);
+	free(s->rings);
+	s->memory = memory;
+	s->memory_size = memory_size;
+	s->n = e->n;
+	s->generation = e->generation;
+	s->rings = TAKE_PTR(rings);
 	for (size_t i = 0; i < s->n; i++) {
 		struct snapshot_ring *r = &s->rings[i];
 
-		r->header = &s->event->rings[i].header;
-		r->data = p;
-		r->touched = fresh ? r->header->data_size + r->header->spill_size : 0;
-		p += copy_size(r->header);
+		r->header = e->rings[i].header;
+		r->catalog = &e->catalog;
+		r->data = memory;
+		r->touched = fresh ? r->header.data_size + r->header.spill_size : 0;
+		memory += copy_size(&r->header);
 	}
+	return 0;
 }
 
 _public_ int perfpersist_snapshot_new(struct perfpersist_event *e,
 				      struct perfpersist_snapshot **ret)
 {
-	_cleanup_free_ struct perfpersist_snapshot *s = NULL;
-	size_t size = 0;
-	bool fresh;
+	struct perfpersist_snapshot *s = calloc(1, sizeof(*s));
+	int error;
 
-	s = calloc(1, sizeof(*s) + e->n * sizeof(s->rings[0]));
 	if (!s)
 		return client_fail(-ENOMEM, "cannot take a snapshot: out of memory");
-	for (size_t i = 0; i < e->n; i++)
-		size += copy_size(&e->rings[i].header);
-	s->memory = client_memory_get(size, &s->memory_size, &fresh);
-	if (!s->memory)
-		return client_fail(-ENOMEM,
-				   "cannot take a snapshot of %s/%s: no memory for %zu bytes",
-				   e->base.ns, e->base.name, size);
-	s->n = e->n;
 	s->event = client_event_ref(e);
-	lay_out(s, fresh);
-	*ret = TAKE_PTR(s);
+	error = lay_out(s);
+	if (error < 0) {
+		perfpersist_snapshot_free(s);
+		return error;
+	}
+	*ret = s;
 	return 0;
 }
 
@@ -71,6 +88,7 @@ _public_ void perfpersist_snapshot_free(struct perfpersist_snapshot *s)
 		return;
 	client_memory_put(s->memory, s->memory_size);
 	perfpersist_event_free(s->event);
+	free(s->rings);
 	free(s);
 }
 
@@ -89,7 +107,7 @@ static int copy_part(struct snapshot_ring *r, const struct client_ring *ring, si
 
 		if (at < r->touched)
 			client_memory_touch(r->data + at, r->data + MIN(at + piece, r->touched));
-		error = client_ring_read(ring, r->header->header_size + at, r->data + at, piece);
+		error = client_ring_read(ring, r->header.header_size + at, r->data + at, piece);
 		if (error < 0)
 			return error;
 		at += piece;
@@ -102,7 +120,7 @@ static int copy_part(struct snapshot_ring *r, const struct client_ring *ring, si
 /* The records in [head, head + filled), which may run over the end of the data once. */
 static int copy(struct snapshot_ring *r, const struct client_ring *ring, uint64_t filled)
 {
-	const struct pp_ring_header *h = r->header;
+	const struct pp_ring_header *h = &r->header;
 	size_t at = r->head & (h->data_size - 1);
 	size_t first = MIN(filled, h->data_size - at);
 	size_t rest = filled - first;
@@ -114,7 +132,7 @@ static int copy(struct snapshot_ring *r, const struct client_ring *ring, uint64_
 
 static int take_once(struct snapshot_ring *r, const struct client_ring *ring, uint64_t *ret_filled)
 {
-	uint64_t size = r->header->data_size, written, filled, overwritten;
+	uint64_t size = r->header.data_size, written, filled, overwritten;
 	int error;
 
 	r->head = CLIENT_RING_LIVE(ring, head);
@@ -133,7 +151,7 @@ static int take_once(struct snapshot_ring *r, const struct client_ring *ring, ui
 	return 0;
 }
 
-static void take(struct snapshot_ring *r, const struct client_ring *ring)
+void snapshot_ring_take(struct snapshot_ring *r, const struct client_ring *ring)
 {
 	uint64_t filled;
 
@@ -151,9 +169,13 @@ static void take(struct snapshot_ring *r, const struct client_ring *ring)
 
 _public_ int perfpersist_snapshot_take(struct perfpersist_snapshot *s)
 {
+	int error = s->generation == s->event->generation ? 0 : lay_out(s);
+
+	if (error < 0)
+		return error;
 	s->taken++;
 	for (size_t i = 0; i < s->n; i++)
-		take(&s->rings[i], &s->event->rings[i]);
+		snapshot_ring_take(&s->rings[i], &s->event->rings[i]);
 	return 0;
 }
 
@@ -161,23 +183,22 @@ int snapshot_record(const struct snapshot_ring *r, uint64_t distance, const void
 		    size_t *ret_size)
 {
 	uint64_t left = distance < r->limit ? r->limit - distance : 0;
-	struct perf_event_header h;
 	const uint8_t *p;
+	size_t size;
 
 	if (r->damaged)
 		return -EBADMSG;
 	if (left == 0)
 		return 0;
-	if (left < sizeof(h)) /* positions are multiples of 8, unless someone forged them */
+	if (left < 8) /* positions are multiples of 8, unless someone forged them */
 		return -EBADMSG;
-	p = r->data + ((r->head + distance) & (r->header->data_size - 1));
-	memcpy(&h, p, sizeof(h));
-	if (h.type != PERF_RECORD_SAMPLE || h.size < sizeof(h) || h.size % 8 ||
-	    h.size > r->header->spill_size)
+	p = r->data + ((r->head + distance) & (r->header.data_size - 1));
+	size = sample_record_size(p, r->header.spill_size);
+	if (size == 0)
 		return -EBADMSG;
-	if (h.size > left) /* cut off by newer records; at the ring's beginning nothing is */
+	if (size > left) /* cut off by newer records; at the ring's beginning nothing is */
 		return r->has_begin ? -EBADMSG : 0;
 	*ret_record = p;
-	*ret_size = h.size;
+	*ret_size = size;
 	return 1;
 }

@@ -10,7 +10,8 @@
 
 /* The copy of one ring; data and spill lie as they do in the ring. */
 struct snapshot_ring {
-	const struct pp_ring_header *header; /* the event's checked copy */
+	struct pp_ring_header header; /* checked; the event's rings may be renewed meanwhile */
+	const struct client_catalog *catalog;
 	uint8_t *data;
 	uint64_t head;	/* virtual position of the newest record */
 	uint64_t limit; /* bytes from head on that are whole; at most data_size */
@@ -21,12 +22,16 @@ struct snapshot_ring {
 
 struct perfpersist_snapshot {
 	struct perfpersist_event *event;
-	uint64_t taken; /* how often; a cursor belongs to one of them */
+	unsigned generation; /* of the event's rings that it is laid out for */
+	uint64_t taken;	     /* how often; a cursor belongs to one of them */
 	void *memory;
 	size_t memory_size;
 	size_t n;
-	struct snapshot_ring rings[];
+	struct snapshot_ring *rings;
 };
+
+/* Copies a ring into r, whose header, catalog, data (for data and spill) and touched are set. */
+void snapshot_ring_take(struct snapshot_ring *r, const struct client_ring *ring);
 
 /*
  * The whole record that begins `distance` bytes above the ring's head. Returns 1 with

@@ -8,6 +8,7 @@
 
 #include "client/info.h"
 #include "client/public.h"
+#include "client/saved-file.h"
 
 #define TEXTFILE_MAX (1U << 20) /* `stat` has a line per CPU */
 
@@ -22,15 +23,15 @@ static int grow(char **text, size_t *size)
 	return 0;
 }
 
-/* The whole file as a string; such files have no size to be told before. */
-static int read_text(int dir_fd, const char *name, char **ret)
+/* The whole file as a string; such files have no size to be told before. Takes fd over. */
+static int read_text(int opened, char **ret)
 {
-	_cleanup_close_ int fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC);
+	_cleanup_close_ int fd = opened;
 	_cleanup_free_ char *text = NULL;
 	size_t used = 0, size = 4096;
 
 	if (fd < 0)
-		return -errno;
+		return fd;
 	if (grow(&text, &size) < 0)
 		return -ENOMEM;
 	for (;;) {
@@ -74,10 +75,9 @@ static uint32_t parse_flags(char *text)
 		const char *name;
 		uint32_t flag;
 	} flags[] = {
-		{ "freq", PERFPERSIST_FREQ },
-		{ "callchain", PERFPERSIST_CALLCHAIN },
-		{ "all-cpus", PERFPERSIST_ALL_CPUS },
-		{ "generic", PERFPERSIST_GENERIC },
+		{ "freq", PERFPERSIST_FREQ },	      { "callchain", PERFPERSIST_CALLCHAIN },
+		{ "all-cpus", PERFPERSIST_ALL_CPUS }, { "generic", PERFPERSIST_GENERIC },
+		{ "wakeup", PERFPERSIST_WAKEUP },     { "configured", PERFPERSIST_CONFIGURED },
 	};
 	uint32_t ret = 0;
 
@@ -98,55 +98,88 @@ static void take_text(char *field, size_t size, const char *text)
 }
 #define TAKE_TEXT(field, text) take_text(field, sizeof(field), text)
 
-static void take_key(struct perfpersist_info *i, const char *key, char *value)
+/* The keys whose values are a word or a text. False: none of them. */
+static bool take_text_key(struct perfpersist_info *i, const char *key, char *value)
 {
 	static const char *const recorders[] = {
 		[PERFPERSIST_RECORDER_GENERIC] = "generic",
 		[PERFPERSIST_RECORDER_TP_BTF] = "tp_btf",
 		[PERFPERSIST_RECORDER_OVERFLOW] = "overflow",
+		[PERFPERSIST_RECORDER_PROBE] = "probe",
 	};
 	static const char *const states[] = {
 		[PERFPERSIST_CREATING] = "creating",
 		[PERFPERSIST_RUNNING] = "running",
 		[PERFPERSIST_DELETING] = "deleting",
+		[PERFPERSIST_PAUSED] = "paused",
 	};
 
-	if (!strcmp(key, "id"))
-		i->id = number(value, 10);
-	else if (!strcmp(key, "namespace"))
+	if (!strcmp(key, "namespace"))
 		TAKE_TEXT(i->ns, value);
 	else if (!strcmp(key, "name"))
 		TAKE_TEXT(i->name, value);
 	else if (!strcmp(key, "event"))
 		TAKE_TEXT(i->event, value);
+	else if (!strcmp(key, "filter"))
+		TAKE_TEXT(i->filter, value);
 	else if (!strcmp(key, "cpus"))
 		TAKE_TEXT(i->cpus, value);
 	else if (!strcmp(key, "recorder"))
 		i->recorder = find(recorders, ARRAY_SIZE(recorders), value);
 	else if (!strcmp(key, "state"))
 		i->state = find(states, ARRAY_SIZE(states), value);
-	else if (!strcmp(key, "buffer"))
-		i->buffer = number(value, 10);
-	else if (!strcmp(key, "sample_type"))
-		i->sample_type = number(value, 0);
-	else if (!strcmp(key, "period"))
-		i->period = number(value, 10);
 	else if (!strcmp(key, "flags"))
 		i->flags = parse_flags(value);
-	else if (!strcmp(key, "owner"))
-		i->owner = (uint32_t)number(value, 10);
-	else if (!strcmp(key, "group"))
-		i->group = (uint32_t)number(value, 10);
-	else if (!strcmp(key, "mode"))
-		i->mode = (uint32_t)number(value, 8);
-	else if (!strcmp(key, "created"))
-		i->created = number(value, 10);
+	else
+		return false;
+	return true;
+}
+
+static void take_number_key(struct perfpersist_info *i, const char *key, const char *value)
+{
+	static const struct {
+		const char *name;
+		size_t member, size;
+		int base;
+	} keys[] = {
+#define KEY(name, member, base) \
+	{ name, offsetof(struct perfpersist_info, member), sizeof(i->member), base }
+		KEY("id", id, 10),
+		KEY("shares", shares, 10),
+		KEY("sources", sources, 10),
+		KEY("set", set, 10),
+		KEY("buffer", buffer, 10),
+		KEY("memory", memory, 10),
+		KEY("sample_type", sample_type, 0),
+		KEY("period", period, 10),
+		KEY("max_rate", max_rate, 10),
+		KEY("owner", owner, 10),
+		KEY("group", group, 10),
+		KEY("mode", mode, 8),
+		KEY("creator", creator, 10),
+		KEY("created", created, 10),
+		KEY("saved", saved, 10),
+		KEY("saved_mono", saved_mono, 10),
+#undef KEY
+	};
+
+	for (size_t k = 0; k < ARRAY_SIZE(keys); k++) {
+		uint64_t v;
+		uint32_t v32;
+
+		if (strcmp(key, keys[k].name) != 0)
+			continue;
+		v = number(value, keys[k].base);
+		v32 = (uint32_t)v;
+		memcpy((char *)i + keys[k].member, keys[k].size == sizeof(v) ? (void *)&v : &v32,
+		       keys[k].size);
+	}
 }
 
 /* Takes in the text of `info`; unknown keys are left for later versions. 0 or -EBADMSG. */
 static int parse_info(char *text, struct perfpersist_info *ret)
 {
-	struct perfpersist_info info = { .sz = sizeof(info) };
+	struct perfpersist_info info = { .sz = sizeof(info), .sources = 1, .set = 1 };
 
 	for (char *save, *line = strtok_r(text, "\n", &save); line;
 	     line = strtok_r(NULL, "\n", &save)) {
@@ -155,7 +188,8 @@ static int parse_info(char *text, struct perfpersist_info *ret)
 		if (!value)
 			continue;
 		*value++ = 0;
-		take_key(&info, line, value);
+		if (!take_text_key(&info, line, value))
+			take_number_key(&info, line, value);
 	}
 	if (info.id == 0 || !client_name_is_valid(info.ns) || !client_name_is_valid(info.name))
 		return -EBADMSG;
@@ -163,37 +197,92 @@ static int parse_info(char *text, struct perfpersist_info *ret)
 	return 0;
 }
 
-/* Takes in the `total` line of `stat`; without one the numbers stay 0, missed unknown. */
-static void parse_stat(char *text, struct perfpersist_info *ret)
+/* The number behind " KEY=" in a line: 1; 0: it is unknown, or not there. */
+static int find_number(const char *line, const char *key, uint64_t *ret)
 {
-	char *total = !strncmp(text, "total ", 6) ? text : strstr(text, "\ntotal ");
-	char missed[24];
+	size_t line_size = strcspn(line, "\n"), n = strlen(key);
+	const char *at = line;
+
+	while ((at = strchr(at, ' ')) && (size_t)(at - line) < line_size) {
+		at++;
+		if (strncmp(at, key, n) != 0 || at[n] != '=')
+			continue;
+		if (at[n + 1] < '0' || at[n + 1] > '9')
+			return 0;
+		*ret = number(at + n + 1, 10);
+		return 1;
+	}
+	return 0;
+}
+
+static const char *find_total(const char *stat)
+{
+	const char *line = strstr(stat, "\ntotal ");
+
+	return !strncmp(stat, "total ", 6) ? stat : line ? line + 1 : NULL;
+}
+
+/* Takes in the `total` line of `stat`; without one the numbers stay 0, missed unknown. */
+static void parse_stat(const char *text, struct perfpersist_info *ret)
+{
+	const char *total = find_total(text);
 
 	ret->missed_unknown = true;
 	if (!total)
 		return;
-	total += *total == '\n';
-	if (sscanf(total, "total records=%" SCNu64 " bytes=%" SCNu64 " missed=%23s", &ret->records,
-		   &ret->bytes, missed) != 3)
-		return;
-	ret->missed_unknown = !strcmp(missed, "unknown");
-	ret->missed = ret->missed_unknown ? 0 : number(missed, 10);
+	find_number(total, "records", &ret->records);
+	find_number(total, "bytes", &ret->bytes);
+	find_number(total, "limited", &ret->limited);
+	ret->missed_unknown = !find_number(total, "missed", &ret->missed);
+}
+
+/* Files on a disk may be cut off; both of them end with a line that is always there. */
+static bool is_whole(const char *info, const char *stat)
+{
+	size_t n = strlen(info), m = strlen(stat);
+
+	return n && info[n - 1] == '\n' && m && stat[m - 1] == '\n' && find_total(stat);
+}
+
+static int read_both(int info_fd, int stat_fd, bool is_saved, struct perfpersist_info *ret)
+{
+	_cleanup_free_ char *info = NULL, *stat = NULL;
+	int error = read_text(info_fd, &info), stat_error = read_text(stat_fd, &stat);
+
+	if (error >= 0)
+		error = stat_error;
+	if (error >= 0 && is_saved && !is_whole(info, stat))
+		error = -EBADMSG;
+	if (error >= 0)
+		error = parse_info(info, ret);
+	if (error >= 0)
+		parse_stat(stat, ret);
+	return error;
+}
+
+static int open_file(int dir_fd, const char *name)
+{
+	int fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
 }
 
 int textfile_read_event(int dir_fd, struct perfpersist_info *ret)
 {
-	_cleanup_free_ char *info = NULL, *stat = NULL;
+	return read_both(open_file(dir_fd, "info"), open_file(dir_fd, "stat"), false, ret);
+}
+
+int textfile_read_saved(int dir_fd, struct perfpersist_info *ret)
+{
+	struct perfpersist_info info;
 	int error;
 
-	error = read_text(dir_fd, "info", &info);
+	error = read_both(saved_file_open(dir_fd, "info"), saved_file_open(dir_fd, "stat"), true,
+			  &info);
 	if (error < 0)
 		return error;
-	error = parse_info(info, ret);
-	if (error < 0)
-		return error;
-	error = read_text(dir_fd, "stat", &stat);
-	if (error < 0)
-		return error;
-	parse_stat(stat, ret);
+	if (info.saved == 0 || info.cpus[strspn(info.cpus, "0123456789,-")])
+		return -EBADMSG;
+	*ret = info;
 	return 0;
 }

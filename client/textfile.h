@@ -11,4 +11,10 @@
  */
 int textfile_read_event(int dir_fd, struct perfpersist_info *ret);
 
+/*
+ * The same from a save, where nothing is trusted: as above, or what saved_file_open() returns;
+ * -EBADMSG also if it does not say when it was saved.
+ */
+int textfile_read_saved(int dir_fd, struct perfpersist_info *ret);
+
 #endif

@@ -16,11 +16,19 @@ needs=(
 	gcc make pkg-config clang libc6-dev linux-libc-dev
 	"bpftool|linux-tools-generic"
 	libbpf-dev libelf-dev libsystemd-dev libinih-dev libtraceevent-dev
+	# packages
+	debhelper dpkg-dev lintian
 	# testing
-	check jq strace bpftrace shellcheck util-linux
+	check jq strace bpftrace shellcheck util-linux systemtap-sdt-dev
 	"libclang-rt-dev|libclang-rt-14-dev|libclang-common-14-dev"
 	"linux-perf|linux-tools-generic"
+	groff-base mandoc bash-completion zsh
 )
+
+# The guest that tests/vm boots. Its packages are amd64's, and elsewhere those tests are skipped.
+if [ "$(dpkg --print-architecture 2>/dev/null)" = amd64 ]; then
+	needs+=(qemu-system-x86 qemu-utils mmdebstrap e2fsprogs cpio kmod dpkg-dev xz-utils)
+fi
 
 say() {
 	printf 'deps: %s\n' "$*" >&2
@@ -33,7 +41,7 @@ foreign() {
 	for x in gcc make pkg-config clang bpftool; do
 		PATH=$PATH:/usr/sbin:/sbin command -v "$x" >/dev/null || missing+=("$x")
 	done
-	for x in libsystemd libbpf inih libtraceevent check; do
+	for x in libsystemd libbpf inih libelf libtraceevent check; do
 		pkg-config --exists "$x" 2>/dev/null || missing+=("$x (pkg-config)")
 	done
 	[ ${#missing[@]} -eq 0 ] && exit 0

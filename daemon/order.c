@@ -13,10 +13,20 @@
 #include "proto/macro.h"
 #include "proto/places.h"
 
-#define FLAGS_KNOWN (PP_EVENT_FREQ | PP_EVENT_CALLCHAIN | PP_EVENT_ALL_CPUS | PP_EVENT_GENERIC)
+#define FLAGS_KNOWN                                                                  \
+	(PP_EVENT_FREQ | PP_EVENT_CALLCHAIN | PP_EVENT_ALL_CPUS | PP_EVENT_GENERIC | \
+	 PP_EVENT_WAKEUP | PP_EVENT_CONFIGURED)
 #define EXCLUDE_KNOWN                                                            \
 	(PP_EXCLUDE_USER | PP_EXCLUDE_KERNEL | PP_EXCLUDE_HV | PP_EXCLUDE_HOST | \
 	 PP_EXCLUDE_GUEST | PP_EXCLUDE_IDLE)
+#define CHANGES_KNOWN (PP_CHANGE_FILTER | PP_CHANGE_BUFFER | PP_CHANGE_MAX_RATE)
+
+#define DEREFERENCES_MAX 4
+#define ARGUMENTS_MAX 6	 /* that a calling convention passes in registers */
+#define REGISTERS_MAX 64 /* words of any machine's struct pt_regs */
+#define PMU_TYPE_MAX (1U << 16)
+
+/* ── text ───────────────────────────────────────────────────────────────────────────────── */
 
 static bool is_terminated(const char *field, size_t size)
 {
@@ -28,21 +38,214 @@ static bool name_is_good(const char *field)
 	return is_terminated(field, PP_NAME_SIZE) && pp_name_is_valid(field);
 }
 
-static bool tp_name_is_good(const char *field)
-{
-	return is_terminated(field, PP_TP_NAME_SIZE) && pp_tp_name_is_valid(field);
-}
-
 /* It is shown on terminals and stands in text files, a line for itself. */
-static bool event_text_is_good(const char *field)
+static bool is_printable(const char *field, size_t size)
 {
-	if (!*field || !is_terminated(field, PP_EVENT_TEXT_SIZE))
+	if (!is_terminated(field, size))
 		return false;
 	for (; *field; field++)
 		if (*field < 0x20 || *field > 0x7e)
 			return false;
 	return true;
 }
+
+/* The same, but that text in it may be of any language. */
+static bool filter_text_is_good(const char *field)
+{
+	if (!is_terminated(field, PP_FILTER_SIZE))
+		return false;
+	for (; *field; field++)
+		if ((unsigned char)*field < 0x20 || *field == 0x7f)
+			return false;
+	return true;
+}
+
+static bool is_made_of(const char *field, size_t size, const char *others)
+{
+	if (!*field || !is_terminated(field, size))
+		return false;
+	for (; *field; field++)
+		if (!(*field >= 'a' && *field <= 'z') && !(*field >= 'A' && *field <= 'Z') &&
+		    !(*field >= '0' && *field <= '9') && !strchr(others, *field))
+			return false;
+	return true;
+}
+
+/* A tracepoint's system or name, or a glob of such: no way out of tracefs. */
+static bool tp_name_is_good(const char *field)
+{
+	return is_made_of(field, PP_TP_NAME_SIZE, "_-*?[]!");
+}
+
+/* ── sources ────────────────────────────────────────────────────────────────────────────── */
+
+/* What is of no kind but this one must be nothing: no recorder looks at it. */
+static bool has_no_counter(const struct pp_source *s)
+{
+	return !s->type && !s->config && !s->config1 && !s->config2 && !s->bp_type && !s->exclude &&
+	       !s->precise_ip && !s->any_cpu;
+}
+
+static bool has_no_probe(const struct pp_source *s)
+{
+	return !s->is_return && !s->n_args && !s->offset && !s->ref_ctr_offset && !*s->path;
+}
+
+static bool tracepoint_is_good(const struct pp_source *s)
+{
+	return tp_name_is_good(s->system) && tp_name_is_good(s->name) && has_no_counter(s) &&
+	       has_no_probe(s);
+}
+
+/* A hardware event's config; on machines with several kinds of CPUs the PMU is in its upper half.
+ */
+static bool hardware_is_known(uint64_t config)
+{
+	return (uint32_t)config < PERF_COUNT_HW_MAX && config >> 32 < PMU_TYPE_MAX;
+}
+
+static bool cache_is_known(uint64_t config)
+{
+	uint32_t event = config;
+
+	return (event & 0xff) < PERF_COUNT_HW_CACHE_MAX &&
+	       (event >> 8 & 0xff) < PERF_COUNT_HW_CACHE_OP_MAX &&
+	       (event >> 16 & 0xff) < PERF_COUNT_HW_CACHE_RESULT_MAX && !(event >> 24) &&
+	       config >> 32 < PMU_TYPE_MAX;
+}
+
+static bool breakpoint_is_good(const struct pp_source *s)
+{
+	return !s->config && s->bp_type >= 1 && s->bp_type <= 7 && s->config2 >= 1 &&
+	       s->config2 <= 8;
+}
+
+/* Does this event count anything? What else a PMU's numbers say is for the kernel to judge. */
+static bool counter_is_known(const struct pp_source *s)
+{
+	if (s->type == PERF_TYPE_BREAKPOINT)
+		return breakpoint_is_good(s);
+	if (s->bp_type)
+		return false;
+	if (s->type == PERF_TYPE_RAW || (s->type >= PERF_TYPE_MAX && s->type < PMU_TYPE_MAX))
+		return true;
+	switch (s->type) {
+	case PERF_TYPE_HARDWARE:
+		return hardware_is_known(s->config);
+	case PERF_TYPE_HW_CACHE:
+		return cache_is_known(s->config);
+	case PERF_TYPE_SOFTWARE:
+		return s->config <= PERF_COUNT_SW_CGROUP_SWITCHES &&
+		       s->config != PERF_COUNT_SW_DUMMY && s->config != PERF_COUNT_SW_BPF_OUTPUT;
+	default:
+		return false;
+	}
+}
+
+static bool sampling_is_good(const struct pp_source *s)
+{
+	return !*s->system && !*s->name && has_no_probe(s) && counter_is_known(s) &&
+	       !(s->exclude & ~EXCLUDE_KNOWN) && s->precise_ip <= 3 && s->any_cpu <= 1;
+}
+
+static bool place_is_good(const struct pp_probe_arg *a, bool is_return)
+{
+	switch (a->place) {
+	case PP_PROBE_REGISTER:
+		return a->number < REGISTERS_MAX && !a->value;
+	case PP_PROBE_ARGUMENT:
+		return a->number >= 1 && a->number <= ARGUMENTS_MAX && !a->value;
+	case PP_PROBE_RETURN:
+		return is_return && !a->number && !a->value;
+	case PP_PROBE_CONSTANT:
+		return !a->number;
+	default:
+		return false;
+	}
+}
+
+static bool argument_is_good(const struct pp_probe_arg *a, bool is_return)
+{
+	bool begins_well = *a->name < '0' || *a->name > '9';
+
+	return is_made_of(a->name, PP_PROBE_NAME_SIZE, "_") && begins_well &&
+	       place_is_good(a, is_return) && a->dereferences <= DEREFERENCES_MAX &&
+	       (a->size == 1 || a->size == 2 || a->size == 4 || a->size == 8) &&
+	       a->is_signed <= 1 && a->is_hex <= 1 && a->is_string <= 1;
+}
+
+static bool arguments_are_good(const struct pp_source *s)
+{
+	if (s->is_return > 1 || s->n_args > PP_PROBE_ARGS_MAX)
+		return false;
+	for (uint32_t i = 0; i < s->n_args; i++) {
+		if (!argument_is_good(&s->args[i], s->is_return))
+			return false;
+		for (uint32_t k = 0; k < i; k++)
+			if (!strcmp(s->args[k].name, s->args[i].name))
+				return false;
+	}
+	return true;
+}
+
+/* A symbol of the kernel: compilers put dots into them. */
+static bool kprobe_is_good(const struct pp_source *s)
+{
+	return !*s->system && is_made_of(s->name, PP_TP_NAME_SIZE, "_.$") && has_no_counter(s) &&
+	       !*s->path && !s->ref_ctr_offset && s->offset <= UINT32_MAX && arguments_are_good(s);
+}
+
+static bool uprobe_is_good(const struct pp_source *s)
+{
+	return !*s->system && is_printable(s->name, PP_TP_NAME_SIZE) && has_no_counter(s) &&
+	       s->path[0] == '/' && is_printable(s->path, PP_PATH_SIZE) && s->offset <= INT64_MAX &&
+	       s->ref_ctr_offset <= UINT32_MAX && arguments_are_good(s);
+}
+
+static bool source_is_good(const struct pp_source *s)
+{
+	if (!is_printable(s->text, sizeof(s->text)))
+		return false;
+	switch (s->kind) {
+	case PP_SOURCE_TRACEPOINT:
+		return tracepoint_is_good(s);
+	case PP_SOURCE_SAMPLING:
+		return sampling_is_good(s);
+	case PP_SOURCE_KPROBE:
+		return kprobe_is_good(s);
+	case PP_SOURCE_UPROBE:
+		return uprobe_is_good(s);
+	default:
+		return false;
+	}
+}
+
+/* Its filter: a tree that lies within the recipe's nodes. Several sources may have the same. */
+static bool filter_is_good(const struct pp_recipe *recipe, uint32_t first, uint32_t n)
+{
+	if (first > recipe->n_nodes || n > recipe->n_nodes - first)
+		return false;
+	return n == 0 || pp_filter_check(recipe->nodes + first, n) == 0;
+}
+
+int pp_recipe_check(const struct pp_recipe *recipe, bool alone)
+{
+	uint32_t n = recipe->n_sources;
+
+	if (recipe->n_nodes > PP_FILTER_NODES_MAX)
+		return -EBADMSG;
+	if (!alone)
+		return n == 0 && filter_is_good(recipe, 0, recipe->n_nodes) ? 0 : -EBADMSG;
+	if (n == 0 || n > PP_TERMS_MAX)
+		return -EBADMSG;
+	for (uint32_t i = 0; i < n; i++)
+		if (!source_is_good(&recipe->sources[i]) ||
+		    !filter_is_good(recipe, recipe->sources[i].filter, recipe->sources[i].n_filter))
+			return -EBADMSG;
+	return 0;
+}
+
+/* ── specs ──────────────────────────────────────────────────────────────────────────────── */
 
 static bool cpumask_is_empty(const struct pp_cpumask *m)
 {
@@ -52,97 +255,130 @@ static bool cpumask_is_empty(const struct pp_cpumask *m)
 	return true;
 }
 
-static bool tracepoint_is_good(const struct pp_spec *spec)
-{
-	const struct pp_source *s = &spec->source;
-
-	return tp_name_is_good(s->system) && tp_name_is_good(s->tracepoint) && !s->type &&
-	       !s->config && !s->config1 && !s->config2 && !s->exclude && !s->precise_ip &&
-	       !spec->period && !(spec->flags & (PP_EVENT_FREQ | PP_EVENT_CALLCHAIN));
-}
-
-/* Does this event count anything? */
-static bool counter_is_known(uint32_t type, uint64_t config)
-{
-	switch (type) {
-	case PERF_TYPE_HARDWARE:
-		return config < PERF_COUNT_HW_MAX;
-	case PERF_TYPE_SOFTWARE:
-		return config <= PERF_COUNT_SW_CGROUP_SWITCHES && config != PERF_COUNT_SW_DUMMY &&
-		       config != PERF_COUNT_SW_BPF_OUTPUT;
-	default:
-		return false;
-	}
-}
-
-static bool sampling_is_good(const struct pp_spec *spec)
-{
-	const struct pp_source *s = &spec->source;
-
-	/* The kernel keeps the period's top bit for itself. */
-	return !*s->system && !*s->tracepoint && counter_is_known(s->type, s->config) &&
-	       !s->config1 && !s->config2 && !(s->exclude & ~EXCLUDE_KNOWN) && s->precise_ip <= 3 &&
-	       !(spec->flags & PP_EVENT_GENERIC) && spec->period > 0 && spec->period <= INT64_MAX;
-}
-
-static bool source_is_good(const struct pp_spec *spec)
-{
-	switch (spec->source.kind) {
-	case PP_SOURCE_TRACEPOINT:
-		return tracepoint_is_good(spec);
-	case PP_SOURCE_SAMPLING:
-		return sampling_is_good(spec);
-	default:
-		return false;
-	}
-}
-
 static bool data_size_is_good(uint64_t size)
 {
 	return size >= PP_DATA_SIZE_MIN && size <= PP_DATA_SIZE_MAX && !(size & (size - 1));
+}
+
+static bool namespace_is_good(const char *ns)
+{
+	return name_is_good(ns) && strcmp(ns, PP_BY_ID) != 0;
+}
+
+/* An id of -1 would tell chown(2) to leave things with root. */
+static bool rights_are_good(const struct pp_spec *spec)
+{
+	return spec->owner != UINT32_MAX && spec->group != UINT32_MAX && spec->mode <= 0777;
+}
+
+/* What a spec says of a name, and not of what is recorded under it. */
+static bool identity_is_good(const struct pp_spec *spec)
+{
+	return namespace_is_good(spec->ns) && name_is_good(spec->name) && rights_are_good(spec) &&
+	       spec->creator != UINT32_MAX && !(spec->flags & ~FLAGS_KNOWN) && !spec->reserved;
 }
 
 int pp_spec_check(const struct pp_spec *spec)
 {
 	bool all_cpus = spec->flags & PP_EVENT_ALL_CPUS;
 
-	if (!name_is_good(spec->ns) || !strcmp(spec->ns, PP_BY_ID) || !name_is_good(spec->name))
+	if (!identity_is_good(spec) || !data_size_is_good(spec->data_size))
 		return -EBADMSG;
-	if (!event_text_is_good(spec->event) || !source_is_good(spec))
+	if (!*spec->event || !is_printable(spec->event, PP_EVENT_TEXT_SIZE) ||
+	    !filter_text_is_good(spec->filter))
 		return -EBADMSG;
-	if (!data_size_is_good(spec->data_size) || spec->flags & ~FLAGS_KNOWN)
+	/* The kernel keeps the period's top bit for itself. */
+	if (spec->period > INT64_MAX ||
+	    (!spec->period && spec->flags & (PP_EVENT_FREQ | PP_EVENT_CALLCHAIN)))
 		return -EBADMSG;
-	if (cpumask_is_empty(&spec->cpus) != all_cpus)
-		return -EBADMSG;
-	/* An id of -1 would tell chown(2) to leave things with root. */
-	if (spec->owner == UINT32_MAX || spec->group == UINT32_MAX || spec->mode > 0777)
-		return -EBADMSG;
-	return 0;
+	return cpumask_is_empty(&spec->cpus) == all_cpus ? 0 : -EBADMSG;
 }
 
 int pp_event_check(const struct pp_event *event)
 {
-	if (!event->id || event->recorder < PP_RECORDER_GENERIC ||
-	    event->recorder > PP_RECORDER_OVERFLOW)
+	/* The ids of sources have 52 bits for the event's. */
+	if (!event->id || event->id >> 52 || event->origin >> 52 || event->shares == event->id)
+		return -EBADMSG;
+	if (event->recorder < PP_RECORDER_GENERIC || event->recorder > PP_RECORDER_PROBE)
 		return -EBADMSG;
 	if (event->header_size < PP_RING_PAGE || event->header_size > PP_DATA_SIZE_MAX ||
 	    event->spill_size > PP_SPILL_SIZE_MAX)
 		return -EBADMSG;
+	if (event->n_sources == 0 || event->n_sources > PP_SOURCES_MAX || event->set == 0 ||
+	    event->paused > 1)
+		return -EBADMSG;
 	return pp_spec_check(&event->spec);
+}
+
+/* ── orders ─────────────────────────────────────────────────────────────────────────────── */
+
+size_t pp_order_size(uint32_t type)
+{
+	return type == PP_ORDER_CREATE || type == PP_ORDER_CHANGE
+		       ? sizeof(struct pp_order)
+		       : offsetof(struct pp_order, recipe);
+}
+
+static bool has_kind(const struct pp_recipe *recipe, enum pp_source_kind kind)
+{
+	for (uint32_t i = 0; i < recipe->n_sources; i++)
+		if (recipe->sources[i].kind == kind)
+			return true;
+	return false;
+}
+
+/* Periods and call chains are of sampling events, the choice of recorder is of tracepoints. */
+static int check_create(const struct pp_spec *spec, const struct pp_recipe *recipe)
+{
+	if (pp_spec_check(spec) < 0 || pp_recipe_check(recipe, true) < 0)
+		return -EBADMSG;
+	if (has_kind(recipe, PP_SOURCE_SAMPLING) != (spec->period > 0))
+		return -EBADMSG;
+	if (spec->flags & PP_EVENT_GENERIC && !has_kind(recipe, PP_SOURCE_TRACEPOINT))
+		return -EBADMSG;
+	return 0;
+}
+
+static int check_change(const struct pp_order *o)
+{
+	if (!o->id || !o->what || o->what & ~CHANGES_KNOWN)
+		return -EBADMSG;
+	if (o->what & PP_CHANGE_BUFFER && !data_size_is_good(o->spec.data_size))
+		return -EBADMSG;
+	if (!filter_text_is_good(o->spec.filter))
+		return -EBADMSG;
+	return pp_recipe_check(&o->recipe, false);
 }
 
 int pp_order_check(const struct pp_order *order)
 {
+	bool good;
+
 	if (order->abi != PP_ORDER_ABI)
 		return -EBADMSG;
 	switch (order->type) {
 	case PP_ORDER_ENUMERATE:
 		return 0;
 	case PP_ORDER_CREATE:
-		return pp_spec_check(&order->spec);
+		return check_create(&order->spec, &order->recipe);
+	case PP_ORDER_CHANGE:
+		return check_change(order);
 	case PP_ORDER_DELETE:
 		return order->id ? 0 : -EBADMSG;
+	case PP_ORDER_PAUSE:
+		good = order->id && order->what <= 1;
+		break;
+	case PP_ORDER_ALIAS:
+		good = order->id && identity_is_good(&order->spec);
+		break;
+	case PP_ORDER_CPUS:
+		good = order->id && !cpumask_is_empty(&order->spec.cpus);
+		break;
+	case PP_ORDER_RIGHTS:
+		good = namespace_is_good(order->spec.ns) && rights_are_good(&order->spec);
+		break;
 	default:
-		return -EBADMSG;
+		good = false;
 	}
+	return good ? 0 : -EBADMSG;
 }

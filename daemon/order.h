@@ -3,10 +3,10 @@
  * Orders: all that the broker can ask of the engine, and all that the engine answers. They
  * are the only thing the two share.
  *
- * One SOCK_SEQPACKET packet is one struct pp_order or one struct pp_answer, of exactly that
- * size, in host byte order (both ends are of one build; `abi` proves it). No descriptors.
- * The engine takes orders one at a time and in turn; it checks every field again
- * (pp_order_check), as if the broker had been taken over.
+ * One SOCK_SEQPACKET packet is one order or one answer, of exactly the size that its type has,
+ * in host byte order (both ends are of one build; `abi` proves it). No descriptors. The engine
+ * takes orders one at a time and in turn; it checks every field again (pp_order_check), as if
+ * the broker had been taken over. One kind of answer comes unasked: RELEASED.
  */
 #ifndef PP_ORDER_H
 #define PP_ORDER_H
@@ -14,9 +14,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "daemon/filter.h"
+#include "proto/catalog.h"
 #include "proto/protocol.h"
 
-#define PP_ORDER_ABI 1
+#define PP_ORDER_ABI 3
 #define PP_CPUS_MAX 4096 /* CPU numbers are below this */
 #define PP_TP_NAME_SIZE 128 /* of a tracepoint's system or name, with its NUL */
 #define PP_SENTENCE_SIZE 512
@@ -26,8 +28,10 @@ struct pp_cpumask {
 };
 
 enum pp_source_kind {
-	PP_SOURCE_TRACEPOINT = 1,
-	PP_SOURCE_SAMPLING = 2,
+	PP_SOURCE_TRACEPOINT = 1, /* system and name may be globs: * ? [...] */
+	PP_SOURCE_SAMPLING = 2,	  /* any perf event that counts and overflows, breakpoints too */
+	PP_SOURCE_KPROBE = 3,	  /* name (a kernel function) + offset */
+	PP_SOURCE_UPROBE = 4,	  /* path + offset in the file */
 };
 
 /* Bits of pp_source.exclude: what a sampling event leaves out. */
@@ -38,60 +42,153 @@ enum pp_source_kind {
 #define PP_EXCLUDE_GUEST (1U << 4)
 #define PP_EXCLUDE_IDLE (1U << 5)
 
-/* What is recorded: the event's text, parsed. */
-struct pp_source {
-	uint32_t kind;		     /* enum pp_source_kind */
-	uint32_t type;		     /* sampling: perf_event_attr.type */
-	uint64_t config, config1, config2; /* sampling */
-	uint32_t exclude;	     /* sampling: PP_EXCLUDE_* */
-	uint32_t precise_ip;	     /* sampling: 0..3 */
-	char system[PP_TP_NAME_SIZE]; /* tracepoint: [a-zA-Z0-9_][a-zA-Z0-9_-]* */
-	char tracepoint[PP_TP_NAME_SIZE];
+#define PP_TERMS_MAX 16	      /* events and globs that one name's text can list */
+#define PP_PATH_SIZE 256      /* of a uprobe's file with its NUL */
+#define PP_PROBE_ARGS_MAX 8
+#define PP_PROBE_NAME_SIZE 32 /* of an argument with its NUL */
+
+/* Where a probe's argument is found. */
+enum pp_probe_place {
+	PP_PROBE_REGISTER = 1, /* number: word of struct pt_regs, as offset / 8 */
+	PP_PROBE_ARGUMENT = 2, /* number: 1..6, by the machine's calling convention */
+	PP_PROBE_RETURN = 3,   /* the return value */
+	PP_PROBE_CONSTANT = 4, /* value */
 };
 
-/* A persistent event, as it was ordered; kept with its pins, word for word. */
+struct pp_probe_arg {
+	char name[PP_PROBE_NAME_SIZE]; /* [a-zA-Z_][a-zA-Z0-9_]* */
+	uint32_t place;		       /* enum pp_probe_place */
+	uint32_t number;
+	int64_t value;	       /* CONSTANT */
+	uint32_t dereferences; /* 0..4: how often it is followed, by offsets[], innermost first */
+	int32_t offsets[4];
+	uint32_t size;	    /* bytes: 1, 2, 4, 8 */
+	uint32_t is_signed; /* 0, 1 */
+	uint32_t is_hex;    /* 0, 1: shown so */
+	uint32_t is_string; /* 0, 1: what it points at, up to PP_PROBE_STRING_SIZE; as ftrace has it
+			     * the last dereference finds the text itself: +8(%si):string is the
+			     * text at si + 8, arg1:string that at arg1 (both size 8) */
+};
+
+#define PP_PROBE_STRING_SIZE 64 /* a string argument's field, with its NUL */
+
+/* One event or glob of what is recorded: its text, parsed. */
+struct pp_source {
+	uint32_t kind;			   /* enum pp_source_kind */
+	uint32_t type;			   /* sampling: perf_event_attr.type */
+	uint64_t config, config1, config2; /* sampling */
+	uint32_t bp_type;		   /* breakpoints (config1: address; config2: length) */
+	uint32_t exclude;		   /* sampling: PP_EXCLUDE_* */
+	uint32_t precise_ip;		   /* sampling: 0..3 */
+	uint32_t any_cpu;		   /* sampling: 1: the PMU counts on the CPUs in its cpumask only */
+	uint32_t is_return;		   /* probes: at the function's return */
+	uint32_t n_args;		   /* probes */
+	uint64_t offset;		   /* probes: into the function; uprobes: into the file */
+	uint64_t ref_ctr_offset;	   /* uprobes: of the semaphore in the file; or 0 */
+	uint32_t filter, n_filter;	   /* its filter: nodes of the recipe; n_filter 0: none */
+	char system[PP_TP_NAME_SIZE];	   /* tracepoint: [a-zA-Z0-9_*?[\]-]+ */
+	char name[PP_TP_NAME_SIZE];	   /* tracepoint, or a probe's function or label */
+	char text[PP_TP_NAME_SIZE * 2];	   /* this source alone, as written (cut if longer) */
+	char path[PP_PATH_SIZE];	   /* uprobe: absolute */
+	struct pp_probe_arg args[PP_PROBE_ARGS_MAX];
+};
+
+/* A persistent event, as it was ordered; what the broker keeps of it. */
 struct pp_spec {
 	char ns[PP_NAME_SIZE];
 	char name[PP_NAME_SIZE];
 	char event[PP_EVENT_TEXT_SIZE]; /* the text, for people */
-	struct pp_source source;
-	uint64_t data_size; /* of each CPU's ring: a power of two */
-	uint64_t period;    /* sampling: period, or Hz with PP_EVENT_FREQ; > 0 */
-	uint32_t flags;	    /* PP_EVENT_* */
-	uint32_t owner, group, mode; /* of the namespace */
+	char filter[PP_FILTER_SIZE];	/* the filter's text, for people; empty: none */
+	uint64_t data_size;		/* of each CPU's ring: a power of two */
+	uint64_t period;		/* sampling: period, or Hz with PP_EVENT_FREQ; > 0 */
+	uint64_t max_rate;		/* records a second and CPU; 0: no limit */
+	uint32_t flags;			/* PP_EVENT_* that describe it: no SHARE, BOOT, COPIES */
+	uint32_t owner, group, mode;	/* of the namespace */
+	uint32_t creator;		/* uid that is charged */
+	uint32_t reserved;
 	struct pp_cpumask cpus; /* those asked for; with PP_EVENT_ALL_CPUS: none */
+};
+
+/* What is recorded, parsed: as large as it may be, passed and kept as short as it is. */
+struct pp_recipe {
+	uint32_t n_sources, n_nodes;
+	struct pp_source sources[PP_TERMS_MAX];
+	struct pp_filter_node nodes[PP_FILTER_NODES_MAX];
 };
 
 /* A persistent event, as it is: what recovery finds. */
 struct pp_event {
 	uint64_t id;
+	uint64_t shares;		/* another event's id, whose rings it has; or 0 */
+	uint64_t origin;		/* the id that rings, sources and wakeups have, if not `id`: the
+					 * name it was made with is gone (see DELETE); else 0 */
 	uint64_t created, created_mono; /* ns */
-	uint32_t recorder;		/* enum pp_recorder */
+	uint32_t recorder;		/* enum pp_recorder; of the first source */
 	uint32_t missed_unknown;	/* 1: this kernel does not count exclusion */
 	uint64_t sample_type;
 	uint32_t header_size, spill_size; /* of its rings */
+	uint32_t n_sources;		  /* globs resolved */
+	uint32_t set;			  /* of rings: 1, then 1 more each */
+	uint32_t paused;		  /* 0, 1 */
+	uint32_t catalog_size;		  /* bytes of the catalog's map; 0: it has none */
+	uint32_t stale;			  /* 1: a CPUS order would change something: a CPU that is
+					   * online, and wanted, does not record. Not written down */
+	uint32_t reserved;
+	uint64_t memory;		  /* bytes of all its rings and the catalog */
 	struct pp_cpumask rings;	  /* CPUs that have a ring */
 	struct pp_spec spec;
 };
 
+/* Rings that belong to no event any more, and that somebody has mapped. */
+struct pp_remains {
+	uint64_t id;	/* theirs: given once, as events' are; not the event's */
+	uint64_t bytes; /* that are still held; 0: all gone */
+	uint32_t creator;
+	uint32_t reserved;
+	char ns[PP_NAME_SIZE];
+};
+
 enum pp_order_type {
-	PP_ORDER_ENUMERATE = 1, /* answers: one FOUND per event, then DONE */
-	PP_ORDER_CREATE = 2,	/* answer: DONE with the event, or FAILED */
-	PP_ORDER_DELETE = 3,	/* answer: DONE (out of sight; reaping goes on), or FAILED */
+	PP_ORDER_ENUMERATE = 1, /* answers: one FOUND per event, HELD per remains, then DONE */
+	PP_ORDER_CREATE = 2,	/* spec, recipe; answer: DONE with the event, or FAILED */
+	PP_ORDER_DELETE = 3,	/* id; answer: DONE (out of sight; reaping goes on) with what it was
+				 * and the remains, which are charged until RELEASED; or FAILED.
+				 * If others share its rings, the one with the lowest id has them
+				 * from now on (its shares is 0, memory the rings'; the others
+				 * share with it), and there are no remains */
+	PP_ORDER_CHANGE = 4,	/* id, what, spec (filter, data_size, max_rate), recipe (nodes for the
+				 * filter; no sources); answer: DONE with the event and, after a
+				 * resize, the remains of the old rings; or FAILED */
+	PP_ORDER_PAUSE = 5,	/* id, what: 1 or 0; answer: DONE with the event, or FAILED */
+	PP_ORDER_ALIAS = 6,	/* id: whose rings; spec: the new name, its namespace's rights, creator
+				 * and flags; answer: DONE with the event, or FAILED */
+	PP_ORDER_RIGHTS = 7,	/* spec: ns, group, mode, for all files of the namespace; answer: DONE,
+				 * or FAILED */
+	PP_ORDER_CPUS = 8,	/* id, spec.cpus: CPUs that came online, and that rings may be made for.
+				 * The event gets a ring on each of those that it wants and that has
+				 * none (those that it has stay what they are, with their records),
+				 * and what has died with a CPU is attached anew. Nothing to do is
+				 * no failure, nor is a CPU that has gone again. Answer: DONE with the
+				 * event, or FAILED */
 };
 
 enum pp_answer_type {
 	PP_ANSWER_FOUND = 1,
 	PP_ANSWER_DONE = 2,
 	PP_ANSWER_FAILED = 3,
+	PP_ANSWER_HELD = 4,	/* to ENUMERATE: remains, as they are */
+	PP_ANSWER_RELEASED = 5, /* unasked, serial 0: remains that hold less than before */
 };
 
 struct pp_order {
 	uint32_t abi;
 	uint32_t type;
 	uint64_t serial;
-	uint64_t id;	     /* DELETE */
-	struct pp_spec spec; /* CREATE */
+	uint64_t id;   /* DELETE, CHANGE, PAUSE, ALIAS, CPUS */
+	uint32_t what; /* CHANGE: PP_CHANGE_* bits; PAUSE */
+	uint32_t reserved;
+	struct pp_spec spec;	 /* CREATE, CHANGE, ALIAS, RIGHTS, CPUS */
+	struct pp_recipe recipe; /* CREATE, CHANGE; other types' packets end before it */
 };
 
 struct pp_answer {
@@ -101,8 +198,15 @@ struct pp_answer {
 	int32_t error; /* FAILED: errno value, positive */
 	uint32_t reserved;
 	char sentence[PP_SENTENCE_SIZE]; /* FAILED: what, on what, why, what to do */
+	struct pp_remains remains;	 /* DELETE, CHANGE (id 0: none), HELD, RELEASED */
 	struct pp_event event;
 };
+
+/* The id in an event's rings, sources and wakeups. */
+static inline uint64_t pp_event_origin(const struct pp_event *event)
+{
+	return event->origin ? event->origin : event->id;
+}
 
 static inline void pp_cpumask_set(struct pp_cpumask *m, unsigned cpu)
 {
@@ -125,15 +229,21 @@ static inline bool pp_cpumask_test(const struct pp_cpumask *m, unsigned cpu)
 		if (!pp_cpumask_test(mask, cpu)) {           \
 		} else
 
+/* Bytes of the packet of an order of this type. */
+size_t pp_order_size(uint32_t type);
+
 /*
- * Whether an order (a spec) of exactly sizeof bytes is one that the engine may act upon:
- * known type, terminated and valid names, sizes and flags within the contract.
+ * Whether an order (a spec, a recipe) is one that the engine may act upon: known type, terminated
+ * and valid names, sizes, flags and numbers within the contract, filters that are well-formed
+ * trees within the recipe's nodes. pp_recipe_check: alone: with sources; else: nodes for a change
+ * of filter, at most one tree and no sources.
  * pp_event_check: whether an event, found in pins or told by the engine, can be one. What the
  * engine tells has passed it, so that one damaged pin does not cost the others.
  * Returns 0 or -EBADMSG.
  */
 int pp_order_check(const struct pp_order *order);
 int pp_spec_check(const struct pp_spec *spec);
+int pp_recipe_check(const struct pp_recipe *recipe, bool alone);
 int pp_event_check(const struct pp_event *event);
 
 #endif

@@ -5,6 +5,7 @@
  */
 #include "daemon/symbol.h"
 
+#include <errno.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
 #include <string.h>
@@ -131,42 +132,98 @@ void symbol_list(char *buf, size_t size)
 
 /* ── Cache events: CACHE[-OPERATION][-RESULT], each with perf's aliases ─────────────────── */
 
-static const char *const caches[] = {
-	"L1-dcache", "l1-d",   "l1d",  "L1-data", "L1-icache", "l1-i", "l1i",	"L1-instruction",
-	"LLC",	     "L2",     "dTLB", "d-tlb",	  "Data-TLB",  "iTLB", "i-tlb", "Instruction-TLB",
-	"branches",  "branch", "bpu",  "btb",	  "bpc",       "node",
+struct word {
+	const char *text;
+	unsigned value;
 };
 
-static const char *const operations[] = {
-	"loads", "load",       "read",	   "stores",	       "store",
-	"write", "prefetches", "prefetch", "speculative-read", "speculative-load",
+#define CACHE(text, id)                        \
+	{                                      \
+		text, PERF_COUNT_HW_CACHE_##id \
+	}
+static const struct word caches[] = {
+	CACHE("L1-dcache", L1D), CACHE("l1-d", L1D),
+	CACHE("l1d", L1D),	 CACHE("L1-data", L1D),
+	CACHE("L1-icache", L1I), CACHE("l1-i", L1I),
+	CACHE("l1i", L1I),	 CACHE("L1-instruction", L1I),
+	CACHE("LLC", LL),	 CACHE("L2", LL),
+	CACHE("dTLB", DTLB),	 CACHE("d-tlb", DTLB),
+	CACHE("Data-TLB", DTLB), CACHE("iTLB", ITLB),
+	CACHE("i-tlb", ITLB),	 CACHE("Instruction-TLB", ITLB),
+	CACHE("branches", BPU),	 CACHE("branch", BPU),
+	CACHE("bpu", BPU),	 CACHE("btb", BPU),
+	CACHE("bpc", BPU),	 CACHE("node", NODE),
 };
 
-static const char *const results[] = { "refs", "Reference", "ops", "access", "misses", "miss" };
+static const struct word operations[] = {
+	CACHE("loads", OP_READ),
+	CACHE("load", OP_READ),
+	CACHE("read", OP_READ),
+	CACHE("stores", OP_WRITE),
+	CACHE("store", OP_WRITE),
+	CACHE("write", OP_WRITE),
+	CACHE("prefetches", OP_PREFETCH),
+	CACHE("prefetch", OP_PREFETCH),
+	CACHE("speculative-read", OP_PREFETCH),
+	CACHE("speculative-load", OP_PREFETCH),
+};
+
+static const struct word results[] = {
+	CACHE("refs", RESULT_ACCESS), CACHE("Reference", RESULT_ACCESS),
+	CACHE("ops", RESULT_ACCESS),  CACHE("access", RESULT_ACCESS),
+	CACHE("misses", RESULT_MISS), CACHE("miss", RESULT_MISS),
+};
+#undef CACHE
+
+/* The operations that a cache has, as bits: perf's own table. */
+static const unsigned char cache_operations[PERF_COUNT_HW_CACHE_MAX] = {
+#define R (1U << PERF_COUNT_HW_CACHE_OP_READ)
+#define W (1U << PERF_COUNT_HW_CACHE_OP_WRITE)
+#define P (1U << PERF_COUNT_HW_CACHE_OP_PREFETCH)
+	[PERF_COUNT_HW_CACHE_L1D] = R | W | P,	[PERF_COUNT_HW_CACHE_L1I] = R | P,
+	[PERF_COUNT_HW_CACHE_LL] = R | W | P,	[PERF_COUNT_HW_CACHE_DTLB] = R | W | P,
+	[PERF_COUNT_HW_CACHE_ITLB] = R,		[PERF_COUNT_HW_CACHE_BPU] = R,
+	[PERF_COUNT_HW_CACHE_NODE] = R | W | P,
+#undef R
+#undef W
+#undef P
+};
 
 /* What follows the word of that list at the start of text ("" or "-…"), or NULL. */
-static const char *behind(const char *text, const char *const *words, size_t n)
+static const char *behind(const char *text, const struct word *words, size_t n, int *ret_value)
 {
 	for (size_t i = 0; i < n; i++) {
-		size_t len = strlen(words[i]);
+		size_t len = strlen(words[i].text);
 
-		if (!strncasecmp(text, words[i], len) && (!text[len] || text[len] == '-'))
+		if (!strncasecmp(text, words[i].text, len) && (!text[len] || text[len] == '-')) {
+			*ret_value = words[i].value;
 			return text + len;
+		}
 	}
 	return NULL;
 }
 
-bool symbol_is_cache(const char *text)
+/* Without operation it is read, without result access; in any order, each once. */
+int symbol_cache(const char *text, uint64_t *ret)
 {
-	const char *s = behind(text, caches, ARRAY_SIZE(caches)), *next;
+	int cache = -1, operation = -1, result = -1;
+	const char *s = behind(text, caches, ARRAY_SIZE(caches), &cache);
 
+	while (s && *s) {
+		const char *next = NULL;
+
+		if (operation < 0)
+			next = behind(s + 1, operations, ARRAY_SIZE(operations), &operation);
+		if (!next && result < 0)
+			next = behind(s + 1, results, ARRAY_SIZE(results), &result);
+		s = next;
+	}
 	if (!s)
-		return false;
-	next = *s ? behind(s + 1, operations, ARRAY_SIZE(operations)) : NULL;
-	if (next)
-		s = next;
-	next = *s ? behind(s + 1, results, ARRAY_SIZE(results)) : NULL;
-	if (next)
-		s = next;
-	return !*s;
+		return -ENOENT;
+	operation = MAX(operation, PERF_COUNT_HW_CACHE_OP_READ);
+	result = MAX(result, PERF_COUNT_HW_CACHE_RESULT_ACCESS);
+	if (!(cache_operations[cache] >> operation & 1))
+		return -EINVAL;
+	*ret = (uint64_t)result << 16 | (uint64_t)operation << 8 | (uint64_t)cache;
+	return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * perf's symbolic names of hardware and software events: what `cycles` stands for. The
+ * perf's symbolic names of hardware, software and cache events: what `cycles` stands for. The
  * kernel's numbers are its ABI; the names are perf's. Pure.
  */
 #ifndef PP_SYMBOL_H
@@ -27,7 +27,10 @@ const char *symbol_nearest(const char *text);
 /* All names that count, with ", " between them; cut short if they do not fit. */
 void symbol_list(char *buf, size_t size);
 
-/* Is it a hardware cache event: L1-dcache-load-misses, LLC-stores, dTLB and so on? */
-bool symbol_is_cache(const char *text);
+/*
+ * The config of a hardware cache event (L1-dcache-load-misses, LLC-stores, dTLB and so on).
+ * Returns 0; -ENOENT (no such name); -EINVAL (one, of an operation which that cache has not).
+ */
+int symbol_cache(const char *text, uint64_t *ret);
 
 #endif

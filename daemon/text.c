@@ -42,6 +42,23 @@ bool pp_tp_name_is_valid(const char *name)
 	       strnlen(name, PP_TP_NAME_SIZE) < PP_TP_NAME_SIZE && is_name_rest(name);
 }
 
+bool pp_tp_glob_is_valid(const char *glob)
+{
+	size_t n = strnlen(glob, PP_TP_NAME_SIZE);
+
+	if (!pp_is_glob(glob))
+		return pp_tp_name_is_valid(glob);
+	for (size_t i = 0; i < n; i++)
+		if (!is_name_start(glob[i]) && !is_digit(glob[i]) && !strchr("-*?[]", glob[i]))
+			return false;
+	return n < PP_TP_NAME_SIZE;
+}
+
+bool pp_is_glob(const char *text)
+{
+	return strpbrk(text, "*?[]") != NULL;
+}
+
 /* The value of c as a digit of that base, or -1. */
 static int digit_value(char c, unsigned base)
 {
@@ -189,6 +206,10 @@ int pp_format_cpus(const struct pp_cpumask *mask, char *buf, size_t size)
 		unsigned last = first;
 		int r;
 
+		if (!mask->bits[first / 64]) { /* most of them: lists of events are full of these */
+			first |= 63;
+			continue;
+		}
 		if (!pp_cpumask_test(mask, first))
 			continue;
 		while (pp_cpumask_test(mask, last + 1))

@@ -18,6 +18,10 @@ bool pp_name_is_valid(const char *name);
 /* As above, at most PP_TP_NAME_SIZE - 1 bytes; may begin with a digit (9p:9p_client_req). */
 bool pp_tp_name_is_valid(const char *name);
 
+/* Such a name, or a glob of such names: * ? [...]; nothing else is in it. */
+bool pp_tp_glob_is_valid(const char *glob);
+bool pp_is_glob(const char *text);
+
 /* Decimal, or hexadecimal with 0x. Returns 0, -EINVAL, -ERANGE. */
 int pp_parse_u64(const char *text, uint64_t *ret);
 int pp_parse_u32(const char *text, uint32_t *ret);

@@ -22,7 +22,7 @@ static size_t wire_size(const struct pp_message_type *type)
 
 static const char *right_name(enum pp_right right)
 {
-	return right == PP_RIGHT_R ? "r" : right == PP_RIGHT_W ? "w" : "none";
+	return right == PP_RIGHT_R ? "r" : right == PP_RIGHT_W ? "w" : right ? "root" : "none";
 }
 
 static void document_operations(FILE *f)

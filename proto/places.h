@@ -5,17 +5,26 @@
  *
  *   /run/perfpersist[-NAME]/           0755
  *     control                          the broker's socket
- *     engine                           the engine's socket, the broker's alone
+ *     engine, dumper                   theirs; the broker's alone
  *     lock, engine.lock                held by the foreground's daemon; by each engine
  *     registry/                        a bpffs:
  *       NAMESPACE/EVENT/info, stat     text for people      broker:GROUP, r as the namespace
  *       NAMESPACE/EVENT/cpuN           ring of CPU N        0600 broker's user
- *       NAMESPACE/EVENT/meta           struct pp_event      0600 root
- *       NAMESPACE/EVENT/rings, program                      0600 root
- *       NAMESPACE/EVENT/link, or linkN for each CPU N       0600 root
+ *       NAMESPACE/EVENT/catalog        of several sources   0600 broker's user
+ *       NAMESPACE/EVENT/meta           what it was made from 0600 root
+ *       NAMESPACE/EVENT/rings, …       the outer map, slots, links 0600 root
+ *       NAMESPACE/EVENT                or a symlink to another event, whose rings it shares
  *       by-id/ID                       symlink to ../NAMESPACE/EVENT
- *       +new-N/, +del-N/               being made, being reaped
+ *       +new-N/, +del-ID/              being made; being reaped, or still mapped by somebody
  *       +last-id                       the newest id given
+ *       +wakeups                       ring buffer of wakeups 0660 broker's user:root
+ *       +cpus                          when each CPU went away (daemon/hotplug.h) 0440 broker's user:root
+ *       +cpus-link                     of the program that writes it 0600 root
+ *   /etc/perfpersist[-NAME]/, /usr/lib/perfpersist[-NAME]/
+ *     events.d/NAME.conf               what always records; also in /run/perfpersist[-NAME]/
+ *   /var/lib/perfpersist[-NAME]/
+ *     events.d/NS.NAME.conf            the same, written by `perfctl create --boot`
+ *     saved/TIME/                      what rings held at a shutdown, written by `perfctl save`
  */
 #ifndef PP_PLACES_H
 #define PP_PLACES_H

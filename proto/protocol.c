@@ -198,9 +198,9 @@ static int take_string(struct input *in, char *text, size_t size)
 	n = strnlen((const char *)in->p, size);
 	if (n == size)
 		return -EBADMSG;
-	for (size_t i = n; i < size; i++)
-		if (in->p[i])
-			return -EBADMSG;
+	/* Each byte is the same as the one before it, and the first one is 0. */
+	if (memcmp(in->p + n, in->p + n + 1, size - n - 1) != 0)
+		return -EBADMSG;
 	memcpy(text, in->p, size);
 	in->p += size;
 	in->left -= size;

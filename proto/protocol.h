@@ -22,25 +22,66 @@
 #define PP_HEADER_SIZE 16
 #define PP_PACKET_MAX 65536 /* bytes of any packet, header included */
 #define PP_FDS_MAX 253	    /* of one packet: the kernel's SCM_MAX_FD */
-#define PP_LIST_MAX 16	    /* events in one page of a list */
+#define PP_LIST_MAX 12	    /* events in one page of a list */
 #define PP_CPUS_SIZE 1024   /* of a CPU list with its NUL */
+#define PP_FILTER_SIZE 1024 /* of a filter's text with its NUL */
+#define PP_SELECTIONS_MAX 16 /* events with filters of their own in one request */
+#define PP_LIMITS_MAX 128   /* lines in one page of the limits */
+#define PP_AWAY_MAX 1024    /* CPUs in one page of those that are away */
 
 /* Bits of the flags of an event. */
 #define PP_EVENT_FREQ (1U << 0)	     /* period is a frequency in Hz */
 #define PP_EVENT_CALLCHAIN (1U << 1) /* record kernel and user call chains */
 #define PP_EVENT_ALL_CPUS (1U << 2)  /* reply only: no CPUs were named */
 #define PP_EVENT_GENERIC (1U << 3)   /* tracepoints: generic, though a tp_btf one is there */
+#define PP_EVENT_WAKEUP (1U << 4)    /* readers that asked for it are woken on each record */
+#define PP_EVENT_CONFIGURED (1U << 5) /* reply only: the configuration made it */
+#define PP_EVENT_SHARE (1U << 6)     /* request: take part in an equal event that runs already */
+#define PP_EVENT_NO_SHARE (1U << 7)  /* request: not even if the configuration says so */
+#define PP_EVENT_BOOT (1U << 8)	     /* request: write it down, to be there after a reboot */
+#define PP_EVENT_COPIES (1U << 9)    /* reply only: who asks gets copies of the rings, not the rings */
+
+/* Bits of `what` of a change. */
+#define PP_CHANGE_FILTER (1U << 0)
+#define PP_CHANGE_BUFFER (1U << 1)
+#define PP_CHANGE_MAX_RATE (1U << 2)
+
+/* Bits of the flags of an open request. */
+#define PP_OPEN_COPY (1U << 0) /* copies, even for who may have the rings */
 
 enum pp_event_state {
 	PP_EVENT_CREATING = 1,
 	PP_EVENT_RUNNING = 2,
 	PP_EVENT_DELETING = 3,
+	PP_EVENT_PAUSED = 4,
+	PP_EVENT_CHANGING = 5, /* an order changes, pauses or resumes it just now */
+};
+
+/* What a notice tells of. */
+enum pp_notice_kind {
+	PP_NOTICE_STARTED = 1, /* the first one: from here on nothing is left out */
+	PP_NOTICE_CREATED = 2,
+	PP_NOTICE_CHANGED = 3, /* filter, rate or buffer (a new buffer is a new set of rings), or more CPUs */
+	PP_NOTICE_PAUSED = 4,
+	PP_NOTICE_RESUMED = 5,
+	PP_NOTICE_DELETED = 6,
+	PP_NOTICE_CPU_ONLINE = 7,
+	PP_NOTICE_CPU_OFFLINE = 8,
+	PP_NOTICE_LOST = 9, /* so many notices did not fit: ask for the list */
+};
+
+/* What a line of the limits is about. */
+enum pp_limit_scope {
+	PP_LIMIT_TOTAL = 1,
+	PP_LIMIT_NAMESPACE = 2,
+	PP_LIMIT_USER = 3,
 };
 
 enum pp_right {
 	PP_RIGHT_NONE = 0,
 	PP_RIGHT_R = 4, /* list and read, as of a file */
-	PP_RIGHT_W = 2, /* create and delete */
+	PP_RIGHT_W = 2, /* create, delete, change and pause */
+	PP_RIGHT_ROOT = 8, /* root's alone */
 };
 
 /* A reply's opcode is its request's with this bit; an error's is PP_OP_ERROR. */

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Checks a ring's header against the contract in ring.h. Pure: no I/O, no allocation. */
-#include "ring.h"
+#include "catalog.h"
 
 #include <errno.h>
+#include <linux/perf_event.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -28,6 +29,13 @@ static bool sizes_fit(const struct pp_ring_header *h, size_t size)
 	       h->attr_size <= sizeof(h->attr);
 }
 
+/* Rings of version 1 have 0 in that place, and one source. */
+static bool sources_fit(const struct pp_ring_header *h)
+{
+	return h->n_sources <= 1 ||
+	       (h->n_sources <= PP_SOURCES_MAX && h->sample_type == PERF_SAMPLE_IDENTIFIER);
+}
+
 int pp_ring_check(const void *ring, size_t size, struct pp_ring_header *ret)
 {
 	struct pp_ring_header h;
@@ -39,7 +47,7 @@ int pp_ring_check(const void *ring, size_t size, struct pp_ring_header *ret)
 		return -EBADMSG;
 	if (h.version > PP_RING_VERSION)
 		return -EPROTONOSUPPORT;
-	if (!sizes_fit(&h, size) || !is_terminated(h.ns, sizeof(h.ns)) ||
+	if (!sizes_fit(&h, size) || !sources_fit(&h) || !is_terminated(h.ns, sizeof(h.ns)) ||
 	    !is_terminated(h.name, sizeof(h.name)) || !is_terminated(h.event, sizeof(h.event)))
 		return -EBADMSG;
 	*ret = h;

@@ -27,6 +27,20 @@
  * in this order as other CPUs see it. So the record that ends at virtual position e is whole
  * as long as   e <= reserve + data_size.
  *
+ * Writing where several programs write one ring, or one that can be interrupted by itself
+ * (an event of several sources, a uprobe): each takes its place by an atomic step, and only
+ * the writer that finds no other one under way moves head, over everything written meanwhile.
+ *   nest += 1 (atomic)
+ *   p = reserve - n by compare-and-exchange; if it fails too often, or head - p would exceed
+ *       data_size (records of others that are not committed yet would be written over):
+ *       missed += 1 instead of a record. The record's time is read before the exchange that
+ *       succeeds and after the look at reserve: in a ring times only go up.
+ *   write the record at p;  records += 1 (atomic)
+ *   again: r = reserve;  if (nest == 1) head = r;  nest -= 1 (atomic)
+ *          if that made it 0 and reserve != head: nest += 1, again
+ *   (Not `reserve != r`: two that leave at once may both have seen the other, and not moved head.)
+ * Nothing at or above head is ever uncommitted, so that readers need not know which way it was.
+ *
  * Reading while it is written, losing nothing and pausing nobody:
  *   1. h = head (acquire)
  *   2. copy the data, or the part of it that is wanted
@@ -43,9 +57,10 @@
 #include <linux/types.h>
 
 #define PP_RING_MAGIC 0x676e69722d70702bULL /* "+pp-ring" in memory on little endian */
-#define PP_RING_VERSION 1
+#define PP_RING_VERSION 2
 
 #define PP_RING_LIVE_OFFSET 128
+#define PP_RING_GATE_OFFSET 192
 #define PP_RING_FORMAT_OFFSET 2048
 #define PP_RING_PAGE 4096 /* header_size is a multiple of it, on every architecture */
 
@@ -63,6 +78,18 @@ enum pp_recorder {
 	PP_RECORDER_GENERIC = 1,  /* tracepoint program emitted from the event's format */
 	PP_RECORDER_TP_BTF = 2,	  /* tp_btf program for a hot tracepoint */
 	PP_RECORDER_OVERFLOW = 3, /* program on a sampling event's overflow */
+	PP_RECORDER_PROBE = 4,	  /* kprobe or uprobe program, emitted */
+};
+
+/*
+ * What has become of a ring; told to whoever has it mapped. The engine writes it, by way of a
+ * program, after the fact: a hint to look again, never a promise about the next record.
+ */
+enum pp_ring_state {
+	PP_RING_RUNNING = 0,
+	PP_RING_PAUSED = 1,
+	PP_RING_RETIRED = 2, /* replaced by another set of rings; open the event again */
+	PP_RING_DELETED = 3, /* the event is gone */
 };
 
 /* The words the recording program writes; on a cache line of their own. */
@@ -72,9 +99,20 @@ struct pp_ring_live {
 	__u64 records;	  /* written since the ring was made */
 	__u64 missed;	  /* overflow recorder: periods of the counter that brought no sample */
 	__u64 counter;	  /* overflow recorder: the counter at the newest sample */
-	__u32 state;	  /* reserved for triggers: 0 = running */
-	__u32 generation; /* reserved for swaps of ring sets: 0 */
-	__u64 reserved[2];
+	__u32 state;	  /* enum pp_ring_state */
+	__u32 generation; /* reserved for triggers: 0 */
+	__u64 nest;	  /* rings with nesting writers: how many are under way; else 0 */
+	__u64 reserved;
+};
+
+/* What stands between an event and its record; on the next cache line, touched only if the
+ * event has a rate limit or wakes readers. */
+struct pp_ring_gate {
+	__u64 limited;	 /* records that the event's max_rate kept out */
+	__u64 window;	 /* when the second began that in_window counts in; jiffies in ns */
+	__u64 in_window; /* records let through in it */
+	__u64 woken;	 /* when readers were last woken; CLOCK_MONOTONIC, ns */
+	__u64 reserved[4];
 };
 
 struct pp_ring_header {
@@ -85,7 +123,8 @@ struct pp_ring_header {
 	/*  24 */ __u32 spill_size;  /* bytes; also the largest record's size */
 	/*  28 */ __u32 cpu;
 	/*  32 */ __u64 event_id;
-	/*  40 */ __u64 sample_type; /* perf_event_open(2) PERF_SAMPLE_* */
+	/*  40 */ __u64 sample_type; /* PERF_SAMPLE_*; n_sources > 1: PERF_SAMPLE_IDENTIFIER alone,
+				      * and the record's source says the rest */
 	/*  48 */ __u32 clockid;	 /* CLOCK_MONOTONIC */
 	/*  52 */ __u32 recorder;	 /* enum pp_recorder */
 	/*  56 */ __u32 attr_size;	 /* bytes used of attr */
@@ -93,13 +132,15 @@ struct pp_ring_header {
 	/*  64 */ __u64 created;	 /* CLOCK_REALTIME ns */
 	/*  72 */ __u64 created_mono;    /* CLOCK_MONOTONIC ns of the same moment */
 	/*  80 */ __u8 boot_id[16];
-	/*  96 */ __u64 reserved0[4];
+	/*  96 */ __u32 n_sources;    /* events that share the ring: 1, or see proto/catalog.h */
+	/* 100 */ __u32 set;	      /* counts the ring sets of the event: 1, and 1 more a resize */
+	/* 104 */ __u64 reserved0[3];
 	/* 128 */ struct pp_ring_live live;
-	/* 192 */ __u64 reserved1[8];
+	/* 192 */ struct pp_ring_gate gate;
 	/* 256 */ char ns[PP_NAME_SIZE]; /* the namespace */
 	/* 320 */ char name[PP_NAME_SIZE];
 	/* 384 */ char event[PP_EVENT_TEXT_SIZE]; /* in perf's syntax */
-	/* 1408 */ __u8 attr[256];		      /* struct perf_event_attr */
+	/* 1408 */ __u8 attr[256];		      /* struct perf_event_attr; of the first source */
 	/* 1664 */ __u8 reserved2[384];
 	/* 2048: format text */
 };
@@ -108,6 +149,8 @@ struct pp_ring_header {
 #include <stddef.h>
 _Static_assert(sizeof(struct pp_ring_live) == 64, "live words");
 _Static_assert(offsetof(struct pp_ring_header, live) == PP_RING_LIVE_OFFSET, "live line");
+_Static_assert(sizeof(struct pp_ring_gate) == 64, "gate words");
+_Static_assert(offsetof(struct pp_ring_header, gate) == PP_RING_GATE_OFFSET, "gate line");
 _Static_assert(offsetof(struct pp_ring_header, ns) == 256, "names");
 _Static_assert(offsetof(struct pp_ring_header, event) == 384, "event text");
 _Static_assert(offsetof(struct pp_ring_header, attr) == 1408, "attr");

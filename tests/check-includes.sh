@@ -15,17 +15,18 @@ allowed() {
 	client)            ours='(proto|client)/[^/]+' theirs='' ;;
 	client/perfctl)    ours='client/perfctl/[^/]+|client/perfpersist\.h|proto/macro\.h'
 	                   theirs='traceevent/.*|event-parse\.h|trace-seq\.h' ;;
-	daemon)            ours='(proto|daemon)/[^/]+' theirs='systemd/.*' ;;
-	daemon/broker)     ours='(proto|daemon|daemon/broker)/[^/]+' theirs='systemd/.*|ini\.h' ;;
+	daemon)            ours='(proto|daemon)/[^/]+' theirs='systemd/.*|(libelf|gelf)\.h' ;;
+	daemon/broker)     ours='(proto|daemon|daemon/broker)/[^/]+' theirs='systemd/.*' ;;
+	daemon/dumper)     ours='(proto|daemon|daemon/dumper)/[^/]+' theirs='systemd/.*' ;;
 	daemon/engine)     ours='(proto|daemon|daemon/engine|daemon/engine/bpf)/[^/]+|[^/]+\.skel\.h'
 	                   theirs='systemd/.*|bpf/.*|traceevent/.*|event-parse\.h' ;;
-	daemon/engine/bpf) ours='daemon/engine/bpf/[^/]+|(proto/ring|daemon/engine/meta)\.h' theirs='bpf/.*' ;;
+	daemon/engine/bpf) ours='daemon/engine/bpf/[^/]+|(proto/ring|daemon/wakeup|daemon/hotplug|daemon/engine/meta)\.h' theirs='bpf/.*' ;;
 	*)                 return 1 ;;
 	esac
 }
 
 # Libraries that are neither libc nor the kernel's interface; everything else in <> is free.
-library='(systemd|bpf|traceevent|check|elfutils|dwarf|gelf|libelf)/.*|(ini|check|event-parse|trace-seq|libelf|gelf)\.h'
+library='(systemd|bpf|traceevent|check|elfutils|dwarf|gelf|libelf)/.*|(check|event-parse|trace-seq|libelf|gelf)\.h'
 
 include='^[[:space:]]*#[[:space:]]*include[[:space:]]*(["<])([^">]+)[">]'
 wrong=0 n=0

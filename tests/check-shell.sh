@@ -5,5 +5,6 @@ set -u -o pipefail
 cd "$(dirname "$0")/.." || exit 1
 
 command -v shellcheck >/dev/null || { echo "shellcheck is not installed"; exit 77; }
-mapfile -t files < <(find conf tests -name '*.sh' -not -path '*/build/*' | sort)
+mapfile -t files < <(find client conf packaging tests \( -name '*.sh' -o -name '*.bash' -o -name '*.postinst' -o -name '*.postrm' -o -name '*.prerm' \) \
+	-not -path '*/build/*' | sort)
 shellcheck "${files[@]}" .ci/run && echo "${#files[@]} scripts are clean"

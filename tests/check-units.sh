@@ -1,7 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# The units are well formed, and their sandboxes are as tight as they are meant to be, by the
-# measure of systemd-analyze: the broker at most 1.2, the engine at most 2.2.
+#
+# The units are well formed; their sandboxes are as tight as they are meant to be, by the measure
+# of systemd-analyze: the broker at most 1.2, the engine at most 2.2, the dumper at most 0.8, the
+# save at shutdown at most 1.5; what it still finds exposed is explained in the unit; and nothing in
+# the daemons' waits for what comes late in the boot.
 set -u -o pipefail
 cd "$(dirname "$0")/.." || exit 1
 
@@ -13,25 +16,53 @@ dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 status=0
 
-for unit in units/*.service units/*.socket units/*.mount; do
-	sed -e 's|@SBINDIR@/[a-z-]*|/bin/true|; s|@LIBEXECDIR@/[a-z-]*|/bin/true|' "$unit" >"$dir/${unit##*/}"
-done
-cd "$dir" || exit 1
-if grep -n '@[A-Z]*@' ./*; then
-	echo "these places are not known to make install"
+complain() {
+	echo "$*"
 	status=1
-fi
+}
+
+for unit in units/*.service units/*.socket units/*.mount; do
+	sed -e 's|@[A-Z]*DIR@/[a-z-]*|/bin/true|' "$unit" >"$dir/${unit##*/}"
+done
+while read -r place; do
+	grep -qF "s|$place|" Makefile || complain "$place is not known to make install"
+done < <(grep -ohE '@[A-Z]+@' units/*.service units/*.socket units/*.mount | sort -u)
+cd "$dir" || exit 1
 SYSTEMD_UNIT_PATH=$dir: systemd-analyze verify --man=no ./*.service ./*.socket ./*.mount || status=1
+
+# explained UNIT: each exposure of the report is in a comment of the unit, by its name.
+explained() {
+	local name
+	while read -r name; do
+		grep -qF -e "#   $name " "$1" || complain "$1 does not explain why it needs $name"
+	done < <(awk '$1 == "✗" { print $2 }' "$dir/report")
+	while read -r name; do
+		awk -v name="$name" '$1 == "✗" && $2 == name { found = 1 } END { exit !found }' "$dir/report" ||
+			complain "$1 explains $name, which is not exposed"
+	done < <(sed -n '/^# What .systemd-analyze security./,/^$/s/^#   \([A-Z][^ ]*=[^ ]*\) .*/\1/p' "$1")
+}
 
 # exposure UNIT TENTHS
 exposure() {
 	systemd-analyze security --offline=true --no-pager --threshold="$2" "$1" >"$dir/report" 2>&1 || {
 		cat "$dir/report"
-		echo "$1 is more exposed than $2 tenths"
-		status=1
+		complain "$1 is more exposed than $2 tenths"
 	}
 	tail -n 1 "$dir/report"
+	explained "$1"
 }
 exposure perfpersistd.service 12
 exposure perfpersist-engine.service 22
+exposure perfpersist-dumper.service 8
+exposure perfpersist-save.service 15
+
+# By default a unit comes after sysinit.target; some settings make it wait for /tmp and tmpfiles.
+for unit in perfpersistd.service perfpersist-{engine,dumper}.service perfpersist*.socket *.mount; do
+	grep -qx DefaultDependencies=no "$unit" || complain "$unit waits for all of the early boot"
+	grep -qE '^Conflicts=.*(shutdown|umount)\.target' "$unit" || complain "$unit is not stopped at shutdown"
+	if grep -nE '^(PrivateTmp=yes|(Cache|Logs)Directory=)' "$unit"; then
+		complain "$unit waits for more of the file system than it needs"
+	fi
+done
+grep -qE '^Before=.*\bsysinit\.target' perfpersistd.service || complain "perfpersistd.service is not early"
 exit $status

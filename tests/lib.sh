@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# For integration tests: a daemon of one's own, other people to be, and things to expect.
+# For integration tests: a daemon of one's own, other people to be, and (expect.sh) things to expect.
 #
 #   #!/bin/bash
 #   . "$(dirname "$0")/../lib.sh"
@@ -13,7 +13,8 @@
 # a trap that takes everything away again, and fails the test if anything cannot be, or is
 # left. It fails at the first command that fails. It is root, or it skips.
 #
-#   INSTANCE, RUN, REGISTRY   the instance's name and places
+#   INSTANCE, RUN, REGISTRY, STATE
+#                             the instance's name and places
 #   SCRATCH, BIN, LOG         ours, below /tmp; perfctl and helpers, for everybody; the daemon's log
 #   CONF                      the daemon's configuration; write_conf fills it
 #   DAEMON_PID                of the perfpersistd that start_daemon started
@@ -25,6 +26,7 @@ BUILD=$(cd "${BUILD:-$ROOT/build}" && pwd)
 INSTANCE=${PP_TEST_INSTANCE:-t$$}
 RUN=/run/perfpersist-$INSTANCE
 REGISTRY=$RUN/registry
+STATE=/var/lib/perfpersist-$INSTANCE
 
 DAEMON_UID=61999 # no such user, and no need of one
 DAEMON_GID=61998
@@ -35,17 +37,7 @@ _spawned=()
 _pinned=()
 _faults=0
 
-# Ends the test as "skipped"; the runner shows the last line of what it wrote.
-skip() {
-	echo "$*"
-	exit 77
-}
-
-# Ends the test as failed.
-fail() {
-	echo "failed: $*" >&2
-	exit 1
-}
+. "$ROOT/tests/expect.sh"
 
 [ "$(id -u)" -eq 0 ] || skip "needs root"
 PATH=$PATH:/usr/sbin:/sbin
@@ -65,53 +57,8 @@ for _file in "$BUILD"/perfctl "$BUILD"/tests/*; do
 done
 PERFCTL=("$BIN/perfctl" --instance "$INSTANCE")
 
-# ── waiting ──────────────────────────────────────────────────────────────────────────────
-
-# wait_until SECONDS CMD…: runs CMD again and again until it succeeds.
-wait_until() {
-	local limit=$1 end
-	shift
-	end=$((SECONDS + limit + 1))
-	until "$@" >/dev/null 2>&1; do
-		if [ "$SECONDS" -ge "$end" ]; then
-			echo "waited $limit s in vain for: $*" >&2
-			return 1
-		fi
-		sleep 0.05
-	done
-}
-
 gone() {
 	[ ! -e "/proc/$1" ]
-}
-
-# ── expecting ────────────────────────────────────────────────────────────────────────────
-
-# OUT holds what the last of these wrote, on both streams.
-OUT=
-
-# expect_exit N CMD…
-expect_exit() {
-	local want=$1 got=0
-	shift
-	OUT=$("$@" 2>&1) || got=$?
-	[ "$got" -eq "$want" ] && return
-	[ -n "$OUT" ] && printf '%s\n' "$OUT" >&2
-	fail "expected exit $want, got $got: $*"
-}
-
-expect_ok() {
-	expect_exit 0 "$@"
-}
-
-# expect_eq ACTUAL EXPECTED [WHAT]
-expect_eq() {
-	[ "$1" = "$2" ] || fail "${3:-value}: expected '$2', got '$1'"
-}
-
-# expect_match TEXT REGEX [WHAT]: extended, as bash's =~
-expect_match() {
-	[[ $1 =~ $2 ]] || fail "${3:-text}: expected /$2/, got '$1'"
 }
 
 # ── people and processes ─────────────────────────────────────────────────────────────────
@@ -162,6 +109,15 @@ instance_pids() {
 	done
 }
 
+# program_pids PROGRAM: those of them that run this one of ours.
+program_pids() {
+	local pid program
+	for pid in $(instance_pids); do
+		IFS= read -r -d '' program <"/proc/$pid/cmdline" || continue
+		[ "${program##*/}" != "$1" ] || echo "$pid"
+	done 2>/dev/null
+}
+
 _no_processes() {
 	[ -z "$(instance_pids)" ]
 }
@@ -193,7 +149,7 @@ start_daemon() {
 	perfctl list >/dev/null || fail "perfpersistd did not start"
 }
 
-# Lets it end in order, and expects that it does, with its engine.
+# Lets it end in order, and expects that it does, with its engine and its dumper.
 stop_daemon() {
 	local pid=$DAEMON_PID status=0
 	kill -TERM "$pid"
@@ -210,6 +166,10 @@ broker_pid() {
 
 engine_pid() {
 	perfctl ping --json | jq -r .engine_pid
+}
+
+dumper_pid() {
+	program_pids perfpersist-dumper
 }
 
 _kill_9() {
@@ -233,12 +193,15 @@ kill_engine() {
 	_kill_9 "$pid"
 }
 
-# Broker and engine at once; returns when nothing of the instance runs any more.
+# Broker, engine and dumper at once; returns when nothing of the instance runs any more.
 kill_daemon() {
-	local broker engine
+	local broker engine dumper
 	broker=$(broker_pid)
 	engine=$(engine_pid)
-	kill -KILL "$broker" "$engine" 2>/dev/null || true # the second may have followed the first
+	dumper=$(dumper_pid)
+	# The others may have followed the first.
+	# shellcheck disable=SC2086
+	kill -KILL "$broker" "$engine" $dumper 2>/dev/null || true
 	wait "$broker" 2>/dev/null || true
 	DAEMON_PID=
 	wait_until 20 _no_processes || fail "still running: $(instance_pids | xargs)"
@@ -246,7 +209,7 @@ kill_daemon() {
 
 # ── the registry ─────────────────────────────────────────────────────────────────────────
 
-# stat_of NAMESPACE/EVENT FIELD [cpuN]: records, bytes or missed, from the registry's text.
+# stat_of NAMESPACE/EVENT FIELD [cpuN]: records, bytes, limited or missed, from the registry's text.
 stat_of() {
 	sed -nE "s/^${3:-total} (.* )?$2=([^ ]+).*/\2/p" "$REGISTRY/$1/stat"
 }
@@ -347,7 +310,7 @@ _cleanup() {
 	_delete_all
 	_end_processes
 	_unmount
-	rm -rf --one-file-system "$RUN"
+	rm -rf --one-file-system "$RUN" "$STATE"
 	[ -e "$RUN" ] && _fault "$RUN is still there"
 	if [ -e "$LOG" ] && grep -qE 'Sanitizer|runtime error:' "$LOG"; then
 		_fault "the daemon's log has a sanitizer's report"

@@ -12,9 +12,11 @@ REFUSALS=0
 _standing=
 _held=
 
-# Everything in the registry, but for the newest id and what some kernels put into each bpffs.
+# Everything in the registry, but for what is the instance's own for good (the newest id, the
+# buffer of wakeups, the states of CPUs) and what some kernels put into each bpffs.
 standing() {
-	find "$REGISTRY" -mindepth 1 ! -name '*.debug' ! -name +last-id 2>/dev/null | sort
+	find "$REGISTRY" -mindepth 1 ! -name '*.debug' ! -name +last-id ! -name +wakeups ! -name "+cpus*" \
+		2>/dev/null | sort
 }
 
 # "PID N": how many descriptors each process of the instance has open, in order of pids. An
@@ -28,19 +30,22 @@ held() {
 }
 
 # Deleted events are gone, and so is the process that reaped them: there are the broker, the
-# launcher and the engine.
+# launcher, the engine and the dumper.
 settled() {
-	! grep -q '/+' < <(standing) && [ "$(instance_pids | wc -l)" -eq 3 ]
+	! grep -q '/+' < <(standing) && [ "$(instance_pids | wc -l)" -eq 4 ]
 }
 
-# warm_up: each recorder is used once, so that what an engine keeps for ever is loaded. It may
-# be refused, but what stands afterwards is what stood before.
+# warm_up: each recorder is used once, and a copy made, so that what engine and broker keep for
+# ever is there. It may be refused, but what stands afterwards is what stood before.
 warm_up() {
 	local before event
+	wait_until 20 settled || fail "the engine does not come to rest"
 	before=$(standing)
-	for event in cpu-clock sched:sched_waking "sched:sched_waking --generic"; do
+	for event in cpu-clock sched:sched_waking "sched:sched_waking --generic --wakeup" \
+		"sched:sched_waking,cpu-clock --wakeup"; do
 		# shellcheck disable=SC2086
 		if perfctl create warm/up -e $event >/dev/null 2>&1; then
+			perfctl reopen --copy warm/up -n 1 >/dev/null 2>&1
 			perfctl delete warm/up >/dev/null
 		fi
 	done
@@ -48,18 +53,29 @@ warm_up() {
 	expect_eq "$(standing)" "$before" "what stands"
 }
 
+# What is held stays the same for ten looks: a connection that its client has closed, or a copy
+# that was let go, is open for a moment more.
+_steady() {
+	local now
+	now=$(held)
+	[ "$now" = "$_held" ] || _looks=0
+	_held=$now
+	_looks=$((_looks + 1))
+	[ $_looks -ge 10 ]
+}
+
 remember() {
 	wait_until 20 settled || fail "the engine does not come to rest"
 	_standing=$(standing)
-	_held=$(held)
+	_held='' _looks=0
+	wait_until 60 _steady || fail "the daemon opens and closes descriptors, and nobody asks it anything"
 }
 
 _as_before() {
 	[ "$(standing)" = "$_standing" ] && [ "$(held)" = "$_held" ]
 }
 
-# nothing_left WHAT: it is as it was when remember was called. (A connection that its client
-# has closed may be open for a moment more.)
+# nothing_left WHAT: it is as it was when remember was called.
 nothing_left() {
 	wait_until 20 _as_before && return
 	diff <(echo "$_standing") <(standing) >&2 || true

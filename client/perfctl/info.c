@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "client/perfctl/away.h"
 #include "client/perfctl/info.h"
 
 static const struct {
@@ -38,6 +39,8 @@ static const char *recorder_name(const struct perfpersist_info *info)
 		return "tp_btf";
 	case PERFPERSIST_RECORDER_OVERFLOW:
 		return "overflow";
+	case PERFPERSIST_RECORDER_PROBE:
+		return "probe";
 	}
 	return "unknown";
 }
@@ -51,6 +54,10 @@ const char *info_state(const struct perfpersist_info *info)
 		return "running";
 	case PERFPERSIST_DELETING:
 		return "deleting";
+	case PERFPERSIST_PAUSED:
+		return "paused";
+	case PERFPERSIST_CHANGING:
+		return "changing";
 	}
 	return "unknown";
 }
@@ -106,6 +113,17 @@ struct text format_age(uint64_t since)
 
 void info_json(struct json *j, const char *key, const struct perfpersist_info *i)
 {
+	info_json_begin(j, key, i);
+	json_end(j, '}');
+}
+
+static const char *reads(const struct perfpersist_info *i)
+{
+	return i->saved ? "saved" : i->flags & PERFPERSIST_COPIES ? "copies" : "live";
+}
+
+void info_json_begin(struct json *j, const char *key, const struct perfpersist_info *i)
+{
 	char mode[8];
 
 	snprintf(mode, sizeof(mode), "%04o", i->mode & 07777);
@@ -113,12 +131,28 @@ void info_json(struct json *j, const char *key, const struct perfpersist_info *i
 	json_string(j, "namespace", i->ns);
 	json_string(j, "name", i->name);
 	json_unsigned(j, "id", i->id);
+	if (i->shares)
+		json_unsigned(j, "shares", i->shares);
+	else
+		json_null(j, "shares");
 	json_string(j, "event", i->event);
+	json_unsigned(j, "sources", i->sources);
+	json_string(j, "filter", i->filter);
+	json_unsigned(j, "max_rate", i->max_rate);
 	json_unsigned(j, "buffer", i->buffer);
+	json_unsigned(j, "set", i->set);
+	json_unsigned(j, "memory", i->memory);
 	json_string(j, "cpus", i->cpus);
 	json_bool(j, "all_cpus", i->flags & PERFPERSIST_ALL_CPUS);
+	json_string(j, "away", i->away);
+	json_string(j, "lacking", i->lacking);
+	if (i->lacking[0])
+		json_string(j, "lacking_reason", lacking_why(i));
+	else
+		json_null(j, "lacking_reason");
 	json_unsigned(j, "records", i->records);
 	json_unsigned(j, "bytes", i->bytes);
+	json_unsigned(j, "limited", i->limited);
 	if (i->missed_unknown)
 		json_null(j, "missed");
 	else
@@ -129,11 +163,16 @@ void info_json(struct json *j, const char *key, const struct perfpersist_info *i
 	json_unsigned(j, "period", i->flags & PERFPERSIST_FREQ ? 0 : i->period);
 	json_unsigned(j, "freq", i->flags & PERFPERSIST_FREQ ? i->period : 0);
 	json_bool(j, "callchain", i->flags & PERFPERSIST_CALLCHAIN);
+	json_bool(j, "wakeup", i->flags & PERFPERSIST_WAKEUP);
+	json_bool(j, "configured", i->flags & PERFPERSIST_CONFIGURED);
+	json_string(j, "reads", reads(i));
 	json_unsigned(j, "owner", i->owner);
 	json_unsigned(j, "group", i->group);
+	json_unsigned(j, "creator", i->creator);
 	json_string(j, "mode", mode);
 	json_unsigned(j, "created", i->created);
-	json_end(j, '}');
+	if (i->saved)
+		json_unsigned(j, "saved", i->saved);
 }
 
 static void print_key(FILE *f, const char *key)
@@ -159,6 +198,12 @@ static void print_rate(FILE *f, const struct perfpersist_info *i)
 	}
 	if (i->flags & PERFPERSIST_CALLCHAIN)
 		print_line(f, "call chains", "user and kernel");
+	if (i->max_rate) {
+		print_key(f, "max rate");
+		fprintf(f, "%" PRIu64 "/s per CPU\n", i->max_rate);
+	}
+	if (i->flags & PERFPERSIST_WAKEUP)
+		print_line(f, "wakeup", "yes");
 }
 
 static void print_sample_type(FILE *f, uint64_t sample_type)
@@ -184,16 +229,44 @@ static void print_rights(FILE *f, const struct perfpersist_info *i)
 	fprintf(f, "%04o\n", i->mode & 07777);
 }
 
-static void print_created(FILE *f, uint64_t created)
+struct text format_time(uint64_t time)
 {
-	time_t t = (time_t)(created / 1000000000);
+	time_t t = (time_t)(time / 1000000000);
+	struct text text;
 	struct tm tm;
-	char when[64];
 
-	if (!localtime_r(&t, &tm) || !strftime(when, sizeof(when), "%F %T %z", &tm))
-		snprintf(when, sizeof(when), "%lld", (long long)t);
-	print_key(f, "created");
-	fprintf(f, "%s, %s ago\n", when, format_age(created).s);
+	if (!localtime_r(&t, &tm) || !strftime(text.s, sizeof(text.s), "%F %T %z", &tm))
+		snprintf(text.s, sizeof(text.s), "%lld", (long long)t);
+	return text;
+}
+
+static void print_when(FILE *f, const char *key, uint64_t time)
+{
+	print_key(f, key);
+	fprintf(f, "%s, %s ago\n", format_time(time).s, format_age(time).s);
+}
+
+/* Where everybody may use BPF, whoever holds a ring could write it: the daemon then hands out none.
+ */
+static bool unprivileged_bpf(void)
+{
+	FILE *f = fopen("/proc/sys/kernel/unprivileged_bpf_disabled", "re");
+	bool is_0 = f && fgetc(f) == '0';
+
+	if (f)
+		fclose(f);
+	return is_0;
+}
+
+static const char *read_as(const struct perfpersist_info *i)
+{
+	if (i->saved)
+		return "files of a save";
+	if (!(i->flags & PERFPERSIST_COPIES))
+		return "live buffers";
+	return unprivileged_bpf()
+		       ? "copies that the daemon makes (kernel.unprivileged_bpf_disabled is 0)"
+		       : "copies that the daemon makes";
 }
 
 void info_print(FILE *f, const struct perfpersist_info *i)
@@ -202,21 +275,40 @@ void info_print(FILE *f, const struct perfpersist_info *i)
 	fprintf(f, "%s/%s\n", i->ns, i->name);
 	print_key(f, "id");
 	fprintf(f, "%" PRIu64 "\n", i->id);
+	if (i->shares) {
+		print_key(f, "shares");
+		fprintf(f, "the buffers of id %" PRIu64 "\n", i->shares);
+	}
 	print_line(f, "event", i->event);
+	if (i->sources > 1) {
+		print_key(f, "sources");
+		fprintf(f, "%u events\n", i->sources);
+	}
+	if (i->filter[0])
+		print_line(f, "filter", i->filter);
 	print_line(f, "state", info_state(i));
 	print_line(f, "recorder", recorder_name(i));
 	print_rate(f, i);
 	print_sample_type(f, i->sample_type);
 	print_key(f, "buffer");
-	fprintf(f, "%s per CPU\n", format_size(i->buffer).s);
+	fprintf(f, "%s per CPU, %s in all\n", format_size(i->buffer).s, format_size(i->memory).s);
+	print_line(f, "read as", read_as(i));
 	print_key(f, "cpus");
 	fprintf(f, "%s%s\n", i->cpus,
-		i->flags & PERFPERSIST_ALL_CPUS ? " (all that were online)" : "");
+		i->flags & PERFPERSIST_ALL_CPUS ? " (all, and those that come)" : "");
 	print_key(f, "records");
 	fprintf(f, "%" PRIu64 "\n", i->records);
 	print_key(f, "bytes");
 	fprintf(f, "%" PRIu64 "\n", i->bytes);
 	print_line(f, "missed", format_missed(i).s);
+	if (i->max_rate || i->limited) {
+		print_key(f, "limited");
+		fprintf(f, "%" PRIu64 "\n", i->limited);
+	}
 	print_rights(f, i);
-	print_created(f, i->created);
+	if (i->flags & PERFPERSIST_CONFIGURED)
+		print_line(f, "made by", "the configuration");
+	print_when(f, "created", i->created);
+	if (i->saved)
+		print_when(f, "saved", i->saved);
 }

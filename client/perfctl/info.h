@@ -9,6 +9,8 @@
 #include "client/perfpersist.h"
 
 void info_json(struct json *j, const char *key, const struct perfpersist_info *info);
+/* The same without its end, for who has more to say of it: json_end(j, '}'). */
+void info_json_begin(struct json *j, const char *key, const struct perfpersist_info *info);
 void info_print(FILE *f, const struct perfpersist_info *info);
 
 const char *info_state(const struct perfpersist_info *info);
@@ -20,5 +22,6 @@ struct text {
 struct text format_size(uint64_t bytes); /* 512K: the largest unit that is exact */
 struct text format_missed(const struct perfpersist_info *info);
 struct text format_age(uint64_t since); /* CLOCK_REALTIME ns: "3d 4h" */
+struct text format_time(uint64_t time); /* likewise: "2026-11-21 23:40:12 +0000" */
 
 #endif

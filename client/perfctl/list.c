@@ -24,7 +24,10 @@ static int print_table(const struct perfpersist_info *infos, size_t n)
 		table_cell(&t, "%" PRIu64, info->id);
 		table_cell(&t, "%s", info->event);
 		table_cell(&t, "%s", format_size(info->buffer).s);
-		table_cell(&t, "%s", info->cpus);
+		if (info->away[0])
+			table_cell(&t, "%s (away: %s)", info->cpus, info->away);
+		else
+			table_cell(&t, "%s", info->cpus);
 		table_cell(&t, "%" PRIu64, info->records);
 		table_cell(&t, "%s", format_missed(info).s);
 		table_cell(&t, "%s", info_state(info));
@@ -87,8 +90,12 @@ const struct verb verb_list = {
 	.synopsis = "[NAMESPACE]",
 	.summary = "list the events that you may read",
 	.run = run,
+	.reads_saves = true,
 	.help = "Without NAMESPACE: of all namespaces. MISSED is what is known not to have been\n"
-		"recorded, or `unknown` (JSON: null) where this kernel cannot tell.\n"
+		"recorded, or `unknown` (JSON: null) where this kernel cannot tell. CPUs that are "
+		"away\n"
+		"are offline: what they recorded is there, and they record again when they come "
+		"back.\n"
 		"\n"
 		"Examples:\n"
 		"  perfctl list\n"

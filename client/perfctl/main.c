@@ -9,7 +9,9 @@
 #include "client/perfctl/perfctl.h"
 
 static const struct verb *const verbs[] = {
-	&verb_create, &verb_list, &verb_reopen, &verb_delete, &verb_show, &verb_ping,
+	&verb_create, &verb_list,  &verb_reopen, &verb_delete, &verb_show,
+	&verb_change, &verb_pause, &verb_resume, &verb_stat,   &verb_top,
+	&verb_watch,  &verb_limits, &verb_save,	  &verb_reload, &verb_ping,
 };
 
 void complain(const char *fmt, ...)
@@ -71,6 +73,8 @@ int call_connect(struct call *call, struct perfpersist **ret)
 {
 	int r;
 
+	if (call->connect.saved && !call->verb->reads_saves)
+		return bad_usage(call, "--saved: saves can be listed, shown and read, and no more");
 	call->connect.sz = sizeof(call->connect);
 	r = perfpersist_connect(&call->connect, ret);
 	return r < 0 ? call_failed(NULL, r) : EXIT_OK;
@@ -113,6 +117,8 @@ static void print_overview(FILE *f)
 	      "  --socket PATH    talk to the daemon at this socket\n"
 	      "  --registry PATH  the registry that --direct reads\n"
 	      "  --direct         no daemon: list, show and reopen from the registry, as root\n"
+	      "  --saved[=SAVE]   what `perfctl save` or a shutdown saved: list, show, stat and\n"
+	      "                   reopen from the newest save, or from one by its name or path\n"
 	      "  --json           write JSON\n"
 	      "  -h, --help       this text\n"
 	      "  --version        the version\n"
@@ -123,6 +129,7 @@ static void print_overview(FILE *f)
 	      "  perfctl create switches -e sched:sched_switch -m 4M\n"
 	      "  perfctl list\n"
 	      "  perfctl reopen switches -n 20\n"
+	      "  perfctl reopen switches -f\n"
 	      "  perfctl delete switches\n"
 	      "\n"
 	      "Exit codes: 0 done, 1 failed, 2 bad usage, 3 not found, 4 not allowed,\n"
@@ -136,8 +143,8 @@ void print_help(const struct verb *verb, FILE *f)
 		print_overview(f);
 		return;
 	}
-	fprintf(f, "perfctl %s - %s\n\nUsage: perfctl %s %s\n", verb->name, verb->summary,
-		verb->name, verb->synopsis);
+	fprintf(f, "perfctl %s - %s\n\nUsage: perfctl %s%s%s\n", verb->name, verb->summary,
+		verb->name, *verb->synopsis ? " " : "", verb->synopsis);
 	if (verb->letter)
 		fprintf(f, "       perfctl %s %s\n", verb->letter, verb->synopsis);
 	fprintf(f, "\n%s\nGlobal options and exit codes: `perfctl --help`.\n", verb->help);

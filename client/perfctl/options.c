@@ -12,6 +12,7 @@ enum {
 	OPT_SOCKET,
 	OPT_REGISTRY,
 	OPT_DIRECT,
+	OPT_SAVED,
 	OPT_JSON,
 	OPT_VERSION,
 };
@@ -23,6 +24,7 @@ static const struct option global_longs[] = {
 	{ "socket", required_argument, NULL, OPT_SOCKET },
 	{ "registry", required_argument, NULL, OPT_REGISTRY },
 	{ "direct", no_argument, NULL, OPT_DIRECT },
+	{ "saved", optional_argument, NULL, OPT_SAVED },
 	{ "json", no_argument, NULL, OPT_JSON },
 	{ "version", no_argument, NULL, OPT_VERSION },
 	{ "help", no_argument, NULL, 'h' },
@@ -63,6 +65,9 @@ static int take_global(struct call *call, int opt, char *const *argv)
 		return 0;
 	case OPT_DIRECT:
 		call->connect.direct = true;
+		return 0;
+	case OPT_SAVED:
+		call->connect.saved = optarg ? optarg : "";
 		return 0;
 	case OPT_JSON:
 		call->json = true;

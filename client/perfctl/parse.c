@@ -66,6 +66,22 @@ static int parse_digits(const char *text, const char **ret_end, uint64_t *ret)
 	return 0;
 }
 
+int parse_events_name(const char *text, struct event_name *ret)
+{
+	size_t n = strlen(text);
+	struct event_name name = {};
+
+	if (n < 2 || text[n - 1] != '/')
+		return parse_event_name(text, NULL, ret);
+	if (n > sizeof(name.ns))
+		return -EINVAL;
+	memcpy(name.ns, text, n - 1);
+	if (!name_is_valid(name.ns))
+		return -EINVAL;
+	*ret = name;
+	return 0;
+}
+
 int parse_number(const char *text, uint64_t *ret)
 {
 	const char *end;
@@ -127,5 +143,19 @@ int parse_buffer_size(const char *text, uint64_t *ret)
 	while (size < v)
 		size <<= 1;
 	*ret = size;
+	return 0;
+}
+
+int parse_max_rate(const char *text, uint64_t *ret)
+{
+	const char *end;
+	uint64_t v;
+	int r = parse_digits(text, &end, &v);
+
+	if (r < 0)
+		return r;
+	if (*end && strcmp(end, "/s"))
+		return -EINVAL;
+	*ret = v;
 	return 0;
 }

@@ -31,11 +31,14 @@ struct verb {
 	const char *summary;  /* one line */
 	const char *help;     /* options and examples */
 	int (*run)(struct call *call, int argc, char **argv); /* returns an exit code */
+	bool reads_saves;				      /* goes with --saved */
 };
 
-extern const struct verb verb_create, verb_list, verb_reopen, verb_delete, verb_show, verb_ping;
+extern const struct verb verb_create, verb_list, verb_reopen, verb_delete, verb_show, verb_change,
+	verb_pause, verb_resume, verb_save, verb_stat, verb_top, verb_watch, verb_limits,
+	verb_reload, verb_ping;
 
-#define OPTIONS_MAX 24
+#define OPTIONS_MAX 32
 
 /* A command line: what main read of it, then what the verb's options left of it. */
 struct call {
@@ -103,6 +106,9 @@ struct event_name {
 
 /* "NAME" or "NAMESPACE/NAME". ns: of a bare NAME; NULL: `default`. 0 or -EINVAL. */
 int parse_event_name(const char *text, const char *ns, struct event_name *ret);
+
+/* The same, or "NAMESPACE/" for all of it: the name is then empty. */
+int parse_events_name(const char *text, struct event_name *ret);
 bool name_is_valid(const char *name);
 
 /* Decimal, nothing else. 0, -EINVAL, -ERANGE. */
@@ -110,6 +116,29 @@ int parse_number(const char *text, uint64_t *ret);
 
 /* perf's -m: pages, or with B, K, M, G a size; in bytes, a power of two, at least a page. */
 int parse_buffer_size(const char *text, uint64_t *ret);
+
+/* "1000" or "1000/s"; 0: none. */
+int parse_max_rate(const char *text, uint64_t *ret);
+
+/* ── filter.c: what --filter, --pid, --comm and --cgroup ask for, as one filter's text ── */
+
+struct filter_options {
+	const char *filter, *comm, *cgroup;
+	const char *pids; /* 12 or 12,34 */
+};
+
+/* *ret is the caller's to free; empty: nothing was asked for. -EINVAL: pids is no list of
+ * process ids; -ENOMEM. */
+int filter_compose(const struct filter_options *o, char **ret);
+
+/* ── signals.c ── */
+
+/* From now on SIGINT and SIGTERM end what runs in order, instead of at once. */
+void signals_catch(void);
+bool signals_caught(void);
+
+/* Waits for that, at most so many nanoseconds; fd (or -1) ends it too when it can be read. */
+void signals_wait(uint64_t nsec, int fd, int other_fd);
 
 /* ── inherit.c ── */
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Prints one record, as `perf script` would or as a JSON object. Which fields it has, the
- * event's sample type says.
+ * Prints one record, as `perf script` would or as a JSON object. Which fields it has, its
+ * source's sample type says.
  */
 #include <inttypes.h>
 #include <linux/perf_event.h>
 #include <string.h>
+#include <time.h>
 
 #include "client/perfctl/record.h"
 
@@ -68,21 +69,38 @@ static void print_payload(struct decoder *d, const struct perfpersist_sample *s,
 	print_hex(f, s->raw, s->raw_size);
 }
 
-void record_print(const struct perfpersist_info *info, struct decoder *d,
-		  const struct perfpersist_sample *s, FILE *f)
+/* Wall-clock time as the readers' machine tells it, or seconds since the boot. */
+static void print_time(uint64_t time, uint64_t realtime, FILE *f)
 {
-	fprintf(f, "   [%03u] %5" PRIu64 ".%09" PRIu64 " %7d/%-7d ", s->cpu, s->time / 1000000000,
-		s->time % 1000000000, (int)s->pid, (int)s->tid);
-	print_text(f, info->event, strlen(info->event));
+	time_t t = (time_t)(realtime / 1000000000);
+	char when[64];
+	struct tm tm;
+
+	if (realtime && localtime_r(&t, &tm) && strftime(when, sizeof(when), "%F %T", &tm))
+		fprintf(f, "%s.%09" PRIu64, when, realtime % 1000000000);
+	else
+		fprintf(f, "%5" PRIu64 ".%09" PRIu64, time / 1000000000, time % 1000000000);
+}
+
+void record_print(struct source *source, const struct perfpersist_sample *s, uint64_t realtime,
+		  FILE *f)
+{
+	uint64_t has = source ? source->info.sample_type : 0;
+	const char *name = source ? source->name : "unknown";
+
+	fprintf(f, "   [%03u] ", s->cpu);
+	print_time(s->time, realtime, f);
+	fprintf(f, " %7d/%-7d ", (int)s->pid, (int)s->tid);
+	print_text(f, name, strlen(name));
 	fputc(':', f);
-	if (info->sample_type & PERF_SAMPLE_RAW) {
-		print_payload(d, s, f);
+	if (has & PERF_SAMPLE_RAW) {
+		print_payload(source->decoder, s, f);
 	} else {
-		if (info->sample_type & PERF_SAMPLE_PERIOD)
+		if (has & PERF_SAMPLE_PERIOD)
 			fprintf(f, " period %" PRIu64, s->period);
-		if (info->sample_type & PERF_SAMPLE_IP)
+		if (has & PERF_SAMPLE_IP)
 			fprintf(f, " ip %" PRIx64, s->ip);
-		if (info->sample_type & PERF_SAMPLE_ADDR)
+		if (has & PERF_SAMPLE_ADDR)
 			fprintf(f, " addr %" PRIx64, s->addr);
 	}
 	fputc('\n', f);
@@ -123,27 +141,30 @@ static void json_payload(struct decoder *d, const struct perfpersist_sample *s, 
 	json_hex(j, "raw", s->raw, s->raw_size);
 }
 
-void record_json(const struct perfpersist_info *info, struct decoder *d,
-		 const struct perfpersist_sample *s, FILE *f)
+void record_json(struct source *source, const struct perfpersist_sample *s, uint64_t realtime,
+		 FILE *f)
 {
+	uint64_t has = source ? source->info.sample_type : 0;
 	struct json j = { .f = f };
 
 	json_begin(&j, NULL, '{');
-	json_string(&j, "event", info->event);
+	json_string(&j, "event", source ? source->name : "unknown");
 	json_unsigned(&j, "cpu", s->cpu);
 	json_signed(&j, "pid", (int)s->pid);
 	json_signed(&j, "tid", (int)s->tid);
 	json_unsigned(&j, "time", s->time);
-	if (info->sample_type & PERF_SAMPLE_IP)
+	if (realtime)
+		json_unsigned(&j, "realtime", realtime);
+	if (has & PERF_SAMPLE_IP)
 		json_address(&j, "ip", s->ip);
-	if (info->sample_type & PERF_SAMPLE_ADDR)
+	if (has & PERF_SAMPLE_ADDR)
 		json_address(&j, "addr", s->addr);
-	if (info->sample_type & PERF_SAMPLE_PERIOD)
+	if (has & PERF_SAMPLE_PERIOD)
 		json_unsigned(&j, "period", s->period);
-	if (info->sample_type & PERF_SAMPLE_CALLCHAIN)
+	if (has & PERF_SAMPLE_CALLCHAIN)
 		json_callchain(s, &j);
-	if (info->sample_type & PERF_SAMPLE_RAW)
-		json_payload(d, s, &j);
+	if (has & PERF_SAMPLE_RAW)
+		json_payload(source->decoder, s, &j);
 	json_end(&j, '}');
 	fputc('\n', f);
 }

@@ -5,14 +5,14 @@
 #ifndef PERFCTL_RECORD_H
 #define PERFCTL_RECORD_H
 
-#include "client/perfctl/decode.h"
-#include "client/perfpersist.h"
+#include "client/perfctl/sources.h"
 
-/* info: of the event; d: decodes its payloads, or NULL if nothing can. */
-void record_print(const struct perfpersist_info *info, struct decoder *d,
-		  const struct perfpersist_sample *s, FILE *f);
+/* source: the record's, as sources_of() told it; NULL: it names none that is there. */
+/* realtime: when it was, where the time alone says too little (of another boot); else 0. */
+void record_print(struct source *source, const struct perfpersist_sample *s, uint64_t realtime,
+		  FILE *f);
 /* One object on a line of its own. */
-void record_json(const struct perfpersist_info *info, struct decoder *d,
-		 const struct perfpersist_sample *s, FILE *f);
+void record_json(struct source *source, const struct perfpersist_sample *s, uint64_t realtime,
+		 FILE *f);
 
 #endif

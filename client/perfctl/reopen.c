@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "client/perfctl/follow.h"
 #include "client/perfctl/perfctl.h"
 #include "client/perfctl/record.h"
 
@@ -13,6 +14,9 @@
 
 static const struct option longs[] = {
 	{ "id", required_argument, NULL, 'i' },
+	{ "follow", no_argument, NULL, 'f' },
+	{ "wakeup", no_argument, NULL, 'w' },
+	{ "copy", no_argument, NULL, 'c' },
 	{},
 };
 
@@ -20,7 +24,8 @@ struct reopen {
 	struct event_name name;
 	bool by_id;
 	uint64_t id;
-	uint64_t newest; /* 0: everything */
+	uint64_t newest; /* as it was written; SIZE_MAX: `all` */
+	struct follow_options follow;
 };
 
 static void cleanup_snapshot(struct perfpersist_snapshot **s)
@@ -36,11 +41,6 @@ static void cleanup_merge(struct perfpersist_merge **m)
 static void cleanup_cursor(struct perfpersist_cursor **c)
 {
 	perfpersist_cursor_free(*c);
-}
-
-static void cleanup_decoder(struct decoder **d)
-{
-	decoder_free(*d);
 }
 
 static int cannot_read(const struct perfpersist_info *info, int error)
@@ -86,32 +86,22 @@ static void summarize(const struct perfpersist_info *info, uint64_t printed, uin
 	fputc('\n', stderr);
 }
 
-/* A format that cannot be understood costs the decoding, not the records: they come as hex. */
-static int make_decoder(struct perfpersist_event *e, const struct perfpersist_info *info,
-			struct decoder **ret)
-{
-	size_t size;
-	const char *format = perfpersist_event_format(e, &size);
-	int r;
-
-	if (!format)
-		return 0;
-	r = decoder_new(info->event, format, size, ret);
-	return r == -EBADMSG ? 0 : r;
-}
-
-static int print_records(const struct call *call, const struct perfpersist_info *info,
-			 struct decoder *d, struct perfpersist_merge *m, uint64_t *ret)
+static int print_records(const struct call *call, struct perfpersist_event *e,
+			 struct sources *sources, struct perfpersist_merge *m, uint64_t *ret)
 {
 	struct perfpersist_sample sample;
-	uint64_t n = 0;
+	uint64_t n = 0, realtime = 0;
 	int r;
 
 	while ((r = perfpersist_merge_next(m, &sample)) > 0) {
+		struct source *source = sources_of(sources, &sample);
+
+		if (call->connect.saved)
+			realtime = perfpersist_event_realtime(e, sample.time);
 		if (call->json)
-			record_json(info, d, &sample, stdout);
+			record_json(source, &sample, realtime, stdout);
 		else
-			record_print(info, d, &sample, stdout);
+			record_print(source, &sample, realtime, stdout);
 		n++;
 	}
 	*ret = n;
@@ -123,7 +113,7 @@ static int print_event(const struct call *call, struct perfpersist_event *e,
 {
 	_cleanup_(cleanup_snapshot) struct perfpersist_snapshot *s = NULL;
 	_cleanup_(cleanup_merge) struct perfpersist_merge *m = NULL;
-	_cleanup_(cleanup_decoder) struct decoder *d = NULL;
+	_cleanup_(sources_done) struct sources sources = {};
 	uint64_t held, printed;
 	int r;
 
@@ -131,11 +121,11 @@ static int print_event(const struct call *call, struct perfpersist_event *e,
 	if (r >= 0)
 		r = perfpersist_snapshot_take(s);
 	if (r >= 0)
-		r = make_decoder(e, info, &d);
+		r = sources_open(e, &sources);
 	if (r >= 0)
 		r = perfpersist_merge_new(s, PERFPERSIST_OLDEST_FIRST, newest, &m);
 	if (r >= 0)
-		r = print_records(call, info, d, m, &printed);
+		r = print_records(call, e, &sources, m, &printed);
 	if (r >= 0)
 		r = count_records(e, s, &held);
 	if (r < 0)
@@ -146,15 +136,26 @@ static int print_event(const struct call *call, struct perfpersist_event *e,
 
 static int take_option(struct call *call, int opt, struct reopen *o)
 {
-	if (opt == 'i') {
+	switch (opt) {
+	case 'f':
+		o->follow.on = true;
+		return EXIT_OK;
+	case 'w':
+		o->follow.on = o->follow.wakeup = true;
+		return EXIT_OK;
+	case 'c':
+		o->follow.copies = true;
+		return EXIT_OK;
+	case 'i':
 		o->by_id = true;
 		if (parse_number(optarg, &o->id) < 0)
 			return bad_usage(call, "--id %s: not an event's id", optarg);
-	} else if (!strcmp(optarg, "all")) {
-		o->newest = 0;
-	} else if (parse_number(optarg, &o->newest) < 0 || o->newest > SIZE_MAX) {
-		return bad_usage(call, "-n %s: neither a number of records nor `all`", optarg);
+		return EXIT_OK;
 	}
+	if (!strcmp(optarg, "all"))
+		o->newest = SIZE_MAX;
+	else if (parse_number(optarg, &o->newest) < 0 || o->newest > SIZE_MAX)
+		return bad_usage(call, "-n %s: neither a number of records nor `all`", optarg);
 	return EXIT_OK;
 }
 
@@ -166,7 +167,33 @@ static int take_operands(struct call *call, struct reopen *o)
 		return bad_usage(call, "%s: not a name of an event", call->operands[0]);
 	if (call->command && !call->command[0])
 		return bad_usage(call, "-- needs a command behind it");
+	if (call->command && o->follow.on)
+		return bad_usage(call, "-f and -- COMMAND: follow here, or hand the buffers over");
+	if (o->by_id && (o->follow.on || o->follow.copies))
+		return bad_usage(call, "--id goes with neither -f, --wakeup nor --copy: give the NAME");
+	if (call->connect.saved && (o->follow.on || o->follow.copies))
+		return bad_usage(call, "--saved goes with neither -f, --wakeup nor --copy: nothing "
+				       "comes to a save");
+	if (o->follow.wakeup && call->connect.direct)
+		return bad_usage(call, "--wakeup and --direct: it is the daemon that wakes");
 	return EXIT_OK;
+}
+
+/* Of what is printed once 0 has always meant everything; a follower of 0 begins with nothing. */
+static uint64_t newest_of(const struct reopen *o)
+{
+	if (!o->follow.on && (o->newest == 0 || o->newest == SIZE_MAX))
+		return 0;
+	return o->newest;
+}
+
+static int open_event(const struct reopen *o, struct perfpersist *p, struct perfpersist_event **ret)
+{
+	if (o->by_id)
+		return perfpersist_open_by_id(p, o->id, ret);
+	if (o->follow.copies)
+		return perfpersist_open_copy(p, o->name.ns, o->name.name, ret);
+	return perfpersist_open(p, o->name.ns, o->name.name, ret);
 }
 
 static int run(struct call *call, int argc, char **argv)
@@ -177,7 +204,7 @@ static int run(struct call *call, int argc, char **argv)
 	struct reopen o = { .newest = DEFAULT_RECORDS };
 	int opt, r;
 
-	r = options_start(call, argc, argv, "n:", longs);
+	r = options_start(call, argc, argv, "n:f", longs);
 	if (r < 0)
 		return EXIT_FAILED;
 	while ((opt = options_next(call)) > 0) {
@@ -193,8 +220,7 @@ static int run(struct call *call, int argc, char **argv)
 	r = call_connect(call, &p);
 	if (r)
 		return r;
-	r = o.by_id ? perfpersist_open_by_id(p, o.id, &e)
-		    : perfpersist_open(p, o.name.ns, o.name.name, &e);
+	r = open_event(&o, p, &e);
 	if (r < 0)
 		return call_failed(p, r);
 	r = perfpersist_event_info(e, &info);
@@ -202,19 +228,28 @@ static int run(struct call *call, int argc, char **argv)
 		return cannot_read(&info, r);
 	if (call->command)
 		return run_with_rings(e, info.ns, info.name, call->command);
-	return print_event(call, e, &info, o.newest);
+	if (o.follow.on)
+		return follow(call, p, TAKE_PTR(e), &o.name, &o.follow, newest_of(&o));
+	return print_event(call, e, &info, newest_of(&o));
 }
 
 const struct verb verb_reopen = {
 	.name = "reopen",
-	.synopsis = "NAME | --id ID [-n N] [-- COMMAND [ARG...]]",
-	.summary = "print an event's newest records, or hand its buffers to a command",
+	.synopsis = "NAME | --id ID [OPTIONS] [-- COMMAND [ARG...]]",
+	.summary = "print an event's records, follow it, or hand its buffers to a command",
 	.run = run,
-	.help = "  -n N     the newest N records, oldest first; 0 or `all`: everything; else 10\n"
-		"  --id ID  the event with this id\n"
+	.reads_saves = true,
+	.help = "  -n N          the newest N records, oldest first; 0 or `all`: everything;\n"
+		"                else 10\n"
+		"  -f, --follow  after them, those that come (after none with -n 0)\n"
+		"  --wakeup      the same, woken by each record instead of looking: for rare events\n"
+		"                that were created with --wakeup\n"
+		"  --copy        from copies that the daemon makes, instead of the live buffers\n"
+		"  --id ID       the event with this id\n"
 		"\n"
 		"The event goes on recording; nothing that is read is taken away. With --json: an\n"
-		"object a line. How much there was stands on stderr.\n"
+		"object a line. How much there was stands on stderr; of a follower also how many\n"
+		"records were overwritten before they could be read.\n"
 		"\n"
 		"COMMAND inherits each CPU's buffer as a descriptor, from 3 on, to be mapped\n"
 		"read-only: LISTEN_FDS, LISTEN_PID, LISTEN_FDNAMES=cpu0:cpu1:..., and\n"
@@ -222,6 +257,8 @@ const struct verb verb_reopen = {
 		"\n"
 		"Examples:\n"
 		"  perfctl reopen switches -n 20\n"
+		"  perfctl reopen switches -f\n"
 		"  perfctl reopen switches -n all --json | jq .fields.next_comm\n"
-		"  perfctl reopen switches -- ./my-reader\n",
+		"  perfctl reopen switches -- ./my-reader\n"
+		"  perfctl --saved reopen mce/mce_record -n all\n",
 };

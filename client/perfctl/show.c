@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "client/perfctl/away.h"
 #include "client/perfctl/info.h"
 #include "client/perfctl/perfctl.h"
 
@@ -19,7 +20,7 @@ static void print_option(const char *option, const char *value)
 
 	if (!value)
 		return;
-	printf(" %s ", option);
+	printf(" %s%s", option, option[strlen(option) - 1] == '=' ? "" : " ");
 	if (*value && !value[strspn(value, plain)]) {
 		fputs(value, stdout);
 		return;
@@ -42,6 +43,10 @@ static void print_reopen(const struct call *call, const struct perfpersist_info 
 	print_option("--instance", call->connect.instance);
 	print_option("--socket", call->connect.socket);
 	print_option("--registry", call->connect.registry);
+	if (call->connect.saved && *call->connect.saved)
+		print_option("--saved=", call->connect.saved);
+	else if (call->connect.saved)
+		fputs(" --saved", stdout);
 	printf("%s reopen %s/%s\n", call->connect.direct ? " --direct" : "", info->ns, info->name);
 }
 
@@ -66,24 +71,56 @@ static int show_by_id(struct perfpersist *p, uint64_t id, struct perfpersist_inf
 	return EXIT_NOT_FOUND;
 }
 
-static int show(struct call *call, const struct event_name *name, const uint64_t *id,
+static int find(struct perfpersist *p, const struct event_name *name, const uint64_t *id,
 		struct perfpersist_info *ret)
 {
-	_cleanup_(cleanup_perfpersist) struct perfpersist *p = NULL;
 	int r;
 
-	r = call_connect(call, &p);
-	if (r)
-		return r;
 	if (id)
 		return show_by_id(p, *id, ret);
 	r = perfpersist_show(p, name->ns, name->name, ret);
 	return r < 0 ? call_failed(p, r) : EXIT_OK;
 }
 
+static void print(const struct call *call, const struct perfpersist_info *info,
+		  const struct perfpersist_cpu_away *away, size_t n)
+{
+	struct json j = { .f = stdout };
+
+	if (!call->json) {
+		info_print(stdout, info);
+		away_print(stdout, info, away, n);
+		print_reopen(call, info);
+		return;
+	}
+	info_json_begin(&j, NULL, info);
+	away_json(&j, info, away, n);
+	json_end(&j, '}');
+	putchar('\n');
+}
+
+static int show(struct call *call, const struct event_name *name, const uint64_t *id)
+{
+	_cleanup_(cleanup_perfpersist) struct perfpersist *p = NULL;
+	_cleanup_free_ struct perfpersist_cpu_away *away = NULL;
+	struct perfpersist_info info = { .sz = sizeof(info) };
+	size_t n = 0;
+	int r;
+
+	r = call_connect(call, &p);
+	if (!r)
+		r = find(p, name, id, &info);
+	if (r)
+		return r;
+	/* Who cannot tell since when tells the rest all the same. */
+	if (info.away[0] && perfpersist_cpus_away(p, &away, &n) < 0)
+		n = 0;
+	print(call, &info, away, n);
+	return EXIT_OK;
+}
+
 static int run(struct call *call, int argc, char **argv)
 {
-	struct perfpersist_info info = { .sz = sizeof(info) };
 	struct event_name name = {};
 	bool by_id = false;
 	uint64_t id = 0;
@@ -103,19 +140,7 @@ static int run(struct call *call, int argc, char **argv)
 		return bad_usage(call, "show takes one NAME, or one --id");
 	if (!by_id && parse_event_name(call->operands[0], NULL, &name) < 0)
 		return bad_usage(call, "%s: not a name of an event", call->operands[0]);
-	r = show(call, &name, by_id ? &id : NULL, &info);
-	if (r)
-		return r;
-	if (call->json) {
-		struct json j = { .f = stdout };
-
-		info_json(&j, NULL, &info);
-		putchar('\n');
-	} else {
-		info_print(stdout, &info);
-		print_reopen(call, &info);
-	}
-	return EXIT_OK;
+	return show(call, &name, by_id ? &id : NULL);
 }
 
 const struct verb verb_show = {
@@ -123,7 +148,14 @@ const struct verb verb_show = {
 	.synopsis = "NAME | --id ID",
 	.summary = "show one event",
 	.run = run,
+	.reads_saves = true,
 	.help = "  --id ID  the event with this id\n"
+		"\n"
+		"`away` are CPUs that are offline, and since when; what they recorded is there, "
+		"and they\n"
+		"record again when they come back. `lacking` are CPUs that are online and do not "
+		"record\n"
+		"yet, and why.\n"
 		"\n"
 		"Examples:\n"
 		"  perfctl show switches\n"

@@ -35,6 +35,47 @@ int config_parse_size(const char *text, uint64_t *ret)
 	return 0;
 }
 
+#define MIB (1ULL << 20)
+
+int config_parse_share(const char *text, uint64_t whole, uint64_t *ret)
+{
+	size_t n = strlen(text);
+	char number[8];
+	uint64_t percent;
+	int err;
+
+	if (n == 0 || text[n - 1] != '%')
+		return config_parse_size(text, ret);
+	if (n > sizeof(number))
+		return -EINVAL;
+	memcpy(number, text, n - 1);
+	number[n - 1] = '\0';
+	err = pp_parse_u64(number, &percent);
+	if (err < 0)
+		return err;
+	if (percent > 100)
+		return -ERANGE;
+	*ret = whole / 100 * percent & ~(MIB - 1);
+	return 0;
+}
+
+int config_parse_bool(const char *text, bool *ret)
+{
+	bool yes = strcmp(text, "yes") == 0;
+
+	if (!yes && strcmp(text, "no") != 0)
+		return -EINVAL;
+	*ret = yes;
+	return 0;
+}
+
+uint64_t config_machine_memory(void)
+{
+	long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+
+	return pages > 0 && size > 0 ? (uint64_t)pages * size : 0;
+}
+
 int config_parse_mode(const char *text, uint32_t *ret)
 {
 	uint32_t mode = 0;
@@ -51,6 +92,28 @@ int config_parse_mode(const char *text, uint32_t *ret)
 		return -EINVAL;
 	*ret = mode;
 	return 0;
+}
+
+static const char *const live_words[] = {
+	[NAMESPACE_LIVE_GROUP] = "group",
+	[NAMESPACE_LIVE_NOBODY] = "nobody",
+	[NAMESPACE_LIVE_OWNER] = "owner",
+	[NAMESPACE_LIVE_READERS] = "readers",
+};
+
+int config_parse_live(const char *text, enum namespace_live *ret)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(live_words); i++)
+		if (strcmp(text, live_words[i]) == 0) {
+			*ret = i;
+			return 0;
+		}
+	return -EINVAL;
+}
+
+const char *config_format_live(enum namespace_live live)
+{
+	return live_words[live];
 }
 
 int config_find_user(const char *text, uid_t *ret, gid_t *ret_gid)

@@ -2,11 +2,10 @@
 /* Reads perfpersistd.conf. Must not know what its values are good for. */
 #include "daemon/broker/config.h"
 
-#include <ini.h>
-#include <inttypes.h>
-#include <stdarg.h>
+#include <fcntl.h>
 #include <string.h>
 
+#include "daemon/broker/config-namespace.h"
 #include "daemon/broker/config-value.h"
 #include "daemon/text.h"
 #include "proto/macro.h"
@@ -14,30 +13,15 @@
 
 #define DEFAULT_USER "perfpersist"
 
-/* What is being read: inih tells handlers neither the line nor of sections without keys. */
 struct reading {
 	struct config *config;
-	FILE *file, *complaints;
-	unsigned line;
-	bool line_ended; /* the next piece begins a new line */
-	unsigned faults;
+	struct settings settings;
 	bool in_daemon, in_unknown;  /* which section; else: */
 	struct config_namespace *ns; /* the last one, or NULL */
 	int error;		     /* of memory */
 };
 
-static void complain(struct reading *r, const char *fmt, ...) _printf_(2, 3);
-static void complain(struct reading *r, const char *fmt, ...)
-{
-	va_list ap;
-
-	r->faults++;
-	fprintf(r->complaints, "%s:%u: ", r->config->path, r->line);
-	va_start(ap, fmt);
-	vfprintf(r->complaints, fmt, ap);
-	va_end(ap);
-	fputc('\n', r->complaints);
-}
+#define complain(r, ...) settings_complain(&(r)->settings, __VA_ARGS__)
 
 /* ── values ─────────────────────────────────────────────────────────────────────────────── */
 
@@ -51,18 +35,6 @@ static void take_text(struct reading *r, const char *value, char **field)
 	}
 	free(*field);
 	*field = copy;
-}
-
-static void take_limit(struct reading *r, const char *key, const char *value, uint64_t max,
-		       uint64_t *field)
-{
-	uint64_t number;
-
-	if (pp_parse_u64(value, &number) < 0 || number < 1 || number > max)
-		complain(r, "%s= must be a number from 1 to %" PRIu64 ", and '%s' is not.", key,
-			 max, value);
-	else
-		*field = number;
 }
 
 /* ── [daemon] ───────────────────────────────────────────────────────────────────────────── */
@@ -109,6 +81,12 @@ static void take_max_buffer(struct reading *r, const char *value)
 		r->config->max_buffer = size;
 }
 
+static void take_bool(struct reading *r, const char *key, const char *value, bool *field)
+{
+	if (config_parse_bool(value, field) < 0)
+		complain(r, "%s= must be yes or no, and '%s' is neither.", key, value);
+}
+
 static void take_makers(struct reading *r, const char *value)
 {
 	if (strcmp(value, "root") == 0)
@@ -124,96 +102,120 @@ static void take_makers(struct reading *r, const char *value)
 			 value);
 }
 
-static void take_daemon_key(struct reading *r, const char *key, const char *value)
+static void take_probers(struct reading *r, const char *value)
+{
+	if (strcmp(value, "root") == 0)
+		r->config->probers = POLICY_PROBERS_ROOT;
+	else if (strcmp(value, "group") == 0)
+		r->config->probers = POLICY_PROBERS_GROUP;
+	else if (strcmp(value, "all") == 0)
+		r->config->probers = POLICY_PROBERS_ALL;
+	else
+		complain(r, "Probes= must be root, group or all, and '%s' is none of them.", value);
+}
+
+/* Those that are numbers: false if it is none of them. */
+static bool take_number_key(struct reading *r, const char *key, const char *value)
 {
 	struct config *c = r->config;
+	const struct {
+		const char *key;
+		uint64_t max;
+		uint64_t *field;
+	} numbers[] = {
+		{ "MaxConnections", 65536, &c->max_connections },
+		{ "MaxConnectionsPerUser", 65536, &c->max_connections_per_user },
+		{ "MaxRequestsPerConnection", 1024, &c->max_requests },
+		{ "MaxRequestsPerUser", 65536, &c->max_requests_per_user },
+		{ "MaxEvents", 1000000, &c->max_events },
+		{ "MaxEventsPerNamespace", 1000000, &c->max_events_per_namespace },
+		{ "MaxEventsPerUser", 1000000, &c->max_events_per_user },
+	};
 
+	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
+		if (strcmp(key, numbers[i].key) == 0) {
+			config_take_limit(&r->settings, key, value, numbers[i].max,
+					  numbers[i].field);
+			return true;
+		}
+	return false;
+}
+
+static bool take_memory_key(struct reading *r, const char *key, const char *value)
+{
+	struct config *c = r->config;
+	const struct {
+		const char *key;
+		uint64_t *field;
+	} sizes[] = {
+		{ "MaxMemory", &c->max_memory },
+		{ "MaxMemoryPerNamespace", &c->max_memory_per_namespace },
+		{ "MaxMemoryPerUser", &c->max_memory_per_user },
+		{ "MaxCopies", &c->max_copies },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++)
+		if (strcmp(key, sizes[i].key) == 0) {
+			config_take_memory(&r->settings, key, value, sizes[i].field);
+			return true;
+		}
+	return false;
+}
+
+static void take_daemon_key(struct reading *r, const char *key, const char *value)
+{
 	if (strcmp(key, "User") == 0)
 		take_user(r, value);
 	else if (strcmp(key, "Group") == 0)
 		take_group(r, value);
-	else if (strcmp(key, "MaxConnections") == 0)
-		take_limit(r, key, value, 65536, &c->max_connections);
-	else if (strcmp(key, "MaxConnectionsPerUser") == 0)
-		take_limit(r, key, value, 65536, &c->max_connections_per_user);
-	else if (strcmp(key, "MaxRequestsPerConnection") == 0)
-		take_limit(r, key, value, 1024, &c->max_requests);
-	else if (strcmp(key, "MaxEvents") == 0)
-		take_limit(r, key, value, 1000000, &c->max_events);
 	else if (strcmp(key, "MaxBuffer") == 0)
 		take_max_buffer(r, value);
+	else if (strcmp(key, "Share") == 0)
+		take_bool(r, key, value, &r->config->share);
+	else if (strcmp(key, "KeepEvents") == 0)
+		take_bool(r, key, value, &r->config->keep_events);
 	else if (strcmp(key, "CreateNamespaces") == 0)
 		take_makers(r, value);
-	else
+	else if (strcmp(key, "Probes") == 0)
+		take_probers(r, value);
+	else if (!take_number_key(r, key, value) && !take_memory_key(r, key, value))
 		complain(r,
 			 "[daemon] has no key %s=; see the commented perfpersistd.conf for those "
 			 "there are.",
 			 key);
 }
 
-/* ── [namespace NAME] ───────────────────────────────────────────────────────────────────── */
-
-static void take_namespace_key(struct reading *r, const char *key, const char *value)
-{
-	struct config_namespace *ns = r->ns;
-
-	if (strcmp(key, "Owner") == 0) {
-		if (config_find_user(value, &ns->owner, NULL) < 0)
-			complain(r, "Owner=%s: there is no such user.", value);
-	} else if (strcmp(key, "Group") == 0) {
-		if (config_find_group(value, &ns->group) < 0)
-			complain(r, "Group=%s: there is no such group.", value);
-		else
-			ns->has_group = true;
-	} else if (strcmp(key, "Mode") == 0) {
-		if (config_parse_mode(value, &ns->mode) < 0)
-			complain(r,
-				 "Mode= must be octal as for a file, 0640 or the like, and '%s' "
-				 "is not.",
-				 value);
-	} else {
-		complain(r, "[namespace %s] has no key %s=; there are Owner=, Group= and Mode=.",
-			 ns->name, key);
-	}
-}
+/* ── sections ───────────────────────────────────────────────────────────────────────────── */
 
 static void begin_namespace(struct reading *r, const char *name)
 {
 	struct config *c = r->config;
-	struct config_namespace *p;
 
-	if (!pp_name_is_valid(name) || strcmp(name, PP_BY_ID) == 0) {
-		complain(r,
-			 "'%s' cannot be a namespace's name; take letters, digits, '_' and '-', "
-			 "beginning with a letter or '_', 63 at most, and not " PP_BY_ID ".",
-			 name);
+	if (!config_take_name(&r->settings, name)) {
 		r->in_unknown = true;
 		return;
 	}
-	for (size_t i = 0; i < c->n_namespaces; i++)
-		if (strcmp(c->namespaces[i].name, name) == 0)
-			complain(r, "[namespace %s] is there twice; keep one of them.", name);
-	p = reallocarray(c->namespaces, c->n_namespaces + 1, sizeof(*p));
-	if (!p) {
+	if (config_namespace(c, name))
+		complain(r, "[namespace %s] is there twice; keep one of them.", name);
+	r->ns = config_add_namespace(c, name);
+	if (!r->ns)
 		r->error = -ENOMEM;
-		r->in_unknown = true;
-		return;
-	}
-	c->namespaces = p;
-	r->ns = &p[c->n_namespaces++];
-	*r->ns = (struct config_namespace){ .mode = NAMESPACE_MODE };
-	if (pp_copy_text(r->ns->name, sizeof(r->ns->name), name) < 0)
-		r->error = -EINVAL;
+	r->in_unknown = !r->ns;
 }
 
-static void begin_section(struct reading *r, const char *section)
+static void on_section(struct settings *s, const char *section)
 {
+	struct reading *r = s->userdata;
+	const char *ns = section ? config_section_namespace(section) : NULL;
+
 	r->in_daemon = r->in_unknown = false;
 	r->ns = NULL;
-	if (strcmp(section, "daemon") == 0) {
+	if (!section) {
+		r->in_unknown = true;
+	} else if (strcmp(section, "daemon") == 0) {
 		r->in_daemon = true;
-	} else if (strncmp(section, "namespace ", 10) == 0) {
-		begin_namespace(r, section + 10 + strspn(section + 10, " \t"));
+	} else if (ns) {
+		begin_namespace(r, ns);
 	} else {
 		complain(r, "There is no section [%s]; there are [daemon] and [namespace NAME].",
 			 section);
@@ -221,64 +223,22 @@ static void begin_section(struct reading *r, const char *section)
 	}
 }
 
-/* ── the file ───────────────────────────────────────────────────────────────────────────── */
-
-static int on_key(void *userdata, const char *section _unused_, const char *key, const char *value)
+static void on_key(struct settings *s, const char *key, const char *value)
 {
-	struct reading *r = userdata;
+	struct reading *r = s->userdata;
 
 	if (r->in_daemon)
 		take_daemon_key(r, key, value);
 	else if (r->ns)
-		take_namespace_key(r, key, value);
+		config_take_namespace_key(s, r->ns, key, value);
 	else if (!r->in_unknown)
 		complain(r,
 			 "%s= stands before any section; put it under [daemon] or [namespace "
 			 "NAME].",
 			 key);
-	return 1;
 }
 
-/* Looks at a whole line before inih does: counts it, sees sections, and what is no setting. */
-static void preview(struct reading *r, const char *line)
-{
-	char section[256];
-	const char *p = line + strspn(line, " \t\r\n");
-	const char *end;
-
-	if (*p == '\0' || *p == ';' || *p == '#')
-		return;
-	if (*p != '[') {
-		if (!strpbrk(p, "=:"))
-			complain(r, "This is no setting; write KEY=VALUE.");
-		return;
-	}
-	end = strchr(p, ']');
-	if (!end || (size_t)(end - p) > sizeof(section)) {
-		complain(r, "This section's name has no end; write [daemon] or [namespace NAME].");
-		return;
-	}
-	snprintf(section, sizeof(section), "%.*s", (int)(end - p - 1), p + 1);
-	begin_section(r, section);
-}
-
-static char *read_piece(char *buf, int size, void *userdata)
-{
-	struct reading *r = userdata;
-	size_t n;
-
-	if (!fgets(buf, size, r->file))
-		return NULL;
-	n = strlen(buf);
-	if (r->line_ended)
-		r->line++;
-	else
-		complain(r, "This line is too long; %d characters are the most.", size - 2);
-	if (r->line_ended)
-		preview(r, buf);
-	r->line_ended = n > 0 && buf[n - 1] == '\n';
-	return buf;
-}
+/* ── the file ───────────────────────────────────────────────────────────────────────────── */
 
 static struct config *config_new(const char *path)
 {
@@ -292,9 +252,12 @@ static struct config *config_new(const char *path)
 	c->max_connections = 1024;
 	c->max_connections_per_user = 256;
 	c->max_requests = 16;
+	c->max_requests_per_user = 256;
 	c->max_events = 4096;
 	c->max_buffer = 256ULL << 20;
+	c->keep_events = true;
 	c->makers = POLICY_MAKERS_ROOT;
+	c->probers = POLICY_PROBERS_ROOT;
 	if (!c->path || !c->user || !c->group) {
 		config_free(c);
 		return NULL;
@@ -302,33 +265,63 @@ static struct config *config_new(const char *path)
 	return c;
 }
 
-int config_load(const char *path, bool required, FILE *complaints, struct config **ret)
+#define MIB (1ULL << 20)
+
+/* What was left open and depends on something else. perfpersistd.conf gives the reasons. */
+static void fill_in(struct config *c)
+{
+	if (!c->max_memory)
+		c->max_memory = MAX(config_machine_memory() / 10 & ~(MIB - 1), 64 * MIB);
+	if (!c->max_memory_per_namespace)
+		c->max_memory_per_namespace = c->max_memory;
+	if (!c->max_memory_per_user)
+		c->max_memory_per_user = MAX(c->max_memory / 4, 1ULL);
+	if (!c->max_copies)
+		c->max_copies = MAX(c->max_memory / 4, 1ULL);
+	if (!c->max_events_per_namespace)
+		c->max_events_per_namespace = c->max_events;
+	if (!c->max_events_per_user)
+		c->max_events_per_user = MAX(c->max_events / 4, 1ULL);
+}
+
+int config_parse(const char *path, const char *text, size_t size, FILE *complaints,
+		 struct config **ret)
 {
 	_cleanup_(cleanup_config) struct config *c = config_new(path);
-	_cleanup_fclose_ FILE *file = NULL;
-	struct reading r = { .config = c, .complaints = complaints, .line_ended = true };
+	struct reading r = {
+		.config = c,
+		.settings = { .path = path,
+			      .complaints = complaints,
+			      .section = on_section,
+			      .key = on_key,
+			      .userdata = &r },
+	};
 
 	if (!c)
 		return -ENOMEM;
-	file = fopen(path, "re");
-	if (file) {
-		r.file = file;
-		errno = 0;
-		ini_parse_stream(read_piece, &r, on_key, &r);
-	}
-	if (file ? ferror(file) : required || errno != ENOENT) {
-		int err = errno ? -errno : -EIO;
-
-		fprintf(complaints, "%s: cannot read the configuration: %s.\n", path,
-			strerror(-err));
-		return err;
-	}
+	settings_parse(&r.settings, text, size);
 	if (r.error < 0)
 		return r.error;
-	if (r.faults > 0)
+	if (r.settings.faults > 0)
 		return -EINVAL;
+	fill_in(c);
 	*ret = TAKE_PTR(c);
 	return 0;
+}
+
+int config_load(const char *path, bool required, FILE *complaints, struct config **ret)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	_cleanup_free_ char *text = NULL;
+	size_t size = 0;
+	int err = fd < 0 ? -errno : settings_read(fd, &text, &size);
+
+	if (err < 0 && (required || err != -ENOENT)) {
+		fprintf(complaints, "%s: cannot read the configuration: %s.\n", path,
+			err == -EINVAL ? "it is no regular file" : strerror(-err));
+		return err;
+	}
+	return config_parse(path, text ? text : "", size, complaints, ret);
 }
 
 int config_resolve(struct config *c, FILE *complaints)
@@ -351,9 +344,7 @@ int config_resolve(struct config *c, FILE *complaints)
 		fprintf(complaints, "The broker must not run as root; set User= in %s.\n", c->path);
 		return -EINVAL;
 	}
-	for (size_t i = 0; i < c->n_namespaces; i++)
-		if (!c->namespaces[i].has_group)
-			c->namespaces[i].group = c->ns_group;
+	config_resolve_namespaces(c);
 	return 0;
 }
 
@@ -367,6 +358,26 @@ int config_path(const char *instance, char *buf, size_t size)
 	/* What stands behind the last slash of the run directory is the instance's name. */
 	n = snprintf(buf, size, "%s%s/perfpersistd.conf", PP_SYSCONFDIR, strrchr(run, '/'));
 	return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
+}
+
+int config_copy(const struct config *from, struct config **ret)
+{
+	size_t size = from->n_namespaces * sizeof(*from->namespaces);
+	_cleanup_(cleanup_config) struct config *c = malloc(sizeof(*c));
+
+	if (!c)
+		return -ENOMEM;
+	*c = *from;
+	c->path = strdup(from->path);
+	c->user = strdup(from->user);
+	c->group = strdup(from->group);
+	c->namespaces = malloc(size + 1);
+	if (!c->path || !c->user || !c->group || !c->namespaces)
+		return -ENOMEM;
+	if (size > 0)
+		memcpy(c->namespaces, from->namespaces, size);
+	*ret = TAKE_PTR(c);
+	return 0;
 }
 
 void config_free(struct config *c)

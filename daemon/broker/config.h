@@ -17,6 +17,9 @@ struct config_namespace {
 	char name[PP_NAME_SIZE];
 	uint32_t owner, group, mode;
 	bool has_group; /* else the daemon's */
+	enum namespace_live live;
+	uint64_t max_memory, max_events; /* UINT64_MAX: as for any namespace */
+	bool written;			 /* by the daemon itself: gives way to what people write */
 };
 
 struct config {
@@ -25,9 +28,16 @@ struct config {
 	uid_t uid;	    /* the broker's own; config_resolve sets these three */
 	gid_t gid;
 	gid_t ns_group; /* of namespaces made on demand */
-	uint64_t max_connections, max_connections_per_user, max_requests, max_events;
+	uint64_t max_connections, max_connections_per_user;
+	uint64_t max_requests, max_requests_per_user; /* the first: of one connection */
+	uint64_t max_events, max_events_per_namespace, max_events_per_user;
+	uint64_t max_memory, max_memory_per_namespace, max_memory_per_user; /* bytes */
+	uint64_t max_copies;						    /* bytes, of a user */
 	uint64_t max_buffer; /* bytes of one CPU's ring */
 	enum policy_makers makers;
+	enum policy_probers probers;
+	bool share;	  /* equal events, unless the request says otherwise */
+	bool keep_events; /* when the daemon is ended */
 	struct config_namespace *namespaces;
 	size_t n_namespaces;
 };
@@ -42,9 +52,23 @@ int config_path(const char *instance, char *buf, size_t size);
  */
 int config_load(const char *path, bool required, FILE *complaints, struct config **ret);
 
+/* The same of a text in memory. path: for people. */
+int config_parse(const char *path, const char *text, size_t size, FILE *complaints,
+		 struct config **ret);
+
 /* Finds User= and Group=. 0; -EINVAL (told: no such user or group, or root). */
 int config_resolve(struct config *c, FILE *complaints);
 
+/* Gives namespaces that were told no group the daemon's. config_resolve does it, too. */
+void config_resolve_namespaces(struct config *c);
+
+/* The namespace of this name, or NULL. */
+struct config_namespace *config_namespace(const struct config *c, const char *name);
+
+/* One more, with the defaults. name is valid. NULL: no memory. */
+struct config_namespace *config_add_namespace(struct config *c, const char *name);
+
+int config_copy(const struct config *from, struct config **ret); /* 0; -ENOMEM */
 void config_free(struct config *c);
 void cleanup_config(struct config **c);
 

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "daemon/broker/arrivals.h"
 #include "daemon/broker/namespace.h"
 #include "daemon/log.h"
 #include "daemon/text.h"
@@ -19,10 +20,19 @@ void event_count(const char *registry, const struct event *e, struct tree_stat *
 	/* Without the file nothing is known, which is not the same as nothing missed. */
 	if (err < 0)
 		ret->missed_unknown = true;
-	if (err < 0 && e->state == PP_EVENT_RUNNING)
+	if (err < 0 && e->state != PP_EVENT_CREATING && e->state != PP_EVENT_DELETING)
 		log_debug("Cannot read the counts of %s/%s: %s.", spec->ns, spec->name,
 			  strerror(-err));
 	ret->missed_unknown |= e->truth.missed_unknown != 0;
+}
+
+/* A list too long for its field is cut; OPEN names every CPU. */
+static void format_cpus(const struct event *e, const struct pp_cpumask *cpus,
+			char field[PP_CPUS_SIZE])
+{
+	if (pp_format_cpus(cpus, field, PP_CPUS_SIZE) < 0)
+		log_debug("The CPUs of %s/%s do not fit into one list.", e->truth.spec.ns,
+			  e->truth.spec.name);
 }
 
 void event_describe(const struct event *e, const struct tree_stat *stat, struct pp_msg_event *ret)
@@ -31,25 +41,48 @@ void event_describe(const struct event *e, const struct tree_stat *stat, struct 
 
 	*ret = (struct pp_msg_event){
 		.id = t->id,
+		.shares = t->shares,
 		.recorder = t->recorder,
 		.state = e->state,
+		.sources = t->n_sources,
+		.set = t->set,
 		.data_size = t->spec.data_size,
+		.memory = e->charged,
 		.sample_type = t->sample_type,
 		.period = t->spec.period,
+		.max_rate = t->spec.max_rate,
 		.flags = t->spec.flags,
 		.owner = e->ns->owner,
 		.group = e->ns->group,
 		.mode = e->ns->mode,
+		.creator = t->spec.creator,
 		.created = t->created,
-		.records = stat->records,
-		.bytes = stat->bytes,
-		.missed = stat->missed,
-		.missed_unknown = stat->missed_unknown,
+		.missed_unknown = !stat || stat->missed_unknown,
 	};
+	if (stat) {
+		ret->records = stat->records;
+		ret->bytes = stat->bytes;
+		ret->missed = stat->missed;
+		ret->limited = stat->limited;
+	}
 	memcpy(ret->ns, t->spec.ns, sizeof(ret->ns));
 	memcpy(ret->name, t->spec.name, sizeof(ret->name));
 	memcpy(ret->event, t->spec.event, sizeof(ret->event));
-	/* A list too long for its field is cut; OPEN names every CPU. */
-	if (pp_format_cpus(&t->rings, ret->cpus, sizeof(ret->cpus)) < 0)
-		log_debug("The CPUs of %s/%s do not fit into one list.", t->spec.ns, t->spec.name);
+	memcpy(ret->filter, t->spec.filter, sizeof(ret->filter));
+	format_cpus(e, &t->rings, ret->cpus);
+}
+
+void event_describe_cpus(const struct lifecycle *l, const struct event *e,
+			 const struct pp_cpumask *online, struct pp_msg_event *ret)
+{
+	struct pp_cpumask cpus;
+	int error = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cpus.bits); i++)
+		cpus.bits[i] = e->truth.rings.bits[i] & ~online->bits[i];
+	format_cpus(e, &cpus, ret->away);
+	if (!arrivals_lacking(l, e, online, &cpus, &error))
+		return;
+	format_cpus(e, &cpus, ret->lacking);
+	ret->lacking_error = error;
 }

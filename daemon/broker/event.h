@@ -15,6 +15,19 @@ struct event {
 	struct namespace *ns;
 	struct pp_event truth; /* from the engine; while creating only its spec, and id 0 */
 	uint64_t seen;	       /* the reconciliation that found it last */
+
+	/* What is charged for it, and to whom: charges.c's. */
+	uint64_t charged, pending; /* of the first: for orders that have not ended */
+	uint32_t creator;
+	bool is_charged;
+
+	/* CPUs that came and that it is to record on: arrivals.c's. */
+	enum {
+		ARRIVAL_NONE,
+		ARRIVAL_DUE,	 /* to be ordered, as soon as it is its turn */
+		ARRIVAL_REFUSED, /* it could not be had, and is tried again */
+	} arrival;
+	int arrival_error; /* of the last try: positive errno value */
 };
 
 /* A new one, creating, of this spec. NULL: no memory. */
@@ -23,9 +36,21 @@ void event_free(struct event *e);
 
 /*
  * The one place where an event's state changes:
- *   creating → running → deleting → running (the deletion failed)
+ *   creating → running ⇄ changing ⇄ paused     (a change, a pause, a resumption, or its failure)
+ *   running, paused → deleting → running, paused     (the deletion failed)
+ * and, when a reconciliation finds it so, from creating, running or paused to running or paused.
  * Anything else is our own bug.
  */
 void event_set_state(struct event *e, enum pp_event_state to);
+
+/* Running or paused, as the engine says. */
+void event_rest(struct event *e);
+
+/* Those of the CPUs that it is to record on, and has no ring on. Returns whether there are any. */
+bool event_lacks(const struct event *e, const struct pp_cpumask *cpus, struct pp_cpumask *ret);
+
+/* Whether an event of the one spec records just what one of the other does; names and rights, and
+ * who made it, do not count. */
+bool event_is_equal(const struct pp_spec *a, const struct pp_spec *b);
 
 #endif

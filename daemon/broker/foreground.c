@@ -13,12 +13,13 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 
+#include "daemon/broker/dropins.h"
 #include "daemon/broker/launcher.h"
 #include "daemon/log.h"
 #include "proto/macro.h"
 #include "proto/places.h"
 
-#define LOCK_SECONDS 15 /* longer than a launcher takes to end its engine */
+#define LOCK_SECONDS 15 /* longer than a launcher takes to end its children */
 
 /* ── sockets ────────────────────────────────────────────────────────────────────────────── */
 
@@ -108,6 +109,39 @@ fail:
 	return err;
 }
 
+/*
+ * Where --boot writes: under systemd the unit's StateDirectory=. The broker is an ordinary user and
+ * could not make it. The launcher removes it at the end, if it is empty.
+ */
+static int make_state(const struct foreground_options *o)
+{
+	_cleanup_close_ int fd = -EBADF;
+	char path[PATH_MAX];
+	int err = dropin_state_place(o->instance, "", path, sizeof(path));
+
+	if (err < 0)
+		return err;
+	if (mkdir(path, 0755) < 0 && errno != EEXIST)
+		goto fail;
+	err = dropin_state_place(o->instance, "/events.d", path, sizeof(path));
+	if (err < 0)
+		return err;
+	if (mkdir(path, 0755) < 0) {
+		if (errno == EEXIST)
+			return 0;
+		goto fail;
+	}
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 || fchmod(fd, 0755) < 0 || fchown(fd, o->uid, o->gid) < 0)
+		goto fail;
+	return 0;
+fail:
+	/* Without it all but --boot works. */
+	log_warning("Cannot make %s: %s; nothing can be created to be there after a reboot.", path,
+		    strerror(errno));
+	return 0;
+}
+
 static void on_alarm(int signal_number _unused_)
 {
 }
@@ -167,15 +201,16 @@ static int take_instance(const char *instance, int *ret_lock)
 	return 0;
 }
 
-/* ── the engine ─────────────────────────────────────────────────────────────────────────── */
+/* ── those it runs ──────────────────────────────────────────────────────────────────────── */
 
 /* Beside our own program, as in a build tree; else where it is installed. */
-static int find_engine(const char *given, char *buf, size_t size)
+static int find_program(const char *what, const char *given, char *buf, size_t size)
 {
-	static const char name[] = "perfpersist-engine";
+	char name[64];
 	ssize_t n;
 	char *slash;
 
+	snprintf(name, sizeof(name), "perfpersist-%s", what);
 	if (given) {
 		snprintf(buf, size, "%s", given);
 	} else {
@@ -183,50 +218,80 @@ static int find_engine(const char *given, char *buf, size_t size)
 		buf[MAX(n, 0)] = '\0';
 		slash = strrchr(buf, '/');
 		if (slash)
-			memcpy(slash + 1, name, sizeof(name));
+			memcpy(slash + 1, name, strlen(name) + 1);
 		if (!slash || access(buf, X_OK) < 0)
 			snprintf(buf, size, "%s/%s", PP_LIBEXECDIR, name);
 	}
 	if (access(buf, X_OK) == 0)
 		return 0;
-	log_error("There is no engine to run at %s: %s; name it with --engine.", buf,
-		  strerror(errno));
+	log_error("There is no %s to run at %s: %s; name it with --%s.", what, buf, strerror(errno),
+		  what);
 	return -ENOENT;
 }
 
-int foreground_start(const char *instance, const char *engine, uid_t broker, struct foreground *ret)
+struct programs {
+	char engine[PATH_MAX], dumper[PATH_MAX];
+};
+
+static int find_programs(const struct foreground_options *o, struct programs *p)
 {
-	struct foreground f = FOREGROUND_NONE;
-	_cleanup_close_ int lock = -EBADF, orders = -EBADF;
-	char program[PATH_MAX];
+	int err = find_program("engine", o->engine, p->engine, sizeof(p->engine));
+
+	return err < 0 ? err : find_program("dumper", o->dumper, p->dumper, sizeof(p->dumper));
+}
+
+static int launch(const struct foreground_options *o, const struct programs *programs, int lock,
+		  struct foreground *f)
+{
+	_cleanup_close_ int orders = -EBADF, copies = -EBADF;
 	struct launcher_options options = {
-		.engine = program,
-		.instance = instance,
-		.broker = broker,
+		.engine = programs->engine,
+		.dumper = programs->dumper,
+		.instance = o->instance,
+		.broker = o->uid,
+		.group = o->gid,
+		.lock = lock,
 	};
 	int err;
 
-	err = find_engine(engine, program, sizeof(program));
+	err = make_socket(o->instance, "/engine", 0600, o->uid, &orders);
 	if (err < 0)
 		return err;
-	err = make_directory(instance);
+	err = make_socket(o->instance, "/dumper", 0600, o->uid, &copies);
 	if (err < 0)
 		return err;
-	err = take_instance(instance, &lock);
+	options.engine_listen = orders;
+	options.dumper_listen = copies;
+	err = launcher_start(&options, &f->launcher, &f->alive);
+	if (err < 0)
+		log_error("Cannot start the launcher of engine and dumper: %s.", strerror(-err));
+	return err;
+}
+
+int foreground_start(const struct foreground_options *options, struct foreground *ret)
+{
+	struct foreground f = FOREGROUND_NONE;
+	_cleanup_close_ int lock = -EBADF;
+	struct programs programs;
+	int err;
+
+	err = find_programs(options, &programs);
 	if (err < 0)
 		return err;
-	err = make_socket(instance, "/engine", 0600, broker, &orders);
+	err = make_directory(options->instance);
 	if (err < 0)
 		return err;
-	options.listen = orders;
-	options.lock = lock;
-	err = launcher_start(&options, &f.launcher, &f.alive);
-	if (err < 0) {
-		log_error("Cannot start the engine's launcher: %s.", strerror(-err));
+	err = take_instance(options->instance, &lock);
+	if (err < 0)
 		return err;
-	}
+	err = make_state(options);
+	if (err < 0)
+		return err;
+	err = launch(options, &programs, lock, &f);
+	if (err < 0)
+		return err;
 	/* After the fork: a launcher that outlives us must not seem to answer clients. */
-	err = make_socket(instance, "/control", 0666, 0, &f.control);
+	err = make_socket(options->instance, "/control", 0666, 0, &f.control);
 	if (err < 0) {
 		foreground_done(&f);
 		return err;

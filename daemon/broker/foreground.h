@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Where there is no systemd: makes, as root, what the units would have made. The instance's
- * directory and lock, both sockets, and the launcher that runs the engine.
+ * directory and lock, all sockets, and the launcher that runs engine and dumper.
  */
 #ifndef PP_BROKER_FOREGROUND_H
 #define PP_BROKER_FOREGROUND_H
@@ -20,9 +20,15 @@ struct foreground {
 		.lock = -EBADF, .control = -EBADF, .alive = -EBADF \
 	}
 
-/* engine: path, or NULL to look for it. 0; -errno (logged, with what to do). */
-int foreground_start(const char *instance, const char *engine, uid_t broker,
-		     struct foreground *ret);
+struct foreground_options {
+	const char *instance;	     /* "": the system's own */
+	const char *engine, *dumper; /* paths, or NULL to look for them */
+	uid_t uid;		     /* the broker's and the dumper's */
+	gid_t gid;
+};
+
+/* 0; -errno (logged, with what to do). */
+int foreground_start(const struct foreground_options *options, struct foreground *ret);
 
 /* Ends the launcher and waits for it. Does nothing to an empty one. */
 void foreground_done(struct foreground *f);

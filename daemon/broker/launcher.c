@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Runs the engine, and nothing else. Takes no orders, reads nothing that anyone sends. */
+/* Runs engine and dumper, and nothing else. Takes no orders, reads nothing that anyone sends. */
 #include "daemon/broker/launcher.h"
 
 #include <fcntl.h>
@@ -11,22 +11,38 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "daemon/broker/dropins.h"
+#include "daemon/broker/privileges.h"
 #include "daemon/log.h"
 #include "proto/macro.h"
 
-#define HASTY_MSEC 1000	      /* an engine that dies sooner is started again later */
+#define HASTY_MSEC 1000	      /* a child that dies sooner is started again later */
 #define BACKOFF_MIN_MSEC 100  /* … by this, */
 #define BACKOFF_MAX_MSEC 5000 /* … doubled each time up to this */
-#define MERCY_MSEC 5000	      /* from SIGTERM to SIGKILL; the engine recovers from either */
+#define MERCY_MSEC 5000	      /* from SIGTERM to SIGKILL; they recover from either */
 
-struct launcher {
-	struct launcher_options options;
-	int alive;	      /* hangs up when the broker is gone */
-	int signals;	      /* SIGCHLD, SIGTERM */
-	pid_t engine;	      /* 0: none */
+struct launcher;
+
+struct child {
+	const char *what, *program;
+	int listen;
+	int (*prepare)(const struct launcher *l); /* in its own process, at last; 0 or -errno */
+	char *argv[6];
+	pid_t pid;	      /* 0: none */
 	int64_t started, due; /* ms */
 	int64_t backoff;
 };
+
+struct launcher {
+	struct launcher_options options;
+	char uid[16];
+	int alive;   /* hangs up when the broker is gone */
+	int signals; /* SIGCHLD, SIGTERM */
+	struct child children[2];
+};
+
+#define FOREACH_CHILD(c, l) \
+	for (struct child *c = (l)->children; c < (l)->children + ARRAY_SIZE((l)->children); c++)
 
 static int64_t now(void)
 {
@@ -36,7 +52,53 @@ static int64_t now(void)
 	return ts.tv_sec * 1000LL + ts.tv_nsec / 1000000;
 }
 
-/* ── the engine's own process ───────────────────────────────────────────────────────────── */
+/* ── who they are ───────────────────────────────────────────────────────────────────────── */
+
+static int stay_root(const struct launcher *l _unused_)
+{
+	return 0;
+}
+
+static int give_up_root(const struct launcher *l)
+{
+	return privileges_drop(l->options.broker, l->options.group);
+}
+
+static void describe_children(struct launcher *l)
+{
+	const struct launcher_options *o = &l->options;
+	struct child *engine = &l->children[0], *dumper = &l->children[1];
+	unsigned n = 0;
+
+	*engine = (struct child){
+		.what = "engine",
+		.program = o->engine,
+		.listen = o->engine_listen,
+		.prepare = stay_root,
+	};
+	*dumper = (struct child){
+		.what = "dumper",
+		.program = o->dumper,
+		.listen = o->dumper_listen,
+		.prepare = give_up_root,
+	};
+	FOREACH_CHILD(c, l)
+	{
+		c->argv[0] = (char *)c->program;
+		n = 1;
+		if (*o->instance) {
+			c->argv[n++] = (char *)"--instance";
+			c->argv[n++] = (char *)o->instance;
+		}
+		if (c != engine)
+			continue;
+		c->argv[n++] = (char *)"--broker-uid";
+		c->argv[n++] = l->uid;
+	}
+	snprintf(l->uid, sizeof(l->uid), "%u", o->broker);
+}
+
+/* ── a child's own process ──────────────────────────────────────────────────────────────── */
 
 /* The socket becomes descriptor 3, as systemd would pass it; all others close. */
 static int place_socket(int fd)
@@ -46,84 +108,89 @@ static int place_socket(int fd)
 	return dup2(fd, 3) < 0 ? -errno : 0;
 }
 
-static void exec_engine(const struct launcher *l, pid_t launcher)
+static void exec_child(const struct launcher *l, const struct child *c, pid_t launcher)
 {
-	const char *instance = l->options.instance;
-	char uid[16], pid[16], *argv[6];
-	unsigned n = 0;
+	/* Opened by root: where the program lies its user may not be able to go. Above the socket's
+	 * place, which is taken next. */
+	int program = fcntl(open(c->program, O_PATH | O_CLOEXEC), F_DUPFD_CLOEXEC, 4);
 	sigset_t none;
+	char pid[16];
+	int err;
 
-	/* Without its launcher it would run on, and keep the next one from its work. */
-	if (prctl(PR_SET_PDEATHSIG, SIGTERM) < 0 || getppid() != launcher)
+	if (program < 0 || place_socket(c->listen) < 0) {
+		log_error("Cannot run the %s %s: %s.", c->what, c->program, strerror(errno));
 		return;
-	if (place_socket(l->options.listen) < 0)
+	}
+	err = c->prepare(l);
+	if (err < 0) {
+		log_error("Cannot give up root's rights for the %s: %s.", c->what, strerror(-err));
+		return;
+	}
+	/* Without its launcher it would run on, and keep the next one from its work. (Becoming
+	 * another user clears this, so that it comes after.) */
+	if (prctl(PR_SET_PDEATHSIG, SIGTERM) < 0 || getppid() != launcher)
 		return;
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL);
 	snprintf(pid, sizeof(pid), "%d", (int)getpid());
-	snprintf(uid, sizeof(uid), "%u", l->options.broker);
 	setenv("LISTEN_PID", pid, 1);
 	setenv("LISTEN_FDS", "1", 1);
-	argv[n++] = (char *)l->options.engine;
-	if (*instance) {
-		argv[n++] = (char *)"--instance";
-		argv[n++] = (char *)instance;
-	}
-	argv[n++] = (char *)"--broker-uid";
-	argv[n++] = uid;
-	argv[n] = NULL;
-	execv(l->options.engine, argv);
-	log_error("Cannot run the engine %s: %s.", l->options.engine, strerror(errno));
+	execveat(program, "", c->argv, environ, AT_EMPTY_PATH);
+	/* A script: its interpreter could not open what closes now, and the kernel says so by this.
+	 */
+	if (errno == ENOENT)
+		execv(c->program, c->argv);
+	log_error("Cannot run the %s %s: %s.", c->what, c->program, strerror(errno));
 }
 
-static void start_engine(struct launcher *l)
+static void start_child(struct launcher *l, struct child *c)
 {
 	pid_t launcher = getpid();
 	pid_t pid = fork();
 
 	if (pid == 0) {
-		exec_engine(l, launcher);
+		exec_child(l, c, launcher);
 		_exit(127);
 	}
-	l->started = now();
+	c->started = now();
 	if (pid < 0) {
-		log_error("Cannot start the engine: %s.", strerror(errno));
-		l->due = l->started + BACKOFF_MAX_MSEC;
+		log_error("Cannot start the %s: %s.", c->what, strerror(errno));
+		c->due = c->started + BACKOFF_MAX_MSEC;
 		return;
 	}
-	l->engine = pid;
+	c->pid = pid;
 }
 
-/* ── watching it ────────────────────────────────────────────────────────────────────────── */
+/* ── watching them ──────────────────────────────────────────────────────────────────────── */
 
-static void tell_end(int status)
+static void tell_end(const struct child *c, int status)
 {
 	if (WIFSIGNALED(status))
-		log_warning("The engine was ended by signal %d (%s); it is started again.",
+		log_warning("The %s was ended by signal %d (%s); it is started again.", c->what,
 			    WTERMSIG(status), strsignal(WTERMSIG(status)));
 	else
-		log_warning("The engine ended with status %d; it is started again.",
+		log_warning("The %s ended with status %d; it is started again.", c->what,
 			    WEXITSTATUS(status));
 }
 
 /* Whether it has ended. */
-static bool reap(struct launcher *l, int *ret_status)
+static bool reap(struct child *c, int *ret_status)
 {
-	if (!l->engine || waitpid(l->engine, ret_status, WNOHANG) != l->engine)
+	if (!c->pid || waitpid(c->pid, ret_status, WNOHANG) != c->pid)
 		return false;
-	l->engine = 0;
+	c->pid = 0;
 	return true;
 }
 
-static void schedule(struct launcher *l)
+static void schedule(struct child *c)
 {
-	if (now() - l->started >= HASTY_MSEC) {
-		l->backoff = 0;
+	if (now() - c->started >= HASTY_MSEC) {
+		c->backoff = 0;
 	} else {
-		l->backoff = l->backoff ? MIN(l->backoff * 2, BACKOFF_MAX_MSEC) : BACKOFF_MIN_MSEC;
+		c->backoff = c->backoff ? MIN(c->backoff * 2, BACKOFF_MAX_MSEC) : BACKOFF_MIN_MSEC;
 	}
-	l->due = now() + l->backoff;
+	c->due = now() + c->backoff;
 }
 
 /* Waits up to msec (< 0: for ever). Whether the launcher shall end. */
@@ -143,42 +210,68 @@ static bool wait_for_news(struct launcher *l, int msec)
 	       si.ssi_signo == SIGTERM;
 }
 
-static void watch(struct launcher *l)
+/* Looks after one of them. Milliseconds until that is to be done again; -1: it tells itself. */
+static int look_after(struct launcher *l, struct child *c)
 {
-	for (;;) {
-		int status, msec = -1;
+	int status;
 
-		if (reap(l, &status)) {
-			tell_end(status);
-			schedule(l);
-		}
-		if (!l->engine && now() >= l->due)
-			start_engine(l);
-		if (!l->engine)
-			msec = (int)MAX(l->due - now(), (int64_t)0);
-		if (wait_for_news(l, msec))
-			return;
+	if (reap(c, &status)) {
+		tell_end(c, status);
+		schedule(c);
 	}
+	if (!c->pid && now() >= c->due)
+		start_child(l, c);
+	return c->pid ? -1 : (int)MAX(c->due - now(), (int64_t)0);
 }
 
-static void end_engine(struct launcher *l)
+static void watch(struct launcher *l)
+{
+	int msec;
+
+	do {
+		msec = -1;
+		FOREACH_CHILD(c, l)
+		{
+			int next = look_after(l, c);
+
+			if (next >= 0 && (msec < 0 || next < msec))
+				msec = next;
+		}
+	} while (!wait_for_news(l, msec));
+}
+
+static bool all_ended(struct launcher *l)
+{
+	bool ended = true;
+	int status;
+
+	FOREACH_CHILD(c, l)
+	{
+		reap(c, &status);
+		ended &= c->pid == 0;
+	}
+	return ended;
+}
+
+static void end_children(struct launcher *l)
 {
 	int64_t end = now() + MERCY_MSEC;
 	int status;
 
-	if (!l->engine)
-		return;
-	kill(l->engine, SIGTERM);
+	FOREACH_CHILD(c, l)
+	{
+		if (c->pid)
+			kill(c->pid, SIGTERM);
+	}
 	l->alive = close_fd(l->alive); /* poll(2) passes over a negative one */
-	while (!reap(l, &status)) {
-		int64_t left = end - now();
-
-		if (left <= 0) {
-			kill(l->engine, SIGKILL);
-			waitpid(l->engine, &status, 0);
-			return;
-		}
-		wait_for_news(l, (int)left);
+	while (!all_ended(l) && now() < end)
+		wait_for_news(l, (int)MAX(end - now(), (int64_t)0));
+	FOREACH_CHILD(c, l)
+	{
+		if (!c->pid)
+			continue;
+		kill(c->pid, SIGKILL);
+		waitpid(c->pid, &status, 0);
 	}
 }
 
@@ -204,13 +297,26 @@ static void close_others(const int *keep, size_t n)
 	close_range(from, ~0U, 0);
 }
 
+/* Of what the broker has written to be there after a reboot, nothing is left: no folder, then. */
+static void remove_empty_state(const struct launcher *l)
+{
+	char path[PATH_MAX];
+
+	if (dropin_state_place(l->options.instance, "/events.d", path, sizeof(path)) < 0 ||
+	    rmdir(path) < 0)
+		return;
+	if (dropin_state_place(l->options.instance, "", path, sizeof(path)) == 0)
+		rmdir(path);
+}
+
 static void launcher_main(struct launcher *l)
 {
-	const int keep[] = { l->alive, l->options.listen, l->options.lock };
+	const struct launcher_options *o = &l->options;
+	const int keep[] = { l->alive, o->engine_listen, o->dumper_listen, o->lock };
 	sigset_t mask;
 
 	close_others(keep, ARRAY_SIZE(keep));
-	/* A session of its own: ^C ends the broker, and the engine after it, in order. */
+	/* A session of its own: ^C ends the broker, and the others after it, in order. */
 	setsid();
 	prctl(PR_SET_NAME, "perfpersist-run");
 	unsetenv("NOTIFY_SOCKET");
@@ -222,11 +328,13 @@ static void launcher_main(struct launcher *l)
 	sigprocmask(SIG_BLOCK, &mask, NULL);
 	l->signals = signalfd(-1, &mask, SFD_CLOEXEC);
 	if (l->signals < 0) {
-		log_error("The engine's launcher cannot start: %s.", strerror(errno));
+		log_error("The launcher of engine and dumper cannot start: %s.", strerror(errno));
 		return;
 	}
+	describe_children(l);
 	watch(l);
-	end_engine(l);
+	end_children(l);
+	remove_empty_state(l);
 }
 
 int launcher_start(const struct launcher_options *options, pid_t *ret_pid, int *ret_alive)

@@ -1,88 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Creates, deletes and reconciles. Must not know peers, policy or files. */
+/* What can be asked of events' lives, made into orders. Must not know peers, policy or files. */
 #include "daemon/broker/lifecycle.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <string.h>
 
+#include "daemon/broker/lifecycle-internal.h"
 #include "daemon/log.h"
 #include "proto/macro.h"
-
-#define TRIES 2 /* an order whose engine died under it is sent again once */
-
-/* An order under way or waiting, and the event it reserves. */
-struct job {
-	struct order order; /* first: an order of ours is a job */
-	struct event *event;
-	struct waiter *waiter;
-};
-
-static struct job *job_of(struct order *order)
-{
-	return (struct job *)order;
-}
-
-/* ── endings ────────────────────────────────────────────────────────────────────────────── */
-
-static void tell(struct job *job, int error, const char *sentence)
-{
-	struct outcome outcome = { .error = error, .sentence = sentence, .event = job->event };
-
-	job->waiter->done(job->waiter, &outcome);
-}
-
-static void created(struct lifecycle *l, struct job *job)
-{
-	const struct pp_event *e = &job->event->truth;
-
-	log_event(LOG_INFO, e->spec.ns, e->spec.name, "Created %s/%s (id %" PRIu64 "): %s.",
-		  e->spec.ns, e->spec.name, e->id, e->spec.event);
-	job->event->seen = l->generation;
-	tell(job, 0, NULL);
-	free(job);
-	l->changed(l->userdata);
-}
-
-static void not_created(struct lifecycle *l, struct job *job, int error, const char *sentence)
-{
-	/* One that the engine has all the same stays; somebody else's, then. */
-	bool reserved = job->event->state == PP_EVENT_CREATING;
-
-	tell(job, error, sentence);
-	if (reserved)
-		registry_remove(&l->registry, job->event);
-	free(job);
-	l->changed(l->userdata);
-}
-
-static void deleted(struct lifecycle *l, struct job *job)
-{
-	const struct pp_event *e = &job->event->truth;
-
-	log_event(LOG_INFO, e->spec.ns, e->spec.name, "Deleted %s/%s (id %" PRIu64 ").", e->spec.ns,
-		  e->spec.name, e->id);
-	tell(job, 0, NULL);
-	registry_remove(&l->registry, job->event);
-	free(job);
-	l->changed(l->userdata);
-}
-
-static void not_deleted(struct lifecycle *l, struct job *job, int error, const char *sentence)
-{
-	event_set_state(job->event, PP_EVENT_RUNNING);
-	tell(job, error, sentence);
-	free(job);
-	l->changed(l->userdata);
-}
-
-static void failed(struct lifecycle *l, struct job *job, int error, const char *sentence)
-{
-	if (job->order.type == PP_ORDER_CREATE)
-		not_created(l, job, error, sentence);
-	else
-		not_deleted(l, job, error, sentence);
-}
 
 /* ── what the engine answers ────────────────────────────────────────────────────────────── */
 
@@ -91,190 +16,55 @@ static void on_answered(void *userdata, struct order *order, const struct pp_ans
 	struct lifecycle *l = userdata;
 	struct job *job = job_of(order);
 
-	if (order->type == PP_ORDER_DELETE) {
-		/* One that is not there any more is deleted. */
-		if (answer->type == PP_ANSWER_DONE || answer->error == ENOENT)
-			deleted(l, job);
-		else
-			not_deleted(l, job, answer->error, answer->sentence);
+	/* One that is to be deleted and is not there any more is deleted. */
+	if (answer->type == PP_ANSWER_FAILED &&
+	    !(order->type == PP_ORDER_DELETE && answer->error == ENOENT)) {
+		job_failed(l, job, answer->error, answer->sentence);
 		return;
 	}
-	if (answer->type == PP_ANSWER_FAILED)
-		not_created(l, job, answer->error, answer->sentence);
-	else if (registry_settle(&l->registry, job->event, &answer->event) < 0)
-		not_created(l, job, EIO,
-			    "The engine gave the new event an id that another event has; restart "
-			    "perfpersistd, which then finds out what is there.");
-	else
-		created(l, job);
+	if ((order->type == PP_ORDER_CREATE || order->type == PP_ORDER_ALIAS) &&
+	    registry_settle(&l->registry, job->event, &answer->event) < 0) {
+		job_failed(l, job, EIO,
+			   "The engine gave the new event an id that another event has; restart "
+			   "perfpersistd, which then finds out what is there.");
+		return;
+	}
+	job_done(l, job, answer);
 }
 
 static void on_given_up(void *userdata, struct order *order)
 {
-	struct lifecycle *l = userdata;
-
-	failed(l, job_of(order), EAGAIN,
-	       "The engine that creates and deletes events is not running just now, and the event "
-	       "may or may not be there when it returns; look at the daemon's log, and try again.");
-}
-
-/* ── reconciliation ─────────────────────────────────────────────────────────────────────── */
-
-static struct job *job_about(struct lifecycle *l, const struct event *e)
-{
-	for (struct order *o = orders_first(l->orders); o; o = o->next)
-		if (job_of(o)->event == e)
-			return job_of(o);
-	return NULL;
-}
-
-/* The engine has no such event any more. */
-static void drop(struct lifecycle *l, struct event *e)
-{
-	struct job *job = job_about(l, e);
-
-	if (job) {
-		assert(job->order.type == PP_ORDER_DELETE);
-		orders_remove(l->orders, &job->order);
-		deleted(l, job);
-		return;
-	}
-	log_event(LOG_WARNING, e->truth.spec.ns, e->truth.spec.name,
-		  "%s/%s (id %" PRIu64 ") is gone, and it was not deleted through this daemon.",
-		  e->truth.spec.ns, e->truth.spec.name, e->truth.id);
-	registry_remove(&l->registry, e);
-	l->changed(l->userdata);
-}
-
-/* The rights that count are the namespace's; those of an event's files are of its creation. */
-static void compare_rights(const struct event *e)
-{
-	const struct pp_spec *made = &e->truth.spec;
-
-	if (made->group != e->ns->group || made->mode != e->ns->mode)
-		log_event(LOG_WARNING, made->ns, made->name,
-			  "The registry's files of %s/%s are for group %u with mode %04o, as when it "
-			  "was created, and its namespace is now for group %u with mode %04o; delete "
-			  "the event and create it again where that matters.",
-			  made->ns, made->name, made->group, made->mode, e->ns->group, e->ns->mode);
-}
-
-static int adopt(struct lifecycle *l, const struct pp_event *truth)
-{
-	struct event *e;
-	int err = registry_add(&l->registry, &truth->spec, &e);
-
-	if (err < 0)
-		return err;
-	err = registry_settle(&l->registry, e, truth);
-	if (err < 0) {
-		registry_remove(&l->registry, e);
-		return err;
-	}
-	e->seen = l->generation;
-	compare_rights(e);
-	log_event(LOG_INFO, truth->spec.ns, truth->spec.name, "Adopted %s/%s (id %" PRIu64 "): %s.",
-		  truth->spec.ns, truth->spec.name, truth->id, truth->spec.event);
-	return 0;
-}
-
-static bool is_named(const struct event *e, const struct pp_spec *spec)
-{
-	return strcmp(e->truth.spec.ns, spec->ns) == 0 &&
-	       strcmp(e->truth.spec.name, spec->name) == 0;
+	job_failed(userdata, job_of(order), EAGAIN,
+		   "The engine that creates, changes and deletes events is not running just now, "
+		   "and this may or may not be done when it returns; look at the daemon's log, and "
+		   "try again.");
 }
 
 static void on_syncing(void *userdata)
 {
-	struct lifecycle *l = userdata;
-
-	l->generation++;
-}
-
-/* Whether the engine has told of this one already, and now says otherwise. */
-static bool is_contradicted(const struct lifecycle *l, const struct event *e)
-{
-	if (e->seen != l->generation)
-		return false;
-	log_event(LOG_ERR, e->truth.spec.ns, e->truth.spec.name,
-		  "The engine found two events that share the name %s/%s or the id %" PRIu64
-		  "; the second one is left out.",
-		  e->truth.spec.ns, e->truth.spec.name, e->truth.id);
-	return true;
+	reconcile_begin(userdata);
 }
 
 static int on_found(void *userdata, const struct pp_event *truth)
 {
-	struct lifecycle *l = userdata;
-	struct registry *r = &l->registry;
-	struct event *e = registry_by_id(r, truth->id);
-
-	if (e && is_named(e, &truth->spec)) {
-		e->truth = *truth;
-		e->seen = l->generation;
-		return 0;
-	}
-	if (e && is_contradicted(l, e))
-		return 0;
-	if (e) /* the id was given anew: what we know under it is not there any more */
-		drop(l, e);
-	e = registry_by_name(r, truth->spec.ns, truth->spec.name);
-	if (e && e->state == PP_EVENT_CREATING) {
-		e->seen = l->generation;
-		return registry_settle(r, e, truth);
-	}
-	if (e && is_contradicted(l, e))
-		return 0;
-	if (e)
-		drop(l, e);
-	return adopt(l, truth);
+	return reconcile_found(userdata, truth);
 }
 
-/* Decides an order from what was found, or leaves it in the queue, to be sent (again). */
-static void review(struct lifecycle *l, struct job *job)
+static int on_held(void *userdata, const struct pp_remains *remains)
 {
-	bool there = job->event->state != PP_EVENT_CREATING && job->event->seen == l->generation;
+	return reconcile_held(userdata, remains);
+}
 
-	if (job->order.type == PP_ORDER_CREATE && there) {
-		bool ours = job->order.sent > 0;
+static void on_released(void *userdata, const struct pp_remains *remains)
+{
+	struct lifecycle *l = userdata;
 
-		orders_remove(l->orders, &job->order);
-		if (ours)
-			created(l, job);
-		else
-			not_created(l, job, EEXIST,
-				    "An event of this name is there already: the engine found it "
-				    "when it started. Delete it first, or take another name.");
-	} else if (job->order.type == PP_ORDER_DELETE && !there) {
-		orders_remove(l->orders, &job->order);
-		deleted(l, job);
-	} else if (job->order.sent >= TRIES || job->event->truth.id != job->order.id) {
-		/* (The second: found by an enumeration that broke off, and then gone.) */
-		orders_remove(l->orders, &job->order);
-		failed(l, job, EAGAIN,
-		       "The engine ended twice while it was at this; nothing was changed. Look at "
-		       "the daemon's log for why, and try again.");
-	}
+	charges_released(&l->charges, remains);
 }
 
 static void on_synced(void *userdata)
 {
-	struct lifecycle *l = userdata;
-	struct order *order = orders_first(l->orders);
-
-	while (order) {
-		struct order *next = order->next;
-
-		review(l, job_of(order));
-		order = next;
-	}
-	for (size_t i = l->registry.n_settled; i > 0; i--) {
-		struct event *e = l->registry.by_id[i - 1];
-
-		if (e->seen != l->generation)
-			drop(l, e);
-	}
-	l->synced = true;
+	reconcile_end(userdata);
 }
 
 static void on_changed(void *userdata)
@@ -284,56 +74,286 @@ static void on_changed(void *userdata)
 	l->changed(l->userdata);
 }
 
-/* ── what others ask for ────────────────────────────────────────────────────────────────── */
+/* ── jobs ───────────────────────────────────────────────────────────────────────────────── */
 
-static void submit(struct lifecycle *l, struct job *job, enum pp_order_type type, struct event *e,
-		   struct waiter *waiter)
+static void cleanup_job(struct job **job)
 {
-	job->event = e;
-	job->waiter = waiter;
-	job->order.type = type;
-	job->order.id = e->truth.id;
-	job->order.spec = type == PP_ORDER_CREATE ? &e->truth.spec : NULL;
-	orders_submit(l->orders, &job->order);
+	if (*job)
+		job_free(*job);
 }
 
-int lifecycle_create(struct lifecycle *l, const struct pp_spec *spec, struct waiter *waiter)
+/* recipe: may be NULL. 0; -EAGAIN; -ENOMEM. */
+static int job_new(struct lifecycle *l, enum pp_order_type type, const struct pp_spec *spec,
+		   const struct pp_recipe *recipe, struct job **ret)
 {
-	struct job *job;
-	struct event *e;
+	_cleanup_(cleanup_job) struct job *job = NULL;
 	int err;
 
-	if (registry_by_name(&l->registry, spec->ns, spec->name))
-		return -EEXIST;
 	if (!orders_is_patient(l->orders))
 		return -EAGAIN;
 	job = calloc(1, sizeof(*job));
 	if (!job)
 		return -ENOMEM;
-	err = registry_add(&l->registry, spec, &e);
+	job->order.type = type;
+	if (spec) {
+		job->spec = *spec;
+		job->order.spec = &job->spec;
+	}
+	if (recipe) {
+		err = recipe_pack(recipe, &job->recipe);
+		if (err < 0)
+			return err;
+		job->order.recipe = job->recipe;
+	}
+	*ret = TAKE_PTR(job);
+	return 0;
+}
+
+static void submit(struct lifecycle *l, struct job *job, struct event *e, struct waiter *waiter)
+{
+	job->event = e;
+	job->waiter = waiter;
+	job->order.uid = waiter ? waiter->uid : 0;
+	orders_submit(l->orders, &job->order);
+}
+
+/* Whether an order can be given about it now. */
+static int check_rest(const struct event *e)
+{
+	switch (e->state) {
+	case PP_EVENT_RUNNING:
+	case PP_EVENT_PAUSED:
+		return 0;
+	case PP_EVENT_DELETING:
+		return -EALREADY;
+	default:
+		return -EBUSY;
+	}
+}
+
+/* ── names ──────────────────────────────────────────────────────────────────────────────── */
+
+struct event *lifecycle_target(struct lifecycle *l, struct event *e)
+{
+	return e->truth.shares ? registry_by_id(&l->registry, e->truth.shares) : e;
+}
+
+/* Whether other names, also such as are being made, share the rings of e. */
+static bool has_other_names(const struct lifecycle *l, const struct event *e)
+{
+	for (size_t i = 0; i < l->registry.n_events; i++)
+		if (l->registry.by_name[i]->truth.shares == e->truth.id)
+			return true;
+	return false;
+}
+
+/* ── what others ask for ────────────────────────────────────────────────────────────────── */
+
+/* Reserves the name and charges for it. */
+static int reserve(struct lifecycle *l, const struct pp_spec *spec, uint64_t memory,
+		   struct event **ret)
+{
+	struct event *e;
+	int err = registry_add(&l->registry, spec, &e);
+
+	if (err < 0)
+		return err;
+	err = charges_begin(&l->charges, e, memory);
 	if (err < 0) {
-		free(job);
+		registry_remove(&l->registry, e);
 		return err;
 	}
-	submit(l, job, PP_ORDER_CREATE, e, waiter);
+	*ret = e;
+	return 0;
+}
+
+int lifecycle_create(struct lifecycle *l, const struct pp_spec *spec,
+		     const struct pp_recipe *recipe, struct waiter *waiter)
+{
+	_cleanup_(cleanup_job) struct job *job = NULL;
+	struct event *e;
+	uint64_t memory;
+	int err;
+
+	if (l->closed)
+		return -ESHUTDOWN;
+	if (registry_by_name(&l->registry, spec->ns, spec->name))
+		return -EEXIST;
+	err = charges_estimate(spec, NULL, &memory);
+	if (err < 0)
+		return err;
+	err = job_new(l, PP_ORDER_CREATE, spec, recipe, &job);
+	if (err < 0)
+		return err;
+	err = reserve(l, spec, memory, &e);
+	if (err < 0)
+		return err;
+	submit(l, TAKE_PTR(job), e, waiter);
+	return 0;
+}
+
+int lifecycle_alias(struct lifecycle *l, struct event *target, const struct pp_spec *spec,
+		    struct waiter *waiter)
+{
+	_cleanup_(cleanup_job) struct job *job = NULL;
+	struct pp_spec complete;
+	struct event *e;
+	int err;
+
+	if (l->closed)
+		return -ESHUTDOWN;
+	if (registry_by_name(&l->registry, spec->ns, spec->name))
+		return -EEXIST;
+	target = lifecycle_target(l, target);
+	err = target ? check_rest(target) : -EBUSY;
+	if (err < 0)
+		return err;
+	complete = target->truth.spec;
+	memcpy(complete.ns, spec->ns, sizeof(complete.ns));
+	memcpy(complete.name, spec->name, sizeof(complete.name));
+	complete.flags = spec->flags;
+	complete.owner = spec->owner;
+	complete.group = spec->group;
+	complete.mode = spec->mode;
+	complete.creator = spec->creator;
+	err = job_new(l, PP_ORDER_ALIAS, &complete, NULL, &job);
+	if (err < 0)
+		return err;
+	err = reserve(l, &complete, 0, &e);
+	if (err < 0)
+		return err;
+	e->truth.shares = target->truth.id;
+	job->order.id = target->truth.id;
+	submit(l, TAKE_PTR(job), e, waiter);
+	return 0;
+}
+
+int lifecycle_change(struct lifecycle *l, struct event *e, uint32_t what,
+		     const struct pp_spec *spec, const struct pp_recipe *recipe,
+		     struct waiter *waiter)
+{
+	_cleanup_(cleanup_job) struct job *job = NULL;
+	uint64_t memory;
+	int err = check_rest(e);
+
+	if (err < 0)
+		return err;
+	if (e->truth.shares || has_other_names(l, e))
+		return -EMLINK;
+	err = job_new(l, PP_ORDER_CHANGE, &e->truth.spec, recipe, &job);
+	if (err < 0)
+		return err;
+	if (what & PP_CHANGE_FILTER)
+		memcpy(job->spec.filter, spec->filter, sizeof(job->spec.filter));
+	if (what & PP_CHANGE_BUFFER)
+		job->spec.data_size = spec->data_size;
+	if (what & PP_CHANGE_MAX_RATE)
+		job->spec.max_rate = spec->max_rate;
+	if (what & PP_CHANGE_BUFFER) {
+		err = charges_estimate(&job->spec, &e->truth.rings, &memory);
+		if (err < 0)
+			return err;
+		err = charges_raise(&l->charges, e, memory);
+		if (err < 0)
+			return err;
+		job->raised = memory;
+	}
+	job->order.id = e->truth.id;
+	job->order.what = what;
+	job->set = e->truth.set;
+	event_set_state(e, PP_EVENT_CHANGING);
+	submit(l, TAKE_PTR(job), e, waiter);
+	return 0;
+}
+
+bool lifecycle_is_paused(const struct event *e)
+{
+	return e->state == PP_EVENT_PAUSED;
+}
+
+int lifecycle_pause(struct lifecycle *l, struct event *e, bool pause, struct waiter *waiter)
+{
+	struct outcome outcome = { .event = e };
+	struct job *job;
+	int err = check_rest(e);
+
+	if (err < 0)
+		return err;
+	if (e->truth.shares)
+		return -EMLINK;
+	if (lifecycle_is_paused(e) == pause) {
+		waiter->done(waiter, &outcome);
+		return 0;
+	}
+	err = job_new(l, PP_ORDER_PAUSE, NULL, NULL, &job);
+	if (err < 0)
+		return err;
+	job->order.id = e->truth.id;
+	job->order.what = pause;
+	event_set_state(e, PP_EVENT_CHANGING);
+	submit(l, job, e, waiter);
 	return 0;
 }
 
 int lifecycle_delete(struct lifecycle *l, struct event *e, struct waiter *waiter)
 {
 	struct job *job;
+	int err = check_rest(e);
 
-	if (e->state == PP_EVENT_CREATING)
-		return -EBUSY;
-	if (e->state == PP_EVENT_DELETING)
-		return -EALREADY;
-	if (!orders_is_patient(l->orders))
-		return -EAGAIN;
-	job = calloc(1, sizeof(*job));
-	if (!job)
-		return -ENOMEM;
+	if (err < 0)
+		return err;
+	err = job_new(l, PP_ORDER_DELETE, NULL, NULL, &job);
+	if (err < 0)
+		return err;
+	job->order.id = e->truth.id;
 	event_set_state(e, PP_EVENT_DELETING);
-	submit(l, job, PP_ORDER_DELETE, e, waiter);
+	submit(l, job, e, waiter);
+	return 0;
+}
+
+int lifecycle_cpus(struct lifecycle *l, struct event *e, const struct pp_cpumask *cpus,
+		   struct waiter *waiter)
+{
+	_cleanup_(cleanup_job) struct job *job = NULL;
+	struct pp_spec spec = { 0 };
+	struct pp_cpumask without;
+	uint64_t memory;
+	int err;
+
+	if (e->state == PP_EVENT_CREATING || e->state == PP_EVENT_DELETING)
+		return -EBUSY;
+	event_lacks(e, cpus, &without);
+	err = charges_estimate(&e->truth.spec, &without, &memory);
+	if (err < 0)
+		return err;
+	spec.cpus = *cpus;
+	err = job_new(l, PP_ORDER_CPUS, &spec, NULL, &job);
+	if (err < 0)
+		return err;
+	err = charges_raise(&l->charges, e, memory);
+	if (err < 0)
+		return err;
+	job->raised = memory;
+	job->order.id = e->truth.id;
+	submit(l, TAKE_PTR(job), e, waiter);
+	return 0;
+}
+
+int lifecycle_rights(struct lifecycle *l, const struct namespace *ns)
+{
+	struct pp_spec spec = {
+		.owner = ns->owner,
+		.group = ns->group,
+		.mode = ns->mode,
+	};
+	struct job *job;
+	int err;
+
+	memcpy(spec.ns, ns->name, sizeof(spec.ns));
+	err = job_new(l, PP_ORDER_RIGHTS, &spec, NULL, &job);
+	if (err < 0)
+		return err;
+	submit(l, job, NULL, NULL);
 	return 0;
 }
 
@@ -344,6 +364,8 @@ int lifecycle_init(struct lifecycle *l, sd_event *loop, const char *engine_path)
 	static const struct orders_hooks hooks = {
 		.syncing = on_syncing,
 		.found = on_found,
+		.held = on_held,
+		.released = on_released,
 		.synced = on_synced,
 		.answered = on_answered,
 		.given_up = on_given_up,
@@ -360,5 +382,8 @@ void lifecycle_done(struct lifecycle *l)
 		orders_free(l->orders);
 		l->orders = NULL;
 	}
+	while (l->registry.n_events > 0)
+		lifecycle_forget(l, l->registry.by_name[l->registry.n_events - 1]);
 	registry_done(&l->registry);
+	charges_done(&l->charges);
 }

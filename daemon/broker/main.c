@@ -8,6 +8,8 @@
 #include <systemd/sd-daemon.h>
 
 #include "daemon/broker/config.h"
+#include "daemon/broker/dropin-specify.h"
+#include "daemon/broker/dropins.h"
 #include "daemon/broker/foreground.h"
 #include "daemon/broker/manager.h"
 #include "daemon/broker/privileges.h"
@@ -16,7 +18,7 @@
 #include "proto/places.h"
 
 struct options {
-	const char *instance, *config, *engine;
+	const char *instance, *config, *engine, *dumper;
 	bool check_config;
 };
 
@@ -25,24 +27,28 @@ static const char help[] =
 	"Keeps persistent perf events: hands them out by name to whoever has the right.\n"
 	"\n"
 	"  --instance NAME   one of its own, with -NAME behind each of its places\n"
-	"  --config FILE     default: " PP_SYSCONFDIR "/perfpersist[-NAME]/perfpersistd.conf\n"
+	"  --config FILE     default: " PP_SYSCONFDIR "/perfpersist[-NAME]/perfpersistd.conf;\n"
+	"                    then FILE.d is the only folder of events, beside that of --boot\n"
 	"  --engine PROGRAM  default: perfpersist-engine beside perfpersistd, else in\n"
 	"                    " PP_LIBEXECDIR "\n"
+	"  --dumper PROGRAM  likewise, perfpersist-dumper\n"
 	"  --check-config    say what is wrong with the configuration, and exit\n"
 	"  --version, --help\n"
 	"\n"
 	"Under systemd it gets its socket from perfpersistd.socket. Started by root it stays\n"
-	"in the foreground, runs its engine itself, and gives up root for the User= of its\n"
-	"configuration. SIGTERM ends it; the events go on recording.\n";
+	"in the foreground, runs engine and dumper itself, and gives up root for the User= of its\n"
+	"configuration. SIGHUP has the configuration read again; SIGTERM ends it, and the\n"
+	"events go on recording, unless KeepEvents=no.\n";
 
 /* 0; 1 (done: exit with success); -EINVAL (told). */
 static int parse_options(int argc, char **argv, struct options *ret)
 {
-	enum { INSTANCE = 256, CONFIG, ENGINE, CHECK, VERSION, HELP };
+	enum { INSTANCE = 256, CONFIG, ENGINE, DUMPER, CHECK, VERSION, HELP };
 	static const struct option table[] = {
 		{ "instance", required_argument, NULL, INSTANCE },
 		{ "config", required_argument, NULL, CONFIG },
 		{ "engine", required_argument, NULL, ENGINE },
+		{ "dumper", required_argument, NULL, DUMPER },
 		{ "check-config", no_argument, NULL, CHECK },
 		{ "version", no_argument, NULL, VERSION },
 		{ "help", no_argument, NULL, HELP },
@@ -61,6 +67,9 @@ static int parse_options(int argc, char **argv, struct options *ret)
 			break;
 		case ENGINE:
 			ret->engine = optarg;
+			break;
+		case DUMPER:
+			ret->dumper = optarg;
 			break;
 		case CHECK:
 			ret->check_config = true;
@@ -98,6 +107,26 @@ static int load_config(const struct options *o, struct config **ret)
 	if (err < 0)
 		return err;
 	return config_load(o->config ? o->config : path, o->config != NULL, stderr, ret);
+}
+
+static int check_dropins(const struct options *o, struct config *config)
+{
+	_cleanup_(cleanup_dropins) struct dropins *d = NULL;
+	struct dropin_places places;
+	int faults, err = dropin_places(o->instance, o->config, &places);
+
+	if (err >= 0)
+		err = dropins_load(&places, config, stderr, &d);
+	if (err < 0) {
+		fprintf(stderr, "Cannot read the configuration: %s.\n", strerror(-err));
+		return err;
+	}
+	faults = dropins_check(d, config->max_buffer, stderr);
+	if (faults != 0 || d->faults > 0)
+		return -EINVAL;
+	printf("%s: the configuration is sound: %zu event%s in events.d.\n", config->path, d->n,
+	       d->n == 1 ? "" : "s");
+	return 0;
 }
 
 /* The control socket that systemd passed. 0: none; 1 with *ret; -errno (logged). */
@@ -142,6 +171,7 @@ static int run_manager(const struct options *o, const struct config *config, str
 	_cleanup_(cleanup_manager) struct manager *m = NULL;
 	struct manager_options options = {
 		.config = config,
+		.named = o->config,
 		.instance = o->instance ? o->instance : "",
 		.control = f->control,
 		.launcher = f->launcher,
@@ -170,10 +200,8 @@ static int run(const struct options *o)
 
 	if (err < 0)
 		return err;
-	if (o->check_config) {
-		printf("%s: the configuration is sound.\n", config->path);
-		return 0;
-	}
+	if (o->check_config)
+		return check_dropins(o, config);
 	prepare_process();
 	err = passed_socket(&f.control);
 	if (err < 0)
@@ -188,7 +216,15 @@ static int run(const struct options *o)
 	if (err < 0)
 		return err;
 	if (f.control < 0) {
-		err = foreground_start(o->instance ? o->instance : "", o->engine, config->uid, &f);
+		struct foreground_options options = {
+			.instance = o->instance ? o->instance : "",
+			.engine = o->engine,
+			.dumper = o->dumper,
+			.uid = config->uid,
+			.gid = config->gid,
+		};
+
+		err = foreground_start(&options, &f);
 		if (err < 0)
 			return err;
 	}

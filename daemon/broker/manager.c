@@ -2,6 +2,7 @@
 /* Puts the parts together and runs them. Decides nothing about requests or events. */
 #include "daemon/broker/manager.h"
 
+#include <inttypes.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -10,11 +11,17 @@
 #include <systemd/sd-event.h>
 #include <time.h>
 
+#include "daemon/broker/arrivals.h"
+#include "daemon/broker/copies.h"
+#include "daemon/broker/generations.h"
+#include "daemon/broker/hotplug.h"
 #include "daemon/broker/lifecycle.h"
 #include "daemon/broker/listener.h"
 #include "daemon/broker/peer.h"
 #include "daemon/broker/quota.h"
+#include "daemon/broker/reload.h"
 #include "daemon/broker/request.h"
+#include "daemon/broker/stop.h"
 #include "daemon/log.h"
 #include "proto/macro.h"
 #include "proto/places.h"
@@ -22,13 +29,20 @@
 struct manager {
 	sd_event *loop;
 	char instance[PP_NAME_SIZE];
-	char registry[256], engine[256];
+	char registry[256], engine[256], dumper[256];
 	struct quota quota;
 	struct lifecycle lifecycle;
 	struct service service;
 	struct peers peers;
+	struct watchers watchers;
+	struct hotplug hotplug;
+	struct generations generations;
+	struct arrivals arrivals;
+	struct stop stop;
 	struct listener listener;
-	bool listening, ready;
+	struct reload reload;
+	uint64_t watchdog; /* microseconds between two signs of life */
+	bool listening, ready, was_ready;
 };
 
 /* ── how things stand ───────────────────────────────────────────────────────────────────── */
@@ -37,7 +51,7 @@ static void notify(struct manager *m)
 {
 	const struct registry *r = &m->lifecycle.registry;
 	bool up = orders_is_up(m->lifecycle.orders);
-	bool ready = m->lifecycle.synced && !m->ready;
+	bool ready = m->reload.settled && !m->ready;
 
 	sd_notifyf(0, "%sSTATUS=%zu event%s in %zu namespace%s%s", ready ? "READY=1\n" : "",
 		   r->n_settled, r->n_settled == 1 ? "" : "s", r->n_namespaces,
@@ -45,6 +59,9 @@ static void notify(struct manager *m)
 	if (!ready)
 		return;
 	m->ready = true;
+	if (m->was_ready)
+		return;
+	m->was_ready = true;
 	log_info("Ready: %zu event%s in %zu namespace%s.", r->n_settled,
 		 r->n_settled == 1 ? "" : "s", r->n_namespaces, r->n_namespaces == 1 ? "" : "s");
 }
@@ -61,15 +78,102 @@ static void on_changed(void *userdata)
 		m->listening = true;
 		listener_start(&m->listener);
 	}
-	notify(m);
+	reload_continue(&m->reload);
+	arrivals_continue(&m->arrivals);
+	stop_continue(&m->stop);
+	if (!m->stop.begun)
+		notify(m);
+}
+
+/* The configuration is being read again: systemd waits for READY=1. */
+static void on_reload(void *userdata)
+{
+	struct manager *m = userdata;
+	uint64_t usec = 0;
+
+	if (!m->ready)
+		return;
+	m->ready = false;
+	sd_event_now(m->loop, CLOCK_MONOTONIC, &usec);
+	sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64, usec);
+}
+
+static void on_reloaded(void *userdata)
+{
+	notify(userdata);
+}
+
+/* ── what watchers are told ─────────────────────────────────────────────────────────────── */
+
+static void on_notice(void *userdata, enum pp_notice_kind kind, const struct event *e)
+{
+	struct manager *m = userdata;
+
+	watchers_tell_event(&m->watchers, kind, e);
+}
+
+static void on_cpu(void *userdata, unsigned cpu, bool online)
+{
+	struct manager *m = userdata;
+
+	watchers_tell_cpu(&m->watchers, online ? PP_NOTICE_CPU_ONLINE : PP_NOTICE_CPU_OFFLINE, cpu);
+}
+
+static void on_came(void *userdata, const struct pp_cpumask *cpus _unused_)
+{
+	struct manager *m = userdata;
+
+	arrivals_add(&m->arrivals);
+}
+
+static void on_looked(void *userdata)
+{
+	struct manager *m = userdata;
+
+	arrivals_retry(&m->arrivals);
+}
+
+static void find_bounced(void *userdata, const struct pp_cpumask *online, struct pp_cpumask *ret)
+{
+	struct manager *m = userdata;
+
+	generations_look(&m->generations, m->registry, online, ret);
+}
+
+static void on_drained(void *userdata, struct peer *peer)
+{
+	struct service *s = userdata;
+
+	watchers_drained(s->watchers, peer);
 }
 
 /* ── what ends it ───────────────────────────────────────────────────────────────────────── */
 
-static int on_signal(sd_event_source *s, const struct signalfd_siginfo *si, void *userdata _unused_)
+static void on_stopped(void *userdata)
 {
-	log_info("Ending on %s; the events go on recording.", strsignal((int)si->ssi_signo));
-	return sd_event_exit(sd_event_source_get_event(s), 0);
+	struct manager *m = userdata;
+
+	sd_event_exit(m->loop, 0);
+}
+
+/* Who cannot wait for the end of all events says so by a second signal. */
+static int on_signal(sd_event_source *s _unused_, const struct signalfd_siginfo *si, void *userdata)
+{
+	struct manager *m = userdata;
+	const char *signal_name = strsignal((int)si->ssi_signo);
+
+	if (m->service.config->keep_events || m->stop.begun) {
+		log_info("Ending on %s; the events go on recording.", signal_name);
+		return sd_event_exit(m->loop, 0);
+	}
+	log_info("Ending on %s, and all events with it (KeepEvents=no).", signal_name);
+	sd_notify(0, "STOPPING=1");
+	reload_end(&m->reload);
+	if (stop_begin(&m->stop, m->loop) < 0) {
+		log_error("There is no memory to end all events; they go on recording.");
+		return sd_event_exit(m->loop, 0);
+	}
+	return 0;
 }
 
 static int on_launcher(sd_event_source *s, const siginfo_t *si _unused_, void *userdata _unused_)
@@ -79,9 +183,12 @@ static int on_launcher(sd_event_source *s, const siginfo_t *si _unused_, void *u
 	return sd_event_exit(sd_event_source_get_event(s), -ECHILD);
 }
 
-static int ignore_signal(sd_event_source *s _unused_, const struct signalfd_siginfo *si _unused_,
-			 void *userdata _unused_)
+static int on_hangup(sd_event_source *s _unused_, const struct signalfd_siginfo *si _unused_,
+		     void *userdata)
 {
+	struct manager *m = userdata;
+
+	reload_again(&m->reload);
 	return 0;
 }
 
@@ -94,26 +201,38 @@ static int add_endings(struct manager *m, pid_t launcher)
 	err = sd_event_add_signal(m->loop, NULL, SIGINT, on_signal, m);
 	if (err < 0)
 		return err;
-	err = sd_event_add_signal(m->loop, NULL, SIGHUP, ignore_signal, m);
+	err = sd_event_add_signal(m->loop, NULL, SIGHUP, on_hangup, m);
 	if (err < 0 || !launcher)
 		return err;
 	return sd_event_add_child(m->loop, NULL, launcher, WEXITED, on_launcher, m);
 }
 
-/* ── life ───────────────────────────────────────────────────────────────────────────────── */
+/* ── the watchdog ───────────────────────────────────────────────────────────────────────── */
 
-static int configure_namespaces(struct manager *m, const struct config *config)
+static int on_watchdog(sd_event_source *s, uint64_t usec _unused_, void *userdata)
 {
-	for (size_t i = 0; i < config->n_namespaces; i++) {
-		const struct config_namespace *ns = &config->namespaces[i];
-		int err = registry_configure(&m->lifecycle.registry, ns->name, ns->owner, ns->group,
-					     ns->mode);
+	struct manager *m = userdata;
 
-		if (err < 0)
-			return err;
-	}
-	return 0;
+	sd_notify(0, "WATCHDOG=1");
+	sd_event_source_set_time_relative(s, m->watchdog);
+	return sd_event_source_set_enabled(s, SD_EVENT_ONESHOT);
 }
+
+/* A source of its own, and not the loop's (sd_event_set_watchdog()): what else is to be looked
+ * after now and then comes with it, and so costs no wakeup. */
+static int watch_over_us(struct manager *m)
+{
+	uint64_t limit;
+	int r = sd_watchdog_enabled(0, &limit);
+
+	if (r <= 0)
+		return r;
+	m->watchdog = limit / 2;
+	return sd_event_add_time_relative(m->loop, NULL, CLOCK_MONOTONIC, m->watchdog,
+					  m->watchdog / 8, on_watchdog, m);
+}
+
+/* ── life ───────────────────────────────────────────────────────────────────────────────── */
 
 static uint64_t now(void)
 {
@@ -123,33 +242,80 @@ static uint64_t now(void)
 	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
 }
 
-/* Half of what the kernel lets this user have in flight, which is as many as it may open. */
-static size_t max_in_flight(void)
+static size_t max_descriptors(void)
 {
 	struct rlimit limit;
 
 	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
 		return 0;
-	return MIN(limit.rlim_cur, (rlim_t)1 << 20) / 2;
+	return MIN(limit.rlim_cur, (rlim_t)1 << 20);
 }
 
-static void wire(struct manager *m, const struct config *config)
+static void wire(struct manager *m)
 {
-	m->quota.max_connections = config->max_connections;
-	m->quota.max_per_user = config->max_connections_per_user;
 	m->peers.loop = m->loop;
 	m->peers.quota = &m->quota;
-	m->peers.max_requests = config->max_requests;
-	m->peers.max_in_flight = max_in_flight();
+	/* Half of what the kernel lets this user have in flight, which is as many as it may open.
+	 */
+	m->peers.max_in_flight = max_descriptors() / 2;
 	m->peers.request = request_handle;
+	m->peers.drained = on_drained;
 	m->peers.userdata = &m->service;
-	m->service.config = config;
 	m->service.instance = m->instance;
 	m->service.registry = m->registry;
 	m->service.lifecycle = &m->lifecycle;
 	m->service.started = now();
+	m->lifecycle.charges.quota = &m->quota;
+	m->service.watchers = &m->watchers;
+	m->service.hotplug = &m->hotplug;
+	m->arrivals.lifecycle = &m->lifecycle;
+	m->arrivals.online = &m->hotplug.online;
+	m->stop.lifecycle = &m->lifecycle;
+	m->stop.ended = on_stopped;
+	m->stop.userdata = m;
 	m->lifecycle.changed = on_changed;
+	m->lifecycle.notice = on_notice;
 	m->lifecycle.userdata = m;
+}
+
+static int read_configuration(struct manager *m, const struct manager_options *options)
+{
+	struct reload_options reload = {
+		.config = options->config,
+		.instance = options->instance,
+		.named = options->named,
+	};
+
+	m->reload.lifecycle = &m->lifecycle;
+	m->reload.quota = &m->quota;
+	m->reload.peers = &m->peers;
+	m->reload.service = &m->service;
+	m->reload.begun = on_reload;
+	m->reload.ended = on_reloaded;
+	m->reload.userdata = m;
+	m->service.boot = reload_boot;
+	m->service.forget = reload_forget;
+	m->service.reload = reload_request;
+	m->service.userdata = &m->reload;
+	return reload_init(&m->reload, &reload);
+}
+
+/* What comes and goes with readers. */
+static int make_edge(struct manager *m)
+{
+	int err = copies_new(m->loop, &m->quota, m->dumper, &m->service.copies);
+
+	if (err < 0)
+		return err;
+	err = wakeups_new(m->loop, m->registry, max_descriptors() / 4, &m->service.wakeups);
+	if (err < 0)
+		return err;
+	m->hotplug.changed = on_cpu;
+	m->hotplug.came = on_came;
+	m->hotplug.looked = on_looked;
+	m->hotplug.bounced = find_bounced;
+	m->hotplug.userdata = m;
+	return hotplug_init(&m->hotplug, m->loop);
 }
 
 int manager_new(const struct manager_options *options, struct manager **ret)
@@ -166,21 +332,31 @@ int manager_new(const struct manager_options *options, struct manager **ret)
 	err = pp_place(options->instance, "/engine", m->engine, sizeof(m->engine));
 	if (err < 0)
 		return err;
+	err = pp_place(options->instance, "/dumper", m->dumper, sizeof(m->dumper));
+	if (err < 0)
+		return err;
 	snprintf(m->instance, sizeof(m->instance), "%s", options->instance);
 	err = sd_event_new(&m->loop);
 	if (err < 0)
 		return err;
-	wire(m, options->config);
-	err = configure_namespaces(m, options->config);
+	quota_init(&m->quota);
+	wire(m);
+	err = peers_init(&m->peers);
+	if (err < 0)
+		return err;
+	err = read_configuration(m, options);
 	if (err < 0)
 		return err;
 	err = add_endings(m, options->launcher);
 	if (err < 0)
 		return err;
-	err = sd_event_set_watchdog(m->loop, true);
+	err = watch_over_us(m);
 	if (err < 0)
 		return err;
 	err = lifecycle_init(&m->lifecycle, m->loop, m->engine);
+	if (err < 0)
+		return err;
+	err = make_edge(m);
 	if (err < 0)
 		return err;
 	err = listener_init(&m->listener, &m->peers, options->control);
@@ -209,8 +385,14 @@ void manager_free(struct manager *m)
 	/* Peers first: who waits for an order that ends now is not there any more. */
 	listener_done(&m->listener);
 	peers_done(&m->peers);
+	copies_free(m->service.copies);
+	wakeups_free(m->service.wakeups);
+	hotplug_done(&m->hotplug);
+	stop_done(&m->stop);
 	m->ready = m->listening = true;
+	reload_end(&m->reload);
 	lifecycle_done(&m->lifecycle);
+	reload_done(&m->reload);
 	quota_done(&m->quota);
 	sd_event_unref(m->loop);
 	free(m);

@@ -13,7 +13,8 @@
 struct manager;
 
 struct manager_options {
-	const struct config *config; /* resolved; borrowed */
+	const struct config *config; /* resolved; borrowed until manager_new returns */
+	const char *named;	     /* what --config gave, or NULL; likewise */
 	const char *instance;	     /* "": the system's own */
 	int control;		     /* the listening socket; the manager's once it is made */
 	pid_t launcher;		     /* our child that runs the engine; 0: systemd runs it */

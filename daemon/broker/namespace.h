@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A namespace: a name with an owner, a group and a mode, as a directory has them. One from
- * the configuration is always there; any other exists while it has events.
+ * A namespace: a name with an owner, a group and a mode, as a directory has them, and a word on
+ * who may have its rings live. One from the configuration is always there; any other exists
+ * while it has events.
  */
 #ifndef PP_BROKER_NAMESPACE_H
 #define PP_BROKER_NAMESPACE_H
@@ -14,10 +15,19 @@
 
 #define NAMESPACE_MODE 0640 /* unless the configuration says otherwise */
 
+/* Who of those that may read gets the live rings; the others get copies. Root always does. */
+enum namespace_live {
+	NAMESPACE_LIVE_GROUP = 0, /* owner and group, unless the configuration says otherwise */
+	NAMESPACE_LIVE_NOBODY,
+	NAMESPACE_LIVE_OWNER,
+	NAMESPACE_LIVE_READERS,
+};
+
 struct namespace
 {
 	char name[PP_NAME_SIZE];
 	uint32_t owner, group, mode;
+	enum namespace_live live;
 	bool configured;
 	size_t n_events;
 };

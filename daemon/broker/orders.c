@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The connection to the engine and the queue of orders. Must not know registry or peers. */
-#include "daemon/broker/orders.h"
-
+/*
+ * The connection to the engine and the queue of orders. Must not know registry or peers, nor what
+ * answers say: orders-answer.c.
+ */
 #include <assert.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 
+#include "daemon/broker/orders-internal.h"
 #include "daemon/log.h"
 #include "proto/macro.h"
 
@@ -15,35 +16,6 @@
 #define PATIENCE_USEC (10 * 1000 * 1000ULL)
 #define ANSWERS_PER_TURN 64 /* so that a long enumeration does not keep peers waiting */
 
-enum link {
-	LINK_DOWN,    /* the retry timer runs */
-	LINK_SYNCING, /* connected; ENUMERATE is under way */
-	LINK_UP,
-};
-
-struct orders {
-	sd_event *loop;
-	sd_event_source *io, *retry, *patience;
-	struct orders_hooks hooks;
-	void *userdata;
-	struct sockaddr_un address;
-	socklen_t address_size;
-
-	enum link link;
-	int fd;
-	pid_t engine_pid;
-	uint64_t backoff;
-	bool patient;
-
-	struct order *first, **last;
-	bool under_way;	 /* the first of the queue has been sent on this connection */
-	uint64_t serial; /* of what is under way */
-
-	struct pp_order out;
-	struct pp_answer in;
-};
-
-static int on_io(sd_event_source *s, int fd, uint32_t revents, void *userdata);
 static int on_retry(sd_event_source *s, uint64_t usec, void *userdata);
 static int on_patience(sd_event_source *s, uint64_t usec, void *userdata);
 
@@ -56,7 +28,7 @@ static int arm(sd_event_source *timer, uint64_t usec)
 	return err < 0 ? err : sd_event_source_set_enabled(timer, SD_EVENT_ONESHOT);
 }
 
-static void set_link(struct orders *o, enum link to)
+void orders_set_link(struct orders *o, enum link to)
 {
 	enum link from = o->link;
 
@@ -81,7 +53,7 @@ static void break_link(struct orders *o)
 	o->engine_pid = 0;
 	if (o->link == LINK_UP)
 		log_warning("The engine is gone; reading goes on, and it is looked for again.");
-	set_link(o, LINK_DOWN);
+	orders_set_link(o, LINK_DOWN);
 	arm(o->retry, o->backoff);
 	o->backoff = MIN(o->backoff * 2, BACKOFF_MAX_USEC);
 }
@@ -90,15 +62,17 @@ static void break_link(struct orders *o)
 
 static int send_order(struct orders *o, const struct order *order)
 {
-	o->out = (struct pp_order){
-		.abi = PP_ORDER_ABI,
-		.type = order->type,
-		.serial = ++o->serial,
-		.id = order->id,
-	};
+	o->out.abi = PP_ORDER_ABI;
+	o->out.type = order->type;
+	o->out.serial = ++o->serial;
+	o->out.id = order->id;
+	o->out.what = order->what;
 	if (order->spec)
 		o->out.spec = *order->spec;
-	if (send(o->fd, &o->out, sizeof(o->out), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+	else
+		memset(&o->out.spec, 0, sizeof(o->out.spec));
+	recipe_unpack(order->recipe, &o->out.recipe);
+	if (send(o->fd, &o->out, pp_order_size(order->type), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
 		return -errno;
 	return 0;
 }
@@ -117,14 +91,26 @@ static void pump(struct orders *o)
 		return;
 	}
 	o->first->sent++;
+	o->round = o->first->round;
 	o->under_way = true;
 }
 
+/*
+ * Each user's orders have rounds of their own, one more each; who has none in the queue begins
+ * with the round that is under way. So the queue goes round the users, one order of each.
+ */
 void orders_submit(struct orders *o, struct order *order)
 {
-	order->next = NULL;
-	*o->last = order;
-	o->last = &order->next;
+	struct order **p = &o->first;
+
+	order->round = o->round;
+	for (struct order *other = o->first; other; other = other->next)
+		if (other->uid == order->uid)
+			order->round = other->round + 1;
+	while (*p && (*p)->round <= order->round)
+		p = &(*p)->next;
+	order->next = *p;
+	*p = order;
 	pump(o);
 }
 
@@ -144,13 +130,12 @@ void orders_remove(struct orders *o, struct order *order)
 	if (order == o->first)
 		o->under_way = false;
 	*p = order->next;
-	if (!*p)
-		o->last = p;
 	order->next = NULL;
 }
 
 void orders_abandon(struct orders *o)
 {
+	o->patient = false; /* who is given up must not come back with another one */
 	while (o->first) {
 		struct order *order = o->first;
 
@@ -159,94 +144,7 @@ void orders_abandon(struct orders *o)
 	}
 }
 
-/* ── receiving ──────────────────────────────────────────────────────────────────────────── */
-
-/*
- * One answer into o->in, and who sent it. SO_PEERCRED would name whoever called listen(2),
- * which is systemd or the launcher; the credentials that come with a packet name the engine.
- * Returns 1; 0 (nothing more now); -errno (-ECONNRESET: the engine is gone).
- */
-static int receive(struct orders *o)
-{
-	union {
-		char bytes[CMSG_SPACE(sizeof(struct ucred))];
-		struct cmsghdr align;
-	} control;
-	struct iovec iov = { .iov_base = &o->in, .iov_len = sizeof(o->in) };
-	struct msghdr m = {
-		.msg_iov = &iov,
-		.msg_iovlen = 1,
-		.msg_control = control.bytes,
-		.msg_controllen = sizeof(control.bytes),
-	};
-	ssize_t n = recvmsg(o->fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-
-	if (n < 0)
-		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
-	if (n == 0)
-		return -ECONNRESET;
-	if (n != (ssize_t)sizeof(o->in) || m.msg_flags & (MSG_TRUNC | MSG_CTRUNC))
-		return -EBADMSG;
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(&m); c; c = CMSG_NXTHDR(&m, c)) {
-		struct ucred sender;
-
-		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_CREDENTIALS ||
-		    c->cmsg_len != CMSG_LEN(sizeof(sender)))
-			return -EBADMSG;
-		memcpy(&sender, CMSG_DATA(c), sizeof(sender));
-		o->engine_pid = sender.pid;
-	}
-	return 1;
-}
-
-static int take_enumeration(struct orders *o)
-{
-	switch (o->in.type) {
-	case PP_ANSWER_FOUND:
-		if (pp_event_check(&o->in.event) < 0)
-			return -EBADMSG;
-		return o->hooks.found(o->userdata, &o->in.event);
-	case PP_ANSWER_DONE:
-		o->hooks.synced(o->userdata);
-		set_link(o, LINK_UP);
-		return 0;
-	case PP_ANSWER_FAILED:
-		log_error("The engine cannot tell which events there are: %s", o->in.sentence);
-		return -ECANCELED;
-	default:
-		return -EBADMSG;
-	}
-}
-
-static int take_outcome(struct orders *o)
-{
-	struct order *order = o->first;
-
-	if (!o->under_way)
-		return -EBADMSG;
-	if (o->in.type == PP_ANSWER_FAILED) {
-		if (o->in.error <= 0)
-			return -EBADMSG;
-	} else if (o->in.type != PP_ANSWER_DONE) {
-		return -EBADMSG;
-	} else if (order->type == PP_ORDER_CREATE) {
-		if (pp_event_check(&o->in.event) < 0 ||
-		    strcmp(o->in.event.spec.ns, order->spec->ns) != 0 ||
-		    strcmp(o->in.event.spec.name, order->spec->name) != 0)
-			return -EBADMSG;
-	}
-	orders_remove(o, order);
-	o->hooks.answered(o->userdata, order, &o->in);
-	return 0;
-}
-
-static int take_answer(struct orders *o)
-{
-	if (o->in.abi != PP_ORDER_ABI || o->in.serial != o->serial ||
-	    !memchr(o->in.sentence, 0, sizeof(o->in.sentence)))
-		return -EBADMSG;
-	return o->link == LINK_SYNCING ? take_enumeration(o) : take_outcome(o);
-}
+/* ── connecting ─────────────────────────────────────────────────────────────────────────── */
 
 static int on_io(sd_event_source *s _unused_, int fd _unused_, uint32_t revents _unused_,
 		 void *userdata)
@@ -254,12 +152,10 @@ static int on_io(sd_event_source *s _unused_, int fd _unused_, uint32_t revents 
 	struct orders *o = userdata;
 
 	for (unsigned i = 0; i < ANSWERS_PER_TURN && o->link != LINK_DOWN; i++) {
-		int r = receive(o);
+		int r = orders_take_answer(o);
 
 		if (r == 0)
 			break;
-		if (r > 0)
-			r = take_answer(o);
 		if (r == -EBADMSG)
 			log_error("The engine sent what is no answer; it is connected to anew.");
 		else if (r < 0 && r != -ECONNRESET && r != -ECANCELED)
@@ -271,8 +167,6 @@ static int on_io(sd_event_source *s _unused_, int fd _unused_, uint32_t revents 
 	}
 	return 0;
 }
-
-/* ── connecting ─────────────────────────────────────────────────────────────────────────── */
 
 static int connect_link(struct orders *o)
 {
@@ -291,7 +185,7 @@ static int connect_link(struct orders *o)
 	if (err < 0)
 		return err;
 	o->fd = TAKE_FD(fd);
-	set_link(o, LINK_SYNCING);
+	orders_set_link(o, LINK_SYNCING);
 	o->hooks.syncing(o->userdata);
 	return send_order(o, &enumerate);
 }
@@ -316,7 +210,6 @@ static int on_patience(sd_event_source *s _unused_, uint64_t usec _unused_, void
 	log_error("The engine at %s does not answer; nothing can be created or deleted until it "
 		  "does.",
 		  o->address.sun_path);
-	o->patient = false;
 	orders_abandon(o);
 	o->hooks.changed(o->userdata);
 	return 0;
@@ -386,7 +279,6 @@ int orders_new(sd_event *loop, const char *path, const struct orders_hooks *hook
 	o->fd = -EBADF;
 	o->backoff = BACKOFF_MIN_USEC;
 	o->patient = true;
-	o->last = &o->first;
 	if (n >= sizeof(o->address.sun_path))
 		return -ENAMETOOLONG;
 	o->address.sun_family = AF_UNIX;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The link to the engine: a queue of orders, one of them under way at a time, each answered
- * or given up exactly once. Owns the connection and brings it back when it breaks; after
+ * or given up exactly once. Users take turns in the queue: who has many orders in it does not
+ * delay another's by more than one. Owns the connection and brings it back when it breaks; after
  * each new connection, and before anything else, the engine is asked for all events. What an
  * order is good for, and what an answer changes, others know.
  */
@@ -11,14 +12,19 @@
 #include <sys/types.h>
 #include <systemd/sd-event.h>
 
+#include "daemon/broker/recipe.h"
 #include "daemon/order.h"
 
 struct order {
 	struct order *next;
 	enum pp_order_type type;
-	uint64_t id;		    /* DELETE */
-	const struct pp_spec *spec; /* CREATE; stays the submitter's */
-	unsigned sent;		    /* how often it was sent; > 0: the engine may have acted */
+	uint64_t id; /* as in struct pp_order, like what, spec and recipe */
+	uint32_t what;
+	uint32_t uid;			    /* whose turn it takes */
+	const struct pp_spec *spec;	    /* stays the submitter's */
+	const struct packed_recipe *recipe; /* likewise */
+	unsigned sent;	/* how often it was sent; > 0: the engine may have acted */
+	uint64_t round; /* of the turns that users take; the queue is sorted by it */
 };
 
 struct orders_hooks {
@@ -26,6 +32,10 @@ struct orders_hooks {
 	void (*syncing)(void *userdata);
 	/* The engine has this event. A negative result breaks the link, to try again. */
 	int (*found)(void *userdata, const struct pp_event *event);
+	/* Likewise these rings, which belong to no event any more. */
+	int (*held)(void *userdata, const struct pp_remains *remains);
+	/* Rings that belong to no event hold less than before. */
+	void (*released)(void *userdata, const struct pp_remains *remains);
 	/* All events have been found. Orders sent before a break are still in the queue, and
 	 * are sent again unless this takes them out (orders_remove). */
 	void (*synced)(void *userdata);
@@ -57,14 +67,15 @@ bool orders_is_patient(const struct orders *o);
 /* Of the engine that last answered on this connection; 0: none. */
 pid_t orders_engine_pid(const struct orders *o);
 
-/* Puts it at the end of the queue. It stays the caller's, and alive until it leaves it. */
+/* Puts it into the queue, behind those of its user. It stays the caller's, and alive until it
+ * leaves it. */
 void orders_submit(struct orders *o, struct order *order);
 
 /* The queue, for reconciliation. */
 struct order *orders_first(const struct orders *o);
 void orders_remove(struct orders *o, struct order *order);
 
-/* Takes every order out of the queue, as given up. */
+/* Takes every order out of the queue, as given up; patience is at its end. */
 void orders_abandon(struct orders *o);
 
 #endif

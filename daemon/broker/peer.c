@@ -1,53 +1,47 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* One connection and its packets. Must not know what requests mean. */
-#include "daemon/broker/peer.h"
-
+/*
+ * The lives of connections, what they wait for, and the requests that come in. Must not know what
+ * requests mean, nor how packets are sent: peer-send.c.
+ */
 #include <assert.h>
-#include <linux/sockios.h>
-#include <stdarg.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 
+#include "daemon/broker/peer-internal.h"
 #include "daemon/log.h"
 #include "proto/macro.h"
 #include "proto/packet.h"
 
-/* Of the charge that the kernel keeps for a packet in a socket; any packet costs more. */
-#define CHARGE_MIN 256
-
-/* A packet kept for later: a reply without room, or a request to be handled again. */
-struct packet {
-	struct packet *next;
-	size_t size;
-	uint8_t bytes[];
-};
-
-struct peer {
-	struct peers *peers;
-	struct peer *next, **link;
-	struct credentials credentials;
-	int fd;
-	sd_event_source *io;
-	uint32_t interest; /* what io waits for */
-	bool dead;	   /* shut down; freed by its next event */
-
-	struct packet *first, **last; /* replies that wait for room */
-	size_t n_waiting;
-	struct packet *deferred; /* a request that waits for room for its descriptors */
-	size_t passed;		 /* descriptors sent since its socket was last seen empty */
-	struct peer_claim *claims;
-	size_t n_claims;
-};
-
 /* ── life ───────────────────────────────────────────────────────────────────────────────── */
+
+/* The request goes on without it, and stays charged. */
+static void detach_claim(struct peer_claim *claim)
+{
+	*claim->link = claim->next;
+	if (claim->next)
+		claim->next->link = claim->link;
+	claim->peer->n_claims--;
+	claim->peer = NULL;
+}
+
+static void dismiss_guests(struct peer *p)
+{
+	while (p->guests) {
+		struct peer_guest *guest = p->guests;
+
+		peer_detach(guest);
+		guest->gone(guest);
+	}
+}
 
 static void peer_free(struct peer *p)
 {
 	struct packet *packet;
 
+	dismiss_guests(p);
 	while (p->claims)
-		peer_claim_end(p->claims);
+		detach_claim(p->claims);
+	turns_leave(p->peers->turns, &p->turn);
 	while ((packet = p->first)) {
 		p->first = packet->next;
 		free(packet);
@@ -58,24 +52,19 @@ static void peer_free(struct peer *p)
 	*p->link = p->next;
 	if (p->next)
 		p->next->link = p->link;
-	quota_release(p->peers->quota, p->credentials.uid);
+	quota_release(p->peers->quota, QUOTA_CONNECTIONS, p->credentials.uid, NULL, 1);
 	credentials_done(&p->credentials);
 	free(p);
 }
 
-/*
- * Disconnects a peer from wherever we are: the hang-up that shutdown(2) makes wakes its own
- * handler, where it is freed while nobody holds it, and charged until nothing of ours is in its
- * socket any more.
- */
-static void peer_kill(struct peer *p)
+void peer_kill(struct peer *p)
 {
 	p->dead = true;
 	shutdown(p->fd, SHUT_RDWR);
 }
 
 /* What to wait for now. A hang-up is told in any case. */
-static void update_interest(struct peer *p)
+void peer_update_interest(struct peer *p)
 {
 	uint32_t events = 0;
 
@@ -84,7 +73,7 @@ static void update_interest(struct peer *p)
 	else if (p->deferred || p->dead)
 		/* There may be room, and yet too much in flight: each packet that is read tells. */
 		events = EPOLLOUT | EPOLLET;
-	else if (p->n_claims < p->peers->max_requests)
+	else if (p->n_claims < p->peers->max_requests && !p->turn.waiting)
 		events = EPOLLIN;
 	if (!p->io || events == p->interest)
 		return;
@@ -97,144 +86,30 @@ const struct credentials *peer_credentials(const struct peer *peer)
 	return &peer->credentials;
 }
 
-/* ── sending ────────────────────────────────────────────────────────────────────────────── */
+/* ── receiving ──────────────────────────────────────────────────────────────────────────── */
 
-static struct packet *packet_new(const void *bytes, size_t size)
+/* The request that lies in peers->body: charged until it is answered. */
+static void handle_request(struct peer *p, const struct pp_header *header)
 {
-	struct packet *packet = malloc(sizeof(*packet) + size);
+	struct peers *peers = p->peers;
+	char sentence[256];
+	int err = quota_charge(peers->quota, QUOTA_REQUESTS, p->credentials.uid, NULL, 1);
 
-	if (!packet)
-		return NULL;
-	packet->next = NULL;
-	packet->size = size;
-	memcpy(packet->bytes, bytes, size);
-	return packet;
-}
-
-static void enqueue(struct peer *p, const void *bytes, size_t size)
-{
-	struct packet *packet;
-
-	/* One for each claim, and the one that made us stop reading: more is our own bug. */
-	assert(p->n_waiting <= p->peers->max_requests);
-	packet = packet_new(bytes, size);
-	if (!packet) {
-		peer_kill(p);
+	if (err == -EDQUOT) {
+		quota_sentence(peers->quota, sentence, sizeof(sentence));
+		peer_fail(p, header, EDQUOT, "%s", sentence);
 		return;
 	}
-	*p->last = packet;
-	p->last = &packet->next;
-	p->n_waiting++;
-	update_interest(p);
-}
-
-/* Descriptors in its socket that it has not read, at most. */
-static size_t in_flight(struct peer *p)
-{
-	int charge;
-
-	/* The kernel says that there is room while it still holds the last byte of the charge. */
-	if (p->passed && ioctl(p->fd, SIOCOUTQ, &charge) == 0 && charge < CHARGE_MIN)
-		p->passed = 0;
-	return p->passed;
-}
-
-/*
- * The kernel lets our user have so many descriptors in flight and refuses more to everyone, so
- * nobody may fill that up by not reading. 0; -EAGAIN: the peer has to read first;
- * -ETOOMANYREFS: its user has to, on other connections, or several users.
- */
-static int may_pass(struct peer *p, size_t n_fds)
-{
-	size_t limit = p->peers->max_in_flight, user = n_fds, all = n_fds;
-
-	if (in_flight(p) && p->passed + n_fds > PP_FDS_MAX)
-		return -EAGAIN;
-	if (p->credentials.uid == 0)
-		return 0;
-	for (struct peer *q = p->peers->first; q; q = q->next) {
-		size_t n = q->credentials.uid == 0 ? 0 : in_flight(q);
-
-		all += n;
-		user += q->credentials.uid == p->credentials.uid ? n : 0;
+	if (err < 0) {
+		peer_fail(p, header, -err, "The daemon has no memory for the request; try again.");
+		return;
 	}
-	/* The first of a user, and the first of all, may be as large as they are. */
-	if ((user > limit / 2 && user > n_fds) || (all > limit && all > n_fds))
-		return -ETOOMANYREFS;
-	return 0;
+	peers->claimed = false;
+	peers->request(peers->userdata, p, header, &peers->body);
+	/* A claim has taken over the charge: see peer_claim_end. */
+	if (!peers->claimed)
+		quota_release(peers->quota, QUOTA_REQUESTS, p->credentials.uid, NULL, 1);
 }
-
-static int send_with_fds(struct peer *p, const void *bytes, size_t size, const int *fds,
-			 size_t n_fds)
-{
-	int err = may_pass(p, n_fds);
-
-	if (err >= 0)
-		err = pp_packet_send(p->fd, bytes, size, fds, n_fds);
-	if (err >= 0)
-		p->passed += n_fds;
-	return err;
-}
-
-static int send_packet(struct peer *p, size_t size, const int *fds, size_t n_fds)
-{
-	const void *bytes = p->peers->out;
-	int err = -EAGAIN;
-
-	if (p->dead)
-		return 0;
-	if (!p->first)
-		err = n_fds ? send_with_fds(p, bytes, size, fds, n_fds)
-			    : pp_packet_send(p->fd, bytes, size, NULL, 0);
-	if (err == -EAGAIN && n_fds == 0) {
-		enqueue(p, bytes, size);
-		return 0;
-	}
-	/* A peer without descriptors in the way can only be gone, or the kernel out of memory. */
-	if (err < 0 && (n_fds == 0 || err == -EPIPE || err == -ECONNRESET)) {
-		peer_kill(p);
-		return 0;
-	}
-	return err;
-}
-
-static int send_message(struct peer *p, uint16_t opcode, uint32_t serial, const void *body,
-			const int *fds, size_t n_fds)
-{
-	struct pp_header header = { .opcode = opcode, .serial = serial, .fds = n_fds };
-	ssize_t size = pp_encode(&header, body, p->peers->out, sizeof(p->peers->out));
-
-	assert(size > 0);
-	return send_packet(p, size, fds, n_fds);
-}
-
-int peer_reply(struct peer *peer, const struct pp_header *request, const void *body, const int *fds,
-	       size_t n_fds)
-{
-	return send_message(peer, request->opcode | PP_OP_REPLY, request->serial, body, fds, n_fds);
-}
-
-/* Names in a sentence may be what a stranger sent: no control characters. */
-static void make_printable(char *text)
-{
-	for (char *c = text; *c; c++)
-		if ((unsigned char)*c < ' ' || *c == 0x7f)
-			*c = '?';
-}
-
-void peer_fail(struct peer *peer, const struct pp_header *request, int error, const char *fmt, ...)
-{
-	struct pp_msg_error body = { .error = error };
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(body.message, sizeof(body.message), fmt, ap);
-	va_end(ap);
-	make_printable(body.message);
-	send_message(peer, PP_OP_ERROR, request->serial, &body, NULL, 0);
-}
-
-/* ── receiving ──────────────────────────────────────────────────────────────────────────── */
 
 /* Handles the packet that lies in peers->in. */
 static void handle_packet(struct peer *p, size_t size)
@@ -262,7 +137,7 @@ static void handle_packet(struct peer *p, size_t size)
 			  (int)p->credentials.pid, p->credentials.uid);
 		peer_kill(p);
 	} else {
-		peers->request(peers->userdata, p, &header, &peers->body);
+		handle_request(p, &header);
 	}
 }
 
@@ -283,35 +158,25 @@ static void receive(struct peer *p)
 void peer_defer(struct peer *peer)
 {
 	assert(!peer->deferred);
-	peer->deferred = packet_new(peer->peers->in, peer->peers->in_size);
+	peer->deferred = peer_packet_new(peer->peers->in, peer->peers->in_size);
 	if (!peer->deferred)
 		peer_kill(peer);
 }
 
-static void flush(struct peer *p)
+/* Its turn: one request, the one that had no room first. */
+static void on_turn(struct turn *turn)
 {
-	while (p->first && !p->dead) {
-		struct packet *packet = p->first;
-		int err = pp_packet_send(p->fd, packet->bytes, packet->size, NULL, 0);
+	struct peer *p = (struct peer *)((char *)turn - offsetof(struct peer, turn));
 
-		if (err == -EAGAIN)
-			return;
-		if (err < 0) {
-			peer_kill(p);
-			return;
-		}
-		p->first = packet->next;
-		if (!p->first)
-			p->last = &p->first;
-		p->n_waiting--;
-		free(packet);
-	}
-	if (p->deferred && !p->dead) {
+	if (!p->dead && !p->first && p->deferred) {
 		_cleanup_free_ struct packet *again = TAKE_PTR(p->deferred);
 
 		memcpy(p->peers->in, again->bytes, again->size);
 		handle_packet(p, again->size);
+	} else if (!p->dead && !p->first && p->n_claims < p->peers->max_requests) {
+		receive(p);
 	}
+	peer_update_interest(p);
 }
 
 static int on_io(sd_event_source *s _unused_, int fd _unused_, uint32_t revents, void *userdata)
@@ -319,16 +184,18 @@ static int on_io(sd_event_source *s _unused_, int fd _unused_, uint32_t revents,
 	struct peer *p = userdata;
 
 	if (!p->dead && revents & EPOLLOUT)
-		flush(p);
-	else if (!p->dead && revents & EPOLLIN)
-		receive(p);
+		peer_flush(p);
+	if (!p->dead && !p->first && (revents & EPOLLIN || p->deferred))
+		turns_ready(p->peers->turns, &p->turn);
 	if (revents & (EPOLLHUP | EPOLLERR))
 		p->dead = true;
+	if (p->dead)
+		dismiss_guests(p);
 	/* Who hangs up need not have closed the socket, and what is in it stays in flight. */
-	if (p->dead && !in_flight(p))
+	if (p->dead && !peer_in_flight(p))
 		peer_free(p);
 	else
-		update_interest(p);
+		peer_update_interest(p);
 	return 0;
 }
 
@@ -336,7 +203,11 @@ static int on_io(sd_event_source *s _unused_, int fd _unused_, uint32_t revents,
 
 void peer_claim_begin(struct peer *peer, struct peer_claim *claim)
 {
+	assert(!peer->peers->claimed);
+	peer->peers->claimed = true;
 	claim->peer = peer;
+	claim->quota = peer->peers->quota;
+	claim->uid = peer->credentials.uid;
 	claim->next = peer->claims;
 	claim->link = &peer->claims;
 	if (claim->next)
@@ -349,14 +220,33 @@ void peer_claim_end(struct peer_claim *claim)
 {
 	struct peer *p = claim->peer;
 
+	quota_release(claim->quota, QUOTA_REQUESTS, claim->uid, NULL, 1);
 	if (!p)
 		return;
-	*claim->link = claim->next;
-	if (claim->next)
-		claim->next->link = claim->link;
-	p->n_claims--;
-	claim->peer = NULL;
-	update_interest(p);
+	detach_claim(claim);
+	peer_update_interest(p);
+}
+
+/* ── guests ─────────────────────────────────────────────────────────────────────────────── */
+
+void peer_attach(struct peer *peer, struct peer_guest *guest)
+{
+	guest->peer = peer;
+	guest->next = peer->guests;
+	guest->link = &peer->guests;
+	if (guest->next)
+		guest->next->link = &guest->next;
+	peer->guests = guest;
+}
+
+void peer_detach(struct peer_guest *guest)
+{
+	if (!guest->peer)
+		return;
+	*guest->link = guest->next;
+	if (guest->next)
+		guest->next->link = guest->link;
+	guest->peer = NULL;
 }
 
 /* ── all of them ────────────────────────────────────────────────────────────────────────── */
@@ -372,10 +262,7 @@ static void turn_away(struct peers *peers, int fd)
 	struct pp_msg_error body = { .error = EDQUOT };
 	ssize_t size;
 
-	snprintf(body.message, sizeof(body.message),
-		 "The daemon has as many connections as it may, of one user (%zu) or of all (%zu); "
-		 "end some, or have MaxConnectionsPerUser= or MaxConnections= raised.",
-		 peers->quota->max_per_user, peers->quota->max_connections);
+	quota_sentence(peers->quota, body.message, sizeof(body.message));
 	size = pp_encode(&header, &body, peers->out, sizeof(peers->out));
 	assert(size > 0);
 	pp_packet_send(fd, peers->out, size, NULL, 0);
@@ -394,16 +281,17 @@ int peer_new(struct peers *peers, int fd)
 	err = credentials_read(fd, &p->credentials);
 	if (err < 0)
 		return err;
-	err = quota_charge(peers->quota, p->credentials.uid);
+	err = quota_charge(peers->quota, QUOTA_CONNECTIONS, p->credentials.uid, NULL, 1);
 	if (err == -EDQUOT)
 		turn_away(peers, fd);
 	if (err < 0)
 		goto fail;
+	err = turns_join(peers->turns, &p->turn, p->credentials.uid);
+	if (err < 0)
+		goto release;
 	err = sd_event_add_io(peers->loop, &p->io, fd, EPOLLIN, on_io, p);
-	if (err < 0) {
-		quota_release(peers->quota, p->credentials.uid);
-		goto fail;
-	}
+	if (err < 0)
+		goto leave;
 	p->peers = peers;
 	p->fd = fd;
 	p->interest = EPOLLIN;
@@ -415,13 +303,24 @@ int peer_new(struct peers *peers, int fd)
 	peers->first = p;
 	TAKE_PTR(p);
 	return 0;
+leave:
+	turns_leave(peers->turns, &p->turn);
+release:
+	quota_release(peers->quota, QUOTA_CONNECTIONS, p->credentials.uid, NULL, 1);
 fail:
 	credentials_done(&p->credentials);
 	return err;
+}
+
+int peers_init(struct peers *peers)
+{
+	return turns_new(peers->loop, on_turn, &peers->turns);
 }
 
 void peers_done(struct peers *peers)
 {
 	while (peers->first)
 		peer_free(peers->first);
+	turns_free(peers->turns);
+	peers->turns = NULL;
 }

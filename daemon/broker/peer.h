@@ -6,6 +6,9 @@
  * What a peer can make us hold is bounded: it is not read while a reply waits for room in its
  * socket, nor while it has max_requests requests that are not yet answered; and it gets no more
  * descriptors before it has read those it was sent.
+ *
+ * Users take turns: of all that has arrived one request of one user is handled, then one of the
+ * next, however many connections each has.
  */
 #ifndef PP_BROKER_PEER_H
 #define PP_BROKER_PEER_H
@@ -14,6 +17,7 @@
 
 #include "daemon/broker/policy.h"
 #include "daemon/broker/quota.h"
+#include "daemon/broker/turns.h"
 #include "proto/macro.h"
 #include "proto/protocol.h"
 
@@ -27,19 +31,39 @@ struct peers {
 	size_t max_in_flight; /* descriptors sent and not read: of all but root; half: of a user */
 	void (*request)(void *userdata, struct peer *peer, const struct pp_header *header,
 			const union pp_body *body);
+	/* What this peer was sent and had no room for is all in its socket now. May be NULL. */
+	void (*drained)(void *userdata, struct peer *peer);
 	void *userdata;
 
 	struct peer *first;
+	struct turns *turns;
 	uint8_t in[PP_PACKET_MAX], out[PP_PACKET_MAX];
 	size_t in_size; /* of the packet that is being handled */
+	bool claimed;	/* and it is answered later */
 	union pp_body body;
 };
 
-/* A request whose reply comes later. Ends by peer_claim_end, also when the peer is gone. */
+/*
+ * A request whose reply comes later. It is charged to its user until peer_claim_end, which must
+ * come in any case, also when the peer is gone: what was begun for it is still there.
+ */
 struct peer_claim {
 	struct peer *peer; /* NULL: it went away meanwhile */
 	struct peer_claim *next, **link;
+	struct quota *quota;
+	uint32_t uid;
 };
+
+/* Something that lives with a peer and ends with it: a watcher, a descriptor to wake. */
+struct peer_guest {
+	/* The peer is going. The guest is not attached any more, and may be freed. */
+	void (*gone)(struct peer_guest *guest);
+	struct peer *peer; /* NULL: not attached */
+	struct peer_guest *next, **link;
+};
+
+/* Sets up what peers share, when its fields up to userdata are filled in. 0; -errno. */
+int peers_init(struct peers *peers);
 
 /*
  * Takes over the connection, charged to its user. 0; -EDQUOT; another -errno; on failure fd
@@ -47,7 +71,7 @@ struct peer_claim {
  */
 int peer_new(struct peers *peers, int fd);
 
-/* Disconnects and frees all of them. */
+/* Disconnects and frees all of them. Accepts a half-made or empty one. */
 void peers_done(struct peers *peers);
 
 const struct credentials *peer_credentials(const struct peer *peer);
@@ -69,7 +93,17 @@ void peer_fail(struct peer *peer, const struct pp_header *request, int error, co
 /* Handles the request that is being handled again, from its packet, when there is room. */
 void peer_defer(struct peer *peer);
 
+/* Whether something it was sent waits for room in its socket, or it is on its way out: replies
+ * that nobody asked for just now (peer_reply, to a request that is answered again and again) are
+ * not to be sent then. peers.drained tells when that is over. */
+bool peer_is_backlogged(const struct peer *peer);
+
+/* Within peers.request only: the request that is being handled is answered later. */
 void peer_claim_begin(struct peer *peer, struct peer_claim *claim);
 void peer_claim_end(struct peer_claim *claim);
+
+void peer_attach(struct peer *peer, struct peer_guest *guest);
+/* Does nothing to one that is not attached. */
+void peer_detach(struct peer_guest *guest);
 
 #endif

@@ -99,7 +99,37 @@ bool policy_may_make_namespace(const struct credentials *c, enum policy_makers m
 	return false;
 }
 
-bool policy_may_hold_rings(const struct credentials *c, bool unprivileged_bpf)
+bool policy_may_probe(const struct credentials *c, enum policy_probers probers, gid_t group)
 {
-	return c->uid == 0 || !unprivileged_bpf;
+	if (c->uid == 0)
+		return true;
+	switch (probers) {
+	case POLICY_PROBERS_ROOT:
+		return false;
+	case POLICY_PROBERS_GROUP:
+		return credentials_in_group(c, group);
+	case POLICY_PROBERS_ALL:
+		return true;
+	}
+	return false;
+}
+
+bool policy_may_hold_rings(const struct credentials *c, const struct namespace *ns,
+			   bool unprivileged_bpf)
+{
+	if (c->uid == 0)
+		return true;
+	if (unprivileged_bpf)
+		return false;
+	switch (ns->live) {
+	case NAMESPACE_LIVE_NOBODY:
+		return false;
+	case NAMESPACE_LIVE_OWNER:
+		return c->uid == ns->owner;
+	case NAMESPACE_LIVE_GROUP:
+		return c->uid == ns->owner || credentials_in_group(c, ns->group);
+	case NAMESPACE_LIVE_READERS:
+		return true;
+	}
+	return false;
 }

@@ -40,9 +40,24 @@ enum policy_makers {
 bool policy_may_make_namespace(const struct credentials *c, enum policy_makers makers, gid_t group);
 
 /*
- * Whether this peer may be handed live rings. Where unprivileged_bpf_disabled is 0 a peer
- * that is not root could load a program that writes the ring it was given to read.
+ * Who of those that may create events may have probes and breakpoints in them: a probe in the
+ * middle of an instruction breaks the program that it is set in, one on a hot function slows down
+ * the machine, and the file of a uprobe is opened where somebody else's name for it points.
  */
-bool policy_may_hold_rings(const struct credentials *c, bool unprivileged_bpf);
+enum policy_probers {
+	POLICY_PROBERS_ROOT,
+	POLICY_PROBERS_GROUP, /* members of the daemon's group too */
+	POLICY_PROBERS_ALL,
+};
+
+bool policy_may_probe(const struct credentials *c, enum policy_probers probers, gid_t group);
+
+/*
+ * Whether this peer, who may read the namespace, may be handed its live rings; else it gets
+ * copies. The namespace's `live` decides. Where unprivileged_bpf_disabled is 0 (unprivileged_bpf)
+ * a peer that is not root could load a program that writes the ring it was given to read.
+ */
+bool policy_may_hold_rings(const struct credentials *c, const struct namespace *ns,
+			   bool unprivileged_bpf);
 
 #endif

@@ -140,18 +140,29 @@ static void drop_if_unused(struct registry *r, struct namespace *ns)
 }
 
 int registry_configure(struct registry *r, const char *name, uint32_t owner, uint32_t group,
-		       uint32_t mode)
+		       uint32_t mode, enum namespace_live live)
 {
-	struct namespace *ns;
-	int err;
+	struct namespace *ns = registry_namespace(r, name);
+	int differs = ns && (ns->group != group || ns->mode != mode);
 
-	if (registry_namespace(r, name))
-		return -EEXIST;
-	err = add_namespace(r, name, owner, group, mode, &ns);
-	if (err < 0)
-		return err;
+	if (!ns) {
+		int err = add_namespace(r, name, owner, group, mode, &ns);
+
+		if (err < 0)
+			return err;
+	}
+	ns->owner = owner;
+	ns->group = group;
+	ns->mode = mode;
+	ns->live = live;
 	ns->configured = true;
-	return 0;
+	return differs;
+}
+
+void registry_unconfigure(struct registry *r, struct namespace *ns)
+{
+	ns->configured = false;
+	drop_if_unused(r, ns);
 }
 
 /* ── events ─────────────────────────────────────────────────────────────────────────────── */
@@ -214,8 +225,8 @@ int registry_settle(struct registry *r, struct event *e, const struct pp_event *
 	if (registry_by_id(r, truth->id))
 		return -EEXIST;
 	assert(compare_names(e, truth->spec.ns, truth->spec.name) == 0);
-	event_set_state(e, PP_EVENT_RUNNING);
 	e->truth = *truth;
+	event_rest(e);
 	GAP_OPEN(r->by_id, i, r->n_settled);
 	r->by_id[i] = e;
 	r->n_settled++;

@@ -23,9 +23,13 @@ struct registry {
 /* The empty registry is all zeroes. Frees everything in it. */
 void registry_done(struct registry *r);
 
-/* A namespace that stays when it has no events. 0; -EEXIST; -ENOMEM. */
+/* Makes it a namespace that stays when it has no events, with these rights, whatever it was.
+ * 0; 1 (its group or mode was another: the files of its events have them still); -ENOMEM. */
 int registry_configure(struct registry *r, const char *name, uint32_t owner, uint32_t group,
-		       uint32_t mode);
+		       uint32_t mode, enum namespace_live live);
+
+/* From now on it exists only as long as it has events. */
+void registry_unconfigure(struct registry *r, struct namespace *ns);
 
 struct namespace *registry_namespace(const struct registry *r, const char *name);
 struct event *registry_by_name(const struct registry *r, const char *ns, const char *name);
@@ -40,7 +44,8 @@ size_t registry_after(const struct registry *r, uint64_t id);
  */
 int registry_add(struct registry *r, const struct pp_spec *spec, struct event **ret);
 
-/* What was reserved is there: it gets its id and runs. 0; -EEXIST (the id is taken). */
+/* What was reserved is there: it gets its id, and runs, or is paused. 0; -EEXIST (the id is
+ * taken). */
 int registry_settle(struct registry *r, struct event *e, const struct pp_event *truth);
 
 /* Frees the event, and its namespace if that was its last one and it is not configured. */

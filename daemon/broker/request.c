@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "daemon/broker/machine.h"
 #include "daemon/broker/request-internal.h"
 #include "daemon/log.h"
 #include "daemon/text.h"
@@ -15,7 +16,7 @@
 
 static const char *verb_of(enum pp_right right)
 {
-	return right == PP_RIGHT_W ? "create or delete in" : "read";
+	return right == PP_RIGHT_W ? "create, change or delete in" : "read";
 }
 
 bool request_may(struct request *r, const struct namespace *ns, enum pp_right right)
@@ -93,12 +94,30 @@ bool request_is_made(struct request *r, const struct event *e)
 	return false;
 }
 
+bool request_may_hold(struct request *r, const struct namespace *ns)
+{
+	const struct credentials *c = peer_credentials(r->peer);
+
+	if (c->uid != 0 && r->bpf == REQUEST_BPF_UNASKED)
+		r->bpf = machine_unprivileged_bpf() ? REQUEST_BPF_OPEN : REQUEST_BPF_CLOSED;
+	return policy_may_hold_rings(c, ns, r->bpf == REQUEST_BPF_OPEN);
+}
+
+void request_describe(struct request *r, const struct event *e, const struct tree_stat *stat,
+		      struct pp_msg_event *ret)
+{
+	event_describe(e, stat, ret);
+	event_describe_cpus(r->service->lifecycle, e, &r->service->hotplug->online, ret);
+	if (!request_may_hold(r, e->ns))
+		ret->flags |= PP_EVENT_COPIES;
+}
+
 void request_reply_event(struct request *r, const struct event *e)
 {
 	struct tree_stat stat;
 
 	event_count(r->service->registry, e, &stat);
-	event_describe(e, &stat, &r->service->reply.event);
+	request_describe(r, e, &stat, &r->service->reply.event);
 	peer_reply(r->peer, r->header, &r->service->reply, NULL, 0);
 }
 
@@ -157,7 +176,7 @@ static void handle_list(struct request *r, const struct pp_msg_list_request *req
 			break;
 		}
 		event_count(s->registry, e, &stat);
-		event_describe(e, &stat, &reply->events[reply->count++]);
+		request_describe(r, e, &stat, &reply->events[reply->count++]);
 	}
 	peer_reply(r->peer, r->header, reply, NULL, 0);
 }
@@ -168,6 +187,22 @@ static void handle_show(struct request *r, const struct pp_msg_name *request)
 
 	if (e && request_is_made(r, e))
 		request_reply_event(r, e);
+}
+
+/* ── RELOAD ─────────────────────────────────────────────────────────────────────────────── */
+
+static void handle_reload(struct request *r)
+{
+	struct service *s = r->service;
+
+	if (peer_credentials(r->peer)->uid != 0)
+		refuse(r, EACCES, "Only root may have the configuration read again.");
+	else if (!s->reload)
+		refuse(r, EOPNOTSUPP,
+		       "This daemon reads its configuration when it starts and not again; restart "
+		       "it, which costs no event a record.");
+	else
+		s->reload(s->userdata, r->peer, r->header);
 }
 
 /* ── all of them ────────────────────────────────────────────────────────────────────────── */
@@ -195,6 +230,27 @@ void request_handle(void *userdata, struct peer *peer, const struct pp_header *h
 		break;
 	case PP_OP_OPEN:
 		request_open(&r, &body->open_request);
+		break;
+	case PP_OP_CHANGE:
+		request_change(&r, &body->change_request);
+		break;
+	case PP_OP_PAUSE:
+		request_pause(&r, &body->pause_request);
+		break;
+	case PP_OP_LIMITS:
+		request_limits(&r, &body->limits_request);
+		break;
+	case PP_OP_WATCH:
+		request_watch(&r, &body->watch_request);
+		break;
+	case PP_OP_WAKEUP:
+		request_wakeup(&r, &body->name);
+		break;
+	case PP_OP_RELOAD:
+		handle_reload(&r);
+		break;
+	case PP_OP_CPUS:
+		request_cpus(&r, &body->cpus_request);
 		break;
 	}
 }

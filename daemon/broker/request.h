@@ -7,8 +7,12 @@
 #define PP_BROKER_REQUEST_H
 
 #include "daemon/broker/config.h"
+#include "daemon/broker/copies.h"
+#include "daemon/broker/hotplug.h"
 #include "daemon/broker/lifecycle.h"
 #include "daemon/broker/peer.h"
+#include "daemon/broker/wakeups.h"
+#include "daemon/broker/watchers.h"
 
 /* What requests are answered from. All borrowed but the scratch space. */
 struct service {
@@ -18,7 +22,24 @@ struct service {
 	struct lifecycle *lifecycle;
 	uint64_t started; /* CLOCK_REALTIME, ns */
 
+	/* Writes an event that was just created down, to be there after a reboot. 0; a negative
+	 * errno value with a sentence. NULL: there is no such thing. */
+	int (*boot)(void *userdata, const struct event *e,
+		    const struct pp_msg_create_request *request, char *sentence, size_t size);
+	/* An event was deleted: a reboot is not to bring it back. NULL: likewise. */
+	int (*forget)(void *userdata, const struct event *e, char *sentence, size_t size);
+	/* Reads the configuration again and answers, at once or by a claim. NULL: likewise. */
+	void (*reload)(void *userdata, struct peer *peer, const struct pp_header *header);
+	void *userdata; /* of these three */
+
+	const struct hotplug *hotplug;
+	struct copies *copies;
+	struct watchers *watchers;
+	struct wakeups *wakeups;
+	struct opening *openings; /* those that wait for copies */
+
 	union pp_body reply;
+	struct pp_recipe recipe;
 };
 
 /* As peers.request; userdata is the service. Replies now, or later. */

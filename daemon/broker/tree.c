@@ -9,33 +9,113 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <linux/bpf.h>
+#include <stdarg.h>
 #include <string.h>
 #include <sys/syscall.h>
 
 #include "proto/macro.h"
 
 /* A raw system call: the broker has no other use for libbpf. */
-static int bpf_obj_get(const char *path)
+static int bpf_obj_get(const char *path, uint32_t flags)
 {
 	union bpf_attr attr;
 	long fd;
 
 	memset(&attr, 0, sizeof(attr));
 	attr.pathname = (uint64_t)(uintptr_t)path;
-	/* Not BPF_F_RDONLY: a map's descriptor opened with it cannot be mapped at all (EINVAL).
-	 * What keeps the ring read-only is that the map is frozen. */
+	attr.file_flags = flags;
 	fd = syscall(SYS_bpf, BPF_OBJ_GET, &attr, sizeof(attr));
 	return fd < 0 ? -errno : (int)fd;
 }
 
-int tree_ring_open(const char *registry, const char *ns, const char *name, unsigned cpu)
+static _printf_(1, 2) int open_pin(const char *fmt, ...)
 {
 	char path[PATH_MAX];
-	int n = snprintf(path, sizeof(path), "%s/%s/%s/cpu%u", registry, ns, name, cpu);
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(path, sizeof(path), fmt, ap);
+	va_end(ap);
+	if (n < 0 || (size_t)n >= sizeof(path))
+		return -ENAMETOOLONG;
+	/* Not BPF_F_RDONLY: a map's descriptor opened with it cannot be mapped at all (EINVAL).
+	 * What keeps the ring read-only is that the map is frozen. */
+	return bpf_obj_get(path, 0);
+}
+
+int tree_ring_open(const char *registry, const char *ns, const char *name, unsigned cpu)
+{
+	return open_pin("%s/%s/%s/cpu%u", registry, ns, name, cpu);
+}
+
+static int read_map_info(int fd, struct bpf_map_info *ret)
+{
+	union bpf_attr attr;
+
+	memset(ret, 0, sizeof(*ret));
+	memset(&attr, 0, sizeof(attr));
+	attr.info.bpf_fd = fd;
+	attr.info.info_len = sizeof(*ret);
+	attr.info.info = (uint64_t)(uintptr_t)ret;
+	return syscall(SYS_bpf, BPF_OBJ_GET_INFO_BY_FD, &attr, sizeof(attr)) < 0 ? -errno : 0;
+}
+
+int tree_ring_size(int fd, uint32_t *ret)
+{
+	struct bpf_map_info info;
+	int err = read_map_info(fd, &info);
+
+	if (err < 0)
+		return err;
+	if (info.type != BPF_MAP_TYPE_ARRAY || info.max_entries != 1 || info.value_size == 0)
+		return -EBADMSG;
+	*ret = info.value_size;
+	return 0;
+}
+
+int tree_catalog_open(const char *registry, const char *ns, const char *name)
+{
+	return open_pin("%s/%s/%s/catalog", registry, ns, name);
+}
+
+int tree_wakeups_open(const char *registry)
+{
+	return open_pin("%s/+wakeups", registry);
+}
+
+/* Its pin is not ours to write, so that it is looked up, CPU by CPU, and not mapped. */
+int tree_cpus_open(const char *registry)
+{
+	struct bpf_map_info info;
+	_cleanup_close_ int fd = -EBADF;
+	char path[PATH_MAX];
+	int err, n = snprintf(path, sizeof(path), "%s/" PP_CPU_STATES, registry);
 
 	if (n < 0 || (size_t)n >= sizeof(path))
 		return -ENAMETOOLONG;
-	return bpf_obj_get(path);
+	fd = bpf_obj_get(path, BPF_F_RDONLY);
+	if (fd < 0)
+		return fd;
+	err = read_map_info(fd, &info);
+	if (err < 0)
+		return err;
+	if (info.type != BPF_MAP_TYPE_ARRAY || info.key_size != sizeof(uint32_t) ||
+	    info.value_size != sizeof(struct pp_cpu_state))
+		return -EBADMSG;
+	return TAKE_FD(fd);
+}
+
+int tree_cpus_read(int fd, unsigned cpu, struct pp_cpu_state *ret)
+{
+	uint32_t key = cpu;
+	union bpf_attr attr;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.map_fd = fd;
+	attr.key = (uint64_t)(uintptr_t)&key;
+	attr.value = (uint64_t)(uintptr_t)ret;
+	return syscall(SYS_bpf, BPF_MAP_LOOKUP_ELEM, &attr, sizeof(attr)) < 0 ? -errno : 0;
 }
 
 /* " key=" and a decimal number; moves *p behind it. */
@@ -54,7 +134,8 @@ static int take_count(const char **p, const char *key, uint64_t *ret)
 	return 0;
 }
 
-/* "total records=N bytes=N missed=N|unknown". 0; -EBADMSG. */
+/* "total records=N bytes=N limited=N missed=N|unknown", and maybe more, each with a blank before
+ * it. 0; -EBADMSG. */
 static int parse_stat(const char *line, struct tree_stat *ret)
 {
 	struct tree_stat s = { 0 };
@@ -63,7 +144,8 @@ static int parse_stat(const char *line, struct tree_stat *ret)
 	if (strncmp(p, "total", 5) != 0)
 		return -EBADMSG;
 	p += 5;
-	if (take_count(&p, " records=", &s.records) < 0 || take_count(&p, " bytes=", &s.bytes) < 0)
+	if (take_count(&p, " records=", &s.records) < 0 ||
+	    take_count(&p, " bytes=", &s.bytes) < 0 || take_count(&p, " limited=", &s.limited) < 0)
 		return -EBADMSG;
 	if (strncmp(p, " missed=unknown", 15) == 0) {
 		s.missed_unknown = true;
@@ -71,13 +153,28 @@ static int parse_stat(const char *line, struct tree_stat *ret)
 	} else if (take_count(&p, " missed=", &s.missed) < 0) {
 		return -EBADMSG;
 	}
-	if (*p != '\0' && *p != '\n')
+	if (*p != '\0' && *p != '\n' && *p != ' ')
 		return -EBADMSG;
 	*ret = s;
 	return 0;
 }
 
-/* The total is the last line, behind one per CPU: only the end of the file is kept. */
+/* Whether the text ends with the total's line, whole: there is nothing behind it. */
+static bool has_total(const char *text, size_t size)
+{
+	const char *line;
+
+	if (size == 0 || text[size - 1] != '\n')
+		return false;
+	line = memrchr(text, '\n', size - 1);
+	line = line ? line + 1 : text;
+	return strncmp(line, "total ", 6) == 0;
+}
+
+/*
+ * The total is the last line, behind one per CPU: only the end of the file is kept. Lists of many
+ * events read as many files, so that the read which would only say that this was all is saved.
+ */
 static int read_tail(int fd, char *buf, size_t size)
 {
 	size_t used = 0;
@@ -94,12 +191,11 @@ static int read_tail(int fd, char *buf, size_t size)
 			continue;
 		if (n < 0)
 			return -errno;
-		if (n == 0)
-			break;
 		used += n;
+		buf[used] = '\0';
+		if (n == 0 || has_total(buf, used))
+			return 0;
 	}
-	buf[used] = '\0';
-	return 0;
 }
 
 int tree_stat_read(const char *registry, const char *ns, const char *name, struct tree_stat *ret)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What the broker takes from the registry's tree of pins: a CPU's ring as a descriptor, and
+ * What the broker takes from the registry's tree of pins: rings and the like as descriptors, and
  * the counts that the stat file shows. Both as they are at the moment of asking; nothing is
  * kept.
  */
@@ -11,11 +11,29 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "daemon/hotplug.h"
+
 /* Descriptor of the frozen map that is the ring of this CPU, CLOEXEC, the caller's. -errno. */
 int tree_ring_open(const char *registry, const char *ns, const char *name, unsigned cpu);
 
+/* Bytes to map of that descriptor, as the map itself says. 0; -EBADMSG (not a ring's); -errno. */
+int tree_ring_size(int fd, uint32_t *ret);
+
+/* As tree_ring_open, of the catalog of an event of several sources. */
+int tree_catalog_open(const char *registry, const char *ns, const char *name);
+
+/* Likewise of the ring buffer of wakeups. -ENOENT: no event wakes readers yet. */
+int tree_wakeups_open(const char *registry);
+
+/* The map of CPUs' states (daemon/hotplug.h), which we may look into and no more. -ENOENT: this
+ * kernel has no such thing. */
+int tree_cpus_open(const char *registry);
+
+/* What it says of a CPU. 0; -ENOENT (it has no such CPU); -errno. */
+int tree_cpus_read(int fd, unsigned cpu, struct pp_cpu_state *ret);
+
 struct tree_stat {
-	uint64_t records, bytes, missed;
+	uint64_t records, bytes, limited, missed;
 	bool missed_unknown;
 };
 

@@ -38,8 +38,30 @@ static int size_code(int size)
 
 void emit_done(struct emitter *e)
 {
+	for (size_t i = 0; i < e->n_fds; i++)
+		close_fd(e->fds[i]);
+	free(e->fds);
 	free(e->insns);
 	*e = (struct emitter){};
+}
+
+void emit_labels_done(struct emit_labels *labels)
+{
+	free(labels->at);
+	*labels = (struct emit_labels){};
+}
+
+void emit_keep_fd(struct emitter *e, int fd)
+{
+	int *grown = reallocarray(e->fds, e->n_fds + 1, sizeof(*grown));
+
+	if (!grown) {
+		close_fd(fd);
+		e->error = -ENOMEM;
+		return;
+	}
+	e->fds = grown;
+	e->fds[e->n_fds++] = fd;
 }
 
 void emit_mov(struct emitter *e, int dst, int src)
@@ -71,9 +93,9 @@ void emit_load_map(struct emitter *e, int dst, int map_fd)
 	put_wide(e, dst, BPF_PSEUDO_MAP_FD, (uint32_t)map_fd);
 }
 
-void emit_load_map_value(struct emitter *e, int dst, int map_fd)
+void emit_load_map_value(struct emitter *e, int dst, int map_fd, uint32_t offset)
 {
-	put_wide(e, dst, BPF_PSEUDO_MAP_VALUE, (uint32_t)map_fd);
+	put_wide(e, dst, BPF_PSEUDO_MAP_VALUE, (uint32_t)map_fd | (uint64_t)offset << 32);
 }
 
 void emit_alu(struct emitter *e, int op, int dst, int src)
@@ -110,13 +132,28 @@ void emit_store_imm(struct emitter *e, int size, int dst, int off, int32_t imm)
 				  .imm = imm });
 }
 
-void emit_exchange(struct emitter *e, int dst, int off, int src)
+static void put_atomic(struct emitter *e, int op, int dst, int off, int src)
 {
 	put(e, (struct bpf_insn){ .code = BPF_STX | BPF_ATOMIC | BPF_DW,
 				  .dst_reg = dst,
 				  .src_reg = src,
 				  .off = off,
-				  .imm = BPF_XCHG });
+				  .imm = op });
+}
+
+void emit_exchange(struct emitter *e, int dst, int off, int src)
+{
+	put_atomic(e, BPF_XCHG, dst, off, src);
+}
+
+void emit_fetch_add(struct emitter *e, int dst, int off, int src)
+{
+	put_atomic(e, BPF_ADD | BPF_FETCH, dst, off, src);
+}
+
+void emit_compare_exchange(struct emitter *e, int dst, int off, int src)
+{
+	put_atomic(e, BPF_CMPXCHG, dst, off, src);
 }
 
 void emit_call(struct emitter *e, int helper)
@@ -135,10 +172,24 @@ emit_label emit_jump(struct emitter *e)
 	return e->n - 1;
 }
 
+emit_label emit_always(struct emitter *e, int scratch)
+{
+	emit_mov_imm(e, scratch, 0);
+	return emit_jump_imm(e, BPF_JEQ, scratch, 0);
+}
+
 emit_label emit_jump_imm(struct emitter *e, int op, int dst, int32_t imm)
 {
 	put(e, (struct bpf_insn){ .code = BPF_JMP | op | BPF_K, .dst_reg = dst, .imm = imm });
 	return e->n - 1;
+}
+
+emit_label emit_jump_imm64(struct emitter *e, int op, int dst, uint64_t imm, int scratch)
+{
+	if ((int64_t)imm >= INT32_MIN && (int64_t)imm <= INT32_MAX)
+		return emit_jump_imm(e, op, dst, (int32_t)imm);
+	emit_load_imm64(e, scratch, imm);
+	return emit_jump_reg(e, op, dst, scratch);
 }
 
 emit_label emit_jump_reg(struct emitter *e, int op, int dst, int src)
@@ -147,8 +198,54 @@ emit_label emit_jump_reg(struct emitter *e, int op, int dst, int src)
 	return e->n - 1;
 }
 
+/* Offsets are 16 bits wide. */
+static int16_t distance(struct emitter *e, size_t jump, size_t target)
+{
+	ptrdiff_t off = (ptrdiff_t)target - (ptrdiff_t)jump - 1;
+
+	if ((off < INT16_MIN || off > INT16_MAX) && !e->error)
+		e->error = -E2BIG;
+	return off;
+}
+
 void emit_land(struct emitter *e, emit_label jump)
 {
 	if (!e->error)
-		e->insns[jump].off = e->n - jump - 1;
+		e->insns[jump].off = distance(e, jump, e->n);
+}
+
+void emit_later(struct emitter *e, struct emit_labels *labels, emit_label jump)
+{
+	if (labels->n == labels->cap) {
+		size_t cap = labels->cap ? labels->cap * 2 : 16;
+		emit_label *grown = reallocarray(labels->at, cap, sizeof(*grown));
+
+		if (!grown) {
+			e->error = -ENOMEM;
+			return;
+		}
+		labels->at = grown;
+		labels->cap = cap;
+	}
+	labels->at[labels->n++] = jump;
+}
+
+void emit_land_all(struct emitter *e, struct emit_labels *labels)
+{
+	for (size_t i = 0; i < labels->n; i++)
+		emit_land(e, labels->at[i]);
+	labels->n = 0;
+}
+
+emit_label emit_here(const struct emitter *e)
+{
+	return e->n;
+}
+
+void emit_jump_back_imm(struct emitter *e, int op, int dst, int32_t imm, emit_label to)
+{
+	emit_label jump = emit_jump_imm(e, op, dst, imm);
+
+	if (!e->error)
+		e->insns[jump].off = distance(e, jump, to);
 }

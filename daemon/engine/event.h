@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A persistent event's life: made of rings, a recorder and the registry's files, pinned,
- * found again, deleted. What the engine does for an order.
+ * A persistent event's life: made of rings, recording programs and the registry's files, pinned,
+ * changed, paused, found again. What the engine does for an order. Names are another's business
+ * (names.h): here an event is its directory.
  */
 #ifndef PP_ENGINE_EVENT_H
 #define PP_ENGINE_EVENT_H
@@ -15,18 +16,45 @@
  * Makes the event; when it returns 0 the event records and is in the registry. The rings'
  * pins and the registry's files are owned by `broker`. On failure nothing of it stays.
  */
-int event_create(const struct pp_spec *spec, uid_t broker, struct pp_event *ret, struct failure *f);
-
-/* Deletes it. *ret is what it was. -ENOENT. */
-int event_delete(uint64_t id, struct pp_event *ret, struct failure *f);
+int event_create(const struct pp_spec *spec, const struct pp_recipe *recipe, uid_t broker,
+		 struct pp_event *ret, struct failure *f);
 
 /*
- * Before the pins of a deleted event go: who still has its `stat` open must not look for a
- * program that is gone.
+ * Changes what PP_CHANGE_* bits say: filter (spec's text, recipe's nodes, for all sources),
+ * data_size, max_rate. Each record goes by the old or by the new. *ret: as enumerated;
+ * *ret_remains: the old rings, if somebody may have them, else id 0. On failure nothing is changed.
  */
-void event_bury(const char *path);
+int event_change(uint64_t id, uint32_t what, const struct pp_spec *spec,
+		 const struct pp_recipe *recipe, uid_t broker, struct pp_event *ret,
+		 struct pp_remains *ret_remains, struct failure *f);
 
-/* Runs fn for each event there is; those that cannot be understood are logged and left alone. */
+/* Pauses or resumes it; *ret: as enumerated. To be what it is already is no failure. */
+int event_pause(uint64_t id, bool pause, uid_t broker, struct pp_event *ret, struct failure *f);
+
+/*
+ * CPUs have come (back): those that the event wants get rings, if they have none, and what counts
+ * there is attached anew, if it has died. *ret: as enumerated. Nothing to do is no failure. On
+ * failure no ring is added.
+ */
+int event_cpus(uint64_t id, const struct pp_cpumask *come, uid_t broker, struct pp_event *ret,
+	       struct failure *f);
+
+/* At start, for each event's directory: finishes what a dead engine left half-done. -errno. */
+int event_recover_one(const char *path, uid_t broker);
+
+/*
+ * What is pinned at "NAMESPACE/EVENT" (or "+del-ID"). -ENOENT; -EBADMSG; -EPROTONOSUPPORT (of a
+ * newer perfpersist), -ESTALE (of an older one); -errno.
+ */
+int event_read(const char *path, struct pp_event *ret);
+
+/* Its meta map, for meta_read() and the like: an fd, or -errno. */
+int event_open_meta(const char *path);
+
+/*
+ * Runs fn for each event (directory) there is; those that cannot be understood are logged and
+ * left alone.
+ */
 int event_foreach(int (*fn)(const struct pp_event *event, void *userdata), void *userdata);
 
 #endif

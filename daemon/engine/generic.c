@@ -18,63 +18,37 @@
 
 #include <bpf/bpf.h>
 #include <linux/perf_event.h>
-#include <string.h>
 
-#include "daemon/engine/emit.h"
+#include "daemon/engine/entry.h"
+#include "daemon/engine/filter-emit.h"
+#include "daemon/engine/gate.h"
 #include "daemon/engine/kernel.h"
 #include "daemon/engine/perf.h"
 #include "daemon/engine/program.h"
+#include "daemon/engine/record-emit.h"
 #include "proto/macro.h"
-#include "proto/ring.h"
 
-#define SAMPLE_TYPE (PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_RAW)
-
-/* Offsets in a record of SAMPLE_TYPE. */
-#define RECORD_TID 8
-#define RECORD_TIME 16
-#define RECORD_RAW_SIZE 24
-#define RECORD_PAYLOAD 28
-
-#define COMMON_SIZE 8  /* of the part of the entry that is not in the context */
 #define ENTRY_MAX 8192 /* the kernel's PERF_MAX_TRACE_SIZE (2048 before 5.16) */
 
-/* The registers' roles. */
 enum {
 	R0,
 	R1,
 	R2,
 	R3,
-	R4,
-	R5,
-	CONTEXT = BPF_REG_6,
-	RING = BPF_REG_7, /* the ring: header, then data */
-	POS = BPF_REG_8,  /* the new head; then the record's address */
+	CONTEXT = RING_CONTEXT,
+	POS = RING_POS,
 	TAIL = BPF_REG_9, /* dynamic: bytes of payload behind the fixed part */
-	FRAME = BPF_REG_10,
 };
 
-/* What is kept on the stack, at offsets from FRAME. */
-enum {
-	STACK_CPU = -4,
-	STACK_ZERO = -8,
-	STACK_HEAD = -16, /* the new head */
-	STACK_SIZE = -24, /* dynamic: the record's size */
-};
-
-/* A program can name 64 maps: so many rings are reached without a look-up. */
-#define DIRECT_MAX 60
-
-#define LIVE(word) (PP_RING_LIVE_OFFSET + (int)offsetof(struct pp_ring_live, word))
-
-/* As perf lays RAW out: with its 4-byte size in front it ends on an 8-byte border. */
-static uint32_t raw_size(uint32_t payload)
+static struct record record_of(const struct source *source)
 {
-	return ALIGN_TO(payload + 4, 8U) - 4;
-}
-
-static uint32_t record_size(uint32_t payload)
-{
-	return RECORD_PAYLOAD + raw_size(payload);
+	return (struct record){
+		.id = source->id,
+		.type = source->tp->id,
+		.fixed_size = source->tp->fixed_size,
+		.has_dynamic = source->tp->has_dynamic,
+		.misc = PERF_RECORD_MISC_KERNEL,
+	};
 }
 
 /*
@@ -86,81 +60,50 @@ static bool kernel_counts_missed(void)
 	return kernel_is_at_least(6, 7);
 }
 
-static int generic_plan(const struct pp_spec *spec _unused_, const struct tracepoint *tp,
-			struct recorder_plan *ret)
+static int generic_plan(struct source *source, struct failure *f _unused_)
 {
-	if (!tp || tp->fixed_size < COMMON_SIZE || tp->fixed_size > ENTRY_MAX)
+	const struct tracepoint *tp = source->tp;
+	struct record record;
+
+	if (source->parsed->kind != PP_SOURCE_TRACEPOINT || !tp ||
+	    tp->fixed_size < RECORD_COMMON_SIZE || tp->fixed_size > ENTRY_MAX)
 		return -EOPNOTSUPP;
-	*ret = (struct recorder_plan){
-		.recorder = PP_RECORDER_GENERIC,
-		.sample_type = SAMPLE_TYPE,
-		/* 8 more: the verifier takes the largest size for what it was before rounding. */
-		.spill_size =
-			tp->has_dynamic ? record_size(ENTRY_MAX) + 8 : record_size(tp->fixed_size),
-		.missed_unknown = !kernel_counts_missed(),
-	};
+	record = record_of(source);
+	source->recorder = &recorder_generic;
+	source->sample_type = RECORD_SAMPLE_TYPE;
+	/* 8 more: the verifier takes the largest size for what it was before rounding. */
+	source->spill_size = tp->has_dynamic ? record_size(&record, ENTRY_MAX) + 8
+					     : record_size(&record, tp->fixed_size);
+	source->missed_unknown = !kernel_counts_missed();
+	source->can_nest = false;
+	perf_tracepoint_attr(tp, &source->attr);
 	return 0;
 }
 
-/*
- * RING = the ring of CPU R0, if it is one of [begin, end): halves the range until one is left.
- * Appends the jumps that leave with it; whoever finds nothing falls through.
- */
-static void emit_direct(struct emitter *e, const struct recorder_rings *rings, unsigned begin,
-			unsigned end, emit_label *found, unsigned *n_found)
+/* ── the program ────────────────────────────────────────────────────────────────────────── */
+
+static int emit_filter(struct emitter *e, const struct source *source, struct emit_labels *leave,
+		       struct failure *f)
 {
-	unsigned middle = begin + (end - begin) / 2;
-	emit_label other;
+	const struct filter_view view = {
+		.tp = source->tp,
+		.base = CONTEXT,
+		.is_context = true,
+		.size = source->tp->fixed_size,
+		.ip_offset = -1,
+	};
 
-	if (end - begin == 1) {
-		other = emit_jump_imm(e, BPF_JNE, R0, (int)rings->cpu[begin]);
-		emit_load_map_value(e, RING, rings->ring_fd[begin]);
-		found[(*n_found)++] = emit_jump(e);
-		emit_land(e, other);
-		return;
-	}
-	other = emit_jump_imm(e, BPF_JGE, R0, (int)rings->cpu[middle]);
-	emit_direct(e, rings, begin, middle, found, n_found);
-	emit_land(e, other);
-	emit_direct(e, rings, middle, end, found, n_found);
-}
-
-/*
- * RING = this CPU's ring; the jumps that leave when there is none. The look-ups are for rings
- * that come later, and for the many of a large machine: they cost as much as half the copying.
- */
-static void emit_lookup(struct emitter *e, const struct recorder_rings *rings,
-			emit_label no_ring[2])
-{
-	emit_label found[DIRECT_MAX];
-	unsigned n_found = 0;
-
-	emit_mov(e, CONTEXT, R1);
-	emit_call(e, BPF_FUNC_get_smp_processor_id);
-	if (rings->n > 0 && rings->n <= DIRECT_MAX)
-		emit_direct(e, rings, 0, rings->n, found, &n_found);
-	emit_store(e, 4, FRAME, STACK_CPU, R0);
-	emit_load_map(e, R1, rings->fd);
-	emit_mov(e, R2, FRAME);
-	emit_alu_imm(e, BPF_ADD, R2, STACK_CPU);
-	emit_call(e, BPF_FUNC_map_lookup_elem);
-	no_ring[0] = emit_jump_imm(e, BPF_JEQ, R0, 0);
-	emit_mov(e, R1, R0);
-	emit_store_imm(e, 4, FRAME, STACK_ZERO, 0);
-	emit_mov(e, R2, FRAME);
-	emit_alu_imm(e, BPF_ADD, R2, STACK_ZERO);
-	emit_call(e, BPF_FUNC_map_lookup_elem);
-	no_ring[1] = emit_jump_imm(e, BPF_JEQ, R0, 0);
-	emit_mov(e, RING, R0);
-	while (n_found > 0)
-		emit_land(e, found[--n_found]);
+	if (!source->n_filter)
+		return 0;
+	return filter_emit(e, source->filter, source->n_filter, &view, leave, f);
 }
 
 /*
  * TAIL = bytes of payload behind the fixed part: up to the end of the part that ends last, 0
- * if there is none. Returns the jump that leaves if that is more than any entry can have.
+ * if there is none. Leaves if that is more than any entry can have.
  */
-static emit_label emit_tail_size(struct emitter *e, const struct tracepoint *tp)
+static void emit_tail_size(struct emitter *e, const struct tracepoint *tp,
+			   struct emit_labels *too_long)
 {
 	emit_mov_imm(e, TAIL, 0);
 	for (size_t i = 0; i < tp->n_fields; i++) {
@@ -169,7 +112,7 @@ static emit_label emit_tail_size(struct emitter *e, const struct tracepoint *tp)
 
 		if (!f->is_data_loc && !f->is_rel_loc)
 			continue;
-		emit_load(e, 4, R1, CONTEXT, f->offset);
+		emit_load(e, 4, R1, CONTEXT, (int)f->offset);
 		emit_mov(e, R2, R1);
 		emit_alu_imm(e, BPF_AND, R1, 0xffff);
 		emit_alu_imm(e, BPF_RSH, R2, 16);
@@ -180,191 +123,121 @@ static emit_label emit_tail_size(struct emitter *e, const struct tracepoint *tp)
 		emit_mov(e, TAIL, R1);
 		emit_land(e, smaller);
 	}
-	return emit_jump_imm(e, BPF_JGT, TAIL, ENTRY_MAX - tp->fixed_size);
-}
-
-/*
- * Writes a live word so that other CPUs see it after all that was written before, and before
- * all that is written behind it. Elsewhere than on x86, which keeps stores in order, that
- * takes an exchange, a full barrier; it uses R1 and R2.
- */
-static void emit_publish(struct emitter *e, int word, int src)
-{
-#if defined(__x86_64__) || defined(__i386__)
-	emit_store(e, 8, RING, word, src);
-#else
-	if (src != R1)
-		emit_mov(e, R1, src);
-	emit_mov(e, R2, RING);
-	emit_alu_imm(e, BPF_ADD, R2, word);
-	emit_exchange(e, R2, 0, R1);
-#endif
-}
-
-/*
- * Reserves the record: reserve word written, POS = the record's address, the new head and
- * (dynamic) the record's size on the stack.
- */
-static void emit_reserve(struct emitter *e, const struct recorder_rings *rings,
-			 const struct tracepoint *tp)
-{
-	emit_load(e, 8, POS, RING, LIVE(head));
-	if (tp->has_dynamic) {
-		/* RAW's 4-byte size, the payload and the padding end on an 8-byte border */
-		emit_mov(e, R1, TAIL);
-		emit_alu_imm(e, BPF_ADD, R1, tp->fixed_size + 4 + 7);
-		emit_alu_imm(e, BPF_AND, R1, ~7);
-		emit_alu_imm(e, BPF_ADD, R1, RECORD_RAW_SIZE);
-		emit_store(e, 8, FRAME, STACK_SIZE, R1);
-		emit_alu(e, BPF_SUB, POS, R1);
-	} else {
-		emit_alu_imm(e, BPF_SUB, POS, record_size(tp->fixed_size));
-	}
-	emit_store(e, 8, FRAME, STACK_HEAD, POS);
-	emit_publish(e, LIVE(reserve), POS);
-	emit_alu_imm(e, BPF_AND, POS, rings->data_size - 1);
-	emit_alu(e, BPF_ADD, POS, RING);
-	emit_alu_imm(e, BPF_ADD, POS, rings->header_size);
-}
-
-/* Zeroes the padding behind the payload by zeroing the record's last 8 bytes first. */
-static void emit_zero_tail(struct emitter *e, const struct tracepoint *tp)
-{
-	if (!tp->has_dynamic) {
-		emit_store_imm(e, 8, POS, record_size(tp->fixed_size) - 8, 0);
-		return;
-	}
-	emit_load(e, 8, R1, FRAME, STACK_SIZE);
-	emit_alu(e, BPF_ADD, R1, POS);
-	emit_store_imm(e, 8, R1, -8, 0);
-}
-
-/* Everything before the payload, and the payload's common fields. */
-static void emit_header(struct emitter *e, const struct tracepoint *tp)
-{
-	uint64_t header = PERF_RECORD_SAMPLE | (uint64_t)PERF_RECORD_MISC_KERNEL << 32;
-
-	emit_call(e, BPF_FUNC_ktime_get_ns);
-	emit_store(e, 8, POS, RECORD_TIME, R0);
-	emit_call(e, BPF_FUNC_get_current_pid_tgid);
-	emit_mov(e, R1, R0); /* tgid << 32 | tid */
-	emit_alu_imm(e, BPF_RSH, R1, 32);
-	emit_store(e, 4, POS, RECORD_TID, R1);
-	emit_store(e, 4, POS, RECORD_TID + 4, R0);
-	emit_alu_imm(e, BPF_LSH, R0, 32);
-	emit_alu_imm(e, BPF_OR, R0, tp->id);
-	emit_store(e, 8, POS, RECORD_PAYLOAD, R0);
-
-	if (tp->has_dynamic) {
-		emit_load_imm64(e, R1, header);
-		emit_load(e, 8, R2, FRAME, STACK_SIZE);
-		emit_mov(e, R3, R2);
-		emit_alu_imm(e, BPF_SUB, R3, RECORD_PAYLOAD);
-		emit_store(e, 4, POS, RECORD_RAW_SIZE, R3);
-		emit_alu_imm(e, BPF_LSH, R2, 48);
-		emit_alu(e, BPF_OR, R1, R2);
-	} else {
-		header |= (uint64_t)record_size(tp->fixed_size) << 48;
-		emit_load_imm64(e, R1, header);
-		emit_store_imm(e, 4, POS, RECORD_RAW_SIZE, raw_size(tp->fixed_size));
-	}
-	emit_store(e, 8, POS, 0, R1);
+	emit_later(e, too_long, emit_jump_imm(e, BPF_JGT, TAIL, ENTRY_MAX - (int)tp->fixed_size));
 }
 
 /* The fixed part behind the common fields, by the widest loads that stay inside and aligned. */
-static void emit_fixed(struct emitter *e, const struct tracepoint *tp)
+static void emit_fixed(struct emitter *e, const struct tracepoint *tp, int payload)
 {
-	uint32_t offset = COMMON_SIZE;
+	uint32_t offset = RECORD_COMMON_SIZE;
 
 	while (offset < tp->fixed_size) {
-		int size = 8;
+		uint32_t size = 8;
 
 		while (offset + size > tp->fixed_size || offset % size)
 			size /= 2;
-		emit_load(e, size, R1, CONTEXT, offset);
-		emit_store(e, size, POS, RECORD_PAYLOAD + offset, R1);
+		emit_load(e, (int)size, R1, CONTEXT, (int)offset);
+		emit_store(e, (int)size, POS, payload + (int)offset, R1);
 		offset += size;
 	}
 }
 
-static void emit_dynamic(struct emitter *e, const struct tracepoint *tp)
+static void emit_dynamic(struct emitter *e, const struct tracepoint *tp, int payload)
 {
 	emit_mov(e, R1, POS);
-	emit_alu_imm(e, BPF_ADD, R1, RECORD_PAYLOAD + tp->fixed_size);
+	emit_alu_imm(e, BPF_ADD, R1, payload + (int)tp->fixed_size);
 	emit_mov(e, R2, TAIL);
 	emit_mov(e, R3, CONTEXT);
-	emit_alu_imm(e, BPF_ADD, R3, tp->fixed_size);
+	emit_alu_imm(e, BPF_ADD, R3, (int)tp->fixed_size);
 	emit_call(e, BPF_FUNC_probe_read_kernel);
 }
 
-/* records += 1, then the new head. */
-static void emit_commit(struct emitter *e)
+static int emit_program(struct emitter *e, const struct source *source,
+			const struct recorder_target *target, struct failure *f)
 {
-	emit_load(e, 8, R1, RING, LIVE(records));
-	emit_alu_imm(e, BPF_ADD, R1, 1);
-	emit_store(e, 8, RING, LIVE(records), R1);
-	emit_load(e, 8, R1, FRAME, STACK_HEAD);
-	emit_publish(e, LIVE(head), R1);
-}
+	_cleanup_(emit_labels_done) struct emit_labels leave = {}, too_long = {};
+	const struct record record = record_of(source);
+	const struct tracepoint *tp = source->tp;
+	int r;
 
-static void emit_program(struct emitter *e, const struct tracepoint *tp,
-			 const struct recorder_rings *rings)
-{
-	emit_label no_ring[2], too_long = 0;
-
-	emit_lookup(e, rings, no_ring);
+	emit_mov(e, CONTEXT, R1);
+	r = emit_filter(e, source, &leave, f);
+	if (r < 0)
+		return r;
+	emit_ring_find(e, target, &leave);
+	emit_gate_limit(e, target, &leave);
+	if (tp->has_dynamic) {
+		emit_tail_size(e, tp, &too_long);
+		emit_record_size(e, &record, TAIL);
+	}
+	emit_ring_reserve(e, target, tp->has_dynamic ? 0 : record_size(&record, tp->fixed_size),
+			  &leave);
+	emit_record(e, &record, target);
+	emit_fixed(e, tp, record_payload(&record));
 	if (tp->has_dynamic)
-		too_long = emit_tail_size(e, tp);
-	emit_reserve(e, rings, tp);
-	emit_zero_tail(e, tp);
-	emit_header(e, tp);
-	emit_fixed(e, tp);
-	if (tp->has_dynamic)
-		emit_dynamic(e, tp);
-	emit_commit(e);
-	emit_land(e, no_ring[0]);
-	emit_land(e, no_ring[1]);
+		emit_dynamic(e, tp, record_payload(&record));
+	emit_ring_commit(e, target);
+	emit_gate_wake(e, target, record_time(&record));
+	emit_land_all(e, &leave);
 	emit_mov_imm(e, R0, 1);
 	emit_exit(e);
-	if (tp->has_dynamic) {
-		emit_land(e, too_long);
-		emit_load(e, 8, R1, RING, LIVE(missed));
-		emit_alu_imm(e, BPF_ADD, R1, 1);
-		emit_store(e, 8, RING, LIVE(missed), R1);
+	if (too_long.n) {
+		emit_land_all(e, &too_long);
+		emit_ring_missed(e, target);
 		emit_mov_imm(e, R0, 1);
 		emit_exit(e);
 	}
+	return e->error;
 }
 
-static int generic_load(const struct pp_spec *spec _unused_, const struct tracepoint *tp,
-			const struct recorder_rings *rings, int *ret_fd)
+static int generic_load(const struct source *source, const struct recorder_target *target,
+			int *ret_fd, struct failure *f)
 {
 	_cleanup_(emit_done) struct emitter e = {};
 	LIBBPF_OPTS(bpf_prog_load_opts, opts);
-	int fd;
+	int fd, r;
 
-	emit_program(&e, tp, rings);
-	if (e.error)
-		return e.error;
+	if (target->spill_size < source->spill_size)
+		return -EINVAL;
+	r = emit_program(&e, source, target, f);
+	if (r < 0)
+		return r;
 	fd = program_load(BPF_PROG_TYPE_TRACEPOINT, "pp_generic", e.insns, e.n, &opts);
+	if (fd == -E2BIG && source->n_filter)
+		return filter_too_large(f);
 	if (fd < 0)
 		return fd;
 	*ret_fd = fd;
 	return 0;
 }
 
-static int generic_attach(const struct pp_spec *spec _unused_, const struct tracepoint *tp,
-			  int prog_fd, unsigned cpu, int *ret_fd)
+/* ── the entry ──────────────────────────────────────────────────────────────────────────── */
+
+static int generic_entry(const struct source *source _unused_, const struct recorder_slot *slot,
+			 int *ret_fd)
+{
+	return entry_load(BPF_PROG_TYPE_TRACEPOINT, 0, 0, slot, 1, ret_fd);
+}
+
+static const char *generic_entry_class(const struct source *source _unused_)
+{
+	return "tracepoint";
+}
+
+static int generic_attach(const struct source *source, int entry_fd, unsigned cpu, int *ret_fd)
 {
 	struct perf_event_attr attr;
 	_cleanup_close_ int carrier = -EBADF;
 	int fd;
 
-	perf_tracepoint_attr(tp, &attr);
+	perf_tracepoint_attr(source->tp, &attr);
+	/* It takes no samples; of some (irq_work_exit, which perf's own samples cause) the kernel
+	 * gives none to anybody, but counts them. */
+	attr.sample_period = 0;
 	carrier = perf_open(&attr, cpu);
 	if (carrier < 0)
 		return carrier;
-	fd = bpf_link_create(prog_fd, carrier, BPF_PERF_EVENT, NULL);
+	fd = bpf_link_create(entry_fd, carrier, BPF_PERF_EVENT, NULL);
 	if (fd < 0)
 		return fd;
 	*ret_fd = fd;
@@ -375,5 +248,9 @@ const struct recorder recorder_generic = {
 	.kind = PP_RECORDER_GENERIC,
 	.plan = generic_plan,
 	.load = generic_load,
+	.entry = generic_entry,
+	.entry_class = generic_entry_class,
 	.attach = generic_attach,
+	.per_cpu = false,
+	.is_direct = true,
 };

@@ -11,10 +11,15 @@
 #include <bpf/btf.h>
 #include <linux/perf_event.h>
 
+#include "daemon/engine/bpf/hot.h"
+#include "daemon/engine/bpf/payload.h"
+#include "daemon/engine/bpf/ring.h"
+#include "daemon/engine/entry.h"
 #include "daemon/engine/kernel.h"
 #include "daemon/engine/layout.h"
+#include "daemon/engine/perf.h"
 #include "daemon/engine/recorder.h"
-#include "daemon/engine/template.h"
+#include "daemon/engine/writer.h"
 #include "daemon/log.h"
 #include "hot.skel.h"
 #include "proto/macro.h"
@@ -116,70 +121,94 @@ static int find_layout(const struct tracepoint *tp, size_t *ret)
 
 /* ── the recorder ───────────────────────────────────────────────────────────────────────── */
 
-static int hot_plan(const struct pp_spec *spec _unused_, const struct tracepoint *tp,
-		    struct recorder_plan *ret)
+static int hot_plan(struct source *source, struct failure *f _unused_)
 {
 	size_t i;
 	int r;
 
 	/* Before 6.1 a tp_btf program can nest in itself (05b24ff9b2cf gave it a guard). */
-	if (!tp || !kernel_is_at_least(6, 1))
+	if (!source->tp || !kernel_is_at_least(6, 1))
 		return -EOPNOTSUPP;
-	r = find_layout(tp, &i);
+	r = find_layout(source->tp, &i);
 	if (r < 0)
 		return r;
-	*ret = (struct recorder_plan){
-		.recorder = PP_RECORDER_TP_BTF,
-		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_RAW,
-		.spill_size = layouts[i].record_size,
-		.missed_unknown = 0, /* recursion_misses counts them */
-	};
+	source->recorder = &recorder_hot;
+	source->sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_RAW;
+	source->spill_size = layouts[i].record_size + (source->id ? HOT_IDENTIFIER_SIZE : 0);
+	source->missed_unknown = false; /* the entry's recursion_misses counts them */
+	source->can_nest = false;
+	perf_tracepoint_attr(source->tp, &source->attr);
 	return 0;
 }
 
-static int hot_load(const struct pp_spec *spec, const struct tracepoint *tp,
-		    const struct recorder_rings *rings, int *ret_fd)
+static int hot_load(const struct source *source, const struct recorder_target *target, int *ret_fd,
+		    struct failure *f)
 {
 	_cleanup_free_ struct hot_bpf__rodata *constants = NULL;
-	_cleanup_close_ int constants_fd = -EBADF;
+	_cleanup_close_ int scratch = -EBADF;
 	const struct hot_bpf *skel;
-	size_t i, size;
+	size_t i;
 	int r;
 
-	r = find_layout(tp, &i);
+	r = find_layout(source->tp, &i);
 	if (r < 0)
 		return r;
-	if (rings->spill_size < layouts[i].record_size)
-		return -EINVAL;
-
-	/* More than the skeleton shows: static constants are in there, too. */
 	skel = templates.of[i];
-	size = bpf_map__value_size(skel->maps.rodata);
-	constants = malloc(size);
+	constants = writer_constants(skel->maps.rodata, skel->rodata);
 	if (!constants)
 		return -ENOMEM;
-	memcpy(constants, skel->rodata, size);
-	constants->ring_data_mask = rings->data_size - 1;
-	constants->ring_header_size = rings->header_size;
-	constants->tracepoint_id = tp->id;
-	r = template_constants(constants, size, &constants_fd);
-	if (r < 0)
-		return r;
+	constants->hot_constants.tracepoint_id = source->tp->id;
+	if (source->n_filter) {
+		r = writer_scratch(HOT_SCRATCH_OFFSET + source->spill_size, &scratch);
+		if (r < 0)
+			return r;
+	}
 
-	const struct template_map maps[] = {
-		{ bpf_map__fd(skel->maps.rings), rings->fd },
-		{ bpf_map__fd(skel->maps.rodata), constants_fd },
+	const struct writer writer = {
+		.prog = program_of(skel, &layouts[i]),
+		.rings = skel->maps.rings,
+		.wakeups = skel->maps.wakeups,
+		.ringless = skel->maps.ringless,
+		.rodata = skel->maps.rodata,
+		.constants = constants,
+		.ring = &constants->ring_constants,
+		.maps = { { bpf_map__fd(skel->maps.scratch), scratch } },
+		.n_maps = 1,
+		.payload_size = layouts[i].record_size - HOT_PAYLOAD_OFFSET,
 	};
 
-	return template_instantiate(program_of(skel, &layouts[i]), maps, ARRAY_SIZE(maps),
-				    spec->name, ret_fd);
+	return writer_load(&writer, source, target, ret_fd, f);
 }
 
-/* A tp_btf link has no CPU: the program runs wherever the tracepoint fires. */
-static int hot_attach(const struct pp_spec *spec _unused_, const struct tracepoint *tp _unused_,
-		      int prog_fd, unsigned cpu _unused_, int *ret_fd)
+static int hot_entry(const struct source *source, const struct recorder_slot *slot, int *ret_fd)
 {
-	int fd = bpf_raw_tracepoint_open(NULL, prog_fd);
+	uint32_t target;
+	size_t i;
+	int r;
+
+	r = find_layout(source->tp, &i);
+	if (r >= 0)
+		r = template_attach_target(program_of(templates.of[i], &layouts[i]), &target);
+	if (r < 0)
+		return r;
+	return entry_load(BPF_PROG_TYPE_TRACING, BPF_TRACE_RAW_TP, target, slot, 0, ret_fd);
+}
+
+/* Newer kernels let a program tail-call only what is attached to the same. */
+static const char *hot_entry_class(const struct source *source)
+{
+	size_t i;
+
+	if (find_layout(source->tp, &i) < 0)
+		return "tp_btf"; /* plan() has found one */
+	return bpf_program__section_name(program_of(templates.of[i], &layouts[i]));
+}
+
+/* A tp_btf link has no CPU: the entry runs wherever the tracepoint fires. */
+static int hot_attach(const struct source *source _unused_, int entry_fd, unsigned cpu _unused_,
+		      int *ret_fd)
+{
+	int fd = bpf_raw_tracepoint_open(NULL, entry_fd);
 
 	if (fd < 0)
 		return fd;
@@ -191,6 +220,8 @@ const struct recorder recorder_hot = {
 	.kind = PP_RECORDER_TP_BTF,
 	.plan = hot_plan,
 	.load = hot_load,
+	.entry = hot_entry,
+	.entry_class = hot_entry_class,
 	.attach = hot_attach,
 	.per_cpu = false,
 };

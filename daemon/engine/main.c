@@ -17,27 +17,37 @@
 #include <sys/stat.h>
 #include <systemd/sd-daemon.h>
 
+#include "daemon/engine/budget.h"
+#include "daemon/engine/cpu-states.h"
+#include "daemon/engine/event.h"
+#include "daemon/engine/heir.h"
 #include "daemon/engine/pins.h"
 #include "daemon/engine/reaper.h"
+#include "daemon/engine/remains.h"
 #include "daemon/engine/server.h"
 #include "daemon/log.h"
 #include "daemon/text.h"
 #include "proto/macro.h"
 #include "proto/places.h"
 
+#define LIBBPF_TAIL 3000
+
 struct options {
 	const char *instance;
-	uint32_t broker; /* uid */
+	uint32_t broker;     /* uid */
+	uint64_t max_memory; /* bytes; 0: the default */
 };
 
 static const char usage[] =
-	"Usage: perfpersist-engine [--instance NAME] --broker-uid UID\n"
+	"Usage: perfpersist-engine [--instance NAME] --broker-uid UID [--max-memory BYTES]\n"
 	"\n"
 	"Makes and deletes persistent events for perfpersistd, over the SOCK_SEQPACKET socket\n"
 	"that it is handed in the LISTEN_FDS convention. Not to be started by hand.\n"
 	"\n"
-	"  --instance NAME   work in /run/perfpersist-NAME\n"
-	"  --broker-uid UID  whom to obey, and who owns the rings' pins: a uid or a user name\n"
+	"  --instance NAME     work in /run/perfpersist-NAME\n"
+	"  --broker-uid UID    whom to obey, and who owns the rings' pins: a uid or a user name\n"
+	"  --max-memory BYTES  of all rings together, whatever the broker orders; half of the\n"
+	"                      machine's memory\n"
 	"  --version, --help\n";
 
 /* A uid, or a name: a unit file cannot know the number. */
@@ -60,6 +70,7 @@ static int parse_options(int argc, char **argv, struct options *ret)
 	static const struct option longs[] = {
 		{ "instance", required_argument, NULL, 'i' },
 		{ "broker-uid", required_argument, NULL, 'u' },
+		{ "max-memory", required_argument, NULL, 'm' },
 		{ "version", no_argument, NULL, 'V' },
 		{ "help", no_argument, NULL, 'h' },
 		{},
@@ -80,6 +91,14 @@ static int parse_options(int argc, char **argv, struct options *ret)
 				return -EINVAL;
 			}
 			have_uid = true;
+			break;
+		case 'm':
+			if (pp_parse_u64(optarg, &ret->max_memory) < 0 || !ret->max_memory) {
+				log_error("--max-memory: '%s' is no number of bytes above 0; write "
+					  "one, or leave it out for half of the machine's memory",
+					  optarg);
+				return -EINVAL;
+			}
 			break;
 		case 'V':
 			puts("perfpersist-engine " PP_VERSION);
@@ -115,7 +134,31 @@ static int take_lock(const char *instance)
 	return TAKE_FD(fd);
 }
 
-static int open_registry(const char *instance)
+static int recover_event(const char *path, void *userdata)
+{
+	event_recover_one(path, *(const uid_t *)userdata); /* tells of its failures */
+	return 0;
+}
+
+/* In this order: names first, since what is under them is read by who follows. */
+static int recover(uid_t broker)
+{
+	int r;
+
+	cpu_states_open(broker); /* tells of its failures; all works without */
+	r = pins_recover();
+	if (r >= 0)
+		r = heir_recover(broker);
+	if (r >= 0)
+		r = remains_recover();
+	if (r >= 0)
+		r = pins_foreach(recover_event, &broker);
+	if (r >= 0)
+		r = reaper_kick();
+	return r;
+}
+
+static int open_registry(const char *instance, uid_t broker)
 {
 	char path[128];
 	int r;
@@ -134,9 +177,7 @@ static int open_registry(const char *instance)
 					 "there");
 		return r;
 	}
-	r = pins_recover();
-	if (r >= 0)
-		r = reaper_kick();
+	r = recover(broker);
 	if (r < 0)
 		log_error("cannot recover the registry %s: %s", path, strerror(-r));
 	return r;
@@ -164,15 +205,27 @@ static void lift_memlock(void)
 	setrlimit(RLIMIT_MEMLOCK, &all);
 }
 
-/* libbpf's warnings explain failures that are told in the engine's own words elsewhere. */
+/*
+ * libbpf's warnings explain failures that are told in the engine's own words elsewhere. A line each;
+ * of a verifier's log the end is what matters.
+ */
 static _printf_(2, 0) int quiet(enum libbpf_print_level level, const char *fmt, va_list args)
 {
-	char line[1024];
+	_cleanup_free_ char *text = NULL;
+	char *line, *next;
+	size_t length;
 
 	if (level != LIBBPF_WARN)
 		return 0;
-	vsnprintf(line, sizeof(line), fmt, args);
-	log_debug("%.*s", (int)strcspn(line, "\n"), line);
+	if (vasprintf(&text, fmt, args) < 0) {
+		text = NULL;
+		return 0;
+	}
+	length = strlen(text);
+	next = length > LIBBPF_TAIL ? text + length - LIBBPF_TAIL : text;
+	while ((line = strsep(&next, "\n")))
+		if (*line)
+			log_debug("%s", line);
 	return 0;
 }
 
@@ -201,7 +254,8 @@ int main(int argc, char **argv)
 		log_error("cannot lock the instance's run directory: %s", strerror(-lock));
 		return 1;
 	}
-	if (open_registry(o.instance) < 0)
+	budget_set(o.max_memory);
+	if (open_registry(o.instance, o.broker) < 0)
 		return 1;
 	r = serve(SD_LISTEN_FDS_START, signals, o.broker);
 	if (r < 0)

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The registry on disk. See pins.h. */
+/* The registry on disk: how events arrive in it, are replaced, found and leave. See pins.h. */
 #include "daemon/engine/pins.h"
 
 #include <bpf/bpf.h>
-#include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/magic.h>
@@ -13,12 +12,11 @@
 #include <sys/vfs.h>
 #include <time.h>
 
+#include "daemon/engine/pins-internal.h"
 #include "daemon/log.h"
 #include "proto/macro.h"
 #include "proto/places.h"
 
-#define NEW_PREFIX "+new-"
-#define DEL_PREFIX "+del-"
 #define LAST_ID "+last-id"
 
 int pins_open(const char *registry)
@@ -40,81 +38,22 @@ int pins_open(const char *registry)
 	return chmod(PP_BY_ID, 0711) < 0 ? -errno : 0;
 }
 
-/* ── walking ────────────────────────────────────────────────────────────────────────────── */
-
-/* Runs fn for each entry of a directory but "." and "..". */
-static int each_entry(const char *dir, int (*fn)(const char *dir, const char *leaf, void *userdata),
-		      void *userdata)
-{
-	_cleanup_closedir_ DIR *d = opendir(dir);
-	struct dirent *e;
-	int r = 0;
-
-	if (!d)
-		return -errno;
-	while (r >= 0 && (e = readdir(d)))
-		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
-			r = fn(dir, e->d_name, userdata);
-	return r;
-}
-
-static int join(char ret[PINS_PATH_SIZE], const char *dir, const char *leaf)
+int pins_join(char ret[PINS_PATH_SIZE], const char *dir, const char *leaf)
 {
 	return snprintf(ret, PINS_PATH_SIZE, "%s/%s", dir, leaf) >= PINS_PATH_SIZE ? -ENAMETOOLONG
 										   : 0;
 }
 
-static int remove_leaf(const char *dir, const char *leaf, void *userdata _unused_)
+int pins_get(const char *path, const char *leaf)
 {
-	char path[PINS_PATH_SIZE];
+	char pin[PINS_PATH_SIZE];
 
-	if (join(path, dir, leaf) < 0)
-		return -ENAMETOOLONG;
-	/* Two reapers may be at it: what is gone is what was wanted. */
-	return unlink(path) < 0 && errno != ENOENT ? -errno : 0;
+	return pins_join(pin, path, leaf) < 0 ? -ENAMETOOLONG : bpf_obj_get(pin);
 }
 
-/* Removes a directory of pins. */
-static int remove_dir(const char *path)
+void pins_namespace(const char *path, char ret[PINS_PATH_SIZE])
 {
-	int r = each_entry(path, remove_leaf, NULL);
-
-	if (r < 0)
-		return r == -ENOENT ? 0 : r;
-	return rmdir(path) < 0 && errno != ENOENT ? -errno : 0;
-}
-
-static bool is_namespace(const char *leaf)
-{
-	struct stat st;
-
-	return leaf[0] != '+' && strcmp(leaf, PP_BY_ID) != 0 && lstat(leaf, &st) == 0 &&
-	       S_ISDIR(st.st_mode);
-}
-
-struct walk {
-	int (*fn)(const char *path, void *userdata);
-	void *userdata;
-};
-
-static int walk_event(const char *dir, const char *leaf, void *userdata)
-{
-	const struct walk *w = userdata;
-	char path[PINS_PATH_SIZE];
-
-	return join(path, dir, leaf) < 0 ? 0 : w->fn(path, w->userdata);
-}
-
-static int walk_namespace(const char *dir _unused_, const char *leaf, void *userdata)
-{
-	return is_namespace(leaf) ? each_entry(leaf, walk_event, userdata) : 0;
-}
-
-int pins_foreach(int (*fn)(const char *path, void *userdata), void *userdata)
-{
-	struct walk w = { fn, userdata };
-
-	return each_entry(".", walk_namespace, &w);
+	snprintf(ret, PINS_PATH_SIZE, "%.*s", (int)strcspn(path, "/"), path);
 }
 
 /* ── ids ────────────────────────────────────────────────────────────────────────────────── */
@@ -164,6 +103,22 @@ static void id_path(uint64_t id, char ret[PINS_PATH_SIZE])
 	snprintf(ret, PINS_PATH_SIZE, "%s/%" PRIu64, PP_BY_ID, id);
 }
 
+int pins_link_id(uint64_t id, const char *path)
+{
+	char link[PINS_PATH_SIZE];
+
+	id_path(id, link);
+	return pins_point(link, path);
+}
+
+void pins_unlink_id(uint64_t id)
+{
+	char link[PINS_PATH_SIZE];
+
+	id_path(id, link);
+	unlink(link);
+}
+
 /* ── making ─────────────────────────────────────────────────────────────────────────────── */
 
 int pins_begin(const struct pp_spec *spec, struct pins_draft *ret)
@@ -186,7 +141,7 @@ int pins_add(struct pins_draft *d, int fd, const char *leaf, uid_t owner, gid_t 
 {
 	char path[PINS_PATH_SIZE];
 
-	if (join(path, d->path, leaf) < 0)
+	if (pins_join(path, d->path, leaf) < 0)
 		return -ENAMETOOLONG;
 	if (bpf_obj_pin(fd, path) < 0)
 		return -errno;
@@ -196,37 +151,30 @@ int pins_add(struct pins_draft *d, int fd, const char *leaf, uid_t owner, gid_t 
 	return 0;
 }
 
-/*
- * The namespace's r lets its directories be listed; everyone may pass through, since the
- * broker must and has no rights of its own: what is inside is guarded by its own modes.
- */
-static mode_t directory_mode(mode_t mode)
+int pins_put(const char *path, int fd, const char *leaf, uid_t owner, gid_t group, mode_t mode)
 {
-	return 0711 | (mode & 040) | (mode & 004);
-}
+	struct pins_draft here = {};
+	char spare[PINS_PATH_SIZE], pin[PINS_PATH_SIZE];
+	int r;
 
-static int grant(const char *path, const struct pins_draft *d)
-{
-	if (chmod(path, directory_mode(d->mode)) < 0 || chown(path, 0, d->group) < 0)
-		return -errno;
-	return 0;
-}
-
-static int make_namespace(const char *ns, const struct pins_draft *d)
-{
-	if (mkdir(ns, 0700) < 0)
-		return errno == EEXIST ? 0 : -errno;
-	return grant(ns, d);
-}
-
-int pins_link_id(uint64_t id, const char *path)
-{
-	char link[PINS_PATH_SIZE], target[PINS_PATH_SIZE];
-
-	id_path(id, link);
-	if (join(target, "..", path) < 0)
+	snprintf(here.path, sizeof(here.path), "%s", path);
+	if (pins_join(spare, path, SPARE_PIN) < 0 || pins_join(pin, path, leaf) < 0)
 		return -ENAMETOOLONG;
-	return symlink(target, link) < 0 && errno != EEXIST ? -errno : 0;
+	unlink(spare);
+	r = pins_add(&here, fd, SPARE_PIN, owner, group, mode);
+	if (r >= 0 && rename(spare, pin) < 0)
+		r = -errno;
+	if (r < 0)
+		unlink(spare);
+	return r;
+}
+
+void pins_drop(const char *path, const char *leaf)
+{
+	char pin[PINS_PATH_SIZE];
+
+	if (pins_join(pin, path, leaf) >= 0)
+		unlink(pin);
 }
 
 int pins_commit(struct pins_draft *d, const struct pp_spec *spec, uint64_t id)
@@ -234,21 +182,18 @@ int pins_commit(struct pins_draft *d, const struct pp_spec *spec, uint64_t id)
 	char path[PINS_PATH_SIZE];
 	int r;
 
-	if (join(path, spec->ns, spec->name) < 0)
+	if (pins_join(path, spec->ns, spec->name) < 0)
 		return -ENAMETOOLONG;
-	r = grant(d->path, d);
+	r = pins_grant_directory(d->path, d->group, d->mode);
 	if (r >= 0)
-		r = make_namespace(spec->ns, d);
+		r = pins_make_namespace(spec->ns, d->group, d->mode);
 	/* The id first: an event that is there can always be found by it. */
 	if (r >= 0)
 		r = pins_link_id(id, path);
 	if (r >= 0 && renameat2(AT_FDCWD, d->path, AT_FDCWD, path, RENAME_NOREPLACE) < 0)
 		r = -errno;
 	if (r < 0) {
-		char link[PINS_PATH_SIZE];
-
-		id_path(id, link);
-		unlink(link);
+		pins_unlink_id(id);
 		rmdir(spec->ns); /* only if it is empty, so if it was made here */
 		return r;
 	}
@@ -262,29 +207,98 @@ void pins_abandon(struct pins_draft *d)
 
 	if (!d->path[0])
 		return;
-	r = remove_dir(d->path);
+	r = pins_remove_dir(d->path);
 	if (r < 0)
 		log_error("cannot remove the half-made %s from the registry: %s", d->path,
 			  strerror(-r));
 	d->path[0] = 0;
 }
 
+/* ── replacing ──────────────────────────────────────────────────────────────────────────── */
+
+static int carry_alias(const char *path, const char *leaf, void *userdata)
+{
+	struct pins_draft *d = userdata;
+	_cleanup_close_ int fd = -EBADF;
+
+	if (strncmp(leaf, PINS_ALIAS, strlen(PINS_ALIAS)) != 0)
+		return 0;
+	fd = pins_get(path, leaf);
+	return fd < 0 ? fd : pins_add(d, fd, leaf, 0, 0, 0600);
+}
+
+int pins_replace(struct pins_draft *d, const char *path, uint64_t remains_id)
+{
+	char gone[PINS_PATH_SIZE];
+	int r;
+
+	r = pins_each_entry(path, carry_alias, d);
+	if (r >= 0)
+		r = pins_grant_directory(d->path, d->group, d->mode);
+	if (r < 0)
+		return r;
+	if (renameat2(AT_FDCWD, d->path, AT_FDCWD, path, RENAME_EXCHANGE) < 0)
+		return -errno;
+	/* Done. What is at the draft's path now is what was there before. */
+	pins_remains_path(remains_id, gone);
+	if (renameat2(AT_FDCWD, d->path, AT_FDCWD, gone, RENAME_NOREPLACE) < 0)
+		pins_abandon(d);
+	d->path[0] = 0;
+	return 0;
+}
+
 /* ── finding and removing ───────────────────────────────────────────────────────────────── */
 
-int pins_find(uint64_t id, char ret[PINS_PATH_SIZE])
+/* "NAMESPACE/EVENT", which the symlink leads to from one directory further down. */
+static int read_link(const char *link, char ret[PINS_PATH_SIZE])
 {
-	char link[PINS_PATH_SIZE], target[PINS_PATH_SIZE];
-	struct stat st;
-	ssize_t n;
+	char target[PINS_PATH_SIZE];
+	ssize_t n = readlink(link, target, sizeof(target) - 1);
 
-	id_path(id, link);
-	n = readlink(link, target, sizeof(target) - 1);
 	if (n < 0)
 		return -errno;
 	target[n] = 0;
-	if (strncmp(target, "../", 3) != 0 || lstat(target + 3, &st) < 0)
+	if (strncmp(target, "../", 3) != 0)
 		return -ENOENT;
 	strcpy(ret, target + 3);
+	return 0;
+}
+
+int pins_find(uint64_t id, char ret[PINS_PATH_SIZE])
+{
+	char link[PINS_PATH_SIZE], path[PINS_PATH_SIZE];
+	struct stat st;
+	int r;
+
+	id_path(id, link);
+	r = read_link(link, path);
+	if (r < 0)
+		return r;
+	if (lstat(path, &st) < 0)
+		return -errno;
+	strcpy(ret, path);
+	return 0;
+}
+
+int pins_directory(const char *path, char ret[PINS_PATH_SIZE])
+{
+	char target[PINS_PATH_SIZE];
+	struct stat st;
+	int r;
+
+	snprintf(target, sizeof(target), "%s", path);
+	if (lstat(path, &st) < 0)
+		return -errno;
+	if (S_ISLNK(st.st_mode)) {
+		r = read_link(path, target);
+		if (r < 0)
+			return r;
+		if (lstat(target, &st) < 0)
+			return -errno;
+	}
+	if (!S_ISDIR(st.st_mode))
+		return -ENOENT;
+	strcpy(ret, target);
 	return 0;
 }
 
@@ -293,87 +307,18 @@ bool pins_exists(const char *ns, const char *name)
 	char path[PINS_PATH_SIZE];
 	struct stat st;
 
-	return join(path, ns, name) >= 0 && lstat(path, &st) == 0;
+	return pins_join(path, ns, name) >= 0 && lstat(path, &st) == 0;
 }
 
-int pins_remove(const char *path, uint64_t id)
+int pins_remove(const char *path, uint64_t id, uint64_t remains_id)
 {
-	char gone[PINS_PATH_SIZE], link[PINS_PATH_SIZE], ns[PINS_PATH_SIZE];
+	char gone[PINS_PATH_SIZE], ns[PINS_PATH_SIZE];
 
-	snprintf(gone, sizeof(gone), DEL_PREFIX "%" PRIu64, id);
+	pins_remains_path(remains_id, gone);
 	if (renameat2(AT_FDCWD, path, AT_FDCWD, gone, RENAME_NOREPLACE) < 0)
 		return -errno;
-	id_path(id, link);
-	unlink(link);
-	snprintf(ns, sizeof(ns), "%.*s", (int)strcspn(path, "/"), path);
+	pins_unlink_id(id);
+	pins_namespace(path, ns);
 	rmdir(ns); /* the last event takes its namespace's directory with it */
 	return 0;
-}
-
-static void remove_or_tell(const char *leaf)
-{
-	int r = remove_dir(leaf);
-
-	if (r < 0)
-		log_error("cannot remove %s from the registry: %s", leaf, strerror(-r));
-}
-
-struct reap {
-	void (*first)(const char *path);
-};
-
-static int reap_deleted(const char *dir _unused_, const char *leaf, void *userdata)
-{
-	const struct reap *reap = userdata;
-
-	if (strncmp(leaf, DEL_PREFIX, strlen(DEL_PREFIX)) != 0)
-		return 0;
-	reap->first(leaf);
-	remove_or_tell(leaf);
-	return 0;
-}
-
-int pins_reap(void (*first)(const char *path))
-{
-	struct reap reap = { first };
-
-	return each_entry(".", reap_deleted, &reap);
-}
-
-/* ── recovery ───────────────────────────────────────────────────────────────────────────── */
-
-static int drop_dangling(const char *dir, const char *leaf, void *userdata _unused_)
-{
-	char path[PINS_PATH_SIZE];
-	struct stat st;
-
-	if (join(path, dir, leaf) >= 0 && stat(path, &st) < 0 && errno == ENOENT)
-		unlink(path);
-	return 0;
-}
-
-static int drop_empty_namespace(const char *dir _unused_, const char *leaf, void *userdata _unused_)
-{
-	if (is_namespace(leaf))
-		rmdir(leaf);
-	return 0;
-}
-
-static int drop_draft(const char *dir _unused_, const char *leaf, void *userdata _unused_)
-{
-	if (strncmp(leaf, NEW_PREFIX, strlen(NEW_PREFIX)) == 0)
-		remove_or_tell(leaf);
-	return 0;
-}
-
-int pins_recover(void)
-{
-	int r;
-
-	r = each_entry(".", drop_draft, NULL);
-	if (r >= 0)
-		r = each_entry(PP_BY_ID, drop_dangling, NULL);
-	if (r >= 0)
-		r = each_entry(".", drop_empty_namespace, NULL);
-	return r;
 }

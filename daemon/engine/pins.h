@@ -6,8 +6,9 @@
  *
  * All paths are relative to the registry: pins_open() makes it the working directory.
  *   +new-N/            being made: N counts up, nobody looks inside
- *   NAMESPACE/EVENT/   there; arrives and leaves by one rename
- *   +del-N/            being reaped
+ *   NAMESPACE/EVENT/   there; arrives, is replaced and leaves by one rename
+ *   NAMESPACE/EVENT    a symlink: an alias, another name for the rings there
+ *   +del-ID/           being reaped; stays with `meta` alone as long as somebody has its rings
  *   by-id/ID           a convenience; made anew by pins_link_id() if it is missing
  */
 #ifndef PP_PINS_H
@@ -20,6 +21,7 @@
 #include "daemon/order.h"
 
 #define PINS_PATH_SIZE (2 * PP_NAME_SIZE + 64)
+#define PINS_ALIAS "alias-" /* pins that begin so stay with an event when it is replaced */
 
 /* An event that is being made. */
 struct pins_draft {
@@ -31,11 +33,20 @@ struct pins_draft {
 /* Mounts a bpffs there if there is none, and goes in. -errno. */
 int pins_open(const char *registry);
 
-/* Sweeps away what was half-made, ids that lead nowhere and empty namespaces. -errno. */
+/*
+ * At start: sweeps away what was half-made. What had its `meta` already may have been an event,
+ * whose change was cut short: it becomes remains. -errno.
+ */
 int pins_recover(void);
+
+/* Sweeps away ids that lead nowhere and empty namespaces. -errno. */
+int pins_sweep(void);
 
 /* A new id: above all that were ever given in this registry. -errno. */
 int pins_next_id(uint64_t *ret);
+
+/* An fd of what is pinned in a directory, the caller's; or -errno. */
+int pins_get(const char *path, const char *leaf);
 
 /* Starts a draft: its directory is there, and invisible to all but root. */
 int pins_begin(const struct pp_spec *spec, struct pins_draft *ret);
@@ -52,26 +63,91 @@ int pins_commit(struct pins_draft *d, const struct pp_spec *spec, uint64_t id);
 /* Removes a draft that was not committed; nothing of it stays. */
 void pins_abandon(struct pins_draft *d);
 
-/* The directory of the event with this id: "NAMESPACE/EVENT". -ENOENT. */
+/*
+ * Pins fd in the directory of an event that is there, from one moment to the next: in the place of
+ * what had that name before, if anything had.
+ */
+int pins_put(const char *path, int fd, const char *leaf, uid_t owner, gid_t group, mode_t mode);
+
+void pins_drop(const char *path, const char *leaf);
+
+/* Removes from an event's directory the pins of CPUs that are not among these ("cpuN", "linkS-N"),
+ * and what pins_put() has left half-done. -errno. */
+int pins_keep_cpus(const char *path, const struct pp_cpumask *cpus);
+
+/*
+ * The one step of a change: the draft and the event's directory at `path` change places; then
+ * what was there goes out of sight as "+del-<remains_id>", for remains_add() and the reaper. Its
+ * aliases stay with the event. The namespace's rights are the new directory's. On success the
+ * draft is empty. -EINVAL: a kernel before 5.16, which cannot exchange. -errno.
+ */
+int pins_replace(struct pins_draft *d, const char *path, uint64_t remains_id);
+
+/* What by-id/ID leads to: "NAMESPACE/EVENT", a directory or an alias. -ENOENT. */
 int pins_find(uint64_t id, char ret[PINS_PATH_SIZE]);
+
+/* The directory that "NAMESPACE/EVENT" is, or that it leads to as an alias. -ENOENT. */
+int pins_directory(const char *path, char ret[PINS_PATH_SIZE]);
 
 /* Makes an event findable by its id, if it is not. -errno. */
 int pins_link_id(uint64_t id, const char *path);
+void pins_unlink_id(uint64_t id);
 
 bool pins_exists(const char *ns, const char *name);
 
 /*
- * The one step that makes it none: renamed out of sight. Removing what is left, which may
- * block for long, is the reaper's work. -ENOENT.
+ * The one step that makes it none: renamed out of sight, to "+del-<remains_id>". Removing what
+ * is left, which may block for long, is the reaper's work. -ENOENT.
  */
-int pins_remove(const char *path, uint64_t id);
+int pins_remove(const char *path, uint64_t id, uint64_t remains_id);
+
+/* "NAMESPACE" of "NAMESPACE/EVENT". */
+void pins_namespace(const char *path, char ret[PINS_PATH_SIZE]);
+
+/* ── aliases ────────────────────────────────────────────────────────────────────────────── */
+
+/* Makes `alias` ("NAMESPACE/EVENT") a symlink to the directory `path`, whatever symlink it was.
+ * -EEXIST: there is a directory; -errno. */
+int pins_alias(const char *alias, const char *path, const struct pp_spec *rights);
+
+/* Removes a symlink, and its namespace with the last one. What is no symlink stays. -errno. */
+int pins_unalias(const char *alias);
+
+/* The directory `path` and the symlink `alias` change places. -errno. */
+int pins_move(const char *path, const char *alias);
+
+/* Gives files and directory of an event the rights of a namespace: info and stat are `broker`'s. */
+int pins_grant(const char *path, uid_t broker, const struct pp_spec *rights);
+
+/* The same for the namespace's own directory. -ENOENT. */
+int pins_grant_namespace(const struct pp_spec *rights);
+
+/* ── walking ────────────────────────────────────────────────────────────────────────────── */
 
 /* Runs fn for the directory of each event, until it returns < 0; returns that, or 0. */
 int pins_foreach(int (*fn)(const char *path, void *userdata), void *userdata);
 
+/* The same for each alias. */
+int pins_foreach_alias(int (*fn)(const char *path, void *userdata), void *userdata);
+
+/* The same for each pin ("meta", …) in a directory. */
+int pins_foreach_leaf(const char *path,
+		      int (*fn)(const char *path, const char *leaf, void *userdata),
+		      void *userdata);
+
+/* ── what is deleted ────────────────────────────────────────────────────────────────────── */
+
+void pins_remains_path(uint64_t id, char ret[PINS_PATH_SIZE]);
+
+/* Runs fn for each "+del-ID", until it returns < 0; returns that, or 0. */
+int pins_foreach_remains(int (*fn)(const char *path, uint64_t id, void *userdata), void *userdata);
+
+/* The meta of remains goes, with the directory once it is empty. -errno. */
+int pins_forget(uint64_t id);
+
 /*
- * Removes all "+del-*" directories, after `first` was called with each; may block (a
- * tracepoint's link: an RCU grace period).
+ * Removes all that is in "+del-*" but `meta`, after `first` was called with each; may block (a
+ * tracepoint's link: an RCU grace period). A directory without `meta` goes, too.
  */
 int pins_reap(void (*first)(const char *path));
 

@@ -5,8 +5,8 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-#include "daemon/engine/event.h"
 #include "daemon/engine/pins.h"
+#include "daemon/engine/remains.h"
 #include "proto/macro.h"
 
 static pid_t reaper = -1; /* the one that runs */
@@ -21,7 +21,7 @@ static int start(void)
 	if (pid == 0) {
 		/* It inherits the engine's lock and sockets; others must not wait for it. */
 		close_range(STDERR_FILENO + 1, ~0U, 0);
-		_exit(pins_reap(event_bury) < 0);
+		_exit(pins_reap(remains_bury) < 0);
 	}
 	reaper = pid;
 	again = false;

@@ -9,8 +9,11 @@
 #include <sys/socket.h>
 #include <systemd/sd-daemon.h>
 
+#include "daemon/engine/budget.h"
 #include "daemon/engine/event.h"
+#include "daemon/engine/names.h"
 #include "daemon/engine/reaper.h"
+#include "daemon/engine/remains.h"
 #include "daemon/log.h"
 #include "daemon/order.h"
 #include "proto/macro.h"
@@ -19,15 +22,16 @@ struct server {
 	int listener, signals, connection;
 	uid_t broker;
 	bool stop;
-	struct pp_answer answer; /* large, so not on the stack */
+	struct pp_order order; /* of the largest size, so not on the stack */
+	struct pp_answer answer;
 };
 
-static void answer_begin(struct server *s, const struct pp_order *o, enum pp_answer_type type)
+static void answer_begin(struct server *s, uint64_t serial, enum pp_answer_type type)
 {
 	s->answer = (struct pp_answer){
 		.abi = PP_ORDER_ABI,
 		.type = type,
-		.serial = o->serial,
+		.serial = serial,
 	};
 }
 
@@ -36,75 +40,177 @@ static int answer_send(struct server *s)
 	return send(s->connection, &s->answer, sizeof(s->answer), MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
-struct found {
-	struct server *server;
-	const struct pp_order *order;
-};
+/* ── telling what there is ──────────────────────────────────────────────────────────────── */
 
 static int send_found(const struct pp_event *event, void *userdata)
 {
-	const struct found *f = userdata;
+	struct server *s = userdata;
 
-	answer_begin(f->server, f->order, PP_ANSWER_FOUND);
-	f->server->answer.event = *event;
-	return answer_send(f->server);
+	answer_begin(s, s->order.serial, PP_ANSWER_FOUND);
+	s->answer.event = *event;
+	return answer_send(s);
 }
 
-static int enumerate(struct server *s, const struct pp_order *o)
+static int send_held(const struct pp_remains *remains, void *userdata)
 {
-	struct found f = { s, o };
-	int r = event_foreach(send_found, &f);
+	struct server *s = userdata;
 
-	answer_begin(s, o, PP_ANSWER_DONE);
+	answer_begin(s, s->order.serial, PP_ANSWER_HELD);
+	s->answer.remains = *remains;
+	return answer_send(s);
+}
+
+static int enumerate(struct server *s)
+{
+	int r = names_foreach(send_found, s);
+
+	if (r >= 0)
+		r = remains_foreach(send_held, s);
+	answer_begin(s, s->order.serial, PP_ANSWER_DONE);
 	return r;
 }
 
-static int failed(struct server *s, const struct pp_order *o, int r, const struct failure *f)
+/* Nobody asked: the broker's charges follow. */
+static void send_released(const struct pp_remains *remains, void *userdata)
 {
-	answer_begin(s, o, PP_ANSWER_FAILED);
-	s->answer.error = -r;
-	memcpy(s->answer.sentence, f->sentence, sizeof(s->answer.sentence));
-	return 0;
+	struct server *s = userdata;
+
+	if (s->connection < 0)
+		return;
+	answer_begin(s, 0, PP_ANSWER_RELEASED);
+	s->answer.remains = *remains;
+	if (answer_send(s) < 0)
+		s->connection = close_fd(s->connection);
 }
 
-static int carry_out(struct server *s, const struct pp_order *o)
+/* ── orders ─────────────────────────────────────────────────────────────────────────────── */
+
+static int create(struct server *s, struct failure *f)
+{
+	const struct pp_order *o = &s->order;
+	int r = budget_check(&o->spec, f);
+
+	if (r >= 0)
+		r = event_create(&o->spec, &o->recipe, s->broker, &s->answer.event, f);
+	if (r >= 0)
+		budget_add(&s->answer.event);
+	return r;
+}
+
+static int delete (struct server *s, struct failure *f)
+{
+	struct pp_answer *a = &s->answer;
+	int r = names_delete(s->order.id, s->broker, &a->event, &a->remains, f);
+
+	if (r < 0)
+		return r;
+	if (a->remains.id)
+		budget_subtract(&a->event);
+	else if (a->event.memory)
+		budget_recount(); /* somebody else has it now */
+	return r;
+}
+
+/* New rings are there before the old ones go. */
+static int check_buffer(const struct pp_order *o, struct failure *f)
+{
+	struct pp_event event;
+	int r;
+
+	if (!(o->what & PP_CHANGE_BUFFER))
+		return 0;
+	r = names_read(o->id, &event);
+	if (r < 0)
+		return fail(f, -r, "Cannot find the event with id %llu in the registry: %s.",
+			    (unsigned long long)o->id, strerror(-r));
+	event.spec.cpus = event.rings;
+	event.spec.flags &= ~PP_EVENT_ALL_CPUS;
+	event.spec.data_size = o->spec.data_size;
+	return budget_check(&event.spec, f);
+}
+
+static int change(struct server *s, struct failure *f)
+{
+	const struct pp_order *o = &s->order;
+	int r = check_buffer(o, f);
+
+	if (r >= 0)
+		r = event_change(o->id, o->what, &o->spec, &o->recipe, s->broker, &s->answer.event,
+				 &s->answer.remains, f);
+	budget_recount();
+	return r;
+}
+
+static int carry_out(struct server *s, struct failure *f)
+{
+	const struct pp_order *o = &s->order;
+	struct pp_event *event = &s->answer.event;
+
+	switch (o->type) {
+	case PP_ORDER_CREATE:
+		return create(s, f);
+	case PP_ORDER_DELETE:
+		return delete (s, f);
+	case PP_ORDER_CHANGE:
+		return change(s, f);
+	case PP_ORDER_PAUSE:
+		return event_pause(o->id, o->what, s->broker, event, f);
+	case PP_ORDER_ALIAS:
+		return names_alias(o->id, &o->spec, event, f);
+	case PP_ORDER_CPUS:
+		budget_recount();
+		return event_cpus(o->id, &o->spec.cpus, s->broker, event, f);
+	case PP_ORDER_RIGHTS:
+		return names_rights(&o->spec, s->broker, f);
+	default:
+		return fail(f, EOPNOTSUPP, "The engine does not know orders of type %u.", o->type);
+	}
+}
+
+static int answer(struct server *s)
 {
 	struct failure f = {};
 	int r;
 
-	switch (o->type) {
-	case PP_ORDER_ENUMERATE:
-		return enumerate(s, o);
-	case PP_ORDER_CREATE:
-		answer_begin(s, o, PP_ANSWER_DONE);
-		r = event_create(&o->spec, s->broker, &s->answer.event, &f);
-		break;
-	default:
-		answer_begin(s, o, PP_ANSWER_DONE);
-		r = event_delete(o->id, &s->answer.event, &f);
-		break;
-	}
-	return r < 0 ? failed(s, o, r, &f) : 0;
+	if (s->order.type == PP_ORDER_ENUMERATE)
+		return enumerate(s);
+	answer_begin(s, s->order.serial, PP_ANSWER_DONE);
+	r = carry_out(s, &f);
+	if (r >= 0)
+		return 0;
+	answer_begin(s, s->order.serial, PP_ANSWER_FAILED);
+	s->answer.error = -r;
+	memcpy(s->answer.sentence, f.sentence, sizeof(s->answer.sentence));
+	return 0;
+}
+
+/* A packet of exactly the size that its type has; nothing of an earlier one is behind it. */
+static int check_packet(const struct pp_order *order, size_t n)
+{
+	if (n < offsetof(struct pp_order, recipe) || n != pp_order_size(order->type))
+		return -EBADMSG;
+	return pp_order_check(order);
 }
 
 /* One order, from packet to answer. < 0: the connection is of no use any more. */
 static int serve_order(struct server *s)
 {
-	struct pp_order order;
-	ssize_t n = recv(s->connection, &order, sizeof(order), MSG_TRUNC | MSG_CMSG_CLOEXEC);
+	ssize_t n = recv(s->connection, &s->order, sizeof(s->order), MSG_TRUNC | MSG_CMSG_CLOEXEC);
 	int r;
 
 	if (n < 0)
 		return errno == EINTR || errno == EAGAIN ? 0 : -errno;
 	if (n == 0)
 		return -ECONNRESET;
-	if (n != sizeof(order) || pp_order_check(&order) < 0) {
+	if (check_packet(&s->order, n) < 0) {
 		log_error("the broker sent what is no order; its connection is closed");
 		return -EBADMSG;
 	}
-	r = carry_out(s, &order);
+	r = answer(s);
 	return r < 0 ? r : answer_send(s);
 }
+
+/* ── the loop ───────────────────────────────────────────────────────────────────────────── */
 
 static void accept_broker(struct server *s)
 {
@@ -128,10 +234,12 @@ static void take_signals(struct server *s)
 	struct signalfd_siginfo info;
 
 	while (read(s->signals, &info, sizeof(info)) == sizeof(info))
-		if (info.ssi_signo == SIGCHLD)
+		if (info.ssi_signo == SIGCHLD) {
 			reaper_collect();
-		else
+			remains_hurry();
+		} else {
 			s->stop = true;
+		}
 }
 
 /* Half of what systemd's watchdog allows, in milliseconds; -1: there is none. */
@@ -142,7 +250,17 @@ static int watchdog_interval(void)
 	return sd_watchdog_enabled(0, &usec) > 0 ? (int)(usec / 2000) : -1;
 }
 
-static int serve_once(struct server *s, int timeout)
+/* Milliseconds until something is due; -1: nothing is. */
+static int next_wakeup(int watchdog)
+{
+	int remains = remains_timeout();
+
+	if (watchdog < 0 || remains < 0)
+		return MAX(watchdog, remains);
+	return MIN(watchdog, remains);
+}
+
+static int serve_once(struct server *s, int watchdog)
 {
 	struct pollfd fds[] = {
 		{ s->signals, POLLIN, 0 },
@@ -150,7 +268,7 @@ static int serve_once(struct server *s, int timeout)
 		{ s->connection, POLLIN, 0 }, /* < 0: ignored by poll */
 	};
 
-	if (poll(fds, ARRAY_SIZE(fds), timeout) < 0)
+	if (poll(fds, ARRAY_SIZE(fds), next_wakeup(watchdog)) < 0)
 		return errno == EINTR ? 0 : -errno;
 	if (fds[0].revents)
 		take_signals(s);
@@ -159,26 +277,28 @@ static int serve_once(struct server *s, int timeout)
 		s->connection = close_fd(s->connection);
 	else if (!fds[2].revents && fds[1].revents)
 		accept_broker(s);
+	remains_look(send_released, s);
 	return 0;
 }
 
 int serve(int listener, int signals, uid_t broker)
 {
-	struct server s = {
-		.listener = listener,
-		.signals = signals,
-		.connection = -EBADF,
-		.broker = broker,
-	};
-	int timeout = watchdog_interval(), r = 0;
+	_cleanup_free_ struct server *s = calloc(1, sizeof(*s));
+	int watchdog = watchdog_interval(), r = 0;
 
+	if (!s)
+		return -ENOMEM;
+	s->listener = listener;
+	s->signals = signals;
+	s->connection = -EBADF;
+	s->broker = broker;
 	sd_notify(0, "READY=1\nSTATUS=waiting for orders");
-	while (!s.stop && r >= 0) {
-		r = serve_once(&s, timeout);
-		if (timeout >= 0)
+	while (!s->stop && r >= 0) {
+		r = serve_once(s, watchdog);
+		if (watchdog >= 0)
 			sd_notify(0, "WATCHDOG=1");
 	}
 	sd_notify(0, "STOPPING=1");
-	close_fd(s.connection);
+	close_fd(s->connection);
 	return r;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Owns the step from a template to a program: copying libbpf's relocated instructions,
- * swapping the maps in them, and loading the result. Knows nothing of what the program does,
- * nor of pins and links.
+ * changing maps, constants and the hook in them, and loading the result. Knows nothing of what
+ * the program does, nor of pins and links.
  *
  * What the copy does not carry is BTF: the new program has no function or line information.
  * Static functions work without; helpers that take a callback (bpf_loop, …) do not.
@@ -24,27 +24,151 @@ static bool is_map_load(const struct bpf_insn *insn)
 	       (insn->src_reg == BPF_PSEUDO_MAP_FD || insn->src_reg == BPF_PSEUDO_MAP_VALUE);
 }
 
+/* The instructions of a program that is being made. */
+struct draft {
+	struct bpf_insn *insns;
+	size_t n;
+};
+
 /* A load of 64 bits takes two instructions; the second is no instruction of its own. */
-static void replace_maps(struct bpf_insn *insns, size_t n, const struct template_map *maps,
-			 size_t n_maps)
+#define DRAFT_FOREACH(i, d)            \
+	for (size_t i = 0; i < (d)->n; \
+	     i += (d)->insns[i].code == (BPF_LD | BPF_IMM | BPF_DW) ? 2 : 1)
+
+static void replace_map(struct bpf_insn *load, const struct template_map *map)
 {
-	for (size_t i = 0; i < n; i++) {
-		if (insns[i].code != (BPF_LD | BPF_IMM | BPF_DW))
-			continue;
-		for (size_t m = 0; is_map_load(&insns[i]) && m < n_maps; m++)
-			if (insns[i].imm == maps[m].template_fd) {
-				insns[i].imm = maps[m].fd;
+	if (map->fd >= 0) {
+		load->imm = map->fd;
+		return;
+	}
+	/* The verifier demands a map even where it will never come along. */
+	load[0].src_reg = 0;
+	load[0].imm = load[1].imm = 0;
+}
+
+static void replace_maps(struct draft *d, const struct template_map *maps, size_t n_maps)
+{
+	DRAFT_FOREACH(i, d)
+	{
+		for (size_t m = 0; is_map_load(&d->insns[i]) && m < n_maps; m++)
+			if (d->insns[i].imm == maps[m].template_fd) {
+				replace_map(&d->insns[i], &maps[m]);
 				break;
 			}
-		i++;
 	}
 }
+
+/* ── constants ──────────────────────────────────────────────────────────────────────────── */
+
+/* A jump to the next instruction, which the verifier removes. */
+static const struct bpf_insn nothing = { .code = BPF_JMP | BPF_JA };
+
+/*
+ * Whether these are the address of a constant and the load of it, in one register, so that
+ * nobody else can be using the address: then *ret is what is loaded.
+ */
+static bool is_constant(const struct bpf_insn *insn, const struct template_changes *c,
+			uint64_t *ret)
+{
+	const struct bpf_insn *load = insn + 2;
+	uint64_t offset, size = 0;
+
+	if (!is_map_load(insn) || insn->imm != c->rodata_fd || BPF_CLASS(load->code) != BPF_LDX ||
+	    BPF_MODE(load->code) != BPF_MEM || load->src_reg != insn->dst_reg ||
+	    load->dst_reg != insn->dst_reg)
+		return false;
+	if (BPF_SIZE(load->code) == BPF_B)
+		size = 1;
+	else if (BPF_SIZE(load->code) == BPF_DW)
+		size = 8;
+	offset = (uint64_t)insn[1].imm + (uint64_t)load->off;
+	if (!size || offset + size > c->constants_size)
+		return false;
+	*ret = size == 1 ? *((const uint8_t *)c->constants + offset) : 0;
+	if (size == 8)
+		memcpy(ret, (const uint8_t *)c->constants + offset, 8);
+	return true;
+}
+
+static void settle_constants(struct draft *d, const struct template_changes *c)
+{
+	DRAFT_FOREACH(i, d)
+	{
+		struct bpf_insn *insn = &d->insns[i];
+		uint64_t value;
+
+		if (i + 2 >= d->n || !is_constant(insn, c, &value))
+			continue;
+		insn[0].src_reg = 0;
+		insn[0].imm = (int32_t)(uint32_t)value;
+		insn[1].imm = (int32_t)(uint32_t)(value >> 32);
+		insn[2] = nothing;
+	}
+}
+
+/* What could not be made part of the instructions is read from a map after all. */
+static int replace_rodata(struct draft *d, const struct template_changes *c, int *ret_fd)
+{
+	bool is_read = false;
+	int r;
+
+	DRAFT_FOREACH(i, d)
+	is_read |= is_map_load(&d->insns[i]) && d->insns[i].imm == c->rodata_fd;
+	if (!is_read)
+		return 0;
+	r = template_constants(c->constants, c->constants_size, ret_fd);
+	if (r < 0)
+		return r;
+	replace_maps(d, &(struct template_map){ c->rodata_fd, *ret_fd }, 1);
+	return 0;
+}
+
+/* ── the hook ───────────────────────────────────────────────────────────────────────────── */
+
+/* Where the one subprogram begins; it must be called from before it only. 0: not so. */
+static size_t find_hook(const struct draft *d)
+{
+	size_t hook = 0, last_call = 0;
+
+	DRAFT_FOREACH(i, d)
+	{
+		const struct bpf_insn *insn = &d->insns[i];
+		size_t target = i + 1 + (size_t)insn->imm;
+
+		if (insn->code != (BPF_JMP | BPF_CALL) || insn->src_reg != BPF_PSEUDO_CALL)
+			continue;
+		if (hook && target != hook)
+			return 0;
+		hook = target;
+		last_call = i;
+	}
+	return hook > last_call && hook < d->n ? hook : 0;
+}
+
+/* It is the last in the program, so that no jump and no call has to be changed. */
+static int replace_hook(struct draft *d, const struct template_changes *c)
+{
+	size_t begin = find_hook(d);
+	struct bpf_insn *insns;
+
+	if (!begin)
+		return -ENOTSUP;
+	insns = reallocarray(d->insns, begin + c->n_hook, sizeof(*insns));
+	if (!insns)
+		return -ENOMEM;
+	memcpy(insns + begin, c->hook, c->n_hook * sizeof(*insns));
+	d->insns = insns;
+	d->n = begin + c->n_hook;
+	return 0;
+}
+
+/* ── loading ────────────────────────────────────────────────────────────────────────────── */
 
 /*
  * The kernel tells what the template was attached to since 5.19 (attach_btf_id in
  * bpf_prog_info); before, it is looked up by name once more. 0: the type needs none.
  */
-static int attach_target(const struct bpf_program *prog, uint32_t *ret)
+int template_attach_target(const struct bpf_program *prog, uint32_t *ret)
 {
 	enum bpf_prog_type type = bpf_program__type(prog);
 	struct bpf_prog_info info = {};
@@ -84,38 +208,75 @@ static void kernel_name(const char *name, char ret[BPF_OBJ_NAME_LEN])
 	ret[i] = '\0';
 }
 
-int template_instantiate(const struct bpf_program *prog, const struct template_map *maps,
-			 size_t n_maps, const char *name, int *ret_fd)
+/* Maps last: the hook has maps of its own, whose descriptors may be anything. */
+static int make_draft(struct draft *d, const struct template_changes *c, int *ret_constants)
 {
-	_cleanup_free_ struct bpf_insn *insns = NULL;
+	int r = 0;
+
+	if (c->constants) {
+		settle_constants(d, c);
+		r = replace_rodata(d, c, ret_constants);
+	}
+	if (r >= 0)
+		replace_maps(d, c->maps, c->n_maps);
+	if (r >= 0 && c->hook)
+		r = replace_hook(d, c);
+	return r;
+}
+
+static int load_draft(const struct bpf_program *prog, const struct draft *d, const char *name,
+		      int *ret_fd)
+{
 	LIBBPF_OPTS(bpf_prog_load_opts, opts);
-	size_t n = bpf_program__insn_cnt(prog);
 	char kname[BPF_OBJ_NAME_LEN];
 	uint32_t target;
+	int r;
+
+	r = template_attach_target(prog, &target);
+	if (r < 0)
+		return r;
+	kernel_name(name ? name : bpf_program__name(prog), kname);
+	opts.expected_attach_type = bpf_program__expected_attach_type(prog);
+	opts.attach_btf_id = target;
+	opts.prog_flags = bpf_program__flags(prog);
+	r = program_load(bpf_program__type(prog), kname, d->insns, d->n, &opts);
+	if (r < 0)
+		return r;
+	*ret_fd = r;
+	return 0;
+}
+
+static void draft_done(struct draft *d)
+{
+	free(d->insns);
+}
+
+int template_load(const struct bpf_program *prog, const struct template_changes *changes,
+		  const char *name, int *ret_fd)
+{
+	_cleanup_(draft_done) struct draft d = { .n = bpf_program__insn_cnt(prog) };
+	_cleanup_close_ int constants = -EBADF;
 	int r;
 
 	/* Not loaded (left out, or not yet): its instructions are not relocated. */
 	if (bpf_program__fd(prog) < 0)
 		return -ENOENT;
-	r = attach_target(prog, &target);
-	if (r < 0)
-		return r;
-
-	insns = calloc(n, sizeof(*insns));
-	if (!insns)
+	d.insns = calloc(d.n, sizeof(*d.insns));
+	if (!d.insns)
 		return -ENOMEM;
-	memcpy(insns, bpf_program__insns(prog), n * sizeof(*insns));
-	replace_maps(insns, n, maps, n_maps);
-	kernel_name(name ? name : bpf_program__name(prog), kname);
-
-	opts.expected_attach_type = bpf_program__expected_attach_type(prog);
-	opts.attach_btf_id = target;
-	opts.prog_flags = bpf_program__flags(prog);
-	r = program_load(bpf_program__type(prog), kname, insns, n, &opts);
+	memcpy(d.insns, bpf_program__insns(prog), d.n * sizeof(*d.insns));
+	r = make_draft(&d, changes, &constants);
 	if (r < 0)
 		return r;
-	*ret_fd = r;
-	return 0;
+	return load_draft(prog, &d, name, ret_fd);
+}
+
+int template_instantiate(const struct bpf_program *prog, const struct template_map *maps,
+			 size_t n_maps, const char *name, int *ret_fd)
+{
+	const struct template_changes changes = { .maps = maps, .n_maps = n_maps };
+
+	return template_load(prog, &changes, name, ret_fd);
 }
 
 int template_constants(const void *data, size_t size, int *ret_fd)

@@ -13,16 +13,41 @@
 
 struct template_map {
 	int template_fd; /* the fd that the skeleton's own map has */
-	int fd;		 /* the one to use in its place */
+	int fd;		 /* the one to use in its place; < 0: none, the program does not use it */
+};
+
+/* What makes a program of an event from a template. */
+struct template_changes {
+	const struct template_map *maps;
+	size_t n_maps;
+
+	/*
+	 * Constants in place of .rodata: read by CONSTANT() and OPTION() of constant.bpf.h they
+	 * become part of the instructions.
+	 */
+	int rodata_fd; /* the skeleton's */
+	const void *constants;
+	size_t constants_size;
+
+	/* In place of the body of the program's one subprogram; NULL: as it is. */
+	const struct bpf_insn *hook;
+	size_t n_hook;
 };
 
 /*
- * Loads prog (of an object that bpf_object__load has loaded, and that is still open) again,
- * with each template_fd in its instructions replaced. Type, attach type and attach target are
- * prog's. name: shown by bpftool, may be NULL. *ret_fd is the caller's. -errno of the kernel.
+ * Loads prog (of an object that bpf_object__load has loaded, and that is still open) again, with
+ * these changes. Type, attach type and attach target are prog's. name: shown by bpftool, may be
+ * NULL. *ret_fd is the caller's. -errno of the kernel; -ENOTSUP: it has no subprogram to replace.
  */
+int template_load(const struct bpf_program *prog, const struct template_changes *changes,
+		  const char *name, int *ret_fd);
+
+/* The same with other maps and nothing else. */
 int template_instantiate(const struct bpf_program *prog, const struct template_map *maps,
 			 size_t n_maps, const char *name, int *ret_fd);
+
+/* What prog is attached to, in the kernel's BTF; 0: its type needs nothing. -errno. */
+int template_attach_target(const struct bpf_program *prog, uint32_t *ret);
 
 /*
  * A frozen, BPF-read-only array of one element for a program's constants (.rodata), so that

@@ -17,6 +17,9 @@ struct tp_field {
 	bool is_data_loc; /* the word is (length << 16 | offset from the payload's start) */
 	bool is_rel_loc;  /* … offset from the word's own end */
 	bool is_signed;
+	bool is_array;	 /* not one number; dynamic parts are arrays, too */
+	bool is_text;	 /* … of characters */
+	bool is_pointer; /* a char *: the address of text */
 };
 
 struct tracepoint {
@@ -35,6 +38,22 @@ struct tracepoint {
  * mounted), -EBADMSG (a format nobody here can read), another -errno of reading.
  */
 int tracepoint_read(const char *system, const char *name, struct tracepoint *ret);
+
+/* The same from a format text that is there already. -EBADMSG, -ENOMEM. */
+int tracepoint_parse(const char *system, const char *name, const char *format, size_t size,
+		     struct tracepoint *ret);
+
+struct tracepoint_name {
+	char system[128], name[128];
+};
+
+/*
+ * All tracepoints that can be attached to whose system and name match these globs (* ? [...]),
+ * sorted; *ret is for free(3), NULL if *ret_n is 0. -ENOMEDIUM, another -errno of reading.
+ */
+int tracepoint_list(const char *system, const char *name, struct tracepoint_name **ret,
+		    size_t *ret_n);
+
 void tracepoint_done(struct tracepoint *tp);
 
 #endif

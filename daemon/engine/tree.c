@@ -8,6 +8,7 @@
 
 #include "daemon/cpus.h"
 #include "daemon/engine/bpf/tree.h"
+#include "daemon/engine/cpu-states.h"
 #include "daemon/engine/kernel.h"
 #include "daemon/engine/template.h"
 #include "proto/macro.h"
@@ -41,28 +42,12 @@ static int load_skeleton(void)
 	return 0;
 }
 
-static int program_id(int prog_fd, uint32_t *ret)
-{
-	struct bpf_prog_info info = {};
-	uint32_t size = sizeof(info);
-
-	if (bpf_obj_get_info_by_fd(prog_fd, &info, &size) < 0)
-		return -errno;
-	*ret = info.id;
-	return 0;
-}
-
-/* Runs find_stats over all programs. *ret stays 0 where the kernel does not let it see. */
-static int find_stats(int prog_fd, int64_t *ret)
+/* Runs find_stats over all programs of the machine, once for all that are wanted. */
+static int run_find_stats(void)
 {
 	_cleanup_close_ int link = -EBADF, iter = -EBADF;
 	char c;
-	int r;
 
-	r = program_id(prog_fd, &skeleton->bss->wanted_program);
-	if (r < 0)
-		return r;
-	skeleton->bss->found_stats_distance = 0;
 	link = bpf_link_create(bpf_program__fd(skeleton->progs.find_stats), 0, BPF_TRACE_ITER,
 			       NULL);
 	if (link < 0)
@@ -70,10 +55,33 @@ static int find_stats(int prog_fd, int64_t *ret)
 	iter = bpf_iter_create(link);
 	if (iter < 0)
 		return iter;
-	if (read(iter, &c, 1) < 0)
-		return -errno;
-	*ret = skeleton->bss->found_stats_distance;
-	return 0;
+	return read(iter, &c, 1) < 0 ? -errno : 0;
+}
+
+static void forget_wanted(const uint32_t *programs, size_t n)
+{
+	int fd = bpf_map__fd(skeleton->maps.wanted);
+
+	for (size_t i = 0; i < n; i++)
+		bpf_map_delete_elem(fd, &programs[i]);
+}
+
+/* ret: a distance for each program; 0 where the kernel does not let it be seen. */
+static int find_stats(const uint32_t *programs, size_t n, int64_t *ret)
+{
+	int fd = bpf_map__fd(skeleton->maps.wanted), r = 0;
+	int64_t none = 0;
+
+	for (size_t i = 0; r >= 0 && i < n; i++)
+		if (bpf_map_update_elem(fd, &programs[i], &none, BPF_ANY) < 0)
+			r = -errno;
+	if (r >= 0)
+		r = run_find_stats();
+	for (size_t i = 0; r >= 0 && i < n; i++)
+		if (bpf_map_lookup_elem(fd, &programs[i], &ret[i]) < 0)
+			r = -errno;
+	forget_wanted(programs, n);
+	return r;
 }
 
 /* One file: a copy of the program with these maps, linked to run over the elements of one. */
@@ -111,51 +119,72 @@ static int create_rodata(const struct tree_constants *constants, int *ret)
 	return template_constants(copy, size, ret);
 }
 
-static int find_constants(int prog_fd, uint32_t missed_unknown, struct tree_constants *ret)
+/* What cannot be read is unknown, not 0. *ret_fd stays -EBADF if nothing is to be read. */
+static int find_distances(const uint32_t *programs, size_t n, struct tree_constants *constants,
+			  int *ret_fd)
 {
-	int64_t distance = 0;
+	_cleanup_free_ int64_t *distances = NULL;
 	int r;
 
-	if (prog_fd >= 0) {
-		r = find_stats(prog_fd, &distance);
-		if (r < 0)
-			return r;
-		/* Misses that cannot be read are unknown, not 0. */
-		missed_unknown |= distance == 0;
-	}
-	*ret = (struct tree_constants){
-		.stats_distance = distance,
-		.missed_unknown = missed_unknown,
-	};
-	return 0;
+	if (n > TREE_PROGRAMS_MAX)
+		constants->missed_unknown = 1;
+	if (n == 0 || constants->missed_unknown)
+		return 0;
+	distances = calloc(n, sizeof(*distances));
+	if (!distances)
+		return -ENOMEM;
+	r = find_stats(programs, n, distances);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < n; i++)
+		constants->missed_unknown |= distances[i] == 0;
+	if (constants->missed_unknown)
+		return 0;
+	constants->n_programs = n;
+	return template_constants(distances, n * sizeof(*distances), ret_fd);
 }
 
-int tree_create(int meta_fd, int rings_fd, int prog_fd, uint32_t missed_unknown,
-		struct tree_files *ret)
+/* In place of a map that is not there its template's own stays. */
+static struct template_map map_or_template(const struct bpf_map *map, int fd)
+{
+	return (struct template_map){ bpf_map__fd(map), fd < 0 ? bpf_map__fd(map) : fd };
+}
+
+static int create_files(int meta_fd, int rings_fd, int ringless_fd, int rodata, int distances,
+			struct tree_files *ret)
+{
+	const struct template_map maps[] = {
+		{ bpf_map__fd(skeleton->maps.rings), rings_fd },
+		{ bpf_map__fd(skeleton->maps.meta), meta_fd },
+		{ bpf_map__fd(skeleton->maps.rodata), rodata },
+		{ bpf_map__fd(skeleton->maps.distances), distances },
+		map_or_template(skeleton->maps.ringless, ringless_fd),
+		map_or_template(skeleton->maps.states, cpu_states_fd()),
+	};
+	int r;
+
+	r = create_file(skeleton->progs.info, maps, ARRAY_SIZE(maps), meta_fd, &ret->info);
+	if (r < 0)
+		return r;
+	return create_file(skeleton->progs.stat, maps, ARRAY_SIZE(maps),
+			   bpf_map__fd(skeleton->maps.cpus), &ret->stat);
+}
+
+int tree_create(int meta_fd, int rings_fd, int ringless_fd, const uint32_t *programs, size_t n,
+		bool missed_unknown, struct tree_files *ret)
 {
 	_cleanup_(tree_files_done) struct tree_files files = { .info = -EBADF, .stat = -EBADF };
-	_cleanup_close_ int rodata = -EBADF;
-	struct tree_constants constants;
+	struct tree_constants constants = { .missed_unknown = missed_unknown };
+	_cleanup_close_ int rodata = -EBADF, distances = -EBADF;
 	int r;
 
 	r = load_skeleton();
 	if (r >= 0)
-		r = find_constants(prog_fd, missed_unknown, &constants);
+		r = find_distances(programs, n, &constants, &distances);
 	if (r >= 0)
 		r = create_rodata(&constants, &rodata);
-	if (r < 0)
-		return r;
-
-	struct template_map maps[] = {
-		{ bpf_map__fd(skeleton->maps.rings), rings_fd },
-		{ bpf_map__fd(skeleton->maps.meta), meta_fd },
-		{ bpf_map__fd(skeleton->maps.rodata), rodata },
-	};
-
-	r = create_file(skeleton->progs.info, maps, ARRAY_SIZE(maps), meta_fd, &files.info);
 	if (r >= 0)
-		r = create_file(skeleton->progs.stat, maps, ARRAY_SIZE(maps),
-				bpf_map__fd(skeleton->maps.cpus), &files.stat);
+		r = create_files(meta_fd, rings_fd, ringless_fd, rodata, distances, &files);
 	if (r < 0)
 		return r;
 	*ret = files;

@@ -6,6 +6,8 @@
 #ifndef PP_TREE_H
 #define PP_TREE_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct tree_files {
@@ -13,12 +15,12 @@ struct tree_files {
 };
 
 /*
- * meta_fd: the event's meta map; rings_fd: its ARRAY_OF_MAPS; prog_fd: the recording program,
- * or -1 if the kernel cannot be asked what that missed. missed_unknown: say so in `stat`.
- * -EOPNOTSUPP: this kernel has no BTF; -errno.
+ * meta_fd: the event's meta map; rings_fd: its ARRAY_OF_MAPS; ringless_fd: what found none, or
+ * -EBADF; programs: the kernel's ids of those whose misses it counts. missed_unknown: say so in
+ * `stat`. -EOPNOTSUPP: this kernel has no BTF; -errno.
  */
-int tree_create(int meta_fd, int rings_fd, int prog_fd, uint32_t missed_unknown,
-		struct tree_files *ret);
+int tree_create(int meta_fd, int rings_fd, int ringless_fd, const uint32_t *programs, size_t n,
+		bool missed_unknown, struct tree_files *ret);
 void tree_files_done(struct tree_files *f);
 
 #endif

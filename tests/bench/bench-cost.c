@@ -5,17 +5,13 @@
  *
  *   bench-cost INSTANCE TRACEFS SCRATCH ROUNDS
  *
- * Every round runs all variants back to back on one CPU, beginning with another one each time;
- * a variant's figure is its time less that round's time of the bare call, so that what slows
- * the machine down for a while slows all of them. A run is CALLS calls in slices, of which the
- * median counts, in CPU time of the thread: whoever takes the CPU away meanwhile is not
- * counted. Rounds whose bare call is far slower than the fastest are left out: somebody else
- * recorded system calls then, and what two recorders share is paid once. Our recorders and
- * ftrace must prove that they recorded the calls.
+ * How it is measured: variants.h. Our recorders and ftrace must prove that they recorded the
+ * calls.
  *
  * Must not know how the daemon makes events: it is a client like any other.
  */
-#include "tests/bench/measure.h"
+#include "tests/bench/recording.h"
+#include "tests/bench/variants.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -30,11 +26,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#define CALLS 2000000
-#define SLICES 20
 #define EVENTS_PER_CALL 2
-#define DISTURBED 1.2
-#define ROUNDS_MAX 1000
 #define BUFFER_KB 512 /* of each CPU, for all who have a buffer */
 
 static const char *const tracepoints[] = { "sys_enter", "sys_exit" };
@@ -134,27 +126,11 @@ static void attach_empty_tracepoint(void)
 
 /* ── our recorders ──────────────────────────────────────────────────────────────────────── */
 
-static struct perfpersist_event *events[N_TRACEPOINTS];
-static uint64_t records_before[N_TRACEPOINTS];
-
-static uint64_t count_records(size_t i)
-{
-	struct perfpersist_ring_stat stat = { .sz = sizeof(stat) };
-
-	for (size_t ring = 0; ring < perfpersist_event_rings(events[i]); ring++) {
-		if (perfpersist_ring_cpu(events[i], ring) != cpu)
-			continue;
-		if (perfpersist_ring_stat(events[i], ring, &stat) < 0)
-			die("%s", perfpersist_error(NULL));
-		return stat.records;
-	}
-	die("the event on %s has no ring of CPU %d", tracepoints[i], cpu);
-}
+static struct recording recordings[N_TRACEPOINTS];
 
 static void create_events(enum perfpersist_recorder recorder, uint32_t flags)
 {
 	for (size_t i = 0; i < N_TRACEPOINTS; i++) {
-		struct perfpersist_info info = { .sz = sizeof(info) };
 		char text[64];
 		struct perfpersist_create_options opts = {
 			.sz = sizeof(opts),
@@ -164,14 +140,8 @@ static void create_events(enum perfpersist_recorder recorder, uint32_t flags)
 		};
 
 		snprintf(text, sizeof(text), "raw_syscalls:%s", tracepoints[i]);
-		if (perfpersist_create(daemon_connection, NAMESPACE, tracepoints[i], &opts, &info) <
-		    0)
-			die("%s", perfpersist_error(daemon_connection));
-		if (info.recorder != recorder)
-			die("%s is recorded by recorder %u, not by %u", text, info.recorder,
-			    recorder);
-		events[i] = open_event(daemon_connection, tracepoints[i]);
-		records_before[i] = count_records(i);
+		recording_begin(&recordings[i], daemon_connection, tracepoints[i], cpu, recorder,
+				&opts);
 	}
 }
 
@@ -187,32 +157,13 @@ static void create_generic(void)
 
 static void check_events(void)
 {
-	for (size_t i = 0; i < N_TRACEPOINTS; i++) {
-		uint64_t n = count_records(i) - records_before[i];
-
-		/* A recorder is shut out for moments by whoever else runs programs on this CPU. */
-		if (n < CALLS - CALLS / 100)
-			die("of %d calls, raw_syscalls:%s recorded only %" PRIu64, CALLS,
-			    tracepoints[i], n);
-	}
+	for (size_t i = 0; i < N_TRACEPOINTS; i++)
+		recording_check(&recordings[i], CALLS, 0);
 }
 
-/* Deleting takes an event out of sight at once, and ends its program when it comes to that. */
 static void delete_events(void)
 {
-	for (size_t i = 0; i < N_TRACEPOINTS; i++)
-		if (perfpersist_delete(daemon_connection, NAMESPACE, tracepoints[i], NULL) < 0)
-			die("%s", perfpersist_error(daemon_connection));
-	for (size_t i = 0; i < N_TRACEPOINTS; i++) {
-		uint64_t before;
-
-		do {
-			before = count_records(i);
-			call();
-			sched_yield();
-		} while (count_records(i) != before);
-		perfpersist_event_free(events[i]);
-	}
+	recording_end(recordings, N_TRACEPOINTS, daemon_connection);
 }
 
 /* ── ftrace, in a tracing instance of its own ───────────────────────────────────────────── */
@@ -383,106 +334,38 @@ static void kill_perf(void)
 
 /* ── measuring ──────────────────────────────────────────────────────────────────────────── */
 
-struct variant {
-	const char *key;
-	void (*begin)(void), (*check)(void), (*end)(void);
-	double ns[ROUNDS_MAX]; /* per call */
-};
-
+#define BOTH .events = EVENTS_PER_CALL
 static struct variant variants[] = {
 	{ .key = "bare_ns" },
-	{ .key = "empty_ns", .begin = attach_empty_tp_btf, .end = detach },
-	{ .key = "empty_tracepoint_ns", .begin = attach_empty_tracepoint, .end = detach },
+	{ .key = "empty_ns", BOTH, .begin = attach_empty_tp_btf, .end = detach },
+	{ .key = "empty_tracepoint_ns", BOTH, .begin = attach_empty_tracepoint, .end = detach },
 	{ .key = "recorder_ns",
+	  BOTH,
 	  .begin = create_tp_btf,
 	  .check = check_events,
 	  .end = delete_events },
 	{ .key = "generic_ns",
+	  BOTH,
 	  .begin = create_generic,
 	  .check = check_events,
 	  .end = delete_events },
 	{ .key = "ftrace_ns",
+	  BOTH,
 	  .begin = enable_ftrace_as_it_is,
 	  .check = check_ftrace,
 	  .end = disable_ftrace },
 	{ .key = "ftrace_mono_ns",
+	  BOTH,
 	  .begin = enable_ftrace_monotonic,
 	  .check = check_ftrace,
 	  .end = disable_ftrace },
-	{ .key = "perf_overwrite_ns", .begin = start_perf, .check = check_perf, .end = kill_perf },
+	{ .key = "perf_overwrite_ns",
+	  BOTH,
+	  .begin = start_perf,
+	  .check = check_perf,
+	  .end = kill_perf },
 };
 #define N_VARIANTS ARRAY_SIZE(variants)
-
-static double run_slice(void)
-{
-	uint64_t begin = now(CLOCK_THREAD_CPUTIME_ID);
-
-	for (int i = 0; i < CALLS / SLICES; i++)
-		call();
-	return (double)(now(CLOCK_THREAD_CPUTIME_ID) - begin) / (CALLS / SLICES);
-}
-
-static double run(const struct variant *v)
-{
-	double slices[SLICES];
-
-	if (v->begin)
-		v->begin();
-	run_slice(); /* caches, buffers, and what is left to do of the variant before */
-	for (int i = 0; i < SLICES; i++)
-		slices[i] = run_slice();
-	if (v->check)
-		v->check();
-	if (v->end)
-		v->end();
-	return median(slices, SLICES);
-}
-
-static void measure(size_t rounds)
-{
-	for (size_t round = 0; round < rounds; round++) {
-		for (size_t i = 0; i < N_VARIANTS; i++) {
-			struct variant *v = &variants[(round + i) % N_VARIANTS];
-
-			v->ns[round] = run(v);
-		}
-		if (isatty(STDERR_FILENO))
-			fprintf(stderr, "\r  round %zu of %zu%s", round + 1, rounds,
-				round + 1 < rounds ? "" : "\n");
-	}
-}
-
-/* Leaves the rounds that nobody disturbed; returns how many. */
-static size_t drop_disturbed(size_t rounds)
-{
-	double lowest = variants[0].ns[0];
-	size_t n = 0;
-
-	for (size_t round = 1; round < rounds; round++)
-		lowest = MIN(lowest, variants[0].ns[round]);
-	for (size_t round = 0; round < rounds; round++) {
-		if (variants[0].ns[round] > DISTURBED * lowest)
-			continue;
-		for (size_t i = 0; i < N_VARIANTS; i++)
-			variants[i].ns[n] = variants[i].ns[round];
-		n++;
-	}
-	return n;
-}
-
-static void print_results(size_t rounds)
-{
-	struct variant *bare = &variants[0];
-
-	for (size_t i = 1; i < N_VARIANTS; i++) {
-		for (size_t round = 0; round < rounds; round++)
-			variants[i].ns[round] =
-				(variants[i].ns[round] - bare->ns[round]) / EVENTS_PER_CALL;
-		print_result(variants[i].key, variants[i].ns, rounds);
-	}
-	print_result(bare->key, bare->ns, rounds);
-	printf("rounds %zu %zu %zu\n", rounds, rounds, rounds);
-}
 
 static void on_signal(int signal)
 {
@@ -511,8 +394,11 @@ int main(int argc, char **argv)
 	stay_on(cpu);
 	daemon_connection = connect_to(instance);
 	make_ftrace();
-	measure(rounds);
-	print_results(drop_disturbed(rounds));
+	measure(variants, N_VARIANTS, rounds);
+	rounds = drop_disturbed(variants, N_VARIANTS, rounds);
+	print_added(variants, N_VARIANTS, rounds);
+	print_result(variants[0].key, variants[0].ns, rounds);
+	printf("rounds %zu %zu %zu\n", rounds, rounds, rounds);
 	perfpersist_free(daemon_connection);
 	return 0;
 }

@@ -13,7 +13,8 @@ set -u -o pipefail
 cd "$(dirname "$0")/../.." || exit 1
 BUILD=${1:-build}
 ROUNDS=${ROUNDS:-15}
-for program in perfpersistd perfctl tests/bench-cost tests/bench-latency; do
+for program in perfpersistd perfctl tests/bench-cost tests/bench-options tests/bench-latency \
+	tests/bench-many; do
 	[ -x "$BUILD/$program" ] || { echo "bench: $BUILD/$program is not built; type: make bench" >&2; exit 1; }
 done
 
@@ -42,12 +43,16 @@ result() {
 start_daemon
 printf 'perfpersist on Linux %s, %d CPUs, %s\n' "$(uname -r)" "$(nproc)" \
 	"$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)"
-printf '\nMeasuring costs, which takes a minute or two:\n'
+printf '\nMeasuring costs, which takes some minutes:\n'
 # In the background, so that a signal is heard at once.
 spawn "$BIN/bench-cost" "$INSTANCE" "$TRACEFS" "$SCRATCH" "$ROUNDS" >"$RESULTS"
 wait "$SPAWNED" || fail "the costs cannot be measured"
+spawn "$BIN/bench-options" "$INSTANCE" $((ROUNDS / 3 + 1)) >>"$RESULTS"
+wait "$SPAWNED" || fail "the cost of options cannot be measured"
 spawn "$BIN/bench-latency" "$INSTANCE" >>"$RESULTS"
 wait "$SPAWNED" || fail "the latencies cannot be measured"
+spawn "$BIN/bench-many" "$INSTANCE" "$TRACEFS" >>"$RESULTS"
+wait "$SPAWNED" || fail "the cost of many events cannot be measured"
 stop_daemon
 
 # ── telling ──────────────────────────────────────────────────────────────────────────────
@@ -101,6 +106,22 @@ row ns ftrace_mono_ns "ftrace with the clock that perf and we have"
 row ns perf_overwrite_ns "perf record --overwrite"
 row ns bare_ns "for comparison: the whole call with nothing attached"
 
+heading "What options add to it: raw_syscalls:sys_enter alone (median of $((ROUNDS / 3 + 1)), quartiles)"
+row ns plain_ns "tp_btf recorder, no options"
+row ns filter_all_ns "  with a filter that lets all pass"
+row ns filter_none_ns "  with a filter that lets none pass"
+row ns high_rate_ns "  with a rate limit that lets all pass"
+row ns low_rate_ns "  with a rate limit that keeps nearly all out"
+row ns two_sources_ns "  two events in one ring, per record"
+row ns generic_plain_ns "generic recorder, no options"
+row ns generic_filter_all_ns "  with a filter that lets all pass"
+row ns generic_filter_none_ns "  with a filter that lets none pass"
+row ns generic_low_rate_ns "  with a rate limit that keeps nearly all out"
+row ns polled_ns "tp_btf recorder, followed every 10 ms on another CPU"
+row ns busy_reader_ns "tp_btf recorder, followed without a pause"
+row ns copied_ns "tp_btf recorder, copied for a reader every 10 ms"
+row ns busy_copier_ns "tp_btf recorder, copied for a reader without a pause"
+
 heading "Reopening by name, 2 CPUs: descriptors received, rings mapped and checked"
 row us reopen_us "on a connection that is there"
 row us reopen_connect_us "connecting included"
@@ -115,12 +136,20 @@ row us memcpy_64m_us "memcpy of 128 MiB, into memory used before"
 row us snapshot_64m_fresh_us "2 x 64 MiB, a process's first, into new memory"
 row us memcpy_64m_fresh_us "memcpy of 128 MiB, into new memory"
 
+heading "Many: 1,000 events in 50 namespaces, and syscalls:* created and deleted beside them"
+row us list_us "a list of all"
+row ms create_large_ms "creating syscalls:*"
+printf '  %-52s %10.1f us   (median %.1f, longest %.1f)\n' "ping, show or open meanwhile, 99th percentile" \
+	"$(result beside_p99_us)" "$(result beside_p99_us 3)" "$(result beside_p99_us 4)"
+
 heading "Bars"
 bar 0.90 recorder_ns ftrace_ns "tp_btf recorder / ftrace"
 bar 0.35 recorder_ns perf_overwrite_ns "tp_btf recorder / perf record --overwrite"
 bar 1.05 generic_ns ftrace_ns "generic recorder / ftrace"
 bar 100 reopen_us 1 "reopening by name, us"
 bar 100 reopen_connect_us 1 "reopening by name, connecting included, us"
+bar 20000 list_us 1 "a list of 1,000 events, us"
+bar 5000 beside_p99_us 1 "99th percentile of others' requests meanwhile, us"
 bar 2 snapshot_us memcpy_us "snapshot / memcpy, 2 x 512 KiB"
 bar 2 snapshot_fresh_us memcpy_fresh_us "snapshot / memcpy, 2 x 512 KiB, new memory"
 bar 2 snapshot_64m_us memcpy_64m_us "snapshot / memcpy, 2 x 64 MiB"

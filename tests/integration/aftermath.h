@@ -8,36 +8,19 @@
 
 #include <limits.h>
 #include <poll.h>
-#include <signal.h>
 #include <time.h>
 
-#include "client/perfpersist.h"
+#include "tests/integration/acts.h"
 #include "tests/integration/census.h"
-#include "tests/integration/services.h"
 
 #define PATIENCE_SECONDS 30
 
-struct kind {
-	const char *name, *event;
-	uint64_t period;
-	uint32_t flags;
-	char leaves[256];    /* what a whole event's directory holds */
-	bool missed_unknown; /* what its stat says */
-};
-
-static struct kind kinds[] = {
-	{ "hot", "raw_syscalls:sys_enter", 0, 0, "", false },
-	{ "generic", "raw_syscalls:sys_enter", 0, PERFPERSIST_GENERIC, "", false },
-	{ "sampling", "cpu-clock", 999, PERFPERSIST_FREQ | PERFPERSIST_CALLCHAIN, "", false },
-};
-
-static struct services services;
 static char registry[128];
-static const char *ns;		  /* the instance's name, so that it is nobody else's */
-static unsigned broker_fds;	  /* of a broker in peace */
+static unsigned broker_fds;	  /* of a broker in peace that knows its dumper */
 static uint64_t bystander, count; /* its id, and its records when last looked at */
 static unsigned bystander_rings;
-static const char *step; /* what we wait for, to be told when it does not come */
+static uint64_t rings_id; /* the id in the victim's rings, whoever has them by now */
+static const char *step;  /* what we wait for, to be told when it does not come */
 
 /* ── waiting ────────────────────────────────────────────────────────────────────────────── */
 
@@ -57,10 +40,9 @@ static const char *step; /* what we wait for, to be told when it does not come *
 /* Whatever happens, nothing of ours runs on. */
 static void end_services(void)
 {
-	if (services.broker > 0)
-		kill(services.broker, SIGTERM);
-	if (services.engine > 0)
-		kill(services.engine, SIGTERM);
+	for (enum service i = 0; i < SERVICES; i++)
+		if (services.pid[i] > 0)
+			kill(services.pid[i], SIGTERM);
 }
 
 static void on_alarm(int signal_number _unused_)
@@ -68,61 +50,6 @@ static void on_alarm(int signal_number _unused_)
 	dprintf(STDERR_FILENO, "failed: stuck at: %s\n", step ?: "the start");
 	end_services();
 	_exit(1);
-}
-
-/* ── asking the daemon ──────────────────────────────────────────────────────────────────── */
-
-static int connect_daemon(struct perfpersist **ret)
-{
-	struct perfpersist_options opts = { .sz = sizeof(opts), .instance = services.instance };
-
-	return perfpersist_connect(&opts, ret);
-}
-
-/* The list of our events; the caller frees it. False: not just now. */
-static bool list(struct perfpersist_info **ret, size_t *ret_n)
-{
-	struct perfpersist *p;
-	int r;
-
-	if (connect_daemon(&p) < 0)
-		return false;
-	r = perfpersist_list(p, NULL, ret, ret_n);
-	perfpersist_free(p);
-	return r == 0;
-}
-
-static int change(const struct kind *kind, const char *name, bool deleting, char *why)
-{
-	struct perfpersist_create_options opts = {
-		.sz = sizeof(opts),
-		.event = kind->event,
-		.period = kind->period,
-		.flags = kind->flags,
-		.buffer = 65536,
-	};
-	struct perfpersist *p;
-	int r;
-
-	if (connect_daemon(&p) < 0)
-		return -ECONNREFUSED;
-	if (deleting)
-		r = perfpersist_delete(p, ns, name, NULL);
-	else
-		r = perfpersist_create(p, ns, name, &opts, NULL);
-	if (why)
-		snprintf(why, 512, "%s", r < 0 ? perfpersist_error(p) : "");
-	perfpersist_free(p);
-	return r;
-}
-
-static void change_in_peace(const struct kind *kind, const char *name, bool deleting)
-{
-	char why[512];
-	int r = change(kind, name, deleting, why);
-
-	if (r < 0)
-		die("%s %s: %s", deleting ? "deleting" : "creating", name, why);
 }
 
 /* ── looking at the registry ────────────────────────────────────────────────────────────── */
@@ -146,7 +73,10 @@ static void names_in(const char *dir, char *buf, size_t size)
 	if (n < 0)
 		return;
 	for (int i = 0; i < n; i++) {
-		if (!strchr(e[i]->d_name, '.')) /* nor maps.debug, which some kernels put there */
+		/* Nor what stays for good: the wakeups, the states of CPUs, maps.debug that some
+		 * kernels put there. */
+		if (!strchr(e[i]->d_name, '.') && strcmp(e[i]->d_name, "+wakeups") != 0 &&
+		    strncmp(e[i]->d_name, "+cpus", 5) != 0)
 			used += snprintf(buf + used, size - MIN(used, size), "%s ", e[i]->d_name);
 		free(e[i]);
 	}
@@ -189,81 +119,195 @@ static unsigned deleted_mark(const char *name)
 	return mark;
 }
 
-static bool has_more_records(const char *name, uint64_t than, uint64_t *ret)
+/* Something of each kind happens, too. False: not just now. */
+static bool read_records(const char *name, uint64_t *ret)
 {
 	struct perfpersist_info info = { .sz = sizeof(info) };
 	struct perfpersist *p;
 	int r;
 
+	prctl(PR_SET_NAME, "pp-crash");
 	if (connect_daemon(&p) < 0)
 		return false;
 	r = perfpersist_show(p, ns, name, &info);
 	perfpersist_free(p);
-	*ret = r == 0 ? info.records : 0;
-	return r == 0 && info.records > than;
+	if (r == 0)
+		*ret = info.records;
+	return r == 0;
 }
 
-/* That it is whole: listed so, every pin there, its rings to be opened, and recording. */
-static void check_event(const struct kind *kind, const struct perfpersist_info *info)
+static bool has_more_records(const char *name, uint64_t than, uint64_t *ret)
+{
+	uint64_t records;
+
+	if (!read_records(name, &records) || records <= than)
+		return false;
+	*ret = records;
+	return true;
+}
+
+/* ── events ─────────────────────────────────────────────────────────────────────────────── */
+
+/* What a directory of this kind holds, with the record of an alias first if there is one. */
+static void expected_leaves(const struct kind *kind, const struct perfpersist_info *alias,
+			    char *buf, size_t size)
+{
+	int n = 0;
+
+	if (alias)
+		n = snprintf(buf, size, "alias-%llu ", (unsigned long long)alias->id);
+	snprintf(buf + n, size - n, "%s", kind->leaves);
+}
+
+/* The id of the event that it was made for, in a ring's own words. */
+static uint64_t id_in_ring(struct perfpersist_event *e)
+{
+	const struct pp_ring_header *h =
+		mmap(NULL, PP_RING_PAGE, PROT_READ, MAP_SHARED, perfpersist_ring_fd(e, 0), 0);
+	uint64_t id;
+
+	if (h == MAP_FAILED)
+		die("a ring cannot be mapped: %m");
+	id = h->event_id;
+	munmap((void *)h, PP_RING_PAGE);
+	return id;
+}
+
+static void check_rings(const struct perfpersist_info *info)
 {
 	struct perfpersist_info opened = { .sz = sizeof(opened) };
 	struct perfpersist_event *e;
 	struct perfpersist *p;
-	char dir[160], why[512];
-	uint64_t records;
+
+	if (connect_daemon(&p) < 0 || perfpersist_open(p, ns, info->name, &e) < 0)
+		die("%s is there, and cannot be opened", info->name);
+	if (perfpersist_event_info(e, &opened) < 0 || opened.id != info->id ||
+	    opened.buffer != info->buffer || id_in_ring(e) != rings_id)
+		die("%s has rings of another event", info->name);
+	perfpersist_event_free(e);
+	perfpersist_free(p);
+}
+
+static void check_records(const struct perfpersist_info *info, bool idle)
+{
+	uint64_t before = 0, after = 0;
+
+	if (!idle) {
+		WAIT_UNTIL("records of the event",
+			   has_more_records(info->name, info->records, &after));
+		return;
+	}
+	WAIT_UNTIL("its records", read_records(info->name, &before));
+	for (unsigned i = 0; i < 5; i++)
+		WAIT_UNTIL("its records once more", read_records(info->name, &after));
+	if (after != before)
+		die("%s records %llu more, though it shall not", info->name,
+		    (unsigned long long)(after - before));
+}
+
+/* That it is whole: listed so, every pin there, its rings to be opened, recording or not. */
+static void check_event(const struct kind *kind, const struct perfpersist_info *info,
+			const struct perfpersist_info *alias, bool idle)
+{
+	char dir[160], found[1024], expected[512];
 
 	snprintf(dir, sizeof(dir), "%s/%s", ns, info->name);
-	if (!holds(dir, kind->leaves)) {
-		names_in(dir, why, sizeof(why));
-		die("%s is there, with: %s", dir, why);
+	expected_leaves(kind, alias, expected, sizeof(expected));
+	if (!holds(dir, expected)) {
+		names_in(dir, found, sizeof(found));
+		die("%s is there, with: %sand not: %s", dir, found, expected);
 	}
-	if (info->state != PERFPERSIST_RUNNING || info->missed_unknown != kind->missed_unknown)
+	if ((info->state != PERFPERSIST_RUNNING && !(idle && info->state == PERFPERSIST_PAUSED)) ||
+	    info->missed_unknown != kind->missed_unknown)
 		die("%s is there, and listed in state %u, missed %s", dir, info->state,
 		    info->missed_unknown ? "unknown" : "known");
 	if (deleted_mark(info->name))
 		die("%s is there, and its meta says that it is being deleted", dir);
-	if (connect_daemon(&p) < 0 || perfpersist_open(p, ns, info->name, &e) < 0)
-		die("%s is there, and cannot be opened", dir);
-	if (perfpersist_event_info(e, &opened) < 0 || opened.id != info->id)
-		die("%s has rings of another event", dir);
-	perfpersist_event_free(e);
-	perfpersist_free(p);
-	WAIT_UNTIL("records of the event", has_more_records(info->name, info->records, &records));
+	check_rings(info);
+	check_records(info, idle);
 }
 
-/* After each kill: what is true now must be what was answered, and nothing else may be there. */
-static bool check(const struct kind *kind, bool deleting, int answer)
+/* ── everything ─────────────────────────────────────────────────────────────────────────── */
+
+/* Whether just that is charged which is there. */
+static bool is_charged_for(const struct sight *s)
 {
-	char ids[256] = "", top[256], id[32];
-	struct perfpersist_info *infos = NULL;
-	bool there = false;
+	struct perfpersist_limit *limits = NULL;
+	uint64_t memory = 0;
+	struct perfpersist *p;
+	bool good = false;
 	size_t n = 0;
 
-	WAIT_UNTIL("an answer to a list", list(&infos, &n));
-	if (n == 0 || infos[0].id != bystander || n > 2)
-		die("%zu events are listed, the first has id %llu", n,
-		    n ? (unsigned long long)infos[0].id : 0);
-	for (size_t i = 0; i < n; i++) {
-		snprintf(id, sizeof(id), "%llu ", (unsigned long long)infos[i].id);
+	for (size_t i = 0; i < s->n; i++)
+		memory += s->infos[i].memory;
+	if (connect_daemon(&p) < 0)
+		return false;
+	if (perfpersist_limits(p, &limits, &n) == 0 && n > 0)
+		good = limits[0].scope == PERFPERSIST_LIMIT_TOTAL && limits[0].memory == memory &&
+		       limits[0].held == 0 && limits[0].events == s->n && limits[0].copies == 0;
+	perfpersist_free(p);
+	free(limits);
+	return good;
+}
+
+static void check_places(const struct sight *s)
+{
+	char ids[256] = "", top[256], id[32];
+
+	for (size_t i = 0; i < s->n; i++) {
+		snprintf(id, sizeof(id), "%llu ", (unsigned long long)s->infos[i].id);
 		strcat(ids, id);
 	}
-	there = n == 2;
-	if (answer == 0 && there == deleting)
-		die("the answer was success, and the event is %sthere", there ? "" : "not ");
-	if (answer < 0 && answer != -ECONNRESET && there != deleting)
-		die("the answer was %s, and the event is %sthere", strerror(-answer),
-		    there ? "" : "not ");
-	if (there)
-		check_event(kind, &infos[1]);
-	free(infos);
-
 	snprintf(top, sizeof(top), "+last-id by-id %s ", ns);
 	WAIT_UNTIL("a registry without half-made and half-deleted things", holds(".", top));
 	WAIT_UNTIL("by-id with just the events that are there", holds("by-id", ids));
 	WAIT_UNTIL("a broker with no more descriptors than before",
-		   count_fds(services.broker) == broker_fds);
+		   count_fds(services.pid[BROKER]) <= broker_fds);
+	WAIT_UNTIL("charges for just the events that are there", is_charged_for(s));
 	WAIT_UNTIL("more records of the other event", has_more_records("bystander", count, &count));
-	return there;
+}
+
+/* Whether who is there is who shall be. */
+static void check_presence(const struct sight *s, const struct presence *p)
+{
+	unsigned n = 1 + p->victim + p->second;
+
+	if (!s->bystander || s->bystander->id != bystander || s->n != n ||
+	    has_victim(s) != p->victim || has_second(s) != p->second)
+		die("%zu events are listed, %s, %s and %s", s->n,
+		    s->bystander ? "the other one" : "not the other one",
+		    s->victim ? "the victim" : "no victim",
+		    s->second ? "its second name" : "no second name");
+	if (s->second && s->second->shares != (s->victim ? s->victim->id : 0))
+		die("the second name has the rings of %llu", (unsigned long long)s->second->shares);
+}
+
+/*
+ * After each kill: what is true now must be what was answered, and nothing else may be there.
+ * Returns whether the act is done.
+ */
+static bool check(const struct kind *kind, const struct act *act, int answer)
+{
+	_cleanup_(sight_done) struct sight s = { .n = 0 };
+	const struct presence *p;
+	bool done;
+
+	WAIT_UNTIL("an answer to a list", look(&s));
+	done = act->is_done(&s);
+	if (answer == 0 && !done && act->is_done != is_nothing)
+		die("the answer was success, and the %s is not done", act->name);
+	if (answer < 0 && answer != -ECONNRESET && done)
+		die("the answer was %s, and the %s is done", strerror(-answer), act->name);
+	p = done ? &act->after : &act->before;
+	check_presence(&s, p);
+	if (s.victim && !act->before.victim)
+		rings_id = s.victim->id;
+	if (s.victim)
+		check_event(kind, s.victim, s.second, p->idle);
+	if (s.second)
+		check_event(kind, s.second, s.victim ? s.second : NULL, p->idle);
+	check_places(&s);
+	return done;
 }
 
 #endif

@@ -21,8 +21,8 @@ static inline int census_bpf(int cmd, union bpf_attr *attr)
 	return (int)syscall(SYS_bpf, cmd, attr, sizeof(*attr));
 }
 
-/* Whether the map with this id is a ring of that namespace. */
-static inline bool census_is_ring(unsigned id, const char *ns)
+/* Whether the map with this id is a ring of the namespace that is wanted. */
+static inline bool census_is_ring(unsigned id, const char *wanted)
 {
 	struct bpf_map_info info = { 0 };
 	union bpf_attr attr = { .map_id = id };
@@ -41,18 +41,18 @@ static inline bool census_is_ring(unsigned id, const char *ns)
 	h = mmap(NULL, PP_RING_PAGE, PROT_READ, MAP_SHARED, fd, 0);
 	if (h == MAP_FAILED)
 		return false;
-	is_ring = h->magic == PP_RING_MAGIC && strncmp(h->ns, ns, sizeof(h->ns)) == 0;
+	is_ring = h->magic == PP_RING_MAGIC && strncmp(h->ns, wanted, sizeof(h->ns)) == 0;
 	munmap((void *)h, PP_RING_PAGE);
 	return is_ring;
 }
 
-static inline unsigned census(const char *ns)
+static inline unsigned census(const char *wanted)
 {
 	union bpf_attr attr = { 0 };
 	unsigned n = 0;
 
 	while (census_bpf(BPF_MAP_GET_NEXT_ID, &attr) == 0) {
-		n += census_is_ring(attr.next_id, ns);
+		n += census_is_ring(attr.next_id, wanted);
 		attr = (union bpf_attr){ .start_id = attr.next_id };
 	}
 	return n;

@@ -25,12 +25,26 @@ static void work(uint64_t n)
 	}
 }
 
-/* The newest of our records first: what of them is from that system call, or of any, for
- * events that are no system calls. */
+/* Whether a record of ours is of what work() did: not of another system call, nor of a signal
+ * that a timer sent us meanwhile. */
+static bool is_work(struct perfpersist_event *e, const uint8_t *raw)
+{
+	int id_at = field_offset(e, "long id"), sig_at = field_offset(e, "int sig");
+	int sig;
+
+	if (id_at >= 0)
+		return load_u64(raw + id_at) == SYS_sched_get_priority_max;
+	if (sig_at < 0)
+		return true;
+	memcpy(&sig, raw + sig_at, sizeof(sig));
+	return sig == SIGUSR1;
+}
+
+/* All of our records, oldest first: as many as were made, and in their order. */
 static void check(struct perfpersist_event *e, struct perfpersist_snapshot *s, const char *name,
 		  uint64_t n, uint64_t since)
 {
-	int id_at = field_offset(e, "long id"), args_at = field_offset(e, "unsigned long args[6]");
+	int args_at = field_offset(e, "unsigned long args[6]");
 	struct perfpersist_merge *merge;
 	struct perfpersist_sample sample;
 	uint32_t self = (uint32_t)getpid();
@@ -44,7 +58,7 @@ static void check(struct perfpersist_event *e, struct perfpersist_snapshot *s, c
 
 		if (sample.pid != self || sample.time < since)
 			continue;
-		if (id_at >= 0 && load_u64(raw + id_at) != SYS_sched_get_priority_max)
+		if (!is_work(e, raw))
 			continue;
 		disorder += args_at >= 0 && load_u64(raw + args_at) != found;
 		found++;

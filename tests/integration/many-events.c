@@ -5,8 +5,8 @@
  *   many-events INSTANCE NAMESPACE BUFFER CPUS [generic]
  *
  * SYSTEM:NAME becomes NAMESPACE/SYSTEM__NAME, cut where a name must end. BUFFER is in
- * bytes, CPUS a list. Prints the tracepoints that have an event now: some the kernel keeps from all
- * who would record them (irq_work_exit, for one).
+ * bytes, CPUS a list. Prints the tracepoints that have an event now: some a kernel may keep from all
+ * who would record them.
  */
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A small service manager: owns the instance's two sockets and runs broker and engine on them
- * as systemd would, each started again at once when it has died. So that hundreds of deaths
+ * A small service manager: owns the instance's three sockets and runs broker, engine and dumper on
+ * them as systemd would, each started again at once when it has died. So that hundreds of deaths
  * take no longer than the daemon takes to recover: the daemon's own launcher waits longer each
  * time. Knows nothing of events.
  */
@@ -24,10 +24,21 @@
 #include "proto/macro.h"
 #include "proto/places.h"
 
+enum service { ENGINE, DUMPER, BROKER, SERVICES };
+
 struct services {
 	const char *instance, *build, *config, *uid; /* uid: the broker's, as text */
-	int control, orders;			     /* listening */
-	pid_t broker, engine;
+	int listen[SERVICES];
+	pid_t pid[SERVICES];
+};
+
+static const struct {
+	const char *program, *socket;
+	mode_t mode;
+} service_kinds[SERVICES] = {
+	[ENGINE] = { "perfpersist-engine", "/engine", 0600 },
+	[DUMPER] = { "perfpersist-dumper", "/dumper", 0600 },
+	[BROKER] = { "perfpersistd", "/control", 0666 },
 };
 
 __attribute__((noreturn)) _printf_(1, 2) static inline void die(const char *fmt, ...)
@@ -58,36 +69,47 @@ static inline int services_listen(const struct services *s, const char *leaf, mo
 	return fd;
 }
 
-static inline void services_exec(int fd, char *const argv[])
+/* The dumper has the broker's uid; where the build lies that user may not be able to go, so that
+ * the program is opened before. */
+static inline void services_exec(const struct services *s, enum service which, char *const argv[])
 {
+	/* The socket's descriptor itself may be 3, and then dup3 would refuse. */
+	int fd = fcntl(s->listen[which], F_DUPFD_CLOEXEC, 10);
+	int program = open(argv[0], O_RDONLY | O_CLOEXEC);
+	uid_t uid = atoi(s->uid);
 	char pid[16];
 
 	snprintf(pid, sizeof(pid), "%d", getpid());
 	setenv("LISTEN_PID", pid, 1);
 	setenv("LISTEN_FDS", "1", 1);
-	if (dup3(fd, 3, 0) >= 0) {
-		close_range(4, ~0U, 0);
-		execv(argv[0], argv);
+	if (program == 3)
+		program = fcntl(program, F_DUPFD_CLOEXEC, 10);
+	if (dup3(fd, 3, 0) >= 0 && close_range(4, ~0U, CLOSE_RANGE_CLOEXEC) == 0) {
+		if (which != DUMPER)
+			execv(argv[0], argv);
+		else if (setresgid(uid, uid, uid) == 0 && setresuid(uid, uid, uid) == 0 &&
+			 prctl(PR_SET_PDEATHSIG, SIGKILL) == 0) /* setresuid clears it */
+			fexecve(program, argv, environ);
 	}
 	fprintf(stderr, "cannot run %s: %m\n", argv[0]);
 	_exit(127);
 }
 
 /* gate: the child waits for a byte there before it becomes the program; < 0: at once. */
-static inline pid_t services_spawn(const struct services *s, bool broker, int gate)
+static inline pid_t services_spawn(const struct services *s, enum service which, int gate)
 {
 	char program[PATH_MAX], byte;
 	char *argv[] = { program,
 			 (char *)"--instance",
 			 (char *)s->instance,
-			 (char *)(broker ? "--config" : "--broker-uid"),
-			 (char *)(broker ? s->config : s->uid),
+			 (char *)(which == BROKER ? "--config" : "--broker-uid"),
+			 (char *)(which == BROKER ? s->config : s->uid),
 			 NULL };
-	int fd = broker ? s->control : s->orders;
 	pid_t pid;
 
-	snprintf(program, sizeof(program), "%s/%s", s->build,
-		 broker ? "perfpersistd" : "perfpersist-engine");
+	if (which == DUMPER)
+		argv[3] = NULL;
+	snprintf(program, sizeof(program), "%s/%s", s->build, service_kinds[which].program);
 	pid = fork();
 	if (pid < 0)
 		die("cannot fork: %m");
@@ -96,8 +118,7 @@ static inline pid_t services_spawn(const struct services *s, bool broker, int ga
 			_exit(127);
 		if (gate >= 0 && read(gate, &byte, 1) < 0)
 			_exit(127);
-		/* The descriptor itself may be 3, and then dup3 would refuse. */
-		services_exec(fcntl(fd, F_DUPFD_CLOEXEC, 10), argv);
+		services_exec(s, which, argv);
 	}
 	return pid;
 }
@@ -110,38 +131,52 @@ static inline void services_start(struct services *s)
 	    (mkdir(run, 0755) < 0 && errno != EEXIST))
 		die("no run directory for '%s': %m", s->instance);
 	chmod(run, 0755);
-	s->control = services_listen(s, "/control", 0666);
-	s->orders = services_listen(s, "/engine", 0600);
-	s->engine = services_spawn(s, false, -1);
-	s->broker = services_spawn(s, true, -1);
+	for (enum service i = 0; i < SERVICES; i++)
+		s->listen[i] = services_listen(s, service_kinds[i].socket, service_kinds[i].mode);
+	for (enum service i = 0; i < SERVICES; i++)
+		s->pid[i] = services_spawn(s, i, -1);
 }
 
-/* Says that neither of the two may have died unasked; a reaper left behind by a dead engine is
+/* Which of them a process is; SERVICES: none. */
+static inline enum service services_which(const struct services *s, pid_t pid)
+{
+	enum service i = 0;
+
+	while (i < SERVICES && s->pid[i] != pid)
+		i++;
+	return i;
+}
+
+/* Says that none of them may have died unasked; a reaper left behind by a dead engine is
  * somebody else's child. */
 static inline void services_check(struct services *s)
 {
 	int status;
 	pid_t pid;
 
-	while ((pid = waitpid(-1, &status, WNOHANG | __WALL)) > 0)
-		if (pid == s->broker || pid == s->engine)
-			die("the %s ended by itself with status 0x%x",
-			    pid == s->broker ? "broker" : "engine", status);
-}
+	while ((pid = waitpid(-1, &status, WNOHANG | __WALL)) > 0) {
+		enum service i = services_which(s, pid);
 
-static inline void services_stop(struct services *s)
-{
-	pid_t pids[] = { s->broker, s->engine };
-
-	for (size_t i = 0; i < ARRAY_SIZE(pids); i++) {
-		int status;
-
-		kill(pids[i], SIGTERM);
-		if (waitpid(pids[i], &status, 0) != pids[i] || status != 0)
-			die("the %s ended with status 0x%x on SIGTERM", i ? "engine" : "broker",
+		if (i < SERVICES)
+			die("%s ended by itself with status 0x%x", service_kinds[i].program,
 			    status);
 	}
-	s->broker = s->engine = 0;
+}
+
+/* The dumper, which keeps nothing, ends on SIGTERM without any ado. */
+static inline void services_stop(struct services *s)
+{
+	for (enum service i = SERVICES; i-- > 0;) {
+		int status;
+
+		kill(s->pid[i], SIGTERM);
+		if (waitpid(s->pid[i], &status, 0) != s->pid[i] ||
+		    (status != 0 &&
+		     !(i == DUMPER && WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM)))
+			die("%s ended with status 0x%x on SIGTERM", service_kinds[i].program,
+			    status);
+		s->pid[i] = 0;
+	}
 }
 
 /* How many descriptors a process holds. */

@@ -322,7 +322,7 @@ static void report(const struct checked *c, uint64_t n)
 	fflush(stdout);
 	if (totals.fill[rings / 2] < 0.9 || totals.fill[rings / 100] < 0.5)
 		fault("the snapshots lack too much of what the rings held");
-	if (totals.hot < rings / 10)
+	if (totals.hot < rings / 50)
 		fault("only %zu of %zu copies were made while their ring was written", totals.hot,
 		      rings);
 }

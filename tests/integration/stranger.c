@@ -130,7 +130,11 @@ static void offend(const void *packet, size_t size, const char *what)
 static void garbage(void)
 {
 	static const struct pp_msg_create_request create = {
-		.ns = "stranger", .name = "x", .event = "cpu-clock", .period = 1
+		.ns = "stranger",
+		.name = "x",
+		.period = 1,
+		.count = 1,
+		.selections = { { .event = "cpu-clock" } },
 	};
 	static uint8_t good[PP_PACKET_MAX], bad[PP_PACKET_MAX + 1];
 	size_t size = encode(PP_OP_CREATE, &create, good);
@@ -263,7 +267,11 @@ static void deaf(const char *ns, unsigned n)
 
 static void request(const char *ns, unsigned i)
 {
-	struct pp_msg_create_request create = { .event = "sched:sched_switch", .data_size = 4096 };
+	static struct pp_msg_create_request create = {
+		.data_size = 4096,
+		.count = 1,
+		.selections = { { .event = "sched:sched_switch" } },
+	};
 	struct pp_msg_open_request open = { .first = 0 };
 	struct pp_msg_name name = { .id = 0 };
 	char text[PP_NAME_SIZE];

@@ -110,6 +110,29 @@ perfctl create t/clock -e cpu-clock >/dev/null # sampling needs none
 perfctl delete t/clock >/dev/null
 old_ones_go_on
 
+# ── ordinary users may use BPF ───────────────────────────────────────────────────────────
+
+echo "ordinary users may use BPF: they could write rings that they hold, and get copies"
+stop_daemon
+build=$BUILD
+BUILD=$SCRATCH
+ENGINE=$build/perfpersistd
+echo 0 >"$SCRATCH/zero"
+make_engine_with_mounts perfpersistd "mount --bind $SCRATCH/zero /proc/sys/kernel/unprivileged_bpf_disabled; exec ENGINE"
+start_daemon
+BUILD=$build
+ENGINE=$build/perfpersist-engine
+expect_eq "$(perfctl show old/hot --json | jq -r .reads)" live "what root gets"
+expect_eq "$(as_member perfctl show old/hot --json | jq -r .reads)" copies "what a member gets"
+# perfctl looks at the same file.
+# shellcheck disable=SC2016
+show=$(unshare --mount --propagation private bash -c 'mount --bind "$0" /proc/sys/kernel/unprivileged_bpf_disabled
+	exec setpriv --reuid='$NOBODY' --regid='$NOBODY' --groups='$DAEMON_GID' -- "$@"' \
+	"$SCRATCH/zero" "${PERFCTL[@]}" show old/hot)
+expect_match "$show" 'read as +copies .*kernel.unprivileged_bpf_disabled is 0' "why"
+expect_match "$(as_member perfctl reopen old/hot -n 1 2>/dev/null)" 'sched:sched_switch: prev_comm=' "a record"
+old_ones_go_on
+
 # ── CPUs ─────────────────────────────────────────────────────────────────────────────────
 
 mapfile -t cpus < <(lscpu --parse=CPU --online | grep -v '^#')

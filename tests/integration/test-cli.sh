@@ -46,7 +46,7 @@ for args in --help -h help "help --help" "help -h"; do
 	# shellcheck disable=SC2086
 	text 'Usage: perfctl \[OPTIONS\] VERB.*Exit codes: 0 done' $args
 done
-for verb in create list reopen delete show ping; do
+for verb in create list reopen delete show change pause resume stat top watch limits reload ping; do
 	for args in "$verb --help" "help $verb" "$verb -h" "--help $verb"; do
 		# shellcheck disable=SC2086
 		text "Usage: perfctl " $args
@@ -66,7 +66,7 @@ done
 echo "ping"
 text "of instance $INSTANCE is running: pid $DAEMON_PID, engine pid [0-9]+, 0 events, up " ping
 json '.instance + " " + (.pid | tostring) + " " + (.version | tostring)' "$INSTANCE $DAEMON_PID 1" ping
-json '.engine_pid' "$(instance_pids | sort -n | tail -n 1)" ping
+json '.engine_pid' "$(program_pids perfpersist-engine)" ping
 
 echo "create: names"
 text "^default/bare \(id [0-9]+\) records sched:sched_switch on CPUs .*, 512K each$" create bare -e sched:sched_switch
@@ -236,6 +236,61 @@ start_daemon
 echo "--socket"
 expect_eq "$("$BIN/perfctl" --socket "$RUN/control" list one --json | jq length)" 2 "--socket"
 expect_eq "$("$BIN/perfctl" list --socket="$RUN/control" one --json | jq length)" 2 "--socket, behind the verb"
+
+echo "change, pause, resume"
+perfctl create verbs/e -e sched:sched_switch -m 64K >/dev/null
+id_of_e=$(perfctl show verbs/e --json | jq .id)
+text '^verbs/e \(id [0-9]+\) records with .*filter prev_pid != 0' change verbs/e --filter 'prev_pid != 0'
+json '"\(.id) \(.filter) \(.max_rate) \(.buffer)"' "$id_of_e prev_pid != 0 1000000 65536" change verbs/e --max-rate 1000000/s
+json '"\(.id) \(.filter) \(.max_rate) \(.buffer)"' "$id_of_e  0 131072" change verbs/e --filter '' --max-rate 0 -m 128K
+said 2 'what shall change.*see .perfctl change --help' perfctl change verbs/e
+said 3 'no event' perfctl change verbs/nosuch -m 64K
+text '^verbs/e is paused$' pause verbs/e
+json .state paused show verbs/e
+text '^verbs/e was paused already$' pause verbs/e
+before=$(records_of verbs/e)
+perfctl list >/dev/null # makes switches
+expect_eq "$(records_of verbs/e)" "$before" "records of a paused event"
+text '^1 event of verbs resumed$' resume verbs/
+text '^verbs/e was not paused$' resume verbs/e
+json .state running show verbs/e
+wait_until 20 more_records_than "$before" verbs/e
+json '[.[] | "\(.namespace)/\(.name) \(.count)"] | join(" ")' "verbs/e 1" pause verbs/e
+perfctl resume verbs/e >/dev/null
+said 2 'neither a name of an event nor NAMESPACE/' perfctl pause 9
+said 3 "no namespace 'nosuch'" perfctl resume nosuch/
+
+echo "stat, top, limits, watch, reload"
+text '^# +TIME +RECORDS/S .* NAME'$'\n''.*s +verbs/e'$'\n''.*s +verbs/e$' stat verbs/e --interval-count 2 -I 50
+json '"\(.namespace)/\(.name) \(.time_ns >= 50000000) \(.records >= 0)"' "verbs/e true true" stat verbs/e --interval-count 1 -I 50
+expect_eq "$(perfctl stat verbs/e --per-cpu --interval-count 1 -I 50 --json | jq -s -r '[.[] | "cpu\(.cpu)"] | join(":")')" \
+	"$(rings_of verbs/e)" "CPUs of stat --per-cpu"
+text 's +verbs/e$' --direct stat verbs/e --interval-count 1 -I 50
+said 2 '-I 0: not a number of milliseconds' perfctl stat -I 0
+said 3 'no event' perfctl stat verbs/nosuch --interval-count 1
+text '^RECORDS/S .*NAME +EVENT.*running +verbs/e +sched:sched_switch' top -n 1 -d 0.05
+expect_eq "$(perfctl top verbs -n 2 -d 0.05 --json | jq -c '[.[] | "\(.namespace)/\(.name)"]' | xargs)" \
+	"[verbs/e] [verbs/e]" "two looks of top"
+said 2 '-d x: not a number of seconds' perfctl top -d x
+text '^WHOSE +MEMORY .*all .*namespace verbs .*user root ' limits
+json '.[] | select(.scope == "namespace" and .namespace == "verbs") | "\(.events) \(.memory)"' \
+	"1 $(perfctl show verbs/e --json | jq .memory)" limits
+said 2 'takes no names' perfctl limits x
+"${PERFCTL[@]}" watch verbs -n 1 >"$SCRATCH/watch" 2>&1 &
+_spawned+=("$!")
+watcher=$!
+wait_until 20 grep -q started "$SCRATCH/watch"
+perfctl delete verbs/e >/dev/null
+wait_until 20 gone "$watcher" || fail "watch -n 1 does not end"
+wait "$watcher" || fail "watch -n 1 ended with $?"
+expect_match "$(<"$SCRATCH/watch")" 'deleted +verbs/e' "what watch tells"
+text '^0 created, 0 changed, 0 deleted, 0 failed$' reload
+json .failed 0 reload
+said 2 'takes no names' perfctl reload x
+for command in "pause bare" "change bare -m 64K" limits reload; do
+	# shellcheck disable=SC2086
+	said 1 'only perfpersistd can; start it, and leave --direct out' perfctl --direct $command
+done
 
 echo "output that cannot be written"
 for command in list "list --json" "show bare" "reopen bare -n all" "reopen bare --json" ping --help "help list" --version; do

@@ -14,7 +14,8 @@ fds_of() {
 }
 
 holds_no_more() {
-	[ "$(fds_of "$broker")" -le "$broker_fds" ] && [ "$(fds_of "$engine")" -le "$engine_fds" ]
+	[ "$(fds_of "$broker")" -le "$broker_fds" ] && [ "$(fds_of "$engine")" -le "$engine_fds" ] &&
+		[ "$(fds_of "$dumper")" -le "$dumper_fds" ]
 }
 
 # Neither nobody nor root.
@@ -22,11 +23,12 @@ as_other() {
 	(cd / && exec setpriv --reuid=61005 --regid=61005 --clear-groups -- "${PERFCTL[@]}" "${@:2}")
 }
 
-# After each: the same two processes, with no more descriptors, and the event goes on.
+# After each: the same three processes, with no more descriptors, and the event goes on.
 look() {
-	expect_eq "$(broker_pid) $(engine_pid)" "$broker $engine" "broker and engine after $1"
+	expect_eq "$(broker_pid) $(engine_pid) $(dumper_pid)" "$broker $engine $dumper" \
+		"broker, engine and dumper after $1"
 	wait_until 20 holds_no_more ||
-		fail "after $1 the broker holds $(fds_of "$broker") descriptors (before: $broker_fds), the engine $(fds_of "$engine") ($engine_fds)"
+		fail "after $1 the broker holds $(fds_of "$broker") descriptors (before: $broker_fds), the engine $(fds_of "$engine") ($engine_fds), the dumper $(fds_of "$dumper") ($dumper_fds)"
 	expect_eq "$(event_ids)" "$ids" "the events after $1"
 	wait_until 20 more_records_than "$records" "$ns/witness" || fail "$ns/witness does not record after $1"
 	records=$(records_of "$ns/witness")
@@ -40,15 +42,18 @@ start_daemon
 perfctl create "$ns/witness" -e sched:sched_switch
 broker=$(broker_pid)
 engine=$(engine_pid)
+dumper=$(dumper_pid)
 ids=$(event_ids)
 records=0
 
-# Once of each for what the two load once and keep.
+# Once of each for what the three load once and keep.
 "$BIN/stranger" "$SOCKET" silent 3 >/dev/null
 perfctl create "$ns/k0" -e sched:sched_switch >/dev/null
 perfctl delete "$ns/k0" >/dev/null
+as_user perfctl reopen "$ns/witness" -n 1 >/dev/null 2>&1
 broker_fds=$(fds_of "$broker")
 engine_fds=$(fds_of "$engine")
+dumper_fds=$(fds_of "$dumper")
 
 # hold AS MANNER…: a stranger that tells in LINE when it is there, and stays until release.
 hold() {
@@ -104,7 +109,7 @@ answered() {
 hold as_user hold 10
 expect_eq "$LINE" ready "the holder"
 expect_exit 1 as_user perfctl list
-expect_match "$OUT" 'as many connections as it may.*MaxConnectionsPerUser=' "the refusal"
+expect_match "$OUT" 'has 10 connections, and 1 more would be over the limit of 10; end some, or have MaxConnectionsPerUser= raised' "the refusal"
 echo "limit: $OUT"
 expect_ok perfctl list
 release
@@ -113,10 +118,10 @@ wait_until 20 answered || fail "nobody is let in again"
 hold as_root hold 40
 expect_eq "$LINE" ready "the holder"
 expect_exit 1 as_user perfctl list
-expect_match "$OUT" 'as many connections as it may.*MaxConnections=' "the refusal"
+expect_match "$OUT" 'has 4[0-9] connections, and 1 more would be over the limit of 40; end some, or have MaxConnections= raised' "the refusal"
 expect_ok perfctl list
 release
 wait_until 20 answered || fail "nobody is let in again"
 look "limits"
 perfctl delete "$ns/witness" >/dev/null
-echo "broker $broker_fds and engine $engine_fds descriptors, before and after"
+echo "broker $broker_fds, engine $engine_fds and dumper $dumper_fds descriptors, before and after"

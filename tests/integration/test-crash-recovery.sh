@@ -4,10 +4,10 @@
 # SIGKILL of the engine in the middle of an order, and of its successor at each step of finding out
 # what is there, sweeping, and trying once more.
 #
-# crash.c runs broker and engine itself, as systemd would, so that what died is started again at
-# once; the daemon's own launcher is test-restart.sh's.
+# crash.c runs broker, engine and dumper itself, as systemd would, so that what died is started
+# again at once; the daemon's own launcher is test-restart.sh's.
 . "$(dirname "$0")/../lib.sh"
 
 write_conf
 "$BIN/crash" "$INSTANCE" "$BUILD" "$CONF" $DAEMON_UID \
-	recovery:{create,delete}:generic 2>>"$LOG"
+	recovery:{create,delete,bequeath}:generic 2>>"$LOG"

@@ -22,9 +22,18 @@ cat >"$SCRATCH/want" <<END
 0644 /etc/perfpersist/perfpersistd.conf
 0755 /usr/bin/perfctl
 0644 /usr/include/perfpersist.h
+0644 /usr/lib/perfpersist/events.d/10-hung-task.conf
+0644 /usr/lib/perfpersist/events.d/10-mce.conf
+0644 /usr/lib/perfpersist/events.d/10-oom.conf
+0644 /usr/lib/perfpersist/events.d/10-ras.conf
+0644 /usr/lib/perfpersist/events.d/10-thermal.conf
+0755 /usr/lib/perfpersist/perfpersist-dumper
 0755 /usr/lib/perfpersist/perfpersist-engine
+0644 /usr/lib/systemd/system/perfpersist-dumper.service
+0644 /usr/lib/systemd/system/perfpersist-dumper.socket
 0644 /usr/lib/systemd/system/perfpersist-engine.service
 0644 /usr/lib/systemd/system/perfpersist-engine.socket
+0644 /usr/lib/systemd/system/perfpersist-save.service
 0644 /usr/lib/systemd/system/perfpersistd.service
 0644 /usr/lib/systemd/system/perfpersistd.socket
 0644 /usr/lib/systemd/system/run-perfpersist-registry.mount
@@ -35,8 +44,16 @@ cat >"$SCRATCH/want" <<END
 0755 $libdir/libperfpersist.so.0
 0644 $libdir/pkgconfig/libperfpersist.pc
 0755 /usr/sbin/perfpersistd
+0644 /usr/share/bash-completion/completions/perfctl
 0644 /usr/share/man/man1/perfctl.1
+0644 /usr/share/man/man3/libperfpersist.3
+0644 /usr/share/man/man5/perfpersistd.conf.5
+0644 /usr/share/man/man8/perfpersistd.8
+0644 /usr/share/zsh/vendor-completions/_perfctl
 END
+# Each call has its page.
+nm -D --defined-only "$BUILD/libperfpersist.so.0" |
+	sed -nE 's|.* T (perfpersist_[a-z_0-9]*).*|0644 /usr/share/man/man3/\1.3|p' >>"$SCRATCH/want"
 echo "files"
 (cd "$DEST" && find . ! -type d -printf '0%m /%P -> %l\n') | sed 's/ -> $//' | sort -k2 >"$SCRATCH/got"
 diff <(sort -k2 "$SCRATCH/want") "$SCRATCH/got" >&2 || fail "what should be installed (<) is not what is (>)"
@@ -49,14 +66,14 @@ if grep -rlF "$DEST" "$DEST" --include='*.service' --include='*.conf' --include=
 fi
 
 echo "units"
-sed -n 's/^ExecStart=\([^ ]*\).*/\1/p' "$DEST"/usr/lib/systemd/system/*.service | while read -r program; do
+sed -nE 's/^Exec[A-Za-z]*=[-+!@:]*([^ ]*).*/\1/p' "$DEST"/usr/lib/systemd/system/*.service | while read -r program; do
 	[ -x "$DEST$program" ] || fail "a unit starts $program, which is not there"
 done
 if command -v systemd-analyze >/dev/null; then
 	# The units that they need are this machine's, the programs are where they were installed.
 	mkdir "$SCRATCH/units"
 	for unit in "$DEST"/usr/lib/systemd/system/*; do
-		sed "s|^ExecStart=/|ExecStart=$DEST/|" "$unit" >"$SCRATCH/units/${unit##*/}"
+		sed -E "s|^(Exec[A-Za-z]*=[-+!@:]*)/usr/|\1$DEST/usr/|" "$unit" >"$SCRATCH/units/${unit##*/}"
 	done
 	(cd "$SCRATCH/units" && SYSTEMD_UNIT_PATH=$PWD: systemd-analyze verify --man=no ./*) >"$SCRATCH/verify" 2>&1 ||
 		fail "systemd-analyze: $(<"$SCRATCH/verify")"
@@ -74,10 +91,11 @@ if command -v systemd-sysusers >/dev/null; then
 fi
 # Each option that a unit gives to a program is one that the program takes.
 for unit in "$DEST"/usr/lib/systemd/system/*.service; do
-	read -ra line < <(sed -n 's/^ExecStart=//p' "$unit")
-	for option in "${line[@]:1}"; do
-		[[ $option != --* ]] || grep -q -e "$option" < <("$DEST${line[0]}" --help) || fail "${unit##*/}: $option"
-	done
+	while read -ra line; do
+		for option in "${line[@]:1}"; do
+			[[ $option != --* ]] || grep -q -e "$option" < <("$DEST${line[0]}" --help) || fail "${unit##*/}: $option"
+		done
+	done < <(sed -nE 's/^Exec[A-Za-z]*=[-+!@:]*//p' "$unit")
 done
 
 # The unit names the broker's user; here another one, who is there.
@@ -85,6 +103,8 @@ engine=$DEST$(sed -n 's/^ExecStart=//p' "$DEST/usr/lib/systemd/system/perfpersis
 # shellcheck disable=SC2086
 expect_exit 2 ${engine/%perfpersist/nobody}
 expect_match "$OUT" 'in LISTEN_FDS' "what the engine lacks, started by hand"
+expect_exit 2 "$DEST/usr/lib/perfpersist/perfpersist-dumper"
+expect_match "$OUT" 'in LISTEN_FDS' "what the dumper lacks, started by hand"
 expect_exit 2 "$DEST/usr/lib/perfpersist/perfpersist-engine" --broker-uid no-such-user
 expect_match "$OUT" "there is no user 'no-such-user'; run systemd-sysusers" "what the engine says of a user who is not there"
 
@@ -118,17 +138,32 @@ expect_eq "$(nm -D --defined-only "$DEST$libdir/libperfpersist.so.0" |
 preload=
 case " ${options[*]} " in *" SANITIZE=1 "*) preload=$(gcc -print-file-name=libasan.so) ;; esac
 
+echo "manual"
+if command -v man >/dev/null; then
+	for page in perfctl perfpersistd perfpersistd.conf libperfpersist perfpersist_connect perfpersist_follow_next; do
+		expect_ok env MANPAGER=cat MANWIDTH=80 LC_ALL=C.UTF-8 man -M "$DEST/usr/share/man" "$page"
+		expect_match "$OUT" "^(PERFCTL|PERFPERSISTD|PERFPERSISTD\.CONF|LIBPERFPERSIST)\([1358]\)" "man $page"
+	done
+	expect_match "$OUT" 'perfpersist_follow_next\(' "man perfpersist_follow_next"
+else
+	echo "  not tested: that man finds the pages (it is not installed)"
+fi
+sed -n '/^\.\\" example/,/^\.Ed/p' "$DEST/usr/share/man/man3/libperfpersist.3" | grep -v '^\.' | sed 's/\\e/\\/g' >"$SCRATCH/follow.c"
+# shellcheck disable=SC2046
+gcc -Wall -Wextra -Werror -o "$SCRATCH/follow" "$SCRATCH/follow.c" $(pkg-config --cflags --libs libperfpersist) ||
+	fail "the example of libperfpersist.3 does not compile"
+
 echo "the daemon as it was installed"
 write_conf
-# The engine is looked for beside the daemon and in its place under /usr; not under DESTDIR.
+# Engine and dumper are looked for beside the daemon and in their place under /usr; not under
+# DESTDIR.
 "$DEST/usr/sbin/perfpersistd" --instance "$INSTANCE" --config "$CONF" \
-	--engine "$DEST/usr/lib/perfpersist/perfpersist-engine" >>"$LOG" 2>&1 &
+	--engine "$DEST/usr/lib/perfpersist/perfpersist-engine" \
+	--dumper "$DEST/usr/lib/perfpersist/perfpersist-dumper" >>"$LOG" 2>&1 &
 DAEMON_PID=$!
 wait_until 20 _ready
 "$DEST/usr/bin/perfctl" --instance "$INSTANCE" create default/switches -e sched:sched_switch
 wait_until 20 more_records_than 20 default/switches
-# It talks to the system's own instance, whose place is the other one's here.
-
 # It talks to the system's own instance: in mounts of its own, ours is in its place.
 unshare --mount true 2>/dev/null || skip "mount namespaces cannot be made here"
 mkdir "$SCRATCH/run"
@@ -145,7 +180,16 @@ for program in newest newest++; do
 	expect_eq "$(grep -cE '^\[[0-9]{3}\] [0-9]+\.[0-9]{9} pid [0-9]+, [0-9]+ bytes$' <<<"$OUT")" 10 "lines of $program"
 done
 echo "  ./newest default switches: 10 records, such as $(tail -n 1 <<<"$OUT")"
+# The manual's example follows until the event is gone.
+spawn as_system "$SCRATCH/follow" default switches >"$SCRATCH/followed"
+has_followed() {
+	[ "$(grep -cE '^\[[0-9]{3}\] [0-9]+\.[0-9]{9} pid [0-9]+, [0-9]+ bytes$' "$SCRATCH/followed")" -gt 50 ]
+}
+wait_until 20 has_followed || fail "the example of libperfpersist.3 prints: $(<"$SCRATCH/followed")"
 perfctl delete default/switches >/dev/null
+wait_until 20 gone "$SPAWNED" || fail "the example of libperfpersist.3 does not end with its event"
+wait "$SPAWNED" || fail "the example of libperfpersist.3 ends with $?"
+echo "  the manual's example: $(wc -l <"$SCRATCH/followed") records"
 expect_exit 1 as_system "$SCRATCH/newest" default switches
 expect_match "$OUT" "no namespace 'default'" "what it says of an event that is not there"
 stop_daemon

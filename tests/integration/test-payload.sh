@@ -28,10 +28,11 @@ at_end() {
 		rmdir '/sys/kernel/tracing/instances/$INSTANCE'"
 }
 
-# All that are no system calls, then of those each third: they are many and much alike.
+# All that are no system calls, then of those each third: they are many and much alike. Of
+# irq_work_exit, which its own samples cause, perf can take none to compare.
 choose() {
 	{
-		grep -v ' syscalls:' "$1"
+		grep -v -e ' syscalls:' -e ' irq_vectors:irq_work_exit$' "$1"
 		grep ' syscalls:' "$1" | awk 'NR % 3 == 1; NR % 3 != 1 { late[++n] = $0 }
 			END { for (i = 1; i <= n; i++) print late[i] }'
 	} | awk -v most="$MOST" 'NR <= most { print $2 }'

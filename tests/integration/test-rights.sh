@@ -3,7 +3,8 @@
 #
 # Who may do what: each mode of a namespace, for its owner, members of its group, others and root.
 # What the daemon does is compared with what the mode says; what the registry's files let through,
-# too. Pins are nobody's, and a ring's descriptor gives nothing but reading.
+# too. Pins are nobody's, and a ring's descriptor gives nothing but reading; nor does that of a copy,
+# which is what those get who may read but not hold the rings.
 . "$(dirname "$0")/../lib.sh"
 
 OWNER=61001
@@ -84,29 +85,25 @@ done
 
 # ── what the daemon does ─────────────────────────────────────────────────────────────────
 
-# Rings are handed to others than root only while they could not write them with programs of
-# their own.
-holders=all
-[ "$sysctl_before" = 0 ] && holders=root
-
 for who in root owner member primary other; do
 	readable=()
 	for mode in "${MODES[@]}"; do
 		ns=m$mode
 		r=$(code 4 may $who 4 "$mode")
 		w=$(code 4 may $who 2 "$mode")
-		open=$r
-		[ $holders = root ] && [ $who != root ] && open=4
 		[ "$r" -eq 0 ] && readable+=("$ns")
 		expect "$r" $who list perfctl list "$ns"
 		expect "$r" $who show perfctl show "$ns/e"
-		expect "$open" $who reopen perfctl reopen "$ns/e" -n 1
+		expect "$r" $who reopen perfctl reopen "$ns/e" -n 1
 		expect "$w" $who create perfctl create "$ns/made" -e sched:sched_switch -m 4K
 		if [ "$w" -eq 0 ]; then
 			expect 0 $who delete perfctl delete "$ns/made"
 		else
 			expect 4 $who delete perfctl delete "$ns/e"
 		fi
+		expect "$w" $who change perfctl change "$ns/e" --max-rate 1000000
+		expect "$w" $who pause perfctl pause "$ns/e"
+		expect "$w" $who resume perfctl resume "$ns/"
 		# Nor does one who may not read learn which names there are.
 		if [ "$r" -ne 0 ]; then
 			expect 4 $who "show of what is not there" perfctl show "$ns/nothing"
@@ -115,6 +112,8 @@ for who in root owner member primary other; do
 		fi
 	done
 	expect_eq "$(as $who perfctl list --json | jq -r '.[].namespace' | sort | xargs)" "${readable[*]}" "what $who is shown"
+	expect_eq "$(as $who perfctl limits --json | jq -r '.[].namespace // empty' | sort | xargs)" "${readable[*]}" \
+		"whose limits $who is shown"
 done
 echo "the daemon: $checked requests by 5 people in ${#MODES[@]} modes, $refused of them refused, all as the modes say"
 
@@ -142,14 +141,77 @@ echo "the registry: $checked attempts, $refused refused"
 
 # ── rings, by name and in hand ───────────────────────────────────────────────────────────
 
-if [ $holders = all ]; then
-	for who in "owner m0600" "member m0640" "other m0644" "root m0000"; do
-		mode=${who#* m}
-		expect 0 "${who% *}" "attacks on a ring" perfctl reopen "${who#* }/e" -- "$BIN/ring-attack"
-		expect_match "$OUT" 'every attempt was refused' "the attacks of ${who% *}"
+for who in "owner m0600" "member m0640" "other m0644" "root m0000"; do
+	mode=${who#* m}
+	expect 0 "${who% *}" "attacks on what it gets" perfctl reopen "${who#* }/e" -- "$BIN/ring-attack"
+	expect_match "$OUT" 'every attempt was refused' "the attacks of ${who% *}"
+done
+echo "rings: $(grep -c 'E[A-Z]' <<<"$OUT") attempts on a live one, even by root, all refused"
+
+# ── who gets the rings, and who copies ───────────────────────────────────────────────────
+
+live() {
+	local who
+	for who in owner group readers nobody; do
+		printf '[namespace live-%s]\nOwner=%s\nGroup=%s\nMode=0644\nLive=%s\n' $who $OWNER $GROUP $who
 	done
-	echo "rings: $(grep -c 'E[A-Z]' <<<"$OUT") attempts on a live one, even by root, all refused"
-fi
+}
+
+# Of what kind the descriptors are that a command inherits.
+cat >"$BIN/what" <<'END'
+#!/bin/bash
+for fd in $(seq 3 $((LISTEN_FDS + 2))); do
+	case $(readlink "/proc/$$/fd/$fd") in
+	anon_inode:bpf-map) echo live ;;
+	/memfd:*) echo copies ;;
+	*) echo nothing known ;;
+	esac
+done | sort -u
+END
+chmod 0755 "$BIN/what"
+
+# reads WHO LIVE: what the setting says; nobody but root has rings that he could write with
+# programs of his own.
+reads() {
+	case $1:$2 in
+	root:*) echo live ;;
+	owner:owner | owner:group | owner:readers | member:group | member:readers | primary:group | \
+		primary:readers | other:readers)
+		if [ "$sysctl_before" = 0 ]; then echo copies; else echo live; fi
+		;;
+	*) echo copies ;;
+	esac
+}
+
+stop_daemon
+write_conf "$(namespaces)
+$(live)"
+start_daemon
+checked=0
+for setting in owner group readers nobody; do
+	mode="0644, Live=$setting"
+	event=live-$setting/e
+	perfctl create $event -e raw_syscalls:sys_enter -m 64K >/dev/null
+	for who in root owner member primary other; do
+		want=$(reads $who $setting)
+		expect_eq "$(as $who perfctl show $event --json | jq -r .reads)" "$want" "what $who is told to get, $mode"
+		expect 0 $who "reopening" perfctl reopen $event -- "$BIN/what"
+		expect_eq "$OUT" "$want" "what $who gets, $mode"
+		expect 0 $who "asking for copies" perfctl reopen --copy $event -- "$BIN/what"
+		expect_eq "$OUT" copies "what $who gets of --copy, $mode"
+		expect 0 $who "attacks on what it gets" perfctl reopen --copy $event -- "$BIN/ring-attack"
+		expect_match "$OUT" 'every attempt was refused' "the attacks of $who"
+		# Live or not, the newest records are there.
+		expect 0 $who "reading" perfctl reopen $event -n 5 --json
+		expect_eq "$(grep -c '"event": *"raw_syscalls:sys_enter"' <<<"$OUT")" 5 "records that $who reads, $mode"
+	done
+	perfctl delete $event >/dev/null
+done
+not_charged() {
+	[ "$(perfctl limits --json | jq '.[0].copies + .[0].memory')" = "$(perfctl list --json | jq '[.[].memory] | add')" ]
+}
+wait_until 20 not_charged || fail "copies are charged that nobody has: $(perfctl limits)"
+echo "copies: $checked requests by 5 people, live or copies as Live= says, and no copy is left"
 
 # ── who may make a namespace ─────────────────────────────────────────────────────────────
 
@@ -172,6 +234,41 @@ $(namespaces)"
 	fi
 	[ $makers != all ] || expect 0 other "deleting what is one's own" perfctl delete theirs/e
 done
+
+# ── who may set probes ───────────────────────────────────────────────────────────────────
+
+# Who may create events may not have probes or breakpoints for that. A file that is not there is
+# no file to the others, whose wish is refused before it is looked for.
+libc=$(ldd "$BIN/perfctl" | sed -nE 's/.*libc\.so[^ ]* => ([^ ]+).*/\1/p')
+for probers in root group all; do
+	stop_daemon
+	write_conf "CreateNamespaces=all
+Probes=$probers
+$(namespaces)"
+	sed -i "s/^Group=$DAEMON_GID/Group=$GROUP/" "$CONF"
+	start_daemon
+	for who in root member other; do
+		may=$(code 4 test $who = root -o $probers = all -o $who = member -a $probers = group)
+		for text in "uprobe:$libc:malloc" mem:0x1000:w "sched:sched_switch,mem:0x1000:w"; do
+			expect "$may" $who "probing $text, Probes=$probers" \
+				perfctl create $who/probe -e "$text" -m 4K
+			if [ "$may" -eq 0 ]; then
+				expect 0 $who "deleting it" perfctl delete $who/probe
+			else
+				expect_match "$OUT" "user 6100[24] may not set.* Probes= in perfpersistd.conf" "the sentence"
+			fi
+		done
+		expect "$((may ? 4 : 3))" $who "probing what is not there" \
+			perfctl create $who/probe -e uprobe:/no/such/file:f
+	done
+	# Nor by a second name for what root has.
+	perfctl create m0644/probe -e mem:0x1000:w -m 4K >/dev/null
+	expect "$(code 4 test $probers = all)" other "a name for root's probe" \
+		perfctl create other/probe -e mem:0x1000:w -m 4K --share
+	perfctl delete m0644/probe >/dev/null
+	perfctl delete other/probe >/dev/null 2>&1 || true
+done
+echo "probes and breakpoints: by root, by the group, by all, as Probes= says"
 
 expect_eq "$(cat $SYSCTL 2>/dev/null || true)" "$sysctl_before" "kernel.unprivileged_bpf_disabled"
 echo "kernel.unprivileged_bpf_disabled is ${sysctl_before:-not there}, as before"

@@ -21,6 +21,7 @@ struct tp_format_field {
 	uint32_t offset, size;
 	bool array;		/* of chars, in the fixed part */
 	bool data_loc, rel_loc; /* a word that tells where the field is */
+	bool is_signed;
 };
 
 struct tp_format {
@@ -38,9 +39,12 @@ static inline bool tp_format_field(const char *line, struct tp_format_field *ret
 	const char *end = text ? strchr(text, ';') : NULL;
 	const char *name, *bracket;
 	size_t length;
+	int is_signed = 0;
 
-	if (!end || sscanf(end, ";\toffset:%u;\tsize:%u;", &ret->offset, &ret->size) != 2)
+	if (!end || sscanf(end, ";\toffset:%u;\tsize:%u;\tsigned:%d", &ret->offset, &ret->size,
+			   &is_signed) < 2)
 		return false;
+	ret->is_signed = is_signed;
 	text += strlen("field:");
 	ret->data_loc = !strncmp(text, "__data_loc ", 11);
 	ret->rel_loc = !strncmp(text, "__rel_loc ", 10);

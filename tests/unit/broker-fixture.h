@@ -14,6 +14,8 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
+#include "daemon/broker/arrivals.h"
+#include "daemon/broker/limits.h"
 #include "daemon/broker/request.h"
 #include "proto/macro.h"
 #include "proto/packet.h"
@@ -40,25 +42,34 @@ struct fake_engine {
 	int listen, fd;
 	struct pp_event events[FAKE_EVENTS];
 	size_t n;
+	struct pp_remains held[FAKE_EVENTS]; /* what is left of events while holds is set */
+	size_t n_held;
+	bool holds;
 	uint64_t last_id;
 	enum fake_mood mood;
 	unsigned moods;	  /* how often the mood is acted upon */
 	bool hold;	  /* orders are not read */
 	uint64_t listing; /* serial of the enumeration under way, or 0 */
 	size_t listed;
-	unsigned enumerated, created, deleted;
+	struct pp_order last; /* but for its recipe */
+	uint32_t last_sources, last_nodes;
+	unsigned enumerated, created, deleted, changed, paused, aliased, given_rights, cpus;
 };
 
 struct broker {
 	sd_event *loop;
-	char dir[64], registry[96];
+	char dir[64], registry[96], dumper[96];
 	struct config config;
 	struct quota quota;
 	struct lifecycle lifecycle;
 	struct peers peers;
+	struct watchers watchers;
+	struct hotplug hotplug; /* only what is online: CPUs 0 to 3 */
+	struct arrivals arrivals;
 	struct service service;
 	struct fake_engine engine;
 	unsigned changes;
+	unsigned notices[PP_NOTICE_LOST + 1]; /* of each kind */
 };
 
 /* A client's end; replies are taken one at a time. */
@@ -84,7 +95,7 @@ static void fake_hang_up(struct fake_engine *f)
 
 /* false: there is no room now. */
 static bool fake_send(struct fake_engine *f, uint32_t type, uint64_t serial,
-		      const struct pp_event *event)
+		      const struct pp_event *event, const struct pp_remains *remains)
 {
 	size_t size = sizeof(fake_answer);
 
@@ -92,8 +103,11 @@ static bool fake_send(struct fake_engine *f, uint32_t type, uint64_t serial,
 	fake_answer.type = type;
 	fake_answer.serial = serial;
 	memset(&fake_answer.event, 0, sizeof(fake_answer.event));
+	memset(&fake_answer.remains, 0, sizeof(fake_answer.remains));
 	if (event)
 		fake_answer.event = *event;
+	if (remains)
+		fake_answer.remains = *remains;
 	if (type == PP_ANSWER_DONE && f->moods > 0 && event) {
 		f->moods--;
 		if (f->mood == FAKE_LIES_SIZE)
@@ -114,7 +128,15 @@ static bool fake_send(struct fake_engine *f, uint32_t type, uint64_t serial,
 	return errno == EPIPE;
 }
 
-static void fake_make(struct fake_engine *f, const struct pp_spec *spec)
+static void fake_fill(struct pp_event *e)
+{
+	e->memory = 2 * (PP_RING_PAGE + e->spec.data_size + 4096);
+	e->rings = (struct pp_cpumask){ 0 };
+	pp_cpumask_set(&e->rings, 0);
+	pp_cpumask_set(&e->rings, 3);
+}
+
+static struct pp_event *fake_make(struct fake_engine *f, const struct pp_spec *spec)
 {
 	struct pp_event *e = &f->events[f->n++];
 
@@ -126,22 +148,67 @@ static void fake_make(struct fake_engine *f, const struct pp_spec *spec)
 		.sample_type = 1,
 		.header_size = PP_RING_PAGE,
 		.spill_size = 4096,
+		.n_sources = 1,
+		.set = 1,
 		.spec = *spec,
 	};
-	pp_cpumask_set(&e->rings, 0);
-	pp_cpumask_set(&e->rings, 3);
+	e->origin = e->id;
+	fake_fill(e);
+	return e;
 }
 
-static bool fake_unmake(struct fake_engine *f, uint64_t id)
+static struct pp_event *fake_find(struct fake_engine *f, uint64_t id)
 {
 	for (size_t i = 0; i < f->n; i++)
-		if (f->events[i].id == id) {
-			memmove(&f->events[i], &f->events[i + 1],
-				(f->n - i - 1) * sizeof(f->events[0]));
-			f->n--;
-			return true;
+		if (f->events[i].id == id)
+			return &f->events[i];
+	return NULL;
+}
+
+/* The oldest alias of this event takes its place. */
+static bool fake_bequeath(struct fake_engine *f, const struct pp_event *e)
+{
+	struct pp_event *heir = NULL;
+
+	for (size_t i = 0; i < f->n; i++) {
+		struct pp_event *other = &f->events[i];
+
+		if (other->shares != e->id)
+			continue;
+		if (!heir) {
+			heir = other;
+			heir->shares = 0;
+			heir->memory = e->memory;
+		} else {
+			other->shares = heir->id;
 		}
-	return false;
+	}
+	return heir != NULL;
+}
+
+static struct pp_remains *fake_hold(struct fake_engine *f, const struct pp_event *e)
+{
+	struct pp_remains *r = &f->held[f->n_held++];
+
+	ck_assert_uint_le(f->n_held, FAKE_EVENTS);
+	*r = (struct pp_remains){
+		.id = ++f->last_id,
+		.bytes = e->memory,
+		.creator = e->spec.creator,
+	};
+	memcpy(r->ns, e->spec.ns, sizeof(r->ns));
+	return r;
+}
+
+static _unused_ bool fake_unmake(struct fake_engine *f, uint64_t id)
+{
+	struct pp_event *e = fake_find(f, id);
+
+	if (!e)
+		return false;
+	memmove(e, e + 1, (&f->events[f->n] - (e + 1)) * sizeof(*e));
+	f->n--;
+	return true;
 }
 
 static bool fake_dies(struct fake_engine *f, enum fake_mood mood)
@@ -156,16 +223,127 @@ static bool fake_dies(struct fake_engine *f, enum fake_mood mood)
 /* As much of the enumeration as there is room for: broker and engine share a thread here. */
 static void fake_list(struct fake_engine *f)
 {
-	while (f->listed < f->n && fake_send(f, PP_ANSWER_FOUND, f->listing, &f->events[f->listed]))
-		f->listed++;
-	if (f->listed == f->n && fake_send(f, PP_ANSWER_DONE, f->listing, NULL))
+	bool room = true;
+
+	while (room && f->listed < f->n) {
+		room = fake_send(f, PP_ANSWER_FOUND, f->listing, &f->events[f->listed], NULL);
+		f->listed += room;
+	}
+	while (room && f->listed < f->n + f->n_held) {
+		room = fake_send(f, PP_ANSWER_HELD, f->listing, NULL, &f->held[f->listed - f->n]);
+		f->listed += room;
+	}
+	if (room && fake_send(f, PP_ANSWER_DONE, f->listing, NULL, NULL))
 		f->listing = 0;
 	sd_event_source_set_io_events(f->io, f->listing ? EPOLLOUT : EPOLLIN);
 }
 
+static void fake_fail(struct fake_engine *f, uint64_t serial, int error, const char *sentence)
+{
+	fake_answer.error = error;
+	snprintf(fake_answer.sentence, sizeof(fake_answer.sentence), "%s", sentence);
+	fake_send(f, PP_ANSWER_FAILED, serial, NULL, NULL);
+	fake_answer.error = 0;
+	fake_answer.sentence[0] = '\0';
+}
+
+/* Rings that nobody has any more: the unasked answer. */
+static _unused_ void fake_release(struct fake_engine *f, uint64_t left)
+{
+	struct pp_remains *r = &f->held[f->n_held - 1];
+
+	r->bytes = left;
+	ck_assert(fake_send(f, PP_ANSWER_RELEASED, 0, NULL, r));
+	if (!left)
+		f->n_held--;
+}
+
+/* Rings on those that it wants and has none on. */
+static void fake_add_cpus(struct fake_engine *f, struct pp_event *e, const struct pp_cpumask *cpus)
+{
+	PP_CPUMASK_FOREACH(cpu, cpus)
+	{
+		if (pp_cpumask_test(&e->rings, cpu) ||
+		    (!(e->spec.flags & PP_EVENT_ALL_CPUS) && !pp_cpumask_test(&e->spec.cpus, cpu)))
+			continue;
+		pp_cpumask_set(&e->rings, cpu);
+		e->memory += PP_RING_PAGE + e->spec.data_size + 4096;
+	}
+	e->stale = 0;
+	for (size_t i = 0; i < f->n; i++)
+		if (f->events[i].shares == e->id)
+			f->events[i].rings = e->rings;
+}
+
+/* What the order is about, after it. false: there is no such event. */
+static bool fake_act(struct fake_engine *f, const struct pp_order *o, struct pp_event *ret,
+		     struct pp_remains *ret_remains)
+{
+	struct pp_event *e = fake_find(f, o->id);
+
+	*ret_remains = (struct pp_remains){ 0 };
+	if (o->id && !e)
+		return false;
+	switch (o->type) {
+	case PP_ORDER_CREATE:
+		f->created++;
+		e = fake_make(f, &o->spec);
+		break;
+	case PP_ORDER_ALIAS:
+		f->aliased++;
+		ck_assert_uint_eq(e->shares, 0);
+		ret->spec = o->spec;
+		e = fake_make(f, &ret->spec);
+		e->shares = o->id;
+		e->memory = 0;
+		break;
+	case PP_ORDER_CHANGE:
+		f->changed++;
+		if (o->what & PP_CHANGE_FILTER)
+			memcpy(e->spec.filter, o->spec.filter, sizeof(e->spec.filter));
+		if (o->what & PP_CHANGE_MAX_RATE)
+			e->spec.max_rate = o->spec.max_rate;
+		if (o->what & PP_CHANGE_BUFFER) {
+			*ret_remains = *fake_hold(f, e);
+			e->spec.data_size = o->spec.data_size;
+			e->set++;
+			fake_fill(e);
+		}
+		break;
+	case PP_ORDER_CPUS:
+		f->cpus++;
+		fake_add_cpus(f, e, &o->spec.cpus);
+		break;
+	case PP_ORDER_PAUSE:
+		f->paused++;
+		for (size_t i = 0; i < f->n; i++)
+			if (f->events[i].id == o->id || f->events[i].shares == o->id)
+				f->events[i].paused = o->what;
+		break;
+	case PP_ORDER_RIGHTS:
+		f->given_rights++;
+		for (size_t i = 0; i < f->n; i++)
+			if (strcmp(f->events[i].spec.ns, o->spec.ns) == 0) {
+				f->events[i].spec.group = o->spec.group;
+				f->events[i].spec.mode = o->spec.mode;
+			}
+		return true;
+	default:
+		f->deleted++;
+		*ret = *e;
+		if (!e->shares && !fake_bequeath(f, e) && f->holds)
+			*ret_remains = *fake_hold(f, e);
+		fake_unmake(f, o->id);
+		return true;
+	}
+	*ret = *e;
+	return true;
+}
+
 static void fake_carry_out(struct fake_engine *f, const struct pp_order *o)
 {
-	static struct pp_event gone;
+	static struct pp_event event;
+	struct pp_remains remains;
 
 	if (o->type == PP_ORDER_ENUMERATE) {
 		f->enumerated++;
@@ -178,23 +356,12 @@ static void fake_carry_out(struct fake_engine *f, const struct pp_order *o)
 		return;
 	if (f->mood == FAKE_FAILS && f->moods > 0) {
 		f->moods--;
-		fake_answer.error = E2BIG;
-		snprintf(fake_answer.sentence, sizeof(fake_answer.sentence), "The fake failed.");
-		fake_send(f, PP_ANSWER_FAILED, o->serial, NULL);
-		fake_answer.error = 0;
-		fake_answer.sentence[0] = '\0';
-		return;
+		fake_fail(f, o->serial, E2BIG, "The fake failed.");
+	} else if (!fake_act(f, o, &event, &remains)) {
+		fake_fail(f, o->serial, ENOENT, "The fake has no such event.");
+	} else if (!fake_dies(f, FAKE_DIES_AFTER)) {
+		fake_send(f, PP_ANSWER_DONE, o->serial, &event, &remains);
 	}
-	if (o->type == PP_ORDER_CREATE) {
-		f->created++;
-		fake_make(f, &o->spec);
-		gone = f->events[f->n - 1];
-	} else {
-		f->deleted++;
-		fake_unmake(f, o->id);
-	}
-	if (!fake_dies(f, FAKE_DIES_AFTER))
-		fake_send(f, PP_ANSWER_DONE, o->serial, &gone);
 }
 
 static int fake_on_order(sd_event_source *s _unused_, int fd _unused_, uint32_t revents _unused_,
@@ -213,13 +380,19 @@ static int fake_on_order(sd_event_source *s _unused_, int fd _unused_, uint32_t 
 		fake_hang_up(f);
 		return 0;
 	}
-	ck_assert_int_eq(n, sizeof(order));
+	ck_assert_int_eq(n, pp_order_size(order.type));
 	ck_assert_int_eq(pp_order_check(&order), 0);
+	memcpy(&f->last, &order, offsetof(struct pp_order, recipe));
+	f->last_sources = f->last_nodes = 0;
+	if (pp_order_size(order.type) == sizeof(order)) {
+		f->last_sources = order.recipe.n_sources;
+		f->last_nodes = order.recipe.n_nodes;
+	}
 	fake_carry_out(f, &order);
 	return 0;
 }
 
-static void fake_hold(struct fake_engine *f, bool hold)
+static void fake_wait(struct fake_engine *f, bool hold)
 {
 	f->hold = hold;
 	if (f->io)
@@ -235,7 +408,7 @@ static int fake_on_connection(sd_event_source *s _unused_, int fd _unused_,
 	f->fd = accept4(f->listen, NULL, NULL, SOCK_CLOEXEC);
 	ck_assert_int_ge(f->fd, 0);
 	ck_assert_int_ge(sd_event_add_io(f->loop, &f->io, f->fd, EPOLLIN, fake_on_order, f), 0);
-	fake_hold(f, f->hold);
+	fake_wait(f, f->hold);
 	return 0;
 }
 
@@ -268,6 +441,23 @@ static void broker_on_changed(void *userdata)
 	struct broker *b = userdata;
 
 	b->changes++;
+	arrivals_continue(&b->arrivals);
+}
+
+static void broker_on_notice(void *userdata, enum pp_notice_kind kind, const struct event *e)
+{
+	struct broker *b = userdata;
+
+	ck_assert_uint_ne(e->truth.id, 0);
+	b->notices[kind]++;
+	watchers_tell_event(&b->watchers, kind, e);
+}
+
+static void broker_on_drained(void *userdata, struct peer *peer)
+{
+	struct service *service = userdata;
+
+	watchers_drained(service->watchers, peer);
 }
 
 /* Runs the loop until the condition holds; a test that waits for nothing fails by check's
@@ -285,6 +475,12 @@ static void broker_settle(struct broker *b)
 		;
 }
 
+/* After a change of the configuration's limits. */
+static void broker_limits(struct broker *b)
+{
+	ck_assert_int_eq(limits_apply(&b->config, &b->quota), 0);
+}
+
 static void broker_begin(struct broker *b)
 {
 	memset(b, 0, sizeof(*b));
@@ -295,24 +491,47 @@ static void broker_begin(struct broker *b)
 	ck_assert_int_ge(sd_event_new(&b->loop), 0);
 
 	b->config = (struct config){
+		.max_connections = 8,
+		.max_connections_per_user = 4,
 		.max_requests = 16,
+		.max_requests_per_user = 64,
 		.max_events = 128,
+		.max_events_per_namespace = 128,
+		.max_events_per_user = 128,
+		.max_memory = 1ULL << 30,
+		.max_memory_per_namespace = 1ULL << 30,
+		.max_memory_per_user = 1ULL << 30,
+		.max_copies = 1 << 20,
 		.max_buffer = 1 << 20,
 		.ns_group = TEAM,
 	};
-	b->quota = (struct quota){ .max_connections = 8, .max_per_user = 4 };
+	quota_init(&b->quota);
+	broker_limits(b);
+	b->lifecycle.charges.quota = &b->quota;
+	b->lifecycle.notice = broker_on_notice;
 	b->lifecycle.changed = broker_on_changed;
 	b->lifecycle.userdata = b;
 	b->service.config = &b->config;
 	b->service.instance = "test";
 	b->service.registry = b->registry;
 	b->service.lifecycle = &b->lifecycle;
+	b->service.watchers = &b->watchers;
+	b->service.hotplug = &b->hotplug;
+	b->hotplug.online.bits[0] = 0xf;
+	b->arrivals.lifecycle = &b->lifecycle;
+	b->arrivals.online = &b->hotplug.online;
 	b->peers.loop = b->loop;
 	b->peers.quota = &b->quota;
 	b->peers.max_requests = b->config.max_requests;
 	b->peers.max_in_flight = 1024;
 	b->peers.request = request_handle;
+	b->peers.drained = broker_on_drained;
 	b->peers.userdata = &b->service;
+	ck_assert_int_ge(peers_init(&b->peers), 0);
+	/* There is no dumper, unless a test puts one there. */
+	snprintf(b->dumper, sizeof(b->dumper), "%s/dumper", b->dir);
+	ck_assert_int_ge(copies_new(b->loop, &b->quota, b->dumper, &b->service.copies), 0);
+	ck_assert_int_ge(wakeups_new(b->loop, b->registry, 256, &b->service.wakeups), 0);
 
 	b->engine.loop = b->loop;
 	b->engine.fd = b->engine.listen = -EBADF;
@@ -332,6 +551,8 @@ static _unused_ void broker_start(struct broker *b)
 static _unused_ void broker_end(struct broker *b)
 {
 	peers_done(&b->peers);
+	copies_free(b->service.copies);
+	wakeups_free(b->service.wakeups);
 	lifecycle_done(&b->lifecycle);
 	quota_done(&b->quota);
 	fake_stop(&b->engine);
@@ -421,7 +642,10 @@ static _unused_ int client_call(struct client *c, enum pp_op op, const void *bod
 
 static _unused_ void client_send_create(struct client *c, const char *ns, const char *name)
 {
-	struct pp_msg_create_request request = { .event = "cpu-clock" };
+	struct pp_msg_create_request request = {
+		.count = 1,
+		.selections[0].event = "cpu-clock",
+	};
 
 	snprintf(request.ns, sizeof(request.ns), "%s", ns);
 	snprintf(request.name, sizeof(request.name), "%s", name);
@@ -455,6 +679,16 @@ static _unused_ int client_delete(struct client *c, const char *ns, const char *
 	struct pp_msg_name which = client_name(ns, name);
 
 	return client_call(c, PP_OP_DELETE, &which);
+}
+
+static _unused_ int client_pause(struct client *c, const char *ns, const char *name, bool pause)
+{
+	struct pp_msg_pause_request request = {
+		.which = client_name(ns, name),
+		.pause = pause,
+	};
+
+	return client_call(c, PP_OP_PAUSE, &request);
 }
 
 static _unused_ int client_list(struct client *c, const char *ns, uint64_t after)

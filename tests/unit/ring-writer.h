@@ -56,6 +56,8 @@ static inline struct writer writer_new(uint32_t cpu, uint64_t data_size, uint32_
 		.sample_type = WRITER_SAMPLE_TYPE,
 		.clockid = CLOCK_MONOTONIC,
 		.recorder = PP_RECORDER_GENERIC,
+		.n_sources = 1,
+		.set = 1,
 		.ns = "space",
 		.name = "name",
 		.event = "sys:tracepoint",
@@ -69,7 +71,7 @@ static inline void writer_done(struct writer *w)
 	close(w->fd);
 }
 
-/* Reserves n bytes, writes them, commits them. */
+/* Reserves n bytes, writes them, commits them: the way of one program that cannot nest. */
 static inline void writer_put(struct writer *w, const void *record, size_t n)
 {
 	uint64_t at = atomic_load(WRITER_WORD(w, head)) - n;
@@ -79,6 +81,39 @@ static inline void writer_put(struct writer *w, const void *record, size_t n)
 	memcpy(data + (at & (w->header->data_size - 1)), record, n);
 	atomic_fetch_add(WRITER_WORD(w, records), 1);
 	atomic_store(WRITER_WORD(w, head), at);
+}
+
+/*
+ * The way of writers that can interrupt each other: takes its place, and returns it. What comes
+ * in between, until writer_commit(), is the interruption.
+ */
+static inline uint64_t writer_reserve(struct writer *w, size_t n)
+{
+	uint64_t at, old = atomic_load(WRITER_WORD(w, reserve));
+
+	atomic_fetch_add(WRITER_WORD(w, nest), 1);
+	do
+		at = old - n;
+	while (!atomic_compare_exchange_strong(WRITER_WORD(w, reserve), &old, at));
+	return at;
+}
+
+static inline void writer_commit(struct writer *w, uint64_t at, const void *record, size_t n)
+{
+	uint8_t *data = w->ring + w->header->header_size;
+	uint64_t reserve;
+
+	memcpy(data + (at & (w->header->data_size - 1)), record, n);
+	atomic_fetch_add(WRITER_WORD(w, records), 1);
+	do {
+		reserve = atomic_load(WRITER_WORD(w, reserve));
+		if (atomic_load(WRITER_WORD(w, nest)) == 1)
+			atomic_store(WRITER_WORD(w, head), reserve);
+		if (atomic_fetch_sub(WRITER_WORD(w, nest), 1) != 1 ||
+		    atomic_load(WRITER_WORD(w, reserve)) == atomic_load(WRITER_WORD(w, head)))
+			return;
+		atomic_fetch_add(WRITER_WORD(w, nest), 1);
+	} while (1);
 }
 
 struct writer_record {

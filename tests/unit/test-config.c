@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/broker/config-value.h"
 #include "daemon/broker/config.h"
+#include "daemon/broker/limits.h"
 #include "proto/macro.h"
 
 static char path[] = "/tmp/perfpersist-test-config-XXXXXX";
@@ -62,9 +64,20 @@ START_TEST(defaults)
 	ck_assert_uint_eq(c->max_connections, 1024);
 	ck_assert_uint_eq(c->max_connections_per_user, 256);
 	ck_assert_uint_eq(c->max_requests, 16);
+	ck_assert_uint_eq(c->max_requests_per_user, 256);
 	ck_assert_uint_eq(c->max_events, 4096);
+	ck_assert_uint_eq(c->max_events_per_namespace, 4096);
+	ck_assert_uint_eq(c->max_events_per_user, 1024);
 	ck_assert_uint_eq(c->max_buffer, 256 << 20);
+	ck_assert_uint_ge(c->max_memory, 64 << 20);
+	ck_assert_uint_ge(c->max_memory + (1 << 20), config_machine_memory() / 10);
+	ck_assert_uint_eq(c->max_memory % (1 << 20), 0);
+	ck_assert_uint_eq(c->max_memory_per_namespace, c->max_memory);
+	ck_assert_uint_eq(c->max_memory_per_user, c->max_memory / 4);
+	ck_assert_uint_eq(c->max_copies, c->max_memory / 4);
+	ck_assert(!c->share);
 	ck_assert_int_eq(c->makers, POLICY_MAKERS_ROOT);
+	ck_assert_int_eq(c->probers, POLICY_PROBERS_ROOT);
 	ck_assert_uint_eq(c->n_namespaces, 0);
 	config_free(c);
 }
@@ -75,9 +88,16 @@ START_TEST(every_key)
 	struct config *c =
 		loaded("[daemon]\nUser=61999\nGroup = 61998\nMaxConnections=5\n"
 		       "MaxConnectionsPerUser=4\nMaxRequestsPerConnection=3\n"
-		       "MaxEvents=2\nMaxBuffer=1M ; as an example\nCreateNamespaces=group\n"
-		       "[namespace one]\nOwner=1\nGroup=2\nMode=0664\n"
-		       "[namespace two]\n");
+		       "MaxRequestsPerUser=7\n"
+		       "MaxEvents=9\nMaxEventsPerNamespace=8\nMaxEventsPerUser=6\n"
+		       "MaxMemory=100M\nMaxMemoryPerNamespace=90M\nMaxMemoryPerUser=80M\n"
+		       "MaxCopies=70M\nShare=yes\n"
+		       "MaxBuffer=1M ; as an example\nCreateNamespaces=group\n"
+		       "Probes=all\n"
+		       "[namespace one]\nOwner=1\nGroup=2\nMode=0664\nLive=nobody\n"
+		       "MaxMemory=60M\nMaxEvents=5\n"
+		       "[namespace two]\nLive=readers\n[namespace three]\nLive=owner\n"
+		       "[namespace four]\nLive=group\n[namespace five]\n");
 
 	ck_assert_int_eq(config_resolve(c, stderr), 0);
 	ck_assert_uint_eq(c->uid, 61999);
@@ -86,14 +106,32 @@ START_TEST(every_key)
 	ck_assert_uint_eq(c->max_connections, 5);
 	ck_assert_uint_eq(c->max_connections_per_user, 4);
 	ck_assert_uint_eq(c->max_requests, 3);
-	ck_assert_uint_eq(c->max_events, 2);
+	ck_assert_uint_eq(c->max_requests_per_user, 7);
+	ck_assert_uint_eq(c->max_events, 9);
+	ck_assert_uint_eq(c->max_events_per_namespace, 8);
+	ck_assert_uint_eq(c->max_events_per_user, 6);
+	ck_assert_uint_eq(c->max_memory, 100 << 20);
+	ck_assert_uint_eq(c->max_memory_per_namespace, 90 << 20);
+	ck_assert_uint_eq(c->max_memory_per_user, 80 << 20);
+	ck_assert_uint_eq(c->max_copies, 70 << 20);
+	ck_assert(c->share);
 	ck_assert_uint_eq(c->max_buffer, 1 << 20);
 	ck_assert_int_eq(c->makers, POLICY_MAKERS_GROUP);
-	ck_assert_uint_eq(c->n_namespaces, 2);
+	ck_assert_int_eq(c->probers, POLICY_PROBERS_ALL);
+	ck_assert_uint_eq(c->n_namespaces, 5);
 	ck_assert_str_eq(c->namespaces[0].name, "one");
 	ck_assert_uint_eq(c->namespaces[0].owner, 1);
 	ck_assert_uint_eq(c->namespaces[0].group, 2);
 	ck_assert_uint_eq(c->namespaces[0].mode, 0664);
+	ck_assert_int_eq(c->namespaces[0].live, NAMESPACE_LIVE_NOBODY);
+	ck_assert_uint_eq(c->namespaces[0].max_memory, 60 << 20);
+	ck_assert_uint_eq(c->namespaces[0].max_events, 5);
+	ck_assert_int_eq(c->namespaces[1].live, NAMESPACE_LIVE_READERS);
+	ck_assert_int_eq(c->namespaces[2].live, NAMESPACE_LIVE_OWNER);
+	ck_assert_int_eq(c->namespaces[3].live, NAMESPACE_LIVE_GROUP);
+	ck_assert_int_eq(c->namespaces[4].live, NAMESPACE_LIVE_GROUP);
+	ck_assert_uint_eq(c->namespaces[4].max_memory, UINT64_MAX);
+	ck_assert_uint_eq(c->namespaces[4].max_events, UINT64_MAX);
 	/* A section without a key counts, and has the defaults. */
 	ck_assert_str_eq(c->namespaces[1].name, "two");
 	ck_assert_uint_eq(c->namespaces[1].owner, 0);
@@ -103,8 +141,71 @@ START_TEST(every_key)
 }
 END_TEST
 
+START_TEST(parts_of_the_machine)
+{
+	struct config *c = loaded("[daemon]\nMaxMemory=50%\nMaxMemoryPerUser=1%\n");
+	uint64_t whole = config_machine_memory();
+
+	ck_assert_uint_eq(c->max_memory, whole / 100 * 50 >> 20 << 20);
+	ck_assert_uint_eq(c->max_memory_per_namespace, c->max_memory);
+	ck_assert_uint_eq(c->max_memory_per_user, whole / 100 >> 20 << 20);
+	ck_assert_uint_eq(c->max_copies, c->max_memory / 4);
+	config_free(c);
+	/* A machine that is small has 64 MiB for it all the same. */
+	c = loaded("[daemon]\nMaxEvents=2\n");
+	ck_assert_uint_eq(c->max_events_per_namespace, 2);
+	ck_assert_uint_eq(c->max_events_per_user, 1);
+	config_free(c);
+}
+END_TEST
+
+START_TEST(limits_of_the_quota)
+{
+	struct config *c =
+		loaded("[daemon]\nMaxConnections=10\nMaxConnectionsPerUser=9\n"
+		       "MaxRequestsPerUser=8\nMaxEvents=70\nMaxEventsPerNamespace=60\n"
+		       "MaxEventsPerUser=50\nMaxMemory=40M\nMaxMemoryPerNamespace=30M\n"
+		       "MaxMemoryPerUser=20M\nMaxCopies=10M\n[namespace a]\nMaxEvents=3\n");
+	struct quota q;
+
+	quota_init(&q);
+	ck_assert_int_eq(limits_apply(c, &q), 0);
+	ck_assert_uint_eq(q.total.max[QUOTA_CONNECTIONS], 10);
+	ck_assert_uint_eq(quota_max_of_user(&q, QUOTA_CONNECTIONS, 5), 9);
+	ck_assert_uint_eq(quota_max_of_user(&q, QUOTA_CONNECTIONS, 0), QUOTA_UNLIMITED);
+	ck_assert_uint_eq(quota_max_of_user(&q, QUOTA_REQUESTS, 5), 8);
+	ck_assert_uint_eq(quota_max_of_user(&q, QUOTA_EVENTS, 5), 50);
+	ck_assert_uint_eq(quota_max_of_user(&q, QUOTA_EVENTS, 0), 70);
+	ck_assert_uint_eq(quota_max_of_user(&q, QUOTA_MEMORY, 5), 20 << 20);
+	ck_assert_uint_eq(quota_max_of_user(&q, QUOTA_MEMORY, 0), 40 << 20);
+	ck_assert_uint_eq(quota_max_of_user(&q, QUOTA_COPIES, 0), 10 << 20);
+	ck_assert_uint_eq(q.total.max[QUOTA_COPIES], 40 << 20);
+	ck_assert_uint_eq(quota_max_of_namespace(&q, QUOTA_EVENTS, "a"), 3);
+	ck_assert_uint_eq(quota_max_of_namespace(&q, QUOTA_EVENTS, "b"), 60);
+	ck_assert_uint_eq(quota_max_of_namespace(&q, QUOTA_MEMORY, "a"), 30 << 20);
+	/* Once more, without the namespace. */
+	c->n_namespaces = 0;
+	ck_assert_int_eq(limits_apply(c, &q), 0);
+	ck_assert_uint_eq(quota_max_of_namespace(&q, QUOTA_EVENTS, "a"), 60);
+	ck_assert_uint_eq(q.namespaces.n, 0);
+	quota_done(&q);
+	config_free(c);
+}
+END_TEST
+
 START_TEST(faults)
 {
+	refused("[daemon]\nMaxMemory=101%\n", 2, "MaxMemory=");
+	refused("[daemon]\nMaxMemory=%\n", 2, "MaxMemory=");
+	refused("[daemon]\nMaxMemory=0\n", 2, "MaxMemory=");
+	refused("[daemon]\nMaxMemoryPerUser=much\n", 2, "MaxMemoryPerUser=");
+	refused("[daemon]\nMaxCopies=-1\n", 2, "MaxCopies=");
+	refused("[daemon]\nMaxRequestsPerUser=0\n", 2, "MaxRequestsPerUser=");
+	refused("[daemon]\nMaxEventsPerUser=x\n", 2, "MaxEventsPerUser=");
+	refused("[daemon]\nShare=maybe\n", 2, "Share=");
+	refused("[namespace a]\nLive=everybody\n", 2, "Live=");
+	refused("[namespace a]\nMaxMemory=all\n", 2, "MaxMemory=");
+	refused("[namespace a]\nMaxEvents=0\n", 2, "MaxEvents=");
 	refused("[daemon]\nColour=red\n", 2, "Colour=");
 	refused("\n[other]\n", 2, "[other]");
 	refused("MaxEvents=1\n", 1, "before any section");
@@ -116,6 +217,7 @@ START_TEST(faults)
 	refused("[daemon]\nMaxBuffer=1k\n", 2, "MaxBuffer=");
 	refused("[daemon]\nMaxBuffer=99999999999999999999G\n", 2, "MaxBuffer=");
 	refused("[daemon]\nCreateNamespaces=some\n", 2, "root, group or all");
+	refused("[daemon]\nProbes=yes\n", 2, "Probes= must be root, group or all");
 	refused("[daemon]\nUser=0\n", 2, "root");
 	refused("[daemon]\nUser=no-such-user-here\n", 2, "no such user");
 	refused("[daemon]\nGroup=no-such-group-here\n", 2, "no such group");
@@ -172,7 +274,7 @@ END_TEST
 START_TEST(installed_file)
 {
 	_cleanup_fclose_ FILE *f = fopen("conf/perfpersistd.conf", "re");
-	char text[8192];
+	char text[16384];
 	size_t n;
 
 	if (!f)
@@ -192,6 +294,8 @@ int main(void)
 
 	tcase_add_test(t, defaults);
 	tcase_add_test(t, every_key);
+	tcase_add_test(t, parts_of_the_machine);
+	tcase_add_test(t, limits_of_the_quota);
 	tcase_add_test(t, faults);
 	tcase_add_test(t, all_faults_are_told);
 	tcase_add_test(t, missing_files);

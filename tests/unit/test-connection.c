@@ -65,7 +65,9 @@ static void calls_script(int fd)
 	server_send(fd, REPLY(PP_OP_PING), serial, reply, NULL, 0);
 
 	serial = server_expect(fd, PP_OP_CREATE, body);
-	ck_assert_str_eq(body->create_request.event, "sys:tracepoint");
+	ck_assert_uint_eq(body->create_request.count, 1);
+	ck_assert_str_eq(body->create_request.selections[0].event, "sys:tracepoint");
+	ck_assert_str_eq(body->create_request.selections[0].filter, "a == 1");
 	ck_assert_str_eq(body->create_request.cpus, "0-1");
 	ck_assert_uint_eq(body->create_request.data_size, 4096);
 	reply->event = an_event(9);
@@ -84,9 +86,13 @@ static void calls_script(int fd)
 
 START_TEST(test_calls)
 {
-	struct perfpersist_create_options opts = {
-		.sz = sizeof(opts), .event = "sys:tracepoint", .cpus = "0-1", .buffer = 4096
-	};
+	struct perfpersist_create_options opts = { .sz = sizeof(opts),
+						   .event = "sys:tracepoint",
+						   .filter = "a == 1",
+						   .cpus = "0-1",
+						   .buffer = 4096 };
+	struct perfpersist_selection selections[PP_SELECTIONS_MAX + 1] = { { .event = "a:b" } };
+	struct perfpersist_change_options change = { .sz = sizeof(change) };
 	struct perfpersist_daemon_info daemon = { .sz = sizeof(daemon) };
 	struct perfpersist_info info = { .sz = sizeof(info) };
 	struct perfpersist_info small = { .sz = 4 };
@@ -119,8 +125,177 @@ START_TEST(test_calls)
 	ck_assert_int_eq(perfpersist_create(p, "space", "name", NULL, NULL), -EINVAL);
 	opts.flags = PERFPERSIST_ALL_CPUS;
 	ck_assert_int_eq(perfpersist_create(p, "space", "name", &opts, NULL), -EINVAL);
+	opts.flags = 0;
+	opts.selections = selections;
+	opts.n_selections = 1; /* and an event beside them */
+	ck_assert_int_eq(perfpersist_create(p, "space", "name", &opts, NULL), -EINVAL);
+	opts.event = opts.filter = NULL;
+	opts.n_selections = 2; /* the second is empty */
+	ck_assert_int_eq(perfpersist_create(p, "space", "name", &opts, NULL), -EINVAL);
+	opts.n_selections = PP_SELECTIONS_MAX + 1;
+	ck_assert_int_eq(perfpersist_create(p, "space", "name", &opts, NULL), -EINVAL);
+	ck_assert_int_eq(perfpersist_change(p, "space", "name", &change, NULL), -EINVAL);
+	change.what = 1U << 31;
+	ck_assert_int_eq(perfpersist_change(p, "space", "name", &change, NULL), -EINVAL);
+	ck_assert_int_eq(perfpersist_pause(p, NULL, NULL, true, NULL), -EINVAL);
 
 	ck_assert_int_eq(perfpersist_delete_by_id(p, 9, NULL), 0);
+	perfpersist_free(p);
+	server_end(&s);
+}
+END_TEST
+
+/* ── What events can be told to do ──────────────────────────────────────────────────────── */
+
+static void verbs_script(int fd)
+{
+	_cleanup_free_ union pp_body *body = calloc(1, sizeof(*body));
+	_cleanup_free_ union pp_body *reply = calloc(1, sizeof(*body));
+	uint32_t serial;
+
+	serial = server_expect(fd, PP_OP_CREATE, body);
+	ck_assert_uint_eq(body->create_request.count, 2);
+	ck_assert_str_eq(body->create_request.selections[0].event, "a:*");
+	ck_assert_str_eq(body->create_request.selections[0].filter, "");
+	ck_assert_str_eq(body->create_request.selections[1].event, "cycles:u");
+	ck_assert_str_eq(body->create_request.selections[1].filter, "pid == 1");
+	ck_assert_uint_eq(body->create_request.max_rate, 1000);
+	ck_assert_uint_eq(body->create_request.flags, PP_EVENT_WAKEUP | PP_EVENT_BOOT);
+	reply->event = an_event(9);
+	reply->event.shares = 4;
+	reply->event.sources = 25;
+	reply->event.set = 2;
+	reply->event.memory = 12345;
+	reply->event.max_rate = 1000;
+	reply->event.creator = 77;
+	reply->event.limited = 11;
+	reply->event.state = PP_EVENT_PAUSED;
+	strcpy(reply->event.filter, "pid == 1");
+	server_send(fd, REPLY(PP_OP_CREATE), serial, reply, NULL, 0);
+
+	serial = server_expect(fd, PP_OP_CHANGE, body);
+	ck_assert_str_eq(body->change_request.which.name, "name");
+	ck_assert_uint_eq(body->change_request.what, PP_CHANGE_FILTER | PP_CHANGE_BUFFER);
+	ck_assert_uint_eq(body->change_request.data_size, 8192);
+	ck_assert_uint_eq(body->change_request.max_rate, 0); /* that is not to change */
+	ck_assert_str_eq(body->change_request.filter, "b == 2");
+	server_send(fd, REPLY(PP_OP_CHANGE), serial, reply, NULL, 0);
+
+	serial = server_expect(fd, PP_OP_PAUSE, body);
+	ck_assert_str_eq(body->pause_request.which.ns, "space");
+	ck_assert_str_eq(body->pause_request.which.name, "");
+	ck_assert_uint_eq(body->pause_request.pause, 1);
+	reply->pause_reply.count = 3;
+	server_send(fd, REPLY(PP_OP_PAUSE), serial, reply, NULL, 0);
+
+	serial = server_expect(fd, PP_OP_PAUSE, body);
+	ck_assert_str_eq(body->pause_request.which.name, "name");
+	ck_assert_uint_eq(body->pause_request.pause, 0);
+	server_send(fd, REPLY(PP_OP_PAUSE), serial, reply, NULL, 0);
+
+	serial = server_expect(fd, PP_OP_RELOAD, body);
+	reply->reload_reply = (struct pp_msg_reload_reply){ 1, 2, 3, 4, "a.conf:7: no" };
+	server_send(fd, REPLY(PP_OP_RELOAD), serial, reply, NULL, 0);
+}
+
+START_TEST(test_verbs)
+{
+	static const struct perfpersist_selection selections[] = { { "a:*", NULL },
+								   { "cycles:u", "pid == 1" } };
+	struct perfpersist_create_options opts = {
+		.sz = sizeof(opts),
+		.selections = selections,
+		.n_selections = 2,
+		.max_rate = 1000,
+		.flags = PERFPERSIST_WAKEUP | PERFPERSIST_BOOT,
+	};
+	struct perfpersist_change_options change = {
+		.sz = sizeof(change),
+		.filter = "b == 2",
+		.buffer = 8192,
+		.max_rate = 5,
+		.what = PERFPERSIST_CHANGE_FILTER | PERFPERSIST_CHANGE_BUFFER,
+	};
+	struct perfpersist_info info = { .sz = sizeof(info) };
+	struct perfpersist_reload_result reload = { .sz = sizeof(reload) };
+	struct server s;
+	struct perfpersist *p;
+	size_t n = 0;
+
+	server_start(&s, verbs_script);
+	p = server_connect(&s);
+	ck_assert_int_eq(perfpersist_create(p, "space", "name", &opts, &info), 0);
+	ck_assert_uint_eq(info.shares, 4);
+	ck_assert_uint_eq(info.sources, 25);
+	ck_assert_uint_eq(info.set, 2);
+	ck_assert_uint_eq(info.memory, 12345);
+	ck_assert_uint_eq(info.max_rate, 1000);
+	ck_assert_uint_eq(info.creator, 77);
+	ck_assert_uint_eq(info.limited, 11);
+	ck_assert_uint_eq(info.state, PERFPERSIST_PAUSED);
+	ck_assert_str_eq(info.filter, "pid == 1");
+	ck_assert_int_eq(perfpersist_change(p, "space", "name", &change, NULL), 0);
+	ck_assert_int_eq(perfpersist_pause(p, "space", NULL, true, &n), 0);
+	ck_assert_uint_eq(n, 3);
+	ck_assert_int_eq(perfpersist_pause(p, "space", "name", false, NULL), 0);
+	ck_assert_int_eq(perfpersist_reload(p, &reload), 0);
+	ck_assert_uint_eq(reload.created, 1);
+	ck_assert_uint_eq(reload.failed, 4);
+	ck_assert_str_eq(reload.message, "a.conf:7: no");
+	perfpersist_free(p);
+	server_end(&s);
+}
+END_TEST
+
+/* ── Lists ──────────────────────────────────────────────────────────────────────────────── */
+
+static void limits_script(int fd)
+{
+	_cleanup_free_ union pp_body *body = calloc(1, sizeof(*body));
+	_cleanup_free_ union pp_body *reply = calloc(1, sizeof(*body));
+	uint32_t line = 0;
+
+	for (int page = 0; page < 3; page++) {
+		uint32_t serial = server_expect(fd, PP_OP_LIMITS, body);
+		struct pp_msg_limits_reply *m = &reply->limits_reply;
+
+		ck_assert_uint_eq(body->limits_request.first, line);
+		m->count = page < 2 ? PP_LIMITS_MAX : 1;
+		m->more = page < 2;
+		for (uint32_t i = 0; i < m->count; i++)
+			m->limits[i] = (struct pp_msg_limit){ .scope = PP_LIMIT_NAMESPACE,
+							      .ns = "space",
+							      .memory = line++,
+							      .held = 5,
+							      .max_copies = UINT64_MAX };
+		server_send(fd, REPLY(PP_OP_LIMITS), serial, reply, NULL, 0);
+	}
+	reply->limits_reply.count = 0;
+	reply->limits_reply.more = 1;
+	server_send(fd, REPLY(PP_OP_LIMITS), server_expect(fd, PP_OP_LIMITS, body), reply, NULL, 0);
+}
+
+START_TEST(test_limits)
+{
+	struct perfpersist_limit *limits = NULL;
+	struct server s;
+	struct perfpersist *p;
+	size_t n = 0;
+
+	server_start(&s, limits_script);
+	p = server_connect(&s);
+	ck_assert_int_eq(perfpersist_limits(p, &limits, &n), 0);
+	ck_assert_uint_eq(n, 2 * PP_LIMITS_MAX + 1);
+	for (size_t i = 0; i < n; i++) {
+		ck_assert_uint_eq(limits[i].sz, sizeof(limits[i]));
+		ck_assert_uint_eq(limits[i].scope, PERFPERSIST_LIMIT_NAMESPACE);
+		ck_assert_str_eq(limits[i].ns, "space");
+		ck_assert_uint_eq(limits[i].memory, i);
+		ck_assert_uint_eq(limits[i].held, 5);
+		ck_assert_uint_eq(limits[i].max_copies, UINT64_MAX);
+	}
+	free(limits);
+	ck_assert_int_eq(perfpersist_limits(p, &limits, &n), -EBADMSG); /* it would never end */
 	perfpersist_free(p);
 	server_end(&s);
 }
@@ -286,7 +461,7 @@ static void open_no_ring_script(int fd)
 
 static void open_changing_script(int fd)
 {
-	for (uint32_t i = 0; i < 18; i++)
+	for (uint32_t i = 0; i < 12; i++)
 		send_page(fd, 2 + i % 2, 0, 1);
 }
 
@@ -624,10 +799,16 @@ static void put(const char *path, const char *text)
 	fputs(text, f);
 }
 
+static void put_link(const char *path, const char *target)
+{
+	_cleanup_free_ char *whole = NULL;
+
+	ck_assert_int_gt(asprintf(&whole, "%s/%s", registry, path), 0);
+	ck_assert_int_eq(symlink(target, whole), 0);
+}
+
 static void make_registry(void)
 {
-	_cleanup_free_ char *link = NULL;
-
 	ck_assert_ptr_nonnull(mkdtemp(registry));
 	put("by-id", NULL);
 	put("+last-id", "3");
@@ -637,15 +818,23 @@ static void make_registry(void)
 	put("space/b/info",
 	    "id=3\nnamespace=space\nname=b\nevent=cpu-clock:u\nrecorder=overflow\nbuffer=524288\n"
 	    "cpus=0-1\nsample_type=0x107\nperiod=4000\nflags=freq,all-cpus\nowner=0\ngroup=7\n"
-	    "mode=0640\ncreated=123\nstate=running\nlater=what is not known yet\n");
-	put("space/b/stat", "cpu0 records=1 bytes=40 missed=0\ncpu1 records=2 bytes=80 missed=2\n"
-			    "total records=3 bytes=120 missed=2\n");
+	    "mode=0640\ncreated=123\nstate=paused\nfilter=pid == 1 && x != 2\nsources=3\nset=2\n"
+	    "max_rate=1000\nmemory=1056768\ncreator=55\nlater=what is not known yet\n");
+	put("space/b/stat", "cpu0 records=1 bytes=40 limited=1 missed=0\n"
+			    "cpu1 records=2 bytes=80 limited=4 missed=2\n"
+			    "total records=3 bytes=120 limited=5 missed=2\n");
 	put("other", NULL);
 	put("other/a", NULL);
 	put("other/a/info", "id=2\nnamespace=other\nname=a\nevent=x:y\nrecorder=generic\n");
-	put("other/a/stat", "total records=3 bytes=120 missed=unknown\n");
-	ck_assert_int_gt(asprintf(&link, "%s/by-id/3", registry), 0);
-	ck_assert_int_eq(symlink("../space/b", link), 0);
+	put("other/a/stat", "total records=3 bytes=120 limited=0 missed=unknown\n");
+	put_link("by-id/2", "../other/a");
+	put_link("by-id/3", "../space/b");
+	/* A second name for b's rings, in another namespace; and one that is half-made. */
+	put_link("other/also-b", "../space/b");
+	put_link("by-id/5", "../other/also-b");
+	put_link("other/half", "../space/b");
+	put_link("by-id/6", "/etc/passwd");
+	put_link("other/gone", "../space/gone");
 }
 
 static void remove_registry(void)
@@ -654,6 +843,11 @@ static void remove_registry(void)
 
 	ck_assert_int_gt(asprintf(&command, "rm -r %s", registry), 0);
 	ck_assert_int_eq(system(command), 0);
+}
+
+static void ignore_notice(struct perfpersist *p _unused_,
+			  const struct perfpersist_notice *notice _unused_, void *userdata _unused_)
+{
 }
 
 static void check_direct(struct perfpersist *p)
@@ -665,10 +859,21 @@ static void check_direct(struct perfpersist *p)
 
 	ck_assert_int_eq(perfpersist_fd(p), -1);
 	ck_assert_int_eq(perfpersist_list(p, NULL, &infos, &n), 0);
-	ck_assert_uint_eq(n, 2);
+	ck_assert_uint_eq(n, 3);
 	ck_assert_str_eq(infos[0].name, "a");
 	ck_assert(infos[0].missed_unknown);
+	ck_assert_uint_eq(infos[0].sources, 1);
 	ck_assert_str_eq(infos[1].name, "b");
+	ck_assert_uint_eq(infos[1].shares, 0);
+	ck_assert_str_eq(infos[2].ns, "other");
+	ck_assert_str_eq(infos[2].name, "also-b");
+	ck_assert_uint_eq(infos[2].id, 5);
+	ck_assert_uint_eq(infos[2].shares, 3);
+	ck_assert_uint_eq(infos[2].memory, 0);
+	ck_assert_uint_eq(infos[2].records, 3);
+	free(infos);
+	ck_assert_int_eq(perfpersist_list(p, "other", &infos, &n), 0);
+	ck_assert_uint_eq(n, 2);
 	free(infos);
 	ck_assert_int_eq(perfpersist_list(p, "nowhere", &infos, &n), -ENOENT);
 	ck_assert_int_eq(perfpersist_list(p, "../etc", &infos, &n), -EINVAL);
@@ -676,10 +881,17 @@ static void check_direct(struct perfpersist *p)
 	ck_assert_uint_eq(info.sample_type, 0x107);
 	ck_assert_uint_eq(info.flags, PERFPERSIST_FREQ | PERFPERSIST_ALL_CPUS);
 	ck_assert_uint_eq(info.mode, 0640);
-	ck_assert_uint_eq(info.state, PERFPERSIST_RUNNING);
+	ck_assert_uint_eq(info.state, PERFPERSIST_PAUSED);
 	ck_assert_uint_eq(info.recorder, PERFPERSIST_RECORDER_OVERFLOW);
 	ck_assert_uint_eq(info.records, 3);
 	ck_assert_uint_eq(info.missed, 2);
+	ck_assert_uint_eq(info.limited, 5);
+	ck_assert_str_eq(info.filter, "pid == 1 && x != 2");
+	ck_assert_uint_eq(info.sources, 3);
+	ck_assert_uint_eq(info.set, 2);
+	ck_assert_uint_eq(info.max_rate, 1000);
+	ck_assert_uint_eq(info.memory, 1056768);
+	ck_assert_uint_eq(info.creator, 55);
 	ck_assert(!info.missed_unknown);
 	ck_assert_int_eq(perfpersist_show(p, "space", "c", &info), -ENOENT);
 	ck_assert_int_eq(perfpersist_show(p, "space", "..", &info), -EINVAL);
@@ -689,6 +901,17 @@ static void check_direct(struct perfpersist *p)
 	ck_assert_str_eq(info.event, "cpu-clock:u");
 	perfpersist_event_free(e);
 	ck_assert_int_eq(perfpersist_open_by_id(p, 4, &e), -ENOENT);
+	ck_assert_int_eq(perfpersist_open_by_id(p, 6, &e), -EBADMSG);
+	ck_assert_int_eq(perfpersist_show(p, "other", "half", &info), -ENOENT);
+	ck_assert_int_eq(perfpersist_open_by_id(p, 5, &e), 0);
+	ck_assert_int_eq(perfpersist_event_info(e, &info), 0);
+	ck_assert_str_eq(info.name, "also-b");
+	ck_assert_uint_eq(info.shares, 3);
+	perfpersist_event_free(e);
+	e = NULL;
+	ck_assert_int_eq(perfpersist_open_copy(p, "space", "b", &e), -EOPNOTSUPP);
+	ck_assert_int_eq(perfpersist_pause(p, "space", "b", true, NULL), -EOPNOTSUPP);
+	ck_assert_int_eq(perfpersist_watch(p, NULL, ignore_notice, NULL), -EOPNOTSUPP);
 	ck_assert_int_eq(perfpersist_delete(p, "space", "b", NULL), -EOPNOTSUPP);
 	ck_assert_int_eq(perfpersist_show_async(p, "space", "b", note, &seen), 0);
 	ck_assert_int_eq(seen.ran, 0);
@@ -724,6 +947,8 @@ int main(void)
 
 	tcase_add_test(tc, test_not_running);
 	tcase_add_test(tc, test_calls);
+	tcase_add_test(tc, test_verbs);
+	tcase_add_test(tc, test_limits);
 	tcase_add_test(tc, test_list);
 	tcase_add_test(tc, test_open);
 	tcase_add_loop_test(tc, test_open_bad, 0, 5);

@@ -191,9 +191,412 @@ START_TEST(contradictions)
 }
 END_TEST
 
+/* ── changes, pauses, second names ──────────────────────────────────────────────────────── */
+
+static int change(struct client *c, const char *name, uint32_t what, uint64_t size, uint64_t rate,
+		  const char *filter)
+{
+	struct pp_msg_change_request request = {
+		.which = client_name("a", name),
+		.what = what,
+		.data_size = size,
+		.max_rate = rate,
+	};
+
+	snprintf(request.filter, sizeof(request.filter), "%s", filter);
+	return client_call(c, PP_OP_CHANGE, &request);
+}
+
+static int share(struct client *c, const char *ns, const char *name)
+{
+	struct pp_msg_create_request request = {
+		.flags = PP_EVENT_SHARE,
+		.count = 1,
+		.selections[0].event = "cpu-clock",
+	};
+
+	snprintf(request.ns, sizeof(request.ns), "%s", ns);
+	snprintf(request.name, sizeof(request.name), "%s", name);
+	return client_call(c, PP_OP_CREATE, &request);
+}
+
+static uint64_t used(enum quota_kind kind)
+{
+	return b.quota.sum.used[kind];
+}
+
+static uint64_t real_memory(uint64_t data_size)
+{
+	return 2 * (PP_RING_PAGE + data_size + 4096);
+}
+
+START_TEST(changes)
+{
+	uint64_t old = real_memory(512 * 1024), new = real_memory(8192);
+
+	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
+	ck_assert_uint_eq(root.body.event.memory, old);
+	ck_assert_int_eq(change(&root, "x", PP_CHANGE_FILTER | PP_CHANGE_MAX_RATE, 0, 5, "a == 1"),
+			 0);
+	ck_assert_str_eq(root.body.event.filter, "a == 1");
+	ck_assert_uint_eq(root.body.event.max_rate, 5);
+	ck_assert_uint_eq(root.body.event.set, 1);
+	ck_assert_uint_eq(b.engine.last_nodes, 1);
+	ck_assert_uint_eq(b.engine.last_sources, 0);
+	/* What is not to be changed stays. */
+	ck_assert_int_eq(change(&root, "x", PP_CHANGE_BUFFER, 5000, 0, ""), 0);
+	ck_assert_str_eq(root.body.event.filter, "a == 1");
+	ck_assert_uint_eq(root.body.event.data_size, 8192);
+	ck_assert_uint_eq(root.body.event.set, 2);
+	ck_assert_uint_eq(root.body.event.memory, new);
+	/* The old rings are charged until nobody has them any more. */
+	ck_assert_uint_eq(used(QUOTA_MEMORY), old + new);
+	ck_assert_uint_eq(b.quota.sum.held, old);
+	fake_release(&b.engine, 100);
+	broker_until(&b, b.quota.sum.held == 100);
+	fake_release(&b.engine, 0);
+	broker_until(&b, b.quota.sum.held == 0);
+	ck_assert_uint_eq(used(QUOTA_MEMORY), new);
+	ck_assert_uint_eq(b.notices[PP_NOTICE_CHANGED], 2);
+	be(FAKE_FAILS, 1);
+	ck_assert_int_eq(change(&root, "x", PP_CHANGE_BUFFER, 1 << 20, 0, ""), -E2BIG);
+	ck_assert_uint_eq(used(QUOTA_MEMORY), new);
+	ck_assert_int_eq(client_show(&root, "a", "x"), 0);
+	ck_assert_uint_eq(root.body.event.state, PP_EVENT_RUNNING);
+	/* One that its user cannot pay is not ordered. */
+	b.config.max_memory = 1 << 20;
+	broker_limits(&b);
+	ck_assert_int_eq(change(&root, "x", PP_CHANGE_BUFFER, 1 << 20, 0, ""), -EDQUOT);
+	ck_assert_uint_eq(b.engine.changed, 2);
+	ck_assert_int_eq(change(&root, "x", PP_CHANGE_FILTER, 0, 0, "a =="), -EINVAL);
+}
+END_TEST
+
+START_TEST(death_at_a_change)
+{
+	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
+	be(FAKE_DIES_AFTER, 1);
+	ck_assert_int_eq(change(&root, "x", PP_CHANGE_BUFFER, 8192, 0, ""), 0);
+	ck_assert_uint_eq(b.engine.changed, 1);
+	ck_assert_uint_eq(root.body.event.set, 2);
+	ck_assert_uint_eq(used(QUOTA_MEMORY), real_memory(8192) + real_memory(512 * 1024));
+	be(FAKE_DIES_BEFORE, 1);
+	ck_assert_int_eq(change(&root, "x", PP_CHANGE_FILTER, 0, 0, "a == 1"), 0);
+	ck_assert_uint_eq(b.engine.changed, 2);
+	be(FAKE_DIES_BEFORE, 2);
+	ck_assert_int_eq(change(&root, "x", PP_CHANGE_BUFFER, 1 << 20, 0, ""), -EAGAIN);
+	ck_assert_uint_eq(used(QUOTA_MEMORY), real_memory(8192) + real_memory(512 * 1024));
+	be(FAKE_DIES_AFTER, 1);
+	ck_assert_int_eq(client_pause(&root, "a", "x", true), 0);
+	ck_assert_uint_eq(b.engine.paused, 1);
+	ck_assert_int_eq(client_show(&root, "a", "x"), 0);
+	ck_assert_uint_eq(root.body.event.state, PP_EVENT_PAUSED);
+}
+END_TEST
+
+START_TEST(pauses)
+{
+	struct pp_msg_pause_request request = { .which = client_name("a", "x"), .pause = 1 };
+
+	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
+	ck_assert_int_eq(client_pause(&root, "a", "x", true), 0);
+	ck_assert_uint_eq(root.body.pause_reply.count, 1);
+	ck_assert_int_eq(client_pause(&root, "a", "x", true), 0);
+	ck_assert_uint_eq(root.body.pause_reply.count, 0);
+	ck_assert_uint_eq(b.engine.paused, 1);
+	ck_assert_int_eq(client_show(&root, "a", "x"), 0);
+	ck_assert_uint_eq(root.body.event.state, PP_EVENT_PAUSED);
+	/* One that is paused can be changed and deleted. */
+	ck_assert_int_eq(change(&root, "x", PP_CHANGE_MAX_RATE, 0, 1, ""), 0);
+	ck_assert_uint_eq(root.body.event.state, PP_EVENT_PAUSED);
+	ck_assert_int_eq(client_pause(&root, "a", "x", false), 0);
+	ck_assert_uint_eq(b.notices[PP_NOTICE_PAUSED], 1);
+	ck_assert_uint_eq(b.notices[PP_NOTICE_RESUMED], 1);
+	fake_wait(&b.engine, true);
+	client_send(&root, PP_OP_PAUSE, &request);
+	client_send(&root, PP_OP_PAUSE, &request);
+	ck_assert_int_eq(client_receive(&root), -EBUSY);
+	ck_assert_int_eq(client_delete(&root, "a", "x"), -EBUSY);
+	fake_wait(&b.engine, false);
+	ck_assert_int_eq(client_receive(&root), 0);
+}
+END_TEST
+
+START_TEST(pauses_of_a_namespace)
+{
+	char name[16];
+
+	for (int i = 0; i < 20; i++) {
+		snprintf(name, sizeof(name), "e%d", i);
+		ck_assert_int_eq(client_create(&root, i < 15 ? "a" : "b", name), 0);
+	}
+	ck_assert_int_eq(client_pause(&root, "a", "e3", true), 0);
+	ck_assert_int_eq(client_pause(&root, "a", "", true), 0);
+	ck_assert_uint_eq(root.body.pause_reply.count, 14);
+	ck_assert_uint_eq(b.engine.paused, 15);
+	ck_assert_int_eq(client_show(&root, "b", "e15"), 0);
+	ck_assert_uint_eq(root.body.event.state, PP_EVENT_RUNNING);
+	/* One fails; the others are done, and it is said. */
+	be(FAKE_FAILS, 1);
+	ck_assert_int_eq(client_pause(&root, "a", "", false), -E2BIG);
+	ck_assert_ptr_nonnull(strstr(root.body.error.message, "14 of 15"));
+	ck_assert_ptr_nonnull(strstr(root.body.error.message, "The fake failed."));
+	ck_assert_int_eq(client_pause(&root, "a", "", false), 0);
+	ck_assert_uint_eq(root.body.pause_reply.count, 1);
+	ck_assert_int_eq(client_pause(&root, "nowhere", "", false), -ENOENT);
+}
+END_TEST
+
+START_TEST(second_names)
+{
+	uint64_t memory = real_memory(512 * 1024);
+	const struct event *z;
+
+	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
+	ck_assert_int_eq(share(&root, "b", "y"), 0);
+	ck_assert_uint_eq(root.body.event.shares, 1);
+	ck_assert_uint_eq(root.body.event.memory, 0);
+	/* The name of a name is one of the rings. */
+	ck_assert_int_eq(share(&root, "b", "z"), 0);
+	ck_assert_uint_eq(root.body.event.shares, 1);
+	ck_assert_uint_eq(b.engine.created, 1);
+	ck_assert_uint_eq(b.engine.aliased, 2);
+	ck_assert_uint_eq(used(QUOTA_EVENTS), 3);
+	ck_assert_uint_eq(used(QUOTA_MEMORY), memory);
+	/* Who shares, shares pauses, and cannot change what others have. */
+	ck_assert_int_eq(client_pause(&root, "b", "y", true), -EBUSY);
+	ck_assert_int_eq(change(&root, "x", PP_CHANGE_MAX_RATE, 0, 1, ""), -EBUSY);
+	ck_assert_ptr_nonnull(strstr(root.body.error.message, "shares its rings"));
+	ck_assert_int_eq(client_pause(&root, "b", "", true), -EBUSY);
+	ck_assert_ptr_nonnull(strstr(root.body.error.message, "a/x"));
+	ck_assert_int_eq(client_pause(&root, "a", "x", true), 0);
+	ck_assert_uint_eq(b.notices[PP_NOTICE_PAUSED], 3);
+	ck_assert_int_eq(client_show(&root, "b", "z"), 0);
+	ck_assert_uint_eq(root.body.event.state, PP_EVENT_PAUSED);
+	/* The rings' programs wake readers by the id that the first name has. */
+	z = registry_by_name(&b.lifecycle.registry, "b", "z");
+	ck_assert_uint_eq(pp_event_origin(&z->truth), 1);
+	/* One that is paused is not what is asked for. */
+	ck_assert_int_eq(share(&root, "b", "own"), 0);
+	ck_assert_uint_eq(root.body.event.shares, 0);
+	ck_assert_int_eq(client_delete(&root, "b", "own"), 0);
+	ck_assert_int_eq(client_pause(&root, "a", "x", false), 0);
+
+	/* The rings live on under the oldest of the other names. */
+	ck_assert_int_eq(client_delete(&root, "a", "x"), 0);
+	ck_assert_int_eq(client_show(&root, "b", "y"), 0);
+	ck_assert_uint_eq(root.body.event.shares, 0);
+	ck_assert_uint_eq(root.body.event.memory, memory);
+	ck_assert_int_eq(client_show(&root, "b", "z"), 0);
+	ck_assert_uint_eq(root.body.event.shares, 2);
+	ck_assert_uint_eq(quota_namespace(&b.quota, "b")->used[QUOTA_MEMORY], memory);
+	ck_assert_ptr_null(quota_namespace(&b.quota, "a"));
+	ck_assert_int_eq(client_delete(&root, "b", "z"), 0);
+	ck_assert_uint_eq(used(QUOTA_MEMORY), memory);
+	ck_assert_int_eq(client_delete(&root, "b", "y"), 0);
+	ck_assert_uint_eq(used(QUOTA_MEMORY), 0);
+}
+END_TEST
+
+START_TEST(sharing_by_default)
+{
+	struct pp_msg_create_request request = {
+		.ns = "a",
+		.name = "own",
+		.flags = PP_EVENT_NO_SHARE,
+		.count = 1,
+		.selections[0].event = "cpu-clock",
+	};
+
+	b.config.share = true;
+	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
+	ck_assert_int_eq(client_create(&root, "a", "y"), 0);
+	ck_assert_uint_eq(root.body.event.shares, 1);
+	ck_assert_int_eq(client_call(&root, PP_OP_CREATE, &request), 0);
+	ck_assert_uint_eq(root.body.event.shares, 0);
+	/* Paused with the name whose rings they are. */
+	ck_assert_int_eq(client_pause(&root, "a", "", true), 0);
+	ck_assert_uint_eq(root.body.pause_reply.count, 3);
+	ck_assert_uint_eq(b.engine.paused, 2);
+	/* Any difference is one. */
+	ck_assert_int_eq(client_pause(&root, "a", "", false), 0);
+	snprintf(request.name, sizeof(request.name), "other");
+	request.flags = 0;
+	request.max_rate = 1;
+	ck_assert_int_eq(client_call(&root, PP_OP_CREATE, &request), 0);
+	ck_assert_uint_eq(root.body.event.shares, 0);
+}
+END_TEST
+
+/* Whose event it is can pause all of its names: only who says so depends on just anybody. */
+START_TEST(sharing_with_strangers_is_asked_for)
+{
+	struct client member;
+
+	b.config.share = true;
+	b.config.makers = POLICY_MAKERS_ALL;
+	client_begin(&b, &member, MEMBER);
+	ck_assert_int_eq(client_create(&member, "theirs", "x"), 0);
+	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
+	ck_assert_uint_eq(root.body.event.shares, 0);
+	ck_assert_int_eq(share(&root, "a", "y"), 0);
+	ck_assert_uint_eq(root.body.event.shares, 1);
+	/* A name of root's for their rings is no better. */
+	ck_assert_int_eq(client_delete(&root, "a", "x"), 0);
+	ck_assert_int_eq(client_create(&root, "b", "x"), 0);
+	ck_assert_uint_eq(root.body.event.shares, 0);
+	/* One's own, and what is in the same namespace. */
+	ck_assert_int_eq(client_create(&member, "mine", "x"), 0);
+	ck_assert_uint_eq(member.body.event.shares, 1);
+	ck_assert_int_eq(client_create(&root, "theirs", "y"), 0);
+	ck_assert_uint_eq(root.body.event.shares, 1);
+	client_end(&member);
+}
+END_TEST
+
+/* ── charges ────────────────────────────────────────────────────────────────────────────── */
+
+START_TEST(a_deleted_ring_that_is_mapped_stays_charged)
+{
+	uint64_t memory = real_memory(512 * 1024);
+
+	b.engine.holds = true;
+	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
+	ck_assert_int_eq(client_delete(&root, "a", "x"), 0);
+	ck_assert_uint_eq(used(QUOTA_EVENTS), 0);
+	ck_assert_uint_eq(used(QUOTA_MEMORY), memory);
+	ck_assert_uint_eq(b.quota.sum.held, memory);
+	/* Also over the engine's death, and what was released meanwhile is found. */
+	b.engine.held[0].bytes = 77;
+	fake_hang_up(&b.engine);
+	broker_until(&b, !orders_is_up(b.lifecycle.orders));
+	ck_assert_uint_eq(b.quota.sum.held, memory);
+	broker_until(&b, orders_is_up(b.lifecycle.orders));
+	ck_assert_uint_eq(b.quota.sum.held, 77);
+	ck_assert_uint_eq(used(QUOTA_MEMORY), 77);
+	b.engine.n_held = 0;
+	fake_hang_up(&b.engine);
+	broker_until(&b, !orders_is_up(b.lifecycle.orders));
+	broker_until(&b, orders_is_up(b.lifecycle.orders));
+	ck_assert_uint_eq(used(QUOTA_MEMORY), 0);
+}
+END_TEST
+
+START_TEST(a_limit_reached_a_thousand_times)
+{
+	uint64_t estimate = 2 * (512 * 1024 + 65536 + 16384);
+
+	b.config.max_memory = estimate;
+	broker_limits(&b);
+	for (int i = 0; i < 1000; i++) {
+		ck_assert_int_eq(client_create(&root, "a", "x"), 0);
+		ck_assert_int_eq(client_create(&root, "a", "y"), -EDQUOT);
+		ck_assert_int_eq(client_delete(&root, "a", "x"), 0);
+	}
+	ck_assert_uint_eq(used(QUOTA_MEMORY), 0);
+	ck_assert_uint_eq(used(QUOTA_EVENTS), 0);
+	ck_assert_uint_eq(b.quota.namespaces.n, 0);
+	be(FAKE_FAILS, 1);
+	ck_assert_int_eq(client_create(&root, "a", "x"), -E2BIG);
+	ck_assert_uint_eq(used(QUOTA_MEMORY), 0);
+}
+END_TEST
+
+/* ── the queue ──────────────────────────────────────────────────────────────────────────── */
+
+static size_t place_in_queue(const char *name)
+{
+	size_t n = 0;
+
+	for (struct order *o = orders_first(b.lifecycle.orders); o; o = o->next, n++)
+		if (strcmp(o->spec->name, name) == 0)
+			return n;
+	ck_abort_msg("%s is not in the queue", name);
+}
+
+START_TEST(users_take_turns_in_the_queue)
+{
+	struct client one, two;
+	char name[16];
+
+	b.config.makers = POLICY_MAKERS_ALL;
+	client_begin(&b, &one, MEMBER);
+	client_begin(&b, &two, MEMBER + 1);
+	fake_wait(&b.engine, true);
+	for (int i = 0; i < 10; i++) {
+		snprintf(name, sizeof(name), "one%d", i);
+		client_send_create(&one, "one", name);
+	}
+	broker_settle(&b);
+	client_send_create(&two, "two", "two0");
+	client_send_create(&two, "two", "two1");
+	broker_settle(&b);
+	/* Behind the one that is under way; then one of each. */
+	ck_assert_uint_eq(place_in_queue("one0"), 0);
+	ck_assert_uint_eq(place_in_queue("two0"), 1);
+	ck_assert_uint_eq(place_in_queue("one1"), 2);
+	ck_assert_uint_eq(place_in_queue("two1"), 3);
+	ck_assert_uint_eq(place_in_queue("one9"), 11);
+	fake_wait(&b.engine, false);
+	ck_assert_int_eq(client_receive(&two), 0);
+	ck_assert_uint_le(b.engine.created, 3);
+	client_end(&one);
+	client_end(&two);
+}
+END_TEST
+
+/* The namespace has other rights than its events' files: they are made to follow. */
+START_TEST(rights_follow_the_configuration)
+{
+	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
+	ck_assert_int_eq(client_create(&root, "a", "y"), 0);
+	ck_assert_int_eq(
+		registry_configure(&b.lifecycle.registry, "a", 0, 77, 0600, NAMESPACE_LIVE_GROUP),
+		1);
+	fake_hang_up(&b.engine);
+	broker_until(&b, !orders_is_up(b.lifecycle.orders));
+	broker_until(&b, b.engine.given_rights == 1);
+	broker_until(&b, !orders_first(b.lifecycle.orders));
+	ck_assert_uint_eq(b.engine.events[1].spec.group, 77);
+	ck_assert_uint_eq(b.engine.events[1].spec.mode, 0600);
+	/* Once: the next time all is as it should be. */
+	fake_hang_up(&b.engine);
+	broker_until(&b, !orders_is_up(b.lifecycle.orders));
+	broker_until(&b, orders_is_up(b.lifecycle.orders));
+	broker_settle(&b);
+	ck_assert_uint_eq(b.engine.given_rights, 1);
+}
+END_TEST
+
+/* What happened without this daemon is told, too. */
+START_TEST(notices)
+{
+	struct pp_spec spec;
+
+	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
+	ck_assert_int_eq(client_create(&root, "a", "y"), 0);
+	ck_assert_uint_eq(b.notices[PP_NOTICE_CREATED], 2);
+	spec = b.engine.events[0].spec;
+	b.engine.events[0].paused = 1;
+	b.engine.events[0].spec.max_rate = 1;
+	fake_unmake(&b.engine, 2);
+	snprintf(spec.name, sizeof(spec.name), "new");
+	fake_make(&b.engine, &spec);
+	fake_hang_up(&b.engine);
+	broker_until(&b, !orders_is_up(b.lifecycle.orders));
+	broker_until(&b, orders_is_up(b.lifecycle.orders));
+	ck_assert_uint_eq(b.notices[PP_NOTICE_CREATED], 3);
+	ck_assert_uint_eq(b.notices[PP_NOTICE_CHANGED], 1);
+	ck_assert_uint_eq(b.notices[PP_NOTICE_PAUSED], 1);
+	ck_assert_uint_eq(b.notices[PP_NOTICE_DELETED], 1);
+	ck_assert_int_eq(client_delete(&root, "a", "x"), 0);
+	ck_assert_uint_eq(b.notices[PP_NOTICE_DELETED], 2);
+}
+END_TEST
+
 START_TEST(ending_with_orders_under_way)
 {
-	fake_hold(&b.engine, true);
+	fake_wait(&b.engine, true);
 	client_send_create(&root, "a", "x");
 	client_send_create(&root, "a", "y");
 	broker_settle(&b);
@@ -238,6 +641,18 @@ int main(void)
 	tcase_add_test(t, found_before_it_was_ordered);
 	tcase_add_test(t, lies);
 	tcase_add_test(t, contradictions);
+	tcase_add_test(t, changes);
+	tcase_add_test(t, death_at_a_change);
+	tcase_add_test(t, pauses);
+	tcase_add_test(t, pauses_of_a_namespace);
+	tcase_add_test(t, second_names);
+	tcase_add_test(t, sharing_by_default);
+	tcase_add_test(t, sharing_with_strangers_is_asked_for);
+	tcase_add_test(t, a_deleted_ring_that_is_mapped_stays_charged);
+	tcase_add_test(t, a_limit_reached_a_thousand_times);
+	tcase_add_test(t, users_take_turns_in_the_queue);
+	tcase_add_test(t, rights_follow_the_configuration);
+	tcase_add_test(t, notices);
 	tcase_add_test(t, ending_with_orders_under_way);
 	tcase_add_test(t, start_with_many);
 	suite_add_tcase(s, t);

@@ -11,6 +11,8 @@
 
 static struct pp_order order;
 static struct pp_spec *const spec = &order.spec;
+static struct pp_recipe *const recipe = &order.recipe;
+static struct pp_source *const source = &order.recipe.sources[0];
 
 static void good_create(void)
 {
@@ -23,34 +25,145 @@ static void good_create(void)
 	spec->owner = 1000;
 	spec->group = 1001;
 	spec->mode = 0640;
+	spec->creator = 1002;
 	spec->flags = PP_EVENT_ALL_CPUS;
+	recipe->n_sources = 1;
 }
 
 static void good_tracepoint(void)
 {
 	good_create();
 	strcpy(spec->event, "sched:sched_switch");
-	spec->source.kind = PP_SOURCE_TRACEPOINT;
-	strcpy(spec->source.system, "sched");
-	strcpy(spec->source.tracepoint, "sched_switch");
+	source->kind = PP_SOURCE_TRACEPOINT;
+	strcpy(source->system, "sched");
+	strcpy(source->name, "sched_switch");
+	strcpy(source->text, "sched:sched_switch");
 }
 
 static void good_sampling(void)
 {
 	good_create();
 	strcpy(spec->event, "cpu-clock:u");
-	spec->source.kind = PP_SOURCE_SAMPLING;
-	spec->source.type = PERF_TYPE_SOFTWARE;
-	spec->source.config = PERF_COUNT_SW_CPU_CLOCK;
-	spec->source.exclude = PP_EXCLUDE_KERNEL | PP_EXCLUDE_HV;
+	source->kind = PP_SOURCE_SAMPLING;
+	source->type = PERF_TYPE_SOFTWARE;
+	source->config = PERF_COUNT_SW_CPU_CLOCK;
+	source->exclude = PP_EXCLUDE_KERNEL | PP_EXCLUDE_HV;
+	strcpy(source->text, "cpu-clock:u");
 	spec->period = 999;
 	spec->flags |= PP_EVENT_FREQ | PP_EVENT_CALLCHAIN;
+}
+
+static void good_breakpoint(void)
+{
+	good_sampling();
+	source->type = PERF_TYPE_BREAKPOINT;
+	source->config = 0;
+	source->config1 = 0xffffffff81000000;
+	source->config2 = 8;
+	source->bp_type = 2;
+}
+
+static void add_argument(void)
+{
+	struct pp_probe_arg *a = &source->args[source->n_args];
+
+	snprintf(a->name, sizeof(a->name), "arg%u", ++source->n_args);
+	a->place = PP_PROBE_ARGUMENT;
+	a->number = source->n_args;
+	a->size = 8;
+}
+
+static void good_kprobe(void)
+{
+	good_create();
+	strcpy(spec->event, "kprobe:do_exit(arg1)");
+	source->kind = PP_SOURCE_KPROBE;
+	strcpy(source->name, "do_exit");
+	strcpy(source->text, "kprobe:do_exit(arg1)");
+	add_argument();
+}
+
+static void good_uprobe(void)
+{
+	good_create();
+	strcpy(spec->event, "uretprobe:/lib/x/libc.so.6:malloc(retval)");
+	source->kind = PP_SOURCE_UPROBE;
+	source->is_return = 1;
+	source->offset = 0x9a0d0;
+	strcpy(source->name, "malloc");
+	strcpy(source->path, "/lib/x/libc.so.6");
+	add_argument();
+	source->args[0].place = PP_PROBE_RETURN;
+	source->args[0].number = 0;
+}
+
+/* pid != 0 */
+static void add_filter(void)
+{
+	struct pp_filter_node *node = &recipe->nodes[recipe->n_nodes];
+
+	node->op = PP_FILTER_NE;
+	strcpy(node->field, "pid");
+	source->filter = recipe->n_nodes++;
+	source->n_filter = 1;
+}
+
+static void good_filter(void)
+{
+	good_tracepoint();
+	strcpy(spec->filter, "comm ~ \"kw\303\266rker*\"");
+	add_filter();
+	add_filter();
+}
+
+static void good_change(void)
+{
+	memset(&order, 0, sizeof(order));
+	order.abi = PP_ORDER_ABI;
+	order.type = PP_ORDER_CHANGE;
+	order.id = 7;
+	order.what = PP_CHANGE_FILTER | PP_CHANGE_BUFFER | PP_CHANGE_MAX_RATE;
+	order.spec.data_size = 4096;
+	add_filter();
+}
+
+static void good_alias(void)
+{
+	good_create();
+	order.type = PP_ORDER_ALIAS;
+	order.id = 7;
+}
+
+static void good_rights(void)
+{
+	memset(&order, 0, sizeof(order));
+	order.abi = PP_ORDER_ABI;
+	order.type = PP_ORDER_RIGHTS;
+	strcpy(spec->ns, "web");
+	spec->mode = 0640;
+}
+
+static void good_pause(void)
+{
+	memset(&order, 0, sizeof(order));
+	order.abi = PP_ORDER_ABI;
+	order.type = PP_ORDER_PAUSE;
+	order.id = 7;
+	order.what = 1;
+}
+
+static void good_cpus(void)
+{
+	memset(&order, 0, sizeof(order));
+	order.abi = PP_ORDER_ABI;
+	order.type = PP_ORDER_CPUS;
+	order.id = 7;
+	pp_cpumask_set(&spec->cpus, PP_CPUS_MAX - 1);
 }
 
 static void expect(int r)
 {
 	ck_assert_int_eq(pp_order_check(&order), r);
-	ck_assert_int_eq(pp_spec_check(spec), r);
 }
 
 /* One field of a good order, changed. */
@@ -73,28 +186,81 @@ static void expect(int r)
 
 START_TEST(orders)
 {
-	good_tracepoint();
-	order.abi++;
-	ck_assert_int_eq(pp_order_check(&order), -EBADMSG);
-	good_tracepoint();
-	order.type = 0;
-	ck_assert_int_eq(pp_order_check(&order), -EBADMSG);
-	order.type = PP_ORDER_DELETE + 1;
-	ck_assert_int_eq(pp_order_check(&order), -EBADMSG);
+	SPOIL(good_tracepoint, order.abi++);
+	SPOIL(good_tracepoint, order.type = 0);
+	SPOIL(good_tracepoint, order.type = PP_ORDER_CPUS + 1);
 
-	/* A create's spec is looked at, the others have none. */
 	memset(&order, 0, sizeof(order));
 	order.abi = PP_ORDER_ABI;
 	order.type = PP_ORDER_CREATE;
-	ck_assert_int_eq(pp_order_check(&order), -EBADMSG);
+	expect(-EBADMSG);
 	order.type = PP_ORDER_ENUMERATE;
-	ck_assert_int_eq(pp_order_check(&order), 0);
+	expect(0);
 	order.type = PP_ORDER_DELETE;
-	ck_assert_int_eq(pp_order_check(&order), -EBADMSG);
+	expect(-EBADMSG);
 	order.id = 1;
-	ck_assert_int_eq(pp_order_check(&order), 0);
+	expect(0);
 	order.abi++;
-	ck_assert_int_eq(pp_order_check(&order), -EBADMSG);
+	expect(-EBADMSG);
+}
+END_TEST
+
+/* No byte of an order is sent that its type does not need, and none is looked at. */
+START_TEST(lengths)
+{
+	for (uint32_t type = 0; type < 10; type++) {
+		bool has_recipe = type == PP_ORDER_CREATE || type == PP_ORDER_CHANGE;
+
+		ck_assert_uint_eq(pp_order_size(type),
+				  has_recipe ? sizeof(order) : offsetof(struct pp_order, recipe));
+	}
+	ALLOW(good_pause, memset(recipe, 0xff, sizeof(*recipe)));
+	ALLOW(good_alias, memset(recipe, 0xff, sizeof(*recipe)));
+	ALLOW(good_rights, memset(recipe, 0xff, sizeof(*recipe)));
+	ALLOW(good_cpus, memset(recipe, 0xff, sizeof(*recipe)));
+}
+END_TEST
+
+START_TEST(other_orders)
+{
+	SPOIL(good_pause, order.id = 0);
+	SPOIL(good_pause, order.what = 2);
+	ALLOW(good_pause, order.what = 0);
+
+	SPOIL(good_cpus, order.id = 0);
+	SPOIL(good_cpus, pp_cpumask_clear(&spec->cpus, PP_CPUS_MAX - 1));
+
+	SPOIL(good_alias, order.id = 0);
+	SPOIL(good_alias, strcpy(spec->name, "a/b"));
+	SPOIL(good_alias, *spec->ns = 0);
+	SPOIL(good_alias, spec->group = UINT32_MAX);
+	SPOIL(good_alias, spec->creator = UINT32_MAX);
+	SPOIL(good_alias, spec->flags = PP_EVENT_SHARE);
+	ALLOW(good_alias, spec->flags = PP_EVENT_CONFIGURED);
+
+	SPOIL(good_rights, *spec->ns = 0);
+	SPOIL(good_rights, strcpy(spec->ns, "../x"));
+	SPOIL(good_rights, strcpy(spec->ns, "by-id"));
+	SPOIL(good_rights, spec->owner = UINT32_MAX);
+	SPOIL(good_rights, spec->group = UINT32_MAX);
+	SPOIL(good_rights, spec->mode = 01000);
+}
+END_TEST
+
+START_TEST(changes)
+{
+	SPOIL(good_change, order.id = 0);
+	SPOIL(good_change, order.what = 0);
+	SPOIL(good_change, order.what |= 8);
+	SPOIL(good_change, spec->data_size = 4097);
+	SPOIL(good_change, FILL(spec->filter));
+	SPOIL(good_change, recipe->n_sources = 1);
+	SPOIL(good_change, recipe->nodes[0].op = PP_FILTER_AND);
+	SPOIL(good_change, recipe->nodes[0].field[0] = 0);
+	SPOIL(good_change, recipe->n_nodes = PP_FILTER_NODES_MAX + 1);
+	SPOIL(good_change, add_filter()); /* two trees */
+	ALLOW(good_change, recipe->n_nodes = 0);
+	ALLOW(good_change, order.what = PP_CHANGE_MAX_RATE, spec->data_size = 0);
 }
 END_TEST
 
@@ -112,7 +278,7 @@ START_TEST(names)
 }
 END_TEST
 
-START_TEST(event_text)
+START_TEST(texts)
 {
 	SPOIL(good_tracepoint, *spec->event = 0);
 	SPOIL(good_tracepoint, FILL(spec->event));
@@ -121,33 +287,71 @@ START_TEST(event_text)
 	SPOIL(good_tracepoint, spec->event[3] = '\x7f');
 	SPOIL(good_tracepoint, spec->event[3] = '\xc3');
 	ALLOW(good_tracepoint, spec->event[3] = ' ');
+	SPOIL(good_tracepoint, FILL(source->text));
+	SPOIL(good_tracepoint, source->text[3] = '\n');
+	SPOIL(good_filter, FILL(spec->filter));
+	SPOIL(good_filter, spec->filter[3] = '\n');
+	SPOIL(good_filter, spec->filter[3] = '\x7f');
 }
 END_TEST
 
 START_TEST(sources)
 {
-	SPOIL(good_tracepoint, spec->source.kind = 0);
-	SPOIL(good_tracepoint, spec->source.kind = 3);
-	SPOIL(good_tracepoint, spec->source.kind = PP_SOURCE_SAMPLING);
-	SPOIL(good_sampling, spec->source.kind = PP_SOURCE_TRACEPOINT);
+	SPOIL(good_tracepoint, source->kind = 0);
+	SPOIL(good_tracepoint, source->kind = PP_SOURCE_UPROBE + 1);
+	SPOIL(good_tracepoint, source->kind = PP_SOURCE_SAMPLING);
+	SPOIL(good_sampling, source->kind = PP_SOURCE_TRACEPOINT);
+	SPOIL(good_kprobe, source->kind = PP_SOURCE_UPROBE);
+	SPOIL(good_uprobe, source->kind = PP_SOURCE_KPROBE);
+	SPOIL(good_tracepoint, recipe->n_sources = 0);
+	SPOIL(good_tracepoint, recipe->n_sources = 2); /* the second is none */
+	SPOIL(good_tracepoint, recipe->n_sources = PP_TERMS_MAX + 1);
+	SPOIL(good_tracepoint, recipe->n_sources = UINT32_MAX);
+	good_tracepoint();
+	for (recipe->n_sources = 1; recipe->n_sources < PP_TERMS_MAX; recipe->n_sources++)
+		recipe->sources[recipe->n_sources] = *source;
+	expect(0);
+	recipe->sources[PP_TERMS_MAX - 1].name[0] = '.';
+	expect(-EBADMSG);
+}
+END_TEST
+
+START_TEST(filters)
+{
+	ALLOW(good_filter, );
+	ALLOW(good_filter, source->n_filter = 0);
+	ALLOW(good_filter, recipe->sources[1] = *source, recipe->n_sources = 2);
+	SPOIL(good_filter, source->filter = 0, source->n_filter = 2);
+	SPOIL(good_filter, source->filter = 2);
+	SPOIL(good_filter, source->filter = UINT32_MAX);
+	SPOIL(good_filter, source->filter = UINT32_MAX, source->n_filter = 2);
+	SPOIL(good_filter, source->n_filter = UINT32_MAX);
+	SPOIL(good_filter, recipe->n_nodes = PP_FILTER_NODES_MAX + 1);
+	SPOIL(good_filter, FILL(recipe->nodes[1].field));
+	SPOIL(good_filter, FILL(recipe->nodes[1].text));
 }
 END_TEST
 
 START_TEST(tracepoints)
 {
-	SPOIL(good_tracepoint, *spec->source.system = 0);
-	SPOIL(good_tracepoint, *spec->source.tracepoint = 0);
-	SPOIL(good_tracepoint, FILL(spec->source.system));
-	SPOIL(good_tracepoint, FILL(spec->source.tracepoint));
-	SPOIL(good_tracepoint, strcpy(spec->source.system, ".."));
-	SPOIL(good_tracepoint, strcpy(spec->source.tracepoint, "../../x"));
-	ALLOW(good_tracepoint, strcpy(spec->source.system, "9p"));
-	SPOIL(good_tracepoint, spec->source.type = 1);
-	SPOIL(good_tracepoint, spec->source.config = 1);
-	SPOIL(good_tracepoint, spec->source.config1 = 1);
-	SPOIL(good_tracepoint, spec->source.config2 = 1);
-	SPOIL(good_tracepoint, spec->source.exclude = PP_EXCLUDE_USER);
-	SPOIL(good_tracepoint, spec->source.precise_ip = 1);
+	SPOIL(good_tracepoint, *source->system = 0);
+	SPOIL(good_tracepoint, *source->name = 0);
+	SPOIL(good_tracepoint, FILL(source->system));
+	SPOIL(good_tracepoint, FILL(source->name));
+	SPOIL(good_tracepoint, strcpy(source->system, ".."));
+	SPOIL(good_tracepoint, strcpy(source->name, "../../x"));
+	ALLOW(good_tracepoint, strcpy(source->system, "9p"));
+	ALLOW(good_tracepoint, strcpy(source->name, "*[!a-f]?"));
+	SPOIL(good_tracepoint, source->type = 1);
+	SPOIL(good_tracepoint, source->config = 1);
+	SPOIL(good_tracepoint, source->config1 = 1);
+	SPOIL(good_tracepoint, source->config2 = 1);
+	SPOIL(good_tracepoint, source->exclude = PP_EXCLUDE_USER);
+	SPOIL(good_tracepoint, source->precise_ip = 1);
+	SPOIL(good_tracepoint, source->any_cpu = 1);
+	SPOIL(good_tracepoint, source->bp_type = 1);
+	SPOIL(good_tracepoint, source->n_args = 1);
+	SPOIL(good_tracepoint, strcpy(source->path, "/x"));
 	SPOIL(good_tracepoint, spec->period = 1);
 	SPOIL(good_tracepoint, spec->flags |= PP_EVENT_FREQ);
 	SPOIL(good_tracepoint, spec->flags |= PP_EVENT_CALLCHAIN);
@@ -157,32 +361,108 @@ END_TEST
 
 START_TEST(counters)
 {
-	SPOIL(good_sampling, spec->source.type = PERF_TYPE_TRACEPOINT);
-	SPOIL(good_sampling, spec->source.type = PERF_TYPE_HW_CACHE);
-	SPOIL(good_sampling, spec->source.type = PERF_TYPE_RAW);
-	SPOIL(good_sampling, spec->source.type = PERF_TYPE_BREAKPOINT);
-	SPOIL(good_sampling, spec->source.type = 99);
-	SPOIL(good_sampling, spec->source.config = PERF_COUNT_SW_DUMMY);
-	SPOIL(good_sampling, spec->source.config = PERF_COUNT_SW_BPF_OUTPUT);
-	SPOIL(good_sampling, spec->source.config = PERF_COUNT_SW_CGROUP_SWITCHES + 1);
-	SPOIL(good_sampling, spec->source.config = 1ULL << 32);
+	SPOIL(good_sampling, source->type = PERF_TYPE_TRACEPOINT);
+	SPOIL(good_sampling, source->type = 1U << 16);
+	ALLOW(good_sampling, source->type = 99, source->config = 1ULL << 63, source->any_cpu = 1,
+	      source->config1 = 1, source->config2 = 1);
+	ALLOW(good_sampling, source->type = PERF_TYPE_RAW, source->config = 0x1a8);
+	ALLOW(good_sampling, source->type = PERF_TYPE_HW_CACHE, source->config = 0x10106);
+	SPOIL(good_sampling, source->type = PERF_TYPE_HW_CACHE, source->config = 0x10107);
+	SPOIL(good_sampling, source->type = PERF_TYPE_HW_CACHE, source->config = 0x1010006);
+	SPOIL(good_sampling, source->config = PERF_COUNT_SW_DUMMY);
+	SPOIL(good_sampling, source->config = PERF_COUNT_SW_BPF_OUTPUT);
+	SPOIL(good_sampling, source->config = PERF_COUNT_SW_CGROUP_SWITCHES + 1);
+	SPOIL(good_sampling, source->config = 1ULL << 32);
 	SPOIL(good_sampling, spec->flags |= PP_EVENT_GENERIC);
-	ALLOW(good_sampling, spec->source.config = PERF_COUNT_SW_CGROUP_SWITCHES);
-	ALLOW(good_sampling, spec->source.type = PERF_TYPE_HARDWARE,
-	      spec->source.config = PERF_COUNT_HW_REF_CPU_CYCLES);
-	SPOIL(good_sampling, spec->source.type = PERF_TYPE_HARDWARE,
-	      spec->source.config = PERF_COUNT_HW_MAX);
-	SPOIL(good_sampling, spec->source.config1 = 1);
-	SPOIL(good_sampling, spec->source.config2 = 1);
-	SPOIL(good_sampling, spec->source.exclude = 1U << 6);
-	ALLOW(good_sampling, spec->source.exclude = 0x3f);
-	SPOIL(good_sampling, spec->source.precise_ip = 4);
-	ALLOW(good_sampling, spec->source.precise_ip = 3);
-	SPOIL(good_sampling, strcpy(spec->source.system, "sched"));
-	SPOIL(good_sampling, strcpy(spec->source.tracepoint, "sched_switch"));
+	ALLOW(good_sampling, source->config = PERF_COUNT_SW_CGROUP_SWITCHES);
+	ALLOW(good_sampling, source->type = PERF_TYPE_HARDWARE,
+	      source->config = 8ULL << 32 | PERF_COUNT_HW_REF_CPU_CYCLES);
+	SPOIL(good_sampling, source->type = PERF_TYPE_HARDWARE, source->config = PERF_COUNT_HW_MAX);
+	SPOIL(good_sampling, source->bp_type = 1);
+	SPOIL(good_sampling, source->any_cpu = 2);
+	SPOIL(good_sampling, source->exclude = 1U << 6);
+	ALLOW(good_sampling, source->exclude = 0x3f);
+	SPOIL(good_sampling, source->precise_ip = 4);
+	ALLOW(good_sampling, source->precise_ip = 3);
+	SPOIL(good_sampling, strcpy(source->system, "sched"));
+	SPOIL(good_sampling, strcpy(source->name, "sched_switch"));
+	SPOIL(good_sampling, strcpy(source->path, "/x"));
 	SPOIL(good_sampling, spec->period = 0);
+	SPOIL(good_sampling, spec->flags &= ~(PP_EVENT_FREQ | PP_EVENT_CALLCHAIN),
+	      spec->period = 0);
 	SPOIL(good_sampling, spec->period = 1ULL << 63);
 	ALLOW(good_sampling, spec->period = INT64_MAX);
+	SPOIL(good_breakpoint, source->bp_type = 0);
+	SPOIL(good_breakpoint, source->bp_type = 8);
+	SPOIL(good_breakpoint, source->config = 1);
+	SPOIL(good_breakpoint, source->config2 = 0);
+	SPOIL(good_breakpoint, source->config2 = 9);
+}
+END_TEST
+
+START_TEST(probes)
+{
+	struct pp_probe_arg *const arg = source->args;
+
+	ALLOW(good_kprobe, strcpy(source->name, "foo.isra.0"), source->offset = 4);
+	SPOIL(good_kprobe, *source->name = 0);
+	SPOIL(good_kprobe, strcpy(source->name, "a b"));
+	SPOIL(good_kprobe, strcpy(source->name, "do_*"));
+	SPOIL(good_kprobe, strcpy(source->system, "kprobes"));
+	SPOIL(good_kprobe, strcpy(source->path, "/x"));
+	SPOIL(good_kprobe, source->offset = 1ULL << 32);
+	SPOIL(good_kprobe, source->ref_ctr_offset = 1);
+	SPOIL(good_kprobe, source->is_return = 2);
+	SPOIL(good_kprobe, source->type = 1);
+	SPOIL(good_kprobe, source->n_args = PP_PROBE_ARGS_MAX + 1);
+	SPOIL(good_kprobe, source->n_args = 2);
+	SPOIL(good_kprobe, spec->period = 1);
+
+	SPOIL(good_uprobe, strcpy(source->path, "lib"));
+	SPOIL(good_uprobe, *source->path = 0);
+	SPOIL(good_uprobe, FILL(source->path));
+	SPOIL(good_uprobe, source->path[4] = '\n');
+	SPOIL(good_uprobe, source->name[2] = '\n');
+	SPOIL(good_uprobe, source->offset = 1ULL << 63);
+	SPOIL(good_uprobe, source->ref_ctr_offset = 1ULL << 32);
+	SPOIL(good_uprobe, source->any_cpu = 1);
+
+	SPOIL(good_kprobe, add_argument(), strcpy(arg[1].name, arg[0].name));
+	SPOIL(good_kprobe, *arg->name = 0);
+	SPOIL(good_kprobe, *arg->name = '1');
+	SPOIL(good_kprobe, FILL(arg->name));
+	SPOIL(good_kprobe, arg->name[1] = ';');
+	SPOIL(good_kprobe, arg->place = 0);
+	SPOIL(good_kprobe, arg->place = PP_PROBE_CONSTANT + 1);
+	SPOIL(good_kprobe, arg->number = 0);
+	SPOIL(good_kprobe, arg->number = 7);
+	SPOIL(good_kprobe, arg->place = PP_PROBE_REGISTER, arg->number = 64);
+	SPOIL(good_kprobe, arg->place = PP_PROBE_RETURN, arg->number = 0);
+	ALLOW(good_uprobe, );
+	ALLOW(good_kprobe, arg->place = PP_PROBE_CONSTANT, arg->number = 0, arg->value = -1);
+	SPOIL(good_kprobe, arg->value = 1);
+	SPOIL(good_kprobe, arg->dereferences = 5);
+	SPOIL(good_kprobe, arg->size = 3);
+	SPOIL(good_kprobe, arg->size = 0);
+	SPOIL(good_kprobe, arg->is_signed = 2);
+	SPOIL(good_kprobe, arg->is_hex = 2);
+	SPOIL(good_kprobe, arg->is_string = 2);
+}
+END_TEST
+
+START_TEST(mixtures)
+{
+	/* A tracepoint beside a counter: the period is the counter's. */
+	good_sampling();
+	recipe->sources[1].kind = PP_SOURCE_TRACEPOINT;
+	strcpy(recipe->sources[1].system, "sched");
+	strcpy(recipe->sources[1].name, "*");
+	recipe->n_sources = 2;
+	expect(0);
+	spec->flags |= PP_EVENT_GENERIC;
+	expect(0);
+	spec->period = 0;
+	expect(-EBADMSG);
 }
 END_TEST
 
@@ -195,13 +475,19 @@ START_TEST(sizes)
 	SPOIL(good_tracepoint, spec->data_size = PP_DATA_SIZE_MAX * 2);
 	ALLOW(good_tracepoint, spec->data_size = PP_DATA_SIZE_MIN);
 	ALLOW(good_tracepoint, spec->data_size = PP_DATA_SIZE_MAX);
+	ALLOW(good_tracepoint, spec->max_rate = UINT64_MAX);
 }
 END_TEST
 
 START_TEST(flags_and_cpus)
 {
-	SPOIL(good_tracepoint, spec->flags |= 1U << 4);
+	SPOIL(good_tracepoint, spec->flags |= PP_EVENT_SHARE);
+	SPOIL(good_tracepoint, spec->flags |= PP_EVENT_NO_SHARE);
+	SPOIL(good_tracepoint, spec->flags |= PP_EVENT_BOOT);
+	SPOIL(good_tracepoint, spec->flags |= PP_EVENT_COPIES);
 	SPOIL(good_tracepoint, spec->flags |= 1U << 31);
+	ALLOW(good_tracepoint, spec->flags |= PP_EVENT_WAKEUP | PP_EVENT_CONFIGURED);
+	SPOIL(good_tracepoint, spec->reserved = 1);
 	SPOIL(good_tracepoint, spec->flags = 0); /* on no CPU at all */
 	SPOIL(good_tracepoint, pp_cpumask_set(&spec->cpus, 0));
 	SPOIL(good_tracepoint, pp_cpumask_set(&spec->cpus, PP_CPUS_MAX - 1));
@@ -215,6 +501,7 @@ START_TEST(rights)
 	SPOIL(good_tracepoint, spec->mode = UINT32_MAX);
 	SPOIL(good_tracepoint, spec->owner = UINT32_MAX);
 	SPOIL(good_tracepoint, spec->group = UINT32_MAX);
+	SPOIL(good_tracepoint, spec->creator = UINT32_MAX);
 	ALLOW(good_tracepoint, spec->mode = 0777);
 	ALLOW(good_tracepoint, spec->mode = 0);
 	ALLOW(good_tracepoint, spec->owner = 0);
@@ -225,9 +512,11 @@ START_TEST(events)
 {
 	struct pp_event good = {
 		.id = 1,
-		.recorder = PP_RECORDER_GENERIC,
+		.recorder = PP_RECORDER_PROBE,
 		.header_size = PP_RING_PAGE,
 		.spill_size = 64,
+		.n_sources = 1,
+		.set = 1,
 	};
 	struct pp_event e;
 
@@ -242,11 +531,18 @@ START_TEST(events)
 	good.spec = *spec;
 	ck_assert_int_eq(pp_event_check(&good), 0);
 	SPOIL_EVENT(e.id = 0);
+	SPOIL_EVENT(e.id = 1ULL << 52);
+	SPOIL_EVENT(e.origin = 1ULL << 52);
+	SPOIL_EVENT(e.shares = e.id);
 	SPOIL_EVENT(e.recorder = 0);
-	SPOIL_EVENT(e.recorder = PP_RECORDER_OVERFLOW + 1);
+	SPOIL_EVENT(e.recorder = PP_RECORDER_PROBE + 1);
 	SPOIL_EVENT(e.header_size = PP_RING_PAGE - 1);
 	SPOIL_EVENT(e.header_size = UINT32_MAX);
 	SPOIL_EVENT(e.spill_size = PP_SPILL_SIZE_MAX + 1);
+	SPOIL_EVENT(e.n_sources = 0);
+	SPOIL_EVENT(e.n_sources = PP_SOURCES_MAX + 1);
+	SPOIL_EVENT(e.set = 0);
+	SPOIL_EVENT(e.paused = 2);
 	SPOIL_EVENT(e.spec.name[0] = '.');
 }
 END_TEST
@@ -280,11 +576,17 @@ int main(void)
 	int failed;
 
 	tcase_add_test(t, orders);
+	tcase_add_test(t, lengths);
+	tcase_add_test(t, other_orders);
+	tcase_add_test(t, changes);
 	tcase_add_test(t, names);
-	tcase_add_test(t, event_text);
+	tcase_add_test(t, texts);
 	tcase_add_test(t, sources);
+	tcase_add_test(t, filters);
 	tcase_add_test(t, tracepoints);
 	tcase_add_test(t, counters);
+	tcase_add_test(t, probes);
+	tcase_add_test(t, mixtures);
 	tcase_add_test(t, sizes);
 	tcase_add_test(t, flags_and_cpus);
 	tcase_add_test(t, rights);

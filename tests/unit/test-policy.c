@@ -76,13 +76,55 @@ START_TEST(makers_of_namespaces)
 }
 END_TEST
 
-START_TEST(rings_are_for_root_where_anyone_may_load_programs)
+START_TEST(setters_of_probes)
 {
-	struct credentials root = who(0, 0, 0), other = who(5, 1, 0);
+	struct credentials root = who(0, 0, 0), member = who(5, 1, 3), other = who(5, 1, 0);
 
-	ck_assert(policy_may_hold_rings(&other, false));
-	ck_assert(!policy_may_hold_rings(&other, true));
-	ck_assert(policy_may_hold_rings(&root, true));
+	ck_assert(policy_may_probe(&root, POLICY_PROBERS_ROOT, 200));
+	ck_assert(!policy_may_probe(&member, POLICY_PROBERS_ROOT, 200));
+	ck_assert(policy_may_probe(&member, POLICY_PROBERS_GROUP, 200));
+	ck_assert(!policy_may_probe(&other, POLICY_PROBERS_GROUP, 200));
+	ck_assert(policy_may_probe(&other, POLICY_PROBERS_ALL, 200));
+}
+END_TEST
+
+static bool may_hold(struct credentials c, enum namespace_live live, bool unprivileged_bpf)
+{
+	struct namespace ns = {
+		.name = "ns",
+		.owner = 1000,
+		.group = 200,
+		.mode = 0644,
+		.live = live,
+	};
+
+	return policy_may_hold_rings(&c, &ns, unprivileged_bpf);
+}
+
+START_TEST(live_rings)
+{
+	static const struct {
+		enum namespace_live live;
+		bool owner, member, other;
+	} table[] = {
+		{ NAMESPACE_LIVE_NOBODY, false, false, false },
+		{ NAMESPACE_LIVE_OWNER, true, false, false },
+		{ NAMESPACE_LIVE_GROUP, true, true, false },
+		{ NAMESPACE_LIVE_READERS, true, true, true },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+		enum namespace_live live = table[i].live;
+
+		ck_assert(may_hold(who(1000, 1, 0), live, false) == table[i].owner);
+		ck_assert(may_hold(who(5, 1, 3), live, false) == table[i].member);
+		ck_assert(may_hold(who(5, 200, 0), live, false) == table[i].member);
+		ck_assert(may_hold(who(5, 1, 0), live, false) == table[i].other);
+		/* Where anyone may load programs, nobody but root. */
+		ck_assert(!may_hold(who(1000, 200, 3), live, true));
+		ck_assert(may_hold(who(0, 0, 0), live, true));
+		ck_assert(may_hold(who(0, 0, 0), live, false));
+	}
 }
 END_TEST
 
@@ -141,7 +183,8 @@ int main(void)
 	tcase_add_test(t, group_by_gid_or_supplementary);
 	tcase_add_test(t, others_have_other_bits);
 	tcase_add_test(t, makers_of_namespaces);
-	tcase_add_test(t, rings_are_for_root_where_anyone_may_load_programs);
+	tcase_add_test(t, setters_of_probes);
+	tcase_add_test(t, live_rings);
 	tcase_add_test(t, credentials_are_the_kernels);
 	tcase_add_test(t, many_groups);
 	suite_add_tcase(s, t);

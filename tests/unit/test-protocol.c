@@ -11,7 +11,7 @@
 #include "proto/macro.h"
 #include "proto/protocol.h"
 
-#define SIZE_OF_EVENT 2272 /* on the wire */
+#define SIZE_OF_EVENT 5388 /* on the wire */
 
 static uint8_t packet[PP_PACKET_MAX + 1], again[PP_PACKET_MAX];
 static union pp_body body, expected;
@@ -27,13 +27,19 @@ static void fill_switches(struct pp_msg_event *e)
 	strcpy(e->event, "sched:sched_switch");
 	e->recorder = PP_RECORDER_TP_BTF;
 	e->state = PP_EVENT_RUNNING;
+	e->sources = 1;
+	e->set = 1;
 	e->data_size = 524288;
+	e->memory = 2965504;
 	e->sample_type = 0x407;
 	e->flags = PP_EVENT_ALL_CPUS;
 	e->group = 61998;
 	e->mode = 0640;
 	e->created = 1700000000123456789;
 	strcpy(e->cpus, "0-3,8");
+	strcpy(e->away, "3");
+	strcpy(e->lacking, "9");
+	e->lacking_error = 122;
 	e->records = 1234567;
 	e->bytes = 98765432;
 }
@@ -41,24 +47,60 @@ static void fill_switches(struct pp_msg_event *e)
 static void fill_clock(struct pp_msg_event *e, uint64_t id)
 {
 	e->id = id;
+	e->shares = 17;
 	strcpy(e->ns, "web");
 	strcpy(e->name, "clock-1");
 	strcpy(e->event, "cpu-clock:u");
+	strcpy(e->filter, "pid == 1");
 	e->recorder = PP_RECORDER_OVERFLOW;
 	e->state = PP_EVENT_CREATING;
+	e->sources = 1;
+	e->set = 3;
 	e->data_size = 1 << 20;
+	e->memory = 1 << 21;
 	e->sample_type = 0x127;
 	e->period = 999;
+	e->max_rate = 5000;
 	e->flags = PP_EVENT_FREQ | PP_EVENT_CALLCHAIN;
 	e->owner = 1000;
 	e->group = 1001;
 	e->mode = 0600;
+	e->creator = 1002;
 	e->created = 1700000001000000001;
 	strcpy(e->cpus, "1");
 	e->records = 42;
 	e->bytes = 4200;
 	e->missed = 7;
 	e->missed_unknown = 1;
+	e->limited = 8;
+}
+
+static void fill_mixed(struct pp_msg_event *e)
+{
+	e->id = 21;
+	strcpy(e->ns, "sys");
+	strcpy(e->name, "mixed");
+	strcpy(e->event, "sched:*,cpu-clock");
+	strcpy(e->filter, "prev_pid != 0");
+	e->recorder = PP_RECORDER_GENERIC;
+	e->state = PP_EVENT_PAUSED;
+	e->sources = 25;
+	e->set = 2;
+	e->data_size = 1 << 20;
+	e->memory = 1 << 22;
+	e->sample_type = 0x10000;
+	e->period = 4000;
+	e->max_rate = 100;
+	e->flags = PP_EVENT_FREQ | PP_EVENT_WAKEUP | PP_EVENT_CONFIGURED | PP_EVENT_COPIES;
+	e->group = 61998;
+	e->mode = 0644;
+	e->creator = 1000;
+	e->created = 1700000002000000002;
+	strcpy(e->cpus, "0-1");
+	e->records = 5;
+	e->bytes = 600;
+	e->missed = 1;
+	e->limited = 2;
 }
 
 static void fill_nothing(union pp_body *b _unused_)
@@ -126,28 +168,146 @@ static void fill_deleted(union pp_body *b)
 
 static void fill_create_request(union pp_body *b)
 {
-	strcpy(b->create_request.ns, "web");
-	strcpy(b->create_request.name, "clock-1");
-	strcpy(b->create_request.event, "cpu-clock:u");
-	strcpy(b->create_request.cpus, "1,4-5");
-	b->create_request.data_size = 1000000;
-	b->create_request.period = 999;
-	b->create_request.flags = PP_EVENT_FREQ | PP_EVENT_CALLCHAIN;
+	struct pp_msg_create_request *m = &b->create_request;
+
+	strcpy(m->ns, "web");
+	strcpy(m->name, "clock-1");
+	strcpy(m->cpus, "1,4-5");
+	m->data_size = 1000000;
+	m->period = 999;
+	m->max_rate = 5000;
+	m->flags = PP_EVENT_FREQ | PP_EVENT_CALLCHAIN | PP_EVENT_WAKEUP | PP_EVENT_SHARE |
+		   PP_EVENT_BOOT;
+	m->count = 2;
+	strcpy(m->selections[0].event, "cpu-clock:u");
+	strcpy(m->selections[1].event, "sched:*,irq:irq_handler_entry");
+	strcpy(m->selections[1].filter, "common_pid != 0 && prev_comm ~ \"nginx*\"");
 }
 
 static void fill_open_request(union pp_body *b)
 {
 	b->open_request.which.id = 19;
 	b->open_request.first = 253;
+	b->open_request.flags = PP_OPEN_COPY;
 }
 
 static void fill_open_reply(union pp_body *b)
 {
-	fill_switches(&b->open_reply.event);
+	fill_mixed(&b->open_reply.event);
 	b->open_reply.total = 255;
+	b->open_reply.catalog_size = 70000;
+	b->open_reply.copies = 1;
 	b->open_reply.count = 2;
 	b->open_reply.cpus[0] = (struct pp_msg_cpu){ .cpu = 0, .map_size = 593920 };
 	b->open_reply.cpus[1] = (struct pp_msg_cpu){ .cpu = 8, .map_size = 593920 };
+}
+
+static void fill_change_request(union pp_body *b)
+{
+	strcpy(b->change_request.which.ns, "sys");
+	strcpy(b->change_request.which.name, "switches");
+	b->change_request.what = PP_CHANGE_FILTER | PP_CHANGE_BUFFER | PP_CHANGE_MAX_RATE;
+	b->change_request.data_size = 1 << 21;
+	b->change_request.max_rate = 777;
+	strcpy(b->change_request.filter, "prev_pid == 0 || next_comm == \"sh\"");
+}
+
+static void fill_changed(union pp_body *b)
+{
+	fill_mixed(&b->event);
+}
+
+static void fill_pause_request(union pp_body *b)
+{
+	strcpy(b->pause_request.which.ns, "sys");
+	b->pause_request.pause = 1;
+}
+
+static void fill_pause_reply(union pp_body *b)
+{
+	b->pause_reply.count = 3;
+}
+
+static void fill_limits_request(union pp_body *b)
+{
+	b->limits_request.first = 128;
+}
+
+static void fill_limits_reply(union pp_body *b)
+{
+	b->limits_reply.count = 2;
+	b->limits_reply.more = 1;
+	b->limits_reply.limits[0] = (struct pp_msg_limit){
+		.scope = PP_LIMIT_NAMESPACE,
+		.ns = "sys",
+		.memory = 1 << 30,
+		.held = 1 << 20,
+		.max_memory = 1UL << 31,
+		.events = 12,
+		.max_events = UINT64_MAX,
+		.max_connections = UINT64_MAX,
+	};
+	b->limits_reply.limits[1] = (struct pp_msg_limit){
+		.scope = PP_LIMIT_USER,
+		.uid = 1000,
+		.memory = 4096,
+		.max_memory = 1 << 28,
+		.events = 1,
+		.max_events = 4096,
+		.connections = 3,
+		.max_connections = 256,
+		.requests = 2,
+		.max_requests = 64,
+		.copies = 8192,
+		.max_copies = 1 << 27,
+	};
+}
+
+static void fill_watch_request(union pp_body *b)
+{
+	strcpy(b->watch_request.ns, "sys");
+}
+
+static void fill_notice(union pp_body *b)
+{
+	b->notice.kind = PP_NOTICE_CHANGED;
+	b->notice.cpu = 5;
+	b->notice.lost = 6;
+	fill_mixed(&b->notice.event);
+}
+
+static void fill_wakeup_request(union pp_body *b)
+{
+	strcpy(b->name.ns, "sys");
+	strcpy(b->name.name, "mixed");
+}
+
+static void fill_wakeup_reply(union pp_body *b)
+{
+	b->wakeup_reply.id = 21;
+}
+
+static void fill_reload_reply(union pp_body *b)
+{
+	b->reload_reply.created = 1;
+	b->reload_reply.changed = 2;
+	b->reload_reply.deleted = 3;
+	b->reload_reply.failed = 4;
+	strcpy(b->reload_reply.message, "events.d/mce.conf:7: no such tracepoint: mce:mce_recor");
+}
+
+static void fill_cpus_request(union pp_body *b)
+{
+	b->cpus_request.first = 64;
+}
+
+static void fill_cpus_reply(union pp_body *b)
+{
+	b->cpus_reply.count = 2;
+	b->cpus_reply.more = 1;
+	b->cpus_reply.cpus[0] =
+		(struct pp_msg_cpu_away){ .cpu = 65, .since = 1700000000123456789 };
+	b->cpus_reply.cpus[1].cpu = 4095;
 }
 
 static const struct vector {
@@ -167,8 +327,22 @@ static const struct vector {
 	{ "delete-request", PP_OP_DELETE, 2, 0, fill_by_id },
 	{ "delete-reply", PP_OP_DELETE | PP_OP_REPLY, 2, 0, fill_deleted },
 	{ "open-request", PP_OP_OPEN, 3, 0, fill_open_request },
-	{ "open-reply", PP_OP_OPEN | PP_OP_REPLY, 3, 2, fill_open_reply },
+	{ "open-reply", PP_OP_OPEN | PP_OP_REPLY, 3, 3, fill_open_reply },
 	{ "error-reply", PP_OP_ERROR, 3, 0, fill_error },
+	{ "change-request", PP_OP_CHANGE, 4, 0, fill_change_request },
+	{ "change-reply", PP_OP_CHANGE | PP_OP_REPLY, 4, 0, fill_changed },
+	{ "pause-request", PP_OP_PAUSE, 5, 0, fill_pause_request },
+	{ "pause-reply", PP_OP_PAUSE | PP_OP_REPLY, 5, 0, fill_pause_reply },
+	{ "limits-request", PP_OP_LIMITS, 6, 0, fill_limits_request },
+	{ "limits-reply", PP_OP_LIMITS | PP_OP_REPLY, 6, 0, fill_limits_reply },
+	{ "watch-request", PP_OP_WATCH, 8, 0, fill_watch_request },
+	{ "watch-reply", PP_OP_WATCH | PP_OP_REPLY, 8, 0, fill_notice },
+	{ "wakeup-request", PP_OP_WAKEUP, 9, 0, fill_wakeup_request },
+	{ "wakeup-reply", PP_OP_WAKEUP | PP_OP_REPLY, 9, 1, fill_wakeup_reply },
+	{ "reload-request", PP_OP_RELOAD, 10, 0, fill_nothing },
+	{ "reload-reply", PP_OP_RELOAD | PP_OP_REPLY, 10, 0, fill_reload_reply },
+	{ "cpus-request", PP_OP_CPUS, 11, 0, fill_cpus_request },
+	{ "cpus-reply", PP_OP_CPUS | PP_OP_REPLY, 11, 0, fill_cpus_reply },
 };
 
 /* Hexadecimal bytes with spaces between them; XX*N is N times XX; # begins a comment. */
@@ -323,7 +497,21 @@ START_TEST(largest_messages_fit)
 	body.open_reply.count = PP_FDS_MAX;
 	header = (struct pp_header){ .opcode = PP_OP_OPEN | PP_OP_REPLY };
 	n = pp_encode(&header, &body, packet, sizeof(packet));
-	ck_assert_int_eq(n, 16 + SIZE_OF_EVENT + 8 + PP_FDS_MAX * 8);
+	ck_assert_int_eq(n, 16 + SIZE_OF_EVENT + 16 + PP_FDS_MAX * 8);
+	ck_assert_int_eq(decode(n, true), 0);
+
+	memset(&body, 0, sizeof(body));
+	body.create_request.count = PP_SELECTIONS_MAX;
+	header = (struct pp_header){ .opcode = PP_OP_CREATE };
+	n = pp_encode(&header, &body, packet, sizeof(packet));
+	ck_assert_int_eq(n, 16 + 1184 + PP_SELECTIONS_MAX * 2048);
+	ck_assert_int_eq(decode(n, false), 0);
+
+	memset(&body, 0, sizeof(body));
+	body.limits_reply.count = PP_LIMITS_MAX;
+	header = (struct pp_header){ .opcode = PP_OP_LIMITS | PP_OP_REPLY };
+	n = pp_encode(&header, &body, packet, sizeof(packet));
+	ck_assert_int_eq(n, 16 + 8 + PP_LIMITS_MAX * 160);
 	ck_assert_int_eq(decode(n, true), 0);
 }
 END_TEST
@@ -495,10 +683,10 @@ START_TEST(operations_are_found)
 	ck_assert_ptr_eq(pp_message_by_opcode(PP_OP_DELETE | PP_OP_REPLY), op->reply);
 	ck_assert_str_eq(pp_message_by_opcode(PP_OP_ERROR)->name, "error");
 	ck_assert_ptr_null(pp_operation_by_number(0));
-	ck_assert_ptr_null(pp_operation_by_number(7));
+	ck_assert_ptr_null(pp_operation_by_number(14));
 	ck_assert_ptr_null(pp_operation_by_number(PP_OP_DELETE | PP_OP_REPLY));
 	ck_assert_ptr_null(pp_message_by_opcode(0));
-	ck_assert_ptr_null(pp_message_by_opcode(7 | PP_OP_REPLY));
+	ck_assert_ptr_null(pp_message_by_opcode(14 | PP_OP_REPLY));
 }
 END_TEST
 
@@ -511,9 +699,9 @@ START_TEST(document_comes_from_the_table)
 	pp_protocol_document(f);
 	fclose(f);
 	ck_assert_ptr_nonnull(strstr(text, "| 6 | OPEN | 1 | r | `open_request` | `open_reply` |"));
-	ck_assert_ptr_nonnull(strstr(text, "| 2276 | 4 | u32 | `count` |"));
+	ck_assert_ptr_nonnull(strstr(text, "| 5400 | 4 | u32 | `count` |"));
 	ck_assert_ptr_nonnull(
-		strstr(text, "| 8 | 2272 × `count` | array of `event`, at most 16 |"));
+		strstr(text, "| 8 | 5388 × `count` | array of `event`, at most 12 |"));
 	ck_assert_ptr_nonnull(strstr(text, "| 0 | 136 | `name` | `which` |"));
 	free(text);
 }

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The registry's two orders, its namespaces' lives, the states of events; and the quota. */
+/* The registry's two orders, its namespaces' lives, the states of events. */
 #include <check.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/broker/quota.h"
 #include "daemon/broker/registry.h"
 #include "proto/macro.h"
 
@@ -89,15 +88,39 @@ START_TEST(configured_namespaces_stay_as_they_are)
 	struct registry r = { 0 };
 	struct event *x;
 
-	ck_assert_int_eq(registry_configure(&r, "a", 1, 2, 0600), 0);
-	ck_assert_int_eq(registry_configure(&r, "a", 1, 2, 0600), -EEXIST);
+	ck_assert_int_eq(registry_configure(&r, "a", 1, 2, 0600, NAMESPACE_LIVE_OWNER), 0);
 	x = add(&r, "a", "x");
 	ck_assert_uint_eq(x->ns->owner, 1);
 	ck_assert_uint_eq(x->ns->mode, 0600);
+	ck_assert_int_eq(x->ns->live, NAMESPACE_LIVE_OWNER);
+	/* Configured anew: whether the files of its events have other rights is said. */
+	ck_assert_int_eq(registry_configure(&r, "a", 9, 2, 0600, NAMESPACE_LIVE_NOBODY), 0);
+	ck_assert_int_eq(registry_configure(&r, "a", 9, 3, 0600, NAMESPACE_LIVE_NOBODY), 1);
+	ck_assert_int_eq(registry_configure(&r, "a", 9, 3, 0640, NAMESPACE_LIVE_NOBODY), 1);
+	ck_assert_uint_eq(x->ns->owner, 9);
 	registry_remove(&r, x);
 	ck_assert_ptr_nonnull(registry_namespace(&r, "a"));
+	registry_unconfigure(&r, registry_namespace(&r, "a"));
+	ck_assert_ptr_null(registry_namespace(&r, "a"));
 	registry_done(&r);
 	ck_assert_uint_eq(r.n_namespaces, 0);
+}
+END_TEST
+
+START_TEST(on_demand_becomes_configured)
+{
+	struct registry r = { 0 };
+	struct event *x = add(&r, "a", "x");
+	struct namespace *ns = x->ns;
+
+	ck_assert_int_eq(ns->live, NAMESPACE_LIVE_GROUP);
+	ck_assert_int_eq(registry_configure(&r, "a", 7, 8, 0600, NAMESPACE_LIVE_GROUP), 1);
+	ck_assert_ptr_eq(registry_namespace(&r, "a"), ns);
+	registry_unconfigure(&r, ns);
+	ck_assert_ptr_eq(registry_namespace(&r, "a"), ns);
+	registry_remove(&r, x);
+	ck_assert_ptr_null(registry_namespace(&r, "a"));
+	registry_done(&r);
 }
 END_TEST
 
@@ -155,27 +178,31 @@ START_TEST(no_way_back_to_creating)
 }
 END_TEST
 
-START_TEST(users_have_limits)
+START_TEST(changes_and_pauses)
 {
-	struct quota q = { .max_connections = 3, .max_per_user = 2 };
+	struct registry r = { 0 };
+	struct event *e = settle(&r, add(&r, "a", "x"), 1);
 
-	ck_assert_int_eq(quota_charge(&q, 1), 0);
-	ck_assert_int_eq(quota_charge(&q, 1), 0);
-	ck_assert_int_eq(quota_charge(&q, 1), -EDQUOT);
-	ck_assert_int_eq(quota_charge(&q, 2), 0);
-	ck_assert_int_eq(quota_charge(&q, 3), -EDQUOT);
-	/* Nobody can keep root out. */
-	ck_assert_int_eq(quota_charge(&q, 0), 0);
-	ck_assert_int_eq(quota_charge(&q, 0), 0);
-	ck_assert_int_eq(quota_charge(&q, 0), 0);
-	for (int i = 0; i < 3; i++)
-		quota_release(&q, 0);
-	quota_release(&q, 1);
-	ck_assert_int_eq(quota_charge(&q, 3), 0);
-	quota_release(&q, 1);
-	quota_release(&q, 3);
-	quota_release(&q, 2);
-	quota_done(&q);
+	event_set_state(e, PP_EVENT_CHANGING);
+	e->truth.paused = 1;
+	event_rest(e);
+	ck_assert_int_eq(e->state, PP_EVENT_PAUSED);
+	event_set_state(e, PP_EVENT_CHANGING);
+	event_rest(e);
+	event_set_state(e, PP_EVENT_DELETING);
+	event_rest(e);
+	ck_assert_int_eq(e->state, PP_EVENT_PAUSED);
+	registry_done(&r);
+}
+END_TEST
+
+START_TEST(one_order_at_a_time)
+{
+	struct registry r = { 0 };
+	struct event *e = settle(&r, add(&r, "a", "x"), 1);
+
+	event_set_state(e, PP_EVENT_CHANGING);
+	event_set_state(e, PP_EVENT_DELETING);
 }
 END_TEST
 
@@ -190,10 +217,12 @@ int main(void)
 	tcase_add_test(t, ids_are_unique);
 	tcase_add_test(t, namespaces_live_as_long_as_events);
 	tcase_add_test(t, configured_namespaces_stay_as_they_are);
+	tcase_add_test(t, on_demand_becomes_configured);
 	tcase_add_test(t, thousands);
 	tcase_add_test(t, states_run_in_circles_only);
 	tcase_add_test_raise_signal(t, no_way_back_to_creating, SIGABRT);
-	tcase_add_test(t, users_have_limits);
+	tcase_add_test_raise_signal(t, one_order_at_a_time, SIGABRT);
+	tcase_add_test(t, changes_and_pauses);
 	suite_add_tcase(s, t);
 	srunner_run_all(r, CK_NORMAL);
 	failed = srunner_ntests_failed(r);

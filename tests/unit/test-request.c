@@ -7,6 +7,7 @@
 #include <sys/mount.h>
 #include <sys/syscall.h>
 
+#include "daemon/broker/machine.h"
 #include "tests/unit/broker-fixture.h"
 
 static struct broker b;
@@ -125,6 +126,52 @@ START_TEST(namespaces_on_demand)
 }
 END_TEST
 
+static int create_of(struct client *c, const char *name, const char *first, const char *second)
+{
+	struct pp_msg_create_request request = { .ns = "open", .count = second ? 2 : 1 };
+
+	snprintf(request.name, sizeof(request.name), "%s", name);
+	snprintf(request.selections[0].event, sizeof(request.selections[0].event), "%s", first);
+	if (second)
+		snprintf(request.selections[1].event, sizeof(request.selections[1].event), "%s",
+			 second);
+	return client_call(c, PP_OP_CREATE, &request);
+}
+
+/* Told before anything is looked at: that there is no such file, only who may ask learns. */
+START_TEST(probes)
+{
+	static const char *const texts[] = {
+		"kprobe:do_exit",
+		"kretprobe:do_exit",
+		"uprobe:/no/file:f",
+		"uretprobe:/no/file:f(a=%ax,b=arg2)",
+		"usdt:/no/file:p:n",
+		"mem:0x1000:w",
+		"cpu-clock,mem:0x1000:rw:u",
+		"sched:*,uprobe:/no/file:f(arg1,arg2)",
+	};
+
+	b.config.makers = POLICY_MAKERS_ALL;
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		ck_assert_int_eq(create_of(&team, "x", texts[i], NULL), -EACCES);
+		ck_assert_ptr_nonnull(strstr(team.body.error.message, "Probes="));
+		ck_assert_int_eq(create_of(&team, "x", "cpu-clock", texts[i]), -EACCES);
+	}
+	ck_assert_uint_eq(b.engine.created, 0);
+	ck_assert_int_eq(create_of(&team, "x", "memory:kprobe,sched:uprobe", NULL), 0);
+
+	b.config.probers = POLICY_PROBERS_GROUP;
+	ck_assert_int_eq(create_of(&team, "y", "uprobe:/no/file:f", NULL), -ENOENT);
+	ck_assert_int_eq(create_of(&team, "y", "mem:0x1000:w", NULL), 0);
+	ck_assert_int_eq(client_delete(&team, "open", "x"), 0);
+	ck_assert_int_eq(client_delete(&team, "open", "y"), 0);
+	ck_assert_int_eq(create_of(&member, "x", "mem:0x1000:w", NULL), -EACCES);
+	b.config.probers = POLICY_PROBERS_ALL;
+	ck_assert_int_eq(create_of(&member, "x", "mem:0x1000:w", NULL), 0);
+}
+END_TEST
+
 START_TEST(lists_in_pages)
 {
 	char name[16];
@@ -148,7 +195,7 @@ START_TEST(lists_in_pages)
 	ck_assert_uint_eq(root.body.list_reply.count, PP_LIST_MAX);
 	last = root.body.list_reply.events[PP_LIST_MAX - 1].id;
 	ck_assert_int_eq(client_list(&root, "odd", last), 0);
-	ck_assert_uint_eq(root.body.list_reply.count, 4);
+	ck_assert_uint_eq(root.body.list_reply.count, 20 - PP_LIST_MAX);
 	ck_assert_uint_eq(root.body.list_reply.more, 0);
 }
 END_TEST
@@ -156,6 +203,7 @@ END_TEST
 START_TEST(too_many_events)
 {
 	b.config.max_events = 1;
+	broker_limits(&b);
 	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
 	ck_assert_int_eq(client_create(&root, "a", "y"), -EDQUOT);
 }
@@ -182,7 +230,7 @@ START_TEST(the_broker_does_not_wait)
 	struct pp_msg_name which = client_name("a", "slow");
 
 	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
-	fake_hold(&b.engine, true);
+	fake_wait(&b.engine, true);
 	client_send_create(&root, "a", "slow");
 	broker_settle(&b);
 	ck_assert(!client_has_reply(&root));
@@ -195,7 +243,7 @@ START_TEST(the_broker_does_not_wait)
 	ck_assert_int_eq(client_receive(&root), -EBUSY);
 	client_send_create(&root, "a", "slow");
 	ck_assert_int_eq(client_receive(&root), -EEXIST);
-	fake_hold(&b.engine, false);
+	fake_wait(&b.engine, false);
 	ck_assert_int_eq(client_receive(&root), 0);
 	ck_assert_str_eq(root.body.event.name, "slow");
 }
@@ -206,13 +254,13 @@ START_TEST(a_second_deletion)
 	struct pp_msg_name which = client_name("a", "x");
 
 	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
-	fake_hold(&b.engine, true);
+	fake_wait(&b.engine, true);
 	client_send(&root, PP_OP_DELETE, &which);
 	client_send(&root, PP_OP_DELETE, &which);
 	ck_assert_int_eq(client_receive(&root), -EBUSY);
 	ck_assert_int_eq(client_show(&team, "a", "x"), 0);
 	ck_assert_uint_eq(team.body.event.state, PP_EVENT_DELETING);
-	fake_hold(&b.engine, false);
+	fake_wait(&b.engine, false);
 	ck_assert_int_eq(client_receive(&root), 0);
 	ck_assert_uint_eq(b.engine.deleted, 1);
 }
@@ -225,7 +273,7 @@ START_TEST(unanswered_requests_are_limited)
 	char name[16];
 
 	b.peers.max_requests = 2;
-	fake_hold(&b.engine, true);
+	fake_wait(&b.engine, true);
 	for (int i = 0; i < 2; i++) {
 		snprintf(name, sizeof(name), "e%d", i);
 		client_send_create(&root, "a", name);
@@ -234,7 +282,7 @@ START_TEST(unanswered_requests_are_limited)
 	broker_settle(&b);
 	ck_assert_uint_eq(b.lifecycle.registry.n_events, 2);
 	ck_assert(!client_has_reply(&root));
-	fake_hold(&b.engine, false);
+	fake_wait(&b.engine, false);
 	ck_assert_int_eq(client_receive(&root), 0);
 	ck_assert_int_eq(client_receive(&root), 0);
 	ck_assert_int_eq(client_receive(&root), 0);
@@ -270,12 +318,12 @@ START_TEST(who_leaves_early)
 	struct client gone;
 
 	client_begin(&b, &gone, 0);
-	fake_hold(&b.engine, true);
+	fake_wait(&b.engine, true);
 	client_send_create(&gone, "a", "x");
 	client_send_create(&gone, "a", "y");
 	broker_settle(&b);
 	client_end(&gone);
-	fake_hold(&b.engine, false);
+	fake_wait(&b.engine, false);
 	broker_until(&b, b.lifecycle.registry.n_settled == 2);
 	ck_assert_int_eq(client_show(&root, "a", "y"), 0);
 }
@@ -363,9 +411,9 @@ END_TEST
 
 START_TEST(counts_come_from_the_stat_file)
 {
-	static const char text[] = "cpu0 records=2 bytes=64 missed=0\n"
-				   "cpu3 records=3 bytes=96 missed=1\n"
-				   "total records=5 bytes=160 missed=1\n";
+	static const char text[] = "cpu0 records=2 bytes=64 limited=0 missed=0\n"
+				   "cpu3 records=3 bytes=96 limited=4 missed=1\n"
+				   "total records=5 bytes=160 limited=4 missed=1\n";
 	char dir[256], stat[300];
 	FILE *f;
 
@@ -382,6 +430,7 @@ START_TEST(counts_come_from_the_stat_file)
 	ck_assert_int_eq(client_show(&team, "a", "x"), 0);
 	ck_assert_uint_eq(team.body.event.records, 5);
 	ck_assert_uint_eq(team.body.event.bytes, 160);
+	ck_assert_uint_eq(team.body.event.limited, 4);
 	ck_assert_uint_eq(team.body.event.missed, 1);
 	ck_assert_uint_eq(team.body.event.missed_unknown, 0);
 	/* The reply to a deletion tells what it was. */
@@ -391,6 +440,331 @@ START_TEST(counts_come_from_the_stat_file)
 	rmdir(dir);
 	snprintf(dir, sizeof(dir), "%s/a", b.registry);
 	rmdir(dir);
+}
+END_TEST
+
+/* ── creating, in detail ────────────────────────────────────────────────────────────────── */
+
+static struct pp_msg_create_request create_request(const char *ns, const char *name,
+						   const char *event)
+{
+	struct pp_msg_create_request request = { .count = 1 };
+
+	snprintf(request.ns, sizeof(request.ns), "%s", ns);
+	snprintf(request.name, sizeof(request.name), "%s", name);
+	snprintf(request.selections[0].event, PP_EVENT_TEXT_SIZE, "%s", event);
+	return request;
+}
+
+/* Who may not create there does not get anything parsed. */
+START_TEST(rights_before_text)
+{
+	struct pp_msg_create_request request = create_request("a", "x", "no-such-event");
+
+	ck_assert_int_eq(client_call(&member, PP_OP_CREATE, &request), -EACCES);
+	ck_assert_int_eq(client_call(&root, PP_OP_CREATE, &request), -EINVAL);
+	snprintf(request.ns, sizeof(request.ns), "a.b");
+	ck_assert_int_eq(client_call(&member, PP_OP_CREATE, &request), -EINVAL);
+}
+END_TEST
+
+static int booted;
+
+static int boot(void *userdata, const struct event *e, const struct pp_msg_create_request *request,
+		char *sentence, size_t size)
+{
+	ck_assert_ptr_eq(userdata, &b);
+	ck_assert_uint_ne(e->truth.id, 0);
+	ck_assert_str_eq(request->selections[0].event, "cpu-clock");
+	snprintf(sentence, size, "The disk is full.");
+	return booted++ ? -ENOSPC : 0;
+}
+
+static int forget(void *userdata, const struct event *e, char *sentence, size_t size)
+{
+	ck_assert_ptr_eq(userdata, &b);
+	snprintf(sentence, size, "The file stays.");
+	return strcmp(e->truth.spec.name, "x") == 0 ? 0 : -EROFS;
+}
+
+START_TEST(events_that_are_to_be_there_after_a_reboot)
+{
+	struct pp_msg_create_request request = create_request("a", "x", "cpu-clock");
+
+	request.flags = PP_EVENT_BOOT;
+	ck_assert_int_eq(client_call(&root, PP_OP_CREATE, &request), -EOPNOTSUPP);
+	ck_assert_uint_eq(b.engine.created, 0);
+	b.service.boot = boot;
+	b.service.userdata = &b;
+	ck_assert_int_eq(client_call(&root, PP_OP_CREATE, &request), 0);
+	ck_assert_int_eq(booted, 1);
+	snprintf(request.name, sizeof(request.name), "y");
+	ck_assert_int_eq(client_call(&root, PP_OP_CREATE, &request), -ENOSPC);
+	ck_assert_str_eq(root.body.error.message, "The disk is full.");
+	/* What could not be written down is not there, either. */
+	ck_assert_uint_eq(b.engine.deleted, 1);
+	ck_assert_int_eq(client_show(&root, "a", "y"), -ENOENT);
+	/* Nor is a file of what was deleted; or that is said. */
+	b.service.forget = forget;
+	ck_assert_int_eq(client_delete(&root, "a", "x"), 0);
+	ck_assert_int_eq(client_create(&root, "a", "z"), 0);
+	ck_assert_int_eq(client_delete(&root, "a", "z"), -EROFS);
+	ck_assert_str_eq(root.body.error.message, "The file stays.");
+	ck_assert_int_eq(client_show(&root, "a", "z"), -ENOENT);
+}
+END_TEST
+
+static struct pp_msg_create_request shared(const char *ns, const char *name)
+{
+	struct pp_msg_create_request request = create_request(ns, name, "cpu-clock");
+
+	request.flags = PP_EVENT_SHARE;
+	return request;
+}
+
+/* A second name must not lead to what the first one does not give. */
+START_TEST(who_may_share)
+{
+	struct pp_msg_create_request request = shared("own", "x");
+	struct namespace *ns;
+
+	b.config.makers = POLICY_MAKERS_ALL;
+	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
+	ck_assert_int_eq(client_call(&member, PP_OP_CREATE, &request), 0);
+	ck_assert_uint_eq(member.body.event.shares, 0);
+	ck_assert_int_eq(client_delete(&member, "own", "x"), 0);
+	/* The team may read it, and hold its rings. */
+	request = shared("team", "x");
+	ck_assert_int_eq(client_call(&team, PP_OP_CREATE, &request), 0);
+	ck_assert_uint_eq(team.body.event.shares, machine_unprivileged_bpf() ? 0 : 1);
+	ck_assert_int_eq(client_delete(&team, "team", "x"), 0);
+	/* Copies only: no name for the rings. */
+	ns = registry_namespace(&b.lifecycle.registry, "a");
+	ns->live = NAMESPACE_LIVE_NOBODY;
+	ck_assert_int_eq(client_call(&team, PP_OP_CREATE, &request), 0);
+	ck_assert_uint_eq(team.body.event.shares, 0);
+	ck_assert_int_eq(client_show(&team, "a", "x"), 0);
+	ck_assert_uint_ne(team.body.event.flags & PP_EVENT_COPIES, 0);
+	ck_assert_int_eq(client_show(&root, "a", "x"), 0);
+	ck_assert_uint_eq(root.body.event.flags & PP_EVENT_COPIES, 0);
+}
+END_TEST
+
+/* ── limits ─────────────────────────────────────────────────────────────────────────────── */
+
+/* Of one user, on all connections together; who has gone is charged until it is done. */
+START_TEST(requests_of_a_user_are_limited)
+{
+	struct client second;
+	char name[16];
+
+	b.config.makers = POLICY_MAKERS_ALL;
+	b.config.max_requests_per_user = 3;
+	broker_limits(&b);
+	ck_assert_int_eq(setegid(61990), 0);
+	client_begin(&b, &second, MEMBER);
+	ck_assert_int_eq(setegid(0), 0);
+	fake_wait(&b.engine, true);
+	for (int i = 0; i < 3; i++) {
+		snprintf(name, sizeof(name), "e%d", i);
+		client_send_create(i ? &member : &second, "own", name);
+	}
+	broker_settle(&b);
+	client_send_create(&member, "own", "one-more");
+	ck_assert_int_eq(client_receive(&member), -EDQUOT);
+	ck_assert_ptr_nonnull(strstr(member.body.error.message, "MaxRequestsPerUser="));
+	client_end(&second);
+	client_send_create(&member, "own", "one-more");
+	ck_assert_int_eq(client_receive(&member), -EDQUOT);
+	ck_assert_uint_eq(quota_user(&b.quota, MEMBER)->used[QUOTA_REQUESTS], 3);
+	/* Root is not refused. */
+	client_send_create(&root, "own", "roots");
+	fake_wait(&b.engine, false);
+	ck_assert_int_eq(client_receive(&root), 0);
+	ck_assert_int_eq(client_receive(&member), 0);
+	ck_assert_int_eq(client_receive(&member), 0);
+	broker_settle(&b);
+	ck_assert_uint_eq(b.quota.sum.used[QUOTA_REQUESTS], 0);
+}
+END_TEST
+
+static int limits(struct client *c, uint32_t first)
+{
+	struct pp_msg_limits_request request = { .first = first };
+
+	return client_call(c, PP_OP_LIMITS, &request);
+}
+
+START_TEST(limits_are_shown)
+{
+	const struct pp_msg_limit *line = root.body.limits_reply.limits;
+
+	b.config.max_memory_per_user = 1 << 24;
+	broker_limits(&b);
+	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
+	ck_assert_int_eq(client_create(&root, "b", "x"), 0);
+	ck_assert_int_eq(limits(&root, 0), 0);
+	/* Total, two namespaces, three users. */
+	ck_assert_uint_eq(root.body.limits_reply.count, 6);
+	ck_assert_uint_eq(line[0].scope, PP_LIMIT_TOTAL);
+	ck_assert_uint_eq(line[0].events, 2);
+	ck_assert_uint_eq(line[0].max_events, 128);
+	ck_assert_uint_eq(line[0].connections, 3);
+	ck_assert_uint_eq(line[0].requests, 1);
+	ck_assert_uint_eq(line[0].memory, 4 * (4096 + 512 * 1024 + 4096));
+	ck_assert_uint_eq(line[1].scope, PP_LIMIT_NAMESPACE);
+	ck_assert_str_eq(line[1].ns, "a");
+	ck_assert_uint_eq(line[1].events, 1);
+	ck_assert_str_eq(line[2].ns, "b");
+	ck_assert_uint_eq(line[3].uid, 0);
+	ck_assert_uint_eq(line[3].max_memory, 1 << 30);
+	ck_assert_uint_eq(line[4].uid, MEMBER);
+	ck_assert_uint_eq(line[4].max_memory, 1 << 24);
+	ck_assert_uint_eq(line[4].connections, 1);
+	ck_assert_int_eq(limits(&root, 4), 0);
+	ck_assert_uint_eq(root.body.limits_reply.count, 2);
+	ck_assert_uint_eq(root.body.limits_reply.limits[0].uid, MEMBER);
+	ck_assert_int_eq(limits(&root, 100), 0);
+	ck_assert_uint_eq(root.body.limits_reply.count, 0);
+	/* Others see the total, what they may read, and themselves. */
+	ck_assert_int_eq(limits(&team, 0), 0);
+	ck_assert_uint_eq(team.body.limits_reply.count, 4);
+	ck_assert_int_eq(limits(&member, 0), 0);
+	ck_assert_uint_eq(member.body.limits_reply.count, 2);
+	ck_assert_uint_eq(member.body.limits_reply.limits[1].uid, MEMBER);
+}
+END_TEST
+
+START_TEST(limits_in_pages)
+{
+	char name[16];
+
+	b.config.max_events = 1000;
+	b.config.max_events_per_namespace = b.config.max_events_per_user = 1000;
+	broker_limits(&b);
+	for (int i = 0; i < PP_LIMITS_MAX; i++) {
+		snprintf(name, sizeof(name), "n%03d", i);
+		ck_assert_int_eq(client_create(&root, name, "x"), 0);
+	}
+	ck_assert_int_eq(limits(&root, 0), 0);
+	ck_assert_uint_eq(root.body.limits_reply.count, PP_LIMITS_MAX);
+	ck_assert_uint_eq(root.body.limits_reply.more, 1);
+	ck_assert_int_eq(limits(&root, PP_LIMITS_MAX), 0);
+	ck_assert_uint_eq(root.body.limits_reply.count, 4);
+	ck_assert_uint_eq(root.body.limits_reply.more, 0);
+	ck_assert_str_eq(root.body.limits_reply.limits[0].ns, "n127");
+}
+END_TEST
+
+/* ── turns, and those that live with a peer ─────────────────────────────────────────────── */
+
+static unsigned handled;
+
+static void count_and_handle(void *userdata, struct peer *peer, const struct pp_header *header,
+			     const union pp_body *body)
+{
+	handled++;
+	request_handle(userdata, peer, header, body);
+}
+
+/* However many requests of one user wait, on however many connections, another's is next. */
+START_TEST(users_take_turns)
+{
+	enum { MANY = 40, REQUESTS = 4 };
+	static struct client crowd[MANY];
+	struct pp_msg_empty empty = {};
+
+	b.peers.request = count_and_handle;
+	b.config.max_connections = b.config.max_connections_per_user = 100;
+	broker_limits(&b);
+	for (int i = 0; i < MANY; i++)
+		client_begin(&b, &crowd[i], MEMBER + 1);
+	for (int i = 0; i < MANY; i++)
+		for (int k = 0; k < REQUESTS; k++)
+			client_send(&crowd[i], PP_OP_PING, &empty);
+	/* They are under way: each has had one or the other answer. */
+	for (int i = 0; i < 3 * MANY; i++)
+		sd_event_run(b.loop, 0);
+	handled = 0;
+	client_send(&team, PP_OP_PING, &empty);
+	ck_assert_int_eq(client_receive(&team), 0);
+	/* One that was under way, one of the crowd's turn, and its own. */
+	ck_assert_uint_le(handled, 3);
+	for (int i = 0; i < MANY; i++) {
+		for (int k = 0; k < REQUESTS; k++) {
+			ck_assert_int_eq(client_receive(&crowd[i]), 0);
+			ck_assert_uint_eq(crowd[i].header.serial, k + 1);
+		}
+		client_end(&crowd[i]);
+	}
+}
+END_TEST
+
+static struct peer_guest guest;
+static struct peer *host;
+static int gone, drained;
+
+static void on_gone(struct peer_guest *g)
+{
+	ck_assert_ptr_eq(g, &guest);
+	ck_assert_ptr_null(g->peer);
+	gone++;
+}
+
+static void on_drained(void *userdata _unused_, struct peer *peer)
+{
+	ck_assert_ptr_eq(peer, host);
+	ck_assert(!peer_is_backlogged(peer));
+	drained++;
+}
+
+START_TEST(guests_go_with_their_peer)
+{
+	struct client c;
+
+	guest.gone = on_gone;
+	client_begin(&b, &c, MEMBER);
+	host = b.peers.first;
+	peer_attach(host, &guest);
+	peer_detach(&guest);
+	peer_detach(&guest);
+	peer_attach(host, &guest);
+	client_end(&c);
+	ck_assert_int_eq(gone, 1);
+	client_begin(&b, &c, MEMBER);
+	peer_attach(b.peers.first, &guest);
+	ck_assert_int_eq(send(c.fd, "x", 1, 0), 1); /* no request: disconnected */
+	broker_settle(&b);
+	ck_assert_int_eq(gone, 2);
+	client_end(&c);
+}
+END_TEST
+
+/* Replies that nobody asked for just now: as many as there is room for, and a word when there is
+ * room again. */
+START_TEST(backlogs)
+{
+	struct pp_header header = { .opcode = PP_OP_PING, .serial = 7 };
+	struct pp_msg_ping_reply reply = { .version = 1 };
+	struct client c;
+	unsigned sent = 0;
+
+	b.peers.drained = on_drained;
+	client_begin(&b, &c, MEMBER);
+	host = b.peers.first;
+	while (!peer_is_backlogged(host)) {
+		reply.events = sent++;
+		ck_assert_int_eq(peer_reply(host, &header, &reply, NULL, 0), 0);
+	}
+	ck_assert_int_eq(drained, 0);
+	for (unsigned i = 0; i < sent; i++) {
+		ck_assert_int_eq(client_receive(&c), 0);
+		ck_assert_uint_eq(c.header.serial, 7);
+		ck_assert_uint_eq(c.body.ping_reply.events, i);
+	}
+	ck_assert_int_eq(drained, 1);
+	ck_assert(!peer_is_backlogged(host));
+	client_end(&c);
 }
 END_TEST
 
@@ -571,28 +945,28 @@ END_TEST
 START_TEST(who_hangs_up_stays_charged)
 {
 	static const uint8_t garbage[32] = { 7 };
-	size_t connections = b.quota.connections;
+	uint64_t connections = b.quota.sum.used[QUOTA_CONNECTIONS];
 
 	if (!begin_opening("who_hangs_up_stays_charged", 2))
 		return;
 	send_opens(&team, 3);
 	ck_assert_int_eq(send(team.fd, garbage, sizeof(garbage), 0), sizeof(garbage));
 	broker_settle(&b);
-	ck_assert_uint_eq(b.quota.connections, connections);
+	ck_assert_uint_eq(b.quota.sum.used[QUOTA_CONNECTIONS], connections);
 	ck_assert_int_eq(client_receive(&team), 0);
 	broker_settle(&b);
-	ck_assert_uint_eq(b.quota.connections, connections);
+	ck_assert_uint_eq(b.quota.sum.used[QUOTA_CONNECTIONS], connections);
 	while (client_receive(&team) != 1)
 		;
 	broker_settle(&b);
-	ck_assert_uint_eq(b.quota.connections, connections - 1);
+	ck_assert_uint_eq(b.quota.sum.used[QUOTA_CONNECTIONS], connections - 1);
 
 	send_opens(&root, 3);
 	ck_assert_int_eq(shutdown(root.fd, SHUT_RDWR), 0);
 	broker_settle(&b);
-	ck_assert_uint_eq(b.quota.connections, connections - 1);
+	ck_assert_uint_eq(b.quota.sum.used[QUOTA_CONNECTIONS], connections - 1);
 	client_end(&root);
-	ck_assert_uint_eq(b.quota.connections, connections - 2);
+	ck_assert_uint_eq(b.quota.sum.used[QUOTA_CONNECTIONS], connections - 2);
 	umount2(b.registry, MNT_DETACH);
 }
 END_TEST
@@ -614,6 +988,7 @@ int main(void)
 	tcase_add_test(t, from_creation_to_deletion);
 	tcase_add_test(t, rights);
 	tcase_add_test(t, namespaces_on_demand);
+	tcase_add_test(t, probes);
 	tcase_add_test(t, lists_in_pages);
 	tcase_add_test(t, too_many_events);
 	tcase_add_test(t, too_many_connections);
@@ -627,6 +1002,15 @@ int main(void)
 	tcase_add_test(t, unknown_operations);
 	tcase_add_test(t, before_the_engine_is_known);
 	tcase_add_test(t, counts_come_from_the_stat_file);
+	tcase_add_test(t, rights_before_text);
+	tcase_add_test(t, events_that_are_to_be_there_after_a_reboot);
+	tcase_add_test(t, who_may_share);
+	tcase_add_test(t, requests_of_a_user_are_limited);
+	tcase_add_test(t, limits_are_shown);
+	tcase_add_test(t, limits_in_pages);
+	tcase_add_test(t, users_take_turns);
+	tcase_add_test(t, guests_go_with_their_peer);
+	tcase_add_test(t, backlogs);
 	tcase_add_test(t, opening);
 	tcase_add_test(t, who_does_not_read_gets_no_more_descriptors);
 	tcase_add_test(t, users_share_what_may_be_in_flight);

@@ -2,10 +2,11 @@
 /* pp_ring_check on a good ring, and on each way a header can lie. */
 #include <check.h>
 #include <errno.h>
+#include <linux/perf_event.h>
 #include <string.h>
 
+#include "proto/catalog.h"
 #include "proto/macro.h"
-#include "proto/ring.h"
 
 #define HEADER_SIZE 8192u
 #define SPILL_SIZE 1024u
@@ -25,6 +26,8 @@ static void good(void)
 	h.event_id = 7;
 	h.attr_size = 136;
 	h.format_size = 100;
+	h.n_sources = 1;
+	h.set = 1;
 	h.live.head = -64;
 	strcpy(h.ns, "web");
 	strcpy(h.name, "switches");
@@ -128,6 +131,103 @@ START_TEST(strings)
 }
 END_TEST
 
+START_TEST(sources)
+{
+	ALLOW(h.n_sources = 0, h.version = 1);
+	ALLOW(h.n_sources = 2, h.sample_type = PERF_SAMPLE_IDENTIFIER);
+	ALLOW(h.n_sources = PP_SOURCES_MAX, h.sample_type = PERF_SAMPLE_IDENTIFIER);
+	SPOIL(h.n_sources = PP_SOURCES_MAX + 1, h.sample_type = PERF_SAMPLE_IDENTIFIER);
+	SPOIL(h.n_sources = UINT32_MAX, h.sample_type = PERF_SAMPLE_IDENTIFIER);
+	SPOIL(h.n_sources = 2); /* what is in a record only its source can say */
+	SPOIL(h.n_sources = 2, h.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TIME);
+}
+END_TEST
+
+/* ── Catalogs ───────────────────────────────────────────────────────────────────────────── */
+
+static struct {
+	struct pp_catalog_header header;
+	struct pp_catalog_entry entry[2];
+	char text[64];
+} c;
+
+#define TEXT_OFFSET offsetof(__typeof__(c), text)
+
+static int check_catalog(void)
+{
+	return pp_catalog_check(&c, sizeof(c));
+}
+
+static void good_catalog(void)
+{
+	memset(&c, 0, sizeof(c));
+	c.header.magic = PP_CATALOG_MAGIC;
+	c.header.version = PP_CATALOG_VERSION;
+	c.header.header_size = sizeof(c.header);
+	c.header.entry_size = sizeof(c.entry[0]);
+	c.header.n_sources = 2;
+	c.header.size = sizeof(c);
+	c.header.event_id = 7;
+	for (uint32_t i = 0; i < 2; i++) {
+		c.entry[i].id = PP_SOURCE_ID(7, i);
+		c.entry[i].text_offset = c.entry[i].format_offset = TEXT_OFFSET;
+		c.entry[i].text_size = 10;
+		c.entry[i].format_size = sizeof(c.text);
+	}
+}
+
+#define SPOIL_CATALOG(...)                                   \
+	do {                                                 \
+		good_catalog();                              \
+		ck_assert_int_eq(check_catalog(), 0);        \
+		__VA_ARGS__;                                 \
+		ck_assert_int_eq(check_catalog(), -EBADMSG); \
+	} while (0)
+
+START_TEST(catalogs)
+{
+	good_catalog();
+	for (size_t n = 0; n < sizeof(c); n++)
+		ck_assert_int_eq(pp_catalog_check(&c, n), -EBADMSG);
+	ck_assert_int_eq(pp_catalog_check(&c, sizeof(c) + 1), 0);
+	c.header.version++;
+	ck_assert_int_eq(check_catalog(), -EPROTONOSUPPORT);
+	SPOIL_CATALOG(c.header.magic ^= 1);
+	SPOIL_CATALOG(c.header.version = 0);
+	SPOIL_CATALOG(c.header.header_size = 0);
+	SPOIL_CATALOG(c.header.header_size += 8);
+	SPOIL_CATALOG(c.header.entry_size -= 8);
+	SPOIL_CATALOG(c.header.entry_size = 0);
+	SPOIL_CATALOG(c.header.n_sources = 0);
+	SPOIL_CATALOG(c.header.n_sources = 3);
+	SPOIL_CATALOG(c.header.n_sources = PP_SOURCES_MAX + 1);
+	SPOIL_CATALOG(c.header.n_sources = UINT32_MAX);
+	SPOIL_CATALOG(c.header.size++);
+	SPOIL_CATALOG(c.header.size--);
+	SPOIL_CATALOG(c.header.size = UINT64_MAX);
+	SPOIL_CATALOG(c.entry[1].id--);
+	SPOIL_CATALOG(c.entry[1].attr_size = 257, c.entry[1].attr_offset = 0);
+	SPOIL_CATALOG(c.entry[1].text_offset = UINT32_MAX);
+	SPOIL_CATALOG(c.entry[1].text_size = UINT32_MAX);
+	SPOIL_CATALOG(c.entry[1].attr_size = 8, c.entry[1].attr_offset = sizeof(c) - 4);
+	SPOIL_CATALOG(c.entry[1].format_offset += 1);
+	SPOIL_CATALOG(c.entry[1].format_size = UINT32_MAX - TEXT_OFFSET + 1);
+}
+END_TEST
+
+START_TEST(sources_are_found)
+{
+	good_catalog();
+	ck_assert_int_eq(pp_catalog_find(&c, PP_SOURCE_ID(7, 0)), 0);
+	ck_assert_int_eq(pp_catalog_find(&c, PP_SOURCE_ID(7, 1)), 1);
+	ck_assert_int_eq(pp_catalog_find(&c, PP_SOURCE_ID(7, 2)), -1);
+	ck_assert_int_eq(pp_catalog_find(&c, PP_SOURCE_ID(8, 0)), -1);
+	ck_assert_int_eq(pp_catalog_find(&c, 0), -1);
+	ck_assert_int_eq(pp_catalog_find(&c, UINT64_MAX), -1);
+	ck_assert_ptr_eq(pp_catalog_entry(&c, 1), &c.entry[1]);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("ring-header");
@@ -140,6 +240,9 @@ int main(void)
 	tcase_add_test(t, memory);
 	tcase_add_test(t, sizes);
 	tcase_add_test(t, strings);
+	tcase_add_test(t, sources);
+	tcase_add_test(t, catalogs);
+	tcase_add_test(t, sources_are_found);
 	suite_add_tcase(s, t);
 	srunner_run_all(r, CK_NORMAL);
 	failed = srunner_ntests_failed(r);

@@ -12,6 +12,7 @@
 static struct machine machine;
 static struct pp_msg_create_request request;
 static struct pp_spec spec;
+static struct pp_recipe recipe;
 static char sentence[PP_SENTENCE_SIZE];
 
 static void setup(void)
@@ -22,24 +23,35 @@ static void setup(void)
 	pp_cpumask_set(&machine.online, 0);
 	pp_cpumask_set(&machine.online, 1);
 	pp_cpumask_set(&machine.online, 3);
-	request =
-		(struct pp_msg_create_request){ .ns = "ns", .name = "name", .event = "cpu-clock" };
+	request = (struct pp_msg_create_request){
+		.ns = "ns",
+		.name = "name",
+		.count = 1,
+		.selections[0].event = "cpu-clock",
+	};
 	sentence[0] = '\0';
 }
 
 static void accepted(void)
 {
-	int err = specify(&request, &machine, MAX_BUFFER, &spec, sentence, sizeof(sentence));
+	static struct pp_order order;
+	int err =
+		specify(&request, &machine, MAX_BUFFER, &spec, &recipe, sentence, sizeof(sentence));
 
 	ck_assert_msg(err == 0, "%s", sentence);
 	/* What the engine will check again must hold once the namespace's rights are in. */
 	spec.mode = 0640;
-	ck_assert_int_eq(pp_spec_check(&spec), 0);
+	order.abi = PP_ORDER_ABI;
+	order.type = PP_ORDER_CREATE;
+	order.spec = spec;
+	order.recipe = recipe;
+	ck_assert_int_eq(pp_order_check(&order), 0);
 }
 
 static void refused(int error, const char *say)
 {
-	int err = specify(&request, &machine, MAX_BUFFER, &spec, sentence, sizeof(sentence));
+	int err =
+		specify(&request, &machine, MAX_BUFFER, &spec, &recipe, sentence, sizeof(sentence));
 
 	ck_assert_int_eq(err, error);
 	ck_assert_msg(strstr(sentence, say), "'%s' is not in: %s", say, sentence);
@@ -54,7 +66,7 @@ START_TEST(defaults)
 	ck_assert_uint_eq(spec.data_size, 512 * 1024);
 	ck_assert_uint_eq(spec.period, 4000);
 	ck_assert_uint_eq(spec.flags, PP_EVENT_FREQ | PP_EVENT_ALL_CPUS);
-	snprintf(request.event, sizeof(request.event), "sched:sched_switch");
+	snprintf(request.selections[0].event, PP_EVENT_TEXT_SIZE, "sched:sched_switch");
 	accepted();
 	ck_assert_uint_eq(spec.period, 0);
 	ck_assert_uint_eq(spec.flags, PP_EVENT_ALL_CPUS);
@@ -137,7 +149,7 @@ END_TEST
 
 START_TEST(tracepoints_do_not_sample)
 {
-	snprintf(request.event, sizeof(request.event), "sched:sched_switch");
+	snprintf(request.selections[0].event, PP_EVENT_TEXT_SIZE, "sched:sched_switch");
 	request.period = 1;
 	refused(-EINVAL, "period");
 	request.flags = PP_EVENT_FREQ;
@@ -155,16 +167,155 @@ START_TEST(unknown_bits)
 	refused(-EINVAL, "flags");
 	request.flags = 1U << 31;
 	refused(-EINVAL, "flags");
-	request.flags = 0;
-	request.reserved = 1;
-	refused(-EINVAL, "flags");
+	request.flags = PP_EVENT_SHARE | PP_EVENT_NO_SHARE;
+	refused(-EINVAL, "one of these");
+	/* How it is made, not what it is. */
+	request.flags = PP_EVENT_SHARE | PP_EVENT_BOOT;
+	accepted();
+	ck_assert_uint_eq(spec.flags, PP_EVENT_FREQ | PP_EVENT_ALL_CPUS);
 }
 END_TEST
 
 START_TEST(text_is_parsed_elsewhere_but_told_here)
 {
-	snprintf(request.event, sizeof(request.event), "no-such-event");
+	snprintf(request.selections[0].event, PP_EVENT_TEXT_SIZE, "no-such-event");
 	refused(-EINVAL, "no-such-event");
+	snprintf(request.selections[0].event, PP_EVENT_TEXT_SIZE, "sched:sched_switch");
+	snprintf(request.selections[0].filter, PP_FILTER_SIZE, "pid ==");
+	ck_assert_int_lt(
+		specify(&request, &machine, MAX_BUFFER, &spec, &recipe, sentence, sizeof(sentence)),
+		0);
+	ck_assert_str_ne(sentence, "");
+	request.count = 0;
+	refused(-EINVAL, "No event");
+}
+END_TEST
+
+static void select_another(const char *event, const char *filter)
+{
+	struct pp_msg_selection *s = &request.selections[request.count++];
+
+	snprintf(s->event, sizeof(s->event), "%s", event);
+	snprintf(s->filter, sizeof(s->filter), "%s", filter);
+}
+
+START_TEST(selections)
+{
+	request.count = 0;
+	select_another("sched:sched_switch,sched:sched_wakeup", "prev_pid != 0");
+	select_another("raw_syscalls:*", "");
+	select_another("sched:sched_waking", "pid == 1 && prio < 5");
+	accepted();
+	ck_assert_str_eq(spec.event, "sched:sched_switch,sched:sched_wakeup,raw_syscalls:*,"
+				     "sched:sched_waking");
+	ck_assert_str_eq(spec.filter, "sched:sched_switch,sched:sched_wakeup: prev_pid != 0; "
+				      "sched:sched_waking: pid == 1 && prio < 5");
+	ck_assert_uint_eq(recipe.n_sources, 4);
+	ck_assert_uint_eq(recipe.n_nodes, 4);
+	ck_assert_uint_eq(recipe.sources[0].n_filter, 1);
+	ck_assert_uint_eq(recipe.sources[1].filter, 0);
+	ck_assert_uint_eq(recipe.sources[1].n_filter, 1);
+	ck_assert_uint_eq(recipe.sources[2].n_filter, 0);
+	ck_assert_uint_eq(recipe.sources[3].filter, 1);
+	ck_assert_uint_eq(recipe.sources[3].n_filter, 3);
+	ck_assert_str_eq(recipe.nodes[0].field, "prev_pid");
+	/* One filter for all of them is shown as it is. */
+	request.count = 0;
+	select_another("sched:sched_wakeup", "pid > 1");
+	select_another("sched:sched_waking", "pid > 1");
+	accepted();
+	ck_assert_str_eq(spec.filter, "pid > 1");
+}
+END_TEST
+
+START_TEST(texts_that_are_too_long)
+{
+	char event[PP_TP_NAME_SIZE];
+
+	request.count = 0;
+	for (unsigned i = 0; i < 10; i++) {
+		snprintf(event, sizeof(event), "sched:%0*u", 110, i);
+		select_another(event, "");
+	}
+	refused(-E2BIG, "too long");
+	request.count = 0;
+	for (unsigned i = 0; i < PP_SELECTIONS_MAX; i++)
+		select_another("sched:a,sched:b", "");
+	ck_assert_int_eq(
+		specify(&request, &machine, MAX_BUFFER, &spec, &recipe, sentence, sizeof(sentence)),
+		-E2BIG);
+	ck_assert_str_ne(sentence, "");
+}
+END_TEST
+
+/* The period is that of the sources which sample; the others have none. */
+START_TEST(mixtures)
+{
+	select_another("sched:sched_switch", "");
+	request.period = 99;
+	request.flags = PP_EVENT_FREQ | PP_EVENT_CALLCHAIN | PP_EVENT_GENERIC;
+	accepted();
+	ck_assert_uint_eq(spec.period, 99);
+	request.count = 1;
+	refused(-EINVAL, "generic");
+}
+END_TEST
+
+START_TEST(breakpoints_count_every_hit)
+{
+	snprintf(request.selections[0].event, PP_EVENT_TEXT_SIZE, "mem:0x1000:w");
+	accepted();
+	ck_assert_uint_eq(spec.period, 1);
+	ck_assert(!(spec.flags & PP_EVENT_FREQ));
+	select_another("cpu-clock", "");
+	accepted();
+	ck_assert_uint_eq(spec.period, 4000);
+}
+END_TEST
+
+START_TEST(rates_and_wakeups)
+{
+	request.max_rate = 1000;
+	request.flags = PP_EVENT_WAKEUP;
+	accepted();
+	ck_assert_uint_eq(spec.max_rate, 1000);
+	ck_assert(spec.flags & PP_EVENT_WAKEUP);
+}
+END_TEST
+
+START_TEST(changes)
+{
+	struct pp_msg_change_request change = {
+		.what = PP_CHANGE_FILTER | PP_CHANGE_BUFFER | PP_CHANGE_MAX_RATE,
+		.data_size = 5000,
+		.max_rate = 7,
+		.filter = "a == 1 || b == 2",
+	};
+
+	ck_assert_int_eq(
+		specify_change(&change, MAX_BUFFER, &spec, &recipe, sentence, sizeof(sentence)), 0);
+	ck_assert_uint_eq(spec.data_size, 8192);
+	ck_assert_uint_eq(spec.max_rate, 7);
+	ck_assert_str_eq(spec.filter, change.filter);
+	ck_assert_uint_eq(recipe.n_sources, 0);
+	ck_assert_uint_eq(recipe.n_nodes, 3);
+	/* None is a filter, too. */
+	memset(change.filter, 0, sizeof(change.filter));
+	ck_assert_int_eq(
+		specify_change(&change, MAX_BUFFER, &spec, &recipe, sentence, sizeof(sentence)), 0);
+	ck_assert_uint_eq(recipe.n_nodes, 0);
+	change.data_size = MAX_BUFFER + 1;
+	ck_assert_int_eq(
+		specify_change(&change, MAX_BUFFER, &spec, &recipe, sentence, sizeof(sentence)),
+		-EDQUOT);
+	change.what = 0;
+	ck_assert_int_eq(
+		specify_change(&change, MAX_BUFFER, &spec, &recipe, sentence, sizeof(sentence)),
+		-EINVAL);
+	change.what = 1U << 20;
+	ck_assert_int_eq(
+		specify_change(&change, MAX_BUFFER, &spec, &recipe, sentence, sizeof(sentence)),
+		-EINVAL);
 }
 END_TEST
 
@@ -184,6 +335,12 @@ int main(void)
 	tcase_add_test(t, tracepoints_do_not_sample);
 	tcase_add_test(t, unknown_bits);
 	tcase_add_test(t, text_is_parsed_elsewhere_but_told_here);
+	tcase_add_test(t, selections);
+	tcase_add_test(t, texts_that_are_too_long);
+	tcase_add_test(t, mixtures);
+	tcase_add_test(t, breakpoints_count_every_hit);
+	tcase_add_test(t, rates_and_wakeups);
+	tcase_add_test(t, changes);
 	suite_add_tcase(s, t);
 	srunner_run_all(r, CK_NORMAL);
 	failed = srunner_ntests_failed(r);

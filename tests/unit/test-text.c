@@ -43,6 +43,23 @@ START_TEST(tracepoint_names)
 }
 END_TEST
 
+START_TEST(tracepoint_globs)
+{
+	static const char *const good[] = { "sched_*", "*", "sys_[er]*", "x-?", "sched_switch" };
+	static const char *const bad[] = { "", "a b*", "*.x", "*/", "[!a]", "-a", "*\\" };
+	char glob[130] = { 0 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(good); i++)
+		ck_assert_msg(pp_tp_glob_is_valid(good[i]), "'%s' is refused", good[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		ck_assert_msg(!pp_tp_glob_is_valid(bad[i]), "'%s' is taken", bad[i]);
+	memset(glob, '*', 127);
+	ck_assert(pp_tp_glob_is_valid(glob));
+	glob[127] = '*';
+	ck_assert(!pp_tp_glob_is_valid(glob));
+}
+END_TEST
+
 START_TEST(numbers)
 {
 	static const struct {
@@ -200,6 +217,7 @@ int main(void)
 
 	tcase_add_test(t, names);
 	tcase_add_test(t, tracepoint_names);
+	tcase_add_test(t, tracepoint_globs);
 	tcase_add_test(t, numbers);
 	tcase_add_test(t, small_numbers);
 	tcase_add_test(t, cpu_lists_there_and_back);

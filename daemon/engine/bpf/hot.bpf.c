@@ -61,34 +61,34 @@ static __always_inline __s64 syscall_number(const struct pt_regs *regs)
 }
 #endif
 
-SEC("tp_btf/sys_enter")
-int sys_enter(const __u64 *ctx)
+RECORDER(sys_enter, sys_enter)
 {
 	const struct pt_regs *regs = (const struct pt_regs *)ctx[0];
 	long id = (long)ctx[1];
-	struct hot hot = { .ring = ring_here() };
+	struct hot hot = hot_here(plain);
 	const struct task_struct *task;
 
-	if (!hot.ring)
+	if (hot_is_nowhere(&hot))
 		return 0;
 	task = bpf_get_current_task_btf(); /* a call as any other: once */
-	BEGIN(&hot, struct payload_sys_enter, args, task);
+	if (!BEGIN(&hot, struct payload_sys_enter, args, task))
+		return 0;
 	PUT(&hot, struct payload_sys_enter, id, id);
 	put_syscall_args(hot.at + FIELD_OFFSET(struct payload_sys_enter, args), regs, task);
 	hot_end(&hot);
 	return 0;
 }
 
-SEC("tp_btf/sys_exit")
-int sys_exit(const __u64 *ctx)
+RECORDER(sys_exit, sys_exit)
 {
 	const struct pt_regs *regs = (const struct pt_regs *)ctx[0];
 	long ret = (long)ctx[1];
-	struct hot hot = { .ring = ring_here() };
+	struct hot hot = hot_here(plain);
 
-	if (!hot.ring)
+	if (hot_is_nowhere(&hot))
 		return 0;
-	BEGIN(&hot, struct payload_sys_exit, ret, bpf_get_current_task_btf());
+	if (!BEGIN(&hot, struct payload_sys_exit, ret, bpf_get_current_task_btf()))
+		return 0;
 	PUT(&hot, struct payload_sys_exit, id, syscall_number(regs));
 	PUT(&hot, struct payload_sys_exit, ret, ret);
 	hot_end(&hot);
@@ -128,18 +128,18 @@ static __always_inline __s64 switch_state(_Bool preempt, __u32 state,
 	return report;
 }
 
-SEC("tp_btf/sched_switch")
-int sched_switch(const __u64 *ctx)
+RECORDER(sched_switch, sched_switch)
 {
 	_Bool preempt = ctx[0];
 	const struct task_struct *prev = (const struct task_struct *)ctx[1];
 	const struct task_struct *next = (const struct task_struct *)ctx[2];
 	unsigned int prev_state = (unsigned int)ctx[3];
-	struct hot hot = { .ring = ring_here() };
+	struct hot hot = hot_here(plain);
 
-	if (!hot.ring)
+	if (hot_is_nowhere(&hot))
 		return 0;
-	BEGIN(&hot, struct payload_sched_switch, next_prio, prev); /* prev is current */
+	if (!BEGIN(&hot, struct payload_sched_switch, next_prio, prev)) /* prev is current */
+		return 0;
 	PUT_COMM(&hot, struct payload_sched_switch, prev_comm, prev);
 	PUT(&hot, struct payload_sched_switch, prev_pid, prev->pid);
 	PUT(&hot, struct payload_sched_switch, prev_prio, prev->prio);
@@ -158,13 +158,14 @@ static __always_inline __s32 task_cpu(const struct task_struct *task)
 	return task->cpu;
 }
 
-static __always_inline int record_wakeup(const struct task_struct *p)
+static __always_inline int record_wakeup(bool plain, const struct task_struct *p)
 {
-	struct hot hot = { .ring = ring_here() };
+	struct hot hot = hot_here(plain);
 
-	if (!hot.ring)
+	if (hot_is_nowhere(&hot))
 		return 0;
-	BEGIN(&hot, struct payload_sched_wakeup, target_cpu, bpf_get_current_task_btf());
+	if (!BEGIN(&hot, struct payload_sched_wakeup, target_cpu, bpf_get_current_task_btf()))
+		return 0;
 	PUT_COMM(&hot, struct payload_sched_wakeup, comm, p);
 	PUT(&hot, struct payload_sched_wakeup, pid, p->pid);
 	PUT(&hot, struct payload_sched_wakeup, prio, p->prio);
@@ -173,30 +174,28 @@ static __always_inline int record_wakeup(const struct task_struct *p)
 	return 0;
 }
 
-SEC("tp_btf/sched_waking")
-int sched_waking(const __u64 *ctx)
+RECORDER(sched_waking, sched_waking)
 {
 	const struct task_struct *p = (const struct task_struct *)ctx[0];
-	return record_wakeup(p);
+	return record_wakeup(plain, p);
 }
 
-SEC("tp_btf/sched_wakeup")
-int sched_wakeup(const __u64 *ctx)
+RECORDER(sched_wakeup, sched_wakeup)
 {
 	const struct task_struct *p = (const struct task_struct *)ctx[0];
-	return record_wakeup(p);
+	return record_wakeup(plain, p);
 }
 
-SEC("tp_btf/sched_process_exit")
-int sched_process_exit(const __u64 *ctx)
+RECORDER(sched_process_exit, sched_process_exit)
 {
 	const struct task_struct *p = (const struct task_struct *)ctx[0];
 	_Bool group_dead = ctx[1];
-	struct hot hot = { .ring = ring_here() };
+	struct hot hot = hot_here(plain);
 
-	if (!hot.ring)
+	if (hot_is_nowhere(&hot))
 		return 0;
-	BEGIN(&hot, struct payload_sched_process_exit, group_dead, bpf_get_current_task_btf());
+	if (!BEGIN(&hot, struct payload_sched_process_exit, group_dead, bpf_get_current_task_btf()))
+		return 0;
 	PUT_COMM(&hot, struct payload_sched_process_exit, comm, p);
 	PUT(&hot, struct payload_sched_process_exit, pid, p->pid);
 	PUT(&hot, struct payload_sched_process_exit, prio, p->prio);
@@ -205,15 +204,15 @@ int sched_process_exit(const __u64 *ctx)
 	return 0;
 }
 
-SEC("tp_btf/sched_process_exit")
-int sched_process_exit_plain(const __u64 *ctx)
+RECORDER(sched_process_exit, sched_process_exit_plain)
 {
 	const struct task_struct *p = (const struct task_struct *)ctx[0];
-	struct hot hot = { .ring = ring_here() };
+	struct hot hot = hot_here(plain);
 
-	if (!hot.ring)
+	if (hot_is_nowhere(&hot))
 		return 0;
-	BEGIN(&hot, struct payload_sched_process_exit_plain, prio, bpf_get_current_task_btf());
+	if (!BEGIN(&hot, struct payload_sched_process_exit_plain, prio, bpf_get_current_task_btf()))
+		return 0;
 	PUT_COMM(&hot, struct payload_sched_process_exit_plain, comm, p);
 	PUT(&hot, struct payload_sched_process_exit_plain, pid, p->pid);
 	PUT(&hot, struct payload_sched_process_exit_plain, prio, p->prio);
@@ -221,16 +220,17 @@ int sched_process_exit_plain(const __u64 *ctx)
 	return 0;
 }
 
-SEC("tp_btf/sched_process_fork")
-int sched_process_fork_fixed(const __u64 *ctx)
+RECORDER(sched_process_fork, sched_process_fork_fixed)
 {
 	const struct task_struct *parent = (const struct task_struct *)ctx[0];
 	const struct task_struct *child = (const struct task_struct *)ctx[1];
-	struct hot hot = { .ring = ring_here() };
+	struct hot hot = hot_here(plain);
 
-	if (!hot.ring)
+	if (hot_is_nowhere(&hot))
 		return 0;
-	BEGIN(&hot, struct payload_sched_process_fork_fixed, child_pid, bpf_get_current_task_btf());
+	if (!BEGIN(&hot, struct payload_sched_process_fork_fixed, child_pid,
+		   bpf_get_current_task_btf()))
+		return 0;
 	PUT_COMM(&hot, struct payload_sched_process_fork_fixed, parent_comm, parent);
 	PUT(&hot, struct payload_sched_process_fork_fixed, parent_pid, parent->pid);
 	PUT_COMM(&hot, struct payload_sched_process_fork_fixed, child_comm, child);
@@ -241,22 +241,22 @@ int sched_process_fork_fixed(const __u64 *ctx)
 
 /* ── with strings behind the fixed part ─────────────────────────────────────────────────── */
 
-SEC("tp_btf/sched_process_exec")
-int sched_process_exec(const __u64 *ctx)
+RECORDER(sched_process_exec, sched_process_exec)
 {
 	const struct task_struct *p = (const struct task_struct *)ctx[0];
 	const struct linux_binprm *bprm = (const struct linux_binprm *)ctx[2];
 	const __u32 fixed = sizeof(struct payload_sched_process_exec);
 	const char *filename = bprm->filename;
-	struct hot hot = { .ring = ring_here() };
+	struct hot hot = hot_here(plain);
 	__u64 size;
 
-	if (!hot.ring)
+	if (hot_is_nowhere(&hot))
 		return 0;
 	if (!filename)
 		filename = (const char *)no_string;
 	size = string_size(filename);
-	BEGIN_DYNAMIC(&hot, struct payload_sched_process_exec, size);
+	if (!BEGIN_DYNAMIC(&hot, struct payload_sched_process_exec, size))
+		return 0;
 	PUT(&hot, struct payload_sched_process_exec, filename, DATA_LOC(size, fixed));
 	PUT(&hot, struct payload_sched_process_exec, pid, p->pid);
 	PUT(&hot, struct payload_sched_process_exec, old_pid, (int)ctx[1]);
@@ -265,21 +265,21 @@ int sched_process_exec(const __u64 *ctx)
 	return 0;
 }
 
-SEC("tp_btf/irq_handler_entry")
-int irq_handler_entry(const __u64 *ctx)
+RECORDER(irq_handler_entry, irq_handler_entry)
 {
 	const struct irqaction *action = (const struct irqaction *)ctx[1];
 	const __u32 fixed = sizeof(struct payload_irq_handler_entry);
 	const char *name = action->name;
-	struct hot hot = { .ring = ring_here() };
+	struct hot hot = hot_here(plain);
 	__u64 size;
 
-	if (!hot.ring)
+	if (hot_is_nowhere(&hot))
 		return 0;
 	if (!name)
 		name = (const char *)no_string;
 	size = string_size(name);
-	BEGIN_DYNAMIC(&hot, struct payload_irq_handler_entry, size);
+	if (!BEGIN_DYNAMIC(&hot, struct payload_irq_handler_entry, size))
+		return 0;
 	PUT(&hot, struct payload_irq_handler_entry, irq, (int)ctx[0]);
 	PUT(&hot, struct payload_irq_handler_entry, name, DATA_LOC(size, fixed));
 	put_string(hot.at + HOT_PAYLOAD_OFFSET + fixed, name, size);
@@ -287,22 +287,22 @@ int irq_handler_entry(const __u64 *ctx)
 	return 0;
 }
 
-SEC("tp_btf/sched_process_fork")
-int sched_process_fork(const __u64 *ctx)
+RECORDER(sched_process_fork, sched_process_fork)
 {
 	const struct task_struct *parent = (const struct task_struct *)ctx[0];
 	const struct task_struct *child = (const struct task_struct *)ctx[1];
 	const __u32 fixed = sizeof(struct payload_sched_process_fork);
 	char parent_comm[TASK_COMM_LEN], child_comm[TASK_COMM_LEN];
-	struct hot hot = { .ring = ring_here() };
+	struct hot hot = hot_here(plain);
 	__u64 parent_size, child_size;
 	void *strings;
 
-	if (!hot.ring)
+	if (hot_is_nowhere(&hot))
 		return 0;
 	parent_size = take_comm(parent_comm, parent);
 	child_size = take_comm(child_comm, child);
-	BEGIN_DYNAMIC(&hot, struct payload_sched_process_fork, parent_size + child_size);
+	if (!BEGIN_DYNAMIC(&hot, struct payload_sched_process_fork, parent_size + child_size))
+		return 0;
 	PUT(&hot, struct payload_sched_process_fork, parent_comm, DATA_LOC(parent_size, fixed));
 	PUT(&hot, struct payload_sched_process_fork, parent_pid, parent->pid);
 	PUT(&hot, struct payload_sched_process_fork, child_comm,
@@ -317,59 +317,58 @@ int sched_process_fork(const __u64 *ctx)
 
 /* ── irq ────────────────────────────────────────────────────────────────────────────────── */
 
-SEC("tp_btf/irq_handler_exit")
-int irq_handler_exit(const __u64 *ctx)
+RECORDER(irq_handler_exit, irq_handler_exit)
 {
-	struct hot hot = { .ring = ring_here() };
+	struct hot hot = hot_here(plain);
 
-	if (!hot.ring)
+	if (hot_is_nowhere(&hot))
 		return 0;
-	BEGIN(&hot, struct payload_irq_handler_exit, ret, bpf_get_current_task_btf());
+	if (!BEGIN(&hot, struct payload_irq_handler_exit, ret, bpf_get_current_task_btf()))
+		return 0;
 	PUT(&hot, struct payload_irq_handler_exit, irq, (int)ctx[0]);
 	PUT(&hot, struct payload_irq_handler_exit, ret, (int)ctx[2]);
 	hot_end(&hot);
 	return 0;
 }
 
-static __always_inline int record_softirq(__u32 vec)
+static __always_inline int record_softirq(bool plain, __u32 vec)
 {
-	struct hot hot = { .ring = ring_here() };
+	struct hot hot = hot_here(plain);
 
-	if (!hot.ring)
+	if (hot_is_nowhere(&hot))
 		return 0;
-	BEGIN(&hot, struct payload_softirq, vec, bpf_get_current_task_btf());
+	if (!BEGIN(&hot, struct payload_softirq, vec, bpf_get_current_task_btf()))
+		return 0;
 	PUT(&hot, struct payload_softirq, vec, vec);
 	hot_end(&hot);
 	return 0;
 }
 
-SEC("tp_btf/softirq_entry")
-int softirq_entry(const __u64 *ctx)
+RECORDER(softirq_entry, softirq_entry)
 {
-	return record_softirq((__u32)ctx[0]);
+	return record_softirq(plain, (__u32)ctx[0]);
 }
 
-SEC("tp_btf/softirq_exit")
-int softirq_exit(const __u64 *ctx)
+RECORDER(softirq_exit, softirq_exit)
 {
-	return record_softirq((__u32)ctx[0]);
+	return record_softirq(plain, (__u32)ctx[0]);
 }
 
-SEC("tp_btf/softirq_raise")
-int softirq_raise(const __u64 *ctx)
+RECORDER(softirq_raise, softirq_raise)
 {
-	return record_softirq((__u32)ctx[0]);
+	return record_softirq(plain, (__u32)ctx[0]);
 }
 
 /* ── timer ──────────────────────────────────────────────────────────────────────────────── */
 
-static __always_inline int record_hrtimer_setup(const __u64 *ctx)
+static __always_inline int record_hrtimer_setup(bool plain, const __u64 *ctx)
 {
-	struct hot hot = { .ring = ring_here() };
+	struct hot hot = hot_here(plain);
 
-	if (!hot.ring)
+	if (hot_is_nowhere(&hot))
 		return 0;
-	BEGIN(&hot, struct payload_hrtimer_setup, mode, bpf_get_current_task_btf());
+	if (!BEGIN(&hot, struct payload_hrtimer_setup, mode, bpf_get_current_task_btf()))
+		return 0;
 	PUT(&hot, struct payload_hrtimer_setup, hrtimer, ctx[0]);
 	PUT(&hot, struct payload_hrtimer_setup, clockid, (int)ctx[1]);
 	PUT(&hot, struct payload_hrtimer_setup, mode, (__u32)ctx[2]);
@@ -377,16 +376,14 @@ static __always_inline int record_hrtimer_setup(const __u64 *ctx)
 	return 0;
 }
 
-SEC("tp_btf/hrtimer_init")
-int hrtimer_init(const __u64 *ctx)
+RECORDER(hrtimer_init, hrtimer_init)
 {
-	return record_hrtimer_setup(ctx);
+	return record_hrtimer_setup(plain, ctx);
 }
 
-SEC("tp_btf/hrtimer_setup")
-int hrtimer_setup(const __u64 *ctx)
+RECORDER(hrtimer_setup, hrtimer_setup)
 {
-	return record_hrtimer_setup(ctx);
+	return record_hrtimer_setup(plain, ctx);
 }
 
 static __always_inline void put_hrtimer_start(struct hot *hot, const struct hrtimer *timer,
@@ -399,14 +396,14 @@ static __always_inline void put_hrtimer_start(struct hot *hot, const struct hrti
 	PUT(hot, struct payload_hrtimer_start, mode, mode);
 }
 
-SEC("tp_btf/hrtimer_start")
-int hrtimer_start(const __u64 *ctx)
+RECORDER(hrtimer_start, hrtimer_start)
 {
-	struct hot hot = { .ring = ring_here() };
+	struct hot hot = hot_here(plain);
 
-	if (!hot.ring)
+	if (hot_is_nowhere(&hot))
 		return 0;
-	BEGIN(&hot, struct payload_hrtimer_start, mode, bpf_get_current_task_btf());
+	if (!BEGIN(&hot, struct payload_hrtimer_start, mode, bpf_get_current_task_btf()))
+		return 0;
 	put_hrtimer_start(&hot, (const struct hrtimer *)ctx[0], (__u32)ctx[1]);
 	PUT(&hot, struct payload_hrtimer_start, was_armed, (__u8)ctx[2]);
 	hot_end(&hot);
@@ -414,30 +411,30 @@ int hrtimer_start(const __u64 *ctx)
 }
 
 /* The layout is that of hrtimer_start without its last field. */
-SEC("tp_btf/hrtimer_start")
-int hrtimer_start_plain(const __u64 *ctx)
+RECORDER(hrtimer_start, hrtimer_start_plain)
 {
-	struct hot hot = { .ring = ring_here() };
+	struct hot hot = hot_here(plain);
 
-	if (!hot.ring)
+	if (hot_is_nowhere(&hot))
 		return 0;
-	BEGIN(&hot, struct payload_hrtimer_start_plain, mode, bpf_get_current_task_btf());
+	if (!BEGIN(&hot, struct payload_hrtimer_start_plain, mode, bpf_get_current_task_btf()))
+		return 0;
 	put_hrtimer_start(&hot, (const struct hrtimer *)ctx[0], (__u32)ctx[1]);
 	hot_end(&hot);
 	return 0;
 }
 
-SEC("tp_btf/hrtimer_expire_entry")
-int hrtimer_expire_entry(const __u64 *ctx)
+RECORDER(hrtimer_expire_entry, hrtimer_expire_entry)
 {
 	const struct hrtimer *timer = (const struct hrtimer *)ctx[0];
-	struct hot hot = { .ring = ring_here() };
+	struct hot hot = hot_here(plain);
 	__s64 now = 0;
 
-	if (!hot.ring)
+	if (hot_is_nowhere(&hot))
 		return 0;
 	bpf_probe_read_kernel(&now, sizeof(now), (const void *)ctx[1]);
-	BEGIN(&hot, struct payload_hrtimer_expire_entry, function, bpf_get_current_task_btf());
+	if (!BEGIN(&hot, struct payload_hrtimer_expire_entry, function, bpf_get_current_task_btf()))
+		return 0;
 	PUT(&hot, struct payload_hrtimer_expire_entry, hrtimer, (__u64)timer);
 	PUT(&hot, struct payload_hrtimer_expire_entry, now, now);
 	PUT(&hot, struct payload_hrtimer_expire_entry, function, (__u64)timer->function);
@@ -445,26 +442,25 @@ int hrtimer_expire_entry(const __u64 *ctx)
 	return 0;
 }
 
-static __always_inline int record_hrtimer(const __u64 *ctx)
+static __always_inline int record_hrtimer(bool plain, const __u64 *ctx)
 {
-	struct hot hot = { .ring = ring_here() };
+	struct hot hot = hot_here(plain);
 
-	if (!hot.ring)
+	if (hot_is_nowhere(&hot))
 		return 0;
-	BEGIN(&hot, struct payload_hrtimer, hrtimer, bpf_get_current_task_btf());
+	if (!BEGIN(&hot, struct payload_hrtimer, hrtimer, bpf_get_current_task_btf()))
+		return 0;
 	PUT(&hot, struct payload_hrtimer, hrtimer, ctx[0]);
 	hot_end(&hot);
 	return 0;
 }
 
-SEC("tp_btf/hrtimer_expire_exit")
-int hrtimer_expire_exit(const __u64 *ctx)
+RECORDER(hrtimer_expire_exit, hrtimer_expire_exit)
 {
-	return record_hrtimer(ctx);
+	return record_hrtimer(plain, ctx);
 }
 
-SEC("tp_btf/hrtimer_cancel")
-int hrtimer_cancel(const __u64 *ctx)
+RECORDER(hrtimer_cancel, hrtimer_cancel)
 {
-	return record_hrtimer(ctx);
+	return record_hrtimer(plain, ctx);
 }

@@ -13,20 +13,54 @@
 #ifndef PP_HOT_BPF_H
 #define PP_HOT_BPF_H
 
+#include "daemon/engine/bpf/hot.h"
 #include "daemon/engine/bpf/kernel.bpf.h"
 #include "daemon/engine/bpf/payload.h"
 #include "daemon/engine/bpf/ring.bpf.h"
 
-const volatile __u32 tracepoint_id = 0;
+const volatile struct hot_constants hot_constants = {};
+
+/*
+ * Where a record with a filter is made before the filter has agreed: as large as the largest,
+ * and the event's own. It needs no more than one for each CPU, since the program cannot nest.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} scratch SEC(".maps");
 
 /* What the kernel writes for a string that is NULL. */
 static const volatile char no_string[] = "(null)";
 
 struct hot {
-	struct pp_ring_header *ring;
-	__u64 head;
-	void *at; /* where the record is written */
+	struct ring_place place;
+	__u64 size; /* of the record without its identifier */
+	void *at;   /* where it is written, behind 8 bytes more if it has one */
 };
+
+#define HAS(hot, option) RING_OPTION(&(hot)->place, option)
+
+static __always_inline struct hot hot_here(bool plain)
+{
+	return (struct hot){ .place = { .ring = ring_here(), .plain = plain } };
+}
+
+/*
+ * A program: twice in one, for events that want no more than records, which must stay as fast as
+ * it can be, and for all others. The verifier looks at one of the two, and removes the other.
+ */
+#define RECORDER(tracepoint, name)                                              \
+	static __always_inline int name##_record(const __u64 *ctx, bool plain); \
+	SEC("tp_btf/" #tracepoint)                                              \
+	int name(const __u64 *ctx)                                              \
+	{                                                                       \
+		if (OPTION(ring_constants, extended))                           \
+			return name##_record(ctx, false);                       \
+		return name##_record(ctx, true);                                \
+	}                                                                       \
+	static __always_inline int name##_record(const __u64 *ctx, bool plain)
 
 /* Payloads lie 4 bytes off an 8-byte border; volatile keeps each store in one piece. */
 #define PUT_AT(type, at, offset, value) (*(volatile type *)((at) + (offset)) = (value))
@@ -41,14 +75,13 @@ struct hot {
 #define FIELDS_END(payload, last) \
 	(FIELD_OFFSET(payload, last) + (sizeof(FIELD_TYPE(payload, last)) & ~3))
 
-/* Opens a record of a fixed layout whose last field (of 4 bytes or more) is `last`. */
-#define BEGIN(hot, payload, last, task)                                                       \
-	do {                                                                                  \
-		hot_begin(hot, HOT_RECORD_SIZE(sizeof(payload)), task);                       \
-		zero((hot)->at, FIELDS_END(payload, last), HOT_RECORD_SIZE(sizeof(payload))); \
-	} while (0)
+/* Opens a record of a fixed layout whose last field (of 4 bytes or more) is `last`. False: it is
+ * not to be. */
+#define BEGIN(hot, payload, last, task)                            \
+	(hot_begin(hot, HOT_RECORD_SIZE(sizeof(payload)), task) && \
+	 zero((hot)->at, FIELDS_END(payload, last), HOT_RECORD_SIZE(sizeof(payload))))
 
-static __always_inline void zero(void *at, __u64 from, __u64 to)
+static __always_inline bool zero(void *at, __u64 from, __u64 to)
 {
 	if (from & 4) {
 		PUT_AT(__u32, at, from, 0);
@@ -56,27 +89,116 @@ static __always_inline void zero(void *at, __u64 from, __u64 to)
 	}
 	if (from < to)
 		PUT_AT(__u64, at, from, 0);
+	return true;
 }
 
-static __always_inline void hot_begin(struct hot *hot, __u64 size, const struct task_struct *task)
+static __always_inline __u64 whole_size(const struct hot *hot)
+{
+	return HAS(hot, identified) ? hot->size + HOT_IDENTIFIER_SIZE : hot->size;
+}
+
+/* Whether there is nothing to be recorded here; which a filter has to be asked for first. */
+static __always_inline bool hot_is_nowhere(const struct hot *hot)
+{
+	if (hot->place.ring || HAS(hot, filtered))
+		return false;
+	ring_count_ringless();
+	return true;
+}
+
+/* Room in the ring; NULL: this record is not to be, and that is counted. */
+static __always_inline void *hot_reserve(struct hot *hot)
+{
+	if (HAS(hot, filtered) && !hot->place.ring) {
+		ring_count_ringless();
+		return NULL;
+	}
+	if (HAS(hot, limited) && !ring_admits(&hot->place))
+		return NULL;
+	return ring_reserve(&hot->place, whole_size(hot));
+}
+
+/* Where the record is made: in its place at once, unless a filter decides first. */
+static __always_inline void *hot_open(struct hot *hot)
+{
+	__u32 zero = 0;
+	void *at;
+
+	if (!HAS(hot, filtered))
+		return hot_reserve(hot);
+	at = bpf_map_lookup_elem(&scratch, &zero);
+	if (!at)
+		return NULL;
+	barrier_var(at); /* or the sum is made first, which 6.1's verifier does not allow */
+	return at + HOT_SCRATCH_OFFSET;
+}
+
+static __always_inline bool hot_begin(struct hot *hot, __u64 size, const struct task_struct *task)
 {
 	__u32 pid = task->pid, tgid = task->tgid;
 	__u64 raw_size = size - HOT_PAYLOAD_OFFSET;
-	void *at = ring_reserve(hot->ring, size, &hot->head);
+	void *at;
 
+	hot->size = size;
+	at = hot_open(hot);
+	if (!hot->place.plain && !at)
+		return false;
 	PUT_AT(__u64, at, 0,
-	       PERF_RECORD_SAMPLE | (__u64)PERF_RECORD_MISC_KERNEL << 32 | size << 48);
+	       PERF_RECORD_SAMPLE | (__u64)PERF_RECORD_MISC_KERNEL << 32 | whole_size(hot) << 48);
+	if (HAS(hot, identified)) {
+		PUT_AT(__u64, at, 8, RING_CONSTANT(source_id));
+		at += HOT_IDENTIFIER_SIZE;
+	}
 	PUT_AT(__u64, at, 8, tgid | (__u64)pid << 32);
 	/* The common fields; flags and preempt count are not known here: 0. */
-	PUT_AT(__u64, at, HOT_RAW_SIZE_OFFSET, raw_size | (__u64)tracepoint_id << 32);
+	PUT_AT(__u64, at, HOT_RAW_SIZE_OFFSET,
+	       raw_size | CONSTANT(hot_constants, tracepoint_id) << 32);
 	PUT_AT(__u32, at, FIELD_OFFSET(struct payload_common, pid), pid);
 	hot->at = at;
+	return true;
+}
+
+/* What is of a fixed layout has a size that the compiler knows, and is small. */
+static __always_inline void copy(void *to, const void *from, __u64 size)
+{
+	if (!__builtin_constant_p(size)) {
+		bpf_probe_read_kernel(to, size, from);
+		return;
+	}
+#pragma unroll
+	for (__u64 i = 0; i < size; i += 8)
+		PUT_AT(__u64, to, i, *(const volatile __u64 *)(from + i));
+}
+
+/* From where the filter saw it into the ring. */
+static __always_inline bool hot_move(struct hot *hot)
+{
+	const void *from = hot->at;
+	void *to;
+
+	if (!filter_hook(from + HOT_PAYLOAD_OFFSET))
+		return false;
+	to = hot_reserve(hot);
+	if (!to)
+		return false;
+	if (HAS(hot, identified)) {
+		PUT_AT(__u64, to, 0, *(const volatile __u64 *)(from - HOT_IDENTIFIER_SIZE));
+		to += HOT_IDENTIFIER_SIZE;
+	}
+	copy(to, from, hot->size);
+	hot->at = to;
+	return true;
 }
 
 static __always_inline void hot_end(struct hot *hot)
 {
-	PUT_AT(__u64, hot->at, 16, bpf_ktime_get_ns());
-	ring_commit(hot->ring, hot->head);
+	__u64 time;
+
+	if (HAS(hot, filtered) && !hot_move(hot))
+		return;
+	time = ring_time(&hot->place);
+	PUT_AT(__u64, hot->at, 16, time);
+	ring_commit(&hot->place, time);
 }
 
 static __always_inline void put_comm(void *at, const struct task_struct *task)
@@ -127,13 +249,16 @@ static __always_inline void put_string(void *at, const char *string, __u64 size)
 
 /* Opens a record with `dynamic` bytes behind the fixed part. What is padding lies in the last
  * 8 bytes. */
-#define BEGIN_DYNAMIC(hot, payload, dynamic)                                \
-	do {                                                                \
-		__u64 _size = HOT_RECORD_SIZE(sizeof(payload) + (dynamic)); \
-                                                                            \
-		hot_begin(hot, _size, bpf_get_current_task_btf());          \
-		PUT_AT(__u64, (hot)->at, _size - 8, 0);                     \
-	} while (0)
+#define BEGIN_DYNAMIC(hot, payload, dynamic) \
+	hot_begin_dynamic(hot, HOT_RECORD_SIZE(sizeof(payload) + (dynamic)))
+
+static __always_inline bool hot_begin_dynamic(struct hot *hot, __u64 size)
+{
+	if (!hot_begin(hot, size, bpf_get_current_task_btf()))
+		return false;
+	PUT_AT(__u64, hot->at, size - 8, 0);
+	return true;
+}
 
 /* A task's name, taken once: it may be changed at any time. Bytes with its NUL, 1 to 16. */
 static __always_inline __u64 take_comm(char comm[TASK_COMM_LEN], const struct task_struct *task)

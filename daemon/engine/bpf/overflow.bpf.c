@@ -1,23 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The recorder of sampling events: runs when the event's counter has counted a period, and
- * writes a PERF_SAMPLE_IP | TID | TIME | PERIOD [| CALLCHAIN] record into this CPU's ring.
+ * writes a PERF_SAMPLE_IP | TID | TIME | [ADDR |] PERIOD [| CALLCHAIN] record into this CPU's
+ * ring.
  *
  * The kernel runs one program of this kind (or of a tracepoint, or a probe) on a CPU at a
  * time, and silently skips any other. So the counter itself is read each time: what it has
- * counted since the last record is the true period of this one, and whole periods that are
- * missing in between are counted in the ring's `missed`.
+ * counted since the program last ran is the true period of this sample, and whole periods that
+ * are missing in between are counted in the ring's `missed`. What a filter or a rate limit keeps
+ * out is not missing.
  */
 #include <linux/bpf_perf_event.h>
 #include <stddef.h>
 
+#include "daemon/engine/bpf/overflow.h"
 #include "daemon/engine/bpf/ring.bpf.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
-/* What the counter says of the time between two records; set by overflow.c. */
-const volatile __u32 counter_is_period = 1; /* what it counted in between is the period */
-const volatile __u32 count_missed = 1;	    /* and the period is fixed: so much is missing */
+const volatile struct overflow_constants overflow_constants = {};
+
+#define EVENT_OPTION(member) OPTION(overflow_constants, member)
 
 #if defined(__TARGET_ARCH_x86)
 #define SAMPLE_IP(regs) ((regs)->rip)
@@ -27,20 +30,13 @@ const volatile __u32 count_missed = 1;	    /* and the period is fixed: so much i
 #define IN_USER(regs) (((regs)->pstate & 0xf) == 0)
 #endif
 
-/* A record. */
-struct sample {
-	struct perf_event_header header;
-	__u64 ip;
-	__u32 pid, tid;
-	__u64 time;
-	__u64 period;
-};
-
-/* With a call chain; what it holds is behind it. */
-struct chain_sample {
-	struct sample sample;
-	__u64 nr;
-};
+/* The program's own: the counter when it last ran on this CPU. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct overflow_counter);
+} counters SEC(".maps");
 
 /*
  * The two halves of a call chain are gathered here first: their size must be known before the
@@ -66,7 +62,8 @@ struct {
 } chains SEC(".maps");
 
 /*
- * What the counter has counted since the last record; the first one takes the event's word.
+ * What the counter has counted since the program last ran; the first time it takes the event's
+ * word. (The program is loaded anew after a pause, whose periods are nobody's loss.)
  *
  * Periods are rounded to the nearest number, since an interrupt comes late by a little. What
  * is missing is what the kernel did not let us record, whatever its reason: another program
@@ -74,52 +71,106 @@ struct {
  * samples then. The last cannot be told from the others here: the record that ends the gap
  * is made by the task that ended it.
  */
-static __always_inline __u64 true_period(struct bpf_perf_event_data *ctx,
-					 struct pp_ring_header *ring)
+static __always_inline __u64 true_period(struct bpf_perf_event_data *ctx, struct pp_ring_live *live)
 {
 	struct bpf_perf_event_value value = {};
-	__u64 period = ctx->sample_period, delta;
+	__u64 period = ctx->sample_period, delta, cookie;
+	struct overflow_counter *last;
+	__u32 zero = 0;
 
-	if (!counter_is_period || bpf_perf_prog_read_value(ctx, &value, sizeof(value)))
+	last = bpf_map_lookup_elem(&counters, &zero);
+	if (!last || bpf_perf_prog_read_value(ctx, &value, sizeof(value)))
 		return period;
-	delta = value.counter - ring->live.counter;
-	/* The first record, or the first of a new event: a CPU that came back gets one. */
-	if (!ring->live.records || value.counter < ring->live.counter)
+	cookie = bpf_get_attach_cookie(ctx);
+	/* A new counter began at 0. Its cookie is larger than that of the one before, which may
+	 * have samples on their way still: they are no loss of the new one's. */
+	if (cookie < last->cookie)
+		return period;
+	if (cookie != last->cookie)
+		last->counter = 0;
+	last->cookie = cookie;
+	delta = value.counter - last->counter;
+	if (!last->has_run)
 		delta = period;
-	ring->live.counter = value.counter;
+	last->counter = live->counter = value.counter;
+	last->has_run = 1;
 
-	if (count_missed && period && delta >= period + period / 2)
-		ring->live.missed += (delta + period / 2) / period - 1;
+	if (EVENT_OPTION(count_missed) && period && delta >= period + period / 2)
+		__sync_fetch_and_add(&live->missed, (delta + period / 2) / period - 1);
 	return delta;
 }
 
-static __always_inline void put_sample(struct sample *at, struct bpf_perf_event_data *ctx,
-				       __u64 size, __u64 period)
+/* What is known of a sample before its record has a place. */
+struct sample {
+	struct ring_place place;
+	__u64 ip;
+	__u64 period;
+	__u64 size; /* of the record */
+};
+
+#define FIXED_SIZE 40 /* header, IP, TID, TIME, PERIOD */
+
+/* Whether there is to be a record. */
+static __always_inline bool take_sample(struct sample *s, struct bpf_perf_event_data *ctx)
+{
+	struct overflow_payload payload;
+
+	s->place.ring = ring_here();
+	if (!s->place.ring)
+		return false;
+	s->ip = SAMPLE_IP(&ctx->regs);
+	s->period = EVENT_OPTION(counter_is_period) ? true_period(ctx, &s->place.ring->live)
+						    : ctx->sample_period;
+	s->size = FIXED_SIZE;
+	if (RING_OPTION(&s->place, identified))
+		s->size += 8;
+	if (EVENT_OPTION(has_addr))
+		s->size += 8;
+	payload.ip = s->ip;
+	if (RING_OPTION(&s->place, filtered) && !filter_hook(&payload))
+		return false;
+	return !RING_OPTION(&s->place, limited) || ring_admits(&s->place);
+}
+
+static __always_inline __u64 *put(__u64 *at, __u64 value)
+{
+	*(volatile __u64 *)at = value;
+	return at + 1;
+}
+
+/* Writes the sample; what follows it goes to where the return value says. */
+static __always_inline __u64 *put_sample(const struct sample *s, __u64 *at,
+					 struct bpf_perf_event_data *ctx, __u64 time)
 {
 	__u64 who = bpf_get_current_pid_tgid();
+	__u64 misc = IN_USER(&ctx->regs) ? PERF_RECORD_MISC_USER : PERF_RECORD_MISC_KERNEL;
 
-	at->header.type = PERF_RECORD_SAMPLE;
-	at->header.misc = IN_USER(&ctx->regs) ? PERF_RECORD_MISC_USER : PERF_RECORD_MISC_KERNEL;
-	at->header.size = size;
-	at->ip = SAMPLE_IP(&ctx->regs);
-	at->pid = who >> 32;
-	at->tid = (__u32)who;
-	at->time = bpf_ktime_get_ns();
-	at->period = period;
+	at = put(at, PERF_RECORD_SAMPLE | misc << 32 | s->size << 48);
+	if (RING_OPTION(&s->place, identified))
+		at = put(at, RING_CONSTANT(source_id));
+	at = put(at, s->ip);
+	at = put(at, who >> 32 | who << 32);
+	at = put(at, time);
+	if (EVENT_OPTION(has_addr))
+		at = put(at, ctx->addr);
+	return put(at, s->period);
 }
 
 SEC("perf_event")
 int overflow(struct bpf_perf_event_data *ctx)
 {
-	struct pp_ring_header *ring = ring_here();
-	struct sample *at;
-	__u64 head;
+	struct sample s = {};
+	__u64 time;
+	void *at;
 
-	if (!ring)
+	if (!take_sample(&s, ctx))
 		return 0;
-	at = ring_reserve(ring, sizeof(*at), &head);
-	put_sample(at, ctx, sizeof(*at), true_period(ctx, ring));
-	ring_commit(ring, head);
+	at = ring_reserve(&s.place, s.size);
+	if (!at)
+		return 0;
+	time = ring_time(&s.place);
+	put_sample(&s, at, ctx, time);
+	ring_commit(&s.place, time);
 	return 0;
 }
 
@@ -147,28 +198,28 @@ static __always_inline __u64 take_half(struct bpf_perf_event_data *ctx, struct h
 SEC("perf_event")
 int overflow_chain(struct bpf_perf_event_data *ctx)
 {
-	struct pp_ring_header *ring = ring_here();
-	__u64 kernel_size, user_size, size, head;
-	void *kernel, *user, *frames;
-	struct chain_sample *at;
+	__u64 kernel_size, user_size, time;
+	void *kernel, *user, *frames, *at;
+	struct sample s = {};
 	struct chain *chain;
 	__u32 zero = 0;
 
 	chain = bpf_map_lookup_elem(&chains, &zero);
-	if (!ring || !chain)
+	if (!chain || !take_sample(&s, ctx))
 		return 0;
 	kernel_size = take_half(ctx, &chain->kernel, 0, PERF_CONTEXT_KERNEL, &kernel);
 	user_size = take_half(ctx, &chain->user, BPF_F_USER_STACK, PERF_CONTEXT_USER, &user);
-	size = sizeof(*at) + kernel_size + user_size;
+	s.size += 8 + kernel_size + user_size;
 
-	at = ring_reserve(ring, size, &head);
-	put_sample(&at->sample, ctx, size, true_period(ctx, ring));
-	at->nr = (kernel_size + user_size) / sizeof(__u64);
-	frames = at + 1;
+	at = ring_reserve(&s.place, s.size);
+	if (!at)
+		return 0;
+	time = ring_time(&s.place);
+	frames = put(put_sample(&s, at, ctx, time), (kernel_size + user_size) / sizeof(__u64));
 	if (kernel_size)
 		bpf_probe_read_kernel(frames, kernel_size, kernel);
 	if (user_size)
 		bpf_probe_read_kernel(frames + kernel_size, user_size, user);
-	ring_commit(ring, head);
+	ring_commit(&s.place, time);
 	return 0;
 }

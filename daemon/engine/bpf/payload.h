@@ -13,7 +13,12 @@
 #include <linux/types.h>
 
 /* A record in the ring: header, PERF_SAMPLE_TID, PERF_SAMPLE_TIME, the u32 size of the raw
- * part, the raw part. */
+ * part, the raw part. In rings of several sources PERF_SAMPLE_IDENTIFIER is behind the header. */
+#define HOT_IDENTIFIER_SIZE 8
+
+/* Where a record begins that is made for a filter: the verifier does not see that 8 bytes before
+ * the end of a record of unknown size are still in it. */
+#define HOT_SCRATCH_OFFSET 8
 #define HOT_RAW_SIZE_OFFSET 24
 #define HOT_PAYLOAD_OFFSET 28
 

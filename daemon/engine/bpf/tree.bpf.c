@@ -14,6 +14,7 @@
 
 #include "daemon/engine/meta.h"
 #include "daemon/engine/bpf/tree.h"
+#include "daemon/engine/bpf/hotplug.h"
 #include "proto/ring.h"
 
 char LICENSE[] SEC("license") = "GPL";
@@ -90,6 +91,23 @@ struct {
 	__type(value, __u32);
 } cpus SEC(".maps");
 
+/* What found no ring, of each CPU; an event of listed CPUs has none, and looks into this. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} ringless SEC(".maps");
+
+/* The instance's, where the kernel tells when CPUs go away. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct pp_cpu_state);
+} states SEC(".maps");
+
 /* One element whose address on each CPU tells where that CPU's copy of any variable lies. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -97,6 +115,18 @@ struct {
 	__type(key, __u32);
 	__type(value, __u64);
 } per_cpu SEC(".maps");
+
+/*
+ * For each program: from the address of per_cpu's element on a CPU to the counter of that
+ * program's misses on that CPU. An event's own map has as many as it has programs.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__uint(map_flags, BPF_F_RDONLY_PROG);
+	__type(key, __u32);
+	__type(value, __s64[TREE_PROGRAMS_MAX]);
+} distances SEC(".maps");
 
 const volatile struct tree_constants constants = {};
 
@@ -115,7 +145,9 @@ int info(struct bpf_iter__bpf_map_elem *ctx)
 /* ── stat: what each ring's live words say, and what the kernel says was missed ─────────── */
 
 struct counts {
-	__u64 records, bytes, missed;
+	__u64 records, bytes, limited, missed;
+	__u64 ringless; /* of missed: those that found no ring */
+	__u64 away;	/* CPUs with a ring that are offline */
 };
 
 /*
@@ -138,7 +170,10 @@ static __always_inline void add(struct counts *to, const struct counts *c)
 {
 	to->records += c->records;
 	to->bytes += c->bytes;
+	to->limited += c->limited;
 	to->missed += c->missed;
+	to->ringless += c->ringless;
+	to->away += c->away;
 }
 
 /* Begins a sum with the first CPU; one that was forgotten since is not begun again. */
@@ -170,29 +205,38 @@ static __always_inline bool is_deleted(void)
 }
 
 /*
- * Misses of the recording program on one CPU: the kernel keeps them in a per-CPU struct, of
- * which only the address relative to per_cpu's is known here.
+ * Misses of the event's programs on one CPU: the kernel keeps them in a per-CPU struct each, of
+ * which only the address relative to per_cpu's is known here. The verifier knows how many there
+ * are, so that the loop is no longer than that.
  */
 static __always_inline __u64 program_misses(__u32 cpu)
 {
-	__u64 address = 0, misses = 0;
+	__u64 address = 0, misses = 0, one;
+	const __s64 *distance;
 	__u32 zero = 0;
 	void *mine;
 
-	if (!constants.stats_distance)
+	if (!constants.n_programs)
 		return 0;
+	distance = bpf_map_lookup_elem(&distances, &zero);
 	mine = bpf_map_lookup_percpu_elem(&per_cpu, &zero, cpu);
 	/* The verifier lets a pointer become a number only by way of memory. */
 	bpf_probe_read_kernel(&address, sizeof(address), &mine);
-	if (address)
-		bpf_probe_read_kernel(&misses, sizeof(misses),
-				      (void *)(address + constants.stats_distance));
+	if (!address || !distance)
+		return 0;
+	for (__u32 i = 0; i < TREE_PROGRAMS_MAX; i++) {
+		if (i >= constants.n_programs)
+			break;
+		one = 0;
+		bpf_probe_read_kernel(&one, sizeof(one), (void *)(address + distance[i]));
+		misses += one;
+	}
 	return misses;
 }
 
 static __always_inline bool count_ring(__u32 cpu, struct counts *ret)
 {
-	const struct pp_ring_live *live;
+	const struct pp_ring_header *header;
 	__u32 key = cpu, zero = 0;
 	void *inner, *ring;
 
@@ -202,19 +246,40 @@ static __always_inline bool count_ring(__u32 cpu, struct counts *ret)
 	ring = bpf_map_lookup_elem(inner, &zero);
 	if (!ring)
 		return false;
-	live = ring + PP_RING_LIVE_OFFSET;
-	ret->records = live->records;
-	ret->bytes = -live->head;
-	ret->missed = live->missed;
+	header = ring;
+	ret->records = header->live.records;
+	ret->bytes = -header->live.head;
+	ret->limited = header->gate.limited;
+	ret->missed = header->live.missed;
 	return true;
 }
 
-static __always_inline void print_missed(struct seq_file *seq, __u64 missed)
+static __always_inline __u64 count_ringless(__u32 cpu)
 {
+	const __u64 *count = bpf_map_lookup_elem(&ringless, &cpu);
+
+	return count ? *count : 0;
+}
+
+/* Since when the CPU is offline, in nanoseconds; 0: it is not. */
+static __always_inline __u64 away_since(__u32 cpu)
+{
+	const struct pp_cpu_state *state = bpf_map_lookup_elem(&states, &cpu);
+
+	return state ? state->away : 0;
+}
+
+static __always_inline void print_counts(struct seq_file *seq, const struct counts *c)
+{
+	BPF_SEQ_PRINTF(seq, " records=%llu bytes=%llu limited=%llu missed=", c->records, c->bytes,
+		       c->limited);
 	if (constants.missed_unknown)
-		BPF_SEQ_PRINTF(seq, "unknown\n");
+		BPF_SEQ_PRINTF(seq, "unknown");
 	else
-		BPF_SEQ_PRINTF(seq, "%llu\n", missed);
+		BPF_SEQ_PRINTF(seq, "%llu", c->missed);
+	/* These are known, whatever else there may be. */
+	if (c->ringless)
+		BPF_SEQ_PRINTF(seq, " ringless=%llu", c->ringless);
 }
 
 static __always_inline int print_total(struct seq_file *seq, __u64 session)
@@ -229,9 +294,24 @@ static __always_inline int print_total(struct seq_file *seq, __u64 session)
 	}
 	total = sum->older;
 	add(&total, &sum->newest);
-	BPF_SEQ_PRINTF(seq, "total records=%llu bytes=%llu missed=", total.records, total.bytes);
-	print_missed(seq, total.missed);
+	BPF_SEQ_PRINTF(seq, "total");
+	print_counts(seq, &total);
+	if (total.away)
+		BPF_SEQ_PRINTF(seq, " away=%llu", total.away);
+	BPF_SEQ_PRINTF(seq, "\n");
 	return 0;
+}
+
+/* Times are in seconds, as those of records are. */
+static __always_inline void print_cpu(struct seq_file *seq, __u32 cpu, const struct counts *c,
+				      __u64 away)
+{
+	BPF_SEQ_PRINTF(seq, "cpu%u", cpu);
+	print_counts(seq, c);
+	if (away)
+		BPF_SEQ_PRINTF(seq, " away=%llu.%06llu", away / 1000000000,
+			       away % 1000000000 / 1000);
+	BPF_SEQ_PRINTF(seq, "\n");
 }
 
 /* Runs once for each CPU, and once more, without a key, at the end. */
@@ -241,6 +321,7 @@ int stat(struct bpf_iter__bpf_map_elem *ctx)
 	struct seq_file *seq = ctx->meta->seq;
 	const __u32 *key = ctx->key;
 	struct counts one = {};
+	__u64 away;
 	bool recorded;
 	__u32 cpu;
 
@@ -250,18 +331,26 @@ int stat(struct bpf_iter__bpf_map_elem *ctx)
 	recorded = count_ring(cpu, &one);
 	if (recorded && !is_deleted())
 		one.missed += program_misses(cpu);
+	one.ringless = count_ringless(cpu);
+	one.missed += one.ringless;
+	away = away_since(cpu);
+	one.away = recorded && away;
 	sum_up(ctx->meta, &one);
-	if (!recorded)
-		return 0;
-	BPF_SEQ_PRINTF(seq, "cpu%u records=%llu bytes=%llu missed=", cpu, one.records, one.bytes);
-	print_missed(seq, one.missed);
+	if (recorded || one.ringless)
+		print_cpu(seq, cpu, &one, away);
 	return 0;
 }
 
-/* ── where a program's misses are counted: run once when an event is made ───────────────── */
+/* ── where programs' misses are counted: run once when an event's files are made ─────────── */
 
-__u32 wanted_program = 0;	/* in: its id */
-__s64 found_stats_distance = 0; /* out: see struct tree_constants; 0: no such program */
+/* In: the ids of the programs. Out: the distance of each (see `distances`); 0: not found. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, TREE_PROGRAMS_MAX);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u32);
+	__type(value, __s64);
+} wanted SEC(".maps");
 
 SEC("iter/bpf_prog")
 int find_stats(struct bpf_iter__bpf_prog *ctx)
@@ -269,8 +358,14 @@ int find_stats(struct bpf_iter__bpf_prog *ctx)
 	struct bpf_prog *prog = ctx->prog;
 	void *map = &per_cpu;
 	__u64 array = 0, element = 0, stats = 0;
+	__s64 *distance;
+	__u32 id;
 
-	if (!prog || prog->aux->id != wanted_program)
+	if (!prog)
+		return 0;
+	id = prog->aux->id;
+	distance = bpf_map_lookup_elem(&wanted, &id);
+	if (!distance)
 		return 0;
 	/* Kernels before 5.16 have it otherwise, those before 5.19 lack what `stat` needs. */
 	if (!bpf_core_field_exists(struct bpf_prog_stats, misses) ||
@@ -281,7 +376,6 @@ int find_stats(struct bpf_iter__bpf_prog *ctx)
 			      (void *)(array + bpf_core_field_offset(struct bpf_array, pptrs)));
 	bpf_core_read(&stats, sizeof(stats), &prog->stats); /* as a number, not a pointer */
 	if (element && stats)
-		found_stats_distance =
-			stats + bpf_core_field_offset(struct bpf_prog_stats, misses) - element;
+		*distance = stats + bpf_core_field_offset(struct bpf_prog_stats, misses) - element;
 	return 0;
 }

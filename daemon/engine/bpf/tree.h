@@ -5,14 +5,12 @@
 
 #include <linux/types.h>
 
+/* The kernel's own counters of so many programs can be summed up; of more it is not told. */
+#define TREE_PROGRAMS_MAX 1024
+
 struct tree_constants {
-	/*
-	 * From the address of the map per_cpu's element on a CPU to the counter of the
-	 * recording program's misses on that CPU. 0: cannot be told.
-	 */
-	__s64 stats_distance;
+	__u32 n_programs; /* whose misses are to be told; how to find them is in `distances` */
 	__u32 missed_unknown;
-	__u32 reserved;
 };
 
 #endif

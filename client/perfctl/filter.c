@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Composes a filter: --pid, --comm and --cgroup are shorthands for what --filter can say, too,
+ * and are shown as that. The daemon judges the text.
+ */
+#include <string.h>
+
+#include "client/perfctl/perfctl.h"
+
+static void put_and(FILE *f, bool *first)
+{
+	if (!*first)
+		fputs(" && ", f);
+	*first = false;
+}
+
+/* "12,34" */
+static int put_pids(FILE *f, const char *pids)
+{
+	bool several = strchr(pids, ',');
+
+	fputs(several ? "(" : "", f);
+	for (const char *p = pids;;) {
+		size_t n = strcspn(p, ",");
+		char one[24];
+		uint64_t pid;
+
+		if (n == 0 || n >= sizeof(one))
+			return -EINVAL;
+		memcpy(one, p, n);
+		one[n] = 0;
+		if (parse_number(one, &pid) < 0 || pid > INT32_MAX)
+			return -EINVAL;
+		fprintf(f, "%sPID == %u", p == pids ? "" : " || ", (unsigned)pid);
+		if (!p[n])
+			break;
+		p += n + 1;
+	}
+	fputs(several ? ")" : "", f);
+	return 0;
+}
+
+/* In the quotes that it does not hold itself. */
+static void put_text(FILE *f, const char *field, const char *op, const char *text)
+{
+	char quote = strchr(text, '"') ? '\'' : '"';
+
+	fprintf(f, "%s %s %c%s%c", field, op, quote, text, quote);
+}
+
+static int put_all(FILE *f, const struct filter_options *o)
+{
+	bool several = o->pids || o->comm || o->cgroup, first = true;
+
+	if (o->pids) {
+		put_and(f, &first);
+		if (put_pids(f, o->pids) < 0)
+			return -EINVAL;
+	}
+	if (o->comm) {
+		put_and(f, &first);
+		put_text(f, "COMM", "~", o->comm);
+	}
+	if (o->cgroup) {
+		put_and(f, &first);
+		put_text(f, "CGROUP", "==", o->cgroup);
+	}
+	if (o->filter && *o->filter) {
+		put_and(f, &first);
+		fprintf(f, several ? "(%s)" : "%s", o->filter);
+	}
+	return 0;
+}
+
+int filter_compose(const struct filter_options *o, char **ret)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+	int r;
+
+	if (!f)
+		return -ENOMEM;
+	r = put_all(f, o);
+	if (fclose(f))
+		r = -ENOMEM;
+	if (r < 0) {
+		free(text);
+		return r;
+	}
+	*ret = text;
+	return 0;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* How far back an event's rings reach. */
+#ifndef PERFCTL_HISTORY_H
+#define PERFCTL_HISTORY_H
+
+#include "client/perfpersist.h"
+
+struct history {
+	struct perfpersist_event *e;
+	struct perfpersist_snapshot *snapshot; /* made when first asked for */
+};
+
+/*
+ * Looks at all rings anew. Copies them, unless they are so large that this would be felt each
+ * second: those are looked at every tenth time only. 0; -errno.
+ */
+int history_look(struct history *h, unsigned turn);
+void history_done(struct history *h);
+
+/* Seconds from now (CLOCK_MONOTONIC, ns) back to the oldest record of a ring; < 0: it has none. */
+double history_of(const struct history *h, size_t ring, uint64_t now);
+
+#endif

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* perfctl pause and perfctl resume: of an event, or of all in a namespace. */
+#include "client/perfctl/output.h"
+#include "client/perfctl/perfctl.h"
+
+static void report(const struct call *call, struct json *j, const struct event_name *name,
+		   bool pause, size_t n)
+{
+	if (call->json) {
+		json_begin(j, NULL, '{');
+		json_string(j, "namespace", name->ns);
+		json_string(j, "name", name->name);
+		json_unsigned(j, "count", n);
+		json_end(j, '}');
+	} else if (!name->name[0]) {
+		printf("%zu event%s of %s %s\n", n, n == 1 ? "" : "s", name->ns,
+		       pause ? "paused" : "resumed");
+	} else {
+		printf("%s/%s %s\n", name->ns, name->name,
+		       n == 0 ? (pause ? "was paused already" : "was not paused")
+			      : (pause ? "is paused" : "records again"));
+	}
+}
+
+static int pause_all(struct call *call, struct perfpersist *p, const struct event_name *names,
+		     bool pause)
+{
+	struct json j = { .f = stdout };
+	int code = EXIT_OK;
+
+	if (call->json)
+		json_begin(&j, NULL, '[');
+	for (size_t i = 0; i < call->n_operands; i++) {
+		const struct event_name *name = &names[i];
+		size_t n = 0;
+		int r = perfpersist_pause(p, name->ns, name->name[0] ? name->name : NULL, pause, &n);
+
+		if (r < 0) {
+			r = call_failed(p, r);
+			code = code ?: r;
+		} else {
+			report(call, &j, name, pause, n);
+		}
+	}
+	if (call->json) {
+		json_end(&j, ']');
+		putchar('\n');
+	}
+	return code;
+}
+
+static int run(struct call *call, int argc, char **argv)
+{
+	_cleanup_(cleanup_perfpersist) struct perfpersist *p = NULL;
+	_cleanup_free_ struct event_name *names = calloc((size_t)argc, sizeof(*names));
+	int opt, r;
+
+	r = names ? options_start(call, argc, argv, "", NULL) : -ENOMEM;
+	if (r < 0)
+		return EXIT_FAILED;
+	while ((opt = options_next(call)) > 0)
+		;
+	if (opt < 0)
+		return call->code;
+	if (!call->n_operands)
+		return bad_usage(call, "which event? NAME, or NAMESPACE/ for all of one, is missing");
+	for (size_t i = 0; i < call->n_operands; i++)
+		if (parse_events_name(call->operands[i], &names[i]) < 0)
+			return bad_usage(call, "%s: neither a name of an event nor NAMESPACE/",
+					 call->operands[i]);
+	r = call_connect(call, &p);
+	if (r)
+		return r;
+	return pause_all(call, p, names, call->verb == &verb_pause);
+}
+
+const struct verb verb_pause = {
+	.name = "pause",
+	.synopsis = "NAME | NAMESPACE/ ...",
+	.summary = "let events rest; what they recorded stays readable",
+	.run = run,
+	.help = "A paused event records nothing and costs next to nothing; it stays paused when the\n"
+		"daemon is restarted. NAMESPACE/ stands for all events in it.\n"
+		"\n"
+		"Examples:\n"
+		"  perfctl pause switches\n"
+		"  perfctl pause web/\n",
+};
+
+const struct verb verb_resume = {
+	.name = "resume",
+	.synopsis = "NAME | NAMESPACE/ ...",
+	.summary = "let paused events record again",
+	.run = run,
+	.help = "Examples:\n"
+		"  perfctl resume switches\n"
+		"  perfctl resume web/\n",
+};

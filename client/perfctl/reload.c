@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* perfctl reload: the daemon reads its configuration again. */
+#include <string.h>
+
+#include "client/perfctl/output.h"
+#include "client/perfctl/perfctl.h"
+
+static void report(const struct call *call, const struct perfpersist_reload_result *r)
+{
+	struct json j = { .f = stdout };
+
+	if (!call->json) {
+		printf("%u created, %u changed, %u deleted, %u failed\n", r->created, r->changed,
+		       r->deleted, r->failed);
+		return;
+	}
+	json_begin(&j, NULL, '{');
+	json_unsigned(&j, "created", r->created);
+	json_unsigned(&j, "changed", r->changed);
+	json_unsigned(&j, "deleted", r->deleted);
+	json_unsigned(&j, "failed", r->failed);
+	if (r->message[0])
+		json_string(&j, "message", r->message);
+	else
+		json_null(&j, "message");
+	json_end(&j, '}');
+	putchar('\n');
+}
+
+static int run(struct call *call, int argc, char **argv)
+{
+	_cleanup_(cleanup_perfpersist) struct perfpersist *p = NULL;
+	struct perfpersist_reload_result result = { .sz = sizeof(result) };
+	int opt, r;
+
+	r = options_start(call, argc, argv, "", NULL);
+	if (r < 0)
+		return EXIT_FAILED;
+	while ((opt = options_next(call)) > 0)
+		;
+	if (opt < 0)
+		return call->code;
+	if (call->n_operands)
+		return bad_usage(call, "reload takes no names");
+	r = call_connect(call, &p);
+	if (r)
+		return r;
+	r = perfpersist_reload(p, &result);
+	if (r < 0)
+		return call_failed(p, r);
+	report(call, &result);
+	if (!result.failed)
+		return EXIT_OK;
+	complain("%s", result.message[0] ? result.message
+					 : "some of the configuration could not be had; see the "
+					   "daemon's log");
+	return EXIT_FAILED;
+}
+
+const struct verb verb_reload = {
+	.name = "reload",
+	.synopsis = "",
+	.summary = "let the daemon read its configuration again",
+	.run = run,
+	.help = "Only what differs is applied: an event whose file did not change records on as it\n"
+		"is. Exit code 1 if some of it could not be had; the others apply all the same.\n"
+		"\n"
+		"Examples:\n"
+		"  perfctl reload\n",
+};

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * What runs until it is interrupted ends in order: the signals are blocked but for the moments
+ * of waiting, so that none is missed in between.
+ */
+#include <poll.h>
+#include <signal.h>
+
+#include "client/perfctl/perfctl.h"
+
+static volatile sig_atomic_t caught;
+
+static void on_signal(int number)
+{
+	caught = number;
+}
+
+void signals_catch(void)
+{
+	struct sigaction action = { .sa_handler = on_signal };
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+}
+
+bool signals_caught(void)
+{
+	sigset_t pending;
+
+	if (caught)
+		return true;
+	/* Who never waits, because there is always more to do, looks here. */
+	sigemptyset(&pending);
+	sigpending(&pending);
+	return sigismember(&pending, SIGINT) == 1 || sigismember(&pending, SIGTERM) == 1;
+}
+
+void signals_wait(uint64_t nsec, int fd, int other_fd)
+{
+	struct timespec t = { .tv_sec = (time_t)(nsec / 1000000000),
+			      .tv_nsec = (long)(nsec % 1000000000) };
+	struct pollfd fds[] = { { .fd = fd, .events = POLLIN }, { .fd = other_fd, .events = POLLIN } };
+	sigset_t none;
+
+	if (caught)
+		return;
+	sigemptyset(&none);
+	ppoll(fds, ARRAY_SIZE(fds), &t, &none);
+}

@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * perfctl stat: what events do, interval by interval. By CPU the rings tell it themselves, but for
+ * what tracepoints missed; of all CPUs the daemon or the registry tells it.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "client/perfctl/away.h"
+#include "client/perfctl/history.h"
+#include "client/perfctl/perfctl.h"
+#include "client/perfctl/rates.h"
+#include "client/perfctl/saved-stat.h"
+
+enum {
+	OPT_PER_CPU = 512,
+	OPT_COUNT,
+};
+
+static const struct option longs[] = {
+	{ "interval-print", required_argument, NULL, 'I' },
+	{ "per-cpu", no_argument, NULL, OPT_PER_CPU },
+	{ "interval-count", required_argument, NULL, OPT_COUNT },
+	{},
+};
+
+/* An event that is looked at. */
+struct subject {
+	struct event_name name;
+	struct perfpersist_event *e; /* NULL: it is gone */
+	struct history history;
+	struct counts before;
+	struct counts *ring_before; /* of each ring */
+	uint32_t set;
+	char cpus[1024]; /* that have rings, as the rings were opened */
+};
+
+struct stat {
+	struct call *call;
+	struct perfpersist *p;
+	uint64_t interval, left; /* left 0: without an end */
+	bool per_cpu;
+	uint64_t began, looked;
+	unsigned turn;
+	struct subject *subjects;
+	size_t n;
+};
+
+/* ── what is looked at ──────────────────────────────────────────────────────────────────── */
+
+static void subject_close(struct subject *s)
+{
+	history_done(&s->history);
+	free(s->ring_before);
+	s->ring_before = NULL;
+	perfpersist_event_free(s->e);
+	s->e = NULL;
+}
+
+static struct counts ring_counts(struct perfpersist_event *e, size_t ring, uint32_t recorder)
+{
+	struct perfpersist_ring_stat r = { .sz = sizeof(r) };
+
+	if (perfpersist_ring_stat(e, ring, &r) < 0)
+		return (struct counts){ .missed_unknown = true, .limited_unknown = true };
+	return (struct counts){
+		.records = r.records,
+		.bytes = r.bytes,
+		.missed = r.missed,
+		.missed_unknown = recorder != PERFPERSIST_RECORDER_OVERFLOW,
+		.limited = r.limited,
+	};
+}
+
+static int subject_open(struct stat *st, struct subject *s)
+{
+	struct perfpersist_info info = { .sz = sizeof(info) };
+	int r = perfpersist_open(st->p, s->name.ns, s->name.name, &s->e);
+
+	if (r < 0)
+		return r;
+	s->history.e = s->e;
+	s->ring_before = calloc(perfpersist_event_rings(s->e) + 1, sizeof(*s->ring_before));
+	r = s->ring_before ? perfpersist_show(st->p, s->name.ns, s->name.name, &info) : -ENOMEM;
+	if (r < 0)
+		return r;
+	s->before = counts_of(&info);
+	s->set = info.set;
+	memcpy(s->cpus, info.cpus, sizeof(s->cpus));
+	for (size_t i = 0; i < perfpersist_event_rings(s->e); i++)
+		s->ring_before[i] = ring_counts(s->e, i, info.recorder);
+	return 0;
+}
+
+/* Of all that the caller may read, or of those named. */
+static int find_subjects(struct stat *st)
+{
+	_cleanup_free_ struct perfpersist_info *infos = NULL;
+	size_t n = 0;
+	int r;
+
+	st->n = st->call->n_operands;
+	if (!st->n) {
+		r = perfpersist_list(st->p, NULL, &infos, &n);
+		if (r < 0)
+			return call_failed(st->p, r);
+		st->n = n;
+	}
+	st->subjects = calloc(st->n + 1, sizeof(*st->subjects));
+	if (!st->subjects)
+		return EXIT_FAILED;
+	for (size_t i = 0; i < st->n; i++) {
+		struct event_name *name = &st->subjects[i].name;
+
+		if (infos) {
+			memcpy(name->ns, infos[i].ns, sizeof(name->ns));
+			memcpy(name->name, infos[i].name, sizeof(name->name));
+		} else if (parse_event_name(st->call->operands[i], NULL, name) < 0) {
+			return bad_usage(st->call, "%s: not a name of an event",
+					 st->call->operands[i]);
+		}
+	}
+	return EXIT_OK;
+}
+
+/* ── what is printed ────────────────────────────────────────────────────────────────────── */
+
+static void print_title(const struct stat *st)
+{
+	printf("# %10s  %11s %9s %9s %9s %9s  %s%s\n", "TIME", "RECORDS/S", "MB/S", "MISSED/S",
+	       "LIMITED/S", "HISTORY", st->per_cpu ? "CPU   " : "", "NAME");
+}
+
+static void print_human(const struct stat *st, const struct subject *s, int cpu, bool away,
+			const struct rates *r, double history)
+{
+	char back[24] = "-";
+
+	if (history >= 0)
+		snprintf(back, sizeof(back), "%.1fs", history);
+	printf("  %10.3f  %11s %9.3f %9s %9s %9s  ", (st->looked - st->began) / 1e9,
+	       format_rate(r->records, false).s, r->megabytes,
+	       format_rate(r->missed, r->missed_unknown).s,
+	       r->limited_unknown ? "-" : format_rate(r->limited, false).s, back);
+	if (st->per_cpu)
+		printf("%-5d ", cpu);
+	printf("%s/%s%s\n", s->name.ns, s->name.name, away ? " (away)" : "");
+}
+
+static void print_json(const struct stat *st, const struct subject *s, int cpu, bool away,
+		       const struct counts *c, double history)
+{
+	struct json j = { .f = stdout };
+
+	json_begin(&j, NULL, '{');
+	json_string(&j, "namespace", s->name.ns);
+	json_string(&j, "name", s->name.name);
+	if (cpu >= 0) {
+		json_unsigned(&j, "cpu", (unsigned)cpu);
+		json_bool(&j, "away", away);
+	}
+	json_unsigned(&j, "time_ns", st->looked - st->began);
+	json_unsigned(&j, "records", c->records);
+	json_unsigned(&j, "bytes", c->bytes);
+	if (c->missed_unknown)
+		json_null(&j, "missed");
+	else
+		json_unsigned(&j, "missed", c->missed);
+	if (c->limited_unknown)
+		json_null(&j, "limited");
+	else
+		json_unsigned(&j, "limited", c->limited);
+	if (history >= 0)
+		json_unsigned(&j, "history_ns", (uint64_t)(history * 1e9));
+	else
+		json_null(&j, "history_ns");
+	json_end(&j, '}');
+	putchar('\n');
+}
+
+static void print(const struct stat *st, const struct subject *s, int cpu, bool away,
+		  const struct counts *c, double seconds, double history)
+{
+	struct rates r = rates_of(c, seconds);
+
+	if (st->call->json)
+		print_json(st, s, cpu, away, c, history);
+	else
+		print_human(st, s, cpu, away, &r, history);
+}
+
+/* ── looking ────────────────────────────────────────────────────────────────────────────── */
+
+/* How far back all CPUs reach: as far as that which reaches back least. */
+static double shortest_history(const struct subject *s, uint64_t now)
+{
+	double shortest = -1;
+
+	for (size_t i = 0; i < perfpersist_event_rings(s->e); i++) {
+		double one = history_of(&s->history, i, now);
+
+		if (one >= 0 && (shortest < 0 || one < shortest))
+			shortest = one;
+	}
+	return shortest;
+}
+
+static void print_rings(const struct stat *st, struct subject *s,
+			const struct perfpersist_info *info, double seconds)
+{
+	for (size_t i = 0; i < perfpersist_event_rings(s->e); i++) {
+		struct counts now = ring_counts(s->e, i, info->recorder);
+		struct counts diff = counts_since(&now, &s->ring_before[i]);
+		int cpu = perfpersist_ring_cpu(s->e, i);
+
+		print(st, s, cpu, list_has_cpu(info->away, (unsigned)cpu), &diff, seconds,
+		      history_of(&s->history, i, st->looked));
+		s->ring_before[i] = now;
+	}
+}
+
+/* The event went, or got other rings, or more of them. 0; -errno. */
+static int renew(struct stat *st, struct subject *s)
+{
+	int r;
+
+	subject_close(s);
+	r = subject_open(st, s);
+	if (r < 0)
+		subject_close(s);
+	return r == -ENOENT ? 0 : r;
+}
+
+static int look_at(struct stat *st, struct subject *s, double seconds)
+{
+	struct perfpersist_info info = { .sz = sizeof(info) };
+	struct counts now, diff;
+	int r = perfpersist_show(st->p, s->name.ns, s->name.name, &info);
+
+	if (r >= 0 && perfpersist_event_is_copy(s->e))
+		r = perfpersist_event_refresh(s->e, st->p);
+	if (r == -ENOENT || r == -ESTALE ||
+	    (r >= 0 && (info.set != s->set || strcmp(info.cpus, s->cpus) != 0)))
+		return renew(st, s);
+	if (r >= 0)
+		r = history_look(&s->history, st->turn);
+	if (r < 0)
+		return r == -EAGAIN ? 0 : r;
+	now = counts_of(&info);
+	diff = counts_since(&now, &s->before);
+	s->before = now;
+	if (st->per_cpu)
+		print_rings(st, s, &info, seconds);
+	else
+		print(st, s, -1, false, &diff, seconds, shortest_history(s, st->looked));
+	return 0;
+}
+
+static int look(struct stat *st)
+{
+	uint64_t now = monotonic_now();
+	double seconds = (now - st->looked) / 1e9;
+	size_t there = 0;
+
+	st->looked = now;
+	for (size_t i = 0; i < st->n; i++) {
+		struct subject *s = &st->subjects[i];
+		int r = s->e ? look_at(st, s, seconds) : 0;
+
+		if (r < 0)
+			return call_failed(st->p, r);
+		there += s->e != NULL;
+	}
+	st->turn++;
+	fflush(stdout);
+	if (there || !st->n)
+		return EXIT_OK;
+	complain("the events are gone");
+	return EXIT_NOT_FOUND;
+}
+
+static int run_stat(struct stat *st)
+{
+	int r = find_subjects(st);
+
+	for (size_t i = 0; !r && i < st->n; i++) {
+		int error = subject_open(st, &st->subjects[i]);
+
+		if (error < 0)
+			r = call_failed(st->p, error);
+	}
+	if (r)
+		return r;
+	if (!st->call->json)
+		print_title(st);
+	fflush(stdout);
+	st->began = st->looked = monotonic_now();
+	signals_catch();
+	while (!r && !signals_caught() && !ferror(stdout)) {
+		signals_wait(st->interval, -1, -1);
+		if (signals_caught())
+			break;
+		r = look(st);
+		if (st->left && --st->left == 0)
+			break;
+	}
+	return r;
+}
+
+static int take_option(struct call *call, int opt, struct stat *st)
+{
+	uint64_t msec;
+
+	switch (opt) {
+	case OPT_PER_CPU:
+		st->per_cpu = true;
+		return EXIT_OK;
+	case OPT_COUNT:
+		if (parse_number(optarg, &st->left) < 0 || !st->left)
+			return bad_usage(call, "--interval-count %s: not a number above 0", optarg);
+		return EXIT_OK;
+	}
+	if (parse_number(optarg, &msec) < 0 || !msec || msec > 1000000000)
+		return bad_usage(call, "-I %s: not a number of milliseconds", optarg);
+	st->interval = msec * 1000000;
+	return EXIT_OK;
+}
+
+static int run(struct call *call, int argc, char **argv)
+{
+	_cleanup_(cleanup_perfpersist) struct perfpersist *p = NULL;
+	struct stat st = { .call = call, .interval = 1000000000 };
+	int opt, r;
+
+	r = options_start(call, argc, argv, "I:", longs);
+	if (r < 0)
+		return EXIT_FAILED;
+	while ((opt = options_next(call)) > 0) {
+		r = take_option(call, opt, &st);
+		if (r)
+			return r;
+	}
+	if (opt < 0)
+		return call->code;
+	r = call_connect(call, &p);
+	if (r)
+		return r;
+	if (call->connect.saved)
+		return stat_saved(call, p, st.per_cpu);
+	st.p = p;
+	r = run_stat(&st);
+	for (size_t i = 0; st.subjects && i < st.n; i++)
+		subject_close(&st.subjects[i]);
+	free(st.subjects);
+	return r;
+}
+
+const struct verb verb_stat = {
+	.name = "stat",
+	.synopsis = "[NAME...] [-I MSEC] [--per-cpu] [--interval-count N]",
+	.summary = "show what events record, interval by interval",
+	.run = run,
+	.reads_saves = true,
+	.help = "  -I, --interval-print MSEC  between two lines; else 1000\n"
+		"  --per-cpu                  a line for each CPU\n"
+		"  --interval-count N         end after N intervals\n"
+		"\n"
+		"HISTORY is how far back the buffers reach: on the CPU that reaches back least, or "
+		"with\n"
+		"--per-cpu on each. Without NAME: all events that you may read. With --json: an "
+		"object\n"
+		"a line, with the counts of the interval. A CPU that is offline is marked as "
+		"away.\n"
+		"With --saved: one line of what was counted until then; HISTORY is what the\n"
+		"records reach over, from the oldest to the newest.\n"
+		"\n"
+		"Examples:\n"
+		"  perfctl stat switches\n"
+		"  perfctl stat switches --per-cpu -I 500\n",
+};

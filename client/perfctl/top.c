@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* perfctl top: the busiest events, anew every few seconds. */
+#include <inttypes.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+#include "client/perfctl/perfctl.h"
+#include "client/perfctl/rates.h"
+
+static const struct column columns[] = {
+	{ "RECORDS/S", true }, { "MB/S", true },   { "MISSED/S", true }, { "LIMITED/S", true },
+	{ "RECORDS", true },   { "STATE", false }, { "NAME", false },	 { "EVENT", false },
+};
+
+struct top {
+	const struct call *call;
+	struct perfpersist *p;
+	const char *ns;
+	uint64_t interval, left; /* left 0: without an end */
+	struct perfpersist_info *before;
+	size_t n_before;
+	uint64_t looked; /* when `before` was taken */
+};
+
+struct line {
+	const struct perfpersist_info *info;
+	struct rates rates;
+};
+
+static int compare_lines(const void *a, const void *b)
+{
+	const struct line *x = a, *y = b;
+
+	if (x->rates.megabytes != y->rates.megabytes)
+		return x->rates.megabytes < y->rates.megabytes ? 1 : -1;
+	return (x->info->id > y->info->id) - (x->info->id < y->info->id);
+}
+
+/* Lists come in the order of ids. */
+static const struct perfpersist_info *find(const struct perfpersist_info *infos, size_t n,
+					   uint64_t id)
+{
+	size_t low = 0, high = n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (infos[middle].id < id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < n && infos[low].id == id ? &infos[low] : NULL;
+}
+
+static void fill(const struct top *t, const struct perfpersist_info *infos, size_t n,
+		 double seconds, struct line *lines)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct perfpersist_info *old = find(t->before, t->n_before, infos[i].id);
+		struct counts now = counts_of(&infos[i]), before = {}, diff;
+
+		if (old && old->set == infos[i].set)
+			before = counts_of(old);
+		diff = counts_since(&now, &before);
+		lines[i] = (struct line){ &infos[i], rates_of(&diff, seconds) };
+	}
+	qsort(lines, n, sizeof(*lines), compare_lines);
+}
+
+/* Lines that the terminal has for events; all of them if it is none. */
+static size_t room(void)
+{
+	struct winsize w;
+
+	if (!isatty(STDOUT_FILENO) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) < 0 || w.ws_row < 4)
+		return SIZE_MAX;
+	return w.ws_row - 3;
+}
+
+static int print_lines(const struct line *lines, size_t n)
+{
+	_cleanup_(table_done) struct table t = { .columns = columns,
+						 .n_columns = ARRAY_SIZE(columns) };
+
+	for (size_t i = 0; i < n && i < room(); i++) {
+		const struct perfpersist_info *info = lines[i].info;
+		const struct rates *r = &lines[i].rates;
+
+		table_cell(&t, "%s", format_rate(r->records, false).s);
+		table_cell(&t, "%.3f", r->megabytes);
+		table_cell(&t, "%s", format_rate(r->missed, r->missed_unknown).s);
+		table_cell(&t, "%s", format_rate(r->limited, false).s);
+		table_cell(&t, "%" PRIu64, info->records);
+		table_cell(&t, "%s", info_state(info));
+		table_cell(&t, "%s/%s", info->ns, info->name);
+		table_cell(&t, "%s", info->event);
+	}
+	if (isatty(STDOUT_FILENO))
+		fputs("\033[H\033[J", stdout);
+	if (table_print(&t, stdout) < 0) {
+		complain("cannot print the events: out of memory");
+		return EXIT_FAILED;
+	}
+	if (!isatty(STDOUT_FILENO))
+		putchar('\n');
+	return EXIT_OK;
+}
+
+static void print_json(const struct line *lines, size_t n, double seconds)
+{
+	struct json j = { .f = stdout };
+
+	json_begin(&j, NULL, '[');
+	for (size_t i = 0; i < n; i++) {
+		const struct perfpersist_info *info = lines[i].info;
+		const struct rates *r = &lines[i].rates;
+
+		json_begin(&j, NULL, '{');
+		json_string(&j, "namespace", info->ns);
+		json_string(&j, "name", info->name);
+		json_unsigned(&j, "id", info->id);
+		json_unsigned(&j, "records_per_second", (uint64_t)r->records);
+		json_unsigned(&j, "bytes_per_second", (uint64_t)(r->megabytes * 1e6));
+		if (r->missed_unknown)
+			json_null(&j, "missed_per_second");
+		else
+			json_unsigned(&j, "missed_per_second", (uint64_t)r->missed);
+		json_unsigned(&j, "limited_per_second", (uint64_t)r->limited);
+		json_unsigned(&j, "interval_ns", (uint64_t)(seconds * 1e9));
+		json_end(&j, '}');
+	}
+	json_end(&j, ']');
+	putchar('\n');
+}
+
+static int print(const struct top *t, const struct perfpersist_info *infos, size_t n,
+		 double seconds)
+{
+	_cleanup_free_ struct line *lines = calloc(n + 1, sizeof(*lines));
+	int r = EXIT_OK;
+
+	if (!lines) {
+		complain("cannot print the events: out of memory");
+		return EXIT_FAILED;
+	}
+	fill(t, infos, n, seconds, lines);
+	if (t->call->json)
+		print_json(lines, n, seconds);
+	else
+		r = print_lines(lines, n);
+	fflush(stdout);
+	return r;
+}
+
+/* The first look only counts; each later one prints what came since. */
+static int look(struct top *t)
+{
+	struct perfpersist_info *infos = NULL;
+	uint64_t now;
+	size_t n = 0;
+	int r = perfpersist_list(t->p, t->ns, &infos, &n);
+
+	if (r < 0)
+		return call_failed(t->p, r);
+	now = monotonic_now();
+	r = t->looked ? print(t, infos, n, (now - t->looked) / 1e9) : EXIT_OK;
+	free(t->before);
+	t->before = infos;
+	t->n_before = n;
+	t->looked = now;
+	return r;
+}
+
+static int top(struct top *t)
+{
+	int r = look(t);
+
+	signals_catch();
+	while (!r && !signals_caught() && !ferror(stdout)) {
+		signals_wait(t->interval, -1, -1);
+		if (signals_caught())
+			break;
+		r = look(t);
+		if (t->left && --t->left == 0)
+			break;
+	}
+	free(t->before);
+	return r;
+}
+
+static int take_option(struct call *call, int opt, struct top *t)
+{
+	if (opt == 'd' && parse_seconds(optarg, &t->interval) < 0)
+		return bad_usage(call, "-d %s: not a number of seconds", optarg);
+	if (opt == 'n' && (parse_number(optarg, &t->left) < 0 || !t->left))
+		return bad_usage(call, "-n %s: not a number above 0", optarg);
+	return EXIT_OK;
+}
+
+static int run(struct call *call, int argc, char **argv)
+{
+	_cleanup_(cleanup_perfpersist) struct perfpersist *p = NULL;
+	struct top t = { .call = call, .interval = 2000000000 };
+	int opt, r;
+
+	r = options_start(call, argc, argv, "d:n:", NULL);
+	if (r < 0)
+		return EXIT_FAILED;
+	while ((opt = options_next(call)) > 0) {
+		r = take_option(call, opt, &t);
+		if (r)
+			return r;
+	}
+	if (opt < 0)
+		return call->code;
+	if (call->n_operands > 1)
+		return bad_usage(call, "top takes one namespace, or none");
+	if (call->n_operands && !name_is_valid(call->operands[0]))
+		return bad_usage(call, "%s: not a name of a namespace", call->operands[0]);
+	t.ns = call->n_operands ? call->operands[0] : NULL;
+	r = call_connect(call, &p);
+	if (r)
+		return r;
+	t.p = p;
+	return top(&t);
+}
+
+const struct verb verb_top = {
+	.name = "top",
+	.synopsis = "[NAMESPACE] [-d SECONDS] [-n N]",
+	.summary = "show the busiest events, by what they write",
+	.run = run,
+	.help = "  -d SECONDS  between two looks; else 2\n"
+		"  -n N        end after N of them\n"
+		"\n"
+		"With --json: an array a line.\n"
+		"\n"
+		"Examples:\n"
+		"  perfctl top\n"
+		"  perfctl top web -d 0.5\n",
+};

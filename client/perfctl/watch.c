@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* perfctl watch: a line for each event and CPU that comes, changes or goes. */
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+#include "client/perfctl/info.h"
+#include "client/perfctl/perfctl.h"
+
+struct watch {
+	const struct call *call;
+	uint64_t left; /* notices to print; 0: all that come */
+	bool limited;
+};
+
+static const char *kind_name(uint32_t kind)
+{
+	static const char *const names[] = {
+		[PERFPERSIST_NOTICE_STARTED] = "started",
+		[PERFPERSIST_NOTICE_CREATED] = "created",
+		[PERFPERSIST_NOTICE_CHANGED] = "changed",
+		[PERFPERSIST_NOTICE_PAUSED] = "paused",
+		[PERFPERSIST_NOTICE_RESUMED] = "resumed",
+		[PERFPERSIST_NOTICE_DELETED] = "deleted",
+		[PERFPERSIST_NOTICE_CPU_ONLINE] = "cpu-online",
+		[PERFPERSIST_NOTICE_CPU_OFFLINE] = "cpu-offline",
+		[PERFPERSIST_NOTICE_LOST] = "lost",
+	};
+
+	return kind < ARRAY_SIZE(names) && names[kind] ? names[kind] : "unknown";
+}
+
+static bool is_about_cpu(const struct perfpersist_notice *n)
+{
+	return n->kind == PERFPERSIST_NOTICE_CPU_ONLINE || n->kind == PERFPERSIST_NOTICE_CPU_OFFLINE;
+}
+
+static void print_json(const struct perfpersist_notice *n)
+{
+	struct json j = { .f = stdout };
+
+	json_begin(&j, NULL, '{');
+	json_string(&j, "notice", kind_name(n->kind));
+	if (n->info)
+		info_json(&j, "event", n->info);
+	if (is_about_cpu(n))
+		json_unsigned(&j, "cpu", n->cpu);
+	if (n->kind == PERFPERSIST_NOTICE_LOST)
+		json_unsigned(&j, "lost", n->lost);
+	json_end(&j, '}');
+	putchar('\n');
+}
+
+static void print_line(const struct perfpersist_notice *n)
+{
+	time_t now = time(NULL);
+	char when[16] = "";
+	struct tm tm;
+
+	if (localtime_r(&now, &tm))
+		strftime(when, sizeof(when), "%T", &tm);
+	printf("%s %-11s", when, kind_name(n->kind));
+	if (n->info) {
+		printf(" %s/%s (id %" PRIu64 ") ", n->info->ns, n->info->name, n->info->id);
+		print_text(stdout, n->info->event, strlen(n->info->event));
+		printf(", %s per CPU", format_size(n->info->buffer).s);
+		if (n->info->filter[0]) {
+			fputs(", filter ", stdout);
+			print_text(stdout, n->info->filter, strlen(n->info->filter));
+		}
+		printf(", CPUs %s", n->info->cpus);
+	} else if (is_about_cpu(n)) {
+		printf(" CPU %u", n->cpu);
+	} else if (n->kind == PERFPERSIST_NOTICE_LOST) {
+		printf(" %" PRIu64 " notices came faster than they were read; `perfctl list` shows "
+		       "what there is", n->lost);
+	}
+	putchar('\n');
+}
+
+static void on_notice(struct perfpersist *p _unused_, const struct perfpersist_notice *n,
+		      void *userdata)
+{
+	struct watch *w = userdata;
+
+	if (w->limited && w->left == 0)
+		return;
+	if (w->call->json)
+		print_json(n);
+	else
+		print_line(n);
+	if (w->limited && n->kind != PERFPERSIST_NOTICE_STARTED)
+		w->left--;
+	fflush(stdout);
+}
+
+static int watch(struct perfpersist *p, struct watch *w)
+{
+	int r = 0;
+
+	signals_catch();
+	while (!signals_caught() && !ferror(stdout) && !(w->limited && w->left == 0)) {
+		signals_wait(UINT64_MAX / 4, perfpersist_fd(p), -1);
+		r = perfpersist_dispatch(p);
+		if (r < 0)
+			return call_failed(p, r);
+	}
+	return EXIT_OK;
+}
+
+static int run(struct call *call, int argc, char **argv)
+{
+	_cleanup_(cleanup_perfpersist) struct perfpersist *p = NULL;
+	struct watch w = { .call = call };
+	const char *ns = NULL;
+	int opt, r;
+
+	r = options_start(call, argc, argv, "n:", NULL);
+	if (r < 0)
+		return EXIT_FAILED;
+	while ((opt = options_next(call)) > 0) {
+		w.limited = true;
+		if (parse_number(optarg, &w.left) < 0 || !w.left)
+			return bad_usage(call, "-n %s: not a number above 0", optarg);
+	}
+	if (opt < 0)
+		return call->code;
+	if (call->n_operands > 1)
+		return bad_usage(call, "watch takes one namespace, or none");
+	if (call->n_operands) {
+		ns = call->operands[0];
+		if (!name_is_valid(ns))
+			return bad_usage(call, "%s: not a name of a namespace", ns);
+	}
+	if (call->connect.direct)
+		return bad_usage(call, "--direct: it is the daemon that tells");
+	r = call_connect(call, &p);
+	if (r)
+		return r;
+	r = perfpersist_watch(p, ns, on_notice, &w);
+	return r < 0 ? call_failed(p, r) : watch(p, &w);
+}
+
+const struct verb verb_watch = {
+	.name = "watch",
+	.synopsis = "[NAMESPACE] [-n N]",
+	.summary = "tell of events and CPUs as they come, change and go",
+	.run = run,
+	.help = "  -n N  end after N notices\n"
+		"\n"
+		"The first line, `started`, says that from there on nothing is left out. With --json: an\n"
+		"object a line.\n"
+		"\n"
+		"Examples:\n"
+		"  perfctl watch\n"
+		"  perfctl watch web --json\n",
+};

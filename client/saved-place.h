@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Where an instance's saves are, and how they are called: by their time, in a form that sorts.
+ * Knows nothing of what is in them.
+ */
+#ifndef PP_CLIENT_SAVED_PLACE_H
+#define PP_CLIENT_SAVED_PLACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <time.h>
+
+#define SAVED_NAME_SIZE 24 /* "2026-11-21T23-40-12Z" with its NUL, rounded up */
+
+/* "/var/lib/perfpersist[-INSTANCE]/saved". 0; -EINVAL and -ENAMETOOLONG, with a sentence. */
+int saved_place(const char *instance, char *buf, size_t size);
+
+/* "2026-11-21T23-40-12Z" */
+void saved_name(time_t t, char buf[static SAVED_NAME_SIZE]);
+bool saved_name_is_valid(const char *name);
+time_t saved_name_time(const char *name); /* of a valid one */
+
+struct saved_name {
+	char s[SAVED_NAME_SIZE];
+};
+
+/* All in an open directory, the oldest first; *ret is for free(3). 0 or -errno. */
+int saved_names(int dir_fd, struct saved_name **ret, size_t *ret_n);
+
+#endif

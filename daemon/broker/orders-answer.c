@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * What the engine answers: received, checked, and told to whom it concerns. Must not know how the
+ * connection comes and goes, nor how orders are sent.
+ */
+#include <string.h>
+#include <sys/socket.h>
+
+#include "daemon/broker/orders-internal.h"
+#include "daemon/log.h"
+#include "daemon/text.h"
+#include "proto/macro.h"
+
+/*
+ * One answer into o->in, and who sent it. SO_PEERCRED would name whoever called listen(2),
+ * which is systemd or the launcher; the credentials that come with a packet name the engine.
+ * Returns 1; 0 (nothing more now); -errno (-ECONNRESET: the engine is gone).
+ */
+static int receive(struct orders *o)
+{
+	union {
+		char bytes[CMSG_SPACE(sizeof(struct ucred))];
+		struct cmsghdr align;
+	} control;
+	struct iovec iov = { .iov_base = &o->in, .iov_len = sizeof(o->in) };
+	struct msghdr m = {
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = control.bytes,
+		.msg_controllen = sizeof(control.bytes),
+	};
+	ssize_t n = recvmsg(o->fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+	if (n == 0)
+		return -ECONNRESET;
+	if (n != (ssize_t)sizeof(o->in) || m.msg_flags & (MSG_TRUNC | MSG_CTRUNC))
+		return -EBADMSG;
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(&m); c; c = CMSG_NXTHDR(&m, c)) {
+		struct ucred sender;
+
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_CREDENTIALS ||
+		    c->cmsg_len != CMSG_LEN(sizeof(sender)))
+			return -EBADMSG;
+		memcpy(&sender, CMSG_DATA(c), sizeof(sender));
+		o->engine_pid = sender.pid;
+	}
+	return 1;
+}
+
+/* Of those that have no rings left only the id counts. */
+static bool remains_are_good(const struct pp_remains *r)
+{
+	if (!memchr(r->ns, 0, sizeof(r->ns)))
+		return false;
+	return r->id == 0 ? r->bytes == 0 : pp_name_is_valid(r->ns);
+}
+
+static int take_enumeration(struct orders *o)
+{
+	switch (o->in.type) {
+	case PP_ANSWER_FOUND:
+		if (pp_event_check(&o->in.event) < 0)
+			return -EBADMSG;
+		return o->hooks.found(o->userdata, &o->in.event);
+	case PP_ANSWER_HELD:
+		return o->hooks.held(o->userdata, &o->in.remains);
+	case PP_ANSWER_DONE:
+		o->patient = true;
+		o->hooks.synced(o->userdata);
+		orders_set_link(o, LINK_UP);
+		return 0;
+	case PP_ANSWER_FAILED:
+		log_error("The engine cannot tell which events there are: %s", o->in.sentence);
+		return -ECANCELED;
+	default:
+		return -EBADMSG;
+	}
+}
+
+/* Whether the event that comes with DONE is one that the order can have led to. */
+static bool event_is_good(const struct pp_event *e, const struct order *order)
+{
+	switch (order->type) {
+	case PP_ORDER_CREATE:
+	case PP_ORDER_ALIAS:
+		return pp_event_check(e) == 0 && strcmp(e->spec.ns, order->spec->ns) == 0 &&
+		       strcmp(e->spec.name, order->spec->name) == 0 &&
+		       e->shares == (order->type == PP_ORDER_ALIAS ? order->id : 0);
+	case PP_ORDER_CHANGE:
+	case PP_ORDER_PAUSE:
+	case PP_ORDER_CPUS:
+		return pp_event_check(e) == 0 && e->id == order->id;
+	default:
+		return true;
+	}
+}
+
+static int take_outcome(struct orders *o)
+{
+	struct order *order = o->first;
+
+	if (!o->under_way)
+		return -EBADMSG;
+	if (o->in.type == PP_ANSWER_FAILED) {
+		if (o->in.error <= 0)
+			return -EBADMSG;
+	} else if (o->in.type != PP_ANSWER_DONE || !event_is_good(&o->in.event, order)) {
+		return -EBADMSG;
+	}
+	orders_remove(o, order);
+	o->hooks.answered(o->userdata, order, &o->in);
+	return 0;
+}
+
+static int take_answer(struct orders *o)
+{
+	bool unasked = o->in.type == PP_ANSWER_RELEASED;
+
+	if (o->in.abi != PP_ORDER_ABI || o->in.serial != (unasked ? 0 : o->serial) ||
+	    !memchr(o->in.sentence, 0, sizeof(o->in.sentence)) || !remains_are_good(&o->in.remains))
+		return -EBADMSG;
+	if (unasked) {
+		o->hooks.released(o->userdata, &o->in.remains);
+		return 0;
+	}
+	return o->link == LINK_SYNCING ? take_enumeration(o) : take_outcome(o);
+}
+
+int orders_take_answer(struct orders *o)
+{
+	int r = receive(o);
+
+	if (r <= 0)
+		return r;
+	r = take_answer(o);
+	return r < 0 ? r : 1;
+}

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Deletes one event after the other, and watches that it gets on. */
+#include "daemon/broker/stop.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <systemd/sd-daemon.h>
+
+#include "daemon/log.h"
+#include "proto/macro.h"
+
+#define PATIENCE_USEC                                                              \
+	(10 * 1000000ULL) /* without any event ended: nothing more will come of it \
+			   */
+#define TELL_USEC 1000000ULL
+
+/* ── how it ends ────────────────────────────────────────────────────────────────────────── */
+
+static void tell_left(const struct registry *r)
+{
+	char names[512] = "";
+	size_t used = 0, named = 0;
+
+	while (named < r->n_events) {
+		const struct pp_spec *spec = &r->by_name[named]->truth.spec;
+		int n = snprintf(names + used, sizeof(names) - used, "%s%s/%s", named ? ", " : "",
+				 spec->ns, spec->name);
+
+		if (n < 0 || used + n >= sizeof(names)) {
+			names[used] = '\0';
+			break;
+		}
+		used += n;
+		named++;
+	}
+	log_warning("%zu event%s could not be ended, because the engine did not do it, and %s on "
+		    "recording: %s%s.",
+		    r->n_events, r->n_events == 1 ? "" : "s", r->n_events == 1 ? "goes" : "go",
+		    names, named < r->n_events ? ", and others" : "");
+}
+
+static void end(struct stop *s)
+{
+	const struct registry *r = &s->lifecycle->registry;
+
+	s->timer = sd_event_source_disable_unref(s->timer);
+	if (!s->lifecycle->synced)
+		log_warning("No event could be ended, because there is no engine, and what records "
+			    "goes on.");
+	else if (r->n_events > 0)
+		tell_left(r);
+	else
+		log_info("Ended all events: %zu.", s->deleted);
+	s->ended(s->userdata);
+}
+
+static int on_timer(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
+{
+	end(userdata);
+	return 0;
+}
+
+/* systemd waits so much longer. */
+static void get_on(struct stop *s)
+{
+	uint64_t now = 0;
+
+	sd_event_source_set_time_relative(s->timer, PATIENCE_USEC);
+	sd_event_source_set_enabled(s->timer, SD_EVENT_ONESHOT);
+	sd_event_now(sd_event_source_get_event(s->timer), CLOCK_MONOTONIC, &now);
+	if (s->told && now - s->told < TELL_USEC)
+		return;
+	s->told = now;
+	sd_notifyf(0, "EXTEND_TIMEOUT_USEC=%" PRIu64 "\nSTATUS=Ending events, %zu left",
+		   (uint64_t)(PATIENCE_USEC + 2 * TELL_USEC), s->lifecycle->registry.n_events);
+}
+
+/* ── one after the other ────────────────────────────────────────────────────────────────── */
+
+static void on_deleted(struct waiter *waiter, const struct outcome *outcome)
+{
+	struct stop *s = (struct stop *)waiter;
+	const struct pp_spec *spec = &s->about->truth.spec;
+
+	if (outcome->error)
+		log_warning("Cannot end %s/%s: %s", spec->ns, spec->name, outcome->sentence);
+	else
+		s->deleted++;
+	s->about = NULL;
+}
+
+static struct event *find_below(const struct stop *s)
+{
+	const struct registry *r = &s->lifecycle->registry;
+
+	for (size_t i = registry_after(r, s->before - 1); i > 0; i--) {
+		struct event *e = r->by_id[i - 1];
+
+		if (e->state == PP_EVENT_RUNNING || e->state == PP_EVENT_PAUSED)
+			return e;
+	}
+	return NULL;
+}
+
+/* Others' orders end first; what comes of them is ended, too. */
+static bool is_awaited(const struct stop *s)
+{
+	const struct registry *r = &s->lifecycle->registry;
+
+	for (size_t i = 0; i < r->n_events; i++)
+		if (r->by_name[i]->state != PP_EVENT_RUNNING &&
+		    r->by_name[i]->state != PP_EVENT_PAUSED)
+			return true;
+	return false;
+}
+
+static struct event *find_next(struct stop *s)
+{
+	struct event *e = find_below(s);
+
+	if (!e && s->again) {
+		s->again = false;
+		s->before = UINT64_MAX;
+		e = find_below(s);
+	}
+	return e;
+}
+
+static int order(struct stop *s, struct event *e)
+{
+	char sentence[PP_SENTENCE_SIZE];
+	int err;
+
+	s->about = e;
+	s->before = e->truth.id;
+	s->waiter = (struct waiter){ .done = on_deleted };
+	err = lifecycle_delete(s->lifecycle, e, &s->waiter);
+	if (err >= 0)
+		return 0;
+	s->about = NULL;
+	lifecycle_explain(s->lifecycle, err, e->truth.spec.ns, e->truth.spec.name, sentence,
+			  sizeof(sentence));
+	log_warning("Cannot end %s/%s: %s", e->truth.spec.ns, e->truth.spec.name, sentence);
+	return err;
+}
+
+void stop_continue(struct stop *s)
+{
+	struct event *e;
+	int err = 0;
+
+	if (!s->timer || s->stepping || s->about || !s->lifecycle->synced)
+		return;
+	s->stepping = true;
+	/* Without an engine each would say the same. */
+	while (err != -EAGAIN && !s->about && (e = find_next(s)))
+		err = order(s, e);
+	s->stepping = false;
+	s->again |= !s->about && is_awaited(s);
+	if (s->about)
+		get_on(s);
+	else if (err == -EAGAIN || !s->again)
+		end(s);
+}
+
+/* ── life ───────────────────────────────────────────────────────────────────────────────── */
+
+int stop_begin(struct stop *s, sd_event *loop)
+{
+	int err = sd_event_add_time_relative(loop, &s->timer, CLOCK_MONOTONIC, PATIENCE_USEC, 1000,
+					     on_timer, s);
+
+	if (err < 0)
+		return err;
+	s->begun = true;
+	s->before = UINT64_MAX;
+	s->lifecycle->closed = true;
+	get_on(s);
+	stop_continue(s);
+	return 0;
+}
+
+void stop_done(struct stop *s)
+{
+	s->timer = sd_event_source_disable_unref(s->timer);
+}

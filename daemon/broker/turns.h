@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Turns: who has something to be handled is taken one at a time, users in turn, so that nobody
+ * waits for more than one thing of each other user, however many things that user has waiting.
+ */
+#ifndef PP_BROKER_TURNS_H
+#define PP_BROKER_TURNS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <systemd/sd-event.h>
+
+struct turns;
+struct turn_user;
+
+/* One who takes turns; lies in what it is for. */
+struct turn {
+	struct turn_user *user;
+	struct turn *next;
+	bool waiting;
+};
+
+/* take is called for each one whose turn it is; it may call turns_ready again, and turns_leave.
+ * 0; -errno. */
+int turns_new(sd_event *loop, void (*take)(struct turn *turn), struct turns **ret);
+/* Nobody may take turns any more. NULL is fine. */
+void turns_free(struct turns *t);
+
+/* Takes turns from now on, as one of this user's. 0; -ENOMEM. */
+int turns_join(struct turns *t, struct turn *turn, uint32_t uid);
+void turns_leave(struct turns *t, struct turn *turn);
+
+/* It has something. Nothing happens if it is waiting already. */
+void turns_ready(struct turns *t, struct turn *turn);
+
+#endif

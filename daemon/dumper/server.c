@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The dumper's loop. Knows jobs and answers, not how a copy is made. */
+#include "daemon/dumper/server.h"
+
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "daemon/copy.h"
+#include "daemon/dumper/copy.h"
+#include "daemon/log.h"
+#include "proto/macro.h"
+#include "proto/packet.h"
+
+struct server {
+	int listener, connection;
+	struct pp_copy_job job;
+	struct pp_fds from, to;
+};
+
+/* Everything is as it must be; else whoever sends this is no broker of ours. */
+static bool job_is_sound(const struct server *s, ssize_t size)
+{
+	return size == sizeof(s->job) && s->job.abi == PP_COPY_ABI && s->job.count > 0 &&
+	       s->job.count == s->from.n && s->job.catalog <= 1 && s->job.reserved == 0;
+}
+
+static int copy_all(struct server *s)
+{
+	for (size_t i = 0; i < s->from.n; i++) {
+		bool catalog = i == 0 && s->job.catalog;
+		int fd = -EBADF;
+		int err = (catalog ? copy_catalog : copy_ring)(s->from.fd[i], s->job.size[i], &fd);
+
+		if (err < 0) {
+			log_error("Cannot copy a %s of %u bytes: %s.", catalog ? "catalog" : "ring",
+				  s->job.size[i], strerror(-err));
+			return err;
+		}
+		s->to.fd[s->to.n++] = fd;
+	}
+	return 0;
+}
+
+static int answer(struct server *s, int error, bool last)
+{
+	const struct pp_copy_answer answer = {
+		.abi = PP_COPY_ABI,
+		.error = -error,
+		.serial = s->job.serial,
+		.count = s->to.n,
+		.last = last,
+	};
+
+	return pp_packet_send(s->connection, &answer, sizeof(answer), s->to.fd, s->to.n);
+}
+
+/* < 0: the connection is of no use any more. */
+static int carry_out(struct server *s)
+{
+	int error = copy_all(s);
+	int err = error < 0 ? 0 : answer(s, 0, false);
+
+	pp_fds_close(&s->from);
+	pp_fds_close(&s->to);
+	return err < 0 ? err : answer(s, error, true);
+}
+
+/* One job, from packet to answer. < 0: the connection is of no use any more. */
+static int serve_job(struct server *s)
+{
+	ssize_t n =
+		pp_packet_receive(s->connection, &s->job, sizeof(s->job), PP_FDS_MAX, &s->from, 0);
+	int err = -EBADMSG;
+
+	if (n <= 0)
+		return n < 0 ? (int)n : -ECONNRESET;
+	if (job_is_sound(s, n)) {
+		/* Nobody waits for longer, and whatever holds us up ends with us. */
+		alarm(PP_COPY_SECONDS);
+		err = carry_out(s);
+		alarm(0);
+	} else {
+		log_error("The broker sent what is no job; its connection is closed.");
+	}
+	pp_fds_close(&s->from);
+	pp_fds_close(&s->to);
+	return err;
+}
+
+/* The socket is the broker's alone; that it is who it is, the kernel says. */
+static void accept_broker(struct server *s)
+{
+	_cleanup_close_ int fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC);
+	struct ucred peer;
+	socklen_t size = sizeof(peer);
+
+	if (fd < 0)
+		return;
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0 ||
+	    (peer.uid != geteuid() && peer.uid != 0)) {
+		log_warning("A process that is not the broker was turned away.");
+		return;
+	}
+	close_fd(s->connection);
+	s->connection = TAKE_FD(fd);
+}
+
+static int serve_once(struct server *s)
+{
+	struct pollfd fds[] = {
+		{ s->listener, POLLIN, 0 }, { s->connection, POLLIN, 0 }, /* < 0: ignored by poll */
+	};
+
+	if (poll(fds, ARRAY_SIZE(fds), -1) < 0)
+		return errno == EINTR ? 0 : -errno;
+	/* Who connects anew has given up what was asked before. */
+	if (fds[0].revents)
+		accept_broker(s);
+	else if (fds[1].revents && serve_job(s) < 0)
+		s->connection = close_fd(s->connection);
+	return 0;
+}
+
+int serve_copies(int listener)
+{
+	struct server s = { .listener = listener, .connection = -EBADF };
+	int err;
+
+	do
+		err = serve_once(&s);
+	while (err >= 0);
+	close_fd(s.connection);
+	return err;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Finds cgroups of version 2 by path, as BPF programs know them. */
+#ifndef PP_CGROUP_H
+#define PP_CGROUP_H
+
+#include <stdint.h>
+
+#include "daemon/engine/failure.h"
+
+/*
+ * path: from the hierarchy's root, wherever that is mounted. *ret_id is the kernel's id of the
+ * cgroup; *ret_level how many are above it. With a sentence in *f: -ENOENT (no such cgroup, or no
+ * hierarchy), -EINVAL (no path), -EOPNOTSUPP (only a part of the hierarchy can be seen).
+ */
+int cgroup_find(const char *path, uint64_t *ret_id, unsigned *ret_level, struct failure *f);
+
+#endif

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Globs, as the kernel matches them for ftrace's filters (glob_match() in lib/glob.c): * ? [...]
+ * [!...], ranges, and \ before a character that stands for itself. A bracket that is never
+ * closed is a bracket. Must not know what is matched. Bytes are bytes: no locale.
+ */
+#include <stddef.h>
+
+#include "daemon/filter.h"
+
+/*
+ * Does the class that begins at class (behind its bracket) hold c? Returns what follows the
+ * class and sets *ret; NULL if it is not closed, and so is none.
+ */
+static const char *match_class(const char *class, unsigned char c, int *ret)
+{
+	int inverted = *class == '!', found = 0;
+
+	class += inverted;
+	do {
+		unsigned char first = *class ++, last = first;
+
+		if (!first)
+			return NULL;
+		if (class[0] == '-' && class[1] != ']') {
+			last = class[1];
+			if (!last)
+				return NULL;
+			class += 2;
+		}
+		found |= first <= c && c <= last;
+	} while (*class != ']');
+	*ret = found != inverted;
+	return class + 1;
+}
+
+/* One character of text against what stands at *glob, which is moved behind it; no star. */
+static int match_one(const char **glob, unsigned char c)
+{
+	const char *s = *glob, *end;
+	int matches = 0;
+
+	if (*s == '?') {
+		*glob = s + 1;
+		return c != 0;
+	}
+	if (*s == '[') {
+		if (!c)
+			return 0;
+		end = match_class(s + 1, c, &matches);
+		if (end) {
+			*glob = end;
+			return matches;
+		}
+	}
+	if (*s == '\\')
+		s++;
+	*glob = s + 1;
+	return (unsigned char)*s == c;
+}
+
+/* The last star takes one character more whenever what follows it does not match: no recursion. */
+int pp_glob_match(const char *glob, const char *text)
+{
+	const char *star = NULL, *taken = NULL; /* behind the last star; where what it took ends */
+
+	for (;;) {
+		if (*glob == '*') {
+			star = ++glob;
+			taken = text;
+			if (!*glob)
+				return 1;
+			continue;
+		}
+		if (match_one(&glob, *text)) {
+			if (!*text++)
+				return 1;
+			continue;
+		}
+		if (!*text || !star)
+			return 0;
+		glob = star;
+		text = ++taken;
+	}
+}

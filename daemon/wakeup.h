@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What a recorder sends to the broker when its event wakes readers: one of these in a
+ * BPF_MAP_TYPE_RINGBUF of the instance (pinned as +wakeups, owned by the broker's user).
+ *
+ * A ring sends at most one in PP_WAKEUP_INTERVAL (gate.woken): whoever is told of it looks once
+ * more after as long, so that a record right behind is not slept over.
+ */
+#ifndef PP_WAKEUP_H
+#define PP_WAKEUP_H
+
+#include <linux/types.h>
+
+#define PP_WAKEUP_INTERVAL 10000000ULL /* ns */
+#define PP_WAKEUPS "+wakeups"
+
+struct pp_wakeup {
+	__u64 event_id;
+	__u32 cpu;
+	__u32 reserved;
+};
+
+#endif

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Our recorders as what is measured: events of an instance that is there for nothing else, with
+ * proof of what they did on the CPU that the calls are made on.
+ */
+#ifndef PP_BENCH_RECORDING_H
+#define PP_BENCH_RECORDING_H
+
+#include <inttypes.h>
+
+#include "tests/bench/measure.h"
+
+struct recording {
+	const char *name;
+	int cpu;
+	struct perfpersist_event *event;
+	struct perfpersist_ring_stat before;
+};
+
+static inline struct perfpersist_ring_stat recording_stat(const struct recording *r)
+{
+	struct perfpersist_ring_stat stat = { .sz = sizeof(stat) };
+
+	for (size_t ring = 0; ring < perfpersist_event_rings(r->event); ring++) {
+		if (perfpersist_ring_cpu(r->event, ring) != r->cpu)
+			continue;
+		if (perfpersist_ring_stat(r->event, ring, &stat) < 0)
+			die("%s", perfpersist_error(NULL));
+		return stat;
+	}
+	die("the event %s has no ring of CPU %d", r->name, r->cpu);
+}
+
+static inline void recording_begin(struct recording *r, struct perfpersist *p, const char *name,
+				   int cpu, enum perfpersist_recorder recorder,
+				   const struct perfpersist_create_options *opts)
+{
+	struct perfpersist_info info = { .sz = sizeof(info) };
+
+	if (perfpersist_create(p, NAMESPACE, name, opts, &info) < 0)
+		die("%s", perfpersist_error(p));
+	if (info.recorder != recorder)
+		die("%s is recorded by recorder %u, not by %u", info.event, info.recorder,
+		    recorder);
+	*r = (struct recording){ .name = name, .cpu = cpu, .event = open_event(p, name) };
+	r->before = recording_stat(r);
+}
+
+/* That this many events came to it, of which the limit kept out so many at least. */
+static inline void recording_check(const struct recording *r, uint64_t events, uint64_t limited)
+{
+	struct perfpersist_ring_stat now_ = recording_stat(r);
+	uint64_t kept_out = now_.limited - r->before.limited;
+	uint64_t all = now_.records - r->before.records + kept_out;
+
+	/* A recorder is shut out for moments by whoever else runs programs on this CPU. */
+	if (all < events - events / 100)
+		die("of %" PRIu64 " events, %s counted only %" PRIu64, events, r->name, all);
+	if (kept_out < limited)
+		die("the limit of %s kept out only %" PRIu64, r->name, kept_out);
+}
+
+/* Whether calls still become records: then its program is still there. */
+static inline void wait_for_silence(const struct recording *r)
+{
+	struct perfpersist_ring_stat before, after = recording_stat(r);
+
+	do {
+		before = after;
+		call();
+		sched_yield();
+		after = recording_stat(r);
+	} while (after.records != before.records || after.limited != before.limited);
+}
+
+/* Deleting takes an event out of sight at once, and ends its program when it comes to that. */
+static inline void recording_end(struct recording *r, size_t n, struct perfpersist *p)
+{
+	const struct perfpersist_change_options all = {
+		.sz = sizeof(all),
+		.what = PERFPERSIST_CHANGE_FILTER,
+	};
+	struct perfpersist_info info = { .sz = sizeof(info) };
+
+	for (size_t i = 0; i < n; i++) {
+		if (perfpersist_show(p, NAMESPACE, r[i].name, &info) < 0)
+			die("%s", perfpersist_error(p));
+		/* What nothing comes through would look as if it was gone. */
+		if (*info.filter && perfpersist_change(p, NAMESPACE, r[i].name, &all, NULL) < 0)
+			die("%s", perfpersist_error(p));
+		if (perfpersist_delete(p, NAMESPACE, r[i].name, NULL) < 0)
+			die("%s", perfpersist_error(p));
+	}
+	for (size_t i = 0; i < n; i++) {
+		wait_for_silence(&r[i]);
+		perfpersist_event_free(r[i].event);
+	}
+}
+
+#endif

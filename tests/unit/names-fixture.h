@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * A registry of the test's own, events in it that have rings and record nothing, and a way to die
+ * at any step that changes it.
+ */
+#ifndef PP_NAMES_FIXTURE_H
+#define PP_NAMES_FIXTURE_H
+
+#include <bpf/bpf.h>
+#include <check.h>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "daemon/engine/meta.h"
+#include "daemon/engine/names.h"
+#include "daemon/engine/pins.h"
+#include "proto/macro.h"
+
+#define BROKER 61999
+#define RING_BYTES 65536
+#define CATALOG_BYTES 4096
+#define EVENT_BYTES (2 * RING_BYTES + CATALOG_BYTES)
+#define KILLED 77
+
+/* ── dying ──────────────────────────────────────────────────────────────────────────────── */
+
+/* The step before which this process dies; 0: none. What follows stands before libc's. */
+static unsigned steps_left;
+
+static void step(void)
+{
+	if (steps_left && --steps_left == 0)
+		_exit(KILLED);
+}
+
+#define STEP(name, params, ...)              \
+	int name params                      \
+	{                                    \
+		step();                      \
+		return syscall(__VA_ARGS__); \
+	}
+
+STEP(renameat2, (int from, const char *a, int to, const char *b, unsigned int flags), SYS_renameat2,
+     from, a, to, b, flags)
+STEP(rename, (const char *a, const char *b), SYS_renameat2, AT_FDCWD, a, AT_FDCWD, b, 0)
+STEP(symlink, (const char *target, const char *path), SYS_symlinkat, target, AT_FDCWD, path)
+STEP(unlink, (const char *path), SYS_unlinkat, AT_FDCWD, path, 0)
+STEP(rmdir, (const char *path), SYS_unlinkat, AT_FDCWD, path, AT_REMOVEDIR)
+STEP(mkdir, (const char *path, mode_t mode), SYS_mkdirat, AT_FDCWD, path, mode)
+STEP(chmod, (const char *path, mode_t mode), SYS_fchmodat, AT_FDCWD, path, mode)
+STEP(chown, (const char *path, uid_t uid, gid_t gid), SYS_fchownat, AT_FDCWD, path, uid, gid, 0)
+
+int bpf_obj_pin(int fd, const char *path)
+{
+	int (*real)(int, const char *) = dlsym(RTLD_NEXT, "bpf_obj_pin");
+
+	step();
+	return real(fd, path);
+}
+
+int bpf_map_update_elem(int fd, const void *key, const void *value, __u64 flags)
+{
+	int (*real)(int, const void *, const void *, __u64) =
+		dlsym(RTLD_NEXT, "bpf_map_update_elem");
+
+	step();
+	return real(fd, key, value, flags);
+}
+
+/* ── events ─────────────────────────────────────────────────────────────────────────────── */
+
+static void make_spec(struct pp_spec *s, const char *ns, const char *name, uint32_t group)
+{
+	memset(s, 0, sizeof(*s));
+	strcpy(s->ns, ns);
+	strcpy(s->name, name);
+	strcpy(s->event, "sched:sched_switch");
+	s->data_size = 4096;
+	s->group = group;
+	s->creator = group;
+	s->mode = 0640;
+	s->flags = PP_EVENT_ALL_CPUS;
+}
+
+static int make_map(const char *name, uint32_t bytes)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
+
+	return bpf_map_create(BPF_MAP_TYPE_ARRAY, name, 4, bytes, 1, &opts);
+}
+
+/* Two rings and a catalog, as the maps say that are there already, or new ones. */
+static void add_maps(struct pins_draft *d, struct meta_map maps[3], bool are_there)
+{
+	static const struct {
+		const char *leaf, *name;
+		uint32_t cpu, bytes;
+	} kinds[] = {
+		{ "cpu0", "pp_ring", 0, RING_BYTES },
+		{ "cpu1", "pp_ring", 1, RING_BYTES },
+		{ "catalog", "pp_catalog", UINT32_MAX, CATALOG_BYTES },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		_cleanup_close_ int fd = are_there ? meta_map_open(&maps[i])
+						   : make_map(kinds[i].name, kinds[i].bytes);
+
+		ck_assert_int_ge(fd, 0);
+		ck_assert_int_eq(meta_map_describe(fd, kinds[i].cpu, kinds[i].bytes, 0, &maps[i]),
+				 0);
+		ck_assert_int_eq(pins_add(d, fd, kinds[i].leaf, BROKER, 0, 0600), 0);
+	}
+}
+
+static void add_files(struct pins_draft *d, const struct pp_event *e, const struct meta_map maps[3])
+{
+	static struct pp_recipe recipe = { .n_sources = 1 };
+	_cleanup_close_ int meta = -EBADF;
+
+	recipe.sources[0].kind = PP_SOURCE_TRACEPOINT;
+	strcpy(recipe.sources[0].system, "sched");
+	strcpy(recipe.sources[0].name, "sched_switch");
+	ck_assert_int_eq(meta_create(e, &recipe, maps, 3, false, &meta), 0);
+	ck_assert_int_eq(pins_add(d, meta, "meta", 0, 0, 0600), 0);
+	ck_assert_int_eq(pins_add(d, meta, "info", BROKER, d->group, 0440), 0);
+	ck_assert_int_eq(pins_add(d, meta, "stat", BROKER, d->group, 0440), 0);
+}
+
+static struct pp_event make_event(const char *ns, const char *name, uint32_t group)
+{
+	struct pp_event e = {
+		.recorder = PP_RECORDER_GENERIC,
+		.header_size = PP_RING_PAGE,
+		.spill_size = 64,
+		.n_sources = 1,
+		.set = 1,
+		.memory = EVENT_BYTES,
+	};
+	struct meta_map maps[3];
+	struct pins_draft d;
+
+	make_spec(&e.spec, ns, name, group);
+	ck_assert_int_eq(pins_next_id(&e.id), 0);
+	ck_assert_int_eq(pins_begin(&e.spec, &d), 0);
+	add_maps(&d, maps, false);
+	add_files(&d, &e, maps);
+	ck_assert_int_eq(pins_commit(&d, &e.spec, e.id), 0);
+	return e;
+}
+
+static struct meta_map *read_event_maps(const char *path, struct pp_event *ret)
+{
+	_cleanup_close_ int fd = pins_get(path, "meta");
+	struct meta_map *maps;
+	size_t n;
+
+	ck_assert_int_eq(meta_read_all(fd, ret, NULL, &maps, &n, NULL), 0);
+	ck_assert_uint_eq(n, 3);
+	return maps;
+}
+
+static struct pp_event make_alias(uint64_t target, const char *ns, const char *name, uint32_t group)
+{
+	struct failure f = {};
+	struct pp_spec spec;
+	struct pp_event e;
+
+	make_spec(&spec, ns, name, group);
+	spec.flags = PP_EVENT_CONFIGURED;
+	ck_assert_msg(names_alias(target, &spec, &e, &f) == 0, "%s", f.sentence);
+	return e;
+}
+
+/* ── what is there ──────────────────────────────────────────────────────────────────────── */
+
+static struct pp_event found[16];
+static size_t n_found;
+
+static int note_found(const struct pp_event *e, void *userdata _unused_)
+{
+	ck_assert_uint_lt(n_found, ARRAY_SIZE(found));
+	found[n_found++] = *e;
+	return 0;
+}
+
+static void enumerate(void)
+{
+	n_found = 0;
+	ck_assert_int_eq(names_foreach(note_found, NULL), 0);
+}
+
+/* Of those enumerated last; or NULL. */
+static const struct pp_event *by_path(const char *path)
+{
+	char is[PINS_PATH_SIZE];
+
+	for (size_t i = 0; i < n_found; i++) {
+		snprintf(is, sizeof(is), "%s/%s", found[i].spec.ns, found[i].spec.name);
+		if (!strcmp(is, path))
+			return &found[i];
+	}
+	return NULL;
+}
+
+static void delete_path(const char *path, struct pp_remains *ret)
+{
+	struct failure f = {};
+	struct pp_event was;
+	uint64_t id;
+
+	enumerate();
+	ck_assert_ptr_nonnull(by_path(path));
+	id = by_path(path)->id;
+	ck_assert_msg(names_delete(id, BROKER, &was, ret, &f) == 0, "%s", f.sentence);
+	ck_assert_uint_eq(was.id, id);
+}
+
+#endif

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * A registry of real pins for the broker's tests: a bpffs that only this process sees, and in it
+ * maps that look like an event's.
+ */
+#ifndef PP_TEST_REGISTRY_PINS_H
+#define PP_TEST_REGISTRY_PINS_H
+
+#include <linux/bpf.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/syscall.h>
+
+#include "tests/unit/broker-fixture.h"
+
+static _unused_ bool pins_begin(struct broker *b, const char *test)
+{
+	if (unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+	    mount("bpf", b->registry, "bpf", 0, NULL) == 0)
+		return true;
+	fprintf(stderr, "SKIP %s: no bpffs can be mounted here\n", test);
+	return false;
+}
+
+static _unused_ void pins_end(struct broker *b)
+{
+	umount2(b->registry, MNT_DETACH);
+}
+
+static _unused_ int pins_call(int command, union bpf_attr *attr)
+{
+	int r = (int)syscall(SYS_bpf, command, attr, sizeof(*attr));
+
+	ck_assert_int_ge(r, 0);
+	return r;
+}
+
+/* Pins fd at registry/leaf. */
+static _unused_ void pins_add(struct broker *b, int fd, const char *leaf)
+{
+	union bpf_attr attr;
+	char path[512];
+
+	snprintf(path, sizeof(path), "%s/%s", b->registry, leaf);
+	memset(&attr, 0, sizeof(attr));
+	attr.pathname = (uint64_t)(uintptr_t)path;
+	attr.bpf_fd = fd;
+	pins_call(BPF_OBJ_PIN, &attr);
+}
+
+static _unused_ void pins_mkdir(struct broker *b, const char *leaf)
+{
+	char path[512];
+
+	snprintf(path, sizeof(path), "%s/%s", b->registry, leaf);
+	ck_assert(mkdir(path, 0755) == 0 || errno == EEXIST);
+}
+
+/* A map that can be mapped, with these bytes in the beginning, frozen. */
+static _unused_ int pins_map(const void *bytes, size_t n, uint32_t size)
+{
+	union bpf_attr attr;
+	uint8_t *p;
+	int fd;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.map_type = BPF_MAP_TYPE_ARRAY;
+	attr.key_size = 4;
+	attr.value_size = size;
+	attr.max_entries = 1;
+	attr.map_flags = BPF_F_MMAPABLE;
+	fd = pins_call(BPF_MAP_CREATE, &attr);
+	p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	ck_assert_ptr_ne(p, MAP_FAILED);
+	memcpy(p, bytes, n);
+	munmap(p, size);
+	memset(&attr, 0, sizeof(attr));
+	attr.map_fd = fd;
+	pins_call(BPF_MAP_FREEZE, &attr);
+	return fd;
+}
+
+/* Rings of an event, as the fake engine made it: empty ones. Its data_size is settled here. */
+static _unused_ void pins_rings(struct broker *b, const char *ns, const char *name,
+				uint64_t data_size)
+{
+	struct event *e = registry_by_name(&b->lifecycle.registry, ns, name);
+	struct pp_ring_header header = {
+		.magic = PP_RING_MAGIC,
+		.version = PP_RING_VERSION,
+		.header_size = PP_RING_PAGE,
+		.data_size = data_size,
+		.spill_size = 4096,
+		.n_sources = 1,
+		.set = 1,
+	};
+	char leaf[192];
+
+	ck_assert_ptr_nonnull(e);
+	e->truth.spec.data_size = data_size;
+	header.event_id = e->truth.id;
+	pins_mkdir(b, ns);
+	snprintf(leaf, sizeof(leaf), "%s/%s", ns, name);
+	pins_mkdir(b, leaf);
+	PP_CPUMASK_FOREACH(cpu, &e->truth.rings)
+	{
+		int fd;
+
+		header.cpu = cpu;
+		fd = pins_map(&header, sizeof(header),
+			      pp_ring_size(PP_RING_PAGE, data_size, header.spill_size));
+		snprintf(leaf, sizeof(leaf), "%s/%s/cpu%u", ns, name, cpu);
+		pins_add(b, fd, leaf);
+		close(fd);
+	}
+}
+
+#endif

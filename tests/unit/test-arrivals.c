@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * CPUs that came, and the events that are to record on them. The fake engine makes rings on CPUs 0
+ * and 3; 0 to 3 are online.
+ */
+#include "broker-fixture.h"
+#include "daemon/text.h"
+
+static struct broker b;
+static struct client root, team;
+
+static void setup(void)
+{
+	broker_start(&b);
+	client_begin(&b, &root, 0);
+	client_begin(&b, &team, TEAM);
+}
+
+static void teardown(void)
+{
+	uint64_t takes = 0;
+
+	for (size_t i = 0; i < b.engine.n; i++)
+		takes += b.engine.events[i].memory;
+	ck_assert_uint_eq(b.quota.sum.used[QUOTA_MEMORY], takes);
+	client_end(&root);
+	client_end(&team);
+	broker_end(&b);
+}
+
+static struct event *event_of(const char *name)
+{
+	struct event *e = registry_by_name(&b.lifecycle.registry, "a", name);
+
+	ck_assert_ptr_nonnull(e);
+	return e;
+}
+
+/* What a client is shown of it. */
+static const struct pp_msg_event *shown(const char *name)
+{
+	ck_assert_int_eq(client_show(&root, "a", name), 0);
+	return &root.body.event;
+}
+
+static void create_on(const char *name, const char *cpus)
+{
+	struct pp_msg_create_request request = {
+		.ns = "a",
+		.count = 1,
+		.selections[0].event = "cpu-clock",
+	};
+
+	snprintf(request.name, sizeof(request.name), "%s", name);
+	snprintf(request.cpus, sizeof(request.cpus), "%s", cpus);
+	ck_assert_int_eq(client_call(&root, PP_OP_CREATE, &request), 0);
+}
+
+static size_t orders_waiting(void)
+{
+	size_t n = 0;
+
+	for (struct order *o = orders_first(b.lifecycle.orders); o; o = o->next)
+		n++;
+	return n;
+}
+
+/* ── what is ordered ────────────────────────────────────────────────────────────────────── */
+
+START_TEST(those_that_want_them)
+{
+	struct pp_msg_create_request shared = {
+		.ns = "a",
+		.name = "second",
+		.flags = PP_EVENT_SHARE,
+		.count = 1,
+		.selections[0].event = "cpu-clock",
+	};
+
+	create_on("all", "");
+	create_on("listed", "0");
+	ck_assert_int_eq(client_call(&root, PP_OP_CREATE, &shared), 0);
+	ck_assert_uint_ne(root.body.event.shares, 0);
+	arrivals_add(&b.arrivals);
+	broker_settle(&b);
+	/* The second one's CPU is among those that are online, and the engine knows what died. */
+	ck_assert_uint_eq(b.engine.cpus, 2);
+	ck_assert_mem_eq(&b.engine.last.spec.cpus, &b.hotplug.online, sizeof(struct pp_cpumask));
+	ck_assert_str_eq(shown("all")->cpus, "0-3");
+	ck_assert_str_eq(shown("listed")->cpus, "0,3");
+	ck_assert_str_eq(shown("second")->cpus, "0-3");
+	ck_assert_uint_eq(root.body.event.memory, 0);
+	ck_assert_uint_eq(b.notices[PP_NOTICE_CHANGED], 2); /* of both names */
+	ck_assert_str_eq(shown("all")->lacking, "");
+	/* Once more: nothing is told, since nothing is otherwise. */
+	arrivals_add(&b.arrivals);
+	broker_settle(&b);
+	ck_assert_uint_eq(b.engine.cpus, 4);
+	ck_assert_uint_eq(b.notices[PP_NOTICE_CHANGED], 2);
+}
+END_TEST
+
+START_TEST(not_those_that_do_not)
+{
+	create_on("listed", "0");
+	pp_cpumask_clear(&b.hotplug.online, 0);
+	arrivals_add(&b.arrivals);
+	broker_settle(&b);
+	ck_assert_uint_eq(b.engine.cpus, 0);
+	ck_assert_str_eq(shown("listed")->away, "0");
+	/* The fake made a ring there all the same. */
+	ck_assert_str_eq(root.body.event.cpus, "0,3");
+}
+END_TEST
+
+/* One order at a time, and a paused event stays paused. */
+START_TEST(one_after_the_other)
+{
+	char name[16];
+
+	for (unsigned i = 0; i < 40; i++) {
+		snprintf(name, sizeof(name), "e%u", i);
+		create_on(name, "");
+	}
+	ck_assert_int_eq(client_pause(&root, "a", "e7", true), 0);
+	fake_wait(&b.engine, true);
+	arrivals_add(&b.arrivals);
+	broker_settle(&b);
+	ck_assert_uint_eq(orders_waiting(), 1);
+	client_send_create(&root, "a", "mine");
+	broker_settle(&b);
+	ck_assert_uint_eq(orders_waiting(), 2);
+	fake_wait(&b.engine, false);
+	ck_assert_int_eq(client_receive(&root), 0);
+	ck_assert_uint_lt(b.engine.cpus, 40);
+	broker_settle(&b);
+	/* The new one came after the CPUs, and the engine saw them itself. */
+	ck_assert_uint_eq(b.engine.cpus, 40);
+	ck_assert_uint_eq(shown("e7")->state, PP_EVENT_PAUSED);
+	ck_assert_str_eq(root.body.event.cpus, "0-3");
+}
+END_TEST
+
+START_TEST(one_that_is_being_created)
+{
+	fake_wait(&b.engine, true);
+	client_send_create(&root, "a", "x");
+	broker_settle(&b);
+	arrivals_add(&b.arrivals);
+	fake_wait(&b.engine, false);
+	ck_assert_int_eq(client_receive(&root), 0);
+	broker_settle(&b);
+	ck_assert_uint_eq(b.engine.cpus, 1);
+	ck_assert_str_eq(shown("x")->cpus, "0-3");
+}
+END_TEST
+
+/* While the order is under way all others may be given. */
+START_TEST(nobody_is_kept_waiting)
+{
+	struct pp_msg_change_request resize = {
+		.which = client_name("a", "x"),
+		.what = PP_CHANGE_BUFFER,
+		.data_size = 1 << 16,
+	};
+	struct pp_msg_name x = client_name("a", "x");
+
+	create_on("x", "");
+	create_on("y", "");
+	fake_wait(&b.engine, true);
+	arrivals_add(&b.arrivals);
+	client_send(&root, PP_OP_CHANGE, &resize);
+	broker_settle(&b);
+	fake_wait(&b.engine, false);
+	ck_assert_int_eq(client_receive(&root), 0);
+	broker_settle(&b);
+	b.engine.n_held = 0;
+	charges_sweep(&b.lifecycle.charges, UINT64_MAX); /* of the resize, the old rings */
+
+	fake_wait(&b.engine, true);
+	arrivals_add(&b.arrivals);
+	client_send(&root, PP_OP_DELETE, &x);
+	broker_settle(&b);
+	fake_wait(&b.engine, false);
+	ck_assert_int_eq(client_receive(&root), 0);
+	broker_settle(&b);
+	ck_assert_int_eq(client_show(&root, "a", "x"), -ENOENT);
+	ck_assert_str_eq(shown("y")->cpus, "0-3");
+}
+END_TEST
+
+/* The deletion, which another user asked for, is carried out before the CPUs. */
+START_TEST(gone_before_its_turn)
+{
+	struct pp_msg_name x;
+	struct event *e;
+
+	create_on("x", "");
+	create_on("y", "");
+	e = event_of("x");
+	fake_wait(&b.engine, true);
+	client_send_create(&root, "a", "slow");
+	client_send_create(&root, "a", "slower");
+	x = client_name("a", "x");
+	e->ns->owner = TEAM;
+	client_send(&team, PP_OP_DELETE, &x);
+	broker_settle(&b);
+	/* Root's third order stands behind the team's first. */
+	ck_assert_int_eq(e->state, PP_EVENT_DELETING);
+	event_rest(e);
+	arrivals_add(&b.arrivals);
+	event_set_state(e, PP_EVENT_DELETING);
+	ck_assert_uint_eq(orders_waiting(), 4);
+	fake_wait(&b.engine, false);
+	ck_assert_int_eq(client_receive(&team), 0);
+	broker_settle(&b);
+	ck_assert_int_eq(client_receive(&root), 0);
+	ck_assert_int_eq(client_receive(&root), 0);
+	broker_settle(&b);
+	ck_assert_str_eq(shown("y")->cpus, "0-3");
+	ck_assert_ptr_null(b.arrivals.about);
+}
+END_TEST
+
+/* ── what cannot be had ─────────────────────────────────────────────────────────────────── */
+
+START_TEST(over_a_limit)
+{
+	create_on("x", "");
+	create_on("y", "");
+	b.config.max_memory = b.quota.sum.used[QUOTA_MEMORY] + 4096;
+	broker_limits(&b);
+	arrivals_add(&b.arrivals);
+	broker_settle(&b);
+	ck_assert_uint_eq(b.engine.cpus, 0);
+	ck_assert_str_eq(shown("x")->cpus, "0,3");
+	ck_assert_str_eq(root.body.event.lacking, "1-2");
+	ck_assert_int_eq(root.body.event.lacking_error, EDQUOT);
+	arrivals_retry(&b.arrivals);
+	broker_settle(&b);
+	ck_assert_uint_eq(b.engine.cpus, 0);
+	/* Memory that is given back is tried for at once. */
+	b.config.max_memory = 1ULL << 30;
+	broker_limits(&b);
+	ck_assert_int_eq(client_delete(&root, "a", "y"), 0);
+	broker_settle(&b);
+	ck_assert_uint_eq(b.engine.cpus, 1);
+	ck_assert_str_eq(shown("x")->cpus, "0-3");
+	ck_assert_str_eq(root.body.event.lacking, "");
+	ck_assert_int_eq(root.body.event.lacking_error, 0);
+}
+END_TEST
+
+START_TEST(the_engine_fails)
+{
+	create_on("x", "");
+	b.engine.mood = FAKE_FAILS;
+	b.engine.moods = 1;
+	arrivals_add(&b.arrivals);
+	broker_settle(&b);
+	ck_assert_str_eq(shown("x")->lacking, "1-2");
+	ck_assert_int_eq(root.body.event.lacking_error, E2BIG);
+	ck_assert_uint_eq(root.body.event.memory, event_of("x")->truth.memory);
+	arrivals_retry(&b.arrivals);
+	broker_settle(&b);
+	ck_assert_str_eq(shown("x")->cpus, "0-3");
+}
+END_TEST
+
+START_TEST(the_engine_dies)
+{
+	static const enum fake_mood moods[] = { FAKE_DIES_BEFORE, FAKE_DIES_AFTER };
+
+	create_on("x", "");
+	b.engine.mood = moods[_i];
+	b.engine.moods = 1;
+	arrivals_add(&b.arrivals);
+	broker_until(&b, b.engine.enumerated == 2 && !orders_first(b.lifecycle.orders));
+	broker_settle(&b);
+	ck_assert_str_eq(shown("x")->cpus, "0-3");
+	ck_assert_uint_eq(b.engine.moods, 0);
+	/* (Of one that died twice the order failed, and is given again.) */
+	b.engine.moods = 2;
+	arrivals_add(&b.arrivals);
+	broker_until(&b, b.engine.enumerated == 4 && !orders_first(b.lifecycle.orders) &&
+				 event_of("x")->arrival == ARRIVAL_NONE);
+}
+END_TEST
+
+START_TEST(without_an_engine)
+{
+	create_on("x", "");
+	fake_stop(&b.engine);
+	broker_settle(&b);
+	orders_abandon(b.lifecycle.orders);
+	arrivals_add(&b.arrivals);
+	broker_settle(&b);
+	ck_assert_uint_eq(orders_waiting(), 0);
+	ck_assert_str_eq(shown("x")->lacking, "1-2");
+	fake_start(&b.engine);
+	broker_until(&b, b.engine.cpus == 1 && !b.arrivals.about);
+	ck_assert_str_eq(shown("x")->cpus, "0-3");
+}
+END_TEST
+
+/* CPUs came while no broker looked: the engine says for which events that counts. */
+START_TEST(after_an_enumeration)
+{
+	create_on("x", "");
+	create_on("y", "");
+	b.engine.events[1].stale = 1;
+	fake_stop(&b.engine);
+	broker_settle(&b);
+	fake_start(&b.engine);
+	broker_until(&b, b.engine.cpus == 1 && !b.arrivals.about);
+	broker_settle(&b);
+	ck_assert_uint_eq(b.engine.cpus, 1);
+	ck_assert_str_eq(shown("x")->cpus, "0,3");
+	ck_assert_str_eq(shown("y")->cpus, "0-3");
+}
+END_TEST
+
+/* ── which are away ─────────────────────────────────────────────────────────────────────── */
+
+START_TEST(since_when)
+{
+	const struct pp_msg_cpus_request all = { 0 }, later = { .first = 2 };
+	struct pp_msg_cpus_request bad = { .reserved = 1 };
+	const struct pp_msg_cpus_reply *reply = &team.body.cpus_reply;
+	struct timespec now;
+
+	create_on("x", "");
+	/* As far as the test's machine has CPUs of its own, they are online. */
+	ck_assert_int_eq(pp_parse_cpus("0-2,4-4095", &b.hotplug.online), 0);
+	ck_assert_str_eq(shown("x")->away, "3");
+	ck_assert_int_eq(client_call(&team, PP_OP_CPUS, &all), 0);
+	ck_assert_uint_eq(reply->count, 1);
+	ck_assert_uint_eq(reply->cpus[0].cpu, 3);
+	ck_assert_uint_eq(reply->cpus[0].since, 0); /* the broker has not seen it go */
+	pp_cpumask_clear(&b.hotplug.online, 1);
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	b.hotplug.away[1].since = now.tv_sec * 1000000000ULL + now.tv_nsec - 5000000000ULL;
+	ck_assert_int_eq(client_call(&team, PP_OP_CPUS, &all), 0);
+	ck_assert_uint_eq(reply->count, 2);
+	ck_assert_uint_eq(reply->cpus[0].cpu, 1);
+	clock_gettime(CLOCK_REALTIME, &now);
+	ck_assert_uint_le(reply->cpus[0].since, now.tv_sec * 1000000000ULL - 4000000000ULL);
+	ck_assert_int_eq(client_call(&team, PP_OP_CPUS, &later), 0);
+	ck_assert_uint_eq(reply->count, 1);
+	ck_assert_uint_eq(reply->cpus[0].cpu, 3);
+	ck_assert_int_eq(client_call(&team, PP_OP_CPUS, &bad), -EINVAL);
+}
+END_TEST
+
+START_TEST(since_when_in_pages)
+{
+	struct pp_msg_cpus_request request = { 0 };
+	const struct pp_msg_cpus_reply *reply = &team.body.cpus_reply;
+	unsigned seen = 0;
+
+	memset(&b.hotplug.online, 0, sizeof(b.hotplug.online));
+	for (unsigned cpu = 0; cpu < PP_CPUS_MAX; cpu++)
+		b.hotplug.away[cpu].since = 1;
+	do {
+		ck_assert_int_eq(client_call(&team, PP_OP_CPUS, &request), 0);
+		for (unsigned i = 0; i < reply->count; i++)
+			ck_assert_uint_eq(reply->cpus[i].cpu, seen++);
+		request.first = seen;
+	} while (reply->more);
+	ck_assert_uint_eq(seen, PP_CPUS_MAX);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("arrivals");
+	TCase *t = tcase_create("all");
+	SRunner *r;
+	int failed;
+
+	if (geteuid() != 0)
+		return 77;
+	tcase_set_timeout(t, 60);
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_test(t, those_that_want_them);
+	tcase_add_test(t, not_those_that_do_not);
+	tcase_add_test(t, one_after_the_other);
+	tcase_add_test(t, one_that_is_being_created);
+	tcase_add_test(t, nobody_is_kept_waiting);
+	tcase_add_test(t, gone_before_its_turn);
+	tcase_add_test(t, over_a_limit);
+	tcase_add_test(t, the_engine_fails);
+	tcase_add_loop_test(t, the_engine_dies, 0, 2);
+	tcase_add_test(t, without_an_engine);
+	tcase_add_test(t, after_an_enumeration);
+	tcase_add_test(t, since_when);
+	tcase_add_test(t, since_when_in_pages);
+	suite_add_tcase(s, t);
+	r = srunner_create(s);
+	srunner_run_all(r, CK_NORMAL);
+	failed = srunner_ntests_failed(r);
+	srunner_free(r);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,503 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* What runs is made what is configured: the difference is applied, and nothing else is touched. */
+#include "tests/unit/broker-fixture.h"
+
+#include "daemon/broker/dropins.h"
+#include "daemon/broker/reload.h"
+
+static struct broker b;
+static struct client root, team;
+static struct config base; /* perfpersistd.conf */
+static char conf[96], folder[96], written[96];
+static struct reload reload;
+static unsigned begun, ended;
+
+static void on_changed(void *userdata _unused_)
+{
+	b.changes++;
+	reload_continue(&reload);
+}
+
+static void on_begun(void *userdata _unused_)
+{
+	begun++;
+}
+
+static void on_ended(void *userdata _unused_)
+{
+	ended++;
+}
+
+static void put(const char *path, const char *text)
+{
+	FILE *f = fopen(path, "we");
+
+	ck_assert_ptr_nonnull(f);
+	fputs(text, f);
+	fclose(f);
+}
+
+static void put_dropin(const char *name, const char *text)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	put(path, text);
+}
+
+static void remove_dropin(const char *name)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	ck_assert_int_eq(unlink(path), 0);
+}
+
+/* The daemon's part that owns the configuration, beginning now. */
+static void begin_reload(void)
+{
+	struct reload_options options = { .config = &base, .instance = "", .named = conf };
+
+	memset(&reload, 0, sizeof(reload));
+	reload.lifecycle = &b.lifecycle;
+	reload.quota = &b.quota;
+	reload.peers = &b.peers;
+	reload.service = &b.service;
+	reload.begun = on_begun;
+	reload.ended = on_ended;
+	b.service.boot = reload_boot;
+	b.service.forget = reload_forget;
+	b.service.reload = reload_request;
+	b.service.userdata = &reload;
+	ck_assert_int_eq(reload_init(&reload, &options), 0);
+	/* Not the machine's own /var/lib: one of this test's. */
+	snprintf(reload.places.folders[reload.places.written], PATH_MAX, "%s", written);
+}
+
+static void setup(void)
+{
+	begun = ended = 0;
+	broker_begin(&b);
+	b.lifecycle.changed = on_changed;
+	base = b.config;
+	snprintf(conf, sizeof(conf), "%s/conf", b.dir);
+	snprintf(folder, sizeof(folder), "%s/conf.d", b.dir);
+	snprintf(written, sizeof(written), "%s/written", b.dir);
+	ck_assert_int_eq(mkdir(folder, 0755), 0);
+	put(conf, "[daemon]\nUser=61996\nGroup=61998\nMaxEvents=64\nMaxMemory=1G\n");
+	base.path = conf;
+	base.user = base.group = conf;
+	base.uid = 61996;
+	base.gid = TEAM;
+}
+
+static void start(void)
+{
+	begin_reload();
+	ck_assert_int_ge(orders_start(b.lifecycle.orders), 0);
+	broker_until(&b, reload.settled);
+	client_begin(&b, &root, 0);
+	client_begin(&b, &team, MEMBER);
+}
+
+static void teardown(void)
+{
+	char command[320];
+
+	client_end(&root);
+	client_end(&team);
+	reload_end(&reload);
+	peers_done(&b.peers);
+	lifecycle_done(&b.lifecycle);
+	reload_done(&reload);
+	snprintf(command, sizeof(command), "rm -rf %s %s %s", conf, folder, written);
+	ck_assert_int_eq(system(command), 0);
+	broker_end(&b);
+}
+
+static const struct pp_msg_reload_reply *again(void)
+{
+	ck_assert_int_eq(client_call(&root, PP_OP_RELOAD, NULL), 0);
+	return &root.body.reload_reply;
+}
+
+static void expect(uint32_t created, uint32_t changed, uint32_t deleted, uint32_t failed)
+{
+	const struct pp_msg_reload_reply *reply = again();
+
+	ck_assert_msg(reply->created == created && reply->changed == changed &&
+			      reply->deleted == deleted && reply->failed == failed,
+		      "%u created, %u changed, %u deleted, %u failed: %s", reply->created,
+		      reply->changed, reply->deleted, reply->failed, reply->message);
+	ck_assert(failed ? *reply->message : !*reply->message);
+}
+
+static const struct pp_event *runs(const char *ns, const char *name)
+{
+	const struct event *e = registry_by_name(&b.lifecycle.registry, ns, name);
+
+	return e ? &e->truth : NULL;
+}
+
+static uint64_t id_of(const char *ns, const char *name)
+{
+	return runs(ns, name) ? runs(ns, name)->id : 0;
+}
+
+#define TWO                                                                          \
+	"[namespace n]\nOwner=7\nMode=0600\n[event n/a]\nEvent=sched:sched_switch\n" \
+	"Filter=prev_pid != 0\nBuffer=64K\n[event n/b]\nEvent=cpu-clock\n"
+
+START_TEST(at_the_start)
+{
+	put_dropin("a.conf", TWO);
+	start();
+	ck_assert_uint_eq(b.engine.created, 2);
+	ck_assert_uint_eq(runs("n", "a")->spec.flags, PP_EVENT_CONFIGURED | PP_EVENT_ALL_CPUS);
+	ck_assert_str_eq(runs("n", "a")->spec.filter, "prev_pid != 0");
+	ck_assert_uint_eq(runs("n", "a")->spec.owner, 7);
+	ck_assert_uint_eq(runs("n", "a")->spec.mode, 0600);
+	ck_assert_uint_eq(runs("n", "b")->spec.creator, 0);
+	ck_assert_uint_eq(ended, 1);
+	expect(0, 0, 0, 0);
+	ck_assert_uint_eq(begun, 1);
+	ck_assert_uint_eq(b.engine.created + b.engine.changed + b.engine.deleted, 2);
+	ck_assert_int_eq(client_call(&team, PP_OP_RELOAD, NULL), -EACCES);
+}
+END_TEST
+
+/* A daemon that is started anew finds what it made before, and touches nothing. */
+START_TEST(at_the_next_start)
+{
+	uint64_t a;
+
+	put_dropin("a.conf", TWO);
+	start();
+	a = id_of("n", "a");
+	reload_end(&reload);
+	reload_done(&reload);
+	begin_reload();
+	/* As if it had just been found out which events there are. */
+	reload_continue(&reload);
+	broker_until(&b, reload.settled);
+	ck_assert_uint_eq(id_of("n", "a"), a);
+	ck_assert_uint_eq(b.engine.created + b.engine.changed + b.engine.deleted, 2);
+}
+END_TEST
+
+START_TEST(differences)
+{
+	uint64_t a, x;
+
+	put_dropin("a.conf", TWO "[event n/c]\nEvent=page-faults\nPeriod=5\n");
+	start();
+	a = id_of("n", "a");
+	x = id_of("n", "b");
+	/* Filter and rate by a change; another text by a new one; one less, one more. */
+	put_dropin("a.conf", "[namespace n]\nOwner=7\nMode=0600\n"
+			     "[event n/a]\nEvent=sched:sched_switch\nBuffer=64K\nMaxRate=9/s\n"
+			     "[event n/b]\nEvent=cpu-clock\n"
+			     "[event n/c]\nEvent=page-faults\nPeriod=6\n");
+	expect(0, 2, 0, 0);
+	ck_assert_uint_eq(id_of("n", "a"), a);
+	ck_assert_str_eq(runs("n", "a")->spec.filter, "");
+	ck_assert_uint_eq(runs("n", "a")->spec.max_rate, 9);
+	ck_assert_uint_eq(id_of("n", "b"), x);
+	ck_assert_uint_eq(runs("n", "c")->spec.period, 6);
+	ck_assert_uint_eq(b.engine.changed, 1);
+	put_dropin("b.conf", "[event n/a]\nBuffer=128K\n[event n/b]\nEnabled=no\n"
+			     "[event m/d]\nEvent=cpu-clock\nFrequency=9\n");
+	expect(1, 1, 1, 0);
+	ck_assert_uint_eq(runs("n", "a")->set, 2);
+	ck_assert_ptr_null(runs("n", "b"));
+	remove_dropin("b.conf");
+	expect(1, 1, 1, 0);
+	ck_assert_uint_eq(id_of("n", "a"), a);
+	ck_assert_ptr_null(runs("m", "d"));
+	ck_assert_ptr_null(registry_namespace(&b.lifecycle.registry, "m"));
+	expect(0, 0, 0, 0);
+}
+END_TEST
+
+/* The period that the kernel would give it today is none of the difference. */
+START_TEST(periods_left_open)
+{
+	struct event *e;
+
+	put_dropin("a.conf", "[event n/a]\nEvent=cpu-clock\n[event n/m]\nEvent=mem:0x1000:w\n");
+	start();
+	ck_assert_uint_eq(runs("n", "m")->spec.period, 1);
+	expect(0, 0, 0, 0);
+	put_dropin("a.conf", "[event n/a]\nEvent=cpu-clock\nFrequency=100\n"
+			     "[event n/m]\nEvent=mem:0x1000:w\nPeriod=1\n");
+	expect(0, 1, 0, 0);
+	ck_assert_uint_eq(runs("n", "a")->spec.period, 100);
+	/* No longer said: the default, again. */
+	put_dropin("a.conf", "[event n/a]\nEvent=cpu-clock\n[event n/m]\nEvent=mem:0x1000:w\n");
+	expect(0, 1, 0, 0);
+	e = registry_by_name(&b.lifecycle.registry, "n", "a");
+	ck_assert_uint_ge(e->truth.spec.period, 1000);
+	ck_assert(e->truth.spec.flags & PP_EVENT_FREQ);
+}
+END_TEST
+
+START_TEST(other_peoples_events)
+{
+	uint64_t theirs;
+
+	put_dropin("a.conf", TWO);
+	start();
+	ck_assert_int_eq(client_create(&root, "n", "mine"), 0);
+	theirs = id_of("n", "mine");
+	expect(0, 0, 0, 0);
+	put_dropin("b.conf", "[event n/mine]\nEvent=page-faults\n");
+	expect(0, 0, 0, 1);
+	ck_assert_ptr_nonnull(strstr(root.body.reload_reply.message, "/b.conf:1: "));
+	ck_assert_ptr_nonnull(strstr(root.body.reload_reply.message, "left alone"));
+	ck_assert_uint_eq(id_of("n", "mine"), theirs);
+	remove_dropin("b.conf");
+	expect(0, 0, 0, 0);
+	ck_assert_uint_eq(id_of("n", "mine"), theirs);
+}
+END_TEST
+
+/* A slip of the pen costs no event that runs. */
+START_TEST(faults_leave_what_runs)
+{
+	uint64_t a, x;
+
+	put_dropin("a.conf", TWO);
+	start();
+	a = id_of("n", "a");
+	x = id_of("n", "b");
+	put_dropin("a.conf", "[namespace n]\nOwner=7\nMode=0600\n"
+			     "[event n/a]\nEvent=sched:sched_switch\nBufer=64K\n"
+			     "[evnt n/b]\nEvent=cpu-clock\n");
+	expect(0, 0, 0, 2);
+	ck_assert_ptr_nonnull(strstr(root.body.reload_reply.message, "/a.conf:6: "));
+	put_dropin("a.conf", "[event n/a]\nEvent=no-such-event\n[event n/b]\nEvent=cpu-clock\n"
+			     "Filter=(\n");
+	expect(0, 0, 0, 2);
+	ck_assert_ptr_nonnull(strstr(root.body.reload_reply.message, "/a.conf:2: "));
+	put_dropin("a.conf", "[event n/a]\nBuffer=8K\n[event n/b]\nEvent=cpu-clock\n");
+	expect(0, 0, 0, 1);
+	ck_assert_uint_eq(id_of("n", "a"), a);
+	ck_assert_uint_eq(id_of("n", "b"), x);
+	ck_assert_uint_eq(b.engine.deleted + b.engine.changed, 0);
+	/* Nor does a perfpersistd.conf that cannot be understood: what is in force stays. */
+	put_dropin("a.conf", TWO);
+	put(conf, "[daemon]\nMaxEvents=none\n");
+	expect(0, 0, 0, 1);
+	ck_assert_uint_eq(b.service.config->max_events, 64);
+}
+END_TEST
+
+START_TEST(what_the_engine_refuses)
+{
+	put_dropin("a.conf", TWO "[event n/c]\nEvent=page-faults\n");
+	b.engine.mood = FAKE_FAILS;
+	b.engine.moods = 1;
+	start();
+	ck_assert_ptr_null(runs("n", "a"));
+	ck_assert_ptr_nonnull(runs("n", "b"));
+	ck_assert_uint_eq(reload.failed, 1);
+	ck_assert_ptr_nonnull(strstr(reload.message, "/a.conf:4: The fake failed."));
+	expect(1, 0, 0, 0);
+}
+END_TEST
+
+START_TEST(what_need_not_be_there)
+{
+	put_dropin("a.conf", "[event n/a]\nEvent=no_such_pmu/x=1/\nOptional=yes\n");
+	start();
+	ck_assert_uint_eq(b.engine.created, 0);
+	expect(0, 0, 0, 0);
+}
+END_TEST
+
+START_TEST(limits_and_namespaces)
+{
+	struct pp_msg_limits_request request = { 0 };
+	const struct namespace *ns;
+
+	put_dropin("a.conf",
+		   "[namespace n]\nMaxEvents=1\nLive=nobody\n[event n/a]\nEvent=cpu-clock\n"
+		   "[event n/b]\nEvent=page-faults\n");
+	start();
+	ck_assert_ptr_nonnull(runs("n", "a"));
+	ck_assert_ptr_null(runs("n", "b"));
+	ck_assert_ptr_nonnull(strstr(reload.message, "/a.conf:6: "));
+	ns = registry_namespace(&b.lifecycle.registry, "n");
+	ck_assert(ns->configured);
+	ck_assert_int_eq(ns->live, NAMESPACE_LIVE_NOBODY);
+	put(conf, "[daemon]\nUser=61996\nGroup=61998\nMaxEvents=7\n");
+	put_dropin("a.conf", "[namespace n]\nMode=0644\n[event n/a]\nEvent=cpu-clock\n"
+			     "[event n/b]\nEvent=page-faults\n");
+	expect(1, 0, 0, 0);
+	ck_assert_uint_eq(b.engine.given_rights, 1);
+	ck_assert_uint_eq(ns->mode, 0644);
+	ck_assert_int_eq(client_call(&root, PP_OP_LIMITS, &request), 0);
+	ck_assert_uint_eq(root.body.limits_reply.limits[0].max_events, 7);
+	/* One that is not named any more lives as long as its events. */
+	put_dropin("a.conf", "[event n/a]\nEvent=cpu-clock\n");
+	expect(0, 0, 1, 0);
+	ck_assert(!ns->configured);
+	remove_dropin("a.conf");
+	expect(0, 0, 1, 0);
+	ck_assert_uint_eq(b.lifecycle.registry.n_namespaces, 0);
+	/* What the process is stays, and it is said. */
+	put(conf, "[daemon]\nUser=61995\nGroup=61998\n");
+	expect(0, 0, 0, 1);
+	ck_assert_uint_eq(b.service.config->uid, 61996);
+}
+END_TEST
+
+/* Shared rings: the other name goes on with what it has. */
+START_TEST(second_names)
+{
+	uint64_t theirs;
+
+	put_dropin("a.conf",
+		   "[event n/a]\nEvent=cpu-clock\n[event n/b]\nEvent=cpu-clock\nShare=yes\n");
+	start();
+	ck_assert_uint_eq(b.engine.aliased, 1);
+	ck_assert_uint_eq(runs("n", "b")->shares, id_of("n", "a"));
+	expect(0, 0, 0, 0);
+	theirs = id_of("n", "b");
+	put_dropin("a.conf", "[event n/a]\nEvent=cpu-clock\nMaxRate=5\n"
+			     "[event n/b]\nEvent=cpu-clock\nShare=yes\n");
+	expect(0, 1, 0, 0);
+	ck_assert_uint_eq(id_of("n", "b"), theirs);
+	ck_assert_uint_eq(runs("n", "b")->shares, 0);
+	ck_assert_uint_eq(runs("n", "b")->spec.max_rate, 0);
+	ck_assert_uint_eq(runs("n", "a")->spec.max_rate, 5);
+	expect(0, 0, 0, 0);
+}
+END_TEST
+
+/* What could not be had because the engine was away is had when it is back. */
+START_TEST(engine_away)
+{
+	put_dropin("a.conf", TWO);
+	b.engine.mood = FAKE_DIES_BEFORE;
+	b.engine.moods = 2;
+	start();
+	broker_until(&b, runs("n", "a") && runs("n", "a")->id && runs("n", "b") &&
+				 runs("n", "b")->id && reload.settled);
+	expect(0, 0, 0, 0);
+}
+END_TEST
+
+/* Several who ask are all told; those who go away while they wait cost nothing. */
+START_TEST(asked_at_once)
+{
+	struct client other;
+
+	start();
+	client_begin(&b, &other, 0);
+	put_dropin("a.conf", TWO);
+	fake_wait(&b.engine, true);
+	client_send(&root, PP_OP_RELOAD, NULL);
+	broker_until(&b, reload.configured.pass);
+	client_send(&root, PP_OP_RELOAD, NULL);
+	client_send(&other, PP_OP_RELOAD, NULL);
+	broker_settle(&b);
+	client_end(&other);
+	fake_wait(&b.engine, false);
+	ck_assert_int_eq(client_receive(&root), 0);
+	ck_assert_uint_eq(root.body.reload_reply.created, 2);
+	ck_assert_int_eq(client_receive(&root), 0);
+	ck_assert_uint_eq(root.body.reload_reply.created, 0);
+	ck_assert(reload.settled);
+}
+END_TEST
+
+/* It ends in the middle of a pass. */
+START_TEST(ended_half_way)
+{
+	start();
+	put_dropin("a.conf", TWO);
+	fake_wait(&b.engine, true);
+	client_send(&root, PP_OP_RELOAD, NULL);
+	broker_until(&b, reload.configured.pass);
+}
+END_TEST
+
+static struct pp_msg_create_request to_boot(const char *name)
+{
+	struct pp_msg_create_request request = {
+		.ns = "own",
+		.count = 1,
+		.flags = PP_EVENT_BOOT,
+		.selections[0].event = "cpu-clock",
+	};
+
+	snprintf(request.name, sizeof(request.name), "%s", name);
+	return request;
+}
+
+START_TEST(there_after_a_reboot)
+{
+	struct pp_msg_create_request request = to_boot("x");
+	uint64_t id;
+
+	put(conf, "[daemon]\nUser=61996\nGroup=61998\nCreateNamespaces=all\n");
+	start();
+	again();
+	ck_assert_int_eq(client_call(&team, PP_OP_CREATE, &request), 0);
+	id = team.body.event.id;
+	/* It is there, and was not made from the configuration: nothing to do, nothing to say. */
+	expect(0, 0, 0, 0);
+	ck_assert_uint_eq(id_of("own", "x"), id);
+	/* The reboot: nothing is there but the file. */
+	ck_assert(fake_unmake(&b.engine, id));
+	fake_hang_up(&b.engine);
+	broker_until(&b, !runs("own", "x"));
+	expect(1, 0, 0, 0);
+	ck_assert_uint_eq(runs("own", "x")->spec.creator, MEMBER);
+	ck_assert_uint_eq(runs("own", "x")->spec.owner, MEMBER);
+	ck_assert_uint_ne(runs("own", "x")->spec.flags & PP_EVENT_CONFIGURED, 0);
+	/* Its owner deletes it, and its file. */
+	ck_assert_int_eq(client_delete(&team, "own", "x"), 0);
+	expect(0, 0, 0, 0);
+	ck_assert_ptr_null(runs("own", "x"));
+	ck_assert_int_eq(rmdir(written), 0);
+	/* No place to write it down: it is not there, either. */
+	put(written, "");
+	ck_assert_int_eq(client_call(&team, PP_OP_CREATE, &request), -ENOTDIR);
+	ck_assert_ptr_null(runs("own", "x"));
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("configured");
+	TCase *t = tcase_create("pass");
+	SRunner *r = srunner_create(s);
+	int failed;
+
+	if (geteuid() != 0) {
+		puts("needs root, to be several users");
+		return 77;
+	}
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_test(t, at_the_start);
+	tcase_add_test(t, at_the_next_start);
+	tcase_add_test(t, differences);
+	tcase_add_test(t, periods_left_open);
+	tcase_add_test(t, other_peoples_events);
+	tcase_add_test(t, faults_leave_what_runs);
+	tcase_add_test(t, what_the_engine_refuses);
+	tcase_add_test(t, what_need_not_be_there);
+	tcase_add_test(t, limits_and_namespaces);
+	tcase_add_test(t, second_names);
+	tcase_add_test(t, engine_away);
+	tcase_add_test(t, asked_at_once);
+	tcase_add_test(t, ended_half_way);
+	tcase_add_test(t, there_after_a_reboot);
+	suite_add_tcase(s, t);
+	srunner_run_all(r, CK_NORMAL);
+	failed = srunner_ntests_failed(r);
+	srunner_free(r);
+	return failed != 0;
+}

@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Who gets copies, what they are charged, and until when; with a real dumper, or without one. */
+#include "daemon/broker/holdings.h"
+#include "tests/unit/dumper-process.h"
+#include "tests/unit/registry-pins.h"
+
+#define DATA 4096ULL
+#define RING (PP_RING_PAGE + DATA + 4096)
+
+static struct broker b;
+static struct dumper_process dumper;
+static struct client root, member;
+static const struct pp_msg_open_request nothing;
+static struct pp_msg_open_request request;
+
+/* a/x with two rings, which all may read, and none but owner and group hold. */
+static bool begin(const char *test)
+{
+	broker_start(&b);
+	client_begin(&b, &root, 0);
+	client_begin(&b, &member, MEMBER);
+	ck_assert_int_eq(
+		registry_configure(&b.lifecycle.registry, "a", 0, TEAM, 0644, NAMESPACE_LIVE_GROUP),
+		0);
+	dumper_process_listen(&dumper, b.dumper);
+	request = nothing;
+	request.which = client_name("a", "x");
+	if (!pins_begin(&b, test))
+		return false;
+	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
+	pins_rings(&b, "a", "x", DATA);
+	return true;
+}
+
+static void end(void)
+{
+	client_end(&root);
+	client_end(&member);
+	pins_end(&b);
+	dumper_process_done(&dumper);
+	/* Asserts that nothing is charged. */
+	broker_end(&b);
+}
+
+static uint64_t charged(uint32_t uid)
+{
+	const struct quota_account *user;
+
+	broker_settle(&b);
+	user = quota_user(&b.quota, uid);
+	return user ? user->used[QUOTA_COPIES] : 0;
+}
+
+START_TEST(who_gets_them)
+{
+	const struct pp_msg_open_reply *reply = &member.body.open_reply;
+	struct pp_ring_header header;
+
+	if (!begin("who_gets_them"))
+		return end();
+	dumper_process_start(&dumper);
+	ck_assert_int_eq(client_call(&member, PP_OP_OPEN, &request), 0);
+	ck_assert_uint_eq(reply->copies, 1);
+	ck_assert_uint_eq(reply->total, 2);
+	ck_assert_uint_eq(reply->count, 2);
+	ck_assert_uint_eq(reply->event.flags & PP_EVENT_COPIES, PP_EVENT_COPIES);
+	ck_assert_uint_eq(member.fds.n, 2);
+	for (size_t i = 0; i < 2; i++) {
+		ck_assert_uint_eq(reply->cpus[i].map_size, RING);
+		ck_assert_int_eq(pread(member.fds.fd[i], &header, sizeof(header), 0),
+				 sizeof(header));
+		ck_assert_uint_eq(header.cpu, reply->cpus[i].cpu);
+		ck_assert_int_ge(fcntl(member.fds.fd[i], F_GET_SEALS), F_SEAL_WRITE);
+	}
+	ck_assert_uint_eq(charged(MEMBER), 2 * RING);
+	request.first = 1;
+	ck_assert_int_eq(client_call(&member, PP_OP_OPEN, &request), 0);
+	ck_assert_uint_eq(reply->count, 1);
+	ck_assert_uint_eq(reply->cpus[0].cpu, 3);
+	request.first = 2;
+	ck_assert_int_eq(client_call(&member, PP_OP_OPEN, &request), -EINVAL);
+	ck_assert_uint_eq(charged(MEMBER), 0);
+
+	/* Root has the rings, unless it wants copies. */
+	request.first = 0;
+	ck_assert_int_eq(client_call(&root, PP_OP_OPEN, &request), 0);
+	ck_assert_uint_eq(root.body.open_reply.copies, 0);
+	ck_assert_uint_eq(root.body.open_reply.event.flags & PP_EVENT_COPIES, 0);
+	ck_assert_int_lt(fcntl(root.fds.fd[0], F_GET_SEALS), 0);
+	request.flags = PP_OPEN_COPY;
+	ck_assert_int_eq(client_call(&root, PP_OP_OPEN, &request), 0);
+	ck_assert_uint_eq(root.body.open_reply.copies, 1);
+	ck_assert_uint_eq(charged(0), 2 * RING);
+	request.flags |= 1U << 31;
+	ck_assert_int_eq(client_call(&root, PP_OP_OPEN, &request), -EINVAL);
+	/* An event that is not there, to be copied: refused before the dumper is asked. */
+	request.flags = PP_OPEN_COPY;
+	request.which = client_name("a", "y");
+	ck_assert_int_eq(client_call(&root, PP_OP_OPEN, &request), -ENOENT);
+	end();
+}
+END_TEST
+
+/* However they are held: as descriptor, mapping, or a name for the file and nothing more. */
+START_TEST(charged_until_gone)
+{
+	char path[64];
+	void *map;
+	int name;
+
+	if (!begin("charged_until_gone"))
+		return end();
+	dumper_process_start(&dumper);
+	ck_assert_int_eq(client_call(&member, PP_OP_OPEN, &request), 0);
+	map = mmap(NULL, RING, PROT_READ, MAP_SHARED, member.fds.fd[0], 0);
+	ck_assert_ptr_ne(map, MAP_FAILED);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", member.fds.fd[1]);
+	name = open(path, O_PATH | O_CLOEXEC);
+	ck_assert_int_ge(name, 0);
+	pp_fds_close(&member.fds);
+	ck_assert_uint_eq(charged(MEMBER), 2 * RING);
+	munmap(map, RING);
+	ck_assert_uint_eq(charged(MEMBER), RING);
+	/* Whoever the copies were for may be gone, and so may the dumper. */
+	client_end(&member);
+	dumper_process_kill(&dumper);
+	ck_assert_uint_eq(charged(MEMBER), RING);
+	close(name);
+	ck_assert_uint_eq(charged(MEMBER), 0);
+	client_begin(&b, &member, MEMBER);
+	end();
+}
+END_TEST
+
+START_TEST(limits)
+{
+	struct client other;
+
+	if (!begin("limits"))
+		return end();
+	dumper_process_start(&dumper);
+	client_begin(&b, &other, MEMBER);
+	b.quota.per_user.max[QUOTA_COPIES] = 3 * RING;
+	for (unsigned i = 0; i < 1000; i++) {
+		/* What was closed by then counts no more, without a turn of the loop. */
+		ck_assert_int_eq(client_call(&member, PP_OP_OPEN, &request), 0);
+		ck_assert_int_eq(client_call(&other, PP_OP_OPEN, &request), -EDQUOT);
+		pp_fds_close(&member.fds);
+	}
+	ck_assert_uint_eq(charged(MEMBER), 0);
+	client_end(&other);
+	end();
+}
+END_TEST
+
+/* Many at once, on few connections: one after the other, each in full. */
+START_TEST(many)
+{
+	if (!begin("many"))
+		return end();
+	dumper_process_start(&dumper);
+	for (unsigned i = 0; i < 50; i++) {
+		client_send(&member, PP_OP_OPEN, &request);
+		client_send(&root, PP_OP_OPEN, &request);
+	}
+	for (unsigned i = 0; i < 50; i++) {
+		ck_assert_int_eq(client_receive(&member), 0);
+		ck_assert_uint_eq(member.body.open_reply.copies, 1);
+		ck_assert_int_eq(client_receive(&root), 0);
+		ck_assert_uint_eq(root.body.open_reply.copies, 0);
+	}
+	ck_assert_ptr_null(b.service.openings);
+	end();
+}
+END_TEST
+
+/* A page of copies is not larger than what is copied in a moment. */
+START_TEST(large_rings)
+{
+	const struct pp_msg_open_reply *reply = &member.body.open_reply;
+
+	if (!begin("large_rings"))
+		return end();
+	dumper_process_start(&dumper);
+	ck_assert_int_eq(client_create(&root, "a", "large"), 0);
+	pins_rings(&b, "a", "large", 64 << 20);
+	b.quota.per_user.max[QUOTA_COPIES] = QUOTA_UNLIMITED;
+	b.quota.total.max[QUOTA_COPIES] = QUOTA_UNLIMITED;
+	request.which = client_name("a", "large");
+	ck_assert_int_eq(client_call(&member, PP_OP_OPEN, &request), 0);
+	ck_assert_uint_eq(reply->total, 2);
+	ck_assert_uint_eq(reply->count, 1);
+	request.first = 1;
+	ck_assert_int_eq(client_call(&member, PP_OP_OPEN, &request), 0);
+	ck_assert_uint_eq(reply->count, 1);
+	ck_assert_uint_eq(reply->cpus[0].cpu, 3);
+	end();
+}
+END_TEST
+
+/* ── a dumper that fails ────────────────────────────────────────────────────────────────── */
+
+static int accept_job(void)
+{
+	static uint8_t job[sizeof(struct pp_copy_job)];
+	struct pp_fds fds;
+	int fd = accept4(dumper.listen, NULL, NULL, SOCK_CLOEXEC);
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(pp_packet_receive(fd, job, sizeof(job), PP_FDS_MAX, &fds, 0), sizeof(job));
+	ck_assert_uint_eq(fds.n, 2);
+	pp_fds_close(&fds);
+	return fd;
+}
+
+START_TEST(failing)
+{
+	struct pp_copy_answer answer = { .abi = PP_COPY_ABI, .serial = UINT64_MAX };
+	struct pp_msg_empty empty = {};
+	int fd;
+
+	if (!begin("failing"))
+		return end();
+	/* It dies with the job; meanwhile everything else is answered. */
+	client_send(&member, PP_OP_OPEN, &request);
+	broker_settle(&b);
+	ck_assert_uint_eq(charged(MEMBER), 2 * RING);
+	ck_assert_int_eq(client_call(&root, PP_OP_PING, &empty), 0);
+	close(accept_job());
+	ck_assert_int_eq(client_receive(&member), -EAGAIN);
+	ck_assert_uint_eq(charged(MEMBER), 0);
+	/* It lies. */
+	client_send(&member, PP_OP_OPEN, &request);
+	broker_settle(&b);
+	fd = accept_job();
+	ck_assert_int_eq(pp_packet_send(fd, &answer, sizeof(answer), NULL, 0), 0);
+	ck_assert_int_eq(client_receive(&member), -EAGAIN);
+	close(fd);
+	/* Nobody is there any more who would want them. */
+	client_send(&member, PP_OP_OPEN, &request);
+	broker_settle(&b);
+	fd = accept_job();
+	client_end(&member);
+	ck_assert_uint_eq(charged(MEMBER), 2 * RING);
+	close(fd);
+	ck_assert_uint_eq(charged(MEMBER), 0);
+	/* And with a dumper that works all is well again, though its connection broke unseen. */
+	client_begin(&b, &member, MEMBER);
+	dumper_process_start(&dumper);
+	ck_assert_int_eq(client_call(&member, PP_OP_OPEN, &request), 0);
+	dumper_process_kill(&dumper);
+	dumper_process_start(&dumper);
+	client_send(&member, PP_OP_OPEN, &request);
+	ck_assert_int_eq(client_receive(&member), 0);
+	/* None at all. */
+	dumper_process_kill(&dumper);
+	dumper.listen = close_fd(dumper.listen);
+	ck_assert_int_eq(client_call(&member, PP_OP_OPEN, &request), -EAGAIN);
+	ck_assert_uint_eq(charged(MEMBER), 0);
+	/* Left behind at the end. */
+	unlink(b.dumper);
+	dumper_process_listen(&dumper, b.dumper);
+	client_send(&member, PP_OP_OPEN, &request);
+	broker_settle(&b);
+	end();
+}
+END_TEST
+
+/* ── holdings ───────────────────────────────────────────────────────────────────────────── */
+
+/* When the kernel had no room for its notices, what it still has is compared. */
+START_TEST(reviewed)
+{
+	struct holdings h = { .fd = -EBADF };
+	struct quota quota;
+	sd_event *loop;
+	int files[20];
+
+	quota_init(&quota);
+	ck_assert_int_ge(sd_event_new(&loop), 0);
+	ck_assert_int_ge(holdings_init(&h, loop, &quota), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		files[i] = memfd_create("copy", MFD_CLOEXEC);
+		ck_assert_int_eq(quota_charge(&quota, QUOTA_COPIES, 7, NULL, i + 1), 0);
+		ck_assert_int_eq(holdings_add(&h, files[i], 7, i + 1), 0);
+	}
+	ck_assert_int_eq(holdings_add(&h, files[3], 7, 1), -EEXIST);
+	for (size_t i = 0; i < ARRAY_SIZE(files); i += 2)
+		close(files[i]);
+	holdings_review(&h);
+	ck_assert_uint_eq(quota_user(&quota, 7)->used[QUOTA_COPIES], 110);
+	/* And the notices that are there after all do no harm. */
+	holdings_catch_up(&h);
+	ck_assert_uint_eq(quota_user(&quota, 7)->used[QUOTA_COPIES], 110);
+	for (size_t i = 1; i < ARRAY_SIZE(files); i += 4)
+		close(files[i]);
+	holdings_catch_up(&h);
+	ck_assert_uint_eq(quota_user(&quota, 7)->used[QUOTA_COPIES], 60);
+	holdings_done(&h);
+	quota_done(&quota);
+	sd_event_unref(loop);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("copies");
+	TCase *t = tcase_create("all");
+	SRunner *r;
+	int failed;
+
+	if (geteuid() != 0) {
+		puts("SKIP copies: needs root");
+		return 77;
+	}
+	r = srunner_create(s);
+	tcase_set_timeout(t, 60);
+	tcase_add_test(t, who_gets_them);
+	tcase_add_test(t, charged_until_gone);
+	tcase_add_test(t, limits);
+	tcase_add_test(t, many);
+	tcase_add_test(t, large_rings);
+	tcase_add_test(t, failing);
+	tcase_add_test(t, reviewed);
+	suite_add_tcase(s, t);
+	srunner_run_all(r, CK_NORMAL);
+	failed = srunner_ntests_failed(r);
+	srunner_free(r);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

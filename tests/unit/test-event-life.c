@@ -1,0 +1,667 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Events on a real bpffs and this kernel: made, changed under load, paused, and the engine killed
+ * meanwhile. What they record are close(-1) calls of processes with a name of their own.
+ */
+#include <linux/perf_event.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include "daemon/engine/event.h"
+#include "daemon/engine/kernel.h"
+#include "daemon/engine/meta.h"
+#include "daemon/engine/names.h"
+#include "daemon/engine/pins.h"
+#include "daemon/engine/reaper.h"
+#include "daemon/engine/remains.h"
+#include "daemon/filter.h"
+#include "daemon/log.h"
+#include "daemon/spec.h"
+#include "dying.h"
+#include "proto/catalog.h"
+#include "proto/macro.h"
+
+#include <check.h> /* has a macro fail() */
+
+#define BROKER 61999
+#define NAME "life/event"
+#define ENTER "raw_syscalls:sys_enter"
+#define BOTH "raw_syscalls:sys_enter,raw_syscalls:sys_exit"
+#define MINE "comm == \"pp-closer\" && id == %d"
+#define SMALL 65536
+#define LARGE 131072
+
+static char registry[] = "/tmp/perfpersist-life-XXXXXX";
+
+static void setup(void)
+{
+	umount2(registry, MNT_DETACH); /* of a test that failed */
+	ck_assert_int_eq(pins_open(registry), 0);
+}
+
+static void teardown(void)
+{
+	ck_assert_int_eq(chdir("/"), 0);
+	ck_assert_int_eq(umount2(registry, MNT_DETACH), 0);
+}
+
+/* ── orders ─────────────────────────────────────────────────────────────────────────────── */
+
+/* What is asked for; as large as it may be, so not on the stack. */
+static struct pp_spec spec;
+static struct pp_recipe recipe;
+static struct failure failure;
+
+static void ask(const char *event, uint64_t data_size, uint32_t flags)
+{
+	char sentence[512];
+	int n;
+
+	memset(&spec, 0, sizeof(spec));
+	memset(&recipe, 0, sizeof(recipe));
+	memset(&failure, 0, sizeof(failure));
+	strcpy(spec.ns, "life");
+	strcpy(spec.name, "event");
+	snprintf(spec.event, sizeof(spec.event), "%s", event);
+	spec.data_size = data_size;
+	spec.flags = flags | PP_EVENT_ALL_CPUS;
+	spec.mode = 0640;
+	n = *event ? pp_spec_parse(event, recipe.sources, PP_TERMS_MAX, sentence, sizeof(sentence))
+		   : 0;
+	ck_assert_msg(n >= 0, "%s", sentence);
+	recipe.n_sources = n;
+	for (int i = 0; i < n; i++)
+		if (recipe.sources[i].kind == PP_SOURCE_SAMPLING) {
+			spec.period = 1000;
+			spec.flags |= PP_EVENT_FREQ;
+		}
+}
+
+/* For the sources [from, …) asked for, or for a change. */
+static void ask_filter(uint32_t from, const char *filter)
+{
+	char sentence[512];
+	int n = pp_filter_parse(filter, recipe.nodes + recipe.n_nodes,
+				PP_FILTER_NODES_MAX - recipe.n_nodes, sentence, sizeof(sentence));
+
+	ck_assert_msg(n > 0, "%s", sentence);
+	for (uint32_t i = from; i < recipe.n_sources; i++) {
+		recipe.sources[i].filter = recipe.n_nodes;
+		recipe.sources[i].n_filter = n;
+	}
+	recipe.n_nodes += n;
+	snprintf(spec.filter, sizeof(spec.filter), "%s", filter);
+}
+
+/* One that lets the closers' calls through, and is not the same for another i. */
+static void ask_mine(int i)
+{
+	char filter[PP_FILTER_SIZE];
+
+	snprintf(filter, sizeof(filter), MINE " && common_pid != %d", 3, i + 1);
+	ask_filter(0, filter);
+}
+
+static struct pp_event create(void)
+{
+	struct pp_event e;
+
+	ck_assert_int_eq(pp_spec_check(&spec), 0);
+	ck_assert_int_eq(pp_recipe_check(&recipe, true), 0);
+	ck_assert_msg(event_create(&spec, &recipe, BROKER, &e, &failure) == 0, "%s",
+		      failure.sentence);
+	ck_assert_int_eq(pp_event_check(&e), 0);
+	return e;
+}
+
+static struct pp_event created(const char *event, uint32_t flags)
+{
+	ask(event, SMALL, flags);
+	ask_mine(0);
+	return create();
+}
+
+static struct pp_event change(uint32_t what)
+{
+	struct pp_remains remains;
+	struct pp_event e;
+
+	ck_assert_int_eq(event_read(NAME, &e), 0);
+	ck_assert_msg(event_change(e.id, what, &spec, &recipe, BROKER, &e, &remains, &failure) == 0,
+		      "%s", failure.sentence);
+	ck_assert_int_eq(remains.id != 0, (what & PP_CHANGE_BUFFER) != 0);
+	return e;
+}
+
+static void pause_it(bool pause)
+{
+	struct pp_event e;
+
+	ck_assert_int_eq(event_read(NAME, &e), 0);
+	ck_assert_msg(event_pause(e.id, pause, BROKER, &e, &failure) == 0, "%s", failure.sentence);
+	ck_assert_int_eq(e.paused, pause);
+}
+
+static void delete (void)
+{
+	struct pp_remains remains;
+	struct pp_event e;
+
+	ck_assert_int_eq(event_read(NAME, &e), 0);
+	ck_assert_msg(names_delete(e.id, BROKER, &e, &remains, &failure) == 0, "%s",
+		      failure.sentence);
+	reaper_wait();
+}
+
+/* ── rings ──────────────────────────────────────────────────────────────────────────────── */
+
+/* All rings that the event has had, mapped: those of older sets are told apart by their ids. */
+static struct held {
+	uint32_t id;
+	const struct pp_ring_header *ring;
+} held[64];
+static size_t n_held;
+
+static bool is_held(uint32_t id)
+{
+	for (size_t i = 0; i < n_held; i++)
+		if (held[i].id == id)
+			return true;
+	return false;
+}
+
+static void hold(void)
+{
+	_cleanup_close_ int meta = event_open_meta(NAME);
+	_cleanup_free_ struct meta_map *maps = NULL;
+	struct pp_event e;
+	size_t n;
+
+	ck_assert_int_eq(meta_read_all(meta, &e, NULL, &maps, &n, NULL), 0);
+	for (size_t i = 0; i < n; i++) {
+		_cleanup_close_ int fd = -EBADF;
+
+		if (maps[i].cpu == UINT32_MAX || is_held(maps[i].id))
+			continue;
+		ck_assert_uint_lt(n_held, ARRAY_SIZE(held));
+		fd = meta_map_open(&maps[i]);
+		held[n_held] = (struct held){ maps[i].id, mmap(NULL, PP_RING_PAGE, PROT_READ,
+							       MAP_SHARED, fd, 0) };
+		ck_assert_ptr_ne(held[n_held].ring, MAP_FAILED);
+		ck_assert_uint_eq(held[n_held++].ring->set, e.set);
+	}
+}
+
+static void let_go(void)
+{
+	while (n_held > 0)
+		munmap((void *)held[--n_held].ring, PP_RING_PAGE);
+}
+
+/* Written into all that are held, or not because another program ran on that CPU. */
+static uint64_t accounted(void)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < n_held; i++)
+		n += held[i].ring->live.records + held[i].ring->live.missed;
+	return n;
+}
+
+static uint64_t missed(void)
+{
+	_cleanup_fclose_ FILE *f = fopen(NAME "/stat", "re");
+	unsigned long long n = 0;
+	char line[256];
+
+	ck_assert_ptr_nonnull(f);
+	while (fgets(line, sizeof(line), f))
+		if (!strncmp(line, "total ", 6))
+			ck_assert_int_eq(sscanf(line,
+						"total records=%*u bytes=%*u limited=%*u "
+						"missed=%llu",
+						&n),
+					 1);
+	return n;
+}
+
+/* ── what is recorded ───────────────────────────────────────────────────────────────────── */
+
+static pid_t start_closer(unsigned n)
+{
+	pid_t pid = fork();
+
+	if (pid > 0)
+		return pid;
+	prctl(PR_SET_NAME, "pp-closer");
+	for (unsigned i = 0; i < n; i++)
+		syscall(SYS_close, -1);
+	_exit(0);
+}
+
+static void wait_for(pid_t pid)
+{
+	int status;
+
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+}
+
+/* What n calls add to the rings held. */
+static uint64_t recorded(unsigned n)
+{
+	uint64_t before = accounted();
+
+	wait_for(start_closer(n));
+	return accounted() - before;
+}
+
+/* ── tests ──────────────────────────────────────────────────────────────────────────────── */
+
+static const struct {
+	const char *event;
+	uint32_t flags;
+	unsigned per_call;
+} kinds[] = {
+	{ ENTER, 0, 1 },
+	{ ENTER, PP_EVENT_GENERIC, 1 },
+	{ BOTH, 0, 2 },
+	{ BOTH, PP_EVENT_GENERIC, 2 },
+};
+
+/* Each call is recorded once, by the old program or by the new one, in the old or the new ring. */
+START_TEST(changes_are_exact)
+{
+	struct pp_event e = created(kinds[_i].event, kinds[_i].flags);
+	uint64_t shut_out = 0;
+	pid_t closer;
+
+	hold();
+	closer = start_closer(400000);
+	for (int i = 1; i <= 12; i++) {
+		uint32_t what = PP_CHANGE_FILTER | (i % 3 ? 0 : PP_CHANGE_BUFFER);
+
+		ask("", i % 2 ? LARGE : SMALL, 0);
+		ask_mine(i);
+		e = change(what);
+		ck_assert_uint_eq(e.spec.data_size, i < 3 ? SMALL : (i / 3) % 2 ? LARGE : SMALL);
+		ck_assert_uint_eq(e.set, 1 + i / 3);
+		hold();
+	}
+	wait_for(closer);
+	for (size_t i = 0; i < n_held; i++) {
+		shut_out += held[i].ring->set == e.set ? held[i].ring->live.missed : 0;
+		ck_assert_uint_eq(held[i].ring->live.state,
+				  held[i].ring->set == e.set ? PP_RING_RUNNING : PP_RING_RETIRED);
+	}
+	/* Of generic programs those that another one shut out are counted with the entry. */
+	shut_out = e.missed_unknown ? 0 : missed() - shut_out;
+	ck_assert_uint_eq(accounted() + shut_out, 400000ULL * kinds[_i].per_call);
+	let_go();
+	delete ();
+}
+END_TEST
+
+START_TEST(a_pause_records_nothing)
+{
+	created(kinds[_i].event, kinds[_i].flags);
+	hold();
+	ck_assert_uint_eq(recorded(100), 100 * kinds[_i].per_call);
+	pause_it(true);
+	ck_assert_uint_eq(recorded(100), 0);
+	for (size_t i = 0; i < n_held; i++)
+		ck_assert_uint_eq(held[i].ring->live.state, PP_RING_PAUSED);
+	/* What is changed meanwhile stays paused. */
+	ask("", LARGE, 0);
+	change(PP_CHANGE_BUFFER);
+	hold();
+	ck_assert_uint_eq(recorded(100), 0);
+	pause_it(true);
+	pause_it(false);
+	ck_assert_uint_eq(recorded(100), 100 * kinds[_i].per_call);
+	for (size_t i = 0; i < n_held; i++)
+		ck_assert_uint_eq(held[i].ring->live.state,
+				  held[i].ring->set == 2 ? PP_RING_RUNNING : PP_RING_RETIRED);
+	let_go();
+	delete ();
+}
+END_TEST
+
+static uint64_t limited(void)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < n_held; i++)
+		n += held[i].ring->gate.limited;
+	return n;
+}
+
+START_TEST(changes_take_effect)
+{
+	struct pp_event e = created(kinds[_i].event, kinds[_i].flags);
+	char filter[PP_FILTER_SIZE];
+	uint64_t n;
+
+	hold();
+	ask("", SMALL, 0);
+	snprintf(filter, sizeof(filter), MINE, 4);
+	ask_filter(0, filter);
+	e = change(PP_CHANGE_FILTER);
+	ck_assert_str_eq(e.spec.filter, filter);
+	ck_assert_uint_eq(recorded(100), 0);
+	ask("", SMALL, 0);
+	ask_mine(0);
+	spec.max_rate = 3;
+	e = change(PP_CHANGE_FILTER | PP_CHANGE_MAX_RATE);
+	ck_assert_uint_eq(e.spec.max_rate, 3);
+	n = recorded(100);
+	ck_assert_uint_lt(n, 100 * kinds[_i].per_call);
+	ck_assert_uint_eq(n + limited(), 100 * kinds[_i].per_call);
+	ask("", SMALL, 0); /* neither */
+	e = change(PP_CHANGE_FILTER | PP_CHANGE_MAX_RATE);
+	ck_assert_str_eq(e.spec.filter, "");
+	ck_assert_uint_ge(recorded(100), 100 * kinds[_i].per_call);
+	ck_assert_uint_eq(e.set, 1);
+	let_go();
+	delete ();
+}
+END_TEST
+
+static const struct pp_catalog_header *map_catalog(const struct pp_event *e)
+{
+	_cleanup_close_ int fd = pins_get(NAME, "catalog");
+	const struct pp_catalog_header *c =
+		mmap(NULL, e->catalog_size, PROT_READ, MAP_SHARED, fd, 0);
+
+	ck_assert_ptr_ne(c, MAP_FAILED);
+	ck_assert_int_eq(pp_catalog_check(c, e->catalog_size), 0);
+	return c;
+}
+
+static bool is_text(const struct pp_catalog_header *c, uint32_t i, const char *text)
+{
+	const struct pp_catalog_entry *e = pp_catalog_entry(c, i);
+
+	return strlen(text) == e->text_size &&
+	       !memcmp((const char *)c + e->text_offset, text, e->text_size);
+}
+
+/* Terms in their order, members of a glob sorted, each tracepoint once. */
+START_TEST(several_sources)
+{
+	const struct pp_catalog_header *c;
+	struct pp_event e;
+
+	ask("sched:sched_switch,cpu-clock,sched:sched_s*,sched:sched_switch", SMALL, 0);
+	e = create();
+	c = map_catalog(&e);
+	ck_assert_uint_gt(e.n_sources, 4);
+	ck_assert_uint_eq(c->n_sources, e.n_sources);
+	ck_assert_uint_eq(c->event_id, e.id);
+	ck_assert_uint_eq(e.sample_type, PERF_SAMPLE_IDENTIFIER);
+	ck_assert(is_text(c, 0, "sched:sched_switch") && is_text(c, 1, "cpu-clock"));
+	for (uint32_t i = 2; i < c->n_sources; i++) {
+		const struct pp_catalog_entry *at = pp_catalog_entry(c, i);
+
+		ck_assert(!is_text(c, i, "sched:sched_switch"));
+		ck_assert_uint_gt(at->format_size, 100);
+		ck_assert(i == 2 || strncmp((const char *)c + at[-1].text_offset,
+					    (const char *)c + at->text_offset, at->text_size) < 0);
+	}
+	/* What is made of it later are the same sources: programs fit into their slots. */
+	pause_it(true);
+	pause_it(false);
+	munmap((void *)c, e.catalog_size);
+	delete ();
+}
+END_TEST
+
+/* A glob that stands for one tracepoint is that tracepoint, also later. */
+START_TEST(a_glob_of_one)
+{
+	struct pp_event e;
+
+	ask("raw_syscalls:sys_ente?", SMALL, 0);
+	ask_mine(0);
+	e = create();
+	ck_assert_uint_eq(e.n_sources, 1);
+	ck_assert_uint_eq(e.catalog_size, 0);
+	pause_it(true);
+	pause_it(false);
+	hold();
+	ck_assert_uint_eq(recorded(100), 100);
+	let_go();
+	delete ();
+}
+END_TEST
+
+static int count_leaf(const char *path _unused_, const char *leaf, void *userdata)
+{
+	*(size_t *)userdata += strncmp(leaf, "+new-", 5) == 0 || !strcmp(leaf, "life");
+	return 0;
+}
+
+static size_t traces(void)
+{
+	size_t n = 0;
+
+	ck_assert_int_eq(pins_foreach_leaf(".", count_leaf, &n), 0);
+	return n;
+}
+
+static const struct {
+	const char *event, *filter;
+	uint64_t data_size;
+	int error;
+} refusals[] = {
+	{ "sched:no_such_thing", NULL, SMALL, -ENOENT },
+	{ "no_such_*:*", NULL, SMALL, -ENOENT },
+	{ "ftrace:*", NULL, SMALL, -ENOENT }, /* descriptions of what ftrace itself writes */
+	{ "sched:sched_switch,sched:sched_switch", "prev_pid == 1", SMALL, -EINVAL },
+	{ "sched:*", NULL, 4096, -EINVAL }, /* a record may be larger */
+	{ "sched:sched_switch", "no_such == 1", SMALL, -EINVAL },
+	{ "sched:sched_switch,sched:sched_waking", "prev_pid == 1", SMALL, -EINVAL },
+};
+
+START_TEST(refused)
+{
+	struct pp_event e;
+
+	ask(refusals[_i].event, refusals[_i].data_size, 0);
+	if (refusals[_i].filter) /* not for the first of two that are the same */
+		ask_filter(_i == 3 ? 1 : 0, refusals[_i].filter);
+	ck_assert_int_eq(event_create(&spec, &recipe, BROKER, &e, &failure), refusals[_i].error);
+	ck_assert_uint_gt(strlen(failure.sentence), 20);
+	ck_assert_uint_eq(traces(), 0);
+}
+END_TEST
+
+/* A change that cannot be leaves all as it was. */
+START_TEST(a_refused_change)
+{
+	struct pp_event was = created(BOTH, 0), e;
+	struct pp_remains remains;
+
+	ask("", SMALL, 0);
+	ask_filter(0, "no_such == 1");
+	ck_assert_int_eq(event_change(was.id, PP_CHANGE_FILTER, &spec, &recipe, BROKER, &e,
+				      &remains, &failure),
+			 -EINVAL);
+	ck_assert_int_eq(event_read(NAME, &e), 0);
+	ck_assert_mem_eq(&e, &was, sizeof(e));
+	ck_assert_uint_eq(traces(), 1);
+	hold();
+	ck_assert_uint_eq(recorded(100), 200);
+	let_go();
+	delete ();
+}
+END_TEST
+
+/* ── killed at each step ────────────────────────────────────────────────────────────────── */
+
+static void op_create(void)
+{
+	created(BOTH, PP_EVENT_GENERIC);
+}
+
+/* From the one to the other and back. */
+static void op_filter(void)
+{
+	struct pp_event e;
+
+	ck_assert_int_eq(event_read(NAME, &e), 0);
+	ask("", SMALL, 0);
+	ask_mine(strstr(e.spec.filter, "!= 1") ? 1 : 0);
+	change(PP_CHANGE_FILTER);
+}
+
+static void op_resize(void)
+{
+	struct pp_event e;
+
+	ck_assert_int_eq(event_read(NAME, &e), 0);
+	ask("", e.spec.data_size == SMALL ? LARGE : SMALL, 0);
+	change(PP_CHANGE_BUFFER);
+}
+
+static void op_pause(void)
+{
+	struct pp_event e;
+
+	ck_assert_int_eq(event_read(NAME, &e), 0);
+	pause_it(!e.paused);
+}
+
+static const struct {
+	const char *name;
+	void (*run)(void);
+	unsigned rounds; /* how often it is done in all, killed at each step */
+} operations[] = {
+	{ "create", op_create, 1 },
+	{ "change the filter", op_filter, 1 },
+	{ "resize", op_resize, 1 },
+	{ "pause and resume", op_pause, 2 },
+};
+
+static bool run_until(size_t i, unsigned at)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0) {
+		steps_left = at;
+		operations[i].run();
+		_exit(0);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert(WIFEXITED(status));
+	ck_assert(WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == KILLED);
+	return WEXITSTATUS(status) == 0;
+}
+
+static int mend(const char *path, void *userdata _unused_)
+{
+	return event_recover_one(path, BROKER);
+}
+
+static void start_again(void)
+{
+	ck_assert_int_eq(pins_recover(), 0);
+	ck_assert_int_eq(remains_recover(), 0);
+	ck_assert_int_eq(pins_foreach(mend, NULL), 0);
+	ck_assert_int_eq(pins_sweep(), 0);
+	ck_assert_int_eq(reaper_kick(), 0);
+	reaper_wait();
+}
+
+/* It records all that it should, or it is paused and records nothing. */
+static void check_event(const char *operation, unsigned at)
+{
+	_cleanup_close_ int meta = event_open_meta(NAME);
+	uint64_t n, wanted;
+	struct pp_event e;
+	bool pending;
+
+	ck_assert_int_eq(meta_read_all(meta, &e, NULL, NULL, NULL, &pending), 0);
+	ck_assert(!pending);
+	hold();
+	n = recorded(50);
+	wanted = e.paused ? 0 : 100;
+	ck_assert_msg(n == wanted, "%s, killed at step %u: %llu of %llu recorded", operation, at,
+		      (unsigned long long)n, (unsigned long long)wanted);
+	for (size_t i = 0; i < n_held; i++)
+		ck_assert_uint_eq(held[i].ring->live.state,
+				  e.paused ? PP_RING_PAUSED : PP_RING_RUNNING);
+	let_go();
+}
+
+START_TEST(killed)
+{
+	bool is_creation = operations[_i].run == op_create;
+	struct pp_event e;
+
+	if (!is_creation)
+		op_create();
+	for (unsigned round = 0; round < operations[_i].rounds; round++) {
+		bool through = false;
+
+		for (unsigned at = 1; !through; at++) {
+			through = run_until(_i, at);
+			start_again();
+			if (!is_creation || through || event_read(NAME, &e) == 0)
+				check_event(operations[_i].name, at);
+			else
+				ck_assert_uint_eq(traces(), 0);
+			if (is_creation && event_read(NAME, &e) == 0)
+				delete ();
+		}
+	}
+	if (!is_creation)
+		delete ();
+}
+END_TEST
+
+/* ── ─────────────────────────────────────────────────────────────────────────────────────── */
+
+/* A mount namespace of its own, so that nothing of this stays. */
+static bool prepare(void)
+{
+	return geteuid() == 0 && kernel_has_btf() && unshare(CLONE_NEWNS) == 0 &&
+	       mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 && mkdtemp(registry);
+}
+
+int main(void)
+{
+	Suite *s = suite_create("event life");
+	TCase *t = tcase_create("life");
+	SRunner *r;
+	int failed;
+
+	log_open("test-event-life");
+	umask(077);
+	if (!prepare()) {
+		puts("SKIP: a bpffs and BPF programs of its own take root, and a kernel with BTF");
+		return 77;
+	}
+	tcase_set_timeout(t, 240);
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_loop_test(t, changes_are_exact, 0, ARRAY_SIZE(kinds));
+	tcase_add_loop_test(t, changes_take_effect, 0, ARRAY_SIZE(kinds));
+	tcase_add_loop_test(t, a_pause_records_nothing, 0, ARRAY_SIZE(kinds));
+	tcase_add_test(t, several_sources);
+	tcase_add_test(t, a_glob_of_one);
+	tcase_add_loop_test(t, refused, 0, ARRAY_SIZE(refusals));
+	tcase_add_test(t, a_refused_change);
+	tcase_add_loop_test(t, killed, 0, ARRAY_SIZE(operations));
+	suite_add_tcase(s, t);
+	r = srunner_create(s);
+	srunner_run_all(r, CK_NORMAL);
+	failed = srunner_ntests_failed(r);
+	srunner_free(r);
+	rmdir(registry);
+	return failed != 0;
+}

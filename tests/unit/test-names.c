@@ -1,0 +1,490 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Names of rings on a real bpffs: deleted, shared, handed down, and the engine killed meanwhile. */
+#include <poll.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
+
+#include "daemon/engine/budget.h"
+#include "daemon/engine/heir.h"
+#include "daemon/engine/reaper.h"
+#include "daemon/engine/remains.h"
+#include "daemon/engine/wakeups.h"
+#include "daemon/log.h"
+#include "names-fixture.h"
+
+static char registry[] = "/tmp/perfpersist-names-XXXXXX";
+
+static void setup(void)
+{
+	ck_assert_int_eq(pins_open(registry), 0);
+}
+
+static void teardown(void)
+{
+	ck_assert_int_eq(chdir("/"), 0);
+	ck_assert_int_eq(umount2(registry, MNT_DETACH), 0);
+}
+
+/* ── what must always be so ─────────────────────────────────────────────────────────────── */
+
+static void check_name(const struct pp_event *e)
+{
+	char path[PINS_PATH_SIZE], info[PINS_PATH_SIZE + 8], by_id[PINS_PATH_SIZE];
+	struct pp_event again;
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s/%s", e->spec.ns, e->spec.name);
+	ck_assert_int_eq(lstat(path, &st), 0);
+	ck_assert_int_eq(S_ISLNK(st.st_mode), e->shares != 0);
+	ck_assert_uint_eq(e->memory, e->shares ? 0 : EVENT_BYTES);
+	ck_assert_int_eq(pins_find(e->id, by_id), 0);
+	ck_assert_str_eq(by_id, path);
+	ck_assert_int_eq(names_read(e->id, &again), 0);
+	ck_assert_mem_eq(&again, e, sizeof(again));
+	ck_assert_int_eq(stat(e->spec.ns, &st), 0);
+	ck_assert_uint_eq(st.st_mode & 07777, 0751);
+	if (e->shares)
+		return;
+	snprintf(info, sizeof(info), "%s/info", path);
+	ck_assert_int_eq(stat(info, &st), 0);
+	ck_assert_uint_eq(st.st_uid, BROKER);
+	ck_assert_uint_eq(st.st_gid, e->spec.group);
+	ck_assert_uint_eq(st.st_mode & 07777, 0440);
+}
+
+static int count_entry(const char *dir _unused_, const char *leaf _unused_, void *userdata)
+{
+	++*(size_t *)userdata;
+	return 0;
+}
+
+static int has_name(const char *path, void *userdata _unused_)
+{
+	ck_assert_msg(by_path(path) != NULL, "%s is nobody's", path);
+	return 0;
+}
+
+/* Every link and directory is of an event that is there, and every event has its own. */
+static void check_registry(void)
+{
+	size_t n = 0;
+
+	enumerate();
+	for (size_t i = 0; i < n_found; i++)
+		check_name(&found[i]);
+	ck_assert_int_eq(pins_foreach(has_name, NULL), 0);
+	ck_assert_int_eq(pins_foreach_alias(has_name, NULL), 0);
+	ck_assert_int_eq(pins_foreach_leaf("by-id", count_entry, &n), 0);
+	ck_assert_uint_eq(n, n_found);
+}
+
+static unsigned n_released;
+
+static void on_released(const struct pp_remains *r, void *userdata _unused_)
+{
+	n_released += r->bytes == 0;
+}
+
+/* What nobody has any more is released, once the kernel is through with it. */
+static void wait_released(uint64_t bytes)
+{
+	reaper_kick();
+	reaper_wait();
+	while (remains_bytes() > bytes) {
+		remains_hurry();
+		poll(NULL, 0, remains_timeout());
+		remains_look(on_released, NULL);
+	}
+	ck_assert_uint_eq(remains_bytes(), bytes);
+}
+
+static int is_swept(const char *dir _unused_, const char *leaf, void *userdata _unused_)
+{
+	ck_assert_msg(strchr(leaf, '.') || !strcmp(leaf, "by-id") || !strcmp(leaf, "+last-id"),
+		      "%s is left", leaf);
+	return 0;
+}
+
+static void delete_names(void)
+{
+	struct pp_remains remains;
+	char path[PINS_PATH_SIZE];
+
+	for (enumerate(); n_found; enumerate()) {
+		snprintf(path, sizeof(path), "%s/%s", found[0].spec.ns, found[0].spec.name);
+		delete_path(path, &remains);
+		check_registry();
+	}
+}
+
+static void delete_all(void)
+{
+	delete_names();
+	wait_released(0);
+	ck_assert_int_eq(remains_timeout(), -1);
+	ck_assert_int_eq(pins_foreach_leaf(".", is_swept, NULL), 0);
+}
+
+/* ── four names, two sets of rings ──────────────────────────────────────────────────────── */
+
+static uint64_t id_a, id_b, id_c;
+
+static void make_world(void)
+{
+	id_a = make_event("web", "a", 100).id;
+	make_event("web", "z", 100);
+	id_b = make_alias(id_a, "db", "b", 200).id;
+	id_c = make_alias(id_b, "web", "c", 100).id;
+	check_registry();
+}
+
+static bool world_is_whole(void)
+{
+	return n_found == 4 && by_path("web/a") && by_path("web/z") && by_path("db/b") &&
+	       by_path("web/c");
+}
+
+START_TEST(sharing)
+{
+	const struct pp_event *b;
+
+	make_world();
+	ck_assert(world_is_whole());
+	b = by_path("db/b");
+	ck_assert_uint_eq(b->shares, id_a);
+	ck_assert_uint_eq(b->origin, id_a);
+	ck_assert_uint_eq(b->spec.creator, 200);
+	ck_assert_uint_eq(b->spec.group, 200);
+	ck_assert_uint_eq(b->spec.flags, PP_EVENT_ALL_CPUS | PP_EVENT_CONFIGURED);
+	ck_assert_str_eq(b->spec.event, "sched:sched_switch");
+	ck_assert_uint_eq(by_path("web/c")->shares, id_a);
+	delete_all();
+}
+END_TEST
+
+START_TEST(inheriting)
+{
+	const struct pp_event *b, *c;
+	struct pp_remains remains;
+	struct pp_event e;
+
+	make_world();
+	delete_path("web/a", &remains);
+	ck_assert_uint_eq(remains.id, 0);
+	check_registry();
+	ck_assert_int_eq(names_read(id_a, &e), -ENOENT);
+	b = by_path("db/b");
+	c = by_path("web/c");
+	ck_assert_uint_eq(b->id, id_b);
+	ck_assert_uint_eq(b->shares, 0);
+	ck_assert_uint_eq(b->origin, id_a);
+	ck_assert_uint_eq(b->spec.creator, 200);
+	ck_assert_uint_eq(c->shares, id_b);
+	ck_assert_uint_eq(c->origin, id_a);
+	/* And once more: the rings keep the id that they have. */
+	delete_path("db/b", &remains);
+	check_registry();
+	ck_assert_uint_eq(by_path("web/c")->origin, id_a);
+	delete_path("web/c", &remains);
+	ck_assert_uint_ne(remains.id, 0);
+	ck_assert_uint_eq(remains.bytes, EVENT_BYTES);
+	ck_assert_uint_eq(remains.creator, 100);
+	delete_all();
+}
+END_TEST
+
+START_TEST(names_that_are_taken)
+{
+	struct failure f = {}, g = {};
+	struct pp_event e;
+	struct pp_spec spec;
+
+	make_world();
+	make_spec(&spec, "web", "z", 100);
+	ck_assert_int_eq(names_alias(id_a, &spec, &e, &f), -EEXIST);
+	ck_assert(*f.sentence);
+	make_spec(&spec, "other", "x", 100);
+	ck_assert_int_eq(names_alias(id_c + 1000, &spec, &e, &g), -ENOENT);
+	check_registry();
+	ck_assert(world_is_whole());
+	delete_all();
+}
+END_TEST
+
+/* ── what is held ───────────────────────────────────────────────────────────────────────── */
+
+START_TEST(a_mapped_ring_stays_charged)
+{
+	_cleanup_free_ struct meta_map *maps = NULL;
+	struct pp_remains remains;
+	struct pp_event e;
+	void *ring;
+	int fd;
+
+	make_world();
+	maps = read_event_maps("web/z", &e);
+	fd = meta_map_open(&maps[1]);
+	ring = mmap(NULL, RING_BYTES, PROT_READ, MAP_SHARED, fd, 0);
+	ck_assert_ptr_ne(ring, MAP_FAILED);
+	close(fd);
+	delete_path("web/z", &remains);
+	ck_assert_uint_eq(remains.bytes, EVENT_BYTES);
+	wait_released(RING_BYTES);
+	ck_assert_uint_eq(n_released, 0);
+	/* Another engine finds as much. */
+	if (fork() == 0) {
+		remains_recover();
+		_exit(remains_bytes() != RING_BYTES);
+	}
+	int status;
+
+	ck_assert_int_gt(wait(&status), 0);
+	ck_assert_int_eq(status, 0);
+	munmap(ring, RING_BYTES);
+	wait_released(0);
+	ck_assert_uint_eq(n_released, 1);
+	delete_all();
+}
+END_TEST
+
+START_TEST(wakeups)
+{
+	_cleanup_close_ int first = wakeups_fd(BROKER), second = wakeups_fd(BROKER);
+	struct bpf_map_info a = {}, b = {};
+	uint32_t size = sizeof(a);
+	struct stat st;
+
+	ck_assert_int_ge(first, 0);
+	ck_assert_int_ge(second, 0);
+	ck_assert_int_eq(bpf_obj_get_info_by_fd(first, &a, &size), 0);
+	ck_assert_int_eq(bpf_obj_get_info_by_fd(second, &b, &size), 0);
+	ck_assert_uint_eq(a.id, b.id);
+	ck_assert_int_eq(stat("+wakeups", &st), 0);
+	ck_assert_uint_eq(st.st_uid, BROKER);
+	ck_assert_uint_eq(st.st_gid, 0);
+	ck_assert_uint_eq(st.st_mode & 07777, 0660);
+}
+END_TEST
+
+START_TEST(ceiling)
+{
+	struct failure f = {}, g = {};
+	struct pp_spec spec;
+
+	make_world();
+	make_spec(&spec, "web", "new", 100);
+	spec.flags = 0;
+	pp_cpumask_set(&spec.cpus, 1);
+	spec.data_size = 1 << 20;
+	budget_set(3 << 20);
+	ck_assert_int_eq(budget_check(&spec, &f), 0);
+	budget_set((1 << 20) + EVENT_BYTES);
+	ck_assert_int_eq(budget_check(&spec, &g), -ENOMEM);
+	ck_assert(*g.sentence);
+	delete_all();
+}
+END_TEST
+
+/* ── killed at each step ────────────────────────────────────────────────────────────────── */
+
+static void delete_first(void)
+{
+	struct pp_remains remains;
+
+	delete_path("web/a", &remains);
+}
+
+static bool first_is_deleted(void)
+{
+	const struct pp_event *b = by_path("db/b"), *c = by_path("web/c");
+
+	return n_found == 3 && b && c && !b->shares && b->origin == id_a && c->shares == id_b;
+}
+
+static void delete_alias(void)
+{
+	struct pp_remains remains;
+
+	delete_path("db/b", &remains);
+}
+
+static bool alias_is_deleted(void)
+{
+	return n_found == 3 && !by_path("db/b");
+}
+
+static void delete_only(void)
+{
+	struct pp_remains remains;
+
+	delete_path("web/z", &remains);
+}
+
+static bool only_is_deleted(void)
+{
+	return n_found == 3 && !by_path("web/z");
+}
+
+static void add_alias(void)
+{
+	make_alias(id_c, "new", "n", 300);
+}
+
+static bool alias_is_added(void)
+{
+	const struct pp_event *n = by_path("new/n");
+
+	return n_found == 5 && n && n->shares == id_a && n->spec.creator == 300;
+}
+
+static void replace(bool same_rings)
+{
+	_cleanup_free_ struct meta_map *maps = NULL;
+	struct pp_remains remains;
+	struct pins_draft d;
+	struct pp_event e;
+	uint64_t id;
+
+	maps = read_event_maps("web/a", &e);
+	e.set++;
+	ck_assert_int_eq(pins_begin(&e.spec, &d), 0);
+	add_maps(&d, maps, same_rings);
+	add_files(&d, &e, maps);
+	ck_assert_int_eq(pins_next_id(&id), 0);
+	ck_assert_int_eq(pins_replace(&d, "web/a", id), 0);
+	remains_add(id, "web/a", &remains);
+	ck_assert_uint_eq(remains.bytes, same_rings ? 0 : EVENT_BYTES);
+}
+
+static void resize(void)
+{
+	replace(false);
+}
+
+static void refilter(void)
+{
+	replace(true);
+}
+
+static bool is_replaced(void)
+{
+	return world_is_whole() && by_path("web/a")->set == 2 && by_path("web/c")->set == 2;
+}
+
+static void change_rights(void)
+{
+	struct failure f = {};
+	struct pp_spec spec;
+
+	make_spec(&spec, "web", "", 555);
+	ck_assert_msg(names_rights(&spec, BROKER, &f) == 0, "%s", f.sentence);
+}
+
+static bool rights_are_changed(void)
+{
+	return world_is_whole() && by_path("web/a")->spec.group == 555 &&
+	       by_path("web/z")->spec.group == 555 && by_path("web/c")->spec.group == 555 &&
+	       by_path("db/b")->spec.group == 200;
+}
+
+static const struct {
+	const char *name;
+	void (*run)(void);
+	bool (*is_done)(void);
+} operations[] = {
+	{ "delete the first name", delete_first, first_is_deleted },
+	{ "delete an alias", delete_alias, alias_is_deleted },
+	{ "delete the only name", delete_only, only_is_deleted },
+	{ "add an alias", add_alias, alias_is_added },
+	{ "resize", resize, is_replaced },
+	{ "change the filter", refilter, is_replaced },
+	{ "change rights", change_rights, rights_are_changed },
+};
+
+/* Whether it got through; else it died before its step `at`. */
+static bool run_until(size_t i, unsigned at)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0) {
+		steps_left = at;
+		operations[i].run();
+		_exit(0);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert(WIFEXITED(status));
+	ck_assert(WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == KILLED);
+	return WEXITSTATUS(status) == 0;
+}
+
+static void start_again(void)
+{
+	ck_assert_int_eq(pins_recover(), 0);
+	ck_assert_int_eq(heir_recover(BROKER), 0);
+	ck_assert_int_eq(remains_recover(), 0);
+	check_registry();
+}
+
+/* It is as if it had never begun, or had come to its end; and then it can be done. */
+START_TEST(killed)
+{
+	bool through = false;
+
+	for (unsigned at = 1; !through; at++) {
+		make_world();
+		through = run_until(_i, at);
+		start_again();
+		ck_assert_msg(operations[_i].is_done() || (world_is_whole() && !through),
+			      "%s, killed at step %u, is half-done", operations[_i].name, at);
+		if (!operations[_i].is_done()) {
+			operations[_i].run();
+			check_registry();
+			ck_assert(operations[_i].is_done());
+		}
+		delete_names();
+	}
+	delete_all();
+}
+END_TEST
+
+/* A mount namespace of its own, so that nothing of this stays. */
+static bool prepare(void)
+{
+	return geteuid() == 0 && unshare(CLONE_NEWNS) == 0 &&
+	       mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 && mkdtemp(registry);
+}
+
+int main(void)
+{
+	Suite *s = suite_create("names");
+	TCase *t = tcase_create("names");
+	SRunner *r;
+	int failed;
+
+	log_open("test-names");
+	umask(077);
+	if (!prepare()) {
+		puts("SKIP: a bpffs and BPF maps of its own take root");
+		return 77;
+	}
+	tcase_set_timeout(t, 120);
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_test(t, sharing);
+	tcase_add_test(t, inheriting);
+	tcase_add_test(t, names_that_are_taken);
+	tcase_add_test(t, a_mapped_ring_stays_charged);
+	tcase_add_test(t, wakeups);
+	tcase_add_test(t, ceiling);
+	tcase_add_loop_test(t, killed, 0, ARRAY_SIZE(operations));
+	suite_add_tcase(s, t);
+	r = srunner_create(s);
+	srunner_run_all(r, CK_NORMAL);
+	failed = srunner_ntests_failed(r);
+	srunner_free(r);
+	rmdir(registry);
+	return failed != 0;
+}

@@ -1,0 +1,588 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * The recorders in C, run on this kernel without a daemon: rings are made here, programs and
+ * entries loaded and attached as an event's life does it, and the rings read back record by record.
+ *
+ * Needs the rights to load and attach programs; is skipped without.
+ */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <check.h>
+#include <linux/hw_breakpoint.h>
+#include <linux/perf_event.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#undef fail /* check has one, too */
+#include "daemon/engine/bpf/wakeup.h"
+#include "daemon/engine/layout.h"
+#include "daemon/engine/recorder.h"
+#include "proto/macro.h"
+#include "proto/ring.h"
+
+#define HEADER_SIZE PP_RING_PAGE
+#define DATA_SIZE (16UL << 20)
+#define CALLS 20000
+#define EVENT_ID 77
+#define SOURCE_ID PP_SOURCE_ID(EVENT_ID, 1)
+#define OTHER_ID PP_SOURCE_ID(EVENT_ID, 2)
+
+/* ── one CPU's ring, and what writes it ─────────────────────────────────────────────────── */
+
+struct bench {
+	unsigned cpu; /* the one that everything here runs on */
+	int outer, ring_fd, wakeups;
+	uint64_t data_size;
+	uint32_t spill_size;
+	const struct pp_ring_header *ring;
+};
+
+static size_t bench_size(const struct bench *b)
+{
+	return ALIGN_TO(pp_ring_size(HEADER_SIZE, b->data_size, b->spill_size), 4096UL);
+}
+
+static struct bench bench_new(uint64_t data_size, uint32_t spill_size)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, ring, .map_flags = BPF_F_MMAPABLE);
+	LIBBPF_OPTS(bpf_map_create_opts, outer);
+	struct bench b = { .data_size = data_size, .spill_size = spill_size };
+	struct pp_ring_header *header;
+	uint32_t slot;
+	cpu_set_t set;
+
+	b.cpu = (unsigned)sched_getcpu();
+	CPU_ZERO(&set);
+	CPU_SET(b.cpu, &set);
+	ck_assert_int_eq(sched_setaffinity(0, sizeof(set), &set), 0);
+
+	b.ring_fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "ring", 4,
+				   pp_ring_size(HEADER_SIZE, data_size, spill_size), 1, &ring);
+	ck_assert_int_ge(b.ring_fd, 0);
+	header = mmap(NULL, HEADER_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, b.ring_fd, 0);
+	ck_assert(header != MAP_FAILED);
+	header->cpu = b.cpu;
+	munmap(header, HEADER_SIZE);
+	ck_assert_int_eq(bpf_map_freeze(b.ring_fd), 0);
+	b.ring = mmap(NULL, bench_size(&b), PROT_READ, MAP_SHARED, b.ring_fd, 0);
+	ck_assert(b.ring != MAP_FAILED);
+
+	outer.inner_map_fd = (uint32_t)b.ring_fd;
+	b.outer = bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "rings", 4, 4,
+				 (uint32_t)libbpf_num_possible_cpus(), &outer);
+	ck_assert_int_ge(b.outer, 0);
+	slot = b.cpu;
+	ck_assert_int_eq(bpf_map_update_elem(b.outer, &slot, &b.ring_fd, BPF_ANY), 0);
+	b.wakeups = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "wakeups", 0, 0, 4096, NULL);
+	ck_assert_int_ge(b.wakeups, 0);
+	return b;
+}
+
+static void bench_done(struct bench *b)
+{
+	munmap((void *)b->ring, bench_size(b));
+	close(b->ring_fd);
+	close(b->outer);
+	close(b->wakeups);
+}
+
+static struct recorder_target bench_target(const struct bench *b)
+{
+	return (struct recorder_target){
+		.fd = b->outer,
+		.header_size = HEADER_SIZE,
+		.data_size = b->data_size,
+		.spill_size = b->spill_size,
+		.cpu = &b->cpu,
+		.ring_fd = &b->ring_fd,
+		.n = 1,
+		.wakeup_fd = -EBADF,
+		.ringless_fd = -EBADF,
+		.event_id = EVENT_ID,
+	};
+}
+
+/* A source that is attached. */
+struct running {
+	int program, slots, entry, link;
+};
+
+static void load(const struct source *s, const struct recorder_target *t, int *ret_fd)
+{
+	struct failure f = {};
+	int r = s->recorder->load(s, t, ret_fd, &f);
+
+	ck_assert_msg(r == 0, "%s: %s %s", s->tp ? s->tp->name : "sampling", strerror(-r),
+		      f.sentence);
+}
+
+static struct running run(const struct bench *b, const struct source *s,
+			  const struct recorder_target *t)
+{
+	struct recorder_slot slot = { .index = 0 };
+	struct running r;
+
+	load(s, t, &r.program);
+	r.slots = slot.fd = bpf_map_create(BPF_MAP_TYPE_PROG_ARRAY, "slots", 4, 4, 1, NULL);
+	ck_assert_int_ge(r.slots, 0);
+	ck_assert_int_eq(bpf_map_update_elem(r.slots, &slot.index, &r.program, BPF_ANY), 0);
+	ck_assert_int_eq(s->recorder->entry(s, &slot, &r.entry), 0);
+	ck_assert_int_eq(s->recorder->attach(s, r.entry, b->cpu, &r.link), 0);
+	return r;
+}
+
+/* Until it is filled again, nothing is recorded. */
+static void pause_slot(const struct running *r, bool pause)
+{
+	uint32_t zero = 0;
+
+	if (pause)
+		ck_assert_int_eq(bpf_map_delete_elem(r->slots, &zero), 0);
+	else
+		ck_assert_int_eq(bpf_map_update_elem(r->slots, &zero, &r->program, BPF_ANY), 0);
+}
+
+static void stop(struct running *r)
+{
+	close(r->link);
+	close(r->entry);
+	close(r->slots);
+	close(r->program);
+}
+
+/* ── sources ────────────────────────────────────────────────────────────────────────────── */
+
+static struct pp_spec spec = { .name = "test", .period = 1 };
+
+/* False: this kernel's tracepoint is not as the program wants it. A test has one at a time. */
+static bool plan_hot(struct source *s, const char *system, const char *name, uint64_t id)
+{
+	static struct pp_source parsed = { .kind = PP_SOURCE_TRACEPOINT };
+	static struct tracepoint tp;
+	struct failure f = {};
+
+	tracepoint_done(&tp);
+	*s = (struct source){ .spec = &spec, .parsed = &parsed, .tp = &tp, .id = id };
+	if (tracepoint_read(system, name, &tp) < 0)
+		return false;
+	return recorder_hot.plan(s, &f) == 0;
+}
+
+static void plan_sampling(struct source *s, const struct pp_spec *of,
+			  const struct pp_source *parsed, uint64_t id)
+{
+	struct failure f = {};
+
+	*s = (struct source){ .spec = of, .parsed = parsed, .id = id };
+	ck_assert_int_eq(recorder_overflow.plan(s, &f), 0);
+}
+
+static struct pp_filter_node equals(const char *field, uint64_t value)
+{
+	struct pp_filter_node node = { .op = PP_FILTER_EQ, .value = value };
+
+	snprintf(node.field, sizeof(node.field), "%s", field);
+	return node;
+}
+
+/* ── reading ────────────────────────────────────────────────────────────────────────────── */
+
+/* What is needed of a record: at an offset behind its identifier, if it has one. */
+static uint64_t word_of(const uint8_t *record, bool identified, size_t offset, size_t size)
+{
+	uint64_t word = 0;
+
+	memcpy(&word, record + offset + (identified ? 8 : 0), size);
+	return word;
+}
+
+struct seen {
+	uint64_t records;
+	uint64_t closes; /* of raw_syscalls:sys_enter: close(-1) of ours */
+	uint64_t others; /* of OTHER_ID */
+};
+
+#define TIME_OFFSET 16
+#define ID_OFFSET 36  /* of a system call: its number, */
+#define ARG_OFFSET 44 /* and its first argument */
+
+/* Walks all there is, newest first: times never go up. */
+static struct seen read_calls(const struct bench *b, bool identified)
+{
+	const uint8_t *data = (const uint8_t *)b->ring + HEADER_SIZE;
+	uint64_t head = b->ring->live.head, time = UINT64_MAX;
+	struct seen seen = {};
+
+	ck_assert_uint_eq(head, b->ring->live.reserve);
+	ck_assert_uint_eq(b->ring->live.nest, 0);
+	ck_assert_uint_le(-head, b->data_size); /* nothing overwritten */
+	for (uint64_t at = head; at != 0;) {
+		const uint8_t *record = data + (at & (b->data_size - 1));
+		struct perf_event_header h;
+		uint64_t id;
+
+		memcpy(&h, record, sizeof(h));
+		ck_assert_uint_eq(h.type, PERF_RECORD_SAMPLE);
+		ck_assert(h.size >= 32 && h.size % 8 == 0);
+		id = identified ? word_of(record, false, 8, 8) : 0;
+		ck_assert(!identified || id == SOURCE_ID || id == OTHER_ID);
+		if (id == OTHER_ID) {
+			/* A sample has its IP in front of TID and TIME. */
+			ck_assert_uint_le(word_of(record, true, TIME_OFFSET + 8, 8), time);
+			time = word_of(record, true, TIME_OFFSET + 8, 8);
+			seen.others++;
+		} else {
+			ck_assert_uint_le(word_of(record, identified, TIME_OFFSET, 8), time);
+			time = word_of(record, identified, TIME_OFFSET, 8);
+			seen.closes += word_of(record, identified, 8, 4) == (uint64_t)getpid() &&
+				       word_of(record, identified, ID_OFFSET, 8) == SYS_close &&
+				       word_of(record, identified, ARG_OFFSET, 4) == UINT32_MAX;
+		}
+		seen.records++;
+		at += h.size;
+	}
+	ck_assert_uint_eq(seen.records, b->ring->live.records);
+	return seen;
+}
+
+static void make_calls(void)
+{
+	for (int i = 0; i < CALLS; i++)
+		close(-1);
+}
+
+/* ── tests ──────────────────────────────────────────────────────────────────────────────── */
+
+#define IDENTIFIED 1
+#define FILTERED 2
+#define NESTS 4
+#define LIMITED 8
+#define WAKES 16
+#define ALL_OPTIONS 32
+
+static void set_options(struct recorder_target *t, const struct bench *b, int options)
+{
+	t->nests = options & NESTS;
+	t->max_rate = options & LIMITED ? 10 : 0;
+	t->wakeup_fd = options & WAKES ? b->wakeups : -EBADF;
+}
+
+/* Every program in every combination of options passes the verifier. */
+START_TEST(test_verifier)
+{
+	struct pp_filter_node node = equals("common_pid", 1);
+	int loaded = 0, fd;
+
+	for (size_t l = 0; l < LAYOUTS_N; l++) {
+		for (int options = 0; options < ALL_OPTIONS; options++) {
+			struct recorder_target t;
+			struct source s;
+			struct bench b;
+
+			if (!plan_hot(&s, layouts[l].system, layouts[l].name,
+				      options & IDENTIFIED ? SOURCE_ID : 0))
+				break;
+			s.filter = &node;
+			s.n_filter = options & FILTERED ? 1 : 0;
+			b = bench_new(PP_DATA_SIZE_MIN, s.spill_size);
+			t = bench_target(&b);
+			set_options(&t, &b, options);
+			load(&s, &t, &fd);
+			close(fd);
+			bench_done(&b);
+			loaded++;
+		}
+	}
+	printf("%d programs of hot tracepoints verified\n", loaded);
+}
+END_TEST
+
+/* As many records as calls, whatever the options; none while the slot is empty. */
+START_TEST(test_exact)
+{
+	const struct pp_filter_node all[] = { { .op = PP_FILTER_AND },
+					      equals("common_pid", (uint64_t)getpid()),
+					      equals("id", SYS_close) };
+	const int options = _i;
+	struct recorder_target t;
+	struct running running;
+	struct seen seen;
+	struct source s;
+	struct bench b;
+
+	if (!plan_hot(&s, "raw_syscalls", "sys_enter", options & IDENTIFIED ? SOURCE_ID : 0))
+		return;
+	s.filter = all;
+	s.n_filter = options & FILTERED ? ARRAY_SIZE(all) : 0;
+	b = bench_new(DATA_SIZE, s.spill_size);
+	t = bench_target(&b);
+	set_options(&t, &b, options);
+	running = run(&b, &s, &t);
+	make_calls();
+	pause_slot(&running, true);
+	seen = read_calls(&b, options & IDENTIFIED);
+	if (!(options & LIMITED))
+		ck_assert_uint_eq(seen.closes, CALLS);
+	else
+		ck_assert_uint_gt(b.ring->gate.limited, 0);
+	if (options & FILTERED)
+		ck_assert_uint_eq(seen.records + b.ring->gate.limited, CALLS);
+	ck_assert_uint_eq(b.ring->live.missed, 0);
+	ck_assert(!(options & WAKES) == !b.ring->gate.woken);
+
+	make_calls();
+	ck_assert_uint_eq(b.ring->live.records, seen.records);
+	pause_slot(&running, false);
+	close(-1);
+	ck_assert(options & LIMITED || b.ring->live.records > seen.records);
+	stop(&running);
+	bench_done(&b);
+}
+END_TEST
+
+/* What does not fulfil the filter leaves no trace at all. */
+START_TEST(test_filter_none)
+{
+	struct pp_filter_node none = equals("id", 1u << 20);
+	struct pp_ring_header before;
+	struct recorder_target t;
+	struct running running;
+	struct source s;
+	struct bench b;
+
+	if (!plan_hot(&s, "raw_syscalls", "sys_enter", 0))
+		return;
+	s.filter = &none;
+	s.n_filter = 1;
+	b = bench_new(DATA_SIZE, s.spill_size);
+	t = bench_target(&b);
+	t.max_rate = 1;
+	before = *b.ring;
+	running = run(&b, &s, &t);
+	make_calls();
+	ck_assert_mem_eq(&before, b.ring, sizeof(before));
+	stop(&running);
+	bench_done(&b);
+}
+END_TEST
+
+/* A wakeup says which event and which CPU; one in an interval. */
+START_TEST(test_wakeup)
+{
+	const size_t page = 4096;
+	struct recorder_target t;
+	struct running running;
+	struct pp_wakeup wakeup;
+	const uint8_t *ringbuf;
+	struct source s;
+	struct bench b;
+	uint64_t bytes;
+
+	if (!plan_hot(&s, "raw_syscalls", "sys_enter", 0))
+		return;
+	b = bench_new(DATA_SIZE, s.spill_size);
+	t = bench_target(&b);
+	t.wakeup_fd = b.wakeups;
+	running = run(&b, &s, &t);
+	make_calls();
+	stop(&running);
+
+	/* The producer's position, then the data: a header of 8 bytes, then what was sent. */
+	ringbuf = mmap(NULL, 2 * page, PROT_READ, MAP_SHARED, b.wakeups, (off_t)page);
+	ck_assert(ringbuf != MAP_FAILED);
+	memcpy(&bytes, ringbuf, sizeof(bytes));
+	memcpy(&wakeup, ringbuf + page + 8, sizeof(wakeup));
+	ck_assert_uint_gt(bytes, 0);
+	ck_assert_uint_le(bytes / (8 + sizeof(wakeup)), CALLS / 10);
+	ck_assert_uint_eq(wakeup.event_id, EVENT_ID);
+	ck_assert_uint_eq(wakeup.cpu, b.cpu);
+	munmap((void *)ringbuf, 2 * page);
+	bench_done(&b);
+}
+END_TEST
+
+/* A clock's samples interrupt the other program at any place of it. */
+START_TEST(test_nesting)
+{
+	static const struct pp_source clock = {
+		.kind = PP_SOURCE_SAMPLING,
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+	};
+	static const struct pp_spec often = { .name = "clock", .period = 20000 };
+	struct running running, interrupting;
+	struct source s, interrupt;
+	struct recorder_target t;
+	struct seen seen;
+	struct bench b;
+
+	if (!plan_hot(&s, "raw_syscalls", "sys_enter", SOURCE_ID))
+		return;
+	plan_sampling(&interrupt, &often, &clock, OTHER_ID);
+	b = bench_new(DATA_SIZE, MAX(s.spill_size, interrupt.spill_size));
+	t = bench_target(&b);
+	t.nests = true;
+	running = run(&b, &s, &t);
+	interrupting = run(&b, &interrupt, &t);
+	make_calls();
+	make_calls();
+	pause_slot(&interrupting, true);
+	pause_slot(&running, true);
+	seen = read_calls(&b, true);
+	ck_assert_uint_eq(seen.closes, 2 * CALLS);
+	ck_assert_uint_gt(seen.others, 0);
+	stop(&interrupting);
+	stop(&running);
+	bench_done(&b);
+}
+END_TEST
+
+/* ── sampling ───────────────────────────────────────────────────────────────────────────── */
+
+#define PAGES 500
+
+static void fault(void)
+{
+	const size_t size = PAGES * 4096;
+	char *pages = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	ck_assert(pages != MAP_FAILED);
+	madvise(pages, size, MADV_NOHUGEPAGE);
+	for (size_t i = 0; i < size; i += 4096)
+		((volatile char *)pages)[i] = 1;
+	munmap(pages, size);
+}
+
+/* Every page fault of ours is recorded, or limited, or missed and known to be. */
+START_TEST(test_sampling)
+{
+	static const struct pp_source faults = {
+		.kind = PP_SOURCE_SAMPLING,
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_PAGE_FAULTS,
+	};
+	const struct pp_filter_node mine[] = {
+		{ .op = PP_FILTER_AND },
+		equals("pid", (uint64_t)getpid()),
+		{ .op = PP_FILTER_GT, .field = "ip", .value = 4096 }
+	};
+	struct pp_spec with_chains = { .name = "faults", .period = 1 };
+	const int options = _i % ALL_OPTIONS;
+	struct recorder_target t;
+	struct running running;
+	struct source s;
+	struct bench b;
+
+	with_chains.flags = _i >= ALL_OPTIONS ? PP_EVENT_CALLCHAIN : 0;
+	plan_sampling(&s, &with_chains, &faults, options & IDENTIFIED ? SOURCE_ID : 0);
+	ck_assert(!s.missed_unknown);
+	s.filter = mine;
+	s.n_filter = options & FILTERED ? ARRAY_SIZE(mine) : 0;
+	b = bench_new(DATA_SIZE, s.spill_size);
+	t = bench_target(&b);
+	set_options(&t, &b, options);
+	running = run(&b, &s, &t);
+	fault();
+	pause_slot(&running, true);
+	ck_assert_uint_ge(b.ring->live.records + b.ring->gate.limited + b.ring->live.missed, PAGES);
+	ck_assert(!(options & LIMITED) == !b.ring->gate.limited);
+	ck_assert(b.ring->live.head == b.ring->live.reserve && !b.ring->live.nest);
+	stop(&running);
+	bench_done(&b);
+}
+END_TEST
+
+static volatile uint64_t watched;
+
+START_TEST(test_breakpoint)
+{
+	const struct pp_source writes = {
+		.kind = PP_SOURCE_SAMPLING,
+		.type = PERF_TYPE_BREAKPOINT,
+		.bp_type = HW_BREAKPOINT_W,
+		.config1 = (uint64_t)(uintptr_t)&watched,
+		.config2 = HW_BREAKPOINT_LEN_8,
+	};
+	/* The default of sampling events means nothing to breakpoints: each access counts. */
+	static const struct pp_spec frequency = { .name = "b",
+						  .period = 4000,
+						  .flags = PP_EVENT_FREQ };
+	struct recorder_target t;
+	struct running running;
+	struct source s;
+	struct bench b;
+	uint64_t addr;
+	int fd;
+
+	plan_sampling(&s, &frequency, &writes, 0);
+	ck_assert_uint_eq(s.attr.sample_period, 1);
+	ck_assert(s.sample_type & PERF_SAMPLE_ADDR);
+	fd = (int)syscall(SYS_perf_event_open, &s.attr, -1, sched_getcpu(), -1, 0);
+	if (fd < 0)
+		return; /* this machine has none, or none left */
+	close(fd);
+	b = bench_new(DATA_SIZE, s.spill_size);
+	t = bench_target(&b);
+	running = run(&b, &s, &t);
+	for (int i = 0; i < 1000; i++)
+		watched = (uint64_t)i;
+	pause_slot(&running, true);
+	ck_assert_uint_eq(b.ring->live.records + b.ring->live.missed, 1000);
+	memcpy(&addr,
+	       (const uint8_t *)b.ring + HEADER_SIZE + (b.ring->live.head & (b.data_size - 1)) + 32,
+	       sizeof(addr));
+	ck_assert_uint_eq(addr, (uint64_t)(uintptr_t)&watched);
+	stop(&running);
+	bench_done(&b);
+}
+END_TEST
+
+/* Whose programs cannot be loaded here at all is not tested. */
+static bool can_load(void)
+{
+	const struct bpf_insn insns[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0 },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	int fd = bpf_prog_load(BPF_PROG_TYPE_PERF_EVENT, "try", "GPL", insns, ARRAY_SIZE(insns),
+			       NULL);
+
+	if (fd < 0)
+		return false;
+	close(fd);
+	return true;
+}
+
+int main(void)
+{
+	Suite *suite = suite_create("recorders");
+	TCase *tc = tcase_create("recorders");
+	SRunner *runner;
+	int failed;
+
+	if (geteuid() != 0 || !can_load()) {
+		printf("only root can load and attach programs here\n");
+		return 77;
+	}
+	tcase_set_timeout(tc, 60);
+	tcase_add_test(tc, test_verifier);
+	tcase_add_loop_test(tc, test_exact, 0, ALL_OPTIONS);
+	tcase_add_test(tc, test_filter_none);
+	tcase_add_test(tc, test_wakeup);
+	tcase_add_test(tc, test_nesting);
+	tcase_add_loop_test(tc, test_sampling, 0, 2 * ALL_OPTIONS);
+	tcase_add_test(tc, test_breakpoint);
+	suite_add_tcase(suite, tc);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed != 0;
+}

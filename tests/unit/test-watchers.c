@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Who is told what; nobody is waited for, and nothing is lost uncounted. CPUs that come and go. */
+#include "tests/unit/broker-fixture.h"
+
+static struct broker b;
+static struct client root, team, watcher;
+
+static void setup(void)
+{
+	broker_start(&b);
+	client_begin(&b, &root, 0);
+	ck_assert_int_eq(setegid(TEAM), 0);
+	client_begin(&b, &team, MEMBER + 10);
+	ck_assert_int_eq(setegid(0), 0);
+	client_begin(&b, &watcher, 0);
+}
+
+static void teardown(void)
+{
+	client_end(&root);
+	client_end(&team);
+	client_end(&watcher);
+	ck_assert_ptr_null(b.watchers.first);
+	broker_end(&b);
+}
+
+static int watch(struct client *c, const char *ns)
+{
+	struct pp_msg_watch_request request = { 0 };
+
+	snprintf(request.ns, sizeof(request.ns), "%s", ns);
+	return client_call(c, PP_OP_WATCH, &request);
+}
+
+static void expect(struct client *c, enum pp_notice_kind kind, const char *ns, const char *name)
+{
+	ck_assert_int_eq(client_receive(c), 0);
+	ck_assert_uint_eq(c->header.opcode, PP_OP_WATCH | PP_OP_REPLY);
+	ck_assert_uint_eq(c->body.notice.kind, kind);
+	ck_assert_str_eq(c->body.notice.event.ns, ns);
+	ck_assert_str_eq(c->body.notice.event.name, name);
+}
+
+START_TEST(what_happens_is_told)
+{
+	uint32_t serial;
+
+	ck_assert_int_eq(watch(&watcher, ""), 0);
+	ck_assert_uint_eq(watcher.body.notice.kind, PP_NOTICE_STARTED);
+	serial = watcher.serial;
+	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
+	expect(&watcher, PP_NOTICE_CREATED, "a", "x");
+	ck_assert_uint_eq(watcher.header.serial, serial);
+	ck_assert_uint_eq(watcher.body.notice.event.id, 1);
+	/* Other requests of the same connection go on. */
+	ck_assert_int_eq(client_show(&watcher, "a", "x"), 0);
+	ck_assert_int_eq(client_delete(&root, "a", "x"), 0);
+	ck_assert_int_eq(client_receive(&watcher), 0);
+	ck_assert_uint_eq(watcher.header.serial, serial);
+	ck_assert_uint_eq(watcher.body.notice.kind, PP_NOTICE_DELETED);
+	ck_assert_str_eq(watcher.body.notice.event.name, "x");
+	watchers_tell_cpu(&b.watchers, PP_NOTICE_CPU_OFFLINE, 3);
+	expect(&watcher, PP_NOTICE_CPU_OFFLINE, "", "");
+	ck_assert_uint_eq(watcher.body.notice.cpu, 3);
+}
+END_TEST
+
+/* 0640, root's, of the team: the third namespace is another user's. */
+START_TEST(what_may_be_read)
+{
+	ck_assert_int_eq(registry_configure(&b.lifecycle.registry, "closed", 0, 0, 0600,
+					    NAMESPACE_LIVE_GROUP),
+			 0);
+	ck_assert_int_eq(watch(&team, "closed"), -EACCES);
+	ck_assert_int_eq(watch(&team, "no name"), -EINVAL);
+	ck_assert_int_eq(watch(&team, ""), 0);
+	ck_assert_int_eq(watch(&watcher, "b"), 0); /* which will come */
+	ck_assert_int_eq(client_create(&root, "closed", "x"), 0);
+	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
+	ck_assert_int_eq(client_create(&root, "b", "x"), 0);
+	expect(&team, PP_NOTICE_CREATED, "a", "x");
+	expect(&team, PP_NOTICE_CREATED, "b", "x");
+	expect(&watcher, PP_NOTICE_CREATED, "b", "x");
+	/* Rights are those of the moment. */
+	ck_assert_int_ge(
+		registry_configure(&b.lifecycle.registry, "a", 0, TEAM, 0600, NAMESPACE_LIVE_GROUP),
+		0);
+	ck_assert_int_eq(client_delete(&root, "a", "x"), 0);
+	ck_assert_int_eq(client_delete(&root, "b", "x"), 0);
+	expect(&team, PP_NOTICE_DELETED, "b", "x");
+	expect(&watcher, PP_NOTICE_DELETED, "b", "x");
+	ck_assert(!client_has_reply(&team));
+}
+END_TEST
+
+START_TEST(as_often_as_it_may)
+{
+	for (unsigned i = 0; i < WATCHERS_MAX; i++)
+		ck_assert_int_eq(watch(&watcher, ""), 0);
+	ck_assert_int_eq(watch(&watcher, ""), -EDQUOT);
+	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
+	for (unsigned i = 0; i < WATCHERS_MAX; i++)
+		expect(&watcher, PP_NOTICE_CREATED, "a", "x");
+	ck_assert(!client_has_reply(&watcher));
+}
+END_TEST
+
+/* All that happened was told, or counted as lost; and who reads is told all of it. */
+static uint64_t take(struct client *c, uint64_t *ret_lost)
+{
+	uint64_t told = 0;
+
+	*ret_lost = 0;
+	for (;;) {
+		broker_settle(&b);
+		if (!client_has_reply(c))
+			return told;
+		ck_assert_int_eq(client_receive(c), 0);
+		if (c->body.notice.kind == PP_NOTICE_LOST)
+			*ret_lost += c->body.notice.lost;
+		else
+			told++;
+	}
+}
+
+START_TEST(who_does_not_read)
+{
+	struct client slow;
+	uint64_t told, lost;
+
+	client_begin(&b, &slow, 0);
+	ck_assert_int_eq(watch(&slow, ""), 0);
+	ck_assert_int_eq(watch(&slow, "a"), 0);
+	ck_assert_int_eq(watch(&watcher, ""), 0);
+	for (unsigned i = 0; i < 500; i++) {
+		ck_assert_int_eq(client_create(&root, "a", "x"), 0);
+		expect(&watcher, PP_NOTICE_CREATED, "a", "x");
+		ck_assert_int_eq(client_delete(&root, "a", "x"), 0);
+		expect(&watcher, PP_NOTICE_DELETED, "a", "x");
+	}
+	told = take(&slow, &lost);
+	ck_assert_uint_gt(told, 0);
+	ck_assert_uint_gt(lost, 0);
+	ck_assert_uint_eq(told + lost, 2 * 2 * 500);
+	/* Then nothing is lost any more. */
+	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
+	ck_assert_uint_eq(take(&slow, &lost), 2);
+	ck_assert_uint_eq(lost, 0);
+	expect(&watcher, PP_NOTICE_CREATED, "a", "x");
+	client_end(&slow);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("watchers");
+	TCase *t = tcase_create("all");
+	SRunner *r;
+	int failed;
+
+	if (geteuid() != 0) {
+		puts("SKIP watchers: needs root");
+		return 77;
+	}
+	r = srunner_create(s);
+	tcase_set_timeout(t, 60);
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_test(t, what_happens_is_told);
+	tcase_add_test(t, what_may_be_read);
+	tcase_add_test(t, as_often_as_it_may);
+	tcase_add_test(t, who_does_not_read);
+	suite_add_tcase(s, t);
+	srunner_run_all(r, CK_NORMAL);
+	failed = srunner_ntests_failed(r);
+	srunner_free(r);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
