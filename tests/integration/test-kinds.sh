@@ -1,0 +1,202 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# The kinds of events that `perf list` only describes: breakpoints, probes and their arguments,
+# raw events and PMUs' terms. Each is made, is made to happen a known number of times by a program
+# that tells what it does (probe-target.c), and must have recorded just that; or it is refused
+# with a sentence that says why.
+. "$(dirname "$0")/../lib.sh"
+. "$(dirname "$0")/../refused.sh"
+
+PMUS=/sys/bus/event_source/devices
+N=50 # calls
+TARGET=$BIN/probe-target
+
+start_daemon
+
+# records_in NAME FIELD…: of each record, oldest first, those fields with spaces between. (jq would
+# round large numbers.)
+records_in() {
+	local name=$1 field expression=
+	shift
+	perfctl reopen "k/$name" -n all --json 2>/dev/null >"$SCRATCH/records"
+	for field in "$@"; do
+		expression+="s/^([^{]*)(\{.*\"$field\":\"?(-?[0-9a-zA-Z_-]+)[\",}].*)/\1\3 \2/; t $field; s/^/none /; : $field; "
+	done
+	sed -E "$expression s/ \{.*//" "$SCRATCH/records"
+}
+
+expect_records() {
+	expect_eq "$(perfctl show "k/$1" --json | jq -r '"\(.records) \(.missed)"')" "$2 ${3:-0}" "records and missed of $1"
+}
+
+# run_target: the target makes its calls; they are in $SCRATCH/calls.
+start_target() {
+	coproc PIPE { exec "$TARGET" $N; }
+	_spawned+=("$PIPE_PID")
+	# shellcheck disable=SC2034 # usdt: whether it was built with static probes
+	read -r variable function usdt <&"${PIPE[0]}"
+	target=$PIPE_PID
+}
+
+run_target() {
+	echo >&"${PIPE[1]}"
+	cat <&"${PIPE[0]}" >"$SCRATCH/calls"
+	wait "$target"
+	expect_eq "$(wc -l <"$SCRATCH/calls")" $N "calls"
+}
+
+calls() {
+	cut -d ' ' -f "$1" "$SCRATCH/calls"
+}
+
+# ── breakpoints and probes ───────────────────────────────────────────────────────────────
+
+# create NAME EVENT
+create() {
+	perfctl create "k/$1" -e "$2" -m 64K >/dev/null
+}
+
+names=(write execute entry fifth return bare)
+start_target
+create write "mem:$variable/8:w"
+create execute "mem:$function:x"
+create entry "uprobe:$TARGET:pp_work(number=arg1:s32,text=+0(arg2):string,large=arg3:u64,byte=arg1:u8)"
+perfctl create k/fifth -e "uprobe:$TARGET:pp_work(number=arg1:s32)" -m 64K \
+	--filter "number < 0 && pid == $target" >/dev/null
+create return "uretprobe:$TARGET:pp_work(result=retval:u64)"
+create bare "uprobe:$TARGET:pp_work"
+if [ "$usdt" = usdt ]; then
+	names+=(static)
+	create static "usdt:$TARGET:pp:step"
+else
+	echo "built without sys/sdt.h (systemtap-sdt-dev): no static probe to try"
+fi
+run_target
+
+for name in write execute; do
+	expect_records $name $N
+	expect_eq "$(records_in $name tid period | sort | uniq -c | xargs)" "$N $target 1" "records of $name"
+done
+expect_eq "$(records_in write addr | uniq)" "$variable" "address of write"
+expect_eq "$(records_in execute ip | uniq)" "$function" "address of execute"
+
+expect_records entry $N
+diff <(records_in entry number text large) <(calls 1-3) || fail "what the uprobe recorded is not what was passed"
+diff <(records_in entry byte) <(calls 1 | awk '{ print ($1 % 256 + 256) % 256 }') || fail "an argument cut to a byte"
+expect_eq "$(records_in entry __probe_ip tid | uniq)" "$((function)) $target" "place of the uprobe"
+expect_records fifth $((N / 2))
+diff <(records_in fifth number) <(calls 1 | grep '^-') || fail "a uprobe with a filter"
+expect_records bare $N
+expect_eq "$(records_in bare __probe_ip | uniq -c | xargs)" "$N $((function))" "a uprobe without arguments"
+diff <(records_in return result) <(calls 4) || fail "what the uretprobe recorded is not what was returned"
+expect_eq "$(perfctl show k/return --json | jq .records)" $N "records of return"
+if [ "$usdt" = usdt ]; then
+	expect_records static $N
+	diff <(records_in static arg1 arg2) <(calls 1,3) || fail "what the static probe recorded is not what was passed"
+fi
+echo "breakpoints (write, execute), uprobe, uretprobe${usdt:+, $usdt}: $N calls, each as it was made"
+perfctl delete "${names[@]/#/k/}" >/dev/null
+
+
+# ── the kernel's functions ───────────────────────────────────────────────────────────────
+
+wait_until 20 settled || fail "the engine does not come to rest"
+warm_up
+remember
+if [ -e $PMUS/kprobe ]; then
+	create kprobe 'kprobe:do_sys_openat2(dfd=arg1:s32,name=+0(arg2):string)'
+	create kretprobe 'kretprobe:do_sys_openat2(fd=retval:s64)'
+	cat "$SCRATCH/calls" >/dev/null
+	records_in kprobe name >/dev/null
+	grep -q "\"name\":\"$SCRATCH/calls\"" "$SCRATCH/records" || fail "a kprobe did not record a file's name"
+	[ "$(records_of k/kretprobe)" -gt 0 ] || fail "a kretprobe recorded nothing"
+	refused 3 'no function' perfctl create k/x -e kprobe:pp_no_such_function
+	perfctl delete k/kprobe k/kretprobe >/dev/null
+else
+	refused 1 "kernel.* (k?probes|CONFIG_KPROBE)" perfctl create k/x -e kprobe:do_exit
+fi
+
+# ── raw events and PMUs' terms ───────────────────────────────────────────────────────────
+
+# made_or_refused EVENT REGEX: what perf can count here can be made, or cannot interrupt. (perf
+# record is no help: it takes cpu-clock in the place of cycles.)
+made_or_refused() {
+	if perf stat -x ';' -e "$1" true 2>&1 | grep -q '^[0-9]' && create x "$1"; then
+		perfctl delete k/x >/dev/null
+		echo "  made: $1"
+	else
+		refused 1 "$2" perfctl create k/x -e "$1"
+	fi
+}
+
+none='cannot count or sample|can be counted and not sampled|does not accept'
+made_or_refused r1a8 "$none"
+made_or_refused cycles:u "$none"
+made_or_refused cycles:pp "$none"
+made_or_refused LLC-load-misses "$none"
+made_or_refused branch-misses:k "$none"
+for text in cpu-clock:u task-clock:k page-faults:u 'software/config=0/' 'software/config=2/u' cs:k; do
+	create x "$text"
+	perfctl delete k/x >/dev/null
+	echo "  made: $text"
+done
+if [ -e $PMUS/cpu ]; then
+	made_or_refused cpu/event=0x3c,umask=0/ "$none"
+	refused 3 'nonsense' perfctl create k/x -e cpu/nonsense=1/
+else
+	refused 3 "PMU 'cpu', which this machine lacks" perfctl create k/x -e cpu/event=0x3c,umask=0/
+fi
+if [ -e $PMUS/msr/events/tsc ]; then
+	refused 1 'counted and not sampled' perfctl create k/x -e msr/tsc/
+	refused 1 'counted and not sampled' perfctl create k/x -e msr/event=0/
+	refused 3 'nonsense.*config.*tsc' perfctl create k/x -e msr/nonsense=1/
+	refused 3 'nonsense.*tsc' perfctl create k/x -e msr/nonsense/
+fi
+
+# A PMU that this machine lacks: the sentence names those it has.
+refused 3 "'pp_no_such', .*lacks: it has .*software" perfctl create k/x -e pp_no_such/event=1/
+for pmu in "$PMUS"/*; do
+	case ${pmu##*/} in
+	breakpoint | kprobe | tracepoint | uprobe) ;; # these have words of their own
+	*) expect_match "$SENTENCE" "${pmu##*/}" "the PMUs that there are" ;;
+	esac
+done
+
+# A processor has a few registers for breakpoints on each CPU, and then no more. The kernel takes
+# its time to let go of them, which is nobody's concern: the engine waits for it. (Unless another
+# tool is faster, once or twice.)
+make_watching() {
+	perfctl create "$1" -e mem:0x1000:w -m 4K >/dev/null 2>"$SCRATCH/stderr"
+}
+registers=0
+while make_watching k/b$registers; do
+	registers=$((registers + 1))
+	[ $registers -lt 100 ] || fail "100 breakpoints on a CPU"
+done
+one_sentence "$SCRATCH/stderr" 'in use.*registers' "the last breakpoint"
+echo "  made: $registers breakpoints; then: $SENTENCE"
+mapfile -t names < <(seq -f k/b%g 0 $((registers - 1)))
+late=0
+for ((i = 0; i < 5; i++)); do
+	perfctl delete "${names[@]}" >/dev/null
+	for name in "${names[@]}"; do
+		! make_watching "$name" || continue
+		one_sentence "$SCRATCH/stderr" 'in use.*registers' "a breakpoint behind another"
+		late=$((late + 1))
+		wait_until 20 make_watching "$name" || fail "$name: $SENTENCE"
+	done
+done
+[ $late -le 2 ] || fail "$late times the registers of deleted breakpoints were still in use"
+perfctl delete "${names[@]}" >/dev/null
+
+# ── bad ones ─────────────────────────────────────────────────────────────────────────────
+
+refused 3 'pp_no_such' perfctl create k/x -e "uprobe:$TARGET:pp_no_such"
+refused 3 'there is no file' perfctl create k/x -e "uprobe:$SCRATCH/none:f"
+refused 3 'nothing' perfctl create k/x -e "usdt:$TARGET:pp:nothing"
+refused 2 'pp_work' perfctl create k/x -e "uprobe:$TARGET:pp_work+0x10000"
+refused 2 'arg9' perfctl create k/x -e "uprobe:$TARGET:pp_work(arg9)"
+refused 2 'multiple of the length' perfctl create k/x -e 'mem:0x1003/4:w'
+grep -q x86 <<<"$(uname -m)" && refused 1 'cannot watch' perfctl create k/x -e mem:0x1000:r
+refused 2 "'q' in" perfctl create k/x -e 'mem:0x1000:q'

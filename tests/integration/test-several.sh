@@ -1,0 +1,37 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# Several events under one name share its rings, though the writers interrupt each other: under
+# load every record is what an event of its source alone has recorded beside it, in that order,
+# and names its source; known calls are all there, in turn (several-check.c). A glob of a whole
+# system, a mixture of all kinds, and generic recorders only.
+. "$(dirname "$0")/../lib.sh"
+. "$(dirname "$0")/tracepoints.sh"
+
+start_daemon
+cpus=$(first_cpus 2)
+tick="uprobe:$BIN/several-check:pp_tick(number=arg1:s64,cpu=arg2:s32)"
+
+# several NAMESPACE EVENTS all|ours CALLS BUFFER
+several() {
+	echo "$2, raw_syscalls:* ($3)"
+	"$BIN/several-check" "$INSTANCE" "$1" "$2" "$3" "$4" "$5" "$cpus"
+}
+
+several glob 'sched:*' ours 30000 $((16 << 20))
+several mixed "cpu-clock,sched:sched_switch,irq_vectors:local_timer_entry,timer:*,$tick" all 60000 $((32 << 20))
+several generic 'syscalls:sys_enter_close,syscalls:sys_exit_close,irq:*,page-faults,cpu-clock' ours 30000 $((16 << 20))
+
+# ── as people see it ─────────────────────────────────────────────────────────────────────
+
+perfctl create t/all -e 'sched:sched_process_*' -e "task:task_newtask,$tick" -m 4M >/dev/null
+cp /bin/true "$BIN/pp-several-true"
+"$BIN/pp-several-true"
+tracepoints=$(with_tracefs sh -c 'ls -d /sys/kernel/tracing/events/sched/sched_process_* | wc -l')
+expect_eq "$(perfctl show t/all --json | jq .sources)" $((tracepoints + 2)) "sources"
+expect_ok perfctl reopen t/all -n all
+expect_match "$OUT" 'task:task_newtask: ' "records as text"
+expect_match "$OUT" 'sched:sched_process_exec: filename=[^ ]*/pp-several-true' "records as text"
+perfctl reopen t/all -n all --json >"$SCRATCH/json"
+expect_eq "$(jq -r 'select(.fields.filename // "" | endswith("/pp-several-true")) | .event' "$SCRATCH/json")" \
+	sched:sched_process_exec "its name"
