@@ -1,0 +1,203 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# Every limit is reached, refused with its sentence, released and reached again, 1,000 times, and in
+# the end nothing is charged: so, too, after clients that were killed at any moment. Rings that
+# somebody has mapped stay charged after their event is deleted or got others, whatever dies
+# meanwhile, until they are let go. ROUNDS (1000) is how often; SEED what the moments are made of.
+. "$(dirname "$0")/../lib.sh"
+
+rounds=${ROUNDS:-1000}
+[[ $BUILD == */asan ]] && rounds=${ROUNDS:-300} # which takes longer
+
+# Whoever asks has one connection and one request.
+zero() {
+	perfctl limits --json | jq -e 'all(.[]; .memory == 0 and .held == 0 and .events == 0 and
+		.copies == 0 and ([.connections, .requests] ==
+			if .scope == "total" or .uid == 0 then [1, 1] else [0, 0] end))'
+}
+
+at_zero() {
+	wait_until 20 zero || fail "$(perfctl limits) is charged after $1"
+}
+
+fds_of() {
+	find "/proc/$1/fd" -mindepth 1 | wc -l
+}
+
+# ── every limit ──────────────────────────────────────────────────────────────────────────
+
+# What limits-clients and limits-events count on.
+write_conf "MaxConnections=24
+MaxConnectionsPerUser=10
+MaxRequestsPerConnection=3
+MaxRequestsPerUser=4
+MaxEvents=10
+MaxEventsPerNamespace=6
+MaxEventsPerUser=4
+MaxCopies=240K
+[namespace r]
+Mode=0666
+[namespace c]
+Mode=0644
+Live=nobody
+[namespace w]
+Mode=0644
+[namespace e1]
+Mode=0666
+Live=readers
+[namespace e2]
+Mode=0666
+Live=readers"
+: >"$LOG"
+start_daemon
+for limit in connections-user connections-total requests copies wakeups watches; do
+	"$BIN/limits-clients" "$INSTANCE" "$limit" "$rounds"
+	at_zero "$limit"
+done
+"$BIN/limits-events" "$INSTANCE" events "$rounds"
+at_zero events
+stop_daemon
+
+# An event with a buffer of 256K takes 264K, and is estimated at 336K.
+write_conf "MaxMemory=1500K
+MaxMemoryPerUser=1344K
+[namespace m]
+Mode=0666
+MaxMemory=1344K
+[namespace n]
+Mode=0666"
+: >"$LOG"
+start_daemon
+"$BIN/limits-events" "$INSTANCE" memory "$rounds"
+at_zero memory
+stop_daemon
+
+# ── clients that are killed ──────────────────────────────────────────────────────────────
+
+ns=$INSTANCE
+seed=${SEED:-$RANDOM}
+rings_are_gone() {
+	[ "$("$BIN/census" "$ns")" -eq 0 ]
+}
+holds_no_more() {
+	[ "$(fds_of "$broker")" -le "$broker_fds" ] && [ "$(fds_of "$engine")" -le "$engine_fds" ]
+}
+
+write_conf "MaxMemory=4M
+MaxEvents=9
+MaxRequestsPerUser=8
+MaxCopies=600K
+[namespace $ns]
+Mode=0666"
+: >"$LOG"
+start_daemon
+"$BIN/limits-killed" "$INSTANCE" "$ns" "$seed" 10 # with all that the two have once and keep
+broker=$(broker_pid)
+engine=$(engine_pid)
+broker_fds=$(fds_of "$broker")
+engine_fds=$(fds_of "$engine")
+"$BIN/limits-killed" "$INSTANCE" "$ns" "$seed" $((rounds / 3)) || fail "SEED=$seed"
+at_zero "killed clients"
+wait_until 20 rings_are_gone || fail "$("$BIN/census" "$ns") rings are in the kernel"
+expect_eq "$(broker_pid) $(engine_pid)" "$broker $engine" "broker and engine"
+wait_until 20 holds_no_more ||
+	fail "the broker holds $(fds_of "$broker") descriptors (before: $broker_fds), the engine $(fds_of "$engine") ($engine_fds)"
+stop_daemon
+
+# ── rings that somebody holds ────────────────────────────────────────────────────────────
+
+# Memory and the held part of it: the same in all, of root and of the namespace.
+charged() {
+	perfctl limits --json | jq -r '[.[] | "\(.memory) \(.held)"] | unique | join(", ")'
+}
+is_charged() {
+	[ "$(charged)" = "$1" ]
+}
+expect_charged() {
+	wait_until 20 is_charged "$1" || fail "expected '$1' to be charged and held $2, got '$(charged)'"
+}
+
+# hold NAME: somebody has its rings; told to let go, or killed. (Who has the instance's name among
+# its arguments is taken for a part of the daemon.)
+hold() {
+	coproc HOLDER { exec "$BIN/limits-hold" "$RUN/control" "$ns/$1"; }
+	_spawned+=("$HOLDER_PID")
+	read -r LINE <&"${HOLDER[0]}"
+	expect_eq "$LINE" held "the holder"
+}
+let_go() {
+	echo >&"${HOLDER[1]}"
+	read -r LINE <&"${HOLDER[0]}"
+	expect_eq "$LINE" free "the holder"
+}
+end_holder() {
+	kill -KILL "$HOLDER_PID"
+	wait "$HOLDER_PID" 2>/dev/null || true
+}
+
+engine_is_back() {
+	[ "$(engine_pid)" -gt 0 ]
+}
+# What is charged stays so, whoever dies.
+deaths() {
+	expect_charged "$1" "$2"
+	kill_engine
+	wait_until 20 engine_is_back || fail "the engine does not come back"
+	expect_charged "$1" "$2 and the engine's death"
+	kill_broker
+	start_daemon
+	expect_charged "$1" "$2 and the broker's death"
+	kill_daemon
+	start_daemon
+	expect_charged "$1" "$2 and both their deaths"
+	stop_daemon
+	start_daemon
+	expect_charged "$1" "$2 and a restart"
+}
+
+cpu=$(sed 's/[-,].*//' /sys/devices/system/cpu/online)
+make_event() {
+	perfctl create "$ns/$1" -e oom:mark_victim -C "$cpu" -m "$2" >/dev/null
+}
+memory_of() {
+	perfctl show --json "$ns/$1" | jq .memory
+}
+
+write_conf "MaxMemory=500K
+[namespace $ns]"
+: >"$LOG"
+start_daemon
+for end in let_go end_holder; do
+	make_event e 256K
+	bytes=$(memory_of e)
+	expect_charged "$bytes 0" "with an event"
+	hold e
+	perfctl delete "$ns/e" >/dev/null
+	deaths "$bytes $bytes" "after its deletion"
+	expect_exit 1 make_event f 256K
+	expect_match "$OUT" "This daemon has .* MaxMemory=" "the refusal"
+	$end
+	expect_charged "0 0" "after $end"
+	make_event f 256K
+	perfctl delete "$ns/f" >/dev/null
+	expect_charged "0 0" "after another event"
+	[ $end = end_holder ] || end_holder
+	echo "deleted and held: $bytes bytes stay charged through every death, until $end"
+
+	make_event e 256K
+	hold e
+	expect_exit 1 perfctl change "$ns/e" -m 512K
+	expect_match "$OUT" "This daemon has .* MaxMemory=" "the refusal"
+	expect_charged "$bytes 0" "after a resize that was refused"
+	perfctl change "$ns/e" -m 64K >/dev/null
+	new=$(memory_of e)
+	deaths "$((bytes + new)) $bytes" "after a resize"
+	$end
+	expect_charged "$new 0" "after $end"
+	perfctl delete "$ns/e" >/dev/null
+	expect_charged "0 0" "after its deletion"
+	[ $end = end_holder ] || end_holder
+	echo "resized and held: $bytes bytes beside the new $new stay charged through every death, until $end"
+done
+at_zero "all of it"

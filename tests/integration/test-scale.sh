@@ -1,0 +1,182 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# Many: a thousand events in fifty namespaces, a large creation beside small requests, a thousand
+# clients of which one never reads, seventy names on one tracepoint. What it costs is printed beside
+# its bar; what must hold on any machine is asserted.
+. "$(dirname "$0")/../lib.sh"
+. "$(dirname "$0")/tracepoints.sh"
+
+ns=$INSTANCE
+
+write_conf "MaxConnections=1100
+[namespace $ns]
+Mode=0644
+Live=readers
+[namespace other]
+Mode=0666
+[namespace secret]
+Mode=0600"
+start_daemon
+perfctl create "$ns/small" -e oom:mark_victim >/dev/null
+
+# ── at rest ──────────────────────────────────────────────────────────────────────────────
+
+rss() {
+	local pid sum=0
+	for pid in $(instance_pids); do
+		sum=$((sum + $(sed -n 's/^VmRSS:[[:space:]]*\([0-9]*\) kB/\1/p' "/proc/$pid/status")))
+	done
+	echo $sum
+}
+tell_rss() {
+	local kib verdict=met
+	kib=$(rss)
+	[ "$kib" -le $((24 * 1024)) ] || verdict=MISSED
+	echo "RSS of all daemons $1: $kib KiB; bar 24 MiB, $verdict"
+}
+# How often anything of ours was put to sleep.
+switches() {
+	local pid
+	for pid in $(instance_pids); do
+		sed -n 's/^voluntary_ctxt_switches:\t//p' "/proc/$pid/task/"*/status
+	done | awk '{ sum += $1 } END { print sum }'
+}
+rest() {
+	local before after
+	wait_until 20 nothing_held || fail "rings of deleted events are held"
+	tell_rss "$1"
+	LOOKS=0
+	wait_until 60 asleep || fail "the daemons do not come to rest"
+	before=$(switches)
+	busy 3
+	wait "$SPAWNED" || true
+	after=$(switches)
+	echo "wakeups of all daemons in 3 s at rest: $((after - before))"
+	expect_eq $((after - before)) 0 "wakeups at rest"
+}
+# For ten looks: the last client's end has been seen, too, and what removes deleted events is done.
+asleep() {
+	local now last=${LAST_SWITCHES-}
+	now=$(switches)
+	LAST_SWITCHES=$now
+	[ "$now" = "$last" ] || LOOKS=0
+	LOOKS=$((LOOKS + 1))
+	[ $LOOKS -ge 10 ]
+}
+nothing_held() {
+	[ "$(perfctl limits --json | jq '.[0].held')" -eq 0 ]
+}
+
+rest "with one event"
+
+# ── a thousand events ────────────────────────────────────────────────────────────────────
+
+tracepoints() {
+	with_tracefs find /sys/kernel/tracing/events/syscalls -mindepth 1 -maxdepth 1 -type d |
+		sed 's|.*/|syscalls:|' | sort
+}
+mapfile -t all < <(tracepoints)
+[ ${#all[@]} -gt 0 ] || skip "this kernel has no tracepoints of system calls"
+for ((i = 0; i < 999; i++)); do
+	echo "${all[i % ${#all[@]}]}"
+done >"$SCRATCH/thousand"
+"$BIN/scale" "$INSTANCE" make 50 <"$SCRATCH/thousand"
+expect_eq "$(perfctl list --json | jq length)" 1000 "events"
+"$BIN/scale" "$INSTANCE" list
+rest "with 1,000 events"
+"$BIN/scale" "$INSTANCE" beside "$ns/small" 3 'syscalls:*'
+"$BIN/scale" "$INSTANCE" clients 1000 "$ns/small"
+
+# ── seventy names on one tracepoint ──────────────────────────────────────────────────────
+
+cpu=$(sed 's/[-,].*//' /sys/devices/system/cpu/online)
+event=oom:oom_score_adj_update
+score=$((RANDOM % 900 + 50)) # which nobody else sets
+create() {
+	perfctl create "$1" -e $event --filter "oom_score_adj == $score" --generic -C "$cpu" -m 4K "${@:2}"
+}
+# So many of it, by a process on that CPU.
+adjust() {
+	# shellcheck disable=SC2016
+	taskset -c "$cpu" bash -c 'for ((i = 0; i < $1; i++)); do echo "$2" >/proc/self/oom_score_adj; done' bash "$1" $score
+}
+names=()
+for ((i = 1; i <= 70; i++)); do
+	names+=("$ns/n$i")
+done
+
+for name in "${names[@]:0:64}"; do
+	create "$name" --no-share >/dev/null
+done
+expect_exit 1 create "${names[64]}" --no-share
+expect_match "$OUT" "$event.*64 BPF programs.*--share" "the 65th"
+echo "without sharing: 64 names, and the next: $OUT"
+perfctl delete "${names[@]:0:64}" >/dev/null
+
+# The kernel lets go of a program after its link's end.
+first_is_there() {
+	create "${names[0]}" --share
+}
+wait_until 20 first_is_there || fail "the programs of deleted events are still there"
+first=$(perfctl show --json "${names[0]}" | jq .id)
+for name in "${names[@]:1}"; do
+	create "$name" --share >/dev/null
+done
+expect_eq "$(perfctl list "$ns" --json | jq "[.[] | select(.shares == $first)] | length")" 69 "second names"
+expect_eq "$(find "$REGISTRY/$ns" -type l | wc -l)" 69 "symlinks"
+rings() {
+	[ "$("$BIN/census" "$ns")" -eq "$1" ]
+}
+# The other event's, and one.
+expected_rings=$(($(find "$REGISTRY/$ns/small" -name 'cpu*' | wc -l) + 1))
+wait_until 20 rings $expected_rings || fail "$("$BIN/census" "$ns") rings"
+
+records=0
+# After so many more records each of these names has all of them.
+expect_records() {
+	adjust 10
+	records=$((records + 10))
+	perfctl list "$ns" --json | jq -r '.[] | select(.name != "small") | "\(.namespace)/\(.name) \(.records)"' |
+		sort >"$SCRATCH/records"
+	printf "%s $records\n" "$@" | sort | diff - "$SCRATCH/records" >&2 || fail "not what all names should have"
+}
+expect_records "${names[@]}"
+expect_eq "$(perfctl reopen "${names[69]}" -n 3 --json | jq -r .event | sort | uniq -c | xargs)" "3 $event" "read by the last name"
+echo "with --share: 70 names, 69 of them for the rings of the first"
+
+# The first name goes, then others in no particular order: the rest have the same rings.
+mapfile -t order < <(printf '%s\n' "${names[@]:1}" | rev | sort | rev)
+perfctl delete "${names[0]}" >/dev/null
+expect_records "${order[@]}"
+expect_eq "$(perfctl list "$ns" --json | jq '[.[] | select(.name != "small" and .shares == null)] | length')" 1 "heirs"
+perfctl delete "${order[@]:0:40}" >/dev/null
+order=("${order[@]:40}")
+expect_records "${order[@]}"
+perfctl delete "${order[@]:1}" >/dev/null
+expect_records "${order[0]}"
+wait_until 20 rings $expected_rings || fail "$("$BIN/census" "$ns") rings"
+perfctl delete "${order[0]}" >/dev/null
+wait_until 20 rings $((expected_rings - 1)) || fail "the last name has gone, and the rings are there"
+expect_eq "$(find "$REGISTRY/$ns" -mindepth 1 -maxdepth 1 -not -name small)" "" "left in the registry"
+echo "the event goes on under what names are left, and ends with the last"
+
+# ── rights of second names ───────────────────────────────────────────────────────────────
+
+shares() {
+	perfctl show --json "$1" | jq .shares
+}
+# By root, who may read all: a second name in a namespace for everybody, and the first is secret.
+create secret/first --no-share >/dev/null
+create other/second --share >/dev/null
+expect_eq "$(shares other/second)" "$(perfctl show --json secret/first | jq .id)" "the second name's target"
+adjust 10
+expect_ok as_user perfctl reopen other/second -n 1
+expect_exit 4 as_user perfctl reopen secret/first -n 1
+expect_exit 4 as_user perfctl delete secret/first
+# Who may not read it cannot have a name for it, nor find out that it is there.
+perfctl delete other/second >/dev/null
+as_user perfctl create other/own -e $event --filter "oom_score_adj == $score" --generic -C "$cpu" -m 4K --share >/dev/null
+expect_eq "$(shares other/own)" null "what a stranger's event shares"
+perfctl delete secret/first other/own >/dev/null
+echo "a second name has the rights of its own namespace, and is had by those who may read the first"
