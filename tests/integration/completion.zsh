@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# What a real zsh makes of lines, typed into it on a terminal, with a tab behind each:
+#
+#   zsh -f completion.zsh FOLDER PERFCTL SCRATCH LINE…
+#
+# FOLDER holds _perfctl. For each line: "LINE|what stands there afterwards|all that was offered".
+zmodload zsh/zpty || exit 1
+folder=$1 perfctl=$2 scratch=$3
+shift 3
+
+cat >$scratch/zshrc <<END
+PS1= PS2= PROMPT_EOL_MARK= LISTMAX=100000
+unsetopt prompt_cr prompt_sp beep
+fpath=($folder \$fpath)
+path=(${perfctl:h} \$path)
+autoload -Uz compinit && compinit -u -d $scratch/zdump
+# Whatever is offered comes by here; with -O, -A and -D it only asks.
+compadd() {
+	local -a hits
+	if [[ \${@[1,(i)(-|--)]} != *-(O|A|D)\ * ]]; then
+		builtin compadd -A hits "\$@"
+		(( \$#hits == 0 )) || print -rl -- \$hits >>$scratch/hits
+	fi
+	builtin compadd "\$@"
+}
+show() {
+	print -r -- "\$BUFFER" >$scratch/buffer.new
+	mv $scratch/buffer.new $scratch/buffer
+	BUFFER=
+}
+zle -N show
+bindkey '^I' complete-word '^X' show
+print >$scratch/ready
+END
+
+# The terminal has to be read, or the shell on it stands still.
+await() {
+	local end=$(( SECONDS + 60 )) output
+	until [[ -e $1 ]]; do
+		zpty -rt shell output 2>/dev/null || sleep 0.02
+		if (( SECONDS > end )); then
+			print -u2 "waited in vain for $1"
+			exit 1
+		fi
+	done
+}
+
+TERM=dumb zpty shell zsh -f -i
+zpty -w shell "source $scratch/zshrc"
+await $scratch/ready
+for line; do
+	rm -f $scratch/buffer
+	: >$scratch/hits
+	zpty -w -n shell $line$'\t\x18'
+	await $scratch/buffer
+	print -r -- "$line|$(<$scratch/buffer)|$(sort -u $scratch/hits | paste -sd ' ')"
+done
+zpty -d shell

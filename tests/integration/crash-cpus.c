@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Kills the engine at each step of following a CPU that came, lets its successor find out what is
+ * left of that, and looks each time at what is there: the event has the CPU's ring or not, records
+ * on as before, and the next order makes it whole.
+ *
+ *   crash-cpus INSTANCE BUILD BROKER-UID FIRST CPU NAMESPACE/EVENT=ID…
+ *
+ * Each event records sched_rr_get_interval, and cpu-clock as its second source, on CPU FIRST, and
+ * has no ring yet on CPU. There is no broker. As many events are needed as there are steps.
+ */
+#include <poll.h>
+#include <sched.h>
+#include <time.h>
+
+#include "tests/integration/hotplug.h"
+#include "tests/integration/tracer.h"
+
+#define PATIENCE 30 /* seconds */
+#define CALLS 20
+
+static struct services services;
+static unsigned first, last;
+static struct tally kills;
+
+struct victim {
+	char path[160];
+	unsigned long long id;
+};
+
+/* ── the engine ─────────────────────────────────────────────────────────────────────────── */
+
+static void on_alarm(int signal_number _unused_)
+{
+	if (services.pid[ENGINE] > 0)
+		kill(services.pid[ENGINE], SIGKILL);
+	dprintf(STDERR_FILENO, "failed: stuck\n");
+	_exit(1);
+}
+
+static void start_engine(void)
+{
+	services.pid[ENGINE] = services_spawn(&services, ENGINE, -1);
+}
+
+static void bury_engine(void)
+{
+	int status;
+
+	kill(services.pid[ENGINE], SIGKILL);
+	if (waitpid(services.pid[ENGINE], &status, __WALL) < 0)
+		die("no engine to bury: %m");
+	services.pid[ENGINE] = 0;
+}
+
+static bool is_answered(int fd)
+{
+	struct pollfd p = { fd, POLLIN, 0 };
+
+	return poll(&p, 1, 0) > 0;
+}
+
+/* The command of a call of bpf(2); else -1. */
+static int bpf_command(pid_t pid, int nr)
+{
+	struct __ptrace_syscall_info info = { 0 };
+
+	if (nr != SYS_bpf || ptrace(PTRACE_GET_SYSCALL_INFO, pid, sizeof(info), &info) <= 0)
+		return -1;
+	return (int)info.entry.args[0];
+}
+
+/* What is made is nobody's until it is pinned or put somewhere, and looks change nothing; nor do
+ * links to ids, which are made for each event there is and are there. */
+static bool is_step(int nr, int command)
+{
+	if (nr == SYS_symlinkat)
+		return false;
+#ifdef SYS_symlink
+	if (nr == SYS_symlink)
+		return false;
+#endif
+	switch (command) {
+	case -1: /* no bpf(2) */
+	case BPF_OBJ_PIN:
+	case BPF_MAP_UPDATE_ELEM:
+	case BPF_MAP_UPDATE_BATCH:
+	case BPF_MAP_DELETE_ELEM:
+	case BPF_PROG_TEST_RUN:
+	case BPF_LINK_CREATE:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Lets it run to its n-th step, and kills it there. False: its answer came before. */
+static bool hunt(unsigned n, int fd)
+{
+	pid_t pid = services.pid[ENGINE];
+	unsigned seen = 0;
+	int status, nr, command;
+
+	while (!is_answered(fd)) {
+		if (waitpid(pid, &status, __WALL | WNOHANG) <= 0) {
+			poll(NULL, 0, 1);
+			continue;
+		}
+		if (!WIFSTOPPED(status))
+			die("the engine ended by itself with status 0x%x", status);
+		nr = tracer_entry(pid, status);
+		command = bpf_command(pid, nr);
+		if (nr >= 0 && is_step(nr, command) && ++seen == n) {
+			tally_add(&kills, nr);
+			bury_engine();
+			return true;
+		}
+		tracer_go_on(pid, status, true);
+	}
+	tracer_end(pid);
+	return false;
+}
+
+/* ── what is there ──────────────────────────────────────────────────────────────────────── */
+
+static unsigned long long records_on(const struct victim *v, unsigned cpu)
+{
+	char path[512], line[256];
+	unsigned long long n, found = 0;
+	_cleanup_fclose_ FILE *f = NULL;
+	unsigned of;
+
+	if (pp_place(services.instance, "/registry/", path, sizeof(path)) < 0)
+		die("no registry");
+	strncat(path, v->path, sizeof(path) - strlen(path) - 1);
+	strncat(path, "/stat", sizeof(path) - strlen(path) - 1);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "cpu%u records=%llu", &of, &n) == 2 && of == cpu)
+			found = n;
+	return found;
+}
+
+static void expect_records(const struct victim *v, unsigned cpu)
+{
+	unsigned long long before = records_on(v, cpu);
+	struct timespec t;
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	if (sched_setaffinity(0, sizeof(set), &set) < 0)
+		die("not on CPU %u: %m", cpu);
+	for (unsigned i = 0; i < CALLS; i++)
+		sched_rr_get_interval(0, &t);
+	if (records_on(v, cpu) < before + CALLS / 2)
+		die("%s does not record on CPU %u", v->path, cpu);
+}
+
+static bool has_pin(const struct victim *v, const char *leaf, unsigned cpu)
+{
+	char path[512];
+
+	if (pp_place(services.instance, "/registry/", path, sizeof(path)) < 0)
+		die("no registry");
+	snprintf(path + strlen(path), sizeof(path) - strlen(path), "%s/%s", v->path, leaf);
+	if (cpu != UINT32_MAX)
+		snprintf(path + strlen(path), sizeof(path) - strlen(path), "%u", cpu);
+	return access(path, F_OK) == 0;
+}
+
+/* All or nothing of a ring; and a link only with a ring. */
+static void check_whole(const struct victim *v, bool *ret_done)
+{
+	struct pp_event e;
+
+	if (!hotplug_find(services.instance, v->id, &e))
+		die("%s is gone", v->path);
+	*ret_done = pp_cpumask_test(&e.rings, last);
+	if (!pp_cpumask_test(&e.rings, first) || has_pin(v, "cpu", last) != *ret_done ||
+	    (has_pin(v, "link1-", last) && !*ret_done) || has_pin(v, "+pin", UINT32_MAX))
+		die("%s is half changed: %s a ring, %s pinned, %s link", v->path,
+		    *ret_done ? "it has" : "it has not", has_pin(v, "cpu", last) ? "it is" : "not",
+		    has_pin(v, "link1-", last) ? "and a" : "and no");
+	if (!*ret_done && !e.stale)
+		die("%s lacks a CPU, and is not stale", v->path);
+	expect_records(v, first);
+	if (*ret_done)
+		expect_records(v, last);
+}
+
+/* What the broker orders next. */
+static void make_whole(const struct victim *v)
+{
+	static struct pp_answer answer;
+	struct pp_cpumask cpus = { 0 };
+	bool done;
+
+	pp_cpumask_set(&cpus, last);
+	hotplug_order(services.instance, v->id, &cpus, &answer);
+	if (answer.type != PP_ANSWER_DONE || answer.event.stale)
+		die("%s cannot be made whole: %s", v->path, answer.sentence);
+	check_whole(v, &done);
+	if (!done || !has_pin(v, "link1-", last))
+		die("%s is not whole after the order", v->path);
+}
+
+/* ── deaths ─────────────────────────────────────────────────────────────────────────────── */
+
+static void give_order(int fd, const struct victim *v)
+{
+	static struct pp_order order;
+	size_t size = offsetof(struct pp_order, recipe);
+
+	order = (struct pp_order){
+		.abi = PP_ORDER_ABI, .type = PP_ORDER_CPUS, .serial = 1, .id = v->id
+	};
+	pp_cpumask_set(&order.spec.cpus, last);
+	if (send(fd, &order, size, MSG_NOSIGNAL) != (ssize_t)size)
+		die("the order cannot be sent: %m");
+}
+
+/* False: the order was carried out before. */
+static bool die_in_order(const struct victim *v, unsigned n)
+{
+	_cleanup_close_ int fd = -EBADF;
+	struct pp_event e;
+
+	if (!hotplug_find(services.instance, v->id, &e) || !e.stale)
+		die("%s is not as it shall be", v->path);
+	tracer_begin(services.pid[ENGINE], true);
+	fd = hotplug_connect(services.instance);
+	give_order(fd, v);
+	return hunt(n, fd);
+}
+
+int main(int argc, char **argv)
+{
+	bool killed = true;
+	unsigned done = 0, n = 0;
+
+	if (argc < 7 || sscanf(argv[4], "%u", &first) != 1 || sscanf(argv[5], "%u", &last) != 1)
+		die("usage: crash-cpus INSTANCE BUILD BROKER-UID FIRST CPU EVENT=ID…");
+	services = (struct services){ .instance = argv[1], .build = argv[2], .uid = argv[3] };
+	signal(SIGALRM, on_alarm);
+	services.listen[ENGINE] = services_listen(&services, "/engine", 0600);
+	start_engine();
+	for (; killed; n++) {
+		struct victim v;
+		bool is_done;
+
+		if ((int)n + 6 >= argc) {
+			tally_print(&kills);
+			die("more events are needed than %u", n);
+		}
+		if (sscanf(argv[6 + n], "%159[^=]=%llu", v.path, &v.id) != 2)
+			die("'%s' is not NAMESPACE/EVENT=ID", argv[6 + n]);
+		alarm(PATIENCE);
+		killed = die_in_order(&v, n + 1);
+		if (killed)
+			start_engine();
+		check_whole(&v, &is_done);
+		done += killed && is_done;
+		make_whole(&v);
+	}
+	bury_engine();
+	printf("%u deaths, at", kills.n);
+	tally_print(&kills);
+	printf("; done %u times\n", done);
+	return 0;
+}

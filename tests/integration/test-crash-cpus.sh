@@ -1,0 +1,27 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# SIGKILL of the engine at each step of giving an event the ring and the counter of a CPU that came.
+#
+# The events are made by an engine that does not see one of the CPUs; no CPU of this machine is
+# touched. crash-cpus.c runs the engine alone.
+. "$(dirname "$0")/../lib.sh"
+. "$(dirname "$0")/../blind.sh"
+
+EVENTS=32 # one for each death
+
+start_daemon
+stop_daemon
+start_daemon --engine "$BLIND"
+for i in $(seq $EVENTS); do
+	perfctl create "t/e$i" -e syscalls:sys_enter_sched_rr_get_interval,cpu-clock -m 64K >/dev/null
+done
+stop_daemon
+mapfile -t names < <(for i in $(seq $EVENTS); do
+	echo "t/e$i=$(sed -n 's/^id=//p' "$REGISTRY/t/e$i/info")"
+done)
+"$BIN/crash-cpus" "$INSTANCE" "$BUILD" $DAEMON_UID "$FIRST" "$LAST" "${names[@]}" 2>>"$LOG"
+
+# The broker finds them whole.
+start_daemon
+expect_eq "$(perfctl list --json | jq length)" $EVENTS "events"

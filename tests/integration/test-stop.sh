@@ -1,0 +1,149 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# Getting rid of events: `perfctl delete --all`, of all namespaces or of some, as far as one may; and
+# a daemon that is told to end them when it is ended in order (KeepEvents=no), which a crash never
+# does, which nothing can hold up for ever, and which names what it could not end.
+. "$(dirname "$0")/../lib.sh"
+
+names() {
+	perfctl list --json | jq -r '.[] | "\(.namespace)/\(.name)"' | sort | xargs
+}
+
+# in_registry: NAMESPACE/EVENT of all that is there, daemon or not.
+in_registry() {
+	find "$REGISTRY" -mindepth 2 -maxdepth 2 -not -path '*/+*' -not -path '*/by-id/*' -printf '%P\n' | sort | xargs
+}
+
+logged() {
+	grep -qE -- "$1" "$LOG"
+}
+
+# ── delete --all ─────────────────────────────────────────────────────────────────────────
+
+write_conf "[namespace ours]
+Owner=$NOBODY
+Mode=0640
+[namespace others]
+Mode=0644"
+start_daemon
+expect_ok perfctl delete --all # of none
+make_some() {
+	local name
+	for name in a/x a/y b/x ours/x others/x; do
+		perfctl create "$name" -e sched:sched_process_exec >/dev/null
+	done
+	perfctl create b/second -e sched:sched_process_exec --share >/dev/null
+}
+make_some
+expect_exit 2 perfctl delete
+expect_exit 2 perfctl delete --all --id 3
+expect_exit 2 perfctl delete --all no/name
+expect_exit 3 perfctl delete --all nosuch
+expect_eq "$(names)" "a/x a/y b/second b/x others/x ours/x" "after what could not be meant"
+
+# What one may not even read one is not told of.
+expect_exit 4 as_user perfctl delete --all
+expect_match "$OUT" 'ours/x \(id [0-9]+\) is deleted' "what it says"
+expect_match "$OUT" 'perfctl: .*may not .*others' "what it could not"
+expect_eq "$(names)" "a/x a/y b/second b/x others/x"
+expect_ok perfctl delete --all a others
+expect_eq "$(names)" "b/second b/x"
+expect_eq "$(perfctl -d --all --json | jq -r '[.[].name] | join(" ")')" "second x" "the second name first"
+expect_eq "$(names)" ""
+stop_daemon
+echo "delete --all: what one may, and no more"
+
+# ── a stop that keeps ────────────────────────────────────────────────────────────────────
+
+start_daemon
+make_some
+kept=$(event_ids)
+stop_daemon
+start_daemon
+expect_eq "$(event_ids)" "$kept" "after a stop"
+
+# ── a stop that ends ─────────────────────────────────────────────────────────────────────
+
+write_conf "KeepEvents=maybe"
+expect_exit 1 perfctl reload
+expect_match "$OUT" 'KeepEvents= must be yes or no'
+write_conf "KeepEvents=no"
+expect_ok perfctl reload
+kill_daemon
+start_daemon
+expect_eq "$(event_ids)" "$kept" "after a crash"
+perfctl pause a/y >/dev/null
+
+"$BIN/notify-listen" "$SCRATCH/notify" >"$SCRATCH/said" &
+_spawned+=($!)
+wait_until 10 test -S "$SCRATCH/notify"
+stop_daemon
+expect_eq "$(in_registry)" "" "what is left"
+logged 'Ending on Terminated, and all events with it' || fail "the log does not say so"
+NOTIFY_SOCKET=$SCRATCH/notify start_daemon
+expect_eq "$(names)" ""
+make_some
+perfctl pause a/y >/dev/null
+
+"$BIN/perfctl" --instance "$INSTANCE" watch --json >"$SCRATCH/watched" 2>/dev/null &
+_spawned+=($!)
+wait_until 10 grep -q started "$SCRATCH/watched"
+"$BIN/perfctl" --instance "$INSTANCE" reopen b/x -f >/dev/null 2>"$SCRATCH/followed" &
+follower=$!
+_spawned+=("$follower")
+follows() {
+	grep -q "$REGISTRY\|bpf-map" "/proc/$follower/maps"
+}
+wait_until 10 follows
+stop_daemon
+expect_eq "$(in_registry)" "" "what is left"
+expect_eq "$(jq -r 'select(.notice == "deleted").event | "\(.namespace)/\(.name)"' "$SCRATCH/watched" | sort | xargs)" \
+	"a/x a/y b/second b/x others/x ours/x" "what watchers were told"
+wait_until 10 gone "$follower"
+grep -q 'the event is gone' "$SCRATCH/followed" || fail "who reads is not told: $(<"$SCRATCH/followed")"
+wait_until 20 grep -q STOPPING=1 "$SCRATCH/said"
+grep -qE 'EXTEND_TIMEOUT_USEC=[1-9][0-9]+$' "$SCRATCH/said" || fail "it asks for no time"
+logged 'Ended all events: 6' || fail "the log does not count them"
+# Of what readers still had only their account may be left.
+expect_eq "$(find "$REGISTRY" -path '*/+del-*' -type f ! -name meta)" "" "what still records"
+echo "KeepEvents=no: all ended, in order, and everybody told"
+
+# ── one that cannot end them ─────────────────────────────────────────────────────────────
+
+start_daemon
+make_some
+kept=$(event_ids)
+engine=$(engine_pid)
+pid=$DAEMON_PID
+kill -STOP "$engine"
+kill -TERM "$pid"
+wait_until 10 logged 'Ending on Terminated, and all events with it \(KeepEvents=no\)'
+expect_exit 1 perfctl create a/late -e sched:sched_process_exit
+expect_match "$OUT" 'daemon is ending, and all events with it' "a creation meanwhile"
+wait_until 30 gone "$pid" || fail "it waits for its engine for ever"
+wait "$pid" || fail "it ended with $?"
+kill -CONT "$engine" 2>/dev/null || true
+DAEMON_PID=
+wait_until 20 _no_processes
+logged '6 events could not be ended, .*: a/x, a/y, b/second, b/x, others/x, ours/x' || fail "what is left is not named"
+start_daemon
+# What the engine had been told before it stopped it may have done since.
+expect_eq "$(comm -13 <(echo "$kept") <(event_ids))" "" "events that were not there"
+
+engine=$(engine_pid)
+pid=$DAEMON_PID
+: >"$LOG"
+kill -STOP "$engine"
+kill -TERM "$pid"
+wait_until 10 logged 'Ending on Terminated, and all events with it'
+kill -TERM "$pid"
+wait_until 9 gone "$pid" || fail "a second signal does not end it at once"
+wait "$pid"
+kill -CONT "$engine" 2>/dev/null || true
+DAEMON_PID=
+wait_until 20 _no_processes
+echo "and it is not held up"
+start_daemon
+perfctl delete --all >/dev/null
+expect_eq "$(names)" ""
