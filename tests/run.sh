@@ -6,11 +6,17 @@
 #   unit/*            BUILD/tests/unit/test-*        one program a file of tests
 #   check/*           tests/check-*.sh               what can be checked of the tree itself
 #   integration/*     tests/integration/test-*.sh    daemons of their own, on this kernel
-#   asan/…            unit and integration again, with ASan and UBSan (make asan)
+#   asan/…            unit and integration again, with ASan and UBSan (make asan), but for test-crash-*:
+#                     they kill at every step, which takes sanitizers long and shows them little
 #   fuzz/*            BUILD/fuzz/fuzz-*              FUZZ_SECONDS each (60), two side by side
+#   vm/*              tests/vm/test-*.sh             the packages (make deb) in a booted guest, with
+#                                                    each kernel that the test names; two side by
+#                                                    side, but for those that say `# vm-alone`
 #
 # A test is a program: exit 0 is a pass, 77 a skip with its reason in the last line it wrote,
-# all else a failure. -k runs those whose name, as above, contains PATTERN (a glob).
+# all else a failure. What others do on the machine is no fault of ours: a test that fails on the
+# running kernel, or in a guest, is run once more, and both attempts are told (TEST_ATTEMPTS=1: not).
+# -k runs those whose name, as above, contains PATTERN (a glob).
 # Logs are in BUILD/log. Nothing here needs a terminal. Exit 0 if nothing failed, else 1.
 
 set -u -o pipefail
@@ -19,7 +25,8 @@ cd "$(dirname "$0")/.." || exit 1
 
 BUILD=build
 PATTERN=
-TEST_TIMEOUT=${TEST_TIMEOUT:-300}
+TEST_TIMEOUT=${TEST_TIMEOUT:-600}
+TEST_ATTEMPTS=${TEST_ATTEMPTS:-2}
 FUZZ_SECONDS=${FUZZ_SECONDS:-60}
 
 while [ $# -gt 0 ]; do
@@ -67,7 +74,7 @@ else
 fi
 
 passed=0 failed=0
-failures=() skips=()
+failures=() skips=() retried=()
 running=() # pids of the timeouts that watch over what runs now
 as=()      # how to become who the test needs to be
 
@@ -107,7 +114,7 @@ log_of() {
 
 # ── one test ─────────────────────────────────────────────────────────────────────────────
 
-declare -A began=()
+declare -A began=() name_of=()
 
 # begin NAME LIMIT CMD…: starts it in the background, in a process group of its own.
 begin() {
@@ -116,6 +123,7 @@ begin() {
 	began[$name]=$EPOCHREALTIME
 	"${as[@]}" timeout --kill-after=60 "$limit" "$@" >"$(log_of "$name")" 2>&1 </dev/null &
 	running+=($!)
+	name_of[$!]=$name
 }
 
 # result NAME STATUS: counts it and tells, with all that it wrote if it failed.
@@ -144,29 +152,54 @@ result() {
 		[ "$status" -gt 128 ] && why="  signal $((status - 128))"
 		;;
 	esac
+	if [ "$attempts" -gt 1 ]; then
+		printf '%sAGAIN%s %-58s %6s s%s\n' "$YELLOW" "$PLAIN" "$name" "$took" "$why"
+		sed 's/^/      | /' "$log"
+		mv "$log" "${log%.log}.first.log"
+		retried+=("$name")
+		return 1
+	fi
 	failed=$((failed + 1))
 	failures+=("$name")
 	printf '%sFAIL%s  %-58s %6s s%s\n' "$RED" "$PLAIN" "$name" "$took" "$why"
 	sed 's/^/      | /' "$log"
 }
 
+# How often what runs now may be tried.
+attempts=1
+
 # finish NAME [NAME…]: waits for what begin started, in the same order.
 finish() {
-	local i=0 name status
+	local i=0 name status finished=0
 	for name in "$@"; do
 		status=0
 		wait "${running[i]}" 2>/dev/null || status=$?
-		result "$name" "$status"
+		result "$name" "$status" || finished=1
 		i=$((i + 1))
 	done
 	running=()
+	return "$finished"
+}
+
+# finish_first: waits for whichever ends first of what begin started. If that is to be tried once
+# more, its name is added to again.
+finish_first() {
+	local pid i status=0
+	wait -n -p pid "${running[@]}" 2>/dev/null || status=$?
+	for i in "${!running[@]}"; do
+		[ "${running[i]}" != "$pid" ] || unset "running[i]"
+	done
+	result "${name_of[$pid]}" "$status" || again+=("${name_of[$pid]}")
 }
 
 # one NAME LIMIT CMD…
 one() {
 	selected "$1" || return 0
-	begin "$@"
-	finish "$1"
+	[[ $1 == check/* ]] || attempts=$TEST_ATTEMPTS
+	until begin "$@" && finish "$1"; do
+		attempts=$((attempts - 1))
+	done
+	attempts=1
 }
 
 # Never filtered, counted only when it fails: what later tests stand on.
@@ -203,6 +236,7 @@ integration() {
 		[ -e "$file" ] || continue
 		name=$1/$(basename "$file" .sh)
 		selected "$name" || continue
+		[[ $name != asan/*/test-crash-* ]] || continue
 		instance_count=$((instance_count + 1))
 		instance=t$$x$instance_count
 		as=("${SUDO[@]}")
@@ -215,6 +249,82 @@ integration() {
 				bash -c '. tests/lib.sh' </dev/null
 		fi
 	done
+}
+
+# Their names, a line for each.
+guest_tests() {
+	local file kernel kernels
+	echo vm/check-runner
+	for file in tests/vm/test-*.sh; do
+		kernels=$(sed -n 's/^# vm-kernels: //p' "$file")
+		for kernel in ${kernels:-6.1}; do
+			echo "vm/$(basename "$file" .sh)-$kernel"
+		done
+	done
+}
+
+guests_selected() {
+	local name
+	while read -r name; do
+		selected "$name" && return
+	done < <(guest_tests)
+	return 1
+}
+
+# guest NAME: sets command to how that one is run.
+guest() {
+	local test=${1#vm/}
+	command=(env BUILD="$BUILD" bash)
+	if [ "$test" = check-runner ]; then
+		command+=(tests/vm/check-runner.sh)
+	else
+		command+=(tests/vm/run.sh --kernel "${test##*-}" "tests/vm/${test%-*}.sh")
+	fi
+}
+
+# Each in a guest that is booted for it, two at a time: the emulation of one leaves some of two
+# CPUs. What measures, and what has failed beside another, then has the machine for itself.
+guests() {
+	local name command alone=() again=() from=$SECONDS
+
+	as=("${SUDO[@]}")
+	attempts=$TEST_ATTEMPTS
+	while read -r name; do
+		selected "$name" || continue
+		guest "$name"
+		if grep -q '^# vm-alone' "${command[-1]}"; then
+			alone+=("$name")
+			continue
+		fi
+		[ ${#running[@]} -lt 2 ] || finish_first
+		begin "$name" 3600 "${command[@]}"
+	done < <(guest_tests)
+	while [ ${#running[@]} -gt 0 ]; do
+		finish_first
+	done
+	attempts=1
+
+	for name in "${alone[@]}"; do
+		guest "$name"
+		one "$name" 3600 "${command[@]}"
+	done
+	for name in "${again[@]}"; do
+		guest "$name"
+		TEST_ATTEMPTS=$((TEST_ATTEMPTS - 1)) one "$name" 3600 "${command[@]}"
+	done
+	as=()
+	from=$((SECONDS - from))
+	printf '      tests in guests took %d min %d s\n' $((from / 60)) $((from % 60))
+}
+
+# What they stand on: a guest, and our packages. Where there can be no guest, this is a skip.
+guests_built() {
+	local ok=0
+	as=("${SUDO[@]}")
+	build vm/guest env BUILD="$BUILD" bash tests/vm/build.sh || ok=1
+	as=()
+	[ "$ok" -eq 0 ] && build vm/packages make --no-print-directory BUILD="$BUILD" deb &&
+		build vm/upgrade make --no-print-directory BUILD="$BUILD" DEB_REVISION=2 deb
 }
 
 checks() {
@@ -267,8 +377,16 @@ if any_selected fuzz tests/fuzz/fuzz-*.c; then
 	build fuzz/build make --no-print-directory -j2 BUILD="$BUILD" fuzzers && fuzzers
 fi
 
+if guests_selected; then
+	guests_built && guests
+fi
+
 # ── what came of it ──────────────────────────────────────────────────────────────────────
 
+if [ ${#retried[@]} -gt 0 ]; then
+	printf '\nRun a second time, because the first failed (its log is NAME.first.log):\n'
+	printf '  %s\n' "${retried[@]}"
+fi
 if [ ${#failures[@]} -gt 0 ]; then
 	printf '\nFailed; each with its log in %s:\n' "$LOG"
 	printf '  %s\n' "${failures[@]}"

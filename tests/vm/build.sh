@@ -1,0 +1,154 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# Makes the guest that tests/vm/run.sh boots: tests/vm/build.sh [BUILD]
+#
+#   BUILD/vm/guest/root.ext4                          a Debian of this machine's release
+#   BUILD/vm/guest/6.1/{vmlinuz,initrd,modules.ext4}  a kernel of it, and perhaps another
+#
+# All of it comes from Debian's packages, fetched by this machine's own apt, from wherever that
+# is set up to fetch. It is made again when these scripts change or apt knows newer packages; a
+# guest that is there is there as a whole. Root is needed, a loop device or a network in the
+# guest is not. Exit 77, with the reason, where there can be no such guest.
+
+set -eE -u -o pipefail
+export LC_ALL=C.UTF-8
+BUILD=$(realpath -m "${1:-${BUILD:-$(dirname "$0")/../../build}}")
+cd "$(dirname "$0")"
+. ./kernel.sh
+
+# Kernels: the release's own, and one that is newer. Not the "cloud" ones: they lack 9p and mce.
+kernels=(linux-image-amd64 linux-image-6.12-amd64)
+
+# What tests need besides a system that boots: what perfpersist depends on, so that its packages
+# install in seconds, and tools to look with.
+packages=(
+	systemd systemd-sysv udev dbus apt kmod passwd procps util-linux
+	libbpf1 libelf1 libinih1 libsystemd0 libtraceevent1
+	bpftool jq bash-completion rasdaemon
+)
+
+skip() {
+	echo "$*"
+	exit 77
+}
+
+for tool in apt-get mmdebstrap mke2fs cpio modprobe depmod xz qemu-img qemu-system-x86_64; do
+	PATH=$PATH:/usr/sbin:/sbin command -v "$tool" >/dev/null || skip "$tool is not installed (make deps)"
+done
+[ "$(dpkg --print-architecture)" = amd64 ] || skip "the guest is amd64's, and this machine is not"
+[ "$(id -u)" -eq 0 ] || skip "needs root"
+PATH=$PATH:/usr/sbin:/sbin
+
+VM=$BUILD/vm
+mkdir -p "$VM"
+exec {lock}>"$VM/lock"
+flock "$lock"
+
+# ── which packages ───────────────────────────────────────────────────────────────────────
+
+# As on a machine where nothing is installed.
+apt_from_nothing() {
+	apt-get -qq -y -o Dir::State::status=/dev/null -o APT::Install-Recommends=false "$@"
+}
+
+# Of meta packages the package of the kernel itself; of those that apt does not know nothing.
+kernel_packages() {
+	apt-cache depends --important "${kernels[@]}" 2>/dev/null |
+		sed -nE 's/^ +Depends: (linux-image-[0-9].*)/\1/p'
+}
+
+# A line for each file: its address, name, size, hash.
+files_of_root() {
+	apt_from_nothing --print-uris install '?essential' "${packages[@]}"
+}
+
+files_of_kernels() {
+	local names
+	mapfile -t names < <(kernel_packages)
+	[ ${#names[@]} -gt 0 ] || return
+	apt-get -qq --print-uris download busybox-static "${names[@]}"
+}
+
+ask() {
+	root_files=$(files_of_root) && kernel_files=$(files_of_kernels)
+}
+
+if ! ask 2>/dev/null; then
+	apt-get -qq update || true
+	ask || skip "apt here knows not all packages of the guest: ${kernels[0]} ${packages[*]}"
+fi
+
+# Addresses may differ between mirrors. What the files are does not.
+key=$({
+	cut -d ' ' -f 2- <<<"$root_files"$'\n'"$kernel_files" | sort
+	cat build.sh kernel.sh guest/*
+} | sha256sum | cut -c 1-16)
+
+[ -e "$VM/guest-$key" ] && [ "$(readlink "$VM/guest")" = "guest-$key" ] && exit 0
+
+# ── making it ────────────────────────────────────────────────────────────────────────────
+
+NEW=$VM/new
+cleanup() {
+	rm -rf --one-file-system "$NEW"
+}
+trap cleanup EXIT
+trap 'exit 130' INT TERM HUP
+cleanup
+mkdir -p "$NEW/guest" "$NEW/archive/partial" "$NEW/kernels"
+
+# fetch: all packages, into archive/ and kernels/.
+fetch() {
+	local names
+	mapfile -t names < <(cut -d ' ' -f 2 <<<"$kernel_files" | cut -d _ -f 1)
+	apt_from_nothing -o Dir::Cache::archives="$NEW/archive" -o APT::Keep-Downloaded-Packages=true \
+		--download-only install '?essential' "${packages[@]}" >&2 &&
+		(cd "$NEW/kernels" && apt-get -qq -o APT::Sandbox::User=root download "${names[@]}" >&2)
+}
+
+# archive CODENAME: what was fetched becomes an archive that mmdebstrap can install from.
+archive() (
+	cd "$NEW/archive"
+	rm -rf partial lock
+	dpkg-scanpackages --multiversion . 2>/dev/null >Packages
+	cat >Release <<-END
+		Suite: $1
+		Codename: $1
+		Architectures: amd64
+		SHA256:
+		 $(sha256sum Packages | cut -d ' ' -f 1) $(stat -c %s Packages) Packages
+	END
+)
+
+# ext4 DIRECTORY IMAGE SPARE: an image of it, with so many MiB to spare.
+ext4() {
+	local size
+	size=$(du -sm --apparent-size "$1" | cut -f 1)
+	mke2fs -q -t ext4 -O ^has_journal -E root_owner=0:0 -d "$1" "$2" $((size * 5 / 4 + 16 + $3))M >/dev/null
+}
+
+root() {
+	local codename include
+	codename=$(. /etc/os-release && echo "$VERSION_CODENAME")
+	archive "$codename"
+	include=$(IFS=, && echo "${packages[*]}")
+	# In a mount namespace, so that nothing stays mounted, whatever happens.
+	unshare --mount mmdebstrap --quiet --mode=root --variant=apt --include="$include" \
+		--dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
+		"$codename" "$NEW/root" "deb [trusted=yes] copy://$NEW/archive ./"
+	guest/setup.sh "$NEW/root"
+	ext4 "$NEW/root" "$NEW/guest/root.ext4" 1024
+}
+
+fetch || { apt-get -qq update && fetch; }
+root
+for deb in "$NEW"/kernels/linux-image-*.deb; do
+	kernel "$deb" "$NEW/guest"
+done
+
+mv "$NEW/guest" "$VM/guest-$key"
+ln -sfn "guest-$key" "$VM/guest"
+find "$VM" -maxdepth 1 -name 'guest-*' -not -name "guest-$key" -exec rm -rf {} +
+# `make clean` is for whoever built the rest.
+chown -hR --reference="$BUILD" "$VM"

@@ -1,0 +1,33 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# Called by build.sh with a root directory in which all packages are: makes a guest of it.
+
+set -eu -o pipefail
+root=$1
+here=$(cd "$(dirname "$0")" && pwd)
+
+echo guest >"$root/etc/hostname"
+printf '127.0.0.1 localhost guest\n' >"$root/etc/hosts"
+: >"$root/etc/fstab"
+# Not a first boot: those do things once that no test is to wait for.
+rm -f "$root/etc/machine-id"
+systemd-machine-id-setup --root="$root" >/dev/null 2>&1
+
+# Nothing is to be fetched, and all documentation of what tests install is to be there.
+: >"$root/etc/apt/sources.list"
+rm -f "$root"/etc/apt/apt.conf.d/99mmdebstrap "$root"/etc/dpkg/dpkg.cfg.d/99mmdebstrap
+
+install -D -m 0755 "$here/agent.sh" "$root/usr/lib/vm/agent"
+install -D -m 0755 "$here/boot-failed.sh" "$root/usr/lib/vm/boot-failed"
+install -m 0644 "$here/vm-agent.service" "$root/etc/systemd/system/"
+for unit in emergency rescue; do
+	install -D -m 0644 "$here/boot-failed.conf" \
+		"$root/etc/systemd/system/$unit.service.d/boot-failed.conf"
+done
+mkdir -p "$root/usr/lib/modules"
+
+systemctl --quiet --root="$root" enable vm-agent.service
+systemctl --quiet --root="$root" disable rasdaemon.service ras-mc-ctl.service
+systemctl --quiet --root="$root" mask apt-daily.timer apt-daily-upgrade.timer \
+	dpkg-db-backup.timer fstrim.timer e2scrub_all.timer e2scrub_reap.service

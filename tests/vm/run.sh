@@ -1,0 +1,225 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# Boots a guest, runs a test in it, and brings back what came of it:
+#
+#   tests/vm/run.sh [OPTION…] TEST          BUILD is the environment's, or build
+#
+#   --kernel 6.1      one of those that build.sh found
+#   --smp 2,maxcpus=4 --memory 1024 (MiB)   --append "words for the kernel's command line"
+#   --boot 600        seconds until the test has to have begun, after each start of the guest
+#   --timeout 600     seconds until it has to have ended or asked for another boot
+#
+# A test may have these in its first lines, as `# vm: --smp 4 --timeout 60`; the command line's
+# count more. TEST is a file below tests/vm, and what it can do is in lib.sh.
+#
+# Its output is ours. Exit: 0 passed, 77 skipped, 1 failed; and, if it did not come to an end:
+# 3 the guest is gone, 4 it hangs, 5 its kernel panicked, 6 it did not boot; 2 for anything here.
+# The last line says so, after the end of the console's log. BUILD/vm/results has it all.
+
+set -u -o pipefail
+export LC_ALL=C.UTF-8
+tests=$(cd "$(dirname "$0")/.." && pwd)
+BUILD=$(realpath -m "${BUILD:-$tests/../build}")
+GUEST=$BUILD/vm/guest
+
+kernel=6.1 smp=2,maxcpus=4 memory=1024 append='' boot_limit=600 limit=600 test=
+
+usage() {
+	echo "usage: tests/vm/run.sh [--kernel 6.1] [--smp N] [--memory MIB] [--append WORDS]" \
+		"[--boot SECONDS] [--timeout SECONDS] TEST" >&2
+	exit 2
+}
+
+# say EXIT WORDS…: the last line.
+say() {
+	local status=$1
+	shift
+	echo "$name, Linux $kernel: $*" >&2
+	exit "$status"
+}
+
+options() {
+	while [ $# -gt 0 ]; do
+		[ $# -gt 1 ] || [[ $1 != --* ]] || usage
+		case $1 in
+		--kernel) kernel=$2 ;;
+		--smp) smp=$2 ;;
+		--memory) memory=$2 ;;
+		--append) append=$2 ;;
+		--boot) boot_limit=$2 ;;
+		--timeout) limit=$2 ;;
+		-*) usage ;;
+		*)
+			test=$1
+			shift
+			continue
+			;;
+		esac
+		shift 2
+	done
+}
+
+options "$@"
+[ -f "$test" ] || usage
+test=$(realpath "$test")
+[[ $test == "$tests"/vm/* ]] || usage
+header=$(sed -nE '1,20s/^# vm: //p' "$test" | tr '\n' ' ')
+eval "header=($header)" # the tree's own words, quoted as a shell's
+options "${header[@]}" "$@"
+test=$(realpath "$test")
+name=$(basename "$test" .sh)
+
+[ -d "$GUEST" ] || say 2 "there is no guest in $GUEST; tests/vm/build.sh makes it"
+[ -d "$GUEST/$kernel" ] || say 77 "apt knew no such kernel when the guest was made"
+
+# ── a place ──────────────────────────────────────────────────────────────────────────────
+
+place=$BUILD/vm/results/$name-$kernel
+mkdir -p "$place"
+exec {lock}>"$place.lock"
+flock -n "$lock" || say 2 "is running already, in $place"
+rm -rf "$place"
+mkdir -p "$place/out"
+echo "${test#"$tests"/}" >"$place/out/test"
+qemu-img create -q -f qcow2 -F raw -b "$GUEST/root.ext4" "$place/root.qcow2" || exit 2
+
+qemu= # the pid of the timeout that QEMU is under
+# shellcheck disable=SC2317 # called by a trap
+cleanup() {
+	trap '' INT TERM HUP
+	[ -z "$qemu" ] || kill -TERM "$qemu" 2>/dev/null
+	wait
+	rm -f "$place/root.qcow2" "$place.lock"
+	# `make clean` is for whoever built the rest.
+	chown -h --reference="$BUILD" "$BUILD/vm/results"
+	chown -hR --reference="$BUILD" "$place"
+}
+trap cleanup EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+trap 'exit 129' HUP
+
+# ── a machine ────────────────────────────────────────────────────────────────────────────
+
+# Emulated in software, always: /dev/kvm can be there and hang. The guest talks to QEMU's monitor
+# by a serial port of its own: two character devices, one of them the other's server. What this
+# script cannot end because it was killed ends by itself.
+machine() {
+	local socket=perfpersist-vm-$$ share shares=()
+
+	for share in tests:"$tests" build:"$BUILD"; do
+		shares+=(-virtfs "local,path=${share#*:},mount_tag=${share%%:*},security_model=none,readonly=on")
+	done
+	setpriv --pdeathsig TERM \
+		timeout --kill-after=10 $((boot_limit + limit + 60)) \
+		setpriv --pdeathsig KILL \
+		qemu-system-x86_64 -accel tcg,thread=multi -machine pc -cpu max -smp "$smp" -m "$memory" \
+		-nodefaults -no-user-config -display none -no-reboot -nic none \
+		-device virtio-rng-pci \
+		-serial "file:$console" \
+		-drive "file=$place/root.qcow2,if=virtio,cache=unsafe" \
+		-drive "file=$GUEST/$kernel/modules.ext4,if=virtio,format=raw,readonly=on" \
+		"${shares[@]}" \
+		-virtfs "local,path=$place/out,mount_tag=out,security_model=none" \
+		-chardev "socket,id=port,path=$socket,abstract=on,server=on,wait=off" \
+		-chardev "socket,id=monitor,path=$socket,abstract=on" \
+		-mon chardev=monitor,mode=control \
+		-device virtio-serial-pci -device virtserialport,chardev=port,name=monitor \
+		-kernel "$GUEST/$kernel/vmlinuz" -initrd "$GUEST/$kernel/initrd" \
+		-append "console=ttyS0 panic=-1 systemd.getty_auto=0 $append" \
+		</dev/null >"$place/qemu" 2>&1 {lock}>&- &
+	qemu=$!
+}
+
+begun() {
+	[ -e "$place/out/begun" ]
+}
+
+# Waits for QEMU's end, and sees to it that it comes. Sets ended to how QEMU ended, or "hang".
+watch() {
+	local from=$SECONDS end=$((SECONDS + boot_limit)) running=
+
+	while kill -0 "$qemu" 2>/dev/null; do
+		if [ -z "$running" ] && begun; then
+			running=1
+			booted=$((SECONDS - from))
+			end=$((SECONDS + limit))
+		fi
+		if [ "$SECONDS" -ge "$end" ]; then
+			kill -TERM "$qemu"
+			wait "$qemu"
+			ended=hang
+			qemu=
+			return
+		fi
+		sleep 0.2
+	done
+	ended=0
+	wait "$qemu" || ended=$?
+	qemu=
+}
+
+# ── what came of it ──────────────────────────────────────────────────────────────────────
+
+# A guest that crashes leaves its console in the middle of a line, and in colours.
+tail_of_console() {
+	echo "── the end of its console ($console)" >&2
+	tr -d '\r\0' <"$console" | sed 's/\x1b\[[0-9;]*[A-Za-z]//g' | tail -n "$1" >&2
+}
+
+show_output() {
+	cat "$place/out/stdout" 2>/dev/null
+	cat "$place/out/stderr" >&2 2>/dev/null
+}
+
+panicked() {
+	grep -a -m 1 -o 'Kernel panic - not syncing.*' "$console" | tr -d '\r'
+}
+
+verdict() {
+	local code
+
+	show_output
+	if code=$(cat "$place/out/code" 2>/dev/null); then
+		case $code in
+		0) say 0 "passed in $((SECONDS - start)) s; boot $boot took $booted s until the test began" ;;
+		77)
+			echo "$name: skipped: $(tail -n 1 "$place/out/stdout")" >&2
+			exit 77
+			;;
+		esac
+		say 1 "the test failed, exit $code (its journal: $place/out/journal)"
+	fi
+	tail_of_console 40
+	if panicked >/dev/null; then
+		say 5 "the guest's kernel panicked: $(panicked)"
+	elif [ "$ended" = hang ] && begun; then
+		say 4 "the guest or its test hangs: no end within $limit s"
+	elif [ "$ended" = hang ]; then
+		say 6 "the guest does not boot: no test began within $boot_limit s"
+	elif grep -a -q '^vm: boot failed' "$console"; then
+		say 6 "the guest does not boot: systemd gave up, see above"
+	elif [ "$ended" -ne 0 ]; then
+		say 3 "QEMU ended with $ended: $(tail -n 1 "$place/qemu")"
+	elif begun; then
+		say 3 "the guest is gone in the middle of the test: it was reset or turned off"
+	fi
+	say 6 "the guest does not boot: it was reset or turned off before the test began"
+}
+
+start=$SECONDS booted=0 boot=0
+while :; do
+	boot=$((boot + 1))
+	console=$place/console-$boot.log
+	: >"$console"
+	rm -f "$place/out/begun" "$place/out/next"
+	echo "$boot" >"$place/out/phase"
+	machine
+	watch
+	# However it came to its end: the test said that it goes on.
+	if [ ! -e "$place/out/next" ] || [ "$ended" != 0 ]; then
+		break
+	fi
+done
+verdict

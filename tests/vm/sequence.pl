@@ -1,0 +1,44 @@
+#!/usr/bin/perl
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# For tests in a guest: a workload whose records can be counted, and the one who counts.
+#
+#   sequence.pl make [N]               calls umask(2) with 0, 1, 2, …: N times at once, or some 1000
+#                                      times a second until SIGTERM; then prints how many there were
+#   sequence.pl check N PID [CPU]      reads what perfctl printed of syscalls:sys_enter_umask, and
+#                                      perhaps of others: of that process 0 to N-1 must be there,
+#                                      each once, and on that CPU
+
+use strict;
+use warnings;
+
+sub make {
+	my ($times) = @_;
+	my ($n, $end) = (0, 0);
+	$SIG{TERM} = sub { $end = 1 };
+	until (defined $times ? $n == $times : $end) {
+		umask $n++;
+		select undef, undef, undef, 0.001 unless defined $times;
+	}
+	print "$n\n";
+}
+
+sub check {
+	my ($n, $pid, $cpu) = @_;
+	my %seen;
+	while (<STDIN>) {
+		/^ *\[0*(\d+)\] +\S+ +$pid\/\d+ +syscalls:sys_enter_umask: mask: (?:0x)?([0-9a-f]+)/ or next;
+		die "on CPU $1: $_" if defined $cpu && $1 != $cpu;
+		die "twice: $_" if $seen{hex $2}++;
+	}
+	my @lost = grep { !$seen{$_} } 0 .. $n - 1;
+	die scalar(@lost), " of $n are lost: @lost[0 .. ($#lost > 9 ? 9 : $#lost)]\n" if @lost;
+	die keys(%seen) - $n, " too many\n" if keys %seen > $n;
+	print "$n records, all there\n";
+}
+
+my $verb = shift // '';
+my %verbs = (make => \&make, check => \&check);
+die "usage: sequence.pl make|check …\n" unless $verbs{$verb};
+$| = 1;
+$verbs{$verb}->(@ARGV);
