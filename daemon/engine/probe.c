@@ -16,6 +16,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "daemon/engine/emitted.h"
 #include "daemon/engine/entry.h"
 #include "daemon/engine/filter-emit.h"
 #include "daemon/engine/gate.h"
@@ -334,22 +335,8 @@ static int emit_program(struct emitter *e, const struct source *source,
 static int probe_load(const struct source *source, const struct recorder_target *target,
 		      int *ret_fd, struct failure *f)
 {
-	_cleanup_(emit_done) struct emitter e = {};
-	LIBBPF_OPTS(bpf_prog_load_opts, opts);
-	int fd, r;
-
-	if (target->spill_size < source->spill_size)
-		return -EINVAL;
-	r = emit_program(&e, source, target, f);
-	if (r < 0)
-		return r;
-	fd = program_load(BPF_PROG_TYPE_KPROBE, "pp_probe", e.insns, e.n, &opts);
-	if (fd == -E2BIG && source->n_filter)
-		return filter_too_large(f);
-	if (fd < 0)
-		return fd;
-	*ret_fd = fd;
-	return 0;
+	return emitted_load(BPF_PROG_TYPE_KPROBE, "pp_probe", source, target, emit_program,
+			    ret_fd, f);
 }
 
 /* ── the entry ──────────────────────────────────────────────────────────────────────────── */
