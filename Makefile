@@ -69,8 +69,10 @@ COMMON_OBJS := $(call objs,daemon)
 BROKER_OBJS := $(call objs,daemon/broker)
 ENGINE_OBJS := $(call objs,daemon/engine)
 DUMPER_OBJS := $(call objs,daemon/dumper)
+KEEPER_OBJS := $(call objs,daemon/keeper)
 CLIENT_OBJS := $(call objs,client)
-PERFCTL_OBJS := $(call objs,client/perfctl)
+PERFCTL_OBJS := $(call objs,client/perfctl) $(call objs,client/perfctl/trace) \
+	$(call objs,client/perfctl/pictures)
 BPF_SKELS := $(patsubst daemon/engine/bpf/%.bpf.c,$(BUILD)/gen/%.skel.h,$(wildcard daemon/engine/bpf/*.bpf.c))
 
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(wildcard tests/unit/test-*.c))
@@ -81,11 +83,11 @@ MANPAGES := client/perfctl/perfctl.1 client/libperfpersist.3 conf/perfpersistd.c
 FUZZERS := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz-*.c))
 
 PROGRAMS := $(BUILD)/perfpersistd $(BUILD)/perfpersist-engine $(BUILD)/perfpersist-dumper \
-	$(BUILD)/perfctl
+	$(BUILD)/perfpersist-keeper $(BUILD)/perfctl
 SONAME := libperfpersist.so.0
 LIBRARIES := $(BUILD)/libperfpersist.a $(BUILD)/$(SONAME)
 
-.PHONY: all deps demo check check-vm bench bench-boot asan install deb clean help \
+.PHONY: all deps demo check check-vm bench bench-sideband bench-boot asan install deb clean help \
 	programs tests fuzzers format
 .DEFAULT_GOAL := all
 
@@ -112,6 +114,9 @@ check-vm: ## the tests in a booted guest alone
 bench: programs ## side-by-side measurements, into build/bench.json
 	@$(MAKE) --no-print-directory -j2 $(BENCHES)
 	@tests/bench/run.sh $(BUILD)
+bench-sideband: programs ## sideband under as many short programs as the machine runs, for a minute
+	@$(MAKE) --no-print-directory $(BUILD)/tests/bench-sideband
+	@tests/bench/sideband.sh $(BUILD)
 bench-boot: deb ## what recording from early on costs a boot, in a guest
 	@tests/vm/build.sh $(BUILD)
 	@BUILD=$(BUILD) tests/vm/run.sh tests/vm/bench-boot.sh
@@ -129,11 +134,29 @@ $(BUILD)/obj/%.o: %.c Makefile
 	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) $(EXTRA_CFLAGS) -MMD -MP -c -o $@ $<
 
 $(BROKER_OBJS): EXTRA_CFLAGS = $(call pkg-cflags,libsystemd inih)
+$(KEEPER_OBJS): EXTRA_CFLAGS = $(call pkg-cflags,libsystemd)
 $(DUMPER_OBJS): EXTRA_CFLAGS = $(call pkg-cflags,libsystemd)
 $(COMMON_OBJS): EXTRA_CFLAGS = $(call pkg-cflags,libsystemd)
 $(ENGINE_OBJS): EXTRA_CFLAGS = $(call pkg-cflags,libbpf libtraceevent libsystemd)
-$(PERFCTL_OBJS): EXTRA_CFLAGS = $(call pkg-cflags,libtraceevent)
+$(PERFCTL_OBJS): EXTRA_CFLAGS = $(call pkg-cflags,libtraceevent libdw zlib)
 $(CLIENT_OBJS) $(PROTO_OBJS): EXTRA_CFLAGS = -fvisibility=hidden
+
+# The page of `perfctl report --html` is built into perfctl, with the hashes that its policy names.
+PAGE_SRC := client/perfctl/pictures/page
+PAGE_JS := $(addprefix $(PAGE_SRC)/,$(addsuffix .js,data view filter timeline timeline-mouse flame \
+	records summary page))
+PAGE := $(BUILD)/gen/page
+PAGE_OBJ := $(BUILD)/obj/client/perfctl/pictures/html-page.o
+page-hash = $$(sha256sum <$(1) | cut -c1-64 | tr a-f A-F | basenc --base16 -d | base64)
+$(PAGE_OBJ): EXTRA_CFLAGS += -I$(PAGE) -DPAGE_DIR='"$(PAGE)"'
+$(PAGE_OBJ): $(PAGE)/page-hashes.h
+$(PAGE)/page-hashes.h: $(PAGE_JS) $(PAGE_SRC)/page.css $(PAGE_SRC)/page.html Makefile
+	@mkdir -p $(@D)
+	$(call say,PAGE)
+	cat $(PAGE_JS) >$(PAGE)/page.js
+	cp $(PAGE_SRC)/page.css $(PAGE_SRC)/page.html $(PAGE)/
+	printf '#define PAGE_%s_HASH "%s"\n' JS $(call page-hash,$(PAGE)/page.js) \
+		CSS $(call page-hash,$(PAGE)/page.css) >$@.tmp && mv $@.tmp $@
 $(ENGINE_OBJS): | $(BPF_SKELS)
 
 $(BUILD)/bpf/%.bpf.o: daemon/engine/bpf/%.bpf.c Makefile
@@ -160,6 +183,10 @@ $(BUILD)/perfpersist-dumper: $(DUMPER_OBJS) $(BUILD)/obj/daemon/log.o $(PROTO_OB
 	$(call say,LINK)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call pkg-libs,libsystemd)
 
+$(BUILD)/perfpersist-keeper: $(KEEPER_OBJS) $(BUILD)/obj/daemon/log.o $(PROTO_OBJS)
+	$(call say,LINK)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call pkg-libs,libsystemd)
+
 $(BUILD)/libperfpersist.a: $(CLIENT_OBJS) $(PROTO_OBJS)
 	$(call say,AR)
 	rm -f $@ && $(AR) rcs $@ $^
@@ -172,14 +199,15 @@ $(BUILD)/$(SONAME): $(CLIENT_OBJS) $(PROTO_OBJS) client/libperfpersist.map
 
 $(BUILD)/perfctl: $(PERFCTL_OBJS) $(BUILD)/libperfpersist.a
 	$(call say,LINK)
-	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call pkg-libs,libtraceevent)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call pkg-libs,libtraceevent libdw libelf zlib)
 
 # ── tests ────────────────────────────────────────────────────────────────────────────────
 
 # A unit test links what it tests: everything but the mains.
 UNIT_OBJS := $(PROTO_OBJS) $(COMMON_OBJS) $(CLIENT_OBJS) \
-	$(filter-out %/main.o,$(BROKER_OBJS) $(ENGINE_OBJS) $(DUMPER_OBJS))
-TEST_LIBS = $(call pkg-libs,libsystemd inih libelf libbpf libtraceevent check)
+	$(filter-out %/main.o,$(BROKER_OBJS) $(ENGINE_OBJS) $(DUMPER_OBJS) \
+		$(KEEPER_OBJS) $(PERFCTL_OBJS))
+TEST_LIBS = $(call pkg-libs,libsystemd inih libelf libdw zlib libbpf libtraceevent check)
 
 $(BUILD)/tests/unit/%: tests/unit/%.c $(BUILD)/libunit.a Makefile
 	@mkdir -p $(@D)
@@ -206,12 +234,19 @@ $(BUILD)/tests/%: tests/bench/%.c $(BUILD)/libperfpersist.a Makefile
 # Fuzzers are built from sources, so that what they test is instrumented too.
 FUZZ_SRCS := $(wildcard proto/*.c daemon/*.c client/*.c) $(patsubst %,daemon/broker/%.c, \
 	settings config config-namespace config-value dropin-file dropin-set uevent)
+FUZZ_PERFCTL := $(patsubst %,client/perfctl/%.c,decode fields printfmt format-check \
+	format-check-print output) $(wildcard client/perfctl/trace/trace*.c client/perfctl/trace/process*.c)
+$(BUILD)/fuzz/fuzz-format $(BUILD)/fuzz/fuzz-perfdata: FUZZ_SRCS := $(FUZZ_PERFCTL)
+$(BUILD)/fuzz/fuzz-format $(BUILD)/fuzz/fuzz-perfdata: $(FUZZ_PERFCTL)
+FUZZ_KEEPER := $(filter-out %/main.c %/server.c,$(wildcard daemon/keeper/*.c))
+$(BUILD)/fuzz/fuzz-sideband: FUZZ_SRCS := $(FUZZ_KEEPER)
+$(BUILD)/fuzz/fuzz-sideband: $(FUZZ_KEEPER)
 $(BUILD)/fuzz/%: tests/fuzz/%.c $(FUZZ_SRCS) Makefile
 	@mkdir -p $(@D)
 	$(call say,FUZZ)
 	$(CLANG) -std=gnu17 -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
-		$(CPPFLAGS) $(call pkg-cflags,libsystemd inih) -o $@ $< $(FUZZ_SRCS) \
-		$(call pkg-libs,libsystemd inih libelf)
+		$(CPPFLAGS) $(call pkg-cflags,libsystemd inih libtraceevent) -o $@ $< $(FUZZ_SRCS) \
+		-Wl,--as-needed $(call pkg-libs,libsystemd inih libelf libtraceevent)
 
 # ── installing ───────────────────────────────────────────────────────────────────────────
 
@@ -219,6 +254,7 @@ install: programs ## to DESTDIR
 	install -D -m 0755 $(BUILD)/perfpersistd $(DESTDIR)$(SBINDIR)/perfpersistd
 	install -D -m 0755 $(BUILD)/perfpersist-engine $(DESTDIR)$(LIBEXECDIR)/perfpersist-engine
 	install -D -m 0755 $(BUILD)/perfpersist-dumper $(DESTDIR)$(LIBEXECDIR)/perfpersist-dumper
+	install -D -m 0755 $(BUILD)/perfpersist-keeper $(DESTDIR)$(LIBEXECDIR)/perfpersist-keeper
 	install -D -m 0755 $(BUILD)/perfctl $(DESTDIR)$(BINDIR)/perfctl
 	install -D -m 0755 $(BUILD)/$(SONAME) $(DESTDIR)$(LIBDIR)/$(SONAME)
 	ln -sf $(SONAME) $(DESTDIR)$(LIBDIR)/libperfpersist.so

@@ -323,7 +323,7 @@ static int deliver(struct perfpersist *p, const struct pp_header *h, struct pp_f
 	if (h->opcode == PP_OP_ERROR && (r || h->serial == 0) && fds->n == 0)
 		return deliver_error(p, r, &p->body->error);
 	if (!r || h->opcode != (r->op | PP_OP_REPLY) ||
-	    (fds->n && r->op != PP_OP_OPEN && r->op != PP_OP_WAKEUP))
+	    (fds->n && r->op != PP_OP_OPEN && r->op != PP_OP_WAKEUP && r->op != PP_OP_SIDEBAND))
 		return malformed(p, -EBADMSG);
 	outcome = request_reply(r, p->body, fds);
 	if (outcome == REQUEST_GOES_ON)

@@ -16,6 +16,7 @@
 #include "client/event.h"
 #include "client/ids.h"
 #include "client/public.h"
+#include "client/sideband.h"
 #include "client/textfile.h"
 #include "proto/places.h"
 
@@ -353,6 +354,8 @@ int direct_run(const char *registry, struct request *r)
 		return open_rings(registry, r);
 	case PP_OP_CPUS:
 		return client_away_direct(registry, &r->answer.away);
+	case PP_OP_SIDEBAND:
+		return sideband_direct(registry, &r->body.sideband, &r->answer);
 	default:
 		return client_fail(
 			-EOPNOTSUPP,

@@ -361,6 +361,35 @@ struct perfpersist_saved {
  * free(3). -EINVAL, -EACCES, -ENOMEM. */
 int perfpersist_saves(const char *instance, struct perfpersist_saved **ret, size_t *ret_n);
 
+/* ── Sideband ───────────────────────────────────────────────────────────────────────────── */
+
+/* Who ran, and from which files: what names the processes and addresses in samples. */
+struct perfpersist_sideband_info {
+	size_t sz;
+	bool keeping;	    /* false: nothing is kept: nothing records, or the configuration forbids it */
+	uint32_t pid;	    /* of the keeper; 0: there is none */
+	uint64_t size;	    /* of the file that came; 0: none */
+	uint64_t began;	    /* CLOCK_MONOTONIC, ns: since when it is kept */
+	uint64_t complete;  /* processes that ended before this time may be missing */
+	uint64_t lost;	    /* records that the kernel could not deliver since `began` */
+	uint64_t forgotten; /* ended processes that had to go for the limit's sake */
+	uint64_t processes; /* that are kept */
+	uint64_t ended;	    /* those of them that have ended */
+	uint64_t memory, max_memory; /* bytes */
+	uint64_t cpu_time;  /* ns that the keeper has run */
+};
+
+/*
+ * The sideband of a time (CLOCK_MONOTONIC, ns; until 0: now): of all processes that were alive at
+ * `since` or later and began no later than `until`. For whoever may read an event. *ret_fd is a
+ * sealed memfd, the caller's, to be read or mapped: a header and perf records, as
+ * proto/sideband.h has them; -1 if nothing is kept. ret_fd NULL: only what info says. info may be
+ * NULL. Direct: asks the keeper itself, as root. -EACCES (may read no event), -EDQUOT (copies),
+ * -EAGAIN (the keeper is away), -EOPNOTSUPP (of a save that has none, or the daemon is older).
+ */
+int perfpersist_sideband(struct perfpersist *p, uint64_t since, uint64_t until,
+			 struct perfpersist_sideband_info *info, int *ret_fd);
+
 /* ── Asynchronous use, for foreign event loops ──────────────────────────────────────────── */
 
 /* To be polled for perfpersist_events(); then call perfpersist_dispatch(). -1 when direct:
@@ -589,6 +618,55 @@ int perfpersist_follow_stat(struct perfpersist_follow *f, size_t ring,
 uint64_t perfpersist_follow_delay(struct perfpersist_follow *f);
 
 void perfpersist_follow_free(struct perfpersist_follow *f);
+
+/* ── perf.data ──────────────────────────────────────────────────────────────────────────── */
+
+/*
+ * Writes a file that perf(1) reads: attributes and names of all sources of one or more events, the
+ * formats of tracepoints, build ids, clocks, the machine; sideband; and samples. Records must come
+ * in order of time. What the file says of this machine is read from /proc and /sys as far as the
+ * caller may; what it may not read is left out.
+ */
+struct perfpersist_perfdata;
+
+struct perfpersist_perfdata_options {
+	size_t sz;
+	bool pipe;	       /* fd cannot seek: perf's pipe format, all in one direction */
+	const char *const *argv; /* the command line that the file tells; NULL: none */
+	size_t argc;
+	bool late_sideband;    /* perfdata_sideband() may come when samples have been written, again
+				* and again: for what is recorded as it comes. Who reads such a file
+				* has to sort all of it */
+	/* CLOCK_REALTIME that belongs to CLOCK_MONOTONIC 0, ns; 0: this machine's, now */
+	uint64_t realtime_offset;
+};
+
+/* fd stays the caller's; it is written from its present position (pipe) or from 0 on. -ENOMEM. */
+int perfpersist_perfdata_new(int fd, const struct perfpersist_perfdata_options *opts,
+			     struct perfpersist_perfdata **ret);
+
+/* The sources of e; before the first record. Returns a number for perfdata_sample(). -ENOMEM,
+ * -EBUSY: records have been written. e need not live on. */
+int perfpersist_perfdata_event(struct perfpersist_perfdata *d, struct perfpersist_event *e);
+
+/* From here on: records of a sideband file (perfpersist_sideband()) come by themselves, each before
+ * the first sample of its time. Before the first sample, unless late_sideband is set. fd stays the caller's. -1: none is kept;
+ * what runs now is taken from /proc, as far as the caller may. -EBADMSG (not such a file). */
+int perfpersist_perfdata_sideband(struct perfpersist_perfdata *d, int fd);
+
+/* event: what perfdata_event() returned. In order of time. -EINVAL, or the error of write(2). */
+int perfpersist_perfdata_sample(struct perfpersist_perfdata *d, int event,
+				const struct perfpersist_sample *sample);
+
+/* Samples that are known to be missing at this place, as PERF_RECORD_LOST_SAMPLES. */
+int perfpersist_perfdata_lost(struct perfpersist_perfdata *d, int event, uint32_t cpu,
+			      uint64_t time, uint64_t lost);
+
+/* What remains to be written: the rest of sideband, features, the header. Then the file is whole. */
+int perfpersist_perfdata_finish(struct perfpersist_perfdata *d);
+
+uint64_t perfpersist_perfdata_bytes(struct perfpersist_perfdata *d); /* written so far */
+void perfpersist_perfdata_free(struct perfpersist_perfdata *d);
 
 /* Version of the library, "0.1.0". */
 const char *perfpersist_version(void);

@@ -204,6 +204,17 @@ static int wakeup_reply(struct request *r, struct pp_fds *fds)
 	return 0;
 }
 
+static int sideband_reply(struct request *r, const struct pp_msg_sideband_reply *m,
+			  struct pp_fds *fds)
+{
+	if (fds->n != (m->size ? 1 : 0))
+		return senseless("sideband without its descriptor, or one without sideband");
+	r->answer.sideband = *m;
+	if (fds->n)
+		r->answer.fd = TAKE_FD(fds->fd[0]);
+	return 0;
+}
+
 static int take_notice(struct request *r, const struct pp_msg_notice *m)
 {
 	struct perfpersist_notice notice = {
@@ -245,6 +256,8 @@ int request_reply(struct request *r, const union pp_body *body, struct pp_fds *f
 	case PP_OP_RELOAD:
 		r->answer.reload = body->reload_reply;
 		return 0;
+	case PP_OP_SIDEBAND:
+		return sideband_reply(r, &body->sideband_reply, fds);
 	case PP_OP_WAKEUP:
 		return wakeup_reply(r, fds);
 	case PP_OP_WATCH:

@@ -23,8 +23,9 @@ struct answer {
 	struct client_away away; /* cpus */
 	struct pp_msg_ping_reply ping;
 	struct pp_msg_reload_reply reload;
+	struct pp_msg_sideband_reply sideband;
 	uint32_t count; /* pause */
-	int fd;		/* wakeup */
+	int fd;		/* wakeup, sideband */
 };
 
 void answer_init(struct answer *a);
@@ -66,6 +67,7 @@ struct request {
 		struct pp_msg_limits_request limits;
 		struct pp_msg_cpus_request cpus;
 		struct pp_msg_watch_request watch;
+		struct pp_msg_sideband_request sideband;
 	} body;
 };
 

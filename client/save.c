@@ -10,6 +10,7 @@
 #include "client/public.h"
 #include "client/saved-make.h"
 #include "client/saved-remove.h"
+#include "client/saved-sideband.h"
 
 #define KEEP_DEFAULT 3
 
@@ -142,6 +143,23 @@ static int save_event(struct job *j, const struct perfpersist_info *info)
 	return error;
 }
 
+/* Who ran, as far as it is kept: what names the processes in the records. */
+static int save_sideband(struct job *j)
+{
+	struct perfpersist_sideband_info info = { .sz = sizeof(info) };
+	_cleanup_close_ int fd = -EBADF;
+	int error = perfpersist_sideband(j->p, 0, 0, &info, &fd);
+
+	if (error == -EOPNOTSUPP || (error >= 0 && fd < 0))
+		return 0;
+	if (error < 0) {
+		complain(j, "the names of processes are not saved: %s", perfpersist_error(j->p));
+		return 0;
+	}
+	error = saved_write_sideband(j->saving.fd, fd, info.size);
+	return error < 0 ? saving_failed(&j->saving, "writing +sideband", error) : 0;
+}
+
 static int begin(struct job *j, const struct perfpersist_save_options *o)
 {
 	return o->path ? saving_begin_at(o->path, &j->saving)
@@ -160,7 +178,9 @@ static int save_all(struct job *j, const struct perfpersist_save_options *o)
 		return j->result.failed
 			       ? client_fail(-EIO, "nothing could be saved: %s", j->result.message)
 			       : 0;
-	error = saving_finish(&j->saving);
+	error = save_sideband(j);
+	if (error >= 0)
+		error = saving_finish(&j->saving);
 	if (error < 0)
 		return error;
 	memcpy(j->result.path, j->saving.path, sizeof(j->result.path));

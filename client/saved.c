@@ -12,6 +12,7 @@
 #include "client/public.h"
 #include "client/saved-file.h"
 #include "client/saved-rings.h"
+#include "client/saved-sideband.h"
 #include "client/textfile.h"
 
 struct save {
@@ -219,6 +220,8 @@ int saved_run(const char *path, int fd, struct request *r)
 		return show(&s, r);
 	case PP_OP_OPEN:
 		return open_rings(&s, r);
+	case PP_OP_SIDEBAND:
+		return saved_sideband(path, fd, &r->body.sideband, &r->answer);
 	default:
 		return client_fail(-EOPNOTSUPP,
 				   "cannot do that with the save %s: it can only be read; "

@@ -6,6 +6,7 @@
  *   NAMESPACE/EVENT/info, stat   text as in the registry; info also says when it was saved
  *   NAMESPACE/EVENT/cpuN         a ring at rest (proto/ring.h)
  *   NAMESPACE/EVENT/catalog      of several sources (proto/catalog.h)
+ *   +sideband                    who ran (proto/sideband.h); its owner's alone
  *
  * Whoever may read the files may ask. They are not trusted: they may come from anywhere.
  */

@@ -15,14 +15,15 @@ needs=(
 	# building
 	gcc make pkg-config clang libc6-dev linux-libc-dev
 	"bpftool|linux-tools-generic"
-	libbpf-dev libelf-dev libsystemd-dev libinih-dev libtraceevent-dev
+	libbpf-dev libelf-dev libdw-dev libsystemd-dev libinih-dev libtraceevent-dev
+	zlib1g-dev
 	# packages
 	debhelper dpkg-dev lintian
 	# testing
 	check jq strace bpftrace shellcheck util-linux systemtap-sdt-dev
 	"libclang-rt-dev|libclang-rt-14-dev|libclang-common-14-dev"
 	"linux-perf|linux-tools-generic"
-	groff-base mandoc bash-completion zsh
+	groff-base mandoc bash-completion zsh chromium protobuf-compiler
 )
 
 # The guest that tests/vm boots. Its packages are amd64's, and elsewhere those tests are skipped.
@@ -41,7 +42,7 @@ foreign() {
 	for x in gcc make pkg-config clang bpftool; do
 		PATH=$PATH:/usr/sbin:/sbin command -v "$x" >/dev/null || missing+=("$x")
 	done
-	for x in libsystemd libbpf inih libelf libtraceevent check; do
+	for x in libsystemd libbpf inih libelf libdw libtraceevent zlib check; do
 		pkg-config --exists "$x" 2>/dev/null || missing+=("$x (pkg-config)")
 	done
 	[ ${#missing[@]} -eq 0 ] && exit 0

@@ -350,6 +350,19 @@ static int check_change(const struct pp_order *o)
 	return pp_recipe_check(&o->recipe, false);
 }
 
+/* CPUs alone, or the iterators, or both; nothing else is meant by such an order. */
+static bool sideband_is_good(const struct pp_order *o)
+{
+	static const struct pp_spec none;
+	unsigned n = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(o->spec.cpus.bits); i++)
+		n += (unsigned)__builtin_popcountll(o->spec.cpus.bits[i]);
+	return !o->id && !(o->what & ~PP_SIDEBAND_TASKS) && n <= PP_SIDEBAND_CPUS &&
+	       (n > 0 || o->what) &&
+	       !memcmp(&o->spec, &none, offsetof(struct pp_spec, cpus));
+}
+
 int pp_order_check(const struct pp_order *order)
 {
 	bool good;
@@ -376,6 +389,9 @@ int pp_order_check(const struct pp_order *order)
 		break;
 	case PP_ORDER_RIGHTS:
 		good = namespace_is_good(order->spec.ns) && rights_are_good(&order->spec);
+		break;
+	case PP_ORDER_SIDEBAND:
+		good = sideband_is_good(order);
 		break;
 	default:
 		good = false;

@@ -4,9 +4,10 @@
  * are the only thing the two share.
  *
  * One SOCK_SEQPACKET packet is one order or one answer, of exactly the size that its type has,
- * in host byte order (both ends are of one build; `abi` proves it). No descriptors. The engine
- * takes orders one at a time and in turn; it checks every field again (pp_order_check), as if
- * the broker had been taken over. One kind of answer comes unasked: RELEASED.
+ * in host byte order (both ends are of one build; `abi` proves it). No descriptors, but with the
+ * answer to SIDEBAND. The engine takes orders one at a time and in turn; it checks every field
+ * again (pp_order_check), as if the broker had been taken over. One kind of answer comes unasked:
+ * RELEASED.
  */
 #ifndef PP_ORDER_H
 #define PP_ORDER_H
@@ -18,7 +19,7 @@
 #include "proto/catalog.h"
 #include "proto/protocol.h"
 
-#define PP_ORDER_ABI 3
+#define PP_ORDER_ABI 4
 #define PP_CPUS_MAX 4096 /* CPU numbers are below this */
 #define PP_TP_NAME_SIZE 128 /* of a tracepoint's system or name, with its NUL */
 #define PP_SENTENCE_SIZE 512
@@ -170,7 +171,16 @@ enum pp_order_type {
 				 * and what has died with a CPU is attached anew. Nothing to do is
 				 * no failure, nor is a CPU that has gone again. Answer: DONE with the
 				 * event, or FAILED */
+	PP_ORDER_SIDEBAND = 9,	/* spec.cpus: at most PP_SIDEBAND_CPUS of them; what: PP_SIDEBAND_TASKS
+				 * (then they may be none) or 0; the rest is 0. Answer: DONE; event.rings
+				 * has those of the CPUs that are online, and with it come, in this
+				 * order, a perf event's descriptor for each, which tells of processes
+				 * and of no sample, and, if so asked, the two iterators of
+				 * daemon/tasks.h; or FAILED */
 };
+
+#define PP_SIDEBAND_CPUS 250
+#define PP_SIDEBAND_TASKS 1
 
 enum pp_answer_type {
 	PP_ANSWER_FOUND = 1,

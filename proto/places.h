@@ -6,6 +6,7 @@
  *   /run/perfpersist[-NAME]/           0755
  *     control                          the broker's socket
  *     engine, dumper                   theirs; the broker's alone
+ *     keeper                           its own; the broker's and root's, who may ask it themselves
  *     lock, engine.lock                held by the foreground's daemon; by each engine
  *     registry/                        a bpffs:
  *       NAMESPACE/EVENT/info, stat     text for people      broker:GROUP, r as the namespace

@@ -49,6 +49,9 @@
 /* Bits of the flags of an open request. */
 #define PP_OPEN_COPY (1U << 0) /* copies, even for who may have the rings */
 
+/* Bits of the flags of a sideband request. */
+#define PP_SIDEBAND_STATUS (1U << 0) /* the numbers alone, no descriptor */
+
 enum pp_event_state {
 	PP_EVENT_CREATING = 1,
 	PP_EVENT_RUNNING = 2,

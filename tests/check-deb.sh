@@ -31,6 +31,9 @@ dpkg-deb --control "$BUILD/deb/perfpersist_$version-1"_*.deb "$dir/control" || e
 if grep -E 'deb-systemd-invoke +(\$|restart|stop|start).*(socket|mount)' "$dir/control/postinst"; then
 	complain "postinst touches what an upgrade must leave alone"
 fi
+if grep -E 'deb-systemd-invoke.*keeper' "$dir/control/postinst"; then
+	complain "postinst ends the keeper, and with it what it knows"
+fi
 grep -q 'deb-systemd-invoke restart perfpersistd.service' "$dir/control/postinst" ||
 	complain "postinst does not restart the daemon"
 if grep -s 'deb-systemd-invoke' "$dir/control/preinst"; then

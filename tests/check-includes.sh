@@ -13,14 +13,21 @@ allowed() {
 	case $1 in
 	proto)             ours='proto/[^/]+' theirs='' ;;
 	client)            ours='(proto|client)/[^/]+' theirs='' ;;
-	client/perfctl)    ours='client/perfctl/[^/]+|client/perfpersist\.h|proto/macro\.h'
+	client/perfctl)    ours='client/perfctl/((trace|pictures)/)?[^/]+|client/perfpersist\.h|proto/macro\.h'
 	                   theirs='traceevent/.*|event-parse\.h|trace-seq\.h' ;;
+	client/perfctl/trace)
+	                   ours='client/perfctl/(trace/)?[^/]+|client/perfpersist\.h|proto/macro\.h'
+	                   theirs='elfutils/.*|dwarf\.h|(libelf|gelf)\.h' ;;
+	client/perfctl/pictures)
+	                   ours='client/perfctl/((trace|pictures)/)?[^/]+|client/perfpersist\.h|proto/macro\.h|page-hashes\.h'
+	                   theirs='event-parse\.h' ;;
 	daemon)            ours='(proto|daemon)/[^/]+' theirs='systemd/.*|(libelf|gelf)\.h' ;;
 	daemon/broker)     ours='(proto|daemon|daemon/broker)/[^/]+' theirs='systemd/.*' ;;
 	daemon/dumper)     ours='(proto|daemon|daemon/dumper)/[^/]+' theirs='systemd/.*' ;;
+	daemon/keeper)     ours='(proto|daemon|daemon/keeper)/[^/]+' theirs='systemd/.*' ;;
 	daemon/engine)     ours='(proto|daemon|daemon/engine|daemon/engine/bpf)/[^/]+|[^/]+\.skel\.h'
 	                   theirs='systemd/.*|bpf/.*|traceevent/.*|event-parse\.h' ;;
-	daemon/engine/bpf) ours='daemon/engine/bpf/[^/]+|(proto/ring|daemon/wakeup|daemon/hotplug|daemon/engine/meta)\.h' theirs='bpf/.*' ;;
+	daemon/engine/bpf) ours='daemon/engine/bpf/[^/]+|(proto/ring|daemon/wakeup|daemon/hotplug|daemon/tasks|daemon/engine/meta)\.h' theirs='bpf/.*' ;;
 	*)                 return 1 ;;
 	esac
 }

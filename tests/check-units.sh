@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # The units are well formed; their sandboxes are as tight as they are meant to be, by the measure
-# of systemd-analyze: the broker at most 1.2, the engine at most 2.2, the dumper at most 0.8, the
+# of systemd-analyze: the broker at most 1.2, the engine at most 2.2, dumper and keeper at most 0.8, the
 # save at shutdown at most 1.5; what it still finds exposed is explained in the unit; and nothing in
 # the daemons' waits for what comes late in the boot.
 set -u -o pipefail
@@ -54,10 +54,11 @@ exposure() {
 exposure perfpersistd.service 12
 exposure perfpersist-engine.service 22
 exposure perfpersist-dumper.service 8
+exposure perfpersist-keeper.service 8
 exposure perfpersist-save.service 15
 
 # By default a unit comes after sysinit.target; some settings make it wait for /tmp and tmpfiles.
-for unit in perfpersistd.service perfpersist-{engine,dumper}.service perfpersist*.socket *.mount; do
+for unit in perfpersistd.service perfpersist-{engine,dumper,keeper}.service perfpersist*.socket *.mount; do
 	grep -qx DefaultDependencies=no "$unit" || complain "$unit waits for all of the early boot"
 	grep -qE '^Conflicts=.*(shutdown|umount)\.target' "$unit" || complain "$unit is not stopped at shutdown"
 	if grep -nE '^(PrivateTmp=yes|(Cache|Logs)Directory=)' "$unit"; then
@@ -65,4 +66,8 @@ for unit in perfpersistd.service perfpersist-{engine,dumper}.service perfpersist
 	fi
 done
 grep -qE '^Before=.*\bsysinit\.target' perfpersistd.service || complain "perfpersistd.service is not early"
+# What it knows ends with it.
+if grep -nE '^(PartOf|BindsTo|Requires|RuntimeMaxSec)=' perfpersist-keeper.service; then
+	complain "the keeper ends with something else"
+fi
 exit $status

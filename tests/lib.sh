@@ -118,7 +118,21 @@ program_pids() {
 	done 2>/dev/null
 }
 
+# The keeper alone goes on while events are there, whatever becomes of the others.
+keeper_pid() {
+	program_pids perfpersist-keeper
+}
+
+# All others.
+daemon_pids() {
+	comm -23 <(instance_pids | sort) <(keeper_pid | sort)
+}
+
 _no_processes() {
+	[ -z "$(daemon_pids)" ]
+}
+
+_no_keeper() {
 	[ -z "$(instance_pids)" ]
 }
 
@@ -157,7 +171,7 @@ stop_daemon() {
 	wait "$pid" || status=$?
 	DAEMON_PID=
 	[ "$status" -eq 0 ] || fail "perfpersistd ended with $status"
-	wait_until 20 _no_processes || fail "left behind by perfpersistd: $(instance_pids | xargs)"
+	wait_until 20 _no_processes || fail "left behind by perfpersistd: $(daemon_pids | xargs)"
 }
 
 broker_pid() {
@@ -193,7 +207,8 @@ kill_engine() {
 	_kill_9 "$pid"
 }
 
-# Broker, engine and dumper at once; returns when nothing of the instance runs any more.
+# Broker, engine and dumper at once; returns when nothing of the instance but its keeper runs any
+# more.
 kill_daemon() {
 	local broker engine dumper
 	broker=$(broker_pid)
@@ -204,7 +219,7 @@ kill_daemon() {
 	kill -KILL "$broker" "$engine" $dumper 2>/dev/null || true
 	wait "$broker" 2>/dev/null || true
 	DAEMON_PID=
-	wait_until 20 _no_processes || fail "still running: $(instance_pids | xargs)"
+	wait_until 20 _no_processes || fail "still running: $(daemon_pids | xargs)"
 }
 
 # ── the registry ─────────────────────────────────────────────────────────────────────────
@@ -268,7 +283,7 @@ _delete_all() {
 }
 
 _end_processes() {
-	local pids pid
+	local pid
 
 	for pid in "${_spawned[@]}"; do
 		kill -TERM "$pid" 2>/dev/null
@@ -276,13 +291,19 @@ _end_processes() {
 	if [ -n "$DAEMON_PID" ] && ! gone "$DAEMON_PID"; then
 		kill -TERM "$DAEMON_PID"
 	fi
-	wait_until 20 _no_processes && return
+	wait_until 20 _no_processes || _kill_processes _no_processes
+}
+
+# _kill_processes GONE
+_kill_processes() {
+	local pids pid
+
 	mapfile -t pids < <(instance_pids)
 	for pid in "${pids[@]}"; do
 		_fault "had to be killed: $pid $(tr '\0' ' ' 2>/dev/null <"/proc/$pid/cmdline")"
 	done
 	kill -KILL "${pids[@]}" 2>/dev/null
-	wait_until 10 _no_processes || _fault "still running: $(instance_pids | xargs)"
+	wait_until 10 "$1" || _fault "still running: $(instance_pids | xargs)"
 }
 
 _unmount() {
@@ -312,6 +333,8 @@ _cleanup() {
 	_unmount
 	rm -rf --one-file-system "$RUN" "$STATE"
 	[ -e "$RUN" ] && _fault "$RUN is still there"
+	# Nobody can reach a keeper whose socket is gone.
+	wait_until 20 _no_keeper || _kill_processes _no_keeper
 	if [ -e "$LOG" ] && grep -qE 'Sanitizer|runtime error:' "$LOG"; then
 		_fault "the daemon's log has a sanitizer's report"
 	fi

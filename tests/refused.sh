@@ -19,12 +19,12 @@ standing() {
 		2>/dev/null | sort
 }
 
-# "PID N": how many descriptors each process of the instance has open, in order of pids. An
+# "PID N": how many descriptors each process of the instance but the keeper has open, in order of pids. An
 # engine's maps, programs and links that are pinned nowhere are among them.
 held() {
 	local pid
 
-	for pid in $(instance_pids | sort -n); do
+	for pid in $(daemon_pids | sort -n); do
 		echo "$pid $(find "/proc/$pid/fd" -mindepth 1 2>/dev/null | wc -l)"
 	done
 }
@@ -32,7 +32,7 @@ held() {
 # Deleted events are gone, and so is the process that reaped them: there are the broker, the
 # launcher, the engine and the dumper.
 settled() {
-	! grep -q '/+' < <(standing) && [ "$(instance_pids | wc -l)" -eq 4 ]
+	! grep -q '/+' < <(standing) && [ "$(daemon_pids | wc -l)" -eq 4 ]
 }
 
 # warm_up: each recorder is used once, and a copy made, so that what engine and broker keep for

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * A tracepoint's payloads, decoded with libtraceevent: by the kernel's print format where that
- * is safe with bytes from anywhere, else field by field.
+ * is safe with bytes from anywhere, else field by field. Formats from anywhere are looked through
+ * (format-check.h) before libtraceevent sees them.
  */
 #include <string.h>
 
 #include "client/perfctl/decode.h"
+#include "client/perfctl/format-check.h"
 
 /* NULs behind the copy of a payload: a string without an end ends there. */
 #define PADDING 64
@@ -33,12 +35,32 @@ static const struct tep_format_field *common_type(const struct tep_event *event)
 	return f && f->size == sizeof(uint16_t) && f->offset >= 0 ? f : NULL;
 }
 
+/* The format without its print fmt, as a text of *ret_size bytes. */
+static char *fields_alone(const char *format, size_t fields, size_t *ret_size)
+{
+	char *text;
+	int n = asprintf(&text, "%.*sprint fmt: \"\"\n", (int)fields, format);
+
+	if (n < 0)
+		return NULL;
+	*ret_size = (size_t)n;
+	return text;
+}
+
 int decoder_new(const char *event, const char *format, size_t size, struct decoder **ret)
 {
-	_cleanup_free_ char *system = strndup(event, strcspn(event, ":"));
-	struct decoder *d = calloc(1, sizeof(*d));
+	_cleanup_free_ char *system = strndup(event, strcspn(event, ":")), *text = NULL;
+	struct decoder *d;
+	size_t fields;
+	int form;
 
-	if (!system || !d)
+	form = format_check(format, size, &fields);
+	if (form < 0)
+		return form;
+	d = calloc(1, sizeof(*d));
+	if (form > 0)
+		format = text = fields_alone(format, fields, &size);
+	if (!system || !d || !format)
 		goto no_memory;
 	d->tep = new_tep();
 	if (!d->tep)
@@ -49,7 +71,7 @@ int decoder_new(const char *event, const char *format, size_t size, struct decod
 		decoder_free(d);
 		return -EBADMSG;
 	}
-	d->by_print_fmt = common_type(d->event) && print_fmt_is_safe(d->event);
+	d->by_print_fmt = form == 0 && common_type(d->event) && print_fmt_is_safe(d->event);
 	*ret = d;
 	return 0;
 

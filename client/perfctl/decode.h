@@ -33,6 +33,25 @@ bool field_fits(const struct tep_format_field *field, const unsigned char *raw, 
 void field_print(const struct tep_format_field *field, const unsigned char *raw, FILE *f);
 void field_json(const struct tep_format_field *field, const unsigned char *raw, struct json *j);
 
+/* What a field is, for those who write it in another way. */
+enum field_kind {
+	FIELD_UNSIGNED,
+	FIELD_SIGNED,
+	FIELD_ADDRESS,
+	FIELD_STRING,
+	FIELD_ARRAY, /* of numbers */
+	FIELD_BYTES, /* anything else */
+};
+struct field_value {
+	enum field_kind kind;
+	uint64_t number;	    /* of the first three; extended by its sign */
+	const unsigned char *bytes; /* of the others; of a string: without its NUL */
+	size_t n, element;	    /* bytes, and (of an array) of each number */
+};
+void field_value(const struct tep_format_field *field, const unsigned char *raw,
+		 struct field_value *ret);
+uint64_t field_element(const struct tep_format_field *field, const struct field_value *v, size_t i);
+
 /* ── printfmt.c ── */
 
 /* Whether libtraceevent prints every payload that fits the fields by the event's print fmt

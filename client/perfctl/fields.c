@@ -198,3 +198,30 @@ void field_json(const struct tep_format_field *field, const unsigned char *raw, 
 		break;
 	}
 }
+
+void field_value(const struct tep_format_field *field, const unsigned char *raw,
+		 struct field_value *ret)
+{
+	static const enum field_kind kinds[] = {
+		[KIND_NUMBER] = FIELD_UNSIGNED, [KIND_ADDRESS] = FIELD_ADDRESS,
+		[KIND_STRING] = FIELD_STRING,	[KIND_ARRAY] = FIELD_ARRAY,
+		[KIND_BYTES] = FIELD_BYTES,
+	};
+	enum kind kind = kind_of(field);
+	bool is_signed = kind == KIND_NUMBER && field->flags & TEP_FIELD_IS_SIGNED;
+	struct span s = find(field, raw);
+
+	*ret = (struct field_value){ .kind = is_signed ? FIELD_SIGNED : kinds[kind],
+				     .bytes = s.p,
+				     .n = s.n,
+				     .element = kind == KIND_ARRAY ? field->elementsize : 0 };
+	if (kind == KIND_NUMBER || kind == KIND_ADDRESS)
+		ret->number = number(s.p, s.n, is_signed);
+	else if (kind == KIND_STRING)
+		ret->n = strnlen((const char *)s.p, s.n);
+}
+
+uint64_t field_element(const struct tep_format_field *field, const struct field_value *v, size_t i)
+{
+	return number(v->bytes + i * v->element, v->element, field->flags & TEP_FIELD_IS_SIGNED);
+}

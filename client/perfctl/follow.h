@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Following an event: its records as they come, until a signal or the event's end. */
+/* Following an event on the terminal: its records as they come, until a signal or its end. */
 #ifndef PERFCTL_FOLLOW_H
 #define PERFCTL_FOLLOW_H
 
-#include "client/perfctl/perfctl.h"
-
-struct follow_options {
-	bool on;
-	bool wakeup; /* be woken, instead of looking */
-	bool copies; /* of the rings, also where the rings themselves could be had */
-};
+#include "client/perfctl/follower.h"
 
 /* Takes over e. newest: how many records to begin with. Returns an exit code. */
 int follow(const struct call *call, struct perfpersist *p, struct perfpersist_event *e,

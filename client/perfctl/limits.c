@@ -123,17 +123,10 @@ static int run(struct call *call, int argc, char **argv)
 	_cleanup_(cleanup_perfpersist) struct perfpersist *p = NULL;
 	_cleanup_free_ struct perfpersist_limit *limits = NULL;
 	size_t n = 0;
-	int opt, r;
+	int r;
 
-	r = options_start(call, argc, argv, "", NULL);
-	if (r < 0)
-		return EXIT_FAILED;
-	while ((opt = options_next(call)) > 0)
-		;
-	if (opt < 0)
+	if (options_none(call, argc, argv, 0) < 0)
 		return call->code;
-	if (call->n_operands)
-		return bad_usage(call, "limits takes no names");
 	r = call_connect(call, &p);
 	if (r)
 		return r;

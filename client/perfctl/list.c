@@ -56,17 +56,10 @@ static int run(struct call *call, int argc, char **argv)
 	_cleanup_free_ struct perfpersist_info *infos = NULL;
 	const char *ns = NULL;
 	size_t n = 0;
-	int opt, r;
+	int r;
 
-	r = options_start(call, argc, argv, "", NULL);
-	if (r < 0)
-		return EXIT_FAILED;
-	while ((opt = options_next(call)) > 0)
-		;
-	if (opt < 0)
+	if (options_none(call, argc, argv, 1) < 0)
 		return call->code;
-	if (call->n_operands > 1)
-		return bad_usage(call, "list takes one namespace, or none");
 	if (call->n_operands) {
 		ns = call->operands[0];
 		if (!name_is_valid(ns))

@@ -9,9 +9,10 @@
 #include "client/perfctl/perfctl.h"
 
 static const struct verb *const verbs[] = {
-	&verb_create, &verb_list,  &verb_reopen, &verb_delete, &verb_show,
-	&verb_change, &verb_pause, &verb_resume, &verb_stat,   &verb_top,
-	&verb_watch,  &verb_limits, &verb_save,	  &verb_reload, &verb_ping,
+	&verb_create, &verb_list, &verb_reopen, &verb_delete, &verb_show, &verb_change,
+	&verb_pause, &verb_resume, &verb_stat, &verb_top, &verb_watch, &verb_limits,
+	&verb_save, &verb_snapshot, &verb_record, &verb_script, &verb_report, &verb_reload,
+	&verb_ping,
 };
 
 void complain(const char *fmt, ...)
@@ -117,8 +118,9 @@ static void print_overview(FILE *f)
 	      "  --socket PATH    talk to the daemon at this socket\n"
 	      "  --registry PATH  the registry that --direct reads\n"
 	      "  --direct         no daemon: list, show and reopen from the registry, as root\n"
-	      "  --saved[=SAVE]   what `perfctl save` or a shutdown saved: list, show, stat and\n"
-	      "                   reopen from the newest save, or from one by its name or path\n"
+	      "  --saved[=SAVE]   what `perfctl save` or a shutdown saved: list, show, stat,\n"
+	      "                   snapshot and reopen from the newest save, or from one by\n"
+	      "                   its name or path\n"
 	      "  --json           write JSON\n"
 	      "  -h, --help       this text\n"
 	      "  --version        the version\n"

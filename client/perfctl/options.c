@@ -129,7 +129,7 @@ int options_start(struct call *call, int argc, char **argv, const char *shorts,
 /* What stands behind "--": a command where the verb runs one, else more operands. */
 static void take_rest(struct call *call)
 {
-	if (call->verb == &verb_reopen && !strcmp(call->argv[optind - 1], "--"))
+	if (call->verb->runs_command && !strcmp(call->argv[optind - 1], "--"))
 		call->command = call->argv + optind;
 	else
 		while (optind < call->argc)
@@ -145,6 +145,10 @@ int options_next(struct call *call)
 			take_rest(call);
 			return 0;
 		}
+		if (opt == 1 && call->command_follows) {
+			call->command = call->argv + optind - 1;
+			return 0;
+		}
 		if (opt == 1) {
 			call->operands[call->n_operands++] = optarg;
 			continue;
@@ -153,6 +157,23 @@ int options_next(struct call *call)
 		if (opt)
 			return opt;
 	}
+}
+
+int options_none(struct call *call, int argc, char **argv, size_t max_operands)
+{
+	int opt;
+
+	if (options_start(call, argc, argv, "", NULL) < 0)
+		return stop(call, EXIT_FAILED);
+	while ((opt = options_next(call)) > 0)
+		;
+	if (opt < 0)
+		return -1;
+	if (call->n_operands <= max_operands)
+		return 0;
+	return stop(call, bad_usage(call, max_operands ? "%s takes one namespace, or none"
+						       : "%s takes no names",
+				    call->verb->name));
 }
 
 void options_done(struct call *call)

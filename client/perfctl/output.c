@@ -138,6 +138,31 @@ static size_t text_width(const char *text)
 	return n;
 }
 
+/* Cuts text to so many characters; what is cut shows as an ellipsis. */
+static void cut_text(char *text, size_t width)
+{
+	char *c = text;
+
+	if (text_width(text) <= width || width < 4)
+		return;
+	for (size_t n = 0; n < width - 3; n++)
+		do
+			c++;
+		while ((*c & 0xc0) == 0x80);
+	memcpy(c, "...", sizeof("..."));
+}
+
+/* The last column is what has to give way where a line has a width. */
+static void cut_last(struct table *t, const size_t *width)
+{
+	size_t used = 0;
+
+	for (size_t i = 0; i + 1 < t->n_columns; i++)
+		used += width[i] + 2;
+	for (size_t i = t->n_columns - 1; i < t->n_cells; i += t->n_columns)
+		cut_text(t->cells[i], t->width > used + 16 ? t->width - used : 16);
+}
+
 /* The last column is not padded: no blanks at the end of a line. */
 static void print_cell(FILE *f, const struct column *c, const char *text, size_t width, bool last)
 {
@@ -164,6 +189,8 @@ int table_print(struct table *t, FILE *f)
 
 		width[c] = MAX(width[c], text_width(t->cells[i]));
 	}
+	if (t->width)
+		cut_last(t, width);
 	for (size_t i = 0; i < t->n_columns; i++)
 		print_cell(f, &t->columns[i], t->columns[i].title, width[i], i + 1 == t->n_columns);
 	for (size_t i = 0; i < t->n_cells; i++) {

@@ -25,7 +25,8 @@ struct table {
 	size_t n_columns;
 	char **cells;
 	size_t n_cells, cap;
-	bool failed; /* out of memory */
+	size_t width; /* of a line; what is longer is cut at its end; 0: any */
+	bool failed;  /* out of memory */
 };
 
 void table_cell(struct table *t, const char *fmt, ...) _printf_(2, 3);

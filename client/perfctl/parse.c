@@ -159,3 +159,55 @@ int parse_max_rate(const char *text, uint64_t *ret)
 	*ret = v;
 	return 0;
 }
+
+int parse_size(const char *text, uint64_t *ret)
+{
+	const char *end;
+	uint64_t v, unit;
+	int r = parse_digits(text, &end, &v);
+
+	if (r >= 0)
+		r = parse_unit(end, 1, &unit);
+	if (r < 0)
+		return r;
+	if (!v)
+		return -EINVAL;
+	if (__builtin_mul_overflow(v, unit, &v) || v > 1ULL << 62)
+		return -ERANGE;
+	*ret = v;
+	return 0;
+}
+
+/* Decimal digits with at most one point, and nothing that strtod(3) would take besides. */
+int parse_duration(const char *text, uint64_t *ret)
+{
+	static const struct {
+		const char *name;
+		double nsec;
+	} units[] = {
+		{ "", 1e9 },	{ "ns", 1 },  { "us", 1e3 },	 { "ms", 1e6 },
+		{ "s", 1e9 },	{ "m", 60e9 }, { "min", 60e9 }, { "h", 3600e9 },
+		{ "d", 86400e9 },
+	};
+	size_t n = strspn(text, "0123456789.");
+	double v;
+	char *end;
+
+	if (!n || *text == '.')
+		return -EINVAL;
+	v = strtod(text, &end);
+	if (end != text + n)
+		return -EINVAL;
+	for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
+		if (strcmp(end, units[i].name) != 0)
+			continue;
+		v *= units[i].nsec;
+		if (v < 1)
+			return -EINVAL;
+		if (v > 9e18)
+			return -ERANGE;
+		*ret = (uint64_t)v;
+		return 0;
+	}
+	return -EINVAL;
+}

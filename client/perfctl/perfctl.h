@@ -32,13 +32,14 @@ struct verb {
 	const char *help;     /* options and examples */
 	int (*run)(struct call *call, int argc, char **argv); /* returns an exit code */
 	bool reads_saves;				      /* goes with --saved */
+	bool runs_command;				      /* which stands behind "--" */
 };
 
 extern const struct verb verb_create, verb_list, verb_reopen, verb_delete, verb_show, verb_change,
-	verb_pause, verb_resume, verb_save, verb_stat, verb_top, verb_watch, verb_limits,
-	verb_reload, verb_ping;
+	verb_pause, verb_resume, verb_save, verb_snapshot, verb_record, verb_stat, verb_top, verb_watch, verb_limits,
+	verb_reload, verb_script, verb_report, verb_ping;
 
-#define OPTIONS_MAX 32
+#define OPTIONS_MAX 48
 
 /* A command line: what main read of it, then what the verb's options left of it. */
 struct call {
@@ -47,7 +48,8 @@ struct call {
 	bool json;
 	char **operands;
 	size_t n_operands;
-	char **command; /* reopen: what follows "--", ended by NULL; NULL if there is no "--" */
+	char **command; /* what follows "--", ended by NULL; NULL if there is no "--" */
+	bool command_follows; /* for verbs to set: the first operand begins a command, as with perf */
 
 	/* options.c alone */
 	int argc;
@@ -71,6 +73,9 @@ int options_start(struct call *call, int argc, char **argv, const char *shorts,
  * in call; -1: leave with call->code, everything has been said. */
 int options_next(struct call *call);
 void options_done(struct call *call);
+
+/* For verbs without options of their own: all of the above. 0; -1: leave with call->code. */
+int options_none(struct call *call, int argc, char **argv, size_t max_operands);
 
 /* ── main.c ── */
 
@@ -117,6 +122,12 @@ int parse_number(const char *text, uint64_t *ret);
 /* perf's -m: pages, or with B, K, M, G a size; in bytes, a power of two, at least a page. */
 int parse_buffer_size(const char *text, uint64_t *ret);
 
+/* Bytes, exactly: "4096", "10M". 0, -EINVAL (also 0), -ERANGE. */
+int parse_size(const char *text, uint64_t *ret);
+
+/* "10s", "500ms", "2m", "1.5h", "10" (seconds); in nanoseconds, above 0. 0, -EINVAL, -ERANGE. */
+int parse_duration(const char *text, uint64_t *ret);
+
 /* "1000" or "1000/s"; 0: none. */
 int parse_max_rate(const char *text, uint64_t *ret);
 
@@ -136,6 +147,11 @@ int filter_compose(const struct filter_options *o, char **ret);
 /* From now on SIGINT and SIGTERM end what runs in order, instead of at once. */
 void signals_catch(void);
 bool signals_caught(void);
+
+/* The same of a signal that ends nothing (SIGUSR2, SIGCHLD): it ends a wait, and is then to be
+ * taken, which tells whether it came since the last time. */
+void signals_catch_also(int number);
+bool signals_take(int number);
 
 /* Waits for that, at most so many nanoseconds; fd (or -1) ends it too when it can be read. */
 void signals_wait(uint64_t nsec, int fd, int other_fd);

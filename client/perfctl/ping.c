@@ -1,11 +1,39 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* perfctl ping: is the daemon there, and who is it? */
+#include <inttypes.h>
 #include <string.h>
+#include <time.h>
 
 #include "client/perfctl/info.h"
 #include "client/perfctl/perfctl.h"
 
-static void print_json(const struct perfpersist_daemon_info *d)
+/* What is kept of processes; NULL: not for us to know, or the daemon is older. */
+static void print_sideband_json(struct json *j, const struct perfpersist_sideband_info *s)
+{
+	if (!s) {
+		json_null(j, "sideband");
+		return;
+	}
+	json_begin(j, "sideband", '{');
+	json_bool(j, "keeping", s->keeping);
+	if (s->pid)
+		json_unsigned(j, "pid", s->pid);
+	else
+		json_null(j, "pid");
+	json_unsigned(j, "processes", s->processes);
+	json_unsigned(j, "ended", s->ended);
+	json_unsigned(j, "memory", s->memory);
+	json_unsigned(j, "max_memory", s->max_memory);
+	json_unsigned(j, "began", s->began);
+	json_unsigned(j, "complete", s->complete);
+	json_unsigned(j, "lost", s->lost);
+	json_unsigned(j, "forgotten", s->forgotten);
+	json_unsigned(j, "cpu_time", s->cpu_time);
+	json_end(j, '}');
+}
+
+static void print_json(const struct perfpersist_daemon_info *d,
+		       const struct perfpersist_sideband_info *s)
 {
 	struct json j = { .f = stdout };
 
@@ -20,8 +48,38 @@ static void print_json(const struct perfpersist_daemon_info *d)
 		json_null(&j, "engine_pid");
 	json_unsigned(&j, "events", d->events);
 	json_unsigned(&j, "started", d->started);
+	print_sideband_json(&j, s);
 	json_end(&j, '}');
 	putchar('\n');
+}
+
+static uint64_t now(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* 4.1M: to one digit, since it is a measure. */
+static void print_mebibytes(uint64_t bytes)
+{
+	printf("%.1fM", (double)bytes / (1 << 20));
+}
+
+static void print_sideband(const struct perfpersist_sideband_info *s)
+{
+	if (!s->keeping) {
+		puts("sideband: none is kept");
+		return;
+	}
+	printf("sideband: %" PRIu64 " process%s (%" PRIu64 " ended) in ", s->processes,
+	       s->processes == 1 ? "" : "es", s->ended);
+	print_mebibytes(s->memory);
+	printf(" of %s, for %s, lost %" PRIu64 ", forgotten %" PRIu64 "\n",
+	       format_size(s->max_memory).s,
+	       format_age(now(CLOCK_REALTIME) - (now(CLOCK_MONOTONIC) - s->began)).s, s->lost,
+	       s->forgotten);
 }
 
 static void print_human(const struct perfpersist_daemon_info *d)
@@ -45,27 +103,27 @@ static int run(struct call *call, int argc, char **argv)
 {
 	_cleanup_(cleanup_perfpersist) struct perfpersist *p = NULL;
 	struct perfpersist_daemon_info d = { .sz = sizeof(d) };
-	int opt, r;
+	struct perfpersist_sideband_info s = { .sz = sizeof(s) };
+	bool has_sideband;
+	int r;
 
-	r = options_start(call, argc, argv, "", NULL);
-	if (r < 0)
-		return EXIT_FAILED;
-	while ((opt = options_next(call)) > 0)
-		;
-	if (opt < 0)
+	if (options_none(call, argc, argv, 0) < 0)
 		return call->code;
-	if (call->n_operands)
-		return bad_usage(call, "ping takes no names");
 	r = call_connect(call, &p);
 	if (r)
 		return r;
 	r = perfpersist_ping(p, &d);
 	if (r < 0)
 		return call_failed(p, r);
-	if (call->json)
-		print_json(&d);
-	else
+	/* The daemon is there all the same. */
+	has_sideband = perfpersist_sideband(p, 0, 0, &s, NULL) >= 0;
+	if (call->json) {
+		print_json(&d, has_sideband ? &s : NULL);
+	} else {
 		print_human(&d);
+		if (has_sideband)
+			print_sideband(&s);
+	}
 	return EXIT_OK;
 }
 
@@ -74,7 +132,8 @@ const struct verb verb_ping = {
 	.synopsis = "",
 	.summary = "ask whether the daemon is there",
 	.run = run,
-	.help = "Says who it is and what runs; exit code 5 if it does not.\n"
+	.help = "Says who it is and what runs; exit code 5 if it does not. To whoever may read an\n"
+		"event it also tells what is kept of the processes that ran.\n"
 		"\n"
 		"Examples:\n"
 		"  perfctl ping\n"

@@ -1,170 +1,380 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Prints one record, as `perf script` would or as a JSON object. Which fields it has, its
- * source's sample type says.
+ * perfctl record: events into perf.data files, until a time, a size, a signal or a command's end;
+ * and, with -e EVENT -P NAMESPACE, the making of such events, as perf record was to make them.
  */
 #include <inttypes.h>
-#include <linux/perf_event.h>
+#include <signal.h>
 #include <string.h>
-#include <time.h>
 
-#include "client/perfctl/record.h"
+#include "client/perfctl/find.h"
+#include "client/perfctl/make-events.h"
+#include "client/perfctl/overwrite.h"
+#include "client/perfctl/perfctl.h"
+#include "client/perfctl/rates.h"
+#include "client/perfctl/recording.h"
+#include "client/perfctl/workload.h"
 
-static uint64_t callchain_entry(const struct perfpersist_sample *s, size_t i)
+#define PERSISTENT "persistent/"
+
+enum {
+	OPT_SWITCH = 0x300,
+	OPT_MAX_FILES,
+	OPT_MAX_SIZE,
+	OPT_TIMEOUT,
+	OPT_OVERWRITE,
+	OPT_HISTORY,
+	OPT_FILTER,
+};
+
+static const struct option longs[] = {
+	{ "event", required_argument, NULL, 'e' },
+	{ "persistent", required_argument, NULL, 'P' },
+	{ "kill", no_argument, NULL, 'k' },
+	{ "output", required_argument, NULL, 'o' },
+	{ "all-cpus", no_argument, NULL, 'a' },
+	{ "mmap-pages", required_argument, NULL, 'm' },
+	{ "count", required_argument, NULL, 'c' },
+	{ "freq", required_argument, NULL, 'F' },
+	{ "filter", required_argument, NULL, OPT_FILTER },
+	{ "switch-output", optional_argument, NULL, OPT_SWITCH },
+	{ "switch-max-files", required_argument, NULL, OPT_MAX_FILES },
+	{ "max-size", required_argument, NULL, OPT_MAX_SIZE },
+	{ "timeout", required_argument, NULL, OPT_TIMEOUT },
+	{ "overwrite", no_argument, NULL, OPT_OVERWRITE },
+	{ "history", no_argument, NULL, OPT_HISTORY },
+	SELECTION_OPTIONS,
+	{},
+};
+
+struct record {
+	struct make_events make; /* -P and what belongs to it */
+	char **names;		 /* of events to be read */
+	size_t n_names;
+	bool kill, overwrite, on_signal;
+	uint64_t timeout;
+	struct selection selection;
+	struct recording_options options;
+};
+
+static void record_done(struct record *o)
 {
-	uint64_t ip;
-
-	memcpy(&ip, (const char *)s->callchain + i * sizeof(ip), sizeof(ip));
-	return ip;
+	for (size_t i = 0; i < o->n_names; i++)
+		free(o->names[i]);
+	free(o->names);
+	selection_done(&o->selection);
 }
 
-/* Call chains have marks among their addresses: from here on it is the kernel, or the user. */
-static bool is_mark(uint64_t ip)
+/* ── the command line ───────────────────────────────────────────────────────────────────── */
+
+static int add_name(struct record *o, const char *name, size_t n)
 {
-	return ip >= (uint64_t)PERF_CONTEXT_MAX;
+	o->names[o->n_names] = strndup(name, n);
+	return o->names[o->n_names++] ? EXIT_OK : EXIT_FAILED;
 }
 
-static const char *mark_name(uint64_t mark)
+/* persistent/NAMESPACE/, persistent/NAMESPACE/NAME/: events that are there; all else: new ones. */
+static int take_event(struct call *call, struct record *o)
 {
-	switch (mark) {
-	case (uint64_t)PERF_CONTEXT_HV:
-		return "hypervisor";
-	case (uint64_t)PERF_CONTEXT_KERNEL:
-		return "kernel";
-	case (uint64_t)PERF_CONTEXT_USER:
-		return "user";
-	case (uint64_t)PERF_CONTEXT_GUEST_KERNEL:
-		return "guest kernel";
-	case (uint64_t)PERF_CONTEXT_GUEST_USER:
-		return "guest user";
+	size_t prefix = strlen(PERSISTENT), n = strlen(optarg);
+
+	if (strncmp(optarg, PERSISTENT, prefix) != 0)
+		return make_events_event(call, &o->make, optarg);
+	if (n < prefix + 2 || optarg[n - 1] != '/')
+		return bad_usage(call, "-e %s: persistent/NAMESPACE/ or persistent/NAMESPACE/NAME/",
+				 optarg);
+	/* What these buffers hold is what was asked for. */
+	o->options.history = true;
+	if (memchr(optarg + prefix, '/', n - prefix - 1))
+		return add_name(o, optarg + prefix, n - prefix - 1);
+	return add_name(o, optarg + prefix, n - prefix);
+}
+
+/* As perf has it: nothing or `signal`, a size, a time. */
+static int take_switch(struct call *call, struct record *o)
+{
+	const char *unit = optarg ? optarg + strspn(optarg, "0123456789.") : NULL;
+	int r;
+
+	o->options.switches = true;
+	if (!optarg || !strcmp(optarg, "signal")) {
+		o->on_signal = true;
+		return EXIT_OK;
 	}
-	return "unknown";
-}
-
-static void print_callchain(const struct perfpersist_sample *s, FILE *f)
-{
-	const char *space = "unknown";
-
-	for (size_t i = 0; i < s->n_callchain; i++) {
-		uint64_t ip = callchain_entry(s, i);
-
-		if (is_mark(ip))
-			space = mark_name(ip);
-		else
-			fprintf(f, "\t%16" PRIx64 " [%s]\n", ip, space);
-	}
-}
-
-static void print_payload(struct decoder *d, const struct perfpersist_sample *s, FILE *f)
-{
-	int r = d ? decoder_load(d, s->raw, s->raw_size) : 0;
-
-	fputc(' ', f);
-	if (d && r >= 0) {
-		decoder_print(d, f);
-		return;
-	}
-	if (d)
-		fputs("damaged: ", f);
-	print_hex(f, s->raw, s->raw_size);
-}
-
-/* Wall-clock time as the readers' machine tells it, or seconds since the boot. */
-static void print_time(uint64_t time, uint64_t realtime, FILE *f)
-{
-	time_t t = (time_t)(realtime / 1000000000);
-	char when[64];
-	struct tm tm;
-
-	if (realtime && localtime_r(&t, &tm) && strftime(when, sizeof(when), "%F %T", &tm))
-		fprintf(f, "%s.%09" PRIu64, when, realtime % 1000000000);
+	if (*unit && strchr("BKMG", *unit))
+		r = parse_size(optarg, &o->options.switch_size);
 	else
-		fprintf(f, "%5" PRIu64 ".%09" PRIu64, time / 1000000000, time % 1000000000);
+		r = *unit ? parse_duration(optarg, &o->options.switch_time) : -EINVAL;
+	if (r < 0)
+		return bad_usage(call, "--switch-output=%s: `signal`, a size as 100M, or a time as 30s",
+				 optarg);
+	return EXIT_OK;
 }
 
-void record_print(struct source *source, const struct perfpersist_sample *s, uint64_t realtime,
-		  FILE *f)
+static int take_number(struct call *call, int opt, struct record *o)
 {
-	uint64_t has = source ? source->info.sample_type : 0;
-	const char *name = source ? source->name : "unknown";
+	int r;
 
-	fprintf(f, "   [%03u] ", s->cpu);
-	print_time(s->time, realtime, f);
-	fprintf(f, " %7d/%-7d ", (int)s->pid, (int)s->tid);
-	print_text(f, name, strlen(name));
-	fputc(':', f);
-	if (has & PERF_SAMPLE_RAW) {
-		print_payload(source->decoder, s, f);
-	} else {
-		if (has & PERF_SAMPLE_PERIOD)
-			fprintf(f, " period %" PRIu64, s->period);
-		if (has & PERF_SAMPLE_IP)
-			fprintf(f, " ip %" PRIx64, s->ip);
-		if (has & PERF_SAMPLE_ADDR)
-			fprintf(f, " addr %" PRIx64, s->addr);
+	switch (opt) {
+	case OPT_MAX_FILES:
+		r = parse_number(optarg, &o->options.max_files);
+		if (r < 0 || !o->options.max_files)
+			return bad_usage(call, "--switch-max-files %s: not a number above 0", optarg);
+		return EXIT_OK;
+	case OPT_MAX_SIZE:
+		if (parse_size(optarg, &o->options.max_size) < 0)
+			return bad_usage(call, "--max-size %s: not a size as 100M", optarg);
+		return EXIT_OK;
+	default:
+		if (parse_duration(optarg, &o->timeout) < 0)
+			return bad_usage(call, "--timeout %s: not a time as 10s or 500ms", optarg);
+		return EXIT_OK;
 	}
-	fputc('\n', f);
-	if (s->n_callchain)
-		print_callchain(s, f);
 }
 
-static void json_callchain(const struct perfpersist_sample *s, struct json *j)
+static int take_option(struct call *call, int opt, struct record *o)
 {
-	const char *space = "unknown";
-
-	json_begin(j, "callchain", '[');
-	for (size_t i = 0; i < s->n_callchain; i++) {
-		uint64_t ip = callchain_entry(s, i);
-
-		if (is_mark(ip)) {
-			space = mark_name(ip);
-			continue;
-		}
-		json_begin(j, NULL, '{');
-		json_address(j, "ip", ip);
-		json_string(j, "space", space);
-		json_end(j, '}');
+	switch (opt) {
+	case 'e':
+		return take_event(call, o);
+	case 'k':
+		o->kill = true;
+		return EXIT_OK;
+	case 'o':
+		o->options.output = optarg;
+		return EXIT_OK;
+	case 'a': /* the default */
+		return EXIT_OK;
+	case OPT_SWITCH:
+		return take_switch(call, o);
+	case OPT_MAX_FILES:
+	case OPT_MAX_SIZE:
+	case OPT_TIMEOUT:
+		return take_number(call, opt, o);
+	case OPT_OVERWRITE:
+		o->overwrite = true;
+		return EXIT_OK;
+	case OPT_HISTORY:
+		o->options.history = true;
+		return EXIT_OK;
+	case OPT_FILTER:
+		return make_events_filter(call, &o->make, optarg);
+	case SELECTION_CPU:
+		o->make.cpus = optarg;
+		break;
+	default:
+		break;
 	}
-	json_end(j, ']');
-}
-
-static void json_payload(struct decoder *d, const struct perfpersist_sample *s, struct json *j)
-{
-	int r = d ? decoder_load(d, s->raw, s->raw_size) : 0;
-
-	if (d && r >= 0) {
-		decoder_json(d, "fields", j);
-		return;
+	switch (selection_option(&o->selection, call, opt)) {
+	case 1:
+		return EXIT_OK;
+	case 0:
+		return make_events_option(call, &o->make, opt, optarg);
+	default:
+		return EXIT_USAGE;
 	}
-	if (d)
-		json_bool(j, "damaged", true);
-	json_hex(j, "raw", s->raw, s->raw_size);
 }
 
-void record_json(struct source *source, const struct perfpersist_sample *s, uint64_t realtime,
-		 FILE *f)
+static int check(struct call *call, struct record *o)
 {
-	uint64_t has = source ? source->info.sample_type : 0;
-	struct json j = { .f = f };
-
-	json_begin(&j, NULL, '{');
-	json_string(&j, "event", source ? source->name : "unknown");
-	json_unsigned(&j, "cpu", s->cpu);
-	json_signed(&j, "pid", (int)s->pid);
-	json_signed(&j, "tid", (int)s->tid);
-	json_unsigned(&j, "time", s->time);
-	if (realtime)
-		json_unsigned(&j, "realtime", realtime);
-	if (has & PERF_SAMPLE_IP)
-		json_address(&j, "ip", s->ip);
-	if (has & PERF_SAMPLE_ADDR)
-		json_address(&j, "addr", s->addr);
-	if (has & PERF_SAMPLE_PERIOD)
-		json_unsigned(&j, "period", s->period);
-	if (has & PERF_SAMPLE_CALLCHAIN)
-		json_callchain(s, &j);
-	if (has & PERF_SAMPLE_RAW)
-		json_payload(source->decoder, s, &j);
-	json_end(&j, '}');
-	fputc('\n', f);
+	if (o->make.n && !o->make.ns)
+		return bad_usage(call, "-e %s: with -P NAMESPACE it makes an event that stays; to read "
+				       "those that are there: NAME, or -e persistent/NAMESPACE/",
+				 o->make.events[0].event);
+	if (o->make.ns && !o->make.n)
+		return bad_usage(call, "-P %s: what shall be recorded there? -e EVENT is missing",
+				 o->make.ns);
+	if (o->make.ns && (o->n_names || call->n_operands))
+		return bad_usage(call, "-P makes events, and NAME or persistent/ reads such: one of them");
+	if (o->make.ns && (o->kill || o->overwrite || o->options.switches || o->options.output))
+		return bad_usage(call, "-P makes events, which record into their buffers; -k, -o, "
+				       "--overwrite and --switch-output are for reading them");
+	if (o->make.ns && (o->selection.n_pids || o->selection.last || o->selection.since ||
+			   o->selection.until))
+		return bad_usage(call, "-P makes events; --pid, --last, --since and --until are for "
+				       "reading them (--filter 'common_pid == N' for making)");
+	if (!o->make.ns && (o->make.opts.buffer || o->make.opts.period || o->make.opts.flags))
+		return bad_usage(call, "-m, -c, -F and -g are for events that are made: -P is missing");
+	if (call->command && !call->command[0])
+		return bad_usage(call, "-- needs a command behind it");
+	if (o->options.output && !strcmp(o->options.output, "-") &&
+	    (o->options.switches || o->overwrite))
+		return bad_usage(call, "-o -: one stream has no second file for --switch-output and "
+				       "--overwrite");
+	if (o->options.max_files && !o->options.switches)
+		return bad_usage(call, "--switch-max-files belongs to --switch-output");
+	if (o->overwrite && (o->options.switch_size || o->options.switch_time))
+		return bad_usage(call, "--overwrite: a file is written with each SIGUSR2, and at the end");
+	if (call->connect.direct && o->kill)
+		return bad_usage(call, "-k and --direct: without a daemon nobody deletes events");
+	return EXIT_OK;
 }
+
+static int take_operands(struct call *call, struct record *o)
+{
+	for (size_t i = 0; i < call->n_operands; i++)
+		if (add_name(o, call->operands[i], strlen(call->operands[i])) != EXIT_OK)
+			return EXIT_FAILED;
+	return check(call, o);
+}
+
+/* ── reading ────────────────────────────────────────────────────────────────────────────── */
+
+static uint64_t deadline_of(const struct record *o)
+{
+	return o->timeout ? monotonic_now() + o->timeout : UINT64_MAX;
+}
+
+static int follow_them(struct call *call, const struct record *o,
+		       const struct perfpersist_info *infos, size_t n, struct workload *w)
+{
+	uint64_t until = deadline_of(o);
+	struct recording *r;
+	int go = 0, code = recording_new(call, infos, n, &o->options, &r);
+
+	if (code != EXIT_OK)
+		return code;
+	code = workload_start(w);
+	if (code != EXIT_OK) {
+		recording_free(r);
+		return code;
+	}
+	while (go == 0 && !signals_caught() && !workload_ended(w) && monotonic_now() < until) {
+		go = recording_go_on(r);
+		if (go == 0 && signals_take(SIGUSR2) && o->on_signal)
+			go = recording_switch(r);
+		if (go == 0)
+			recording_wait(r, until);
+	}
+	code = go < 0 ? EXIT_FAILED : recording_finish(r);
+	recording_free(r);
+	return code;
+}
+
+/* -k: they have been read. */
+static int kill_them(struct perfpersist *p, const struct perfpersist_info *infos, size_t n)
+{
+	int code = EXIT_OK;
+
+	for (size_t i = 0; i < n; i++) {
+		struct perfpersist_info info = { .sz = sizeof(info) };
+		int r = perfpersist_delete_by_id(p, infos[i].id, &info);
+
+		if (r < 0 && r != -ENOENT)
+			code = call_failed(p, r);
+	}
+	return code;
+}
+
+static int read_them(struct call *call, struct perfpersist *p, struct record *o, struct workload *w)
+{
+	_cleanup_free_ struct perfpersist_info *infos = NULL;
+	size_t n = 0;
+	int code = find_events(call, p, o->names, o->n_names, &infos, &n);
+
+	if (code != EXIT_OK)
+		return code;
+	signals_catch();
+	signals_catch_also(SIGUSR2);
+	signals_catch_also(SIGCHLD);
+	o->options.past = o->selection.last || o->selection.since;
+	selection_settle(&o->selection, 0, monotonic_now());
+	if (o->overwrite)
+		code = overwrite(call, p, o->names, o->n_names, &o->selection, o->options.output,
+				 deadline_of(o), w);
+	else
+		code = follow_them(call, o, infos, n, w);
+	if (code == EXIT_OK && o->kill)
+		code = kill_them(p, infos, n);
+	return code;
+}
+
+static int run_over(struct call *call, struct record *o)
+{
+	_cleanup_(cleanup_perfpersist) struct perfpersist *p = NULL;
+	_cleanup_(workload_done) struct workload w = WORKLOAD_NONE;
+	int r = workload_prepare(&w, call->command);
+
+	if (r == EXIT_OK)
+		r = call_connect(call, &p);
+	if (r)
+		return r;
+	if (!o->make.ns)
+		return read_them(call, p, o, &w);
+	r = make_events(call, p, &o->make);
+	return r == EXIT_OK ? workload_run(&w) : r;
+}
+
+static int run(struct call *call, int argc, char **argv)
+{
+	_cleanup_(record_done) struct record o = {
+		.options = { .argc = argc, .argv = argv },
+		.names = calloc((size_t)argc, sizeof(char *)),
+		.make.opts.sz = sizeof(o.make.opts),
+	};
+	int opt, r;
+
+	o.options.selection = &o.selection;
+	r = o.names ? options_start(call, argc, argv, "e:P:ko:am:c:F:g" SELECTION_SHORTS, longs)
+		    : -ENOMEM;
+	if (r < 0)
+		return EXIT_FAILED;
+	while ((opt = options_next(call)) > 0) {
+		r = take_option(call, opt, &o);
+		if (r)
+			return r;
+		/* As with perf: record -e persistent/web/ -a sleep 10. Behind names it is "--". */
+		call->command_follows = o.n_names || o.make.ns;
+	}
+	if (opt < 0)
+		return call->code;
+	r = take_operands(call, &o);
+	if (r)
+		return r;
+	if (!o.options.output)
+		o.options.output = "perf.data";
+	return run_over(call, &o);
+}
+
+const struct verb verb_record = {
+	.name = "record",
+	.synopsis = "NAME... | -e persistent/NAMESPACE/ | -e EVENT -P NAMESPACE [OPTIONS] [-- COMMAND]",
+	.summary = "follow events into a perf.data file",
+	.run = run,
+	.runs_command = true,
+	.help = "  -o, --output FILE        else perf.data; `-`: to stdout, in perf's pipe format\n"
+		"  --timeout TIME           for so long: 10s, 500ms, 2m; else until COMMAND ends, or\n"
+		"                           a signal (Ctrl-C)\n"
+		"  --max-size SIZE          or until so much is written: 100M\n"
+		"  --history                begin with what the buffers hold already\n"
+		"  --last TIME              begin with what they hold of so long ago\n"
+		"  --since TIME             begin with what they hold from then on\n"
+		"  --until TIME             leave out what is later\n"
+		"  -C, --cpu LIST           only what is of these CPUs: 0-3,8\n"
+		"  --pid PID,...            only what is of these processes\n"
+		"  --switch-output[=WHEN]   go on in another file, FILE.DATE, after a size (100M), a\n"
+		"                           time (30s), or with SIGUSR2 (`signal`, the default)\n"
+		"  --switch-max-files N     remove the oldest of them beyond N\n"
+		"  --overwrite              follow nothing: with SIGUSR2, and at the end, write what\n"
+		"                           the buffers hold to FILE.DATE\n"
+		"  -k, --kill               delete the events afterwards\n"
+		"  -e, --event EVENT        persistent/NAMESPACE/: the events of that namespace, with\n"
+		"                           what they hold; any other: to be made, with -P\n"
+		"  -P, --persistent NS      make a persistent event of each -e in this namespace;\n"
+		"                           they stay, and a COMMAND is run\n"
+		"  -a, --all-cpus           of what is made: on all CPUs; the default\n"
+		"  -m, --mmap-pages SIZE    of what is made: as `perfctl create` has it, as all these\n"
+		"  -c, --count PERIOD\n"
+		"  -F, --freq FREQ\n"
+		"  -g                       with call chains\n"
+		"  --filter FILTER          for the -e before it\n"
+		"\n"
+		"NAME is NAMESPACE/NAME, NAMESPACE/ or a glob of these. Records that were overwritten\n"
+		"before they could be read are counted, and stand in the file as lost ones.\n"
+		"\n"
+		"Examples:\n"
+		"  perfctl record switches -o sw.data --timeout 10s\n"
+		"  perfctl record 'web/*' --switch-output=1m --switch-max-files 10\n"
+		"  perfctl record -e sched:sched_switch -e cpu-clock -a -P web\n"
+		"  perfctl record -e persistent/web/ -a -k sleep 10\n",
+};

@@ -31,17 +31,10 @@ static int run(struct call *call, int argc, char **argv)
 {
 	_cleanup_(cleanup_perfpersist) struct perfpersist *p = NULL;
 	struct perfpersist_reload_result result = { .sz = sizeof(result) };
-	int opt, r;
+	int r;
 
-	r = options_start(call, argc, argv, "", NULL);
-	if (r < 0)
-		return EXIT_FAILED;
-	while ((opt = options_next(call)) > 0)
-		;
-	if (opt < 0)
+	if (options_none(call, argc, argv, 0) < 0)
 		return call->code;
-	if (call->n_operands)
-		return bad_usage(call, "reload takes no names");
 	r = call_connect(call, &p);
 	if (r)
 		return r;

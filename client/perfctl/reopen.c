@@ -8,7 +8,7 @@
 
 #include "client/perfctl/follow.h"
 #include "client/perfctl/perfctl.h"
-#include "client/perfctl/record.h"
+#include "client/perfctl/print-record.h"
 
 #define DEFAULT_RECORDS 10
 
@@ -239,6 +239,7 @@ const struct verb verb_reopen = {
 	.summary = "print an event's records, follow it, or hand its buffers to a command",
 	.run = run,
 	.reads_saves = true,
+	.runs_command = true,
 	.help = "  -n N          the newest N records, oldest first; 0 or `all`: everything;\n"
 		"                else 10\n"
 		"  -f, --follow  after them, those that come (after none with -n 0)\n"

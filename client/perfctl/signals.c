@@ -9,10 +9,16 @@
 #include "client/perfctl/perfctl.h"
 
 static volatile sig_atomic_t caught;
+static volatile sig_atomic_t came[_NSIG]; /* of those that end nothing */
 
 static void on_signal(int number)
 {
 	caught = number;
+}
+
+static void on_other(int number)
+{
+	came[number] = 1;
 }
 
 void signals_catch(void)
@@ -26,6 +32,30 @@ void signals_catch(void)
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
+}
+
+void signals_catch_also(int number)
+{
+	struct sigaction action = { .sa_handler = on_other };
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, number);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	sigaction(number, &action, NULL);
+}
+
+bool signals_take(int number)
+{
+	struct timespec now = {};
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, number);
+	if (sigtimedwait(&set, NULL, &now) != number && !came[number])
+		return false;
+	came[number] = 0;
+	return true;
 }
 
 bool signals_caught(void)

@@ -12,6 +12,8 @@
 #include "proto/places.h"
 
 #define DEFAULT_USER "perfpersist"
+#define SIDEBAND_MIN (1ULL << 20)
+#define SIDEBAND_MAX (16ULL << 30)
 
 struct reading {
 	struct config *config;
@@ -79,6 +81,16 @@ static void take_max_buffer(struct reading *r, const char *value)
 		complain(r, "MaxBuffer= must be a size from 4K to 256M, and '%s' is not.", value);
 	else
 		r->config->max_buffer = size;
+}
+
+static void take_max_sideband(struct reading *r, const char *value)
+{
+	uint64_t size;
+
+	if (config_parse_size(value, &size) < 0 || size < SIDEBAND_MIN || size > SIDEBAND_MAX)
+		complain(r, "MaxSideband= must be a size from 1M to 16G, and '%s' is not.", value);
+	else
+		r->config->max_sideband = size;
 }
 
 static void take_bool(struct reading *r, const char *key, const char *value, bool *field)
@@ -174,6 +186,10 @@ static void take_daemon_key(struct reading *r, const char *key, const char *valu
 		take_bool(r, key, value, &r->config->share);
 	else if (strcmp(key, "KeepEvents") == 0)
 		take_bool(r, key, value, &r->config->keep_events);
+	else if (strcmp(key, "Sideband") == 0)
+		take_bool(r, key, value, &r->config->sideband);
+	else if (strcmp(key, "MaxSideband") == 0)
+		take_max_sideband(r, value);
 	else if (strcmp(key, "CreateNamespaces") == 0)
 		take_makers(r, value);
 	else if (strcmp(key, "Probes") == 0)
@@ -256,6 +272,8 @@ static struct config *config_new(const char *path)
 	c->max_events = 4096;
 	c->max_buffer = 256ULL << 20;
 	c->keep_events = true;
+	c->sideband = true;
+	c->max_sideband = 64ULL << 20;
 	c->makers = POLICY_MAKERS_ROOT;
 	c->probers = POLICY_PROBERS_ROOT;
 	if (!c->path || !c->user || !c->group) {

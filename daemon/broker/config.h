@@ -38,6 +38,8 @@ struct config {
 	enum policy_probers probers;
 	bool share;	  /* equal events, unless the request says otherwise */
 	bool keep_events; /* when the daemon is ended */
+	bool sideband;	  /* names and maps of processes are kept while anything records */
+	uint64_t max_sideband; /* bytes of them */
 	struct config_namespace *namespaces;
 	size_t n_namespaces;
 };

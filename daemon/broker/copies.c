@@ -180,6 +180,29 @@ void copies_submit(struct copies *c, struct copying *copying)
 
 /* ── answers ────────────────────────────────────────────────────────────────────────────── */
 
+static void log_unwatched(int err)
+{
+	log_warning("Cannot watch what becomes of a copy: %s.%s", strerror(-err),
+		    err == -ENOSPC ? " Raise fs.inotify.max_user_watches." : "");
+}
+
+int copies_hold(struct copies *c, int file, uint32_t uid, uint64_t size)
+{
+	uint64_t bytes = memory_of(size);
+	int err;
+
+	holdings_catch_up(&c->holdings);
+	err = quota_charge(c->quota, QUOTA_COPIES, uid, NULL, bytes);
+	if (err < 0)
+		return err;
+	err = holdings_add(&c->holdings, file, uid, bytes);
+	if (err < 0) {
+		quota_release(c->quota, QUOTA_COPIES, uid, NULL, bytes);
+		log_unwatched(err);
+	}
+	return err;
+}
+
 /* What the job was charged becomes what each copy is charged; what is not watched is released. */
 static int hold(struct copies *c, const struct copying *copying)
 {
@@ -194,8 +217,7 @@ static int hold(struct copies *c, const struct copying *copying)
 			quota_release(c->quota, QUOTA_COPIES, copying->uid, NULL, bytes);
 	}
 	if (err < 0)
-		log_warning("Cannot watch what becomes of a copy: %s.%s", strerror(-err),
-			    err == -ENOSPC ? " Raise fs.inotify.max_user_watches." : "");
+		log_unwatched(err);
 	return err;
 }
 

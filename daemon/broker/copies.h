@@ -46,4 +46,8 @@ void copies_free(struct copies *c);
 /* done will be called, also from within. */
 void copies_submit(struct copies *c, struct copying *copying);
 
+/* A file in memory that somebody else has made is charged as a copy of so many bytes, until nobody
+ * has it any more. 0; -EDQUOT; -ENOMEM; -ENOSPC (as above); another -errno. */
+int copies_hold(struct copies *c, int file, uint32_t uid, uint64_t size);
+
 #endif

@@ -26,6 +26,13 @@ static void tell(struct job *job, int error, const char *sentence)
 		job->waiter->done(job->waiter, &outcome);
 }
 
+static void tell_sideband(struct job *job, const struct pp_answer *answer)
+{
+	struct outcome outcome = { .cpus = &answer->event.rings };
+
+	job->waiter->done(job->waiter, &outcome);
+}
+
 void lifecycle_notify(struct lifecycle *l, enum pp_notice_kind kind, const struct event *e)
 {
 	if (l->notice)
@@ -244,6 +251,9 @@ void job_done(struct lifecycle *l, struct job *job, const struct pp_answer *answ
 		break;
 	case PP_ORDER_CPUS:
 		joined(l, job, answer);
+		break;
+	case PP_ORDER_SIDEBAND:
+		tell_sideband(job, answer);
 		break;
 	case PP_ORDER_ENUMERATE:
 		break;

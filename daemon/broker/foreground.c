@@ -7,80 +7,19 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/time.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 
 #include "daemon/broker/dropins.h"
+#include "daemon/broker/keeper-find.h"
 #include "daemon/broker/launcher.h"
+#include "daemon/broker/sockets.h"
 #include "daemon/log.h"
 #include "proto/macro.h"
 #include "proto/places.h"
 
 #define LOCK_SECONDS 15 /* longer than a launcher takes to end its children */
-
-/* ── sockets ────────────────────────────────────────────────────────────────────────────── */
-
-static int make_address(const char *path, struct sockaddr_un *ret)
-{
-	if (strlen(path) >= sizeof(ret->sun_path))
-		return -ENAMETOOLONG;
-	*ret = (struct sockaddr_un){ .sun_family = AF_UNIX };
-	memcpy(ret->sun_path, path, strlen(path) + 1);
-	return 0;
-}
-
-/* A listening socket in the place of a dead one. */
-static int listen_at(const char *path, mode_t mode, uid_t owner, int *ret)
-{
-	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	struct sockaddr_un address;
-	mode_t mask;
-	int err;
-
-	if (fd < 0)
-		return -errno;
-	err = make_address(path, &address);
-	if (err < 0)
-		return err;
-	if (unlink(path) < 0 && errno != ENOENT)
-		return -errno;
-	/* Closed to all until it has its owner and mode. */
-	mask = umask(0777);
-	err = bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 ? -errno : 0;
-	umask(mask);
-	if (err < 0)
-		return err;
-	if (chown(path, owner, (gid_t)-1) < 0 || chmod(path, mode) < 0 || listen(fd, SOMAXCONN) < 0)
-		return -errno;
-	*ret = TAKE_FD(fd);
-	return 0;
-}
-
-static bool somebody_answers(const char *path)
-{
-	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	struct sockaddr_un address;
-
-	if (fd < 0 || make_address(path, &address) < 0)
-		return false;
-	/* EAGAIN: a queue that is full is a queue that somebody owns. */
-	return connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0 || errno == EAGAIN;
-}
-
-static int make_socket(const char *instance, const char *leaf, mode_t mode, uid_t owner, int *ret)
-{
-	char path[PATH_MAX];
-	int err = pp_place(instance, leaf, path, sizeof(path));
-
-	if (err >= 0)
-		err = listen_at(path, mode, owner, ret);
-	if (err < 0)
-		log_error("Cannot listen on %s: %s.", path, strerror(-err));
-	return err;
-}
 
 /* ── the instance ───────────────────────────────────────────────────────────────────────── */
 
@@ -163,6 +102,14 @@ static int lock_patiently(int fd)
 	return err;
 }
 
+/* A queue that is full (-EAGAIN) is a queue that somebody owns. */
+static bool somebody_answers(const char *path)
+{
+	_cleanup_close_ int fd = socket_connect(path);
+
+	return fd >= 0 || fd == -EAGAIN;
+}
+
 /*
  * Two engines must never work on one registry. The lock is held by the launcher too, so that
  * it is free only when the engine of a daemon that was killed has ended.
@@ -230,23 +177,43 @@ static int find_program(const char *what, const char *given, char *buf, size_t s
 }
 
 struct programs {
-	char engine[PATH_MAX], dumper[PATH_MAX];
+	char engine[PATH_MAX], dumper[PATH_MAX], keeper[PATH_MAX];
 };
 
 static int find_programs(const struct foreground_options *o, struct programs *p)
 {
 	int err = find_program("engine", o->engine, p->engine, sizeof(p->engine));
 
-	return err < 0 ? err : find_program("dumper", o->dumper, p->dumper, sizeof(p->dumper));
+	if (err >= 0)
+		err = find_program("dumper", o->dumper, p->dumper, sizeof(p->dumper));
+	if (err >= 0)
+		err = find_program("keeper", o->keeper, p->keeper, sizeof(p->keeper));
+	return err;
+}
+
+/* One that an earlier daemon has left goes on; else a socket, at which one is started. */
+static int find_keeper(const struct foreground_options *o, int *ret_found, int *ret_listen)
+{
+	int found = keeper_find(o->instance);
+
+	if (found == -ENOENT)
+		return socket_listen(o->instance, "/keeper", 0600, o->uid, ret_listen);
+	if (found < 0) {
+		log_error("Cannot look for a keeper of sideband: %s.", strerror(-found));
+		return found;
+	}
+	*ret_found = found;
+	return 0;
 }
 
 static int launch(const struct foreground_options *o, const struct programs *programs, int lock,
 		  struct foreground *f)
 {
-	_cleanup_close_ int orders = -EBADF, copies = -EBADF;
+	_cleanup_close_ int orders = -EBADF, copies = -EBADF, keep = -EBADF, found = -EBADF;
 	struct launcher_options options = {
 		.engine = programs->engine,
 		.dumper = programs->dumper,
+		.keeper = programs->keeper,
 		.instance = o->instance,
 		.broker = o->uid,
 		.group = o->gid,
@@ -254,17 +221,23 @@ static int launch(const struct foreground_options *o, const struct programs *pro
 	};
 	int err;
 
-	err = make_socket(o->instance, "/engine", 0600, o->uid, &orders);
+	err = socket_listen(o->instance, "/engine", 0600, o->uid, &orders);
 	if (err < 0)
 		return err;
-	err = make_socket(o->instance, "/dumper", 0600, o->uid, &copies);
+	err = socket_listen(o->instance, "/dumper", 0600, o->uid, &copies);
+	if (err < 0)
+		return err;
+	err = find_keeper(o, &found, &keep);
 	if (err < 0)
 		return err;
 	options.engine_listen = orders;
 	options.dumper_listen = copies;
+	options.keeper_listen = keep;
+	options.keeper_found = found;
 	err = launcher_start(&options, &f->launcher, &f->alive);
 	if (err < 0)
-		log_error("Cannot start the launcher of engine and dumper: %s.", strerror(-err));
+		log_error("Cannot start the launcher of engine, dumper and keeper: %s.",
+			  strerror(-err));
 	return err;
 }
 
@@ -291,7 +264,7 @@ int foreground_start(const struct foreground_options *options, struct foreground
 	if (err < 0)
 		return err;
 	/* After the fork: a launcher that outlives us must not seem to answer clients. */
-	err = make_socket(options->instance, "/control", 0666, 0, &f.control);
+	err = socket_listen(options->instance, "/control", 0666, 0, &f.control);
 	if (err < 0) {
 		foreground_done(&f);
 		return err;

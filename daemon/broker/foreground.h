@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Where there is no systemd: makes, as root, what the units would have made. The instance's
- * directory and lock, all sockets, and the launcher that runs engine and dumper.
+ * directory and lock, all sockets, and the launcher that runs engine, dumper and keeper.
  */
 #ifndef PP_BROKER_FOREGROUND_H
 #define PP_BROKER_FOREGROUND_H
@@ -21,16 +21,17 @@ struct foreground {
 	}
 
 struct foreground_options {
-	const char *instance;	     /* "": the system's own */
-	const char *engine, *dumper; /* paths, or NULL to look for them */
-	uid_t uid;		     /* the broker's and the dumper's */
+	const char *instance;		      /* "": the system's own */
+	const char *engine, *dumper, *keeper; /* paths, or NULL to look for them */
+	uid_t uid;			      /* the broker's, the dumper's and the keeper's */
 	gid_t gid;
 };
 
 /* 0; -errno (logged, with what to do). */
 int foreground_start(const struct foreground_options *options, struct foreground *ret);
 
-/* Ends the launcher and waits for it. Does nothing to an empty one. */
+/* Ends the launcher and waits for it; a keeper that has something to keep goes on. Does nothing to
+ * an empty one. */
 void foreground_done(struct foreground *f);
 
 #endif

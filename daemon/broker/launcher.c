@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Runs engine and dumper, and nothing else. Takes no orders, reads nothing that anyone sends. */
+/* Runs engine, dumper and keeper, and nothing else. Takes no orders, reads nothing that anyone
+ * sends; must not know who they are. */
 #include "daemon/broker/launcher.h"
 
 #include <fcntl.h>
@@ -12,7 +13,8 @@
 #include <time.h>
 
 #include "daemon/broker/dropins.h"
-#include "daemon/broker/privileges.h"
+#include "daemon/broker/launcher-internal.h"
+#include "daemon/broker/sockets.h"
 #include "daemon/log.h"
 #include "proto/macro.h"
 
@@ -20,29 +22,6 @@
 #define BACKOFF_MIN_MSEC 100  /* … by this, */
 #define BACKOFF_MAX_MSEC 5000 /* … doubled each time up to this */
 #define MERCY_MSEC 5000	      /* from SIGTERM to SIGKILL; they recover from either */
-
-struct launcher;
-
-struct child {
-	const char *what, *program;
-	int listen;
-	int (*prepare)(const struct launcher *l); /* in its own process, at last; 0 or -errno */
-	char *argv[6];
-	pid_t pid;	      /* 0: none */
-	int64_t started, due; /* ms */
-	int64_t backoff;
-};
-
-struct launcher {
-	struct launcher_options options;
-	char uid[16];
-	int alive;   /* hangs up when the broker is gone */
-	int signals; /* SIGCHLD, SIGTERM */
-	struct child children[2];
-};
-
-#define FOREACH_CHILD(c, l) \
-	for (struct child *c = (l)->children; c < (l)->children + ARRAY_SIZE((l)->children); c++)
 
 static int64_t now(void)
 {
@@ -52,97 +31,7 @@ static int64_t now(void)
 	return ts.tv_sec * 1000LL + ts.tv_nsec / 1000000;
 }
 
-/* ── who they are ───────────────────────────────────────────────────────────────────────── */
-
-static int stay_root(const struct launcher *l _unused_)
-{
-	return 0;
-}
-
-static int give_up_root(const struct launcher *l)
-{
-	return privileges_drop(l->options.broker, l->options.group);
-}
-
-static void describe_children(struct launcher *l)
-{
-	const struct launcher_options *o = &l->options;
-	struct child *engine = &l->children[0], *dumper = &l->children[1];
-	unsigned n = 0;
-
-	*engine = (struct child){
-		.what = "engine",
-		.program = o->engine,
-		.listen = o->engine_listen,
-		.prepare = stay_root,
-	};
-	*dumper = (struct child){
-		.what = "dumper",
-		.program = o->dumper,
-		.listen = o->dumper_listen,
-		.prepare = give_up_root,
-	};
-	FOREACH_CHILD(c, l)
-	{
-		c->argv[0] = (char *)c->program;
-		n = 1;
-		if (*o->instance) {
-			c->argv[n++] = (char *)"--instance";
-			c->argv[n++] = (char *)o->instance;
-		}
-		if (c != engine)
-			continue;
-		c->argv[n++] = (char *)"--broker-uid";
-		c->argv[n++] = l->uid;
-	}
-	snprintf(l->uid, sizeof(l->uid), "%u", o->broker);
-}
-
-/* ── a child's own process ──────────────────────────────────────────────────────────────── */
-
-/* The socket becomes descriptor 3, as systemd would pass it; all others close. */
-static int place_socket(int fd)
-{
-	if (fd == 3)
-		return fcntl(fd, F_SETFD, 0) < 0 ? -errno : 0;
-	return dup2(fd, 3) < 0 ? -errno : 0;
-}
-
-static void exec_child(const struct launcher *l, const struct child *c, pid_t launcher)
-{
-	/* Opened by root: where the program lies its user may not be able to go. Above the socket's
-	 * place, which is taken next. */
-	int program = fcntl(open(c->program, O_PATH | O_CLOEXEC), F_DUPFD_CLOEXEC, 4);
-	sigset_t none;
-	char pid[16];
-	int err;
-
-	if (program < 0 || place_socket(c->listen) < 0) {
-		log_error("Cannot run the %s %s: %s.", c->what, c->program, strerror(errno));
-		return;
-	}
-	err = c->prepare(l);
-	if (err < 0) {
-		log_error("Cannot give up root's rights for the %s: %s.", c->what, strerror(-err));
-		return;
-	}
-	/* Without its launcher it would run on, and keep the next one from its work. (Becoming
-	 * another user clears this, so that it comes after.) */
-	if (prctl(PR_SET_PDEATHSIG, SIGTERM) < 0 || getppid() != launcher)
-		return;
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	signal(SIGPIPE, SIG_DFL);
-	snprintf(pid, sizeof(pid), "%d", (int)getpid());
-	setenv("LISTEN_PID", pid, 1);
-	setenv("LISTEN_FDS", "1", 1);
-	execveat(program, "", c->argv, environ, AT_EMPTY_PATH);
-	/* A script: its interpreter could not open what closes now, and the kernel says so by this.
-	 */
-	if (errno == ENOENT)
-		execv(c->program, c->argv);
-	log_error("Cannot run the %s %s: %s.", c->what, c->program, strerror(errno));
-}
+/* ── watching them ──────────────────────────────────────────────────────────────────────── */
 
 static void start_child(struct launcher *l, struct child *c)
 {
@@ -150,7 +39,7 @@ static void start_child(struct launcher *l, struct child *c)
 	pid_t pid = fork();
 
 	if (pid == 0) {
-		exec_child(l, c, launcher);
+		child_exec(l, c, launcher);
 		_exit(127);
 	}
 	c->started = now();
@@ -161,8 +50,6 @@ static void start_child(struct launcher *l, struct child *c)
 	}
 	c->pid = pid;
 }
-
-/* ── watching them ──────────────────────────────────────────────────────────────────────── */
 
 static void tell_end(const struct child *c, int status)
 {
@@ -193,15 +80,66 @@ static void schedule(struct child *c)
 	c->due = now() + c->backoff;
 }
 
+/* ── the one that lasts ─────────────────────────────────────────────────────────────────── */
+
+static bool is_readable(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	return fd >= 0 && poll(&p, 1, 0) > 0;
+}
+
+/* What there is to wait for, but for its end if it is our child. < 0: nothing. */
+static int lasting_fd(const struct child *c)
+{
+	if (!c->lasting || c->pid || now() < c->due)
+		return -EBADF;
+	return c->found >= 0 ? c->found : c->listen;
+}
+
+/* The one that was found has ended, and its socket with it. */
+static void replace_found(struct launcher *l, struct child *c)
+{
+	const struct launcher_options *o = &l->options;
+
+	if (c->found >= 0 && !is_readable(c->found))
+		return;
+	if (socket_listen(o->instance, "/keeper", 0600, o->broker, &c->listen) < 0)
+		c->due = now() + BACKOFF_MAX_MSEC;
+	c->found = close_fd(c->found);
+}
+
+/* It is wanted when somebody waits at its socket. */
+static bool is_wanted(struct launcher *l, struct child *c)
+{
+	if (c->pid || now() < c->due)
+		return false;
+	if (!c->lasting)
+		return true;
+	if (c->listen < 0)
+		replace_found(l, c);
+	return is_readable(c->listen);
+}
+
+/* Nobody needed it any more: no mishap, even if somebody has come since. */
+static bool ended_in_peace(const struct child *c, int status)
+{
+	return c->lasting && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+/* ── waiting ────────────────────────────────────────────────────────────────────────────── */
+
 /* Waits up to msec (< 0: for ever). Whether the launcher shall end. */
 static bool wait_for_news(struct launcher *l, int msec)
 {
-	struct pollfd p[] = {
+	struct pollfd p[2 + ARRAY_SIZE(l->children)] = {
 		{ .fd = l->alive, .events = POLLIN },
 		{ .fd = l->signals, .events = POLLIN },
 	};
 	struct signalfd_siginfo si;
 
+	for (size_t i = 0; i < ARRAY_SIZE(l->children); i++)
+		p[2 + i] = (struct pollfd){ lasting_fd(&l->children[i]), POLLIN, 0 };
 	if (poll(p, ARRAY_SIZE(p), msec) <= 0)
 		return false;
 	if (p[0].revents)
@@ -216,12 +154,16 @@ static int look_after(struct launcher *l, struct child *c)
 	int status;
 
 	if (reap(c, &status)) {
-		tell_end(c, status);
-		schedule(c);
+		if (!ended_in_peace(c, status))
+			tell_end(c, status);
+		if (!ended_in_peace(c, status) || is_readable(c->listen))
+			schedule(c);
 	}
-	if (!c->pid && now() >= c->due)
+	if (is_wanted(l, c))
 		start_child(l, c);
-	return c->pid ? -1 : (int)MAX(c->due - now(), (int64_t)0);
+	if (c->pid || now() >= c->due)
+		return -1;
+	return (int)MAX(c->due - now(), (int64_t)0);
 }
 
 static void watch(struct launcher *l)
@@ -240,6 +182,7 @@ static void watch(struct launcher *l)
 	} while (!wait_for_news(l, msec));
 }
 
+/* But for the one that lasts. */
 static bool all_ended(struct launcher *l)
 {
 	bool ended = true;
@@ -247,6 +190,8 @@ static bool all_ended(struct launcher *l)
 
 	FOREACH_CHILD(c, l)
 	{
+		if (c->lasting)
+			continue;
 		reap(c, &status);
 		ended &= c->pid == 0;
 	}
@@ -260,7 +205,9 @@ static void end_children(struct launcher *l)
 
 	FOREACH_CHILD(c, l)
 	{
-		if (c->pid)
+		if (c->lasting)
+			c->due = INT64_MAX; /* nor is it started any more */
+		else if (c->pid)
 			kill(c->pid, SIGTERM);
 	}
 	l->alive = close_fd(l->alive); /* poll(2) passes over a negative one */
@@ -268,7 +215,7 @@ static void end_children(struct launcher *l)
 		wait_for_news(l, (int)MAX(end - now(), (int64_t)0));
 	FOREACH_CHILD(c, l)
 	{
-		if (!c->pid)
+		if (!c->pid || c->lasting)
 			continue;
 		kill(c->pid, SIGKILL);
 		waitpid(c->pid, &status, 0);
@@ -312,7 +259,8 @@ static void remove_empty_state(const struct launcher *l)
 static void launcher_main(struct launcher *l)
 {
 	const struct launcher_options *o = &l->options;
-	const int keep[] = { l->alive, o->engine_listen, o->dumper_listen, o->lock };
+	const int keep[] = { l->alive,	       o->engine_listen, o->dumper_listen,
+			     o->keeper_listen, o->keeper_found,	 o->lock };
 	sigset_t mask;
 
 	close_others(keep, ARRAY_SIZE(keep));
@@ -328,10 +276,11 @@ static void launcher_main(struct launcher *l)
 	sigprocmask(SIG_BLOCK, &mask, NULL);
 	l->signals = signalfd(-1, &mask, SFD_CLOEXEC);
 	if (l->signals < 0) {
-		log_error("The launcher of engine and dumper cannot start: %s.", strerror(errno));
+		log_error("The launcher of engine, dumper and keeper cannot start: %s.",
+			  strerror(errno));
 		return;
 	}
-	describe_children(l);
+	children_describe(l);
 	watch(l);
 	end_children(l);
 	remove_empty_state(l);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The launcher: where there is no systemd, a small process that stays root and does nothing
- * but run the engine and the dumper, each again when it dies, until the broker is gone.
+ * but run the engine and the dumper, each again when it dies, until the broker is gone; and the
+ * keeper, when somebody connects to its socket. That one goes on without the launcher.
  */
 #ifndef PP_BROKER_LAUNCHER_H
 #define PP_BROKER_LAUNCHER_H
@@ -9,12 +10,13 @@
 #include <sys/types.h>
 
 struct launcher_options {
-	const char *engine, *dumper; /* programs */
-	const char *instance;	     /* "": the system's own */
-	uid_t broker;	   /* whose orders the engine takes, and whom the dumper runs as */
-	gid_t group;	   /* the dumper's */
-	int engine_listen; /* their listening sockets */
-	int dumper_listen;
+	const char *engine, *dumper, *keeper; /* programs */
+	const char *instance;		      /* "": the system's own */
+	uid_t broker; /* whose orders the engine takes, and whom dumper and keeper run as */
+	gid_t group;  /* theirs */
+	int engine_listen, dumper_listen; /* their listening sockets */
+	int keeper_listen;		  /* or, where one runs already, which has its socket: */
+	int keeper_found;		  /* a pidfd of it; < 0: none does */
 	int lock; /* kept open: the instance is not free while the launcher lives */
 };
 

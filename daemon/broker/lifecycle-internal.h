@@ -8,7 +8,7 @@
 /* An order under way or waiting, and the event that it is about. */
 struct job {
 	struct order order;    /* first: an order of ours is a job */
-	struct event *event;   /* RIGHTS: none */
+	struct event *event;   /* RIGHTS, SIDEBAND: none */
 	struct waiter *waiter; /* RIGHTS: none */
 	struct pp_spec spec;   /* what the order's points at */
 	struct packed_recipe *recipe;

@@ -188,6 +188,8 @@ int lifecycle_create(struct lifecycle *l, const struct pp_spec *spec,
 	err = reserve(l, spec, memory, &e);
 	if (err < 0)
 		return err;
+	if (l->creating)
+		l->creating(l->userdata);
 	submit(l, TAKE_PTR(job), e, waiter);
 	return 0;
 }
@@ -336,6 +338,21 @@ int lifecycle_cpus(struct lifecycle *l, struct event *e, const struct pp_cpumask
 	job->raised = memory;
 	job->order.id = e->truth.id;
 	submit(l, TAKE_PTR(job), e, waiter);
+	return 0;
+}
+
+int lifecycle_sideband(struct lifecycle *l, const struct pp_cpumask *cpus, uint32_t what,
+		       struct pp_fds *fds, struct waiter *waiter)
+{
+	struct pp_spec spec = { .cpus = *cpus };
+	struct job *job;
+	int err = job_new(l, PP_ORDER_SIDEBAND, &spec, NULL, &job);
+
+	if (err < 0)
+		return err;
+	job->order.what = what;
+	job->order.fds = fds;
+	submit(l, job, NULL, waiter);
 	return 0;
 }
 

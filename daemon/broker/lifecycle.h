@@ -17,6 +17,7 @@ struct outcome {
 	int error;		   /* 0, or a positive errno value */
 	const char *sentence;	   /* with an error: one for people */
 	const struct event *event; /* without: what was made or changed, or what was deleted */
+	const struct pp_cpumask *cpus; /* without, of sideband: that descriptors have come for */
 };
 
 /* Who waits for it; done is called exactly once, and owns the waiter from then on. */
@@ -34,6 +35,7 @@ struct lifecycle {
 	bool closed;	     /* nothing is created any more */
 
 	void (*changed)(void *userdata); /* events, or the link, came or went */
+	void (*creating)(void *userdata); /* an event is about to be ordered. May be NULL. */
 	/* An event was created, changed, paused, resumed or deleted, through this daemon or, as a
 	 * reconciliation finds, without it. e is as it is then. May be NULL. */
 	void (*notice)(void *userdata, enum pp_notice_kind kind, const struct event *e);
@@ -82,6 +84,14 @@ int lifecycle_delete(struct lifecycle *l, struct event *e, struct waiter *waiter
  */
 int lifecycle_cpus(struct lifecycle *l, struct event *e, const struct pp_cpumask *cpus,
 		   struct waiter *waiter);
+
+/*
+ * The perf events of sideband on these CPUs (at most PP_SIDEBAND_CPUS), in the order of their
+ * numbers, or, with PP_SIDEBAND_TASKS and no CPUs, the iterators of what runs. They come into fds,
+ * which is empty, and the caller's for as long as the waiter's.
+ */
+int lifecycle_sideband(struct lifecycle *l, const struct pp_cpumask *cpus, uint32_t what,
+		       struct pp_fds *fds, struct waiter *waiter);
 
 /* The sentence on such a result, about ns/name. */
 void lifecycle_explain(const struct lifecycle *l, int err, const char *ns, const char *name,

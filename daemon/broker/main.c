@@ -18,7 +18,7 @@
 #include "proto/places.h"
 
 struct options {
-	const char *instance, *config, *engine, *dumper;
+	const char *instance, *config, *engine, *dumper, *keeper;
 	bool check_config;
 };
 
@@ -32,23 +32,25 @@ static const char help[] =
 	"  --engine PROGRAM  default: perfpersist-engine beside perfpersistd, else in\n"
 	"                    " PP_LIBEXECDIR "\n"
 	"  --dumper PROGRAM  likewise, perfpersist-dumper\n"
+	"  --keeper PROGRAM  likewise, perfpersist-keeper\n"
 	"  --check-config    say what is wrong with the configuration, and exit\n"
 	"  --version, --help\n"
 	"\n"
 	"Under systemd it gets its socket from perfpersistd.socket. Started by root it stays\n"
-	"in the foreground, runs engine and dumper itself, and gives up root for the User= of its\n"
-	"configuration. SIGHUP has the configuration read again; SIGTERM ends it, and the\n"
+	"in the foreground, runs engine, dumper and keeper itself, and gives up root for the User=\n"
+	"of its configuration. SIGHUP has the configuration read again; SIGTERM ends it, and the\n"
 	"events go on recording, unless KeepEvents=no.\n";
 
 /* 0; 1 (done: exit with success); -EINVAL (told). */
 static int parse_options(int argc, char **argv, struct options *ret)
 {
-	enum { INSTANCE = 256, CONFIG, ENGINE, DUMPER, CHECK, VERSION, HELP };
+	enum { INSTANCE = 256, CONFIG, ENGINE, DUMPER, KEEPER, CHECK, VERSION, HELP };
 	static const struct option table[] = {
 		{ "instance", required_argument, NULL, INSTANCE },
 		{ "config", required_argument, NULL, CONFIG },
 		{ "engine", required_argument, NULL, ENGINE },
 		{ "dumper", required_argument, NULL, DUMPER },
+		{ "keeper", required_argument, NULL, KEEPER },
 		{ "check-config", no_argument, NULL, CHECK },
 		{ "version", no_argument, NULL, VERSION },
 		{ "help", no_argument, NULL, HELP },
@@ -70,6 +72,9 @@ static int parse_options(int argc, char **argv, struct options *ret)
 			break;
 		case DUMPER:
 			ret->dumper = optarg;
+			break;
+		case KEEPER:
+			ret->keeper = optarg;
 			break;
 		case CHECK:
 			ret->check_config = true;
@@ -220,6 +225,7 @@ static int run(const struct options *o)
 			.instance = o->instance ? o->instance : "",
 			.engine = o->engine,
 			.dumper = o->dumper,
+			.keeper = o->keeper,
 			.uid = config->uid,
 			.gid = config->gid,
 		};

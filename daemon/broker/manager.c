@@ -21,6 +21,7 @@
 #include "daemon/broker/quota.h"
 #include "daemon/broker/reload.h"
 #include "daemon/broker/request.h"
+#include "daemon/broker/sideband.h"
 #include "daemon/broker/stop.h"
 #include "daemon/log.h"
 #include "proto/macro.h"
@@ -29,7 +30,7 @@
 struct manager {
 	sd_event *loop;
 	char instance[PP_NAME_SIZE];
-	char registry[256], engine[256], dumper[256];
+	char registry[256], engine[256], dumper[256], keeper[256];
 	struct quota quota;
 	struct lifecycle lifecycle;
 	struct service service;
@@ -38,11 +39,12 @@ struct manager {
 	struct hotplug hotplug;
 	struct generations generations;
 	struct arrivals arrivals;
+	struct sideband sideband;
 	struct stop stop;
 	struct listener listener;
 	struct reload reload;
 	uint64_t watchdog; /* microseconds between two signs of life */
-	bool listening, ready, was_ready;
+	bool listening, ready, was_ready, stopped;
 };
 
 /* ── how things stand ───────────────────────────────────────────────────────────────────── */
@@ -80,6 +82,7 @@ static void on_changed(void *userdata)
 	}
 	reload_continue(&m->reload);
 	arrivals_continue(&m->arrivals);
+	sideband_continue(&m->sideband); /* before what may be the end */
 	stop_continue(&m->stop);
 	if (!m->stop.begun)
 		notify(m);
@@ -98,9 +101,24 @@ static void on_reload(void *userdata)
 	sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64, usec);
 }
 
+static void configure_sideband(struct manager *m)
+{
+	const struct config *c = m->service.config;
+
+	sideband_configure(&m->sideband, c->sideband, c->max_sideband);
+}
+
 static void on_reloaded(void *userdata)
 {
+	configure_sideband(userdata);
 	notify(userdata);
+}
+
+static void on_creating(void *userdata)
+{
+	struct manager *m = userdata;
+
+	sideband_continue(&m->sideband);
 }
 
 /* ── what watchers are told ─────────────────────────────────────────────────────────────── */
@@ -117,6 +135,8 @@ static void on_cpu(void *userdata, unsigned cpu, bool online)
 	struct manager *m = userdata;
 
 	watchers_tell_cpu(&m->watchers, online ? PP_NOTICE_CPU_ONLINE : PP_NOTICE_CPU_OFFLINE, cpu);
+	if (!online)
+		sideband_went(&m->sideband, cpu);
 }
 
 static void on_came(void *userdata, const struct pp_cpumask *cpus _unused_)
@@ -124,6 +144,7 @@ static void on_came(void *userdata, const struct pp_cpumask *cpus _unused_)
 	struct manager *m = userdata;
 
 	arrivals_add(&m->arrivals);
+	sideband_came(&m->sideband);
 }
 
 static void on_looked(void *userdata)
@@ -131,6 +152,7 @@ static void on_looked(void *userdata)
 	struct manager *m = userdata;
 
 	arrivals_retry(&m->arrivals);
+	sideband_retry(&m->sideband);
 }
 
 static void find_bounced(void *userdata, const struct pp_cpumask *online, struct pp_cpumask *ret)
@@ -153,7 +175,18 @@ static void on_stopped(void *userdata)
 {
 	struct manager *m = userdata;
 
-	sd_event_exit(m->loop, 0);
+	/* A keeper that is not told would go on. It answers at once, or is not waited for long. */
+	m->stopped = true;
+	if (!sideband_is_leaving(&m->sideband))
+		sd_event_exit(m->loop, 0);
+}
+
+static void on_sideband_gone(void *userdata)
+{
+	struct manager *m = userdata;
+
+	if (m->stopped)
+		sd_event_exit(m->loop, 0);
 }
 
 /* Who cannot wait for the end of all events says so by a second signal. */
@@ -270,10 +303,17 @@ static void wire(struct manager *m)
 	m->service.hotplug = &m->hotplug;
 	m->arrivals.lifecycle = &m->lifecycle;
 	m->arrivals.online = &m->hotplug.online;
+	m->sideband.lifecycle = &m->lifecycle;
+	m->sideband.online = &m->hotplug.online;
+	m->sideband.registry = m->registry;
+	m->sideband.gone = on_sideband_gone;
+	m->sideband.userdata = m;
+	m->service.sideband = &m->sideband;
 	m->stop.lifecycle = &m->lifecycle;
 	m->stop.ended = on_stopped;
 	m->stop.userdata = m;
 	m->lifecycle.changed = on_changed;
+	m->lifecycle.creating = on_creating;
 	m->lifecycle.notice = on_notice;
 	m->lifecycle.userdata = m;
 }
@@ -285,6 +325,7 @@ static int read_configuration(struct manager *m, const struct manager_options *o
 		.instance = options->instance,
 		.named = options->named,
 	};
+	int err;
 
 	m->reload.lifecycle = &m->lifecycle;
 	m->reload.quota = &m->quota;
@@ -297,7 +338,10 @@ static int read_configuration(struct manager *m, const struct manager_options *o
 	m->service.forget = reload_forget;
 	m->service.reload = reload_request;
 	m->service.userdata = &m->reload;
-	return reload_init(&m->reload, &reload);
+	err = reload_init(&m->reload, &reload);
+	if (err >= 0)
+		configure_sideband(m);
+	return err;
 }
 
 /* What comes and goes with readers. */
@@ -308,6 +352,9 @@ static int make_edge(struct manager *m)
 	if (err < 0)
 		return err;
 	err = wakeups_new(m->loop, m->registry, max_descriptors() / 4, &m->service.wakeups);
+	if (err < 0)
+		return err;
+	err = sideband_init(&m->sideband, m->loop, m->keeper);
 	if (err < 0)
 		return err;
 	m->hotplug.changed = on_cpu;
@@ -333,6 +380,9 @@ int manager_new(const struct manager_options *options, struct manager **ret)
 	if (err < 0)
 		return err;
 	err = pp_place(options->instance, "/dumper", m->dumper, sizeof(m->dumper));
+	if (err < 0)
+		return err;
+	err = pp_place(options->instance, "/keeper", m->keeper, sizeof(m->keeper));
 	if (err < 0)
 		return err;
 	snprintf(m->instance, sizeof(m->instance), "%s", options->instance);
@@ -385,6 +435,7 @@ void manager_free(struct manager *m)
 	/* Peers first: who waits for an order that ends now is not there any more. */
 	listener_done(&m->listener);
 	peers_done(&m->peers);
+	sideband_done(&m->sideband);
 	copies_free(m->service.copies);
 	wakeups_free(m->service.wakeups);
 	hotplug_done(&m->hotplug);

@@ -11,15 +11,40 @@
 #include "daemon/text.h"
 #include "proto/macro.h"
 
+/* What comes beside the bytes: who sent them, and descriptors, which are ours from here on. */
+static int take_control(struct orders *o, struct msghdr *m)
+{
+	struct ucred sender;
+	int err = 0;
+
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
+		size_t size = c->cmsg_len - CMSG_LEN(0);
+
+		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_CREDENTIALS &&
+		    size == sizeof(sender)) {
+			memcpy(&sender, CMSG_DATA(c), sizeof(sender));
+			o->engine_pid = sender.pid;
+		} else if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
+			   o->fds.n == 0 && size <= sizeof(o->fds.fd)) {
+			memcpy(o->fds.fd, CMSG_DATA(c), size);
+			o->fds.n = size / sizeof(int);
+		} else {
+			err = -EBADMSG;
+		}
+	}
+	return err;
+}
+
 /*
- * One answer into o->in, and who sent it. SO_PEERCRED would name whoever called listen(2),
- * which is systemd or the launcher; the credentials that come with a packet name the engine.
- * Returns 1; 0 (nothing more now); -errno (-ECONNRESET: the engine is gone).
+ * One answer into o->in, what came with it into o->fds, and who sent it. SO_PEERCRED would name
+ * whoever called listen(2), which is systemd or the launcher; the credentials that come with a
+ * packet name the engine. Returns 1; 0 (nothing more now); -errno (-ECONNRESET: the engine is
+ * gone).
  */
 static int receive(struct orders *o)
 {
 	union {
-		char bytes[CMSG_SPACE(sizeof(struct ucred))];
+		char bytes[CMSG_SPACE(sizeof(struct ucred)) + CMSG_SPACE(sizeof(o->fds.fd))];
 		struct cmsghdr align;
 	} control;
 	struct iovec iov = { .iov_base = &o->in, .iov_len = sizeof(o->in) };
@@ -30,23 +55,16 @@ static int receive(struct orders *o)
 		.msg_controllen = sizeof(control.bytes),
 	};
 	ssize_t n = recvmsg(o->fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	int err;
 
 	if (n < 0)
 		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+	err = take_control(o, &m);
 	if (n == 0)
 		return -ECONNRESET;
 	if (n != (ssize_t)sizeof(o->in) || m.msg_flags & (MSG_TRUNC | MSG_CTRUNC))
 		return -EBADMSG;
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(&m); c; c = CMSG_NXTHDR(&m, c)) {
-		struct ucred sender;
-
-		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_CREDENTIALS ||
-		    c->cmsg_len != CMSG_LEN(sizeof(sender)))
-			return -EBADMSG;
-		memcpy(&sender, CMSG_DATA(c), sizeof(sender));
-		o->engine_pid = sender.pid;
-	}
-	return 1;
+	return err < 0 ? err : 1;
 }
 
 /* Of those that have no rings left only the id counts. */
@@ -97,6 +115,22 @@ static bool event_is_good(const struct pp_event *e, const struct order *order)
 	}
 }
 
+/* The descriptors are as many as the order and the answer say; of no other order there are any. */
+static bool fds_are_good(const struct orders *o, const struct order *order)
+{
+	const struct pp_cpumask *cpus = &o->in.event.rings;
+	size_t due = 0;
+
+	if (order->type != PP_ORDER_SIDEBAND || o->in.type != PP_ANSWER_DONE)
+		return o->fds.n == 0;
+	for (size_t i = 0; i < ARRAY_SIZE(cpus->bits); i++) {
+		if (cpus->bits[i] & ~order->spec->cpus.bits[i])
+			return false;
+		due += (size_t)__builtin_popcountll(cpus->bits[i]);
+	}
+	return o->fds.n == due + (order->what & PP_SIDEBAND_TASKS ? 2 : 0);
+}
+
 static int take_outcome(struct orders *o)
 {
 	struct order *order = o->first;
@@ -109,7 +143,13 @@ static int take_outcome(struct orders *o)
 	} else if (o->in.type != PP_ANSWER_DONE || !event_is_good(&o->in.event, order)) {
 		return -EBADMSG;
 	}
+	if (!fds_are_good(o, order))
+		return -EBADMSG;
 	orders_remove(o, order);
+	if (o->fds.n > 0) {
+		*order->fds = o->fds;
+		o->fds.n = 0;
+	}
 	o->hooks.answered(o->userdata, order, &o->in);
 	return 0;
 }
@@ -118,6 +158,8 @@ static int take_answer(struct orders *o)
 {
 	bool unasked = o->in.type == PP_ANSWER_RELEASED;
 
+	if (o->fds.n > 0 && (unasked || o->link == LINK_SYNCING))
+		return -EBADMSG;
 	if (o->in.abi != PP_ORDER_ABI || o->in.serial != (unasked ? 0 : o->serial) ||
 	    !memchr(o->in.sentence, 0, sizeof(o->in.sentence)) || !remains_are_good(&o->in.remains))
 		return -EBADMSG;
@@ -132,8 +174,11 @@ int orders_take_answer(struct orders *o)
 {
 	int r = receive(o);
 
-	if (r <= 0)
-		return r;
-	r = take_answer(o);
-	return r < 0 ? r : 1;
+	if (r > 0) {
+		int err = take_answer(o);
+
+		r = err < 0 ? err : 1;
+	}
+	pp_fds_close(&o->fds);
+	return r;
 }

@@ -35,6 +35,7 @@ struct orders {
 
 	struct pp_order out;
 	struct pp_answer in;
+	struct pp_fds fds; /* that came with it */
 };
 
 /* The one transition of the link's state; tells who must know. */

@@ -14,6 +14,7 @@
 
 #include "daemon/broker/recipe.h"
 #include "daemon/order.h"
+#include "proto/packet.h"
 
 struct order {
 	struct order *next;
@@ -23,6 +24,7 @@ struct order {
 	uint32_t uid;			    /* whose turn it takes */
 	const struct pp_spec *spec;	    /* stays the submitter's */
 	const struct packed_recipe *recipe; /* likewise */
+	struct pp_fds *fds; /* likewise; SIDEBAND: empty, for what comes with DONE */
 	unsigned sent;	/* how often it was sent; > 0: the engine may have acted */
 	uint64_t round; /* of the turns that users take; the queue is sorted by it */
 };

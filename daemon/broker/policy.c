@@ -114,6 +114,17 @@ bool policy_may_probe(const struct credentials *c, enum policy_probers probers, 
 	return false;
 }
 
+bool policy_may_have_sideband(const struct credentials *c, struct namespace *const *namespaces,
+			      size_t n)
+{
+	if (c->uid == 0)
+		return true;
+	for (size_t i = 0; i < n; i++)
+		if (namespaces[i]->n_events > 0 && policy_allows(c, namespaces[i], PP_RIGHT_R))
+			return true;
+	return false;
+}
+
 bool policy_may_hold_rings(const struct credentials *c, const struct namespace *ns,
 			   bool unprivileged_bpf)
 {

@@ -52,6 +52,11 @@ enum policy_probers {
 
 bool policy_may_probe(const struct credentials *c, enum policy_probers probers, gid_t group);
 
+/* Whether the peer may be told who ran, and from which files: it is of all users' processes, and so
+ * are an event's records. These are all namespaces; those that have no events count for nothing. */
+bool policy_may_have_sideband(const struct credentials *c, struct namespace *const *namespaces,
+			      size_t n);
+
 /*
  * Whether this peer, who may read the namespace, may be handed its live rings; else it gets
  * copies. The namespace's `live` decides. Where unprivileged_bpf_disabled is 0 (unprivileged_bpf)

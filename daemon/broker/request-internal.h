@@ -32,6 +32,11 @@ void request_describe(struct request *r, const struct event *e, const struct tre
 		      struct pp_msg_event *ret);
 void request_reply_event(struct request *r, const struct event *e);
 
+/* One reply with copies or sideband at a time of a peer: whether one is under way; the next when
+ * that has been read. */
+bool request_has_opening(const struct request *r);
+bool request_has_sideband(const struct request *r);
+
 /* A request that is answered when an order ends: with the event, unless `answer` says otherwise. */
 struct pending {
 	struct waiter waiter; /* first: a waiter of ours is a pending request */
@@ -67,5 +72,6 @@ void request_open(struct request *r, const struct pp_msg_open_request *request);
 void request_watch(struct request *r, const struct pp_msg_watch_request *request);
 void request_cpus(struct request *r, const struct pp_msg_cpus_request *request);
 void request_wakeup(struct request *r, const struct pp_msg_name *request);
+void request_sideband(struct request *r, const struct pp_msg_sideband_request *request);
 
 #endif

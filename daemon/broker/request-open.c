@@ -243,8 +243,7 @@ static void opening_done(struct copying *copying, int error, const struct pp_fds
 	opening_free(o);
 }
 
-/* One at a time of a peer: the next when this one's reply has been read. */
-static bool has_opening(const struct request *r)
+bool request_has_opening(const struct request *r)
 {
 	for (const struct opening *o = r->service->openings; o; o = o->next)
 		if (o->claim.peer == r->peer)
@@ -257,7 +256,7 @@ static void open_copies(struct request *r, const struct pp_msg_open_request *req
 	struct service *s = r->service;
 	struct opening *o;
 
-	if (has_opening(r)) {
+	if (request_has_opening(r) || request_has_sideband(r)) {
 		peer_defer(r->peer);
 		return;
 	}

@@ -252,5 +252,8 @@ void request_handle(void *userdata, struct peer *peer, const struct pp_header *h
 	case PP_OP_CPUS:
 		request_cpus(&r, &body->cpus_request);
 		break;
+	case PP_OP_SIDEBAND:
+		request_sideband(&r, &body->sideband_request);
+		break;
 	}
 }

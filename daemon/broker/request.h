@@ -11,6 +11,7 @@
 #include "daemon/broker/hotplug.h"
 #include "daemon/broker/lifecycle.h"
 #include "daemon/broker/peer.h"
+#include "daemon/broker/sideband.h"
 #include "daemon/broker/wakeups.h"
 #include "daemon/broker/watchers.h"
 
@@ -37,6 +38,8 @@ struct service {
 	struct watchers *watchers;
 	struct wakeups *wakeups;
 	struct opening *openings; /* those that wait for copies */
+	struct sideband *sideband;
+	struct asking_sideband *sidebands; /* those that wait for it */
 
 	union pp_body reply;
 	struct pp_recipe recipe;

@@ -14,9 +14,11 @@
 #include "daemon/engine/names.h"
 #include "daemon/engine/reaper.h"
 #include "daemon/engine/remains.h"
+#include "daemon/engine/sideband.h"
 #include "daemon/log.h"
 #include "daemon/order.h"
 #include "proto/macro.h"
+#include "proto/packet.h"
 
 struct server {
 	int listener, signals, connection;
@@ -24,6 +26,7 @@ struct server {
 	bool stop;
 	struct pp_order order; /* of the largest size, so not on the stack */
 	struct pp_answer answer;
+	struct pp_fds fds; /* that go with it, and are closed then */
 };
 
 static void answer_begin(struct server *s, uint64_t serial, enum pp_answer_type type)
@@ -37,7 +40,10 @@ static void answer_begin(struct server *s, uint64_t serial, enum pp_answer_type 
 
 static int answer_send(struct server *s)
 {
-	return send(s->connection, &s->answer, sizeof(s->answer), MSG_NOSIGNAL) < 0 ? -errno : 0;
+	int r = pp_packet_send(s->connection, &s->answer, sizeof(s->answer), s->fds.fd, s->fds.n);
+
+	pp_fds_close(&s->fds);
+	return r;
 }
 
 /* ── telling what there is ──────────────────────────────────────────────────────────────── */
@@ -162,6 +168,8 @@ static int carry_out(struct server *s, struct failure *f)
 		return event_cpus(o->id, &o->spec.cpus, s->broker, event, f);
 	case PP_ORDER_RIGHTS:
 		return names_rights(&o->spec, s->broker, f);
+	case PP_ORDER_SIDEBAND:
+		return sideband_open(&o->spec.cpus, o->what, &event->rings, &s->fds, f);
 	default:
 		return fail(f, EOPNOTSUPP, "The engine does not know orders of type %u.", o->type);
 	}

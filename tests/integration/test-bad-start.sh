@@ -13,7 +13,7 @@ will_not_start() {
 	local regex=$1
 	shift
 	said 1 "$regex" "${PERFPERSISTD[@]}" "$@"
-	wait_until 20 _no_processes || fail "left running: $(instance_pids | xargs)"
+	wait_until 20 _no_processes || fail "left running: $(daemon_pids | xargs)"
 	[ ! -e "$RUN" ] || fail "$RUN is left"
 }
 

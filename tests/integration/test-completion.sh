@@ -49,7 +49,7 @@ offers "perfctl --instance $I delete --all " "default web"
 offers "perfctl --registry $REGISTRY --direct show w" "web/profile web/second"
 offers "perfctl --socket $RUN/control stat w" "web/profile web/second"
 offers "perfctl --instance $I-no-such show " ""
-offers "perfctl re" "reload reopen resume"
+offers "perfctl re" "record reload reopen report resume"
 offers "perfctl reopen --co" "--copy"
 offers "perfctl --no-such-option limits x" ""
 
@@ -170,5 +170,5 @@ fi
 echo "without the daemon"
 stop_daemon
 offers "perfctl --instance $I show " "default/switches own/clock"
-[ -z "$(instance_pids)" ] || fail "completion started a daemon"
+[ -z "$(daemon_pids)" ] || fail "completion started a daemon"
 start_daemon

@@ -29,10 +29,13 @@ cat >"$SCRATCH/want" <<END
 0644 /usr/lib/perfpersist/events.d/10-thermal.conf
 0755 /usr/lib/perfpersist/perfpersist-dumper
 0755 /usr/lib/perfpersist/perfpersist-engine
+0755 /usr/lib/perfpersist/perfpersist-keeper
 0644 /usr/lib/systemd/system/perfpersist-dumper.service
 0644 /usr/lib/systemd/system/perfpersist-dumper.socket
 0644 /usr/lib/systemd/system/perfpersist-engine.service
 0644 /usr/lib/systemd/system/perfpersist-engine.socket
+0644 /usr/lib/systemd/system/perfpersist-keeper.service
+0644 /usr/lib/systemd/system/perfpersist-keeper.socket
 0644 /usr/lib/systemd/system/perfpersist-save.service
 0644 /usr/lib/systemd/system/perfpersistd.service
 0644 /usr/lib/systemd/system/perfpersistd.socket
@@ -105,6 +108,8 @@ expect_exit 2 ${engine/%perfpersist/nobody}
 expect_match "$OUT" 'in LISTEN_FDS' "what the engine lacks, started by hand"
 expect_exit 2 "$DEST/usr/lib/perfpersist/perfpersist-dumper"
 expect_match "$OUT" 'in LISTEN_FDS' "what the dumper lacks, started by hand"
+expect_exit 2 "$DEST/usr/lib/perfpersist/perfpersist-keeper"
+expect_match "$OUT" 'in LISTEN_FDS' "what the keeper lacks, started by hand"
 expect_exit 2 "$DEST/usr/lib/perfpersist/perfpersist-engine" --broker-uid no-such-user
 expect_match "$OUT" "there is no user 'no-such-user'; run systemd-sysusers" "what the engine says of a user who is not there"
 
@@ -155,11 +160,12 @@ gcc -Wall -Wextra -Werror -o "$SCRATCH/follow" "$SCRATCH/follow.c" $(pkg-config 
 
 echo "the daemon as it was installed"
 write_conf
-# Engine and dumper are looked for beside the daemon and in their place under /usr; not under
-# DESTDIR.
+# Engine, dumper and keeper are looked for beside the daemon and in their place under /usr; not
+# under DESTDIR.
 "$DEST/usr/sbin/perfpersistd" --instance "$INSTANCE" --config "$CONF" \
 	--engine "$DEST/usr/lib/perfpersist/perfpersist-engine" \
-	--dumper "$DEST/usr/lib/perfpersist/perfpersist-dumper" >>"$LOG" 2>&1 &
+	--dumper "$DEST/usr/lib/perfpersist/perfpersist-dumper" \
+	--keeper "$DEST/usr/lib/perfpersist/perfpersist-keeper" >>"$LOG" 2>&1 &
 DAEMON_PID=$!
 wait_until 20 _ready
 "$DEST/usr/bin/perfctl" --instance "$INSTANCE" create default/switches -e sched:sched_switch

@@ -69,7 +69,7 @@ worker=$SPAWNED
 restarts=0
 for ((round = 0; round < ROUNDS; round++)); do
 	kill_broker
-	wait_until 20 _no_processes || fail "left behind by a broker that was killed: $(instance_pids | xargs)"
+	wait_until 20 _no_processes || fail "left behind by a broker that was killed: $(daemon_pids | xargs)"
 	start_daemon
 	restarts=$((restarts + 1))
 	look

@@ -250,7 +250,7 @@ expect_match "$(saves | xargs)" "^\+new-[^ ]* $(xargs <<<"$here")$" "what is lef
 expect_eq "$(perfctl save --list --json | jq -c 'map(.save)')" "$(jq -Rc . <<<"$here" | jq -sc .)" \
 	"the list of saves"
 expect_ok perfctl save
-expect_eq "$(find "$SAVED" -name '+*')" "" "left by one that was killed"
+expect_eq "$(find "$SAVED" -maxdepth 1 -name '+*')" "" "left by one that was killed"
 
 # ── damaged ones ─────────────────────────────────────────────────────────────────────────
 

@@ -35,10 +35,10 @@ tell_rss() {
 	[ "$kib" -le $((24 * 1024)) ] || verdict=MISSED
 	echo "RSS of all daemons $1: $kib KiB; bar 24 MiB, $verdict"
 }
-# How often anything of ours was put to sleep.
+# How often anything of ours was put to sleep; but for the keeper, which wakes with what others do.
 switches() {
 	local pid
-	for pid in $(instance_pids); do
+	for pid in $(daemon_pids); do
 		sed -n 's/^voluntary_ctxt_switches:\t//p' "/proc/$pid/task/"*/status
 	done | awk '{ sum += $1 } END { print sum }'
 }

@@ -169,7 +169,7 @@ for name in all other; do
 done
 cat "$SCRATCH/all.err"
 expect_exit 5 perfctl watch
-wait_until 20 _no_processes || fail "the engine outlives its broker: $(instance_pids | xargs)"
+wait_until 20 _no_processes || fail "the engine outlives its broker: $(daemon_pids | xargs)"
 start_daemon
 watch all root
 perfctl delete open/a >/dev/null

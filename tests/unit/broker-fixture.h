@@ -53,12 +53,13 @@ struct fake_engine {
 	size_t listed;
 	struct pp_order last; /* but for its recipe */
 	uint32_t last_sources, last_nodes;
-	unsigned enumerated, created, deleted, changed, paused, aliased, given_rights, cpus;
+	unsigned enumerated, created, deleted, changed, paused, aliased, given_rights, cpus,
+		sideband;
 };
 
 struct broker {
 	sd_event *loop;
-	char dir[64], registry[96], dumper[96];
+	char dir[64], registry[96], dumper[96], keeper[96];
 	struct config config;
 	struct quota quota;
 	struct lifecycle lifecycle;
@@ -66,6 +67,7 @@ struct broker {
 	struct watchers watchers;
 	struct hotplug hotplug; /* only what is online: CPUs 0 to 3 */
 	struct arrivals arrivals;
+	struct sideband sideband; /* of all four; a test that wants it configures it */
 	struct service service;
 	struct fake_engine engine;
 	unsigned changes;
@@ -340,6 +342,28 @@ static bool fake_act(struct fake_engine *f, const struct pp_order *o, struct pp_
 	return true;
 }
 
+/* Any descriptors will do. */
+static void fake_sideband(struct fake_engine *f, const struct pp_order *o)
+{
+	_cleanup_(pp_fds_close) struct pp_fds fds = { .n = 0 };
+
+	f->sideband++;
+	fake_answer = (struct pp_answer){
+		.abi = PP_ORDER_ABI,
+		.type = PP_ANSWER_DONE,
+		.serial = o->serial,
+		.event.rings = o->spec.cpus,
+	};
+	PP_CPUMASK_FOREACH(cpu, &o->spec.cpus)
+		fds.fd[fds.n++] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	for (unsigned i = 0; i < (o->what & PP_SIDEBAND_TASKS ? 2 : 0); i++)
+		fds.fd[fds.n++] = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+	if (f->mood == FAKE_LIES_SIZE && f->moods > 0 && f->moods--)
+		close_fd(fds.fd[--fds.n]);
+	ck_assert_int_eq(pp_packet_send(f->fd, &fake_answer, sizeof(fake_answer), fds.fd, fds.n),
+			 0);
+}
+
 static void fake_carry_out(struct fake_engine *f, const struct pp_order *o)
 {
 	static struct pp_event event;
@@ -357,6 +381,8 @@ static void fake_carry_out(struct fake_engine *f, const struct pp_order *o)
 	if (f->mood == FAKE_FAILS && f->moods > 0) {
 		f->moods--;
 		fake_fail(f, o->serial, E2BIG, "The fake failed.");
+	} else if (o->type == PP_ORDER_SIDEBAND) {
+		fake_sideband(f, o);
 	} else if (!fake_act(f, o, &event, &remains)) {
 		fake_fail(f, o->serial, ENOENT, "The fake has no such event.");
 	} else if (!fake_dies(f, FAKE_DIES_AFTER)) {
@@ -442,6 +468,14 @@ static void broker_on_changed(void *userdata)
 
 	b->changes++;
 	arrivals_continue(&b->arrivals);
+	sideband_continue(&b->sideband);
+}
+
+static void broker_on_creating(void *userdata)
+{
+	struct broker *b = userdata;
+
+	sideband_continue(&b->sideband);
 }
 
 static void broker_on_notice(void *userdata, enum pp_notice_kind kind, const struct event *e)
@@ -510,6 +544,7 @@ static void broker_begin(struct broker *b)
 	b->lifecycle.charges.quota = &b->quota;
 	b->lifecycle.notice = broker_on_notice;
 	b->lifecycle.changed = broker_on_changed;
+	b->lifecycle.creating = broker_on_creating;
 	b->lifecycle.userdata = b;
 	b->service.config = &b->config;
 	b->service.instance = "test";
@@ -520,6 +555,10 @@ static void broker_begin(struct broker *b)
 	b->hotplug.online.bits[0] = 0xf;
 	b->arrivals.lifecycle = &b->lifecycle;
 	b->arrivals.online = &b->hotplug.online;
+	b->sideband.lifecycle = &b->lifecycle;
+	b->sideband.online = &b->hotplug.online;
+	b->sideband.registry = b->registry;
+	b->service.sideband = &b->sideband;
 	b->peers.loop = b->loop;
 	b->peers.quota = &b->quota;
 	b->peers.max_requests = b->config.max_requests;
@@ -532,6 +571,9 @@ static void broker_begin(struct broker *b)
 	snprintf(b->dumper, sizeof(b->dumper), "%s/dumper", b->dir);
 	ck_assert_int_ge(copies_new(b->loop, &b->quota, b->dumper, &b->service.copies), 0);
 	ck_assert_int_ge(wakeups_new(b->loop, b->registry, 256, &b->service.wakeups), 0);
+	/* Nor a keeper. */
+	snprintf(b->keeper, sizeof(b->keeper), "%s/keeper", b->dir);
+	ck_assert_int_ge(sideband_init(&b->sideband, b->loop, b->keeper), 0);
 
 	b->engine.loop = b->loop;
 	b->engine.fd = b->engine.listen = -EBADF;
@@ -551,6 +593,7 @@ static _unused_ void broker_start(struct broker *b)
 static _unused_ void broker_end(struct broker *b)
 {
 	peers_done(&b->peers);
+	sideband_done(&b->sideband);
 	copies_free(b->service.copies);
 	wakeups_free(b->service.wakeups);
 	lifecycle_done(&b->lifecycle);

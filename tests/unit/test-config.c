@@ -91,7 +91,7 @@ START_TEST(every_key)
 		       "MaxRequestsPerUser=7\n"
 		       "MaxEvents=9\nMaxEventsPerNamespace=8\nMaxEventsPerUser=6\n"
 		       "MaxMemory=100M\nMaxMemoryPerNamespace=90M\nMaxMemoryPerUser=80M\n"
-		       "MaxCopies=70M\nShare=yes\n"
+		       "MaxCopies=70M\nShare=yes\nSideband=no\nMaxSideband=2M\n"
 		       "MaxBuffer=1M ; as an example\nCreateNamespaces=group\n"
 		       "Probes=all\n"
 		       "[namespace one]\nOwner=1\nGroup=2\nMode=0664\nLive=nobody\n"
@@ -115,6 +115,8 @@ START_TEST(every_key)
 	ck_assert_uint_eq(c->max_memory_per_user, 80 << 20);
 	ck_assert_uint_eq(c->max_copies, 70 << 20);
 	ck_assert(c->share);
+	ck_assert(!c->sideband);
+	ck_assert_uint_eq(c->max_sideband, 2 << 20);
 	ck_assert_uint_eq(c->max_buffer, 1 << 20);
 	ck_assert_int_eq(c->makers, POLICY_MAKERS_GROUP);
 	ck_assert_int_eq(c->probers, POLICY_PROBERS_ALL);
@@ -216,6 +218,9 @@ START_TEST(faults)
 	refused("[daemon]\nMaxBuffer=2G\n", 2, "MaxBuffer=");
 	refused("[daemon]\nMaxBuffer=1k\n", 2, "MaxBuffer=");
 	refused("[daemon]\nMaxBuffer=99999999999999999999G\n", 2, "MaxBuffer=");
+	refused("[daemon]\nSideband=maybe\n", 2, "Sideband= must be yes or no");
+	refused("[daemon]\nMaxSideband=1023K\n", 2, "MaxSideband= must be a size from 1M to 16G");
+	refused("[daemon]\nMaxSideband=17G\n", 2, "MaxSideband=");
 	refused("[daemon]\nCreateNamespaces=some\n", 2, "root, group or all");
 	refused("[daemon]\nProbes=yes\n", 2, "Probes= must be root, group or all");
 	refused("[daemon]\nUser=0\n", 2, "root");

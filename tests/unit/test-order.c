@@ -188,7 +188,7 @@ START_TEST(orders)
 {
 	SPOIL(good_tracepoint, order.abi++);
 	SPOIL(good_tracepoint, order.type = 0);
-	SPOIL(good_tracepoint, order.type = PP_ORDER_CPUS + 1);
+	SPOIL(good_tracepoint, order.type = PP_ORDER_SIDEBAND + 1);
 
 	memset(&order, 0, sizeof(order));
 	order.abi = PP_ORDER_ABI;
@@ -547,6 +547,44 @@ START_TEST(events)
 }
 END_TEST
 
+static void good_sideband(void)
+{
+	memset(&order, 0, sizeof(order));
+	order.abi = PP_ORDER_ABI;
+	order.type = PP_ORDER_SIDEBAND;
+	order.what = PP_SIDEBAND_TASKS;
+	for (unsigned cpu = 100; cpu < 100 + PP_SIDEBAND_CPUS; cpu++)
+		pp_cpumask_set(&spec->cpus, cpu);
+}
+
+START_TEST(sidebands)
+{
+	good_sideband();
+	ck_assert_int_eq(pp_order_check(&order), 0);
+	order.what = 0;
+	ck_assert_int_eq(pp_order_check(&order), 0);
+	memset(&spec->cpus, 0, sizeof(spec->cpus));
+	ck_assert_int_eq(pp_order_check(&order), -EBADMSG); /* of nothing */
+	order.what = PP_SIDEBAND_TASKS;
+	ck_assert_int_eq(pp_order_check(&order), 0);
+	order.what = PP_SIDEBAND_TASKS << 1;
+	ck_assert_int_eq(pp_order_check(&order), -EBADMSG);
+
+	good_sideband();
+	pp_cpumask_set(&spec->cpus, 4095); /* one more than descriptors fit */
+	ck_assert_int_eq(pp_order_check(&order), -EBADMSG);
+	good_sideband();
+	order.id = 1;
+	ck_assert_int_eq(pp_order_check(&order), -EBADMSG);
+	good_sideband();
+	spec->name[5] = 'x';
+	ck_assert_int_eq(pp_order_check(&order), -EBADMSG);
+	good_sideband();
+	spec->creator = 1000;
+	ck_assert_int_eq(pp_order_check(&order), -EBADMSG);
+}
+END_TEST
+
 START_TEST(cpumasks)
 {
 	struct pp_cpumask m = { 0 };
@@ -591,6 +629,7 @@ int main(void)
 	tcase_add_test(t, flags_and_cpus);
 	tcase_add_test(t, rights);
 	tcase_add_test(t, events);
+	tcase_add_test(t, sidebands);
 	tcase_add_test(t, cpumasks);
 	suite_add_tcase(s, t);
 	srunner_run_all(r, CK_NORMAL);

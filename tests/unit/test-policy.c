@@ -128,6 +128,25 @@ START_TEST(live_rings)
 }
 END_TEST
 
+/* Whoever may read one event, and not where there is only a namespace. */
+START_TEST(sideband)
+{
+	struct namespace shut = { .owner = 7, .group = 7, .mode = 0600, .n_events = 1 };
+	struct namespace team = { .owner = 7, .group = 200, .mode = 0640 };
+	struct namespace *both[] = { &shut, &team };
+	struct credentials root = who(0, 0, 0), member = who(5, 1, 3), other = who(5, 1, 0),
+			   owner = who(7, 1, 0);
+
+	ck_assert(policy_may_have_sideband(&root, NULL, 0));
+	ck_assert(!policy_may_have_sideband(&owner, NULL, 0));
+	ck_assert(policy_may_have_sideband(&owner, both, 2));
+	ck_assert(!policy_may_have_sideband(&member, both, 2));
+	team.n_events = 1;
+	ck_assert(policy_may_have_sideband(&member, both, 2));
+	ck_assert(!policy_may_have_sideband(&other, both, 2));
+}
+END_TEST
+
 START_TEST(credentials_are_the_kernels)
 {
 	struct credentials c;
@@ -185,6 +204,7 @@ int main(void)
 	tcase_add_test(t, makers_of_namespaces);
 	tcase_add_test(t, setters_of_probes);
 	tcase_add_test(t, live_rings);
+	tcase_add_test(t, sideband);
 	tcase_add_test(t, credentials_are_the_kernels);
 	tcase_add_test(t, many_groups);
 	suite_add_tcase(s, t);

@@ -310,6 +310,30 @@ static void fill_cpus_reply(union pp_body *b)
 	b->cpus_reply.cpus[1].cpu = 4095;
 }
 
+static void fill_sideband_request(union pp_body *b)
+{
+	b->sideband_request.since = 123456789012;
+	b->sideband_request.until = 234567890123;
+}
+
+static void fill_sideband_reply(union pp_body *b)
+{
+	b->sideband_reply = (struct pp_msg_sideband_reply){
+		.keeping = 1,
+		.pid = 4711,
+		.size = 81920,
+		.began = 5000000000,
+		.complete = 6000000000,
+		.lost = 1,
+		.forgotten = 2,
+		.processes = 312,
+		.ended = 45,
+		.memory = 4 << 20,
+		.max_memory = 64 << 20,
+		.cpu_time = 700000000,
+	};
+}
+
 static const struct vector {
 	const char *file;
 	uint16_t opcode;
@@ -343,6 +367,8 @@ static const struct vector {
 	{ "reload-reply", PP_OP_RELOAD | PP_OP_REPLY, 10, 0, fill_reload_reply },
 	{ "cpus-request", PP_OP_CPUS, 11, 0, fill_cpus_request },
 	{ "cpus-reply", PP_OP_CPUS | PP_OP_REPLY, 11, 0, fill_cpus_reply },
+	{ "sideband-request", PP_OP_SIDEBAND, 12, 0, fill_sideband_request },
+	{ "sideband-reply", PP_OP_SIDEBAND | PP_OP_REPLY, 12, 1, fill_sideband_reply },
 };
 
 /* Hexadecimal bytes with spaces between them; XX*N is N times XX; # begins a comment. */
@@ -683,10 +709,10 @@ START_TEST(operations_are_found)
 	ck_assert_ptr_eq(pp_message_by_opcode(PP_OP_DELETE | PP_OP_REPLY), op->reply);
 	ck_assert_str_eq(pp_message_by_opcode(PP_OP_ERROR)->name, "error");
 	ck_assert_ptr_null(pp_operation_by_number(0));
-	ck_assert_ptr_null(pp_operation_by_number(14));
+	ck_assert_ptr_null(pp_operation_by_number(15));
 	ck_assert_ptr_null(pp_operation_by_number(PP_OP_DELETE | PP_OP_REPLY));
 	ck_assert_ptr_null(pp_message_by_opcode(0));
-	ck_assert_ptr_null(pp_message_by_opcode(14 | PP_OP_REPLY));
+	ck_assert_ptr_null(pp_message_by_opcode(15 | PP_OP_REPLY));
 }
 END_TEST
 

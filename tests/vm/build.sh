@@ -24,7 +24,7 @@ kernels=(linux-image-amd64 linux-image-6.12-amd64)
 # install in seconds, and tools to look with.
 packages=(
 	systemd systemd-sysv udev dbus apt kmod passwd procps util-linux
-	libbpf1 libelf1 libinih1 libsystemd0 libtraceevent1
+	libbpf1 libdw1 libelf1 libinih1 libsystemd0 libtraceevent1
 	bpftool jq bash-completion rasdaemon
 )
 

@@ -44,5 +44,5 @@ fi
 expect_eq "$PHASE" 3
 expect_eq "$(perfctl save --list --json | jq length)" 2 "saves, also with the daemon stopped"
 expect_match "$(perfctl --saved list --json | jq -r '.[].name' | xargs)" second "events that are saved"
-expect_eq "$(find $SAVED -name '+*')" "" "what is half-made"
+expect_eq "$(find $SAVED -maxdepth 1 -name '+*')" "" "what is half-made"
 echo "$(jq -s length /var/tmp/before) records were there after the boot"

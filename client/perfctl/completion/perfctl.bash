@@ -41,10 +41,25 @@ _perfctl_option() {
 	*:--socket) kind=path ;;
 	*:--registry) kind=directory ;;
 	*:--saved) kind=save ;;
-	create:-e | create:--event) kind=event ;;
-	create:-n | create:--namespace) kind=namespace ;;
-	create:-c | create:--count) kind=number ;;
-	create:-F | create:--freq) kind=frequency ;;
+	create:-e | create:--event | record:-e | record:--event) kind=event ;;
+	create:-n | create:--namespace | record:-P | record:--persistent) kind=namespace ;;
+	create:-c | create:--count | record:-c | record:--count) kind=number ;;
+	create:-F | create:--freq | record:-F | record:--freq) kind=frequency ;;
+	record:-o | record:--output | snapshot:-o | snapshot:--output) kind=path ;;
+	record:--timeout | record:--max-size | record:--switch-*) kind=number ;;
+	record:--last | record:--since | record:--until) kind=number ;;
+	snapshot:--last | snapshot:--since | snapshot:--until) kind=number ;;
+	script:-i | script:--input) kind=path ;;
+	script:-F | script:--fields) kind=fields ;;
+	script:--time) kind=clock ;;
+	report:-i | report:--input | report:--folded | report:--perfetto | report:--html) kind=path ;;
+	report:--sort) kind=keys ;;
+	report:-g | report:--call-graph) kind=order ;;
+	report:--weight) kind=weight ;;
+	report:--event) kind=text ;;
+	report:--percent-limit | report:--max-stack | report:--top) kind=number ;;
+	report:--last | report:--since | report:--until) kind=number ;;
+	script:--max-stack | script:--last | script:--since | script:--until) kind=number ;;
 	*:-p | *:--pid) kind=pid ;;
 	*:--comm) kind=task ;;
 	*:--cgroup) kind=cgroup ;;
@@ -71,7 +86,8 @@ _perfctl_operand() {
 	reopen:0 | show:0 | change:0) kind=name ;;
 	delete:* | -d:*) [ -z "${everything-}" ] && kind=name || kind=namespace ;;
 	stat:*) kind=name ;;
-	pause:* | resume:* | save:*) kind=name+namespace ;;
+	pause:* | resume:* | save:* | record:* | snapshot:*) kind=name+namespace ;;
+	script:* | report:*) kind=name+namespace ;;
 	limits:* | reload:* | ping:*) kind=none ;;
 	*:0) kind=unknown ;;
 	*) kind=none ;;
@@ -266,6 +282,13 @@ _perfctl_candidates() {
 	rate) printf '%s\n' 100/s 1000/s 10000/s ;;
 	size) printf '%s\n' 64K 512K 1M 4M 16M 64M ;;
 	frequency) printf '%s\n' 99 999 4000 ;;
+	fields)
+		printf "${2%"${2##*[,+-]}"}%s\n" comm tid pid time cpu event trace ip sym symoff dso addr period tod
+		;;
+	clock) printf '%s\n' mono real relative ;;
+	keys) printf '%s\n' comm dso symbol ;;
+	order) printf '%s\n' caller callee ;;
+	weight) printf '%s\n' samples period ;;
 	all) echo all ;;
 	path) compgen -f -- "$2" ;;
 	directory) compgen -d -- "$2" ;;

@@ -25,6 +25,61 @@ struct task_struct {
 	int pid;
 	int tgid;
 	char comm[TASK_COMM_LEN];
+	__u64 start_time; /* CLOCK_MONOTONIC, ns */
+	struct task_struct *real_parent;
+	struct task_struct *group_leader;
+	struct mm_struct *mm;
+};
+
+/* Its name on both architectures; the kernel's own has none but that. */
+typedef struct {
+	void *vdso;
+} mm_context_t;
+
+struct mm_struct {
+	unsigned long start_brk, brk, start_stack;
+	mm_context_t context;
+};
+
+struct path {
+	void *dentry;
+};
+
+struct super_block {
+	__u32 s_dev;
+};
+
+struct inode {
+	struct super_block *i_sb;
+	unsigned long i_ino;
+};
+
+struct file {
+	struct path f_path;
+	struct inode *f_inode;
+};
+
+struct vm_area_struct {
+	unsigned long vm_start, vm_end, vm_flags, vm_pgoff;
+	struct mm_struct *vm_mm;
+	struct file *vm_file;
+};
+
+struct seq_file;
+
+struct bpf_iter_meta {
+	struct seq_file *seq;
+};
+
+struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+};
+
+struct bpf_iter__task_vma {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+	struct vm_area_struct *vma;
 };
 
 struct linux_binprm {

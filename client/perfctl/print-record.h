@@ -2,8 +2,8 @@
 /*
  * A record as a person or a program reads it.
  */
-#ifndef PERFCTL_RECORD_H
-#define PERFCTL_RECORD_H
+#ifndef PERFCTL_PRINT_RECORD_H
+#define PERFCTL_PRINT_RECORD_H
 
 #include "client/perfctl/sources.h"
 
@@ -14,5 +14,9 @@ void record_print(struct source *source, const struct perfpersist_sample *s, uin
 /* One object on a line of its own. */
 void record_json(struct source *source, const struct perfpersist_sample *s, uint64_t realtime,
 		 FILE *f);
+
+/* What of it its format tells: d decodes it; NULL: nobody can, and it is shown in hex. */
+void payload_print(struct decoder *d, const struct perfpersist_sample *s, FILE *f);
+void payload_json(struct decoder *d, const struct perfpersist_sample *s, struct json *j);
 
 #endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Opens the events that names and globs mean (find.h). Of several names for the same rings the
+ * first counts, so that no record comes twice.
+ */
+#ifndef PERFCTL_CHOOSE_H
+#define PERFCTL_CHOOSE_H
+
+#include "client/perfctl/perfctl.h"
+
+struct chosen {
+	struct perfpersist_event **events;
+	size_t n;
+};
+
+/* Returns an exit code; has complained if it is not EXIT_OK, also if there are none. */
+int choose_events(struct call *call, struct perfpersist *p, char **names, size_t n_names,
+		  struct chosen *ret);
+void chosen_done(struct chosen *c);
+
+#endif

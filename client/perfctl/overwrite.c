@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "client/perfctl/overwrite.h"
+
+#include <inttypes.h>
+#include <signal.h>
+
+#include "client/perfctl/dated.h"
+#include "client/perfctl/info.h"
+#include "client/perfctl/outfile.h"
+#include "client/perfctl/perfctl.h"
+#include "client/perfctl/rates.h"
+#include "client/perfctl/take.h"
+
+static int write_one(struct call *call, struct perfpersist *p, char **names, size_t n_names,
+		     struct selection *selection, const char *output)
+{
+	_cleanup_(outfile_done) struct outfile out = OUTFILE_NONE;
+	_cleanup_free_ char *path = dated_name(output);
+	struct take_result result = {};
+	int code, r = path ? outfile_open(path, &out) : -ENOMEM;
+
+	if (r < 0)
+		return outfile_failed(output, r);
+	code = take(call, p, names, n_names, selection, out.fd, false, false, &result);
+	if (code != EXIT_OK)
+		return code;
+	r = outfile_commit(&out);
+	if (r < 0)
+		return outfile_failed(path, r);
+	fprintf(stderr, "perfctl record: %" PRIu64 " records, %s: %s\n", result.records,
+		format_size(result.bytes).s, path);
+	return EXIT_OK;
+}
+
+int overwrite(struct call *call, struct perfpersist *p, char **names, size_t n_names,
+	      struct selection *selection, const char *output, uint64_t until, struct workload *w)
+{
+	int code = workload_start(w);
+
+	while (code == EXIT_OK && !signals_caught() && !workload_ended(w)) {
+		uint64_t now = monotonic_now();
+
+		if (now >= until)
+			break;
+		if (signals_take(SIGUSR2))
+			code = write_one(call, p, names, n_names, selection, output);
+		else
+			signals_wait(until - now, -1, -1);
+	}
+	return code == EXIT_OK ? write_one(call, p, names, n_names, selection, output) : code;
+}

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Counts by process, and from sched_switch who was on a CPU for how long. Time counts only between
+ * two switches that agree on who ran: where records are missing in between, nobody knows.
+ */
+#include <string.h>
+
+#include "client/perfctl/pictures/aggregate-parts.h"
+
+struct switch_fields {
+	struct decoder *decoder; /* NULL: the event is not sched_switch, or not as it should be */
+	const struct tep_format_field *prev_pid, *next_pid;
+};
+
+static const struct tep_format_field *number_field(const struct decoder *d, const char *name)
+{
+	const struct tep_format_field *f = d->event->format.fields;
+
+	while (f && strcmp(f->name, name))
+		f = f->next;
+	return f && f->size == sizeof(uint32_t) ? f : NULL;
+}
+
+static void find_fields(const struct trace_event *e, struct switch_fields *ret)
+{
+	if (strcmp(e->name, "sched:sched_switch") || !e->format ||
+	    decoder_new(e->name, e->format, e->format_size, &ret->decoder) < 0)
+		return;
+	ret->prev_pid = number_field(ret->decoder, "prev_pid");
+	ret->next_pid = number_field(ret->decoder, "next_pid");
+	if (!ret->prev_pid || !ret->next_pid) {
+		decoder_free(ret->decoder);
+		ret->decoder = NULL;
+	}
+}
+
+int sums_start(struct aggregate_parts *p)
+{
+	p->switches = calloc(p->a.n_events + 1, sizeof(*p->switches));
+	if (!p->switches)
+		return -ENOMEM;
+	for (size_t i = 0; i < p->a.n_events; i++)
+		find_fields(p->a.events[i].event, &p->switches[i]);
+	return 0;
+}
+
+/* The index of pid's sums, made if it is new; -ENOMEM. */
+static int process_of(struct aggregate_parts *p, uint32_t pid, const char *comm, size_t *ret)
+{
+	struct aggregate *a = &p->a;
+	uint32_t hash = hash_numbers(pid, 0), i;
+	struct process_sum *processes;
+
+	for (size_t pos = hash; hash_next(&p->process_hash, hash, &pos, &i);)
+		if (a->processes[i].pid == pid) {
+			*ret = i;
+			return 0;
+		}
+	processes = grow(a->processes, a->n_processes, &p->cap_processes, sizeof(*processes));
+	if (!processes)
+		return -ENOMEM;
+	a->processes = processes;
+	if (hash_add(&p->process_hash, hash, (uint32_t)a->n_processes) < 0)
+		return -ENOMEM;
+	processes[a->n_processes] = (struct process_sum){ .pid = pid, .comm = comm };
+	*ret = a->n_processes++;
+	return 0;
+}
+
+static int mark_cpu(struct process_sum *s, uint32_t cpu)
+{
+	size_t word = cpu / 64;
+
+	if (word >= s->n_words) {
+		uint64_t *bigger = reallocarray(s->cpus, word + 1, sizeof(*bigger));
+
+		if (!bigger)
+			return -ENOMEM;
+		memset(bigger + s->n_words, 0, (word + 1 - s->n_words) * sizeof(*bigger));
+		s->cpus = bigger;
+		s->n_words = word + 1;
+	}
+	s->cpus[word] |= UINT64_C(1) << cpu % 64;
+	return 0;
+}
+
+/* Remembers whose thread tid is, or (remember false) tells it; pid -1: nobody knows. */
+static int thread_of(struct aggregate_parts *p, uint32_t tid, uint32_t *pid, bool remember)
+{
+	uint32_t hash = hash_numbers(tid, 1), i;
+	struct thread *threads;
+
+	for (size_t pos = hash; hash_next(&p->thread_hash, hash, &pos, &i);) {
+		if (p->threads[i].tid != tid)
+			continue;
+		if (remember)
+			p->threads[i].pid = *pid;
+		else
+			*pid = p->threads[i].pid;
+		return 0;
+	}
+	if (!remember)
+		return 0;
+	threads = grow(p->threads, p->n_threads, &p->cap_threads, sizeof(*threads));
+	if (!threads)
+		return -ENOMEM;
+	p->threads = threads;
+	threads[p->n_threads] = (struct thread){ tid, *pid };
+	return hash_add(&p->thread_hash, hash, (uint32_t)p->n_threads++);
+}
+
+static int running_on(struct aggregate_parts *p, uint32_t cpu, struct running **ret)
+{
+	if (cpu >= p->n_running) {
+		size_t n = (size_t)cpu + 1;
+		struct running *bigger = reallocarray(p->running, n, sizeof(*bigger));
+
+		if (!bigger)
+			return -ENOMEM;
+		memset(bigger + p->n_running, 0, (n - p->n_running) * sizeof(*bigger));
+		p->running = bigger;
+		p->n_running = n;
+	}
+	*ret = &p->running[cpu];
+	return 0;
+}
+
+static uint32_t read_u32(const struct tep_format_field *f, const struct decoder *d)
+{
+	uint32_t v;
+
+	memcpy(&v, d->raw + f->offset, sizeof(v));
+	return v;
+}
+
+/* who: the index of the process that the record is of, which is the one that leaves the CPU. */
+static int add_switch(struct aggregate_parts *p, const struct switch_fields *s, size_t who,
+		      const struct trace_record *r)
+{
+	struct aggregate *a = &p->a;
+	struct running *on;
+	uint32_t prev, next;
+
+	if (decoder_load(s->decoder, r->sample.raw, r->sample.raw_size) < 0 ||
+	    r->cpu >= AGGREGATE_CPUS)
+		return 0;
+	if (running_on(p, r->cpu, &on) < 0)
+		return -ENOMEM;
+	prev = read_u32(s->prev_pid, s->decoder);
+	next = read_u32(s->next_pid, s->decoder);
+	if (on->known && on->tid == prev && r->time >= on->since) {
+		uint64_t time = r->time - on->since;
+
+		if (prev) {
+			a->processes[who].run += time;
+			a->run += time;
+		} else {
+			a->idle += time;
+		}
+	}
+	a->processes[who].switches++;
+	a->has_switches = true;
+	*on = (struct running){ .known = true, .tid = next, .since = r->time };
+	return 0;
+}
+
+int sums_add(struct aggregate_parts *p, const struct trace_record *r)
+{
+	const struct switch_fields *s = &p->switches[r->event->index];
+	uint32_t pid = r->pid, tid = r->tid;
+	const char *comm = keep_comm(p, r->comm);
+	struct process_sum *sum;
+	size_t who;
+
+	if (!comm)
+		return -ENOMEM;
+	/* Of a task that is being taken down the kernel no longer tells the number. */
+	if (thread_of(p, tid, &pid, pid != UINT32_MAX) < 0 || process_of(p, pid, comm, &who) < 0)
+		return -ENOMEM;
+	sum = &p->a.processes[who];
+	/* A process is called as its first thread is. */
+	if (tid == pid || !sum->samples)
+		sum->comm = comm;
+	sum->samples++;
+	if (r->cpu < AGGREGATE_CPUS && mark_cpu(sum, r->cpu) < 0)
+		return -ENOMEM;
+	return s->decoder && r->sample.raw ? add_switch(p, s, who, r) : 0;
+}
+
+/* The time on CPUs is 0 of all where no switches were recorded. */
+static int busiest_first(const void *left, const void *right)
+{
+	const struct process_sum *l = left, *r = right;
+
+	if (l->run != r->run)
+		return l->run > r->run ? -1 : 1;
+	if (l->samples != r->samples)
+		return l->samples > r->samples ? -1 : 1;
+	return l->pid < r->pid ? -1 : l->pid > r->pid;
+}
+
+void sums_sort(struct aggregate *a)
+{
+	if (a->n_processes)
+		qsort(a->processes, a->n_processes, sizeof(*a->processes), busiest_first);
+}
+
+void sums_done(struct aggregate_parts *p)
+{
+	struct aggregate *a = &p->a;
+
+	for (size_t i = 0; i < a->n_processes; i++)
+		free(a->processes[i].cpus);
+	for (size_t i = 0; p->switches && i < a->n_events; i++)
+		decoder_free(p->switches[i].decoder);
+	free(a->processes);
+	free(p->threads);
+	free(p->running);
+	free(p->switches);
+	hash_done(&p->process_hash);
+	hash_done(&p->thread_hash);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * A set of indices into an array of its owner's, found by the hash of what stands there. Knows
+ * nothing of what that is; hashes differ from run to run, so that no file can be made to collide.
+ */
+#ifndef PERFCTL_HASH_H
+#define PERFCTL_HASH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct hash_slot {
+	uint32_t hash;
+	uint32_t index; /* + 1; 0: free */
+};
+
+struct hash {
+	struct hash_slot *slots;
+	size_t n_slots, used; /* n_slots: a power of two, or 0 */
+};
+
+uint32_t hash_bytes(const void *bytes, size_t n);
+uint32_t hash_numbers(uint64_t a, uint64_t b);
+
+/* Walks those that have this hash: begin with *pos = hash; true with *ret_index. */
+bool hash_next(const struct hash *t, uint32_t hash, size_t *pos, uint32_t *ret_index);
+
+/* The owner has seen that it is not there. -ENOMEM. */
+int hash_add(struct hash *t, uint32_t hash, uint32_t index);
+void hash_done(struct hash *t);
+
+#endif

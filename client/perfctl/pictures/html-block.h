@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Bytes that grow, and a block of the page: deflated, as base64, between its tags. Knows nothing of
+ * records.
+ */
+#ifndef PERFCTL_HTML_BLOCK_H
+#define PERFCTL_HTML_BLOCK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct bytes {
+	unsigned char *data;
+	size_t n, cap;
+	bool failed; /* no memory: what was added since is not in it */
+};
+
+void bytes_add(struct bytes *b, const void *data, size_t n);
+void bytes_number(struct bytes *b, uint64_t v);
+void bytes_signed(struct bytes *b, int64_t v);
+/* A column: its size in 4 bytes, lowest first, and what is in it. */
+void bytes_column(struct bytes *b, const struct bytes *column);
+void bytes_done(struct bytes *b);
+
+/* attributes: as they stand in the tag. -ENOMEM, or the error of f. */
+int block_write(FILE *f, const char *attributes, const struct bytes *b);
+
+#endif

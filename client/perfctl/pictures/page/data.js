@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The records: read from the page's blocks (html.h tells their form), kept as columns. Times are
+ * in ns since the first record. Texts are strangers' and go nowhere but into text nodes and canvases.
+ */
+"use strict";
+
+const data = {
+	n: 0,
+	end: 0, // time of the last record
+	info: null, // what the file says of itself
+	lost: [], // [time, cpu, records]
+	cpus: [], // numbers; a lane each
+	events: [], // {name, count, …}
+	tasks: [], // {pid, tid, comm, process}
+	processes: [], // {pid, comm, tasks, count}
+	chunks: [], // {first, n, texts, ends}
+	series: [], // [lane][event]: records
+	lanes: [], // [lane]: records
+	runs: [], // [lane]: who ran
+	frames: [], // {name, dso, kernel}
+	nodes: { parent: [0], frame: [0], n: 1 }, // call chains: a tree; parents stand before children
+};
+
+class Reader {
+	constructor(bytes) {
+		this.bytes = bytes;
+		this.at = 0;
+	}
+	number() {
+		let v = 0;
+		for (let unit = 1; ; unit *= 128) {
+			const b = this.bytes[this.at++];
+			if (b < 128) return v + b * unit;
+			if (b === undefined) throw new Error("the page is cut off");
+			v += (b & 127) * unit;
+		}
+	}
+	signed() {
+		const v = this.number();
+		return v % 2 ? -(v + 1) / 2 : v / 2;
+	}
+	column() {
+		const b = this.bytes, at = this.at;
+		const size = (b[at] | b[at + 1] << 8 | b[at + 2] << 16 | b[at + 3] << 24) >>> 0;
+		this.at = at + 4 + size;
+		if (this.at > b.length) throw new Error("the page is cut off");
+		return new Reader(b.subarray(at + 4, this.at));
+	}
+}
+
+async function unpack(element) {
+	const text = element.textContent;
+	let bytes;
+
+	element.remove();
+	if (Uint8Array.fromBase64) {
+		bytes = Uint8Array.fromBase64(text);
+	} else {
+		const raw = atob(text);
+		bytes = new Uint8Array(raw.length);
+		for (let i = 0; i < raw.length; i++) bytes[i] = raw.charCodeAt(i);
+	}
+	const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+	return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+/* Where each text ends: they stand one behind the other, a line each. */
+function lineEnds(text, n) {
+	const ends = new Uint32Array(n);
+	for (let i = 0, at = 0; i < n; i++) ends[i] = at = text.indexOf("\n", at + (i ? 1 : 0));
+	return ends;
+}
+
+function readChunk(bytes, base, laneOf) {
+	const d = data, head = new Reader(bytes), n = head.number(), texts = head.number();
+	const [time, cpu, event, task, text, node, period, next] = Array.from({ length: 8 }, () => head.column());
+	const last = base.first + n;
+	let t = base.time;
+
+	for (let i = base.first; i < last; i++) {
+		const e = event.number();
+		t += time.signed();
+		d.time[i] = t;
+		d.lane[i] = laneOf.get(cpu.number());
+		d.event[i] = e;
+		d.task[i] = task.number();
+		d.text[i] = text.number();
+		d.node[i] = node.number();
+		d.period[i] = period.number();
+		if (d.events[e].switch) d.next[i] = next.number();
+	}
+	const all = new TextDecoder().decode(head.column().bytes);
+	d.chunks.push({ first: base.first, n, texts: all, ends: lineEnds(all, texts) });
+	return { first: last, time: t };
+}
+
+function readNodes(bytes) {
+	const r = new Reader(bytes), n = r.number() + 1;
+	const parent = new Uint32Array(n), frame = new Uint32Array(n);
+
+	for (let i = 1; i < n; i++) {
+		parent[i] = i - r.number();
+		frame[i] = r.number();
+	}
+	data.nodes = { parent, frame, n };
+}
+
+/* Records of each CPU, and of each event on it, by counting twice. */
+function index() {
+	const d = data, lanes = d.cpus.length, events = d.events.length;
+	const sizes = new Uint32Array(lanes * events);
+
+	for (let i = 0; i < d.n; i++) sizes[d.lane[i] * events + d.event[i]]++;
+	const fill = sizes.map(() => 0);
+	for (let l = 0; l < lanes; l++) {
+		const of = [];
+		for (let e = 0; e < events; e++) of.push(new Uint32Array(sizes[l * events + e]));
+		d.series.push(of);
+		d.lanes.push(new Uint32Array(of.reduce((sum, s) => sum + s.length, 0)));
+	}
+	const at = new Uint32Array(lanes);
+	for (let i = 0; i < d.n; i++) {
+		const l = d.lane[i], e = d.event[i];
+		d.series[l][e][fill[l * events + e]++] = i;
+		d.lanes[l][at[l]++] = i;
+	}
+	for (const p of d.processes) p.count = 0;
+	for (let i = 0; i < d.n; i++) d.tasks[d.task[i]].process.count++;
+}
+
+/* Who ran: from each sched_switch to the next of that CPU, and from a record on by which the same
+ * thread has another name (an exec). busy: ns not idle before each run. unsure: who was switched
+ * away from is not who had been switched to: records are missing. */
+function findRuns() {
+	const d = data;
+
+	for (const list of d.lanes) {
+		const start = [], task = [], unsure = [];
+		let switches = 0;
+		const tid = (k) => d.tasks[task[k]].tid;
+		for (const i of list) {
+			const last = start.length - 1, same = last >= 0 && tid(last) === d.tasks[d.task[i]].tid;
+			const t = d.time[i];
+			if (last < 0 || same && d.task[i] !== task[last]) {
+				start.push(last < 0 ? 0 : t);
+				task.push(d.task[i]);
+				unsure.push(0);
+			}
+			if (!d.events[d.event[i]].switch) continue;
+			if (last >= 0 && !same) unsure[last] = 1;
+			start.push(t);
+			task.push(d.next[i]);
+			unsure.push(0);
+			switches++;
+		}
+		d.runs.push(switches ? asRuns(start, task, unsure) : null);
+	}
+}
+
+function asRuns(start, task, unsure) {
+	const n = start.length, busy = new Float64Array(n + 1);
+
+	start.push(data.end);
+	for (let k = 0; k < n; k++)
+		busy[k + 1] = busy[k] + (data.tasks[task[k]].tid ? start[k + 1] - start[k] : 0);
+	return { n, start: Float64Array.from(start), task: Uint32Array.from(task), busy, unsure: Uint8Array.from(unsure) };
+}
+
+function addTasks(list) {
+	const byKey = new Map();
+
+	for (let i = 0; i + 2 < list.length; i += 3) {
+		const t = { pid: list[i], tid: list[i + 1], comm: shown(data.info.comms[list[i + 2]]) };
+		const key = (t.tid ? t.pid : 0) + " " + t.comm;
+		let p = byKey.get(key);
+		if (!p) {
+			p = { pid: t.pid, comm: t.comm, tasks: 0, count: 0, index: data.processes.length };
+			byKey.set(key, p);
+			data.processes.push(p);
+		}
+		p.tasks++;
+		t.process = p;
+		data.tasks.push(t);
+	}
+}
+
+async function readAll(progress) {
+	const d = data;
+	const info = JSON.parse(new TextDecoder().decode(await unpack(document.getElementById("info"))));
+
+	d.info = info;
+	d.n = info.records;
+	d.base = BigInt(info.base);
+	d.realtime = BigInt(info.realtime_offset);
+	d.lost = info.lost;
+	d.cpus = info.cpus;
+	d.events = info.events.map((e, index) => ({ ...e, name: shown(e.name), short: shown(e.name.slice(e.tracepoint ? e.name.indexOf(":") + 1 : 0)), index }));
+	d.frames = info.frames.map(([name, dso, kernel]) =>
+		({ name: shown(name), dso: shown(info.dsos[dso]), kernel }));
+	addTasks(info.tasks);
+	d.time = new Float64Array(d.n);
+	d.lane = new Uint16Array(d.n);
+	d.event = new Uint16Array(d.n);
+	d.task = new Uint32Array(d.n);
+	d.next = new Uint32Array(d.events.some((e) => e.switch) ? d.n : 0);
+	d.text = new Uint32Array(d.n);
+	d.node = new Uint32Array(d.n);
+	d.period = new Float64Array(d.n);
+
+	const laneOf = new Map(d.cpus.map((cpu, lane) => [cpu, lane]));
+	let base = { first: 0, time: 0 };
+	for (const block of document.querySelectorAll("script.records")) {
+		base = readChunk(await unpack(block), base, laneOf);
+		progress(base.first, d.n);
+		await pause();
+	}
+	if (base.first !== d.n) throw new Error(`of ${d.n} records only ${base.first} are there`);
+	readNodes(await unpack(document.getElementById("nodes")));
+	d.end = d.n ? Math.max(d.time[d.n - 1], 1) : 1;
+	index();
+	findRuns();
+}
+
+/* ── looking things up ── */
+
+/* The first record of list (or of all, without one) at t or later. */
+function lowerBound(list, t, lo = 0, hi = list ? list.length : data.n) {
+	const time = data.time;
+	while (lo < hi) {
+		const m = (lo + hi) >>> 1;
+		if (time[list ? list[m] : m] < t) lo = m + 1;
+		else hi = m;
+	}
+	return lo;
+}
+
+function chunkOf(i) {
+	let lo = 0, hi = data.chunks.length - 1;
+	while (lo < hi) {
+		const m = (lo + hi + 1) >>> 1;
+		if (data.chunks[m].first <= i) lo = m;
+		else hi = m - 1;
+	}
+	return data.chunks[lo];
+}
+
+function textOf(i) {
+	const c = chunkOf(i), k = data.text[i];
+	return shown(c.texts.slice(k ? c.ends[k - 1] + 1 : 0, c.ends[k]));
+}
+
+/* The run of a lane at t. */
+function runAt(runs, t) {
+	let lo = 0, hi = runs.n - 1;
+	while (lo < hi) {
+		const m = (lo + hi + 1) >>> 1;
+		if (runs.start[m] <= t) lo = m;
+		else hi = m - 1;
+	}
+	return lo;
+}
+
+/* Time that a lane was not idle before t. */
+function busyBefore(runs, t) {
+	const k = runAt(runs, t);
+	return runs.busy[k] + (data.tasks[runs.task[k]].tid ? t - runs.start[k] : 0);
+}
+
+/* Letters that show nothing or turn the line around are shown as what they are. */
+function shown(text) {
+	return text.replace(/[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g,
+		(c) => "\\u" + c.charCodeAt(0).toString(16).padStart(4, "0"));
+}
+
+function pause() {
+	return new Promise((go) => {
+		const channel = new MessageChannel();
+		channel.port1.onmessage = go;
+		channel.port2.postMessage(0);
+	});
+}

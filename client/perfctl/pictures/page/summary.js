@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What it is all about: the head, the events to switch on and off, and the tables of processes and
+ * events in the selection.
+ */
+
+function element(name, text, attributes = {}) {
+	const e = document.createElement(name);
+	if (text !== undefined) e.textContent = text;
+	for (const [k, v] of Object.entries(attributes)) e.setAttribute(k, v);
+	return e;
+}
+
+/* An event that only carries sideband has no records, and is nobody's. */
+const realEvents = () => data.events.filter((e) => e.count || !e.dummy);
+
+function longDate(ns) {
+	return new Date(Number(ns / 1000000n)).toLocaleString(undefined,
+		{ dateStyle: "medium", timeStyle: "medium" });
+}
+
+function drawHead() {
+	const { info } = data, lost = info.lost_records;
+	$("what").textContent = shown(info.what);
+	document.title = `${shown(info.what)} · perfctl report`;
+	$("where").textContent = [info.hostname, info.release && `Linux ${info.release}`, info.cpudesc,
+		data.realtime && data.n ? longDate(data.base + data.realtime) : ""].filter(Boolean).map(shown).join("  ·  ");
+	const facts = [
+		[duration(data.n ? data.end : 0), "of time"], [count(data.n), data.n === 1 ? "record" : "records"],
+		[count(data.cpus.length), data.cpus.length === 1 ? "CPU" : "CPUs"],
+		[count(realEvents().length), realEvents().length === 1 ? "event" : "events"],
+		[count(data.processes.length), "processes"],
+		[count(lost), info.damaged ? "lost, and damaged" : "lost", lost || info.damaged ? "bad" : "good"],
+	];
+	$("counts").replaceChildren(...facts.map(([value, name, kind = ""]) => {
+		const d = element("div", undefined, { class: kind });
+		d.append(element("dt", name), element("dd", value));
+		return d;
+	}));
+}
+
+function drawFacts() {
+	const { info } = data, first = data.base, last = data.base + BigInt(Math.round(data.n ? data.end : 0));
+	const mono = (ns) => `${ns / 1000000000n}.${pad(ns % 1000000000n, 9)}`;
+	const list = [
+		["What", info.what], ["Host", info.hostname], ["Kernel", info.release], ["Machine", [info.arch, info.cpudesc].filter(Boolean).join(", ")],
+		["CPUs", info.cpus_online ? `${info.cpus_online} online` : ""], ["Command", info.cmdline],
+		["Monotonic", data.n ? `${mono(first)} – ${mono(last)} s` : ""],
+		["Time of day", data.realtime && data.n ? `${longDate(first + data.realtime)} – ${longDate(last + data.realtime)}` : ""],
+		["Selected", info.selected],
+		["Lost", info.lost_records ? `${plural(info.lost_records, "record")}, told by ${plural(data.lost.length, "mark")} (red in the timeline)`
+			: "the recording tells of no lost record"],
+		["Damaged", info.damaged], ["Names forgotten", info.nameless ? `${plural(info.nameless, "record")} of processes that nobody named` : ""],
+		["Made by", `perfctl ${info.version}`],
+	];
+	$("facts").replaceChildren(...list.filter(([, v]) => v).flatMap(([k, v]) => [element("dt", k), element("dd", shown(String(v)))]));
+}
+
+function drawEvents() {
+	const sorted = realEvents().sort((a, b) => b.count - a.count);
+	const some = sorted.slice(0, 14), box = $("events");
+	const chip = (e) => {
+		const b = element("button", undefined, { type: "button", "aria-pressed": !!view.events[e.index], title: `${e.name}: click to hide or show, double click for it alone` });
+		b.style.setProperty("--dot", eventColor(e.index));
+		b.append(element("span", e.name), element("small", count(e.count)));
+		b.onclick = () => toggleEvent(e.index);
+		b.ondblclick = () => {
+			view.events.fill(0)[e.index] = 1;
+			filter.start();
+		};
+		return b;
+	};
+	box.replaceChildren(...some.map(chip));
+	if (sorted.length > some.length) {
+		const more = element("button", `and ${sorted.length - some.length} more…`, { type: "button", class: "more" });
+		more.onclick = () => showTab("tab-counts");
+		box.append(more);
+	}
+}
+
+function toggleEvent(e) {
+	view.events[e] ^= 1;
+	filter.start();
+}
+
+function drawProcessList() {
+	const option = (value, text) => element("option", text, { value });
+	const list = [...data.processes].sort((a, b) => b.count - a.count).slice(0, 500);
+	$("process").replaceChildren(option("", "all processes"), ...list.map((p) => option(p.index, `${procName(p)}  ${count(p.count)}`)));
+	$("process").value = view.process ? view.process.index : "";
+}
+
+/* ── of the selection ── */
+
+/* Counts by process and by event, and the time on CPUs. */
+function summarize() {
+	const procs = data.processes.map(() => ({ n: 0, samples: 0, ran: 0 }));
+	const events = data.events.map(() => ({ n: 0, cpus: new Float64Array(data.cpus.length) }));
+	const [lo, hi] = inRange(view.matches);
+
+	for (let k = lo; k < hi; k++) {
+		const i = view.matches ? view.matches[k] : k, p = procs[data.tasks[data.task[i]].process.index];
+		p.n++;
+		if (flame.has[data.event[i]]) p.samples++;
+		events[data.event[i]].n++;
+		events[data.event[i]].cpus[data.lane[i]]++;
+	}
+	const [from, to] = rangeOf().map((t) => Math.max(0, Math.min(data.end, t)));
+	data.runs.forEach((runs, l) => {
+		if (!runs || !view.lanes[l]) return;
+		for (let k = runAt(runs, from), end = runAt(runs, to); k <= end; k++) {
+			const task = data.tasks[runs.task[k]];
+			if (task.tid)
+				procs[task.process.index].ran += Math.max(0, Math.min(to, runs.start[k + 1]) - Math.max(from, runs.start[k]));
+		}
+	});
+	return { procs, events, n: hi - lo, span: to - from };
+}
+
+/* heads: [title, right?]; rows: {cells, part, color, pick, title} */
+function drawTable(box, heads, rows, more) {
+	const table = element("table"), head = element("tr");
+	heads.forEach(([text, right]) => head.append(element("th", text, { scope: "col", class: right ? "right" : "" })));
+	table.append(element("thead"), element("tbody"));
+	table.tHead.append(head);
+	for (const { cells, part, color, pick, picked } of rows) {
+		const row = element("tr", undefined, { tabindex: 0, "aria-selected": !!picked });
+		cells.forEach((text, i) => {
+			const cell = element("td", text, { class: heads[i][1] ? "right" : "" });
+			if (!i) {
+				cell.style.setProperty("--dot", color);
+				cell.style.setProperty("--part", (part * 100).toFixed(2) + "%");
+				cell.className = "name";
+			}
+			row.append(cell);
+		});
+		row.onclick = pick;
+		row.onkeydown = (e) => { if (e.key === "Enter" || e.key === " ") { e.preventDefault(); e.stopPropagation(); pick(); } };
+		table.tBodies[0].append(row);
+	}
+	box.replaceChildren(table);
+	if (more) box.append(element("p", more));
+}
+
+function drawProcesses() {
+	const { procs, n, span } = summarize(), runs = data.runs.filter(Boolean).length;
+	const chains = flame.has.includes(1), most = 150;
+	const list = data.processes.map((p, i) => ({ p, ...procs[i] })).filter((x) => x.n || x.ran)
+		.sort((a, b) => b.ran - a.ran || b.n - a.n);
+	const heads = [["process"], ["pid", true], ["threads", true], ["records", true], ["", true]];
+	if (chains) heads.push(["samples", true]);
+	if (runs) heads.push(["on CPU", true], ["", true]);
+	drawTable($("processes"), heads, list.slice(0, most).map(({ p, n: own, samples, ran }) => ({
+		cells: [p.comm, p.pid | 0, count(p.tasks), count(own), n ? percent(own / n) : "",
+			...(chains ? [count(samples)] : []), ...(runs ? [duration(ran), percent(ran / span / runs)] : [])],
+		part: runs ? ran / span / runs : own / Math.max(1, n),
+		color: processColor(p), picked: view.process === p,
+		pick: () => pickProcess(view.process === p ? null : p),
+	})), list.length > most ? `and ${count(list.length - most)} more` : "");
+}
+
+function drawCounts() {
+	const { events, n, span } = summarize();
+	const list = realEvents().map((e) => ({ e, ...events[e.index] })).sort((a, b) => b.n - a.n);
+	const some = data.cpus.length <= 8 ? data.cpus : [];
+	drawTable($("event-counts"), [["event"], ["records", true], ["", true], ["a second", true], ...some.map((c) => ["CPU " + cpuName(c), true])],
+		list.slice(0, 2000).map(({ e, n: own, cpus }) => ({
+			cells: [e.name, count(own), n ? percent(own / n) : "", count(own / span * 1e9), ...some.map((_, l) => count(cpus[l]))],
+			part: own / Math.max(1, n), color: eventColor(e.index), picked: !view.events[e.index] ? false : filter.active(),
+			pick: () => toggleEvent(e.index),
+		})));
+}
+
+function pickProcess(p) {
+	view.process = p;
+	$("process").value = p ? p.index : "";
+	if (p && $("process").selectedIndex < 0) {
+		$("process").append(element("option", procName(p), { value: p.index }));
+		$("process").value = p.index;
+	}
+	filter.start();
+}
+
+const tabs = { "tab-flame": "flame", "tab-processes": "processes", "tab-counts": "event-counts" };
+
+function showTab(tab) {
+	for (const [id, panel] of Object.entries(tabs)) {
+		$(id).setAttribute("aria-selected", id === tab);
+		$(id).tabIndex = id === tab ? 0 : -1;
+		$(panel).hidden = id !== tab;
+	}
+	summary.again();
+	flame.again();
+}
+
+const summary = { again: null };
+
+function startSummary() {
+	summary.again = coalesced(() => {
+		if (!$("processes").hidden) drawProcesses();
+		if (!$("event-counts").hidden) drawCounts();
+	});
+	on("range", summary.again);
+	on("range", () => {
+		$("range").textContent = view.range ? `${duration(view.range[1] - view.range[0])} selected` : "";
+	});
+	on("filter", () => {
+		drawEvents();
+		summary.again();
+	});
+	on("looks", () => {
+		drawEvents();
+		summary.again();
+	});
+	drawHead();
+	drawFacts();
+	drawProcessList();
+	$("process").onchange = (e) => pickProcess(e.target.value === "" ? null : data.processes[e.target.value]);
+	for (const id of Object.keys(tabs)) {
+		$(id).onclick = () => showTab(id);
+		$(id).onkeydown = (e) => {
+			const by = { ArrowRight: 1, ArrowLeft: -1 }[e.key];
+			if (!by) return;
+			e.stopPropagation();
+			const ids = Object.keys(tabs), to = ids[(ids.indexOf(id) + by + ids.length) % ids.length];
+			showTab(to);
+			$(to).focus();
+		};
+	}
+}

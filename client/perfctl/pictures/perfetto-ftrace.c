@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Tracepoints that perfetto knows: from sched_switch it draws who ran on each CPU and what state
+ * each thread was in, from system calls and interrupts how long they took. An event is one of these
+ * only if it has all the fields here; of another kernel's it is shown as any other.
+ */
+#include <string.h>
+
+#include "client/perfctl/pictures/perfetto-parts.h"
+
+#define BUNDLE_SIZE ((size_t)64 << 10)
+#define BUNDLE_CPUS 1024 /* perfetto takes a trace with more for damaged */
+
+/* number: of the field in FtraceEvent; of its own fields: their number there, and whether it is
+ * text there. */
+struct native {
+	const char *event;
+	uint32_t number;
+	struct {
+		const char *name;
+		uint32_t number;
+		bool text;
+	} fields[NATIVE_FIELDS];
+};
+
+static const struct native natives[] = {
+	{ "sched:sched_switch",
+	  4,
+	  { { "prev_comm", 1, true },
+	    { "prev_pid", 2, false },
+	    { "prev_prio", 3, false },
+	    { "prev_state", 4, false },
+	    { "next_comm", 5, true },
+	    { "next_pid", 6, false },
+	    { "next_prio", 7, false } } },
+	{ "sched:sched_wakeup",
+	  17,
+	  { { "comm", 1, true },
+	    { "pid", 2, false },
+	    { "prio", 3, false },
+	    { "target_cpu", 5, false } } },
+	{ "sched:sched_waking",
+	  20,
+	  { { "comm", 1, true },
+	    { "pid", 2, false },
+	    { "prio", 3, false },
+	    { "target_cpu", 5, false } } },
+	{ "sched:sched_wakeup_new",
+	  114,
+	  { { "comm", 1, true },
+	    { "pid", 2, false },
+	    { "prio", 3, false },
+	    { "target_cpu", 5, false } } },
+	{ "sched:sched_process_exec",
+	  237,
+	  { { "filename", 1, true }, { "pid", 2, false }, { "old_pid", 3, false } } },
+	{ "sched:sched_process_exit",
+	  238,
+	  { { "comm", 1, true }, { "pid", 2, false }, { "prio", 4, false } } },
+	{ "sched:sched_process_fork",
+	  239,
+	  { { "parent_comm", 1, true },
+	    { "parent_pid", 2, false },
+	    { "child_comm", 3, true },
+	    { "child_pid", 4, false } } },
+	{ "sched:sched_process_free",
+	  240,
+	  { { "comm", 1, true }, { "pid", 2, false }, { "prio", 3, false } } },
+	{ "sched:sched_process_wait",
+	  242,
+	  { { "comm", 1, true }, { "pid", 2, false }, { "prio", 3, false } } },
+	{ "sched:sched_migrate_task",
+	  491,
+	  { { "comm", 1, true },
+	    { "pid", 2, false },
+	    { "prio", 3, false },
+	    { "orig_cpu", 4, false },
+	    { "dest_cpu", 5, false } } },
+	{ "task:task_newtask",
+	  235,
+	  { { "pid", 1, false },
+	    { "comm", 2, true },
+	    { "clone_flags", 3, false },
+	    { "oom_score_adj", 4, false } } },
+	{ "task:task_rename",
+	  236,
+	  { { "pid", 1, false },
+	    { "oldcomm", 2, true },
+	    { "newcomm", 3, true },
+	    { "oom_score_adj", 4, false } } },
+	{ "raw_syscalls:sys_enter", 329, { { "id", 1, false }, { "args", 2, false } } },
+	{ "raw_syscalls:sys_exit", 330, { { "id", 1, false }, { "ret", 2, false } } },
+	{ "irq:irq_handler_entry", 36, { { "irq", 1, false }, { "name", 2, true } } },
+	{ "irq:irq_handler_exit", 37, { { "irq", 1, false }, { "ret", 2, false } } },
+	{ "irq:softirq_entry", 24, { { "vec", 1, false } } },
+	{ "irq:softirq_exit", 25, { { "vec", 1, false } } },
+	{ "irq:softirq_raise", 26, { { "vec", 1, false } } },
+	{ "power:cpu_idle", 13, { { "state", 1, false }, { "cpu_id", 2, false } } },
+	{ "power:cpu_frequency", 11, { { "state", 1, false }, { "cpu_id", 2, false } } },
+	{ "workqueue:workqueue_execute_start",
+	  58,
+	  { { "work", 1, false }, { "function", 2, false } } },
+	{ "workqueue:workqueue_execute_end",
+	  57,
+	  { { "work", 1, false }, { "function", 2, false } } },
+};
+
+/* A single system call's tracepoints are parts of those of all. */
+static const struct native sys_enter = { "syscalls:sys_enter_",
+					 329,
+					 { { "__syscall_nr", 1, false } } };
+static const struct native sys_exit = { "syscalls:sys_exit_",
+					330,
+					{ { "__syscall_nr", 1, false }, { "ret", 2, false } } };
+
+static const struct native *native_of(const struct perfetto *p, const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(natives); i++)
+		if (!strcmp(natives[i].event, name))
+			return &natives[i];
+	if (p->has_raw_syscalls) /* then each call would be there twice */
+		return NULL;
+	if (!strncmp(name, sys_enter.event, strlen(sys_enter.event)))
+		return &sys_enter;
+	if (!strncmp(name, sys_exit.event, strlen(sys_exit.event)))
+		return &sys_exit;
+	return NULL;
+}
+
+static const struct tep_format_field *field_of(const struct decoder *d, const char *name)
+{
+	const struct tep_format_field *f = d->event->format.fields;
+
+	while (f && strcmp(f->name, name))
+		f = f->next;
+	return f;
+}
+
+void ftrace_find(struct perfetto *p, struct perfetto_event *e)
+{
+	const struct native *native = native_of(p, e->event->name);
+
+	if (!native || !e->decoder)
+		return;
+	for (size_t i = 0; i < NATIVE_FIELDS && native->fields[i].name; i++) {
+		e->native_fields[i] = field_of(e->decoder, native->fields[i].name);
+		if (!e->native_fields[i])
+			return;
+	}
+	e->native = native;
+}
+
+static void add_value(struct pbuf *b, const struct tep_format_field *f, const unsigned char *raw,
+		      uint32_t number, bool text)
+{
+	struct field_value v;
+
+	field_value(f, raw, &v);
+	if (text) {
+		if (v.kind == FIELD_STRING)
+			pbuf_text(b, number, (const char *)v.bytes, v.n);
+	} else if (v.kind == FIELD_ARRAY) {
+		for (size_t i = 0; (i + 1) * v.element <= v.n; i++)
+			pbuf_unsigned(b, number, field_element(f, &v, i));
+	} else if (v.kind < FIELD_STRING) {
+		pbuf_unsigned(b, number, v.number);
+	}
+}
+
+/* What follows the number of the system call are its arguments, a word each. */
+static void add_arguments(struct pbuf *b, const struct perfetto_event *e)
+{
+	for (const struct tep_format_field *f = e->native_fields[0]->next; f; f = f->next)
+		add_value(b, f, e->decoder->raw, 2, false);
+}
+
+static void add_event(struct pbuf *b, const struct perfetto_event *e, const struct trace_record *r)
+{
+	const struct native *native = e->native;
+	size_t event = pbuf_begin(b, 2), own; /* FtraceEventBundle.event */
+
+	pbuf_unsigned(b, 1, r->time);
+	pbuf_unsigned(b, 2, r->tid);
+	own = pbuf_begin(b, native->number);
+	for (size_t i = 0; i < NATIVE_FIELDS && native->fields[i].name; i++)
+		add_value(b, e->native_fields[i], e->decoder->raw, native->fields[i].number,
+			  native->fields[i].text);
+	if (native == &sys_enter)
+		add_arguments(b, e);
+	pbuf_end(b, own);
+	pbuf_end(b, event);
+}
+
+/* A bundle is of one CPU; perfetto sorts what is in different ones. */
+static int flush_cpu(struct perfetto *p, uint32_t cpu)
+{
+	struct perfetto_cpu *c = &p->cpus[cpu];
+	size_t packet, bundle;
+
+	if (c->events.failed)
+		return -ENOMEM;
+	if (!c->events.n)
+		return 0;
+	packet = packet_begin(p, c->time, SEQUENCE_SYSTEM, 0);
+	bundle = pbuf_begin(&p->out, 1); /* ftrace_events */
+	pbuf_unsigned(&p->out, 1, cpu);
+	if (c->lost)
+		pbuf_unsigned(&p->out, 3, 1); /* lost_events */
+	pbuf_append(&p->out, &c->events);
+	pbuf_end(&p->out, bundle);
+	packet_end(p, packet);
+	c->events.n = 0;
+	c->lost = false;
+	return 0;
+}
+
+/* 1: it is there; 0: it cannot be one of these after all. */
+int ftrace_add(struct perfetto *p, struct perfetto_event *e, const struct trace_record *r)
+{
+	struct perfetto_cpu *c;
+	int error;
+
+	if (r->cpu >= BUNDLE_CPUS)
+		return 0;
+	error = decoder_load(e->decoder, r->sample.raw, r->sample.raw_size);
+	if (error < 0)
+		return error == -EBADMSG ? 0 : error;
+	c = perfetto_cpu(p, r->cpu);
+	if (!c)
+		return -ENOMEM;
+	add_event(&c->events, e, r);
+	c->time = r->time;
+	error = c->events.n >= BUNDLE_SIZE || c->events.failed ? flush_cpu(p, r->cpu) : 0;
+	return error < 0 ? error : 1;
+}
+
+void ftrace_lost(struct perfetto *p, uint32_t cpu)
+{
+	/* Of a CPU that nothing is known of, nothing more has to be said. */
+	if (cpu < p->n_cpus && flush_cpu(p, cpu) >= 0)
+		p->cpus[cpu].lost = true;
+}
+
+int ftrace_flush(struct perfetto *p)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < p->n_cpus && r >= 0; i++)
+		r = flush_cpu(p, (uint32_t)i);
+	return r;
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The inside of a perfetto trace being written: what its files share. Field numbers are those of
+ * perfetto's own protos (perfetto/trace/trace_packet.proto and what it includes), which never
+ * change them.
+ */
+#ifndef PERFCTL_PERFETTO_PARTS_H
+#define PERFCTL_PERFETTO_PARTS_H
+
+#include "client/perfctl/decode.h"
+#include "client/perfctl/pictures/hash.h"
+#include "client/perfctl/pictures/pbuf.h"
+#include "client/perfctl/pictures/perfetto.h"
+
+/* Packets of a sequence share what is interned: names by number. */
+enum {
+	SEQUENCE_SYSTEM = 1, /* clocks, processes, ftrace */
+	SEQUENCE_MOMENTS,
+	SEQUENCE_SAMPLES, /* and one more for each event */
+};
+
+enum {			 /* TracePacket.sequence_flags */
+       FLAG_CLEARED = 1, /* the first: nothing is interned yet */
+       FLAG_NEEDED = 2,
+};
+
+#define NATIVE_FIELDS 8
+#define COMM_SIZE 32
+
+struct native;
+
+/* What is known of an event of the trace. */
+struct perfetto_event {
+	const struct trace_event *event;
+	struct decoder *decoder;     /* NULL: it has no fields */
+	const struct native *native; /* NULL: perfetto does not know it */
+	const struct tep_format_field *native_fields[NATIVE_FIELDS];
+	uint32_t first_field; /* number of its first field's name */
+	bool named;	      /* its names are interned */
+	bool sampling;	      /* its sequence of samples has begun */
+	uint64_t *counts;     /* its counter on each CPU, summed up */
+	size_t n_counts;
+};
+
+/* Events of a CPU that are not written yet. */
+struct perfetto_cpu {
+	struct pbuf events;
+	uint64_t time;	/* of the last */
+	bool lost;	/* some are missing before these */
+	bool has_track; /* for what happens when it is idle */
+};
+
+struct perfetto_thread {
+	uint32_t tid, pid, ppid;
+	char comm[COMM_SIZE];
+	bool told;	/* of, as it is */
+	bool has_track; /* as a thread of pid */
+};
+
+struct perfetto {
+	int fd;
+	struct trace *trace;
+	const struct aggregate *a;
+	struct pbuf out; /* packets that are not written yet */
+	bool begun;	 /* there was a sample */
+	uint64_t damaged;
+
+	struct perfetto_event *events;
+	size_t n_events;
+	bool has_raw_syscalls; /* these know of all system calls */
+
+	struct perfetto_cpu *cpus;
+	size_t n_cpus;
+
+	struct perfetto_thread *threads;
+	size_t n_threads, cap_threads;
+	struct hash thread_hash;
+	bool all_told; /* what was known before the first sample */
+
+	bool moments_begun;
+
+	/* What has been told of samples' chains, functions and files: perfetto-stacks.c's keys. */
+	struct hash interned;
+	uint64_t *keys;
+	size_t n_keys, cap_keys;
+};
+
+/* ── perfetto.c ── */
+
+size_t packet_begin(struct perfetto *p, uint64_t time, uint32_t sequence, unsigned flags);
+void packet_end(struct perfetto *p, size_t begun);
+struct perfetto_cpu *perfetto_cpu(struct perfetto *p, uint32_t cpu); /* NULL: no memory */
+
+/* ── perfetto-ftrace.c ── */
+
+/* Finds out whether perfetto knows the event, with the fields that it has here. */
+void ftrace_find(struct perfetto *p, struct perfetto_event *e);
+int ftrace_add(struct perfetto *p, struct perfetto_event *e, const struct trace_record *r);
+int ftrace_flush(struct perfetto *p);
+void ftrace_lost(struct perfetto *p, uint32_t cpu);
+
+/* ── perfetto-threads.c ── */
+
+int threads_record(struct perfetto *p, const struct trace_record *r); /* of sideband */
+int threads_sample(struct perfetto *p, const struct trace_record *r, struct perfetto_thread **ret);
+
+/* ── perfetto-moments.c ── */
+
+int moments_add(struct perfetto *p, struct perfetto_event *e, const struct trace_record *r,
+		struct perfetto_thread *thread);
+
+/* ── perfetto-stacks.c ── */
+
+int stacks_add(struct perfetto *p, struct perfetto_event *e, const struct trace_record *r,
+	       const struct perfetto_thread *thread, const struct flame_node *leaf);
+
+#endif

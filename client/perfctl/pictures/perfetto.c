@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * The trace as a whole: what it says first, which way each record goes, and how packets get into
+ * the file. What goes out is bounded by the buffers here, however long the trace is.
+ */
+#include <string.h>
+
+#include "client/perfctl/pictures/perfetto-parts.h"
+
+#define OUT_SIZE ((size_t)256 << 10)
+
+enum { TRACE_PACKET = 1 }; /* Trace.packet */
+
+size_t packet_begin(struct perfetto *p, uint64_t time, uint32_t sequence, unsigned flags)
+{
+	size_t begun = pbuf_begin(&p->out, TRACE_PACKET);
+
+	pbuf_unsigned(&p->out, 8, time);
+	pbuf_unsigned(&p->out, 10, sequence);
+	if (flags)
+		pbuf_unsigned(&p->out, 13, flags);
+	return begun;
+}
+
+void packet_end(struct perfetto *p, size_t begun)
+{
+	pbuf_end(&p->out, begun);
+}
+
+static int write_out(struct perfetto *p)
+{
+	for (size_t done = 0; done < p->out.n;) {
+		ssize_t n = write(p->fd, p->out.bytes + done, p->out.n - done);
+
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		done += n < 0 ? 0 : (size_t)n;
+	}
+	p->out.n = 0;
+	return p->out.failed ? -ENOMEM : 0;
+}
+
+/* ── What is said first ── */
+
+static void add_clock(struct pbuf *b, unsigned clock, uint64_t time)
+{
+	size_t begun = pbuf_begin(b, 1); /* ClockSnapshot.clocks */
+
+	pbuf_unsigned(b, 1, clock);
+	pbuf_unsigned(b, 2, time);
+	pbuf_end(b, begun);
+}
+
+/*
+ * Perfetto reads the times of ftrace as CLOCK_BOOTTIME; ours are CLOCK_MONOTONIC. The file does not
+ * say for how long the machine slept before, so that both are said to be the same.
+ */
+static void add_clocks(struct perfetto *p, uint64_t time)
+{
+	enum { REALTIME = 1, MONOTONIC = 3, BOOTTIME = 6 };
+	uint64_t offset = trace_info(p->trace)->realtime_offset;
+	size_t packet = packet_begin(p, time, SEQUENCE_SYSTEM, 0);
+	size_t begun = pbuf_begin(&p->out, 6); /* clock_snapshot */
+
+	add_clock(&p->out, MONOTONIC, time);
+	add_clock(&p->out, BOOTTIME, time);
+	if (offset)
+		add_clock(&p->out, REALTIME, time + offset);
+	pbuf_unsigned(&p->out, 2, BOOTTIME); /* primary_trace_clock */
+	pbuf_end(&p->out, begun);
+	packet_end(p, packet);
+}
+
+/* Which kernel it was decides what a thread's state and a system call's number mean. */
+static void add_system(struct perfetto *p, uint64_t time)
+{
+	const struct trace_info *info = trace_info(p->trace);
+	size_t packet = packet_begin(p, time, SEQUENCE_SYSTEM, 0);
+	size_t begun = pbuf_begin(&p->out, 45); /* system_info */
+	size_t utsname = pbuf_begin(&p->out, 1);
+
+	pbuf_string(&p->out, 1, "Linux");
+	if (info->release && *info->release)
+		pbuf_text(&p->out, 3, info->release, strlen(info->release));
+	if (info->arch && *info->arch)
+		pbuf_text(&p->out, 4, info->arch, strlen(info->arch));
+	pbuf_end(&p->out, utsname);
+	pbuf_string(&p->out, 4, "perfctl " PP_VERSION); /* tracing_service_version */
+	if (info->nr_cpus_avail)
+		pbuf_unsigned(&p->out, 8, info->nr_cpus_avail); /* num_cpus */
+	if (info->hostname && *info->hostname)
+		pbuf_text(&p->out, 17, info->hostname, strlen(info->hostname)); /* machine_name */
+	pbuf_end(&p->out, begun);
+	packet_end(p, packet);
+}
+
+/* ── Events ── */
+
+static int find_event(struct perfetto *p, size_t i, uint32_t *next_field)
+{
+	struct perfetto_event *e = &p->events[i];
+	int r;
+
+	e->event = trace_event(p->trace, i);
+	e->first_field = *next_field;
+	if (!e->event->format)
+		return 0;
+	r = decoder_new(e->event->name, e->event->format, e->event->format_size, &e->decoder);
+	if (r == -EBADMSG)
+		return 0; /* its records show without fields */
+	if (r < 0)
+		return r;
+	for (const struct tep_format_field *f = e->decoder->event->format.fields; f; f = f->next)
+		(*next_field)++;
+	return 0;
+}
+
+int perfetto_new(int fd, struct trace *t, const struct aggregate *a, struct perfetto **ret)
+{
+	struct perfetto *p = calloc(1, sizeof(*p));
+	uint32_t next_field = 1;
+	int r = -ENOMEM;
+
+	if (!p)
+		return -ENOMEM;
+	p->fd = fd;
+	p->trace = t;
+	p->a = a;
+	p->n_events = trace_events(t);
+	p->events = calloc(p->n_events + 1, sizeof(*p->events));
+	if (!p->events)
+		goto fail;
+	for (size_t i = 0; i < p->n_events; i++) {
+		r = find_event(p, i, &next_field);
+		if (r < 0)
+			goto fail;
+		if (!strcmp(p->events[i].event->name, "raw_syscalls:sys_enter"))
+			p->has_raw_syscalls = true;
+	}
+	for (size_t i = 0; i < p->n_events; i++)
+		ftrace_find(p, &p->events[i]);
+	*ret = p;
+	return 0;
+
+fail:
+	perfetto_free(p);
+	return r;
+}
+
+struct perfetto_cpu *perfetto_cpu(struct perfetto *p, uint32_t cpu)
+{
+	if (cpu >= p->n_cpus) {
+		size_t n = (size_t)cpu + 1;
+		struct perfetto_cpu *bigger = reallocarray(p->cpus, n, sizeof(*bigger));
+
+		if (!bigger)
+			return NULL;
+		memset(bigger + p->n_cpus, 0, (n - p->n_cpus) * sizeof(*bigger));
+		p->cpus = bigger;
+		p->n_cpus = n;
+	}
+	return &p->cpus[cpu];
+}
+
+/* A tracepoint is what it is; where it has a call chain, that is a sample, too. */
+static int add_sample(struct perfetto *p, const struct trace_record *r,
+		      const struct flame_node *leaf)
+{
+	struct perfetto_event *e;
+	struct perfetto_thread *thread;
+	int error;
+
+	if (!r->event || r->event->index >= p->n_events)
+		return 0;
+	e = &p->events[r->event->index];
+	if (!p->begun) {
+		add_clocks(p, r->time);
+		add_system(p, r->time);
+		p->begun = true;
+	}
+	error = threads_sample(p, r, &thread);
+	if (error < 0)
+		return error;
+	if (!r->event->format)
+		return stacks_add(p, e, r, thread, leaf);
+	error = e->native ? ftrace_add(p, e, r) : 0;
+	if (error == 0)
+		error = moments_add(p, e, r, thread);
+	if (error >= 0 && r->sample.n_callchain)
+		error = stacks_add(p, e, r, thread, leaf);
+	return error;
+}
+
+int perfetto_add(struct perfetto *p, const struct trace_record *r, const struct flame_node *leaf)
+{
+	int error = 0;
+
+	switch (r->kind) {
+	case TRACE_SAMPLE:
+		error = add_sample(p, r, leaf);
+		break;
+	case TRACE_COMM:
+	case TRACE_FORK:
+		error = threads_record(p, r);
+		break;
+	case TRACE_LOST:
+		ftrace_lost(p, r->cpu);
+		break;
+	default:
+		break;
+	}
+	if (error < 0)
+		return error;
+	return p->out.n >= OUT_SIZE || p->out.failed ? write_out(p) : 0;
+}
+
+int perfetto_finish(struct perfetto *p)
+{
+	int r = ftrace_flush(p);
+
+	return r < 0 ? r : write_out(p);
+}
+
+uint64_t perfetto_damaged(const struct perfetto *p)
+{
+	return p->damaged;
+}
+
+void perfetto_free(struct perfetto *p)
+{
+	if (!p)
+		return;
+	for (size_t i = 0; p->events && i < p->n_events; i++) {
+		decoder_free(p->events[i].decoder);
+		free(p->events[i].counts);
+	}
+	for (size_t i = 0; i < p->n_cpus; i++)
+		pbuf_done(&p->cpus[i].events);
+	free(p->events);
+	free(p->cpus);
+	free(p->threads);
+	free(p->keys);
+	hash_done(&p->thread_hash);
+	hash_done(&p->interned);
+	pbuf_done(&p->out);
+	free(p);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Writes a trace that ui.perfetto.dev opens: tracepoints that it knows as the ftrace events they
+ * are, samples with their call chains, and all other tracepoints as moments on the threads that
+ * they happened on, their fields as arguments.
+ */
+#ifndef PERFCTL_PERFETTO_H
+#define PERFCTL_PERFETTO_H
+
+#include "client/perfctl/pictures/aggregate.h"
+
+struct perfetto;
+
+/* fd: a file, the caller's; it is written as it comes. Trace and aggregate must outlive it. */
+int perfetto_new(int fd, struct trace *t, const struct aggregate *a, struct perfetto **ret);
+
+/* A record, with what aggregate_add() told of it. -ENOMEM, or the error of write(2). */
+int perfetto_add(struct perfetto *p, const struct trace_record *r, const struct flame_node *leaf);
+int perfetto_finish(struct perfetto *p);
+
+/* Records whose fields could not be read. */
+uint64_t perfetto_damaged(const struct perfetto *p);
+void perfetto_free(struct perfetto *p);
+
+static inline void perfetto_freep(struct perfetto **p)
+{
+	perfetto_free(*p);
+}
+
+#endif

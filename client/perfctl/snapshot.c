@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* perfctl snapshot: what the rings hold, as a file that perf reads. */
+#include <inttypes.h>
+#include <signal.h>
+#include <string.h>
+
+#include "client/perfctl/outfile.h"
+#include "client/perfctl/output.h"
+#include "client/perfctl/perfctl.h"
+#include "client/perfctl/take.h"
+
+#define DEFAULT_OUTPUT "perf.data"
+
+static const struct option longs[] = {
+	{ "output", required_argument, NULL, 'o' },
+	SELECTION_OPTIONS,
+	{},
+};
+
+static void print_json(const char *path, const struct take_result *t)
+{
+	struct json j = { .f = stdout };
+
+	json_begin(&j, NULL, '{');
+	json_string(&j, "path", path);
+	json_unsigned(&j, "events", t->events);
+	json_unsigned(&j, "records", t->records);
+	json_unsigned(&j, "bytes", t->bytes);
+	json_unsigned(&j, "first", t->first);
+	json_unsigned(&j, "last", t->last);
+	json_unsigned(&j, "missed", t->missed);
+	json_bool(&j, "missed_unknown", t->missed_unknown);
+	json_unsigned(&j, "damaged", t->damaged);
+	json_end(&j, '}');
+	putchar('\n');
+}
+
+static void print(FILE *f, const char *path, const struct take_result *t)
+{
+	fprintf(f, "%" PRIu64 " record%s of %" PRIu64 " event%s, %" PRIu64 " bytes: ", t->records,
+		t->records == 1 ? "" : "s", t->events, t->events == 1 ? "" : "s", t->bytes);
+	print_text(f, path, strlen(path));
+	fputc('\n', f);
+}
+
+static int snapshot(struct call *call, struct selection *selection, const char *path)
+{
+	_cleanup_(cleanup_perfpersist) struct perfpersist *p = NULL;
+	_cleanup_(outfile_done) struct outfile out = OUTFILE_NONE;
+	struct take_result result = {};
+	bool is_stdout;
+	int r;
+
+	r = call_connect(call, &p);
+	if (r)
+		return r;
+	r = outfile_open(path, &out);
+	if (r < 0)
+		return outfile_failed(path, r);
+	is_stdout = outfile_is_stdout(&out);
+	/* Who reads may leave early; that is told, and no end without a word. */
+	signal(SIGPIPE, SIG_IGN);
+	signals_catch();
+	r = take(call, p, call->operands, call->n_operands, selection, out.fd, is_stdout, true,
+		 &result);
+	if (r)
+		return r;
+	r = outfile_commit(&out);
+	if (r < 0)
+		return outfile_failed(path, r);
+	if (call->json)
+		print_json(path, &result);
+	else
+		print(is_stdout ? stderr : stdout, path, &result);
+	return EXIT_OK;
+}
+
+static int run(struct call *call, int argc, char **argv)
+{
+	_cleanup_(selection_done) struct selection selection = {};
+	const char *path = DEFAULT_OUTPUT;
+	int opt, r;
+
+	r = options_start(call, argc, argv, "o:" SELECTION_SHORTS, longs);
+	if (r < 0)
+		return EXIT_FAILED;
+	while ((opt = options_next(call)) > 0) {
+		if (opt == 'o')
+			path = optarg;
+		else if (selection_option(&selection, call, opt) < 0)
+			return EXIT_USAGE;
+	}
+	if (opt < 0)
+		return call->code;
+	if (call->json && !strcmp(path, "-"))
+		return bad_usage(call, "--json and -o -: stdout can have one of them");
+	return snapshot(call, &selection, path);
+}
+
+const struct verb verb_snapshot = {
+	.name = "snapshot",
+	.synopsis = "[NAME | NAMESPACE/ | GLOB ...] [-o FILE] [OPTIONS]",
+	.summary = "write what the buffers hold to a file that perf reads",
+	.run = run,
+	.reads_saves = true,
+	.help = "  -o, --output FILE  the file, replaced if it is there; else perf.data;\n"
+		"                     -: to stdout, in the format of `perf record -o -`\n"
+		"  --last TIME        records of the last 10s, 500ms, 2m or 1h\n"
+		"  --since TIME       records from then on: 1234.567 as records have it, -10s,\n"
+		"                     @1700000000, \"2026-11-21 10:00:00\" or 10:00:00\n"
+		"  --until TIME       records up to then, likewise\n"
+		"  -C, --cpu LIST     records of these CPUs: 0-3,8\n"
+		"  --pid PID,...      records of these processes\n"
+		"\n"
+		"Without NAME: all events that you may read. Recording goes on meanwhile. The "
+		"file\n"
+		"is there in whole or not at all; perf report, perf script, perf sched and others\n"
+		"read it, also on another machine. With --json: what was written, as an object.\n"
+		"\n"
+		"Examples:\n"
+		"  perfctl snapshot web/ --last 10s -o slow.data\n"
+		"  perf report -i slow.data\n"
+		"  perfctl snapshot web/profile -o - | perf script -i -\n"
+		"  perfctl --direct snapshot -o all.data\n",
+};

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* What script and report read: a file, or a snapshot that is taken now. */
+#include "client/perfctl/trace/input.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+#define DEFAULT_FILE "perf.data"
+
+static int cannot_open(const char *file, int error)
+{
+	if (error == -ENOENT && !strcmp(file, DEFAULT_FILE))
+		complain("there is no file " DEFAULT_FILE " here: name events, a file with -i, or "
+			 "make one with `perfctl snapshot -o " DEFAULT_FILE "`");
+	else
+		complain("cannot open %s: %s", file, strerror(-error));
+	return error == -ENOENT			     ? EXIT_NOT_FOUND
+	       : error == -EACCES || error == -EPERM ? EXIT_NOT_ALLOWED
+						     : EXIT_FAILED;
+}
+
+static int open_file(struct call *call, const char *file, struct input *in)
+{
+	bool is_stdin = file && !strcmp(file, "-");
+
+	file = file ?: DEFAULT_FILE;
+	if (is_stdin && isatty(STDIN_FILENO))
+		return bad_usage(call, "-i -: stdin is a terminal, and no file comes from there");
+	in->fd = is_stdin ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
+			  : open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	if (in->fd < 0)
+		return cannot_open(file, -errno);
+	in->what = strdup(is_stdin ? "stdin" : file);
+	return in->what ? EXIT_OK : EXIT_FAILED;
+}
+
+/* "a snapshot of sched/switch, net/" */
+static char *name_snapshot(const struct call *call)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+
+	if (!f)
+		return NULL;
+	fputs("a snapshot of ", f);
+	for (size_t i = 0; i < call->n_operands; i++)
+		fprintf(f, "%s%s", i ? ", " : "", call->operands[i]);
+	if (fclose(f)) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
+/* Into memory: it is as large as the rings are, and gone when we are. */
+static int take_snapshot(struct call *call, struct selection *selection, struct input *in)
+{
+	_cleanup_(cleanup_perfpersist) struct perfpersist *p = NULL;
+	struct take_result result = {};
+	int r = call_connect(call, &p);
+
+	if (r)
+		return r;
+	in->what = name_snapshot(call);
+	in->fd = memfd_create("perfctl-snapshot", MFD_CLOEXEC);
+	if (!in->what || in->fd < 0) {
+		complain("cannot take a snapshot: %s", strerror(in->what ? errno : ENOMEM));
+		return EXIT_FAILED;
+	}
+	return take(call, p, call->operands, call->n_operands, selection, in->fd, false, true,
+		    &result);
+}
+
+static int open_trace(struct input *in)
+{
+	int r = trace_open(in->fd, &in->trace);
+
+	if (r == -EBADMSG)
+		complain("cannot read %s: %s", in->what, trace_error());
+	else if (r < 0)
+		complain("cannot read %s: %s", in->what, strerror(-r));
+	return r < 0 ? EXIT_FAILED : EXIT_OK;
+}
+
+int input_open(struct call *call, const char *file, struct selection *selection, struct input *ret)
+{
+	struct input in = { .fd = -EBADF };
+	int r;
+
+	if (file && call->n_operands)
+		return bad_usage(call, "-i %s and %s: either a file, or events", file,
+				 call->operands[0]);
+	r = call->n_operands ? take_snapshot(call, selection, &in) : open_file(call, file, &in);
+	if (!r)
+		r = open_trace(&in);
+	if (r) {
+		input_done(&in);
+		return r;
+	}
+	selection_settle(selection, trace_info(in.trace)->realtime_offset,
+			 trace_info(in.trace)->last_time);
+	*ret = in;
+	return EXIT_OK;
+}
+
+int input_next(struct input *in, const struct selection *selection, struct trace_record *ret)
+{
+	int r;
+
+	do
+		r = trace_next(in->trace, ret);
+	while (r > 0 && ret->kind == TRACE_SAMPLE &&
+	       !selection_wants(selection, ret->time, ret->cpu, ret->pid));
+	if (r == -EBADMSG)
+		complain("%s: %s; what stands before that was read", in->what, trace_error());
+	else if (r < 0)
+		complain("%s: %s", in->what, strerror(-r));
+	return r;
+}
+
+void input_done(struct input *in)
+{
+	trace_free(in->trace);
+	in->fd = close_fd(in->fd);
+	free(in->what);
+	*in = (struct input){ .fd = -EBADF };
+}

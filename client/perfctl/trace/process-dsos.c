@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Found by a hash of path and build id. Who announces a build id makes one more entry, by the path
+ * alone, that stands for the one with the build id.
+ */
+#include "client/perfctl/trace/process-dsos.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proto/macro.h"
+
+struct dso_entry {
+	struct dso dso;
+	struct dso_entry *announced; /* stands for: has the build id that was announced */
+	int64_t next;		     /* another one of the same hash; -1: none */
+};
+
+static uint64_t hash_bytes(uint64_t h, const void *bytes, size_t n)
+{
+	for (const uint8_t *p = bytes; n; n--)
+		h = (h ^ *p++) * 0x100000001b3; /* FNV-1a */
+	return h;
+}
+
+static uint64_t key_of(const char *path, const uint8_t *build_id, size_t size)
+{
+	uint64_t h = hash_bytes(0xcbf29ce484222325, path, strlen(path) + 1);
+
+	return hash_bytes(h, build_id, size);
+}
+
+static struct dso_entry *find(struct dsos *d, const char *path, const uint8_t *build_id,
+			      size_t size)
+{
+	int64_t i = keytable_get(&d->by_key, key_of(path, build_id, size));
+
+	while (i >= 0) {
+		struct dso_entry *e = d->entries[i];
+
+		if (e->dso.build_id_size == size && !strcmp(e->dso.path, path) &&
+		    (size == 0 || !memcmp(e->dso.build_id, build_id, size)))
+			return e;
+		i = e->next;
+	}
+	return NULL;
+}
+
+static const char *name_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	if (path[0] == '[' || !strncmp(path, "//", 2) || !slash || !slash[1])
+		return path;
+	return slash + 1;
+}
+
+static int add(struct dsos *d, const char *path, const uint8_t *build_id, size_t size,
+	       struct dso_entry **ret)
+{
+	uint64_t key = key_of(path, build_id, size);
+	struct dso_entry *e;
+	int r;
+
+	if (d->n == d->cap) {
+		size_t cap = d->cap ? d->cap * 2 : 16;
+		struct dso_entry **bigger = reallocarray(d->entries, cap, sizeof(*bigger));
+
+		if (!bigger)
+			return -ENOMEM;
+		d->entries = bigger;
+		d->cap = cap;
+	}
+	e = calloc(1, sizeof(*e));
+	if (!e)
+		return -ENOMEM;
+	e->dso.path = strdup(path);
+	e->next = keytable_get(&d->by_key, key);
+	r = e->dso.path ? keytable_set(&d->by_key, key, (uint32_t)d->n) : -ENOMEM;
+	if (r < 0) {
+		free(e->dso.path);
+		free(e);
+		return r;
+	}
+	e->dso.name = name_of(e->dso.path);
+	if (size)
+		memcpy(e->dso.build_id, build_id, size);
+	e->dso.build_id_size = size;
+	e->dso.index = (uint32_t)d->n;
+	d->entries[d->n++] = e;
+	*ret = e;
+	return 0;
+}
+
+int dsos_get(struct dsos *d, const char *path, const uint8_t *build_id, size_t size,
+	     struct dso **ret)
+{
+	struct dso_entry *e;
+	int r;
+
+	size = build_id ? MIN(size, (size_t)BUILD_ID_SIZE_MAX) : 0;
+	e = find(d, path, build_id, size);
+	if (!e) {
+		r = add(d, path, build_id, size, &e);
+		if (r < 0)
+			return r;
+	}
+	*ret = e->announced ? &e->announced->dso : &e->dso;
+	return 0;
+}
+
+int dsos_announce(struct dsos *d, const char *path, const uint8_t *build_id, size_t size)
+{
+	struct dso_entry *plain = find(d, path, NULL, 0), *e;
+	int r;
+
+	size = MIN(size, (size_t)BUILD_ID_SIZE_MAX);
+	if (size == 0)
+		return 0;
+	e = find(d, path, build_id, size);
+	if (!e) {
+		r = add(d, path, build_id, size, &e);
+		if (r < 0)
+			return r;
+	}
+	if (!plain) {
+		r = add(d, path, NULL, 0, &plain);
+		if (r < 0)
+			return r;
+	}
+	plain->announced = e;
+	return 0;
+}
+
+struct dso *dsos_at(struct dsos *d, size_t i)
+{
+	return i < d->n ? &d->entries[i]->dso : NULL;
+}
+
+void dsos_done(struct dsos *d)
+{
+	for (size_t i = 0; i < d->n; i++) {
+		free(d->entries[i]->dso.path);
+		free(d->entries[i]);
+	}
+	free(d->entries);
+	keytable_done(&d->by_key);
+	*d = (struct dsos){ 0 };
+}

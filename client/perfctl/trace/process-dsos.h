@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The files whose code runs, one for each path and build id. */
+#ifndef PERFCTL_PROCESS_DSOS_H
+#define PERFCTL_PROCESS_DSOS_H
+
+#include "client/perfctl/trace/process-table.h"
+#include "client/perfctl/trace/process.h"
+
+struct dsos {
+	struct dso_entry **entries;
+	size_t n, cap;
+	struct keytable by_key; /* the newest entry of each hash */
+};
+
+/* The one of that path and build id; without a build id: the one whose build id was announced, if
+ * there is one. *ret lives as long as the dsos. -ENOMEM. */
+int dsos_get(struct dsos *d, const char *path, const uint8_t *build_id, size_t size,
+	     struct dso **ret);
+/* From now on that is the build id of what has this path and came without one. -ENOMEM. */
+int dsos_announce(struct dsos *d, const char *path, const uint8_t *build_id, size_t size);
+struct dso *dsos_at(struct dsos *d, size_t i);
+void dsos_done(struct dsos *d);
+
+#endif

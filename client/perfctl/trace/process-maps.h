@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What is mapped where in one address space: a tree whose nodes are shared by all spaces that were
+ * copied from one another (fork), and never changed while more than one has them. So a copy costs
+ * nothing, and a change of it the path to the changed place: no file can make it take more memory
+ * than a few nodes a record.
+ */
+#ifndef PERFCTL_PROCESS_MAPS_H
+#define PERFCTL_PROCESS_MAPS_H
+
+#include "client/perfctl/trace/process.h"
+
+struct map_node;
+
+struct map_node *maps_ref(struct map_node *maps);
+void maps_unref(struct map_node *maps);
+
+/* Maps it, over what was there, as mmap(2) does. -ENOMEM: *maps is empty then. */
+int maps_insert(struct map_node **maps, const struct map *map);
+
+/* NULL: nothing. Valid until the next change of any. */
+const struct map *maps_find(const struct map_node *maps, uint64_t address);
+
+#endif

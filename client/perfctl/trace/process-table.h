@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * A table of numbers by 64-bit keys. It only grows; the keys may come from anywhere, so they are
+ * mixed with a seed that nobody can foresee.
+ */
+#ifndef PERFCTL_PROCESS_TABLE_H
+#define PERFCTL_PROCESS_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct keytable {
+	struct keytable_slot {
+		uint64_t key;
+		uint64_t value; /* + 1; 0: free */
+	} * slots;
+	size_t n, cap; /* cap: a power of two, or 0 */
+	uint64_t seed;
+};
+
+/* A number that is another one in each process. */
+uint64_t keytable_seed(void);
+uint64_t keytable_mix(uint64_t x);
+
+/* -1: not there. */
+int64_t keytable_get(const struct keytable *t, uint64_t key);
+/* Adds the key or gives it another value. -ENOMEM. */
+int keytable_set(struct keytable *t, uint64_t key, uint32_t value);
+void keytable_done(struct keytable *t);
+
+#endif

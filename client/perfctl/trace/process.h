@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Processes as sideband tells them: names, and what is mapped where, as of the record that was
+ * applied last. Knows no file format.
+ */
+#ifndef PERFCTL_PROCESS_H
+#define PERFCTL_PROCESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define BUILD_ID_SIZE_MAX 20
+
+/* A file whose code runs: one for each path and build id. Lives as long as the processes. */
+struct dso {
+	char *path;	  /* "/usr/bin/ls", "[kernel.kallsyms]", "[vdso]", "//anon" */
+	const char *name; /* the last part of it */
+	uint8_t build_id[BUILD_ID_SIZE_MAX];
+	size_t build_id_size; /* 0: not known */
+	bool kernel;	      /* the kernel itself, or a module */
+	uint32_t index;	      /* 0, 1, … */
+	void *symbols;	      /* symbols.c's */
+};
+
+struct map {
+	uint64_t start, end; /* addresses */
+	uint64_t offset;     /* of start in the file */
+	struct dso *dso;
+};
+
+struct processes;
+
+int processes_new(struct processes **ret);
+void processes_free(struct processes *p);
+
+/* What sideband does. Threads and processes that nobody has told of are made. -ENOMEM. */
+int processes_comm(struct processes *p, uint32_t pid, uint32_t tid, const char *comm, bool exec);
+int processes_fork(struct processes *p, uint32_t ppid, uint32_t ptid, uint32_t pid, uint32_t tid);
+int processes_exit(struct processes *p, uint32_t pid, uint32_t tid);
+/* Nothing of it is mapped any more, as after an exec. */
+void processes_unmap(struct processes *p, uint32_t pid);
+/* pid (uint32_t)-1: of the kernel. build_id may be NULL. ret (may be NULL): what was mapped; NULL
+ * if size is 0. */
+int processes_map(struct processes *p, uint32_t pid, uint64_t start, uint64_t size, uint64_t offset,
+		  const char *path, const uint8_t *build_id, size_t build_id_size,
+		  const struct map **ret);
+/* A build id of a path that is in the file's table. */
+int processes_build_id(struct processes *p, const char *path, const uint8_t *build_id, size_t size);
+
+/* NULL: not known. Valid until the next change. */
+const char *processes_name(const struct processes *p, uint32_t pid, uint32_t tid);
+
+/* What is mapped at an address, of the process or (kernel) of the kernel; NULL: nothing. Valid
+ * until the next change. */
+const struct map *processes_find(const struct processes *p, uint32_t pid, uint64_t address,
+				 bool kernel);
+
+size_t processes_dsos(const struct processes *p);
+struct dso *processes_dso(struct processes *p, size_t i);
+
+#endif

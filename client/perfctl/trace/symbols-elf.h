@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The functions of one ELF file: a program, a library, a kernel's vmlinux. elfutils reads it, with
+ * its debug file if one is installed; nothing is asked for over a network.
+ */
+#ifndef PERFCTL_SYMBOLS_ELF_H
+#define PERFCTL_SYMBOLS_ELF_H
+
+#include <stdbool.h>
+
+#include "client/perfctl/trace/symbols-table.h"
+
+#define SEGMENTS_MAX 16
+
+/* Where parts of the file are to be in memory, relative to each other. */
+struct elf_segment {
+	uint64_t offset, size, address;
+};
+
+struct elf_symbols {
+	struct symtab table;
+	struct elf_segment segments[SEGMENTS_MAX]; /* of code */
+	size_t n_segments;
+	uint64_t text; /* of the symbol _text, which kernels have; else 0 */
+};
+
+/* build_id: what the file must have (size 0: any). -ESTALE: it has another; -ENOEXEC: no such file,
+ * or one that is refused; -errno. */
+int elf_symbols_read(const char *path, const uint8_t *build_id, size_t build_id_size,
+		     struct elf_symbols *ret);
+
+/* Of an image in memory, as the vdso is one. */
+int elf_symbols_read_image(const void *image, size_t size, const uint8_t *build_id,
+			   size_t build_id_size, struct elf_symbols *ret);
+
+/* The address, as the table has them, of an offset in the file; false: there is no code. */
+bool elf_symbols_address(const struct elf_symbols *s, uint64_t offset, uint64_t *ret);
+void elf_symbols_done(struct elf_symbols *s);
+
+/* ── symbols-plt.c ── */
+
+/* Adds elf's jumps into other libraries. -ENOMEM, -E2BIG. */
+struct Elf;
+int elf_symbols_plt(struct Elf *elf, struct symtab *t);
+
+/* ── symbols-open.c ── */
+
+/* Opens what is a regular file and nothing else: a pipe's or a device's name in a trace must not
+ * hang us. Files that belong to strangers, who could shorten them under our eyes, come as copies.
+ * *ret_strange (may be NULL): it is such a one. -errno. */
+int elf_open(const char *path, bool *ret_strange);
+
+/* Where the debug file with a build id is installed, if it is. */
+#define DEBUG_ROOT "/usr/lib/debug"
+struct debug_path {
+	char text[sizeof(DEBUG_ROOT "/.build-id/xx/.debug") + 2 * 64];
+};
+struct debug_path debug_path(const uint8_t *build_id, size_t size);
+
+#endif

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Opens files whose names a trace told. */
+#include <fcntl.h>
+#include <string.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+
+#include "client/perfctl/trace/symbols-elf.h"
+#include "proto/macro.h"
+
+/* The largest copy that is made; larger files of strangers are refused. */
+#define COPY_MAX (256 << 20)
+
+/* elfutils maps what it reads, and a mapping of a file that was cut off kills. */
+static int copy_of(int fd, off_t size)
+{
+	_cleanup_close_ int copy = -EBADF;
+
+	if (size > COPY_MAX)
+		return -EFBIG;
+	copy = memfd_create("perfctl-elf", MFD_CLOEXEC);
+	if (copy < 0)
+		return -errno;
+	while (size > 0) {
+		ssize_t n = sendfile(copy, fd, NULL, (size_t)size);
+
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			break;
+		size -= n;
+	}
+	return TAKE_FD(copy);
+}
+
+int elf_open(const char *path, bool *ret_strange)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct stat st;
+	bool strange;
+
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -ENOEXEC;
+	strange = st.st_uid != 0 && st.st_uid != geteuid();
+	if (ret_strange)
+		*ret_strange = strange;
+	return strange ? copy_of(fd, st.st_size) : TAKE_FD(fd);
+}
+
+struct debug_path debug_path(const uint8_t *build_id, size_t size)
+{
+	struct debug_path path = { DEBUG_ROOT "/.build-id/" };
+	char *end = path.text + strlen(path.text);
+
+	for (size_t i = 0; i < size && i < 64; i++)
+		end += sprintf(end, i == 0 ? "%02x/" : "%02x", build_id[i]);
+	strcpy(end, ".debug");
+	return path;
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Two iterators that tell of what runs, as daemon/tasks.h has it: threads, and what processes have
+ * mapped to be executed. What is told, and its names, are those of perf's records.
+ *
+ * Owns the one buffer for paths: whoever reads, reads one of the two at a time.
+ */
+#include <linux/bpf.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+#include "daemon/engine/bpf/kernel.bpf.h"
+#include "daemon/tasks.h"
+
+/* The kernel's bits of vm_flags; the lowest three are those of PROT_*. */
+#define VM_PROT 7
+#define VM_EXEC 4
+#define VM_MAYSHARE 0x80
+
+#define MAP_SHARED 1
+#define MAP_PRIVATE 2
+#define MINOR_BITS 20
+
+#define PATH_MAX 4096
+
+char LICENSE[] SEC("license") = "GPL";
+
+const volatile __u64 page_size = 4096; /* the engine sets it */
+
+static const char zeroes[8];
+
+struct buffer {
+	char path[PATH_MAX];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct buffer);
+} pp_path SEC(".maps");
+
+/* ── threads ────────────────────────────────────────────────────────────────────────────── */
+
+SEC("iter/task")
+int pp_tasks(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct pp_task t = { .type = PP_TASK, .size = sizeof(t) };
+
+	/* Of one that has ended perf has told that; nobody would ever take it away again. */
+	if (!task || task->exit_state)
+		return 0;
+	t.pid = task->tgid;
+	t.tid = task->pid;
+	t.ppid = task->real_parent->tgid;
+	t.started = task->start_time;
+	bpf_probe_read_kernel(t.comm, sizeof(t.comm), task->comm);
+	bpf_seq_write(ctx->meta->seq, &t, sizeof(t));
+	return 0;
+}
+
+/* ── mappings ───────────────────────────────────────────────────────────────────────────── */
+
+/* What it has mapped is told once: with its first thread, and should that have ended, with any. */
+static __always_inline int stands_for_process(struct task_struct *task)
+{
+	return task->pid == task->tgid || !task->group_leader->mm;
+}
+
+/* The path's end, as much of it as an entry has room for. Returns its length with the NUL; 0: the
+ * kernel cannot tell it. */
+static __always_inline __u32 find_path(struct file *file, struct buffer *buffer, __u32 *ret_from)
+{
+	long n = bpf_d_path(&file->f_path, buffer->path, sizeof(buffer->path));
+
+	*ret_from = 0;
+	if (n <= 0 || n > PATH_MAX)
+		return 0;
+	if (n <= PP_TASK_PATH_SIZE)
+		return n;
+	*ret_from = n - PP_TASK_PATH_SIZE;
+	return PP_TASK_PATH_SIZE;
+}
+
+static __always_inline void describe(struct pp_task_map *m, struct task_struct *task,
+				     struct vm_area_struct *vma)
+{
+	unsigned long flags = vma->vm_flags;
+
+	m->pid = task->tgid;
+	m->prot = flags & VM_PROT;
+	m->flags = flags & VM_MAYSHARE ? MAP_SHARED : MAP_PRIVATE;
+	m->start = vma->vm_start;
+	m->end = vma->vm_end;
+	m->offset = vma->vm_pgoff * page_size;
+}
+
+static __always_inline void describe_file(struct pp_task_map *m, struct file *file)
+{
+	struct inode *inode = file->f_inode;
+	__u32 device = inode->i_sb->s_dev;
+
+	m->inode = inode->i_ino;
+	m->major = device >> MINOR_BITS;
+	m->minor = device & ((1U << MINOR_BITS) - 1);
+}
+
+/* An entry in three parts; the kernel takes the whole of it back if its page is full. */
+static __always_inline void write_map(struct seq_file *seq, struct pp_task_map *m, const char *path,
+				      __u32 size)
+{
+	__u32 padding = -size & 7;
+
+	m->type = PP_TASK_MAP;
+	m->path_size = size;
+	m->size = sizeof(*m) + size + padding;
+	bpf_seq_write(seq, m, sizeof(*m));
+	bpf_seq_write(seq, path, size);
+	bpf_seq_write(seq, zeroes, padding);
+}
+
+/* perf's names for what is no file. */
+static __always_inline void write_anonymous(struct seq_file *seq, struct pp_task_map *m,
+					    struct mm_struct *mm)
+{
+	if (bpf_core_field_exists(mm->context.vdso) && m->start == (__u64)mm->context.vdso)
+		write_map(seq, m, "[vdso]", sizeof("[vdso]"));
+	else if (m->start < mm->brk && m->end > mm->start_brk)
+		write_map(seq, m, "[heap]", sizeof("[heap]"));
+	else if (m->start <= mm->start_stack && m->end >= mm->start_stack)
+		write_map(seq, m, "[stack]", sizeof("[stack]"));
+	else
+		write_map(seq, m, "//anon", sizeof("//anon"));
+}
+
+static __always_inline void write_file(struct seq_file *seq, struct pp_task_map *m,
+				       struct file *file)
+{
+	struct buffer *buffer;
+	__u32 zero = 0, from, size;
+
+	buffer = bpf_map_lookup_elem(&pp_path, &zero);
+	if (!buffer)
+		return;
+	describe_file(m, file);
+	size = find_path(file, buffer, &from);
+	if (size)
+		write_map(seq, m, buffer->path + from, size);
+	else
+		write_map(seq, m, "//toolong", sizeof("//toolong"));
+}
+
+SEC("iter/task_vma")
+int pp_maps(struct bpf_iter__task_vma *ctx)
+{
+	struct vm_area_struct *vma = ctx->vma;
+	struct task_struct *task = ctx->task;
+	struct pp_task_map m = {};
+	struct file *file;
+
+	if (!task || !vma || !(vma->vm_flags & VM_EXEC) || !stands_for_process(task))
+		return 0;
+	describe(&m, task, vma);
+	file = vma->vm_file;
+	if (file)
+		write_file(ctx->meta->seq, &m, file);
+	else
+		write_anonymous(ctx->meta->seq, &m, vma->vm_mm);
+	return 0;
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Makes what the keeper keeps: a perf event for each CPU, and the iterators. Must not know what
+ * becomes of them: rings are made, mapped and read by who has the descriptors.
+ */
+#include "daemon/engine/sideband.h"
+
+#include <bpf/bpf.h>
+#include <string.h>
+#include <time.h>
+
+#include "daemon/cpus.h"
+#include "daemon/engine/kernel.h"
+#include "daemon/engine/perf.h"
+#include "proto/sideband.h"
+#include "tasks.skel.h"
+
+/* Half of the smallest ring that the keeper may map: of a whole one the kernel never wakes. */
+#define WATERMARK (32 * 1024)
+
+/* ── events ─────────────────────────────────────────────────────────────────────────────── */
+
+/*
+ * Counts nothing, and tells what becomes of processes on its CPU. Without build_id: the kernel (seen
+ * on 6.18) tells one mapping to all events that want it with one header, and the bit that says
+ * "this is a build id" stays in it for those behind, which asked for none: every perf record beside
+ * us would read an inode as a build id, and die of it.
+ */
+static void make_attr(struct perf_event_attr *ret)
+{
+	*ret = (struct perf_event_attr){
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(*ret),
+		.config = PERF_COUNT_SW_DUMMY,
+		.sample_type = PP_SIDEBAND_SAMPLE_TYPE,
+		.sample_id_all = 1,
+		.mmap = 1, /* what is executable; what is not is mmap_data */
+		.mmap2 = 1,
+		.comm = 1,
+		.comm_exec = 1,
+		.task = 1,
+		.ksymbol = 1,
+		.bpf_event = 1,
+		.namespaces = 1,
+		.cgroup = 1,
+		.exclude_kernel = 1,
+		.exclude_hv = 1,
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC,
+		.watermark = 1,
+		.wakeup_watermark = WATERMARK,
+	};
+}
+
+static int open_events(const struct pp_cpumask *cpus, struct pp_cpumask *ret_cpus,
+		       struct pp_fds *fds, struct failure *f)
+{
+	struct perf_event_attr attr;
+	struct pp_cpumask online;
+	int r = pp_cpus_read("online", &online);
+
+	if (r < 0)
+		return fail(f, -r, "Cannot read which CPUs are online: %s.", strerror(-r));
+	make_attr(&attr);
+	PP_CPUMASK_FOREACH(cpu, cpus)
+	{
+		int fd = pp_cpumask_test(&online, cpu) ? perf_open(&attr, cpu) : -ENODEV;
+
+		if (fd == -ENODEV)
+			continue; /* offline, or gone meanwhile */
+		if (fd < 0)
+			return fail(f, -fd,
+				    "Cannot open the perf event that tells of processes on CPU %u: "
+				    "%s; %s.",
+				    cpu, strerror(-fd),
+				    fd == -EINVAL   ? "this kernel is older than Linux 5.12"
+				    : fd == -EMFILE ? "raise LimitNOFILE= of the engine"
+						    : "samples are recorded without it, and have "
+						      "no names");
+		fds->fd[fds->n++] = fd;
+		pp_cpumask_set(ret_cpus, cpu);
+	}
+	return 0;
+}
+
+/* ── iterators ──────────────────────────────────────────────────────────────────────────── */
+
+/* The iterator holds its program; the link is needed to make it, and not to read it. */
+static int open_iterator(struct bpf_program *program, struct pp_fds *fds)
+{
+	int link = bpf_link_create(bpf_program__fd(program), 0, BPF_TRACE_ITER, NULL);
+	int fd;
+
+	if (link < 0)
+		return link;
+	fd = bpf_iter_create(link);
+	close(link);
+	if (fd < 0)
+		return fd;
+	fds->fd[fds->n++] = fd;
+	return 0;
+}
+
+static int load_iterators(struct pp_fds *fds)
+{
+	struct tasks_bpf *skel = tasks_bpf__open();
+	int r;
+
+	if (!skel)
+		return -errno;
+	skel->rodata->page_size = (uint64_t)sysconf(_SC_PAGESIZE);
+	r = tasks_bpf__load(skel);
+	if (r >= 0)
+		r = open_iterator(skel->progs.pp_tasks, fds);
+	if (r >= 0)
+		r = open_iterator(skel->progs.pp_maps, fds);
+	tasks_bpf__destroy(skel);
+	return r;
+}
+
+static int open_iterators(struct pp_fds *fds, struct failure *f)
+{
+	int r;
+
+	if (!kernel_has_btf())
+		return fail(f, EOPNOTSUPP,
+			    "Cannot tell which processes are running: this kernel does not "
+			    "describe itself in /sys/kernel/btf/vmlinux (CONFIG_DEBUG_INFO_BTF); "
+			    "those that were running before the first event have no names.");
+	r = load_iterators(fds);
+	if (r < 0)
+		return fail(f, -r,
+			    "Cannot load the programs that tell which processes are running: %s; "
+			    "it takes Linux 5.12, and a kernel that is not locked down for "
+			    "confidentiality.",
+			    strerror(-r));
+	return 0;
+}
+
+int sideband_open(const struct pp_cpumask *cpus, uint32_t what, struct pp_cpumask *ret_cpus,
+		  struct pp_fds *ret_fds, struct failure *f)
+{
+	_cleanup_(pp_fds_close) struct pp_fds fds = { .n = 0 };
+	struct pp_cpumask online = {};
+	int r = open_events(cpus, &online, &fds, f);
+
+	if (r >= 0 && what & PP_SIDEBAND_TASKS)
+		r = open_iterators(&fds, f);
+	if (r < 0)
+		return r;
+	*ret_cpus = online;
+	*ret_fds = fds;
+	fds.n = 0;
+	return 0;
+}

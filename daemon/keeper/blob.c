@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Owns the table of what is shared, and how it is found. */
+#include "daemon/keeper/blob.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "proto/macro.h"
+
+#define BUCKETS_MIN 256
+
+int blobs_init(struct blobs *blobs, struct memory *memory)
+{
+	*blobs = (struct blobs){ .memory = memory, .n_buckets = BUCKETS_MIN };
+	/* Whoever chooses paths must not choose buckets. */
+	if (getrandom(&blobs->seed, sizeof(blobs->seed), GRND_NONBLOCK) < 0)
+		blobs->seed = (uintptr_t)blobs;
+	blobs->buckets = memory_get(memory, BUCKETS_MIN * sizeof(*blobs->buckets));
+	return blobs->buckets ? 0 : -ENOMEM;
+}
+
+void blobs_done(struct blobs *blobs)
+{
+	assert(blobs->n == 0);
+	memory_put(blobs->memory, blobs->buckets);
+	*blobs = (struct blobs){ 0 };
+}
+
+static uint64_t mix(uint64_t hash, const uint8_t *bytes, size_t n)
+{
+	for (; n > 0; bytes += MIN(n, 8U), n -= MIN(n, 8U)) {
+		uint64_t word = 0;
+
+		memcpy(&word, bytes, MIN(n, 8U));
+		hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
+		hash ^= hash >> 29;
+	}
+	return hash;
+}
+
+/* At most as many as there are buckets, so that none is long; without memory they get longer. */
+static void grow(struct blobs *blobs)
+{
+	size_t n = blobs->n_buckets * 2;
+	struct blob **buckets = memory_get(blobs->memory, n * sizeof(*buckets));
+
+	if (!buckets)
+		return;
+	for (size_t i = 0; i < blobs->n_buckets; i++)
+		for (struct blob *b = blobs->buckets[i], *next; b; b = next) {
+			struct blob **to = &buckets[b->hash & (n - 1)];
+
+			next = b->next;
+			b->next = *to;
+			*to = b;
+		}
+	memory_put(blobs->memory, blobs->buckets);
+	blobs->buckets = buckets;
+	blobs->n_buckets = n;
+}
+
+static bool is_it(const struct blob *b, uint64_t hash, enum blob_kind kind, const void *a,
+		  size_t size_a, const void *c, size_t size_c)
+{
+	return b->hash == hash && b->kind == kind && b->size == size_a + size_c &&
+	       memcmp(b->bytes, a, size_a) == 0 && memcmp(b->bytes + size_a, c, size_c) == 0;
+}
+
+struct blob *blobs_get(struct blobs *blobs, enum blob_kind kind, const void *a, size_t size_a,
+		       const void *b, size_t size_b)
+{
+	uint64_t hash = mix(mix(blobs->seed + kind, a, size_a), b, size_b);
+	struct blob **bucket = &blobs->buckets[hash & (blobs->n_buckets - 1)], *new;
+
+	for (struct blob *i = *bucket; i; i = i->next)
+		if (is_it(i, hash, kind, a, size_a, b, size_b))
+			return blob_ref(i);
+	if (size_a + size_b > UINT16_MAX)
+		return NULL;
+	new = memory_get(blobs->memory, sizeof(*new) + size_a + size_b);
+	if (!new)
+		return NULL;
+	new->hash = hash;
+	new->refs = 1;
+	new->kind = kind;
+	new->size = (uint16_t)(size_a + size_b);
+	memcpy(new->bytes, a, size_a);
+	memcpy(new->bytes + size_a, b, size_b);
+	new->next = *bucket;
+	*bucket = new;
+	if (++blobs->n > blobs->n_buckets)
+		grow(blobs);
+	return new;
+}
+
+void blobs_put(struct blobs *blobs, struct blob *b)
+{
+	struct blob **at;
+
+	if (!b || --b->refs > 0)
+		return;
+	at = &blobs->buckets[b->hash & (blobs->n_buckets - 1)];
+	while (*at != b)
+		at = &(*at)->next;
+	*at = b->next;
+	blobs->n--;
+	memory_put(blobs->memory, b);
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Bytes of which many want the same: files that are mapped, sets of namespaces. Each is there once.
+ */
+#ifndef PP_KEEPER_BLOB_H
+#define PP_KEEPER_BLOB_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "daemon/keeper/memory.h"
+
+enum blob_kind {
+	BLOB_FILE = 1,	 /* u32 major, minor; u64 inode, generation; path with its NUL */
+	BLOB_NAMESPACES, /* u64 number; u64 device, inode each */
+};
+
+#define BLOB_FILE_ID_SIZE 24
+
+struct blob {
+	struct blob *next;
+	uint64_t hash;
+	uint32_t refs;
+	uint16_t size;
+	uint8_t kind;
+	uint8_t bytes[];
+};
+
+struct blobs {
+	struct memory *memory;
+	struct blob **buckets;
+	size_t n_buckets, n;
+	uint64_t seed;
+};
+
+int blobs_init(struct blobs *blobs, struct memory *memory);
+/* All of them must have been given back. */
+void blobs_done(struct blobs *blobs);
+
+/* The one with these bytes, which come in two parts: a reference, the caller's. NULL: no memory. */
+struct blob *blobs_get(struct blobs *blobs, enum blob_kind kind, const void *a, size_t size_a,
+		       const void *b, size_t size_b);
+static inline struct blob *blob_ref(struct blob *b)
+{
+	b->refs++;
+	return b;
+}
+void blobs_put(struct blobs *blobs, struct blob *b);
+
+#endif

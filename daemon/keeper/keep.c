@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Owns what the requests do, and when rings are emptied into the table. */
+#include "daemon/keeper/keep.h"
+
+#include <malloc.h>
+#include <time.h>
+
+#include "daemon/keeper/emit.h"
+#include "daemon/keeper/tasks.h"
+#include "proto/macro.h"
+
+#define MEMORY_MIN (1UL << 20)
+/* What a CPU has begun to write when we look, it has written a moment later. What is as new as that
+ * is left for the next time, so that nothing older comes behind it. */
+#define UNSETTLED 1000000 /* ns */
+
+static uint64_t clock_now(clockid_t clock)
+{
+	struct timespec ts;
+
+	clock_gettime(clock, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+int keep_init(struct keep *k, int epoll)
+{
+	*k = (struct keep){ 0 };
+	rings_init(&k->rings, epoll);
+	return table_init(&k->table, MEMORY_MAX_DEFAULT);
+}
+
+void keep_done(struct keep *k)
+{
+	rings_unmap(&k->rings);
+	table_clear(&k->table);
+}
+
+/* ── emptying ───────────────────────────────────────────────────────────────────────────── */
+
+static void merge(struct keep *k, uint64_t until)
+{
+	rings_merge(&k->rings, until, table_apply_bytes, &k->table);
+	k->table.lost += k->rings.bad;
+	k->rings.bad = 0;
+}
+
+static void drain(struct keep *k)
+{
+	merge(k, UINT64_MAX);
+}
+
+void keep_wake(struct keep *k)
+{
+	merge(k, clock_now(CLOCK_MONOTONIC) - UNSETTLED);
+	if (rings_pressed(&k->rings))
+		drain(k);
+}
+
+/* Of what takes long: the rings must not get full meanwhile. */
+static void busy(void *context)
+{
+	struct keep *k = context;
+
+	rings_collect(&k->rings);
+}
+
+/* ── what is asked ──────────────────────────────────────────────────────────────────────── */
+
+static int put_rings(struct keep *k, const struct pp_keep_cpu *cpus, size_t n, int *fds)
+{
+	for (size_t i = 0; i < n; i++) {
+		int err = rings_put(&k->rings, cpus[i].cpu, cpus[i].generation, fds[i]);
+
+		if (err < 0)
+			return err;
+		fds[i] = -EBADF;
+	}
+	return 0;
+}
+
+int keep_rings(struct keep *k, const struct pp_keep_cpu *cpus, size_t n, int *fds)
+{
+	int err;
+
+	if (n == 0)
+		return -EINVAL;
+	drain(k);
+	err = put_rings(k, cpus, n, fds);
+	if (err < 0) {
+		if (!k->keeping)
+			rings_unmap(&k->rings);
+		return err;
+	}
+	k->table.since_rings = clock_now(CLOCK_MONOTONIC);
+	if (!k->keeping)
+		k->table.began = k->table.since_rings;
+	k->keeping = true;
+	return 0;
+}
+
+int keep_tasks(struct keep *k, int tasks, int maps)
+{
+	_cleanup_(tasks_free) struct tasks of_tasks = { 0 }, of_maps = { 0 };
+	uint64_t time = clock_now(CLOCK_MONOTONIC);
+	int err;
+
+	if (!k->keeping)
+		return -ENODATA;
+	err = tasks_read(tasks, busy, k, &of_tasks);
+	if (err == 0)
+		err = tasks_read(maps, busy, k, &of_maps);
+	if (err < 0)
+		return err;
+	drain(k);
+	return table_tell(&k->table, time, &of_tasks, &of_maps);
+}
+
+int keep_limit(struct keep *k, uint64_t max_memory)
+{
+	if (max_memory < MEMORY_MIN)
+		return -EINVAL;
+	k->table.memory.max = max_memory;
+	table_make_room(&k->table);
+	return 0;
+}
+
+int keep_take(struct keep *k, uint64_t since, uint64_t until, int *ret_fd, uint64_t *ret_size)
+{
+	if (!k->keeping)
+		return -ENODATA;
+	if (until != 0 && until < since)
+		return -EINVAL;
+	drain(k);
+	if (until == 0)
+		until = clock_now(CLOCK_MONOTONIC);
+	return table_emit(&k->table, since, until, busy, k, ret_fd, ret_size);
+}
+
+int keep_drop(struct keep *k)
+{
+	uint64_t max_memory = k->table.memory.max;
+	int err;
+
+	rings_unmap(&k->rings);
+	table_clear(&k->table);
+	k->keeping = false;
+	err = table_init(&k->table, max_memory);
+	malloc_trim(0);
+	return err;
+}
+
+void keep_status(struct keep *k, struct pp_keep_status *ret)
+{
+	const struct table *t = &k->table;
+
+	drain(k);
+	*ret = (struct pp_keep_status){
+		.keeping = k->keeping,
+		.tasks = t->told,
+		.began = t->began,
+		.complete = MAX(t->began, t->complete),
+		.lost = t->lost,
+		.forgotten = t->forgotten,
+		.processes = t->n_processes,
+		.ended = t->n_ended,
+		.memory = t->memory.used,
+		.max_memory = t->memory.max,
+		.cpu_time = clock_now(CLOCK_PROCESS_CPUTIME_ID),
+	};
+}
+
+void keep_cpus(const struct keep *k, uint32_t first, struct pp_keep_answer *ret)
+{
+	for (size_t i = 0; i < k->rings.n; i++) {
+		const struct ring *r = k->rings.ring[i];
+
+		if (ring_cpu(r) < first)
+			continue;
+		if (ret->n_cpus == PP_KEEP_CPUS) {
+			ret->more = 1;
+			return;
+		}
+		ret->cpus[ret->n_cpus++] = (struct pp_keep_cpu){
+			.cpu = ring_cpu(r),
+			.generation = ring_generation(r),
+		};
+	}
+}

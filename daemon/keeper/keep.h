@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Rings and table as one thing that is asked for and answers. Knows nothing of connections. */
+#ifndef PP_KEEPER_KEEP_H
+#define PP_KEEPER_KEEP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "daemon/keeper/rings.h"
+#include "daemon/keeper/table.h"
+#include "proto/keep.h"
+
+struct keep {
+	struct rings rings;
+	struct table table;
+	bool keeping;
+};
+
+int keep_init(struct keep *k, int epoll);
+void keep_done(struct keep *k);
+
+/* Something has been written into a ring: what is old enough to be in order is applied. */
+void keep_wake(struct keep *k);
+
+/* As PP_KEEP_* say. fds that are taken over become -EBADF. -ENODATA: nothing is kept. */
+int keep_rings(struct keep *k, const struct pp_keep_cpu *cpus, size_t n, int *fds);
+int keep_tasks(struct keep *k, int tasks, int maps);
+int keep_limit(struct keep *k, uint64_t max_memory);
+int keep_take(struct keep *k, uint64_t since, uint64_t until, int *ret_fd, uint64_t *ret_size);
+int keep_drop(struct keep *k);
+void keep_status(struct keep *k, struct pp_keep_status *ret);
+void keep_cpus(const struct keep *k, uint32_t first, struct pp_keep_answer *ret);
+
+#endif

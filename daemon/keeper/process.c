@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Owns processes: what makes them, what ends them, and how they are forgotten. */
+#include "daemon/keeper/table.h"
+#include "proto/macro.h"
+
+#define COMPACT_FIRST 1024 /* mappings of one list */
+
+struct process *process_new(struct table *t, uint32_t pid, uint64_t started, struct process *parent)
+{
+	struct process *p = memory_get(&t->memory, sizeof(*p));
+
+	if (!p)
+		return NULL;
+	TAILQ_INIT(&p->threads);
+	TAILQ_INIT(&p->gone);
+	p->refs = 1;
+	p->maps = &p->first;
+	p->compact_at = COMPACT_FIRST;
+	p->main.tid = pid;
+	if (parent) {
+		p->parent = parent;
+		p->ppid = parent->main.tid;
+		parent->refs++;
+		/* Nothing mapped yet is no place in the list. */
+		if (*parent->maps) {
+			p->inherited = map_ref(*parent->maps);
+			p->first = map_ref(p->inherited);
+		}
+		p->n_maps = parent->n_maps;
+		p->compact_at = parent->compact_at;
+	}
+	thread_new(t, p, pid, started);
+	TAILQ_INSERT_TAIL(&t->alive, p, link);
+	t->n_processes++;
+	return p;
+}
+
+/* Threads whose EXIT did not come ended at the latest with it. */
+static void end_threads(struct table *t, struct process *p, uint64_t time)
+{
+	struct thread *i;
+
+	p->live++; /* that the end of the last of them is not the process's once more */
+	thread_end(t, &p->main, time);
+	while ((i = TAILQ_FIRST(&p->threads)))
+		thread_end(t, i, time);
+	p->live--;
+}
+
+/* By their ends. Records come nearly in order, so that the place is the last or next to it. */
+static void insert_ended(struct table *t, struct process *p)
+{
+	struct process *before = TAILQ_LAST(&t->ended, processes);
+
+	while (before && before->ended > p->ended)
+		before = TAILQ_PREV(before, processes, link);
+	if (before)
+		TAILQ_INSERT_AFTER(&t->ended, before, p, link);
+	else
+		TAILQ_INSERT_HEAD(&t->ended, p, link);
+}
+
+void process_end(struct table *t, struct process *p, uint64_t time)
+{
+	if (p->ended)
+		return;
+	end_threads(t, p, time);
+	p->ended = MAX(time, 1U);
+	TAILQ_REMOVE(&t->alive, p, link);
+	insert_ended(t, p);
+	t->n_ended++;
+}
+
+void process_revive(struct table *t, struct process *p)
+{
+	if (!p->ended)
+		return;
+	p->ended = 0;
+	TAILQ_REMOVE(&t->ended, p, link);
+	TAILQ_INSERT_TAIL(&t->alive, p, link);
+	t->n_ended--;
+}
+
+static void process_put(struct table *t, struct process *p)
+{
+	/* A line of ancestors may end all at once. */
+	while (p && --p->refs == 0) {
+		struct process *parent = p->parent;
+
+		memory_put(&t->memory, p);
+		p = parent;
+	}
+}
+
+void process_forget(struct table *t, struct process *p)
+{
+	struct thread *i;
+
+	while ((i = TAILQ_FIRST(&p->threads)) || (i = TAILQ_FIRST(&p->gone)))
+		thread_forget(t, i);
+	thread_forget(t, &p->main);
+	map_put(t, p->first);
+	map_put(t, p->inherited);
+	map_put(t, p->root);
+	p->first = p->inherited = p->root = NULL;
+	p->maps = &p->first;
+	if (p->ended)
+		t->n_ended--;
+	TAILQ_REMOVE(p->ended ? &t->ended : &t->alive, p, link);
+	t->n_processes--;
+	p->forgotten = true;
+	process_put(t, p);
+}
+
+void process_lessen(struct table *t, struct process *p, uint64_t time)
+{
+	if (!p->partial)
+		t->forgotten++;
+	/* Who was forked before has what is gone, and can have it from nobody else. */
+	p->partial = MAX(p->partial, MAX(t->now, time));
+	t->complete = MAX(t->complete, time);
+}

@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Owns the mappings of the perf rings, and the kernel's protocol in them: data_head is the
+ * kernel's, data_tail ours, and what is between them is whole.
+ *
+ * A CPU's records are in the order of its clock. Of several CPUs the one with the oldest record is
+ * always the next, by a heap.
+ */
+#include "daemon/keeper/rings.h"
+
+#include <linux/perf_event.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+
+#include "daemon/keeper/record.h"
+#include "proto/macro.h"
+
+/* What perf_event_mlock_kb lets an ordinary user have for each CPU is 512 KiB and a page. */
+#define DATA_MAX (512U << 10)
+#define DATA_MIN (64U << 10)
+/* Collected and not yet merged, of one CPU. What does not fit stays in the ring; if that gets
+ * full, the kernel counts what is lost. */
+#define PENDING_MAX (16U << 20)
+#define PENDING_KEEP (1U << 20)
+
+struct ring {
+	int fd;
+	uint32_t cpu;
+	uint64_t generation;
+	uint8_t *map;
+	size_t page, data; /* bytes */
+	uint64_t tail;
+	uint8_t *pending; /* collected: [begin, end) of `room` bytes */
+	size_t begin, end, room;
+	uint64_t next; /* time of the record at begin */
+};
+
+static struct perf_event_mmap_page *control(const struct ring *r)
+{
+	return (struct perf_event_mmap_page *)(void *)r->map;
+}
+
+static void ring_free(struct ring *r)
+{
+	if (!r)
+		return;
+	if (r->map)
+		munmap(r->map, r->page + r->data);
+	close_fd(r->fd);
+	free(r->pending);
+	free(r);
+}
+
+static void cleanup_ring(struct ring **r)
+{
+	ring_free(*r);
+}
+
+/* The largest that the limits for locked memory let us have. */
+static int map_ring(struct ring *r, int fd)
+{
+	r->page = (size_t)sysconf(_SC_PAGESIZE);
+	for (r->data = DATA_MAX; r->data >= DATA_MIN; r->data /= 2) {
+		void *p = mmap(NULL, r->page + r->data, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+		if (p != MAP_FAILED) {
+			r->map = p;
+			return 0;
+		}
+		if (errno != EPERM && errno != ENOMEM)
+			break;
+	}
+	return -errno;
+}
+
+static int ring_new(uint32_t cpu, uint64_t generation, int fd, struct ring **ret)
+{
+	_cleanup_(cleanup_ring) struct ring *r = calloc(1, sizeof(*r));
+	uint64_t id;
+	int err;
+
+	if (!r)
+		return -ENOMEM;
+	r->fd = -EBADF;
+	r->cpu = cpu;
+	r->generation = generation;
+	/* A file in its place could be cut short under us. */
+	if (ioctl(fd, PERF_EVENT_IOC_ID, &id) < 0)
+		return -EBADMSG;
+	err = map_ring(r, fd);
+	if (err < 0)
+		return err;
+	if (control(r)->data_offset != r->page || control(r)->data_size != r->data)
+		return -EBADMSG;
+	/* Who had it before may have read some of it. */
+	r->tail = control(r)->data_tail;
+	*ret = TAKE_PTR(r);
+	return 0;
+}
+
+void rings_init(struct rings *rings, int epoll)
+{
+	*rings = (struct rings){ .epoll = epoll };
+}
+
+void rings_unmap(struct rings *rings)
+{
+	for (size_t i = 0; i < rings->n; i++)
+		ring_free(rings->ring[i]);
+	free(rings->ring);
+	rings_init(rings, rings->epoll);
+}
+
+/* Where the CPU's ring is, or would have to be. */
+static size_t place(const struct rings *rings, uint32_t cpu)
+{
+	size_t i = 0;
+
+	while (i < rings->n && rings->ring[i]->cpu < cpu)
+		i++;
+	return i;
+}
+
+uint32_t ring_cpu(const struct ring *ring)
+{
+	return ring->cpu;
+}
+
+uint64_t ring_generation(const struct ring *ring)
+{
+	return ring->generation;
+}
+
+void rings_silence(struct rings *rings, void *data)
+{
+	const struct ring *r = data;
+
+	epoll_ctl(rings->epoll, EPOLL_CTL_DEL, r->fd, NULL);
+}
+
+/* ── out of the kernel's memory ─────────────────────────────────────────────────────────── */
+
+static bool make_room(struct ring *r, size_t more)
+{
+	size_t room = r->room ? r->room : DATA_MIN;
+	uint8_t *p;
+
+	if (r->begin == r->end)
+		r->begin = r->end = 0;
+	if (r->end + more <= r->room)
+		return true;
+	if (r->begin > 0) {
+		memmove(r->pending, r->pending + r->begin, r->end - r->begin);
+		r->end -= r->begin;
+		r->begin = 0;
+	}
+	while (room < r->end + more)
+		room *= 2;
+	if (room > PENDING_MAX)
+		return false;
+	if (room == r->room)
+		return true;
+	p = realloc(r->pending, room);
+	if (!p)
+		return false;
+	r->pending = p;
+	r->room = room;
+	return true;
+}
+
+static void collect(struct rings *rings, struct ring *r)
+{
+	const uint8_t *data = r->map + r->page;
+	uint64_t head = __atomic_load_n(&control(r)->data_head, __ATOMIC_ACQUIRE);
+	size_t n = head - r->tail, at = r->tail & (r->data - 1), first;
+
+	if (n == 0)
+		return;
+	if (n > r->data) { /* the kernel never does that */
+		rings->bad++;
+		n = 0;
+	}
+	if (!make_room(r, n))
+		return;
+	first = MIN(n, r->data - at);
+	memcpy(r->pending + r->end, data + at, first);
+	memcpy(r->pending + r->end + first, data, n - first);
+	r->end += n;
+	r->tail = head;
+	__atomic_store_n(&control(r)->data_tail, head, __ATOMIC_RELEASE);
+}
+
+void rings_collect(struct rings *rings)
+{
+	for (size_t i = 0; i < rings->n; i++)
+		collect(rings, rings->ring[i]);
+}
+
+/* ── into one order ─────────────────────────────────────────────────────────────────────── */
+
+/* Whether there is a next record, and of when it is. */
+static bool look(struct rings *rings, struct ring *r)
+{
+	size_t size = record_extent(r->pending + r->begin, r->end - r->begin);
+
+	if (size > 0) {
+		r->next = record_when(r->pending + r->begin, size);
+		return true;
+	}
+	if (r->begin < r->end)
+		rings->bad++; /* and all that was behind it */
+	r->begin = r->end = 0;
+	if (r->room > PENDING_KEEP) {
+		free(r->pending);
+		r->pending = NULL;
+		r->room = 0;
+	}
+	return false;
+}
+
+static void sink(struct ring **heap, size_t n, size_t i)
+{
+	for (size_t child; (child = 2 * i + 1) < n; i = child) {
+		struct ring *r = heap[i];
+
+		if (child + 1 < n && heap[child + 1]->next < heap[child]->next)
+			child++;
+		if (r->next <= heap[child]->next)
+			return;
+		heap[i] = heap[child];
+		heap[child] = r;
+	}
+}
+
+static size_t heap_of(struct rings *rings, struct ring **heap)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < rings->n; i++)
+		if (rings->ring[i]->end > rings->ring[i]->begin && look(rings, rings->ring[i]))
+			heap[n++] = rings->ring[i];
+	for (size_t i = n / 2; i-- > 0;)
+		sink(heap, n, i);
+	return n;
+}
+
+void rings_merge(struct rings *rings, uint64_t until,
+		 void (*apply)(void *context, const uint8_t *record, size_t size), void *context)
+{
+	_cleanup_free_ struct ring **heap = calloc(rings->n + 1, sizeof(struct ring *));
+	size_t n;
+
+	rings_collect(rings);
+	if (!heap)
+		return; /* they wait in the rings */
+	n = heap_of(rings, heap);
+	while (n > 0 && heap[0]->next <= until) {
+		struct ring *r = heap[0];
+		const uint8_t *record = r->pending + r->begin;
+		size_t size = record_extent(record, r->end - r->begin);
+
+		r->begin += size;
+		apply(context, record, size);
+		if (!look(rings, r))
+			heap[0] = heap[--n];
+		sink(heap, n, 0);
+	}
+}
+
+bool rings_pressed(const struct rings *rings)
+{
+	for (size_t i = 0; i < rings->n; i++)
+		if (rings->ring[i]->end - rings->ring[i]->begin > rings->ring[i]->data / 2)
+			return true;
+	return false;
+}
+
+/* ── another ring for a CPU ─────────────────────────────────────────────────────────────── */
+
+/* Up to a time. */
+static size_t bytes_before(const struct ring *r, uint64_t time)
+{
+	size_t at = r->begin, size;
+
+	while ((size = record_extent(r->pending + at, r->end - at)) > 0 &&
+	       record_when(r->pending + at, size) < time)
+		at += size;
+	return at - r->begin;
+}
+
+/* What the old one has, and not the new one as well: both were written for a moment. The old one is
+ * collected first, so that whatever comes later is in the new one. */
+static void take_over(struct rings *rings, struct ring *old, struct ring *new)
+{
+	size_t n, rest;
+	uint8_t *both;
+
+	collect(rings, old);
+	collect(rings, new);
+	n = bytes_before(old, look(rings, new) ? new->next : UINT64_MAX);
+	rest = new->end - new->begin;
+	if (n == 0)
+		return;
+	both = malloc(n + rest);
+	if (!both) {
+		rings->bad++;
+		return;
+	}
+	memcpy(both, old->pending + old->begin, n);
+	if (rest > 0)
+		memcpy(both + n, new->pending + new->begin, rest);
+	free(new->pending);
+	new->pending = both;
+	new->begin = 0;
+	new->end = new->room = n + rest;
+}
+
+int rings_put(struct rings *rings, uint32_t cpu, uint64_t generation, int fd)
+{
+	_cleanup_(cleanup_ring) struct ring *new = NULL;
+	struct epoll_event event = { .events = EPOLLIN };
+	size_t i = place(rings, cpu);
+	bool has = i < rings->n && rings->ring[i]->cpu == cpu;
+	int err = ring_new(cpu, generation, fd, &new);
+
+	if (err < 0)
+		return err;
+	if (!has) {
+		struct ring **more = realloc(rings->ring, (rings->n + 1) * sizeof(*more));
+
+		if (!more)
+			return -ENOMEM;
+		rings->ring = more;
+	}
+	event.data.ptr = new;
+	if (epoll_ctl(rings->epoll, EPOLL_CTL_ADD, fd, &event) < 0)
+		return -errno;
+	new->fd = fd;
+	if (has) {
+		take_over(rings, rings->ring[i], new);
+		ring_free(rings->ring[i]);
+	} else {
+		memmove(rings->ring + i + 1, rings->ring + i,
+			(rings->n - i) * sizeof(*rings->ring));
+		rings->n++;
+	}
+	rings->ring[i] = TAKE_PTR(new);
+	return 0;
+}

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Owns the connections and the loop: one request, one answer, in turn, and never a wait for a peer.
+ */
+#include "daemon/keeper/server.h"
+
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include "daemon/keeper/idle.h"
+#include "daemon/keeper/keep.h"
+#include "daemon/log.h"
+#include "proto/macro.h"
+#include "proto/packet.h"
+
+#define CONNECTIONS_MAX 64
+#define EVENTS 64
+/* Of any keeper's, also of a newer one. */
+#define REQUEST_SIZE_MAX (64U << 10)
+#define REQUEST_SIZE_MIN offsetof(struct pp_keep_request, n_cpus)
+
+struct connection {
+	int fd; /* < 0: free */
+};
+
+struct server {
+	int listener, epoll;
+	bool exit_idle, ends, had_peer;
+	struct idle idle;
+	struct keep keep;
+	struct connection connection[CONNECTIONS_MAX];
+	size_t n;
+	union {
+		struct pp_keep_request request;
+		uint8_t packet[REQUEST_SIZE_MAX];
+	};
+	struct pp_fds fds;
+	struct pp_keep_answer answer;
+};
+
+/* ── one request ────────────────────────────────────────────────────────────────────────── */
+
+static size_t fds_wanted(const struct pp_keep_request *r)
+{
+	switch (r->type) {
+	case PP_KEEP_RINGS:
+		return r->n_cpus;
+	case PP_KEEP_TASKS:
+		return 2;
+	default:
+		return 0;
+	}
+}
+
+/* Else whoever sent this is nobody whom we know. */
+static bool is_sound(const struct server *s, size_t size)
+{
+	const struct pp_keep_request *r = &s->request;
+
+	if (size < REQUEST_SIZE_MIN)
+		return false;
+	if (r->abi != PP_KEEP_ABI)
+		return (r->type == PP_KEEP_HELLO || r->type == PP_KEEP_END) && s->fds.n == 0;
+	return size == sizeof(*r) && r->type >= PP_KEEP_HELLO && r->type <= PP_KEEP_END &&
+	       r->n_cpus <= PP_KEEP_CPUS && s->fds.n == fds_wanted(r);
+}
+
+static int carry_out(struct server *s, int *ret_fd)
+{
+	const struct pp_keep_request *r = &s->request;
+
+	switch (r->type) {
+	case PP_KEEP_CPUS_HELD:
+		keep_cpus(&s->keep, r->first, &s->answer);
+		return 0;
+	case PP_KEEP_RINGS:
+		return keep_rings(&s->keep, r->cpus, r->n_cpus, s->fds.fd);
+	case PP_KEEP_TASKS:
+		return keep_tasks(&s->keep, s->fds.fd[0], s->fds.fd[1]);
+	case PP_KEEP_LIMIT:
+		return keep_limit(&s->keep, r->max_memory);
+	case PP_KEEP_TAKE:
+		return keep_take(&s->keep, r->since, r->until, ret_fd, &s->answer.size);
+	case PP_KEEP_END:
+		s->ends = true;
+		return keep_drop(&s->keep);
+	case PP_KEEP_DROP:
+		return keep_drop(&s->keep);
+	default:
+		return 0;
+	}
+}
+
+/* < 0: the connection is of no use any more. One that does not take its answer is none. */
+static int answer(struct server *s, int fd)
+{
+	_cleanup_close_ int taken = -EBADF;
+	int err;
+
+	s->answer = (struct pp_keep_answer){
+		.abi = PP_KEEP_ABI,
+		.serial = s->request.serial,
+		.pid = (uint32_t)getpid(),
+	};
+	err = carry_out(s, &taken);
+	if (err < 0 && err != -ENODATA)
+		log_warning("A request of type %u failed: %s.", s->request.type, strerror(-err));
+	s->answer.error = -err;
+	keep_status(&s->keep, &s->answer.status);
+	return pp_packet_send(fd, &s->answer, sizeof(s->answer), &taken, taken >= 0 ? 1 : 0);
+}
+
+static int serve_request(struct server *s, int fd)
+{
+	ssize_t n = pp_packet_receive(fd, s->packet, sizeof(s->packet), PP_FDS_MAX, &s->fds,
+				      MSG_DONTWAIT);
+	int err = -EBADMSG;
+
+	if (n <= 0)
+		return n == -EAGAIN ? 0 : n < 0 ? (int)n : -ECONNRESET;
+	if (is_sound(s, (size_t)n))
+		err = answer(s, fd);
+	else
+		log_error("A peer sent what is no request; its connection is closed.");
+	pp_fds_close(&s->fds);
+	return err;
+}
+
+/* ── connections ────────────────────────────────────────────────────────────────────────── */
+
+static void disconnect(struct server *s, struct connection *c)
+{
+	c->fd = close_fd(c->fd);
+	s->n--;
+}
+
+static int listen_to(struct server *s, int fd, void *data)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.ptr = data };
+
+	return epoll_ctl(s->epoll, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
+}
+
+static struct connection *free_place(struct server *s)
+{
+	for (size_t i = 0; i < CONNECTIONS_MAX; i++)
+		if (s->connection[i].fd < 0)
+			return &s->connection[i];
+	return NULL;
+}
+
+static void accept_peer(struct server *s)
+{
+	_cleanup_close_ int fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	struct connection *c = free_place(s);
+	socklen_t size = sizeof(struct ucred);
+	struct ucred peer;
+
+	if (fd < 0)
+		return;
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0 ||
+	    (peer.uid != geteuid() && peer.uid != 0)) {
+		log_warning("A process that is neither the broker nor root was turned away.");
+		return;
+	}
+	if (!c) {
+		log_warning("More than %d connections at once: one was turned away.",
+			    CONNECTIONS_MAX);
+		return;
+	}
+	if (listen_to(s, fd, c) < 0)
+		return;
+	c->fd = TAKE_FD(fd);
+	s->n++;
+	s->had_peer = true;
+}
+
+/* ── the loop ───────────────────────────────────────────────────────────────────────────── */
+
+static bool is_connection(const struct server *s, const void *data)
+{
+	return data >= (const void *)s->connection &&
+	       data < (const void *)(s->connection + CONNECTIONS_MAX);
+}
+
+static bool is_ring(const struct server *s, const void *data)
+{
+	return data != &s->listener && data != &s->idle && !is_connection(s, data);
+}
+
+/* Before all others, because a request can put other rings in their place. */
+static void serve_rings(struct server *s, const struct epoll_event *events, int n)
+{
+	bool woken = false;
+
+	for (int i = 0; i < n; i++)
+		if (is_ring(s, events[i].data.ptr)) {
+			if (events[i].events & (EPOLLHUP | EPOLLERR))
+				rings_silence(&s->keep.rings, events[i].data.ptr);
+			woken = true;
+		}
+	if (woken)
+		keep_wake(&s->keep);
+}
+
+static void serve_event(struct server *s, void *data)
+{
+	if (data == &s->listener) {
+		accept_peer(s);
+	} else if (data == &s->idle) {
+		idle_wake(&s->idle);
+	} else if (is_connection(s, data)) {
+		struct connection *c = data;
+
+		if (c->fd >= 0 && serve_request(s, c->fd) < 0)
+			disconnect(s, c);
+	}
+}
+
+static int serve_once(struct server *s)
+{
+	struct epoll_event events[EVENTS];
+	int n = epoll_wait(s->epoll, events, EVENTS, -1);
+
+	if (n < 0)
+		return errno == EINTR ? 0 : -errno;
+	serve_rings(s, events, n);
+	for (int i = 0; i < n && !s->ends; i++)
+		serve_event(s, events[i].data.ptr);
+	return 0;
+}
+
+static bool is_idle(const struct server *s)
+{
+	if (!s->exit_idle || s->n > 0)
+		return false;
+	return s->idle.gone || (!s->keep.keeping && (s->had_peer || !s->idle.waiting));
+}
+
+static int server_init(struct server *s)
+{
+	int err;
+
+	for (size_t i = 0; i < CONNECTIONS_MAX; i++)
+		s->connection[i].fd = -EBADF;
+	s->idle.watch = s->idle.timer = -EBADF;
+	s->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (s->epoll < 0)
+		return -errno;
+	err = keep_init(&s->keep, s->epoll);
+	if (err < 0)
+		return err;
+	err = listen_to(s, s->listener, &s->listener);
+	if (err < 0 || !s->exit_idle)
+		return err;
+	err = idle_init(&s->idle, s->listener);
+	if (err == 0)
+		err = listen_to(s, s->idle.timer, &s->idle);
+	if (err == 0 && s->idle.watch >= 0)
+		err = listen_to(s, s->idle.watch, &s->idle);
+	return err;
+}
+
+static void server_done(struct server *s)
+{
+	for (size_t i = 0; i < CONNECTIONS_MAX; i++)
+		close_fd(s->connection[i].fd);
+	keep_done(&s->keep);
+	idle_done(&s->idle);
+	close_fd(s->epoll);
+}
+
+int serve_keeping(int listener, bool exit_idle)
+{
+	static struct server s; /* large, and there is one */
+	int err;
+
+	s = (struct server){ .listener = listener, .exit_idle = exit_idle, .epoll = -EBADF };
+	err = server_init(&s);
+	if (err < 0)
+		return err;
+	while (err >= 0 && !s.ends && !is_idle(&s))
+		err = serve_once(&s);
+	server_done(&s);
+	return err;
+}

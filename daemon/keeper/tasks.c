@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Owns the entries of the iterators, how they are read and checked. */
+#include "daemon/keeper/tasks.h"
+
+#include <linux/types.h>
+#include <string.h>
+
+#include "daemon/keeper/table.h"
+#include "daemon/tasks.h"
+#include "proto/macro.h"
+
+#define READ_SIZE (256UL << 10)
+
+static int make_room(struct tasks *tasks, size_t *room)
+{
+	size_t more = MAX(2 * *room, 2 * READ_SIZE);
+	uint8_t *p;
+
+	if (*room - tasks->size >= READ_SIZE)
+		return 0;
+	if (tasks->size + READ_SIZE > TASKS_SIZE_MAX)
+		return -EFBIG;
+	p = realloc(tasks->bytes, more);
+	if (!p)
+		return -ENOMEM;
+	tasks->bytes = p;
+	*room = more;
+	return 0;
+}
+
+int tasks_read(int fd, void (*busy)(void *context), void *context, struct tasks *ret)
+{
+	_cleanup_(tasks_free) struct tasks tasks = { 0 };
+	size_t room = 0;
+
+	for (;;) {
+		int err = make_room(&tasks, &room);
+		ssize_t n;
+
+		if (err < 0)
+			return err;
+		n = read(fd, tasks.bytes + tasks.size, READ_SIZE);
+		/* An iterator that found nobody on its way asks to be read again. */
+		if (n < 0 && (errno == EINTR || errno == EAGAIN))
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			break;
+		tasks.size += (size_t)n;
+		busy(context);
+	}
+	*ret = tasks;
+	tasks.bytes = NULL;
+	return 0;
+}
+
+void tasks_free(struct tasks *tasks)
+{
+	free(tasks->bytes);
+	*tasks = (struct tasks){ 0 };
+}
+
+/* ── telling ────────────────────────────────────────────────────────────────────────────── */
+
+struct telling {
+	struct table *table;
+	uint64_t time;
+	bool mending; /* records were lost: what the table has may be wrong */
+};
+
+static bool is_later(const struct telling *s, const struct pp_task *task)
+{
+	return task->started >= s->table->since_rings && !s->mending;
+}
+
+static void describe(const struct telling *s, struct thread *thread, const struct pp_task *task)
+{
+	struct change *c;
+
+	thread->seen = true;
+	if (!thread->forked) {
+		thread->started = task->started;
+		if (!thread->comm[0] && !thread->changes)
+			thread_set_comm(thread, task->comm, sizeof(task->comm));
+	}
+	if (!s->mending || thread->ended ||
+	    strncmp(thread_comm(thread), task->comm, COMM_SIZE - 1) == 0)
+		return;
+	c = thread_change(s->table, thread, CHANGE_COMM, s->time);
+	if (c)
+		memcpy(c->comm, task->comm, COMM_SIZE - 1);
+}
+
+/* The process of the entry, or NULL if it must not be brought back. */
+static struct process *process_told(const struct telling *s, const struct pp_task *task)
+{
+	struct thread *thread = thread_find(s->table, task->pid);
+	struct process *p;
+
+	if (thread && thread == &thread->process->main &&
+	    (!thread->process->ended || task->started <= thread->process->ended))
+		return thread->process;
+	if (is_later(s, task))
+		return NULL;
+	p = process_found(s->table, task->pid, task->started);
+	if (p)
+		p->ppid = task->ppid;
+	return p;
+}
+
+static int tell_task(const struct telling *s, const struct pp_task *task)
+{
+	struct process *p = process_told(s, task);
+	struct thread *thread;
+
+	if (!p)
+		return 0;
+	if (task->tid == task->pid) {
+		if (!p->main.forked)
+			p->ppid = task->ppid;
+		describe(s, &p->main, task);
+		return 0;
+	}
+	thread = thread_find(s->table, task->tid);
+	if (!thread || thread->process != p) {
+		/* Forgotten already, because there are so many; or it was not known so far. */
+		if ((s->table->told || p->main.forked) && !s->mending)
+			return 0;
+		if ((s->table->told || p->main.forked) && p->ended)
+			return 0;
+		if (is_later(s, task) || (thread && !thread->ended))
+			return 0;
+		process_revive(s->table, p);
+		thread = thread_new(s->table, p, task->tid, task->started);
+	}
+	if (!thread)
+		return -ENOMEM;
+	describe(s, thread, task);
+	return 0;
+}
+
+static bool has_map(const struct map *m, const struct map *what)
+{
+	for (; m; m = m->older)
+		if (m->file && m->start == what->start && m->size == what->size &&
+		    m->offset == what->offset)
+			return true;
+	return false;
+}
+
+static bool has_execed(const struct process *p)
+{
+	return p->maps != &p->first;
+}
+
+/* Behind the root: before all that was mapped since. */
+static int put_behind(struct table *t, struct process *p, struct map *what, struct blob *file)
+{
+	struct map *m = memory_get(&t->memory, sizeof(*m));
+
+	if (!m) {
+		blobs_put(&t->blobs, file);
+		return -ENOMEM;
+	}
+	*m = *what;
+	m->time = p->main.started;
+	m->file = file;
+	m->refs = 1;
+	m->older = p->root->older;
+	p->root->older = m;
+	p->n_maps++;
+	return 0;
+}
+
+static struct blob *file_of(struct table *t, const struct pp_task_map *map)
+{
+	struct {
+		uint32_t major, minor;
+		uint64_t inode, generation;
+	} id = { map->major, map->minor, map->inode, 0 };
+
+	_Static_assert(sizeof(id) == BLOB_FILE_ID_SIZE, "as in MMAP2");
+	return blobs_get(&t->blobs, BLOB_FILE, &id, sizeof(id), map->path, map->path_size);
+}
+
+static int tell_map(const struct telling *s, const struct pp_task_map *map)
+{
+	struct table *t = s->table;
+	struct thread *thread = thread_find(t, map->pid);
+	struct process *p = thread && thread == &thread->process->main ? thread->process : NULL;
+	struct map m = {
+		.time = s->time,
+		.start = map->start,
+		.size = map->end - map->start,
+		.offset = map->offset,
+		.prot = map->prot & 0xff,
+		.flags = map->flags & 0xffffff,
+	};
+	bool behind = p && p->root && !has_execed(p);
+	struct blob *file;
+
+	if (!p || (!behind && (!s->mending || p->ended)) || has_map(*p->maps, &m))
+		return 0;
+	file = file_of(t, map);
+	if (!file)
+		return -ENOMEM;
+	return behind ? put_behind(t, p, &m, file) : process_map(t, p, &m, file);
+}
+
+/* ── entries ────────────────────────────────────────────────────────────────────────────── */
+
+static bool is_task(const struct pp_task *task, size_t size)
+{
+	return size == sizeof(*task) && task->type == PP_TASK && task->pid != 0 && task->tid != 0 &&
+	       memchr(task->comm, 0, sizeof(task->comm));
+}
+
+static bool is_map(const struct pp_task_map *map, size_t size)
+{
+	return size > sizeof(*map) && map->type == PP_TASK_MAP && map->path_size > 0 &&
+	       map->path_size <= PP_TASK_PATH_SIZE && map->path_size <= size - sizeof(*map) &&
+	       map->start < map->end && strnlen(map->path, map->path_size) == map->path_size - 1U;
+}
+
+/* The entries stand at multiples of 8 in memory that malloc() gave. */
+static int tell_entry(const struct telling *s, uint32_t type, const void *entry, size_t size)
+{
+	int err;
+
+	if (type == PP_TASK)
+		err = is_task(entry, size) ? tell_task(s, entry) : -EBADMSG;
+	else
+		err = is_map(entry, size) ? tell_map(s, entry) : -EBADMSG;
+	if (s->table->memory.used > s->table->memory.max)
+		table_make_room(s->table);
+	return err;
+}
+
+static int tell_all(const struct telling *s, uint32_t type, const struct tasks *tasks)
+{
+	size_t at = 0;
+
+	while (at < tasks->size) {
+		uint32_t size;
+		int err;
+
+		if (tasks->size - at < 8)
+			return -EBADMSG;
+		memcpy(&size, tasks->bytes + at + 4, sizeof(size));
+		if (size < 8 || size % 8 || size > tasks->size - at)
+			return -EBADMSG;
+		err = tell_entry(s, type, tasks->bytes + at, size);
+		if (err < 0)
+			return err;
+		at += size;
+	}
+	return 0;
+}
+
+/* ── around it ──────────────────────────────────────────────────────────────────────────── */
+
+static void see_nobody(struct table *t)
+{
+	struct process *p;
+	struct thread *i;
+
+	TAILQ_FOREACH(p, &t->alive, link)
+	{
+		p->main.seen = false;
+		TAILQ_FOREACH(i, &p->threads, link)
+		i->seen = false;
+	}
+}
+
+/* The EXIT of those whom the iterator has not met was lost. */
+static void end_unseen(struct table *t, uint64_t time)
+{
+	struct process *p, *next_p;
+	struct thread *i, *next_i;
+
+	TAILQ_FOREACH(p, &t->alive, link)
+	for (i = TAILQ_FIRST(&p->threads); i; i = next_i) {
+		next_i = TAILQ_NEXT(i, link);
+		p->live++; /* whether it was the last is seen below */
+		if (!i->seen && i->started < time)
+			thread_end(t, i, time);
+		p->live--;
+	}
+	for (p = TAILQ_FIRST(&t->alive); p; p = next_p) {
+		next_p = TAILQ_NEXT(p, link);
+		if (TAILQ_EMPTY(&p->threads) && !p->main.seen && p->main.started < time)
+			process_end(t, p, time);
+	}
+}
+
+static void drop_roots(struct table *t, struct processes *of)
+{
+	struct process *p;
+
+	TAILQ_FOREACH(p, of, link)
+	{
+		map_put(t, p->root);
+		p->root = NULL;
+	}
+}
+
+int table_tell(struct table *t, uint64_t time, const struct tasks *tasks, const struct tasks *maps)
+{
+	struct telling s = { t, time, t->lost > t->lost_told };
+	int err;
+
+	see_nobody(t);
+	err = tell_all(&s, PP_TASK, tasks);
+	if (err == 0 && s.mending)
+		end_unseen(t, time);
+	if (err == 0)
+		err = tell_all(&s, PP_TASK_MAP, maps);
+	if (err < 0)
+		return err;
+	drop_roots(t, &t->alive);
+	drop_roots(t, &t->ended);
+	t->told = true;
+	t->lost_told = t->lost;
+	return 0;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What the engine's iterators say (daemon/tasks.h), read whole, and told to the table. */
+#ifndef PP_KEEPER_TASKS_H
+#define PP_KEEPER_TASKS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct table;
+
+#define TASKS_SIZE_MAX (256UL << 20) /* of one iterator */
+
+struct tasks {
+	uint8_t *bytes;
+	size_t size;
+};
+
+/* Reads an iterator to its end; busy() is called now and then. -EFBIG: there is no end of it. */
+int tasks_read(int fd, void (*busy)(void *context), void *context, struct tasks *ret);
+void tasks_free(struct tasks *tasks);
+
+/*
+ * Tells the table who was there (at `time` or later) and what they had mapped. All records up to
+ * now must have been applied: what they say is the truth, and whoever has ended stays so.
+ * -EBADMSG: an entry is none; what came before it has been told.
+ */
+int table_tell(struct table *t, uint64_t time, const struct tasks *tasks, const struct tasks *maps);
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What the engine's two iterators tell of the processes that are there, when their descriptors
+ * (BPF_ITER_CREATE) are read: one of these after the other, each of `size` bytes, a multiple of 8.
+ * BPF programs write it, so that whoever reads needs no right to look into others' /proc. The
+ * kernel cuts reads where it likes: an entry may be split over two.
+ */
+#ifndef PP_TASKS_H
+#define PP_TASKS_H
+
+#define PP_TASK 1     /* of the iterator of tasks: each thread */
+#define PP_TASK_MAP 2 /* of the iterator of mappings: each executable one of each process */
+
+#define PP_TASK_PATH_SIZE 512 /* of a file, with its NUL; longer ones are cut at the front */
+
+struct pp_task {
+	__u32 type, size;
+	__u32 pid, tid, ppid, reserved; /* of the initial namespace, as perf has them; tgid is pid */
+	__u64 started;		       /* CLOCK_MONOTONIC, ns */
+	char comm[16];
+};
+
+struct pp_task_map {
+	__u32 type, size; /* with the path, NUL, and zeroes up to a multiple of 8 */
+	__u32 pid, prot;  /* PROT_* */
+	__u64 start, end, offset; /* addresses; bytes in the file */
+	__u64 inode;
+	__u32 major, minor;
+	__u32 flags;	 /* MAP_PRIVATE, MAP_SHARED */
+	__u32 path_size; /* with the NUL; perf's names for what is no file: "[vdso]", "//anon", "[stack]", "[heap]" */
+	char path[];
+};
+
+#endif

@@ -1,0 +1,711 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * The keeper's table: records of the kernel's go in, made by hand, and what comes out must say of
+ * every time who was called what and had what mapped.
+ */
+#include "daemon/keeper/emit.h"
+#include "daemon/keeper/table.h"
+#include "daemon/keeper/tasks.h"
+#include "daemon/tasks.h"
+#include "tests/unit/sideband-replay.h"
+
+#include <fcntl.h>
+
+#define ROOMY (64UL << 20)
+#define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL)
+
+static struct table table;
+static uint64_t now;
+static struct replay replay;
+
+static void setup_with(uint64_t max)
+{
+	ck_assert_int_eq(table_init(&table, max), 0);
+	now = 1000;
+	table.began = table.since_rings = now;
+}
+
+static void setup(void)
+{
+	setup_with(ROOMY);
+}
+
+static void teardown(void)
+{
+	table_clear(&table); /* asserts that nothing is left */
+}
+
+/* ── records ────────────────────────────────────────────────────────────────────────────── */
+
+static void record(uint32_t type, uint16_t misc, const void *body, size_t size)
+{
+	uint8_t bytes[512] = { 0 };
+	struct perf_event_header h = { type, misc,
+				       (uint16_t)(sizeof(h) + size + PP_SIDEBAND_ID_SIZE) };
+
+	ck_assert_uint_eq(size % 8, 0);
+	now += 10;
+	memcpy(bytes, &h, sizeof(h));
+	memcpy(bytes + sizeof(h), body, size);
+	memcpy(bytes + sizeof(h) + size + 8, &now, sizeof(now));
+	table_apply_bytes(&table, bytes, h.size);
+}
+
+static void task(uint32_t type, uint32_t pid, uint32_t ppid, uint32_t tid, uint32_t ptid)
+{
+	struct {
+		uint32_t pid, ppid, tid, ptid;
+		uint64_t time;
+	} body = { pid, ppid, tid, ptid, now + 10 };
+
+	record(type, 0, &body, sizeof(body));
+}
+
+static void forks(uint32_t ppid, uint32_t pid)
+{
+	task(PERF_RECORD_FORK, pid, ppid, pid, ppid);
+}
+
+static void starts_thread(uint32_t pid, uint32_t tid)
+{
+	task(PERF_RECORD_FORK, pid, pid, tid, pid);
+}
+
+static void exits(uint32_t pid, uint32_t tid)
+{
+	task(PERF_RECORD_EXIT, pid, 1, tid, 1);
+}
+
+static void comm(uint32_t pid, uint32_t tid, const char *name, uint16_t misc)
+{
+	struct {
+		uint32_t pid, tid;
+		char name[16];
+	} body = { .pid = pid, .tid = tid };
+
+	snprintf(body.name, sizeof(body.name), "%s", name);
+	record(PERF_RECORD_COMM, misc, &body, sizeof(body));
+}
+
+static void execs(uint32_t pid, const char *name)
+{
+	comm(pid, pid, name, PERF_RECORD_MISC_COMM_EXEC);
+}
+
+static void maps(uint32_t pid, uint64_t start, const char *path)
+{
+	struct {
+		uint32_t pid, tid;
+		uint64_t start, size, offset;
+		uint32_t major, minor;
+		uint64_t inode, generation;
+		uint32_t prot, flags;
+		char path[32];
+	} body = { .pid = pid, .tid = pid, .start = start, .size = 0x1000, .prot = 5, .flags = 2 };
+
+	snprintf(body.path, sizeof(body.path), "%s", path);
+	record(PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER, &body, sizeof(body));
+}
+
+static void ksymbol(uint64_t address, const char *name, uint16_t flags)
+{
+	struct {
+		uint64_t address;
+		uint32_t size;
+		uint16_t type, flags;
+		char name[16];
+	} body = { .address = address, .size = 64, .type = 1, .flags = flags };
+
+	snprintf(body.name, sizeof(body.name), "%s", name);
+	record(PERF_RECORD_KSYMBOL, 0, &body, sizeof(body));
+}
+
+static void loses(uint64_t n)
+{
+	uint64_t body[2] = { 7, n };
+
+	record(PERF_RECORD_LOST, 0, body, sizeof(body));
+}
+
+/* ── what comes out ─────────────────────────────────────────────────────────────────────── */
+
+static void idle(void *context)
+{
+	(void)context;
+}
+
+/* Of a window, applied up to a time (0: all of it). */
+static struct pp_sideband_header look(uint64_t since, uint64_t until, uint64_t at)
+{
+	_cleanup_close_ int fd = -EBADF;
+	struct pp_sideband_header h;
+	uint64_t size;
+
+	ck_assert_int_eq(table_emit(&table, since, until, idle, NULL, &fd, &size), 0);
+	ck_assert_int_eq(pread(fd, &h, sizeof(h), 0), sizeof(h));
+	ck_assert_uint_eq(h.size, size);
+	ck_assert_int_eq(fcntl(fd, F_GET_SEALS) & SEALS, SEALS);
+	replay_file(&replay, fd, at ? at : UINT64_MAX);
+	return h;
+}
+
+static void check_name(uint32_t tid, const char *name)
+{
+	ck_assert_str_eq(replay_comm(&replay, tid), name);
+}
+
+static void check_path(uint32_t pid, uint64_t address, const char *path)
+{
+	ck_assert_str_eq(replay_path(&replay, pid, address), path);
+}
+
+/* ── processes ──────────────────────────────────────────────────────────────────────────── */
+
+/* A shell that was forked and exec'ed, as all others here are. */
+static void begin_shell(void)
+{
+	table.told = true;
+	forks(1, 100);
+	execs(100, "sh");
+	maps(100, 0x1000, "/bin/sh");
+	maps(100, 0x5000, "/lib/libc.so");
+}
+
+START_TEST(a_life)
+{
+	uint64_t forked, execed;
+
+	begin_shell();
+	forks(100, 200);
+	forked = now;
+	maps(200, 0x9000, "/lib/plugin.so");
+	execs(200, "true");
+	execed = now;
+	maps(200, 0x2000, "/bin/true");
+	exits(200, 200);
+	look(0, 0, forked);
+	check_name(200, "sh");
+	check_path(200, 0x1000, "/bin/sh");
+	look(0, 0, execed - 1);
+	check_path(200, 0x9000, "/lib/plugin.so");
+	check_path(100, 0x9000, "");
+	look(0, 0, 0);
+	check_name(200, "true");
+	check_path(200, 0x2fff, "/bin/true");
+	check_path(200, 0x1000, "");
+	ck_assert(replay_find(&replay, 200)->ended);
+	ck_assert(!replay_find(&replay, 100)->ended);
+	/* The parent's FORK says what the child has; nothing is said twice. */
+	ck_assert_uint_eq(replay.of_type[PERF_RECORD_MMAP2], 4);
+	ck_assert_uint_eq(replay.of_type[PERF_RECORD_FORK], 2);
+}
+END_TEST
+
+/* What the parent would say is not in the file: the child says it. */
+START_TEST(parent_has_ended)
+{
+	struct pp_sideband_header h;
+	uint64_t since;
+
+	begin_shell();
+	forks(100, 200);
+	maps(200, 0x9000, "/lib/plugin.so");
+	maps(100, 0x9000, "/lib/other.so");
+	exits(100, 100);
+	since = now + 1;
+	h = look(since, 0, 0);
+	ck_assert_uint_eq(h.processes, 3); /* with the shell's parent, of which nothing is known */
+	ck_assert_uint_eq(h.ended, 1);
+	check_name(100, "");
+	check_name(200, "sh");
+	check_path(200, 0x1000, "/bin/sh");
+	check_path(200, 0x5000, "/lib/libc.so");
+	check_path(200, 0x9000, "/lib/plugin.so");
+}
+END_TEST
+
+START_TEST(windows)
+{
+	uint64_t a_ended, b_began;
+
+	begin_shell();
+	forks(100, 200);
+	execs(200, "a");
+	exits(200, 200);
+	a_ended = now;
+	forks(100, 300);
+	b_began = now;
+	execs(300, "b");
+	look(a_ended, a_ended, 0);
+	check_name(200, "a");
+	check_name(300, "");
+	look(a_ended + 1, b_began - 1, 0);
+	check_name(200, "");
+	check_name(300, "");
+	look(a_ended + 1, b_began, 0);
+	check_name(200, "");
+	check_name(300, "b");
+	look(0, 0, 0);
+	check_name(200, "a");
+	check_name(300, "b");
+}
+END_TEST
+
+/* The same number again, with and without the EXIT of who had it. */
+START_TEST(numbers_again)
+{
+	uint64_t first, second;
+
+	begin_shell();
+	for (int lost = 0; lost < 2; lost++) {
+		forks(100, 200);
+		execs(200, "one");
+		first = now;
+		if (!lost)
+			exits(200, 200);
+		forks(100, 200);
+		execs(200, "two");
+		second = now;
+		exits(200, 200);
+		look(0, 0, first);
+		check_name(200, "one");
+		look(0, 0, second);
+		check_name(200, "two");
+		ck_assert_uint_eq(table.n_processes - table.n_ended, 2); /* 1 and the shell */
+	}
+}
+END_TEST
+
+START_TEST(threads)
+{
+	uint64_t before;
+
+	begin_shell();
+	starts_thread(100, 101);
+	starts_thread(100, 102);
+	comm(101, 101, "wrong", 0); /* another process's, which nobody has told of */
+	comm(100, 102, "worker", 0);
+	before = now;
+	exits(100, 102);
+	look(0, 0, before);
+	check_name(102, "worker");
+	ck_assert(!replay_find(&replay, 102)->ended);
+	look(0, 0, 0);
+	ck_assert(replay_find(&replay, 102)->ended);
+	look(now + 1, 0, 0);
+	ck_assert_ptr_null(replay_find(&replay, 102));
+	/* The main one ends before the others: the process lives on. */
+	starts_thread(100, 103);
+	exits(100, 100);
+	ck_assert_uint_eq(table.n_ended, 0);
+	maps(100, 0x7000, "/lib/late.so");
+	look(0, 0, 0);
+	check_path(100, 0x7000, "/lib/late.so");
+	exits(100, 103);
+	exits(100, 101);
+	ck_assert_uint_eq(table.n_ended, 1);
+}
+END_TEST
+
+/* Any thread may exec: all others end, and it has the process's number then. */
+START_TEST(thread_execs)
+{
+	begin_shell();
+	starts_thread(100, 101);
+	starts_thread(100, 102);
+	exits(100, 100);
+	exits(100, 102);
+	execs(100, "new");
+	maps(100, 0x3000, "/bin/new");
+	look(0, 0, 0);
+	check_name(100, "new");
+	check_path(100, 0x3000, "/bin/new");
+	ck_assert(replay_find(&replay, 101)->ended);
+	ck_assert(replay_find(&replay, 102)->ended);
+	exits(100, 100);
+	ck_assert_uint_eq(table.n_ended, 1);
+}
+END_TEST
+
+/* More threads than anybody wants to keep: bounded, and the process keeps its own. */
+START_TEST(many_threads)
+{
+	uint64_t used = 0;
+
+	begin_shell();
+	for (uint32_t i = 0; i < 100000; i++) {
+		starts_thread(100, 1000 + i % 30000);
+		exits(100, 1000 + i % 30000);
+		if (i == 50000)
+			used = table.memory.used;
+	}
+	ck_assert_uint_eq(table.memory.used, used);
+	ck_assert_uint_eq(table.forgotten, 0); /* they were called as their process is */
+	ck_assert_uint_lt(used, 1 << 20);
+	exits(100, 100);
+	ck_assert_uint_eq(table.n_ended, 1);
+}
+END_TEST
+
+/* ── what was there before ──────────────────────────────────────────────────────────────── */
+
+static struct pp_task told_task(uint32_t pid, uint32_t tid, uint64_t started, const char *name)
+{
+	struct pp_task t = { PP_TASK, sizeof(t), pid, tid, 1, 0, started, "" };
+
+	snprintf(t.comm, sizeof(t.comm), "%s", name);
+	return t;
+}
+
+/* The path stands behind the entry. */
+struct told_map {
+	uint8_t bytes[sizeof(struct pp_task_map) + 32];
+};
+
+#define TOLD_PATH_SIZE (sizeof(struct told_map) - sizeof(struct pp_task_map))
+
+/* Adds to one of its words. */
+static void add_to(struct told_map *m, size_t member, int64_t more)
+{
+	uint32_t word;
+
+	memcpy(&word, m->bytes + member, sizeof(word));
+	word += (uint32_t)more;
+	memcpy(m->bytes + member, &word, sizeof(word));
+}
+
+static struct told_map told_map(uint32_t pid, uint64_t start, const char *path)
+{
+	struct pp_task_map map = { .type = PP_TASK_MAP, .size = sizeof(struct told_map), .pid = pid };
+	struct told_map m = {};
+
+	map.start = start;
+	map.end = start + 0x1000;
+	map.path_size = (uint32_t)strlen(path) + 1;
+	memcpy(m.bytes, &map, sizeof(map));
+	memcpy(m.bytes + sizeof(map), path, strlen(path) + 1);
+	return m;
+}
+
+static int tell(const struct pp_task *tasks, size_t n, const struct told_map *map, size_t n_maps)
+{
+	struct tasks of_tasks = { (uint8_t *)tasks, n * sizeof(*tasks) };
+	struct tasks of_maps = { (uint8_t *)map, n_maps * sizeof(*map) };
+
+	return table_tell(&table, now, &of_tasks, &of_maps);
+}
+
+START_TEST(told)
+{
+	const struct pp_task tasks[] = {
+		told_task(100, 100, 50, "sh"),	  told_task(100, 101, 60, "helper"),
+		told_task(200, 200, 70, "child"), told_task(300, 300, 80, "old"),
+		told_task(400, 400, 90, "gone"),  told_task(500, 500, 1035, "late"),
+	};
+	const struct told_map map[] = {
+		told_map(100, 0x1000, "/bin/sh"),   told_map(200, 0x1000, "/bin/sh"),
+		told_map(300, 0x1000, "/bin/old"),  told_map(400, 0x1000, "/bin/gone"),
+		told_map(500, 0x1000, "/bin/late"),
+	};
+
+	/* Between the beginning and the telling: */
+	forks(100, 200);	     /* 100 is not known yet */
+	maps(100, 0x8000, "/lib/x"); /* told of as well as recorded, or not */
+	execs(300, "new");
+	maps(300, 0x2000, "/bin/new");
+	exits(400, 400);
+	forks(100, 500);
+	exits(500, 500);
+	ck_assert_int_eq(tell(tasks, ARRAY_SIZE(tasks), map, ARRAY_SIZE(map)), 0);
+	ck_assert_uint_eq(table.n_ended, 2);
+	look(0, 0, 1001);
+	check_name(100, "sh");
+	check_name(101, "helper");
+	check_path(100, 0x1000, "/bin/sh");
+	check_path(100, 0x8000, "");
+	look(0, 0, 0);
+	check_path(100, 0x8000, "/lib/x");
+	check_name(200, "sh"); /* at its FORK; its COMM would have come */
+	check_path(200, 0x1000, "/bin/sh");
+	check_name(300, "new");
+	check_path(300, 0x1000, "");
+	check_path(300, 0x2000, "/bin/new");
+	check_name(400, "gone");
+	ck_assert(replay_find(&replay, 400)->ended);
+	ck_assert(replay_find(&replay, 500)->ended);
+	check_path(500, 0x1000, "/bin/sh"); /* not what it was told of: somebody else's */
+	/* Once more changes nothing. */
+	ck_assert_int_eq(tell(tasks, ARRAY_SIZE(tasks), map, ARRAY_SIZE(map)), 0);
+	ck_assert_uint_eq(table.n_ended, 2);
+	ck_assert_uint_eq(table.n_processes, 5);
+}
+END_TEST
+
+/* A child that was forked before its parent was told of has the parent's maps, also alone. */
+START_TEST(told_and_shared)
+{
+	const struct pp_task tasks[] = { told_task(100, 100, 50, "sh") };
+	const struct told_map map[] = { told_map(100, 0x1000, "/bin/sh") };
+
+	forks(100, 200);
+	ck_assert_int_eq(tell(tasks, 1, map, 1), 0);
+	exits(100, 100);
+	look(now + 1, 0, 0);
+	check_path(200, 0x1000, "/bin/sh");
+	ck_assert_uint_eq(replay.of_type[PERF_RECORD_MMAP2], 1);
+}
+END_TEST
+
+START_TEST(told_after_loss)
+{
+	const struct pp_task first[] = { told_task(1, 1, 1, "init"),
+					 told_task(100, 100, 50, "sh") };
+	const struct pp_task second[] = { told_task(1, 1, 1, "init"),
+					  told_task(200, 200, 1005, "lost"),
+					  told_task(300, 300, 1006, "renamed") };
+	const struct told_map map[] = { told_map(200, 0x1000, "/bin/lost"),
+					told_map(300, 0x1000, "/bin/lost") };
+
+	ck_assert_int_eq(tell(first, ARRAY_SIZE(first), NULL, 0), 0);
+	forks(100, 300);
+	loses(5);
+	now += 100;
+	ck_assert_uint_eq(table.lost, 5);
+	ck_assert_int_eq(tell(second, ARRAY_SIZE(second), map, ARRAY_SIZE(map)), 0);
+	ck_assert_uint_eq(table.n_ended, 1);
+	ck_assert_uint_eq(table.n_processes, 4);
+	look(0, 0, 0);
+	ck_assert(replay_find(&replay, 100)->ended);
+	check_name(200, "lost");
+	check_name(300, "renamed");
+	check_path(200, 0x1000, "/bin/lost");
+	check_path(300, 0x1000, "/bin/lost");
+	ck_assert_uint_eq(replay.of_type[PERF_RECORD_LOST], 1);
+}
+END_TEST
+
+START_TEST(told_wrong)
+{
+	struct pp_task t = told_task(100, 100, 50, "sh");
+	struct told_map m = told_map(100, 0x1000, "/bin/sh");
+
+	t.size = 40;
+	ck_assert_int_eq(tell(&t, 1, NULL, 0), -EBADMSG);
+	t.size = sizeof(t) + 8;
+	ck_assert_int_eq(tell(&t, 1, NULL, 0), -EBADMSG);
+	t = told_task(100, 100, 50, "sh");
+	memset(t.comm, 'x', sizeof(t.comm));
+	ck_assert_int_eq(tell(&t, 1, NULL, 0), -EBADMSG);
+	add_to(&m, offsetof(struct pp_task_map, path_size), (int64_t)TOLD_PATH_SIZE);
+	ck_assert_int_eq(tell(NULL, 0, &m, 1), -EBADMSG);
+	m = told_map(100, 0x1000, "/bin/sh");
+	add_to(&m, offsetof(struct pp_task_map, path_size), -1);
+	ck_assert_int_eq(tell(NULL, 0, &m, 1), -EBADMSG);
+	m = told_map(100, 0x1000, "/bin/sh");
+	add_to(&m, offsetof(struct pp_task_map, end), -0x1000); /* that is where it begins */
+	ck_assert_int_eq(tell(NULL, 0, &m, 1), -EBADMSG);
+	ck_assert(!table.told);
+}
+END_TEST
+
+/* ── the limit ──────────────────────────────────────────────────────────────────────────── */
+
+START_TEST(oldest_ended_go)
+{
+	const uint32_t n = 20000;
+	struct pp_sideband_header h;
+	uint64_t oldest = 0;
+
+	teardown();
+	setup_with(1 << 20);
+	begin_shell();
+	for (uint32_t i = 0; i < n; i++) {
+		forks(100, 1000 + i);
+		execs(1000 + i, "short");
+		maps(1000 + i, 0x1000, "/bin/short");
+		exits(1000 + i, 1000 + i);
+		ck_assert_uint_le(table.memory.used, table.memory.max);
+	}
+	ck_assert_uint_gt(table.n_ended, 500);
+	ck_assert_uint_eq(table.forgotten + table.n_ended, n);
+	for (uint32_t i = 0; i < n && !oldest; i++)
+		if (thread_find(&table, 1000 + i))
+			oldest = i;
+	ck_assert_uint_eq(oldest, n - table.n_ended);
+	h = look(now - 1, 0, 0);
+	ck_assert_uint_eq(h.forgotten, table.forgotten);
+	/* The youngest that was forgotten ended when it did: four records each. */
+	ck_assert_uint_eq(h.complete, 1000 + 10 * (4 + 4 * oldest));
+	check_name(100, "sh");
+	check_path(100, 0x5000, "/lib/libc.so");
+	check_name(1000 + n - 1, "short");
+}
+END_TEST
+
+/* All are alive: they lose their mappings before their names. */
+START_TEST(names_stay)
+{
+	const uint32_t n = 2500;
+	char name[16];
+
+	teardown();
+	setup_with(1 << 20);
+	begin_shell();
+	for (uint32_t i = 0; i < n; i++) {
+		forks(100, 1000 + i);
+		snprintf(name, sizeof(name), "alive%u", i);
+		execs(1000 + i, name);
+		for (uint64_t k = 1; k < 8; k++)
+			maps(1000 + i, 0x1000 * k, "/bin/alive");
+		ck_assert_uint_le(table.memory.used, table.memory.max);
+	}
+	ck_assert_uint_eq(table.n_processes, n + 2);
+	ck_assert_uint_gt(table.forgotten, 0);
+	ck_assert_uint_gt(table.complete, 1000);
+	for (uint32_t i = 0; i < n; i++) {
+		snprintf(name, sizeof(name), "alive%u", i);
+		ck_assert_str_eq(thread_comm(&thread_find(&table, 1000 + i)->process->main), name);
+	}
+}
+END_TEST
+
+/* A child has what its parent had, also when that had to go. */
+START_TEST(lessened_parent)
+{
+	begin_shell();
+	forks(100, 200);
+	process_lessen(&table, thread_find(&table, 100)->process, now);
+	process_drop_maps(&table, thread_find(&table, 100)->process);
+	forks(100, 300);
+	ck_assert_uint_eq(table.forgotten, 1);
+	look(0, 0, 0);
+	check_path(100, 0x1000, "");
+	check_path(200, 0x1000, "/bin/sh");
+	check_path(300, 0x1000, "");
+	check_name(300, "sh");
+}
+END_TEST
+
+/* Mapped again and again: what was covered goes, what can be seen stays. */
+START_TEST(covered_maps_go)
+{
+	char path[32];
+
+	begin_shell();
+	for (uint32_t i = 0; i < 20000; i++) {
+		snprintf(path, sizeof(path), "/tmp/jit%u", i % 100);
+		maps(100, 0x100000 + 0x1000 * (i % 8), path);
+	}
+	ck_assert_uint_lt(table.memory.used, 1 << 20);
+	ck_assert_uint_eq(table.forgotten, 1);
+	look(0, 0, 0);
+	check_path(100, 0x1000, "/bin/sh");
+	check_path(100, 0x100000, "/tmp/jit92");
+	check_path(100, 0x107000, "/tmp/jit99");
+}
+END_TEST
+
+START_TEST(many_names)
+{
+	uint64_t used = 0;
+	char name[16];
+
+	begin_shell();
+	for (uint32_t i = 0; i < 20000; i++) {
+		snprintf(name, sizeof(name), "name%u", i);
+		comm(100, 100, name, 0);
+		if (i == 10000)
+			used = table.memory.used;
+	}
+	ck_assert_uint_lt(table.memory.used, used + (1 << 16));
+	ck_assert_uint_eq(table.forgotten, 1);
+	look(0, 0, 0);
+	check_name(100, "name19999");
+	check_path(100, 0x1000, "/bin/sh");
+}
+END_TEST
+
+/* ── the kernel's own, and what is wrong ────────────────────────────────────────────────── */
+
+START_TEST(symbols)
+{
+	uint64_t ended;
+
+	begin_shell();
+	ksymbol(0x100, "bpf_prog_a", 0);
+	ksymbol(0x200, "bpf_prog_b", 0);
+	ksymbol(0x100, "bpf_prog_a", PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER);
+	ended = now;
+	look(0, 0, 0);
+	ck_assert_uint_eq(replay.of_type[PERF_RECORD_KSYMBOL], 3);
+	look(ended + 1, 0, 0);
+	ck_assert_uint_eq(replay.of_type[PERF_RECORD_KSYMBOL], 1);
+	table.memory.max = 1 << 20;
+	for (uint32_t i = 0; i < 20000; i++)
+		ksymbol(0x1000 + i, "bpf_prog", 0);
+	ck_assert_uint_le(table.notice_bytes, table.memory.max / 4);
+	ck_assert_uint_gt(table.forgotten, 0);
+	look(0, 0, 0);
+	check_name(100, "sh");
+}
+END_TEST
+
+START_TEST(damaged)
+{
+	const uint32_t zeroes[64] = { 100, 100 };
+	uint8_t text[24];
+
+	begin_shell();
+	record(PERF_RECORD_SAMPLE, 0, zeroes, 16);
+	ck_assert_uint_eq(table.lost, 1);
+	record(PERF_RECORD_FORK, 0, zeroes, 16); /* cut */
+	ck_assert_uint_eq(table.lost, 2);
+	memset(text, 1, sizeof(text));
+	record(PERF_RECORD_COMM, 0, text, sizeof(text)); /* no end of the text */
+	ck_assert_uint_eq(table.lost, 3);
+	record(PERF_RECORD_MMAP2, 0, zeroes, 64); /* no text at all */
+	ck_assert_uint_eq(table.lost, 4);
+	record(PERF_RECORD_NAMESPACES, 0, (const uint64_t[]){ 0, 3, 1, 1 }, 32);
+	ck_assert_uint_eq(table.lost, 5);
+	task(PERF_RECORD_FORK, 100, 100, 100, 100); /* a process its own parent */
+	ck_assert_uint_eq(table.lost, 6);
+	loses(10);
+	ck_assert_uint_eq(table.lost, 16);
+	ck_assert_uint_eq(look(0, 0, 0).lost, 16);
+	check_name(100, "sh");
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("keeper-table");
+	TCase *t = tcase_create("all");
+	SRunner *r = srunner_create(s);
+	int failed;
+
+	tcase_set_timeout(t, 120);
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_test(t, a_life);
+	tcase_add_test(t, parent_has_ended);
+	tcase_add_test(t, windows);
+	tcase_add_test(t, numbers_again);
+	tcase_add_test(t, threads);
+	tcase_add_test(t, thread_execs);
+	tcase_add_test(t, many_threads);
+	tcase_add_test(t, told);
+	tcase_add_test(t, told_and_shared);
+	tcase_add_test(t, told_after_loss);
+	tcase_add_test(t, told_wrong);
+	tcase_add_test(t, oldest_ended_go);
+	tcase_add_test(t, names_stay);
+	tcase_add_test(t, lessened_parent);
+	tcase_add_test(t, covered_maps_go);
+	tcase_add_test(t, many_names);
+	tcase_add_test(t, symbols);
+	tcase_add_test(t, damaged);
+	suite_add_tcase(s, t);
+	srunner_run_all(r, CK_NORMAL);
+	failed = srunner_ntests_failed(r);
+	srunner_free(r);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

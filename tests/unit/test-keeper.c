@@ -1,0 +1,498 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * The keeper as a process: who may ask what, when it ends, and that with the kernel's own events
+ * its file says of processes what really was.
+ */
+#include "daemon/engine/sideband.h" /* before check.h, which has a fail() as well */
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <spawn.h>
+#include <time.h>
+
+#include "daemon/cpus.h"
+#include "daemon/order.h"
+#include "tests/unit/sideband-replay.h"
+
+static struct keeper_process keeper;
+static int peer;
+
+static void setup(void)
+{
+	keeper_process_start(&keeper, false);
+	peer = keeper_connect(&keeper);
+}
+
+static void teardown(void)
+{
+	close(peer);
+	keeper_process_done(&keeper);
+}
+
+static uint64_t clock_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+/* ── requests ───────────────────────────────────────────────────────────────────────────── */
+
+static bool is_closed(int fd)
+{
+	char byte;
+
+	return recv(fd, &byte, 1, 0) <= 0;
+}
+
+static void check_refused(const void *packet, size_t size, const int *fds, size_t n)
+{
+	int fd = keeper_connect(&keeper);
+
+	ck_assert_int_eq(pp_packet_send(fd, packet, size, fds, n), 0);
+	ck_assert(is_closed(fd));
+	close(fd);
+}
+
+START_TEST(malformed)
+{
+	struct pp_keep_request r = { .abi = PP_KEEP_ABI, .type = PP_KEEP_HELLO };
+	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	check_refused(&r, sizeof(r) - 1, NULL, 0);
+	check_refused(&r, 8, NULL, 0);
+	check_refused(&r, sizeof(r), &null, 1);
+	r.type = PP_KEEP_END + 1;
+	check_refused(&r, sizeof(r), NULL, 0);
+	r.type = 0;
+	check_refused(&r, sizeof(r), NULL, 0);
+	r.type = PP_KEEP_TASKS;
+	check_refused(&r, sizeof(r), &null, 1);
+	r.type = PP_KEEP_RINGS;
+	r.n_cpus = 2;
+	check_refused(&r, sizeof(r), &null, 1);
+	r.n_cpus = PP_KEEP_CPUS + 1;
+	check_refused(&r, sizeof(r), NULL, 0);
+	r.n_cpus = 0;
+	r.abi = PP_KEEP_ABI + 1;
+	check_refused(&r, sizeof(r), NULL, 0);
+	ck_assert_uint_eq(keeper_ask_for(peer, PP_KEEP_HELLO).pid, (uint32_t)keeper.pid);
+	close(null);
+}
+END_TEST
+
+/* Of another version, HELLO and END are understood, whatever size the rest has. */
+START_TEST(another_version)
+{
+	struct pp_keep_request r[2] = { { .abi = 77, .type = PP_KEEP_HELLO, .serial = 9 } };
+	struct pp_keep_answer a;
+
+	for (int larger = 0; larger < 2; larger++) {
+		size_t size = larger ? sizeof(r) : 16;
+
+		ck_assert_int_eq(pp_packet_send(peer, r, size, NULL, 0), 0);
+		ck_assert_int_eq(recv(peer, &a, sizeof(a), 0), sizeof(a));
+		ck_assert_uint_eq(a.abi, PP_KEEP_ABI);
+		ck_assert_uint_eq(a.serial, 9);
+	}
+	r->type = PP_KEEP_END;
+	ck_assert_int_eq(pp_packet_send(peer, r, sizeof(r), NULL, 0), 0);
+	keeper_process_wait(&keeper);
+}
+END_TEST
+
+START_TEST(nothing_kept)
+{
+	struct pp_keep_request r = { .type = PP_KEEP_TAKE };
+	int fd = -EBADF, fds[2] = { open("/dev/null", O_RDONLY | O_CLOEXEC),
+				    open("/dev/null", O_RDONLY | O_CLOEXEC) };
+
+	ck_assert_int_eq(keeper_ask(peer, &r, NULL, 0, &fd).error, ENODATA);
+	ck_assert_int_eq(fd, -EBADF);
+	r.type = PP_KEEP_TASKS;
+	ck_assert_int_eq(keeper_ask(peer, &r, fds, 2, NULL).error, ENODATA);
+	r.type = PP_KEEP_RINGS;
+	ck_assert_int_eq(keeper_ask(peer, &r, NULL, 0, NULL).error, EINVAL);
+	r.n_cpus = 2; /* no events */
+	ck_assert_int_eq(keeper_ask(peer, &r, fds, 2, NULL).error, EBADMSG);
+	r = (struct pp_keep_request){ .type = PP_KEEP_LIMIT, .max_memory = 1000 };
+	ck_assert_int_eq(keeper_ask(peer, &r, NULL, 0, NULL).error, EINVAL);
+	r.max_memory = 5 << 20;
+	ck_assert_uint_eq(keeper_ask(peer, &r, NULL, 0, NULL).status.max_memory, 5 << 20);
+	ck_assert_uint_eq(keeper_ask_for(peer, PP_KEEP_DROP).status.max_memory, 5 << 20);
+	ck_assert_uint_eq(keeper_ask_for(peer, PP_KEEP_HELLO).status.keeping, 0);
+	ck_assert_uint_eq(keeper_ask_for(peer, PP_KEEP_CPUS_HELD).n_cpus, 0);
+	close(fds[0]);
+	close(fds[1]);
+}
+END_TEST
+
+/* Whoever does not take the answers loses the connection, and holds nobody up. */
+START_TEST(slow_peer)
+{
+	struct pp_keep_request r = { .abi = PP_KEEP_ABI, .type = PP_KEEP_HELLO };
+	int slow = keeper_connect(&keeper), err;
+
+	do
+		err = pp_packet_send(slow, &r, sizeof(r), NULL, 0);
+	while (err == 0);
+	ck_assert(err == -EPIPE || err == -ECONNRESET);
+	ck_assert_int_eq(keeper_ask_for(peer, PP_KEEP_HELLO).error, 0);
+	close(slow);
+}
+END_TEST
+
+START_TEST(too_many)
+{
+	int fd[70];
+	size_t open = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(fd); i++)
+		fd[i] = keeper_connect(&keeper);
+	for (size_t i = 0; i < ARRAY_SIZE(fd); i++) {
+		struct pp_keep_request r = { .abi = PP_KEEP_ABI, .type = PP_KEEP_HELLO };
+		struct pp_keep_answer a;
+
+		open += pp_packet_send(fd[i], &r, sizeof(r), NULL, 0) == 0 &&
+			recv(fd[i], &a, sizeof(a), 0) == sizeof(a);
+	}
+	ck_assert_uint_eq(open, 63); /* and the peer */
+	for (size_t i = 0; i < ARRAY_SIZE(fd); i++)
+		close(fd[i]);
+	ck_assert_int_eq(keeper_ask_for(peer, PP_KEEP_HELLO).error, 0);
+}
+END_TEST
+
+START_TEST(strangers)
+{
+	int status;
+	pid_t child;
+
+	ck_assert_int_eq(chmod(keeper.address.sun_path, 0666), 0);
+	child = fork();
+	if (child == 0) {
+		int fd;
+
+		if (setgid(61234) < 0 || setuid(61234) < 0)
+			_exit(9);
+		fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+		if (connect(fd, (struct sockaddr *)&keeper.address, sizeof(keeper.address)) < 0)
+			_exit(8);
+		_exit(!is_closed(fd));
+	}
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert_int_eq(status, 0);
+}
+END_TEST
+
+/* ── its end ────────────────────────────────────────────────────────────────────────────── */
+
+START_TEST(ends_when_idle)
+{
+	struct keeper_process k;
+	int fd;
+
+	keeper_process_start(&k, true);
+	fd = keeper_connect(&k);
+	ck_assert_int_eq(keeper_ask_for(fd, PP_KEEP_HELLO).error, 0);
+	close(fd);
+	keeper_process_wait(&k);
+	keeper_process_done(&k);
+}
+END_TEST
+
+static void keep_all(int fd, bool tasks);
+
+/* It keeps something, but nobody can come for it. Another file of the name is none of its own. */
+START_TEST(ends_when_unreachable)
+{
+	for (int renamed = 0; renamed < 2; renamed++) {
+		struct keeper_process k;
+		char other[128];
+		int fd;
+
+		keeper_process_start(&k, true);
+		fd = keeper_connect(&k);
+		keep_all(fd, false);
+		close(fd);
+		fd = keeper_connect(&k); /* it goes on without anybody */
+		ck_assert_uint_eq(keeper_ask_for(fd, PP_KEEP_HELLO).status.keeping, 1);
+		if (renamed) {
+			snprintf(other, sizeof(other), "%s/other", k.directory);
+			close(open(other, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+			ck_assert_int_eq(rename(other, k.address.sun_path), 0);
+		} else {
+			ck_assert_int_eq(unlink(k.address.sun_path), 0);
+		}
+		/* Whoever is connected still is served. */
+		ck_assert_uint_eq(keeper_ask_for(fd, PP_KEEP_HELLO).status.keeping, 1);
+		close(fd);
+		keeper_process_wait(&k);
+		keeper_process_done(&k);
+	}
+}
+END_TEST
+
+/* ── what it keeps ──────────────────────────────────────────────────────────────────────── */
+
+static void keep_all(int fd, bool tasks)
+{
+	struct pp_keep_request r = { .type = PP_KEEP_RINGS };
+	struct pp_cpumask online, opened;
+	struct pp_fds fds;
+	struct failure f;
+	struct pp_keep_answer a;
+
+	ck_assert_int_ge(pp_cpus_read("online", &online), 0);
+	ck_assert_int_ge(sideband_open(&online, tasks ? PP_SIDEBAND_TASKS : 0, &opened, &fds, &f),
+			 0);
+	PP_CPUMASK_FOREACH(cpu, &opened)
+	{
+		r.cpus[r.n_cpus].cpu = cpu;
+		r.cpus[r.n_cpus++].generation = 10 + cpu;
+	}
+	a = keeper_ask(fd, &r, fds.fd, r.n_cpus, NULL);
+	ck_assert_int_eq(a.error, 0);
+	ck_assert_uint_eq(a.status.keeping, 1);
+	ck_assert_uint_gt(a.status.began, 0);
+	if (tasks) {
+		struct pp_keep_request t = { .type = PP_KEEP_TASKS };
+
+		a = keeper_ask(fd, &t, fds.fd + r.n_cpus, 2, NULL);
+		ck_assert_int_eq(a.error, 0);
+		ck_assert_uint_eq(a.status.tasks, 1);
+	}
+	pp_fds_close(&fds);
+	a = keeper_ask_for(fd, PP_KEEP_CPUS_HELD);
+	ck_assert_uint_eq(a.n_cpus, r.n_cpus);
+	ck_assert_uint_eq(a.more, 0);
+	ck_assert_mem_eq(a.cpus, r.cpus, r.n_cpus * sizeof(r.cpus[0]));
+}
+
+/* The caller's. */
+static int take(uint64_t since)
+{
+	struct pp_keep_request r = { .type = PP_KEEP_TAKE, .since = since };
+	int fd = -EBADF;
+	struct pp_keep_answer a = keeper_ask(peer, &r, NULL, 0, &fd);
+
+	ck_assert_int_eq(a.error, 0);
+	ck_assert_int_ge(fd, 0);
+	return fd;
+}
+
+static pid_t run(const char *path, const char *name)
+{
+	char *argv[] = { (char *)name, NULL };
+	pid_t pid;
+
+	ck_assert_int_eq(posix_spawn(&pid, path, NULL, NULL, argv, NULL), 0);
+	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+	return pid;
+}
+
+#define RUNS 150
+
+struct seen {
+	unsigned forks, execs, exits, maps;
+	bool named, mapped;
+};
+
+static void see(struct seen *seen, const pid_t *pids, size_t n, int fd)
+{
+	struct sideband s = sideband_map(fd);
+	const struct perf_event_header *h;
+
+	while ((h = sideband_next(&s))) {
+		size_t i = 0;
+
+		while (i < n && (uint32_t)pids[i] != record_u32(h, 8))
+			i++;
+		if (i == n || h->type == PERF_RECORD_LOST || h->type >= PERF_RECORD_KSYMBOL)
+			continue;
+		seen[i].forks += h->type == PERF_RECORD_FORK;
+		seen[i].exits += h->type == PERF_RECORD_EXIT;
+		seen[i].maps += h->type == PERF_RECORD_MMAP2;
+		if (h->type == PERF_RECORD_COMM && h->misc & PERF_RECORD_MISC_COMM_EXEC) {
+			seen[i].execs++;
+			seen[i].named = strcmp((const char *)h + 16, "true") == 0;
+		}
+		if (h->type == PERF_RECORD_MMAP2)
+			seen[i].mapped |= strstr((const char *)h + 72, "/true") != NULL;
+	}
+	sideband_unmap(&s);
+}
+
+static void check_seen(const pid_t *pids, size_t n)
+{
+	_cleanup_free_ struct seen *seen = calloc(n, sizeof(*seen));
+	_cleanup_close_ int fd = take(0);
+
+	see(seen, pids, n, fd);
+	for (size_t i = 0; i < n; i++) {
+		ck_assert_uint_eq(seen[i].forks, 1);
+		ck_assert_uint_eq(seen[i].execs, 1);
+		ck_assert_uint_eq(seen[i].exits, 1);
+		ck_assert_uint_ge(seen[i].maps, 2); /* itself and its loader, at least */
+		ck_assert(seen[i].named);
+		ck_assert(seen[i].mapped);
+	}
+}
+
+/* Each one that ran, once, with its name and what it ran; also what ran while nobody was there,
+ * and while the rings were changed. */
+START_TEST(short_lives)
+{
+	pid_t pids[RUNS];
+
+	keep_all(peer, true);
+	for (size_t i = 0; i < RUNS; i++) {
+		if (i == RUNS / 3) {
+			close(peer);
+			peer = -EBADF;
+		}
+		if (i == 2 * RUNS / 3) {
+			peer = keeper_connect(&keeper);
+			keep_all(peer, false);
+		}
+		pids[i] = run("/bin/true", "true");
+	}
+	ck_assert_uint_eq(keeper_ask_for(peer, PP_KEEP_HELLO).status.lost, 0);
+	check_seen(pids, RUNS);
+}
+END_TEST
+
+/* The rings are changed again and again meanwhile; nothing is lost, and nothing told twice. */
+START_TEST(changed_rings)
+{
+	pid_t pids[RUNS], child;
+	int ends[2];
+
+	keep_all(peer, true);
+	ck_assert_int_eq(pipe2(ends, O_CLOEXEC), 0);
+	child = fork();
+	if (child == 0) {
+		for (size_t i = 0; i < RUNS; i++)
+			pids[i] = run("/bin/true", "true");
+		_exit(write(ends[1], pids, sizeof(pids)) != sizeof(pids));
+	}
+	close(ends[1]);
+	do
+		keep_all(peer, false);
+	while (waitpid(child, NULL, WNOHANG) == 0);
+	ck_assert_int_eq(read(ends[0], pids, sizeof(pids)), sizeof(pids));
+	close(ends[0]);
+	ck_assert_uint_eq(keeper_ask_for(peer, PP_KEEP_HELLO).status.lost, 0);
+	check_seen(pids, RUNS);
+}
+END_TEST
+
+static void *thread_main(void *gate)
+{
+	pthread_setname_np(pthread_self(), "a-thread");
+	pthread_barrier_wait(gate);
+	pthread_barrier_wait(gate);
+	return NULL;
+}
+
+/* The test itself, which was there before; a child that only forks; a thread. */
+START_TEST(ourselves)
+{
+	struct replay *r = malloc(sizeof(*r));
+	uint32_t self = (uint32_t)getpid();
+	pthread_barrier_t gate;
+	pthread_t thread;
+	uint64_t before, between;
+	int fd, status;
+	pid_t child;
+
+	before = clock_now();
+	keep_all(peer, true);
+	pthread_barrier_init(&gate, NULL, 2);
+	ck_assert_int_eq(pthread_create(&thread, NULL, thread_main, &gate), 0);
+	pthread_barrier_wait(&gate);
+	between = clock_now();
+	pthread_barrier_wait(&gate);
+	pthread_join(thread, NULL);
+	child = fork();
+	if (child == 0) {
+		prctl(PR_SET_NAME, "a-child");
+		_exit(0);
+	}
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	fd = take(0);
+	replay_file(r, fd, before);
+	ck_assert_str_eq(replay_comm(r, self), "test-keeper");
+	ck_assert_ptr_nonnull(
+		strstr(replay_path(r, self, (uint64_t)(uintptr_t)&thread_main), "test-keeper"));
+	ck_assert_ptr_nonnull(strstr(replay_path(r, self, (uint64_t)(uintptr_t)&getppid), "libc"));
+	replay_file(r, fd, between);
+	ck_assert_str_eq(replay_comm(r, self), "test-keeper");
+	for (size_t i = r->n; i-- > 0;)
+		if (r->task[i].pid == self && r->task[i].tid != self)
+			ck_assert_str_eq(r->task[i].comm, "a-thread");
+	replay_file(r, fd, UINT64_MAX);
+	ck_assert_str_eq(replay_comm(r, (uint32_t)child), "a-child");
+	ck_assert(replay_find(r, (uint32_t)child)->ended);
+	ck_assert_str_eq(replay_path(r, (uint32_t)child, (uint64_t)(uintptr_t)&thread_main),
+			 replay_path(r, self, (uint64_t)(uintptr_t)&thread_main));
+	/* All threads have ended but this one. */
+	for (size_t i = 0; i < r->n; i++)
+		if (r->task[i].pid == self)
+			ck_assert(r->task[i].ended == (r->task[i].tid != self));
+	close(fd);
+	free(r);
+}
+END_TEST
+
+START_TEST(dropped)
+{
+	struct pp_keep_answer a;
+
+	keep_all(peer, true);
+	a = keeper_ask_for(peer, PP_KEEP_HELLO);
+	ck_assert_uint_gt(a.status.processes, 1);
+	a = keeper_ask_for(peer, PP_KEEP_DROP);
+	ck_assert_uint_eq(a.status.keeping, 0);
+	ck_assert_uint_eq(a.status.tasks, 0);
+	ck_assert_uint_eq(a.status.processes, 0);
+	ck_assert_uint_eq(keeper_ask_for(peer, PP_KEEP_CPUS_HELD).n_cpus, 0);
+	keep_all(peer, true);
+	ck_assert_uint_gt(keeper_ask_for(peer, PP_KEEP_HELLO).status.processes, 1);
+	ck_assert_int_eq(keeper_ask_for(peer, PP_KEEP_END).error, 0);
+	keeper_process_wait(&keeper);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("keeper");
+	TCase *t = tcase_create("all");
+	SRunner *r = srunner_create(s);
+	int failed;
+
+	if (geteuid() != 0) {
+		puts("SKIP: perf events of all processes need root");
+		return 77;
+	}
+	tcase_set_timeout(t, 120);
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_test(t, malformed);
+	tcase_add_test(t, another_version);
+	tcase_add_test(t, nothing_kept);
+	tcase_add_test(t, slow_peer);
+	tcase_add_test(t, too_many);
+	tcase_add_test(t, strangers);
+	tcase_add_test(t, ends_when_idle);
+	tcase_add_test(t, ends_when_unreachable);
+	tcase_add_test(t, short_lives);
+	tcase_add_test(t, changed_rings);
+	tcase_add_test(t, ourselves);
+	tcase_add_test(t, dropped);
+	suite_add_tcase(s, t);
+	srunner_run_all(r, CK_NORMAL);
+	failed = srunner_ntests_failed(r);
+	srunner_free(r);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

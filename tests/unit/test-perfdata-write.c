@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* perf.data files as they are written: their parts, the order of records, what is refused. */
+#include "client/perfdata-format.h"
+#include "proto/sideband.h"
+#include "tests/unit/ring-writer.h"
+
+static const char format_a[] = "name: one\nID: 77\nformat:\n\tfield:unsigned short common_type;"
+			       "\toffset:0;\tsize:2;\tsigned:0;\n\nprint fmt: \"\"\n";
+static const char format_b[] = "name: two\nID: 77\nformat:\n\tfield:unsigned short common_type;"
+			       "\toffset:0;\tsize:2;\tsigned:0;\n\nprint fmt: \"b\"\n";
+
+/* A ring of a tracepoint with that format, in which nothing is; e is of it. */
+static struct perfpersist_event *tracepoint(struct writer *w, const char *format)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_TRACEPOINT,
+		.size = sizeof(attr),
+		.config = 77,
+		.sample_period = 1,
+		.sample_type = WRITER_SAMPLE_TYPE,
+	};
+
+	*w = writer_new(0, 4096, 1024);
+	w->header->attr_size = PERF_ATTR_SIZE_VER7;
+	memcpy(w->header->attr, &attr, PERF_ATTR_SIZE_VER7);
+	w->header->format_size = (uint32_t)strlen(format);
+	memcpy(w->ring + PP_RING_FORMAT_OFFSET, format, strlen(format));
+	return writer_open(w, 1);
+}
+
+/* ── Sideband files ─────────────────────────────────────────────────────────────────────── */
+
+struct comm {
+	struct perf_event_header header;
+	uint32_t pid, tid;
+	char text[8];
+	uint32_t id_pid, id_tid;
+	uint64_t time;
+	uint32_t cpu, reserved;
+	uint64_t id;
+};
+
+struct sideband {
+	struct pp_sideband_header header;
+	struct comm comms[2];
+};
+
+static struct sideband sideband_of(uint64_t first, uint64_t second)
+{
+	struct sideband s = { .header = {
+				      .magic = PP_SIDEBAND_MAGIC,
+				      .version = PP_SIDEBAND_VERSION,
+				      .header_size = sizeof(s.header),
+				      .size = sizeof(s),
+				      .records = 2,
+			      } };
+
+	for (size_t i = 0; i < 2; i++)
+		s.comms[i] = (struct comm){
+			.header = { .type = PERF_RECORD_COMM, .size = sizeof(struct comm) },
+			.pid = 5,
+			.tid = 5,
+			.text = "comm",
+			.time = i ? second : first,
+			.id = PP_SIDEBAND_ID,
+		};
+	return s;
+}
+
+static int memory_with(const void *bytes, size_t n)
+{
+	int fd = memfd_create("sideband", MFD_CLOEXEC);
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(write(fd, bytes, n), (ssize_t)n);
+	return fd;
+}
+
+/* ── What was written ───────────────────────────────────────────────────────────────────── */
+
+struct file {
+	int fd;
+	struct perfdata_file_header header;
+	uint8_t data[65536];
+};
+
+static void file_read(struct file *f)
+{
+	ck_assert_int_eq(pread(f->fd, &f->header, sizeof(f->header), 0), sizeof(f->header));
+	ck_assert_uint_eq(f->header.magic, PERFDATA_MAGIC);
+	ck_assert_uint_eq(f->header.size, sizeof(f->header));
+	ck_assert_uint_le(f->header.data.size, sizeof(f->data));
+	ck_assert_int_eq(pread(f->fd, f->data, f->header.data.size, (off_t)f->header.data.offset),
+			 (ssize_t)f->header.data.size);
+}
+
+/* The next record of a type; NULL: there is none. */
+static const struct perf_event_header *next_of(const struct file *f, size_t *at, uint32_t a,
+					       uint32_t b)
+{
+	while (*at < f->header.data.size) {
+		const struct perf_event_header *h = (const void *)(f->data + *at);
+
+		ck_assert_uint_ge(h->size, sizeof(*h));
+		ck_assert_uint_eq(h->size % 8, 0);
+		*at += h->size;
+		ck_assert_uint_le(*at, f->header.data.size);
+		if (h->type == a || h->type == b)
+			return h;
+	}
+	return NULL;
+}
+
+static uint64_t u64_at(const struct perf_event_header *h, size_t offset)
+{
+	uint64_t v;
+
+	memcpy(&v, (const uint8_t *)h + offset, sizeof(v));
+	return v;
+}
+
+static struct perfpersist_perfdata *perfdata(int fd, bool pipe)
+{
+	const struct perfpersist_perfdata_options o = { .sz = sizeof(o), .pipe = pipe };
+	struct perfpersist_perfdata *d = NULL;
+
+	ck_assert_int_eq(perfpersist_perfdata_new(fd, &o, &d), 0);
+	return d;
+}
+
+static struct perfpersist_sample sample_at(uint64_t time, const void *raw, size_t size)
+{
+	return (struct perfpersist_sample){
+		.cpu = 3,
+		.pid = 10,
+		.tid = 11,
+		.time = time,
+		.raw = raw,
+		.raw_size = size,
+	};
+}
+
+/* ── Tests ──────────────────────────────────────────────────────────────────────────────── */
+
+START_TEST(sideband_comes_before_samples_of_its_time)
+{
+	const uint16_t raw[6] = { 77 };
+	static const uint64_t samples[] = { 3, 5, 9 };
+	static const struct {
+		uint32_t type;
+		uint64_t time;
+	} expected[] = {
+		{ PERF_RECORD_SAMPLE, 3 }, { PERF_RECORD_COMM, 5 },  { PERF_RECORD_SAMPLE, 5 },
+		{ PERF_RECORD_SAMPLE, 9 }, { PERF_RECORD_COMM, 20 },
+	};
+	struct sideband s = sideband_of(5, 20);
+	int side = memory_with(&s, sizeof(s));
+	struct file f = { .fd = memfd_create("file", MFD_CLOEXEC) };
+	struct perfpersist_perfdata *d = perfdata(f.fd, false);
+	struct writer w;
+	struct perfpersist_event *e = tracepoint(&w, format_a);
+	size_t at = 0;
+
+	ck_assert_int_eq(perfpersist_perfdata_event(d, e), 0);
+	ck_assert_int_eq(perfpersist_perfdata_sideband(d, side), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(samples); i++) {
+		struct perfpersist_sample one = sample_at(samples[i], raw, sizeof(raw));
+
+		ck_assert_int_eq(perfpersist_perfdata_sample(d, 0, &one), 0);
+	}
+	ck_assert_int_eq(perfpersist_perfdata_event(d, e), -EBUSY);
+	ck_assert_int_eq(perfpersist_perfdata_sideband(d, side), -EBUSY);
+	ck_assert_int_eq(perfpersist_perfdata_finish(d), 0);
+	ck_assert_int_eq(perfpersist_perfdata_finish(d), -EBUSY);
+	ck_assert_int_eq(lseek(f.fd, 0, SEEK_END), (off_t)perfpersist_perfdata_bytes(d));
+	file_read(&f);
+	ck_assert_uint_eq(f.header.attrs.size, 2 * f.header.attr_size);
+	for (size_t i = 0; i < ARRAY_SIZE(expected); i++) {
+		const struct perf_event_header *h =
+			next_of(&f, &at, PERF_RECORD_SAMPLE, PERF_RECORD_COMM);
+
+		ck_assert_ptr_nonnull(h);
+		ck_assert_uint_eq(h->type, expected[i].type);
+		ck_assert_uint_eq(u64_at(h, h->type == PERF_RECORD_COMM ? 32 : 24),
+				  expected[i].time);
+		if (h->type == PERF_RECORD_SAMPLE)
+			ck_assert_uint_eq(u64_at(h, 8), PP_SIDEBAND_ID + 1);
+	}
+	ck_assert_ptr_null(next_of(&f, &at, PERF_RECORD_SAMPLE, PERF_RECORD_COMM));
+	perfpersist_perfdata_free(d);
+	perfpersist_event_free(e);
+	writer_done(&w);
+	close(side);
+	close(f.fd);
+}
+END_TEST
+
+/* Two formats of one number, as of two boots, or of probes. */
+START_TEST(formats_have_numbers_of_their_own)
+{
+	const uint16_t raw[6] = { 77 };
+	struct file f = { .fd = memfd_create("file", MFD_CLOEXEC) };
+	struct perfpersist_perfdata *d = perfdata(f.fd, false);
+	struct perfpersist_sample one = sample_at(1, raw, sizeof(raw));
+	struct perf_event_attr attrs[3];
+	struct perfpersist_event *e[3];
+	struct writer w[3];
+	size_t at = 0;
+
+	e[0] = tracepoint(&w[0], format_a);
+	e[1] = tracepoint(&w[1], format_b);
+	e[2] = tracepoint(&w[2], format_a);
+	for (int i = 0; i < 3; i++)
+		ck_assert_int_eq(perfpersist_perfdata_event(d, e[i]), i);
+	for (int i = 0; i < 3; i++)
+		ck_assert_int_eq(perfpersist_perfdata_sample(d, i, &one), 0);
+	ck_assert_int_eq(perfpersist_perfdata_finish(d), 0);
+	file_read(&f);
+	for (size_t i = 0; i < 3; i++) {
+		off_t offset = (off_t)(f.header.attrs.offset + i * f.header.attr_size);
+		const struct perf_event_header *h;
+		uint16_t number;
+
+		ck_assert_int_gt(pread(f.fd, &attrs[i], PERFDATA_ATTR_SIZE, offset), 0);
+		h = next_of(&f, &at, PERF_RECORD_SAMPLE, PERF_RECORD_SAMPLE);
+		ck_assert_ptr_nonnull(h);
+		/* header, id, tid, time, cpu, period; the payload behind its size */
+		memcpy(&number, (const uint8_t *)h + 48 + 4, sizeof(number));
+		ck_assert_uint_eq(number, attrs[i].config);
+	}
+	ck_assert_uint_eq(attrs[0].config, 77);
+	ck_assert_uint_ne(attrs[1].config, 77);
+	ck_assert_uint_eq(attrs[2].config, 77);
+	perfpersist_perfdata_free(d);
+	for (int i = 0; i < 3; i++) {
+		perfpersist_event_free(e[i]);
+		writer_done(&w[i]);
+	}
+	close(f.fd);
+}
+END_TEST
+
+static void check_sideband(const struct sideband *s, size_t size, int expected)
+{
+	int fd = memory_with(s, size);
+	int file = memfd_create("file", MFD_CLOEXEC);
+	struct perfpersist_perfdata *d = perfdata(file, false);
+
+	ck_assert_int_eq(perfpersist_perfdata_sideband(d, fd), expected);
+	perfpersist_perfdata_free(d);
+	close(fd);
+	close(file);
+}
+
+START_TEST(damaged_sideband_is_refused)
+{
+	const struct sideband good = sideband_of(1, 2);
+	struct sideband s = good;
+
+	check_sideband(&good, sizeof(good), 0);
+	check_sideband(&good, sizeof(good) - 8, -EBADMSG);
+	check_sideband(&good, 16, -EBADMSG);
+	s.header.magic++;
+	check_sideband(&s, sizeof(s), -EBADMSG);
+	s = good;
+	s.header.version++;
+	check_sideband(&s, sizeof(s), -EPROTONOSUPPORT);
+	s = good;
+	s.header.header_size = sizeof(s) + 8;
+	check_sideband(&s, sizeof(s), -EBADMSG);
+	s = good;
+	s.comms[1].header.size += 8;
+	check_sideband(&s, sizeof(s), -EBADMSG);
+	s = good;
+	s.comms[1].header.size = 8;
+	check_sideband(&s, sizeof(s), -EBADMSG);
+	s = good;
+	s.comms[0].header.type = PERF_RECORD_SAMPLE;
+	check_sideband(&s, sizeof(s), -EBADMSG);
+	s = good;
+	s.comms[0].header.type = PERF_RECORD_MMAP2; /* too short to be one */
+	check_sideband(&s, sizeof(s), -EBADMSG);
+}
+END_TEST
+
+START_TEST(what_cannot_be_written_is_told)
+{
+	static uint64_t chain[PERFDATA_RECORD_MAX];
+	int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
+	struct perfpersist_perfdata *d = perfdata(full, true);
+	struct perfpersist_sample one = sample_at(1, "", 0);
+	struct writer w;
+	struct perfpersist_event *e = tracepoint(&w, format_a);
+
+	ck_assert_int_eq(perfpersist_perfdata_event(d, e), 0);
+	ck_assert_int_eq(perfpersist_perfdata_sample(d, 1, &one), -EINVAL);
+	ck_assert_int_eq(perfpersist_perfdata_sample(d, -1, &one), -EINVAL);
+	one.source = 1;
+	ck_assert_int_eq(perfpersist_perfdata_sample(d, 0, &one), -EINVAL);
+	one.source = 0;
+	one.callchain = chain;
+	one.n_callchain = ARRAY_SIZE(chain);
+	ck_assert_int_eq(perfpersist_perfdata_sample(d, 0, &one), -EINVAL);
+	one.n_callchain = 0;
+	ck_assert_int_eq(perfpersist_perfdata_sample(d, 0, &one), 0);
+	ck_assert_int_eq(perfpersist_perfdata_finish(d), -ENOSPC);
+	perfpersist_perfdata_free(d);
+	perfpersist_event_free(e);
+	writer_done(&w);
+	close(full);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("perfdata-write");
+	TCase *tests = tcase_create("perfdata-write");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_test(tests, sideband_comes_before_samples_of_its_time);
+	tcase_add_test(tests, formats_have_numbers_of_their_own);
+	tcase_add_test(tests, damaged_sideband_is_refused);
+	tcase_add_test(tests, what_cannot_be_written_is_told);
+	suite_add_tcase(suite, tests);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? 1 : 0;
+}

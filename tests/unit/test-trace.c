@@ -1,0 +1,530 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* perf.data files that are right, cut off, damaged, or none. */
+#include "tests/unit/perfdata-writer.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+
+static struct perfdata w;
+static struct trace *t;
+static struct trace_record r;
+static int fd = -EBADF;
+
+static void teardown(void)
+{
+	trace_free(TAKE_PTR(t));
+	fd = close_fd(fd);
+}
+
+static int open_it(void)
+{
+	teardown();
+	fd = perfdata_fd(&w);
+	return trace_open(fd, &t);
+}
+
+/* How many samples it has; *ret_end is what the last call said. */
+static unsigned count(int *ret_end)
+{
+	unsigned n = 0;
+
+	while ((*ret_end = trace_next(t, &r)) > 0)
+		n += r.kind == TRACE_SAMPLE;
+	return n;
+}
+
+static void ck_next(enum trace_kind kind, uint64_t time)
+{
+	ck_assert_int_eq(trace_next(t, &r), 1);
+	ck_assert_int_eq(r.kind, kind);
+	ck_assert_uint_eq(r.time, time);
+}
+
+static void ck_says(const char *what)
+{
+	ck_assert_msg(strstr(trace_error(), what) != NULL, "\"%s\" does not say \"%s\"",
+		      trace_error(), what);
+}
+
+/* ── What is right ──────────────────────────────────────────────────────────────────────── */
+
+static void put_life(void)
+{
+	static const uint8_t build_id[20] = { 0xab, 0xcd };
+
+	put_comm(&w, 100, 10, "shell", false);
+	put_task(&w, PERF_RECORD_FORK, 110, 10, 20);
+	put_sample(&w, 1, 120, 20, 0x1234);
+	put_comm(&w, 130, 20, "prog", true);
+	put_mmap2(&w, 140, 20, 0x1000, 0x1000, "/usr/bin/prog", build_id);
+	put_sample(&w, 2, 150, 20, 0x1234);
+	put_task(&w, PERF_RECORD_EXIT, 160, 10, 20);
+	put_sample(&w, 1, 170, 20, 0x1234);
+	end_data(&w);
+}
+
+static void ck_life(void)
+{
+	const struct map *m;
+
+	ck_next(TRACE_COMM, 100);
+	ck_next(TRACE_FORK, 110);
+	ck_assert_uint_eq(r.pid, 20);
+	ck_assert_uint_eq(r.ppid, 10);
+	ck_next(TRACE_SAMPLE, 120);
+	ck_assert_str_eq(r.comm, "shell");
+	ck_assert_str_eq(r.event->name, "cpu-clock");
+	ck_assert_uint_eq(r.event->period, 10);
+	ck_assert_uint_eq(r.cpu, 3);
+	ck_assert_uint_eq(r.sample.ip, 0x1234);
+	ck_assert_uint_eq(r.sample.tid, 21);
+	ck_assert_uint_eq(r.sample.period, 77);
+	ck_assert_uint_eq(r.sample.n_callchain, 2);
+	ck_assert_ptr_null(processes_find(trace_processes(t), 20, 0x1234, false));
+	ck_next(TRACE_COMM, 130);
+	ck_assert(r.exec);
+	ck_next(TRACE_MMAP, 140);
+	ck_assert_str_eq(r.map->dso->path, "/usr/bin/prog");
+	ck_next(TRACE_SAMPLE, 150);
+	ck_assert_str_eq(r.comm, "prog");
+	ck_assert_str_eq(r.event->name, "page-faults");
+	m = processes_find(trace_processes(t), 20, 0x1234, false);
+	ck_assert_uint_eq(m->dso->build_id_size, 20);
+	ck_assert_uint_eq(m->dso->build_id[1], 0xcd);
+	ck_assert_uint_eq(m->offset, 0x400);
+	ck_next(TRACE_EXIT, 160);
+	ck_next(TRACE_SAMPLE, 170);
+	ck_assert_str_eq(r.comm, "prog");
+	ck_assert_int_eq(trace_next(t, &r), 0);
+	ck_assert_int_eq(trace_next(t, &r), 0);
+}
+
+START_TEST(file)
+{
+	begin_file(&w);
+	put_life();
+	ck_assert_int_eq(open_it(), 0);
+	ck_assert_uint_eq(trace_events(t), EVENTS);
+	ck_assert_str_eq(trace_info(t)->hostname, "");
+	ck_assert(!trace_info(t)->pipe);
+	ck_life();
+}
+END_TEST
+
+START_TEST(pipe_format)
+{
+	begin_pipe(&w);
+	put_life();
+	ck_assert_int_eq(open_it(), 0);
+	ck_assert(trace_info(t)->pipe);
+	ck_life();
+}
+END_TEST
+
+/* A pipe can be read once, and is read to its end. */
+START_TEST(through_a_pipe)
+{
+	int fds[2];
+
+	begin_pipe(&w);
+	put_life();
+	ck_assert_int_eq(pipe2(fds, O_CLOEXEC), 0);
+	ck_assert_int_eq(write(fds[1], w.bytes, w.size), (ssize_t)w.size);
+	close(fds[1]);
+	fd = fds[0];
+	ck_assert_int_eq(trace_open(fd, &t), 0);
+	ck_life();
+}
+END_TEST
+
+/* What is written last may have been first: each record is seen as of its time. */
+START_TEST(order)
+{
+	begin_file(&w);
+	for (uint64_t i = 0; i < 1000; i++)
+		put_sample(&w, 1 + i % 2, 1000 + (i * 7919) % 1000, 20, i);
+	put_comm(&w, 1500, 20, "later", true);
+	put_comm(&w, 0, 20, "from /proc", false);
+	end_data(&w);
+	ck_assert_int_eq(open_it(), 0);
+	ck_next(TRACE_COMM, 0);
+	for (uint64_t time = 1000; time < 2000; time++) {
+		ck_next(TRACE_SAMPLE, time);
+		ck_assert_str_eq(r.comm, time <= 1500 ? "from /proc" : "later");
+		if (time == 1500)
+			ck_next(TRACE_COMM, 1500);
+	}
+	ck_assert_int_eq(trace_next(t, &r), 0);
+}
+END_TEST
+
+/* Records of one time keep their order. */
+START_TEST(same_time)
+{
+	begin_file(&w);
+	for (uint64_t i = 0; i < 1000; i++)
+		put_sample(&w, 1, i < 500 ? 2 : 1, 20, i);
+	end_data(&w);
+	ck_assert_int_eq(open_it(), 0);
+	for (uint64_t i = 0; i < 1000; i++) {
+		ck_next(TRACE_SAMPLE, i < 500 ? 1 : 2);
+		ck_assert_uint_eq(r.sample.ip, (i + 500) % 1000);
+	}
+}
+END_TEST
+
+/* Larger than what is read at once, so that records lie across its borders. */
+START_TEST(large)
+{
+	unsigned n = 0;
+	int end;
+
+	begin_file(&w);
+	put_u64(&w, 0); /* not at a multiple of anything */
+	put(&w, "odd", 3);
+	file_header(&w)->data.offset = w.data = w.size;
+	while (w.size + 200 < sizeof(w.bytes)) {
+		put_sample(&w, 1, n, 20, n);
+		n++;
+	}
+	end_data(&w);
+	ck_assert_int_eq(open_it(), 0);
+	for (unsigned i = 0; i < n; i++) {
+		ck_next(TRACE_SAMPLE, i);
+		ck_assert_uint_eq(r.sample.ip, i);
+	}
+	ck_assert_uint_eq(count(&end), 0);
+	ck_assert_int_eq(end, 0);
+}
+END_TEST
+
+START_TEST(kinds)
+{
+	size_t at;
+
+	begin_file(&w);
+	at = begin_record(&w, PERF_RECORD_LOST, 0);
+	put_u64(&w, 2);
+	put_u64(&w, 42);
+	put_sample_id(&w, 0, 1);
+	end_record(&w, at);
+	at = begin_record(&w, PERF_RECORD_LOST_SAMPLES, 0);
+	put_u64(&w, 43);
+	put_sample_id(&w, 0, 2);
+	end_record(&w, at);
+	at = begin_record(&w, PERF_RECORD_KSYMBOL, 0);
+	put_u64(&w, 0xffffffffc0000000);
+	put_u32(&w, 0x100);
+	put_u32(&w, 1);
+	put_text(&w, "bpf_prog_6deef7357e7b4530_x");
+	put_sample_id(&w, 0, 3);
+	end_record(&w, at);
+	put_sample(&w, 99, 4, 20, 1); /* of an event that is not there */
+	at = begin_record(&w, 200, 0);
+	end_record(&w, at);
+	end_data(&w);
+	ck_assert_int_eq(open_it(), 0);
+	ck_next(TRACE_LOST, 1);
+	ck_assert_uint_eq(r.lost, 42);
+	ck_assert_str_eq(r.event->name, "page-faults");
+	ck_next(TRACE_LOST, 2);
+	ck_assert_uint_eq(r.lost, 43);
+	ck_next(TRACE_MMAP, 3);
+	ck_assert_ptr_eq(processes_find(trace_processes(t), 1, 0xffffffffc0000010, true), r.map);
+	ck_assert_str_eq(r.map->dso->name, "bpf_prog_6deef7357e7b4530_x");
+	ck_next(TRACE_OTHER, 0);
+	ck_assert_uint_eq(r.type, PERF_RECORD_SAMPLE);
+	ck_next(TRACE_OTHER, 0);
+	ck_assert_uint_eq(r.type, 200);
+	ck_assert_int_eq(trace_next(t, &r), 0);
+}
+END_TEST
+
+/* ── Features ───────────────────────────────────────────────────────────────────────────── */
+
+static void put_feature_text(struct perfdata *d, const char *text)
+{
+	put_u32(d, (uint32_t)ALIGN_TO(strlen(text) + 1, 8U));
+	put_text(d, text);
+}
+
+/* Sections behind the data: three of text, and one of numbers. */
+static void put_features(void)
+{
+	static const unsigned features[] = { FEATURE_HOSTNAME, FEATURE_OSRELEASE, FEATURE_CMDLINE,
+					     FEATURE_CLOCK_DATA };
+	size_t table = w.size, at;
+	struct file_section s;
+
+	for (size_t i = 0; i < ARRAY_SIZE(features); i++) {
+		file_header(&w)->features[0] |= 1ULL << features[i];
+		put_u64(&w, 0);
+		put_u64(&w, 0);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(features); i++) {
+		at = w.size;
+		if (features[i] == FEATURE_HOSTNAME)
+			put_feature_text(&w, "here");
+		if (features[i] == FEATURE_OSRELEASE)
+			put_feature_text(&w, "6.1.0");
+		if (features[i] == FEATURE_CMDLINE) {
+			put_u32(&w, 2);
+			put_feature_text(&w, "perfctl");
+			put_feature_text(&w, "snapshot");
+		}
+		if (features[i] == FEATURE_CLOCK_DATA) {
+			put_u32(&w, 1);
+			put_u32(&w, 1);
+			put_u64(&w, 5000);
+			put_u64(&w, 2000);
+		}
+		s = (struct file_section){ .offset = at, .size = w.size - at };
+		memcpy(w.bytes + table + i * sizeof(s), &s, sizeof(s));
+	}
+}
+
+START_TEST(features)
+{
+	begin_file(&w);
+	put_life();
+	put_features();
+	ck_assert_int_eq(open_it(), 0);
+	ck_assert_str_eq(trace_info(t)->hostname, "here");
+	ck_assert_str_eq(trace_info(t)->release, "6.1.0");
+	ck_assert_str_eq(trace_info(t)->cmdline, "perfctl snapshot");
+	ck_assert_uint_eq(trace_info(t)->realtime_offset, 3000);
+	ck_life();
+}
+END_TEST
+
+/* A file of no records at all, which is whole. */
+START_TEST(empty)
+{
+	begin_file(&w);
+	end_data(&w);
+	put_features();
+	ck_assert_int_eq(open_it(), 0);
+	ck_assert_str_eq(trace_info(t)->hostname, "here");
+	ck_assert_int_eq(trace_next(t, &r), 0);
+}
+END_TEST
+
+/* ── What is not right ──────────────────────────────────────────────────────────────────── */
+
+/* Wherever it ends, all records before that are read, and it is said. */
+START_TEST(cut_off)
+{
+	size_t whole;
+	int end;
+
+	begin_file(&w);
+	for (uint64_t i = 0; i < 5; i++)
+		put_sample(&w, 1, i, 20, i);
+	end_data(&w);
+	whole = w.size;
+	for (w.size = w.data; w.size < whole; w.size++) {
+		unsigned before = (unsigned)((w.size - w.data) / ((whole - w.data) / 5));
+
+		ck_assert_int_eq(open_it(), 0);
+		ck_assert_uint_eq(count(&end), before);
+		ck_assert_int_eq(end, -EBADMSG);
+		ck_says("cut off");
+		ck_assert_int_eq(trace_next(t, &r), -EBADMSG);
+	}
+	for (w.size = 0; w.size < w.data; w.size++) {
+		int n = open_it();
+
+		ck_assert(n == -EBADMSG || (n == 0 && count(&end) == 0 && end == -EBADMSG));
+	}
+}
+END_TEST
+
+/* perf was killed: the header says 0 bytes. */
+START_TEST(not_closed)
+{
+	int end;
+
+	begin_file(&w);
+	put_life();
+	file_header(&w)->data.size = 0;
+	file_header(&w)->features[0] = 1 << FEATURE_HOSTNAME;
+	ck_assert_int_eq(open_it(), 0);
+	ck_assert_uint_eq(count(&end), 3);
+	ck_assert_int_eq(end, -EBADMSG);
+	ck_says("did not come to its end");
+}
+END_TEST
+
+START_TEST(damaged)
+{
+	static const uint16_t sizes[] = { 0, 1, 7, 8, 40, 0xffff };
+	char offset[32];
+	int end;
+
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+		size_t at;
+
+		begin_file(&w);
+		put_sample(&w, 1, 1, 20, 1);
+		put_sample(&w, 1, 2, 20, 2);
+		at = w.size;
+		put_sample(&w, 1, 3, 20, 3);
+		put_sample(&w, 1, 4, 20, 4);
+		end_data(&w);
+		memcpy(w.bytes + at + 6, &sizes[i], 2);
+		snprintf(offset, sizeof(offset), "offset %zu", at);
+		ck_assert_int_eq(open_it(), 0);
+		ck_assert_uint_eq(count(&end), 2);
+		ck_assert_int_eq(end, -EBADMSG);
+		ck_says(offset);
+	}
+}
+END_TEST
+
+/* Counts inside of records that lead out of them. */
+START_TEST(hostile_counts)
+{
+	static const uint64_t counts[] = { 3, UINT32_MAX, 1ULL << 61, UINT64_MAX };
+	int end;
+
+	for (size_t i = 0; i < ARRAY_SIZE(counts); i++) {
+		begin_file(&w);
+		put_sample(&w, 1, 1, 20, 1);
+		end_data(&w);
+		memcpy(w.bytes + w.size - 24, &counts[i], 8); /* of the call chain */
+		ck_assert_int_eq(open_it(), 0);
+		ck_assert_uint_eq(count(&end), 0);
+		ck_assert_int_eq(end, -EBADMSG);
+		ck_says("too short");
+	}
+}
+END_TEST
+
+START_TEST(name_without_end)
+{
+	int end;
+
+	begin_file(&w);
+	put_comm(&w, 1, 20, "x", false);
+	end_data(&w);
+	memset(w.bytes + w.data + 16, 'x', 8);
+	ck_assert_int_eq(open_it(), 0);
+	ck_assert_uint_eq(count(&end), 0);
+	ck_assert_int_eq(end, -EBADMSG);
+}
+END_TEST
+
+START_TEST(damaged_features)
+{
+	int end;
+
+	begin_file(&w);
+	put_life();
+	put_features();
+	/* The section of the host's name lies elsewhere. */
+	memset(w.bytes + file_header(&w)->data.offset + file_header(&w)->data.size, 0xff, 8);
+	ck_assert_int_eq(open_it(), 0);
+	ck_assert_str_eq(trace_info(t)->release, "6.1.0");
+	ck_assert_uint_eq(count(&end), 3);
+	ck_assert_int_eq(end, -EBADMSG);
+	ck_says("section 3");
+}
+END_TEST
+
+/* Somebody cuts it off while it is read: no signal, and it is said. */
+START_TEST(shrinks)
+{
+	unsigned n = 1;
+	int end;
+
+	begin_file(&w);
+	while (w.size + 200 < sizeof(w.bytes))
+		put_sample(&w, 1, w.size, 20, 1);
+	end_data(&w);
+	ck_assert_int_eq(open_it(), 0);
+	ck_assert_int_eq(trace_next(t, &r), 1);
+	/* Blocks that were read stay; take them away as well. */
+	trace_free(TAKE_PTR(t));
+	ck_assert_int_eq(trace_open(fd, &t), 0);
+	ck_assert_int_eq(ftruncate(fd, 0), 0);
+	n = count(&end);
+	ck_assert(end == -EBADMSG || (end == 0 && n > 0));
+	if (end < 0)
+		ck_says("changed while it was read");
+}
+END_TEST
+
+static void ck_refused(const char *why)
+{
+	ck_assert_int_eq(open_it(), -EBADMSG);
+	ck_says(why);
+}
+
+START_TEST(refused)
+{
+	size_t at;
+
+	begin_file(&w);
+	put_life();
+	file_header(&w)->magic = FILE_MAGIC_SWAPPED;
+	ck_refused("byte order");
+	file_header(&w)->magic = 1;
+	ck_refused("does not begin");
+	file_header(&w)->magic = FILE_MAGIC;
+	file_header(&w)->size = 105;
+	ck_refused("header");
+	file_header(&w)->size = FILE_HEADER_SIZE;
+	file_header(&w)->features[0] = 1ULL << FEATURE_COMPRESSED;
+	ck_refused("compressed");
+	file_header(&w)->features[0] = 1ULL << FEATURE_DIR_FORMAT;
+	ck_refused("directory");
+	file_header(&w)->features[0] = 0;
+	file_header(&w)->attrs.size--;
+	ck_refused("table of events");
+	file_header(&w)->attrs.size = 0;
+	ck_refused("no event");
+	w.size = 0;
+	ck_refused("empty");
+	begin_pipe(&w);
+	at = begin_record(&w, RECORD_COMPRESSED, 0);
+	end_record(&w, at);
+	ck_refused("compressed");
+	fd = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ck_assert_int_eq(trace_open(fd, &t), -EBADMSG);
+	ck_says("directory");
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("trace");
+	TCase *c = tcase_create("trace");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_checked_fixture(c, NULL, teardown);
+	tcase_set_timeout(c, 60);
+	tcase_add_test(c, file);
+	tcase_add_test(c, pipe_format);
+	tcase_add_test(c, through_a_pipe);
+	tcase_add_test(c, order);
+	tcase_add_test(c, same_time);
+	tcase_add_test(c, large);
+	tcase_add_test(c, kinds);
+	tcase_add_test(c, features);
+	tcase_add_test(c, empty);
+	tcase_add_test(c, cut_off);
+	tcase_add_test(c, not_closed);
+	tcase_add_test(c, damaged);
+	tcase_add_test(c, hostile_counts);
+	tcase_add_test(c, name_without_end);
+	tcase_add_test(c, damaged_features);
+	tcase_add_test(c, shrinks);
+	tcase_add_test(c, refused);
+	suite_add_tcase(s, c);
+	runner = srunner_create(s);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed != 0;
+}
