@@ -1,0 +1,105 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# A headless Chromium for tests, as nobody, behind lib.sh. It is asked over two pipes, in the
+# DevTools protocol: JSON, each message ended by a NUL.
+#
+#   chromium_start
+#   page_open FILE#test      waits until the page says that it is ready
+#   page_ask EXPRESSION      PAGE_ANSWER is its value (text as it is, all else as JSON)
+#   page_requests            what it asked the network for since, a URL a line
+#   page_press KEY…          keys, as KeyboardEvent.key has them
+
+CHROMIUM_PID=
+PAGE_ANSWER=
+_page_session=
+_page_id=0
+
+chromium_start() {
+	local dir=$SCRATCH/chromium
+
+	command -v chromium >/dev/null || skip "needs chromium"
+	install -d -m 0700 -o "$NOBODY" -g "$NOBODY" "$dir"
+	mkfifo "$SCRATCH/to-chromium" "$SCRATCH/from-chromium"
+	# Both ways, because to open one end of a pipe waits for the other.
+	exec {_to_chromium}<>"$SCRATCH/to-chromium" {_from_chromium}<>"$SCRATCH/from-chromium"
+	HOME=$dir spawn as_user chromium --headless=new --no-sandbox --disable-gpu --no-first-run \
+		--disable-background-networking --disable-component-update --disable-dev-shm-usage \
+		--user-data-dir="$dir" --window-size=1440,900 --remote-debugging-pipe about:blank \
+		3<&"$_to_chromium" 4>&"$_from_chromium" 2>"$SCRATCH/chromium.log"
+	CHROMIUM_PID=$SPAWNED
+
+	local target
+	_page_call Target.getTargets
+	target=$(jq -r '[.result.targetInfos[] | select(.type == "page")][0].targetId' <<<"$_page_reply")
+	_page_call Target.attachToTarget "$(jq -nc --arg t "$target" '{targetId: $t, flatten: true}')"
+	_page_session=$(jq -r .result.sessionId <<<"$_page_reply")
+	_page_call Page.enable
+	_page_call Runtime.enable
+	_page_call Network.enable
+}
+
+chromium_stop() {
+	_page_session=
+	_page_call Browser.close
+	exec {_to_chromium}>&- {_from_chromium}>&-
+	wait_until 20 gone "$CHROMIUM_PID"
+}
+
+# Sends, and reads until the answer is there; _page_reply has it. What else is said is kept.
+_page_call() {
+	local id=$((++_page_id)) message
+
+	jq -nc --argjson id "$id" --arg method "$1" --argjson params "${2:-{\}}" \
+		--arg session "$_page_session" '{id: $id, method: $method, params: $params}
+		+ if $session == "" then {} else {sessionId: $session} end' |
+		tr '\n' '\0' >&"$_to_chromium"
+	while IFS= read -r -d '' -t 120 -u "$_from_chromium" message; do
+		case $message in
+		"{\"id\":$id,"*)
+			_page_reply=$message
+			[ "$(jq 'has("error")' <<<"$message")" = false ] || fail "$1: $message"
+			return
+			;;
+		esac
+		printf '%s\n' "$message" >>"$SCRATCH/page-said"
+	done
+	tail -n 5 "$SCRATCH/chromium.log" >&2
+	fail "chromium does not answer $1"
+}
+
+page_ask() {
+	_page_call Runtime.evaluate "$(jq -nc --arg e "$1" \
+		'{expression: $e, awaitPromise: true, returnByValue: true}')"
+	[ "$(jq '.result | has("exceptionDetails")' <<<"$_page_reply")" = false ] ||
+		fail "$1: $(jq -r .result.exceptionDetails.exception.description <<<"$_page_reply")"
+	PAGE_ANSWER=$(jq -r '.result.result.value' <<<"$_page_reply")
+}
+
+_page_is_ready() {
+	page_ask 'typeof faults !== "undefined" && !!document.body &&
+		("ready" in document.body.dataset || faults.length > 0)'
+	[ "$PAGE_ANSWER" = true ]
+}
+
+# Another page first, so that what is asked next is answered by the new one.
+page_open() {
+	_page_call Page.navigate '{"url": "about:blank"}'
+	: >"$SCRATCH/page-said"
+	_page_call Page.navigate "$(jq -nc --arg u "file://$1" '{url: $u}')"
+	wait_until 120 _page_is_ready || fail "$1 does not get ready"
+}
+
+page_requests() {
+	jq -r 'select(.method == "Network.requestWillBeSent") | .params.request.url' \
+		"$SCRATCH/page-said"
+}
+
+page_press() {
+	local key
+
+	for key in "$@"; do
+		_page_call Input.dispatchKeyEvent "$(jq -nc --arg k "$key" '{type: "keyDown", key: $k}')"
+		_page_call Input.dispatchKeyEvent "$(jq -nc --arg k "$key" '{type: "keyUp", key: $k}')"
+	done
+}

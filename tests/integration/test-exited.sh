@@ -1,0 +1,54 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# A program that ran for 50 ms and ended before the snapshot has its name, and its functions have
+# theirs, in perf's reading of the file and in ours; so has one that did so while broker and engine
+# were dead, and, with --direct, while they still are.
+. "$(dirname "$0")/../lib.sh"
+command -v perf >/dev/null || skip "there is no perf"
+
+kept() {
+	perfctl ping --json | jq -e .sideband.keeping >/dev/null
+}
+
+# brief NAME: ends after 50 ms of its CPU's time.
+brief() {
+	cp "$BIN/perfdata-load" "$SCRATCH/$1"
+	spawn "$SCRATCH/$1" burn
+	wait_until 20 burnt "$SPAWNED"
+	kill -KILL "$SPAWNED"
+	wait "$SPAWNED" 2>/dev/null || true
+}
+# utime: in ticks of 10 ms
+burnt() {
+	[ "$(awk '{ sub(/.*\) /, ""); print $12 }' "/proc/$1/stat")" -ge 5 ]
+}
+
+# named FILE NAME: by perf and by perfctl, with its function and its file.
+named() {
+	local by
+	perf script -i "$1" -F comm,ip,sym,dso >"$SCRATCH/perf.txt" 2>"$SCRATCH/perf.err" ||
+		fail "perf script: $(<"$SCRATCH/perf.err")"
+	perfctl script -i "$1" -F comm,ip,sym,dso >"$SCRATCH/perfctl.txt" 2>/dev/null
+	for by in perf perfctl; do
+		[ "$(grep -A3 -E "^ *$2\b" "$SCRATCH/$by.txt" | grep -cE " burn(\+0x[0-9a-f]+)? \(.*/$2\)")" -ge 3 ] ||
+			fail "$by does not know what $2 did: $(grep -A3 -E "^ *$2\b" "$SCRATCH/$by.txt" | head -n 8)"
+	done
+}
+
+start_daemon
+perfctl create t/profile -e cpu-clock -F 1000 -g -m 4M >/dev/null
+wait_until 20 kept || fail "nothing is kept"
+brief pp-first
+expect_ok perfctl snapshot t/profile -o "$SCRATCH/first.data"
+named "$SCRATCH/first.data" pp-first
+
+kill_daemon
+brief pp-second
+expect_ok perfctl --direct snapshot t/profile -o "$SCRATCH/direct.data"
+named "$SCRATCH/direct.data" pp-second
+start_daemon
+expect_ok perfctl snapshot t/profile -o "$SCRATCH/second.data"
+named "$SCRATCH/second.data" pp-first
+named "$SCRATCH/second.data" pp-second
+echo "named, and with their functions: one that had ended, and one that began and ended while the daemons were dead"

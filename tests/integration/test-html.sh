@@ -1,0 +1,229 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# `perfctl report --html` in a headless Chromium: what the page counts is what perf counts in the
+# same file; names are shown and never obeyed; nothing is asked of a network; mouse, keys and search
+# do what they say; a damaged page says so; one of a million records is usable.
+. "$(dirname "$0")/../lib.sh"
+. "$ROOT/tests/chromium.sh"
+
+command -v perf >/dev/null || skip "needs perf"
+
+# Markup and an escape; quotes, and a letter that turns the line around. A name has 15 bytes.
+# shellcheck disable=SC2089,SC2090
+export TURNED
+# shellcheck disable=SC2089
+export HOSTILE=$'</script><b>\e[1'
+# shellcheck disable=SC2089
+TURNED=$'ab\u202edc"\'&'
+
+result() {
+	jq -r "$1" <<<"$RESULT"
+}
+
+# test_page FILE [QUERY]: RESULT is what the page's own test counts.
+test_page() {
+	local query
+	query=$(jq -nr --arg q "${2-}" '$q | @uri')
+	page_open "$1#test=$query"
+	page_ask 'document.getElementById("test").textContent'
+	RESULT=$PAGE_ANSWER
+	expect_eq "$(result '.faults | join(", ")')" "" "faults of the page"
+}
+
+# Counts by perf: "KEY N" lines, sorted.
+by_perf() {
+	perf script -i "$1" -F "$2" 2>/dev/null | sed 's/^ *//; s/: *$//' | grep . |
+		LC_ALL=C sort | uniq -c | awk '{ print $2, $1 }' | LC_ALL=C sort
+}
+
+by_page() {
+	result ".$1 | to_entries[] | select(.value > 0) | \"\(.key) \(.value)\"" | LC_ALL=C sort
+}
+
+write_page() { # FILE PAGE [OPTION…]
+	expect_ok perfctl report -i "$1" --html "$2" "${@:3}"
+	chmod 0644 "$2"
+}
+
+named() {
+	local name=$1
+	shift
+	(printf %s "$name" >"/proc/$BASHPID/comm" && "$@")
+}
+
+# shellcheck disable=SC2317 # by named
+calls() {
+	local i
+	for ((i = 0; i < 400; i++)); do echo >/dev/null; done
+}
+
+# shellcheck disable=SC2317 # by perf
+workload() {
+	named "$HOSTILE" calls
+	named "$TURNED" calls
+	find /etc -xdev >/dev/null || true
+	timeout 0.4 sh -c 'while :; do :; done' || true
+}
+export -f workload named calls
+
+chromium_start
+
+# ── the same counts as perf's ────────────────────────────────────────────────────────────
+
+perf record -q -a -m 4M -o "$SCRATCH/data" -c 1 -e sched:sched_switch -e raw_syscalls:sys_enter \
+	-e cpu-clock/period=1000000,call-graph=fp,name=cpu-clock/ -- bash -c workload 2>/dev/null
+write_page "$SCRATCH/data" "$SCRATCH/page.html"
+test_page "$SCRATCH/page.html" "raw_syscalls"
+
+expect_eq "$(result .records)" "$(perf script -i "$SCRATCH/data" -F event 2>/dev/null | grep -c .:)" records
+expect_eq "$(by_page events)" "$(by_perf "$SCRATCH/data" event | sed 's/: / /')" "records of each event"
+expect_eq "$(by_page cpus)" "$(by_perf "$SCRATCH/data" cpu | tr -d '[]' |
+	awk '{ print $1 + 0, $2 }' | LC_ALL=C sort)" "records of each CPU"
+clocks=$(perf script -i "$SCRATCH/data" -F event 2>/dev/null | grep -c cpu-clock)
+[ "$clocks" -gt 100 ] || fail "only $clocks samples"
+expect_eq "$(result .flame)" "$clocks" "samples in the flame graph"
+expect_eq "$(result .found)" "$(perf script -i "$SCRATCH/data" -F event 2>/dev/null |
+	grep -c sys_enter)" "records that a search finds"
+[ "$(result .rows)" -gt 5 ] || fail "no rows are shown"
+expect_eq "$(result '.times | join(" ")')" "$(perf script --ns -i "$SCRATCH/data" -F time 2>/dev/null |
+	tr -d ' .:' | sed -n '1p;$p' | sed 's/^0*//' | tr '\n' ' ' | sed 's/ $//')" "first and last time"
+
+# The text of a field, of one program, and of others not.
+for query in 'comm:find' 'comm:find NR' '-comm:find event:sys_enter' 'next_comm=find' 'cpu:0 event:clock'; do
+	case $query in
+	comm:find) want=$(perf script -i "$SCRATCH/data" -F comm 2>/dev/null | grep -c '^ *find *$') ;;
+	'comm:find NR') want=$(perf script -i "$SCRATCH/data" -F comm,trace 2>/dev/null | grep -c '^ *find  *NR') ;;
+	-comm*) want=$(perf script -i "$SCRATCH/data" -F comm,event 2>/dev/null | grep sys_enter | grep -vc '^ *find ') ;;
+	next*) want=$(perf script -i "$SCRATCH/data" -F trace 2>/dev/null | grep -c next_comm=find) ;;
+	cpu*) want=$(perf script -i "$SCRATCH/data" -F cpu,event 2>/dev/null | grep -c '\[000\].*clock') ;;
+	esac
+	page_ask "view.query = $(jq -n --arg q "$query" '$q'); filter.start().then(() => view.matches.length)"
+	[ "$want" -gt 0 ] || fail "nothing to be found for '$query'"
+	expect_eq "$PAGE_ANSWER" "$want" "records found by '$query'"
+done
+
+# ── strangers' names ─────────────────────────────────────────────────────────────────────
+
+# Blocks are base64: a name in the file would be one that a browser could read as markup.
+if grep -aqF "${HOSTILE%$'\e'*}" "$SCRATCH/page.html"; then fail "a name is in the page as it is"; fi
+expect_eq "$(grep -ao '<script' "$SCRATCH/page.html" | sort | uniq -c | awk '{ print $1 }')" \
+	"$(grep -ao '</script>' "$SCRATCH/page.html" | wc -l)" "scripts that begin and end"
+page_ask 'clearAll(); filter.done.then(() => data.processes.filter((p) => p.comm.includes("<b>")).map((p) => p.comm).join())'
+# shellcheck disable=SC1003
+expect_eq "$PAGE_ANSWER" '</script><b>\u001b[1' "a hostile name"
+page_ask 'data.processes.filter((p) => p.comm.startsWith("ab\\u202e")).map((p) => p.comm).join()'
+expect_eq "$PAGE_ANSWER" "ab\\u202edc\"'&" "a name that turns the line around"
+page_ask 'view.query = "</script>"; filter.start().then(() => new Promise(requestAnimationFrame)).then(() =>
+	[view.matches.length > 0, document.querySelectorAll("main b:not(#record b), #rows b").length,
+	document.querySelector("#rows .row").textContent.includes("</script><b>")].join())'
+expect_eq "$PAGE_ANSWER" "true,0,true" "a hostile name in the table"
+
+# ── no network, no script but its own ────────────────────────────────────────────────────
+
+expect_eq "$(page_requests | sort -u | sed 's/#.*//')" "file://$SCRATCH/page.html" "requests"
+page_ask 'fetch("http://127.0.0.1:9/").then(() => "fetched", () => "refused")'
+expect_eq "$PAGE_ANSWER" refused "a request"
+page_ask 'new Promise((done) => {
+	const s = document.createElement("script");
+	addEventListener("securitypolicyviolation", (e) => done(e.effectiveDirective));
+	s.textContent = "globalThis.foreign = 1";
+	document.body.append(s);
+}).then((what) => what + " " + typeof foreign)'
+expect_eq "$PAGE_ANSWER" "script-src-elem undefined" "a script that is not its own"
+
+# ── keys and mouse ───────────────────────────────────────────────────────────────────────
+
+page_open "$SCRATCH/page.html"
+expect_ask() { # EXPRESSION WANT WHAT
+	page_ask "$1"
+	expect_eq "$PAGE_ANSWER" "$2" "$3"
+}
+page_ask 'globalThis.size = () => Math.round(view.to - view.from); globalThis.all = size(); all'
+page_press w w
+expect_ask 'size() < all * 0.6' true "w zooms in"
+page_press 0
+expect_ask 'size() === all' true "0 shows all"
+page_press n
+expect_ask 'view.record >= 0 && view.from <= data.time[view.record] && data.time[view.record] <= view.to' true \
+	"n goes to a record and shows where it is"
+page_ask 'const box = document.getElementById("cpus").getBoundingClientRect();
+	[box.left + 300, box.top + 10, box.left + 500].map(Math.round).join(" ")'
+read -r x0 y x1 <<<"$PAGE_ANSWER"
+page_press 0
+for event in mousePressed:"$x0" mouseMoved:$(((x0 + x1) / 2)) mouseMoved:"$x1" mouseReleased:"$x1"; do
+	_page_call Input.dispatchMouseEvent "{\"type\": \"${event%:*}\", \"x\": ${event#*:}, \"y\": $y,
+		\"button\": \"left\", \"buttons\": 1, \"clickCount\": 1}"
+done
+page_ask 'new Promise(requestAnimationFrame).then(() => new Promise(requestAnimationFrame)).then(() => 1)'
+expect_ask 'Math.round(timeline.x(view.range[0]) - timeline.x(view.range[1]))' -200 "a range is dragged"
+expect_ask 'records.n === data.time.filter((t) => t >= view.range[0] && t <= view.range[1]).length' true \
+	"the table is of the range"
+expect_ask 'flame.compute(); flame.total[0] === data.time.filter((t, i) => t >= view.range[0] &&
+	t <= view.range[1] && data.events[data.event[i]].name === "cpu-clock").length' true \
+	"the flame graph is of the range"
+page_press Enter
+expect_ask 'Math.abs(size() - (view.range[1] - view.range[0])) <= 60' true "Enter zooms into it"
+page_press Escape
+expect_ask 'view.range === null' true "Escape takes it away"
+expect_ask 'document.querySelector("#events button").click(); filter.done.then(() =>
+	view.matches.length === data.n - Math.max(...data.events.map((e) => e.count)))' true "an event is hidden"
+expect_ask 'faults.join()' "" "faults of the page"
+
+# A narrow window has the parts one below the other, and draws no more rows than can be seen.
+_page_call Emulation.setDeviceMetricsOverride '{"width": 700, "height": 900, "deviceScaleFactor": 1, "mobile": false}'
+page_open "$SCRATCH/page.html"
+expect_ask 'records.count(); records.shown > 0 && records.shown < 60' true "rows in a narrow window"
+_page_call Emulation.clearDeviceMetricsOverride
+page_open "$SCRATCH/page.html"
+
+# Who ran, from switches: what the page adds up for both CPUs is the time that there was.
+expect_ask 'clearAll(); data.runs.filter(Boolean).every((r) => r.start[0] === 0 && r.start[r.n] === data.end &&
+	r.busy[r.n] <= data.end)' true "who ran"
+
+# ── what is not well ─────────────────────────────────────────────────────────────────────
+
+sed 's/\(class="records">....................\)..../\1AAAA/' "$SCRATCH/page.html" >"$SCRATCH/damaged.html"
+chmod 0644 "$SCRATCH/damaged.html"
+page_open "$SCRATCH/damaged.html"
+page_ask 'document.getElementById("progress").textContent'
+expect_match "$PAGE_ANSWER" '^This page cannot be shown: ' "a damaged page"
+
+# The file is there in whole or not at all.
+expect_exit 1 perfctl report -i "$SCRATCH/data" --html "$SCRATCH/nowhere/page.html"
+expect_match "$OUT" "nowhere"
+expect_exit 1 perfctl report -i /etc/passwd --html "$SCRATCH/none.html"
+[ ! -e "$SCRATCH/none.html" ] || fail "a page was left behind"
+
+# ── a million records ────────────────────────────────────────────────────────────────────
+
+# Of all processes, because perf 6.1 dies of some files that are of one.
+perf record -q -a -m 16M -o "$SCRATCH/many" -c 1 -e raw_syscalls:sys_enter --exclude-perf \
+	-e raw_syscalls:sys_exit --exclude-perf -- dd if=/dev/zero of=/dev/null bs=1 count=260000 status=none
+many=$(perf script -i "$SCRATCH/many" -F event 2>/dev/null | grep -c .:)
+[ "$many" -gt 1000000 ] || fail "only $many records"
+started=$EPOCHREALTIME
+write_page "$SCRATCH/many" "$SCRATCH/many.html"
+written=$EPOCHREALTIME
+test_page "$SCRATCH/many.html" '"NR 1 = 1"'
+expect_eq "$(result .records)" "$many" "records of a million"
+expect_eq "$(result .found)" "$(perf script -i "$SCRATCH/many" -F trace 2>/dev/null | grep -c 'NR 1 = 1')" \
+	"found among a million"
+page_ask 'const t0 = performance.now(); let frames = 0;
+	for (let s = data.end; s > data.end / 1000; s *= 0.8, frames++) { look(data.end / 2 - s / 2, data.end / 2 + s / 2); timeline.draw(); }
+	Math.round((performance.now() - t0) / frames * 10) / 10'
+awk -v a="$started" -v b="$written" -v n="$many" -v size="$(stat -c %s "$SCRATCH/many.html")" \
+	-v ready="$(result .ready)" -v search="$(result .search)" -v draw="$PAGE_ANSWER" 'BEGIN {
+	printf "%d records: written in %.1f s, %.1f MB; opened in %.1f s, searched in %.2f s, a picture in %.1f ms\n",
+		n, b - a, size / 1e6, ready / 1000, search / 1000, draw }'
+
+chromium_stop
+
+# ── of events that record just now ───────────────────────────────────────────────────────
+
+start_daemon
+expect_ok perfctl create h/switches -e sched:sched_switch
+named "$HOSTILE" sleep 0.01
+expect_ok perfctl report h/switches --html "$SCRATCH/live.html"
+grep -q 'id="info"' "$SCRATCH/live.html" || fail "no page of an event"
+expect_ok perfctl delete h/switches

@@ -1,0 +1,103 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# The records of a workload of which it is known what it does agree one for one between a snapshot,
+# read by perf script and by perfctl script, and a perf record that ran at the same time: system calls with their
+# arguments, context switches, fork, exec and exit; and their numbers are those that were to come.
+. "$(dirname "$0")/../lib.sh"
+command -v perf >/dev/null || skip "there is no perf"
+
+CALLS=2000
+SWITCHES=1000
+PROGRAMS=20
+EVENTS=(raw_syscalls:sys_enter sched:sched_switch sched:sched_process_fork
+	sched:sched_process_exec sched:sched_process_exit)
+
+# perf script's records of the workload, without times: "TID EVENT: FIELDS", those of each thread
+# in their order; of PID what is between the marks.
+of_workload() {
+	awk -v pid="$PID" -v others="$PARTNER ${CHILDREN[*]}" '
+		BEGIN { n = split(others, list, " "); for (i = 1; i <= n; i++) wanted[list[i]] = 1 }
+		{ sub(/^ +/, ""); tid = $1 }
+		tid == pid && /\((ffffffff)?ff95303f,/ { inside = 1 }
+		tid == pid ? inside : tid in wanted { gsub(/ +/, " "); print }
+		tid == pid && /\((ffffffff)?ff95303e,/ { inside = 0 }
+	' | sort -s -n -k 1,1
+}
+
+count() {
+	grep -cE "$1" "$SCRATCH/$2" || true
+}
+
+start_daemon
+# Of perf and what it runs: on a busy machine everybody's would overwrite them within a second.
+perfctl create exact/calls -e raw_syscalls:sys_enter --filter 'COMM ~ "perf*" || COMM ~ "short-lived*"' -m 32M >/dev/null
+perfctl create exact/switches -e sched:sched_switch -m 8M >/dev/null
+perfctl create exact/lives -e 'sched:sched_process_fork,sched:sched_process_exec,sched:sched_process_exit' \
+	-m 1M >/dev/null
+cp /bin/true "$SCRATCH/short-lived"
+cpu=$(awk '/Cpus_allowed_list/ { sub(/.*[-,]/, "", $2); print $2 }' /proc/self/status)
+
+# perf loses records when the machine is busy elsewhere; that it says, and then it is no witness.
+# Ours says it when the kernel has kept one of its programs out.
+missed() {
+	perfctl list --json | jq 'map(.missed) | add'
+}
+for attempt in 1 2 3 4 5; do
+	before=$(missed)
+	expect_ok perf record -q -a -k mono -m 16M "${EVENTS[@]/#/-e}" -o "$SCRATCH/witness.data" -- \
+		"$BIN/perfdata-load" "$cpu" $CALLS $SWITCHES $PROGRAMS "$SCRATCH/short-lived"
+	workload=$OUT
+	expect_ok perfctl snapshot exact/ -o "$SCRATCH/ours.data"
+	perfctl pause exact/ >/dev/null
+	expect_ok perfctl snapshot exact/ -o "$SCRATCH/rested.data"
+	perfctl snapshot exact/ -o - 2>/dev/null >"$SCRATCH/pipe.data"
+	perfctl resume exact/ >/dev/null
+	perf script -i "$SCRATCH/witness.data" --show-lost-events >"$SCRATCH/all" 2>/dev/null
+	grep -q PERF_RECORD_LOST "$SCRATCH/all" || [ "$(missed)" != "$before" ] || break
+	[ "$attempt" -lt 5 ] || skip "records were lost each time, and that was told: this machine is too busy"
+done
+
+value() {
+	awk -v key="$1" '$1 == key { print $2 }' <<<"$workload"
+}
+PID=$(value pid)
+PARTNER=$(value partner)
+mapfile -t CHILDREN < <(value child)
+expect_eq ${#CHILDREN[@]} $PROGRAMS "programs that ran"
+
+perf script -i "$SCRATCH/ours.data" -F trace:tid,event,trace 2>"$SCRATCH/stderr" | of_workload >"$SCRATCH/ours"
+expect_eq "$(cat "$SCRATCH/stderr")" "" "what perf script complains of"
+# Now and then perf record writes a record twice, of the same nanosecond: that is one.
+perf script -i "$SCRATCH/witness.data" --ns -F trace:tid,cpu,time,event,trace 2>/dev/null |
+	awk '!seen[$0]++' | sed -E 's/^( *[0-9]+) +\[[0-9]+\] +[0-9.]+: +/\1 /' | of_workload >"$SCRATCH/witness"
+
+# What is known
+grep -q "^$PID " "$SCRATCH/ours" || fail "nothing of $PID is in the snapshot: $(
+	perf script -i "$SCRATCH/ours.data" -F trace:tid,event | sort | uniq -c | grep -w "$PID"
+	perfctl list
+	echo "of the witness:"
+	cut -d : -f 1-2 "$SCRATCH/witness" | sort | uniq -c | grep -w "$PID")"
+expect_eq "$(count "^$PID raw_syscalls:sys_enter: .*[(](ffffffff)?ff85[ef]" ours)" $CALLS "calls"
+expect_eq "$(count "^$PID sched:sched_switch: " ours)" "$(value switches)" "switches away from $PID"
+[ "$(value switches)" -ge $((SWITCHES + PROGRAMS)) ] || fail "there were fewer switches than that"
+expect_eq "$(count 'sched:sched_process_exec: ' ours)" $PROGRAMS "programs executed"
+expect_eq "$(count 'sched:sched_process_fork: ' ours)" $PROGRAMS "programs forked"
+expect_eq "$(count 'sched:sched_process_exit: ' ours)" $((PROGRAMS + 1)) "processes that exited"
+
+# What another has seen
+cmp "$SCRATCH/ours" "$SCRATCH/witness" || fail "$(perfctl list --json | jq -c '.[] | [.name, .records, .missed]'
+	diff "$SCRATCH/ours" "$SCRATCH/witness" | head -n 20)"
+[ "$(wc -l <"$SCRATCH/ours")" -gt $((CALLS + 2 * SWITCHES + 3 * PROGRAMS)) ] || fail "that is too little"
+
+perfctl script -i "$SCRATCH/ours.data" -F trace:tid,event,trace | of_workload >"$SCRATCH/own"
+cmp "$SCRATCH/ours" "$SCRATCH/own" || fail "$(diff "$SCRATCH/ours" "$SCRATCH/own" | head -n 20)"
+
+# The pipe's format has the same.
+perf script -i - -F trace:tid,event,trace <"$SCRATCH/pipe.data" 2>"$SCRATCH/stderr" | of_workload \
+	>"$SCRATCH/piped"
+expect_eq "$(cat "$SCRATCH/stderr")" "" "what perf script complains of"
+perf script -i "$SCRATCH/rested.data" -F trace:tid,event,trace | of_workload >"$SCRATCH/rested"
+cmp "$SCRATCH/rested" "$SCRATCH/piped" || fail "$(diff "$SCRATCH/rested" "$SCRATCH/piped" | head -n 20)"
+
+echo "$(wc -l <"$SCRATCH/ours") records of the workload agree one for one"

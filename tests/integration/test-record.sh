@@ -1,0 +1,240 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# perfctl record: the kernel proposal's own command lines; every record of a time, once and in order
+# of time, in one file or in many, while the buffers are replaced and when the daemon dies; what was
+# overwritten unread is counted; --overwrite and its SIGUSR2; and bad command lines, full disks and
+# signals, which leave no file behind.
+. "$(dirname "$0")/../lib.sh"
+
+write_conf '[namespace own]
+Mode=0600
+[namespace t]
+Mode=0664'
+start_daemon
+cd "$SCRATCH" || exit 1
+cp "$BIN/numbered" pp-numbered
+ours='id == 3 && COMM == "pp-numbered"'
+
+# perf_script FILE: perf must have nothing to complain of.
+perf_script() {
+	perf script -i "$1" --ns 2>"$SCRATCH/perf.err" ||
+		fail "perf script -i $1: $(<"$SCRATCH/perf.err")"
+	[ ! -s "$SCRATCH/perf.err" ] || fail "perf script -i $1: $(<"$SCRATCH/perf.err")"
+}
+
+# numbers FILE…: of the calls in it, in the order in which they stand there.
+numbers() {
+	local file
+	for file in "$@"; do
+		perf_script "$file" | sed -n 's/^ *pp-numbered .*NR 3 (ffffffffffffffff, \([0-9a-f]*\),.*/0x\1/p'
+	done | while read -r x; do echo $((x)); done
+}
+
+# expect_numbers FROM N FILE…: just these, each once and in order.
+expect_numbers() {
+	numbers "${@:3}" >found
+	seq "$1" $(($1 + $2 - 1)) >wanted
+	cmp -s found wanted || fail "${*:3}: $(wc -l <found) calls of $2: $(diff found wanted | head -n 4)"
+}
+
+expect_sentence() {
+	local regex=$1 code=$2
+	shift 2
+	expect_exit "$code" "$@"
+	expect_eq "$(wc -l <<<"$OUT")" 1 "lines of: $OUT"
+	expect_match "$OUT" "^perfctl: .*$regex" "what is said"
+}
+
+nothing_hidden() {
+	expect_eq "$(find . -name '.*-*')" "" "half-made files"
+}
+
+# record OPTION…: in the background; it has begun when the command that it runs has.
+record() {
+	rm -f begun
+	"${PERFCTL[@]}" record "$@" -- sh -c 'echo $$ >begun.; mv begun. begun; exec sleep 600' >record.out 2>&1 &
+	RECORDER=$!
+	_spawned+=("$RECORDER")
+	wait_until 30 test -e begun || fail "perfctl record $*: $(<record.out)"
+	_spawned+=("$(<begun)")
+}
+# end_record: what it writes is whole when it has ended; the command goes on.
+end_record() {
+	wait "$RECORDER" || fail "perfctl record ended with $?: $(<record.out)"
+	kill "$(<begun)"
+}
+stop_record() {
+	kill "-$1" "$RECORDER"
+	end_record
+}
+files() {
+	find . -name "$1.2*" | sort
+}
+has_files() {
+	[ "$(files "$1" | wc -l)" -ge "$2" ]
+}
+
+# ── as the kernel's own perf record was to do it ─────────────────────────────────────────
+
+expect_ok perfctl record -e raw_syscalls:sys_enter --filter "$ours" -e sched:sched_process_exec -a -P web -m 64K
+expect_match "$OUT" '^web/sys_enter \(id' "the first event"
+expect_match "$OUT" 'web/sched_process_exec \(id' "the second event"
+expect_ok perfctl record -e cpu-clock -F 100 -g -a -P web
+expect_eq "$(perfctl list web --json | jq -c 'map(.name) | sort')" '["cpu-clock","sched_process_exec","sys_enter"]' "the events made"
+expect_ok perfctl record -e sched:sched_process_exec -P web
+expect_match "$OUT" '^web/sched_process_exec-2 ' "a second one of a name"
+expect_exit 3 perfctl record -e sched:sched_switch -e no:such -P web
+expect_eq "$(perfctl list web --json | jq length)" 4 "events, after one that could not be made"
+
+./pp-numbered 0 100
+expect_ok perfctl record -e persistent/web/ -a -o read.data ./pp-numbered 100 1000
+expect_numbers 0 1100 read.data
+expect_eq "$(perfctl list web --json | jq length)" 4 "events are read, and stay"
+expect_ok perfctl record -e persistent/web/sys_enter/ -a -k -o kill.data ./pp-numbered 1100 10
+expect_numbers 0 1110 kill.data
+expect_eq "$(perfctl list web --json | jq -c 'map(.name) | sort')" '["cpu-clock","sched_process_exec","sched_process_exec-2"]' "-k ends what was read"
+perfctl record -e persistent/web/ -k -o - true 2>/dev/null >all.data || fail "-k of all"
+expect_eq "$(perfctl list --json | jq length)" 0 "events"
+nothing_hidden
+
+# ── from now on, exactly ─────────────────────────────────────────────────────────────────
+
+expect_ok perfctl create t/calls -e raw_syscalls:sys_enter --filter "$ours" -m 256K
+expect_ok perfctl create t/exec -e sched:sched_process_exec -m 64K
+./pp-numbered 0 50
+expect_ok perfctl record t/calls t/exec -o now.data -- ./pp-numbered 1000 20000
+expect_match "$OUT" '^perfctl record: [0-9]+ records, .*: now.data$' "what is said"
+expect_numbers 1000 20000 now.data
+expect_match "$(perf_script now.data)" 'pp-numbered .*sched:sched_process_exec' "the other event"
+expect_eq "$(stat -c %a now.data)" 600 "whose file it is"
+perf_script now.data | awk '{ sub(":", "", $4); if ($4 < last) exit 1; last = $4 }' || fail "not in order of time"
+
+# The command's own exit, one that is not there.
+expect_sentence 'cannot run no-such-command' 127 perfctl record t/calls -o none.data -- no-such-command
+[ ! -e none.data ] || fail "a file of nothing"
+
+# With what was there before: all of it, or some.
+expect_ok perfctl record t/calls --history --timeout 1ms -o history.data
+expect_eq "$(numbers history.data | tail -n 1)" 20999 "the newest that was there"
+expect_ok perfctl record t/calls --last 1h --timeout 1ms -o last.data
+expect_eq "$(numbers last.data)" "$(numbers history.data)" "all of the last hour"
+expect_ok perfctl record t/calls --timeout 1ms -o nothing.data
+expect_eq "$(numbers nothing.data)" "" "before it began"
+
+# Into a pipe, which perf reads meanwhile.
+"${PERFCTL[@]}" record t/calls -o - -- ./pp-numbered 30000 5000 2>record.out | cat >pipe.data
+expect_eq "$(perf script -i - <pipe.data 2>&1 | grep -c 'pp-numbered.*NR 3 (ffffffffffffffff')" 5000 "calls in the pipe: $(<record.out)"
+
+# While the buffers are replaced, and as the daemon is killed.
+record t/calls -o change.data
+for i in 0 1 2 3; do
+	./pp-numbered $((40000 + i * 1000)) 1000
+	expect_ok perfctl change t/calls -m $((128 << (i % 2 * 2)))K
+done
+kill_broker
+./pp-numbered 44000 1000
+stop_record INT
+wait_until 20 _no_processes || fail "the daemon's end"
+expect_numbers 40000 5000 change.data
+start_daemon
+
+# ── many files ───────────────────────────────────────────────────────────────────────────
+
+record t/calls -o size.data --switch-output=100K
+./pp-numbered 50000 10000
+wait_until 30 has_files size.data 4 || fail "no other file after 100K: $(<record.out)"
+stop_record TERM
+mapfile -t parts < <(files size.data)
+expect_numbers 50000 10000 "${parts[@]}"
+
+record t/calls -o few.data --switch-output=50K --switch-max-files 2
+./pp-numbered 60000 10000
+stop_record INT
+expect_eq "$(files few.data | wc -l)" 2 "files that are kept"
+mapfile -t parts < <(files few.data)
+expect_eq "$(numbers "${parts[@]}" | tail -n 1)" 69999 "the newest is in them"
+
+record t/calls -o usr2.data --switch-output
+for i in 1 2 3; do
+	./pp-numbered $((70000 + i * 100)) 100
+	kill -USR2 "$RECORDER"
+	wait_until 30 has_files usr2.data $i || fail "no file after SIGUSR2: $(<record.out)"
+done
+stop_record INT
+mapfile -t parts < <(files usr2.data)
+expect_eq "${#parts[@]}" 4 "files"
+expect_numbers 70100 300 "${parts[@]}"
+
+record t/calls -o time.data --switch-output=200ms
+wait_until 30 has_files time.data 2 || fail "no other file after its time"
+stop_record INT
+
+record t/calls -o max.data --max-size 50K
+./pp-numbered 80000 10000
+end_record
+[ "$(stat -c %s max.data)" -lt 2000000 ] || fail "--max-size: $(stat -c %s max.data) bytes"
+nothing_hidden
+
+# ── snapshots with SIGUSR2 ───────────────────────────────────────────────────────────────
+
+record --overwrite t/calls -o over.data
+./pp-numbered 90000 100
+kill -USR2 "$RECORDER"
+wait_until 30 has_files over.data 1 || fail "no snapshot after SIGUSR2: $(<record.out)"
+./pp-numbered 90100 100
+stop_record INT
+mapfile -t parts < <(files over.data)
+expect_eq "${#parts[@]}" 2 "snapshots"
+expect_eq "$(numbers "${parts[0]}" | tail -n 1)" 90099 "the newest in the first"
+expect_eq "$(numbers "${parts[1]}" | tail -n 200)" "$(seq 90000 90199)" "in the second"
+
+# ── what cannot be read in time ──────────────────────────────────────────────────────────
+
+expect_ok perfctl create t/tiny -e raw_syscalls:sys_enter --filter "$ours" -m 4K
+record t/tiny -o tiny.data
+kill -STOP "$RECORDER"
+./pp-numbered 100000 20000
+kill -CONT "$RECORDER"
+stop_record INT
+lost=$(sed -n 's/^perfctl: \([0-9]*\) records were overwritten.*/\1/p' record.out)
+held=$(perf script -i tiny.data 2>/dev/null | grep -c 'pp-numbered.*NR 3 ')
+expect_eq $((held + lost)) "$(records_of t/tiny)" "records in the file ($held), and those told as overwritten ($lost)"
+[ "$held" -gt 0 ] || fail "nothing was read"
+expect_match "$(perf report -i tiny.data --stats 2>/dev/null)" "LOST_SAMPLES events: +[1-9]" "what the file says of it"
+
+# ── who may, and what is wrong ───────────────────────────────────────────────────────────
+
+expect_ok perfctl create own/calls -e raw_syscalls:sys_enter --filter "$ours" -m 64K
+cp pp-numbered "$BIN/pp-numbered"
+as_user perfctl record t/calls -o - -- "$BIN/pp-numbered" 200000 500 2>record.out >user.data ||
+	fail "others cannot record: $(<record.out)"
+expect_eq "$(perf script -i - <user.data 2>/dev/null | grep -c 'NR 3 (ffffffffffffffff')" 500 "calls that others see"
+expect_sentence 'own' 4 as_user perfctl record own/calls -o - --timeout 1ms
+expect_sentence 'no event that no\*/such fits' 3 perfctl record 'no*/such' -o other.data
+expect_sentence 'usage|--help|NAMESPACE' 2 perfctl record -e sched:sched_switch
+expect_sentence 'One of them|one of them' 2 perfctl record t/calls -e sched:sched_switch -P web
+expect_sentence '-e EVENT is missing' 2 perfctl record -P web
+expect_sentence 'switch-output=10x' 2 perfctl record t/calls --switch-output=10x
+expect_sentence 'belongs to --switch-output' 2 perfctl record t/calls --switch-max-files 3
+expect_sentence 'one stream' 2 perfctl record t/calls -o - --overwrite
+expect_sentence 'it is a directory' 1 perfctl record t/calls -o . --timeout 1ms
+expect_sentence 'something is there that is no file' 1 perfctl record t/calls -o /dev/null --timeout 1ms
+expect_sentence 'No such file or directory' 1 perfctl record t/calls -o no/such/file --timeout 1ms
+expect_sentence 'Permission denied' 1 as_user perfctl record t/calls -o /root/file --timeout 1ms
+[ ! -e other.data ] || fail "a refused recording left a file"
+
+mkdir full
+expect_sentence 'No space left on device' 1 unshare --mount sh -c "
+	mount -t tmpfs -o size=64k tmpfs full || exit 99
+	'$BIN/perfctl' --instance '$INSTANCE' record t/calls -o full/file -- ./pp-numbered 0 10000
+	code=\$?
+	[ -z \"\$(ls -A full)\" ] || exit 98
+	exit \$code"
+record t/calls -o killed.data
+kill -KILL "$RECORDER"
+wait "$RECORDER" 2>/dev/null || true
+kill "$(<begun)"
+[ ! -e killed.data ] || fail "a recorder that was killed left a file"
+nothing_hidden
+echo "every call once, in each of $(find . -name '*.data*' | wc -l) files"
