@@ -14,7 +14,7 @@ cd "$(dirname "$0")/../.." || exit 1
 BUILD=${1:-build}
 ROUNDS=${ROUNDS:-15}
 for program in perfpersistd perfctl tests/bench-cost tests/bench-options tests/bench-latency \
-	tests/bench-many; do
+	tests/bench-many tests/bench-file; do
 	[ -x "$BUILD/$program" ] || { echo "bench: $BUILD/$program is not built; type: make bench" >&2; exit 1; }
 done
 
@@ -51,6 +51,9 @@ spawn "$BIN/bench-options" "$INSTANCE" $((ROUNDS / 3 + 1)) >>"$RESULTS"
 wait "$SPAWNED" || fail "the cost of options cannot be measured"
 spawn "$BIN/bench-latency" "$INSTANCE" >>"$RESULTS"
 wait "$SPAWNED" || fail "the latencies cannot be measured"
+mkdir "$SCRATCH/files"
+spawn "$BIN/bench-file" "$INSTANCE" "$BIN/perfctl" "$SCRATCH/files" "$ROUNDS" >>"$RESULTS"
+wait "$SPAWNED" || fail "the time to a file cannot be measured"
 spawn "$BIN/bench-many" "$INSTANCE" "$TRACEFS" >>"$RESULTS"
 wait "$SPAWNED" || fail "the cost of many events cannot be measured"
 stop_daemon
@@ -136,6 +139,12 @@ row us memcpy_64m_us "memcpy of 128 MiB, into memory used before"
 row us snapshot_64m_fresh_us "2 x 64 MiB, a process's first, into new memory"
 row us memcpy_64m_fresh_us "memcpy of 128 MiB, into new memory"
 
+heading "The past in a file: 2 x 512 KiB of raw_syscalls, $ROUNDS times in turn"
+row ms file_ms "perfctl snapshot, from the command to its end"
+row ms perf_file_ms "perf record --overwrite, from SIGUSR2 to its file"
+row ns call_ns "a recorded close(-1), nobody reading"
+row ns call_during_file_ns "a recorded close(-1) while snapshots are written"
+
 heading "Many: 1,000 events in 50 namespaces, and syscalls:* created and deleted beside them"
 row us list_us "a list of all"
 row ms create_large_ms "creating syscalls:*"
@@ -150,6 +159,8 @@ bar 100 reopen_us 1 "reopening by name, us"
 bar 100 reopen_connect_us 1 "reopening by name, connecting included, us"
 bar 20000 list_us 1 "a list of 1,000 events, us"
 bar 5000 beside_p99_us 1 "99th percentile of others' requests meanwhile, us"
+bar 0.25 file_ms perf_file_ms "perfctl snapshot / perf record --overwrite, to a file"
+bar 1.05 call_during_file_ns call_ns "a recorded call while snapshots are written / else"
 bar 2 snapshot_us memcpy_us "snapshot / memcpy, 2 x 512 KiB"
 bar 2 snapshot_fresh_us memcpy_fresh_us "snapshot / memcpy, 2 x 512 KiB, new memory"
 bar 2 snapshot_64m_us memcpy_64m_us "snapshot / memcpy, 2 x 64 MiB"
