@@ -224,6 +224,23 @@ expect_match "$OUT" '0 created, 0 changed, 1 deleted, 0 failed' "what was applie
 expect_eq "$(event_ids)" "$before" "names and ids of the others"
 good "created, changed and deleted, as the file said"
 
+step "Turn what they hold into a file that perf reads, with the names of those who are gone"
+cp /bin/true "$SCRATCH/short-lived"
+"$SCRATCH/short-lived"
+show perfctl snapshot demo/switches demo/samples -o "$SCRATCH/demo.data"
+show -l 3 perfctl script -i "$SCRATCH/demo.data" -F comm,tid,cpu,time,event,trace
+expect_match "$OUT" 'sched_switch: prev_comm=' "the records in the file"
+show -l 24 perfctl report -i "$SCRATCH/demo.data" --top 5
+expect_match "$OUT" 'OVERHEAD' "the report"
+expect_match "$(perfctl script -i "$SCRATCH/demo.data" --show-task-events)" 'short-lived' "a program that has ended"
+good "'short-lived' ended before the snapshot, and is in it"
+if command -v perf >/dev/null; then
+	show -l 6 perf sched latency -i "$SCRATCH/demo.data"
+fi
+show perfctl report -i "$SCRATCH/demo.data" --html "$SCRATCH/demo.html"
+expect_match "$(head -c 15 "$SCRATCH/demo.html")" '<!doctype html>' "the page"
+good "$(stat -c %s "$SCRATCH/demo.html") bytes: one page with a timeline, a flame graph and every record"
+
 step "Kill broker and engine. The events are the kernel's, and go on"
 before=$(event_ids)
 note "# kill -KILL $(broker_pid) $(engine_pid)"
