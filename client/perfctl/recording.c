@@ -81,6 +81,9 @@ static int write_sideband(struct recording *r, uint64_t since)
 		err = ask_another(r, since, &got);
 	if (err >= 0)
 		fd = got;
+	else
+		complain("nobody tells who ran (%s): only what runs now has names in the file",
+			 strerror(-err));
 	return perfpersist_perfdata_sideband(r->data, fd >= 0 ? fd : -1);
 }
 

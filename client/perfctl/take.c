@@ -4,11 +4,11 @@
 
 #include <inttypes.h>
 #include <string.h>
-#include <time.h>
 
 #include "client/perfctl/choose.h"
 #include "client/perfctl/interleave.h"
 #include "client/perfctl/progress.h"
+#include "client/perfctl/rates.h"
 
 /* Between two looks at the clock and for signals. */
 #define RECORDS_AT_ONCE 1024
@@ -41,14 +41,6 @@ static int failed(const struct taking *t, int error)
 		return call_failed(NULL, error);
 	complain("cannot take a snapshot: %s", strerror(-error));
 	return EXIT_FAILED;
-}
-
-static uint64_t monotonic(void)
-{
-	struct timespec t = {};
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
 /* ── The file's beginning ───────────────────────────────────────────────────────────────── */
@@ -222,7 +214,7 @@ static void settle(struct taking *t)
 {
 	const struct perfpersist_info *info = &t->records.all[0].info;
 
-	t->now = info->saved ? info->saved_mono : monotonic();
+	t->now = info->saved ? info->saved_mono : monotonic_now();
 	selection_settle(&t->selection, perfpersist_event_realtime(t->chosen.events[0], 0), t->now);
 }
 
