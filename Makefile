@@ -1,4 +1,4 @@
-# perfpersist: `make demo` shows the main job, `make check` passes the tests; both do all they
+# perfpersist: `make demo` shows the main job, `make check` passes the tests; both install what they
 # need on a bare machine. `make help` lists the rest.
 #
 # Sources are found by folder: a new .c file in a folder below is built with no change here.
@@ -87,8 +87,8 @@ PROGRAMS := $(BUILD)/perfpersistd $(BUILD)/perfpersist-engine $(BUILD)/perfpersi
 SONAME := libperfpersist.so.0
 LIBRARIES := $(BUILD)/libperfpersist.a $(BUILD)/$(SONAME)
 
-.PHONY: all deps demo check check-vm bench bench-sideband bench-boot asan install deb clean help \
-	programs tests fuzzers format
+.PHONY: all deps demo check check-quick check-all check-vm bench bench-sideband bench-boot asan \
+	asan-unit install deb clean help programs tests unit-tests fuzzers format
 .DEFAULT_GOAL := all
 
 all: programs ## build everything but the tests
@@ -97,20 +97,29 @@ programs: $(PROGRAMS) $(LIBRARIES)
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 28
 
-# The two commands: each starts from nothing. Recursive, so that what `deps` installed is seen.
-deps: ## install the packages that building and testing need
-	@conf/deps.sh
+# Each of these starts from nothing, and installs what it needs and no more. Recursive, so that what
+# was installed is seen.
+deps: ## install the packages that building and packaging need
+	@conf/deps.sh build package
 demo: ## the main job, shown on this machine, in an instance of its own
-	@conf/deps.sh
+	@conf/deps.sh build
 	@$(MAKE) --no-print-directory -j2 programs
 	@tests/demo.sh $(BUILD)
-check: ## every test
-	@conf/deps.sh
+check: ## the tests that guard every commit, in ten minutes
+	@conf/deps.sh build test package guest
 	@$(MAKE) --no-print-directory -j2 programs tests
-	@tests/run.sh $(BUILD)
-check-vm: ## the tests in a booted guest alone
-	@conf/deps.sh
-	@tests/run.sh $(BUILD) -k vm/
+	@tests/run.sh --tier check $(BUILD)
+check-quick: ## what needs no root, in less than a minute
+	@conf/deps.sh build test
+	@$(MAKE) --no-print-directory -j2 programs unit-tests
+	@tests/run.sh --tier quick $(BUILD)
+check-all: ## every test, at full length and on every guest kernel
+	@conf/deps.sh build test package guest
+	@$(MAKE) --no-print-directory -j2 programs tests
+	@tests/run.sh --tier all $(BUILD)
+check-vm: ## the tests in booted guests alone
+	@conf/deps.sh build package guest
+	@tests/run.sh --tier all -k vm/ $(BUILD)
 bench: programs ## side-by-side measurements, into build/bench.json
 	@$(MAKE) --no-print-directory -j2 $(BENCHES)
 	@tests/bench/run.sh $(BUILD)
@@ -123,7 +132,11 @@ bench-boot: deb ## what recording from early on costs a boot, in a guest
 asan: ## everything again with ASan and UBSan, in build/asan
 	@$(MAKE) --no-print-directory BUILD=$(BUILD)/asan SANITIZE=1 programs tests
 
-tests: $(UNIT_TESTS) $(HELPERS)
+asan-unit:
+	@$(MAKE) --no-print-directory BUILD=$(BUILD)/asan SANITIZE=1 unit-tests
+
+unit-tests: $(UNIT_TESTS)
+tests: unit-tests $(HELPERS)
 fuzzers: $(FUZZERS)
 
 # ── compiling ────────────────────────────────────────────────────────────────────────────

@@ -1,60 +1,130 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Runs every test: tests/run.sh [BUILD] [-k PATTERN]
+# Runs tests: tests/run.sh [--tier quick|check|all] [-k PATTERN] [--list] [BUILD]
 #
-#   unit/*            BUILD/tests/unit/test-*        one program a file of tests
+# tests/list names every test, its tier, and whether it may run beside another:
+#
+#   unit/*            BUILD/tests/unit/test-*        one program for each file of tests
 #   check/*           tests/check-*.sh               what can be checked of the tree itself
 #   integration/*     tests/integration/test-*.sh    daemons of their own, on this kernel
-#   asan/…            unit and integration again, with ASan and UBSan (make asan), but for test-crash-*:
-#                     they kill at every step, which takes sanitizers long and shows them little
-#   fuzz/*            BUILD/fuzz/fuzz-*              FUZZ_SECONDS each (60), two side by side
-#   vm/*              tests/vm/test-*.sh             the packages (make deb) in a booted guest, with
-#                                                    each kernel that the test names; two side by
-#                                                    side, but for those that say `# vm-alone`
+#   asan/…            unit and integration tests again, with ASan and UBSan
+#   fuzz/*            BUILD/fuzz/fuzz-*              libFuzzer with ASan and UBSan
+#   vm/*              tests/vm/*.sh                  the packages (make deb) in a booted guest
 #
-# A test is a program: exit 0 is a pass, 77 a skip with its reason in the last line it wrote,
-# all else a failure. What others do on the machine is no fault of ours: a test that fails on the
-# running kernel, or in a guest, is run once more, and both attempts are told (TEST_ATTEMPTS=1: not).
-# -k runs those whose name, as above, contains PATTERN (a glob).
-# Logs are in BUILD/log. Nothing here needs a terminal. Exit 0 if nothing failed, else 1.
+# --tier selects that tier and the ones below it. quick and check run each test at its short
+# length, all at full length (TEST_LENGTH=short|full overrides this). -k selects by name: a glob
+# that must match the whole name, or a folder with everything in it (`-k unit/`); without --tier it
+# looks in all tiers, at the short length. --list prints what would run, and why.
+#
+# A test is a program. Exit 0 is a pass. Exit 77 is a skip, and the last line of the output is the
+# reason. Everything else is a failure. A test that passed but left something out says so in a line
+# `SKIP: what and why`; each such line counts as a skip, too.
+#
+# A test runs once. Only an emulated guest that crashed, hung or did not boot gets a second attempt;
+# the closing line counts that as flaky. (TEST_ATTEMPTS=1 forbids it.)
+#
+# As many tests run side by side as there are CPUs, TEST_JOBS at most. Logs are in BUILD/log.
+# Nothing here needs a terminal. Exit 0 if nothing failed, else 1; 2 for a wrong call.
 
 set -u -o pipefail
 export LC_ALL=C.UTF-8
 cd "$(dirname "$0")/.." || exit 1
 
-BUILD=build
-PATTERN=
-TEST_TIMEOUT=${TEST_TIMEOUT:-600}
+BUILD=build TIER= PATTERN= LIST=
 TEST_ATTEMPTS=${TEST_ATTEMPTS:-2}
-FUZZ_SECONDS=${FUZZ_SECONDS:-60}
+TEST_JOBS=${TEST_JOBS:-$(nproc)}
+
+usage() {
+	[ $# -eq 0 ] || echo "run.sh: $*" >&2
+	echo "usage: tests/run.sh [--tier quick|check|all] [-k PATTERN] [--list] [BUILD]" >&2
+	exit 2
+}
 
 while [ $# -gt 0 ]; do
 	case $1 in
-	-k)
-		[ $# -gt 1 ] || { echo "run.sh: -k needs a pattern" >&2; exit 2; }
-		PATTERN=$2
+	--tier | -k)
+		[ $# -gt 1 ] || usage "$1 needs a value"
+		if [ "$1" = -k ]; then PATTERN=$2; else TIER=$2; fi
 		shift
 		;;
-	-*)
-		echo "usage: tests/run.sh [BUILD] [-k PATTERN]" >&2
-		exit 2
-		;;
-	*)
-		BUILD=$1
-		;;
+	--list) LIST=1 ;;
+	-*) usage "there is no option $1" ;;
+	*) BUILD=$1 ;;
 	esac
 	shift
 done
+[ -n "$TIER" ] || { [ -n "$PATTERN" ] && TIER=all TEST_LENGTH=${TEST_LENGTH:-short}; } || TIER=check
+case $TIER in
+quick) tiers=" quick " ;;
+check) tiers=" quick check " ;;
+all) tiers=" quick check all " ;;
+*) usage "there is no tier '$TIER'" ;;
+esac
+if [ -z "${TEST_LENGTH-}" ]; then
+	TEST_LENGTH=short
+	[ "$TIER" != all ] || TEST_LENGTH=full
+fi
+export TEST_LENGTH
+# Seconds for each test and each fuzzer.
+LIMIT=300 FUZZ_SECONDS=${FUZZ_SECONDS:-4}
+if [ "$TEST_LENGTH" = full ]; then
+	LIMIT=1200 FUZZ_SECONDS=60
+fi
+
+# ── the list ─────────────────────────────────────────────────────────────────────────────
+
+selected() {
+	# shellcheck disable=SC2053 # a glob
+	[[ $tiers == *" $2 "* && ( -z $PATTERN || $1 == $PATTERN || ( $PATTERN == */ && $1 == $PATTERN* ) ) ]]
+}
+
+names=() # selected tests, in the list's order
+declare -A tier_of=() how_of=()
+known=()
+
+# take TIER HOW NAME WHY: one row of the list, or one test of a row that stands for many.
+take() {
+	local tier=$1 how=$2 name=$3
+	[ -z "${tier_of[$name]-}" ] || return 0
+	tier_of[$name]=$tier
+	how_of[$name]=$how
+	known+=("$name")
+	selected "$name" "$tier" || return 0
+	names+=("$name")
+	[ -z "$LIST" ] || printf '%-6s %-7s %-40s %s\n' "$tier" "$how" "$name" "${*:4}"
+}
+
+while read -r tier how name why; do
+	case $tier in
+	'' | \#*) continue ;;
+	esac
+	if [[ $name == asan/*/\* ]]; then
+		for one in "${known[@]}"; do
+			# shellcheck disable=SC2053 # a glob
+			[[ asan/$one != $name ]] || take "$tier" "$how" "asan/$one" "$why"
+		done
+	else
+		take "$tier" "$how" "$name" "$why"
+	fi
+done <tests/list
+[ ${#names[@]} -gt 0 ] || usage "tests/list has no test '$PATTERN' in tier $TIER"
+[ -z "$LIST" ] || exit 0
+
+# ── surroundings ─────────────────────────────────────────────────────────────────────────
 
 LOG=$BUILD/log
-rm -rf "$LOG"
-mkdir -p "$LOG" || exit 1
+rm -rf "$LOG" 2>/dev/null
+if ! mkdir -p "$LOG"; then
+	echo "run.sh: logs go to $LOG, which you may not write; name a BUILD of your own" >&2
+	exit 2
+fi
 FUZZ_DIR=$(mktemp -d "${TMPDIR:-/tmp}/perfpersist-fuzz-XXXXXX") || exit 1
 
-# Tests of the running kernel need root. As a user who may use sudo: those tests through it.
+# Tests of the running kernel need root: an ordinary user gets it from sudo, or they are skipped.
+# make check-quick does without.
 SUDO=()
-if [ "$(id -u)" -ne 0 ] && command -v sudo >/dev/null; then
+if [ "$(id -u)" -ne 0 ] && [ "$TIER" != quick ] && command -v sudo >/dev/null; then
 	if sudo -n true 2>/dev/null || { [ -t 0 ] && sudo true; }; then
 		SUDO=(sudo -n)
 	fi
@@ -73,10 +143,161 @@ else
 	RED='' GREEN='' YELLOW='' PLAIN=''
 fi
 
+log_of() {
+	echo "$LOG/${1//\//-}.log"
+}
+
+# ── one job: a test, or a build that tests stand on ──────────────────────────────────────
+
+# command_of NAME: sets command, and limit in seconds. A name without a folder here is a build.
+command_of() {
+	local name=$1 file=${1##*/} build=$BUILD
+	limit=$LIMIT
+	[[ $name != asan/* ]] || build=$BUILD/asan
+	case $name in
+	build/asan-unit)
+		command=(make --no-print-directory -j"$TEST_JOBS" BUILD="$BUILD" asan-unit)
+		;;
+	build/asan)
+		command=(make --no-print-directory -j"$TEST_JOBS" BUILD="$BUILD" asan)
+		;;
+	build/fuzzers)
+		command=(make --no-print-directory -j"$TEST_JOBS" BUILD="$BUILD" fuzzers)
+		;;
+	build/guest)
+		command=("${SUDO[@]}" env BUILD="$BUILD" bash tests/vm/build.sh)
+		;;
+	build/packages)
+		command=(bash -c "make --no-print-directory BUILD='$BUILD' deb &&
+			make --no-print-directory BUILD='$BUILD' DEB_REVISION=2 deb")
+		;;
+	unit/* | asan/unit/*)
+		command=("${SUDO[@]}" env BUILD="$build" TEST_LENGTH="$TEST_LENGTH"
+			ASAN_OPTIONS="$ASAN_OPTIONS" UBSAN_OPTIONS="$UBSAN_OPTIONS" "$build/tests/unit/$file")
+		;;
+	check/*)
+		command=(env BUILD="$BUILD" bash "tests/$file.sh")
+		;;
+	integration/* | asan/integration/*)
+		command=("${SUDO[@]}" env BUILD="$build" TEST_LENGTH="$TEST_LENGTH"
+			PP_TEST_INSTANCE="${instance_of[$name]}" ASAN_OPTIONS="$ASAN_OPTIONS"
+			UBSAN_OPTIONS="$UBSAN_OPTIONS" bash "tests/integration/$file.sh")
+		;;
+	fuzz/*)
+		# In a directory of its own for what it finds interesting.
+		mkdir -p "$FUZZ_DIR/$file" "$LOG/fuzz"
+		command=("$BUILD/fuzz/$file" -max_total_time="$FUZZ_SECONDS" -timeout=10 -rss_limit_mb=1024
+			-print_final_stats=1 -verbosity=1 -artifact_prefix="$LOG/fuzz/$file-" "$FUZZ_DIR/$file")
+		[ ! -d "tests/fuzz/seeds/$file" ] || command+=("tests/fuzz/seeds/$file")
+		;;
+	vm/check-runner)
+		limit=3600
+		command=("${SUDO[@]}" env BUILD="$BUILD" bash tests/vm/check-runner.sh)
+		;;
+	vm/*)
+		limit=3600
+		command=("${SUDO[@]}" env BUILD="$BUILD" TEST_LENGTH="$TEST_LENGTH"
+			bash tests/vm/run.sh --kernel "${file##*-}" "tests/vm/${file%-*}.sh")
+		;;
+	esac
+}
+
+# The builds that a test stands on.
+needs_of() {
+	case $1 in
+	asan/unit/* | build/asan) echo build/asan-unit ;;
+	asan/integration/*) echo build/asan-unit build/asan ;;
+	fuzz/*) echo build/fuzzers ;;
+	vm/*) echo build/packages build/guest ;;
+	esac
+}
+
+declare -A began=() instance_of=() attempts=() name_of=()
+instances=0
+running=() # pids of the timeouts that watch over what runs now
+
+# begin NAME: starts it in the background, in a process group of its own.
+begin() {
+	local name=$1 command limit
+	# Each has an instance of its own, so that a test that had to be killed can be cleaned up after.
+	instances=$((instances + 1))
+	instance_of[$name]=t$$x$instances
+	attempts[$name]=$((${attempts[$name]:-0} + 1))
+	command_of "$name"
+	began[$name]=$EPOCHREALTIME
+	timeout --kill-after=60 "$limit" "${command[@]}" >"$(log_of "$name")" 2>&1 </dev/null &
+	running+=($!)
+	name_of[$!]=$name
+}
+
+# The guest is gone, hangs, panicked or did not boot: see tests/vm/run.sh.
+may_try_again() {
+	[[ $1 == vm/* && $2 -ge 3 && $2 -le 6 && ${attempts[$1]} -lt $TEST_ATTEMPTS ]]
+}
+
 passed=0 failed=0
 failures=() skips=() retried=()
-running=() # pids of the timeouts that watch over what runs now
-as=()      # how to become who the test needs to be
+declare -A seconds=() count=()
+
+tell() {
+	local color=$1 word=$2 name=$3 took=$4
+	printf '%s%-5s%s %-52s %7s s  %s\n' "$color" "$word" "$PLAIN" "$name" "$took" "$5"
+}
+
+# end NAME STATUS: counts it and tells, with everything that it wrote if it failed. Returns 1 if it
+# is to be tried again.
+end() {
+	local name=$1 status=$2 log took why line
+	log=$(log_of "$name")
+	took=$(awk -v a="${began[$name]}" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.1f", b - a }')
+	line=${tier_of[$name]:-build}
+	seconds[$line]=$(awk -v a="${seconds[$line]:-0}" -v b="$took" 'BEGIN { printf "%.1f", a + b }')
+	count[$line]=$((${count[$line]:-0} + 1))
+
+	case $status in
+	0)
+		[[ $name == build/* ]] || passed=$((passed + 1))
+		tell "$GREEN" PASS "$name" "$took" ""
+		while IFS= read -r line; do
+			skips+=("$name: ${line#SKIP: }")
+			tell "$YELLOW" SKIP "$name, a part" "$took" "${line#SKIP: }"
+		done < <(grep -a '^SKIP: ' "$log")
+		return 0
+		;;
+	77)
+		why=$(grep -av '^[[:space:]]*$' "$log" | tail -n 1)
+		why=${why#SKIP: }
+		[[ $name == build/* ]] || skips+=("$name: ${why:-no reason given}")
+		tell "$YELLOW" SKIP "$name" "$took" "$why"
+		return 0
+		;;
+	124 | 137) why="did not end in time" ;;
+	*)
+		why="exit $status"
+		[ "$status" -le 128 ] || why="signal $((status - 128))"
+		;;
+	esac
+	if may_try_again "$name" "$status"; then
+		tell "$YELLOW" AGAIN "$name" "$took" "$why"
+		sed 's/^/      | /' "$log"
+		mv "$log" "${log%.log}.first.log"
+		retried+=("$name")
+		return 1
+	fi
+	failed=$((failed + 1))
+	failures+=("$name")
+	tell "$RED" FAIL "$name" "$took" "$why"
+	sed 's/^/      | /' "$log"
+	return 0
+}
+
+# What a test that had to be killed left behind.
+clean_up_after() {
+	local instance=${instance_of[$1]}
+	[[ $1 == *integration/* ]] && [ -e "/run/perfpersist-$instance" ] || return 0
+	echo "      cleaning up after $1"
+	"${SUDO[@]}" env BUILD="$BUILD" PP_TEST_INSTANCE="$instance" bash -c '. tests/lib.sh' </dev/null
+}
 
 interrupted() {
 	trap '' INT TERM
@@ -91,300 +312,99 @@ interrupted() {
 trap interrupted INT TERM
 trap 'rm -rf "$FUZZ_DIR"' EXIT
 
-selected() {
-	# shellcheck disable=SC2053
-	[[ $1 == *$PATTERN* ]]
-}
+# ── all of them ──────────────────────────────────────────────────────────────────────────
 
-# any_selected PREFIX FILE…
-any_selected() {
-	local prefix=$1 file
-	shift
-	for file in "$@"; do
-		file=${file##*/}
-		file=${file%.*}
-		selected "$prefix/$file" && return
+declare -A state=() # of a build: absent is not begun, then begun, done, or why it cannot be had
+
+# can_begin NAME: 0 yes, 1 not yet, 2 never; begins the builds that it needs.
+can_begin() {
+	local need
+	for need in $(needs_of "$1"); do
+		case ${state[$need]-} in
+		done) ;;
+		begun) return 1 ;;
+		*) return 2 ;;
+		esac
 	done
-	return 1
 }
 
-log_of() {
-	echo "$LOG/${1//\//-}.log"
-}
-
-# ── one test ─────────────────────────────────────────────────────────────────────────────
-
-declare -A began=() name_of=()
-
-# begin NAME LIMIT CMD…: starts it in the background, in a process group of its own.
-begin() {
-	local name=$1 limit=$2
-	shift 2
-	began[$name]=$EPOCHREALTIME
-	"${as[@]}" timeout --kill-after=60 "$limit" "$@" >"$(log_of "$name")" 2>&1 </dev/null &
-	running+=($!)
-	name_of[$!]=$name
-}
-
-# result NAME STATUS: counts it and tells, with all that it wrote if it failed.
-result() {
-	local name=$1 status=$2 log took why
-	log=$(log_of "$name")
-	took=$(awk -v a="${began[$name]}" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.1f", b - a }')
-
-	case $status in
-	0)
-		passed=$((passed + 1))
-		printf '%sPASS%s  %-58s %6s s\n' "$GREEN" "$PLAIN" "$name" "$took"
-		return
-		;;
-	77)
-		why=$(grep -v '^[[:space:]]*$' "$log" | tail -n 1)
-		skips+=("$name: ${why:-no reason given}")
-		printf '%sSKIP%s  %-58s %6s s  %s\n' "$YELLOW" "$PLAIN" "$name" "$took" "$why"
-		return
-		;;
-	124 | 137)
-		why="  did not end in time"
-		;;
-	*)
-		why="  exit $status"
-		[ "$status" -gt 128 ] && why="  signal $((status - 128))"
-		;;
-	esac
-	if [ "$attempts" -gt 1 ]; then
-		printf '%sAGAIN%s %-58s %6s s%s\n' "$YELLOW" "$PLAIN" "$name" "$took" "$why"
-		sed 's/^/      | /' "$log"
-		mv "$log" "${log%.log}.first.log"
-		retried+=("$name")
-		return 1
-	fi
-	failed=$((failed + 1))
-	failures+=("$name")
-	printf '%sFAIL%s  %-58s %6s s%s\n' "$RED" "$PLAIN" "$name" "$took" "$why"
-	sed 's/^/      | /' "$log"
-}
-
-# How often what runs now may be tried.
-attempts=1
-
-# finish NAME [NAME…]: waits for what begin started, in the same order.
-finish() {
-	local i=0 name status finished=0
-	for name in "$@"; do
-		status=0
-		wait "${running[i]}" 2>/dev/null || status=$?
-		result "$name" "$status" || finished=1
-		i=$((i + 1))
+# One that cannot run: what it needs is not there.
+left_out() {
+	local need
+	for need in $(needs_of "$1"); do
+		[ "${state[$need]}" = "done" ] || skips+=("$1: ${state[$need]}")
+		[ "${state[$need]}" = "done" ] || break
 	done
-	running=()
-	return "$finished"
 }
 
-# finish_first: waits for whichever ends first of what begin started. If that is to be tried once
-# more, its name is added to again.
-finish_first() {
-	local pid i status=0
+# finish_one: waits for whichever job ends first.
+finish_one() {
+	local pid i name status=0
 	wait -n -p pid "${running[@]}" 2>/dev/null || status=$?
 	for i in "${!running[@]}"; do
 		[ "${running[i]}" != "$pid" ] || unset "running[i]"
 	done
-	result "${name_of[$pid]}" "$status" || again+=("${name_of[$pid]}")
+	name=${name_of[$pid]}
+	end "$name" "$status" || queue=("$name" "${queue[@]}")
+	clean_up_after "$name"
+	[[ $name == build/* ]] || return
+	case $status in
+	0) state[$name]=done ;;
+	77) state[$name]=$(tail -n 1 "$(log_of "$name")") ;;
+	*) state[$name]="$name failed" ;;
+	esac
 }
 
-# one NAME LIMIT CMD…
-one() {
-	selected "$1" || return 0
-	[[ $1 == check/* ]] || attempts=$TEST_ATTEMPTS
-	until begin "$@" && finish "$1"; do
-		attempts=$((attempts - 1))
-	done
-	attempts=1
-}
-
-# Never filtered, counted only when it fails: what later tests stand on.
-# build NAME CMD…
-build() {
-	local status=0
-	begin "$1" 900 "${@:2}"
-	wait "${running[0]}" 2>/dev/null || status=$?
-	running=()
-	[ "$status" -eq 0 ] || result "$1" "$status"
-	return "$status"
-}
-
-# ── all tests ────────────────────────────────────────────────────────────────────────────
-
-# unit PREFIX BUILD
-unit() {
-	local file name
-	for file in tests/unit/test-*.c; do
-		[ -e "$file" ] || continue
-		name=${file##*/}
-		name=${name%.c}
-		one "$1/$name" "$TEST_TIMEOUT" env BUILD="$2" "$2/tests/unit/$name"
-	done
-}
-
-# An instance's name for each test, so that one that had to be killed can be cleaned up after.
-instance_count=0
-
-# integration PREFIX BUILD
-integration() {
-	local file name instance
-	for file in tests/integration/test-*.sh; do
-		[ -e "$file" ] || continue
-		name=$1/$(basename "$file" .sh)
-		selected "$name" || continue
-		[[ $name != asan/*/test-crash-* ]] || continue
-		instance_count=$((instance_count + 1))
-		instance=t$$x$instance_count
-		as=("${SUDO[@]}")
-		one "$name" "$TEST_TIMEOUT" env BUILD="$2" PP_TEST_INSTANCE="$instance" \
-			ASAN_OPTIONS="$ASAN_OPTIONS" UBSAN_OPTIONS="$UBSAN_OPTIONS" bash "$file"
-		as=()
-		if [ -e "/run/perfpersist-$instance" ]; then
-			echo "      cleaning up after $name"
-			"${SUDO[@]}" env BUILD="$2" PP_TEST_INSTANCE="$instance" \
-				bash -c '. tests/lib.sh' </dev/null
+# begin_next: the first of the queue that can begin now; 1 if there is none.
+begin_next() {
+	local i name can
+	for i in "${!queue[@]}"; do
+		name=${queue[i]} can=0
+		can_begin "$name" || can=$?
+		[ $can -ne 1 ] || continue
+		unset "queue[i]"
+		if [ $can -eq 0 ]; then
+			begin "$name"
+			return
 		fi
+		left_out "$name"
 	done
-}
-
-# Their names, a line for each.
-guest_tests() {
-	local file kernel kernels
-	echo vm/check-runner
-	for file in tests/vm/test-*.sh; do
-		kernels=$(sed -n 's/^# vm-kernels: //p' "$file")
-		for kernel in ${kernels:-6.1}; do
-			echo "vm/$(basename "$file" .sh)-$kernel"
-		done
-	done
-}
-
-guests_selected() {
-	local name
-	while read -r name; do
-		selected "$name" && return
-	done < <(guest_tests)
 	return 1
 }
 
-# guest NAME: sets command to how that one is run.
-guest() {
-	local test=${1#vm/}
-	command=(env BUILD="$BUILD" bash)
-	if [ "$test" = check-runner ]; then
-		command+=(tests/vm/check-runner.sh)
-	else
-		command+=(tests/vm/run.sh --kernel "${test##*-}" "tests/vm/${test%-*}.sh")
-	fi
-}
-
-# Each in a guest that is booted for it, two at a time: the emulation of one leaves some of two
-# CPUs. What measures, and what has failed beside another, then has the machine for itself.
-guests() {
-	local name command alone=() again=() from=$SECONDS
-
-	as=("${SUDO[@]}")
-	attempts=$TEST_ATTEMPTS
-	while read -r name; do
-		selected "$name" || continue
-		guest "$name"
-		if grep -q '^# vm-alone' "${command[-1]}"; then
-			alone+=("$name")
-			continue
-		fi
-		[ ${#running[@]} -lt 2 ] || finish_first
-		begin "$name" 3600 "${command[@]}"
-	done < <(guest_tests)
-	while [ ${#running[@]} -gt 0 ]; do
-		finish_first
-	done
-	attempts=1
-
-	for name in "${alone[@]}"; do
-		guest "$name"
-		one "$name" 3600 "${command[@]}"
-	done
-	for name in "${again[@]}"; do
-		guest "$name"
-		TEST_ATTEMPTS=$((TEST_ATTEMPTS - 1)) one "$name" 3600 "${command[@]}"
-	done
-	as=()
-	from=$((SECONDS - from))
-	printf '      tests in guests took %d min %d s\n' $((from / 60)) $((from % 60))
-}
-
-# What they stand on: a guest, and our packages. Where there can be no guest, this is a skip.
-guests_built() {
-	local ok=0
-	as=("${SUDO[@]}")
-	build vm/guest env BUILD="$BUILD" bash tests/vm/build.sh || ok=1
-	as=()
-	[ "$ok" -eq 0 ] && build vm/packages make --no-print-directory BUILD="$BUILD" deb &&
-		build vm/upgrade make --no-print-directory BUILD="$BUILD" DEB_REVISION=2 deb
-}
-
-checks() {
-	local file
-	for file in tests/check-*.sh; do
-		[ -e "$file" ] || continue
-		one "check/$(basename "$file" .sh)" 900 env BUILD="$BUILD" bash "$file"
+# run JOBS: everything in the queue, so many at a time.
+run() {
+	while [ ${#queue[@]} -gt 0 ] || [ ${#running[@]} -gt 0 ]; do
+		while [ ${#running[@]} -lt "$1" ] && begin_next; do :; done
+		[ ${#running[@]} -eq 0 ] || finish_one
 	done
 }
 
-# fuzz NAME: one fuzzer, in a directory of its own for what it finds interesting.
-fuzz() {
-	local name=$1 seeds=()
-	[ -d "tests/fuzz/seeds/$name" ] && seeds=("tests/fuzz/seeds/$name")
-	mkdir -p "$FUZZ_DIR/$name" "$LOG/fuzz"
-	begin "fuzz/$name" $((FUZZ_SECONDS + 120)) "$BUILD/fuzz/$name" \
-		-max_total_time="$FUZZ_SECONDS" -timeout=10 -rss_limit_mb=1024 -print_final_stats=1 \
-		-verbosity=1 -artifact_prefix="$LOG/fuzz/$name-" "$FUZZ_DIR/$name" "${seeds[@]}"
-}
+echo "perfpersist on Linux $(uname -r), $(nproc) CPUs: ${#names[@]} tests of tier $TIER, at $TEST_LENGTH length; logs in $LOG"
+from=$SECONDS
 
-fuzzers() {
-	local file name pair=()
-	for file in tests/fuzz/fuzz-*.c; do
-		[ -e "$file" ] || continue
-		name=$(basename "$file" .c)
-		selected "fuzz/$name" || continue
-		fuzz "$name"
-		pair+=("fuzz/$name")
-		[ ${#pair[@]} -lt 2 ] && continue
-		finish "${pair[@]}"
-		pair=()
+# Builds come first: most of them use all CPUs.
+queue=()
+for name in "${names[@]}"; do
+	for need in $(needs_of "$name"); do
+		[ -z "${state[$need]-}" ] || continue
+		state[$need]=begun
+		queue+=("$need")
 	done
-	[ ${#pair[@]} -eq 0 ] || finish "${pair[@]}"
-}
-
-echo "perfpersist on Linux $(uname -r), $(nproc) CPUs; logs in $LOG"
-
-unit unit "$BUILD"
-checks
-integration integration "$BUILD"
-
-if any_selected asan/unit tests/unit/test-*.c || any_selected asan/integration tests/integration/test-*.sh; then
-	if build asan/build make --no-print-directory -j2 BUILD="$BUILD" asan; then
-		unit asan/unit "$BUILD/asan"
-		integration asan/integration "$BUILD/asan"
-	fi
-fi
-
-if any_selected fuzz tests/fuzz/fuzz-*.c; then
-	build fuzz/build make --no-print-directory -j2 BUILD="$BUILD" fuzzers && fuzzers
-fi
-
-if guests_selected; then
-	guests_built && guests
-fi
+done
+for name in "${names[@]}"; do
+	[ "${how_of[$name]}" = alone ] || queue+=("$name")
+done
+run "$TEST_JOBS"
+for name in "${names[@]}"; do
+	[ "${how_of[$name]}" != alone ] || queue+=("$name")
+done
+run 1
 
 # ── what came of it ──────────────────────────────────────────────────────────────────────
 
 if [ ${#retried[@]} -gt 0 ]; then
-	printf '\nRun a second time, because the first failed (its log is NAME.first.log):\n'
+	printf '\nFlaky: passed or failed at the second attempt only (the log of the first is NAME.first.log):\n'
 	printf '  %s\n' "${retried[@]}"
 fi
 if [ ${#failures[@]} -gt 0 ]; then
@@ -395,5 +415,11 @@ if [ ${#skips[@]} -gt 0 ]; then
 	printf '\nSkipped, and why:\n'
 	printf '  %s\n' "${skips[@]}"
 fi
-printf '\n%d passed, %d failed, %d skipped\n' "$passed" "$failed" "${#skips[@]}"
+echo
+for tier in build quick check all; do
+	[ -z "${count[$tier]-}" ] || printf '%-6s %3d jobs, %7.1f s\n' "$tier" "${count[$tier]}" "${seconds[$tier]}"
+done
+printf 'took   %d min %d s, up to %d at a time\n' $(((SECONDS - from) / 60)) $(((SECONDS - from) % 60)) "$TEST_JOBS"
+printf '\n%d passed, %d failed, %d skipped%s\n' "$passed" "$failed" "${#skips[@]}" \
+	"$([ ${#retried[@]} -eq 0 ] || printf ', %d flaky' ${#retried[@]})"
 [ "$failed" -eq 0 ]
