@@ -1,35 +1,41 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Installs what building and testing need and the machine lacks: `make deps`, and first thing
-# in `make demo` and `make check`. Debian and Ubuntu: with apt, as root or through sudo.
-# Elsewhere: tells what is needed, and goes on if it is all there.
+# Installs what the machine lacks: conf/deps.sh GROUP…
+#
+#   build     compiling, and `make demo`
+#   package   Debian packages
+#   test      tests and benchmarks
+#   guest     the machine that tests/vm boots
+#
+# make calls it first in each target that needs a group. Debian and Ubuntu: with apt, as root or
+# through sudo. Elsewhere: it tells what is needed, and goes on if it is all there.
 #
 # Silent when nothing is missing. Must run on a machine that has no more than make and bash.
 
 set -u -o pipefail
 export LC_ALL=C
 
-# One need a line: package names, of which the first that the system knows will do.
-needs=(
-	# building
-	gcc make pkg-config clang libc6-dev linux-libc-dev
-	"bpftool|linux-tools-generic"
-	libbpf-dev libelf-dev libdw-dev libsystemd-dev libinih-dev libtraceevent-dev
-	zlib1g-dev
-	# packages
-	debhelper dpkg-dev lintian
-	# testing
-	check jq strace bpftrace shellcheck util-linux systemtap-sdt-dev
-	"libclang-rt-dev|libclang-rt-14-dev|libclang-common-14-dev"
-	"linux-perf|linux-tools-generic"
-	groff-base mandoc bash-completion zsh chromium protobuf-compiler
+# One need for each word: package names, of which the first that the system knows will do.
+declare -A group=(
+	[build]="gcc make pkg-config clang libc6-dev linux-libc-dev bpftool|linux-tools-generic
+		libbpf-dev libelf-dev libdw-dev libsystemd-dev libinih-dev libtraceevent-dev zlib1g-dev"
+	[package]="debhelper dpkg-dev lintian"
+	[test]="check jq strace bpftrace shellcheck util-linux systemtap-sdt-dev
+		libclang-rt-dev|libclang-rt-14-dev|libclang-common-14-dev linux-perf|linux-tools-generic
+		groff-base mandoc bash-completion zsh chromium protobuf-compiler"
+	[guest]="qemu-system-x86 qemu-utils mmdebstrap e2fsprogs cpio kmod dpkg-dev xz-utils"
 )
+# The guest's packages are amd64's; elsewhere its tests are skipped.
+[ "$(dpkg --print-architecture 2>/dev/null)" = amd64 ] || group[guest]=
 
-# The guest that tests/vm boots. Its packages are amd64's, and elsewhere those tests are skipped.
-if [ "$(dpkg --print-architecture 2>/dev/null)" = amd64 ]; then
-	needs+=(qemu-system-x86 qemu-utils mmdebstrap e2fsprogs cpio kmod dpkg-dev xz-utils)
-fi
+needs=()
+for name in "$@"; do
+	[ -n "${group[$name]+known}" ] || { echo "usage: conf/deps.sh build|package|test|guest…" >&2; exit 2; }
+	read -r -d '' -a words <<<"${group[$name]}"
+	needs+=("${words[@]}")
+done
+[ ${#needs[@]} -gt 0 ] || exit 0
 
 say() {
 	printf 'deps: %s\n' "$*" >&2

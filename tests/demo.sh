@@ -145,8 +145,7 @@ expect_match "$OUT" 'total records=[0-9]+ bytes=[0-9]+ limited=0 missed=([0-9]+|
 
 step "List them"
 show perfctl -l
-expect_eq "$(perfctl list --json | jq -r 'map(.namespace + "/" + .name) | sort | join(" ")')" \
-	"demo/samples demo/switches" "the list"
+expect_eq "$(event_ids | sed 's/=.*//' | xargs)" "demo/samples demo/switches" "the list"
 
 step "Reopen them by name, as an unprivileged user of the group, and read the newest records"
 show -m perfctl reopen demo/switches -n 5
@@ -166,14 +165,14 @@ show -u -x 4 perfctl reopen demo/switches
 show -u -x 1 cat "$EVENT/switches/stat"
 show -u -x 4 perfctl list demo
 show -u perfctl list --json
-expect_eq "$(jq -c . <<<"$OUT")" "[]" "an outsider's list"
+expect_eq "$OUT" "[]" "an outsider's list"
 
 step "Several events under one name, only what a filter lets through, and at most 20 a second on a CPU"
 show perfctl create demo/forks -e 'sched:sched_process_*' --comm 'demo-*' --max-rate 20/s
 forks
 show perfctl reopen demo/forks -n 4
 expect_eq "$(perfctl reopen demo/forks -n all --json 2>/dev/null |
-	jq -r 'select(.event == "sched:sched_process_exit").fields.comm' | sort -u)" demo-sh "who is recorded"
+	grep '"event":"sched:sched_process_exit"' | json comm | sort -u)" demo-sh "who is recorded"
 limited=$(stat_of demo/forks limited)
 [ "$limited" -gt 0 ] || fail "no record was kept out"
 good "$(records_of demo/forks) records, of demo-sh alone; $limited kept out by the limit"
@@ -212,12 +211,12 @@ show cat "$CONF.d/execs.conf"
 before=$(event_ids)
 show perfctl reload
 expect_match "$OUT" '1 created, 0 changed, 0 deleted, 0 failed' "what was applied"
-id=$(perfctl show demo/execs --json | jq .id)
+id=$(perfctl show demo/execs --json | json id)
 sed -i 's/64K/128K/' "$CONF.d/execs.conf"
 show tail -n 1 "$CONF.d/execs.conf"
 show perfctl reload
 expect_match "$OUT" '0 created, 1 changed, 0 deleted, 0 failed' "what was applied"
-expect_eq "$(perfctl show demo/execs --json | jq .id)" "$id" "the changed event's id"
+expect_eq "$(perfctl show demo/execs --json | json id)" "$id" "the changed event's id"
 show rm "$CONF.d/execs.conf"
 show perfctl reload
 expect_match "$OUT" '0 created, 0 changed, 1 deleted, 0 failed' "what was applied"
@@ -266,7 +265,7 @@ step "Delete them"
 show perfctl -d demo/switches demo/samples
 show -x 3 perfctl reopen demo/switches
 show perfctl list --json
-expect_eq "$(jq -c . <<<"$OUT")" "[]" "the list"
+expect_eq "$OUT" "[]" "the list"
 
 # Some kernels put files of their own, maps.debug and progs.debug, into each bpffs.
 events_in_registry() {

@@ -118,6 +118,12 @@ program_pids() {
 	done 2>/dev/null
 }
 
+# json FIELD: its values, one a line, in the JSON that it reads. For what the demo uses, too, which
+# runs where there is no jq.
+json() {
+	grep -oE "\"$1\":(\"[^\"]*\"|[^],}]*)" | sed -E 's/^[^:]*://; s/^"(.*)"$/\1/'
+}
+
 # The keeper alone goes on while events are there, whatever becomes of the others.
 keeper_pid() {
 	program_pids perfpersist-keeper
@@ -175,11 +181,11 @@ stop_daemon() {
 }
 
 broker_pid() {
-	perfctl ping --json | jq -r .pid
+	perfctl ping --json | json pid | head -n 1
 }
 
 engine_pid() {
-	perfctl ping --json | jq -r .engine_pid
+	perfctl ping --json | json engine_pid
 }
 
 dumper_pid() {
@@ -240,7 +246,7 @@ more_records_than() {
 
 # NAMESPACE/EVENT=ID of all events, one a line.
 event_ids() {
-	perfctl "$@" list --json | jq -r '.[] | "\(.namespace)/\(.name)=\(.id)"' | sort
+	perfctl "$@" list | awk 'NR > 1 { print $1 "/" $2 "=" $3 }' | sort
 }
 
 # ── taking it all away ───────────────────────────────────────────────────────────────────
@@ -258,9 +264,9 @@ _mounted() {
 _pins() {
 	local kind
 	for kind in prog map link; do
-		bpftool --json --bpffs "$kind" show 2>/dev/null |
-			jq -r --arg kind "$kind" --arg place "$REGISTRY/" \
-				'.[] | select(any(.pinned[]?; startswith($place))) | "\($kind) \(.id)"' || true
+		bpftool --bpffs "$kind" show 2>/dev/null | awk -v kind="$kind" -v place="$REGISTRY/" '
+			/^[0-9]+:/ { id = $1 + 0 }
+			$1 == "pinned" && index($2, place) == 1 && !seen[id]++ { print kind, id }' || true
 	done
 }
 
@@ -277,7 +283,7 @@ _delete_all() {
 	local names
 
 	perfctl ping >/dev/null 2>&1 || return 0
-	mapfile -t names < <(perfctl list --json | jq -r '.[] | "\(.namespace)/\(.name)"')
+	mapfile -t names < <(perfctl list | awk 'NR > 1 { print $1 "/" $2 }')
 	[ ${#names[@]} -eq 0 ] && return
 	perfctl delete "${names[@]}" >/dev/null || _fault "these could not all be deleted: ${names[*]}"
 }
