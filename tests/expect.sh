@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# What tests in shell have to say, wherever they run: skip, fail, wait_until, expect_….
+# What tests in shell have to say, wherever they run: skip, fail, full, wait_until, expect_….
 
 # Ends the test as "skipped"; the runner shows the last line of what it wrote.
 skip() {
@@ -13,6 +13,16 @@ skip() {
 fail() {
 	echo "failed: $*" >&2
 	exit 1
+}
+
+# full: whether the test is to run at full length (tests/run.sh).
+full() {
+	[ "${TEST_LENGTH:-short}" = full ]
+}
+
+# length SHORT FULL: the one that applies.
+length() {
+	if full; then echo "$2"; else echo "$1"; fi
 }
 
 # wait_until SECONDS CMD…: runs CMD again and again until it succeeds.
