@@ -3,7 +3,7 @@
 #
 # Installs what the machine lacks: conf/deps.sh GROUP…
 #
-#   build     compiling, and `make demo`
+#   build     compiling, and `make demo` (which needs umount)
 #   package   Debian packages
 #   test      tests and benchmarks
 #   guest     the machine that tests/vm boots
@@ -19,7 +19,7 @@ export LC_ALL=C
 # One need for each word: package names, of which the first that the system knows will do.
 declare -A group=(
 	[build]="gcc make pkg-config clang libc6-dev linux-libc-dev bpftool|linux-tools-generic
-		libbpf-dev libelf-dev libdw-dev libsystemd-dev libinih-dev libtraceevent-dev zlib1g-dev"
+		libbpf-dev libelf-dev libdw-dev libsystemd-dev libinih-dev libtraceevent-dev zlib1g-dev mount"
 	[package]="debhelper dpkg-dev lintian"
 	[test]="check jq strace bpftrace shellcheck util-linux systemtap-sdt-dev
 		libclang-rt-dev|libclang-rt-14-dev|libclang-common-14-dev linux-perf|linux-tools-generic
