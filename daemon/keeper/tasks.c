@@ -3,6 +3,7 @@
 #include "daemon/keeper/tasks.h"
 
 #include <linux/types.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "daemon/keeper/table.h"
@@ -63,8 +64,24 @@ void tasks_free(struct tasks *tasks)
 
 /* ── telling ────────────────────────────────────────────────────────────────────────────── */
 
+struct place {
+	uint64_t start, size, offset;
+};
+
+/*
+ * What one process had mapped when the first of its entries came, in order of address. An iterator
+ * tells of one process after another, so that each list is walked once: a search for each entry
+ * would be quadratic, and a process may have 65,000 mappings.
+ */
+struct known {
+	const struct process *process;
+	struct place *place;
+	size_t n;
+};
+
 struct telling {
 	struct table *table;
+	struct known *known;
 	uint64_t time;
 	bool mending; /* records were lost: what the table has may be wrong */
 };
@@ -140,13 +157,51 @@ static int tell_task(const struct telling *s, const struct pp_task *task)
 	return 0;
 }
 
-static bool has_map(const struct map *m, const struct map *what)
+static int by_place(const void *a, const void *b)
 {
-	for (; m; m = m->older)
-		if (m->file && m->start == what->start && m->size == what->size &&
-		    m->offset == what->offset)
-			return true;
-	return false;
+	const struct place *x = a, *y = b;
+
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	if (x->size != y->size)
+		return x->size < y->size ? -1 : 1;
+	return x->offset < y->offset ? -1 : x->offset > y->offset;
+}
+
+static void known_done(struct known *known)
+{
+	free(known->place);
+	*known = (struct known){ 0 };
+}
+
+static int known_of(struct known *known, const struct process *p)
+{
+	size_t n = 0;
+
+	known_done(known);
+	for (const struct map *m = *p->maps; m; m = m->older)
+		n += m->file != NULL;
+	known->place = n ? calloc(n, sizeof(*known->place)) : NULL;
+	if (n && !known->place)
+		return -ENOMEM;
+	for (const struct map *m = *p->maps; m; m = m->older)
+		if (m->file)
+			known->place[known->n++] = (struct place){ m->start, m->size, m->offset };
+	if (n)
+		qsort(known->place, n, sizeof(*known->place), by_place);
+	known->process = p;
+	return 0;
+}
+
+/* 1: the process has this mapping; 0: it does not; -ENOMEM. */
+static int has_map(struct known *known, const struct process *p, const struct map *what)
+{
+	const struct place place = { what->start, what->size, what->offset };
+	int err = known->process == p ? 0 : known_of(known, p);
+
+	if (err < 0 || known->n == 0)
+		return err;
+	return bsearch(&place, known->place, known->n, sizeof(place), by_place) != NULL;
 }
 
 static bool has_execed(const struct process *p)
@@ -199,9 +254,13 @@ static int tell_map(const struct telling *s, const struct pp_task_map *map)
 	};
 	bool behind = p && p->root && !has_execed(p);
 	struct blob *file;
+	int r;
 
-	if (!p || (!behind && (!s->mending || p->ended)) || has_map(*p->maps, &m))
+	if (!p || (!behind && (!s->mending || p->ended)))
 		return 0;
+	r = has_map(s->known, p, &m);
+	if (r != 0)
+		return MIN(r, 0);
 	file = file_of(t, map);
 	if (!file)
 		return -ENOMEM;
@@ -307,7 +366,8 @@ static void drop_roots(struct table *t, struct processes *of)
 
 int table_tell(struct table *t, uint64_t time, const struct tasks *tasks, const struct tasks *maps)
 {
-	struct telling s = { t, time, t->lost > t->lost_told };
+	_cleanup_(known_done) struct known known = { 0 };
+	struct telling s = { t, &known, time, t->lost > t->lost_told };
 	int err;
 
 	see_nobody(t);

@@ -484,6 +484,28 @@ START_TEST(told_after_loss)
 }
 END_TEST
 
+/* Linear: 400,000 mappings take no second, and with a search for each of them would take minutes.
+ * After a loss all of them are told again, and are there. */
+START_TEST(told_of_many_maps)
+{
+	const struct pp_task tasks[] = { told_task(100, 100, 50, "sh") };
+	const size_t n = 400000;
+	_cleanup_free_ struct told_map *map = calloc(n, sizeof(*map));
+	uint64_t used;
+
+	for (size_t i = 0; i < n; i++)
+		map[i] = told_map(100, 0x1000 + i * 0x2000, "/bin/sh");
+	ck_assert_int_eq(tell(tasks, 1, map, n), 0);
+	ck_assert_uint_eq(thread_find(&table, 100)->process->n_maps, n);
+	used = table.memory.used;
+	loses(5);
+	now += 100;
+	ck_assert_int_eq(tell(tasks, 1, map, n), 0);
+	ck_assert_uint_eq(thread_find(&table, 100)->process->n_maps, n);
+	ck_assert_uint_lt(table.memory.used, used + (1 << 16));
+}
+END_TEST
+
 START_TEST(told_wrong)
 {
 	struct pp_task t = told_task(100, 100, 50, "sh");
@@ -695,6 +717,7 @@ int main(void)
 	tcase_add_test(t, told);
 	tcase_add_test(t, told_and_shared);
 	tcase_add_test(t, told_after_loss);
+	tcase_add_test(t, told_of_many_maps);
 	tcase_add_test(t, told_wrong);
 	tcase_add_test(t, oldest_ended_go);
 	tcase_add_test(t, names_stay);
