@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * A sideband applied as perf applies it, up to a time: FORK copies the parent, COMM names, MMAP2
- * lies upon what was there, EXIT ends. Simple and slow.
+ * lies upon what was there, EXIT ends. Simple and slow, and with room for little: of a sideband of
+ * the whole machine only one process and what it forks are applied (`only`).
  */
 #ifndef PP_TEST_SIDEBAND_REPLAY_H
 #define PP_TEST_SIDEBAND_REPLAY_H
@@ -25,6 +26,7 @@ struct replay_task {
 };
 
 struct replay {
+	uint32_t only; /* 0: all processes */
 	struct replay_task task[REPLAY_TASKS];
 	size_t n;
 	uint64_t records, of_type[PERF_RECORD_MAX];
@@ -111,6 +113,18 @@ static inline void replay_apply(struct replay *r, const struct perf_event_header
 	}
 }
 
+/* What strangers run is theirs: there is no end to how many they are and how much they map. */
+static inline bool replay_concerns(struct replay *r, const struct perf_event_header *h)
+{
+	uint32_t pid = record_u32(h, 8);
+
+	if (!r->only || pid == r->only)
+		return true;
+	if (h->type == PERF_RECORD_FORK && record_u32(h, 12) == r->only)
+		return true;
+	return replay_find(r, pid) != NULL;
+}
+
 /* All records up to a time; they must be in its order. */
 static inline void replay_file(struct replay *r, int fd, uint64_t until)
 {
@@ -126,7 +140,7 @@ static inline void replay_file(struct replay *r, int fd, uint64_t until)
 		ck_assert_uint_eq(record_u64(h, h->size - 8), PP_SIDEBAND_ID);
 		last = record_at(h);
 		n++;
-		if (last <= until)
+		if (last <= until && replay_concerns(r, h))
 			replay_apply(r, h);
 	}
 	ck_assert_uint_eq(n, s.header->records);

@@ -407,6 +407,7 @@ START_TEST(ourselves)
 	int fd, status;
 	pid_t child;
 
+	r->only = self;
 	before = clock_now();
 	keep_all(peer, true);
 	pthread_barrier_init(&gate, NULL, 2);
