@@ -136,10 +136,15 @@ echo "an engine's death and its successor's start: nothing is told, since nothin
 # ── who does not read ────────────────────────────────────────────────────────────────────
 
 "$BIN/watch-check" "$INSTANCE" open/a follows 100
-"$BIN/watch-check" "$INSTANCE" open/a lags 2000
-# The other watcher was there all the time, and was told of every one.
-wait_until 60 lines "$SCRATCH/all" $((12 + 100 + 2 + 2000 + 2)) || fail "a watcher that reads was not told of all"
-expect_eq "$(jq -r .notice "$SCRATCH/all" | grep -c lost || true)" 0 "what was lost to one that reads"
+many=$(length 300 2000)
+"$BIN/watch-check" "$INSTANCE" open/a lags "$many"
+# perfctl reads all the time, but nobody waits for it: where the machine lets it fall behind by more
+# notices than its socket holds, it is told how many. What it knows of is all of it.
+total=$((11 + 100 + 2 + many + 2))
+known_to_all() {
+	[ "$(jq -r 'select(.notice != "started") | .lost // 1' "$SCRATCH/all" | awk '{ n += $1 } END { print n + 0 }')" -eq $total ]
+}
+wait_until 60 known_to_all || fail "a watcher that reads does not know of all $total: $(jq -r .notice "$SCRATCH/all" | sort | uniq -c | xargs)"
 
 # ── asking for what is not to be had ─────────────────────────────────────────────────────
 

@@ -3,8 +3,12 @@
  * Watches an event through the library, while another connection pauses and resumes it:
  *
  *   watch-check INSTANCE NAMESPACE/EVENT follows N   all of it is told, one by one, in order
- *   watch-check INSTANCE NAMESPACE/EVENT lags N      nothing is read until it is over: what was
- *                                                    told + what is said to be lost = what was
+ *   watch-check INSTANCE NAMESPACE/EVENT lags N      one more watcher reads nothing until it is
+ *                                                    over: what it was told + what is said to be
+ *                                                    lost = what was; the other is told all of it
+ *
+ * The watcher that follows has read each notice before the next pause or resume: it has fallen
+ * behind nowhere, however busy the machine is, so that nothing may be lost to it.
  *
  * Exit 0: all of it held; 1: not, and it says what; 2: it could not run.
  */
@@ -52,17 +56,42 @@ static void on_notice(struct perfpersist *p _unused_, const struct perfpersist_n
 	s->in_doubt = false;
 }
 
-static void take_one(struct perfpersist *p)
-{
-	struct pollfd fd = { .fd = perfpersist_fd(p), .events = perfpersist_events(p) };
+struct watcher {
+	struct perfpersist *p;
+	struct seen seen;
+};
 
-	if (poll(&fd, 1, -1) < 0 || perfpersist_dispatch(p) < 0)
-		die("%s", perfpersist_error(p));
+static void watch(struct watcher *w, const char *instance, const char *ns, const char *name)
+{
+	w->seen = (struct seen){ .ns = ns, .name = name };
+	w->p = connect_to(instance);
+	if (perfpersist_watch(w->p, ns, on_notice, &w->seen) < 0)
+		die("%s", perfpersist_error(w->p));
+	if (w->seen.started != 1)
+		die("perfpersist_watch() returned before it had begun");
 }
 
-static uint64_t known(const struct seen *s)
+static uint64_t known(const struct watcher *w)
 {
-	return s->paused + s->resumed + s->lost;
+	return w->seen.paused + w->seen.resumed + w->seen.lost;
+}
+
+/* Until so much is known. */
+static void take(struct watcher *w, uint64_t n)
+{
+	while (known(w) < n) {
+		struct pollfd fd = { .fd = perfpersist_fd(w->p),
+				     .events = perfpersist_events(w->p) };
+
+		int r = poll(&fd, 1, 20000);
+
+		if (r == 0)
+			die("%" PRIu64 " notices are known of, %" PRIu64
+			    " were to come, and no more comes",
+			    known(w), n);
+		if (r < 0 || perfpersist_dispatch(w->p) < 0)
+			die("%s", perfpersist_error(w->p));
+	}
 }
 
 static void toggle(struct perfpersist *p, const struct seen *s, bool pause)
@@ -74,50 +103,57 @@ static void toggle(struct perfpersist *p, const struct seen *s, bool pause)
 		    perfpersist_error(p));
 }
 
+/* Returns whether it was told what it must have been. */
+static bool judge(const struct watcher *w, const char *who, uint64_t n, bool lags)
+{
+	const struct seen *s = &w->seen;
+
+	printf("%s/%s, %s: %" PRIu64 " paused + %" PRIu64 " resumed + %" PRIu64
+	       " lost (told %" PRIu64 " times) = %" PRIu64 "\n",
+	       s->ns, s->name, who, s->paused, s->resumed, s->lost, s->losses, n);
+	if (known(w) == n && !s->other && !s->faults && lags == (s->lost > 0))
+		return true;
+	fprintf(stderr,
+		"%s: %" PRIu64 " notices are known of, of %" PRIu64 "; %" PRIu64 " lost, %" PRIu64
+		" of another kind, %" PRIu64 " wrong\n",
+		who, known(w), n, s->lost, s->other, s->faults);
+	return false;
+}
+
 int main(int argc, char **argv)
 {
-	struct perfpersist *watcher, *changer;
-	struct seen s = { .ns = NULL };
+	struct watcher follower = { .p = NULL }, laggard = { .p = NULL };
+	struct perfpersist *changer;
+	const char *name;
 	char ns[64];
-	bool lags = argc == 5 && strcmp(argv[3], "lags") == 0;
-	uint64_t n;
+	bool lags = argc == 5 && strcmp(argv[3], "lags") == 0, good;
+	uint64_t n, lost = 0;
 
 	if (!lags && !(argc == 5 && strcmp(argv[3], "follows") == 0))
 		die("usage: watch-check INSTANCE NAMESPACE/EVENT follows|lags N");
-	s.name = split_name(argv[2], ns);
-	s.ns = ns;
+	name = split_name(argv[2], ns);
 	n = parse_count(argv[4]);
-	watcher = connect_to(argv[1]);
+	watch(&follower, argv[1], ns, name);
+	if (lags)
+		watch(&laggard, argv[1], ns, name);
 	changer = connect_to(argv[1]);
-	if (perfpersist_watch(watcher, ns, on_notice, &s) < 0)
-		die("%s", perfpersist_error(watcher));
-	if (s.started != 1)
-		die("perfpersist_watch() returned before it had begun");
 
-	for (uint64_t i = 0; i < n; i++) {
-		toggle(changer, &s, i % 2 == 0);
-		while (!lags && known(&s) < i + 1)
-			take_one(watcher);
+	/* Two more behind the n: whoever has caught up loses nothing more. */
+	for (uint64_t i = 0; i < n + 2; i++) {
+		if (lags && i >= n) {
+			take(&laggard, i);
+			lost = i == n ? laggard.seen.lost : lost;
+		}
+		toggle(changer, &follower.seen, i % 2 == 0);
+		take(&follower, i + 1);
 	}
-	while (known(&s) < n)
-		take_one(watcher);
-	printf("%s, %s: %" PRIu64 " paused + %" PRIu64 " resumed + %" PRIu64 " lost (told %" PRIu64
-	       " times) = %" PRIu64 "\n",
-	       argv[2], argv[3], s.paused, s.resumed, s.lost, s.losses, n);
-	/* Whoever has caught up loses nothing more. */
-	n += 2;
-	toggle(changer, &s, n % 2 == 0);
-	toggle(changer, &s, n % 2 != 0);
-	while (known(&s) < n)
-		take_one(watcher);
-	perfpersist_free(watcher);
+	good = judge(&follower, "follows", n + 2, false);
+	if (lags) {
+		take(&laggard, n + 2);
+		good &= judge(&laggard, "lags", n + 2, true) && laggard.seen.lost == lost;
+	}
+	perfpersist_free(follower.p);
+	perfpersist_free(laggard.p);
 	perfpersist_free(changer);
-	if (known(&s) != n || s.other || s.faults || lags != (s.lost > 0)) {
-		fprintf(stderr,
-			"%" PRIu64 " notices are known of, of %" PRIu64 "; %" PRIu64
-			" lost, %" PRIu64 " of another kind, %" PRIu64 " wrong\n",
-			known(&s), n, s.lost, s.other, s.faults);
-		return 1;
-	}
-	return 0;
+	return good ? 0 : 1;
 }
