@@ -17,6 +17,7 @@
 #define SECOND "second" /* its other name */
 #define SMALL 65536
 #define LARGE 131072
+#define MAX_RATE 1000000
 #define NOBODY "pid == 4194305" /* a filter: no process can have this id */
 
 struct kind {
@@ -25,14 +26,15 @@ struct kind {
 	uint32_t flags;
 	char leaves[256];    /* what a whole event's directory holds */
 	bool missed_unknown; /* what its stat says */
+	uint64_t memory;     /* what it is charged, if SMALL */
 };
 
 static struct kind kinds[] = {
-	{ "hot", "raw_syscalls:sys_enter", 0, 0, "", false },
-	{ "generic", "raw_syscalls:sys_enter", 0, PERFPERSIST_GENERIC, "", false },
-	{ "sampling", "cpu-clock", 999, PERFPERSIST_FREQ | PERFPERSIST_CALLCHAIN, "", false },
-	{ "several", "raw_syscalls:sys_*,task:task_rename,cpu-clock", 0, 0, "", false },
-	{ "waking", "task:task_rename", 0, PERFPERSIST_WAKEUP, "", false },
+	{ "hot", "raw_syscalls:sys_enter", 0, 0, "", false, 0 },
+	{ "generic", "raw_syscalls:sys_enter", 0, PERFPERSIST_GENERIC, "", false, 0 },
+	{ "sampling", "cpu-clock", 999, PERFPERSIST_FREQ | PERFPERSIST_CALLCHAIN, "", false, 0 },
+	{ "several", "raw_syscalls:sys_*,task:task_rename,cpu-clock", 0, 0, "", false, 0 },
+	{ "waking", "task:task_rename", 0, PERFPERSIST_WAKEUP, "", false, 0 },
 };
 
 static struct services services;
@@ -71,12 +73,34 @@ static int delete_victim(struct perfpersist *p, const struct kind *kind _unused_
 	return perfpersist_delete(p, ns, VICTIM, NULL);
 }
 
-static int filter_victim(struct perfpersist *p, const struct kind *kind _unused_)
+static int change_filter(struct perfpersist *p, const char *filter)
 {
 	struct perfpersist_change_options opts = {
 		.sz = sizeof(opts),
 		.what = PERFPERSIST_CHANGE_FILTER,
-		.filter = NOBODY,
+		.filter = filter,
+	};
+
+	return perfpersist_change(p, ns, VICTIM, &opts, NULL);
+}
+
+static int filter_victim(struct perfpersist *p, const struct kind *kind _unused_)
+{
+	return change_filter(p, NOBODY);
+}
+
+static int unfilter_victim(struct perfpersist *p, const struct kind *kind _unused_)
+{
+	return change_filter(p, NULL);
+}
+
+static int change_size(struct perfpersist *p, uint64_t size, uint64_t rate)
+{
+	struct perfpersist_change_options opts = {
+		.sz = sizeof(opts),
+		.what = PERFPERSIST_CHANGE_BUFFER | PERFPERSIST_CHANGE_MAX_RATE,
+		.buffer = size,
+		.max_rate = rate,
 	};
 
 	return perfpersist_change(p, ns, VICTIM, &opts, NULL);
@@ -84,14 +108,12 @@ static int filter_victim(struct perfpersist *p, const struct kind *kind _unused_
 
 static int resize_victim(struct perfpersist *p, const struct kind *kind _unused_)
 {
-	struct perfpersist_change_options opts = {
-		.sz = sizeof(opts),
-		.what = PERFPERSIST_CHANGE_BUFFER | PERFPERSIST_CHANGE_MAX_RATE,
-		.buffer = LARGE,
-		.max_rate = 1000000,
-	};
+	return change_size(p, LARGE, MAX_RATE);
+}
 
-	return perfpersist_change(p, ns, VICTIM, &opts, NULL);
+static int shrink_victim(struct perfpersist *p, const struct kind *kind _unused_)
+{
+	return change_size(p, SMALL, 0);
 }
 
 static int pause_victim(struct perfpersist *p, const struct kind *kind _unused_)
@@ -114,14 +136,19 @@ static int delete_second(struct perfpersist *p, const struct kind *kind _unused_
 	return perfpersist_delete(p, ns, SECOND, NULL);
 }
 
-static int copy_victim(struct perfpersist *p, const struct kind *kind _unused_)
+static int copy(struct perfpersist *p, const char *name)
 {
 	struct perfpersist_event *e;
-	int r = perfpersist_open_copy(p, ns, VICTIM, &e);
+	int r = perfpersist_open_copy(p, ns, name, &e);
 
 	if (r == 0)
 		perfpersist_event_free(e);
 	return r;
+}
+
+static int copy_victim(struct perfpersist *p, const struct kind *kind _unused_)
+{
+	return copy(p, VICTIM);
 }
 
 /* ── what is there ──────────────────────────────────────────────────────────────────────── */
@@ -191,13 +218,13 @@ static bool is_filtered(const struct sight *s)
 	return s->victim && strcmp(s->victim->filter, NOBODY) == 0;
 }
 
-/* All of the change or nothing of it. */
+/* All of the change or nothing of it. It goes to and fro, so that each second set is large. */
 static bool is_resized(const struct sight *s)
 {
 	bool large = s->victim && s->victim->buffer == LARGE;
 
-	if (s->victim &&
-	    (s->victim->set != (large ? 2 : 1) || s->victim->max_rate != (large ? 1000000 : 0)))
+	if (s->victim && (s->victim->set % 2 != (large ? 0 : 1) ||
+			  s->victim->max_rate != (large ? MAX_RATE : 0)))
 		die("the event is half changed: set %u, %llu bytes, rate %llu", s->victim->set,
 		    (unsigned long long)s->victim->buffer, (unsigned long long)s->victim->max_rate);
 	return large;
@@ -220,27 +247,30 @@ static bool is_nothing(const struct sight *s _unused_)
 
 /* ── the acts ───────────────────────────────────────────────────────────────────────────── */
 
-struct presence {
-	bool victim, second, idle; /* idle: records nothing */
+enum {
+	IS_THERE = 1,  /* the victim */
+	IS_SHARED = 2, /* it has a second name, or only that is left */
+	IS_IDLE = 4    /* records nothing */
 };
 
 static const struct act {
 	const char *name;
 	int (*order)(struct perfpersist *p, const struct kind *kind);
+	int (*undo)(struct perfpersist *p, const struct kind *kind); /* NULL: all is made anew */
 	bool (*is_done)(const struct sight *s);
-	struct presence before, after;
+	unsigned before, after;
 } acts[] = {
-	{ "create", create_victim, has_victim, { false, false, false }, { true, false, false } },
-	{ "delete", delete_victim, has_no_victim, { true, false, false }, { false, false, false } },
-	{ "filter", filter_victim, is_filtered, { true, false, false }, { true, false, true } },
-	{ "resize", resize_victim, is_resized, { true, false, false }, { true, false, false } },
-	{ "pause", pause_victim, is_paused, { true, false, false }, { true, false, true } },
-	{ "resume", resume_victim, is_running, { true, false, true }, { true, false, false } },
-	{ "alias", create_second, has_second, { true, false, false }, { true, true, false } },
-	{ "unalias", delete_second, has_no_second, { true, true, false }, { true, false, false } },
+	{ "create", create_victim, delete_victim, has_victim, 0, IS_THERE },
+	{ "delete", delete_victim, create_victim, has_no_victim, IS_THERE, 0 },
+	{ "filter", filter_victim, unfilter_victim, is_filtered, IS_THERE, IS_THERE | IS_IDLE },
+	{ "resize", resize_victim, shrink_victim, is_resized, IS_THERE, IS_THERE },
+	{ "pause", pause_victim, resume_victim, is_paused, IS_THERE, IS_THERE | IS_IDLE },
+	{ "resume", resume_victim, pause_victim, is_running, IS_THERE | IS_IDLE, IS_THERE },
+	{ "alias", create_second, delete_second, has_second, IS_THERE, IS_THERE | IS_SHARED },
+	{ "unalias", delete_second, create_second, has_no_second, IS_THERE | IS_SHARED, IS_THERE },
 	/* The rings go to the other name. */
-	{ "bequeath", delete_victim, has_no_victim, { true, true, false }, { false, true, false } },
-	{ "copy", copy_victim, is_nothing, { true, false, false }, { true, false, false } },
+	{ "bequeath", delete_victim, NULL, has_no_victim, IS_THERE | IS_SHARED, IS_SHARED },
+	{ "copy", copy_victim, NULL, is_nothing, IS_THERE, IS_THERE },
 };
 
 /* Asks for it on a connection of its own; why (512 bytes): what the daemon says, if it refuses. */

@@ -14,6 +14,7 @@
 #include "tests/integration/census.h"
 
 #define PATIENCE_SECONDS 30
+#define BURN_NS 10000000
 
 static char registry[128];
 static unsigned broker_fds;	  /* of a broker in peace that knows its dumper */
@@ -188,7 +189,18 @@ static void check_rings(const struct perfpersist_info *info)
 	perfpersist_free(p);
 }
 
-static void check_records(const struct perfpersist_info *info, bool idle)
+/* Keeps a CPU busy for so long that anything which samples takes several samples. */
+static void burn(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	for (int64_t end = t.tv_sec * 1000000000LL + t.tv_nsec + BURN_NS;
+	     t.tv_sec * 1000000000LL + t.tv_nsec < end;)
+		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+}
+
+static void check_records(const struct kind *kind, const struct perfpersist_info *info, bool idle)
 {
 	uint64_t before = 0, after = 0;
 
@@ -198,6 +210,8 @@ static void check_records(const struct perfpersist_info *info, bool idle)
 		return;
 	}
 	WAIT_UNTIL("its records", read_records(info->name, &before));
+	if (kind->period)
+		burn();
 	for (unsigned i = 0; i < 5; i++)
 		WAIT_UNTIL("its records once more", read_records(info->name, &after));
 	if (after != before)
@@ -221,10 +235,13 @@ static void check_event(const struct kind *kind, const struct perfpersist_info *
 	    info->missed_unknown != kind->missed_unknown)
 		die("%s is there, and listed in state %u, missed %s", dir, info->state,
 		    info->missed_unknown ? "unknown" : "known");
+	if (info->buffer == SMALL && !info->shares && info->memory != kind->memory)
+		die("%s is charged %llu bytes, and not %llu", dir, (unsigned long long)info->memory,
+		    (unsigned long long)kind->memory);
 	if (deleted_mark(info->name))
 		die("%s is there, and its meta says that it is being deleted", dir);
 	check_rings(info);
-	check_records(info, idle);
+	check_records(kind, info, idle);
 }
 
 /* ── everything ─────────────────────────────────────────────────────────────────────────── */
@@ -268,12 +285,12 @@ static void check_places(const struct sight *s)
 }
 
 /* Whether who is there is who shall be. */
-static void check_presence(const struct sight *s, const struct presence *p)
+static void check_presence(const struct sight *s, unsigned expected)
 {
-	unsigned n = 1 + p->victim + p->second;
+	bool victim = expected & IS_THERE, second = expected & IS_SHARED;
 
-	if (!s->bystander || s->bystander->id != bystander || s->n != n ||
-	    has_victim(s) != p->victim || has_second(s) != p->second)
+	if (!s->bystander || s->bystander->id != bystander || s->n != 1U + victim + second ||
+	    has_victim(s) != victim || has_second(s) != second)
 		die("%zu events are listed, %s, %s and %s", s->n,
 		    s->bystander ? "the other one" : "not the other one",
 		    s->victim ? "the victim" : "no victim",
@@ -289,7 +306,7 @@ static void check_presence(const struct sight *s, const struct presence *p)
 static bool check(const struct kind *kind, const struct act *act, int answer)
 {
 	_cleanup_(sight_done) struct sight s = { .n = 0 };
-	const struct presence *p;
+	unsigned now;
 	bool done;
 
 	WAIT_UNTIL("an answer to a list", look(&s));
@@ -298,14 +315,14 @@ static bool check(const struct kind *kind, const struct act *act, int answer)
 		die("the answer was success, and the %s is not done", act->name);
 	if (answer < 0 && answer != -ECONNRESET && done)
 		die("the answer was %s, and the %s is done", strerror(-answer), act->name);
-	p = done ? &act->after : &act->before;
-	check_presence(&s, p);
-	if (s.victim && !act->before.victim)
+	now = done ? act->after : act->before;
+	check_presence(&s, now);
+	if (s.victim && !(act->before & IS_THERE))
 		rings_id = s.victim->id;
 	if (s.victim)
-		check_event(kind, s.victim, s.second, p->idle);
+		check_event(kind, s.victim, s.second, now & IS_IDLE);
 	if (s.second)
-		check_event(kind, s.second, s.victim ? s.second : NULL, p->idle);
+		check_event(kind, s.second, s.victim ? s.second : NULL, now & IS_IDLE);
 	check_places(&s);
 	return done;
 }

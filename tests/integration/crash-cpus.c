@@ -60,58 +60,32 @@ static bool is_answered(int fd)
 	return poll(&p, 1, 0) > 0;
 }
 
-/* The command of a call of bpf(2); else -1. */
-static int bpf_command(pid_t pid, int nr)
+/* Links to ids are made for each event there is, and are there. */
+static bool is_step(int call)
 {
-	struct __ptrace_syscall_info info = { 0 };
-
-	if (nr != SYS_bpf || ptrace(PTRACE_GET_SYSCALL_INFO, pid, sizeof(info), &info) <= 0)
-		return -1;
-	return (int)info.entry.args[0];
-}
-
-/* What is made is nobody's until it is pinned or put somewhere, and looks change nothing; nor do
- * links to ids, which are made for each event there is and are there. */
-static bool is_step(int nr, int command)
-{
-	if (nr == SYS_symlinkat)
-		return false;
 #ifdef SYS_symlink
-	if (nr == SYS_symlink)
+	if (call == SYS_symlink)
 		return false;
 #endif
-	switch (command) {
-	case -1: /* no bpf(2) */
-	case BPF_OBJ_PIN:
-	case BPF_MAP_UPDATE_ELEM:
-	case BPF_MAP_UPDATE_BATCH:
-	case BPF_MAP_DELETE_ELEM:
-	case BPF_PROG_TEST_RUN:
-	case BPF_LINK_CREATE:
-		return true;
-	default:
-		return false;
-	}
+	return call_counts(call) && call != SYS_symlinkat;
 }
 
 /* Lets it run to its n-th step, and kills it there. False: its answer came before. */
 static bool hunt(unsigned n, int fd)
 {
-	pid_t pid = services.pid[ENGINE];
+	pid_t pid = services.pid[ENGINE], news;
 	unsigned seen = 0;
-	int status, nr, command;
+	int status, call;
 
 	while (!is_answered(fd)) {
-		if (waitpid(pid, &status, __WALL | WNOHANG) <= 0) {
-			poll(NULL, 0, 1);
+		news = tracer_wait(&status);
+		if (news == 0)
 			continue;
-		}
-		if (!WIFSTOPPED(status))
-			die("the engine ended by itself with status 0x%x", status);
-		nr = tracer_entry(pid, status);
-		command = bpf_command(pid, nr);
-		if (nr >= 0 && is_step(nr, command) && ++seen == n) {
-			tally_add(&kills, nr);
+		if (news != pid || !WIFSTOPPED(status))
+			die("process %d ended by itself with status 0x%x", news, status);
+		call = tracer_entry(pid, status);
+		if (is_step(call) && ++seen == n) {
+			tally_add(&kills, call);
 			bury_engine();
 			return true;
 		}
@@ -243,6 +217,7 @@ int main(int argc, char **argv)
 		die("usage: crash-cpus INSTANCE BUILD BROKER-UID FIRST CPU EVENT=ID…");
 	services = (struct services){ .instance = argv[1], .build = argv[2], .uid = argv[3] };
 	signal(SIGALRM, on_alarm);
+	tracer_block();
 	services.listen[ENGINE] = services_listen(&services, "/engine", 0600);
 	start_engine();
 	for (; killed; n++) {

@@ -4,7 +4,13 @@
  * each time at what is left: all of what was asked for or nothing of it, the answer true, others
  * undisturbed.
  *
- *   crash INSTANCE BUILD CONFIG BROKER-UID VICTIM:ACT:KIND…
+ *   crash INSTANCE BUILD CONFIG BROKER-UID 3<SCENARIOS
+ *
+ * Scenarios are lines of 48 bytes, filled up with blanks, so that several of these programs, each
+ * with an instance of its own, can share one open file: each takes the next line. A scenario is
+ * VICTIM:ACT:KIND [PART/PARTS [EVERY]]: others have the other parts of the steps, and EVERY > 1
+ * leaves some of them out (see tracer.h). Or it is "descriptors", which looks for some that nobody
+ * closes.
  *
  * VICTIM: engine, broker, dumper, reaper; or recovery: the engine dies in the middle of the order,
  * and its successor at each step of its start and of its second try. ACT: create, delete and what
@@ -18,6 +24,9 @@
 #include "tests/integration/aftermath.h"
 #include "tests/integration/tracer.h"
 
+#define SCENARIOS 3 /* the descriptor */
+#define LINE 48
+
 static const struct victim {
 	const char *name;
 	enum service service;
@@ -30,9 +39,12 @@ static const struct victim {
 };
 
 struct scenario {
+	const char *name;
 	const struct victim *victim;
 	const struct act *act;
 	struct kind *kind;
+	unsigned part, parts; /* dies at the steps part, part + parts, … */
+	unsigned every;	      /* of those chosen so */
 	struct tally kills;
 	unsigned done, refused, unknown, changed; /* answers; how often the act is done then */
 	char refusal[512];
@@ -61,9 +73,11 @@ static pid_t start_client(const struct scenario *s, int fd)
 
 struct hunt {
 	const struct scenario *s;
-	unsigned n, seen;   /* the step to kill at; how many were passed */
+	struct choice choice;
+	unsigned n, seen;   /* the step to kill at, of those chosen; how many were passed */
 	pid_t prey, parent; /* parent: of the reaper, which is to come; else 0 */
 	bool first;	    /* recovery: the first engine is still to be killed */
+	bool waits;	    /* the prey waits for others */
 	int hit;	    /* the call it was killed at; -1: not yet */
 };
 
@@ -101,18 +115,29 @@ static void bury(struct hunt *h, int status)
 }
 
 /* The step in whose midst the first engine of a recovery dies: all is made, or gone, but for it. */
-static bool is_last_step(int nr)
+static bool is_last_step(int call)
 {
-	return nr == SYS_renameat2;
+	return call == SYS_renameat2;
+}
+
+/* Whether the prey dies before this call. */
+static bool is_fatal(struct hunt *h, int call)
+{
+	if (!call_counts(call))
+		return false;
+	if (h->first)
+		return is_last_step(call);
+	return choice_take(&h->choice, call) && ++h->seen == h->n;
 }
 
 static void on_prey_stopped(struct hunt *h, int status)
 {
-	int nr = tracer_entry(h->prey, status);
+	int call = tracer_entry(h->prey, status);
 
-	if (nr >= 0 && (h->first ? is_last_step(nr) : ++h->seen == h->n)) {
+	h->waits = call_waits(call);
+	if (is_fatal(h, call)) {
 		if (!h->first)
-			h->hit = nr;
+			h->hit = call;
 		h->first = false;
 		kill(h->prey, SIGKILL);
 		return;
@@ -168,14 +193,14 @@ static bool is_settled(void)
 }
 
 /* Whether the hunt goes on: what follows the answer (rings are reaped and released) is hunted,
- * too. */
-static bool is_on(const struct hunt *h, pid_t client)
+ * too. quiet: nothing happened just now. */
+static bool is_on(const struct hunt *h, pid_t client, bool quiet)
 {
 	if (client || (h->prey && h->hit >= 0))
 		return true;
 	if (h->s->victim->reaper)
 		return h->parent || h->prey;
-	return h->hit < 0 && h->prey && !is_settled();
+	return h->hit < 0 && h->prey && !(quiet && h->waits && is_settled());
 }
 
 /*
@@ -186,7 +211,7 @@ static struct answer hunt(struct hunt *h)
 {
 	const struct scenario *s = h->s;
 	struct answer answer = { .error = -EIO };
-	pid_t client, pid;
+	pid_t client, pid = 0;
 	int ends[2], status;
 
 	if (pipe2(ends, O_CLOEXEC) < 0)
@@ -197,14 +222,12 @@ static struct answer hunt(struct hunt *h)
 		h->prey = services.pid[s->victim->service];
 	tracer_begin(h->parent ?: h->prey, !s->victim->reaper);
 	client = start_client(s, ends[1]);
-	while (is_on(h, client)) {
-		pid = waitpid(-1, &status, client ? __WALL : __WALL | WNOHANG);
+	while (is_on(h, client, pid == 0)) {
+		pid = tracer_wait(&status);
 		if (pid < 0)
 			die("nothing to wait for: %m");
 		if (pid > 0)
 			on_news(h, &client, pid, status);
-		else
-			poll(NULL, 0, 1);
 	}
 	if (h->prey)
 		tracer_end(h->prey);
@@ -242,19 +265,27 @@ static void clear(const struct kind *kind)
 		ask_in_peace(delete_second, kind);
 }
 
-/* What must be there before the act, made anew. */
-static void prepare(const struct scenario *s)
+static void make_anew(const struct scenario *s)
 {
-	const struct presence *p = &s->act->before;
+	unsigned before = s->act->before;
 
 	clear(s->kind);
-	if (p->victim)
+	if (before & IS_THERE)
 		ask_in_peace(create_victim, s->kind);
-	if (p->second)
+	if (before & IS_SHARED)
 		ask_in_peace(create_second, s->kind);
-	if (p->idle)
+	if (before & IS_IDLE)
 		ask_in_peace(pause_victim, s->kind);
-	if (p->victim) {
+}
+
+/* What must be there before the act; done: the act is carried out, and else all is as it was. */
+static void prepare(const struct scenario *s, bool done)
+{
+	if (done && s->act->undo)
+		ask_in_peace(s->act->undo, s->kind);
+	else
+		make_anew(s);
+	if (s->act->before & IS_THERE) {
 		_cleanup_(sight_done) struct sight seen = { .n = 0 };
 
 		WAIT_UNTIL("a list", look(&seen));
@@ -263,21 +294,56 @@ static void prepare(const struct scenario *s)
 	check(s->kind, s->act, -ECONNRESET); /* and it is quiet again */
 }
 
-/* Step by step until the order is carried out with nobody killed. */
-static void run(struct scenario *s, const char *name)
+/* An undisturbed event of this kind: what it looks like. */
+static void learn(struct kind *kind)
 {
-	bool prepared = false, killed = true, done = false;
+	_cleanup_(sight_done) struct sight s = { .n = 0 };
+	char dir[160];
 
-	for (unsigned n = 1; killed; n++) {
-		struct hunt h = { .s = s, .n = n, .hit = -1, .first = s->victim->recovery };
+	snprintf(dir, sizeof(dir), "%s/%s", ns, VICTIM);
+	ask_in_peace(create_victim, kind);
+	ask_in_peace(copy_victim, kind);
+	names_in(dir, kind->leaves, sizeof(kind->leaves));
+	if (!look(&s) || s.n != 2 || !s.victim)
+		die("the model of %s is not listed", kind->name);
+	kind->missed_unknown = s.victim->missed_unknown;
+	kind->memory = s.victim->memory;
+	ask_in_peace(delete_victim, kind);
+}
+
+static void tell(const struct scenario *s)
+{
+	printf("%-30s %3u deaths, at", s->name, s->kills.n);
+	tally_print(&s->kills);
+	printf("\n%31sanswers: %u success, %u refused, %u connection lost; done %u times\n", "",
+	       s->done, s->refused, s->unknown, s->changed);
+	if (s->refused)
+		printf("%31srefused with: %s\n", "", s->refusal);
+	fflush(stdout);
+}
+
+/* Step by step until the order is carried out with nobody killed. */
+static void run(struct scenario *s)
+{
+	bool killed = true, done = false;
+
+	alarm(4 * PATIENCE_SECONDS);
+	learn(s->kind);
+	prepare(s, false);
+	for (unsigned n = s->part; killed; n += s->parts) {
+		struct hunt h = { .s = s,
+				  .n = n,
+				  .hit = -1,
+				  .first = s->victim->recovery,
+				  .choice.every = s->every };
 		struct answer a;
 
 		alarm(4 * PATIENCE_SECONDS);
-		if (!prepared)
-			prepare(s);
+		if (done)
+			prepare(s, true);
+		h.choice.n = s->act->name[0] + s->kind->name[0] + s->victim->name[0];
 		a = hunt(&h);
 		done = check(s->kind, s->act, a.error);
-		prepared = !done;
 		killed = h.hit >= 0;
 		if (killed)
 			tally_add(&s->kills, h.hit);
@@ -289,13 +355,7 @@ static void run(struct scenario *s, const char *name)
 	clear(s->kind);
 	WAIT_UNTIL("no rings in the kernel but those of the other event",
 		   census(ns) == bystander_rings);
-	printf("%-26s %3u deaths, at", name, s->kills.n);
-	tally_print(&s->kills);
-	printf("\n%27sanswers: %u success, %u refused, %u connection lost; done %u times\n", "",
-	       s->done, s->refused, s->unknown, s->changed);
-	if (s->refused)
-		printf("%27srefused with: %s\n", "", s->refusal);
-	fflush(stdout);
+	tell(s);
 	if (s->kills.n == 0)
 		die("nobody was killed");
 }
@@ -303,10 +363,13 @@ static void run(struct scenario *s, const char *name)
 static void parse(const char *text, struct scenario *ret)
 {
 	char victim[16], act[16], kind[16];
+	int n;
 
-	*ret = (struct scenario){ 0 };
-	if (sscanf(text, "%15[^:]:%15[^:]:%15s", victim, act, kind) != 3)
-		die("'%s' is not VICTIM:ACT:KIND", text);
+	*ret = (struct scenario){ .name = text, .part = 1, .parts = 1, .every = 1 };
+	n = sscanf(text, "%15[^:]:%15[^:]:%15s %u/%u %u", victim, act, kind, &ret->part,
+		   &ret->parts, &ret->every);
+	if (n < 3 || ret->part == 0 || ret->part > ret->parts || ret->every == 0)
+		die("'%s' is not VICTIM:ACT:KIND [PART/PARTS [EVERY]]", text);
 	for (size_t i = 0; i < ARRAY_SIZE(victims); i++)
 		if (strcmp(victims[i].name, victim) == 0)
 			ret->victim = &victims[i];
@@ -338,33 +401,20 @@ static unsigned count_broker_fds(void)
 	return n;
 }
 
-/* An undisturbed event of each kind: what it looks like, and what it costs the engine. Its copy
- * makes broker and dumper know each other. */
-static unsigned learn(void)
+/* What an event of each kind costs the engine. */
+static unsigned learn_all(void)
 {
-	char dir[160];
-
-	snprintf(dir, sizeof(dir), "%s/%s", ns, VICTIM);
-	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
-		_cleanup_(sight_done) struct sight s = { .n = 0 };
-
-		ask_in_peace(create_victim, &kinds[i]);
-		ask_in_peace(copy_victim, &kinds[i]);
-		names_in(dir, kinds[i].leaves, sizeof(kinds[i].leaves));
-		if (!look(&s) || s.n != 2 || !s.victim)
-			die("the model of %s is not listed", kinds[i].name);
-		kinds[i].missed_unknown = s.victim->missed_unknown;
-		ask_in_peace(delete_victim, &kinds[i]);
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+		learn(&kinds[i]);
 	return count_fds(services.pid[ENGINE]);
 }
 
 static void check_engine_fds(void)
 {
-	unsigned before = learn(), after = before;
+	unsigned before = learn_all(), after = before;
 
 	for (unsigned i = 0; i < 5; i++)
-		after = learn();
+		after = learn_all();
 	if (after != before)
 		die("%zu more events cost the engine %d descriptors", 5 * ARRAY_SIZE(kinds),
 		    (int)(after - before));
@@ -383,6 +433,11 @@ static int delete_bystander(struct perfpersist *p, const struct kind *kind _unus
 	return perfpersist_delete(p, ns, "bystander", NULL);
 }
 
+static int copy_bystander(struct perfpersist *p, const struct kind *kind _unused_)
+{
+	return copy(p, "bystander");
+}
+
 static void begin(void)
 {
 	static const struct kind switches = { .name = "hot", .event = "sched:sched_switch" };
@@ -395,25 +450,46 @@ static void begin(void)
 	WAIT_UNTIL("a list", look(&s));
 	bystander = s.bystander->id;
 	bystander_rings = census(ns);
-	learn();
+	ask_in_peace(copy_bystander, NULL); /* makes broker and dumper know each other */
 	broker_fds = count_broker_fds();
 }
 
 static void end(void)
 {
-	check_engine_fds();
 	ask_in_peace(delete_bystander, NULL);
 	WAIT_UNTIL("an empty registry", holds(".", "+last-id by-id ") && holds("by-id", ""));
 	WAIT_UNTIL("no ring in the kernel", census(ns) == 0);
 	services_stop(&services);
 }
 
+static void trim(char name[LINE])
+{
+	unsigned n = LINE;
+
+	while (n > 0 && strchr(" \n", name[n - 1]))
+		n--;
+	name[MIN(n, LINE - 1U)] = 0;
+}
+
+/* The next scenario, its name ended; false: there are no more. */
+static bool next(char name[LINE])
+{
+	ssize_t n = read(SCENARIOS, name, LINE);
+
+	if (n != 0 && n != LINE)
+		die("a scenario is a line of 48 bytes: %m");
+	if (n > 0)
+		trim(name);
+	return n > 0;
+}
+
 int main(int argc, char **argv)
 {
 	unsigned kills = 0;
+	char name[LINE];
 
-	if (argc < 6)
-		die("usage: crash INSTANCE BUILD CONFIG BROKER-UID VICTIM:ACT:KIND…");
+	if (argc != 5)
+		die("usage: crash INSTANCE BUILD CONFIG BROKER-UID 3<SCENARIOS");
 	ns = argv[1];
 	services = (struct services){
 		.instance = argv[1], .build = argv[2], .config = argv[3], .uid = argv[4]
@@ -421,13 +497,19 @@ int main(int argc, char **argv)
 	if (pp_place(ns, "/registry", registry, sizeof(registry)) < 0)
 		die("no such instance: %s", ns);
 	signal(SIGALRM, on_alarm);
+	fcntl(SCENARIOS, F_SETFD, FD_CLOEXEC);
+	tracer_block();
 	atexit(end_services);
 	begin();
-	for (int i = 5; i < argc; i++) {
+	while (next(name)) {
 		struct scenario s;
 
-		parse(argv[i], &s);
-		run(&s, argv[i]);
+		if (strcmp(name, "descriptors") == 0) {
+			check_engine_fds();
+			continue;
+		}
+		parse(name, &s);
+		run(&s);
 		kills += s.kills.n;
 	}
 	end();

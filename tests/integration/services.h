@@ -77,8 +77,11 @@ static inline void services_exec(const struct services *s, enum service which, c
 	int fd = fcntl(s->listen[which], F_DUPFD_CLOEXEC, 10);
 	int program = open(argv[0], O_RDONLY | O_CLOEXEC);
 	uid_t uid = atoi(s->uid);
+	sigset_t none;
 	char pid[16];
 
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
 	snprintf(pid, sizeof(pid), "%d", getpid());
 	setenv("LISTEN_PID", pid, 1);
 	setenv("LISTEN_FDS", "1", 1);

@@ -8,12 +8,16 @@
 #ifndef PP_TEST_TRACER_H
 #define PP_TEST_TRACER_H
 
+#include <linux/bpf.h>
 #include <signal.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "tests/integration/services.h"
+
+/* A call, as a number: that of the system call, or of bpf(2)'s command. */
+#define BPF_COMMAND(command) (0x10000 + (command))
 
 /* clang-format off */
 static const int inert_calls[] = {
@@ -28,16 +32,40 @@ static const int inert_calls[] = {
 	SYS_set_robust_list, SYS_set_tid_address, SYS_rseq, SYS_geteuid, SYS_getuid, SYS_getgid,
 	SYS_getegid, SYS_sched_getaffinity, SYS_ppoll, SYS_epoll_pwait, SYS_epoll_pwait2,
 	SYS_getsockopt, SYS_getsockname, SYS_restart_syscall, /* waiting, once more */
-	SYS_wait4 /* for what is dead already */
+	SYS_wait4, /* for what is dead already */
+	SYS_prctl, SYS_fcntl, SYS_dup3, SYS_umask, SYS_sysinfo, SYS_signalfd4, SYS_eventfd2,
+	SYS_epoll_ctl, SYS_timerfd_settime, SYS_close_range, SYS_chdir, SYS_perf_event_open
+};
+
+/* Commands of bpf(2): what they make is nobody else's until it is pinned or put somewhere. */
+static const int inert_commands[] = {
+	BPF_COMMAND(BPF_MAP_CREATE), BPF_COMMAND(BPF_MAP_LOOKUP_ELEM), BPF_COMMAND(BPF_PROG_LOAD),
+	BPF_COMMAND(BPF_BTF_LOAD), BPF_COMMAND(BPF_PROG_BIND_MAP), BPF_COMMAND(BPF_ITER_CREATE),
+	BPF_COMMAND(BPF_OBJ_GET), BPF_COMMAND(BPF_OBJ_GET_INFO_BY_FD),
+	BPF_COMMAND(BPF_MAP_GET_FD_BY_ID), BPF_COMMAND(BPF_MAP_GET_NEXT_ID),
+	BPF_COMMAND(BPF_PROG_GET_FD_BY_ID)
+};
+
+static const int waiting_calls[] = {
+#ifdef SYS_poll
+	SYS_poll, SYS_epoll_wait,
+#endif
+	SYS_ppoll, SYS_epoll_pwait, SYS_epoll_pwait2, SYS_recvmsg, SYS_recvfrom
 };
 /* clang-format on */
 
 static const struct {
-	int nr;
+	int call;
 	const char *name;
 } known_calls[] = {
-	{ SYS_bpf, "bpf" },
-	{ SYS_perf_event_open, "perf_event_open" },
+	{ BPF_COMMAND(BPF_OBJ_PIN), "pin" },
+	{ BPF_COMMAND(BPF_MAP_FREEZE), "freeze" },
+	{ BPF_COMMAND(BPF_MAP_UPDATE_ELEM), "update" },
+	{ BPF_COMMAND(BPF_MAP_UPDATE_BATCH), "update-batch" },
+	{ BPF_COMMAND(BPF_MAP_DELETE_ELEM), "delete" },
+	{ BPF_COMMAND(BPF_LINK_CREATE), "link" },
+	{ BPF_COMMAND(BPF_RAW_TRACEPOINT_OPEN), "attach" },
+	{ BPF_COMMAND(BPF_PROG_TEST_RUN), "run" },
 	{ SYS_ioctl, "ioctl" },
 	{ SYS_mkdirat, "mkdir" },
 	{ SYS_unlinkat, "unlink" },
@@ -61,11 +89,7 @@ static const struct {
 	{ SYS_clone, "clone" },
 	{ SYS_mount, "mount" },
 	{ SYS_unshare, "unshare" },
-	{ SYS_chdir, "chdir" },
 	{ SYS_flock, "flock" },
-	{ SYS_close_range, "close_range" },
-	{ SYS_epoll_ctl, "epoll_ctl" },
-	{ SYS_timerfd_settime, "timerfd_settime" },
 	{ SYS_exit_group, "exit_group" },
 	{ SYS_write, "write" },
 };
@@ -75,11 +99,11 @@ struct tally {
 	unsigned n, at[ARRAY_SIZE(known_calls)], elsewhere;
 };
 
-static inline void tally_add(struct tally *t, int nr)
+static inline void tally_add(struct tally *t, int call)
 {
 	t->n++;
 	for (size_t i = 0; i < ARRAY_SIZE(known_calls); i++)
-		if (known_calls[i].nr == nr) {
+		if (known_calls[i].call == call) {
 			t->at[i]++;
 			return;
 		}
@@ -95,10 +119,35 @@ static inline void tally_print(const struct tally *t)
 		printf(" others %u", t->elsewhere);
 }
 
-static inline bool call_is_inert(int nr)
+/* ── which steps to die at ──────────────────────────────────────────────────────────────── */
+
+/*
+ * Of a sequence of calls, those to die at. All; or, with every > 1: each rename and the call behind
+ * it, where the state is another for all; each kind of call when it comes for the first time, so
+ * that no phase is left out; and every every-th of the rest, from another one on for each scenario.
+ */
+struct choice {
+	unsigned every, n, seen[ARRAY_SIZE(known_calls) + 1];
+	bool renamed; /* by the call before */
+};
+
+static inline bool choice_take(struct choice *c, int call)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(inert_calls); i++)
-		if (inert_calls[i] == nr)
+	bool renamed = c->renamed;
+	size_t i = 0;
+
+	while (i < ARRAY_SIZE(known_calls) && known_calls[i].call != call)
+		i++;
+	c->renamed = call == SYS_renameat2;
+	return c->seen[i]++ == 0 || c->n++ % c->every == 0 || c->renamed || renamed;
+}
+
+/* ── tracing ────────────────────────────────────────────────────────────────────────────── */
+
+static inline bool is_among(int n, const int *list, size_t size)
+{
+	for (size_t i = 0; i < size; i++)
+		if (list[i] == n)
 			return true;
 	return false;
 }
@@ -130,16 +179,56 @@ static inline void tracer_end(pid_t pid)
 	ptrace(PTRACE_DETACH, pid, 0, 0);
 }
 
-/* The call that a stopped process is about to enter, if it counts; else -1. */
+/* The call that a stopped process is about to enter; -1: none. */
 static inline int tracer_entry(pid_t pid, int status)
 {
 	struct __ptrace_syscall_info info = { 0 };
 
 	if (WSTOPSIG(status) != (SIGTRAP | 0x80) ||
 	    ptrace(PTRACE_GET_SYSCALL_INFO, pid, sizeof(info), &info) <= 0 ||
-	    info.op != PTRACE_SYSCALL_INFO_ENTRY || call_is_inert((int)info.entry.nr))
+	    info.op != PTRACE_SYSCALL_INFO_ENTRY)
 		return -1;
-	return (int)info.entry.nr;
+	if (info.entry.nr != SYS_bpf)
+		return (int)info.entry.nr;
+	return BPF_COMMAND((int)info.entry.args[0]);
+}
+
+/* Whether it changes something outside the process. */
+static inline bool call_counts(int call)
+{
+	return call >= 0 && !is_among(call, inert_calls, ARRAY_SIZE(inert_calls)) &&
+	       !is_among(call, inert_commands, ARRAY_SIZE(inert_commands));
+}
+
+/* Whether a process that stays in it waits for others, and not for the kernel. */
+static inline bool call_waits(int call)
+{
+	return is_among(call, waiting_calls, ARRAY_SIZE(waiting_calls));
+}
+
+/* Before tracer_wait(): what happens to children is kept until it is waited for. */
+static inline void tracer_block(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
+/* As waitpid(2), of any process; returns 0 if nothing happens within 2 ms. */
+static inline pid_t tracer_wait(int *ret_status)
+{
+	static const struct timespec little = { .tv_nsec = 2000000 };
+	pid_t pid = waitpid(-1, ret_status, __WALL | WNOHANG);
+	sigset_t set;
+
+	if (pid != 0)
+		return pid;
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	sigtimedwait(&set, NULL, &little);
+	return waitpid(-1, ret_status, __WALL | WNOHANG);
 }
 
 /* Lets it go on to its next stop; a signal that stopped it is delivered. */
