@@ -17,7 +17,8 @@
 
 struct record {
 	uint32_t type; /* PERF_RECORD_* */
-	uint16_t misc, size;
+	uint16_t misc;
+	uint16_t size; /* to the end of the sample_id; the header may say more */
 	uint64_t time;
 	const uint8_t *bytes; /* all of it, header and sample_id included */
 	uint32_t pid, tid;    /* that it tells of; not of KSYMBOL, BPF_EVENT, CGROUP, LOST */
