@@ -23,7 +23,10 @@ chromium_start() {
 	mkfifo "$SCRATCH/to-chromium" "$SCRATCH/from-chromium"
 	# Both ways, because to open one end of a pipe waits for the other.
 	exec {_to_chromium}<>"$SCRATCH/to-chromium" {_from_chromium}<>"$SCRATCH/from-chromium"
-	HOME=$dir spawn as_user chromium --headless=new --no-sandbox --disable-gpu --no-first-run \
+	# Not by as_user: the pid that ends with the test is to be chromium's, which has both ends of its
+	# pipes and would not notice that we are gone.
+	HOME=$dir spawn setpriv --reuid="$NOBODY" --regid="$NOBODY" --clear-groups -- \
+		chromium --headless=new --no-sandbox --disable-gpu --no-first-run \
 		--disable-background-networking --disable-component-update --disable-dev-shm-usage \
 		--user-data-dir="$dir" --window-size=1440,900 --remote-debugging-pipe about:blank \
 		3<&"$_to_chromium" 4>&"$_from_chromium" 2>"$SCRATCH/chromium.log"
