@@ -291,12 +291,16 @@ end() {
 	return 0
 }
 
-# What a test that had to be killed left behind.
+# What a test that had to be killed left behind, in its instance and those that it named INSTANCE-X.
 clean_up_after() {
-	local instance=${instance_of[$1]}
-	[[ $1 == *integration/* ]] && [ -e "/run/perfpersist-$instance" ] || return 0
-	echo "      cleaning up after $1"
-	"${SUDO[@]}" env BUILD="$BUILD" PP_TEST_INSTANCE="$instance" bash -c '. tests/lib.sh' </dev/null
+	local run
+	[[ $1 == *integration/* ]] || return 0
+	for run in "/run/perfpersist-${instance_of[$1]}" "/run/perfpersist-${instance_of[$1]}"-*; do
+		[ -e "$run" ] || continue
+		echo "      cleaning up after $1"
+		"${SUDO[@]}" env BUILD="$BUILD" PP_TEST_INSTANCE="${run#*perfpersist-}" \
+			bash -c '. tests/lib.sh' </dev/null
+	done
 }
 
 interrupted() {
