@@ -44,8 +44,7 @@ static inline void keeper_process_start(struct keeper_process *k, bool exit_idle
 	k->pid = fork();
 	ck_assert_int_ge(k->pid, 0);
 	if (k->pid == 0) {
-		if (geteuid() == 0 &&
-		    (setgroups(0, NULL) < 0 || setgid(KEEPER_USER) < 0 || setuid(KEEPER_USER) < 0))
+		if (setgroups(0, NULL) < 0 || setgid(KEEPER_USER) < 0 || setuid(KEEPER_USER) < 0)
 			_exit(9);
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		prctl(PR_SET_NAME, "keeper");

@@ -5,6 +5,7 @@
  */
 #include "broker-fixture.h"
 #include "daemon/text.h"
+#include "needs.h"
 
 static struct broker b;
 static struct client root, team;
@@ -375,11 +376,8 @@ int main(void)
 {
 	Suite *s = suite_create("arrivals");
 	TCase *t = tcase_create("all");
-	SRunner *r;
-	int failed;
 
-	if (geteuid() != 0)
-		return 77;
+	need(no_root());
 	tcase_set_timeout(t, 60);
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, those_that_want_them);
@@ -396,9 +394,5 @@ int main(void)
 	tcase_add_test(t, since_when);
 	tcase_add_test(t, since_when_in_pages);
 	suite_add_tcase(s, t);
-	r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(s);
 }

@@ -4,6 +4,7 @@
 
 #include "daemon/broker/dropins.h"
 #include "daemon/broker/reload.h"
+#include "tests/unit/needs.h"
 
 static struct broker b;
 static struct client root, team;
@@ -473,13 +474,8 @@ int main(void)
 {
 	Suite *s = suite_create("configured");
 	TCase *t = tcase_create("pass");
-	SRunner *r = srunner_create(s);
-	int failed;
 
-	if (geteuid() != 0) {
-		puts("needs root, to be several users");
-		return 77;
-	}
+	need(no_root());
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, at_the_start);
 	tcase_add_test(t, at_the_next_start);
@@ -496,8 +492,5 @@ int main(void)
 	tcase_add_test(t, ended_half_way);
 	tcase_add_test(t, there_after_a_reboot);
 	suite_add_tcase(s, t);
-	srunner_run_all(r, CK_NORMAL);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
+	return run_suite(s);
 }

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <sys/stat.h>
 
+#include "tests/unit/needs.h"
 #include "tests/unit/ring-writer.h"
 
 #define REPLY(op) ((op) | PP_OP_REPLY)
@@ -925,10 +926,6 @@ START_TEST(test_direct)
 	struct perfpersist *p = NULL;
 
 	opts.registry = registry;
-	if (geteuid() != 0) {
-		ck_assert_int_eq(perfpersist_connect(&opts, &p), -EACCES);
-		return;
-	}
 	make_registry();
 	ck_assert_int_eq(perfpersist_connect(&opts, &p), 0);
 	check_direct(p);
@@ -938,12 +935,22 @@ START_TEST(test_direct)
 }
 END_TEST
 
+START_TEST(test_direct_is_roots)
+{
+	struct perfpersist_options opts = { .sz = sizeof(opts), .direct = true };
+	struct perfpersist *p = NULL;
+
+	opts.registry = "/tmp";
+	if (geteuid() == 0)
+		ck_assert_int_eq(seteuid(61999), 0);
+	ck_assert_int_eq(perfpersist_connect(&opts, &p), -EACCES);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("connection");
 	TCase *tc = tcase_create("connection");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_test(tc, test_not_running);
 	tcase_add_test(tc, test_calls);
@@ -958,12 +965,9 @@ int main(void)
 	tcase_add_test(tc, test_cancelled);
 	tcase_add_test(tc, test_gone_with_requests);
 	tcase_add_test(tc, test_full_socket);
-	tcase_add_test(tc, test_direct);
+	add_test_unless(no_root(), tc, test_direct);
+	tcase_add_test(tc, test_direct_is_roots);
 	tcase_set_timeout(tc, 30);
 	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return run_suite(suite);
 }

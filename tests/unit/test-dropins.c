@@ -10,6 +10,7 @@
 #include "daemon/broker/dropin-specify.h"
 #include "daemon/broker/dropins.h"
 #include "proto/macro.h"
+#include "tests/unit/needs.h"
 
 static char dir[64];
 static struct config config;
@@ -521,8 +522,6 @@ int main(void)
 {
 	Suite *s = suite_create("dropins");
 	TCase *t = tcase_create("files");
-	SRunner *r = srunner_create(s);
-	int failed;
 
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, every_key);
@@ -539,8 +538,5 @@ int main(void)
 	tcase_add_test(t, texts_that_would_say_more);
 	tcase_add_test(t, no_place_to_write);
 	suite_add_tcase(s, t);
-	srunner_run_all(r, CK_NORMAL);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
+	return run_suite(s);
 }

@@ -10,6 +10,7 @@
 #include "proto/packet.h"
 #include "tests/unit/dumper-process.h"
 #include "tests/unit/ring-writer.h"
+#include "tests/unit/needs.h"
 
 #define DATA_SIZE 4096
 #define SPILL_SIZE 256
@@ -371,8 +372,6 @@ int main(void)
 {
 	Suite *s = suite_create("dumper");
 	TCase *t = tcase_create("all");
-	SRunner *r = srunner_create(s);
-	int failed;
 
 	tcase_set_timeout(t, 60);
 	tcase_add_test(t, at_rest);
@@ -383,8 +382,5 @@ int main(void)
 	tcase_add_test(t, catalogs);
 	tcase_add_test(t, jobs);
 	suite_add_tcase(s, t);
-	srunner_run_all(r, CK_NORMAL);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(s);
 }

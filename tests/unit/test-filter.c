@@ -7,6 +7,7 @@
 
 #include "daemon/filter.h"
 #include "proto/macro.h"
+#include "tests/unit/needs.h"
 
 static struct pp_filter_node nodes[PP_FILTER_NODES_MAX + 1];
 static char sentence[512];
@@ -387,8 +388,6 @@ int main(void)
 {
 	Suite *s = suite_create("filter");
 	TCase *t = tcase_create("filter");
-	SRunner *r = srunner_create(s);
-	int failed;
 
 	tcase_add_test(t, leaves);
 	tcase_add_test(t, refusals);
@@ -398,8 +397,5 @@ int main(void)
 	tcase_add_test(t, hostile_trees);
 	tcase_add_test(t, globs);
 	suite_add_tcase(s, t);
-	srunner_run_all(r, CK_NORMAL);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
+	return run_suite(s);
 }

@@ -3,12 +3,11 @@
 #include <check.h>
 #include <errno.h>
 #include <glob.h>
-#include <sched.h>
 #include <string.h>
-#include <sys/mount.h>
 
 #include "client/perfctl/decode.h"
 #include "client/perfctl/format-check.h"
+#include "tests/unit/needs.h"
 
 #define HEAD                                                                   \
 	"name: x\nID: 7\nformat:\n"                                            \
@@ -18,22 +17,6 @@
 #define FIELDS FIELD("u32 a") FIELD("__data_loc char[] s")
 
 /* ── This kernel's ──────────────────────────────────────────────────────────────────────── */
-
-static const char *events_dir(void)
-{
-	static char dir[] = "/tmp/perfpersist-tracefs-XXXXXX";
-
-	if (access("/sys/kernel/tracing/events", X_OK) == 0)
-		return "/sys/kernel/tracing";
-	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
-	    !mkdtemp(dir))
-		return NULL;
-	if (mount("tracefs", dir, "tracefs", 0, NULL) < 0) {
-		rmdir(dir);
-		return NULL;
-	}
-	return dir;
-}
 
 static size_t read_format(const char *path, char *text, size_t max)
 {
@@ -53,17 +36,10 @@ static const char *system_of(char *path)
 START_TEST(all_of_this_kernel)
 {
 	static char text[1 << 16];
-	const char *dir = events_dir();
 	size_t whole = 0, fields;
-	char pattern[256];
 	glob_t all;
 
-	if (!dir) {
-		puts("SKIP: tracefs can be neither read nor mounted");
-		return;
-	}
-	snprintf(pattern, sizeof(pattern), "%s/events/*/*/format", dir);
-	ck_assert_int_eq(glob(pattern, 0, NULL, &all), 0);
+	ck_assert_int_eq(glob("/sys/kernel/tracing/events/*/*/format", 0, NULL, &all), 0);
 	for (size_t i = 0; i < all.gl_pathc; i++) {
 		size_t n = read_format(all.gl_pathv[i], text, sizeof(text));
 		struct decoder *d;
@@ -86,10 +62,6 @@ START_TEST(all_of_this_kernel)
 	ck_assert_uint_gt(all.gl_pathc, 100);
 	ck_assert_uint_gt(whole, all.gl_pathc * 9 / 10);
 	globfree(&all);
-	if (strcmp(dir, "/sys/kernel/tracing") != 0) {
-		umount2(dir, MNT_DETACH);
-		rmdir(dir);
-	}
 }
 END_TEST
 
@@ -288,11 +260,9 @@ int main(void)
 {
 	Suite *s = suite_create("format-check");
 	TCase *t = tcase_create("format-check");
-	SRunner *r = srunner_create(s);
-	int failed;
 
 	tcase_set_timeout(t, 60);
-	tcase_add_test(t, all_of_this_kernel);
+	add_test_unless(no_tracefs(), t, all_of_this_kernel);
 	tcase_add_test(t, declarations);
 	tcase_add_test(t, print_formats);
 	tcase_add_test(t, cut_off);
@@ -300,8 +270,5 @@ int main(void)
 	tcase_add_test(t, many_fields);
 	tcase_add_test(t, decoded_by_fields);
 	suite_add_tcase(s, t);
-	srunner_run_all(r, CK_NORMAL);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
+	return run_suite(s);
 }

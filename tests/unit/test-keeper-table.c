@@ -10,6 +10,7 @@
 #include "tests/unit/sideband-replay.h"
 
 #include <fcntl.h>
+#include "tests/unit/needs.h"
 
 #define ROOMY (64UL << 20)
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL)
@@ -391,7 +392,9 @@ static void add_to(struct told_map *m, size_t member, int64_t more)
 
 static struct told_map told_map(uint32_t pid, uint64_t start, const char *path)
 {
-	struct pp_task_map map = { .type = PP_TASK_MAP, .size = sizeof(struct told_map), .pid = pid };
+	struct pp_task_map map = { .type = PP_TASK_MAP,
+				   .size = sizeof(struct told_map),
+				   .pid = pid };
 	struct told_map m = {};
 
 	map.start = start;
@@ -743,8 +746,6 @@ int main(void)
 {
 	Suite *s = suite_create("keeper-table");
 	TCase *t = tcase_create("all");
-	SRunner *r = srunner_create(s);
-	int failed;
 
 	tcase_set_timeout(t, 120);
 	tcase_add_checked_fixture(t, setup, teardown);
@@ -769,8 +770,5 @@ int main(void)
 	tcase_add_test(t, symbols_beside_listeners);
 	tcase_add_test(t, damaged);
 	suite_add_tcase(s, t);
-	srunner_run_all(r, CK_NORMAL);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(s);
 }

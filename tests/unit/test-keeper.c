@@ -12,6 +12,7 @@
 
 #include "daemon/cpus.h"
 #include "daemon/order.h"
+#include "tests/unit/needs.h"
 #include "tests/unit/sideband-replay.h"
 
 static struct keeper_process keeper;
@@ -470,13 +471,8 @@ int main(void)
 {
 	Suite *s = suite_create("keeper");
 	TCase *t = tcase_create("all");
-	SRunner *r = srunner_create(s);
-	int failed;
 
-	if (geteuid() != 0) {
-		puts("SKIP: perf events of all processes need root");
-		return 77;
-	}
+	need(no_root());
 	tcase_set_timeout(t, 120);
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, malformed);
@@ -492,8 +488,5 @@ int main(void)
 	tcase_add_test(t, ourselves);
 	tcase_add_test(t, dropped);
 	suite_add_tcase(s, t);
-	srunner_run_all(r, CK_NORMAL);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(s);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The link and the life of events: an engine that dies, returns, changes and lies. */
 #include "tests/unit/broker-fixture.h"
+#include "tests/unit/needs.h"
 
 static struct broker b;
 static struct client root;
@@ -626,9 +627,8 @@ int main(void)
 {
 	Suite *s = suite_create("lifecycle");
 	TCase *t = tcase_create("engine");
-	SRunner *r;
-	int failed;
 
+	need(no_root());
 	tcase_set_timeout(t, 30);
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, failures_are_the_engines_own_words);
@@ -656,9 +656,5 @@ int main(void)
 	tcase_add_test(t, ending_with_orders_under_way);
 	tcase_add_test(t, start_with_many);
 	suite_add_tcase(s, t);
-	r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
+	return run_suite(s);
 }

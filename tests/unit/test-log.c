@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "daemon/log.h"
+#include "tests/unit/needs.h"
 
 static int out[2];
 static char line[8192];
@@ -94,10 +95,7 @@ int main(void)
 {
 	Suite *s = suite_create("log");
 	TCase *t = tcase_create("log");
-	SRunner *r = srunner_create(s);
-	int failed;
 
-	srunner_set_fork_status(r, CK_FORK);
 	tcase_add_checked_fixture(t, setup, NULL);
 	tcase_add_test(t, plain_lines);
 	tcase_add_test(t, debug_only_if_asked);
@@ -105,8 +103,5 @@ int main(void)
 	tcase_add_test(t, a_line_is_a_line);
 	tcase_add_loop_test(t, another_stream_is_not_the_journal, 0, 4);
 	suite_add_tcase(s, t);
-	srunner_run_all(r, CK_NORMAL);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
+	return run_suite(s);
 }

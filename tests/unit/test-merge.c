@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The order in time of the records of several rings. */
 #include "tests/unit/ring-writer.h"
+#include "tests/unit/needs.h"
 
 struct expected {
 	uint32_t cpu, tid;
@@ -189,8 +190,6 @@ int main(void)
 {
 	Suite *suite = suite_create("merge");
 	TCase *tc = tcase_create("merge");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_test(tc, test_order);
 	tcase_add_test(tc, test_same_time);
@@ -199,9 +198,5 @@ int main(void)
 	tcase_add_test(tc, test_bad_arguments);
 	tcase_add_test(tc, test_many);
 	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return run_suite(suite);
 }

@@ -7,6 +7,7 @@
 #include "tests/unit/fake-server.h"
 
 #include <dirent.h>
+#include "tests/unit/needs.h"
 
 #define REPLY(op) ((op) | PP_OP_REPLY)
 
@@ -424,8 +425,6 @@ int main(void)
 {
 	Suite *suite = suite_create("open");
 	TCase *tc = tcase_create("open");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_test(tc, test_catalog);
 	tcase_add_test(tc, test_cpu_comes);
@@ -437,9 +436,5 @@ int main(void)
 	tcase_add_test(tc, test_state);
 	tcase_set_timeout(tc, 30);
 	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return run_suite(suite);
 }

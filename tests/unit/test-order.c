@@ -8,6 +8,7 @@
 #include "daemon/order.h"
 #include "daemon/text.h"
 #include "proto/macro.h"
+#include "tests/unit/needs.h"
 
 static struct pp_order order;
 static struct pp_spec *const spec = &order.spec;
@@ -610,8 +611,6 @@ int main(void)
 {
 	Suite *s = suite_create("order");
 	TCase *t = tcase_create("order");
-	SRunner *r = srunner_create(s);
-	int failed;
 
 	tcase_add_test(t, orders);
 	tcase_add_test(t, lengths);
@@ -632,8 +631,5 @@ int main(void)
 	tcase_add_test(t, sidebands);
 	tcase_add_test(t, cpumasks);
 	suite_add_tcase(s, t);
-	srunner_run_all(r, CK_NORMAL);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
+	return run_suite(s);
 }

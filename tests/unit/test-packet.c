@@ -10,6 +10,7 @@
 
 #include "proto/macro.h"
 #include "proto/packet.h"
+#include "tests/unit/needs.h"
 
 static int sv[2];
 static char buf[64];
@@ -209,8 +210,6 @@ int main(void)
 {
 	Suite *s = suite_create("packet");
 	TCase *t = tcase_create("packet");
-	SRunner *r = srunner_create(s);
-	int failed;
 
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, bytes_arrive);
@@ -225,8 +224,5 @@ int main(void)
 	tcase_add_test(t, nothing_blocks_that_must_not);
 	tcase_add_test(t, our_own_bugs_are_refused);
 	suite_add_tcase(s, t);
-	srunner_run_all(r, CK_NORMAL);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
+	return run_suite(s);
 }

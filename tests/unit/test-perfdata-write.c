@@ -3,6 +3,7 @@
 #include "client/perfdata-format.h"
 #include "proto/sideband.h"
 #include "tests/unit/ring-writer.h"
+#include "tests/unit/needs.h"
 
 static const char format_a[] = "name: one\nID: 77\nformat:\n\tfield:unsigned short common_type;"
 			       "\toffset:0;\tsize:2;\tsigned:0;\n\nprint fmt: \"\"\n";
@@ -315,17 +316,11 @@ int main(void)
 {
 	Suite *suite = suite_create("perfdata-write");
 	TCase *tests = tcase_create("perfdata-write");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_test(tests, sideband_comes_before_samples_of_its_time);
 	tcase_add_test(tests, formats_have_numbers_of_their_own);
 	tcase_add_test(tests, damaged_sideband_is_refused);
 	tcase_add_test(tests, what_cannot_be_written_is_told);
 	suite_add_tcase(suite, tests);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
+	return run_suite(suite);
 }

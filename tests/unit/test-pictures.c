@@ -7,6 +7,7 @@
 #include "client/perfctl/pictures/hash.h"
 #include "client/perfctl/pictures/pbuf.h"
 #include "proto/macro.h"
+#include "tests/unit/needs.h"
 
 static void expect_bytes(const struct pbuf *b, const void *bytes, size_t n)
 {
@@ -156,8 +157,6 @@ int main(void)
 {
 	Suite *suite = suite_create("pictures");
 	TCase *tcase = tcase_create("pictures");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_test(tcase, fields);
 	tcase_add_test(tcase, numbers);
@@ -166,9 +165,5 @@ int main(void)
 	tcase_add_test(tcase, sets);
 	tcase_add_test(tcase, stacks);
 	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

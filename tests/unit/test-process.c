@@ -6,6 +6,7 @@
 
 #include "client/perfctl/trace/process.h"
 #include "proto/macro.h"
+#include "tests/unit/needs.h"
 
 #define KERNEL ((uint32_t)-1)
 
@@ -266,8 +267,6 @@ int main(void)
 {
 	Suite *s = suite_create("process");
 	TCase *t = tcase_create("process");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_set_timeout(t, 60);
@@ -283,9 +282,5 @@ int main(void)
 	tcase_add_test(t, test_build_ids);
 	tcase_add_test(t, test_names_of_files);
 	suite_add_tcase(s, t);
-	runner = srunner_create(s);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
+	return run_suite(s);
 }

@@ -10,6 +10,7 @@
 
 #include "proto/macro.h"
 #include "proto/protocol.h"
+#include "tests/unit/needs.h"
 
 #define SIZE_OF_EVENT 5388 /* on the wire */
 
@@ -305,8 +306,7 @@ static void fill_cpus_reply(union pp_body *b)
 {
 	b->cpus_reply.count = 2;
 	b->cpus_reply.more = 1;
-	b->cpus_reply.cpus[0] =
-		(struct pp_msg_cpu_away){ .cpu = 65, .since = 1700000000123456789 };
+	b->cpus_reply.cpus[0] = (struct pp_msg_cpu_away){ .cpu = 65, .since = 1700000000123456789 };
 	b->cpus_reply.cpus[1].cpu = 4095;
 }
 
@@ -737,8 +737,6 @@ int main(void)
 {
 	Suite *s = suite_create("protocol");
 	TCase *t = tcase_create("vectors");
-	SRunner *r = srunner_create(s);
-	int failed;
 
 	tcase_add_loop_test(t, vector_is_encoded, 0, ARRAY_SIZE(vectors));
 	tcase_add_loop_test(t, vector_is_decoded, 0, ARRAY_SIZE(vectors));
@@ -762,8 +760,5 @@ int main(void)
 	tcase_add_test(t, operations_are_found);
 	tcase_add_test(t, document_comes_from_the_table);
 	suite_add_tcase(s, t);
-	srunner_run_all(r, CK_NORMAL);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
+	return run_suite(s);
 }

@@ -8,6 +8,7 @@
 #include "daemon/broker/charges.h"
 #include "daemon/broker/quota.h"
 #include "proto/macro.h"
+#include "tests/unit/needs.h"
 
 static struct quota q;
 static char sentence[256];
@@ -256,8 +257,6 @@ int main(void)
 {
 	Suite *s = suite_create("quota");
 	TCase *t = tcase_create("limits");
-	SRunner *r = srunner_create(s);
-	int failed;
 
 	tcase_add_checked_fixture(t, setup, NULL);
 	tcase_add_test(t, users_have_limits);
@@ -269,8 +268,5 @@ int main(void)
 	tcase_add_test(t, adopted_over_any_limit);
 	tcase_add_test(t, many_remains);
 	suite_add_tcase(s, t);
-	srunner_run_all(r, CK_NORMAL);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
+	return run_suite(s);
 }

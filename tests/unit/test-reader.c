@@ -3,6 +3,7 @@
 #include "tests/unit/ring-writer.h"
 
 #include <pthread.h>
+#include "tests/unit/needs.h"
 
 /* Walks ring 0: n records, the newest first, each whole and with the tid one below the last. */
 static void check_walk(struct perfpersist_snapshot *s, uint32_t newest, size_t n, int end)
@@ -422,8 +423,6 @@ int main(void)
 {
 	Suite *suite = suite_create("reader");
 	TCase *tc = tcase_create("reader");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_test(tc, test_empty);
 	tcase_add_test(tc, test_some);
@@ -441,9 +440,5 @@ int main(void)
 	tcase_add_loop_test(tc, test_concurrent_writer, 0, 4);
 	tcase_set_timeout(tc, 60);
 	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return run_suite(suite);
 }

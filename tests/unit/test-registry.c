@@ -7,6 +7,7 @@
 
 #include "daemon/broker/registry.h"
 #include "proto/macro.h"
+#include "tests/unit/needs.h"
 
 static struct pp_spec spec_of(const char *ns, const char *name)
 {
@@ -210,8 +211,6 @@ int main(void)
 {
 	Suite *s = suite_create("registry");
 	TCase *t = tcase_create("model");
-	SRunner *r = srunner_create(s);
-	int failed;
 
 	tcase_add_test(t, names_are_reserved_at_once);
 	tcase_add_test(t, ids_are_unique);
@@ -224,8 +223,5 @@ int main(void)
 	tcase_add_test_raise_signal(t, one_order_at_a_time, SIGABRT);
 	tcase_add_test(t, changes_and_pauses);
 	suite_add_tcase(s, t);
-	srunner_run_all(r, CK_NORMAL);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
+	return run_suite(s);
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "proto/macro.h"
+#include "tests/unit/needs.h"
 
 #define MANY 5000
 
@@ -123,17 +124,11 @@ int main(void)
 {
 	Suite *s = suite_create("reorder");
 	TCase *t = tcase_create("all");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_checked_fixture(t, setup, NULL);
 	tcase_add_test(t, in_order);
 	tcase_add_test(t, once_each);
 	tcase_add_test(t, refused);
 	suite_add_tcase(s, t);
-	runner = srunner_create(s);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(s);
 }

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Requests over real connections: what is answered, to whom, and what peers cannot do. */
 #include <fcntl.h>
-#include <linux/bpf.h>
-#include <sched.h>
 #include <sys/mman.h>
-#include <sys/mount.h>
-#include <sys/syscall.h>
 
 #include "daemon/broker/machine.h"
-#include "tests/unit/broker-fixture.h"
+#include "tests/unit/registry-pins.h"
 
 static struct broker b;
 static struct client root, member, team;
@@ -770,32 +766,13 @@ END_TEST
 
 /* ── OPEN, with real pins in a bpffs that only this process sees ────────────────────────── */
 
-static bool mount_registry(void)
-{
-	return unshare(CLONE_NEWNS) == 0 &&
-	       mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
-	       mount("bpf", b.registry, "bpf", 0, NULL) == 0;
-}
-
 static void pin_ring(const char *name, unsigned cpu, uint32_t size)
 {
-	char path[256];
-	union bpf_attr attr;
-	int fd;
+	char leaf[64];
+	int fd = pins_map("", 0, size);
 
-	memset(&attr, 0, sizeof(attr));
-	attr.map_type = BPF_MAP_TYPE_ARRAY;
-	attr.key_size = 4;
-	attr.value_size = size;
-	attr.max_entries = 1;
-	attr.map_flags = BPF_F_MMAPABLE;
-	fd = (int)syscall(SYS_bpf, BPF_MAP_CREATE, &attr, sizeof(attr));
-	ck_assert_int_ge(fd, 0);
-	snprintf(path, sizeof(path), "%s/a/%s/cpu%u", b.registry, name, cpu);
-	memset(&attr, 0, sizeof(attr));
-	attr.pathname = (uint64_t)(uintptr_t)path;
-	attr.bpf_fd = fd;
-	ck_assert_int_eq(syscall(SYS_bpf, BPF_OBJ_PIN, &attr, sizeof(attr)), 0);
+	snprintf(leaf, sizeof(leaf), "a/%s/cpu%u", name, cpu);
+	pins_add(&b, fd, leaf);
 	close(fd);
 }
 
@@ -803,20 +780,14 @@ START_TEST(opening)
 {
 	struct pp_msg_open_request request = { .which = client_name("a", "x") };
 	const struct pp_msg_open_reply *reply = &root.body.open_reply;
-	char dir[256];
 	void *map;
 
-	if (!mount_registry()) {
-		fprintf(stderr, "SKIP opening: no bpffs can be mounted here\n");
-		return;
-	}
+	pins_begin(&b);
 	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
 	/* Pins that are not there are told, not waited for. */
 	ck_assert_int_eq(client_call(&root, PP_OP_OPEN, &request), -ENOENT);
-	snprintf(dir, sizeof(dir), "%s/a", b.registry);
-	ck_assert_int_eq(mkdir(dir, 0755), 0);
-	snprintf(dir, sizeof(dir), "%s/a/x", b.registry);
-	ck_assert_int_eq(mkdir(dir, 0755), 0);
+	pins_mkdir(&b, "a");
+	pins_mkdir(&b, "a/x");
 	pin_ring("x", 0, 4096 + 524288 + 4096);
 	/* One of two: none is handed out, and none kept. */
 	ck_assert_int_eq(client_call(&root, PP_OP_OPEN, &request), -ENOENT);
@@ -850,32 +821,25 @@ START_TEST(opening)
 		ck_assert_int_eq(client_receive(&root), 0);
 		ck_assert_uint_eq(root.fds.n, 2);
 	}
-	umount2(b.registry, MNT_DETACH);
+	pins_end(&b);
 }
 END_TEST
 
-/* a/x with so many rings, pinned; false, and said so, where there can be no pins. */
-static bool begin_opening(const char *test, unsigned rings)
+/* a/x with so many rings, pinned. */
+static void begin_opening(unsigned rings)
 {
 	struct pp_event *truth;
-	char dir[256];
 
-	if (!mount_registry()) {
-		fprintf(stderr, "SKIP %s: no bpffs can be mounted here\n", test);
-		return false;
-	}
+	pins_begin(&b);
 	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
-	snprintf(dir, sizeof(dir), "%s/a", b.registry);
-	ck_assert_int_eq(mkdir(dir, 0755), 0);
-	snprintf(dir, sizeof(dir), "%s/a/x", b.registry);
-	ck_assert_int_eq(mkdir(dir, 0755), 0);
+	pins_mkdir(&b, "a");
+	pins_mkdir(&b, "a/x");
 	truth = &registry_by_name(&b.lifecycle.registry, "a", "x")->truth;
 	truth->rings = (struct pp_cpumask){ 0 };
 	for (unsigned cpu = 0; cpu < rings; cpu++) {
 		pp_cpumask_set(&truth->rings, cpu);
 		pin_ring("x", cpu, 4096);
 	}
-	return true;
 }
 
 static void send_opens(struct client *c, int n)
@@ -901,8 +865,7 @@ START_TEST(who_does_not_read_gets_no_more_descriptors)
 {
 	enum { RINGS = 30, AT_ONCE = PP_FDS_MAX / RINGS, MANY = 5 * AT_ONCE };
 
-	if (!begin_opening("who_does_not_read_gets_no_more_descriptors", RINGS))
-		return;
+	begin_opening(RINGS);
 	send_opens(&team, MANY);
 	ck_assert_int_eq(count_replies(&team), AT_ONCE);
 	for (int i = 0; i < MANY - AT_ONCE; i++) {
@@ -910,7 +873,7 @@ START_TEST(who_does_not_read_gets_no_more_descriptors)
 		ck_assert_uint_eq(team.fds.n, RINGS);
 	}
 	ck_assert(!client_has_reply(&team));
-	umount2(b.registry, MNT_DETACH);
+	pins_end(&b);
 }
 END_TEST
 
@@ -918,8 +881,7 @@ START_TEST(users_share_what_may_be_in_flight)
 {
 	struct client second, other;
 
-	if (!begin_opening("users_share_what_may_be_in_flight", 2))
-		return;
+	begin_opening(2);
 	ck_assert_int_eq(setegid(TEAM), 0);
 	client_begin(&b, &second, MEMBER + 10); /* the same user as team */
 	client_begin(&b, &other, MEMBER + 11);
@@ -938,7 +900,7 @@ START_TEST(users_share_what_may_be_in_flight)
 	ck_assert_int_eq(count_replies(&root), 20);
 	client_end(&second);
 	client_end(&other);
-	umount2(b.registry, MNT_DETACH);
+	pins_end(&b);
 }
 END_TEST
 
@@ -947,8 +909,7 @@ START_TEST(who_hangs_up_stays_charged)
 	static const uint8_t garbage[32] = { 7 };
 	uint64_t connections = b.quota.sum.used[QUOTA_CONNECTIONS];
 
-	if (!begin_opening("who_hangs_up_stays_charged", 2))
-		return;
+	begin_opening(2);
 	send_opens(&team, 3);
 	ck_assert_int_eq(send(team.fd, garbage, sizeof(garbage), 0), sizeof(garbage));
 	broker_settle(&b);
@@ -967,7 +928,7 @@ START_TEST(who_hangs_up_stays_charged)
 	ck_assert_uint_eq(b.quota.sum.used[QUOTA_CONNECTIONS], connections - 1);
 	client_end(&root);
 	ck_assert_uint_eq(b.quota.sum.used[QUOTA_CONNECTIONS], connections - 2);
-	umount2(b.registry, MNT_DETACH);
+	pins_end(&b);
 }
 END_TEST
 
@@ -975,13 +936,8 @@ int main(void)
 {
 	Suite *s = suite_create("request");
 	TCase *t = tcase_create("connections");
-	SRunner *r;
-	int failed;
 
-	if (geteuid() != 0) {
-		puts("SKIP: peers of several users take root");
-		return 77;
-	}
+	need(no_root());
 	tcase_set_timeout(t, 30);
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, ping);
@@ -1011,14 +967,10 @@ int main(void)
 	tcase_add_test(t, users_take_turns);
 	tcase_add_test(t, guests_go_with_their_peer);
 	tcase_add_test(t, backlogs);
-	tcase_add_test(t, opening);
-	tcase_add_test(t, who_does_not_read_gets_no_more_descriptors);
-	tcase_add_test(t, users_share_what_may_be_in_flight);
-	tcase_add_test(t, who_hangs_up_stays_charged);
+	add_test_unless(no_bpffs(), t, opening);
+	add_test_unless(no_bpffs(), t, who_does_not_read_gets_no_more_descriptors);
+	add_test_unless(no_bpffs(), t, users_share_what_may_be_in_flight);
+	add_test_unless(no_bpffs(), t, who_hangs_up_stays_charged);
 	suite_add_tcase(s, t);
-	r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
+	return run_suite(s);
 }

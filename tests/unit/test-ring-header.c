@@ -7,6 +7,7 @@
 
 #include "proto/catalog.h"
 #include "proto/macro.h"
+#include "tests/unit/needs.h"
 
 #define HEADER_SIZE 8192u
 #define SPILL_SIZE 1024u
@@ -232,8 +233,6 @@ int main(void)
 {
 	Suite *s = suite_create("ring-header");
 	TCase *t = tcase_create("ring-header");
-	SRunner *r = srunner_create(s);
-	int failed;
 
 	tcase_add_test(t, good_ring);
 	tcase_add_test(t, identity);
@@ -244,8 +243,5 @@ int main(void)
 	tcase_add_test(t, catalogs);
 	tcase_add_test(t, sources_are_found);
 	suite_add_tcase(s, t);
-	srunner_run_all(r, CK_NORMAL);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
+	return run_suite(s);
 }

@@ -6,6 +6,7 @@
 
 #include "client/sample.h"
 #include "proto/macro.h"
+#include "tests/unit/needs.h"
 
 struct builder {
 	uint8_t bytes[512];
@@ -184,8 +185,6 @@ int main(void)
 {
 	Suite *suite = suite_create("sample");
 	TCase *tc = tcase_create("sample");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_test(tc, test_everything);
 	tcase_add_test(tc, test_cut_anywhere);
@@ -194,9 +193,5 @@ int main(void)
 	tcase_add_test(tc, test_forged_counts);
 	tcase_add_test(tc, test_read_is_refused);
 	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return run_suite(suite);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* A save that is damaged, cut off or laid out to harm its reader costs one sentence. */
 #include "tests/unit/saved-fixture.h"
+#include "tests/unit/needs.h"
 
 /* ── What is not as it was ──────────────────────────────────────────────────────────────── */
 
@@ -162,8 +163,6 @@ int main(void)
 {
 	Suite *suite = suite_create("saved-damaged");
 	TCase *tc = tcase_create("saved-damaged");
-	SRunner *runner;
-	int failed;
 
 	umask(022);
 	tcase_add_checked_fixture(tc, setup, teardown);
@@ -176,9 +175,5 @@ int main(void)
 	tcase_add_test(tc, test_bad_texts);
 	tcase_set_timeout(tc, 120);
 	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return run_suite(suite);
 }

@@ -10,6 +10,7 @@
 
 #include <pthread.h>
 #include <sys/file.h>
+#include "tests/unit/needs.h"
 
 /* ── What comes back ────────────────────────────────────────────────────────────────────── */
 
@@ -281,8 +282,6 @@ int main(void)
 {
 	Suite *suite = suite_create("saved");
 	TCase *tc = tcase_create("saved");
-	SRunner *runner;
-	int failed;
 
 	umask(022);
 	tcase_add_checked_fixture(tc, setup, teardown);
@@ -296,9 +295,5 @@ int main(void)
 	tcase_add_test(tc, test_same_place);
 	tcase_set_timeout(tc, 120);
 	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return run_suite(suite);
 }

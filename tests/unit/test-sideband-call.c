@@ -6,6 +6,8 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include "needs.h"
+
 static int some_file(void)
 {
 	return open("/dev/zero", O_RDONLY | O_CLOEXEC);
@@ -242,18 +244,11 @@ int main(void)
 {
 	Suite *s = suite_create("sideband-call");
 	TCase *t = tcase_create("all");
-	SRunner *r = srunner_create(s);
-	int failed;
 
 	tcase_set_timeout(t, 60);
 	tcase_add_test(t, of_a_daemon);
-	if (geteuid() == 0) {
-		tcase_add_test(t, of_a_keeper);
-		tcase_add_test(t, nobody_there);
-	}
+	add_test_unless(no_root(), t, of_a_keeper);
+	add_test_unless(no_root(), t, nobody_there);
 	suite_add_tcase(s, t);
-	srunner_run_all(r, CK_NORMAL);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(s);
 }

@@ -5,6 +5,7 @@
  * them.
  */
 #include "fake-keeper.h"
+#include "needs.h"
 
 #define LIMIT (8ULL << 20)
 #define PAGE 4096ULL
@@ -390,14 +391,8 @@ int main(void)
 {
 	Suite *s = suite_create("sideband");
 	TCase *t = tcase_create("all");
-	SRunner *r;
-	int failed;
 
-	if (geteuid() != 0) {
-		puts("SKIP sideband: needs root");
-		return 77;
-	}
-	r = srunner_create(s);
+	need(no_root());
 	tcase_set_timeout(t, 60);
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, first_event);
@@ -417,8 +412,5 @@ int main(void)
 	tcase_add_test(t, turns);
 	tcase_add_test(t, failing);
 	suite_add_tcase(s, t);
-	srunner_run_all(r, CK_NORMAL);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(s);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Events of several sources: their catalog, and the records that only it can tell apart. */
 #include "tests/unit/catalog-writer.h"
+#include "tests/unit/needs.h"
 
 static struct perfpersist_event *open_shared(const struct writer *w, int catalog)
 {
@@ -194,8 +195,6 @@ int main(void)
 {
 	Suite *suite = suite_create("sources");
 	TCase *tc = tcase_create("sources");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_test(tc, test_sources);
 	tcase_add_test(tc, test_one_source);
@@ -204,9 +203,5 @@ int main(void)
 	tcase_add_test(tc, test_bad_catalogs);
 	tcase_add_test(tc, test_catalog_changes_later);
 	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return run_suite(suite);
 }

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "daemon/spec-internal.h"
+#include "tests/unit/needs.h"
 
 static struct pp_source sources[PP_TERMS_MAX];
 static char sentence[PP_SENTENCE_SIZE];
@@ -207,16 +208,11 @@ int main(void)
 {
 	Suite *s = suite_create("spec-pmu");
 	TCase *t = tcase_create("spec-pmu");
-	SRunner *r = srunner_create(s);
-	int failed;
 
 	tcase_add_checked_fixture(t, make_pmus, drop_pmus);
 	tcase_add_test(t, terms);
 	tcase_add_test(t, several);
 	tcase_add_test(t, refusals);
 	suite_add_tcase(s, t);
-	srunner_run_all(r, CK_NORMAL);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
+	return run_suite(s);
 }

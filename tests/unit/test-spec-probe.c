@@ -8,6 +8,7 @@
 
 #include "daemon/spec-internal.h"
 #include "tests/unit/elf-image.h"
+#include "tests/unit/needs.h"
 
 static struct pp_source sources[PP_TERMS_MAX];
 static char sentence[PP_SENTENCE_SIZE];
@@ -356,8 +357,6 @@ int main(void)
 {
 	Suite *s = suite_create("spec-probe");
 	TCase *t = tcase_create("text"), *f = tcase_create("files");
-	SRunner *r = srunner_create(s);
-	int failed;
 
 	tcase_add_test(t, kernel_functions);
 	tcase_add_test(t, arguments);
@@ -371,8 +370,5 @@ int main(void)
 	tcase_add_test(f, wrong_files);
 	tcase_add_test(f, static_probes);
 	suite_add_tcase(s, f);
-	srunner_run_all(r, CK_NORMAL);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
+	return run_suite(s);
 }

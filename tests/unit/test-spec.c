@@ -10,6 +10,7 @@
 
 #include "daemon/spec.h"
 #include "proto/macro.h"
+#include "tests/unit/needs.h"
 
 #define U PP_EXCLUDE_USER
 #define K PP_EXCLUDE_KERNEL
@@ -362,8 +363,6 @@ int main(void)
 {
 	Suite *s = suite_create("spec");
 	TCase *t = tcase_create("spec");
-	SRunner *r = srunner_create(s);
-	int failed;
 
 	tcase_add_test(t, tracepoints);
 	tcase_add_test(t, counters);
@@ -376,8 +375,5 @@ int main(void)
 	tcase_add_test(t, no_tracepoints);
 	tcase_add_test(t, text_that_is_none);
 	suite_add_tcase(s, t);
-	srunner_run_all(r, CK_NORMAL);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
+	return run_suite(s);
 }

@@ -6,6 +6,7 @@
 
 #include "daemon/broker/specify.h"
 #include "proto/macro.h"
+#include "tests/unit/needs.h"
 
 #define MAX_BUFFER (PP_DATA_SIZE_MAX / 2)
 
@@ -323,8 +324,6 @@ int main(void)
 {
 	Suite *s = suite_create("specify");
 	TCase *t = tcase_create("requests");
-	SRunner *r = srunner_create(s);
-	int failed;
 
 	tcase_add_checked_fixture(t, setup, NULL);
 	tcase_add_test(t, defaults);
@@ -342,8 +341,5 @@ int main(void)
 	tcase_add_test(t, rates_and_wakeups);
 	tcase_add_test(t, changes);
 	suite_add_tcase(s, t);
-	srunner_run_all(r, CK_NORMAL);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
+	return run_suite(s);
 }

@@ -6,6 +6,7 @@
 
 #include "daemon/text.h"
 #include "proto/macro.h"
+#include "tests/unit/needs.h"
 
 START_TEST(names)
 {
@@ -212,8 +213,6 @@ int main(void)
 {
 	Suite *s = suite_create("text");
 	TCase *t = tcase_create("text");
-	SRunner *r = srunner_create(s);
-	int failed;
 
 	tcase_add_test(t, names);
 	tcase_add_test(t, tracepoint_names);
@@ -225,8 +224,5 @@ int main(void)
 	tcase_add_test(t, cpu_lists_that_do_not_fit);
 	tcase_add_test(t, text_into_fields);
 	suite_add_tcase(s, t);
-	srunner_run_all(r, CK_NORMAL);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
+	return run_suite(s);
 }

@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <inttypes.h>
+#include "tests/unit/needs.h"
 
 static struct perfdata w;
 static struct trace *t;
@@ -499,8 +500,6 @@ int main(void)
 {
 	Suite *s = suite_create("trace");
 	TCase *c = tcase_create("trace");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_checked_fixture(c, NULL, teardown);
 	tcase_set_timeout(c, 60);
@@ -522,9 +521,5 @@ int main(void)
 	tcase_add_test(c, shrinks);
 	tcase_add_test(c, refused);
 	suite_add_tcase(s, c);
-	runner = srunner_create(s);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return run_suite(s);
 }

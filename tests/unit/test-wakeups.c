@@ -197,16 +197,14 @@ static void send_wakeup(uint64_t event_id)
 	pins_call(BPF_PROG_TEST_RUN, &attr);
 }
 
-static bool begin(const char *test)
+static void begin(void)
 {
 	broker_start(&b);
 	client_begin(&b, &root, 0);
 	client_begin(&b, &reader, 0);
-	if (!pins_begin(&b, test))
-		return false;
+	pins_begin(&b);
 	map = make_ring();
 	program = make_program(map);
-	return true;
 }
 
 static void end(void)
@@ -247,8 +245,7 @@ START_TEST(woken)
 {
 	int x, y;
 
-	if (!begin("woken"))
-		return end();
+	begin();
 	create("x", PP_EVENT_WAKEUP);
 	create("y", PP_EVENT_WAKEUP);
 	create("silent", 0);
@@ -291,8 +288,7 @@ START_TEST(as_many_as_it_may)
 {
 	struct client other;
 
-	if (!begin("as_many_as_it_may"))
-		return end();
+	begin();
 	create("x", PP_EVENT_WAKEUP);
 	pins_add(&b, map, PP_WAKEUPS);
 	for (unsigned i = 0; i < 3; i++) {
@@ -319,22 +315,12 @@ int main(void)
 {
 	Suite *s = suite_create("wakeups");
 	TCase *t = tcase_create("all");
-	SRunner *r;
-	int failed;
 
-	r = srunner_create(s);
 	tcase_set_timeout(t, 60);
 	tcase_add_test(t, consuming);
 	tcase_add_test(t, never_waits);
-	if (geteuid() == 0) {
-		tcase_add_test(t, woken);
-		tcase_add_test(t, as_many_as_it_may);
-	} else {
-		puts("SKIP woken, as_many_as_it_may: need root");
-	}
+	add_test_unless(no_bpffs(), t, woken);
+	add_test_unless(no_bpffs(), t, as_many_as_it_may);
 	suite_add_tcase(s, t);
-	srunner_run_all(r, CK_NORMAL);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(s);
 }

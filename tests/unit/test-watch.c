@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/eventfd.h>
+#include "tests/unit/needs.h"
 
 #define REPLY(op) ((op) | PP_OP_REPLY)
 
@@ -300,8 +301,6 @@ int main(void)
 {
 	Suite *suite = suite_create("watch");
 	TCase *tc = tcase_create("watch");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_test(tc, test_watch);
 	tcase_add_test(tc, test_call_within_the_callback);
@@ -310,9 +309,5 @@ int main(void)
 	tcase_add_test(tc, test_wakeup);
 	tcase_set_timeout(tc, 30);
 	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return run_suite(suite);
 }

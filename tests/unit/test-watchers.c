@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Who is told what; nobody is waited for, and nothing is lost uncounted. CPUs that come and go. */
 #include "tests/unit/broker-fixture.h"
+#include "tests/unit/needs.h"
 
 static struct broker b;
 static struct client root, team, watcher;
@@ -155,14 +156,8 @@ int main(void)
 {
 	Suite *s = suite_create("watchers");
 	TCase *t = tcase_create("all");
-	SRunner *r;
-	int failed;
 
-	if (geteuid() != 0) {
-		puts("SKIP watchers: needs root");
-		return 77;
-	}
-	r = srunner_create(s);
+	need(no_root());
 	tcase_set_timeout(t, 60);
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, what_happens_is_told);
@@ -170,8 +165,5 @@ int main(void)
 	tcase_add_test(t, as_often_as_it_may);
 	tcase_add_test(t, who_does_not_read);
 	suite_add_tcase(s, t);
-	srunner_run_all(r, CK_NORMAL);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(s);
 }
