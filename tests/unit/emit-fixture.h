@@ -17,6 +17,7 @@
 #include "daemon/engine/recorder.h"
 #include "proto/macro.h"
 #include "proto/ring.h"
+#include "tests/unit/needs.h"
 
 #define FIXTURE_CPUS 8 /* CPUs with a ring: the first that are online */
 
@@ -109,10 +110,9 @@ static inline uint64_t fixture_walk(const struct fixture *x,
 		ck_assert_uint_eq(x->ring[i]->live.nest, 0);
 		for (uint64_t at = x->ring[i]->live.head; (h = fixture_record(x, i, at));
 		     at += h->size) {
-			ck_assert_uint_eq(h->type, PERF_RECORD_SAMPLE);
-			ck_assert_uint_ne(h->size, 0);
-			ck_assert_uint_eq(h->size % 8, 0);
-			ck_assert_uint_le(h->size, x->target.spill_size);
+			must(h->type == PERF_RECORD_SAMPLE);
+			must(h->size != 0 && h->size % 8 == 0);
+			must(h->size <= x->target.spill_size);
 			if (f)
 				f(h, data);
 			n++;

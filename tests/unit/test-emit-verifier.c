@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The kernel's verifier and every tracepoint of this machine: the generic recorder's program in all
- * its forms must be accepted for each of them.
+ * The kernel's verifier and every tracepoint of this machine: the generic recorder's program must
+ * be accepted for each of them; in all its forms, or in each a part of them if it must not take
+ * long.
  */
 #include <stdio.h>
 
@@ -98,10 +99,7 @@ START_TEST(every_tracepoint)
 	unsigned n = 0, programs = 0;
 	char line[256];
 
-	if (!list) {
-		puts("SKIP: tracefs is not mounted");
-		return;
-	}
+	ck_assert_ptr_nonnull(list);
 	fixture_make(&rings, DATA_SIZE, SPILL_SIZE, true);
 	while (fgets(line, sizeof(line), list)) {
 		struct tracepoint tp;
@@ -113,8 +111,11 @@ START_TEST(every_tracepoint)
 		*name++ = '\0';
 		if (tracepoint_read(line, name, &tp) < 0)
 			continue;
-		for (size_t i = 0; i < ARRAY_SIZE(forms); i++, programs++)
-			try(&tp, forms[i]);
+		for (size_t i = 0; i < ARRAY_SIZE(forms); i++)
+			if (is_full_length() || i == n % ARRAY_SIZE(forms)) {
+				try(&tp, forms[i]);
+				programs++;
+			}
 		tracepoint_done(&tp);
 		n++;
 	}
@@ -129,20 +130,12 @@ int main(void)
 {
 	Suite *suite = suite_create("emit-verifier");
 	TCase *tc = tcase_create("all");
-	SRunner *runner;
-	int failed;
 
 	log_open("test-emit-verifier");
-	if (geteuid() != 0) {
-		puts("SKIP: loading programs takes root");
-		return 77;
-	}
+	need(no_bpf());
+	need(no_tracefs());
 	tcase_set_timeout(tc, 300);
 	tcase_add_test(tc, every_tracepoint);
 	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return run_suite(suite);
 }

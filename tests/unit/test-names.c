@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Names of rings on a real bpffs: deleted, shared, handed down, and the engine killed meanwhile. */
+#include <linux/membarrier.h>
 #include <poll.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
@@ -14,6 +14,7 @@
 #include "daemon/engine/wakeups.h"
 #include "daemon/log.h"
 #include "names-fixture.h"
+#include "needs.h"
 
 static char registry[] = "/tmp/perfpersist-names-XXXXXX";
 
@@ -95,6 +96,7 @@ static void wait_released(uint64_t bytes)
 	reaper_wait();
 	while (remains_bytes() > bytes) {
 		remains_hurry();
+		syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0); /* a grace period */
 		poll(NULL, 0, remains_timeout());
 		remains_look(on_released, NULL);
 	}
@@ -451,26 +453,16 @@ START_TEST(killed)
 }
 END_TEST
 
-/* A mount namespace of its own, so that nothing of this stays. */
-static bool prepare(void)
-{
-	return geteuid() == 0 && unshare(CLONE_NEWNS) == 0 &&
-	       mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 && mkdtemp(registry);
-}
-
 int main(void)
 {
 	Suite *s = suite_create("names");
 	TCase *t = tcase_create("names");
-	SRunner *r;
-	int failed;
+	int r;
 
 	log_open("test-names");
 	umask(077);
-	if (!prepare()) {
-		puts("SKIP: a bpffs and BPF maps of its own take root");
-		return 77;
-	}
+	need(no_bpffs());
+	need(no_dir(registry));
 	tcase_set_timeout(t, 120);
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, sharing);
@@ -481,10 +473,7 @@ int main(void)
 	tcase_add_test(t, ceiling);
 	tcase_add_loop_test(t, killed, 0, ARRAY_SIZE(operations));
 	suite_add_tcase(s, t);
-	r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
+	r = run_suite(s);
 	rmdir(registry);
-	return failed != 0;
+	return r;
 }
