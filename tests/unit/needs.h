@@ -42,7 +42,7 @@ static _unused_ void need(const char *reason)
 	exit(77);
 }
 
-static char last_reason[256];
+static char last_reason[1024];
 
 /* Says that this part is left out, if there is a reason. */
 static _unused_ bool is_left_out(const char *what, const char *reason)
