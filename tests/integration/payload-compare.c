@@ -2,7 +2,7 @@
 /*
  * Did events record what `perf record` recorded of the same tracepoints at the same time?
  *
- *   payload-compare PERF.DATA INSTANCE NAMESPACE
+ *   payload-compare PERF.DATA INSTANCE NAMESPACE [PLAIN]
  *
  * For each event of the namespace (they must have been there before perf and after it) and
  * each CPU: to each of perf's records, from the oldest that our ring still holds, belongs one
@@ -11,87 +11,115 @@
  * The other way round nothing is proved: perf takes its events off a CPU for moments, when
  * anybody's are put on it, and has then none of what was recorded here meanwhile.
  *
- * Prints a line per tracepoint: NAME RECORDER SHAPE compared=N gone=N extra=N missed=N
+ * With PLAIN: each event of NAMESPACE has a tp_btf recorder and there a twin with a generic one;
+ * both are compared with perf's records, and then with each other (payload-twins.h).
+ *
+ * Prints a line per event: NAME RECORDER SHAPE compared=N gone=N extra=N missed=N
  * padding=N, where `gone` are records of perf that our ring no longer held, `extra` those that
  * only we have between perf's first and last, and `padding` the bytes that perf's payload is
- * longer. Exit 0 if all is equal.
+ * longer; and a line per pair of twins. Exit 0 if all is equal.
  */
 #include <inttypes.h>
 #include <string.h>
 
-#include "client/perfpersist.h"
-#include "proto/macro.h"
+#include "tests/integration/payload-twins.h"
 #include "tests/integration/perf-data.h"
-#include "tests/integration/tp-format.h"
 
 #define DEPTH 16 /* records of ours, from the time of perf's, among which its own must be */
 
-struct record {
-	uint64_t time;
-	uint32_t tid;
-	uint32_t raw_size;
-	const void *raw;
-	size_t order; /* as written, for those of the same time */
-	bool taken;   /* ours: it has a counterpart */
-};
-
-struct records {
-	struct record *list;
-	size_t n, room;
-};
-
-/* One CPU of one tracepoint. */
-struct lane {
-	int cpu;
-	struct records ours, perfs;
-	bool complete; /* ours begin where the event began */
-};
-
-struct tracepoint {
-	struct perfpersist_info info;
-	struct perfpersist_event *event;
-	struct perfpersist_snapshot *snapshot;
-	struct tp_format format;
-	struct lane *lanes;
-	size_t n_lanes;
-	size_t compared, gone, extra, absent, wrong;
-	uint32_t padding;
-};
-
 static uint64_t perf_lost;
 
-static void die(const char *what)
+/* Of one namespace, behind those that are in the list. How many there were. */
+static size_t open_namespace(struct perfpersist *p, const char *ns, struct tracepoint **list,
+			     size_t before)
 {
-	fprintf(stderr, "%s\n", what);
-	exit(1);
-}
+	_cleanup_free_ struct perfpersist_info *infos = NULL;
+	size_t n;
 
-static void append(struct records *r, const struct record *record)
-{
-	if (r->n == r->room) {
-		r->room = r->room ? r->room * 2 : 64;
-		r->list = reallocarray(r->list, r->room, sizeof(*r->list));
-		if (!r->list)
-			die("no memory");
+	if (perfpersist_list(p, ns, &infos, &n) < 0)
+		die(perfpersist_error(p));
+	*list = reallocarray(*list, before + n + 1, sizeof(**list));
+	if (!*list)
+		die("no memory");
+	for (size_t i = 0; i < n; i++) {
+		(*list)[before + i] = (struct tracepoint){ .info = infos[i] };
+		open_event(p, &(*list)[before + i]);
 	}
-	r->list[r->n] = *record;
-	r->list[r->n].order = r->n;
-	r->n++;
+	return n;
 }
 
-static int by_time(const void *a, const void *b)
+/*
+ * namespaces: one or two, and a NULL behind. Twins have the same name, and the same place among
+ * those of their namespace: one is copied right behind the other, before anything is read, so that
+ * what both still hold is nearly the same time, however much is written meanwhile.
+ */
+static struct tracepoint *read_events(const char *instance, char **namespaces, size_t *ret_n,
+				      size_t *ret_plain)
 {
-	const struct record *x = a, *y = b;
+	struct perfpersist_options opts = { .sz = sizeof(opts), .instance = instance };
+	struct tracepoint *list = NULL;
+	struct perfpersist *p;
+	size_t n, plain = 0;
 
-	if (x->time != y->time)
-		return x->time < y->time ? -1 : 1;
-	return x->order < y->order ? -1 : x->order > y->order;
+	if (perfpersist_connect(&opts, &p) < 0)
+		die(perfpersist_error(NULL));
+	n = open_namespace(p, namespaces[0], &list, 0);
+	if (namespaces[1])
+		plain = open_namespace(p, namespaces[1], &list, n);
+	perfpersist_free(p);
+	for (size_t i = 0; i < MAX(n, plain); i++) {
+		if (i < n)
+			copy_event(&list[i]);
+		if (i < plain)
+			copy_event(&list[n + i]);
+	}
+	for (size_t i = 0; i < n + plain; i++)
+		read_event(&list[i]);
+	*ret_n = n;
+	*ret_plain = plain;
+	return list;
 }
 
-static void sort(struct records *r)
+/* ── what perf recorded ─────────────────────────────────────────────────────────────────── */
+
+/* To the lane of each event of that tracepoint; false: there is none. */
+static bool append_perf(struct tracepoint *list, size_t n, uint16_t id, uint32_t cpu,
+			const struct record *record)
 {
-	if (r->n)
-		qsort(r->list, r->n, sizeof(*r->list), by_time);
+	bool found = false;
+
+	for (size_t i = 0; i < n; i++) {
+		if (list[i].format.id != id)
+			continue;
+		for (size_t j = 0; j < list[i].n_lanes; j++)
+			if ((uint32_t)list[i].lanes[j].cpu == cpu) {
+				append(&list[i].lanes[j].perfs, record);
+				found = true;
+			}
+	}
+	return found;
+}
+
+static void read_perf(struct perf_data *d, struct tracepoint *list, size_t n)
+{
+	struct perf_data_sample s;
+	int r;
+
+	while ((r = perf_data_next(d, &s)) > 0) {
+		struct record record = {
+			.time = s.time, .tid = s.tid, .raw = s.raw, .raw_size = s.raw_size
+		};
+		uint16_t id;
+
+		if (s.raw_size < sizeof(id))
+			die("a record of perf's has no payload");
+		memcpy(&id, s.raw, sizeof(id));
+		if (!append_perf(list, n, id, s.cpu, &record))
+			die("perf recorded something else");
+	}
+	if (r < 0)
+		die("perf's file is not understood");
+	perf_lost = d->lost;
 }
 
 /*
@@ -113,129 +141,6 @@ static size_t drop_repeated(struct records *r)
 	}
 	r->n = n;
 	return before - n;
-}
-
-/* ── what we recorded ───────────────────────────────────────────────────────────────────── */
-
-static void read_ring(struct tracepoint *t, size_t ring)
-{
-	struct perfpersist_ring_stat stat = { .sz = sizeof(stat) };
-	struct lane *lane = &t->lanes[ring];
-	struct perfpersist_cursor *c;
-	struct perfpersist_sample s;
-	int r;
-
-	lane->cpu = perfpersist_ring_cpu(t->event, ring);
-	if (perfpersist_cursor_new(t->snapshot, ring, &c) < 0)
-		die(perfpersist_error(NULL));
-	while ((r = perfpersist_cursor_next(c, &s)) > 0)
-		append(&lane->ours, &(struct record){ .time = s.time,
-						      .tid = s.tid,
-						      .raw = s.raw,
-						      .raw_size = (uint32_t)s.raw_size });
-	perfpersist_cursor_free(c);
-	if (r < 0 || perfpersist_ring_stat(t->event, ring, &stat) < 0)
-		die("a ring is damaged");
-	/* The newest was found first. */
-	for (size_t i = 0; i < lane->ours.n; i++)
-		lane->ours.list[i].order = lane->ours.n - i;
-	sort(&lane->ours);
-	/* More may have been written since it was copied: then this is not known. */
-	lane->complete = stat.records == lane->ours.n;
-}
-
-static void read_event(struct perfpersist *p, struct tracepoint *t)
-{
-	const char *format;
-	size_t size;
-
-	if (perfpersist_open_by_id(p, t->info.id, &t->event) < 0)
-		die(perfpersist_error(p));
-	if (perfpersist_event_info(t->event, &t->info) < 0 ||
-	    perfpersist_snapshot_new(t->event, &t->snapshot) < 0 ||
-	    perfpersist_snapshot_take(t->snapshot) < 0)
-		die(perfpersist_error(NULL));
-	format = perfpersist_event_format(t->event, &size);
-	if (!format || !tp_format_parse(format, size, &t->format))
-		die("an event has no format");
-	t->n_lanes = perfpersist_event_rings(t->event);
-	t->lanes = calloc(t->n_lanes, sizeof(*t->lanes));
-	if (!t->lanes)
-		die("no memory");
-	for (size_t i = 0; i < t->n_lanes; i++)
-		read_ring(t, i);
-}
-
-static struct tracepoint *read_events(const char *instance, const char *ns, size_t *ret_n)
-{
-	struct perfpersist_options opts = { .sz = sizeof(opts), .instance = instance };
-	_cleanup_free_ struct perfpersist_info *infos = NULL;
-	struct tracepoint *list;
-	struct perfpersist *p;
-
-	if (perfpersist_connect(&opts, &p) < 0)
-		die(perfpersist_error(NULL));
-	if (perfpersist_list(p, ns, &infos, ret_n) < 0)
-		die(perfpersist_error(p));
-	list = calloc(*ret_n + 1, sizeof(*list));
-	if (!list)
-		die("no memory");
-	for (size_t i = 0; i < *ret_n; i++) {
-		list[i].info = infos[i];
-		read_event(p, &list[i]);
-	}
-	perfpersist_free(p);
-	return list;
-}
-
-static void done(struct tracepoint *t)
-{
-	for (size_t i = 0; i < t->n_lanes; i++) {
-		free(t->lanes[i].ours.list);
-		free(t->lanes[i].perfs.list);
-	}
-	free(t->lanes);
-	perfpersist_snapshot_free(t->snapshot);
-	perfpersist_event_free(t->event);
-}
-
-/* ── what perf recorded ─────────────────────────────────────────────────────────────────── */
-
-static struct lane *lane_of(struct tracepoint *list, size_t n, uint16_t id, uint32_t cpu)
-{
-	for (size_t i = 0; i < n; i++) {
-		if (list[i].format.id != id)
-			continue;
-		for (size_t j = 0; j < list[i].n_lanes; j++)
-			if ((uint32_t)list[i].lanes[j].cpu == cpu)
-				return &list[i].lanes[j];
-	}
-	return NULL;
-}
-
-static void read_perf(struct perf_data *d, struct tracepoint *list, size_t n)
-{
-	struct perf_data_sample s;
-	int r;
-
-	while ((r = perf_data_next(d, &s)) > 0) {
-		struct lane *lane;
-		uint16_t id;
-
-		if (s.raw_size < sizeof(id))
-			die("a record of perf's has no payload");
-		memcpy(&id, s.raw, sizeof(id));
-		lane = lane_of(list, n, id, s.cpu);
-		if (!lane)
-			die("perf recorded something else");
-		append(&lane->perfs, &(struct record){ .time = s.time,
-						       .tid = s.tid,
-						       .raw = s.raw,
-						       .raw_size = s.raw_size });
-	}
-	if (r < 0)
-		die("perf's file is not understood");
-	perf_lost = d->lost;
 }
 
 /* ── are they the same? ─────────────────────────────────────────────────────────────────── */
@@ -350,56 +255,54 @@ static void compare_lane(struct tracepoint *t, struct lane *lane)
 
 /* ── telling ────────────────────────────────────────────────────────────────────────────── */
 
-/* What is special about a tracepoint's payload, as words with commas between. */
-static void print_shape(const struct tp_format *f, bool syscall)
-{
-	const struct tp_format_field *last = &f->fields[f->n - 1];
-	size_t dynamic = tp_format_dynamic(f);
-	bool array = false, rel_loc = false;
-
-	for (size_t i = 0; i < f->n; i++) {
-		array |= f->fields[i].array;
-		rel_loc |= f->fields[i].rel_loc;
-	}
-	fputs(dynamic == 0 ? "fixed" : dynamic == 1 ? "one-dynamic" : "several-dynamic", stdout);
-	if (f->n == 4)
-		fputs(",no-field", stdout);
-	if (f->end % 8)
-		fputs(f->end % 4 ? ",odd-end" : ",end-on-4", stdout);
-	if (last->size <= 2)
-		fputs(last->size == 1 ? ",u8-tail" : ",u16-tail", stdout);
-	if (array)
-		fputs(",char-array", stdout);
-	if (rel_loc)
-		fputs(",rel-loc", stdout);
-	if (syscall)
-		fputs(strstr(f->name, "sys_enter") ? ",sys-enter" : ",sys-exit", stdout);
-}
-
 static void print(const struct tracepoint *t)
 {
 	printf("%s %s ", t->info.event,
 	       t->info.recorder == PERFPERSIST_RECORDER_TP_BTF ? "tp_btf" : "generic");
-	print_shape(&t->format, !strncmp(t->info.event, "syscalls:", 9));
+	tp_format_print_shape(&t->format, t->info.event);
 	printf(" compared=%zu gone=%zu extra=%zu missed=%" PRIu64 " padding=%u\n", t->compared,
 	       t->gone, t->extra, t->info.missed, t->padding);
+}
+
+/* ── twins ──────────────────────────────────────────────────────────────────────────────── */
+
+/* The n of the second namespace are behind those of the first. How many are not as they must be. */
+static size_t compare_twins(struct tracepoint *list, size_t n)
+{
+	size_t n_cpus = n ? list[0].n_lanes : 0, wrong = 0;
+	struct witness witnesses[n_cpus + 1];
+
+	for (size_t i = 0; i < n_cpus; i++)
+		witnesses[i] = witness_of(list, 2 * n, list[0].lanes[i].cpu);
+	for (size_t i = 0; i < n; i++) {
+		struct tracepoint *hot = &list[i], *plain = &list[n + i];
+
+		if (hot->format.id != plain->format.id ||
+		    hot->info.recorder != PERFPERSIST_RECORDER_TP_BTF ||
+		    plain->info.recorder != PERFPERSIST_RECORDER_GENERIC)
+			die("twins are of other tracepoints or recorders than they should");
+		wrong += !twins_judge(hot, plain, witnesses);
+	}
+	for (size_t i = 0; i < n_cpus; i++)
+		witness_done(&witnesses[i]);
+	return wrong;
 }
 
 int main(int argc, char **argv)
 {
 	struct tracepoint *list;
 	struct perf_data data;
-	size_t n, wrong = 0, repeated = 0;
+	size_t n, n_plain = 0, wrong = 0, repeated = 0;
 
-	if (argc != 4) {
-		fprintf(stderr, "usage: payload-compare PERF.DATA INSTANCE NAMESPACE\n");
+	if (argc != 4 && argc != 5) {
+		fprintf(stderr, "usage: payload-compare PERF.DATA INSTANCE NAMESPACE [PLAIN]\n");
 		return 2;
 	}
 	if (!perf_data_open(argv[1], &data))
 		die("perf's file is not understood");
-	list = read_events(argv[2], argv[3], &n);
-	read_perf(&data, list, n);
-	for (size_t i = 0; i < n; i++) {
+	list = read_events(argv[2], argv + 3, &n, &n_plain);
+	read_perf(&data, list, n + n_plain);
+	for (size_t i = 0; i < n + n_plain; i++) {
 		for (size_t j = 0; j < list[i].n_lanes; j++) {
 			sort(&list[i].lanes[j].perfs);
 			repeated += drop_repeated(&list[i].lanes[j].perfs);
@@ -407,8 +310,13 @@ int main(int argc, char **argv)
 		}
 		print(&list[i]);
 		wrong += list[i].wrong;
-		done(&list[i]);
 	}
+	if (argc == 5 && n != n_plain)
+		die("not every event has a twin");
+	if (argc == 5)
+		wrong += compare_twins(list, n);
+	for (size_t i = 0; i < n + n_plain; i++)
+		done(&list[i]);
 	if (perf_lost)
 		fprintf(stderr, "perf lost %" PRIu64 " records\n", perf_lost);
 	if (repeated)

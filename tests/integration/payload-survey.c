@@ -5,8 +5,8 @@
  *   payload-survey TRACEFS INSTANCE COMMAND…
  *
  * Enables all tracepoints in a tracefs instance of its own while COMMAND runs, counts what is
- * in its buffers, and removes it. Prints "COUNT SYSTEM:NAME" for each that fired. Reads the
- * pages of the kernel's ring buffer; of their layout it knows what `header_page` and
+ * in its buffers, and removes it. Prints "COUNT SYSTEM:NAME SHAPE" for each that fired. Reads
+ * the pages of the kernel's ring buffer; of their layout it knows what `header_page` and
  * `header_event` say, and no more.
  */
 #include <fcntl.h>
@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 
 #include "proto/macro.h"
+#include "tests/integration/tp-format.h"
 
 #define PAGE 4096
 #define PAGE_HEADER 16 /* time, then how many bytes of the page are used */
@@ -119,6 +120,14 @@ static int count_cpus(const char *instance)
 	return dir ? 0 : -1;
 }
 
+static bool read_format(const char *path, struct tp_format *ret)
+{
+	_cleanup_fclose_ FILE *file = fopen(path, "re");
+	static char text[65536];
+
+	return file && tp_format_parse(text, fread(text, 1, sizeof(text), file), ret);
+}
+
 /* Prints those that fired and that perf can open: each has an `id`. */
 static int print_counts(void)
 {
@@ -132,12 +141,20 @@ static int print_counts(void)
 
 		for (struct dirent *e; events && (e = readdir(events));) {
 			_cleanup_fclose_ FILE *file = NULL;
+			struct tp_format format;
 			unsigned id;
 
 			snprintf(path, sizeof(path), "events/%s/%s/id", s->d_name, e->d_name);
 			file = fopen(path, "re");
-			if (file && fscanf(file, "%u", &id) == 1 && id < IDS_MAX && counts[id])
-				printf("%ld %s:%s\n", counts[id], s->d_name, e->d_name);
+			if (!file || fscanf(file, "%u", &id) != 1 || id >= IDS_MAX || !counts[id])
+				continue;
+			snprintf(path, sizeof(path), "events/%s/%s/format", s->d_name, e->d_name);
+			if (!read_format(path, &format))
+				continue;
+			snprintf(path, sizeof(path), "%s:%s", s->d_name, e->d_name);
+			printf("%ld %s ", counts[id], path);
+			tp_format_print_shape(&format, path);
+			putchar('\n');
 		}
 	}
 	return systems ? 0 : -1;

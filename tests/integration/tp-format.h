@@ -10,6 +10,7 @@
 #define PP_TEST_TP_FORMAT_H
 
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "proto/macro.h"
@@ -103,6 +104,32 @@ static inline bool tp_format_dynamic_part(const struct tp_format_field *field, c
 	*ret = (const char *)payload + at;
 	*ret_size = word >> 16;
 	return at + *ret_size <= size;
+}
+
+/* What is special about a tracepoint's payload, as words with commas between. */
+static inline void tp_format_print_shape(const struct tp_format *f, const char *event)
+{
+	const struct tp_format_field *last = &f->fields[f->n - 1];
+	size_t dynamic = tp_format_dynamic(f);
+	bool array = false, rel_loc = false;
+
+	for (size_t i = 0; i < f->n; i++) {
+		array |= f->fields[i].array;
+		rel_loc |= f->fields[i].rel_loc;
+	}
+	fputs(dynamic == 0 ? "fixed" : dynamic == 1 ? "one-dynamic" : "several-dynamic", stdout);
+	if (f->n == 4)
+		fputs(",no-field", stdout);
+	if (f->end % 8)
+		fputs(f->end % 4 ? ",odd-end" : ",end-on-4", stdout);
+	if (last->size <= 2)
+		fputs(last->size == 1 ? ",u8-tail" : ",u16-tail", stdout);
+	if (array)
+		fputs(",char-array", stdout);
+	if (rel_loc)
+		fputs(",rel-loc", stdout);
+	if (!strncmp(event, "syscalls:", 9))
+		fputs(strstr(f->name, "sys_enter") ? ",sys-enter" : ",sys-exit", stdout);
 }
 
 /*
