@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Follows an event while a worker on each CPU makes known calls at full speed, and accounts for
- * every one of them, per CPU:
+ * Follows an event, or takes snapshots of it, while a worker on each CPU makes known calls at full
+ * speed, and accounts for every one of them, per CPU:
  *
- *   follow-check INSTANCE NS/NAME burst N    N calls on each CPU: read + overwritten + missed = made
- *   follow-check INSTANCE NS/NAME resize N   the same over all sets of rings, for as long as the
+ *   follow-check INSTANCE NS/NAME burst N    N calls on each CPU: read + overwritten + missed =
+ * made follow-check INSTANCE NS/NAME resize N   the same over all sets of rings, for as long as the
  *                                            buffer is changed N times: each call in one set
  *   follow-check INSTANCE NS/NAME filter N   the same, while the filter is
+ *   follow-check INSTANCE NS/NAME snapshot N nobody follows; N snapshots are taken while the
+ * workers make calls (follow-snapshot.h): written + missed = made
  *
  * The event must record the workers' calls and nothing else: `id == 3 && COMM == "pp-follow"`.
  */
@@ -19,17 +21,15 @@
 #include <unistd.h>
 
 #include "client/perfpersist.h"
-#include "tests/integration/exact-worker.h"
-
-#define CPUS_MAX 256
-#define ARGS_OFFSET 16 /* of sys_enter's arguments in its payload */
+#include "tests/integration/follow-snapshot.h"
 
 /* What became of one CPU's calls. */
 struct account {
 	int cpu;
-	uint64_t read, overwritten, written; /* of all sets of rings; written by the rings' own word */
-	uint64_t gaps;			     /* numbers that did not come */
-	int64_t last;			     /* number of the last call seen */
+	uint64_t read, overwritten,
+		written; /* of all sets of rings; written by the rings' own word */
+	uint64_t gaps;	 /* numbers that did not come */
+	int64_t last;	 /* number of the last call seen */
 };
 
 struct check {
@@ -57,13 +57,13 @@ struct shared {
 	atomic_int ready, done;
 	atomic_int sets; /* of rings that the follower has opened */
 	atomic_int changes;
-	atomic_bool go, changed; /* changed: all changes are made */
+	atomic_bool go, over;	 /* over: all changes are made, all snapshots taken */
 	uint64_t made[CPUS_MAX]; /* calls, by the number of the worker */
 	int cpu[CPUS_MAX];	 /* … and where it made them */
 };
 
-/* n calls; or, if there is something to change, until it has been. */
-static pid_t start_worker(struct shared *s, int number, int cpu, long n, bool changing)
+/* n calls; or as many as it takes until it is over. */
+static pid_t start_worker(struct shared *s, int number, int cpu, long n, bool until_told)
 {
 	pid_t pid = fork();
 	long i = 0;
@@ -78,7 +78,7 @@ static pid_t start_worker(struct shared *s, int number, int cpu, long n, bool ch
 	atomic_fetch_add(&s->ready, 1);
 	while (!atomic_load(&s->go))
 		sched_yield();
-	for (; changing ? !atomic_load(&s->changed) : i < n; i++)
+	for (; until_told ? !atomic_load(&s->over) : i < n; i++)
 		telling_call(i, 0, cpu);
 	s->made[number] = (uint64_t)i;
 	s->cpu[number] = cpu;
@@ -91,17 +91,12 @@ static pid_t start_worker(struct shared *s, int number, int cpu, long n, bool ch
 static void take(struct check *c, const struct perfpersist_sample *s)
 {
 	struct account *a = account_of(c, (int)s->cpu);
-	int64_t args[6];
+	int64_t call = call_of(s);
 
-	if (s->raw_size < ARGS_OFFSET + sizeof(args))
-		die("a record of %zu bytes", s->raw_size);
-	memcpy(args, (const char *)s->raw + ARGS_OFFSET, sizeof(args));
-	if (args[1] != MARK || args[0] != ~args[2] || (uint64_t)args[4] != args[2] * MIX)
-		die("CPU %u: a record that is torn, or none of ours", s->cpu);
-	if (args[2] <= a->last)
-		die("CPU %u: call %" PRId64 " after call %" PRId64, s->cpu, args[2], a->last);
-	a->gaps += args[2] - a->last - 1;
-	a->last = args[2];
+	if (call <= a->last)
+		die("CPU %u: call %" PRId64 " after call %" PRId64, s->cpu, call, a->last);
+	a->gaps += (uint64_t)(call - a->last - 1);
+	a->last = call;
 	a->read++;
 }
 
@@ -190,6 +185,36 @@ static void follow(struct check *c, struct shared *s, int workers)
 	perfpersist_event_free(e);
 }
 
+/* ── snapshots ──────────────────────────────────────────────────────────────────────────── */
+
+static uint64_t take_snapshots(struct check *c, struct shared *s, int workers, size_t n)
+{
+	struct perfpersist_info info = { .sz = sizeof(info) };
+	struct perfpersist_event *e;
+	uint64_t gaps;
+
+	if (perfpersist_open(c->p, c->ns, c->name, &e) < 0)
+		die("%s", perfpersist_error(c->p));
+	if (perfpersist_event_info(e, &info) < 0)
+		die("%s", perfpersist_error(NULL));
+	if (perfpersist_event_rings(e) > CPUS_MAX)
+		die("more CPUs than this test can count");
+	atomic_store(&s->go, true);
+	gaps = snapshots_check(e, info.buffer, n);
+	atomic_store(&s->over, true);
+	while (atomic_load(&s->done) < workers)
+		sched_yield();
+	for (size_t i = 0; i < perfpersist_event_rings(e); i++) {
+		struct perfpersist_ring_stat rs = { .sz = sizeof(rs) };
+
+		if (perfpersist_ring_stat(e, i, &rs) < 0)
+			die("%s", perfpersist_error(NULL));
+		account_of(c, perfpersist_ring_cpu(e, i))->written = rs.records;
+	}
+	perfpersist_event_free(e);
+	return gaps;
+}
+
 /* ── changing ───────────────────────────────────────────────────────────────────────────── */
 
 /* In a process of its own, as another client would. */
@@ -236,7 +261,7 @@ static pid_t start_changer(const char *instance, const struct check *c, const ch
 	while (!atomic_load(&s->go))
 		sched_yield();
 	change_often(instance, c, !strcmp(mode, "resize"), s, n);
-	atomic_store(&s->changed, true);
+	atomic_store(&s->over, true);
 	_exit(0);
 }
 
@@ -274,6 +299,31 @@ static uint64_t made_on(const struct shared *s, int workers, int cpu)
 	die("records of CPU %d, where nobody worked", cpu);
 }
 
+/* gaps: in n snapshots, each of which may lack what was missed. */
+static void judge_snapshots(const char *instance, struct check *c, const struct shared *s,
+			    int workers, uint64_t gaps, uint64_t n)
+{
+	uint64_t all_missed = 0;
+
+	for (size_t i = 0; i < c->n_accounts; i++) {
+		struct account *a = &c->accounts[i];
+		uint64_t missed = missed_on(instance, c, a->cpu);
+		uint64_t made = made_on(s, workers, a->cpu);
+
+		all_missed += missed;
+		if (a->written + missed != made)
+			die("CPU %d: %" PRIu64 " written + %" PRIu64 " missed are not the %" PRIu64
+			    " that were made",
+			    a->cpu, a->written, missed, made);
+		printf("snapshot, CPU %d: %" PRIu64 " written + %" PRIu64 " missed = %" PRIu64
+		       " made\n",
+		       a->cpu, a->written, missed, made);
+	}
+	if (gaps > all_missed * n)
+		die("%" PRIu64 " are missing in snapshots, and %" PRIu64 " are told as missed",
+		    gaps, all_missed);
+}
+
 static void judge(const char *instance, struct check *c, const char *mode, const struct shared *s,
 		  int workers)
 {
@@ -287,8 +337,8 @@ static void judge(const char *instance, struct check *c, const char *mode, const
 			    " missed are not the %" PRIu64 " that were made",
 			    a->cpu, a->read, a->overwritten, missed, made);
 		if (a->written + missed != made)
-			die("CPU %d: %" PRIu64 " written + %" PRIu64
-			    " missed are not the %" PRIu64 " that were made",
+			die("CPU %d: %" PRIu64 " written + %" PRIu64 " missed are not the %" PRIu64
+			    " that were made",
 			    a->cpu, a->written, missed, made);
 		a->gaps += made - 1 - a->last;
 		if (a->gaps != a->overwritten + missed)
@@ -309,7 +359,8 @@ int main(int argc, char **argv)
 	struct perfpersist_options o = { .sz = sizeof(o) };
 	struct check c = {};
 	struct shared *s;
-	bool changing;
+	bool changing, snapshots;
+	uint64_t gaps = 0;
 	pid_t pids[CPUS_MAX + 1];
 	int workers = 0, status;
 	cpu_set_t online;
@@ -317,7 +368,7 @@ int main(int argc, char **argv)
 	long n;
 
 	if (argc != 5 || !(slash = strchr(argv[2], '/')) || (n = atol(argv[4])) <= 0)
-		die("usage: follow-check INSTANCE NS/NAME burst|resize|filter N");
+		die("usage: follow-check INSTANCE NS/NAME burst|resize|filter|snapshot N");
 	*slash = 0;
 	c.ns = argv[2];
 	c.name = slash + 1;
@@ -325,10 +376,11 @@ int main(int argc, char **argv)
 	s = mmap(NULL, sizeof(*s), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (s == MAP_FAILED || sched_getaffinity(0, sizeof(online), &online) < 0)
 		die("%m");
-	changing = strcmp(argv[3], "burst") != 0;
+	snapshots = strcmp(argv[3], "snapshot") == 0;
+	changing = !snapshots && strcmp(argv[3], "burst") != 0;
 	for (int cpu = 0; cpu < CPUS_MAX; cpu++)
 		if (CPU_ISSET(cpu, &online)) {
-			pids[workers] = start_worker(s, workers, cpu, n, changing);
+			pids[workers] = start_worker(s, workers, cpu, n, changing || snapshots);
 			workers++;
 		}
 	while (atomic_load(&s->ready) < workers)
@@ -337,11 +389,17 @@ int main(int argc, char **argv)
 		pids[workers] = start_changer(argv[1], &c, argv[3], s, n);
 	if (perfpersist_connect(&o, &c.p) < 0)
 		die("%s", perfpersist_error(NULL));
-	follow(&c, s, workers);
+	if (snapshots)
+		gaps = take_snapshots(&c, s, workers, (size_t)n);
+	else
+		follow(&c, s, workers);
 	for (int i = 0; i < workers + changing; i++)
 		if (waitpid(pids[i], &status, 0) < 0 || status)
 			die("a worker ended with %#x", status);
-	judge(argv[1], &c, argv[3], s, workers);
+	if (snapshots)
+		judge_snapshots(argv[1], &c, s, workers, gaps, (uint64_t)n);
+	else
+		judge(argv[1], &c, argv[3], s, workers);
 	perfpersist_free(c.p);
 	return 0;
 }

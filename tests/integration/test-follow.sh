@@ -1,33 +1,106 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Followers lose nothing without saying so: of a burst at full speed on every CPU each record is
-# read, or counted as overwritten, or counted as missed; so while the buffer is changed again and
-# again, and while the filter is. Both recorders of tracepoints, an event of one source and one of
-# several. Then what perfctl makes of it: reopen -f, --wakeup, a resize, the event's end.
+# Of a burst at full speed on every CPU each record is accounted for, by both recorders of
+# tracepoints, in large and small rings:
+#
+#   in snapshots nothing is torn, twice, missing or out of order, and the writers do not notice;
+#   followers lose nothing without saying so: each record is read, or counted as overwritten, or
+#   counted as missed; so while the buffer is changed again and again, and while the filter is.
+#
+# Then what perfctl makes of both: reopen -n, in order under load; reopen -f, --wakeup, a resize, the
+# event's end.
 . "$(dirname "$0")/../lib.sh"
 
 start_daemon
 
 ours='id == 3 && COMM == "pp-follow"'
 
+# check MODE N OPTION…: follow-check of an event that is made for it.
+check() {
+	local mode=$1 n=$2
+	shift 2
+	perfctl create "t/$mode" -e raw_syscalls:sys_enter --filter "$ours" "$@" >/dev/null
+	expect_eq "$(perfctl show --json "t/$mode" | jq -r .recorder)" "$recorder" "recorder"
+	"$BIN/follow-check" "$INSTANCE" "t/$mode" "$mode" "$n"
+	perfctl delete "t/$mode" >/dev/null
+}
+
 for recorder in tp_btf generic; do
 	option=()
 	[ $recorder = generic ] && option=(--generic)
+	full && check snapshot 1000 -m 512K "${option[@]}"
+	for size in 64K 4K; do
+		check snapshot "$(length 300 3000)" -m $size "${option[@]}"
+	done
 	for size in 8K 1M; do
-		perfctl create "t/burst" -e raw_syscalls:sys_enter --filter "$ours" -m $size "${option[@]}" >/dev/null
-		expect_eq "$(perfctl show --json t/burst | jq -r .recorder)" $recorder "recorder"
-		"$BIN/follow-check" "$INSTANCE" t/burst burst 200000
-		perfctl delete t/burst >/dev/null
+		check burst "$(length 50000 200000)" -m $size "${option[@]}"
 	done
-	for mode in resize filter; do
-		changes=20
-		[ $mode = filter ] && changes=200
-		perfctl create "t/$mode" -e raw_syscalls:sys_enter --filter "$ours" -m 16M "${option[@]}" >/dev/null
-		"$BIN/follow-check" "$INSTANCE" "t/$mode" $mode $changes
-		perfctl delete "t/$mode" >/dev/null
-	done
+	check resize "$(length 5 20)" -m 16M "${option[@]}"
+	check filter "$(length 40 200)" -m 16M "${option[@]}"
 done
+
+# ── what perfctl prints under load ───────────────────────────────────────────────────────
+
+# Time never runs backward, and each writer's numbers follow each other.
+# check_printed FILE PID…: tells how many records it saw.
+check_printed() {
+	local file=$1
+	shift
+	awk -v pids="$*" '
+		function hex(text,    i, value) {
+			for (i = 1; i <= length(text); i++)
+				value = value * 16 + index("0123456789abcdef", substr(text, i, 1)) - 1
+			return value
+		}
+		function bad(why) {
+			print "record " NR ", " why ": " $0 > "/dev/stderr"
+			failed = 1
+			exit
+		}
+		BEGIN {
+			n = split(pids, list, " ")
+			for (i = 1; i <= n; i++)
+				ours[list[i]] = 1
+		}
+		{
+			if (length($2) == length(time) ? $2 "" < time "" : length($2) < length(time))
+				bad("not in order of time")
+			time = $2
+			split($3, who, "/")
+			if (!(who[1] in ours) || !match($0, /ffffffffffffffff, [0-9a-f]+,/))
+				next
+			number = hex(substr($0, RSTART + 18, RLENGTH - 19))
+			if (who[1] in last && number != last[who[1]] + 1)
+				bad("not the one behind " last[who[1]])
+			last[who[1]] = number
+			seen++
+		}
+		END {
+			if (failed)
+				exit 1
+			print seen + 0
+		}' "$file"
+}
+
+perfctl create t/printed -e raw_syscalls:sys_enter -m 128K >/dev/null
+writers=()
+while read -r cpu; do
+	spawn "$BIN/close-loop" "$cpu"
+	writers+=("$SPAWNED")
+done < <(sed -nE "s/^cpu([0-9]+) .*/\1/p" "$REGISTRY/t/printed/stat")
+wait_until 20 more_records_than 100000 t/printed
+seen=0
+rounds=$(length 5 20)
+for ((i = 0; i < rounds; i++)); do
+	perfctl reopen t/printed -n 0 >"$SCRATCH/printed" 2>/dev/null
+	more=$(check_printed "$SCRATCH/printed" "${writers[@]}") || fail "what reopen printed is wrong"
+	seen=$((seen + more))
+done
+[ "$seen" -gt 500 ] || fail "reopen printed but $seen of the writers' records"
+kill "${writers[@]}"
+echo "$rounds x perfctl reopen -n 0 under load: $seen records of ${#writers[@]} writers, all in order"
+perfctl delete t/printed >/dev/null
 
 # ── perfctl reopen -f ────────────────────────────────────────────────────────────────────
 
