@@ -31,7 +31,7 @@ set -u -o pipefail
 export LC_ALL=C.UTF-8
 cd "$(dirname "$0")/.." || exit 1
 
-BUILD=build TIER= PATTERN= LIST=
+BUILD=build TIER='' PATTERN='' LIST=''
 TEST_ATTEMPTS=${TEST_ATTEMPTS:-2}
 TEST_JOBS=${TEST_JOBS:-$(nproc)}
 
@@ -325,7 +325,7 @@ can_begin() {
 	local need
 	for need in $(needs_of "$1"); do
 		case ${state[$need]-} in
-		done) ;;
+		"done") ;;
 		begun) return 1 ;;
 		*) return 2 ;;
 		esac
@@ -353,7 +353,7 @@ finish_one() {
 	clean_up_after "$name"
 	[[ $name == build/* ]] || return
 	case $status in
-	0) state[$name]=done ;;
+	0) state[$name]='done' ;;
 	77) state[$name]=$(tail -n 1 "$(log_of "$name")") ;;
 	*) state[$name]="$name failed" ;;
 	esac
