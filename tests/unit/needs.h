@@ -42,7 +42,7 @@ static _unused_ void need(const char *reason)
 	exit(77);
 }
 
-static char last_reason[1024];
+static char last_reason[512];
 
 /* Says that this part is left out, if there is a reason. */
 static _unused_ bool is_left_out(const char *what, const char *reason)
@@ -66,6 +66,12 @@ static _unused_ bool is_left_out(const char *what, const char *reason)
 		if (!is_left_out(#test, reason))                    \
 			tcase_add_loop_test(tcase, test, from, to); \
 	} while (0)
+
+/* libcheck gives a case four seconds, unless it says otherwise, which are few on a busy machine. */
+static __attribute__((constructor)) void be_patient(void)
+{
+	setenv("CK_DEFAULT_TIMEOUT", "60", 0);
+}
 
 /* Runs it, and returns main()'s status. */
 static _unused_ int run_suite(Suite *s)
