@@ -2,19 +2,26 @@
 /*
  * For programs that are handed buffers by `perfctl reopen … -- PROGRAM` and try to change them:
  * takes the descriptors as LISTEN_FDS has them, tells what came of each attempt, and counts those
- * that were let through. Must not know what is attacked.
+ * that were let through. Knows what can be tried on anything that is mapped, and no more.
  */
 #ifndef PP_TEST_ATTACK_H
 #define PP_TEST_ATTACK_H
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "proto/macro.h"
 
 #define FIRST_FD 3
+#define FORGED "forged"
 
 static int let_through;
 
@@ -39,6 +46,33 @@ static void tell_unchanged(const char *what, bool is)
 	if (!is)
 		let_through++;
 	printf("  %-52s %s\n", what, is ? "unchanged" : "CHANGED");
+}
+
+static void attack_mapping(int fd, void *map, size_t size)
+{
+	void *p;
+
+	p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	ATTEMPT("mmap(PROT_READ | PROT_WRITE)", p != MAP_FAILED);
+	if (p != MAP_FAILED)
+		munmap(p, size);
+
+	p = mmap(NULL, size, PROT_WRITE, MAP_SHARED, fd, 0);
+	ATTEMPT("mmap(PROT_WRITE)", p != MAP_FAILED);
+	if (p != MAP_FAILED)
+		munmap(p, size);
+
+	ATTEMPT("mprotect(the read-only mapping, PROT_WRITE)",
+		mprotect(map, size, PROT_READ | PROT_WRITE) == 0);
+
+	/* Writing through /proc goes around the mapping's own protection, where it is allowed. */
+	_cleanup_close_ int mem = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
+
+	if (mem < 0)
+		tell("open(/proc/self/mem)", strerrorname_np(errno));
+	else
+		ATTEMPT("pwrite(/proc/self/mem, over the mapping)",
+			pwrite(mem, FORGED, sizeof(FORGED), (off_t)(uintptr_t)map) >= 0);
 }
 
 /* All descriptors there are; attack: 0, or the exit code. Returns main()'s. */

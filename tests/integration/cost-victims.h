@@ -33,8 +33,9 @@ static struct {
 	struct perfpersist *p;
 	struct shared *shared;
 	char uprobe[PATH_MAX + 64];
-	int ticks; /* a perf event that interrupts the CPU every TICK_NS, when it is on */
-	int clock; /* counts what cpu-clock counts there */
+	int ticks;  /* a perf event that interrupts the CPU every TICK_NS, when it is on */
+	int clock;  /* counts what cpu-clock counts there */
+	bool brief; /* few events, of few recorders */
 	bool failed;
 } test;
 

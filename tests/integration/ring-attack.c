@@ -1,84 +1,35 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Tries every way we know to change a ring, or the copy of one, whose descriptor one holds. Each
- * must be refused, by the kernel; the ring must be the same afterwards, but for what its recorder
- * wrote.
+ * Tries every way we know to change a ring, or the copy of one (attack-copy.h), whose descriptor
+ * one holds. Each must be refused, by the kernel; the ring must be the same afterwards, but for
+ * what its recorder wrote.
  *
- *   perfctl reopen NAMESPACE/EVENT -- ring-attack
+ *   perfctl reopen [--copy] NAMESPACE/EVENT -- ring-attack
  *
  * Takes descriptors as LISTEN_FDS has them and prints a line for each attempt. Exit 0: all
  * refused; 1: something was let through; 2: it was not called as above.
  * Knows the ring's layout and bpf(2), nothing else of perfpersist.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <linux/bpf.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
-#include "proto/macro.h"
-#include "proto/ring.h"
-#include "tests/integration/attack.h"
+#include "tests/integration/attack-copy.h"
 
 static long bpf(int cmd, union bpf_attr *attr)
 {
 	return syscall(SYS_bpf, cmd, attr, sizeof(*attr));
 }
 
-static void attack_mapping(int fd, void *map, size_t size)
-{
-	void *p;
-
-	p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	ATTEMPT("mmap(PROT_READ | PROT_WRITE)", p != MAP_FAILED);
-	if (p != MAP_FAILED)
-		munmap(p, size);
-
-	p = mmap(NULL, size, PROT_WRITE, MAP_SHARED, fd, 0);
-	ATTEMPT("mmap(PROT_WRITE)", p != MAP_FAILED);
-	if (p != MAP_FAILED)
-		munmap(p, size);
-
-	ATTEMPT("mprotect(the read-only mapping, PROT_WRITE)",
-		mprotect(map, size, PROT_READ | PROT_WRITE) == 0);
-
-	/* Writing through /proc goes around the mapping's own protection, where it is allowed. */
-	_cleanup_close_ int mem = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
-
-	if (mem < 0) {
-		tell("open(/proc/self/mem)", strerrorname_np(errno));
-		return;
-	}
-	ATTEMPT("pwrite(/proc/self/mem, over the mapping)",
-		pwrite(mem, "forged", 6, (off_t)(uintptr_t)map) >= 0);
-}
-
 static void attack_file(int fd)
 {
 	char path[64];
 
-	ATTEMPT("write(fd)", write(fd, "forged", 6) >= 0);
-	ATTEMPT("pwrite(fd)", pwrite(fd, "forged", 6, 0) >= 0);
+	ATTEMPT("write(fd)", write(fd, FORGED, sizeof(FORGED)) >= 0);
+	ATTEMPT("pwrite(fd)", pwrite(fd, FORGED, sizeof(FORGED), 0) >= 0);
 	ATTEMPT("ftruncate(fd, 0)", ftruncate(fd, 0) == 0);
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	_cleanup_close_ int again = open(path, O_RDWR | O_CLOEXEC);
-
-	/* Root may open the file of a copy for writing, and gains nothing: it is sealed. */
-	if (again < 0) {
-		tell("open(/proc/self/fd/N, O_RDWR)", strerrorname_np(errno));
-		return;
-	}
-	ATTEMPT("write(/proc/self/fd/N)", write(again, "forged", 6) >= 0);
-	ATTEMPT("ftruncate(/proc/self/fd/N, 0)", ftruncate(again, 0) == 0);
-	ATTEMPT("fallocate(/proc/self/fd/N, punching a hole)",
-		fallocate(again, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4096) == 0);
-	ATTEMPT("mmap(/proc/self/fd/N, PROT_WRITE)",
-		mmap(NULL, 4096, PROT_WRITE, MAP_SHARED, again, 0) != MAP_FAILED);
+	ATTEMPT("open(/proc/self/fd/N, O_RDWR)", ({
+			_cleanup_close_ int again = open(path, O_RDWR | O_CLOEXEC);
+			again >= 0;
+		}));
 }
 
 static int update(int fd, const void *value)
@@ -145,7 +96,7 @@ static bool same(const void *map, const void *before)
 	       memcmp(a + behind, b + behind, sizeof(struct pp_ring_header) - behind) == 0;
 }
 
-static int attack(int fd)
+static int attack_ring(int fd)
 {
 	struct pp_ring_header before;
 	size_t size;
@@ -178,7 +129,15 @@ static int attack(int fd)
 	return 0;
 }
 
+/* A copy is a file in memory, a ring a map. */
+static int attack(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? attack_copy(fd) : attack_ring(fd);
+}
+
 int main(void)
 {
-	return attack_all("perfctl reopen NAMESPACE/EVENT -- ring-attack", attack);
+	return attack_all("perfctl reopen [--copy] NAMESPACE/EVENT -- ring-attack", attack);
 }

@@ -1,75 +1,35 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Tries every way we know to change a copy of a ring whose descriptor one holds, or to come by
- * more than the copy. Each must be refused, by the kernel; not a byte of it may be another
- * afterwards.
- *
- *   perfctl reopen --copy NAMESPACE/EVENT -- copy-attack
- *
- * Takes descriptors as LISTEN_FDS has them and prints a line for each attempt. Exit 0: all
- * refused; 1: something was let through; 2: it was not called as above, or has no copies.
- * Knows the ring's layout and the kernel's files in memory, nothing else of perfpersist.
+ * A part of ring-attack.c: tries every way we know to change a copy of a ring, or to come by more
+ * than the copy. Not a byte of it may be another afterwards. Knows the ring's layout and the
+ * kernel's files in memory.
  */
-#include <errno.h>
-#include <fcntl.h>
+#ifndef PP_TEST_ATTACK_COPY_H
+#define PP_TEST_ATTACK_COPY_H
+
 #include <linux/bpf.h>
 #include <linux/falloc.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
-#include <unistd.h>
 
-#include "proto/macro.h"
 #include "proto/ring.h"
 #include "tests/integration/attack.h"
 
-#define FORGED "forged"
-
 /* ── through memory ─────────────────────────────────────────────────────────────────────── */
 
-static void attack_mapping(int fd, void *map, size_t size)
-{
-	void *p;
-
-	p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	ATTEMPT("mmap(PROT_READ | PROT_WRITE)", p != MAP_FAILED);
-	if (p != MAP_FAILED)
-		munmap(p, size);
-
-	p = mmap(NULL, size, PROT_WRITE, MAP_SHARED, fd, 0);
-	ATTEMPT("mmap(PROT_WRITE)", p != MAP_FAILED);
-	if (p != MAP_FAILED)
-		munmap(p, size);
-
-	ATTEMPT("mprotect(the read-only mapping, PROT_WRITE)",
-		mprotect(map, size, PROT_READ | PROT_WRITE) == 0);
-	ATTEMPT("madvise(MADV_REMOVE)", madvise(map, size, MADV_REMOVE) == 0);
-	ATTEMPT("madvise(MADV_POPULATE_WRITE)", madvise(map, size, MADV_POPULATE_WRITE) == 0);
-	ATTEMPT("read(/dev/zero) into the mapping", ({
-			_cleanup_close_ int zero = open("/dev/zero", O_RDONLY | O_CLOEXEC);
-			ssize_t n = read(zero, map, size);
-			n > 0;
-		}));
-}
-
-/* Writing by way of the kernel goes around the mapping's own protection, where it is allowed. */
-static void attack_mapping_from_outside(void *map)
+static void attack_mapped_copy(void *map, size_t size)
 {
 	struct iovec from = { .iov_base = (void *)FORGED, .iov_len = sizeof(FORGED) };
 	struct iovec to = { .iov_base = map, .iov_len = sizeof(FORGED) };
-	_cleanup_close_ int mem = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
+	_cleanup_close_ int zero = open("/dev/zero", O_RDONLY | O_CLOEXEC);
 
+	ATTEMPT("madvise(MADV_REMOVE)", madvise(map, size, MADV_REMOVE) == 0);
+	ATTEMPT("madvise(MADV_POPULATE_WRITE)", madvise(map, size, MADV_POPULATE_WRITE) == 0);
+	ATTEMPT("read(/dev/zero) into the mapping", read(zero, map, size) > 0);
 	ATTEMPT("process_vm_writev(over the mapping)",
 		process_vm_writev(getpid(), &from, 1, &to, 1, 0) > 0);
-	if (mem < 0)
-		tell("open(/proc/self/mem)", strerrorname_np(errno));
-	else
-		ATTEMPT("pwrite(/proc/self/mem, over the mapping)",
-			pwrite(mem, FORGED, sizeof(FORGED), (off_t)(uintptr_t)map) > 0);
 }
 
 /* ── through the file ───────────────────────────────────────────────────────────────────── */
@@ -90,7 +50,7 @@ static void attack_by_pipe(int fd)
 }
 
 /* A descriptor of the file, whose rights may be more than those of the one we were given. */
-static void attack_file(int fd, size_t size)
+static void attack_copy_file(int fd, size_t size)
 {
 	_cleanup_close_ int other = memfd_create("forged", MFD_CLOEXEC);
 	struct iovec iov = { .iov_base = (void *)FORGED, .iov_len = sizeof(FORGED) };
@@ -201,7 +161,7 @@ static void check_seals(int fd)
 	}
 }
 
-static int attack(int fd)
+static int attack_copy(int fd)
 {
 	_cleanup_free_ void *before = NULL;
 	const struct pp_ring_header *h;
@@ -211,20 +171,20 @@ static int attack(int fd)
 	bool ok;
 
 	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size < PP_RING_PAGE) {
-		fprintf(stderr, "copy-attack: descriptor %d is no copy\n", fd);
+		fprintf(stderr, "ring-attack: descriptor %d is no copy\n", fd);
 		return 2;
 	}
 	size = (size_t)st.st_size;
 	map = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
 	before = malloc(size);
 	if (map == MAP_FAILED || !before) {
-		fprintf(stderr, "copy-attack: descriptor %d cannot be mapped to read: %m\n", fd);
+		fprintf(stderr, "ring-attack: descriptor %d cannot be mapped to read: %m\n", fd);
 		return 2;
 	}
 	memcpy(before, map, size);
 	h = before;
 	if (h->magic != PP_RING_MAGIC) {
-		fprintf(stderr, "copy-attack: descriptor %d is not a ring's copy\n", fd);
+		fprintf(stderr, "ring-attack: descriptor %d is not a ring's copy\n", fd);
 		return 2;
 	}
 	printf("copy of the ring of CPU %u, event id %llu, %zu bytes, mode %04o; as uid %u:\n",
@@ -232,8 +192,8 @@ static int attack(int fd)
 
 	check_seals(fd);
 	attack_mapping(fd, map, size);
-	attack_mapping_from_outside(map);
-	attack_file(fd, size);
+	attack_mapped_copy(map, size);
+	attack_copy_file(fd, size);
 	attack_anew(fd, size);
 	attack_as_map(fd, before);
 
@@ -244,7 +204,4 @@ static int attack(int fd)
 	return 0;
 }
 
-int main(void)
-{
-	return attack_all("perfctl reopen --copy NAMESPACE/EVENT -- copy-attack", attack);
-}
+#endif
