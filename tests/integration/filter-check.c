@@ -8,6 +8,9 @@
  * filters of their own, which are changed for every round; a worker makes it happen; then each
  * filtered name must have exactly the records that its expression fits, in order, byte for byte.
  * mine: the worker's own records are judged; childrens: those of the programs that it executes.
+ *
+ * A worker that keeps its name is all that is recorded, by a COMM in front of each filter: others
+ * on a busy machine would write over its records.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,6 +29,7 @@
 #define OURS "/proc/self/root/" /* before the names of programs that only we call so */
 #define BUFFER (1 << 20)
 #define ROUND_TRIES 50
+#define ONLY_US "COMM == \"" COMM "\""
 #define FILTERED 24 /* names with a filter; a tracepoint takes 64 programs, of everybody */
 
 /* What a name has recorded in a round, copied. */
@@ -232,6 +236,7 @@ static void open_name(struct check *c, struct name *n, const char *name)
 	struct perfpersist_create_options o = {
 		.sz = sizeof(o),
 		.event = c->event,
+		.filter = c->vocabulary.comm ? ONLY_US : NULL,
 		.buffer = BUFFER,
 		.flags = PERFPERSIST_NO_SHARE | (c->generic ? PERFPERSIST_GENERIC : 0),
 	};
@@ -276,11 +281,14 @@ static void open_names(struct check *c)
 static void set_filter(struct check *c, struct name *n)
 {
 	struct perfpersist_change_options o = { .sz = sizeof(o), .what = PERFPERSIST_CHANGE_FILTER };
+	char text[sizeof(n->expression.text) + sizeof(ONLY_US " && ()")];
 
 	make_expression(&c->vocabulary, &n->expression);
-	o.filter = n->expression.text;
+	snprintf(text, sizeof(text), c->vocabulary.comm ? ONLY_US " && (%s)" : "%s",
+		 n->expression.text);
+	o.filter = text;
 	if (perfpersist_change(c->p, c->ns, n->name, &o, NULL) < 0)
-		die("%s, filter %s\n%s", c->event, n->expression.text, perfpersist_error(c->p));
+		die("%s, filter %s\n%s", c->event, text, perfpersist_error(c->p));
 }
 
 /* ── rounds ─────────────────────────────────────────────────────────────────────────────── */
@@ -328,8 +336,6 @@ static void learn(struct check *c)
 		if (++tries == ROUND_TRIES)
 			die("%s did not happen, or others make too many of it", c->event);
 	c->vocabulary.format = &c->format;
-	/* The worker has its name from its first moment on, and keeps it but where that is tested. */
-	c->vocabulary.comm = c->mine && !strstr(c->event, "rename") ? COMM : NULL;
 }
 
 static void run_round(struct check *c, size_t n)
@@ -370,6 +376,8 @@ int main(int argc, char **argv)
 	c.event = argv[3];
 	c.mine = !strcmp(argv[4], "mine");
 	c.generic = !strcmp(argv[5], "generic");
+	/* The worker has its name from its first moment on, and keeps it but where that is tested. */
+	c.vocabulary.comm = c.mine && !strstr(c.event, "rename") ? COMM : NULL;
 	wanted = strtoul(argv[6], NULL, 10);
 	c.vocabulary.state = strtoull(argv[7], NULL, 10) * 2 + 1;
 	prctl(PR_SET_NAME, COMM); /* inherited by the worker */
