@@ -2,10 +2,11 @@
 /*
  * What a rate limit lets through, while a worker on each CPU makes calls without a pause:
  *
- *   rate-check INSTANCE NS/NAME RATE RECORDS
+ *   rate-check INSTANCE NS/NAME RATE RECORDS COMM
  *
  * The event must record RECORDS records of each of the workers' calls and nothing else (filter
- * `id == 3 && COMM == "pp-rate"`), at most RATE a second and CPU. Then
+ * `id == 3 && COMM == "…"`, so that several of these run side by side), at most RATE a second and
+ * CPU. Then
  *   - in each window of a second the first RATE records are let through, and no other;
  *   - without a limit (RATE changed to 0) nothing is kept out, and afterwards (changed back) it is;
  *   - in the end, per CPU: let through + limited + missed = made.
@@ -36,7 +37,7 @@ struct worker {
 
 struct check {
 	struct perfpersist *p;
-	const char *ns, *name;
+	const char *ns, *name, *comm; /* comm: of the workers */
 	uint64_t rate, each;
 	struct perfpersist_event *e;
 	struct worker workers[CPUS_MAX];
@@ -55,7 +56,7 @@ static void start_worker(struct check *c, struct worker *w)
 		return;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	pin(w->cpu);
-	prctl(PR_SET_NAME, "pp-rate");
+	prctl(PR_SET_NAME, c->comm);
 	for (long i = 0; !atomic_load(c->stop); i++) {
 		telling_call(i, 0, w->cpu);
 		atomic_store(w->made, (unsigned long)i + 1);
@@ -281,14 +282,15 @@ int main(int argc, char **argv)
 	static struct check c;
 	char *slash;
 
-	if (argc != 5 || !(slash = strchr(argv[2], '/')))
-		die("usage: rate-check INSTANCE NS/NAME RATE RECORDS");
+	if (argc != 6 || !(slash = strchr(argv[2], '/')))
+		die("usage: rate-check INSTANCE NS/NAME RATE RECORDS COMM");
 	*slash = 0;
 	c.ns = argv[2];
 	c.name = slash + 1;
 	o.instance = argv[1];
 	c.rate = strtoull(argv[3], NULL, 10);
 	c.each = strtoull(argv[4], NULL, 10);
+	c.comm = argv[5];
 	if (perfpersist_connect(&o, &c.p) < 0)
 		die("%s", perfpersist_error(NULL));
 	if (perfpersist_open(c.p, c.ns, c.name, &c.e) < 0)

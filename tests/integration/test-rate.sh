@@ -10,21 +10,30 @@
 
 start_daemon
 cpus=$(first_cpus 2)
-ours='id == 3 && COMM == "pp-rate"'
 
-# limited NAME RATE RECORDS EVENT [OPTION…]
+# limited NAME RATE RECORDS EVENT [OPTION…]: side by side, because all of it is waiting for seconds
+# to pass.
+checks=()
 limited() {
 	local name=$1 rate=$2 records=$3 event=$4
 	shift 4
-	perfctl create "r/$name" -e "$event" --filter "$ours" --max-rate "$rate" -C "$cpus" -m 1M "$@" >/dev/null
-	echo "$name: $(perfctl show "r/$name" --json | jq -r '"\(.event), \(.recorder), \(.max_rate)/s"')"
-	"$BIN/rate-check" "$INSTANCE" "r/$name" "$rate" "$records"
-	perfctl delete "r/$name" >/dev/null
+	perfctl create "r/$name" -e "$event" --filter "id == 3 && COMM == \"pp-$name\"" --max-rate "$rate" \
+		-C "$cpus" -m 1M "$@" >/dev/null
+	spawn "$BIN/rate-check" "$INSTANCE" "r/$name" "$rate" "$records" "pp-$name" >"$SCRATCH/$name" 2>&1
+	checks+=("$name=$SPAWNED")
 }
 
 limited hot 500 1 raw_syscalls:sys_enter
 limited generic 700 1 raw_syscalls:sys_enter --generic
 limited several 300 2 'raw_syscalls:*'
+for check in "${checks[@]}"; do
+	name=${check%=*} failed=0
+	wait "${check#*=}" || failed=1
+	echo "$name: $(perfctl show "r/$name" --json | jq -r '"\(.event), \(.recorder), \(.max_rate)/s"')"
+	cat "$SCRATCH/$name"
+	[ $failed -eq 0 ] || fail "the limit of $name"
+	perfctl delete "r/$name" >/dev/null
+done
 
 # ── probes and samples ───────────────────────────────────────────────────────────────────
 
