@@ -2,6 +2,8 @@
 /*
  * Calls that carry a number, and a look at whether a ring holds all of them.
  *
+ *   sequence filter          the filter of an event on raw_syscalls:sys_enter that lets the calls
+ *                            through, and few of other programs
  *   sequence work FILE       on each CPU a thread that gives itself names r0, r1, r2, … one
  *                            after the other, until SIGTERM; then writes a line "TID CALLS"
  *                            for each to FILE
@@ -301,12 +303,15 @@ static int all(const char *instance, char *event, const char *path)
 
 int main(int argc, char **argv)
 {
+	if (argc == 2 && strcmp(argv[1], "filter") == 0)
+		return printf("id == %d\n", SYS_prctl) < 0;
 	if (argc == 3 && strcmp(argv[1], "work") == 0)
 		return work_on_all_cpus(argv[2]);
 	if (argc == 5 && strcmp(argv[1], "check") == 0)
 		return check(argv[2], argv[3], argv[4]);
 	if (argc == 5 && strcmp(argv[1], "all") == 0)
 		return all(argv[2], argv[3], argv[4]);
-	fprintf(stderr, "usage: sequence work FILE | (check|all) INSTANCE NAMESPACE/NAME FILE\n");
+	fprintf(stderr, "usage: sequence filter | work FILE | "
+			"(check|all) INSTANCE NAMESPACE/NAME FILE\n");
 	return 2;
 }

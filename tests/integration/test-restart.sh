@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# 100 restarts under load: SIGKILL of the broker, SIGKILL of the engine, SIGTERM, in turn, in the
+# Restarts under load: SIGKILL of the broker, SIGKILL of the engine, SIGTERM, in turn, in the
 # foreground, where the daemon's launcher starts the engine again. No event is lost, nor an id,
-# nor a record; no descriptor and no pin leaks.
+# nor a record; no descriptor and no pin leaks. ROUNDS (3; at full length 25) is how often all of these.
 . "$(dirname "$0")/../lib.sh"
 
-ROUNDS=25 # of four restarts each
+rounds=${ROUNDS:-$(length 3 25)} # of four restarts each
 
 fds_of() {
 	find "/proc/$1/fd" -mindepth 1 2>/dev/null | wc -l
@@ -38,6 +38,7 @@ look() {
 	out=$("$BIN/sequence" check "$INSTANCE" "$INSTANCE/calls" "$SCRATCH/state") ||
 		fail "after restart $restarts: $out"
 	read -r seen joined of <<<"$out"
+	[ $checks -eq 0 ] || expect_eq "$joined" "$of" "runs that join on to those before, after restart $restarts"
 	checks=$((checks + 1)) joins=$((joins + joined)) runs=$((runs + of))
 	numbers=$((numbers + seen))
 }
@@ -50,7 +51,7 @@ restart_engine() {
 }
 
 start_daemon
-perfctl create "$INSTANCE/calls" -e raw_syscalls:sys_enter -m 64M
+perfctl create "$INSTANCE/calls" -e raw_syscalls:sys_enter --filter "$("$BIN/sequence" filter)" -m 64M
 perfctl create "$INSTANCE/names" -e task:task_rename -m 64M
 perfctl create "$INSTANCE/samples" -e cpu-clock -F 999 -g
 perfctl create "$INSTANCE/switches" -e sched:sched_switch --generic
@@ -67,7 +68,7 @@ spawn "$BIN/sequence" work "$SCRATCH/work"
 worker=$SPAWNED
 
 restarts=0
-for ((round = 0; round < ROUNDS; round++)); do
+for ((round = 0; round < rounds; round++)); do
 	kill_broker
 	wait_until 20 _no_processes || fail "left behind by a broker that was killed: $(daemon_pids | xargs)"
 	start_daemon
@@ -104,5 +105,4 @@ registry_is_empty() {
 wait_until 20 registry_is_empty || fail "left in registry or kernel: $(ls -R "$REGISTRY")"
 stop_daemon
 echo "$restarts restarts in $SECONDS s; ids and files unchanged, nothing left"
-[ "$joins" -gt 0 ] || fail "no snapshot of calls joins on to the one before: the rings are too small for this machine"
 echo "calls: $checks snapshots with $numbers numbers, none missing; $joins of $runs runs join on to those before"
