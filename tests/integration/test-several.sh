@@ -4,7 +4,8 @@
 # Several events under one name share its rings, though the writers interrupt each other: under
 # load every record is what an event of its source alone has recorded beside it, in that order,
 # and names its source; known calls are all there, in turn (several-check.c). A glob of a whole
-# system, a mixture of all kinds, and generic recorders only.
+# system, a mixture of all kinds, and generic recorders only. At full length of all tasks where
+# others make few records.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/tracepoints.sh"
 
@@ -18,8 +19,8 @@ several() {
 	"$BIN/several-check" "$INSTANCE" "$1" "$2" "$3" "$4" "$5" "$cpus"
 }
 
-several glob 'sched:*' ours 30000 $((16 << 20))
-several mixed "cpu-clock,sched:sched_switch,irq_vectors:local_timer_entry,timer:*,$tick" all 60000 $((32 << 20))
+several glob 'sched:*' ours "$(length 10000 30000)" $((16 << 20))
+several mixed "cpu-clock,sched:sched_switch,irq_vectors:local_timer_entry,timer:*,$tick" "$(length ours all)" "$(length 40000 60000)" $((32 << 20))
 several generic 'syscalls:sys_enter_close,syscalls:sys_exit_close,irq:*,page-faults,cpu-clock' ours 30000 $((16 << 20))
 
 # ── as people see it ─────────────────────────────────────────────────────────────────────
