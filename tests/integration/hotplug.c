@@ -14,10 +14,14 @@
  *   hotplug INSTANCE link LEAF         a link's id
  *   hotplug INSTANCE call CPU N        on that CPU N times pp_called(), and the system call
  *                                      sched_rr_get_interval
+ *   hotplug INSTANCE calls CPU N       the same so often at least, and until SIGTERM; prints how
+ *                                      often it was
  */
 #include "tests/integration/hotplug.h"
 
 #include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <time.h>
 
 static const char *instance;
@@ -128,20 +132,49 @@ __attribute__((noinline, used)) static void pp_called(unsigned i)
 	__asm__ volatile("" : : "r"(i) : "memory");
 }
 
-static void call(unsigned cpu, unsigned times)
+static void stay_on(unsigned cpu)
 {
-	struct timespec t;
 	cpu_set_t set;
 
 	CPU_ZERO(&set);
 	CPU_SET(cpu, &set);
 	if (sched_setaffinity(0, sizeof(set), &set) < 0)
 		die("not on CPU %u: %m", cpu);
-	for (unsigned i = 0; i < times; i++) {
-		pp_called(i);
-		if (sched_rr_get_interval(0, &t) < 0)
-			die("sched_rr_get_interval: %m");
-	}
+}
+
+static void call_once(unsigned i)
+{
+	struct timespec t;
+
+	pp_called(i);
+	if (sched_rr_get_interval(0, &t) < 0)
+		die("sched_rr_get_interval: %m");
+}
+
+static void call(unsigned cpu, unsigned times)
+{
+	stay_on(cpu);
+	for (unsigned i = 0; i < times; i++)
+		call_once(i);
+}
+
+static atomic_bool stop;
+
+static void on_term(int number)
+{
+	(void)number;
+	stop = true;
+}
+
+static void calls(unsigned cpu, unsigned times)
+{
+	unsigned n = 0;
+
+	signal(SIGTERM, on_term);
+	stay_on(cpu);
+	for (; n < times || !stop; n++)
+		call_once(n);
+	printf("%u\n", n);
 }
 
 static int act(int argc, char **argv)
@@ -165,6 +198,8 @@ static int act(int argc, char **argv)
 		       (unsigned long long)hotplug_state(instance, number(argv[1])).away);
 	else if (!strcmp(verb, "call") && argc == 3)
 		call(number(argv[1]), number(argv[2]));
+	else if (!strcmp(verb, "calls") && argc == 3)
+		calls(number(argv[1]), number(argv[2]));
 	else if (!strcmp(verb, "bounce") && argc > 3)
 		bounce(number(argv[1]), number(argv[2]), argv + 3, argc - 3);
 	else
