@@ -4,13 +4,15 @@
  *
  *   coexist-samples INSTANCE NAMESPACE/EVENT CPU MILLISECONDS LEAST
  *
- * The truth comes from the kernel alone: a counter of cpu-clock on that CPU, divided by the
- * period, and a perf event of the same period with a ring of perf's own, which no BPF program
- * shuts out (where the hypervisor takes the CPU away, its samples are fewer than periods).
+ * What the event tells, recorded and missed, is true as of its newest record. So the truth is the
+ * time between the newest record at the beginning and the newest at the end, divided by the period;
+ * when this program itself could run does not matter. And there is a perf event of the same period
+ * with a ring of perf's own, which no BPF program shuts out (where the hypervisor takes the CPU
+ * away, its samples are fewer than periods).
  *
- * Expects that recorded + missed is within 2 % of the counter's truth, but for late samples; that
- * the records' periods add up to it; and that at least LEAST percent of as many samples as perf's
- * are there. Exit 0, 1 or 2 (could not run).
+ * Expects that recorded + missed is within 2 % of the truth, but for late samples; that the
+ * records' periods add up to it; and that at least LEAST percent of as many samples as perf's are
+ * there. Exit 0, 1 or 2 (could not run).
  */
 #include <sys/ioctl.h>
 
@@ -66,20 +68,46 @@ static uint64_t count_samples(const struct sampler *s)
 	return n;
 }
 
-/* The periods of the records in the ring from that time to that time. */
-static uint64_t add_periods(struct perfpersist_event *e, size_t ring, uint64_t since,
-			    uint64_t until)
+/* What the event tells, and when its newest record was the newest. */
+struct edge {
+	struct perfpersist_ring_stat told;
+	uint64_t time;
+};
+
+static struct edge read_edge(struct perfpersist_event *e, size_t ring)
+{
+	struct edge edge;
+
+	do {
+		edge.told = ring_stat(e, ring);
+		edge.time = now();
+	} while (ring_stat(e, ring).records != edge.told.records);
+	return edge;
+}
+
+/* The periods of the records behind the newest of the beginning, up to the newest of the end; and
+ * the time from the one to the other. */
+static uint64_t add_periods(struct perfpersist_event *e, size_t ring, uint64_t begin, uint64_t end,
+			    uint64_t *ret_time)
 {
 	struct perfpersist_snapshot *s = snapshot_of(e);
 	struct perfpersist_cursor *c;
 	struct perfpersist_sample sample;
-	uint64_t sum = 0;
+	uint64_t sum = 0, last = 0;
+	int r;
 
 	if (perfpersist_cursor_new(s, ring, &c) < 0)
 		die("%s", perfpersist_error(NULL));
-	while (perfpersist_cursor_next(c, &sample) > 0 && sample.time >= since)
-		if (sample.time <= until)
-			sum += sample.period;
+	/* The newest comes first. */
+	while ((r = perfpersist_cursor_next(c, &sample)) > 0 && sample.time > begin) {
+		if (sample.time > end)
+			continue;
+		last = last ? last : sample.time;
+		sum += sample.period;
+	}
+	if (r <= 0 || !last)
+		die("the ring does not hold the records of all that time");
+	*ret_time = last - sample.time;
 	perfpersist_cursor_free(c);
 	perfpersist_snapshot_free(s);
 	return sum;
@@ -115,14 +143,14 @@ static double percent(uint64_t part, uint64_t whole)
 int main(int argc, char **argv)
 {
 	const struct perf_event_attr *attr;
-	struct perfpersist_ring_stat begin, end;
+	struct edge begin, end;
 	struct perfpersist_event *e;
 	struct perfpersist *p;
 	struct sampler sampler;
-	uint64_t period, since, until, elapsed, truth, perf, ours, missed, periods, length;
+	uint64_t period, truth, perf, ours, missed, periods, length, time;
 	size_t attr_size, ring;
 	double least;
-	int cpu, counter, failed = 0;
+	int cpu, failed = 0;
 	pid_t child;
 
 	if (argc != 6)
@@ -136,34 +164,29 @@ int main(int argc, char **argv)
 	attr = perfpersist_event_attr(e, &attr_size);
 	period = attr->freq ? NS_PER_S / attr->sample_freq : attr->sample_period;
 	sampler = open_sampler(cpu, period);
-	counter = open_counter(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, -1, cpu);
 
 	child = fork_helper();
 	if (child == 0)
 		call_forever(cpu);
 
 	/* The first sample that comes begins the window; it is over when its time is. */
-	begin = ring_stat(e, ring);
-	while (ring_stat(e, ring).records == begin.records)
+	begin = read_edge(e, ring);
+	while (ring_stat(e, ring).records == begin.told.records)
 		usleep(1000);
-	begin = ring_stat(e, ring);
+	begin = read_edge(e, ring);
 	ioctl(sampler.fd, PERF_EVENT_IOC_ENABLE, 0);
-	since = now();
-	elapsed = read_counter(counter);
-	while (now() - since < length)
+	while (now() - begin.time < length)
 		usleep(10000);
-	elapsed = read_counter(counter) - elapsed;
-	until = now();
 	ioctl(sampler.fd, PERF_EVENT_IOC_DISABLE, 0);
-	end = ring_stat(e, ring);
-	periods = add_periods(e, ring, since, until);
+	end = read_edge(e, ring);
+	periods = add_periods(e, ring, begin.time, end.time, &time);
 	end_helper(child);
 
-	truth = elapsed / period;
+	truth = time / period;
 	perf = count_samples(&sampler);
-	ours = end.records - begin.records;
-	missed = end.missed - begin.missed;
-	printf("%s: %" PRIu64 " periods by the kernel's counter, %" PRIu64 " samples by perf, "
+	ours = end.told.records - begin.told.records;
+	missed = end.told.missed - begin.told.missed;
+	printf("%s: %" PRIu64 " periods by the clock, %" PRIu64 " samples by perf, "
 	       "%" PRIu64 " records (%.2f %% of perf's), %" PRIu64 " missed; recorded + missed "
 	       "%" PRIu64 " (%+.2f %%), the records' periods add up to %" PRIu64 "\n",
 	       argv[2], truth, perf, ours, percent(ours, perf), missed, ours + missed,

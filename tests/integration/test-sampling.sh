@@ -12,9 +12,10 @@ start_daemon
 perfctl create t/freq -e cpu-clock -F 1997 -g -m 4M >/dev/null
 perfctl create t/period -e cpu-clock -c 500000 -g -m 4M >/dev/null
 perfctl create t/user -e cpu-clock:u -c 500000 -m 1M >/dev/null
-perfctl create t/faults -e page-faults -c 1 -m 4M >/dev/null
+# Of what everybody does there may be more than a ring holds.
+perfctl create t/faults -e page-faults -c 1 -m 4M --comm sampling-check >/dev/null
 perfctl create t/hundreds -e page-faults -c 100 >/dev/null
-perfctl create t/switches -e context-switches -c 1 -m 4M >/dev/null
+perfctl create t/switches -e context-switches -c 1 -m 4M --comm sampling-check >/dev/null
 
 expect_eq "$(perfctl show --json t/freq | jq -c '[.recorder, .freq, .callchain]')" '["overflow",1997,true]'
 expect_eq "$(perfctl show --json t/period | jq -c '[.recorder, .period, .callchain]')" '["overflow",500000,true]'
@@ -24,18 +25,22 @@ expect_match "$(stat_of t/freq missed)" "^[0-9]+\$" "missed, with a frequency"
 expect_match "$(stat_of t/period missed)" "^[0-9]+\$" "missed, with a period"
 expect_eq "$(stat_of t/user missed)" unknown "missed, of user space alone"
 
-# Half of them and more: the rest is the machine's own business.
-"$BIN/coexist-samples" "$INSTANCE" t/freq "$CPU" 2000 50
-"$BIN/coexist-samples" "$INSTANCE" t/period "$CPU" 2000 50
+# Half of them and more: the rest is the machine's own business. In the short check others may keep
+# ours from running, and only what is told must add up.
+"$BIN/coexist-samples" "$INSTANCE" t/freq "$CPU" "$(length 700 2000)" "$(length 0 50)"
+"$BIN/coexist-samples" "$INSTANCE" t/period "$CPU" "$(length 700 2000)" "$(length 0 50)"
 
 "$BIN/sampling-check" "$INSTANCE" t/freq "$CPU" chains 1000
+# What others record must not put these out of the rings.
+perfctl pause t/freq >/dev/null
 "$BIN/sampling-check" "$INSTANCE" t/period "$CPU" chains 1000
 "$BIN/sampling-check" "$INSTANCE" t/faults "$CPU" faults 8000
 "$BIN/sampling-check" "$INSTANCE" t/hundreds "$CPU" periods 8000
 "$BIN/sampling-check" "$INSTANCE" t/switches "$CPU" switches 8000
 
-perfctl reopen --json t/freq -n 1000 >"$SCRATCH/freq" 2>/dev/null
-expect_eq "$(jq -s '[.[].callchain[].space] | unique | . == ["kernel", "user"]' "$SCRATCH/freq")" true \
+perfctl reopen --json t/freq -n all >"$SCRATCH/freq" 2>/dev/null
+# (Strangers without frame pointers have anything in their chains.)
+expect_eq "$(jq -s '[.[].callchain[].space] | unique | contains(["kernel", "user"])' "$SCRATCH/freq")" true \
 	"call chains of user and kernel, as perfctl prints them"
 perfctl reopen --json t/user -n 0 >"$SCRATCH/user" 2>/dev/null
 expect_eq "$(jq -s 'length > 0 and all(.[]; .ip < "8" or (.ip | length) < 18)' "$SCRATCH/user")" true \
