@@ -5,6 +5,7 @@
 # what, why and what to do, and with the documented exit code; nothing half-made stays behind.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/../refused.sh"
+. "$(dirname "$0")/tracepoints.sh"
 
 write_conf 'MaxEvents=80
 MaxBuffer=64M
@@ -280,11 +281,10 @@ else
 fi
 
 echo "the 65th program on one tracepoint"
-# Shared by all who use that tracepoint: not with another run of this test beside us.
-exec {lock}<"$0"
-flock "$lock"
+# What others had there the kernel lets go of after a while.
+tracepoints_lock
 for n in {1..64}; do
-	perfctl create "full/n$n" -e sched:sched_kthread_stop --generic -m 16K >/dev/null
+	wait_until 20 perfctl create "full/n$n" -e sched:sched_kthread_stop --generic -m 16K
 done
 remember
 create 1 'sched:sched_kthread_stop. already runs 64 BPF programs, .*share an event that is there .*delete one on it' \
@@ -310,7 +310,7 @@ remember
 create 1 'has 80 events, and 1 more would be over the limit of 80; delete some, or have MaxEvents= raised' t/x
 # shellcheck disable=SC2046
 perfctl delete $(perfctl list full --json | jq -r '.[] | "\(.namespace)/\(.name)"') >/dev/null
-flock --unlock "$lock"
+tracepoints_unlock
 
 perfctl delete t/taken closed/event >/dev/null
 wait_until 20 settled

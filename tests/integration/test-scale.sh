@@ -108,8 +108,15 @@ for ((i = 1; i <= 70; i++)); do
 	names+=("$ns/n$i")
 done
 
+# What others had there the kernel lets go of after a while.
+tracepoints_lock
+creations=()
 for name in "${names[@]:0:64}"; do
-	create "$name" --no-share >/dev/null
+	spawn wait_until 20 create "$name" --no-share
+	creations+=("$SPAWNED")
+done
+for creation in "${creations[@]}"; do
+	wait "$creation" || fail "64 names cannot be had"
 done
 expect_exit 1 create "${names[64]}" --no-share
 expect_match "$OUT" "$event.*64 BPF programs.*--share" "the 65th"
@@ -121,6 +128,7 @@ first_is_there() {
 	create "${names[0]}" --share
 }
 wait_until 20 first_is_there || fail "the programs of deleted events are still there"
+tracepoints_unlock
 first=$(perfctl show --json "${names[0]}" | jq .id)
 for name in "${names[@]:1}"; do
 	create "$name" --share >/dev/null

@@ -9,6 +9,7 @@
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/tracepoints.sh"
 
+tracepoints_lock --shared
 start_daemon
 cpus=$(first_cpus 2)
 tick="uprobe:$BIN/several-check:pp_tick(number=arg1:s64,cpu=arg2:s32)"

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# What tests of tracepoints share: tracefs, and the CPUs they keep to.
+# What tests of tracepoints share: tracefs, the CPUs they keep to, and who may fill a tracepoint.
 
 # with_tracefs CMD…: with tracefs at the place where perf looks for it; where nobody has
 # mounted it, for the command alone.
@@ -19,4 +19,17 @@ first_cpus() {
 	tr ',' '\n' </sys/devices/system/cpu/online |
 		while IFS=- read -r first last; do seq "$first" "${last:-$first}"; done |
 		awk -v n="$1" 'NR <= n' | paste -sd,
+}
+
+# The kernel runs at most 64 programs on one tracepoint, of everybody. A test that fills one is alone
+# with it; tests that record whole systems of tracepoints share them.
+# tracepoints_lock [--shared]
+tracepoints_lock() {
+	[ -n "${TRACEPOINTS_FD-}" ] || exec {TRACEPOINTS_FD}>>"${TMPDIR:-/tmp}/perfpersist-tracepoints.lock"
+	flock "$@" "$TRACEPOINTS_FD"
+}
+
+# Also for processes that were started meanwhile, and have the file open.
+tracepoints_unlock() {
+	flock --unlock "$TRACEPOINTS_FD"
 }
