@@ -4,6 +4,8 @@
 # Every event of `perf list` that perf can count on this machine (`perf stat -e X true` succeeds)
 # can be made persistent, or is refused with one of the sentences below, each of which the README
 # explains. Then the same tracepoints by globs, one for each system, which must stand for as many.
+# At full length all of them; else some of each kind, of each system of tracepoints at least one,
+# and the small systems.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/tracepoints.sh"
 
@@ -35,6 +37,13 @@ perf_list() {
 	} | awk 'NF && !seen[$0]++'
 }
 
+# some FILE: of the events in it. Whole systems are those of up to three tracepoints.
+some() {
+	awk -F: 'NR == FNR { n[$1]++; next }
+		NF != 2 || /\// { if (others++ < 20 || others % 8 == 0) print; next }
+		n[$1] <= 3 || !seen[$1]++ || FNR % 50 == 0' "$1" "$1"
+}
+
 # can_count FILE: puts those events of the file that perf can count into $SCRATCH/counted. perf
 # counts all it is given or, if one of them is none, nothing: then it is asked for each half.
 can_count() {
@@ -56,15 +65,23 @@ can_count() {
 
 # ── the table ────────────────────────────────────────────────────────────────────────────
 
-# The kernel lets go of tracepoints one after the other, behind the back of who has closed them.
-# Nobody else gets at one meanwhile.
-let_go() {
-	! grep -lqs perf_trace_destroy /proc/[0-9]*/stack
+# The kernel lets go of tracepoints one after the other, when who has closed them ends. Nobody else
+# gets at one meanwhile.
+have_ended() {
+	local pid
+	for pid in "$@"; do
+		gone "$pid" || return
+	done
 }
 
+tracepoints_lock --shared
 start_daemon
 cpu=$(first_cpus 1)
 perf_list >"$SCRATCH/list"
+if ! full; then
+	mv "$SCRATCH/list" "$SCRATCH/all"
+	some "$SCRATCH/all" >"$SCRATCH/list"
+fi
 [ "$(wc -l <"$SCRATCH/list")" -gt 50 ] || fail "perf list names hardly any events"
 
 # First ours: what is in use already perf can open and close in no time.
@@ -128,6 +145,11 @@ awk -F '\t' '
 awk -F '\t' '$1 == "made" && $3 ~ /^[^:\/]+:[^:\/]+$/ { split($3, name, ":"); n[name[1]]++ }
 	END { for (s in n) print n[s] "\t" s ":*" }' "$SCRATCH/answers" |
 	sort -k 2 >"$SCRATCH/systems"
+if ! full; then
+	awk -F: 'NR == FNR { n[$1]++; next } n[substr($1, index($1, "\t") + 1)] <= 3' "$SCRATCH/all" "$SCRATCH/systems" \
+		>"$SCRATCH/small"
+	mv "$SCRATCH/small" "$SCRATCH/systems"
+fi
 cut -f 2 "$SCRATCH/systems" | "$BIN/create-all" "$INSTANCE" globs "$cpu" >"$SCRATCH/globbed"
 grep '^refused' "$SCRATCH/globbed" && fail "a glob was refused"
 diff <(awk -F '\t' '{ print $4 "\t" $3 }' "$SCRATCH/globbed" | sort -k 2) "$SCRATCH/systems" ||
@@ -138,5 +160,6 @@ echo "$(wc -l <"$SCRATCH/systems") globs stand for the same $(awk '{ n += $1 } E
 
 mapfile -t names < <(perfctl list --json | jq -r '.[] | "\(.namespace)/\(.name)"')
 perfctl delete "${names[@]}" >/dev/null
+mapfile -t pids < <(instance_pids)
 stop_daemon
-wait_until 200 let_go || fail "the kernel does not let go of the tracepoints"
+wait_until 200 have_ended "${pids[@]}" || fail "the kernel does not let go of the tracepoints"
