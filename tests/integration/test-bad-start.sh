@@ -81,12 +81,15 @@ chmod 0755 "$SCRATCH/no-bpffs"
 "${PERFPERSISTD[@]}" --engine "$SCRATCH/no-bpffs" >>"$LOG" 2>&1 &
 DAEMON_PID=$!
 wait_until 20 grep -q 'cannot use .*/registry as the registry: No such device; this kernel has no bpffs' "$LOG"
-wait_until 20 perfctl ping
-expect_eq "$(perfctl ping --json | jq .engine_pid)" null "the engine"
-for command in list "create t/x -e cpu-clock" "show t/x" "reopen t/x" "delete t/x"; do
-	# shellcheck disable=SC2086
-	said 1 "The engine has not started yet.*look at the daemon's log, and try again" perfctl $command
-done
+# Clients wait ten seconds for an engine.
+if full; then
+	wait_until 20 perfctl ping
+	expect_eq "$(perfctl ping --json | jq .engine_pid)" null "the engine"
+	for command in list "create t/x -e cpu-clock" "show t/x" "reopen t/x" "delete t/x"; do
+		# shellcheck disable=SC2086
+		said 1 "The engine has not started yet.*look at the daemon's log, and try again" perfctl $command
+	done
+fi
 stop_daemon
 rm -r "$RUN"
 
