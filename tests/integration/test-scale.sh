@@ -112,8 +112,8 @@ done
 tracepoints_lock
 creations=()
 for name in "${names[@]:0:64}"; do
-	spawn wait_until 20 create "$name" --no-share
-	creations+=("$SPAWNED")
+	wait_until 20 create "$name" --no-share &
+	creations+=($!)
 done
 for creation in "${creations[@]}"; do
 	wait "$creation" || fail "64 names cannot be had"
