@@ -153,6 +153,7 @@ log_of() {
 command_of() {
 	local name=$1 file=${1##*/} build=$BUILD
 	limit=$LIMIT
+	[[ $name != build/* ]] || limit=1800
 	[[ $name != asan/* ]] || build=$BUILD/asan
 	case $name in
 	build/asan-unit)
