@@ -1,20 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Owns the way from a record's time to that of the calendar: one offset for all of an event. */
 #include <string.h>
-#include <time.h>
 
 #include "client/event.h"
 #include "client/public.h"
+#include "proto/clock-offset.h"
 
 #define BOOT_ID "/proc/sys/kernel/random/boot_id"
-
-static uint64_t now(clockid_t clock)
-{
-	struct timespec t = { 0 };
-
-	clock_gettime(clock, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
 
 static int hex_digit(int c)
 {
@@ -52,7 +44,7 @@ static uint64_t find_offset(const struct perfpersist_event *e)
 		return e->base.saved - e->base.saved_mono;
 	if (e->n && !is_of_this_boot(h->boot_id))
 		return h->created - h->created_mono;
-	return now(CLOCK_REALTIME) - now(CLOCK_MONOTONIC);
+	return pp_clock_offset();
 }
 
 _public_ uint64_t perfpersist_event_realtime(struct perfpersist_event *e, uint64_t time)

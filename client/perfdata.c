@@ -7,9 +7,9 @@
 #include "client/perfdata.h"
 
 #include <string.h>
-#include <time.h>
 
 #include "client/public.h"
+#include "proto/clock-offset.h"
 #include "proto/sideband.h"
 
 /* perf keeps what comes between two of these in memory, to sort it. */
@@ -18,14 +18,6 @@
 _Static_assert(sizeof(struct perfdata_file_header) == 104, "as perf has it");
 
 /* ── Beginning ──────────────────────────────────────────────────────────────────────────── */
-
-static uint64_t now(clockid_t clock)
-{
-	struct timespec t = {};
-
-	clock_gettime(clock, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
 
 static int copy_argv(struct perfpersist_perfdata *d, const struct perfpersist_perfdata_options *o)
 {
@@ -70,7 +62,7 @@ _public_ int perfpersist_perfdata_new(int fd, const struct perfpersist_perfdata_
 		return out_of_memory();
 	d->pipe = opts->pipe;
 	d->is_late = opts->late_sideband;
-	d->realtime_offset = opts->realtime_offset ?: now(CLOCK_REALTIME) - now(CLOCK_MONOTONIC);
+	d->realtime_offset = opts->realtime_offset ?: pp_clock_offset();
 	d->sideband.next_time = UINT64_MAX;
 	d->round = ROUND;
 	*ret = TAKE_PTR(d);

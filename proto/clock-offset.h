@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The time of day at which CLOCK_MONOTONIC was 0. */
+#ifndef PP_CLOCK_OFFSET_H
+#define PP_CLOCK_OFFSET_H
+
+#include <stdint.h>
+#include <time.h>
+
+static inline uint64_t pp_clock_ns(clockid_t clock)
+{
+	struct timespec t = { 0 };
+
+	clock_gettime(clock, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* On a busy machine the CPU can go to others between two readings, and they are milliseconds apart:
+ * of some attempts the one counts that took least. Modulo 2^64. */
+static inline uint64_t pp_clock_offset(void)
+{
+	uint64_t offset = 0, least = UINT64_MAX;
+
+	for (int i = 0; i < 8 && least > 1000; i++) {
+		uint64_t before = pp_clock_ns(CLOCK_MONOTONIC);
+		uint64_t real = pp_clock_ns(CLOCK_REALTIME);
+		uint64_t took = pp_clock_ns(CLOCK_MONOTONIC) - before;
+
+		if (took < least) {
+			least = took;
+			offset = real - (before + took / 2);
+		}
+	}
+	return offset;
+}
+
+#endif
