@@ -166,7 +166,7 @@ command_of() {
 		command=(make --no-print-directory -j"$TEST_JOBS" BUILD="$BUILD" fuzzers)
 		;;
 	build/guest)
-		command=("${SUDO[@]}" env BUILD="$BUILD" bash tests/vm/build.sh)
+		command=("${SUDO[@]}" env BUILD="$BUILD" PERFPERSIST_CACHE="${PERFPERSIST_CACHE-}" bash tests/vm/build.sh)
 		;;
 	build/packages)
 		command=(bash -c "make --no-print-directory BUILD='$BUILD' deb &&

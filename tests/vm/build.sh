@@ -3,13 +3,19 @@
 #
 # Makes the guest that tests/vm/run.sh boots: tests/vm/build.sh [BUILD]
 #
-#   BUILD/vm/guest/root.ext4                          a Debian of this machine's release
-#   BUILD/vm/guest/6.1/{vmlinuz,initrd,modules.ext4}  a kernel of it, and perhaps another
+#   BUILD/vm/guest -> CACHE/guest-KEY
+#     root.ext4                          a Debian of this machine's release
+#     6.1/{vmlinuz,initrd,modules.ext4}  a kernel of it, and perhaps another
+#
+# CACHE is $PERFPERSIST_CACHE, or /var/cache/perfpersist-tests: it outlives the build and serves all
+# clones on this machine. KEY names the packages and these scripts; another key is another guest.
+# A guest is built under another name and then renamed, so a guest that is there is complete. One
+# build runs at a time. The two guests that were used last stay, and any that a test runs from;
+# others are removed. `make clean` removes the link alone; `rm -r` of CACHE is always safe.
 #
 # All of it comes from Debian's packages, fetched by this machine's own apt, from wherever that
-# is set up to fetch. It is made again when these scripts change or apt knows newer packages; a
-# guest that is there is there as a whole. Root is needed, a loop device or a network in the
-# guest is not. Exit 77, with the reason, where there can be no such guest.
+# is set up to fetch. Root is needed, a loop device or a network in the guest is not. Exit 77, with
+# the reason, where there can be no such guest.
 
 set -eE -u -o pipefail
 export LC_ALL=C.UTF-8
@@ -41,9 +47,36 @@ done
 PATH=$PATH:/usr/sbin:/sbin
 
 VM=$BUILD/vm
+CACHE=${PERFPERSIST_CACHE:-/var/cache/perfpersist-tests}
 mkdir -p "$VM"
-exec {lock}>"$VM/lock"
+mkdir -p "$CACHE" || skip "cannot make $CACHE: PERFPERSIST_CACHE may name another directory"
+CACHE=$(realpath "$CACHE")
+exec {lock}>"$CACHE/lock"
 flock "$lock"
+
+# use GUEST: for this build. The guest's time says when it was used last.
+use() {
+	touch "$1"
+	ln -sfn "$1" "$VM/guest"
+	# `make clean` is for whoever built the rest.
+	chown -h --reference="$BUILD" "$VM" "$VM/guest"
+}
+
+# ── is it there already ──────────────────────────────────────────────────────────────────
+
+# All that decides what apt answers below. To ask apt takes seconds, to look at its files does not.
+asked() {
+	{
+		cat build.sh kernel.sh guest/*
+		find /etc/apt /var/lib/apt/lists -type f -printf '%p %s %T@\n' 2>/dev/null | sort
+	} | sha256sum
+}
+
+there=$(grep -lxF "$(asked)" "$CACHE"/guest-*/asked 2>/dev/null | head -n 1) || true
+if [ -n "$there" ]; then
+	use "${there%/asked}"
+	exit 0
+fi
 
 # ── which packages ───────────────────────────────────────────────────────────────────────
 
@@ -85,12 +118,22 @@ key=$({
 	cat build.sh kernel.sh guest/*
 } | sha256sum | cut -c 1-16)
 
-[ -e "$VM/guest-$key" ] && [ "$(readlink "$VM/guest")" = "guest-$key" ] && exit 0
+guest=$CACHE/guest-$key
+
+if [ -e "$guest" ]; then
+	asked >"$guest/asked"
+	use "$guest"
+	exit 0
+fi
 
 # ── making it ────────────────────────────────────────────────────────────────────────────
 
-NEW=$VM/new
+NEW=$CACHE/new
 cleanup() {
+	local job
+	job=$(jobs -p)
+	[ -z "$job" ] || kill "$job" 2>/dev/null || true
+	wait
 	rm -rf --one-file-system "$NEW"
 }
 trap cleanup EXIT
@@ -141,14 +184,25 @@ root() {
 	ext4 "$NEW/root" "$NEW/guest/root.ext4" 1024
 }
 
-fetch || { apt-get -qq update && fetch; }
-root
-for deb in "$NEW"/kernels/linux-image-*.deb; do
-	kernel "$deb" "$NEW/guest"
-done
+kernels() {
+	local deb
+	for deb in "$NEW"/kernels/linux-image-*.deb; do
+		kernel "$deb" "$NEW/guest"
+	done
+}
 
-mv "$NEW/guest" "$VM/guest-$key"
-ln -sfn "guest-$key" "$VM/guest"
-find "$VM" -maxdepth 1 -name 'guest-*' -not -name "guest-$key" -exec rm -rf {} +
-# `make clean` is for whoever built the rest.
-chown -hR --reference="$BUILD" "$VM"
+fetch || { apt-get -qq update && fetch; }
+kernels &
+root
+wait "$!"
+asked >"$NEW/guest/asked"
+# Without this a machine that crashes could leave a guest with holes under its final name.
+sync "$NEW"/guest/*.ext4 "$NEW"/guest/*/*
+mv "$NEW/guest" "$guest"
+use "$guest"
+
+# Those that a test runs from are locked by it.
+find "$CACHE" -maxdepth 1 -name 'guest-*' -printf '%T@ %p\n' | sort -rn | tail -n +3 | cut -d ' ' -f 2- |
+	while IFS= read -r old; do
+		flock --nonblock --exclusive "$old" rm -rf --one-file-system "$old" || true
+	done

@@ -71,6 +71,10 @@ test=$(realpath "$test")
 name=$(basename "$test" .sh)
 
 [ -d "$GUEST" ] || say 2 "there is no guest in $GUEST; tests/vm/build.sh makes it"
+# Another clone's build.sh may remove old guests, but none that is locked.
+GUEST=$(realpath "$GUEST")
+exec {guest_lock}<"$GUEST"
+flock --shared "$guest_lock"
 [ -d "$GUEST/$kernel" ] || say 77 "apt knew no such kernel when the guest was made"
 
 # ── a place ──────────────────────────────────────────────────────────────────────────────
@@ -128,7 +132,7 @@ machine() {
 		-device virtio-serial-pci -device virtserialport,chardev=port,name=monitor \
 		-kernel "$GUEST/$kernel/vmlinuz" -initrd "$GUEST/$kernel/initrd" \
 		-append "console=ttyS0 panic=-1 systemd.getty_auto=0 $append" \
-		</dev/null >"$place/qemu" 2>&1 {lock}>&- &
+		</dev/null >"$place/qemu" 2>&1 {lock}>&- {guest_lock}<&- &
 	qemu=$!
 }
 
