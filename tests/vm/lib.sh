@@ -11,7 +11,8 @@
 #   expect_ok systemctl start perfpersistd
 #
 # It fails at the first command that fails. With reboot it asks to be run again after another
-# boot: PHASE is 1 in the first, 2 in the second.
+# boot: PHASE is 1 in the first, 2 in the second. What several tests ask of the recorder is in
+# recorder.sh.
 
 set -eE -u -o pipefail
 
@@ -48,11 +49,12 @@ monitor() {
 	} 3<>/dev/virtio-ports/monitor
 }
 
-# install_packages NAME…: ours, as `make deb` made them.
+# install_packages NAME…: ours, as `make deb` made them. The guest has all that they depend on, and
+# dpkg is quicker than apt; test-install.sh has apt do it.
 install_packages() {
 	local name files=()
 	for name in "$@"; do
 		files+=("$BUILD/deb/${name}"_*.deb)
 	done
-	DEBIAN_FRONTEND=noninteractive apt-get -qq -y install "${files[@]}" >/dev/null
+	DEBIAN_FRONTEND=noninteractive expect_ok dpkg --install "${files[@]}"
 }

@@ -7,34 +7,17 @@
 # what is shipped to record, live and as copies, and writes nothing. One outside is told that it
 # is not allowed: by the daemon, by the library without the daemon, and by the registry's files.
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/recorder.sh"
 
-registry=/run/perfpersist/registry
-shipped=mce/mce_record
+event=mce/mce_record
 
 install_packages perfpersist
 expect_eq "$(cat /proc/sys/kernel/perf_event_paranoid)" 3
 modprobe mce-inject
-(cd /sys/kernel/debug/mce-inject && echo sw >flags && echo 0x9c00000000000151 >status && echo 3 >bank)
-useradd member --groups perfpersist
-useradd stranger
+inject 0x9c00000000000151 0x0 0x0 0 3
+make_users
 
-# as USER CMD…: with no rights but that user's.
-as() {
-	local user=$1
-	shift
-	setpriv --reuid "$user" --regid "$user" --init-groups --inh-caps=-all --no-new-privs "$@"
-}
-
-# refused EXIT SENTENCE USER CMD…: in one sentence, which matches that.
-refused() {
-	local exit=$1 sentence=$2
-	shift 2
-	expect_exit "$exit" as "$@"
-	expect_match "$OUT" "$sentence" "what '$*' says"
-	expect_eq "$(wc -l <<<"$OUT")" 1 "lines of what '$*' says: $OUT"
-}
-
-names() {
+names_for() {
 	as "$1" perfctl list --json | jq -r '"\(.[] | .namespace + "/" + .name)"' | sort | xargs
 }
 
@@ -42,29 +25,29 @@ names() {
 state() {
 	perfctl list --json | jq -c '.[] | [.namespace, .name, .id, .state, .max_rate, .set, .records]'
 }
-expect_eq "$(perfctl show $shipped --json | jq .records)" 1 "records"
+expect_eq "$(perfctl show $event --json | jq .records)" 1 "records"
 before=$(state)
 
 echo "a member of the group"
-expect_match "$(names member)" "$shipped" "what it lists"
-expect_eq "$(as member perfctl show $shipped --json | jq -r .reads)" live
+expect_match "$(names_for member)" "$event" "what it lists"
+expect_eq "$(as member perfctl show $event --json | jq -r .reads)" live
 for how in '' --copy; do
 	# shellcheck disable=SC2086 # an option, or none
-	expect_match "$(as member perfctl reopen $shipped $how 2>&1)" "MC3: 9c00000000000151.*1 written" "records $how"
+	expect_match "$(as member perfctl reopen $event $how 2>&1)" "MC3: 9c00000000000151.*1 written" "records $how"
 done
-expect_match "$(as member cat $registry/$shipped/info)" "event=mce:mce_record"
-expect_match "$(as member cat $registry/$shipped/stat)" "total records=1 "
-expect_ok as member perfctl stat $shipped --interval-count 1
+expect_match "$(as member cat $registry/$event/info)" "event=mce:mce_record"
+expect_match "$(as member cat $registry/$event/stat)" "total records=1 "
+expect_ok as member perfctl stat $event --interval-count 1
 
 echo "one who is not"
-expect_eq "$(names stranger)" "" "what it lists"
-for verb in "show $shipped" "reopen $shipped" "reopen $shipped --copy" "stat $shipped" "list mce" "watch mce"; do
+expect_eq "$(names_for stranger)" "" "what it lists"
+for verb in "show $event" "reopen $event" "reopen $event --copy" "stat $event" "list mce" "watch mce"; do
 	# shellcheck disable=SC2086 # words
 	refused 4 "may not read" stranger perfctl $verb
 done
-refused 4 "only root may" stranger perfctl --direct reopen $shipped
+refused 4 "only root may" stranger perfctl --direct reopen $event
 for file in info stat cpu0; do
-	refused 1 "Permission denied" stranger cat $registry/$shipped/$file
+	refused 1 "Permission denied" stranger cat $registry/$event/$file
 done
 refused 2 "Permission denied" stranger ls $registry/mce
 
@@ -79,12 +62,12 @@ for user in member stranger; do
 	refused 4 "may not" $user perfctl create mine/mine -e sched:sched_switch
 	for verb in "delete" "pause" "change --max-rate 1/s"; do
 		# shellcheck disable=SC2086 # words
-		refused 4 "may not" $user perfctl $verb $shipped
+		refused 4 "may not" $user perfctl $verb $event
 	done
 	refused 4 "Only root may" $user perfctl reload
-	refused 1 "Permission denied" $user cat $registry/$shipped/cpu0
-	refused 1 "Permission denied" $user rm -f $registry/$shipped/cpu0
-	refused 255 "Permission denied|Operation not permitted" $user bpftool map dump pinned $registry/$shipped/cpu0
+	refused 1 "Permission denied" $user cat $registry/$event/cpu0
+	refused 1 "Permission denied" $user rm -f $registry/$event/cpu0
+	refused 255 "Permission denied|Operation not permitted" $user bpftool map dump pinned $registry/$event/cpu0
 	as $user perl -e "$open_own" && fail "$user can open perf events itself"
 done
 expect_eq "$(state)" "$before" "events"

@@ -7,44 +7,22 @@
 # A CPU goes offline and online 200 times under load. No record of the other CPU is lost, none
 # of what was recorded before, and each time the CPU records again, at once; nothing is leaked.
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/recorder.sh"
 
 cycles=${CYCLES:-200}
-registry=/run/perfpersist/registry
 scratch=/var/tmp/hotplug
 mkdir -p "$scratch"
-here=$(dirname "$0")
 
 now() {
 	perl -MTime::HiRes=:DEFAULT,clock_gettime,CLOCK_MONOTONIC -e 'printf "%.9f\n", clock_gettime CLOCK_MONOTONIC'
 }
 
-# of_cpu CPU NAME FIELD: from its line in the registry's text.
-of_cpu() {
-	sed -nE "s/^cpu$1 (.* )?$3=([^ ]+).*/\2/p" "$registry/$2/stat"
-}
-
-# records_again NAME COUNT: more than that on CPU 1.
+# records_again EVENT COUNT: more than that on CPU 1.
 records_again() {
 	[ "$(of_cpu 1 "$1" records)" -gt "$2" ]
 }
 
-# What there is of everything that could be left behind.
-inventory() {
-	local unit kind
-	for unit in perfpersistd perfpersist-engine; do
-		find "/proc/$(systemctl show --value -p MainPID $unit)/fd" -type l | wc -l
-	done
-	for kind in link prog map; do
-		bpftool --json $kind | jq length
-	done
-	find "$registry" | sort
-}
-
-read_all() {
-	perfctl reopen "$1" -n all 2>/dev/null
-}
-
-# oldest NAME: when CPU 1's oldest record that can be read was made.
+# oldest EVENT: when CPU 1's oldest record that can be read was made.
 oldest() {
 	read_all "$1" | awk '$1 == "[001]" && !n++ { print $2 }'
 }
@@ -54,14 +32,9 @@ away_to_client() {
 	[ "$(perfctl show hp/clock --json | jq -r '.away // ""')" = "$1" ]
 }
 
-put() {
-	echo "$1" >/sys/devices/system/cpu/cpu1/online
-}
-
 # ── events, and a load ───────────────────────────────────────────────────────────────────
 
 # Two processes that number what they do; one stays on CPU 0, one goes where it is sent.
-declare -A maker
 others=()
 # shellcheck disable=SC2317 # called by a trap
 end() {
@@ -73,12 +46,8 @@ expect_ok systemctl start perfpersistd
 for name in pinned roaming; do
 	pin=(taskset -c 0)
 	[ $name = pinned ] || pin=()
-	(
-		while [ ! -e "$scratch/go" ]; do sleep 0.1; done
-		exec "${pin[@]}" perl "$here/sequence.pl" make
-	) >"$scratch/$name" &
-	maker[$name]=$!
-	expect_ok perfctl create hp/$name -e syscalls:sys_enter_umask --pid $! -m 16M
+	load $name "${pin[@]}"
+	expect_ok perfctl create hp/$name -e syscalls:sys_enter_umask --pid "${maker[$name]}" -m 16M
 done
 expect_ok perfctl create hp/probe -e kprobe:__x64_sys_umask --pid "${maker[pinned]}" -m 16M
 expect_ok perfctl create hp/several -e 'syscalls:sys_*_umask,cpu-clock' -F 100 -m 16M
@@ -87,7 +56,7 @@ expect_ok perfctl create hp/switches -e sched:sched_switch -m 1M
 perfctl watch --json >"$scratch/watched" &
 others+=($!)
 wait_until 60 grep -q started "$scratch/watched"
-touch "$scratch/go"
+begin_load pinned roaming
 for _ in 1 2; do
 	sh -c 'while :; do :; done' &
 	others+=($!)
@@ -98,7 +67,7 @@ done
 wait_until 60 records_again hp/clock 100
 history=$(oldest hp/clock)
 away_before=$(now)
-put 0
+put_cpu 1 0
 count=$(of_cpu 1 hp/clock records)
 away_after=$(now)
 [ -n "$(of_cpu 1 hp/clock away)" ] || fail "stat does not say that CPU 1 is away"
@@ -109,7 +78,7 @@ awk -v a="$away_before" -v t="$(of_cpu 1 hp/clock away)" -v b="$away_after" 'BEG
 expect_eq "$(oldest hp/clock)" "$history" "oldest record of a CPU that is away"
 expect_eq "$(read_all hp/clock | grep -c '^ *\[001\]')" "$count" "records that can be read of a CPU that is away"
 expect_eq "$(of_cpu 1 hp/clock records)" "$count" "records of a CPU that is away"
-put 1
+put_cpu 1 1
 wait_until 60 records_again hp/clock "$count" || fail "hp/clock does not record on CPU 1 again"
 expect_eq "$(of_cpu 1 hp/clock away)" "" "away, of a CPU that is back"
 wait_until 60 away_to_client "" || fail "show says that CPU 1 is still away"
@@ -118,22 +87,12 @@ wait_until 60 away_to_client "" || fail "show says that CPU 1 is still away"
 
 inventory >"$scratch/before"
 perl "$here/cycles.pl" run 1 "$cycles" hp/clock hp/several hp/switches >"$scratch/online"
-kill -TERM "${maker[@]}"
-wait "${maker[@]}" || true
-
-# counted NAME MAKER [CPU]: all that this one did is there.
-counted() {
-	local all
-	all=$(read_all "hp/$1" | perl "$here/sequence.pl" check "$(<"$scratch/$2")" "${maker[$2]}" "${@:3}") ||
-		fail "records of process $2 in hp/$1: $(grep '^total' "$registry/hp/$1/stat")"
-	echo "hp/$1, of process $2: $all"
-}
-
-done_pinned=$(<"$scratch/pinned")
-counted pinned pinned 0
-counted roaming roaming
-counted several pinned 0
-counted several roaming
+end_load pinned roaming
+done_pinned=$(made pinned)
+counted hp/pinned pinned 0
+counted hp/roaming roaming
+counted hp/several pinned 0
+counted hp/several roaming
 expect_eq "$(read_all hp/several | grep -c " ${maker[pinned]}/.* syscalls:sys_exit_umask:")" "$done_pinned" "sys_exit_umask in hp/several"
 expect_eq "$(read_all hp/probe | grep -c '^ *\[000\]')" "$done_pinned" "records of hp/probe"
 for name in pinned roaming several probe switches; do
@@ -151,9 +110,6 @@ expect_eq "$(wc -l <"$scratch/late")" "$cycles"
 echo "first sample after online, ms: median $(sed -n $((cycles / 2 + 1))p "$scratch/late"), most $(tail -n 1 "$scratch/late")," \
 	"$(awk '$1 <= 100' "$scratch/late" | wc -l) of $cycles within 100"
 
-same() {
-	inventory >"$scratch/after" && cmp -s "$scratch/before" "$scratch/after"
-}
 # The kernel frees what was replaced after grace periods.
-wait_until 60 same || fail "left behind after $cycles cycles: $(diff "$scratch/before" "$scratch/after")"
+wait_until 60 same_inventory "$scratch/before" || fail "left behind after $cycles cycles: $(diff "$scratch/before" "$scratch/before.now")"
 cat "$registry/hp/clock/stat"

@@ -5,23 +5,11 @@
 # The packages are installed, the daemon is enabled, the machine is booted: it runs with nothing
 # failed, and what is configured has recorded since before basic.target.
 . "$(dirname "$0")/lib.sh"
-
-shipped="mce/mce_record mce/ras oom/kills tasks/hung"
-
-# is_sound: as a machine is to be where nothing is wrong.
-is_sound() {
-	local state
-	state=$(systemctl is-system-running --wait) || true
-	expect_eq "$(systemctl --failed --plain --no-legend)" "" "failed units"
-	expect_eq "$state" running "state of the system"
-}
-
-names() {
-	perfctl list --json | jq -r '"\(.[] | .namespace + "/" + .name)"' | sort | xargs
-}
+. "$(dirname "$0")/recorder.sh"
 
 if [ "$PHASE" -eq 1 ]; then
-	install_packages perfpersist libperfpersist0 libperfpersist-dev
+	DEBIAN_FRONTEND=noninteractive apt-get -qq -y install \
+		"$BUILD"/deb/{perfpersist,libperfpersist0,libperfpersist-dev}_*.deb >/dev/null
 	expect_eq "$(dpkg --audit)" ""
 	expect_ok systemctl is-active perfpersistd.service perfpersistd.socket run-perfpersist-registry.mount
 	expect_ok systemctl enable --now perfpersistd
@@ -29,12 +17,7 @@ if [ "$PHASE" -eq 1 ]; then
 	echo "after the installation: $(names)"
 
 	echo "reload"
-	cat >/etc/perfpersist/events.d/50-boot.conf <<-END
-		[event boot/systemd]
-		Event=sched:sched_wakeup
-		Filter=comm == "systemd"
-		Buffer=4M
-	END
+	configure_early
 	expect_ok systemctl reload perfpersistd
 	# It has waited.
 	expect_match "$(names)" "boot/systemd" "what is there once reload has returned"
@@ -58,14 +41,5 @@ for unit in perfpersistd perfpersist-engine; do
 	expect_eq "$(systemctl show --value -p NRestarts $unit)" 0 "restarts of $unit"
 done
 
-# Times are those of CLOCK_MONOTONIC, systemd's are the same. Systemd itself is woken by READY=1, if
-# by nothing before.
-basic=$(systemctl show --value -p ActiveEnterTimestampMonotonic basic.target)
-start=$(systemctl show --value -p ExecMainStartTimestampMonotonic perfpersistd.service)
-ready=$(systemctl show --value -p ActiveEnterTimestampMonotonic perfpersistd.service)
-first=$(perfctl reopen boot/systemd -n all --json | jq -s 'map(.time) | min / 1000 | floor')
-older=$(perfctl reopen boot/systemd -n all --json | jq -s --argjson basic "$basic" 'map(select(.time / 1000 < $basic)) | length')
-echo "started at $((start / 1000)) ms, first record at $((first / 1000)) ms, ready at $((ready / 1000)) ms, basic.target at $((basic / 1000)) ms; $older records are older"
-[ "$first" -lt "$basic" ] || fail "no record is older than basic.target"
-[ "$ready" -lt "$basic" ] || fail "basic.target did not wait for what is configured"
+expect_early
 systemd-analyze critical-chain --no-pager sysinit.target

@@ -7,15 +7,11 @@
 # filters, record exactly the calls that were made; what cannot be probed is told in a sentence.
 # And call chains, which kernels hand out in different ways.
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/recorder.sh"
 
 install_packages perfpersist
 
-# A program that makes N calls of a kind, under a name of its own.
 calls=500
-cp /usr/bin/perl /usr/local/bin/prober
-calls_of() {
-	/usr/local/bin/prober -e "$1 for 1..$calls"
-}
 
 # create NAME ARGS…
 create() {
@@ -24,42 +20,33 @@ create() {
 	expect_ok perfctl create "p/$name" -m 256K "$@"
 }
 
-records() {
+recorded() {
 	perfctl show "p/$1" --json | jq .records
-}
-
-# fields NAME JQ…: of each of its records.
-fields() {
-	perfctl reopen "p/$1" -n all --json 2>/dev/null | jq -r ".fields | $2"
 }
 
 echo "where a function begins, and where it returns"
 create begin -e 'kprobe:__x64_sys_getppid' --filter 'comm == "prober"'
 create return -e 'kretprobe:__x64_sys_getppid(parent=retval:s32)' --filter 'comm == "prober"'
 create others -e 'kprobe:__x64_sys_getppid' --filter 'comm == "nobody"'
-calls_of 'getppid()'
-expect_eq "$(records begin) $(records return) $(records others)" "$calls $calls 0" "records of $calls calls"
-expect_eq "$(fields return .parent | sort | uniq -c | xargs)" "$calls $$" "what was returned"
+calls_of $calls 'getppid()'
+expect_eq "$(recorded begin) $(recorded return) $(recorded others)" "$calls $calls 0" "records of $calls calls"
+expect_eq "$(fields p/return .parent | sort | uniq -c | xargs)" "$calls $$" "what was returned"
 expect_eq "$(perfctl show p/begin --json | jq -r .recorder)" probe
 
 echo "arguments, also as strings, and filters on them"
-# int do_filp_open(int dfd, struct filename *pathname, …), whose first member is the name.
-file='kprobe:do_filp_open(dfd=arg1:s32,name=+0(+0(arg2)):string)'
-create names -e "$file" --filter 'name ~ "/nowhere/*"'
-create one -e "$file" --filter 'name == "/nowhere/7" && dfd == -100'
-create none -e "$file" --filter 'name == "/nowhere/7" && dfd != -100'
+create names -e "$opens" --filter 'name ~ "/nowhere/*"'
+create one -e "$opens" --filter 'name == "/nowhere/7" && dfd == -100'
+create none -e "$opens" --filter 'name == "/nowhere/7" && dfd != -100'
 create failed -e 'kretprobe:do_filp_open(error=retval:s64)' --filter 'comm == "prober" && error == -2'
-# shellcheck disable=SC2016 # perl's variable
-calls_of 'open(my $f, "<", "/nowhere/" . ($_ % 10))'
-expect_eq "$(records names) $(records one) $(records none)" "$calls $((calls / 10)) 0" "records of $calls files"
-expect_eq "$(fields names .name | sort | uniq -c | awk '{ print $1, $2 }' | xargs)" \
-	"$(for i in {0..9}; do echo $((calls / 10)) "/nowhere/$i"; done | xargs)" "names"
-[ "$(records failed)" -ge $calls ] || fail "of $calls files that are not there $(records failed) were not found"
+open_nowhere $calls
+expect_eq "$(recorded names) $(recorded one) $(recorded none)" "$calls $((calls / 10)) 0" "records of $calls files"
+expect_nowhere p/names $calls
+[ "$(recorded failed)" -ge $calls ] || fail "of $calls files that are not there $(recorded failed) were not found"
 
 echo "in a program, and several under one name"
 libc=$(ldconfig -p | sed -nE 's/.*libc\.so\.6 .*x86-64.* => //p' | head -n 1)
 create several -e "uprobe:$libc:getppid,uretprobe:$libc:getppid(parent=retval:s32),kprobe:__x64_sys_getppid" --comm prober
-calls_of 'getppid()'
+calls_of $calls 'getppid()'
 expect_eq "$(perfctl reopen p/several -n all --json 2>/dev/null | jq -r .event | cut -d : -f 1 | sort | uniq -c | xargs)" \
 	"$calls kprobe $calls uprobe $calls uretprobe" "records of $calls calls"
 
@@ -71,20 +58,20 @@ chains() {
 		jq -s --arg space "$1" 'map(select(any(.callchain[]; .space == $space))) | length'
 }
 has_chains() {
-	calls_of 'getppid()'
+	calls_of $calls 'getppid()'
 	[ "$(chains kernel)" -gt 0 ] && [ "$(chains user)" -gt 0 ]
 }
 wait_until 60 has_chains || fail "no call chains: $(perfctl reopen p/chain -n 2)"
 
 echo "nobody else sees them"
 expect_eq "$(cat /sys/kernel/tracing/kprobe_events /sys/kernel/tracing/uprobe_events)" "" "probes in tracefs"
-paused=$(records begin)
+paused=$(recorded begin)
 expect_ok perfctl pause p/begin
-calls_of 'getppid()'
-expect_eq "$(records begin)" "$paused" "records of an event that is paused"
+calls_of $calls 'getppid()'
+expect_eq "$(recorded begin)" "$paused" "records of an event that is paused"
 expect_ok perfctl resume p/begin
-calls_of 'getppid()'
-expect_eq "$(records begin)" $((paused + calls)) "records after that"
+calls_of $calls 'getppid()'
+expect_eq "$(recorded begin)" $((paused + calls)) "records after that"
 
 echo "what cannot be"
 # refused EXIT SENTENCE EVENT
