@@ -1,0 +1,141 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# vm: --smp 2 --boot 1200 --timeout 1800
+# vm-kernels: 6.1
+#
+# All that takes a machine of its own, tried together and at modest length: installation, boot,
+# hotplug, machine checks, restart and upgrade, probes, access, removal. What the tests beside this
+# one do at full length and in all ways is done once here. It ends with the seconds of each section.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/recorder.sh"
+
+sections=/var/tmp/sections
+
+# section NAME: ends the one before. Names and times are kept over the reboot.
+section() {
+	echo "$EPOCHREALTIME $1" >>$sections
+	echo "── $1"
+}
+
+tell_sections() {
+	section end >/dev/null
+	echo "── seconds"
+	awk '{
+		if (name) printf "%-16s %6.1f\n", name, $1 - from
+		from = $1; name = $0; sub(/[^ ]+ /, "", name)
+	}' $sections
+}
+
+# ── before the reboot ────────────────────────────────────────────────────────────────────
+
+if [ "$PHASE" -eq 1 ]; then
+	echo "boot 1 of Linux $(uname -r): $(cut -d ' ' -f 1 /proc/uptime) s"
+	section installation
+	programs >/var/tmp/programs
+	install_packages perfpersist libperfpersist0 libperfpersist-dev
+	expect_eq "$(dpkg --audit)" ""
+	expect_ok systemctl is-active perfpersistd.service perfpersistd.socket run-perfpersist-registry.mount
+	expect_match "$(names)" "${shipped// /.*}" "what is shipped"
+	configure_early
+	expect_ok systemctl reload perfpersistd
+	expect_match "$(names)" "boot/systemd" "what is there once reload has returned"
+	expect_ok perfctl create kept/switches -e sched:sched_switch -m 64K --boot
+	echo "installed, reloaded: $(names)"
+	section reboot
+	reboot
+fi
+
+# ── a machine that has booted with it ────────────────────────────────────────────────────
+
+section boot
+is_sound
+expect_match "$(names)" "boot/systemd.*kept/switches.*${shipped// /.*}" "what records"
+for unit in perfpersistd perfpersist-engine; do
+	expect_eq "$(systemctl show --value -p NRestarts $unit)" 0 "restarts of $unit"
+done
+expect_early
+echo "running, nothing failed: $(names)"
+
+section hotplug
+trap 'kill "${maker[@]}" 2>/dev/null || true' EXIT
+load roaming
+expect_ok perfctl create tour/roaming -e syscalls:sys_enter_umask --pid "${maker[roaming]}" -m 8M
+expect_ok perfctl create tour/clock -e cpu-clock -F 200 -m 256K
+begin_load roaming
+# From the first return on a CPU has an entry program of its own.
+cycles=10
+perl "$here/cycles.pl" run 1 1 tour/clock tour/roaming >/run/online
+inventory >/run/inventory
+perl "$here/cycles.pl" run 1 $((cycles - 1)) tour/clock tour/roaming >>/run/online
+wait_until 120 same_inventory /run/inventory ||
+	fail "left behind after $cycles cycles: $(diff /run/inventory /run/inventory.now)"
+end_load roaming
+counted tour/roaming roaming
+echo "CPU 1 went offline and came back $cycles times: recorded there again each time, no pin, descriptor or link is left"
+
+section "machine checks"
+modprobe mce-inject
+inject_kinds
+all_seen
+check_interval 1
+inject_below 0x9c00000000000151 0x777000 0x8c 0 2
+all_seen
+check_interval 300
+expect_eq "$(recorded_checks)" "$(sort $injections)" "machine checks (status|addr|misc|cpu|bank)"
+expect_match "$(perfctl reopen mce/mce_record -n all 2>&1)" "MC3: 9c00000000000151.*$injected written" "records as people read them"
+echo "$injected machine checks were injected and are read, each with its registers, CPU and bank"
+
+section "restart"
+load counted
+expect_ok perfctl create tour/exact -e syscalls:sys_enter_umask --pid "${maker[counted]}" -m 64K
+expect_ok perfctl create tour/several -e 'syscalls:sys_*_umask' --pid "${maker[counted]}" -m 64K
+expect_ok perfctl delete tour/roaming
+begin_load counted
+ids=$(ids)
+lasting=$(lasting)
+for unit in perfpersistd perfpersist-engine; do
+	kill_daemon $unit
+	goes_on "SIGKILL of $unit" tour "$ids"
+done
+renewed systemctl restart perfpersistd
+goes_on "systemctl restart" tour "$ids"
+
+section upgrade
+upgrade dpkg --install
+goes_on upgrade tour "$ids"
+end_load counted
+made=$(made counted)
+expect_eq "$(count_of tour exact) $(count_of tour several)" "$made $((2 * made))" "records of what was counted"
+expect_eq "$(lasting)" "$lasting" "since when sockets and registry are there"
+expect_eq "$(systemctl --failed --plain --no-legend)" "" "failed units"
+echo "$made system calls meanwhile: each is recorded, and $(wc -l <<<"$ids") events have the ids that they had"
+
+section probe
+expect_ok perfctl create tour/opens -e "$opens" --filter 'name ~ "/nowhere/*"' -m 256K
+open_nowhere 100
+expect_nowhere tour/opens 100
+echo "100 calls of do_filp_open, each with the name that was its argument"
+
+section access
+expect_eq "$(cat /proc/sys/kernel/perf_event_paranoid)" 3
+make_users
+expect_match "$(as member perfctl reopen mce/mce_record 2>&1)" "MC3: 9c00000000000151.*$injected written" "a member's records"
+refused 4 "may not" member perfctl delete mce/mce_record
+refused 4 "may not read" stranger perfctl reopen mce/mce_record
+refused 1 "Permission denied" stranger cat $registry/mce/mce_record/stat
+echo "perf_event_paranoid is 3: a member of the group reads and may not delete, a stranger may not read"
+
+section removal
+stay_inside $registry/tour
+expect_ok dpkg --remove perfpersist
+expect_ended "$(</var/tmp/programs)"
+expect_kept kept.switches
+kill "$inside"
+echo "removed, with a shell in the registry: no mount, program, process or unit is left"
+
+section purge
+expect_ok dpkg --purge perfpersist libperfpersist0 libperfpersist-dev
+expect_purged
+echo "purged: nothing is left but the user"
+
+tell_sections
