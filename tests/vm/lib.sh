@@ -5,7 +5,6 @@
 #
 #   #!/bin/bash
 #   # vm: --smp 2,maxcpus=4 --timeout 60      options of run.sh
-#   # vm-kernels: 6.1 6.12                    6.1 alone is the default
 #   . "$(dirname "$0")/lib.sh"
 #   install_packages perfpersist
 #   expect_ok systemctl start perfpersistd

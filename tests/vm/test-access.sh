@@ -1,7 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # vm: --smp 2
-# vm-kernels: 6.1 6.12
 #
 # With Debian's perf_event_paranoid of 3 a user of the group perfpersist lists, shows and reads
 # what is shipped to record, live and as copies, and writes nothing. One outside is told that it

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# vm-kernels: 6.1
 #
 # The guest itself is a sound machine: it boots, reboots, keeps its disk, is as Debian makes it
 # where the recorder cares, and can have its monitor asked.

@@ -1,8 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # vm: --smp 2 --memory 2048 --timeout 3000
-# vm-alone: it measures
-# vm-kernels: 6.1 6.12
 #
 # A CPU goes offline and online 200 times under load. No record of the other CPU is lost, none
 # of what was recorded before, and each time the CPU records again, at once; nothing is leaked.

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# vm-kernels: 6.1 6.12
 #
 # The packages are installed, the daemon is enabled, the machine is booted: it runs with nothing
 # failed, and what is configured has recorded since before basic.target.

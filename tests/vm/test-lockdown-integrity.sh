@@ -1,7 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # vm: --smp 2 --append lockdown=integrity
-# vm-kernels: 6.1
 #
 # On a kernel that protects itself from root, as where secure boot is on, all works as elsewhere.
 # Should it be locked down further while it runs, new events are refused, and those that are there

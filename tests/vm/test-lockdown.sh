@@ -1,7 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # vm: --smp 2 --append lockdown=confidentiality
-# vm-kernels: 6.1
 #
 # On a kernel that lets nobody look inside nothing can be recorded. That is one clear sentence for
 # who asks, one line in the log for each event that is configured, and no trouble for the boot.

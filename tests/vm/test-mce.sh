@@ -1,7 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # vm: --smp 2
-# vm-kernels: 6.1 6.12
 #
 # Corrected machine checks, injected from within and from without while no client is there, are
 # read afterwards from mce/mce_record, the event that is shipped: all of them, none twice, and

@@ -1,7 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # vm: --smp 2
-# vm-kernels: 6.1
 #
 # Probes of a whole kernel: functions where they begin and return, with arguments, strings and
 # filters, record exactly the calls that were made; what cannot be probed is told in a sentence.

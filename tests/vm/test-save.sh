@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# vm-kernels: 6.1
 #
 # What was recorded before a shutdown is there after the next boot: perfpersist-save.service saves it
 # at that time and at no other, also if the daemon was stopped before.

@@ -1,7 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # vm: --smp 2 --boot 1200 --timeout 1800
-# vm-kernels: 6.1
 #
 # All that takes a machine of its own, tried together and at modest length: installation, boot,
 # hotplug, machine checks, restart and upgrade, probes, access, removal. What the tests beside this
