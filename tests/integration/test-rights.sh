@@ -9,7 +9,8 @@
 
 OWNER=61001
 GROUP=61100
-MODES=(0000 0200 0400 0440 0600 0604 0620 0640 0644 0660 0666)
+# shellcheck disable=SC2207
+MODES=($(length "0000 0200 0600 0604 0640 0644 0660" "0000 0200 0400 0440 0600 0604 0620 0640 0644 0660 0666"))
 SYSCTL=/proc/sys/kernel/unprivileged_bpf_disabled
 
 sysctl_before=$(cat $SYSCTL 2>/dev/null || true)
@@ -101,9 +102,11 @@ for who in root owner member primary other; do
 		else
 			expect 4 $who delete perfctl delete "$ns/e"
 		fi
-		expect "$w" $who change perfctl change "$ns/e" --max-rate 1000000
-		expect "$w" $who pause perfctl pause "$ns/e"
-		expect "$w" $who resume perfctl resume "$ns/"
+		if full || [ "$mode" = 0640 ] || [ "$mode" = 0660 ]; then
+			expect "$w" $who change perfctl change "$ns/e" --max-rate 1000000
+			expect "$w" $who pause perfctl pause "$ns/e"
+			expect "$w" $who resume perfctl resume "$ns/"
+		fi
 		# Nor does one who may not read learn which names there are.
 		if [ "$r" -ne 0 ]; then
 			expect 4 $who "show of what is not there" perfctl show "$ns/nothing"
@@ -199,8 +202,10 @@ for setting in owner group readers nobody; do
 		expect_eq "$OUT" "$want" "what $who gets, $mode"
 		expect 0 $who "asking for copies" perfctl reopen --copy $event -- "$BIN/what"
 		expect_eq "$OUT" copies "what $who gets of --copy, $mode"
-		expect 0 $who "attacks on what it gets" perfctl reopen --copy $event -- "$BIN/ring-attack"
-		expect_match "$OUT" 'every attempt was refused' "the attacks of $who"
+		if full || [ $who = other ]; then
+			expect 0 $who "attacks on what it gets" perfctl reopen --copy $event -- "$BIN/ring-attack"
+			expect_match "$OUT" 'every attempt was refused' "the attacks of $who"
+		fi
 		# Live or not, the newest records are there.
 		expect 0 $who "reading" perfctl reopen $event -n 5 --json
 		expect_eq "$(grep -c '"event": *"raw_syscalls:sys_enter"' <<<"$OUT")" 5 "records that $who reads, $mode"
@@ -238,7 +243,8 @@ done
 # ── who may set probes ───────────────────────────────────────────────────────────────────
 
 # Who may create events may not have probes or breakpoints for that. A file that is not there is
-# no file to the others, whose wish is refused before it is looked for.
+# no file to the others, whose wish is refused before it is looked for. (The processor has four
+# registers for breakpoints, and others, such as test-kinds, may have all of them for a while.)
 libc=$(ldd "$BIN/perfctl" | sed -nE 's/.*libc\.so[^ ]* => ([^ ]+).*/\1/p')
 for probers in root group all; do
 	stop_daemon
@@ -250,11 +256,12 @@ $(namespaces)"
 	for who in root member other; do
 		may=$(code 4 test $who = root -o $probers = all -o $who = member -a $probers = group)
 		for text in "uprobe:$libc:malloc" mem:0x1000:w "sched:sched_switch,mem:0x1000:w"; do
-			expect "$may" $who "probing $text, Probes=$probers" \
-				perfctl create $who/probe -e "$text" -m 4K
 			if [ "$may" -eq 0 ]; then
+				wait_until 60 as $who perfctl create $who/probe -e "$text" -m 4K ||
+					expect 0 $who "probing $text, Probes=$probers" perfctl create $who/probe -e "$text" -m 4K
 				expect 0 $who "deleting it" perfctl delete $who/probe
 			else
+				expect 4 $who "probing $text, Probes=$probers" perfctl create $who/probe -e "$text" -m 4K
 				expect_match "$OUT" "user 6100[24] may not set.* Probes= in perfpersistd.conf" "the sentence"
 			fi
 		done
@@ -262,7 +269,7 @@ $(namespaces)"
 			perfctl create $who/probe -e uprobe:/no/such/file:f
 	done
 	# Nor by a second name for what root has.
-	perfctl create m0644/probe -e mem:0x1000:w -m 4K >/dev/null
+	wait_until 60 perfctl create m0644/probe -e mem:0x1000:w -m 4K
 	expect "$(code 4 test $probers = all)" other "a name for root's probe" \
 		perfctl create other/probe -e mem:0x1000:w -m 4K --share
 	perfctl delete m0644/probe >/dev/null
