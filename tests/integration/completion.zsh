@@ -10,7 +10,8 @@ folder=$1 perfctl=$2 scratch=$3
 shift 3
 
 cat >$scratch/zshrc <<END
-PS1= PS2= PROMPT_EOL_MARK= LISTMAX=100000
+# ^X alone is not to wait for what may follow.
+PS1= PS2= PROMPT_EOL_MARK= LISTMAX=100000 KEYTIMEOUT=1
 unsetopt prompt_cr prompt_sp beep
 fpath=($folder \$fpath)
 path=(${perfctl:h} \$path)
