@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -80,6 +81,17 @@ static void rename_self(int i)
 	prctl(PR_SET_NAME, name);
 }
 
+/* Of signals that are ignored: their codes are numbers of 4 bytes, some of them negative. */
+static void signal_self(int i)
+{
+	if (i % 3 == 0)
+		kill(getpid(), SIGURG);
+	else if (i % 3 == 1)
+		syscall(SYS_tgkill, getpid(), getpid(), SIGWINCH);
+	else
+		sigqueue(getpid(), SIGURG, (union sigval){ .sival_int = i });
+}
+
 /* Something of everything that the tracepoints of this test tell. */
 static void be_busy(const char *event)
 {
@@ -96,6 +108,8 @@ static void be_busy(const char *event)
 			exec_something(i);
 		if (strstr(event, "rename"))
 			rename_self(i);
+		if (strstr(event, "signal"))
+			signal_self(i);
 	}
 }
 

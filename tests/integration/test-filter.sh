@@ -21,6 +21,7 @@ for what in \
 	"sched:sched_process_exec childrens tp_btf" \
 	"sched:sched_process_exec childrens generic" \
 	"syscalls:sys_enter_lseek mine generic" \
+	"signal:signal_generate mine generic" \
 	"task:task_rename mine generic"; do
 	read -r event whose recorder <<<"$what"
 	"$BIN/filter-check" "$INSTANCE" f "$event" "$whose" "$recorder" "$N" "$seed"
