@@ -19,14 +19,18 @@ standing() {
 		2>/dev/null | sort
 }
 
-# "PID N": how many descriptors each process of the instance but the keeper has open, in order of pids. An
-# engine's maps, programs and links that are pinned nowhere are among them.
+# "PID N": how many descriptors each process of the instance but the keeper has open. An engine's
+# maps, programs and links that are pinned nowhere are among them. (After each refusal, so that it
+# starts few processes.)
 held() {
-	local pid
+	local pid program fds
 
-	for pid in $(daemon_pids | sort -n); do
-		echo "$pid $(find "/proc/$pid/fd" -mindepth 1 2>/dev/null | wc -l)"
-	done
+	for pid in $(instance_pids); do
+		IFS= read -r -d '' program <"/proc/$pid/cmdline" || continue
+		[ "${program##*/}" != perfpersist-keeper ] || continue
+		fds=("/proc/$pid/fd/"*)
+		echo "$pid ${#fds[@]}"
+	done 2>/dev/null
 }
 
 # Deleted events are gone, and so is the process that reaped them: there are the broker, the
@@ -75,8 +79,8 @@ remember() {
 # connection that was closed long ago may still have been open then.
 _as_before() {
 	local now
-	now=$(held)
 	[ "$(standing)" = "$_standing" ] || return
+	now=$(held)
 	[ "$now" = "$_held" ] && return
 	[ "$(join <(sort <<<"$_held") <(sort <<<"$now") | awk '$3 <= $2' | wc -l)" -eq "$(wc -l <<<"$_held")" ] || return
 	[ "$(wc -l <<<"$now")" -eq "$(wc -l <<<"$_held")" ] || return
