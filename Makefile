@@ -244,21 +244,29 @@ $(BUILD)/tests/%: tests/bench/%.c $(BUILD)/libperfpersist.a Makefile
 	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) $(call pkg-cflags,libbpf) -MMD -MP -MF $@.d $(ALL_LDFLAGS) \
 		-o $@ $< $(BUILD)/libperfpersist.a $(call pkg-libs,libbpf) -lpthread
 
-# Fuzzers are built from sources, so that what they test is instrumented too.
-FUZZ_SRCS := $(wildcard proto/*.c daemon/*.c client/*.c) $(patsubst %,daemon/broker/%.c, \
-	settings config config-namespace config-value dropin-file dropin-set uevent)
-FUZZ_PERFCTL := $(patsubst %,client/perfctl/%.c,decode fields printfmt format-check \
-	format-check-print output) $(wildcard client/perfctl/trace/trace*.c client/perfctl/trace/process*.c)
-$(BUILD)/fuzz/fuzz-format $(BUILD)/fuzz/fuzz-perfdata: FUZZ_SRCS := $(FUZZ_PERFCTL)
-$(BUILD)/fuzz/fuzz-format $(BUILD)/fuzz/fuzz-perfdata: $(FUZZ_PERFCTL)
-FUZZ_KEEPER := $(filter-out %/main.c %/server.c,$(wildcard daemon/keeper/*.c))
-$(BUILD)/fuzz/fuzz-sideband: FUZZ_SRCS := $(FUZZ_KEEPER)
-$(BUILD)/fuzz/fuzz-sideband: $(FUZZ_KEEPER)
-$(BUILD)/fuzz/%: tests/fuzz/%.c $(FUZZ_SRCS) Makefile
+# What fuzzers test is compiled by clang, so that it is instrumented, too.
+FUZZ_SRCS := $(wildcard proto/*.c daemon/*.c client/*.c client/perfctl/trace/trace*.c \
+	client/perfctl/trace/process*.c) \
+	$(patsubst %,daemon/broker/%.c,settings config config-namespace config-value dropin-file \
+		dropin-set uevent) \
+	$(patsubst %,client/perfctl/%.c,decode fields printfmt format-check format-check-print output) \
+	$(filter-out %/main.c %/server.c,$(wildcard daemon/keeper/*.c))
+FUZZ_FLAGS = -std=gnu17 -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all $(CPPFLAGS) \
+	$(call pkg-cflags,libsystemd inih libtraceevent)
+
+$(BUILD)/obj-fuzz/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(call say,FUZZ)
-	$(CLANG) -std=gnu17 -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
-		$(CPPFLAGS) $(call pkg-cflags,libsystemd inih libtraceevent) -o $@ $< $(FUZZ_SRCS) \
+	$(CLANG) $(FUZZ_FLAGS) -fsanitize=fuzzer-no-link -MMD -MP -c -o $@ $<
+
+$(BUILD)/libfuzz.a: $(FUZZ_SRCS:%.c=$(BUILD)/obj-fuzz/%.o)
+	$(call say,AR)
+	rm -f $@ && $(AR) rcs $@ $^
+
+$(BUILD)/fuzz/%: tests/fuzz/%.c $(BUILD)/libfuzz.a
+	@mkdir -p $(@D)
+	$(call say,FUZZ)
+	$(CLANG) $(FUZZ_FLAGS) -fsanitize=fuzzer -MMD -MP -MF $@.d -o $@ $< $(BUILD)/libfuzz.a \
 		-Wl,--as-needed $(call pkg-libs,libsystemd inih libelf libtraceevent)
 
 # ── installing ───────────────────────────────────────────────────────────────────────────
@@ -303,4 +311,4 @@ format: ## clang-format over all C
 clean: ## remove what was built
 	rm -rf $(BUILD)
 
--include $(shell find $(addprefix $(BUILD)/,obj bpf tests) -name '*.d' -type f 2>/dev/null)
+-include $(shell find $(addprefix $(BUILD)/,obj obj-fuzz fuzz bpf tests) -name '*.d' -type f 2>/dev/null)
