@@ -10,7 +10,8 @@
  *   follow-check INSTANCE NS/NAME snapshot N nobody follows; N snapshots are taken while the
  * workers make calls (follow-snapshot.h): written + missed = made
  *
- * The event must record the workers' calls and nothing else: `id == 3 && COMM == "pp-follow"`.
+ * The event must record the workers' calls and nothing else: `id == 3 && COMM == "f-INSTANCE"`, of
+ * which the first 15 bytes count. Nobody else on the machine has that name.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -62,6 +63,8 @@ struct shared {
 	int cpu[CPUS_MAX];	 /* … and where it made them */
 };
 
+static char worker_comm[16];
+
 /* n calls; or as many as it takes until it is over. */
 static pid_t start_worker(struct shared *s, int number, int cpu, long n, bool until_told)
 {
@@ -74,7 +77,7 @@ static pid_t start_worker(struct shared *s, int number, int cpu, long n, bool un
 		return pid;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	pin(cpu);
-	prctl(PR_SET_NAME, "pp-follow");
+	prctl(PR_SET_NAME, worker_comm);
 	atomic_fetch_add(&s->ready, 1);
 	while (!atomic_load(&s->go))
 		sched_yield();
@@ -221,15 +224,15 @@ static uint64_t take_snapshots(struct check *c, struct shared *s, int workers, s
 static void change_often(const char *instance, const struct check *c, bool resize, struct shared *s,
 			 long n)
 {
-	static const char *const filters[] = {
-		"id == 3 && COMM == \"pp-follow\"",
-		"COMM ~ \"pp-f*\" && id < 4 && id != 2",
-	};
+	char filters[2][64];
 	struct perfpersist_options o = { .sz = sizeof(o), .instance = instance };
 	struct perfpersist *p;
 
 	if (perfpersist_connect(&o, &p) < 0)
 		die("%s", perfpersist_error(NULL));
+	snprintf(filters[0], sizeof(filters[0]), "id == 3 && COMM == \"%s\"", worker_comm);
+	snprintf(filters[1], sizeof(filters[1]), "COMM ~ \"*%s\" && id < 4 && id != 2",
+		 worker_comm + 1);
 	for (int i = 0; i < n; i++) {
 		struct perfpersist_change_options change = {
 			.sz = sizeof(change),
@@ -373,6 +376,7 @@ int main(int argc, char **argv)
 	c.ns = argv[2];
 	c.name = slash + 1;
 	o.instance = argv[1];
+	snprintf(worker_comm, sizeof(worker_comm), "f-%.13s", argv[1]);
 	s = mmap(NULL, sizeof(*s), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (s == MAP_FAILED || sched_getaffinity(0, sizeof(online), &online) < 0)
 		die("%m");

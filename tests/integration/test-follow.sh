@@ -14,7 +14,8 @@
 
 start_daemon
 
-ours='id == 3 && COMM == "pp-follow"'
+worker=f-$INSTANCE
+ours="id == 3 && COMM == \"${worker:0:15}\""
 
 # check MODE N OPTION…: follow-check of an event that is made for it.
 check() {
