@@ -172,7 +172,7 @@ show perfctl create demo/forks -e 'sched:sched_process_*' --comm 'demo-*' --max-
 forks
 show perfctl reopen demo/forks -n 4
 expect_eq "$(perfctl reopen demo/forks -n all --json 2>/dev/null |
-	grep '"event":"sched:sched_process_exit"' | json comm | sort -u)" demo-sh "who is recorded"
+	grep '"event":"sched:sched_process_exit"' | json_field comm | sort -u)" demo-sh "who is recorded"
 limited=$(stat_of demo/forks limited)
 [ "$limited" -gt 0 ] || fail "no record was kept out"
 good "$(records_of demo/forks) records, of demo-sh alone; $limited kept out by the limit"
@@ -211,12 +211,12 @@ show cat "$CONF.d/execs.conf"
 before=$(event_ids)
 show perfctl reload
 expect_match "$OUT" '1 created, 0 changed, 0 deleted, 0 failed' "what was applied"
-id=$(perfctl show demo/execs --json | json id)
+id=$(perfctl show demo/execs --json | json_field id)
 sed -i 's/64K/128K/' "$CONF.d/execs.conf"
 show tail -n 1 "$CONF.d/execs.conf"
 show perfctl reload
 expect_match "$OUT" '0 created, 1 changed, 0 deleted, 0 failed' "what was applied"
-expect_eq "$(perfctl show demo/execs --json | json id)" "$id" "the changed event's id"
+expect_eq "$(perfctl show demo/execs --json | json_field id)" "$id" "the changed event's id"
 show rm "$CONF.d/execs.conf"
 show perfctl reload
 expect_match "$OUT" '0 created, 0 changed, 1 deleted, 0 failed' "what was applied"

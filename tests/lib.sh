@@ -118,9 +118,9 @@ program_pids() {
 	done 2>/dev/null
 }
 
-# json FIELD: its values, one a line, in the JSON that it reads. For what the demo uses, too, which
+# json_field FIELD: its values, one a line, in the JSON that it reads. For what the demo uses, too, which
 # runs where there is no jq.
-json() {
+json_field() {
 	grep -oE "\"$1\":(\"[^\"]*\"|[^],}]*)" | sed -E 's/^[^:]*://; s/^"(.*)"$/\1/'
 }
 
@@ -181,11 +181,11 @@ stop_daemon() {
 }
 
 broker_pid() {
-	perfctl ping --json | json pid | head -n 1
+	perfctl ping --json | json_field pid | head -n 1
 }
 
 engine_pid() {
-	perfctl ping --json | json engine_pid
+	perfctl ping --json | json_field engine_pid
 }
 
 dumper_pid() {
@@ -220,9 +220,11 @@ kill_daemon() {
 	broker=$(broker_pid)
 	engine=$(engine_pid)
 	dumper=$(dumper_pid)
+	[ "$broker" -gt 0 ] || fail "there is no broker to kill"
+	[ "$engine" -gt 0 ] || engine= # 0 would be our own process group
 	# The others may have followed the first.
 	# shellcheck disable=SC2086
-	kill -KILL "$broker" "$engine" $dumper 2>/dev/null || true
+	kill -KILL "$broker" $engine $dumper 2>/dev/null || true
 	wait "$broker" 2>/dev/null || true
 	DAEMON_PID=
 	wait_until 20 _no_processes || fail "still running: $(daemon_pids | xargs)"
