@@ -184,14 +184,61 @@ START_TEST(sideband_comes_before_samples_of_its_time)
 		ck_assert_uint_eq(h->type, expected[i].type);
 		ck_assert_uint_eq(u64_at(h, h->type == PERF_RECORD_COMM ? 32 : 24),
 				  expected[i].time);
-		if (h->type == PERF_RECORD_SAMPLE)
-			ck_assert_uint_eq(u64_at(h, 8), PP_SIDEBAND_ID + 1);
+		if (h->type != PERF_RECORD_SAMPLE)
+			continue;
+		ck_assert_uint_eq(u64_at(h, 8), PP_SIDEBAND_ID + 1);
+		ck_assert_uint_eq(u64_at(h, 40), 1); /* the attr's period */
 	}
 	ck_assert_ptr_null(next_of(&f, &at, PERF_RECORD_SAMPLE, PERF_RECORD_COMM));
 	perfpersist_perfdata_free(d);
 	perfpersist_event_free(e);
 	writer_done(&w);
 	close(side);
+	close(f.fd);
+}
+END_TEST
+
+START_TEST(a_sample_keeps_its_period)
+{
+	static const uint64_t periods[] = { 1, 4711, 1ULL << 40 };
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.sample_freq = 99,
+		.freq = 1,
+		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+			       PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD,
+	};
+	struct file f = { .fd = memfd_create("file", MFD_CLOEXEC) };
+	struct perfpersist_perfdata *d = perfdata(f.fd, false);
+	struct writer w = writer_new(0, 4096, 1024);
+	struct perfpersist_event *e;
+	size_t at = 0;
+
+	w.header->sample_type = attr.sample_type;
+	w.header->attr_size = PERF_ATTR_SIZE_VER7;
+	memcpy(w.header->attr, &attr, PERF_ATTR_SIZE_VER7);
+	e = writer_open(&w, 1);
+	ck_assert_int_eq(perfpersist_perfdata_event(d, e), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(periods); i++) {
+		struct perfpersist_sample one = sample_at(1 + i, NULL, 0);
+
+		one.period = periods[i];
+		ck_assert_int_eq(perfpersist_perfdata_sample(d, 0, &one), 0);
+	}
+	ck_assert_int_eq(perfpersist_perfdata_finish(d), 0);
+	file_read(&f);
+	for (size_t i = 0; i < ARRAY_SIZE(periods); i++) {
+		const struct perf_event_header *h =
+			next_of(&f, &at, PERF_RECORD_SAMPLE, PERF_RECORD_SAMPLE);
+
+		ck_assert_ptr_nonnull(h);
+		/* header, id, ip, tid, time, cpu, period */
+		ck_assert_uint_eq(u64_at(h, 48), periods[i]);
+	}
+	perfpersist_perfdata_free(d);
+	perfpersist_event_free(e);
+	writer_done(&w);
 	close(f.fd);
 }
 END_TEST
@@ -318,6 +365,7 @@ int main(void)
 	TCase *tests = tcase_create("perfdata-write");
 
 	tcase_add_test(tests, sideband_comes_before_samples_of_its_time);
+	tcase_add_test(tests, a_sample_keeps_its_period);
 	tcase_add_test(tests, formats_have_numbers_of_their_own);
 	tcase_add_test(tests, damaged_sideband_is_refused);
 	tcase_add_test(tests, what_cannot_be_written_is_told);
