@@ -5,8 +5,10 @@
  *   report-target CALLS ROUNDS
  *
  * In a child of its own, whose name would steer a terminal, does CALLS times getppid(2); then
- * computes in two leaves of the same callers, one of which takes about twice as long.
+ * computes in two leaves of the same callers, one of which takes about twice as long, and has the
+ * kernel work for it.
  */
+#include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,6 +56,20 @@ static OWN_FRAME void pp_outer(uint64_t rounds)
 	sink++;
 }
 
+/* Each round is some 10 us, which are spent in the kernel. */
+static OWN_FRAME int pp_kernel(uint64_t rounds)
+{
+	static char buf[1 << 19];
+	int fd = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return -1;
+	for (uint64_t i = 0; i < rounds; i++)
+		if (read(fd, buf, sizeof(buf)) != sizeof(buf))
+			return -1;
+	return close(fd);
+}
+
 static void call(uint64_t calls)
 {
 	prctl(PR_SET_NAME, "\033[31m;evil");
@@ -79,5 +95,5 @@ int main(int argc, char **argv)
 	if (waitpid(child, &status, 0) != child || status)
 		return 1;
 	pp_outer(strtoull(argv[2], NULL, 10));
-	return 0;
+	return pp_kernel(10 * strtoull(argv[2], NULL, 10)) < 0;
 }
