@@ -30,27 +30,36 @@
 #include "client/perfpersist.h"
 #include "proto/macro.h"
 
-#define MARK 0x7365717565ULL /* the call's fourth argument: it is one of ours */
-#define CALLS_MAX 600000     /* of one thread, so that a ring of 64 MiB holds them */
-#define CPUS 64		     /* as many threads at the most */
+#define CALLS_MAX 600000 /* of one thread, so that a ring of 64 MiB holds them */
+#define CPUS 64		 /* as many threads at the most */
 
 /* ── work ───────────────────────────────────────────────────────────────────────────────── */
 
 struct worker {
 	pthread_t thread;
 	unsigned cpu;
+	uint64_t mark;
 	pid_t tid;
 	uint64_t calls;
 };
 
 static atomic_bool stop;
 
-static void call(uint64_t n)
+/* The call's fourth argument: it is one of ours. Other runs of this test have another
+ * SEQUENCE_MARK in their environment. */
+static uint64_t mark(void)
+{
+	const char *number = getenv("SEQUENCE_MARK");
+
+	return 0x7365000000000000ULL + (number ? strtoull(number, NULL, 10) : 0);
+}
+
+static void call(uint64_t n, uint64_t mark)
 {
 	char name[16];
 
 	snprintf(name, sizeof(name), "r%" PRIx64, n);
-	syscall(SYS_prctl, PR_SET_NAME, name, n, MARK, 0);
+	syscall(SYS_prctl, PR_SET_NAME, name, n, mark, 0);
 }
 
 static void *work(void *userdata)
@@ -65,7 +74,7 @@ static void *work(void *userdata)
 	w->tid = (pid_t)syscall(SYS_gettid);
 	while (!stop && w->calls < CALLS_MAX) {
 		for (unsigned i = 0; i < 20; i++)
-			call(w->calls++);
+			call(w->calls++, w->mark);
 		nanosleep(&pause, NULL);
 	}
 	return NULL;
@@ -87,6 +96,7 @@ static int work_on_all_cpus(const char *path)
 	for (unsigned cpu = 0; cpu < CPU_SETSIZE && n < CPUS; cpu++)
 		if (CPU_ISSET(cpu, &set)) {
 			workers[n].cpu = cpu;
+			workers[n].mark = mark();
 			pthread_create(&workers[n].thread, NULL, work, &workers[n]);
 			n++;
 		}
@@ -126,7 +136,7 @@ static uint64_t word(const struct perfpersist_sample *s, size_t offset)
 static bool number_of_call(const struct perfpersist_sample *s, size_t offset _unused_,
 			   uint64_t *ret)
 {
-	if (s->raw_size < 64 || word(s, 8) != SYS_prctl || word(s, 40) != MARK)
+	if (s->raw_size < 64 || word(s, 8) != SYS_prctl || word(s, 40) != mark())
 		return false;
 	*ret = word(s, 32);
 	return true;

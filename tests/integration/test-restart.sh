@@ -24,6 +24,7 @@ broker_holds() {
 }
 
 checks=0 joins=0 runs=0 numbers=0
+export SEQUENCE_MARK=$$
 
 # After each restart: the events are the same ones, and go on.
 look() {
