@@ -111,7 +111,7 @@ check: ## the tests that guard every commit, in ten minutes
 	@tests/run.sh --tier check $(BUILD)
 check-quick: ## what needs no root, in less than a minute
 	@conf/deps.sh build test
-	@$(MAKE) --no-print-directory -j2 programs unit-tests
+	@$(MAKE) --no-print-directory -j2 programs unit-tests $(BUILD)/tests/print-protocol
 	@tests/run.sh --tier quick $(BUILD)
 check-all: ## every test, at full length and on every guest kernel
 	@conf/deps.sh build test package guest
