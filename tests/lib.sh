@@ -86,6 +86,13 @@ as_member() {
 	_as --groups=$DAEMON_GID "$@"
 }
 
+# alone_with THING: waits until no other test of the machine has it, and keeps it to this test's end.
+alone_with() {
+	local fd
+	exec {fd}>>"${TMPDIR:-/tmp}/perfpersist-$1.lock"
+	flock "$fd"
+}
+
 # spawn CMD…: in the background, ended with the test. SPAWNED is its pid.
 spawn() {
 	"$@" &

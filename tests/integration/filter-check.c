@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,14 +55,16 @@ struct check {
 	struct tp_format format;
 	struct name plain, filtered[FILTERED];
 	struct vocabulary vocabulary;
-	uint64_t judged, fitted, nothing; /* expressions; records; expressions that nothing fitted */
+	uint64_t judged, fitted,
+		nothing; /* expressions; records; expressions that nothing fitted */
 };
 
 /* ── the worker ─────────────────────────────────────────────────────────────────────────── */
 
 static void exec_something(int i)
 {
-	static const char *const programs[] = { OURS "bin/true", OURS "usr/bin/env", OURS "bin/sh" };
+	static const char *const programs[] = { OURS "bin/true", OURS "usr/bin/env",
+						OURS "bin/sh" };
 	pid_t pid = fork();
 
 	if (pid == 0) {
@@ -113,6 +116,24 @@ static void be_busy(const char *event)
 	}
 }
 
+/* A process can be waited for before it has left its CPU for the last time, and that is recorded.
+ * Where we run it does not any more. */
+static void see_it_off(void)
+{
+	cpu_set_t all, one;
+
+	if (sched_getaffinity(0, sizeof(all), &all) < 0)
+		die("sched_getaffinity: %m");
+	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+		if (!CPU_ISSET(cpu, &all))
+			continue;
+		CPU_ZERO(&one);
+		CPU_SET(cpu, &one);
+		sched_setaffinity(0, sizeof(one), &one);
+	}
+	sched_setaffinity(0, sizeof(all), &all);
+}
+
 static pid_t work_once(const char *event)
 {
 	int fds[2], status;
@@ -131,6 +152,7 @@ static pid_t work_once(const char *event)
 	close(fds[1]);
 	if (waitpid(pid, &status, 0) < 0 || status)
 		die("the worker ended with %#x", status);
+	see_it_off();
 	return pid;
 }
 
@@ -152,8 +174,7 @@ static bool is_called_ours(const struct check *c, const struct perfpersist_sampl
 static bool is_judged(const struct check *c, const struct perfpersist_sample *s, pid_t worker,
 		      uint64_t from)
 {
-	return s->time >= from &&
-	       (c->mine ? s->tid == (uint32_t)worker : is_called_ours(c, s));
+	return s->time >= from && (c->mine ? s->tid == (uint32_t)worker : is_called_ours(c, s));
 }
 
 static void collect(const struct check *c, struct name *n, pid_t worker, uint64_t from)
@@ -193,8 +214,8 @@ static size_t next_on(const struct stream *s, size_t i, uint32_t cpu)
 
 static void tell(const struct check *c, const char *what, const struct perfpersist_sample *s)
 {
-	fprintf(stderr, "%s: CPU %u, pid %u, tid %u, time %" PRIu64 ", fields", what, s->cpu, s->pid,
-		s->tid, s->time);
+	fprintf(stderr, "%s: CPU %u, pid %u, tid %u, time %" PRIu64 ", fields", what, s->cpu,
+		s->pid, s->tid, s->time);
 	for (size_t i = 0; i < c->format.n; i++) {
 		const struct tp_format_field *f = &c->format.fields[i];
 		char text[256];
@@ -234,8 +255,7 @@ static void compare_on(struct check *c, const struct name *n, uint32_t cpu)
 			wrong(c, n, "not recorded, though it fits", a, NULL);
 		if (tp_format_compare(&c->format, a->raw, a->raw_size, some->samples[j].raw,
 				      some->samples[j].raw_size))
-			wrong(c, n, "in its place there is something else", a,
-			      &some->samples[j]);
+			wrong(c, n, "in its place there is something else", a, &some->samples[j]);
 		c->fitted++;
 		j = next_on(some, j + 1, cpu);
 	}
@@ -294,7 +314,8 @@ static void open_names(struct check *c)
 
 static void set_filter(struct check *c, struct name *n)
 {
-	struct perfpersist_change_options o = { .sz = sizeof(o), .what = PERFPERSIST_CHANGE_FILTER };
+	struct perfpersist_change_options o = { .sz = sizeof(o),
+						.what = PERFPERSIST_CHANGE_FILTER };
 	char text[sizeof(n->expression.text) + sizeof(ONLY_US " && ()")];
 
 	make_expression(&c->vocabulary, &n->expression);
@@ -390,7 +411,8 @@ int main(int argc, char **argv)
 	c.event = argv[3];
 	c.mine = !strcmp(argv[4], "mine");
 	c.generic = !strcmp(argv[5], "generic");
-	/* The worker has its name from its first moment on, and keeps it but where that is tested. */
+	/* The worker has its name from its first moment on, and keeps it but where that is tested.
+	 */
 	c.vocabulary.comm = c.mine && !strstr(c.event, "rename") ? COMM : NULL;
 	wanted = strtoul(argv[6], NULL, 10);
 	c.vocabulary.state = strtoull(argv[7], NULL, 10) * 2 + 1;

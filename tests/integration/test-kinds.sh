@@ -13,6 +13,8 @@ N=50 # calls
 TARGET=$BIN/probe-target
 
 start_daemon
+# A processor has a few registers for breakpoints, and test-kinds takes all of them.
+alone_with breakpoints
 
 # records_in NAME FIELD…: of each record, oldest first, those fields with spaces between. (jq would
 # round large numbers.)
