@@ -5,6 +5,7 @@
 
 #include "client/perfctl/pictures/folded.h"
 #include "client/perfctl/pictures/hash.h"
+#include "client/perfctl/pictures/html-block.h"
 #include "client/perfctl/pictures/pbuf.h"
 #include "proto/macro.h"
 #include "tests/unit/needs.h"
@@ -136,6 +137,25 @@ static void fold(struct folded *o, char *text, size_t size)
 	ck_assert_int_eq(fclose(out), 0);
 }
 
+/* The page reads them so: the sign is the lowest bit, seven bits a byte, lowest first. */
+START_TEST(page_numbers)
+{
+	static const unsigned char expected[] = { 0, 2, 1, 127, 128, 1, 0xac, 2 };
+	struct bytes b = {};
+
+	bytes_signed(&b, 0);
+	bytes_signed(&b, 1);
+	bytes_signed(&b, -1);
+	bytes_signed(&b, -64);
+	bytes_signed(&b, 64);
+	bytes_number(&b, 300);
+	ck_assert(!b.failed);
+	ck_assert_mem_eq(b.data, expected, sizeof(expected));
+	ck_assert_uint_eq(b.n, sizeof(expected));
+	bytes_done(&b);
+}
+END_TEST
+
 START_TEST(stacks)
 {
 	struct folded o = {};
@@ -163,6 +183,7 @@ int main(void)
 	tcase_add_test(tcase, messages);
 	tcase_add_test(tcase, texts);
 	tcase_add_test(tcase, sets);
+	tcase_add_test(tcase, page_numbers);
 	tcase_add_test(tcase, stacks);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
