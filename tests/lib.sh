@@ -86,6 +86,11 @@ as_member() {
 	_as --groups=$DAEMON_GID "$@"
 }
 
+# without_ksymbols FILE: for what `perf record -a` wrote; see there.
+without_ksymbols() {
+	expect_ok perl "$ROOT/tests/integration/without-ksymbols.pl" "$1"
+}
+
 # alone_with THING: waits until no other test of the machine has it, and keeps it to this test's end.
 alone_with() {
 	local fd

@@ -88,6 +88,7 @@ perf record -q -a -r 1 -m 16M -o "$SCRATCH/data" -c 1 -e sched:sched_switch -e r
 	--filter 'COMM ~ "</script*" || COMM ~ "ab*" || COMM == "find" || COMM == "bash"' \
 	-e cpu-clock/period=1000000,call-graph=fp,name=cpu-clock/ -- bash -c workload 2>/dev/null
 nothing_lost "$SCRATCH/data"
+without_ksymbols "$SCRATCH/data"
 write_page "$SCRATCH/data" "$SCRATCH/page.html"
 test_page "$SCRATCH/page.html" "event:sys_enter"
 
@@ -220,6 +221,7 @@ perf record -q -a -r 1 -m 16M -o "$SCRATCH/many" -c 1 -e raw_syscalls:sys_enter 
 	-e raw_syscalls:sys_exit --filter 'COMM == "dd"' -- \
 	dd if=/dev/zero of=/dev/null bs=1 count="$blocks" status=none
 nothing_lost "$SCRATCH/many"
+without_ksymbols "$SCRATCH/many"
 many=$(perf_script "$SCRATCH/many" event | grep -c .:)
 [ "$many" -gt $((4 * blocks)) ] || fail "only $many records"
 started=$EPOCHREALTIME

@@ -58,6 +58,7 @@ before=$(missed)
 expect_ok perf record -q -a -k mono -m 16M --no-bpf-event "${witness[@]}" -o "$SCRATCH/witness.data" -- \
 	"$BIN/perfdata-load" "$cpu" $CALLS $SWITCHES $PROGRAMS "$SCRATCH/short-lived"
 workload=$OUT
+without_ksymbols "$SCRATCH/witness.data"
 expect_ok perfctl snapshot exact/ -o "$SCRATCH/ours.data"
 perfctl pause exact/ >/dev/null
 expect_ok perfctl snapshot exact/ -o "$SCRATCH/rested.data"

@@ -43,6 +43,7 @@ for event in "${TRACEPOINTS[@]}"; do
 	[[ $event == sched:* ]] || events+=(--filter 'COMM == "report-target" || COMM ~ "*;evil*"')
 done
 record "${events[@]}" -a -k monotonic -o traces -- "$BIN/report-target" "$CALLS" 10
+without_ksymbols traces
 
 # ── functions: what perf report says ─────────────────────────────────────────────────────
 

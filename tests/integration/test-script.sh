@@ -54,6 +54,7 @@ same samples.data -F -sym,-symoff,-dso
 same samples.data -F comm,time,event,ip,dso
 
 record all.data -a -e sched:sched_switch -e cpu-clock "${workload[@]}"
+without_ksymbols all.data
 # Without names: perf has none for who has ended, we do.
 same all.data -F -comm,-ip,-sym,-symoff,-dso
 same all.data -F -comm,-ip,-sym,-symoff,-dso -C 0
