@@ -2,9 +2,9 @@
 /*
  * An event of several sources beside events of each of them alone:
  *
- *   several-check INSTANCE NS EVENTS all|ours CALLS BUFFER CPU,…
+ *   several-check INSTANCE NS EVENTS CALLS BUFFER CPU,…
  *
- * EVENTS (of all tasks, or the load's) and raw_syscalls:* (the load's) are recorded under one name,
+ * EVENTS and raw_syscalls:*, of the load's tasks, are recorded under one name,
  * in buffers of that size; the events beside it have buffers of a fourth. Under a load of CALLS
  * known calls on each CPU, with timers and switches that interrupt:
  *   - a worker's calls are there, each as it was made, enter and exit in turn, and nothing is lost
@@ -58,7 +58,6 @@ struct check {
 	struct perfpersist *p;
 	const char *ns, *instance, *cpus;
 	uint64_t buffer;
-	bool ours; /* what happens in other tasks is filtered out of all sources */
 	struct load load;
 	struct name all;
 	struct source sources[SOURCES_MAX];
@@ -77,9 +76,9 @@ static bool is_call(const char *event)
 
 static void make_name(struct check *c, struct name *n, const char *name, const char *event)
 {
-	/* Of system calls only ours, so that a busy machine does not write over them. */
+	/* Only what happens in our tasks, so that a busy machine does not write over it. */
 	const struct perfpersist_selection both[] = {
-		{ .event = event, .filter = c->ours || is_call(event) ? OURS : NULL },
+		{ .event = event, .filter = OURS },
 		{ .event = "raw_syscalls:*", .filter = OURS },
 	};
 	bool all = n == &c->all;
@@ -512,14 +511,13 @@ int main(int argc, char **argv)
 	static struct check c;
 	char folder[256];
 
-	if (argc != 8)
-		die("usage: several-check INSTANCE NS EVENTS all|ours CALLS BUFFER CPU,...");
+	if (argc != 7)
+		die("usage: several-check INSTANCE NS EVENTS CALLS BUFFER CPU,...");
 	o.instance = c.instance = argv[1];
 	c.ns = argv[2];
-	c.ours = !strcmp(argv[4], "ours");
-	c.load.calls = atol(argv[5]);
-	c.buffer = strtoull(argv[6], NULL, 10);
-	take_cpus(&c, argv[7]);
+	c.load.calls = atol(argv[4]);
+	c.buffer = strtoull(argv[5], NULL, 10);
+	take_cpus(&c, argv[6]);
 	if (perfpersist_connect(&o, &c.p) < 0)
 		die("%s", perfpersist_error(NULL));
 	make_name(&c, &c.all, "all", argv[3]);

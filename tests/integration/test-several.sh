@@ -4,8 +4,7 @@
 # Several events under one name share its rings, though the writers interrupt each other: under
 # load every record is what an event of its source alone has recorded beside it, in that order,
 # and names its source; known calls are all there, in turn (several-check.c). A glob of a whole
-# system, a mixture of all kinds, and generic recorders only. At full length of all tasks where
-# others make few records.
+# system, a mixture of all kinds, and generic recorders only.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/tracepoints.sh"
 
@@ -14,15 +13,15 @@ start_daemon
 cpus=$(first_cpus 2)
 tick="uprobe:$BIN/several-check:pp_tick(number=arg1:s64,cpu=arg2:s32)"
 
-# several NAMESPACE EVENTS all|ours CALLS BUFFER
+# several NAMESPACE EVENTS CALLS BUFFER
 several() {
-	echo "$2, raw_syscalls:* ($3)"
-	"$BIN/several-check" "$INSTANCE" "$1" "$2" "$3" "$4" "$5" "$cpus"
+	echo "$2, raw_syscalls:*"
+	"$BIN/several-check" "$INSTANCE" "$1" "$2" "$3" "$4" "$cpus"
 }
 
-several glob 'sched:*' ours "$(length 10000 30000)" $((16 << 20))
-several mixed "cpu-clock,sched:sched_switch,irq_vectors:local_timer_entry,timer:*,$tick" "$(length ours all)" "$(length 40000 60000)" $((32 << 20))
-several generic 'syscalls:sys_enter_close,syscalls:sys_exit_close,irq:*,page-faults,cpu-clock' ours 30000 $((16 << 20))
+several glob 'sched:*' "$(length 10000 30000)" $((16 << 20))
+several mixed "cpu-clock,sched:sched_switch,irq_vectors:local_timer_entry,timer:*,$tick" "$(length 40000 60000)" $((32 << 20))
+several generic 'syscalls:sys_enter_close,syscalls:sys_exit_close,irq:*,page-faults,cpu-clock' 30000 $((16 << 20))
 
 # ── as people see it ─────────────────────────────────────────────────────────────────────
 
