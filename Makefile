@@ -172,6 +172,8 @@ $(PAGE)/page-hashes.h: $(PAGE_JS) $(PAGE_SRC)/page.css $(PAGE_SRC)/page.html Mak
 		CSS $(call page-hash,$(PAGE)/page.css) >$@.tmp && mv $@.tmp $@
 $(ENGINE_OBJS): | $(BPF_SKELS)
 
+# Kept: make would remove what it takes for a step between, and build the engine a second time.
+.PRECIOUS: $(BUILD)/bpf/%.bpf.o
 $(BUILD)/bpf/%.bpf.o: daemon/engine/bpf/%.bpf.c Makefile
 	@mkdir -p $(@D)
 	$(call say,BPF)
