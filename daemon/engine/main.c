@@ -260,5 +260,6 @@ int main(int argc, char **argv)
 	r = serve(SD_LISTEN_FDS_START, signals, o.broker);
 	if (r < 0)
 		log_error("the engine's loop failed: %s", strerror(-r));
+	reaper_leave();
 	return r < 0;
 }

@@ -2,7 +2,9 @@
 /* Removes what was deleted, in a process of its own. */
 #include "daemon/engine/reaper.h"
 
+#include <poll.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "daemon/engine/pins.h"
@@ -12,15 +14,29 @@
 static pid_t reaper = -1; /* the one that runs */
 static bool again;	  /* there is more since it was started */
 
+/* In the child. It inherits the engine's lock and sockets; others must not wait for it. */
+static void close_all_but(int fd)
+{
+	if (fd >= 0)
+		dup2(fd, STDERR_FILENO + 1);
+	close_range(STDERR_FILENO + (fd >= 0 ? 2 : 1), ~0U, 0);
+}
+
+/* Of two at a time each would complain of what the other removed: this one waits for the other. */
 static int start(void)
 {
-	pid_t pid = fork();
+	_cleanup_close_ int before = -EBADF;
+	pid_t pid;
 
+	if (reaper >= 0)
+		before = (int)syscall(SYS_pidfd_open, reaper, 0); /* < 0: it has ended */
+	pid = fork();
 	if (pid < 0)
 		return -errno;
 	if (pid == 0) {
-		/* It inherits the engine's lock and sockets; others must not wait for it. */
-		close_range(STDERR_FILENO + 1, ~0U, 0);
+		close_all_but(before);
+		if (before >= 0)
+			poll(&(struct pollfd){ STDERR_FILENO + 1, POLLIN, 0 }, 1, -1);
 		_exit(pins_reap(remains_bury) < 0);
 	}
 	reaper = pid;
@@ -62,4 +78,10 @@ void reaper_wait(void)
 {
 	while (reaper >= 0)
 		collect(0);
+}
+
+void reaper_leave(void)
+{
+	if (again)
+		start();
 }

@@ -16,4 +16,8 @@ void reaper_wait(void);
 /* Collects a reaper that has finished; to be called on SIGCHLD. */
 void reaper_collect(void);
 
+/* Before the engine ends: what was deleted while a reaper was at work is left to another one, or it
+ * would record until the next start. Returns at once. */
+void reaper_leave(void);
+
 #endif
