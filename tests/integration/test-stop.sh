@@ -54,15 +54,6 @@ expect_eq "$(names)" ""
 stop_daemon
 echo "delete --all: what one may, and no more"
 
-# What is deleted while the engine is still removing something large is removed as well.
-start_daemon
-expect_ok perfctl create a/large -e 'syscalls:*' -m 4K
-expect_ok perfctl create a/small -e sched:sched_process_exec
-expect_ok perfctl delete a/large
-expect_ok perfctl delete a/small
-stop_daemon
-expect_eq "$(find "$REGISTRY" -path '*/+del-*' -type f ! -name meta)" "" "what was deleted last and still records"
-
 # ── a stop that keeps ────────────────────────────────────────────────────────────────────
 
 start_daemon

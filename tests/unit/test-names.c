@@ -2,6 +2,7 @@
 /* Names of rings on a real bpffs: deleted, shared, handed down, and the engine killed meanwhile. */
 #include <linux/membarrier.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
@@ -453,6 +454,45 @@ START_TEST(killed)
 }
 END_TEST
 
+/* ── a reaper at the engine's end ───────────────────────────────────────────────────────── */
+
+static unsigned forks;
+
+static void count_fork(void)
+{
+	forks++;
+}
+
+static void stop_first(void)
+{
+	if (forks == 1)
+		raise(SIGSTOP);
+}
+
+/* What is deleted while a reaper is at work is left to another, which begins when that has ended,
+ * though nobody waits for it. */
+START_TEST(deleted_last)
+{
+	siginfo_t first;
+	struct stat st;
+
+	ck_assert_int_eq(pthread_atfork(count_fork, NULL, stop_first), 0);
+	ck_assert_int_eq(reaper_kick(), 0);
+	ck_assert_int_eq(waitid(P_ALL, 0, &first, WSTOPPED), 0);
+	ck_assert_int_eq(mkdir("+del-7", 0700), 0);
+	ck_assert_int_eq(reaper_kick(), 0);
+	ck_assert_uint_eq(forks, 1);
+	reaper_leave();
+	ck_assert_uint_eq(forks, 2);
+	/* The first has nothing to do with it. */
+	kill(first.si_pid, SIGKILL);
+	reaper_wait();
+	ck_assert_int_eq(stat("+del-7", &st), -1);
+	reaper_leave();
+	ck_assert_uint_eq(forks, 2);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("names");
@@ -471,6 +511,7 @@ int main(void)
 	tcase_add_test(t, a_mapped_ring_stays_charged);
 	tcase_add_test(t, wakeups);
 	tcase_add_test(t, ceiling);
+	tcase_add_test(t, deleted_last);
 	tcase_add_loop_test(t, killed, 0, ARRAY_SIZE(operations));
 	suite_add_tcase(s, t);
 	r = run_suite(s);
