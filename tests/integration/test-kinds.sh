@@ -167,6 +167,9 @@ for pmu in "$PMUS"/*; do
 	esac
 done
 
+# (While there are registers; below the kernel may still hold all of them.)
+grep -q x86 <<<"$(uname -m)" && refused 1 'cannot watch' perfctl create k/x -e mem:0x1000:r
+
 # A processor has a few registers for breakpoints on each CPU, and then no more. The kernel takes
 # its time to let go of them, which is nobody's concern: the engine waits for it. (Unless it takes the
 # kernel very long, on a busy machine; that it always does would be ours, and is judged at full
@@ -204,5 +207,4 @@ refused 3 'nothing' perfctl create k/x -e "usdt:$TARGET:pp:nothing"
 refused 2 'pp_work' perfctl create k/x -e "uprobe:$TARGET:pp_work+0x10000"
 refused 2 'arg9' perfctl create k/x -e "uprobe:$TARGET:pp_work(arg9)"
 refused 2 'multiple of the length' perfctl create k/x -e 'mem:0x1003/4:w'
-grep -q x86 <<<"$(uname -m)" && refused 1 'cannot watch' perfctl create k/x -e mem:0x1000:r
 refused 2 "'q' in" perfctl create k/x -e 'mem:0x1000:q'

@@ -30,10 +30,10 @@ count() {
 }
 
 start_daemon
-# Of perf and what it runs: on a busy machine everybody's would overwrite them within a second, and
-# perf would lose some.
-calls='COMM ~ "perf*" || COMM ~ "short-lived*"'
-switches='prev_comm ~ "perf*" || prev_comm ~ "short-lived*"'
+# Of the workload alone: on a busy machine everybody's, or those of another perf record, would
+# overwrite them within a second, and perf would lose some.
+calls='COMM ~ "perfdata-load*" || COMM ~ "short-lived*"'
+switches='prev_comm ~ "perfdata-load*" || prev_comm ~ "short-lived*"'
 perfctl create exact/calls -e raw_syscalls:sys_enter --filter "$calls" -m 32M >/dev/null
 perfctl create exact/switches -e sched:sched_switch --filter "$switches" -m 8M >/dev/null
 perfctl create exact/lives -e 'sched:sched_process_fork,sched:sched_process_exec,sched:sched_process_exit' \
