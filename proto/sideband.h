@@ -12,7 +12,9 @@
  *   - tell all of a process that is not forgotten, also what was before `since`: of one whose
  *     FORK was not seen or whose parent is forgotten, what it was made of comes as COMM and MMAP2
  *     with the time at which that held;
- *   - are of processes that were alive at `since` or later, and began no later than `until`.
+ *   - are of processes that were alive at `since` or later, and began no later than `until`;
+ *   - take about twice max_memory at most: of those processes that have most mappings, the older ones
+ *     are left out if it would be more (`cut`).
  *
  * MMAP2 of what is mapped executable, with device and inode: the kernel cannot tell a build id to us
  * alone (daemon/engine/sideband.c). Kernel text and modules are not in it: whoever may know their
@@ -48,7 +50,8 @@ struct pp_sideband_header {
 	uint64_t processes;    /* that are kept, ended ones included */
 	uint64_t ended;	       /* those of them that have ended */
 	uint64_t memory, max_memory; /* bytes the table takes, and may */
-	uint64_t reserved[3];
+	uint64_t cut; /* processes of which this file has not all mappings, because it would be too large */
+	uint64_t reserved[2];
 };
 
 #endif

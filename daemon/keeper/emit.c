@@ -205,7 +205,8 @@ static void emit_item(struct output *o, const struct item *i)
 
 /* ── the file ───────────────────────────────────────────────────────────────────────────── */
 
-static int write_header(struct output *o, const struct table *t, uint64_t since, uint64_t until)
+static int write_header(struct output *o, const struct table *t, uint64_t since, uint64_t until,
+			uint64_t cut)
 {
 	struct pp_sideband_header h = {
 		.magic = PP_SIDEBAND_MAGIC,
@@ -223,6 +224,7 @@ static int write_header(struct output *o, const struct table *t, uint64_t since,
 		.ended = t->n_ended,
 		.memory = t->memory.used,
 		.max_memory = t->memory.max,
+		.cut = cut,
 	};
 
 	return memfile_write(o->fd, &h, sizeof(h), 0);
@@ -250,7 +252,7 @@ int table_emit(const struct table *t, uint64_t since, uint64_t until, void (*bus
 		emit_item(&o, &items.item[i]);
 	flush(&o);
 	if (o.err == 0)
-		o.err = write_header(&o, t, since, until);
+		o.err = write_header(&o, t, since, until, items.cut);
 	if (o.err == 0)
 		o.err = memfile_finish(o.fd, ret_fd);
 	if (o.err == 0)

@@ -8,13 +8,21 @@
 #include "proto/macro.h"
 
 #define ITEMS_MIN 1024
-#define BUSY_EVERY 4096 /* processes */
+#define BUSY_EVERY 4096	      /* processes */
+#define BUSY_EVERY_ITEM 65536 /* a process may have that many */
+#define MAP_BYTES 112	      /* of what is said of a mapping, beside its path, at most */
+#define ROUNDS_MAX 8
 
 struct choice {
+	const struct table *table;
 	uint64_t since, until;
 	void (*busy)(void *context);
 	void *context;
 	struct items items;
+	uint64_t bytes; /* of all mappings */
+	uint64_t share; /* that one process may take of them */
+	uint64_t left;	/* of it, of the process that is told just now */
+	bool is_cut;	/* there was not enough left */
 	int err;
 };
 
@@ -29,6 +37,10 @@ static void add(struct choice *c, enum item_kind kind, uint64_t time, const stru
 {
 	struct items *items = &c->items;
 
+	if (c->err < 0)
+		return;
+	if (items->n % BUSY_EVERY_ITEM == BUSY_EVERY_ITEM - 1)
+		c->busy(c->context);
 	if (items->n == items->room) {
 		size_t room = MAX(2 * items->room, (size_t)ITEMS_MIN);
 		struct item *more = realloc(items->item, room * sizeof(*more));
@@ -55,23 +67,51 @@ static bool is_chosen(const struct choice *c, const struct process *p)
 	return is_alive_since(p->ended, c->since) && p->main.started <= c->until;
 }
 
-/* Whoever reads gets from the parent's records what the process began with. */
+/* Whoever reads gets from the parent's records what the process began with: its name, unless what
+ * the parent was called had to go (parent->partial), and the same of its mappings (->unmapped). */
 static bool tells_for(const struct choice *c, const struct process *parent,
 		      const struct process *child)
 {
 	return parent && !parent->forgotten && is_chosen(c, parent) &&
-	       parent->main.started <= child->main.started && parent->partial < child->main.started;
+	       parent->main.started <= child->main.started;
 }
 
-/* Lists are newest first. `at`: not before, which 0 makes the time of each. */
+static bool is_over(const struct choice *c)
+{
+	return c->bytes > TOLD_MAPS_MAX(c->table);
+}
+
+static bool fits(struct choice *c, const struct map *m)
+{
+	uint64_t bytes = MAP_BYTES + m->file->size - BLOB_FILE_ID_SIZE;
+
+	if (bytes > c->left)
+		return false;
+	c->left -= bytes;
+	c->bytes += bytes;
+	return true;
+}
+
+/*
+ * Lists are newest first, and their times never grow. What is older than `known` has been told.
+ * `at`: not before, which 0 makes the time of each. There is no end to how long a list is and how
+ * many share it: nothing is walked that is not told.
+ */
 static void add_maps(struct choice *c, const struct process *p, const struct map *from,
-		     const struct map *to, uint64_t at)
+		     const struct map *to, uint64_t known, uint64_t at)
 {
 	size_t begin = c->items.n, end;
 
-	for (const struct map *m = from; m && m != to; m = m->older)
-		if (m->file)
-			add(c, ITEM_MAP, at ? at : MAX(m->time, p->main.started), &p->main, m);
+	for (const struct map *m = from; m && m != to && m->time >= known && !is_over(c);
+	     m = m->older) {
+		if (!m->file)
+			continue;
+		if (!fits(c, m)) {
+			c->is_cut = true;
+			break;
+		}
+		add(c, ITEM_MAP, at ? at : MAX(m->time, p->main.started), &p->main, m);
+	}
 	for (end = c->items.n; end > begin + 1; begin++) {
 		struct item last = c->items.item[--end];
 
@@ -80,11 +120,24 @@ static void add_maps(struct choice *c, const struct process *p, const struct map
 	}
 }
 
-static void add_changes(struct choice *c, const struct thread *thread)
+/* A list, and first what it was before each compacting. *former: the next of the process's. */
+static void add_list(struct choice *c, const struct process *p, struct map *const *list,
+		     const struct map *to, const struct former **former)
+{
+	uint64_t known = 0;
+
+	for (; *former && (*former)->list == list; *former = (*former)->next) {
+		add_maps(c, p, (*former)->maps, NULL, known, 0);
+		known = (*former)->maps->time;
+	}
+	add_maps(c, p, *list, to, known, 0);
+}
+
+static void add_changes(struct choice *c, const struct thread *thread, const struct former *former)
 {
 	for (const struct change *i = thread->changes; i; i = i->next) {
 		add(c, ITEM_CHANGE, i->time, thread, i);
-		add_maps(c, thread->process, i->maps, NULL, 0);
+		add_list(c, thread->process, &i->maps, NULL, &former);
 	}
 }
 
@@ -104,21 +157,26 @@ static void add_thread(struct choice *c, const struct thread *thread)
 	if (!is_alive_since(thread->ended, c->since) || thread->started > c->until)
 		return;
 	add_beginning(c, thread, thread->ptid != p->main.tid || p->partial);
-	add_changes(c, thread);
+	add_changes(c, thread, NULL);
 	if (thread->ended)
 		add(c, ITEM_EXIT, thread->ended, thread, NULL);
 }
 
 static void add_process(struct choice *c, const struct process *p)
 {
-	bool alone = p->partial || !tells_for(c, p->parent, p);
+	bool alone = !tells_for(c, p->parent, p);
+	bool named = !alone && !p->partial && p->parent->partial < p->main.started;
+	const struct former *former = p->formers;
 	const struct thread *i;
 
-	add_beginning(c, &p->main, alone || p->main.ptid != p->ppid);
-	if (alone)
-		add_maps(c, p, p->inherited, NULL, p->main.started);
-	add_maps(c, p, p->first, p->inherited, 0);
-	add_changes(c, &p->main);
+	c->left = c->share;
+	c->is_cut = false;
+	add_beginning(c, &p->main, !named || p->main.ptid != p->ppid);
+	if (alone || p->parent->unmapped >= p->main.started)
+		add_maps(c, p, p->inherited, NULL, 0, p->main.started);
+	add_list(c, p, &p->first, p->inherited, &former);
+	add_changes(c, &p->main, former);
+	c->items.cut += c->is_cut;
 	TAILQ_FOREACH(i, &p->threads, link)
 	add_thread(c, i);
 	TAILQ_FOREACH(i, &p->gone, link)
@@ -135,7 +193,7 @@ static void add_processes(struct choice *c, const struct processes *from)
 
 	TAILQ_FOREACH_REVERSE(p, from, processes, link)
 	{
-		if (!is_alive_since(p->ended, c->since))
+		if (!is_alive_since(p->ended, c->since) || is_over(c))
 			return;
 		if (is_chosen(c, p))
 			add_process(c, p);
@@ -154,6 +212,37 @@ static void add_notices(struct choice *c, const struct notices *from)
 			return;
 		if (n->time <= c->until)
 			add(c, ITEM_NOTICE, n->time, NULL, n);
+	}
+}
+
+/* With so many bytes of mappings for each process. */
+static void choose(struct choice *c, uint64_t share)
+{
+	c->items.n = c->items.cut = c->bytes = 0;
+	c->share = share;
+	add_processes(c, &c->table->ended);
+	add_processes(c, &c->table->alive);
+}
+
+/*
+ * As much as there is, if that is not too much. Else all have the same share, and what some do not
+ * need of theirs goes to the others. Children whose parents are not told of have to be told of
+ * with all that these had mapped: so a small table can have no end of things to say.
+ */
+static void choose_bounded(struct choice *c)
+{
+	uint64_t share, spare;
+
+	choose(c, UINT64_MAX);
+	if (!is_over(c))
+		return;
+	share = TOLD_MAPS_MAX(c->table) / c->table->n_processes;
+	for (unsigned i = 0; i < ROUNDS_MAX; i++) {
+		choose(c, share);
+		spare = TOLD_MAPS_MAX(c->table) - c->bytes;
+		if (c->items.cut == 0 || spare < TOLD_MAPS_MAX(c->table) / 16)
+			break;
+		share += spare / c->items.cut;
 	}
 }
 
@@ -210,14 +299,14 @@ int items_of(const struct table *t, uint64_t since, uint64_t until, void (*busy)
 	     void *context, struct items *ret)
 {
 	struct choice c = {
+		.table = t,
 		.since = since,
 		.until = until,
 		.busy = busy,
 		.context = context,
 	};
 
-	add_processes(&c, &t->ended);
-	add_processes(&c, &t->alive);
+	choose_bounded(&c);
 	add_notices(&c, &t->over);
 	add_notices(&c, &t->notices);
 	if (c.err == 0)

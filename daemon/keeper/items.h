@@ -31,10 +31,18 @@ struct item {
 struct items {
 	struct item *item;
 	size_t n, room;
+	uint64_t cut; /* processes that have more mappings than are told */
 };
 
-/* By time, and of one time in the order in which they hold. They point into the table: valid until
- * that changes. busy() is called now and then. -ENOMEM. */
+/* Bytes that the mappings of a telling take at most. A table that holds no more than it may has
+ * little more to say than what it takes itself, unless somebody wants it to. */
+#define TOLD_MAPS_MAX(t) (2 * (t)->memory.max)
+
+/*
+ * By time, and of one time in the order in which they hold. They point into the table: valid until
+ * that changes. busy() is called now and then. If there is too much of it, those who have most
+ * mappings are told of with fewer. -ENOMEM.
+ */
 int items_of(const struct table *t, uint64_t since, uint64_t until, void (*busy)(void *context),
 	     void *context, struct items *ret);
 void items_done(struct items *items);

@@ -27,7 +27,7 @@ static bool has_own_name(const struct thread *thread)
 
 static void forget_process(struct table *t, struct process *p)
 {
-	if (!p->partial)
+	if (!p->lessened)
 		t->forgotten++;
 	t->complete = MAX(t->complete, p->ended);
 	process_forget(t, p);
@@ -36,7 +36,7 @@ static void forget_process(struct table *t, struct process *p)
 static void forget_thread(struct table *t, struct thread *thread)
 {
 	if (has_own_name(thread))
-		process_lessen(t, thread->process, thread->ended);
+		process_lessen_names(t, thread->process, thread->ended);
 	else
 		t->complete = MAX(t->complete, thread->ended);
 	thread_forget(t, thread);
@@ -104,12 +104,12 @@ static void drop_changes(struct table *t)
 		if (!is_over(t, ROOM(t)))
 			return;
 		if (p->main.last)
-			process_lessen(t, p, p->main.last->time);
+			process_lessen_names(t, p, p->main.last->time);
 		thread_drop_changes(t, &p->main);
 		TAILQ_FOREACH(i, &p->threads, link)
 		{
 			if (i->last)
-				process_lessen(t, p, i->last->time);
+				process_lessen_names(t, p, i->last->time);
 			thread_drop_changes(t, i);
 		}
 	}
@@ -129,7 +129,7 @@ static void drop_threads(struct table *t)
 			/* The process must not live on without any that could end it. */
 			if (p->main.ended || has_own_name(i))
 				continue;
-			process_lessen(t, p, i->started);
+			process_lessen_names(t, p, i->started);
 			thread_forget(t, i);
 		}
 	}

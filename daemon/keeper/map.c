@@ -53,6 +53,9 @@ int process_map(struct table *t, struct process *p, const struct map *what, stru
 	m->file = file;
 	m->refs = 1;
 	m->older = *p->maps;
+	/* So that of two lists it can be told by the time what one has of the other. */
+	if (m->older)
+		m->time = MAX(m->time, m->older->time);
 	*p->maps = m;
 	if (++p->n_maps >= p->compact_at)
 		process_compact(t, p);
@@ -190,6 +193,75 @@ static size_t keep_seen(struct pieces *pieces, struct map **maps, size_t n, uint
 	return kept;
 }
 
+/* ── what the list was before ───────────────────────────────────────────────────────────── */
+
+static void former_free(struct table *t, struct former *f)
+{
+	map_put(t, f->maps);
+	memory_put(&t->memory, f);
+}
+
+static void drop_formers(struct table *t, struct process *p, struct map *const *but)
+{
+	struct former **at = &p->formers, *f;
+
+	while ((f = *at))
+		if (f->list != but) {
+			*at = f->next;
+			former_free(t, f);
+		} else {
+			at = &f->next;
+		}
+}
+
+void process_drop_formers(struct table *t, struct process *p)
+{
+	drop_formers(t, p, NULL);
+}
+
+void process_lessen_maps(struct table *t, struct process *p, uint64_t time)
+{
+	drop_formers(t, p, p->maps);
+	p->unmapped = MAX(p->unmapped, MAX(time, 1U));
+}
+
+/* Of children that have been forgotten. */
+static void drop_useless_formers(struct table *t, struct process *p)
+{
+	struct former **at = &p->formers, *f;
+
+	while ((f = *at))
+		if (f->maps->refs == 1) {
+			*at = f->next;
+			former_free(t, f);
+		} else {
+			at = &f->next;
+		}
+}
+
+/* The list is to be given up. What of it others hold stays, to be told for all of them. */
+static void keep_former(struct table *t, struct process *p)
+{
+	struct map *m = *p->maps;
+	struct former *f, **at = &p->formers;
+
+	while (m && m->refs == (m == p->root ? 2 : 1))
+		m = m->older;
+	if (!m)
+		return;
+	f = memory_get(&t->memory, sizeof(*f));
+	if (!f) {
+		process_drop_formers(t, p);
+		process_lessen_maps(t, p, t->now);
+		return;
+	}
+	f->maps = map_ref(m);
+	f->list = p->maps;
+	while (*at)
+		at = &(*at)->next;
+	*at = f;
+}
+
 void process_compact(struct table *t, struct process *p)
 {
 	size_t n = list_of(*p->maps, NULL), kept;
@@ -212,19 +284,23 @@ void process_compact(struct table *t, struct process *p)
 	list = rebuild(t, maps, kept, p->maps == &p->first ? p->root : NULL);
 	if (!list)
 		return;
-	map_put(t, *p->maps);
-	*p->maps = list;
 	if (p->maps == &p->first) {
 		/* What it has begun with is not told apart any more. */
 		map_put(t, p->inherited);
 		p->inherited = NULL;
 	}
+	drop_useless_formers(t, p);
+	keep_former(t, p);
+	map_put(t, *p->maps);
+	*p->maps = list;
 	process_lessen(t, p, last);
 }
 
 /* All of its lists. The root stays, for what is told later. */
 void process_drop_maps(struct table *t, struct process *p)
 {
+	process_drop_formers(t, p);
+	process_lessen_maps(t, p, t->now);
 	for (struct change *c = p->main.changes; c; c = c->next) {
 		map_put(t, c->maps);
 		c->maps = NULL;

@@ -99,6 +99,7 @@ void process_forget(struct table *t, struct process *p)
 	while ((i = TAILQ_FIRST(&p->threads)) || (i = TAILQ_FIRST(&p->gone)))
 		thread_forget(t, i);
 	thread_forget(t, &p->main);
+	process_drop_formers(t, p);
 	map_put(t, p->first);
 	map_put(t, p->inherited);
 	map_put(t, p->root);
@@ -114,9 +115,15 @@ void process_forget(struct table *t, struct process *p)
 
 void process_lessen(struct table *t, struct process *p, uint64_t time)
 {
-	if (!p->partial)
+	if (!p->lessened)
 		t->forgotten++;
+	p->lessened = true;
+	t->complete = MAX(t->complete, time);
+}
+
+void process_lessen_names(struct table *t, struct process *p, uint64_t time)
+{
+	process_lessen(t, p, time);
 	/* Who was forked before has what is gone, and can have it from nobody else. */
 	p->partial = MAX(p->partial, MAX(t->now, time));
-	t->complete = MAX(t->complete, time);
 }

@@ -29,6 +29,16 @@ struct map {
 	uint32_t prot : 8, flags : 24;
 };
 
+/*
+ * A list as it was before a compacting, from the newest mapping on that a child began with. The
+ * children hold it anyway; with the process it is told once for all of them.
+ */
+struct former {
+	struct former *next; /* the newer ones are behind */
+	struct map **list;   /* of which it is what it was before: process->first, or that of an EXEC */
+	struct map *maps;    /* a reference */
+};
+
 enum change_kind { CHANGE_COMM, CHANGE_EXEC, CHANGE_NAMESPACES };
 
 /* What a thread became, after what it was at first. */
@@ -66,17 +76,20 @@ struct process {
 	struct threads threads,
 		gone;	  /* that run, that have ended, the oldest end first; not the main one */
 	uint64_t ended;	  /* the last of its threads; 0: it is alive */
-	uint64_t partial; /* when something of it had to go; 0: never */
+	uint64_t partial;  /* when names of it had to go; 0: never */
+	uint64_t unmapped; /* when mappings had to go that a child may have begun with; 0: never */
 	struct map *inherited; /* what it began with: a place in `first` */
 	struct map *first;     /* until its first EXEC */
 	struct map **maps;     /* the list that grows: `first`, or that of an EXEC */
 	struct map *root;      /* not forked, and not told of yet */
+	struct former *formers;
 	uint32_t ppid;
 	uint32_t refs; /* the table's and its children's */
 	uint32_t live; /* threads that run */
 	uint32_t n_gone;
 	uint32_t n_maps, compact_at; /* in *maps, since the last compacting */
 	bool forgotten;		     /* only children want it, for what it was */
+	bool lessened;		     /* something of it had to go, and was counted */
 };
 
 TAILQ_HEAD(processes, process);
@@ -152,6 +165,8 @@ void process_forget(struct table *t, struct process *p);
 void thread_forget(struct table *t, struct thread *thread);
 /* Something of it is missing from now on, of before that time. It is counted, once. */
 void process_lessen(struct table *t, struct process *p, uint64_t time);
+/* The same of names, which children began with. */
+void process_lessen_names(struct table *t, struct process *p, uint64_t time);
 
 /* ── mappings ─────────────────────────────────────────────────────────────────────────── */
 
@@ -162,6 +177,10 @@ int process_map(struct table *t, struct process *p, const struct map *what, stru
 /* Drops what newer mappings have covered, and the oldest of too many. */
 void process_compact(struct table *t, struct process *p);
 void process_drop_maps(struct table *t, struct process *p);
+/* Those who were forked up to that time have lists that are not told with this process any more:
+ * of those that it had before, only what the present one was goes on to be told. */
+void process_lessen_maps(struct table *t, struct process *p, uint64_t time);
+void process_drop_formers(struct table *t, struct process *p);
 
 /* ── notices ──────────────────────────────────────────────────────────────────────────── */
 

@@ -106,6 +106,16 @@ static void drop_change(struct table *t, struct thread *thread)
 	memory_put(&t->memory, c);
 }
 
+static uint64_t last_exec(const struct thread *thread)
+{
+	uint64_t time = 0;
+
+	for (const struct change *c = thread->changes; c; c = c->next)
+		if (c->kind == CHANGE_EXEC)
+			time = c->time;
+	return time;
+}
+
 /* Its name stays, as if it had always had it; so does the list of maps that grows. */
 void thread_drop_changes(struct table *t, struct thread *thread)
 {
@@ -117,12 +127,15 @@ void thread_drop_changes(struct table *t, struct thread *thread)
 	if (thread == &p->main && p->maps != &p->first) {
 		struct map *maps = *p->maps;
 
+		process_lessen_maps(t, p, last_exec(thread));
 		*p->maps = NULL;
 		map_put(t, p->first);
 		map_put(t, p->inherited);
 		p->inherited = NULL;
 		p->first = maps;
 		p->maps = &p->first;
+		for (struct former *f = p->formers; f; f = f->next)
+			f->list = p->maps;
 	}
 	while (thread->changes)
 		drop_change(t, thread);
@@ -138,7 +151,7 @@ struct change *thread_change(struct table *t, struct thread *thread, enum change
 	c->kind = kind;
 	c->time = time;
 	if (thread->n_changes >= CHANGES_MAX) {
-		process_lessen(t, thread->process, thread->last->time);
+		process_lessen_names(t, thread->process, thread->last->time);
 		thread_drop_changes(t, thread);
 	}
 	if (thread->last)
@@ -198,7 +211,7 @@ void thread_end(struct table *t, struct thread *thread, uint64_t time)
 
 		/* One that is called as its process is has nothing to tell. */
 		if (strncmp(thread_comm(oldest), thread_comm(&p->main), COMM_SIZE) != 0)
-			process_lessen(t, p, oldest->ended);
+			process_lessen_names(t, p, oldest->ended);
 		thread_forget(t, oldest);
 	}
 }

@@ -165,6 +165,24 @@ static struct pp_sideband_header look(uint64_t since, uint64_t until, uint64_t a
 	return h;
 }
 
+/* Nothing is applied: there may be more than a replay has room for. Returns how many mappings are
+ * told of, of one process or (0) of all. */
+static uint64_t count_maps(uint64_t since, uint32_t pid, struct pp_sideband_header *ret)
+{
+	_cleanup_close_ int fd = -EBADF;
+	const struct perf_event_header *h;
+	uint64_t size, n = 0;
+	struct sideband s;
+
+	ck_assert_int_eq(table_emit(&table, since, 0, idle, NULL, &fd, &size), 0);
+	s = sideband_map(fd);
+	*ret = *s.header;
+	while ((h = sideband_next(&s)))
+		n += h->type == PERF_RECORD_MMAP2 && (!pid || record_u32(h, 8) == pid);
+	sideband_unmap(&s);
+	return n;
+}
+
 static void check_name(uint32_t tid, const char *name)
 {
 	ck_assert_str_eq(replay_comm(&replay, tid), name);
@@ -645,6 +663,120 @@ START_TEST(covered_maps_go)
 }
 END_TEST
 
+/* Of a process that has so many mappings that some had to go, and whose children began with all. */
+START_TEST(shared_maps_are_told_once)
+{
+	struct pp_sideband_header h;
+	uint64_t forked;
+	char name[16];
+
+	begin_shell();
+	for (uint64_t i = 0; i < 16000; i++)
+		maps(100, 0x100000 + 0x2000 * i, "/tmp/many");
+	forked = now;
+	for (uint32_t pid = 200; pid < 300; pid++) {
+		forks(100, pid);
+		exits(pid, pid);
+	}
+	for (uint64_t i = 0; i < 8200; i++)
+		maps(100, 0x8000000 + 0x2000 * i, "/tmp/more");
+	ck_assert_uint_eq(table.forgotten, 1);
+	ck_assert_uint_lt(thread_find(&table, 100)->process->n_maps, 24000);
+	/* The newest of those that are shared is told again. */
+	ck_assert_uint_eq(count_maps(0, 0, &h), 2 + 16000 + 8200 + 1);
+	ck_assert_uint_eq(h.cut, 0);
+	ck_assert_uint_lt(h.size, 4 << 20);
+	/* Nor does it matter what it is called. */
+	for (unsigned i = 0; i < 1000; i++) {
+		snprintf(name, sizeof(name), "name%u", i);
+		comm(100, 100, name, 0);
+	}
+	ck_assert_uint_eq(count_maps(forked, 250, &h), 0);
+}
+END_TEST
+
+/* Each child has what its parent had then, whatever became of that, at little cost. */
+START_TEST(former_maps)
+{
+	const uint32_t rounds = 4, n = 600;
+	struct pp_sideband_header h;
+	char path[32];
+
+	begin_shell();
+	for (uint32_t round = 0; round < rounds; round++) {
+		for (uint32_t i = 0; i < n; i++) {
+			if (i == n / 2)
+				forks(100, 200 + round);
+			snprintf(path, sizeof(path), "/tmp/%u", round);
+			maps(100, 0x100000 + 0x1000 * i, path);
+		}
+		if (round == 1) {
+			execs(100, "other");
+			maps(100, 0x3000, "/bin/other");
+		}
+	}
+	ck_assert_uint_eq(table.forgotten, 1);
+	ck_assert_uint_le(count_maps(0, 0, &h), 3 + rounds * (n + 1));
+	ck_assert_uint_ge(count_maps(0, 100, &h), 3 + rounds * n / 2);
+	for (uint32_t i = 0; i < rounds; i++) {
+		uint32_t pid = 200 + i;
+
+		look(0, 0, 0);
+		check_path(pid, 0x1000, i < 2 ? "/bin/sh" : "");
+		check_path(pid, 0x3000, i < 2 ? "" : "/bin/other");
+		snprintf(path, sizeof(path), "/tmp/%u", i);
+		check_path(pid, 0x100000, path);
+		check_path(pid, 0x100000 + 0x1000 * (n / 2 - 1), path);
+		/* What was there before: in the round before, or not at all. */
+		snprintf(path, sizeof(path), i % 2 ? "/tmp/%u" : "", i - 1);
+		check_path(pid, 0x100000 + 0x1000 * (n / 2), path);
+	}
+	check_path(100, 0x100000 + 0x1000 * (n / 2), "/tmp/3");
+	/* The children have ended and are forgotten: so is what only they had. */
+	for (uint32_t i = 0; i < rounds; i++)
+		process_forget(&table, thread_find(&table, 200 + i)->process);
+	for (uint32_t i = 0; i < 4 * n; i++)
+		maps(100, 0x100000 + 0x1000 * (i % n), i % 2 ? "/tmp/a" : "/tmp/b");
+	ck_assert_ptr_null(thread_find(&table, 100)->process->formers);
+}
+END_TEST
+
+/* Children of one that is not told of have to be told of with all it had: there is an end to it,
+ * for those who want most, and it is said. */
+START_TEST(telling_is_bounded)
+{
+	const uint32_t n = 400;
+	struct pp_sideband_header h;
+	uint64_t since;
+
+	teardown();
+	setup_with(4 << 20);
+	begin_shell();
+	forks(1, 50);
+	for (uint64_t i = 0; i < 4000; i++)
+		maps(50, 0x100000 + 0x2000 * i, "/tmp/many");
+	for (uint32_t i = 0; i < n; i++)
+		forks(50, 1000 + i);
+	exits(50, 50);
+	since = now + 1;
+	count_maps(0, 0, &h);
+	ck_assert_uint_eq(h.cut, 0);
+	ck_assert_uint_lt(h.size, 1 << 20);
+	ck_assert_uint_gt(count_maps(since, 0, &h), 10000);
+	ck_assert_uint_eq(h.cut, n);
+	ck_assert_uint_lt(h.size, 9 << 20);
+	ck_assert_uint_gt(h.size, 7 << 20); /* as much as is allowed */
+	ck_assert_uint_gt(count_maps(since, 1000, &h), 100);
+	replay.only = 100;
+	look(since, 0, 0);
+	replay.only = 0;
+	check_name(100, "sh");
+	check_path(100, 0x1000, "/bin/sh");
+	check_path(100, 0x5000, "/lib/libc.so");
+	ck_assert_uint_eq(table.forgotten, 0);
+}
+END_TEST
+
 START_TEST(many_names)
 {
 	uint64_t used = 0;
@@ -765,6 +897,9 @@ int main(void)
 	tcase_add_test(t, names_stay);
 	tcase_add_test(t, lessened_parent);
 	tcase_add_test(t, covered_maps_go);
+	tcase_add_test(t, shared_maps_are_told_once);
+	tcase_add_test(t, former_maps);
+	tcase_add_test(t, telling_is_bounded);
 	tcase_add_test(t, many_names);
 	tcase_add_test(t, symbols);
 	tcase_add_test(t, symbols_beside_listeners);
