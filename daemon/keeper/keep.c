@@ -106,9 +106,9 @@ int keep_tasks(struct keep *k, int tasks, int maps)
 
 	if (!k->keeping)
 		return -ENODATA;
-	err = tasks_read(tasks, busy, k, &of_tasks);
+	err = tasks_read(tasks, TASKS_SIZE_MAX, busy, k, &of_tasks);
 	if (err == 0)
-		err = tasks_read(maps, busy, k, &of_maps);
+		err = tasks_read(maps, TASKS_SIZE_MAX, busy, k, &of_maps);
 	if (err < 0)
 		return err;
 	drain(k);

@@ -81,7 +81,7 @@ void process_revive(struct table *t, struct process *p)
 	t->n_ended--;
 }
 
-static void process_put(struct table *t, struct process *p)
+void process_put(struct table *t, struct process *p)
 {
 	/* A line of ancestors may end all at once. */
 	while (p && --p->refs == 0) {

@@ -162,6 +162,8 @@ void process_end(struct table *t, struct process *p, uint64_t time);
 void process_revive(struct table *t, struct process *p);
 /* Out of the table; what its children need stays until they are gone. */
 void process_forget(struct table *t, struct process *p);
+/* Gives a reference back; p may be NULL. */
+void process_put(struct table *t, struct process *p);
 void thread_forget(struct table *t, struct thread *thread);
 /* Something of it is missing from now on, of before that time. It is counted, once. */
 void process_lessen(struct table *t, struct process *p, uint64_t time);

@@ -10,17 +10,100 @@
 #include "daemon/tasks.h"
 #include "proto/macro.h"
 
-#define READ_SIZE (256UL << 10)
+#define CUT 0	     /* type of an entry of ours, behind what is left of a process's */
+#define SHARE_MIN 4096 /* bytes of one process's entries; each is less */
 
-static int make_room(struct tasks *tasks, size_t *room)
+struct cut {
+	uint32_t type, size;
+	uint32_t pid, reserved;
+};
+
+/* ── reading ────────────────────────────────────────────────────────────────────────────── */
+
+/* What every entry begins with. */
+struct head {
+	uint32_t type, size, pid;
+};
+
+/* Whether there is a whole entry. -EBADMSG: it is none. */
+static int head_at(const struct tasks *tasks, size_t at, struct head *ret)
 {
-	size_t more = MAX(2 * *room, 2 * READ_SIZE);
+	if (tasks->size - at < 8)
+		return 0;
+	memcpy(ret, tasks->bytes + at, 8);
+	if (ret->size < sizeof(struct cut) || ret->size % 8)
+		return -EBADMSG;
+	if (ret->size > tasks->size - at)
+		return 0;
+	memcpy(ret, tasks->bytes + at, sizeof(*ret));
+	return 1;
+}
+
+static size_t put_cut(struct tasks *tasks, size_t at, uint32_t pid)
+{
+	const struct cut cut = { CUT, sizeof(cut), pid, 0 };
+
+	memcpy(tasks->bytes + at, &cut, sizeof(cut));
+	return at + sizeof(cut);
+}
+
+/* Leaves each process so many bytes of its entries, which follow one another. What has been read of
+ * an entry that is not whole stays at the end. */
+static int share_out(struct tasks *tasks, size_t share)
+{
+	struct head h = { 0 };
+	size_t at = 0, to = 0, left = 0;
+	uint32_t pid = 0;
+	bool is_cut = false;
+	int r;
+
+	for (; (r = head_at(tasks, at, &h)) > 0; at += h.size) {
+		if (h.pid != pid) {
+			if (is_cut)
+				to = put_cut(tasks, to, pid);
+			pid = h.pid;
+			is_cut = false;
+			left = share;
+		}
+		if (h.type == CUT || h.size > left) {
+			is_cut = true;
+			left = 0;
+			continue;
+		}
+		left -= h.size;
+		memmove(tasks->bytes + to, tasks->bytes + at, h.size);
+		to += h.size;
+	}
+	if (is_cut)
+		to = put_cut(tasks, to, pid);
+	memmove(tasks->bytes + to, tasks->bytes + at, tasks->size - at);
+	tasks->size -= at - to;
+	return r;
+}
+
+/* To half of it, so that this is not done for every few bytes. */
+static int cut_short(struct tasks *tasks, size_t max)
+{
+	for (size_t share = max / 2; share >= SHARE_MIN; share /= 2) {
+		int err = share_out(tasks, share);
+
+		if (err < 0)
+			return err;
+		if (tasks->size <= max / 2)
+			return 0;
+	}
+	return -EFBIG;
+}
+
+static int make_room(struct tasks *tasks, size_t max, size_t *room)
+{
+	size_t more = MIN(MAX(2 * *room, 2 * TASKS_READ), max);
 	uint8_t *p;
 
-	if (*room - tasks->size >= READ_SIZE)
+	if (*room - tasks->size >= TASKS_READ)
 		return 0;
-	if (tasks->size + READ_SIZE > TASKS_SIZE_MAX)
-		return -EFBIG;
+	if (tasks->size + TASKS_READ > max)
+		return cut_short(tasks, max);
 	p = realloc(tasks->bytes, more);
 	if (!p)
 		return -ENOMEM;
@@ -29,18 +112,18 @@ static int make_room(struct tasks *tasks, size_t *room)
 	return 0;
 }
 
-int tasks_read(int fd, void (*busy)(void *context), void *context, struct tasks *ret)
+int tasks_read(int fd, size_t max, void (*busy)(void *context), void *context, struct tasks *ret)
 {
 	_cleanup_(tasks_free) struct tasks tasks = { 0 };
 	size_t room = 0;
 
 	for (;;) {
-		int err = make_room(&tasks, &room);
+		int err = make_room(&tasks, max, &room);
 		ssize_t n;
 
 		if (err < 0)
 			return err;
-		n = read(fd, tasks.bytes + tasks.size, READ_SIZE);
+		n = read(fd, tasks.bytes + tasks.size, TASKS_READ);
 		/* An iterator that found nobody on its way asks to be read again. */
 		if (n < 0 && (errno == EINTR || errno == EAGAIN))
 			continue;
@@ -74,7 +157,7 @@ struct place {
  * would be quadratic, and a process may have 65,000 mappings.
  */
 struct known {
-	const struct process *process;
+	struct process *process; /* a reference: nobody else has its address meanwhile */
 	struct place *place;
 	size_t n;
 };
@@ -168,17 +251,19 @@ static int by_place(const void *a, const void *b)
 	return x->offset < y->offset ? -1 : x->offset > y->offset;
 }
 
-static void known_done(struct known *known)
+static void known_done(const struct telling *s)
 {
-	free(known->place);
-	*known = (struct known){ 0 };
+	free(s->known->place);
+	process_put(s->table, s->known->process);
+	*s->known = (struct known){ 0 };
 }
 
-static int known_of(struct known *known, const struct process *p)
+static int known_of(const struct telling *s, struct process *p)
 {
+	struct known *known = s->known;
 	size_t n = 0;
 
-	known_done(known);
+	known_done(s);
 	for (const struct map *m = *p->maps; m; m = m->older)
 		n += m->file != NULL;
 	known->place = n ? calloc(n, sizeof(*known->place)) : NULL;
@@ -189,15 +274,17 @@ static int known_of(struct known *known, const struct process *p)
 			known->place[known->n++] = (struct place){ m->start, m->size, m->offset };
 	if (n)
 		qsort(known->place, n, sizeof(*known->place), by_place);
+	p->refs++;
 	known->process = p;
 	return 0;
 }
 
 /* 1: the process has this mapping; 0: it does not; -ENOMEM. */
-static int has_map(struct known *known, const struct process *p, const struct map *what)
+static int has_map(const struct telling *s, struct process *p, const struct map *what)
 {
 	const struct place place = { what->start, what->size, what->offset };
-	int err = known->process == p ? 0 : known_of(known, p);
+	const struct known *known = s->known;
+	int err = known->process == p ? 0 : known_of(s, p);
 
 	if (err < 0 || known->n == 0)
 		return err;
@@ -258,13 +345,22 @@ static int tell_map(const struct telling *s, const struct pp_task_map *map)
 
 	if (!p || (!behind && (!s->mending || p->ended)))
 		return 0;
-	r = has_map(s->known, p, &m);
+	r = has_map(s, p, &m);
 	if (r != 0)
 		return MIN(r, 0);
 	file = file_of(t, map);
 	if (!file)
 		return -ENOMEM;
 	return behind ? put_behind(t, p, &m, file) : process_map(t, p, &m, file);
+}
+
+/* Nobody has ended of whom nothing would be known for it. */
+static void tell_cut(const struct telling *s, uint32_t pid)
+{
+	struct thread *thread = thread_find(s->table, pid);
+
+	if (thread)
+		process_lessen(s->table, thread->process, 0);
 }
 
 /* ── entries ────────────────────────────────────────────────────────────────────────────── */
@@ -285,9 +381,11 @@ static bool is_map(const struct pp_task_map *map, size_t size)
 /* The entries stand at multiples of 8 in memory that malloc() gave. */
 static int tell_entry(const struct telling *s, uint32_t type, const void *entry, size_t size)
 {
-	int err;
+	int err = 0;
 
-	if (type == PP_TASK)
+	if (size == sizeof(struct cut) && *(const uint32_t *)entry == CUT)
+		tell_cut(s, ((const struct cut *)entry)->pid);
+	else if (type == PP_TASK)
 		err = is_task(entry, size) ? tell_task(s, entry) : -EBADMSG;
 	else
 		err = is_map(entry, size) ? tell_map(s, entry) : -EBADMSG;
@@ -301,18 +399,16 @@ static int tell_all(const struct telling *s, uint32_t type, const struct tasks *
 	size_t at = 0;
 
 	while (at < tasks->size) {
-		uint32_t size;
-		int err;
+		struct head h;
+		int r = head_at(tasks, at, &h);
 
-		if (tasks->size - at < 8)
-			return -EBADMSG;
-		memcpy(&size, tasks->bytes + at + 4, sizeof(size));
-		if (size < 8 || size % 8 || size > tasks->size - at)
-			return -EBADMSG;
-		err = tell_entry(s, type, tasks->bytes + at, size);
-		if (err < 0)
-			return err;
-		at += size;
+		if (r > 0)
+			r = tell_entry(s, type, tasks->bytes + at, h.size);
+		else
+			r = -EBADMSG;
+		if (r < 0)
+			return r;
+		at += h.size;
 	}
 	return 0;
 }
@@ -366,7 +462,7 @@ static void drop_roots(struct table *t, struct processes *of)
 
 int table_tell(struct table *t, uint64_t time, const struct tasks *tasks, const struct tasks *maps)
 {
-	_cleanup_(known_done) struct known known = { 0 };
+	struct known known = { 0 };
 	struct telling s = { t, &known, time, t->lost > t->lost_told };
 	int err;
 
@@ -376,6 +472,7 @@ int table_tell(struct table *t, uint64_t time, const struct tasks *tasks, const 
 		end_unseen(t, time);
 	if (err == 0)
 		err = tell_all(&s, PP_TASK_MAP, maps);
+	known_done(&s);
 	if (err < 0)
 		return err;
 	drop_roots(t, &t->alive);

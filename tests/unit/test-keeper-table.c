@@ -542,6 +542,69 @@ START_TEST(told_of_many_maps)
 }
 END_TEST
 
+/* More than anybody wants to read at once: of n processes from pid on. */
+static int write_told(int fd, uint32_t pid, uint32_t n, uint32_t n_maps)
+{
+	_cleanup_free_ struct told_map *map = calloc(n_maps, sizeof(*map));
+
+	for (uint32_t i = 0; i < n; i++) {
+		for (uint32_t k = 0; k < n_maps; k++)
+			map[k] = told_map(pid + i, 0x1000 + 0x2000 * (uint64_t)k, "/bin/sh");
+		if (write(fd, map, n_maps * sizeof(*map)) != (ssize_t)(n_maps * sizeof(*map)))
+			return -errno;
+	}
+	return lseek(fd, 0, SEEK_SET) < 0 ? -errno : 0;
+}
+
+static uint32_t maps_of(uint32_t pid)
+{
+	return thread_find(&table, pid)->process->n_maps;
+}
+
+#define MODEST 1000
+#define GREEDY 20
+
+START_TEST(greedy_are_cut_short)
+{
+	_cleanup_close_ int fd = memfd_create("told", MFD_CLOEXEC);
+	_cleanup_(tasks_free) struct tasks of_maps = { 0 };
+	struct pp_task tasks[MODEST + GREEDY];
+	struct tasks of_tasks = { (uint8_t *)tasks, sizeof(tasks) };
+
+	for (uint32_t i = 0; i < ARRAY_SIZE(tasks); i++)
+		tasks[i] = told_task(1000 + i, 1000 + i, 50, "sh");
+	/* Those who come last find room as well. */
+	ck_assert_int_eq(write_told(fd, 1000, MODEST / 2, 5), 0);
+	lseek(fd, 0, SEEK_END);
+	ck_assert_int_eq(write_told(fd, 1000 + MODEST, GREEDY, 5000), 0);
+	lseek(fd, 0, SEEK_END);
+	ck_assert_int_eq(write_told(fd, 1000 + MODEST / 2, MODEST / 2, 5), 0);
+	ck_assert_int_eq(tasks_read(fd, 2 << 20, idle, NULL, &of_maps), 0);
+	ck_assert_uint_lt(of_maps.size, 2 << 20);
+	ck_assert_int_eq(table_tell(&table, now, &of_tasks, &of_maps), 0);
+	ck_assert_uint_eq(table.forgotten, GREEDY);
+	ck_assert_uint_eq(table.complete, 0);
+	for (uint32_t i = 0; i < MODEST; i++)
+		ck_assert_uint_eq(maps_of(1000 + i), 5);
+	for (uint32_t i = 0; i < GREEDY; i++) {
+		ck_assert_uint_gt(maps_of(1000 + MODEST + i), 100);
+		ck_assert_uint_lt(maps_of(1000 + MODEST + i), 5000);
+	}
+}
+END_TEST
+
+START_TEST(no_end_of_processes)
+{
+	_cleanup_close_ int fd = memfd_create("told", MFD_CLOEXEC);
+	_cleanup_(tasks_free) struct tasks of_maps = { 0 };
+
+	ck_assert_int_eq(write_told(fd, 1000, 30000, 1), 0);
+	ck_assert_int_eq(tasks_read(fd, 2 << 20, idle, NULL, &of_maps), -EFBIG);
+	lseek(fd, 1 << 20, SEEK_SET); /* no entry begins here */
+	ck_assert_int_eq(tasks_read(fd, 1 << 20, idle, NULL, &of_maps), -EBADMSG);
+}
+END_TEST
+
 START_TEST(told_wrong)
 {
 	struct pp_task t = told_task(100, 100, 50, "sh");
@@ -892,6 +955,8 @@ int main(void)
 	tcase_add_test(t, told_and_shared);
 	tcase_add_test(t, told_after_loss);
 	tcase_add_test(t, told_of_many_maps);
+	tcase_add_test(t, greedy_are_cut_short);
+	tcase_add_test(t, no_end_of_processes);
 	tcase_add_test(t, told_wrong);
 	tcase_add_test(t, oldest_ended_go);
 	tcase_add_test(t, names_stay);
