@@ -241,6 +241,61 @@ START_TEST(kinds)
 }
 END_TEST
 
+static void put_ksymbol(uint64_t address, const char *name, bool gone, uint64_t time)
+{
+	size_t at = begin_record(&w, PERF_RECORD_KSYMBOL, 0);
+
+	put_u64(&w, address);
+	put_u32(&w, 0x100);
+	put_u32(&w, 1 | (gone ? PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER << 16 : 0));
+	put_text(&w, name);
+	put_sample_id(&w, 0, time);
+	end_record(&w, at);
+}
+
+static void ck_symbol(uint64_t address, const char *name)
+{
+	const struct map *map = processes_find(trace_processes(t), 1, address, true);
+
+	ck_assert_str_eq(map ? map->dso->name : "", name);
+}
+
+/* A symbol that was unregistered names nothing any more, but for what came in its place. */
+START_TEST(symbols_end)
+{
+	const uint64_t a = 0xffffffffc0000000, b = a + 0x100, c = b + 0x100;
+
+	begin_file(&w);
+	put_ksymbol(a, "bpf_a", false, 1);
+	put_ksymbol(b, "bpf_b", false, 2);
+	put_ksymbol(c, "bpf_c", false, 3);
+	put_ksymbol(b, "bpf_b", true, 4);
+	put_ksymbol(b, "bpf_d", false, 5);
+	put_ksymbol(b, "bpf_b", true, 6); /* late */
+	put_ksymbol(a + 0x10, "bpf_a", true, 7);
+	put_ksymbol(c + 0x100, "bpf_e", true, 8); /* that nobody has told of */
+	end_data(&w);
+	ck_assert_int_eq(open_it(), 0);
+	ck_next(TRACE_MMAP, 1);
+	ck_next(TRACE_MMAP, 2);
+	ck_next(TRACE_MMAP, 3);
+	ck_symbol(b + 0x10, "bpf_b");
+	ck_next(TRACE_OTHER, 4);
+	ck_symbol(a + 0xff, "bpf_a");
+	ck_symbol(b, "");
+	ck_symbol(b + 0xff, "");
+	ck_symbol(c, "bpf_c");
+	ck_next(TRACE_MMAP, 5);
+	ck_next(TRACE_OTHER, 6);
+	ck_symbol(b + 0x10, "bpf_d");
+	ck_next(TRACE_OTHER, 7);
+	ck_symbol(a + 0x10, "bpf_a");
+	ck_next(TRACE_OTHER, 8);
+	ck_symbol(c, "bpf_c");
+	ck_assert_int_eq(trace_next(t, &r), 0);
+}
+END_TEST
+
 /* ── Features ───────────────────────────────────────────────────────────────────────────── */
 
 static void put_feature_text(struct perfdata *d, const char *text)
@@ -510,6 +565,7 @@ int main(void)
 	tcase_add_test(c, same_time);
 	tcase_add_test(c, large);
 	tcase_add_test(c, kinds);
+	tcase_add_test(c, symbols_end);
 	tcase_add_test(c, features);
 	tcase_add_test(c, empty);
 	tcase_add_test(c, cut_off);

@@ -153,21 +153,43 @@ static int split(struct map_node *n, uint64_t at, struct map_node **ret_left,
 	return 0;
 }
 
-int maps_insert(struct map_node **maps, const struct map *map)
+/* Into what is below and above a place; what was there goes. */
+static int part(struct map_node **maps, uint64_t start, uint64_t end, struct map_node **ret_left,
+		struct map_node **ret_right)
 {
 	struct map_node *left, *rest, *over, *right, *n = *maps;
 	int r;
 
 	*maps = NULL;
-	r = split(n, map->start, &left, &rest);
+	r = split(n, start, &left, &rest);
 	if (r < 0)
 		return r;
-	r = split(rest, map->end, &over, &right);
+	r = split(rest, end, &over, &right);
 	if (r < 0) {
 		maps_unref(left);
 		return r;
 	}
 	maps_unref(over);
+	*ret_left = left;
+	*ret_right = right;
+	return 0;
+}
+
+int maps_remove(struct map_node **maps, uint64_t start, uint64_t end)
+{
+	struct map_node *left, *right;
+	int r = part(maps, start, end, &left, &right);
+
+	return r < 0 ? r : join(left, right, maps);
+}
+
+int maps_insert(struct map_node **maps, const struct map *map)
+{
+	struct map_node *left, *right, *n;
+	int r = part(maps, map->start, map->end, &left, &right);
+
+	if (r < 0)
+		return r;
 	n = node_new(map);
 	if (!n) {
 		maps_unref(left);

@@ -18,6 +18,9 @@ void maps_unref(struct map_node *maps);
 /* Maps it, over what was there, as mmap(2) does. -ENOMEM: *maps is empty then. */
 int maps_insert(struct map_node **maps, const struct map *map);
 
+/* Nothing is mapped from start to end any more. -ENOMEM: *maps is empty then. */
+int maps_remove(struct map_node **maps, uint64_t start, uint64_t end);
+
 /* NULL: nothing. Valid until the next change of any. */
 const struct map *maps_find(const struct map_node *maps, uint64_t address);
 

@@ -224,6 +224,15 @@ int processes_map(struct processes *p, uint32_t pid, uint64_t start, uint64_t si
 	return 0;
 }
 
+int processes_unmap_symbol(struct processes *p, uint64_t start, const char *name)
+{
+	const struct map *map = maps_find(p->kernel, start);
+
+	if (!map || map->start != start || strcmp(map->dso->path, name) != 0)
+		return 0;
+	return maps_remove(&p->kernel, start, map->end);
+}
+
 int processes_build_id(struct processes *p, const char *path, const uint8_t *build_id, size_t size)
 {
 	return dsos_announce(&p->dsos, path, build_id, size);

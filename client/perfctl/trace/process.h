@@ -45,6 +45,8 @@ void processes_unmap(struct processes *p, uint32_t pid);
 int processes_map(struct processes *p, uint32_t pid, uint64_t start, uint64_t size, uint64_t offset,
 		  const char *path, const uint8_t *build_id, size_t build_id_size,
 		  const struct map **ret);
+/* A symbol of the kernel's is gone: if it is still what is mapped there, nothing is. -ENOMEM. */
+int processes_unmap_symbol(struct processes *p, uint64_t start, const char *name);
 /* A build id of a path that is in the file's table. */
 int processes_build_id(struct processes *p, const char *path, const uint8_t *build_id, size_t size);
 

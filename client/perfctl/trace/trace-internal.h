@@ -98,6 +98,7 @@ struct decoded {
 	const char *text; /* comm, path or name of a symbol */
 	const uint8_t *build_id;
 	size_t build_id_size;
+	bool gone; /* a symbol that is no more */
 };
 /* record: of h's size. -EBADMSG: says in *ret_why what is wrong, else untouched. */
 int record_decode(const struct trace *t, const uint8_t *record, struct decoded *ret,

@@ -187,7 +187,8 @@ static void decode_map(struct cursor *c, struct decoded *d)
 		r->kind = TRACE_OTHER;
 }
 
-/* A function that came into the kernel: mapped as a file of its own, that has its name. */
+/* A function that came into the kernel: mapped as a file of its own, that has its name. When it
+ * leaves, the addresses are nobody's, or the next one's. */
 static void decode_ksymbol(struct cursor *c, struct decoded *d)
 {
 	struct trace_record *r = &d->record;
@@ -201,7 +202,8 @@ static void decode_ksymbol(struct cursor *c, struct decoded *d)
 		memcpy(&flags, type_flags + 2, sizeof(flags));
 	d->text = cursor_text(c, c->left);
 	r->pid = KERNEL_PID;
-	if (!(flags & PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER) && d->size)
+	d->gone = flags & PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER;
+	if (!d->gone && d->size)
 		r->kind = TRACE_MMAP;
 }
 
@@ -325,6 +327,8 @@ int record_apply(struct trace *t, struct decoded *d)
 			r->kind = TRACE_OTHER;
 		break;
 	default:
+		if (d->gone)
+			error = processes_unmap_symbol(t->processes, d->start, d->text);
 		break;
 	}
 	if (error < 0)
