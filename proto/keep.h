@@ -45,7 +45,8 @@ struct pp_keep_status {
 	uint64_t lost, forgotten, processes, ended;
 	uint64_t memory, max_memory;
 	uint64_t cpu_time;     /* ns that the keeper has run since its start, all of it */
-	uint64_t reserved[4];
+	uint64_t untimed;      /* as in struct pp_sideband_header */
+	uint64_t reserved[3];
 };
 
 struct pp_keep_request {

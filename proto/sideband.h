@@ -51,7 +51,9 @@ struct pp_sideband_header {
 	uint64_t ended;	       /* those of them that have ended */
 	uint64_t memory, max_memory; /* bytes the table takes, and may */
 	uint64_t cut; /* processes of which this file has not all mappings, because it would be too large */
-	uint64_t reserved[2];
+	uint64_t untimed;      /* records that came with a time that cannot be, or much too late; they are told
+				* as of when they came */
+	uint64_t reserved[1];
 };
 
 #endif

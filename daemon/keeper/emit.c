@@ -225,6 +225,7 @@ static int write_header(struct output *o, const struct table *t, uint64_t since,
 		.memory = t->memory.used,
 		.max_memory = t->memory.max,
 		.cut = cut,
+		.untimed = t->untimed,
 	};
 
 	return memfile_write(o->fd, &h, sizeof(h), 0);

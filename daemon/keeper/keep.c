@@ -7,6 +7,7 @@
 
 #include "daemon/keeper/emit.h"
 #include "daemon/keeper/tasks.h"
+#include "daemon/log.h"
 #include "proto/macro.h"
 
 #define MEMORY_MIN (1UL << 20)
@@ -37,11 +38,29 @@ void keep_done(struct keep *k)
 
 /* ── emptying ───────────────────────────────────────────────────────────────────────────── */
 
+static void apply(void *context, const uint8_t *bytes, size_t size)
+{
+	struct keep *k = context;
+
+	k->table.last = k->rings.now + RINGS_CLOCK_SLACK;
+	table_apply_bytes(&k->table, bytes, size);
+}
+
+static void tell_untimed(struct keep *k)
+{
+	if (k->table.untimed == 0 || k->told_untimed)
+		return;
+	k->told_untimed = true;
+	log_warning("The kernel tells of processes or programs with a time that cannot be; that is "
+		    "taken to be of when it came, and counted.");
+}
+
 static void merge(struct keep *k, uint64_t until)
 {
-	rings_merge(&k->rings, until, table_apply_bytes, &k->table);
+	rings_merge(&k->rings, until, apply, k);
 	k->table.lost += k->rings.bad;
 	k->rings.bad = 0;
+	tell_untimed(k);
 }
 
 static void drain(struct keep *k)
@@ -84,6 +103,8 @@ int keep_rings(struct keep *k, const struct pp_keep_cpu *cpus, size_t n, int *fd
 
 	if (n == 0)
 		return -EINVAL;
+	if (!k->keeping)
+		k->table.first = clock_now(CLOCK_MONOTONIC) - RINGS_CLOCK_SLACK;
 	drain(k);
 	err = put_rings(k, cpus, n, fds);
 	if (err < 0) {
@@ -165,6 +186,7 @@ void keep_status(struct keep *k, struct pp_keep_status *ret)
 		.ended = t->n_ended,
 		.memory = t->memory.used,
 		.max_memory = t->memory.max,
+		.untimed = t->untimed,
 		.cpu_time = clock_now(CLOCK_PROCESS_CPUTIME_ID),
 	};
 }

@@ -14,6 +14,7 @@ struct keep {
 	struct rings rings;
 	struct table table;
 	bool keeping;
+	bool told_untimed;
 };
 
 int keep_init(struct keep *k, int epoll);

@@ -8,11 +8,17 @@
 #include "daemon/keeper/table.h"
 #include "proto/macro.h"
 
-static struct notice **bucket(const struct table *t, uint16_t type, uint64_t key)
+static struct notice_bucket *bucket(const struct table *t, uint16_t type, uint64_t key)
 {
 	uint64_t hash = (key + type) * 0x9e3779b97f4a7c15ULL;
 
 	return &t->notice_buckets[hash >> 52 & (NOTICE_BUCKETS - 1)];
+}
+
+/* Of these the end is told. */
+static bool can_end(uint16_t type)
+{
+	return type == PERF_RECORD_KSYMBOL || type == PERF_RECORD_BPF_EVENT;
 }
 
 static bool ends(const struct record *r)
@@ -27,8 +33,14 @@ static void insert_over(struct table *t, struct notice *n)
 {
 	struct notice *before = TAILQ_LAST(&t->over, notices);
 
-	while (before && before->ended > n->ended)
+	for (unsigned back = 0; before && before->ended > n->ended; back++) {
+		if (back == PLACES_BACK_MAX) {
+			n->ended = before->ended;
+			t->untimed++;
+			break;
+		}
 		before = TAILQ_PREV(before, notices, link);
+	}
 	if (before)
 		TAILQ_INSERT_AFTER(&t->over, before, n, link);
 	else
@@ -37,21 +49,29 @@ static void insert_over(struct table *t, struct notice *n)
 
 static void end_begun(struct table *t, const struct record *r, uint64_t key)
 {
-	struct notice *n = *bucket(t, (uint16_t)r->type, key);
+	struct notice *n = LIST_FIRST(bucket(t, (uint16_t)r->type, key));
 
-	while (n && (n->type != r->type || n->key != key || n->ended))
-		n = n->hash_next;
+	while (n && (n->type != r->type || n->key != key))
+		n = LIST_NEXT(n, hash);
 	if (!n)
 		return;
 	n->ended = MAX(r->time, 1U);
 	TAILQ_REMOVE(&t->notices, n, link);
+	LIST_REMOVE(n, hash);
 	insert_over(t, n);
+}
+
+static void begin(struct table *t, struct notice *n)
+{
+	TAILQ_INSERT_TAIL(&t->notices, n, link);
+	if (can_end(n->type))
+		LIST_INSERT_HEAD(bucket(t, n->type, n->key), n, hash);
 }
 
 void table_notice(struct table *t, const struct record *r)
 {
 	uint64_t key = r->type == PERF_RECORD_KSYMBOL ? r->start : r->number;
-	struct notice *n = memory_get(&t->memory, sizeof(*n) + r->size), **to;
+	struct notice *n = memory_get(&t->memory, sizeof(*n) + r->size);
 	/* A loss is over at once, and so is what ends something. */
 	bool over = ends(r) || r->type == PERF_RECORD_LOST;
 
@@ -67,23 +87,19 @@ void table_notice(struct table *t, const struct record *r)
 	n->type = (uint16_t)r->type;
 	n->size = r->size;
 	memcpy(n->bytes, r->bytes, r->size);
+	/* The one that it came with may be none. */
+	memcpy(n->bytes + r->size - PP_SIDEBAND_ID_SIZE + 8, &r->time, sizeof(r->time));
 	if (over)
 		insert_over(t, n);
 	else
-		TAILQ_INSERT_TAIL(&t->notices, n, link);
-	to = bucket(t, n->type, key);
-	n->hash_next = *to;
-	*to = n;
+		begin(t, n);
 	t->notice_bytes += memory_of(n);
 }
 
 void notice_forget(struct table *t, struct notice *n)
 {
-	struct notice **at = bucket(t, n->type, n->key);
-
-	while (*at != n)
-		at = &(*at)->hash_next;
-	*at = n->hash_next;
+	if (!n->ended && can_end(n->type))
+		LIST_REMOVE(n, hash);
 	TAILQ_REMOVE(n->ended ? &t->over : &t->notices, n, link);
 	t->notice_bytes -= memory_of(n);
 	memory_put(&t->memory, n);

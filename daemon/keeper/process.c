@@ -52,8 +52,14 @@ static void insert_ended(struct table *t, struct process *p)
 {
 	struct process *before = TAILQ_LAST(&t->ended, processes);
 
-	while (before && before->ended > p->ended)
+	for (unsigned n = 0; before && before->ended > p->ended; n++) {
+		if (n == PLACES_BACK_MAX) {
+			p->ended = before->ended;
+			t->untimed++;
+			break;
+		}
 		before = TAILQ_PREV(before, processes, link);
+	}
 	if (before)
 		TAILQ_INSERT_AFTER(&t->ended, before, p, link);
 	else

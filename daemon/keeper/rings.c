@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
+#include <time.h>
 
 #include "daemon/keeper/record.h"
 #include "proto/macro.h"
@@ -34,6 +35,7 @@ struct ring {
 	uint8_t *pending; /* collected: [begin, end) of `room` bytes */
 	size_t begin, end, room;
 	uint64_t next; /* time of the record at begin */
+	uint64_t last; /* of the one before */
 };
 
 static struct perf_event_mmap_page *control(const struct ring *r)
@@ -191,10 +193,24 @@ static void collect(struct rings *rings, struct ring *r)
 	__atomic_store_n(&control(r)->data_tail, head, __ATOMIC_RELEASE);
 }
 
+static void read_clock(struct rings *rings)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	rings->now = (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
 void rings_collect(struct rings *rings)
 {
 	for (size_t i = 0; i < rings->n; i++)
 		collect(rings, rings->ring[i]);
+	read_clock(rings);
+}
+
+static bool can_be(const struct rings *rings, uint64_t time)
+{
+	return time > 0 && time <= rings->now + RINGS_CLOCK_SLACK;
 }
 
 /* ── into one order ─────────────────────────────────────────────────────────────────────── */
@@ -206,6 +222,9 @@ static bool look(struct rings *rings, struct ring *r)
 
 	if (size > 0) {
 		r->next = record_when(r->pending + r->begin, size);
+		if (!can_be(rings, r->next))
+			r->next = r->last;
+		r->last = r->next;
 		return true;
 	}
 	if (r->begin < r->end)
@@ -279,13 +298,17 @@ bool rings_pressed(const struct rings *rings)
 /* ── another ring for a CPU ─────────────────────────────────────────────────────────────── */
 
 /* Up to a time. */
-static size_t bytes_before(const struct ring *r, uint64_t time)
+static size_t bytes_before(const struct rings *rings, const struct ring *r, uint64_t time)
 {
 	size_t at = r->begin, size;
 
-	while ((size = record_extent(r->pending + at, r->end - at)) > 0 &&
-	       record_when(r->pending + at, size) < time)
+	while ((size = record_extent(r->pending + at, r->end - at)) > 0) {
+		uint64_t when = record_when(r->pending + at, size);
+
+		if (can_be(rings, when) && when >= time)
+			break;
 		at += size;
+	}
 	return at - r->begin;
 }
 
@@ -298,7 +321,9 @@ static void take_over(struct rings *rings, struct ring *old, struct ring *new)
 
 	collect(rings, old);
 	collect(rings, new);
-	n = bytes_before(old, look(rings, new) ? new->next : UINT64_MAX);
+	read_clock(rings);
+	n = bytes_before(rings, old, look(rings, new) && new->next ? new->next : UINT64_MAX);
+	new->last = old->last;
 	rest = new->end - new->begin;
 	if (n == 0)
 		return;

@@ -16,6 +16,7 @@ struct rings {
 	int epoll;	    /* tells when one of them has filled up to its watermark; the owner's */
 	struct ring **ring; /* by CPU number */
 	size_t n;
+	uint64_t now; /* CLOCK_MONOTONIC, after what was collected last */
 	uint64_t bad; /* places where no record was, since rings_init() */
 };
 
@@ -39,7 +40,11 @@ void rings_silence(struct rings *rings, void *data);
  * not call anybody, and so can be done in the midst of anything. */
 void rings_collect(struct rings *rings);
 
-/* Collects, and hands out the records up to a time, of all CPUs, in order of time. */
+/* The kernel reads the clock in another way than we do, which may be ahead a little. */
+#define RINGS_CLOCK_SLACK 10000000 /* ns */
+
+/* Collects, and hands out the records up to a time, of all CPUs, in order of time. One whose time
+ * cannot be comes when the one before it does. */
 void rings_merge(struct rings *rings, uint64_t until,
 		 void (*apply)(void *context, const uint8_t *record, size_t size), void *context);
 

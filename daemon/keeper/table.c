@@ -12,7 +12,12 @@
 
 int table_init(struct table *t, uint64_t max_memory)
 {
-	*t = (struct table){ .memory.max = max_memory, .n_buckets = BUCKETS_MIN };
+	*t = (struct table){
+		.memory.max = max_memory,
+		.n_buckets = BUCKETS_MIN,
+		.first = 1,
+		.last = UINT64_MAX,
+	};
 	TAILQ_INIT(&t->alive);
 	TAILQ_INIT(&t->ended);
 	TAILQ_INIT(&t->gone);
@@ -304,6 +309,14 @@ static int apply_to_task(struct table *t, const struct record *r)
 
 void table_apply(struct table *t, const struct record *r)
 {
+	struct record timed = *r;
+
+	/* What it says is true all the same, and it came after the others. */
+	if (r->time < t->first || r->time > t->last) {
+		t->untimed++;
+		timed.time = MAX(t->now, t->first);
+		r = &timed;
+	}
 	t->now = MAX(t->now, r->time);
 	switch (r->type) {
 	case PERF_RECORD_LOST:

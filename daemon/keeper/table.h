@@ -96,8 +96,8 @@ TAILQ_HEAD(processes, process);
 
 /* A symbol or program of the kernel's, a cgroup, a loss: the record itself, and its end. */
 struct notice {
-	struct notice *hash_next;
 	TAILQ_ENTRY(notice) link; /* table->notices, or ->over */
+	LIST_ENTRY(notice) hash;  /* of those in ->notices that something may end */
 	uint64_t time, ended;
 	uint64_t key;
 	uint16_t type, size;
@@ -105,8 +105,12 @@ struct notice {
 };
 
 TAILQ_HEAD(notices, notice);
+LIST_HEAD(notice_bucket, notice);
 
 #define NOTICE_BUCKETS 4096
+/* Records come nearly in order of time. So far one goes back for the place of one that does not: it
+ * stays where that ends, so that no wrong time costs more than that. */
+#define PLACES_BACK_MAX 1024
 /* A quarter, so that who loads programs all the time does not put out all others. */
 #define NOTICE_BYTES_MAX(t) ((t)->memory.max / 4)
 
@@ -115,7 +119,7 @@ struct table {
 	struct blobs blobs;
 	struct thread **buckets; /* by tid, the newest first */
 	size_t n_buckets, n_threads;
-	struct notice **notice_buckets;
+	struct notice_bucket *notice_buckets;
 	struct processes alive, ended; /* the oldest end first */
 	struct threads gone;	       /* of whatever process */
 	struct notices notices, over;
@@ -123,7 +127,9 @@ struct table {
 	uint64_t n_processes, n_ended;
 	uint64_t began, complete; /* CLOCK_MONOTONIC; began 0: nothing is kept */
 	uint64_t now;		  /* of the latest record */
+	uint64_t first, last;	  /* no record is of before that, or after it */
 	uint64_t lost, forgotten;
+	uint64_t untimed;     /* records whose time cannot be, or that came much too late */
 	uint64_t lost_told;   /* `lost`, when it was told last what runs */
 	uint64_t since_rings; /* since then every CPU that there was has a ring */
 	bool told;	      /* of what ran before */

@@ -911,6 +911,86 @@ START_TEST(symbols_beside_listeners)
 }
 END_TEST
 
+/* As many listeners' records had before: 0, a kernel's address, anything. */
+START_TEST(impossible_times)
+{
+	const uint64_t times[] = { 0, 1, 999, 0xffffffffc0001000, UINT64_MAX, 5000000 };
+	uint64_t before;
+
+	begin_shell();
+	table.first = 1000;
+	table.last = 1000000;
+	before = now;
+	for (uint32_t i = 0; i < ARRAY_SIZE(times); i++) {
+		now = times[i] - 10;
+		ksymbol(0x1000 + i, "bpf_prog", 0);
+		now = times[i] - 10;
+		forks(100, 200 + i);
+		now = times[i] - 10;
+		exits(200 + i, 200 + i);
+		ck_assert_uint_eq(table.now, before);
+	}
+	now = before;
+	ck_assert_uint_eq(table.untimed, 3 * ARRAY_SIZE(times));
+	ck_assert_uint_eq(table.lost, 0);
+	ck_assert_uint_eq(look(0, 0, 0).untimed, table.untimed); /* in order of time, too */
+	ck_assert_uint_eq(replay.of_type[PERF_RECORD_KSYMBOL], ARRAY_SIZE(times));
+	ck_assert_uint_eq(replay.of_type[PERF_RECORD_EXIT], ARRAY_SIZE(times));
+	check_name(205, "sh");
+	look(before + 1, 0, 0);
+	check_name(205, "");
+	exits(100, 100);
+	ck_assert_uint_eq(table.now, now);
+}
+END_TEST
+
+static unsigned places_behind(struct process *p)
+{
+	unsigned n = 0;
+
+	while ((p = TAILQ_NEXT(p, link)))
+		n++;
+	return n;
+}
+
+/* Of times that can be, and are much too late: nobody looks through all for their places. */
+START_TEST(late_records)
+{
+	const uint32_t n = 5000;
+	struct process *late;
+	uint64_t later;
+
+	begin_shell();
+	for (uint32_t i = 0; i < n; i++) {
+		forks(100, 1000 + i);
+		exits(1000 + i, 1000 + i);
+		ksymbol(0x1000 + i, "bpf_prog", 0);
+		ksymbol(0x1000 + i, "bpf_prog", PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER);
+	}
+	forks(100, 200);
+	later = now;
+	now = 2000;
+	exits(200, 200);
+	late = thread_find(&table, 200)->process;
+	ck_assert_uint_eq(table.untimed, 1);
+	ck_assert_uint_eq(places_behind(late), PLACES_BACK_MAX);
+	ck_assert_uint_eq(TAILQ_PREV(late, processes, link)->ended, late->ended);
+	ksymbol(0x9999, "bpf_prog", PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER);
+	ck_assert_uint_eq(table.untimed, 2);
+	/* A little late is nothing to count. */
+	now = later;
+	forks(100, 201);
+	now = later - 500;
+	exits(201, 201);
+	ck_assert_uint_eq(table.untimed, 2);
+	now = later;
+	look(now, 0, 0);
+	/* What has ended is not looked for again. */
+	for (size_t i = 0; i < NOTICE_BUCKETS; i++)
+		ck_assert(LIST_EMPTY(&table.notice_buckets[i]));
+}
+END_TEST
+
 START_TEST(damaged)
 {
 	const uint32_t zeroes[64] = { 100, 100 };
@@ -968,6 +1048,8 @@ int main(void)
 	tcase_add_test(t, many_names);
 	tcase_add_test(t, symbols);
 	tcase_add_test(t, symbols_beside_listeners);
+	tcase_add_test(t, impossible_times);
+	tcase_add_test(t, late_records);
 	tcase_add_test(t, damaged);
 	suite_add_tcase(s, t);
 	return run_suite(s);
