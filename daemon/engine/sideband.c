@@ -15,9 +15,6 @@
 #include "proto/sideband.h"
 #include "tasks.skel.h"
 
-/* Half of the smallest ring that the keeper may map: of a whole one the kernel never wakes. */
-#define WATERMARK (32 * 1024)
-
 /* ── events ─────────────────────────────────────────────────────────────────────────────── */
 
 /*
@@ -47,8 +44,9 @@ static void make_attr(struct perf_event_attr *ret)
 		.exclude_hv = 1,
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
+		/* Nobody waits for it (daemon/keeper/keep.c): as seldom as can be. */
 		.watermark = 1,
-		.wakeup_watermark = WATERMARK,
+		.wakeup_watermark = UINT32_MAX,
 	};
 }
 

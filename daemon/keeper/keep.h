@@ -10,18 +10,30 @@
 #include "daemon/keeper/table.h"
 #include "proto/keep.h"
 
+/*
+ * How long nobody looks into the rings: between the two, ns. That is when a CPU that runs anyway
+ * does it; one that sleeps is woken by the latter.
+ */
+struct keep_pause {
+	uint64_t least, most;
+};
+
 struct keep {
 	struct rings rings;
 	struct table table;
 	bool keeping;
 	bool told_untimed;
+	uint64_t looked; /* when the rings were emptied last because it was time */
+	struct keep_pause pause;
 };
 
-int keep_init(struct keep *k, int epoll);
+int keep_init(struct keep *k);
 void keep_done(struct keep *k);
 
-/* Something has been written into a ring: what is old enough to be in order is applied. */
+/* It is time: what is old enough to be in order is applied. */
 void keep_wake(struct keep *k);
+/* Whether it is. While nothing is kept it never is. */
+bool keep_is_due(const struct keep *k);
 
 /* As PP_KEEP_* say. fds that are taken over become -EBADF. -ENODATA: nothing is kept. */
 int keep_rings(struct keep *k, const struct pp_keep_cpu *cpus, size_t n, int *fds);

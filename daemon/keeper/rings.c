@@ -10,7 +10,6 @@
 
 #include <linux/perf_event.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <time.h>
 
@@ -36,6 +35,7 @@ struct ring {
 	size_t begin, end, room;
 	uint64_t next; /* time of the record at begin */
 	uint64_t last; /* of the one before */
+	uint64_t filled; /* bytes, since it was asked last */
 };
 
 static struct perf_event_mmap_page *control(const struct ring *r)
@@ -101,9 +101,9 @@ static int ring_new(uint32_t cpu, uint64_t generation, int fd, struct ring **ret
 	return 0;
 }
 
-void rings_init(struct rings *rings, int epoll)
+void rings_init(struct rings *rings)
 {
-	*rings = (struct rings){ .epoll = epoll };
+	*rings = (struct rings){ 0 };
 }
 
 void rings_unmap(struct rings *rings)
@@ -111,7 +111,7 @@ void rings_unmap(struct rings *rings)
 	for (size_t i = 0; i < rings->n; i++)
 		ring_free(rings->ring[i]);
 	free(rings->ring);
-	rings_init(rings, rings->epoll);
+	rings_init(rings);
 }
 
 /* Where the CPU's ring is, or would have to be. */
@@ -132,13 +132,6 @@ uint32_t ring_cpu(const struct ring *ring)
 uint64_t ring_generation(const struct ring *ring)
 {
 	return ring->generation;
-}
-
-void rings_silence(struct rings *rings, void *data)
-{
-	const struct ring *r = data;
-
-	epoll_ctl(rings->epoll, EPOLL_CTL_DEL, r->fd, NULL);
 }
 
 /* ── out of the kernel's memory ─────────────────────────────────────────────────────────── */
@@ -189,6 +182,7 @@ static void collect(struct rings *rings, struct ring *r)
 	memcpy(r->pending + r->end, data + at, first);
 	memcpy(r->pending + r->end + first, data, n - first);
 	r->end += n;
+	r->filled += n;
 	r->tail = head;
 	__atomic_store_n(&control(r)->data_tail, head, __ATOMIC_RELEASE);
 }
@@ -287,6 +281,19 @@ void rings_merge(struct rings *rings, uint64_t until,
 	}
 }
 
+double rings_take_filled(struct rings *rings)
+{
+	double most = 0;
+
+	for (size_t i = 0; i < rings->n; i++) {
+		struct ring *r = rings->ring[i];
+
+		most = MAX(most, (double)r->filled / (double)r->data);
+		r->filled = 0;
+	}
+	return most;
+}
+
 bool rings_pressed(const struct rings *rings)
 {
 	for (size_t i = 0; i < rings->n; i++)
@@ -344,7 +351,6 @@ static void take_over(struct rings *rings, struct ring *old, struct ring *new)
 int rings_put(struct rings *rings, uint32_t cpu, uint64_t generation, int fd)
 {
 	_cleanup_(cleanup_ring) struct ring *new = NULL;
-	struct epoll_event event = { .events = EPOLLIN };
 	size_t i = place(rings, cpu);
 	bool has = i < rings->n && rings->ring[i]->cpu == cpu;
 	int err = ring_new(cpu, generation, fd, &new);
@@ -358,9 +364,6 @@ int rings_put(struct rings *rings, uint32_t cpu, uint64_t generation, int fd)
 			return -ENOMEM;
 		rings->ring = more;
 	}
-	event.data.ptr = new;
-	if (epoll_ctl(rings->epoll, EPOLL_CTL_ADD, fd, &event) < 0)
-		return -errno;
 	new->fd = fd;
 	if (has) {
 		take_over(rings, rings->ring[i], new);

@@ -13,28 +13,25 @@
 struct ring;
 
 struct rings {
-	int epoll;	    /* tells when one of them has filled up to its watermark; the owner's */
 	struct ring **ring; /* by CPU number */
 	size_t n;
 	uint64_t now; /* CLOCK_MONOTONIC, after what was collected last */
 	uint64_t bad; /* places where no record was, since rings_init() */
 };
 
-void rings_init(struct rings *rings, int epoll);
+void rings_init(struct rings *rings);
 /* Unmaps and closes all; what was in them is gone. */
 void rings_unmap(struct rings *rings);
 
 /*
- * Maps the perf event's ring, in place of the one that the CPU had, whose records it takes over. fd becomes the rings' own if this succeeds. In epoll it has rings->ring[i] as its
- * data. -EBADMSG: not a perf event; another -errno of the kernel's.
+ * Maps the perf event's ring, in place of the one that the CPU had, whose records it takes over. fd
+ * becomes the rings' own if this succeeds. -EBADMSG: not a perf event; another -errno of the
+ * kernel's.
  */
 int rings_put(struct rings *rings, uint32_t cpu, uint64_t generation, int fd);
 
 uint32_t ring_cpu(const struct ring *ring);
 uint64_t ring_generation(const struct ring *ring);
-
-/* Its CPU is gone for good, or the event is: nobody is to be woken by it any more. */
-void rings_silence(struct rings *rings, void *data);
 
 /* Moves what the kernel has written into memory of ours, so that there is room for more. It does
  * not call anybody, and so can be done in the midst of anything. */
@@ -47,6 +44,10 @@ void rings_collect(struct rings *rings);
  * cannot be comes when the one before it does. */
 void rings_merge(struct rings *rings, uint64_t until,
 		 void (*apply)(void *context, const uint8_t *record, size_t size), void *context);
+
+/* How much of a ring has been filled since this was asked last, of the one that was filled most: 1 is
+ * all of it, and more of it if it was emptied meanwhile. */
+double rings_take_filled(struct rings *rings);
 
 /* Half a ring or more waits for a later time than that of the last merging. */
 bool rings_pressed(const struct rings *rings);

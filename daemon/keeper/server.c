@@ -5,6 +5,7 @@
 
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 
 #include "daemon/keeper/idle.h"
@@ -183,26 +184,6 @@ static bool is_connection(const struct server *s, const void *data)
 	       data < (const void *)(s->connection + CONNECTIONS_MAX);
 }
 
-static bool is_ring(const struct server *s, const void *data)
-{
-	return data != &s->listener && data != &s->idle && !is_connection(s, data);
-}
-
-/* Before all others, because a request can put other rings in their place. */
-static void serve_rings(struct server *s, const struct epoll_event *events, int n)
-{
-	bool woken = false;
-
-	for (int i = 0; i < n; i++)
-		if (is_ring(s, events[i].data.ptr)) {
-			if (events[i].events & (EPOLLHUP | EPOLLERR))
-				rings_silence(&s->keep.rings, events[i].data.ptr);
-			woken = true;
-		}
-	if (woken)
-		keep_wake(&s->keep);
-}
-
 static void serve_event(struct server *s, void *data)
 {
 	if (data == &s->listener) {
@@ -217,14 +198,27 @@ static void serve_event(struct server *s, void *data)
 	}
 }
 
+/* Until somebody wants something, or it is time to look into the rings: how late that may become is
+ * the timer's slack, of which the kernel makes what costs least. */
+static int wait_for(const struct server *s, struct epoll_event *events)
+{
+	const struct keep_pause *pause = &s->keep.pause;
+
+	if (!s->keep.keeping)
+		return epoll_wait(s->epoll, events, EVENTS, -1);
+	prctl(PR_SET_TIMERSLACK, pause->most - pause->least + 1, 0, 0, 0);
+	return epoll_wait(s->epoll, events, EVENTS, (int)(pause->least / 1000000));
+}
+
 static int serve_once(struct server *s)
 {
 	struct epoll_event events[EVENTS];
-	int n = epoll_wait(s->epoll, events, EVENTS, -1);
+	int n = wait_for(s, events);
 
 	if (n < 0)
 		return errno == EINTR ? 0 : -errno;
-	serve_rings(s, events, n);
+	if (keep_is_due(&s->keep))
+		keep_wake(&s->keep);
 	for (int i = 0; i < n && !s->ends; i++)
 		serve_event(s, events[i].data.ptr);
 	return 0;
@@ -247,7 +241,7 @@ static int server_init(struct server *s)
 	s->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (s->epoll < 0)
 		return -errno;
-	err = keep_init(&s->keep, s->epoll);
+	err = keep_init(&s->keep);
 	if (err < 0)
 		return err;
 	err = listen_to(s, s->listener, &s->listener);

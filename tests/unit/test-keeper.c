@@ -398,6 +398,69 @@ START_TEST(changed_rings)
 }
 END_TEST
 
+/* How often it has waited. */
+static unsigned long waits(pid_t pid)
+{
+	char path[64], line[128];
+	unsigned long n = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	f = fopen(path, "re");
+	ck_assert_ptr_nonnull(f);
+	while (fgets(line, sizeof(line), f))
+		if (sscanf(line, "voluntary_ctxt_switches: %lu", &n) == 1)
+			break;
+	fclose(f);
+	return n;
+}
+
+/* Of what the keeper waits for, those of a kind. */
+static unsigned count_waited_for(pid_t pid, const char *kind)
+{
+	char path[64], what[64] = "", line[128];
+	unsigned n = 0;
+	int target;
+
+	for (int fd = 0; fd < 256; fd++) {
+		FILE *f;
+
+		snprintf(path, sizeof(path), "/proc/%d/fd/%d", pid, fd);
+		memset(what, 0, sizeof(what));
+		if (readlink(path, what, sizeof(what) - 1) < 0 ||
+		    strcmp(what, "anon_inode:[eventpoll]") != 0)
+			continue;
+		snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", pid, fd);
+		f = fopen(path, "re");
+		ck_assert_ptr_nonnull(f);
+		while (fgets(line, sizeof(line), f)) {
+			if (sscanf(line, "tfd: %d", &target) != 1)
+				continue;
+			snprintf(path, sizeof(path), "/proc/%d/fd/%d", pid, target);
+			memset(what, 0, sizeof(what));
+			if (readlink(path, what, sizeof(what) - 1) > 0)
+				n += strncmp(what, kind, strlen(kind)) == 0;
+		}
+		fclose(f);
+	}
+	return n;
+}
+
+/* Perf never wakes it: that would be missing from what others record of wakeups. */
+START_TEST(wakes_by_time)
+{
+	const struct timespec moment = { .tv_nsec = 10000000 };
+	unsigned long n;
+
+	keep_all(peer, true);
+	ck_assert_uint_eq(count_waited_for(keeper.pid, "socket:"), 2);
+	ck_assert_uint_eq(count_waited_for(keeper.pid, "anon_inode:[perf_event]"), 0);
+	n = waits(keeper.pid);
+	while (waits(keeper.pid) < n + 5)
+		nanosleep(&moment, NULL);
+}
+END_TEST
+
 static void *thread_main(void *gate)
 {
 	pthread_setname_np(pthread_self(), "a-thread");
@@ -494,6 +557,7 @@ int main(void)
 	tcase_add_test(t, ends_when_unreachable);
 	tcase_add_test(t, short_lives);
 	tcase_add_test(t, changed_rings);
+	tcase_add_test(t, wakes_by_time);
 	tcase_add_test(t, ourselves);
 	tcase_add_test(t, dropped);
 	suite_add_tcase(s, t);
