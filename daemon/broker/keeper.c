@@ -3,13 +3,18 @@
 #include "daemon/broker/keeper.h"
 
 #include <assert.h>
+#include <poll.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/syscall.h>
 
 #include "daemon/log.h"
 #include "proto/macro.h"
 
-/* After so long it will not answer any more. To read what runs on a large machine takes seconds. */
+/* After so long it will not answer any more. To read what runs on a large machine takes seconds, and
+ * longer if somebody wants it to. */
 #define PATIENCE_SECONDS 30
+#define TASKS_SECONDS 150
 #define GREETING_SECONDS 3 /* to start takes less */
 
 static int on_io(sd_event_source *s, int fd, uint32_t revents, void *userdata);
@@ -24,6 +29,30 @@ void keeper_disconnect(struct keeper *k)
 	k->n_asked = 0;
 	if (k->patience)
 		sd_event_source_set_enabled(k->patience, SD_EVENT_OFF);
+}
+
+/* ── its process ────────────────────────────────────────────────────────────────────────── */
+
+/* Its end closes the connection: whoever has that number while it stands is the one that said so. */
+static void know_process(struct keeper *k, uint32_t pid)
+{
+	struct pollfd p = { .events = POLLIN };
+
+	k->process = close_fd(k->process);
+	p.fd = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
+	if (p.fd >= 0 && poll(&p, 1, 0) == 0)
+		k->process = p.fd;
+	else
+		close_fd(p.fd);
+}
+
+/* It holds what nobody else can have while it lives, and would never let go of it. */
+static bool kill_process(struct keeper *k)
+{
+	if (k->process < 0 || syscall(SYS_pidfd_send_signal, k->process, SIGKILL, NULL, 0) < 0)
+		return false;
+	k->process = close_fd(k->process);
+	return true;
 }
 
 static void lose(struct keeper *k)
@@ -61,6 +90,13 @@ struct pp_keep_request *keeper_request(struct keeper *k, enum pp_keep_type type)
 	return &k->out;
 }
 
+static unsigned patience_for(const struct keeper *k, enum pp_keep_type type)
+{
+	if (!k->greeted)
+		return GREETING_SECONDS;
+	return type == PP_KEEP_TASKS ? TASKS_SECONDS : PATIENCE_SECONDS;
+}
+
 int keeper_ask(struct keeper *k, const int *fds, size_t n_fds)
 {
 	int err;
@@ -73,7 +109,7 @@ int keeper_ask(struct keeper *k, const int *fds, size_t n_fds)
 	k->serial++;
 	k->asked[k->n_asked++] = k->out.type;
 	sd_event_source_set_time_relative(
-		k->patience, (k->greeted ? PATIENCE_SECONDS : GREETING_SECONDS) * 1000000ULL);
+		k->patience, patience_for(k, k->out.type) * 1000000ULL);
 	sd_event_source_set_enabled(k->patience, SD_EVENT_ONESHOT);
 	return 0;
 }
@@ -105,8 +141,11 @@ static void take_answer(struct keeper *k, struct pp_fds *fds)
 	memmove(k->asked, k->asked + 1, k->n_asked * sizeof(*k->asked));
 	if (k->n_asked == 0)
 		sd_event_source_set_enabled(k->patience, SD_EVENT_OFF);
+	if (!k->greeted)
+		know_process(k, k->in.pid);
 	k->greeted = true;
-	k->mute = false;
+	k->mute = k->stuck = false;
+	k->silent_since = 0;
 	k->answered(k->userdata, type, &k->in, fds);
 }
 
@@ -131,15 +170,32 @@ static int on_io(sd_event_source *s _unused_, int fd, uint32_t revents _unused_,
 	return 0;
 }
 
-static int on_patience(sd_event_source *s _unused_, uint64_t usec _unused_, void *userdata)
+/* One that is at something long for somebody else may not answer a greeting at once. */
+static bool is_stuck(struct keeper *k, uint64_t now)
+{
+	if (k->greeted)
+		return true;
+	if (!k->silent_since)
+		k->silent_since = now - GREETING_SECONDS * 1000000ULL;
+	return now - k->silent_since >= PATIENCE_SECONDS * 1000000ULL;
+}
+
+static int on_patience(sd_event_source *s _unused_, uint64_t usec, void *userdata)
 {
 	struct keeper *k = userdata;
 
+	unsigned waited = k->n_asked > 0 ? patience_for(k, k->asked[k->n_asked - 1]) : 0;
+
 	k->mute = !k->greeted;
-	if (k->greeted)
-		log_error("The keeper at %s has not answered for %d seconds; it is connected to "
-			  "anew.",
-			  k->address.sun_path, PATIENCE_SECONDS);
+	waited = MAX(waited, (unsigned)PATIENCE_SECONDS);
+	if (is_stuck(k, usec)) {
+		k->stuck = kill_process(k);
+		k->silent_since = 0;
+		log_error("The keeper at %s has not answered for %u seconds; %s.",
+			  k->address.sun_path, waited,
+			  k->stuck ? "it is killed, and another one begins anew"
+				   : "it is connected to anew");
+	}
 	lose(k);
 	return 0;
 }
@@ -151,7 +207,7 @@ int keeper_init(struct keeper *k, sd_event *loop, const char *path)
 	size_t n = strlen(path);
 	int err;
 
-	k->fd = -EBADF;
+	k->fd = k->process = -EBADF;
 	if (n >= sizeof(k->address.sun_path))
 		return -ENAMETOOLONG;
 	k->loop = sd_event_ref(loop);
@@ -170,6 +226,7 @@ void keeper_done(struct keeper *k)
 	if (!k->loop)
 		return;
 	keeper_disconnect(k);
+	k->process = close_fd(k->process);
 	k->patience = sd_event_source_disable_unref(k->patience);
 	k->loop = sd_event_unref(k->loop);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The connection to the keeper: greets it, sends requests, hands on answers in turn, and ends one
- * that is of another build than ours. Must not know what is asked, nor when.
+ * that is of another build than ours, or does not answer. Must not know what is asked, nor when.
  */
 #ifndef PP_BROKER_KEEPER_H
 #define PP_BROKER_KEEPER_H
@@ -31,6 +31,9 @@ struct keeper {
 	int fd;
 	bool greeted; /* the greeting was answered: it is of our build */
 	bool mute;    /* the last greeting was not answered in time, nor was one since */
+	bool stuck;   /* the last one that answered did not go on to, and was killed */
+	int process;  /* pidfd of whoever answered last, also after the connection; < 0: not known */
+	uint64_t silent_since; /* CLOCK_MONOTONIC, usec: the first greeting that is not answered; 0 */
 
 	enum pp_keep_type asked[KEEPER_ASKED_MAX]; /* and not answered, the oldest first */
 	size_t n_asked;

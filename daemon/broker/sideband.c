@@ -84,7 +84,12 @@ static void on_ended(void *userdata)
 
 	forget_connection(s);
 	takings_break(s, -EAGAIN);
-	if (kept)
+	if (s->keeper.stuck)
+		s->refused = false; /* another one may have what this one could not */
+	if (kept && s->keeper.stuck)
+		log_warning("What the keeper knew of processes that have ended is lost; of those "
+			    "that run now its successor is told.");
+	else if (kept)
 		log_warning("The keeper is gone, and with it what was known of processes that have "
 			    "ended; another one begins anew.");
 	else if (s->keeper.mute)

@@ -9,12 +9,15 @@
 #include "broker-fixture.h"
 #include "proto/sideband.h"
 
+/* Nobody has it. */
+#define FAKE_KEEPER_PID 999999999U
+
 struct fake_keeper {
 	sd_event *loop;
 	sd_event_source *listen_io, *io;
 	char path[96];
 	int listen, fd;
-	uint32_t abi;
+	uint32_t abi, pid;
 	enum pp_keep_type dies_at, fails_at; /* this request, once; 0: none */
 	bool lies;			     /* TAKE: no descriptor */
 	bool hold;			     /* requests are not read */
@@ -112,7 +115,7 @@ static int keeper_on_request(sd_event_source *s _unused_, int fd, uint32_t reven
 		keeper_hang_up(k);
 		return 0;
 	}
-	*a = (struct pp_keep_answer){ .abi = k->abi, .serial = k->last.serial, .pid = 4711 };
+	*a = (struct pp_keep_answer){ .abi = k->abi, .serial = k->last.serial, .pid = k->pid };
 	if (k->last.type == k->fails_at) {
 		k->fails_at = 0;
 		a->error = ENOMEM;
@@ -154,7 +157,12 @@ static void keeper_start(struct fake_keeper *k, struct broker *b)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 
-	*k = (struct fake_keeper){ .loop = b->loop, .fd = -EBADF, .abi = PP_KEEP_ABI };
+	*k = (struct fake_keeper){
+		.loop = b->loop,
+		.fd = -EBADF,
+		.abi = PP_KEEP_ABI,
+		.pid = FAKE_KEEPER_PID,
+	};
 	memcpy(k->path, b->keeper, sizeof(k->path));
 	memcpy(address.sun_path, k->path, sizeof(k->path));
 	k->listen = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);

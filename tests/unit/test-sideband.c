@@ -7,6 +7,10 @@
 #include "fake-keeper.h"
 #include "needs.h"
 
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
 #define LIMIT (8ULL << 20)
 #define PAGE 4096ULL
 
@@ -176,6 +180,86 @@ START_TEST(keeper_dies)
 }
 END_TEST
 
+/* In the keeper's place: it can be killed, and does nothing else. */
+static pid_t fork_keeper(void)
+{
+	pid_t pid = fork();
+
+	ck_assert_int_ge(pid, 0);
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			pause();
+	}
+	return pid;
+}
+
+static void check_killed(pid_t pid)
+{
+	int status;
+
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+}
+
+/* As if so long had passed. */
+static void lose_patience(void)
+{
+	ck_assert_int_ge(sd_event_source_set_time_relative(b.sideband.keeper.patience, 0), 0);
+}
+
+/* It is there and does not answer: another one takes its place, and is told all at once. */
+START_TEST(keeper_is_stuck)
+{
+	pid_t pid = fork_keeper();
+
+	k.pid = (uint32_t)pid;
+	begin();
+	keeper_hold(&k, true);
+	sideband_configure(&b.sideband, true, 2 * LIMIT);
+	broker_until(&b, b.sideband.keeper.n_asked > 0);
+	lose_patience();
+	broker_until(&b, b.sideband.keeper.stuck);
+	check_killed(pid);
+	keeper_hang_up(&k);
+	keeper_forget(&k);
+	k.pid = FAKE_KEEPER_PID;
+	keeper_hold(&k, false);
+	broker_until(&b, k.status.tasks);
+	ck_assert_uint_eq(k.connections, 2);
+	ck_assert_uint_eq(rings(), 4);
+	ck_assert(!b.sideband.keeper.stuck);
+}
+END_TEST
+
+/* To another connection: that may be because it is at something, for a while. */
+START_TEST(keeper_does_not_greet)
+{
+	pid_t pid = fork_keeper();
+
+	k.pid = (uint32_t)pid;
+	begin();
+	keeper_hold(&k, true);
+	keeper_hang_up(&k);
+	for (unsigned i = 2; i < 4; i++) {
+		broker_until(&b, k.connections == i);
+		lose_patience();
+		broker_until(&b, b.sideband.keeper.mute);
+		broker_until(&b, !keeper_is_connected(&b.sideband.keeper));
+		ck_assert_int_eq(waitpid(pid, NULL, WNOHANG), 0);
+	}
+	broker_until(&b, k.connections == 4);
+	b.sideband.keeper.silent_since -= 30 * 1000000ULL;
+	lose_patience();
+	broker_until(&b, b.sideband.keeper.stuck);
+	check_killed(pid);
+	keeper_hang_up(&k);
+	keeper_forget(&k);
+	keeper_hold(&k, false);
+	broker_until(&b, k.status.tasks);
+}
+END_TEST
+
 START_TEST(keeper_of_another_version)
 {
 	k.abi++;
@@ -224,7 +308,7 @@ START_TEST(nothing_else_suffers)
 	broker_until(&b, b.sideband.refused);
 	ck_assert_int_eq(client_call(&root, PP_OP_SIDEBAND, &everything), 0);
 	ck_assert_uint_eq(root.body.sideband_reply.keeping, 0);
-	ck_assert_uint_eq(root.body.sideband_reply.pid, 4711);
+	ck_assert_uint_eq(root.body.sideband_reply.pid, FAKE_KEEPER_PID);
 	ck_assert_uint_eq(b.engine.sideband, 0);
 	sideband_retry(&b.sideband);
 	broker_until(&b, k.status.tasks);
@@ -290,7 +374,7 @@ START_TEST(rights)
 	ck_assert_uint_eq(team.fds.n, 1);
 	ck_assert_uint_eq(charged(TEAM), k.size);
 	ck_assert_int_eq(client_call(&team, PP_OP_SIDEBAND, &numbers), 0);
-	ck_assert_uint_eq(reply->pid, 4711);
+	ck_assert_uint_eq(reply->pid, FAKE_KEEPER_PID);
 	ck_assert_uint_eq(reply->size, 0);
 	ck_assert_uint_eq(charged(TEAM), 0);
 }
@@ -400,6 +484,8 @@ int main(void)
 	tcase_add_test(t, left_over);
 	tcase_add_test(t, another_connection);
 	tcase_add_test(t, keeper_dies);
+	tcase_add_test(t, keeper_is_stuck);
+	tcase_add_test(t, keeper_does_not_greet);
 	tcase_add_test(t, keeper_of_another_version);
 	tcase_add_test(t, cpus_come_and_go);
 	tcase_add_test(t, nothing_else_suffers);
