@@ -377,6 +377,21 @@ struct perfpersist_sideband_info {
 	uint64_t ended;	    /* those of them that have ended */
 	uint64_t memory, max_memory; /* bytes */
 	uint64_t cpu_time;  /* ns that the keeper has run */
+	uint32_t why;	    /* PERFPERSIST_SIDEBAND_*: kept since then, or not kept, because of what */
+};
+
+/* FIRST: since there is an event, or not known. Not kept: NOTHING records, OFF by configuration,
+ * SOON to be, REFUSED by engine or kernel, AWAY: no keeper can be had, STUCK: it does not answer.
+ * Kept, but not since there is an event: the keeper before has GONE, or was STUCK. */
+enum {
+	PERFPERSIST_SIDEBAND_FIRST,
+	PERFPERSIST_SIDEBAND_NOTHING,
+	PERFPERSIST_SIDEBAND_OFF,
+	PERFPERSIST_SIDEBAND_SOON,
+	PERFPERSIST_SIDEBAND_REFUSED,
+	PERFPERSIST_SIDEBAND_AWAY,
+	PERFPERSIST_SIDEBAND_GONE,
+	PERFPERSIST_SIDEBAND_STUCK,
 };
 
 /*

@@ -95,6 +95,7 @@ static void fill(const struct pp_keep_answer *a, struct pp_msg_sideband_reply *r
 
 	*ret = (struct pp_msg_sideband_reply){
 		.keeping = s->keeping != 0,
+		.why = s->keeping ? PP_SIDEBAND_FIRST : PP_SIDEBAND_NOTHING,
 		.pid = a->pid,
 		.began = s->began,
 		.complete = s->complete,
@@ -137,7 +138,7 @@ static int converse(struct keeper *k, const struct pp_msg_sideband_request *requ
 	_cleanup_(pp_fds_close) struct pp_fds none = { .n = 0 };
 	int error = connect_keeper(k);
 
-	ret->sideband = (struct pp_msg_sideband_reply){ 0 };
+	ret->sideband = (struct pp_msg_sideband_reply){ .why = PP_SIDEBAND_NOTHING };
 	if (error == -ENOENT || error == -ECONNREFUSED)
 		return 0;
 	if (error < 0)

@@ -42,6 +42,7 @@ static void export(const struct pp_msg_sideband_reply *m, struct perfpersist_sid
 		.memory = m->memory,
 		.max_memory = m->max_memory,
 		.cpu_time = m->cpu_time,
+		.why = m->why,
 	};
 }
 

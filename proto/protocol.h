@@ -52,6 +52,18 @@
 /* Bits of the flags of a sideband request. */
 #define PP_SIDEBAND_STATUS (1U << 0) /* the numbers alone, no descriptor */
 
+/* Why sideband is kept since when it is, or why none is. */
+enum pp_sideband_why {
+	PP_SIDEBAND_FIRST = 0,	  /* since there is an event; or a reason is not known */
+	PP_SIDEBAND_NOTHING = 1,  /* not kept: nothing records */
+	PP_SIDEBAND_OFF = 2,	  /* not kept: the configuration says so */
+	PP_SIDEBAND_SOON = 3,	  /* not kept: it is about to be */
+	PP_SIDEBAND_REFUSED = 4,  /* not kept: the engine or the keeper cannot; the log says why */
+	PP_SIDEBAND_AWAY = 5,	  /* not kept: no keeper can be had */
+	PP_SIDEBAND_GONE = 6,	  /* the keeper before has ended */
+	PP_SIDEBAND_STUCK = 7,	  /* the keeper before, or the one there is, did not answer */
+};
+
 enum pp_event_state {
 	PP_EVENT_CREATING = 1,
 	PP_EVENT_RUNNING = 2,

@@ -312,3 +312,23 @@ void info_print(FILE *f, const struct perfpersist_info *i)
 	if (i->saved)
 		print_when(f, "saved", i->saved);
 }
+
+const char *sideband_reason(const struct perfpersist_sideband_info *info)
+{
+	static const char *const reasons[] = {
+		[PERFPERSIST_SIDEBAND_FIRST] = "since the first event began",
+		[PERFPERSIST_SIDEBAND_NOTHING] = "nothing records",
+		[PERFPERSIST_SIDEBAND_OFF] = "perfpersistd.conf has Sideband=no",
+		[PERFPERSIST_SIDEBAND_SOON] = "it is about to begin",
+		[PERFPERSIST_SIDEBAND_REFUSED] = "it cannot be had; the daemon's log says why",
+		[PERFPERSIST_SIDEBAND_AWAY] = "no keeper can be had; see the daemon's log",
+		[PERFPERSIST_SIDEBAND_GONE] = "the keeper before has ended",
+		[PERFPERSIST_SIDEBAND_STUCK] = "the keeper before did not answer, and was killed",
+	};
+
+	if (!info->keeping && info->why == PERFPERSIST_SIDEBAND_STUCK)
+		return "the keeper does not answer; see the daemon's log";
+	if (info->keeping && info->complete > info->began)
+		return "what is older had to make room";
+	return info->why < ARRAY_SIZE(reasons) ? reasons[info->why] : "for another reason";
+}

@@ -21,6 +21,9 @@ struct text {
 
 struct text format_size(uint64_t bytes); /* 512K: the largest unit that is exact */
 struct text format_missed(const struct perfpersist_info *info);
+/* Why names are complete since then, or none are kept. */
+const char *sideband_reason(const struct perfpersist_sideband_info *info);
+
 struct text format_age(uint64_t since); /* CLOCK_REALTIME ns: "3d 4h" */
 struct text format_time(uint64_t time); /* likewise: "2026-11-21 23:40:12 +0000" */
 

@@ -29,6 +29,7 @@ static void print_sideband_json(struct json *j, const struct perfpersist_sideban
 	json_unsigned(j, "lost", s->lost);
 	json_unsigned(j, "forgotten", s->forgotten);
 	json_unsigned(j, "cpu_time", s->cpu_time);
+	json_string(j, "why", sideband_reason(s));
 	json_end(j, '}');
 }
 
@@ -70,7 +71,7 @@ static void print_mebibytes(uint64_t bytes)
 static void print_sideband(const struct perfpersist_sideband_info *s)
 {
 	if (!s->keeping) {
-		puts("sideband: none is kept");
+		printf("sideband: none is kept: %s\n", sideband_reason(s));
 		return;
 	}
 	printf("sideband: %" PRIu64 " process%s (%" PRIu64 " ended) in ", s->processes,
@@ -80,6 +81,9 @@ static void print_sideband(const struct perfpersist_sideband_info *s)
 	       format_size(s->max_memory).s,
 	       format_age(now(CLOCK_REALTIME) - (now(CLOCK_MONOTONIC) - s->began)).s, s->lost,
 	       s->forgotten);
+	printf("sideband: names are complete for %s: %s\n",
+	       format_age(now(CLOCK_REALTIME) - (now(CLOCK_MONOTONIC) - s->complete)).s,
+	       sideband_reason(s));
 }
 
 static void print_human(const struct perfpersist_daemon_info *d)
@@ -133,7 +137,8 @@ const struct verb verb_ping = {
 	.summary = "ask whether the daemon is there",
 	.run = run,
 	.help = "Says who it is and what runs; exit code 5 if it does not. To whoever may read an\n"
-		"event it also tells what is kept of the processes that ran.\n"
+		"event it also tells what is kept of the processes that ran, since when the names\n"
+		"of those that have ended are complete, and why since then, or why none are kept.\n"
 		"\n"
 		"Examples:\n"
 		"  perfctl ping\n"

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "client/perfctl/choose.h"
+#include "client/perfctl/info.h"
 #include "client/perfctl/interleave.h"
 #include "client/perfctl/progress.h"
 #include "client/perfctl/rates.h"
@@ -75,13 +76,14 @@ static int begin_file(struct taking *t, int fd, bool pipe)
 static void tell_gaps(const struct perfpersist_sideband_info *info, uint64_t since)
 {
 	if (!info->keeping)
-		complain("nobody keeps who ran: processes that have ended have no names in the "
-			 "file");
+		complain("nobody keeps who ran (%s): processes that have ended have no names in "
+			 "the file",
+			 sideband_reason(info));
 	else if (info->complete > since)
 		complain(
-			"who ran is kept since %.1f s after the first record: processes that ended "
-			"before have no names in the file",
-			(double)(info->complete - since) / 1e9);
+			"who ran is kept since %.1f s after the first record (%s): processes that "
+			"ended before have no names in the file",
+			(double)(info->complete - since) / 1e9, sideband_reason(info));
 	if (info->lost)
 		complain("%" PRIu64 " record%s of who ran %s lost: some names may be missing",
 			 info->lost, info->lost == 1 ? "" : "s", info->lost == 1 ? "was" : "were");

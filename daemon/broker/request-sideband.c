@@ -92,6 +92,7 @@ static int send_reply(struct asking_sideband *a, const struct pp_keep_answer *an
 	int err = 0;
 
 	fill(answer, a->service->sideband->pid, &reply);
+	reply.why = sideband_why(a->service->sideband, reply.keeping);
 	if (n == 0)
 		reply.size = 0;
 	if (n > 0)

@@ -86,6 +86,10 @@ static void on_ended(void *userdata)
 	takings_break(s, -EAGAIN);
 	if (s->keeper.stuck)
 		s->refused = false; /* another one may have what this one could not */
+	if (s->keeper.stuck)
+		s->replaced = PP_SIDEBAND_STUCK;
+	else if (kept)
+		s->replaced = PP_SIDEBAND_GONE;
 	if (kept && s->keeper.stuck)
 		log_warning("What the keeper knew of processes that have ended is lost; of those "
 			    "that run now its successor is told.");
@@ -241,6 +245,7 @@ static void leave(struct sideband *s)
 	bool may_keep = s->status.keeping || s->keeper.n_asked > 0;
 
 	takings_end(s, 0);
+	s->replaced = PP_SIDEBAND_FIRST;
 	if (s->left)
 		return;
 	if (!keeper_is_connected(&s->keeper)) {
@@ -344,6 +349,21 @@ void sideband_retry(struct sideband *s)
 bool sideband_is_leaving(const struct sideband *s)
 {
 	return !sideband_is_wanted(s) && keeper_is_connected(&s->keeper);
+}
+
+enum pp_sideband_why sideband_why(const struct sideband *s, bool keeping)
+{
+	if (keeping)
+		return s->replaced;
+	if (!s->enabled)
+		return PP_SIDEBAND_OFF;
+	if (!sideband_is_wanted(s))
+		return PP_SIDEBAND_NOTHING;
+	if (s->keeper.mute || s->keeper.stuck)
+		return PP_SIDEBAND_STUCK;
+	if (!keeper_is_connected(&s->keeper))
+		return PP_SIDEBAND_AWAY;
+	return s->refused ? PP_SIDEBAND_REFUSED : PP_SIDEBAND_SOON;
 }
 
 /* ── life ───────────────────────────────────────────────────────────────────────────────── */

@@ -54,6 +54,7 @@ struct sideband {
 	bool waiting; /* for it */
 	unsigned attempts;
 	uint64_t backoff;
+	enum pp_sideband_why replaced; /* GONE, STUCK: what became of the keeper before this one */
 	bool told; /* that there is none: once is enough */
 
 	/* CPUs: the generation of each one whose ring the keeper has, and 1 more; 0: it has none.
@@ -98,6 +99,9 @@ void sideband_retry(struct sideband *s);
 
 /* Nothing is wanted, and the keeper has not said yet that nothing is kept: see `gone`. */
 bool sideband_is_leaving(const struct sideband *s);
+
+/* Why it is kept since when it is, or is not. */
+enum pp_sideband_why sideband_why(const struct sideband *s, bool keeping);
 
 /* done will be called, also from within. */
 void sideband_take(struct sideband *s, struct taking *taking);

@@ -63,14 +63,15 @@ old=$SPAWNED
 start_daemon
 
 # ── when it is kept ──────────────────────────────────────────────────────────────────────
-expect_match "$(perfctl ping)" $'\nsideband: none is kept$'
+expect_match "$(perfctl ping)" $'\nsideband: none is kept: nothing records$'
 wait_until 10 no_keeper || fail "a keeper runs though nothing is recorded"
 expect_ok "$BIN/sideband-read" "$INSTANCE"
 expect_match "$OUT" '^keeping=0 pid=0 '
 perfctl create "$INSTANCE/switches" -e sched:sched_switch
 wait_until 10 kept || fail "nothing is kept though something is recorded"
 expect_match "$(perfctl ping)" \
-	$'\nsideband: [0-9]+ processes \([0-9]+ ended\) in [0-9]+\.[0-9]M of 64M, for [^,]+, lost [0-9]+, forgotten [0-9]+$'
+	$'\nsideband: [0-9]+ processes \([0-9]+ ended\) in [0-9]+\.[0-9]M of 64M, for [^,]+, lost [0-9]+, forgotten [0-9]+\n'
+expect_match "$(perfctl ping)" $'\nsideband: names are complete for [^:]+: since the first event began$'
 keeper=$(status pid)
 expect_eq "$(keeper_pid)" "$keeper" "the keeper"
 expect_eq "$(stat -c %u "/proc/$keeper")" "$DAEMON_UID" "the keeper's user"

@@ -331,6 +331,7 @@ static void fill_sideband_reply(union pp_body *b)
 		.memory = 4 << 20,
 		.max_memory = 64 << 20,
 		.cpu_time = 700000000,
+		.why = PP_SIDEBAND_STUCK,
 	};
 }
 

@@ -82,6 +82,37 @@ static uint64_t charged(uint32_t uid)
 
 /* ── what the keeper is told ────────────────────────────────────────────────────────────── */
 
+static uint32_t why(void)
+{
+	ck_assert_int_eq(client_call(&root, PP_OP_SIDEBAND, &numbers), 0);
+	return root.body.sideband_reply.why;
+}
+
+/* Since when and why it is kept, or why it is not. */
+START_TEST(reasons)
+{
+	broker_settle(&b);
+	ck_assert_uint_eq(why(), PP_SIDEBAND_NOTHING);
+	begin();
+	ck_assert_uint_eq(why(), PP_SIDEBAND_FIRST);
+	keeper_forget(&k);
+	keeper_hang_up(&k);
+	broker_until(&b, k.status.tasks);
+	ck_assert_uint_eq(why(), PP_SIDEBAND_GONE);
+	sideband_configure(&b.sideband, false, LIMIT);
+	broker_until(&b, k.fd < 0);
+	ck_assert_uint_eq(why(), PP_SIDEBAND_OFF);
+	sideband_configure(&b.sideband, true, LIMIT);
+	broker_until(&b, k.status.tasks);
+	ck_assert_uint_eq(why(), PP_SIDEBAND_FIRST);
+	keeper_stop(&k);
+	broker_until(&b, b.sideband.attempts >= 5);
+	ck_assert_uint_eq(why(), PP_SIDEBAND_AWAY);
+	keeper_start(&k, &b);
+	broker_until(&b, k.status.tasks);
+}
+END_TEST
+
 /* As soon as there is an event, and all of it once; nothing of it stays open here. */
 START_TEST(first_event)
 {
@@ -224,8 +255,12 @@ START_TEST(keeper_is_stuck)
 	keeper_hang_up(&k);
 	keeper_forget(&k);
 	k.pid = FAKE_KEEPER_PID;
+	ck_assert_int_eq(sideband_why(&b.sideband, false), PP_SIDEBAND_STUCK);
 	keeper_hold(&k, false);
 	broker_until(&b, k.status.tasks);
+	ck_assert_int_eq(client_call(&root, PP_OP_SIDEBAND, &numbers), 0);
+	ck_assert_uint_eq(root.body.sideband_reply.keeping, 1);
+	ck_assert_uint_eq(root.body.sideband_reply.why, PP_SIDEBAND_STUCK);
 	ck_assert_uint_eq(k.connections, 2);
 	ck_assert_uint_eq(rings(), 4);
 	ck_assert(!b.sideband.keeper.stuck);
@@ -479,6 +514,7 @@ int main(void)
 	need(no_root());
 	tcase_set_timeout(t, 60);
 	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_test(t, reasons);
 	tcase_add_test(t, first_event);
 	tcase_add_test(t, last_event);
 	tcase_add_test(t, left_over);
