@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* perfctl ping: is the daemon there, and who is it? */
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 #include <time.h>
@@ -108,7 +109,6 @@ static int run(struct call *call, int argc, char **argv)
 	_cleanup_(cleanup_perfpersist) struct perfpersist *p = NULL;
 	struct perfpersist_daemon_info d = { .sz = sizeof(d) };
 	struct perfpersist_sideband_info s = { .sz = sizeof(s) };
-	bool has_sideband;
 	int r;
 
 	if (options_none(call, argc, argv, 0) < 0)
@@ -119,15 +119,18 @@ static int run(struct call *call, int argc, char **argv)
 	r = perfpersist_ping(p, &d);
 	if (r < 0)
 		return call_failed(p, r);
-	/* The daemon is there all the same. */
-	has_sideband = perfpersist_sideband(p, 0, 0, &s, NULL) >= 0;
-	if (call->json) {
-		print_json(&d, has_sideband ? &s : NULL);
-	} else {
+	/* A keeper may take its time, or not answer: the daemon is there all the same. */
+	if (!call->json) {
 		print_human(&d);
-		if (has_sideband)
-			print_sideband(&s);
+		fflush(stdout);
 	}
+	r = perfpersist_sideband(p, 0, 0, &s, NULL);
+	if (call->json)
+		print_json(&d, r >= 0 ? &s : NULL);
+	else if (r >= 0)
+		print_sideband(&s);
+	else if (r != -EACCES && r != -EOPNOTSUPP) /* not for us to know; an older daemon */
+		printf("sideband: not known: %s\n", perfpersist_error(p));
 	return EXIT_OK;
 }
 
