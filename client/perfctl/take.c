@@ -80,10 +80,9 @@ static void tell_gaps(const struct perfpersist_sideband_info *info, uint64_t sin
 			 "the file",
 			 sideband_reason(info));
 	else if (info->complete > since)
-		complain(
-			"who ran is kept since %.1f s after the first record (%s): processes that "
-			"ended before have no names in the file",
-			(double)(info->complete - since) / 1e9, sideband_reason(info));
+		complain("who ran is kept since %.1f s after the first record (%s): processes that "
+			 "ended before have no names in the file",
+			 (double)(info->complete - since) / 1e9, sideband_reason(info));
 	if (info->lost)
 		complain("%" PRIu64 " record%s of who ran %s lost: some names may be missing",
 			 info->lost, info->lost == 1 ? "" : "s", info->lost == 1 ? "was" : "were");

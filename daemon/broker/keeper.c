@@ -11,8 +11,8 @@
 #include "daemon/log.h"
 #include "proto/macro.h"
 
-/* After so long it will not answer any more. To read what runs on a large machine takes seconds, and
- * longer if somebody wants it to. */
+/* After so long it will not answer any more. To read what runs on a large machine takes seconds,
+ * and longer if somebody wants it to. */
 #define PATIENCE_SECONDS 30
 #define TASKS_SECONDS 150
 #define GREETING_SECONDS 3 /* to start takes less */
@@ -33,7 +33,8 @@ void keeper_disconnect(struct keeper *k)
 
 /* ── its process ────────────────────────────────────────────────────────────────────────── */
 
-/* Its end closes the connection: whoever has that number while it stands is the one that said so. */
+/* Its end closes the connection: whoever has that number while it stands is the one that said so.
+ */
 static void know_process(struct keeper *k, uint32_t pid)
 {
 	struct pollfd p = { .events = POLLIN };
@@ -108,8 +109,7 @@ int keeper_ask(struct keeper *k, const int *fds, size_t n_fds)
 		return err;
 	k->serial++;
 	k->asked[k->n_asked++] = k->out.type;
-	sd_event_source_set_time_relative(
-		k->patience, patience_for(k, k->out.type) * 1000000ULL);
+	sd_event_source_set_time_relative(k->patience, patience_for(k, k->out.type) * 1000000ULL);
 	sd_event_source_set_enabled(k->patience, SD_EVENT_ONESHOT);
 	return 0;
 }

@@ -32,8 +32,8 @@ struct keeper {
 	bool greeted; /* the greeting was answered: it is of our build */
 	bool mute;    /* the last greeting was not answered in time, nor was one since */
 	bool stuck;   /* the last one that answered did not go on to, and was killed */
-	int process;  /* pidfd of whoever answered last, also after the connection; < 0: not known */
-	uint64_t silent_since; /* CLOCK_MONOTONIC, usec: the first greeting that is not answered; 0 */
+	int process; /* pidfd of whoever answered last, also after the connection; < 0: not known */
+	uint64_t silent_since; /* CLOCK_MONOTONIC, usec: of a greeting that is not answered; 0 */
 
 	enum pp_keep_type asked[KEEPER_ASKED_MAX]; /* and not answered, the oldest first */
 	size_t n_asked;

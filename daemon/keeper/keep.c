@@ -44,10 +44,10 @@ void keep_done(struct keep *k)
  * from what others record of wakeups (sched:sched_waking and all that follows from it) by perf or
  * by a generic recorder, uncounted.
  *
- * At the rate of late a sixteenth of a ring is filled in a pause: on a busy machine a keeper may have
- * to wait for a CPU for as long again and more. How soon a rate may grow nobody knows: 200 ms are
- * enough for 2.5 MB/s on each CPU, some 2,000 programs that begin and end. Only where nearly nothing
- * happens the pauses become longer, up to a second. A CPU that runs anyway looks after 50 ms.
+ * At the rate of late a sixteenth of a ring is filled in a pause: on a busy machine a keeper may
+ * have to wait for a CPU for as long again and more. How soon a rate may grow nobody knows: 200 ms
+ * are enough for 2.5 MB/s on each CPU, some 2,000 programs that begin and end. Only where nearly
+ * nothing happens the pauses become longer, up to a second. A CPU that runs anyway looks sooner.
  */
 #define PAUSE_MIN 5000000ULL /* ns */
 #define PAUSE_SOON 50000000ULL

@@ -45,8 +45,8 @@ void rings_collect(struct rings *rings);
 void rings_merge(struct rings *rings, uint64_t until,
 		 void (*apply)(void *context, const uint8_t *record, size_t size), void *context);
 
-/* How much of a ring has been filled since this was asked last, of the one that was filled most: 1 is
- * all of it, and more of it if it was emptied meanwhile. */
+/* How much of a ring has been filled since this was asked last, of the one that was filled most: 1
+ * is all of it, and more of it if it was emptied meanwhile. */
 double rings_take_filled(struct rings *rings);
 
 /* Half a ring or more waits for a later time than that of the last merging. */

@@ -35,7 +35,7 @@ struct map {
  */
 struct former {
 	struct former *next; /* the newer ones are behind */
-	struct map **list;   /* of which it is what it was before: process->first, or that of an EXEC */
+	struct map **list;   /* which was so before: process->first, or that of an EXEC */
 	struct map *maps;    /* a reference */
 };
 
@@ -76,7 +76,7 @@ struct process {
 	struct threads threads,
 		gone;	  /* that run, that have ended, the oldest end first; not the main one */
 	uint64_t ended;	  /* the last of its threads; 0: it is alive */
-	uint64_t partial;  /* when names of it had to go; 0: never */
+	uint64_t partial; /* when names of it had to go; 0: never */
 	uint64_t unmapped; /* when mappings had to go that a child may have begun with; 0: never */
 	struct map *inherited; /* what it began with: a place in `first` */
 	struct map *first;     /* until its first EXEC */

@@ -10,7 +10,7 @@
 #include "daemon/tasks.h"
 #include "proto/macro.h"
 
-#define CUT 0	     /* type of an entry of ours, behind what is left of a process's */
+#define CUT 0	       /* type of an entry of ours, behind what is left of a process's */
 #define SHARE_MIN 4096 /* bytes of one process's entries; each is less */
 
 struct cut {
