@@ -5,6 +5,7 @@
  * that were mapped, where these are still the same.
  */
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <linux/perf_event.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -12,7 +13,7 @@
 
 #include "client/perfdata.h"
 #include "client/public.h"
-#include "client/saved-file.h"
+#include "proto/regular.h"
 #include "proto/sideband.h"
 
 /* Of a file that is no memory of ours: more than any table of processes may take. */
@@ -59,7 +60,11 @@ static uint64_t time_at(const struct perfdata_sideband *s, size_t at, size_t *re
 
 /* ── Build ids ──────────────────────────────────────────────────────────────────────────── */
 
-/* Of the file that was mapped, and as it was then. */
+/*
+ * Of the file that was mapped, and as it was then. A stranger chose the path, and his mount
+ * namespace may have another file there than ours: device, inode and the time of its last change
+ * must fit.
+ */
 static void read_build_id(struct perfpersist_perfdata *d, const struct mmap2 *m, const char *path,
 			  uint64_t time)
 {
@@ -69,7 +74,7 @@ static void read_build_id(struct perfpersist_perfdata *d, const struct mmap2 *m,
 
 	if (!m->inode || path[0] != '/' || build_id_is_known(&d->build_ids, path))
 		return;
-	fd = saved_file_open(AT_FDCWD, path);
+	fd = regular_open(AT_FDCWD, path, RESOLVE_NO_MAGICLINKS);
 	if (fd < 0 || fstat(fd, &st) < 0 || st.st_ino != m->inode || major(st.st_dev) != m->major ||
 	    minor(st.st_dev) != m->minor)
 		return;

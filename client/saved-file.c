@@ -3,26 +3,16 @@
 #include "client/saved-file.h"
 
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "proto/macro.h"
+#include "proto/regular.h"
 
 int saved_file_open(int dir_fd, const char *name)
 {
-	_cleanup_close_ int fd = -EBADF;
-	struct stat st;
-
-	/* To open a device can have effects: not what looks like one. */
-	if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return -errno;
-	if (!S_ISREG(st.st_mode))
-		return S_ISLNK(st.st_mode) ? -ELOOP : -EINVAL;
-	/* It may be another by now, a pipe without a writer for one. */
-	fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return -errno;
-	return S_ISREG(st.st_mode) ? TAKE_FD(fd) : -EINVAL;
+	return regular_open(dir_fd, name, RESOLVE_NO_SYMLINKS);
 }
 
 int saved_dir_open(int dir_fd, const char *name)

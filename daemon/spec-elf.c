@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 
 #include "daemon/spec-internal.h"
+#include "proto/regular.h"
 
 #define SYMBOLS_MAX (64U << 20) /* bytes of a symbol table */
 #define NAMES_MAX (64U << 20)	/* bytes of its names */
@@ -47,25 +48,22 @@ static int refuse_open(struct spec_parser *p, const char *path, int error)
 			   strerror(-error));
 }
 
-/* What is no regular file is never opened, since that alone can have effects. */
+/* Whoever names a file is asked for the right to probe it elsewhere; a path like
+ * /proc/PID/root/usr/bin/ls is how a container's program is named. */
 static int open_regular(struct spec_parser *p, const char *path, uint64_t *ret_size)
 {
-	_cleanup_close_ int found = open(path, O_PATH | O_CLOEXEC);
-	char self[64];
+	_cleanup_close_ int fd = regular_open(AT_FDCWD, path, 0);
 	struct stat st;
-	int fd;
 
-	if (found < 0 || fstat(found, &st) < 0)
-		return refuse_open(p, path, -errno);
-	if (!S_ISREG(st.st_mode))
+	if (fd == -EINVAL)
 		return spec_refuse(p, -EINVAL, "%s is no regular file: name a program or library",
 				   path);
-	snprintf(self, sizeof(self), "/proc/self/fd/%d", found);
-	fd = open(self, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (fd < 0)
+		return refuse_open(p, path, fd);
+	if (fstat(fd, &st) < 0)
 		return refuse_open(p, path, -errno);
 	*ret_size = st.st_size;
-	return fd;
+	return TAKE_FD(fd);
 }
 
 /* A 64-bit program or library for this machine, with tables of ordinary length. */

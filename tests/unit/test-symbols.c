@@ -5,8 +5,11 @@
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -15,6 +18,7 @@
 #include "client/perfctl/trace/symbols-kernel.h"
 #include "client/perfctl/trace/symbols.h"
 #include "proto/macro.h"
+#include "proto/regular.h"
 #include "tests/unit/needs.h"
 
 static char dir[] = "/tmp/pp-symbols-XXXXXX";
@@ -153,6 +157,17 @@ __attribute__((noinline)) int well_known_function(int x)
 	return x * 3 + errno;
 }
 
+/* Its own path: /proc/self/exe is a way into whatever mount namespace a process is in. */
+static const char *this_program(void)
+{
+	static char path[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+
+	ck_assert_int_gt(n, 0);
+	path[n] = '\0';
+	return path;
+}
+
 /* The offset in our own file of an address of ours. */
 static uint64_t offset_of(const void *address)
 {
@@ -175,7 +190,7 @@ START_TEST(reads_this_program)
 	struct symtab_entry *e;
 	uint64_t address;
 
-	ck_assert_int_eq(elf_symbols_read("/proc/self/exe", NULL, 0, &s), 0);
+	ck_assert_int_eq(elf_symbols_read(this_program(), NULL, &s), 0);
 	ck_assert_uint_gt(s.n_segments, 0);
 	ck_assert(elf_symbols_address(&s, offset_of((void *)well_known_function) + 1, &address));
 	e = symtab_find(&s.table, address);
@@ -190,11 +205,85 @@ END_TEST
 START_TEST(another_build_is_refused)
 {
 	const uint8_t other[20] = { 1, 2, 3 };
+	struct elf_identity which = { other, sizeof(other), 0 };
 	struct elf_symbols s = {};
 
-	ck_assert_int_eq(elf_symbols_read("/proc/self/exe", other, sizeof(other), &s), -ESTALE);
-	ck_assert_int_eq(elf_symbols_read("/proc/self/exe", other, 1, &s), -ESTALE);
+	ck_assert_int_eq(elf_symbols_read(this_program(), &which, &s), -ESTALE);
+	which.build_id_size = 1;
+	ck_assert_int_eq(elf_symbols_read(this_program(), &which, &s), -ESTALE);
 	ck_assert_ptr_null(s.table.entries);
+}
+END_TEST
+
+START_TEST(another_file_of_that_path_is_refused)
+{
+	struct elf_identity which = {};
+	struct elf_symbols s = {};
+	struct stat st;
+
+	ck_assert_int_eq(stat(this_program(), &st), 0);
+	which.inode = st.st_ino;
+	ck_assert_int_eq(elf_symbols_read(this_program(), &which, &s), 0);
+	elf_symbols_done(&s);
+	which.inode++;
+	ck_assert_int_eq(elf_symbols_read(this_program(), &which, &s), -ESTALE);
+}
+END_TEST
+
+/* To open /dev/watchdog starts it, so a look must come first. The kernel tells of every opening,
+ * but not of one by O_PATH, which has no effect. */
+START_TEST(what_is_no_file_is_not_opened)
+{
+	_cleanup_close_ int notes = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	struct elf_symbols s = {};
+	char bytes[4096];
+
+	make_dir();
+	ck_assert_int_eq(mkfifo(in_dir("fifo"), 0600), 0);
+	ck_assert_int_ge(inotify_add_watch(notes, in_dir("fifo"), IN_OPEN), 0);
+	ck_assert_int_lt(elf_symbols_read(in_dir("fifo"), NULL, &s), 0);
+	ck_assert_int_eq(read(notes, bytes, sizeof(bytes)), -1);
+	ck_assert_int_eq(errno, EAGAIN);
+	/* A test of the test: an opening is told. */
+	close(open(in_dir("fifo"), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+	ck_assert_int_gt(read(notes, bytes, sizeof(bytes)), 0);
+	remove_dir();
+}
+END_TEST
+
+/* Regular to stat(), and yet to read /proc/kmsg takes a message away. */
+START_TEST(what_the_kernel_makes_up_is_not_opened)
+{
+	static const char *const paths[] = { "/proc/self/status", "/proc/self/auxv",
+					     "/sys/kernel/notes" };
+	_cleanup_close_ int plain = regular_open(AT_FDCWD, this_program(), 0);
+
+	ck_assert_int_ge(plain, 0);
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++)
+		ck_assert_int_eq(regular_open(AT_FDCWD, paths[i], 0), -EINVAL);
+	ck_assert_int_eq(regular_open(AT_FDCWD, "/dev/null", 0), -EINVAL);
+	ck_assert_int_eq(regular_open(AT_FDCWD, "/", 0), -EINVAL);
+}
+END_TEST
+
+START_TEST(links_are_followed_as_far_as_wanted)
+{
+	char path[PATH_MAX];
+	int fd;
+
+	make_dir();
+	ck_assert_int_eq(symlink(this_program(), in_dir("link")), 0);
+	ck_assert_int_eq(regular_open(AT_FDCWD, in_dir("link"), RESOLVE_NO_SYMLINKS), -ELOOP);
+	fd = regular_open(AT_FDCWD, in_dir("link"), RESOLVE_NO_MAGICLINKS);
+	ck_assert_int_ge(fd, 0);
+	close(fd);
+	/* What a path through /proc shows can belong to another mount namespace. */
+	snprintf(path, sizeof(path), "/proc/%d/root%s", getpid(), this_program());
+	ck_assert_int_eq(regular_open(AT_FDCWD, path, RESOLVE_NO_MAGICLINKS), -ELOOP);
+	fd = regular_open(AT_FDCWD, path, 0);
+	ck_assert_int_ge(fd, 0);
+	close(fd);
+	remove_dir();
 }
 END_TEST
 
@@ -205,11 +294,11 @@ START_TEST(what_is_no_program_is_refused)
 	make_dir();
 	ck_assert_int_eq(mkfifo(in_dir("fifo"), 0600), 0);
 	/* Nobody writes into it: to open it must not wait for that. */
-	ck_assert_int_lt(elf_symbols_read(in_dir("fifo"), NULL, 0, &s), 0);
-	ck_assert_int_lt(elf_symbols_read(dir, NULL, 0, &s), 0);
-	ck_assert_int_lt(elf_symbols_read("/dev/zero", NULL, 0, &s), 0);
-	ck_assert_int_eq(elf_symbols_read(in_dir("absent"), NULL, 0, &s), -ENOENT);
-	ck_assert_int_lt(elf_symbols_read("/etc/passwd", NULL, 0, &s), 0);
+	ck_assert_int_lt(elf_symbols_read(in_dir("fifo"), NULL, &s), 0);
+	ck_assert_int_lt(elf_symbols_read(dir, NULL, &s), 0);
+	ck_assert_int_lt(elf_symbols_read("/dev/zero", NULL, &s), 0);
+	ck_assert_int_eq(elf_symbols_read(in_dir("absent"), NULL, &s), -ENOENT);
+	ck_assert_int_lt(elf_symbols_read("/etc/passwd", NULL, &s), 0);
 	remove_dir();
 }
 END_TEST
@@ -224,7 +313,7 @@ static void try_damaged(const unsigned char *bytes, size_t size)
 	ck_assert_ptr_nonnull(f);
 	ck_assert_uint_eq(fwrite(bytes, 1, size, f), size);
 	ck_assert_int_eq(fflush(f), 0);
-	if (elf_symbols_read(in_dir("damaged"), NULL, 0, &s) < 0)
+	if (elf_symbols_read(in_dir("damaged"), NULL, &s) < 0)
 		return;
 	if (elf_symbols_address(&s, 0x2000, &address))
 		symtab_find(&s.table, address);
@@ -443,6 +532,10 @@ int main(void)
 	tcase_add_test(tc, there_is_a_limit);
 	tcase_add_test(tc, reads_this_program);
 	tcase_add_test(tc, another_build_is_refused);
+	tcase_add_test(tc, another_file_of_that_path_is_refused);
+	tcase_add_test(tc, what_is_no_file_is_not_opened);
+	tcase_add_test(tc, what_the_kernel_makes_up_is_not_opened);
+	tcase_add_test(tc, links_are_followed_as_far_as_wanted);
 	tcase_add_test(tc, what_is_no_program_is_refused);
 	tcase_add_test(tc, damaged_programs_are_survived);
 	tcase_add_test(tc, kallsyms_is_read);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Found by a hash of path and build id. Who announces a build id makes one more entry, by the path
- * alone, that stands for the one with the build id.
+ * Found by a hash of path, build id and inode. Who announces a build id makes one more entry, by
+ * the path alone, that stands for the one with the build id.
  */
 #include "client/perfctl/trace/process-dsos.h"
 
@@ -24,22 +24,24 @@ static uint64_t hash_bytes(uint64_t h, const void *bytes, size_t n)
 	return h;
 }
 
-static uint64_t key_of(const char *path, const uint8_t *build_id, size_t size)
+static uint64_t key_of(const char *path, const uint8_t *build_id, size_t size, uint64_t inode)
 {
 	uint64_t h = hash_bytes(0xcbf29ce484222325, path, strlen(path) + 1);
 
-	return hash_bytes(h, build_id, size);
+	h = hash_bytes(h, build_id, size);
+	return hash_bytes(h, &inode, sizeof(inode));
 }
 
 static struct dso_entry *find(struct dsos *d, const char *path, const uint8_t *build_id,
-			      size_t size)
+			      size_t size, uint64_t inode)
 {
-	int64_t i = keytable_get(&d->by_key, key_of(path, build_id, size));
+	int64_t i = keytable_get(&d->by_key, key_of(path, build_id, size, inode));
 
 	while (i >= 0) {
 		struct dso_entry *e = d->entries[i];
 
-		if (e->dso.build_id_size == size && !strcmp(e->dso.path, path) &&
+		if (e->dso.build_id_size == size && e->dso.inode == inode &&
+		    !strcmp(e->dso.path, path) &&
 		    (size == 0 || !memcmp(e->dso.build_id, build_id, size)))
 			return e;
 		i = e->next;
@@ -57,9 +59,9 @@ static const char *name_of(const char *path)
 }
 
 static int add(struct dsos *d, const char *path, const uint8_t *build_id, size_t size,
-	       struct dso_entry **ret)
+	       uint64_t inode, struct dso_entry **ret)
 {
-	uint64_t key = key_of(path, build_id, size);
+	uint64_t key = key_of(path, build_id, size, inode);
 	struct dso_entry *e;
 	int r;
 
@@ -87,45 +89,65 @@ static int add(struct dsos *d, const char *path, const uint8_t *build_id, size_t
 	if (size)
 		memcpy(e->dso.build_id, build_id, size);
 	e->dso.build_id_size = size;
+	e->dso.inode = inode;
 	e->dso.index = (uint32_t)d->n;
 	d->entries[d->n++] = e;
 	*ret = e;
 	return 0;
 }
 
-int dsos_get(struct dsos *d, const char *path, const uint8_t *build_id, size_t size,
+/* Memory, and files that have no name any more, are many of one name, and nothing can be read
+ * there. */
+static bool can_be_opened(const char *path)
+{
+	static const char deleted[] = " (deleted)";
+	size_t n = strlen(path);
+
+	return path[0] == '/' &&
+	       (n < strlen(deleted) || strcmp(path + n - strlen(deleted), deleted));
+}
+
+int dsos_get(struct dsos *d, const char *path, const uint8_t *build_id, size_t size, uint64_t inode,
 	     struct dso **ret)
 {
 	struct dso_entry *e;
 	int r;
 
 	size = build_id ? MIN(size, (size_t)BUILD_ID_SIZE_MAX) : 0;
-	e = find(d, path, build_id, size);
+	if (!size) {
+		e = find(d, path, NULL, 0, 0);
+		if (e && e->announced) {
+			*ret = &e->announced->dso;
+			return 0;
+		}
+	}
+	inode = size || !can_be_opened(path) ? 0 : inode;
+	e = find(d, path, build_id, size, inode);
 	if (!e) {
-		r = add(d, path, build_id, size, &e);
+		r = add(d, path, build_id, size, inode, &e);
 		if (r < 0)
 			return r;
 	}
-	*ret = e->announced ? &e->announced->dso : &e->dso;
+	*ret = &e->dso;
 	return 0;
 }
 
 int dsos_announce(struct dsos *d, const char *path, const uint8_t *build_id, size_t size)
 {
-	struct dso_entry *plain = find(d, path, NULL, 0), *e;
+	struct dso_entry *plain = find(d, path, NULL, 0, 0), *e;
 	int r;
 
 	size = MIN(size, (size_t)BUILD_ID_SIZE_MAX);
 	if (size == 0)
 		return 0;
-	e = find(d, path, build_id, size);
+	e = find(d, path, build_id, size, 0);
 	if (!e) {
-		r = add(d, path, build_id, size, &e);
+		r = add(d, path, build_id, size, 0, &e);
 		if (r < 0)
 			return r;
 	}
 	if (!plain) {
-		r = add(d, path, NULL, 0, &plain);
+		r = add(d, path, NULL, 0, 0, &plain);
 		if (r < 0)
 			return r;
 	}

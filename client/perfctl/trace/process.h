@@ -12,12 +12,14 @@
 
 #define BUILD_ID_SIZE_MAX 20
 
-/* A file whose code runs: one for each path and build id. Lives as long as the processes. */
+/* A file whose code runs: one for each path and build id, or inode where no build id is known.
+ * Lives as long as the processes. */
 struct dso {
 	char *path;	  /* "/usr/bin/ls", "[kernel.kallsyms]", "[vdso]", "//anon" */
 	const char *name; /* the last part of it */
 	uint8_t build_id[BUILD_ID_SIZE_MAX];
 	size_t build_id_size; /* 0: not known */
+	uint64_t inode;	      /* if there is no build id; 0: not known */
 	bool kernel;	      /* the kernel itself, or a module */
 	uint32_t index;	      /* 0, 1, … */
 	void *symbols;	      /* symbols.c's */
@@ -40,10 +42,10 @@ int processes_fork(struct processes *p, uint32_t ppid, uint32_t ptid, uint32_t p
 int processes_exit(struct processes *p, uint32_t pid, uint32_t tid);
 /* Nothing of it is mapped any more, as after an exec. */
 void processes_unmap(struct processes *p, uint32_t pid);
-/* pid (uint32_t)-1: of the kernel. build_id may be NULL. ret (may be NULL): what was mapped; NULL
- * if size is 0. */
+/* pid (uint32_t)-1: of the kernel. build_id may be NULL, inode 0. ret (may be NULL): what was
+ * mapped; NULL if size is 0. */
 int processes_map(struct processes *p, uint32_t pid, uint64_t start, uint64_t size, uint64_t offset,
-		  const char *path, const uint8_t *build_id, size_t build_id_size,
+		  const char *path, const uint8_t *build_id, size_t build_id_size, uint64_t inode,
 		  const struct map **ret);
 /* A symbol of the kernel's is gone: if it is still what is mapped there, nothing is. -ENOMEM. */
 int processes_unmap_symbol(struct processes *p, uint64_t start, const char *name);

@@ -31,7 +31,7 @@ static bool has_build_id(Elf *elf, const uint8_t *build_id, size_t size)
 /* An opened debug file, if it is the one of that build id; or -1. */
 static int open_debug(const char *path, const uint8_t *build_id, size_t size)
 {
-	_cleanup_close_ int fd = elf_open(path, NULL);
+	_cleanup_close_ int fd = elf_open(path, 0, NULL);
 	bool right;
 	Elf *elf;
 
@@ -252,13 +252,15 @@ static int read_fd(int fd, const char *path, bool strange, const uint8_t *build_
 	return 0;
 }
 
-int elf_symbols_read(const char *path, const uint8_t *build_id, size_t build_id_size,
-		     struct elf_symbols *ret)
+int elf_symbols_read(const char *path, const struct elf_identity *which, struct elf_symbols *ret)
 {
+	struct elf_identity any = {};
 	bool strange = false;
-	int fd = elf_open(path, &strange);
+	int fd;
 
-	return fd < 0 ? fd : read_fd(fd, path, strange, build_id, build_id_size, ret);
+	which = which ?: &any;
+	fd = elf_open(path, which->build_id_size ? 0 : which->inode, &strange);
+	return fd < 0 ? fd : read_fd(fd, path, strange, which->build_id, which->build_id_size, ret);
 }
 
 int elf_symbols_read_image(const void *image, size_t size, const uint8_t *build_id,

@@ -24,10 +24,19 @@ struct elf_symbols {
 	uint64_t text; /* of the symbol _text, which kernels have; else 0 */
 };
 
-/* build_id: what the file must have (size 0: any). -ESTALE: it has another; -ENOEXEC: no such file,
- * or one that is refused; -errno. */
-int elf_symbols_read(const char *path, const uint8_t *build_id, size_t build_id_size,
-		     struct elf_symbols *ret);
+/*
+ * What the file must be: the path may lead elsewhere by now, on this machine, or in this mount
+ * namespace. The build id tells it, or else the inode; a size or an inode of 0 is any.
+ */
+struct elf_identity {
+	const uint8_t *build_id;
+	size_t build_id_size;
+	uint64_t inode; /* looked at if there is no build id */
+};
+
+/* which may be NULL: any file. -ESTALE: it is another; -ENOEXEC: no such file, or one that is
+ * refused; -errno. */
+int elf_symbols_read(const char *path, const struct elf_identity *which, struct elf_symbols *ret);
 
 /* Of an image in memory, as the vdso is one. */
 int elf_symbols_read_image(const void *image, size_t size, const uint8_t *build_id,
@@ -45,10 +54,10 @@ int elf_symbols_plt(struct Elf *elf, struct symtab *t);
 
 /* ── symbols-open.c ── */
 
-/* Opens what is a regular file and nothing else: a pipe's or a device's name in a trace must not
- * hang us. Files that belong to strangers, who could shorten them under our eyes, come as copies.
- * *ret_strange (may be NULL): it is such a one. -errno. */
-int elf_open(const char *path, bool *ret_strange);
+/* Opens what proto/regular.h allows and nothing else: a trace can name a device. Files that belong
+ * to strangers, who could shorten them under our eyes, come as copies. inode: which it must have
+ * (0: any). *ret_strange (may be NULL): it is such a one. -ESTALE, -errno. */
+int elf_open(const char *path, uint64_t inode, bool *ret_strange);
 
 /* Where the debug file with a build id is installed, if it is. */
 #define DEBUG_ROOT "/usr/lib/debug"

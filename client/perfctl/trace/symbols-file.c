@@ -13,6 +13,7 @@
 /* perf keeps copies of what it saw, by build id; they outlive the files. */
 static int load_cached(const struct dso *dso, struct elf_symbols *ret)
 {
+	struct elf_identity which = { dso->build_id, dso->build_id_size, 0 };
 	const char *home = getenv("HOME");
 	char path[PATH_MAX];
 	int n;
@@ -25,7 +26,7 @@ static int load_cached(const struct dso *dso, struct elf_symbols *ret)
 	for (size_t i = 0; i < dso->build_id_size && i < BUILD_ID_SIZE_MAX; i++)
 		n += sprintf(path + n, i == 0 ? "%02x/" : "%02x", dso->build_id[i]);
 	strcpy(path + n, "/elf");
-	return elf_symbols_read(path, dso->build_id, dso->build_id_size, ret);
+	return elf_symbols_read(path, &which, ret);
 }
 
 static bool is_memory(const char *path)
@@ -41,11 +42,12 @@ static bool is_memory(const char *path)
 
 static void load_elf(const struct dso *dso, struct symbols_file *ret)
 {
+	struct elf_identity which = { dso->build_id, dso->build_id_size, dso->inode };
+
 	ret->memory = is_memory(dso->path);
 	if (ret->memory || dso->path[0] != '/')
 		return;
-	if (elf_symbols_read(dso->path, dso->build_id, dso->build_id_size, &ret->elf) < 0 &&
-	    load_cached(dso, &ret->elf) < 0)
+	if (elf_symbols_read(dso->path, &which, &ret->elf) < 0 && load_cached(dso, &ret->elf) < 0)
 		return;
 	ret->kind = SYMBOLS_ELF;
 }

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Opens files whose names a trace told. */
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <string.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 
 #include "client/perfctl/trace/symbols-elf.h"
 #include "proto/macro.h"
+#include "proto/regular.h"
 
 /* The largest copy that is made; larger files of strangers are refused. */
 #define COPY_MAX (256 << 20)
@@ -33,18 +35,19 @@ static int copy_of(int fd, off_t size)
 	return TAKE_FD(copy);
 }
 
-int elf_open(const char *path, bool *ret_strange)
+int elf_open(const char *path, uint64_t inode, bool *ret_strange)
 {
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	_cleanup_close_ int fd = regular_open(AT_FDCWD, path, RESOLVE_NO_MAGICLINKS);
 	struct stat st;
 	bool strange;
 
 	if (fd < 0)
-		return -errno;
+		return fd == -EINVAL ? -ENOEXEC : fd;
 	if (fstat(fd, &st) < 0)
 		return -errno;
-	if (!S_ISREG(st.st_mode))
-		return -ENOEXEC;
+	/* No look at the device: stat() has numbers of its own on btrfs and overlayfs. */
+	if (inode && st.st_ino != inode)
+		return -ESTALE;
 	strange = st.st_uid != 0 && st.st_uid != geteuid();
 	if (ret_strange)
 		*ret_strange = strange;

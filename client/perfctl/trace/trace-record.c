@@ -155,12 +155,17 @@ static void decode_task(struct cursor *c, struct decoded *d)
 		r->time = time;
 }
 
-static void decode_build_id(struct cursor *c, struct decoded *d)
+/* A build id, or device, inode and its generation. */
+static void decode_identity(struct cursor *c, struct decoded *d)
 {
-	const uint8_t *p = cursor_bytes(c, 24); /* or device and inode, which are not used */
+	const uint8_t *p = cursor_bytes(c, 24);
 
-	if (!p || !(d->record.misc & PERF_RECORD_MISC_MMAP_BUILD_ID))
+	if (!p)
 		return;
+	if (!(d->record.misc & PERF_RECORD_MISC_MMAP_BUILD_ID)) {
+		memcpy(&d->inode, p + 8, sizeof(d->inode));
+		return;
+	}
 	d->build_id_size = MIN(p[0], (size_t)BUILD_ID_SIZE_MAX);
 	d->build_id = p + 4;
 }
@@ -177,7 +182,7 @@ static void decode_map(struct cursor *c, struct decoded *d)
 	d->size = cursor_u64(c);
 	d->offset = cursor_u64(c);
 	if (r->type == PERF_RECORD_MMAP2) {
-		decode_build_id(c, d);
+		decode_identity(c, d);
 		cursor_bytes(c, 2 * sizeof(uint32_t)); /* protection, flags */
 	}
 	d->text = cursor_text(c, c->left);
@@ -322,7 +327,7 @@ int record_apply(struct trace *t, struct decoded *d)
 	case TRACE_MMAP:
 		error = processes_map(t->processes, r->pid, d->start, d->size, d->offset,
 				      map_path(d->text, buffer), d->build_id, d->build_id_size,
-				      &r->map);
+				      d->inode, &r->map);
 		if (!r->map) /* at the very last address */
 			r->kind = TRACE_OTHER;
 		break;

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "regular.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <linux/openat2.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "macro.h"
+
+#ifndef FUSE_SUPER_MAGIC
+#define FUSE_SUPER_MAGIC 0x65735546
+#endif
+
+/* A file system that stores nothing has no blocks. Some of those that do store do not tell them. */
+static bool stores_something(const struct statfs *s)
+{
+	return s->f_blocks || s->f_type == TMPFS_MAGIC || s->f_type == RAMFS_MAGIC ||
+	       s->f_type == FUSE_SUPER_MAGIC || s->f_type == OVERLAYFS_SUPER_MAGIC;
+}
+
+int regular_open(int dir_fd, const char *path, uint64_t resolve)
+{
+	struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = resolve };
+	_cleanup_close_ int found = -EBADF;
+	struct statfs fs;
+	struct stat st;
+	char self[32];
+	int fd;
+
+	found = (int)syscall(SYS_openat2, dir_fd, path, &how, sizeof(how));
+	if (found < 0 || fstat(found, &st) < 0 || fstatfs(found, &fs) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode) || !stores_something(&fs))
+		return -EINVAL;
+	/* This is what was looked at, whatever the path leads to by now. */
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", found);
+	fd = open(self, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
