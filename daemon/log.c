@@ -17,6 +17,8 @@
 #define SD_JOURNAL_SUPPRESS_LOCATION
 #include <systemd/sd-journal.h>
 
+#include "proto/printable.h"
+
 #define LINE_SIZE 2048
 
 static struct {
@@ -49,14 +51,6 @@ void log_open(const char *ident)
 	sink.journal = stderr_is_journal();
 	sink.debug = is_set("PERFPERSIST_DEBUG");
 	sink.level = is_set("PERFPERSIST_LOG_LEVEL");
-}
-
-/* One line is one line, and no terminal takes orders from it. */
-static void make_printable(char *s)
-{
-	for (; *s; s++)
-		if ((unsigned char)*s < 0x20 || *s == 0x7f)
-			*s = '?';
 }
 
 static void write_stderr(int level, const char *message)
@@ -96,7 +90,7 @@ static _printf_(4, 0) void log_any(int level, const char *ns, const char *name, 
 	if (level == LOG_DEBUG && !sink.debug)
 		return;
 	if (vsnprintf(message, sizeof(message), fmt, ap) >= 0) {
-		make_printable(message);
+		make_printable(message, '?'); /* one line is one line */
 		if (sink.journal)
 			write_journal(level, ns, name, message);
 		else

@@ -13,13 +13,13 @@ allowed() {
 	case $1 in
 	proto)             ours='proto/[^/]+' theirs='' ;;
 	client)            ours='(proto|client)/[^/]+' theirs='' ;;
-	client/perfctl)    ours='client/perfctl/((trace|pictures)/)?[^/]+|client/perfpersist\.h|proto/macro\.h'
+	client/perfctl)    ours='client/perfctl/((trace|pictures)/)?[^/]+|client/perfpersist\.h|proto/(macro|printable)\.h'
 	                   theirs='traceevent/.*|event-parse\.h|trace-seq\.h' ;;
 	client/perfctl/trace)
 	                   ours='client/perfctl/(trace/)?[^/]+|client/perfpersist\.h|proto/(macro|regular)\.h'
 	                   theirs='elfutils/.*|dwarf\.h|(libelf|gelf)\.h' ;;
 	client/perfctl/pictures)
-	                   ours='client/perfctl/((trace|pictures)/)?[^/]+|client/perfpersist\.h|proto/macro\.h|page-hashes\.h'
+	                   ours='client/perfctl/((trace|pictures)/)?[^/]+|client/perfpersist\.h|proto/(macro|printable)\.h|page-hashes\.h'
 	                   theirs='event-parse\.h' ;;
 	daemon)            ours='(proto|daemon)/[^/]+' theirs='systemd/.*|(libelf|gelf)\.h' ;;
 	daemon/broker)     ours='(proto|daemon|daemon/broker)/[^/]+' theirs='systemd/.*' ;;

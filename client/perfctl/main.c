@@ -7,12 +7,13 @@
 #include <string.h>
 
 #include "client/perfctl/perfctl.h"
+#include "proto/printable.h"
 
 static const struct verb *const verbs[] = {
-	&verb_create, &verb_list, &verb_reopen, &verb_delete, &verb_show, &verb_change,
-	&verb_pause, &verb_resume, &verb_stat, &verb_top, &verb_watch, &verb_limits,
-	&verb_save, &verb_snapshot, &verb_record, &verb_script, &verb_report, &verb_reload,
-	&verb_ping,
+	&verb_create, &verb_list,   &verb_reopen, &verb_delete,	  &verb_show,
+	&verb_change, &verb_pause,  &verb_resume, &verb_stat,	  &verb_top,
+	&verb_watch,  &verb_limits, &verb_save,	  &verb_snapshot, &verb_record,
+	&verb_script, &verb_report, &verb_reload, &verb_ping,
 };
 
 void complain(const char *fmt, ...)
@@ -27,9 +28,8 @@ void complain(const char *fmt, ...)
 	if (n < 0)
 		text = NULL;
 	/* One line and nothing a terminal would obey, whoever the words came from. */
-	for (char *c = text; c && *c; c++)
-		if ((unsigned char)*c < ' ' || *c == 0x7f)
-			*c = ' ';
+	if (text)
+		make_printable(text, ' ');
 	fflush(stdout);
 	fprintf(stderr, "perfctl: %s\n", text ?: "out of memory");
 }

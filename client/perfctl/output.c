@@ -7,28 +7,7 @@
 #include <string.h>
 
 #include "client/perfctl/output.h"
-
-/* Bytes of the UTF-8 character at s, n > 0 bytes long at most; 0 if it is not a valid one. */
-static size_t utf8_length(const unsigned char *s, size_t n, uint32_t *ret)
-{
-	size_t len = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
-	uint32_t c;
-
-	if (!len || len > n || s[0] > 0xf4)
-		return 0;
-	c = len == 1 ? s[0] : s[0] & (0x7f >> len);
-	for (size_t i = 1; i < len; i++) {
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-		c = c << 6 | (s[i] & 0x3f);
-	}
-	/* Overlong, surrogates, beyond Unicode. */
-	if ((len == 3 && c < 0x800) || (len == 4 && c < 0x10000) || (c >= 0xd800 && c < 0xe000) ||
-	    c > 0x10ffff)
-		return 0;
-	*ret = c;
-	return len;
-}
+#include "proto/printable.h"
 
 /* Writes the plain letters that bytes begin with, which are most; returns how many. */
 static size_t write_plain(FILE *f, const char *bytes, size_t n)
@@ -45,16 +24,14 @@ static size_t write_plain(FILE *f, const char *bytes, size_t n)
 void print_text(FILE *f, const char *bytes, size_t n)
 {
 	while (n) {
-		uint32_t c = 0;
 		size_t len = write_plain(f, bytes, n);
 
 		bytes += len;
 		n -= len;
 		if (!n)
 			break;
-		len = utf8_length((const unsigned char *)bytes, n, &c);
-		/* C0, DEL and C1 are what terminals obey. */
-		if (len && c >= 0x20 && (c < 0x7f || c >= 0xa0)) {
+		len = printable_length(bytes, n);
+		if (len) {
 			fwrite(bytes, 1, len, f);
 		} else {
 			len = 1;
@@ -225,10 +202,10 @@ static void json_quote(FILE *f, const char *bytes, size_t n)
 		if (!n)
 			break;
 		b = (unsigned char)*bytes;
-		len = utf8_length((const unsigned char *)bytes, n, &c);
+		len = utf8_length(bytes, n, &c);
 		if (b == '"' || b == '\\')
 			fprintf(f, "\\%c", b);
-		else if (len && c >= 0x20 && (c < 0x7f || c >= 0xa0))
+		else if (printable_length(bytes, n))
 			fwrite(bytes, 1, len, f);
 		else
 			fprintf(f, "\\u%04x", len ? c : b);

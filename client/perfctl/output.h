@@ -8,7 +8,7 @@
 
 #include "proto/macro.h"
 
-/* Bytes for a terminal: printable UTF-8 as it is, all else as \xNN. */
+/* Bytes for a terminal: printable UTF-8 as it is, a backslash too; all else as \xNN. */
 void print_text(FILE *f, const char *bytes, size_t n);
 void print_hex(FILE *f, const void *bytes, size_t n);
 

@@ -13,6 +13,7 @@
 #include "daemon/broker/peer-internal.h"
 #include "proto/macro.h"
 #include "proto/packet.h"
+#include "proto/printable.h"
 
 /* Of the charge that the kernel keeps for a packet in a socket; any packet costs more. */
 #define CHARGE_MIN 256
@@ -165,14 +166,6 @@ int peer_reply(struct peer *peer, const struct pp_header *request, const void *b
 	return send_message(peer, request->opcode | PP_OP_REPLY, request->serial, body, fds, n_fds);
 }
 
-/* Names in a sentence may be what a stranger sent: no control characters. */
-static void make_printable(char *text)
-{
-	for (char *c = text; *c; c++)
-		if ((unsigned char)*c < ' ' || *c == 0x7f)
-			*c = '?';
-}
-
 void peer_fail(struct peer *peer, const struct pp_header *request, int error, const char *fmt, ...)
 {
 	struct pp_msg_error body = { .error = error };
@@ -181,6 +174,7 @@ void peer_fail(struct peer *peer, const struct pp_header *request, int error, co
 	va_start(ap, fmt);
 	vsnprintf(body.message, sizeof(body.message), fmt, ap);
 	va_end(ap);
-	make_printable(body.message);
+	/* Names in a sentence may be what a stranger sent. */
+	make_printable(body.message, '?');
 	send_message(peer, PP_OP_ERROR, request->serial, &body, NULL, 0);
 }

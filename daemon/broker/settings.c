@@ -7,18 +7,27 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "proto/macro.h"
+#include "proto/printable.h"
+
 #define BLANKS " \t\r"
 
 void settings_complain(struct settings *s, const char *fmt, ...)
 {
+	_cleanup_free_ char *text = NULL;
 	va_list ap;
+	int n;
 
 	s->faults++;
-	fprintf(s->complaints, "%s:%u: ", s->path, s->line);
 	va_start(ap, fmt);
-	vfprintf(s->complaints, fmt, ap);
+	n = vasprintf(&text, fmt, ap);
 	va_end(ap);
-	fputc('\n', s->complaints);
+	if (n < 0)
+		text = NULL;
+	/* It quotes the file, which need not be the reader's. */
+	if (text)
+		make_printable(text, '?');
+	fprintf(s->complaints, "%s:%u: %s\n", s->path, s->line, text ?: "out of memory");
 }
 
 /* ── a setting, with inih ───────────────────────────────────────────────────────────────── */

@@ -10,6 +10,7 @@
 #include "daemon/filter.h"
 #include "daemon/spec.h"
 #include "proto/macro.h"
+#include "proto/printable.h"
 
 /* Appends to a text of that size; false: it does not fit. */
 static bool append(char *text, size_t size, const char *fmt, ...) _printf_(3, 4);
@@ -25,15 +26,26 @@ static bool append(char *text, size_t size, const char *fmt, ...)
 	return n >= 0 && (size_t)n < size - used;
 }
 
-/* A line break, say: what goes into one line of the registry's files has none. */
+/* What goes into one line of the registry's files, which people show with cat. */
 static int refuse_control(struct draft *d, const char *what, const char *text)
 {
-	for (const char *p = text; *p; p++)
-		if ((unsigned char)*p < 0x20 || *p == 0x7f)
+	size_t n = strlen(text), at = 0, len;
+	uint32_t character;
+
+	for (; at < n; at += len) {
+		len = printable_length(text + at, n - at);
+		if (len)
+			continue;
+		if (utf8_length(text + at, n - at, &character))
 			return refuse(d, -EINVAL,
 				      "The %s has a control character in it, at byte %zu; leave it "
 				      "out.",
-				      what, (size_t)(p - text) + 1);
+				      what, at + 1);
+		return refuse(d, -EINVAL,
+			      "The %s has a byte in it that is no UTF-8, at byte %zu; leave it "
+			      "out, or let a ? after ~ stand for it.",
+			      what, at + 1);
+	}
 	return 0;
 }
 

@@ -58,6 +58,8 @@ create 2 "did you mean 'cpu-clock'" t/x -e cpu-clok
 create 2 "'z' in 'cpu-clock:z' is not a modifier" t/x -e cpu-clock:z
 create 2 'control character in it, at byte 6; leave it out' t/x -e $'sched\n:x'
 create 2 'write it without' t/x -e 'sched:sched switch'
+# What a terminal would obey does not come back in the sentence.
+refused 3 'cannot open a  31m b: No such file' perfctl script -i $'a\xc2\x9b31m\x9bb'
 create 2 'not the name of a tracepoint: write SYSTEM:NAME' t/x -e 'sched:x!'
 create 2 'does not begin with the name of a PMU: write PMU/TERM=VALUE/, .* or SYSTEM:NAME' t/x -e sched:../../etc
 create 2 'too long: .*are allowed' t/x -e "s:$(printf 'y%.0s' {1..1100})"
@@ -156,6 +158,8 @@ filter 2 'the number is too large' 'prev_pid == 99999999999999999999'
 filter 2 'this is no number' 'prev_pid == 0xzz'
 filter 2 'text is compared by == != ~ !~ only' 'prev_comm < "x"'
 filter 2 'control character in it, at byte 14; leave it out' $'prev_pid == 1\n'
+filter 2 'control character in it, at byte 15; leave it out' $'prev_comm == "\xc2\x9b31m"'
+filter 2 'a byte in it that is no UTF-8, at byte 15; leave it out, or let a ?' $'prev_comm == "\x9b"'
 filter 1 'at most 32 deep' "$(printf '(%.0s' {1..40})prev_pid==1$(printf ')%.0s' {1..40})"
 filter 1 'at most 128 ' "$(printf 'pid==1||%.0s' {1..99})pid==1"
 filter 1 'at most 255 bytes' "comm == \"$(printf 'y%.0s' {1..300})\""

@@ -70,6 +70,9 @@ START_TEST(a_line_is_a_line)
 	log_open("perfpersistd");
 	log_info("a\nb\033[1mc\xc3\xa4");
 	ck_assert_str_eq(written(), "perfpersistd: a?b?[1mc\xc3\xa4\n");
+	log_info("\xc2\x9b"
+		 "31m\x9b");
+	ck_assert_str_eq(written(), "perfpersistd: ??31m?\n");
 	memset(text, 'x', sizeof(text));
 	text[sizeof(text) - 1] = 0;
 	log_info("%s", text);

@@ -116,9 +116,9 @@ END_TEST
 static void fold(struct folded *o, char *text, size_t size)
 {
 	struct trace_event event = { .name = "sched:sched_switch" };
-	struct frame f = { .symbol = "f;x", .dso = "prog" };
+	struct frame f = { .symbol = "f;x\x9b\xc3\xa4", .dso = "prog" };
 	struct frame g = { .symbol = "[unknown]", .dso = "libg.so", .kernel = true };
-	struct flame_node root = {}, comm = { .comm = "a b" }, of_f = { .frame = &f };
+	struct flame_node root = {}, comm = { .comm = "a b\xc2\x9b" }, of_f = { .frame = &f };
 	struct flame_node of_g = { .frame = &g };
 	struct event_sum sum = { .event = &event, .root = &root };
 	struct aggregate a = { .events = &sum, .n_events = 1 };
@@ -162,14 +162,14 @@ START_TEST(stacks)
 	char text[256];
 
 	fold(&o, text, sizeof(text));
-	ck_assert_str_eq(text, "a_b;sched:sched_switch 1\na_b;f:x;[libg.so]_[k] 3\n");
+	ck_assert_str_eq(text, "a_b__;sched:sched_switch 1\na_b__;f:x_\xc3\xa4;[libg.so]_[k] 3\n");
 	ck_assert_uint_eq(o.lines, 2);
 	ck_assert_uint_eq(o.weight, 4);
 
 	o = (struct folded){ .by_period = true, .events = true };
 	fold(&o, text, sizeof(text));
-	ck_assert_str_eq(text, "a_b;sched:sched_switch 10\n"
-			       "a_b;f:x;[libg.so]_[k];sched:sched_switch 30\n");
+	ck_assert_str_eq(text, "a_b__;sched:sched_switch 10\n"
+			       "a_b__;f:x_\xc3\xa4;[libg.so]_[k];sched:sched_switch 30\n");
 }
 END_TEST
 

@@ -6,7 +6,38 @@
 
 #include "daemon/text.h"
 #include "proto/macro.h"
+#include "proto/printable.h"
 #include "tests/unit/needs.h"
+
+/* What is shown of a text: printable UTF-8 stays, each other byte becomes a '?'. */
+START_TEST(strangers_text)
+{
+	static const char *const texts[][2] = {
+		{ "plain \\ \"x\"", "plain \\ \"x\"" },
+		{ "\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80", "\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80" },
+		{ "\033[1m\n\x7f", "?[1m??" },
+		{ "\xc2\x9b"
+		  "31m",
+		  "??31m" }, /* CSI as UTF-8 */
+		{ "\x9b"
+		  "31m\x80\x9f",
+		  "?31m??" },				       /* and alone */
+		{ "\xc2\xa0", "\xc2\xa0" },		       /* the first that is none */
+		{ "\xc0\x9b\xe0\x82\x9b", "?????" },	       /* overlong */
+		{ "\xed\xa0\x80\xf4\x90\x80\x80", "???????" }, /* no characters */
+		{ "a\xe2\x82", "a??" },			       /* cut off */
+	};
+	char text[64];
+
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		strcpy(text, texts[i][0]);
+		make_printable(text, '?');
+		ck_assert_str_eq(text, texts[i][1]);
+	}
+	ck_assert_uint_eq(printable_length("", 1), 0);
+	ck_assert_uint_eq(printable_length("\xc3\xa4", 1), 0);
+}
+END_TEST
 
 START_TEST(names)
 {
@@ -214,6 +245,7 @@ int main(void)
 	Suite *s = suite_create("text");
 	TCase *t = tcase_create("text");
 
+	tcase_add_test(t, strangers_text);
 	tcase_add_test(t, names);
 	tcase_add_test(t, tracepoint_names);
 	tcase_add_test(t, tracepoint_globs);

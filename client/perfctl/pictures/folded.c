@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "client/perfctl/pictures/folded.h"
+#include "proto/printable.h"
 
 #define DEPTH_MAX 256 /* more than a chain can have */
 
@@ -14,14 +15,17 @@
  * processes stackcollapse-perf.pl makes them underscores. */
 static void write_name(const char *name, bool comm, FILE *f)
 {
-	for (; *name; name++) {
-		unsigned char c = (unsigned char)*name;
+	size_t n = strlen(name), len;
 
-		if (c == ';')
-			c = ':';
-		else if (c < ' ' || c == 0x7f || (comm && c == ' '))
-			c = '_';
-		putc(c, f);
+	for (; n; name += len, n -= len) {
+		len = printable_length(name, n);
+		if (*name == ';')
+			putc(':', f);
+		else if (!len || (comm && *name == ' '))
+			putc('_', f);
+		else
+			fwrite(name, 1, len, f);
+		len += !len;
 	}
 }
 
