@@ -37,8 +37,7 @@ static const struct option longs[] = {
 
 static void script_done(struct script *s)
 {
-	for (size_t i = 0; i < s->n_events; i++)
-		decoder_free(s->events[i].decoder);
+	decoders_done(&s->decoders);
 	free(s->events);
 	symbols_free(s->symbols);
 	input_done(&s->in);
@@ -118,18 +117,17 @@ static int open_events(struct script *s)
 	size_t n = trace_events(s->in.trace);
 
 	s->events = calloc(n + 1, sizeof(*s->events));
-	if (!s->events)
+	if (!s->events || decoders_init(&s->decoders, n) < 0)
 		return -ENOMEM;
 	s->n_events = n;
 	for (size_t i = 0; i < n; i++) {
 		const struct trace_event *e = trace_event(s->in.trace, i);
-		int r = 0;
+		int r;
 
 		s->events[i].event = e;
 		s->name_width = MAX(s->name_width, (int)MIN(strlen(e->name), 256));
-		if (e->format)
-			r = decoder_new(e->name, e->format, e->format_size, &s->events[i].decoder);
-		if (r == -ENOMEM)
+		r = decoders_get(&s->decoders, e, &s->events[i].decoder);
+		if (r < 0)
 			return r;
 	}
 	return 0;

@@ -3,7 +3,7 @@
 #ifndef PERFCTL_SCRIPT_H
 #define PERFCTL_SCRIPT_H
 
-#include "client/perfctl/decode.h"
+#include "client/perfctl/decoders.h"
 #include "client/perfctl/trace/input.h"
 #include "client/perfctl/trace/symbols.h"
 
@@ -47,6 +47,7 @@ struct script {
 
 	struct input in;
 	struct symbols *symbols; /* NULL: --no-symbols */
+	struct decoders decoders;
 	struct script_event *events;
 	size_t n_events;
 	int name_width; /* of the longest event's name */

@@ -230,6 +230,31 @@ START_TEST(another_file_of_that_path_is_refused)
 }
 END_TEST
 
+/* A file of kilobytes that names a library by a thousand paths costs the library's names once. */
+START_TEST(a_file_of_many_paths_is_read_once)
+{
+	struct trace_info info = { .release = "" };
+	struct symbol first, second;
+	struct processes *p;
+	struct symbols *s;
+	char path[PATH_MAX];
+	uint64_t at = offset_of((void *)well_known_function);
+
+	ck_assert_int_eq(processes_new(&p), 0);
+	ck_assert_int_eq(symbols_new(&info, &s), 0);
+	snprintf(path, sizeof(path), "/./%s", this_program());
+	ck_assert_int_eq(processes_map(p, 1, 0, 1 << 30, 0, this_program(), NULL, 0, 0, NULL), 0);
+	ck_assert_int_eq(processes_map(p, 2, 0, 1 << 30, 0, path, NULL, 0, 0, NULL), 0);
+	symbols_find(s, p, 1, at, false, &first);
+	symbols_find(s, p, 2, at, false, &second);
+	ck_assert_str_eq(first.name, "well_known_function");
+	ck_assert_ptr_eq(first.name, second.name);
+	ck_assert_ptr_ne(first.dso, second.dso);
+	symbols_free(s);
+	processes_free(p);
+}
+END_TEST
+
 /* To open /dev/watchdog starts it, so a look must come first. The kernel tells of every opening,
  * but not of one by O_PATH, which has no effect. */
 START_TEST(what_is_no_file_is_not_opened)
@@ -533,6 +558,7 @@ int main(void)
 	tcase_add_test(tc, reads_this_program);
 	tcase_add_test(tc, another_build_is_refused);
 	tcase_add_test(tc, another_file_of_that_path_is_refused);
+	tcase_add_test(tc, a_file_of_many_paths_is_read_once);
 	tcase_add_test(tc, what_is_no_file_is_not_opened);
 	tcase_add_test(tc, what_the_kernel_makes_up_is_not_opened);
 	tcase_add_test(tc, links_are_followed_as_far_as_wanted);

@@ -4,6 +4,8 @@
 
 #include <fcntl.h>
 #include <inttypes.h>
+
+#include "client/perfctl/decoders.h"
 #include "tests/unit/needs.h"
 
 static struct perfdata w;
@@ -298,6 +300,71 @@ END_TEST
 
 /* ── Features ───────────────────────────────────────────────────────────────────────────── */
 
+/*
+ * The formats of tracepoints, one system with one format. 20,000 events of one format cost a
+ * decoder each (8 KiB), and a name with the system's in front, which could be half a megabyte.
+ */
+START_TEST(events_of_one_format_share_it)
+{
+	static const char magic[] = "\x17\x08\x44tracing0.6", head[] = "header_page",
+			  event[] = "header_event";
+	static const char format[] =
+		"name: x\nID: 7\nformat:\n"
+		"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\n"
+		"\tfield:int a;\toffset:4;\tsize:4;\tsigned:1;\n\nprint fmt: \"%d\", REC->a\n";
+	struct perf_event_attr attr = writer_attr(0);
+	static char system[10000];
+	struct decoder *first, *second;
+	struct decoders decoders;
+	size_t at, begin;
+	uint32_t size;
+
+	attr.type = PERF_TYPE_TRACEPOINT;
+	attr.config = 7;
+	begin_pipe(&w);
+	for (unsigned i = 0; i < 2; i++) {
+		at = begin_record(&w, RECORD_HEADER_ATTR, 0);
+		put(&w, &attr, sizeof(attr));
+		put_u64(&w, 10 + i);
+		end_record(&w, at);
+	}
+	at = begin_record(&w, RECORD_HEADER_TRACING_DATA, 0);
+	put_u32(&w, 0);
+	end_record(&w, at);
+	begin = w.size;
+	put(&w, magic, sizeof(magic));
+	put(&w, "\0\x08\0\x10\0\0", 6); /* byte order, a long, a page */
+	put(&w, head, sizeof(head));
+	put_u64(&w, 0);
+	put(&w, event, sizeof(event));
+	put_u64(&w, 0);
+	put_u32(&w, 0);
+	put_u32(&w, 1);
+	memset(system, 's', sizeof(system) - 1);
+	put(&w, system, sizeof(system));
+	put_u32(&w, 1);
+	put_u64(&w, strlen(format));
+	put(&w, format, strlen(format));
+	size = (uint32_t)(w.size - begin);
+	memcpy(w.bytes + begin - sizeof(size), &size, sizeof(size));
+	put(&w, "\0\0\0\0\0\0\0", ALIGN_TO(size, 8U) - size);
+	ck_assert_int_eq(open_it(), 0);
+	ck_assert_uint_eq(trace_events(t), EVENTS + 2);
+	ck_assert_ptr_nonnull(trace_event(t, EVENTS)->format);
+	ck_assert_ptr_eq(trace_event(t, EVENTS)->format, trace_event(t, EVENTS + 1)->format);
+	ck_assert_ptr_eq(trace_event(t, EVENTS)->name, trace_event(t, EVENTS + 1)->name);
+	ck_assert_uint_lt(strlen(trace_event(t, EVENTS)->name), 600);
+	ck_assert_int_eq(decoders_init(&decoders, trace_events(t)), 0);
+	ck_assert_int_eq(decoders_get(&decoders, trace_event(t, EVENTS), &first), 0);
+	ck_assert_int_eq(decoders_get(&decoders, trace_event(t, EVENTS + 1), &second), 0);
+	ck_assert_ptr_nonnull(first);
+	ck_assert_ptr_eq(first, second);
+	ck_assert_int_eq(decoders_get(&decoders, trace_event(t, 0), &second), 0);
+	ck_assert_ptr_null(second);
+	decoders_done(&decoders);
+}
+END_TEST
+
 static void put_feature_text(struct perfdata *d, const char *text)
 {
 	put_u32(d, (uint32_t)ALIGN_TO(strlen(text) + 1, 8U));
@@ -562,6 +629,7 @@ int main(void)
 	tcase_add_test(c, pipe_format);
 	tcase_add_test(c, through_a_pipe);
 	tcase_add_test(c, order);
+	tcase_add_test(c, events_of_one_format_share_it);
 	tcase_add_test(c, same_time);
 	tcase_add_test(c, large);
 	tcase_add_test(c, kinds);

@@ -5,7 +5,7 @@
 #ifndef PERFCTL_AGGREGATE_PARTS_H
 #define PERFCTL_AGGREGATE_PARTS_H
 
-#include "client/perfctl/decode.h"
+#include "client/perfctl/decoders.h"
 #include "client/perfctl/pictures/aggregate.h"
 #include "client/perfctl/pictures/hash.h"
 
@@ -39,6 +39,7 @@ struct aggregate_parts {
 	size_t n_threads, cap_threads;
 	struct running *running; /* of each CPU */
 	size_t n_running;
+	struct decoders decoders;
 	struct switch_fields *switches; /* of each event: where sched_switch's fields are */
 };
 

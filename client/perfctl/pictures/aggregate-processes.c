@@ -8,7 +8,8 @@
 #include "client/perfctl/pictures/aggregate-parts.h"
 
 struct switch_fields {
-	struct decoder *decoder; /* NULL: the event is not sched_switch, or not as it should be */
+	struct decoder
+		*decoder; /* one of `decoders`; NULL: not sched_switch, or not as it should be */
 	const struct tep_format_field *prev_pid, *next_pid;
 };
 
@@ -21,26 +22,34 @@ static const struct tep_format_field *number_field(const struct decoder *d, cons
 	return f && f->size == sizeof(uint32_t) ? f : NULL;
 }
 
-static void find_fields(const struct trace_event *e, struct switch_fields *ret)
+static int find_fields(struct aggregate_parts *p, const struct trace_event *e,
+		       struct switch_fields *ret)
 {
-	if (strcmp(e->name, "sched:sched_switch") || !e->format ||
-	    decoder_new(e->name, e->format, e->format_size, &ret->decoder) < 0)
-		return;
+	int r;
+
+	if (strcmp(e->name, "sched:sched_switch"))
+		return 0;
+	r = decoders_get(&p->decoders, e, &ret->decoder);
+	if (r < 0 || !ret->decoder)
+		return r;
 	ret->prev_pid = number_field(ret->decoder, "prev_pid");
 	ret->next_pid = number_field(ret->decoder, "next_pid");
-	if (!ret->prev_pid || !ret->next_pid) {
-		decoder_free(ret->decoder);
+	if (!ret->prev_pid || !ret->next_pid)
 		ret->decoder = NULL;
-	}
+	return 0;
 }
 
 int sums_start(struct aggregate_parts *p)
 {
 	p->switches = calloc(p->a.n_events + 1, sizeof(*p->switches));
-	if (!p->switches)
+	if (!p->switches || decoders_init(&p->decoders, p->a.n_events) < 0)
 		return -ENOMEM;
-	for (size_t i = 0; i < p->a.n_events; i++)
-		find_fields(p->a.events[i].event, &p->switches[i]);
+	for (size_t i = 0; i < p->a.n_events; i++) {
+		int r = find_fields(p, p->a.events[i].event, &p->switches[i]);
+
+		if (r < 0)
+			return r;
+	}
 	return 0;
 }
 
@@ -211,8 +220,7 @@ void sums_done(struct aggregate_parts *p)
 
 	for (size_t i = 0; i < a->n_processes; i++)
 		free(a->processes[i].cpus);
-	for (size_t i = 0; p->switches && i < a->n_events; i++)
-		decoder_free(p->switches[i].decoder);
+	decoders_done(&p->decoders);
 	free(a->processes);
 	free(p->threads);
 	free(p->running);

@@ -5,7 +5,7 @@
 #ifndef PERFCTL_HTML_INTERNAL_H
 #define PERFCTL_HTML_INTERNAL_H
 
-#include "client/perfctl/decode.h"
+#include "client/perfctl/decoders.h"
 #include "client/perfctl/pictures/html-tables.h"
 #include "client/perfctl/pictures/html.h"
 
@@ -37,6 +37,7 @@ struct html_lost {
 struct html {
 	FILE *f;
 	struct trace *trace;
+	struct decoders decoders;
 	struct html_event *events; /* as the trace's */
 
 	/* the block that is being filled */

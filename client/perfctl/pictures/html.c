@@ -33,15 +33,13 @@ static void find_switch(const struct trace_event *event, struct html_event *e)
 static int open_events(struct html *h)
 {
 	h->events = calloc(trace_events(h->trace) + 1, sizeof(*h->events));
-	if (!h->events)
+	if (!h->events || decoders_init(&h->decoders, trace_events(h->trace)) < 0)
 		return -ENOMEM;
 	for (size_t i = 0; i < trace_events(h->trace); i++) {
 		const struct trace_event *event = trace_event(h->trace, i);
-		int r = event->format ? decoder_new(event->name, event->format, event->format_size,
-						    &h->events[i].decoder)
-				      : 0;
+		int r = decoders_get(&h->decoders, event, &h->events[i].decoder);
 
-		if (r == -ENOMEM)
+		if (r < 0)
 			return r;
 		find_switch(event, &h->events[i]);
 	}
@@ -79,8 +77,7 @@ void html_free(struct html *h)
 {
 	if (!h)
 		return;
-	for (size_t i = 0; h->events && i < trace_events(h->trace); i++)
-		decoder_free(h->events[i].decoder);
+	decoders_done(&h->decoders);
 	free(h->events);
 	for (size_t i = 0; i < N_COLUMNS; i++)
 		bytes_done(&h->columns[i]);

@@ -7,7 +7,7 @@
 #ifndef PERFCTL_PERFETTO_PARTS_H
 #define PERFCTL_PERFETTO_PARTS_H
 
-#include "client/perfctl/decode.h"
+#include "client/perfctl/decoders.h"
 #include "client/perfctl/pictures/hash.h"
 #include "client/perfctl/pictures/pbuf.h"
 #include "client/perfctl/pictures/perfetto.h"
@@ -65,6 +65,7 @@ struct perfetto {
 	bool begun;	 /* there was a sample */
 	uint64_t damaged;
 
+	struct decoders decoders;
 	struct perfetto_event *events;
 	size_t n_events;
 	bool has_raw_syscalls; /* these know of all system calls */

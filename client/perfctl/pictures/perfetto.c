@@ -103,13 +103,9 @@ static int find_event(struct perfetto *p, size_t i, uint32_t *next_field)
 
 	e->event = trace_event(p->trace, i);
 	e->first_field = *next_field;
-	if (!e->event->format)
-		return 0;
-	r = decoder_new(e->event->name, e->event->format, e->event->format_size, &e->decoder);
-	if (r == -EBADMSG)
-		return 0; /* its records show without fields */
-	if (r < 0)
-		return r;
+	r = decoders_get(&p->decoders, e->event, &e->decoder);
+	if (r < 0 || !e->decoder)
+		return r; /* its records show without fields */
 	for (const struct tep_format_field *f = e->decoder->event->format.fields; f; f = f->next)
 		(*next_field)++;
 	return 0;
@@ -128,7 +124,7 @@ int perfetto_new(int fd, struct trace *t, const struct aggregate *a, struct perf
 	p->a = a;
 	p->n_events = trace_events(t);
 	p->events = calloc(p->n_events + 1, sizeof(*p->events));
-	if (!p->events)
+	if (!p->events || decoders_init(&p->decoders, p->n_events) < 0)
 		goto fail;
 	for (size_t i = 0; i < p->n_events; i++) {
 		r = find_event(p, i, &next_field);
@@ -230,10 +226,9 @@ void perfetto_free(struct perfetto *p)
 {
 	if (!p)
 		return;
-	for (size_t i = 0; p->events && i < p->n_events; i++) {
-		decoder_free(p->events[i].decoder);
+	decoders_done(&p->decoders);
+	for (size_t i = 0; p->events && i < p->n_events; i++)
 		free(p->events[i].counts);
-	}
 	for (size_t i = 0; i < p->n_cpus; i++)
 		pbuf_done(&p->cpus[i].events);
 	free(p->events);

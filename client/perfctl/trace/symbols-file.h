@@ -20,6 +20,9 @@ struct symbols_file {
 	const struct symtab *table; /* elf's, or the kernel's */
 	bool memory;		    /* it is no file at all: addresses are all there is */
 	uint64_t slide;		    /* from where the kernel was to where its table has it */
+	/* symbols.c's: for which dso it was loaded, and which file that was. */
+	uint32_t index;
+	uint64_t device, inode;
 };
 
 /* The kernel, read when something of it is first wanted. */

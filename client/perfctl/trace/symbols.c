@@ -5,8 +5,10 @@
 
 #include <linux/perf_event.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "client/perfctl/trace/demangle.h"
+#include "client/perfctl/trace/process-table.h"
 #include "client/perfctl/trace/symbols-file.h"
 #include "proto/macro.h"
 
@@ -26,6 +28,7 @@ struct symbols {
 	struct symbols_kernel kernel;
 	struct symbols_file **files; /* by the dsos' indices; NULL: not wanted yet */
 	size_t n_files;
+	struct keytable by_file; /* the first of the dsos that are one file, by a hash */
 	struct demangler demangler;
 	bool keep_mangled;
 	struct cached cache[CACHE_SIZE];
@@ -53,11 +56,12 @@ void symbols_free(struct symbols *s)
 	if (!s)
 		return;
 	for (size_t i = 0; i < s->n_files; i++)
-		if (s->files[i]) {
+		if (s->files[i] && s->files[i]->index == i) {
 			symbols_file_done(s->files[i]);
 			free(s->files[i]);
 		}
 	free(s->files);
+	keytable_done(&s->by_file);
 	kernel_symbols_done(&s->kernel.symbols);
 	demangler_done(&s->demangler);
 	free(s->release);
@@ -101,19 +105,62 @@ static struct symbols_file **place_of(struct symbols *s, uint32_t index)
 	return &s->files[index];
 }
 
+/*
+ * A file has many paths, by links and by "/./", and a trace can name it by each. Its functions are
+ * kept once. 0: it is no file, and not shared.
+ */
+static uint64_t file_key(const struct dso *dso, struct stat *ret)
+{
+	uint64_t key;
+
+	if (dso->kernel || dso->path[0] != '/' || stat(dso->path, ret) < 0)
+		return 0;
+	key = keytable_mix(ret->st_ino ^ keytable_mix(ret->st_dev));
+	for (size_t i = 0; i < dso->build_id_size; i++)
+		key = keytable_mix(key ^ dso->build_id[i]);
+	return key ^ (!dso->build_id_size && dso->inode);
+}
+
+/* What was loaded for another dso, and is what would be loaded for this one; or NULL. */
+static struct symbols_file *find_loaded(struct symbols *s, struct processes *p,
+					const struct dso *dso, uint64_t key, const struct stat *st)
+{
+	int64_t i = key ? keytable_get(&s->by_file, key) : -1;
+	const struct dso *other = i < 0 ? NULL : processes_dso(p, (size_t)i);
+	struct symbols_file *f = i < 0 ? NULL : s->files[i];
+
+	if (!f || f->kind != SYMBOLS_ELF || f->device != st->st_dev || f->inode != st->st_ino ||
+	    other->build_id_size != dso->build_id_size || other->inode != dso->inode ||
+	    memcmp(other->build_id, dso->build_id, dso->build_id_size))
+		return NULL;
+	return f;
+}
+
 /* NULL: out of memory, and so no name. */
 static const struct symbols_file *file_of(struct symbols *s, struct processes *p,
 					  const struct map *map)
 {
 	struct symbols_file **place = place_of(s, map->dso->index);
+	struct stat st = {};
+	uint64_t key;
 
 	if (!place || *place)
 		return place ? *place : NULL;
+	key = file_key(map->dso, &st);
+	*place = find_loaded(s, p, map->dso, key, &st);
+	if (*place)
+		return *place;
 	*place = calloc(1, sizeof(**place));
 	if (!*place)
 		return NULL;
 	learn_kernel(s, p);
 	symbols_file_load(map, &s->kernel, *place);
+	(*place)->index = map->dso->index;
+	(*place)->device = st.st_dev;
+	(*place)->inode = st.st_ino;
+	/* If it cannot be kept it is read again. */
+	if (key && (*place)->kind == SYMBOLS_ELF)
+		keytable_set(&s->by_file, key, map->dso->index);
 	return *place;
 }
 

@@ -29,6 +29,7 @@ int events_add(struct trace *t, const void *attr, size_t n)
 		return -ENOMEM;
 	e->pub = (struct trace_event){
 		.index = (uint32_t)t->n_events,
+		.format_index = (uint32_t)t->n_events,
 		.sample_type = a.sample_type,
 		.type = a.type,
 		.config = a.config,

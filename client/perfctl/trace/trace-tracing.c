@@ -27,6 +27,9 @@ static int64_t id_of(const char *format, size_t n)
 	return p > first && p < end && *p == '\n' ? (int64_t)id : -1;
 }
 
+/* Of a system's name or an event's: the kernel's own are shorter. */
+#define NAME_MAX_SHOWN 256
+
 /* "name: sched_switch\n" at the beginning. */
 static char *name_of(const char *system, const char *format, size_t n)
 {
@@ -37,7 +40,8 @@ static char *name_of(const char *system, const char *format, size_t n)
 	if (n < sizeof(key) || memcmp(format, key, sizeof(key) - 1))
 		return NULL;
 	end = memchr(begin, '\n', n - (sizeof(key) - 1));
-	if (!end || asprintf(&name, "%s:%.*s", system, (int)MIN(end - begin, 256), begin) < 0)
+	if (!end || asprintf(&name, "%.*s:%.*s", NAME_MAX_SHOWN, system,
+			     (int)MIN(end - begin, NAME_MAX_SHOWN), begin) < 0)
 		return NULL;
 	return name;
 }
@@ -76,26 +80,28 @@ static int use_format(struct trace *t, const struct tracepoints *points, const c
 		      const char *format, size_t n)
 {
 	int64_t id = id_of(format, n);
-	int64_t i = id < 0 ? -1 : keytable_get(&points->by_config, (uint64_t)id);
+	int64_t last = id < 0 ? -1 : keytable_get(&points->by_config, (uint64_t)id), first = -1;
 	char *name;
-	int r;
 
-	for (; i >= 0; i = points->next[i]) {
+	for (int64_t i = last; i >= 0; i = points->next[i])
+		if (!t->events[i]->pub.format)
+			first = i;
+	if (first < 0)
+		return 0;
+	/* A small file can have thousands of events of one format: they share all that is made of
+	 * it. */
+	name = name_of(system, format, n);
+	for (int64_t i = last; i >= 0; i = points->next[i]) {
 		struct event *e = t->events[i];
 
 		if (e->pub.format)
 			continue;
 		e->pub.format = format;
 		e->pub.format_size = n;
-		name = name_of(system, format, n);
-		if (!name)
-			continue;
-		r = trace_keep(t, name);
-		if (r < 0)
-			return r;
+		e->pub.format_index = (uint32_t)first;
 		e->point = name;
 	}
-	return 0;
+	return name ? trace_keep(t, name) : 0;
 }
 
 /* "header_page" and the like: a name, a size, so many bytes. */

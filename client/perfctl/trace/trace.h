@@ -27,6 +27,7 @@ struct trace_event {
 	const char *name;   /* "sched:sched_switch", "cpu-clock"; never NULL */
 	const char *format; /* of a tracepoint; else NULL; not NUL-terminated */
 	size_t format_size;
+	uint32_t format_index; /* of the first event that has this format */
 };
 
 enum trace_kind {
