@@ -106,7 +106,8 @@ static int take_switch(struct call *call, struct record *o)
 	else
 		r = *unit ? parse_duration(optarg, &o->options.switch_time) : -EINVAL;
 	if (r < 0)
-		return bad_usage(call, "--switch-output=%s: `signal`, a size as 100M, or a time as 30s",
+		return bad_usage(call,
+				 "--switch-output=%s: `signal`, a size as 100M, or a time as 30s",
 				 optarg);
 	return EXIT_OK;
 }
@@ -119,7 +120,8 @@ static int take_number(struct call *call, int opt, struct record *o)
 	case OPT_MAX_FILES:
 		r = parse_number(optarg, &o->options.max_files);
 		if (r < 0 || !o->options.max_files)
-			return bad_usage(call, "--switch-max-files %s: not a number above 0", optarg);
+			return bad_usage(call, "--switch-max-files %s: not a number above 0",
+					 optarg);
 		return EXIT_OK;
 	case OPT_MAX_SIZE:
 		if (parse_size(optarg, &o->options.max_size) < 0)
@@ -178,33 +180,43 @@ static int take_option(struct call *call, int opt, struct record *o)
 static int check(struct call *call, struct record *o)
 {
 	if (o->make.n && !o->make.ns)
-		return bad_usage(call, "-e %s: with -P NAMESPACE it makes an event that stays; to read "
-				       "those that are there: NAME, or -e persistent/NAMESPACE/",
+		return bad_usage(call,
+				 "-e %s: with -P NAMESPACE it makes an event that stays; to read "
+				 "those that are there: NAME, or -e persistent/NAMESPACE/",
 				 o->make.events[0].event);
 	if (o->make.ns && !o->make.n)
 		return bad_usage(call, "-P %s: what shall be recorded there? -e EVENT is missing",
 				 o->make.ns);
 	if (o->make.ns && (o->n_names || call->n_operands))
-		return bad_usage(call, "-P makes events, and NAME or persistent/ reads such: one of them");
+		return bad_usage(
+			call, "-P makes events, and NAME or persistent/ reads such: one of them");
 	if (o->make.ns && (o->kill || o->overwrite || o->options.switches || o->options.output))
 		return bad_usage(call, "-P makes events, which record into their buffers; -k, -o, "
 				       "--overwrite and --switch-output are for reading them");
-	if (o->make.ns && (o->selection.n_pids || o->selection.last || o->selection.since ||
-			   o->selection.until))
-		return bad_usage(call, "-P makes events; --pid, --last, --since and --until are for "
-				       "reading them (--filter 'common_pid == N' for making)");
+	if (o->make.ns && (selection_has_ids(&o->selection) || o->selection.last ||
+			   o->selection.since || o->selection.until))
+		return bad_usage(
+			call, "-P makes events; --pid, --tid, --last, --since and --until are for "
+			      "reading them (--filter 'common_pid == N' for making)");
+	if (o->selection.about)
+		return bad_usage(call,
+				 "--about is for snapshot, script and report, which look into "
+				 "the records");
 	if (!o->make.ns && (o->make.opts.buffer || o->make.opts.period || o->make.opts.flags))
-		return bad_usage(call, "-m, -c, -F and -g are for events that are made: -P is missing");
+		return bad_usage(call,
+				 "-m, -c, -F and -g are for events that are made: -P is missing");
 	if (call->command && !call->command[0])
 		return bad_usage(call, "-- needs a command behind it");
 	if (o->options.output && !strcmp(o->options.output, "-") &&
 	    (o->options.switches || o->overwrite))
-		return bad_usage(call, "-o -: one stream has no second file for --switch-output and "
-				       "--overwrite");
+		return bad_usage(call,
+				 "-o -: one stream has no second file for --switch-output and "
+				 "--overwrite");
 	if (o->options.max_files && !o->options.switches)
 		return bad_usage(call, "--switch-max-files belongs to --switch-output");
 	if (o->overwrite && (o->options.switch_size || o->options.switch_time))
-		return bad_usage(call, "--overwrite: a file is written with each SIGUSR2, and at the end");
+		return bad_usage(
+			call, "--overwrite: a file is written with each SIGUSR2, and at the end");
 	if (call->connect.direct && o->kill)
 		return bad_usage(call, "-k and --direct: without a daemon nobody deletes events");
 	return EXIT_OK;
@@ -338,12 +350,14 @@ static int run(struct call *call, int argc, char **argv)
 
 const struct verb verb_record = {
 	.name = "record",
-	.synopsis = "NAME... | -e persistent/NAMESPACE/ | -e EVENT -P NAMESPACE [OPTIONS] [-- COMMAND]",
+	.synopsis =
+		"NAME... | -e persistent/NAMESPACE/ | -e EVENT -P NAMESPACE [OPTIONS] [-- COMMAND]",
 	.summary = "follow events into a perf.data file",
 	.run = run,
 	.runs_command = true,
 	.help = "  -o, --output FILE        else perf.data; `-`: to stdout, in perf's pipe format\n"
-		"  --timeout TIME           for so long: 10s, 500ms, 2m; else until COMMAND ends, or\n"
+		"  --timeout TIME           for so long: 10s, 500ms, 2m; else until COMMAND ends, "
+		"or\n"
 		"                           a signal (Ctrl-C)\n"
 		"  --max-size SIZE          or until so much is written: 100M\n"
 		"  --history                begin with what the buffers hold already\n"
@@ -351,25 +365,31 @@ const struct verb verb_record = {
 		"  --since TIME             begin with what they hold from then on\n"
 		"  --until TIME             leave out what is later\n"
 		"  -C, --cpu LIST           only what is of these CPUs: 0-3,8\n"
-		"  --pid PID,...            only what is of these processes\n"
-		"  --switch-output[=WHEN]   go on in another file, FILE.DATE, after a size (100M), a\n"
+		"  --pid PID,...            only records by these processes\n"
+		"  --tid TID,...            only records by these threads\n"
+		"  --switch-output[=WHEN]   go on in another file, FILE.DATE, after a size (100M), "
+		"a\n"
 		"                           time (30s), or with SIGUSR2 (`signal`, the default)\n"
 		"  --switch-max-files N     remove the oldest of them beyond N\n"
-		"  --overwrite              follow nothing: with SIGUSR2, and at the end, write what\n"
+		"  --overwrite              follow nothing: with SIGUSR2, and at the end, write "
+		"what\n"
 		"                           the buffers hold to FILE.DATE\n"
 		"  -k, --kill               delete the events afterwards\n"
-		"  -e, --event EVENT        persistent/NAMESPACE/: the events of that namespace, with\n"
+		"  -e, --event EVENT        persistent/NAMESPACE/: the events of that namespace, "
+		"with\n"
 		"                           what they hold; any other: to be made, with -P\n"
 		"  -P, --persistent NS      make a persistent event of each -e in this namespace;\n"
 		"                           they stay, and a COMMAND is run\n"
 		"  -a, --all-cpus           of what is made: on all CPUs; the default\n"
-		"  -m, --mmap-pages SIZE    of what is made: as `perfctl create` has it, as all these\n"
+		"  -m, --mmap-pages SIZE    of what is made: as `perfctl create` has it, as all "
+		"these\n"
 		"  -c, --count PERIOD\n"
 		"  -F, --freq FREQ\n"
 		"  -g                       with call chains\n"
 		"  --filter FILTER          for the -e before it\n"
 		"\n"
-		"NAME is NAMESPACE/NAME, NAMESPACE/ or a glob of these. Records that were overwritten\n"
+		"NAME is NAMESPACE/NAME, NAMESPACE/ or a glob of these. Records that were "
+		"overwritten\n"
 		"before they could be read are counted, and stand in the file as lost ones.\n"
 		"\n"
 		"Examples:\n"

@@ -12,7 +12,8 @@
 
 /* What is read at once, of all events together. */
 #define HELD_MAX (64U << 20)
-/* For so long after its time a record may still be on its way into its ring: an interrupt or two. */
+/* For so long after its time a record may still be on its way into its ring: an interrupt or two.
+ */
 #define UNDER_WAY 5000000ULL
 
 struct followed {
@@ -32,7 +33,8 @@ struct recording {
 	struct reorder *reorder;
 	bool deserted; /* the daemon is gone */
 	bool has_complained;
-	uint64_t stop; /* CLOCK_MONOTONIC, ns: what is of later is not wanted any more; 0: not known */
+	uint64_t stop; /* CLOCK_MONOTONIC, ns: what is of later is not wanted any more; 0: not known
+			*/
 
 	struct outfile out; /* that is being written */
 	struct perfpersist_perfdata *data;
@@ -124,8 +126,8 @@ static void tell_file(const struct recording *r, const char *path, uint64_t byte
 
 static int name_file(struct recording *r, char **ret)
 {
-	char *path = r->options.switches ? dated_name(r->options.output)
-					 : strdup(r->options.output);
+	char *path =
+		r->options.switches ? dated_name(r->options.output) : strdup(r->options.output);
 	char *mine = path ? strdup(path) : NULL;
 
 	if (!mine) {
@@ -205,7 +207,10 @@ static int read_one(struct recording *r, size_t i, uint64_t now, uint64_t *ret_u
 			err = 0;
 			break;
 		}
-		if (selection_wants(r->options.selection, s.time, s.cpu, s.pid))
+		if (selection_learn(r->options.selection, s.pid, s.tid) < 0)
+			err = -ENOMEM;
+		else if (selection_wants_when(r->options.selection, s.time, s.cpu) &&
+			 selection_wants_whose(r->options.selection, s.pid, s.tid))
 			err = reorder_push(r->reorder, (int)i, &s);
 		if (err < 0 || reorder_held(r->reorder) > HELD_MAX)
 			break;

@@ -183,8 +183,9 @@ static void note_selection(struct report_options *o, int opt)
 
 	for (size_t i = 0; i < ARRAY_SIZE(options); i++)
 		if (options[i].val == opt)
-			snprintf(o->selected + n, sizeof(o->selected) - n, "%s--%s %s",
-				 n ? ", " : "", options[i].name, optarg);
+			snprintf(o->selected + n, sizeof(o->selected) - n, "%s--%s%s%s",
+				 n ? ", " : "", options[i].name, options[i].has_arg ? " " : "",
+				 options[i].has_arg ? optarg : "");
 }
 
 /* ── Reading ── */
@@ -232,14 +233,18 @@ static int read_all(struct input *in, const struct selection *selection, const b
 {
 	const struct flame_node *leaf;
 	struct trace_record r;
+	bool chosen;
 	int error;
 
-	while ((error = input_next(in, selection, &r)) > 0) {
+	while ((error = input_next(in, selection, &r, &chosen)) > 0) {
 		int failed;
 
 		if (r.kind == TRACE_SAMPLE && r.event && !wanted[r.event->index])
 			continue;
-		failed = aggregate_add(a, &r, &leaf) ?: picture_add(picture, &r, leaf);
+		if (chosen)
+			failed = aggregate_add(a, &r, &leaf) ?: picture_add(picture, &r, leaf);
+		else
+			failed = aggregate_pass(a, &r);
 		if (failed < 0)
 			return failed;
 	}
@@ -374,7 +379,8 @@ static int report(struct call *call, const struct report_options *o, struct sele
 	_cleanup_(aggregate_freep) struct aggregate *a = NULL;
 	_cleanup_(cleanup_symbols) struct symbols *symbols = NULL;
 	_cleanup_free_ bool *wanted = NULL;
-	struct aggregate_options options = { .max_stack = o->max_stack };
+	struct aggregate_options options = { .max_stack = o->max_stack,
+					     .threads_alone = selection->tids.n };
 	int r;
 
 	r = input_open(call, o->file, selection, &in);
@@ -395,6 +401,10 @@ static int report(struct call *call, const struct report_options *o, struct sele
 	if (r < 0 && r != -EBADMSG) {
 		complain("cannot read %s: %s", in.what, strerror(-r));
 		return EXIT_FAILED;
+	}
+	if (!r && !a->samples && selection_has_ids(selection)) {
+		selection_tell_none(selection, in.what);
+		return EXIT_NOT_FOUND;
 	}
 	/* What could be read is reported even if the rest is damaged. */
 	return (o->folded ? write_folded(o, a) : print_report(call, o, &in, a))
@@ -459,7 +469,10 @@ const struct verb verb_report = {
 		"  --html FILE          one page with all of it: timeline, flame graph, records\n"
 		"\n"
 		"Of all records only some:\n"
-		"  --last TIME, --since WHEN, --until WHEN, -C, --cpu CPUS, --pid PIDS\n"
+		"  --last TIME, --since WHEN, --until WHEN, -C, --cpu CPUS\n"
+		"  --pid LIST           by these processes\n"
+		"  --tid LIST           by these threads\n"
+		"  --about              also what others did to them: wakeups, switches to them\n"
 		"\n"
 		"Examples:\n"
 		"  perfctl report -i perf.data --children -g\n"

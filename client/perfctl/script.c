@@ -164,7 +164,11 @@ static int open_all(struct call *call, struct script *s)
 static bool is_shown(const struct script *s, const struct trace_record *r)
 {
 	/* What is no sample comes from all times, since it says who runs now. */
-	if (!selection_wants(&s->selection, r->time, r->cpu, r->pid))
+	if (r->kind != TRACE_SAMPLE &&
+	    (!selection_wants_when(&s->selection, r->time, r->cpu) ||
+	     !(selection_wants_whose(&s->selection, r->pid, r->tid) ||
+	       (s->selection.about && r->kind == TRACE_FORK &&
+		selection_wants_whose(&s->selection, r->ppid, r->ptid)))))
 		return false;
 	switch (r->kind) {
 	case TRACE_SAMPLE:
@@ -198,12 +202,13 @@ static int print_all(struct script *s)
 {
 	struct trace_record record;
 	uint64_t lost = 0;
+	bool wanted;
 	int r;
 
-	while ((r = input_next(&s->in, &s->selection, &record)) > 0) {
+	while ((r = input_next(&s->in, &s->selection, &record, &wanted)) > 0) {
 		if (record.kind == TRACE_LOST)
 			lost += record.lost;
-		if (!is_shown(s, &record))
+		if (!wanted || !is_shown(s, &record))
 			continue;
 		if (!s->first)
 			s->first = record.time;
@@ -216,6 +221,10 @@ static int print_all(struct script *s)
 			break;
 	}
 	tell_lost(s, lost);
+	if (r == 0 && !s->n && selection_has_ids(&s->selection)) {
+		selection_tell_none(&s->selection, s->in.what);
+		return EXIT_NOT_FOUND;
+	}
 	return r < 0 ? EXIT_FAILED : EXIT_OK;
 }
 
@@ -276,7 +285,9 @@ const struct verb verb_script = {
 		"  --since, --until TIME  1234.567 as records have it, -10s, @1700000000,\n"
 		"                         \"2026-11-21 10:00:00\" or 10:00:00\n"
 		"  -C, --cpu LIST         of these CPUs: 0-3,8\n"
-		"  --pid LIST             of these processes\n"
+		"  --pid LIST             by these processes\n"
+		"  --tid LIST             by these threads\n"
+		"  --about                also what others did to them: wakeups, switches to them\n"
 		"  --no-symbols           addresses alone\n"
 		"  --no-demangle          names of C++ and Rust as they are in the files\n"
 		"  --show-task-events     also who forked, executed and exited,\n"

@@ -3,10 +3,12 @@
 #include "client/perfctl/selection.h"
 
 #include <ctype.h>
+#include <dirent.h>
 #include <string.h>
 #include <time.h>
 
 #include "client/perfctl/perfctl.h"
+#include "client/perfctl/trace/process-table.h"
 
 #define SECOND 1000000000ULL
 #define CPU_MAX 8191
@@ -64,24 +66,26 @@ static bool parse_cpus(const char *text, struct selection *s)
 	return false;
 }
 
-static bool parse_pids(const char *text, struct selection *s)
+static bool parse_ids(const char *text, struct selection *s, struct ids *ids)
 {
-	for (;;) {
+	s->owners = s->owners ?: calloc(1, sizeof(*s->owners));
+	while (s->owners) {
 		char *end;
-		unsigned long pid = isdigit((unsigned char)*text) ? strtoul(text, &end, 10) : 0;
-		uint32_t *pids;
+		unsigned long id = isdigit((unsigned char)*text) ? strtoul(text, &end, 10) : 0;
+		uint32_t *all;
 
-		if (!isdigit((unsigned char)*text) || pid > INT32_MAX || (*end && *end != ','))
+		if (!isdigit((unsigned char)*text) || id > INT32_MAX || (*end && *end != ','))
 			return false;
-		pids = reallocarray(s->pids, s->n_pids + 1, sizeof(*pids));
-		if (!pids)
+		all = reallocarray(ids->all, ids->n + 1, sizeof(*all));
+		if (!all)
 			return false;
-		s->pids = pids;
-		s->pids[s->n_pids++] = (uint32_t)pid;
+		ids->all = all;
+		all[ids->n++] = (uint32_t)id;
 		if (!*end)
 			return true;
 		text = end + 1;
 	}
+	return false;
 }
 
 /* ── Times ──────────────────────────────────────────────────────────────────────────────── */
@@ -185,10 +189,18 @@ int selection_option(struct selection *s, struct call *call, int c)
 			       ? 1
 			       : wrong_time(call, "--until");
 	case SELECTION_PID:
-		if (parse_pids(optarg, s))
+		if (parse_ids(optarg, s, &s->pids))
 			return 1;
 		bad_usage(call, "--pid %s: neither a process id nor a list of these", optarg);
 		return -1;
+	case SELECTION_TID:
+		if (parse_ids(optarg, s, &s->tids))
+			return 1;
+		bad_usage(call, "--tid %s: neither a thread id nor a list of these", optarg);
+		return -1;
+	case SELECTION_ABOUT:
+		s->about = true;
+		return 1;
 	case SELECTION_CPU:
 		if (parse_cpus(optarg, s))
 			return 1;
@@ -201,7 +213,11 @@ int selection_option(struct selection *s, struct call *call, int c)
 void selection_done(struct selection *s)
 {
 	free(s->cpus);
-	free(s->pids);
+	free(s->pids.all);
+	free(s->tids.all);
+	if (s->owners)
+		keytable_done(s->owners);
+	free(s->owners);
 	*s = (struct selection){};
 }
 
@@ -227,19 +243,111 @@ void selection_settle(struct selection *s, uint64_t realtime_offset, uint64_t ne
 	s->last = 0;
 }
 
-static bool has_pid(const struct selection *s, uint32_t pid)
+bool selection_wants_when(const struct selection *s, uint64_t time, uint32_t cpu)
 {
-	for (size_t i = 0; i < s->n_pids; i++)
-		if (s->pids[i] == pid)
+	if (time < s->since || (s->until && time > s->until))
+		return false;
+	return !s->cpus || (cpu < s->n_cpus && s->cpus[cpu]);
+}
+
+/* ── Whose they are ─────────────────────────────────────────────────────────────────────── */
+
+bool selection_has_ids(const struct selection *s)
+{
+	return s->pids.n || s->tids.n;
+}
+
+int selection_learn(const struct selection *s, uint32_t pid, uint32_t tid)
+{
+	return s->owners && pid != UINT32_MAX ? keytable_set(s->owners, tid, pid) : 0;
+}
+
+void selection_learn_running(const struct selection *s)
+{
+	for (size_t i = 0; i < s->pids.n; i++) {
+		_cleanup_closedir_ DIR *dir = NULL;
+		char path[32];
+
+		snprintf(path, sizeof(path), "/proc/%u/task", s->pids.all[i]);
+		dir = opendir(path);
+		for (struct dirent *entry; dir && (entry = readdir(dir));)
+			if (isdigit((unsigned char)entry->d_name[0]))
+				selection_learn(s, s->pids.all[i],
+						(uint32_t)strtoul(entry->d_name, NULL, 10));
+	}
+}
+
+static bool has(const struct ids *ids, uint32_t id)
+{
+	for (size_t i = 0; i < ids->n; i++)
+		if (ids->all[i] == id)
 			return true;
 	return false;
 }
 
-bool selection_wants(const struct selection *s, uint64_t time, uint32_t cpu, uint32_t pid)
+/* The process of a thread; itself, if nobody said. */
+static uint32_t owner_of(const struct selection *s, uint32_t tid)
 {
-	if (time < s->since || (s->until && time > s->until))
-		return false;
-	if (s->cpus && (cpu >= s->n_cpus || !s->cpus[cpu]))
-		return false;
-	return !s->pids || has_pid(s, pid);
+	int64_t pid = keytable_get(s->owners, tid);
+
+	return pid < 0 ? tid : (uint32_t)pid;
+}
+
+bool selection_wants_whose(const struct selection *s, uint32_t pid, uint32_t tid)
+{
+	if (!selection_has_ids(s))
+		return true;
+	return has(&s->tids, tid) || has(&s->pids, pid == UINT32_MAX ? owner_of(s, tid) : pid);
+}
+
+/* ── What they are about ────────────────────────────────────────────────────────────────── */
+
+/* As the kernel's tracepoints name those that hold a thread's number: pid, next_pid, parent_pid. */
+static bool names_a_thread(const struct tep_format_field *f)
+{
+	const char *last = strrchr(f->name, '_');
+
+	last = last ? last + 1 : f->name;
+	return f->size == sizeof(uint32_t) && (!strcmp(last, "pid") || !strcmp(last, "tid"));
+}
+
+static bool is_about(const struct selection *s, const struct decoder *d)
+{
+	for (const struct tep_format_field *f = d->event->format.fields; f; f = f->next) {
+		struct field_value v;
+		uint32_t tid;
+
+		if (!names_a_thread(f))
+			continue;
+		field_value(f, d->raw, &v);
+		if (v.kind != FIELD_UNSIGNED && v.kind != FIELD_SIGNED)
+			continue;
+		tid = (uint32_t)v.number;
+		if (has(&s->tids, tid) || has(&s->pids, owner_of(s, tid)))
+			return true;
+	}
+	return false;
+}
+
+bool selection_wants_who(const struct selection *s, const struct perfpersist_sample *sample,
+			 struct decoder *d)
+{
+	if (selection_wants_whose(s, sample->pid, sample->tid))
+		return true;
+	return s->about && d && sample->raw &&
+	       decoder_load(d, sample->raw, sample->raw_size) >= 0 && is_about(s, d);
+}
+
+void selection_tell_none(const struct selection *s, const char *what)
+{
+	for (size_t i = 0; i < s->pids.n; i++) {
+		uint32_t id = s->pids.all[i], owner = owner_of(s, id);
+
+		if (owner != id)
+			complain("%u is a thread of process %u: --tid %u selects it", id, owner,
+				 id);
+	}
+	complain("%s has no record %s --pid and --tid choose%s", what,
+		 s->about ? "about whom" : "by whom",
+		 s->about ? "" : "; --about also selects what others did to them");
 }

@@ -10,6 +10,7 @@
 #include "client/perfctl/interleave.h"
 #include "client/perfctl/progress.h"
 #include "client/perfctl/rates.h"
+#include "client/perfctl/sources.h"
 
 /* Between two looks at the clock and for signals. */
 #define RECORDS_AT_ONCE 1024
@@ -24,7 +25,8 @@ struct taking {
 	struct chosen chosen;
 	struct interleave records;
 	struct perfpersist_perfdata *data;
-	int *numbers; /* of the events, in the file */
+	int *numbers;		 /* of the events, in the file */
+	struct sources *sources; /* of each event, for --about; else NULL */
 	struct take_result result;
 };
 
@@ -32,6 +34,9 @@ static void taking_done(struct taking *t)
 {
 	perfpersist_perfdata_free(t->data);
 	interleave_done(&t->records);
+	for (size_t i = 0; t->sources && i < t->chosen.n; i++)
+		sources_done(&t->sources[i]);
+	free(t->sources);
 	chosen_done(&t->chosen);
 	free(t->numbers);
 }
@@ -112,12 +117,40 @@ static bool is_interrupted(const struct taking *t)
 	return !t->was_interrupted && signals_caught();
 }
 
+/* What --about looks into. */
+static struct decoder *decoder_of(struct taking *t, uint32_t event,
+				  const struct perfpersist_sample *s)
+{
+	struct source *source = t->sources ? sources_of(&t->sources[event], s) : NULL;
+
+	return source ? source->decoder : NULL;
+}
+
+static int open_sources(struct taking *t)
+{
+	int r = 0;
+
+	selection_learn_running(&t->selection);
+	if (!t->selection.about || !selection_has_ids(&t->selection))
+		return 0;
+	t->sources = calloc(t->chosen.n, sizeof(*t->sources));
+	if (!t->sources)
+		return -ENOMEM;
+	for (size_t i = 0; r >= 0 && i < t->chosen.n; i++)
+		r = sources_open(t->chosen.events[i], &t->sources[i]);
+	return r;
+}
+
 static int write_sample(struct taking *t, uint32_t event, const struct perfpersist_sample *s)
 {
 	struct take_result *result = &t->result;
 	int r;
 
-	if (!selection_wants(&t->selection, s->time, s->cpu, s->pid))
+	r = selection_learn(&t->selection, s->pid, s->tid);
+	if (r < 0)
+		return r;
+	if (!selection_wants_when(&t->selection, s->time, s->cpu) ||
+	    !selection_wants_who(&t->selection, s, decoder_of(t, event, s)))
 		return 0;
 	/* With the first record it is known whose names are wanted. */
 	if (!result->records++) {
@@ -171,7 +204,7 @@ static int write_missed(struct taking *t, size_t i)
 	complain("%s/%s has missed %" PRIu64 " record%s since it began", one->info.ns,
 		 one->info.name, one->info.missed, one->info.missed == 1 ? "" : "s");
 	if (interleaved_begin(one) || t->selection.since || t->selection.until ||
-	    t->selection.cpus || t->selection.pids)
+	    t->selection.cpus || selection_has_ids(&t->selection))
 		return 0;
 	return perfpersist_perfdata_lost(t->data, t->numbers[i], UINT32_MAX, t->result.last,
 					 one->info.missed);
@@ -238,6 +271,8 @@ int take(struct call *call, struct perfpersist *p, char **names, size_t n_names,
 		settle(&t);
 		r = begin_file(&t, fd, pipe);
 	}
+	if (r >= 0)
+		r = open_sources(&t);
 	if (r >= 0)
 		r = write_samples(&t);
 	if (r >= 0)

@@ -148,6 +148,33 @@ perf script -i traces --ns -F pid,cpu,time,event,trace 2>/dev/null | awk '
 jq '[.processes[].on_cpu_ns] | add' report.json >ours
 same theirs ours "time on CPUs"
 
+# Of one process: the same numbers, which come from the switches of all.
+jq -r '.processes[] | select(.pid > 0 and .switches > 0) | .pid' report.json | head -n 3 >pids
+[ -s pids ] || fail "nobody was on a CPU"
+perfctl report -i traces | grep '^CPUs were busy' >theirs
+while read -r pid; do
+	want=$(jq -c ".processes[] | select(.pid == $pid)" report.json)
+	expect_eq "$(perfctl report -i traces --pid "$pid" --json | jq -c '.processes[]')" "$want" \
+		"report --pid $pid"
+	perfctl report -i traces --pid "$pid" | grep '^CPUs were busy' >ours
+	same theirs ours "how busy CPUs were, with --pid $pid"
+done <pids
+# Of a thread: with what others did to it.
+tid=$(jq -r '[.processes[] | select(.comm == "report-target")][0].pid' report.json)
+perf script -i traces -F tid,event,trace 2>/dev/null | awk -v tid="$tid" '
+	$1 == tid { by++ }
+	$1 == tid || $0 ~ ("[ _]pid=" tid "( |$)") { about++ }
+	END { printf "%d %d\n", by, about }' >theirs
+echo "$(perfctl script -i traces --tid "$tid" | wc -l)" \
+	"$(perfctl script -i traces --tid "$tid" --about | wc -l)" >ours
+same theirs ours "records by, and about thread $tid"
+read -r by about <ours
+[ "$about" -gt "$by" ] || fail "nobody did anything to thread $tid"
+# A number that nobody has.
+expect_exit 3 perfctl report -i traces --pid 2147483647
+expect_match "$OUT" 'has no record by whom --pid and --tid choose; --about' "nobody has the number"
+expect_exit 3 perfctl script -i traces --tid 2147483647 --about
+
 expect_ok perfctl report -i traces --top 10000
 expect_match "$OUT" $'\n +'"[0-9]+ .* sched:sched_switch" "the table of events"
 # shellcheck disable=SC1003

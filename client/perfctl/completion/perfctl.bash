@@ -60,7 +60,7 @@ _perfctl_option() {
 	report:--percent-limit | report:--max-stack | report:--top) kind=number ;;
 	report:--last | report:--since | report:--until) kind=number ;;
 	script:--max-stack | script:--last | script:--since | script:--until) kind=number ;;
-	*:-p | *:--pid) kind=pid ;;
+	*:-p | *:--pid | *:--tid) kind=pid ;;
 	*:--comm) kind=task ;;
 	*:--cgroup) kind=cgroup ;;
 	*:--max-rate) kind=rate ;;

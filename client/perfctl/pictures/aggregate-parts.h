@@ -23,6 +23,7 @@ struct aggregate_parts {
 	struct trace *trace;
 	struct symbols *symbols;
 	size_t max_stack;
+	bool threads_alone;
 
 	/* aggregate-tree.c */
 	struct hash frame_hash, node_hash, comm_hash;
@@ -61,7 +62,8 @@ void tree_done(struct aggregate_parts *p);
 /* ── aggregate-processes.c ── */
 
 int sums_start(struct aggregate_parts *p);
-int sums_add(struct aggregate_parts *p, const struct trace_record *r);
+/* wanted: it counts for its process; if not, it says who was on a CPU, at most. */
+int sums_add(struct aggregate_parts *p, const struct trace_record *r, bool wanted);
 void sums_sort(struct aggregate *a);
 void sums_done(struct aggregate_parts *p);
 

@@ -142,9 +142,10 @@ static uint32_t read_u32(const struct tep_format_field *f, const struct decoder 
 	return v;
 }
 
-/* who: the index of the process that the record is of, which is the one that leaves the CPU. */
+/* who: the index of the process that the record is of, which is the one that leaves the CPU;
+ * counts: its time is asked for. */
 static int add_switch(struct aggregate_parts *p, const struct switch_fields *s, size_t who,
-		      const struct trace_record *r)
+		      bool counts, const struct trace_record *r)
 {
 	struct aggregate *a = &p->a;
 	struct running *on;
@@ -161,26 +162,29 @@ static int add_switch(struct aggregate_parts *p, const struct switch_fields *s, 
 		uint64_t time = r->time - on->since;
 
 		if (prev) {
-			a->processes[who].run += time;
+			a->processes[who].run += counts ? time : 0;
 			a->run += time;
 		} else {
 			a->idle += time;
 		}
 	}
-	a->processes[who].switches++;
+	a->processes[who].switches += counts;
 	a->has_switches = true;
 	*on = (struct running){ .known = true, .tid = next, .since = r->time };
 	return 0;
 }
 
-int sums_add(struct aggregate_parts *p, const struct trace_record *r)
+int sums_add(struct aggregate_parts *p, const struct trace_record *r, bool wanted)
 {
 	const struct switch_fields *s = &p->switches[r->event->index];
 	uint32_t pid = r->pid, tid = r->tid;
-	const char *comm = keep_comm(p, r->comm);
 	struct process_sum *sum;
+	const char *comm;
 	size_t who;
 
+	if (!wanted && !s->decoder)
+		return thread_of(p, tid, &pid, pid != UINT32_MAX);
+	comm = keep_comm(p, r->comm);
 	if (!comm)
 		return -ENOMEM;
 	/* Of a task that is being taken down the kernel no longer tells the number. */
@@ -190,10 +194,11 @@ int sums_add(struct aggregate_parts *p, const struct trace_record *r)
 	/* A process is called as its first thread is. */
 	if (tid == pid || !sum->samples)
 		sum->comm = comm;
-	sum->samples++;
-	if (r->cpu < AGGREGATE_CPUS && mark_cpu(sum, r->cpu) < 0)
+	sum->samples += wanted;
+	if (wanted && r->cpu < AGGREGATE_CPUS && mark_cpu(sum, r->cpu) < 0)
 		return -ENOMEM;
-	return s->decoder && r->sample.raw ? add_switch(p, s, who, r) : 0;
+	return s->decoder && r->sample.raw ? add_switch(p, s, who, wanted || !p->threads_alone, r)
+					   : 0;
 }
 
 /* The time on CPUs is 0 of all where no switches were recorded. */
@@ -208,8 +213,20 @@ static int busiest_first(const void *left, const void *right)
 	return l->pid < r->pid ? -1 : l->pid > r->pid;
 }
 
+/* Those without a record that was wanted were there for the others' sake. */
+static void leave_out_others(struct aggregate *a)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < a->n_processes; i++)
+		if (a->processes[i].samples)
+			a->processes[n++] = a->processes[i];
+	a->n_processes = n;
+}
+
 void sums_sort(struct aggregate *a)
 {
+	leave_out_others(a);
 	if (a->n_processes)
 		qsort(a->processes, a->n_processes, sizeof(*a->processes), busiest_first);
 }

@@ -32,6 +32,7 @@ int aggregate_new(struct trace *t, struct symbols *symbols, const struct aggrega
 		return -ENOMEM;
 	p->trace = t;
 	p->symbols = symbols;
+	p->threads_alone = opts && opts->threads_alone;
 	p->max_stack = opts && opts->max_stack ? MIN(opts->max_stack, CHAIN_MAX) : CHAIN_MAX;
 	a->n_events = trace_events(t);
 	a->events = calloc(a->n_events + 1, sizeof(*a->events));
@@ -111,7 +112,7 @@ static int add_sample(struct aggregate_parts *p, const struct trace_record *r,
 		return 0;
 	}
 	e = &a->events[r->event->index];
-	if (tree_place(p, e, r, &node) < 0 || sums_add(p, r) < 0)
+	if (tree_place(p, e, r, &node) < 0 || sums_add(p, r, true) < 0)
 		return -ENOMEM;
 	if (r->cpu >= AGGREGATE_CPUS)
 		a->no_cpu++;
@@ -158,6 +159,13 @@ int aggregate_add(struct aggregate *a, const struct trace_record *r,
 	if (ret_leaf)
 		*ret_leaf = leaf;
 	return 0;
+}
+
+int aggregate_pass(struct aggregate *a, const struct trace_record *r)
+{
+	if (r->kind != TRACE_SAMPLE || !r->event || r->event->index >= a->n_events)
+		return 0;
+	return sums_add((struct aggregate_parts *)a, r, false);
 }
 
 void aggregate_finish(struct aggregate *a)

@@ -88,7 +88,8 @@ struct aggregate {
 };
 
 struct aggregate_options {
-	size_t max_stack; /* functions of a chain, from the innermost; 0: 127 */
+	size_t max_stack;   /* functions of a chain, from the innermost; 0: 127 */
+	bool threads_alone; /* a process has the time of those of its threads that were added */
 };
 
 /* The trace and symbols must outlive it. symbols NULL: no functions, comms only. -ENOMEM. */
@@ -105,6 +106,10 @@ static inline void aggregate_freep(struct aggregate **a)
  * to; of others NULL. -ENOMEM. */
 int aggregate_add(struct aggregate *a, const struct trace_record *r,
 		  const struct flame_node **ret_leaf);
+
+/* A record that is not wanted: it counts for nobody, but a switch says who had a CPU until then and
+ * who has it now. -ENOMEM. */
+int aggregate_pass(struct aggregate *a, const struct trace_record *r);
 
 /* What a sample weighs. Where it does not say, it is, as perf has it, what its event says. */
 uint64_t sample_period(const struct trace_record *r);

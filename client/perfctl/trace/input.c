@@ -58,7 +58,13 @@ static int take_snapshot(struct call *call, struct selection *selection, struct 
 {
 	_cleanup_(cleanup_perfpersist) struct perfpersist *p = NULL;
 	struct take_result result = {};
+	struct selection all = *selection;
 	int r = call_connect(call, &p);
+
+	/* Whose records are wanted is looked at when they are read: with the help of the others,
+	 * which say whose a thread is, and who had a CPU before. */
+	all.pids = all.tids = (struct ids){};
+	all.owners = NULL;
 
 	if (r)
 		return r;
@@ -68,8 +74,7 @@ static int take_snapshot(struct call *call, struct selection *selection, struct 
 		complain("cannot take a snapshot: %s", strerror(in->what ? errno : ENOMEM));
 		return EXIT_FAILED;
 	}
-	return take(call, p, call->operands, call->n_operands, selection, in->fd, false, true,
-		    &result);
+	return take(call, p, call->operands, call->n_operands, &all, in->fd, false, true, &result);
 }
 
 static int open_trace(struct input *in)
@@ -80,6 +85,8 @@ static int open_trace(struct input *in)
 		complain("cannot read %s: %s", in->what, trace_error());
 	else if (r < 0)
 		complain("cannot read %s: %s", in->what, strerror(-r));
+	else if (decoders_init(&in->decoders, trace_events(in->trace)) < 0)
+		return EXIT_FAILED;
 	return r < 0 ? EXIT_FAILED : EXIT_OK;
 }
 
@@ -104,14 +111,33 @@ int input_open(struct call *call, const char *file, struct selection *selection,
 	return EXIT_OK;
 }
 
-int input_next(struct input *in, const struct selection *selection, struct trace_record *ret)
+/* Whose it is, or what it is about. -ENOMEM. */
+static int look_who(struct input *in, const struct selection *s, const struct trace_record *record,
+		    bool *ret_wanted)
 {
-	int r;
+	struct decoder *d = NULL;
+	int r = selection_learn(s, record->pid, record->tid);
 
-	do
+	*ret_wanted = true;
+	if (record->kind != TRACE_SAMPLE || !selection_has_ids(s))
+		return r;
+	if (r == 0 && s->about && record->event)
+		r = decoders_get(&in->decoders, record->event, &d);
+	*ret_wanted = r == 0 && selection_wants_who(s, &record->sample, d);
+	return r;
+}
+
+int input_next(struct input *in, const struct selection *selection, struct trace_record *ret,
+	       bool *ret_wanted)
+{
+	int r, error;
+
+	do {
 		r = trace_next(in->trace, ret);
-	while (r > 0 && ret->kind == TRACE_SAMPLE &&
-	       !selection_wants(selection, ret->time, ret->cpu, ret->pid));
+		error = r > 0 ? look_who(in, selection, ret, ret_wanted) : 0;
+		r = error < 0 ? error : r;
+	} while (r > 0 && ret->kind == TRACE_SAMPLE &&
+		 !selection_wants_when(selection, ret->time, ret->cpu));
 	if (r == -EBADMSG)
 		complain("%s: %s; what stands before that was read", in->what, trace_error());
 	else if (r < 0)
@@ -121,6 +147,7 @@ int input_next(struct input *in, const struct selection *selection, struct trace
 
 void input_done(struct input *in)
 {
+	decoders_done(&in->decoders);
 	trace_free(in->trace);
 	in->fd = close_fd(in->fd);
 	free(in->what);

@@ -7,6 +7,7 @@
 #ifndef PERFCTL_INPUT_H
 #define PERFCTL_INPUT_H
 
+#include "client/perfctl/decoders.h"
 #include "client/perfctl/perfctl.h"
 #include "client/perfctl/take.h"
 #include "client/perfctl/trace/trace.h"
@@ -14,6 +15,7 @@
 struct input {
 	int fd;
 	struct trace *trace;
+	struct decoders decoders;
 	char *what; /* for people: "perf.data", "a snapshot of sched/switch" */
 };
 
@@ -21,9 +23,11 @@ struct input {
  * either. Returns an exit code; has complained if it is not EXIT_OK. */
 int input_open(struct call *call, const char *file, struct selection *selection, struct input *ret);
 
-/* The next record that the selection wants (all that is not a sample comes anyhow); as
- * trace_next(), complains itself of what is damaged and then returns -EBADMSG. */
-int input_next(struct input *in, const struct selection *selection, struct trace_record *ret);
+/* The next record of the selection's times and CPUs (what is not a sample comes anyhow);
+ * *ret_wanted: also those that it selects by who. As trace_next(), but complains itself of what is
+ * damaged and then returns -EBADMSG. */
+int input_next(struct input *in, const struct selection *selection, struct trace_record *ret,
+	       bool *ret_wanted);
 void input_done(struct input *in);
 
 #endif

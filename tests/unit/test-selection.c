@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Which records are chosen: by whom they are, and whom they name. */
+#include <check.h>
+#include <string.h>
+
+#include "client/perfctl/perfctl.h"
+#include "client/perfctl/selection.h"
+#include "tests/unit/needs.h"
+
+/* main.c's, which is not linked: nothing is wrong here. */
+void complain(const char *fmt, ...)
+{
+	ck_abort_msg("%s", fmt);
+}
+
+int bad_usage(const struct call *call _unused_, const char *fmt, ...)
+{
+	ck_abort_msg("%s", fmt);
+	return EXIT_USAGE;
+}
+
+static struct selection s;
+static struct decoder *waking;
+
+/* As of sched_waking, which does not have all of this in its format, with a number that is no
+ * thread. */
+static const char format[] = "name: x\nID: 7\nformat:\n"
+			     "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+			     "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
+			     "\tfield:pid_t pid;\toffset:8;\tsize:4;\tsigned:1;\n"
+			     "\tfield:pid_t next_pid;\toffset:12;\tsize:4;\tsigned:1;\n"
+			     "\tfield:int prio;\toffset:16;\tsize:4;\tsigned:1;\n\n"
+			     "print fmt: \"%d\", REC->pid\n";
+
+static void setup(void)
+{
+	ck_assert_int_eq(decoder_new("sched:x", format, strlen(format), &waking), 0);
+}
+
+static void teardown(void)
+{
+	selection_done(&s);
+	decoder_free(waking);
+}
+
+static void option(int c, const char *value)
+{
+	optarg = (char *)value;
+	ck_assert_int_eq(selection_option(&s, NULL, c), 1);
+}
+
+/* A record by the thread `by` of `process` that names two threads, and has a third number. */
+static bool wants(uint32_t process, uint32_t by, uint32_t pid, uint32_t next_pid, uint32_t prio)
+{
+	uint32_t raw[5] = { 7, by, pid, next_pid, prio };
+	struct perfpersist_sample sample = {
+		.pid = process, .tid = by, .raw = raw, .raw_size = sizeof(raw)
+	};
+
+	return selection_wants_who(&s, &sample, waking);
+}
+
+/* Process 10 has the threads 10 and 11. */
+static void learn(void)
+{
+	ck_assert_int_eq(selection_learn(&s, 10, 10), 0);
+	ck_assert_int_eq(selection_learn(&s, 10, 11), 0);
+	ck_assert_int_eq(selection_learn(&s, 20, 20), 0);
+}
+
+START_TEST(all)
+{
+	learn();
+	ck_assert(!selection_has_ids(&s));
+	ck_assert(wants(20, 20, 0, 0, 0));
+}
+END_TEST
+
+START_TEST(by_processes)
+{
+	option(SELECTION_PID, "10,30");
+	learn();
+	ck_assert(wants(10, 11, 0, 0, 0));
+	ck_assert(wants(30, 31, 0, 0, 0));
+	ck_assert(!wants(20, 20, 11, 11, 11));
+	/* The kernel does not tell the process of a task that is being taken down. */
+	ck_assert(wants(UINT32_MAX, 11, 0, 0, 0));
+	ck_assert(!wants(UINT32_MAX, 20, 0, 0, 0));
+}
+END_TEST
+
+START_TEST(by_threads)
+{
+	option(SELECTION_TID, "11");
+	learn();
+	ck_assert(wants(10, 11, 0, 0, 0));
+	ck_assert(!wants(10, 10, 0, 0, 0));
+	option(SELECTION_PID, "20");
+	ck_assert(wants(20, 20, 0, 0, 0));
+}
+END_TEST
+
+START_TEST(about_processes)
+{
+	option(SELECTION_PID, "10");
+	option(SELECTION_ABOUT, NULL);
+	learn();
+	ck_assert(wants(10, 11, 0, 0, 0));
+	ck_assert(wants(20, 20, 10, 0, 0));
+	ck_assert(wants(20, 20, 0, 11, 0));
+	ck_assert(!wants(20, 20, 0, 0, 11)); /* a priority is no thread */
+	ck_assert(!wants(20, 20, 12, 20, 0));
+}
+END_TEST
+
+START_TEST(about_threads)
+{
+	option(SELECTION_TID, "11");
+	option(SELECTION_ABOUT, NULL);
+	learn();
+	ck_assert(wants(20, 20, 11, 0, 0));
+	ck_assert(!wants(20, 20, 10, 0, 0));
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("selection");
+	TCase *tcase = tcase_create("selection");
+	SRunner *runner = srunner_create(suite);
+	int failed;
+
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase, all);
+	tcase_add_test(tcase, by_processes);
+	tcase_add_test(tcase, by_threads);
+	tcase_add_test(tcase, about_processes);
+	tcase_add_test(tcase, about_threads);
+	suite_add_tcase(suite, tcase);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
