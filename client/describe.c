@@ -36,6 +36,8 @@ static void read_stat(const struct client_ring *r, struct perfpersist_ring_stat 
 		.bytes = 0 - CLIENT_RING_LIVE(r, head), /* written downward from 0 */
 		.missed = CLIENT_RING_LIVE(r, missed),
 		.limited = CLIENT_RING_GATE(r, limited),
+		.idle = CLIENT_RING_LIVE(r, idle),
+		.missed_time = CLIENT_RING_GATE(r, missed_time),
 	};
 }
 

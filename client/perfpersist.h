@@ -52,9 +52,9 @@ struct perfpersist_options {
 	const char *registry; /* path; NULL: that of the instance */
 	bool direct;	      /* no daemon: list, show and open from the pins, as root; create
 				 and delete then return -EOPNOTSUPP */
-	const char *saved;    /* neither: from a save (perfpersist_save()), or the newest of those in
-				 a directory, by its path; "": the newest of the instance; the name
-				 of a save: that one of the instance. NULL: no */
+	const char *saved; /* neither: from a save (perfpersist_save()), or the newest of those in
+			      a directory, by its path; "": the newest of the instance; the name
+			      of a save: that one of the instance. NULL: no */
 };
 
 /* Connects. opts may be NULL. -ECONNREFUSED, -EACCES (direct: not root), -ENOENT (direct: there
@@ -87,22 +87,23 @@ enum perfpersist_state {
 	PERFPERSIST_CHANGING = 5, /* being changed, paused or resumed just now */
 };
 
-#define PERFPERSIST_FREQ (1U << 0)	/* period is a frequency in Hz */
-#define PERFPERSIST_CALLCHAIN (1U << 1) /* with kernel and user call chains */
-#define PERFPERSIST_ALL_CPUS (1U << 2)	/* info only: no CPUs were named */
-#define PERFPERSIST_GENERIC (1U << 3)	/* tracepoints: generic, though a tp_btf one is there */
-#define PERFPERSIST_WAKEUP (1U << 4)	/* wakes readers on each record: perfpersist_wakeup() */
+#define PERFPERSIST_FREQ (1U << 0)	 /* period is a frequency in Hz */
+#define PERFPERSIST_CALLCHAIN (1U << 1)	 /* with kernel and user call chains */
+#define PERFPERSIST_ALL_CPUS (1U << 2)	 /* info only: no CPUs were named */
+#define PERFPERSIST_GENERIC (1U << 3)	 /* tracepoints: generic, though a tp_btf one is there */
+#define PERFPERSIST_WAKEUP (1U << 4)	 /* wakes readers on each record: perfpersist_wakeup() */
 #define PERFPERSIST_CONFIGURED (1U << 5) /* info only: the configuration made it */
-#define PERFPERSIST_SHARE (1U << 6)	/* create: a second name for an equal event, if one runs */
-#define PERFPERSIST_NO_SHARE (1U << 7)	/* create: not even if the daemon's default is to share */
-#define PERFPERSIST_BOOT (1U << 8)	/* create: write it down, so that it is there after a reboot */
-#define PERFPERSIST_COPIES (1U << 9)	/* info only: who asks gets copies of the rings */
+#define PERFPERSIST_SHARE (1U << 6)	 /* create: a second name for an equal event, if one runs */
+#define PERFPERSIST_NO_SHARE (1U << 7)	 /* create: not even if the daemon's default is to share */
+#define PERFPERSIST_BOOT (1U << 8)   /* create: write it down, so that it is there after a reboot */
+#define PERFPERSIST_COPIES (1U << 9) /* info only: who asks gets copies of the rings */
 
 /* An event, as lists show it. Holds no resources. */
 struct perfpersist_info {
 	size_t sz;
 	uint64_t id;	 /* never reused */
-	uint64_t shares; /* the id of the event whose rings these are, if it is a second name; else 0 */
+	uint64_t shares; /* the id of the event whose rings these are, if it is a second name; else
+			    0 */
 	char ns[64];
 	char name[64];
 	char event[1024];     /* perf's syntax; several with commas between */
@@ -124,12 +125,12 @@ struct perfpersist_info {
 	char away[1024];	     /* those of them that are offline; what they recorded is there,
 				      * and they record again when they come back */
 	char lacking[1024];	     /* CPUs that are online and wanted and have no ring yet */
-	int lacking_error;	     /* why, as a negative errno value: -EDQUOT: a limit; else what the
-				      * daemon met when it tried; 0: they are about to have one */
+	int lacking_error;	 /* why, as a negative errno value: -EDQUOT: a limit; else what the
+				  * daemon met when it tried; 0: they are about to have one */
 	uint64_t records, bytes; /* since these rings were made, on all CPUs */
 	uint64_t missed;	 /* on all CPUs */
 	uint64_t limited;	 /* kept out by max_rate, on all CPUs */
-	bool missed_unknown;		 /* this kernel cannot tell; missed is then a lower bound */
+	bool missed_unknown;	 /* this kernel cannot tell; missed is then a lower bound */
 	uint64_t saved;	     /* read from a save: when that was made, CLOCK_REALTIME, ns; else 0 */
 	uint64_t saved_mono; /* the same moment by CLOCK_MONOTONIC of that boot */
 };
@@ -148,8 +149,9 @@ struct perfpersist_create_options {
 	uint64_t buffer;    /* bytes of each CPU's ring, rounded up to a power of two; 0: 512 KiB */
 	uint64_t period;    /* sampling events; 0: 4000 Hz */
 	uint64_t max_rate;  /* records a second and CPU; 0: no limit */
-	uint32_t flags;	    /* PERFPERSIST_FREQ, CALLCHAIN, GENERIC, WAKEUP, SHARE, NO_SHARE, BOOT */
-	const struct perfpersist_selection *selections; /* in place of event and filter; at most 16 */
+	uint32_t flags; /* PERFPERSIST_FREQ, CALLCHAIN, GENERIC, WAKEUP, SHARE, NO_SHARE, BOOT */
+	const struct perfpersist_selection
+		*selections; /* in place of event and filter; at most 16 */
 	size_t n_selections;
 };
 
@@ -237,7 +239,8 @@ int perfpersist_reload(struct perfpersist *p, struct perfpersist_reload_result *
 struct perfpersist_cpu_away {
 	size_t sz;
 	uint32_t cpu;
-	uint64_t since; /* CLOCK_REALTIME, ns: when it went, or when that was first seen; 0: not known */
+	uint64_t since; /* CLOCK_REALTIME, ns: when it went, or when that was first seen; 0: not
+			   known */
 };
 
 /* All of them, by number; also with `direct`. *ret is one array for free(3), *ret_n may be 0.
@@ -255,9 +258,9 @@ enum perfpersist_limit_scope {
 /* What is used and how much may be, in bytes or numbers; UINT64_MAX: no limit. */
 struct perfpersist_limit {
 	size_t sz;
-	uint32_t scope; /* enum perfpersist_limit_scope */
-	uint32_t uid;	/* of a user */
-	char ns[64];	/* of a namespace */
+	uint32_t scope;		     /* enum perfpersist_limit_scope */
+	uint32_t uid;		     /* of a user */
+	char ns[64];		     /* of a namespace */
 	uint64_t memory, max_memory; /* of rings and catalogs */
 	uint64_t held; /* of memory: deleted or replaced, and still mapped by somebody */
 	uint64_t events, max_events;
@@ -286,9 +289,9 @@ enum perfpersist_notice_kind {
 
 struct perfpersist_notice {
 	size_t sz;
-	uint32_t kind; /* enum perfpersist_notice_kind */
-	uint32_t cpu;  /* CPU_ONLINE, CPU_OFFLINE */
-	uint64_t lost; /* LOST */
+	uint32_t kind;			     /* enum perfpersist_notice_kind */
+	uint32_t cpu;			     /* CPU_ONLINE, CPU_OFFLINE */
+	uint64_t lost;			     /* LOST */
 	const struct perfpersist_info *info; /* about events, without counts; else NULL */
 };
 typedef void (*perfpersist_watch_callback)(struct perfpersist *p,
@@ -341,11 +344,11 @@ struct perfpersist_save_result {
 
 /*
  * Saves what the rings hold to files, from where perfpersist_connect() with `saved` reads it, also
- * after a reboot. Recording goes on meanwhile. The save is there in whole and on the disk, or not at
- * all. Its files belong to the caller, and to the group of each namespace, which may read them if it
- * may read the namespace. ret may be NULL. -EACCES, -EEXIST (path), -EBUSY (it is being written by
- * another), -ENOSPC, -EDQUOT, -EROFS, -ENOENT (no such event), -EOPNOTSUPP (p is a save); others are
- * the file system's.
+ * after a reboot. Recording goes on meanwhile. The save is there in whole and on the disk, or not
+ * at all. Its files belong to the caller, and to the group of each namespace, which may read them
+ * if it may read the namespace. ret may be NULL. -EACCES, -EEXIST (path), -EBUSY (it is being
+ * written by another), -ENOSPC, -EDQUOT, -EROFS, -ENOENT (no such event), -EOPNOTSUPP (p is a
+ * save); others are the file system's.
  */
 int perfpersist_save(struct perfpersist *p, const struct perfpersist_save_options *opts,
 		     struct perfpersist_save_result *ret);
@@ -366,15 +369,15 @@ int perfpersist_saves(const char *instance, struct perfpersist_saved **ret, size
 /* Who ran, and from which files: what names the processes and addresses in samples. */
 struct perfpersist_sideband_info {
 	size_t sz;
-	bool keeping;	    /* false: nothing is kept: nothing records, or the configuration forbids it */
-	uint32_t pid;	    /* of the keeper; 0: there is none */
-	uint64_t size;	    /* of the file that came; 0: none */
-	uint64_t began;	    /* CLOCK_MONOTONIC, ns: since when it is kept */
-	uint64_t complete;  /* processes that ended before this time may be missing */
-	uint64_t lost;	    /* records that the kernel could not deliver since `began` */
-	uint64_t forgotten; /* ended processes that had to go for the limit's sake */
-	uint64_t processes; /* that are kept */
-	uint64_t ended;	    /* those of them that have ended */
+	bool keeping; /* false: nothing is kept: nothing records, or the configuration forbids it */
+	uint32_t pid; /* of the keeper; 0: there is none */
+	uint64_t size;		     /* of the file that came; 0: none */
+	uint64_t began;		     /* CLOCK_MONOTONIC, ns: since when it is kept */
+	uint64_t complete;	     /* processes that ended before this time may be missing */
+	uint64_t lost;		     /* records that the kernel could not deliver since `began` */
+	uint64_t forgotten;	     /* ended processes that had to go for the limit's sake */
+	uint64_t processes;	     /* that are kept */
+	uint64_t ended;		     /* those of them that have ended */
 	uint64_t memory, max_memory; /* bytes */
 	uint64_t cpu_time;  /* ns that the keeper has run */
 	uint32_t why;	    /* PERFPERSIST_SIDEBAND_*: kept since then, or not kept, because of what */
@@ -469,10 +472,10 @@ int perfpersist_open_copy(struct perfpersist *p, const char *ns, const char *nam
 bool perfpersist_event_is_copy(struct perfpersist_event *e);
 
 /* Of copies: replaces them by new ones, over p. Of live rings: brings those of CPUs that came since
- * (perfpersist_watch() tells: the event is CHANGED). Snapshots and cursors that were taken keep what
- * they have, and a follow goes on where it was; none may be taken in another thread meanwhile, and
- * descriptors of perfpersist_ring_fd() are closed. After a failure the old ones stay. -ESTALE: the
- * event's rings are others by now; open it again. -ENOENT: it is gone. */
+ * (perfpersist_watch() tells: the event is CHANGED). Snapshots and cursors that were taken keep
+ * what they have, and a follow goes on where it was; none may be taken in another thread meanwhile,
+ * and descriptors of perfpersist_ring_fd() are closed. After a failure the old ones stay. -ESTALE:
+ * the event's rings are others by now; open it again. -ENOENT: it is gone. */
 int perfpersist_event_refresh(struct perfpersist_event *e, struct perfpersist *p);
 
 /* What has become of an opened event's rings, as they say themselves. */
@@ -501,8 +504,8 @@ void perfpersist_event_free(struct perfpersist_event *e);
 int perfpersist_event_info(struct perfpersist_event *e, struct perfpersist_info *ret);
 
 /* The CLOCK_REALTIME, in nanoseconds, that belongs to the time of one of e's records: by this
- * machine's clocks as they are at the first call; of a save, as they were then; of other copies from
- * an earlier boot, as they were when the event was created. */
+ * machine's clocks as they are at the first call; of a save, as they were then; of other copies
+ * from an earlier boot, as they were when the event was created. */
 uint64_t perfpersist_event_realtime(struct perfpersist_event *e, uint64_t time);
 
 /* Rings are numbered 0 … n - 1; their CPUs are names, not indices. */
@@ -516,6 +519,10 @@ struct perfpersist_ring_stat {
 	uint64_t missed;  /* those that the recorder itself knows of: of sampling, and of writers
 			   * that interrupt each other; perfpersist_show() tells all */
 	uint64_t limited; /* kept out by max_rate */
+	uint64_t idle; /* of sampling clocks: periods that brought no sample because the CPU idled;
+			* none of missed */
+	uint64_t missed_time; /* of sampling: when something was last missed, CLOCK_MONOTONIC ns; 0:
+			       * never, or it is not known */
 };
 int perfpersist_ring_stat(struct perfpersist_event *e, size_t ring,
 			  struct perfpersist_ring_stat *ret);
@@ -646,12 +653,12 @@ struct perfpersist_perfdata;
 
 struct perfpersist_perfdata_options {
 	size_t sz;
-	bool pipe;	       /* fd cannot seek: perf's pipe format, all in one direction */
+	bool pipe;		 /* fd cannot seek: perf's pipe format, all in one direction */
 	const char *const *argv; /* the command line that the file tells; NULL: none */
 	size_t argc;
-	bool late_sideband;    /* perfdata_sideband() may come when samples have been written, again
-				* and again: for what is recorded as it comes. Who reads such a file
-				* has to sort all of it */
+	bool late_sideband; /* perfdata_sideband() may come when samples have been written, again
+			     * and again: for what is recorded as it comes. Who reads such a file
+			     * has to sort all of it */
 	/* CLOCK_REALTIME that belongs to CLOCK_MONOTONIC 0, ns; 0: this machine's, now */
 	uint64_t realtime_offset;
 };
@@ -665,8 +672,9 @@ int perfpersist_perfdata_new(int fd, const struct perfpersist_perfdata_options *
 int perfpersist_perfdata_event(struct perfpersist_perfdata *d, struct perfpersist_event *e);
 
 /* From here on: records of a sideband file (perfpersist_sideband()) come by themselves, each before
- * the first sample of its time. Before the first sample, unless late_sideband is set. fd stays the caller's. -1: none is kept;
- * what runs now is taken from /proc, as far as the caller may. -EBADMSG (not such a file). */
+ * the first sample of its time. Before the first sample, unless late_sideband is set. fd stays the
+ * caller's. -1: none is kept; what runs now is taken from /proc, as far as the caller may. -EBADMSG
+ * (not such a file). */
 int perfpersist_perfdata_sideband(struct perfpersist_perfdata *d, int fd);
 
 /* event: what perfdata_event() returned. In order of time. -EINVAL, or the error of write(2). */
@@ -677,7 +685,8 @@ int perfpersist_perfdata_sample(struct perfpersist_perfdata *d, int event,
 int perfpersist_perfdata_lost(struct perfpersist_perfdata *d, int event, uint32_t cpu,
 			      uint64_t time, uint64_t lost);
 
-/* What remains to be written: the rest of sideband, features, the header. Then the file is whole. */
+/* What remains to be written: the rest of sideband, features, the header. Then the file is whole.
+ */
 int perfpersist_perfdata_finish(struct perfpersist_perfdata *d);
 
 uint64_t perfpersist_perfdata_bytes(struct perfpersist_perfdata *d); /* written so far */

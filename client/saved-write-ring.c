@@ -40,6 +40,7 @@ static void read_live(const struct client_ring *ring, struct pp_ring_live *ret)
 			.records = CLIENT_RING_LIVE(ring, records),
 			.missed = CLIENT_RING_LIVE(ring, missed),
 			.counter = CLIENT_RING_LIVE(ring, counter),
+			.idle = CLIENT_RING_LIVE(ring, idle),
 			.state = client_ring_state(ring),
 		};
 		if (CLIENT_RING_LIVE(ring, reserve) == ret->head &&

@@ -97,12 +97,14 @@ struct pp_ring_live {
 	__u64 head;	  /* where the newest record begins */
 	__u64 reserve;	  /* how far down the program may be writing; == head when it is not */
 	__u64 records;	  /* written since the ring was made */
-	__u64 missed;	  /* overflow recorder: periods of the counter that brought no sample */
+	__u64 missed;	  /* overflow recorder: periods of the counter that brought no sample, but
+			   * for `idle` */
 	__u64 counter;	  /* overflow recorder: the counter at the newest sample */
 	__u32 state;	  /* enum pp_ring_state */
 	__u32 generation; /* reserved for triggers: 0 */
 	__u64 nest;	  /* rings with nesting writers: how many are under way; else 0 */
-	__u64 reserved;
+	__u64 idle;	  /* overflow recorder, clocks: periods that brought no sample while the CPU
+			   * idled; 0: none, or an older recorder */
 };
 
 /* What stands between an event and its record; on the next cache line, touched only if the
@@ -112,7 +114,9 @@ struct pp_ring_gate {
 	__u64 window;	 /* when the second began that in_window counts in; jiffies in ns */
 	__u64 in_window; /* records let through in it */
 	__u64 woken;	 /* when readers were last woken; CLOCK_MONOTONIC, ns */
-	__u64 reserved[4];
+	__u64 missed_time; /* overflow recorder: when it last counted something in `missed`;
+			    * CLOCK_MONOTONIC, ns; 0: never, or an older recorder */
+	__u64 reserved[3];
 };
 
 struct pp_ring_header {

@@ -192,6 +192,28 @@ static int write_samples(struct taking *t)
 
 /* ── What is missing ────────────────────────────────────────────────────────────────────── */
 
+/*
+ * Whether what an event missed is worth a word: not if all of it was missed before what is read
+ * begins, nor if a hundredth of a sampling event's samples is missing, which changes no picture.
+ */
+static bool missed_matters(const struct taking *t, const struct interleaved *one)
+{
+	uint64_t begin = MAX(interleaved_begin(one), t->selection.since), newest = 0;
+
+	if (!one->info.missed || one->info.recorder != PERFPERSIST_RECORDER_OVERFLOW)
+		return one->info.missed;
+	for (size_t i = 0; i < perfpersist_event_rings(one->event); i++) {
+		struct perfpersist_ring_stat stat = { .sz = sizeof(stat) };
+
+		/* Misses of an older recorder have no time. */
+		if (perfpersist_ring_stat(one->event, i, &stat) < 0 ||
+		    (stat.missed && !stat.missed_time))
+			newest = UINT64_MAX;
+		newest = MAX(newest, stat.missed_time);
+	}
+	return newest >= begin && one->info.missed >= one->info.records / 100;
+}
+
 /* Missed records have no time. They stand in the file if all that was ever recorded does. */
 static int write_missed(struct taking *t, size_t i)
 {
@@ -201,8 +223,9 @@ static int write_missed(struct taking *t, size_t i)
 	t->result.missed_unknown |= one->info.missed_unknown;
 	if (!one->info.missed)
 		return 0;
-	complain("%s/%s has missed %" PRIu64 " record%s since it began", one->info.ns,
-		 one->info.name, one->info.missed, one->info.missed == 1 ? "" : "s");
+	if (missed_matters(t, one))
+		complain("%s/%s has missed %" PRIu64 " record%s since it began", one->info.ns,
+			 one->info.name, one->info.missed, one->info.missed == 1 ? "" : "s");
 	if (interleaved_begin(one) || t->selection.since || t->selection.until ||
 	    t->selection.cpus || selection_has_ids(&t->selection))
 		return 0;

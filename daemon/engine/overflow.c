@@ -78,17 +78,17 @@ static bool has_addr(const struct pp_source *source)
 #define CLOCKS_GO_ON (PP_EXCLUDE_USER | PP_EXCLUDE_KERNEL | PP_EXCLUDE_IDLE)
 
 /*
- * Whether what was counted between two samples is what the second stands for.
+ * Whether what was counted between two samples says how many there should have been.
  *
  * The clocks go on counting in what the event leaves out (the kernel, user space, idle), and
  * only their samples are dropped there; other counters stand still meanwhile. So here what was
- * counted between two samples is not the time they stand for. Guests and hypervisors, which plain
+ * counted between two samples is not what they stand for. Guests and hypervisors, which plain
  * events leave out as perf's do, are nothing to the clocks.
  *
  * Precise samples can come several at once, after the counter has counted for all of them. And of
  * PMUs that are not the processor's own nobody knows how they count: they are believed.
  */
-static bool counter_is_period(const struct pp_source *source)
+static bool counter_tells(const struct pp_source *source)
 {
 	if (is_clock(source))
 		return !(source->exclude & CLOCKS_GO_ON);
@@ -108,7 +108,7 @@ static bool has_frequency(const struct pp_spec *spec, const struct pp_source *so
  */
 static bool can_count_missed(const struct pp_spec *spec, const struct pp_source *source)
 {
-	return counter_is_period(source) && (!has_frequency(spec, source) || is_clock(source));
+	return counter_tells(source) && (!has_frequency(spec, source) || is_clock(source));
 }
 
 static uint64_t sample_type(const struct pp_spec *spec, const struct pp_source *source)
@@ -188,8 +188,8 @@ static int overflow_load(const struct source *source, const struct recorder_targ
 	if (!constants)
 		return -ENOMEM;
 	constants->overflow_constants = (struct overflow_constants){
-		.counter_is_period = counter_is_period(source->parsed),
 		.count_missed = can_count_missed(source->spec, source->parsed),
+		.is_clock = is_clock(source->parsed),
 		.has_addr = has_addr(source->parsed),
 	};
 	r = writer_scratch(sizeof(struct overflow_counter), &counters);

@@ -4,14 +4,16 @@
  * writes a PERF_SAMPLE_IP | TID | TIME | [ADDR |] PERIOD [| CALLCHAIN] record into this CPU's
  * ring.
  *
- * The kernel runs one program of this kind (or of a tracepoint, or a probe) on a CPU at a
- * time, and silently skips any other. So the counter itself is read each time: what it has
- * counted since the program last ran is the true period of this sample, and whole periods that
- * are missing in between are counted in the ring's `missed`. What a filter or a rate limit keeps
- * out is not missing.
+ * A sample's period is the kernel's, as perf's is: what the counter had to count for this one. The
+ * kernel runs one program of this kind (or of a tracepoint, or a probe) on a CPU at a time, and
+ * silently skips any other. So the counter itself is read each time: whole periods that are missing
+ * since the program last ran are counted in the ring, and never given to the sample that comes next,
+ * whose task need not have to do with them. What a filter or a rate limit keeps out is not missing.
  */
 #include <linux/bpf_perf_event.h>
 #include <stddef.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
 
 #include "daemon/engine/bpf/overflow.h"
 #include "daemon/engine/bpf/ring.bpf.h"
@@ -61,31 +63,95 @@ struct {
 	__type(value, struct chain);
 } chains SEC(".maps");
 
-/*
- * What the counter has counted since the program last ran; the first time it takes the event's
- * word. (The program is loaded anew after a pause, whose periods are nobody's loss.)
- *
- * Periods are rounded to the nearest number, since an interrupt comes late by a little. What
- * is missing is what the kernel did not let us record, whatever its reason: another program
- * ran (bpf_prog_active), the virtual CPU did not, or the CPU idled in a kernel that takes no
- * samples then. The last cannot be told from the others here: the record that ends the gap
- * is made by the task that ended it.
- */
-static __always_inline __u64 true_period(struct bpf_perf_event_data *ctx, struct pp_ring_live *live)
+/* Of the scheduler: its clock on this CPU when it last looked, and when the CPU last became idle; and
+ * when a task last came to a CPU. */
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+struct rq {
+	__u64 clock, clock_idle;
+};
+
+struct cfs_rq {
+	struct rq *rq;
+};
+
+struct sched_entity {
+	struct cfs_rq *cfs_rq;
+};
+
+struct sched_info {
+	__u64 last_arrival;
+};
+
+struct task_struct {
+	int pid;
+	struct sched_entity se;
+	struct sched_info sched_info;
+};
+#pragma clang attribute pop
+
+struct moment {
+	__u64 clock, clock_idle, arrival; /* 0, 0, …: this kernel does not tell */
+	bool idles;
+};
+
+static __always_inline void look_at_cpu(struct moment *ret)
 {
+	const struct task_struct *task = (const void *)bpf_get_current_task();
+	const struct rq *rq = NULL;
+
+	*ret = (struct moment){};
+	if (!bpf_core_field_exists(task->se.cfs_rq) || !bpf_core_field_exists(rq->clock_idle) ||
+	    !bpf_core_field_exists(task->sched_info.last_arrival))
+		return;
+	rq = BPF_CORE_READ(task, se.cfs_rq, rq);
+	ret->clock = BPF_CORE_READ(rq, clock);
+	ret->clock_idle = BPF_CORE_READ(rq, clock_idle);
+	ret->arrival = BPF_CORE_READ(task, sched_info.last_arrival);
+	ret->idles = !BPF_CORE_READ(task, pid);
+}
+
+/*
+ * How many of the missing periods are no loss: while a CPU idles its clock goes on, and the kernel
+ * takes few samples of that or none. Where it idled since the last sample, only the time since the
+ * present task came is certainly not idle; where it did not, nothing is.
+ */
+static __always_inline __u64 count_idle(const struct overflow_counter *last, const struct moment *now,
+					__u64 missing, __u64 period)
+{
+	__u64 busy = 0;
+
+	if (!last->idled && !now->idles && now->clock_idle <= last->clock)
+		return 0;
+	if (!now->idles && now->clock > now->arrival)
+		busy = (now->clock - now->arrival) / period;
+	return busy < missing ? missing - busy : 0;
+}
+
+/*
+ * Counts the periods that brought no sample since the program last ran, but for the first time. (The
+ * program is loaded anew after a pause, whose periods are nobody's loss.)
+ *
+ * Periods are rounded to the nearest number, since an interrupt comes late by a little. What is missing
+ * but for idle time is what the kernel did not let us record: another program ran (bpf_prog_active), or
+ * the virtual CPU did not.
+ */
+static __always_inline void count_missed(struct bpf_perf_event_data *ctx, struct pp_ring_live *live,
+					 struct pp_ring_gate *gate)
+{
+	__u64 period = ctx->sample_period, delta, missing, idle = 0, cookie;
 	struct bpf_perf_event_value value = {};
-	__u64 period = ctx->sample_period, delta, cookie;
 	struct overflow_counter *last;
+	struct moment now = {};
 	__u32 zero = 0;
 
 	last = bpf_map_lookup_elem(&counters, &zero);
-	if (!last || bpf_perf_prog_read_value(ctx, &value, sizeof(value)))
-		return period;
+	if (!last || !period || bpf_perf_prog_read_value(ctx, &value, sizeof(value)))
+		return;
 	cookie = bpf_get_attach_cookie(ctx);
 	/* A new counter began at 0. Its cookie is larger than that of the one before, which may
 	 * have samples on their way still: they are no loss of the new one's. */
 	if (cookie < last->cookie)
-		return period;
+		return;
 	if (cookie != last->cookie)
 		last->counter = 0;
 	last->cookie = cookie;
@@ -94,10 +160,19 @@ static __always_inline __u64 true_period(struct bpf_perf_event_data *ctx, struct
 		delta = period;
 	last->counter = live->counter = value.counter;
 	last->has_run = 1;
-
-	if (EVENT_OPTION(count_missed) && period && delta >= period + period / 2)
-		__sync_fetch_and_add(&live->missed, (delta + period / 2) / period - 1);
-	return delta;
+	if (EVENT_OPTION(is_clock))
+		look_at_cpu(&now);
+	if (delta >= period + period / 2) {
+		missing = (delta + period / 2) / period - 1;
+		if (EVENT_OPTION(is_clock))
+			idle = count_idle(last, &now, missing, period);
+		__sync_fetch_and_add(&live->idle, idle);
+		__sync_fetch_and_add(&live->missed, missing - idle);
+		if (missing > idle)
+			gate->missed_time = bpf_ktime_get_ns();
+	}
+	last->clock = now.clock;
+	last->idled = now.idles;
 }
 
 /* What is known of a sample before its record has a place. */
@@ -119,8 +194,9 @@ static __always_inline bool take_sample(struct sample *s, struct bpf_perf_event_
 	if (!s->place.ring)
 		return false;
 	s->ip = SAMPLE_IP(&ctx->regs);
-	s->period = EVENT_OPTION(counter_is_period) ? true_period(ctx, &s->place.ring->live)
-						    : ctx->sample_period;
+	s->period = ctx->sample_period;
+	if (EVENT_OPTION(count_missed))
+		count_missed(ctx, &s->place.ring->live, &s->place.ring->gate);
 	s->size = FIXED_SIZE;
 	if (RING_OPTION(&s->place, identified))
 		s->size += 8;

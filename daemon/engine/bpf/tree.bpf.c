@@ -147,6 +147,7 @@ int info(struct bpf_iter__bpf_map_elem *ctx)
 struct counts {
 	__u64 records, bytes, limited, missed;
 	__u64 ringless; /* of missed: those that found no ring */
+	__u64 idle;	/* periods without a sample while the CPU idled: none of missed */
 	__u64 away;	/* CPUs with a ring that are offline */
 };
 
@@ -173,6 +174,7 @@ static __always_inline void add(struct counts *to, const struct counts *c)
 	to->limited += c->limited;
 	to->missed += c->missed;
 	to->ringless += c->ringless;
+	to->idle += c->idle;
 	to->away += c->away;
 }
 
@@ -251,6 +253,7 @@ static __always_inline bool count_ring(__u32 cpu, struct counts *ret)
 	ret->bytes = -header->live.head;
 	ret->limited = header->gate.limited;
 	ret->missed = header->live.missed;
+	ret->idle = header->live.idle;
 	return true;
 }
 
@@ -280,6 +283,8 @@ static __always_inline void print_counts(struct seq_file *seq, const struct coun
 	/* These are known, whatever else there may be. */
 	if (c->ringless)
 		BPF_SEQ_PRINTF(seq, " ringless=%llu", c->ringless);
+	if (c->idle)
+		BPF_SEQ_PRINTF(seq, " idle=%llu", c->idle);
 }
 
 static __always_inline int print_total(struct seq_file *seq, __u64 session)
