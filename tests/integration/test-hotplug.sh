@@ -181,8 +181,9 @@ times=$(length 10 200)
 echo "it goes and comes back, $times times"
 # Periods on the two CPUs, of one moment: a read for each would be apart by what a busy machine likes.
 accounted() {
-	sed -nE "s/^cpu($FIRST|$LAST) records=([0-9]+) .*missed=([0-9]+).*/\1 \2 \3/p" "$REGISTRY/t/clock/stat" |
-		awk -v first="$FIRST" -v last="$LAST" '{ n[$1] = $2 + $3 } END { print n[first], n[last] }'
+	tr '=' ' ' <"$REGISTRY/t/clock/stat" | awk -v first="cpu$FIRST" -v last="cpu$LAST" '
+		{ for (i = 2; i < NF; i += 2) if ($i ~ /^(records|missed|idle)$/) n[$1] += $(i + 1) }
+		END { print n[first], n[last] }'
 }
 perfctl create "$INSTANCE/clock" -e cpu-clock >/dev/null
 link=$(hotplug link t/generic/link0)
