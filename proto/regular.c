@@ -25,18 +25,33 @@ static bool stores_something(const struct statfs *s)
 	       s->f_type == FUSE_SUPER_MAGIC || s->f_type == OVERLAYFS_SUPER_MAGIC;
 }
 
-int regular_open(int dir_fd, const char *path, uint64_t resolve)
+/*
+ * systemd's RestrictSUIDSGID= takes openat2(2) away, with ENOSYS. Without it links are refused at
+ * the end of the path alone, and those of /proc are followed: it is still looked at what was found.
+ */
+static int find(int dir_fd, const char *path, uint64_t resolve)
 {
 	struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = resolve };
-	_cleanup_close_ int found = -EBADF;
+	int fd = resolve ? (int)syscall(SYS_openat2, dir_fd, path, &how, sizeof(how)) : -1;
+
+	if (resolve && (fd >= 0 || errno != ENOSYS))
+		return fd;
+	return openat(dir_fd, path,
+		      O_PATH | O_CLOEXEC | (resolve & RESOLVE_NO_SYMLINKS ? O_NOFOLLOW : 0));
+}
+
+int regular_open(int dir_fd, const char *path, uint64_t resolve)
+{
+	_cleanup_close_ int found = find(dir_fd, path, resolve);
 	struct statfs fs;
 	struct stat st;
 	char self[32];
 	int fd;
 
-	found = (int)syscall(SYS_openat2, dir_fd, path, &how, sizeof(how));
 	if (found < 0 || fstat(found, &st) < 0 || fstatfs(found, &fs) < 0)
 		return -errno;
+	if (S_ISLNK(st.st_mode))
+		return -ELOOP;
 	if (!S_ISREG(st.st_mode) || !stores_something(&fs))
 		return -EINVAL;
 	/* This is what was looked at, whatever the path leads to by now. */

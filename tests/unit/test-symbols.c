@@ -6,11 +6,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/filter.h>
 #include <linux/openat2.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/inotify.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "client/perfctl/trace/demangle.h"
@@ -312,6 +317,32 @@ START_TEST(links_are_followed_as_far_as_wanted)
 }
 END_TEST
 
+/* As systemd does for RestrictSUIDSGID=, which all our units have. */
+START_TEST(files_are_opened_without_openat2)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat2, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { .len = ARRAY_SIZE(filter), .filter = filter };
+	const char *self = this_program();
+	int fd;
+
+	make_dir();
+	ck_assert_int_eq(symlink(self, in_dir("link")), 0);
+	ck_assert_int_eq(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+	ck_assert_int_eq(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
+	fd = regular_open(AT_FDCWD, self, RESOLVE_NO_MAGICLINKS);
+	ck_assert_int_ge(fd, 0);
+	close(fd);
+	ck_assert_int_eq(regular_open(AT_FDCWD, in_dir("link"), RESOLVE_NO_SYMLINKS), -ELOOP);
+	ck_assert_int_eq(regular_open(AT_FDCWD, "/dev/null", RESOLVE_NO_SYMLINKS), -EINVAL);
+	remove_dir();
+}
+END_TEST
+
 START_TEST(what_is_no_program_is_refused)
 {
 	struct elf_symbols s = {};
@@ -562,6 +593,7 @@ int main(void)
 	tcase_add_test(tc, what_is_no_file_is_not_opened);
 	tcase_add_test(tc, what_the_kernel_makes_up_is_not_opened);
 	tcase_add_test(tc, links_are_followed_as_far_as_wanted);
+	tcase_add_test(tc, files_are_opened_without_openat2);
 	tcase_add_test(tc, what_is_no_program_is_refused);
 	tcase_add_test(tc, damaged_programs_are_survived);
 	tcase_add_test(tc, kallsyms_is_read);
