@@ -331,7 +331,8 @@ _unmount() {
 	mapfile -t _pinned < <(_pins)
 	# A mount namespace that was made meanwhile, by whomever, has a copy of our mount.
 	find "$REGISTRY" -mindepth 1 -delete 2>/dev/null
-	if ! umount "$REGISTRY"; then
+	# `bpftool --bpffs`, in anybody's hands, walks through all there are. Of ours nobody runs any more.
+	if ! wait_until 20 umount "$REGISTRY"; then
 		_fault "somebody keeps $REGISTRY busy"
 		umount --lazy "$REGISTRY"
 	fi

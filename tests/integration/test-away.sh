@@ -28,8 +28,9 @@ say() {
 	echo "$1" >"/sys/devices/system/cpu/cpu$2/uevent"
 }
 
+# Of those that go meanwhile nothing is wanted.
 private_mounts="findmnt -rno TARGET -t bpf | grep /perfpersist | grep -vxF '$REGISTRY' |
-	while read -r m; do umount -l \"\$m\"; done"
+	while read -r m; do umount -l \"\$m\" 2>/dev/null || ! mountpoint -q \"\$m\"; done"
 cat >"$SCRATCH/inside" <<-END
 	#!/bin/bash
 	set -eu

@@ -21,8 +21,9 @@ make_engine() {
 }
 
 # In mounts of its own, in which SCRIPT begins. Those of other instances are not kept busy.
+# Of those that go meanwhile nothing is wanted.
 private_mounts="findmnt -rno TARGET -t bpf | grep /perfpersist | grep -vxF '$REGISTRY' |
-	while read -r m; do umount -l \"\$m\"; done"
+	while read -r m; do umount -l \"\$m\" 2>/dev/null || ! mountpoint -q \"\$m\"; done"
 make_engine_with_mounts() {
 	make_engine "$1.inside" "$private_mounts
 $2"
