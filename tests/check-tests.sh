@@ -38,7 +38,7 @@ files=$(
 	there vm .sh tests/vm/test-*.sh tests/vm/check-*.sh
 )
 # A guest's test is listed once for each of its kernels.
-names=$(grep -v '^asan/' <<<"$listed" | sed -E '/^vm\/test-/s/-[0-9]+\.[0-9]+$//')
+names=$(grep -v '^asan/' <<<"$listed" | sed -E '/^vm\/test-/s/-([0-9]+\.[0-9]+|newest)$//')
 lost=$(diff <(sort -u <<<"$files") <(sort -u <<<"$names") | grep '^[<>]')
 [ -z "$lost" ] || wrong "tests that are not listed (<), rows without a test (>):" "$lost"
 

@@ -168,6 +168,10 @@ command_of() {
 	build/guest)
 		command=("${SUDO[@]}" env BUILD="$BUILD" PERFPERSIST_CACHE="${PERFPERSIST_CACHE-}" bash tests/vm/build.sh)
 		;;
+	build/guest-newest)
+		command=("${SUDO[@]}" env BUILD="$BUILD" PERFPERSIST_CACHE="${PERFPERSIST_CACHE-}"
+			bash tests/vm/build.sh --newest)
+		;;
 	build/packages)
 		command=(bash -c "make --no-print-directory BUILD='$BUILD' deb &&
 			make --no-print-directory BUILD='$BUILD' DEB_REVISION=2 deb")
@@ -209,6 +213,8 @@ needs_of() {
 	asan/unit/* | build/asan) echo build/asan-unit ;;
 	asan/integration/*) echo build/asan-unit build/asan ;;
 	fuzz/*) echo build/fuzzers ;;
+	vm/*-newest) echo build/packages build/guest build/guest-newest ;;
+	build/guest-newest) echo build/guest ;;
 	vm/*) echo build/packages build/guest ;;
 	esac
 }

@@ -7,6 +7,12 @@
 #     root.ext4                          a Debian of this machine's release
 #     6.1/{vmlinuz,initrd,modules.ext4}  a kernel of it, and perhaps another
 #
+# and, for tests that ask for it, the newest kernel that Debian packages, of any of its releases:
+# tests/vm/build.sh --newest [BUILD]
+#
+#   BUILD/vm/newest -> CACHE/newest-KEY
+#     newest/{vmlinuz,initrd,modules.ext4,version}
+#
 # CACHE is $PERFPERSIST_CACHE, or /var/cache/perfpersist-tests: it outlives the build and serves all
 # clones on this machine. KEY names the packages and these scripts; another key is another guest.
 # A guest is built under another name and then renamed, so a guest that is there is complete. One
@@ -19,6 +25,11 @@
 
 set -eE -u -o pipefail
 export LC_ALL=C.UTF-8
+kind=guest
+if [ "${1-}" = --newest ]; then
+	kind=newest
+	shift
+fi
 BUILD=$(realpath -m "${1:-${BUILD:-$(dirname "$0")/../../build}}")
 cd "$(dirname "$0")"
 . ./kernel.sh
@@ -57,9 +68,9 @@ flock "$lock"
 # use GUEST: for this build. The guest's time says when it was used last.
 use() {
 	touch "$1"
-	ln -sfn "$1" "$VM/guest"
+	ln -sfn "$1" "$VM/$kind"
 	# `make clean` is for whoever built the rest.
-	chown -h --reference="$BUILD" "$VM" "$VM/guest"
+	chown -h --reference="$BUILD" "$VM" "$VM/$kind"
 }
 
 # ── is it there already ──────────────────────────────────────────────────────────────────
@@ -69,16 +80,31 @@ asked() {
 	{
 		cat build.sh kernel.sh guest/*
 		find /etc/apt /var/lib/apt/lists -type f -printf '%p %s %T@\n' 2>/dev/null | sort
+		# What is newest, nobody tells this machine's apt: it is asked for once a day.
+		[ "$kind" = guest ] || date --utc +%F
 	} | sha256sum
 }
 
-there=$(grep -lxF "$(asked)" "$CACHE"/guest-*/asked 2>/dev/null | head -n 1) || true
+there=$(grep -lxF "$(asked)" "$CACHE/$kind"-*/asked 2>/dev/null | head -n 1) || true
 if [ -n "$there" ]; then
 	use "${there%/asked}"
 	exit 0
 fi
 
 # ── which packages ───────────────────────────────────────────────────────────────────────
+
+NEW=$CACHE/new
+cleanup() {
+	local job
+	job=$(jobs -p)
+	[ -z "$job" ] || kill "$job" 2>/dev/null || true
+	wait
+	rm -rf --one-file-system "$NEW"
+}
+trap cleanup EXIT
+trap 'exit 130' INT TERM HUP
+cleanup
+mkdir -p "$NEW/guest" "$NEW/archive/partial" "$NEW/kernels"
 
 # As on a machine where nothing is installed.
 apt_from_nothing() {
@@ -103,13 +129,57 @@ files_of_kernels() {
 	apt-get -qq --print-uris download busybox-static "${names[@]}"
 }
 
+# The newest kernel comes from other releases than this machine's: from the same mirror, through
+# lists and a cache of their own, so that this machine's apt knows nothing of them. Backports can be
+# ahead of sid.
+if [ "$kind" = newest ]; then
+	APT_CONFIG=$NEW/apt/config
+	mkdir -p "$NEW"/apt/{lists,cache/archives}/partial
+	apt-get indextargets --format '$(ORIGIN) $(COMPONENT) $(REPO_URI)' 'Created-By: Packages' |
+		awk '$1 == "Debian" && $2 == "main" && $3 !~ /security/ { print $3; exit }' |
+		while IFS= read -r mirror; do
+			for release in sid trixie-backports; do
+				echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror $release main"
+			done
+		done >"$NEW/apt/sources.list"
+	# Backports are not taken by themselves; here the highest version is what is wanted.
+	printf 'Package: *\nPin: release o=*\nPin-Priority: 500\n' >"$NEW/apt/preferences"
+	cat >"$APT_CONFIG" <<-END
+		Dir::Etc::sourcelist "$NEW/apt/sources.list";
+		Dir::Etc::sourceparts "/dev/null";
+		Dir::Etc::preferences "$NEW/apt/preferences";
+		Dir::Etc::preferencesparts "/dev/null";
+		Dir::State::lists "$NEW/apt/lists";
+		Dir::State::status "/dev/null";
+		Dir::Cache "$NEW/apt/cache";
+		Acquire::Languages "none";
+	END
+	export APT_CONFIG
+fi
+
+# Since 6.19 linux-image-V is empty, and the kernel is in three other packages.
+files_of_newest() {
+	local version
+	version=$(apt-cache depends --important linux-image-amd64 2>/dev/null |
+		sed -nE 's/^ +Depends: linux-image-([0-9].*)/\1/p')
+	[ -n "$version" ] &&
+		apt-get -qq --print-uris download busybox-static "linux-base-$version" \
+			"linux-binary-$version" "linux-modules-$version"
+}
+
 ask() {
-	root_files=$(files_of_root) && kernel_files=$(files_of_kernels)
+	case $kind in
+	guest) root_files=$(files_of_root) && kernel_files=$(files_of_kernels) ;;
+	newest) root_files= && kernel_files=$(files_of_newest) ;;
+	esac
 }
 
 if ! ask 2>/dev/null; then
 	apt-get -qq update || true
-	ask || skip "apt here knows not all packages of the guest: ${kernels[0]} ${packages[*]}"
+	ask || case $kind in
+	guest) skip "apt here knows not all packages of the guest: ${kernels[0]} ${packages[*]}" ;;
+	newest) skip "apt here cannot tell which kernel is Debian's newest: $(cat "$NEW/apt/sources.list")" ;;
+	esac
 fi
 
 # Addresses may differ between mirrors. What the files are does not.
@@ -118,7 +188,7 @@ key=$({
 	cat build.sh kernel.sh guest/*
 } | sha256sum | cut -c 1-16)
 
-guest=$CACHE/guest-$key
+guest=$CACHE/$kind-$key
 
 if [ -e "$guest" ]; then
 	asked >"$guest/asked"
@@ -128,26 +198,15 @@ fi
 
 # ── making it ────────────────────────────────────────────────────────────────────────────
 
-NEW=$CACHE/new
-cleanup() {
-	local job
-	job=$(jobs -p)
-	[ -z "$job" ] || kill "$job" 2>/dev/null || true
-	wait
-	rm -rf --one-file-system "$NEW"
-}
-trap cleanup EXIT
-trap 'exit 130' INT TERM HUP
-cleanup
-mkdir -p "$NEW/guest" "$NEW/archive/partial" "$NEW/kernels"
-
 # fetch: all packages, into archive/ and kernels/.
 fetch() {
 	local names
 	mapfile -t names < <(cut -d ' ' -f 2 <<<"$kernel_files" | cut -d _ -f 1)
-	apt_from_nothing -o Dir::Cache::archives="$NEW/archive" -o APT::Keep-Downloaded-Packages=true \
-		--download-only install '?essential' "${packages[@]}" >&2 &&
-		(cd "$NEW/kernels" && apt-get -qq -o APT::Sandbox::User=root download "${names[@]}" >&2)
+	if [ "$kind" = guest ]; then
+		apt_from_nothing -o Dir::Cache::archives="$NEW/archive" -o APT::Keep-Downloaded-Packages=true \
+			--download-only install '?essential' "${packages[@]}" >&2 || return
+	fi
+	(cd "$NEW/kernels" && apt-get -qq -o APT::Sandbox::User=root download "${names[@]}" >&2)
 }
 
 # archive CODENAME: what was fetched becomes an archive that mmdebstrap can install from.
@@ -187,22 +246,28 @@ root() {
 kernels() {
 	local deb
 	for deb in "$NEW"/kernels/linux-image-*.deb; do
-		kernel "$deb" "$NEW/guest"
+		[[ $(basename "$deb") =~ ^linux-image-([0-9]+\.[0-9]+) ]]
+		kernel "$NEW/guest/${BASH_REMATCH[1]}" "$deb"
 	done
 }
 
 fetch || { apt-get -qq update && fetch; }
-kernels &
-root
-wait "$!"
+case $kind in
+guest)
+	kernels &
+	root
+	wait "$!"
+	;;
+newest) kernel "$NEW/guest/newest" "$NEW"/kernels/linux-*.deb ;;
+esac
 asked >"$NEW/guest/asked"
 # Without this a machine that crashes could leave a guest with holes under its final name.
-sync "$NEW"/guest/*.ext4 "$NEW"/guest/*/*
+find "$NEW/guest" -type f -exec sync {} +
 mv "$NEW/guest" "$guest"
 use "$guest"
 
 # Those that a test runs from are locked by it.
-find "$CACHE" -maxdepth 1 -name 'guest-*' -printf '%T@ %p\n' | sort -rn | tail -n +3 | cut -d ' ' -f 2- |
+find "$CACHE" -maxdepth 1 -name "$kind-*" -printf '%T@ %p\n' | sort -rn | tail -n +3 | cut -d ' ' -f 2- |
 	while IFS= read -r old; do
 		flock --nonblock --exclusive "$old" rm -rf --one-file-system "$old" || true
 	done

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# For build.sh: from a kernel's package all that the guest boots from. NEW is its scratch
+# For build.sh: from a kernel's packages all that the guest boots from. NEW is its scratch
 # directory, with busybox-static's package in kernels/, and ext4 makes an image.
 
 # What the initramfs loads to get at the root file system. 9p comes later, from the root.
@@ -16,25 +16,32 @@ _no_modules=(
 	arch/x86/kvm arch/x86/crypto drivers/ata drivers/cpufreq 'drivers/block/floppy.*' drivers/i2c
 )
 
-# kernel DEB GUEST: makes GUEST/6.1/ (or what version it is) of it.
+# kernel DIRECTORY DEB…: makes DIRECTORY of the packages of one kernel.
 kernel() {
-	local deb=$1 name guest tree version without=() folder
+	local guest=$1 deb tree version without=() folder
+	shift
 
-	name=$(basename "$deb")
-	[[ $name =~ ^linux-image-([0-9]+\.[0-9]+) ]]
-	guest=$2/${BASH_REMATCH[1]}
-	tree=$NEW/${BASH_REMATCH[1]}
+	tree=$NEW/tree-$(basename "$guest")
 	mkdir -p "$guest" "$tree"
 
 	for folder in "${_no_modules[@]}"; do
-		without+=("--exclude=./lib/modules/*/kernel/$folder")
+		without+=("--exclude=*/lib/modules/*/kernel/$folder")
 	done
-	dpkg-deb --fsys-tarfile "$deb" | tar -x -C "$tree" "${without[@]}" ./boot ./lib/modules
+	for deb in "$@"; do
+		dpkg-deb --fsys-tarfile "$deb" | tar -x -C "$tree" "${without[@]}" --exclude=./usr/share
+	done
+	# Since 6.19 all of it is below /usr, and vmlinuz is beside the modules.
+	[ -d "$tree/lib" ] || ln -s usr/lib "$tree/lib"
 	version=$(ls "$tree/lib/modules")
 	depmod -b "$tree" "$version"
 
-	cp "$tree/boot/vmlinuz-$version" "$guest/vmlinuz"
-	ext4 "$tree/lib/modules" "$guest/modules.ext4" 0
+	if [ -e "$tree/boot/vmlinuz-$version" ]; then
+		cp "$tree/boot/vmlinuz-$version" "$guest/vmlinuz"
+	else
+		mv "$tree/lib/modules/$version/vmlinuz" "$guest/vmlinuz"
+	fi
+	echo "$version" >"$guest/version"
+	ext4 "$tree/lib/modules/" "$guest/modules.ext4" 0
 	_initramfs "$tree" "$version" >"$guest/initrd"
 	rm -rf "$tree"
 }
@@ -45,7 +52,7 @@ _initramfs() {
 
 	mkdir -p "$fs"/{bin,dev,proc,root,modules}
 	dpkg-deb --fsys-tarfile "$NEW"/kernels/busybox-static_*.deb |
-		tar -x -O ./bin/busybox >"$fs/bin/busybox"
+		tar -x -O --wildcards '*/bin/busybox' >"$fs/bin/busybox"
 	install -m 0755 guest/init.sh "$fs/init"
 	chmod 0755 "$fs/bin/busybox"
 

@@ -5,7 +5,7 @@
 #
 #   tests/vm/run.sh [OPTION…] TEST          BUILD is the environment's, or build
 #
-#   --kernel 6.1      one of those that build.sh found
+#   --kernel 6.1      one of those that build.sh found, or newest
 #   --smp 2,maxcpus=4 --memory 1024 (MiB)   --append "words for the kernel's command line"
 #   --boot 600        seconds until the test has to have begun, after each start of the guest
 #   --timeout 600     seconds until it has to have ended or asked for another boot
@@ -24,6 +24,7 @@ BUILD=$(realpath -m "${BUILD:-$tests/../build}")
 GUEST=$BUILD/vm/guest
 
 kernel=6.1 smp=2,maxcpus=4 memory=1024 append='' boot_limit=600 limit=600 test=
+KERNEL=
 
 usage() {
 	echo "usage: tests/vm/run.sh [--kernel 6.1] [--smp N] [--memory MIB] [--append WORDS]" \
@@ -35,7 +36,7 @@ usage() {
 say() {
 	local status=$1
 	shift
-	echo "$name, Linux $kernel: $*" >&2
+	echo "$name, Linux $(cat "$KERNEL/version" 2>/dev/null || echo "$kernel"): $*" >&2
 	exit "$status"
 }
 
@@ -75,7 +76,14 @@ name=$(basename "$test" .sh)
 GUEST=$(realpath "$GUEST")
 exec {guest_lock}<"$GUEST"
 flock --shared "$guest_lock"
-[ -d "$GUEST/$kernel" ] || say 77 "apt knew no such kernel when the guest was made"
+KERNEL=$GUEST/$kernel
+if [ "$kernel" = newest ]; then
+	[ -d "$BUILD/vm/newest" ] || say 77 "apt knew no such kernel when it was to be made (build.sh --newest)"
+	KERNEL=$(realpath "$BUILD/vm/newest")/newest
+fi
+exec {kernel_lock}<"${KERNEL%/*}"
+flock --shared "$kernel_lock"
+[ -d "$KERNEL" ] || say 77 "apt knew no such kernel when the guest was made"
 
 # ── a place ──────────────────────────────────────────────────────────────────────────────
 
@@ -125,16 +133,16 @@ machine() {
 		-device virtio-rng-pci \
 		-serial "file:$console" \
 		-drive "file=$place/root.qcow2,if=virtio,cache=unsafe" \
-		-drive "file=$GUEST/$kernel/modules.ext4,if=virtio,format=raw,readonly=on" \
+		-drive "file=$KERNEL/modules.ext4,if=virtio,format=raw,readonly=on" \
 		"${shares[@]}" \
 		-virtfs "local,path=$place/out,mount_tag=out,security_model=none" \
 		-chardev "socket,id=port,path=$socket,abstract=on,server=on,wait=off" \
 		-chardev "socket,id=monitor,path=$socket,abstract=on" \
 		-mon chardev=monitor,mode=control \
 		-device virtio-serial-pci -device virtserialport,chardev=port,name=monitor \
-		-kernel "$GUEST/$kernel/vmlinuz" -initrd "$GUEST/$kernel/initrd" \
+		-kernel "$KERNEL/vmlinuz" -initrd "$KERNEL/initrd" \
 		-append "console=ttyS0 panic=-1 no_timer_check systemd.getty_auto=0 $append" \
-		</dev/null >"$place/qemu" 2>&1 {lock}>&- {guest_lock}<&- &
+		</dev/null >"$place/qemu" 2>&1 {lock}>&- {guest_lock}<&- {kernel_lock}<&- &
 	qemu=$!
 }
 
