@@ -26,6 +26,8 @@
  *   reserve = head - n;  write the record;  records += 1;  head = reserve;
  * in this order as other CPUs see it. So the record that ends at virtual position e is whole
  * as long as   e <= reserve + data_size.
+ * If reserve != head before, or another head is there behind the record, there were two writers:
+ * missed += 1 instead of the record, or of the other's, which this one has written over.
  *
  * Writing where several programs write one ring, or one that can be interrupted by itself
  * (an event of several sources, a uprobe): each takes its place by an atomic step, and only

@@ -127,9 +127,19 @@ static void emit_publish(struct emitter *e, int word, int src)
 
 /* ── reserving ──────────────────────────────────────────────────────────────────────────── */
 
-static void emit_reserve_alone(struct emitter *e, uint32_t size)
+/* See bpf/ring.bpf.h for what is looked at, and why. */
+static void emit_reserve_alone(struct emitter *e, const struct recorder_target *target,
+			       uint32_t size, struct emit_labels *no_room)
 {
+	emit_label alone;
+
 	emit_load(e, 8, POS, RING, LIVE(head));
+	emit_load(e, 8, R2, RING, LIVE(reserve));
+	alone = emit_jump_reg(e, BPF_JEQ, R2, POS);
+	emit_ring_missed(e, target);
+	emit_later(e, no_room, emit_jump(e));
+	emit_land(e, alone);
+	emit_store(e, 8, FRAME, RING_STACK_END_POSITION, POS);
 	if (size)
 		emit_alu_imm(e, BPF_SUB, POS, (int32_t)size);
 	else
@@ -217,7 +227,7 @@ void emit_ring_reserve(struct emitter *e, const struct recorder_target *target, 
 	if (target->nests)
 		emit_reserve_nesting(e, target, size, no_room);
 	else
-		emit_reserve_alone(e, size);
+		emit_reserve_alone(e, target, size, no_room);
 	emit_alu_imm(e, BPF_AND, POS, (int32_t)(target->data_size - 1));
 	emit_alu(e, BPF_ADD, POS, RING);
 	emit_alu_imm(e, BPF_ADD, POS, (int32_t)target->header_size);
@@ -233,11 +243,21 @@ void emit_ring_time(struct emitter *e, const struct recorder_target *target)
 
 void emit_ring_commit(struct emitter *e, const struct recorder_target *target)
 {
-	emit_ring_count(e, target, LIVE(records));
+	emit_label came_between, counted;
+
 	if (target->nests) {
+		emit_ring_count(e, target, LIVE(records));
 		emit_leave(e);
 		return;
 	}
+	emit_load(e, 8, R1, RING, LIVE(head));
+	emit_load(e, 8, R2, FRAME, RING_STACK_END_POSITION);
+	came_between = emit_jump_reg(e, BPF_JNE, R1, R2);
+	emit_ring_count(e, target, LIVE(records));
+	counted = emit_jump(e);
+	emit_land(e, came_between);
+	emit_ring_missed(e, target);
+	emit_land(e, counted);
 	emit_load(e, 8, R1, FRAME, RING_STACK_HEAD);
 	emit_publish(e, LIVE(head), R1);
 }

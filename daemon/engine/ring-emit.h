@@ -26,6 +26,7 @@ enum ring_stack {
 	RING_STACK_HEAD = -16, /* where the record begins */
 	RING_STACK_SIZE = -24, /* the record's size, if that is not a constant */
 	RING_STACK_TIME = -32, /* nesting writers: the record's time */
+	RING_STACK_END_POSITION = -32, /* one writer: where the record ends */
 	RING_STACK_WAKEUP = -48,
 	RING_STACK_END = -48,
 };
@@ -37,7 +38,8 @@ void emit_ring_find(struct emitter *e, const struct recorder_target *target,
 
 /*
  * POS = room for a record of that many bytes; 0: as many as RING_STACK_SIZE and R1 say. R0..R5 are
- * lost. Leaves by *no_room, with all done that has to be, if nesting writers have left none.
+ * lost. Leaves by *no_room, with all done that has to be, if nesting writers have left none, or if
+ * there is another writer where none can be.
  */
 void emit_ring_reserve(struct emitter *e, const struct recorder_target *target, uint32_t size,
 		       struct emit_labels *no_room);

@@ -141,7 +141,7 @@ static __always_inline bool hot_begin(struct hot *hot, __u64 size, const struct 
 
 	hot->size = size;
 	at = hot_open(hot);
-	if (!hot->place.plain && !at)
+	if (!at)
 		return false;
 	PUT_AT(__u64, at, 0,
 	       PERF_RECORD_SAMPLE | (__u64)PERF_RECORD_MISC_KERNEL << 32 | whole_size(hot) << 48);
