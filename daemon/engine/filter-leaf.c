@@ -268,6 +268,10 @@ static int emit_find_text(const struct filter_state *s, const struct pp_filter_n
 		emit_mov_imm(e, R2, COMM_SIZE);
 		emit_call(e, BPF_FUNC_get_current_comm);
 		*ret = (struct text_place){ FRAME, to, COMM_SIZE };
+	} else if (field->is_user_copy) {
+		emit_field(e, view, R3, R2, field->user_address, sizeof(uint64_t));
+		emit_read_text(e, size, to, true, unreadable);
+		*ret = (struct text_place){ FRAME, to, size };
 	} else if (field->is_pointer) {
 		emit_field(e, view, R3, R2, field->offset, field->size);
 		emit_read_text(e, size, to, reads_user_memory(view), unreadable);
@@ -407,7 +411,7 @@ int filter_emit_leaf(const struct filter_state *s, const struct pp_filter_node *
 
 	if (!field)
 		return emit_special_leaf(s, node, find_special(s->view, node->field), sense, out);
-	if (field->offset + field->size > s->view->size)
+	if (!field->is_user_copy && field->offset + field->size > s->view->size)
 		return fail_field(s, node->field);
 	/* A pointer to text is an address, too. */
 	if (field->is_text || (field->is_pointer && node->is_text))

@@ -11,6 +11,10 @@
  * field) in one piece by bpf_probe_read_kernel. Offsets in the words stay true that way: the
  * payload is the kernel's own, byte for byte.
  *
+ * Copies of user memory (tp_field.is_user_copy) are no part of the context, though the format says
+ * so and the verifier believes it. They are made here, as the kernel makes them for perf, but that
+ * what is not in memory is not waited for.
+ *
  * Returning 0 would hide the tracepoint from every other perf user; so it returns 1, and the
  * perf event that carries the link is never enabled.
  */
@@ -18,6 +22,7 @@
 
 #include <bpf/bpf.h>
 #include <linux/perf_event.h>
+#include <string.h>
 
 #include "daemon/engine/emitted.h"
 #include "daemon/engine/entry.h"
@@ -27,7 +32,11 @@
 #include "daemon/engine/perf.h"
 #include "daemon/engine/program.h"
 #include "daemon/engine/record-emit.h"
+#include "daemon/engine/syscall.h"
 #include "proto/macro.h"
+
+#define USER_COPIES_MAX 3 /* mount(2) has that many */
+#define USER_COPY_MAX 128 /* bytes; what is longer is cut off */
 
 #define ENTRY_MAX 8192 /* the kernel's PERF_MAX_TRACE_SIZE (2048 before 5.16) */
 
@@ -36,6 +45,7 @@ enum {
 	R1,
 	R2,
 	R3,
+	R10 = RING_FRAME,
 	CONTEXT = RING_CONTEXT,
 	POS = RING_POS,
 	TAIL = BPF_REG_9, /* dynamic: bytes of payload behind the fixed part */
@@ -61,13 +71,41 @@ static bool kernel_counts_missed(void)
 	return kernel_is_at_least(6, 7);
 }
 
-static int generic_plan(struct source *source, struct failure *f _unused_)
+static size_t user_copies(const struct tracepoint *tp)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < tp->n_fields; i++)
+		n += tp->fields[i].is_user_copy;
+	return n;
+}
+
+/*
+ * Where the kernel may preempt it, an event of one system call alone is taken from raw_syscalls,
+ * and one of several has to do with writers that come between each other.
+ */
+static int plan_syscall(struct source *source, struct failure *f)
+{
+	int r;
+
+	source->is_preemptible = source->id != 0;
+	if (source->id)
+		return 0;
+	r = syscall_carrier(source->tp, &source->carrier);
+	if (r < 0)
+		return fail(f, -r, "Cannot read the tracepoints of raw_syscalls: %s.", strerror(-r));
+	source->is_carried = true;
+	return syscall_read(source->tp, &source->call, f);
+}
+
+static int generic_plan(struct source *source, struct failure *f)
 {
 	const struct tracepoint *tp = source->tp;
 	struct record record;
 
 	if (source->parsed->kind != PP_SOURCE_TRACEPOINT || !tp ||
-	    tp->fixed_size < RECORD_COMMON_SIZE || tp->fixed_size > ENTRY_MAX)
+	    tp->fixed_size < RECORD_COMMON_SIZE || tp->fixed_size > ENTRY_MAX ||
+	    user_copies(tp) > USER_COPIES_MAX)
 		return -EOPNOTSUPP;
 	record = record_of(source);
 	source->recorder = &recorder_generic;
@@ -76,8 +114,11 @@ static int generic_plan(struct source *source, struct failure *f _unused_)
 	source->spill_size = tp->has_dynamic ? record_size(&record, ENTRY_MAX) + 8
 					     : record_size(&record, tp->fixed_size);
 	source->missed_unknown = !kernel_counts_missed();
-	source->can_nest = false;
+	source->can_nest = source->is_preemptible = source->is_carried = false;
+	source->carrier = tp->id;
 	perf_tracepoint_attr(tp, &source->attr);
+	if (syscall_is(tp) && kernel_preempts_syscalls())
+		return plan_syscall(source, f);
 	return 0;
 }
 
@@ -90,7 +131,7 @@ static int emit_filter(struct emitter *e, const struct source *source, struct em
 		.tp = source->tp,
 		.base = CONTEXT,
 		.is_context = true,
-		.size = source->tp->fixed_size,
+		.size = source->tp->given_size,
 		.ip_offset = -1,
 	};
 
@@ -132,10 +173,10 @@ static void emit_fixed(struct emitter *e, const struct tracepoint *tp, int paylo
 {
 	uint32_t offset = RECORD_COMMON_SIZE;
 
-	while (offset < tp->fixed_size) {
+	while (offset < tp->given_size) {
 		uint32_t size = 8;
 
-		while (offset + size > tp->fixed_size || offset % size)
+		while (offset + size > tp->given_size || offset % size)
 			size /= 2;
 		emit_load(e, (int)size, R1, CONTEXT, (int)offset);
 		emit_store(e, (int)size, POS, payload + (int)offset, R1);
@@ -153,12 +194,120 @@ static void emit_dynamic(struct emitter *e, const struct tracepoint *tp, int pay
 	emit_call(e, BPF_FUNC_probe_read_kernel);
 }
 
+/* ── copies of user memory ──────────────────────────────────────────────────────────────── */
+
+/* On the stack: how large each of them is, and behind that the copies themselves. */
+static int user_size_place(size_t k)
+{
+	return RING_STACK_END - 8 * (int)(k + 1);
+}
+
+static int user_copy_place(size_t k)
+{
+	return RING_STACK_END - 8 * USER_COPIES_MAX - USER_COPY_MAX * (int)(k + 1);
+}
+
+/* R1 = the place. R0 = its size. What perf writes for text that cannot be read. */
+static void emit_user_text(struct emitter *e, const struct tp_field *f, int place)
+{
+	static const char fault[8] = "(fault)";
+	uint64_t word;
+	emit_label read;
+
+	memcpy(&word, fault, sizeof(word));
+	emit_mov_imm(e, R2, USER_COPY_MAX);
+	emit_load(e, 8, R3, CONTEXT, (int)f->user_address);
+	emit_call(e, BPF_FUNC_probe_read_user_str);
+	read = emit_jump_imm(e, BPF_JSGT, R0, 0);
+	emit_load_imm64(e, R1, word);
+	emit_store(e, 8, R10, place, R1);
+	emit_mov_imm(e, R0, sizeof(fault));
+	emit_land(e, read);
+}
+
+/* R1 = the place. R0 = its size: 0 if it cannot be read. */
+static void emit_user_bytes(struct emitter *e, const struct tp_field *f, int size_place)
+{
+	emit_label small, read;
+
+	emit_load(e, 8, R2, CONTEXT, (int)f->user_size);
+	small = emit_jump_imm(e, BPF_JLE, R2, USER_COPY_MAX);
+	emit_mov_imm(e, R2, USER_COPY_MAX);
+	emit_land(e, small);
+	emit_store(e, 8, R10, size_place, R2);
+	emit_load(e, 8, R3, CONTEXT, (int)f->user_address);
+	emit_call(e, BPF_FUNC_probe_read_user);
+	emit_mov(e, R1, R0);
+	emit_load(e, 8, R0, R10, size_place);
+	read = emit_jump_imm(e, BPF_JEQ, R1, 0);
+	emit_mov_imm(e, R0, 0);
+	emit_land(e, read);
+}
+
+/* All of them onto the stack, before it is known how large the record is. TAIL = their sum. */
+static void emit_user_read(struct emitter *e, const struct tracepoint *tp)
+{
+	size_t k = 0;
+
+	emit_mov_imm(e, TAIL, 0);
+	for (size_t i = 0; i < tp->n_fields; i++) {
+		const struct tp_field *f = &tp->fields[i];
+		int place = user_copy_place(k);
+
+		if (!f->is_user_copy)
+			continue;
+		/* The verifier wants to see all written that is copied later. */
+		for (int at = 0; at < USER_COPY_MAX; at += 8)
+			emit_store_imm(e, 8, R10, place + at, 0);
+		emit_mov(e, R1, R10);
+		emit_alu_imm(e, BPF_ADD, R1, place);
+		if (f->user_size)
+			emit_user_bytes(e, f, user_size_place(k));
+		else
+			emit_user_text(e, f, place);
+		emit_store(e, 8, R10, user_size_place(k), R0);
+		emit_alu(e, BPF_ADD, TAIL, R0);
+		k++;
+	}
+}
+
+/* From the stack into the record. TAIL is lost. */
+static void emit_user_write(struct emitter *e, const struct tracepoint *tp, int payload)
+{
+	size_t k = 0;
+
+	emit_mov_imm(e, TAIL, 0); /* bytes written so far */
+	for (size_t i = 0; i < tp->n_fields; i++) {
+		const struct tp_field *f = &tp->fields[i];
+
+		if (!f->is_user_copy)
+			continue;
+		emit_load(e, 8, R2, R10, user_size_place(k));
+		emit_mov(e, R1, R2);
+		emit_alu_imm(e, BPF_LSH, R1, 16);
+		emit_alu(e, BPF_OR, R1, TAIL);
+		emit_alu_imm(e, BPF_ADD, R1, (int)tp->fixed_size);
+		emit_store(e, 4, POS, payload + (int)f->offset, R1);
+		emit_mov(e, R1, POS);
+		emit_alu(e, BPF_ADD, R1, TAIL);
+		emit_alu_imm(e, BPF_ADD, R1, payload + (int)tp->fixed_size);
+		emit_alu(e, BPF_ADD, TAIL, R2);
+		emit_mov(e, R3, R10);
+		emit_alu_imm(e, BPF_ADD, R3, user_copy_place(k));
+		emit_call(e, BPF_FUNC_probe_read_kernel);
+		k++;
+	}
+}
+
+/* ── all of it ──────────────────────────────────────────────────────────────────────────── */
+
 static int emit_program(struct emitter *e, const struct source *source,
 			const struct recorder_target *target, struct failure *f)
 {
 	_cleanup_(emit_labels_done) struct emit_labels leave = {}, too_long = {};
 	const struct record record = record_of(source);
 	const struct tracepoint *tp = source->tp;
+	bool copies = user_copies(tp) > 0;
 	int r;
 
 	emit_mov(e, CONTEXT, R1);
@@ -167,15 +316,19 @@ static int emit_program(struct emitter *e, const struct source *source,
 		return r;
 	emit_ring_find(e, target, &leave);
 	emit_gate_limit(e, target, &leave);
-	if (tp->has_dynamic) {
+	if (copies)
+		emit_user_read(e, tp);
+	else if (tp->has_dynamic)
 		emit_tail_size(e, tp, &too_long);
+	if (tp->has_dynamic)
 		emit_record_size(e, &record, TAIL);
-	}
 	emit_ring_reserve(e, target, tp->has_dynamic ? 0 : record_size(&record, tp->fixed_size),
 			  &leave);
 	emit_record(e, &record, target);
 	emit_fixed(e, tp, record_payload(&record));
-	if (tp->has_dynamic)
+	if (copies)
+		emit_user_write(e, tp, record_payload(&record));
+	else if (tp->has_dynamic)
 		emit_dynamic(e, tp, record_payload(&record));
 	emit_ring_commit(e, target);
 	emit_gate_wake(e, target, record_time(&record));
@@ -200,10 +353,11 @@ static int generic_load(const struct source *source, const struct recorder_targe
 
 /* ── the entry ──────────────────────────────────────────────────────────────────────────── */
 
-static int generic_entry(const struct source *source _unused_, const struct recorder_slot *slot,
+static int generic_entry(const struct source *source, const struct recorder_slot *slot,
 			 int *ret_fd)
 {
-	return entry_load(BPF_PROG_TYPE_TRACEPOINT, 0, 0, slot, 1, ret_fd);
+	return entry_load(BPF_PROG_TYPE_TRACEPOINT, 0, 0, slot, 1,
+			  source->is_carried ? &source->call : NULL, ret_fd);
 }
 
 static const char *generic_entry_class(const struct source *source _unused_)
@@ -221,6 +375,7 @@ static int generic_attach(const struct source *source, int entry_fd, unsigned cp
 	/* It takes no samples; of some (irq_work_exit, which perf's own samples cause) the kernel
 	 * gives none to anybody, but counts them. */
 	attr.sample_period = 0;
+	attr.config = source->carrier;
 	carrier = perf_open(&attr, cpu);
 	if (carrier < 0)
 		return carrier;

@@ -72,6 +72,40 @@ static void load_one_by_one(const bool *fits)
 	}
 }
 
+/* Whether it is right to record it so on this kernel: nobody is shut out but for a moment. */
+static bool is_exact(const char *system, const char *name)
+{
+	return !layout_is_preemptible(system, name) || !kernel_preempts_tracepoints();
+}
+
+/* Of a tracepoint with several layouts one is enough. */
+static bool any_fits(const bool *fits, const struct layout *layout)
+{
+	for (size_t i = 0; i < LAYOUTS_N; i++)
+		if (fits[i] && !strcmp(layouts[i].name, layout->name))
+			return true;
+	return false;
+}
+
+/* Which of them this kernel has, but not as any program was written for. */
+static void tell_misfits(const struct btf *btf, const bool *fits)
+{
+	for (size_t i = 0; i < LAYOUTS_N; i++) {
+		const struct layout *layout = &layouts[i];
+
+		if (i > 0 && !strcmp(layout->name, layouts[i - 1].name))
+			continue;
+		if (!is_exact(layout->system, layout->name))
+			log_info("%s:%s is recorded like any other tracepoint: this kernel may "
+				 "preempt the faster recorder, which would miss records.",
+				 layout->system, layout->name);
+		else if (!any_fits(fits, layout) && layout_is_there(layout, btf))
+			log_notice("%s:%s is recorded like any other tracepoint: this kernel calls "
+				   "it with parameters that the faster recorder does not know.",
+				   layout->system, layout->name);
+	}
+}
+
 static void templates_load(void)
 {
 	bool fits[LAYOUTS_N], any = false;
@@ -88,6 +122,7 @@ static void templates_load(void)
 		fits[i] = layout_fits_prototype(&layouts[i], btf);
 		any |= fits[i];
 	}
+	tell_misfits(btf, fits);
 	btf__free(btf);
 	if (!any)
 		return;
@@ -141,6 +176,11 @@ static int hot_plan(struct source *source, struct failure *f _unused_)
 	return 0;
 }
 
+bool hot_is_exact(const struct tracepoint *tp)
+{
+	return is_exact(tp->system, tp->name);
+}
+
 static int hot_load(const struct source *source, const struct recorder_target *target, int *ret_fd,
 		    struct failure *f)
 {
@@ -191,7 +231,7 @@ static int hot_entry(const struct source *source, const struct recorder_slot *sl
 		r = template_attach_target(program_of(templates.of[i], &layouts[i]), &target);
 	if (r < 0)
 		return r;
-	return entry_load(BPF_PROG_TYPE_TRACING, BPF_TRACE_RAW_TP, target, slot, 0, ret_fd);
+	return entry_load(BPF_PROG_TYPE_TRACING, BPF_TRACE_RAW_TP, target, slot, 0, NULL, ret_fd);
 }
 
 /* Newer kernels let a program tail-call only what is attached to the same. */

@@ -2,6 +2,7 @@
 /* What the running kernel can do. */
 #include "daemon/engine/kernel.h"
 
+#include <bpf/btf.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -32,6 +33,44 @@ bool kernel_is_at_least(int major, int minor)
 	if (uname(&u) < 0 || sscanf(u.release, "%d.%d", &has_major, &has_minor) != 2)
 		return false;
 	return has_major > major || (has_major == major && has_minor >= minor);
+}
+
+/* What its BTF tells, read once. */
+static const struct facts {
+	bool preempts_tracepoints, preempts_syscalls;
+} *facts(void)
+{
+	static struct facts f;
+	static bool known;
+	struct btf *btf;
+
+	if (known)
+		return &f;
+	known = true;
+	btf = btf__load_vmlinux_btf();
+	if (!btf) {
+		/* Without it there is no tp_btf; of syscalls:* what is right on all kernels. */
+		f.preempts_syscalls = kernel_is_at_least(7, 0);
+		return &f;
+	}
+	f.preempts_syscalls =
+		btf__find_by_name_kind(btf, "trace_call_bpf_faultable", BTF_KIND_FUNC) > 0;
+	/* Until 6.12 there was another SRCU of this name, for what was called in idle CPUs. */
+	f.preempts_tracepoints =
+		kernel_is_at_least(6, 13) &&
+		btf__find_by_name_kind(btf, "tracepoint_srcu_srcu_data", BTF_KIND_VAR) > 0;
+	btf__free(btf);
+	return &f;
+}
+
+bool kernel_preempts_tracepoints(void)
+{
+	return facts()->preempts_tracepoints;
+}
+
+bool kernel_preempts_syscalls(void)
+{
+	return facts()->preempts_syscalls;
 }
 
 /* The kernel's coarse clocks go by its ticks, and say so. */

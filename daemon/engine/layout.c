@@ -64,7 +64,7 @@ const struct layout layouts[LAYOUTS_N] = {
 	{ "sched", "sched_process_exit", "sched_process_exit", FIXED(payload_sched_process_exit),
 	  { "*task_struct", "1" },
 	  { F(payload_sched_process_exit, comm), F(payload_sched_process_exit, pid),
-	    F(payload_sched_process_exit, prio), F(payload_sched_process_exit, group_dead) } },
+	    F(payload_sched_process_exit, prio), F(payload_sched_process_exit, group_dead) }, },
 	{ "sched", "sched_process_exit", "sched_process_exit_plain",
 	  FIXED(payload_sched_process_exit_plain),
 	  { "*task_struct" },
@@ -102,11 +102,17 @@ const struct layout layouts[LAYOUTS_N] = {
 	  { "*hrtimer", "4", "1" }, { START_FIELDS, F(payload_hrtimer_start, was_armed) } },
 	{ "timer", "hrtimer_start", "hrtimer_start_plain", FIXED(payload_hrtimer_start_plain),
 	  { "*hrtimer", "4" }, { START_FIELDS } },
+#define EXPIRE_FIELDS \
+	{ \
+		F(payload_hrtimer_expire_entry, hrtimer), F(payload_hrtimer_expire_entry, now), \
+			F(payload_hrtimer_expire_entry, function) \
+	}
 	{ "timer", "hrtimer_expire_entry", "hrtimer_expire_entry",
 	  FIXED(payload_hrtimer_expire_entry),
-	  { "*hrtimer", "*" },
-	  { F(payload_hrtimer_expire_entry, hrtimer), F(payload_hrtimer_expire_entry, now),
-	    F(payload_hrtimer_expire_entry, function) } },
+	  { "*hrtimer", "*" }, EXPIRE_FIELDS },
+	{ "timer", "hrtimer_expire_entry", "hrtimer_expire_entry_value", /* since 7.0 */
+	  FIXED(payload_hrtimer_expire_entry),
+	  { "*hrtimer", "8" }, EXPIRE_FIELDS },
 	{ "timer", "hrtimer_expire_exit", "hrtimer_expire_exit", FIXED(payload_hrtimer),
 	  { "*hrtimer" }, { F(payload_hrtimer, hrtimer) } },
 	{ "timer", "hrtimer_cancel", "hrtimer_cancel", FIXED(payload_hrtimer),
@@ -147,6 +153,27 @@ static const struct btf_type *prototype(const struct btf *btf, const char *name)
 	t = t ? btf__type_by_id(btf, t->type) : NULL;
 	t = t && btf_is_ptr(t) ? btf__type_by_id(btf, t->type) : NULL;
 	return t && btf_is_func_proto(t) ? t : NULL;
+}
+
+/* All others are called with interrupts off, or by an interrupt. */
+bool layout_is_preemptible(const char *system, const char *name)
+{
+	static const char *const calls[][2] = {
+		{ "raw_syscalls", "sys_enter" },   { "raw_syscalls", "sys_exit" },
+		{ "sched", "sched_process_fork" }, { "sched", "sched_process_exec" },
+		{ "sched", "sched_process_exit" }, { "timer", "hrtimer_init" },
+		{ "timer", "hrtimer_setup" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(calls); i++)
+		if (!strcmp(calls[i][0], system) && !strcmp(calls[i][1], name))
+			return true;
+	return false;
+}
+
+bool layout_is_there(const struct layout *layout, const struct btf *btf)
+{
+	return prototype(btf, layout->name) != NULL;
 }
 
 bool layout_fits_prototype(const struct layout *layout, const struct btf *btf)

@@ -33,12 +33,18 @@ struct layout {
 	struct layout_field fields[FIELDS_MAX + 1]; /* without the common ones */
 };
 
-#define LAYOUTS_N 22
+#define LAYOUTS_N 23
 
 extern const struct layout layouts[LAYOUTS_N];
 
 /* Whether the tracepoint is the layout's, and its format says the same, field by field. */
 bool layout_fits_format(const struct layout *layout, const struct tracepoint *tp);
+
+/* Whether the kernel calls that hot tracepoint with preemption on. */
+bool layout_is_preemptible(const char *system, const char *name);
+
+/* Whether the kernel's BTF knows the tracepoint at all. */
+bool layout_is_there(const struct layout *layout, const struct btf *btf);
 
 /* Whether the kernel calls the tracepoint's handlers with the parameters the program reads. */
 bool layout_fits_prototype(const struct layout *layout, const struct btf *btf);

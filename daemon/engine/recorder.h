@@ -19,6 +19,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "daemon/engine/bpf/syscall.h"
 #include "daemon/engine/failure.h"
 #include "daemon/engine/tracefs.h"
 #include "daemon/order.h"
@@ -41,7 +42,14 @@ struct source {
 	uint32_t spill_size;  /* the largest record, with the identifier if it has an id */
 	bool missed_unknown;  /* this kernel does not tell who was shut out */
 	bool can_nest;	      /* its program can run inside itself on a CPU */
+	bool is_preemptible;  /* a task can be preempted in it, so that others come between */
 	struct perf_event_attr attr;
+
+	/* Generic: the id of the tracepoint that its entry is a program of, and which system call
+	 * of those that happen there is recorded, unless it is the source's own. */
+	uint32_t carrier;
+	bool is_carried;
+	struct syscall_facts call;
 };
 
 /* Where and how the records go, fixed when a program is loaded. */
@@ -109,5 +117,9 @@ extern const struct recorder recorder_generic;
 extern const struct recorder recorder_hot;
 extern const struct recorder recorder_overflow;
 extern const struct recorder recorder_probe;
+
+/* Whether recorder_hot, if it can take this tracepoint, misses no more of it on the running kernel
+ * than the generic one does. */
+bool hot_is_exact(const struct tracepoint *tp);
 
 #endif

@@ -54,7 +54,8 @@ int source_plan(struct source *s, uint32_t only, struct failure *f)
 		if (!(takes[all[i]->kind] & 1U << s->parsed->kind) ||
 		    (only && all[i]->kind != only))
 			continue;
-		if (!only && all[i] == &recorder_hot && s->spec->flags & PP_EVENT_GENERIC)
+		if (!only && all[i] == &recorder_hot &&
+		    (s->spec->flags & PP_EVENT_GENERIC || !hot_is_exact(s->tp)))
 			continue;
 		r = all[i]->plan(s, f);
 	}
@@ -134,12 +135,14 @@ bool sources_missed_unknown(const struct sources *s)
 
 /*
  * Programs on tracepoints, overflows and kprobes exclude each other on a CPU (bpf_prog_active);
- * tp_btf programs exclude themselves and nothing else.
+ * tp_btf programs exclude themselves and nothing else. Programs on syscalls:* are on the side of
+ * the latter since 7.0: that is for their plan to say.
  */
 bool sources_nest(const struct sources *s)
 {
 	for (size_t i = 0; i < s->n; i++)
-		if (s->v[i].can_nest || (s->n > 1 && s->v[i].recorder->kind == PP_RECORDER_TP_BTF))
+		if (s->v[i].can_nest || s->v[i].is_preemptible ||
+		    (s->n > 1 && s->v[i].recorder->kind == PP_RECORDER_TP_BTF))
 			return true;
 	return false;
 }

@@ -105,6 +105,40 @@ static int read_file(int root, const char *path, size_t max, char **ret, size_t 
 	return 0;
 }
 
+/* Whether the format prints that field as bytes, not as text. */
+static bool is_printed_as_bytes(const struct tracepoint *tp, const char *name)
+{
+	char words[128];
+	int n = snprintf(words, sizeof(words), "__print_dynamic_array(%s,", name);
+
+	return n < (int)sizeof(words) && memmem(tp->format, tp->format_size, words, (size_t)n);
+}
+
+/*
+ * Since 6.19 syscalls:sys_enter_* end in fields `__ARGUMENT_val`. Of bytes, the argument behind the
+ * address is how many: so it is in all calls that the kernel has them of
+ * (check_faultable_syscall() in kernel/trace/trace_syscalls.c, 7.2).
+ */
+static void take_user_copy(const struct tracepoint *tp, struct tp_field *f)
+{
+	size_t n = strlen(f->name);
+
+	if (!f->is_data_loc || strcmp(tp->system, "syscalls") || n < 7 || n - 6 >= sizeof(f->name) ||
+	    strncmp(f->name, "__", 2) || strcmp(f->name + n - 4, "_val"))
+		return;
+	f->is_user_copy = true;
+	for (size_t i = 0; i < tp->n_fields; i++) {
+		const struct tp_field *argument = &tp->fields[i];
+
+		if (strlen(argument->name) != n - 6 ||
+		    strncmp(argument->name, f->name + 2, n - 6) || argument->size != 8)
+			continue;
+		f->user_address = argument->offset;
+		if (is_printed_as_bytes(tp, f->name) && i + 1 < tp->n_fields)
+			f->user_size = tp->fields[i + 1].offset;
+	}
+}
+
 static int take_field(struct tracepoint *tp, const struct tep_format_field *from)
 {
 	struct tp_field *f = &tp->fields[tp->n_fields];
@@ -126,8 +160,11 @@ static int take_field(struct tracepoint *tp, const struct tep_format_field *from
 	f->is_data_loc = dynamic && !f->is_rel_loc;
 	if (dynamic && f->size != 4)
 		return -EBADMSG;
+	take_user_copy(tp, f);
 	tp->has_dynamic |= dynamic;
 	tp->fixed_size = MAX(tp->fixed_size, f->offset + f->size);
+	if (!f->is_user_copy)
+		tp->given_size = MAX(tp->given_size, f->offset + f->size);
 	tp->n_fields++;
 	return 0;
 }

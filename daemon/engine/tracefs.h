@@ -20,6 +20,10 @@ struct tp_field {
 	bool is_array;	 /* not one number; dynamic parts are arrays, too */
 	bool is_text;	 /* … of characters */
 	bool is_pointer; /* a char *: the address of text */
+	/* A copy of what a system call's argument points at, made by perf and ftrace and not there
+	 * for programs: where the address is, and where the number of bytes; 0: it is text. */
+	bool is_user_copy;
+	uint32_t user_address, user_size;
 };
 
 struct tracepoint {
@@ -30,6 +34,7 @@ struct tracepoint {
 	struct tp_field *fields; /* in the order of the format, the four common ones first */
 	size_t n_fields;
 	uint32_t fixed_size; /* bytes to the end of the last field */
+	uint32_t given_size; /* … of the last field that programs are given */
 	bool has_dynamic;    /* any __data_loc or __rel_loc */
 };
 

@@ -424,15 +424,12 @@ RECORDER(hrtimer_start, hrtimer_start_plain)
 	return 0;
 }
 
-RECORDER(hrtimer_expire_entry, hrtimer_expire_entry)
+static __always_inline int record_hrtimer_expire(bool plain, const struct hrtimer *timer, __s64 now)
 {
-	const struct hrtimer *timer = (const struct hrtimer *)ctx[0];
 	struct hot hot = hot_here(plain);
-	__s64 now = 0;
 
 	if (hot_is_nowhere(&hot))
 		return 0;
-	bpf_probe_read_kernel(&now, sizeof(now), (const void *)ctx[1]);
 	if (!BEGIN(&hot, struct payload_hrtimer_expire_entry, function, bpf_get_current_task_btf()))
 		return 0;
 	PUT(&hot, struct payload_hrtimer_expire_entry, hrtimer, (__u64)timer);
@@ -440,6 +437,20 @@ RECORDER(hrtimer_expire_entry, hrtimer_expire_entry)
 	PUT(&hot, struct payload_hrtimer_expire_entry, function, (__u64)timer->function);
 	hot_end(&hot);
 	return 0;
+}
+
+RECORDER(hrtimer_expire_entry, hrtimer_expire_entry)
+{
+	__s64 now = 0;
+
+	bpf_probe_read_kernel(&now, sizeof(now), (const void *)ctx[1]);
+	return record_hrtimer_expire(plain, (const struct hrtimer *)ctx[0], now);
+}
+
+/* Since 7.0 the time comes by value. */
+RECORDER(hrtimer_expire_entry, hrtimer_expire_entry_value)
+{
+	return record_hrtimer_expire(plain, (const struct hrtimer *)ctx[0], (__s64)ctx[1]);
 }
 
 static __always_inline int record_hrtimer(bool plain, const __u64 *ctx)

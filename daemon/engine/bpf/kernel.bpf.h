@@ -13,6 +13,7 @@
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 struct thread_info {
+	unsigned long flags;
 	__u32 status; /* x86: TS_COMPAT while in a 32-bit system call */
 	__u32 cpu;    /* since 5.16 on x86 */
 };
@@ -57,6 +58,7 @@ struct inode {
 struct file {
 	struct path f_path;
 	struct inode *f_inode;
+	void *private_data;
 };
 
 struct vm_area_struct {
@@ -80,6 +82,25 @@ struct bpf_iter__task_vma {
 	struct bpf_iter_meta *meta;
 	struct task_struct *task;
 	struct vm_area_struct *vma;
+};
+
+struct bpf_iter__task_file {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+	__u32 fd;
+	struct file *file;
+};
+
+struct syscall_metadata {
+	int syscall_nr;
+};
+
+struct trace_event_call {
+	void *data;
+};
+
+struct perf_event {
+	struct trace_event_call *tp_event;
 };
 
 struct linux_binprm {

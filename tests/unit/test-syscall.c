@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Single system calls as newer kernels have them: found by their number among all
+ * (raw_syscalls), with copies of what arguments point at, which the recorder makes; and writers
+ * that are not alone where they should be. On any kernel: formats are those of Linux 7.2.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "emit-fixture.h"
+
+#include "daemon/engine/syscall.h"
+#include "daemon/log.h"
+
+#define DATA_SIZE (1 << 20)
+#define SPILL_SIZE 16384
+#define NOWHERE (-1000L)
+
+struct running {
+	struct source source;
+	struct pp_source parsed;
+	struct pp_spec spec;
+	struct tracepoint tp;
+	struct fixture rings;
+	int slots, program, entry, link;
+};
+
+/* r->tp is there. carried: as where the kernel may preempt programs on syscalls:*. */
+static void start(struct running *r, bool carried)
+{
+	struct recorder_slot slot;
+	struct failure f = {};
+	uint32_t zero = 0;
+
+	fixture_make(&r->rings, DATA_SIZE, SPILL_SIZE, true);
+	r->parsed.kind = PP_SOURCE_TRACEPOINT;
+	r->source.spec = &r->spec;
+	r->source.parsed = &r->parsed;
+	r->source.tp = &r->tp;
+	ck_assert_msg(recorder_generic.plan(&r->source, &f) == 0, "%s", f.sentence);
+	if (carried && !r->source.is_carried) {
+		r->source.is_carried = true;
+		ck_assert_int_eq(syscall_carrier(&r->tp, &r->source.carrier), 0);
+		ck_assert_msg(syscall_read(&r->tp, &r->source.call, &f) == 0, "%s", f.sentence);
+	}
+	r->slots = bpf_map_create(BPF_MAP_TYPE_PROG_ARRAY, "slots", 4, 4, 1, NULL);
+	ck_assert_int_ge(r->slots, 0);
+	slot = (struct recorder_slot){ .fd = r->slots };
+	ck_assert_msg(recorder_generic.load(&r->source, &r->rings.target, &r->program, &f) == 0,
+		      "%s", f.sentence);
+	ck_assert_int_eq(bpf_map_update_elem(r->slots, &zero, &r->program, 0), 0);
+	ck_assert_int_eq(recorder_generic.entry(&r->source, &slot, &r->entry), 0);
+	ck_assert_int_eq(recorder_generic.attach(&r->source, r->entry, 0, &r->link), 0);
+}
+
+static void stop(struct running *r)
+{
+	close(r->link);
+	close(r->entry);
+	close(r->slots);
+	close(r->program);
+	tracepoint_done(&r->tp);
+	fixture_done(&r->rings);
+}
+
+/* ── numbers ────────────────────────────────────────────────────────────────────────────── */
+
+START_TEST(numbers)
+{
+	static const struct {
+		const char *name;
+		int number;
+	} calls[] = {
+		{ "sys_enter_close", SYS_close },      { "sys_exit_close", SYS_close },
+		{ "sys_enter_newfstat", SYS_fstat },   { "sys_enter_getppid", SYS_getppid },
+		{ "sys_exit_pselect6", SYS_pselect6 }, { "sys_enter_newuname", SYS_uname },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(calls); i++) {
+		struct syscall_facts facts = { .number = -1 };
+		struct failure f = {};
+		struct tracepoint tp;
+
+		ck_assert_int_eq(tracepoint_read("syscalls", calls[i].name, &tp), 0);
+		ck_assert(syscall_is(&tp));
+		ck_assert_msg(syscall_read(&tp, &facts, &f) == 0, "%s", f.sentence);
+		ck_assert_int_eq(facts.number, calls[i].number);
+		tracepoint_done(&tp);
+	}
+}
+END_TEST
+
+/* ── records ────────────────────────────────────────────────────────────────────────────── */
+
+/* A payload, as far as is looked at here: that of a call with up to three arguments. */
+struct payload {
+	uint16_t type;
+	uint8_t flags, preempt_count;
+	int32_t pid;
+	int32_t nr, zero;
+	uint64_t args[3];
+};
+
+struct seen {
+	unsigned n, others, wrong;
+	struct payload last;
+	uint8_t raw[1024]; /* of the last: the payload as it is */
+	uint32_t raw_size;
+	uint32_t type;
+	int nr;
+	uint64_t from; /* calls are numbered from here on in their first argument */
+	bool is_any;   /* or that is another */
+	uint8_t at[1000];
+};
+
+static struct seen seen;
+
+static void see(const struct perf_event_header *h, void *data _unused_)
+{
+	const uint8_t *p = (const uint8_t *)(h + 1);
+	struct payload payload;
+	uint32_t ids[2], size;
+
+	memcpy(ids, p, sizeof(ids));
+	memcpy(&size, p + 16, sizeof(size));
+	memcpy(&payload, p + 20, sizeof(payload));
+	seen.wrong += payload.type != seen.type || payload.nr != seen.nr;
+	if (ids[0] != (uint32_t)getpid()) {
+		seen.others++;
+		return;
+	}
+	if (payload.args[0] - seen.from < ARRAY_SIZE(seen.at))
+		seen.at[payload.args[0] - seen.from]++;
+	else if (!seen.is_any)
+		return; /* libcheck's */
+	if (seen.n++)
+		return; /* the newest comes first */
+	seen.last = payload;
+	seen.raw_size = size;
+	memcpy(seen.raw, p + 20, MIN(size, sizeof(seen.raw)));
+}
+
+static void look(struct running *r, int nr)
+{
+	seen = (struct seen){
+		.type = r->tp.id,
+		.nr = nr,
+		.from = (uint64_t)(NOWHERE - 999),
+		.is_any = nr == SYS_mount,
+	};
+	fixture_walk(&r->rings, see, NULL);
+	ck_assert_uint_eq(seen.wrong, 0);
+}
+
+#if defined(__x86_64__)
+/* The same number is another call there. A kernel that knows no such calls ends the child. */
+static void call_as_32_bit(int nr)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		long ret;
+
+		__asm__ volatile("int $0x80"
+				 : "=a"(ret)
+				 : "a"((long)nr), "b"(0L)
+				 : "memory", "r8", "r9", "r10", "r11");
+		_exit(ret == 0);
+	}
+	ck_assert_int_gt(pid, 0);
+	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+}
+#else
+static void call_as_32_bit(int nr _unused_)
+{
+}
+#endif
+
+START_TEST(found_among_all)
+{
+	static struct running r;
+
+	ck_assert_int_eq(tracepoint_read("syscalls", "sys_enter_dup", &r.tp), 0);
+	start(&r, true);
+	ck_assert_uint_ne(r.source.carrier, r.tp.id);
+	for (int i = 0; i < 1000; i++) {
+		syscall(SYS_dup, NOWHERE - 999 + i);
+		syscall(SYS_close, NOWHERE);
+		call_as_32_bit(i ? -1 : SYS_dup);
+	}
+	look(&r, SYS_dup);
+	ck_assert_uint_eq(seen.n, 1000);
+	for (int i = 0; i < 1000; i++)
+		ck_assert_int_eq(seen.at[i], 1);
+	stop(&r);
+}
+END_TEST
+
+/* ── copies ─────────────────────────────────────────────────────────────────────────────── */
+
+#define COMMON                                                                             \
+	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"             \
+	"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"             \
+	"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"     \
+	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"                       \
+	"\tfield:int __syscall_nr;\toffset:8;\tsize:4;\tsigned:1;\n"
+
+static const char openat_format[] =
+	COMMON "\tfield:int dfd;\toffset:16;\tsize:8;\tsigned:0;\n"
+	       "\tfield:const char * filename;\toffset:24;\tsize:8;\tsigned:0;\n"
+	       "\tfield:int flags;\toffset:32;\tsize:8;\tsigned:0;\n"
+	       "\tfield:umode_t mode;\toffset:40;\tsize:8;\tsigned:0;\n"
+	       "\tfield:__data_loc char[] __filename_val;\toffset:48;\tsize:4;\tsigned:0;\n\n"
+	       "print fmt: \"\\\"%s\\\"\", __get_str(__filename_val)\n";
+
+static const char write_format[] =
+	COMMON "\tfield:unsigned int fd;\toffset:16;\tsize:8;\tsigned:0;\n"
+	       "\tfield:const char * buf;\toffset:24;\tsize:8;\tsigned:0;\n"
+	       "\tfield:size_t count;\toffset:32;\tsize:8;\tsigned:0;\n"
+	       "\tfield:__data_loc char[] __buf_val;\toffset:40;\tsize:4;\tsigned:0;\n\n"
+	       "print fmt: \"(%s)\", __print_dynamic_array(__buf_val, 1)\n";
+
+static const char mount_format[] =
+	COMMON "\tfield:char * dev_name;\toffset:16;\tsize:8;\tsigned:0;\n"
+	       "\tfield:char * dir_name;\toffset:24;\tsize:8;\tsigned:0;\n"
+	       "\tfield:char * type;\toffset:32;\tsize:8;\tsigned:0;\n"
+	       "\tfield:unsigned long flags;\toffset:40;\tsize:8;\tsigned:0;\n"
+	       "\tfield:void * data;\toffset:48;\tsize:8;\tsigned:0;\n"
+	       "\tfield:__data_loc char[] __dev_name_val;\toffset:56;\tsize:4;\tsigned:0;\n"
+	       "\tfield:__data_loc char[] __dir_name_val;\toffset:60;\tsize:4;\tsigned:0;\n"
+	       "\tfield:__data_loc char[] __type_val;\toffset:64;\tsize:4;\tsigned:0;\n\n"
+	       "print fmt: \"%s\", __get_str(__dev_name_val)\n";
+
+/* The format, with the number that this kernel gives the tracepoint. */
+static void parse(struct running *r, const char *name, const char *fields)
+{
+	struct tracepoint here;
+	char text[4096];
+	int n;
+
+	ck_assert_int_eq(tracepoint_read("syscalls", name, &here), 0);
+	n = snprintf(text, sizeof(text), "name: %s\nID: %u\nformat:\n%s", name, here.id, fields);
+	ck_assert_int_lt(n, (int)sizeof(text));
+	tracepoint_done(&here);
+	ck_assert_int_eq(tracepoint_parse("syscalls", name, text, (size_t)n, &r->tp), 0);
+}
+
+/* What the word at that offset of the newest record says: where, and how many bytes. */
+static const char *copy_at(uint32_t offset, uint32_t *ret_size)
+{
+	uint32_t word;
+
+	memcpy(&word, seen.raw + offset, sizeof(word));
+	*ret_size = word >> 16;
+	ck_assert_uint_le((word & 0xffff) + *ret_size, seen.raw_size);
+	return (const char *)seen.raw + (word & 0xffff);
+}
+
+static void expect_text(uint32_t offset, const char *want)
+{
+	uint32_t size;
+	const char *text = copy_at(offset, &size);
+
+	ck_assert_uint_eq(size, strlen(want) + 1);
+	ck_assert_str_eq(text, want);
+}
+
+START_TEST(text_is_copied)
+{
+	static struct running r;
+	static char volatile name[300];
+
+	parse(&r, "sys_enter_openat", openat_format);
+	ck_assert_uint_eq(r.tp.fixed_size, 52);
+	ck_assert_uint_eq(r.tp.given_size, 48);
+	start(&r, _i);
+
+	strcpy((char *)name, "/nowhere/at/all");
+	syscall(SYS_openat, NOWHERE, name, 0);
+	look(&r, SYS_openat);
+	expect_text(48, "/nowhere/at/all");
+	ck_assert_uint_eq(seen.raw_size, 52 + 16);
+
+	syscall(SYS_openat, NOWHERE, 8, 0);
+	look(&r, SYS_openat);
+	expect_text(48, "(fault)");
+
+	memset((char *)name, 'x', sizeof(name) - 1);
+	syscall(SYS_openat, NOWHERE, name, 0);
+	look(&r, SYS_openat);
+	name[127] = 0;
+	expect_text(48, (const char *)name);
+
+	syscall(SYS_openat, NOWHERE, "", 0);
+	look(&r, SYS_openat);
+	expect_text(48, "");
+	stop(&r);
+}
+END_TEST
+
+START_TEST(bytes_are_copied)
+{
+	static struct running r;
+	static char bytes[1000] = "a\0b\0c";
+	uint32_t size;
+
+	parse(&r, "sys_enter_write", write_format);
+	start(&r, _i);
+	syscall(SYS_write, NOWHERE, bytes, 5);
+	look(&r, SYS_write);
+	ck_assert_mem_eq(copy_at(40, &size), bytes, 5);
+	ck_assert_uint_eq(size, 5);
+
+	syscall(SYS_write, NOWHERE, bytes, sizeof(bytes));
+	look(&r, SYS_write);
+	ck_assert_mem_eq(copy_at(40, &size), bytes, 128);
+	ck_assert_uint_eq(size, 128);
+
+	syscall(SYS_write, NOWHERE, 8, 5);
+	look(&r, SYS_write);
+	copy_at(40, &size);
+	ck_assert_uint_eq(size, 0);
+	stop(&r);
+}
+END_TEST
+
+START_TEST(three_are_copied)
+{
+	static struct running r;
+
+	parse(&r, "sys_enter_mount", mount_format);
+	start(&r, _i);
+	syscall(SYS_mount, "device", "/nowhere/at/all", "kind of file system", -1L, NULL);
+	look(&r, SYS_mount);
+	expect_text(56, "device");
+	expect_text(60, "/nowhere/at/all");
+	expect_text(64, "kind of file system");
+	syscall(SYS_mount, "device", 8, "kind", -1L, NULL);
+	look(&r, SYS_mount);
+	expect_text(56, "device");
+	expect_text(60, "(fault)");
+	expect_text(64, "kind");
+	stop(&r);
+}
+END_TEST
+
+/* ── not alone ──────────────────────────────────────────────────────────────────────────── */
+
+/* A ring in which a writer is under way is left alone by one that can only be there by mistake. */
+START_TEST(another_writer)
+{
+	static struct running r;
+	uint64_t missed = 0, records = 0;
+
+	ck_assert_int_eq(tracepoint_read("syscalls", "sys_enter_dup", &r.tp), 0);
+	start(&r, false);
+	for (unsigned i = 0; i < r.rings.n; i++)
+		r.rings.ring[i]->live.reserve -= 64;
+	for (int i = 0; i < 100; i++)
+		syscall(SYS_dup, NOWHERE);
+	for (unsigned i = 0; i < r.rings.n; i++) {
+		missed += r.rings.ring[i]->live.missed;
+		records += r.rings.ring[i]->live.records;
+		ck_assert_uint_eq(r.rings.ring[i]->live.head, 0);
+		r.rings.ring[i]->live.reserve += 64;
+	}
+	ck_assert_uint_eq(records, 0);
+	ck_assert_uint_ge(missed, 100);
+	syscall(SYS_dup, NOWHERE - 999);
+	look(&r, SYS_dup);
+	ck_assert_uint_eq(seen.at[0], 1);
+	stop(&r);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("syscall");
+	TCase *t = tcase_create("all");
+
+	need(no_bpf());
+	need(no_tracefs());
+	need(no_btf());
+	log_open("test-syscall");
+	tcase_add_test(t, numbers);
+	tcase_add_test(t, found_among_all);
+	tcase_add_loop_test(t, text_is_copied, 0, 2);
+	tcase_add_loop_test(t, bytes_are_copied, 0, 2);
+	tcase_add_loop_test(t, three_are_copied, 0, 2);
+	tcase_add_test(t, another_writer);
+	suite_add_tcase(s, t);
+	return run_suite(s);
+}
