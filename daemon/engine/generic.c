@@ -93,7 +93,8 @@ static int plan_syscall(struct source *source, struct failure *f)
 		return 0;
 	r = syscall_carrier(source->tp, &source->carrier);
 	if (r < 0)
-		return fail(f, -r, "Cannot read the tracepoints of raw_syscalls: %s.", strerror(-r));
+		return fail(f, -r, "Cannot read the tracepoints of raw_syscalls: %s.",
+			    strerror(-r));
 	source->is_carried = true;
 	return syscall_read(source->tp, &source->call, f);
 }
@@ -353,8 +354,7 @@ static int generic_load(const struct source *source, const struct recorder_targe
 
 /* ── the entry ──────────────────────────────────────────────────────────────────────────── */
 
-static int generic_entry(const struct source *source, const struct recorder_slot *slot,
-			 int *ret_fd)
+static int generic_entry(const struct source *source, const struct recorder_slot *slot, int *ret_fd)
 {
 	return entry_load(BPF_PROG_TYPE_TRACEPOINT, 0, 0, slot, 1,
 			  source->is_carried ? &source->call : NULL, ret_fd);

@@ -38,7 +38,7 @@ bool kernel_is_at_least(int major, int minor)
 /* What its BTF tells, read once. */
 static const struct facts {
 	bool preempts_tracepoints, preempts_syscalls;
-} *facts(void)
+} * facts(void)
 {
 	static struct facts f;
 	static bool known;

@@ -335,8 +335,8 @@ static int emit_program(struct emitter *e, const struct source *source,
 static int probe_load(const struct source *source, const struct recorder_target *target,
 		      int *ret_fd, struct failure *f)
 {
-	return emitted_load(BPF_PROG_TYPE_KPROBE, "pp_probe", source, target, emit_program,
-			    ret_fd, f);
+	return emitted_load(BPF_PROG_TYPE_KPROBE, "pp_probe", source, target, emit_program, ret_fd,
+			    f);
 }
 
 /* ── the entry ──────────────────────────────────────────────────────────────────────────── */

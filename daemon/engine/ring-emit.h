@@ -23,9 +23,9 @@ enum ring_register {
 enum ring_stack {
 	RING_STACK_CPU = -4,
 	RING_STACK_ZERO = -8,
-	RING_STACK_HEAD = -16, /* where the record begins */
-	RING_STACK_SIZE = -24, /* the record's size, if that is not a constant */
-	RING_STACK_TIME = -32, /* nesting writers: the record's time */
+	RING_STACK_HEAD = -16,	       /* where the record begins */
+	RING_STACK_SIZE = -24,	       /* the record's size, if that is not a constant */
+	RING_STACK_TIME = -32,	       /* nesting writers: the record's time */
 	RING_STACK_END_POSITION = -32, /* one writer: where the record ends */
 	RING_STACK_WAKEUP = -48,
 	RING_STACK_END = -48,

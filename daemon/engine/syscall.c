@@ -13,8 +13,8 @@
 
 bool syscall_is(const struct tracepoint *tp)
 {
-	return !strcmp(tp->system, "syscalls") && (!strncmp(tp->name, "sys_enter_", 10) ||
-						   !strncmp(tp->name, "sys_exit_", 9));
+	return !strcmp(tp->system, "syscalls") &&
+	       (!strncmp(tp->name, "sys_enter_", 10) || !strncmp(tp->name, "sys_exit_", 9));
 }
 
 /* On any CPU that is online. */
@@ -83,7 +83,8 @@ int syscall_carrier(const struct tracepoint *tp, uint32_t *ret_id)
 {
 	struct tracepoint raw;
 	int r = tracepoint_read("raw_syscalls",
-				!strncmp(tp->name, "sys_enter_", 10) ? "sys_enter" : "sys_exit", &raw);
+				!strncmp(tp->name, "sys_enter_", 10) ? "sys_enter" : "sys_exit",
+				&raw);
 
 	if (r < 0)
 		return r;

@@ -123,8 +123,9 @@ static void take_user_copy(const struct tracepoint *tp, struct tp_field *f)
 {
 	size_t n = strlen(f->name);
 
-	if (!f->is_data_loc || strcmp(tp->system, "syscalls") || n < 7 || n - 6 >= sizeof(f->name) ||
-	    strncmp(f->name, "__", 2) || strcmp(f->name + n - 4, "_val"))
+	if (!f->is_data_loc || strcmp(tp->system, "syscalls") || n < 7 ||
+	    n - 6 >= sizeof(f->name) || strncmp(f->name, "__", 2) ||
+	    strcmp(f->name + n - 4, "_val"))
 		return;
 	f->is_user_copy = true;
 	for (size_t i = 0; i < tp->n_fields; i++) {

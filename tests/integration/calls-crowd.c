@@ -21,7 +21,7 @@ static const struct call {
 	const char *name;
 	long nr;
 } calls[] = {
-	{ "close", SYS_close },		{ "dup", SYS_dup },	  { "fsync", SYS_fsync },
+	{ "close", SYS_close },		{ "dup", SYS_dup },	    { "fsync", SYS_fsync },
 	{ "fchdir", SYS_fchdir },	{ "getpgid", SYS_getpgid }, { "syncfs", SYS_syncfs },
 	{ "fdatasync", SYS_fdatasync }, { "getsid", SYS_getsid },
 };
@@ -128,8 +128,10 @@ static void look(struct crowd *c, struct perfpersist_event *e)
 		c->torn += r < 0;
 		perfpersist_cursor_free(cursor);
 		if (n + 1000 < stat.records)
-			die("%" PRIu64 " records of %" PRIu64 " are there: the buffers are too small, or "
-			    "records have disappeared", n, stat.records);
+			die("%" PRIu64 " records of %" PRIu64
+			    " are there: the buffers are too small, or "
+			    "records have disappeared",
+			    n, stat.records);
 	}
 	perfpersist_snapshot_free(snapshot);
 }
@@ -163,11 +165,12 @@ int main(int argc, char **argv)
 		die("%s", perfpersist_error(NULL));
 	missed = after.missed - before.missed;
 	neither = c.present + missed < made ? made - c.present - missed : 0;
-	printf("made %" PRIu64 " present %" PRIu64 " missed %" PRIu64 " neither %" PRIu64 "\n", made,
-	       c.present, missed, neither);
+	printf("made %" PRIu64 " present %" PRIu64 " missed %" PRIu64 " neither %" PRIu64 "\n",
+	       made, c.present, missed, neither);
 	if (neither || c.twice || c.torn || c.backward)
 		die("%" PRIu64 " are neither there nor missed, %" PRIu64 " there twice, %" PRIu64
-		    " torn; %" PRIu64 " times go backward", neither, c.twice, c.torn, c.backward);
+		    " torn; %" PRIu64 " times go backward",
+		    neither, c.twice, c.torn, c.backward);
 	perfpersist_event_free(e);
 	perfpersist_free(p);
 	return 0;

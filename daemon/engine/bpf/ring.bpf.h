@@ -120,8 +120,8 @@ static __attribute__((noinline)) int filter_hook(const void *payload)
 /* ── one writer, which cannot nest ──────────────────────────────────────────────────────── */
 
 /*
- * That it cannot is the kernel's word (of 6.1 to 7.2: programs exclude each other, or themselves, on
- * a CPU). It costs a load and a comparison each to see if it is broken, and that is counted: who
+ * That it cannot is the kernel's word (of 6.1 to 7.2: programs exclude each other, or themselves,
+ * on a CPU). It costs a load and a comparison each to see if it is broken, and that is counted: who
  * comes while another is under way leaves; who finds at the end that another came between its first
  * look and its mark has written over that one's record.
  */
