@@ -55,7 +55,8 @@ void symbols_free(struct symbols *s)
 {
 	if (!s)
 		return;
-	for (size_t i = 0; i < s->n_files; i++)
+	/* The last first: what several share stands at the first of them, and goes with that. */
+	for (size_t i = s->n_files; i-- > 0;)
 		if (s->files[i] && s->files[i]->index == i) {
 			symbols_file_done(s->files[i]);
 			free(s->files[i]);
