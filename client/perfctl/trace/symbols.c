@@ -55,9 +55,12 @@ void symbols_free(struct symbols *s)
 {
 	if (!s)
 		return;
-	/* The last first: what several share stands at the first of them, and goes with that. */
-	for (size_t i = s->n_files; i-- > 0;)
-		if (s->files[i] && s->files[i]->index == i) {
+	/* What several share goes with the one whose index it has, when nobody looks at it any more. */
+	for (size_t i = 0; i < s->n_files; i++)
+		if (s->files[i] && s->files[i]->index != i)
+			s->files[i] = NULL;
+	for (size_t i = 0; i < s->n_files; i++)
+		if (s->files[i]) {
 			symbols_file_done(s->files[i]);
 			free(s->files[i]);
 		}
