@@ -590,7 +590,7 @@ int main(void)
 	tcase_add_test(tc, reads_this_program);
 	tcase_add_test(tc, another_build_is_refused);
 	tcase_add_test(tc, another_file_of_that_path_is_refused);
-	tcase_add_test(tc, a_file_of_many_paths_is_read_once);
+	tcase_add_loop_test(tc, a_file_of_many_paths_is_read_once, 0, 2);
 	tcase_add_test(tc, what_is_no_file_is_not_opened);
 	tcase_add_test(tc, what_the_kernel_makes_up_is_not_opened);
 	tcase_add_test(tc, links_are_followed_as_far_as_wanted);
