@@ -45,14 +45,15 @@ void keep_done(struct keep *k)
  * by a generic recorder, uncounted.
  *
  * At the rate of late a sixteenth of a ring is filled in a pause: on a busy machine a keeper may
- * have to wait for a CPU for as long again and more. How soon a rate may grow nobody knows: 200 ms
- * are enough for 2.5 MB/s on each CPU, some 2,000 programs that begin and end. Only where nearly
- * nothing happens the pauses become longer, up to a second. A CPU that runs anyway looks sooner.
+ * have to wait for a CPU for as long again and more. How soon a rate may grow nobody knows: one CPU
+ * can end 30,000 processes a second, which are 7 MB of records, and a ring of 4 MiB (rings.c) has
+ * room for half a second of that. Only where nearly nothing happens the pauses become longer. A CPU
+ * that runs anyway looks sooner.
  */
 #define PAUSE_MIN 5000000ULL /* ns */
 #define PAUSE_SOON 50000000ULL
-#define PAUSE_LATE 200000000ULL
-#define PAUSE_MAX 1000000000ULL
+#define PAUSE_LATE 100000000ULL
+#define PAUSE_MAX 250000000ULL
 #define FILL (1 / 16.0)
 #define FILL_IDLE (1 / 256.0)
 

@@ -16,9 +16,15 @@
 #include "daemon/keeper/record.h"
 #include "proto/macro.h"
 
-/* What perf_event_mlock_kb lets an ordinary user have for each CPU is 512 KiB and a page. */
-#define DATA_MAX (512U << 10)
+/*
+ * What comes in the longest pause (keep.c) must fit. On large machines all together are not to take
+ * more than DATA_OF_ALL, if that leaves each as much as perf_event_mlock_kb lets an ordinary user
+ * have: 512 KiB and a page.
+ */
+#define DATA_MAX (4U << 20)
+#define DATA_LARGE (512U << 10)
 #define DATA_MIN (64U << 10)
+#define DATA_OF_ALL (64U << 20)
 /* Collected and not yet merged, of one CPU. What does not fit stays in the ring; if that gets
  * full, the kernel counts what is lost. */
 #define PENDING_MAX (16U << 20)
@@ -59,11 +65,20 @@ static void cleanup_ring(struct ring **r)
 	ring_free(*r);
 }
 
+static size_t data_wanted(void)
+{
+	size_t cpus = (size_t)MAX(sysconf(_SC_NPROCESSORS_CONF), 1L), data = DATA_MAX;
+
+	while (data > DATA_LARGE && data * cpus > DATA_OF_ALL)
+		data /= 2;
+	return data;
+}
+
 /* The largest that the limits for locked memory let us have. */
 static int map_ring(struct ring *r, int fd)
 {
 	r->page = (size_t)sysconf(_SC_PAGESIZE);
-	for (r->data = DATA_MAX; r->data >= DATA_MIN; r->data /= 2) {
+	for (r->data = data_wanted(); r->data >= DATA_MIN; r->data /= 2) {
 		void *p = mmap(NULL, r->page + r->data, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
 		if (p != MAP_FAILED) {
