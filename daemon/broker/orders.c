@@ -129,8 +129,24 @@ void orders_remove(struct orders *o, struct order *order)
 	}
 	if (order == o->first)
 		o->under_way = false;
+	if (order == o->walk)
+		o->walk = order->next;
 	*p = order->next;
 	order->next = NULL;
+}
+
+void orders_rewind(struct orders *o)
+{
+	o->walk = o->first;
+}
+
+struct order *orders_next(struct orders *o)
+{
+	struct order *order = o->walk;
+
+	if (order)
+		o->walk = order->next;
+	return order;
 }
 
 void orders_abandon(struct orders *o)

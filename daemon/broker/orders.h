@@ -77,6 +77,11 @@ void orders_submit(struct orders *o, struct order *order);
 struct order *orders_first(const struct orders *o);
 void orders_remove(struct orders *o, struct order *order);
 
+/* A walk through the queue, one at a time: begun, and then each order in turn, or NULL. Any order
+ * may be removed meanwhile, also those that the walk has not come to. */
+void orders_rewind(struct orders *o);
+struct order *orders_next(struct orders *o);
+
 /* Takes every order out of the queue, as given up; patience is at its end. */
 void orders_abandon(struct orders *o);
 

@@ -245,14 +245,12 @@ static void compare_rights(struct lifecycle *l)
 
 void reconcile_end(struct lifecycle *l)
 {
-	struct order *order = orders_first(l->orders);
+	struct order *order;
 
-	while (order) {
-		struct order *next = order->next;
-
+	/* An event that turns out to be gone takes the orders about its CPUs along. */
+	orders_rewind(l->orders);
+	while ((order = orders_next(l->orders)))
 		review(l, job_of(order));
-		order = next;
-	}
 	for (size_t i = l->registry.n_settled; i > 0; i--) {
 		struct event *e = l->registry.by_id[i - 1];
 

@@ -223,6 +223,33 @@ START_TEST(gone_before_its_turn)
 }
 END_TEST
 
+/* The engine carried the deletion out, and died: the order about the CPUs stands right behind. */
+START_TEST(gone_with_the_engine)
+{
+	struct pp_msg_name x = client_name("a", "x");
+
+	create_on("x", "");
+	event_of("x")->ns->owner = TEAM;
+	fake_wait(&b.engine, true);
+	client_send_create(&root, "b", "slow");
+	broker_settle(&b);
+	arrivals_add(&b.arrivals);
+	client_send(&team, PP_OP_DELETE, &x);
+	broker_settle(&b);
+	ck_assert_uint_eq(orders_waiting(), 3);
+	ck_assert_int_eq(orders_first(b.lifecycle.orders)->next->type, PP_ORDER_DELETE);
+	ck_assert_int_eq(orders_first(b.lifecycle.orders)->next->next->type, PP_ORDER_CPUS);
+	ck_assert(fake_unmake(&b.engine, 1));
+	fake_hang_up(&b.engine);
+	fake_wait(&b.engine, false);
+	ck_assert_int_eq(client_receive(&team), 0);
+	ck_assert_int_eq(client_receive(&root), 0);
+	broker_settle(&b);
+	ck_assert_uint_eq(orders_waiting(), 0);
+	ck_assert_ptr_null(b.arrivals.about);
+}
+END_TEST
+
 /* ── what cannot be had ─────────────────────────────────────────────────────────────────── */
 
 START_TEST(over_a_limit)
@@ -386,6 +413,7 @@ int main(void)
 	tcase_add_test(t, one_that_is_being_created);
 	tcase_add_test(t, nobody_is_kept_waiting);
 	tcase_add_test(t, gone_before_its_turn);
+	tcase_add_test(t, gone_with_the_engine);
 	tcase_add_test(t, over_a_limit);
 	tcase_add_test(t, the_engine_fails);
 	tcase_add_loop_test(t, the_engine_dies, 0, 2);
