@@ -254,6 +254,11 @@ static void end_event(struct reading *r, bool faulty)
 	}
 	if (faulty) {
 		e->faulty = true;
+		if (e->written && !r->written) { /* nor does that count any more: begin_event */
+			free(e->request);
+			e->request = NULL;
+			e->written = false;
+		}
 		return;
 	}
 	free(e->request);
@@ -322,20 +327,25 @@ static bool take_names(struct reading *r, const char *names)
 	return true;
 }
 
+/* As of namespaces: what the daemon wrote is what a client asked for. It neither overrides what
+ * people have written nor is a part of it. */
 static void begin_event(struct reading *r, const char *names)
 {
 	const struct dropin_event *e;
 
 	if (!take_names(r, names))
 		return;
+	e = dropins_find(r->dropins, r->event.ns, r->event.name);
+	if (e && r->written && !e->written)
+		return;
+	if (e && !r->written && e->written)
+		e = NULL;
 	r->in = EVENT;
 	r->has_texts = false;
 	memset(&r->request, 0, sizeof(r->request));
-	e = dropins_find(r->dropins, r->event.ns, r->event.name);
 	if (e && e->request) {
 		dropin_request(e, &r->request);
 		r->event = *e;
-		r->event.written = e->written && r->written;
 		memset(r->event.event_lines, 0, sizeof(r->event.event_lines));
 		memset(r->event.filter_lines, 0, sizeof(r->event.filter_lines));
 	}

@@ -13,7 +13,8 @@
  *   Creator=    the user that it is charged to; root unless it says otherwise
  *
  * A section that comes later, in the same file or another, overrides what an earlier one of the
- * same event or namespace says, key by key. A section with a fault in it is left out.
+ * same event or namespace says, key by key. A section with a fault in it is left out. What the
+ * daemon itself wrote counts only where people have no section of that event or namespace.
  */
 #ifndef PP_BROKER_DROPIN_FILE_H
 #define PP_BROKER_DROPIN_FILE_H
@@ -31,7 +32,7 @@ struct dropin_event {
 	unsigned event_lines[PP_SELECTIONS_MAX], filter_lines[PP_SELECTIONS_MAX];
 	bool enabled, optional;
 	bool faulty;	  /* a section of it was left out */
-	bool written;	  /* all its sections are in files that the daemon itself wrote */
+	bool written;	  /* by the daemon itself: nobody else has a section of it */
 	uint32_t creator; /* uid */
 	struct packed_request *request; /* NULL: it has no section that counts */
 };
@@ -49,7 +50,7 @@ struct dropins {
 };
 
 /*
- * Adds what the text of a file says. written: by the daemon itself; its namespaces give way to
+ * Adds what the text of a file says. written: by the daemon itself; its sections give way to
  * those that people wrote. Every fault is told to complaints, a sentence a line. 0; -ENOMEM.
  */
 int dropin_parse(struct dropins *d, struct config *config, const char *path, bool written,

@@ -35,7 +35,7 @@ int dropin_state_place(const char *instance, const char *leaf, char *buf, size_t
 
 int dropin_places(const char *instance, const char *config, struct dropin_places *ret)
 {
-	static const char *const roots[] = { PP_SYSCONFDIR, "/run", STATE_ROOT, PP_VENDORDIR };
+	static const char *const roots[] = { PP_SYSCONFDIR, "/run", PP_VENDORDIR, STATE_ROOT };
 	size_t size = sizeof(ret->folders[0]);
 	int err;
 
@@ -54,7 +54,7 @@ int dropin_places(const char *instance, const char *config, struct dropin_places
 			return err;
 	}
 	ret->n = ARRAY_SIZE(roots);
-	ret->written = 2;
+	ret->written = 3; /* last: clients name these files, and must not hide others */
 	return 0;
 }
 

@@ -4,8 +4,8 @@
  *
  *   /etc/perfpersist[-INSTANCE]/events.d/NAME.conf    the administrator's
  *   /run/perfpersist[-INSTANCE]/events.d/NAME.conf    until the next boot
- *   /var/lib/perfpersist[-INSTANCE]/events.d/NAME.conf   what perfctl create --boot wrote
  *   /usr/lib/perfpersist[-INSTANCE]/events.d/NAME.conf   what packages bring
+ *   /var/lib/perfpersist[-INSTANCE]/events.d/NAME.conf   what perfctl create --boot wrote
  *
  * A file hides those of the same name in folders further down; an empty one, or a symlink to
  * /dev/null, stands for none. All that remain are read in the order of their names, whatever

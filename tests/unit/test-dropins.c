@@ -386,6 +386,35 @@ START_TEST(written_namespaces)
 }
 END_TEST
 
+/* A client who asks for the administrator's event first, with --boot, changes nothing of it. */
+START_TEST(written_events)
+{
+	static const char *const names[] = { "a.conf", "z.conf" };
+	const struct dropin_event *e;
+
+	make_folders();
+	put(1, names[_i],
+	    "[event a/x]\nEvent=theirs\nFilter=f\nMaxRate=1/s\nCreator=7\n"
+	    "[event a/off]\nEvent=theirs\n[event a/bad]\nEvent=theirs\n"
+	    "[event a/only]\nEvent=theirs\n");
+	put(0, "m.conf",
+	    "[event a/x]\nEvent=ours\nBuffer=8K\n[event a/off]\nEnabled=no\n"
+	    "[event a/bad]\nEvent=ours\nBuffer=no\n");
+	load();
+	e = event("a", "x");
+	ck_assert(!e->written && !e->faulty);
+	ck_assert_uint_eq(e->creator, 0);
+	ck_assert_uint_eq(request.count, 1);
+	ck_assert_str_eq(request.selections[0].event, "ours");
+	ck_assert_str_eq(request.selections[0].filter, "");
+	ck_assert_uint_eq(request.data_size, 8192);
+	ck_assert_uint_eq(request.max_rate, 0);
+	ck_assert(!event("a", "off")->enabled);
+	ck_assert(event("a", "bad")->faulty && !event("a", "bad")->request);
+	ck_assert(event("a", "only")->written && event("a", "only")->request);
+}
+END_TEST
+
 START_TEST(places_of_an_instance)
 {
 	struct dropin_places p;
@@ -395,9 +424,10 @@ START_TEST(places_of_an_instance)
 	ck_assert_str_eq(p.folders[0], PP_SYSCONFDIR "/perfpersist/events.d");
 	ck_assert_str_eq(p.folders[1], "/run/perfpersist/events.d");
 	ck_assert_str_eq(p.folders[p.written], "/var/lib/perfpersist/events.d");
-	ck_assert_str_eq(p.folders[3], PP_VENDORDIR "/perfpersist/events.d");
+	ck_assert_str_eq(p.folders[2], PP_VENDORDIR "/perfpersist/events.d");
+	ck_assert_uint_eq(p.written, 3); /* it hides nobody's file */
 	ck_assert_int_eq(dropin_places("demo", NULL, &p), 0);
-	ck_assert_str_eq(p.folders[3], PP_VENDORDIR "/perfpersist-demo/events.d");
+	ck_assert_str_eq(p.folders[2], PP_VENDORDIR "/perfpersist-demo/events.d");
 	ck_assert_int_eq(dropin_places("demo", "/tmp/x.conf", &p), 0);
 	ck_assert_uint_eq(p.n, 2);
 	ck_assert_str_eq(p.folders[0], "/tmp/x.conf.d");
@@ -533,6 +563,7 @@ int main(void)
 	tcase_add_test(t, precedence);
 	tcase_add_test(t, files_that_cannot_be_read);
 	tcase_add_test(t, written_namespaces);
+	tcase_add_loop_test(t, written_events, 0, 2);
 	tcase_add_test(t, places_of_an_instance);
 	tcase_add_test(t, written_and_read_back);
 	tcase_add_test(t, texts_that_would_say_more);
