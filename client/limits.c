@@ -55,6 +55,9 @@ int client_limits_add(struct client_limits *l, const struct pp_msg_limit *m)
 		.max_requests = m->max_requests,
 		.copies = m->copies,
 		.max_copies = m->max_copies,
+		.programs = m->programs,
+		.max_programs = m->max_programs,
+		.max_on_tracepoint = m->max_on_tracepoint,
 	};
 	_Static_assert(sizeof(limit->ns) == sizeof(m->ns), "fields of one size");
 	memcpy(limit->ns, m->ns, sizeof(limit->ns));

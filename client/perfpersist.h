@@ -267,6 +267,8 @@ struct perfpersist_limit {
 	uint64_t connections, max_connections;
 	uint64_t requests, max_requests;
 	uint64_t copies, max_copies; /* bytes of copies of rings */
+	uint64_t programs, max_programs; /* that record: one for each source of an event */
+	uint64_t max_on_tracepoint; /* programs on one tracepoint: of a user, or of all */
 };
 
 /* All, those of the namespaces the caller may read, and the caller's own (root: everybody's).

@@ -19,7 +19,7 @@
 #include "proto/catalog.h"
 #include "proto/protocol.h"
 
-#define PP_ORDER_ABI 4
+#define PP_ORDER_ABI 5
 #define PP_CPUS_MAX 4096 /* CPU numbers are below this */
 #define PP_TP_NAME_SIZE 128 /* of a tracepoint's system or name, with its NUL */
 #define PP_SENTENCE_SIZE 512
@@ -190,6 +190,15 @@ enum pp_answer_type {
 	PP_ANSWER_RELEASED = 5, /* unasked, serial 0: remains that hold less than before */
 };
 
+/* How much an order may come to that the broker cannot know: it is the engine that finds out what
+ * a glob stands for. UINT32_MAX: no limit. */
+struct pp_allowance {
+	uint32_t sources;	/* CREATE: the event's */
+	uint32_t creator_there; /* CREATE: programs of its creator on each of its tracepoints */
+	uint32_t all_there;	/* CREATE: of all of them */
+	uint32_t work;		/* CREATE, CHANGE: sources, and nodes of each one's filter */
+};
+
 struct pp_order {
 	uint32_t abi;
 	uint32_t type;
@@ -197,6 +206,7 @@ struct pp_order {
 	uint64_t id;   /* DELETE, CHANGE, PAUSE, ALIAS, CPUS */
 	uint32_t what; /* CHANGE: PP_CHANGE_* bits; PAUSE */
 	uint32_t reserved;
+	struct pp_allowance allowance; /* CREATE, CHANGE */
 	struct pp_spec spec;	 /* CREATE, CHANGE, ALIAS, RIGHTS, CPUS */
 	struct pp_recipe recipe; /* CREATE, CHANGE; other types' packets end before it */
 };

@@ -13,6 +13,10 @@
 #define HEADER_ESTIMATE (16 * 1024ULL)
 #define SPILL_ESTIMATE PP_SPILL_SIZE_MAX
 
+/* The engine takes one order at a time: 4096 programs or parts of their filters are about three
+ * seconds of it. */
+#define WORK_MAX 4096
+
 static uint64_t count_cpus(const struct pp_cpumask *cpus)
 {
 	uint64_t n = 0;
@@ -40,7 +44,7 @@ int charges_estimate(const struct pp_spec *spec, const struct pp_cpumask *cpus, 
 
 /* ── events ─────────────────────────────────────────────────────────────────────────────── */
 
-int charges_begin(struct charges *c, struct event *e, uint64_t memory)
+int charges_begin(struct charges *c, struct event *e, uint64_t memory, uint32_t programs)
 {
 	const struct pp_spec *spec = &e->truth.spec;
 	int err = quota_charge(c->quota, QUOTA_EVENTS, spec->creator, spec->ns, 1);
@@ -48,14 +52,39 @@ int charges_begin(struct charges *c, struct event *e, uint64_t memory)
 	if (err < 0)
 		return err;
 	err = quota_charge(c->quota, QUOTA_MEMORY, spec->creator, spec->ns, memory);
-	if (err < 0) {
-		quota_release(c->quota, QUOTA_EVENTS, spec->creator, spec->ns, 1);
-		return err;
-	}
+	if (err < 0)
+		goto release_event;
+	err = quota_charge(c->quota, QUOTA_PROGRAMS, spec->creator, spec->ns, programs);
+	if (err < 0)
+		goto release_memory;
 	e->charged = memory;
+	e->programs = programs;
 	e->creator = spec->creator;
 	e->is_charged = true;
 	return 0;
+release_memory:
+	quota_release(c->quota, QUOTA_MEMORY, spec->creator, spec->ns, memory);
+release_event:
+	quota_release(c->quota, QUOTA_EVENTS, spec->creator, spec->ns, 1);
+	return err;
+}
+
+static uint32_t limit_of(uint64_t number)
+{
+	return (uint32_t)MIN(number, (uint64_t)UINT32_MAX);
+}
+
+struct pp_allowance charges_allow(const struct charges *c, uint32_t uid, uint32_t programs)
+{
+	const struct quota *q = c->quota;
+	uint64_t left = quota_left(q, QUOTA_PROGRAMS, uid);
+
+	return (struct pp_allowance){
+		.sources = limit_of(left < UINT32_MAX ? left + programs : left),
+		.creator_there = uid ? limit_of(q->on_tracepoint_of_user) : UINT32_MAX,
+		.all_there = uid ? limit_of(q->on_tracepoint) : UINT32_MAX,
+		.work = uid ? WORK_MAX : UINT32_MAX,
+	};
 }
 
 int charges_adopt(struct charges *c, struct event *e)
@@ -93,6 +122,20 @@ void charges_lower(struct charges *c, struct event *e, uint64_t memory)
 	charges_settle(c, e);
 }
 
+/* As below: cannot fail. A second name has no programs of its own. */
+static void settle_programs(struct charges *c, struct event *e)
+{
+	uint32_t has = e->truth.shares ? 0 : e->truth.n_sources;
+	const char *ns = e->truth.spec.ns;
+
+	if (has > e->programs &&
+	    quota_take(c->quota, QUOTA_PROGRAMS, e->creator, ns, has - e->programs) < 0)
+		assert(!"an event without accounts");
+	if (has < e->programs)
+		quota_release(c->quota, QUOTA_PROGRAMS, e->creator, ns, e->programs - has);
+	e->programs = has;
+}
+
 void charges_settle(struct charges *c, struct event *e)
 {
 	uint64_t takes = e->truth.memory + e->pending;
@@ -105,6 +148,7 @@ void charges_settle(struct charges *c, struct event *e)
 	if (takes < e->charged)
 		quota_release(c->quota, QUOTA_MEMORY, e->creator, ns, e->charged - takes);
 	e->charged = takes;
+	settle_programs(c, e);
 }
 
 void charges_end(struct charges *c, struct event *e)
@@ -114,8 +158,10 @@ void charges_end(struct charges *c, struct event *e)
 	if (!e->is_charged)
 		return;
 	quota_release(c->quota, QUOTA_MEMORY, e->creator, ns, e->charged);
+	quota_release(c->quota, QUOTA_PROGRAMS, e->creator, ns, e->programs);
 	quota_release(c->quota, QUOTA_EVENTS, e->creator, ns, 1);
 	e->charged = e->pending = 0;
+	e->programs = 0;
 	e->is_charged = false;
 }
 

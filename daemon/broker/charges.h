@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * What events cost, charged to whom. An event is charged by what its rings will take at most,
- * before it is ordered; once they are there, by what they take. Rings that belong to no event
+ * before it is ordered; once they are there, by what they take. How many programs a glob comes to
+ * the engine finds out, and keeps within what the broker allows. Rings that belong to no event
  * any more, and that somebody still has mapped, are remains: charged until the engine says that
  * they are gone. All of it is found again from what the engine enumerates.
  */
@@ -27,8 +28,16 @@ void charges_done(struct charges *c);
  * NULL, on those that the spec names. 0; -errno of finding out which are online. */
 int charges_estimate(const struct pp_spec *spec, const struct pp_cpumask *cpus, uint64_t *ret);
 
-/* Charges the event itself and so much memory to its creator. 0; -EDQUOT; -ENOMEM. */
-int charges_begin(struct charges *c, struct event *e, uint64_t memory);
+/* Charges the event itself, so much memory and so many programs to its creator. 0; -EDQUOT;
+ * -ENOMEM. */
+int charges_begin(struct charges *c, struct event *e, uint64_t memory, uint32_t programs);
+
+/*
+ * How much the order may come to, as of now: an order is sent when the one before has ended, so
+ * that nothing of this can be spent twice. uid: who is to be charged; programs: what was charged
+ * beforehand.
+ */
+struct pp_allowance charges_allow(const struct charges *c, uint32_t uid, uint32_t programs);
 
 /* The same for one that is there: over any limit, to who created it, and what it takes, whatever
  * was charged for it before. 0; -ENOMEM. */

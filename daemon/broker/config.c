@@ -142,6 +142,10 @@ static bool take_number_key(struct reading *r, const char *key, const char *valu
 		{ "MaxEvents", 1000000, &c->max_events },
 		{ "MaxEventsPerNamespace", 1000000, &c->max_events_per_namespace },
 		{ "MaxEventsPerUser", 1000000, &c->max_events_per_user },
+		{ "MaxPrograms", 100000000, &c->max_programs },
+		{ "MaxProgramsPerUser", 100000000, &c->max_programs_per_user },
+		{ "MaxOnTracepoint", 1000000, &c->max_on_tracepoint },
+		{ "MaxOnTracepointPerUser", 1000000, &c->max_on_tracepoint_per_user },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
@@ -270,6 +274,9 @@ static struct config *config_new(const char *path)
 	c->max_requests = 16;
 	c->max_requests_per_user = 256;
 	c->max_events = 4096;
+	c->max_programs = 65536;
+	c->max_on_tracepoint = 48;
+	c->max_on_tracepoint_per_user = 8;
 	c->max_buffer = 256ULL << 20;
 	c->keep_events = true;
 	c->sideband = true;
@@ -300,6 +307,8 @@ static void fill_in(struct config *c)
 		c->max_events_per_namespace = c->max_events;
 	if (!c->max_events_per_user)
 		c->max_events_per_user = MAX(c->max_events / 4, 1ULL);
+	if (!c->max_programs_per_user)
+		c->max_programs_per_user = MAX(1024ULL, c->max_events_per_user);
 }
 
 int config_parse(const char *path, const char *text, size_t size, FILE *complaints,

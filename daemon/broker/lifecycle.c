@@ -32,6 +32,18 @@ static void on_answered(void *userdata, struct order *order, const struct pp_ans
 	job_done(l, job, answer);
 }
 
+static void on_sending(void *userdata, struct order *order)
+{
+	const struct lifecycle *l = userdata;
+	const struct job *job = job_of(order);
+
+	if (order->type == PP_ORDER_CREATE)
+		order->allowance =
+			charges_allow(&l->charges, job->event->creator, job->event->programs);
+	else if (order->type == PP_ORDER_CHANGE)
+		order->allowance = charges_allow(&l->charges, order->uid, 0);
+}
+
 static void on_given_up(void *userdata, struct order *order)
 {
 	job_failed(userdata, job_of(order), EAGAIN,
@@ -151,14 +163,14 @@ static bool has_other_names(const struct lifecycle *l, const struct event *e)
 
 /* Reserves the name and charges for it. */
 static int reserve(struct lifecycle *l, const struct pp_spec *spec, uint64_t memory,
-		   struct event **ret)
+		   uint32_t programs, struct event **ret)
 {
 	struct event *e;
 	int err = registry_add(&l->registry, spec, &e);
 
 	if (err < 0)
 		return err;
-	err = charges_begin(&l->charges, e, memory);
+	err = charges_begin(&l->charges, e, memory, programs);
 	if (err < 0) {
 		registry_remove(&l->registry, e);
 		return err;
@@ -185,7 +197,7 @@ int lifecycle_create(struct lifecycle *l, const struct pp_spec *spec,
 	err = job_new(l, PP_ORDER_CREATE, spec, recipe, &job);
 	if (err < 0)
 		return err;
-	err = reserve(l, spec, memory, &e);
+	err = reserve(l, spec, memory, recipe->n_sources, &e);
 	if (err < 0)
 		return err;
 	if (l->creating)
@@ -221,7 +233,7 @@ int lifecycle_alias(struct lifecycle *l, struct event *target, const struct pp_s
 	err = job_new(l, PP_ORDER_ALIAS, &complete, NULL, &job);
 	if (err < 0)
 		return err;
-	err = reserve(l, &complete, 0, &e);
+	err = reserve(l, &complete, 0, 0, &e);
 	if (err < 0)
 		return err;
 	e->truth.shares = target->truth.id;
@@ -384,6 +396,7 @@ int lifecycle_init(struct lifecycle *l, sd_event *loop, const char *engine_path)
 		.held = on_held,
 		.released = on_released,
 		.synced = on_synced,
+		.sending = on_sending,
 		.answered = on_answered,
 		.given_up = on_given_up,
 		.changed = on_changed,

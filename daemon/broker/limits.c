@@ -48,9 +48,14 @@ int limits_apply(const struct config *config, struct quota *q)
 					     : config->max_copies * COPIES_USERS;
 	q->per_user.max[QUOTA_COPIES] = config->max_copies;
 	q->root.max[QUOTA_COPIES] = config->max_copies;
+	q->total.max[QUOTA_PROGRAMS] = config->max_programs;
+	q->per_user.max[QUOTA_PROGRAMS] = config->max_programs_per_user;
+	q->on_tracepoint = config->max_on_tracepoint;
+	q->on_tracepoint_of_user = config->max_on_tracepoint_per_user;
 	/* Root has all that there is, and what keeps the administrator out is no limit. */
 	q->root.max[QUOTA_EVENTS] = config->max_events;
 	q->root.max[QUOTA_MEMORY] = config->max_memory;
+	q->root.max[QUOTA_PROGRAMS] = config->max_programs;
 
 	forget_others(config, q);
 	for (size_t i = 0; i < config->n_namespaces; i++) {

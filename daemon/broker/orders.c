@@ -67,6 +67,7 @@ static int send_order(struct orders *o, const struct order *order)
 	o->out.serial = ++o->serial;
 	o->out.id = order->id;
 	o->out.what = order->what;
+	o->out.allowance = order->allowance;
 	if (order->spec)
 		o->out.spec = *order->spec;
 	else
@@ -84,6 +85,8 @@ static void pump(struct orders *o)
 
 	if (o->link != LINK_UP || o->under_way || !o->first)
 		return;
+	if (o->hooks.sending)
+		o->hooks.sending(o->userdata, o->first);
 	err = send_order(o, o->first);
 	if (err < 0) {
 		log_warning("Cannot send an order to the engine: %s.", strerror(-err));

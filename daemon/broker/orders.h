@@ -24,6 +24,7 @@ struct order {
 	uint32_t uid;			    /* whose turn it takes */
 	const struct pp_spec *spec;	    /* stays the submitter's */
 	const struct packed_recipe *recipe; /* likewise */
+	struct pp_allowance allowance;	    /* filled in by hooks.sending */
 	struct pp_fds *fds; /* likewise; SIDEBAND: empty, for what comes with DONE */
 	unsigned sent;	/* how often it was sent; > 0: the engine may have acted */
 	uint64_t round; /* of the turns that users take; the queue is sorted by it */
@@ -41,6 +42,8 @@ struct orders_hooks {
 	/* All events have been found. Orders sent before a break are still in the queue, and
 	 * are sent again unless this takes them out (orders_remove). */
 	void (*synced)(void *userdata);
+	/* This order is about to be sent. May be NULL. */
+	void (*sending)(void *userdata, struct order *order);
 	/* The engine answered this order (DONE, checked; or FAILED); it has left the queue. */
 	void (*answered)(void *userdata, struct order *order, const struct pp_answer *answer);
 	/* The engine has been away for too long; the order has left the queue. */

@@ -104,6 +104,20 @@ uint64_t quota_max_of_user(const struct quota *q, enum quota_kind kind, uint32_t
 	return uid == 0 ? q->root.max[kind] : q->per_user.max[kind];
 }
 
+static uint64_t left(const struct quota_account *a, enum quota_kind kind, uint64_t max)
+{
+	uint64_t used = a ? a->used[kind] : 0;
+
+	return used < max ? max - used : 0;
+}
+
+uint64_t quota_left(const struct quota *q, enum quota_kind kind, uint32_t uid)
+{
+	uint64_t user = left(quota_user(q, uid), kind, quota_max_of_user(q, kind, uid));
+
+	return MIN(user, left(&q->sum, kind, q->total.max[kind]));
+}
+
 static bool has_own_limit(const struct quota *q, enum quota_kind kind, const char *ns)
 {
 	const struct quota_account *a = quota_namespace(q, ns);
@@ -275,6 +289,8 @@ static const struct {
 			   "MaxMemory=", "MaxMemoryPerUser=", "MaxMemoryPerNamespace=",
 			   "MaxMemory=" },
 	[QUOTA_COPIES] = { "of copies of rings", "close some", "MaxCopies=", "MaxCopies=", "", "" },
+	[QUOTA_PROGRAMS] = { "programs that record", "delete events", "MaxPrograms=",
+			     "MaxProgramsPerUser=", "", "" },
 };
 
 /* 12 or, of bytes, 12.5 MiB. */
@@ -325,6 +341,7 @@ void quota_init(struct quota *q)
 	for (enum quota_kind k = 0; k < QUOTA_KINDS; k++)
 		q->total.max[k] = q->per_namespace.max[k] = q->per_user.max[k] = q->root.max[k] =
 			QUOTA_UNLIMITED;
+	q->on_tracepoint_of_user = q->on_tracepoint = QUOTA_UNLIMITED;
 }
 
 void quota_done(struct quota *q)

@@ -22,6 +22,7 @@ enum quota_kind {
 	QUOTA_EVENTS,
 	QUOTA_MEMORY, /* bytes of rings and catalogs */
 	QUOTA_COPIES, /* bytes of copies of rings */
+	QUOTA_PROGRAMS, /* that record: one for each source of an event */
 	QUOTA_KINDS,
 };
 
@@ -63,6 +64,9 @@ struct quota {
 	struct quota_account sum;
 	struct quota_accounts users, namespaces;
 	struct quota_refusal refused;
+	/* Programs on one tracepoint, which are the engine's to count: of a user, and of all before
+	 * a user is refused; root is not. */
+	uint64_t on_tracepoint_of_user, on_tracepoint;
 };
 
 /* Empty, and without any limit. */
@@ -99,6 +103,9 @@ int quota_limit(struct quota *q, const char *ns, const struct quota_limits *limi
 /* What there may be of it. */
 uint64_t quota_max_of_user(const struct quota *q, enum quota_kind kind, uint32_t uid);
 uint64_t quota_max_of_namespace(const struct quota *q, enum quota_kind kind, const char *ns);
+
+/* How much more of it may be charged to this user now. */
+uint64_t quota_left(const struct quota *q, enum quota_kind kind, uint32_t uid);
 
 /* An account that has something; NULL: nothing is charged there. */
 const struct quota_account *quota_user(const struct quota *q, uint32_t uid);

@@ -43,6 +43,7 @@ static void fill_used(struct pp_msg_limit *line, const struct quota_account *a)
 	line->connections = a->used[QUOTA_CONNECTIONS];
 	line->requests = a->used[QUOTA_REQUESTS];
 	line->copies = a->used[QUOTA_COPIES];
+	line->programs = a->used[QUOTA_PROGRAMS];
 }
 
 static void fill_max(struct pp_msg_limit *line, const uint64_t *max)
@@ -52,6 +53,8 @@ static void fill_max(struct pp_msg_limit *line, const uint64_t *max)
 	line->max_connections = max[QUOTA_CONNECTIONS];
 	line->max_requests = max[QUOTA_REQUESTS];
 	line->max_copies = max[QUOTA_COPIES];
+	line->max_programs = max[QUOTA_PROGRAMS];
+	line->max_on_tracepoint = UINT64_MAX;
 }
 
 static void put_total(struct page *p, const struct quota *q)
@@ -63,6 +66,7 @@ static void put_total(struct page *p, const struct quota *q)
 	line->scope = PP_LIMIT_TOTAL;
 	fill_used(line, &q->sum);
 	fill_max(line, q->total.max);
+	line->max_on_tracepoint = q->on_tracepoint;
 }
 
 static void put_namespace(struct page *p, const struct quota *q, const char *ns)
@@ -93,6 +97,8 @@ static void put_user(struct page *p, const struct quota *q, uint32_t uid)
 	line->uid = uid;
 	fill_used(line, quota_user(q, uid));
 	fill_max(line, max);
+	if (uid != 0)
+		line->max_on_tracepoint = q->on_tracepoint_of_user;
 }
 
 /* Also those that have nothing but rings that are still mapped: root alone may read them. */

@@ -10,6 +10,7 @@
 
 #include "daemon/cpus.h"
 #include "daemon/engine/cpu-states.h"
+#include "daemon/engine/crowd.h"
 #include "daemon/engine/kernel.h"
 #include "daemon/engine/links.h"
 #include "daemon/engine/parts.h"
@@ -86,7 +87,7 @@ static int give_id(struct pp_event *event, struct failure *f)
 }
 
 static int begin(struct parts *p, const struct pp_spec *spec, const struct pp_recipe *recipe,
-		 struct failure *f)
+		 const struct pp_allowance *allowance, struct failure *f)
 {
 	int r;
 
@@ -102,7 +103,9 @@ static int begin(struct parts *p, const struct pp_spec *spec, const struct pp_re
 			    "This kernel has no BTF (/sys/kernel/btf/vmlinux is missing), which "
 			    "the registry's files need; use one built with "
 			    "CONFIG_DEBUG_INFO_BTF=y.");
-	r = sources_resolve(spec, recipe, &p->sources, f);
+	r = sources_resolve(spec, recipe, allowance, &p->sources, f);
+	if (r >= 0)
+		r = crowd_check_places(spec, &p->sources, allowance, f);
 	if (r < 0)
 		return r;
 	p->event.spec = *spec;
@@ -215,8 +218,9 @@ static int commit(struct parts *p, struct failure *f)
 	return 0;
 }
 
-int event_create(const struct pp_spec *spec, const struct pp_recipe *recipe, uid_t broker,
-		 struct pp_event *ret, struct failure *f)
+int event_create(const struct pp_spec *spec, const struct pp_recipe *recipe,
+		 const struct pp_allowance *allowance, uid_t broker, struct pp_event *ret,
+		 struct failure *f)
 {
 	_cleanup_(parts_done) struct parts p = PARTS_NONE;
 	char path[PINS_PATH_SIZE];
@@ -226,7 +230,7 @@ int event_create(const struct pp_spec *spec, const struct pp_recipe *recipe, uid
 	p.broker = broker;
 	if (pins_exists(spec->ns, spec->name))
 		return name_is_taken(spec, f);
-	r = begin(&p, spec, recipe, f);
+	r = begin(&p, spec, recipe, allowance, f);
 	if (r >= 0)
 		r = make_what_can_be(&p, f);
 	if (r < 0)

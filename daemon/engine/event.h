@@ -14,10 +14,12 @@
 
 /*
  * Makes the event; when it returns 0 the event records and is in the registry. The rings'
- * pins and the registry's files are owned by `broker`. On failure nothing of it stays.
+ * pins and the registry's files are owned by `broker`. allowance: see crowd.h; NULL: no limits. On
+ * failure nothing of it stays.
  */
-int event_create(const struct pp_spec *spec, const struct pp_recipe *recipe, uid_t broker,
-		 struct pp_event *ret, struct failure *f);
+int event_create(const struct pp_spec *spec, const struct pp_recipe *recipe,
+		 const struct pp_allowance *allowance, uid_t broker, struct pp_event *ret,
+		 struct failure *f);
 
 /*
  * Changes what PP_CHANGE_* bits say: filter (spec's text, recipe's nodes, for all sources),

@@ -10,6 +10,7 @@
 #include <systemd/sd-daemon.h>
 
 #include "daemon/engine/budget.h"
+#include "daemon/engine/crowd.h"
 #include "daemon/engine/event.h"
 #include "daemon/engine/names.h"
 #include "daemon/engine/reaper.h"
@@ -97,10 +98,13 @@ static int create(struct server *s, struct failure *f)
 	int r = budget_check(&o->spec, f);
 
 	if (r >= 0)
-		r = event_create(&o->spec, &o->recipe, s->broker, &s->answer.event, f);
-	if (r >= 0)
-		budget_add(&s->answer.event);
-	return r;
+		r = event_create(&o->spec, &o->recipe, &o->allowance, s->broker, &s->answer.event,
+				 f);
+	if (r < 0)
+		return r;
+	budget_add(&s->answer.event);
+	crowd_add(&s->answer.event, &o->recipe);
+	return 0;
 }
 
 static int delete (struct server *s, struct failure *f)
@@ -108,27 +112,37 @@ static int delete (struct server *s, struct failure *f)
 	struct pp_answer *a = &s->answer;
 	int r = names_delete(s->order.id, s->broker, &a->event, &a->remains, f);
 
-	if (r < 0)
+	if (r < 0) {
+		crowd_recount();
 		return r;
-	if (a->remains.id)
+	}
+	crowd_remove(a->event.id);
+	if (a->remains.id) {
 		budget_subtract(&a->event);
-	else if (a->event.memory)
-		budget_recount(); /* somebody else has it now */
+	} else if (a->event.memory) { /* somebody else has it now */
+		budget_recount();
+		crowd_recount();
+	}
 	return r;
 }
 
 /* New rings are there before the old ones go. */
-static int check_buffer(const struct pp_order *o, struct failure *f)
+static int check_change(const struct pp_order *o, struct failure *f)
 {
 	struct pp_event event;
 	int r;
 
-	if (!(o->what & PP_CHANGE_BUFFER))
+	if (!(o->what & (PP_CHANGE_BUFFER | PP_CHANGE_FILTER)))
 		return 0;
 	r = names_read(o->id, &event);
 	if (r < 0)
 		return fail(f, -r, "Cannot find the event with id %llu in the registry: %s.",
 			    (unsigned long long)o->id, strerror(-r));
+	if (o->what & PP_CHANGE_FILTER)
+		r = crowd_check_work(event.n_sources * (o->recipe.n_nodes + 1ULL), &o->allowance,
+				     f);
+	if (r < 0 || !(o->what & PP_CHANGE_BUFFER))
+		return r;
 	event.spec.cpus = event.rings;
 	event.spec.flags &= ~PP_EVENT_ALL_CPUS;
 	event.spec.data_size = o->spec.data_size;
@@ -138,7 +152,7 @@ static int check_buffer(const struct pp_order *o, struct failure *f)
 static int change(struct server *s, struct failure *f)
 {
 	const struct pp_order *o = &s->order;
-	int r = check_buffer(o, f);
+	int r = check_change(o, f);
 
 	if (r >= 0)
 		r = event_change(o->id, o->what, &o->spec, &o->recipe, s->broker, &s->answer.event,

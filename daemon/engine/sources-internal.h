@@ -5,7 +5,6 @@
 
 #include "daemon/engine/sources.h"
 
-bool source_term_is_glob(const struct pp_source *term);
 
 /* Room for n. -ENOMEM, with a sentence. */
 int sources_allocate(struct sources *s, size_t n, struct failure *f);

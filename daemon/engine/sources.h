@@ -23,10 +23,11 @@ struct sources {
 
 /*
  * Makes the sources of a new event, planned; ids are provisional until sources_number(). Members
- * of a glob that no recorder can take are left out. Sentences in *f.
+ * of a glob that no recorder can take are left out; until that is known they count as others do
+ * (allowance: see crowd.h; NULL: no limits). Sentences in *f.
  */
-int sources_resolve(const struct pp_spec *spec, const struct pp_recipe *recipe, struct sources *ret,
-		    struct failure *f);
+int sources_resolve(const struct pp_spec *spec, const struct pp_recipe *recipe,
+		    const struct pp_allowance *allowance, struct sources *ret, struct failure *f);
 
 /* What was written down of a source when its event was made. */
 struct source_record {
@@ -50,6 +51,8 @@ void sources_done(struct sources *s);
 
 /* Gives them the ids that their records have: none, if there is only one. */
 void sources_number(struct sources *s, uint64_t event_id);
+
+bool source_term_is_glob(const struct pp_source *term);
 
 /* A member of a glob may be left out if it cannot be recorded. */
 bool source_is_optional(const struct source *source);

@@ -15,7 +15,7 @@ kills=$(length 40 $((rounds / 3)))
 # Whoever asks has one connection and one request.
 zero() {
 	perfctl limits --json | jq -e 'all(.[]; .memory == 0 and .held == 0 and .events == 0 and
-		.copies == 0 and ([.connections, .requests] ==
+		.copies == 0 and .programs == 0 and ([.connections, .requests] ==
 			if .scope == "total" or .uid == 0 then [1, 1] else [0, 0] end))'
 }
 
@@ -73,6 +73,77 @@ Mode=0666"
 start_daemon
 "$BIN/limits-events" "$INSTANCE" memory "$rounds"
 at_zero memory
+stop_daemon
+
+# ── programs ─────────────────────────────────────────────────────────────────────────────
+
+# by UID CMD…
+by() {
+	(cd / && exec setpriv --reuid="$1" --regid="$1" --clear-groups -- "${@:2}")
+}
+
+# Nothing of an event that was refused is left, neither name nor program.
+refused_for() {
+	local key=$1 user=$2 before
+	shift 2
+	before=$(perfctl limits --json | jq '.[0] | [.programs, .events]')
+	expect_exit 1 by "$user" "${PERFCTL[@]}" create "$@"
+	expect_match "$OUT" "$key"
+	expect_eq "$(perfctl limits --json | jq '.[0] | [.programs, .events]')" "$before"
+}
+
+on_tracepoint() {
+	by "$1" "${PERFCTL[@]}" create "$2" -m 4K -e raw_syscalls:sys_enter --filter "id == $3"
+}
+
+write_conf "CreateNamespaces=all
+MaxProgramsPerUser=40
+MaxOnTracepoint=5
+MaxOnTracepointPerUser=3
+[namespace p]
+Mode=0666"
+: >"$LOG"
+start_daemon
+one=$NOBODY two=$((NOBODY - 1))
+for i in 1 2 3; do
+	on_tracepoint "$one" "p/one$i" "$i"
+done
+# Once more after the engine has forgotten all it knew; and a glob is every tracepoint it stands for.
+refused_for MaxOnTracepointPerUser= "$one" p/none -m 4K -e raw_syscalls:sys_enter
+kill_engine
+refused_for MaxOnTracepointPerUser= "$one" p/none -m 4K -e raw_syscalls:sys_enter
+refused_for MaxOnTracepointPerUser= "$one" p/none -m 4K -e 'raw_syscalls:*'
+on_tracepoint "$two" p/two1 1
+by "$two" "${PERFCTL[@]}" create p/two2 -m 4K -e 'raw_sys*:*'
+refused_for MaxOnTracepoint= "$two" p/none -m 4K -e raw_syscalls:sys_enter
+on_tracepoint "$two" p/other 1 2>/dev/null && fail "a sixth program on raw_syscalls:sys_enter"
+by "$two" "${PERFCTL[@]}" create p/elsewhere -m 4K -e raw_syscalls:sys_exit
+# Root may, and what is deleted makes room.
+perfctl create p/root -m 4K -e raw_syscalls:sys_enter
+perfctl delete p/root p/two1
+on_tracepoint "$two" p/two1 1
+expect_eq "$(perfctl limits --json | jq -c "[.[0].programs,
+	(.[] | select(.uid == $one) | .programs, .max_programs, .max_on_tracepoint)]")" '[7,3,40,3]'
+# What a glob stands for is not known before the engine looks, nor how much work it is.
+refused_for MaxProgramsPerUser= "$one" p/none -m 4K -e 'syscalls:*'
+many='COMM ~ "a*"'
+for ((i = 0; i < 30; i++)); do
+	many+=" || common_pid == $i"
+done
+by "$one" "${PERFCTL[@]}" create p/few -m 64K -e 'sched:sched_process_*'
+by "$one" "${PERFCTL[@]}" change p/few --filter "$many"
+perfctl delete --all
+at_zero programs
+stop_daemon
+
+write_conf "[namespace p]
+Mode=0666"
+start_daemon
+refused_for 'shorter filter' "$one" p/none -m 4K -e 'syscalls:*' --filter "$many"
+by "$one" "${PERFCTL[@]}" create p/many -m 64K -e 'syscalls:sys_enter_*'
+expect_exit 1 by "$one" "${PERFCTL[@]}" change p/many --filter "$many"
+expect_match "$OUT" 'shorter filter'
+perfctl delete p/many
 stop_daemon
 
 # ── clients that are killed ──────────────────────────────────────────────────────────────

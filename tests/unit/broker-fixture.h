@@ -49,6 +49,7 @@ struct fake_engine {
 	enum fake_mood mood;
 	unsigned moods;	  /* how often the mood is acted upon */
 	bool hold;	  /* orders are not read */
+	uint32_t sources; /* that an event has */
 	uint64_t listing; /* serial of the enumeration under way, or 0 */
 	size_t listed;
 	struct pp_order last; /* but for its recipe */
@@ -150,7 +151,7 @@ static struct pp_event *fake_make(struct fake_engine *f, const struct pp_spec *s
 		.sample_type = 1,
 		.header_size = PP_RING_PAGE,
 		.spill_size = 4096,
-		.n_sources = 1,
+		.n_sources = f->sources,
 		.set = 1,
 		.spec = *spec,
 	};
@@ -532,6 +533,10 @@ static void broker_begin(struct broker *b)
 		.max_events = 128,
 		.max_events_per_namespace = 128,
 		.max_events_per_user = 128,
+		.max_programs = 256,
+		.max_programs_per_user = 256,
+		.max_on_tracepoint = 48,
+		.max_on_tracepoint_per_user = 8,
 		.max_memory = 1ULL << 30,
 		.max_memory_per_namespace = 1ULL << 30,
 		.max_memory_per_user = 1ULL << 30,
@@ -576,6 +581,7 @@ static void broker_begin(struct broker *b)
 	ck_assert_int_ge(sideband_init(&b->sideband, b->loop, b->keeper), 0);
 
 	b->engine.loop = b->loop;
+	b->engine.sources = 1;
 	b->engine.fd = b->engine.listen = -EBADF;
 	snprintf(b->engine.path, sizeof(b->engine.path), "%s/engine", b->dir);
 	fake_start(&b->engine);

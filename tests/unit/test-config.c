@@ -69,6 +69,10 @@ START_TEST(defaults)
 	ck_assert_uint_eq(c->max_events, 4096);
 	ck_assert_uint_eq(c->max_events_per_namespace, 4096);
 	ck_assert_uint_eq(c->max_events_per_user, 1024);
+	ck_assert_uint_eq(c->max_programs, 65536);
+	ck_assert_uint_eq(c->max_programs_per_user, 1024);
+	ck_assert_uint_eq(c->max_on_tracepoint, 48);
+	ck_assert_uint_eq(c->max_on_tracepoint_per_user, 8);
 	ck_assert_uint_eq(c->max_buffer, 256 << 20);
 	ck_assert_uint_ge(c->max_memory, 64 << 20);
 	ck_assert_uint_ge(c->max_memory + (1 << 20), config_machine_memory() / 10);
@@ -168,7 +172,9 @@ START_TEST(limits_of_the_quota)
 		loaded("[daemon]\nMaxConnections=10\nMaxConnectionsPerUser=9\n"
 		       "MaxRequestsPerUser=8\nMaxEvents=70\nMaxEventsPerNamespace=60\n"
 		       "MaxEventsPerUser=50\nMaxMemory=40M\nMaxMemoryPerNamespace=30M\n"
-		       "MaxMemoryPerUser=20M\nMaxCopies=10M\n[namespace a]\nMaxEvents=3\n");
+		       "MaxMemoryPerUser=20M\nMaxCopies=10M\nMaxPrograms=90\n"
+		       "MaxProgramsPerUser=80\nMaxOnTracepoint=7\nMaxOnTracepointPerUser=2\n"
+		       "[namespace a]\nMaxEvents=3\n");
 	struct quota q;
 
 	quota_init(&q);
@@ -183,6 +189,10 @@ START_TEST(limits_of_the_quota)
 	ck_assert_uint_eq(quota_max_of_user(&q, QUOTA_MEMORY, 0), 40 << 20);
 	ck_assert_uint_eq(quota_max_of_user(&q, QUOTA_COPIES, 0), 10 << 20);
 	ck_assert_uint_eq(q.total.max[QUOTA_COPIES], 40 << 20);
+	ck_assert_uint_eq(quota_max_of_user(&q, QUOTA_PROGRAMS, 5), 80);
+	ck_assert_uint_eq(quota_max_of_user(&q, QUOTA_PROGRAMS, 0), 90);
+	ck_assert_uint_eq(q.on_tracepoint, 7);
+	ck_assert_uint_eq(q.on_tracepoint_of_user, 2);
 	ck_assert_uint_eq(quota_max_of_namespace(&q, QUOTA_EVENTS, "a"), 3);
 	ck_assert_uint_eq(quota_max_of_namespace(&q, QUOTA_EVENTS, "b"), 60);
 	ck_assert_uint_eq(quota_max_of_namespace(&q, QUOTA_MEMORY, "a"), 30 << 20);

@@ -112,7 +112,7 @@ static struct pp_event create(void)
 
 	ck_assert_int_eq(pp_spec_check(&spec), 0);
 	ck_assert_int_eq(pp_recipe_check(&recipe, true), 0);
-	ck_assert_msg(event_create(&spec, &recipe, BROKER, &e, &failure) == 0, "%s",
+	ck_assert_msg(event_create(&spec, &recipe, NULL, BROKER, &e, &failure) == 0, "%s",
 		      failure.sentence);
 	ck_assert_int_eq(pp_event_check(&e), 0);
 	return e;
@@ -501,7 +501,7 @@ START_TEST(refused)
 	ask(refusals[_i].event, refusals[_i].data_size, 0);
 	if (refusals[_i].filter) /* not for the first of two that are the same */
 		ask_filter(_i == 3 ? 1 : 0, refusals[_i].filter);
-	ck_assert_int_eq(event_create(&spec, &recipe, BROKER, &e, &failure), refusals[_i].error);
+	ck_assert_int_eq(event_create(&spec, &recipe, NULL, BROKER, &e, &failure), refusals[_i].error);
 	ck_assert_uint_gt(strlen(failure.sentence), 20);
 	ck_assert_uint_eq(traces(), 0);
 }

@@ -192,6 +192,95 @@ START_TEST(contradictions)
 }
 END_TEST
 
+/* ── programs ───────────────────────────────────────────────────────────────────────────── */
+
+static uint64_t programs_of(uint32_t uid)
+{
+	const struct quota_account *a = quota_user(&b.quota, uid);
+
+	return a ? a->used[QUOTA_PROGRAMS] : 0;
+}
+
+/* What a glob comes to is the engine's to find out, within what is left when the order is sent. */
+START_TEST(programs_are_charged)
+{
+	const struct pp_allowance *allowed = &b.engine.last.allowance;
+	struct client team;
+
+	b.config.makers = POLICY_MAKERS_ALL;
+	b.config.max_programs = 10;
+	b.config.max_programs_per_user = 7;
+	broker_limits(&b);
+	client_begin(&b, &team, TEAM);
+	b.engine.sources = 3;
+	ck_assert_int_eq(client_create(&team, "a", "x"), 0);
+	ck_assert_uint_eq(allowed->sources, 7);
+	ck_assert_uint_eq(allowed->creator_there, 8);
+	ck_assert_uint_eq(allowed->all_there, 48);
+	ck_assert_uint_ne(allowed->work, UINT32_MAX);
+	ck_assert_uint_eq(programs_of(TEAM), 3);
+	/* Two that are ordered together cannot both have what is left. */
+	fake_wait(&b.engine, true);
+	client_send_create(&team, "a", "y");
+	client_send_create(&team, "a", "z");
+	broker_settle(&b);
+	ck_assert_uint_eq(programs_of(TEAM), 5);
+	fake_wait(&b.engine, false);
+	ck_assert_int_eq(client_receive(&team), 0);
+	ck_assert_int_eq(client_receive(&team), 0);
+	ck_assert_uint_eq(allowed->sources, 1);
+	ck_assert_uint_eq(programs_of(TEAM), 9); /* (the fake keeps to nothing) */
+	ck_assert_int_eq(client_create(&team, "a", "none"), -EDQUOT);
+	ck_assert_ptr_nonnull(strstr(team.body.error.message, "MaxProgramsPerUser="));
+	ck_assert_uint_eq(b.engine.created, 3);
+	ck_assert_uint_eq(b.lifecycle.registry.n_events, 3);
+	/* Root has all there is, and no tracepoint is too full for it. */
+	b.engine.sources = 1;
+	ck_assert_int_eq(client_create(&root, "b", "r"), 0);
+	ck_assert_uint_eq(allowed->sources, 1);
+	ck_assert_uint_eq(allowed->creator_there, UINT32_MAX);
+	ck_assert_uint_eq(allowed->all_there, UINT32_MAX);
+	ck_assert_int_eq(client_create(&root, "b", "none"), -EDQUOT);
+	/* What is found at a start is charged, over any limit. */
+	fake_hang_up(&b.engine);
+	broker_until(&b, !orders_is_up(b.lifecycle.orders));
+	broker_until(&b, orders_is_up(b.lifecycle.orders));
+	ck_assert_uint_eq(programs_of(TEAM), 9);
+	ck_assert_uint_eq(b.quota.sum.used[QUOTA_PROGRAMS], 10);
+	ck_assert_int_eq(client_delete(&team, "a", "x"), 0);
+	ck_assert_int_eq(client_delete(&team, "a", "y"), 0);
+	ck_assert_int_eq(client_delete(&team, "a", "z"), 0);
+	ck_assert_uint_eq(programs_of(TEAM), 0);
+	client_end(&team);
+}
+END_TEST
+
+/* A second name costs none, until the rings are its own. */
+START_TEST(programs_are_inherited)
+{
+	struct pp_msg_create_request request = {
+		.ns = "a",
+		.name = "second",
+		.flags = PP_EVENT_SHARE,
+		.count = 1,
+		.selections[0].event = "cpu-clock",
+	};
+	struct client team;
+
+	client_begin(&b, &team, TEAM);
+	b.config.makers = POLICY_MAKERS_ALL;
+	b.engine.sources = 3;
+	ck_assert_int_eq(client_create(&team, "a", "first"), 0);
+	ck_assert_int_eq(client_call(&root, PP_OP_CREATE, &request), 0);
+	ck_assert_uint_ne(root.body.event.shares, 0);
+	ck_assert_uint_eq(programs_of(0), 0);
+	ck_assert_int_eq(client_delete(&team, "a", "first"), 0);
+	ck_assert_uint_eq(programs_of(0), 3);
+	ck_assert_uint_eq(programs_of(TEAM), 0);
+	client_end(&team);
+}
+END_TEST
+
 /* ── changes, pauses, second names ──────────────────────────────────────────────────────── */
 
 static int change(struct client *c, const char *name, uint32_t what, uint64_t size, uint64_t rate,
@@ -641,6 +730,8 @@ int main(void)
 	tcase_add_test(t, found_before_it_was_ordered);
 	tcase_add_test(t, lies);
 	tcase_add_test(t, contradictions);
+	tcase_add_test(t, programs_are_charged);
+	tcase_add_test(t, programs_are_inherited);
 	tcase_add_test(t, changes);
 	tcase_add_test(t, death_at_a_change);
 	tcase_add_test(t, pauses);

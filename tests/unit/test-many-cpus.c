@@ -109,7 +109,7 @@ static void ask(const char *event)
 static struct pp_event create(void)
 {
 	struct pp_event e;
-	int r = event_create(&spec, &recipe, BROKER, &e, &failure);
+	int r = event_create(&spec, &recipe, NULL, BROKER, &e, &failure);
 
 	ck_assert_msg(r == 0, "%s", failure.sentence);
 	return e;

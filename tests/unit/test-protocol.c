@@ -247,6 +247,9 @@ static void fill_limits_reply(union pp_body *b)
 		.events = 12,
 		.max_events = UINT64_MAX,
 		.max_connections = UINT64_MAX,
+		.programs = 9,
+		.max_programs = UINT64_MAX,
+		.max_on_tracepoint = UINT64_MAX,
 	};
 	b->limits_reply.limits[1] = (struct pp_msg_limit){
 		.scope = PP_LIMIT_USER,
@@ -261,6 +264,9 @@ static void fill_limits_reply(union pp_body *b)
 		.max_requests = 64,
 		.copies = 8192,
 		.max_copies = 1 << 27,
+		.programs = 700,
+		.max_programs = 1024,
+		.max_on_tracepoint = 8,
 	};
 }
 
@@ -538,7 +544,7 @@ START_TEST(largest_messages_fit)
 	body.limits_reply.count = PP_LIMITS_MAX;
 	header = (struct pp_header){ .opcode = PP_OP_LIMITS | PP_OP_REPLY };
 	n = pp_encode(&header, &body, packet, sizeof(packet));
-	ck_assert_int_eq(n, 16 + 8 + PP_LIMITS_MAX * 160);
+	ck_assert_int_eq(n, 16 + 8 + PP_LIMITS_MAX * 184);
 	ck_assert_int_eq(decode(n, true), 0);
 }
 END_TEST

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Remembers what the events that are there were made of. See crowd.h. */
+#include "daemon/engine/crowd.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/engine/event.h"
+#include "daemon/engine/meta.h"
+#include "daemon/engine/pins.h"
+#include "proto/macro.h"
+
+#define PLACE_SIZE (PP_TP_NAME_SIZE + PP_PATH_SIZE + 32)
+
+/* A term of an event, by what it stands for: a glob counts for all that match. */
+struct member {
+	uint64_t id;
+	uint32_t creator;
+	bool is_glob;
+	char *place;
+};
+
+static struct member *members;
+static size_t n_members, room;
+static bool counted; /* all events' members are there */
+
+/* ── places ─────────────────────────────────────────────────────────────────────────────── */
+
+/* "sched:sched_switch", or a probe's place, which no tracepoint's name is like. Empty: what samples
+ * is nobody's in particular. */
+static void name_place(const struct pp_source *term, const struct tracepoint *tp,
+		       char ret[PLACE_SIZE])
+{
+	ret[0] = '\0';
+	if (term->kind == PP_SOURCE_TRACEPOINT)
+		snprintf(ret, PLACE_SIZE, "%s:%s", tp ? tp->system : term->system,
+			 tp ? tp->name : term->name);
+	else if (term->kind == PP_SOURCE_KPROBE)
+		snprintf(ret, PLACE_SIZE, "%s+%" PRIu64, term->name, term->offset);
+	else if (term->kind == PP_SOURCE_UPROBE)
+		snprintf(ret, PLACE_SIZE, "%s+%" PRIu64, term->path, term->offset);
+}
+
+static bool is_there(const struct member *m, const char *place)
+{
+	return m->is_glob ? pp_glob_match(m->place, place) : strcmp(m->place, place) == 0;
+}
+
+/* ── who is there ───────────────────────────────────────────────────────────────────────── */
+
+static int add_term(const struct pp_event *event, const struct pp_source *term)
+{
+	char place[PLACE_SIZE];
+	char *copy;
+
+	name_place(term, NULL, place);
+	if (!place[0])
+		return 0;
+	if (n_members == room) {
+		size_t more = MAX(room * 2, (size_t)64);
+		struct member *p = reallocarray(members, more, sizeof(*p));
+
+		if (!p)
+			return -ENOMEM;
+		members = p;
+		room = more;
+	}
+	copy = strdup(place);
+	if (!copy)
+		return -ENOMEM;
+	members[n_members++] = (struct member){
+		.id = event->id,
+		.creator = event->spec.creator,
+		.is_glob = source_term_is_glob(term),
+		.place = copy,
+	};
+	return 0;
+}
+
+static int add_event(const struct pp_event *event, const struct pp_recipe *recipe)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; r >= 0 && i < recipe->n_sources; i++)
+		r = add_term(event, &recipe->sources[i]);
+	return r;
+}
+
+static int count_event(const char *path, void *userdata _unused_)
+{
+	_cleanup_free_ struct pp_recipe *recipe = NULL;
+	_cleanup_close_ int fd = event_open_meta(path);
+	struct pp_event event;
+	int r = fd < 0 ? fd : meta_read_all(fd, &event, &recipe, NULL, NULL, NULL);
+
+	if (r == -ENOMEM || r == -EMFILE || r == -ENFILE)
+		return r;
+	return r < 0 ? 0 : add_event(&event, recipe); /* event_foreach() complains of those */
+}
+
+static void forget(void)
+{
+	while (n_members > 0)
+		free(members[--n_members].place);
+}
+
+static int count(struct failure *f)
+{
+	int r;
+
+	if (counted)
+		return 0;
+	forget();
+	r = pins_foreach(count_event, NULL);
+	if (r < 0)
+		return fail(f, -r, "Cannot count which programs the events have that are there: %s.",
+			    strerror(-r));
+	counted = true;
+	return 0;
+}
+
+void crowd_add(const struct pp_event *event, const struct pp_recipe *recipe)
+{
+	if (counted && add_event(event, recipe) < 0)
+		counted = false;
+}
+
+void crowd_remove(uint64_t id)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < n_members; i++) {
+		if (members[i].id == id)
+			free(members[i].place);
+		else
+			members[n++] = members[i];
+	}
+	n_members = n;
+}
+
+void crowd_recount(void)
+{
+	counted = false;
+}
+
+/* ── whether there is room ──────────────────────────────────────────────────────────────── */
+
+static int check_place(const struct pp_spec *spec, const struct source *source,
+		       const struct pp_allowance *a, struct failure *f)
+{
+	uint32_t own = 0, all = 0;
+	char place[PLACE_SIZE];
+
+	name_place(source->parsed, source->tp, place);
+	for (size_t i = 0; place[0] && i < n_members; i++) {
+		if (!is_there(&members[i], place))
+			continue;
+		all++;
+		own += members[i].creator == spec->creator;
+	}
+	if (own >= a->creator_there)
+		return fail(f, EDQUOT,
+			    "User %u has %u programs on '%s' already, and each costs everybody "
+			    "who passes there; share an event that is there (--share), join their "
+			    "filters with ||, or have MaxOnTracepointPerUser= raised.",
+			    spec->creator, own, place);
+	if (all >= a->all_there)
+		return fail(f, EDQUOT,
+			    "%u programs are on '%s' already, and what room is left there is for "
+			    "root and for other tools; share an event that is there (--share), or "
+			    "have MaxOnTracepoint= raised.",
+			    all, place);
+	return 0;
+}
+
+int crowd_check_work(uint64_t work, const struct pp_allowance *a, struct failure *f)
+{
+	if (work <= a->work || a->work == UINT32_MAX)
+		return 0;
+	return fail(f, EDQUOT,
+		    "All events under one name and the parts of their filters come to %" PRIu64
+		    " programs' and comparisons' work, for which others would have to wait; at "
+		    "most %u may be asked for at once: name fewer events, or write a shorter "
+		    "filter.",
+		    work, a->work);
+}
+
+int crowd_check_size(const struct pp_spec *spec, size_t n, uint64_t work,
+		     const struct pp_allowance *a, struct failure *f)
+{
+	if (!a)
+		return 0;
+	if (n > a->sources)
+		return fail(f, EDQUOT,
+			    "'%s' stands for %zu events, and user %u may have %u more; name fewer, "
+			    "delete events, or have MaxProgramsPerUser= (or MaxPrograms=) raised.",
+			    spec->event, n, spec->creator, a->sources);
+	return crowd_check_work(work, a, f);
+}
+
+int crowd_check_places(const struct pp_spec *spec, const struct sources *s,
+		       const struct pp_allowance *a, struct failure *f)
+{
+	int r;
+
+	if (!a || (a->creator_there == UINT32_MAX && a->all_there == UINT32_MAX))
+		return 0;
+	r = count(f);
+	for (size_t i = 0; r >= 0 && i < s->n; i++)
+		r = check_place(spec, &s->v[i], a, f);
+	return r;
+}

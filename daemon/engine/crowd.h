@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * How many programs of ours run on each tracepoint or place of a probe, and whose they are. Each
+ * one is paid for by whoever passes there, also where its filter lets nothing through, and of
+ * perf's kind a tracepoint has room for 64, other tools' included. The broker says how many there
+ * may be (struct pp_allowance), since it knows who may have what; only here it is known what a
+ * glob stands for.
+ */
+#ifndef PP_CROWD_H
+#define PP_CROWD_H
+
+#include "daemon/engine/sources.h"
+
+/* Each returns 0, or -EDQUOT (or another -errno) with a sentence. allowance NULL: no limits. */
+
+/* May an event have n sources, which with all nodes of their filters come to this work? */
+int crowd_check_size(const struct pp_spec *spec, size_t n, uint64_t work,
+		     const struct pp_allowance *allowance, struct failure *f);
+
+/* Is there room for these on their tracepoints? */
+int crowd_check_places(const struct pp_spec *spec, const struct sources *sources,
+		       const struct pp_allowance *allowance, struct failure *f);
+
+/* May sources' filters be changed, which comes to this work? */
+int crowd_check_work(uint64_t work, const struct pp_allowance *allowance, struct failure *f);
+
+/* An event was made, or deleted. */
+void crowd_add(const struct pp_event *event, const struct pp_recipe *recipe);
+void crowd_remove(uint64_t id);
+
+/* Events have changed hands: they are counted anew when it matters. */
+void crowd_recount(void);
+
+#endif
