@@ -93,6 +93,28 @@ static struct waiter *wait_for(struct pass *p, const struct dropin_event *w, int
 
 /* ── creating ───────────────────────────────────────────────────────────────────────────── */
 
+/*
+ * The namespace belongs to somebody because they were there first, or had it written down: what the
+ * administrator configures anew, with no word on the namespace, is not for their eyes. 0; -EACCES
+ * (complained of).
+ */
+static int check_namespace(struct pass *p, const struct dropin_event *w)
+{
+	const struct namespace *ns = registry_namespace(&p->owner->lifecycle->registry, w->ns);
+	const struct config_namespace *configured = config_namespace(p->config, w->ns);
+	char sentence[PP_SENTENCE_SIZE];
+
+	if (!ns || ns->owner == 0 || ns->owner == w->creator || w->written || p->replacing ||
+	    (configured && !configured->written))
+		return 0;
+	snprintf(sentence, sizeof(sentence),
+		 "The namespace %s was made by user %u, who would have this event's records; put a "
+		 "section [namespace %s] beside it, or take another one.",
+		 w->ns, ns->owner, w->ns);
+	refused(p, w, w->line, EACCES, sentence);
+	return -EACCES;
+}
+
 /* 0; -errno (complained of). */
 static int specify_wanted(struct pass *p, const struct dropin_event *w, struct pp_spec *ret)
 {
@@ -147,7 +169,7 @@ static void create(struct pass *p, const struct dropin_event *w)
 	struct pp_spec spec;
 	int err = -EBUSY;
 
-	if (specify_wanted(p, w, &spec) < 0) {
+	if (check_namespace(p, w) < 0 || specify_wanted(p, w, &spec) < 0) {
 		p->replacing = false;
 		return;
 	}

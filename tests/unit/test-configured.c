@@ -470,6 +470,33 @@ START_TEST(there_after_a_reboot)
 }
 END_TEST
 
+/* Whoever may make namespaces made this one first; what is configured is not theirs to read. */
+START_TEST(a_strangers_namespace)
+{
+	struct pp_msg_create_request request = to_boot("x");
+
+	put(conf, "[daemon]\nUser=61996\nGroup=61998\nCreateNamespaces=all\n");
+	start();
+	again();
+	ck_assert_int_eq(client_call(&team, PP_OP_CREATE, &request), 0);
+	put_dropin("a.conf", "[event own/y]\nEvent=page-faults\n");
+	for (unsigned i = 0; i < 2; i++) { /* the second time it is theirs by their own file */
+		expect(0, 0, 0, 1);
+		ck_assert_ptr_nonnull(strstr(root.body.reload_reply.message, "/a.conf:1: "));
+		ck_assert_ptr_nonnull(strstr(root.body.reload_reply.message, "was made by user"));
+		ck_assert_ptr_null(runs("own", "y"));
+	}
+	/* It may be charged to them, or the namespace may be the administrator's. */
+	put_dropin("a.conf", "[event own/y]\nEvent=page-faults\nCreator=61997\n");
+	expect(1, 0, 0, 0);
+	ck_assert_uint_eq(runs("own", "y")->spec.owner, MEMBER);
+	put_dropin("a.conf", "[namespace own]\nMode=0600\n[event own/z]\nEvent=page-faults\n");
+	expect(1, 0, 1, 0);
+	ck_assert_uint_eq(runs("own", "z")->spec.owner, 0);
+	ck_assert_uint_eq(runs("own", "z")->spec.mode, 0600);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("configured");
@@ -491,6 +518,7 @@ int main(void)
 	tcase_add_test(t, asked_at_once);
 	tcase_add_test(t, ended_half_way);
 	tcase_add_test(t, there_after_a_reboot);
+	tcase_add_test(t, a_strangers_namespace);
 	suite_add_tcase(s, t);
 	return run_suite(s);
 }
