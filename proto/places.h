@@ -15,7 +15,7 @@
  *       NAMESPACE/EVENT/meta           what it was made from 0600 root
  *       NAMESPACE/EVENT/rings, …       the outer map, slots, links 0600 root
  *       NAMESPACE/EVENT                or a symlink to another event, whose rings it shares
- *       by-id/ID                       symlink to ../NAMESPACE/EVENT
+ *       by-id/ID                       symlink to ../NAMESPACE/EVENT; root's alone
  *       +new-N/, +del-ID/              being made; being reaped, or still mapped by somebody
  *       +last-id                       the newest id given
  *       +wakeups                       ring buffer of wakeups 0660 broker's user:root

@@ -32,10 +32,11 @@ int pins_open(const char *registry)
 		return -errno;
 	if (chdir(registry) < 0)
 		return -errno;
-	/* An id leads to its event; which ids there are is not for everyone to list. */
-	if (mkdir(PP_BY_ID, 0711) < 0 && errno != EEXIST)
+	/* An id leads to the names of its event, and ids count up: to go through them would list the
+	 * events of namespaces that one may not read. */
+	if (mkdir(PP_BY_ID, 0700) < 0 && errno != EEXIST)
 		return -errno;
-	return chmod(PP_BY_ID, 0711) < 0 ? -errno : 0;
+	return chmod(PP_BY_ID, 0700) < 0 ? -errno : 0;
 }
 
 int pins_join(char ret[PINS_PATH_SIZE], const char *dir, const char *leaf)

@@ -139,6 +139,9 @@ for who in root owner member primary other; do
 	done
 	[ $who = root ] && continue
 	expect 2 $who "ls of ids" ls "$REGISTRY/by-id"
+	for link in "$REGISTRY"/by-id/*; do
+		expect 1 $who "a name by its id" readlink "$link"
+	done
 	expect 1 $who "mkdir" mkdir "$REGISTRY/x"
 	expect 1 $who "connecting to the engine" "$BIN/stranger" "$RUN/engine" silent 1
 done
