@@ -38,6 +38,10 @@ struct peer {
  */
 void peer_kill(struct peer *p);
 
+/* Around each system call on its socket: what it cost is charged to the user's turns. */
+uint64_t peer_clock(void);
+void peer_owe(struct peer *p, uint64_t since);
+
 /* To be called when what its events depend on has changed. */
 void peer_update_interest(struct peer *p);
 

@@ -18,6 +18,16 @@
 /* Of the charge that the kernel keeps for a packet in a socket; any packet costs more. */
 #define CHARGE_MIN 256
 
+/* pp_packet_send, and what it costs. */
+static int send_now(struct peer *p, const void *bytes, size_t size, const int *fds, size_t n_fds)
+{
+	uint64_t began = peer_clock();
+	int err = pp_packet_send(p->fd, bytes, size, fds, n_fds);
+
+	peer_owe(p, began);
+	return err;
+}
+
 /* ── what waits for room ────────────────────────────────────────────────────────────────── */
 
 struct packet *peer_packet_new(const void *bytes, size_t size)
@@ -52,9 +62,9 @@ static void enqueue(struct peer *p, const void *bytes, size_t size)
 
 void peer_flush(struct peer *p)
 {
-	while (p->first && !p->dead) {
+	while (p->first && !p->dead && !turns_in_debt(&p->turn)) {
 		struct packet *packet = p->first;
-		int err = pp_packet_send(p->fd, packet->bytes, packet->size, NULL, 0);
+		int err = send_now(p, packet->bytes, packet->size, NULL, 0);
 
 		if (err == -EAGAIN)
 			return;
@@ -120,7 +130,7 @@ static int send_with_fds(struct peer *p, const void *bytes, size_t size, const i
 	int err = may_pass(p, n_fds);
 
 	if (err >= 0)
-		err = pp_packet_send(p->fd, bytes, size, fds, n_fds);
+		err = send_now(p, bytes, size, fds, n_fds);
 	if (err >= 0)
 		p->passed += n_fds;
 	return err;
@@ -135,9 +145,9 @@ static int send_packet(struct peer *p, size_t size, const int *fds, size_t n_fds
 
 	if (p->dead)
 		return 0;
-	if (!p->first)
+	if (!p->first && !turns_in_debt(&p->turn))
 		err = n_fds ? send_with_fds(p, bytes, size, fds, n_fds)
-			    : pp_packet_send(p->fd, bytes, size, NULL, 0);
+			    : send_now(p, bytes, size, NULL, 0);
 	if (err == -EAGAIN && n_fds == 0) {
 		enqueue(p, bytes, size);
 		return 0;

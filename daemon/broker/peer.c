@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 
 #include "daemon/broker/peer-internal.h"
 #include "daemon/log.h"
@@ -34,21 +35,61 @@ static void dismiss_guests(struct peer *p)
 	}
 }
 
+/* A packet of the largest size, on a slow machine, is a tenth of this. */
+#define COSTLY_NSEC (1000 * 1000ULL)
+
+uint64_t peer_clock(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return now.tv_sec * 1000000000ULL + now.tv_nsec;
+}
+
+/* Once a minute: who begins debts must not fill the log as well. */
+static bool may_tell(struct peers *peers)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	if (peers->told && (uint64_t)now.tv_sec < peers->told + 60)
+		return false;
+	peers->told = now.tv_sec;
+	return true;
+}
+
+void peer_owe(struct peer *p, uint64_t since)
+{
+	uint64_t cost = peer_clock() - since;
+
+	if (cost < COSTLY_NSEC)
+		return;
+	p->peers->costly++;
+	if (turns_owe(p->peers->turns, &p->turn, cost) && may_tell(p->peers))
+		log_warning("Process %d (uid %u) makes a system call on its connection cost %u ms, "
+			    "by what waits for it; that user is served the less often.",
+			    (int)p->credentials.pid, p->credentials.uid,
+			    (unsigned)(cost / 1000000));
+}
+
 static void peer_free(struct peer *p)
 {
 	struct packet *packet;
+	uint64_t began;
 
 	dismiss_guests(p);
 	while (p->claims)
 		detach_claim(p->claims);
+	sd_event_source_disable_unref(p->io);
+	began = peer_clock();
+	close_fd(p->fd);
+	peer_owe(p, began);
 	turns_leave(p->peers->turns, &p->turn);
 	while ((packet = p->first)) {
 		p->first = packet->next;
 		free(packet);
 	}
 	free(p->deferred);
-	sd_event_source_disable_unref(p->io);
-	close_fd(p->fd);
 	*p->link = p->next;
 	if (p->next)
 		p->next->link = p->link;
@@ -59,8 +100,11 @@ static void peer_free(struct peer *p)
 
 void peer_kill(struct peer *p)
 {
+	uint64_t began = peer_clock();
+
 	p->dead = true;
 	shutdown(p->fd, SHUT_RDWR);
+	peer_owe(p, began);
 }
 
 /* What to wait for now. A hang-up is told in any case. */
@@ -69,7 +113,7 @@ void peer_update_interest(struct peer *p)
 	uint32_t events = 0;
 
 	if (p->first && !p->dead)
-		events = EPOLLOUT;
+		events = turns_in_debt(&p->turn) ? 0 : EPOLLOUT; /* see on_relieved */
 	else if (p->deferred || p->dead)
 		/* There may be room, and yet too much in flight: each packet that is read tells. */
 		events = EPOLLOUT | EPOLLET;
@@ -143,9 +187,11 @@ static void handle_packet(struct peer *p, size_t size)
 
 static void receive(struct peer *p)
 {
+	uint64_t began = peer_clock();
 	ssize_t n =
 		pp_packet_receive(p->fd, p->peers->in, sizeof(p->peers->in), 0, NULL, MSG_DONTWAIT);
 
+	peer_owe(p, began);
 	if (n == -EAGAIN || n == -EINTR)
 		return;
 	if (n <= 0) {
@@ -256,7 +302,7 @@ void peer_detach(struct peer_guest *guest)
  * taken and dropped: closing a socket with something unread would make the kernel say ECONNRESET
  * there in place of our sentence.
  */
-static void turn_away(struct peers *peers, int fd)
+static void tell_away(struct peers *peers, int fd)
 {
 	struct pp_header header = { .opcode = PP_OP_ERROR };
 	struct pp_msg_error body = { .error = EDQUOT };
@@ -271,6 +317,21 @@ static void turn_away(struct peers *peers, int fd)
 		;
 }
 
+/* That costs what any reply does. Whoever is in debt is not told. */
+static void turn_away(struct peers *peers, int fd, const struct credentials *c)
+{
+	struct peer p = { .peers = peers, .credentials = *c };
+	uint64_t began = peer_clock();
+
+	if (turns_join(peers->turns, &p.turn, c->uid) < 0)
+		return;
+	if (!turns_in_debt(&p.turn)) {
+		tell_away(peers, fd);
+		peer_owe(&p, began);
+	}
+	turns_leave(peers->turns, &p.turn);
+}
+
 int peer_new(struct peers *peers, int fd)
 {
 	_cleanup_free_ struct peer *p = calloc(1, sizeof(*p));
@@ -283,7 +344,7 @@ int peer_new(struct peers *peers, int fd)
 		return err;
 	err = quota_charge(peers->quota, QUOTA_CONNECTIONS, p->credentials.uid, NULL, 1);
 	if (err == -EDQUOT)
-		turn_away(peers, fd);
+		turn_away(peers, fd, &p->credentials);
 	if (err < 0)
 		goto fail;
 	err = turns_join(peers->turns, &p->turn, p->credentials.uid);
@@ -312,9 +373,24 @@ fail:
 	return err;
 }
 
+/* What was kept back from those in debt may be sent. */
+static void on_relieved(void *userdata)
+{
+	struct peers *peers = userdata;
+
+	for (struct peer *p = peers->first; p; p = p->next)
+		peer_update_interest(p);
+}
+
 int peers_init(struct peers *peers)
 {
-	return turns_new(peers->loop, on_turn, &peers->turns);
+	const struct turns_hooks hooks = {
+		.take = on_turn,
+		.relieved = on_relieved,
+		.userdata = peers,
+	};
+
+	return turns_new(peers->loop, &hooks, &peers->turns);
 }
 
 void peers_done(struct peers *peers)

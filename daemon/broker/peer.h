@@ -7,6 +7,9 @@
  * socket, nor while it has max_requests requests that are not yet answered; and it gets no more
  * descriptors before it has read those it was sent.
  *
+ * What a system call on a peer's socket costs the peer decides: whoever has it in a million epoll
+ * sets has them all woken in our time. That is measured, and the user waits for its next turn.
+ *
  * Users take turns: of all that has arrived one request of one user is handled, then one of the
  * next, however many connections each has.
  */
@@ -37,6 +40,8 @@ struct peers {
 
 	struct peer *first;
 	struct turns *turns;
+	uint64_t costly; /* system calls that cost so much that their user came into debt */
+	uint64_t told;	 /* CLOCK_MONOTONIC, seconds: when the log was last told of one */
 	uint8_t in[PP_PACKET_MAX], out[PP_PACKET_MAX];
 	size_t in_size; /* of the packet that is being handled */
 	bool claimed;	/* and it is answered later */

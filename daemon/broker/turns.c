@@ -4,8 +4,11 @@
 
 #include <assert.h>
 #include <sys/eventfd.h>
+#include <time.h>
 
 #include "proto/macro.h"
+
+#define DEBT_MAX_USEC (60 * 1000 * 1000ULL)
 
 struct turn_user {
 	struct turn_user *next;	 /* of all */
@@ -14,6 +17,8 @@ struct turn_user {
 	size_t members;
 	struct turn *first, **last; /* waiting, in order */
 	bool queued;
+	bool indebted;	     /* is not queued, whatever waits, and not freed */
+	uint64_t until_usec; /* CLOCK_MONOTONIC */
 };
 
 /*
@@ -21,8 +26,8 @@ struct turn_user {
  * would keep everything else of the loop from being looked at for as long as there are turns.
  */
 struct turns {
-	void (*take)(struct turn *turn);
-	sd_event_source *io;
+	struct turns_hooks hooks;
+	sd_event_source *io, *timer; /* the latter: the next debt that ends */
 	int fd;
 	struct turn_user *users;
 	struct turn_user *first, **last; /* with something waiting, in order */
@@ -76,7 +81,7 @@ void turns_ready(struct turns *t, struct turn *turn)
 	turn->next = NULL;
 	*user->last = turn;
 	user->last = &turn->next;
-	if (!user->queued)
+	if (!user->queued && !user->indebted)
 		append_user(t, user);
 }
 
@@ -95,9 +100,89 @@ static int on_turn(sd_event_source *s _unused_, int fd _unused_, uint32_t revent
 	remove_user(t, user);
 	if (user->first)
 		append_user(t, user);
-	t->take(turn);
+	t->hooks.take(turn);
 	return 0;
 }
+
+/* ── debts ──────────────────────────────────────────────────────────────────────────────── */
+
+static uint64_t now_usec(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000000ULL + now.tv_nsec / 1000;
+}
+
+static void free_user(struct turns *t, struct turn_user *user)
+{
+	struct turn_user **p = &t->users;
+
+	while (*p != user)
+		p = &(*p)->next;
+	*p = user->next;
+	free(user);
+}
+
+static void arm(struct turns *t)
+{
+	uint64_t first = UINT64_MAX;
+
+	for (struct turn_user *user = t->users; user; user = user->next)
+		if (user->indebted)
+			first = MIN(first, user->until_usec);
+	if (first == UINT64_MAX) {
+		sd_event_source_set_enabled(t->timer, SD_EVENT_OFF);
+		return;
+	}
+	sd_event_source_set_time(t->timer, first);
+	sd_event_source_set_enabled(t->timer, SD_EVENT_ONESHOT);
+}
+
+static int on_timer(sd_event_source *s _unused_, uint64_t usec _unused_, void *userdata)
+{
+	struct turns *t = userdata;
+	struct turn_user *user, *next;
+	uint64_t now = now_usec();
+
+	for (user = t->users; user; user = next) {
+		next = user->next;
+		if (!user->indebted || user->until_usec > now)
+			continue;
+		user->indebted = false;
+		if (user->members == 0)
+			free_user(t, user);
+		else if (user->first)
+			append_user(t, user);
+	}
+	arm(t);
+	t->hooks.relieved(t->hooks.userdata);
+	return 0;
+}
+
+bool turns_owe(struct turns *t, struct turn *turn, uint64_t nsec)
+{
+	struct turn_user *user = turn->user;
+	uint64_t now = now_usec(), until;
+	bool begins = !user->indebted;
+
+	if (user->uid == 0)
+		return false;
+	until = (begins ? now : MAX(now, user->until_usec)) + nsec / 1000 * TURNS_SHARE;
+	user->until_usec = MIN(until, now + DEBT_MAX_USEC);
+	user->indebted = true;
+	if (user->queued)
+		remove_user(t, user);
+	arm(t);
+	return begins;
+}
+
+bool turns_in_debt(const struct turn *turn)
+{
+	return turn->user->indebted;
+}
+
+/* ── who takes turns ────────────────────────────────────────────────────────────────────── */
 
 int turns_join(struct turns *t, struct turn *turn, uint32_t uid)
 {
@@ -121,27 +206,29 @@ int turns_join(struct turns *t, struct turn *turn, uint32_t uid)
 
 void turns_leave(struct turns *t, struct turn *turn)
 {
-	struct turn_user *user = turn->user, **p = &t->users;
+	struct turn_user *user = turn->user;
 
 	if (turn->waiting)
 		remove_turn(turn);
 	if (user->queued && !user->first)
 		remove_user(t, user);
 	turn->user = NULL;
-	if (--user->members > 0)
-		return;
-	while (*p != user)
-		p = &(*p)->next;
-	*p = user->next;
-	free(user);
+	/* Nobody gets rid of a debt by coming anew. */
+	if (--user->members == 0 && !user->indebted)
+		free_user(t, user);
 }
 
 void turns_free(struct turns *t)
 {
 	if (!t)
 		return;
-	assert(!t->users && !t->first);
+	while (t->users) {
+		assert(t->users->members == 0);
+		free_user(t, t->users);
+	}
+	assert(!t->first);
 	sd_event_source_disable_unref(t->io);
+	sd_event_source_disable_unref(t->timer);
 	close_fd(t->fd);
 	free(t);
 }
@@ -151,19 +238,23 @@ static void cleanup_turns(struct turns **t)
 	turns_free(*t);
 }
 
-int turns_new(sd_event *loop, void (*take)(struct turn *turn), struct turns **ret)
+int turns_new(sd_event *loop, const struct turns_hooks *hooks, struct turns **ret)
 {
 	_cleanup_(cleanup_turns) struct turns *t = calloc(1, sizeof(*t));
 	int err;
 
 	if (!t)
 		return -ENOMEM;
-	t->take = take;
+	t->hooks = *hooks;
 	t->last = &t->first;
 	t->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (t->fd < 0)
 		return -errno;
 	err = sd_event_add_io(loop, &t->io, t->fd, EPOLLIN, on_turn, t);
+	if (err >= 0)
+		err = sd_event_add_time(loop, &t->timer, CLOCK_MONOTONIC, 0, 1000, on_timer, t);
+	if (err >= 0)
+		err = sd_event_source_set_enabled(t->timer, SD_EVENT_OFF);
 	if (err < 0)
 		return err;
 	*ret = TAKE_PTR(t);

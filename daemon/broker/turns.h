@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Turns: who has something to be handled is taken one at a time, users in turn, so that nobody
- * waits for more than one thing of each other user, however many things that user has waiting.
+ * waits for more than one thing of each other user, however many things that user has waiting. A
+ * user whose things cost much pays for it by waiting.
  */
 #ifndef PP_BROKER_TURNS_H
 #define PP_BROKER_TURNS_H
@@ -20,9 +21,16 @@ struct turn {
 	bool waiting;
 };
 
-/* take is called for each one whose turn it is; it may call turns_ready again, and turns_leave.
- * 0; -errno. */
-int turns_new(sd_event *loop, void (*take)(struct turn *turn), struct turns **ret);
+struct turns_hooks {
+	/* It is its turn; this may call turns_ready again, and turns_leave. */
+	void (*take)(struct turn *turn);
+	/* A user that was in debt is not any more. */
+	void (*relieved)(void *userdata);
+	void *userdata;
+};
+
+/* 0; -errno. */
+int turns_new(sd_event *loop, const struct turns_hooks *hooks, struct turns **ret);
 /* Nobody may take turns any more. NULL is fine. */
 void turns_free(struct turns *t);
 
@@ -32,5 +40,14 @@ void turns_leave(struct turns *t, struct turn *turn);
 
 /* It has something. Nothing happens if it is waiting already. */
 void turns_ready(struct turns *t, struct turn *turn);
+
+/*
+ * So much of our time went to this one, and nobody else could have it. Its user is in debt and gets
+ * no turn until TURNS_SHARE times as long has passed, a minute at most; that lasts longer than who
+ * made it. Returns whether this began it. Root is never in debt.
+ */
+#define TURNS_SHARE 32
+bool turns_owe(struct turns *t, struct turn *turn, uint64_t nsec);
+bool turns_in_debt(const struct turn *turn);
 
 #endif
