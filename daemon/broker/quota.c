@@ -289,8 +289,8 @@ static const struct {
 			   "MaxMemory=", "MaxMemoryPerUser=", "MaxMemoryPerNamespace=",
 			   "MaxMemory=" },
 	[QUOTA_COPIES] = { "of copies of rings", "close some", "MaxCopies=", "MaxCopies=", "", "" },
-	[QUOTA_PROGRAMS] = { "programs that record", "delete events", "MaxPrograms=",
-			     "MaxProgramsPerUser=", "", "" },
+	[QUOTA_PROGRAMS] = { "programs that record", "delete events",
+			     "MaxPrograms=", "MaxProgramsPerUser=", "", "" },
 };
 
 /* 12 or, of bytes, 12.5 MiB. */

@@ -114,7 +114,8 @@ static int count(struct failure *f)
 	forget();
 	r = pins_foreach(count_event, NULL);
 	if (r < 0)
-		return fail(f, -r, "Cannot count which programs the events have that are there: %s.",
+		return fail(f, -r,
+			    "Cannot count which programs the events have that are there: %s.",
 			    strerror(-r));
 	counted = true;
 	return 0;

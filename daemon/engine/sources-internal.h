@@ -5,7 +5,6 @@
 
 #include "daemon/engine/sources.h"
 
-
 /* Room for n. -ENOMEM, with a sentence. */
 int sources_allocate(struct sources *s, size_t n, struct failure *f);
 

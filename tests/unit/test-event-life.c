@@ -501,7 +501,8 @@ START_TEST(refused)
 	ask(refusals[_i].event, refusals[_i].data_size, 0);
 	if (refusals[_i].filter) /* not for the first of two that are the same */
 		ask_filter(_i == 3 ? 1 : 0, refusals[_i].filter);
-	ck_assert_int_eq(event_create(&spec, &recipe, NULL, BROKER, &e, &failure), refusals[_i].error);
+	ck_assert_int_eq(event_create(&spec, &recipe, NULL, BROKER, &e, &failure),
+			 refusals[_i].error);
 	ck_assert_uint_gt(strlen(failure.sentence), 20);
 	ck_assert_uint_eq(traces(), 0);
 }
