@@ -7,8 +7,10 @@
 #include <string.h>
 
 #include "daemon/engine/event.h"
+#include "daemon/engine/kernel.h"
 #include "daemon/engine/meta.h"
 #include "daemon/engine/pins.h"
+#include "daemon/engine/syscall.h"
 #include "proto/macro.h"
 
 #define PLACE_SIZE (PP_TP_NAME_SIZE + PP_PATH_SIZE + 32)
@@ -49,12 +51,33 @@ static bool is_there(const struct member *m, const char *place)
 
 /* ── who is there ───────────────────────────────────────────────────────────────────────── */
 
-static int add_term(const struct pp_event *event, const struct pp_source *term)
+/* One system call alone may be taken from among all (syscall.h), where everybody passes. */
+static void name_carrier(const struct tracepoint *tp, char place[PLACE_SIZE])
+{
+	if (syscall_is(tp) && kernel_preempts_syscalls())
+		snprintf(place, PLACE_SIZE, "raw_syscalls:%s",
+			 strncmp(tp->name, "sys_enter_", 10) ? "sys_exit" : "sys_enter");
+}
+
+static void name_carrier_of_term(const struct pp_source *term, char place[PLACE_SIZE])
+{
+	struct tracepoint tp = {};
+
+	if (term->kind != PP_SOURCE_TRACEPOINT || source_term_is_glob(term))
+		return;
+	snprintf(tp.system, sizeof(tp.system), "%s", term->system);
+	snprintf(tp.name, sizeof(tp.name), "%s", term->name);
+	name_carrier(&tp, place);
+}
+
+static int add_term(const struct pp_event *event, const struct pp_source *term, bool alone)
 {
 	char place[PLACE_SIZE];
 	char *copy;
 
 	name_place(term, NULL, place);
+	if (alone)
+		name_carrier_of_term(term, place);
 	if (!place[0])
 		return 0;
 	if (n_members == room) {
@@ -83,7 +106,7 @@ static int add_event(const struct pp_event *event, const struct pp_recipe *recip
 	int r = 0;
 
 	for (uint32_t i = 0; r >= 0 && i < recipe->n_sources; i++)
-		r = add_term(event, &recipe->sources[i]);
+		r = add_term(event, &recipe->sources[i], recipe->n_sources == 1);
 	return r;
 }
 
@@ -147,13 +170,15 @@ void crowd_recount(void)
 
 /* ── whether there is room ──────────────────────────────────────────────────────────────── */
 
-static int check_place(const struct pp_spec *spec, const struct source *source,
+static int check_place(const struct pp_spec *spec, const struct source *source, bool alone,
 		       const struct pp_allowance *a, struct failure *f)
 {
 	uint32_t own = 0, all = 0;
 	char place[PLACE_SIZE];
 
 	name_place(source->parsed, source->tp, place);
+	if (alone && source->parsed->kind == PP_SOURCE_TRACEPOINT)
+		name_carrier(source->tp, place);
 	for (size_t i = 0; place[0] && i < n_members; i++) {
 		if (!is_there(&members[i], place))
 			continue;
@@ -209,6 +234,6 @@ int crowd_check_places(const struct pp_spec *spec, const struct sources *s,
 		return 0;
 	r = count(f);
 	for (size_t i = 0; r >= 0 && i < s->n; i++)
-		r = check_place(spec, &s->v[i], a, f);
+		r = check_place(spec, &s->v[i], s->n == 1, a, f);
 	return r;
 }
