@@ -184,7 +184,7 @@ take
 unsaid "EXIT $(head -1 "$SCRATCH/many") .*"
 said "COMM $old $old sideband-work"
 # By name, too: on a busy machine others have had the same numbers since.
-awk '$2 == "COMM" { name[$3] = $5 } $2 == "EXIT" && name[$3] == "sideband-work" { print $3 }' "$SIDE" |
+awk '$2 == "COMM" || $2 == "EXEC" { name[$3] = $5 } $2 == "EXIT" && name[$3] == "sideband-work" { print $3 }' "$SIDE" |
 	grep -xFf "$SCRATCH/many" >"$SCRATCH/told" || true
 told=$(wc -l <"$SCRATCH/told")
 counted=$(($(head_of forgotten) + $(head_of lost)))
