@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "daemon/engine/event.h"
-#include "daemon/engine/kernel.h"
 #include "daemon/engine/meta.h"
 #include "daemon/engine/pins.h"
 #include "daemon/engine/syscall.h"
@@ -54,9 +53,8 @@ static bool is_there(const struct member *m, const char *place)
 /* One system call alone may be taken from among all (syscall.h), where everybody passes. */
 static void name_carrier(const struct tracepoint *tp, char place[PLACE_SIZE])
 {
-	if (syscall_is(tp) && kernel_preempts_syscalls())
-		snprintf(place, PLACE_SIZE, "raw_syscalls:%s",
-			 strncmp(tp->name, "sys_enter_", 10) ? "sys_exit" : "sys_enter");
+	if (syscall_is_carried(tp))
+		snprintf(place, PLACE_SIZE, "raw_syscalls:%s", syscall_carrier_name(tp));
 }
 
 static void name_carrier_of_term(const struct pp_source *term, char place[PLACE_SIZE])
@@ -170,14 +168,14 @@ void crowd_recount(void)
 
 /* ── whether there is room ──────────────────────────────────────────────────────────────── */
 
-static int check_place(const struct pp_spec *spec, const struct source *source, bool alone,
+static int check_place(const struct pp_spec *spec, const struct source *source,
 		       const struct pp_allowance *a, struct failure *f)
 {
 	uint32_t own = 0, all = 0;
 	char place[PLACE_SIZE];
 
 	name_place(source->parsed, source->tp, place);
-	if (alone && source->parsed->kind == PP_SOURCE_TRACEPOINT)
+	if (source->is_carried)
 		name_carrier(source->tp, place);
 	for (size_t i = 0; place[0] && i < n_members; i++) {
 		if (!is_there(&members[i], place))
@@ -234,6 +232,6 @@ int crowd_check_places(const struct pp_spec *spec, const struct sources *s,
 		return 0;
 	r = count(f);
 	for (size_t i = 0; r >= 0 && i < s->n; i++)
-		r = check_place(spec, &s->v[i], s->n == 1, a, f);
+		r = check_place(spec, &s->v[i], a, f);
 	return r;
 }

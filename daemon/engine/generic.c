@@ -80,26 +80,7 @@ static size_t user_copies(const struct tracepoint *tp)
 	return n;
 }
 
-/*
- * Where the kernel may preempt it, an event of one system call alone is taken from raw_syscalls,
- * and one of several has to do with writers that come between each other.
- */
-static int plan_syscall(struct source *source, struct failure *f)
-{
-	int r;
-
-	source->is_preemptible = source->id != 0;
-	if (source->id)
-		return 0;
-	r = syscall_carrier(source->tp, &source->carrier);
-	if (r < 0)
-		return fail(f, -r, "Cannot read the tracepoints of raw_syscalls: %s.",
-			    strerror(-r));
-	source->is_carried = true;
-	return syscall_read(source->tp, &source->call, f);
-}
-
-static int generic_plan(struct source *source, struct failure *f)
+static int generic_plan(struct source *source, struct failure *f _unused_)
 {
 	const struct tracepoint *tp = source->tp;
 	struct record record;
@@ -115,11 +96,12 @@ static int generic_plan(struct source *source, struct failure *f)
 	source->spill_size = tp->has_dynamic ? record_size(&record, ENTRY_MAX) + 8
 					     : record_size(&record, tp->fixed_size);
 	source->missed_unknown = !kernel_counts_missed();
-	source->can_nest = source->is_preemptible = source->is_carried = false;
-	source->carrier = tp->id;
+	/* Where the kernel may preempt it, an event of one system call alone is taken from
+	 * raw_syscalls, and one of several has writers that come between each other. */
+	source->can_nest = false;
+	source->is_carried = !source->id && syscall_is_carried(tp);
+	source->is_preemptible = source->id && syscall_is_carried(tp);
 	perf_tracepoint_attr(tp, &source->attr);
-	if (syscall_is(tp) && kernel_preempts_syscalls())
-		return plan_syscall(source, f);
 	return 0;
 }
 
@@ -356,8 +338,15 @@ static int generic_load(const struct source *source, const struct recorder_targe
 
 static int generic_entry(const struct source *source, const struct recorder_slot *slot, int *ret_fd)
 {
-	return entry_load(BPF_PROG_TYPE_TRACEPOINT, 0, 0, slot, 1,
-			  source->is_carried ? &source->call : NULL, ret_fd);
+	struct syscall_facts call;
+	int r;
+
+	if (!source->is_carried)
+		return entry_load(BPF_PROG_TYPE_TRACEPOINT, 0, 0, slot, 1, NULL, ret_fd);
+	r = syscall_read(source->tp, &call);
+	if (r < 0)
+		return r;
+	return entry_load(BPF_PROG_TYPE_TRACEPOINT, 0, 0, slot, 1, &call, ret_fd);
 }
 
 static const char *generic_entry_class(const struct source *source _unused_)
@@ -375,7 +364,14 @@ static int generic_attach(const struct source *source, int entry_fd, unsigned cp
 	/* It takes no samples; of some (irq_work_exit, which perf's own samples cause) the kernel
 	 * gives none to anybody, but counts them. */
 	attr.sample_period = 0;
-	attr.config = source->carrier;
+	if (source->is_carried) {
+		uint32_t id;
+		int r = syscall_carrier(source->tp, &id);
+
+		if (r < 0)
+			return r;
+		attr.config = id;
+	}
 	carrier = perf_open(&attr, cpu);
 	if (carrier < 0)
 		return carrier;

@@ -19,7 +19,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "daemon/engine/bpf/syscall.h"
 #include "daemon/engine/failure.h"
 #include "daemon/engine/tracefs.h"
 #include "daemon/order.h"
@@ -44,12 +43,7 @@ struct source {
 	bool can_nest;	      /* its program can run inside itself on a CPU */
 	bool is_preemptible;  /* a task can be preempted in it, so that others come between */
 	struct perf_event_attr attr;
-
-	/* Generic: the id of the tracepoint that its entry is a program of, and which system call
-	 * of those that happen there is recorded, unless it is the source's own. */
-	uint32_t carrier;
-	bool is_carried;
-	struct syscall_facts call;
+	bool is_carried; /* its entry is a program of raw_syscalls: see syscall.h */
 };
 
 /* Where and how the records go, fixed when a program is loaded. */

@@ -7,14 +7,21 @@
 #include <unistd.h>
 
 #include "daemon/cpus.h"
+#include "daemon/engine/kernel.h"
 #include "daemon/engine/perf.h"
 #include "proto/macro.h"
 #include "syscall.skel.h"
 
-bool syscall_is(const struct tracepoint *tp)
+bool syscall_is_carried(const struct tracepoint *tp)
 {
 	return !strcmp(tp->system, "syscalls") &&
-	       (!strncmp(tp->name, "sys_enter_", 10) || !strncmp(tp->name, "sys_exit_", 9));
+	       (!strncmp(tp->name, "sys_enter_", 10) || !strncmp(tp->name, "sys_exit_", 9)) &&
+	       kernel_preempts_syscalls();
+}
+
+const char *syscall_carrier_name(const struct tracepoint *tp)
+{
+	return strncmp(tp->name, "sys_enter_", 10) ? "sys_exit" : "sys_enter";
 }
 
 /* On any CPU that is online. */
@@ -57,34 +64,29 @@ static int read_facts(struct syscall_bpf *skel, struct syscall_facts *ret)
 	return n == sizeof(*ret) ? 0 : -EBADMSG;
 }
 
-int syscall_read(const struct tracepoint *tp, struct syscall_facts *ret, struct failure *f)
+int syscall_read(const struct tracepoint *tp, struct syscall_facts *ret)
 {
 	_cleanup_close_ int event = open_event(tp);
 	struct syscall_bpf *skel;
-	int r = event;
+	int r;
 
-	if (r >= 0) {
-		skel = syscall_bpf__open();
-		if (!skel)
-			return -errno;
-		skel->rodata->event_fd = (uint32_t)event;
-		r = syscall_bpf__load(skel);
-		if (r >= 0)
-			r = read_facts(skel, ret);
-		syscall_bpf__destroy(skel);
-	}
-	if (r < 0)
-		return fail(f, -r, "Cannot find out which system call '%s:%s' is of: %s.",
-			    tp->system, tp->name, strerror(-r));
-	return 0;
+	if (event < 0)
+		return event;
+	skel = syscall_bpf__open();
+	if (!skel)
+		return -errno;
+	skel->rodata->event_fd = (uint32_t)event;
+	r = syscall_bpf__load(skel);
+	if (r >= 0)
+		r = read_facts(skel, ret);
+	syscall_bpf__destroy(skel);
+	return r;
 }
 
 int syscall_carrier(const struct tracepoint *tp, uint32_t *ret_id)
 {
 	struct tracepoint raw;
-	int r = tracepoint_read("raw_syscalls",
-				!strncmp(tp->name, "sys_enter_", 10) ? "sys_enter" : "sys_exit",
-				&raw);
+	int r = tracepoint_read("raw_syscalls", syscall_carrier_name(tp), &raw);
 
 	if (r < 0)
 		return r;

@@ -12,15 +12,17 @@
 #include <stdbool.h>
 
 #include "daemon/engine/bpf/syscall.h"
-#include "daemon/engine/failure.h"
 #include "daemon/engine/tracefs.h"
 
-bool syscall_is(const struct tracepoint *tp);
+/* Whether it is such a one on such a kernel. */
+bool syscall_is_carried(const struct tracepoint *tp);
 
-/* Of a tracepoint for which syscall_is(). -errno with a sentence in *f. */
-int syscall_read(const struct tracepoint *tp, struct syscall_facts *ret, struct failure *f);
+/* What its number is. -errno of the kernel. */
+int syscall_read(const struct tracepoint *tp, struct syscall_facts *ret);
 
-/* The raw tracepoint that happens with it; -errno as tracepoint_read() has it. */
+/* The raw tracepoint that happens with it: of raw_syscalls. */
+const char *syscall_carrier_name(const struct tracepoint *tp);
+/* Its id; -errno as tracepoint_read() has it. */
 int syscall_carrier(const struct tracepoint *tp, uint32_t *ret_id);
 
 #endif
