@@ -407,26 +407,53 @@ static size_t find_ahead(const struct source *s, const struct records *b, size_t
 	return SIZE_MAX;
 }
 
-/* The same records in the same order; what is in one of them only is counted. */
+/* How many records are equal, in order, and how many are in one of the two only. */
+struct difference {
+	uint64_t compared, missing, extra;
+};
+
+static struct difference difference_from(const struct source *s, const struct records *several,
+					 const struct records *alone, size_t at)
+{
+	struct difference d = {};
+
+	for (size_t n = 0; n < several->n; n++) {
+		size_t skipped = find_ahead(s, alone, at, &several->v[n]);
+
+		if (skipped == SIZE_MAX) {
+			d.extra++;
+			continue;
+		}
+		d.missing += skipped;
+		d.compared++;
+		at += skipped + 1;
+	}
+	return d;
+}
+
+/*
+ * The same records in the same order; what is in one of them only is counted. The two events'
+ * programs run one behind the other, and an interrupt may come between them: what is nearest in
+ * time can be the record before or behind the one that is meant, so both are tried, too.
+ */
 static void compare_source(struct check *c, size_t k, size_t i, size_t first, size_t last)
 {
 	struct source *s = &c->sources[k];
 	struct records several = {}, alone = {};
+	struct difference best = { .missing = UINT64_MAX };
 	size_t at;
 
 	sort_out(c, k, i, first, last, &several, &alone);
 	at = several.n && alone.n ? nearest(&alone, &several.v[0]) : 0;
-	for (size_t n = 0; n < several.n; n++) {
-		size_t skipped = find_ahead(s, &alone, at, &several.v[n]);
+	for (size_t from = at ? at - 1 : 0; from <= at + 1; from++) {
+		struct difference d = difference_from(s, &several, &alone, from);
 
-		if (skipped == SIZE_MAX) {
-			s->extra++;
-			continue;
-		}
-		s->missing += skipped;
-		s->compared++;
-		at += skipped + 1;
+		if (d.missing + d.extra < best.missing + best.extra)
+			best = d;
 	}
+	s->compared += best.compared;
+	s->missing += best.missing;
+	s->extra += best.extra;
 	free(several.v);
 	free(alone.v);
 }
