@@ -53,7 +53,7 @@ static FILE *start_recording(int i, const char *more)
 
 	snprintf(command, sizeof(command),
 		 "perf record -q %s %s -o %s -- %s%s%s && "
-		 "perf script -i %s -G -F comm,pid,tid,cpu,time,event,ip,dso >%s",
+		 "perf script -i %s --ns -G -F comm,pid,tid,cpu,time,event,ip,dso >%s",
 		 more, files[i].options, files[i].pipe ? "-" : path_of(i), WORK,
 		 files[i].pipe ? " >" : "", files[i].pipe ? path_of(i) : "", path_of(i),
 		 text_of(i));
@@ -92,15 +92,69 @@ static void collapse(char *line)
 	*to = 0;
 }
 
-/* What perf says of the next sample; false: no more. */
-static bool perf_line(FILE *f, char *line, int size)
+/* What perf says of the samples, a line each. */
+struct lines {
+	struct line {
+		char *text;
+		uint64_t time;
+		size_t number; /* in the file */
+	} * v;
+	size_t n, cap;
+};
+
+/* "COMM PID/TID [CPU] SECONDS.NANOSECONDS: …" */
+static uint64_t time_of(const char *text)
 {
-	do {
-		if (!fgets(line, size, f))
-			return false;
-		collapse(line);
-	} while (!*line);
-	return true;
+	const char *at = strstr(text, "] ");
+	unsigned long sec = 0, nsec = 0;
+
+	while (at && sscanf(at, "] %lu.%9lu:", &sec, &nsec) != 2)
+		at = strstr(at + 1, "] "); /* it was in the command's name */
+	ck_assert_msg(at, "perf says no time: %s", text);
+	return sec * NSEC + nsec;
+}
+
+static int compare_lines(const void *a, const void *b)
+{
+	const struct line *x = a, *y = b;
+
+	if (x->time != y->time)
+		return x->time < y->time ? -1 : 1;
+	return (x->number > y->number) - (x->number < y->number);
+}
+
+/*
+ * In order of time: perf sorts within the rounds that it recorded in, says "1 out of order events
+ * recorded" of what came a round too late, and prints that where it found it.
+ */
+static void read_lines(const char *path, struct lines *ret)
+{
+	FILE *f = fopen(path, "re");
+	char text[4096];
+
+	ck_assert_ptr_nonnull(f);
+	while (fgets(text, sizeof(text), f)) {
+		collapse(text);
+		if (!*text)
+			continue;
+		if (ret->n == ret->cap) {
+			ret->cap = ret->cap ? 2 * ret->cap : 1024;
+			ret->v = reallocarray(ret->v, ret->cap, sizeof(*ret->v));
+			ck_assert_ptr_nonnull(ret->v);
+		}
+		ret->v[ret->n] = (struct line){ strdup(text), time_of(text), ret->n };
+		ret->n++;
+	}
+	fclose(f);
+	if (ret->n)
+		qsort(ret->v, ret->n, sizeof(*ret->v), compare_lines);
+}
+
+static void lines_done(struct lines *l)
+{
+	for (size_t i = 0; i < l->n; i++)
+		free(l->v[i].text);
+	free(l->v);
 }
 
 static void our_line(struct trace *t, const struct trace_record *r, const char *theirs, char *line,
@@ -129,24 +183,23 @@ static void our_line(struct trace *t, const struct trace_record *r, const char *
 	/* perf knows threads only by their own names; one that has just ended has the number -1. */
 	if (theirs[0] == ':')
 		snprintf(number, sizeof(number), ":%d", (int)r->tid);
-	snprintf(line, size, "%s %d/%d [%03u] %" PRIu64 ".%06" PRIu64 ": %s: %" PRIx64 " (%s)",
+	snprintf(line, size, "%s %d/%d [%03u] %" PRIu64 ".%09" PRIu64 ": %s: %" PRIx64 " (%s)",
 		 theirs[0] == ':' ? number : r->comm, (int)r->pid, (int)r->tid, r->cpu,
-		 r->time / NSEC, r->time % NSEC / 1000, r->event->name, s->ip, file);
+		 r->time / NSEC, r->time % NSEC, r->event->name, s->ip, file);
 	collapse(line);
 }
 
 START_TEST(as_perf_script)
 {
-	char theirs[4096], ours[4096];
 	_cleanup_close_ int fd = -EBADF;
+	struct lines perf = {};
 	struct trace_record r;
-	unsigned n = 0;
+	char ours[4096];
+	size_t n = 0;
 	struct trace *t;
 	int more;
-	FILE *f;
 
-	f = fopen(text_of(_i), "re");
-	ck_assert_ptr_nonnull(f);
+	read_lines(text_of(_i), &perf);
 	fd = open(path_of(_i), O_RDONLY | O_CLOEXEC);
 	ck_assert_msg(trace_open(fd, &t) == 0, "%s: %s", files[_i].what, trace_error());
 	ck_assert_int_eq(trace_info(t)->pipe, files[_i].pipe);
@@ -154,10 +207,9 @@ START_TEST(as_perf_script)
 	while ((more = trace_next(t, &r)) > 0) {
 		if (r.kind != TRACE_SAMPLE)
 			continue;
-		ck_assert_msg(perf_line(f, theirs, sizeof(theirs)), "more samples than perf's %u",
-			      n);
-		our_line(t, &r, theirs, ours, sizeof(ours));
-		ck_assert_str_eq(ours, theirs);
+		ck_assert_msg(n < perf.n, "more samples than perf's %zu", n);
+		our_line(t, &r, perf.v[n].text, ours, sizeof(ours));
+		ck_assert_str_eq(ours, perf.v[n].text);
 		if (r.event->type == PERF_TYPE_TRACEPOINT) {
 			ck_assert_uint_gt(r.sample.raw_size, 8);
 			ck_assert_ptr_nonnull(r.event->format);
@@ -165,9 +217,9 @@ START_TEST(as_perf_script)
 		n++;
 	}
 	ck_assert_int_eq(more, 0);
-	ck_assert(!perf_line(f, theirs, sizeof(theirs)));
+	ck_assert_uint_eq(n, perf.n);
 	ck_assert_uint_gt(n, 0);
-	fclose(f);
+	lines_done(&perf);
 	trace_free(t);
 }
 END_TEST
