@@ -592,6 +592,34 @@ static const char *no_hot(const char *system, const char *name)
 }
 
 /* Those of this kernel's tracepoints; kernels differ. */
+/* A filter that everything fulfils, or nothing, by its form: the verifier takes both. */
+START_TEST(test_filter_any)
+{
+	struct pp_filter_node any = { .op = _i ? PP_FILTER_NOT_GLOB : PP_FILTER_GLOB,
+				      .is_text = true,
+				      .field = "COMM",
+				      .text = "*" };
+	struct recorder_target t;
+	struct running running;
+	struct source s;
+	struct bench b;
+
+	plan_hot(&s, "raw_syscalls", "sys_enter", 0);
+	s.filter = &any;
+	s.n_filter = 1;
+	b = bench_new(DATA_SIZE, s.spill_size);
+	t = bench_target(&b);
+	running = run(&b, &s, &t);
+	make_calls();
+	if (_i)
+		ck_assert_uint_eq(b.ring->live.records, 0);
+	else
+		ck_assert_uint_ge(b.ring->live.records, n_calls);
+	stop(&running);
+	bench_done(&b);
+}
+END_TEST
+
 static void add_layouts(TCase *tc)
 {
 	char others[1024] = "";
@@ -634,6 +662,8 @@ int main(void)
 	if (!is_left_out("test_exact", none))
 		add_options(tc, ALL_OPTIONS, test_exact);
 	add_test_unless(none, tc, test_filter_none);
+	if (!is_left_out("test_filter_any", none))
+		tcase_add_loop_test(tc, test_filter_any, 0, 2);
 	add_test_unless(none, tc, test_wakeup);
 	add_test_unless(none, tc, test_nesting);
 	add_options(tc, 2 * ALL_OPTIONS, test_sampling);
