@@ -252,6 +252,16 @@ static int read_all(struct input *in, const struct selection *selection, const b
 	return error;
 }
 
+/* Whether the numbers of processes that were asked for chose no record, which is said. */
+static bool chose_none(const struct input *in, const struct selection *selection,
+		       const struct aggregate *a)
+{
+	if (a->samples || !selection_has_ids(selection))
+		return false;
+	selection_tell_none(selection, in->what);
+	return true;
+}
+
 /* ── What becomes of it ── */
 
 static size_t terminal_width(void)
@@ -358,6 +368,8 @@ static int write_picture(const struct report_options *o, struct input *in,
 		r = begin_picture(o, in, a, out.fd, &picture);
 	if (r >= 0) {
 		r = read_all(in, selection, wanted, a, &picture);
+		if (!r && chose_none(in, selection, a))
+			return EXIT_NOT_FOUND;
 		damaged = r == -EBADMSG; /* what could be read is a picture all the same */
 	}
 	if (r >= 0 || damaged)
@@ -402,10 +414,8 @@ static int report(struct call *call, const struct report_options *o, struct sele
 		complain("cannot read %s: %s", in.what, strerror(-r));
 		return EXIT_FAILED;
 	}
-	if (!r && !a->samples && selection_has_ids(selection)) {
-		selection_tell_none(selection, in.what);
+	if (!r && chose_none(&in, selection, a))
 		return EXIT_NOT_FOUND;
-	}
 	/* What could be read is reported even if the rest is damaged. */
 	return (o->folded ? write_folded(o, a) : print_report(call, o, &in, a))
 		       ?: r < 0 ? EXIT_FAILED

@@ -174,6 +174,10 @@ read -r by about <ours
 expect_exit 3 perfctl report -i traces --pid 2147483647
 expect_match "$OUT" 'has no record by whom --pid and --tid choose; --about' "nobody has the number"
 expect_exit 3 perfctl script -i traces --tid 2147483647 --about
+for picture in --perfetto=none --html=none --folded=none; do
+	expect_exit 3 perfctl report -i traces --pid 2147483647 "$picture"
+	[ ! -e none ] || fail "$picture leaves a file"
+done
 
 expect_ok perfctl report -i traces --top 10000
 expect_match "$OUT" $'\n +'"[0-9]+ .* sched:sched_switch" "the table of events"
