@@ -33,7 +33,8 @@ int direct_check(const char *registry)
 	if (access(registry, R_OK | X_OK) < 0)
 		return client_fail(-errno,
 				   "cannot read the pins below %s: %m; this instance of "
-				   "perfpersistd has not run since the system was booted",
+				   "perfpersistd has not run since the system was booted, or has "
+				   "ended without an event",
 				   registry);
 	return 0;
 }

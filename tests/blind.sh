@@ -4,7 +4,7 @@
 # For tests of CPUs that come: an engine that does not see the last of this machine's CPUs, because
 # a file lies over sysfs' own. To be read after lib.sh; skips where that cannot be.
 #
-#   BLIND         what --engine is given (the registry must be mounted already)
+#   BLIND         what --engine is given, after mount_registry
 #   FIRST, LAST   CPUs: one that it sees, and the one that it does not
 #   CPUS          all of them
 

@@ -181,6 +181,13 @@ start_daemon() {
 	perfctl list >/dev/null || fail "perfpersistd did not start"
 }
 
+# The registry, for engines that see less than we do and have mounts of their own: without an event
+# an instance takes its own along.
+mount_registry() {
+	mkdir -p "$REGISTRY"
+	_mounted || mount -t bpf -o mode=0755 bpf "$REGISTRY"
+}
+
 # Lets it end in order, and expects that it does, with its engine and its dumper.
 stop_daemon() {
 	local pid=$DAEMON_PID status=0

@@ -4,14 +4,12 @@
 
 #include <fcntl.h>
 #include <limits.h>
-#include <signal.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/time.h>
 #include <sys/wait.h>
 
 #include "daemon/broker/dropins.h"
+#include "daemon/broker/instance.h"
 #include "daemon/broker/keeper-find.h"
 #include "daemon/broker/launcher.h"
 #include "daemon/broker/sockets.h"
@@ -19,34 +17,7 @@
 #include "proto/macro.h"
 #include "proto/places.h"
 
-#define LOCK_SECONDS 15 /* longer than a launcher takes to end its children */
-
-/* ── the instance ───────────────────────────────────────────────────────────────────────── */
-
-static int make_directory(const char *instance)
-{
-	char path[PATH_MAX];
-	struct stat st;
-	int err = pp_place(instance, "", path, sizeof(path));
-
-	if (err < 0)
-		return err;
-	if (mkdir(path, 0755) < 0 && errno != EEXIST)
-		goto fail;
-	if (lstat(path, &st) < 0)
-		goto fail;
-	if (!S_ISDIR(st.st_mode) || st.st_uid != 0) {
-		log_error("%s is there, but it is not a directory of root's; remove it.", path);
-		return -ENOTDIR;
-	}
-	if (chmod(path, 0755) < 0)
-		goto fail;
-	return 0;
-fail:
-	err = -errno;
-	log_error("Cannot make the directory %s: %s.", path, strerror(-err));
-	return err;
-}
+/* ── what is written ────────────────────────────────────────────────────────────────────── */
 
 /*
  * Where --boot writes: under systemd the unit's StateDirectory=. The broker is an ordinary user and
@@ -78,73 +49,6 @@ fail:
 	/* Without it all but --boot works. */
 	log_warning("Cannot make %s: %s; nothing can be created to be there after a reboot.", path,
 		    strerror(errno));
-	return 0;
-}
-
-static void on_alarm(int signal_number _unused_)
-{
-}
-
-/* flock(2), but for so many seconds only: what is left of a killed daemon is about to end. */
-static int lock_patiently(int fd)
-{
-	struct sigaction action = { .sa_handler = on_alarm }, old;
-	int err;
-
-	if (flock(fd, LOCK_EX | LOCK_NB) == 0)
-		return 0;
-	log_notice("Waiting for what is left of an earlier perfpersistd to end.");
-	sigaction(SIGALRM, &action, &old);
-	alarm(LOCK_SECONDS);
-	err = flock(fd, LOCK_EX) < 0 ? -errno : 0;
-	alarm(0);
-	sigaction(SIGALRM, &old, NULL);
-	return err;
-}
-
-/* A queue that is full (-EAGAIN) is a queue that somebody owns. */
-static bool somebody_answers(const char *path)
-{
-	_cleanup_close_ int fd = socket_connect(path);
-
-	return fd >= 0 || fd == -EAGAIN;
-}
-
-/*
- * Two engines must never work on one registry. The lock is held by the launcher too, so that
- * it is free only when the engine of a daemon that was killed has ended.
- */
-static int take_instance(const char *instance, int *ret_lock)
-{
-	_cleanup_close_ int fd = -EBADF;
-	char control[PATH_MAX], lock[PATH_MAX];
-	int err = pp_place(instance, "/control", control, sizeof(control));
-
-	if (err < 0)
-		return err;
-	err = pp_place(instance, "/lock", lock, sizeof(lock));
-	if (err < 0)
-		return err;
-	if (somebody_answers(control)) {
-		log_error("Another perfpersistd is running: it answers on %s. End it first, or "
-			  "give this one a name of its own with --instance.",
-			  control);
-		return -EADDRINUSE;
-	}
-	fd = open(lock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (fd < 0) {
-		err = -errno;
-		log_error("Cannot make the lock %s: %s.", lock, strerror(-err));
-		return err;
-	}
-	err = lock_patiently(fd);
-	if (err < 0) {
-		log_error("Another perfpersistd of this instance is starting or ending: it holds "
-			  "%s. Try again when it is done.",
-			  lock);
-		return err;
-	}
-	*ret_lock = TAKE_FD(fd);
 	return 0;
 }
 
@@ -251,10 +155,7 @@ int foreground_start(const struct foreground_options *options, struct foreground
 	err = find_programs(options, &programs);
 	if (err < 0)
 		return err;
-	err = make_directory(options->instance);
-	if (err < 0)
-		return err;
-	err = take_instance(options->instance, &lock);
+	err = instance_take(options->instance, &lock);
 	if (err < 0)
 		return err;
 	err = make_state(options);

@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "daemon/broker/dropins.h"
+#include "daemon/broker/instance.h"
 #include "daemon/broker/launcher-internal.h"
 #include "daemon/broker/sockets.h"
 #include "daemon/log.h"
@@ -90,8 +91,10 @@ static bool is_readable(int fd)
 }
 
 /* What there is to wait for, but for its end if it is our child. < 0: nothing. */
-static int lasting_fd(const struct child *c)
+static int lasting_fd(const struct launcher *l, const struct child *c)
 {
+	if (l->alive < 0) /* the end of one that was found is all that counts any more */
+		return c->found;
 	if (!c->lasting || c->pid || now() < c->due)
 		return -EBADF;
 	return c->found >= 0 ? c->found : c->listen;
@@ -139,7 +142,7 @@ static bool wait_for_news(struct launcher *l, int msec)
 	struct signalfd_siginfo si;
 
 	for (size_t i = 0; i < ARRAY_SIZE(l->children); i++)
-		p[2 + i] = (struct pollfd){ lasting_fd(&l->children[i]), POLLIN, 0 };
+		p[2 + i] = (struct pollfd){ lasting_fd(l, &l->children[i]), POLLIN, 0 };
 	if (poll(p, ARRAY_SIZE(p), msec) <= 0)
 		return false;
 	if (p[0].revents)
@@ -182,25 +185,39 @@ static void watch(struct launcher *l)
 	} while (!wait_for_news(l, msec));
 }
 
-/* But for the one that lasts. */
-static bool all_ended(struct launcher *l)
+/* But for the one that lasts, unless it is asked for, too. */
+static bool all_ended(struct launcher *l, bool lasting)
 {
 	bool ended = true;
 	int status;
 
 	FOREACH_CHILD(c, l)
 	{
-		if (c->lasting)
+		if (c->lasting && !lasting)
 			continue;
 		reap(c, &status);
-		ended &= c->pid == 0;
+		if (is_readable(c->found))
+			c->found = close_fd(c->found);
+		ended &= c->pid == 0 && c->found < 0;
 	}
 	return ended;
 }
 
-static void end_children(struct launcher *l)
+/* Whether they have ended before their time is over. */
+static bool wait_for_end(struct launcher *l, bool lasting)
 {
 	int64_t end = now() + MERCY_MSEC;
+
+	while (!all_ended(l, lasting)) {
+		if (now() >= end)
+			return false;
+		wait_for_news(l, (int)MAX(end - now(), (int64_t)0));
+	}
+	return true;
+}
+
+static void end_children(struct launcher *l)
+{
 	int status;
 
 	FOREACH_CHILD(c, l)
@@ -211,8 +228,8 @@ static void end_children(struct launcher *l)
 			kill(c->pid, SIGTERM);
 	}
 	l->alive = close_fd(l->alive); /* poll(2) passes over a negative one */
-	while (!all_ended(l) && now() < end)
-		wait_for_news(l, (int)MAX(end - now(), (int64_t)0));
+	if (wait_for_end(l, false))
+		return;
 	FOREACH_CHILD(c, l)
 	{
 		if (!c->pid || c->lasting)
@@ -256,6 +273,19 @@ static void remove_empty_state(const struct launcher *l)
 		rmdir(path);
 }
 
+/*
+ * With its last event an instance has nothing to come back for, and nobody else would ever remove
+ * what it has made. The system's own place is systemd's. Nothing is kept any more, so that the
+ * keeper ends by itself.
+ */
+static void remove_empty_instance(struct launcher *l)
+{
+	const char *instance = l->options.instance;
+
+	if (*instance && instance_is_empty(instance) && wait_for_end(l, true))
+		instance_remove(instance);
+}
+
 static void launcher_main(struct launcher *l)
 {
 	const struct launcher_options *o = &l->options;
@@ -284,6 +314,7 @@ static void launcher_main(struct launcher *l)
 	watch(l);
 	end_children(l);
 	remove_empty_state(l);
+	remove_empty_instance(l);
 }
 
 int launcher_start(const struct launcher_options *options, pid_t *ret_pid, int *ret_alive)

@@ -74,3 +74,10 @@ int socket_connect(const char *path)
 		return -errno;
 	return TAKE_FD(fd);
 }
+
+bool socket_answers(const char *path)
+{
+	_cleanup_close_ int fd = socket_connect(path);
+
+	return fd >= 0 || fd == -EAGAIN; /* a queue that is full is a queue that somebody owns */
+}

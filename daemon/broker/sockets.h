@@ -3,6 +3,7 @@
 #ifndef PP_BROKER_SOCKETS_H
 #define PP_BROKER_SOCKETS_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 /* A listening socket in the place of a dead one, for its owner; leaf is "/engine" and the like.
@@ -12,5 +13,7 @@ int socket_listen(const char *instance, const char *leaf, mode_t mode, uid_t own
 /* A connection to whoever listens there: CLOEXEC, non-blocking. -EAGAIN: somebody does, and has
  * more to do than it can; -errno: nobody. */
 int socket_connect(const char *path);
+
+bool socket_answers(const char *path);
 
 #endif

@@ -84,8 +84,7 @@ account() {
 
 # ── a CPU that comes ─────────────────────────────────────────────────────────────────────
 
-start_daemon # so that the registry is mounted where we see it, too
-stop_daemon
+mount_registry
 online "$rest"
 start_hidden
 rest=$(perfctl create t/most -e sched:sched_switch >/dev/null && field t/most cpus)

@@ -91,7 +91,7 @@ if full; then
 	done
 fi
 stop_daemon
-rm -r "$RUN"
+[ ! -e "$RUN" ] || fail "$RUN is still there"
 
 echo "a daemon that is not running"
 gone_commands() {

@@ -10,8 +10,7 @@
 
 EVENTS=32 # one for each death
 
-start_daemon
-stop_daemon
+mount_registry
 start_daemon --engine "$BLIND"
 for i in $(seq $EVENTS); do
 	perfctl create "t/e$i" -e syscalls:sys_enter_sched_rr_get_interval,cpu-clock -m 64K >/dev/null

@@ -60,13 +60,13 @@ is_stale() {
 # begin_with [ENGINE]: the daemon again.
 begin_with() {
 	[ -z "$DAEMON_PID" ] || stop_daemon
+	mount_registry
 	start_daemon ${1:+--engine "$1"}
 	BROKER=$(broker_pid)
 }
 
 # ── a CPU that is not there yet ────────────────────────────────────────────────────────────
 
-# The mount is there for whoever comes next: the engines that see less have mounts of their own.
 begin_with
 printf '#!/bin/bash\nexec "%s" "$@" --max-memory 3000000\n' "$BUILD/perfpersist-engine" >"$SCRATCH/poor"
 chmod 0755 "$SCRATCH/poor"

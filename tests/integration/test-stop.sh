@@ -52,7 +52,14 @@ expect_eq "$(names)" "b/second b/x"
 expect_eq "$(perfctl -d --all --json | jq -r '[.[].name] | join(" ")')" "second x" "the second name first"
 expect_eq "$(names)" ""
 stop_daemon
+[ ! -e "$RUN" ] || fail "without an event, this is left: $(find "$RUN" | xargs)"
 echo "delete --all: what one may, and no more"
+
+# Whoever comes while the one before removes its folder has a folder, too.
+for _ in 1 2 3 4 5; do
+	start_daemon
+	kill_daemon
+done
 
 # ── a stop that keeps ────────────────────────────────────────────────────────────────────
 
@@ -60,6 +67,7 @@ start_daemon
 make_some
 kept=$(event_ids)
 stop_daemon
+expect_eq "$(in_registry | wc -w)" 6 "events of nobody"
 start_daemon
 expect_eq "$(event_ids)" "$kept" "after a stop"
 
