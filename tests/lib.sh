@@ -94,7 +94,8 @@ without_ksymbols() {
 # alone_with THING: waits until no other test of the machine has it, and keeps it to this test's end.
 alone_with() {
 	local fd
-	exec {fd}>>"${TMPDIR:-/tmp}/perfpersist-$1.lock"
+	mkdir -p "$LOCKS"
+	exec {fd}>>"$LOCKS/$1.lock"
 	flock "$fd"
 }
 

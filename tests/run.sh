@@ -177,14 +177,16 @@ command_of() {
 			make --no-print-directory BUILD='$BUILD' DEB_REVISION=2 deb")
 		;;
 	unit/* | asan/unit/*)
-		command=("${SUDO[@]}" env BUILD="$build" TEST_LENGTH="$TEST_LENGTH"
+		command=("${SUDO[@]}" bash tests/one-at-a-time.sh "$file"
+			env BUILD="$build" TEST_LENGTH="$TEST_LENGTH"
 			ASAN_OPTIONS="$ASAN_OPTIONS" UBSAN_OPTIONS="$UBSAN_OPTIONS" "$build/tests/unit/$file")
 		;;
 	check/*)
 		command=(env BUILD="$BUILD" bash "tests/$file.sh")
 		;;
 	integration/* | asan/integration/*)
-		command=("${SUDO[@]}" env BUILD="$build" TEST_LENGTH="$TEST_LENGTH"
+		command=("${SUDO[@]}" bash tests/one-at-a-time.sh "$file"
+			env BUILD="$build" TEST_LENGTH="$TEST_LENGTH"
 			PP_TEST_INSTANCE="${instance_of[$name]}" ASAN_OPTIONS="$ASAN_OPTIONS"
 			UBSAN_OPTIONS="$UBSAN_OPTIONS" bash "tests/integration/$file.sh")
 		;;

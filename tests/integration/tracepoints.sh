@@ -25,7 +25,8 @@ first_cpus() {
 # with it; tests that record whole systems of tracepoints share them.
 # tracepoints_lock [--shared]
 tracepoints_lock() {
-	[ -n "${TRACEPOINTS_FD-}" ] || exec {TRACEPOINTS_FD}>>"${TMPDIR:-/tmp}/perfpersist-tracepoints.lock"
+	mkdir -p "$LOCKS"
+	[ -n "${TRACEPOINTS_FD-}" ] || exec {TRACEPOINTS_FD}>>"$LOCKS/tracepoints.lock"
 	flock "$@" "$TRACEPOINTS_FD"
 }
 

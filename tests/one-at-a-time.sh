@@ -1,0 +1,17 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# Runs a test while no other run of it is under way on this machine, from whatever tree: they would
+# count each other's calls.
+#
+#   tests/one-at-a-time.sh NAME COMMAND [ARGUMENT…]
+#
+# What an ordinary user's tests do nobody counts.
+
+. "$(dirname "$0")/expect.sh"
+
+name=$1
+shift
+[ "$(id -u)" -eq 0 ] || exec "$@"
+mkdir -p "$LOCKS"
+exec flock -o "$LOCKS/$name" "$@"
