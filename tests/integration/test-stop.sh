@@ -52,7 +52,7 @@ expect_eq "$(names)" "b/second b/x"
 expect_eq "$(perfctl -d --all --json | jq -r '[.[].name] | join(" ")')" "second x" "the second name first"
 expect_eq "$(names)" ""
 stop_daemon
-[ ! -e "$RUN" ] || fail "without an event, this is left: $(find "$RUN" | xargs)"
+[ ! -e "$RUN" ] || fail "without an event, this is left: $(find "$RUN" -printf '%P ')"
 echo "delete --all: what one may, and no more"
 
 # Whoever comes while the one before removes its folder has a folder, too.
