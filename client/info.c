@@ -105,7 +105,9 @@ void client_info_from_message(const struct pp_msg_event *m, struct perfpersist_i
 		.bytes = m->bytes,
 		.missed = m->missed,
 		.limited = m->limited,
-		.missed_unknown = m->missed_unknown != 0,
+		/* what a newer daemon may say is unknown to us */
+		.missed_unknown = m->missed_unknown && m->missed_unknown != PP_MISSED_AT_LEAST,
+		.missed_at_least = m->missed_unknown == PP_MISSED_AT_LEAST,
 		.lacking_error = m->lacking_error > 0 ? -m->lacking_error : 0,
 	};
 	COPY_FIELD(ret->ns, m->ns);

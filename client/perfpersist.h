@@ -131,6 +131,8 @@ struct perfpersist_info {
 	uint64_t missed;	 /* on all CPUs */
 	uint64_t limited;	 /* kept out by max_rate, on all CPUs */
 	bool missed_unknown;	 /* this kernel cannot tell; missed is then a lower bound */
+	bool missed_at_least;	 /* missed is a lower bound: perf itself hides some events from
+				  * whoever records their tracepoint */
 	uint64_t saved;	     /* read from a save: when that was made, CLOCK_REALTIME, ns; else 0 */
 	uint64_t saved_mono; /* the same moment by CLOCK_MONOTONIC of that boot */
 };

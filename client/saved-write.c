@@ -148,14 +148,14 @@ struct totals {
 	uint64_t records, bytes, limited, missed;
 };
 
-static void print_stat_line(FILE *f, const struct totals *t, bool missed_unknown)
+static void print_stat_line(FILE *f, const struct totals *t, bool missed_unknown, bool at_least)
 {
 	fprintf(f, "records=%" PRIu64 " bytes=%" PRIu64 " limited=%" PRIu64 " missed=", t->records,
 		t->bytes, t->limited);
 	if (missed_unknown)
 		fputs("unknown\n", f);
 	else
-		fprintf(f, "%" PRIu64 "\n", t->missed);
+		fprintf(f, "%" PRIu64 "%s\n", t->missed, at_least ? "+" : "");
 }
 
 /* Of CPUs the rings tell what a single sampling event missed; for all others there is a total. */
@@ -170,7 +170,7 @@ static void print_stat(FILE *f, const struct perfpersist_info *info, const uint3
 				      rings[i].missed };
 
 		fprintf(f, "cpu%u ", cpus[i]);
-		print_stat_line(f, &one, !by_ring);
+		print_stat_line(f, &one, !by_ring, false);
 		all.records += one.records;
 		all.bytes += one.bytes;
 		all.limited += one.limited;
@@ -179,7 +179,7 @@ static void print_stat(FILE *f, const struct perfpersist_info *info, const uint3
 	if (!by_ring)
 		all.missed = MAX(all.missed, info->missed);
 	fputs("total ", f);
-	print_stat_line(f, &all, !by_ring && info->missed_unknown);
+	print_stat_line(f, &all, !by_ring && info->missed_unknown, info->missed_at_least);
 }
 
 /* ── The files ──────────────────────────────────────────────────────────────────────────── */

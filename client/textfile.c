@@ -215,6 +215,17 @@ static int find_number(const char *line, const char *key, uint64_t *ret)
 	return 0;
 }
 
+/* "KEY=N+": at least so many. Only where find_number() has found it. */
+static bool has_more(const char *line, const char *key)
+{
+	char name[32];
+	const char *at;
+
+	snprintf(name, sizeof(name), " %s=", key);
+	at = strstr(line, name) + strlen(name);
+	return at[strspn(at, "0123456789")] == '+';
+}
+
 static const char *find_total(const char *stat)
 {
 	const char *line = strstr(stat, "\ntotal ");
@@ -234,6 +245,7 @@ static void parse_stat(const char *text, struct perfpersist_info *ret)
 	find_number(total, "bytes", &ret->bytes);
 	find_number(total, "limited", &ret->limited);
 	ret->missed_unknown = !find_number(total, "missed", &ret->missed);
+	ret->missed_at_least = !ret->missed_unknown && has_more(total, "missed");
 }
 
 /* Files on a disk may be cut off; both of them end with a line that is always there. */

@@ -125,7 +125,7 @@ struct pp_event {
 					 * name it was made with is gone (see DELETE); else 0 */
 	uint64_t created, created_mono; /* ns */
 	uint32_t recorder;		/* enum pp_recorder; of the first source */
-	uint32_t missed_unknown;	/* 1: this kernel does not count exclusion */
+	uint32_t missed_unknown;	/* enum pp_missed */
 	uint64_t sample_type;
 	uint32_t header_size, spill_size; /* of its rings */
 	uint32_t n_sources;		  /* globs resolved */

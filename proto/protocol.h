@@ -64,6 +64,10 @@ enum pp_sideband_why {
 	PP_SIDEBAND_STUCK = 7,	  /* the keeper before, or the one there is, did not answer */
 };
 
+/* Of events that happened and were not recorded: the kernel counts them all; it cannot tell; it counts
+ * some, and others it hides. */
+enum pp_missed { PP_MISSED_COUNTED, PP_MISSED_UNKNOWN, PP_MISSED_AT_LEAST };
+
 enum pp_event_state {
 	PP_EVENT_CREATING = 1,
 	PP_EVENT_RUNNING = 2,

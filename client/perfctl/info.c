@@ -87,7 +87,8 @@ struct text format_missed(const struct perfpersist_info *info)
 	if (info->missed_unknown)
 		snprintf(t.s, sizeof(t.s), "unknown");
 	else
-		snprintf(t.s, sizeof(t.s), "%" PRIu64, info->missed);
+		snprintf(t.s, sizeof(t.s), "%" PRIu64 "%s", info->missed,
+			 info->missed_at_least ? "+" : "");
 	return t;
 }
 
@@ -157,6 +158,7 @@ void info_json_begin(struct json *j, const char *key, const struct perfpersist_i
 		json_null(j, "missed");
 	else
 		json_unsigned(j, "missed", i->missed);
+	json_bool(j, "missed_at_least", i->missed_at_least);
 	json_string(j, "state", info_state(i));
 	json_string(j, "recorder", recorder_name(i));
 	json_unsigned(j, "sample_type", i->sample_type);

@@ -85,10 +85,9 @@ const struct verb verb_list = {
 	.run = run,
 	.reads_saves = true,
 	.help = "Without NAMESPACE: of all namespaces. MISSED is what is known not to have been\n"
-		"recorded, or `unknown` (JSON: null) where this kernel cannot tell. CPUs that are "
-		"away\n"
-		"are offline: what they recorded is there, and they record again when they come "
-		"back.\n"
+		"recorded (12+: at least so many), or `unknown` (JSON: null) where this kernel cannot\n"
+		"tell. CPUs that are away are offline: what they recorded is there, and they record\n"
+		"again when they come back.\n"
 		"\n"
 		"Examples:\n"
 		"  perfctl list\n"

@@ -3,6 +3,7 @@
 #include "client/perfctl/rates.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 struct counts counts_of(const struct perfpersist_info *info)
@@ -13,6 +14,7 @@ struct counts counts_of(const struct perfpersist_info *info)
 		.missed = info->missed,
 		.limited = info->limited,
 		.missed_unknown = info->missed_unknown,
+		.missed_at_least = info->missed_at_least,
 	};
 }
 
@@ -29,6 +31,7 @@ struct counts counts_since(const struct counts *now, const struct counts *before
 		.missed = since(now->missed, before->missed),
 		.limited = since(now->limited, before->limited),
 		.missed_unknown = now->missed_unknown,
+		.missed_at_least = now->missed_at_least,
 		.limited_unknown = now->limited_unknown,
 	};
 }
@@ -43,18 +46,27 @@ struct rates rates_of(const struct counts *counts, double seconds)
 		.missed = counts->missed / seconds,
 		.limited = counts->limited / seconds,
 		.missed_unknown = counts->missed_unknown,
+		.missed_at_least = counts->missed_at_least,
 		.limited_unknown = counts->limited_unknown,
 	};
 }
 
-struct text format_rate(double rate, bool unknown)
+struct text format_rate(double rate)
 {
 	struct text t;
 
-	if (unknown)
+	snprintf(t.s, sizeof(t.s), rate < 10 && rate > 0 ? "%.1f" : "%.0f", rate);
+	return t;
+}
+
+struct text format_missed_rate(const struct rates *r)
+{
+	struct text t = format_rate(r->missed);
+
+	if (r->missed_unknown)
 		snprintf(t.s, sizeof(t.s), "unknown");
-	else
-		snprintf(t.s, sizeof(t.s), rate < 10 && rate > 0 ? "%.1f" : "%.0f", rate);
+	else if (r->missed_at_least)
+		snprintf(t.s + strlen(t.s), sizeof(t.s) - strlen(t.s), "+");
 	return t;
 }
 

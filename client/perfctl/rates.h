@@ -10,13 +10,13 @@
 
 struct counts {
 	uint64_t records, bytes, missed, limited;
-	bool missed_unknown, limited_unknown;
+	bool missed_unknown, missed_at_least, limited_unknown;
 };
 
 /* counts over `seconds`. */
 struct rates {
 	double records, megabytes, missed, limited;
-	bool missed_unknown, limited_unknown;
+	bool missed_unknown, missed_at_least, limited_unknown;
 };
 
 struct counts counts_of(const struct perfpersist_info *info);
@@ -25,7 +25,8 @@ struct counts counts_of(const struct perfpersist_info *info);
 struct counts counts_since(const struct counts *now, const struct counts *before);
 struct rates rates_of(const struct counts *counts, double seconds);
 
-struct text format_rate(double rate, bool unknown);
+struct text format_rate(double rate);
+struct text format_missed_rate(const struct rates *r); /* "12", "12+" (at least), "unknown" */
 
 /* CLOCK_MONOTONIC, ns. */
 uint64_t monotonic_now(void);

@@ -67,6 +67,7 @@ static void print_json(struct saved_stat *s, const struct perfpersist_info *info
 		json_null(j, "missed");
 	else
 		json_unsigned(j, "missed", c->missed);
+	json_bool(j, "missed_at_least", c->missed_at_least);
 	json_unsigned(j, "limited", c->limited);
 	json_unsigned(j, "held", span->held);
 	json_unsigned(j, "history_ns", span->newest - span->oldest);
@@ -89,7 +90,7 @@ static void print(struct saved_stat *s, const struct perfpersist_info *info, int
 	if (c->missed_unknown)
 		table_cell(t, "unknown");
 	else
-		table_cell(t, "%" PRIu64, c->missed);
+		table_cell(t, "%" PRIu64 "%s", c->missed, c->missed_at_least ? "+" : "");
 	table_cell(t, "%" PRIu64, c->limited);
 	table_cell(t, "%" PRIu64, span->held);
 	table_cell(t, "%.1fs", (double)(span->newest - span->oldest) / 1e9);

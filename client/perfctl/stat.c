@@ -139,9 +139,8 @@ static void print_human(const struct stat *st, const struct subject *s, int cpu,
 	if (history >= 0)
 		snprintf(back, sizeof(back), "%.1fs", history);
 	printf("  %10.3f  %11s %9.3f %9s %9s %9s  ", (st->looked - st->began) / 1e9,
-	       format_rate(r->records, false).s, r->megabytes,
-	       format_rate(r->missed, r->missed_unknown).s,
-	       r->limited_unknown ? "-" : format_rate(r->limited, false).s, back);
+	       format_rate(r->records).s, r->megabytes, format_missed_rate(r).s,
+	       r->limited_unknown ? "-" : format_rate(r->limited).s, back);
 	if (st->per_cpu)
 		printf("%-5d ", cpu);
 	printf("%s/%s%s\n", s->name.ns, s->name.name, away ? " (away)" : "");
@@ -166,6 +165,7 @@ static void print_json(const struct stat *st, const struct subject *s, int cpu, 
 		json_null(&j, "missed");
 	else
 		json_unsigned(&j, "missed", c->missed);
+	json_bool(&j, "missed_at_least", c->missed_at_least);
 	if (c->limited_unknown)
 		json_null(&j, "limited");
 	else

@@ -220,12 +220,14 @@ static int write_missed(struct taking *t, size_t i)
 	const struct interleaved *one = &t->records.all[i];
 
 	t->result.missed += one->info.missed;
-	t->result.missed_unknown |= one->info.missed_unknown;
+	t->result.missed_unknown |= one->info.missed_unknown || one->info.missed_at_least;
 	if (!one->info.missed)
 		return 0;
 	if (missed_matters(t, one))
-		complain("%s/%s has missed %" PRIu64 " record%s since it began", one->info.ns,
-			 one->info.name, one->info.missed, one->info.missed == 1 ? "" : "s");
+		complain("%s/%s has missed %s%" PRIu64 " record%s since it began", one->info.ns,
+			 one->info.name,
+			 one->info.missed_unknown || one->info.missed_at_least ? "at least " : "",
+			 one->info.missed, one->info.missed == 1 ? "" : "s");
 	if (interleaved_begin(one) || t->selection.since || t->selection.until ||
 	    t->selection.cpus || selection_has_ids(&t->selection))
 		return 0;

@@ -87,10 +87,10 @@ static int print_lines(const struct line *lines, size_t n)
 		const struct perfpersist_info *info = lines[i].info;
 		const struct rates *r = &lines[i].rates;
 
-		table_cell(&t, "%s", format_rate(r->records, false).s);
+		table_cell(&t, "%s", format_rate(r->records).s);
 		table_cell(&t, "%.3f", r->megabytes);
-		table_cell(&t, "%s", format_rate(r->missed, r->missed_unknown).s);
-		table_cell(&t, "%s", format_rate(r->limited, false).s);
+		table_cell(&t, "%s", format_missed_rate(r).s);
+		table_cell(&t, "%s", format_rate(r->limited).s);
 		table_cell(&t, "%" PRIu64, info->records);
 		table_cell(&t, "%s", info_state(info));
 		table_cell(&t, "%s/%s", info->ns, info->name);
@@ -126,6 +126,7 @@ static void print_json(const struct line *lines, size_t n, double seconds)
 			json_null(&j, "missed_per_second");
 		else
 			json_unsigned(&j, "missed_per_second", (uint64_t)r->missed);
+		json_bool(&j, "missed_at_least", r->missed_at_least);
 		json_unsigned(&j, "limited_per_second", (uint64_t)r->limited);
 		json_unsigned(&j, "interval_ns", (uint64_t)(seconds * 1e9));
 		json_end(&j, '}');

@@ -19,11 +19,12 @@ void event_count(const char *registry, const struct event *e, struct tree_stat *
 	err = tree_stat_read(registry, spec->ns, spec->name, ret);
 	/* Without the file nothing is known, which is not the same as nothing missed. */
 	if (err < 0)
-		ret->missed_unknown = true;
+		ret->missed_unknown = PP_MISSED_UNKNOWN;
 	if (err < 0 && e->state != PP_EVENT_CREATING && e->state != PP_EVENT_DELETING)
 		log_debug("Cannot read the counts of %s/%s: %s.", spec->ns, spec->name,
 			  strerror(-err));
-	ret->missed_unknown |= e->truth.missed_unknown != 0;
+	if (e->truth.missed_unknown == PP_MISSED_UNKNOWN)
+		ret->missed_unknown = PP_MISSED_UNKNOWN;
 }
 
 /* A list too long for its field is cut; OPEN names every CPU. */
@@ -57,7 +58,7 @@ void event_describe(const struct event *e, const struct tree_stat *stat, struct 
 		.mode = e->ns->mode,
 		.creator = t->spec.creator,
 		.created = t->created,
-		.missed_unknown = !stat || stat->missed_unknown,
+		.missed_unknown = stat ? stat->missed_unknown : PP_MISSED_UNKNOWN,
 	};
 	if (stat) {
 		ret->records = stat->records;

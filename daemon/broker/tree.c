@@ -134,7 +134,7 @@ static int take_count(const char **p, const char *key, uint64_t *ret)
 	return 0;
 }
 
-/* "total records=N bytes=N limited=N missed=N|unknown", and maybe more, each with a blank before
+/* "total records=N bytes=N limited=N missed=N|N+|unknown", and maybe more, each with a blank before
  * it. 0; -EBADMSG. */
 static int parse_stat(const char *line, struct tree_stat *ret)
 {
@@ -148,10 +148,13 @@ static int parse_stat(const char *line, struct tree_stat *ret)
 	    take_count(&p, " bytes=", &s.bytes) < 0 || take_count(&p, " limited=", &s.limited) < 0)
 		return -EBADMSG;
 	if (strncmp(p, " missed=unknown", 15) == 0) {
-		s.missed_unknown = true;
+		s.missed_unknown = PP_MISSED_UNKNOWN;
 		p += 15;
 	} else if (take_count(&p, " missed=", &s.missed) < 0) {
 		return -EBADMSG;
+	} else if (*p == '+') {
+		s.missed_unknown = PP_MISSED_AT_LEAST;
+		p++;
 	}
 	if (*p != '\0' && *p != '\n' && *p != ' ')
 		return -EBADMSG;

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "daemon/hotplug.h"
+#include "proto/protocol.h"
 
 /* Descriptor of the frozen map that is the ring of this CPU, CLOEXEC, the caller's. -errno. */
 int tree_ring_open(const char *registry, const char *ns, const char *name, unsigned cpu);
@@ -34,7 +35,7 @@ int tree_cpus_read(int fd, unsigned cpu, struct pp_cpu_state *ret);
 
 struct tree_stat {
 	uint64_t records, bytes, limited, missed;
-	bool missed_unknown;
+	enum pp_missed missed_unknown;
 };
 
 /* The totals. 0; -EBADMSG (not what a stat file says); another -errno of opening or reading. */

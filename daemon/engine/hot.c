@@ -170,7 +170,7 @@ static int hot_plan(struct source *source, struct failure *f _unused_)
 	source->recorder = &recorder_hot;
 	source->sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_RAW;
 	source->spill_size = layouts[i].record_size + (source->id ? HOT_IDENTIFIER_SIZE : 0);
-	source->missed_unknown = false; /* the entry's recursion_misses counts them */
+	source->missed = PP_MISSED_COUNTED; /* by the entry's recursion_misses */
 	source->can_nest = false;
 	perf_tracepoint_attr(source->tp, &source->attr);
 	return 0;

@@ -168,7 +168,8 @@ static int overflow_plan(struct source *source, struct failure *f _unused_)
 	source->sample_type = sample_type(source->spec, parsed);
 	source->spill_size = RECORD_SIZE + (source->id ? 8 : 0) + (has_addr(parsed) ? 8 : 0) +
 			     (has_chain(source->spec) ? CHAIN_SIZE + CHAIN_SLACK : 0);
-	source->missed_unknown = !can_count_missed(source->spec, parsed);
+	source->missed =
+		can_count_missed(source->spec, parsed) ? PP_MISSED_COUNTED : PP_MISSED_UNKNOWN;
 	source->can_nest = false;
 	make_attr(source->spec, parsed, &source->attr);
 	return 0;

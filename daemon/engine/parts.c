@@ -51,7 +51,7 @@ int parts_plan(struct parts *p, struct failure *f)
 			    e->spec.event, spill, (unsigned long long)e->spec.data_size,
 			    1ULL << (64 - __builtin_clzll((spill - 1) / 1024)));
 	e->recorder = first->recorder->kind;
-	e->missed_unknown = sources_missed_unknown(&p->sources);
+	e->missed_unknown = sources_missed(&p->sources);
 	e->sample_type = p->sources.n > 1 ? PERF_SAMPLE_IDENTIFIER : first->sample_type;
 	e->spill_size = spill;
 	e->header_size = rings_header_size(tp ? tp->format_size : 0);
@@ -194,7 +194,7 @@ static int make_tree(struct parts *p, struct tree_files *ret)
 	size_t n = 0;
 	int r = 0;
 
-	if (!p->event.missed_unknown)
+	if (p->event.missed_unknown != PP_MISSED_UNKNOWN)
 		r = links_counted(&p->sources, p->draft.path, &programs, &n);
 	return r < 0 ? r
 		     : tree_create(p->meta, p->rings.outer, p->ringless, programs, n,

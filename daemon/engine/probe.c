@@ -149,7 +149,7 @@ static int probe_plan(struct source *source, struct failure *f)
 	source->recorder = &recorder_probe;
 	source->sample_type = RECORD_SAMPLE_TYPE;
 	source->spill_size = record_size(&record, source->tp->fixed_size);
-	source->missed_unknown = misses_unseen(source);
+	source->missed = misses_unseen(source) ? PP_MISSED_UNKNOWN : PP_MISSED_COUNTED;
 	source->can_nest = is_user(source);
 	make_attr(parsed, type, &source->attr);
 	return 0;

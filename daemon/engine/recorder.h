@@ -39,7 +39,7 @@ struct source {
 	const struct recorder *recorder;
 	uint64_t sample_type; /* without PERF_SAMPLE_IDENTIFIER */
 	uint32_t spill_size;  /* the largest record, with the identifier if it has an id */
-	bool missed_unknown;  /* this kernel does not tell who was shut out */
+	enum pp_missed missed; /* whether this kernel tells who was shut out */
 	bool can_nest;	      /* its program can run inside itself on a CPU */
 	bool is_preemptible;  /* a task can be preempted in it, so that others come between */
 	struct perf_event_attr attr;

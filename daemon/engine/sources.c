@@ -125,12 +125,14 @@ uint32_t sources_spill_size(const struct sources *s)
 	return max;
 }
 
-bool sources_missed_unknown(const struct sources *s)
+enum pp_missed sources_missed(const struct sources *s)
 {
-	for (size_t i = 0; i < s->n; i++)
-		if (s->v[i].missed_unknown)
-			return true;
-	return false;
+	enum pp_missed missed = PP_MISSED_COUNTED;
+
+	for (size_t i = 0; i < s->n && missed != PP_MISSED_UNKNOWN; i++)
+		if (s->v[i].missed != PP_MISSED_COUNTED)
+			missed = s->v[i].missed;
+	return missed;
 }
 
 /*

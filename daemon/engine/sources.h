@@ -65,7 +65,7 @@ void source_text(const struct source *source, char *buf, size_t size);
 
 /* What there is to be known of all of them. */
 uint32_t sources_spill_size(const struct sources *s);
-bool sources_missed_unknown(const struct sources *s);
+enum pp_missed sources_missed(const struct sources *s);
 
 /* Whether two writers of a ring can interrupt each other. */
 bool sources_nest(const struct sources *s);

@@ -171,10 +171,11 @@ static int create_files(int meta_fd, int rings_fd, int ringless_fd, int rodata, 
 }
 
 int tree_create(int meta_fd, int rings_fd, int ringless_fd, const uint32_t *programs, size_t n,
-		bool missed_unknown, struct tree_files *ret)
+		enum pp_missed missed, struct tree_files *ret)
 {
 	_cleanup_(tree_files_done) struct tree_files files = { .info = -EBADF, .stat = -EBADF };
-	struct tree_constants constants = { .missed_unknown = missed_unknown };
+	struct tree_constants constants = { .missed_unknown = missed == PP_MISSED_UNKNOWN,
+					    .missed_at_least = missed == PP_MISSED_AT_LEAST };
 	_cleanup_close_ int rodata = -EBADF, distances = -EBADF;
 	int r;
 

@@ -10,17 +10,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "proto/protocol.h"
+
 struct tree_files {
 	int info, stat; /* fds of links */
 };
 
 /*
  * meta_fd: the event's meta map; rings_fd: its ARRAY_OF_MAPS; ringless_fd: what found none, or
- * -EBADF; programs: the kernel's ids of those whose misses it counts. missed_unknown: say so in
+ * -EBADF; programs: the kernel's ids of those whose misses it counts. missed: to be said in
  * `stat`. -EOPNOTSUPP: this kernel has no BTF; -errno.
  */
 int tree_create(int meta_fd, int rings_fd, int ringless_fd, const uint32_t *programs, size_t n,
-		bool missed_unknown, struct tree_files *ret);
+		enum pp_missed missed, struct tree_files *ret);
 void tree_files_done(struct tree_files *f);
 
 #endif

@@ -130,3 +130,36 @@ beside "both recorders"
 perfctl delete "${NAMES[@]:0:${#EVENTS[@]}}" >/dev/null
 NAMES=("${NAMES[@]:${#EVENTS[@]}}")
 ! full || beside "generic recorders"
+
+# ── what perf hides ──────────────────────────────────────────────────────────────────────
+
+# Wakeups of who polls a perf event are hidden from perf's tracepoints, ours on them too, and no count
+# of the kernel knows of them: then what is missed is a lower bound, and says so.
+field() {
+	perfctl show "$1" --json | jq -r ".$2"
+}
+mkfifo "$SCRATCH/go"
+exec {go}<>"$SCRATCH/go" # both ends: to open one waits for the other
+# shellcheck disable=SC2016
+spawn sh -c 'exec "$0" 300 <"$1"' "$BIN/polled-wakeups" "$SCRATCH/go" >"$SCRATCH/tid"
+wait_until 10 test -s "$SCRATCH/tid"
+woken=(-e sched:sched_waking --filter "pid == $(<"$SCRATCH/tid")")
+calls=(-e raw_syscalls:sys_enter --comm polled-wakeups)
+perfctl create h/truth "${woken[@]}" >/dev/null
+perfctl create h/woken "${woken[@]}" --generic >/dev/null
+perfctl create h/all-calls "${calls[@]}" >/dev/null
+perfctl create h/calls "${calls[@]}" --generic >/dev/null
+expect_eq "$(field h/truth recorder) $(field h/woken recorder)" "tp_btf generic" "recorders"
+echo >&"$go"
+wait "$SPAWNED" || fail "polled-wakeups ended with $?"
+truth=$(records_of h/truth) seen=$(records_of h/woken)
+echo "of $truth wakeups of who polls a perf event $seen are to be seen by perf, $(field h/woken missed)+ are counted as missed"
+[ "$truth" -ge 150 ] || fail "nobody was woken"
+[ "$seen" -lt "$truth" ] || fail "perf hides nothing here: this test says nothing"
+expect_eq "$(field h/woken missed_at_least) $(field h/truth missed_at_least)" "true false" "a lower bound"
+expect_match "$(stat_of h/woken missed)" '^[0-9]+\+$' "missed, in the registry"
+expect_match "$(perfctl list h | awk '$2 == "woken" { print $(NF - 1) }')" '^[0-9]+\+$' "missed, in the list"
+# System calls it cannot hide.
+expect_eq "$(field h/calls missed_at_least)" false "system calls"
+[ "$(($(records_of h/calls) + $(stat_of h/calls missed)))" -ge "$(records_of h/all-calls)" ] ||
+	fail "system calls: $(records_of h/calls) of $(records_of h/all-calls), missed $(stat_of h/calls missed)"

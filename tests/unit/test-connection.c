@@ -823,7 +823,7 @@ static void make_registry(void)
 	    "max_rate=1000\nmemory=1056768\ncreator=55\nlater=what is not known yet\n");
 	put("space/b/stat", "cpu0 records=1 bytes=40 limited=1 missed=0\n"
 			    "cpu1 records=2 bytes=80 limited=4 missed=2\n"
-			    "total records=3 bytes=120 limited=5 missed=2\n");
+			    "total records=3 bytes=120 limited=5 missed=2+\n");
 	put("other", NULL);
 	put("other/a", NULL);
 	put("other/a/info", "id=2\nnamespace=other\nname=a\nevent=x:y\nrecorder=generic\n");
@@ -862,7 +862,7 @@ static void check_direct(struct perfpersist *p)
 	ck_assert_int_eq(perfpersist_list(p, NULL, &infos, &n), 0);
 	ck_assert_uint_eq(n, 3);
 	ck_assert_str_eq(infos[0].name, "a");
-	ck_assert(infos[0].missed_unknown);
+	ck_assert(infos[0].missed_unknown && !infos[0].missed_at_least);
 	ck_assert_uint_eq(infos[0].sources, 1);
 	ck_assert_str_eq(infos[1].name, "b");
 	ck_assert_uint_eq(infos[1].shares, 0);
@@ -893,7 +893,7 @@ static void check_direct(struct perfpersist *p)
 	ck_assert_uint_eq(info.max_rate, 1000);
 	ck_assert_uint_eq(info.memory, 1056768);
 	ck_assert_uint_eq(info.creator, 55);
-	ck_assert(!info.missed_unknown);
+	ck_assert(!info.missed_unknown && info.missed_at_least);
 	ck_assert_int_eq(perfpersist_show(p, "space", "c", &info), -ENOENT);
 	ck_assert_int_eq(perfpersist_show(p, "space", "..", &info), -EINVAL);
 	ck_assert_int_eq(perfpersist_open_by_id(p, 3, &e), 0); /* it has no rings here */

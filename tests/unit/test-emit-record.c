@@ -466,7 +466,7 @@ START_TEST(uprobe_arguments)
 		 : NULL,
 	      &rings.target);
 	ck_assert(r.source.can_nest);
-	ck_assert(!r.source.missed_unknown);
+	ck_assert_int_eq(r.source.missed, PP_MISSED_COUNTED);
 	probed(-1, 0x12345, "the first", &inner);
 	probed(7, 1, "second", &inner);
 	print_all(&r, &rings);
@@ -569,7 +569,7 @@ START_TEST(kprobe)
 	struct failure f = {};
 
 	ck_assert_msg(plan_kprobe(&source, _i, &f) == 0, "%s", f.sentence);
-	ck_assert(source.missed_unknown);
+	ck_assert_int_eq(source.missed, PP_MISSED_UNKNOWN);
 	tracepoint_done(source.tp);
 }
 END_TEST

@@ -23,19 +23,24 @@ END_TEST
 
 START_TEST(rates_are_differences_over_time)
 {
-	struct counts now = { 110, 4000000, 230, 50, true, true };
+	struct counts now = { 110, 4000000, 230, 50, true, false, true };
 	struct counts before = counts_of(&info), c = counts_since(&now, &before);
 	struct rates r = rates_of(&c, 2);
 
 	ck_assert(r.records == 50 && r.megabytes == 1 && r.missed == 100 && r.limited == 5);
 	ck_assert(r.missed_unknown && r.limited_unknown);
+	ck_assert_str_eq(format_missed_rate(&r).s, "unknown");
+	r.missed_unknown = false;
+	ck_assert_str_eq(format_missed_rate(&r).s, "100");
+	r.missed_at_least = true;
+	ck_assert_str_eq(format_missed_rate(&r).s, "100+");
 }
 END_TEST
 
 /* A change of the buffer begins them anew. */
 START_TEST(other_rings_count_from_nothing)
 {
-	struct counts now = { 1, 2, 3, 4, false, false };
+	struct counts now = { 1, 2, 3, 4, false, false, false };
 	struct counts before = counts_of(&info), c = counts_since(&now, &before);
 
 	ck_assert(c.records == 1 && c.bytes == 2 && c.missed == 3 && c.limited == 4);

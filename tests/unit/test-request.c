@@ -431,6 +431,13 @@ START_TEST(counts_come_from_the_stat_file)
 	ck_assert_uint_eq(team.body.event.limited, 4);
 	ck_assert_uint_eq(team.body.event.missed, 1);
 	ck_assert_uint_eq(team.body.event.missed_unknown, 0);
+	f = fopen(stat, "we");
+	ck_assert_ptr_nonnull(f);
+	fputs("total records=5 bytes=160 limited=4 missed=7+ ringless=2\n", f);
+	fclose(f);
+	ck_assert_int_eq(client_show(&team, "a", "x"), 0);
+	ck_assert_uint_eq(team.body.event.missed, 7);
+	ck_assert_uint_eq(team.body.event.missed_unknown, PP_MISSED_AT_LEAST);
 	/* The reply to a deletion tells what it was. */
 	ck_assert_int_eq(client_delete(&root, "a", "x"), 0);
 	ck_assert_uint_eq(root.body.event.records, 5);

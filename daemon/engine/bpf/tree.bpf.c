@@ -280,6 +280,8 @@ static __always_inline void print_counts(struct seq_file *seq, const struct coun
 		BPF_SEQ_PRINTF(seq, "unknown");
 	else
 		BPF_SEQ_PRINTF(seq, "%llu", c->missed);
+	if (constants.missed_at_least && !constants.missed_unknown)
+		BPF_SEQ_PRINTF(seq, "+");
 	/* These are known, whatever else there may be. */
 	if (c->ringless)
 		BPF_SEQ_PRINTF(seq, " ringless=%llu", c->ringless);

@@ -11,6 +11,7 @@
 struct tree_constants {
 	__u32 n_programs; /* whose misses are to be told; how to find them is in `distances` */
 	__u32 missed_unknown;
+	__u32 missed_at_least; /* there may be more than are counted */
 };
 
 #endif
