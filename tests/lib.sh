@@ -86,6 +86,11 @@ as_member() {
 	_as --groups=$DAEMON_GID "$@"
 }
 
+# as_daemon CMD…: as the user that the daemon runs as.
+as_daemon() {
+	NOBODY=$DAEMON_UID _as --clear-groups "$@"
+}
+
 # without_ksymbols FILE: for what `perf record -a` wrote; see there.
 without_ksymbols() {
 	expect_ok perl "$ROOT/tests/integration/without-ksymbols.pl" "$1"

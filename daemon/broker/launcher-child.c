@@ -63,8 +63,7 @@ static int stand_alone(const struct launcher *l)
 	return err < 0 ? err : give_up_root(l);
 }
 
-static void describe_child(struct launcher *l, struct child *c, const char *option,
-			   const char *value)
+static void describe_child(struct launcher *l, struct child *c, const char *const *options)
 {
 	unsigned n = 0;
 
@@ -73,10 +72,8 @@ static void describe_child(struct launcher *l, struct child *c, const char *opti
 		c->argv[n++] = (char *)"--instance";
 		c->argv[n++] = (char *)l->options.instance;
 	}
-	if (option)
-		c->argv[n++] = (char *)option;
-	if (value)
-		c->argv[n++] = (char *)value;
+	while (*options)
+		c->argv[n++] = (char *)*options++;
 }
 
 void children_describe(struct launcher *l)
@@ -108,9 +105,12 @@ void children_describe(struct launcher *l)
 		.found = o->keeper_found,
 	};
 	snprintf(l->uid, sizeof(l->uid), "%u", o->broker);
-	describe_child(l, engine, "--broker-uid", l->uid);
-	describe_child(l, dumper, NULL, NULL);
-	describe_child(l, keeper, "--exit-idle", NULL);
+	snprintf(l->pid, sizeof(l->pid), "%d", (int)getppid());
+	/* As long as we live, and it with us, no other process of its user's can be it. */
+	describe_child(l, engine,
+		       (const char *const[]){ "--broker-uid", l->uid, "--broker-pid", l->pid, NULL });
+	describe_child(l, dumper, (const char *const[]){ NULL });
+	describe_child(l, keeper, (const char *const[]){ "--exit-idle", NULL });
 }
 
 /* ── a child's own process ──────────────────────────────────────────────────────────────── */

@@ -17,7 +17,7 @@ struct child {
 	int (*prepare)(const struct launcher *l); /* in its own process, at last; 0 or -errno */
 	bool lasting; /* started when somebody connects, and never ended: the keeper */
 	int found;    /* lasting: a pidfd of one that an earlier launcher has started */
-	char *argv[6];
+	char *argv[8];
 	pid_t pid;	      /* 0: none */
 	int64_t started, due; /* ms */
 	int64_t backoff;
@@ -25,7 +25,7 @@ struct child {
 
 struct launcher {
 	struct launcher_options options;
-	char uid[16];
+	char uid[16], pid[16]; /* of the broker */
 	int alive;   /* hangs up when the broker is gone */
 	int signals; /* SIGCHLD, SIGTERM */
 	struct child children[3];

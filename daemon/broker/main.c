@@ -3,6 +3,7 @@
 #include <getopt.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <systemd/sd-daemon.h>
@@ -188,6 +189,9 @@ static int run_manager(const struct options *o, const struct config *config, str
 			  strerror(-err));
 		return err;
 	}
+	/* Nobody else of our user's looks into us, or stops us; nor are others' data in a core file.
+	 * (To become another user sets this to what fs.suid_dumpable says.) */
+	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	err = manager_new(&options, &m);
 	if (err < 0) {
 		log_error("Cannot start: %s.", strerror(-err));

@@ -74,6 +74,7 @@ int main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGALRM, SIG_DFL);
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* as the broker */
 	sd_notify(0, "READY=1\nSTATUS=waiting for jobs");
 	err = serve_copies(SD_LISTEN_FDS_START);
 	log_error("The dumper's loop failed: %s.", strerror(-err));

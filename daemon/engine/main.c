@@ -7,6 +7,7 @@
 #include <bpf/libbpf.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <limits.h>
 #include <poll.h>
 #include <pwd.h>
 #include <signal.h>
@@ -36,17 +37,20 @@
 struct options {
 	const char *instance;
 	uint32_t broker;     /* uid */
+	uint32_t broker_pid; /* 0: any process of that user */
 	uint64_t max_memory; /* bytes; 0: the default */
 };
 
 static const char usage[] =
-	"Usage: perfpersist-engine [--instance NAME] --broker-uid UID [--max-memory BYTES]\n"
+	"Usage: perfpersist-engine [--instance NAME] --broker-uid UID [--broker-pid PID]\n"
+	"                          [--max-memory BYTES]\n"
 	"\n"
 	"Makes and deletes persistent events for perfpersistd, over the SOCK_SEQPACKET socket\n"
 	"that it is handed in the LISTEN_FDS convention. Not to be started by hand.\n"
 	"\n"
 	"  --instance NAME     work in /run/perfpersist-NAME\n"
 	"  --broker-uid UID    whom to obey, and who owns the rings' pins: a uid or a user name\n"
+	"  --broker-pid PID    obey no other process of that user's\n"
 	"  --max-memory BYTES  of all rings together, whatever the broker orders; half of the\n"
 	"                      machine's memory\n"
 	"  --version, --help\n";
@@ -71,6 +75,7 @@ static int parse_options(int argc, char **argv, struct options *ret)
 	static const struct option longs[] = {
 		{ "instance", required_argument, NULL, 'i' },
 		{ "broker-uid", required_argument, NULL, 'u' },
+		{ "broker-pid", required_argument, NULL, 'p' },
 		{ "max-memory", required_argument, NULL, 'm' },
 		{ "version", no_argument, NULL, 'V' },
 		{ "help", no_argument, NULL, 'h' },
@@ -92,6 +97,13 @@ static int parse_options(int argc, char **argv, struct options *ret)
 				return -EINVAL;
 			}
 			have_uid = true;
+			break;
+		case 'p':
+			if (pp_parse_u32(optarg, &ret->broker_pid) < 0 || !ret->broker_pid ||
+			    ret->broker_pid > INT_MAX) {
+				log_error("--broker-pid: '%s' is no process's number", optarg);
+				return -EINVAL;
+			}
 			break;
 		case 'm':
 			if (pp_parse_u64(optarg, &ret->max_memory) < 0 || !ret->max_memory) {
@@ -289,7 +301,7 @@ int main(int argc, char **argv)
 	budget_set(o.max_memory);
 	if (open_registry(o.instance, o.broker) < 0)
 		return 1;
-	r = serve(SD_LISTEN_FDS_START, signals, o.broker);
+	r = serve(SD_LISTEN_FDS_START, signals, &(struct broker){ o.broker, (pid_t)o.broker_pid });
 	if (r < 0)
 		log_error("the engine's loop failed: %s", strerror(-r));
 	leave();

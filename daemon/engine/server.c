@@ -23,7 +23,7 @@
 
 struct server {
 	int listener, signals, connection;
-	uid_t broker;
+	struct broker broker;
 	bool stop;
 	struct pp_order order; /* of the largest size, so not on the stack */
 	struct pp_answer answer;
@@ -98,8 +98,8 @@ static int create(struct server *s, struct failure *f)
 	int r = budget_check(&o->spec, f);
 
 	if (r >= 0)
-		r = event_create(&o->spec, &o->recipe, &o->allowance, s->broker, &s->answer.event,
-				 f);
+		r = event_create(&o->spec, &o->recipe, &o->allowance, s->broker.uid,
+				 &s->answer.event, f);
 	if (r < 0)
 		return r;
 	budget_add(&s->answer.event);
@@ -110,7 +110,7 @@ static int create(struct server *s, struct failure *f)
 static int delete (struct server *s, struct failure *f)
 {
 	struct pp_answer *a = &s->answer;
-	int r = names_delete(s->order.id, s->broker, &a->event, &a->remains, f);
+	int r = names_delete(s->order.id, s->broker.uid, &a->event, &a->remains, f);
 
 	if (r < 0) {
 		crowd_recount();
@@ -155,7 +155,7 @@ static int change(struct server *s, struct failure *f)
 	int r = check_change(o, f);
 
 	if (r >= 0)
-		r = event_change(o->id, o->what, &o->spec, &o->recipe, s->broker, &s->answer.event,
+		r = event_change(o->id, o->what, &o->spec, &o->recipe, s->broker.uid, &s->answer.event,
 				 &s->answer.remains, f);
 	budget_recount();
 	return r;
@@ -174,14 +174,14 @@ static int carry_out(struct server *s, struct failure *f)
 	case PP_ORDER_CHANGE:
 		return change(s, f);
 	case PP_ORDER_PAUSE:
-		return event_pause(o->id, o->what, s->broker, event, f);
+		return event_pause(o->id, o->what, s->broker.uid, event, f);
 	case PP_ORDER_ALIAS:
 		return names_alias(o->id, &o->spec, event, f);
 	case PP_ORDER_CPUS:
 		budget_recount();
-		return event_cpus(o->id, &o->spec.cpus, s->broker, event, f);
+		return event_cpus(o->id, &o->spec.cpus, s->broker.uid, event, f);
 	case PP_ORDER_RIGHTS:
-		return names_rights(&o->spec, s->broker, f);
+		return names_rights(&o->spec, s->broker.uid, f);
 	case PP_ORDER_SIDEBAND:
 		return sideband_open(&o->spec.cpus, o->what, &event->rings, &s->fds, f);
 	default:
@@ -234,6 +234,13 @@ static int serve_order(struct server *s)
 
 /* ── the loop ───────────────────────────────────────────────────────────────────────────── */
 
+static bool is_broker(const struct broker *broker, const struct ucred *peer)
+{
+	if (peer->uid == 0)
+		return true;
+	return peer->uid == broker->uid && (!broker->pid || peer->pid == broker->pid);
+}
+
 static void accept_broker(struct server *s)
 {
 	_cleanup_close_ int fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC);
@@ -243,7 +250,7 @@ static void accept_broker(struct server *s)
 	if (fd < 0)
 		return;
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0 ||
-	    (peer.uid != s->broker && peer.uid != 0)) {
+	    !is_broker(&s->broker, &peer)) {
 		log_warning("a process that is not the broker was turned away");
 		return;
 	}
@@ -303,7 +310,7 @@ static int serve_once(struct server *s, int watchdog)
 	return 0;
 }
 
-int serve(int listener, int signals, uid_t broker)
+int serve(int listener, int signals, const struct broker *broker)
 {
 	_cleanup_free_ struct server *s = calloc(1, sizeof(*s));
 	int watchdog = watchdog_interval(), r = 0;
@@ -313,7 +320,7 @@ int serve(int listener, int signals, uid_t broker)
 	s->listener = listener;
 	s->signals = signals;
 	s->connection = -EBADF;
-	s->broker = broker;
+	s->broker = *broker;
 	sd_notify(0, "READY=1\nSTATUS=waiting for orders");
 	while (!s->stop && r >= 0) {
 		r = serve_once(s, watchdog);

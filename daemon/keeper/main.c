@@ -80,6 +80,7 @@ int main(int argc, char **argv)
 	prctl(PR_SET_NAME, "perfpersist-kee");
 	signal(SIGPIPE, SIG_IGN);
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* as the broker */
 	sd_notify(0, "READY=1\nSTATUS=keeping");
 	err = serve_keeping(SD_LISTEN_FDS_START, exit_idle);
 	if (err >= 0)

@@ -282,5 +282,26 @@ $(namespaces)"
 done
 echo "probes and breakpoints: by root, by the group, by all, as Probes= says"
 
+# ── the daemon's own user ────────────────────────────────────────────────────────────────
+
+# In the foreground nobody else of that user's is obeyed by the engine, or looks into its processes.
+perfctl create m0644/last -e sched:sched_switch -m 4K >/dev/null
+expect_ok as_daemon perl -MSocket -e '
+	socket(my $s, AF_UNIX, SOCK_SEQPACKET, 0) or die;
+	connect($s, sockaddr_un($ARGV[0])) or die;
+	alarm 20;
+	exit(sysread($s, my $b, 1) ? 1 : 0)' "$RUN/engine"
+grep -q 'a process that is not the broker was turned away' "$LOG" || fail "the engine took somebody in"
+perfctl delete m0644/last >/dev/null
+! grep -q 'The engine is gone' "$LOG" || fail "the broker lost its engine"
+perfctl create m0644/last -e sched:sched_switch -m 4K >/dev/null
+wait_until 20 keeper_pid
+for pid in "$(broker_pid)" "$(dumper_pid)" "$(keeper_pid)"; do
+	expect_eq "$(stat -c %u "/proc/$pid/environ")" 0 "who may look into $(<"/proc/$pid/comm")"
+	! as_daemon cat "/proc/$pid/environ" >/dev/null 2>&1 || fail "the daemon's user looks into $pid"
+done
+perfctl delete m0644/last >/dev/null
+echo "another process of the daemon's user: not obeyed, and nothing of ours to be looked into"
+
 expect_eq "$(cat $SYSCTL 2>/dev/null || true)" "$sysctl_before" "kernel.unprivileged_bpf_disabled"
 echo "kernel.unprivileged_bpf_disabled is ${sysctl_before:-not there}, as before"
