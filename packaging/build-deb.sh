@@ -27,7 +27,7 @@ exec {lock}>"$DEB/lock"
 flock "$lock"
 
 # What a package is made of, with the times of the files, by which make goes.
-parts=(Makefile LICENSE LICENSES README.md ARCHITECTURE.md client conf daemon proto units)
+parts=(Makefile LICENSE LICENSES README.md ARCHITECTURE.md docs client conf daemon proto units)
 mkdir -p "$SOURCE"
 find "$SOURCE" -mindepth 1 -maxdepth 1 -not -name build -exec rm -rf {} +
 cp -a -t "$SOURCE" "${parts[@]}"
