@@ -127,7 +127,8 @@ struct perfpersist_info {
 	char lacking[1024];	     /* CPUs that are online and wanted and have no ring yet */
 	int lacking_error;	 /* why, as a negative errno value: -EDQUOT: a limit; else what the
 				  * daemon met when it tried; 0: they are about to have one */
-	uint64_t records, bytes; /* since these rings were made, on all CPUs */
+	uint64_t records, bytes; /* since it was created, on all CPUs (of descriptors and saves: since
+				  * these rings were made) */
 	uint64_t missed;	 /* on all CPUs */
 	uint64_t limited;	 /* kept out by max_rate, on all CPUs */
 	bool missed_unknown;	 /* this kernel cannot tell; missed is then a lower bound */

@@ -60,7 +60,7 @@ static void fill(const struct top *t, const struct perfpersist_info *infos, size
 		const struct perfpersist_info *old = find(t->before, t->n_before, infos[i].id);
 		struct counts now = counts_of(&infos[i]), before = {}, diff;
 
-		if (old && old->set == infos[i].set)
+		if (old)
 			before = counts_of(old);
 		diff = counts_since(&now, &before);
 		lines[i] = (struct line){ &infos[i], rates_of(&diff, seconds) };

@@ -11,6 +11,7 @@
 
 #include <string.h>
 
+#include "daemon/engine/earlier.h"
 #include "daemon/engine/links.h"
 #include "daemon/engine/mark.h"
 #include "daemon/engine/meta.h"
@@ -26,6 +27,7 @@ struct change {
 	uint32_t what;
 	struct parts new; /* with the old rings, if they stay */
 	struct rings old; /* those that go; else none */
+	int before;	  /* what the rings before those had counted; -EBADF: there were none */
 	struct failure *f;
 };
 
@@ -33,6 +35,7 @@ static void change_done(struct change *c)
 {
 	parts_done(&c->new);
 	rings_done(&c->old);
+	close_fd(c->before);
 }
 
 /* ── what is to be ──────────────────────────────────────────────────────────────────────── */
@@ -80,6 +83,11 @@ static int change_rings(struct change *c, uint64_t data_size)
 	old = p->rings;
 	p->rings = (struct rings){ .outer = -EBADF };
 	c->old = old;
+	c->before = p->earlier;
+	p->earlier = earlier_create();
+	if (p->earlier < 0)
+		return fail(c->f, -p->earlier, "Cannot make a map for the counts of '%s': %s.",
+			    c->path, strerror(-p->earlier));
 	r = parts_make_rings(p, c->f);
 	/* Of the same CPUs, and what is attached there stays. */
 	if (r >= 0)
@@ -137,10 +145,18 @@ static int prepare(struct change *c, uint64_t data_size)
 
 /* ── and then ───────────────────────────────────────────────────────────────────────────── */
 
+/* What the old rings have counted by now: no less is shown from the exchange on. */
+static int carry_counts(struct change *c)
+{
+	return c->old.n ? earlier_fill(c->new.earlier, &c->old, c->before) : 0;
+}
+
 static int exchange(struct change *c, uint64_t *ret_remains)
 {
-	int r = pins_next_id(ret_remains);
+	int r = carry_counts(c);
 
+	if (r >= 0)
+		r = pins_next_id(ret_remains);
 	if (r >= 0)
 		r = pins_replace(&c->new.draft, c->path, *ret_remains);
 	if (r == -EINVAL)
@@ -163,6 +179,12 @@ static int flip(struct change *c)
 
 	if (!p->event.paused)
 		r = programs_fill(&p->programs);
+	/* Until then the old ones are written to: a program of before the flip may have been
+	 * interrupted, a uprobe's for long. */
+	if (r >= 0)
+		r = rings_settle(&c->old);
+	if (r >= 0)
+		r = carry_counts(c);
 	if (r >= 0)
 		r = meta_update(p->meta, &p->event, false);
 	if (r < 0)
@@ -173,14 +195,11 @@ static int flip(struct change *c)
 	return 0;
 }
 
-/* Who reads "retired" and then reads the rest has all of it: a program of before the flip may have
- * been interrupted, a uprobe's for long. */
+/* Who reads "retired" and then reads the rest has all of it. */
 static void let_go(struct change *c, uint64_t remains, struct pp_remains *ret)
 {
-	int r = rings_settle(&c->old);
+	int r = mark_rings(c->old.fd, c->old.n, PP_RING_RETIRED);
 
-	if (r >= 0)
-		r = mark_rings(c->old.fd, c->old.n, PP_RING_RETIRED);
 	if (r < 0)
 		log_debug("readers of the old rings of %s are not told: %s", c->path, strerror(-r));
 	rings_done(&c->old);
@@ -224,6 +243,7 @@ int event_change(uint64_t id, uint32_t what, const struct pp_spec *spec,
 		.what = what,
 		.new = PARTS_NONE,
 		.old.outer = -EBADF,
+		.before = -EBADF,
 		.f = f,
 	};
 	int r = change(&c, id, spec, recipe, broker, ret_remains);

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "daemon/engine/earlier.h"
 #include "daemon/engine/mark.h"
 #include "daemon/engine/meta.h"
 #include "daemon/engine/names.h"
@@ -117,6 +118,46 @@ static int write_down(struct parts *p, const char *path, bool pending, struct fa
 		     : 0;
 }
 
+/* Of the remains of the rings that a change took away from the event: what they counted. */
+static int carry_counts(const char *path, uint64_t id _unused_, void *userdata)
+{
+	_cleanup_close_ int meta = pins_get(path, "meta"), before = pins_get(path, "earlier");
+	_cleanup_(rings_done) struct rings old = { .outer = -EBADF };
+	_cleanup_free_ struct meta_map *maps = NULL;
+	const struct parts *p = userdata;
+	struct pp_event event;
+	size_t n = 0;
+	int outer, r;
+
+	if (meta < 0 || meta_read_all(meta, &event, NULL, &maps, &n, NULL) < 0 ||
+	    event.id != p->event.id || event.set + 1 != p->event.set)
+		return 0;
+	outer = pins_get(path, "rings");
+	if (outer < 0)
+		return 0;
+	/* Half reaped: what was written down before the exchange stays. */
+	if (before < 0 && event.set > 1) {
+		close_fd(outer);
+		return 0;
+	}
+	r = rings_open(outer, maps, n, &old);
+	if (r >= 0)
+		r = rings_settle(&old);
+	return r < 0 ? r : earlier_fill(p->earlier, &old, before);
+}
+
+/*
+ * All slots are as they should be. A change of the rings that was cut short may have left its last
+ * step undone: until then the old ones were written to, and they are not reaped yet.
+ */
+static int finish(struct parts *p, const char *path, struct failure *f)
+{
+	if (p->earlier >= 0 && pins_foreach_remains(carry_counts, p) < 0)
+		log_warning("%s: not all that was counted before its buffers were changed is known",
+			    path);
+	return write_down(p, path, false, f);
+}
+
 /* Rings that were pinned and not written down are nobody's; those that are may not have their slots
  * yet. */
 static int mend_rings(struct parts *p, const char *path, struct failure *f)
@@ -155,7 +196,7 @@ static int stop(struct parts *p, const char *path, struct failure *f)
 		return fail(f, -r, "Cannot empty the slots of the programs of '%s': %s.", path,
 			    strerror(-r));
 	tell(p, PP_RING_PAUSED);
-	return write_down(p, path, false, f);
+	return finish(p, path, f);
 }
 
 static int resume(struct parts *p, const char *path, struct failure *f)
@@ -169,11 +210,11 @@ static int resume(struct parts *p, const char *path, struct failure *f)
 	r = start(p, path, f);
 	if (r < 0) {
 		p->event.paused = 1;
-		write_down(p, path, false, f);
+		finish(p, path, &(struct failure){});
 		return r;
 	}
 	tell(p, PP_RING_RUNNING);
-	return write_down(p, path, false, f);
+	return finish(p, path, f);
 }
 
 int event_pause(uint64_t id, bool pause, uid_t broker, struct pp_event *ret, struct failure *f)

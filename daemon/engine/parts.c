@@ -24,6 +24,7 @@ void parts_done(struct parts *p)
 	free(p->recipe);
 	close_fd(p->catalog);
 	close_fd(p->ringless);
+	close_fd(p->earlier);
 	close_fd(p->meta);
 	close_fd(p->wakeups);
 	*p = (struct parts)PARTS_NONE;
@@ -91,7 +92,6 @@ static int make_ringless(int *ret)
 	fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "pp_ringless", 4, 8, possible, NULL);
 	if (fd < 0)
 		return fd;
-	close_fd(*ret);
 	*ret = fd;
 	return 0;
 }
@@ -101,7 +101,8 @@ int parts_make_rings(struct parts *p, struct failure *f)
 	const struct pp_event *e = &p->event;
 	int r = rings_create(e, &p->sources.v[0].attr, only_tracepoint(p), &p->rings);
 
-	if (r >= 0 && e->spec.flags & PP_EVENT_ALL_CPUS)
+	/* Rings that take others' place go on counting what finds none. */
+	if (r >= 0 && e->spec.flags & PP_EVENT_ALL_CPUS && p->ringless < 0)
 		r = make_ringless(&p->ringless);
 	return r < 0 ? no_rings(&e->spec, r, f) : 0;
 }
@@ -154,6 +155,8 @@ int parts_pin_rings(struct parts *p, struct failure *f)
 		r = pin(p, p->catalog, "catalog", p->broker, 0, 0600, f);
 	if (r >= 0 && p->ringless >= 0)
 		r = pin(p, p->ringless, "ringless", 0, 0, 0600, f);
+	if (r >= 0 && p->earlier >= 0)
+		r = pin(p, p->earlier, "earlier", 0, 0, 0600, f);
 	return r;
 }
 
@@ -197,7 +200,7 @@ static int make_tree(struct parts *p, struct tree_files *ret)
 	if (p->event.missed_unknown != PP_MISSED_UNKNOWN)
 		r = links_counted(&p->sources, p->draft.path, &programs, &n);
 	return r < 0 ? r
-		     : tree_create(p->meta, p->rings.outer, p->ringless, programs, n,
+		     : tree_create(p->meta, p->rings.outer, p->ringless, p->earlier, programs, n,
 				   p->event.missed_unknown, ret);
 }
 
@@ -259,6 +262,8 @@ static int open_all(const char *path, struct parts *p, bool *ret_pending)
 		r = rings_open(r, maps, n, &p->rings);
 	if (r >= 0 && p->event.spec.flags & PP_EVENT_ALL_CPUS)
 		r = p->ringless = pins_get(path, "ringless");
+	if (r >= 0)
+		p->earlier = pins_get(path, "earlier"); /* or there is none */
 	if (r < 0 || p->event.n_sources == 1)
 		return r;
 	p->catalog = open_catalog(maps, n);

@@ -24,6 +24,7 @@ struct parts {
 	struct rings rings;
 	int catalog;  /* -EBADF: it has none */
 	int ringless; /* what found no ring, of each CPU; -EBADF: only listed CPUs are recorded */
+	int earlier;  /* what replaced rings had counted (earlier.h); -EBADF: none were replaced */
 	struct programs programs;
 	int meta, wakeups;
 	struct pins_draft draft;
@@ -32,7 +33,7 @@ struct parts {
 #define PARTS_NONE                                                                            \
 	{                                                                                     \
 		.rings.outer = -EBADF, .catalog = -EBADF, .ringless = -EBADF, .meta = -EBADF, \
-		.wakeups = -EBADF                                                             \
+		.earlier = -EBADF, .wakeups = -EBADF                                          \
 	}
 
 /* Releases all of it; a draft that was not committed is abandoned. */

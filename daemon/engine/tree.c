@@ -150,8 +150,8 @@ static struct template_map map_or_template(const struct bpf_map *map, int fd)
 	return (struct template_map){ bpf_map__fd(map), fd < 0 ? bpf_map__fd(map) : fd };
 }
 
-static int create_files(int meta_fd, int rings_fd, int ringless_fd, int rodata, int distances,
-			struct tree_files *ret)
+static int create_files(int meta_fd, int rings_fd, int ringless_fd, int earlier_fd, int rodata,
+			int distances, struct tree_files *ret)
 {
 	const struct template_map maps[] = {
 		{ bpf_map__fd(skeleton->maps.rings), rings_fd },
@@ -159,6 +159,7 @@ static int create_files(int meta_fd, int rings_fd, int ringless_fd, int rodata, 
 		{ bpf_map__fd(skeleton->maps.rodata), rodata },
 		{ bpf_map__fd(skeleton->maps.distances), distances },
 		map_or_template(skeleton->maps.ringless, ringless_fd),
+		map_or_template(skeleton->maps.earlier, earlier_fd),
 		map_or_template(skeleton->maps.states, cpu_states_fd()),
 	};
 	int r;
@@ -170,8 +171,8 @@ static int create_files(int meta_fd, int rings_fd, int ringless_fd, int rodata, 
 			   bpf_map__fd(skeleton->maps.cpus), &ret->stat);
 }
 
-int tree_create(int meta_fd, int rings_fd, int ringless_fd, const uint32_t *programs, size_t n,
-		enum pp_missed missed, struct tree_files *ret)
+int tree_create(int meta_fd, int rings_fd, int ringless_fd, int earlier_fd,
+		const uint32_t *programs, size_t n, enum pp_missed missed, struct tree_files *ret)
 {
 	_cleanup_(tree_files_done) struct tree_files files = { .info = -EBADF, .stat = -EBADF };
 	struct tree_constants constants = { .missed_unknown = missed == PP_MISSED_UNKNOWN,
@@ -185,7 +186,8 @@ int tree_create(int meta_fd, int rings_fd, int ringless_fd, const uint32_t *prog
 	if (r >= 0)
 		r = create_rodata(&constants, &rodata);
 	if (r >= 0)
-		r = create_files(meta_fd, rings_fd, ringless_fd, rodata, distances, &files);
+		r = create_files(meta_fd, rings_fd, ringless_fd, earlier_fd, rodata, distances,
+				 &files);
 	if (r < 0)
 		return r;
 	*ret = files;

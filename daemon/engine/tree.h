@@ -18,11 +18,13 @@ struct tree_files {
 
 /*
  * meta_fd: the event's meta map; rings_fd: its ARRAY_OF_MAPS; ringless_fd: what found none, or
- * -EBADF; programs: the kernel's ids of those whose misses it counts. missed: to be said in
- * `stat`. -EOPNOTSUPP: this kernel has no BTF; -errno.
+ * -EBADF; earlier_fd: what rings before these counted (earlier.h), or -EBADF; programs: the kernel's
+ * ids of those whose misses it counts. missed: to be said in `stat`. -EOPNOTSUPP: this kernel has no
+ * BTF; -errno.
  */
-int tree_create(int meta_fd, int rings_fd, int ringless_fd, const uint32_t *programs, size_t n,
-		enum pp_missed missed, struct tree_files *ret);
+int tree_create(int meta_fd, int rings_fd, int ringless_fd, int earlier_fd,
+		const uint32_t *programs, size_t n, enum pp_missed missed,
+		struct tree_files *ret);
 void tree_files_done(struct tree_files *f);
 
 #endif

@@ -212,21 +212,26 @@ static uint64_t accounted(void)
 	return n;
 }
 
-static uint64_t missed(void)
+/* What its `stat` says. */
+struct total {
+	unsigned long long records, bytes, missed;
+};
+
+static struct total total(void)
 {
 	_cleanup_fclose_ FILE *f = fopen(NAME "/stat", "re");
-	unsigned long long n = 0;
+	struct total t = {};
 	char line[256];
 
 	ck_assert_ptr_nonnull(f);
 	while (fgets(line, sizeof(line), f))
 		if (!strncmp(line, "total ", 6))
-			ck_assert_int_eq(sscanf(line,
-						"total records=%*u bytes=%*u limited=%*u "
+			ck_assert_int_ge(sscanf(line,
+						"total records=%llu bytes=%llu limited=%*u "
 						"missed=%llu",
-						&n),
-					 1);
-	return n;
+						&t.records, &t.bytes, &t.missed),
+					 2);
+	return t;
 }
 
 /* ── what is recorded ───────────────────────────────────────────────────────────────────── */
@@ -299,7 +304,7 @@ static const struct {
 START_TEST(changes_are_exact)
 {
 	struct pp_event e = created(kinds[_i].event, kinds[_i].flags);
-	uint64_t shut_out = 0;
+	uint64_t by_rings = 0, records = 0, bytes = 0, shut_out;
 	pid_t closer;
 
 	hold();
@@ -320,13 +325,18 @@ START_TEST(changes_are_exact)
 	closing->stop = true;
 	wait_for(closer);
 	for (size_t i = 0; i < n_held; i++) {
-		shut_out += held[i].ring->set == e.set ? held[i].ring->live.missed : 0;
+		by_rings += held[i].ring->live.missed;
+		records += held[i].ring->live.records;
+		bytes -= held[i].ring->live.head;
 		ck_assert_uint_eq(held[i].ring->live.state,
 				  held[i].ring->set == e.set ? PP_RING_RUNNING : PP_RING_RETIRED);
 	}
 	/* Of generic programs those that another one shut out are counted with the entry. */
-	shut_out = e.missed_unknown ? 0 : missed() - shut_out;
+	shut_out = e.missed_unknown ? 0 : total().missed - by_rings;
 	ck_assert_uint_eq(accounted() + shut_out, closing->calls * kinds[_i].per_call);
+	/* Its numbers go on. */
+	ck_assert_uint_eq(total().records, records);
+	ck_assert_uint_eq(total().bytes, bytes);
 	munmap(closing, sizeof(*closing));
 	let_go();
 	delete ();
@@ -564,6 +574,8 @@ static void op_pause(void)
 	pause_it(!e.paused);
 }
 
+#define RESIZE 2
+
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -571,7 +583,7 @@ static const struct {
 } operations[] = {
 	{ "create", op_create, 1 },
 	{ "change the filter", op_filter, 1 },
-	{ "resize", op_resize, 1 },
+	[RESIZE] = { "resize", op_resize, 1 },
 	{ "pause and resume", op_pause, 2 },
 };
 
@@ -639,8 +651,12 @@ START_TEST(killed)
 		bool through = false;
 
 		for (unsigned at = 1; !through; at += is_full_length() ? 1 : 3) {
+			struct total before = is_creation ? (struct total){} : total();
+
 			through = run_until(_i, at);
 			start_again();
+			if (!is_creation)
+				ck_assert_uint_eq(total().records, before.records);
 			if (!is_creation || through || event_read(NAME, &e) == 0)
 				check_event(operations[_i].name, at);
 			else
@@ -651,6 +667,36 @@ START_TEST(killed)
 	}
 	if (!is_creation)
 		delete ();
+}
+END_TEST
+
+/* What old rings counted until a change was cut short is counted by the event. */
+START_TEST(cut_changes_count)
+{
+	bool through = false;
+
+	op_create();
+	for (unsigned at = 1; !through; at += is_full_length() ? 1 : 2) {
+		uint64_t records = 0;
+		pid_t closer;
+
+		hold();
+		closer = start_endless_closer();
+		through = run_until(RESIZE, at);
+		for (uint64_t calls = closing->calls; closing->calls < calls + 100;)
+			sched_yield();
+		start_again();
+		hold();
+		closing->stop = true;
+		wait_for(closer);
+		munmap(closing, sizeof(*closing));
+		for (size_t i = 0; i < n_held; i++)
+			records += held[i].ring->live.records;
+		ck_assert_msg(total().records == records, "killed at step %u: %llu records of %llu",
+			      at, total().records, (unsigned long long)records);
+	}
+	let_go();
+	delete ();
 }
 END_TEST
 
@@ -679,6 +725,7 @@ int main(void)
 	tcase_add_loop_test(t, refused, 0, ARRAY_SIZE(refusals));
 	tcase_add_test(t, a_refused_change);
 	tcase_add_loop_test(t, killed, 0, ARRAY_SIZE(operations));
+	tcase_add_test(t, cut_changes_count);
 	suite_add_tcase(s, t);
 	r = run_suite(s);
 	rmdir(registry);

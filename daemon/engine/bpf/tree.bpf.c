@@ -99,6 +99,15 @@ struct {
 	__type(value, __u64);
 } ringless SEC(".maps");
 
+/* What the event's rings had counted before they were replaced, of each CPU; an event whose rings
+ * never were has none, and looks into this. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct tree_counts);
+} earlier SEC(".maps");
+
 /* The instance's, where the kernel tells when CPUs go away. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -257,6 +266,19 @@ static __always_inline bool count_ring(__u32 cpu, struct counts *ret)
 	return true;
 }
 
+static __always_inline void add_earlier(__u32 cpu, struct counts *ret)
+{
+	const struct tree_counts *e = bpf_map_lookup_elem(&earlier, &cpu);
+
+	if (!e)
+		return;
+	ret->records += e->records;
+	ret->bytes += e->bytes;
+	ret->limited += e->limited;
+	ret->missed += e->missed;
+	ret->idle += e->idle;
+}
+
 static __always_inline __u64 count_ringless(__u32 cpu)
 {
 	const __u64 *count = bpf_map_lookup_elem(&ringless, &cpu);
@@ -336,6 +358,8 @@ int stat(struct bpf_iter__bpf_map_elem *ctx)
 		return print_total(seq, ctx->meta->session_id);
 	cpu = *key;
 	recorded = count_ring(cpu, &one);
+	if (recorded)
+		add_earlier(cpu, &one);
 	if (recorded && !is_deleted())
 		one.missed += program_misses(cpu);
 	one.ringless = count_ringless(cpu);

@@ -8,6 +8,11 @@
 /* The kernel's own counters of so many programs can be summed up; of more it is not told. */
 #define TREE_PROGRAMS_MAX 1024
 
+/* What rings that are gone had counted on a CPU, for `stat`. */
+struct tree_counts {
+	__u64 records, bytes, limited, missed, idle;
+};
+
 struct tree_constants {
 	__u32 n_programs; /* whose misses are to be told; how to find them is in `distances` */
 	__u32 missed_unknown;
