@@ -4,6 +4,7 @@
 # What tests in shell have to say, wherever they run: skip, fail, full, wait_until, expect_….
 
 # Where root's tests wait for each other; out of strangers' reach.
+# shellcheck disable=SC2034 # it is for whoever reads this
 LOCKS=/run/perfpersist-tests
 
 # Ends the test as "skipped"; the runner shows the last line of what it wrote.

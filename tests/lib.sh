@@ -74,7 +74,7 @@ _as() {
 		shift
 		set -- "${PERFCTL[@]}" "$@"
 	fi
-	(cd / && exec setpriv --reuid=$NOBODY --regid=$NOBODY "$groups" -- "$@")
+	(cd / && exec setpriv --reuid="$NOBODY" --regid="$NOBODY" "$groups" -- "$@")
 }
 
 # as_user CMD…: as nobody in particular. as_member: the same, in the namespaces' group.

@@ -238,6 +238,26 @@ static bool all_is_gone(void)
 	return nothing_is_charged();
 }
 
+/* What the daemon opens with the first that asks for it, and keeps: whoever counts its descriptors
+ * afterwards has them all. */
+static void ask_for_all(void)
+{
+	struct client c = { .p = root, .name = "once" };
+	int fd;
+
+	must(root,
+	     CREATE(root, ns, c.name, .event = "oom:mark_victim,alignment-faults", .buffer = 16384,
+		    .flags = PERFPERSIST_WAKEUP),
+	     "creating");
+	must(root, perfpersist_open(root, ns, c.name, &c.open[0]), "opening");
+	must(root, perfpersist_open_copy(root, ns, c.name, &c.open[1]), "copying");
+	must(root, perfpersist_wakeup(root, ns, c.name, &fd), "a descriptor for wakeups");
+	close(fd);
+	perfpersist_event_free(c.open[0]);
+	perfpersist_event_free(c.open[1]);
+	do_delete(&c);
+}
+
 int main(int argc, char **argv)
 {
 	struct victim victims[CLIENTS];
@@ -257,6 +277,7 @@ int main(int argc, char **argv)
 		     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (begun == MAP_FAILED)
 		die("no memory: %m");
+	ask_for_all();
 	for (unsigned i = 0; i < CLIENTS; i++) {
 		victims[i].begun = &begun[i];
 		bear(&victims[i], ++number, i);

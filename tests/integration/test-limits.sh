@@ -175,7 +175,7 @@ at_zero "killed clients"
 wait_until 20 rings_are_gone || fail "$("$BIN/census" "$ns") rings are in the kernel"
 expect_eq "$(broker_pid) $(engine_pid)" "$broker $engine" "broker and engine"
 wait_until 20 holds_no_more ||
-	fail "the broker holds $(fds_of "$broker") descriptors (before: $broker_fds), the engine $(fds_of "$engine") ($engine_fds)"
+	fail "the broker holds $(fds_of "$broker") descriptors (before: $broker_fds), the engine $(fds_of "$engine") ($engine_fds): $(readlink "/proc/$broker/fd/"* "/proc/$engine/fd/"* | sort | uniq -c | xargs)"
 stop_daemon
 
 # ── rings that somebody holds ────────────────────────────────────────────────────────────

@@ -286,6 +286,7 @@ echo "probes and breakpoints: by root, by the group, by all, as Probes= says"
 
 # In the foreground nobody else of that user's is obeyed by the engine, or looks into its processes.
 perfctl create m0644/last -e sched:sched_switch -m 4K >/dev/null
+# shellcheck disable=SC2016
 expect_ok as_daemon perl -MSocket -e '
 	socket(my $s, AF_UNIX, SOCK_SEQPACKET, 0) or die;
 	connect($s, sockaddr_un($ARGV[0])) or die;

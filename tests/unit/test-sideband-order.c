@@ -48,7 +48,8 @@ static void engine_run(int listener)
 
 	sigemptyset(&none);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	_exit(serve(listener, signalfd(-1, &none, SFD_CLOEXEC | SFD_NONBLOCK), geteuid()) < 0);
+	_exit(serve(listener, signalfd(-1, &none, SFD_CLOEXEC | SFD_NONBLOCK),
+		    &(struct broker){ .uid = geteuid() }) < 0);
 }
 
 static void engine_start(void)

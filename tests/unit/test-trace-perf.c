@@ -173,8 +173,9 @@ static void our_line(struct trace *t, const struct trace_record *r, const char *
 		file = jit;
 	}
 	/* perf forgets a BPF program that is still running as soon as it is unloaded, and may take
-	 * one for another whose place it has. */
-	if (!strncmp(file, "bpf_prog_", 9) &&
+	 * one for another whose place it has. And where somebody else listens, too, Linux damages
+	 * the records that say when one came and went, of which perf believes what we leave out. */
+	if ((!strncmp(file, "bpf_prog_", 9) || (kernel && !m)) &&
 	    (strstr(theirs, "([unknown])") || strstr(theirs, "(bpf_prog_"))) {
 		snprintf(program, sizeof(program), "%s", strrchr(theirs, '(') + 1);
 		program[strcspn(program, ")")] = 0;
