@@ -150,14 +150,17 @@ static bool has_more_records(const char *name, uint64_t than, uint64_t *ret)
 /* ── events ─────────────────────────────────────────────────────────────────────────────── */
 
 /* What a directory of this kind holds, with the record of an alias first if there is one. */
-static void expected_leaves(const struct kind *kind, const struct perfpersist_info *alias,
-			    char *buf, size_t size)
+static void expected_leaves(const struct kind *kind, const struct perfpersist_info *info,
+			    const struct perfpersist_info *alias, char *buf, size_t size)
 {
+	const char *rest = strstr(kind->leaves, "info ");
 	int n = 0;
 
 	if (alias)
 		n = snprintf(buf, size, "alias-%llu ", (unsigned long long)alias->id);
-	snprintf(buf + n, size - n, "%s", kind->leaves);
+	/* Since other rings took the place of the first. */
+	snprintf(buf + n, size - n, "%.*s%s%s", (int)(rest - kind->leaves), kind->leaves,
+		 info->set > 1 ? "earlier " : "", rest);
 }
 
 /* The id of the event that it was made for, in a ring's own words. */
@@ -226,7 +229,7 @@ static void check_event(const struct kind *kind, const struct perfpersist_info *
 	char dir[160], found[1024], expected[512];
 
 	snprintf(dir, sizeof(dir), "%s/%s", ns, info->name);
-	expected_leaves(kind, alias, expected, sizeof(expected));
+	expected_leaves(kind, info, alias, expected, sizeof(expected));
 	if (!holds(dir, expected)) {
 		names_in(dir, found, sizeof(found));
 		die("%s is there, with: %sand not: %s", dir, found, expected);
