@@ -115,10 +115,9 @@ int instance_take(const char *instance, int *ret_lock)
 		if (err < 0)
 			return err;
 		if (socket_answers(control)) {
-			log_error(
-				"Another perfpersistd is running: it answers on %s. End it first, "
-				"or give this one a name of its own with --instance.",
-				control);
+			log_error("Another perfpersistd is running: it answers on %s. End it "
+				  "first, or give this one a name of its own with --instance.",
+				  control);
 			return -EADDRINUSE;
 		}
 		err = take_lock(lock, &fd);
@@ -129,7 +128,12 @@ int instance_take(const char *instance, int *ret_lock)
 		if (err == -ENOENT) /* the folder was removed meanwhile */
 			err = 0;
 	}
-	return err < 0 ? err : -EBUSY;
+	if (err < 0)
+		return err;
+	log_error("The lock %s was removed %d times by others while this waited for it. Try again when "
+		  "they are done.",
+		  lock, TAKE_TRIES);
+	return -EBUSY;
 }
 
 /* ── leaving it ─────────────────────────────────────────────────────────────────────────── */
