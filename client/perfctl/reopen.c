@@ -171,8 +171,7 @@ static int take_operands(struct call *call, struct reopen *o)
 	if (call->command && o->follow.on)
 		return bad_usage(call, "-f and -- COMMAND: follow here, or hand the buffers over");
 	if (o->by_id && (o->follow.on || o->follow.copies))
-		return bad_usage(call,
-				 "--id goes with neither -f, --wakeup nor --copy: give the NAME");
+		return bad_usage(call, "--id goes with neither -f, --wakeup nor --copy: give the NAME");
 	if (call->connect.saved && (o->follow.on || o->follow.copies))
 		return bad_usage(call, "--saved goes with neither -f, --wakeup nor --copy: nothing "
 				       "comes to a save");
@@ -245,8 +244,7 @@ const struct verb verb_reopen = {
 	.help = "  -n N          the newest N records, oldest first; 0 or `all`: everything;\n"
 		"                else 10\n"
 		"  -f, --follow  after them, those that come (after none with -n 0)\n"
-		"  --wakeup      the same, woken by each record instead of looking: for rare "
-		"events\n"
+		"  --wakeup      the same, woken by each record instead of looking: for rare events\n"
 		"                that were created with --wakeup\n"
 		"  --copy        from copies that the daemon makes, instead of the live buffers\n"
 		"  --id ID       the event with this id\n"
