@@ -82,7 +82,7 @@ static size_t user_copies(const struct tracepoint *tp)
 
 /*
  * perf takes its recursion context before it calls our program, and where it is in use, calls
- * nobody and counts nothing (perf_trace_buf_alloc(), seen on 6.1 to 7.2): the event came while perf
+ * nobody and counts nothing (perf_trace_buf_alloc(), measured on 6.18): the event came while perf
  * itself was recording, or was waking who polls it, at that level (task, softirq, hardirq, NMI). No
  * system call is made there.
  */
