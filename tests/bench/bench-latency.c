@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * How long a reader waits: for an event to be reopened by name, and for a snapshot of its full
- * rings, beside a memcpy of as many bytes.
+ * How long a reader waits: for an event to be reopened by name, beside a socket round trip that
+ * passes as many descriptors and what the kernel takes to map the rings, and for a snapshot of its
+ * full rings, beside a memcpy of as many bytes.
  *
  *   bench-latency INSTANCE
  *
  * Two CPUs' rings of raw_syscalls:sys_enter, which goes on recording. What is compared takes
- * turns. A snapshot begins with the rings' descriptors in hand: they are mapped, their headers
- * checked, memory is got, all rings are copied. It is measured
+ * turns. A snapshot is taken of an event that is open: to map its rings is part of reopening. It is
+ * measured
  *   reused   as the second and any later one of a process, into the memory of the one before;
  *            beside a memcpy from and to memory that has been used before,
  *   fresh    as the first one of a process, into memory that it has to get its pages for;
@@ -20,7 +21,12 @@
 
 #include <errno.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
+
+#include "proto/protocol.h"
+#include "proto/ring.h"
 
 #define N_CPUS 2
 #define REOPENS 2000
@@ -30,6 +36,11 @@
 
 static const char *instance;
 static struct perfpersist *p;
+
+static double since(uint64_t begin)
+{
+	return (double)(now(CLOCK_MONOTONIC) - begin) / 1e3;
+}
 
 /* ── events with full rings ─────────────────────────────────────────────────────────────── */
 
@@ -70,13 +81,44 @@ static struct perfpersist_event *create(const char *name, const int *cpus, uint6
 	return e;
 }
 
+/* ── mapping ────────────────────────────────────────────────────────────────────────────── */
+
+/* Bytes of a ring's mapping. */
+static size_t mapping_size(int fd)
+{
+	const struct pp_ring_header *h = mmap(NULL, PP_RING_PAGE, PROT_READ, MAP_SHARED, fd, 0);
+	size_t size;
+
+	if (h == MAP_FAILED)
+		die("cannot map a ring: %m");
+	size = pp_ring_size(h->header_size, h->data_size, h->spill_size);
+	munmap((void *)h, PP_RING_PAGE);
+	return size;
+}
+
+/* What the kernel takes to map these rings, as a reader does. */
+static double time_map(const int *fds, size_t size)
+{
+	void *maps[N_CPUS];
+	uint64_t begin = now(CLOCK_MONOTONIC);
+	double us;
+
+	for (size_t i = 0; i < N_CPUS; i++)
+		maps[i] = mmap(NULL, size, PROT_READ, MAP_SHARED, fds[i], 0);
+	us = since(begin);
+	for (size_t i = 0; i < N_CPUS; i++)
+		if (maps[i] == MAP_FAILED || munmap(maps[i], size) < 0)
+			die("cannot map a ring: %m");
+	return us;
+}
+
 /* ── reopening ──────────────────────────────────────────────────────────────────────────── */
 
 static double time_reopen(const char *name)
 {
 	uint64_t begin = now(CLOCK_MONOTONIC);
 	struct perfpersist_event *e = open_event(p, name);
-	double us = (double)(now(CLOCK_MONOTONIC) - begin) / 1e3;
+	double us = since(begin);
 
 	perfpersist_event_free(e);
 	return us;
@@ -87,23 +129,113 @@ static double time_connect_and_reopen(const char *name)
 	uint64_t begin = now(CLOCK_MONOTONIC);
 	struct perfpersist *mine = connect_to(instance);
 	struct perfpersist_event *e = open_event(mine, name);
-	double us = (double)(now(CLOCK_MONOTONIC) - begin) / 1e3;
+	double us = since(begin);
 
 	perfpersist_event_free(e);
 	perfpersist_free(mine);
 	return us;
 }
 
-static void measure_reopen(const char *name)
-{
-	static double reopen[REOPENS], with_connect[REOPENS];
+/* One packet with room for N_CPUS descriptors. */
+struct packet {
+	struct iovec iov;
+	struct msghdr msg;
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(N_CPUS * sizeof(int))];
+};
 
+static void make_packet(struct packet *k, void *data, size_t size, bool with_fds)
+{
+	k->iov = (struct iovec){ data, size };
+	k->msg = (struct msghdr){ .msg_iov = &k->iov, .msg_iovlen = 1 };
+	if (with_fds) {
+		k->msg.msg_control = k->control;
+		k->msg.msg_controllen = sizeof(k->control);
+	}
+}
+
+/* Answers each packet of a request's size with one of a reply's, and these descriptors. */
+__attribute__((noreturn)) static void serve(int socket, const int *fds)
+{
+	static char request[sizeof(struct pp_msg_name)], reply[sizeof(struct pp_msg_open_reply)];
+	struct packet in, out;
+	struct cmsghdr *c;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;;) {
+		make_packet(&in, request, sizeof(request), false);
+		if (recvmsg(socket, &in.msg, 0) <= 0)
+			_exit(0);
+		make_packet(&out, reply, sizeof(reply), true);
+		c = CMSG_FIRSTHDR(&out.msg);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(N_CPUS * sizeof(int));
+		memcpy(CMSG_DATA(c), fds, N_CPUS * sizeof(int));
+		if (sendmsg(socket, &out.msg, MSG_NOSIGNAL) < 0)
+			_exit(1);
+	}
+}
+
+static int start_server(const int *fds)
+{
+	int sockets[2];
+	pid_t pid;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) < 0 || (pid = fork()) < 0)
+		die("cannot start a server: %m");
+	if (pid == 0) {
+		close(sockets[0]); /* or it would never see the end */
+		serve(sockets[1], fds);
+	}
+	close(sockets[1]);
+	return sockets[0];
+}
+
+/* The least that any server's answer with these descriptors takes. */
+static double time_socket(int socket)
+{
+	static char request[sizeof(struct pp_msg_name)], reply[sizeof(struct pp_msg_open_reply)];
+	uint64_t begin = now(CLOCK_MONOTONIC);
+	struct packet in;
+	int fds[N_CPUS];
+	double us;
+
+	make_packet(&in, reply, sizeof(reply), true);
+	if (send(socket, request, sizeof(request), MSG_NOSIGNAL) < 0 ||
+	    recvmsg(socket, &in.msg, MSG_CMSG_CLOEXEC) != sizeof(reply) || !CMSG_FIRSTHDR(&in.msg))
+		die("no answer from the bare server: %m");
+	us = since(begin);
+	memcpy(fds, CMSG_DATA(CMSG_FIRSTHDR(&in.msg)), sizeof(fds));
+	for (size_t i = 0; i < N_CPUS; i++)
+		close(fds[i]);
+	return us;
+}
+
+static void measure_reopen(const char *name, struct perfpersist_event *e)
+{
+	static double reopen[REOPENS], with_connect[REOPENS], bare[REOPENS], map[REOPENS],
+		rest[REOPENS];
+	int fds[N_CPUS], socket;
+	size_t size;
+
+	for (size_t i = 0; i < N_CPUS; i++)
+		fds[i] = perfpersist_ring_fd(e, i);
+	size = mapping_size(fds[0]);
+	socket = start_server(fds);
 	for (size_t i = 0; i < REOPENS; i++) {
 		reopen[i] = time_reopen(name);
 		with_connect[i] = time_connect_and_reopen(name);
+		bare[i] = time_socket(socket);
+		map[i] = time_map(fds, size);
+		rest[i] = reopen[i] - map[i];
 	}
+	close(socket);
+	wait(NULL);
 	print_result("reopen_us", reopen, REOPENS);
 	print_result("reopen_connect_us", with_connect, REOPENS);
+	print_result("reopen_map_us", map, REOPENS);
+	print_result("reopen_rest_us", rest, REOPENS);
+	print_result("socket_us", bare, REOPENS);
 }
 
 /* ── snapshots ──────────────────────────────────────────────────────────────────────────── */
@@ -112,7 +244,6 @@ struct copying {
 	const char *name, *suffix; /* of the event; of the results' keys */
 	uint64_t ring_size;
 	struct perfpersist_event *event;
-	int fds[N_CPUS];
 	char *from, *to; /* for memcpy */
 	size_t size;	 /* of all rings' data */
 };
@@ -136,17 +267,14 @@ static double time_snapshot(const struct copying *c)
 {
 	uint64_t begin = now(CLOCK_MONOTONIC);
 	struct perfpersist_snapshot *s;
-	struct perfpersist_event *e;
 	double us;
 
-	if (perfpersist_open_fds(c->fds, N_CPUS, &e) < 0 || perfpersist_snapshot_new(e, &s) < 0 ||
-	    perfpersist_snapshot_take(s) < 0)
+	if (perfpersist_snapshot_new(c->event, &s) < 0 || perfpersist_snapshot_take(s) < 0)
 		die("%s", perfpersist_error(NULL));
-	us = (double)(now(CLOCK_MONOTONIC) - begin) / 1e3;
+	us = since(begin);
 
 	check_snapshot(s);
 	perfpersist_snapshot_free(s);
-	perfpersist_event_free(e);
 	return us;
 }
 
@@ -162,7 +290,7 @@ static double time_memcpy(const struct copying *c)
 	uint64_t begin = now(CLOCK_MONOTONIC);
 
 	copy(c->to, c->from, c->size);
-	return (double)(now(CLOCK_MONOTONIC) - begin) / 1e3;
+	return since(begin);
 }
 
 static char *map_huge(size_t wanted)
@@ -183,8 +311,9 @@ static double time_fresh_memcpy(const struct copying *c)
 	uint64_t begin = now(CLOCK_MONOTONIC);
 
 	copy(map_huge(c->size), c->from, c->size);
-	return (double)(now(CLOCK_MONOTONIC) - begin) / 1e3;
+	return since(begin);
 }
+
 
 /* Measures in a process of its own, which has not taken a snapshot yet. */
 static double in_child(double (*time)(const struct copying *), const struct copying *c)
@@ -247,8 +376,6 @@ static void measure_reused(struct copying *c, size_t times)
 static void prepare(struct copying *c, const int *cpus)
 {
 	c->event = create(c->name, cpus, c->ring_size);
-	for (size_t i = 0; i < N_CPUS; i++)
-		c->fds[i] = perfpersist_ring_fd(c->event, i);
 	c->size = N_CPUS * c->ring_size;
 	c->from = map_huge(c->size);
 	memset(c->from, 1, c->size);
@@ -278,7 +405,7 @@ int main(int argc, char **argv)
 	p = connect_to(instance);
 	prepare(&small, cpus);
 	prepare(&large, cpus);
-	measure_reopen(small.name);
+	measure_reopen(small.name, small.event);
 	/* No snapshot is taken by this process before the children have taken theirs. */
 	measure_fresh(&small, SMALL_TIMES);
 	measure_fresh(&large, LARGE_TIMES);
