@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The load of several-check.c: on each CPU a worker that makes known calls, and a disturber that
- * sleeps, wakes and forks beside it until all workers are through. Knows nothing of events.
+ * sleeps, wakes and forks beside it until all workers are through, at most once for each call: on a
+ * busy machine it would fill the rings while the worker waits. Knows nothing of events.
  */
 #ifndef PP_TEST_SEVERAL_LOAD_H
 #define PP_TEST_SEVERAL_LOAD_H
@@ -49,7 +50,7 @@ static inline void load_disturb(const struct load *l)
 {
 	const struct timespec nap = { .tv_nsec = 20000 };
 
-	for (int i = 0; atomic_load(l->done) < (int)l->n_cpus; i++) {
+	for (long i = 0; i < l->calls && atomic_load(l->done) < (int)l->n_cpus; i++) {
 		clock_nanosleep(CLOCK_MONOTONIC, 0, &nap, NULL);
 		if (i % 64 == 0) {
 			pid_t pid = fork();

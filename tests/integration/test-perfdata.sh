@@ -188,7 +188,8 @@ if [ "$first" -lt $((middle - 10000000)) ] || [ "$first" -gt "$latest" ]; then
 fi
 snapshot last team/calls --last 1ms
 expect_eq "$(samples "$SCRATCH/last.data")" 0 "records of the last moment, long after"
-expect_match "$OUT" '^0 records of 1 event'
+# Beside it perfctl may tell of names that a busy machine lost.
+expect_match "$OUT" $'(^|\n)0 records of 1 event'
 quiet perf script -i "$SCRATCH/last.data" -F comm
 snapshot cpu team/calls -C 0
 perf script -i "$SCRATCH/cpu.data" -F cpu | sort -u | grep -qx ' *\[000\] *' || fail "no record of CPU 0"

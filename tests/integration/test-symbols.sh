@@ -212,7 +212,8 @@ HOME=/nonexistent script spin.data
 
 build spin known
 start_daemon
-perfctl create t/clock -e cpu-clock -F 2000 -g -m 1M >/dev/null
+# Of this program alone: what a busy machine runs beside it would take its samples' place.
+perfctl create t/clock -e cpu-clock -F 2000 -g -m 1M --comm spin >/dev/null
 taskset -c 0 ./spin &
 pid=$!
 wait "$pid"
