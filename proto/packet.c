@@ -92,7 +92,8 @@ ssize_t pp_packet_receive(int socket, void *buf, size_t cap, size_t max_fds, str
 		return -EINVAL;
 	/*
 	 * Where none are expected the kernel gets no room for any: it drops them on its side
-	 * and says MSG_CTRUNC, and a stranger's descriptors never enter our table.
+	 * and says MSG_CTRUNC, and a stranger's descriptors never enter our table. They are
+	 * dropped in our time all the same: see pp_packet_brings_fds().
 	 */
 	if (max_fds > 0) {
 		msg.msg_control = control.buf;
@@ -113,4 +114,14 @@ ssize_t pp_packet_receive(int socket, void *buf, size_t cap, size_t max_fds, str
 		fds.n = 0;
 	}
 	return n;
+}
+
+/* MSG_CTRUNC says that there was control data, for which there is no room. */
+bool pp_packet_brings_fds(int socket)
+{
+	char byte;
+	struct iovec iov = { .iov_base = &byte, .iov_len = sizeof(byte) };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+	return recvmsg(socket, &msg, MSG_PEEK | MSG_DONTWAIT) >= 0 && msg.msg_flags & MSG_CTRUNC;
 }

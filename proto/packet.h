@@ -6,6 +6,7 @@
 #ifndef PP_PACKET_H
 #define PP_PACKET_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -36,5 +37,11 @@ int pp_packet_send(int socket, const void *buf, size_t size, const int *fds, siz
  */
 ssize_t pp_packet_receive(int socket, void *buf, size_t cap, size_t max_fds,
 			  struct pp_fds *ret_fds, int flags);
+
+/*
+ * Whether descriptors come with the next packet. To receive it without room for them drops them
+ * here: if one is a file's last reference, the file is closed in our time. Does not wait.
+ */
+bool pp_packet_brings_fds(int socket);
 
 #endif

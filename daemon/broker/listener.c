@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "daemon/dispose.h"
 #include "daemon/log.h"
 #include "proto/macro.h"
 
@@ -21,15 +22,13 @@ static int accept_one(struct listener *l)
 	if (fd < 0)
 		return -errno;
 	err = peer_new(l->peers, fd);
-	if (err == -EDQUOT) {
+	if (err == -EDQUOT)
 		log_debug("A connection was refused: MaxConnections= or MaxConnectionsPerUser= is "
 			  "reached.");
-		return 0;
-	}
-	if (err < 0) {
+	else if (err < 0)
 		log_warning("A connection was refused: %s.", strerror(-err));
-		return 0;
-	}
+	if (err < 0)
+		peers_close(l->peers, fd);
 	TAKE_FD(fd);
 	return 0;
 }
@@ -79,6 +78,7 @@ int listener_init(struct listener *l, struct peers *peers, int fd)
 	int err;
 
 	l->peers = peers;
+	peers->files_come = !dispose_keep_out(fd);
 	if (fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) < 0)
 		return -errno;
 	err = sd_event_add_io(loop, &l->io, fd, EPOLLIN, on_io, l);

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "daemon/broker/peer-internal.h"
+#include "daemon/dispose.h"
 #include "daemon/log.h"
 #include "proto/macro.h"
 #include "proto/packet.h"
@@ -72,6 +73,14 @@ void peer_owe(struct peer *p, uint64_t since)
 			    (unsigned)(cost / 1000000));
 }
 
+void peers_close(const struct peers *peers, int fd)
+{
+	if (peers->files_come)
+		dispose_fd(fd);
+	else
+		close_fd(fd);
+}
+
 static void peer_free(struct peer *p)
 {
 	struct packet *packet;
@@ -82,7 +91,10 @@ static void peer_free(struct peer *p)
 		detach_claim(p->claims);
 	sd_event_source_disable_unref(p->io);
 	began = peer_clock();
-	close_fd(p->fd);
+	if (p->credentials.uid == 0)
+		close_fd(p->fd);
+	else
+		peers_close(p->peers, p->fd);
 	peer_owe(p, began);
 	turns_leave(p->peers->turns, &p->turn);
 	while ((packet = p->first)) {
@@ -185,11 +197,18 @@ static void handle_packet(struct peer *p, size_t size)
 	}
 }
 
+/* -EBADMSG also for descriptors that come along, and then the packet stays where it is. */
+static ssize_t take_packet(struct peers *peers, int fd)
+{
+	if (peers->files_come && pp_packet_brings_fds(fd))
+		return -EBADMSG;
+	return pp_packet_receive(fd, peers->in, sizeof(peers->in), 0, NULL, MSG_DONTWAIT);
+}
+
 static void receive(struct peer *p)
 {
 	uint64_t began = peer_clock();
-	ssize_t n =
-		pp_packet_receive(p->fd, p->peers->in, sizeof(p->peers->in), 0, NULL, MSG_DONTWAIT);
+	ssize_t n = take_packet(p->peers, p->fd);
 
 	peer_owe(p, began);
 	if (n == -EAGAIN || n == -EINTR)
@@ -313,7 +332,7 @@ static void tell_away(struct peers *peers, int fd)
 	assert(size > 0);
 	pp_packet_send(fd, peers->out, size, NULL, 0);
 	shutdown(fd, SHUT_RD);
-	while (pp_packet_receive(fd, peers->in, sizeof(peers->in), 0, NULL, MSG_DONTWAIT) > 0)
+	while (take_packet(peers, fd) > 0)
 		;
 }
 

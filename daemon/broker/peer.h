@@ -10,6 +10,9 @@
  * What a system call on a peer's socket costs the peer decides: whoever has it in a million epoll
  * sets has them all woken in our time. That is measured, and the user waits for its next turn.
  *
+ * Nor does it decide what a close costs us: files that it sent along are not let in, or closed in
+ * the time of a thread that ends (daemon/dispose.h).
+ *
  * Users take turns: of all that has arrived one request of one user is handled, then one of the
  * next, however many connections each has.
  */
@@ -31,6 +34,7 @@ struct peers {
 	sd_event *loop;
 	struct quota *quota;
 	size_t max_requests;  /* of one peer */
+	bool files_come; /* descriptors may come with packets: this kernel cannot keep them out */
 	size_t max_in_flight; /* descriptors sent and not read: of all but root; half: of a user */
 	void (*request)(void *userdata, struct peer *peer, const struct pp_header *header,
 			const union pp_body *body);
@@ -75,6 +79,9 @@ int peers_init(struct peers *peers);
  * stays the caller's.
  */
 int peer_new(struct peers *peers, int fd);
+
+/* Closes a connection that is no peer's: what lies in it unread may be anything. */
+void peers_close(const struct peers *peers, int fd);
 
 /* Disconnects and frees all of them. Accepts a half-made or empty one. */
 void peers_done(struct peers *peers);

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * A thread takes a table of descriptors of its own, so that our close() is not the last, and ends.
+ * The kernel closes such a table after it has told pthread_join(3), with PF_EXITING set: then
+ * inet_release() does not wait (Linux 2.6 to 7.x), and whatever else takes time is not ours.
+ */
+#include "daemon/dispose.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "daemon/log.h"
+#include "proto/macro.h"
+
+#ifndef SO_PASSRIGHTS /* Linux 6.16 */
+#define SO_PASSRIGHTS 83
+#endif
+
+#define STACK_SIZE (64 * 1024)
+
+struct handover {
+	sem_t held, released;
+	int error;
+};
+
+bool dispose_keep_out(int socket)
+{
+	const int no = 0;
+
+	return setsockopt(socket, SOL_SOCKET, SO_PASSRIGHTS, &no, sizeof(no)) == 0;
+}
+
+static void *hold(void *userdata)
+{
+	struct handover *h = userdata;
+
+	h->error = unshare(CLONE_FILES) < 0 ? errno : 0;
+	sem_post(&h->held);
+	while (sem_wait(&h->released) < 0)
+		;
+	return NULL;
+}
+
+static int start(struct handover *h, pthread_t *ret)
+{
+	pthread_attr_t attr;
+	int err = pthread_attr_init(&attr);
+
+	if (err)
+		return err;
+	err = pthread_attr_setstacksize(&attr, MAX(STACK_SIZE, (size_t)PTHREAD_STACK_MIN));
+	if (!err)
+		err = pthread_create(ret, &attr, hold, h);
+	pthread_attr_destroy(&attr);
+	return err;
+}
+
+int dispose_fd(int fd)
+{
+	struct handover h = { 0 };
+	pthread_t thread;
+	int err;
+
+	if (fd < 0)
+		return -EBADF;
+	sem_init(&h.held, 0, 0);
+	sem_init(&h.released, 0, 0);
+	err = start(&h, &thread);
+	if (err) {
+		log_debug("A connection is closed without a thread: %s.", strerror(err));
+		close_fd(fd);
+		return -EBADF;
+	}
+	while (sem_wait(&h.held) < 0)
+		;
+	if (h.error)
+		log_debug("A thread has no descriptors of its own: %s.", strerror(h.error));
+	close_fd(fd);
+	sem_post(&h.released);
+	pthread_join(thread, NULL);
+	return -EBADF;
+}
