@@ -137,7 +137,7 @@ static bool take_number_key(struct reading *r, const char *key, const char *valu
 	} numbers[] = {
 		{ "MaxConnections", 65536, &c->max_connections },
 		{ "MaxConnectionsPerUser", 65536, &c->max_connections_per_user },
-		{ "MaxRequestsPerConnection", 1024, &c->max_requests },
+		{ "MaxRequestsPerConnection", CONFIG_REQUESTS_MAX, &c->max_requests },
 		{ "MaxRequestsPerUser", 65536, &c->max_requests_per_user },
 		{ "MaxEvents", 1000000, &c->max_events },
 		{ "MaxEventsPerNamespace", 1000000, &c->max_events_per_namespace },

@@ -22,6 +22,9 @@ struct config_namespace {
 	bool written;			 /* by the daemon itself: gives way to what people write */
 };
 
+/* What MaxRequestsPerConnection= may be at most. */
+#define CONFIG_REQUESTS_MAX 1024
+
 struct config {
 	char *path;
 	char *user, *group; /* as written */

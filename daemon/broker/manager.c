@@ -162,11 +162,17 @@ static void find_bounced(void *userdata, const struct pp_cpumask *online, struct
 	generations_look(&m->generations, m->registry, online, ret);
 }
 
-static void on_drained(void *userdata, struct peer *peer)
+static void on_drained(void *userdata _unused_, struct peer *peer)
+{
+	watchers_drained(peer);
+}
+
+static void on_relieved(void *userdata)
 {
 	struct service *s = userdata;
 
-	watchers_drained(s->watchers, peer);
+	if (s->wakeups)
+		wakeups_relieved(s->wakeups);
 }
 
 /* ── what ends it ───────────────────────────────────────────────────────────────────────── */
@@ -293,6 +299,7 @@ static void wire(struct manager *m)
 	m->peers.max_in_flight = max_descriptors() / 2;
 	m->peers.request = request_handle;
 	m->peers.drained = on_drained;
+	m->peers.relieved = on_relieved;
 	m->peers.userdata = &m->service;
 	m->service.instance = m->instance;
 	m->service.registry = m->registry;

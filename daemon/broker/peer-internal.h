@@ -25,6 +25,8 @@ struct peer {
 	size_t n_waiting;
 	struct packet *deferred; /* a request that waits for room for its descriptors */
 	size_t passed;		 /* descriptors sent since its socket was last seen empty */
+	bool unasked;		 /* what is being sent answers no request of this moment */
+	bool silenced;		 /* something was not sent because its user is in debt */
 	struct turn turn;	 /* waits while there is something to receive or to do again */
 	struct peer_claim *claims;
 	size_t n_claims;
@@ -39,7 +41,6 @@ struct peer {
 void peer_kill(struct peer *p);
 
 /* Around each system call on its socket: what it cost is charged to the user's turns. */
-uint64_t peer_clock(void);
 void peer_owe(struct peer *p, uint64_t since);
 
 /* To be called when what its events depend on has changed. */
@@ -50,6 +51,9 @@ struct packet *peer_packet_new(const void *bytes, size_t size);
 
 /* Descriptors in its socket that it has not read, at most. */
 size_t peer_in_flight(struct peer *p);
+
+/* Nothing keeps it from being notified: tells peers.drained. */
+void peer_speak_again(struct peer *p);
 
 /* Sends of what waits for room as much as there is room for. */
 void peer_flush(struct peer *p);

@@ -10,6 +10,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
+#include "daemon/broker/config.h"
 #include "daemon/broker/peer-internal.h"
 #include "proto/macro.h"
 #include "proto/packet.h"
@@ -24,7 +25,10 @@ static int send_now(struct peer *p, const void *bytes, size_t size, const int *f
 	uint64_t began = peer_clock();
 	int err = pp_packet_send(p->fd, bytes, size, fds, n_fds);
 
-	peer_owe(p, began);
+	if (p->unasked)
+		peer_spend(p, began);
+	else
+		peer_owe(p, began);
 	return err;
 }
 
@@ -47,8 +51,8 @@ static void enqueue(struct peer *p, const void *bytes, size_t size)
 	struct packet *packet;
 
 	/* One for each claim, the one that made us stop reading, and one for watchers (see
-	 * peer_is_backlogged): more is our own bug. */
-	assert(p->n_waiting <= p->peers->max_requests + 1);
+	 * peer_is_backlogged): more is our own bug. Claims may be of a time with a higher limit. */
+	assert(p->n_waiting <= CONFIG_REQUESTS_MAX + 1);
 	packet = peer_packet_new(bytes, size);
 	if (!packet) {
 		peer_kill(p);
@@ -60,12 +64,22 @@ static void enqueue(struct peer *p, const void *bytes, size_t size)
 	peer_update_interest(p);
 }
 
+void peer_speak_again(struct peer *p)
+{
+	p->silenced = false;
+	if (p->peers->drained)
+		p->peers->drained(p->peers->userdata, p);
+}
+
 void peer_flush(struct peer *p)
 {
 	while (p->first && !p->dead && !turns_in_debt(&p->turn)) {
 		struct packet *packet = p->first;
-		int err = send_now(p, packet->bytes, packet->size, NULL, 0);
+		int err;
 
+		p->unasked = true;
+		err = send_now(p, packet->bytes, packet->size, NULL, 0);
+		p->unasked = false;
 		if (err == -EAGAIN)
 			return;
 		if (err < 0) {
@@ -77,14 +91,16 @@ void peer_flush(struct peer *p)
 			p->last = &p->first;
 		p->n_waiting--;
 		free(packet);
-		if (!p->first && p->peers->drained)
-			p->peers->drained(p->peers->userdata, p);
+		if (!p->first)
+			peer_speak_again(p);
 	}
 }
 
-bool peer_is_backlogged(const struct peer *peer)
+bool peer_is_backlogged(struct peer *peer)
 {
-	return peer->first || peer->dead;
+	if (peer_in_debt(peer))
+		peer->silenced = true;
+	return peer->first || peer->dead || peer->silenced;
 }
 
 /* ── descriptors ────────────────────────────────────────────────────────────────────────── */
@@ -174,6 +190,13 @@ int peer_reply(struct peer *peer, const struct pp_header *request, const void *b
 	       size_t n_fds)
 {
 	return send_message(peer, request->opcode | PP_OP_REPLY, request->serial, body, fds, n_fds);
+}
+
+void peer_notify(struct peer *peer, const struct pp_header *request, const void *body)
+{
+	peer->unasked = true;
+	peer_reply(peer, request, body, NULL, 0);
+	peer->unasked = false;
 }
 
 void peer_fail(struct peer *peer, const struct pp_header *request, int error, const char *fmt, ...)

@@ -30,9 +30,11 @@ static void dismiss_guests(struct peer *p)
 {
 	while (p->guests) {
 		struct peer_guest *guest = p->guests;
+		uint64_t began = peer_clock();
 
 		peer_detach(guest);
 		guest->gone(guest);
+		peer_owe(p, began);
 	}
 }
 
@@ -59,6 +61,15 @@ static bool may_tell(struct peers *peers)
 	return true;
 }
 
+static void tell_debt(struct peer *p, uint64_t cost)
+{
+	if (may_tell(p->peers))
+		log_warning("Process %d (uid %u) makes a system call on its connection cost %u us, "
+			    "by what waits for it, or is told and woken too often; that user is "
+			    "served the less often.",
+			    (int)p->credentials.pid, p->credentials.uid, (unsigned)(cost / 1000));
+}
+
 void peer_owe(struct peer *p, uint64_t since)
 {
 	uint64_t cost = peer_clock() - since;
@@ -66,11 +77,21 @@ void peer_owe(struct peer *p, uint64_t since)
 	if (cost < COSTLY_NSEC)
 		return;
 	p->peers->costly++;
-	if (turns_owe(p->peers->turns, &p->turn, cost) && may_tell(p->peers))
-		log_warning("Process %d (uid %u) makes a system call on its connection cost %u ms, "
-			    "by what waits for it; that user is served the less often.",
-			    (int)p->credentials.pid, p->credentials.uid,
-			    (unsigned)(cost / 1000000));
+	if (turns_owe(p->peers->turns, &p->turn, cost))
+		tell_debt(p, cost);
+}
+
+void peer_spend(struct peer *peer, uint64_t since)
+{
+	uint64_t cost = peer_clock() - since;
+
+	if (turns_spend(peer->peers->turns, &peer->turn, cost))
+		tell_debt(peer, cost);
+}
+
+bool peer_in_debt(const struct peer *peer)
+{
+	return turns_in_debt(&peer->turn);
 }
 
 void peers_close(const struct peers *peers, int fd)
@@ -314,6 +335,11 @@ void peer_detach(struct peer_guest *guest)
 	guest->peer = NULL;
 }
 
+const struct peer_guest *peer_guests(const struct peer *peer)
+{
+	return peer->guests;
+}
+
 /* ── all of them ────────────────────────────────────────────────────────────────────────── */
 
 /*
@@ -397,8 +423,13 @@ static void on_relieved(void *userdata)
 {
 	struct peers *peers = userdata;
 
-	for (struct peer *p = peers->first; p; p = p->next)
+	for (struct peer *p = peers->first; p; p = p->next) {
 		peer_update_interest(p);
+		if (p->silenced && !peer_in_debt(p))
+			peer_speak_again(p);
+	}
+	if (peers->relieved)
+		peers->relieved(peers->userdata);
 }
 
 int peers_init(struct peers *peers)

@@ -38,8 +38,11 @@ struct peers {
 	size_t max_in_flight; /* descriptors sent and not read: of all but root; half: of a user */
 	void (*request)(void *userdata, struct peer *peer, const struct pp_header *header,
 			const union pp_body *body);
-	/* What this peer was sent and had no room for is all in its socket now. May be NULL. */
+	/* This peer may be sent what it was not asked for again: peer_is_backlogged() was true, and
+	 * is not any more. May be NULL. */
 	void (*drained)(void *userdata, struct peer *peer);
+	/* A user is not in debt any more. May be NULL. */
+	void (*relieved)(void *userdata);
 	void *userdata;
 
 	struct peer *first;
@@ -105,10 +108,26 @@ void peer_fail(struct peer *peer, const struct pp_header *request, int error, co
 /* Handles the request that is being handled again, from its packet, when there is room. */
 void peer_defer(struct peer *peer);
 
-/* Whether something it was sent waits for room in its socket, or it is on its way out: replies
- * that nobody asked for just now (peer_reply, to a request that is answered again and again) are
- * not to be sent then. peers.drained tells when that is over. */
-bool peer_is_backlogged(const struct peer *peer);
+/*
+ * A reply that nobody asked for just now, to a request that is answered again and again. What it
+ * costs is added up for its user: many may cost little each.
+ */
+void peer_notify(struct peer *peer, const struct pp_header *request, const void *body);
+
+/* Whether something it was sent waits for room in its socket, its user is in debt, or it is on its
+ * way out: it is not to be notified then. peers.drained tells when that is over. */
+bool peer_is_backlogged(struct peer *peer);
+
+/*
+ * What else is done for a peer without being asked: when it began, by peer_clock(), is told
+ * afterwards. Nothing is to be done for who is in debt; peers.relieved tells when that is over.
+ */
+uint64_t peer_clock(void);
+void peer_spend(struct peer *peer, uint64_t since);
+bool peer_in_debt(const struct peer *peer);
+
+/* What lives with it: the first, which leads to the others. */
+const struct peer_guest *peer_guests(const struct peer *peer);
 
 /* Within peers.request only: the request that is being handled is answered later. */
 void peer_claim_begin(struct peer *peer, struct peer_claim *claim);

@@ -69,9 +69,8 @@ void signaller_flush(struct signaller *s)
 	s->n = 0;
 }
 
-void signaller_add(struct signaller *s, int fd)
+bool signaller_add(struct signaller *s, int fd)
 {
 	s->fds[s->n++] = fd;
-	if (s->n == SIGNALLER_BATCH)
-		signaller_flush(s);
+	return s->n == SIGNALLER_BATCH;
 }

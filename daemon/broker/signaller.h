@@ -10,6 +10,7 @@
 #define PP_BROKER_SIGNALLER_H
 
 #include <linux/aio_abi.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #define SIGNALLER_BATCH 64
@@ -26,8 +27,9 @@ int signaller_init(struct signaller *s);
 /* Accepts one that was never made (null: -EBADF). */
 void signaller_done(struct signaller *s);
 
-/* Counts fd up by one, with the next flush at the latest. */
-void signaller_add(struct signaller *s, int fd);
+/* Counts fd up by one, with the next flush. Returns whether it has to come now: there is no room for
+ * another one. */
+bool signaller_add(struct signaller *s, int fd);
 void signaller_flush(struct signaller *s);
 
 #endif

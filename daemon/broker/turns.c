@@ -19,6 +19,8 @@ struct turn_user {
 	bool queued;
 	bool indebted;	     /* is not queued, whatever waits, and not freed */
 	uint64_t until_usec; /* CLOCK_MONOTONIC */
+	uint64_t spent_nsec; /* as of spent_usec; a share of the time that passes is given back */
+	uint64_t spent_usec;
 };
 
 /*
@@ -175,6 +177,17 @@ bool turns_owe(struct turns *t, struct turn *turn, uint64_t nsec)
 		remove_user(t, user);
 	arm(t);
 	return begins;
+}
+
+bool turns_spend(struct turns *t, struct turn *turn, uint64_t nsec)
+{
+	struct turn_user *user = turn->user;
+	uint64_t now = now_usec(), back = (now - user->spent_usec) * 1000 / TURNS_SHARE;
+	uint64_t spent = user->spent_nsec - MIN(user->spent_nsec, back) + nsec;
+
+	user->spent_usec = now;
+	user->spent_nsec = spent < TURNS_CREDIT_NSEC ? spent : 0;
+	return spent >= TURNS_CREDIT_NSEC && turns_owe(t, turn, spent);
 }
 
 bool turns_in_debt(const struct turn *turn)

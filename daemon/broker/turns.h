@@ -48,6 +48,13 @@ void turns_ready(struct turns *t, struct turn *turn);
  */
 #define TURNS_SHARE 32
 bool turns_owe(struct turns *t, struct turn *turn, uint64_t nsec);
+
+/*
+ * The same for what one call does not make dear, but many do: nothing is owed while all of it stays
+ * below 1 in TURNS_SHARE of the time; what goes beyond that by TURNS_CREDIT_NSEC is owed as a whole.
+ */
+#define TURNS_CREDIT_NSEC (1000 * 1000ULL)
+bool turns_spend(struct turns *t, struct turn *turn, uint64_t nsec);
 bool turns_in_debt(const struct turn *turn);
 
 #endif

@@ -23,6 +23,7 @@ struct waker {
 	struct target *target;
 	struct waker *next, **link; /* of the target */
 	int fd;
+	bool late; /* to be woken when its user is not in debt any more */
 };
 
 /* An event that somebody waits for. */
@@ -39,7 +40,9 @@ struct wakeups {
 	char registry[256];
 	struct ringbuf ring;
 	struct signaller signaller;
-	int fd; /* of the ring buffer */
+	struct peer *payer; /* of what the signaller has gathered; all of it is its user's */
+	bool late;	    /* some waker is */
+	int fd;		    /* of the ring buffer */
 	sd_event_source *io, *timer;
 	struct target **targets; /* sorted by id */
 	size_t n, room;
@@ -139,10 +142,50 @@ static void due_later(struct target *t)
 
 /* ── waking ─────────────────────────────────────────────────────────────────────────────── */
 
+/* Whoever polls an eventfd, or has it in an epoll set, is woken in our time: its user pays. */
+static void flush(struct wakeups *w)
+{
+	uint64_t began;
+
+	if (!w->payer)
+		return;
+	began = peer_clock();
+	signaller_flush(&w->signaller);
+	peer_spend(w->payer, began);
+	w->payer = NULL;
+}
+
+static void signal_one(struct wakeups *w, struct waker *waker)
+{
+	struct peer *peer = waker->guest.peer;
+
+	if (w->payer && peer_credentials(w->payer)->uid != peer_credentials(peer)->uid)
+		flush(w);
+	waker->late = peer_in_debt(peer);
+	w->late |= waker->late;
+	if (waker->late)
+		return;
+	w->payer = peer;
+	if (signaller_add(&w->signaller, waker->fd))
+		flush(w);
+}
+
 static void signal_all(struct target *t)
 {
-	for (const struct waker *i = t->first; i; i = i->next)
-		signaller_add(&t->wakeups->signaller, i->fd);
+	for (struct waker *i = t->first; i; i = i->next)
+		signal_one(t->wakeups, i);
+}
+
+void wakeups_relieved(struct wakeups *w)
+{
+	if (!w->late)
+		return;
+	w->late = false;
+	for (size_t i = 0; i < w->n; i++)
+		for (struct waker *k = w->targets[i]->first; k; k = k->next)
+			if (k->late)
+				signal_one(w, k);
+	flush(w);
 }
 
 static void wake(struct wakeups *w, uint64_t event_id)
@@ -158,7 +201,7 @@ static void wake(struct wakeups *w, uint64_t event_id)
 void wakeups_wake(struct wakeups *w, uint64_t event_id)
 {
 	wake(w, event_id);
-	signaller_flush(&w->signaller);
+	flush(w);
 	set_timer(w);
 }
 
@@ -180,7 +223,7 @@ static int on_io(sd_event_source *s _unused_, int fd _unused_, uint32_t revents 
 	if (ringbuf_consume(&w->ring, on_record, w) < 0)
 		log_error("The ring buffer of wakeups holds what cannot be; it was passed over, "
 			  "and some readers may see records later than they should.");
-	signaller_flush(&w->signaller);
+	flush(w);
 	set_timer(w);
 	return 0;
 }
@@ -198,7 +241,7 @@ static int on_timer(sd_event_source *s _unused_, uint64_t usec, void *userdata)
 		not_due(t);
 		signal_all(t);
 	}
-	signaller_flush(&w->signaller);
+	flush(w);
 	set_timer(w);
 	return 0;
 }
@@ -287,8 +330,12 @@ static void on_gone(struct peer_guest *guest)
 
 void wakeups_take_back(struct peer_guest *guest)
 {
+	struct peer *peer = guest->peer;
+	uint64_t began = peer_clock();
+
 	peer_detach(guest);
 	on_gone(guest);
+	peer_spend(peer, began);
 }
 
 /* Whether there may be one more of this peer, of its user, and in all. */

@@ -36,6 +36,10 @@ int wakeups_add(struct wakeups *w, struct peer *peer, uint64_t event_id, int *re
 		struct peer_guest **ret_guest);
 void wakeups_take_back(struct peer_guest *guest);
 
+/* Users that were in debt are not any more: wakes whoever was not woken meanwhile. As peers.relieved.
+ */
+void wakeups_relieved(struct wakeups *w);
+
 /* As if a program had sent it. */
 void wakeups_wake(struct wakeups *w, uint64_t event_id);
 

@@ -44,7 +44,7 @@ static bool tell_lost(struct watcher *watcher)
 	notice->kind = PP_NOTICE_LOST;
 	notice->lost = watcher->lost;
 	watcher->lost = 0;
-	peer_reply(watcher->guest.peer, &watcher->request, notice, NULL, 0);
+	peer_notify(watcher->guest.peer, &watcher->request, notice);
 	free(notice);
 	return !peer_is_backlogged(watcher->guest.peer);
 }
@@ -52,7 +52,7 @@ static bool tell_lost(struct watcher *watcher)
 static void tell(struct watchers *w, struct watcher *watcher)
 {
 	if (tell_lost(watcher))
-		peer_reply(watcher->guest.peer, &watcher->request, &w->notice, NULL, 0);
+		peer_notify(watcher->guest.peer, &watcher->request, &w->notice);
 	else
 		watcher->lost++;
 }
@@ -89,11 +89,15 @@ void watchers_tell_cpu(struct watchers *w, enum pp_notice_kind kind, unsigned cp
 		tell(w, i);
 }
 
-void watchers_drained(struct watchers *w, const struct peer *peer)
+void watchers_drained(const struct peer *peer)
 {
-	for (struct watcher *i = w->first; i; i = i->next)
-		if (i->guest.peer == peer)
-			tell_lost(i);
+	const struct peer_guest *next;
+
+	for (const struct peer_guest *g = peer_guests(peer); g; g = next) {
+		next = g->next;
+		if (g->gone == on_gone)
+			tell_lost((struct watcher *)g);
+	}
 }
 
 /* ── life ───────────────────────────────────────────────────────────────────────────────── */

@@ -31,6 +31,6 @@ void watchers_tell_event(struct watchers *w, enum pp_notice_kind kind, const str
 void watchers_tell_cpu(struct watchers *w, enum pp_notice_kind kind, unsigned cpu);
 
 /* As peers.drained: there is room again. */
-void watchers_drained(struct watchers *w, const struct peer *peer);
+void watchers_drained(const struct peer *peer);
 
 #endif

@@ -488,11 +488,16 @@ static void broker_on_notice(void *userdata, enum pp_notice_kind kind, const str
 	watchers_tell_event(&b->watchers, kind, e);
 }
 
-static void broker_on_drained(void *userdata, struct peer *peer)
+static void broker_on_drained(void *userdata _unused_, struct peer *peer)
+{
+	watchers_drained(peer);
+}
+
+static void broker_on_relieved(void *userdata)
 {
 	struct service *service = userdata;
 
-	watchers_drained(service->watchers, peer);
+	wakeups_relieved(service->wakeups);
 }
 
 /* Runs the loop until the condition holds; a test that waits for nothing fails by check's
@@ -570,6 +575,7 @@ static void broker_begin(struct broker *b)
 	b->peers.max_in_flight = 1024;
 	b->peers.request = request_handle;
 	b->peers.drained = broker_on_drained;
+	b->peers.relieved = broker_on_relieved;
 	b->peers.userdata = &b->service;
 	ck_assert_int_ge(peers_init(&b->peers), 0);
 	/* There is no dumper, unless a test puts one there. */

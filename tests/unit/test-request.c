@@ -993,6 +993,26 @@ START_TEST(debts_end)
 }
 END_TEST
 
+/* Claims of a time with a higher limit have replies, too. */
+START_TEST(a_limit_is_lowered)
+{
+	char name[8];
+
+	b.config.makers = POLICY_MAKERS_ALL;
+	fake_wait(&b.engine, true);
+	for (unsigned i = 0; i < 6; i++) {
+		snprintf(name, sizeof(name), "x%u", i);
+		client_send_create(&member, "own", name);
+	}
+	broker_settle(&b);
+	b.peers.max_requests = 1;
+	turns_owe(b.peers.turns, turn_of(MEMBER), 2 * 1000000);
+	fake_wait(&b.engine, false);
+	for (unsigned i = 0; i < 6; i++)
+		ck_assert_int_eq(client_receive(&member), 0);
+}
+END_TEST
+
 #define SETS 300
 
 /* Each of these has the client's end of the connection SETS times, and is woken by each packet. */
@@ -1060,6 +1080,7 @@ int main(void)
 	tcase_add_test(t, backlogs);
 	tcase_add_test(t, users_in_debt);
 	tcase_add_test(t, debts_end);
+	tcase_add_test(t, a_limit_is_lowered);
 	tcase_add_test(t, a_socket_that_costs);
 	add_test_unless(no_bpffs(), t, opening);
 	add_test_unless(no_bpffs(), t, who_does_not_read_gets_no_more_descriptors);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* From a BPF program's word to the eventfds of those who wait for it. */
 #include <poll.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 
+#include "daemon/broker/peer-internal.h"
 #include "daemon/broker/ringbuf.h"
 #include "daemon/broker/signaller.h"
 #include "daemon/wakeup.h"
@@ -102,7 +104,8 @@ START_TEST(never_waits)
 	ck_assert_int_eq(write(fds[1], &full, sizeof(full)), sizeof(full));
 	for (unsigned round = 0; round < 3; round++)
 		for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
-			signaller_add(&s, fds[i]);
+			if (signaller_add(&s, fds[i]))
+				signaller_flush(&s);
 	signaller_flush(&s);
 	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
 		if (i != 1)
@@ -309,6 +312,101 @@ START_TEST(woken)
 }
 END_TEST
 
+static struct client member;
+
+/* Its eventfd, which has been told all. */
+static int begin_member(void)
+{
+	int fd;
+
+	begin();
+	create("x", PP_EVENT_WAKEUP);
+	pins_add(&b, map, PP_WAKEUPS);
+	ck_assert_int_ge(registry_configure(&b.lifecycle.registry, "a", MEMBER, 0, 0600,
+					    NAMESPACE_LIVE_GROUP),
+			 0);
+	client_begin(&b, &member, MEMBER);
+	ck_assert_int_eq(ask(&member, "x"), 0);
+	fd = fcntl(member.fds.fd[0], F_DUPFD_CLOEXEC, 3);
+	let_pass(fd);
+	return fd;
+}
+
+static void owe(uint64_t nsec)
+{
+	struct peer *peer = b.peers.first;
+
+	ck_assert_uint_eq(peer_credentials(peer)->uid, MEMBER);
+	turns_owe(b.peers.turns, &peer->turn, nsec);
+}
+
+/* A user in debt is not woken, which costs nobody anything. */
+START_TEST(in_debt)
+{
+	int mine = begin_member(), other;
+
+	ck_assert_int_eq(ask(&reader, "x"), 0);
+	other = fcntl(reader.fds.fd[0], F_DUPFD_CLOEXEC, 3);
+	let_pass(other);
+	count(mine);
+	owe(3600 * 1000000000ULL);
+	for (unsigned i = 0; i < 3; i++) {
+		wakeups_wake(b.service.wakeups, 1);
+		ck_assert_uint_eq(count(mine), 0);
+		ck_assert_uint_eq(count(other), 1);
+	}
+	let_pass(other);
+	ck_assert_uint_eq(count(mine), 0);
+	close(mine);
+	close(other);
+	client_end(&member);
+	end();
+}
+END_TEST
+
+#define SETS 300
+
+/* Whoever has an eventfd in so many epoll sets has them all woken at its own cost. */
+START_TEST(a_waker_that_costs)
+{
+	struct epoll_event events = { .events = EPOLLIN | EPOLLET };
+	int mine = begin_member(), set[SETS], copy[SETS];
+
+	for (unsigned i = 0; i < SETS; i++) {
+		copy[i] = fcntl(mine, F_DUPFD_CLOEXEC, 0);
+		ck_assert_int_ge(copy[i], 0);
+	}
+	for (unsigned i = 0; i < SETS; i++) {
+		set[i] = epoll_create1(EPOLL_CLOEXEC);
+		ck_assert_int_ge(set[i], 0);
+		for (unsigned j = 0; j < SETS; j++)
+			ck_assert_int_eq(epoll_ctl(set[i], EPOLL_CTL_ADD, copy[j], &events), 0);
+	}
+	wakeups_wake(b.service.wakeups, 1);
+	ck_assert(peer_in_debt(b.peers.first));
+	for (unsigned i = 0; i < SETS; i++) {
+		close(set[i]);
+		close(copy[i]);
+	}
+	close(mine);
+	client_end(&member);
+	end();
+}
+END_TEST
+
+START_TEST(after_a_debt)
+{
+	int mine = begin_member();
+
+	owe(2 * 1000000);
+	wakeups_wake(b.service.wakeups, 1);
+	wait_for(mine);
+	close(mine);
+	client_end(&member);
+	end();
+}
+END_TEST
+
 START_TEST(as_many_as_it_may)
 {
 	struct client other;
@@ -345,6 +443,9 @@ int main(void)
 	tcase_add_test(t, consuming);
 	tcase_add_test(t, never_waits);
 	add_test_unless(no_bpffs(), t, woken);
+	add_test_unless(no_bpffs(), t, in_debt);
+	add_test_unless(no_bpffs(), t, a_waker_that_costs);
+	add_test_unless(no_bpffs(), t, after_a_debt);
 	add_test_unless(no_bpffs(), t, as_many_as_it_may);
 	suite_add_tcase(s, t);
 	return run_suite(s);

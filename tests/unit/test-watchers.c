@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Who is told what; nobody is waited for, and nothing is lost uncounted. CPUs that come and go. */
+#include "daemon/broker/peer-internal.h"
 #include "tests/unit/broker-fixture.h"
 #include "tests/unit/needs.h"
 
@@ -124,6 +125,69 @@ static uint64_t take(struct client *c, uint64_t *ret_lost)
 	}
 }
 
+static struct turn *turn_of(uid_t uid)
+{
+	struct peer *p = b.peers.first;
+
+	while (p && p->credentials.uid != uid)
+		p = p->next;
+	ck_assert_ptr_nonnull(p);
+	return &p->turn;
+}
+
+/* Who is in debt is told nothing, but afterwards how much that was. */
+START_TEST(in_debt)
+{
+	struct turn *turn = turn_of(MEMBER + 10);
+	uint64_t told, lost, all = 0;
+
+	ck_assert_int_eq(watch(&team, ""), 0);
+	ck_assert_int_eq(watch(&watcher, ""), 0);
+	turns_owe(b.peers.turns, turn, 20 * 1000000);
+	for (unsigned i = 0; i < 100; i++)
+		watchers_tell_cpu(&b.watchers, PP_NOTICE_CPU_OFFLINE, 3);
+	if (turns_in_debt(turn))
+		ck_assert(!client_has_reply(&team));
+	take(&watcher, &lost);
+	while (all < 100) {
+		broker_until(&b, client_has_reply(&team));
+		told = take(&team, &lost);
+		all += told + lost;
+	}
+	ck_assert_uint_eq(all, 100);
+}
+END_TEST
+
+/* Many notices cost little each, and all of them much. */
+START_TEST(as_much_as_it_may_cost)
+{
+	struct turn *turn = turn_of(MEMBER + 10);
+
+	ck_assert(!turns_spend(b.peers.turns, turn, 1000));
+	ck_assert(!turns_in_debt(turn));
+	for (unsigned i = 0; i < 1000 && !turns_in_debt(turn); i++)
+		turns_spend(b.peers.turns, turn, TURNS_CREDIT_NSEC - 1);
+	ck_assert(turns_in_debt(turn));
+	for (unsigned i = 0; i < 1000; i++)
+		ck_assert(!turns_spend(b.peers.turns, turn_of(0), TURNS_CREDIT_NSEC));
+	ck_assert(!turns_in_debt(turn_of(0)));
+}
+END_TEST
+
+/* Notices in a row, all of which are read: their user pays for them. */
+START_TEST(notices_are_paid_for)
+{
+	uint64_t lost;
+
+	ck_assert_int_eq(watch(&team, ""), 0);
+	for (unsigned i = 0; i < 100000 && !turns_in_debt(turn_of(MEMBER + 10)); i++) {
+		watchers_tell_cpu(&b.watchers, PP_NOTICE_CPU_OFFLINE, 3);
+		take(&team, &lost);
+	}
+	ck_assert(turns_in_debt(turn_of(MEMBER + 10)));
+}
+END_TEST
+
 START_TEST(who_does_not_read)
 {
 	struct client slow;
@@ -163,6 +227,9 @@ int main(void)
 	tcase_add_test(t, what_happens_is_told);
 	tcase_add_test(t, what_may_be_read);
 	tcase_add_test(t, as_often_as_it_may);
+	tcase_add_test(t, in_debt);
+	tcase_add_test(t, as_much_as_it_may_cost);
+	tcase_add_test(t, notices_are_paid_for);
 	tcase_add_test(t, who_does_not_read);
 	suite_add_tcase(s, t);
 	return run_suite(s);
