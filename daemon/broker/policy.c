@@ -114,6 +114,11 @@ bool policy_may_probe(const struct credentials *c, enum policy_probers probers, 
 	return false;
 }
 
+bool policy_may_resize(const struct credentials *c, uid_t creator)
+{
+	return c->uid == 0 || c->uid == creator;
+}
+
 bool policy_may_have_sideband(const struct credentials *c, struct namespace *const *namespaces,
 			      size_t n)
 {

@@ -52,6 +52,10 @@ enum policy_probers {
 
 bool policy_may_probe(const struct credentials *c, enum policy_probers probers, gid_t group);
 
+/* Whether this peer, who may write to the event, may give it other buffers: those, and the old ones
+ * for as long as somebody holds them, are charged to its creator. */
+bool policy_may_resize(const struct credentials *c, uid_t creator);
+
 /* Whether the peer may be told who ran, and from which files: it is of all users' processes, and so
  * are an event's records. These are all namespaces; those that have no events count for nothing. */
 bool policy_may_have_sideband(const struct credentials *c, struct namespace *const *namespaces,

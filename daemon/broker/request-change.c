@@ -59,6 +59,14 @@ void request_change(struct request *r, const struct pp_msg_change_request *reque
 		refuse(r, -err, "%s", sentence);
 		return;
 	}
+	if (request->what & PP_CHANGE_BUFFER &&
+	    !policy_may_resize(peer_credentials(r->peer), e->creator)) {
+		refuse(r, EACCES,
+		       "Only root and user %u, who created %s/%s, may give it other buffers: they "
+		       "are charged to that user.",
+		       e->creator, e->truth.spec.ns, e->truth.spec.name);
+		return;
+	}
 	p = request_wait(r);
 	if (!p)
 		return;

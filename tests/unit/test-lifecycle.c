@@ -320,6 +320,28 @@ static uint64_t real_memory(uint64_t data_size)
 	return 2 * (PP_RING_PAGE + data_size + 4096);
 }
 
+/* Buffers are charged to who created the event: nobody else but root changes them. */
+START_TEST(whose_buffers_they_are)
+{
+	uint64_t before;
+	struct client other;
+
+	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
+	ck_assert_int_ge(registry_configure(&b.lifecycle.registry, "a", MEMBER, 0, 0600,
+					    NAMESPACE_LIVE_GROUP),
+			 0);
+	client_begin(&b, &other, MEMBER);
+	before = used(QUOTA_MEMORY);
+	ck_assert_int_eq(change(&other, "x", PP_CHANGE_MAX_RATE, 0, 5, ""), 0);
+	ck_assert_int_eq(change(&other, "x", PP_CHANGE_BUFFER, 1 << 20, 0, ""), -EACCES);
+	ck_assert_uint_eq(used(QUOTA_MEMORY), before);
+	ck_assert_int_eq(client_create(&other, "a", "mine"), 0);
+	ck_assert_int_eq(change(&other, "mine", PP_CHANGE_BUFFER, 1 << 20, 0, ""), 0);
+	ck_assert_int_eq(change(&root, "mine", PP_CHANGE_BUFFER, 8192, 0, ""), 0);
+	client_end(&other);
+}
+END_TEST
+
 START_TEST(changes)
 {
 	uint64_t old = real_memory(512 * 1024), new = real_memory(8192);
@@ -732,6 +754,7 @@ int main(void)
 	tcase_add_test(t, contradictions);
 	tcase_add_test(t, programs_are_charged);
 	tcase_add_test(t, programs_are_inherited);
+	tcase_add_test(t, whose_buffers_they_are);
 	tcase_add_test(t, changes);
 	tcase_add_test(t, death_at_a_change);
 	tcase_add_test(t, pauses);
