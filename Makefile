@@ -70,6 +70,8 @@ BROKER_OBJS := $(call objs,daemon/broker)
 ENGINE_OBJS := $(call objs,daemon/engine)
 DUMPER_OBJS := $(call objs,daemon/dumper)
 KEEPER_OBJS := $(call objs,daemon/keeper)
+# What dumper and keeper need of daemon/: no more, so that they parse no more.
+SERVER_OBJS := $(patsubst %,$(BUILD)/obj/daemon/%.o,accept dispose log text)
 CLIENT_OBJS := $(call objs,client)
 PERFCTL_OBJS := $(call objs,client/perfctl) $(call objs,client/perfctl/trace) \
 	$(call objs,client/perfctl/pictures)
@@ -194,11 +196,11 @@ $(BUILD)/perfpersist-engine: $(ENGINE_OBJS) $(COMMON_OBJS) $(PROTO_OBJS)
 	$(call say,LINK)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call pkg-libs,libbpf libtraceevent libsystemd libelf)
 
-$(BUILD)/perfpersist-dumper: $(DUMPER_OBJS) $(BUILD)/obj/daemon/log.o $(PROTO_OBJS)
+$(BUILD)/perfpersist-dumper: $(DUMPER_OBJS) $(SERVER_OBJS) $(PROTO_OBJS)
 	$(call say,LINK)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call pkg-libs,libsystemd)
 
-$(BUILD)/perfpersist-keeper: $(KEEPER_OBJS) $(BUILD)/obj/daemon/log.o $(PROTO_OBJS)
+$(BUILD)/perfpersist-keeper: $(KEEPER_OBJS) $(SERVER_OBJS) $(PROTO_OBJS)
 	$(call say,LINK)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call pkg-libs,libsystemd)
 

@@ -109,7 +109,7 @@ void children_describe(struct launcher *l)
 	/* As long as we live, and it with us, no other process of its user's can be it. */
 	describe_child(l, engine,
 		       (const char *const[]){ "--broker-uid", l->uid, "--broker-pid", l->pid, NULL });
-	describe_child(l, dumper, (const char *const[]){ NULL });
+	describe_child(l, dumper, (const char *const[]){ "--broker-pid", l->pid, NULL });
 	describe_child(l, keeper, (const char *const[]){ "--exit-idle", NULL });
 }
 

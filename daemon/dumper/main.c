@@ -5,6 +5,7 @@
  * keeps nothing: it can die at any moment.
  */
 #include <getopt.h>
+#include <limits.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -13,6 +14,7 @@
 
 #include "daemon/dumper/server.h"
 #include "daemon/log.h"
+#include "daemon/text.h"
 #include "proto/macro.h"
 
 static const char usage[] =
@@ -22,13 +24,15 @@ static const char usage[] =
 	"LISTEN_FDS convention. Not to be started by hand.\n"
 	"\n"
 	"  --instance NAME   shown in the list of processes, and nothing else\n"
+	"  --broker-pid PID  obey no other process of our user\n"
 	"  --version, --help\n";
 
 /* Returns 0 to go on, 1 to exit with success, or -EINVAL. */
-static int parse_options(int argc, char **argv)
+static int parse_options(int argc, char **argv, uint32_t *ret_broker)
 {
 	static const struct option longs[] = {
 		{ "instance", required_argument, NULL, 'i' },
+		{ "broker-pid", required_argument, NULL, 'p' },
 		{ "version", no_argument, NULL, 'V' },
 		{ "help", no_argument, NULL, 'h' },
 		{},
@@ -38,6 +42,13 @@ static int parse_options(int argc, char **argv)
 	while ((c = getopt_long(argc, argv, "h", longs, NULL)) >= 0)
 		switch (c) {
 		case 'i':
+			break;
+		case 'p':
+			if (pp_parse_u32(optarg, ret_broker) < 0 || !*ret_broker ||
+			    *ret_broker > INT_MAX) {
+				log_error("--broker-pid: '%s' is no process's number.", optarg);
+				return -EINVAL;
+			}
 			break;
 		case 'V':
 			puts("perfpersist-dumper " PP_VERSION);
@@ -57,10 +68,11 @@ static int parse_options(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+	uint32_t broker = 0;
 	int err;
 
 	log_open("perfpersist-dumper");
-	err = parse_options(argc, argv);
+	err = parse_options(argc, argv, &broker);
 	if (err != 0)
 		return err < 0 ? 2 : EXIT_SUCCESS;
 	if (sd_listen_fds(1) != 1 ||
@@ -76,7 +88,7 @@ int main(int argc, char **argv)
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* as the broker */
 	sd_notify(0, "READY=1\nSTATUS=waiting for jobs");
-	err = serve_copies(SD_LISTEN_FDS_START);
+	err = serve_copies(SD_LISTEN_FDS_START, (pid_t)broker);
 	log_error("The dumper's loop failed: %s.", strerror(-err));
 	return EXIT_FAILURE;
 }

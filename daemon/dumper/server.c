@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "daemon/accept.h"
 #include "daemon/copy.h"
 #include "daemon/dumper/copy.h"
 #include "daemon/log.h"
@@ -13,6 +14,7 @@
 #include "proto/packet.h"
 
 struct server {
+	struct accept_rule broker;
 	int listener, connection;
 	struct pp_copy_job job;
 	struct pp_fds from, to;
@@ -88,22 +90,14 @@ static int serve_job(struct server *s)
 	return err;
 }
 
-/* The socket is the broker's alone; that it is who it is, the kernel says. */
 static void accept_broker(struct server *s)
 {
-	_cleanup_close_ int fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC);
-	struct ucred peer;
-	socklen_t size = sizeof(peer);
+	int fd = accept_from(s->listener, &s->broker, 0);
 
 	if (fd < 0)
 		return;
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0 ||
-	    (peer.uid != geteuid() && peer.uid != 0)) {
-		log_warning("A process that is not the broker was turned away.");
-		return;
-	}
 	close_fd(s->connection);
-	s->connection = TAKE_FD(fd);
+	s->connection = fd;
 }
 
 static int serve_once(struct server *s)
@@ -122,9 +116,13 @@ static int serve_once(struct server *s)
 	return 0;
 }
 
-int serve_copies(int listener)
+int serve_copies(int listener, pid_t broker)
 {
-	struct server s = { .listener = listener, .connection = -EBADF };
+	struct server s = {
+		.broker = { geteuid(), broker },
+		.listener = listener,
+		.connection = -EBADF,
+	};
 	int err;
 
 	do

@@ -3,7 +3,12 @@
 #ifndef PP_DUMPER_SERVER_H
 #define PP_DUMPER_SERVER_H
 
-/* Serves the listening SOCK_SEQPACKET socket until something fails for good: -errno. */
-int serve_copies(int listener);
+#include <sys/types.h>
+
+/*
+ * Serves the listening SOCK_SEQPACKET socket until something fails for good: -errno. The socket is
+ * the broker's alone: that process of our user (0: any), or root.
+ */
+int serve_copies(int listener, pid_t broker);
 
 #endif

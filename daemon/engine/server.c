@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <systemd/sd-daemon.h>
 
+#include "daemon/accept.h"
 #include "daemon/engine/budget.h"
 #include "daemon/engine/crowd.h"
 #include "daemon/engine/event.h"
@@ -23,7 +24,7 @@
 
 struct server {
 	int listener, signals, connection;
-	struct broker broker;
+	struct accept_rule broker;
 	bool stop;
 	struct pp_order order; /* of the largest size, so not on the stack */
 	struct pp_answer answer;
@@ -234,28 +235,14 @@ static int serve_order(struct server *s)
 
 /* ── the loop ───────────────────────────────────────────────────────────────────────────── */
 
-static bool is_broker(const struct broker *broker, const struct ucred *peer)
-{
-	if (peer->uid == 0)
-		return true;
-	return peer->uid == broker->uid && (!broker->pid || peer->pid == broker->pid);
-}
-
 static void accept_broker(struct server *s)
 {
-	_cleanup_close_ int fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC);
-	struct ucred peer;
-	socklen_t size = sizeof(peer);
+	int fd = accept_from(s->listener, &s->broker, 0);
 
 	if (fd < 0)
 		return;
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0 ||
-	    !is_broker(&s->broker, &peer)) {
-		log_warning("a process that is not the broker was turned away");
-		return;
-	}
 	close_fd(s->connection);
-	s->connection = TAKE_FD(fd);
+	s->connection = fd;
 }
 
 static void take_signals(struct server *s)
@@ -310,7 +297,7 @@ static int serve_once(struct server *s, int watchdog)
 	return 0;
 }
 
-int serve(int listener, int signals, const struct broker *broker)
+int serve(int listener, int signals, const struct accept_rule *broker)
 {
 	_cleanup_free_ struct server *s = calloc(1, sizeof(*s));
 	int watchdog = watchdog_interval(), r = 0;

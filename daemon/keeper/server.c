@@ -8,6 +8,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 
+#include "daemon/accept.h"
 #include "daemon/keeper/idle.h"
 #include "daemon/keeper/keep.h"
 #include "daemon/log.h"
@@ -152,18 +153,12 @@ static struct connection *free_place(struct server *s)
 
 static void accept_peer(struct server *s)
 {
-	_cleanup_close_ int fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	const struct accept_rule rule = { .uid = geteuid() };
+	_cleanup_close_ int fd = accept_from(s->listener, &rule, SOCK_NONBLOCK);
 	struct connection *c = free_place(s);
-	socklen_t size = sizeof(struct ucred);
-	struct ucred peer;
 
 	if (fd < 0)
 		return;
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0 ||
-	    (peer.uid != geteuid() && peer.uid != 0)) {
-		log_warning("A process that is neither the broker nor root was turned away.");
-		return;
-	}
 	if (!c) {
 		log_warning("More than %d connections at once: one was turned away.",
 			    CONNECTIONS_MAX);

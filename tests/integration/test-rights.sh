@@ -284,15 +284,18 @@ echo "probes and breakpoints: by root, by the group, by all, as Probes= says"
 
 # ── the daemon's own user ────────────────────────────────────────────────────────────────
 
-# In the foreground nobody else of that user's is obeyed by the engine, or looks into its processes.
+# In the foreground nobody else of that user's is obeyed by engine and dumper, or looks into its
+# processes.
 perfctl create m0644/last -e sched:sched_switch -m 4K >/dev/null
-# shellcheck disable=SC2016
-expect_ok as_daemon perl -MSocket -e '
-	socket(my $s, AF_UNIX, SOCK_SEQPACKET, 0) or die;
-	connect($s, sockaddr_un($ARGV[0])) or die;
-	alarm 20;
-	exit(sysread($s, my $b, 1) ? 1 : 0)' "$RUN/engine"
-grep -q 'a process that is not the broker was turned away' "$LOG" || fail "the engine took somebody in"
+for socket in engine dumper; do
+	# shellcheck disable=SC2016
+	expect_ok as_daemon perl -MSocket -e '
+		socket(my $s, AF_UNIX, SOCK_SEQPACKET, 0) or die;
+		connect($s, sockaddr_un($ARGV[0])) or die;
+		alarm 20;
+		exit(sysread($s, my $b, 1) ? 1 : 0)' "$RUN/$socket"
+done
+grep -qi 'a process that is not the broker was turned away' "$LOG" || fail "the engine took somebody in"
 perfctl delete m0644/last >/dev/null
 ! grep -q 'The engine is gone' "$LOG" || fail "the broker lost its engine"
 perfctl create m0644/last -e sched:sched_switch -m 4K >/dev/null

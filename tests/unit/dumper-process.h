@@ -36,7 +36,7 @@ static inline void dumper_process_start(struct dumper_process *d)
 	ck_assert_int_ge(d->pid, 0);
 	if (d->pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		_exit(serve_copies(d->listen) < 0);
+		_exit(serve_copies(d->listen, 0) < 0);
 	}
 }
 

@@ -49,7 +49,7 @@ static void engine_run(int listener)
 	sigemptyset(&none);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	_exit(serve(listener, signalfd(-1, &none, SFD_CLOEXEC | SFD_NONBLOCK),
-		    &(struct broker){ .uid = geteuid() }) < 0);
+		    &(struct accept_rule){ .uid = geteuid() }) < 0);
 }
 
 static void engine_start(void)

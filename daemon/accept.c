@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* See accept.h. */
+#include "daemon/accept.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include "daemon/dispose.h"
+#include "daemon/log.h"
+#include "proto/macro.h"
+
+#define TELL_EVERY 60 /* seconds: who comes again and again must not fill the log */
+
+static bool is_welcome(int fd, const struct accept_rule *rule)
+{
+	struct ucred peer;
+	socklen_t size = sizeof(peer);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0)
+		return false;
+	return peer.uid == 0 || (peer.uid == rule->uid && (!rule->pid || peer.pid == rule->pid));
+}
+
+static void tell(void)
+{
+	static time_t told;
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	if (told && now.tv_sec < told + TELL_EVERY)
+		return;
+	told = now.tv_sec;
+	log_warning("A process that is not the broker was turned away.");
+}
+
+int accept_from(int listener, const struct accept_rule *rule, int flags)
+{
+	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | flags);
+
+	if (fd < 0)
+		return -errno;
+	if (is_welcome(fd, rule))
+		return fd;
+	tell();
+	dispose_fd(fd);
+	return -EPERM;
+}
