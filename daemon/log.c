@@ -13,6 +13,7 @@
 #include <stdarg.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #define SD_JOURNAL_SUPPRESS_LOCATION
 #include <systemd/sd-journal.h>
@@ -25,6 +26,36 @@ static struct {
 	const char *ident;
 	bool journal, debug, level;
 } sink = { .ident = "perfpersist" };
+
+/*
+ * Who may write to an event makes a line by each request. The journal takes 10,000 lines of a
+ * service in 30 seconds, and then none (RateLimitBurst= of journald.conf(5)): half of them are kept
+ * for what is not of events.
+ */
+static struct {
+	time_t begun; /* of the present window, CLOCK_MONOTONIC */
+	unsigned lines;
+} of_events;
+
+/* Whether there may be one more line on what became of an event, in this window. */
+static bool has_room(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	if (!of_events.begun || now.tv_sec >= of_events.begun + LOG_EVENTS_SECONDS) {
+		unsigned left_out = of_events.lines - MIN(of_events.lines, LOG_EVENTS_MAX);
+
+		of_events.begun = now.tv_sec;
+		of_events.lines = 0;
+		if (left_out)
+			log_warning("%u lines on events were left out.", left_out);
+	}
+	if (++of_events.lines == LOG_EVENTS_MAX + 1U)
+		log_warning("More than %d lines on events in %d seconds: others are left out.",
+			    LOG_EVENTS_MAX, LOG_EVENTS_SECONDS);
+	return of_events.lines <= LOG_EVENTS_MAX;
+}
 
 static bool is_set(const char *variable)
 {
@@ -112,6 +143,8 @@ void log_event(int level, const char *ns, const char *name, const char *fmt, ...
 {
 	va_list ap;
 
+	if (level == LOG_INFO && !has_room())
+		return;
 	va_start(ap, fmt);
 	log_any(level, ns, name, fmt, ap);
 	va_end(ap);

@@ -17,7 +17,10 @@ void log_open(const char *ident);
 /* level: LOG_ERR, LOG_WARNING, LOG_NOTICE, LOG_INFO, LOG_DEBUG. Keeps errno. */
 void log_message(int level, const char *fmt, ...) _printf_(2, 3);
 
-/* The same about an event: PERFPERSIST_NAMESPACE= and PERFPERSIST_EVENT= in the journal. */
+/* The same about an event: PERFPERSIST_NAMESPACE= and PERFPERSIST_EVENT= in the journal. Of LOG_INFO
+ * there are so many lines in so many seconds and no more, and then one that says so. */
+#define LOG_EVENTS_MAX 5000
+#define LOG_EVENTS_SECONDS 30
 void log_event(int level, const char *ns, const char *name, const char *fmt, ...) _printf_(4, 5);
 
 #define log_error(...) log_message(LOG_ERR, __VA_ARGS__)

@@ -42,6 +42,28 @@ START_TEST(plain_lines)
 }
 END_TEST
 
+/* What many requests make is bounded; what went wrong is told all the same. */
+START_TEST(so_many_lines_on_events)
+{
+	unsigned n = 0;
+
+	log_open("perfpersistd");
+	while (n < 2 * LOG_EVENTS_MAX) {
+		log_event(LOG_INFO, "web", "switches", "Paused web/switches.");
+		if (strcmp(written(), "perfpersistd: Paused web/switches.\n") != 0)
+			break;
+		n++;
+	}
+	ck_assert_uint_eq(n, LOG_EVENTS_MAX);
+	ck_assert_str_eq(line, "perfpersistd: More than 5000 lines on events in 30 seconds: others are "
+			       "left out.\n");
+	log_event(LOG_INFO, "web", "switches", "Paused web/switches.");
+	ck_assert_str_eq(written(), "");
+	log_event(LOG_WARNING, "web", "switches", "Lost web/switches.");
+	ck_assert_str_eq(written(), "perfpersistd: Lost web/switches.\n");
+}
+END_TEST
+
 START_TEST(debug_only_if_asked)
 {
 	log_open("perfpersistd");
@@ -101,6 +123,7 @@ int main(void)
 
 	tcase_add_checked_fixture(t, setup, NULL);
 	tcase_add_test(t, plain_lines);
+	tcase_add_test(t, so_many_lines_on_events);
 	tcase_add_test(t, debug_only_if_asked);
 	tcase_add_test(t, level_only_if_asked);
 	tcase_add_test(t, a_line_is_a_line);
