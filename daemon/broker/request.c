@@ -57,10 +57,13 @@ struct event *request_find(struct request *r, const struct pp_msg_name *which, e
 			return NULL;
 		}
 		e = registry_by_id(registry, which->id);
+		/* Ids count up: who may not read an event does not learn whose it is. */
+		if (e && !policy_allows(peer_credentials(r->peer), e->ns, PP_RIGHT_R))
+			e = NULL;
 		if (!e)
 			refuse(r, ENOENT,
 			       "There is no event with the id %" PRIu64
-			       "; `perfctl list` shows those there are.",
+			       " that you may read; `perfctl list` shows those there are.",
 			       which->id);
 		return e && request_may(r, e->ns, right) ? e : NULL;
 	}

@@ -85,6 +85,8 @@ END_TEST
 
 START_TEST(rights)
 {
+	const struct pp_msg_name by_id = { .id = 1 };
+
 	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
 	/* 0640, root's, of the team. */
 	ck_assert_int_eq(client_show(&team, "a", "x"), 0);
@@ -95,6 +97,9 @@ START_TEST(rights)
 	ck_assert_uint_eq(team.body.list_reply.count, 1);
 
 	ck_assert_int_eq(client_show(&member, "a", "x"), -EACCES);
+	ck_assert_int_eq(client_call(&team, PP_OP_SHOW, &by_id), 0);
+	ck_assert_int_eq(client_call(&team, PP_OP_DELETE, &by_id), -EACCES);
+	ck_assert_int_eq(client_call(&member, PP_OP_SHOW, &by_id), -ENOENT);
 	/* What is not there is refused in the same way as what is. */
 	ck_assert_int_eq(client_show(&member, "a", "y"), -EACCES);
 	ck_assert_int_eq(client_delete(&member, "a", "x"), -EACCES);
