@@ -112,6 +112,7 @@ static int list_folder(struct search *s, size_t folder)
 	const char *path = s->places->folders[folder];
 	_cleanup_closedir_ DIR *dir = opendir(path);
 	const struct dirent *entry;
+	size_t before = s->n;
 	int err = 0;
 
 	if (!dir && (errno == ENOENT || errno == ENOTDIR))
@@ -124,7 +125,7 @@ static int list_folder(struct search *s, size_t folder)
 	while (errno = 0, (entry = readdir(dir))) {
 		if (!is_named_so(entry->d_name))
 			continue;
-		if (s->n == s->places->n * DROPINS_FILES_MAX) {
+		if (s->n - before == DROPINS_FILES_MAX) {
 			complain(s, path, NULL,
 				 "There are too many files; put several events into one.");
 			return 0;
@@ -221,7 +222,6 @@ int dropins_load(const struct dropin_places *places, struct config *config, FILE
 		.dropins = d,
 		.complaints = complaints,
 	};
-	size_t taken = 0;
 	int err;
 
 	if (!d)
@@ -236,12 +236,6 @@ int dropins_load(const struct dropin_places *places, struct config *config, FILE
 	for (size_t i = 0; i < s.n; i++) {
 		if (i > 0 && strcmp(s.files[i].name, s.files[i - 1].name) == 0)
 			continue;
-		if (taken++ == DROPINS_FILES_MAX) {
-			complain(&s, places->folders[s.files[i].folder], s.files[i].name,
-				 "This file and those behind it are left out: there are too many; "
-				 "put several events into one.");
-			break;
-		}
 		err = take_file(&s, &s.files[i], config);
 		if (err < 0)
 			return err;

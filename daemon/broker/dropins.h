@@ -18,7 +18,7 @@
 
 #include "daemon/broker/dropin-file.h"
 
-#define DROPINS_FILES_MAX 4096
+#define DROPINS_FILES_MAX 4096 /* in one folder: members write to one of them (--boot) */
 
 struct dropin_places {
 	char folders[4][PATH_MAX];

@@ -339,6 +339,24 @@ START_TEST(precedence)
 }
 END_TEST
 
+/* What members have written for the next boot does not push out the administrator's. */
+START_TEST(too_many_files)
+{
+	char name[32];
+
+	make_folders();
+	for (unsigned i = 0; i <= DROPINS_FILES_MAX; i++) {
+		snprintf(name, sizeof(name), "00-%u.conf", i);
+		put(places.written, name, "#");
+	}
+	put(2, "90-z.conf", "[event a/shown]\nEvent=e\n");
+	load();
+	ck_assert_ptr_nonnull(event("a", "shown"));
+	ck_assert_ptr_nonnull(strstr(told, "too many files"));
+	ck_assert_ptr_nonnull(strstr(told, places.folders[places.written]));
+}
+END_TEST
+
 START_TEST(files_that_cannot_be_read)
 {
 	char path[PATH_MAX + 64];
@@ -561,6 +579,7 @@ int main(void)
 	tcase_add_test(t, faulty_override);
 	tcase_add_test(t, checking);
 	tcase_add_test(t, precedence);
+	tcase_add_test(t, too_many_files);
 	tcase_add_test(t, files_that_cannot_be_read);
 	tcase_add_test(t, written_namespaces);
 	tcase_add_loop_test(t, written_events, 0, 2);
