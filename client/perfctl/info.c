@@ -315,6 +315,19 @@ void info_print(FILE *f, const struct perfpersist_info *i)
 		print_when(f, "saved", i->saved);
 }
 
+static uint64_t now(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+uint64_t clock_realtime_of(uint64_t monotonic)
+{
+	return now(CLOCK_REALTIME) - (now(CLOCK_MONOTONIC) - monotonic);
+}
+
 const char *sideband_reason(const struct perfpersist_sideband_info *info)
 {
 	static const char *const reasons[] = {

@@ -21,6 +21,8 @@ struct text {
 
 struct text format_size(uint64_t bytes); /* 512K: the largest unit that is exact */
 struct text format_missed(const struct perfpersist_info *info);
+/* What CLOCK_REALTIME shows, or showed, when CLOCK_MONOTONIC was so much: ns. */
+uint64_t clock_realtime_of(uint64_t monotonic);
 /* Why names are complete since then, or none are kept. */
 const char *sideband_reason(const struct perfpersist_sideband_info *info);
 

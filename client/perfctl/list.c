@@ -39,6 +39,29 @@ static int print_table(const struct perfpersist_info *infos, size_t n)
 	return EXIT_OK;
 }
 
+/* If names are not what an event's reader would expect: since its keeper had to begin anew, say. */
+static void tell_names(struct perfpersist *p)
+{
+	struct perfpersist_sideband_info s = { .sz = sizeof(s) };
+
+	if (perfpersist_sideband(p, 0, 0, &s, NULL) < 0)
+		return;
+	switch (s.why) {
+	case PERFPERSIST_SIDEBAND_REFUSED:
+	case PERFPERSIST_SIDEBAND_AWAY:
+	case PERFPERSIST_SIDEBAND_GONE:
+	case PERFPERSIST_SIDEBAND_STUCK:
+		break;
+	default:
+		return;
+	}
+	if (s.keeping)
+		complain("names of processes are complete for %s: %s",
+			 format_age(clock_realtime_of(s.complete)).s, sideband_reason(&s));
+	else
+		complain("no names of processes are kept: %s", sideband_reason(&s));
+}
+
 static void print_json(const struct perfpersist_info *infos, size_t n)
 {
 	struct json j = { .f = stdout };
@@ -71,10 +94,16 @@ static int run(struct call *call, int argc, char **argv)
 	r = perfpersist_list(p, ns, &infos, &n);
 	if (r < 0)
 		return call_failed(p, r);
-	if (!call->json)
-		return print_table(infos, n);
-	print_json(infos, n);
-	return EXIT_OK;
+	if (call->json) {
+		print_json(infos, n);
+		return EXIT_OK;
+	}
+	r = print_table(infos, n);
+	if (r == EXIT_OK && n) {
+		fflush(stdout); /* a keeper may take its time */
+		tell_names(p);
+	}
+	return r;
 }
 
 const struct verb verb_list = {

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
-#include <time.h>
 
 #include "client/perfctl/info.h"
 #include "client/perfctl/perfctl.h"
@@ -55,14 +54,6 @@ static void print_json(const struct perfpersist_daemon_info *d,
 	putchar('\n');
 }
 
-static uint64_t now(clockid_t clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 /* 4.1M: to one digit, since it is a measure. */
 static void print_mebibytes(uint64_t bytes)
 {
@@ -80,10 +71,10 @@ static void print_sideband(const struct perfpersist_sideband_info *s)
 	print_mebibytes(s->memory);
 	printf(" of %s, for %s, lost %" PRIu64 ", forgotten %" PRIu64 "\n",
 	       format_size(s->max_memory).s,
-	       format_age(now(CLOCK_REALTIME) - (now(CLOCK_MONOTONIC) - s->began)).s, s->lost,
+	       format_age(clock_realtime_of(s->began)).s, s->lost,
 	       s->forgotten);
 	printf("sideband: names are complete for %s: %s\n",
-	       format_age(now(CLOCK_REALTIME) - (now(CLOCK_MONOTONIC) - s->complete)).s,
+	       format_age(clock_realtime_of(s->complete)).s,
 	       sideband_reason(s));
 }
 

@@ -69,6 +69,7 @@ expect_ok "$BIN/sideband-read" "$INSTANCE"
 expect_match "$OUT" '^keeping=0 pid=0 '
 perfctl create "$INSTANCE/switches" -e sched:sched_switch
 wait_until 10 kept || fail "nothing is kept though something is recorded"
+expect_eq "$(perfctl list 2>&1 >/dev/null)" "" "list of names that are complete"
 expect_match "$(perfctl ping)" \
 	$'\nsideband: [0-9]+ processes \([0-9]+ ended\) in [0-9]+\.[0-9]M of 64M, for [^,]+, lost [0-9]+, forgotten [0-9]+\n'
 expect_match "$(perfctl ping)" $'\nsideband: names are complete for [^:]+: since the first event began$'
@@ -167,6 +168,8 @@ said "COMM $old $old sideband-work"
 said "MMAP $old [0-9a-f]+ [0-9a-f]+ [0-9a-f]+ $WORK"
 unsaid "(EXEC|COMM) $began .*"
 is_told "$after" sideband-work
+expect_match "$(perfctl list 2>&1 >/dev/null)" \
+	'^perfctl: names of processes are complete for [^:]+: the keeper before has ended$'
 
 # ── limits ───────────────────────────────────────────────────────────────────────────────
 echo "in 1 MiB"
