@@ -253,7 +253,8 @@ FUZZ_SRCS := $(wildcard proto/*.c daemon/*.c client/*.c client/perfctl/trace/tra
 	client/perfctl/trace/process*.c) \
 	$(patsubst %,daemon/broker/%.c,settings config config-namespace config-value dropin-file \
 		dropin-set uevent) \
-	$(patsubst %,client/perfctl/%.c,decode fields printfmt format-check format-check-print output) \
+	$(patsubst %,client/perfctl/%.c,decode dynamic-array fields printfmt format-check \
+		format-check-print output) \
 	$(filter-out %/main.c %/server.c,$(wildcard daemon/keeper/*.c))
 FUZZ_FLAGS = -std=gnu17 -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all $(CPPFLAGS) \
 	$(call pkg-cflags,libsystemd inih libtraceevent)

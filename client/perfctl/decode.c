@@ -58,12 +58,12 @@ int decoder_new(const char *event, const char *format, size_t size, struct decod
 	if (form < 0)
 		return form;
 	d = calloc(1, sizeof(*d));
-	if (form > 0)
-		format = text = fields_alone(format, fields, &size);
+	format = text = form > 0 ? fields_alone(format, fields, &size)
+				 : dynamic_arrays_format(format, size, &size);
 	if (!system || !d || !format)
 		goto no_memory;
 	d->tep = new_tep();
-	if (!d->tep)
+	if (!d->tep || dynamic_arrays_init(d->tep) < 0)
 		goto no_memory;
 	/* A print fmt that libtraceevent can't read is an error here, but the fields are there. */
 	tep_parse_format(d->tep, &d->event, format, size, system);

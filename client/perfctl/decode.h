@@ -52,6 +52,16 @@ void field_value(const struct tep_format_field *field, const unsigned char *raw,
 		 struct field_value *ret);
 uint64_t field_element(const struct tep_format_field *field, const struct field_value *v, size_t i);
 
+/* 1, 2, 4 or 8 bytes as a number of the machine, extended by its sign to 64 bits if it has one. */
+uint64_t field_number(const unsigned char *p, size_t n, bool is_signed);
+
+/* ── dynamic-array.c: what libtraceevent does not print as the kernel does ── */
+
+/* -ENOMEM */
+int dynamic_arrays_init(struct tep_handle *tep);
+/* The format as that handle is to see it, a text of *ret_size bytes. NULL: no memory. */
+char *dynamic_arrays_format(const char *format, size_t size, size_t *ret_size);
+
 /* ── printfmt.c ── */
 
 /* Whether libtraceevent prints every payload that fits the fields by the event's print fmt

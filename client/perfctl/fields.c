@@ -83,8 +83,7 @@ static enum kind kind_of(const struct tep_format_field *field)
 	return field->flags & TEP_FIELD_IS_POINTER ? KIND_ADDRESS : KIND_NUMBER;
 }
 
-/* n bytes as a number of the machine, extended by its sign to 64 bits if it has one. */
-static uint64_t number(const unsigned char *p, size_t n, bool is_signed)
+uint64_t field_number(const unsigned char *p, size_t n, bool is_signed)
 {
 	uint64_t v = 0;
 
@@ -111,7 +110,7 @@ static uint64_t number(const unsigned char *p, size_t n, bool is_signed)
 
 static void print_number(const unsigned char *p, size_t n, bool is_signed, FILE *f)
 {
-	uint64_t v = number(p, n, is_signed);
+	uint64_t v = field_number(p, n, is_signed);
 
 	if (is_signed)
 		fprintf(f, "%" PRId64, (int64_t)v);
@@ -141,7 +140,7 @@ void field_print(const struct tep_format_field *field, const unsigned char *raw,
 		print_number(s.p, s.n, field->flags & TEP_FIELD_IS_SIGNED, f);
 		break;
 	case KIND_ADDRESS:
-		fprintf(f, "0x%" PRIx64, number(s.p, s.n, false));
+		fprintf(f, "0x%" PRIx64, field_number(s.p, s.n, false));
 		break;
 	case KIND_STRING:
 		print_text(f, (const char *)s.p, strnlen((const char *)s.p, s.n));
@@ -158,7 +157,7 @@ void field_print(const struct tep_format_field *field, const unsigned char *raw,
 static void json_number(const char *key, const unsigned char *p, size_t n, bool is_signed,
 			struct json *j)
 {
-	uint64_t v = number(p, n, is_signed);
+	uint64_t v = field_number(p, n, is_signed);
 
 	if (is_signed)
 		json_signed(j, key, (int64_t)v);
@@ -185,7 +184,7 @@ void field_json(const struct tep_format_field *field, const unsigned char *raw, 
 		json_number(field->name, s.p, s.n, field->flags & TEP_FIELD_IS_SIGNED, j);
 		break;
 	case KIND_ADDRESS:
-		json_address(j, field->name, number(s.p, s.n, false));
+		json_address(j, field->name, field_number(s.p, s.n, false));
 		break;
 	case KIND_STRING:
 		json_bytes(j, field->name, (const char *)s.p, strnlen((const char *)s.p, s.n));
@@ -216,12 +215,13 @@ void field_value(const struct tep_format_field *field, const unsigned char *raw,
 				     .n = s.n,
 				     .element = kind == KIND_ARRAY ? field->elementsize : 0 };
 	if (kind == KIND_NUMBER || kind == KIND_ADDRESS)
-		ret->number = number(s.p, s.n, is_signed);
+		ret->number = field_number(s.p, s.n, is_signed);
 	else if (kind == KIND_STRING)
 		ret->n = strnlen((const char *)s.p, s.n);
 }
 
 uint64_t field_element(const struct tep_format_field *field, const struct field_value *v, size_t i)
 {
-	return number(v->bytes + i * v->element, v->element, field->flags & TEP_FIELD_IS_SIGNED);
+	return field_number(v->bytes + i * v->element, v->element,
+			    field->flags & TEP_FIELD_IS_SIGNED);
 }

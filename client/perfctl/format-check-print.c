@@ -156,6 +156,17 @@ static bool dynamic_field(struct text *t)
 	return take_field(t, true);
 }
 
+/* Its elements' size is a number, or that of a type. */
+static bool dynamic_array(struct text *t)
+{
+	if (!take_field(t, true) || !take(t, ","))
+		return false;
+	if (take(t, "sizeof("))
+		return take_word(t) > 0 && take(t, ")");
+	skip_space(t);
+	return take_number(t);
+}
+
 static bool expected(struct text *t)
 {
 	return expression(t) && take(t, ",") && expression(t);
@@ -167,6 +178,7 @@ static const struct {
 } functions[] = {
 	{ "__print_symbolic", symbolic },
 	{ "__print_flags", flags },
+	{ "__print_dynamic_array", dynamic_array }, /* dynamic-array.c */
 	{ "__get_str", dynamic_field },
 	{ "__get_dynamic_array", dynamic_field },
 	{ "__get_dynamic_array_len", dynamic_field },

@@ -47,6 +47,18 @@ static bool op_is_safe(struct tep_event *event, const struct tep_print_arg_op *o
 	return arg_is_safe(event, op->left) && arg_is_safe(event, op->right);
 }
 
+/* Ours (dynamic-array.c), there is no other: of a field, its length, and a number. */
+static bool function_is_safe(const struct tep_print_arg_func *func)
+{
+	const struct tep_print_arg *array = func->args, *length = array ? array->next : NULL;
+
+	return length && length->next && array->type == TEP_PRINT_DYNAMIC_ARRAY &&
+	       length->type == TEP_PRINT_DYNAMIC_ARRAY_LEN &&
+	       length->next->type == TEP_PRINT_ATOM &&
+	       array->dynarray.field == length->dynarray.field &&
+	       dynamic_is_safe(array->dynarray.field);
+}
+
 static bool arg_is_safe(struct tep_event *event, const struct tep_print_arg *arg)
 {
 	if (!arg)
@@ -71,7 +83,9 @@ static bool arg_is_safe(struct tep_event *event, const struct tep_print_arg *arg
 		return dynamic_is_safe(arg->dynarray.field);
 	case TEP_PRINT_OP:
 		return op_is_safe(event, &arg->op);
-	default: /* __print_hex, __print_array, bitmasks, functions */
+	case TEP_PRINT_FUNC:
+		return function_is_safe(&arg->func);
+	default: /* __print_hex, __print_array, bitmasks */
 		return false;
 	}
 }

@@ -127,6 +127,7 @@ START_TEST(print_formats)
 		"\"\"",
 		"\"%d\" \" more\", REC->a",
 		"\"%s\", __get_str(s)",
+		"\"%s\", __print_dynamic_array(s, sizeof(u8))",
 		"\"%s\", (REC->a & 3) ? __print_flags(REC->a & 3, \"|\", {1, \"x\"}, { 2, \"y\" }) "
 		": "
 		"\"none\"",
@@ -153,6 +154,12 @@ START_TEST(print_formats)
 		"\"%d\", ((",
 		"\"%d\", foo(REC->a)",
 		"\"%s\", __get_str(a)",
+		"\"%s\", __print_dynamic_array(a, 1)",
+		"\"%s\", __print_dynamic_array(s)",
+		"\"%s\", __print_dynamic_array(s, )",
+		"\"%s\", __print_dynamic_array(s, sizeof(u8)",
+		"\"%s\", __print_dynamic_array(s, sizeof())",
+		"\"%s\", perfctl_print_array(s, 1, 1)",
 		"\"%s\", __get_str(t)",
 		"\"%s\", __print_symbolic(REC->a, { 1, \"x\" )",
 		"\"%s\", __print_symbolic(REC->a, { 1 / 0, \"x\" })",
@@ -256,6 +263,48 @@ START_TEST(decoded_by_fields)
 }
 END_TEST
 
+/* As the kernel prints them; those of a size that it has not, field by field. */
+START_TEST(dynamic_arrays)
+{
+	static const struct {
+		const char *element, *expected;
+	} all[] = {
+		{ "sizeof(u8)", "{0x1,0xff,0x2,0x80} of 7" },
+		{ "1", "{0x1,0xff,0x2,0x80} of 7" },
+		{ "sizeof(u16)", "{0xff01,0x8002} of 7" },
+		{ "sizeof(u32)", "{0x8002ff01} of 7" },
+		{ "sizeof(u64)", "{} of 7" },
+		{ "sizeof(nothing)", "a=7 d={1,255,2,128}" },
+		{ "3", "a=7 d={1,255,2,128}" },
+	};
+	static const uint8_t raw[] = { 7, 0, 0,	 0, 1, 0, 0, 0,	   7,	 0,
+				       0, 0, 16, 0, 4, 0, 1, 0xff, 0x02, 0x80 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
+		_cleanup_free_ char *format = NULL, *text = NULL;
+		struct decoder *d;
+		size_t n;
+		FILE *f;
+
+		ck_assert_int_gt(
+			asprintf(&format,
+				 HEAD FIELD("u32 a") "\tfield:__data_loc u8[] "
+						     "d;\toffset:12;\tsize:4;\tsigned:0;\n"
+						     "\nprint fmt: \"%%s of %%d\", "
+						     "__print_dynamic_array(d, %s), REC->a\n",
+				 all[i].element),
+			0);
+		ck_assert_int_eq(decoder_new("x:x", format, strlen(format), &d), 0);
+		ck_assert_int_eq(decoder_load(d, raw, sizeof(raw)), 0);
+		f = open_memstream(&text, &n);
+		decoder_print(d, f);
+		fclose(f);
+		ck_assert_str_eq(text, all[i].expected);
+		decoder_free(d);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("format-check");
@@ -268,6 +317,7 @@ int main(void)
 	tcase_add_test(t, cut_off);
 	tcase_add_test(t, nesting);
 	tcase_add_test(t, many_fields);
+	tcase_add_test(t, dynamic_arrays);
 	tcase_add_test(t, decoded_by_fields);
 	suite_add_tcase(s, t);
 	return run_suite(s);
