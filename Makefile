@@ -78,7 +78,8 @@ PERFCTL_OBJS := $(call objs,client/perfctl) $(call objs,client/perfctl/trace) \
 BPF_SKELS := $(patsubst daemon/engine/bpf/%.bpf.c,$(BUILD)/gen/%.skel.h,$(wildcard daemon/engine/bpf/*.bpf.c))
 
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(wildcard tests/unit/test-*.c))
-HELPERS := $(patsubst tests/integration/%.c,$(BUILD)/tests/%,$(wildcard tests/integration/*.c))
+HELPERS := $(patsubst tests/integration/%.c,$(BUILD)/tests/%,$(wildcard tests/integration/*.c)) \
+	$(patsubst tests/vm/%.c,$(BUILD)/tests/%,$(wildcard tests/vm/*.c))
 BENCHES := $(patsubst tests/bench/%.c,$(BUILD)/tests/%,$(wildcard tests/bench/*.c))
 MANPAGES := client/perfctl/perfctl.1 client/libperfpersist.3 conf/perfpersistd.conf.5 \
 	daemon/broker/perfpersistd.8
@@ -121,6 +122,7 @@ check-all: ## every test, at full length and on every guest kernel
 	@tests/run.sh --tier all $(BUILD)
 check-vm: ## the tests in booted guests alone
 	@conf/deps.sh build package guest
+	@$(MAKE) --no-print-directory -j2 programs $(HELPERS)
 	@tests/run.sh --tier all -k vm/ $(BUILD)
 bench: programs ## side-by-side measurements, into build/bench.json
 	@$(MAKE) --no-print-directory -j2 $(BENCHES)
@@ -128,7 +130,7 @@ bench: programs ## side-by-side measurements, into build/bench.json
 bench-sideband: programs ## sideband under as many short programs as the machine runs, for a minute
 	@$(MAKE) --no-print-directory $(BUILD)/tests/bench-sideband
 	@tests/bench/sideband.sh $(BUILD)
-bench-boot: deb ## what recording from early on costs a boot, in a guest
+bench-boot: deb $(BUILD)/tests/tsc-khz ## what recording from early on costs a boot, in a guest
 	@tests/vm/build.sh $(BUILD)
 	@BUILD=$(BUILD) tests/vm/run.sh tests/vm/bench-boot.sh
 asan: ## everything again with ASan and UBSan, in build/asan
@@ -241,6 +243,11 @@ $(BUILD)/tests/%: tests/integration/%.c $(BUILD)/libperfpersist.a Makefile
 	$(call say,TEST)
 	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -MF $@.d $(ALL_LDFLAGS) -o $@ $< \
 		$(BUILD)/libperfpersist.a -lpthread
+
+$(BUILD)/tests/%: tests/vm/%.c Makefile
+	@mkdir -p $(@D)
+	$(call say,TEST)
+	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -MF $@.d $(ALL_LDFLAGS) -o $@ $<
 
 $(BUILD)/tests/%: tests/bench/%.c $(BUILD)/libperfpersist.a Makefile
 	@mkdir -p $(@D)

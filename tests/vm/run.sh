@@ -85,6 +85,8 @@ exec {kernel_lock}<"${KERNEL%/*}"
 flock --shared "$kernel_lock"
 [ -d "$KERNEL" ] || say 77 "apt knew no such kernel when the guest was made"
 
+tsc_khz=$("$BUILD/tests/tsc-khz") || say 2 "make tests builds what it needs"
+
 # ── a place ──────────────────────────────────────────────────────────────────────────────
 
 place=$BUILD/vm/results/$name-$kernel
@@ -118,7 +120,9 @@ trap 'exit 129' HUP
 # by a serial port of its own: two character devices, one of them the other's server. What this
 # script cannot end because it was killed ends by itself. no_timer_check: on a busy machine no tick of
 # the emulated timer may come while the kernel counts them, and it panics ("IO-APIC + timer doesn't
-# work").
+# work"). tsc_early_khz: where a CPU has to wait while the kernel measures its TSC, which is this
+# machine's, by an emulated timer, the clock afterwards goes many times too fast, and no unit starts in
+# time.
 machine() {
 	local socket=perfpersist-vm-$$ share shares=()
 
@@ -141,7 +145,7 @@ machine() {
 		-mon chardev=monitor,mode=control \
 		-device virtio-serial-pci -device virtserialport,chardev=port,name=monitor \
 		-kernel "$KERNEL/vmlinuz" -initrd "$KERNEL/initrd" \
-		-append "console=ttyS0 panic=-1 no_timer_check systemd.getty_auto=0 $append" \
+		-append "console=ttyS0 panic=-1 no_timer_check tsc_early_khz=$tsc_khz systemd.getty_auto=0 $append" \
 		</dev/null >"$place/qemu" 2>&1 {lock}>&- {guest_lock}<&- {kernel_lock}<&- &
 	qemu=$!
 }
