@@ -24,7 +24,7 @@ declare -A events=(
 	[several]='sched:sched_process_*'
 	[sampling]=cpu-clock
 	[software]=minor-faults
-	[kprobe]='kprobe:do_filp_open(name=+0(+0(arg2)):string)'
+	[kprobe]='kprobe:filename_lookup(name=+0(+0(arg2)):string)'
 	[uprobe]="uprobe:$libc:getpid"
 )
 

@@ -33,11 +33,11 @@ expect_eq "$(fields p/return .parent | sort | uniq -c | xargs)" "$calls $$" "wha
 expect_eq "$(perfctl show p/begin --json | jq -r .recorder)" probe
 
 echo "arguments, also as strings, and filters on them"
-create names -e "$opens" --filter 'name ~ "/nowhere/*"'
-create one -e "$opens" --filter 'name == "/nowhere/7" && dfd == -100'
-create none -e "$opens" --filter 'name == "/nowhere/7" && dfd != -100'
-create failed -e 'kretprobe:do_filp_open(error=retval:s64)' --filter 'comm == "prober" && error == -2'
-open_nowhere $calls
+create names -e "$lookups" --filter 'name ~ "/nowhere/*"'
+create one -e "$lookups" --filter 'name == "/nowhere/7" && dfd == -100'
+create none -e "$lookups" --filter 'name == "/nowhere/7" && dfd != -100'
+create failed -e 'kretprobe:filename_lookup(error=retval:s32)' --filter 'comm == "prober" && error == -2'
+look_nowhere $calls
 expect_eq "$(recorded names) $(recorded one) $(recorded none)" "$calls $((calls / 10)) 0" "records of $calls files"
 expect_nowhere p/names $calls
 [ "$(recorded failed)" -ge $calls ] || fail "of $calls files that are not there $(recorded failed) were not found"

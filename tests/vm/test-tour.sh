@@ -110,10 +110,10 @@ expect_eq "$(systemctl --failed --plain --no-legend)" "" "failed units"
 echo "$made system calls meanwhile: each is recorded, and $(wc -l <<<"$ids") events have the ids that they had"
 
 section probe
-expect_ok perfctl create tour/opens -e "$opens" --filter 'name ~ "/nowhere/*"' -m 256K
-open_nowhere 100
-expect_nowhere tour/opens 100
-echo "100 calls of do_filp_open, each with the name that was its argument"
+expect_ok perfctl create tour/lookups -e "$lookups" --filter 'name ~ "/nowhere/*"' -m 256K
+look_nowhere 100
+expect_nowhere tour/lookups 100
+echo "100 calls of filename_lookup, each with the name that was its argument"
 
 section access
 expect_eq "$(cat /proc/sys/kernel/perf_event_paranoid)" 3
