@@ -4,6 +4,7 @@
 
 #include <bpf/bpf.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "daemon/cpus.h"
 #include "daemon/text.h"
@@ -114,6 +115,7 @@ int meta_create(const struct pp_event *event, const struct pp_recipe *recipe,
 	size_t room = MAX((size_t)MAX(possible, 0) + 1, n_maps);
 	size_t size = meta_size(room, recipe->n_sources, recipe->n_nodes);
 	_cleanup_free_ struct pp_meta *m = calloc(1, size);
+	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
 	_cleanup_close_ int fd = -EBADF;
 	uint32_t zero = 0;
 
@@ -127,7 +129,7 @@ int meta_create(const struct pp_event *event, const struct pp_recipe *recipe,
 	r = set_event(m, event, pending);
 	if (r < 0)
 		return r;
-	fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "pp_meta", 4, size, 1, NULL);
+	fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "pp_meta", 4, size, 1, &opts);
 	if (fd < 0)
 		return fd;
 	if (bpf_map_update_elem(fd, &zero, m, BPF_ANY) < 0)
@@ -145,12 +147,34 @@ static int write_value(int fd, const struct pp_meta *m)
 
 /* ── reading ────────────────────────────────────────────────────────────────────────────── */
 
+/*
+ * Mapped, because while the kernel copies a value no program of a tracepoint runs on that CPU
+ * (bpf_disable_instrumentation()), and for milliseconds if the reader is preempted in it. Maps of
+ * earlier versions of ours cannot be mapped. Writing remains a call: who is killed in it has
+ * written all or nothing.
+ */
+static int copy_value(int fd, const struct bpf_map_info *info, struct pp_meta *ret)
+{
+	uint32_t zero = 0;
+	void *at;
+
+	if (!(info->map_flags & BPF_F_MMAPABLE))
+		return bpf_map_lookup_elem(fd, &zero, ret) < 0 ? -errno : 0;
+	at = mmap(NULL, info->value_size, PROT_READ, MAP_SHARED, fd, 0);
+	if (at == MAP_FAILED)
+		return -errno;
+	memcpy(ret, at, info->value_size);
+	munmap(at, info->value_size);
+	return 0;
+}
+
 /* The map's whole value, whose size its maker chose; larger than that for what we look at. */
 static int read_value(int fd, struct pp_meta **ret, size_t *ret_size)
 {
 	struct bpf_map_info info = {};
-	uint32_t size = sizeof(info), zero = 0;
+	uint32_t size = sizeof(info);
 	struct pp_meta *m;
+	int r;
 
 	if (bpf_obj_get_info_by_fd(fd, &info, &size) < 0)
 		return -errno;
@@ -159,9 +183,10 @@ static int read_value(int fd, struct pp_meta **ret, size_t *ret_size)
 	m = calloc(1, ALIGN_TO(MAX((size_t)info.value_size, sizeof(*m)), 8UL));
 	if (!m)
 		return -ENOMEM;
-	if (bpf_map_lookup_elem(fd, &zero, m) < 0) {
+	r = copy_value(fd, &info, m);
+	if (r < 0) {
 		free(m);
-		return -errno;
+		return r;
 	}
 	*ret = m;
 	*ret_size = info.value_size;
