@@ -5,6 +5,7 @@
 # agree record for record with an evaluation of the unfiltered stream that shares no code with them.
 # FILTERS (24; at full length 300) is how many of them each tracepoint gets, SEED what they are made of. Then the shorthands, and that a filter belongs to the -e before it.
 . "$(dirname "$0")/../lib.sh"
+. "$(dirname "$0")/tracepoints.sh"
 
 start_daemon
 
@@ -24,6 +25,7 @@ for what in \
 	"signal:signal_generate mine generic" \
 	"task:task_rename mine generic"; do
 	read -r event whose recorder <<<"$what"
+	[ "$recorder $event" = "tp_btf sched:sched_switch" ] || [ "$recorder" = generic ] || hot_calls || continue
 	"$BIN/filter-check" "$INSTANCE" f "$event" "$whose" "$recorder" "$N" "$seed"
 done
 

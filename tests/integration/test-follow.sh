@@ -11,6 +11,7 @@
 # Then what perfctl makes of both: reopen -n, in order under load; reopen -f, --wakeup, a resize, the
 # event's end.
 . "$(dirname "$0")/../lib.sh"
+. "$(dirname "$0")/tracepoints.sh"
 
 start_daemon
 
@@ -27,9 +28,11 @@ check() {
 	perfctl delete "t/$mode" >/dev/null
 }
 
-for recorder in tp_btf generic; do
+recorders=(tp_btf generic)
+hot_calls || recorders=(generic)
+for recorder in "${recorders[@]}"; do
 	option=()
-	[ $recorder = generic ] && option=(--generic)
+	[ "$recorder" = generic ] && option=(--generic)
 	full && check snapshot 1000 -m 512K "${option[@]}"
 	for size in 64K 4K; do
 		check snapshot "$(length 300 3000)" -m $size "${option[@]}"

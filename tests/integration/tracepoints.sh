@@ -21,6 +21,12 @@ first_cpus() {
 		awk -v n="$1" 'NR <= n' | paste -sd,
 }
 
+# hot_calls: whether system calls, and the life of processes, have a tp_btf recorder. Since 7.0 a task may
+# be preempted in it.
+hot_calls() {
+	[ "$(uname -r | cut -d . -f 1)" -lt 7 ]
+}
+
 # The kernel runs at most 64 programs on one tracepoint, of everybody. A test that fills one is alone
 # with it; tests that record whole systems of tracepoints share them.
 # tracepoints_lock [--shared]
