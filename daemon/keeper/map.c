@@ -278,7 +278,7 @@ void process_compact(struct table *t, struct process *p)
 		return;
 	kept = keep_seen(&pieces, maps, n, &last);
 	p->n_maps = (uint32_t)kept;
-	p->compact_at = (uint32_t)(2 * kept + 512);
+	p->compact_at = (uint32_t)(2 * kept + COMPACT_MORE);
 	if (kept == n)
 		return;
 	list = rebuild(t, maps, kept, p->maps == &p->first ? p->root : NULL);

@@ -27,7 +27,9 @@ struct process *process_new(struct table *t, uint32_t pid, uint64_t started, str
 			p->first = map_ref(p->inherited);
 		}
 		p->n_maps = parent->n_maps;
-		p->compact_at = parent->compact_at;
+		/* A compacting walks over the parent's mappings as well. The child is to have
+		 * mapped as many itself before, or each of many children would cost one. */
+		p->compact_at = MAX(p->compact_at, 2 * parent->n_maps + COMPACT_MORE);
 	}
 	thread_new(t, p, pid, started);
 	TAILQ_INSERT_TAIL(&t->alive, p, link);

@@ -107,6 +107,9 @@ struct notice {
 TAILQ_HEAD(notices, notice);
 LIST_HEAD(notice_bucket, notice);
 
+/* A list is compacted when it is twice what it was after the last time, and this. */
+#define COMPACT_MORE 512
+
 #define NOTICE_BUCKETS 4096
 /* Records come nearly in order of time. So far one goes back for the place of one that does not: it
  * stays where that ends, so that no wrong time costs more than that. */

@@ -3,8 +3,9 @@
  * The keeper's table: records of the kernel's go in, made by hand, and what comes out must say of
  * every time who was called what and had what mapped.
  */
+#include "tests/unit/keeper-table.h"
+
 #include "daemon/keeper/emit.h"
-#include "daemon/keeper/table.h"
 #include "daemon/keeper/tasks.h"
 #include "daemon/tasks.h"
 #include "tests/unit/sideband-replay.h"
@@ -12,136 +13,9 @@
 #include <fcntl.h>
 #include "tests/unit/needs.h"
 
-#define ROOMY (64UL << 20)
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL)
 
-static struct table table;
-static uint64_t now;
 static struct replay replay;
-
-static void setup_with(uint64_t max)
-{
-	ck_assert_int_eq(table_init(&table, max), 0);
-	now = 1000;
-	table.began = table.since_rings = now;
-}
-
-static void setup(void)
-{
-	setup_with(ROOMY);
-}
-
-static void teardown(void)
-{
-	table_clear(&table); /* asserts that nothing is left */
-}
-
-/* ── records ────────────────────────────────────────────────────────────────────────────── */
-
-static size_t behind; /* bytes that the kernel leaves behind a record's sample_id */
-
-static void record(uint32_t type, uint16_t misc, const void *body, size_t size)
-{
-	uint8_t bytes[512];
-	struct perf_event_header h = { .type = type, .misc = misc };
-
-	ck_assert_uint_eq(size % 8, 0);
-	h.size = (uint16_t)(sizeof(h) + size + PP_SIDEBAND_ID_SIZE + behind);
-	now += 10;
-	memset(bytes, 0xee, sizeof(bytes));
-	memcpy(bytes, &h, sizeof(h));
-	memcpy(bytes + sizeof(h), body, size);
-	memcpy(bytes + sizeof(h) + size + 8, &now, sizeof(now));
-	table_apply_bytes(&table, bytes, h.size);
-}
-
-static void task(uint32_t type, uint32_t pid, uint32_t ppid, uint32_t tid, uint32_t ptid)
-{
-	struct {
-		uint32_t pid, ppid, tid, ptid;
-		uint64_t time;
-	} body = { pid, ppid, tid, ptid, now + 10 };
-
-	record(type, 0, &body, sizeof(body));
-}
-
-static void forks(uint32_t ppid, uint32_t pid)
-{
-	task(PERF_RECORD_FORK, pid, ppid, pid, ppid);
-}
-
-static void starts_thread(uint32_t pid, uint32_t tid)
-{
-	task(PERF_RECORD_FORK, pid, pid, tid, pid);
-}
-
-static void exits(uint32_t pid, uint32_t tid)
-{
-	task(PERF_RECORD_EXIT, pid, 1, tid, 1);
-}
-
-static void comm(uint32_t pid, uint32_t tid, const char *name, uint16_t misc)
-{
-	struct {
-		uint32_t pid, tid;
-		char name[16];
-	} body = { .pid = pid, .tid = tid };
-
-	snprintf(body.name, sizeof(body.name), "%s", name);
-	record(PERF_RECORD_COMM, misc, &body, sizeof(body));
-}
-
-static void execs(uint32_t pid, const char *name)
-{
-	comm(pid, pid, name, PERF_RECORD_MISC_COMM_EXEC);
-}
-
-static void maps(uint32_t pid, uint64_t start, const char *path)
-{
-	struct {
-		uint32_t pid, tid;
-		uint64_t start, size, offset;
-		uint32_t major, minor;
-		uint64_t inode, generation;
-		uint32_t prot, flags;
-		char path[32];
-	} body = { .pid = pid, .tid = pid, .start = start, .size = 0x1000, .prot = 5, .flags = 2 };
-
-	snprintf(body.path, sizeof(body.path), "%s", path);
-	record(PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER, &body, sizeof(body));
-}
-
-static void ksymbol(uint64_t address, const char *name, uint16_t flags)
-{
-	struct {
-		uint64_t address;
-		uint32_t size;
-		uint16_t type, flags;
-		char name[16];
-	} body = { .address = address, .size = 64, .type = 1, .flags = flags };
-
-	snprintf(body.name, sizeof(body.name), "%s", name);
-	record(PERF_RECORD_KSYMBOL, 0, &body,
-	       offsetof(typeof(body), name) + ALIGN_TO(strlen(body.name) + 1, 8U));
-}
-
-static void bpf_event(uint32_t id, uint16_t type)
-{
-	struct {
-		uint16_t type, flags;
-		uint32_t id;
-		uint8_t tag[8];
-	} body = { .type = type, .id = id };
-
-	record(PERF_RECORD_BPF_EVENT, 0, &body, sizeof(body));
-}
-
-static void loses(uint64_t n)
-{
-	uint64_t body[2] = { 7, n };
-
-	record(PERF_RECORD_LOST, 0, body, sizeof(body));
-}
 
 /* ── what comes out ─────────────────────────────────────────────────────────────────────── */
 
@@ -194,16 +68,6 @@ static void check_path(uint32_t pid, uint64_t address, const char *path)
 }
 
 /* ── processes ──────────────────────────────────────────────────────────────────────────── */
-
-/* A shell that was forked and exec'ed, as all others here are. */
-static void begin_shell(void)
-{
-	table.told = true;
-	forks(1, 100);
-	execs(100, "sh");
-	maps(100, 0x1000, "/bin/sh");
-	maps(100, 0x5000, "/lib/libc.so");
-}
 
 START_TEST(a_life)
 {
