@@ -73,7 +73,8 @@ static void set_pause(struct keep *k)
 
 bool keep_is_due(const struct keep *k)
 {
-	return k->keeping && clock_now(CLOCK_MONOTONIC) - k->looked >= k->pause.least;
+	return k->keeping &&
+	       (k->behind || clock_now(CLOCK_MONOTONIC) - k->looked >= k->pause.least);
 }
 
 /* ── emptying ───────────────────────────────────────────────────────────────────────────── */
@@ -97,22 +98,35 @@ static void tell_untimed(struct keep *k)
 
 static void merge(struct keep *k, uint64_t until)
 {
-	rings_merge(&k->rings, until, apply, k);
+	k->behind = !rings_merge(&k->rings, until, apply, k);
 	k->table.lost += k->rings.bad;
 	k->rings.bad = 0;
 	tell_untimed(k);
 }
 
-static void drain(struct keep *k)
+/* For who must not miss what has come. It is a third of what the broker waits for an answer before
+ * it takes us for stuck (daemon/broker/keeper.c). */
+#define DRAIN_MAX 10000000000ULL /* ns */
+
+static int drain(struct keep *k)
 {
-	merge(k, UINT64_MAX);
+	uint64_t begun = clock_now(CLOCK_MONOTONIC), until = begun + RINGS_CLOCK_SLACK;
+
+	do
+		merge(k, until);
+	while (k->behind && clock_now(CLOCK_MONOTONIC) - begun < DRAIN_MAX);
+	if (!k->behind)
+		return 0;
+	log_warning("More is told of processes than can be worked through in %llu seconds.",
+		    DRAIN_MAX / 1000000000);
+	return -EAGAIN;
 }
 
 void keep_wake(struct keep *k)
 {
 	merge(k, clock_now(CLOCK_MONOTONIC) - UNSETTLED);
-	if (rings_pressed(&k->rings))
-		drain(k);
+	if (!k->behind && rings_pressed(&k->rings))
+		merge(k, UINT64_MAX);
 	set_pause(k);
 }
 
@@ -146,7 +160,7 @@ int keep_rings(struct keep *k, const struct pp_keep_cpu *cpus, size_t n, int *fd
 		return -EINVAL;
 	if (!k->keeping)
 		k->table.first = clock_now(CLOCK_MONOTONIC) - RINGS_CLOCK_SLACK;
-	drain(k);
+	merge(k, UINT64_MAX); /* what it leaves goes over into the new rings */
 	err = put_rings(k, cpus, n, fds);
 	if (err < 0) {
 		if (!k->keeping)
@@ -173,9 +187,10 @@ int keep_tasks(struct keep *k, int tasks, int maps)
 	err = tasks_read(tasks, TASKS_SIZE_MAX, busy, k, &of_tasks);
 	if (err == 0)
 		err = tasks_read(maps, TASKS_SIZE_MAX, busy, k, &of_maps);
+	if (err == 0)
+		err = drain(k);
 	if (err < 0)
 		return err;
-	drain(k);
 	return table_tell(&k->table, time, &of_tasks, &of_maps);
 }
 
@@ -190,11 +205,15 @@ int keep_limit(struct keep *k, uint64_t max_memory)
 
 int keep_take(struct keep *k, uint64_t since, uint64_t until, int *ret_fd, uint64_t *ret_size)
 {
+	int err;
+
 	if (!k->keeping)
 		return -ENODATA;
 	if (until != 0 && until < since)
 		return -EINVAL;
-	drain(k);
+	err = drain(k);
+	if (err < 0)
+		return err;
 	if (until == 0)
 		until = clock_now(CLOCK_MONOTONIC);
 	return table_emit(&k->table, since, until, busy, k, ret_fd, ret_size);
@@ -207,7 +226,7 @@ int keep_drop(struct keep *k)
 
 	rings_unmap(&k->rings);
 	table_clear(&k->table);
-	k->keeping = false;
+	k->keeping = k->behind = false;
 	err = table_init(&k->table, max_memory);
 	malloc_trim(0);
 	return err;
@@ -217,7 +236,7 @@ void keep_status(struct keep *k, struct pp_keep_status *ret)
 {
 	const struct table *t = &k->table;
 
-	drain(k);
+	merge(k, UINT64_MAX); /* a step, so that the answer comes soon */
 	*ret = (struct pp_keep_status){
 		.keeping = k->keeping,
 		.tasks = t->told,

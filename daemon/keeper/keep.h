@@ -23,6 +23,7 @@ struct keep {
 	struct table table;
 	bool keeping;
 	bool told_untimed;
+	bool behind; /* there is more to apply than fits into a step */
 	uint64_t looked; /* when the rings were emptied last because it was time */
 	struct keep_pause pause;
 };
@@ -30,12 +31,13 @@ struct keep {
 int keep_init(struct keep *k);
 void keep_done(struct keep *k);
 
-/* It is time: what is old enough to be in order is applied. */
+/* It is time: what is old enough to be in order is applied, a step of it if it is much. */
 void keep_wake(struct keep *k);
-/* Whether it is. While nothing is kept it never is. */
+/* Whether it is; at once if there is more. While nothing is kept it never is. */
 bool keep_is_due(const struct keep *k);
 
-/* As PP_KEEP_* say. fds that are taken over become -EBADF. -ENODATA: nothing is kept. */
+/* As PP_KEEP_* say. fds that are taken over become -EBADF. -ENODATA: nothing is kept; -EAGAIN: what
+ * is to be in the table first is too much for now. */
 int keep_rings(struct keep *k, const struct pp_keep_cpu *cpus, size_t n, int *fds);
 int keep_tasks(struct keep *k, int tasks, int maps);
 int keep_limit(struct keep *k, uint64_t max_memory);

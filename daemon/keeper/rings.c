@@ -202,19 +202,19 @@ static void collect(struct rings *rings, struct ring *r)
 	__atomic_store_n(&control(r)->data_tail, head, __ATOMIC_RELEASE);
 }
 
-static void read_clock(struct rings *rings)
+static uint64_t clock_now(void)
 {
 	struct timespec ts;
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
-	rings->now = (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
 void rings_collect(struct rings *rings)
 {
 	for (size_t i = 0; i < rings->n; i++)
 		collect(rings, rings->ring[i]);
-	read_clock(rings);
+	rings->now = clock_now();
 }
 
 static bool can_be(const struct rings *rings, uint64_t time)
@@ -273,15 +273,18 @@ static size_t heap_of(struct rings *rings, struct ring **heap)
 	return n;
 }
 
-void rings_merge(struct rings *rings, uint64_t until,
+/* What a record costs depends on who made it, so that no number of records is a bound. */
+bool rings_merge(struct rings *rings, uint64_t until,
 		 void (*apply)(void *context, const uint8_t *record, size_t size), void *context)
 {
 	_cleanup_free_ struct ring **heap = calloc(rings->n + 1, sizeof(struct ring *));
+	uint64_t end;
 	size_t n;
 
 	rings_collect(rings);
 	if (!heap)
-		return; /* they wait in the rings */
+		return true; /* they wait in the rings */
+	end = rings->now + RINGS_STEP;
 	n = heap_of(rings, heap);
 	while (n > 0 && heap[0]->next <= until) {
 		struct ring *r = heap[0];
@@ -293,7 +296,10 @@ void rings_merge(struct rings *rings, uint64_t until,
 		if (!look(rings, r))
 			heap[0] = heap[--n];
 		sink(heap, n, 0);
+		if (clock_now() >= end)
+			return n == 0 || heap[0]->next > until;
 	}
+	return true;
 }
 
 double rings_take_filled(struct rings *rings)
@@ -343,7 +349,7 @@ static void take_over(struct rings *rings, struct ring *old, struct ring *new)
 
 	collect(rings, old);
 	collect(rings, new);
-	read_clock(rings);
+	rings->now = clock_now();
 	n = bytes_before(rings, old, look(rings, new) && new->next ? new->next : UINT64_MAX);
 	new->last = old->last;
 	rest = new->end - new->begin;

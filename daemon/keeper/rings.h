@@ -40,9 +40,12 @@ void rings_collect(struct rings *rings);
 /* The kernel reads the clock in another way than we do, which may be ahead a little. */
 #define RINGS_CLOCK_SLACK 10000000 /* ns */
 
-/* Collects, and hands out the records up to a time, of all CPUs, in order of time. One whose time
- * cannot be comes when the one before it does. */
-void rings_merge(struct rings *rings, uint64_t until,
+/* A step of merging ends with the record after so long. */
+#define RINGS_STEP 50000000 /* ns */
+
+/* Collects, and hands out records up to a time, of all CPUs, in order of time. One whose time
+ * cannot be comes when the one before it does. false: there are more, and the step is over. */
+bool rings_merge(struct rings *rings, uint64_t until,
 		 void (*apply)(void *context, const uint8_t *record, size_t size), void *context);
 
 /* How much of a ring has been filled since this was asked last, of the one that was filled most: 1

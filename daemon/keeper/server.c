@@ -201,6 +201,8 @@ static int wait_for(const struct server *s, struct epoll_event *events)
 
 	if (!s->keep.keeping)
 		return epoll_wait(s->epoll, events, EVENTS, -1);
+	if (s->keep.behind) /* requests come between the steps */
+		return epoll_wait(s->epoll, events, EVENTS, 0);
 	prctl(PR_SET_TIMERSLACK, pause->most - pause->least + 1, 0, 0, 0);
 	return epoll_wait(s->epoll, events, EVENTS, (int)(pause->least / 1000000));
 }

@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "daemon/cpus.h"
+#include "daemon/keeper/rings.h"
 #include "daemon/order.h"
 #include "tests/unit/needs.h"
 #include "tests/unit/sideband-replay.h"
@@ -350,6 +351,51 @@ static void check_seen(const pid_t *pids, size_t n)
 	}
 }
 
+static size_t n_applied;
+
+static void apply_slowly(void *context _unused_, const uint8_t *record _unused_,
+			 size_t size _unused_)
+{
+	const struct timespec ms = { .tv_nsec = 1000000 };
+
+	n_applied++;
+	nanosleep(&ms, NULL);
+}
+
+/* Records that take long to apply: after a step one can do something else, and nothing is lost. */
+START_TEST(in_steps)
+{
+	const size_t n = 200;
+	unsigned cpu = (unsigned)sched_getcpu();
+	struct pp_cpumask here = { 0 }, opened;
+	struct rings rings;
+	struct failure f;
+	struct pp_fds fds;
+	size_t steps = 1;
+	uint64_t until;
+	cpu_set_t set;
+	char name[16];
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	ck_assert_int_eq(sched_setaffinity(0, sizeof(set), &set), 0);
+	pp_cpumask_set(&here, cpu);
+	rings_init(&rings);
+	ck_assert_int_ge(sideband_open(&here, 0, &opened, &fds, &f), 0);
+	ck_assert_int_eq(rings_put(&rings, cpu, 1, fds.fd[0]), 0);
+	for (size_t i = 0; i < n; i++) {
+		snprintf(name, sizeof(name), "name%zu", i);
+		prctl(PR_SET_NAME, name);
+	}
+	until = clock_now() + RINGS_CLOCK_SLACK;
+	for (; !rings_merge(&rings, until, apply_slowly, NULL); steps++)
+		ck_assert_uint_le(n_applied, steps * RINGS_STEP / 1000000);
+	ck_assert_uint_ge(steps, n * 1000000 / RINGS_STEP);
+	ck_assert_uint_ge(n_applied, n);
+	rings_unmap(&rings);
+}
+END_TEST
+
 /* Each one that ran, once, with its name and what it ran; also what ran while nobody was there,
  * and while the rings were changed. */
 START_TEST(short_lives)
@@ -555,6 +601,7 @@ int main(void)
 	tcase_add_test(t, strangers);
 	tcase_add_test(t, ends_when_idle);
 	tcase_add_test(t, ends_when_unreachable);
+	tcase_add_test(t, in_steps);
 	tcase_add_test(t, short_lives);
 	tcase_add_test(t, changed_rings);
 	tcase_add_test(t, wakes_by_time);
