@@ -19,7 +19,7 @@ allowed() {
 	                   ours='client/perfctl/(trace/)?[^/]+|client/perfpersist\.h|proto/(macro|regular)\.h'
 	                   theirs='elfutils/.*|dwarf\.h|(libelf|gelf)\.h' ;;
 	client/perfctl/pictures)
-	                   ours='client/perfctl/((trace|pictures)/)?[^/]+|client/perfpersist\.h|proto/(macro|printable)\.h|page-hashes\.h'
+	                   ours='client/perfctl/((trace|pictures)/)?[^/]+|client/perfpersist\.h|proto/(macro|printable|siphash)\.h|page-hashes\.h'
 	                   theirs='event-parse\.h' ;;
 	daemon)            ours='(proto|daemon)/[^/]+' theirs='systemd/.*|(libelf|gelf)\.h' ;;
 	daemon/broker)     ours='(proto|daemon|daemon/broker)/[^/]+' theirs='systemd/.*' ;;

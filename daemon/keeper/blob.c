@@ -5,18 +5,15 @@
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "proto/macro.h"
+#include "proto/siphash.h"
 
 #define BUCKETS_MIN 256
 
 int blobs_init(struct blobs *blobs, struct memory *memory)
 {
 	*blobs = (struct blobs){ .memory = memory, .n_buckets = BUCKETS_MIN };
-	/* Whoever chooses paths must not choose buckets. */
-	if (getrandom(&blobs->seed, sizeof(blobs->seed), GRND_NONBLOCK) < 0)
-		blobs->seed = (uintptr_t)blobs;
 	blobs->buckets = memory_get(memory, BUCKETS_MIN * sizeof(*blobs->buckets));
 	return blobs->buckets ? 0 : -ENOMEM;
 }
@@ -28,16 +25,15 @@ void blobs_done(struct blobs *blobs)
 	*blobs = (struct blobs){ 0 };
 }
 
-static uint64_t mix(uint64_t hash, const uint8_t *bytes, size_t n)
+/* Whoever chooses paths must not choose buckets. */
+static uint64_t hash_of(const void *a, size_t size_a, const void *b, size_t size_b)
 {
-	for (; n > 0; bytes += MIN(n, 8U), n -= MIN(n, 8U)) {
-		uint64_t word = 0;
+	struct siphash h;
 
-		memcpy(&word, bytes, MIN(n, 8U));
-		hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
-		hash ^= hash >> 29;
-	}
-	return hash;
+	siphash_begin(&h, NULL);
+	siphash_add(&h, a, size_a);
+	siphash_add(&h, b, size_b);
+	return siphash_end(&h);
 }
 
 /* At most as many as there are buckets, so that none is long; without memory they get longer. */
@@ -71,7 +67,7 @@ static bool is_it(const struct blob *b, uint64_t hash, enum blob_kind kind, cons
 struct blob *blobs_get(struct blobs *blobs, enum blob_kind kind, const void *a, size_t size_a,
 		       const void *b, size_t size_b)
 {
-	uint64_t hash = mix(mix(blobs->seed + kind, a, size_a), b, size_b);
+	uint64_t hash = hash_of(a, size_a, b, size_b);
 	struct blob **bucket = &blobs->buckets[hash & (blobs->n_buckets - 1)], *new;
 
 	for (struct blob *i = *bucket; i; i = i->next)

@@ -29,7 +29,6 @@ struct blobs {
 	struct memory *memory;
 	struct blob **buckets;
 	size_t n_buckets, n;
-	uint64_t seed;
 };
 
 int blobs_init(struct blobs *blobs, struct memory *memory);

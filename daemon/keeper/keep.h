@@ -23,7 +23,7 @@ struct keep {
 	struct table table;
 	bool keeping;
 	bool told_untimed;
-	bool behind; /* there is more to apply than fits into a step */
+	bool behind;	 /* there is more to apply than fits into a step */
 	uint64_t looked; /* when the rings were emptied last because it was time */
 	struct keep_pause pause;
 };

@@ -36,6 +36,48 @@ START_TEST(children_of_many_maps)
 }
 END_TEST
 
+/* ── files ──────────────────────────────────────────────────────────────────────────────── */
+
+/* Of words that differ in bit 63, and the next ones in bits 63 and 34: a product and a shift by 29
+ * take that away again, whatever they begin with. */
+static void name_of(unsigned i, char name[static 193])
+{
+	memset(name, 'a', 192);
+	name[192] = '\0';
+	for (unsigned k = 0; k < 12; k++)
+		if (i >> k & 1) {
+			name[16 * k + 7] ^= (char)0x80;
+			name[16 * k + 12] ^= 0x04;
+			name[16 * k + 15] ^= (char)0x80;
+		}
+}
+
+/* Paths that were chosen to be in one place are found as others are. */
+START_TEST(chosen_paths)
+{
+	const uint8_t id[BLOB_FILE_ID_SIZE] = { 0 };
+	struct blob *held[4096];
+	size_t longest = 0;
+	char name[193];
+
+	for (unsigned i = 0; i < ARRAY_SIZE(held); i++) {
+		name_of(i, name);
+		held[i] = blobs_get(&table.blobs, BLOB_FILE, id, sizeof(id), name, sizeof(name));
+	}
+	ck_assert_uint_eq(table.blobs.n, ARRAY_SIZE(held));
+	for (size_t i = 0; i < table.blobs.n_buckets; i++) {
+		size_t n = 0;
+
+		for (const struct blob *b = table.blobs.buckets[i]; b; b = b->next)
+			n++;
+		longest = MAX(longest, n);
+	}
+	ck_assert_uint_le(longest, 20); /* of 4096 in as many places: 8 or so */
+	for (unsigned i = 0; i < ARRAY_SIZE(held); i++)
+		blobs_put(&table.blobs, held[i]);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("keeper-limit");
@@ -44,6 +86,7 @@ int main(void)
 	tcase_set_timeout(t, 120);
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, children_of_many_maps);
+	tcase_add_test(t, chosen_paths);
 	suite_add_tcase(s, t);
 	return run_suite(s);
 }

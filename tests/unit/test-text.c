@@ -7,6 +7,7 @@
 #include "daemon/text.h"
 #include "proto/macro.h"
 #include "proto/printable.h"
+#include "proto/siphash.h"
 #include "tests/unit/needs.h"
 
 /* What is shown of a text: printable UTF-8 stays, each other byte becomes a '?'. */
@@ -36,6 +37,33 @@ START_TEST(strangers_text)
 	}
 	ck_assert_uint_eq(printable_length("", 1), 0);
 	ck_assert_uint_eq(printable_length("\xc3\xa4", 1), 0);
+}
+END_TEST
+
+/* The lower halves of what Linux (lib/siphash_kunit.c) has of SipHash-1-3, for the bytes 0, 1, 2 …,
+ * as many as the place says; with the key 0 … 15. */
+START_TEST(keyed_hash)
+{
+	static const uint32_t known[] = {
+		0x050fc4dc, 0x7d57ca93, 0x4dc7d44d, 0xe7ddf7fb, 0x88d38328,
+		0x49533b67, 0xc59f22a7, 0x9bb11140, 0x8d299a8e, 0x6c063de4,
+	};
+	uint8_t bytes[64];
+	struct siphash h;
+
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (uint8_t)i;
+	for (size_t n = 0; n < ARRAY_SIZE(known); n++) {
+		siphash_begin(&h, bytes);
+		siphash_add(&h, bytes, n);
+		ck_assert_uint_eq((uint32_t)siphash_end(&h), known[n]);
+	}
+	for (size_t n = 0; n <= sizeof(bytes); n++) {
+		siphash_begin(&h, NULL);
+		siphash_add(&h, bytes, n);
+		siphash_add(&h, bytes + n, sizeof(bytes) - n);
+		ck_assert_uint_eq(siphash_end(&h), siphash(bytes, sizeof(bytes)));
+	}
 }
 END_TEST
 
@@ -246,6 +274,7 @@ int main(void)
 	TCase *t = tcase_create("text");
 
 	tcase_add_test(t, strangers_text);
+	tcase_add_test(t, keyed_hash);
 	tcase_add_test(t, names);
 	tcase_add_test(t, tracepoint_names);
 	tcase_add_test(t, tracepoint_globs);

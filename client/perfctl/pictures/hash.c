@@ -2,48 +2,20 @@
 /*
  * Open addressing, at most half full. Nothing is ever removed.
  */
-#include <string.h>
-#include <sys/random.h>
-
 #include "client/perfctl/pictures/hash.h"
 #include "proto/macro.h"
-
-static uint64_t seed(void)
-{
-	static uint64_t s;
-
-	/* Without it (an early boot) the hashes are as good, but known. */
-	if (!s && (getrandom(&s, sizeof(s), GRND_NONBLOCK) != sizeof(s) || !s))
-		s = 0x9e3779b97f4a7c15;
-	return s;
-}
-
-static uint64_t mix(uint64_t h)
-{
-	h ^= h >> 32;
-	h *= 0xd6e8feb86659fd93;
-	h ^= h >> 32;
-	h *= 0xd6e8feb86659fd93;
-	return h ^ h >> 32;
-}
+#include "proto/siphash.h"
 
 uint32_t hash_bytes(const void *bytes, size_t n)
 {
-	const unsigned char *b = bytes;
-	uint64_t h = seed() ^ n, word;
-
-	for (; n >= sizeof(word); n -= sizeof(word), b += sizeof(word)) {
-		memcpy(&word, b, sizeof(word));
-		h = mix(h ^ word);
-	}
-	word = 0;
-	memcpy(&word, b, n);
-	return (uint32_t)mix(h ^ word);
+	return (uint32_t)siphash(bytes, n);
 }
 
 uint32_t hash_numbers(uint64_t a, uint64_t b)
 {
-	return (uint32_t)mix(mix(seed() ^ a) ^ b);
+	const uint64_t both[] = { a, b };
+
+	return (uint32_t)siphash(both, sizeof(both));
 }
 
 bool hash_next(const struct hash *t, uint32_t hash, size_t *pos, uint32_t *ret_index)
