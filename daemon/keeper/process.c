@@ -118,6 +118,10 @@ void process_forget(struct table *t, struct process *p)
 	TAILQ_REMOVE(p->ended ? &t->ended : &t->alive, p, link);
 	t->n_processes--;
 	p->forgotten = true;
+	/* Whoever is told with it has it from nobody else, and it is told no more itself. Its
+	 * ancestors are not to stay for that: there may be any number of them. */
+	process_put(t, p->parent);
+	p->parent = NULL;
 	process_put(t, p);
 }
 

@@ -78,6 +78,35 @@ START_TEST(chosen_paths)
 }
 END_TEST
 
+/* ── processes ──────────────────────────────────────────────────────────────────────────── */
+
+/* A process has a child and ends, which has one and ends, and so on: the oldest of them go, and not
+ * those who have nothing to do with it. */
+START_TEST(endless_chain)
+{
+	const uint32_t n = 30000, witnesses = 100;
+	uint32_t pid = 5000;
+
+	teardown();
+	setup_with(1 << 20);
+	begin_shell();
+	for (uint32_t i = 0; i < witnesses; i++) {
+		forks(100, 1000 + i);
+		execs(1000 + i, "witness");
+	}
+	forks(1, pid);
+	for (uint32_t i = 0; i < n; i++, pid++) {
+		forks(pid, pid + 1);
+		exits(pid, pid);
+		ck_assert_uint_le(table.memory.used, table.memory.max);
+	}
+	ck_assert_uint_eq(table.n_ended + table.forgotten, n);
+	ck_assert_uint_eq(table.n_processes - table.n_ended, witnesses + 3);
+	for (uint32_t i = 0; i < witnesses; i++)
+		ck_assert_str_eq(thread_comm(&process(1000 + i)->main), "witness");
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("keeper-limit");
@@ -87,6 +116,7 @@ int main(void)
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, children_of_many_maps);
 	tcase_add_test(t, chosen_paths);
+	tcase_add_test(t, endless_chain);
 	suite_add_tcase(s, t);
 	return run_suite(s);
 }
