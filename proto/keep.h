@@ -39,7 +39,8 @@ struct pp_keep_cpu {
 
 struct pp_keep_status {
 	uint64_t keeping;      /* 1: it has rings; 0: there is nothing */
-	uint64_t tasks;	       /* 1: TASKS has been done since the keeping began */
+	uint64_t tasks;	       /* 1: TASKS has been done since the keeping began, and need not be again;
+				* 0 also when processes that live had to go, once in a minute at most */
 	uint64_t began;	       /* these as in struct pp_sideband_header */
 	uint64_t complete;
 	uint64_t lost, forgotten, processes, ended;

@@ -191,7 +191,17 @@ int keep_tasks(struct keep *k, int tasks, int maps)
 		err = drain(k);
 	if (err < 0)
 		return err;
+	k->told = clock_now(CLOCK_MONOTONIC);
 	return table_tell(&k->table, time, &of_tasks, &of_maps);
+}
+
+/* Who fills the table can do so again at once, and to be told costs the engine as much as us. */
+#define TELL_AGAIN 60000000000ULL /* ns */
+
+static bool is_told(const struct keep *k)
+{
+	return k->table.told &&
+	       (!k->table.lacking || clock_now(CLOCK_MONOTONIC) - k->told < TELL_AGAIN);
 }
 
 int keep_limit(struct keep *k, uint64_t max_memory)
@@ -239,7 +249,7 @@ void keep_status(struct keep *k, struct pp_keep_status *ret)
 	merge(k, UINT64_MAX); /* a step, so that the answer comes soon */
 	*ret = (struct pp_keep_status){
 		.keeping = k->keeping,
-		.tasks = t->told,
+		.tasks = is_told(k),
 		.began = t->began,
 		.complete = MAX(t->began, t->complete),
 		.lost = t->lost,

@@ -25,6 +25,7 @@ struct keep {
 	bool told_untimed;
 	bool behind;	 /* there is more to apply than fits into a step */
 	uint64_t looked; /* when the rings were emptied last because it was time */
+	uint64_t told;	 /* when it was told last what runs */
 	struct keep_pause pause;
 };
 

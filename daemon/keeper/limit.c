@@ -142,8 +142,10 @@ static void drop_alive(struct table *t)
 
 	while (is_over(t, ROOM(t)) && (n = TAILQ_FIRST(&t->notices)))
 		forget_notice(t, n);
-	while (is_over(t, ROOM(t)) && (p = TAILQ_FIRST(&t->alive)))
+	while (is_over(t, ROOM(t)) && (p = TAILQ_FIRST(&t->alive))) {
+		t->lacking = true;
 		forget_process(t, p);
+	}
 }
 
 static void bound_notices(struct table *t)

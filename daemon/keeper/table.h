@@ -136,6 +136,7 @@ struct table {
 	uint64_t lost_told;   /* `lost`, when it was told last what runs */
 	uint64_t since_rings; /* since then every CPU that there was has a ring */
 	bool told;	      /* of what ran before */
+	bool lacking;	      /* processes that live had to go since then */
 };
 
 int table_init(struct table *t, uint64_t max_memory);

@@ -166,7 +166,7 @@ struct telling {
 	struct table *table;
 	struct known *known;
 	uint64_t time;
-	bool mending; /* records were lost: what the table has may be wrong */
+	bool mending; /* records were lost, or had to go: what the table has may be wrong */
 };
 
 static bool is_later(const struct telling *s, const struct pp_task *task)
@@ -463,9 +463,10 @@ static void drop_roots(struct table *t, struct processes *of)
 int table_tell(struct table *t, uint64_t time, const struct tasks *tasks, const struct tasks *maps)
 {
 	struct known known = { 0 };
-	struct telling s = { t, &known, time, t->lost > t->lost_told };
+	struct telling s = { t, &known, time, t->lost > t->lost_told || t->lacking };
 	int err;
 
+	t->lacking = false;
 	see_nobody(t);
 	err = tell_all(&s, PP_TASK, tasks);
 	if (err == 0 && s.mending)

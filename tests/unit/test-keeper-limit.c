@@ -4,6 +4,12 @@
  * record costs more than a few of all others' do.
  */
 #include "tests/unit/keeper-table.h"
+
+#include <time.h>
+
+#include "daemon/keeper/keep.h"
+#include "daemon/keeper/tasks.h"
+#include "daemon/tasks.h"
 #include "tests/unit/needs.h"
 
 static struct process *process(uint32_t pid)
@@ -107,6 +113,54 @@ START_TEST(endless_chain)
 }
 END_TEST
 
+/* There is no room for those who live: when there is, they are told of again. */
+START_TEST(told_again)
+{
+	struct pp_task tasks[] = {
+		{ PP_TASK, sizeof(tasks[0]), 100, 100, 1, 0, 50, "sh" },
+		{ PP_TASK, sizeof(tasks[0]), 200, 200, 1, 0, 60, "kept" },
+	};
+	struct tasks of_tasks = { (uint8_t *)tasks, sizeof(tasks) }, of_maps = { 0 };
+	struct pp_keep_status status;
+	struct timespec clock;
+	struct keep k;
+
+	ck_assert_int_eq(keep_init(&k), 0);
+	k.keeping = true;
+	k.table.began = 1;
+	k.table.since_rings = 1000;
+	ck_assert_int_eq(table_tell(&k.table, 100, &of_tasks, &of_maps), 0);
+	keep_status(&k, &status);
+	ck_assert_uint_eq(status.tasks, 1);
+	ck_assert_ptr_nonnull(thread_find(&k.table, 100));
+	ck_assert_int_eq(keep_limit(&k, 1 << 20), 0);
+	for (uint32_t pid = 1000; thread_find(&k.table, 100); pid++) {
+		const struct record fork = { .type = PERF_RECORD_FORK,
+					     .pid = pid,
+					     .tid = pid,
+					     .ppid = 200,
+					     .ptid = 200,
+					     .time = pid };
+
+		table_apply(&k.table, &fork);
+	}
+	keep_status(&k, &status);
+	ck_assert_uint_eq(status.tasks, 0);
+	ck_assert_int_eq(keep_limit(&k, ROOMY), 0);
+	ck_assert_int_eq(table_tell(&k.table, 1 << 20, &of_tasks, &of_maps), 0);
+	ck_assert_str_eq(thread_comm(&thread_find(&k.table, 100)->process->main), "sh");
+	keep_status(&k, &status);
+	ck_assert_uint_eq(status.tasks, 1);
+	/* Not as often as somebody wants it. */
+	k.table.lacking = true;
+	clock_gettime(CLOCK_MONOTONIC, &clock);
+	k.told = (uint64_t)clock.tv_sec * 1000000000;
+	keep_status(&k, &status);
+	ck_assert_uint_eq(status.tasks, 1);
+	keep_done(&k);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("keeper-limit");
@@ -117,6 +171,7 @@ int main(void)
 	tcase_add_test(t, children_of_many_maps);
 	tcase_add_test(t, chosen_paths);
 	tcase_add_test(t, endless_chain);
+	tcase_add_test(t, told_again);
 	suite_add_tcase(s, t);
 	return run_suite(s);
 }
