@@ -14,16 +14,34 @@
 
 #include "proto/macro.h"
 
-/* What .gnu_debugdata unpacks to is held in memory, and is up to thousands of times as large: from
- * strangers only what does no harm. */
-#define STRANGE_DEBUGDATA_MAX (64 << 10)
-
 static bool has_build_id(Elf *elf, const uint8_t *build_id, size_t size)
 {
 	const void *id = NULL;
 	ssize_t n = dwelf_elf_gnu_build_id(elf, &id);
 
 	return n > 0 && (size_t)n == size && !memcmp(id, build_id, size);
+}
+
+/* Nobody packs symbols or their names, as linkers do with what is for debuggers; a file that was
+ * made for it unpacks to a thousand times its size, and libdwfl does that by itself. */
+static bool has_packed_symbols(Elf *elf)
+{
+	Elf_Scn *scn = NULL;
+
+	while ((scn = elf_nextscn(elf, scn))) {
+		GElf_Shdr shdr;
+
+		if (!gelf_getshdr(scn, &shdr) || !(shdr.sh_flags & SHF_COMPRESSED))
+			continue;
+		switch (shdr.sh_type) {
+		case SHT_SYMTAB:
+		case SHT_DYNSYM:
+		case SHT_SYMTAB_SHNDX:
+		case SHT_STRTAB:
+			return true;
+		}
+	}
+	return false;
 }
 
 /* ── Debug files ── */
@@ -38,7 +56,7 @@ static int open_debug(const char *path, const uint8_t *build_id, size_t size)
 	if (fd < 0)
 		return -1;
 	elf = elf_begin(fd, ELF_C_READ, NULL);
-	right = elf && has_build_id(elf, build_id, size);
+	right = elf && has_build_id(elf, build_id, size) && !has_packed_symbols(elf);
 	elf_end(elf);
 	return right ? TAKE_FD(fd) : -1;
 }
@@ -180,22 +198,25 @@ static void read_segments(Elf *elf, struct elf_symbols *s)
 	}
 }
 
-static bool has_large_debugdata(Elf *elf)
+/* What .gnu_debugdata unpacks to is held in memory, is up to thousands of times as large, and can
+ * have in it what unpacks once more: of strangers' files it is not looked for. */
+static void hide_debugdata(Elf *elf)
 {
 	Elf_Scn *scn = NULL;
 	size_t names;
 
 	if (elf_getshdrstrndx(elf, &names) < 0)
-		return false;
+		return;
 	while ((scn = elf_nextscn(elf, scn))) {
 		GElf_Shdr shdr;
 		const char *name =
 			gelf_getshdr(scn, &shdr) ? elf_strptr(elf, names, shdr.sh_name) : NULL;
 
-		if (name && !strcmp(name, ".gnu_debugdata") && shdr.sh_size > STRANGE_DEBUGDATA_MAX)
-			return true;
+		if (!name || strcmp(name, ".gnu_debugdata"))
+			continue;
+		shdr.sh_name = 0;
+		gelf_update_shdr(scn, &shdr); /* in memory */
 	}
-	return false;
 }
 
 static int read_module(Dwfl_Module *mod, bool strange, const uint8_t *build_id,
@@ -212,8 +233,10 @@ static int read_module(Dwfl_Module *mod, bool strange, const uint8_t *build_id,
 		return -ENOEXEC;
 	if (build_id_size && !has_build_id(elf, build_id, build_id_size))
 		return -ESTALE;
-	if (strange && has_large_debugdata(elf))
+	if (has_packed_symbols(elf))
 		return -E2BIG;
+	if (strange)
+		hide_debugdata(elf);
 	read_segments(elf, s);
 	r = read_table(mod, s);
 	if (r >= 0)

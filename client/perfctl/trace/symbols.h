@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Names of functions: of programs and libraries through elfutils (symbol tables, separate debug
- * files by build id, .gnu_debugdata), of the kernel through /proc/kallsyms if the trace is of this
- * boot's kernel, else through its vmlinux or System.map if there is one with that build id. A file
- * whose build id is another by now is not used: no name is better than a wrong one.
+ * files by build id, .gnu_debugdata of one's own), of the kernel through /proc/kallsyms if the
+ * trace is of this boot's kernel, else through its vmlinux or System.map if there is one with that
+ * build id. A file whose build id is another by now is not used: no name is better than a wrong
+ * one.
  */
 #ifndef PERFCTL_SYMBOLS_H
 #define PERFCTL_SYMBOLS_H

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Symbols of files that were made to hurt whoever reads them: this program, changed. */
+#include <check.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "client/perfctl/trace/symbols-elf.h"
+#include "proto/macro.h"
+#include "tests/unit/needs.h"
+
+#define STRANGER 61999
+
+static char dir[] = "/tmp/pp-symbols-XXXXXX";
+
+/* In the directory, with $P for this program. */
+static void run(const char *command)
+{
+	char text[PATH_MAX + 512];
+
+	snprintf(text, sizeof(text), "cd %s && P=$(readlink /proc/%d/exe) && { %s; } >&2", dir,
+		 getpid(), command);
+	ck_assert_int_eq(system(text), 0);
+}
+
+static void setup(void)
+{
+	strcpy(dir + strlen(dir) - 6, "XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(dir));
+	run("cp $P program");
+}
+
+static void teardown(void)
+{
+	run("rm -rf $PWD");
+}
+
+static const char *in_dir(const char *name)
+{
+	static char path[64];
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	return path;
+}
+
+/* -errno, or whether the function is among those of the file. */
+static int has_function(const char *path, const char *name)
+{
+	struct elf_symbols s = {};
+	int r = elf_symbols_read(path, NULL, &s);
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < s.table.n; i++)
+		r |= !strcmp(symtab_name(&s.table, &s.table.entries[i]), name);
+	elf_symbols_done(&s);
+	return r;
+}
+
+/* ── What unpacks ── */
+
+/* The first section of that type. */
+static void pack_section(const char *path, GElf_Word type)
+{
+	_cleanup_close_ int fd = open(path, O_RDWR | O_CLOEXEC);
+	Elf_Scn *scn = NULL;
+	GElf_Shdr shdr;
+	Elf *elf;
+
+	elf_version(EV_CURRENT);
+	elf = elf_begin(fd, ELF_C_RDWR, NULL);
+	ck_assert_ptr_nonnull(elf);
+	do {
+		scn = elf_nextscn(elf, scn);
+		ck_assert_ptr_nonnull(gelf_getshdr(scn, &shdr));
+	} while (shdr.sh_type != type || shdr.sh_flags & SHF_ALLOC);
+	ck_assert_int_eq(elf_compress(scn, ELFCOMPRESS_ZLIB, ELF_CHF_FORCE), 1);
+	ck_assert_int_gt(elf_update(elf, ELF_C_WRITE), 0);
+	elf_end(elf);
+}
+
+/* Also of files of ours: nobody makes such. */
+START_TEST(packed_symbols)
+{
+	ck_assert_int_eq(has_function(in_dir("program"), "elf_symbols_read"), 1);
+	pack_section(in_dir("program"), _i ? SHT_STRTAB : SHT_SYMTAB);
+	ck_assert_int_eq(has_function(in_dir("program"), "elf_symbols_read"), -E2BIG);
+}
+END_TEST
+
+/* A stripped program with the rest of its functions in a section that unpacks. */
+START_TEST(packed_debugdata)
+{
+	const char *path = in_dir("stripped");
+
+	run("objcopy -g program mini && xz -0 mini &&"
+	    "objcopy -S --add-section .gnu_debugdata=mini.xz program stripped");
+	ck_assert_int_eq(has_function(path, "elf_symbols_read"), 1);
+	ck_assert_int_eq(chown(path, STRANGER, STRANGER), 0);
+	ck_assert_int_eq(has_function(path, "elf_symbols_read"), 0);
+}
+END_TEST
+
+static const char *no_tools(void)
+{
+	const char *reason = no_root();
+
+	if (!reason)
+		reason = no_program("objcopy");
+	return reason ?: no_program("xz");
+}
+
+int main(void)
+{
+	Suite *suite = suite_create("symbols-strange");
+	TCase *tc = tcase_create("all");
+
+	tcase_set_timeout(tc, 60);
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_loop_test(tc, packed_symbols, 0, 2);
+	add_test_unless(no_tools(), tc, packed_debugdata);
+	suite_add_tcase(suite, tc);
+	return run_suite(suite);
+}
