@@ -192,6 +192,7 @@ static void note_selection(struct report_options *o, int opt)
 
 static void cleanup_symbols(struct symbols **s)
 {
+	input_tell_refused(*s);
 	symbols_free(*s);
 }
 

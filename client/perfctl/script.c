@@ -39,6 +39,7 @@ static void script_done(struct script *s)
 {
 	decoders_done(&s->decoders);
 	free(s->events);
+	input_tell_refused(s->symbols);
 	symbols_free(s->symbols);
 	input_done(&s->in);
 	selection_done(&s->selection);

@@ -60,6 +60,45 @@ static int has_function(const char *path, const char *name)
 	return r;
 }
 
+/* ── What is long ── */
+
+START_TEST(long_names)
+{
+	static char name[1 << 20];
+	struct symtab t = {};
+
+	memset(name, 'x', sizeof(name) - 1);
+	for (uint64_t i = 0; i < 100; i++)
+		ck_assert_int_eq(symtab_add(&t, 16 * i, 16, SYMTAB_GLOBAL, name), 0);
+	symtab_finish(&t);
+	ck_assert_uint_eq(strlen(symtab_name(&t, symtab_find(&t, 99 * 16))), SYMTAB_NAME_MAX);
+	ck_assert_uint_lt(t.text_cap, 100 * 2 * (SYMTAB_NAME_MAX + 1));
+	symtab_done(&t);
+}
+END_TEST
+
+/* The second file of a stranger finds no room; one of ours does. */
+START_TEST(strangers_share)
+{
+	struct elf_symbols s = {};
+	struct strangers strangers = { .tables = 1 << 20 };
+	struct elf_identity which = { .strangers = &strangers };
+	const char *path = in_dir("program");
+
+	ck_assert_int_eq(chown(path, STRANGER, STRANGER), 0);
+	ck_assert_int_eq(elf_symbols_read(path, &which, &s), 0);
+	ck_assert_uint_le(strangers.tables, (1 << 20) - symtab_bytes(&s.table));
+	elf_symbols_done(&s);
+	strangers.tables = 100;
+	ck_assert(!strangers.refused);
+	ck_assert_int_eq(elf_symbols_read(path, &which, &s), -E2BIG);
+	ck_assert(strangers.refused);
+	ck_assert_int_eq(chown(path, 0, 0), 0);
+	ck_assert_int_eq(elf_symbols_read(path, &which, &s), 0);
+	elf_symbols_done(&s);
+}
+END_TEST
+
 /* ── What unpacks ── */
 
 /* The first section of that type. */
@@ -120,6 +159,8 @@ int main(void)
 
 	tcase_set_timeout(tc, 60);
 	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, long_names);
+	add_test_unless(no_root(), tc, strangers_share);
 	tcase_add_loop_test(tc, packed_symbols, 0, 2);
 	add_test_unless(no_tools(), tc, packed_debugdata);
 	suite_add_tcase(suite, tc);

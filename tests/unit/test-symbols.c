@@ -210,7 +210,7 @@ END_TEST
 START_TEST(another_build_is_refused)
 {
 	const uint8_t other[20] = { 1, 2, 3 };
-	struct elf_identity which = { other, sizeof(other), 0 };
+	struct elf_identity which = { .build_id = other, .build_id_size = sizeof(other) };
 	struct elf_symbols s = {};
 
 	ck_assert_int_eq(elf_symbols_read(this_program(), &which, &s), -ESTALE);

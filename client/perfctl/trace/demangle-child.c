@@ -16,7 +16,7 @@
 #include "proto/macro.h"
 
 #define NAME_MAX_MANGLED 4096
-#define NAME_MAX_SHOWN 16384
+#define NAME_MAX_SHOWN 2047
 #define CHILD_MEMORY (256 << 20) /* above what it was born with */
 #define CHILD_SECONDS 2
 #define DEATHS_MAX 4

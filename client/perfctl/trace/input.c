@@ -5,6 +5,8 @@
 #include <fcntl.h>
 #include <string.h>
 
+#include "client/perfctl/trace/symbols.h"
+
 #define DEFAULT_FILE "perf.data"
 
 static int cannot_open(const char *file, int error)
@@ -152,4 +154,11 @@ void input_done(struct input *in)
 	in->fd = close_fd(in->fd);
 	free(in->what);
 	*in = (struct input){ .fd = -EBADF };
+}
+
+void input_tell_refused(const struct symbols *s)
+{
+	if (symbols_refused(s))
+		complain("the functions of some files of other users have no names here: they are "
+			 "more than these may have together");
 }

@@ -30,4 +30,8 @@ int input_next(struct input *in, const struct selection *selection, struct trace
 	       bool *ret_wanted);
 void input_done(struct input *in);
 
+struct symbols;
+/* Complains of functions that have no names because strangers' files have too many. */
+void input_tell_refused(const struct symbols *s);
+
 #endif

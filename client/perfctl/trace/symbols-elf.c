@@ -246,11 +246,18 @@ static int read_module(Dwfl_Module *mod, bool strange, const uint8_t *build_id,
 	return r;
 }
 
-/* Takes fd. */
-static int read_fd(int fd, const char *path, bool strange, const uint8_t *build_id,
-		   size_t build_id_size, struct elf_symbols *ret)
+/* Also for what was read in vain. */
+static void pay(struct strangers *payer, const struct symtab *t, int r)
 {
-	struct elf_symbols s = {};
+	payer->tables -= MIN(payer->tables, symtab_bytes(t));
+	payer->refused |= r == -E2BIG;
+}
+
+/* Takes fd. payer: NULL: it costs nobody. */
+static int read_fd(int fd, const char *path, bool strange, struct strangers *payer,
+		   const uint8_t *build_id, size_t build_id_size, struct elf_symbols *ret)
+{
+	struct elf_symbols s = { .table.max = payer ? MAX(payer->tables, 1U) : 0 };
 	Dwfl *dwfl = dwfl_begin(&callbacks);
 	Dwfl_Module *mod;
 	int r = -ENOMEM;
@@ -267,6 +274,8 @@ static int read_fd(int fd, const char *path, bool strange, const uint8_t *build_
 	dwfl_report_end(dwfl, NULL, NULL);
 	r = mod ? read_module(mod, strange, build_id, build_id_size, &s) : -ENOEXEC;
 	dwfl_end(dwfl);
+	if (payer)
+		pay(payer, &s.table, r);
 	if (r < 0) {
 		elf_symbols_done(&s);
 		return r;
@@ -283,7 +292,9 @@ int elf_symbols_read(const char *path, const struct elf_identity *which, struct 
 
 	which = which ?: &any;
 	fd = elf_open(path, which->build_id_size ? 0 : which->inode, &strange);
-	return fd < 0 ? fd : read_fd(fd, path, strange, which->build_id, which->build_id_size, ret);
+	return fd < 0 ? fd
+		      : read_fd(fd, path, strange, strange ? which->strangers : NULL,
+				which->build_id, which->build_id_size, ret);
 }
 
 int elf_symbols_read_image(const void *image, size_t size, const uint8_t *build_id,
@@ -300,7 +311,7 @@ int elf_symbols_read_image(const void *image, size_t size, const uint8_t *build_
 			return -errno;
 		done += (size_t)n;
 	}
-	return read_fd(TAKE_FD(fd), "[image]", false, build_id, build_id_size, ret);
+	return read_fd(TAKE_FD(fd), "[image]", false, NULL, build_id, build_id_size, ret);
 }
 
 bool elf_symbols_address(const struct elf_symbols *s, uint64_t offset, uint64_t *ret)

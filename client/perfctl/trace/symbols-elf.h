@@ -24,6 +24,12 @@ struct elf_symbols {
 	uint64_t text; /* of the symbol _text, which kernels have; else 0 */
 };
 
+/* What the files of strangers, who can make any number of them, may take together. */
+struct strangers {
+	size_t tables; /* bytes that are left for their functions */
+	bool refused;  /* one was too much */
+};
+
 /*
  * What the file must be: the path may lead elsewhere by now, on this machine, or in this mount
  * namespace. The build id tells it, or else the inode; a size or an inode of 0 is any.
@@ -32,10 +38,11 @@ struct elf_identity {
 	const uint8_t *build_id;
 	size_t build_id_size;
 	uint64_t inode; /* looked at if there is no build id */
+	struct strangers *strangers; /* who pays; NULL: there is no end to it */
 };
 
 /* which may be NULL: any file. -ESTALE: it is another; -ENOEXEC: no such file, or one that is
- * refused; -errno. */
+ * refused; -E2BIG: it is too much; -errno. */
 int elf_symbols_read(const char *path, const struct elf_identity *which, struct elf_symbols *ret);
 
 /* Of an image in memory, as the vdso is one. */

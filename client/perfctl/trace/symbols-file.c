@@ -11,9 +11,9 @@
 /* ── Programs and libraries ── */
 
 /* perf keeps copies of what it saw, by build id; they outlive the files. */
-static int load_cached(const struct dso *dso, struct elf_symbols *ret)
+static int load_cached(const struct dso *dso, struct strangers *strangers, struct elf_symbols *ret)
 {
-	struct elf_identity which = { dso->build_id, dso->build_id_size, 0 };
+	struct elf_identity which = { dso->build_id, dso->build_id_size, 0, strangers };
 	const char *home = getenv("HOME");
 	char path[PATH_MAX];
 	int n;
@@ -40,14 +40,15 @@ static bool is_memory(const char *path)
 	return false;
 }
 
-static void load_elf(const struct dso *dso, struct symbols_file *ret)
+static void load_elf(const struct dso *dso, struct strangers *strangers, struct symbols_file *ret)
 {
-	struct elf_identity which = { dso->build_id, dso->build_id_size, dso->inode };
+	struct elf_identity which = { dso->build_id, dso->build_id_size, dso->inode, strangers };
 
 	ret->memory = is_memory(dso->path);
 	if (ret->memory || dso->path[0] != '/')
 		return;
-	if (elf_symbols_read(dso->path, &which, &ret->elf) < 0 && load_cached(dso, &ret->elf) < 0)
+	if (elf_symbols_read(dso->path, &which, &ret->elf) < 0 &&
+	    load_cached(dso, strangers, &ret->elf) < 0)
 		return;
 	ret->kind = SYMBOLS_ELF;
 }
@@ -146,7 +147,7 @@ static void load_kernel(const struct map *map, struct symbols_kernel *kernel,
 /* ── Both ── */
 
 void symbols_file_load(const struct map *map, struct symbols_kernel *kernel,
-		       struct symbols_file *ret)
+		       struct strangers *strangers, struct symbols_file *ret)
 {
 	*ret = (struct symbols_file){};
 	if (map->dso->kernel)
@@ -154,7 +155,7 @@ void symbols_file_load(const struct map *map, struct symbols_kernel *kernel,
 	else if (!strcmp(map->dso->path, "[vdso]"))
 		load_vdso(map, &kernel->id, ret);
 	else
-		load_elf(map->dso, ret);
+		load_elf(map->dso, strangers, ret);
 	if (ret->kind == SYMBOLS_ELF)
 		ret->table = &ret->elf.table;
 }

@@ -34,7 +34,7 @@ struct symbols_kernel {
 
 /* Finds the functions of map's dso; there may be none. */
 void symbols_file_load(const struct map *map, struct symbols_kernel *kernel,
-		       struct symbols_file *ret);
+		       struct strangers *strangers, struct symbols_file *ret);
 
 /* An address in map, as the table has it; false: there is no code. */
 bool symbols_file_address(const struct symbols_file *f, const struct map *map, uint64_t address,

@@ -173,7 +173,8 @@ static int read_text(const char *path, struct kernel_symbols *ret)
 
 static int read_vmlinux(const char *path, const struct kernel_id *id, struct kernel_symbols *ret)
 {
-	struct elf_identity which = { id->build_id, id->build_id_size, 0 };
+	struct elf_identity which = { .build_id = id->build_id,
+				      .build_id_size = id->build_id_size };
 	struct elf_symbols elf = {};
 	int r = elf_symbols_read(path, &which, &elf);
 

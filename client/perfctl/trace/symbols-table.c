@@ -32,26 +32,28 @@ static int grow(void *array, size_t *cap, size_t need, size_t element)
 int symtab_add(struct symtab *t, uint64_t start, uint64_t size, enum symtab_binding binding,
 	       const char *name)
 {
-	size_t len = strlen(name) + 1;
+	size_t len = strnlen(name, SYMTAB_NAME_MAX);
 	int r;
 
-	if (t->n >= SYMTAB_MAX || len > TEXT_MAX - t->text_size)
+	if (t->n >= SYMTAB_MAX || len >= TEXT_MAX - t->text_size ||
+	    (t->max && symtab_bytes(t) + sizeof(*t->entries) + len >= t->max))
 		return -E2BIG;
 	if (size > UINT64_MAX - start)
 		size = UINT64_MAX - start;
 	r = grow(&t->entries, &t->cap, t->n + 1, sizeof(*t->entries));
 	if (r >= 0)
-		r = grow(&t->text, &t->text_cap, t->text_size + len, 1);
+		r = grow(&t->text, &t->text_cap, t->text_size + len + 1, 1);
 	if (r < 0)
 		return r;
 	memcpy(t->text + t->text_size, name, len);
+	t->text[t->text_size + len] = '\0';
 	t->entries[t->n++] = (struct symtab_entry){
 		.start = start,
 		.end = start + size,
 		.name = (uint32_t)t->text_size,
 		.binding = (uint8_t)binding,
 	};
-	t->text_size += len;
+	t->text_size += len + 1;
 	return 0;
 }
 

@@ -26,12 +26,16 @@ struct symtab {
 	size_t n, cap;
 	char *text; /* the names, each with its NUL */
 	size_t text_size, text_cap;
+	size_t max; /* bytes; 0: no end */
 };
 
 /* No program comes near; a file that was made to hurt does. */
 #define SYMTAB_MAX (4U << 20)
+/* A name can be told with each call of each chain; of a longer one that is its beginning. */
+#define SYMTAB_NAME_MAX 1023
 
-/* size 0: up to the next. The name is copied. -ENOMEM; -E2BIG: more than anybody has. */
+/* size 0: up to the next. The name is copied. -ENOMEM; -E2BIG: more than anybody has, or than max.
+ */
 int symtab_add(struct symtab *t, uint64_t start, uint64_t size, enum symtab_binding binding,
 	       const char *name);
 
@@ -40,6 +44,11 @@ void symtab_finish(struct symtab *t);
 
 /* The one that an address is in; NULL: none. */
 struct symtab_entry *symtab_find(const struct symtab *t, uint64_t address);
+
+static inline size_t symtab_bytes(const struct symtab *t)
+{
+	return t->n * sizeof(*t->entries) + t->text_size;
+}
 
 static inline const char *symtab_name(const struct symtab *t, const struct symtab_entry *e)
 {

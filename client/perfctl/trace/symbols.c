@@ -15,6 +15,9 @@
 /* Addresses that are remembered: of a program, some thousand are hit again and again. */
 #define CACHE_SIZE 16384
 
+/* Of all strangers' files together. A large program of C++ has 30 MiB. */
+#define STRANGE_TABLES (256U << 20)
+
 static const char unknown[] = "[unknown]";
 
 struct cached {
@@ -29,6 +32,7 @@ struct symbols {
 	struct symbols_file **files; /* by the dsos' indices; NULL: not wanted yet */
 	size_t n_files;
 	struct keytable by_file; /* the first of the dsos that are one file, by a hash */
+	struct strangers strangers;
 	struct demangler demangler;
 	bool keep_mangled;
 	struct cached cache[CACHE_SIZE];
@@ -46,6 +50,7 @@ int symbols_new(const struct trace_info *info, struct symbols **ret)
 		return -ENOMEM;
 	}
 	s->kernel.id.release = s->release;
+	s->strangers = (struct strangers){ .tables = STRANGE_TABLES };
 	demangler_init(&s->demangler);
 	*ret = s;
 	return 0;
@@ -75,6 +80,11 @@ void symbols_free(struct symbols *s)
 void symbols_keep_mangled(struct symbols *s)
 {
 	s->keep_mangled = true;
+}
+
+bool symbols_refused(const struct symbols *s)
+{
+	return s && s->strangers.refused;
 }
 
 /* The kernel's build id is that of its dso, wherever that is among all. */
@@ -158,7 +168,7 @@ static const struct symbols_file *file_of(struct symbols *s, struct processes *p
 	if (!*place)
 		return NULL;
 	learn_kernel(s, p);
-	symbols_file_load(map, &s->kernel, *place);
+	symbols_file_load(map, &s->kernel, &s->strangers, *place);
 	(*place)->index = map->dso->index;
 	(*place)->device = st.st_dev;
 	(*place)->inode = st.st_ino;

@@ -31,6 +31,9 @@ void symbols_free(struct symbols *s);
 /* Before the first look-up: C++ and Rust names as they stand in the files. */
 void symbols_keep_mangled(struct symbols *s);
 
+/* Whether what strangers' files have is too much, so that some of it is not known. */
+bool symbols_refused(const struct symbols *s);
+
 /* Never fails: says "[unknown]". Texts live as long as s. */
 void symbols_find(struct symbols *s, struct processes *p, uint32_t pid, uint64_t address,
 		  bool kernel, struct symbol *ret);
