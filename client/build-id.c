@@ -9,7 +9,7 @@
 
 #include "client/perfdata.h"
 
-#define NOTES_MAX (64U << 10)
+#define NOTES_MAX (64U << 10) /* of one file */
 #define SEGMENTS_MAX 128
 
 /* ── Notes ──────────────────────────────────────────────────────────────────────────────── */
@@ -40,12 +40,15 @@ size_t build_id_in_notes(const void *notes, size_t size, uint8_t ret[static 20])
 	return 0;
 }
 
-static size_t read_notes(int fd, uint64_t offset, uint64_t size, uint8_t ret[static 20])
+/* Takes what it reads off from what may be read of the file. */
+static size_t read_notes(int fd, uint64_t offset, uint64_t size, size_t *left,
+			 uint8_t ret[static 20])
 {
 	_cleanup_free_ uint8_t *notes = NULL;
 	ssize_t n;
 
-	size = MIN(size, (uint64_t)NOTES_MAX);
+	size = MIN(size, (uint64_t)*left);
+	*left -= size;
 	notes = malloc(size + 1);
 	n = notes ? pread(fd, notes, size, (off_t)offset) : -1;
 	return n > 0 ? build_id_in_notes(notes, (size_t)n, ret) : 0;
@@ -55,6 +58,7 @@ static size_t find_in_segments64(int fd, const Elf64_Ehdr *e, uint8_t ret[static
 {
 	Elf64_Phdr segments[SEGMENTS_MAX];
 	size_t n = MIN((size_t)e->e_phnum, (size_t)SEGMENTS_MAX), found = 0;
+	size_t left = NOTES_MAX;
 	ssize_t size;
 
 	if (e->e_phentsize != sizeof(segments[0]))
@@ -63,7 +67,8 @@ static size_t find_in_segments64(int fd, const Elf64_Ehdr *e, uint8_t ret[static
 	n = size < 0 ? 0 : (size_t)size / sizeof(segments[0]);
 	for (size_t i = 0; !found && i < n; i++)
 		if (segments[i].p_type == PT_NOTE)
-			found = read_notes(fd, segments[i].p_offset, segments[i].p_filesz, ret);
+			found = read_notes(fd, segments[i].p_offset, segments[i].p_filesz, &left,
+					   ret);
 	return found;
 }
 
@@ -71,6 +76,7 @@ static size_t find_in_segments32(int fd, const Elf32_Ehdr *e, uint8_t ret[static
 {
 	Elf32_Phdr segments[SEGMENTS_MAX];
 	size_t n = MIN((size_t)e->e_phnum, (size_t)SEGMENTS_MAX), found = 0;
+	size_t left = NOTES_MAX;
 	ssize_t size;
 
 	if (e->e_phentsize != sizeof(segments[0]))
@@ -79,7 +85,8 @@ static size_t find_in_segments32(int fd, const Elf32_Ehdr *e, uint8_t ret[static
 	n = size < 0 ? 0 : (size_t)size / sizeof(segments[0]);
 	for (size_t i = 0; !found && i < n; i++)
 		if (segments[i].p_type == PT_NOTE)
-			found = read_notes(fd, segments[i].p_offset, segments[i].p_filesz, ret);
+			found = read_notes(fd, segments[i].p_offset, segments[i].p_filesz, &left,
+					   ret);
 	return found;
 }
 
@@ -110,47 +117,9 @@ size_t build_id_of_kernel(uint8_t ret[static 20])
 
 /* ── The table ──────────────────────────────────────────────────────────────────────────── */
 
-/* FNV-1a of 64 bits; that two paths have the same is not to be reckoned with. 0 stands for free. */
-static uint64_t hash(const char *path)
-{
-	uint64_t h = 14695981039346656037ULL;
-
-	for (; *path; path++)
-		h = (h ^ (uint8_t)*path) * 1099511628211ULL;
-	return h ?: 1;
-}
-
-static uint64_t *find(const struct build_id_table *t, uint64_t h)
-{
-	size_t i = h & (t->cap - 1);
-
-	while (t->seen[i] && t->seen[i] != h)
-		i = (i + 1) & (t->cap - 1);
-	return &t->seen[i];
-}
-
 bool build_id_is_known(const struct build_id_table *t, const char *path)
 {
-	return t->cap && *find(t, hash(path)) != 0;
-}
-
-/* Keeps at least a quarter free. */
-static bool grow(struct build_id_table *t)
-{
-	struct build_id_table larger = *t;
-
-	if (4 * (t->n + 1) < 3 * t->cap)
-		return true;
-	larger.cap = t->cap ? 2 * t->cap : 256;
-	larger.seen = calloc(larger.cap, sizeof(*larger.seen));
-	if (!larger.seen)
-		return false;
-	for (size_t i = 0; i < t->cap; i++)
-		if (t->seen[i])
-			*find(&larger, t->seen[i]) = t->seen[i];
-	free(t->seen);
-	*t = larger;
-	return true;
+	return path_set_find(&t->known, path, 0, 0) != NULL;
 }
 
 void build_id_add(struct build_id_table *t, uint16_t cpumode, const char *path,
@@ -164,19 +133,15 @@ void build_id_add(struct build_id_table *t, uint16_t cpumode, const char *path,
 		.pid = -1,
 		.size = (uint8_t)size,
 	};
-	uint64_t *place;
 
 	if (!size || size > sizeof(entry.build_id) || path_size > PERFDATA_RECORD_MAX / 2)
 		return;
-	if (!grow(t)) {
+	if (build_id_is_known(t, path))
+		return;
+	if (!path_set_add(&t->known, path, 0, 0)) {
 		t->entries.failed = true;
 		return;
 	}
-	place = find(t, hash(path));
-	if (*place)
-		return;
-	*place = hash(path);
-	t->n++;
 	memcpy(entry.build_id, build_id, size);
 	blob_put(&t->entries, &entry, sizeof(entry));
 	blob_put(&t->entries, path, strlen(path));
@@ -186,6 +151,6 @@ void build_id_add(struct build_id_table *t, uint16_t cpumode, const char *path,
 void build_id_table_done(struct build_id_table *t)
 {
 	blob_done(&t->entries);
-	free(t->seen);
+	path_set_done(&t->known);
 	*t = (struct build_id_table){};
 }

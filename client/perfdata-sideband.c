@@ -65,29 +65,46 @@ static uint64_t time_at(const struct perfdata_sideband *s, size_t at, size_t *re
  * namespace may have another file there than ours: device, inode and the time of its last change
  * must fit.
  */
-static void read_build_id(struct perfpersist_perfdata *d, const struct mmap2 *m, const char *path,
-			  uint64_t time)
+static void read_build_id(struct perfpersist_perfdata *d, const struct path_entry *e)
 {
 	_cleanup_close_ int fd = -EBADF;
 	uint8_t build_id[20];
 	struct stat st;
 
-	if (!m->inode || path[0] != '/' || build_id_is_known(&d->build_ids, path))
+	if (build_id_is_known(&d->build_ids, e->path))
 		return;
-	fd = regular_open(AT_FDCWD, path, RESOLVE_NO_MAGICLINKS);
-	if (fd < 0 || fstat(fd, &st) < 0 || st.st_ino != m->inode || major(st.st_dev) != m->major ||
-	    minor(st.st_dev) != m->minor)
+	fd = regular_open(AT_FDCWD, e->path, RESOLVE_NO_MAGICLINKS);
+	if (fd < 0 || fstat(fd, &st) < 0 || st.st_ino != e->inode || st.st_dev != e->device)
 		return;
-	if (time && (uint64_t)st.st_ctim.tv_sec * 1000000000 + (uint64_t)st.st_ctim.tv_nsec >
-			    d->realtime_offset + time)
+	if (e->time && (uint64_t)st.st_ctim.tv_sec * 1000000000 + (uint64_t)st.st_ctim.tv_nsec >
+			       d->realtime_offset + e->time)
 		return;
-	build_id_add(&d->build_ids, PERF_RECORD_MISC_USER, path, build_id,
+	build_id_add(&d->build_ids, PERF_RECORD_MISC_USER, e->path, build_id,
 		     build_id_of_file(fd, build_id));
 }
 
+/* The newest mapping of a file tells most of whether it is still that one. 0: it is there now. */
+static void note_file(struct path_set *files, const struct mmap2 *m, const char *path,
+		      uint64_t time)
+{
+	uint64_t device = makedev(m->major, m->minor);
+	struct path_entry *e = path_set_find(files, path, device, m->inode);
+
+	if (!e) {
+		e = path_set_add(files, path, device, m->inode);
+		if (e)
+			e->time = time;
+	} else if (e->time) {
+		e->time = time ? MAX(e->time, time) : 0;
+	}
+}
+
+/* A file is looked at once, however often it was mapped, and whether or not it has a build id. */
 static void collect_build_ids(struct perfpersist_perfdata *d)
 {
+	_cleanup_(path_set_done) struct path_set files = {};
 	const struct perfdata_sideband *s = &d->sideband;
+	const struct path_entry *e = NULL;
 	size_t size;
 
 	for (size_t at = 0; at < s->size; at += size) {
@@ -99,8 +116,12 @@ static void collect_build_ids(struct perfpersist_perfdata *d)
 		if (m.header.type != PERF_RECORD_MMAP2)
 			continue;
 		memcpy(&m, s->bytes + at, sizeof(m));
-		read_build_id(d, &m, path, time);
+		if (m.inode && path[0] == '/')
+			note_file(&files, &m, path, time);
 	}
+	while ((e = path_set_next(&files, e)))
+		read_build_id(d, e);
+	d->build_ids.entries.failed |= files.entries.failed;
 }
 
 /* ── The file ───────────────────────────────────────────────────────────────────────────── */

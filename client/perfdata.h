@@ -7,6 +7,7 @@
 #ifndef PP_CLIENT_PERFDATA_H
 #define PP_CLIENT_PERFDATA_H
 
+#include "client/path-set.h"
 #include "client/perfdata-format.h"
 #include "client/perfdata-output.h"
 #include "client/perfpersist.h"
@@ -31,8 +32,7 @@ struct perfdata_event {
 /* Files that have a build id, each once. */
 struct build_id_table {
 	struct blob entries; /* struct perfdata_build_id and path, one after the other */
-	uint64_t *seen;	     /* hashes of paths; 0: free */
-	size_t n, cap;
+	struct path_set known;
 };
 
 struct perfdata_sideband {

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* perf.data files as they are written: their parts, the order of records, what is refused. */
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
 #include "client/perfdata-format.h"
 #include "proto/sideband.h"
 #include "tests/unit/ring-writer.h"
@@ -288,7 +292,7 @@ START_TEST(formats_have_numbers_of_their_own)
 }
 END_TEST
 
-static void check_sideband(const struct sideband *s, size_t size, int expected)
+static void check_sideband(const void *s, size_t size, int expected)
 {
 	int fd = memory_with(s, size);
 	int file = memfd_create("file", MFD_CLOEXEC);
@@ -299,6 +303,74 @@ static void check_sideband(const struct sideband *s, size_t size, int expected)
 	close(fd);
 	close(file);
 }
+
+struct mapping {
+	struct perf_event_header header;
+	uint32_t pid, tid;
+	uint64_t address, length, offset;
+	uint32_t major, minor;
+	uint64_t inode, generation;
+	uint32_t prot, flags;
+	char path[32];
+	uint32_t id_pid, id_tid;
+	uint64_t time;
+	uint32_t cpu, reserved;
+	uint64_t id;
+};
+
+/* Of an inotify descriptor that has watched for openings and closings. */
+static unsigned openings(int watch)
+{
+	unsigned n = 0;
+	struct inotify_event e;
+
+	while (read(watch, &e, sizeof(e)) == sizeof(e))
+		n += (e.mask & IN_OPEN) != 0;
+	return n;
+}
+
+START_TEST(a_file_is_looked_at_once)
+{
+	static struct {
+		struct pp_sideband_header header;
+		struct mapping mappings[1000];
+	} s;
+	char path[] = "/tmp/pp-mapped-XXXXXX";
+	_cleanup_close_ int file = mkstemp(path), watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	const char elf[] = "\177ELF, and nothing more";
+	struct stat st;
+
+	ck_assert_int_eq(write(file, elf, sizeof(elf)), sizeof(elf));
+	ck_assert_int_eq(fstat(file, &st), 0);
+	ck_assert_int_ge(inotify_add_watch(watch, path, IN_OPEN | IN_CLOSE), 0);
+	s.header = (struct pp_sideband_header){
+		.magic = PP_SIDEBAND_MAGIC,
+		.version = PP_SIDEBAND_VERSION,
+		.header_size = sizeof(s.header),
+		.size = sizeof(s),
+		.records = ARRAY_SIZE(s.mappings),
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(s.mappings); i++) {
+		struct mapping *m = &s.mappings[i];
+
+		*m = (struct mapping){
+			.header = { .type = PERF_RECORD_MMAP2, .size = sizeof(*m) },
+			.pid = 5,
+			.tid = 5,
+			.address = 0x1000 * i,
+			.length = 0x1000,
+			.major = major(st.st_dev),
+			.minor = minor(st.st_dev),
+			.inode = st.st_ino,
+			.id = PP_SIDEBAND_ID,
+		};
+		strcpy(m->path, path);
+	}
+	check_sideband(&s, sizeof(s), 0);
+	ck_assert_uint_eq(openings(watch), 1);
+	unlink(path);
+}
+END_TEST
 
 START_TEST(damaged_sideband_is_refused)
 {
@@ -367,6 +439,7 @@ int main(void)
 	tcase_add_test(tests, sideband_comes_before_samples_of_its_time);
 	tcase_add_test(tests, a_sample_keeps_its_period);
 	tcase_add_test(tests, formats_have_numbers_of_their_own);
+	tcase_add_test(tests, a_file_is_looked_at_once);
 	tcase_add_test(tests, damaged_sideband_is_refused);
 	tcase_add_test(tests, what_cannot_be_written_is_told);
 	suite_add_tcase(suite, tests);
