@@ -583,6 +583,17 @@ static void ck_refused(const char *why)
 	ck_says(why);
 }
 
+/* Each event says that all of the file is its ids. */
+static void all_are_ids(void)
+{
+	const struct file_header *h = file_header(&w);
+	struct file_section all = { 0, w.size & ~7UL };
+
+	for (size_t i = 0; i < EVENTS; i++)
+		memcpy(w.bytes + h->attrs.offset + (i + 1) * h->attr_size - sizeof(all), &all,
+		       sizeof(all));
+}
+
 START_TEST(refused)
 {
 	size_t at;
@@ -604,6 +615,9 @@ START_TEST(refused)
 	file_header(&w)->features[0] = 0;
 	file_header(&w)->attrs.size--;
 	ck_refused("table of events");
+	file_header(&w)->attrs.size++;
+	all_are_ids();
+	ck_refused("more than it has bytes");
 	file_header(&w)->attrs.size = 0;
 	ck_refused("no event");
 	w.size = 0;

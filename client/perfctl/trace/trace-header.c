@@ -14,7 +14,9 @@ static bool inside(const struct trace *t, uint64_t offset, uint64_t size)
 	return offset <= t->source.size && size <= t->source.size - offset;
 }
 
-static int read_ids(struct trace *t, const struct file_section *ids)
+/* Ids of two events in one place are nobody's, and a thousand events would have the whole file as
+ * their ids each. *left: bytes that can be others' than those so far. */
+static int read_ids(struct trace *t, const struct file_section *ids, uint64_t *left)
 {
 	_cleanup_free_ uint8_t *bytes = NULL;
 	int r;
@@ -25,6 +27,9 @@ static int read_ids(struct trace *t, const struct file_section *ids)
 		return trace_damaged("the ids of its event %zu, %" PRIu64
 				     " bytes at offset %" PRIu64 ", are not inside of it",
 				     t->n_events, ids->size, ids->offset);
+	if (ids->size > *left)
+		return trace_damaged("the ids of its events are more than it has bytes");
+	*left -= ids->size;
 	r = source_copy(&t->source, ids->offset, ids->size, &bytes);
 	if (r < 0)
 		return r;
@@ -42,6 +47,7 @@ static int read_ids(struct trace *t, const struct file_section *ids)
 static int read_attrs(struct trace *t, const struct file_header *h)
 {
 	_cleanup_free_ uint8_t *bytes = NULL;
+	uint64_t ids_left = t->source.size;
 	struct file_section ids;
 	size_t attr_size;
 	int r;
@@ -64,7 +70,7 @@ static int read_attrs(struct trace *t, const struct file_header *h)
 		if (r < 0)
 			return r;
 		memcpy(&ids, bytes + i + attr_size, sizeof(ids));
-		r = read_ids(t, &ids);
+		r = read_ids(t, &ids, &ids_left);
 		if (r < 0)
 			return r;
 	}
