@@ -130,12 +130,14 @@ static int event_json(struct json *j, const struct report *r, const struct event
 	json_unsigned(j, "first", e->first);
 	json_unsigned(j, "last", e->last);
 	json_begin(j, "cpus", '{');
-	for (size_t c = 0; c < e->n_cpu; c++) {
+	for (uint32_t c = 0; c < r->a->n_cpus; c++) {
+		uint64_t samples = cpu_counts_get(&e->cpus, c);
 		char key[24];
 
-		snprintf(key, sizeof(key), "%zu", c);
-		if (e->cpu[c])
-			json_unsigned(j, key, e->cpu[c]);
+		if (!samples)
+			continue;
+		snprintf(key, sizeof(key), "%u", c);
+		json_unsigned(j, key, samples);
 	}
 	json_end(j, '}');
 	error = symbols_json(j, r, e);

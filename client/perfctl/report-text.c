@@ -101,8 +101,8 @@ static int print_head(const struct report *r)
 	_cleanup_free_ char *cpus = NULL;
 
 	for (size_t i = 0; i < a->n_events; i++)
-		for (size_t c = 0; c < a->events[i].n_cpu; c++)
-			if (a->events[i].cpu[c])
+		for (uint32_t c = 0; c < a->n_cpus; c++)
+			if (cpu_counts_get(&a->events[i].cpus, c))
 				bits[c / 64] |= UINT64_C(1) << c % 64;
 	cpus = report_cpus(bits, ARRAY_SIZE(bits));
 	if (!cpus)
@@ -135,15 +135,15 @@ static int more_samples(const void *left, const void *right)
 }
 
 /* The CPUs that get a column; none if there are too many. */
-static size_t cpu_columns(const struct aggregate *a, size_t *cpus)
+static size_t cpu_columns(const struct aggregate *a, uint32_t *cpus)
 {
 	size_t n = 0;
 
-	for (size_t c = 0; c < a->n_cpus; c++) {
+	for (uint32_t c = 0; c < a->n_cpus; c++) {
 		bool any = false;
 
 		for (size_t i = 0; i < a->n_events && !any; i++)
-			any = c < a->events[i].n_cpu && a->events[i].cpu[c];
+			any = cpu_counts_get(&a->events[i].cpus, c) != 0;
 		if (any && n == CPU_COLUMNS)
 			return 0;
 		if (any)
@@ -161,12 +161,12 @@ static void rate_cell(struct table *t, uint64_t count, uint64_t ns)
 }
 
 static void event_cells(struct table *t, const struct report *r, const struct event_sum *e,
-			const size_t *cpus, size_t n_cpus)
+			const uint32_t *cpus, size_t n_cpus)
 {
 	table_cell(t, "%" PRIu64, e->weight.samples);
 	rate_cell(t, e->weight.samples, r->a->last - r->a->first);
 	for (size_t i = 0; i < n_cpus; i++)
-		table_cell(t, "%" PRIu64, cpus[i] < e->n_cpu ? e->cpu[cpus[i]] : 0);
+		table_cell(t, "%" PRIu64, cpu_counts_get(&e->cpus, cpus[i]));
 	table_cell(t, "%s", e->event->name);
 }
 
@@ -175,10 +175,11 @@ static int print_events(const struct report *r, const struct event_sum **events)
 	struct column columns[CPU_COLUMNS + 3] = { { "RECORDS", true }, { "PER SECOND", true } };
 	_cleanup_(table_done) struct table t = { .columns = columns, .width = r->width };
 	char titles[CPU_COLUMNS][24];
-	size_t cpus[CPU_COLUMNS], n_cpus = cpu_columns(r->a, cpus), shown = 0;
+	uint32_t cpus[CPU_COLUMNS];
+	size_t n_cpus = cpu_columns(r->a, cpus), shown = 0;
 
 	for (size_t i = 0; i < n_cpus; i++) {
-		snprintf(titles[i], sizeof(titles[i]), "CPU %zu", cpus[i]);
+		snprintf(titles[i], sizeof(titles[i]), "CPU %u", cpus[i]);
 		columns[i + 2] = (struct column){ titles[i], true };
 	}
 	columns[n_cpus + 2] = (struct column){ "EVENT", false };

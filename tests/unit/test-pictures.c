@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* What pictures are made with: protocol buffers, sets by hash, folded stacks. */
 #include <check.h>
+#include <malloc.h>
 #include <string.h>
 
+#include "client/perfctl/pictures/cpu-counts.h"
 #include "client/perfctl/pictures/folded.h"
 #include "client/perfctl/pictures/hash.h"
 #include "client/perfctl/pictures/html-block.h"
@@ -138,6 +140,25 @@ static void fold(struct folded *o, char *text, size_t size)
 }
 
 /* The page reads them so: the sign is the lowest bit, seven bits a byte, lowest first. */
+/* Events without end, each of which happened once, on the highest CPU. */
+START_TEST(counts_of_cpus)
+{
+	static struct cpu_counts counts[1000];
+	size_t before = mallinfo2().uordblks;
+
+	for (size_t i = 0; i < ARRAY_SIZE(counts); i++)
+		*cpu_counts_at(&counts[i], COUNTED_CPUS - 1) += i;
+	ck_assert_uint_lt(mallinfo2().uordblks - before, ARRAY_SIZE(counts) * 2048);
+	for (size_t i = 0; i < ARRAY_SIZE(counts); i++) {
+		ck_assert_uint_eq(cpu_counts_get(&counts[i], COUNTED_CPUS - 1), i);
+		ck_assert_uint_eq(cpu_counts_get(&counts[i], COUNTED_CPUS - 2), 0);
+		ck_assert_uint_eq(cpu_counts_get(&counts[i], 0), 0);
+		cpu_counts_done(&counts[i]);
+	}
+	ck_assert_uint_eq(cpu_counts_get(&counts[0], 0), 0);
+}
+END_TEST
+
 START_TEST(page_numbers)
 {
 	static const unsigned char expected[] = { 0, 2, 1, 127, 128, 1, 0xac, 2 };
@@ -183,6 +204,7 @@ int main(void)
 	tcase_add_test(tcase, messages);
 	tcase_add_test(tcase, texts);
 	tcase_add_test(tcase, sets);
+	tcase_add_test(tcase, counts_of_cpus);
 	tcase_add_test(tcase, page_numbers);
 	tcase_add_test(tcase, stacks);
 	suite_add_tcase(suite, tcase);

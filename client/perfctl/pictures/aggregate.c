@@ -62,7 +62,7 @@ void aggregate_free(struct aggregate *a)
 	sums_done(p);
 	tree_done(p);
 	for (size_t i = 0; a->events && i < a->n_events; i++)
-		free(a->events[i].cpu);
+		cpu_counts_done(&a->events[i].cpus);
 	free(a->events);
 	free(p);
 }
@@ -76,17 +76,11 @@ uint64_t sample_period(const struct trace_record *r)
 
 static int count_cpu(struct event_sum *e, uint32_t cpu)
 {
-	if (cpu >= e->n_cpu) {
-		size_t n = MAX(MAX(e->n_cpu * 2, (size_t)cpu + 1), (size_t)8);
-		uint64_t *bigger = reallocarray(e->cpu, n, sizeof(*bigger));
+	uint64_t *samples = cpu_counts_at(&e->cpus, cpu);
 
-		if (!bigger)
-			return -ENOMEM;
-		memset(bigger + e->n_cpu, 0, (n - e->n_cpu) * sizeof(*bigger));
-		e->cpu = bigger;
-		e->n_cpu = n;
-	}
-	e->cpu[cpu]++;
+	if (!samples)
+		return -ENOMEM;
+	++*samples;
 	return 0;
 }
 

@@ -7,10 +7,11 @@
 #ifndef PERFCTL_AGGREGATE_H
 #define PERFCTL_AGGREGATE_H
 
+#include "client/perfctl/pictures/cpu-counts.h"
 #include "client/perfctl/trace/symbols.h"
 #include "client/perfctl/trace/trace.h"
 
-#define AGGREGATE_CPUS 8192 /* as many as Linux can have */
+#define AGGREGATE_CPUS COUNTED_CPUS
 
 struct weight {
 	uint64_t samples;
@@ -45,8 +46,7 @@ struct flame_node {
 struct event_sum {
 	const struct trace_event *event;
 	struct weight weight;
-	uint64_t *cpu;	      /* samples of each CPU */
-	size_t n_cpu;	      /* CPUs that cpu has room for */
+	struct cpu_counts cpus; /* samples */
 	uint64_t first, last; /* times */
 	bool has_chains;      /* some sample had more than one function */
 	struct flame_node *root;

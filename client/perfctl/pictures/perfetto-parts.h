@@ -38,8 +38,7 @@ struct perfetto_event {
 	uint32_t first_field; /* number of its first field's name */
 	bool named;	      /* its names are interned */
 	bool sampling;	      /* its sequence of samples has begun */
-	uint64_t *counts;     /* its counter on each CPU, summed up */
-	size_t n_counts;
+	struct cpu_counts counts; /* its counter, summed up */
 };
 
 /* Events of a CPU that are not written yet. */

@@ -193,17 +193,11 @@ static int tell_chain(struct perfetto *p, const struct perfetto_event *e,
 
 static int count(struct perfetto_event *e, uint32_t cpu, uint64_t period, uint64_t *ret)
 {
-	if (cpu >= e->n_counts) {
-		size_t n = (size_t)cpu + 1;
-		uint64_t *bigger = reallocarray(e->counts, n, sizeof(*bigger));
+	uint64_t *sum = cpu_counts_at(&e->counts, cpu);
 
-		if (!bigger)
-			return -ENOMEM;
-		memset(bigger + e->n_counts, 0, (n - e->n_counts) * sizeof(*bigger));
-		e->counts = bigger;
-		e->n_counts = n;
-	}
-	*ret = e->counts[cpu] += period;
+	if (!sum)
+		return -ENOMEM;
+	*ret = *sum += period;
 	return 0;
 }
 

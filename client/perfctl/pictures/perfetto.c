@@ -228,7 +228,7 @@ void perfetto_free(struct perfetto *p)
 		return;
 	decoders_done(&p->decoders);
 	for (size_t i = 0; p->events && i < p->n_events; i++)
-		free(p->events[i].counts);
+		cpu_counts_done(&p->events[i].counts);
 	for (size_t i = 0; i < p->n_cpus; i++)
 		pbuf_done(&p->cpus[i].events);
 	free(p->events);
