@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Owns what goes when the memory's limit is reached, in this order: whatever ended longest ago; of
- * what is alive the mappings, of those who have most first; what it was called before; and last,
+ * what is alive the mappings, of those who have most first, and of them those before their last
+ * EXEC; what it was called before; and last,
  * if there is no end to what is alive, the processes that are oldest. Nothing goes uncounted.
  */
 #include "daemon/keeper/table.h"
@@ -84,6 +85,11 @@ static void drop_maps(struct table *t)
 
 		TAILQ_FOREACH(p, &t->alive, link)
 		{
+			if (p->past_maps >= most) {
+				process_drop_past_maps(t, p);
+				if (!is_over(t, ROOM(t)))
+					return;
+			}
 			if (p->n_maps < most)
 				continue;
 			process_lessen(t, p, newest_map(p));

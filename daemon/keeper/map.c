@@ -309,5 +309,28 @@ void process_drop_maps(struct table *t, struct process *p)
 	map_put(t, p->inherited);
 	p->inherited = NULL;
 	p->first = map_ref(p->root);
-	p->n_maps = 0;
+	p->n_maps = p->past_maps = 0;
+}
+
+void process_drop_past_maps(struct table *t, struct process *p)
+{
+	uint64_t last_exec = 0;
+
+	for (struct change *c = p->main.changes; c; c = c->next) {
+		if (p->maps == &c->maps) {
+			last_exec = c->time;
+			continue;
+		}
+		map_put(t, c->maps);
+		c->maps = NULL;
+	}
+	if (p->maps != &p->first) {
+		map_put(t, p->first);
+		map_put(t, p->inherited);
+		p->inherited = NULL;
+		p->first = map_ref(p->root);
+	}
+	process_lessen_maps(t, p, last_exec);
+	process_lessen(t, p, last_exec);
+	p->past_maps = 0;
 }

@@ -3,8 +3,6 @@
 #include "daemon/keeper/table.h"
 #include "proto/macro.h"
 
-#define COMPACT_FIRST 1024 /* mappings of one list */
-
 struct process *process_new(struct table *t, uint32_t pid, uint64_t started, struct process *parent)
 {
 	struct process *p = memory_get(&t->memory, sizeof(*p));

@@ -199,7 +199,9 @@ static int apply_exec(struct table *t, struct process *p, const struct record *r
 		return -ENOMEM;
 	memcpy(c->comm, r->text, MIN(r->text_size, COMM_SIZE - 1U));
 	p->maps = &c->maps;
+	p->past_maps += p->n_maps;
 	p->n_maps = 0;
+	p->compact_at = COMPACT_FIRST;
 	if (p->main.ended) {
 		p->main.ended = 0;
 		p->live++;

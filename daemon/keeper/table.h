@@ -88,6 +88,7 @@ struct process {
 	uint32_t live; /* threads that run */
 	uint32_t n_gone;
 	uint32_t n_maps, compact_at; /* in *maps, since the last compacting */
+	uint32_t past_maps;	     /* in the lists before its last EXEC */
 	bool forgotten;		     /* only children want it, for what it was */
 	bool lessened;		     /* something of it had to go, and was counted */
 };
@@ -107,7 +108,9 @@ struct notice {
 TAILQ_HEAD(notices, notice);
 LIST_HEAD(notice_bucket, notice);
 
-/* A list is compacted when it is twice what it was after the last time, and this. */
+/* A list is compacted when it has so many mappings, and again when it is twice what it was after
+ * the last time, and so many more. */
+#define COMPACT_FIRST 1024
 #define COMPACT_MORE 512
 
 #define NOTICE_BUCKETS 4096
@@ -189,6 +192,8 @@ int process_map(struct table *t, struct process *p, const struct map *what, stru
 /* Drops what newer mappings have covered, and the oldest of too many. */
 void process_compact(struct table *t, struct process *p);
 void process_drop_maps(struct table *t, struct process *p);
+/* Those that it had before its last EXEC, and counts it as lessened. */
+void process_drop_past_maps(struct table *t, struct process *p);
 /* Those who were forked up to that time have lists that are not told with this process any more:
  * of those that it had before, only what the present one was goes on to be told. */
 void process_lessen_maps(struct table *t, struct process *p, uint64_t time);

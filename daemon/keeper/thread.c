@@ -134,6 +134,7 @@ void thread_drop_changes(struct table *t, struct thread *thread)
 		p->inherited = NULL;
 		p->first = maps;
 		p->maps = &p->first;
+		p->past_maps = 0;
 		for (struct former *f = p->formers; f; f = f->next)
 			f->list = p->maps;
 	}

@@ -42,6 +42,40 @@ START_TEST(children_of_many_maps)
 }
 END_TEST
 
+/* Who has most mappings has them in lists of earlier programs, and few now. */
+START_TEST(maps_before_exec)
+{
+	const uint32_t n = 20, few = 400;
+	uint64_t at = 0x100000;
+
+	teardown();
+	setup_with(4 << 20);
+	begin_shell();
+	for (uint32_t pid = 200; pid < 200 + n; pid++) {
+		forks(100, pid);
+		execs(pid, "modest");
+		for (uint64_t i = 0; i < few; i++)
+			maps(pid, 0x1000 * (1 + i), "/bin/modest");
+	}
+	forks(100, 150);
+	while (table.memory.used < table.memory.max - (256 << 10)) {
+		execs(150, "greedy");
+		for (uint64_t i = 0; i < 1000; i++, at += 0x2000)
+			maps(150, at, "/tmp/many");
+	}
+	execs(150, "greedy");
+	ck_assert_uint_eq(table.forgotten, 0);
+	for (uint32_t pid = 1000; table.forgotten == 0; pid++) {
+		forks(100, pid);
+		execs(pid, "another");
+	}
+	ck_assert(process(150)->lessened);
+	ck_assert_uint_eq(table.forgotten, 1);
+	for (uint32_t pid = 200; pid < 200 + n; pid++)
+		ck_assert_uint_eq(process(pid)->n_maps, few);
+}
+END_TEST
+
 /* ── files ──────────────────────────────────────────────────────────────────────────────── */
 
 /* Of words that differ in bit 63, and the next ones in bits 63 and 34: a product and a shift by 29
@@ -169,6 +203,7 @@ int main(void)
 	tcase_set_timeout(t, 120);
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, children_of_many_maps);
+	tcase_add_test(t, maps_before_exec);
 	tcase_add_test(t, chosen_paths);
 	tcase_add_test(t, endless_chain);
 	tcase_add_test(t, told_again);
