@@ -81,7 +81,7 @@ END_TEST
 START_TEST(strangers_share)
 {
 	struct elf_symbols s = {};
-	struct strangers strangers = { .tables = 1 << 20 };
+	struct strangers strangers = { .tables = 1 << 20, .copies = UINT64_MAX };
 	struct elf_identity which = { .strangers = &strangers };
 	const char *path = in_dir("program");
 
@@ -96,6 +96,28 @@ START_TEST(strangers_share)
 	ck_assert_int_eq(chown(path, 0, 0), 0);
 	ck_assert_int_eq(elf_symbols_read(path, &which, &s), 0);
 	elf_symbols_done(&s);
+}
+END_TEST
+
+/* What is copied is looked at first, and paid for. */
+START_TEST(copies_have_an_end)
+{
+	struct elf_symbols s = {};
+	struct strangers strangers = { .tables = 1 << 20 };
+	struct elf_identity which = { .strangers = &strangers };
+	const char *path = in_dir("program");
+	struct stat st;
+
+	run("truncate -s 200M sparse && chown 61999 sparse program");
+	ck_assert_int_eq(stat(path, &st), 0);
+	strangers.copies = (uint64_t)st.st_size * 3 / 2;
+	ck_assert_int_eq(elf_symbols_read(in_dir("sparse"), &which, &s), -ENOEXEC);
+	ck_assert_int_eq(elf_symbols_read(in_dir("program"), &which, &s), 0);
+	elf_symbols_done(&s);
+	ck_assert_uint_eq(strangers.copies, (uint64_t)st.st_size / 2);
+	ck_assert(!strangers.refused);
+	ck_assert_int_eq(elf_symbols_read(in_dir("program"), &which, &s), -E2BIG);
+	ck_assert(strangers.refused);
 }
 END_TEST
 
@@ -161,6 +183,7 @@ int main(void)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, long_names);
 	add_test_unless(no_root(), tc, strangers_share);
+	add_test_unless(no_root(), tc, copies_have_an_end);
 	tcase_add_loop_test(tc, packed_symbols, 0, 2);
 	add_test_unless(no_tools(), tc, packed_debugdata);
 	suite_add_tcase(suite, tc);

@@ -47,9 +47,10 @@ static bool has_packed_symbols(Elf *elf)
 /* ── Debug files ── */
 
 /* An opened debug file, if it is the one of that build id; or -1. */
-static int open_debug(const char *path, const uint8_t *build_id, size_t size)
+static int open_debug(const char *path, const uint8_t *build_id, size_t size,
+		      struct strangers *payer)
 {
-	_cleanup_close_ int fd = elf_open(path, 0, NULL);
+	_cleanup_close_ int fd = elf_open(path, 0, payer, NULL);
 	bool right;
 	Elf *elf;
 
@@ -62,7 +63,8 @@ static int open_debug(const char *path, const uint8_t *build_id, size_t size)
 }
 
 /* In the places where GDB looks for the file that .gnu_debuglink names. */
-static int debug_by_link(const char *file, const char *link, const uint8_t *id, size_t size)
+static int debug_by_link(const char *file, const char *link, const uint8_t *id, size_t size,
+			 struct strangers *payer)
 {
 	static const char *const roots[] = { "", "", DEBUG_ROOT };
 	static const char *const folders[] = { "/", "/.debug/", "/" };
@@ -74,7 +76,7 @@ static int debug_by_link(const char *file, const char *link, const uint8_t *id, 
 		char path[PATH_MAX];
 		int n = snprintf(path, sizeof(path), "%s%.*s%s%s", roots[i], (int)(slash - file),
 				 file, folders[i], link);
-		int fd = n > 0 && (size_t)n < sizeof(path) ? open_debug(path, id, size) : -1;
+		int fd = n > 0 && (size_t)n < sizeof(path) ? open_debug(path, id, size, payer) : -1;
 
 		if (fd >= 0)
 			return fd;
@@ -84,7 +86,7 @@ static int debug_by_link(const char *file, const char *link, const uint8_t *id, 
 
 /* libdwfl's own way would open whatever a stranger's file names, without a look at what it is. And
  * the build id is what shows that two files belong together: without one there is no debug file. */
-static int find_debuginfo(Dwfl_Module *mod, void **userdata _unused_, const char *name _unused_,
+static int find_debuginfo(Dwfl_Module *mod, void **userdata, const char *name _unused_,
 			  Dwarf_Addr base _unused_, const char *file, const char *debuglink,
 			  GElf_Word crc _unused_, char **ret _unused_)
 {
@@ -95,9 +97,9 @@ static int find_debuginfo(Dwfl_Module *mod, void **userdata _unused_, const char
 
 	if (size <= 0)
 		return -1;
-	fd = open_debug(debug_path(id, (size_t)size).text, id, (size_t)size);
+	fd = open_debug(debug_path(id, (size_t)size).text, id, (size_t)size, *userdata);
 	if (fd < 0 && file && debuglink)
-		fd = debug_by_link(file, debuglink, id, (size_t)size);
+		fd = debug_by_link(file, debuglink, id, (size_t)size, *userdata);
 	return fd;
 }
 
@@ -253,6 +255,15 @@ static void pay(struct strangers *payer, const struct symtab *t, int r)
 	payer->refused |= r == -E2BIG;
 }
 
+/* For find_debuginfo(). */
+static void set_payer(Dwfl_Module *mod, struct strangers *payer)
+{
+	void **userdata;
+
+	dwfl_module_info(mod, &userdata, NULL, NULL, NULL, NULL, NULL, NULL);
+	*userdata = payer;
+}
+
 /* Takes fd. payer: NULL: it costs nobody. */
 static int read_fd(int fd, const char *path, bool strange, struct strangers *payer,
 		   const uint8_t *build_id, size_t build_id_size, struct elf_symbols *ret)
@@ -269,7 +280,9 @@ static int read_fd(int fd, const char *path, bool strange, struct strangers *pay
 	dwfl_report_begin(dwfl);
 	/* From 0 on and as the program headers say: addresses are those in the file. */
 	mod = dwfl_report_elf(dwfl, path, path, fd, 0, true);
-	if (!mod)
+	if (mod)
+		set_payer(mod, payer);
+	else
 		close_fd(fd);
 	dwfl_report_end(dwfl, NULL, NULL);
 	r = mod ? read_module(mod, strange, build_id, build_id_size, &s) : -ENOEXEC;
@@ -291,7 +304,7 @@ int elf_symbols_read(const char *path, const struct elf_identity *which, struct 
 	int fd;
 
 	which = which ?: &any;
-	fd = elf_open(path, which->build_id_size ? 0 : which->inode, &strange);
+	fd = elf_open(path, which->build_id_size ? 0 : which->inode, which->strangers, &strange);
 	return fd < 0 ? fd
 		      : read_fd(fd, path, strange, strange ? which->strangers : NULL,
 				which->build_id, which->build_id_size, ret);

@@ -27,6 +27,7 @@ struct elf_symbols {
 /* What the files of strangers, who can make any number of them, may take together. */
 struct strangers {
 	size_t tables; /* bytes that are left for their functions */
+	uint64_t copies; /* bytes of files that may still be copied */
 	bool refused;  /* one was too much */
 };
 
@@ -63,8 +64,9 @@ int elf_symbols_plt(struct Elf *elf, struct symtab *t);
 
 /* Opens what proto/regular.h allows and nothing else: a trace can name a device. Files that belong
  * to strangers, who could shorten them under our eyes, come as copies. inode: which it must have
- * (0: any). *ret_strange (may be NULL): it is such a one. -ESTALE, -errno. */
-int elf_open(const char *path, uint64_t inode, bool *ret_strange);
+ * (0: any). payer: whose the copies are; NULL: there is no end to them. *ret_strange (may be NULL):
+ * it is such a one. -ESTALE, -ENOEXEC: it is no ELF file; -E2BIG; -errno. */
+int elf_open(const char *path, uint64_t inode, struct strangers *payer, bool *ret_strange);
 
 /* Where the debug file with a build id is installed, if it is. */
 #define DEBUG_ROOT "/usr/lib/debug"

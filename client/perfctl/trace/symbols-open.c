@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Opens files whose names a trace told. */
+#include <elf.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <string.h>
@@ -13,13 +14,28 @@
 /* The largest copy that is made; larger files of strangers are refused. */
 #define COPY_MAX (256 << 20)
 
-/* elfutils maps what it reads, and a mapping of a file that was cut off kills. */
-static int copy_of(int fd, off_t size)
+/* What is none libdwfl would unpack, if it can. */
+static bool is_elf(int fd)
+{
+	char magic[SELFMAG];
+
+	return pread(fd, magic, sizeof(magic), 0) == sizeof(magic) &&
+	       !memcmp(magic, ELFMAG, sizeof(magic));
+}
+
+/* elfutils maps what it reads, and a mapping of a file that was cut off kills. A file may be large
+ * and have nothing in it. */
+static int copy_of(int fd, off_t size, struct strangers *payer)
 {
 	_cleanup_close_ int copy = -EBADF;
 
-	if (size > COPY_MAX)
-		return -EFBIG;
+	if (size > COPY_MAX || (payer && (uint64_t)size > payer->copies)) {
+		if (payer)
+			payer->refused = true;
+		return -E2BIG;
+	}
+	if (payer)
+		payer->copies -= (uint64_t)size;
 	copy = memfd_create("perfctl-elf", MFD_CLOEXEC);
 	if (copy < 0)
 		return -errno;
@@ -35,7 +51,7 @@ static int copy_of(int fd, off_t size)
 	return TAKE_FD(copy);
 }
 
-int elf_open(const char *path, uint64_t inode, bool *ret_strange)
+int elf_open(const char *path, uint64_t inode, struct strangers *payer, bool *ret_strange)
 {
 	_cleanup_close_ int fd = regular_open(AT_FDCWD, path, RESOLVE_NO_MAGICLINKS);
 	struct stat st;
@@ -51,7 +67,9 @@ int elf_open(const char *path, uint64_t inode, bool *ret_strange)
 	strange = st.st_uid != 0 && st.st_uid != geteuid();
 	if (ret_strange)
 		*ret_strange = strange;
-	return strange ? copy_of(fd, st.st_size) : TAKE_FD(fd);
+	if (!is_elf(fd))
+		return -ENOEXEC;
+	return strange ? copy_of(fd, st.st_size, payer) : TAKE_FD(fd);
 }
 
 struct debug_path debug_path(const uint8_t *build_id, size_t size)

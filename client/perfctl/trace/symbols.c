@@ -17,6 +17,7 @@
 
 /* Of all strangers' files together. A large program of C++ has 30 MiB. */
 #define STRANGE_TABLES (256U << 20)
+#define STRANGE_COPIES (4ULL << 30)
 
 static const char unknown[] = "[unknown]";
 
@@ -50,7 +51,7 @@ int symbols_new(const struct trace_info *info, struct symbols **ret)
 		return -ENOMEM;
 	}
 	s->kernel.id.release = s->release;
-	s->strangers = (struct strangers){ .tables = STRANGE_TABLES };
+	s->strangers = (struct strangers){ STRANGE_TABLES, STRANGE_COPIES, false };
 	demangler_init(&s->demangler);
 	*ret = s;
 	return 0;
