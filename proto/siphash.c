@@ -49,19 +49,21 @@ void siphash_begin(struct siphash *h, const uint8_t key[16])
 
 void siphash_add(struct siphash *h, const void *bytes, size_t n)
 {
-	const uint8_t *p = bytes, *end = p + n;
+	const uint8_t *p = bytes;
 
-	while (p < end) {
-		if (h->n % 8 == 0 && end - p >= 8) {
+	while (n > 0) {
+		if (h->n % 8 == 0 && n >= 8) {
 			uint64_t word;
 
 			memcpy(&word, p, sizeof(word));
 			take(h, le64toh(word));
 			h->n += 8;
 			p += 8;
+			n -= 8;
 			continue;
 		}
 		h->word |= (uint64_t)*p++ << h->n % 8 * 8;
+		n--;
 		if (++h->n % 8 == 0) {
 			take(h, h->word);
 			h->word = 0;

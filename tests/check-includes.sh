@@ -16,7 +16,7 @@ allowed() {
 	client/perfctl)    ours='client/perfctl/((trace|pictures)/)?[^/]+|client/perfpersist\.h|proto/(macro|printable)\.h'
 	                   theirs='traceevent/.*|event-parse\.h|trace-seq\.h' ;;
 	client/perfctl/trace)
-	                   ours='client/perfctl/(trace/)?[^/]+|client/perfpersist\.h|proto/(macro|regular)\.h'
+	                   ours='client/perfctl/(trace/)?[^/]+|client/perfpersist\.h|proto/(macro|regular|siphash)\.h'
 	                   theirs='elfutils/.*|dwarf\.h|(libelf|gelf)\.h' ;;
 	client/perfctl/pictures)
 	                   ours='client/perfctl/((trace|pictures)/)?[^/]+|client/perfpersist\.h|proto/(macro|printable|siphash)\.h|page-hashes\.h'

@@ -4,6 +4,7 @@
 #include <malloc.h>
 #include <string.h>
 
+#include "client/perfctl/trace/process-dsos.h"
 #include "client/perfctl/trace/process.h"
 #include "proto/macro.h"
 #include "tests/unit/needs.h"
@@ -226,6 +227,53 @@ static const struct dso *dso_at(uint32_t pid, uint64_t address)
 	return processes_find(p, pid, address, false)->dso;
 }
 
+/* Of any state of FNV-1a each of these leads to one and the same next state, if a byte is what is
+ * told here and the state's lowest byte, one against the other. */
+static const uint8_t same[][13] = {
+	{ 0x71, 0x07, 0x00, 0x5e, 0x2e, 0x4e, 0x0f, 0xff, 0x00, 0xe5, 0x58, 0x5a, 0x61 },
+	{ 0xb8, 0x07, 0x00, 0x0d, 0xf1, 0x5c, 0x03, 0x52, 0x00, 0x9d, 0xde, 0x14, 0x61 },
+	{ 0xc1, 0x08, 0x00, 0x46, 0xce, 0x54, 0x56, 0x65, 0x00, 0xf8, 0xcc, 0x32, 0x61 },
+	{ 0x29, 0x0a, 0x00, 0xc4, 0x8a, 0x2e, 0x8d, 0xe6, 0x00, 0x9f, 0x1d, 0x1a, 0x61 },
+	{ 0x98, 0x0c, 0x00, 0x22, 0xdb, 0x64, 0x8d, 0x60, 0x00, 0xd6, 0x86, 0x3b, 0x61 },
+	{ 0xa2, 0x10, 0x00, 0x72, 0x33, 0x30, 0xf3, 0x1c, 0x00, 0x4a, 0xc7, 0x69, 0x61 },
+	{ 0x7c, 0x12, 0x00, 0x03, 0x6a, 0x15, 0x96, 0xc2, 0x00, 0x16, 0x71, 0x26, 0x61 },
+	{ 0x99, 0x12, 0x00, 0x10, 0x48, 0x21, 0x81, 0xe3, 0x00, 0x6a, 0x10, 0x51, 0x61 },
+};
+
+static uint64_t put_same(char *at, size_t which, uint64_t state)
+{
+	for (size_t i = 0; i < sizeof(same[0]); i++) {
+		at[i] = (char)((state & 0xff) ^ same[which][i]);
+		state = (state ^ (uint8_t)at[i]) * 0x100000001b3;
+	}
+	return state;
+}
+
+/* Paths that have one hash by FNV-1a are found as any others. */
+START_TEST(test_chosen_paths)
+{
+	struct dsos d = {};
+	size_t n = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(same) * ARRAY_SIZE(same); i++) {
+		uint64_t state = (0xcbf29ce484222325 ^ '/') * 0x100000001b3;
+		char path[2 + 2 * sizeof(same[0])] = "/";
+		struct dso *dso;
+
+		state = put_same(path + 1, i / ARRAY_SIZE(same), state);
+		put_same(path + 1 + sizeof(same[0]), i % ARRAY_SIZE(same), state);
+		if (strlen(path) < sizeof(path) - 1)
+			continue;
+		ck_assert_int_eq(dsos_get(&d, path, NULL, 0, 0, &dso), 0);
+		n++;
+	}
+	ck_assert_uint_gt(n, 30);
+	ck_assert_uint_eq(d.n, n);
+	ck_assert_uint_eq(d.by_key.n, n);
+	dsos_done(&d);
+}
+END_TEST
+
 START_TEST(test_build_ids)
 {
 	static const uint8_t one[BUILD_ID_SIZE_MAX] = { 1 }, two[BUILD_ID_SIZE_MAX] = { 2 };
@@ -290,6 +338,7 @@ int main(void)
 	tcase_add_test(t, test_kernel);
 	tcase_add_test(t, test_like_pages);
 	tcase_add_test(t, test_many_forks);
+	tcase_add_test(t, test_chosen_paths);
 	tcase_add_test(t, test_build_ids);
 	tcase_add_test(t, test_names_of_files);
 	suite_add_tcase(s, t);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "proto/macro.h"
+#include "proto/siphash.h"
 
 struct dso_entry {
 	struct dso dso;
@@ -17,19 +18,15 @@ struct dso_entry {
 	int64_t next;		     /* another one of the same hash; -1: none */
 };
 
-static uint64_t hash_bytes(uint64_t h, const void *bytes, size_t n)
-{
-	for (const uint8_t *p = bytes; n; n--)
-		h = (h ^ *p++) * 0x100000001b3; /* FNV-1a */
-	return h;
-}
-
 static uint64_t key_of(const char *path, const uint8_t *build_id, size_t size, uint64_t inode)
 {
-	uint64_t h = hash_bytes(0xcbf29ce484222325, path, strlen(path) + 1);
+	struct siphash h;
 
-	h = hash_bytes(h, build_id, size);
-	return hash_bytes(h, &inode, sizeof(inode));
+	siphash_begin(&h, NULL);
+	siphash_add(&h, path, strlen(path) + 1);
+	siphash_add(&h, build_id, size);
+	siphash_add(&h, &inode, sizeof(inode));
+	return siphash_end(&h);
 }
 
 static struct dso_entry *find(struct dsos *d, const char *path, const uint8_t *build_id,
