@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "printable.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 size_t utf8_length(const char *s, size_t n, uint32_t *ret_character)
@@ -28,12 +29,21 @@ size_t utf8_length(const char *s, size_t n, uint32_t *ret_character)
 	return len;
 }
 
+/* What has no place of its own and changes how others stand: marks and embeddings of direction, by
+ * which a name can look like another, and its rest like what we say; separators of lines and
+ * paragraphs; blanks without width. */
+static bool is_hidden(uint32_t c)
+{
+	return c == 0x61c || (c >= 0x200b && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) ||
+	       (c >= 0x2060 && c <= 0x2069) || c == 0xfeff;
+}
+
 size_t printable_length(const char *s, size_t n)
 {
 	uint32_t c = 0;
 	size_t len = utf8_length(s, n, &c);
 
-	return c >= 0x20 && (c < 0x7f || c >= 0xa0) ? len : 0;
+	return c >= 0x20 && (c < 0x7f || c >= 0xa0) && !is_hidden(c) ? len : 0;
 }
 
 void make_printable(char *text, char instead)

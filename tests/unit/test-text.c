@@ -26,7 +26,12 @@ START_TEST(strangers_text)
 		{ "\xc2\xa0", "\xc2\xa0" },		       /* the first that is none */
 		{ "\xc0\x9b\xe0\x82\x9b", "?????" },	       /* overlong */
 		{ "\xed\xa0\x80\xf4\x90\x80\x80", "???????" }, /* no characters */
-		{ "a\xe2\x82", "a??" },			       /* cut off */
+		{ "\xe2\x80\xae"
+		  "txt.\xe2\x81\xa6",
+		  "???txt.???" }, /* writing turned */
+		{ "\xe2\x80\x8e\xe2\x80\xa8\xef\xbb\xbf", "?????????" },
+		{ "\xe2\x80\x90\xe2\x81\xaa", "\xe2\x80\x90\xe2\x81\xaa" }, /* beside these */
+		{ "a\xe2\x82", "a??" },					    /* cut off */
 	};
 	char text[64];
 
