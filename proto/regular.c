@@ -40,20 +40,37 @@ static int find(int dir_fd, const char *path, uint64_t resolve)
 		      O_PATH | O_CLOEXEC | (resolve & RESOLVE_NO_SYMLINKS ? O_NOFOLLOW : 0));
 }
 
-int regular_open(int dir_fd, const char *path, uint64_t resolve)
+/* With O_PATH. */
+static int find_regular(int dir_fd, const char *path, uint64_t resolve, struct stat *ret)
 {
 	_cleanup_close_ int found = find(dir_fd, path, resolve);
 	struct statfs fs;
+
+	if (found < 0 || fstat(found, ret) < 0 || fstatfs(found, &fs) < 0)
+		return -errno;
+	if (S_ISLNK(ret->st_mode))
+		return -ELOOP;
+	if (!S_ISREG(ret->st_mode) || !stores_something(&fs))
+		return -EINVAL;
+	return TAKE_FD(found);
+}
+
+int regular_stat(int dir_fd, const char *path, uint64_t resolve, struct stat *ret)
+{
+	_cleanup_close_ int found = find_regular(dir_fd, path, resolve, ret);
+
+	return MIN(found, 0);
+}
+
+int regular_open(int dir_fd, const char *path, uint64_t resolve)
+{
 	struct stat st;
+	_cleanup_close_ int found = find_regular(dir_fd, path, resolve, &st);
 	char self[32];
 	int fd;
 
-	if (found < 0 || fstat(found, &st) < 0 || fstatfs(found, &fs) < 0)
-		return -errno;
-	if (S_ISLNK(st.st_mode))
-		return -ELOOP;
-	if (!S_ISREG(st.st_mode) || !stores_something(&fs))
-		return -EINVAL;
+	if (found < 0)
+		return found;
 	/* This is what was looked at, whatever the path leads to by now. */
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", found);
 	fd = open(self, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);

@@ -22,4 +22,8 @@
  */
 int regular_open(int dir_fd, const char *path, uint64_t resolve);
 
+/* Of what would be opened, which is not. The same errors. */
+struct stat;
+int regular_stat(int dir_fd, const char *path, uint64_t resolve, struct stat *ret);
+
 #endif

@@ -27,7 +27,7 @@ static void map(uint32_t pid, uint64_t start, uint64_t size, uint64_t offset, co
 {
 	const struct map *m;
 
-	ck_assert_int_eq(processes_map(p, pid, start, size, offset, path, NULL, 0, 0, &m), 0);
+	ck_assert_int_eq(processes_map(p, pid, start, size, offset, path, NULL, 0, 0, 0, &m), 0);
 	ck_assert_uint_eq(m->start, start);
 	ck_assert_str_eq(m->dso->path, path);
 }
@@ -117,10 +117,10 @@ START_TEST(test_ends_of_space)
 	const struct map *m;
 
 	ck_assert_int_eq(
-		processes_map(p, 1, UINT64_MAX - 0xfff, UINT64_MAX, 0, "/a", NULL, 0, 0, &m), 0);
+		processes_map(p, 1, UINT64_MAX - 0xfff, UINT64_MAX, 0, "/a", NULL, 0, 0, 0, &m), 0);
 	ck_assert_uint_eq(m->end, UINT64_MAX);
 	ck_mapped(1, UINT64_MAX - 1, "/a", 0xffe);
-	ck_assert_int_eq(processes_map(p, 2, 0x1000, 0, 0, "/a", NULL, 0, 0, &m), 0);
+	ck_assert_int_eq(processes_map(p, 2, 0x1000, 0, 0, "/a", NULL, 0, 0, 0, &m), 0);
 	ck_assert_ptr_null(m);
 }
 END_TEST
@@ -264,7 +264,7 @@ START_TEST(test_chosen_paths)
 		put_same(path + 1 + sizeof(same[0]), i % ARRAY_SIZE(same), state);
 		if (strlen(path) < sizeof(path) - 1)
 			continue;
-		ck_assert_int_eq(dsos_get(&d, path, NULL, 0, 0, &dso), 0);
+		ck_assert_int_eq(dsos_get(&d, path, NULL, 0, 0, 0, &dso), 0);
 		n++;
 	}
 	ck_assert_uint_gt(n, 30);
@@ -283,23 +283,23 @@ START_TEST(test_build_ids)
 	ck_assert_uint_eq(dso_at(1, 0)->build_id_size, 20);
 	ck_assert_int_eq(memcmp(dso_at(1, 0)->build_id, one, 20), 0);
 	ck_assert_str_eq(dso_at(1, 0)->name, "a.so");
-	processes_map(p, 2, 0, 0x1000, 0, "/lib/a.so", one, 20, 7, NULL);
+	processes_map(p, 2, 0, 0x1000, 0, "/lib/a.so", one, 20, 0, 7, NULL);
 	ck_assert_ptr_eq(dso_at(1, 0), dso_at(2, 0));
-	processes_map(p, 3, 0, 0x1000, 0, "/lib/a.so", two, 20, 7, NULL);
+	processes_map(p, 3, 0, 0x1000, 0, "/lib/a.so", two, 20, 0, 7, NULL);
 	ck_assert_ptr_ne(dso_at(1, 0), dso_at(3, 0));
 	ck_assert_int_eq(memcmp(dso_at(3, 0)->build_id, two, 20), 0);
 	map(4, 0, 0x1000, 0, "/lib/b.so");
 	ck_assert_uint_eq(dso_at(4, 0)->build_id_size, 0);
 	/* Without a build id: one for each inode, but only where there is something to open. */
-	processes_map(p, 5, 0, 0x1000, 0, "/lib/b.so", NULL, 0, 7, NULL);
+	processes_map(p, 5, 0, 0x1000, 0, "/lib/b.so", NULL, 0, 0, 7, NULL);
 	ck_assert_ptr_ne(dso_at(4, 0), dso_at(5, 0));
 	ck_assert_uint_eq(dso_at(5, 0)->inode, 7);
-	processes_map(p, 6, 0, 0x1000, 0, "/lib/b.so", NULL, 0, 7, NULL);
+	processes_map(p, 6, 0, 0x1000, 0, "/lib/b.so", NULL, 0, 0, 7, NULL);
 	ck_assert_ptr_eq(dso_at(5, 0), dso_at(6, 0));
-	processes_map(p, 7, 0, 0x1000, 0, "/lib/a.so", NULL, 0, 7, NULL);
+	processes_map(p, 7, 0, 0x1000, 0, "/lib/a.so", NULL, 0, 0, 7, NULL);
 	ck_assert_ptr_eq(dso_at(1, 0), dso_at(7, 0));
-	processes_map(p, 8, 0, 0x1000, 0, "/memfd:jit (deleted)", NULL, 0, 8, NULL);
-	processes_map(p, 9, 0, 0x1000, 0, "/memfd:jit (deleted)", NULL, 0, 9, NULL);
+	processes_map(p, 8, 0, 0x1000, 0, "/memfd:jit (deleted)", NULL, 0, 0, 8, NULL);
+	processes_map(p, 9, 0, 0x1000, 0, "/memfd:jit (deleted)", NULL, 0, 0, 9, NULL);
 	ck_assert_ptr_eq(dso_at(8, 0), dso_at(9, 0));
 	for (size_t i = 0; i < processes_dsos(p); i++)
 		ck_assert_uint_eq(processes_dso(p, i)->index, i);

@@ -4,12 +4,14 @@
 #include <fcntl.h>
 #include <gelf.h>
 #include <limits.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "client/perfctl/trace/symbols-elf.h"
 #include "proto/macro.h"
+#include "proto/regular.h"
 #include "tests/unit/needs.h"
 
 #define STRANGER 61999
@@ -121,6 +123,47 @@ START_TEST(copies_have_an_end)
 }
 END_TEST
 
+/* ── What is another file ── */
+
+/* A file system of one's own has any inode that one wants. */
+START_TEST(inode_of_another_device)
+{
+	char path[] = "/dev/shm/pp-symbols-XXXXXX";
+	_cleanup_close_ int fd = mkostemp(path, O_CLOEXEC);
+	struct elf_identity which = {};
+	struct elf_symbols s = {};
+	char command[64];
+	struct stat st;
+
+	snprintf(command, sizeof(command), "cp program %s", path);
+	run(command);
+	ck_assert_int_eq(fstat(fd, &st), 0);
+	which.device = st.st_dev;
+	which.inode = st.st_ino;
+	ck_assert_int_eq(elf_symbols_read(path, &which, &s), 0);
+	elf_symbols_done(&s);
+	which.device++;
+	ck_assert_int_eq(elf_symbols_read(path, &which, &s), -ESTALE);
+	unlink(path);
+}
+END_TEST
+
+/* What is only looked at goes by the same rules as what is opened. */
+START_TEST(looks_are_careful)
+{
+	struct stat here, st;
+
+	ck_assert_int_eq(stat(in_dir("program"), &here), 0);
+	ck_assert_int_eq(regular_stat(AT_FDCWD, in_dir("program"), RESOLVE_NO_MAGICLINKS, &st), 0);
+	ck_assert_uint_eq(st.st_ino, here.st_ino);
+	ck_assert_int_eq(regular_stat(AT_FDCWD, "/proc/self/exe", RESOLVE_NO_MAGICLINKS, &st),
+			 -ELOOP);
+	ck_assert_int_eq(regular_stat(AT_FDCWD, "/proc/self/maps", 0, &st), -EINVAL);
+	ck_assert_int_eq(regular_stat(AT_FDCWD, "/dev/null", 0, &st), -EINVAL);
+	ck_assert_int_eq(regular_stat(AT_FDCWD, in_dir("absent"), 0, &st), -ENOENT);
+}
+END_TEST
+
 /* ── What unpacks ── */
 
 /* The first section of that type. */
@@ -184,6 +227,8 @@ int main(void)
 	tcase_add_test(tc, long_names);
 	add_test_unless(no_root(), tc, strangers_share);
 	add_test_unless(no_root(), tc, copies_have_an_end);
+	tcase_add_test(tc, inode_of_another_device);
+	tcase_add_test(tc, looks_are_careful);
 	tcase_add_loop_test(tc, packed_symbols, 0, 2);
 	add_test_unless(no_tools(), tc, packed_debugdata);
 	suite_add_tcase(suite, tc);

@@ -227,6 +227,7 @@ START_TEST(another_file_of_that_path_is_refused)
 	struct stat st;
 
 	ck_assert_int_eq(stat(this_program(), &st), 0);
+	which.device = st.st_dev;
 	which.inode = st.st_ino;
 	ck_assert_int_eq(elf_symbols_read(this_program(), &which, &s), 0);
 	elf_symbols_done(&s);
@@ -249,8 +250,9 @@ START_TEST(a_file_of_many_paths_is_read_once)
 	ck_assert_int_eq(processes_new(&p), 0);
 	ck_assert_int_eq(symbols_new(&info, &s), 0);
 	snprintf(path, sizeof(path), "/./%s", this_program());
-	ck_assert_int_eq(processes_map(p, 1, 0, 1 << 30, 0, this_program(), NULL, 0, 0, NULL), 0);
-	ck_assert_int_eq(processes_map(p, 2, 0, 1 << 30, 0, path, NULL, 0, 0, NULL), 0);
+	ck_assert_int_eq(processes_map(p, 1, 0, 1 << 30, 0, this_program(), NULL, 0, 0, 0, NULL),
+			 0);
+	ck_assert_int_eq(processes_map(p, 2, 0, 1 << 30, 0, path, NULL, 0, 0, 0, NULL), 0);
 	symbols_find(s, p, first_seen, at, false, &first);
 	symbols_find(s, p, 3 - first_seen, at, false, &second);
 	ck_assert_str_eq(first.name, "well_known_function");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Found by a hash of path, build id and inode. Who announces a build id makes one more entry, by
- * the path alone, that stands for the one with the build id.
+ * Found by a hash of path, build id, device and inode. Who announces a build id makes one more
+ * entry, by the path alone, that stands for the one with the build id.
  */
 #include "client/perfctl/trace/process-dsos.h"
 
@@ -18,27 +18,29 @@ struct dso_entry {
 	int64_t next;		     /* another one of the same hash; -1: none */
 };
 
-static uint64_t key_of(const char *path, const uint8_t *build_id, size_t size, uint64_t inode)
+static uint64_t key_of(const char *path, const uint8_t *build_id, size_t size, uint64_t device,
+		       uint64_t inode)
 {
 	struct siphash h;
 
 	siphash_begin(&h, NULL);
 	siphash_add(&h, path, strlen(path) + 1);
 	siphash_add(&h, build_id, size);
+	siphash_add(&h, &device, sizeof(device));
 	siphash_add(&h, &inode, sizeof(inode));
 	return siphash_end(&h);
 }
 
 static struct dso_entry *find(struct dsos *d, const char *path, const uint8_t *build_id,
-			      size_t size, uint64_t inode)
+			      size_t size, uint64_t device, uint64_t inode)
 {
-	int64_t i = keytable_get(&d->by_key, key_of(path, build_id, size, inode));
+	int64_t i = keytable_get(&d->by_key, key_of(path, build_id, size, device, inode));
 
 	while (i >= 0) {
 		struct dso_entry *e = d->entries[i];
 
-		if (e->dso.build_id_size == size && e->dso.inode == inode &&
-		    !strcmp(e->dso.path, path) &&
+		if (e->dso.build_id_size == size && e->dso.device == device &&
+		    e->dso.inode == inode && !strcmp(e->dso.path, path) &&
 		    (size == 0 || !memcmp(e->dso.build_id, build_id, size)))
 			return e;
 		i = e->next;
@@ -56,9 +58,9 @@ static const char *name_of(const char *path)
 }
 
 static int add(struct dsos *d, const char *path, const uint8_t *build_id, size_t size,
-	       uint64_t inode, struct dso_entry **ret)
+	       uint64_t device, uint64_t inode, struct dso_entry **ret)
 {
-	uint64_t key = key_of(path, build_id, size, inode);
+	uint64_t key = key_of(path, build_id, size, device, inode);
 	struct dso_entry *e;
 	int r;
 
@@ -86,6 +88,7 @@ static int add(struct dsos *d, const char *path, const uint8_t *build_id, size_t
 	if (size)
 		memcpy(e->dso.build_id, build_id, size);
 	e->dso.build_id_size = size;
+	e->dso.device = device;
 	e->dso.inode = inode;
 	e->dso.index = (uint32_t)d->n;
 	d->entries[d->n++] = e;
@@ -104,24 +107,25 @@ static bool can_be_opened(const char *path)
 	       (n < strlen(deleted) || strcmp(path + n - strlen(deleted), deleted));
 }
 
-int dsos_get(struct dsos *d, const char *path, const uint8_t *build_id, size_t size, uint64_t inode,
-	     struct dso **ret)
+int dsos_get(struct dsos *d, const char *path, const uint8_t *build_id, size_t size,
+	     uint64_t device, uint64_t inode, struct dso **ret)
 {
 	struct dso_entry *e;
 	int r;
 
 	size = build_id ? MIN(size, (size_t)BUILD_ID_SIZE_MAX) : 0;
 	if (!size) {
-		e = find(d, path, NULL, 0, 0);
+		e = find(d, path, NULL, 0, 0, 0);
 		if (e && e->announced) {
 			*ret = &e->announced->dso;
 			return 0;
 		}
 	}
-	inode = size || !can_be_opened(path) ? 0 : inode;
-	e = find(d, path, build_id, size, inode);
+	if (size || !inode || !can_be_opened(path))
+		device = inode = 0;
+	e = find(d, path, build_id, size, device, inode);
 	if (!e) {
-		r = add(d, path, build_id, size, inode, &e);
+		r = add(d, path, build_id, size, device, inode, &e);
 		if (r < 0)
 			return r;
 	}
@@ -131,20 +135,20 @@ int dsos_get(struct dsos *d, const char *path, const uint8_t *build_id, size_t s
 
 int dsos_announce(struct dsos *d, const char *path, const uint8_t *build_id, size_t size)
 {
-	struct dso_entry *plain = find(d, path, NULL, 0, 0), *e;
+	struct dso_entry *plain = find(d, path, NULL, 0, 0, 0), *e;
 	int r;
 
 	size = MIN(size, (size_t)BUILD_ID_SIZE_MAX);
 	if (size == 0)
 		return 0;
-	e = find(d, path, build_id, size, 0);
+	e = find(d, path, build_id, size, 0, 0);
 	if (!e) {
-		r = add(d, path, build_id, size, 0, &e);
+		r = add(d, path, build_id, size, 0, 0, &e);
 		if (r < 0)
 			return r;
 	}
 	if (!plain) {
-		r = add(d, path, NULL, 0, 0, &plain);
+		r = add(d, path, NULL, 0, 0, 0, &plain);
 		if (r < 0)
 			return r;
 	}

@@ -190,8 +190,8 @@ void processes_unmap(struct processes *p, uint32_t pid)
 }
 
 int processes_map(struct processes *p, uint32_t pid, uint64_t start, uint64_t size, uint64_t offset,
-		  const char *path, const uint8_t *build_id, size_t build_id_size, uint64_t inode,
-		  const struct map **ret)
+		  const char *path, const uint8_t *build_id, size_t build_id_size, uint64_t device,
+		  uint64_t inode, const struct map **ret)
 {
 	bool kernel = pid == (uint32_t)-1;
 	struct map_node **maps = &p->kernel;
@@ -209,7 +209,7 @@ int processes_map(struct processes *p, uint32_t pid, uint64_t start, uint64_t si
 			return r;
 		maps = &process->maps;
 	}
-	r = dsos_get(&p->dsos, path, build_id, build_id_size, inode, &map.dso);
+	r = dsos_get(&p->dsos, path, build_id, build_id_size, device, inode, &map.dso);
 	if (r < 0)
 		return r;
 	if (kernel)

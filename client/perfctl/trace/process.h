@@ -19,7 +19,7 @@ struct dso {
 	const char *name; /* the last part of it */
 	uint8_t build_id[BUILD_ID_SIZE_MAX];
 	size_t build_id_size; /* 0: not known */
-	uint64_t inode;	      /* if there is no build id; 0: not known */
+	uint64_t device, inode; /* if there is no build id; inode 0: not known */
 	bool kernel;	      /* the kernel itself, or a module */
 	uint32_t index;	      /* 0, 1, … */
 	void *symbols;	      /* symbols.c's */
@@ -45,8 +45,8 @@ void processes_unmap(struct processes *p, uint32_t pid);
 /* pid (uint32_t)-1: of the kernel. build_id may be NULL, inode 0. ret (may be NULL): what was
  * mapped; NULL if size is 0. */
 int processes_map(struct processes *p, uint32_t pid, uint64_t start, uint64_t size, uint64_t offset,
-		  const char *path, const uint8_t *build_id, size_t build_id_size, uint64_t inode,
-		  const struct map **ret);
+		  const char *path, const uint8_t *build_id, size_t build_id_size, uint64_t device,
+		  uint64_t inode, const struct map **ret);
 /* A symbol of the kernel's is gone: if it is still what is mapped there, nothing is. -ENOMEM. */
 int processes_unmap_symbol(struct processes *p, uint64_t start, const char *name);
 /* A build id of a path that is in the file's table. */

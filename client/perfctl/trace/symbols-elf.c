@@ -50,7 +50,7 @@ static bool has_packed_symbols(Elf *elf)
 static int open_debug(const char *path, const uint8_t *build_id, size_t size,
 		      struct strangers *payer)
 {
-	_cleanup_close_ int fd = elf_open(path, 0, payer, NULL);
+	_cleanup_close_ int fd = elf_open(path, &(struct elf_identity){ .strangers = payer }, NULL);
 	bool right;
 	Elf *elf;
 
@@ -304,7 +304,7 @@ int elf_symbols_read(const char *path, const struct elf_identity *which, struct 
 	int fd;
 
 	which = which ?: &any;
-	fd = elf_open(path, which->build_id_size ? 0 : which->inode, which->strangers, &strange);
+	fd = elf_open(path, which, &strange);
 	return fd < 0 ? fd
 		      : read_fd(fd, path, strange, strange ? which->strangers : NULL,
 				which->build_id, which->build_id_size, ret);

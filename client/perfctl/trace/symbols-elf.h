@@ -33,12 +33,13 @@ struct strangers {
 
 /*
  * What the file must be: the path may lead elsewhere by now, on this machine, or in this mount
- * namespace. The build id tells it, or else the inode; a size or an inode of 0 is any.
+ * namespace. The build id tells it, or else device and inode; a size or an inode of 0
+ * is any.
  */
 struct elf_identity {
 	const uint8_t *build_id;
 	size_t build_id_size;
-	uint64_t inode; /* looked at if there is no build id */
+	uint64_t device, inode;	     /* looked at if there is no build id */
 	struct strangers *strangers; /* who pays; NULL: there is no end to it */
 };
 
@@ -63,10 +64,10 @@ int elf_symbols_plt(struct Elf *elf, struct symtab *t);
 /* ── symbols-open.c ── */
 
 /* Opens what proto/regular.h allows and nothing else: a trace can name a device. Files that belong
- * to strangers, who could shorten them under our eyes, come as copies. inode: which it must have
- * (0: any). payer: whose the copies are; NULL: there is no end to them. *ret_strange (may be NULL):
- * it is such a one. -ESTALE, -ENOEXEC: it is no ELF file; -E2BIG; -errno. */
-int elf_open(const char *path, uint64_t inode, struct strangers *payer, bool *ret_strange);
+ * to strangers, who could shorten them under our eyes, come as copies. which: its device
+ * and inode (if it has no build id), and who pays. *ret_strange (may be NULL): it is such a one.
+ * -ESTALE, -ENOEXEC: it is no ELF file; -E2BIG; -errno. */
+int elf_open(const char *path, const struct elf_identity *which, bool *ret_strange);
 
 /* Where the debug file with a build id is installed, if it is. */
 #define DEBUG_ROOT "/usr/lib/debug"

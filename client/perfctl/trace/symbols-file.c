@@ -13,7 +13,7 @@
 /* perf keeps copies of what it saw, by build id; they outlive the files. */
 static int load_cached(const struct dso *dso, struct strangers *strangers, struct elf_symbols *ret)
 {
-	struct elf_identity which = { dso->build_id, dso->build_id_size, 0, strangers };
+	struct elf_identity which = { dso->build_id, dso->build_id_size, 0, 0, strangers };
 	const char *home = getenv("HOME");
 	char path[PATH_MAX];
 	int n;
@@ -42,7 +42,8 @@ static bool is_memory(const char *path)
 
 static void load_elf(const struct dso *dso, struct strangers *strangers, struct symbols_file *ret)
 {
-	struct elf_identity which = { dso->build_id, dso->build_id_size, dso->inode, strangers };
+	struct elf_identity which = { dso->build_id, dso->build_id_size, dso->device, dso->inode,
+				      strangers };
 
 	ret->memory = is_memory(dso->path);
 	if (ret->memory || dso->path[0] != '/')

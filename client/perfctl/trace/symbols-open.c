@@ -2,10 +2,12 @@
 /* Opens files whose names a trace told. */
 #include <elf.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <linux/openat2.h>
 #include <string.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 
 #include "client/perfctl/trace/symbols-elf.h"
 #include "proto/macro.h"
@@ -51,7 +53,21 @@ static int copy_of(int fd, off_t size, struct strangers *payer)
 	return TAKE_FD(copy);
 }
 
-int elf_open(const char *path, uint64_t inode, struct strangers *payer, bool *ret_strange)
+/* A stranger can give a file of his own any inode, on a file system that is his. Of btrfs and
+ * overlayfs stat() has devices of its own, which the kernel does not record. */
+static bool is_it(int fd, const struct stat *st, const struct elf_identity *which)
+{
+	struct statfs fs;
+
+	if (which->build_id_size || !which->inode)
+		return true;
+	if (st->st_ino != which->inode || fstatfs(fd, &fs) < 0)
+		return false;
+	return st->st_dev == which->device || fs.f_type == BTRFS_SUPER_MAGIC ||
+	       fs.f_type == OVERLAYFS_SUPER_MAGIC;
+}
+
+int elf_open(const char *path, const struct elf_identity *which, bool *ret_strange)
 {
 	_cleanup_close_ int fd = regular_open(AT_FDCWD, path, RESOLVE_NO_MAGICLINKS);
 	struct stat st;
@@ -61,15 +77,14 @@ int elf_open(const char *path, uint64_t inode, struct strangers *payer, bool *re
 		return fd == -EINVAL ? -ENOEXEC : fd;
 	if (fstat(fd, &st) < 0)
 		return -errno;
-	/* No look at the device: stat() has numbers of its own on btrfs and overlayfs. */
-	if (inode && st.st_ino != inode)
+	if (!is_it(fd, &st, which))
 		return -ESTALE;
 	strange = st.st_uid != 0 && st.st_uid != geteuid();
 	if (ret_strange)
 		*ret_strange = strange;
 	if (!is_elf(fd))
 		return -ENOEXEC;
-	return strange ? copy_of(fd, st.st_size, payer) : TAKE_FD(fd);
+	return strange ? copy_of(fd, st.st_size, which->strangers) : TAKE_FD(fd);
 }
 
 struct debug_path debug_path(const uint8_t *build_id, size_t size)

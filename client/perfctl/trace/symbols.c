@@ -3,6 +3,8 @@
  * and remembers. */
 #include "client/perfctl/trace/symbols.h"
 
+#include <fcntl.h>
+#include <linux/openat2.h>
 #include <linux/perf_event.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,6 +13,7 @@
 #include "client/perfctl/trace/process-table.h"
 #include "client/perfctl/trace/symbols-file.h"
 #include "proto/macro.h"
+#include "proto/regular.h"
 
 /* Addresses that are remembered: of a program, some thousand are hit again and again. */
 #define CACHE_SIZE 16384
@@ -128,7 +131,8 @@ static uint64_t file_key(const struct dso *dso, struct stat *ret)
 {
 	uint64_t key;
 
-	if (dso->kernel || dso->path[0] != '/' || stat(dso->path, ret) < 0)
+	if (dso->kernel || dso->path[0] != '/' ||
+	    regular_stat(AT_FDCWD, dso->path, RESOLVE_NO_MAGICLINKS, ret) < 0)
 		return 0;
 	key = keytable_mix(ret->st_ino ^ keytable_mix(ret->st_dev));
 	for (size_t i = 0; i < dso->build_id_size; i++)
@@ -145,7 +149,8 @@ static struct symbols_file *find_loaded(struct symbols *s, struct processes *p,
 	struct symbols_file *f = i < 0 ? NULL : s->files[i];
 
 	if (!f || f->kind != SYMBOLS_ELF || f->device != st->st_dev || f->inode != st->st_ino ||
-	    other->build_id_size != dso->build_id_size || other->inode != dso->inode ||
+	    other->build_id_size != dso->build_id_size || other->device != dso->device ||
+	    other->inode != dso->inode ||
 	    memcmp(other->build_id, dso->build_id, dso->build_id_size))
 		return NULL;
 	return f;

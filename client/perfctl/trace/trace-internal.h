@@ -99,7 +99,7 @@ struct decoded {
 	const uint8_t *build_id;
 	size_t build_id_size;
 	bool gone; /* a symbol that is no more */
-	uint64_t inode; /* if there is no build id; 0: not known */
+	uint64_t device, inode; /* if there is no build id; inode 0: not known */
 };
 /* record: of h's size. -EBADMSG: says in *ret_why what is wrong, else untouched. */
 int record_decode(const struct trace *t, const uint8_t *record, struct decoded *ret,

@@ -4,6 +4,7 @@
  * processes. Each read is bounded by the record.
  */
 #include <string.h>
+#include <sys/sysmacros.h>
 
 #include "client/perfctl/trace/trace-cursor.h"
 #include "client/perfctl/trace/trace-internal.h"
@@ -163,7 +164,11 @@ static void decode_identity(struct cursor *c, struct decoded *d)
 	if (!p)
 		return;
 	if (!(d->record.misc & PERF_RECORD_MISC_MMAP_BUILD_ID)) {
-		memcpy(&d->inode, p + 8, sizeof(d->inode));
+		uint32_t device[2];
+
+		memcpy(device, p, sizeof(device));
+		memcpy(&d->inode, p + sizeof(device), sizeof(d->inode));
+		d->device = makedev(device[0], device[1]);
 		return;
 	}
 	d->build_id_size = MIN(p[0], (size_t)BUILD_ID_SIZE_MAX);
@@ -327,7 +332,7 @@ int record_apply(struct trace *t, struct decoded *d)
 	case TRACE_MMAP:
 		error = processes_map(t->processes, r->pid, d->start, d->size, d->offset,
 				      map_path(d->text, buffer), d->build_id, d->build_id_size,
-				      d->inode, &r->map);
+				      d->device, d->inode, &r->map);
 		if (!r->map) /* at the very last address */
 			r->kind = TRACE_OTHER;
 		break;
