@@ -58,6 +58,8 @@ int client_limits_add(struct client_limits *l, const struct pp_msg_limit *m)
 		.programs = m->programs,
 		.max_programs = m->max_programs,
 		.max_on_tracepoint = m->max_on_tracepoint,
+		.sample_rate = m->sample_rate,
+		.max_sample_rate = m->max_sample_rate,
 	};
 	_Static_assert(sizeof(limit->ns) == sizeof(m->ns), "fields of one size");
 	memcpy(limit->ns, m->ns, sizeof(limit->ns));

@@ -272,6 +272,7 @@ struct perfpersist_limit {
 	uint64_t copies, max_copies; /* bytes of copies of rings */
 	uint64_t programs, max_programs; /* that record: one for each source of an event */
 	uint64_t max_on_tracepoint; /* programs on one tracepoint: of a user, or of all */
+	uint64_t sample_rate, max_sample_rate; /* samples a second and CPU */
 };
 
 /* All, those of the namespaces the caller may read, and the caller's own (root: everybody's).

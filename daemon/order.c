@@ -275,7 +275,7 @@ static bool rights_are_good(const struct pp_spec *spec)
 static bool identity_is_good(const struct pp_spec *spec)
 {
 	return namespace_is_good(spec->ns) && name_is_good(spec->name) && rights_are_good(spec) &&
-	       spec->creator != UINT32_MAX && !(spec->flags & ~FLAGS_KNOWN) && !spec->reserved;
+	       spec->creator != UINT32_MAX && !(spec->flags & ~FLAGS_KNOWN);
 }
 
 int pp_spec_check(const struct pp_spec *spec)

@@ -19,7 +19,7 @@
 #include "proto/catalog.h"
 #include "proto/protocol.h"
 
-#define PP_ORDER_ABI 5
+#define PP_ORDER_ABI 6
 #define PP_CPUS_MAX 4096 /* CPU numbers are below this */
 #define PP_TP_NAME_SIZE 128 /* of a tracepoint's system or name, with its NUL */
 #define PP_SENTENCE_SIZE 512
@@ -106,7 +106,7 @@ struct pp_spec {
 	uint32_t flags;			/* PP_EVENT_* that describe it: no SHARE, BOOT, COPIES */
 	uint32_t owner, group, mode;	/* of the namespace */
 	uint32_t creator;		/* uid that is charged */
-	uint32_t reserved;
+	uint32_t samples;		/* a second and CPU, at most, if it samples: what is charged */
 	struct pp_cpumask cpus; /* those asked for; with PP_EVENT_ALL_CPUS: none */
 };
 

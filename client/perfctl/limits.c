@@ -11,6 +11,7 @@ static const struct column columns[] = {
 	{ "EVENTS", true }, { "OF", true },	     { "CLIENTS", true }, { "OF", true },
 	{ "REQUESTS", true }, { "OF", true },	     { "COPIES", true },  { "OF", true },
 	{ "PROGRAMS", true }, { "OF", true },	     { "ON ONE", true },
+	{ "SAMPLES", true }, { "OF", true },
 };
 
 static void number_cell(struct table *t, uint64_t v)
@@ -72,6 +73,8 @@ static int print_table(const struct perfpersist_limit *limits, size_t n)
 		number_cell(&t, l->programs);
 		number_cell(&t, l->max_programs);
 		number_cell(&t, l->max_on_tracepoint);
+		number_cell(&t, l->sample_rate);
+		number_cell(&t, l->max_sample_rate);
 	}
 	if (table_print(&t, stdout) < 0) {
 		complain("cannot print the limits: out of memory");
@@ -119,6 +122,8 @@ static void print_json(const struct perfpersist_limit *limits, size_t n)
 		json_unsigned(&j, "programs", l->programs);
 		json_maximum(&j, "max_programs", l->max_programs);
 		json_maximum(&j, "max_on_tracepoint", l->max_on_tracepoint);
+		json_unsigned(&j, "sample_rate", l->sample_rate);
+		json_maximum(&j, "max_sample_rate", l->max_sample_rate);
 		json_end(&j, '}');
 	}
 	json_end(&j, ']');
@@ -156,8 +161,9 @@ const struct verb verb_limits = {
 		"gone while somebody still has the buffers mapped. PROGRAMS: one for each event under a\n"
 		"name; ON ONE is how many there may be on one tracepoint, of a user, or of all before\n"
 		"users are refused. Whatever passes a tracepoint takes up to 0.3 us longer for each\n"
-		"program there, also where its filter lets nothing pass. `-`: no limit. The limits are set\n"
-		"in perfpersistd.conf.\n"
+		"program there, also where its filter lets nothing pass. SAMPLES: how many a second and\n"
+		"CPU events that sample come to at most. `-`: no limit. The limits are set in\n"
+		"perfpersistd.conf.\n"
 		"\n"
 		"Examples:\n"
 		"  perfctl limits\n"

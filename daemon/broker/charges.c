@@ -44,7 +44,8 @@ int charges_estimate(const struct pp_spec *spec, const struct pp_cpumask *cpus, 
 
 /* ── events ─────────────────────────────────────────────────────────────────────────────── */
 
-int charges_begin(struct charges *c, struct event *e, uint64_t memory, uint32_t programs)
+int charges_begin(struct charges *c, struct event *e, uint64_t memory, uint32_t programs,
+		  uint32_t samples)
 {
 	const struct pp_spec *spec = &e->truth.spec;
 	int err = quota_charge(c->quota, QUOTA_EVENTS, spec->creator, spec->ns, 1);
@@ -57,11 +58,17 @@ int charges_begin(struct charges *c, struct event *e, uint64_t memory, uint32_t 
 	err = quota_charge(c->quota, QUOTA_PROGRAMS, spec->creator, spec->ns, programs);
 	if (err < 0)
 		goto release_memory;
+	err = quota_charge(c->quota, QUOTA_SAMPLES, spec->creator, spec->ns, samples);
+	if (err < 0)
+		goto release_programs;
 	e->charged = memory;
 	e->programs = programs;
+	e->samples = samples;
 	e->creator = spec->creator;
 	e->is_charged = true;
 	return 0;
+release_programs:
+	quota_release(c->quota, QUOTA_PROGRAMS, spec->creator, spec->ns, programs);
 release_memory:
 	quota_release(c->quota, QUOTA_MEMORY, spec->creator, spec->ns, memory);
 release_event:
@@ -122,18 +129,26 @@ void charges_lower(struct charges *c, struct event *e, uint64_t memory)
 	charges_settle(c, e);
 }
 
-/* As below: cannot fail. A second name has no programs of its own. */
-static void settle_programs(struct charges *c, struct event *e)
+/* As below: cannot fail. */
+static void settle_number(struct charges *c, const struct event *e, enum quota_kind kind,
+			  uint32_t has, uint32_t *charged)
 {
-	uint32_t has = e->truth.shares ? 0 : e->truth.n_sources;
 	const char *ns = e->truth.spec.ns;
 
-	if (has > e->programs &&
-	    quota_take(c->quota, QUOTA_PROGRAMS, e->creator, ns, has - e->programs) < 0)
+	if (has > *charged && quota_take(c->quota, kind, e->creator, ns, has - *charged) < 0)
 		assert(!"an event without accounts");
-	if (has < e->programs)
-		quota_release(c->quota, QUOTA_PROGRAMS, e->creator, ns, e->programs - has);
-	e->programs = has;
+	if (has < *charged)
+		quota_release(c->quota, kind, e->creator, ns, *charged - has);
+	*charged = has;
+}
+
+/* A second name has no programs of its own. */
+static void settle_programs(struct charges *c, struct event *e)
+{
+	const struct pp_event *t = &e->truth;
+
+	settle_number(c, e, QUOTA_PROGRAMS, t->shares ? 0 : t->n_sources, &e->programs);
+	settle_number(c, e, QUOTA_SAMPLES, t->shares ? 0 : t->spec.samples, &e->samples);
 }
 
 void charges_settle(struct charges *c, struct event *e)
@@ -159,9 +174,10 @@ void charges_end(struct charges *c, struct event *e)
 		return;
 	quota_release(c->quota, QUOTA_MEMORY, e->creator, ns, e->charged);
 	quota_release(c->quota, QUOTA_PROGRAMS, e->creator, ns, e->programs);
+	quota_release(c->quota, QUOTA_SAMPLES, e->creator, ns, e->samples);
 	quota_release(c->quota, QUOTA_EVENTS, e->creator, ns, 1);
 	e->charged = e->pending = 0;
-	e->programs = 0;
+	e->programs = e->samples = 0;
 	e->is_charged = false;
 }
 

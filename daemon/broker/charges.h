@@ -28,9 +28,10 @@ void charges_done(struct charges *c);
  * NULL, on those that the spec names. 0; -errno of finding out which are online. */
 int charges_estimate(const struct pp_spec *spec, const struct pp_cpumask *cpus, uint64_t *ret);
 
-/* Charges the event itself, so much memory and so many programs to its creator. 0; -EDQUOT;
- * -ENOMEM. */
-int charges_begin(struct charges *c, struct event *e, uint64_t memory, uint32_t programs);
+/* Charges the event itself, so much memory, so many programs and samples a second to its creator.
+ * 0; -EDQUOT; -ENOMEM. */
+int charges_begin(struct charges *c, struct event *e, uint64_t memory, uint32_t programs,
+		  uint32_t samples);
 
 /*
  * How much the order may come to, as of now: an order is sent when the one before has ended, so

@@ -146,6 +146,7 @@ static bool take_number_key(struct reading *r, const char *key, const char *valu
 		{ "MaxProgramsPerUser", 100000000, &c->max_programs_per_user },
 		{ "MaxOnTracepoint", 1000000, &c->max_on_tracepoint },
 		{ "MaxOnTracepointPerUser", 1000000, &c->max_on_tracepoint_per_user },
+		{ "MaxSampleRatePerUser", 1000000000, &c->max_sample_rate_per_user },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
@@ -277,6 +278,7 @@ static struct config *config_new(const char *path)
 	c->max_programs = 65536;
 	c->max_on_tracepoint = 48;
 	c->max_on_tracepoint_per_user = 8;
+	c->max_sample_rate_per_user = 5000;
 	c->max_buffer = 256ULL << 20;
 	c->keep_events = true;
 	c->sideband = true;

@@ -36,6 +36,7 @@ struct config {
 	uint64_t max_events, max_events_per_namespace, max_events_per_user;
 	uint64_t max_programs, max_programs_per_user;
 	uint64_t max_on_tracepoint, max_on_tracepoint_per_user; /* programs; not of root */
+	uint64_t max_sample_rate_per_user; /* Hz on a CPU; not of root */
 	uint64_t max_memory, max_memory_per_namespace, max_memory_per_user; /* bytes */
 	uint64_t max_copies;						    /* bytes, of a user */
 	uint64_t max_buffer; /* bytes of one CPU's ring */

@@ -18,7 +18,7 @@ struct event {
 
 	/* What is charged for it, and to whom: charges.c's. */
 	uint64_t charged, pending; /* of the first: for orders that have not ended */
-	uint32_t programs;
+	uint32_t programs, samples;
 	uint32_t creator;
 	bool is_charged;
 

@@ -163,14 +163,14 @@ static bool has_other_names(const struct lifecycle *l, const struct event *e)
 
 /* Reserves the name and charges for it. */
 static int reserve(struct lifecycle *l, const struct pp_spec *spec, uint64_t memory,
-		   uint32_t programs, struct event **ret)
+		   uint32_t programs, uint32_t samples, struct event **ret)
 {
 	struct event *e;
 	int err = registry_add(&l->registry, spec, &e);
 
 	if (err < 0)
 		return err;
-	err = charges_begin(&l->charges, e, memory, programs);
+	err = charges_begin(&l->charges, e, memory, programs, samples);
 	if (err < 0) {
 		registry_remove(&l->registry, e);
 		return err;
@@ -197,7 +197,7 @@ int lifecycle_create(struct lifecycle *l, const struct pp_spec *spec,
 	err = job_new(l, PP_ORDER_CREATE, spec, recipe, &job);
 	if (err < 0)
 		return err;
-	err = reserve(l, spec, memory, recipe->n_sources, &e);
+	err = reserve(l, spec, memory, recipe->n_sources, spec->samples, &e);
 	if (err < 0)
 		return err;
 	if (l->creating)
@@ -233,7 +233,7 @@ int lifecycle_alias(struct lifecycle *l, struct event *target, const struct pp_s
 	err = job_new(l, PP_ORDER_ALIAS, &complete, NULL, &job);
 	if (err < 0)
 		return err;
-	err = reserve(l, &complete, 0, 0, &e);
+	err = reserve(l, &complete, 0, 0, 0, &e);
 	if (err < 0)
 		return err;
 	e->truth.shares = target->truth.id;

@@ -50,6 +50,7 @@ int limits_apply(const struct config *config, struct quota *q)
 	q->root.max[QUOTA_COPIES] = config->max_copies;
 	q->total.max[QUOTA_PROGRAMS] = config->max_programs;
 	q->per_user.max[QUOTA_PROGRAMS] = config->max_programs_per_user;
+	q->per_user.max[QUOTA_SAMPLES] = config->max_sample_rate_per_user;
 	q->on_tracepoint = config->max_on_tracepoint;
 	q->on_tracepoint_of_user = config->max_on_tracepoint_per_user;
 	/* Root has all that there is, and what keeps the administrator out is no limit. */

@@ -291,6 +291,8 @@ static const struct {
 	[QUOTA_COPIES] = { "of copies of rings", "close some", "MaxCopies=", "MaxCopies=", "", "" },
 	[QUOTA_PROGRAMS] = { "programs that record", "delete events",
 			     "MaxPrograms=", "MaxProgramsPerUser=", "", "" },
+	[QUOTA_SAMPLES] = { "samples a second", "sample less often (-F, -c), delete events",
+			    "MaxSampleRatePerUser=", "MaxSampleRatePerUser=", "", "" },
 };
 
 /* 12 or, of bytes, 12.5 MiB. */

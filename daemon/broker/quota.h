@@ -23,6 +23,7 @@ enum quota_kind {
 	QUOTA_MEMORY, /* bytes of rings and catalogs */
 	QUOTA_COPIES, /* bytes of copies of rings */
 	QUOTA_PROGRAMS, /* that record: one for each source of an event */
+	QUOTA_SAMPLES,	/* a second and CPU, of events that sample by the clock */
 	QUOTA_KINDS,
 };
 

@@ -44,6 +44,7 @@ static void fill_used(struct pp_msg_limit *line, const struct quota_account *a)
 	line->requests = a->used[QUOTA_REQUESTS];
 	line->copies = a->used[QUOTA_COPIES];
 	line->programs = a->used[QUOTA_PROGRAMS];
+	line->sample_rate = a->used[QUOTA_SAMPLES];
 }
 
 static void fill_max(struct pp_msg_limit *line, const uint64_t *max)
@@ -55,6 +56,7 @@ static void fill_max(struct pp_msg_limit *line, const uint64_t *max)
 	line->max_copies = max[QUOTA_COPIES];
 	line->max_programs = max[QUOTA_PROGRAMS];
 	line->max_on_tracepoint = UINT64_MAX;
+	line->max_sample_rate = max[QUOTA_SAMPLES];
 }
 
 static void put_total(struct page *p, const struct quota *q)

@@ -202,6 +202,43 @@ static int take_period(struct draft *d)
 	return 0;
 }
 
+/* A timer's shortest period in the kernel, and how fast a processor's counters may count. */
+#define CLOCK_PERIOD_MIN 10000ULL
+#define CLOCK_PER_SECOND 1000000000ULL
+#define COUNTER_PER_SECOND (5 * CLOCK_PER_SECOND)
+
+/*
+ * How many samples a second one source comes to on a CPU, whatever happens there. Of what counts
+ * occurrences (page faults) nobody can say; that is paid for where they occur, as with tracepoints,
+ * and bounded as theirs: by how many programs may be there.
+ */
+static uint64_t samples_of(const struct draft *d, const struct pp_source *source)
+{
+	uint64_t period = d->spec.period, rate;
+
+	if (source->kind != PP_SOURCE_SAMPLING)
+		return 0;
+	if (d->spec.flags & PP_EVENT_FREQ)
+		return period;
+	if (source->type == PERF_TYPE_SOFTWARE && (source->config == PERF_COUNT_SW_CPU_CLOCK ||
+						   source->config == PERF_COUNT_SW_TASK_CLOCK))
+		rate = CLOCK_PER_SECOND / MAX(period, CLOCK_PERIOD_MIN);
+	else if (source->type == PERF_TYPE_SOFTWARE || source->type == PERF_TYPE_BREAKPOINT)
+		return 0;
+	else
+		rate = COUNTER_PER_SECOND / period;
+	return MIN(MAX(rate, 1ULL), d->machine->max_sample_rate);
+}
+
+static void take_samples(struct draft *d)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < d->recipe->n_sources; i++)
+		sum += samples_of(d, &d->recipe->sources[i]);
+	d->spec.samples = (uint32_t)MIN(sum, (uint64_t)UINT32_MAX);
+}
+
 static int take_manner(struct draft *d)
 {
 	uint32_t flags = d->request->flags;
@@ -272,6 +309,7 @@ int specify(const struct pp_msg_create_request *request, const struct machine *m
 		err = take_manner(&d);
 	if (err < 0)
 		return err;
+	take_samples(&d);
 	/* The engine takes nothing else, and would break off the link. */
 	if (pp_spec_check(&d.spec) < 0 || pp_recipe_check(ret_recipe, true) < 0)
 		return refuse(&d, -EINVAL,

@@ -28,8 +28,8 @@ static bool counted; /* all events' members are there */
 
 /* ── places ─────────────────────────────────────────────────────────────────────────────── */
 
-/* "sched:sched_switch", or a probe's place, which no tracepoint's name is like. Empty: what samples
- * is nobody's in particular. */
+/* "sched:sched_switch", or a probe's or a counter's place, which no tracepoint's name is like. Of
+ * breakpoints an address is the place. */
 static void name_place(const struct pp_source *term, const struct tracepoint *tp,
 		       char ret[PLACE_SIZE])
 {
@@ -41,6 +41,9 @@ static void name_place(const struct pp_source *term, const struct tracepoint *tp
 		snprintf(ret, PLACE_SIZE, "%s+%" PRIu64, term->name, term->offset);
 	else if (term->kind == PP_SOURCE_UPROBE)
 		snprintf(ret, PLACE_SIZE, "%s+%" PRIu64, term->path, term->offset);
+	else if (term->kind == PP_SOURCE_SAMPLING)
+		snprintf(ret, PLACE_SIZE, "%u+%" PRIu64 "+%" PRIu64, term->type, term->config,
+			 term->type == PERF_TYPE_BREAKPOINT ? term->config1 : 0);
 }
 
 static bool is_there(const struct member *m, const char *place)
@@ -76,8 +79,6 @@ static int add_term(const struct pp_event *event, const struct pp_source *term, 
 	name_place(term, NULL, place);
 	if (alone)
 		name_carrier_of_term(term, place);
-	if (!place[0])
-		return 0;
 	if (n_members == room) {
 		size_t more = MAX(room * 2, (size_t)64);
 		struct member *p = reallocarray(members, more, sizeof(*p));
@@ -168,16 +169,37 @@ void crowd_recount(void)
 
 /* ── whether there is room ──────────────────────────────────────────────────────────────── */
 
-static int check_place(const struct pp_spec *spec, const struct source *source,
+/* Those of the event itself: a tracepoint is there once, whatever names it, the rest as often as it
+ * was named. */
+static uint32_t count_before(const struct sources *s, size_t n, const char *place)
+{
+	char other[PLACE_SIZE];
+	uint32_t there = 0;
+
+	if (s->v[n].parsed->kind == PP_SOURCE_TRACEPOINT)
+		return 0;
+	for (size_t i = 0; i < n; i++) {
+		if (s->v[i].parsed->kind == PP_SOURCE_TRACEPOINT)
+			continue;
+		name_place(s->v[i].parsed, NULL, other);
+		there += strcmp(other, place) == 0;
+	}
+	return there;
+}
+
+static int check_place(const struct pp_spec *spec, const struct sources *s, size_t n,
 		       const struct pp_allowance *a, struct failure *f)
 {
-	uint32_t own = 0, all = 0;
+	const struct source *source = &s->v[n];
+	const char *text = source->parsed->kind == PP_SOURCE_SAMPLING ? source->parsed->text : NULL;
 	char place[PLACE_SIZE];
+	uint32_t own, all;
 
 	name_place(source->parsed, source->tp, place);
 	if (source->is_carried)
 		name_carrier(source->tp, place);
-	for (size_t i = 0; place[0] && i < n_members; i++) {
+	own = all = count_before(s, n, place);
+	for (size_t i = 0; i < n_members; i++) {
 		if (!is_there(&members[i], place))
 			continue;
 		all++;
@@ -188,13 +210,13 @@ static int check_place(const struct pp_spec *spec, const struct source *source,
 			    "User %u has %u programs on '%s' already, and each costs everybody "
 			    "who passes there; share an event that is there (--share), join their "
 			    "filters with ||, or have MaxOnTracepointPerUser= raised.",
-			    spec->creator, own, place);
+			    spec->creator, own, text ? text : place);
 	if (all >= a->all_there)
 		return fail(f, EDQUOT,
 			    "%u programs are on '%s' already, and what room is left there is for "
 			    "root and for other tools; share an event that is there (--share), or "
 			    "have MaxOnTracepoint= raised.",
-			    all, place);
+			    all, text ? text : place);
 	return 0;
 }
 
@@ -232,6 +254,6 @@ int crowd_check_places(const struct pp_spec *spec, const struct sources *s,
 		return 0;
 	r = count(f);
 	for (size_t i = 0; r >= 0 && i < s->n; i++)
-		r = check_place(spec, &s->v[i], a, f);
+		r = check_place(spec, s, i, a, f);
 	return r;
 }

@@ -15,7 +15,7 @@ kills=$(length 40 $((rounds / 3)))
 # Whoever asks has one connection and one request.
 zero() {
 	perfctl limits --json | jq -e 'all(.[]; .memory == 0 and .held == 0 and .events == 0 and
-		.copies == 0 and .programs == 0 and ([.connections, .requests] ==
+		.copies == 0 and .programs == 0 and .sample_rate == 0 and ([.connections, .requests] ==
 			if .scope == "total" or .uid == 0 then [1, 1] else [0, 0] end))'
 }
 
@@ -124,6 +124,25 @@ perfctl delete p/root p/two1
 on_tracepoint "$two" p/two1 1
 expect_eq "$(perfctl limits --json | jq -c "[.[0].programs,
 	(.[] | select(.uid == $one) | .programs, .max_programs, .max_on_tracepoint)]")" '[7,3,40,3]'
+# What counts has its places, too: each as often as it is named, and the same after a restart.
+by "$one" "${PERFCTL[@]}" create p/faults -m 4K -e page-faults,page-faults -c 1
+refused_for MaxOnTracepointPerUser= "$one" p/none -m 4K -e faults,faults -c 1000
+refused_for MaxOnTracepointPerUser= "$two" p/none -m 4K -e faults,faults,faults,faults -c 1000
+kill_engine
+refused_for MaxOnTracepointPerUser= "$one" p/none -m 4K -e page-faults,minor-faults,page-faults -c 1
+by "$one" "${PERFCTL[@]}" create p/fault -m 4K -e page-faults -c 1
+refused_for MaxOnTracepointPerUser= "$one" p/none -m 4K -e page-faults -c 1
+perfctl delete p/faults p/fault
+# So has the clock, where it is the rate that counts.
+for i in 1 2 3; do
+	by "$one" "${PERFCTL[@]}" create "p/clock$i" -m 4K -e cpu-clock -F 999
+done
+refused_for MaxSampleRatePerUser= "$one" p/none -m 4K -e task-clock -F 2004
+refused_for MaxSampleRatePerUser= "$one" p/none -m 4K -e task-clock -c 10000
+by "$one" "${PERFCTL[@]}" create p/clock -m 4K -e task-clock -c 1000000
+expect_eq "$(perfctl limits --json | jq -c ".[] | select(.uid == $one) | [.sample_rate, .max_sample_rate]")" '[3997,5000]'
+perfctl create p/root -m 4K -e cpu-clock,task-clock -F 9999
+perfctl delete p/root p/clock p/clock1 p/clock2 p/clock3
 # What a glob stands for is not known before the engine looks, nor how much work it is.
 refused_for MaxProgramsPerUser= "$one" p/none -m 4K -e 'syscalls:*'
 many='COMM ~ "a*"'

@@ -542,6 +542,7 @@ static void broker_begin(struct broker *b)
 		.max_programs_per_user = 256,
 		.max_on_tracepoint = 48,
 		.max_on_tracepoint_per_user = 8,
+		.max_sample_rate_per_user = 1000000,
 		.max_memory = 1ULL << 30,
 		.max_memory_per_namespace = 1ULL << 30,
 		.max_memory_per_user = 1ULL << 30,

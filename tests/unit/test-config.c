@@ -73,6 +73,7 @@ START_TEST(defaults)
 	ck_assert_uint_eq(c->max_programs_per_user, 1024);
 	ck_assert_uint_eq(c->max_on_tracepoint, 48);
 	ck_assert_uint_eq(c->max_on_tracepoint_per_user, 8);
+	ck_assert_uint_eq(c->max_sample_rate_per_user, 5000);
 	ck_assert_uint_eq(c->max_buffer, 256 << 20);
 	ck_assert_uint_ge(c->max_memory, 64 << 20);
 	ck_assert_uint_ge(c->max_memory + (1 << 20), config_machine_memory() / 10);
@@ -174,6 +175,7 @@ START_TEST(limits_of_the_quota)
 		       "MaxEventsPerUser=50\nMaxMemory=40M\nMaxMemoryPerNamespace=30M\n"
 		       "MaxMemoryPerUser=20M\nMaxCopies=10M\nMaxPrograms=90\n"
 		       "MaxProgramsPerUser=80\nMaxOnTracepoint=7\nMaxOnTracepointPerUser=2\n"
+		       "MaxSampleRatePerUser=300\n"
 		       "[namespace a]\nMaxEvents=3\n");
 	struct quota q;
 
@@ -191,6 +193,8 @@ START_TEST(limits_of_the_quota)
 	ck_assert_uint_eq(q.total.max[QUOTA_COPIES], 40 << 20);
 	ck_assert_uint_eq(quota_max_of_user(&q, QUOTA_PROGRAMS, 5), 80);
 	ck_assert_uint_eq(quota_max_of_user(&q, QUOTA_PROGRAMS, 0), 90);
+	ck_assert_uint_eq(quota_max_of_user(&q, QUOTA_SAMPLES, 5), 300);
+	ck_assert_uint_eq(quota_max_of_user(&q, QUOTA_SAMPLES, 0), QUOTA_UNLIMITED);
 	ck_assert_uint_eq(q.on_tracepoint, 7);
 	ck_assert_uint_eq(q.on_tracepoint_of_user, 2);
 	ck_assert_uint_eq(quota_max_of_namespace(&q, QUOTA_EVENTS, "a"), 3);

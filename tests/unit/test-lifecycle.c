@@ -255,6 +255,44 @@ START_TEST(programs_are_charged)
 }
 END_TEST
 
+static uint64_t samples_of(uint32_t uid)
+{
+	const struct quota_account *a = quota_user(&b.quota, uid);
+
+	return a ? a->used[QUOTA_SAMPLES] : 0;
+}
+
+/* As much as the fake's events ask for, which sample at 4000 Hz, and not of root. */
+START_TEST(samples_are_charged)
+{
+	struct client team;
+
+	b.config.makers = POLICY_MAKERS_ALL;
+	b.config.max_sample_rate_per_user = 9000;
+	broker_limits(&b);
+	client_begin(&b, &team, TEAM);
+	ck_assert_int_eq(client_create(&team, "a", "x"), 0);
+	ck_assert_int_eq(client_create(&team, "a", "y"), 0);
+	ck_assert_int_eq(client_create(&team, "a", "none"), -EDQUOT);
+	ck_assert_ptr_nonnull(strstr(team.body.error.message, "MaxSampleRatePerUser="));
+	for (int i = 0; i < 4; i++) {
+		char name[2] = { (char)('e' + i) };
+
+		ck_assert_int_eq(client_create(&root, "b", name), 0);
+	}
+	ck_assert_uint_eq(samples_of(0), 16000);
+	/* Found again as it was. */
+	fake_hang_up(&b.engine);
+	broker_until(&b, !orders_is_up(b.lifecycle.orders));
+	broker_until(&b, orders_is_up(b.lifecycle.orders));
+	ck_assert_uint_eq(samples_of(TEAM), 8000);
+	ck_assert_int_eq(client_delete(&team, "a", "x"), 0);
+	ck_assert_int_eq(client_create(&team, "a", "z"), 0);
+	ck_assert_uint_eq(samples_of(TEAM), 8000);
+	client_end(&team);
+}
+END_TEST
+
 /* A second name costs none, until the rings are its own. */
 START_TEST(programs_are_inherited)
 {
@@ -274,8 +312,10 @@ START_TEST(programs_are_inherited)
 	ck_assert_int_eq(client_call(&root, PP_OP_CREATE, &request), 0);
 	ck_assert_uint_ne(root.body.event.shares, 0);
 	ck_assert_uint_eq(programs_of(0), 0);
+	ck_assert_uint_eq(samples_of(0), 0);
 	ck_assert_int_eq(client_delete(&team, "a", "first"), 0);
 	ck_assert_uint_eq(programs_of(0), 3);
+	ck_assert_uint_eq(samples_of(0), 4000);
 	ck_assert_uint_eq(programs_of(TEAM), 0);
 	client_end(&team);
 }
@@ -753,6 +793,7 @@ int main(void)
 	tcase_add_test(t, lies);
 	tcase_add_test(t, contradictions);
 	tcase_add_test(t, programs_are_charged);
+	tcase_add_test(t, samples_are_charged);
 	tcase_add_test(t, programs_are_inherited);
 	tcase_add_test(t, whose_buffers_they_are);
 	tcase_add_test(t, changes);

@@ -488,7 +488,6 @@ START_TEST(flags_and_cpus)
 	SPOIL(good_tracepoint, spec->flags |= PP_EVENT_COPIES);
 	SPOIL(good_tracepoint, spec->flags |= 1U << 31);
 	ALLOW(good_tracepoint, spec->flags |= PP_EVENT_WAKEUP | PP_EVENT_CONFIGURED);
-	SPOIL(good_tracepoint, spec->reserved = 1);
 	SPOIL(good_tracepoint, spec->flags = 0); /* on no CPU at all */
 	SPOIL(good_tracepoint, pp_cpumask_set(&spec->cpus, 0));
 	SPOIL(good_tracepoint, pp_cpumask_set(&spec->cpus, PP_CPUS_MAX - 1));

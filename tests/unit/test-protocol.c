@@ -250,6 +250,7 @@ static void fill_limits_reply(union pp_body *b)
 		.programs = 9,
 		.max_programs = UINT64_MAX,
 		.max_on_tracepoint = UINT64_MAX,
+		.max_sample_rate = UINT64_MAX,
 	};
 	b->limits_reply.limits[1] = (struct pp_msg_limit){
 		.scope = PP_LIMIT_USER,
@@ -267,6 +268,8 @@ static void fill_limits_reply(union pp_body *b)
 		.programs = 700,
 		.max_programs = 1024,
 		.max_on_tracepoint = 8,
+		.sample_rate = 4000,
+		.max_sample_rate = 5000,
 	};
 }
 
@@ -544,7 +547,7 @@ START_TEST(largest_messages_fit)
 	body.limits_reply.count = PP_LIMITS_MAX;
 	header = (struct pp_header){ .opcode = PP_OP_LIMITS | PP_OP_REPLY };
 	n = pp_encode(&header, &body, packet, sizeof(packet));
-	ck_assert_int_eq(n, 16 + 8 + PP_LIMITS_MAX * 184);
+	ck_assert_int_eq(n, 16 + 8 + PP_LIMITS_MAX * 200);
 	ck_assert_int_eq(decode(n, true), 0);
 }
 END_TEST

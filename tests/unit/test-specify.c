@@ -148,6 +148,36 @@ START_TEST(periods)
 }
 END_TEST
 
+static void samples(const char *event, uint32_t flags, uint64_t period, uint32_t expected)
+{
+	snprintf(request.selections[0].event, PP_EVENT_TEXT_SIZE, "%s", event);
+	request.flags = flags;
+	request.period = period;
+	accepted();
+	ck_assert_msg(spec.samples == expected, "%s: %u", event, spec.samples);
+}
+
+/* What is charged: so many a second and CPU at most. */
+START_TEST(samples_are_counted)
+{
+	samples("cpu-clock", PP_EVENT_FREQ, 999, 999);
+	samples("cpu-clock", 0, 0, 4000);
+	samples("cpu-clock,task-clock,page-faults", PP_EVENT_FREQ, 999, 3 * 999);
+	/* A clock's period is in nanoseconds, and the kernel has none below 10000. */
+	samples("cpu-clock", 0, 1000000, 1000);
+	samples("task-clock", 0, 1, 100000);
+	samples("cpu-clock", 0, 1ULL << 62, 1);
+	/* A processor's counter counts as if it were as fast as any. */
+	samples("cycles", 0, 1000000, 5000);
+	samples("r1a8", 0, 1, 100000);
+	samples("instructions,cache-misses", 0, 5000000, 2000);
+	/* Occurrences are where they are. */
+	samples("page-faults,context-switches", 0, 1, 0);
+	samples("mem:0x1000", 0, 1, 0);
+	samples("sched:sched_switch", 0, 0, 0);
+}
+END_TEST
+
 START_TEST(tracepoints_do_not_sample)
 {
 	snprintf(request.selections[0].event, PP_EVENT_TEXT_SIZE, "sched:sched_switch");
@@ -331,6 +361,7 @@ int main(void)
 	tcase_add_test(t, cpus);
 	tcase_add_test(t, buffers);
 	tcase_add_test(t, periods);
+	tcase_add_test(t, samples_are_counted);
 	tcase_add_test(t, tracepoints_do_not_sample);
 	tcase_add_test(t, unknown_bits);
 	tcase_add_test(t, text_is_parsed_elsewhere_but_told_here);
