@@ -134,7 +134,8 @@ struct pp_event {
 	uint32_t catalog_size;		  /* bytes of the catalog's map; 0: it has none */
 	uint32_t stale;			  /* 1: a CPUS order would change something: a CPU that is
 					   * online, and wanted, does not record. Not written down */
-	uint32_t reserved;
+	uint32_t weight; /* each of its programs counts as so many where it runs, for
+			  * what its filter compares; 0: as 1 */
 	uint64_t memory;		  /* bytes of all its rings and the catalog */
 	struct pp_cpumask rings;	  /* CPUs that have a ring */
 	struct pp_spec spec;
@@ -194,8 +195,9 @@ enum pp_answer_type {
  * a glob stands for. UINT32_MAX: no limit. */
 struct pp_allowance {
 	uint32_t sources;	/* CREATE: the event's */
-	uint32_t creator_there; /* CREATE: programs of its creator on each of its tracepoints */
-	uint32_t all_there;	/* CREATE: of all of them */
+	uint32_t creator_there; /* CREATE, CHANGE: programs of its creator, by their weight, on each
+				 * of its tracepoints */
+	uint32_t all_there;	/* the same: of all of them */
 	uint32_t work;		/* CREATE, CHANGE: sources, and nodes of each one's filter */
 };
 

@@ -11,6 +11,7 @@
 
 #include <string.h>
 
+#include "daemon/engine/crowd.h"
 #include "daemon/engine/earlier.h"
 #include "daemon/engine/links.h"
 #include "daemon/engine/mark.h"
@@ -25,6 +26,7 @@
 struct change {
 	char path[PINS_PATH_SIZE];
 	uint32_t what;
+	const struct pp_allowance *allowance; /* NULL: no limits */
 	struct parts new; /* with the old rings, if they stay */
 	struct rings old; /* those that go; else none */
 	int before;	  /* what the rings before those had counted; -EBADF: there were none */
@@ -66,6 +68,19 @@ static void change_spec(struct change *c, const struct pp_spec *spec,
 		change_filter(p, spec, recipe);
 	if (c->what & PP_CHANGE_MAX_RATE)
 		p->event.spec.max_rate = spec->max_rate;
+}
+
+/* A filter that costs no more than the one before is welcome however many programs are there. */
+static int change_weight(struct change *c)
+{
+	struct parts *p = &c->new;
+	uint32_t weight = sources_weight(&p->sources);
+	int r = 0;
+
+	if (weight > p->event.weight)
+		r = crowd_check_places(&p->event, &p->sources, c->allowance, c->f);
+	p->event.weight = weight;
+	return r;
 }
 
 /* Empty rings beside the old ones, which are put aside. */
@@ -132,6 +147,8 @@ static int prepare(struct change *c, uint64_t data_size)
 	int r;
 
 	r = parts_restore(p, c->path, c->f);
+	if (r >= 0 && c->what & PP_CHANGE_FILTER)
+		r = change_weight(c);
 	if (r >= 0 && c->what & PP_CHANGE_BUFFER)
 		r = change_rings(c, data_size);
 	if (r >= 0)
@@ -236,11 +253,12 @@ static int change(struct change *c, uint64_t id, const struct pp_spec *spec,
 }
 
 int event_change(uint64_t id, uint32_t what, const struct pp_spec *spec,
-		 const struct pp_recipe *recipe, uid_t broker, struct pp_event *ret,
-		 struct pp_remains *ret_remains, struct failure *f)
+		 const struct pp_recipe *recipe, const struct pp_allowance *allowance, uid_t broker,
+		 struct pp_event *ret, struct pp_remains *ret_remains, struct failure *f)
 {
 	_cleanup_(change_done) struct change c = {
 		.what = what,
+		.allowance = allowance,
 		.new = PARTS_NONE,
 		.old.outer = -EBADF,
 		.before = -EBADF,

@@ -103,12 +103,12 @@ static int begin(struct parts *p, const struct pp_spec *spec, const struct pp_re
 			    "This kernel has no BTF (/sys/kernel/btf/vmlinux is missing), which "
 			    "the registry's files need; use one built with "
 			    "CONFIG_DEBUG_INFO_BTF=y.");
+	p->event.spec = *spec;
 	r = sources_resolve(spec, recipe, allowance, &p->sources, f);
 	if (r >= 0)
-		r = crowd_check_places(spec, &p->sources, allowance, f);
+		r = crowd_check_places(&p->event, &p->sources, allowance, f);
 	if (r < 0)
 		return r;
-	p->event.spec = *spec;
 	p->event.set = 1;
 	p->event.created = now(CLOCK_REALTIME);
 	p->event.created_mono = now(CLOCK_MONOTONIC);

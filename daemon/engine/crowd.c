@@ -17,7 +17,7 @@
 /* A term of an event, by what it stands for: a glob counts for all that match. */
 struct member {
 	uint64_t id;
-	uint32_t creator;
+	uint32_t creator, weight;
 	bool is_glob;
 	char *place;
 };
@@ -94,6 +94,7 @@ static int add_term(const struct pp_event *event, const struct pp_source *term, 
 	members[n_members++] = (struct member){
 		.id = event->id,
 		.creator = event->spec.creator,
+		.weight = MAX(event->weight, 1U),
 		.is_glob = source_term_is_glob(term),
 		.place = copy,
 	};
@@ -187,36 +188,42 @@ static uint32_t count_before(const struct sources *s, size_t n, const char *plac
 	return there;
 }
 
-static int check_place(const struct pp_spec *spec, const struct sources *s, size_t n,
+static int check_place(const struct pp_event *event, const struct sources *s, size_t n,
 		       const struct pp_allowance *a, struct failure *f)
 {
+	uint32_t creator = event->spec.creator, weight = sources_weight(s);
 	const struct source *source = &s->v[n];
 	const char *text = source->parsed->kind == PP_SOURCE_SAMPLING ? source->parsed->text : NULL;
 	char place[PLACE_SIZE];
-	uint32_t own, all;
+	uint64_t own, all;
 
 	name_place(source->parsed, source->tp, place);
 	if (source->is_carried)
 		name_carrier(source->tp, place);
-	own = all = count_before(s, n, place);
+	own = all = (uint64_t)count_before(s, n, place) * weight;
 	for (size_t i = 0; i < n_members; i++) {
-		if (!is_there(&members[i], place))
+		if (members[i].id == event->id || !is_there(&members[i], place))
 			continue;
-		all++;
-		own += members[i].creator == spec->creator;
+		all += members[i].weight;
+		if (members[i].creator == creator)
+			own += members[i].weight;
 	}
-	if (own >= a->creator_there)
-		return fail(f, EDQUOT,
-			    "User %u has %u programs on '%s' already, and each costs everybody "
-			    "who passes there; share an event that is there (--share), join their "
-			    "filters with ||, or have MaxOnTracepointPerUser= raised.",
-			    spec->creator, own, text ? text : place);
-	if (all >= a->all_there)
-		return fail(f, EDQUOT,
-			    "%u programs are on '%s' already, and what room is left there is for "
-			    "root and for other tools; share an event that is there (--share), or "
-			    "have MaxOnTracepoint= raised.",
-			    all, text ? text : place);
+	if (own + weight > a->creator_there)
+		return fail(
+			f, EDQUOT,
+			"User %u has %ju programs on '%s', and this one is %u more, counted by "
+			"the text that filters compare; they may be %u, since each costs "
+			"everybody who passes there: share an event that is there (--share), join "
+			"filters with ||, compare less text, or have MaxOnTracepointPerUser= "
+			"raised.",
+			creator, (uintmax_t)own, text ? text : place, weight, a->creator_there);
+	if (all + weight > a->all_there)
+		return fail(
+			f, EDQUOT,
+			"%ju programs are on '%s' already, this one is %u more, and what room is "
+			"left there is for root and for other tools; share an event that is there "
+			"(--share), or have MaxOnTracepoint= raised.",
+			(uintmax_t)all, text ? text : place, weight);
 	return 0;
 }
 
@@ -245,7 +252,7 @@ int crowd_check_size(const struct pp_spec *spec, size_t n, uint64_t work,
 	return crowd_check_work(work, a, f);
 }
 
-int crowd_check_places(const struct pp_spec *spec, const struct sources *s,
+int crowd_check_places(const struct pp_event *event, const struct sources *s,
 		       const struct pp_allowance *a, struct failure *f)
 {
 	int r;
@@ -254,6 +261,6 @@ int crowd_check_places(const struct pp_spec *spec, const struct sources *s,
 		return 0;
 	r = count(f);
 	for (size_t i = 0; r >= 0 && i < s->n; i++)
-		r = check_place(spec, s, i, a, f);
+		r = check_place(event, s, i, a, f);
 	return r;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * How many programs of ours run on each tracepoint or place of a probe, and whose they are. Each
- * one is paid for by whoever passes there, also where its filter lets nothing through, and of
- * perf's kind a tracepoint has room for 64, other tools' included. The broker says how many there
- * may be (struct pp_allowance), since it knows who may have what; only here it is known what a
- * glob stands for.
+ * one is paid for by whoever passes there, also where its filter lets nothing through (which may
+ * itself cost as much as several: filter-weight.h), and of perf's kind a tracepoint has room for
+ * 64, other tools' included. The broker says how many there may be (struct pp_allowance), since it
+ * knows who may have what; only here it is known what a glob stands for.
  */
 #ifndef PP_CROWD_H
 #define PP_CROWD_H
@@ -17,8 +17,9 @@
 int crowd_check_size(const struct pp_spec *spec, size_t n, uint64_t work,
 		     const struct pp_allowance *allowance, struct failure *f);
 
-/* Is there room for these on their tracepoints? */
-int crowd_check_places(const struct pp_spec *spec, const struct sources *sources,
+/* Is there room for these on their tracepoints, by their weight? What the event has there already
+ * (id; 0: nothing) they take the place of. */
+int crowd_check_places(const struct pp_event *event, const struct sources *sources,
 		       const struct pp_allowance *allowance, struct failure *f);
 
 /* May sources' filters be changed, which comes to this work? */
@@ -28,7 +29,7 @@ int crowd_check_work(uint64_t work, const struct pp_allowance *allowance, struct
 void crowd_add(const struct pp_event *event, const struct pp_recipe *recipe);
 void crowd_remove(uint64_t id);
 
-/* Events have changed hands: they are counted anew when it matters. */
+/* Events have changed hands, or filters: they are counted anew when it matters. */
 void crowd_recount(void);
 
 #endif

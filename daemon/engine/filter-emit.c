@@ -31,11 +31,6 @@ static int emit_tree(const struct filter_state *s, const struct pp_filter_node *
 	return r;
 }
 
-static bool is_leaf(const struct pp_filter_node *node)
-{
-	return node->op != PP_FILTER_AND && node->op != PP_FILTER_OR && node->op != PP_FILTER_NOT;
-}
-
 /* All patterns of the filter, their tables in one map. */
 static int make_patterns(struct filter_state *s, size_t n)
 {
@@ -45,7 +40,7 @@ static int make_patterns(struct filter_state *s, size_t n)
 	if (!s->patterns)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++) {
-		if (!is_leaf(&s->nodes[i]) || !s->nodes[i].is_text)
+		if (!filter_is_leaf(&s->nodes[i]) || !s->nodes[i].is_text)
 			continue;
 		r = text_pattern(s->nodes[i].text, filter_is_glob(s->nodes[i].op), &s->tables,
 				 &s->patterns[i]);

@@ -9,11 +9,10 @@
 
 enum { R0, R1, R2, R3, R4, R5, FRAME = BPF_REG_10 };
 
-#define COMM_SIZE 16
 /* Below view->stack: what emit_text() needs, then the copy of a text. */
 #define STATE_SIZE (8 * GLOB_WORDS)
 _Static_assert(STATE_SIZE + TEXT_MAX + 1 == FILTER_STACK, "stack");
-_Static_assert(STATE_SIZE + COMM_SIZE == FILTER_STACK_SMALL, "stack");
+_Static_assert(STATE_SIZE + FILTER_COMM_SIZE == FILTER_STACK_SMALL, "stack");
 
 /* What can be asked of every event: who is running, and where. */
 enum special {
@@ -38,11 +37,11 @@ static const struct {
 	{ "cgroup", SPECIAL_CGROUP }, { "CGROUP", SPECIAL_CGROUP },
 };
 
-static const struct tp_field *find_field(const struct filter_view *view, const char *name)
+const struct tp_field *filter_find_field(const struct tracepoint *tp, const char *name)
 {
-	for (size_t i = 0; view->tp && i < view->tp->n_fields; i++)
-		if (!strcmp(view->tp->fields[i].name, name))
-			return &view->tp->fields[i];
+	for (size_t i = 0; tp && i < tp->n_fields; i++)
+		if (!strcmp(tp->fields[i].name, name))
+			return &tp->fields[i];
 	return NULL;
 }
 
@@ -256,18 +255,18 @@ static int emit_find_text(const struct filter_state *s, const struct pp_filter_n
 			  struct emit_labels *unreadable)
 {
 	const struct filter_view *view = s->view;
-	const struct tp_field *field = find_field(view, node->field);
+	const struct tp_field *field = filter_find_field(view->tp, node->field);
 	uint32_t needed = text_needed(pattern), size = ALIGN_TO(needed + 1, 8U);
 	int to = view->stack - STATE_SIZE - (int)size;
 	struct emitter *e = s->e;
 
 	if (!field) { /* comm */
-		to = view->stack - STATE_SIZE - COMM_SIZE;
+		to = view->stack - STATE_SIZE - FILTER_COMM_SIZE;
 		emit_mov(e, R1, FRAME);
 		emit_alu_imm(e, BPF_ADD, R1, to);
-		emit_mov_imm(e, R2, COMM_SIZE);
+		emit_mov_imm(e, R2, FILTER_COMM_SIZE);
 		emit_call(e, BPF_FUNC_get_current_comm);
-		*ret = (struct text_place){ FRAME, to, COMM_SIZE };
+		*ret = (struct text_place){ FRAME, to, FILTER_COMM_SIZE };
 	} else if (field->is_user_copy) {
 		emit_field(e, view, R3, R2, field->user_address, sizeof(uint64_t));
 		emit_read_text(e, size, to, true, unreadable);
@@ -407,7 +406,7 @@ static void emit_common_field(const struct filter_state *s, const struct tp_fiel
 int filter_emit_leaf(const struct filter_state *s, const struct pp_filter_node *node, bool sense,
 		     struct emit_labels *out)
 {
-	const struct tp_field *field = find_field(s->view, node->field);
+	const struct tp_field *field = filter_find_field(s->view->tp, node->field);
 
 	if (!field)
 		return emit_special_leaf(s, node, find_special(s->view, node->field), sense, out);

@@ -24,6 +24,16 @@ static inline bool filter_is_glob(uint32_t op)
 	return op == PP_FILTER_GLOB || op == PP_FILTER_NOT_GLOB;
 }
 
+static inline bool filter_is_leaf(const struct pp_filter_node *node)
+{
+	return node->op != PP_FILTER_AND && node->op != PP_FILTER_OR && node->op != PP_FILTER_NOT;
+}
+
+#define FILTER_COMM_SIZE 16
+
+/* The event's own field of this name; NULL: none, but it may be one that all have (comm). */
+const struct tp_field *filter_find_field(const struct tracepoint *tp, const char *name);
+
 /* Jumps to *out if the comparison's result is `sense`; else falls through. R0..R5 are lost.
  * -errno with a sentence. */
 int filter_emit_leaf(const struct filter_state *s, const struct pp_filter_node *node, bool sense,

@@ -69,7 +69,6 @@ static int add_glob(const char *glob, struct text_tables *tables, struct text_pa
 	uint64_t *grown, *table;
 	size_t size;
 
-	p->kind = TEXT_GLOB;
 	p->n = count_elements(glob);
 	p->words = p->n / 64 + 1; /* the bit behind the last element is the one that counts */
 	size = 256 * p->words;
@@ -94,16 +93,33 @@ static int add_glob(const char *glob, struct text_tables *tables, struct text_pa
 	return 0;
 }
 
+static enum text_kind kind_of(const char *text, bool is_glob)
+{
+	size_t plain = strcspn(text, "*?[\\");
+
+	if (!is_glob || !text[plain])
+		return TEXT_EQUAL;
+	return strcmp(text + plain, "*") ? TEXT_GLOB : TEXT_PREFIX;
+}
+
+uint32_t text_work(const char *text, bool is_glob, uint32_t limit)
+{
+	uint32_t length = (uint32_t)strlen(text);
+
+	if (kind_of(text, is_glob) == TEXT_GLOB)
+		return MIN(limit, (uint32_t)TEXT_MAX) * (count_elements(text) / 64 + 1);
+	return length / 8;
+}
+
 int text_pattern(const char *text, bool is_glob, struct text_tables *tables,
 		 struct text_pattern *ret)
 {
-	size_t length = strlen(text), plain = strcspn(text, "*?[\\");
+	size_t length = strlen(text);
 
-	*ret = (struct text_pattern){};
-	if (is_glob && plain < length && strcmp(text + plain, "*"))
+	*ret = (struct text_pattern){ .kind = kind_of(text, is_glob) };
+	if (ret->kind == TEXT_GLOB)
 		return add_glob(text, tables, ret);
-	ret->kind = is_glob && plain < length ? TEXT_PREFIX : TEXT_EQUAL;
-	ret->n = ret->kind == TEXT_PREFIX ? plain : length;
+	ret->n = ret->kind == TEXT_PREFIX ? length - 1 : length;
 	memcpy(ret->text, text, ret->n);
 	return 0;
 }

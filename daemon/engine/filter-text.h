@@ -60,6 +60,10 @@ int text_pattern(const char *text, bool is_glob, struct text_tables *tables,
 /* Makes the map, if there are any tables. -errno. */
 int text_tables_make(struct text_tables *tables);
 
+/* How many bytes it takes the program to walk to compare a text of at most `limit` bytes: what is
+ * compared at once takes an eighth, and what takes a state of several words as much for each. */
+uint32_t text_work(const char *text, bool is_glob, uint32_t limit);
+
 /* How many bytes of a text must be known to compare it. */
 uint32_t text_needed(const struct text_pattern *pattern);
 

@@ -57,6 +57,7 @@ int parts_plan(struct parts *p, struct failure *f)
 	e->spill_size = spill;
 	e->header_size = rings_header_size(tp ? tp->format_size : 0);
 	e->n_sources = p->sources.n;
+	e->weight = sources_weight(&p->sources);
 	e->memory = rings_memory(e) + rings_pages(e->catalog_size);
 	return 0;
 }

@@ -156,9 +156,10 @@ static int change(struct server *s, struct failure *f)
 	int r = check_change(o, f);
 
 	if (r >= 0)
-		r = event_change(o->id, o->what, &o->spec, &o->recipe, s->broker.uid, &s->answer.event,
-				 &s->answer.remains, f);
+		r = event_change(o->id, o->what, &o->spec, &o->recipe, &o->allowance, s->broker.uid,
+				 &s->answer.event, &s->answer.remains, f);
 	budget_recount();
+	crowd_recount();
 	return r;
 }
 

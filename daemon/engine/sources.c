@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "daemon/engine/filter-weight.h"
 #include "daemon/text.h"
 #include "proto/macro.h"
 
@@ -122,6 +123,15 @@ uint32_t sources_spill_size(const struct sources *s)
 
 	for (size_t i = 0; i < s->n; i++)
 		max = MAX(max, s->v[i].spill_size);
+	return max;
+}
+
+uint32_t sources_weight(const struct sources *s)
+{
+	uint32_t max = 1;
+
+	for (size_t i = 0; i < s->n; i++)
+		max = MAX(max, filter_weight(s->v[i].tp, s->v[i].filter, s->v[i].n_filter));
 	return max;
 }
 

@@ -143,6 +143,31 @@ by "$one" "${PERFCTL[@]}" create p/clock -m 4K -e task-clock -c 1000000
 expect_eq "$(perfctl limits --json | jq -c ".[] | select(.uid == $one) | [.sample_rate, .max_sample_rate]")" '[3997,5000]'
 perfctl create p/root -m 4K -e cpu-clock,task-clock -F 9999
 perfctl delete p/root p/clock p/clock1 p/clock2 p/clock3
+# A filter that walks much text counts as several programs, also one that comes by a change.
+globs() {
+	local i text=
+	for ((i = 0; i < $1; i++)); do
+		text+="${text:+ || }COMM ~ \"*a*b*\""
+	done
+	echo "$text"
+}
+fork=(-m 4K -e sched:sched_process_fork)
+refused_for MaxOnTracepointPerUser= "$one" p/none "${fork[@]}" --filter "$(globs 44)"
+by "$one" "${PERFCTL[@]}" create p/globs "${fork[@]}" --filter "$(globs 8)"
+refused_for MaxOnTracepointPerUser= "$one" p/none "${fork[@]}" --filter "$(globs 9)"
+kill_engine
+refused_for MaxOnTracepointPerUser= "$one" p/none "${fork[@]}" --filter "$(globs 9)"
+by "$one" "${PERFCTL[@]}" create p/plain "${fork[@]}" --filter "$(globs 5)"
+refused_for MaxOnTracepointPerUser= "$one" p/none "${fork[@]}"
+expect_exit 1 by "$one" "${PERFCTL[@]}" change p/plain --filter "$(globs 8)"
+expect_match "$OUT" MaxOnTracepointPerUser=
+by "$one" "${PERFCTL[@]}" change p/plain --filter "$(globs 7)"
+by "$one" "${PERFCTL[@]}" change p/globs --filter "$(globs 6)"
+by "$one" "${PERFCTL[@]}" change p/plain --filter "$(globs 13)"
+refused_for MaxOnTracepointPerUser= "$one" p/none "${fork[@]}"
+refused_for MaxOnTracepoint= "$two" p/none "${fork[@]}" --filter "$(globs 17)"
+perfctl create p/root "${fork[@]}" --filter "$(globs 50)"
+perfctl delete p/root p/plain p/globs
 # What a glob stands for is not known before the engine looks, nor how much work it is.
 refused_for MaxProgramsPerUser= "$one" p/none -m 4K -e 'syscalls:*'
 many='COMM ~ "a*"'

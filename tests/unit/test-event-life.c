@@ -131,8 +131,9 @@ static struct pp_event change(uint32_t what)
 	struct pp_event e;
 
 	ck_assert_int_eq(event_read(NAME, &e), 0);
-	ck_assert_msg(event_change(e.id, what, &spec, &recipe, BROKER, &e, &remains, &failure) == 0,
-		      "%s", failure.sentence);
+	ck_assert_msg(
+		event_change(e.id, what, &spec, &recipe, NULL, BROKER, &e, &remains, &failure) == 0,
+		"%s", failure.sentence);
 	ck_assert_int_eq(remains.id != 0, (what & PP_CHANGE_BUFFER) != 0);
 	return e;
 }
@@ -526,7 +527,7 @@ START_TEST(a_refused_change)
 
 	ask("", SMALL, 0);
 	ask_filter(0, "no_such == 1");
-	ck_assert_int_eq(event_change(was.id, PP_CHANGE_FILTER, &spec, &recipe, BROKER, &e,
+	ck_assert_int_eq(event_change(was.id, PP_CHANGE_FILTER, &spec, &recipe, NULL, BROKER, &e,
 				      &remains, &failure),
 			 -EINVAL);
 	ck_assert_int_eq(event_read(NAME, &e), 0);
