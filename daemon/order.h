@@ -157,7 +157,9 @@ enum pp_order_type {
 				 * and the remains, which are charged until RELEASED; or FAILED.
 				 * If others share its rings, the one with the lowest id has them
 				 * from now on (its shares is 0, memory the rings'; the others
-				 * share with it), and there are no remains */
+				 * share with it), there are no remains, and the answer's event.shares
+				 * is that id; or, if the allowance has no room for that, all of these
+				 * names are gone */
 	PP_ORDER_CHANGE = 4,	/* id, what, spec (filter, data_size, max_rate), recipe (nodes for the
 				 * filter; no sources); answer: DONE with the event and, after a
 				 * resize, the remains of the old rings; or FAILED */
@@ -194,9 +196,10 @@ enum pp_answer_type {
 /* How much an order may come to that the broker cannot know: it is the engine that finds out what
  * a glob stands for. UINT32_MAX: no limit. */
 struct pp_allowance {
-	uint32_t sources;	/* CREATE: the event's */
+	uint32_t sources;	/* CREATE: the event's; DELETE: 0: whom it would be handed down to may
+				 * not have it */
 	uint32_t creator_there; /* CREATE, CHANGE: programs of its creator, by their weight, on each
-				 * of its tracepoints */
+				 * of its tracepoints; DELETE: of whom it would be handed down to */
 	uint32_t all_there;	/* the same: of all of them */
 	uint32_t work;		/* CREATE, CHANGE: sources, and nodes of each one's filter */
 };
@@ -208,7 +211,7 @@ struct pp_order {
 	uint64_t id;   /* DELETE, CHANGE, PAUSE, ALIAS, CPUS */
 	uint32_t what; /* CHANGE: PP_CHANGE_* bits; PAUSE */
 	uint32_t reserved;
-	struct pp_allowance allowance; /* CREATE, CHANGE */
+	struct pp_allowance allowance; /* CREATE, CHANGE, DELETE */
 	struct pp_spec spec;	 /* CREATE, CHANGE, ALIAS, RIGHTS, CPUS */
 	struct pp_recipe recipe; /* CREATE, CHANGE; other types' packets end before it */
 };

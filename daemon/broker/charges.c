@@ -94,6 +94,27 @@ struct pp_allowance charges_allow(const struct charges *c, uint32_t uid, uint32_
 	};
 }
 
+bool charges_may_inherit(const struct charges *c, const struct event *heir,
+			 const struct event *gone)
+{
+	const struct {
+		enum quota_kind kind;
+		uint64_t amount;
+	} comes[] = {
+		{ QUOTA_MEMORY, gone->truth.memory },
+		{ QUOTA_PROGRAMS, gone->truth.n_sources },
+		{ QUOTA_SAMPLES, gone->truth.spec.samples },
+	};
+	bool same_user = heir->creator == gone->creator;
+	bool same_ns = strcmp(heir->truth.spec.ns, gone->truth.spec.ns) == 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(comes); i++)
+		if (!quota_has_room(c->quota, comes[i].kind, heir->creator, heir->truth.spec.ns,
+				    same_user ? 0 : comes[i].amount, same_ns ? 0 : comes[i].amount))
+			return false;
+	return true;
+}
+
 int charges_adopt(struct charges *c, struct event *e)
 {
 	const struct pp_spec *spec = &e->truth.spec;

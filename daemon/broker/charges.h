@@ -33,6 +33,10 @@ int charges_estimate(const struct pp_spec *spec, const struct pp_cpumask *cpus, 
 int charges_begin(struct charges *c, struct event *e, uint64_t memory, uint32_t programs,
 		  uint32_t samples);
 
+/* Whether the heir's user and namespace have room for what another's rings are charged for. */
+bool charges_may_inherit(const struct charges *c, const struct event *heir,
+			 const struct event *gone);
+
 /*
  * How much the order may come to, as of now: an order is sent when the one before has ended, so
  * that nothing of this can be spent twice. uid: who is to be charged; programs: what was charged

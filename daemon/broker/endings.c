@@ -153,19 +153,24 @@ static void changed(struct lifecycle *l, struct job *job, const struct pp_answer
 	tell(job, 0, NULL);
 }
 
+struct event *lifecycle_heir(const struct lifecycle *l, const struct event *e)
+{
+	for (size_t i = 0; i < l->registry.n_settled; i++)
+		if (l->registry.by_id[i]->truth.shares == e->truth.id)
+			return l->registry.by_id[i];
+	return NULL;
+}
+
 /*
  * The rings of what was deleted live on under their other names: the oldest of these is the
  * event's own from now on, as the engine has it, and who created it is charged.
  */
 static void inherit(struct lifecycle *l, const struct event *gone)
 {
+	struct event *heir = lifecycle_heir(l, gone);
 	struct registry *r = &l->registry;
-	struct event *heir = NULL;
 	uint64_t shares;
 
-	for (size_t i = 0; !heir && i < r->n_settled; i++)
-		if (r->by_id[i]->truth.shares == gone->truth.id)
-			heir = r->by_id[i];
 	if (!heir)
 		return;
 	shares = heir->truth.id;
@@ -180,6 +185,28 @@ static void inherit(struct lifecycle *l, const struct event *gone)
 	/* Names that are being made: for the engine the old id is gone, and it will say so. */
 }
 
+/* They do not: its user would have had more than there may be of one. Those that are being made or
+ * deleted are told so when it is their turn. */
+static void end_other_names(struct lifecycle *l, const struct event *gone)
+{
+	struct registry *r = &l->registry;
+
+	for (size_t i = r->n_settled; i > 0; i--) {
+		struct event *e = r->by_id[i - 1];
+
+		if (e->truth.shares != gone->truth.id ||
+		    (e->state != PP_EVENT_RUNNING && e->state != PP_EVENT_PAUSED))
+			continue;
+		log_event(LOG_NOTICE, e->truth.spec.ns, e->truth.spec.name,
+			  "%s/%s (id %" PRIu64 ") has ended with %s/%s, whose buffers it shared: "
+			  "the limits of who has the oldest of these names have no room for them.",
+			  e->truth.spec.ns, e->truth.spec.name, e->truth.id, gone->truth.spec.ns,
+			  gone->truth.spec.name);
+		lifecycle_notify(l, PP_NOTICE_DELETED, e);
+		lifecycle_forget(l, e);
+	}
+}
+
 static void deleted(struct lifecycle *l, struct job *job, const struct pp_answer *answer)
 {
 	struct event *e = job->event;
@@ -189,8 +216,10 @@ static void deleted(struct lifecycle *l, struct job *job, const struct pp_answer
 		  t->spec.name, t->id);
 	if (answer && answer->type == PP_ANSWER_DONE) {
 		hold(l, &answer->remains);
-		if (!t->shares && !answer->remains.id)
+		if (!t->shares && answer->event.shares)
 			inherit(l, e);
+		else if (!t->shares)
+			end_other_names(l, e);
 	}
 	lifecycle_notify(l, PP_NOTICE_DELETED, e);
 	tell(job, 0, NULL);

@@ -30,6 +30,9 @@ void lifecycle_notify(struct lifecycle *l, enum pp_notice_kind kind, const struc
 void job_done(struct lifecycle *l, struct job *job, const struct pp_answer *answer);
 void job_failed(struct lifecycle *l, struct job *job, int error, const char *sentence);
 
+/* Who has the rings of this event if it is deleted: the oldest of their other names, or NULL. */
+struct event *lifecycle_heir(const struct lifecycle *l, const struct event *e);
+
 /* The event is not there any more: it leaves the model. */
 void lifecycle_forget(struct lifecycle *l, struct event *e);
 

@@ -36,12 +36,18 @@ static void on_sending(void *userdata, struct order *order)
 {
 	const struct lifecycle *l = userdata;
 	const struct job *job = job_of(order);
+	const struct event *heir;
 
 	if (order->type == PP_ORDER_CREATE)
 		order->allowance =
 			charges_allow(&l->charges, job->event->creator, job->event->programs);
 	else if (order->type == PP_ORDER_CHANGE)
 		order->allowance = charges_allow(&l->charges, order->uid, 0);
+	if (order->type != PP_ORDER_DELETE)
+		return;
+	heir = lifecycle_heir(l, job->event);
+	order->allowance = charges_allow(&l->charges, heir ? heir->creator : 0, 0);
+	order->allowance.sources = !heir || charges_may_inherit(&l->charges, heir, job->event);
 }
 
 static void on_given_up(void *userdata, struct order *order)

@@ -132,6 +132,13 @@ uint64_t quota_max_of_namespace(const struct quota *q, enum quota_kind kind, con
 	return q->per_namespace.max[kind];
 }
 
+bool quota_has_room(const struct quota *q, enum quota_kind kind, uint32_t uid, const char *ns,
+		    uint64_t user_amount, uint64_t ns_amount)
+{
+	return user_amount <= left(quota_user(q, uid), kind, quota_max_of_user(q, kind, uid)) &&
+	       ns_amount <= left(quota_namespace(q, ns), kind, quota_max_of_namespace(q, kind, ns));
+}
+
 int quota_limit(struct quota *q, const char *ns, const struct quota_limits *limits)
 {
 	struct quota_account *a = find(&q->namespaces, 0, ns);

@@ -105,6 +105,11 @@ int quota_limit(struct quota *q, const char *ns, const struct quota_limits *limi
 uint64_t quota_max_of_user(const struct quota *q, enum quota_kind kind, uint32_t uid);
 uint64_t quota_max_of_namespace(const struct quota *q, enum quota_kind kind, const char *ns);
 
+/* Whether so much more of it is within the limits of this user and this namespace, whatever that of
+ * all is. */
+bool quota_has_room(const struct quota *q, enum quota_kind kind, uint32_t uid, const char *ns,
+		    uint64_t user_amount, uint64_t ns_amount);
+
 /* How much more of it may be charged to this user now. */
 uint64_t quota_left(const struct quota *q, enum quota_kind kind, uint32_t uid);
 

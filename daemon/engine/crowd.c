@@ -227,6 +227,52 @@ static int check_place(const struct pp_event *event, const struct sources *s, si
 	return 0;
 }
 
+/* Whether there may be something that is at both. Of two globs that is not known without the
+ * kernel's list of what there is: they are taken to meet unless they begin differently. */
+static bool may_meet(const struct member *a, const struct member *b)
+{
+	size_t n;
+
+	if (!a->is_glob || !b->is_glob)
+		return a->is_glob ? is_there(a, b->place) : is_there(b, a->place);
+	n = MIN(strcspn(a->place, "*?[\\"), strcspn(b->place, "*?[\\"));
+	return strncmp(a->place, b->place, n) == 0;
+}
+
+/* What the heir would have where this is, with what comes along with it. */
+static uint64_t inherited_there(const struct member *m, uint32_t creator)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < n_members; i++) {
+		const struct member *other = &members[i];
+
+		if (other->id == m->id
+			    ? other->is_glob == m->is_glob && strcmp(other->place, m->place) == 0
+			    : other->creator == creator && may_meet(other, m))
+			sum += other->weight;
+	}
+	return sum;
+}
+
+/* What cannot be counted is no reason to end somebody's event. */
+bool crowd_may_inherit(const struct pp_event *event, uint32_t creator, const struct pp_allowance *a)
+{
+	struct failure f = {};
+
+	if (!a || event->spec.creator == creator)
+		return true;
+	if (a->sources == 0)
+		return false;
+	if (a->creator_there == UINT32_MAX || count(&f) < 0)
+		return true;
+	for (size_t i = 0; i < n_members; i++)
+		if (members[i].id == event->id &&
+		    inherited_there(&members[i], creator) > a->creator_there)
+			return false;
+	return true;
+}
+
 int crowd_check_work(uint64_t work, const struct pp_allowance *a, struct failure *f)
 {
 	if (work <= a->work || a->work == UINT32_MAX)

@@ -22,6 +22,10 @@ int crowd_check_size(const struct pp_spec *spec, size_t n, uint64_t work,
 int crowd_check_places(const struct pp_event *event, const struct sources *sources,
 		       const struct pp_allowance *allowance, struct failure *f);
 
+/* Is there room for it among this user's programs, if it becomes that user's? */
+bool crowd_may_inherit(const struct pp_event *event, uint32_t creator,
+		       const struct pp_allowance *allowance);
+
 /* May sources' filters be changed, which comes to this work? */
 int crowd_check_work(uint64_t work, const struct pp_allowance *allowance, struct failure *f);
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "daemon/engine/alias.h"
+#include "daemon/engine/crowd.h"
 #include "daemon/engine/event.h"
 #include "daemon/engine/heir.h"
 #include "daemon/engine/mark.h"
@@ -143,12 +144,26 @@ static int delete_rings(const struct named *n, struct pp_remains *ret, struct fa
 	return 0;
 }
 
-int names_delete(uint64_t id, uid_t broker, struct pp_event *ret, struct pp_remains *ret_remains,
-		 struct failure *f)
+/* Links that lead nowhere: the rings are gone, and the aliases' records with them. */
+static void drop_names(const struct alias *aliases, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		int r = pins_unalias(aliases[i].path);
+
+		if (r < 0)
+			log_warning("%s is no event any more, but its link stays: %s",
+				    aliases[i].path, strerror(-r));
+		pins_unlink_id(aliases[i].id);
+	}
+}
+
+int names_delete(uint64_t id, const struct pp_allowance *allowance, uid_t broker,
+		 struct pp_event *ret, struct pp_remains *ret_remains, struct failure *f)
 {
 	_cleanup_free_ struct alias *heirs = NULL;
 	struct pp_remains remains = {};
 	struct named n;
+	bool inherited;
 	size_t n_heirs = 0;
 	int r;
 
@@ -158,15 +173,20 @@ int names_delete(uint64_t id, uid_t broker, struct pp_event *ret, struct pp_rema
 	if (r < 0)
 		return fail(f, -r, "Cannot find the event with id %llu in the registry: %s.",
 			    (unsigned long long)id, strerror(-r));
+	inherited = n_heirs && crowd_may_inherit(&n.event, heirs[0].spec.creator, allowance);
 	if (n.alias.id)
 		r = delete_alias(&n, f);
-	else if (n_heirs)
+	else if (inherited)
 		r = heir_succeed(n.path, &n.event, heirs, n_heirs, broker, f);
 	else
 		r = delete_rings(&n, &remains, f);
 	if (r < 0)
 		return r;
 	view(&n, ret);
+	if (inherited)
+		ret->shares = heirs[0].id;
+	else
+		drop_names(heirs, n_heirs);
 	*ret_remains = remains;
 	return 0;
 }

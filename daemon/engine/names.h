@@ -29,11 +29,13 @@ int names_read(uint64_t id, struct pp_event *ret);
 int names_foreach(int (*fn)(const struct pp_event *event, void *userdata), void *userdata);
 
 /*
- * Deletes a name. *ret is what it was. With the last name go the rings: *ret_remains is what of
- * them is charged on until remains tell that it is gone; else its id is 0. -ENOENT.
+ * Deletes a name. *ret is what it was; `shares` says who has the rings now. With the last name go
+ * the rings, and with the first one all of it, if allowance (NULL: no limits) has no room for the
+ * heir: *ret_remains is what of them is charged on until remains tell that it is gone; else its id
+ * is 0. -ENOENT.
  */
-int names_delete(uint64_t id, uid_t broker, struct pp_event *ret, struct pp_remains *ret_remains,
-		 struct failure *f);
+int names_delete(uint64_t id, const struct pp_allowance *allowance, uid_t broker,
+		 struct pp_event *ret, struct pp_remains *ret_remains, struct failure *f);
 
 /* Gives the event `target` (or whose rings that has) another name. *ret: as enumerated. */
 int names_alias(uint64_t target, const struct pp_spec *spec, struct pp_event *ret,

@@ -111,7 +111,8 @@ static int create(struct server *s, struct failure *f)
 static int delete (struct server *s, struct failure *f)
 {
 	struct pp_answer *a = &s->answer;
-	int r = names_delete(s->order.id, s->broker.uid, &a->event, &a->remains, f);
+	int r = names_delete(s->order.id, &s->order.allowance, s->broker.uid, &a->event,
+			     &a->remains, f);
 
 	if (r < 0) {
 		crowd_recount();

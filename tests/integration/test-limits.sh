@@ -101,7 +101,8 @@ MaxProgramsPerUser=40
 MaxOnTracepoint=5
 MaxOnTracepointPerUser=3
 [namespace p]
-Mode=0666"
+Mode=0666
+Live=readers"
 : >"$LOG"
 start_daemon
 one=$NOBODY two=$((NOBODY - 1))
@@ -168,6 +169,26 @@ refused_for MaxOnTracepointPerUser= "$one" p/none "${fork[@]}"
 refused_for MaxOnTracepoint= "$two" p/none "${fork[@]}" --filter "$(globs 17)"
 perfctl create p/root "${fork[@]}" --filter "$(globs 50)"
 perfctl delete p/root p/plain p/globs
+# Nobody comes by more than that with what others made and delete: it ends with them.
+for i in 1 2 3; do
+	by "$one" "${PERFCTL[@]}" create "p/mine$i" "${fork[@]}" --filter "pid == $i"
+done
+for end in '' kill_engine; do
+	by "$two" "${PERFCTL[@]}" create p/theirs "${fork[@]}"
+	by "$one" "${PERFCTL[@]}" create p/shared "${fork[@]}" --share
+	by "$two" "${PERFCTL[@]}" create p/also "${fork[@]}" --share
+	$end
+	by "$two" "${PERFCTL[@]}" delete p/theirs
+	expect_eq "$(perfctl list p --json | jq -c '[.[].name | select(test("theirs|shared|also"))]')" '[]'
+	expect_eq "$(echo "$REGISTRY"/p/*)" \
+		"$(echo "$REGISTRY"/p/{elsewhere,mine1,mine2,mine3,one1,one2,one3,two1,two2})"
+done
+perfctl delete p/mine3
+by "$two" "${PERFCTL[@]}" create p/theirs "${fork[@]}"
+by "$one" "${PERFCTL[@]}" create p/shared "${fork[@]}" --share
+by "$two" "${PERFCTL[@]}" delete p/theirs
+refused_for MaxOnTracepointPerUser= "$one" p/none "${fork[@]}"
+perfctl delete p/shared p/mine1 p/mine2
 # What a glob stands for is not known before the engine looks, nor how much work it is.
 refused_for MaxProgramsPerUser= "$one" p/none -m 4K -e 'syscalls:*'
 many='COMM ~ "a*"'

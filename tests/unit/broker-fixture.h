@@ -168,8 +168,8 @@ static struct pp_event *fake_find(struct fake_engine *f, uint64_t id)
 	return NULL;
 }
 
-/* The oldest alias of this event takes its place. */
-static bool fake_bequeath(struct fake_engine *f, const struct pp_event *e)
+/* The oldest alias of this event takes its place, if that is allowed: its id; 0: nobody has. */
+static uint64_t fake_bequeath(struct fake_engine *f, const struct pp_event *e, bool allowed)
 {
 	struct pp_event *heir = NULL;
 
@@ -178,7 +178,9 @@ static bool fake_bequeath(struct fake_engine *f, const struct pp_event *e)
 
 		if (other->shares != e->id)
 			continue;
-		if (!heir) {
+		if (!allowed) {
+			f->events[i--] = f->events[--f->n];
+		} else if (!heir) {
 			heir = other;
 			heir->shares = 0;
 			heir->memory = e->memory;
@@ -186,7 +188,7 @@ static bool fake_bequeath(struct fake_engine *f, const struct pp_event *e)
 			other->shares = heir->id;
 		}
 	}
-	return heir != NULL;
+	return heir ? heir->id : 0;
 }
 
 static struct pp_remains *fake_hold(struct fake_engine *f, const struct pp_event *e)
@@ -334,8 +336,10 @@ static bool fake_act(struct fake_engine *f, const struct pp_order *o, struct pp_
 	default:
 		f->deleted++;
 		*ret = *e;
-		if (!e->shares && !fake_bequeath(f, e) && f->holds)
-			*ret_remains = *fake_hold(f, e);
+		if (!ret->shares)
+			ret->shares = fake_bequeath(f, ret, o->allowance.sources > 0);
+		if (!ret->shares && f->holds)
+			*ret_remains = *fake_hold(f, ret);
 		fake_unmake(f, o->id);
 		return true;
 	}

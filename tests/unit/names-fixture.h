@@ -215,7 +215,7 @@ static void delete_path(const char *path, struct pp_remains *ret)
 	enumerate();
 	ck_assert_ptr_nonnull(by_path(path));
 	id = by_path(path)->id;
-	ck_assert_msg(names_delete(id, BROKER, &was, ret, &f) == 0, "%s", f.sentence);
+	ck_assert_msg(names_delete(id, NULL, BROKER, &was, ret, &f) == 0, "%s", f.sentence);
 	ck_assert_uint_eq(was.id, id);
 }
 

@@ -153,7 +153,7 @@ static void delete (void)
 	struct pp_event e;
 
 	ck_assert_int_eq(event_read(NAME, &e), 0);
-	ck_assert_msg(names_delete(e.id, BROKER, &e, &remains, &failure) == 0, "%s",
+	ck_assert_msg(names_delete(e.id, NULL, BROKER, &e, &remains, &failure) == 0, "%s",
 		      failure.sentence);
 	reaper_wait();
 }

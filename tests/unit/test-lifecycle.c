@@ -321,6 +321,60 @@ START_TEST(programs_are_inherited)
 }
 END_TEST
 
+/* Who has no room for what another deletes does not get it: then it ends under all its names. */
+START_TEST(nobody_inherits_over_a_limit)
+{
+	struct pp_msg_create_request request = {
+		.ns = "b",
+		.flags = PP_EVENT_SHARE,
+		.count = 1,
+		.selections[0].event = "cpu-clock",
+	};
+	unsigned deleted;
+	struct client team;
+
+	b.config.max_programs_per_user = 7;
+	b.config.makers = POLICY_MAKERS_ALL;
+	broker_limits(&b);
+	client_begin(&b, &team, TEAM);
+	b.engine.sources = 3;
+	ck_assert_int_ge(
+		registry_configure(&b.lifecycle.registry, "a", 0, 0, 0644, NAMESPACE_LIVE_READERS),
+		0);
+	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
+	for (const char *name = "yz"; *name; name++) {
+		request.name[0] = *name;
+		ck_assert_int_eq(client_call(&team, PP_OP_CREATE, &request), 0);
+		ck_assert_uint_eq(team.body.event.shares, 1);
+	}
+	/* Seven of seven, and then it is three too many. */
+	b.engine.sources = 7;
+	request.flags = PP_EVENT_NO_SHARE;
+	strcpy(request.name, "own");
+	deleted = b.notices[PP_NOTICE_DELETED];
+	ck_assert_int_eq(client_call(&team, PP_OP_CREATE, &request), 0);
+	ck_assert_uint_eq(programs_of(TEAM), 7);
+	ck_assert_int_eq(client_delete(&root, "a", "x"), 0);
+	ck_assert_uint_eq(b.engine.last.allowance.sources, 0);
+	ck_assert_uint_eq(b.notices[PP_NOTICE_DELETED], deleted + 3);
+	ck_assert_int_eq(client_show(&team, "b", "y"), -ENOENT);
+	ck_assert_int_eq(client_show(&team, "b", "z"), -ENOENT);
+	ck_assert_uint_eq(programs_of(TEAM), 7);
+	ck_assert_uint_eq(programs_of(0), 0);
+	ck_assert_uint_eq(b.lifecycle.registry.n_events, 1);
+	/* One's own are no more than they were, whatever the limit. */
+	strcpy(request.name, "mine");
+	request.flags = PP_EVENT_SHARE;
+	ck_assert_int_eq(client_call(&team, PP_OP_CREATE, &request), 0);
+	ck_assert_uint_ne(team.body.event.shares, 0);
+	ck_assert_int_eq(client_delete(&team, "b", "own"), 0);
+	ck_assert_int_eq(client_show(&team, "b", "mine"), 0);
+	ck_assert_uint_eq(team.body.event.shares, 0);
+	ck_assert_uint_eq(programs_of(TEAM), 7);
+	client_end(&team);
+}
+END_TEST
+
 /* ── changes, pauses, second names ──────────────────────────────────────────────────────── */
 
 static int change(struct client *c, const char *name, uint32_t what, uint64_t size, uint64_t rate,
@@ -796,6 +850,7 @@ int main(void)
 	tcase_add_test(t, samples_are_charged);
 	tcase_add_test(t, programs_are_inherited);
 	tcase_add_test(t, whose_buffers_they_are);
+	tcase_add_test(t, nobody_inherits_over_a_limit);
 	tcase_add_test(t, changes);
 	tcase_add_test(t, death_at_a_change);
 	tcase_add_test(t, pauses);

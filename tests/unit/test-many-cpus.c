@@ -119,7 +119,7 @@ static void delete (uint64_t id)
 {
 	struct pp_remains remains;
 	struct pp_event e;
-	int r = names_delete(id, BROKER, &e, &remains, &failure);
+	int r = names_delete(id, NULL, BROKER, &e, &remains, &failure);
 
 	ck_assert_msg(r == 0, "%s", failure.sentence);
 	reaper_wait();
