@@ -19,6 +19,7 @@ struct member {
 	uint64_t id;
 	uint32_t creator, weight;
 	bool is_glob;
+	bool is_once; /* a tracepoint: there once of its event, whatever names it */
 	char *place;
 };
 
@@ -44,6 +45,15 @@ static void name_place(const struct pp_source *term, const struct tracepoint *tp
 	else if (term->kind == PP_SOURCE_SAMPLING)
 		snprintf(ret, PLACE_SIZE, "%u+%" PRIu64 "+%" PRIu64, term->type, term->config,
 			 term->type == PERF_TYPE_BREAKPOINT ? term->config1 : 0);
+}
+
+/* Whether it is one more than the last that was counted; an event's members stand side by side. */
+static bool is_another(const struct member *m, uint64_t *last)
+{
+	bool is = !m->is_once || m->id != *last;
+
+	*last = m->id;
+	return is;
 }
 
 static bool is_there(const struct member *m, const char *place)
@@ -96,6 +106,7 @@ static int add_term(const struct pp_event *event, const struct pp_source *term, 
 		.creator = event->spec.creator,
 		.weight = MAX(event->weight, 1U),
 		.is_glob = source_term_is_glob(term),
+		.is_once = term->kind == PP_SOURCE_TRACEPOINT,
 		.place = copy,
 	};
 	return 0;
@@ -195,14 +206,15 @@ static int check_place(const struct pp_event *event, const struct sources *s, si
 	const struct source *source = &s->v[n];
 	const char *text = source->parsed->kind == PP_SOURCE_SAMPLING ? source->parsed->text : NULL;
 	char place[PLACE_SIZE];
-	uint64_t own, all;
+	uint64_t own, all, last = 0;
 
 	name_place(source->parsed, source->tp, place);
 	if (source->is_carried)
 		name_carrier(source->tp, place);
 	own = all = (uint64_t)count_before(s, n, place) * weight;
 	for (size_t i = 0; i < n_members; i++) {
-		if (members[i].id == event->id || !is_there(&members[i], place))
+		if (members[i].id == event->id || !is_there(&members[i], place) ||
+		    !is_another(&members[i], &last))
 			continue;
 		all += members[i].weight;
 		if (members[i].creator == creator)
@@ -242,14 +254,15 @@ static bool may_meet(const struct member *a, const struct member *b)
 /* What the heir would have where this is, with what comes along with it. */
 static uint64_t inherited_there(const struct member *m, uint32_t creator)
 {
-	uint64_t sum = 0;
+	uint64_t sum = 0, last = 0;
 
 	for (size_t i = 0; i < n_members; i++) {
 		const struct member *other = &members[i];
+		bool is_own = other->id == m->id, meets;
 
-		if (other->id == m->id
-			    ? other->is_glob == m->is_glob && strcmp(other->place, m->place) == 0
-			    : other->creator == creator && may_meet(other, m))
+		meets = is_own ? strcmp(other->place, m->place) == 0
+			       : other->creator == creator && may_meet(other, m);
+		if (meets && is_another(other, &last))
 			sum += other->weight;
 	}
 	return sum;

@@ -169,6 +169,14 @@ refused_for MaxOnTracepointPerUser= "$one" p/none "${fork[@]}"
 refused_for MaxOnTracepoint= "$two" p/none "${fork[@]}" --filter "$(globs 17)"
 perfctl create p/root "${fork[@]}" --filter "$(globs 50)"
 perfctl delete p/root p/plain p/globs
+# A tracepoint that an event names several times has one program of it.
+twice=sched:sched_process_fork,sched:sched_process_fork
+by "$one" "${PERFCTL[@]}" create p/twice -m 4K -e "$twice"
+by "$one" "${PERFCTL[@]}" create p/often -m 64K -e "sched:sched_process_e*,sched:*_fork,$twice"
+kill_engine
+by "$one" "${PERFCTL[@]}" create p/third "${fork[@]}"
+refused_for MaxOnTracepointPerUser= "$one" p/none "${fork[@]}"
+perfctl delete p/twice p/often p/third
 # Nobody comes by more than that with what others made and delete: it ends with them.
 for i in 1 2 3; do
 	by "$one" "${PERFCTL[@]}" create "p/mine$i" "${fork[@]}" --filter "pid == $i"
