@@ -155,9 +155,12 @@ static int count(struct failure *f)
 	return 0;
 }
 
-void crowd_add(const struct pp_event *event, const struct pp_recipe *recipe)
+void crowd_add(const struct pp_event *event)
 {
-	if (counted && add_event(event, recipe) < 0)
+	char path[PINS_PATH_SIZE];
+
+	snprintf(path, sizeof(path), "%s/%s", event->spec.ns, event->spec.name);
+	if (counted && count_event(path, NULL) < 0)
 		counted = false;
 }
 

@@ -29,8 +29,8 @@ bool crowd_may_inherit(const struct pp_event *event, uint32_t creator,
 /* May sources' filters be changed, which comes to this work? */
 int crowd_check_work(uint64_t work, const struct pp_allowance *allowance, struct failure *f);
 
-/* An event was made, or deleted. */
-void crowd_add(const struct pp_event *event, const struct pp_recipe *recipe);
+/* An event was made, or deleted. What is counted is what is written down of it. */
+void crowd_add(const struct pp_event *event);
 void crowd_remove(uint64_t id);
 
 /* Events have changed hands, or filters: they are counted anew when it matters. */

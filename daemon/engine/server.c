@@ -104,7 +104,7 @@ static int create(struct server *s, struct failure *f)
 	if (r < 0)
 		return r;
 	budget_add(&s->answer.event);
-	crowd_add(&s->answer.event, &o->recipe);
+	crowd_add(&s->answer.event);
 	return 0;
 }
 
