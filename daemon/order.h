@@ -201,7 +201,7 @@ struct pp_allowance {
 	uint32_t creator_there; /* CREATE, CHANGE: programs of its creator, by their weight, on each
 				 * of its tracepoints; DELETE: of whom it would be handed down to */
 	uint32_t all_there;	/* the same: of all of them */
-	uint32_t work;		/* CREATE, CHANGE: sources, and nodes of each one's filter */
+	uint32_t work;		/* CREATE, CHANGE, PAUSE: sources, and nodes of each one's filter */
 };
 
 struct pp_order {
@@ -211,7 +211,7 @@ struct pp_order {
 	uint64_t id;   /* DELETE, CHANGE, PAUSE, ALIAS, CPUS */
 	uint32_t what; /* CHANGE: PP_CHANGE_* bits; PAUSE */
 	uint32_t reserved;
-	struct pp_allowance allowance; /* CREATE, CHANGE, DELETE */
+	struct pp_allowance allowance; /* CREATE, CHANGE, PAUSE, DELETE */
 	struct pp_spec spec;	 /* CREATE, CHANGE, ALIAS, RIGHTS, CPUS */
 	struct pp_recipe recipe; /* CREATE, CHANGE; other types' packets end before it */
 };

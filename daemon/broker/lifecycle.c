@@ -41,7 +41,7 @@ static void on_sending(void *userdata, struct order *order)
 	if (order->type == PP_ORDER_CREATE)
 		order->allowance =
 			charges_allow(&l->charges, job->event->creator, job->event->programs);
-	else if (order->type == PP_ORDER_CHANGE)
+	else if (order->type == PP_ORDER_CHANGE || order->type == PP_ORDER_PAUSE)
 		order->allowance = charges_allow(&l->charges, order->uid, 0);
 	if (order->type != PP_ORDER_DELETE)
 		return;

@@ -147,6 +147,8 @@ static int prepare(struct change *c, uint64_t data_size)
 	int r;
 
 	r = parts_restore(p, c->path, c->f);
+	if (r >= 0)
+		r = crowd_check_work(sources_work(&p->sources), c->allowance, c->f);
 	if (r >= 0 && c->what & PP_CHANGE_FILTER)
 		r = change_weight(c);
 	if (r >= 0 && c->what & PP_CHANGE_BUFFER)

@@ -291,7 +291,7 @@ bool crowd_may_inherit(const struct pp_event *event, uint32_t creator, const str
 
 int crowd_check_work(uint64_t work, const struct pp_allowance *a, struct failure *f)
 {
-	if (work <= a->work || a->work == UINT32_MAX)
+	if (!a || work <= a->work || a->work == UINT32_MAX)
 		return 0;
 	return fail(f, EDQUOT,
 		    "All events under one name and the parts of their filters come to %" PRIu64

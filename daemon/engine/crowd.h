@@ -26,7 +26,7 @@ int crowd_check_places(const struct pp_event *event, const struct sources *sourc
 bool crowd_may_inherit(const struct pp_event *event, uint32_t creator,
 		       const struct pp_allowance *allowance);
 
-/* May sources' filters be changed, which comes to this work? */
+/* May programs be loaded, which comes to this work? */
 int crowd_check_work(uint64_t work, const struct pp_allowance *allowance, struct failure *f);
 
 /* An event was made, or deleted. What is counted is what is written down of it. */

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "daemon/engine/crowd.h"
 #include "daemon/engine/earlier.h"
 #include "daemon/engine/mark.h"
 #include "daemon/engine/meta.h"
@@ -94,20 +95,13 @@ static void tell(const struct parts *p, enum pp_ring_state state)
 			  strerror(-r));
 }
 
-/* Loads the programs into their slots. After a failure the slots are empty. */
-static int start(struct parts *p, const char *path, struct failure *f)
+/* Loads the programs into their slots. */
+static int start(struct parts *p, struct failure *f)
 {
 	struct recorder_target target;
-	int r;
+	int r = parts_target(p, &target, f);
 
-	r = parts_restore(p, path, f);
-	if (r >= 0)
-		r = parts_target(p, &target, f);
-	if (r >= 0)
-		r = programs_start(&p->programs, &p->sources, &target, f);
-	if (r < 0)
-		programs_stop(path);
-	return r;
+	return r < 0 ? r : programs_start(&p->programs, &p->sources, &target, f);
 }
 
 static int write_down(struct parts *p, const char *path, bool pending, struct failure *f)
@@ -199,16 +193,22 @@ static int stop(struct parts *p, const char *path, struct failure *f)
 	return finish(p, path, f);
 }
 
-static int resume(struct parts *p, const char *path, struct failure *f)
+/* After a failure the slots are empty, unless it was not allowed. */
+static int resume(struct parts *p, const char *path, const struct pp_allowance *allowance,
+		  struct failure *f)
 {
-	int r;
+	int restored = parts_restore(p, path, f), r;
 
+	r = restored < 0 ? 0 : crowd_check_work(sources_work(&p->sources), allowance, f);
+	if (r < 0)
+		return r;
 	p->event.paused = 0;
 	r = write_down(p, path, true, f);
 	if (r < 0)
 		return r;
-	r = start(p, path, f);
+	r = restored < 0 ? restored : start(p, f);
 	if (r < 0) {
+		programs_stop(path);
 		p->event.paused = 1;
 		finish(p, path, &(struct failure){});
 		return r;
@@ -217,7 +217,8 @@ static int resume(struct parts *p, const char *path, struct failure *f)
 	return finish(p, path, f);
 }
 
-int event_pause(uint64_t id, bool pause, uid_t broker, struct pp_event *ret, struct failure *f)
+int event_pause(uint64_t id, bool pause, const struct pp_allowance *allowance, uid_t broker,
+		struct pp_event *ret, struct failure *f)
 {
 	_cleanup_(parts_done) struct parts p = PARTS_NONE;
 	char path[PINS_PATH_SIZE];
@@ -230,7 +231,7 @@ int event_pause(uint64_t id, bool pause, uid_t broker, struct pp_event *ret, str
 			    (unsigned long long)id, strerror(-r));
 	r = parts_open(path, broker, &p, &pending, f);
 	if (r >= 0 && (pending || p.event.paused != pause))
-		r = pause ? stop(&p, path, f) : resume(&p, path, f);
+		r = pause ? stop(&p, path, f) : resume(&p, path, allowance, f);
 	if (r < 0)
 		return r;
 	r = names_read(id, ret);
@@ -255,7 +256,7 @@ int event_recover_one(const char *path, uid_t broker)
 	if (r >= 0)
 		r = mend_rings(&p, path, &f);
 	if (r >= 0)
-		r = p.event.paused ? stop(&p, path, &f) : resume(&p, path, &f);
+		r = p.event.paused ? stop(&p, path, &f) : resume(&p, path, NULL, &f);
 	if (r < 0)
 		log_error("%s was being changed when the engine died, and does not record: %s",
 			  path, f.sentence);

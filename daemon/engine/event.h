@@ -23,16 +23,18 @@ int event_create(const struct pp_spec *spec, const struct pp_recipe *recipe,
 
 /*
  * Changes what PP_CHANGE_* bits say: filter (spec's text, recipe's nodes, for all sources; which
- * must not weigh more than allowance lets it), data_size, max_rate. Each record goes by the old or
- * by the new. *ret: as enumerated; *ret_remains: the old rings, if somebody may have them, else id
- * 0. On failure nothing is changed.
+ * must not weigh more than allowance lets it; no change may be more work), data_size, max_rate.
+ * Each record goes by the old or by the new. *ret: as enumerated; *ret_remains: the old rings, if
+ * somebody may have them, else id 0. On failure nothing is changed.
  */
 int event_change(uint64_t id, uint32_t what, const struct pp_spec *spec,
 		 const struct pp_recipe *recipe, const struct pp_allowance *allowance, uid_t broker,
 		 struct pp_event *ret, struct pp_remains *ret_remains, struct failure *f);
 
-/* Pauses or resumes it; *ret: as enumerated. To be what it is already is no failure. */
-int event_pause(uint64_t id, bool pause, uid_t broker, struct pp_event *ret, struct failure *f);
+/* Pauses it, or resumes it if that is no more work than allowance lets it be; *ret: as enumerated.
+ * To be what it is already is no failure. */
+int event_pause(uint64_t id, bool pause, const struct pp_allowance *allowance, uid_t broker,
+		struct pp_event *ret, struct failure *f);
 
 /*
  * CPUs have come (back): those that the event wants get rings, if they have none, and what counts

@@ -134,17 +134,12 @@ static int check_change(const struct pp_order *o, struct failure *f)
 	struct pp_event event;
 	int r;
 
-	if (!(o->what & (PP_CHANGE_BUFFER | PP_CHANGE_FILTER)))
+	if (!(o->what & PP_CHANGE_BUFFER))
 		return 0;
 	r = names_read(o->id, &event);
 	if (r < 0)
 		return fail(f, -r, "Cannot find the event with id %llu in the registry: %s.",
 			    (unsigned long long)o->id, strerror(-r));
-	if (o->what & PP_CHANGE_FILTER)
-		r = crowd_check_work(event.n_sources * (o->recipe.n_nodes + 1ULL), &o->allowance,
-				     f);
-	if (r < 0 || !(o->what & PP_CHANGE_BUFFER))
-		return r;
 	event.spec.cpus = event.rings;
 	event.spec.flags &= ~PP_EVENT_ALL_CPUS;
 	event.spec.data_size = o->spec.data_size;
@@ -177,7 +172,7 @@ static int carry_out(struct server *s, struct failure *f)
 	case PP_ORDER_CHANGE:
 		return change(s, f);
 	case PP_ORDER_PAUSE:
-		return event_pause(o->id, o->what, s->broker.uid, event, f);
+		return event_pause(o->id, o->what, &o->allowance, s->broker.uid, event, f);
 	case PP_ORDER_ALIAS:
 		return names_alias(o->id, &o->spec, event, f);
 	case PP_ORDER_CPUS:

@@ -126,6 +126,15 @@ uint32_t sources_spill_size(const struct sources *s)
 	return max;
 }
 
+uint64_t sources_work(const struct sources *s)
+{
+	uint64_t work = 0;
+
+	for (size_t i = 0; i < s->n; i++)
+		work += s->v[i].n_filter + 1;
+	return work;
+}
+
 uint32_t sources_weight(const struct sources *s)
 {
 	uint32_t max = 1;

@@ -65,8 +65,8 @@ void source_text(const struct source *source, char *buf, size_t size);
 
 /* What there is to be known of all of them. */
 uint32_t sources_spill_size(const struct sources *s);
-uint32_t
-sources_weight(const struct sources *s); /* of the one that weighs most (filter-weight.h) */
+uint64_t sources_work(const struct sources *s);	  /* how much it is to load their programs */
+uint32_t sources_weight(const struct sources *s); /* of the heaviest: see filter-weight.h */
 enum pp_missed sources_missed(const struct sources *s);
 
 /* Whether two writers of a ring can interrupt each other. */

@@ -216,7 +216,19 @@ refused_for 'shorter filter' "$one" p/none -m 4K -e 'syscalls:*' --filter "$many
 by "$one" "${PERFCTL[@]}" create p/many -m 64K -e 'syscalls:sys_enter_*'
 expect_exit 1 by "$one" "${PERFCTL[@]}" change p/many --filter "$many"
 expect_match "$OUT" 'shorter filter'
-perfctl delete p/many
+# Nor may what root made be loaded anew by others, if that is more than they could ask for.
+perfctl create p/roots -m 64K -e 'syscalls:*' --filter "$many"
+perfctl pause p/roots
+for order in "resume p/roots" "change p/roots --max-rate 9" "change p/roots -m 128K"; do
+	expect_exit 1 by "$one" "${PERFCTL[@]}" $order
+	expect_match "$OUT" 'shorter filter'
+done
+expect_eq "$(perfctl show --json p/roots | jq -r .state)" paused
+perfctl resume p/roots
+by "$one" "${PERFCTL[@]}" pause p/roots
+by "$one" "${PERFCTL[@]}" pause p/many
+by "$one" "${PERFCTL[@]}" resume p/many
+perfctl delete p/many p/roots
 stop_daemon
 
 # ── clients that are killed ──────────────────────────────────────────────────────────────

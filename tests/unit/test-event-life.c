@@ -143,7 +143,8 @@ static void pause_it(bool pause)
 	struct pp_event e;
 
 	ck_assert_int_eq(event_read(NAME, &e), 0);
-	ck_assert_msg(event_pause(e.id, pause, BROKER, &e, &failure) == 0, "%s", failure.sentence);
+	ck_assert_msg(event_pause(e.id, pause, NULL, BROKER, &e, &failure) == 0, "%s",
+		      failure.sentence);
 	ck_assert_int_eq(e.paused, pause);
 }
 
