@@ -308,7 +308,7 @@ int crowd_check_size(const struct pp_spec *spec, size_t n, uint64_t work,
 		return 0;
 	if (n > a->sources)
 		return fail(f, EDQUOT,
-			    "'%s' stands for %zu events, and user %u may have %u more; name fewer, "
+			    "'%s' stands for %zu events or more, and user %u may have %u more; name fewer, "
 			    "delete events, or have MaxProgramsPerUser= (or MaxPrograms=) raised.",
 			    spec->event, n, spec->creator, a->sources);
 	return crowd_check_work(work, a, f);

@@ -197,7 +197,8 @@ static int resolve_all(const struct pp_spec *spec, const struct candidates *c, s
 	return left == c->n ? 0 : sources_drop(s, out, f);
 }
 
-/* Before any of them is looked at: to read 2000 formats takes seconds. */
+/* Before any of them is looked at: to read 2000 formats takes seconds. And before more are sought:
+ * each is compared with all that are there, which with sixteen globs for all takes as long. */
 static int check_size(const struct pp_spec *spec, const struct candidates *c,
 		      const struct pp_allowance *allowance, struct failure *f)
 {
@@ -215,10 +216,11 @@ int sources_resolve(const struct pp_spec *spec, const struct pp_recipe *recipe,
 	_cleanup_(sources_done) struct sources s = {};
 	int r = 0;
 
-	for (uint32_t i = 0; r >= 0 && i < recipe->n_sources; i++)
+	for (uint32_t i = 0; r >= 0 && i < recipe->n_sources; i++) {
 		r = append_term(&c, &recipe->sources[i], f);
-	if (r >= 0)
-		r = check_size(spec, &c, allowance, f);
+		if (r >= 0)
+			r = check_size(spec, &c, allowance, f);
+	}
 	if (r >= 0)
 		r = resolve_all(spec, &c, &s, f);
 	if (r < 0)

@@ -199,6 +199,8 @@ refused_for MaxOnTracepointPerUser= "$one" p/none "${fork[@]}"
 perfctl delete p/shared p/mine1 p/mine2
 # What a glob stands for is not known before the engine looks, nor how much work it is.
 refused_for MaxProgramsPerUser= "$one" p/none -m 4K -e 'syscalls:*'
+# As soon as there are too many, no more are sought.
+refused_for MaxProgramsPerUser= "$one" p/none -m 4K -e 'syscalls:*,nosuch:*'
 many='COMM ~ "a*"'
 for ((i = 0; i < 30; i++)); do
 	many+=" || common_pid == $i"
