@@ -221,10 +221,13 @@ expect_match "$OUT" 'shorter filter'
 # Nor may what root made be loaded anew by others, if that is more than they could ask for.
 perfctl create p/roots -m 64K -e 'syscalls:*' --filter "$many"
 perfctl pause p/roots
-for order in "resume p/roots" "change p/roots --max-rate 9" "change p/roots -m 128K"; do
-	expect_exit 1 by "$one" "${PERFCTL[@]}" $order
+for order in "resume p/roots" "change p/roots --max-rate 9"; do
+	read -ra words <<<"$order"
+	expect_exit 1 by "$one" "${PERFCTL[@]}" "${words[@]}"
 	expect_match "$OUT" 'shorter filter'
 done
+expect_exit 4 by "$one" "${PERFCTL[@]}" change p/roots -m 128K
+expect_match "$OUT" 'charged to that user'
 expect_eq "$(perfctl show --json p/roots | jq -r .state)" paused
 perfctl resume p/roots
 by "$one" "${PERFCTL[@]}" pause p/roots
