@@ -246,12 +246,13 @@ static int read_runs(const char *instance, char *event, bool names, struct runs 
 
 /* ── judging ────────────────────────────────────────────────────────────────────────────── */
 
+/* A thread that had made no call by then is there from its first one on. */
 static bool overlaps(const struct run *now, const struct runs *before)
 {
 	for (unsigned i = 0; i < before->n; i++)
 		if (before->run[i].tid == now->tid)
 			return now->oldest <= before->run[i].newest + 1;
-	return false;
+	return now->oldest == 0;
 }
 
 /* Prints "NUMBERS OVERLAPPING RUNS". */
