@@ -15,7 +15,9 @@
  * as idle, on a CPU that never is; and that at least LEAST percent of as many samples as perf's are
  * there. Exit 0, 1 or 2 (could not run).
  */
+#include <stdatomic.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 
 #include "tests/integration/observe.h"
 
@@ -115,9 +117,10 @@ static uint64_t add_periods(struct perfpersist_event *e, size_t ring, uint64_t b
 }
 
 /* Full speed: the cheapest system call there is, and nothing else. */
-static void call_forever(int cpu)
+static void call_forever(int cpu, atomic_bool *ret_there)
 {
 	pin_to(cpu);
+	atomic_store(ret_there, true);
 	for (;;)
 		syscall(SYS_close, -1L);
 }
@@ -150,6 +153,7 @@ int main(int argc, char **argv)
 	struct sampler sampler;
 	uint64_t period, truth, perf, ours, missed, periods, length, time;
 	size_t attr_size, ring;
+	atomic_bool *there;
 	double least;
 	int cpu, failed = 0;
 	pid_t child;
@@ -166,11 +170,17 @@ int main(int argc, char **argv)
 	period = attr->freq ? NS_PER_S / attr->sample_freq : attr->sample_period;
 	sampler = open_sampler(cpu, period);
 
+	there = mmap(NULL, sizeof(*there), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (there == MAP_FAILED)
+		die("mmap: %m");
 	child = fork_helper();
 	if (child == 0)
-		call_forever(cpu);
+		call_forever(cpu, there);
 
-	/* The first sample that comes begins the window; it is over when its time is. */
+	/* The first sample that comes when the CPU does not idle any more begins the window; it is over
+	 * when its time is. */
+	while (!atomic_load(there))
+		usleep(1000);
 	begin = read_edge(e, ring);
 	while (ring_stat(e, ring).records == begin.told.records)
 		usleep(1000);
