@@ -4,8 +4,8 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/socket.h>
-#include <time.h>
 
 #include "daemon/dispose.h"
 #include "daemon/log.h"
@@ -23,27 +23,17 @@ static bool is_welcome(int fd, const struct accept_rule *rule)
 	return peer.uid == 0 || (peer.uid == rule->uid && (!rule->pid || peer.pid == rule->pid));
 }
 
-static void tell(void)
-{
-	static time_t told;
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	if (told && now.tv_sec < told + TELL_EVERY)
-		return;
-	told = now.tv_sec;
-	log_warning("A process that is not the broker was turned away.");
-}
-
 int accept_from(int listener, const struct accept_rule *rule, int flags)
 {
+	static uint64_t told;
 	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | flags);
 
 	if (fd < 0)
 		return -errno;
 	if (is_welcome(fd, rule))
 		return fd;
-	tell();
+	if (log_is_due(&told, TELL_EVERY))
+		log_warning("A process that is not the broker was turned away.");
 	dispose_fd(fd);
 	return -EPERM;
 }

@@ -14,8 +14,8 @@
 bool dispose_keep_out(int socket);
 
 /*
- * Closes fd; what lay in it is dropped in the time of a thread that is ending, which no socket makes
- * linger. Does not sleep. Returns -EBADF, for the place where fd was.
+ * Closes fd; files that lay in it are dropped in the time of a thread that is ending, which no
+ * socket makes linger. Does not sleep. Returns -EBADF, for the place where fd was.
  */
 int dispose_fd(int fd);
 

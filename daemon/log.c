@@ -33,20 +33,27 @@ static struct {
  * for what is not of events.
  */
 static struct {
-	time_t begun; /* of the present window, CLOCK_MONOTONIC */
+	uint64_t begun; /* the present window, as log_is_due() has it */
 	unsigned lines;
 } of_events;
 
-/* Whether there may be one more line on what became of an event, in this window. */
-static bool has_room(void)
+bool log_is_due(uint64_t *told, unsigned seconds)
 {
 	struct timespec now;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	if (!of_events.begun || now.tv_sec >= of_events.begun + LOG_EVENTS_SECONDS) {
+	if (*told && (uint64_t)now.tv_sec < *told + seconds)
+		return false;
+	*told = now.tv_sec;
+	return true;
+}
+
+/* Whether there may be one more line on what became of an event, in this window. */
+static bool has_room(void)
+{
+	if (log_is_due(&of_events.begun, LOG_EVENTS_SECONDS)) {
 		unsigned left_out = of_events.lines - MIN(of_events.lines, LOG_EVENTS_MAX);
 
-		of_events.begun = now.tv_sec;
 		of_events.lines = 0;
 		if (left_out)
 			log_warning("%u lines on events were left out.", left_out);

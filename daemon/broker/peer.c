@@ -41,6 +41,8 @@ static void dismiss_guests(struct peer *p)
 /* A packet of the largest size, on a slow machine, is a tenth of this. */
 #define COSTLY_NSEC (1000 * 1000ULL)
 
+#define TELL_EVERY 60 /* seconds: who begins debts must not fill the log as well */
+
 uint64_t peer_clock(void)
 {
 	struct timespec now;
@@ -49,21 +51,9 @@ uint64_t peer_clock(void)
 	return now.tv_sec * 1000000000ULL + now.tv_nsec;
 }
 
-/* Once a minute: who begins debts must not fill the log as well. */
-static bool may_tell(struct peers *peers)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	if (peers->told && (uint64_t)now.tv_sec < peers->told + 60)
-		return false;
-	peers->told = now.tv_sec;
-	return true;
-}
-
 static void tell_debt(struct peer *p, uint64_t cost)
 {
-	if (may_tell(p->peers))
+	if (log_is_due(&p->peers->told, TELL_EVERY))
 		log_warning("Process %d (uid %u) makes a system call on its connection cost %u us, "
 			    "by what waits for it, or is told and woken too often; that user is "
 			    "served the less often.",

@@ -48,7 +48,7 @@ struct peers {
 	struct peer *first;
 	struct turns *turns;
 	uint64_t costly; /* system calls that cost so much that their user came into debt */
-	uint64_t told;	 /* CLOCK_MONOTONIC, seconds: when the log was last told of one */
+	uint64_t told;	 /* the log, of one: log_is_due() */
 	uint8_t in[PP_PACKET_MAX], out[PP_PACKET_MAX];
 	size_t in_size; /* of the packet that is being handled */
 	bool claimed;	/* and it is answered later */

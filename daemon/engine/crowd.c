@@ -202,10 +202,11 @@ static uint32_t count_before(const struct sources *s, size_t n, const char *plac
 	return there;
 }
 
+/* weight: of all of s, each of which runs with the same filter. */
 static int check_place(const struct pp_event *event, const struct sources *s, size_t n,
-		       const struct pp_allowance *a, struct failure *f)
+		       uint32_t weight, const struct pp_allowance *a, struct failure *f)
 {
-	uint32_t creator = event->spec.creator, weight = sources_weight(s);
+	uint32_t creator = event->spec.creator;
 	const struct source *source = &s->v[n];
 	const char *text = source->parsed->kind == PP_SOURCE_SAMPLING ? source->parsed->text : NULL;
 	char place[PLACE_SIZE];
@@ -308,8 +309,9 @@ int crowd_check_size(const struct pp_spec *spec, size_t n, uint64_t work,
 		return 0;
 	if (n > a->sources)
 		return fail(f, EDQUOT,
-			    "'%s' stands for %zu events or more, and user %u may have %u more; name fewer, "
-			    "delete events, or have MaxProgramsPerUser= (or MaxPrograms=) raised.",
+			    "'%s' stands for %zu events or more, and user %u may have %u more; "
+			    "name fewer, delete events, or have MaxProgramsPerUser= (or "
+			    "MaxPrograms=) raised.",
 			    spec->event, n, spec->creator, a->sources);
 	return crowd_check_work(work, a, f);
 }
@@ -317,12 +319,14 @@ int crowd_check_size(const struct pp_spec *spec, size_t n, uint64_t work,
 int crowd_check_places(const struct pp_event *event, const struct sources *s,
 		       const struct pp_allowance *a, struct failure *f)
 {
+	uint32_t weight;
 	int r;
 
 	if (!a || (a->creator_there == UINT32_MAX && a->all_there == UINT32_MAX))
 		return 0;
+	weight = sources_weight(s);
 	r = count(f);
 	for (size_t i = 0; r >= 0 && i < s->n; i++)
-		r = check_place(event, s, i, a, f);
+		r = check_place(event, s, i, weight, a, f);
 	return r;
 }

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Requests over real connections: what is answered, to whom, and what peers cannot do. */
-#include <fcntl.h>
-#include <sys/epoll.h>
 #include <sys/mman.h>
 
 #include "daemon/broker/machine.h"
-#include "daemon/broker/peer-internal.h"
+#include "tests/unit/peer-costs.h"
 #include "tests/unit/registry-pins.h"
 
 static struct broker b;
@@ -948,21 +946,11 @@ END_TEST
 
 /* ── what a peer costs ──────────────────────────────────────────────────────────────────── */
 
-static struct turn *turn_of(uid_t uid)
-{
-	struct peer *p = b.peers.first;
-
-	while (p && p->credentials.uid != uid)
-		p = p->next;
-	ck_assert_ptr_nonnull(p);
-	return &p->turn;
-}
-
 /* A user whose connections cost much waits, for as long as that was; nobody else does. */
 START_TEST(users_in_debt)
 {
-	ck_assert(turns_owe(b.peers.turns, turn_of(MEMBER + 10), 3600 * 1000000000ULL));
-	ck_assert(!turns_owe(b.peers.turns, turn_of(MEMBER + 10), 1));
+	ck_assert(turns_owe(b.peers.turns, turn_of(&b, MEMBER + 10), 3600 * 1000000000ULL));
+	ck_assert(!turns_owe(b.peers.turns, turn_of(&b, MEMBER + 10), 1));
 	client_send(&team, PP_OP_PING, NULL);
 	broker_settle(&b);
 	ck_assert_int_eq(client_call(&member, PP_OP_PING, NULL), 0);
@@ -971,13 +959,13 @@ START_TEST(users_in_debt)
 	/* A new connection is the same user's. */
 	client_end(&team);
 	client_begin(&b, &team, MEMBER + 10);
-	ck_assert(turns_in_debt(turn_of(MEMBER + 10)));
+	ck_assert(turns_in_debt(turn_of(&b, MEMBER + 10)));
 	client_send(&team, PP_OP_PING, NULL);
 	broker_settle(&b);
 	ck_assert_int_eq(client_call(&member, PP_OP_PING, NULL), 0);
 	ck_assert(!client_has_reply(&team));
 	/* Nothing keeps the administrator out. */
-	ck_assert(!turns_owe(b.peers.turns, turn_of(0), 3600 * 1000000000ULL));
+	ck_assert(!turns_owe(b.peers.turns, turn_of(&b, 0), 3600 * 1000000000ULL));
 	ck_assert_int_eq(client_call(&root, PP_OP_PING, NULL), 0);
 }
 END_TEST
@@ -989,12 +977,12 @@ START_TEST(debts_end)
 	fake_wait(&b.engine, true);
 	client_send_create(&member, "own", "x");
 	broker_settle(&b);
-	turns_owe(b.peers.turns, turn_of(MEMBER), 2 * 1000000);
+	turns_owe(b.peers.turns, turn_of(&b, MEMBER), 2 * 1000000);
 	client_send(&member, PP_OP_PING, NULL);
 	fake_wait(&b.engine, false);
 	ck_assert_int_eq(client_receive(&member), 0);
 	ck_assert_int_eq(client_receive(&member), 0);
-	ck_assert(!turns_in_debt(turn_of(MEMBER)));
+	ck_assert(!turns_in_debt(turn_of(&b, MEMBER)));
 }
 END_TEST
 
@@ -1011,39 +999,24 @@ START_TEST(a_limit_is_lowered)
 	}
 	broker_settle(&b);
 	b.peers.max_requests = 1;
-	turns_owe(b.peers.turns, turn_of(MEMBER), 2 * 1000000);
+	turns_owe(b.peers.turns, turn_of(&b, MEMBER), 2 * 1000000);
 	fake_wait(&b.engine, false);
 	for (unsigned i = 0; i < 6; i++)
 		ck_assert_int_eq(client_receive(&member), 0);
 }
 END_TEST
 
-#define SETS 300
-
-/* Each of these has the client's end of the connection SETS times, and is woken by each packet. */
+/* Each of these has the client's end of the connection many times, and is woken by each packet. */
 START_TEST(a_socket_that_costs)
 {
-	int set[SETS], copy[SETS];
-	struct epoll_event events = { .events = EPOLLIN | EPOLLOUT | EPOLLET };
+	struct costly costly;
 
-	for (unsigned i = 0; i < SETS; i++) {
-		copy[i] = fcntl(member.fd, F_DUPFD_CLOEXEC, 0);
-		ck_assert_int_ge(copy[i], 0);
-	}
-	for (unsigned i = 0; i < SETS; i++) {
-		set[i] = epoll_create1(EPOLL_CLOEXEC);
-		ck_assert_int_ge(set[i], 0);
-		for (unsigned j = 0; j < SETS; j++)
-			ck_assert_int_eq(epoll_ctl(set[i], EPOLL_CTL_ADD, copy[j], &events), 0);
-	}
+	costly_begin(&costly, member.fd, EPOLLIN | EPOLLOUT);
 	client_send(&member, PP_OP_PING, NULL);
 	broker_settle(&b);
 	ck_assert_uint_gt(b.peers.costly, 0);
 	ck_assert_int_eq(client_call(&root, PP_OP_PING, NULL), 0);
-	for (unsigned i = 0; i < SETS; i++) {
-		close(set[i]);
-		close(copy[i]);
-	}
+	costly_end(&costly);
 	ck_assert_int_eq(client_receive(&member), 0);
 }
 END_TEST

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* From a BPF program's word to the eventfds of those who wait for it. */
 #include <poll.h>
-#include <sys/epoll.h>
 #include <sys/eventfd.h>
 
-#include "daemon/broker/peer-internal.h"
 #include "daemon/broker/ringbuf.h"
 #include "daemon/broker/signaller.h"
 #include "daemon/wakeup.h"
+#include "tests/unit/peer-costs.h"
 #include "tests/unit/registry-pins.h"
 
 /* ── the consumer, on crafted memory ────────────────────────────────────────────────────── */
@@ -364,30 +363,16 @@ START_TEST(in_debt)
 }
 END_TEST
 
-#define SETS 300
-
 /* Whoever has an eventfd in so many epoll sets has them all woken at its own cost. */
 START_TEST(a_waker_that_costs)
 {
-	struct epoll_event events = { .events = EPOLLIN | EPOLLET };
-	int mine = begin_member(), set[SETS], copy[SETS];
+	struct costly costly;
+	int mine = begin_member();
 
-	for (unsigned i = 0; i < SETS; i++) {
-		copy[i] = fcntl(mine, F_DUPFD_CLOEXEC, 0);
-		ck_assert_int_ge(copy[i], 0);
-	}
-	for (unsigned i = 0; i < SETS; i++) {
-		set[i] = epoll_create1(EPOLL_CLOEXEC);
-		ck_assert_int_ge(set[i], 0);
-		for (unsigned j = 0; j < SETS; j++)
-			ck_assert_int_eq(epoll_ctl(set[i], EPOLL_CTL_ADD, copy[j], &events), 0);
-	}
+	costly_begin(&costly, mine, EPOLLIN);
 	wakeups_wake(b.service.wakeups, 1);
 	ck_assert(peer_in_debt(b.peers.first));
-	for (unsigned i = 0; i < SETS; i++) {
-		close(set[i]);
-		close(copy[i]);
-	}
+	costly_end(&costly);
 	close(mine);
 	client_end(&member);
 	end();

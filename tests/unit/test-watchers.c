@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Who is told what; nobody is waited for, and nothing is lost uncounted. CPUs that come and go. */
-#include "daemon/broker/peer-internal.h"
-#include "tests/unit/broker-fixture.h"
 #include "tests/unit/needs.h"
+#include "tests/unit/peer-costs.h"
 
 static struct broker b;
 static struct client root, team, watcher;
@@ -125,20 +124,10 @@ static uint64_t take(struct client *c, uint64_t *ret_lost)
 	}
 }
 
-static struct turn *turn_of(uid_t uid)
-{
-	struct peer *p = b.peers.first;
-
-	while (p && p->credentials.uid != uid)
-		p = p->next;
-	ck_assert_ptr_nonnull(p);
-	return &p->turn;
-}
-
 /* Who is in debt is told nothing, but afterwards how much that was. */
 START_TEST(in_debt)
 {
-	struct turn *turn = turn_of(MEMBER + 10);
+	struct turn *turn = turn_of(&b, MEMBER + 10);
 	uint64_t told, lost, all = 0;
 
 	ck_assert_int_eq(watch(&team, ""), 0);
@@ -161,7 +150,7 @@ END_TEST
 /* Many notices cost little each, and all of them much. */
 START_TEST(as_much_as_it_may_cost)
 {
-	struct turn *turn = turn_of(MEMBER + 10);
+	struct turn *turn = turn_of(&b, MEMBER + 10);
 
 	ck_assert(!turns_spend(b.peers.turns, turn, 1000));
 	ck_assert(!turns_in_debt(turn));
@@ -169,8 +158,8 @@ START_TEST(as_much_as_it_may_cost)
 		turns_spend(b.peers.turns, turn, TURNS_CREDIT_NSEC - 1);
 	ck_assert(turns_in_debt(turn));
 	for (unsigned i = 0; i < 1000; i++)
-		ck_assert(!turns_spend(b.peers.turns, turn_of(0), TURNS_CREDIT_NSEC));
-	ck_assert(!turns_in_debt(turn_of(0)));
+		ck_assert(!turns_spend(b.peers.turns, turn_of(&b, 0), TURNS_CREDIT_NSEC));
+	ck_assert(!turns_in_debt(turn_of(&b, 0)));
 }
 END_TEST
 
@@ -180,11 +169,11 @@ START_TEST(notices_are_paid_for)
 	uint64_t lost;
 
 	ck_assert_int_eq(watch(&team, ""), 0);
-	for (unsigned i = 0; i < 100000 && !turns_in_debt(turn_of(MEMBER + 10)); i++) {
+	for (unsigned i = 0; i < 100000 && !turns_in_debt(turn_of(&b, MEMBER + 10)); i++) {
 		watchers_tell_cpu(&b.watchers, PP_NOTICE_CPU_OFFLINE, 3);
 		take(&team, &lost);
 	}
-	ck_assert(turns_in_debt(turn_of(MEMBER + 10)));
+	ck_assert(turns_in_debt(turn_of(&b, MEMBER + 10)));
 }
 END_TEST
 

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What tests of the costs of peers share: whose turn it is, and a descriptor that is dear to wake. */
+#ifndef PP_TESTS_PEER_COSTS_H
+#define PP_TESTS_PEER_COSTS_H
+
+#include <fcntl.h>
+#include <sys/epoll.h>
+
+#include "daemon/broker/peer-internal.h"
+#include "tests/unit/broker-fixture.h"
+
+#define COSTLY_SETS 300
+
+/* So many epoll sets, in each of which so many copies of a descriptor are: all are woken with it. */
+struct costly {
+	int set[COSTLY_SETS], copy[COSTLY_SETS];
+};
+
+static inline void costly_begin(struct costly *c, int fd, uint32_t of)
+{
+	struct epoll_event events = { .events = of | EPOLLET };
+
+	for (unsigned i = 0; i < COSTLY_SETS; i++) {
+		c->copy[i] = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+		ck_assert_int_ge(c->copy[i], 0);
+	}
+	for (unsigned i = 0; i < COSTLY_SETS; i++) {
+		c->set[i] = epoll_create1(EPOLL_CLOEXEC);
+		ck_assert_int_ge(c->set[i], 0);
+		for (unsigned j = 0; j < COSTLY_SETS; j++)
+			ck_assert_int_eq(epoll_ctl(c->set[i], EPOLL_CTL_ADD, c->copy[j], &events),
+					 0);
+	}
+}
+
+static inline void costly_end(struct costly *c)
+{
+	for (unsigned i = 0; i < COSTLY_SETS; i++) {
+		close(c->set[i]);
+		close(c->copy[i]);
+	}
+}
+
+/* The turn of the user who has a connection. */
+static inline struct turn *turn_of(struct broker *b, uid_t uid)
+{
+	struct peer *p = b->peers.first;
+
+	while (p && p->credentials.uid != uid)
+		p = p->next;
+	ck_assert_ptr_nonnull(p);
+	return &p->turn;
+}
+
+#endif
