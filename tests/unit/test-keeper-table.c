@@ -655,8 +655,8 @@ START_TEST(former_maps)
 		check_path(pid, 0x100000, path);
 		check_path(pid, 0x100000 + 0x1000 * (n / 2 - 1), path);
 		/* What was there before: in the round before, or not at all. */
-		snprintf(path, sizeof(path), i % 2 ? "/tmp/%u" : "", i - 1);
-		check_path(pid, 0x100000 + 0x1000 * (n / 2), path);
+		snprintf(path, sizeof(path), "/tmp/%u", i - 1);
+		check_path(pid, 0x100000 + 0x1000 * (n / 2), i % 2 ? path : "");
 	}
 	check_path(100, 0x100000 + 0x1000 * (n / 2), "/tmp/3");
 	/* The children have ended and are forgotten: so is what only they had. */
