@@ -28,6 +28,37 @@ static int bpf_obj_get(const char *path, uint32_t flags)
 	return fd < 0 ? -errno : (int)fd;
 }
 
+/*
+ * What is another name becomes the event itself when the first name goes: a link and the directory
+ * change places (pins_move() of the engine). Who is on his way through the link just then finds
+ * nothing, or a link to itself, and the event when he looks again. Nothing is there as long as
+ * nobody changes it once more meanwhile.
+ */
+#define TRIES 3
+
+static int look_again(int (*look)(const char *path), const char *path)
+{
+	int fd = -ENOENT;
+
+	for (unsigned i = 0; i < TRIES && (fd == -ENOENT || fd == -ELOOP); i++)
+		fd = look(path);
+	return fd == -ELOOP ? -ENOENT : fd;
+}
+
+static int get_ring(const char *path)
+{
+	/* Not BPF_F_RDONLY: a map's descriptor opened with it cannot be mapped at all (EINVAL).
+	 * What keeps the ring read-only is that the map is frozen. */
+	return bpf_obj_get(path, 0);
+}
+
+static int open_file(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+
+	return fd < 0 ? -errno : fd;
+}
+
 static _printf_(1, 2) int open_pin(const char *fmt, ...)
 {
 	char path[PATH_MAX];
@@ -39,9 +70,7 @@ static _printf_(1, 2) int open_pin(const char *fmt, ...)
 	va_end(ap);
 	if (n < 0 || (size_t)n >= sizeof(path))
 		return -ENAMETOOLONG;
-	/* Not BPF_F_RDONLY: a map's descriptor opened with it cannot be mapped at all (EINVAL).
-	 * What keeps the ring read-only is that the map is frozen. */
-	return bpf_obj_get(path, 0);
+	return look_again(get_ring, path);
 }
 
 int tree_ring_open(const char *registry, const char *ns, const char *name, unsigned cpu)
@@ -211,9 +240,9 @@ int tree_stat_read(const char *registry, const char *ns, const char *name, struc
 
 	if (n < 0 || (size_t)n >= sizeof(path))
 		return -ENAMETOOLONG;
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	fd = look_again(open_file, path);
 	if (fd < 0)
-		return -errno;
+		return fd;
 	err = read_tail(fd, buf, sizeof(buf));
 	if (err < 0)
 		return err;

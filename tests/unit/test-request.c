@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Requests over real connections: what is answered, to whom, and what peers cannot do. */
+#include <pthread.h>
 #include <sys/mman.h>
 
 #include "daemon/broker/machine.h"
+#include "daemon/broker/tree.h"
 #include "tests/unit/peer-costs.h"
 #include "tests/unit/registry-pins.h"
 
@@ -837,6 +839,53 @@ START_TEST(opening)
 }
 END_TEST
 
+static void *change_places(void *stop)
+{
+	char one[512], two[512];
+	unsigned turns = 0;
+
+	snprintf(one, sizeof(one), "%s/a/x", b.registry);
+	snprintf(two, sizeof(two), "%s/a/y", b.registry);
+	for (; !__atomic_load_n((bool *)stop, __ATOMIC_RELAXED) || turns % 2; turns++) {
+		const struct timespec pause = { .tv_nsec = 20000 };
+
+		ck_assert_int_eq(renameat2(AT_FDCWD, one, AT_FDCWD, two, RENAME_EXCHANGE), 0);
+		nanosleep(&pause, NULL);
+	}
+	return NULL;
+}
+
+/* The first name goes, and the second becomes the directory: by both it is there at any time. */
+START_TEST(names_change_places)
+{
+	const uint32_t size = 4096 + 524288 + 4096;
+	bool stop = false;
+	char path[512];
+	pthread_t thread;
+
+	pins_begin(&b);
+	pins_mkdir(&b, "a");
+	pins_mkdir(&b, "a/y");
+	pin_ring("y", 0, size);
+	snprintf(path, sizeof(path), "%s/a/x", b.registry);
+	ck_assert_int_eq(symlink("../a/y", path), 0);
+	pthread_create(&thread, NULL, change_places, &stop);
+	for (unsigned i = 0; i < 20000; i++) {
+		int fd = tree_ring_open(b.registry, "a", "x", 0);
+
+		ck_assert_int_ge(fd, 0);
+		close(fd);
+	}
+	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+	/* And by a name that is no other's any more it is not. */
+	unlink(path);
+	ck_assert_int_eq(symlink("../a/x", path), 0);
+	ck_assert_int_eq(tree_ring_open(b.registry, "a", "x", 0), -ENOENT);
+	pins_end(&b);
+}
+END_TEST
+
 /* a/x with so many rings, pinned. */
 static void begin_opening(unsigned rings)
 {
@@ -1061,6 +1110,7 @@ int main(void)
 	tcase_add_test(t, a_limit_is_lowered);
 	tcase_add_test(t, a_socket_that_costs);
 	add_test_unless(no_bpffs(), t, opening);
+	add_test_unless(no_bpffs(), t, names_change_places);
 	add_test_unless(no_bpffs(), t, who_does_not_read_gets_no_more_descriptors);
 	add_test_unless(no_bpffs(), t, users_share_what_may_be_in_flight);
 	add_test_unless(no_bpffs(), t, who_hangs_up_stays_charged);
