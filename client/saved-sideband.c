@@ -11,6 +11,7 @@
 #include "client/public.h"
 #include "client/saved-file.h"
 #include "client/saved-write.h"
+#include "proto/macro.h"
 #include "proto/sideband.h"
 
 #define NAME "+sideband"
@@ -87,6 +88,7 @@ static void fill(const struct pp_sideband_header *h, struct pp_msg_sideband_repl
 		.ended = h->ended,
 		.memory = h->memory,
 		.max_memory = h->max_memory,
+		.unseen = (uint32_t)MIN(h->unseen, UINT32_MAX),
 	};
 }
 

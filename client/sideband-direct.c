@@ -9,6 +9,7 @@
 #include "client/public.h"
 #include "client/sideband.h"
 #include "proto/keep.h"
+#include "proto/macro.h"
 #include "proto/packet.h"
 
 #define PATIENCE_SECONDS 30
@@ -106,6 +107,7 @@ static void fill(const struct pp_keep_answer *a, struct pp_msg_sideband_reply *r
 		.memory = s->memory,
 		.max_memory = s->max_memory,
 		.cpu_time = s->cpu_time,
+		.unseen = (uint32_t)MIN(s->unseen, UINT32_MAX),
 	};
 }
 

@@ -43,6 +43,7 @@ static void export(const struct pp_msg_sideband_reply *m, struct perfpersist_sid
 		.max_memory = m->max_memory,
 		.cpu_time = m->cpu_time,
 		.why = m->why,
+		.unseen = m->unseen,
 	};
 }
 

@@ -178,8 +178,8 @@ enum pp_order_type {
 				 * (then they may be none) or 0; the rest is 0. Answer: DONE; event.rings
 				 * has those of the CPUs that are online, and with it come, in this
 				 * order, a perf event's descriptor for each, which tells of processes
-				 * and of no sample, and, if so asked, the two iterators of
-				 * daemon/tasks.h; or FAILED */
+				 * and of no sample, and, if so asked, the iterators that
+				 * the keeper wants (proto/keep.h); or FAILED */
 };
 
 #define PP_SIDEBAND_CPUS 250

@@ -14,7 +14,8 @@
 
 #include <stdint.h>
 
-#define PP_KEEP_ABI 1
+#define PP_KEEP_ABI 2
+#define PP_KEEP_ITERATORS 3 /* descriptors of TASKS */
 #define PP_KEEP_CPUS 250 /* CPUs of a request or an answer, at most; fewer than fds of a packet */
 
 enum pp_keep_type {
@@ -22,9 +23,11 @@ enum pp_keep_type {
 	PP_KEEP_CPUS_HELD = 2, /* page of cpus[] from number `first` on: answer: cpus, more */
 	PP_KEEP_RINGS = 3,    /* cpus[], n_cpus and as many perf descriptors: it maps them in place of
 			       * what it has of those CPUs; the first ones begin the keeping */
-	PP_KEEP_TASKS = 4,    /* 2 descriptors: iterators (daemon/tasks.h), of tasks and of their
-			       * mappings. It reads them to their end, for what runs already; comes
-			       * after the first RINGS, so that nothing falls in between */
+	PP_KEEP_TASKS = 4,    /* descriptors: iterators (daemon/tasks.h), of tasks and of their
+			       * mappings, which it reads to their end, for what runs already; comes
+			       * after the first RINGS, so that nothing falls in between. The third, of
+			       * BPF programs, it opens whenever it looks which there are: O_PATH, what
+			       * /proc/self/fd/N makes a new iterator of */
 	PP_KEEP_LIMIT = 5,    /* max_memory: bytes that the table may take */
 	PP_KEEP_TAKE = 6,     /* since, until: answer: with one descriptor (proto/sideband.h), `size` */
 	PP_KEEP_DROP = 7,     /* nothing records any more: rings and table go */
@@ -46,8 +49,8 @@ struct pp_keep_status {
 	uint64_t lost, forgotten, processes, ended;
 	uint64_t memory, max_memory;
 	uint64_t cpu_time;     /* ns that the keeper has run since its start, all of it */
-	uint64_t untimed;      /* as in struct pp_sideband_header */
-	uint64_t reserved[3];
+	uint64_t untimed, unseen; /* as in struct pp_sideband_header */
+	uint64_t reserved[2];
 };
 
 struct pp_keep_request {

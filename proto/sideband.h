@@ -16,6 +16,10 @@
  *   - take about twice max_memory at most: of those processes that have most mappings, the older ones
  *     are left out if it would be more (`cut`).
  *
+ * KSYMBOL and BPF_EVENT of a program that is loaded have the time when its loading began; of one that
+ * was unloaded the time when that was seen, or when its place in memory had another: at each take,
+ * else about once a second. Code that is none's (trampolines) is not told of.
+ *
  * MMAP2 of what is mapped executable, with device and inode: the kernel cannot tell a build id to us
  * alone (daemon/engine/sideband.c). Kernel text and modules are not in it: whoever may know their
  * addresses reads them from /proc.
@@ -53,7 +57,7 @@ struct pp_sideband_header {
 	uint64_t cut; /* processes of which this file has not all mappings, because it would be too large */
 	uint64_t untimed;      /* records that came with a time that cannot be, or much too late; they are told
 				* as of when they came */
-	uint64_t reserved[1];
+	uint64_t unseen;       /* BPF programs that came and went between two looks */
 };
 
 #endif

@@ -28,6 +28,7 @@ static void print_sideband_json(struct json *j, const struct perfpersist_sideban
 	json_unsigned(j, "complete", s->complete);
 	json_unsigned(j, "lost", s->lost);
 	json_unsigned(j, "forgotten", s->forgotten);
+	json_unsigned(j, "unseen", s->unseen);
 	json_unsigned(j, "cpu_time", s->cpu_time);
 	json_string(j, "why", sideband_reason(s));
 	json_end(j, '}');
@@ -73,6 +74,9 @@ static void print_sideband(const struct perfpersist_sideband_info *s)
 	       format_size(s->max_memory).s,
 	       format_age(clock_realtime_of(s->began)).s, s->lost,
 	       s->forgotten);
+	if (s->unseen)
+		printf("sideband: %u BPF programs came and went unseen, and have no names\n",
+		       s->unseen);
 	printf("sideband: names are complete for %s: %s\n",
 	       format_age(clock_realtime_of(s->complete)).s,
 	       sideband_reason(s));

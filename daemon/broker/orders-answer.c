@@ -9,6 +9,7 @@
 #include "daemon/broker/orders-internal.h"
 #include "daemon/log.h"
 #include "daemon/text.h"
+#include "proto/keep.h"
 #include "proto/macro.h"
 
 /* What comes beside the bytes: who sent them, and descriptors, which are ours from here on. */
@@ -128,7 +129,7 @@ static bool fds_are_good(const struct orders *o, const struct order *order)
 			return false;
 		due += (size_t)__builtin_popcountll(cpus->bits[i]);
 	}
-	return o->fds.n == due + (order->what & PP_SIDEBAND_TASKS ? 2 : 0);
+	return o->fds.n == due + (order->what & PP_SIDEBAND_TASKS ? PP_KEEP_ITERATORS : 0);
 }
 
 static int take_outcome(struct orders *o)

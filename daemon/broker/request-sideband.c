@@ -82,6 +82,7 @@ static void fill(const struct pp_keep_answer *a, uint32_t pid, struct pp_msg_sid
 	ret->memory = s->memory;
 	ret->max_memory = s->max_memory;
 	ret->cpu_time = s->cpu_time;
+	ret->unseen = (uint32_t)MIN(s->unseen, UINT32_MAX);
 }
 
 /* 0; -errno: nothing was sent. */

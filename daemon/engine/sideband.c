@@ -6,12 +6,17 @@
 #include "daemon/engine/sideband.h"
 
 #include <bpf/bpf.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
 #include "daemon/cpus.h"
 #include "daemon/engine/kernel.h"
 #include "daemon/engine/perf.h"
+#include "daemon/engine/pins.h"
+#include "proto/keep.h"
+#include "proto/macro.h"
 #include "proto/sideband.h"
 #include "tasks.skel.h"
 
@@ -21,7 +26,9 @@
  * Counts nothing, and tells what becomes of processes on its CPU. Without build_id: the kernel (seen
  * on 6.18) tells one mapping to all events that want it with one header, and the bit that says
  * "this is a build id" stays in it for those behind, which asked for none: every perf record beside
- * us would read an inode as a build id, and die of it.
+ * us would read an inode as a build id, and die of it. Without ksymbol and bpf_event: their records
+ * grow with each listener (perf_event_ksymbol_output(), seen on 6.18), so that those of a perf
+ * record beside us would end in garbage. An iterator tells of BPF programs instead.
  */
 static void make_attr(struct perf_event_attr *ret)
 {
@@ -36,8 +43,6 @@ static void make_attr(struct perf_event_attr *ret)
 		.comm = 1,
 		.comm_exec = 1,
 		.task = 1,
-		.ksymbol = 1,
-		.bpf_event = 1,
 		.namespaces = 1,
 		.cgroup = 1,
 		.exclude_kernel = 1,
@@ -84,22 +89,54 @@ static int open_events(const struct pp_cpumask *cpus, struct pp_cpumask *ret_cpu
 /* ── iterators ──────────────────────────────────────────────────────────────────────────── */
 
 /* The iterator holds its program; the link is needed to make it, and not to read it. */
-static int open_iterator(struct bpf_program *program, struct pp_fds *fds)
+static int open_once(int link)
 {
-	int link = bpf_link_create(bpf_program__fd(program), 0, BPF_TRACE_ITER, NULL);
-	int fd;
+	return bpf_iter_create(link);
+}
 
-	if (link < 0)
-		return link;
-	fd = bpf_iter_create(link);
-	close(link);
-	if (fd < 0)
-		return fd;
-	fds->fd[fds->n++] = fd;
+/* An iterator is made by each open() of a pin, and open() takes one that nobody finds any more by
+ * its descriptor (O_PATH: that one is not an iterator itself). */
+static int open_again(int link, uid_t reader)
+{
+	const struct pp_spec nobody = { 0 };
+	char path[PINS_PATH_SIZE + 16];
+	struct pins_draft draft;
+	int r = pins_begin(&nobody, &draft);
+
+	if (r < 0)
+		return r;
+	r = pins_add(&draft, link, "programs", reader, (gid_t)-1, 0400);
+	snprintf(path, sizeof(path), "%s/programs", draft.path);
+	if (r >= 0) {
+		r = open(path, O_PATH | O_CLOEXEC);
+		r = r < 0 ? -errno : r;
+	}
+	pins_abandon(&draft);
+	return r;
+}
+
+static int open_iterators_of(const struct tasks_bpf *skel, uid_t reader, struct pp_fds *fds)
+{
+	struct bpf_program *programs[] = { skel->progs.pp_tasks, skel->progs.pp_maps,
+					   skel->progs.pp_programs };
+
+	_Static_assert(ARRAY_SIZE(programs) == PP_KEEP_ITERATORS, "as the keeper wants them");
+	for (size_t i = 0; i < ARRAY_SIZE(programs); i++) {
+		_cleanup_close_ int link = bpf_link_create(bpf_program__fd(programs[i]), 0,
+							   BPF_TRACE_ITER, NULL);
+		int fd = link;
+
+		if (link >= 0)
+			fd = programs[i] == skel->progs.pp_programs ? open_again(link, reader) :
+								      open_once(link);
+		if (fd < 0)
+			return fd;
+		fds->fd[fds->n++] = fd;
+	}
 	return 0;
 }
 
-static int load_iterators(struct pp_fds *fds)
+static int load_iterators(uid_t reader, struct pp_fds *fds)
 {
 	struct tasks_bpf *skel = tasks_bpf__open();
 	int r;
@@ -109,14 +146,12 @@ static int load_iterators(struct pp_fds *fds)
 	skel->rodata->page_size = (uint64_t)sysconf(_SC_PAGESIZE);
 	r = tasks_bpf__load(skel);
 	if (r >= 0)
-		r = open_iterator(skel->progs.pp_tasks, fds);
-	if (r >= 0)
-		r = open_iterator(skel->progs.pp_maps, fds);
+		r = open_iterators_of(skel, reader, fds);
 	tasks_bpf__destroy(skel);
 	return r;
 }
 
-static int open_iterators(struct pp_fds *fds, struct failure *f)
+static int open_iterators(uid_t reader, struct pp_fds *fds, struct failure *f)
 {
 	int r;
 
@@ -125,7 +160,7 @@ static int open_iterators(struct pp_fds *fds, struct failure *f)
 			    "Cannot tell which processes are running: this kernel does not "
 			    "describe itself in /sys/kernel/btf/vmlinux (CONFIG_DEBUG_INFO_BTF); "
 			    "those that were running before the first event have no names.");
-	r = load_iterators(fds);
+	r = load_iterators(reader, fds);
 	if (r < 0)
 		return fail(f, -r,
 			    "Cannot load the programs that tell which processes are running: %s; "
@@ -135,15 +170,15 @@ static int open_iterators(struct pp_fds *fds, struct failure *f)
 	return 0;
 }
 
-int sideband_open(const struct pp_cpumask *cpus, uint32_t what, struct pp_cpumask *ret_cpus,
-		  struct pp_fds *ret_fds, struct failure *f)
+int sideband_open(const struct pp_cpumask *cpus, uint32_t what, uid_t reader,
+		  struct pp_cpumask *ret_cpus, struct pp_fds *ret_fds, struct failure *f)
 {
 	_cleanup_(pp_fds_close) struct pp_fds fds = { .n = 0 };
 	struct pp_cpumask online = {};
 	int r = open_events(cpus, &online, &fds, f);
 
 	if (r >= 0 && what & PP_SIDEBAND_TASKS)
-		r = open_iterators(&fds, f);
+		r = open_iterators(reader, &fds, f);
 	if (r < 0)
 		return r;
 	*ret_cpus = online;

@@ -226,6 +226,7 @@ static int write_header(struct output *o, const struct table *t, uint64_t since,
 		.max_memory = t->memory.max,
 		.cut = cut,
 		.untimed = t->untimed,
+		.unseen = t->unseen,
 	};
 
 	return memfile_write(o->fd, &h, sizeof(h), 0);

@@ -3,6 +3,7 @@
 #include "daemon/keeper/keep.h"
 
 #include <malloc.h>
+#include <string.h>
 #include <time.h>
 
 #include "daemon/keeper/emit.h"
@@ -27,12 +28,14 @@ int keep_init(struct keep *k)
 {
 	*k = (struct keep){ 0 };
 	rings_init(&k->rings);
+	loaded_init(&k->loaded);
 	return table_init(&k->table, MEMORY_MAX_DEFAULT);
 }
 
 void keep_done(struct keep *k)
 {
 	rings_unmap(&k->rings);
+	loaded_done(&k->loaded);
 	table_clear(&k->table);
 }
 
@@ -92,8 +95,27 @@ static void tell_untimed(struct keep *k)
 	if (k->table.untimed == 0 || k->told_untimed)
 		return;
 	k->told_untimed = true;
-	log_warning("The kernel tells of processes or programs with a time that cannot be; that is "
+	log_warning("The kernel tells of processes with a time that cannot be; that is "
 		    "taken to be of when it came, and counted.");
+}
+
+/* Of what takes long: the rings must not get full meanwhile. */
+static void busy(void *context)
+{
+	struct keep *k = context;
+
+	rings_collect(&k->rings);
+}
+
+static void look_for_programs(struct keep *k)
+{
+	int err = loaded_look(&k->loaded, &k->table, busy, k);
+
+	if (err < 0 && !k->told_programs)
+		log_warning("Cannot look which BPF programs there are: %s; samples in them have "
+			    "no names.",
+			    strerror(-err));
+	k->told_programs |= err < 0;
 }
 
 static void merge(struct keep *k, uint64_t until)
@@ -128,14 +150,8 @@ void keep_wake(struct keep *k)
 	if (!k->behind && rings_pressed(&k->rings))
 		merge(k, UINT64_MAX);
 	set_pause(k);
-}
-
-/* Of what takes long: the rings must not get full meanwhile. */
-static void busy(void *context)
-{
-	struct keep *k = context;
-
-	rings_collect(&k->rings);
+	if (loaded_is_due(&k->loaded, k->looked))
+		look_for_programs(k);
 }
 
 /* ── what is asked ──────────────────────────────────────────────────────────────────────── */
@@ -176,7 +192,7 @@ int keep_rings(struct keep *k, const struct pp_keep_cpu *cpus, size_t n, int *fd
 	return 0;
 }
 
-int keep_tasks(struct keep *k, int tasks, int maps)
+int keep_tasks(struct keep *k, int fds[static PP_KEEP_ITERATORS])
 {
 	_cleanup_(tasks_free) struct tasks of_tasks = { 0 }, of_maps = { 0 };
 	uint64_t time = clock_now(CLOCK_MONOTONIC);
@@ -184,9 +200,12 @@ int keep_tasks(struct keep *k, int tasks, int maps)
 
 	if (!k->keeping)
 		return -ENODATA;
-	err = tasks_read(tasks, TASKS_SIZE_MAX, busy, k, &of_tasks);
+	loaded_put(&k->loaded, fds[2]);
+	fds[2] = -EBADF;
+	look_for_programs(k);
+	err = tasks_read(fds[0], TASKS_SIZE_MAX, busy, k, &of_tasks);
 	if (err == 0)
-		err = tasks_read(maps, TASKS_SIZE_MAX, busy, k, &of_maps);
+		err = tasks_read(fds[1], TASKS_SIZE_MAX, busy, k, &of_maps);
 	if (err == 0)
 		err = drain(k);
 	if (err < 0)
@@ -224,6 +243,7 @@ int keep_take(struct keep *k, uint64_t since, uint64_t until, int *ret_fd, uint6
 	err = drain(k);
 	if (err < 0)
 		return err;
+	look_for_programs(k);
 	if (until == 0)
 		until = clock_now(CLOCK_MONOTONIC);
 	return table_emit(&k->table, since, until, busy, k, ret_fd, ret_size);
@@ -235,6 +255,7 @@ int keep_drop(struct keep *k)
 	int err;
 
 	rings_unmap(&k->rings);
+	loaded_done(&k->loaded);
 	table_clear(&k->table);
 	k->keeping = k->behind = false;
 	err = table_init(&k->table, max_memory);
@@ -259,6 +280,7 @@ void keep_status(struct keep *k, struct pp_keep_status *ret)
 		.memory = t->memory.used,
 		.max_memory = t->memory.max,
 		.untimed = t->untimed,
+		.unseen = t->unseen,
 		.cpu_time = clock_now(CLOCK_PROCESS_CPUTIME_ID),
 	};
 }

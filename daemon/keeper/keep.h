@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "daemon/keeper/loaded.h"
 #include "daemon/keeper/rings.h"
 #include "daemon/keeper/table.h"
 #include "proto/keep.h"
@@ -21,8 +22,9 @@ struct keep_pause {
 struct keep {
 	struct rings rings;
 	struct table table;
+	struct loaded loaded;
 	bool keeping;
-	bool told_untimed;
+	bool told_untimed, told_programs;
 	bool behind;	 /* there is more to apply than fits into a step */
 	uint64_t looked; /* when the rings were emptied last because it was time */
 	uint64_t told;	 /* when it was told last what runs */
@@ -40,7 +42,7 @@ bool keep_is_due(const struct keep *k);
 /* As PP_KEEP_* say. fds that are taken over become -EBADF. -ENODATA: nothing is kept; -EAGAIN: what
  * is to be in the table first is too much for now. */
 int keep_rings(struct keep *k, const struct pp_keep_cpu *cpus, size_t n, int *fds);
-int keep_tasks(struct keep *k, int tasks, int maps);
+int keep_tasks(struct keep *k, int fds[static PP_KEEP_ITERATORS]);
 int keep_limit(struct keep *k, uint64_t max_memory);
 int keep_take(struct keep *k, uint64_t since, uint64_t until, int *ret_fd, uint64_t *ret_size);
 int keep_drop(struct keep *k);

@@ -21,13 +21,6 @@ static bool can_end(uint16_t type)
 	return type == PERF_RECORD_KSYMBOL || type == PERF_RECORD_BPF_EVENT;
 }
 
-static bool ends(const struct record *r)
-{
-	if (r->type == PERF_RECORD_KSYMBOL)
-		return r->flags & PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER;
-	return r->type == PERF_RECORD_BPF_EVENT && r->what == PERF_BPF_EVENT_PROG_UNLOAD;
-}
-
 /* By their ends, as processes are. */
 static void insert_over(struct table *t, struct notice *n)
 {
@@ -68,18 +61,17 @@ static void begin(struct table *t, struct notice *n)
 		LIST_INSERT_HEAD(bucket(t, n->type, n->key), n, hash);
 }
 
-void table_notice(struct table *t, const struct record *r)
+/* A loss is over at once, and so is what ends something. */
+static void add(struct table *t, const struct record *r, uint64_t key, bool ends)
 {
-	uint64_t key = r->type == PERF_RECORD_KSYMBOL ? r->start : r->number;
 	struct notice *n = memory_get(&t->memory, sizeof(*n) + r->size);
-	/* A loss is over at once, and so is what ends something. */
-	bool over = ends(r) || r->type == PERF_RECORD_LOST;
+	bool over = ends || r->type == PERF_RECORD_LOST;
 
 	if (!n) {
 		t->lost++;
 		return;
 	}
-	if (ends(r))
+	if (ends)
 		end_begun(t, r, key);
 	n->time = r->time;
 	n->ended = over ? MAX(r->time, 1U) : 0;
@@ -94,6 +86,18 @@ void table_notice(struct table *t, const struct record *r)
 	else
 		begin(t, n);
 	t->notice_bytes += memory_of(n);
+	if (t->memory.used > t->memory.max || t->notice_bytes > NOTICE_BYTES_MAX(t))
+		table_make_room(t);
+}
+
+void table_notice(struct table *t, const struct record *r)
+{
+	add(t, r, 0, false);
+}
+
+void table_tell_program(struct table *t, const struct record *r, uint64_t key, bool ends)
+{
+	add(t, r, key, ends);
 }
 
 void notice_forget(struct table *t, struct notice *n)

@@ -8,10 +8,6 @@
 #include "daemon/keeper/blob.h"
 #include "proto/macro.h"
 
-/* Bytes before the sample_id of a BPF_EVENT, and before the name of a KSYMBOL. */
-#define BPF_EVENT_SIZE 24
-#define KSYMBOL_NAME 24
-
 /* What is left of a record's body. */
 struct body {
 	const uint8_t *at;
@@ -30,37 +26,11 @@ size_t record_extent(const uint8_t *bytes, size_t left)
 	return h.size;
 }
 
-/* Of a KSYMBOL: the name ends in a NUL, and is filled up with more of them. */
-static size_t name_end(const uint8_t *bytes, size_t limit)
-{
-	size_t n = strnlen((const char *)bytes + KSYMBOL_NAME, limit - KSYMBOL_NAME);
-
-	return KSYMBOL_NAME + ALIGN_TO(n + 1, 8U);
-}
-
-/*
- * Where the sample_id begins. It ends the record, except in KSYMBOL and BPF_EVENT: the kernel adds
- * to their size for each listener that it has written them to, and behind the sample_id leaves what
- * the ring held before. Their contents say where they end.
- */
-static size_t id_place(const uint8_t *bytes, size_t size)
-{
-	size_t last = size - PP_SIDEBAND_ID_SIZE, at = last;
-	struct perf_event_header h;
-
-	memcpy(&h, bytes, sizeof(h));
-	if (h.type == PERF_RECORD_BPF_EVENT)
-		at = BPF_EVENT_SIZE;
-	else if (h.type == PERF_RECORD_KSYMBOL && last > KSYMBOL_NAME)
-		at = name_end(bytes, last);
-	return MIN(at, last);
-}
-
 uint64_t record_when(const uint8_t *bytes, size_t size)
 {
 	uint64_t time;
 
-	memcpy(&time, bytes + id_place(bytes, size) + 8, sizeof(time));
+	memcpy(&time, bytes + size - PP_SIDEBAND_ID_SIZE + 8, sizeof(time));
 	return time;
 }
 
@@ -126,32 +96,6 @@ static bool parse_namespaces(struct body *b, struct record *r)
 	return take_place(b, &r->namespaces, r->namespaces_size);
 }
 
-static bool parse_ksymbol(struct body *b, struct record *r)
-{
-	uint32_t length;
-	uint16_t type, flags;
-
-	if (!TAKE(b, r->start) || !TAKE(b, length) || !TAKE(b, type) || !TAKE(b, flags))
-		return false;
-	r->length = length;
-	r->flags = flags;
-	return take_text(b, r);
-}
-
-static bool parse_bpf_event(struct body *b, struct record *r)
-{
-	uint32_t number;
-	uint16_t type, flags;
-	const uint8_t *tag;
-
-	if (!TAKE(b, type) || !TAKE(b, flags) || !TAKE(b, number) || !take_place(b, &tag, 8))
-		return false;
-	r->what = type;
-	r->flags = flags;
-	r->number = number;
-	return true;
-}
-
 static bool parse_lost(struct body *b, struct record *r)
 {
 	uint64_t id;
@@ -171,10 +115,6 @@ static bool parse_body(struct body *b, struct record *r)
 		return parse_mmap2(b, r);
 	case PERF_RECORD_NAMESPACES:
 		return parse_namespaces(b, r);
-	case PERF_RECORD_KSYMBOL:
-		return parse_ksymbol(b, r);
-	case PERF_RECORD_BPF_EVENT:
-		return parse_bpf_event(b, r);
 	case PERF_RECORD_CGROUP:
 		return TAKE(b, r->number) && take_text(b, r);
 	case PERF_RECORD_LOST:
@@ -188,8 +128,7 @@ int record_parse(const uint8_t *bytes, size_t size, struct record *ret)
 {
 	struct perf_event_header h;
 	struct record r = { .bytes = bytes };
-	size_t id = id_place(bytes, size);
-	struct body b = { bytes + sizeof(h), id - sizeof(h) };
+	struct body b = { bytes + sizeof(h), size - sizeof(h) - PP_SIDEBAND_ID_SIZE };
 
 	memcpy(&h, bytes, sizeof(h));
 	/* An event that counts nothing is never throttled; should it be, nothing is lost. */
@@ -197,7 +136,7 @@ int record_parse(const uint8_t *bytes, size_t size, struct record *ret)
 		return 0;
 	r.type = h.type;
 	r.misc = h.misc;
-	r.size = (uint16_t)(id + PP_SIDEBAND_ID_SIZE);
+	r.size = h.size;
 	r.time = record_when(bytes, size);
 	if (!parse_body(&b, &r))
 		return -EBADMSG;

@@ -18,20 +18,19 @@
 struct record {
 	uint32_t type; /* PERF_RECORD_* */
 	uint16_t misc;
-	uint16_t size; /* to the end of the sample_id; the header may say more */
+	uint16_t size;
 	uint64_t time;
 	const uint8_t *bytes; /* all of it, header and sample_id included */
-	uint32_t pid, tid;    /* that it tells of; not of KSYMBOL, BPF_EVENT, CGROUP, LOST */
+	uint32_t pid, tid;    /* that it tells of; not of CGROUP, LOST */
 	uint32_t ppid, ptid;  /* FORK, EXIT */
-	const char *text;     /* COMM, MMAP2, KSYMBOL, CGROUP: ends in a NUL */
+	const char *text;     /* COMM, MMAP2, CGROUP: ends in a NUL */
 	size_t text_size;     /* with it */
-	uint64_t start, length, offset; /* MMAP2; KSYMBOL: start */
+	uint64_t start, length, offset; /* MMAP2 */
 	const uint8_t *file;		/* MMAP2: BLOB_FILE_ID_SIZE bytes */
-	uint32_t prot, flags;		/* MMAP2; KSYMBOL, BPF_EVENT: flags */
+	uint32_t prot, flags;		/* MMAP2 */
 	const uint8_t *namespaces;	/* NAMESPACES: its number, and so many pairs */
 	size_t namespaces_size;
-	uint64_t number; /* LOST: how many; BPF_EVENT: the program's; CGROUP: its own */
-	uint32_t what;	 /* BPF_EVENT: PERF_BPF_EVENT_* */
+	uint64_t number; /* LOST: how many; CGROUP: its own */
 };
 
 /* Bytes of the record that begins here: a multiple of 8, with a sample_id, and all there. 0: what

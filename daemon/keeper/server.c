@@ -48,7 +48,7 @@ static size_t fds_wanted(const struct pp_keep_request *r)
 	case PP_KEEP_RINGS:
 		return r->n_cpus;
 	case PP_KEEP_TASKS:
-		return 2;
+		return PP_KEEP_ITERATORS;
 	default:
 		return 0;
 	}
@@ -78,7 +78,7 @@ static int carry_out(struct server *s, int *ret_fd)
 	case PP_KEEP_RINGS:
 		return keep_rings(&s->keep, r->cpus, r->n_cpus, s->fds.fd);
 	case PP_KEEP_TASKS:
-		return keep_tasks(&s->keep, s->fds.fd[0], s->fds.fd[1]);
+		return keep_tasks(&s->keep, s->fds.fd);
 	case PP_KEEP_LIMIT:
 		return keep_limit(&s->keep, r->max_memory);
 	case PP_KEEP_TAKE:

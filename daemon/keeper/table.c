@@ -325,8 +325,6 @@ void table_apply(struct table *t, const struct record *r)
 		t->lost += r->number;
 		table_notice(t, r);
 		break;
-	case PERF_RECORD_KSYMBOL:
-	case PERF_RECORD_BPF_EVENT:
 	case PERF_RECORD_CGROUP:
 		table_notice(t, r);
 		break;

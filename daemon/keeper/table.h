@@ -136,6 +136,7 @@ struct table {
 	uint64_t first, last;	  /* no record is of before that, or after it */
 	uint64_t lost, forgotten;
 	uint64_t untimed;     /* records whose time cannot be, or that came much too late */
+	uint64_t unseen;      /* programs that came and went between two looks */
 	uint64_t lost_told;   /* `lost`, when it was told last what runs */
 	uint64_t since_rings; /* since then every CPU that there was has a ring */
 	bool told;	      /* of what ran before */
@@ -201,7 +202,13 @@ void process_drop_formers(struct table *t, struct process *p);
 
 /* ── notices ──────────────────────────────────────────────────────────────────────────── */
 
+/* LOST and CGROUP. */
 void table_notice(struct table *t, const struct record *r);
+/*
+ * KSYMBOL and BPF_EVENT, as loaded.c makes them: what a program or piece of it with that key was
+ * begun with, or ends it. Of the record type, time, bytes and size count.
+ */
+void table_tell_program(struct table *t, const struct record *r, uint64_t key, bool ends);
 void notice_forget(struct table *t, struct notice *n);
 
 #endif

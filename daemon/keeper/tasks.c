@@ -2,7 +2,6 @@
 /* Owns the entries of the iterators, how they are read and checked. */
 #include "daemon/keeper/tasks.h"
 
-#include <linux/types.h>
 #include <stdlib.h>
 #include <string.h>
 

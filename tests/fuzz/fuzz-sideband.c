@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "daemon/keeper/emit.h"
+#include "daemon/keeper/loaded.h"
 #include "daemon/keeper/table.h"
 #include "daemon/keeper/tasks.h"
 #include "daemon/tasks.h"
@@ -68,7 +69,7 @@ static void apply_raw(struct table *t, struct input *in)
 /* Few processes, so that they meet, and a time that goes on. */
 static void apply_made(struct table *t, struct input *in)
 {
-	static const uint8_t types[] = { 2, 3, 4, 7, 7, 10, 10, 16, 17, 18, 19, 3, 5, 21 };
+	static const uint8_t types[] = { 2, 3, 4, 7, 7, 10, 10, 16, 19, 19, 3, 5, 21 };
 	uint64_t time = 1000;
 
 	while (in->left > 4) {
@@ -156,6 +157,45 @@ static void tell(struct table *t, struct input *in, unsigned mode)
 	table_tell(t, 1100, &tasks, &maps);
 }
 
+/* Twice: some stay, some go, some come. */
+static struct tasks made_programs(struct input *in)
+{
+	uint8_t entries[16][sizeof(struct pp_task_program) + 8] = { 0 };
+	size_t n = next(in) % ARRAY_SIZE(entries);
+	uint32_t id = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		struct pp_task_program p = { .type = PP_TASK_PROGRAM, .size = sizeof(entries[i]) };
+
+		p.id = id += next(in) % 4;
+		p.part = (uint32_t)i;
+		p.start = next(in);
+		p.length = next(in) % 8;
+		p.loaded = 1000 + next(in);
+		p.name_size = 2;
+		memcpy(entries[i], &p, sizeof(p));
+		entries[i][sizeof(p)] = next(in) | 1;
+	}
+	return copy_of(entries, n * sizeof(entries[0]));
+}
+
+static void tell_programs(struct table *t, struct input *in, unsigned mode)
+{
+	struct loaded p;
+
+	loaded_init(&p);
+	for (uint64_t time = 1020; time < 1100; time += 40) {
+		size_t n = MIN(in->left / 2, 512U);
+		_cleanup_(tasks_free) struct tasks there =
+			mode & MODE_ENTRIES ? made_programs(in) : copy_of(in->at, n);
+
+		loaded_told(&p, t, &there, time);
+		in->at += mode & MODE_ENTRIES ? 0 : n;
+		in->left -= mode & MODE_ENTRIES ? 0 : n;
+	}
+	loaded_done(&p);
+}
+
 /* ── what comes out ─────────────────────────────────────────────────────────────────────── */
 
 static void check_records(const uint8_t *file, const struct pp_sideband_header *h)
@@ -208,6 +248,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		tell(&t, &in, mode);
 	(mode & MODE_RAW ? apply_raw : apply_made)(&t, &in);
 	tell(&t, &in, mode);
+	tell_programs(&t, &in, mode);
 	check_emitted(&t, mode & MODE_WINDOW ? 1004 : 0, mode & MODE_WINDOW ? 1100 : 0);
 	table_clear(&t);
 	return 0;

@@ -106,6 +106,10 @@ said "COMM $both $both before-exec"
 is_told "$both" sideband-work
 expect_eq "$(grep -c " EXEC $both $both " "$SIDE")" 2 "programs that $both ran"
 
+# Of this machine's BPF programs our own recorder is one: KSYMBOL and BPF_EVENT.
+said "TYPE 17"
+said "TYPE 18"
+
 # ── who gets it ──────────────────────────────────────────────────────────────────────────
 echo "rights"
 expect_exit 1 as_user "$BIN/sideband-read" "$INSTANCE"

@@ -72,7 +72,7 @@ static void keeper_act(struct fake_keeper *k, const struct pp_keep_request *r,
 		k->status.keeping = 1;
 		break;
 	case PP_KEEP_TASKS:
-		ck_assert_uint_eq(fds->n, 2);
+		ck_assert_uint_eq(fds->n, PP_KEEP_ITERATORS);
 		ck_assert_uint_eq(k->status.keeping, 1);
 		k->status.tasks = 1;
 		break;

@@ -35,15 +35,13 @@ static _unused_ void teardown(void)
 
 /* ── records ────────────────────────────────────────────────────────────────────────────── */
 
-static size_t behind; /* bytes that the kernel leaves behind a record's sample_id */
-
 static _unused_ void record(uint32_t type, uint16_t misc, const void *body, size_t size)
 {
 	uint8_t bytes[512];
 	struct perf_event_header h = { .type = type, .misc = misc };
 
 	ck_assert_uint_eq(size % 8, 0);
-	h.size = (uint16_t)(sizeof(h) + size + PP_SIDEBAND_ID_SIZE + behind);
+	h.size = (uint16_t)(sizeof(h) + size + PP_SIDEBAND_ID_SIZE);
 	now += 10;
 	memset(bytes, 0xee, sizeof(bytes));
 	memcpy(bytes, &h, sizeof(h));
@@ -106,31 +104,6 @@ static _unused_ void maps(uint32_t pid, uint64_t start, const char *path)
 
 	snprintf(body.path, sizeof(body.path), "%s", path);
 	record(PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER, &body, sizeof(body));
-}
-
-static _unused_ void ksymbol(uint64_t address, const char *name, uint16_t flags)
-{
-	struct {
-		uint64_t address;
-		uint32_t size;
-		uint16_t type, flags;
-		char name[16];
-	} body = { .address = address, .size = 64, .type = 1, .flags = flags };
-
-	snprintf(body.name, sizeof(body.name), "%s", name);
-	record(PERF_RECORD_KSYMBOL, 0, &body,
-	       offsetof(typeof(body), name) + ALIGN_TO(strlen(body.name) + 1, 8U));
-}
-
-static _unused_ void bpf_event(uint32_t id, uint16_t type)
-{
-	struct {
-		uint16_t type, flags;
-		uint32_t id;
-		uint8_t tag[8];
-	} body = { .type = type, .id = id };
-
-	record(PERF_RECORD_BPF_EVENT, 0, &body, sizeof(body));
 }
 
 static _unused_ void loses(uint64_t n)

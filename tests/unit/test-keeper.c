@@ -3,16 +3,13 @@
  * The keeper as a process: who may ask what, when it ends, and that with the kernel's own events
  * its file says of processes what really was.
  */
-#include "daemon/engine/sideband.h" /* before check.h, which has a fail() as well */
+#include "tests/unit/keeper-kernel.h"
 
 #include <fcntl.h>
 #include <pthread.h>
 #include <spawn.h>
-#include <time.h>
 
-#include "daemon/cpus.h"
 #include "daemon/keeper/rings.h"
-#include "daemon/order.h"
 #include "tests/unit/needs.h"
 #include "tests/unit/sideband-replay.h"
 
@@ -29,14 +26,6 @@ static void teardown(void)
 {
 	close(peer);
 	keeper_process_done(&keeper);
-}
-
-static uint64_t clock_now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
 /* ── requests ───────────────────────────────────────────────────────────────────────────── */
@@ -107,13 +96,15 @@ END_TEST
 START_TEST(nothing_kept)
 {
 	struct pp_keep_request r = { .type = PP_KEEP_TAKE };
-	int fd = -EBADF, fds[2] = { open("/dev/null", O_RDONLY | O_CLOEXEC),
-				    open("/dev/null", O_RDONLY | O_CLOEXEC) };
+	int fd = -EBADF, fds[PP_KEEP_ITERATORS];
+
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+		fds[i] = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
 	ck_assert_int_eq(keeper_ask(peer, &r, NULL, 0, &fd).error, ENODATA);
 	ck_assert_int_eq(fd, -EBADF);
 	r.type = PP_KEEP_TASKS;
-	ck_assert_int_eq(keeper_ask(peer, &r, fds, 2, NULL).error, ENODATA);
+	ck_assert_int_eq(keeper_ask(peer, &r, fds, ARRAY_SIZE(fds), NULL).error, ENODATA);
 	r.type = PP_KEEP_RINGS;
 	ck_assert_int_eq(keeper_ask(peer, &r, NULL, 0, NULL).error, EINVAL);
 	r.n_cpus = 2; /* no events */
@@ -125,8 +116,8 @@ START_TEST(nothing_kept)
 	ck_assert_uint_eq(keeper_ask_for(peer, PP_KEEP_DROP).status.max_memory, 5 << 20);
 	ck_assert_uint_eq(keeper_ask_for(peer, PP_KEEP_HELLO).status.keeping, 0);
 	ck_assert_uint_eq(keeper_ask_for(peer, PP_KEEP_CPUS_HELD).n_cpus, 0);
-	close(fds[0]);
-	close(fds[1]);
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+		close(fds[i]);
 }
 END_TEST
 
@@ -204,8 +195,6 @@ START_TEST(ends_when_idle)
 }
 END_TEST
 
-static void keep_all(int fd, bool tasks);
-
 /* It keeps something, but nobody can come for it. Another file of the name is none of its own. */
 START_TEST(ends_when_unreachable)
 {
@@ -237,61 +226,6 @@ START_TEST(ends_when_unreachable)
 END_TEST
 
 /* ── what it keeps ──────────────────────────────────────────────────────────────────────── */
-
-/* What strangers run and map must not put out what we did: how much that is, is theirs. */
-static void make_roomy(int fd)
-{
-	struct pp_keep_request r = { .type = PP_KEEP_LIMIT, .max_memory = 2ULL << 30 };
-
-	ck_assert_int_eq(keeper_ask(fd, &r, NULL, 0, NULL).error, 0);
-}
-
-static void keep_all(int fd, bool tasks)
-{
-	struct pp_keep_request r = { .type = PP_KEEP_RINGS };
-	struct pp_cpumask online, opened;
-	struct pp_fds fds;
-	struct failure f;
-	struct pp_keep_answer a;
-
-	make_roomy(fd);
-	ck_assert_int_ge(pp_cpus_read("online", &online), 0);
-	ck_assert_int_ge(sideband_open(&online, tasks ? PP_SIDEBAND_TASKS : 0, &opened, &fds, &f),
-			 0);
-	PP_CPUMASK_FOREACH(cpu, &opened)
-	{
-		r.cpus[r.n_cpus].cpu = cpu;
-		r.cpus[r.n_cpus++].generation = 10 + cpu;
-	}
-	a = keeper_ask(fd, &r, fds.fd, r.n_cpus, NULL);
-	ck_assert_int_eq(a.error, 0);
-	ck_assert_uint_eq(a.status.keeping, 1);
-	ck_assert_uint_gt(a.status.began, 0);
-	if (tasks) {
-		struct pp_keep_request t = { .type = PP_KEEP_TASKS };
-
-		a = keeper_ask(fd, &t, fds.fd + r.n_cpus, 2, NULL);
-		ck_assert_int_eq(a.error, 0);
-		ck_assert_uint_eq(a.status.tasks, 1);
-	}
-	pp_fds_close(&fds);
-	a = keeper_ask_for(fd, PP_KEEP_CPUS_HELD);
-	ck_assert_uint_eq(a.n_cpus, r.n_cpus);
-	ck_assert_uint_eq(a.more, 0);
-	ck_assert_mem_eq(a.cpus, r.cpus, r.n_cpus * sizeof(r.cpus[0]));
-}
-
-/* The caller's. */
-static int take(uint64_t since)
-{
-	struct pp_keep_request r = { .type = PP_KEEP_TAKE, .since = since };
-	int fd = -EBADF;
-	struct pp_keep_answer a = keeper_ask(peer, &r, NULL, 0, &fd);
-
-	ck_assert_int_eq(a.error, 0);
-	ck_assert_int_ge(fd, 0);
-	return fd;
-}
 
 static pid_t run(const char *path, const char *name)
 {
@@ -338,7 +272,7 @@ static void see(struct seen *seen, const pid_t *pids, size_t n, int fd)
 static void check_seen(const pid_t *pids, size_t n)
 {
 	_cleanup_free_ struct seen *seen = calloc(n, sizeof(*seen));
-	_cleanup_close_ int fd = take(0);
+	_cleanup_close_ int fd = take(peer, 0);
 
 	see(seen, pids, n, fd);
 	for (size_t i = 0; i < n; i++) {
@@ -369,7 +303,6 @@ START_TEST(in_steps)
 	unsigned cpu = (unsigned)sched_getcpu();
 	struct pp_cpumask here = { 0 }, opened;
 	struct rings rings;
-	struct failure f;
 	struct pp_fds fds;
 	size_t steps = 1;
 	uint64_t until;
@@ -381,7 +314,7 @@ START_TEST(in_steps)
 	ck_assert_int_eq(sched_setaffinity(0, sizeof(set), &set), 0);
 	pp_cpumask_set(&here, cpu);
 	rings_init(&rings);
-	ck_assert_int_ge(sideband_open(&here, 0, &opened, &fds, &f), 0);
+	order_sideband(&here, 0, &opened, &fds);
 	ck_assert_int_eq(rings_put(&rings, cpu, 1, fds.fd[0]), 0);
 	for (size_t i = 0; i < n; i++) {
 		snprintf(name, sizeof(name), "name%zu", i);
@@ -541,7 +474,7 @@ START_TEST(ourselves)
 		_exit(0);
 	}
 	ck_assert_int_eq(waitpid(child, &status, 0), child);
-	fd = take(0);
+	fd = take(peer, 0);
 	replay_file(r, fd, before);
 	ck_assert_str_eq(replay_comm(r, self), "test-keeper");
 	ck_assert_ptr_nonnull(
@@ -590,7 +523,7 @@ int main(void)
 	Suite *s = suite_create("keeper");
 	TCase *t = tcase_create("all");
 
-	need(no_root());
+	need(no_bpffs());
 	tcase_set_timeout(t, 120);
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, malformed);

@@ -341,6 +341,7 @@ static void fill_sideband_reply(union pp_body *b)
 		.max_memory = 64 << 20,
 		.cpu_time = 700000000,
 		.why = PP_SIDEBAND_STUCK,
+		.unseen = 3,
 	};
 }
 

@@ -91,6 +91,28 @@ struct bpf_iter__task_file {
 	struct file *file;
 };
 
+struct bpf_ksym {
+	unsigned long start, end;
+	char name[1]; /* longer, and not by this length: 128 before 6.1, 512 since */
+};
+
+struct bpf_prog_aux {
+	__u32 id, func_cnt;
+	__u64 load_time; /* CLOCK_BOOTTIME, ns */
+	struct bpf_prog **func;
+	struct bpf_ksym ksym;
+};
+
+struct bpf_prog {
+	__u8 tag[8];
+	struct bpf_prog_aux *aux;
+};
+
+struct bpf_iter__bpf_prog {
+	struct bpf_iter_meta *meta;
+	struct bpf_prog *prog;
+};
+
 struct syscall_metadata {
 	int syscall_nr;
 };

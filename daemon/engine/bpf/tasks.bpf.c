@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Two iterators that tell of what runs, as daemon/tasks.h has it: threads, and what processes have
- * mapped to be executed. What is told, and its names, are those of perf's records.
+ * Iterators that tell of what runs, as daemon/tasks.h has it: threads, what processes have mapped to
+ * be executed, and BPF programs. What is told, and its names, are those of perf's records.
  *
- * Owns the one buffer for paths: whoever reads, reads one of the two at a time.
+ * Owns the one buffer for paths and names: whoever reads, reads one of them at a time.
  */
 #include <linux/bpf.h>
 #include <bpf/bpf_core_read.h>
@@ -167,5 +167,67 @@ int pp_maps(struct bpf_iter__task_vma *ctx)
 		write_file(ctx->meta->seq, &m, file);
 	else
 		write_anonymous(ctx->meta->seq, &m, vma->vm_mm);
+	return 0;
+}
+
+/* ── BPF programs ───────────────────────────────────────────────────────────────────────── */
+
+#define PARTS_MAX 256 /* BPF_MAX_SUBPROGS of the kernel, 5.12 to 7.x */
+
+static __always_inline void write_program(struct seq_file *seq, struct pp_task_program *p,
+					  struct bpf_prog_aux *aux)
+{
+	struct buffer *buffer;
+	__u32 zero = 0, padding;
+	long n;
+
+	buffer = bpf_map_lookup_elem(&pp_path, &zero);
+	if (!buffer)
+		return;
+	p->start = BPF_CORE_READ(aux, ksym.start);
+	p->length = p->start ? BPF_CORE_READ(aux, ksym.end) - p->start : 0;
+	n = bpf_probe_read_kernel_str(buffer->path, PP_TASK_PATH_SIZE, aux->ksym.name);
+	if (n <= 0 || n > PP_TASK_PATH_SIZE)
+		return;
+	padding = -n & 7;
+	p->type = PP_TASK_PROGRAM;
+	p->name_size = n;
+	p->size = sizeof(*p) + n + padding;
+	bpf_seq_write(seq, p, sizeof(*p));
+	bpf_seq_write(seq, buffer->path, n);
+	bpf_seq_write(seq, zeroes, padding);
+}
+
+/* The first part is the program itself, which has been told. */
+static __always_inline void write_parts(struct seq_file *seq, struct pp_task_program *p,
+					struct bpf_prog_aux *aux, __u64 first)
+{
+	for (__u32 i = 0; i < PARTS_MAX && i < aux->func_cnt; i++) {
+		struct bpf_prog_aux *of_part;
+		struct bpf_prog *part;
+
+		if (bpf_probe_read_kernel(&part, sizeof(part), aux->func + i) < 0 || !part)
+			return;
+		of_part = BPF_CORE_READ(part, aux);
+		p->part = i + 1;
+		if (BPF_CORE_READ(of_part, ksym.start) != first)
+			write_program(seq, p, of_part);
+	}
+}
+
+SEC("iter/bpf_prog")
+int pp_programs(struct bpf_iter__bpf_prog *ctx)
+{
+	struct bpf_prog *prog = ctx->prog;
+	struct pp_task_program p = {};
+
+	if (!prog)
+		return 0;
+	p.id = prog->aux->id;
+	/* What the machine has slept since counts as if it had done so before. */
+	p.loaded = prog->aux->load_time - (bpf_ktime_get_boot_ns() - bpf_ktime_get_ns());
+	bpf_probe_read_kernel(p.tag, sizeof(p.tag), prog->tag);
+	write_program(ctx->meta->seq, &p, prog->aux);
+	write_parts(ctx->meta->seq, &p, prog->aux, p.start);
 	return 0;
 }

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Owns what the iterator of programs told last, and what is different now. */
+#include "daemon/keeper/loaded.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "daemon/keeper/table.h"
+#include "daemon/tasks.h"
+#include "proto/macro.h"
+
+#define PAUSE 1000000000ULL /* ns */
+#define SHARE 100	    /* of the time, one in so many */
+
+void loaded_init(struct loaded *p)
+{
+	*p = (struct loaded){ .file = -EBADF };
+}
+
+void loaded_done(struct loaded *p)
+{
+	close_fd(p->file);
+	tasks_free(&p->there);
+	loaded_init(p);
+}
+
+void loaded_put(struct loaded *p, int file)
+{
+	close_fd(p->file);
+	p->file = file;
+}
+
+static uint64_t clock_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+bool loaded_is_due(const struct loaded *p, uint64_t now)
+{
+	return p->file >= 0 && now - p->looked >= MAX(PAUSE, SHARE * p->cost);
+}
+
+/* ── what the iterator tells ────────────────────────────────────────────────────────────── */
+
+/* The entries stand at multiples of 8 in memory that malloc() gave. NULL: the end. */
+static const struct pp_task_program *entry_at(const struct tasks *of, size_t at)
+{
+	return at < of->size ? (const struct pp_task_program *)(of->bytes + at) : NULL;
+}
+
+static bool is_program(const struct pp_task_program *e, size_t left)
+{
+	return left >= sizeof(*e) && e->type == PP_TASK_PROGRAM && e->size <= left &&
+	       e->size % 8 == 0 && e->size > sizeof(*e) && e->name_size > 0 &&
+	       e->name_size <= PP_TASK_PATH_SIZE && e->name_size <= e->size - sizeof(*e) &&
+	       strnlen(e->name, e->name_size) == e->name_size - 1U &&
+	       e->start <= UINT64_MAX - e->length;
+}
+
+static int by_id(const struct pp_task_program *a, const struct pp_task_program *b)
+{
+	if (a->id != b->id)
+		return a->id < b->id ? -1 : 1;
+	return (a->part > b->part) - (a->part < b->part);
+}
+
+static int check(const struct tasks *there)
+{
+	const struct pp_task_program *e, *last = NULL;
+
+	for (size_t at = 0; (e = entry_at(there, at)); at += e->size, last = e)
+		if (!is_program(e, there->size - at) || (last && by_id(last, e) >= 0))
+			return -EBADMSG;
+	return 0;
+}
+
+static int read_there(int file, void (*busy)(void *context), void *context, struct tasks *ret)
+{
+	_cleanup_close_ int fd = -EBADF;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : tasks_read(fd, TASKS_SIZE_MAX, busy, context, ret);
+}
+
+/* ── what is different ──────────────────────────────────────────────────────────────────── */
+
+struct look {
+	struct table *table;
+	const struct pp_task_program **came, **went;
+	size_t n_came, n_went;
+	uint64_t last, now; /* the look before began then, 0: there was none; and this one */
+};
+
+/* An id is another program's only after 2^31 more of them. */
+static bool is_same(const struct pp_task_program *a, const struct pp_task_program *b)
+{
+	return a->start == b->start && memcmp(a->tag, b->tag, sizeof(a->tag)) == 0;
+}
+
+static size_t count(const struct tasks *there)
+{
+	const struct pp_task_program *e;
+	size_t n = 0;
+
+	for (size_t at = 0; (e = entry_at(there, at)); at += e->size)
+		n++;
+	return n;
+}
+
+static void compare(struct look *l, const struct tasks *before, const struct tasks *there)
+{
+	size_t old = 0, new = 0;
+	const struct pp_task_program *a, *b;
+
+	while ((a = entry_at(before, old), b = entry_at(there, new), a || b)) {
+		int order = !a ? 1 : !b ? -1 : by_id(a, b);
+		bool stays = order == 0 && is_same(a, b);
+
+		if (order <= 0 && !stays)
+			l->went[l->n_went++] = a;
+		if (order >= 0 && !stays)
+			l->came[l->n_came++] = b;
+		old += order <= 0 ? a->size : 0;
+		new += order >= 0 ? b->size : 0;
+	}
+}
+
+/* What was not there at the last look cannot have run before it. */
+static uint64_t begin_of(const struct look *l, const struct pp_task_program *e)
+{
+	return MIN(MAX(e->loaded, l->last), l->now);
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct pp_task_program *x = *(const struct pp_task_program *const *)a;
+	const struct pp_task_program *y = *(const struct pp_task_program *const *)b;
+
+	return (x->start > y->start) - (x->start < y->start);
+}
+
+/* `came` is sorted by where it is, and two pieces of code are never in one place. */
+static uint64_t end_of(const struct look *l, const struct pp_task_program *e)
+{
+	uint64_t end = l->now;
+	size_t first = 0, n = l->n_came;
+
+	while (n > 0) {
+		const struct pp_task_program *middle = l->came[first + n / 2];
+		bool before = middle->start + middle->length <= e->start;
+
+		first += before ? n / 2 + 1 : 0;
+		n = before ? n - n / 2 - 1 : n / 2;
+	}
+	for (; first < l->n_came && l->came[first]->start < e->start + e->length; first++)
+		end = MIN(end, MAX(begin_of(l, l->came[first]), 1U) - 1);
+	return end;
+}
+
+/* ── telling ────────────────────────────────────────────────────────────────────────────── */
+
+struct record_of_program {
+	struct perf_event_header header;
+	union {
+		struct {
+			uint64_t address;
+			uint32_t length;
+			uint16_t type, flags;
+			char name[PP_TASK_PATH_SIZE];
+		} symbol;
+		struct {
+			uint16_t type, flags;
+			uint32_t id;
+			uint8_t tag[8];
+		} program;
+	};
+	uint8_t id[PP_SIDEBAND_ID_SIZE]; /* directly behind what there is */
+};
+
+static void tell(const struct look *l, struct record_of_program *of, uint32_t type, size_t body,
+		 uint64_t key, uint64_t time, bool ends)
+{
+	struct record r = { .type = type, .time = time, .bytes = (const uint8_t *)of };
+
+	r.size = (uint16_t)(sizeof(of->header) + body + PP_SIDEBAND_ID_SIZE);
+	of->header = (struct perf_event_header){ .type = type, .size = r.size };
+	memset((uint8_t *)of + r.size - PP_SIDEBAND_ID_SIZE, 0, PP_SIDEBAND_ID_SIZE);
+	table_tell_program(l->table, &r, key, ends);
+}
+
+static void tell_symbol(const struct look *l, const struct pp_task_program *e, uint64_t time,
+			bool ends)
+{
+	struct record_of_program of = { .symbol = {
+		.address = e->start,
+		.length = e->length,
+		.type = PERF_RECORD_KSYMBOL_TYPE_BPF,
+		.flags = ends ? PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER : 0,
+	} };
+
+	memcpy(of.symbol.name, e->name, e->name_size);
+	tell(l, &of, PERF_RECORD_KSYMBOL,
+	     offsetof(struct record_of_program, symbol.name) - sizeof(of.header) +
+		     ALIGN_TO(e->name_size, 8U),
+	     e->start, time, ends);
+}
+
+static void tell_program(const struct look *l, const struct pp_task_program *e, uint64_t time,
+			 bool ends)
+{
+	struct record_of_program of = { .program = {
+		.type = ends ? PERF_BPF_EVENT_PROG_UNLOAD : PERF_BPF_EVENT_PROG_LOAD,
+		.id = e->id,
+	} };
+
+	memcpy(of.program.tag, e->tag, sizeof(e->tag));
+	if (e->part == 0)
+		tell(l, &of, PERF_RECORD_BPF_EVENT, sizeof(of.program), e->id, time, ends);
+	if (e->start)
+		tell_symbol(l, e, time, ends);
+}
+
+/* Who went first: another may have its place. */
+static void tell_all(struct look *l)
+{
+	if (l->n_came > 0)
+		qsort(l->came, l->n_came, sizeof(*l->came), by_start);
+	for (size_t i = 0; i < l->n_went; i++)
+		tell_program(l, l->went[i], end_of(l, l->went[i]), true);
+	for (size_t i = 0; i < l->n_came; i++)
+		tell_program(l, l->came[i], begin_of(l, l->came[i]), false);
+}
+
+/* The ids that came are those that were given out, but for programs that have gone again. */
+static void count_unseen(struct loaded *p, struct look *l)
+{
+	uint32_t newest = p->newest, n = 0;
+
+	for (size_t i = 0; i < l->n_came; i++) {
+		newest = MAX(newest, l->came[i]->id);
+		n += l->came[i]->part == 0 && l->came[i]->id > p->newest;
+	}
+	if (l->last)
+		l->table->unseen += newest - p->newest - n;
+	p->newest = newest;
+}
+
+int loaded_told(struct loaded *p, struct table *t, struct tasks *there, uint64_t now)
+{
+	_cleanup_free_ const struct pp_task_program **came = NULL, **went = NULL;
+	struct look l = { .table = t, .last = p->there.bytes ? p->looked : 0, .now = now };
+	int err = check(there);
+
+	p->looked = now; /* also if it failed: not at once again */
+	if (err < 0)
+		return err;
+	came = l.came = calloc(count(there) + 1, sizeof(*l.came));
+	went = l.went = calloc(count(&p->there) + 1, sizeof(*l.went));
+	if (!came || !went)
+		return -ENOMEM;
+	compare(&l, &p->there, there);
+	tell_all(&l);
+	count_unseen(p, &l);
+	tasks_free(&p->there);
+	p->there = *there;
+	*there = (struct tasks){ 0 };
+	return 0;
+}
+
+int loaded_look(struct loaded *p, struct table *t, void (*busy)(void *context), void *context)
+{
+	_cleanup_(tasks_free) struct tasks there = { 0 };
+	uint64_t now = clock_now();
+	int err;
+
+	if (p->file < 0)
+		return 0;
+	err = read_there(p->file, busy, context, &there);
+	if (err == 0)
+		err = loaded_told(p, t, &there, now);
+	p->looked = now;
+	p->cost = clock_now() - now;
+	return err;
+}
