@@ -282,7 +282,7 @@ void peer_claim_begin(struct peer *peer, struct peer_claim *claim)
 	assert(!peer->peers->claimed);
 	peer->peers->claimed = true;
 	claim->peer = peer;
-	claim->quota = peer->peers->quota;
+	claim->peers = peer->peers;
 	claim->uid = peer->credentials.uid;
 	claim->next = peer->claims;
 	claim->link = &peer->claims;
@@ -296,11 +296,31 @@ void peer_claim_end(struct peer_claim *claim)
 {
 	struct peer *p = claim->peer;
 
-	quota_release(claim->quota, QUOTA_REQUESTS, claim->uid, NULL, 1);
+	quota_release(claim->peers->quota, QUOTA_REQUESTS, claim->uid, NULL, 1);
 	if (!p)
 		return;
 	detach_claim(claim);
 	peer_update_interest(p);
+}
+
+uint64_t peer_time(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000000000ULL + now.tv_nsec;
+}
+
+/* A disk lets us wait and takes no CPU time. */
+void peer_claim_owe(struct peer_claim *claim, uint64_t since)
+{
+	struct turns *turns = claim->peers->turns; /* NULL: all peers are gone, and we are going */
+	struct turn turn;
+
+	if (!turns || turns_join(turns, &turn, claim->uid) < 0)
+		return;
+	turns_spend(turns, &turn, peer_time() - since);
+	turns_leave(turns, &turn);
 }
 
 /* ── guests ─────────────────────────────────────────────────────────────────────────────── */

@@ -13,16 +13,16 @@ static bool answer_delete(struct request *r, struct pending *p, const struct eve
 {
 	char sentence[PP_SENTENCE_SIZE] = "";
 	struct service *s = p->service;
+	uint64_t since = peer_time();
 	int err = s->forget ? s->forget(s->userdata, e, sentence, sizeof(sentence)) : 0;
 
-	if (!r->peer)
-		return true;
-	if (err < 0) {
+	if (r->peer && err < 0) {
 		refuse(r, -err, "%s", sentence);
-		return true;
+	} else if (r->peer) {
+		request_describe(r, e, &p->stat, &p->service->reply.event);
+		peer_reply(r->peer, r->header, &p->service->reply, NULL, 0);
 	}
-	request_describe(r, e, &p->stat, &p->service->reply.event);
-	peer_reply(r->peer, r->header, &p->service->reply, NULL, 0);
+	peer_claim_owe(&p->claim, since);
 	return true;
 }
 

@@ -118,13 +118,14 @@ static bool answer_boot(struct request *r, struct pending *p, const struct event
 {
 	char sentence[PP_SENTENCE_SIZE] = "";
 	struct service *s = p->service;
+	uint64_t since = peer_time();
 	int undone, err = s->boot(s->userdata, e, p->data, sentence, sizeof(sentence));
 
-	if (err >= 0) {
-		if (r->peer)
-			request_reply_event(r, e);
+	if (err >= 0 && r->peer)
+		request_reply_event(r, e);
+	peer_claim_owe(&p->claim, since);
+	if (err >= 0)
 		return true;
-	}
 	p->answer = answer_undone;
 	p->count = -err;
 	memcpy(p->data, sentence, sizeof(sentence));

@@ -524,6 +524,53 @@ START_TEST(events_that_are_to_be_there_after_a_reboot)
 }
 END_TEST
 
+/* A disk that is slow. */
+static int boot_slowly(void *userdata _unused_, const struct event *e _unused_,
+		       const struct pp_msg_create_request *request _unused_, char *sentence _unused_,
+		       size_t size _unused_)
+{
+	const struct timespec some_ms = { .tv_nsec = 5000000 };
+
+	nanosleep(&some_ms, NULL);
+	return 0;
+}
+
+static int forget_slowly(void *userdata, const struct event *e, char *sentence, size_t size)
+{
+	return boot_slowly(userdata, e, NULL, sentence, size);
+}
+
+/* Others wait for it: who asked for it waits longer, also if he hung up before it was done. */
+START_TEST(who_makes_us_wait_for_the_disk)
+{
+	struct pp_msg_create_request request = create_request("a", "x", "cpu-clock");
+
+	b.config.makers = POLICY_MAKERS_ALL;
+	b.service.boot = boot_slowly;
+	b.service.forget = forget_slowly;
+	request.flags = PP_EVENT_BOOT;
+	ck_assert_int_eq(client_call(&root, PP_OP_CREATE, &request), 0);
+	ck_assert(!turns_in_debt(turn_of(&b, 0)));
+	snprintf(request.ns, sizeof(request.ns), "own");
+	ck_assert_int_eq(client_call(&team, PP_OP_CREATE, &request), 0);
+	ck_assert(turns_in_debt(turn_of(&b, MEMBER + 10)));
+	ck_assert_int_eq(client_delete(&root, "a", "x"), 0);
+	while (turns_in_debt(turn_of(&b, MEMBER + 10)))
+		broker_settle(&b);
+	snprintf(request.name, sizeof(request.name), "y");
+	b.engine.hold = true;
+	client_send(&team, PP_OP_CREATE, &request);
+	broker_settle(&b);
+	client_end(&team);
+	broker_settle(&b);
+	b.engine.hold = false;
+	broker_settle(&b);
+	ck_assert_int_eq(client_show(&root, "own", "y"), 0);
+	client_begin(&b, &team, MEMBER + 10);
+	ck_assert(turns_in_debt(turn_of(&b, MEMBER + 10)));
+}
+END_TEST
+
 static struct pp_msg_create_request shared(const char *ns, const char *name)
 {
 	struct pp_msg_create_request request = create_request(ns, name, "cpu-clock");
@@ -1098,6 +1145,7 @@ int main(void)
 	tcase_add_test(t, counts_come_from_the_stat_file);
 	tcase_add_test(t, rights_before_text);
 	tcase_add_test(t, events_that_are_to_be_there_after_a_reboot);
+	tcase_add_test(t, who_makes_us_wait_for_the_disk);
 	tcase_add_test(t, who_may_share);
 	tcase_add_test(t, requests_of_a_user_are_limited);
 	tcase_add_test(t, limits_are_shown);
