@@ -47,14 +47,15 @@ without_ksymbols traces
 
 # ── functions: what perf report says ─────────────────────────────────────────────────────
 
-# Of what has a name; perf tells the places that have none one by one.
+# Of what has a name; perf tells the places that have none one by one, and calls jumps to what the
+# loader is to choose, which have none either, "@plt".
 # Strangers' BPF programs, which perf knows by other names, and which come and go, are left out.
 # It takes a return address for the function that begins there: seen where ld.so's _start ends in a
 # call, and in the kernel, of which only what was hit itself is therefore compared.
 perf_symbols() {
 	perf report -i samples --stdio -g none --percent-limit 0 -t '|' "$@" 2>/dev/null |
 		grep -v '^#' | sed '/^$/d; s/ *| */|/g; s/^ *//; s/ *$//' |
-		grep -vE '\[[.k]\] (0x)?[0-9a-f]{16}$' | grep -vE "$STRANGERS" |
+		grep -vE '\[[.k]\] ((0x)?[0-9a-f]{16}|@plt)$' | grep -vE "$STRANGERS" |
 		sed 's/\[\.\] _dl_start_user$/[.] _start/' | sort
 }
 STRANGERS='bpf_(prog|trampoline|dispatcher)_|ftrace_trampoline'
