@@ -10,6 +10,7 @@
 # No CPU is taken away: the daemon is started where another file, which this test writes, stands for
 # /sys/devices/system/cpu/online. The kernel's notices are its own, made to be said by uevent.
 . "$(dirname "$0")/../lib.sh"
+alone_with cpus
 
 unshare --mount true 2>/dev/null || skip "mount namespaces cannot be made here"
 mapfile -t cpus < <(lscpu --parse=CPU --online | grep -v '^#')

@@ -5,6 +5,7 @@
 # by rights; who does not read is told how much was lost, exactly; and a watcher whose daemon is
 # gone says so.
 . "$(dirname "$0")/../lib.sh"
+alone_with cpus # test-away has the kernel say to everybody that CPUs come and go
 
 configuration() {
 	printf '[namespace %s]\nMode=%s\n' closed 0600 group 0640 open 0644

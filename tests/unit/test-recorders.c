@@ -6,6 +6,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <check.h>
+#include <fcntl.h>
 #include <linux/hw_breakpoint.h>
 #include <linux/perf_event.h>
 #include <sched.h>
@@ -13,7 +14,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -566,10 +569,25 @@ END_TEST
 
 /* ── what there is ──────────────────────────────────────────────────────────────────────── */
 
+/* A processor has few registers for them, and other tests take them all for a while: alone_with
+ * of lib.sh. Ours is the lock until the suite has ended. */
+static void wait_for_breakpoints(void)
+{
+	int fd;
+
+	mkdir("/run/perfpersist-tests", 0755);
+	fd = open("/run/perfpersist-tests/breakpoints.lock", O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+	if (fd >= 0)
+		flock(fd, LOCK_EX);
+}
+
 static const char *no_breakpoint(void)
 {
 	struct source s;
-	int fd, r = try_breakpoint(&s);
+	int fd, r;
+
+	wait_for_breakpoints();
+	r = try_breakpoint(&s);
 
 	if (r < 0)
 		return reason_of("needs breakpoints", -r);
