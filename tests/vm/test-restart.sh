@@ -41,6 +41,13 @@ lasting=$(lasting)
 go_on "at first"
 before=$(records load)
 
+# The keeper opens the iterator of BPF programs itself, in a sandbox as tight as it is.
+names_kept() {
+	[ "$(perfctl ping --json | jq .sideband.keeping)" = true ]
+}
+wait_until 60 names_kept || fail "nobody keeps names"
+! journalctl --unit perfpersist-keeper --output cat | grep 'Cannot' || fail "something is kept from the keeper"
+
 for unit in perfpersistd perfpersist-engine; do
 	kill_daemon $unit
 	go_on "SIGKILL of $unit"
