@@ -14,8 +14,9 @@
 bool dispose_keep_out(int socket);
 
 /*
- * Closes fd; files that lay in it are dropped in the time of a thread that is ending, which no
- * socket makes linger. Does not sleep. Returns -EBADF, for the place where fd was.
+ * Closes fd; what lay in it is dropped in the time of a thread that is ending, which no socket makes
+ * linger. Also if nothing lay in it: before Linux 6.8 whoever closes a socket collects the garbage
+ * that others have made of theirs. Does not sleep. Returns -EBADF, for the place where fd was.
  */
 int dispose_fd(int fd);
 
