@@ -61,9 +61,12 @@ int heir_succeed(const char *path, const struct pp_event *event, const struct al
 		 size_t n, uid_t broker, struct failure *f)
 {
 	const char *place = heirs[0].path;
-	int r;
+	int r, others = 0;
 
+	/* The others by way of the heir, which is a link as yet: they are there at any time. */
 	r = heir_link(path, &heirs[0]);
+	for (size_t i = 1; r >= 0 && others >= 0 && i < n; i++)
+		others = heir_link(place, &heirs[i]);
 	if (r >= 0)
 		r = pins_move(path, place);
 	if (r < 0)
@@ -71,8 +74,7 @@ int heir_succeed(const char *path, const struct pp_event *event, const struct al
 			    path, place, strerror(-r));
 	/* That was it: what fails from here on is done at the next start. */
 	r = settle(place, &heirs[0], broker);
-	for (size_t i = 1; r >= 0 && i < n; i++)
-		r = heir_link(place, &heirs[i]);
+	r = MIN(r, others);
 	if (r >= 0)
 		r = pins_unalias(path); /* what it was exchanged with */
 	pins_unlink_id(event->id);
