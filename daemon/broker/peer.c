@@ -311,15 +311,17 @@ uint64_t peer_time(void)
 	return now.tv_sec * 1000000000ULL + now.tv_nsec;
 }
 
+#define WAITED_MAX 100000000ULL /* ns */
+
 /* A disk lets us wait and takes no CPU time. */
-void peer_claim_owe(struct peer_claim *claim, uint64_t since)
+void peer_claim_owe(struct peer_claim *claim, uint64_t nsec)
 {
 	struct turns *turns = claim->peers->turns; /* NULL: all peers are gone, and we are going */
 	struct turn turn;
 
 	if (!turns || turns_join(turns, &turn, claim->uid) < 0)
 		return;
-	turns_spend(turns, &turn, peer_time() - since);
+	turns_spend(turns, &turn, MIN(nsec, WAITED_MAX));
 	turns_leave(turns, &turn);
 }
 

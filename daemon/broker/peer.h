@@ -132,9 +132,10 @@ const struct peer_guest *peer_guests(const struct peer *peer);
 /* Within peers.request only: the request that is being handled is answered later. */
 void peer_claim_begin(struct peer *peer, struct peer_claim *claim);
 void peer_claim_end(struct peer_claim *claim);
-/* For its request nobody was served since then (CLOCK_MONOTONIC, ns): its user owes that time, also
- * if the peer is gone. After the reply: who is in debt is sent nothing. */
-void peer_claim_owe(struct peer_claim *claim, uint64_t since);
+/* For its request nobody was served for so long: its user owes that time, also if the peer is gone;
+ * a tenth of a second at most, for a disk may be slow by what others do. After the reply: who is in
+ * debt is sent nothing. */
+void peer_claim_owe(struct peer_claim *claim, uint64_t nsec);
 uint64_t peer_time(void); /* CLOCK_MONOTONIC, ns */
 
 void peer_attach(struct peer *peer, struct peer_guest *guest);

@@ -13,16 +13,17 @@ static bool answer_delete(struct request *r, struct pending *p, const struct eve
 {
 	char sentence[PP_SENTENCE_SIZE] = "";
 	struct service *s = p->service;
-	uint64_t since = peer_time();
+	uint64_t since = peer_time(), waited;
 	int err = s->forget ? s->forget(s->userdata, e, sentence, sizeof(sentence)) : 0;
 
+	waited = peer_time() - since;
 	if (r->peer && err < 0) {
 		refuse(r, -err, "%s", sentence);
 	} else if (r->peer) {
 		request_describe(r, e, &p->stat, &p->service->reply.event);
 		peer_reply(r->peer, r->header, &p->service->reply, NULL, 0);
 	}
-	peer_claim_owe(&p->claim, since);
+	peer_claim_owe(&p->claim, waited);
 	return true;
 }
 

@@ -118,12 +118,13 @@ static bool answer_boot(struct request *r, struct pending *p, const struct event
 {
 	char sentence[PP_SENTENCE_SIZE] = "";
 	struct service *s = p->service;
-	uint64_t since = peer_time();
+	uint64_t since = peer_time(), waited;
 	int undone, err = s->boot(s->userdata, e, p->data, sentence, sizeof(sentence));
 
+	waited = peer_time() - since;
 	if (err >= 0 && r->peer)
 		request_reply_event(r, e);
-	peer_claim_owe(&p->claim, since);
+	peer_claim_owe(&p->claim, waited);
 	if (err >= 0)
 		return true;
 	p->answer = answer_undone;

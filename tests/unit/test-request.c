@@ -601,9 +601,9 @@ static int boot_slowly(void *userdata _unused_, const struct event *e _unused_,
 		       const struct pp_msg_create_request *request _unused_, char *sentence _unused_,
 		       size_t size _unused_)
 {
-	const struct timespec some_ms = { .tv_nsec = 5000000 };
+	const struct timespec a_while = { .tv_nsec = 50000000 };
 
-	nanosleep(&some_ms, NULL);
+	nanosleep(&a_while, NULL);
 	return 0;
 }
 
@@ -627,6 +627,10 @@ START_TEST(who_makes_us_wait_for_the_disk)
 	ck_assert_int_eq(client_call(&team, PP_OP_CREATE, &request), 0);
 	ck_assert(turns_in_debt(turn_of(&b, MEMBER + 10)));
 	ck_assert_int_eq(client_delete(&root, "a", "x"), 0);
+	while (turns_in_debt(turn_of(&b, MEMBER + 10)))
+		broker_settle(&b);
+	ck_assert_int_eq(client_delete(&team, "own", "x"), 0);
+	ck_assert(turns_in_debt(turn_of(&b, MEMBER + 10)));
 	while (turns_in_debt(turn_of(&b, MEMBER + 10)))
 		broker_settle(&b);
 	snprintf(request.name, sizeof(request.name), "y");
