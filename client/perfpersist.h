@@ -387,7 +387,7 @@ struct perfpersist_sideband_info {
 	uint64_t memory, max_memory; /* bytes */
 	uint64_t cpu_time;  /* ns that the keeper has run */
 	uint32_t why;	    /* PERFPERSIST_SIDEBAND_*: kept since then, or not kept, because of what */
-	uint32_t unseen;    /* BPF programs that came and went within a second, and have no names */
+	uint32_t unseen;    /* BPF programs that came and went before anybody looked */
 };
 
 /* FIRST: since there is an event, or not known. Not kept: NOTHING records, OFF by configuration,

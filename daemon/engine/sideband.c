@@ -7,14 +7,16 @@
 
 #include <bpf/bpf.h>
 #include <fcntl.h>
+#include <linux/mount.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 
 #include "daemon/cpus.h"
 #include "daemon/engine/kernel.h"
 #include "daemon/engine/perf.h"
-#include "daemon/engine/pins.h"
 #include "proto/keep.h"
 #include "proto/macro.h"
 #include "proto/sideband.h"
@@ -94,25 +96,37 @@ static int open_once(int link)
 	return bpf_iter_create(link);
 }
 
-/* An iterator is made by each open() of a pin, and open() takes one that nobody finds any more by
- * its descriptor (O_PATH: that one is not an iterator itself). */
+/* A bpffs that is nowhere, and ends with the last descriptor of what is in it. (A descriptor of
+ * something in the registry would keep that mounted.) */
+static int mount_nowhere(void)
+{
+	_cleanup_close_ int fs = (int)syscall(SYS_fsopen, "bpf", FSOPEN_CLOEXEC);
+	int fd;
+
+	if (fs < 0 || syscall(SYS_fsconfig, fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+		return -errno;
+	fd = (int)syscall(SYS_fsmount, fs, FSMOUNT_CLOEXEC,
+			  MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+/* An iterator is made by each open() of a pin, and open() takes one that nobody finds by its
+ * descriptor (O_PATH: that one is not an iterator itself). */
 static int open_again(int link, uid_t reader)
 {
-	const struct pp_spec nobody = { 0 };
-	char path[PINS_PATH_SIZE + 16];
-	struct pins_draft draft;
-	int r = pins_begin(&nobody, &draft);
+	_cleanup_close_ int mount = mount_nowhere();
+	char pin[64];
+	int fd;
 
-	if (r < 0)
-		return r;
-	r = pins_add(&draft, link, "programs", reader, (gid_t)-1, 0400);
-	snprintf(path, sizeof(path), "%s/programs", draft.path);
-	if (r >= 0) {
-		r = open(path, O_PATH | O_CLOEXEC);
-		r = r < 0 ? -errno : r;
-	}
-	pins_abandon(&draft);
-	return r;
+	if (mount < 0)
+		return mount;
+	/* BPF_F_PATH_FD is of Linux 6.5. */
+	snprintf(pin, sizeof(pin), "/proc/self/fd/%d/programs", mount);
+	if (bpf_obj_pin(link, pin) < 0 || fchmodat(mount, "programs", 0400, 0) < 0 ||
+	    fchownat(mount, "programs", reader, (gid_t)-1, 0) < 0)
+		return -errno;
+	fd = openat(mount, "programs", O_PATH | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
 }
 
 static int open_iterators_of(const struct tasks_bpf *skel, uid_t reader, struct pp_fds *fds)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * What the keeper needs and may not make itself: perf events that tell of processes, and iterators
- * over those that are there. Nothing of it stays pinned or is remembered: it lives by its
- * descriptors.
+ * over those that are there. Nothing of it is pinned or remembered: it lives by its descriptors.
  */
 #ifndef PP_ENGINE_SIDEBAND_H
 #define PP_ENGINE_SIDEBAND_H

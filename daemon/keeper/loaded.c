@@ -93,9 +93,15 @@ static int read_there(int file, void (*busy)(void *context), void *context, stru
 
 /* ── what is different ──────────────────────────────────────────────────────────────────── */
 
+struct ended {
+	const struct pp_task_program *entry;
+	uint64_t end;
+};
+
 struct look {
 	struct table *table;
-	const struct pp_task_program **came, **went;
+	const struct pp_task_program **came;
+	struct ended *went;
 	size_t n_came, n_went;
 	uint64_t last, now; /* the look before began then, 0: there was none; and this one */
 };
@@ -126,7 +132,7 @@ static void compare(struct look *l, const struct tasks *before, const struct tas
 		bool stays = order == 0 && is_same(a, b);
 
 		if (order <= 0 && !stays)
-			l->went[l->n_went++] = a;
+			l->went[l->n_went++].entry = a;
 		if (order >= 0 && !stays)
 			l->came[l->n_came++] = b;
 		old += order <= 0 ? a->size : 0;
@@ -146,6 +152,13 @@ static int by_start(const void *a, const void *b)
 	const struct pp_task_program *y = *(const struct pp_task_program *const *)b;
 
 	return (x->start > y->start) - (x->start < y->start);
+}
+
+static int by_end(const void *a, const void *b)
+{
+	const struct ended *x = a, *y = b;
+
+	return (x->end > y->end) - (x->end < y->end);
 }
 
 /* `came` is sorted by where it is, and two pieces of code are never in one place. */
@@ -229,13 +242,17 @@ static void tell_program(const struct look *l, const struct pp_task_program *e, 
 		tell_symbol(l, e, time, ends);
 }
 
-/* Who went first: another may have its place. */
+/* Who went first: another may have its place. And in order of their ends, as the table wants it. */
 static void tell_all(struct look *l)
 {
 	if (l->n_came > 0)
 		qsort(l->came, l->n_came, sizeof(*l->came), by_start);
 	for (size_t i = 0; i < l->n_went; i++)
-		tell_program(l, l->went[i], end_of(l, l->went[i]), true);
+		l->went[i].end = end_of(l, l->went[i].entry);
+	if (l->n_went > 0)
+		qsort(l->went, l->n_went, sizeof(*l->went), by_end);
+	for (size_t i = 0; i < l->n_went; i++)
+		tell_program(l, l->went[i].entry, l->went[i].end, true);
 	for (size_t i = 0; i < l->n_came; i++)
 		tell_program(l, l->came[i], begin_of(l, l->came[i]), false);
 }
@@ -256,11 +273,11 @@ static void count_unseen(struct loaded *p, struct look *l)
 
 int loaded_told(struct loaded *p, struct table *t, struct tasks *there, uint64_t now)
 {
-	_cleanup_free_ const struct pp_task_program **came = NULL, **went = NULL;
-	struct look l = { .table = t, .last = p->there.bytes ? p->looked : 0, .now = now };
+	_cleanup_free_ const struct pp_task_program **came = NULL;
+	_cleanup_free_ struct ended *went = NULL;
+	struct look l = { .table = t, .last = p->told, .now = now };
 	int err = check(there);
 
-	p->looked = now; /* also if it failed: not at once again */
 	if (err < 0)
 		return err;
 	came = l.came = calloc(count(there) + 1, sizeof(*l.came));
@@ -273,6 +290,7 @@ int loaded_told(struct loaded *p, struct table *t, struct tasks *there, uint64_t
 	tasks_free(&p->there);
 	p->there = *there;
 	*there = (struct tasks){ 0 };
+	p->told = now;
 	return 0;
 }
 
@@ -287,7 +305,7 @@ int loaded_look(struct loaded *p, struct table *t, void (*busy)(void *context), 
 	err = read_there(p->file, busy, context, &there);
 	if (err == 0)
 		err = loaded_told(p, t, &there, now);
-	p->looked = now;
+	p->looked = now; /* also if it failed: not at once again */
 	p->cost = clock_now() - now;
 	return err;
 }

@@ -15,7 +15,8 @@
 struct loaded {
 	int file;	    /* O_PATH, of an iterator; < 0: none has come */
 	struct tasks there; /* as it told last */
-	uint64_t looked;    /* when it was opened last, CLOCK_MONOTONIC, ns; 0: never */
+	uint64_t told;	    /* when it did so, CLOCK_MONOTONIC, ns; 0: never */
+	uint64_t looked;    /* when it was opened last, also in vain */
 	uint64_t cost;	    /* how long it took to read, ns */
 	uint32_t newest;    /* the highest id so far: the kernel counts up, from 1 to 2^31 */
 };
@@ -26,7 +27,7 @@ void loaded_done(struct loaded *p);
 /* Takes over the descriptor. */
 void loaded_put(struct loaded *p, int file);
 
-/* Whether it is time: about once a second, and a hundredth of the time at most. */
+/* Whether it is time: once a second, or so seldom that it takes a hundredth of the time. */
 bool loaded_is_due(const struct loaded *p, uint64_t now);
 
 /*

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A keeper that keeps what this kernel tells, and what it says of it. It needs no_bpffs() to be
- * asked first.
+ * A keeper that keeps what this kernel tells, and what it says of it.
  */
 #ifndef PP_TEST_KEEPER_KERNEL_H
 #define PP_TEST_KEEPER_KERNEL_H
 
-#include "daemon/engine/pins.h"
 #include "daemon/engine/sideband.h" /* before check.h, which has a fail() as well */
 
 #include <fcntl.h>
@@ -32,17 +30,12 @@ static inline void make_roomy(int fd)
 	ck_assert_int_eq(keeper_ask(fd, &r, NULL, 0, NULL).error, 0);
 }
 
-/* The engine's part, which works in a registry. */
-static inline void order_sideband(const struct pp_cpumask *cpus, uint32_t what, struct pp_cpumask *opened,
-			   struct pp_fds *fds)
+static inline void order_sideband(const struct pp_cpumask *cpus, uint32_t what,
+				  struct pp_cpumask *opened, struct pp_fds *fds)
 {
-	int here = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	struct failure f;
 
-	ck_assert_int_eq(pins_open("/mnt"), 0); /* of this process's mounts */
 	ck_assert_int_ge(sideband_open(cpus, what, KEEPER_USER, opened, fds, &f), 0);
-	ck_assert_int_eq(fchdir(here), 0);
-	close(here);
 }
 
 static inline void keep_all(int fd, bool tasks)

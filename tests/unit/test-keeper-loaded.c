@@ -89,7 +89,7 @@ struct said {
 	char name[PP_TASK_PATH_SIZE];
 };
 
-static struct said said[64];
+static struct said said[20000];
 static size_t n_said;
 
 static void idle(void *context _unused_)
@@ -375,6 +375,31 @@ START_TEST(a_quarter)
 }
 END_TEST
 
+/* They go all at once, some of them earlier than the others: each has its time. */
+START_TEST(many_ends)
+{
+	const uint32_t n = 3000;
+
+	for (uint32_t i = 0; i < n; i++)
+		has(i + 1, 0x100000 + 64 * i, 100);
+	look(2000);
+	nobody();
+	for (uint32_t i = 0; i < n; i += 10)
+		has(n + i + 1, 0x100000 + 64 * (n - 10 - i), 2100 + i % 800);
+	look(3000);
+	ck_assert_uint_eq(table.untimed, 0);
+	/* After a look in vain it is known what was there before. */
+	nobody();
+	put("damaged!", 8);
+	ck_assert_int_eq(loaded_look(&of_iterator, &table, idle, NULL), -EBADMSG);
+	nobody();
+	has(9000, 0x1000, 4000);
+	look(5000);
+	listen_since(4500);
+	check_time(find(0x1000, false), 4000);
+}
+END_TEST
+
 /* ── those of this kernel ───────────────────────────────────────────────────────────────── */
 
 /* Of two functions, which stand apart. */
@@ -494,8 +519,9 @@ int main(void)
 	tcase_add_test(t, damaged);
 	tcase_add_test(t, pauses);
 	tcase_add_test(t, a_quarter);
+	tcase_add_test(t, many_ends);
 	suite_add_tcase(s, t);
-	add_test_unless(no_bpffs() ?: no_btf(), real, real_ones);
+	add_test_unless(no_bpf() ?: no_btf(), real, real_ones);
 	suite_add_tcase(s, real);
 	return run_suite(s);
 }

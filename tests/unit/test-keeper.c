@@ -523,7 +523,7 @@ int main(void)
 	Suite *s = suite_create("keeper");
 	TCase *t = tcase_create("all");
 
-	need(no_bpffs());
+	need(no_root());
 	tcase_set_timeout(t, 120);
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, malformed);

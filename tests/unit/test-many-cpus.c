@@ -165,6 +165,7 @@ static void check_count(const char *total)
 		 (uintmax_t)stat.records, (uintmax_t)stat.bytes, (uintmax_t)stat.limited,
 		 (uintmax_t)stat.missed);
 	ck_assert_int_eq(strncmp(total, line, strlen(line)), 0);
+	ck_assert_ptr_nonnull(strchr("+ \n", total[strlen(line)])); /* there the number ends */
 	ck_assert_uint_eq(stat.missed_unknown,
 			  total[strlen(line)] == '+' ? PP_MISSED_AT_LEAST : PP_MISSED_COUNTED);
 	ck_assert_int_eq(tree_count(registry, "many", "nobody", &stat), -ENOENT);

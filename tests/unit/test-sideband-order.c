@@ -26,7 +26,6 @@
 
 #undef fail /* check has one, too */
 #include "daemon/cpus.h"
-#include "daemon/engine/pins.h"
 #include "daemon/engine/server.h"
 #include "daemon/tasks.h"
 #include "proto/keep.h"
@@ -52,8 +51,6 @@ static void engine_run(int listener)
 
 	sigemptyset(&none);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (pins_open("/mnt") < 0) /* of this process's mounts */
-		_exit(2);
 	_exit(serve(listener, signalfd(-1, &none, SFD_CLOEXEC | SFD_NONBLOCK),
 		    &(struct accept_rule){ .uid = geteuid() }) < 0);
 }
@@ -608,7 +605,7 @@ int main(void)
 	Suite *suite = suite_create("sideband-order");
 	TCase *tc = tcase_create("sideband-order");
 
-	need(no_bpffs());
+	need(no_bpf());
 	need(no_btf());
 	tcase_set_timeout(tc, 60);
 	tcase_add_checked_fixture(tc, engine_start, engine_end);

@@ -173,10 +173,19 @@ int pp_maps(struct bpf_iter__task_vma *ctx)
 /* ── BPF programs ───────────────────────────────────────────────────────────────────────── */
 
 #define PARTS_MAX 256 /* BPF_MAX_SUBPROGS of the kernel, 5.12 to 7.x */
+/* All that is written of one program must fit into the kernel's buffer (PAGE_SIZE << 3, 5.8 to 7.x),
+ * or the reader gets E2BIG and nothing: names of parts are cut. */
+#define PART_NAME_SIZE 72
+_Static_assert(sizeof(struct pp_task_program) + PP_TASK_PATH_SIZE +
+			       PARTS_MAX * (sizeof(struct pp_task_program) + PART_NAME_SIZE) <
+		       (4096 << 3),
+	       "a program's entries fit into the kernel's buffer");
 
+/* A symbol that the kernel is just making is none yet: it sets the start first, and the name last. */
 static __always_inline void write_program(struct seq_file *seq, struct pp_task_program *p,
-					  struct bpf_prog_aux *aux)
+					  struct bpf_prog_aux *aux, __u32 name_size)
 {
+	__u64 start = BPF_CORE_READ(aux, ksym.start), end = BPF_CORE_READ(aux, ksym.end);
 	struct buffer *buffer;
 	__u32 zero = 0, padding;
 	long n;
@@ -184,11 +193,11 @@ static __always_inline void write_program(struct seq_file *seq, struct pp_task_p
 	buffer = bpf_map_lookup_elem(&pp_path, &zero);
 	if (!buffer)
 		return;
-	p->start = BPF_CORE_READ(aux, ksym.start);
-	p->length = p->start ? BPF_CORE_READ(aux, ksym.end) - p->start : 0;
-	n = bpf_probe_read_kernel_str(buffer->path, PP_TASK_PATH_SIZE, aux->ksym.name);
-	if (n <= 0 || n > PP_TASK_PATH_SIZE)
+	n = bpf_probe_read_kernel_str(buffer->path, name_size, aux->ksym.name);
+	if (n <= 0 || n > name_size)
 		return;
+	p->start = n > 1 && start < end ? start : 0;
+	p->length = p->start ? end - start : 0;
 	padding = -n & 7;
 	p->type = PP_TASK_PROGRAM;
 	p->name_size = n;
@@ -211,7 +220,7 @@ static __always_inline void write_parts(struct seq_file *seq, struct pp_task_pro
 		of_part = BPF_CORE_READ(part, aux);
 		p->part = i + 1;
 		if (BPF_CORE_READ(of_part, ksym.start) != first)
-			write_program(seq, p, of_part);
+			write_program(seq, p, of_part, PART_NAME_SIZE);
 	}
 }
 
@@ -220,14 +229,16 @@ int pp_programs(struct bpf_iter__bpf_prog *ctx)
 {
 	struct bpf_prog *prog = ctx->prog;
 	struct pp_task_program p = {};
+	__u64 slept;
 
 	if (!prog)
 		return 0;
 	p.id = prog->aux->id;
 	/* What the machine has slept since counts as if it had done so before. */
-	p.loaded = prog->aux->load_time - (bpf_ktime_get_boot_ns() - bpf_ktime_get_ns());
+	slept = bpf_ktime_get_boot_ns() - bpf_ktime_get_ns();
+	p.loaded = prog->aux->load_time > slept ? prog->aux->load_time - slept : 0;
 	bpf_probe_read_kernel(p.tag, sizeof(p.tag), prog->tag);
-	write_program(ctx->meta->seq, &p, prog->aux);
+	write_program(ctx->meta->seq, &p, prog->aux, PP_TASK_PATH_SIZE);
 	write_parts(ctx->meta->seq, &p, prog->aux, p.start);
 	return 0;
 }
