@@ -50,17 +50,22 @@ static void put(const void *bytes, size_t n)
 
 static void has_part(uint32_t id, uint32_t part, uint64_t start, uint64_t loaded, const char *name)
 {
-	struct {
-		struct pp_task_program entry;
-		char name[PP_TASK_PATH_SIZE];
-	} p = { .entry = { .type = PP_TASK_PROGRAM, .id = id, .part = part, .start = start,
-			   .length = start ? 64 : 0, .loaded = loaded } };
+	struct pp_task_program entry = {
+		.type = PP_TASK_PROGRAM,
+		.id = id,
+		.part = part,
+		.start = start,
+		.length = start ? 64 : 0,
+		.loaded = loaded,
+		.name_size = (uint32_t)strlen(name) + 1,
+		.tag[0] = (uint8_t)id,
+	};
+	char padded[PP_TASK_PATH_SIZE] = "";
 
-	p.entry.tag[0] = (uint8_t)id;
-	p.entry.name_size = (uint32_t)strlen(name) + 1;
-	p.entry.size = (uint32_t)(sizeof(p.entry) + ALIGN_TO(p.entry.name_size, 8U));
-	snprintf(p.name, sizeof(p.name), "%s", name);
-	put(&p, p.entry.size);
+	snprintf(padded, sizeof(padded), "%s", name);
+	entry.size = (uint32_t)(sizeof(entry) + ALIGN_TO(entry.name_size, 8U));
+	put(&entry, sizeof(entry));
+	put(padded, entry.size - sizeof(entry));
 }
 
 static void has(uint32_t id, uint64_t start, uint64_t loaded)
