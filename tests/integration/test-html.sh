@@ -105,13 +105,13 @@ expect_eq "$(result .found)" "$(perf_script "$SCRATCH/data" event |
 expect_eq "$(result '.times | join(" ")')" "$(perf_script "$SCRATCH/data" time |
 	tr -d ' .:' | sed -n '1p;$p' | sed 's/^0*//' | tr '\n' ' ' | sed 's/ $//')" "first and last time"
 
-# The text of a field, of one program, and of others not.
-for query in 'comm:find' 'comm:find event:sys_enter NR' '-comm:find event:sys_enter' 'next_comm=find' 'cpu:0 event:clock'; do
+# The text of a field (of timeout, which waits and so is switched to), of one program, and of others not.
+for query in 'comm:find' 'comm:find event:sys_enter NR' '-comm:find event:sys_enter' 'next_comm=timeout' 'cpu:0 event:clock'; do
 	case $query in
 	comm:find) want=$(perf_script "$SCRATCH/data" comm | grep -c '^ *find *$') ;;
 	*NR) want=$(perf_script "$SCRATCH/data" comm,trace | grep -c '^ *find  *NR') ;;
 	-comm*) want=$(perf_script "$SCRATCH/data" comm,event | grep sys_enter | grep -vc '^ *find ') ;;
-	next*) want=$(perf_script "$SCRATCH/data" trace | grep -c next_comm=find) ;;
+	next*) want=$(perf_script "$SCRATCH/data" trace | grep -c next_comm=timeout) ;;
 	cpu*) want=$(perf_script "$SCRATCH/data" cpu,event | grep -c '\[000\].*clock') ;;
 	esac
 	page_ask "view.query = $(jq -n --arg q "$query" '$q'); filter.start().then(() => view.matches.length)"
