@@ -11,7 +11,6 @@
  *     registry/                        a bpffs:
  *       NAMESPACE/EVENT/info, stat     text for people      broker:GROUP, r as the namespace
  *       NAMESPACE/EVENT/cpuN           ring of CPU N        0600 broker's user
- *       NAMESPACE/EVENT/count          program that says what `stat` does 0600 broker's user
  *       NAMESPACE/EVENT/catalog        of several sources   0600 broker's user
  *       NAMESPACE/EVENT/meta           what it was made from 0600 root
  *       NAMESPACE/EVENT/rings, …       the outer map, slots, links 0600 root
@@ -20,7 +19,6 @@
  *       +new-N/, +del-ID/              being made; being reaped, or still mapped by somebody
  *       +last-id                       the newest id given
  *       +wakeups                       ring buffer of wakeups 0660 broker's user:root
- *       +counts                        what it says that in (daemon/counts.h) 0660 broker's user:root
  *       +cpus                          when each CPU went away (daemon/hotplug.h) 0440 broker's user:root
  *       +cpus-link                     of the program that writes it 0600 root
  *   /etc/perfpersist[-NAME]/, /usr/lib/perfpersist[-NAME]/

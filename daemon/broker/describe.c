@@ -16,8 +16,8 @@ void event_count(const char *registry, const struct event *e, struct tree_stat *
 	int err;
 
 	*ret = (struct tree_stat){ 0 };
-	err = tree_count(registry, spec->ns, spec->name, ret);
-	/* Without the program nothing is known, which is not the same as nothing missed. */
+	err = tree_stat_read(registry, spec->ns, spec->name, ret);
+	/* Without the file nothing is known, which is not the same as nothing missed. */
 	if (err < 0)
 		ret->missed_unknown = PP_MISSED_UNKNOWN;
 	if (err < 0 && e->state != PP_EVENT_CREATING && e->state != PP_EVENT_DELETING)

@@ -5,14 +5,14 @@
  */
 #include "daemon/broker/tree.h"
 
+#include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <linux/bpf.h>
 #include <stdarg.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 
-#include "daemon/counts.h"
 #include "proto/macro.h"
 
 /* A raw system call: the broker has no other use for libbpf. */
@@ -36,15 +36,27 @@ static int bpf_obj_get(const char *path, uint32_t flags)
  */
 #define TRIES 3
 
-static int look_again(const char *path)
+static int look_again(int (*look)(const char *path), const char *path)
 {
 	int fd = -ENOENT;
 
-	/* Not BPF_F_RDONLY: a map's descriptor opened with it cannot be mapped at all (EINVAL).
-	 * What keeps a ring read-only is that the map is frozen. */
 	for (unsigned i = 0; i < TRIES && (fd == -ENOENT || fd == -ELOOP); i++)
-		fd = bpf_obj_get(path, 0);
+		fd = look(path);
 	return fd == -ELOOP ? -ENOENT : fd;
+}
+
+static int get_ring(const char *path)
+{
+	/* Not BPF_F_RDONLY: a map's descriptor opened with it cannot be mapped at all (EINVAL).
+	 * What keeps the ring read-only is that the map is frozen. */
+	return bpf_obj_get(path, 0);
+}
+
+static int open_file(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+
+	return fd < 0 ? -errno : fd;
 }
 
 static _printf_(1, 2) int open_pin(const char *fmt, ...)
@@ -58,7 +70,7 @@ static _printf_(1, 2) int open_pin(const char *fmt, ...)
 	va_end(ap);
 	if (n < 0 || (size_t)n >= sizeof(path))
 		return -ENAMETOOLONG;
-	return look_again(path);
+	return look_again(get_ring, path);
 }
 
 int tree_ring_open(const char *registry, const char *ns, const char *name, unsigned cpu)
@@ -135,92 +147,106 @@ int tree_cpus_read(int fd, unsigned cpu, struct pp_cpu_state *ret)
 	return syscall(SYS_bpf, BPF_MAP_LOOKUP_ELEM, &attr, sizeof(attr)) < 0 ? -errno : 0;
 }
 
-/* ── counts ─────────────────────────────────────────────────────────────────────────────── */
-
-/* Of the registry that was asked for last: there is one. */
-static struct {
-	char registry[PATH_MAX];
-	volatile struct pp_counts *counts;
-} answer;
-
-static void unmap_answer(void)
+/* " key=" and a decimal number; moves *p behind it. */
+static int take_count(const char **p, const char *key, uint64_t *ret)
 {
-	if (answer.counts)
-		munmap((void *)answer.counts, sizeof(*answer.counts));
-	answer.counts = NULL;
+	size_t n = strlen(key);
+	char *end;
+
+	if (strncmp(*p, key, n) != 0 || (*p)[n] < '0' || (*p)[n] > '9')
+		return -EBADMSG;
+	errno = 0;
+	*ret = strtoull(*p + n, &end, 10);
+	if (errno)
+		return -EBADMSG;
+	*p = end;
+	return 0;
 }
 
-static int map_answer(const char *registry)
+/* "total records=N bytes=N limited=N missed=N|N+|unknown", and maybe more, each with a blank before
+ * it. 0; -EBADMSG. */
+static int parse_stat(const char *line, struct tree_stat *ret)
+{
+	struct tree_stat s = { 0 };
+	const char *p = line;
+
+	if (strncmp(p, "total", 5) != 0)
+		return -EBADMSG;
+	p += 5;
+	if (take_count(&p, " records=", &s.records) < 0 ||
+	    take_count(&p, " bytes=", &s.bytes) < 0 || take_count(&p, " limited=", &s.limited) < 0)
+		return -EBADMSG;
+	if (strncmp(p, " missed=unknown", 15) == 0) {
+		s.missed_unknown = PP_MISSED_UNKNOWN;
+		p += 15;
+	} else if (take_count(&p, " missed=", &s.missed) < 0) {
+		return -EBADMSG;
+	} else if (*p == '+') {
+		s.missed_unknown = PP_MISSED_AT_LEAST;
+		p++;
+	}
+	if (*p != '\0' && *p != '\n' && *p != ' ')
+		return -EBADMSG;
+	*ret = s;
+	return 0;
+}
+
+/* Whether the text ends with the total's line, whole: there is nothing behind it. */
+static bool has_total(const char *text, size_t size)
+{
+	const char *line;
+
+	if (size == 0 || text[size - 1] != '\n')
+		return false;
+	line = memrchr(text, '\n', size - 1);
+	line = line ? line + 1 : text;
+	return strncmp(line, "total ", 6) == 0;
+}
+
+/*
+ * The total is the last line, behind one per CPU: only the end of the file is kept. Lists of many
+ * events read as many files, so that the read which would only say that this was all is saved.
+ */
+static int read_tail(int fd, char *buf, size_t size)
+{
+	size_t used = 0;
+
+	for (;;) {
+		ssize_t n;
+
+		if (used == size - 1) {
+			memmove(buf, buf + size / 2, used - size / 2);
+			used -= size / 2;
+		}
+		n = read(fd, buf + used, size - 1 - used);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		used += n;
+		buf[used] = '\0';
+		if (n == 0 || has_total(buf, used))
+			return 0;
+	}
+}
+
+int tree_stat_read(const char *registry, const char *ns, const char *name, struct tree_stat *ret)
 {
 	_cleanup_close_ int fd = -EBADF;
-	void *at;
+	char path[PATH_MAX], buf[8192];
+	int n = snprintf(path, sizeof(path), "%s/%s/%s/stat", registry, ns, name);
+	const char *total;
+	int err;
 
-	if (answer.counts && strcmp(answer.registry, registry) == 0)
-		return 0;
-	unmap_answer();
-	if (strlen(registry) >= sizeof(answer.registry))
+	if (n < 0 || (size_t)n >= sizeof(path))
 		return -ENAMETOOLONG;
-	fd = open_pin("%s/" PP_COUNTS, registry);
+	fd = look_again(open_file, path);
 	if (fd < 0)
 		return fd;
-	at = mmap(NULL, sizeof(*answer.counts), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (at == MAP_FAILED)
-		return -errno;
-	answer.counts = at;
-	strcpy(answer.registry, registry);
-	return 0;
-}
-
-/* Nothing that says what comes next is no answer: the program has another map than ours. */
-static int run_count(int program, uint32_t cpu)
-{
-	uint64_t first = cpu;
-	union bpf_attr attr;
-
-	memset(&attr, 0, sizeof(attr));
-	attr.test.prog_fd = program;
-	attr.test.ctx_in = (uint64_t)(uintptr_t)&first;
-	attr.test.ctx_size_in = sizeof(first);
-	answer.counts->next = 0;
-	if (syscall(SYS_bpf, BPF_PROG_TEST_RUN, &attr, sizeof(attr)) < 0)
-		return -errno;
-	return answer.counts->next > cpu ? 0 : -EBADMSG;
-}
-
-static int run_counts(int program, struct tree_stat *s)
-{
-	uint32_t cpu = 0;
-
-	do {
-		int err = run_count(program, cpu);
-
-		if (err < 0)
-			return err;
-		s->records += answer.counts->records;
-		s->bytes += answer.counts->bytes;
-		s->limited += answer.counts->limited;
-		s->missed += answer.counts->missed;
-		cpu = answer.counts->next;
-	} while (cpu != PP_COUNTS_END);
-	if (answer.counts->missed_unknown)
-		s->missed_unknown = PP_MISSED_UNKNOWN;
-	else if (answer.counts->missed_at_least)
-		s->missed_unknown = PP_MISSED_AT_LEAST;
-	return 0;
-}
-
-int tree_count(const char *registry, const char *ns, const char *name, struct tree_stat *ret)
-{
-	_cleanup_close_ int program = open_pin("%s/%s/%s/count", registry, ns, name);
-	struct tree_stat s = { 0 };
-	int err = program < 0 ? program : map_answer(registry);
-
+	err = read_tail(fd, buf, sizeof(buf));
 	if (err < 0)
 		return err;
-	err = run_counts(program, &s);
-	if (err < 0)
-		unmap_answer();
-	else
-		*ret = s;
-	return err;
+	total = strstr(buf, "\ntotal ");
+	total = total ? total + 1 : buf;
+	return parse_stat(total, ret);
 }

@@ -2,7 +2,7 @@
 /*
  * What the broker takes from the registry's tree of pins: rings and the like as descriptors, and
  * the counts that the stat file shows. Both as they are at the moment of asking; nothing is
- * kept but the place where counts are answered.
+ * kept.
  */
 #ifndef PP_BROKER_TREE_H
 #define PP_BROKER_TREE_H
@@ -38,8 +38,7 @@ struct tree_stat {
 	enum pp_missed missed_unknown;
 };
 
-/* The totals, as `stat` has them. 0; -EBADMSG (the program does not go on); another -errno of
- * bpf(2) and mmap(2). */
-int tree_count(const char *registry, const char *ns, const char *name, struct tree_stat *ret);
+/* The totals. 0; -EBADMSG (not what a stat file says); another -errno of opening or reading. */
+int tree_stat_read(const char *registry, const char *ns, const char *name, struct tree_stat *ret);
 
 #endif

@@ -11,8 +11,8 @@
 #include "daemon/engine/event.h"
 #include "daemon/engine/links.h"
 #include "daemon/engine/meta.h"
-#include "daemon/engine/shared.h"
 #include "daemon/engine/tree.h"
+#include "daemon/engine/wakeups.h"
 #include "proto/macro.h"
 
 void parts_done(struct parts *p)
@@ -194,21 +194,20 @@ static int make_meta(struct parts *p, bool pending, struct failure *f)
 
 static int make_tree(struct parts *p, struct tree_files *ret)
 {
-	_cleanup_close_ int counts = shared_counts(p->broker);
 	_cleanup_free_ uint32_t *programs = NULL;
 	size_t n = 0;
-	int r = MIN(counts, 0);
+	int r = 0;
 
-	if (r >= 0 && p->event.missed_unknown != PP_MISSED_UNKNOWN)
+	if (p->event.missed_unknown != PP_MISSED_UNKNOWN)
 		r = links_counted(&p->sources, p->draft.path, &programs, &n);
 	return r < 0 ? r
-		     : tree_create(p->meta, p->rings.outer, p->ringless, p->earlier, counts,
-				   programs, n, p->event.missed_unknown, ret);
+		     : tree_create(p->meta, p->rings.outer, p->ringless, p->earlier, programs, n,
+				   p->event.missed_unknown, ret);
 }
 
 int parts_make_files(struct parts *p, bool pending, struct failure *f)
 {
-	_cleanup_(tree_files_done) struct tree_files files = TREE_FILES_NONE;
+	_cleanup_(tree_files_done) struct tree_files files = { -EBADF, -EBADF };
 	const struct pp_spec *spec = &p->event.spec;
 	mode_t mode = 0400 | (spec->mode & 040) | (spec->mode & 04);
 	int r;
@@ -221,9 +220,7 @@ int parts_make_files(struct parts *p, bool pending, struct failure *f)
 		return fail(f, -r, "Cannot make the registry's files of '%s/%s': %s.", spec->ns,
 			    spec->name, strerror(-r));
 	r = pin(p, files.info, "info", p->broker, spec->group, mode, f);
-	if (r >= 0)
-		r = pin(p, files.stat, "stat", p->broker, spec->group, mode, f);
-	return r < 0 ? r : pin(p, files.count, "count", p->broker, 0, 0600, f);
+	return r < 0 ? r : pin(p, files.stat, "stat", p->broker, spec->group, mode, f);
 }
 
 int parts_write_down(struct parts *p, bool pending, struct failure *f)
@@ -342,7 +339,7 @@ int parts_target(struct parts *p, struct recorder_target *ret, struct failure *f
 	const struct pp_event *e = &p->event;
 
 	if (e->spec.flags & PP_EVENT_WAKEUP && p->wakeups < 0) {
-		p->wakeups = shared_wakeups(p->broker);
+		p->wakeups = wakeups_fd(p->broker);
 		if (p->wakeups < 0)
 			return fail(f, -p->wakeups, "Cannot make the buffer of wakeups: %s.",
 				    strerror(-p->wakeups));

@@ -150,8 +150,8 @@ static struct template_map map_or_template(const struct bpf_map *map, int fd)
 	return (struct template_map){ bpf_map__fd(map), fd < 0 ? bpf_map__fd(map) : fd };
 }
 
-static int create_files(int meta_fd, int rings_fd, int ringless_fd, int earlier_fd, int counts_fd,
-			int rodata, int distances, struct tree_files *ret)
+static int create_files(int meta_fd, int rings_fd, int ringless_fd, int earlier_fd, int rodata,
+			int distances, struct tree_files *ret)
 {
 	const struct template_map maps[] = {
 		{ bpf_map__fd(skeleton->maps.rings), rings_fd },
@@ -161,25 +161,20 @@ static int create_files(int meta_fd, int rings_fd, int ringless_fd, int earlier_
 		map_or_template(skeleton->maps.ringless, ringless_fd),
 		map_or_template(skeleton->maps.earlier, earlier_fd),
 		map_or_template(skeleton->maps.states, cpu_states_fd()),
-		{ bpf_map__fd(skeleton->maps.answer), counts_fd },
 	};
 	int r;
 
 	r = create_file(skeleton->progs.info, maps, ARRAY_SIZE(maps), meta_fd, &ret->info);
 	if (r < 0)
 		return r;
-	r = create_file(skeleton->progs.stat, maps, ARRAY_SIZE(maps),
-			bpf_map__fd(skeleton->maps.cpus), &ret->stat);
-	if (r < 0)
-		return r;
-	return template_instantiate(skeleton->progs.count, maps, ARRAY_SIZE(maps), "count",
-				    &ret->count);
+	return create_file(skeleton->progs.stat, maps, ARRAY_SIZE(maps),
+			   bpf_map__fd(skeleton->maps.cpus), &ret->stat);
 }
 
-int tree_create(int meta_fd, int rings_fd, int ringless_fd, int earlier_fd, int counts_fd,
+int tree_create(int meta_fd, int rings_fd, int ringless_fd, int earlier_fd,
 		const uint32_t *programs, size_t n, enum pp_missed missed, struct tree_files *ret)
 {
-	_cleanup_(tree_files_done) struct tree_files files = TREE_FILES_NONE;
+	_cleanup_(tree_files_done) struct tree_files files = { .info = -EBADF, .stat = -EBADF };
 	struct tree_constants constants = { .missed_unknown = missed == PP_MISSED_UNKNOWN,
 					    .missed_at_least = missed == PP_MISSED_AT_LEAST };
 	_cleanup_close_ int rodata = -EBADF, distances = -EBADF;
@@ -191,12 +186,12 @@ int tree_create(int meta_fd, int rings_fd, int ringless_fd, int earlier_fd, int 
 	if (r >= 0)
 		r = create_rodata(&constants, &rodata);
 	if (r >= 0)
-		r = create_files(meta_fd, rings_fd, ringless_fd, earlier_fd, counts_fd, rodata,
-				 distances, &files);
+		r = create_files(meta_fd, rings_fd, ringless_fd, earlier_fd, rodata, distances,
+				 &files);
 	if (r < 0)
 		return r;
 	*ret = files;
-	files = (struct tree_files)TREE_FILES_NONE;
+	files = (struct tree_files){ -EBADF, -EBADF };
 	return 0;
 }
 
@@ -204,5 +199,4 @@ void tree_files_done(struct tree_files *f)
 {
 	f->info = close_fd(f->info);
 	f->stat = close_fd(f->stat);
-	f->count = close_fd(f->count);
 }

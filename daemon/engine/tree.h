@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The registry's files: for each event two iterator links, to be pinned as `info` and
- * `stat`. They print live values without any daemon. And a program, to be pinned as `count`
- * (daemon/counts.h).
+ * `stat`. They print live values without any daemon.
  */
 #ifndef PP_TREE_H
 #define PP_TREE_H
@@ -13,20 +12,17 @@
 
 #include "proto/protocol.h"
 
-#define TREE_FILES_NONE { -EBADF, -EBADF, -EBADF }
-
 struct tree_files {
 	int info, stat; /* fds of links */
-	int count;	/* of a program */
 };
 
 /*
  * meta_fd: the event's meta map; rings_fd: its ARRAY_OF_MAPS; ringless_fd: what found none, or
- * -EBADF; earlier_fd: what rings before these counted (earlier.h), or -EBADF; counts_fd: where counts
- * are answered (shared.h); programs: the kernel's ids of those whose misses it counts. missed: to be said in `stat`. -EOPNOTSUPP: this kernel has no
+ * -EBADF; earlier_fd: what rings before these counted (earlier.h), or -EBADF; programs: the kernel's
+ * ids of those whose misses it counts. missed: to be said in `stat`. -EOPNOTSUPP: this kernel has no
  * BTF; -errno.
  */
-int tree_create(int meta_fd, int rings_fd, int ringless_fd, int earlier_fd, int counts_fd,
+int tree_create(int meta_fd, int rings_fd, int ringless_fd, int earlier_fd,
 		const uint32_t *programs, size_t n, enum pp_missed missed,
 		struct tree_files *ret);
 void tree_files_done(struct tree_files *f);

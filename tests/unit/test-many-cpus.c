@@ -7,7 +7,6 @@
  * Tracepoints only: a program on one of them runs on every CPU, and nothing is opened on any.
  */
 #include <fcntl.h>
-#include <inttypes.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +14,6 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "daemon/broker/tree.h"
 #include "daemon/cpus.h"
 #include "daemon/engine/event.h"
 #include "daemon/engine/names.h"
@@ -154,23 +152,6 @@ static void make_records(void)
 	ck_assert_int_eq(sched_setaffinity(0, sizeof(all), &all), 0);
 }
 
-/* What the broker is told is the file's last line. */
-static void check_count(const char *total)
-{
-	struct tree_stat stat;
-	char line[256];
-
-	ck_assert_int_eq(tree_count(registry, "many", "event", &stat), 0);
-	snprintf(line, sizeof(line), "total records=%ju bytes=%ju limited=%ju missed=%ju",
-		 (uintmax_t)stat.records, (uintmax_t)stat.bytes, (uintmax_t)stat.limited,
-		 (uintmax_t)stat.missed);
-	ck_assert_int_eq(strncmp(total, line, strlen(line)), 0);
-	ck_assert_ptr_nonnull(strchr("+ \n", total[strlen(line)])); /* there the number ends */
-	ck_assert_uint_eq(stat.missed_unknown,
-			  total[strlen(line)] == '+' ? PP_MISSED_AT_LEAST : PP_MISSED_COUNTED);
-	ck_assert_int_eq(tree_count(registry, "many", "nobody", &stat), -ENOENT);
-}
-
 /* The file has a line for each ring, and records on the CPUs that there are. */
 static void check_stat(const struct pp_event *e)
 {
@@ -195,7 +176,6 @@ static void check_stat(const struct pp_event *e)
 		ck_assert_uint_eq(lines, machine->rings);
 	else
 		ck_assert_uint_ge(lines, 1);
-	check_count(line);
 }
 
 /* ── tests ──────────────────────────────────────────────────────────────────────────────── */

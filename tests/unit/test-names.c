@@ -12,7 +12,7 @@
 #include "daemon/engine/heir.h"
 #include "daemon/engine/reaper.h"
 #include "daemon/engine/remains.h"
-#include "daemon/engine/shared.h"
+#include "daemon/engine/wakeups.h"
 #include "daemon/log.h"
 #include "names-fixture.h"
 #include "needs.h"
@@ -255,7 +255,7 @@ END_TEST
 
 START_TEST(wakeups)
 {
-	_cleanup_close_ int first = shared_wakeups(BROKER), second = shared_wakeups(BROKER);
+	_cleanup_close_ int first = wakeups_fd(BROKER), second = wakeups_fd(BROKER);
 	struct bpf_map_info a = {}, b = {};
 	uint32_t size = sizeof(a);
 	struct stat st;

@@ -5,7 +5,6 @@
 
 #include "daemon/broker/machine.h"
 #include "daemon/broker/tree.h"
-#include "daemon/counts.h"
 #include "tests/unit/peer-costs.h"
 #include "tests/unit/registry-pins.h"
 
@@ -413,115 +412,44 @@ START_TEST(before_the_engine_is_known)
 }
 END_TEST
 
-/* What the engine's program does, of 2 CPUs, one at a time: its answers are these. */
-static int load_count(int map, const struct pp_counts answers[2])
+START_TEST(counts_come_from_the_stat_file)
 {
-	const size_t numbers = sizeof(struct pp_counts) / sizeof(uint64_t);
-	struct bpf_insn code[80], *at = code;
-	union bpf_attr attr;
+	static const char text[] = "cpu0 records=2 bytes=64 limited=0 missed=0\n"
+				   "cpu3 records=3 bytes=96 limited=4 missed=1\n"
+				   "total records=5 bytes=160 limited=4 missed=1\n";
+	char dir[256], stat[300];
+	FILE *f;
 
-	*at++ = (struct bpf_insn){ .code = BPF_LDX | BPF_MEM | BPF_DW, .dst_reg = BPF_REG_6,
-				   .src_reg = BPF_REG_1 };
-	*at++ = (struct bpf_insn){ .code = BPF_LD | BPF_IMM | BPF_DW, .dst_reg = BPF_REG_2,
-				   .src_reg = BPF_PSEUDO_MAP_VALUE, .imm = map };
-	*at++ = (struct bpf_insn){ 0 };
-	*at++ = (struct bpf_insn){ .code = BPF_JMP | BPF_JNE | BPF_K, .dst_reg = BPF_REG_6,
-				   .off = (int16_t)(3 * numbers) };
-	for (size_t i = 0; i < 2 * numbers; i++) {
-		uint64_t number = ((const uint64_t *)answers)[i];
-
-		*at++ = (struct bpf_insn){ .code = BPF_LD | BPF_IMM | BPF_DW,
-					   .dst_reg = BPF_REG_0, .imm = (int32_t)number };
-		*at++ = (struct bpf_insn){ .imm = (int32_t)(number >> 32) };
-		*at++ = (struct bpf_insn){ .code = BPF_STX | BPF_MEM | BPF_DW,
-					   .dst_reg = BPF_REG_2, .src_reg = BPF_REG_0,
-					   .off = (int16_t)(i % numbers * 8) };
-		if (i == numbers - 1) {
-			*at++ = (struct bpf_insn){ .code = BPF_ALU64 | BPF_MOV | BPF_K };
-			*at++ = (struct bpf_insn){ .code = BPF_JMP | BPF_EXIT };
-		}
-	}
-	code[3].off += 2;
-	*at++ = (struct bpf_insn){ .code = BPF_ALU64 | BPF_MOV | BPF_K };
-	*at++ = (struct bpf_insn){ .code = BPF_JMP | BPF_EXIT };
-	memset(&attr, 0, sizeof(attr));
-	attr.prog_type = BPF_PROG_TYPE_RAW_TRACEPOINT;
-	attr.insns = (uint64_t)(uintptr_t)code;
-	attr.insn_cnt = (uint32_t)(at - code);
-	attr.license = (uint64_t)(uintptr_t)"GPL";
-	return pins_call(BPF_PROG_LOAD, &attr);
-}
-
-static void pin_counts(const struct pp_counts answers[2])
-{
-	union bpf_attr attr;
-	char path[300];
-	int map, program;
-
-	memset(&attr, 0, sizeof(attr));
-	attr.map_type = BPF_MAP_TYPE_ARRAY;
-	attr.key_size = 4;
-	attr.value_size = sizeof(struct pp_counts);
-	attr.max_entries = 1;
-	attr.map_flags = BPF_F_MMAPABLE;
-	map = pins_call(BPF_MAP_CREATE, &attr);
-	program = load_count(map, answers);
-	for (size_t i = 0; i < 2; i++) {
-		snprintf(path, sizeof(path), "%s/%s", b.registry, i ? PP_COUNTS : "a/x/count");
-		unlink(path);
-	}
-	pins_mkdir(&b, "a");
-	pins_mkdir(&b, "a/x");
-	pins_add(&b, map, PP_COUNTS);
-	pins_add(&b, program, "a/x/count");
-	close(map);
-	close(program);
-}
-
-START_TEST(counts_come_from_the_program)
-{
-	struct pp_counts answers[2] = {
-		{ .records = 2, .bytes = 64, .next = 1 },
-		{ .records = 3, .bytes = 96, .limited = 4, .missed = 1, .next = PP_COUNTS_END },
-	};
-
-	pins_begin(&b);
 	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
-	pin_counts(answers);
+	snprintf(dir, sizeof(dir), "%s/a", b.registry);
+	mkdir(dir, 0755);
+	snprintf(dir, sizeof(dir), "%s/a/x", b.registry);
+	mkdir(dir, 0755);
+	snprintf(stat, sizeof(stat), "%s/stat", dir);
+	f = fopen(stat, "we");
+	ck_assert_ptr_nonnull(f);
+	fputs(text, f);
+	fclose(f);
 	ck_assert_int_eq(client_show(&team, "a", "x"), 0);
 	ck_assert_uint_eq(team.body.event.records, 5);
 	ck_assert_uint_eq(team.body.event.bytes, 160);
 	ck_assert_uint_eq(team.body.event.limited, 4);
 	ck_assert_uint_eq(team.body.event.missed, 1);
-	ck_assert_uint_eq(team.body.event.missed_unknown, PP_MISSED_COUNTED);
-	/* Another map than ours is found out, and ours is looked for again. */
-	answers[1].missed = 7;
-	answers[1].missed_at_least = 1;
-	pin_counts(answers);
-	ck_assert_int_eq(client_show(&team, "a", "x"), 0);
-	ck_assert_uint_eq(team.body.event.missed_unknown, PP_MISSED_UNKNOWN);
+	ck_assert_uint_eq(team.body.event.missed_unknown, 0);
+	f = fopen(stat, "we");
+	ck_assert_ptr_nonnull(f);
+	fputs("total records=5 bytes=160 limited=4 missed=7+ ringless=2\n", f);
+	fclose(f);
 	ck_assert_int_eq(client_show(&team, "a", "x"), 0);
 	ck_assert_uint_eq(team.body.event.missed, 7);
 	ck_assert_uint_eq(team.body.event.missed_unknown, PP_MISSED_AT_LEAST);
-	answers[1].missed_unknown = 1;
-	pin_counts(answers);
-	ck_assert_int_eq(client_show(&team, "a", "x"), 0);
-	ck_assert_int_eq(client_show(&team, "a", "x"), 0);
-	ck_assert_uint_eq(team.body.event.missed_unknown, PP_MISSED_UNKNOWN);
-	/* It does not go on: nobody waits for it. */
-	answers[1].next = 1;
-	pin_counts(answers);
-	for (unsigned i = 0; i < 3; i++)
-		ck_assert_int_eq(client_show(&team, "a", "x"), 0);
-	ck_assert_uint_eq(team.body.event.records, 0);
-	ck_assert_uint_eq(team.body.event.missed_unknown, PP_MISSED_UNKNOWN);
 	/* The reply to a deletion tells what it was. */
-	answers[1].next = PP_COUNTS_END;
-	pin_counts(answers);
-	client_show(&team, "a", "x");
 	ck_assert_int_eq(client_delete(&root, "a", "x"), 0);
 	ck_assert_uint_eq(root.body.event.records, 5);
-	pins_end(&b);
+	unlink(stat);
+	rmdir(dir);
+	snprintf(dir, sizeof(dir), "%s/a", b.registry);
+	rmdir(dir);
 }
 END_TEST
 
@@ -1218,7 +1146,7 @@ int main(void)
 	tcase_add_test(t, unexpected_descriptors_are_closed);
 	tcase_add_test(t, unknown_operations);
 	tcase_add_test(t, before_the_engine_is_known);
-	add_test_unless(no_bpffs(), t, counts_come_from_the_program);
+	tcase_add_test(t, counts_come_from_the_stat_file);
 	tcase_add_test(t, rights_before_text);
 	tcase_add_test(t, events_that_are_to_be_there_after_a_reboot);
 	tcase_add_test(t, who_makes_us_wait_for_the_disk);

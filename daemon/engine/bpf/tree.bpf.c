@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The registry's files, as iterator programs: `info` and `stat` are links of these, pinned;
- * whoever may open the file runs the program and reads what it prints, daemon or not. `count` says
- * to the broker what `stat` says to people (daemon/counts.h).
+ * whoever may open the file runs the program and reads what it prints, daemon or not.
  *
  * Loaded as templates: each event has its own copies, with its own maps in place of these.
  */
@@ -13,7 +12,6 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
 
-#include "daemon/counts.h"
 #include "daemon/engine/meta.h"
 #include "daemon/engine/bpf/tree.h"
 #include "daemon/engine/bpf/hotplug.h"
@@ -138,15 +136,6 @@ struct {
 	__type(key, __u32);
 	__type(value, __s64[TREE_PROGRAMS_MAX]);
 } distances SEC(".maps");
-
-/* The instance's. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__type(key, __u32);
-	__type(value, struct pp_counts);
-} answer SEC(".maps");
 
 const volatile struct tree_constants constants = {};
 
@@ -354,20 +343,6 @@ static __always_inline void print_cpu(struct seq_file *seq, __u32 cpu, const str
 	BPF_SEQ_PRINTF(seq, "\n");
 }
 
-/* Returns whether it has a ring there. */
-static __always_inline bool count_cpu(__u32 cpu, bool deleted, struct counts *ret)
-{
-	bool recorded = count_ring(cpu, ret);
-
-	if (recorded)
-		add_earlier(cpu, ret);
-	if (recorded && !deleted)
-		ret->missed += program_misses(cpu);
-	ret->ringless = count_ringless(cpu);
-	ret->missed += ret->ringless;
-	return recorded;
-}
-
 /* Runs once for each CPU, and once more, without a key, at the end. */
 SEC("iter/bpf_map_elem")
 int stat(struct bpf_iter__bpf_map_elem *ctx)
@@ -382,47 +357,18 @@ int stat(struct bpf_iter__bpf_map_elem *ctx)
 	if (!key)
 		return print_total(seq, ctx->meta->session_id);
 	cpu = *key;
-	recorded = count_cpu(cpu, is_deleted(), &one);
+	recorded = count_ring(cpu, &one);
+	if (recorded)
+		add_earlier(cpu, &one);
+	if (recorded && !is_deleted())
+		one.missed += program_misses(cpu);
+	one.ringless = count_ringless(cpu);
+	one.missed += one.ringless;
 	away = away_since(cpu);
 	one.away = recorded && away;
 	sum_up(ctx->meta, &one);
 	if (recorded || one.ringless)
 		print_cpu(seq, cpu, &one, away);
-	return 0;
-}
-
-/* ── count: the same in numbers ─────────────────────────────────────────────────────────── */
-
-#define AT_ONCE 16 /* CPUs: the verifier walks through each of them */
-
-SEC("raw_tp")
-int count(struct bpf_raw_tracepoint_args *ctx)
-{
-	__u32 zero = 0, cpu = ctx->args[0], n = constants.n_programs > AT_ONCE ? 1 : AT_ONCE;
-	struct pp_counts *to = bpf_map_lookup_elem(&answer, &zero);
-	struct counts sum = {};
-	bool deleted = is_deleted();
-
-	if (!to)
-		return 0;
-	for (__u32 i = 0; i < AT_ONCE && i < n; i++) {
-		struct counts one = {};
-
-		if (!bpf_map_lookup_elem(&cpus, &cpu)) {
-			cpu = PP_COUNTS_END;
-			break;
-		}
-		count_cpu(cpu, deleted, &one);
-		add(&sum, &one);
-		cpu++;
-	}
-	to->records = sum.records;
-	to->bytes = sum.bytes;
-	to->limited = sum.limited;
-	to->missed = sum.missed;
-	to->missed_unknown = constants.missed_unknown;
-	to->missed_at_least = constants.missed_at_least;
-	to->next = cpu;
 	return 0;
 }
 

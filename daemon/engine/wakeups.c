@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The instance's ring buffer of wakeups. */
+#include "daemon/engine/wakeups.h"
+
+#include <bpf/bpf.h>
+#include <sys/stat.h>
+
+#include "daemon/wakeup.h"
+#include "proto/macro.h"
+
+/* At one wakeup per ring and PP_WAKEUP_INTERVAL: what 256 CPUs of 100 events send while the
+ * broker is busy for 5 ms, and a multiple of every page size. What does not fit is no loss: the
+ * next one tells as much. */
+#define WAKEUPS_SIZE (256 * 1024)
+
+static int make(int *ret)
+{
+	_cleanup_close_ int fd = -EBADF;
+
+	fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "pp_wakeups", 0, 0, WAKEUPS_SIZE, NULL);
+	if (fd < 0)
+		return fd;
+	if (bpf_obj_pin(fd, PP_WAKEUPS) < 0)
+		return -errno;
+	*ret = TAKE_FD(fd);
+	return 0;
+}
+
+/*
+ * Whoever reads it moves the consumer's position in it: nobody but the broker. The group is
+ * root's, so that the engine finds it again without CAP_DAC_OVERRIDE; and the mode comes first,
+ * because chmod of what is another's would need CAP_FOWNER.
+ */
+static int grant(uid_t broker)
+{
+	struct stat st;
+
+	if (stat(PP_WAKEUPS, &st) < 0)
+		return -errno;
+	if (st.st_uid == 0 && chmod(PP_WAKEUPS, 0660) < 0)
+		return -errno;
+	return chown(PP_WAKEUPS, broker, 0) < 0 ? -errno : 0;
+}
+
+int wakeups_fd(uid_t broker)
+{
+	_cleanup_close_ int fd = bpf_obj_get(PP_WAKEUPS);
+	int r = 0;
+
+	/* Never another in its place: programs that write to the one that is there run on. */
+	if (fd < 0 && errno != ENOENT)
+		return -errno;
+	if (fd < 0)
+		r = make(&fd);
+	if (r >= 0)
+		r = grant(broker);
+	return r < 0 ? r : TAKE_FD(fd);
+}
