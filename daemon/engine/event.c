@@ -166,18 +166,18 @@ static int mend_rings(struct parts *p, const char *path, struct failure *f)
 }
 
 /* Whatever the sources are, an event can be stopped. */
-static int idle(struct parts *p, const char *path)
+static int idle(struct parts *p, const char *path, int restored)
 {
-	struct failure f = {};
-	int r = parts_restore(p, path, &f);
+	int r = restored < 0 ? restored : programs_idle(&p->programs, &p->sources);
 
-	if (r >= 0)
-		r = programs_idle(&p->programs, &p->sources);
 	return r < 0 ? programs_stop(path) : 0;
 }
 
-/* What is to be is written down first: whoever finds it half done knows what is missing. */
-static int stop(struct parts *p, const char *path, struct failure *f)
+/*
+ * restored: what parts_restore() said.
+ * What is to be is written down first: whoever finds it half done knows what is missing.
+ */
+static int stop(struct parts *p, const char *path, int restored, struct failure *f)
 {
 	int r;
 
@@ -185,7 +185,7 @@ static int stop(struct parts *p, const char *path, struct failure *f)
 	r = write_down(p, path, true, f);
 	if (r < 0)
 		return r;
-	r = idle(p, path);
+	r = idle(p, path, restored);
 	if (r < 0)
 		return fail(f, -r, "Cannot empty the slots of the programs of '%s': %s.", path,
 			    strerror(-r));
@@ -193,15 +193,11 @@ static int stop(struct parts *p, const char *path, struct failure *f)
 	return finish(p, path, f);
 }
 
-/* After a failure the slots are empty, unless it was not allowed. */
-static int resume(struct parts *p, const char *path, const struct pp_allowance *allowance,
-		  struct failure *f)
+/* restored: the same, with a sentence in *f. After a failure the slots are empty. */
+static int resume(struct parts *p, const char *path, int restored, struct failure *f)
 {
-	int restored = parts_restore(p, path, f), r;
+	int r;
 
-	r = restored < 0 ? 0 : crowd_check_work(sources_work(&p->sources), allowance, f);
-	if (r < 0)
-		return r;
 	p->event.paused = 0;
 	r = write_down(p, path, true, f);
 	if (r < 0)
@@ -215,6 +211,21 @@ static int resume(struct parts *p, const char *path, const struct pp_allowance *
 	}
 	tell(p, PP_RING_RUNNING);
 	return finish(p, path, f);
+}
+
+/* Whoever pauses it must be able to have it run again: of what nobody can restore only root may. */
+static int pause_or_resume(struct parts *p, const char *path, bool pause,
+			   const struct pp_allowance *allowance, struct failure *f)
+{
+	int restored = parts_restore(p, path, f), r;
+
+	if (restored >= 0)
+		r = crowd_check_work(sources_work(&p->sources), allowance, f);
+	else
+		r = pause && allowance && allowance->work != UINT32_MAX ? restored : 0;
+	if (r < 0)
+		return r;
+	return pause ? stop(p, path, restored, f) : resume(p, path, restored, f);
 }
 
 int event_pause(uint64_t id, bool pause, const struct pp_allowance *allowance, uid_t broker,
@@ -231,7 +242,7 @@ int event_pause(uint64_t id, bool pause, const struct pp_allowance *allowance, u
 			    (unsigned long long)id, strerror(-r));
 	r = parts_open(path, broker, &p, &pending, f);
 	if (r >= 0 && (pending || p.event.paused != pause))
-		r = pause ? stop(&p, path, f) : resume(&p, path, allowance, f);
+		r = pause_or_resume(&p, path, pause, allowance, f);
 	if (r < 0)
 		return r;
 	r = names_read(id, ret);
@@ -256,7 +267,7 @@ int event_recover_one(const char *path, uid_t broker)
 	if (r >= 0)
 		r = mend_rings(&p, path, &f);
 	if (r >= 0)
-		r = p.event.paused ? stop(&p, path, &f) : resume(&p, path, NULL, &f);
+		r = pause_or_resume(&p, path, p.event.paused, NULL, &f);
 	if (r < 0)
 		log_error("%s was being changed when the engine died, and does not record: %s",
 			  path, f.sentence);

@@ -31,8 +31,8 @@ int event_change(uint64_t id, uint32_t what, const struct pp_spec *spec,
 		 const struct pp_recipe *recipe, const struct pp_allowance *allowance, uid_t broker,
 		 struct pp_event *ret, struct pp_remains *ret_remains, struct failure *f);
 
-/* Pauses it, or resumes it if that is no more work than allowance lets it be; *ret: as enumerated.
- * To be what it is already is no failure. */
+/* Pauses it, or resumes it, if to resume it is no more work than allowance lets it be; *ret: as
+ * enumerated. To be what it is already is no failure. */
 int event_pause(uint64_t id, bool pause, const struct pp_allowance *allowance, uid_t broker,
 		struct pp_event *ret, struct failure *f);
 

@@ -218,8 +218,12 @@ refused_for 'shorter filter' "$one" p/none -m 4K -e 'syscalls:*' --filter "$many
 by "$one" "${PERFCTL[@]}" create p/many -m 64K -e 'syscalls:sys_enter_*'
 expect_exit 1 by "$one" "${PERFCTL[@]}" change p/many --filter "$many"
 expect_match "$OUT" 'shorter filter'
-# Nor may what root made be loaded anew by others, if that is more than they could ask for.
+# Nor may what root made be loaded anew by others, if that is more than they could ask for; nor be
+# paused, which they could not undo.
 perfctl create p/roots -m 64K -e 'syscalls:*' --filter "$many"
+expect_exit 1 by "$one" "${PERFCTL[@]}" pause p/roots
+expect_match "$OUT" 'shorter filter'
+expect_eq "$(perfctl show --json p/roots | jq -r .state)" running
 perfctl pause p/roots
 for order in "resume p/roots" "change p/roots --max-rate 9"; do
 	read -ra words <<<"$order"
@@ -230,7 +234,6 @@ expect_exit 4 by "$one" "${PERFCTL[@]}" change p/roots -m 128K
 expect_match "$OUT" 'charged to that user'
 expect_eq "$(perfctl show --json p/roots | jq -r .state)" paused
 perfctl resume p/roots
-by "$one" "${PERFCTL[@]}" pause p/roots
 by "$one" "${PERFCTL[@]}" pause p/many
 by "$one" "${PERFCTL[@]}" resume p/many
 perfctl delete p/many p/roots
