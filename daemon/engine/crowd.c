@@ -20,6 +20,7 @@ struct member {
 	uint32_t creator, weight;
 	bool is_glob;
 	bool is_once; /* a tracepoint: there once of its event, whatever names it */
+	bool is_carrier; /* of system calls: one more, whatever else of the event is there */
 	char *place;
 };
 
@@ -47,12 +48,19 @@ static void name_place(const struct pp_source *term, const struct tracepoint *tp
 			 term->type == PERF_TYPE_BREAKPOINT ? term->config1 : 0);
 }
 
-/* Whether it is one more than the last that was counted; an event's members stand side by side. */
-static bool is_another(const struct member *m, uint64_t *last)
+/* Of the system call's tracepoint. */
+static void name_carrier(const struct tracepoint *tp, char place[PLACE_SIZE])
 {
-	bool is = !m->is_once || m->id != *last;
+	snprintf(place, PLACE_SIZE, "raw_syscalls:%s", syscall_carrier_name(tp));
+}
 
-	*last = m->id;
+/* Whether it is one more than the last of its kind that was counted; an event's members stand side
+ * by side. */
+static bool is_another(const struct member *m, uint64_t last[2])
+{
+	bool is = !m->is_once || m->id != last[m->is_carrier];
+
+	last[m->is_carrier] = m->id;
 	return is;
 }
 
@@ -63,32 +71,11 @@ static bool is_there(const struct member *m, const char *place)
 
 /* ── who is there ───────────────────────────────────────────────────────────────────────── */
 
-/* One system call alone may be taken from among all (syscall.h), where everybody passes. */
-static void name_carrier(const struct tracepoint *tp, char place[PLACE_SIZE])
+static int add_member(const struct pp_event *event, const struct pp_source *term, bool is_carrier,
+		      const char *place)
 {
-	if (syscall_is_carried(tp))
-		snprintf(place, PLACE_SIZE, "raw_syscalls:%s", syscall_carrier_name(tp));
-}
-
-static void name_carrier_of_term(const struct pp_source *term, char place[PLACE_SIZE])
-{
-	struct tracepoint tp = {};
-
-	if (term->kind != PP_SOURCE_TRACEPOINT || source_term_is_glob(term))
-		return;
-	snprintf(tp.system, sizeof(tp.system), "%s", term->system);
-	snprintf(tp.name, sizeof(tp.name), "%s", term->name);
-	name_carrier(&tp, place);
-}
-
-static int add_term(const struct pp_event *event, const struct pp_source *term, bool alone)
-{
-	char place[PLACE_SIZE];
 	char *copy;
 
-	name_place(term, NULL, place);
-	if (alone)
-		name_carrier_of_term(term, place);
 	if (n_members == room) {
 		size_t more = MAX(room * 2, (size_t)64);
 		struct member *p = reallocarray(members, more, sizeof(*p));
@@ -105,11 +92,49 @@ static int add_term(const struct pp_event *event, const struct pp_source *term, 
 		.id = event->id,
 		.creator = event->spec.creator,
 		.weight = MAX(event->weight, 1U),
-		.is_glob = source_term_is_glob(term),
+		.is_glob = source_term_is_glob(term) && !is_carrier,
 		.is_once = term->kind == PP_SOURCE_TRACEPOINT,
+		.is_carrier = is_carrier,
 		.place = copy,
 	};
 	return 0;
+}
+
+/* Of a glob it is not known here what it stands for: it is taken to match unless it begins
+ * differently. */
+static bool may_match(const struct pp_source *term, const char *begin)
+{
+	size_t n = MIN(strcspn(term->name, "*?[\\"), strlen(begin));
+
+	return term->kind == PP_SOURCE_TRACEPOINT && pp_glob_match(term->system, "syscalls") &&
+	       strncmp(term->name, begin, n) == 0;
+}
+
+/* System calls may be taken from among all (syscall.h), where everybody passes. */
+static int add_carriers(const struct pp_event *event, const struct pp_source *term)
+{
+	static const char *const begin[] = { "sys_enter_", "sys_exit_" };
+	struct tracepoint tp = { .system = "syscalls" };
+	char place[PLACE_SIZE];
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(begin); i++) {
+		snprintf(tp.name, sizeof(tp.name), "%s", begin[i]);
+		if (!may_match(term, begin[i]) || !syscall_is_carried(&tp))
+			continue;
+		name_carrier(&tp, place);
+		r = add_member(event, term, true, place);
+	}
+	return r;
+}
+
+static int add_term(const struct pp_event *event, const struct pp_source *term)
+{
+	char place[PLACE_SIZE];
+	int r = add_carriers(event, term);
+
+	name_place(term, NULL, place);
+	return r < 0 ? r : add_member(event, term, false, place);
 }
 
 static int add_event(const struct pp_event *event, const struct pp_recipe *recipe)
@@ -117,7 +142,7 @@ static int add_event(const struct pp_event *event, const struct pp_recipe *recip
 	int r = 0;
 
 	for (uint32_t i = 0; r >= 0 && i < recipe->n_sources; i++)
-		r = add_term(event, &recipe->sources[i], recipe->n_sources == 1);
+		r = add_term(event, &recipe->sources[i]);
 	return r;
 }
 
@@ -184,6 +209,27 @@ void crowd_recount(void)
 
 /* ── whether there is room ──────────────────────────────────────────────────────────────── */
 
+/* raw_syscalls itself, and system calls that are taken from there, in one event: two programs. */
+static uint32_t count_raw_before(const struct sources *s, size_t n)
+{
+	const struct source *source = &s->v[n];
+	const char *raw = source->is_carried ? syscall_carrier_name(source->tp) : source->tp->name;
+
+	if (!source->is_carried && strcmp(source->tp->system, "raw_syscalls"))
+		return 0;
+	for (size_t i = 0; i < n; i++) {
+		const struct source *other = &s->v[i];
+
+		if (!other->tp || other->is_carried == source->is_carried)
+			continue;
+		if (other->is_carried ? !strcmp(syscall_carrier_name(other->tp), raw)
+				      : !strcmp(other->tp->system, "raw_syscalls") &&
+						!strcmp(other->tp->name, raw))
+			return 1;
+	}
+	return 0;
+}
+
 /* Those of the event itself: a tracepoint is there once, whatever names it, the rest as often as it
  * was named. */
 static uint32_t count_before(const struct sources *s, size_t n, const char *place)
@@ -192,7 +238,7 @@ static uint32_t count_before(const struct sources *s, size_t n, const char *plac
 	uint32_t there = 0;
 
 	if (s->v[n].parsed->kind == PP_SOURCE_TRACEPOINT)
-		return 0;
+		return count_raw_before(s, n);
 	for (size_t i = 0; i < n; i++) {
 		if (s->v[i].parsed->kind == PP_SOURCE_TRACEPOINT)
 			continue;
@@ -210,7 +256,7 @@ static int check_place(const struct pp_event *event, const struct sources *s, si
 	const struct source *source = &s->v[n];
 	const char *text = source->parsed->kind == PP_SOURCE_SAMPLING ? source->parsed->text : NULL;
 	char place[PLACE_SIZE];
-	uint64_t own, all, last = 0;
+	uint64_t own, all, last[2] = {};
 
 	name_place(source->parsed, source->tp, place);
 	if (source->is_carried)
@@ -218,7 +264,7 @@ static int check_place(const struct pp_event *event, const struct sources *s, si
 	own = all = (uint64_t)count_before(s, n, place) * weight;
 	for (size_t i = 0; i < n_members; i++) {
 		if (members[i].id == event->id || !is_there(&members[i], place) ||
-		    !is_another(&members[i], &last))
+		    !is_another(&members[i], last))
 			continue;
 		all += members[i].weight;
 		if (members[i].creator == creator)
@@ -258,7 +304,7 @@ static bool may_meet(const struct member *a, const struct member *b)
 /* What the heir would have where this is, with what comes along with it. */
 static uint64_t inherited_there(const struct member *m, uint32_t creator)
 {
-	uint64_t sum = 0, last = 0;
+	uint64_t sum = 0, last[2] = {};
 
 	for (size_t i = 0; i < n_members; i++) {
 		const struct member *other = &members[i];
@@ -266,7 +312,7 @@ static uint64_t inherited_there(const struct member *m, uint32_t creator)
 
 		meets = is_own ? strcmp(other->place, m->place) == 0
 			       : other->creator == creator && may_meet(other, m);
-		if (meets && is_another(other, &last))
+		if (meets && is_another(other, last))
 			sum += other->weight;
 	}
 	return sum;

@@ -95,7 +95,16 @@ static enum pp_missed counts_missed(const struct tracepoint *tp)
 		       : PP_MISSED_AT_LEAST;
 }
 
-static int generic_plan(struct source *source, struct failure *f _unused_)
+static int plan_call(struct source *source, struct failure *f)
+{
+	int r = syscall_read(source->tp, &source->call);
+
+	return r < 0 ? fail(f, -r, "Cannot find out which system call '%s:%s' is of: %s.",
+			    source->tp->system, source->tp->name, strerror(-r))
+		     : 0;
+}
+
+static int generic_plan(struct source *source, struct failure *f)
 {
 	const struct tracepoint *tp = source->tp;
 	struct record record;
@@ -111,13 +120,10 @@ static int generic_plan(struct source *source, struct failure *f _unused_)
 	source->spill_size = tp->has_dynamic ? record_size(&record, ENTRY_MAX) + 8
 					     : record_size(&record, tp->fixed_size);
 	source->missed = counts_missed(tp);
-	/* Where the kernel may preempt it, an event of one system call alone is taken from
-	 * raw_syscalls, and one of several has writers that come between each other. */
-	source->can_nest = false;
-	source->is_carried = !source->id && syscall_is_carried(tp);
-	source->is_preemptible = source->id && syscall_is_carried(tp);
+	source->can_nest = source->is_preemptible = false;
+	source->is_carried = syscall_is_carried(tp);
 	perf_tracepoint_attr(tp, &source->attr);
-	return 0;
+	return source->is_carried ? plan_call(source, f) : 0;
 }
 
 /* ── the program ────────────────────────────────────────────────────────────────────────── */
@@ -353,20 +359,15 @@ static int generic_load(const struct source *source, const struct recorder_targe
 
 static int generic_entry(const struct source *source, const struct recorder_slot *slot, int *ret_fd)
 {
-	struct syscall_facts call;
-	int r;
-
-	if (!source->is_carried)
-		return entry_load(BPF_PROG_TYPE_TRACEPOINT, 0, 0, slot, 1, NULL, ret_fd);
-	r = syscall_read(source->tp, &call);
-	if (r < 0)
-		return r;
-	return entry_load(BPF_PROG_TYPE_TRACEPOINT, 0, 0, slot, 1, &call, ret_fd);
+	if (source->is_carried)
+		return entry_load_syscall(slot, &source->call, !source_shares_entry(source),
+					  ret_fd);
+	return entry_load(BPF_PROG_TYPE_TRACEPOINT, 0, 0, slot, 1, ret_fd);
 }
 
-static const char *generic_entry_class(const struct source *source _unused_)
+static const char *generic_entry_class(const struct source *source)
 {
-	return "tracepoint";
+	return source_shares_entry(source) ? syscall_carrier_name(source->tp) : "tracepoint";
 }
 
 static int generic_attach(const struct source *source, int entry_fd, unsigned cpu, int *ret_fd)

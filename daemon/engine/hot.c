@@ -231,7 +231,7 @@ static int hot_entry(const struct source *source, const struct recorder_slot *sl
 		r = template_attach_target(program_of(templates.of[i], &layouts[i]), &target);
 	if (r < 0)
 		return r;
-	return entry_load(BPF_PROG_TYPE_TRACING, BPF_TRACE_RAW_TP, target, slot, 0, NULL, ret_fd);
+	return entry_load(BPF_PROG_TYPE_TRACING, BPF_TRACE_RAW_TP, target, slot, 0, ret_fd);
 }
 
 /* Newer kernels let a program tail-call only what is attached to the same. */

@@ -172,6 +172,18 @@ static int link_source(const struct source *source, size_t i, const struct progr
 	return r < 0 ? r : link_everywhere(source, i, entry, &mine, draft, f);
 }
 
+/* The first of those that share an entry links it. */
+static bool has_link(const struct sources *s, size_t i)
+{
+	const struct source *source = &s->v[i], *other;
+
+	for (other = s->v; source_shares_entry(source) && other < source; other++)
+		if (source_shares_entry(other) && !strcmp(other->recorder->entry_class(other),
+							  source->recorder->entry_class(source)))
+			return false;
+	return true;
+}
+
 int links_create(const struct sources *s, const struct programs *p, const struct pp_cpumask *cpus,
 		 struct pins_draft *draft, bool *out, struct failure *f)
 {
@@ -180,11 +192,12 @@ int links_create(const struct sources *s, const struct programs *p, const struct
 	for (size_t i = 0; i < s->n; i++) {
 		const struct source *source = &s->v[i];
 		struct failure mine = {};
-		int r = link_source(source, i, p, cpus, draft, &mine);
+		int r = has_link(s, i) ? link_source(source, i, p, cpus, draft, &mine) : 0;
 
 		if (r >= 0)
 			continue;
-		if (!source_is_optional(source) || !is_its_own_fault(r) || --left == 0) {
+		if (!source_is_optional(source) || source_shares_entry(source) ||
+		    !is_its_own_fault(r) || --left == 0) {
 			*f = mine;
 			return r;
 		}
@@ -269,6 +282,31 @@ int links_carry(const char *path, struct pins_draft *draft)
 	return pins_foreach_leaf(path, carry_link, draft);
 }
 
+static bool has_pin(const char *path, size_t i)
+{
+	_cleanup_close_ int fd = -EBADF;
+	char leaf[32];
+
+	snprintf(leaf, sizeof(leaf), "link%zu", i);
+	fd = pins_get(path, leaf);
+	return fd >= 0;
+}
+
+void links_recognize(struct sources *s, const char *path)
+{
+	size_t i = 0;
+
+	while (i < s->n && (has_link(s, i) || !has_pin(path, i)))
+		i++;
+	if (i == s->n)
+		return;
+	for (i = 0; i < s->n; i++)
+		if (source_shares_entry(&s->v[i])) {
+			s->v[i].is_carried = false;
+			s->v[i].is_preemptible = true;
+		}
+}
+
 /* Overflows compare the counter with the samples instead; uprobes are shut out by nothing. */
 static bool is_counted(const struct source *source)
 {
@@ -301,7 +339,7 @@ int links_counted(const struct sources *s, const char *path, uint32_t **ret, siz
 	if (!ids)
 		return -ENOMEM;
 	for (size_t i = 0; r >= 0 && i < s->n; i++)
-		if (is_counted(&s->v[i]))
+		if (is_counted(&s->v[i]) && has_link(s, i))
 			r = entry_id(path, i, &ids[n++]);
 	if (r < 0)
 		return r;

@@ -27,6 +27,12 @@ int links_create(const struct sources *s, const struct programs *p, const struct
 int links_carry(const char *path, struct pins_draft *draft);
 
 /*
+ * Looks at what is pinned at `path`: before system calls of one event shared an entry each had a
+ * link of its own, on syscalls:*. What was made so stays so, and is told in the sources.
+ */
+void links_recognize(struct sources *s, const char *path);
+
+/*
  * The kernel's ids of the entries whose misses it counts, of the links pinned at `path`; *ret is
  * for free(3).
  */

@@ -217,7 +217,7 @@ static int overflow_load(const struct source *source, const struct recorder_targ
 static int overflow_entry(const struct source *source _unused_, const struct recorder_slot *slot,
 			  int *ret_fd)
 {
-	return entry_load(BPF_PROG_TYPE_PERF_EVENT, 0, 0, slot, 0, NULL, ret_fd);
+	return entry_load(BPF_PROG_TYPE_PERF_EVENT, 0, 0, slot, 0, ret_fd);
 }
 
 static const char *overflow_entry_class(const struct source *source _unused_)

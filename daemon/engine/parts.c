@@ -329,7 +329,10 @@ int parts_restore(struct parts *p, const char *path, struct failure *f)
 {
 	int r = p->event.n_sources > 1 ? restore_several(p, f) : restore_one(p, f);
 
-	return r < 0 ? r : programs_open(&p->sources, path, &p->programs, f);
+	if (r < 0)
+		return r;
+	links_recognize(&p->sources, path);
+	return programs_open(&p->sources, path, &p->programs, f);
 }
 
 /* ── either ─────────────────────────────────────────────────────────────────────────────── */

@@ -344,7 +344,7 @@ static int probe_load(const struct source *source, const struct recorder_target 
 static int probe_entry(const struct source *source _unused_, const struct recorder_slot *slot,
 		       int *ret_fd)
 {
-	return entry_load(BPF_PROG_TYPE_KPROBE, 0, 0, slot, 0, NULL, ret_fd);
+	return entry_load(BPF_PROG_TYPE_KPROBE, 0, 0, slot, 0, ret_fd);
 }
 
 static const char *probe_entry_class(const struct source *source _unused_)

@@ -54,11 +54,16 @@ static int assign_slots(struct programs *p, const struct sources *s)
 	for (size_t i = 0; i < p->n; i++)
 		p->loaded[i] = -EBADF;
 	for (size_t i = 0; r >= 0 && i < p->n; i++) {
+		const struct source *source = &s->v[i];
 		struct program_slot *slot = &p->slots[i];
+		struct program_array *array;
 
-		r = find_array(p, s->v[i].recorder->entry_class(&s->v[i]), &slot->array);
-		if (r >= 0)
-			slot->index = p->arrays[slot->array].n++;
+		r = find_array(p, source->recorder->entry_class(source), &slot->array);
+		if (r < 0)
+			break;
+		array = &p->arrays[slot->array];
+		slot->index = source_shares_entry(source) ? source->call.number : array->n;
+		array->n = MAX(array->n, slot->index + 1);
 	}
 	return r;
 }

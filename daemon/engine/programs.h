@@ -23,7 +23,7 @@ struct program_slot {
 	uint32_t array, index;
 };
 
-/* Which sources have their slots where comes from their order alone. */
+/* Which sources have their slots where comes from their order, and from system calls' numbers. */
 struct programs {
 	struct program_array *arrays;
 	size_t n_arrays;

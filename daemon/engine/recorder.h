@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "daemon/engine/failure.h"
+#include "daemon/engine/syscall.h"
 #include "daemon/engine/tracefs.h"
 #include "daemon/order.h"
 
@@ -43,8 +44,16 @@ struct source {
 	bool can_nest;	      /* its program can run inside itself on a CPU */
 	bool is_preemptible;  /* a task can be preempted in it, so that others come between */
 	struct perf_event_attr attr;
-	bool is_carried; /* its entry is a program of raw_syscalls: see syscall.h */
+	bool is_carried;	   /* its entry is a program of raw_syscalls: see syscall.h */
+	struct syscall_facts call; /* if it is carried */
 };
+
+/* Of several that are carried each has the slot of its number, and the first one's entry finds all
+ * of its class. */
+static inline bool source_shares_entry(const struct source *s)
+{
+	return s->is_carried && s->id;
+}
 
 /* Where and how the records go, fixed when a program is loaded. */
 struct recorder_target {
@@ -94,7 +103,8 @@ struct recorder {
 		    struct failure *f);
 
 	/* Loads the entry. Two sources may have their slots in one PROG_ARRAY if entry_class says
-	 * the same string for both. */
+	 * the same string for both. One entry is for all of a class that share it
+	 * (source_shares_entry()). */
 	int (*entry)(const struct source *source, const struct recorder_slot *slot, int *ret_fd);
 	const char *(*entry_class)(const struct source *source);
 

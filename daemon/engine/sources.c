@@ -156,8 +156,8 @@ enum pp_missed sources_missed(const struct sources *s)
 
 /*
  * Programs on tracepoints, overflows and kprobes exclude each other on a CPU (bpf_prog_active);
- * tp_btf programs exclude themselves and nothing else. Programs on syscalls:* are on the side of
- * the latter since 7.0: that is for their plan to say.
+ * tp_btf programs exclude themselves and nothing else. Since 7.0 those on syscalls:* would,
+ * too: they are carried by raw_syscalls there (syscall.h), unless an older engine linked them.
  */
 bool sources_nest(const struct sources *s)
 {

@@ -95,10 +95,13 @@ static const char *const carried[] = {
 	"syscalls:sys_enter_acc[t]",
 	"syscalls:sys_enter_acct,syscalls:sys_enter_acct",
 	"syscalls:sys_enter_acct,syscalls:sys_enter_a?ct",
+	"syscalls:sys_enter_acct,syscalls:sys_exit_acct,syscalls:sys_enter_close",
+	"syscalls:*_acct",
+	"sys*:sys_enter_acc*",
 };
 
-/* A system call alone, however it was named, is where all of them are. */
-START_TEST(one_system_call_is_where_all_are)
+/* System calls, however they were named, are where all of them are: once. */
+START_TEST(system_calls_are_where_all_are)
 {
 	ck_assert_int_eq(create("first", "sched:sched_process_wait", 8), 0);
 	ck_assert_int_eq(create("call", carried[_i], 8), 0);
@@ -106,11 +109,24 @@ START_TEST(one_system_call_is_where_all_are)
 }
 END_TEST
 
-START_TEST(several_are_where_they_are)
+/* What everybody passes anyway is there beside them, of the same event, too. */
+START_TEST(beside_what_carries_them)
 {
 	ck_assert_int_eq(create("first", CARRIER "," CARRIER ",sched:sched_process_wait", 8), 0);
-	ck_assert_int_eq(create("calls", "syscalls:sys_enter_acct,syscalls:sys_exit_acct", 8), 0);
-	expect_there(1);
+	ck_assert_int_eq(create("both", "syscalls:sys_enter_acct," CARRIER, 2), -EDQUOT);
+	ck_assert_int_eq(create("both", CARRIER ",syscalls:sys_enter_acct", 2), -EDQUOT);
+	ck_assert_int_eq(create("both", "syscalls:sys_enter_acct," CARRIER, 3), 0);
+	expect_there(3);
+}
+END_TEST
+
+/* Those that return are elsewhere, also as a glob. */
+START_TEST(returning_is_elsewhere)
+{
+	ck_assert_int_eq(create("exit", "syscalls:sys_exit_acct", 8), 0);
+	ck_assert_int_eq(create("exits", "syscalls:sys_exit_acc*", 8), 0);
+	ck_assert_int_eq(create("first", "sched:sched_process_wait", 8), 0);
+	expect_there(0);
 }
 END_TEST
 
@@ -127,8 +143,9 @@ int main(void)
 	need(no_dir(registry));
 	tcase_set_timeout(t, 120);
 	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_add_loop_test(t, one_system_call_is_where_all_are, 0, ARRAY_SIZE(carried));
-	tcase_add_test(t, several_are_where_they_are);
+	tcase_add_loop_test(t, system_calls_are_where_all_are, 0, ARRAY_SIZE(carried));
+	tcase_add_test(t, beside_what_carries_them);
+	tcase_add_test(t, returning_is_elsewhere);
 	suite_add_tcase(s, t);
 	r = run_suite(s);
 	rmdir(registry);

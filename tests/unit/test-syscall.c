@@ -6,12 +6,14 @@
  */
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "emit-fixture.h"
 
+#include "daemon/engine/links.h"
 #include "daemon/engine/syscall.h"
 #include "daemon/log.h"
 
@@ -28,7 +30,6 @@ struct running {
 	int slots, program, entry, link;
 };
 
-/* r->tp is there. carried: as where the kernel may preempt programs on syscalls:*. */
 /* What others call meanwhile is not recorded, so that the rings are at rest while they are read. */
 static const struct pp_filter_node *ours(void)
 {
@@ -43,6 +44,13 @@ static const struct pp_filter_node *ours(void)
 	return &node;
 }
 
+static void carry(struct source *source)
+{
+	source->is_carried = true;
+	ck_assert_int_eq(syscall_read(source->tp, &source->call), 0);
+}
+
+/* r->tp is there. carried: as where the kernel may preempt programs on syscalls:*. */
 static void start(struct running *r, bool carried)
 {
 	struct recorder_slot slot;
@@ -57,7 +65,8 @@ static void start(struct running *r, bool carried)
 	r->source.n_filter = 1;
 	r->source.tp = &r->tp;
 	ck_assert_msg(recorder_generic.plan(&r->source, &f) == 0, "%s", f.sentence);
-	r->source.is_carried |= carried;
+	if (carried)
+		carry(&r->source);
 	r->slots = bpf_map_create(BPF_MAP_TYPE_PROG_ARRAY, "slots", 4, 4, 1, NULL);
 	ck_assert_int_ge(r->slots, 0);
 	slot = (struct recorder_slot){ .fd = r->slots };
@@ -92,14 +101,26 @@ START_TEST(numbers)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(calls); i++) {
-		struct syscall_facts facts = { .number = -1 };
+		struct syscall_facts facts = {};
 		struct tracepoint tp;
 
 		ck_assert_int_eq(tracepoint_read("syscalls", calls[i].name, &tp), 0);
 		ck_assert_int_eq(syscall_read(&tp, &facts), 0);
-		ck_assert_int_eq(facts.number, calls[i].number);
+		ck_assert_uint_eq(facts.number, calls[i].number);
 		tracepoint_done(&tp);
 	}
+}
+END_TEST
+
+/* One that is none has no number; the kernel is asked once more for it. */
+START_TEST(no_number)
+{
+	struct syscall_facts facts = {};
+	struct tracepoint tp;
+
+	ck_assert_int_eq(tracepoint_read("sched", "sched_switch", &tp), 0);
+	ck_assert_int_eq(syscall_read(&tp, &facts), -ENOENT);
+	tracepoint_done(&tp);
 }
 END_TEST
 
@@ -203,6 +224,162 @@ START_TEST(found_among_all)
 	for (int i = 0; i < 1000; i++)
 		ck_assert_int_eq(seen.at[i], 1);
 	stop(&r);
+}
+END_TEST
+
+/* ── several under one name ─────────────────────────────────────────────────────────────── */
+
+#define SEVERAL 5
+
+/* Two of these happen with sys_exit, one is not of system calls. */
+static const char *const several_names[SEVERAL][2] = {
+	{ "syscalls", "sys_enter_dup" },      { "sched", "sched_process_exec" },
+	{ "syscalls", "sys_exit_dup" },	      { "syscalls", "sys_enter_close" },
+	{ "syscalls", "sys_exit_epoll_ctl" },
+};
+
+static char registry[] = "/tmp/perfpersist-calls-XXXXXX";
+
+struct several {
+	struct sources sources;
+	struct source v[SEVERAL];
+	struct tracepoint tp[SEVERAL];
+	struct pp_source parsed;
+	struct pp_spec spec;
+	struct fixture rings;
+	struct programs programs;
+	struct pins_draft draft;
+};
+
+/* The records of each source that this process made, by the payload's type. */
+static unsigned several_seen[SEVERAL];
+static const struct several *several_now;
+
+static void see_several(const struct perf_event_header *h, void *data _unused_)
+{
+	const uint8_t *p = (const uint8_t *)(h + 1);
+	struct payload payload;
+	uint64_t id;
+	uint32_t pid;
+
+	memcpy(&id, p, sizeof(id));
+	memcpy(&pid, p + 8, sizeof(pid));
+	memcpy(&payload, p + 28, sizeof(payload));
+	for (size_t i = 0; i < SEVERAL; i++) {
+		if (several_now->v[i].id != id)
+			continue;
+		ck_assert_uint_eq(payload.type, several_now->tp[i].id);
+		several_seen[i] += pid == (uint32_t)getpid();
+		return;
+	}
+	ck_abort_msg("a record of source %#llx, which there is none of", (unsigned long long)id);
+}
+
+static void plan_several(struct several *s)
+{
+	struct failure f = {};
+
+	s->parsed.kind = PP_SOURCE_TRACEPOINT;
+	s->sources = (struct sources){ .v = s->v, .tp = s->tp, .n = SEVERAL };
+	for (size_t i = 0; i < SEVERAL; i++) {
+		s->v[i] = (struct source){
+			.spec = &s->spec,
+			.parsed = &s->parsed,
+			.filter = ours(),
+			.n_filter = 1,
+			.tp = &s->tp[i],
+		};
+		ck_assert_int_eq(
+			tracepoint_read(several_names[i][0], several_names[i][1], &s->tp[i]), 0);
+	}
+	sources_number(&s->sources, 7);
+	for (size_t i = 0; i < SEVERAL; i++) {
+		ck_assert_msg(recorder_generic.plan(&s->v[i], &f) == 0, "%s", f.sentence);
+		if (!strcmp(s->tp[i].system, "syscalls"))
+			carry(&s->v[i]);
+	}
+	ck_assert(!sources_nest(&s->sources));
+}
+
+static void start_several(struct several *s)
+{
+	struct pp_cpumask cpus = {};
+	bool out[SEVERAL] = {};
+	struct failure f = {};
+
+	pp_cpumask_set(&cpus, 0);
+	snprintf(s->spec.ns, sizeof(s->spec.ns), "%s", "calls");
+	snprintf(s->spec.name, sizeof(s->spec.name), "%s", "several");
+	plan_several(s);
+	fixture_make(&s->rings, DATA_SIZE, SPILL_SIZE, true);
+	ck_assert_int_eq(pins_begin(&s->spec, &s->draft), 0);
+	ck_assert_msg(programs_create(&s->sources, &s->draft, &s->programs, &f) == 0, "%s",
+		      f.sentence);
+	ck_assert_msg(programs_start(&s->programs, &s->sources, &s->rings.target, &f) == 0, "%s",
+		      f.sentence);
+	ck_assert_msg(links_create(&s->sources, &s->programs, &cpus, &s->draft, out, &f) == 0, "%s",
+		      f.sentence);
+	for (size_t i = 0; i < SEVERAL; i++)
+		ck_assert(!out[i]);
+}
+
+static void stop_several(struct several *s)
+{
+	pins_abandon(&s->draft);
+	programs_done(&s->programs);
+	for (size_t i = 0; i < SEVERAL; i++)
+		tracepoint_done(&s->tp[i]);
+	fixture_done(&s->rings);
+}
+
+static void call_several(unsigned times)
+{
+	for (unsigned i = 0; i < times; i++) {
+		syscall(SYS_dup, NOWHERE);
+		syscall(SYS_close, NOWHERE);
+		syscall(SYS_close, NOWHERE);
+		syscall(SYS_epoll_ctl, NOWHERE, 0, 0, NULL);
+	}
+}
+
+static void look_several(struct several *s)
+{
+	memset(several_seen, 0, sizeof(several_seen));
+	several_now = s;
+	fixture_walk(&s->rings, see_several, NULL);
+}
+
+/* libcheck calls close, too: so that is taken for at least as many. */
+START_TEST(several_by_one_entry)
+{
+	static struct several s;
+	_cleanup_free_ uint32_t *entries = NULL;
+	unsigned closed;
+	size_t n = 0;
+
+	ck_assert_int_eq(pins_open(registry), 0);
+	start_several(&s);
+	/* One for all that enter, one for all that leave, and the other's. */
+	ck_assert_int_eq(links_counted(&s.sources, s.draft.path, &entries, &n), 0);
+	ck_assert_uint_eq(n, 3);
+	call_several(500);
+	look_several(&s);
+	ck_assert_uint_eq(several_seen[0], 500);
+	ck_assert_uint_eq(several_seen[1], 0);
+	ck_assert_uint_eq(several_seen[2], 500);
+	ck_assert_uint_ge(several_seen[3], 1000);
+	ck_assert_uint_eq(several_seen[4], 500);
+
+	/* A pause, and its end. */
+	closed = several_seen[3];
+	ck_assert_int_eq(programs_idle(&s.programs, &s.sources), 0);
+	call_several(500);
+	look_several(&s);
+	ck_assert_uint_eq(several_seen[0], 500);
+	ck_assert_uint_eq(several_seen[2], 500);
+	ck_assert_uint_lt(several_seen[3], closed + 1000);
+	stop_several(&s);
+	ck_assert_int_eq(chdir("/"), 0);
 }
 END_TEST
 
@@ -387,17 +564,25 @@ int main(void)
 {
 	Suite *s = suite_create("syscall");
 	TCase *t = tcase_create("all");
+	int r;
 
 	need(no_bpf());
 	need(no_tracefs());
 	need(no_btf());
+	need(no_mounts());
+	need(no_dir(registry));
 	log_open("test-syscall");
 	tcase_add_test(t, numbers);
+	tcase_add_test(t, no_number);
 	tcase_add_test(t, found_among_all);
+	tcase_add_test(t, several_by_one_entry);
 	tcase_add_loop_test(t, text_is_copied, 0, 2);
 	tcase_add_loop_test(t, bytes_are_copied, 0, 2);
 	tcase_add_loop_test(t, three_are_copied, 0, 2);
 	tcase_add_test(t, another_writer);
 	suite_add_tcase(s, t);
-	return run_suite(s);
+	r = run_suite(s);
+	umount2(registry, MNT_DETACH);
+	rmdir(registry);
+	return r;
 }

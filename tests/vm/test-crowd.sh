@@ -3,9 +3,9 @@
 # vm: --smp 2 --memory 2048 --timeout 1200
 #
 # Sixteen tasks on two CPUs make numbered system calls, under each way to preempt that the kernel
-# has; each is recorded or counted as missed (calls-crowd.c). Of raw_syscalls, of one system call and
-# of sched_switch at most 1 % is missed. Emulation makes it likely that a task is preempted inside a
-# recorder; on hardware that is rare.
+# has; each is recorded or counted as missed (calls-crowd.c). Of all system calls, of one, of several
+# in one name, and of sched_switch at most 1 % is missed. Emulation makes it likely that a task is
+# preempted inside a recorder; on hardware that is rare.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/recorder.sh"
 
@@ -58,9 +58,11 @@ crowds() {
 	expect_ok perfctl delete c/raw c/one c/switches
 	expect_ok perfctl create c/four -e "$(of 4)" --filter "$ours" -m 32M
 	crowd four 4 "$@"
+	whole
 	expect_ok perfctl delete c/four
 	expect_ok perfctl create c/eight -e "$(of 8)" --filter "$ours" -m 64M
 	crowd eight 8 "$@"
+	whole
 	expect_ok perfctl delete c/eight
 }
 

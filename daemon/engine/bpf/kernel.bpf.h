@@ -117,7 +117,22 @@ struct syscall_metadata {
 	int syscall_nr;
 };
 
+struct list_head {
+	struct list_head *next;
+};
+
+struct trace_event_class {
+	const char *system;
+};
+
+struct trace_event {
+	int type; /* its id in tracefs */
+};
+
 struct trace_event_call {
+	struct list_head list;
+	struct trace_event_class *class;
+	struct trace_event event;
 	void *data;
 };
 
