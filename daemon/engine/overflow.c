@@ -249,6 +249,17 @@ static int overflow_attach(const struct source *source, int entry_fd, unsigned c
 	 * none (bpf_overflow_handler()).
 	 */
 	attr.sample_type &= ~(uint64_t)(PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN);
+	/*
+	 * What a software event has asked for, the time above all, others who count the same are
+	 * given as theirs, of whatever clock it is (do_perf_sw_event(); two perfs do that to each
+	 * other on 6.18). Processors' counters must ask for a time of a clock: else precise ones
+	 * come in batches, of which a program sees the last (large PEBS, intel_pmu_hw_config()).
+	 */
+	if (attr.type == PERF_TYPE_SOFTWARE) {
+		attr.sample_type &= PERF_SAMPLE_ADDR;
+		attr.use_clockid = 0;
+		attr.clockid = 0;
+	}
 	perf_fd = perf_open(&attr, cpu);
 	if (perf_fd < 0)
 		return perf_fd;

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -521,6 +522,99 @@ START_TEST(test_sampling)
 }
 END_TEST
 
+/* Somebody else's event of page faults, with a clock of its own. */
+struct listener {
+	int fd;
+	struct perf_event_mmap_page *page;
+};
+
+#define LISTENER_PAGES 64
+
+static struct listener listen_to_faults(void)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_PAGE_FAULTS,
+		.sample_period = 1,
+		.sample_type = PERF_SAMPLE_TIME,
+		.use_clockid = 1,
+		.clockid = CLOCK_REALTIME,
+	};
+	struct listener l = { .fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, 0) };
+
+	ck_assert_int_ge(l.fd, 0);
+	l.page = mmap(NULL, (1 + LISTENER_PAGES) * (size_t)getpagesize(), PROT_READ | PROT_WRITE,
+		      MAP_SHARED, l.fd, 0);
+	ck_assert(l.page != MAP_FAILED);
+	return l;
+}
+
+/* How many samples there are; each of a time of that clock, and not before `since`. */
+static unsigned times_heard(struct listener *l, uint64_t since)
+{
+	const uint8_t *data = (const uint8_t *)l->page + l->page->data_offset;
+	uint64_t head = __atomic_load_n(&l->page->data_head, __ATOMIC_ACQUIRE);
+	unsigned n = 0;
+
+	ck_assert_uint_le(head, l->page->data_size);
+	for (uint64_t at = 0; at < head;) {
+		struct perf_event_header h;
+		uint64_t time;
+
+		memcpy(&h, data + at, sizeof(h));
+		memcpy(&time, data + at + sizeof(h), sizeof(time));
+		at += h.size;
+		if (h.type != PERF_RECORD_SAMPLE)
+			continue;
+		ck_assert_uint_ge(time, since);
+		n++;
+	}
+	return n;
+}
+
+static uint64_t real_time(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return t.tv_sec * 1000000000ULL + t.tv_nsec;
+}
+
+/* They see what they see without us, be they there before or come later: see overflow_attach(). */
+START_TEST(test_beside_others)
+{
+	static const struct pp_source faults = {
+		.kind = PP_SOURCE_SAMPLING,
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_PAGE_FAULTS,
+	};
+	uint64_t since = real_time();
+	struct recorder_target t;
+	struct listener l = {};
+	struct running running;
+	struct source s;
+	struct bench b;
+
+	plan_sampling(&s, &spec, &faults, 0);
+	b = bench_new(DATA_SIZE, s.spill_size);
+	t = bench_target(&b);
+	if (_i == 0)
+		l = listen_to_faults();
+	running = run(&b, &s, &t);
+	if (_i == 1)
+		l = listen_to_faults();
+	fault();
+	ioctl(l.fd, PERF_EVENT_IOC_DISABLE, 0);
+	ck_assert_uint_ge(times_heard(&l, since), PAGES);
+	ck_assert_uint_ge(b.ring->live.records + b.ring->live.missed, PAGES);
+	munmap(l.page, (1 + LISTENER_PAGES) * (size_t)getpagesize());
+	close(l.fd);
+	stop(&running);
+	bench_done(&b);
+}
+END_TEST
+
 static volatile uint64_t watched;
 
 static int try_breakpoint(struct source *s)
@@ -688,6 +782,7 @@ int main(void)
 	add_test_unless(none, tc, test_wakeup);
 	add_test_unless(none, tc, test_nesting);
 	add_options(tc, 2 * ALL_OPTIONS, test_sampling);
+	tcase_add_loop_test(tc, test_beside_others, 0, 2);
 	add_test_unless(no_breakpoint(), tc, test_breakpoint);
 	suite_add_tcase(suite, tc);
 	return run_suite(suite);
