@@ -65,6 +65,26 @@ names() {
 	perfctl list --json | jq -r '"\(.[] | .namespace + "/" + .name)"' | sort | xargs
 }
 
+names_kept() {
+	[ "$(perfctl ping --json | jq '.sideband.keeping and .sideband.complete > 0')" = true ]
+}
+
+# programs_told EVENT FILE: a snapshot has the BPF programs of our events.
+programs_told() {
+	perfctl snapshot "$1" -o "$2" && grep -aq bpf_prog_ "$2"
+}
+
+# expect_told EVENT: the keeper, in a sandbox as tight as it is, knows what processes and programs are
+# called, the latter by an iterator that it opens itself.
+expect_told() {
+	local scratch
+	scratch=$(mktemp -d)
+	wait_until 60 names_kept || fail "nobody keeps names: $(journalctl --unit perfpersistd --output cat | grep -m 1 Names)"
+	wait_until 60 programs_told "$1" "$scratch/snapshot" ||
+		fail "no BPF program is told of: $(journalctl --unit perfpersist-keeper --output cat | tail -n 5)"
+	rm -r "$scratch"
+}
+
 ids() {
 	perfctl list --json | jq -r '.[] | "\(.id) \(.namespace)/\(.name)"' | sort
 }

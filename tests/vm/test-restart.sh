@@ -41,18 +41,7 @@ lasting=$(lasting)
 go_on "at first"
 before=$(records load)
 
-# The keeper opens the iterator of BPF programs itself, in a sandbox as tight as it is: a snapshot has
-# those of our events.
-names_kept() {
-	[ "$(perfctl ping --json | jq '.sideband.keeping and .sideband.complete > 0')" = true ]
-}
-wait_until 60 names_kept || fail "nobody keeps names"
-programs_told() {
-	perfctl snapshot load/switches -o "$scratch/programs" && grep -aq bpf_prog_ "$scratch/programs"
-}
-scratch=$(mktemp -d)
-wait_until 60 programs_told || fail "no BPF program is told of: $(journalctl --unit perfpersist-keeper --output cat | tail -n 5)"
-rm -r "$scratch"
+expect_told load/switches
 
 for unit in perfpersistd perfpersist-engine; do
 	kill_daemon $unit

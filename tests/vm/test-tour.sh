@@ -53,6 +53,7 @@ for unit in perfpersistd perfpersist-engine; do
 	expect_eq "$(systemctl show --value -p NRestarts $unit)" 0 "restarts of $unit"
 done
 expect_early
+expect_told kept/switches
 echo "running, nothing failed: $(names)"
 
 section hotplug

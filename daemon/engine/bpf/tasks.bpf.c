@@ -188,6 +188,7 @@ static __always_inline void write_program(struct seq_file *seq, struct pp_task_p
 	__u64 start = BPF_CORE_READ(aux, ksym.start), end = BPF_CORE_READ(aux, ksym.end);
 	struct buffer *buffer;
 	__u32 zero = 0, padding;
+	__u64 size;
 	long n;
 
 	buffer = bpf_map_lookup_elem(&pp_path, &zero);
@@ -198,12 +199,16 @@ static __always_inline void write_program(struct seq_file *seq, struct pp_task_p
 		return;
 	p->start = n > 1 && start < end ? start : 0;
 	p->length = p->start ? end - start : 0;
-	padding = -n & 7;
+	size = n;
+	/* The verifier of 6.1 has forgotten that comparison by now; the compiler would leave this
+	 * out if it knew what it is. */
+	asm volatile("%0 &= %1" : "+r"(size) : "i"(2 * PP_TASK_PATH_SIZE - 1));
+	padding = -size & 7;
 	p->type = PP_TASK_PROGRAM;
-	p->name_size = n;
-	p->size = sizeof(*p) + n + padding;
+	p->name_size = size;
+	p->size = sizeof(*p) + size + padding;
 	bpf_seq_write(seq, p, sizeof(*p));
-	bpf_seq_write(seq, buffer->path, n);
+	bpf_seq_write(seq, buffer->path, size);
 	bpf_seq_write(seq, zeroes, padding);
 }
 
