@@ -88,8 +88,10 @@ static void dispatch(struct perfpersist *p)
 {
 	struct pollfd fd = { .fd = perfpersist_fd(p), .events = perfpersist_events(p) };
 
-	if (poll(&fd, 1, PATIENCE_SECONDS * 1000) <= 0 || perfpersist_dispatch(p) < 0)
-		die("the connection has ended, or the daemon does not answer");
+	if (poll(&fd, 1, PATIENCE_SECONDS * 1000) <= 0)
+		die("the daemon has said nothing for %d s", PATIENCE_SECONDS);
+	if (perfpersist_dispatch(p) < 0)
+		die("the connection has ended: %s", perfpersist_error(p));
 }
 
 static void make(unsigned namespaces)

@@ -157,6 +157,19 @@ static void lines_done(struct lines *l)
 	free(l->v);
 }
 
+#define PIDS_MAX (4 << 20) /* the kernel's own limit */
+
+static bool did_exec[PIDS_MAX]; /* by process, in the file that is read */
+
+static const char *their_file(const char *line)
+{
+	static char file[1024];
+
+	snprintf(file, sizeof(file), "%s", strrchr(line, '(') + 1);
+	file[strcspn(file, ")")] = 0;
+	return file;
+}
+
 static void our_line(struct trace *t, const struct trace_record *r, const char *theirs, char *line,
 		     size_t size)
 {
@@ -164,7 +177,7 @@ static void our_line(struct trace *t, const struct trace_record *r, const char *
 	bool kernel = s->ip >> 63;
 	const struct map *m = processes_find(trace_processes(t), r->pid, s->ip, kernel);
 	const char *file = m ? m->dso->path : "[unknown]";
-	char jit[32], number[16], program[64];
+	char jit[32], number[16];
 
 	/* perf has its own name for what has none: where compilers at run time leave their symbols.
 	 */
@@ -176,11 +189,13 @@ static void our_line(struct trace *t, const struct trace_record *r, const char *
 	 * one for another whose place it has. And where somebody else listens, too, Linux damages
 	 * the records that say when one came and went, of which perf believes what we leave out. */
 	if ((!strncmp(file, "bpf_prog_", 9) || (kernel && !m)) &&
-	    (strstr(theirs, "([unknown])") || strstr(theirs, "(bpf_prog_"))) {
-		snprintf(program, sizeof(program), "%s", strrchr(theirs, '(') + 1);
-		program[strcspn(program, ")")] = 0;
-		file = program;
-	}
+	    (strstr(theirs, "([unknown])") || strstr(theirs, "(bpf_prog_")))
+		file = their_file(theirs);
+	/* perf forgets no mapping at an exec, we do. And Linux gives all who count page faults the
+	 * time of the first one's clock (do_perf_sw_event(), 6.18): where somebody listens with
+	 * another clock than perf's, a sample of before an exec may have a time behind it. */
+	if (!kernel && !m && r->pid < PIDS_MAX && did_exec[r->pid])
+		file = their_file(theirs);
 	/* perf knows threads only by their own names; one that has just ended has the number -1. */
 	if (theirs[0] == ':')
 		snprintf(number, sizeof(number), ":%d", (int)r->tid);
@@ -206,6 +221,8 @@ START_TEST(as_perf_script)
 	ck_assert_int_eq(trace_info(t)->pipe, files[_i].pipe);
 	ck_assert_uint_gt(trace_info(t)->nr_cpus_online, 0);
 	while ((more = trace_next(t, &r)) > 0) {
+		if (r.kind == TRACE_COMM && r.exec && r.pid < PIDS_MAX)
+			did_exec[r.pid] = true;
 		if (r.kind != TRACE_SAMPLE)
 			continue;
 		ck_assert_msg(n < perf.n, "more samples than perf's %zu", n);
