@@ -7,14 +7,13 @@
 
 #include <bpf/bpf.h>
 #include <fcntl.h>
-#include <linux/mount.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <time.h>
 
 #include "daemon/cpus.h"
+#include "daemon/engine/detached.h"
 #include "daemon/engine/kernel.h"
 #include "daemon/engine/perf.h"
 #include "proto/keep.h"
@@ -96,25 +95,12 @@ static int open_once(int link)
 	return bpf_iter_create(link);
 }
 
-/* A bpffs that is nowhere, and ends with the last descriptor of what is in it. (A descriptor of
- * something in the registry would keep that mounted.) */
-static int mount_nowhere(void)
-{
-	_cleanup_close_ int fs = (int)syscall(SYS_fsopen, "bpf", FSOPEN_CLOEXEC);
-	int fd;
-
-	if (fs < 0 || syscall(SYS_fsconfig, fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
-		return -errno;
-	fd = (int)syscall(SYS_fsmount, fs, FSMOUNT_CLOEXEC,
-			  MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
-	return fd < 0 ? -errno : fd;
-}
-
 /* An iterator is made by each open() of a pin, and open() takes one that nobody finds by its
- * descriptor (O_PATH: that one is not an iterator itself). */
+ * descriptor (O_PATH: that one is not an iterator itself). In a bpffs of its own: a descriptor of
+ * something in the registry would keep that mounted. */
 static int open_again(int link, uid_t reader)
 {
-	_cleanup_close_ int mount = mount_nowhere();
+	_cleanup_close_ int mount = detached_mount("bpf");
 	char pin[64];
 	int fd;
 

@@ -5,11 +5,10 @@
 #include <event-parse.h>
 #include <fcntl.h>
 #include <linux/magic.h>
-#include <linux/mount.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <sys/vfs.h>
 
+#include "daemon/engine/detached.h"
 #include "daemon/filter.h"
 #include "daemon/log.h"
 #include "daemon/text.h"
@@ -28,22 +27,9 @@ static bool is_tracefs(const char *path)
 }
 
 /*
- * A mount of our own that is attached nowhere: what other processes see is theirs to decide.
- * (In a mount namespace of its own the engine would keep whatever else is mounted busy, too.)
+ * Where the machine has it mounted; else our own, which is kept for the engine's life. (In a mount
+ * namespace of its own the engine would keep whatever else is mounted busy, too.)
  */
-static int mount_detached(void)
-{
-	_cleanup_close_ int fs = (int)syscall(SYS_fsopen, "tracefs", FSOPEN_CLOEXEC);
-	int fd;
-
-	if (fs < 0 || syscall(SYS_fsconfig, fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
-		return -errno;
-	fd = (int)syscall(SYS_fsmount, fs, FSMOUNT_CLOEXEC,
-			  MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
-	return fd < 0 ? -errno : fd;
-}
-
-/* Where the machine has it mounted; else our own, which is kept for the engine's life. */
 static int open_root(int *ret)
 {
 	static int detached = -EBADF;
@@ -58,7 +44,7 @@ static int open_root(int *ret)
 			return 0;
 		}
 	if (detached < 0) {
-		detached = mount_detached();
+		detached = detached_mount("tracefs");
 		if (detached < 0) {
 			log_debug("mounting tracefs: %s", strerror(-detached));
 			return -ENOMEDIUM;
