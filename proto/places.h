@@ -21,6 +21,8 @@
  *       +wakeups                       ring buffer of wakeups 0660 broker's user:root
  *       +cpus                          when each CPU went away (daemon/hotplug.h) 0440 broker's user:root
  *       +cpus-link                     of the program that writes it 0600 root
+ *       +totals                        program that counts any event (daemon/totals.h) 0660 broker's user:root
+ *       +totals-known-1                what it knows of events 0600 root
  *   /etc/perfpersist[-NAME]/, /usr/lib/perfpersist[-NAME]/
  *     events.d/NAME.conf               what always records; also in /run/perfpersist[-NAME]/
  *   /var/lib/perfpersist[-NAME]/

@@ -27,7 +27,7 @@ allowed() {
 	daemon/keeper)     ours='(proto|daemon|daemon/keeper)/[^/]+' theirs='systemd/.*' ;;
 	daemon/engine)     ours='(proto|daemon|daemon/engine|daemon/engine/bpf)/[^/]+|[^/]+\.skel\.h'
 	                   theirs='systemd/.*|bpf/.*|traceevent/.*|event-parse\.h' ;;
-	daemon/engine/bpf) ours='daemon/engine/bpf/[^/]+|(proto/ring|daemon/wakeup|daemon/hotplug|daemon/tasks|daemon/engine/meta)\.h' theirs='bpf/.*' ;;
+	daemon/engine/bpf) ours='daemon/engine/bpf/[^/]+|(proto/ring|daemon/totals|daemon/wakeup|daemon/hotplug|daemon/tasks|daemon/engine/meta)\.h' theirs='bpf/.*' ;;
 	*)                 return 1 ;;
 	esac
 }

@@ -13,9 +13,9 @@ _standing=
 _held=
 
 # Everything in the registry, but for what is the instance's own for good (the newest id, the
-# buffer of wakeups, the states of CPUs) and what some kernels put into each bpffs.
+# buffer of wakeups, the states of CPUs, what counts) and what some kernels put into each bpffs.
 standing() {
-	find "$REGISTRY" -mindepth 1 ! -name '*.debug' ! -name +last-id ! -name +wakeups ! -name "+cpus*" \
+	find "$REGISTRY" -mindepth 1 ! -name '*.debug' ! -name +last-id ! -name +wakeups ! -name "+cpus*" ! -name "+totals*" \
 		2>/dev/null | sort
 }
 

@@ -10,13 +10,23 @@
 #include "daemon/text.h"
 #include "proto/macro.h"
 
-void event_count(const char *registry, const struct event *e, struct tree_stat *ret)
+static int count(const char *registry, const struct event *e, int totals, struct tree_stat *ret)
+{
+	const struct pp_spec *spec = &e->truth.spec;
+
+	if (totals >= 0 &&
+	    tree_totals_read(totals, pp_event_origin(&e->truth), e->truth.set, ret) == 0)
+		return 0;
+	return tree_stat_read(registry, spec->ns, spec->name, ret);
+}
+
+void event_count(const char *registry, const struct event *e, int totals, struct tree_stat *ret)
 {
 	const struct pp_spec *spec = &e->truth.spec;
 	int err;
 
 	*ret = (struct tree_stat){ 0 };
-	err = tree_stat_read(registry, spec->ns, spec->name, ret);
+	err = count(registry, e, totals, ret);
 	/* Without the file nothing is known, which is not the same as nothing missed. */
 	if (err < 0)
 		ret->missed_unknown = PP_MISSED_UNKNOWN;

@@ -6,8 +6,9 @@
 #include "daemon/broker/lifecycle.h"
 #include "daemon/broker/tree.h"
 
-/* What it has recorded by now; where that cannot be read: nothing, and missed unknown. */
-void event_count(const char *registry, const struct event *e, struct tree_stat *ret);
+/* What it has recorded by now; where that cannot be read: nothing, and missed unknown. totals: of
+ * tree_totals_open(), for who counts many; or negative. */
+void event_count(const char *registry, const struct event *e, int totals, struct tree_stat *ret);
 
 /* stat NULL: without counts. What depends on who asks (PP_EVENT_COPIES) is not in it (see
  * request_describe), nor what is with its CPUs. */

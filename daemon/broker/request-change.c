@@ -38,7 +38,7 @@ void request_delete(struct request *r, const struct pp_msg_name *request)
 	if (!p)
 		return;
 	p->answer = answer_delete;
-	event_count(r->service->registry, e, &p->stat);
+	event_count(r->service->registry, e, -EBADF, &p->stat);
 	request_ordered(r, p, lifecycle_delete(r->service->lifecycle, e, &p->waiter),
 			e->truth.spec.ns, e->truth.spec.name);
 }

@@ -93,7 +93,7 @@ static void describe(struct request *r, const struct event *e, struct pp_msg_eve
 {
 	struct tree_stat stat;
 
-	event_count(r->service->registry, e, &stat);
+	event_count(r->service->registry, e, -EBADF, &stat);
 	request_describe(r, e, &stat, ret);
 }
 

@@ -119,7 +119,7 @@ void request_reply_event(struct request *r, const struct event *e)
 {
 	struct tree_stat stat;
 
-	event_count(r->service->registry, e, &stat);
+	event_count(r->service->registry, e, -EBADF, &stat);
 	request_describe(r, e, &stat, &r->service->reply.event);
 	peer_reply(r->peer, r->header, &r->service->reply, NULL, 0);
 }
@@ -150,6 +150,7 @@ static void handle_list(struct request *r, const struct pp_msg_list_request *req
 	const struct registry *registry = &s->lifecycle->registry;
 	struct pp_msg_list_reply *reply = &s->reply.list_reply;
 	const struct namespace *only = NULL;
+	_cleanup_close_ int totals = -EBADF;
 
 	if (!request_is_synced(r))
 		return;
@@ -164,6 +165,7 @@ static void handle_list(struct request *r, const struct pp_msg_list_request *req
 		if (!request_may(r, only, PP_RIGHT_R))
 			return;
 	}
+	totals = tree_totals_open(s->registry);
 	reply->count = 0;
 	reply->more = 0;
 	for (size_t i = registry_after(registry, request->after); i < registry->n_settled; i++) {
@@ -178,7 +180,7 @@ static void handle_list(struct request *r, const struct pp_msg_list_request *req
 			reply->more = 1;
 			break;
 		}
-		event_count(s->registry, e, &stat);
+		event_count(s->registry, e, totals, &stat);
 		request_describe(r, e, &stat, &reply->events[reply->count++]);
 	}
 	peer_reply(r->peer, r->header, reply, NULL, 0);

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 
+#include "daemon/totals.h"
 #include "proto/macro.h"
 
 /* A raw system call: the broker has no other use for libbpf. */
@@ -145,6 +146,36 @@ int tree_cpus_read(int fd, unsigned cpu, struct pp_cpu_state *ret)
 	attr.key = (uint64_t)(uintptr_t)&key;
 	attr.value = (uint64_t)(uintptr_t)ret;
 	return syscall(SYS_bpf, BPF_MAP_LOOKUP_ELEM, &attr, sizeof(attr)) < 0 ? -errno : 0;
+}
+
+int tree_totals_open(const char *registry)
+{
+	return open_pin("%s/" PP_TOTALS, registry);
+}
+
+int tree_totals_read(int program, uint64_t origin, uint32_t set, struct tree_stat *ret)
+{
+	struct pp_totals totals = { .id = origin, .set = set };
+	union bpf_attr attr;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.test.prog_fd = program;
+	attr.test.ctx_in = (uint64_t)(uintptr_t)&totals;
+	attr.test.ctx_size_in = sizeof(totals);
+	if (syscall(SYS_bpf, BPF_PROG_TEST_RUN, &attr, sizeof(attr)) < 0)
+		return -errno;
+	if (!totals.known)
+		return -ENOENT;
+	*ret = (struct tree_stat){
+		.records = totals.records,
+		.bytes = totals.bytes,
+		.limited = totals.limited,
+		.missed = totals.missed_unknown ? 0 : totals.missed,
+		.missed_unknown = totals.missed_unknown	   ? PP_MISSED_UNKNOWN
+				  : totals.missed_at_least ? PP_MISSED_AT_LEAST
+							   : PP_MISSED_COUNTED,
+	};
+	return 0;
 }
 
 /* " key=" and a decimal number; moves *p behind it. */

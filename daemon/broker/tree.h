@@ -38,6 +38,14 @@ struct tree_stat {
 	enum pp_missed missed_unknown;
 };
 
+/* The program that counts many events (daemon/totals.h), the caller's. -ENOENT: there is no event
+ * yet; -errno. */
+int tree_totals_open(const char *registry);
+
+/* By that program, of the event's rings of this set; no other file is opened. -ENOENT: it knows
+ * nothing of them, and will, once the stat file was read; -errno. */
+int tree_totals_read(int program, uint64_t origin, uint32_t set, struct tree_stat *ret);
+
 /* The totals. 0; -EBADMSG (not what a stat file says); another -errno of opening or reading. */
 int tree_stat_read(const char *registry, const char *ns, const char *name, struct tree_stat *ret);
 

@@ -201,8 +201,8 @@ static int make_tree(struct parts *p, struct tree_files *ret)
 	if (p->event.missed_unknown != PP_MISSED_UNKNOWN)
 		r = links_counted(&p->sources, p->draft.path, &programs, &n);
 	return r < 0 ? r
-		     : tree_create(p->meta, p->rings.outer, p->ringless, p->earlier, programs, n,
-				   p->event.missed_unknown, ret);
+		     : tree_create(&p->event, p->broker, p->meta, p->rings.outer, p->ringless,
+				   p->earlier, programs, n, ret);
 }
 
 int parts_make_files(struct parts *p, bool pending, struct failure *f)

@@ -233,6 +233,7 @@ static int drop_draft(const char *dir _unused_, const char *leaf, void *userdata
 int pins_recover(void)
 {
 	unlink(SPARE_LINK);
+	unlink(SPARE_PIN); /* of the instance's own; those of events: pins_keep_cpus() */
 	return pins_each_entry(".", drop_draft, NULL);
 }
 

@@ -64,8 +64,8 @@ int pins_commit(struct pins_draft *d, const struct pp_spec *spec, uint64_t id);
 void pins_abandon(struct pins_draft *d);
 
 /*
- * Pins fd in the directory of an event that is there, from one moment to the next: in the place of
- * what had that name before, if anything had.
+ * Pins fd in the directory of an event that is there, or in the registry itself ("."), from one
+ * moment to the next: in the place of what had that name before, if anything had.
  */
 int pins_put(const char *path, int fd, const char *leaf, uid_t owner, gid_t group, mode_t mode);
 

@@ -1,45 +1,87 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Makes the registry's files out of the programs in bpf/tree.bpf.c. Knows no paths. */
+/* Makes the registry's files out of the programs in bpf/tree.bpf.c. Knows no event's path. */
 #include "daemon/engine/tree.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "daemon/cpus.h"
 #include "daemon/engine/bpf/tree.h"
 #include "daemon/engine/cpu-states.h"
 #include "daemon/engine/kernel.h"
+#include "daemon/engine/pins.h"
 #include "daemon/engine/template.h"
+#include "daemon/log.h"
+#include "daemon/totals.h"
 #include "proto/macro.h"
 #include "tree.skel.h"
 
 /* Loaded once, kept for the engine's life. */
 static struct tree_bpf *skeleton;
 
-static int load_skeleton(void)
+static int load(bool with_totals, struct tree_bpf **ret)
 {
 	int possible = pp_cpus_possible(), r;
 	struct tree_bpf *s;
 
-	if (skeleton)
-		return 0;
 	if (possible < 0)
 		return possible;
-	if (!kernel_has_btf())
-		return -EOPNOTSUPP;
 	s = tree_bpf__open();
 	if (!s)
 		return -errno;
+	bpf_program__set_autoload(s->progs.totals, with_totals);
 	r = bpf_map__set_max_entries(s->maps.cpus, possible);
+	if (r >= 0 && with_totals)
+		r = bpf_map__set_pin_path(s->maps.known, PP_TOTALS_KNOWN);
 	if (r >= 0)
 		r = tree_bpf__load(s);
 	if (r < 0) {
 		tree_bpf__destroy(s);
 		return r;
 	}
-	skeleton = s;
+	*ret = s;
 	return 0;
+}
+
+/* The files are there without it, and lists take longer. */
+static int load_totals(uid_t broker, struct tree_bpf **ret)
+{
+	int r = load(true, ret);
+
+	if (r == -EINVAL) {
+		/* What an older engine knew may have another form. */
+		unlink(PP_TOTALS_KNOWN);
+		r = load(true, ret);
+	}
+	if (r < 0)
+		return r;
+	r = pins_put(".", bpf_program__fd((*ret)->progs.totals), PP_TOTALS, broker, 0, 0660);
+	if (r < 0)
+		tree_bpf__destroy(*ret);
+	return r;
+}
+
+static int load_skeleton(uid_t broker)
+{
+	struct tree_bpf *s;
+	int r;
+
+	if (skeleton)
+		return 0;
+	if (!kernel_has_btf())
+		return -EOPNOTSUPP;
+	r = load_totals(broker, &s);
+	if (r < 0) {
+		log_notice("lists of many events take longer: there can be no program that counts "
+			   "them (%s)",
+			   strerror(-r));
+		r = load(false, &s);
+	}
+	if (r >= 0)
+		skeleton = s;
+	return r;
 }
 
 /* Runs find_stats over all programs of the machine, once for all that are wanted. */
@@ -157,7 +199,7 @@ static int create_files(int meta_fd, int rings_fd, int ringless_fd, int earlier_
 		{ bpf_map__fd(skeleton->maps.rings), rings_fd },
 		{ bpf_map__fd(skeleton->maps.meta), meta_fd },
 		{ bpf_map__fd(skeleton->maps.rodata), rodata },
-		{ bpf_map__fd(skeleton->maps.distances), distances },
+		map_or_template(skeleton->maps.distances, distances),
 		map_or_template(skeleton->maps.ringless, ringless_fd),
 		map_or_template(skeleton->maps.earlier, earlier_fd),
 		map_or_template(skeleton->maps.states, cpu_states_fd()),
@@ -171,16 +213,21 @@ static int create_files(int meta_fd, int rings_fd, int ringless_fd, int earlier_
 			   bpf_map__fd(skeleton->maps.cpus), &ret->stat);
 }
 
-int tree_create(int meta_fd, int rings_fd, int ringless_fd, int earlier_fd,
-		const uint32_t *programs, size_t n, enum pp_missed missed, struct tree_files *ret)
+int tree_create(const struct pp_event *event, uid_t broker, int meta_fd, int rings_fd,
+		int ringless_fd, int earlier_fd, const uint32_t *programs, size_t n,
+		struct tree_files *ret)
 {
 	_cleanup_(tree_files_done) struct tree_files files = { .info = -EBADF, .stat = -EBADF };
-	struct tree_constants constants = { .missed_unknown = missed == PP_MISSED_UNKNOWN,
-					    .missed_at_least = missed == PP_MISSED_AT_LEAST };
+	struct tree_constants constants = {
+		.missed_unknown = event->missed_unknown == PP_MISSED_UNKNOWN,
+		.missed_at_least = event->missed_unknown == PP_MISSED_AT_LEAST,
+		.set = event->set,
+		.id = pp_event_origin(event),
+	};
 	_cleanup_close_ int rodata = -EBADF, distances = -EBADF;
 	int r;
 
-	r = load_skeleton();
+	r = load_skeleton(broker);
 	if (r >= 0)
 		r = find_distances(programs, n, &constants, &distances);
 	if (r >= 0)

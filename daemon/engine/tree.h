@@ -10,20 +10,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "proto/protocol.h"
+#include "daemon/order.h"
 
 struct tree_files {
 	int info, stat; /* fds of links */
 };
 
 /*
- * meta_fd: the event's meta map; rings_fd: its ARRAY_OF_MAPS; ringless_fd: what found none, or
- * -EBADF; earlier_fd: what rings before these counted (earlier.h), or -EBADF; programs: the kernel's
- * ids of those whose misses it counts. missed: to be said in `stat`. -EOPNOTSUPP: this kernel has no
- * BTF; -errno.
+ * Of this event, whose broker may ask for its counts (daemon/totals.h). meta_fd: the event's meta
+ * map; rings_fd: its ARRAY_OF_MAPS; ringless_fd: what found none, or -EBADF; earlier_fd: what rings
+ * before these counted (earlier.h), or -EBADF; programs: the kernel's ids of those whose misses it
+ * counts. -EOPNOTSUPP: this kernel has no BTF; -errno.
  */
-int tree_create(int meta_fd, int rings_fd, int ringless_fd, int earlier_fd,
-		const uint32_t *programs, size_t n, enum pp_missed missed,
+int tree_create(const struct pp_event *event, uid_t broker, int meta_fd, int rings_fd,
+		int ringless_fd, int earlier_fd, const uint32_t *programs, size_t n,
 		struct tree_files *ret);
 void tree_files_done(struct tree_files *f);
 

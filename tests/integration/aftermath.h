@@ -74,10 +74,11 @@ static void names_in(const char *dir, char *buf, size_t size)
 	if (n < 0)
 		return;
 	for (int i = 0; i < n; i++) {
-		/* Nor what stays for good: the wakeups, the states of CPUs, maps.debug that some
-		 * kernels put there. */
+		/* Nor what stays for good: the wakeups, the states of CPUs, what counts, maps.debug
+		 * that some kernels put there. */
 		if (!strchr(e[i]->d_name, '.') && strcmp(e[i]->d_name, "+wakeups") != 0 &&
-		    strncmp(e[i]->d_name, "+cpus", 5) != 0)
+		    strncmp(e[i]->d_name, "+cpus", 5) != 0 &&
+		    strncmp(e[i]->d_name, "+totals", 7) != 0)
 			used += snprintf(buf + used, size - MIN(used, size), "%s ", e[i]->d_name);
 		free(e[i]);
 	}

@@ -100,7 +100,7 @@ expect_eq "$("$BIN/census" "$INSTANCE")" "$rings" "the rings in the kernel"
 
 perfctl delete "${events[@]}" >/dev/null
 registry_is_empty() {
-	[ -z "$(find "$REGISTRY" -mindepth 1 ! -path "$REGISTRY/by-id" ! -path "$REGISTRY/+last-id" ! -path "$REGISTRY/+cpus*" ! -name '*.debug')" ] &&
+	[ -z "$(find "$REGISTRY" -mindepth 1 ! -path "$REGISTRY/by-id" ! -path "$REGISTRY/+last-id" ! -path "$REGISTRY/+cpus*" ! -path "$REGISTRY/+totals*" ! -name '*.debug')" ] &&
 		[ "$("$BIN/census" "$INSTANCE")" -eq 0 ]
 }
 wait_until 20 registry_is_empty || fail "left in registry or kernel: $(ls -R "$REGISTRY")"

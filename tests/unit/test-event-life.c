@@ -11,6 +11,7 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
+#include "daemon/broker/tree.h"
 #include "daemon/engine/event.h"
 #include "daemon/engine/meta.h"
 #include "daemon/engine/names.h"
@@ -219,7 +220,7 @@ struct total {
 	unsigned long long records, bytes, missed;
 };
 
-static struct total total(void)
+static struct total read_total(void)
 {
 	_cleanup_fclose_ FILE *f = fopen(NAME "/stat", "re");
 	struct total t = {};
@@ -234,6 +235,30 @@ static struct total total(void)
 						&t.records, &t.bytes, &t.missed),
 					 2);
 	return t;
+}
+
+/* What the broker is told when it counts many: no less than `stat` says before, and no more than
+ * after. */
+static struct total total(void)
+{
+	_cleanup_close_ int program = tree_totals_open(".");
+	struct total before = read_total(), after;
+	struct tree_stat told;
+	struct pp_event e;
+
+	ck_assert_int_eq(event_read(NAME, &e), 0);
+	ck_assert_int_eq(tree_totals_read(program, pp_event_origin(&e), e.set, &told), 0);
+	after = read_total();
+	ck_assert_uint_le(before.records, told.records);
+	ck_assert_uint_le(told.records, after.records);
+	ck_assert_uint_le(before.bytes, told.bytes);
+	ck_assert_uint_le(told.bytes, after.bytes);
+	ck_assert_uint_le(before.missed, told.missed);
+	ck_assert_uint_le(told.missed, after.missed);
+	ck_assert_int_eq(told.missed_unknown, e.missed_unknown);
+	ck_assert_int_eq(tree_totals_read(program, e.id + 1, e.set, &told), -ENOENT);
+	ck_assert_int_eq(tree_totals_read(program, pp_event_origin(&e), e.set + 1, &told), -ENOENT);
+	return after;
 }
 
 /* ── what is recorded ───────────────────────────────────────────────────────────────────── */

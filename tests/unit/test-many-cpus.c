@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "daemon/broker/tree.h"
 #include "daemon/cpus.h"
 #include "daemon/engine/event.h"
 #include "daemon/engine/names.h"
@@ -152,6 +153,22 @@ static void make_records(void)
 	ck_assert_int_eq(sched_setaffinity(0, sizeof(all), &all), 0);
 }
 
+/* What the broker is told when it counts many is the file's last line. */
+static void check_totals(const struct pp_event *e, const char *total)
+{
+	_cleanup_close_ int program = tree_totals_open(".");
+	struct tree_stat told;
+	char line[256];
+
+	ck_assert_int_eq(tree_totals_read(program, pp_event_origin(e), e->set, &told), 0);
+	snprintf(line, sizeof(line), "total records=%ju bytes=%ju limited=%ju missed=%ju",
+		 (uintmax_t)told.records, (uintmax_t)told.bytes, (uintmax_t)told.limited,
+		 (uintmax_t)told.missed);
+	ck_assert_int_eq(strncmp(total, line, strlen(line)), 0);
+	ck_assert_int_eq(told.missed_unknown,
+			 total[strlen(line)] == '+' ? PP_MISSED_AT_LEAST : PP_MISSED_COUNTED);
+}
+
 /* The file has a line for each ring, and records on the CPUs that there are. */
 static void check_stat(const struct pp_event *e)
 {
@@ -176,6 +193,7 @@ static void check_stat(const struct pp_event *e)
 		ck_assert_uint_eq(lines, machine->rings);
 	else
 		ck_assert_uint_ge(lines, 1);
+	check_totals(e, line);
 }
 
 /* ── tests ──────────────────────────────────────────────────────────────────────────────── */

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The registry's files, as iterator programs: `info` and `stat` are links of these, pinned;
- * whoever may open the file runs the program and reads what it prints, daemon or not.
+ * whoever may open the file runs the program and reads what it prints, daemon or not. `totals` says
+ * to the broker what the last line of each `stat` does (daemon/totals.h).
  *
- * Loaded as templates: each event has its own copies, with its own maps in place of these.
+ * The first two are loaded as templates: each event has its own copies, with its own maps in place
+ * of these.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,6 +17,7 @@
 #include "daemon/engine/meta.h"
 #include "daemon/engine/bpf/tree.h"
 #include "daemon/engine/bpf/hotplug.h"
+#include "daemon/totals.h"
 #include "proto/ring.h"
 
 char LICENSE[] SEC("license") = "GPL";
@@ -30,7 +33,7 @@ struct bpf_iter_meta {
 	__u64 seq_num;	  /* elements shown before in this session */
 };
 struct bpf_map {
-	unsigned int id;
+	unsigned int id, max_entries;
 };
 struct bpf_array {
 	struct bpf_map map;
@@ -343,6 +346,8 @@ static __always_inline void print_cpu(struct seq_file *seq, __u32 cpu, const str
 	BPF_SEQ_PRINTF(seq, "\n");
 }
 
+#include "daemon/engine/bpf/totals.bpf.h"
+
 /* Runs once for each CPU, and once more, without a key, at the end. */
 SEC("iter/bpf_map_elem")
 int stat(struct bpf_iter__bpf_map_elem *ctx)
@@ -357,6 +362,8 @@ int stat(struct bpf_iter__bpf_map_elem *ctx)
 	if (!key)
 		return print_total(seq, ctx->meta->session_id);
 	cpu = *key;
+	if (cpu == 0)
+		be_known();
 	recorded = count_ring(cpu, &one);
 	if (recorded)
 		add_earlier(cpu, &one);
@@ -387,8 +394,7 @@ SEC("iter/bpf_prog")
 int find_stats(struct bpf_iter__bpf_prog *ctx)
 {
 	struct bpf_prog *prog = ctx->prog;
-	void *map = &per_cpu;
-	__u64 array = 0, element = 0, stats = 0;
+	__u64 element, stats = 0;
 	__s64 *distance;
 	__u32 id;
 
@@ -402,9 +408,7 @@ int find_stats(struct bpf_iter__bpf_prog *ctx)
 	if (!bpf_core_field_exists(struct bpf_prog_stats, misses) ||
 	    !bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_map_lookup_percpu_elem))
 		return 0;
-	bpf_probe_read_kernel(&array, sizeof(array), &map);
-	bpf_probe_read_kernel(&element, sizeof(element),
-			      (void *)(array + bpf_core_field_offset(struct bpf_array, pptrs)));
+	element = per_cpu_element();
 	bpf_core_read(&stats, sizeof(stats), &prog->stats); /* as a number, not a pointer */
 	if (element && stats)
 		*distance = stats + bpf_core_field_offset(struct bpf_prog_stats, misses) - element;

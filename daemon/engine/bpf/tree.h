@@ -17,6 +17,8 @@ struct tree_constants {
 	__u32 n_programs; /* whose misses are to be told; how to find them is in `distances` */
 	__u32 missed_unknown;
 	__u32 missed_at_least; /* there may be more than are counted */
+	__u32 set;	       /* of the rings */
+	__u64 id;	       /* as rings have it */
 };
 
 #endif
