@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "daemon/broker/tree.h"
@@ -21,6 +22,7 @@
 #include "daemon/filter.h"
 #include "daemon/log.h"
 #include "daemon/spec.h"
+#include "daemon/totals.h"
 #include "dying.h"
 #include "proto/catalog.h"
 #include "proto/macro.h"
@@ -454,6 +456,23 @@ static bool is_text(const struct pp_catalog_header *c, uint32_t i, const char *t
 	       !memcmp((const char *)c + e->text_offset, text, e->text_size);
 }
 
+/* Where the program that counts for lists cannot be, the event is there with all its files. */
+START_TEST(without_totals)
+{
+	struct tree_stat stat;
+	struct pp_event e;
+
+	ck_assert_int_eq(mkdir(PP_TOTALS_KNOWN, 0700), 0);
+	e = created(ENTER, 0);
+	ck_assert_int_eq(tree_totals_open("."), -ENOENT);
+	wait_for(start_closer(50));
+	ck_assert_int_eq(tree_stat_read(".", e.spec.ns, e.spec.name, &stat), 0);
+	ck_assert_uint_eq(stat.records, 50);
+	delete ();
+	ck_assert_int_eq(rmdir(PP_TOTALS_KNOWN), 0);
+}
+END_TEST
+
 /* Terms in their order, members of a glob sorted, each tracepoint once. */
 START_TEST(several_sources)
 {
@@ -747,6 +766,7 @@ int main(void)
 	tcase_add_loop_test(t, changes_are_exact, 0, ARRAY_SIZE(kinds));
 	tcase_add_loop_test(t, changes_take_effect, 0, ARRAY_SIZE(kinds));
 	tcase_add_loop_test(t, a_pause_records_nothing, 0, ARRAY_SIZE(kinds));
+	tcase_add_test(t, without_totals);
 	tcase_add_test(t, several_sources);
 	tcase_add_test(t, a_glob_of_one);
 	tcase_add_loop_test(t, refused, 0, ARRAY_SIZE(refusals));
