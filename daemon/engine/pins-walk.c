@@ -159,6 +159,11 @@ static int remove_leaf(const char *dir, const char *leaf, void *userdata)
 	return unlink(path) < 0 && errno != ENOENT ? -errno : 0;
 }
 
+void pins_drop(const char *path, const char *leaf)
+{
+	remove_leaf(path, leaf, NULL);
+}
+
 static int remove_but(const char *path, char *keep)
 {
 	int r = pins_each_entry(path, remove_leaf, keep);

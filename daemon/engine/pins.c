@@ -170,14 +170,6 @@ int pins_put(const char *path, int fd, const char *leaf, uid_t owner, gid_t grou
 	return r;
 }
 
-void pins_drop(const char *path, const char *leaf)
-{
-	char pin[PINS_PATH_SIZE];
-
-	if (pins_join(pin, path, leaf) >= 0)
-		unlink(pin);
-}
-
 int pins_commit(struct pins_draft *d, const struct pp_spec *spec, uint64_t id)
 {
 	char path[PINS_PATH_SIZE];
