@@ -5,11 +5,11 @@
 #include <bpf/bpf.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 
 #include "cpu-states.skel.h"
 #include "daemon/cpus.h"
+#include "daemon/engine/pins.h"
 #include "daemon/hotplug.h"
 #include "daemon/log.h"
 #include "proto/macro.h"
@@ -190,18 +190,6 @@ static int open_map(void)
 	return bpf_map_get_fd_by_id(info.id);
 }
 
-/* The mode first: chmod of what is another's would need CAP_FOWNER. */
-static int grant(uid_t broker)
-{
-	struct stat st;
-
-	if (stat(PP_CPU_STATES, &st) < 0)
-		return -errno;
-	if (st.st_uid == 0 && chmod(PP_CPU_STATES, 0440) < 0)
-		return -errno;
-	return chown(PP_CPU_STATES, broker, 0) < 0 ? -errno : 0;
-}
-
 /* ── both ───────────────────────────────────────────────────────────────────────────────── */
 
 static int find_or_make(bool *ret_new, bool *ret_doubt)
@@ -249,7 +237,7 @@ static int make_true(uid_t broker, bool is_new, bool doubt)
 		r = note_online();
 	if (r >= 0 && is_new && bpf_obj_pin(states.fd, PP_CPU_STATES) < 0)
 		r = -errno;
-	return r < 0 ? r : grant(broker);
+	return r < 0 ? r : pins_own(PP_CPU_STATES, broker, 0440);
 }
 
 int cpu_states_open(uid_t broker)

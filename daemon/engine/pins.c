@@ -152,6 +152,17 @@ int pins_add(struct pins_draft *d, int fd, const char *leaf, uid_t owner, gid_t 
 	return 0;
 }
 
+int pins_own(const char *leaf, uid_t owner, mode_t mode)
+{
+	struct stat st;
+
+	if (stat(leaf, &st) < 0)
+		return -errno;
+	if (st.st_uid == 0 && chmod(leaf, mode) < 0) /* later it would need CAP_FOWNER */
+		return -errno;
+	return chown(leaf, owner, 0) < 0 ? -errno : 0;
+}
+
 int pins_put(const char *path, int fd, const char *leaf, uid_t owner, gid_t group, mode_t mode)
 {
 	struct pins_draft here = {};

@@ -69,6 +69,11 @@ void pins_abandon(struct pins_draft *d);
  */
 int pins_put(const char *path, int fd, const char *leaf, uid_t owner, gid_t group, mode_t mode);
 
+/* Gives one of the instance's own pins to that user, and to root's group, so that the engine finds
+ * it again without CAP_DAC_OVERRIDE. -errno. */
+int pins_own(const char *leaf, uid_t owner, mode_t mode);
+
+/* Removes a pin. What it alone held of a processor's registers is free then. */
 void pins_drop(const char *path, const char *leaf);
 
 /* Removes from an event's directory the pins of CPUs that are not among these ("cpuN", "linkS-N"),

@@ -3,8 +3,8 @@
 #include "daemon/engine/wakeups.h"
 
 #include <bpf/bpf.h>
-#include <sys/stat.h>
 
+#include "daemon/engine/pins.h"
 #include "daemon/wakeup.h"
 #include "proto/macro.h"
 
@@ -26,22 +26,6 @@ static int make(int *ret)
 	return 0;
 }
 
-/*
- * Whoever reads it moves the consumer's position in it: nobody but the broker. The group is
- * root's, so that the engine finds it again without CAP_DAC_OVERRIDE; and the mode comes first,
- * because chmod of what is another's would need CAP_FOWNER.
- */
-static int grant(uid_t broker)
-{
-	struct stat st;
-
-	if (stat(PP_WAKEUPS, &st) < 0)
-		return -errno;
-	if (st.st_uid == 0 && chmod(PP_WAKEUPS, 0660) < 0)
-		return -errno;
-	return chown(PP_WAKEUPS, broker, 0) < 0 ? -errno : 0;
-}
-
 int wakeups_fd(uid_t broker)
 {
 	_cleanup_close_ int fd = bpf_obj_get(PP_WAKEUPS);
@@ -52,7 +36,8 @@ int wakeups_fd(uid_t broker)
 		return -errno;
 	if (fd < 0)
 		r = make(&fd);
+	/* To read it moves the consumer's position: for nobody but the broker. */
 	if (r >= 0)
-		r = grant(broker);
+		r = pins_own(PP_WAKEUPS, broker, 0660);
 	return r < 0 ? r : TAKE_FD(fd);
 }
