@@ -5,6 +5,7 @@
 #include <linux/membarrier.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include "daemon/engine/reaper.h"
 #include "daemon/engine/sources.h"
@@ -32,7 +33,9 @@ static int attach_again(const struct source *source, int entry, unsigned cpu, in
 	reaper_kick();
 	reaper_wait();
 	for (int i = 0; attach_is_used_up(r) && i < ATTEMPTS; i++) {
-		syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
+		/* (With nohz_full the kernel has no such barrier.) */
+		if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) < 0)
+			usleep(20000);
 		r = source->recorder->attach(source, entry, cpu, ret_fd);
 	}
 	return r;
