@@ -467,7 +467,8 @@ START_TEST(without_totals)
 	ck_assert_int_eq(tree_totals_open("."), -ENOENT);
 	wait_for(start_closer(50));
 	ck_assert_int_eq(tree_stat_read(".", e.spec.ns, e.spec.name, &stat), 0);
-	ck_assert_uint_eq(stat.records, 50);
+	ck_assert_uint_le(stat.records, 50);
+	ck_assert_uint_ge(stat.records + stat.missed, 50);
 	delete ();
 	ck_assert_int_eq(rmdir(PP_TOTALS_KNOWN), 0);
 }
