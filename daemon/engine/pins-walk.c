@@ -111,29 +111,10 @@ int pins_foreach_remains(int (*fn)(const char *path, uint64_t id, void *userdata
 	return pins_each_entry(".", walk_deleted, &w);
 }
 
-static bool is_counter(int link)
-{
-	struct bpf_link_info of = {};
-	struct bpf_prog_info program = {};
-	uint32_t size = sizeof(of);
-	_cleanup_close_ int fd = -EBADF;
-
-	if (bpf_obj_get_info_by_fd(link, &of, &size) < 0)
-		return false;
-	fd = bpf_prog_get_fd_by_id(of.prog_id);
-	size = sizeof(program);
-	return fd >= 0 && bpf_obj_get_info_by_fd(fd, &program, &size) == 0 &&
-	       program.type == BPF_PROG_TYPE_PERF_EVENT;
-}
-
-/* The link of a counter or breakpoint; else -EBADF. */
+/* "linkS-CPU" is of a counter or breakpoint; all others have one link for all CPUs (links.c). */
 static int open_counter(const char *path, const char *leaf)
 {
-	_cleanup_close_ int fd = -EBADF;
-
-	if (!strncmp(leaf, "link", 4))
-		fd = bpf_obj_get(path);
-	return fd >= 0 && is_counter(fd) ? TAKE_FD(fd) : -EBADF;
+	return !strncmp(leaf, "link", 4) && strchr(leaf, '-') ? bpf_obj_get(path) : -EBADF;
 }
 
 /*

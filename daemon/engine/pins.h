@@ -73,7 +73,7 @@ int pins_put(const char *path, int fd, const char *leaf, uid_t owner, gid_t grou
  * it again without CAP_DAC_OVERRIDE. -errno. */
 int pins_own(const char *leaf, uid_t owner, mode_t mode);
 
-/* Removes a pin. What it alone held of a processor's registers is free then. */
+/* Removes a pin, and closes here what it alone held of a processor's registers (see pins-walk.c). */
 void pins_drop(const char *path, const char *leaf);
 
 /* Removes from an event's directory the pins of CPUs that are not among these ("cpuN", "linkS-N"),
