@@ -10,8 +10,8 @@
 #include <linux/types.h>
 
 #define PP_TOTALS "+totals"
-#define PP_TOTALS_KNOWN "+totals-known-1" /* what it knows of events: another form, another name \
-					   */
+/* What it knows of events. Another form has another name. */
+#define PP_TOTALS_KNOWN "+totals-known-1"
 
 /* The program's context, for BPF_PROG_RUN. */
 struct pp_totals {
