@@ -17,9 +17,9 @@ checks=()
 limited() {
 	local name=$1 rate=$2 records=$3 event=$4
 	shift 4
-	perfctl create "r/$name" -e "$event" --filter "id == 3 && COMM == \"pp-$name\"" --max-rate "$rate" \
+	perfctl create "r/$name" -e "$event" --filter "id == 3 && COMM == \"rate-$name\"" --max-rate "$rate" \
 		-C "$cpus" -m 1M "$@" >/dev/null
-	spawn "$BIN/rate-check" "$INSTANCE" "r/$name" "$rate" "$records" "pp-$name" >"$SCRATCH/$name" 2>&1
+	spawn "$BIN/rate-check" "$INSTANCE" "r/$name" "$rate" "$records" "rate-$name" >"$SCRATCH/$name" 2>&1
 	checks+=("$name=$SPAWNED")
 }
 
