@@ -72,7 +72,8 @@ wait_until 10 kept || fail "nothing is kept though something is recorded"
 expect_eq "$(perfctl list 2>&1 >/dev/null)" "" "list of names that are complete"
 expect_match "$(perfctl ping)" \
 	$'\nsideband: [0-9]+ processes \([0-9]+ ended\) in [0-9]+\.[0-9]M of 64M, for [^,]+, lost [0-9]+, forgotten [0-9]+\n'
-expect_match "$(perfctl ping)" $'\nsideband: names are complete for [^:]+: since the first event began$'
+# Other tests overwhelm all keepers of the machine: what this one had to forget for it is said instead.
+expect_match "$(perfctl ping)" $'forgotten (0\nsideband: names are complete for [^:]+: since the first event began|[1-9][0-9]*\nsideband: names are complete for [^:]+: what is older had to make room)$'
 keeper=$(status pid)
 expect_eq "$(keeper_pid)" "$keeper" "the keeper"
 expect_eq "$(stat -c %u "/proc/$keeper")" "$DAEMON_UID" "the keeper's user"
