@@ -18,6 +18,11 @@
 #include "proto/macro.h"
 #include "tree.skel.h"
 
+/* Each CPU keeps up to that many free elements of such a map for its own (LOCAL_FREE_TARGET in
+ * kernel/bpf/bpf_lru_list.c, 6.1 to 7.3). */
+#define KNOWN_EVENTS 4096
+#define KNOWN_BY_CPU 128
+
 /* Loaded once, kept for the engine's life. */
 static struct tree_bpf *skeleton;
 
@@ -33,6 +38,8 @@ static int load(bool with_totals, struct tree_bpf **ret)
 		return -errno;
 	bpf_program__set_autoload(s->progs.totals, with_totals);
 	r = bpf_map__set_max_entries(s->maps.cpus, possible);
+	if (r >= 0)
+		r = bpf_map__set_max_entries(s->maps.known, KNOWN_EVENTS + possible * KNOWN_BY_CPU);
 	if (r >= 0 && with_totals)
 		r = bpf_map__set_pin_path(s->maps.known, PP_TOTALS_KNOWN);
 	if (r >= 0)

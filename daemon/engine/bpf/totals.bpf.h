@@ -24,10 +24,10 @@ struct totals_places {
 	struct tree_constants constants;
 };
 
-/* The instance's, which outlives the engine; forgets events that nobody counts. */
+/* The instance's, which outlives the engine; forgets events that nobody counts. tree.c sizes it. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 4096);
+	__uint(max_entries, 1);
 	__type(key, struct totals_key);
 	__type(value, struct totals_places);
 } known SEC(".maps");
@@ -72,6 +72,19 @@ static __always_inline __u64 per_cpu_element(void)
 	return (__u64)read_pointer(ADDRESS_OF(per_cpu) + VALUES);
 }
 
+/* Each update takes a free element, and the CPU that did it keeps what it replaced for its own: who
+ * reads `stat` again and again would use up what all have. */
+static __always_inline bool are_known(const struct totals_key *key,
+				      const struct totals_places *places)
+{
+	const __u64 *old = bpf_map_lookup_elem(&known, key), *new = (const void *)places;
+
+	for (unsigned int i = 0; old && i < sizeof(*places) / sizeof(*new); i++)
+		if (old[i] != new[i])
+			return false;
+	return old;
+}
+
 /* Also where there is no such map: then the template's own is there, which is empty. */
 static __always_inline void be_known(void)
 {
@@ -85,7 +98,8 @@ static __always_inline void be_known(void)
 	places.meta = place_of(ADDRESS_OF(meta));
 	places.element = per_cpu_element();
 	places.constants = constants;
-	bpf_map_update_elem(&known, &key, &places, BPF_ANY);
+	if (!are_known(&key, &places))
+		bpf_map_update_elem(&known, &key, &places, BPF_ANY);
 }
 
 /* How far the loops below are. */
