@@ -114,13 +114,14 @@ static bool may_match(const struct pp_source *term, const char *begin)
 static int add_carriers(const struct pp_event *event, const struct pp_source *term)
 {
 	static const char *const begin[] = { "sys_enter_", "sys_exit_" };
+	bool of_many = source_term_is_glob(term) && event->n_sources > SYSCALL_MANY;
 	struct tracepoint tp = { .system = "syscalls" };
 	char place[PLACE_SIZE];
 	int r = 0;
 
 	for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(begin); i++) {
 		snprintf(tp.name, sizeof(tp.name), "%s", begin[i]);
-		if (!may_match(term, begin[i]) || !syscall_is_carried(&tp))
+		if (!may_match(term, begin[i]) || !syscall_is_carried(&tp, of_many))
 			continue;
 		name_carrier(&tp, place);
 		r = add_member(event, term, true, place);

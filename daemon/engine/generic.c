@@ -32,6 +32,7 @@
 #include "daemon/engine/perf.h"
 #include "daemon/engine/program.h"
 #include "daemon/engine/record-emit.h"
+#include "daemon/engine/sources.h"
 #include "daemon/engine/syscall.h"
 #include "proto/macro.h"
 
@@ -97,11 +98,20 @@ static enum pp_missed counts_missed(const struct tracepoint *tp)
 
 static int plan_call(struct source *source, struct failure *f)
 {
-	int r = syscall_read(source->tp, &source->call);
+	bool of_many = source->is_of_many && source_is_optional(source);
+	int r;
 
-	return r < 0 ? fail(f, -r, "Cannot find out which system call '%s:%s' is of: %s.",
-			    source->tp->system, source->tp->name, strerror(-r))
-		     : 0;
+	source->is_carried = syscall_is_carried(source->tp, of_many);
+	if (!source->is_carried)
+		return 0;
+	r = syscall_read(source->tp, &source->call);
+	if (r >= 0)
+		return 0;
+	source->is_carried = false;
+	return kernel_preempts_syscalls()
+		       ? fail(f, -r, "Cannot find out which system call '%s:%s' is of: %s.",
+			      source->tp->system, source->tp->name, strerror(-r))
+		       : 0;
 }
 
 static int generic_plan(struct source *source, struct failure *f)
@@ -121,9 +131,8 @@ static int generic_plan(struct source *source, struct failure *f)
 					     : record_size(&record, tp->fixed_size);
 	source->missed = counts_missed(tp);
 	source->can_nest = source->is_preemptible = false;
-	source->is_carried = syscall_is_carried(tp);
 	perf_tracepoint_attr(tp, &source->attr);
-	return source->is_carried ? plan_call(source, f) : 0;
+	return plan_call(source, f);
 }
 
 /* ── the program ────────────────────────────────────────────────────────────────────────── */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "daemon/engine/attach.h"
+#include "daemon/engine/kernel.h"
 #include "daemon/engine/pmu.h"
 #include "daemon/log.h"
 #include "daemon/text.h"
@@ -282,28 +283,15 @@ int links_carry(const char *path, struct pins_draft *draft)
 	return pins_foreach_leaf(path, carry_link, draft);
 }
 
-static bool has_pin(const char *path, size_t i)
-{
-	_cleanup_close_ int fd = -EBADF;
-	char leaf[32];
-
-	snprintf(leaf, sizeof(leaf), "link%zu", i);
-	fd = pins_get(path, leaf);
-	return fd >= 0;
-}
-
+/* Each had a slot then, one after the other; now they have those of their numbers. */
 void links_recognize(struct sources *s, const char *path)
 {
-	size_t i = 0;
-
-	while (i < s->n && (has_link(s, i) || !has_pin(path, i)))
-		i++;
-	if (i == s->n)
+	if (programs_fit(s, path))
 		return;
-	for (i = 0; i < s->n; i++)
+	for (size_t i = 0; i < s->n; i++)
 		if (source_shares_entry(&s->v[i])) {
 			s->v[i].is_carried = false;
-			s->v[i].is_preemptible = true;
+			s->v[i].is_preemptible = kernel_preempts_syscalls();
 		}
 }
 

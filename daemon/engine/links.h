@@ -28,7 +28,7 @@ int links_carry(const char *path, struct pins_draft *draft);
 
 /*
  * Looks at what is pinned at `path`: before system calls of one event shared an entry each had a
- * link of its own, on syscalls:*. What was made so stays so, and is told in the sources.
+ * slot and a link of its own, on syscalls:*. What was made so stays so, and is told in the sources.
  */
 void links_recognize(struct sources *s, const char *path);
 

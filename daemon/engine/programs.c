@@ -142,6 +142,31 @@ int programs_open(const struct sources *s, const char *path, struct programs *re
 	return 0;
 }
 
+/* Whether that is the array for all its sources: no larger, no smaller. */
+static bool is_array(const char *path, size_t i, uint32_t n)
+{
+	struct bpf_map_info info = {};
+	uint32_t size = sizeof(info);
+	_cleanup_close_ int fd = -EBADF;
+	char leaf[32];
+
+	array_leaf(i, leaf);
+	fd = pins_get(path, leaf);
+	return fd >= 0 && bpf_obj_get_info_by_fd(fd, &info, &size) == 0 && info.max_entries == n;
+}
+
+bool programs_fit(const struct sources *s, const char *path)
+{
+	_cleanup_(programs_done) struct programs p = {};
+	size_t i = 0;
+
+	if (assign_slots(&p, s) < 0)
+		return true;
+	while (i < p.n_arrays && is_array(path, i, p.arrays[i].n))
+		i++;
+	return i == p.n_arrays;
+}
+
 struct recorder_slot programs_slot(const struct programs *p, size_t i)
 {
 	return (struct recorder_slot){

@@ -41,6 +41,9 @@ int programs_open(const struct sources *s, const char *path, struct programs *re
 		  struct failure *f);
 void programs_done(struct programs *p);
 
+/* Whether those that are pinned there are as they would be made of these sources. */
+bool programs_fit(const struct sources *s, const char *path);
+
 /* Pins the arrays in another draft, too. */
 int programs_carry(const struct programs *p, struct pins_draft *draft);
 

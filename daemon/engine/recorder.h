@@ -35,6 +35,7 @@ struct source {
 	size_t n_filter;
 	struct tracepoint *tp; /* NULL: a sampling event. Of probes: made up, with their format */
 	uint64_t id;	       /* written with each record (PERF_SAMPLE_IDENTIFIER); 0: it is not */
+	bool is_of_many;       /* in an event of more than SYSCALL_MANY */
 
 	/* Set by plan(). */
 	const struct recorder *recorder;

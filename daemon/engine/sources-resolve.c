@@ -166,6 +166,7 @@ static int resolve_one(const struct pp_spec *spec, const struct candidates *c, s
 	else if (one->term->kind != PP_SOURCE_SAMPLING)
 		r = make_probe(one->term, &s->tp[i], f);
 	s->v[i].id = c->n > 1;
+	s->v[i].is_of_many = c->n > SYSCALL_MANY;
 	return r < 0 ? r : source_plan(&s->v[i], 0, f);
 }
 

@@ -90,6 +90,7 @@ static int restore_one(const struct pp_spec *spec, struct terms *t,
 		return fail(f, -r, "Cannot make out what '%s' of '%s/%s' records: %s.", term->text,
 			    spec->ns, spec->name, strerror(-r));
 	source->id = s->n > 1;
+	source->is_of_many = s->n > 1; /* links_recognize() tells whether it was */
 	return source_plan(source, record->recorder, f);
 }
 

@@ -114,6 +114,7 @@ int sources_drop(struct sources *s, const bool *marked, struct failure *f)
 		return 0;
 	/* Alone it has no id, so that its records are shorter. */
 	s->v[0].id = 0;
+	s->v[0].is_of_many = false;
 	return source_plan(&s->v[0], 0, f);
 }
 

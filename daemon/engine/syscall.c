@@ -13,11 +13,11 @@
 #include "proto/macro.h"
 #include "syscall.skel.h"
 
-bool syscall_is_carried(const struct tracepoint *tp)
+bool syscall_is_carried(const struct tracepoint *tp, bool of_many)
 {
 	return !strcmp(tp->system, "syscalls") &&
 	       (!strncmp(tp->name, "sys_enter_", 10) || !strncmp(tp->name, "sys_exit_", 9)) &&
-	       kernel_preempts_syscalls();
+	       (of_many || kernel_preempts_syscalls());
 }
 
 const char *syscall_carrier_name(const struct tracepoint *tp)

@@ -13,6 +13,7 @@
 
 #include "emit-fixture.h"
 
+#include "daemon/engine/kernel.h"
 #include "daemon/engine/links.h"
 #include "daemon/engine/syscall.h"
 #include "daemon/log.h"
@@ -275,7 +276,7 @@ static void see_several(const struct perf_event_header *h, void *data _unused_)
 	ck_abort_msg("a record of source %#llx, which there is none of", (unsigned long long)id);
 }
 
-static void plan_several(struct several *s)
+static void plan_several(struct several *s, bool carried)
 {
 	struct failure f = {};
 
@@ -295,13 +296,14 @@ static void plan_several(struct several *s)
 	sources_number(&s->sources, 7);
 	for (size_t i = 0; i < SEVERAL; i++) {
 		ck_assert_msg(recorder_generic.plan(&s->v[i], &f) == 0, "%s", f.sentence);
-		if (!strcmp(s->tp[i].system, "syscalls"))
+		s->v[i].is_carried = false;
+		if (carried && !strcmp(s->tp[i].system, "syscalls"))
 			carry(&s->v[i]);
 	}
 	ck_assert(!sources_nest(&s->sources));
 }
 
-static void start_several(struct several *s)
+static void start_several(struct several *s, bool carried)
 {
 	struct pp_cpumask cpus = {};
 	bool out[SEVERAL] = {};
@@ -310,7 +312,7 @@ static void start_several(struct several *s)
 	pp_cpumask_set(&cpus, 0);
 	snprintf(s->spec.ns, sizeof(s->spec.ns), "%s", "calls");
 	snprintf(s->spec.name, sizeof(s->spec.name), "%s", "several");
-	plan_several(s);
+	plan_several(s, carried);
 	fixture_make(&s->rings, DATA_SIZE, SPILL_SIZE, true);
 	ck_assert_int_eq(pins_begin(&s->spec, &s->draft), 0);
 	ck_assert_msg(programs_create(&s->sources, &s->draft, &s->programs, &f) == 0, "%s",
@@ -358,7 +360,7 @@ START_TEST(several_by_one_entry)
 	size_t n = 0;
 
 	ck_assert_int_eq(pins_open(registry), 0);
-	start_several(&s);
+	start_several(&s, true);
 	/* One for all that enter, one for all that leave, and the other's. */
 	ck_assert_int_eq(links_counted(&s.sources, s.draft.path, &entries, &n), 0);
 	ck_assert_uint_eq(n, 3);
@@ -379,6 +381,40 @@ START_TEST(several_by_one_entry)
 	ck_assert_uint_eq(several_seen[2], 500);
 	ck_assert_uint_lt(several_seen[3], closed + 1000);
 	stop_several(&s);
+	ck_assert_int_eq(chdir("/"), 0);
+}
+END_TEST
+
+/* Whether the sources that are pinned there are taken to share entries, when they are made anew. */
+static bool are_recognized_as_shared(struct several *s)
+{
+	bool is = false;
+
+	plan_several(s, true);
+	links_recognize(&s->sources, s->draft.path);
+	for (size_t i = 0; i < SEVERAL; i++) {
+		is |= s->v[i].is_carried;
+		ck_assert(s->v[i].is_carried || !s->v[i].is_preemptible ||
+			  kernel_preempts_syscalls());
+		tracepoint_done(&s->tp[i]);
+	}
+	return is;
+}
+
+/* What an older engine has linked each by itself stays so: its slots are where they were. */
+START_TEST(older_ones_are_recognized)
+{
+	struct several again;
+
+	ck_assert_int_eq(pins_open(registry), 0);
+	for (int carried = 0; carried < 2; carried++) {
+		static struct several s;
+
+		start_several(&s, carried);
+		again = s;
+		ck_assert_int_eq(are_recognized_as_shared(&again), carried);
+		stop_several(&s);
+	}
 	ck_assert_int_eq(chdir("/"), 0);
 }
 END_TEST
@@ -576,6 +612,7 @@ int main(void)
 	tcase_add_test(t, no_number);
 	tcase_add_test(t, found_among_all);
 	tcase_add_test(t, several_by_one_entry);
+	tcase_add_test(t, older_ones_are_recognized);
 	tcase_add_loop_test(t, text_is_copied, 0, 2);
 	tcase_add_loop_test(t, bytes_are_copied, 0, 2);
 	tcase_add_loop_test(t, three_are_copied, 0, 2);

@@ -88,7 +88,9 @@ echo "$injected machine checks were injected and are read, each with its registe
 section "restart"
 load counted
 expect_ok perfctl create tour/exact -e syscalls:sys_enter_umask --pid "${maker[counted]}" -m 64K
-expect_ok perfctl create tour/several -e 'syscalls:sys_*_umask' --pid "${maker[counted]}" -m 64K
+# Of so many that they have one link for all that are made, and one for all that return.
+expect_ok perfctl create tour/several -e 'syscalls:sys_*_[tu]*' --pid "${maker[counted]}" --filter '__syscall_nr == 95' -m 64K
+expect_eq "$(find $registry/tour/several -name 'link*' | wc -l)" 2 "links of system calls"
 expect_ok perfctl delete tour/roaming
 begin_load counted
 ids=$(ids)
