@@ -13,6 +13,7 @@
 
 #define TEXT_SIZE (PP_TP_NAME_SIZE * 2)
 #define ATTEMPTS 10 /* to attach where all places are taken */
+#define REAPER_MS 1000
 
 /* ── once, or again ─────────────────────────────────────────────────────────────────────── */
 
@@ -23,15 +24,17 @@ bool attach_is_used_up(int r)
 }
 
 /*
- * What was deleted a moment ago may still hold a place: the kernel lets go of it behind everybody's
- * back, some grace periods after its last pin has gone. A barrier of all CPUs waits for one.
+ * What was deleted a moment ago may still hold a place. Of a tracepoint the reaper may not have
+ * come to it, which in the worst case takes longer than others may be kept waiting; and the kernel
+ * lets go behind everybody's back, some grace periods after the last pin has gone. A barrier of all
+ * CPUs waits for one.
  */
-static int attach_again(const struct source *source, int entry, unsigned cpu, int *ret_fd)
+static int attach_again(const struct source *source, int entry, unsigned cpu, int r, int *ret_fd)
 {
-	int r = -E2BIG;
-
-	reaper_kick();
-	reaper_wait();
+	if (r == -E2BIG) {
+		reaper_kick();
+		reaper_wait(REAPER_MS);
+	}
 	for (int i = 0; attach_is_used_up(r) && i < ATTEMPTS; i++) {
 		/* (With nohz_full the kernel has no such barrier.) */
 		if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) < 0)
@@ -45,7 +48,7 @@ int attach_source(const struct source *source, int entry, unsigned cpu, int *ret
 {
 	int r = source->recorder->attach(source, entry, cpu, ret_fd);
 
-	return attach_is_used_up(r) ? attach_again(source, entry, cpu, ret_fd) : r;
+	return attach_is_used_up(r) ? attach_again(source, entry, cpu, r, ret_fd) : r;
 }
 
 /* ── why not ────────────────────────────────────────────────────────────────────────────── */

@@ -185,28 +185,50 @@ static bool has_link(const struct sources *s, size_t i)
 	return true;
 }
 
+/* What is to be linked, and how many sources are left of it. */
+struct linking {
+	const struct sources *s;
+	const struct programs *p;
+	const struct pp_cpumask *cpus;
+	struct pins_draft *draft;
+	bool *out;
+	size_t left;
+};
+
+static int link_or_leave_out(struct linking *l, size_t i, struct failure *f)
+{
+	const struct source *source = &l->s->v[i];
+	struct failure mine = {};
+	int r = has_link(l->s, i) ? link_source(source, i, l->p, l->cpus, l->draft, &mine) : 0;
+
+	if (r >= 0)
+		return 0;
+	if (!source_is_optional(source) || source_shares_entry(source) || !is_its_own_fault(r) ||
+	    --l->left == 0) {
+		*f = mine;
+		return r;
+	}
+	log_notice("%s:%s is left out of '%s': %s", source->tp->system, source->tp->name,
+		   source->parsed->text, mine.sentence);
+	l->out[i] = true;
+	return 0;
+}
+
+/* What the event cannot do without comes first: to take hundreds of links back, because no register
+ * is free for the last of its sources, would take the kernel long, and others wait. */
 int links_create(const struct sources *s, const struct programs *p, const struct pp_cpumask *cpus,
 		 struct pins_draft *draft, bool *out, struct failure *f)
 {
-	size_t left = s->n;
+	struct linking l = { s, p, cpus, draft, out, s->n };
+	int r = 0;
 
-	for (size_t i = 0; i < s->n; i++) {
-		const struct source *source = &s->v[i];
-		struct failure mine = {};
-		int r = has_link(s, i) ? link_source(source, i, p, cpus, draft, &mine) : 0;
-
-		if (r >= 0)
-			continue;
-		if (!source_is_optional(source) || source_shares_entry(source) ||
-		    !is_its_own_fault(r) || --left == 0) {
-			*f = mine;
-			return r;
-		}
-		log_notice("%s:%s is left out of '%s': %s", source->tp->system, source->tp->name,
-			   source->parsed->text, mine.sentence);
-		out[i] = true;
-	}
-	return 0;
+	for (size_t i = 0; r >= 0 && i < s->n; i++)
+		if (!source_is_optional(&s->v[i]))
+			r = link_or_leave_out(&l, i, f);
+	for (size_t i = 0; r >= 0 && i < s->n; i++)
+		if (source_is_optional(&s->v[i]))
+			r = link_or_leave_out(&l, i, f);
+	return r;
 }
 
 /* ── anew ───────────────────────────────────────────────────────────────────────────────── */

@@ -21,6 +21,10 @@ int pins_each_entry(const char *dir, int (*fn)(const char *dir, const char *leaf
 /* Removes a directory of pins. One that is gone is fine. */
 int pins_remove_dir(const char *path);
 
+/* Removes of a directory that is on its way out what holds registers of processors, so that the
+ * next event can have them: the rest is the reaper's. */
+void pins_drop_counters(const char *path);
+
 /* Makes the namespace's directory, if it is not there. */
 int pins_make_namespace(const char *ns, gid_t group, mode_t mode);
 

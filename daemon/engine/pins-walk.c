@@ -112,9 +112,9 @@ int pins_foreach_remains(int (*fn)(const char *path, uint64_t id, void *userdata
 }
 
 /* "linkS-CPU" is of a counter or breakpoint; all others have one link for all CPUs (links.c). */
-static int open_counter(const char *path, const char *leaf)
+static bool is_counter(const char *leaf)
 {
-	return !strncmp(leaf, "link", 4) && strchr(leaf, '-') ? bpf_obj_get(path) : -EBADF;
+	return !strncmp(leaf, "link", 4) && strchr(leaf, '-');
 }
 
 /*
@@ -126,17 +126,15 @@ static int open_counter(const char *path, const char *leaf)
  * pin it is closed here and now. (Before Linux 6.18, and the stable releases of its time, a pin
  * holds on for one grace period more: there the worker may still be the last.)
  */
-static int remove_leaf(const char *dir, const char *leaf, void *userdata)
+static int remove_leaf(const char *dir, const char *leaf, void *userdata _unused_)
 {
 	_cleanup_close_ int counter = -EBADF;
-	const char *keep = userdata;
 	char path[PINS_PATH_SIZE];
 
-	if (keep && !strcmp(leaf, keep))
-		return 0;
 	if (pins_join(path, dir, leaf) < 0)
 		return -ENAMETOOLONG;
-	counter = open_counter(path, leaf);
+	if (is_counter(leaf))
+		counter = bpf_obj_get(path);
 	return unlink(path) < 0 && errno != ENOENT ? -errno : 0;
 }
 
@@ -145,20 +143,30 @@ void pins_drop(const char *path, const char *leaf)
 	remove_leaf(path, leaf, NULL);
 }
 
-static int remove_but(const char *path, char *keep)
+static int drop_counter(const char *dir, const char *leaf, void *userdata _unused_)
 {
-	int r = pins_each_entry(path, remove_leaf, keep);
+	return is_counter(leaf) ? remove_leaf(dir, leaf, NULL) : 0;
+}
+
+void pins_drop_counters(const char *path)
+{
+	pins_each_entry(path, drop_counter, NULL);
+}
+
+/* What `remove` leaves there stays, with the directory. */
+static int remove_dir(const char *path,
+		      int (*remove)(const char *dir, const char *leaf, void *userdata))
+{
+	int r = pins_each_entry(path, remove, NULL);
 
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
-	if (rmdir(path) == 0 || errno == ENOENT || (keep && errno == ENOTEMPTY))
-		return 0;
-	return -errno;
+	return rmdir(path) < 0 && errno != ENOENT && errno != ENOTEMPTY ? -errno : 0;
 }
 
 int pins_remove_dir(const char *path)
 {
-	return remove_but(path, NULL);
+	return remove_dir(path, remove_leaf);
 }
 
 int pins_forget(uint64_t id)
@@ -174,14 +182,18 @@ int pins_forget(uint64_t id)
 	return rmdir(path) < 0 && errno != ENOENT && errno != ENOTEMPTY ? -errno : 0;
 }
 
+static int remove_but_meta(const char *dir, const char *leaf, void *userdata _unused_)
+{
+	return strcmp(leaf, "meta") != 0 ? remove_leaf(dir, leaf, NULL) : 0;
+}
+
 static int reap_one(const char *path, uint64_t id _unused_, void *userdata)
 {
 	void (*const *first)(const char *path) = userdata;
-	char keep[] = "meta";
 	int r;
 
 	(*first)(path);
-	r = remove_but(path, keep);
+	r = remove_dir(path, remove_but_meta);
 	if (r < 0)
 		log_error("cannot remove %s from the registry: %s", path, strerror(-r));
 	return 0;
@@ -223,40 +235,42 @@ int pins_keep_cpus(const char *path, const struct pp_cpumask *cpus)
 
 /* ── recovery ───────────────────────────────────────────────────────────────────────────── */
 
-/* What was an event, or could have been, has rings that count. */
-static int keep_draft(const char *path)
+/* What was an event, or could have been, has rings that count; and links that take the kernel long
+ * are the reaper's. */
+static int drop_draft(const char *dir _unused_, const char *leaf, void *userdata _unused_)
 {
 	char gone[PINS_PATH_SIZE];
 	uint64_t id;
-	int r = pins_next_id(&id);
-
-	if (r < 0)
-		return r;
-	pins_remains_path(id, gone);
-	return rename(path, gone) < 0 ? -errno : 0;
-}
-
-static int drop_draft(const char *dir _unused_, const char *leaf, void *userdata _unused_)
-{
-	char meta[PINS_PATH_SIZE];
 	int r;
 
 	if (strncmp(leaf, NEW_PREFIX, strlen(NEW_PREFIX)) != 0)
 		return 0;
-	r = pins_join(meta, leaf, "meta");
-	if (r >= 0)
-		r = type_of(meta) ? keep_draft(leaf) : pins_remove_dir(leaf);
+	r = pins_next_id(&id);
+	if (r >= 0) {
+		pins_remains_path(id, gone);
+		if (rename(leaf, gone) < 0)
+			r = -errno;
+	}
 	if (r < 0)
 		log_error("cannot remove the half-made %s from the registry: %s", leaf,
 			  strerror(-r));
 	return 0;
 }
 
+static int recover_remains(const char *path, uint64_t id _unused_, void *userdata _unused_)
+{
+	pins_drop_counters(path);
+	return 0;
+}
+
 int pins_recover(void)
 {
+	int r;
+
 	unlink(SPARE_LINK);
 	unlink(SPARE_PIN); /* of the instance's own; those of events: pins_keep_cpus() */
-	return pins_each_entry(".", drop_draft, NULL);
+	r = pins_each_entry(".", drop_draft, NULL);
+	return r < 0 ? r : pins_foreach_remains(recover_remains, NULL);
 }
 
 static int drop_dangling(const char *dir, const char *leaf, void *userdata _unused_)

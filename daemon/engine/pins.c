@@ -247,6 +247,8 @@ int pins_replace(struct pins_draft *d, const char *path, uint64_t remains_id)
 	pins_remains_path(remains_id, gone);
 	if (renameat2(AT_FDCWD, d->path, AT_FDCWD, gone, RENAME_NOREPLACE) < 0)
 		pins_abandon(d);
+	else
+		pins_drop_counters(gone);
 	d->path[0] = 0;
 	return 0;
 }
@@ -321,6 +323,7 @@ int pins_remove(const char *path, uint64_t id, uint64_t remains_id)
 	pins_remains_path(remains_id, gone);
 	if (renameat2(AT_FDCWD, path, AT_FDCWD, gone, RENAME_NOREPLACE) < 0)
 		return -errno;
+	pins_drop_counters(gone);
 	pins_unlink_id(id);
 	pins_namespace(path, ns);
 	rmdir(ns); /* the last event takes its namespace's directory with it */

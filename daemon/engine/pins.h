@@ -34,8 +34,8 @@ struct pins_draft {
 int pins_open(const char *registry);
 
 /*
- * At start: sweeps away what was half-made. What had its `meta` already may have been an event,
- * whose change was cut short: it becomes remains. -errno.
+ * At start: what was half-made becomes remains. (What had its `meta` already may have been an
+ * event, whose change was cut short.) No counter and no breakpoint is left in any remains. -errno.
  */
 int pins_recover(void);
 
@@ -60,7 +60,8 @@ int pins_add(struct pins_draft *d, int fd, const char *leaf, uid_t owner, gid_t 
  */
 int pins_commit(struct pins_draft *d, const struct pp_spec *spec, uint64_t id);
 
-/* Removes a draft that was not committed; nothing of it stays. */
+/* Removes a draft that was not committed; nothing of it stays. May take a grace period for each
+ * tracepoint that it has a link on. */
 void pins_abandon(struct pins_draft *d);
 
 /*
@@ -101,8 +102,9 @@ void pins_unlink_id(uint64_t id);
 bool pins_exists(const char *ns, const char *name);
 
 /*
- * The one step that makes it none: renamed out of sight, to "+del-<remains_id>". Removing what
- * is left, which may block for long, is the reaper's work. -ENOENT.
+ * The one step that makes it none: renamed out of sight, to "+del-<remains_id>". Its counters and
+ * breakpoints are gone then; removing the rest, which may block for long, is the reaper's work.
+ * -ENOENT.
  */
 int pins_remove(const char *path, uint64_t id, uint64_t remains_id);
 

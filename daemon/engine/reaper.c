@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "daemon/engine/pins.h"
 #include "daemon/engine/remains.h"
@@ -74,10 +75,26 @@ void reaper_collect(void)
 	collect(WNOHANG);
 }
 
-void reaper_wait(void)
+static int64_t now_ms(void)
 {
-	while (reaper >= 0)
-		collect(0);
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000LL + t.tv_nsec / 1000000;
+}
+
+void reaper_wait(int ms)
+{
+	int64_t end = now_ms() + ms, left;
+
+	while (reaper >= 0 && (left = end - now_ms()) > 0) {
+		_cleanup_close_ int fd = (int)syscall(SYS_pidfd_open, reaper, 0);
+
+		if (fd < 0)
+			break;
+		poll(&(struct pollfd){ fd, POLLIN, 0 }, 1, (int)left);
+		collect(WNOHANG);
+	}
 }
 
 void reaper_leave(void)

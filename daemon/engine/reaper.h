@@ -10,8 +10,8 @@
 /* Makes sure that all that is deleted now will be removed. 0 or -errno of fork(2). */
 int reaper_kick(void);
 
-/* Waits until all of it is gone. */
-void reaper_wait(void);
+/* Waits until all of it is gone, but no longer than so many milliseconds. */
+void reaper_wait(int ms);
 
 /* Collects a reaper that has finished; to be called on SIGCHLD. */
 void reaper_collect(void);

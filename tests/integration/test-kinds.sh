@@ -6,6 +6,7 @@
 # that tells what it does (probe-target.c), and must have recorded just that; or it is refused
 # with a sentence that says why.
 . "$(dirname "$0")/../lib.sh"
+. "$(dirname "$0")/tracepoints.sh"
 . "$(dirname "$0")/../refused.sh"
 
 PMUS=/sys/bus/event_source/devices
@@ -169,9 +170,8 @@ done
 grep -q x86 <<<"$(uname -m)" && refused 1 'cannot watch' perfctl create k/x -e mem:0x1000:r
 
 # A processor has a few registers for breakpoints on each CPU, and then no more. Deleted ones are free
-# as soon as the reaper is through, which the engine waits for: also behind hundreds of tracepoints,
-# which the kernel lets go of one by one, at the pace of its grace periods. (On kernels of before the
-# autumn of 2025 a register may come later: see pins-walk.c.)
+# at once: also behind hundreds of tracepoints, which the kernel lets go of one by one, at the pace of
+# its grace periods. (From Linux 6.5 to the autumn of 2025 a register may come later: pins-walk.c.)
 make_watching() {
 	perfctl create "$1" -e mem:0x1000:w -m 4K >/dev/null 2>"$SCRATCH/stderr"
 }
@@ -183,9 +183,15 @@ done
 one_sentence "$SCRATCH/stderr" 'in use.*registers' "the last breakpoint"
 echo "  made: $registers breakpoints; then: $SENTENCE"
 mapfile -t names < <(seq -f k/b%g 0 $((registers - 1)))
+# Those of the largest subsystems; system calls would share two links.
+many=$(with_tracefs find /sys/kernel/tracing/events -mindepth 2 -maxdepth 2 -type d | cut -d/ -f6 |
+	sort | uniq -c | sort -rn | awk '$2 != "syscalls" && $2 != "ftrace" { print $2 ":*" }' |
+	head -8 | paste -sd,)
 rounds=$(length 1 5)
 for ((i = 0; i < rounds; i++)); do
-	perfctl create k/many -e 'syscalls:*' -m 16K >/dev/null
+	perfctl create k/many -e "$many" -m 16K >/dev/null
+	links=$(find "$REGISTRY/k/many" -name 'link*' | wc -l)
+	[ "$links" -ge 100 ] || fail "$links links of $many"
 	perfctl delete k/many "${names[@]}" >/dev/null
 	for name in "${names[@]}"; do
 		make_watching "$name" || fail "a breakpoint behind another: $(<"$SCRATCH/stderr")"

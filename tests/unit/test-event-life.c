@@ -3,6 +3,7 @@
  * Events on a real bpffs and this kernel: made, changed under load, paused, and the engine killed
  * meanwhile. What they record are close(-1) calls of processes with a name of their own.
  */
+#include <limits.h>
 #include <linux/perf_event.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -13,7 +14,9 @@
 #include <sys/wait.h>
 
 #include "daemon/broker/tree.h"
+#include "daemon/cpus.h"
 #include "daemon/engine/event.h"
+#include "daemon/engine/kernel.h"
 #include "daemon/engine/meta.h"
 #include "daemon/engine/names.h"
 #include "daemon/engine/pins.h"
@@ -33,7 +36,8 @@
 #define NAME "life/event"
 #define ENTER "raw_syscalls:sys_enter"
 #define BOTH "raw_syscalls:sys_enter,raw_syscalls:sys_exit"
-#define MINE "comm == \"%s\" && id == %d"
+#define MANY "syscalls:sys_*_c*" /* 54 on Linux 6.18 */
+#define MINE "comm == \"%s\" && %s == %d"
 #define SMALL 65536
 #define LARGE 131072
 
@@ -100,12 +104,15 @@ static void ask_filter(uint32_t from, const char *filter)
 	snprintf(spec.filter, sizeof(spec.filter), "%s", filter);
 }
 
+static const char *number = "id"; /* the field that the call's is in */
+
 /* One that lets the closers' calls through, and is not the same for another i. */
 static void ask_mine(int i)
 {
 	char filter[PP_FILTER_SIZE];
 
-	snprintf(filter, sizeof(filter), MINE " && common_pid != %d", closer_name, 3, i + 1);
+	snprintf(filter, sizeof(filter), MINE " && common_pid != %d", closer_name, number, 3,
+		 i + 1);
 	ask_filter(0, filter);
 }
 
@@ -124,6 +131,7 @@ static struct pp_event create(void)
 static struct pp_event created(const char *event, uint32_t flags)
 {
 	ask(event, SMALL, flags);
+	number = strncmp(event, "syscalls:", 9) ? "id" : "__syscall_nr";
 	ask_mine(0);
 	return create();
 }
@@ -159,7 +167,7 @@ static void delete (void)
 	ck_assert_int_eq(event_read(NAME, &e), 0);
 	ck_assert_msg(names_delete(e.id, NULL, BROKER, &e, &remains, &failure) == 0, "%s",
 		      failure.sentence);
-	reaper_wait();
+	reaper_wait(INT_MAX);
 }
 
 /* ── rings ──────────────────────────────────────────────────────────────────────────────── */
@@ -323,10 +331,9 @@ static const struct {
 	uint32_t flags;
 	unsigned per_call;
 } kinds[] = {
-	{ ENTER, 0, 1 },
-	{ ENTER, PP_EVENT_GENERIC, 1 },
-	{ BOTH, 0, 2 },
-	{ BOTH, PP_EVENT_GENERIC, 2 },
+	{ ENTER, 0, 1 }, { ENTER, PP_EVENT_GENERIC, 1 },
+	{ BOTH, 0, 2 },	 { BOTH, PP_EVENT_GENERIC, 2 },
+	{ MANY, 0, 2 },
 };
 
 /* Each call is recorded once, by the old program or by the new one, in the old or the new ring. */
@@ -414,7 +421,7 @@ START_TEST(changes_take_effect)
 
 	hold();
 	ask("", SMALL, 0);
-	snprintf(filter, sizeof(filter), MINE, closer_name, 4);
+	snprintf(filter, sizeof(filter), MINE, closer_name, number, 4);
 	ask_filter(0, filter);
 	e = change(PP_CHANGE_FILTER);
 	ck_assert_str_eq(e.spec.filter, filter);
@@ -471,6 +478,25 @@ START_TEST(without_totals)
 	ck_assert_uint_ge(stat.records + stat.missed, 50);
 	delete ();
 	ck_assert_int_eq(rmdir(PP_TOTALS_KNOWN), 0);
+}
+END_TEST
+
+/* What another engine's knew may have another form; and each CPU keeps some of it for its own. */
+START_TEST(totals_of_another_engine)
+{
+	_cleanup_close_ int other = bpf_map_create(BPF_MAP_TYPE_ARRAY, "other", 4, 4, 1, NULL);
+	_cleanup_close_ int known = -EBADF;
+	struct bpf_map_info info = {};
+	uint32_t size = sizeof(info);
+
+	ck_assert_int_eq(bpf_obj_pin(other, PP_TOTALS_KNOWN), 0);
+	created(ENTER, 0);
+	wait_for(start_closer(50));
+	total();
+	known = bpf_obj_get(PP_TOTALS_KNOWN);
+	ck_assert_int_eq(bpf_obj_get_info_by_fd(known, &info, &size), 0);
+	ck_assert_uint_ge(info.max_entries, 128 * pp_cpus_possible() + 1000);
+	delete ();
 }
 END_TEST
 
@@ -562,6 +588,95 @@ START_TEST(refused)
 			 refusals[_i].error);
 	ck_assert_uint_gt(strlen(failure.sentence), 20);
 	ck_assert_uint_eq(traces(), 0);
+}
+END_TEST
+
+static unsigned steps_until_refused(const char *event)
+{
+	struct pp_event e;
+
+	ask(event, SMALL, 0);
+	for (uint32_t i = 0; i < recipe.n_sources; i++)
+		if (recipe.sources[i].kind == PP_SOURCE_SAMPLING)
+			recipe.sources[i].config1 |= 1; /* no processor can watch there */
+	steps_left = 100000;
+	ck_assert_int_lt(event_create(&spec, &recipe, NULL, BROKER, &e, &failure), 0);
+	ck_assert_msg(strstr(failure.sentence, "cannot watch"), "%s", failure.sentence);
+	ck_assert_uint_eq(traces(), 0);
+	return 100000 - steps_left;
+}
+
+/* Whether an event can be is known before a glob's many are linked, wherever it stands. */
+START_TEST(refused_before_much_is_linked)
+{
+	unsigned first;
+
+	steps_until_refused("mem:0x1000/4:w,sched:*"); /* with what is done once */
+	first = steps_until_refused("mem:0x1000/4:w,sched:*");
+	ck_assert_uint_eq(steps_until_refused("sched:*,mem:0x1000/4:w"), first);
+	steps_left = 0;
+}
+END_TEST
+
+static int count_counter(const char *path _unused_, const char *leaf, void *userdata)
+{
+	size_t *n = userdata;
+
+	n[0] += !strncmp(leaf, "link", 4) && strchr(leaf, '-');
+	n[1] += !strncmp(leaf, "link", 4) && !strchr(leaf, '-');
+	return 0;
+}
+
+static void expect_links(const char *path, bool counters, size_t others)
+{
+	size_t n[2] = {};
+
+	ck_assert_int_eq(pins_foreach_leaf(path, count_counter, n), 0);
+	ck_assert_int_eq(n[0] > 0, counters);
+	ck_assert_uint_eq(n[1], others);
+}
+
+/* Many system calls are one link for all that are made, and one for all that return: as soon gone.
+ */
+START_TEST(many_calls_have_two_links)
+{
+	created(MANY, 0);
+	expect_links(NAME, false, 2);
+	delete ();
+	created("syscalls:sys_*_clos*", 0);
+	expect_links(NAME, false, kernel_preempts_syscalls() ? 2 : 4);
+	delete ();
+}
+END_TEST
+
+/* A processor's registers are free at once, whatever the reaper has before it. */
+START_TEST(counters_go_first)
+{
+	char gone[PINS_PATH_SIZE];
+	struct pp_event e;
+	uint64_t id;
+
+	for (unsigned how = 0; how < 3; how++) {
+		ask(ENTER ",cpu-clock", SMALL, 0);
+		e = create();
+		expect_links(NAME, true, 1);
+		ck_assert_int_eq(pins_next_id(&id), 0);
+		if (how == 0) {
+			ck_assert_int_eq(pins_remove(NAME, e.id, id), 0);
+		} else {
+			/* The engine died before it was an event, or while it was deleted. */
+			ck_assert_int_eq(rename(NAME, how == 1 ? "+new-7" : "+del-7"), 0);
+			ck_assert_int_eq(pins_recover(), 0);
+			id = how == 1 ? id + 1 : 7;
+		}
+		pins_remains_path(id, gone);
+		expect_links(gone, false, 1);
+		ck_assert_int_eq(reaper_kick(), 0);
+		reaper_wait(INT_MAX);
+		expect_links(gone, false, 0);
+		ck_assert_int_eq(pins_forget(id), 0);
+		pins_sweep();
+	}
 }
 END_TEST
 
@@ -662,7 +777,7 @@ static void start_again(void)
 	ck_assert_int_eq(pins_foreach(mend, NULL), 0);
 	ck_assert_int_eq(pins_sweep(), 0);
 	ck_assert_int_eq(reaper_kick(), 0);
-	reaper_wait();
+	reaper_wait(INT_MAX);
 }
 
 /* It records all that it should, or it is paused and records nothing. */
@@ -768,9 +883,13 @@ int main(void)
 	tcase_add_loop_test(t, changes_take_effect, 0, ARRAY_SIZE(kinds));
 	tcase_add_loop_test(t, a_pause_records_nothing, 0, ARRAY_SIZE(kinds));
 	tcase_add_test(t, without_totals);
+	tcase_add_test(t, totals_of_another_engine);
 	tcase_add_test(t, several_sources);
 	tcase_add_test(t, a_glob_of_one);
 	tcase_add_loop_test(t, refused, 0, ARRAY_SIZE(refusals));
+	tcase_add_test(t, refused_before_much_is_linked);
+	tcase_add_test(t, many_calls_have_two_links);
+	tcase_add_test(t, counters_go_first);
 	tcase_add_test(t, a_refused_change);
 	tcase_add_loop_test(t, killed, 0, ARRAY_SIZE(operations));
 	tcase_add_test(t, cut_changes_count);

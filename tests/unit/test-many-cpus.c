@@ -7,6 +7,7 @@
  * Tracepoints only: a program on one of them runs on every CPU, and nothing is opened on any.
  */
 #include <fcntl.h>
+#include <limits.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -123,7 +124,7 @@ static void delete (uint64_t id)
 	int r = names_delete(id, NULL, BROKER, &e, &remains, &failure);
 
 	ck_assert_msg(r == 0, "%s", failure.sentence);
-	reaper_wait();
+	reaper_wait(INT_MAX);
 }
 
 /* ── what is in it ──────────────────────────────────────────────────────────────────────── */

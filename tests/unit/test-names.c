@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Names of rings on a real bpffs: deleted, shared, handed down, and the engine killed meanwhile. */
+#include <limits.h>
 #include <linux/membarrier.h>
 #include <poll.h>
 #include <pthread.h>
@@ -94,7 +95,7 @@ static void on_released(const struct pp_remains *r, void *userdata _unused_)
 static void wait_released(uint64_t bytes)
 {
 	reaper_kick();
-	reaper_wait();
+	reaper_wait(INT_MAX);
 	while (remains_bytes() > bytes) {
 		remains_hurry();
 		syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0); /* a grace period */
@@ -486,7 +487,7 @@ START_TEST(deleted_last)
 	ck_assert_uint_eq(forks, 2);
 	/* The first has nothing to do with it. */
 	kill(first.si_pid, SIGKILL);
-	reaper_wait();
+	reaper_wait(INT_MAX);
 	ck_assert_int_eq(stat("+del-7", &st), -1);
 	reaper_leave();
 	ck_assert_uint_eq(forks, 2);
