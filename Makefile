@@ -62,19 +62,20 @@ endif
 
 # ── what there is ────────────────────────────────────────────────────────────────────────
 
+# Of a folder alone, and with all that is below it.
 objs = $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard $(1)/*.c))
+objs-below = $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out %.bpf.c,$(sort $(shell find $(1) -name '*.c'))))
 
 PROTO_OBJS := $(call objs,proto)
 COMMON_OBJS := $(call objs,daemon)
-BROKER_OBJS := $(call objs,daemon/broker)
-ENGINE_OBJS := $(call objs,daemon/engine)
+BROKER_OBJS := $(call objs-below,daemon/broker)
+ENGINE_OBJS := $(call objs-below,daemon/engine)
 DUMPER_OBJS := $(call objs,daemon/dumper)
 KEEPER_OBJS := $(call objs,daemon/keeper)
 # What dumper and keeper need of daemon/: no more, so that they parse no more.
 SERVER_OBJS := $(patsubst %,$(BUILD)/obj/daemon/%.o,accept dispose log text)
-CLIENT_OBJS := $(call objs,client)
-PERFCTL_OBJS := $(call objs,client/perfctl) $(call objs,client/perfctl/trace) \
-	$(call objs,client/perfctl/pictures)
+PERFCTL_OBJS := $(call objs-below,client/perfctl)
+CLIENT_OBJS := $(filter-out $(PERFCTL_OBJS),$(call objs-below,client))
 BPF_SKELS := $(patsubst daemon/engine/bpf/%.bpf.c,$(BUILD)/gen/%.skel.h,$(wildcard daemon/engine/bpf/*.bpf.c))
 
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(wildcard tests/unit/test-*.c))
@@ -196,7 +197,7 @@ $(BUILD)/perfpersistd: $(BROKER_OBJS) $(COMMON_OBJS) $(PROTO_OBJS)
 
 $(BUILD)/perfpersist-engine: $(ENGINE_OBJS) $(COMMON_OBJS) $(PROTO_OBJS)
 	$(call say,LINK)
-	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call pkg-libs,libbpf libtraceevent libsystemd libelf)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call pkg-libs,libbpf libtraceevent libsystemd)
 
 $(BUILD)/perfpersist-dumper: $(DUMPER_OBJS) $(SERVER_OBJS) $(PROTO_OBJS)
 	$(call say,LINK)
@@ -256,12 +257,11 @@ $(BUILD)/tests/%: tests/bench/%.c $(BUILD)/libperfpersist.a Makefile
 		-o $@ $< $(BUILD)/libperfpersist.a $(call pkg-libs,libbpf) -lpthread
 
 # What fuzzers test is compiled by clang, so that it is instrumented, too.
-FUZZ_SRCS := $(wildcard proto/*.c daemon/*.c client/*.c client/perfctl/trace/trace*.c \
-	client/perfctl/trace/process*.c) \
-	$(patsubst %,daemon/broker/%.c,settings config config-namespace config-value dropin-file \
-		dropin-set uevent) \
-	$(patsubst %,client/perfctl/%.c,decode dynamic-array fields printfmt format-check \
-		format-check-print output) \
+FUZZ_SRCS := $(wildcard proto/*.c daemon/*.c daemon/broker/syntax/*.c client/perfctl/decode/*.c \
+	client/perfctl/trace/trace*.c client/perfctl/trace/process*.c) \
+	$(patsubst $(BUILD)/obj/%.o,%.c,$(CLIENT_OBJS)) client/perfctl/output/output.c \
+	$(patsubst %,daemon/broker/%.c,hotplug/uevent $(addprefix config/,settings config \
+		config-namespace config-value dropin-file dropin-set)) \
 	$(filter-out %/main.c %/server.c,$(wildcard daemon/keeper/*.c))
 FUZZ_FLAGS = -std=gnu17 -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all $(CPPFLAGS) \
 	$(call pkg-cflags,libsystemd inih libtraceevent)

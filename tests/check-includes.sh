@@ -2,34 +2,75 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # Includes carry the layers: what a folder may see is in this table and nowhere else.
-# Low layers never see high ones; broker and engine share orders and never each other;
-# the client sees the contracts only, perfctl the public library only.
+# Low layers never see high ones, among the folders of one program, too; broker and engine share orders
+# and never each other; the client sees the contracts only, perfctl the public library only.
 set -u -o pipefail
 cd "$(dirname "$0")/.." || exit 1
 
-# What files of a folder may include: our own headers, by a pattern of their paths, and other
-# people's, by a pattern of those that are *not* the C library's or the kernel's.
-allowed() {
-	case $1 in
-	proto)             ours='proto/[^/]+' theirs='' ;;
-	client)            ours='(proto|client)/[^/]+' theirs='' ;;
-	client/perfctl)    ours='client/perfctl/((trace|pictures)/)?[^/]+|client/perfpersist\.h|proto/(macro|printable)\.h'
-	                   theirs='traceevent/.*|event-parse\.h|trace-seq\.h' ;;
-	client/perfctl/trace)
-	                   ours='client/perfctl/(trace/)?[^/]+|client/perfpersist\.h|proto/(macro|regular|siphash)\.h'
-	                   theirs='elfutils/.*|dwarf\.h|(libelf|gelf)\.h' ;;
-	client/perfctl/pictures)
-	                   ours='client/perfctl/((trace|pictures)/)?[^/]+|client/perfpersist\.h|proto/(macro|printable|siphash)\.h|page-hashes\.h'
-	                   theirs='event-parse\.h' ;;
-	daemon)            ours='(proto|daemon)/[^/]+' theirs='systemd/.*|(libelf|gelf)\.h' ;;
-	daemon/broker)     ours='(proto|daemon|daemon/broker)/[^/]+' theirs='systemd/.*' ;;
-	daemon/dumper)     ours='(proto|daemon|daemon/dumper)/[^/]+' theirs='systemd/.*' ;;
-	daemon/keeper)     ours='(proto|daemon|daemon/keeper)/[^/]+' theirs='systemd/.*' ;;
-	daemon/engine)     ours='(proto|daemon|daemon/engine|daemon/engine/bpf)/[^/]+|[^/]+\.skel\.h'
-	                   theirs='systemd/.*|bpf/.*|traceevent/.*|event-parse\.h' ;;
-	daemon/engine/bpf) ours='daemon/engine/bpf/[^/]+|(proto/ring|daemon/totals|daemon/wakeup|daemon/hotplug|daemon/tasks|daemon/engine/meta)\.h' theirs='bpf/.*' ;;
-	*)                 return 1 ;;
-	esac
+b=daemon/broker e=daemon/engine c=client p=client/perfctl
+own="$c/perfpersist.h proto/macro.h proto/printable.h"
+
+# FOLDER | what its files may include beside those of their own: all of these folders | these single
+# headers | other people's, by a pattern of those that are *not* the C library's or the kernel's. What
+# stands above in a program is seen by what is below, where it says so.
+declare -A sees also theirs
+while IFS='|' read -r folder folders headers libraries; do
+	read -r folder <<<"$folder"
+	read -r folders <<<"$folders"
+	read -r headers <<<"$headers"
+	read -r libraries <<<"$libraries"
+	[ -n "$folder" ] || continue
+	sees[$folder]=" $folder $folders "
+	also[$folder]=" $headers "
+	theirs[$folder]=$libraries
+done <<EOF
+proto
+daemon         | proto | | systemd/.*
+
+$b/syntax      | proto daemon | | (libelf|gelf)\.h
+$b/state       | proto daemon
+$b/lifecycle   | proto daemon $b/state | | systemd/.*
+$b/edge        | proto daemon $b/state | | systemd/.*
+$b/handout     | proto daemon $b/state $b/edge | | systemd/.*
+$b/sideband    | proto daemon $b/handout $b/lifecycle | | systemd/.*
+$b/hotplug     | proto daemon $b/handout $b/lifecycle | | systemd/.*
+$b/config      | proto daemon $b/syntax $b/state $b/lifecycle $b/edge | | systemd/.*
+$b/request     | proto daemon $b/syntax $b/state $b/lifecycle $b/edge $b/handout $b/sideband $b/hotplug $b/config | | systemd/.*
+$b/foreground  | proto daemon $b/config | $b/privileges.h | systemd/.*
+$b             | proto daemon $b/syntax $b/state $b/lifecycle $b/edge $b/handout $b/sideband $b/hotplug $b/config $b/request $b/foreground | | systemd/.*
+
+daemon/dumper  | proto daemon | | systemd/.*
+daemon/keeper  | proto daemon | | systemd/.*
+
+$e/bpf         | | proto/ring.h daemon/totals.h daemon/wakeup.h daemon/hotplug.h daemon/tasks.h $e/registry/meta.h | bpf/.*
+$e/kernel      | proto daemon | $e/failure.h | bpf/.*|traceevent/.*|event-parse\.h
+$e/emit        | proto daemon $e/bpf $e/kernel | $e/failure.h $e/recorders/recorder.h | bpf/.*
+$e/recorders   | proto daemon $e/bpf $e/kernel $e/emit | $e/failure.h | bpf/.*
+$e/registry    | proto daemon $e/bpf $e/kernel $e/emit | $e/failure.h | bpf/.*
+$e/sources     | proto daemon $e/kernel $e/emit $e/recorders $e/registry | $e/failure.h | bpf/.*
+$e/event       | proto daemon $e/bpf $e/kernel $e/recorders $e/registry $e/sources | $e/failure.h $e/budget.h | bpf/.*
+$e             | proto daemon $e/kernel $e/registry $e/sources $e/event | | systemd/.*|bpf/.*
+
+client         | proto
+$c/rings       | proto client
+$c/perfdata    | proto client
+$c/request     | proto client $c/rings
+$c/local       | proto client $c/rings $c/request
+$c/daemon      | proto client $c/rings $c/request $c/local
+
+$p/output      | | $own $p/perfctl.h
+$p/trace       | | $c/perfpersist.h proto/macro.h proto/regular.h proto/siphash.h | elfutils/.*|dwarf\.h|(libelf|gelf)\.h
+$p/decode      | $p/output $p/trace | $own | traceevent/.*|event-parse\.h|trace-seq\.h
+$p/print       | $p/output $p/decode | $own $p/perfctl.h
+$p/events      | $p/output $p/decode $p/print $p/trace | $own $p/perfctl.h
+$p/pictures    | $p/output $p/decode $p/trace $p/events | $own proto/siphash.h page-hashes.h | event-parse\.h
+$p/replay      | $p/output $p/decode $p/print $p/trace $p/events $p/pictures | $own $p/perfctl.h | event-parse\.h
+$p             | $p/output $p/decode $p/print $p/trace $p/events $p/pictures $p/replay | $own
+EOF
+
+# may_see FOLDER HEADER: ours. Skeletons of BPF programs are made with the engine.
+may_see() {
+	[[ $2 = */* && ${sees[$1]} = *" ${2%/*} "* || ${also[$1]} = *" $2 "* || $1 = daemon/engine* && $2 = *.skel.h ]]
 }
 
 # Libraries that are neither libc nor the kernel's interface; everything else in <> is free.
@@ -44,7 +85,7 @@ complain() {
 
 while read -r file; do
 	folder=$(dirname "$file")
-	if ! allowed "$folder"; then
+	if [ -z "${sees[$folder]-}" ]; then
 		echo "$file: no layer is known for $folder; add it to tests/check-includes.sh"
 		wrong=1
 		continue
@@ -55,12 +96,19 @@ while read -r file; do
 		target=${BASH_REMATCH[2]}
 		if [ "${BASH_REMATCH[1]}" = '"' ]; then
 			[ -e "$folder/$target" ] && target=$folder/$target
-			[[ $target =~ ^($ours)$ ]] || complain "$file" "$line" "\"$target\""
+			may_see "$folder" "$target" || complain "$file" "$line" "\"$target\""
 		elif [[ $target =~ ^($library)$ ]]; then
-			[[ -n $theirs && $target =~ ^($theirs)$ ]] || complain "$file" "$line" "<$target>"
+			[[ -n ${theirs[$folder]} && $target =~ ^(${theirs[$folder]})$ ]] || complain "$file" "$line" "<$target>"
 		fi
 	done < <(grep -nE '^[[:space:]]*#[[:space:]]*include' "$file")
 done < <(find client daemon proto -name '*.[ch]' | sort)
+
+for folder in "${!sees[@]}"; do
+	if ! grep -qF "| \`$folder/\` |" ARCHITECTURE.md; then
+		echo "ARCHITECTURE.md: does not say what is in $folder/"
+		wrong=1
+	fi
+done
 
 [ "$wrong" -eq 0 ] && echo "$n files keep to their layers"
 exit "$wrong"

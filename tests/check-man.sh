@@ -137,14 +137,14 @@ shown() {
 
 keys() {
 	local parsers=() file
-	for file in daemon/broker/config*.c; do
-		[ "$file" = daemon/broker/config-namespace.c ] || parsers+=("$file")
+	for file in daemon/broker/config/config*.c; do
+		[ "$file" = daemon/broker/config/config-namespace.c ] || parsers+=("$file")
 	done
 	same "keys of [daemon]" "$(parsed "${parsers[@]}")" "the parser" "$(described daemon)" $CONF_5
 	same "keys of [daemon]" "$(described daemon)" $CONF_5 "$(shown daemon)" conf/perfpersistd.conf
-	same "keys of [namespace]" "$(parsed daemon/broker/config-namespace.c)" "the parser" "$(described namespace)" $CONF_5
+	same "keys of [namespace]" "$(parsed daemon/broker/config/config-namespace.c)" "the parser" "$(described namespace)" $CONF_5
 	same "keys of [namespace]" "$(described namespace)" $CONF_5 "$(shown namespace)" conf/perfpersistd.conf
-	same "keys of [event]" "$(parsed daemon/broker/dropin-*.c)" "the parser" "$(described event)" $CONF_5
+	same "keys of [event]" "$(parsed daemon/broker/config/dropin-*.c)" "the parser" "$(described event)" $CONF_5
 	same "keys of [event]" "$(described event)" $CONF_5 \
 		"$(sed -n '/\[event NAMESPACE/,$p' conf/perfpersistd.conf | sed -nE 's/^# +([A-Z][A-Za-z]*)= .*/\1/p')" \
 		"conf/perfpersistd.conf"

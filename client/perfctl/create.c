@@ -3,8 +3,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "client/perfctl/info.h"
 #include "client/perfctl/perfctl.h"
+#include "client/perfctl/print/info.h"
 
 #define SELECTIONS_MAX 16
 

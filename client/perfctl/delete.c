@@ -2,8 +2,8 @@
 /* perfctl delete: ends events. All that are named are tried, the first failure is the code. */
 #include <inttypes.h>
 
-#include "client/perfctl/info.h"
 #include "client/perfctl/perfctl.h"
+#include "client/perfctl/print/info.h"
 
 enum {
 	OPT_ALL = 512,

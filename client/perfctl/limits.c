@@ -3,8 +3,8 @@
 #include <inttypes.h>
 #include <pwd.h>
 
-#include "client/perfctl/info.h"
 #include "client/perfctl/perfctl.h"
+#include "client/perfctl/print/info.h"
 
 static const struct column columns[] = {
 	{ "WHOSE", false }, { "MEMORY", true },	     { "OF", true },   { "HELD", true },

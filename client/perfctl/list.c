@@ -2,8 +2,8 @@
 /* perfctl list: the events there are, one a line. */
 #include <inttypes.h>
 
-#include "client/perfctl/info.h"
 #include "client/perfctl/perfctl.h"
+#include "client/perfctl/print/info.h"
 
 static const struct column columns[] = {
 	{ "NAMESPACE", false }, { "NAME", false },  { "ID", true },

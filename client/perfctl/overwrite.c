@@ -4,12 +4,12 @@
 #include <inttypes.h>
 #include <signal.h>
 
-#include "client/perfctl/dated.h"
-#include "client/perfctl/info.h"
-#include "client/perfctl/outfile.h"
+#include "client/perfctl/events/take.h"
+#include "client/perfctl/output/dated.h"
+#include "client/perfctl/output/outfile.h"
 #include "client/perfctl/perfctl.h"
-#include "client/perfctl/rates.h"
-#include "client/perfctl/take.h"
+#include "client/perfctl/print/info.h"
+#include "client/perfctl/print/rates.h"
 
 static int write_one(struct call *call, struct perfpersist *p, char **names, size_t n_names,
 		     struct selection *selection, const char *output)

@@ -6,7 +6,7 @@
 #ifndef PERFCTL_OVERWRITE_H
 #define PERFCTL_OVERWRITE_H
 
-#include "client/perfctl/selection.h"
+#include "client/perfctl/events/selection.h"
 #include "client/perfctl/workload.h"
 
 struct call;

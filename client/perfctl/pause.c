@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* perfctl pause and perfctl resume: of an event, or of all in a namespace. */
-#include "client/perfctl/output.h"
+#include "client/perfctl/output/output.h"
 #include "client/perfctl/perfctl.h"
 
 static void report(const struct call *call, struct json *j, const struct event_name *name,

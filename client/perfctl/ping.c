@@ -4,8 +4,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "client/perfctl/info.h"
 #include "client/perfctl/perfctl.h"
+#include "client/perfctl/print/info.h"
 
 /* What is kept of processes; NULL: not for us to know, or the daemon is older. */
 static void print_sideband_json(struct json *j, const struct perfpersist_sideband_info *s)

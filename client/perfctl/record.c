@@ -7,12 +7,12 @@
 #include <signal.h>
 #include <string.h>
 
-#include "client/perfctl/find.h"
-#include "client/perfctl/make-events.h"
+#include "client/perfctl/events/find.h"
+#include "client/perfctl/events/make-events.h"
+#include "client/perfctl/events/recording.h"
 #include "client/perfctl/overwrite.h"
 #include "client/perfctl/perfctl.h"
-#include "client/perfctl/rates.h"
-#include "client/perfctl/recording.h"
+#include "client/perfctl/print/rates.h"
 #include "client/perfctl/workload.h"
 
 #define PERSISTENT "persistent/"

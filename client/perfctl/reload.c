@@ -2,7 +2,7 @@
 /* perfctl reload: the daemon reads its configuration again. */
 #include <string.h>
 
-#include "client/perfctl/output.h"
+#include "client/perfctl/output/output.h"
 #include "client/perfctl/perfctl.h"
 
 static void report(const struct call *call, const struct perfpersist_reload_result *r)

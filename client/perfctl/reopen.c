@@ -6,10 +6,10 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "client/perfctl/follow.h"
-#include "client/perfctl/info.h"
+#include "client/perfctl/events/follow.h"
 #include "client/perfctl/perfctl.h"
-#include "client/perfctl/print-record.h"
+#include "client/perfctl/print/info.h"
+#include "client/perfctl/print/print-record.h"
 
 #define DEFAULT_RECORDS 10
 

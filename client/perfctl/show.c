@@ -3,9 +3,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "client/perfctl/away.h"
-#include "client/perfctl/info.h"
 #include "client/perfctl/perfctl.h"
+#include "client/perfctl/print/away.h"
+#include "client/perfctl/print/info.h"
 
 static const struct option longs[] = {
 	{ "id", required_argument, NULL, 'i' },

@@ -4,10 +4,10 @@
 #include <signal.h>
 #include <string.h>
 
-#include "client/perfctl/outfile.h"
-#include "client/perfctl/output.h"
+#include "client/perfctl/events/take.h"
+#include "client/perfctl/output/outfile.h"
+#include "client/perfctl/output/output.h"
 #include "client/perfctl/perfctl.h"
-#include "client/perfctl/take.h"
 
 #define DEFAULT_OUTPUT "perf.data"
 

@@ -6,11 +6,11 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "client/perfctl/away.h"
-#include "client/perfctl/history.h"
 #include "client/perfctl/perfctl.h"
-#include "client/perfctl/rates.h"
-#include "client/perfctl/saved-stat.h"
+#include "client/perfctl/print/away.h"
+#include "client/perfctl/print/history.h"
+#include "client/perfctl/print/rates.h"
+#include "client/perfctl/replay/saved-stat.h"
 
 enum {
 	OPT_PER_CPU = 512,

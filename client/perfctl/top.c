@@ -5,7 +5,7 @@
 #include <sys/ioctl.h>
 
 #include "client/perfctl/perfctl.h"
-#include "client/perfctl/rates.h"
+#include "client/perfctl/print/rates.h"
 
 static const struct column columns[] = {
 	{ "RECORDS/S", true }, { "MB/S", true },   { "MISSED/S", true }, { "LIMITED/S", true },

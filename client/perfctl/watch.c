@@ -4,8 +4,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "client/perfctl/info.h"
 #include "client/perfctl/perfctl.h"
+#include "client/perfctl/print/info.h"
 
 struct watch {
 	const struct call *call;

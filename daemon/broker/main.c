@@ -8,10 +8,10 @@
 #include <sys/socket.h>
 #include <systemd/sd-daemon.h>
 
-#include "daemon/broker/config.h"
-#include "daemon/broker/dropin-specify.h"
-#include "daemon/broker/dropins.h"
-#include "daemon/broker/foreground.h"
+#include "daemon/broker/config/config.h"
+#include "daemon/broker/config/dropin-specify.h"
+#include "daemon/broker/config/dropins.h"
+#include "daemon/broker/foreground/foreground.h"
 #include "daemon/broker/manager.h"
 #include "daemon/broker/privileges.h"
 #include "daemon/log.h"

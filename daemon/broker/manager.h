@@ -8,7 +8,7 @@
 
 #include <sys/types.h>
 
-#include "daemon/broker/config.h"
+#include "daemon/broker/config/config.h"
 
 struct manager;
 

@@ -5,8 +5,8 @@
 #include <assert.h>
 #include <string.h>
 
-#include "daemon/broker/boot-file.h"
-#include "daemon/broker/limits.h"
+#include "daemon/broker/config/boot-file.h"
+#include "daemon/broker/config/limits.h"
 #include "daemon/log.h"
 #include "daemon/text.h"
 #include "proto/macro.h"

@@ -6,11 +6,11 @@
 #ifndef PP_BROKER_RELOAD_H
 #define PP_BROKER_RELOAD_H
 
-#include "daemon/broker/configured.h"
-#include "daemon/broker/dropins.h"
-#include "daemon/broker/peer.h"
-#include "daemon/broker/quota.h"
-#include "daemon/broker/request.h"
+#include "daemon/broker/config/configured.h"
+#include "daemon/broker/config/dropins.h"
+#include "daemon/broker/edge/peer.h"
+#include "daemon/broker/request/request.h"
+#include "daemon/broker/state/quota.h"
 
 struct asking;
 

@@ -7,7 +7,7 @@
 #ifndef PP_BROKER_STOP_H
 #define PP_BROKER_STOP_H
 
-#include "daemon/broker/lifecycle.h"
+#include "daemon/broker/lifecycle/lifecycle.h"
 
 struct stop {
 	struct waiter waiter; /* first: our waiter is the stop */

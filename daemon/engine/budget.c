@@ -7,8 +7,8 @@
 #include <sys/sysinfo.h>
 
 #include "daemon/cpus.h"
-#include "daemon/engine/names.h"
-#include "daemon/engine/remains.h"
+#include "daemon/engine/event/names.h"
+#include "daemon/engine/registry/remains.h"
 #include "proto/macro.h"
 
 /* What a ring may take beside its data: the largest record, and a header with a format. */

@@ -19,12 +19,12 @@
 #include <systemd/sd-daemon.h>
 
 #include "daemon/engine/budget.h"
-#include "daemon/engine/cpu-states.h"
-#include "daemon/engine/event.h"
-#include "daemon/engine/heir.h"
-#include "daemon/engine/pins.h"
-#include "daemon/engine/reaper.h"
-#include "daemon/engine/remains.h"
+#include "daemon/engine/event/event.h"
+#include "daemon/engine/event/heir.h"
+#include "daemon/engine/registry/cpu-states.h"
+#include "daemon/engine/registry/pins.h"
+#include "daemon/engine/registry/reaper.h"
+#include "daemon/engine/registry/remains.h"
 #include "daemon/engine/server.h"
 #include "daemon/log.h"
 #include "daemon/text.h"

@@ -13,9 +13,9 @@
 #include <time.h>
 
 #include "daemon/cpus.h"
-#include "daemon/engine/detached.h"
-#include "daemon/engine/kernel.h"
-#include "daemon/engine/perf.h"
+#include "daemon/engine/kernel/detached.h"
+#include "daemon/engine/kernel/kernel.h"
+#include "daemon/engine/kernel/perf.h"
 #include "proto/keep.h"
 #include "proto/macro.h"
 #include "proto/sideband.h"

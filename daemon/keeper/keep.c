@@ -127,7 +127,7 @@ static void merge(struct keep *k, uint64_t until)
 }
 
 /* For who must not miss what has come. It is a third of what the broker waits for an answer before
- * it takes us for stuck (daemon/broker/keeper.c). */
+ * it takes us for stuck (daemon/broker/sideband/keeper.c). */
 #define DRAIN_MAX 10000000000ULL /* ns */
 
 static int drain(struct keep *k)

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/broker/config.h"
-#include "daemon/broker/dropin-file.h"
+#include "daemon/broker/config/config.h"
+#include "daemon/broker/config/dropin-file.h"
 #include "daemon/text.h"
 #include "proto/macro.h"
 

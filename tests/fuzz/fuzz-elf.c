@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "daemon/spec-internal.h"
+#include "daemon/broker/syntax/spec-internal.h"
 #include "tests/unit/elf-image.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "client/perfctl/decode.h"
+#include "client/perfctl/decode/decode.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

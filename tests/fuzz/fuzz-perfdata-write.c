@@ -7,7 +7,7 @@
 #include <fcntl.h>
 #include <string.h>
 
-#include "client/perfdata.h"
+#include "client/perfdata/perfdata.h"
 #include "proto/sideband.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/spec-internal.h"
+#include "daemon/broker/syntax/spec-internal.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

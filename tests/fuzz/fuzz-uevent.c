@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/broker/uevent.h"
+#include "daemon/broker/hotplug/uevent.h"
 #include "daemon/order.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -14,9 +14,9 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
-#include "daemon/broker/arrivals.h"
-#include "daemon/broker/limits.h"
-#include "daemon/broker/request.h"
+#include "daemon/broker/config/limits.h"
+#include "daemon/broker/hotplug/arrivals.h"
+#include "daemon/broker/request/request.h"
 #include "proto/macro.h"
 #include "proto/packet.h"
 

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "daemon/cpus.h"
-#include "daemon/engine/recorder.h"
+#include "daemon/engine/recorders/recorder.h"
 #include "proto/macro.h"
 #include "proto/ring.h"
 #include "tests/unit/needs.h"

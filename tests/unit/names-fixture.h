@@ -15,9 +15,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "daemon/engine/meta.h"
-#include "daemon/engine/names.h"
-#include "daemon/engine/pins.h"
+#include "daemon/engine/event/names.h"
+#include "daemon/engine/registry/meta.h"
+#include "daemon/engine/registry/pins.h"
 #include "proto/macro.h"
 
 #define BROKER 61999

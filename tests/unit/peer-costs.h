@@ -6,7 +6,7 @@
 #include <fcntl.h>
 #include <sys/epoll.h>
 
-#include "daemon/broker/peer-internal.h"
+#include "daemon/broker/edge/peer-internal.h"
 #include "tests/unit/broker-fixture.h"
 
 #define COSTLY_SETS 300

@@ -3,8 +3,8 @@
 #ifndef PP_TEST_SAVED_FIXTURE_H
 #define PP_TEST_SAVED_FIXTURE_H
 
-#include "client/saved-make.h"
-#include "client/saved-write.h"
+#include "client/local/saved-make.h"
+#include "client/local/saved-write.h"
 #include "tests/unit/ring-writer.h"
 
 #include <ftw.h>

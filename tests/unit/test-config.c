@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/broker/config-value.h"
-#include "daemon/broker/config.h"
-#include "daemon/broker/limits.h"
+#include "daemon/broker/config/config-value.h"
+#include "daemon/broker/config/config.h"
+#include "daemon/broker/config/limits.h"
 #include "proto/macro.h"
 #include "tests/unit/needs.h"
 

@@ -2,7 +2,7 @@
 /* What runs is made what is configured: the difference is applied, and nothing else is touched. */
 #include "tests/unit/broker-fixture.h"
 
-#include "daemon/broker/dropins.h"
+#include "daemon/broker/config/dropins.h"
 #include "daemon/broker/reload.h"
 #include "tests/unit/needs.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Who gets copies, what they are charged, and until when; with a real dumper, or without one. */
-#include "daemon/broker/holdings.h"
+#include "daemon/broker/handout/holdings.h"
 #include "tests/unit/dumper-process.h"
 #include "tests/unit/registry-pins.h"
 

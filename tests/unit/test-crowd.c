@@ -8,12 +8,12 @@
 #include <string.h>
 #include <sys/mount.h>
 
-#include "daemon/engine/crowd.h"
-#include "daemon/engine/event.h"
-#include "daemon/engine/kernel.h"
-#include "daemon/engine/pins.h"
+#include "daemon/broker/syntax/spec.h"
+#include "daemon/engine/event/event.h"
+#include "daemon/engine/kernel/kernel.h"
+#include "daemon/engine/registry/pins.h"
+#include "daemon/engine/sources/crowd.h"
 #include "daemon/log.h"
-#include "daemon/spec.h"
 #include "proto/macro.h"
 
 #include "needs.h" /* after these, for check.h has a macro fail() */

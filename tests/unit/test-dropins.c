@@ -6,9 +6,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "daemon/broker/boot-file.h"
-#include "daemon/broker/dropin-specify.h"
-#include "daemon/broker/dropins.h"
+#include "daemon/broker/config/boot-file.h"
+#include "daemon/broker/config/dropin-specify.h"
+#include "daemon/broker/config/dropins.h"
 #include "proto/macro.h"
 #include "tests/unit/needs.h"
 

@@ -9,8 +9,8 @@
 #include "proto/catalog.h"
 #include "proto/packet.h"
 #include "tests/unit/dumper-process.h"
-#include "tests/unit/ring-writer.h"
 #include "tests/unit/needs.h"
+#include "tests/unit/ring-writer.h"
 
 #define DATA_SIZE 4096
 #define SPILL_SIZE 256

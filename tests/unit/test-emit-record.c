@@ -14,9 +14,9 @@
 #include "emit-fixture.h"
 
 #include "daemon/engine/bpf/wakeup.h"
-#include "daemon/engine/filter-emit.h"
-#include "daemon/engine/perf.h"
-#include "daemon/engine/probe.h"
+#include "daemon/engine/emit/filter-emit.h"
+#include "daemon/engine/kernel/perf.h"
+#include "daemon/engine/recorders/probe.h"
 #include "daemon/log.h"
 
 #define DATA_SIZE (1 << 20)

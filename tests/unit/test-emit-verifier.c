@@ -8,7 +8,7 @@
 
 #include "emit-fixture.h"
 
-#include "daemon/engine/filter-emit.h"
+#include "daemon/engine/emit/filter-emit.h"
 #include "daemon/log.h"
 
 #define DATA_SIZE (1 << 16)

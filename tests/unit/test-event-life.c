@@ -13,18 +13,18 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "daemon/broker/tree.h"
+#include "daemon/broker/handout/tree.h"
+#include "daemon/broker/syntax/spec.h"
 #include "daemon/cpus.h"
-#include "daemon/engine/event.h"
-#include "daemon/engine/kernel.h"
-#include "daemon/engine/meta.h"
-#include "daemon/engine/names.h"
-#include "daemon/engine/pins.h"
-#include "daemon/engine/reaper.h"
-#include "daemon/engine/remains.h"
+#include "daemon/engine/event/event.h"
+#include "daemon/engine/event/names.h"
+#include "daemon/engine/kernel/kernel.h"
+#include "daemon/engine/registry/meta.h"
+#include "daemon/engine/registry/pins.h"
+#include "daemon/engine/registry/reaper.h"
+#include "daemon/engine/registry/remains.h"
 #include "daemon/filter.h"
 #include "daemon/log.h"
-#include "daemon/spec.h"
 #include "daemon/totals.h"
 #include "dying.h"
 #include "proto/catalog.h"
@@ -189,7 +189,7 @@ static bool is_held(uint32_t id)
 
 static void hold(void)
 {
-	_cleanup_close_ int meta = event_open_meta(NAME);
+	_cleanup_close_ int meta = pins_get(NAME, "meta");
 	_cleanup_free_ struct meta_map *maps = NULL;
 	struct pp_event e;
 	size_t n;
@@ -783,7 +783,7 @@ static void start_again(void)
 /* It records all that it should, or it is paused and records nothing. */
 static void check_event(const char *operation, unsigned at)
 {
-	_cleanup_close_ int meta = event_open_meta(NAME);
+	_cleanup_close_ int meta = pins_get(NAME, "meta");
 	uint64_t n, wanted;
 	struct pp_event e;
 	bool pending;

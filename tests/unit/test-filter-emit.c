@@ -13,9 +13,9 @@
 #include <unistd.h>
 
 #undef fail /* an old word of check, and ours */
-#include "daemon/engine/cgroup.h"
-#include "daemon/engine/filter-emit.h"
-#include "daemon/engine/program.h"
+#include "daemon/engine/emit/filter-emit.h"
+#include "daemon/engine/emit/program.h"
+#include "daemon/engine/kernel/cgroup.h"
 #include "daemon/log.h"
 #include "proto/macro.h"
 #include "needs.h"

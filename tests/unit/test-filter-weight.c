@@ -4,7 +4,7 @@
 #include <string.h>
 
 #undef fail /* an old word of check, and ours */
-#include "daemon/engine/filter-weight.h"
+#include "daemon/engine/emit/filter-weight.h"
 #include "proto/macro.h"
 #include "needs.h"
 

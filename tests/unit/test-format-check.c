@@ -5,8 +5,8 @@
 #include <glob.h>
 #include <string.h>
 
-#include "client/perfctl/decode.h"
-#include "client/perfctl/format-check.h"
+#include "client/perfctl/decode/decode.h"
+#include "client/perfctl/decode/format-check.h"
 #include "tests/unit/needs.h"
 
 #define HEAD                                                                   \

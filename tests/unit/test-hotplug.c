@@ -7,8 +7,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "daemon/broker/hotplug.h"
-#include "daemon/broker/uevent.h"
+#include "daemon/broker/hotplug/hotplug.h"
+#include "daemon/broker/hotplug/uevent.h"
 #include "daemon/text.h"
 #include "proto/macro.h"
 #include "tests/unit/needs.h"

@@ -15,14 +15,14 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "daemon/broker/tree.h"
+#include "daemon/broker/handout/tree.h"
+#include "daemon/broker/syntax/spec.h"
 #include "daemon/cpus.h"
-#include "daemon/engine/event.h"
-#include "daemon/engine/names.h"
-#include "daemon/engine/pins.h"
-#include "daemon/engine/reaper.h"
+#include "daemon/engine/event/event.h"
+#include "daemon/engine/event/names.h"
+#include "daemon/engine/registry/pins.h"
+#include "daemon/engine/registry/reaper.h"
 #include "daemon/log.h"
-#include "daemon/spec.h"
 #include "proto/macro.h"
 
 #include "needs.h" /* after these, for check.h has a macro fail() */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The order in time of the records of several rings. */
-#include "tests/unit/ring-writer.h"
 #include "tests/unit/needs.h"
+#include "tests/unit/ring-writer.h"
 
 struct expected {
 	uint32_t cpu, tid;

@@ -10,10 +10,10 @@
 #include <sys/wait.h>
 
 #include "daemon/engine/budget.h"
-#include "daemon/engine/heir.h"
-#include "daemon/engine/reaper.h"
-#include "daemon/engine/remains.h"
-#include "daemon/engine/wakeups.h"
+#include "daemon/engine/event/heir.h"
+#include "daemon/engine/registry/reaper.h"
+#include "daemon/engine/registry/remains.h"
+#include "daemon/engine/registry/wakeups.h"
 #include "daemon/log.h"
 #include "names-fixture.h"
 #include "needs.h"

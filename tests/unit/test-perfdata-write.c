@@ -4,10 +4,10 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-#include "client/perfdata-format.h"
+#include "client/perfdata/perfdata-format.h"
 #include "proto/sideband.h"
-#include "tests/unit/ring-writer.h"
 #include "tests/unit/needs.h"
+#include "tests/unit/ring-writer.h"
 
 static const char format_a[] = "name: one\nID: 77\nformat:\n\tfield:unsigned short common_type;"
 			       "\toffset:0;\tsize:2;\tsigned:0;\n\nprint fmt: \"\"\n";

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-#include "daemon/broker/policy.h"
+#include "daemon/broker/edge/policy.h"
 #include "proto/macro.h"
 #include "tests/unit/needs.h"
 

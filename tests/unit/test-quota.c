@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/broker/charges.h"
-#include "daemon/broker/quota.h"
+#include "daemon/broker/state/charges.h"
+#include "daemon/broker/state/quota.h"
 #include "proto/macro.h"
 #include "tests/unit/needs.h"
 

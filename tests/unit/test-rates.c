@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* What stat and top say of an event between two looks: every count of it, and none for another. */
-#include "client/perfctl/rates.h"
+#include "client/perfctl/print/rates.h"
 #include "tests/unit/needs.h"
 
 static const struct perfpersist_info info = {

@@ -24,8 +24,8 @@
 
 #undef fail /* check has one, too */
 #include "daemon/engine/bpf/wakeup.h"
-#include "daemon/engine/layout.h"
-#include "daemon/engine/recorder.h"
+#include "daemon/engine/recorders/layout.h"
+#include "daemon/engine/recorders/recorder.h"
 #include "proto/macro.h"
 #include "proto/ring.h"
 #include "tests/unit/needs.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/broker/registry.h"
+#include "daemon/broker/state/registry.h"
 #include "proto/macro.h"
 #include "tests/unit/needs.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* What is found out of order comes out in order, each record once, and with its own bytes. */
-#include "client/perfctl/reorder.h"
+#include "client/perfctl/events/reorder.h"
 
 #include <check.h>
 #include <errno.h>

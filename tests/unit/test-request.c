@@ -3,8 +3,8 @@
 #include <pthread.h>
 #include <sys/mman.h>
 
-#include "daemon/broker/machine.h"
-#include "daemon/broker/tree.h"
+#include "daemon/broker/handout/tree.h"
+#include "daemon/broker/syntax/machine.h"
 #include "tests/unit/peer-costs.h"
 #include "tests/unit/registry-pins.h"
 

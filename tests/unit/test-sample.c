@@ -4,7 +4,7 @@
 #include <linux/perf_event.h>
 #include <string.h>
 
-#include "client/sample.h"
+#include "client/rings/sample.h"
 #include "proto/macro.h"
 #include "tests/unit/needs.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* A save that is damaged, cut off or laid out to harm its reader costs one sentence. */
-#include "tests/unit/saved-fixture.h"
 #include "tests/unit/needs.h"
+#include "tests/unit/saved-fixture.h"
 
 /* ── What is not as it was ──────────────────────────────────────────────────────────────── */
 

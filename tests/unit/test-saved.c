@@ -3,8 +3,8 @@
  * Saves: what is written of rings decodes to what the rings held, record for record and to the
  * byte; what they are called, and when which of them goes.
  */
-#include "client/saved-place.h"
-#include "client/saved-remove.h"
+#include "client/local/saved-place.h"
+#include "client/local/saved-remove.h"
 #include "tests/unit/catalog-writer.h"
 #include "tests/unit/saved-fixture.h"
 

@@ -3,8 +3,8 @@
 #include <check.h>
 #include <string.h>
 
+#include "client/perfctl/events/selection.h"
 #include "client/perfctl/perfctl.h"
-#include "client/perfctl/selection.h"
 #include "tests/unit/needs.h"
 
 /* main.c's, which is not linked: nothing is wrong here. */

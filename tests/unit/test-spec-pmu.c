@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "daemon/spec-internal.h"
+#include "daemon/broker/syntax/spec-internal.h"
 #include "tests/unit/needs.h"
 
 static struct pp_source sources[PP_TERMS_MAX];

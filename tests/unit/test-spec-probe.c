@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "daemon/spec-internal.h"
+#include "daemon/broker/syntax/spec-internal.h"
 #include "tests/unit/elf-image.h"
 #include "tests/unit/needs.h"
 

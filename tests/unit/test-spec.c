@@ -8,7 +8,7 @@
 #include <linux/perf_event.h>
 #include <string.h>
 
-#include "daemon/spec.h"
+#include "daemon/broker/syntax/spec.h"
 #include "proto/macro.h"
 #include "tests/unit/needs.h"
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/broker/specify.h"
+#include "daemon/broker/syntax/specify.h"
 #include "proto/macro.h"
 #include "tests/unit/needs.h"
 

@@ -13,9 +13,9 @@
 
 #include "emit-fixture.h"
 
-#include "daemon/engine/kernel.h"
-#include "daemon/engine/links.h"
-#include "daemon/engine/syscall.h"
+#include "daemon/engine/kernel/kernel.h"
+#include "daemon/engine/recorders/syscall.h"
+#include "daemon/engine/sources/links.h"
 #include "daemon/log.h"
 
 #define DATA_SIZE (1 << 20)

@@ -5,7 +5,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 
-#include "client/perfctl/decoders.h"
+#include "client/perfctl/decode/decoders.h"
 #include "tests/unit/needs.h"
 
 static struct perfdata w;

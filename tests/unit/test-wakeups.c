@@ -3,8 +3,8 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 
-#include "daemon/broker/ringbuf.h"
-#include "daemon/broker/signaller.h"
+#include "daemon/broker/handout/ringbuf.h"
+#include "daemon/broker/handout/signaller.h"
 #include "daemon/wakeup.h"
 #include "tests/unit/peer-costs.h"
 #include "tests/unit/registry-pins.h"

@@ -5,7 +5,7 @@
 #ifndef PERFCTL_AGGREGATE_PARTS_H
 #define PERFCTL_AGGREGATE_PARTS_H
 
-#include "client/perfctl/decoders.h"
+#include "client/perfctl/decode/decoders.h"
 #include "client/perfctl/pictures/aggregate.h"
 #include "client/perfctl/pictures/hash.h"
 

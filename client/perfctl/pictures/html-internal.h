@@ -5,7 +5,7 @@
 #ifndef PERFCTL_HTML_INTERNAL_H
 #define PERFCTL_HTML_INTERNAL_H
 
-#include "client/perfctl/decoders.h"
+#include "client/perfctl/decode/decoders.h"
 #include "client/perfctl/pictures/html-tables.h"
 #include "client/perfctl/pictures/html.h"
 

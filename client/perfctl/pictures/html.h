@@ -20,8 +20,8 @@
 #ifndef PERFCTL_HTML_H
 #define PERFCTL_HTML_H
 
+#include "client/perfctl/events/input.h"
 #include "client/perfctl/pictures/aggregate.h"
-#include "client/perfctl/trace/input.h"
 
 struct html;
 

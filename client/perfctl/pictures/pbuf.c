@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "client/perfctl/output.h"
+#include "client/perfctl/output/output.h"
 #include "client/perfctl/pictures/pbuf.h"
 
 enum { WIRE_VARINT = 0, WIRE_BYTES = 2 };

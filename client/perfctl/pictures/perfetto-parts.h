@@ -7,7 +7,7 @@
 #ifndef PERFCTL_PERFETTO_PARTS_H
 #define PERFCTL_PERFETTO_PARTS_H
 
-#include "client/perfctl/decoders.h"
+#include "client/perfctl/decode/decoders.h"
 #include "client/perfctl/pictures/hash.h"
 #include "client/perfctl/pictures/pbuf.h"
 #include "client/perfctl/pictures/perfetto.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Constants of a template (daemon/engine/template.h): read in a form that instantiation can
+ * Constants of a template (daemon/engine/emit/template.h): read in a form that instantiation can
  * turn into immediates, the address of the constants and the load from it side by side in one
  * register. The verifier knows which way the jump of an option goes, and removes it and all that
  * nobody can reach.

@@ -4,7 +4,7 @@
  * behind it: the filter, the rate limit, the wakeup. Owns the map of rings and the constants
  * that say how a ring is laid out; knows nothing of what a record holds.
  *
- * The file is part of a template (daemon/engine/template.h): maps and constants are replaced for
+ * The file is part of a template (daemon/engine/emit/template.h): maps and constants are replaced for
  * each event, and filter_hook() by the event's filter. The verifier sees the constants as such,
  * and proves from them that a record at any position lies within the ring.
  */

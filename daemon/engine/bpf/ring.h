@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What a program that writes rings (ring.bpf.h) is told when it is loaded for an event. They
- * become part of its instructions (daemon/engine/template.h), so that an option that is off
+ * become part of its instructions (daemon/engine/emit/template.h), so that an option that is off
  * costs nothing.
  */
 #ifndef PP_BPF_RING_H

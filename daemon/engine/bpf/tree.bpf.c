@@ -14,9 +14,9 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
 
-#include "daemon/engine/meta.h"
-#include "daemon/engine/bpf/tree.h"
 #include "daemon/engine/bpf/hotplug.h"
+#include "daemon/engine/bpf/tree.h"
+#include "daemon/engine/registry/meta.h"
 #include "daemon/totals.h"
 #include "proto/ring.h"
 

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Blocking calls: a request, and the wait for its answer. */
+#ifndef PP_CLIENT_CALL_H
+#define PP_CLIENT_CALL_H
+
+#include "client/request/request.h"
+
+/*
+ * Sends r and waits. made: what making it returned; if that is negative there is no r, and the
+ * call fails with it. The answer is the caller's to end with answer_done(), whatever the outcome;
+ * it must have been initialized.
+ */
+int call(struct perfpersist *p, int made, struct request *r, struct answer *ret);
+
+#define _cleanup_answer_ _cleanup_(answer_done)
+
+#endif

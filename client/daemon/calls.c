@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Owns the blocking verbs about events and the daemon; those that open rings are in open.c. */
+#include <string.h>
+
+#include "client/daemon/call.h"
+#include "client/daemon/connection.h"
+#include "client/request/make.h"
+
+struct waiter {
+	bool done;
+	int error;
+	struct answer *answer;
+};
+
+static void take_answer(struct request *r, int error)
+{
+	struct waiter *w = r->waiter;
+
+	w->done = true;
+	w->error = error;
+	*w->answer = r->answer;
+	answer_init(&r->answer);
+}
+
+int call(struct perfpersist *p, int made, struct request *r, struct answer *ret)
+{
+	struct waiter w = { .answer = ret };
+	int error;
+
+	if (made < 0)
+		return connection_fail(p, made);
+	r->done = take_answer;
+	r->waiter = &w;
+	error = connection_submit(p, r);
+	if (error < 0)
+		return error;
+	connection_wait(p, &w.done);
+	return w.error;
+}
+
+/* A call whose answer is one event, which ret may leave out. */
+static int call_for_info(struct perfpersist *p, int made, struct request *r,
+			 struct perfpersist_info *ret)
+{
+	_cleanup_answer_ struct answer a = { .fd = -EBADF };
+	int error;
+
+	if (ret && client_info_check(ret) < 0) { /* before anything is done */
+		request_free(r);
+		return connection_fail(p, -EINVAL);
+	}
+	error = call(p, made, r, &a);
+	if (error < 0)
+		return error;
+	return ret ? client_info_export(&a.infos.v[0], ret) : 0;
+}
+
+static int bad_size(struct perfpersist *p, const char *type, size_t sz)
+{
+	client_fail(-EINVAL, "cannot fill in a struct %s of %zu bytes: set its sz to its size",
+		    type, sz);
+	return connection_fail(p, -EINVAL);
+}
+
+#define COPY_FIELD(to, from)                                                      \
+	do {                                                                      \
+		_Static_assert(sizeof(to) == sizeof(from), "fields of one size"); \
+		memcpy(to, from, sizeof(to));                                     \
+	} while (0)
+
+/* ── The daemon ─────────────────────────────────────────────────────────────────────────── */
+
+_public_ int perfpersist_ping(struct perfpersist *p, struct perfpersist_daemon_info *ret)
+{
+	_cleanup_answer_ struct answer a = { .fd = -EBADF };
+	struct request *r = NULL;
+	int error;
+
+	if (!SZ_IS_VALID(ret))
+		return bad_size(p, "perfpersist_daemon_info", ret->sz);
+	error = make_plain(p, PP_OP_PING, &r);
+	error = call(p, error, r, &a);
+	if (error < 0)
+		return error;
+	*ret = (struct perfpersist_daemon_info){
+		.sz = ret->sz,
+		.version = a.ping.version,
+		.pid = a.ping.pid,
+		.engine_pid = a.ping.engine_pid,
+		.events = a.ping.events,
+		.started = a.ping.started,
+	};
+	COPY_FIELD(ret->release, a.ping.release);
+	COPY_FIELD(ret->instance, a.ping.instance);
+	return 0;
+}
+
+_public_ int perfpersist_reload(struct perfpersist *p, struct perfpersist_reload_result *ret)
+{
+	_cleanup_answer_ struct answer a = { .fd = -EBADF };
+	struct request *r = NULL;
+	int error;
+
+	if (ret && !SZ_IS_VALID(ret))
+		return bad_size(p, "perfpersist_reload_result", ret->sz);
+	error = make_plain(p, PP_OP_RELOAD, &r);
+	error = call(p, error, r, &a);
+	if (error < 0 || !ret)
+		return error;
+	*ret = (struct perfpersist_reload_result){
+		.sz = ret->sz,
+		.created = a.reload.created,
+		.changed = a.reload.changed,
+		.deleted = a.reload.deleted,
+		.failed = a.reload.failed,
+	};
+	COPY_FIELD(ret->message, a.reload.message);
+	return 0;
+}
+
+_public_ int perfpersist_limits(struct perfpersist *p, struct perfpersist_limit **ret,
+				size_t *ret_n)
+{
+	_cleanup_answer_ struct answer a = { .fd = -EBADF };
+	struct request *r = NULL;
+	int error = make_plain(p, PP_OP_LIMITS, &r);
+
+	error = call(p, error, r, &a);
+	if (error < 0)
+		return error;
+	*ret = TAKE_PTR(a.limits.v);
+	*ret_n = a.limits.n;
+	return 0;
+}
+
+_public_ int perfpersist_cpus_away(struct perfpersist *p, struct perfpersist_cpu_away **ret,
+				   size_t *ret_n)
+{
+	_cleanup_answer_ struct answer a = { .fd = -EBADF };
+	struct request *r = NULL;
+	int error = make_plain(p, PP_OP_CPUS, &r);
+
+	error = call(p, error, r, &a);
+	if (error < 0)
+		return error;
+	*ret = TAKE_PTR(a.away.v);
+	*ret_n = a.away.n;
+	return 0;
+}
+
+/* ── Events ─────────────────────────────────────────────────────────────────────────────── */
+
+_public_ int perfpersist_create(struct perfpersist *p, const char *ns, const char *name,
+				const struct perfpersist_create_options *opts,
+				struct perfpersist_info *ret)
+{
+	struct request *r = NULL;
+	int made = make_create(p, ns, name, opts, &r);
+
+	return call_for_info(p, made, r, ret);
+}
+
+_public_ int perfpersist_delete(struct perfpersist *p, const char *ns, const char *name,
+				struct perfpersist_info *ret)
+{
+	struct request *r = NULL;
+	int made = make_by_name(p, PP_OP_DELETE, ns, name, &r);
+
+	return call_for_info(p, made, r, ret);
+}
+
+_public_ int perfpersist_delete_by_id(struct perfpersist *p, uint64_t id,
+				      struct perfpersist_info *ret)
+{
+	struct request *r = NULL;
+	int made = make_by_id(p, PP_OP_DELETE, id, &r);
+
+	return call_for_info(p, made, r, ret);
+}
+
+_public_ int perfpersist_show(struct perfpersist *p, const char *ns, const char *name,
+			      struct perfpersist_info *ret)
+{
+	struct request *r = NULL;
+	int made = make_by_name(p, PP_OP_SHOW, ns, name, &r);
+
+	return call_for_info(p, made, r, ret);
+}
+
+_public_ int perfpersist_list(struct perfpersist *p, const char *ns, struct perfpersist_info **ret,
+			      size_t *ret_n)
+{
+	_cleanup_answer_ struct answer a = { .fd = -EBADF };
+	struct request *r = NULL;
+	int made = make_list(p, ns, &r);
+	int error = call(p, made, r, &a);
+
+	if (error < 0)
+		return error;
+	*ret = TAKE_PTR(a.infos.v);
+	*ret_n = a.infos.n;
+	return 0;
+}
+
+_public_ int perfpersist_change(struct perfpersist *p, const char *ns, const char *name,
+				const struct perfpersist_change_options *opts,
+				struct perfpersist_info *ret)
+{
+	struct request *r = NULL;
+	int made = make_change(p, ns, name, opts, &r);
+
+	return call_for_info(p, made, r, ret);
+}
+
+_public_ int perfpersist_pause(struct perfpersist *p, const char *ns, const char *name, bool pause,
+			       size_t *ret_n)
+{
+	_cleanup_answer_ struct answer a = { .fd = -EBADF };
+	struct request *r = NULL;
+	int made = make_pause(p, ns, name, pause, &r);
+	int error = call(p, made, r, &a);
+
+	if (error < 0)
+		return error;
+	if (ret_n)
+		*ret_n = a.count;
+	return 0;
+}

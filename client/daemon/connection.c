@@ -1,0 +1,445 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Owns the socket. There is one way to get an answer: requests are queued and sent as far as
+ * the socket takes them, dispatch reads packets and finishes requests. A call that blocks is
+ * the same with poll(2) around it.
+ */
+#include "client/daemon/connection.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+
+#include "client/local/direct.h"
+#include "client/local/saved.h"
+#include "proto/packet.h"
+#include "proto/places.h"
+
+/* Packets that one dispatch reads at most, so that a foreign loop gets its turn. */
+#define PACKETS_PER_DISPATCH 64
+
+/* How long to look for an answer before sleeping: it mostly takes less than waking a sleeper on
+ * an idle CPU. Looking yields, since the daemon may need this very CPU to answer. */
+#define LOOK_NS 100000
+
+int connection_fail(struct perfpersist *p, int error)
+{
+	snprintf(p->error, sizeof(p->error), "%s", client_sentence());
+	return error;
+}
+
+_public_ const char *perfpersist_error(struct perfpersist *p)
+{
+	return p ? p->error : client_sentence();
+}
+
+/* ── Connecting ─────────────────────────────────────────────────────────────────────────── */
+
+static int not_running(const struct perfpersist_options *opts, const char *path)
+{
+	if (opts->socket)
+		return client_fail(
+			-ECONNREFUSED,
+			"cannot reach perfpersistd at %s: nobody listens there; start it "
+			"or check the path",
+			path);
+	if (opts->instance && *opts->instance)
+		return client_fail(-ECONNREFUSED,
+				   "cannot reach perfpersistd at %s: it is not running; start it "
+				   "with `perfpersistd --instance %s`",
+				   path, opts->instance);
+	return client_fail(-ECONNREFUSED,
+			   "cannot reach perfpersistd at %s: it is not running; start it with "
+			   "`systemctl start perfpersistd`",
+			   path);
+}
+
+static int connect_socket(struct perfpersist *p, const struct perfpersist_options *opts)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	size_t size = strlen(p->socket);
+
+	if (size >= sizeof(address.sun_path))
+		return client_fail(-EINVAL,
+				   "cannot reach perfpersistd at %s: the path is longer "
+				   "than %zu bytes",
+				   p->socket, sizeof(address.sun_path) - 1);
+	memcpy(address.sun_path, p->socket, size);
+	p->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (p->fd < 0)
+		return client_fail(-errno, "cannot make a socket to reach perfpersistd: %m");
+	while (connect(p->fd, (struct sockaddr *)&address, sizeof(address)) < 0) {
+		if (errno == EINTR)
+			continue;
+		if (errno == ENOENT || errno == ECONNREFUSED || errno == ENOTDIR)
+			return not_running(opts, p->socket);
+		return client_fail(-errno, "cannot reach perfpersistd at %s: %m", p->socket);
+	}
+	if (fcntl(p->fd, F_SETFL, O_NONBLOCK) < 0)
+		return client_fail(-errno, "cannot use the socket to perfpersistd: %m");
+	return 0;
+}
+
+static int find_place(const char *given, const char *instance, const char *leaf, char **ret)
+{
+	char path[PATH_MAX];
+	int error = 0;
+
+	if (!given)
+		error = pp_place(instance, leaf, path, sizeof(path));
+	if (error < 0)
+		return client_fail(error,
+				   "\"%s\" cannot be the name of an instance: names are "
+				   "[a-zA-Z_][a-zA-Z0-9_-]*, at most 63 bytes",
+				   instance);
+	*ret = strdup(given ? given : path);
+	return *ret ? 0 : client_fail(-ENOMEM, "cannot connect: out of memory");
+}
+
+static int connect_to(struct perfpersist *p, const struct perfpersist_options *opts)
+{
+	int error;
+
+	if (opts->instance && *opts->instance && !(p->instance = strdup(opts->instance)))
+		return client_fail(-ENOMEM, "cannot connect: out of memory");
+	if (opts->direct && opts->saved)
+		return client_fail(-EINVAL, "cannot read the registry (direct) and a save at "
+					    "once: give one of them");
+	if (opts->saved)
+		return saved_open(opts->instance, opts->saved, &p->saved, &p->saved_fd);
+	if (opts->direct) {
+		error = find_place(opts->registry, opts->instance, "/registry", &p->registry);
+		return error < 0 ? error : direct_check(p->registry);
+	}
+	error = find_place(opts->socket, opts->instance, "/control", &p->socket);
+	if (error < 0)
+		return error;
+	p->packet = malloc(PP_PACKET_MAX);
+	p->body = malloc(sizeof(*p->body));
+	if (!p->packet || !p->body)
+		return client_fail(-ENOMEM, "cannot connect: out of memory");
+	return connect_socket(p, opts);
+}
+
+_public_ int perfpersist_connect(const struct perfpersist_options *opts, struct perfpersist **ret)
+{
+	static const struct perfpersist_options defaults = { .sz = sizeof(defaults) };
+	struct perfpersist *p;
+	int error;
+
+	if (!opts)
+		opts = &defaults;
+	if (!SZ_IS_VALID(opts))
+		return client_fail(-EINVAL,
+				   "cannot connect with a struct perfpersist_options of "
+				   "%zu bytes: set its sz to its size",
+				   opts->sz);
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return client_fail(-ENOMEM, "cannot connect: out of memory");
+	p->fd = p->saved_fd = -EBADF;
+	TAILQ_INIT(&p->requests);
+	snprintf(p->error, sizeof(p->error), "nothing has failed");
+	error = connect_to(p, opts);
+	if (error < 0) {
+		p->ended = error; /* keeps the sentence */
+		perfpersist_free(p);
+		return error;
+	}
+	*ret = p;
+	return 0;
+}
+
+/* ── The end ────────────────────────────────────────────────────────────────────────────── */
+
+static void finish(struct perfpersist *p, struct request *r, int error)
+{
+	TAILQ_REMOVE(&p->requests, r, entry);
+	if (error < 0)
+		connection_fail(p, error);
+	r->done(r, error);
+	request_free(r);
+}
+
+/* Nothing can be asked any more; the next dispatch tells all who wait. */
+static void end(struct perfpersist *p, int error)
+{
+	if (p->ended)
+		return;
+	p->ended = connection_fail(p, error);
+	shutdown(p->fd, SHUT_RDWR); /* wakes a foreign loop that polls for us */
+}
+
+static int finish_all(struct perfpersist *p)
+{
+	char why[CLIENT_SENTENCE_SIZE];
+	struct request *r;
+	int ran = 0;
+
+	memcpy(why, p->error, sizeof(why));
+	while ((r = TAILQ_FIRST(&p->requests))) {
+		client_fail(p->ended, "%s", why);
+		finish(p, r, p->ended);
+		ran++;
+	}
+	client_fail(p->ended, "%s", why);
+	connection_fail(p, p->ended);
+	return ran;
+}
+
+_public_ void perfpersist_free(struct perfpersist *p)
+{
+	if (!p)
+		return;
+	if (!p->ended)
+		p->ended = connection_fail(
+			p, client_fail(-ECANCELED, "the connection was closed by its owner"));
+	if (!TAILQ_EMPTY(&p->requests))
+		finish_all(p);
+	close_fd(p->fd);
+	free(p->socket);
+	close_fd(p->saved_fd);
+	free(p->registry);
+	free(p->saved);
+	free(p->instance);
+	free(p->packet);
+	free(p->body);
+	free(p);
+}
+
+/* ── Sending ────────────────────────────────────────────────────────────────────────────── */
+
+static uint32_t next_serial(struct perfpersist *p)
+{
+	if (++p->serial == 0) /* 0 is nobody's: what the daemon says of the connection itself */
+		p->serial = 1;
+	return p->serial;
+}
+
+static int send_request(struct perfpersist *p, struct request *r)
+{
+	struct pp_header h = { .version = PP_PROTOCOL_VERSION, .opcode = r->op };
+	ssize_t size;
+	int error;
+
+	h.serial = r->serial ? r->serial : next_serial(p);
+	r->serial = h.serial;
+	size = pp_encode(&h, &r->body, p->packet, PP_PACKET_MAX);
+	if (size < 0)
+		return client_fail((int)size, "cannot put a request into a packet: %s",
+				   strerror((int)-size));
+	error = pp_packet_send(p->fd, p->packet, (size_t)size, NULL, 0);
+	if (error == -EAGAIN)
+		return error;
+	if (error < 0)
+		return client_fail(-ECONNRESET,
+				   "the connection to perfpersistd at %s has ended (%s): it was "
+				   "stopped or restarted; connect anew",
+				   p->socket, strerror(-error));
+	r->sent = true;
+	return 0;
+}
+
+/* Sends what waits, in order, as far as the socket takes it. */
+static int flush(struct perfpersist *p)
+{
+	struct request *r;
+
+	TAILQ_FOREACH(r, &p->requests, entry)
+	{
+		int error = r->sent ? 0 : send_request(p, r);
+
+		if (error < 0)
+			return error == -EAGAIN ? 0 : error;
+	}
+	return 0;
+}
+
+int connection_submit(struct perfpersist *p, struct request *r)
+{
+	if (p->ended) {
+		request_free(r);
+		return connection_fail(p, client_fail(p->ended, "the connection to perfpersistd "
+								"has ended; connect anew"));
+	}
+	TAILQ_INSERT_TAIL(&p->requests, r, entry);
+	if (!p->socket)
+		return 0;
+	flush(p); /* if it fails, replies may still be there to read: dispatch finds the end */
+	return 0;
+}
+
+/* ── Receiving ──────────────────────────────────────────────────────────────────────────── */
+
+static int malformed(const struct perfpersist *p, int error)
+{
+	if (error == -EPROTONOSUPPORT)
+		return client_fail(error,
+				   "perfpersistd at %s speaks another version of the "
+				   "protocol: use a libperfpersist of the same release",
+				   p->socket);
+	return client_fail(-EBADMSG,
+			   "what arrived from %s is not the protocol of perfpersistd: is another "
+			   "program listening there?",
+			   p->socket);
+}
+
+static struct request *find_request(struct perfpersist *p, uint32_t serial)
+{
+	struct request *r;
+
+	TAILQ_FOREACH(r, &p->requests, entry)
+	if (r->sent && r->serial == serial)
+		return r;
+	return NULL;
+}
+
+/* Why a request failed, or (r is NULL, or a watch that had begun) the connection ends. */
+static int deliver_error(struct perfpersist *p, struct request *r, const struct pp_msg_error *m)
+{
+	int error;
+
+	if (m->error <= 0 || m->error > 4095)
+		return malformed(p, -EBADMSG);
+	error = client_fail(-m->error, "%s", *m->message ? m->message : strerror(m->error));
+	/* Who watches must not be left to believe that nothing happens. */
+	if (!r || r->goes_on)
+		return error;
+	finish(p, r, error);
+	return 1;
+}
+
+/* Gives a decoded packet to its request. 1: a callback ran; 0; negative: the end. */
+static int deliver(struct perfpersist *p, const struct pp_header *h, struct pp_fds *fds)
+{
+	struct request *r = find_request(p, h->serial);
+	int outcome;
+
+	if (h->opcode == PP_OP_ERROR && (r || h->serial == 0) && fds->n == 0)
+		return deliver_error(p, r, &p->body->error);
+	if (!r || h->opcode != (r->op | PP_OP_REPLY) ||
+	    (fds->n && r->op != PP_OP_OPEN && r->op != PP_OP_WAKEUP && r->op != PP_OP_SIDEBAND))
+		return malformed(p, -EBADMSG);
+	outcome = request_reply(r, p->body, fds);
+	if (outcome == REQUEST_GOES_ON)
+		return 1;
+	if (outcome == REQUEST_MORE) { /* the next page is asked for at the end of the queue */
+		TAILQ_REMOVE(&p->requests, r, entry);
+		TAILQ_INSERT_TAIL(&p->requests, r, entry);
+		r->sent = false;
+		r->serial = 0;
+		return flush(p);
+	}
+	finish(p, r, outcome);
+	return 1;
+}
+
+/* Reads one packet. 1: a callback ran; 0: none did; -EAGAIN: nothing there; else the end. */
+static int receive(struct perfpersist *p)
+{
+	_cleanup_(pp_fds_close) struct pp_fds fds = { .n = 0 };
+	struct pp_header h;
+	ssize_t size;
+	int error;
+
+	size = pp_packet_receive(p->fd, p->packet, PP_PACKET_MAX, PP_FDS_MAX, &fds, MSG_DONTWAIT);
+	if (size == -EAGAIN)
+		return -EAGAIN;
+	if (size == -EBADMSG)
+		return malformed(p, -EBADMSG);
+	if (size <= 0)
+		return client_fail(
+			-ECONNRESET,
+			"perfpersistd at %s closed the connection: it was stopped or "
+			"restarted; connect anew and look whether the request was carried "
+			"out",
+			p->socket);
+	error = pp_decode(p->packet, (size_t)size, fds.n, true, &h, p->body);
+	return error < 0 ? malformed(p, error) : deliver(p, &h, &fds);
+}
+
+static int dispatch_direct(struct perfpersist *p)
+{
+	struct request *r;
+	int ran = 0;
+
+	while (ran < PACKETS_PER_DISPATCH && (r = TAILQ_FIRST(&p->requests))) {
+		finish(p, r,
+		       p->saved ? saved_run(p->saved, p->saved_fd, r) : direct_run(p->registry, r));
+		ran++;
+	}
+	return ran;
+}
+
+_public_ int perfpersist_dispatch(struct perfpersist *p)
+{
+	int ran = 0, got = 0;
+
+	if (!p->socket)
+		return dispatch_direct(p);
+	for (int i = 0; i < PACKETS_PER_DISPATCH && got >= 0; i++) {
+		got = receive(p);
+		if (got > 0)
+			ran += got;
+	}
+	if (got >= 0 || got == -EAGAIN) /* what came is read; then what waits is sent */
+		got = flush(p);
+	if (got < 0)
+		end(p, got);
+	if (p->ended) {
+		finish_all(p);
+		return -ECONNRESET;
+	}
+	return ran;
+}
+
+_public_ int perfpersist_fd(struct perfpersist *p)
+{
+	return p->socket ? p->fd : -1;
+}
+
+_public_ short perfpersist_events(struct perfpersist *p)
+{
+	struct request *last = TAILQ_LAST(&p->requests, request_list);
+
+	if (!p->socket)
+		return 0;
+	return last && !last->sent ? POLLIN | POLLOUT : POLLIN;
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* Waits for something to happen at the socket, or for a signal. */
+static void wait_for_socket(struct perfpersist *p)
+{
+	struct pollfd pfd = { .fd = p->fd, .events = perfpersist_events(p) };
+	uint64_t end = now_ns() + LOOK_NS;
+
+	while (poll(&pfd, 1, 0) == 0) {
+		if (now_ns() >= end) {
+			poll(&pfd, 1, -1);
+			return;
+		}
+		sched_yield();
+	}
+}
+
+void connection_wait(struct perfpersist *p, const bool *done)
+{
+	while (!*done) {
+		if (p->socket)
+			wait_for_socket(p);
+		perfpersist_dispatch(p);
+	}
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Owns the verbs by which the daemon tells us of something: watching, and being woken. */
+#include "client/daemon/call.h"
+#include "client/daemon/connection.h"
+#include "client/request/make.h"
+
+_Static_assert((int)PERFPERSIST_NOTICE_STARTED == (int)PP_NOTICE_STARTED &&
+		       (int)PERFPERSIST_NOTICE_CREATED == (int)PP_NOTICE_CREATED &&
+		       (int)PERFPERSIST_NOTICE_CHANGED == (int)PP_NOTICE_CHANGED &&
+		       (int)PERFPERSIST_NOTICE_PAUSED == (int)PP_NOTICE_PAUSED &&
+		       (int)PERFPERSIST_NOTICE_RESUMED == (int)PP_NOTICE_RESUMED &&
+		       (int)PERFPERSIST_NOTICE_DELETED == (int)PP_NOTICE_DELETED &&
+		       (int)PERFPERSIST_NOTICE_CPU_ONLINE == (int)PP_NOTICE_CPU_ONLINE &&
+		       (int)PERFPERSIST_NOTICE_CPU_OFFLINE == (int)PP_NOTICE_CPU_OFFLINE &&
+		       (int)PERFPERSIST_NOTICE_LOST == (int)PP_NOTICE_LOST,
+	       "notices");
+
+/* Of perfpersist_watch(), until the first notice. */
+struct start {
+	bool done;
+	int error;
+};
+
+static void end_start(struct request *r, int error)
+{
+	struct start *s = r->waiter;
+
+	if (!s)
+		return;
+	s->done = true;
+	s->error = error;
+	r->waiter = NULL;
+}
+
+static void pass_on(struct request *r, const struct perfpersist_notice *notice)
+{
+	end_start(r, 0);
+	r->watch(r->p, notice, r->userdata);
+}
+
+_public_ int perfpersist_watch(struct perfpersist *p, const char *ns, perfpersist_watch_callback cb,
+			       void *userdata)
+{
+	struct request *r = NULL;
+	struct start s = { .done = false };
+	int error = make_watch(p, ns, &r);
+
+	if (error < 0)
+		return connection_fail(p, error);
+	r->notice = pass_on;
+	r->done = end_start;
+	r->watch = cb;
+	r->userdata = userdata;
+	r->waiter = &s;
+	error = connection_submit(p, r);
+	if (error < 0)
+		return error;
+	connection_wait(p, &s.done);
+	return s.error;
+}
+
+_public_ int perfpersist_wakeup(struct perfpersist *p, const char *ns, const char *name,
+				int *ret_fd)
+{
+	_cleanup_answer_ struct answer a = { .fd = -EBADF };
+	struct request *r = NULL;
+	int made = make_by_name(p, PP_OP_WAKEUP, ns, name, &r);
+	int error = call(p, made, r, &a);
+
+	if (error < 0)
+		return error;
+	*ret_fd = TAKE_FD(a.fd);
+	return 0;
+}

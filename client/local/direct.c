@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Owns the walk over the registry and the opening of pinned rings. Nothing is made, changed or
+ * removed here; who wants that needs the daemon.
+ */
+#include "client/local/direct.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "client/local/ids.h"
+#include "client/local/sideband-direct.h"
+#include "client/local/textfile.h"
+#include "client/public.h"
+#include "client/rings/bpf.h"
+#include "client/rings/event.h"
+#include "proto/places.h"
+
+/* How often to begin anew when the rings become others while they are opened. */
+#define OPEN_RESTARTS_MAX 5
+
+int direct_check(const char *registry)
+{
+	if (geteuid() != 0)
+		return client_fail(-EACCES,
+				   "cannot read the pins below %s: only root may; ask "
+				   "perfpersistd instead, without --direct",
+				   registry);
+	if (access(registry, R_OK | X_OK) < 0)
+		return client_fail(-errno,
+				   "cannot read the pins below %s: %m; this instance of "
+				   "perfpersistd has not run since the system was booted, or has "
+				   "ended without an event",
+				   registry);
+	return 0;
+}
+
+/* Half-made and half-removed things begin with a '+'. */
+static bool is_hidden(const char *name)
+{
+	return name[0] == '+' || name[0] == '.' || !strcmp(name, PP_BY_ID);
+}
+
+static int open_dir(int at, const char *path, DIR **ret)
+{
+	_cleanup_close_ int fd = openat(at, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d;
+
+	if (fd < 0)
+		return -errno;
+	d = fdopendir(fd);
+	if (!d)
+		return -errno;
+	TAKE_FD(fd);
+	*ret = d;
+	return 0;
+}
+
+static int cannot_read(int error, const char *registry, const char *ns, const char *name)
+{
+	if (error == -ENOENT)
+		return client_fail(error,
+				   "there is no event %s/%s in %s: `perfctl list --direct` "
+				   "shows those that are there",
+				   ns, name, registry);
+	if (error == -EBADMSG)
+		return client_fail(error,
+				   "cannot read %s/%s/%s/info: it is not an event's "
+				   "description",
+				   registry, ns, name);
+	return client_fail(error, "cannot read %s/%s/%s: %s", registry, ns, name, strerror(-error));
+}
+
+/*
+ * What is at NS/NAME of the open directory of NS. A symlink there is a second name: the texts are
+ * those of the event whose rings it shares, and what is its own is put in place of that.
+ */
+static int read_event(const char *registry, int ns_dir, const char *ns, const char *name,
+		      struct ids *ids, struct perfpersist_info *ret)
+{
+	_cleanup_close_ int fd = openat(ns_dir, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct stat link, dir;
+	int error;
+
+	if (fd < 0 || fstatat(ns_dir, name, &link, AT_SYMLINK_NOFOLLOW) < 0)
+		return -errno;
+	error = textfile_read_event(fd, ret);
+	if (error >= 0)
+		client_away_fill(ret);
+	if (error < 0 || !S_ISLNK(link.st_mode))
+		return error;
+	if (fstat(ns_dir, &dir) < 0)
+		return -errno;
+	ret->shares = ret->id;
+	ret->memory = 0;
+	ret->group = dir.st_gid;
+	ret->mode = 0600 | (dir.st_mode & 044);
+	ret->owner = ret->creator = UINT32_MAX;
+	ret->flags &= ~PERFPERSIST_CONFIGURED;
+	snprintf(ret->ns, sizeof(ret->ns), "%s", ns);
+	snprintf(ret->name, sizeof(ret->name), "%s", name);
+	return ids_find(ids, registry, ns, name, &ret->id);
+}
+
+/* ── Listing ────────────────────────────────────────────────────────────────────────────── */
+
+static int list_namespace(const char *registry, int at, const char *ns, struct ids *ids,
+			  struct client_infos *infos)
+{
+	_cleanup_closedir_ DIR *dir = NULL;
+	struct dirent *entry;
+	int error;
+
+	error = open_dir(at, ns, &dir);
+	if (error == -ENOTDIR)
+		return 0;
+	if (error < 0)
+		return error;
+	while ((entry = readdir(dir))) {
+		struct perfpersist_info info;
+
+		if (is_hidden(entry->d_name))
+			continue;
+		error = read_event(registry, dirfd(dir), ns, entry->d_name, ids, &info);
+		if (error == -ENOENT || error == -ENOTDIR) /* deleted meanwhile */
+			continue;
+		if (error < 0)
+			return cannot_read(error, registry, ns, entry->d_name);
+		error = client_infos_add(infos, &info);
+		if (error < 0)
+			return error;
+	}
+	return 0;
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+	uint64_t x = ((const struct perfpersist_info *)a)->id;
+	uint64_t y = ((const struct perfpersist_info *)b)->id;
+
+	return (x > y) - (x < y);
+}
+
+static int list_all(const char *registry, DIR *root, struct ids *ids, struct client_infos *infos)
+{
+	struct dirent *entry;
+
+	while ((entry = readdir(root))) {
+		int error;
+
+		if (is_hidden(entry->d_name))
+			continue;
+		error = list_namespace(registry, dirfd(root), entry->d_name, ids, infos);
+		if (error == -ENOENT) /* its last event was deleted meanwhile */
+			continue;
+		if (error < 0)
+			return error;
+	}
+	return 0;
+}
+
+static int list(const char *registry, const char *ns, struct client_infos *infos)
+{
+	_cleanup_closedir_ DIR *root = NULL;
+	_cleanup_(ids_done) struct ids ids = { .v = NULL };
+	int error;
+
+	if (*ns && !client_name_is_valid(ns))
+		return client_fail(-EINVAL, "\"%s\" cannot be the name of a namespace", ns);
+	error = open_dir(AT_FDCWD, registry, &root);
+	if (error < 0)
+		return client_fail(error, "cannot read %s: %s", registry, strerror(-error));
+	error = *ns ? list_namespace(registry, dirfd(root), ns, &ids, infos)
+		    : list_all(registry, root, &ids, infos);
+	if (error == -ENOENT)
+		return client_fail(error,
+				   "there is no namespace %s in %s: `perfctl list --direct` shows "
+				   "those that are there",
+				   ns, registry);
+	if (error == 0 && infos->n)
+		qsort(infos->v, infos->n, sizeof(*infos->v), compare_ids);
+	return error;
+}
+
+/* ── One event ──────────────────────────────────────────────────────────────────────────── */
+
+static int resolve_id(const char *registry, uint64_t id, struct event_id *ret)
+{
+	int error = ids_read_one(registry, id, ret);
+
+	if (error == -ENOENT)
+		return client_fail(error,
+				   "there is no event with the id %" PRIu64 " in %s: `perfctl list "
+				   "--direct` shows those that are there",
+				   id, registry);
+	if (error < 0)
+		return client_fail(error, "cannot read %s/" PP_BY_ID "/%" PRIu64 ": %s", registry,
+				   id, strerror(-error));
+	return 0;
+}
+
+/* Which event is meant, what its texts say, and the path of its directory. */
+static int find_event(const char *registry, const struct pp_msg_name *which, char *path,
+		      size_t size, struct perfpersist_info *ret)
+{
+	_cleanup_(ids_done) struct ids ids = { .v = NULL };
+	_cleanup_close_ int ns_dir = -EBADF;
+	struct event_id it = { 0 };
+	int error = 0, n;
+
+	if (which->id) {
+		error = resolve_id(registry, which->id, &it);
+	} else {
+		memcpy(it.ns, which->ns, sizeof(it.ns));
+		memcpy(it.name, which->name, sizeof(it.name));
+	}
+	if (error < 0)
+		return error;
+	if (!client_name_is_valid(it.ns) || !client_name_is_valid(it.name))
+		return client_fail(-EINVAL, "\"%s/%s\" cannot be the name of an event", it.ns,
+				   it.name);
+	n = snprintf(path, size, "%s/%s", registry, it.ns);
+	if (n < 0 || (size_t)n + PP_NAME_SIZE >= size)
+		return client_fail(-ENAMETOOLONG, "the path of the registry %s is too long",
+				   registry);
+	ns_dir = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	error = ns_dir < 0 ? -errno : read_event(registry, ns_dir, it.ns, it.name, &ids, ret);
+	if (error < 0)
+		return cannot_read(error, registry, it.ns, it.name);
+	snprintf(path + n, size - (size_t)n, "/%s", it.name);
+	return 0;
+}
+
+static int show(const char *registry, struct request *r)
+{
+	struct perfpersist_info info;
+	char path[PATH_MAX];
+	int error;
+
+	error = find_event(registry, &r->body.name, path, sizeof(path), &info);
+	return error < 0 ? error : client_infos_add(&r->answer.infos, &info);
+}
+
+int direct_ring_cpu(const char *name)
+{
+	char *end;
+	unsigned long cpu;
+
+	if (strncmp(name, "cpu", 3) != 0 || name[3] < '0' || name[3] > '9' ||
+	    (name[3] == '0' && name[4]))
+		return -EINVAL;
+	cpu = strtoul(name + 3, &end, 10);
+	return *end || cpu > INT_MAX ? -EINVAL : (int)cpu;
+}
+
+/* Adds the ring of a CPU, or (cpu < 0) the catalog. -ESTALE: the pins are others by now. */
+static int add_pin(struct perfpersist_event *e, const char *dir, const char *name, int cpu)
+{
+	char path[PATH_MAX + NAME_MAX + 2];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	fd = client_bpf_open_pin(path);
+	if (fd < 0)
+		return client_fail(fd == -ENOENT ? -ESTALE : fd, "cannot open the pin %s: %s", path,
+				   strerror(-fd));
+	return cpu < 0 ? client_event_add_catalog(e, fd, 0) : client_event_add(e, fd, cpu, 0);
+}
+
+static int compare_rings(const void *a, const void *b)
+{
+	uint32_t x = ((const struct client_ring *)a)->header.cpu;
+	uint32_t y = ((const struct client_ring *)b)->header.cpu;
+
+	return (x > y) - (x < y);
+}
+
+int direct_complete(struct perfpersist_event *e)
+{
+	int error = client_event_complete(e);
+
+	if (error >= 0 && e->n)
+		qsort(e->rings, e->n, sizeof(*e->rings), compare_rings);
+	return error;
+}
+
+static int add_pins(struct perfpersist_event *e, const char *path, DIR *dir)
+{
+	struct dirent *entry;
+	int error = 0;
+
+	while (error >= 0 && (entry = readdir(dir))) {
+		int cpu = direct_ring_cpu(entry->d_name);
+
+		if (cpu >= 0 || !strcmp(entry->d_name, "catalog"))
+			error = add_pin(e, path, entry->d_name, cpu);
+	}
+	return error < 0 ? error : direct_complete(e);
+}
+
+static int open_once(const char *registry, struct request *r)
+{
+	_cleanup_(client_event_cleanup) struct perfpersist_event *e = NULL;
+	_cleanup_closedir_ DIR *dir = NULL;
+	struct perfpersist_info info;
+	char path[PATH_MAX];
+	int error;
+
+	error = find_event(registry, &r->body.open.which, path, sizeof(path), &info);
+	if (error < 0)
+		return error;
+	error = open_dir(AT_FDCWD, path, &dir);
+	if (error < 0)
+		return cannot_read(error, registry, info.ns, info.name);
+	error = client_event_new(&info, &e);
+	if (error >= 0)
+		error = add_pins(e, path, dir);
+	if (error < 0)
+		return error;
+	r->answer.event = TAKE_PTR(e);
+	return 0;
+}
+
+/* A resize puts other pins in the place of these, between one and the next. */
+static int open_rings(const char *registry, struct request *r)
+{
+	int error;
+
+	if (r->body.open.flags & PP_OPEN_COPY)
+		return client_fail(-EOPNOTSUPP,
+				   "cannot make copies of rings from the pins in %s: only "
+				   "perfpersistd can; start it, and leave --direct out",
+				   registry);
+	for (int i = 0; i <= OPEN_RESTARTS_MAX; i++) {
+		error = open_once(registry, r);
+		if (error != -ESTALE)
+			return error;
+	}
+	return client_fail(-EAGAIN,
+			   "cannot open the event: its rings change all the time; try again");
+}
+
+int direct_run(const char *registry, struct request *r)
+{
+	switch (r->op) {
+	case PP_OP_LIST:
+		return list(registry, r->body.list.ns, &r->answer.infos);
+	case PP_OP_SHOW:
+		return show(registry, r);
+	case PP_OP_OPEN:
+		return open_rings(registry, r);
+	case PP_OP_CPUS:
+		return client_away_direct(registry, &r->answer.away);
+	case PP_OP_SIDEBAND:
+		return sideband_direct(registry, &r->body.sideband, &r->answer);
+	default:
+		return client_fail(
+			-EOPNOTSUPP,
+			"cannot do that from the pins in %s: only perfpersistd can; start "
+			"it, and leave --direct out",
+			registry);
+	}
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Owns the way from a name in a save to a descriptor. */
+#include "client/local/saved-file.h"
+
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "proto/macro.h"
+#include "proto/regular.h"
+
+int saved_file_open(int dir_fd, const char *name)
+{
+	return regular_open(dir_fd, name, RESOLVE_NO_SYMLINKS);
+}
+
+int saved_dir_open(int dir_fd, const char *name)
+{
+	int fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int error = fd < 0 ? -errno : 0;
+	struct stat st;
+
+	/* Of a link the kernel says that it is no directory. */
+	if (error == -ENOTDIR && fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    S_ISLNK(st.st_mode))
+		error = -ELOOP;
+	return error < 0 ? error : fd;
+}
+
+const char *saved_file_error(int error)
+{
+	switch (error) {
+	case -ELOOP:
+		return "it is a symbolic link, and in saves none are followed";
+	case -EINVAL:
+		return "it is not a plain file";
+	case -EBADMSG:
+		return "it is damaged or cut off";
+	case -EFBIG:
+		return "it is larger than it can be";
+	}
+	return strerror(-error);
+}

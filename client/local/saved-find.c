@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Owns the choice of a save: by its path, by its name, the newest of several; and their list. */
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+
+#include "client/local/saved-file.h"
+#include "client/local/saved-place.h"
+#include "client/local/saved.h"
+#include "client/perfpersist.h"
+#include "client/public.h"
+
+static int no_saves(const char *path)
+{
+	return client_fail(-ENOENT,
+			   "there is no save in %s: `perfctl save` makes one, and "
+			   "perfpersist-save.service one at each shutdown",
+			   path);
+}
+
+static int cannot_open(const char *path, int error)
+{
+	if (error == -ENOENT)
+		return client_fail(error,
+				   "there is no save %s: `perfctl save --list` shows those "
+				   "that are there",
+				   path);
+	return client_fail(error, "cannot read the save %s: %s", path, saved_file_error(error));
+}
+
+static int join(const char *path, const char *name, char **ret)
+{
+	if (asprintf(ret, "%s%s%s", path, name ? "/" : "", name ?: "") >= 0)
+		return 0;
+	*ret = NULL;
+	return client_fail(-ENOMEM, "cannot open the save %s: out of memory", path);
+}
+
+/* Of the saves in an open directory the newest, if there are any: 1. */
+static int open_newest(const char *path, int fd, char **ret_path, int *ret_fd)
+{
+	_cleanup_free_ struct saved_name *names = NULL;
+	int error, newest;
+	size_t n = 0;
+
+	error = saved_names(fd, &names, &n);
+	if (error < 0)
+		return client_fail(error, "cannot read %s: %s", path, strerror(-error));
+	if (n == 0)
+		return 0;
+	newest = saved_dir_open(fd, names[n - 1].s);
+	if (newest < 0)
+		return client_fail(newest, "cannot read the save %s/%s: %s", path, names[n - 1].s,
+				   saved_file_error(newest));
+	error = join(path, names[n - 1].s, ret_path);
+	if (error < 0) {
+		close_fd(newest);
+		return error;
+	}
+	*ret_fd = newest;
+	return 1;
+}
+
+/* Whoever names a path may have links in it. */
+static int open_path(const char *path, char **ret_path, int *ret_fd)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int found = fd < 0 ? cannot_open(path, -errno) : open_newest(path, fd, ret_path, ret_fd);
+
+	if (found != 0)
+		return MIN(found, 0);
+	found = join(path, NULL, ret_path);
+	if (found >= 0)
+		*ret_fd = TAKE_FD(fd);
+	return found;
+}
+
+/* The instance's own: the newest, or (name) that one. */
+static int open_own(const char *place, const char *name, char **ret_path, int *ret_fd)
+{
+	_cleanup_close_ int fd = saved_dir_open(AT_FDCWD, place);
+	_cleanup_free_ char *path = NULL;
+	int error, save;
+
+	if (fd < 0 && fd != -ENOENT)
+		return client_fail(fd, "cannot read %s: %s", place, saved_file_error(fd));
+	if (!*name) {
+		int found = fd < 0 ? 0 : open_newest(place, fd, ret_path, ret_fd);
+
+		return found ? MIN(found, 0) : no_saves(place);
+	}
+	error = join(place, name, &path);
+	if (error < 0)
+		return error;
+	save = fd < 0 ? fd : saved_dir_open(fd, name);
+	if (save < 0)
+		return cannot_open(path, save);
+	*ret_path = TAKE_PTR(path);
+	*ret_fd = save;
+	return 0;
+}
+
+int saved_open(const char *instance, const char *which, char **ret_path, int *ret_fd)
+{
+	char place[PATH_MAX];
+	int error;
+
+	if (*which && !saved_name_is_valid(which))
+		return open_path(which, ret_path, ret_fd);
+	error = saved_place(instance, place, sizeof(place));
+	return error < 0 ? error : open_own(place, which, ret_path, ret_fd);
+}
+
+/* ── The list ───────────────────────────────────────────────────────────────────────────── */
+
+static int describe(const char *place, const char *name, struct perfpersist_saved *ret)
+{
+	struct perfpersist_saved s = { .sz = sizeof(s) };
+
+	if ((size_t)snprintf(s.path, sizeof(s.path), "%s/%s", place, name) >= sizeof(s.path))
+		return client_fail(-ENAMETOOLONG, "the path of the save %s/%s is too long", place,
+				   name);
+	snprintf(s.name, sizeof(s.name), "%s", name);
+	s.time = (uint64_t)saved_name_time(name) * 1000000000;
+	*ret = s;
+	return 0;
+}
+
+_public_ int perfpersist_saves(const char *instance, struct perfpersist_saved **ret, size_t *ret_n)
+{
+	_cleanup_free_ struct saved_name *names = NULL;
+	_cleanup_free_ struct perfpersist_saved *saves = NULL;
+	_cleanup_close_ int fd = -EBADF;
+	char place[PATH_MAX];
+	size_t n = 0;
+	int error = saved_place(instance, place, sizeof(place));
+
+	if (error < 0)
+		return error;
+	fd = saved_dir_open(AT_FDCWD, place);
+	error = fd == -ENOENT ? 0 : fd < 0 ? fd : saved_names(fd, &names, &n);
+	if (error < 0)
+		return client_fail(error, "cannot read %s: %s", place, saved_file_error(error));
+	saves = calloc(n + 1, sizeof(*saves));
+	if (!saves)
+		return client_fail(-ENOMEM, "cannot list the saves: out of memory");
+	for (size_t i = 0; error >= 0 && i < n; i++)
+		error = describe(place, names[i].s, &saves[i]);
+	if (error < 0)
+		return error;
+	*ret = TAKE_PTR(saves);
+	*ret_n = n;
+	return 0;
+}

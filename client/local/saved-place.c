@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Owns the names of saves and of the directory that they are in. */
+#include "client/local/saved-place.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+#include "client/public.h"
+#include "proto/places.h"
+
+#define STATE_ROOT "/var/lib"
+
+int saved_place(const char *instance, char *buf, size_t size)
+{
+	char run[256];
+	int n, error = pp_place(instance, "", run, sizeof(run));
+
+	if (error < 0)
+		return client_fail(error,
+				   "\"%s\" cannot be the name of an instance: names are "
+				   "[a-zA-Z_][a-zA-Z0-9_-]*, at most 63 bytes",
+				   instance);
+	/* What stands behind the last slash of the run directory is the instance's name. */
+	n = snprintf(buf, size, STATE_ROOT "%s/saved", strrchr(run, '/'));
+	if (n < 0 || (size_t)n >= size)
+		return client_fail(-ENAMETOOLONG, "the path of the saves of \"%s\" is too long",
+				   instance);
+	return 0;
+}
+
+void saved_name(time_t t, char buf[static SAVED_NAME_SIZE])
+{
+	struct tm tm;
+
+	if (!gmtime_r(&t, &tm) || !strftime(buf, SAVED_NAME_SIZE, "%Y-%m-%dT%H-%M-%SZ", &tm) ||
+	    !saved_name_is_valid(buf)) /* beyond the year 9999 */
+		snprintf(buf, SAVED_NAME_SIZE, "9999-12-31T23-59-59Z");
+}
+
+bool saved_name_is_valid(const char *name)
+{
+	static const char form[] = "dddd-dd-ddTdd-dd-ddZ";
+	size_t i;
+
+	for (i = 0; form[i]; i++) {
+		bool is_digit = name[i] >= '0' && name[i] <= '9';
+
+		if (form[i] == 'd' ? !is_digit : name[i] != form[i])
+			return false;
+	}
+	return !name[i];
+}
+
+time_t saved_name_time(const char *name)
+{
+	struct tm tm = { 0 };
+
+	if (!strptime(name, "%Y-%m-%dT%H-%M-%SZ", &tm))
+		return 0;
+	return timegm(&tm);
+}
+
+static int compare_names(const void *a, const void *b)
+{
+	const struct saved_name *x = a, *y = b;
+
+	return strcmp(x->s, y->s);
+}
+
+static int add_name(struct saved_name **names, size_t *n, size_t *cap, const char *name)
+{
+	if (*n == *cap) {
+		size_t larger = *cap ? 2 * *cap : 16;
+		struct saved_name *p = reallocarray(*names, larger, sizeof(*p));
+
+		if (!p)
+			return -ENOMEM;
+		*names = p;
+		*cap = larger;
+	}
+	snprintf((*names)[(*n)++].s, SAVED_NAME_SIZE, "%.*s", SAVED_NAME_SIZE - 1, name);
+	return 0;
+}
+
+int saved_names(int dir_fd, struct saved_name **ret, size_t *ret_n)
+{
+	_cleanup_close_ int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	_cleanup_free_ struct saved_name *names = NULL;
+	_cleanup_closedir_ DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	size_t n = 0, cap = 0;
+	struct dirent *entry;
+
+	if (!dir)
+		return -errno;
+	TAKE_FD(fd);
+	while ((entry = readdir(dir)))
+		if (saved_name_is_valid(entry->d_name) &&
+		    add_name(&names, &n, &cap, entry->d_name) < 0)
+			return -ENOMEM;
+	if (n)
+		qsort(names, n, sizeof(*names), compare_names);
+	*ret = TAKE_PTR(names);
+	*ret_n = n;
+	return 0;
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Owns the end of saves. A save that is removed gets another name first, so that a half-removed one
+ * never looks like a whole one.
+ */
+#include "client/local/saved-remove.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/file.h>
+
+#include "client/local/saved-file.h"
+#include "client/local/saved-place.h"
+#include "proto/macro.h"
+
+#define DEPTH_MAX 4 /* a save, a namespace, an event; and what only the first call needs */
+
+static bool is_dots(const char *name)
+{
+	return !strcmp(name, ".") || !strcmp(name, "..");
+}
+
+static int remove_below(int at, const char *name, unsigned depth)
+{
+	_cleanup_close_ int fd = saved_dir_open(at, name);
+	_cleanup_closedir_ DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+	int error = 0;
+
+	if (!dir)
+		return fd < 0 ? fd : -errno;
+	TAKE_FD(fd);
+	while (error >= 0 && (entry = readdir(dir))) {
+		if (is_dots(entry->d_name))
+			continue;
+		if (unlinkat(dirfd(dir), entry->d_name, 0) == 0 || errno == ENOENT)
+			continue;
+		error = errno == EISDIR && depth > 1
+				? remove_below(dirfd(dir), entry->d_name, depth - 1)
+				: -errno;
+	}
+	if (error < 0)
+		return error;
+	return unlinkat(at, name, AT_REMOVEDIR) < 0 && errno != ENOENT ? -errno : 0;
+}
+
+int saved_remove(int at, const char *name)
+{
+	return remove_below(at, name, DEPTH_MAX);
+}
+
+/* Half-made, and nobody is making it: whoever does holds a lock. Ours lasts as long as we look. */
+static void remove_abandoned(int at, const char *name)
+{
+	_cleanup_close_ int fd = saved_dir_open(at, name);
+
+	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
+		saved_remove(at, name);
+}
+
+void saved_sweep(int at)
+{
+	_cleanup_close_ int fd = saved_dir_open(at, ".");
+	_cleanup_closedir_ DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+
+	if (!dir)
+		return;
+	TAKE_FD(fd);
+	while ((entry = readdir(dir))) {
+		if (!strncmp(entry->d_name, "+new-", 5))
+			remove_abandoned(at, entry->d_name);
+		else if (!strncmp(entry->d_name, "+del-", 5))
+			saved_remove(at, entry->d_name);
+	}
+}
+
+unsigned saved_prune(int at, unsigned keep, const char *newest)
+{
+	_cleanup_free_ struct saved_name *names = NULL;
+	unsigned removed = 0;
+	size_t n = 0;
+
+	if (saved_names(at, &names, &n) < 0)
+		return 0;
+	for (size_t i = 0; i < n && n - i > keep; i++) {
+		char doomed[SAVED_NAME_SIZE + 8];
+
+		snprintf(doomed, sizeof(doomed), "+del-%s", names[i].s);
+		if (!strcmp(names[i].s, newest)) /* the clock was set back */
+			continue;
+		if (renameat(at, names[i].s, at, doomed) < 0)
+			continue;
+		saved_remove(at, doomed);
+		removed++;
+	}
+	return removed;
+}

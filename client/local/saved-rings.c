@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Owns the way from files of a save to an opened event. They are read, not mapped: a file that
+ * is cut off later costs records, not the process.
+ */
+#include "client/local/saved-rings.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "client/local/direct.h"
+#include "client/local/saved-file.h"
+#include "client/public.h"
+#include "client/rings/event.h"
+
+struct opening {
+	const char *path;
+	const struct perfpersist_info *info;
+	struct perfpersist_event *e;
+};
+
+static int fail(const struct opening *o, const char *name, int error, const char *why)
+{
+	return client_fail(error, "cannot read %s/%s/%s/%s: %s", o->path, o->info->ns,
+			   o->info->name, name, why);
+}
+
+/* Whether all of the ring is there that its header promises. */
+static int check_size(const struct opening *o, const char *name, int fd)
+{
+	struct pp_ring_header raw, h;
+	char why[128];
+	uint64_t size;
+	struct stat st;
+	ssize_t n;
+
+	if (fstat(fd, &st) < 0 || (n = pread(fd, &raw, sizeof(raw), 0)) < 0)
+		return fail(o, name, -errno, strerror(errno));
+	size = sizeof(raw);
+	if (n == sizeof(raw)) {
+		if (pp_ring_check(&raw, SIZE_MAX, &h) < 0)
+			return 0; /* no ring at all, as who opens it will find */
+		size = pp_ring_size(h.header_size, h.data_size, h.spill_size);
+	}
+	if ((uint64_t)st.st_size >= size)
+		return 0;
+	snprintf(why, sizeof(why), "it is cut off: of %llu bytes %llu are there",
+		 (unsigned long long)size, (unsigned long long)st.st_size);
+	return fail(o, name, -EBADMSG, why);
+}
+
+/* A ring, or (cpu < 0) the catalog. */
+static int add_file(const struct opening *o, int dir_fd, const char *name, int cpu)
+{
+	_cleanup_close_ int fd = saved_file_open(dir_fd, name);
+	int error;
+
+	if (fd < 0)
+		return fail(o, name, fd, saved_file_error(fd));
+	error = cpu < 0 ? 0 : check_size(o, name, fd);
+	if (error < 0)
+		return error;
+	error = cpu < 0 ? client_event_add_catalog(o->e, TAKE_FD(fd), 0)
+			: client_event_add(o->e, TAKE_FD(fd), cpu, 0);
+	/* Who opens a save cannot know our descriptors, of which the sentence speaks. */
+	if (error == -EBADMSG)
+		return fail(
+			o, name, error,
+			cpu < 0 ? "it is not the catalog of an event, or it is damaged or cut off"
+				: "it is not the ring of that CPU, or it is damaged");
+	return error;
+}
+
+static int add_files(const struct opening *o, DIR *dir)
+{
+	struct dirent *entry;
+	int error = 0;
+
+	while (error >= 0 && (entry = readdir(dir))) {
+		int cpu = direct_ring_cpu(entry->d_name);
+
+		if (cpu >= 0 || !strcmp(entry->d_name, "catalog"))
+			error = add_file(o, dirfd(dir), entry->d_name, cpu);
+	}
+	return error < 0 ? error : direct_complete(o->e);
+}
+
+int saved_rings_open(const char *path, int dir_fd, const struct perfpersist_info *info,
+		     struct perfpersist_event **ret)
+{
+	_cleanup_(client_event_cleanup) struct perfpersist_event *e = NULL;
+	_cleanup_close_ int fd = saved_dir_open(dir_fd, ".");
+	_cleanup_closedir_ DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct opening o = { .path = path, .info = info };
+	int error;
+
+	if (!dir)
+		return client_fail(fd < 0 ? fd : -errno, "cannot read %s/%s/%s: %s", path, info->ns,
+				   info->name, strerror(fd < 0 ? -fd : errno));
+	TAKE_FD(fd);
+	error = client_event_new(info, &e);
+	if (error < 0)
+		return error;
+	o.e = e;
+	error = add_files(&o, dir);
+	if (error < 0)
+		return error;
+	e->is_copy = true;
+	*ret = TAKE_PTR(e);
+	return 0;
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Owns the file +sideband of a save. Of what is in it only the header is looked at. */
+#include "client/local/saved-sideband.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+
+#include "client/local/saved-file.h"
+#include "client/local/saved-write.h"
+#include "client/public.h"
+#include "proto/macro.h"
+#include "proto/sideband.h"
+
+#define NAME "+sideband"
+#define SIZE_MAX_BYTES (16ULL << 30)
+#define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL)
+
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 0x0008U /* Linux 6.3 */
+#endif
+
+int saved_write_sideband(int dir_fd, int from, uint64_t size)
+{
+	static const struct saved_rights owner_alone = { .group = (gid_t)-1, .mode = 0600 };
+	void *bytes = mmap(NULL, size, PROT_READ, MAP_SHARED, from, 0);
+	int error;
+
+	if (bytes == MAP_FAILED)
+		return -errno;
+	error = saved_write_file(dir_fd, NAME, bytes, size, &owner_alone);
+	munmap(bytes, size);
+	return error;
+}
+
+/* ── Reading ────────────────────────────────────────────────────────────────────────────── */
+
+static int header_read(int fd, struct pp_sideband_header *ret)
+{
+	ssize_t n = pread(fd, ret, sizeof(*ret), 0);
+	struct stat st;
+
+	if (n < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	if (n != sizeof(*ret) || ret->magic != PP_SIDEBAND_MAGIC ||
+	    ret->version != PP_SIDEBAND_VERSION || ret->size > (uint64_t)st.st_size)
+		return -EBADMSG;
+	return ret->size > SIZE_MAX_BYTES ? -EFBIG : 0;
+}
+
+static int new_file(int *ret)
+{
+	static const unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+	int fd = memfd_create("perfpersist-sideband", flags | MFD_NOEXEC_SEAL);
+
+	if (fd < 0 && errno == EINVAL)
+		fd = memfd_create("perfpersist-sideband", flags);
+	*ret = fd;
+	return fd < 0 ? -errno : 0;
+}
+
+static int copy(int from, int to, uint64_t size)
+{
+	off_t at = 0;
+
+	while ((uint64_t)at < size) {
+		ssize_t n = sendfile(to, from, &at, size - (uint64_t)at);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : -EBADMSG; /* it was cut off meanwhile */
+	}
+	return fcntl(to, F_ADD_SEALS, SEALS) < 0 ? -errno : 0;
+}
+
+static void fill(const struct pp_sideband_header *h, struct pp_msg_sideband_reply *ret)
+{
+	*ret = (struct pp_msg_sideband_reply){
+		.keeping = 1,
+		.began = h->began,
+		.complete = h->complete,
+		.lost = h->lost,
+		.forgotten = h->forgotten,
+		.processes = h->processes,
+		.ended = h->ended,
+		.memory = h->memory,
+		.max_memory = h->max_memory,
+		.unseen = (uint32_t)MIN(h->unseen, UINT32_MAX),
+	};
+}
+
+/* All of it, whatever time is wanted: who reads it looks at times anyway. */
+int saved_sideband(const char *path, int dir_fd, const struct pp_msg_sideband_request *request,
+		   struct answer *ret)
+{
+	_cleanup_close_ int file = saved_file_open(dir_fd, NAME), fd = -EBADF;
+	struct pp_sideband_header h;
+	int error = file < 0 ? file : header_read(file, &h);
+
+	if (error == -ENOENT)
+		return client_fail(-EOPNOTSUPP,
+				   "the save %s has no sideband: none was kept when it was made",
+				   path);
+	if (error >= 0 && !(request->flags & PP_SIDEBAND_STATUS)) {
+		error = new_file(&fd);
+		if (error >= 0)
+			error = copy(file, fd, h.size);
+	}
+	if (error < 0)
+		return client_fail(error, "cannot read %s/" NAME ": %s", path,
+				   saved_file_error(error));
+	fill(&h, &ret->sideband);
+	if (fd >= 0) {
+		ret->sideband.size = h.size;
+		ret->fd = TAKE_FD(fd);
+	}
+	return 0;
+}

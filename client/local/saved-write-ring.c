@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Owns the making of a ring at rest: a copy in memory, as a snapshot is taken, of which the whole
+ * records go to the file, at the places they have in the ring. All else is a hole.
+ */
+#include <fcntl.h>
+#include <string.h>
+
+#include "client/local/saved-write.h"
+#include "client/rings/memory.h"
+#include "client/rings/snapshot.h"
+#include "proto/macro.h"
+
+/* How often to look for a moment at which no record is under way. */
+#define STILL_TRIES 1000
+
+struct image {
+	struct snapshot_ring copy;
+	void *memory;
+	size_t memory_size;
+	struct pp_ring_header header; /* with the live words of the copy */
+	uint64_t whole;		      /* bytes from head on that are whole records */
+	uint64_t n_whole;
+	int fd;
+};
+
+static void image_done(struct image *m)
+{
+	client_memory_put(m->memory, m->memory_size);
+	close_fd(m->fd);
+}
+
+/* Head and the counts that belong to it. On a ring that never rests they may be ahead of it by the
+ * records under way. */
+static void read_live(const struct client_ring *ring, struct pp_ring_live *ret)
+{
+	for (int i = 0; i < STILL_TRIES; i++) {
+		*ret = (struct pp_ring_live){
+			.head = CLIENT_RING_LIVE(ring, head),
+			.records = CLIENT_RING_LIVE(ring, records),
+			.missed = CLIENT_RING_LIVE(ring, missed),
+			.counter = CLIENT_RING_LIVE(ring, counter),
+			.idle = CLIENT_RING_LIVE(ring, idle),
+			.state = client_ring_state(ring),
+		};
+		if (CLIENT_RING_LIVE(ring, reserve) == ret->head &&
+		    CLIENT_RING_LIVE(ring, head) == ret->head)
+			return;
+	}
+}
+
+/* Walks the copy: how much of it is whole, and how many records came after `before`. */
+static uint64_t measure(struct image *m, uint64_t before)
+{
+	uint64_t distance = 0, came = 0, since = before - m->copy.head;
+	const void *record;
+	size_t size;
+	int r;
+
+	while ((r = snapshot_record(&m->copy, distance, &record, &size)) > 0) {
+		came += distance < since;
+		distance += size;
+		m->n_whole++;
+	}
+	if (r < 0)
+		m->copy.damaged = true;
+	m->whole = distance;
+	return came;
+}
+
+static int take(struct image *m, const struct client_ring *ring, const struct client_catalog *c)
+{
+	const struct pp_ring_header *h = &ring->header;
+	bool fresh;
+
+	m->memory = client_memory_get(h->data_size + h->spill_size, &m->memory_size, &fresh);
+	if (!m->memory)
+		return -ENOMEM;
+	m->header = *h;
+	m->copy = (struct snapshot_ring){
+		.header = *h,
+		.catalog = c,
+		.data = m->memory,
+		.touched = fresh ? h->data_size + h->spill_size : 0,
+	};
+	read_live(ring, &m->header.live);
+	snapshot_ring_take(&m->copy, ring);
+	return 0;
+}
+
+/* The words of a ring at rest that holds these records and no other: `reserve` says that what is
+ * behind them was overwritten, as it was, or what is left of it. */
+static void settle(struct image *m, const struct client_ring *ring)
+{
+	struct pp_ring_header *h = &m->header;
+	uint64_t head = m->copy.head;
+
+	h->live.records += measure(m, h->live.head);
+	h->live.head = head;
+	h->live.reserve = m->whole == 0 - head ? head : head - (h->data_size - m->whole);
+	h->gate = (struct pp_ring_gate){ .limited = CLIENT_RING_GATE(ring, limited) };
+}
+
+/* ── The file ───────────────────────────────────────────────────────────────────────────── */
+
+static int write_at(int fd, const void *bytes, size_t n, size_t at)
+{
+	while (n > 0) {
+		ssize_t done = pwrite(fd, bytes, n, (off_t)at);
+
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done <= 0)
+			return done < 0 ? -errno : -EIO;
+		bytes = (const char *)bytes + done;
+		at += (size_t)done;
+		n -= (size_t)done;
+	}
+	return 0;
+}
+
+static int write_run(const struct image *m, size_t at, size_t n)
+{
+	return write_at(m->fd, m->copy.data + at, n, m->header.header_size + at);
+}
+
+/* In one piece, or two: the record that begins near the end of the data runs into the spill, and
+ * the next older one stands where its end would have been. */
+static int write_records(const struct image *m)
+{
+	size_t mask = m->header.data_size - 1, start = m->copy.head & mask, n = 0, size;
+	const void *record;
+	uint64_t distance;
+	int error = 0;
+
+	for (distance = 0; error >= 0 && distance < m->whole; distance += size) {
+		size_t at = (m->copy.head + distance) & mask;
+
+		if (snapshot_record(&m->copy, distance, &record, &size) <= 0)
+			return -EIO;
+		if (at != start + n) {
+			error = write_run(m, start, n);
+			start = at;
+			n = 0;
+		}
+		n += size;
+	}
+	return error < 0 ? error : write_run(m, start, n);
+}
+
+/* What follows the static part: the format. */
+static int write_header(const struct image *m, const struct client_ring *ring)
+{
+	const struct pp_ring_header *h = &m->header;
+	size_t rest = h->format_size;
+	_cleanup_free_ char *bytes = malloc(rest + 1);
+	int error;
+
+	if (!bytes)
+		return -ENOMEM;
+	error = client_ring_read(ring, sizeof(*h), bytes, rest);
+	if (error >= 0)
+		error = write_at(m->fd, bytes, rest, sizeof(*h));
+	return error < 0 ? error : write_at(m->fd, h, sizeof(*h), 0);
+}
+
+static int write_image(struct image *m, const struct client_ring *ring, int dir_fd,
+		       const char *name, const struct saved_rights *rights)
+{
+	const struct pp_ring_header *h = &m->header;
+	off_t size = (off_t)pp_ring_size(h->header_size, h->data_size, h->spill_size);
+	int error;
+
+	m->fd = openat(dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (m->fd < 0 || ftruncate(m->fd, size) < 0)
+		return -errno;
+	error = write_records(m);
+	if (error >= 0)
+		error = write_header(m, ring);
+	if (error >= 0)
+		error = saved_give(m->fd, rights, rights->mode);
+	if (error < 0)
+		return error;
+	return close(TAKE_FD(m->fd)) < 0 ? -errno : 0; /* some file systems only tell now */
+}
+
+int saved_write_ring(int dir_fd, const char *name, const struct client_ring *ring,
+		     const struct client_catalog *catalog, const struct saved_rights *rights,
+		     struct saved_ring_counts *ret)
+{
+	_cleanup_(image_done) struct image m = { .fd = -EBADF };
+	int error = take(&m, ring, catalog);
+
+	if (error < 0)
+		return error;
+	settle(&m, ring);
+	error = write_image(&m, ring, dir_fd, name, rights);
+	if (error < 0)
+		return error;
+	*ret = (struct saved_ring_counts){
+		.held = m.n_whole,
+		.held_bytes = m.whole,
+		.records = m.header.live.records,
+		.bytes = 0 - m.header.live.head,
+		.limited = m.header.gate.limited,
+		.missed = m.header.live.missed,
+		.damaged = m.copy.damaged,
+	};
+	return 0;
+}

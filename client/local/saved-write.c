@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Owns the files of one event in a save: its rings, its catalog, and its texts as the registry's
+ * are. The last line of each text is always there, so that one that is cut off shows. */
+#include "client/local/saved-write.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "proto/macro.h"
+
+#define FILE_NAME_SIZE 32 /* "cpu4294967295" is the longest */
+
+struct saved_rights saved_rights_of(const struct perfpersist_info *info)
+{
+	return (struct saved_rights){ .group = info->group, .mode = 0600 | (info->mode & 044) };
+}
+
+mode_t saved_dir_mode(const struct saved_rights *rights)
+{
+	return rights->mode | 0100 | (rights->mode & 044) >> 2;
+}
+
+int saved_give(int fd, const struct saved_rights *rights, mode_t mode)
+{
+	if (fchown(fd, (uid_t)-1, rights->group) < 0) {
+		if (errno != EPERM)
+			return -errno;
+		mode &= ~077U; /* those whom it is not for must not get it in their stead */
+	} else if (rights->group == (gid_t)-1) {
+		mode &= ~077U;
+	}
+	return fchmod(fd, mode) < 0 ? -errno : 0;
+}
+
+int saved_write_file(int dir_fd, const char *name, const void *bytes, size_t n,
+		     const struct saved_rights *rights)
+{
+	_cleanup_close_ int fd =
+		openat(dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	int error;
+
+	if (fd < 0)
+		return -errno;
+	while (n > 0) {
+		ssize_t done = write(fd, bytes, n);
+
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done <= 0)
+			return done < 0 ? -errno : -EIO;
+		bytes = (const char *)bytes + done;
+		n -= (size_t)done;
+	}
+	error = saved_give(fd, rights, rights->mode);
+	if (error < 0)
+		return error;
+	return close(TAKE_FD(fd)) < 0 ? -errno : 0; /* some file systems only tell now */
+}
+
+/* ── The texts ──────────────────────────────────────────────────────────────────────────── */
+
+static const char *recorder_name(uint32_t recorder)
+{
+	switch (recorder) {
+	case PERFPERSIST_RECORDER_GENERIC:
+		return "generic";
+	case PERFPERSIST_RECORDER_TP_BTF:
+		return "tp_btf";
+	case PERFPERSIST_RECORDER_OVERFLOW:
+		return "overflow";
+	case PERFPERSIST_RECORDER_PROBE:
+		return "probe";
+	}
+	return "unknown";
+}
+
+static void print_flags(FILE *f, uint32_t flags)
+{
+	static const struct {
+		uint32_t bit;
+		const char *name;
+	} names[] = {
+		{ PERFPERSIST_FREQ, "freq" },	      { PERFPERSIST_CALLCHAIN, "callchain" },
+		{ PERFPERSIST_ALL_CPUS, "all-cpus" }, { PERFPERSIST_GENERIC, "generic" },
+		{ PERFPERSIST_WAKEUP, "wakeup" },     { PERFPERSIST_CONFIGURED, "configured" },
+	};
+	const char *sep = "";
+
+	fputs("flags=", f);
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (flags & names[i].bit) {
+			fprintf(f, "%s%s", sep, names[i].name);
+			sep = ",";
+		}
+	fputc('\n', f);
+}
+
+/* A text is one line, whatever is in it. */
+static void print_line(FILE *f, const char *key, const char *text)
+{
+	fprintf(f, "%s=", key);
+	for (; *text; text++)
+		fputc(*text == '\n' ? ' ' : *text, f);
+	fputc('\n', f);
+}
+
+static uint64_t now(clockid_t clock)
+{
+	struct timespec t = { 0 };
+
+	clock_gettime(clock, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* The clocks together, so that records can be dated in another boot. */
+static void print_saved(FILE *f)
+{
+	fprintf(f, "saved_mono=%" PRIu64 "\n", now(CLOCK_MONOTONIC));
+	fprintf(f, "saved=%" PRIu64 "\n", now(CLOCK_REALTIME));
+}
+
+static void print_info(FILE *f, const struct perfpersist_info *i)
+{
+	const char *state = i->state == PERFPERSIST_PAUSED ? "paused" : "running";
+
+	fprintf(f, "id=%" PRIu64 "\n", i->id);
+	if (i->shares)
+		fprintf(f, "shares=%" PRIu64 "\n", i->shares);
+	fprintf(f, "namespace=%s\nname=%s\n", i->ns, i->name);
+	print_line(f, "event", i->event);
+	print_line(f, "filter", i->filter);
+	fprintf(f, "recorder=%s\nsources=%u\nset=%u\n", recorder_name(i->recorder), i->sources,
+		i->set);
+	fprintf(f, "buffer=%" PRIu64 "\nmemory=%" PRIu64 "\n", i->buffer, i->memory);
+	print_line(f, "cpus", i->cpus);
+	fprintf(f, "sample_type=0x%" PRIx64 "\nperiod=%" PRIu64 "\nmax_rate=%" PRIu64 "\n",
+		i->sample_type, i->period, i->max_rate);
+	print_flags(f, i->flags);
+	fprintf(f, "owner=%u\ngroup=%u\nmode=%04o\ncreator=%u\ncreated=%" PRIu64 "\nstate=%s\n",
+		i->owner, i->group, i->mode & 0777, i->creator, i->created, state);
+	print_saved(f);
+}
+
+struct totals {
+	uint64_t records, bytes, limited, missed;
+};
+
+static void print_stat_line(FILE *f, const struct totals *t, bool missed_unknown, bool at_least)
+{
+	fprintf(f, "records=%" PRIu64 " bytes=%" PRIu64 " limited=%" PRIu64 " missed=", t->records,
+		t->bytes, t->limited);
+	if (missed_unknown)
+		fputs("unknown\n", f);
+	else
+		fprintf(f, "%" PRIu64 "%s\n", t->missed, at_least ? "+" : "");
+}
+
+/* Of CPUs the rings tell what a single sampling event missed; for all others there is a total. */
+static void print_stat(FILE *f, const struct perfpersist_info *info, const uint32_t *cpus,
+		       const struct saved_ring_counts *rings, size_t n)
+{
+	bool by_ring = info->recorder == PERFPERSIST_RECORDER_OVERFLOW && info->sources <= 1;
+	struct totals all = { .missed = 0 };
+
+	for (size_t i = 0; i < n; i++) {
+		struct totals one = { rings[i].records, rings[i].bytes, rings[i].limited,
+				      rings[i].missed };
+
+		fprintf(f, "cpu%u ", cpus[i]);
+		print_stat_line(f, &one, !by_ring, false);
+		all.records += one.records;
+		all.bytes += one.bytes;
+		all.limited += one.limited;
+		all.missed += one.missed;
+	}
+	if (!by_ring)
+		all.missed = MAX(all.missed, info->missed);
+	fputs("total ", f);
+	print_stat_line(f, &all, !by_ring && info->missed_unknown, info->missed_at_least);
+}
+
+/* ── The files ──────────────────────────────────────────────────────────────────────────── */
+
+struct event_files {
+	int dir_fd;
+	struct saved_rights rights;
+	char *file; /* what is being written */
+};
+
+static int write_stream(const struct event_files *w, const char *name, FILE *f, char **text,
+			const size_t *size)
+{
+	int error = fclose(f) ? -ENOMEM : 0;
+
+	snprintf(w->file, FILE_NAME_SIZE, "%s", name);
+	if (error >= 0)
+		error = saved_write_file(w->dir_fd, name, *text, *size, &w->rights);
+	free(*text);
+	return error;
+}
+
+static int write_info(const struct event_files *w, const struct perfpersist_info *info)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *f = open_memstream(&text, &size);
+
+	if (!f)
+		return -ENOMEM;
+	print_info(f, info);
+	return write_stream(w, "info", f, &text, &size);
+}
+
+static int write_stat(const struct event_files *w, const struct perfpersist_info *info,
+		      struct perfpersist_event *e, const struct saved_ring_counts *counts)
+{
+	_cleanup_free_ uint32_t *cpus = calloc(e->n + 1, sizeof(*cpus));
+	char *text = NULL;
+	size_t size = 0;
+	FILE *f = cpus ? open_memstream(&text, &size) : NULL;
+
+	if (!f)
+		return -ENOMEM;
+	for (size_t i = 0; i < e->n; i++)
+		cpus[i] = e->rings[i].header.cpu;
+	print_stat(f, info, cpus, counts, e->n);
+	return write_stream(w, "stat", f, &text, &size);
+}
+
+static int write_rings(const struct event_files *w, const struct perfpersist_event *e,
+		       struct saved_ring_counts *counts, struct saved_event_counts *ret)
+{
+	int error = 0;
+
+	for (size_t i = 0; error >= 0 && i < e->n; i++) {
+		snprintf(w->file, FILE_NAME_SIZE, "cpu%u", e->rings[i].header.cpu);
+		error = saved_write_ring(w->dir_fd, w->file, &e->rings[i], &e->catalog, &w->rights,
+					 &counts[i]);
+		ret->records += counts[i].held;
+		ret->bytes += counts[i].held_bytes;
+		ret->damaged += counts[i].damaged;
+	}
+	if (error < 0 || !e->catalog.bytes)
+		return error;
+	snprintf(w->file, FILE_NAME_SIZE, "catalog");
+	return saved_write_file(w->dir_fd, "catalog", e->catalog.bytes,
+				((const struct pp_catalog_header *)e->catalog.bytes)->size,
+				&w->rights);
+}
+
+int saved_write_event(int dir_fd, struct perfpersist_event *e, const struct perfpersist_info *info,
+		      struct saved_event_counts *ret, char ret_file[static FILE_NAME_SIZE])
+{
+	const struct event_files w = { dir_fd, saved_rights_of(info), ret_file };
+	_cleanup_free_ struct saved_ring_counts *counts = calloc(e->n + 1, sizeof(*counts));
+	struct saved_event_counts all = { .records = 0 };
+	int error = counts ? write_rings(&w, e, counts, &all) : -ENOMEM;
+
+	if (error >= 0)
+		error = write_info(&w, info);
+	if (error >= 0)
+		error = write_stat(&w, info, e, counts);
+	if (error >= 0)
+		*ret = all;
+	return error;
+}

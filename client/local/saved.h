@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Answers requests from a save: a directory that mirrors the registry (proto/places.h), in plain
+ * files.
+ *
+ *   NAMESPACE/EVENT/info, stat   text as in the registry; info also says when it was saved
+ *   NAMESPACE/EVENT/cpuN         a ring at rest (proto/ring.h)
+ *   NAMESPACE/EVENT/catalog      of several sources (proto/catalog.h)
+ *   +sideband                    who ran (proto/sideband.h); its owner's alone
+ *
+ * Whoever may read the files may ask. They are not trusted: they may come from anywhere.
+ */
+#ifndef PP_CLIENT_SAVED_H
+#define PP_CLIENT_SAVED_H
+
+#include "client/request/request.h"
+
+/*
+ * Finds a save: that at a path, the newest in the directory at a path, the instance's own of that
+ * name, or (which is "") its newest. *ret_path is for free(3), *ret_fd its directory. -ENOENT, or
+ * another -errno, with a sentence.
+ */
+int saved_open(const char *instance, const char *which, char **ret_path, int *ret_fd);
+
+/* Carries out a request and fills in its answer: 0 or a negative errno value. */
+int saved_run(const char *path, int fd, struct request *r);
+
+#endif

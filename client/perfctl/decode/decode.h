@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Decodes the payloads of one tracepoint by its format text. The format is the kernel's; the
+ * payloads are not trusted: each is checked before anything reads its fields.
+ */
+#ifndef PERFCTL_DECODE_H
+#define PERFCTL_DECODE_H
+
+#include <event-parse.h>
+
+#include "client/perfctl/output/output.h"
+
+struct decoder {
+	struct tep_handle *tep;
+	struct tep_event *event; /* of the one format that tep knows */
+	bool by_print_fmt;	 /* the kernel's own print format can be used */
+	unsigned char *raw;	 /* the payload, copied, with NULs behind it */
+	size_t size, cap;
+};
+
+/* event: the event's text, "SYSTEM:NAME…". -EBADMSG: the format cannot be understood. */
+int decoder_new(const char *event, const char *format, size_t size, struct decoder **ret);
+void decoder_free(struct decoder *d);
+
+/* Takes a payload for the two below. -EBADMSG: it is not one of this format; -ENOMEM. */
+int decoder_load(struct decoder *d, const void *raw, size_t size);
+void decoder_print(struct decoder *d, FILE *f);
+void decoder_json(struct decoder *d, const char *key, struct json *j);
+
+/* ── fields.c: one field of a payload that decoder_load() took ── */
+
+bool field_fits(const struct tep_format_field *field, const unsigned char *raw, size_t size);
+void field_print(const struct tep_format_field *field, const unsigned char *raw, FILE *f);
+void field_json(const struct tep_format_field *field, const unsigned char *raw, struct json *j);
+
+/* What a field is, for those who write it in another way. */
+enum field_kind {
+	FIELD_UNSIGNED,
+	FIELD_SIGNED,
+	FIELD_ADDRESS,
+	FIELD_STRING,
+	FIELD_ARRAY, /* of numbers */
+	FIELD_BYTES, /* anything else */
+};
+struct field_value {
+	enum field_kind kind;
+	uint64_t number;	    /* of the first three; extended by its sign */
+	const unsigned char *bytes; /* of the others; of a string: without its NUL */
+	size_t n, element;	    /* bytes, and (of an array) of each number */
+};
+void field_value(const struct tep_format_field *field, const unsigned char *raw,
+		 struct field_value *ret);
+uint64_t field_element(const struct tep_format_field *field, const struct field_value *v, size_t i);
+
+/* 1, 2, 4 or 8 bytes as a number of the machine, extended by its sign to 64 bits if it has one. */
+uint64_t field_number(const unsigned char *p, size_t n, bool is_signed);
+
+/* ── dynamic-array.c: what libtraceevent does not print as the kernel does ── */
+
+/* -ENOMEM */
+int dynamic_arrays_init(struct tep_handle *tep);
+/* The format as that handle is to see it, a text of *ret_size bytes. NULL: no memory. */
+char *dynamic_arrays_format(const char *format, size_t size, size_t *ret_size);
+
+/* ── printfmt.c ── */
+
+/* Whether libtraceevent prints every payload that fits the fields by the event's print fmt
+ * without reading outside of it. */
+bool print_fmt_is_safe(struct tep_event *event);
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* An opened event's sources, with what decodes and names their records. */
+#ifndef PERFCTL_SOURCES_H
+#define PERFCTL_SOURCES_H
+
+#include "client/perfctl/decode/decode.h"
+#include "client/perfpersist.h"
+
+struct source {
+	struct perfpersist_source info;
+	char *name;		 /* the event, as perf writes it */
+	struct decoder *decoder; /* made when first needed; NULL: it has no format, or none we read */
+	bool tried;
+};
+
+struct sources {
+	struct source *all;
+	size_t n;
+};
+
+/* Valid as long as e. 0; -ENOMEM; -errno of the library. */
+int sources_open(struct perfpersist_event *e, struct sources *ret);
+void sources_done(struct sources *s);
+
+/* The source of a record; NULL: it names one that is not there. */
+struct source *sources_of(struct sources *s, const struct perfpersist_sample *sample);
+
+#endif

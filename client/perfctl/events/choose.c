@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "client/perfctl/events/choose.h"
+
+#include <string.h>
+#include <sys/resource.h>
+
+#include "client/perfctl/events/find.h"
+
+void chosen_done(struct chosen *c)
+{
+	for (size_t i = 0; i < c->n; i++)
+		perfpersist_event_free(c->events[i]);
+	free(c->events);
+	*c = (struct chosen){};
+}
+
+static uint64_t rings_of(const struct perfpersist_info *info)
+{
+	return info->shares ?: info->id;
+}
+
+static bool is_second_name(const struct perfpersist_info *infos, size_t i)
+{
+	for (size_t j = 0; j < i; j++)
+		if (rings_of(&infos[j]) == rings_of(&infos[i]))
+			return true;
+	return false;
+}
+
+/* is_alone: it was asked for by its name. Else, if it has gone meanwhile or is not ready, nobody
+ * misses it. */
+static int open_one(struct perfpersist *p, const struct perfpersist_info *info, bool is_alone,
+		    struct chosen *c)
+{
+	int r = perfpersist_open(p, info->ns, info->name, &c->events[c->n]);
+
+	if (r < 0 && (is_alone || (r != -ENOENT && r != -EBUSY)))
+		return call_failed(p, r);
+	c->n += r >= 0;
+	return EXIT_OK;
+}
+
+/* Rings of many events on many CPUs are many descriptors. */
+static void allow_descriptors(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+int choose_events(struct call *call, struct perfpersist *p, char **names, size_t n_names,
+		  struct chosen *ret)
+{
+	_cleanup_free_ struct perfpersist_info *infos = NULL;
+	_cleanup_(chosen_done) struct chosen c = {};
+	size_t n = 0;
+	int r;
+
+	r = find_events(call, p, names, n_names, &infos, &n);
+	if (r)
+		return r;
+	c.events = calloc(n + 1, sizeof(*c.events));
+	if (!c.events) {
+		complain("cannot open the events: out of memory");
+		return EXIT_FAILED;
+	}
+	allow_descriptors();
+	for (size_t i = 0; !r && i < n; i++)
+		if (!is_second_name(infos, i))
+			r = open_one(p, &infos[i], n == 1, &c);
+	if (r)
+		return r;
+	if (!c.n) {
+		complain("the events that were meant are gone, or not ready yet");
+		return EXIT_NOT_FOUND;
+	}
+	*ret = c;
+	c = (struct chosen){};
+	return EXIT_OK;
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* What script and report read: a file, or a snapshot that is taken now. */
+#include "client/perfctl/events/input.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+#include "client/perfctl/trace/symbols.h"
+
+#define DEFAULT_FILE "perf.data"
+
+static int cannot_open(const char *file, int error)
+{
+	if (error == -ENOENT && !strcmp(file, DEFAULT_FILE))
+		complain("there is no file " DEFAULT_FILE " here: name events, a file with -i, or "
+			 "make one with `perfctl snapshot -o " DEFAULT_FILE "`");
+	else
+		complain("cannot open %s: %s", file, strerror(-error));
+	return error == -ENOENT			     ? EXIT_NOT_FOUND
+	       : error == -EACCES || error == -EPERM ? EXIT_NOT_ALLOWED
+						     : EXIT_FAILED;
+}
+
+static int open_file(struct call *call, const char *file, struct input *in)
+{
+	bool is_stdin = file && !strcmp(file, "-");
+
+	file = file ?: DEFAULT_FILE;
+	if (is_stdin && isatty(STDIN_FILENO))
+		return bad_usage(call, "-i -: stdin is a terminal, and no file comes from there");
+	in->fd = is_stdin ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
+			  : open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	if (in->fd < 0)
+		return cannot_open(file, -errno);
+	in->what = strdup(is_stdin ? "stdin" : file);
+	return in->what ? EXIT_OK : EXIT_FAILED;
+}
+
+/* "a snapshot of sched/switch, net/" */
+static char *name_snapshot(const struct call *call)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+
+	if (!f)
+		return NULL;
+	fputs("a snapshot of ", f);
+	for (size_t i = 0; i < call->n_operands; i++)
+		fprintf(f, "%s%s", i ? ", " : "", call->operands[i]);
+	if (fclose(f)) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
+/* Into memory: it is as large as the rings are, and gone when we are. */
+static int take_snapshot(struct call *call, struct selection *selection, struct input *in)
+{
+	_cleanup_(cleanup_perfpersist) struct perfpersist *p = NULL;
+	struct take_result result = {};
+	struct selection all = *selection;
+	int r = call_connect(call, &p);
+
+	/* Whose records are wanted is looked at when they are read: with the help of the others,
+	 * which say whose a thread is, and who had a CPU before. */
+	all.pids = all.tids = (struct ids){};
+	all.owners = NULL;
+
+	if (r)
+		return r;
+	in->what = name_snapshot(call);
+	in->fd = memfd_create("perfctl-snapshot", MFD_CLOEXEC);
+	if (!in->what || in->fd < 0) {
+		complain("cannot take a snapshot: %s", strerror(in->what ? errno : ENOMEM));
+		return EXIT_FAILED;
+	}
+	return take(call, p, call->operands, call->n_operands, &all, in->fd, false, true, &result);
+}
+
+static int open_trace(struct input *in)
+{
+	int r = trace_open(in->fd, &in->trace);
+
+	if (r == -EBADMSG)
+		complain("cannot read %s: %s", in->what, trace_error());
+	else if (r < 0)
+		complain("cannot read %s: %s", in->what, strerror(-r));
+	else if (decoders_init(&in->decoders, trace_events(in->trace)) < 0)
+		return EXIT_FAILED;
+	return r < 0 ? EXIT_FAILED : EXIT_OK;
+}
+
+int input_open(struct call *call, const char *file, struct selection *selection, struct input *ret)
+{
+	struct input in = { .fd = -EBADF };
+	int r;
+
+	if (file && call->n_operands)
+		return bad_usage(call, "-i %s and %s: either a file, or events", file,
+				 call->operands[0]);
+	r = call->n_operands ? take_snapshot(call, selection, &in) : open_file(call, file, &in);
+	if (!r)
+		r = open_trace(&in);
+	if (r) {
+		input_done(&in);
+		return r;
+	}
+	selection_settle(selection, trace_info(in.trace)->realtime_offset,
+			 trace_info(in.trace)->last_time);
+	*ret = in;
+	return EXIT_OK;
+}
+
+/* Whose it is, or what it is about. -ENOMEM. */
+static int look_who(struct input *in, const struct selection *s, const struct trace_record *record,
+		    bool *ret_wanted)
+{
+	struct decoder *d = NULL;
+	int r = selection_learn(s, record->pid, record->tid);
+
+	*ret_wanted = true;
+	if (record->kind != TRACE_SAMPLE || !selection_has_ids(s))
+		return r;
+	if (r == 0 && s->about && record->event)
+		r = decoders_get(&in->decoders, record->event, &d);
+	*ret_wanted = r == 0 && selection_wants_who(s, &record->sample, d);
+	return r;
+}
+
+int input_next(struct input *in, const struct selection *selection, struct trace_record *ret,
+	       bool *ret_wanted)
+{
+	int r, error;
+
+	do {
+		r = trace_next(in->trace, ret);
+		error = r > 0 ? look_who(in, selection, ret, ret_wanted) : 0;
+		r = error < 0 ? error : r;
+	} while (r > 0 && ret->kind == TRACE_SAMPLE &&
+		 !selection_wants_when(selection, ret->time, ret->cpu));
+	if (r == -EBADMSG)
+		complain("%s: %s; what stands before that was read", in->what, trace_error());
+	else if (r < 0)
+		complain("%s: %s", in->what, strerror(-r));
+	return r;
+}
+
+void input_done(struct input *in)
+{
+	decoders_done(&in->decoders);
+	trace_free(in->trace);
+	in->fd = close_fd(in->fd);
+	free(in->what);
+	*in = (struct input){ .fd = -EBADF };
+}
+
+void input_tell_refused(const struct symbols *s)
+{
+	if (symbols_refused(s))
+		complain("the functions of some files of other users have no names here: they are "
+			 "more than these may have together");
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "client/perfctl/events/make-events.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "client/perfctl/print/info.h"
+
+int make_events_event(struct call *call, struct make_events *m, const char *event)
+{
+	if (m->n == MAKE_EVENTS_MAX)
+		return bad_usage(call, "-e %s: %d times -e is the most", event, MAKE_EVENTS_MAX);
+	if (!*event)
+		return bad_usage(call, "-e: the event is empty");
+	m->events[m->n++].event = event;
+	return EXIT_OK;
+}
+
+int make_events_filter(struct call *call, struct make_events *m, const char *filter)
+{
+	if (!m->n)
+		return bad_usage(call, "--filter %s: it belongs behind the -e that it is for", filter);
+	if (m->events[m->n - 1].filter)
+		return bad_usage(call, "--filter %s: one for each -e; write (A) && (B)", filter);
+	m->events[m->n - 1].filter = filter;
+	return EXIT_OK;
+}
+
+int make_events_option(struct call *call, struct make_events *m, int opt, const char *value)
+{
+	switch (opt) {
+	case 'P':
+		m->ns = value;
+		if (!name_is_valid(value))
+			return bad_usage(call, "-P %s: not a name of a namespace", value);
+		return EXIT_OK;
+	case 'm':
+		if (parse_buffer_size(value, &m->opts.buffer) < 0)
+			return bad_usage(call, "-m %s: neither a number of pages nor a size as 512K",
+					 value);
+		return EXIT_OK;
+	case 'c':
+	case 'F':
+		if (m->opts.period)
+			return bad_usage(call, "-c and -F: an event has one of them, once");
+		if (parse_number(value, &m->opts.period) < 0 || !m->opts.period)
+			return bad_usage(call, "-%c %s: not a number above 0", opt, value);
+		if (opt == 'F')
+			m->opts.flags |= PERFPERSIST_FREQ;
+		return EXIT_OK;
+	default: /* g */
+		m->opts.flags |= PERFPERSIST_CALLCHAIN;
+		return EXIT_OK;
+	}
+}
+
+/*
+ * sched:sched_switch is "sched_switch", cpu/event=0x3c/ is "cpu_event_0x3c": the name of a
+ * tracepoint, and else all of the text, with _ for what a name cannot have.
+ */
+static void name_after(const char *event, char *name, size_t size)
+{
+	const char *colon = strchr(event, ':');
+	const char *text = colon && strlen(colon + 1) > 3 && !strpbrk(event, "/@=") ? colon + 1 : event;
+	size_t n = 0;
+
+	if (!isalpha((unsigned char)*text))
+		name[n++] = '_';
+	for (; *text && n < size - 4; text++) {
+		if (isalnum((unsigned char)*text) || *text == '-' || *text == '_')
+			name[n++] = *text;
+		else if (n && name[n - 1] != '_')
+			name[n++] = '_';
+	}
+	while (n > 1 && name[n - 1] == '_')
+		n--;
+	name[n] = '\0';
+}
+
+/* A name that is taken gets a number behind it: the events of two calls stand side by side. */
+static int make_one(struct perfpersist *p, const struct make_events *m, size_t i,
+		    struct perfpersist_info *ret)
+{
+	struct perfpersist_create_options o = m->opts;
+	char base[64], name[64];
+	int r = -EEXIST;
+
+	o.cpus = m->cpus;
+	o.selections = &m->events[i];
+	o.n_selections = 1;
+	name_after(m->events[i].event, base, sizeof(base));
+	strcpy(name, base);
+	for (int n = 2; r == -EEXIST && n < 100; n++) {
+		r = perfpersist_create(p, m->ns, name, &o, ret);
+		snprintf(name, sizeof(name), "%.58s-%d", base, n);
+	}
+	return r;
+}
+
+static void tell(const struct call *call, struct json *j, const struct perfpersist_info *info)
+{
+	if (call->json)
+		return info_json(j, NULL, info);
+	printf("%s/%s (id %" PRIu64 ") records ", info->ns, info->name, info->id);
+	print_text(stdout, info->event, strlen(info->event));
+	printf(" on CPUs %s, %s each\n", info->cpus, format_size(info->buffer).s);
+}
+
+int make_events(struct call *call, struct perfpersist *p, const struct make_events *m)
+{
+	_cleanup_free_ struct perfpersist_info *made = calloc(m->n, sizeof(*made));
+	struct json j = { .f = stdout };
+	size_t n = 0;
+	int code;
+
+	if (!made)
+		return EXIT_FAILED;
+	for (; n < m->n; n++) {
+		int r;
+
+		made[n].sz = sizeof(made[n]);
+		r = make_one(p, m, n, &made[n]);
+		if (r >= 0)
+			continue;
+		code = call_failed(p, r);
+		while (n > 0)
+			perfpersist_delete_by_id(p, made[--n].id, NULL);
+		return code;
+	}
+	if (call->json)
+		json_begin(&j, NULL, '[');
+	for (size_t i = 0; i < n; i++)
+		tell(call, &j, &made[i]);
+	if (call->json) {
+		json_end(&j, ']');
+		putchar('\n');
+	}
+	fflush(stdout);
+	return EXIT_OK;
+}

@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Which records are wanted: reads it from the command line, and says it of each. */
+#include "client/perfctl/events/selection.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <string.h>
+#include <time.h>
+
+#include "client/perfctl/perfctl.h"
+#include "client/perfctl/trace/process-table.h"
+
+#define SECOND 1000000000ULL
+#define CPU_MAX 8191
+
+/* ── Numbers ────────────────────────────────────────────────────────────────────────────── */
+
+/* "12.345" in ns, as many digits as there are up to nine; *text is moved behind it. */
+static bool read_seconds(const char **text, uint64_t *ret)
+{
+	const char *p = *text;
+	uint64_t v = 0, digit = SECOND / 10, fraction = 0;
+
+	if (!isdigit((unsigned char)*p))
+		return false;
+	for (; isdigit((unsigned char)*p); p++)
+		if (__builtin_mul_overflow(v, 10, &v) ||
+		    __builtin_add_overflow(v, (uint64_t)(*p - '0'), &v))
+			return false;
+	if (*p == '.')
+		for (p++; isdigit((unsigned char)*p); p++, digit /= 10)
+			fraction += digit * (uint64_t)(*p - '0');
+	if (__builtin_mul_overflow(v, SECOND, &v) || __builtin_add_overflow(v, fraction, &v))
+		return false;
+	*text = p;
+	*ret = v;
+	return true;
+}
+
+/* Ascending or not: "0-3,8". */
+static bool parse_cpus(const char *text, struct selection *s)
+{
+	uint8_t *cpus = calloc(CPU_MAX + 1, 1);
+
+	while (cpus) {
+		char *end;
+		unsigned long first, last;
+
+		if (!isdigit((unsigned char)*text))
+			break;
+		first = last = strtoul(text, &end, 10);
+		if (*end == '-' && isdigit((unsigned char)end[1]))
+			last = strtoul(end + 1, &end, 10);
+		if (last < first || last > CPU_MAX || (*end && *end != ','))
+			break;
+		memset(cpus + first, 1, last - first + 1);
+		if (!*end) {
+			free(s->cpus);
+			s->cpus = cpus;
+			s->n_cpus = CPU_MAX + 1;
+			return true;
+		}
+		text = end + 1;
+	}
+	free(cpus);
+	return false;
+}
+
+static bool parse_ids(const char *text, struct selection *s, struct ids *ids)
+{
+	s->owners = s->owners ?: calloc(1, sizeof(*s->owners));
+	while (s->owners) {
+		char *end;
+		unsigned long id = isdigit((unsigned char)*text) ? strtoul(text, &end, 10) : 0;
+		uint32_t *all;
+
+		if (!isdigit((unsigned char)*text) || id > INT32_MAX || (*end && *end != ','))
+			return false;
+		all = reallocarray(ids->all, ids->n + 1, sizeof(*all));
+		if (!all)
+			return false;
+		ids->all = all;
+		all[ids->n++] = (uint32_t)id;
+		if (!*end)
+			return true;
+		text = end + 1;
+	}
+	return false;
+}
+
+/* ── Times ──────────────────────────────────────────────────────────────────────────────── */
+
+static uint64_t now(clockid_t clock)
+{
+	struct timespec t = {};
+
+	clock_gettime(clock, &t);
+	return (uint64_t)t.tv_sec * SECOND + (uint64_t)t.tv_nsec;
+}
+
+/* ".5", or nothing. */
+static bool read_fraction(const char *text, uint64_t *ret)
+{
+	char padded[64];
+	const char *p = padded;
+
+	if (!*text) {
+		*ret = 0;
+		return true;
+	}
+	snprintf(padded, sizeof(padded), "0%s", text);
+	return *text == '.' && isdigit((unsigned char)text[1]) && read_seconds(&p, ret) && !*p;
+}
+
+/* A date and a time, or a time of today, as the clock on the wall has it. */
+static bool parse_wall_clock(const char *text, uint64_t *ret)
+{
+	time_t today = time(NULL), seconds;
+	uint64_t fraction;
+	const char *rest;
+	struct tm tm = {};
+
+	rest = strptime(text, "%Y-%m-%d", &tm);
+	if (rest && (*rest == ' ' || *rest == 'T')) {
+		rest = strptime(rest + 1, "%H:%M:%S", &tm);
+	} else if (rest) {
+		rest = *rest ? NULL : rest;
+	} else {
+		localtime_r(&today, &tm);
+		tm.tm_sec = 0;
+		rest = strptime(text, "%H:%M:%S", &tm);
+	}
+	if (!rest || !read_fraction(rest, &fraction))
+		return false;
+	tm.tm_isdst = -1;
+	seconds = mktime(&tm);
+	if (seconds < 0)
+		return false;
+	*ret = (uint64_t)seconds * SECOND + fraction;
+	return true;
+}
+
+static bool parse_time(const char *text, uint64_t *ret, bool *ret_is_real)
+{
+	const char *p = text + (*text == '@');
+	uint64_t v, clock = now(CLOCK_REALTIME);
+
+	if (*text == '-') {
+		if (parse_duration(text + 1, &v) < 0 || v >= clock)
+			return false;
+		*ret = clock - v;
+		*ret_is_real = true;
+		return true;
+	}
+	if (read_seconds(&p, &v) && !*p && v) {
+		*ret = v;
+		*ret_is_real = *text == '@';
+		return true;
+	}
+	*ret_is_real = true;
+	return parse_wall_clock(text, ret);
+}
+
+/* ── The command line ───────────────────────────────────────────────────────────────────── */
+
+static int wrong_time(struct call *call, const char *option)
+{
+	bad_usage(call,
+		  "%s %s: not a time: 1234.567 as records have it, -10s, @1700000000, "
+		  "\"2026-11-21 10:00:00\" or 10:00:00",
+		  option, optarg);
+	return -1;
+}
+
+int selection_option(struct selection *s, struct call *call, int c)
+{
+	switch (c) {
+	case SELECTION_LAST:
+		if (parse_duration(optarg, &s->last) >= 0)
+			return 1;
+		bad_usage(call, "--last %s: not a time like 10s, 500ms, 2m or 1h", optarg);
+		return -1;
+	case SELECTION_SINCE:
+		return parse_time(optarg, &s->since, &s->since_is_real)
+			       ? 1
+			       : wrong_time(call, "--since");
+	case SELECTION_UNTIL:
+		return parse_time(optarg, &s->until, &s->until_is_real)
+			       ? 1
+			       : wrong_time(call, "--until");
+	case SELECTION_PID:
+		if (parse_ids(optarg, s, &s->pids))
+			return 1;
+		bad_usage(call, "--pid %s: neither a process id nor a list of these", optarg);
+		return -1;
+	case SELECTION_TID:
+		if (parse_ids(optarg, s, &s->tids))
+			return 1;
+		bad_usage(call, "--tid %s: neither a thread id nor a list of these", optarg);
+		return -1;
+	case SELECTION_ABOUT:
+		s->about = true;
+		return 1;
+	case SELECTION_CPU:
+		if (parse_cpus(optarg, s))
+			return 1;
+		bad_usage(call, "-C %s: not a list of CPUs like 0-3,8", optarg);
+		return -1;
+	}
+	return 0;
+}
+
+void selection_done(struct selection *s)
+{
+	free(s->cpus);
+	free(s->pids.all);
+	free(s->tids.all);
+	if (s->owners)
+		keytable_done(s->owners);
+	free(s->owners);
+	*s = (struct selection){};
+}
+
+/* ── Records ────────────────────────────────────────────────────────────────────────────── */
+
+/* A moment before the clock began is its beginning. */
+static uint64_t to_monotonic(uint64_t real, uint64_t realtime_offset)
+{
+	return real > realtime_offset ? real - realtime_offset : 1;
+}
+
+void selection_settle(struct selection *s, uint64_t realtime_offset, uint64_t newest)
+{
+	if (!realtime_offset)
+		realtime_offset = now(CLOCK_REALTIME) - now(CLOCK_MONOTONIC);
+	if (s->since_is_real)
+		s->since = to_monotonic(s->since, realtime_offset);
+	if (s->until_is_real)
+		s->until = to_monotonic(s->until, realtime_offset);
+	s->since_is_real = s->until_is_real = false;
+	if (s->last)
+		s->since = MAX(s->since, newest > s->last ? newest - s->last : 1);
+	s->last = 0;
+}
+
+bool selection_wants_when(const struct selection *s, uint64_t time, uint32_t cpu)
+{
+	if (time < s->since || (s->until && time > s->until))
+		return false;
+	return !s->cpus || (cpu < s->n_cpus && s->cpus[cpu]);
+}
+
+/* ── Whose they are ─────────────────────────────────────────────────────────────────────── */
+
+bool selection_has_ids(const struct selection *s)
+{
+	return s->pids.n || s->tids.n;
+}
+
+int selection_learn(const struct selection *s, uint32_t pid, uint32_t tid)
+{
+	return s->owners && pid != UINT32_MAX ? keytable_set(s->owners, tid, pid) : 0;
+}
+
+void selection_learn_running(const struct selection *s)
+{
+	for (size_t i = 0; i < s->pids.n; i++) {
+		_cleanup_closedir_ DIR *dir = NULL;
+		char path[32];
+
+		snprintf(path, sizeof(path), "/proc/%u/task", s->pids.all[i]);
+		dir = opendir(path);
+		for (struct dirent *entry; dir && (entry = readdir(dir));)
+			if (isdigit((unsigned char)entry->d_name[0]))
+				selection_learn(s, s->pids.all[i],
+						(uint32_t)strtoul(entry->d_name, NULL, 10));
+	}
+}
+
+static bool has(const struct ids *ids, uint32_t id)
+{
+	for (size_t i = 0; i < ids->n; i++)
+		if (ids->all[i] == id)
+			return true;
+	return false;
+}
+
+/* The process of a thread; itself, if nobody said. */
+static uint32_t owner_of(const struct selection *s, uint32_t tid)
+{
+	int64_t pid = keytable_get(s->owners, tid);
+
+	return pid < 0 ? tid : (uint32_t)pid;
+}
+
+bool selection_wants_whose(const struct selection *s, uint32_t pid, uint32_t tid)
+{
+	if (!selection_has_ids(s))
+		return true;
+	return has(&s->tids, tid) || has(&s->pids, pid == UINT32_MAX ? owner_of(s, tid) : pid);
+}
+
+/* ── What they are about ────────────────────────────────────────────────────────────────── */
+
+/* As the kernel's tracepoints name those that hold a thread's number: pid, next_pid, parent_pid. */
+static bool names_a_thread(const struct tep_format_field *f)
+{
+	const char *last = strrchr(f->name, '_');
+
+	last = last ? last + 1 : f->name;
+	return f->size == sizeof(uint32_t) && (!strcmp(last, "pid") || !strcmp(last, "tid"));
+}
+
+static bool is_about(const struct selection *s, const struct decoder *d)
+{
+	for (const struct tep_format_field *f = d->event->format.fields; f; f = f->next) {
+		struct field_value v;
+		uint32_t tid;
+
+		if (!names_a_thread(f))
+			continue;
+		field_value(f, d->raw, &v);
+		if (v.kind != FIELD_UNSIGNED && v.kind != FIELD_SIGNED)
+			continue;
+		tid = (uint32_t)v.number;
+		if (has(&s->tids, tid) || has(&s->pids, owner_of(s, tid)))
+			return true;
+	}
+	return false;
+}
+
+bool selection_wants_who(const struct selection *s, const struct perfpersist_sample *sample,
+			 struct decoder *d)
+{
+	if (selection_wants_whose(s, sample->pid, sample->tid))
+		return true;
+	return s->about && d && sample->raw &&
+	       decoder_load(d, sample->raw, sample->raw_size) >= 0 && is_about(s, d);
+}
+
+void selection_tell_none(const struct selection *s, const char *what)
+{
+	for (size_t i = 0; i < s->pids.n; i++) {
+		uint32_t id = s->pids.all[i], owner = owner_of(s, id);
+
+		if (owner != id)
+			complain("%u is a thread of process %u: --tid %u selects it", id, owner,
+				 id);
+	}
+	complain("%s has no record %s --pid and --tid choose%s", what,
+		 s->about ? "about whom" : "by whom",
+		 s->about ? "" : "; --about also selects what others did to them");
+}

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Owns the way from rings to a perf.data file. How either looks is the library's business. */
+#include "client/perfctl/events/take.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "client/perfctl/decode/sources.h"
+#include "client/perfctl/events/choose.h"
+#include "client/perfctl/events/interleave.h"
+#include "client/perfctl/output/progress.h"
+#include "client/perfctl/print/info.h"
+#include "client/perfctl/print/rates.h"
+
+/* Between two looks at the clock and for signals. */
+#define RECORDS_AT_ONCE 1024
+
+struct taking {
+	struct call *call;
+	struct perfpersist *p;
+	struct selection selection; /* settled; what it points to is the caller's */
+	bool was_interrupted;	    /* before it began */
+	bool progress;
+	uint64_t now; /* CLOCK_MONOTONIC of what is read, ns */
+	struct chosen chosen;
+	struct interleave records;
+	struct perfpersist_perfdata *data;
+	int *numbers;		 /* of the events, in the file */
+	struct sources *sources; /* of each event, for --about; else NULL */
+	struct take_result result;
+};
+
+static void taking_done(struct taking *t)
+{
+	perfpersist_perfdata_free(t->data);
+	interleave_done(&t->records);
+	for (size_t i = 0; t->sources && i < t->chosen.n; i++)
+		sources_done(&t->sources[i]);
+	free(t->sources);
+	chosen_done(&t->chosen);
+	free(t->numbers);
+}
+
+static int failed(const struct taking *t, int error)
+{
+	if (t->data)
+		return call_failed(NULL, error);
+	complain("cannot take a snapshot: %s", strerror(-error));
+	return EXIT_FAILED;
+}
+
+/* ── The file's beginning ───────────────────────────────────────────────────────────────── */
+
+/* The command line, as it would be typed: the verb's words behind the program's. */
+static int begin_file(struct taking *t, int fd, bool pipe)
+{
+	size_t argc = (size_t)t->call->argc + 1;
+	_cleanup_free_ const char **argv = calloc(argc, sizeof(*argv));
+	struct perfpersist_perfdata_options options = {
+		.sz = sizeof(options),
+		.pipe = pipe,
+		.argv = argv,
+		.argc = argc,
+		.realtime_offset = perfpersist_event_realtime(t->chosen.events[0], 0),
+	};
+	int r;
+
+	t->numbers = calloc(t->chosen.n, sizeof(*t->numbers));
+	if (!argv || !t->numbers)
+		return -ENOMEM;
+	argv[0] = "perfctl";
+	for (size_t i = 1; i < argc; i++)
+		argv[i] = t->call->argv[i - 1];
+	r = perfpersist_perfdata_new(fd, &options, &t->data);
+	for (size_t i = 0; r >= 0 && i < t->chosen.n; i++)
+		r = t->numbers[i] = perfpersist_perfdata_event(t->data, t->chosen.events[i]);
+	return r < 0 ? r : 0;
+}
+
+/* Whoever ended before that may have no name in the file. */
+static void tell_gaps(const struct perfpersist_sideband_info *info, uint64_t since)
+{
+	if (!info->keeping)
+		complain("nobody keeps who ran (%s): processes that have ended have no names in "
+			 "the file",
+			 sideband_reason(info));
+	else if (info->complete > since)
+		complain("who ran is kept since %.1f s after the first record (%s): processes that "
+			 "ended before have no names in the file",
+			 (double)(info->complete - since) / 1e9, sideband_reason(info));
+	if (info->lost)
+		complain("%" PRIu64 " record%s of who ran %s lost: some names may be missing",
+			 info->lost, info->lost == 1 ? "" : "s", info->lost == 1 ? "was" : "were");
+}
+
+/* A file without it is a file: what is missing are names. Of a save that has none /proc says
+ * nothing either. */
+static int add_sideband(struct taking *t, uint64_t since)
+{
+	struct perfpersist_sideband_info info = { .sz = sizeof(info) };
+	_cleanup_close_ int fd = -EBADF;
+	int r = perfpersist_sideband(t->p, since, t->now, &info, &fd);
+
+	if (r == -EOPNOTSUPP && t->call->connect.saved)
+		return 0;
+	if (r < 0)
+		complain("%s; only what runs now has names in the file", perfpersist_error(t->p));
+	else
+		tell_gaps(&info, since);
+	return perfpersist_perfdata_sideband(t->data, fd >= 0 ? fd : -1);
+}
+
+/* ── Records ────────────────────────────────────────────────────────────────────────────── */
+
+static bool is_interrupted(const struct taking *t)
+{
+	return !t->was_interrupted && signals_caught();
+}
+
+/* What --about looks into. */
+static struct decoder *decoder_of(struct taking *t, uint32_t event,
+				  const struct perfpersist_sample *s)
+{
+	struct source *source = t->sources ? sources_of(&t->sources[event], s) : NULL;
+
+	return source ? source->decoder : NULL;
+}
+
+static int open_sources(struct taking *t)
+{
+	int r = 0;
+
+	selection_learn_running(&t->selection);
+	if (!t->selection.about || !selection_has_ids(&t->selection))
+		return 0;
+	t->sources = calloc(t->chosen.n, sizeof(*t->sources));
+	if (!t->sources)
+		return -ENOMEM;
+	for (size_t i = 0; r >= 0 && i < t->chosen.n; i++)
+		r = sources_open(t->chosen.events[i], &t->sources[i]);
+	return r;
+}
+
+static int write_sample(struct taking *t, uint32_t event, const struct perfpersist_sample *s)
+{
+	struct take_result *result = &t->result;
+	int r;
+
+	r = selection_learn(&t->selection, s->pid, s->tid);
+	if (r < 0)
+		return r;
+	if (!selection_wants_when(&t->selection, s->time, s->cpu) ||
+	    !selection_wants_who(&t->selection, s, decoder_of(t, event, s)))
+		return 0;
+	/* With the first record it is known whose names are wanted. */
+	if (!result->records++) {
+		result->first = s->time;
+		r = add_sideband(t, s->time);
+		if (r < 0)
+			return r;
+	}
+	result->last = MAX(result->last, s->time);
+	return perfpersist_perfdata_sample(t->data, t->numbers[event], s);
+}
+
+/* 0; -EINTR: a signal came. */
+static int write_samples(struct taking *t)
+{
+	const struct perfpersist_sample *s;
+	struct progress progress = {};
+	uint64_t begin = 0, n = 0;
+	uint32_t event;
+	int r = 0;
+
+	progress_start(&progress, t->progress ? "snapshot" : NULL);
+	while (r >= 0 && (s = interleave_next(&t->records, &event))) {
+		begin = begin ?: s->time;
+		if (++n % RECORDS_AT_ONCE == 0) {
+			progress_tell(&progress, s->time - begin, t->now - begin);
+			if (is_interrupted(t)) {
+				r = -EINTR;
+				break;
+			}
+		}
+		r = write_sample(t, event, s);
+		if (r >= 0)
+			r = interleave_advance(&t->records);
+	}
+	progress_end(&progress);
+	return r;
+}
+
+/* ── What is missing ────────────────────────────────────────────────────────────────────── */
+
+/*
+ * Whether what an event missed is worth a word: not if all of it was missed before what is read
+ * begins, nor if a hundredth of a sampling event's samples is missing, which changes no picture.
+ */
+static bool missed_matters(const struct taking *t, const struct interleaved *one)
+{
+	uint64_t begin = MAX(interleaved_begin(one), t->selection.since), newest = 0;
+
+	if (!one->info.missed || one->info.recorder != PERFPERSIST_RECORDER_OVERFLOW)
+		return one->info.missed;
+	for (size_t i = 0; i < perfpersist_event_rings(one->event); i++) {
+		struct perfpersist_ring_stat stat = { .sz = sizeof(stat) };
+
+		/* Misses of an older recorder have no time. */
+		if (perfpersist_ring_stat(one->event, i, &stat) < 0 ||
+		    (stat.missed && !stat.missed_time))
+			newest = UINT64_MAX;
+		newest = MAX(newest, stat.missed_time);
+	}
+	return newest >= begin && one->info.missed >= one->info.records / 100;
+}
+
+/* Missed records have no time. They stand in the file if all that was ever recorded does. */
+static int write_missed(struct taking *t, size_t i)
+{
+	const struct interleaved *one = &t->records.all[i];
+
+	t->result.missed += one->info.missed;
+	t->result.missed_unknown |= one->info.missed_unknown || one->info.missed_at_least;
+	if (!one->info.missed)
+		return 0;
+	if (missed_matters(t, one))
+		complain("%s/%s has missed %s%" PRIu64 " record%s since it began", one->info.ns,
+			 one->info.name,
+			 one->info.missed_unknown || one->info.missed_at_least ? "at least " : "",
+			 one->info.missed, one->info.missed == 1 ? "" : "s");
+	if (interleaved_begin(one) || t->selection.since || t->selection.until ||
+	    t->selection.cpus || selection_has_ids(&t->selection))
+		return 0;
+	return perfpersist_perfdata_lost(t->data, t->numbers[i], UINT32_MAX, t->result.last,
+					 one->info.missed);
+}
+
+static void tell_begin(const struct taking *t, const struct interleaved *one)
+{
+	uint64_t begin = interleaved_begin(one);
+
+	if (!t->selection.since || begin <= t->selection.since)
+		return;
+	complain(
+		"%s/%s reaches back %.1f s only, not %.1f s: a larger buffer (`perfctl change -m`) "
+		"holds more",
+		one->info.ns, one->info.name, (double)(t->now - MIN(begin, t->now)) / 1e9,
+		(double)(t->now - MIN(t->selection.since, t->now)) / 1e9);
+}
+
+static int write_end(struct taking *t)
+{
+	int r = t->result.records ? 0 : add_sideband(t, t->now);
+
+	for (size_t i = 0; r >= 0 && i < t->records.n; i++) {
+		tell_begin(t, &t->records.all[i]);
+		r = write_missed(t, i);
+	}
+	if (r >= 0)
+		r = perfpersist_perfdata_finish(t->data);
+	t->result.events = t->chosen.n;
+	t->result.bytes = perfpersist_perfdata_bytes(t->data);
+	t->result.damaged = interleave_damaged(&t->records);
+	if (t->result.damaged)
+		complain("%" PRIu64 " ring%s damaged: what could be read of %s is in the file",
+			 t->result.damaged, t->result.damaged == 1 ? " is" : "s are",
+			 t->result.damaged == 1 ? "it" : "them");
+	return r;
+}
+
+/* Of a save time stands still. */
+static void settle(struct taking *t)
+{
+	const struct perfpersist_info *info = &t->records.all[0].info;
+
+	t->now = info->saved ? info->saved_mono : monotonic_now();
+	selection_settle(&t->selection, perfpersist_event_realtime(t->chosen.events[0], 0), t->now);
+}
+
+int take(struct call *call, struct perfpersist *p, char **names, size_t n_names,
+	 struct selection *selection, int fd, bool pipe, bool progress, struct take_result *ret)
+{
+	_cleanup_(taking_done) struct taking t = {
+		.call = call,
+		.p = p,
+		.selection = *selection,
+		.was_interrupted = signals_caught(),
+		.progress = progress,
+	};
+	int r = choose_events(call, p, names, n_names, &t.chosen);
+
+	if (r)
+		return r;
+	r = interleave_new(t.chosen.events, t.chosen.n, &t.records);
+	if (r >= 0) {
+		settle(&t);
+		r = begin_file(&t, fd, pipe);
+	}
+	if (r >= 0)
+		r = open_sources(&t);
+	if (r >= 0)
+		r = write_samples(&t);
+	if (r >= 0)
+		r = write_end(&t);
+	if (r == -EINTR) {
+		complain("interrupted: no snapshot was written");
+		return EXIT_FAILED;
+	}
+	if (r < 0)
+		return failed(&t, r);
+	*ret = t.result;
+	return EXIT_OK;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Takes a snapshot of events into a perf.data file: finds them, copies their rings, asks for the
+ * sideband of that time, merges all CPUs and events in order of time, writes.
+ */
+#ifndef PERFCTL_TAKE_H
+#define PERFCTL_TAKE_H
+
+#include "client/perfctl/events/selection.h"
+#include "client/perfctl/perfctl.h"
+
+struct take_result {
+	uint64_t events, records, bytes, damaged; /* damaged: rings of which not all could be read */
+	uint64_t missed;	 /* records of these events that were never written, since they began */
+	bool missed_unknown;	 /* that is a lower bound */
+	uint64_t first, last;	 /* times of samples */
+};
+
+/*
+ * names: NAME, NAMESPACE/NAME, NAMESPACE/ or a glob of these; none: all that the caller may read.
+ * fd: an empty file, or (pipe) anything that takes bytes. progress: shown on stderr, if that is a
+ * terminal and it takes longer than a second. What is missing is told on stderr. SIGINT or SIGTERM
+ * (signals_catch()) end it, unless they had come before. Returns an exit code; has complained if it
+ * is not EXIT_OK.
+ */
+int take(struct call *call, struct perfpersist *p, char **names, size_t n_names,
+	 struct selection *selection, int fd, bool pipe, bool progress, struct take_result *ret);
+
+#endif

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Draws a progress bar, not before there is need of one. */
+#include "client/perfctl/output/progress.h"
+
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "proto/macro.h"
+
+#define FIRST_AFTER 1000000000ULL
+#define AGAIN_AFTER 100000000ULL
+#define WIDTH 40
+
+static uint64_t now(void)
+{
+	struct timespec t = {};
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+void progress_start(struct progress *p, const char *what)
+{
+	*p = (struct progress){ .started = now() };
+	if (isatty(STDERR_FILENO))
+		p->what = what;
+}
+
+static void draw(const struct progress *p, double part)
+{
+	char bar[WIDTH + 1];
+
+	for (int i = 0; i < WIDTH; i++)
+		bar[i] = i < (int)(part * WIDTH) ? '=' : ' ';
+	bar[WIDTH] = '\0';
+	fprintf(stderr, "\r%s [%s] %3d %%", p->what, bar, (int)(part * 100));
+	fflush(stderr);
+}
+
+void progress_tell(struct progress *p, uint64_t done, uint64_t all)
+{
+	uint64_t t;
+
+	if (!p->what)
+		return;
+	t = now();
+	if (t - p->started < FIRST_AFTER || t - p->shown < AGAIN_AFTER)
+		return;
+	p->shown = t;
+	p->is_shown = true;
+	draw(p, all ? (double)MIN(done, all) / (double)all : 0);
+}
+
+void progress_end(struct progress *p)
+{
+	if (p->is_shown)
+		fputs("\r\033[K", stderr);
+	p->what = NULL;
+	p->is_shown = false;
+}

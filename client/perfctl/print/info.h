@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * An event's properties, as text and as JSON; list, show and create say them the same way.
+ */
+#ifndef PERFCTL_INFO_H
+#define PERFCTL_INFO_H
+
+#include "client/perfctl/output/output.h"
+#include "client/perfpersist.h"
+
+void info_json(struct json *j, const char *key, const struct perfpersist_info *info);
+/* The same without its end, for who has more to say of it: json_end(j, '}'). */
+void info_json_begin(struct json *j, const char *key, const struct perfpersist_info *info);
+void info_print(FILE *f, const struct perfpersist_info *info);
+
+const char *info_state(const struct perfpersist_info *info);
+
+struct text {
+	char s[32];
+};
+
+struct text format_size(uint64_t bytes); /* 512K: the largest unit that is exact */
+struct text format_missed(const struct perfpersist_info *info);
+/* What CLOCK_REALTIME shows, or showed, when CLOCK_MONOTONIC was so much: ns. */
+uint64_t clock_realtime_of(uint64_t monotonic);
+/* Why names are complete since then, or none are kept. */
+const char *sideband_reason(const struct perfpersist_sideband_info *info);
+
+struct text format_age(uint64_t since); /* CLOCK_REALTIME ns: "3d 4h" */
+struct text format_time(uint64_t time); /* likewise: "2026-11-21 23:40:12 +0000" */
+
+#endif

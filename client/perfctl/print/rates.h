@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What an event did between two looks at its counts; stat and top say it the same way. */
+#ifndef PERFCTL_RATES_H
+#define PERFCTL_RATES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "client/perfctl/print/info.h"
+
+struct counts {
+	uint64_t records, bytes, missed, limited;
+	bool missed_unknown, missed_at_least, limited_unknown;
+};
+
+/* counts over `seconds`. */
+struct rates {
+	double records, megabytes, missed, limited;
+	bool missed_unknown, missed_at_least, limited_unknown;
+};
+
+struct counts counts_of(const struct perfpersist_info *info);
+
+/* What was counted from `before` to `now`; of other rings than before, `now` alone. */
+struct counts counts_since(const struct counts *now, const struct counts *before);
+struct rates rates_of(const struct counts *counts, double seconds);
+
+struct text format_rate(double rate);
+struct text format_missed_rate(const struct rates *r); /* "12", "12+" (at least), "unknown" */
+
+/* CLOCK_MONOTONIC, ns. */
+uint64_t monotonic_now(void);
+
+/* "1", "0.5": seconds; in nanoseconds. 0 or -EINVAL. */
+int parse_seconds(const char *text, uint64_t *ret);
+
+#endif

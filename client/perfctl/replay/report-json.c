@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * The report for programs: the same sums as one JSON object. Percentages are left to the reader.
+ */
+#include <string.h>
+
+#include "client/perfctl/replay/report.h"
+
+static void weight_json(struct json *j, const char *samples, const char *period,
+			const struct weight *w)
+{
+	json_unsigned(j, samples, w->samples);
+	json_unsigned(j, period, w->period);
+}
+
+static void head_json(struct json *j, const struct report *r)
+{
+	const struct trace_info *info = r->info;
+
+	json_string(j, "input", r->in->what);
+	json_string(j, "hostname", info->hostname ?: "");
+	json_string(j, "release", info->release ?: "");
+	json_string(j, "arch", info->arch ?: "");
+	json_unsigned(j, "cpus_online", info->nr_cpus_online);
+	json_unsigned(j, "records", r->a->samples);
+	json_unsigned(j, "first", r->a->first);
+	json_unsigned(j, "last", r->a->last);
+	if (info->realtime_offset)
+		json_unsigned(j, "realtime_offset", info->realtime_offset);
+	else
+		json_null(j, "realtime_offset");
+	json_unsigned(j, "lost", r->a->lost);
+	json_unsigned(j, "nameless", r->a->nameless);
+}
+
+static void row_json(struct json *j, const struct report *r, const struct hot_row *row)
+{
+	json_begin(j, NULL, '{');
+	if (r->o->sort & SORT_COMM)
+		json_string(j, "comm", row->comm);
+	if (row->frame && r->o->sort & SORT_DSO) {
+		json_string(j, "dso", row->frame->dso);
+		if (row->frame->file)
+			json_string(j, "path", row->frame->file->path);
+	}
+	if (row->frame && r->o->sort & SORT_SYMBOL) {
+		json_string(j, "symbol", row->frame->symbol);
+		json_bool(j, "kernel", row->frame->kernel);
+	}
+	weight_json(j, "samples", "period", &row->self);
+	if (r->o->children)
+		weight_json(j, "total_samples", "total_period", &row->total);
+	json_end(j, '}');
+}
+
+static int symbols_json(struct json *j, const struct report *r, const struct event_sum *e)
+{
+	_cleanup_(hot_done) struct hot hot = {};
+
+	if (hot_new(e, r->o->sort, r->o->children, &hot) < 0)
+		return -ENOMEM;
+	json_begin(j, "symbols", '[');
+	for (size_t i = 0; i < hot.n && i < r->o->top; i++) {
+		const struct hot_row *row = &hot.rows[i];
+		uint64_t weight = r->o->children ? row->total.period : row->self.period;
+
+		if (report_percent(weight, e->weight.period) < MAX(r->o->percent_limit, 0))
+			break;
+		row_json(j, r, row);
+	}
+	json_end(j, ']');
+	json_unsigned(j, "different_symbols", hot.n);
+	return 0;
+}
+
+/* The outermost first. */
+static void stack_json(struct json *j, const struct flame_node *leaf)
+{
+	const struct flame_node *path[256];
+	size_t n = 0;
+
+	for (; leaf->parent && n < ARRAY_SIZE(path); leaf = leaf->parent)
+		path[n++] = leaf;
+	json_begin(j, "stack", '[');
+	while (n-- > 0)
+		json_string(j, NULL, path[n]->frame ? path[n]->frame->symbol : path[n]->comm);
+	json_end(j, ']');
+}
+
+static int heavier(const void *left, const void *right)
+{
+	const struct flame_node *l = *(const struct flame_node *const *)left;
+	const struct flame_node *r = *(const struct flame_node *const *)right;
+
+	if (l->self.period != r->self.period)
+		return l->self.period > r->self.period ? -1 : 1;
+	return l->index < r->index ? -1 : l->index > r->index;
+}
+
+static int chains_json(struct json *j, const struct report *r, const struct event_sum *e)
+{
+	_cleanup_free_ const struct flame_node **leaves = calloc(r->a->n_nodes, sizeof(*leaves));
+	size_t n = 0;
+
+	if (!leaves)
+		return -ENOMEM;
+	for (const struct flame_node *node = flame_next(e->root); node; node = flame_next(node))
+		if (node->self.samples)
+			leaves[n++] = node;
+	qsort(leaves, n, sizeof(*leaves), heavier);
+	json_begin(j, "chains", '[');
+	for (size_t i = 0; i < n && i < r->o->top; i++) {
+		json_begin(j, NULL, '{');
+		stack_json(j, leaves[i]);
+		weight_json(j, "samples", "period", &leaves[i]->self);
+		json_end(j, '}');
+	}
+	json_end(j, ']');
+	json_unsigned(j, "different_chains", n);
+	return 0;
+}
+
+static int event_json(struct json *j, const struct report *r, const struct event_sum *e)
+{
+	int error;
+
+	json_begin(j, NULL, '{');
+	json_string(j, "event", e->event->name);
+	weight_json(j, "records", "period", &e->weight);
+	json_unsigned(j, "first", e->first);
+	json_unsigned(j, "last", e->last);
+	json_begin(j, "cpus", '{');
+	for (uint32_t c = 0; c < r->a->n_cpus; c++) {
+		uint64_t samples = cpu_counts_get(&e->cpus, c);
+		char key[24];
+
+		if (!samples)
+			continue;
+		snprintf(key, sizeof(key), "%u", c);
+		json_unsigned(j, key, samples);
+	}
+	json_end(j, '}');
+	error = symbols_json(j, r, e);
+	if (error >= 0 && r->o->graph)
+		error = chains_json(j, r, e);
+	json_end(j, '}');
+	return error;
+}
+
+static void process_json(struct json *j, const struct report *r, const struct process_sum *s)
+{
+	json_begin(j, NULL, '{');
+	if (s->pid == UINT32_MAX)
+		json_null(j, "pid");
+	else
+		json_unsigned(j, "pid", s->pid);
+	json_string(j, "comm", s->comm);
+	json_unsigned(j, "records", s->samples);
+	if (r->a->has_switches) {
+		json_unsigned(j, "on_cpu_ns", s->run);
+		json_unsigned(j, "switches", s->switches);
+	}
+	json_begin(j, "cpus", '[');
+	for (size_t c = 0; c < s->n_words * 64; c++)
+		if (s->cpus[c / 64] >> c % 64 & 1)
+			json_unsigned(j, NULL, c);
+	json_end(j, ']');
+	json_end(j, '}');
+}
+
+int report_json(const struct report *r)
+{
+	struct json j = { .f = stdout };
+	int error = 0;
+
+	json_begin(&j, NULL, '{');
+	head_json(&j, r);
+	json_begin(&j, "events", '[');
+	for (size_t i = 0; i < r->a->n_events && error >= 0; i++)
+		error = event_json(&j, r, &r->a->events[i]);
+	json_end(&j, ']');
+	json_begin(&j, "processes", '[');
+	for (size_t i = 0; i < r->a->n_processes && i < r->o->top; i++)
+		process_json(&j, r, &r->a->processes[i]);
+	json_end(&j, ']');
+	json_unsigned(&j, "different_processes", r->a->n_processes);
+	json_end(&j, '}');
+	putchar('\n');
+	return error;
+}

@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * The report for people: what this is, what happened how often, where the time went, who it was.
+ */
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+#include "client/perfctl/replay/report.h"
+
+#define CPU_COLUMNS 8 /* more CPUs than that have no column each */
+
+double report_percent(uint64_t part, uint64_t whole)
+{
+	return whole ? 100.0 * (double)part / (double)whole : 0;
+}
+
+char *report_cpus(const uint64_t *bits, size_t n_words)
+{
+	char *text = NULL;
+	size_t size, n = n_words * 64;
+	FILE *f = open_memstream(&text, &size);
+
+	if (!f)
+		return NULL;
+	for (size_t i = 0, end; i < n; i = end) {
+		end = i + 1;
+		if (!(bits[i / 64] >> i % 64 & 1))
+			continue;
+		while (end < n && bits[end / 64] >> end % 64 & 1)
+			end++;
+		fprintf(f, "%s%zu", ftell(f) ? "," : "", i);
+		if (end - i > 1)
+			fprintf(f, "-%zu", end - 1);
+	}
+	if (fclose(f)) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
+/* ── What it is ── */
+
+static void print_text_line(const char *label, const char *text)
+{
+	printf("%-10s", label);
+	print_text(stdout, text, strlen(text));
+	putchar('\n');
+}
+
+static void print_machine(const struct trace_info *info)
+{
+	const char *parts[] = { info->hostname, info->release, info->arch, info->cpudesc };
+	bool any = false;
+
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+		if (!parts[i] || !*parts[i])
+			continue;
+		fputs(any ? ", " : "Machine   ", stdout);
+		print_text(stdout, parts[i], strlen(parts[i]));
+		any = true;
+	}
+	if (any && info->nr_cpus_online)
+		printf(", %u of %u CPUs online", info->nr_cpus_online, info->nr_cpus_avail);
+	if (any)
+		putchar('\n');
+}
+
+static void print_moment(uint64_t ns)
+{
+	time_t t = (time_t)(ns / 1000000000);
+	char text[64];
+	struct tm tm;
+
+	if (localtime_r(&t, &tm) && strftime(text, sizeof(text), "%F %T", &tm))
+		printf("%s.%06" PRIu64, text, ns / 1000 % 1000000);
+}
+
+static void print_time(const struct report *r)
+{
+	uint64_t first = r->a->first, last = r->a->last, real = r->info->realtime_offset;
+
+	if (!r->a->samples)
+		return;
+	printf("%-10s%.6f s, ", "Time", (double)(last - first) / 1e9);
+	if (real) {
+		print_moment(first + real);
+		fputs(" to ", stdout);
+		print_moment(last + real);
+		fputs(", monotonic ", stdout);
+	}
+	printf("%" PRIu64 ".%06" PRIu64 " to %" PRIu64 ".%06" PRIu64 "\n", first / 1000000000,
+	       first / 1000 % 1000000, last / 1000000000, last / 1000 % 1000000);
+}
+
+static int print_head(const struct report *r)
+{
+	const struct aggregate *a = r->a;
+	uint64_t bits[AGGREGATE_CPUS / 64] = {};
+	_cleanup_free_ char *cpus = NULL;
+
+	for (size_t i = 0; i < a->n_events; i++)
+		for (uint32_t c = 0; c < a->n_cpus; c++)
+			if (cpu_counts_get(&a->events[i].cpus, c))
+				bits[c / 64] |= UINT64_C(1) << c % 64;
+	cpus = report_cpus(bits, ARRAY_SIZE(bits));
+	if (!cpus)
+		return -ENOMEM;
+	print_text_line("Trace", r->in->what);
+	print_machine(r->info);
+	print_time(r);
+	printf("%-10s%" PRIu64 "%s%s\n", "Records", a->samples, *cpus ? ", on CPUs " : "", cpus);
+	if (a->lost)
+		printf("%-10s%" PRIu64 " records are known to be missing\n", "Lost", a->lost);
+	if (a->no_cpu)
+		printf("%-10s%" PRIu64 " records do not say on which CPU they were\n", "",
+		       a->no_cpu);
+	if (a->nameless)
+		printf("%-10s%" PRIu64 " records are of processes that the trace has no name of\n",
+		       "Nameless", a->nameless);
+	return 0;
+}
+
+/* ── Events ── */
+
+static int more_samples(const void *left, const void *right)
+{
+	const struct event_sum *l = *(const struct event_sum *const *)left;
+	const struct event_sum *r = *(const struct event_sum *const *)right;
+
+	if (l->weight.samples != r->weight.samples)
+		return l->weight.samples > r->weight.samples ? -1 : 1;
+	return l < r ? -1 : l > r;
+}
+
+/* The CPUs that get a column; none if there are too many. */
+static size_t cpu_columns(const struct aggregate *a, uint32_t *cpus)
+{
+	size_t n = 0;
+
+	for (uint32_t c = 0; c < a->n_cpus; c++) {
+		bool any = false;
+
+		for (size_t i = 0; i < a->n_events && !any; i++)
+			any = cpu_counts_get(&a->events[i].cpus, c) != 0;
+		if (any && n == CPU_COLUMNS)
+			return 0;
+		if (any)
+			cpus[n++] = c;
+	}
+	return n;
+}
+
+static void rate_cell(struct table *t, uint64_t count, uint64_t ns)
+{
+	if (ns)
+		table_cell(t, "%.1f", (double)count * 1e9 / (double)ns);
+	else
+		table_cell(t, "-");
+}
+
+static void event_cells(struct table *t, const struct report *r, const struct event_sum *e,
+			const uint32_t *cpus, size_t n_cpus)
+{
+	table_cell(t, "%" PRIu64, e->weight.samples);
+	rate_cell(t, e->weight.samples, r->a->last - r->a->first);
+	for (size_t i = 0; i < n_cpus; i++)
+		table_cell(t, "%" PRIu64, cpu_counts_get(&e->cpus, cpus[i]));
+	table_cell(t, "%s", e->event->name);
+}
+
+static int print_events(const struct report *r, const struct event_sum **events)
+{
+	struct column columns[CPU_COLUMNS + 3] = { { "RECORDS", true }, { "PER SECOND", true } };
+	_cleanup_(table_done) struct table t = { .columns = columns, .width = r->width };
+	char titles[CPU_COLUMNS][24];
+	uint32_t cpus[CPU_COLUMNS];
+	size_t n_cpus = cpu_columns(r->a, cpus), shown = 0;
+
+	for (size_t i = 0; i < n_cpus; i++) {
+		snprintf(titles[i], sizeof(titles[i]), "CPU %u", cpus[i]);
+		columns[i + 2] = (struct column){ titles[i], true };
+	}
+	columns[n_cpus + 2] = (struct column){ "EVENT", false };
+	t.n_columns = n_cpus + 3;
+	for (; shown < r->a->n_events && shown < r->o->top; shown++) {
+		if (!events[shown]->weight.samples)
+			break;
+		event_cells(&t, r, events[shown], cpus, n_cpus);
+	}
+	puts("\nEvents");
+	if (table_print(&t, stdout) < 0)
+		return -ENOMEM;
+	if (shown < r->a->n_events)
+		printf("(%zu more: %s)\n", r->a->n_events - shown,
+		       events[shown]->weight.samples ? "--top shows more" : "no records");
+	return 0;
+}
+
+/* ── Functions ── */
+
+/* Tracepoints are hit in the function that has them: that is not worth a table without being asked
+ * for, if there is nothing about who called it. */
+static bool has_functions(const struct report *r, const struct event_sum *e)
+{
+	if (e->event->format && !e->has_chains && !r->o->sorted)
+		return false;
+	for (const struct flame_node *n = flame_next(e->root); n; n = flame_next(n))
+		if (n->frame)
+			return true;
+	return false;
+}
+
+static void hot_cells(struct table *t, const struct report *r, const struct event_sum *e,
+		      const struct hot_row *row)
+{
+	const struct frame *f = row->frame;
+
+	if (r->o->children)
+		table_cell(t, "%.2f%%", report_percent(row->total.period, e->weight.period));
+	table_cell(t, "%.2f%%", report_percent(row->self.period, e->weight.period));
+	table_cell(t, "%" PRIu64, row->self.samples);
+	if (r->o->sort & SORT_COMM)
+		table_cell(t, "%s", row->comm);
+	if (r->o->sort & SORT_DSO)
+		table_cell(t, "%s", f ? f->dso : "-");
+	if (r->o->sort & SORT_SYMBOL)
+		table_cell(t, "%s%s", !f ? "" : f->kernel ? "[k] " : "[.] ", f ? f->symbol : "-");
+}
+
+static size_t hot_columns(const struct report_options *o, struct column *columns)
+{
+	size_t n = 0;
+
+	if (o->children)
+		columns[n++] = (struct column){ "CHILDREN", true };
+	columns[n++] = (struct column){ o->children ? "SELF" : "OVERHEAD", true };
+	columns[n++] = (struct column){ "SAMPLES", true };
+	if (o->sort & SORT_COMM)
+		columns[n++] = (struct column){ "COMMAND", false };
+	if (o->sort & SORT_DSO)
+		columns[n++] = (struct column){ "DSO", false };
+	if (o->sort & SORT_SYMBOL)
+		columns[n++] = (struct column){ "SYMBOL", false };
+	return n;
+}
+
+static void print_hot_title(const struct event_sum *e)
+{
+	fputs("\nSamples of ", stdout);
+	print_text(stdout, e->event->name, strlen(e->event->name));
+	printf(": %" PRIu64 ", event count (approx.): %" PRIu64 "\n", e->weight.samples,
+	       e->weight.period);
+}
+
+static int print_hot(const struct report *r, const struct event_sum *e)
+{
+	struct column columns[6];
+	_cleanup_(table_done) struct table t = { .columns = columns, .width = r->width };
+	_cleanup_(hot_done) struct hot hot = {};
+	size_t shown = 0;
+
+	if (hot_new(e, r->o->sort, r->o->children, &hot) < 0)
+		return -ENOMEM;
+	t.n_columns = hot_columns(r->o, columns);
+	for (; shown < hot.n && shown < r->o->top; shown++) {
+		const struct hot_row *row = &hot.rows[shown];
+		uint64_t weight = r->o->children ? row->total.period : row->self.period;
+
+		if (report_percent(weight, e->weight.period) < MAX(r->o->percent_limit, 0))
+			break;
+		hot_cells(&t, r, e, row);
+	}
+	print_hot_title(e);
+	if (table_print(&t, stdout) < 0)
+		return -ENOMEM;
+	if (shown < hot.n)
+		printf("(%zu more)\n", hot.n - shown);
+	return r->o->graph && e->has_chains ? report_chains(r, e) : 0;
+}
+
+/* ── Processes ── */
+
+static void process_cells(struct table *t, const struct report *r, const struct process_sum *s,
+			  const char *cpus)
+{
+	table_cell(t, "%" PRIu64, s->samples);
+	table_cell(t, "%.2f%%", report_percent(s->samples, r->a->samples));
+	if (r->a->has_switches) {
+		table_cell(t, "%.3f ms", (double)s->run / 1e6);
+		table_cell(t, "%.2f%%", report_percent(s->run, r->a->run + r->a->idle));
+		table_cell(t, "%" PRIu64, s->switches);
+	}
+	table_cell(t, "%s", *cpus ? cpus : "-");
+	if (s->pid == UINT32_MAX)
+		table_cell(t, "?");
+	else
+		table_cell(t, "%" PRIu32, s->pid);
+	table_cell(t, "%s", s->comm);
+}
+
+static int print_processes(const struct report *r)
+{
+	static const struct column with_run[] = {
+		{ "RECORDS", true },	 { "OF ALL", true },   { "ON CPU", true },
+		{ "OF THE TIME", true }, { "SWITCHES", true }, { "CPUS", false },
+		{ "PID", true },	 { "COMMAND", false },
+	};
+	static const struct column without[] = {
+		{ "RECORDS", true }, { "OF ALL", true },   { "CPUS", false },
+		{ "PID", true },     { "COMMAND", false },
+	};
+	const struct aggregate *a = r->a;
+	_cleanup_(table_done) struct table t = {
+		.columns = a->has_switches ? with_run : without,
+		.n_columns = a->has_switches ? ARRAY_SIZE(with_run) : ARRAY_SIZE(without),
+		.width = r->width,
+	};
+	size_t n = MIN(a->n_processes, r->o->top);
+
+	for (size_t i = 0; i < n; i++) {
+		const struct process_sum *s = &a->processes[i];
+		_cleanup_free_ char *cpus = report_cpus(s->cpus, s->n_words);
+
+		if (!cpus)
+			return -ENOMEM;
+		process_cells(&t, r, s, cpus);
+	}
+	puts("\nProcesses");
+	if (table_print(&t, stdout) < 0)
+		return -ENOMEM;
+	if (n < a->n_processes)
+		printf("(%zu more)\n", a->n_processes - n);
+	if (a->has_switches)
+		printf("CPUs were busy for %.3f ms and idle for %.3f ms, as far as sched_switch "
+		       "tells\n",
+		       (double)a->run / 1e6, (double)a->idle / 1e6);
+	return 0;
+}
+
+int report_text(const struct report *r)
+{
+	_cleanup_free_ const struct event_sum **events = NULL;
+
+	if (print_head(r) < 0)
+		return -ENOMEM;
+	if (!r->a->samples)
+		return 0;
+	events = calloc(r->a->n_events + 1, sizeof(*events));
+	if (!events)
+		return -ENOMEM;
+	for (size_t i = 0; i < r->a->n_events; i++)
+		events[i] = &r->a->events[i];
+	qsort(events, r->a->n_events, sizeof(*events), more_samples);
+	if (print_events(r, events) < 0)
+		return -ENOMEM;
+	for (size_t i = 0; i < r->a->n_events; i++)
+		if (has_functions(r, events[i]) && print_hot(r, events[i]) < 0)
+			return -ENOMEM;
+	return print_processes(r);
+}

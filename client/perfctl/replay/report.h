@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What the parts of `perfctl report` share: what was asked for, and the sums it is printed from.
+ */
+#ifndef PERFCTL_REPORT_H
+#define PERFCTL_REPORT_H
+
+#include "client/perfctl/events/input.h"
+#include "client/perfctl/output/output.h"
+#include "client/perfctl/pictures/aggregate.h"
+
+enum { SORT_COMM = 1, SORT_DSO = 2, SORT_SYMBOL = 4, SORT_ALL = 7 };
+
+enum report_graph {
+	GRAPH_NONE,
+	GRAPH_CALLER, /* from the outermost function down */
+	GRAPH_CALLEE, /* from where the samples are, up to who called it */
+};
+
+struct report_options {
+	unsigned sort;
+	bool sorted;   /* --sort was given */
+	bool children; /* functions by all that they called, too */
+	enum report_graph graph;
+	double percent_limit; /* what is less is not shown; < 0: not given */
+	size_t max_stack, top;
+	const char *event;  /* glob; NULL: all */
+	bool weigh_samples; /* --weight samples */
+	bool weigh_period;
+	const char *file; /* -i */
+	const char *folded, *perfetto, *html;
+	char selected[256]; /* of all records, as it was typed; empty: all */
+};
+
+struct report {
+	const struct report_options *o;
+	const struct input *in;
+	const struct trace_info *info;
+	const struct aggregate *a;
+	size_t width; /* of the terminal; 0: it is none */
+};
+
+/* ── report-hot.c: the tree's samples by what was asked for ── */
+
+struct hot_row {
+	const char *comm;	   /* NULL: not sorted by it */
+	const struct frame *frame; /* one of those that are summed up; NULL: they have no address */
+	struct weight self, total;
+};
+
+struct hot {
+	struct hot_row *rows; /* the hottest first */
+	size_t n;
+};
+
+int hot_new(const struct event_sum *e, unsigned sort, bool children, struct hot *ret); /* -ENOMEM */
+void hot_done(struct hot *h);
+
+/* ── report-chains.c ── */
+
+int report_chains(const struct report *r, const struct event_sum *e); /* -ENOMEM */
+
+/* ── report-text.c, report-json.c: all of it on stdout; -ENOMEM ── */
+
+int report_text(const struct report *r);
+int report_json(const struct report *r);
+
+double report_percent(uint64_t part, uint64_t whole);
+/* The CPUs with a bit set, "0-3,8"; the caller's to free. */
+char *report_cpus(const uint64_t *bits, size_t n_words);
+
+#endif

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* perf's -F: which columns there are, for each type of event. */
+#include <linux/perf_event.h>
+#include <string.h>
+
+#include "client/perfctl/replay/script.h"
+
+enum type { SOFTWARE, HARDWARE, TRACEPOINT, RAW, OTHER, TYPES };
+
+static const char *const type_names[] = { "sw", "hw", "trace", "raw", NULL };
+
+static const struct {
+	const char *name;
+	unsigned field;
+} fields[] = {
+	{ "comm", FIELD_COMM },	    { "tid", FIELD_TID }, { "pid", FIELD_PID },
+	{ "time", FIELD_TIME },	    { "cpu", FIELD_CPU }, { "event", FIELD_EVENT },
+	{ "trace", FIELD_TRACE },   { "ip", FIELD_IP },	  { "sym", FIELD_SYM },
+	{ "symoff", FIELD_SYMOFF }, { "dso", FIELD_DSO }, { "addr", FIELD_ADDR },
+	{ "period", FIELD_PERIOD }, { "tod", FIELD_TOD },
+};
+
+#define ALWAYS (FIELD_COMM | FIELD_TID | FIELD_CPU | FIELD_TIME | FIELD_EVENT)
+#define PLACE (FIELD_IP | FIELD_SYM | FIELD_SYMOFF | FIELD_DSO)
+
+struct chosen {
+	unsigned of[TYPES];
+	unsigned asked;	 /* by name: these must be there */
+	bool set[TYPES]; /* not perf's default any more */
+};
+
+static enum type type_of(const struct trace_event *e)
+{
+	switch (e->type) {
+	case PERF_TYPE_SOFTWARE:
+		return SOFTWARE;
+	case PERF_TYPE_HARDWARE:
+	case PERF_TYPE_HW_CACHE:
+		return HARDWARE;
+	case PERF_TYPE_TRACEPOINT:
+		return TRACEPOINT;
+	case PERF_TYPE_RAW:
+		return RAW;
+	}
+	return OTHER;
+}
+
+static unsigned field_named(const char *name, size_t len)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
+		if (strlen(fields[i].name) == len && !memcmp(fields[i].name, name, len))
+			return fields[i].field;
+	return 0;
+}
+
+static int no_such_field(const struct call *call, const char *name, size_t len)
+{
+	return bad_usage(call,
+			 "-F: there is no field %.*s; there are comm, tid, pid, time, cpu, "
+			 "event, trace, ip, sym, symoff, dso, addr, period and tod",
+			 (int)len, name);
+}
+
+/* "trace:" before the fields: *ret_type is that type; else TYPES: all of them. */
+static const char *take_type(const char *text, size_t *ret_type)
+{
+	*ret_type = TYPES;
+	for (size_t i = 0; i < OTHER; i++) {
+		size_t len = strlen(type_names[i]);
+
+		if (!strncmp(text, type_names[i], len) && text[len] == ':') {
+			*ret_type = i;
+			return text + len + 1;
+		}
+	}
+	return text;
+}
+
+static void change(struct chosen *c, size_t type, char sign, unsigned field)
+{
+	for (size_t i = 0; i < TYPES; i++) {
+		if (type != TYPES && i != type)
+			continue;
+		c->set[i] = true;
+		if (sign == '-')
+			c->of[i] &= ~field;
+		else
+			c->of[i] |= field;
+	}
+	if (sign != '-')
+		c->asked |= field;
+}
+
+static int parse(const struct call *call, const char *text, struct chosen *c)
+{
+	size_t type;
+	const char *list = take_type(text, &type);
+	bool changes = *list == '+' || *list == '-';
+
+	for (size_t i = 0; i < TYPES && !changes; i++)
+		if (type == TYPES || i == type)
+			c->of[i] = 0;
+	for (;;) {
+		size_t len = strcspn(list, ",");
+		char sign = *list == '+' || *list == '-' ? *list : '\0';
+		unsigned field;
+
+		if (changes != !!sign)
+			return bad_usage(call,
+					 "-F %s: either all fields are named, or each is one "
+					 "more (+) or one less (-)",
+					 text);
+		field = field_named(list + changes, len - changes);
+		if (!field)
+			return no_such_field(call, list, len);
+		change(c, type, sign, field);
+		if (!list[len])
+			return EXIT_OK;
+		list += len + 1;
+	}
+}
+
+/* What an event's samples have of fields. */
+static unsigned fields_of(const struct trace_event *e)
+{
+	static const struct {
+		uint64_t sample;
+		unsigned fields;
+	} has[] = {
+		{ PERF_SAMPLE_TID, FIELD_COMM | FIELD_TID | FIELD_PID },
+		{ PERF_SAMPLE_TIME, FIELD_TIME | FIELD_TOD },
+		{ PERF_SAMPLE_CPU, FIELD_CPU },
+		{ PERF_SAMPLE_RAW, FIELD_TRACE },
+		{ PERF_SAMPLE_IP | PERF_SAMPLE_CALLCHAIN, PLACE },
+		{ PERF_SAMPLE_ADDR, FIELD_ADDR },
+	};
+	unsigned all = FIELD_EVENT | FIELD_PERIOD; /* a period that is fixed is in no record */
+
+	for (size_t i = 0; i < ARRAY_SIZE(has); i++)
+		if (e->sample_type & has[i].sample)
+			all |= has[i].fields;
+	return all;
+}
+
+/* perf's defaults. Tracepoints show where they were hit only if there is a chain to show. */
+static void choose_defaults(const struct script *s, struct chosen *c)
+{
+	for (size_t i = 0; i < TYPES; i++)
+		c->of[i] = ALWAYS | PLACE | FIELD_PERIOD;
+	c->of[RAW] |= FIELD_ADDR;
+	c->of[TRACEPOINT] = ALWAYS | FIELD_TRACE;
+	for (size_t i = 0; i < s->n_events && !s->no_chains; i++)
+		if (type_of(s->events[i].event) == TRACEPOINT &&
+		    s->events[i].event->sample_type & PERF_SAMPLE_CALLCHAIN)
+			c->of[TRACEPOINT] |= PLACE;
+}
+
+static int check_asked(const struct script *s, const struct call *call, unsigned asked)
+{
+	unsigned have = 0;
+
+	for (size_t i = 0; i < s->n_events; i++)
+		have |= fields_of(s->events[i].event);
+	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
+		if (s->n_events && asked & ~have & fields[i].field)
+			return bad_usage(call,
+					 "-F: no event in %s was recorded with what the field "
+					 "%s needs",
+					 s->in.what, fields[i].name);
+	return EXIT_OK;
+}
+
+int script_choose_fields(struct script *s, const struct call *call)
+{
+	struct chosen c = {};
+	int r = EXIT_OK;
+
+	choose_defaults(s, &c);
+	if (s->fields)
+		r = parse(call, s->fields, &c);
+	if (!r)
+		r = check_asked(s, call, c.asked);
+	for (size_t i = 0; i < s->n_events && !r; i++) {
+		struct script_event *e = &s->events[i];
+
+		e->fields = c.of[type_of(e->event)] & fields_of(e->event);
+		if (s->time == TIME_REAL)
+			e->fields &= ~(unsigned)FIELD_TOD;
+		/* What is done to a place needs it. */
+		if (!(e->fields & FIELD_IP))
+			e->fields &= ~(unsigned)PLACE;
+	}
+	return r;
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What the parts of `perfctl script` share. */
+#ifndef PERFCTL_SCRIPT_H
+#define PERFCTL_SCRIPT_H
+
+#include "client/perfctl/decode/decoders.h"
+#include "client/perfctl/events/input.h"
+#include "client/perfctl/trace/symbols.h"
+
+/* perf's limit is 127, if nobody changed it. */
+#define SCRIPT_STACK_MAX 1024
+
+/* perf's names for them are in script-fields.c. */
+enum script_field {
+	FIELD_COMM = 1 << 0,
+	FIELD_TID = 1 << 1,
+	FIELD_PID = 1 << 2,
+	FIELD_TIME = 1 << 3,
+	FIELD_CPU = 1 << 4,
+	FIELD_EVENT = 1 << 5,
+	FIELD_TRACE = 1 << 6,
+	FIELD_IP = 1 << 7,
+	FIELD_SYM = 1 << 8,
+	FIELD_SYMOFF = 1 << 9,
+	FIELD_DSO = 1 << 10,
+	FIELD_ADDR = 1 << 11,
+	FIELD_PERIOD = 1 << 12,
+	FIELD_TOD = 1 << 13,
+};
+
+enum script_time { TIME_MONO, TIME_REAL, TIME_RELATIVE };
+
+struct script_event {
+	const struct trace_event *event;
+	unsigned fields;
+	struct decoder *decoder; /* NULL: it has no format, or none we read */
+};
+
+struct script {
+	const char *file;   /* -i */
+	const char *fields; /* -F */
+	struct selection selection;
+	enum script_time time;
+	bool nanoseconds, no_chains, no_symbols, keep_mangled, json;
+	bool show_tasks, show_maps, show_lost;
+	size_t max_stack;
+
+	struct input in;
+	struct symbols *symbols; /* NULL: --no-symbols */
+	struct decoders decoders;
+	struct script_event *events;
+	size_t n_events;
+	int name_width; /* of the longest event's name */
+	uint64_t first; /* the first time there is, for TIME_RELATIVE */
+	uint64_t n;	/* records that were printed */
+	struct symbols_frame frames[SCRIPT_STACK_MAX];
+};
+
+/* ── script-fields.c ── */
+
+/* Which fields the events have, by what is asked for and by what is in them. Returns an exit code;
+ * has complained. */
+int script_choose_fields(struct script *s, const struct call *call);
+
+/* ── script-print.c, script-json.c ── */
+
+void script_print(struct script *s, const struct trace_record *r, FILE *f);
+void script_print_json(struct script *s, const struct trace_record *r, FILE *f);
+
+/* The frames of a record, in s->frames; without symbols: the addresses. */
+size_t script_frames(struct script *s, const struct trace_record *r);
+
+/* Seconds since the epoch as the reader's machine writes them, "2026-11-22 04:01:33"; "?" if there
+ * is no such time. */
+const char *script_wall_clock(uint64_t realtime, char *buffer, size_t size);
+
+#endif

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Owns build ids: finds them in the notes of the kernel and of ELF files, and keeps the table of
+ * them that a perf.data file has. Nothing in a file is trusted.
+ */
+#include <elf.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "client/perfdata/perfdata.h"
+
+#define NOTES_MAX (64U << 10) /* of one file */
+#define SEGMENTS_MAX 128
+
+/* ── Notes ──────────────────────────────────────────────────────────────────────────────── */
+
+size_t build_id_in_notes(const void *notes, size_t size, uint8_t ret[static 20])
+{
+	const uint8_t *p = notes;
+	Elf64_Nhdr h; /* that of 32 bit files is the same */
+
+	while (size >= sizeof(h)) {
+		size_t name, all;
+
+		memcpy(&h, p, sizeof(h));
+		name = ALIGN_TO((size_t)h.n_namesz, (size_t)4);
+		all = sizeof(h) + name + ALIGN_TO((size_t)h.n_descsz, (size_t)4);
+		if (sizeof(h) + name + h.n_descsz > size)
+			return 0;
+		if (h.n_type == NT_GNU_BUILD_ID && h.n_namesz == 4 && h.n_descsz > 0 &&
+		    h.n_descsz <= 20 && !memcmp(p + sizeof(h), "GNU", 4)) {
+			memcpy(ret, p + sizeof(h) + name, h.n_descsz);
+			return h.n_descsz;
+		}
+		if (all >= size)
+			return 0;
+		p += all;
+		size -= all;
+	}
+	return 0;
+}
+
+/* Takes what it reads off from what may be read of the file. */
+static size_t read_notes(int fd, uint64_t offset, uint64_t size, size_t *left,
+			 uint8_t ret[static 20])
+{
+	_cleanup_free_ uint8_t *notes = NULL;
+	ssize_t n;
+
+	size = MIN(size, (uint64_t)*left);
+	*left -= size;
+	notes = malloc(size + 1);
+	n = notes ? pread(fd, notes, size, (off_t)offset) : -1;
+	return n > 0 ? build_id_in_notes(notes, (size_t)n, ret) : 0;
+}
+
+static size_t find_in_segments64(int fd, const Elf64_Ehdr *e, uint8_t ret[static 20])
+{
+	Elf64_Phdr segments[SEGMENTS_MAX];
+	size_t n = MIN((size_t)e->e_phnum, (size_t)SEGMENTS_MAX), found = 0;
+	size_t left = NOTES_MAX;
+	ssize_t size;
+
+	if (e->e_phentsize != sizeof(segments[0]))
+		return 0;
+	size = pread(fd, segments, n * sizeof(segments[0]), (off_t)e->e_phoff);
+	n = size < 0 ? 0 : (size_t)size / sizeof(segments[0]);
+	for (size_t i = 0; !found && i < n; i++)
+		if (segments[i].p_type == PT_NOTE)
+			found = read_notes(fd, segments[i].p_offset, segments[i].p_filesz, &left,
+					   ret);
+	return found;
+}
+
+static size_t find_in_segments32(int fd, const Elf32_Ehdr *e, uint8_t ret[static 20])
+{
+	Elf32_Phdr segments[SEGMENTS_MAX];
+	size_t n = MIN((size_t)e->e_phnum, (size_t)SEGMENTS_MAX), found = 0;
+	size_t left = NOTES_MAX;
+	ssize_t size;
+
+	if (e->e_phentsize != sizeof(segments[0]))
+		return 0;
+	size = pread(fd, segments, n * sizeof(segments[0]), (off_t)e->e_phoff);
+	n = size < 0 ? 0 : (size_t)size / sizeof(segments[0]);
+	for (size_t i = 0; !found && i < n; i++)
+		if (segments[i].p_type == PT_NOTE)
+			found = read_notes(fd, segments[i].p_offset, segments[i].p_filesz, &left,
+					   ret);
+	return found;
+}
+
+size_t build_id_of_file(int fd, uint8_t ret[static 20])
+{
+	union {
+		Elf64_Ehdr e64;
+		Elf32_Ehdr e32;
+	} e = {};
+	static const uint8_t data =
+		__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? ELFDATA2MSB : ELFDATA2LSB;
+
+	if (pread(fd, &e, sizeof(e), 0) < (ssize_t)sizeof(e.e32) ||
+	    memcmp(e.e64.e_ident, ELFMAG, SELFMAG) || e.e64.e_ident[EI_DATA] != data)
+		return 0;
+	return e.e64.e_ident[EI_CLASS] == ELFCLASS64 ? find_in_segments64(fd, &e.e64, ret)
+						     : find_in_segments32(fd, &e.e32, ret);
+}
+
+size_t build_id_of_kernel(uint8_t ret[static 20])
+{
+	_cleanup_close_ int fd = open("/sys/kernel/notes", O_RDONLY | O_CLOEXEC);
+	uint8_t notes[4096];
+	ssize_t n = fd < 0 ? -1 : read(fd, notes, sizeof(notes));
+
+	return n > 0 ? build_id_in_notes(notes, (size_t)n, ret) : 0;
+}
+
+/* ── The table ──────────────────────────────────────────────────────────────────────────── */
+
+bool build_id_is_known(const struct build_id_table *t, const char *path)
+{
+	return path_set_find(&t->known, path, 0, 0) != NULL;
+}
+
+void build_id_add(struct build_id_table *t, uint16_t cpumode, const char *path,
+		  const uint8_t *build_id, size_t size)
+{
+	size_t path_size = ALIGN_TO(strlen(path) + 1, (size_t)PERFDATA_STRING_ALIGN);
+	struct perfdata_build_id entry = {
+		.header.type = PERFDATA_BUILD_ID,
+		.header.misc = cpumode | PERFDATA_BUILD_ID_HAS_SIZE,
+		.header.size = (uint16_t)(sizeof(entry) + path_size),
+		.pid = -1,
+		.size = (uint8_t)size,
+	};
+
+	if (!size || size > sizeof(entry.build_id) || path_size > PERFDATA_RECORD_MAX / 2)
+		return;
+	if (build_id_is_known(t, path))
+		return;
+	if (!path_set_add(&t->known, path, 0, 0)) {
+		t->entries.failed = true;
+		return;
+	}
+	memcpy(entry.build_id, build_id, size);
+	blob_put(&t->entries, &entry, sizeof(entry));
+	blob_put(&t->entries, path, strlen(path));
+	blob_fill(&t->entries, path_size - strlen(path));
+}
+
+void build_id_table_done(struct build_id_table *t)
+{
+	blob_done(&t->entries);
+	path_set_done(&t->known);
+	*t = (struct build_id_table){};
+}

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Owns the way of sideband into a perf.data file: checked as a whole when it comes, then written as
+ * it is, each record before the first sample of its time. Build ids are looked for in the files
+ * that were mapped, where these are still the same.
+ */
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <linux/perf_event.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include "client/perfdata/perfdata.h"
+#include "client/public.h"
+#include "proto/regular.h"
+#include "proto/sideband.h"
+
+/* Of a file that is no memory of ours: more than any table of processes may take. */
+#define SIDEBAND_MAX (1ULL << 30)
+
+/* PERF_RECORD_MMAP2; the path and the sample_id follow. */
+struct mmap2 {
+	struct perf_event_header header;
+	uint32_t pid, tid;
+	uint64_t address, length, offset;
+	uint32_t major, minor;
+	uint64_t inode, generation;
+	uint32_t prot, flags;
+};
+_Static_assert(sizeof(struct mmap2) == 72, "as the kernel has it");
+
+static bool is_sideband_type(uint32_t type)
+{
+	switch (type) {
+	case PERF_RECORD_FORK:
+	case PERF_RECORD_COMM:
+	case PERF_RECORD_MMAP2:
+	case PERF_RECORD_EXIT:
+	case PERF_RECORD_KSYMBOL:
+	case PERF_RECORD_BPF_EVENT:
+	case PERF_RECORD_NAMESPACES:
+	case PERF_RECORD_CGROUP:
+	case PERF_RECORD_LOST:
+		return true;
+	}
+	return false;
+}
+
+static uint64_t time_at(const struct perfdata_sideband *s, size_t at, size_t *ret_size)
+{
+	struct perf_event_header header;
+	uint64_t time;
+
+	memcpy(&header, s->bytes + at, sizeof(header));
+	memcpy(&time, s->bytes + at + header.size - PP_SIDEBAND_ID_SIZE + 8, sizeof(time));
+	*ret_size = header.size;
+	return time;
+}
+
+/* ── Build ids ──────────────────────────────────────────────────────────────────────────── */
+
+/*
+ * Of the file that was mapped, and as it was then. A stranger chose the path, and his mount
+ * namespace may have another file there than ours: device, inode and the time of its last change
+ * must fit.
+ */
+static void read_build_id(struct perfpersist_perfdata *d, const struct path_entry *e)
+{
+	_cleanup_close_ int fd = -EBADF;
+	uint8_t build_id[20];
+	struct stat st;
+
+	if (build_id_is_known(&d->build_ids, e->path))
+		return;
+	fd = regular_open(AT_FDCWD, e->path, RESOLVE_NO_MAGICLINKS);
+	if (fd < 0 || fstat(fd, &st) < 0 || st.st_ino != e->inode || st.st_dev != e->device)
+		return;
+	if (e->time && (uint64_t)st.st_ctim.tv_sec * 1000000000 + (uint64_t)st.st_ctim.tv_nsec >
+			       d->realtime_offset + e->time)
+		return;
+	build_id_add(&d->build_ids, PERF_RECORD_MISC_USER, e->path, build_id,
+		     build_id_of_file(fd, build_id));
+}
+
+/* The newest mapping of a file tells most of whether it is still that one. 0: it is there now. */
+static void note_file(struct path_set *files, const struct mmap2 *m, const char *path,
+		      uint64_t time)
+{
+	uint64_t device = makedev(m->major, m->minor);
+	struct path_entry *e = path_set_find(files, path, device, m->inode);
+
+	if (!e) {
+		e = path_set_add(files, path, device, m->inode);
+		if (e)
+			e->time = time;
+	} else if (e->time) {
+		e->time = time ? MAX(e->time, time) : 0;
+	}
+}
+
+/* A file is looked at once, however often it was mapped, and whether or not it has a build id. */
+static void collect_build_ids(struct perfpersist_perfdata *d)
+{
+	_cleanup_(path_set_done) struct path_set files = {};
+	const struct perfdata_sideband *s = &d->sideband;
+	const struct path_entry *e = NULL;
+	size_t size;
+
+	for (size_t at = 0; at < s->size; at += size) {
+		uint64_t time = time_at(s, at, &size);
+		const char *path = (const char *)s->bytes + at + sizeof(struct mmap2);
+		struct mmap2 m;
+
+		memcpy(&m.header, s->bytes + at, sizeof(m.header));
+		if (m.header.type != PERF_RECORD_MMAP2)
+			continue;
+		memcpy(&m, s->bytes + at, sizeof(m));
+		if (m.inode && path[0] == '/')
+			note_file(&files, &m, path, time);
+	}
+	while ((e = path_set_next(&files, e)))
+		read_build_id(d, e);
+	d->build_ids.entries.failed |= files.entries.failed;
+}
+
+/* ── The file ───────────────────────────────────────────────────────────────────────────── */
+
+static bool is_record(const uint8_t *p, size_t left)
+{
+	struct perf_event_header h;
+
+	if (left < sizeof(h) + PP_SIDEBAND_ID_SIZE)
+		return false;
+	memcpy(&h, p, sizeof(h));
+	if (!is_sideband_type(h.type) || h.size % 8 || h.size > left ||
+	    h.size < sizeof(h) + PP_SIDEBAND_ID_SIZE)
+		return false;
+	if (h.type != PERF_RECORD_MMAP2)
+		return true;
+	/* Its path has an end. */
+	return h.size > sizeof(struct mmap2) + PP_SIDEBAND_ID_SIZE &&
+	       memchr(p + sizeof(struct mmap2), '\0',
+		      h.size - sizeof(struct mmap2) - PP_SIDEBAND_ID_SIZE);
+}
+
+static bool are_records(const uint8_t *bytes, size_t size)
+{
+	struct perf_event_header h;
+
+	for (size_t at = 0; at < size; at += h.size) {
+		if (!is_record(bytes + at, size - at))
+			return false;
+		memcpy(&h, bytes + at, sizeof(h));
+	}
+	return true;
+}
+
+/* From its beginning, wherever the descriptor is. */
+static int read_all(int fd, void *bytes, size_t size)
+{
+	for (size_t done = 0; done < size;) {
+		ssize_t n = pread(fd, (uint8_t *)bytes + done, size - done, (off_t)done);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : -EBADMSG;
+		done += (size_t)n;
+	}
+	return 0;
+}
+
+/* Its header is taken off; what is behind the end that it tells is of a later version. */
+static int read_file(int fd, uint8_t **ret, size_t *ret_size)
+{
+	_cleanup_free_ uint8_t *bytes = NULL;
+	struct pp_sideband_header h;
+	struct stat st;
+	int r;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	r = read_all(fd, &h, sizeof(h));
+	if (r < 0)
+		return r;
+	if (h.magic != PP_SIDEBAND_MAGIC || h.header_size < sizeof(h) || h.header_size % 8 ||
+	    h.size > MIN((uint64_t)st.st_size, SIDEBAND_MAX) || h.size < h.header_size)
+		return -EBADMSG;
+	if (h.version != PP_SIDEBAND_VERSION)
+		return -EPROTONOSUPPORT;
+	bytes = malloc(h.size);
+	if (!bytes)
+		return -ENOMEM;
+	r = read_all(fd, bytes, h.size);
+	if (r < 0)
+		return r;
+	*ret_size = h.size - h.header_size;
+	if (!are_records(bytes + h.header_size, *ret_size))
+		return -EBADMSG;
+	memmove(bytes, bytes + h.header_size, *ret_size);
+	*ret = TAKE_PTR(bytes);
+	return 0;
+}
+
+static int synthesize(uint8_t **ret, size_t *ret_size)
+{
+	_cleanup_(blob_done) struct blob records = {};
+	int r = synthesize_processes(&records);
+
+	if (r < 0)
+		return r;
+	*ret_size = records.n;
+	*ret = TAKE_PTR(records.bytes);
+	return 0;
+}
+
+static void look_at_next(struct perfdata_sideband *s)
+{
+	size_t size;
+
+	s->next_time = s->at < s->size ? time_at(s, s->at, &size) : UINT64_MAX;
+}
+
+int perfdata_sideband_open(struct perfpersist_perfdata *d, int fd)
+{
+	struct perfdata_sideband s = {};
+	int r = fd < 0 ? synthesize(&s.bytes, &s.size) : read_file(fd, &s.bytes, &s.size);
+
+	if (r < 0)
+		return r;
+	look_at_next(&s);
+	free(d->sideband.bytes);
+	d->sideband = s;
+	collect_build_ids(d);
+	return d->build_ids.entries.failed ? -ENOMEM : 0;
+}
+
+void sideband_put_until(struct perfpersist_perfdata *d, uint64_t time)
+{
+	struct perfdata_sideband *s = &d->sideband;
+	size_t begin = s->at, size;
+
+	while (s->at < s->size && time_at(s, s->at, &size) <= time)
+		s->at += size;
+	output_put(&d->out, s->bytes + begin, s->at - begin);
+	look_at_next(s);
+}

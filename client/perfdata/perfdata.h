@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * A perf.data file that is being written: what its parts share. Each part is a file: the events'
+ * attributes (perfdata-attr.c), tracing data, features, sideband, build ids; perfdata.c has the
+ * order they come in.
+ */
+#ifndef PP_CLIENT_PERFDATA_H
+#define PP_CLIENT_PERFDATA_H
+
+#include "client/perfdata/path-set.h"
+#include "client/perfdata/perfdata-format.h"
+#include "client/perfdata/perfdata-output.h"
+#include "client/perfpersist.h"
+
+/* One source of an event: an evsel, in perf's words. */
+struct perfdata_evsel {
+	struct perf_event_attr attr; /* as it stands in the file */
+	uint64_t id;
+	uint64_t source_type; /* the sample_type of its records in the rings */
+	char *name;
+	char *format; /* of a tracepoint, as it stands in the file; else NULL */
+	size_t format_size;
+	bool is_known;	    /* an earlier evsel has the same format */
+	bool is_renumbered; /* records say another tracepoint's number than the file */
+};
+
+/* The evsels of one event, by the index of its sources. */
+struct perfdata_event {
+	uint32_t first, n;
+};
+
+/* Files that have a build id, each once. */
+struct build_id_table {
+	struct blob entries; /* struct perfdata_build_id and path, one after the other */
+	struct path_set known;
+};
+
+struct perfdata_sideband {
+	uint8_t *bytes; /* records alone; NULL: there are none */
+	size_t at, size;
+	uint64_t next_time; /* of the record at `at`; UINT64_MAX: there is none */
+};
+
+struct perfpersist_perfdata {
+	struct perfdata_output out;
+	bool pipe;
+	bool is_late;	 /* sideband comes when samples have been written */
+	bool is_started; /* what comes before records is written */
+	bool is_finished;
+	char **argv;
+	size_t argc;
+	uint64_t realtime_offset;
+
+	struct perfdata_evsel *evsels; /* the last one, added at the start, is sideband's */
+	size_t n_evsels, cap_evsels;
+	struct perfdata_event *events;
+	size_t n_events;
+
+	struct perfdata_sideband sideband;
+	struct build_id_table build_ids;
+	struct perfdata_file_header header;
+	uint64_t first_time, last_time; /* of samples */
+	uint64_t round;			/* where the next FINISHED_ROUND comes */
+};
+
+/* ── perfdata-attr.c ── */
+
+/* The evsel of a source; id: what its records are to have in the file. -ENOMEM. */
+int evsel_init(struct perfdata_evsel *evsel, const struct perfpersist_source *source, uint64_t id);
+
+/* That of sideband. */
+int evsel_init_sideband(struct perfdata_evsel *evsel);
+void evsel_done(struct perfdata_evsel *evsel);
+
+/* Gives evsels[n] a tracepoint's number that no other format among evsels[0 … n - 1] has. -ENOMEM.
+ */
+int evsel_number(struct perfdata_evsel *evsels, size_t n);
+
+/* ── perfdata-sample.c ── */
+
+/* Writes a sample as the evsel's attr says. -EINVAL: it is too long for a record. */
+int perfdata_put_sample(struct perfpersist_perfdata *d, const struct perfdata_evsel *evsel,
+			const struct perfpersist_sample *sample);
+
+/* ── perfdata-tracing.c ── */
+
+void perfdata_tracing_data(const struct perfpersist_perfdata *d, struct blob *b);
+
+/* ── perfdata-features.c ── */
+
+/* What the section of a feature contains; empty: this machine, or this file, has no such. */
+void perfdata_feature(const struct perfpersist_perfdata *d, enum perfdata_feature feature,
+		      struct blob *b);
+
+/* ── perfdata-machine.c ── */
+
+void perfdata_cpudesc(struct blob *b);
+void perfdata_cpuid(struct blob *b);
+void perfdata_cpu_topology(struct blob *b);
+void perfdata_pmu_mappings(struct blob *b);
+
+/* ── perfdata-sideband.c ── */
+
+/* Takes the records of a sideband file. -EBADMSG, -ENOMEM, or of read(2). */
+int perfdata_sideband_open(struct perfpersist_perfdata *d, int fd);
+
+/* Writes those up to a time. */
+void sideband_put_until(struct perfpersist_perfdata *d, uint64_t time);
+
+/* ── synthesize.c ── */
+
+/* From /proc, what runs: as records of sideband, with time 0. -ENOMEM. */
+int synthesize_processes(struct blob *records);
+
+/* Where the kernel's code is, as PERF_RECORD_MMAP. */
+void synthesize_kernel(struct blob *records);
+
+/* ── build-id.c ── */
+
+void build_id_add(struct build_id_table *t, uint16_t cpumode, const char *path,
+		  const uint8_t *build_id, size_t size);
+bool build_id_is_known(const struct build_id_table *t, const char *path);
+void build_id_table_done(struct build_id_table *t);
+
+/* The build id in notes, or in the notes of an ELF file, at most 20 bytes; 0: there is none. */
+size_t build_id_in_notes(const void *notes, size_t size, uint8_t ret[static 20]);
+size_t build_id_of_file(int fd, uint8_t ret[static 20]);
+size_t build_id_of_kernel(uint8_t ret[static 20]);
+
+#endif

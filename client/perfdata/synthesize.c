@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Makes records of what /proc says: the processes that run, for who has no sideband of a keeper,
+ * and where the kernel's code lies. All have time 0: before every sample.
+ */
+#include <ctype.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+
+#include "client/perfdata/perfdata.h"
+#include "proto/sideband.h"
+
+#define KERNEL_PID UINT32_MAX
+#define KERNEL_MAP "[kernel.kallsyms]_text"
+#define KALLSYMS_MAX (256U << 10) /* of its beginning, which is where the text's begins */
+#if defined(__x86_64__)
+#define KERNEL_END 0xffffffffc0000000ULL /* modules' begin there */
+#else
+#define KERNEL_END UINT64_MAX
+#endif
+#define KERNEL_SIZE (1ULL << 30)	  /* if it is not known */
+#define KERNEL_HALF 0xffff800000000000ULL /* likewise where it begins */
+
+/* ── Records ────────────────────────────────────────────────────────────────────────────── */
+
+/* fixed: the record with its header, whose size is found here. text: what follows; or NULL. */
+static void put_record(struct blob *b, void *fixed, size_t fixed_size, const char *text)
+{
+	size_t size = text ? strlen(text) + 1 : 0, padded = ALIGN_TO(size, (size_t)8);
+	struct perf_event_header *header = fixed;
+	struct {
+		uint32_t pid, tid;
+		uint64_t time;
+		uint32_t cpu, reserved;
+		uint64_t id;
+	} sample_id = { .id = PP_SIDEBAND_ID };
+
+	_Static_assert(sizeof(sample_id) == PP_SIDEBAND_ID_SIZE, "sample_id");
+	if (fixed_size + padded + sizeof(sample_id) > PERFDATA_RECORD_MAX)
+		return;
+	header->size = (uint16_t)(fixed_size + padded + sizeof(sample_id));
+	blob_put(b, fixed, fixed_size);
+	blob_put(b, text, size);
+	blob_fill(b, padded - size);
+	blob_put(b, &sample_id, sizeof(sample_id));
+}
+
+static void put_fork(struct blob *b, uint32_t ppid, uint32_t ptid, uint32_t pid, uint32_t tid)
+{
+	struct {
+		struct perf_event_header header;
+		uint32_t pid, ppid, tid, ptid;
+		uint64_t time;
+	} fork = {
+		/* As if by exec: what its parent has mapped today is none of its own. */
+		.header = { .type = PERF_RECORD_FORK, .misc = PERF_RECORD_MISC_FORK_EXEC },
+		.pid = pid,
+		.ppid = ppid,
+		.tid = tid,
+		.ptid = ptid,
+	};
+
+	put_record(b, &fork, sizeof(fork), NULL);
+}
+
+static void put_comm(struct blob *b, uint32_t pid, uint32_t tid, const char *text)
+{
+	struct {
+		struct perf_event_header header;
+		uint32_t pid, tid;
+	} comm = { .header.type = PERF_RECORD_COMM, .pid = pid, .tid = tid };
+
+	put_record(b, &comm, sizeof(comm), text);
+}
+
+static void put_kernel_map(struct blob *b, uint64_t start, uint64_t size, uint64_t offset,
+			   const char *path)
+{
+	struct {
+		struct perf_event_header header;
+		uint32_t pid, tid;
+		uint64_t start, size, offset;
+	} map = {
+		.header = { .type = PERF_RECORD_MMAP, .misc = PERF_RECORD_MISC_KERNEL },
+		.pid = KERNEL_PID,
+		.start = start,
+		.size = size,
+		.offset = offset,
+	};
+
+	put_record(b, &map, sizeof(map), path);
+}
+
+/* ── Processes ──────────────────────────────────────────────────────────────────────────── */
+
+/* A line of maps: "start-end rwxp offset major:minor inode   path". */
+static void put_map(struct blob *b, uint32_t pid, const char *line)
+{
+	unsigned long long start, end, offset, inode;
+	struct {
+		struct perf_event_header header;
+		uint32_t pid, tid;
+		uint64_t start, size, offset;
+		uint32_t major, minor;
+		uint64_t inode, generation;
+		uint32_t prot, flags;
+	} map = {
+		.header = { .type = PERF_RECORD_MMAP2, .misc = PERF_RECORD_MISC_USER },
+		.pid = pid,
+		.tid = pid,
+		.flags = MAP_PRIVATE,
+	};
+	unsigned major, minor;
+	char rights[5];
+	int path = 0;
+
+	if (sscanf(line, "%llx-%llx %4s %llx %x:%x %llu %n", &start, &end, rights, &offset, &major,
+		   &minor, &inode, &path) < 7 ||
+	    rights[2] != 'x' || end < start || !path)
+		return;
+	map.start = start;
+	map.size = end - start;
+	map.offset = offset;
+	map.major = major;
+	map.minor = minor;
+	map.inode = inode;
+	map.prot = PROT_EXEC | (rights[0] == 'r' ? PROT_READ : 0) |
+		   (rights[1] == 'w' ? PROT_WRITE : 0);
+	put_record(b, &map, sizeof(map), line[path] ? line + path : "//anon");
+}
+
+static void put_maps(struct blob *b, int proc, uint32_t pid)
+{
+	_cleanup_fclose_ FILE *f = NULL;
+	_cleanup_free_ char *line = NULL;
+	size_t size = 0;
+	char path[32];
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "%u/maps", pid);
+	fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
+	f = fd < 0 ? NULL : fdopen(fd, "r");
+	if (!f) {
+		close_fd(fd);
+		return;
+	}
+	while ((n = getline(&line, &size, f)) > 0) {
+		if (line[n - 1] == '\n')
+			line[n - 1] = '\0';
+		put_map(b, pid, line);
+	}
+}
+
+/* "PID (comm) S PPID …"; comm may have anything in it, so that its end is the last ")". */
+static bool read_stat(int proc, uint32_t pid, uint32_t tid, char ret_comm[static 17],
+		      uint32_t *ret_ppid)
+{
+	_cleanup_close_ int fd = -EBADF;
+	char path[48], text[512], *open, *close;
+	unsigned ppid;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "%u/task/%u/stat", pid, tid);
+	fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (n <= 0)
+		return false;
+	text[n] = '\0';
+	open = strchr(text, '(');
+	close = strrchr(text, ')');
+	if (!open || !close || close < open || sscanf(close + 1, " %*c %u", &ppid) != 1)
+		return false;
+	*close = '\0';
+	snprintf(ret_comm, 17, "%s", open + 1);
+	*ret_ppid = ppid;
+	return true;
+}
+
+static bool read_id(const char *text, uint32_t *ret)
+{
+	char *end;
+	unsigned long v = strtoul(text, &end, 10);
+
+	if (!isdigit((unsigned char)*text) || *end || v > INT32_MAX)
+		return false;
+	*ret = (uint32_t)v;
+	return true;
+}
+
+static void put_thread(struct blob *b, int proc, uint32_t pid, uint32_t tid)
+{
+	uint32_t ppid;
+	char comm[17];
+
+	if (!read_stat(proc, pid, tid, comm, &ppid))
+		return;
+	if (tid != pid)
+		ppid = pid;
+	put_fork(b, ppid, ppid, pid, tid);
+	put_comm(b, pid, tid, comm);
+}
+
+static void put_process(struct blob *b, int proc, uint32_t pid)
+{
+	_cleanup_closedir_ DIR *tasks = NULL;
+	char path[32];
+	uint32_t tid;
+	int fd;
+
+	snprintf(path, sizeof(path), "%u/task", pid);
+	fd = openat(proc, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	tasks = fd < 0 ? NULL : fdopendir(fd);
+	if (!tasks) {
+		close_fd(fd);
+		return;
+	}
+	put_thread(b, proc, pid, pid);
+	for (struct dirent *entry; (entry = readdir(tasks));)
+		if (read_id(entry->d_name, &tid) && tid != pid)
+			put_thread(b, proc, pid, tid);
+	put_maps(b, proc, pid);
+}
+
+int synthesize_processes(struct blob *records)
+{
+	_cleanup_closedir_ DIR *proc = opendir("/proc");
+	uint32_t pid;
+
+	for (struct dirent *entry; proc && (entry = readdir(proc));)
+		if (read_id(entry->d_name, &pid))
+			put_process(records, dirfd(proc), pid);
+	return records->failed ? -ENOMEM : 0;
+}
+
+/* ── The kernel ─────────────────────────────────────────────────────────────────────────── */
+
+/* 0: the caller may not know, or there is no such file. */
+static uint64_t find_text(void)
+{
+	_cleanup_fclose_ FILE *f = fopen("/proc/kallsyms", "re");
+	unsigned long long address;
+	size_t read = 0;
+	char line[512];
+
+	while (f && read < KALLSYMS_MAX && fgets(line, sizeof(line), f)) {
+		char name[8] = "";
+
+		read += strlen(line);
+		if (sscanf(line, "%llx %*c %7s", &address, name) == 2 &&
+		    (!strcmp(name, "_text") || !strcmp(name, "_stext")))
+			return address;
+	}
+	return 0;
+}
+
+/* As memory is laid out, which only root sees. */
+static uint64_t find_text_size(void)
+{
+	_cleanup_fclose_ FILE *f = fopen("/proc/iomem", "re");
+	unsigned long long start, end;
+	char line[256];
+
+	while (f && fgets(line, sizeof(line), f))
+		if (strstr(line, ": Kernel code") && sscanf(line, "%llx-%llx", &start, &end) == 2 &&
+		    end > start)
+			return end - start + 1;
+	return 0;
+}
+
+/* "name size refs users state 0xaddress". Returns the lowest address above text. */
+static uint64_t put_modules(struct blob *b, uint64_t text)
+{
+	_cleanup_fclose_ FILE *f = fopen("/proc/modules", "re");
+	unsigned long long size, address;
+	uint64_t first = UINT64_MAX;
+	char line[4096], name[64], path[72];
+
+	while (f && fgets(line, sizeof(line), f)) {
+		const char *at = strstr(line, " 0x");
+
+		if (!at || sscanf(line, "%63s %llu", name, &size) != 2 ||
+		    sscanf(at, " %llx", &address) != 1 || !address)
+			continue;
+		snprintf(path, sizeof(path), "[%s]", name);
+		put_kernel_map(b, address, size, 0, path);
+		if (address > text)
+			first = MIN(first, (uint64_t)address);
+	}
+	return first;
+}
+
+void synthesize_kernel(struct blob *records)
+{
+	_cleanup_(blob_done) struct blob modules = {};
+	uint64_t text = find_text(), size = find_text_size(), end;
+
+	if (!text) {
+		/* perf finds symbols by an offset of 0 as they are on its own machine. */
+		put_kernel_map(records, KERNEL_HALF, UINT64_MAX - KERNEL_HALF, 0, KERNEL_MAP);
+		return;
+	}
+	end = MIN(put_modules(&modules, text), KERNEL_END);
+	size = MIN(size ?: KERNEL_SIZE, end > text ? end - text : KERNEL_SIZE);
+	put_kernel_map(records, text, size, text, KERNEL_MAP);
+	blob_put(records, modules.bytes, modules.n);
+	records->failed |= modules.failed;
+}

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Owns the way from arguments to messages. */
+#include "client/request/make.h"
+
+#include <string.h>
+
+#include "client/public.h"
+
+_Static_assert(PERFPERSIST_CHANGE_FILTER == PP_CHANGE_FILTER &&
+		       PERFPERSIST_CHANGE_BUFFER == PP_CHANGE_BUFFER &&
+		       PERFPERSIST_CHANGE_MAX_RATE == PP_CHANGE_MAX_RATE,
+	       "changes");
+
+#define _cleanup_request_ _cleanup_(request_cleanup)
+
+#define CREATE_FLAGS                                                                           \
+	(PERFPERSIST_FREQ | PERFPERSIST_CALLCHAIN | PERFPERSIST_GENERIC | PERFPERSIST_WAKEUP | \
+	 PERFPERSIST_SHARE | PERFPERSIST_NO_SHARE | PERFPERSIST_BOOT)
+#define CHANGES \
+	(PERFPERSIST_CHANGE_FILTER | PERFPERSIST_CHANGE_BUFFER | PERFPERSIST_CHANGE_MAX_RATE)
+
+static int fill(char *field, size_t size, const char *what, const char *text)
+{
+	size_t n = text ? strlen(text) : 0;
+
+	if (n >= size)
+		return client_fail(-EINVAL,
+				   "the %s \"%.40s…\" is too long: it has %zu bytes, %zu "
+				   "are allowed",
+				   what, text, n, size - 1);
+	if (n)
+		memcpy(field, text, n);
+	return 0;
+}
+#define FILL(field, what, text) fill(field, sizeof(field), what, text)
+
+static int fill_required(char *field, size_t size, const char *what, const char *text)
+{
+	if (!text || !*text)
+		return client_fail(-EINVAL, "the %s is missing", what);
+	return fill(field, size, what, text);
+}
+#define FILL_REQUIRED(field, what, text) fill_required(field, sizeof(field), what, text)
+
+static int fill_names(struct pp_msg_name *which, const char *ns, const char *name)
+{
+	int error = FILL_REQUIRED(which->ns, "namespace", ns);
+
+	return error < 0 ? error : FILL_REQUIRED(which->name, "event's name", name);
+}
+
+int make_plain(struct perfpersist *p, enum pp_op op, struct request **ret)
+{
+	*ret = request_new(p, op);
+	return *ret ? 0 : -ENOMEM;
+}
+
+/* The messages of some operations begin with the event that is meant. */
+static struct pp_msg_name *which_of(struct request *r)
+{
+	switch (r->op) {
+	case PP_OP_OPEN:
+		return &r->body.open.which;
+	case PP_OP_CHANGE:
+		return &r->body.change.which;
+	case PP_OP_PAUSE:
+		return &r->body.pause.which;
+	default:
+		return &r->body.name;
+	}
+}
+
+int make_by_name(struct perfpersist *p, enum pp_op op, const char *ns, const char *name,
+		 struct request **ret)
+{
+	_cleanup_request_ struct request *r = request_new(p, op);
+	int error = r ? fill_names(which_of(r), ns, name) : -ENOMEM;
+
+	if (error < 0)
+		return error;
+	*ret = TAKE_PTR(r);
+	return 0;
+}
+
+int make_by_id(struct perfpersist *p, enum pp_op op, uint64_t id, struct request **ret)
+{
+	struct request *r;
+
+	if (id == 0)
+		return client_fail(-EINVAL, "no event has the id 0");
+	r = request_new(p, op);
+	if (!r)
+		return -ENOMEM;
+	which_of(r)->id = id;
+	*ret = r;
+	return 0;
+}
+
+static int make_of_namespace(struct perfpersist *p, enum pp_op op, const char *ns,
+			     struct request **ret)
+{
+	_cleanup_request_ struct request *r = request_new(p, op);
+	int error;
+
+	if (!r)
+		return -ENOMEM;
+	if (op == PP_OP_LIST)
+		error = FILL(r->body.list.ns, "namespace", ns);
+	else
+		error = FILL(r->body.watch.ns, "namespace", ns);
+	if (error < 0)
+		return error;
+	*ret = TAKE_PTR(r);
+	return 0;
+}
+
+int make_list(struct perfpersist *p, const char *ns, struct request **ret)
+{
+	return make_of_namespace(p, PP_OP_LIST, ns, ret);
+}
+
+int make_watch(struct perfpersist *p, const char *ns, struct request **ret)
+{
+	return make_of_namespace(p, PP_OP_WATCH, ns, ret);
+}
+
+/* ── Creating ───────────────────────────────────────────────────────────────────────────── */
+
+static int fill_selection(struct pp_msg_selection *m, const char *event, const char *filter)
+{
+	int error = FILL_REQUIRED(m->event, "event's text", event);
+
+	return error < 0 ? error : FILL(m->filter, "filter", filter);
+}
+
+static int fill_selections(struct pp_msg_create_request *m,
+			   const struct perfpersist_create_options *opts)
+{
+	if (opts->n_selections == 0) {
+		m->count = 1;
+		return fill_selection(&m->selections[0], opts->event, opts->filter);
+	}
+	if (opts->event || opts->filter)
+		return client_fail(-EINVAL, "give an event or selections, not both");
+	if (opts->n_selections > PP_SELECTIONS_MAX)
+		return client_fail(-EINVAL,
+				   "%zu selections are too many for one event: %d are allowed; "
+				   "those with the same filter can be one, with commas between",
+				   opts->n_selections, PP_SELECTIONS_MAX);
+	for (; m->count < opts->n_selections; m->count++) {
+		const struct perfpersist_selection *s = &opts->selections[m->count];
+		int error = fill_selection(&m->selections[m->count], s->event, s->filter);
+
+		if (error < 0)
+			return error;
+	}
+	return 0;
+}
+
+static int fill_create(struct pp_msg_create_request *m, const char *ns, const char *name,
+		       const struct perfpersist_create_options *opts)
+{
+	int error;
+
+	error = FILL_REQUIRED(m->ns, "namespace", ns);
+	if (error < 0)
+		return error;
+	error = FILL_REQUIRED(m->name, "event's name", name);
+	if (error < 0)
+		return error;
+	error = fill_selections(m, opts);
+	if (error < 0)
+		return error;
+	if (opts->flags & ~CREATE_FLAGS)
+		return client_fail(-EINVAL, "cannot create %s/%s: unknown flags %#x", ns, name,
+				   opts->flags);
+	m->data_size = opts->buffer;
+	m->period = opts->period;
+	m->max_rate = opts->max_rate;
+	m->flags = opts->flags;
+	return FILL(m->cpus, "list of CPUs", opts->cpus);
+}
+
+int make_create(struct perfpersist *p, const char *ns, const char *name,
+		const struct perfpersist_create_options *opts, struct request **ret)
+{
+	_cleanup_request_ struct request *r = NULL;
+	int error;
+
+	if (!opts || !SZ_IS_VALID(opts))
+		return client_fail(-EINVAL,
+				   "cannot create an event with a struct "
+				   "perfpersist_create_options of %zu bytes: set its sz "
+				   "to its size",
+				   opts ? opts->sz : 0);
+	r = request_new(p, PP_OP_CREATE);
+	error = r ? fill_create(&r->body.create, ns, name, opts) : -ENOMEM;
+	if (error < 0)
+		return error;
+	*ret = TAKE_PTR(r);
+	return 0;
+}
+
+/* ── Changing ───────────────────────────────────────────────────────────────────────────── */
+
+static int fill_change(struct pp_msg_change_request *m,
+		       const struct perfpersist_change_options *opts)
+{
+	m->what = opts->what;
+	if (opts->what & PERFPERSIST_CHANGE_BUFFER)
+		m->data_size = opts->buffer;
+	if (opts->what & PERFPERSIST_CHANGE_MAX_RATE)
+		m->max_rate = opts->max_rate;
+	if (opts->what & PERFPERSIST_CHANGE_FILTER)
+		return FILL(m->filter, "filter", opts->filter);
+	return 0;
+}
+
+int make_change(struct perfpersist *p, const char *ns, const char *name,
+		const struct perfpersist_change_options *opts, struct request **ret)
+{
+	_cleanup_request_ struct request *r = NULL;
+	int error;
+
+	if (!opts || !SZ_IS_VALID(opts))
+		return client_fail(-EINVAL,
+				   "cannot change an event by a struct "
+				   "perfpersist_change_options of %zu bytes: set its sz to its "
+				   "size",
+				   opts ? opts->sz : 0);
+	if (!opts->what || opts->what & ~CHANGES)
+		return client_fail(-EINVAL,
+				   "cannot change an event: what to change is given as %#x; it is "
+				   "any of filter, buffer and max_rate",
+				   opts->what);
+	error = make_by_name(p, PP_OP_CHANGE, ns, name, &r);
+	if (error >= 0)
+		error = fill_change(&r->body.change, opts);
+	if (error < 0)
+		return error;
+	*ret = TAKE_PTR(r);
+	return 0;
+}
+
+int make_pause(struct perfpersist *p, const char *ns, const char *name, bool pause,
+	       struct request **ret)
+{
+	_cleanup_request_ struct request *r = request_new(p, PP_OP_PAUSE);
+	int error;
+
+	if (!r)
+		return -ENOMEM;
+	if (name)
+		error = fill_names(&r->body.pause.which, ns, name);
+	else
+		error = FILL_REQUIRED(r->body.pause.which.ns, "namespace", ns);
+	if (error < 0)
+		return error;
+	r->body.pause.pause = pause;
+	*ret = TAKE_PTR(r);
+	return 0;
+}

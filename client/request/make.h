@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Makes requests out of what the caller gave. Names and texts are the daemon's to judge: here
+ * they only have to fit into their fields. Sends nothing.
+ *
+ * Each returns 0 with *ret the caller's; -EINVAL; -ENOMEM.
+ */
+#ifndef PP_CLIENT_MAKE_H
+#define PP_CLIENT_MAKE_H
+
+#include "client/request/request.h"
+
+/* Of operations that need to be told nothing. */
+int make_plain(struct perfpersist *p, enum pp_op op, struct request **ret);
+
+/* Of an event by name or id: show, delete, wakeup, open, change. */
+int make_by_name(struct perfpersist *p, enum pp_op op, const char *ns, const char *name,
+		 struct request **ret);
+int make_by_id(struct perfpersist *p, enum pp_op op, uint64_t id, struct request **ret);
+
+int make_list(struct perfpersist *p, const char *ns, struct request **ret);
+int make_watch(struct perfpersist *p, const char *ns, struct request **ret);
+int make_create(struct perfpersist *p, const char *ns, const char *name,
+		const struct perfpersist_create_options *opts, struct request **ret);
+int make_change(struct perfpersist *p, const char *ns, const char *name,
+		const struct perfpersist_change_options *opts, struct request **ret);
+/* name NULL: all of the namespace. */
+int make_pause(struct perfpersist *p, const char *ns, const char *name, bool pause,
+	       struct request **ret);
+
+#endif

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Owns the private copy of a catalog. What is behind the descriptor may come from anywhere and
+ * change at any moment; it is copied first and checked then.
+ */
+#include "client/rings/catalog.h"
+
+#include <linux/perf_event.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "client/public.h"
+#include "client/rings/bpf.h"
+#include "client/rings/sample.h"
+
+#define CATALOG_MAX (1UL << 28)
+
+static int not_a_catalog(int fd)
+{
+	return client_fail(-EBADMSG,
+			   "descriptor %d is not the catalog of an event of perfpersist, or it is "
+			   "damaged",
+			   fd);
+}
+
+/* A file may be cut while it is mapped, so it is read. */
+static int read_file(int fd, void *buf, size_t size)
+{
+	for (size_t done = 0; done < size;) {
+		ssize_t n = pread(fd, (char *)buf + done, size - done, (off_t)done);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return not_a_catalog(fd);
+		done += (size_t)n;
+	}
+	return 0;
+}
+
+static int read_map(int fd, void *buf, size_t size)
+{
+	void *map = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
+
+	if (map == MAP_FAILED)
+		return not_a_catalog(fd);
+	memcpy(buf, map, size);
+	munmap(map, size);
+	return 0;
+}
+
+static int find_size(int fd, size_t said, bool *ret_is_file, size_t *ret)
+{
+	struct pp_catalog_header h;
+	size_t size = said;
+	struct stat st;
+	int error;
+
+	if (fstat(fd, &st) < 0)
+		return client_fail(-errno, "cannot look at descriptor %d: %m", fd);
+	*ret_is_file = S_ISREG(st.st_mode);
+	if (*ret_is_file)
+		size = st.st_size > 0 ? (size_t)st.st_size : 0;
+	else if (!size)
+		size = client_bpf_value_size(fd);
+	if (!size) {
+		error = *ret_is_file ? not_a_catalog(fd) : read_map(fd, &h, sizeof(h));
+		if (error < 0)
+			return error;
+		size = h.size;
+	}
+	if (size < sizeof(h) || size > CATALOG_MAX)
+		return not_a_catalog(fd);
+	*ret = size;
+	return 0;
+}
+
+static int copy_catalog(int fd, size_t said, void **ret)
+{
+	_cleanup_free_ void *bytes = NULL;
+	bool is_file = false;
+	size_t size = 0;
+	int error;
+
+	error = find_size(fd, said, &is_file, &size);
+	if (error < 0)
+		return error;
+	bytes = malloc(size);
+	if (!bytes)
+		return client_fail(-ENOMEM, "cannot open the event: no memory for its catalog");
+	error = is_file ? read_file(fd, bytes, size) : read_map(fd, bytes, size);
+	if (error < 0)
+		return error;
+	error = pp_catalog_check(bytes, size);
+	if (error == -EPROTONOSUPPORT)
+		return client_fail(error,
+				   "cannot read the catalog in descriptor %d: it was made by a "
+				   "newer version of perfpersist; update libperfpersist",
+				   fd);
+	if (error < 0)
+		return not_a_catalog(fd);
+	*ret = TAKE_PTR(bytes);
+	return 0;
+}
+
+int client_catalog_open(int fd, size_t size, struct client_catalog *ret)
+{
+	_cleanup_close_ int owned = fd;
+	struct client_catalog c = { .bytes = NULL };
+	int error = copy_catalog(owned, size, &c.bytes);
+
+	if (error < 0)
+		return error;
+	c.n = ((const struct pp_catalog_header *)c.bytes)->n_sources;
+	c.event_id = ((const struct pp_catalog_header *)c.bytes)->event_id;
+	*ret = c;
+	return 0;
+}
+
+void client_catalog_done(struct client_catalog *c)
+{
+	free(c->bytes);
+	*c = (struct client_catalog){ .bytes = NULL };
+}
+
+void client_catalog_source(const struct client_catalog *c, uint32_t i,
+			   struct perfpersist_source *ret)
+{
+	const struct pp_catalog_entry *e = pp_catalog_entry(c->bytes, i);
+	const char *bytes = c->bytes;
+
+	*ret = (struct perfpersist_source){
+		.sz = ret->sz,
+		.id = e->id,
+		.sample_type = e->sample_type,
+		.recorder = e->recorder,
+		.event = bytes + e->text_offset,
+		.event_size = e->text_size,
+		.attr = e->attr_size ? bytes + e->attr_offset : NULL,
+		.attr_size = e->attr_size,
+		.format = e->format_size ? bytes + e->format_offset : NULL,
+		.format_size = e->format_size,
+	};
+}
+
+int client_decode(const struct pp_ring_header *h, const struct client_catalog *c,
+		  const void *record, size_t size, struct perfpersist_sample *ret)
+{
+	const struct pp_catalog_entry *e;
+	int error, source;
+	uint64_t id;
+
+	if (h->n_sources <= 1)
+		return sample_decode(h->sample_type, record, size, ret);
+	if (!c->bytes || size < sizeof(struct perf_event_header) + sizeof(id))
+		return -EBADMSG;
+	memcpy(&id, (const char *)record + sizeof(struct perf_event_header), sizeof(id));
+	source = pp_catalog_find(c->bytes, id);
+	if (source < 0)
+		return -EBADMSG;
+	e = pp_catalog_entry(c->bytes, (uint32_t)source);
+	if (!(e->sample_type & PERF_SAMPLE_IDENTIFIER)) /* its fields would be in other places */
+		return -EBADMSG;
+	error = sample_decode(e->sample_type, record, size, ret);
+	if (error >= 0)
+		ret->source = (uint32_t)source;
+	return error;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * A snapshot: private copies of an event's rings. All walking is done on them; knows nothing
+ * of what is in a record.
+ */
+#ifndef PP_CLIENT_SNAPSHOT_H
+#define PP_CLIENT_SNAPSHOT_H
+
+#include "client/rings/event.h"
+
+/* The copy of one ring; data and spill lie as they do in the ring. */
+struct snapshot_ring {
+	struct pp_ring_header header; /* checked; the event's rings may be renewed meanwhile */
+	const struct client_catalog *catalog;
+	uint8_t *data;
+	uint64_t head;	/* virtual position of the newest record */
+	uint64_t limit; /* bytes from head on that are whole; at most data_size */
+	bool has_begin; /* nothing was overwritten: the ring's first record is there */
+	bool damaged;	/* no ring looks like this; limit is then 0 */
+	size_t touched; /* offset from which on the memory of data has pages */
+};
+
+struct perfpersist_snapshot {
+	struct perfpersist_event *event;
+	unsigned generation; /* of the event's rings that it is laid out for */
+	uint64_t taken;	     /* how often; a cursor belongs to one of them */
+	void *memory;
+	size_t memory_size;
+	size_t n;
+	struct snapshot_ring *rings;
+};
+
+/* Copies a ring into r, whose header, catalog, data (for data and spill) and touched are set. */
+void snapshot_ring_take(struct snapshot_ring *r, const struct client_ring *ring);
+
+/*
+ * The whole record that begins `distance` bytes above the ring's head. Returns 1 with
+ * *ret_record (inside the copy) and *ret_size, a multiple of 8, at least 8; 0 at the end;
+ * -EBADMSG.
+ */
+int snapshot_record(const struct snapshot_ring *r, uint64_t distance, const void **ret_record,
+		    size_t *ret_size);
+
+#endif

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Writes and removes single files of events.d. Must not know events or clients. */
+#include "daemon/broker/config/boot-file.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "daemon/broker/config/config-value.h"
+#include "daemon/broker/config/dropin-file.h"
+#include "proto/macro.h"
+
+/* Of a request, what the file says. */
+#define FLAGS                                                                      \
+	(PP_EVENT_FREQ | PP_EVENT_CALLCHAIN | PP_EVENT_GENERIC | PP_EVENT_WAKEUP | \
+	 PP_EVENT_SHARE | PP_EVENT_NO_SHARE)
+
+#define FILE_NAME_SIZE (2 * PP_NAME_SIZE + sizeof("..conf"))
+
+static void name_file(char buf[FILE_NAME_SIZE], const char *ns, const char *name)
+{
+	snprintf(buf, FILE_NAME_SIZE, "%.*s.%.*s.conf", PP_NAME_SIZE - 1, ns, PP_NAME_SIZE - 1,
+		 name);
+}
+
+/* ── the text ───────────────────────────────────────────────────────────────────────────── */
+
+static void print_namespace(FILE *f, const struct namespace *ns)
+{
+	fprintf(f,
+		"# (Counts only while no other file has a section for this namespace.)\n"
+		"[namespace %s]\nOwner=%u\nGroup=%u\nMode=%04o\nLive=%s\n\n",
+		ns->name, ns->owner, ns->group, ns->mode, config_format_live(ns->live));
+}
+
+static void print_switches(FILE *f, uint32_t flags)
+{
+	static const struct {
+		uint32_t flag;
+		const char *text;
+	} switches[] = {
+		{ PP_EVENT_CALLCHAIN, "CallGraph=yes" }, { PP_EVENT_WAKEUP, "Wakeup=yes" },
+		{ PP_EVENT_GENERIC, "Generic=yes" },	 { PP_EVENT_SHARE, "Share=yes" },
+		{ PP_EVENT_NO_SHARE, "Share=no" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(switches); i++)
+		if (flags & switches[i].flag)
+			fprintf(f, "%s\n", switches[i].text);
+}
+
+static void print_event(FILE *f, const struct pp_msg_create_request *q, uint32_t creator)
+{
+	fprintf(f, "[event %s/%s]\n", q->ns, q->name);
+	for (uint32_t i = 0; i < q->count; i++) {
+		fprintf(f, "Event=%s\n", q->selections[i].event);
+		if (q->selections[i].filter[0])
+			fprintf(f, "Filter=%s\n", q->selections[i].filter);
+	}
+	if (q->cpus[0])
+		fprintf(f, "CPUs=%s\n", q->cpus);
+	if (q->data_size)
+		fprintf(f, "Buffer=%" PRIu64 "\n", q->data_size);
+	if (q->period)
+		fprintf(f, "%s=%" PRIu64 "\n", q->flags & PP_EVENT_FREQ ? "Frequency" : "Period",
+			q->period);
+	if (q->max_rate)
+		fprintf(f, "MaxRate=%" PRIu64 "/s\n", q->max_rate);
+	print_switches(f, q->flags);
+	if (creator)
+		fprintf(f, "Creator=%u\n", creator);
+}
+
+static int print_file(const struct boot_file *b, char **ret, size_t *ret_size)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+
+	if (!f)
+		return -ENOMEM;
+	fprintf(f,
+		"# Written by perfpersistd for `perfctl create --boot`; `perfctl delete %s/%s` "
+		"removes it.\n\n",
+		b->request->ns, b->request->name);
+	if (b->ns)
+		print_namespace(f, b->ns);
+	print_event(f, b->request, b->creator);
+	if (fclose(f) != 0)
+		return -ENOMEM;
+	*ret = TAKE_PTR(text);
+	*ret_size = size;
+	return 0;
+}
+
+/* ── whether it says what it is to say ──────────────────────────────────────────────────── */
+
+static bool is_same(const struct boot_file *b, const struct dropin_event *e)
+{
+	const struct pp_msg_create_request *a = b->request;
+	struct pp_msg_create_request *q = malloc(sizeof(*q));
+	bool same;
+
+	if (!q)
+		return false;
+	dropin_request(e, q);
+	same = q->flags == (a->flags & FLAGS) && q->data_size == a->data_size &&
+	       q->period == a->period && q->max_rate == a->max_rate &&
+	       strcmp(q->cpus, a->cpus) == 0 && q->count == a->count && e->creator == b->creator;
+	for (uint32_t i = 0; same && i < q->count; i++)
+		same = strcmp(q->selections[i].event, a->selections[i].event) == 0 &&
+		       strcmp(q->selections[i].filter, a->selections[i].filter) == 0;
+	free(q);
+	return same;
+}
+
+/*
+ * The texts are a stranger's, and who may create an event must not come to write sections of his
+ * own: with a line break in a filter, say. What is read back is what was asked for, and no more.
+ */
+static bool says_it(const struct boot_file *b, const char *text, size_t size)
+{
+	struct config config = { 0 };
+	struct dropins d = { 0 };
+	_cleanup_fclose_ FILE *complaints = fopen("/dev/null", "we");
+	bool good = complaints &&
+		    dropin_parse(&d, &config, "", true, text, size, complaints) == 0 &&
+		    d.faults == 0 && d.n == 1 && config.n_namespaces == (b->ns ? 1 : 0);
+	const struct dropin_event *e =
+		good ? dropins_event(&d, b->request->ns, b->request->name) : NULL;
+
+	good = e && e->enabled && !e->optional && is_same(b, e);
+	free(config.namespaces);
+	dropins_done(&d);
+	return good;
+}
+
+/* ── the file ───────────────────────────────────────────────────────────────────────────── */
+
+static int open_folder(const char *path, bool make)
+{
+	int fd;
+
+	if (make && mkdir(path, 0755) == 0 && chmod(path, 0755) < 0)
+		return -errno;
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+static int write_all(int fd, const char *text, size_t size)
+{
+	while (size > 0) {
+		ssize_t n = write(fd, text, size);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		text += n;
+		size -= n;
+	}
+	return 0;
+}
+
+/* Under a name that is not read (it begins with a dot); then under its own, in one step. */
+static int write_file(int folder, const char *name, const char *text, size_t size)
+{
+	_cleanup_close_ int fd = -EBADF;
+	char temporary[FILE_NAME_SIZE + 1];
+	int err;
+
+	snprintf(temporary, sizeof(temporary), ".%s", name);
+	if (unlinkat(folder, temporary, 0) < 0 && errno != ENOENT)
+		return -errno;
+	fd = openat(folder, temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -errno;
+	err = write_all(fd, text, size);
+	if (err >= 0 && (fchmod(fd, 0644) < 0 || fsync(fd) < 0 ||
+			 renameat(folder, temporary, folder, name) < 0 || fsync(folder) < 0))
+		err = -errno;
+	if (err < 0)
+		unlinkat(folder, temporary, 0);
+	return err;
+}
+
+int boot_file_write(const struct boot_file *b, char *sentence, size_t size)
+{
+	_cleanup_close_ int folder = -EBADF;
+	_cleanup_free_ char *text = NULL;
+	char name[FILE_NAME_SIZE];
+	size_t n;
+	int err;
+
+	name_file(name, b->request->ns, b->request->name);
+	err = print_file(b, &text, &n);
+	if (err >= 0 && !says_it(b, text, n)) {
+		snprintf(sentence, size,
+			 "%s/%s cannot be written down to be there after a reboot, because its "
+			 "texts have blanks or line breaks where a file cannot; leave these out.",
+			 b->request->ns, b->request->name);
+		return -EINVAL;
+	}
+	if (err >= 0)
+		err = folder = open_folder(b->folder, true);
+	if (err >= 0)
+		err = write_file(folder, name, text, n);
+	if (err < 0)
+		snprintf(sentence, size,
+			 "%s/%s cannot be written down to be there after a reboot: %s/%s: %s. Let "
+			 "perfpersistd's user write there, or create it without --boot.",
+			 b->request->ns, b->request->name, b->folder, name, strerror(-err));
+	return MIN(err, 0);
+}
+
+int boot_file_remove(const char *path, const char *ns, const char *event, char *sentence,
+		     size_t size)
+{
+	_cleanup_close_ int folder = open_folder(path, false);
+	char name[FILE_NAME_SIZE];
+	int err;
+
+	name_file(name, ns, event);
+	if (folder == -ENOENT || folder == -ENOTDIR)
+		return 0;
+	err = folder;
+	if (err >= 0)
+		err = unlinkat(folder, name, 0) < 0 ? -errno : 0;
+	if (err == -ENOENT)
+		return 0;
+	if (err >= 0 && fsync(folder) < 0)
+		err = -errno;
+	if (err < 0)
+		snprintf(
+			sentence, size,
+			"%s/%s is deleted, but it will be there again after a reboot: %s/%s cannot "
+			"be removed: %s. Remove it by hand.",
+			ns, event, path, name, strerror(-err));
+	return err;
+}

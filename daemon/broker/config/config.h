@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The configuration: what perfpersistd.conf says, checked, with defaults for what it does
+ * not say. Names of users and groups become numbers here.
+ */
+#ifndef PP_BROKER_CONFIG_H
+#define PP_BROKER_CONFIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+#include "daemon/broker/edge/policy.h"
+
+struct config_namespace {
+	char name[PP_NAME_SIZE];
+	uint32_t owner, group, mode;
+	bool has_group; /* else the daemon's */
+	enum namespace_live live;
+	uint64_t max_memory, max_events; /* UINT64_MAX: as for any namespace */
+	bool written;			 /* by the daemon itself: gives way to what people write */
+};
+
+/* What MaxRequestsPerConnection= may be at most. */
+
+struct config {
+	char *path;
+	char *user, *group; /* as written */
+	uid_t uid;	    /* the broker's own; config_resolve sets these three */
+	gid_t gid;
+	gid_t ns_group; /* of namespaces made on demand */
+	uint64_t max_connections, max_connections_per_user;
+	uint64_t max_requests, max_requests_per_user; /* the first: of one connection */
+	uint64_t max_events, max_events_per_namespace, max_events_per_user;
+	uint64_t max_programs, max_programs_per_user;
+	uint64_t max_on_tracepoint, max_on_tracepoint_per_user; /* programs; not of root */
+	uint64_t max_sample_rate_per_user; /* Hz on a CPU; not of root */
+	uint64_t max_memory, max_memory_per_namespace, max_memory_per_user; /* bytes */
+	uint64_t max_copies;						    /* bytes, of a user */
+	uint64_t max_buffer; /* bytes of one CPU's ring */
+	enum policy_makers makers;
+	enum policy_probers probers;
+	bool share;	  /* equal events, unless the request says otherwise */
+	bool keep_events; /* when the daemon is ended */
+	bool sideband;	  /* names and maps of processes are kept while anything records */
+	uint64_t max_sideband; /* bytes of them */
+	struct config_namespace *namespaces;
+	size_t n_namespaces;
+};
+
+/* "/etc/perfpersist[-INSTANCE]/perfpersistd.conf". 0; -EINVAL; -ENAMETOOLONG. */
+int config_path(const char *instance, char *buf, size_t size);
+
+/*
+ * Reads the file; one that is not there is an empty one, unless required. Everything wrong
+ * with it is told to `complaints`, a sentence a line, with file and line.
+ * 0; -EINVAL (told); another -errno (told) of reading; -ENOMEM.
+ */
+int config_load(const char *path, bool required, FILE *complaints, struct config **ret);
+
+/* The same of a text in memory. path: for people. */
+int config_parse(const char *path, const char *text, size_t size, FILE *complaints,
+		 struct config **ret);
+
+/* Finds User= and Group=. 0; -EINVAL (told: no such user or group, or root). */
+int config_resolve(struct config *c, FILE *complaints);
+
+/* Gives namespaces that were told no group the daemon's. config_resolve does it, too. */
+void config_resolve_namespaces(struct config *c);
+
+/* The namespace of this name, or NULL. */
+struct config_namespace *config_namespace(const struct config *c, const char *name);
+
+/* One more, with the defaults. name is valid. NULL: no memory. */
+struct config_namespace *config_add_namespace(struct config *c, const char *name);
+
+int config_copy(const struct config *from, struct config **ret); /* 0; -ENOMEM */
+void config_free(struct config *c);
+void cleanup_config(struct config **c);
+
+#endif

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* What the configuration says of namespaces, told to the model. See configured.h. */
+#include "daemon/broker/config/configured.h"
+#include "daemon/log.h"
+
+static void give_rights(struct lifecycle *l, const char *name)
+{
+	/* Without an engine: when it is back, what its files have is compared. */
+	if (l->synced && lifecycle_rights(l, registry_namespace(&l->registry, name)) < 0)
+		log_debug("The files of the namespace %s get their rights when the engine is back.",
+			  name);
+}
+
+int configured_namespaces(struct lifecycle *l, const struct config *config, bool keep)
+{
+	struct registry *r = &l->registry;
+
+	for (size_t i = 0; i < config->n_namespaces; i++) {
+		const struct config_namespace *ns = &config->namespaces[i];
+		int err = registry_configure(r, ns->name, ns->owner, ns->group, ns->mode, ns->live);
+
+		if (err < 0)
+			return err;
+		if (err > 0)
+			give_rights(l, ns->name);
+	}
+	for (size_t i = r->n_namespaces; i > 0 && !keep; i--) {
+		struct namespace *ns = r->namespaces[i - 1];
+
+		if (ns->configured && !config_namespace(config, ns->name))
+			registry_unconfigure(r, ns);
+	}
+	return 0;
+}

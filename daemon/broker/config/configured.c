@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * A pass over events, driven by the ends of its orders. Must not know files or clients, nor in what
+ * an event differs from what is wanted: configured-compare.c.
+ */
+#include <assert.h>
+#include <string.h>
+
+#include "daemon/broker/config/configured-internal.h"
+#include "daemon/broker/config/dropin-specify.h"
+#include "daemon/log.h"
+#include "proto/macro.h"
+
+/* ── what goes wrong ────────────────────────────────────────────────────────────────────── */
+
+static void complain_at(struct pass *p, const struct dropin_event *w, unsigned line,
+			const char *sentence)
+{
+	char text[PP_SENTENCE_SIZE + PATH_MAX];
+
+	snprintf(text, sizeof(text), "%s:%u: %s", w->path, line, sentence);
+	p->owner->complain(p->owner->userdata, text);
+}
+
+/* error: positive errno value. */
+static void refused(struct pass *p, const struct dropin_event *w, unsigned line, int error,
+		    const char *sentence)
+{
+	if (error == EAGAIN)
+		p->result.unfinished = true;
+	if (!w)
+		p->owner->complain(p->owner->userdata, sentence);
+	else if (dropin_is_excused(w, error))
+		log_debug("%s/%s is left out, as it may be: %s", w->ns, w->name, sentence);
+	else
+		complain_at(p, w, line, sentence);
+}
+
+/* ── orders ─────────────────────────────────────────────────────────────────────────────── */
+
+static void on_done(struct waiter *waiter, const struct outcome *outcome)
+{
+	struct pass *p = (struct pass *)waiter;
+
+	p->waiting = false;
+	if (outcome->error) {
+		refused(p, p->about, p->about ? p->about->line : 0, outcome->error,
+			outcome->sentence);
+		p->replacing = false;
+		return;
+	}
+	switch (p->order) {
+	case CREATE:
+		p->result.created += !p->replacing;
+		p->result.changed += p->replacing;
+		p->replacing = false;
+		break;
+	case CHANGE:
+		p->result.changed++;
+		break;
+	case DELETE:
+		p->result.deleted++;
+		break;
+	case REPLACE: /* its other half comes with the next step: the name is taken until then */
+		p->replacing = true;
+		break;
+	}
+}
+
+/* err: of the function that gave the order. */
+static void ordered(struct pass *p, const struct dropin_event *w, int err, const char *ns,
+		    const char *name)
+{
+	char sentence[PP_SENTENCE_SIZE];
+
+	if (err >= 0)
+		return;
+	p->waiting = p->replacing = false;
+	lifecycle_explain(p->owner->lifecycle, err, ns, name, sentence, sizeof(sentence));
+	refused(p, w, w ? w->line : 0, -err, sentence);
+}
+
+/* Before the order is given: it may end from within. */
+static struct waiter *wait_for(struct pass *p, const struct dropin_event *w, int order)
+{
+	p->about = w;
+	p->order = order;
+	p->waiting = true;
+	p->waiter.done = on_done;
+	p->waiter.uid = w ? w->creator : 0;
+	return &p->waiter;
+}
+
+/* ── creating ───────────────────────────────────────────────────────────────────────────── */
+
+/*
+ * The namespace belongs to somebody because they were there first, or had it written down: what the
+ * administrator configures anew, with no word on the namespace, is not for their eyes. 0; -EACCES
+ * (complained of).
+ */
+static int check_namespace(struct pass *p, const struct dropin_event *w)
+{
+	const struct namespace *ns = registry_namespace(&p->owner->lifecycle->registry, w->ns);
+	const struct config_namespace *configured = config_namespace(p->config, w->ns);
+	char sentence[PP_SENTENCE_SIZE];
+
+	if (!ns || ns->owner == 0 || ns->owner == w->creator || w->written || p->replacing ||
+	    (configured && !configured->written))
+		return 0;
+	snprintf(sentence, sizeof(sentence),
+		 "The namespace %s was made by user %u, who would have this event's records; put a "
+		 "section [namespace %s] beside it, or take another one.",
+		 w->ns, ns->owner, w->ns);
+	refused(p, w, w->line, EACCES, sentence);
+	return -EACCES;
+}
+
+/* 0; -errno (complained of). */
+static int specify_wanted(struct pass *p, const struct dropin_event *w, struct pp_spec *ret)
+{
+	char sentence[PP_SENTENCE_SIZE] = "";
+	unsigned line;
+	int err;
+
+	dropin_request(w, &p->request);
+	err = dropin_specify(w, &p->request, &p->machine, p->config->max_buffer, ret, &p->recipe,
+			     sentence, sizeof(sentence), &line);
+	if (err < 0)
+		refused(p, w, line, -err, sentence);
+	return err;
+}
+
+static void take_namespace(const struct pass *p, struct pp_spec *spec)
+{
+	const struct namespace *ns = registry_namespace(&p->owner->lifecycle->registry, spec->ns);
+
+	spec->owner = ns ? ns->owner : 0;
+	spec->group = ns ? ns->group : p->config->ns_group;
+	spec->mode = ns ? ns->mode : NAMESPACE_MODE;
+}
+
+/*
+ * An event that runs and is what is wanted, if that is to be shared. Across namespaces only where
+ * root says so in as many words: the other one's settings say who may have its rings.
+ */
+static struct event *find_equal(const struct pass *p, const struct dropin_event *w,
+				const struct pp_spec *spec)
+{
+	const struct registry *r = &p->owner->lifecycle->registry;
+	uint32_t flags = p->request.flags;
+	bool across = flags & PP_EVENT_SHARE && w->creator == 0;
+
+	if (!(flags & PP_EVENT_SHARE) && (!p->config->share || flags & PP_EVENT_NO_SHARE))
+		return NULL;
+	for (size_t i = 0; i < r->n_settled; i++) {
+		struct event *e = r->by_id[i];
+
+		if (e->state == PP_EVENT_RUNNING && event_is_equal(&e->truth.spec, spec) &&
+		    (across || strcmp(e->truth.spec.ns, spec->ns) == 0))
+			return e;
+	}
+	return NULL;
+}
+
+static void create(struct pass *p, const struct dropin_event *w)
+{
+	struct lifecycle *l = p->owner->lifecycle;
+	struct event *equal;
+	struct pp_spec spec;
+	int err = -EBUSY;
+
+	if (check_namespace(p, w) < 0 || specify_wanted(p, w, &spec) < 0) {
+		p->replacing = false;
+		return;
+	}
+	take_namespace(p, &spec);
+	equal = find_equal(p, w, &spec);
+	if (equal)
+		err = lifecycle_alias(l, equal, &spec, wait_for(p, w, CREATE));
+	if (err == -EBUSY || err == -EALREADY)
+		err = lifecycle_create(l, &spec, &p->recipe, wait_for(p, w, CREATE));
+	ordered(p, w, err, w->ns, w->name);
+}
+
+/* ── changing ───────────────────────────────────────────────────────────────────────────── */
+
+/* What can be found out beforehand is, so that the old one is not lost for a slip of the pen. */
+static void replace(struct pass *p, const struct dropin_event *w, struct event *e)
+{
+	struct pp_spec spec;
+
+	if (specify_wanted(p, w, &spec) < 0)
+		return;
+	ordered(p, w, lifecycle_delete(p->owner->lifecycle, e, wait_for(p, w, REPLACE)), w->ns,
+		w->name);
+}
+
+static void change(struct pass *p, const struct dropin_event *w, struct event *e, uint32_t what)
+{
+	const struct pp_msg_create_request *q = &p->request;
+	struct pp_msg_change_request request = {
+		.what = what,
+		.data_size = q->data_size,
+		.max_rate = q->max_rate,
+	};
+	char sentence[PP_SENTENCE_SIZE] = "";
+	struct pp_spec spec;
+	int err;
+
+	memcpy(request.filter, q->selections[0].filter, sizeof(request.filter));
+	err = specify_change(&request, p->config->max_buffer, &spec, &p->recipe, sentence,
+			     sizeof(sentence));
+	if (err < 0) {
+		unsigned line = w->filter_lines[0];
+
+		refused(p, w, what & PP_CHANGE_FILTER && line ? line : w->line, -err, sentence);
+		return;
+	}
+	err = lifecycle_change(p->owner->lifecycle, e, what, &spec, &p->recipe,
+			       wait_for(p, w, CHANGE));
+	if (err == -EMLINK) /* its other names go on as they are */
+		replace(p, w, e);
+	else
+		ordered(p, w, err, w->ns, w->name);
+}
+
+static void compare(struct pass *p, const struct dropin_event *w, struct event *e)
+{
+	char sentence[PP_SENTENCE_SIZE] = "";
+	struct pp_spec wanted;
+	uint32_t what;
+	int err;
+
+	dropin_request(w, &p->request);
+	if (p->request.count == 0) {
+		specify_wanted(p, w, &wanted); /* says so */
+		return;
+	}
+	err = specify_outline(&p->request, p->config->max_buffer, &wanted, sentence,
+			      sizeof(sentence));
+	if (err < 0) {
+		refused(p, w, w->line, -err, sentence);
+		return;
+	}
+	if (!pass_can_change(p, w, &e->truth.spec, &wanted)) {
+		replace(p, w, e);
+		return;
+	}
+	what = pass_find_changes(&e->truth.spec, &wanted);
+	if (what)
+		change(p, w, e, what);
+}
+
+/* ── one after the other ────────────────────────────────────────────────────────────────── */
+
+/* Somebody else's event has the name. What was created to be there after a reboot is, and may have
+ * been changed since. */
+static void meet_other(struct pass *p, const struct dropin_event *w)
+{
+	char sentence[PP_SENTENCE_SIZE];
+
+	if (w->written)
+		return;
+	snprintf(sentence, sizeof(sentence),
+		 "There is an event %s/%s that was not made from the configuration, and it is left "
+		 "alone; delete it, or take another name.",
+		 w->ns, w->name);
+	complain_at(p, w, w->line, sentence);
+}
+
+static void consider(struct pass *p, const struct dropin_event *w)
+{
+	struct event *e = registry_by_name(&p->owner->lifecycle->registry, w->ns, w->name);
+
+	/* One with a fault in its sections was complained of, and stays as it is. */
+	if (!w->enabled || !w->request || (e && w->faulty))
+		return;
+	if (!e)
+		create(p, w);
+	else if (e->truth.spec.flags & PP_EVENT_CONFIGURED)
+		compare(p, w, e);
+	else
+		meet_other(p, w);
+}
+
+static bool is_unwanted(const struct pass *p, const struct event *e)
+{
+	const struct pp_spec *spec = &e->truth.spec;
+	const struct dropin_event *w = dropins_event(p->dropins, spec->ns, spec->name);
+
+	if (!(spec->flags & PP_EVENT_CONFIGURED))
+		return false;
+	return w ? !w->enabled && !w->faulty : !p->dropins->incomplete;
+}
+
+/* Whether there was one. */
+static bool delete_next(struct pass *p)
+{
+	struct lifecycle *l = p->owner->lifecycle;
+
+	for (size_t i = registry_after(&l->registry, p->after); i < l->registry.n_settled; i++) {
+		struct event *e = l->registry.by_id[i];
+		const struct pp_spec *spec = &e->truth.spec;
+
+		p->after = e->truth.id;
+		if (!is_unwanted(p, e))
+			continue;
+		ordered(p, NULL, lifecycle_delete(l, e, wait_for(p, NULL, DELETE)), spec->ns,
+			spec->name);
+		return true;
+	}
+	return false;
+}
+
+static void step(struct pass *p)
+{
+	if (p->replacing)
+		create(p, p->about);
+	else if (p->phase == DELETING)
+		p->phase = delete_next(p) ? DELETING : WANTING;
+	else if (p->next < p->dropins->n)
+		consider(p, p->dropins->events[p->next++]);
+	else
+		p->phase = FINISHED;
+}
+
+/* ── the pass ───────────────────────────────────────────────────────────────────────────── */
+
+void configured_continue(struct configured *c)
+{
+	struct configured_result result;
+	struct pass *p = c->pass;
+
+	if (!p || c->stepping)
+		return;
+	c->stepping = true;
+	while (!p->waiting && p->phase != FINISHED)
+		step(p);
+	c->stepping = false;
+	if (p->waiting)
+		return;
+	result = p->result;
+	configured_stop(c);
+	c->done(c->userdata, &result);
+}
+
+int configured_begin(struct configured *c, const struct config *config, const struct dropins *d)
+{
+	_cleanup_free_ struct pass *p = calloc(1, sizeof(*p));
+	int err;
+
+	assert(!c->pass);
+	if (!p)
+		return -ENOMEM;
+	err = machine_read(&p->machine);
+	if (err < 0)
+		return err;
+	p->owner = c;
+	p->config = config;
+	p->dropins = d;
+	c->pass = TAKE_PTR(p);
+	configured_continue(c);
+	return 0;
+}
+
+void configured_stop(struct configured *c)
+{
+	free(c->pass);
+	c->pass = NULL;
+}

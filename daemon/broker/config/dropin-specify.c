@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* From a section to a spec, or to the line that is to blame. Must not know what runs. */
+#include "daemon/broker/config/dropin-specify.h"
+
+#include <string.h>
+
+#include "daemon/broker/syntax/spec.h"
+#include "daemon/filter.h"
+#include "proto/macro.h"
+
+/* ── which line it is ───────────────────────────────────────────────────────────────────── */
+
+/* Of the first text that cannot be parsed; 0: they all can, or it is in another section. */
+static unsigned line_of(const struct dropin_event *e, const struct pp_msg_create_request *request,
+			struct pp_recipe *scratch)
+{
+	char sentence[PP_SENTENCE_SIZE];
+
+	for (uint32_t i = 0; i < request->count; i++) {
+		const struct pp_msg_selection *s = &request->selections[i];
+
+		if (pp_spec_parse(s->event, scratch->sources, PP_TERMS_MAX, sentence,
+				  sizeof(sentence)) < 0)
+			return e->event_lines[i];
+		if (s->filter[0] && pp_filter_parse(s->filter, scratch->nodes, PP_FILTER_NODES_MAX,
+						    sentence, sizeof(sentence)) < 0)
+			return e->filter_lines[i];
+	}
+	return 0;
+}
+
+int dropin_specify(const struct dropin_event *e, const struct pp_msg_create_request *request,
+		   const struct machine *machine, uint64_t max_buffer, struct pp_spec *ret,
+		   struct pp_recipe *ret_recipe, char *sentence, size_t size, unsigned *ret_line)
+{
+	unsigned line;
+	int err;
+
+	if (request->count == 0) {
+		snprintf(sentence, size,
+			 "%s/%s has no Event=; write what it is to record, or Enabled=no.", e->ns,
+			 e->name);
+		*ret_line = e->line;
+		return -EINVAL;
+	}
+	err = specify(request, machine, max_buffer, ret, ret_recipe, sentence, size);
+	if (err < 0) {
+		line = line_of(e, request, ret_recipe);
+		*ret_line = line ? line : e->line;
+		return err;
+	}
+	ret->flags |= PP_EVENT_CONFIGURED;
+	ret->creator = e->creator;
+	return 0;
+}
+
+bool dropin_is_excused(const struct dropin_event *e, int error)
+{
+	return e->optional && (error == ENOENT || error == EOPNOTSUPP || error == ENODEV);
+}
+
+/* ── all of them ────────────────────────────────────────────────────────────────────────── */
+
+struct check {
+	struct machine machine;
+	struct pp_msg_create_request request;
+	struct pp_spec spec;
+	struct pp_recipe recipe;
+};
+
+int dropins_check(const struct dropins *d, uint64_t max_buffer, FILE *complaints)
+{
+	_cleanup_free_ struct check *c = calloc(1, sizeof(*c));
+	char sentence[PP_SENTENCE_SIZE];
+	unsigned line;
+	int err, faults = 0;
+
+	if (!c)
+		return -ENOMEM;
+	err = machine_read(&c->machine);
+	if (err < 0) {
+		fprintf(complaints, "Cannot find out which CPUs there are: %s.\n", strerror(-err));
+		return 1;
+	}
+	c->machine.online = c->machine.possible;
+	c->machine.max_sample_rate = UINT64_MAX;
+	for (size_t i = 0; i < d->n; i++) {
+		const struct dropin_event *e = d->events[i];
+
+		if (!e->enabled || !e->request)
+			continue;
+		dropin_request(e, &c->request);
+		err = dropin_specify(e, &c->request, &c->machine, max_buffer, &c->spec, &c->recipe,
+				     sentence, sizeof(sentence), &line);
+		if (err >= 0 || dropin_is_excused(e, -err))
+			continue;
+		fprintf(complaints, "%s:%u: %s\n", e->path, line, sentence);
+		faults++;
+	}
+	return faults;
+}

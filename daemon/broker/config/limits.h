@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The limits that the configuration sets, made those of the quota. */
+#ifndef PP_BROKER_LIMITS_H
+#define PP_BROKER_LIMITS_H
+
+#include "daemon/broker/config/config.h"
+#include "daemon/broker/state/quota.h"
+
+/* Also anew, while things are charged: who is over a limit by then keeps what it has, and gets
+ * no more. 0; -ENOMEM. */
+int limits_apply(const struct config *config, struct quota *q);
+
+#endif

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Accepts connections. Must not know what is said on them. */
+#include "daemon/broker/edge/listener.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "daemon/dispose.h"
+#include "daemon/log.h"
+#include "proto/macro.h"
+
+#define ACCEPTS_PER_TURN 16
+#define PAUSE_USEC (100 * 1000ULL)
+
+/* 0: goes on; -errno of what this process has run out of. */
+static int accept_one(struct listener *l)
+{
+	_cleanup_close_ int fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	int err;
+
+	if (fd < 0)
+		return -errno;
+	err = peer_new(l->peers, fd);
+	if (err == -EDQUOT)
+		log_debug("A connection was refused: MaxConnections= or MaxConnectionsPerUser= is "
+			  "reached.");
+	else if (err < 0)
+		log_warning("A connection was refused: %s.", strerror(-err));
+	if (err < 0)
+		peers_close(l->peers, fd);
+	TAKE_FD(fd);
+	return 0;
+}
+
+/* The socket stays readable while we have no descriptor to accept with: not to spin, pause. */
+static void pause_accepting(struct listener *l, int err)
+{
+	log_warning("Cannot accept connections just now: %s.", strerror(-err));
+	sd_event_source_set_enabled(l->io, SD_EVENT_OFF);
+	sd_event_source_set_time_relative(l->pause, PAUSE_USEC);
+	sd_event_source_set_enabled(l->pause, SD_EVENT_ONESHOT);
+}
+
+static int on_io(sd_event_source *s _unused_, int fd _unused_, uint32_t revents _unused_,
+		 void *userdata)
+{
+	struct listener *l = userdata;
+
+	for (unsigned i = 0; i < ACCEPTS_PER_TURN; i++) {
+		int err = accept_one(l);
+
+		if (err == -EAGAIN)
+			break;
+		if (err == -EMFILE || err == -ENFILE || err == -ENOMEM || err == -ENOBUFS) {
+			pause_accepting(l, err);
+			break;
+		}
+		/* Others belong to the connection that was not made. */
+	}
+	return 0;
+}
+
+static int on_pause_over(sd_event_source *s _unused_, uint64_t usec _unused_, void *userdata)
+{
+	listener_start(userdata);
+	return 0;
+}
+
+void listener_start(struct listener *l)
+{
+	sd_event_source_set_enabled(l->io, SD_EVENT_ON);
+}
+
+int listener_init(struct listener *l, struct peers *peers, int fd)
+{
+	sd_event *loop = peers->loop;
+	int err;
+
+	l->peers = peers;
+	peers->files_come = !dispose_keep_out(fd);
+	if (fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) < 0)
+		return -errno;
+	err = sd_event_add_io(loop, &l->io, fd, EPOLLIN, on_io, l);
+	if (err < 0)
+		return err;
+	err = sd_event_source_set_enabled(l->io, SD_EVENT_OFF);
+	if (err < 0)
+		return err;
+	err = sd_event_add_time_relative(loop, &l->pause, CLOCK_MONOTONIC, 0, 0, on_pause_over, l);
+	if (err < 0)
+		return err;
+	err = sd_event_source_set_enabled(l->pause, SD_EVENT_OFF);
+	if (err < 0)
+		return err;
+	l->fd = fd;
+	return 0;
+}
+
+void listener_done(struct listener *l)
+{
+	l->io = sd_event_source_disable_unref(l->io);
+	l->pause = sd_event_source_disable_unref(l->pause);
+	l->fd = close_fd(l->fd);
+}

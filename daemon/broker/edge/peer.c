@@ -1,0 +1,464 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * The lives of connections, what they wait for, and the requests that come in. Must not know what
+ * requests mean, nor how packets are sent: peer-send.c.
+ */
+#include <assert.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include "daemon/broker/edge/peer-internal.h"
+#include "daemon/dispose.h"
+#include "daemon/log.h"
+#include "proto/macro.h"
+#include "proto/packet.h"
+
+/* ── life ───────────────────────────────────────────────────────────────────────────────── */
+
+/* The request goes on without it, and stays charged. */
+static void detach_claim(struct peer_claim *claim)
+{
+	*claim->link = claim->next;
+	if (claim->next)
+		claim->next->link = claim->link;
+	claim->peer->n_claims--;
+	claim->peer = NULL;
+}
+
+static void dismiss_guests(struct peer *p)
+{
+	while (p->guests) {
+		struct peer_guest *guest = p->guests;
+		uint64_t began = peer_clock();
+
+		peer_detach(guest);
+		guest->gone(guest);
+		peer_owe(p, began);
+	}
+}
+
+/* A packet of the largest size, on a slow machine, is a tenth of this. */
+#define COSTLY_NSEC (1000 * 1000ULL)
+
+#define TELL_EVERY 60 /* seconds: who begins debts must not fill the log as well */
+
+uint64_t peer_clock(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return now.tv_sec * 1000000000ULL + now.tv_nsec;
+}
+
+static void tell_debt(struct peer *p, uint64_t cost)
+{
+	if (log_is_due(&p->peers->told, TELL_EVERY))
+		log_warning("Process %d (uid %u) makes a system call on its connection cost %u us, "
+			    "by what waits for it, or is told and woken too often; that user is "
+			    "served the less often.",
+			    (int)p->credentials.pid, p->credentials.uid, (unsigned)(cost / 1000));
+}
+
+void peer_owe(struct peer *p, uint64_t since)
+{
+	uint64_t cost = peer_clock() - since;
+
+	if (cost < COSTLY_NSEC)
+		return;
+	p->peers->costly++;
+	if (turns_owe(p->peers->turns, &p->turn, cost))
+		tell_debt(p, cost);
+}
+
+void peer_spend(struct peer *peer, uint64_t since)
+{
+	uint64_t cost = peer_clock() - since;
+
+	if (turns_spend(peer->peers->turns, &peer->turn, cost))
+		tell_debt(peer, cost);
+}
+
+bool peer_in_debt(const struct peer *peer)
+{
+	return turns_in_debt(&peer->turn);
+}
+
+void peers_close(const struct peers *peers, int fd)
+{
+	if (peers->files_come)
+		dispose_fd(fd);
+	else
+		close_fd(fd);
+}
+
+static void peer_free(struct peer *p)
+{
+	struct packet *packet;
+	uint64_t began;
+
+	dismiss_guests(p);
+	while (p->claims)
+		detach_claim(p->claims);
+	sd_event_source_disable_unref(p->io);
+	began = peer_clock();
+	if (p->credentials.uid == 0)
+		close_fd(p->fd);
+	else
+		peers_close(p->peers, p->fd);
+	peer_owe(p, began);
+	turns_leave(p->peers->turns, &p->turn);
+	while ((packet = p->first)) {
+		p->first = packet->next;
+		free(packet);
+	}
+	free(p->deferred);
+	*p->link = p->next;
+	if (p->next)
+		p->next->link = p->link;
+	quota_release(p->peers->quota, QUOTA_CONNECTIONS, p->credentials.uid, NULL, 1);
+	credentials_done(&p->credentials);
+	free(p);
+}
+
+void peer_kill(struct peer *p)
+{
+	uint64_t began = peer_clock();
+
+	p->dead = true;
+	shutdown(p->fd, SHUT_RDWR);
+	peer_owe(p, began);
+}
+
+/* What to wait for now. A hang-up is told in any case. */
+void peer_update_interest(struct peer *p)
+{
+	uint32_t events = 0;
+
+	if (p->first && !p->dead)
+		events = turns_in_debt(&p->turn) ? 0 : EPOLLOUT; /* see on_relieved */
+	else if (p->deferred || p->dead)
+		/* There may be room, and yet too much in flight: each packet that is read tells. */
+		events = EPOLLOUT | EPOLLET;
+	else if (p->n_claims < p->peers->max_requests && !p->turn.waiting)
+		events = EPOLLIN;
+	if (!p->io || events == p->interest)
+		return;
+	p->interest = events;
+	sd_event_source_set_io_events(p->io, events);
+}
+
+const struct credentials *peer_credentials(const struct peer *peer)
+{
+	return &peer->credentials;
+}
+
+/* ── receiving ──────────────────────────────────────────────────────────────────────────── */
+
+/* The request that lies in peers->body: charged until it is answered. */
+static void handle_request(struct peer *p, const struct pp_header *header)
+{
+	struct peers *peers = p->peers;
+	char sentence[256];
+	int err = quota_charge(peers->quota, QUOTA_REQUESTS, p->credentials.uid, NULL, 1);
+
+	if (err == -EDQUOT) {
+		quota_sentence(peers->quota, sentence, sizeof(sentence));
+		peer_fail(p, header, EDQUOT, "%s", sentence);
+		return;
+	}
+	if (err < 0) {
+		peer_fail(p, header, -err, "The daemon has no memory for the request; try again.");
+		return;
+	}
+	peers->claimed = false;
+	peers->request(peers->userdata, p, header, &peers->body);
+	/* A claim has taken over the charge: see peer_claim_end. */
+	if (!peers->claimed)
+		quota_release(peers->quota, QUOTA_REQUESTS, p->credentials.uid, NULL, 1);
+}
+
+/* Handles the packet that lies in peers->in. */
+static void handle_packet(struct peer *p, size_t size)
+{
+	struct peers *peers = p->peers;
+	struct pp_header header = { 0 };
+	int err;
+
+	peers->in_size = size;
+	err = pp_decode(peers->in, size, 0, false, &header, &peers->body);
+	if (err == -EOPNOTSUPP) {
+		peer_fail(p, &header, EOPNOTSUPP,
+			  "This daemon (" PP_VERSION ") knows no request number %u; use a client "
+			  "of its version.",
+			  header.opcode);
+	} else if (err == -EPROTONOSUPPORT) {
+		header = (struct pp_header){ 0 };
+		peer_fail(p, &header, EPROTONOSUPPORT,
+			  "This daemon (" PP_VERSION ") speaks version %d of the protocol; use a "
+			  "client that does.",
+			  PP_PROTOCOL_VERSION);
+		peer_kill(p);
+	} else if (err < 0) {
+		log_debug("Process %d (uid %u) sent what is no request; disconnected.",
+			  (int)p->credentials.pid, p->credentials.uid);
+		peer_kill(p);
+	} else {
+		handle_request(p, &header);
+	}
+}
+
+/* -EBADMSG also for descriptors that come along, and then the packet stays where it is. */
+static ssize_t take_packet(struct peers *peers, int fd)
+{
+	if (peers->files_come && pp_packet_brings_fds(fd))
+		return -EBADMSG;
+	return pp_packet_receive(fd, peers->in, sizeof(peers->in), 0, NULL, MSG_DONTWAIT);
+}
+
+static void receive(struct peer *p)
+{
+	uint64_t began = peer_clock();
+	ssize_t n = take_packet(p->peers, p->fd);
+
+	peer_owe(p, began);
+	if (n == -EAGAIN || n == -EINTR)
+		return;
+	if (n <= 0) {
+		peer_kill(p);
+		return;
+	}
+	handle_packet(p, n);
+}
+
+void peer_defer(struct peer *peer)
+{
+	assert(!peer->deferred);
+	peer->deferred = peer_packet_new(peer->peers->in, peer->peers->in_size);
+	if (!peer->deferred)
+		peer_kill(peer);
+}
+
+/* Its turn: one request, the one that had no room first. */
+static void on_turn(struct turn *turn)
+{
+	struct peer *p = (struct peer *)((char *)turn - offsetof(struct peer, turn));
+
+	if (!p->dead && !p->first && p->deferred) {
+		_cleanup_free_ struct packet *again = TAKE_PTR(p->deferred);
+
+		memcpy(p->peers->in, again->bytes, again->size);
+		handle_packet(p, again->size);
+	} else if (!p->dead && !p->first && p->n_claims < p->peers->max_requests) {
+		receive(p);
+	}
+	peer_update_interest(p);
+}
+
+static int on_io(sd_event_source *s _unused_, int fd _unused_, uint32_t revents, void *userdata)
+{
+	struct peer *p = userdata;
+
+	if (!p->dead && revents & EPOLLOUT)
+		peer_flush(p);
+	if (!p->dead && !p->first && (revents & EPOLLIN || p->deferred))
+		turns_ready(p->peers->turns, &p->turn);
+	if (revents & (EPOLLHUP | EPOLLERR))
+		p->dead = true;
+	if (p->dead)
+		dismiss_guests(p);
+	/* Who hangs up need not have closed the socket, and what is in it stays in flight. */
+	if (p->dead && !peer_in_flight(p))
+		peer_free(p);
+	else
+		peer_update_interest(p);
+	return 0;
+}
+
+/* ── claims ─────────────────────────────────────────────────────────────────────────────── */
+
+void peer_claim_begin(struct peer *peer, struct peer_claim *claim)
+{
+	assert(!peer->peers->claimed);
+	peer->peers->claimed = true;
+	claim->peer = peer;
+	claim->peers = peer->peers;
+	claim->uid = peer->credentials.uid;
+	claim->next = peer->claims;
+	claim->link = &peer->claims;
+	if (claim->next)
+		claim->next->link = &claim->next;
+	peer->claims = claim;
+	peer->n_claims++;
+}
+
+void peer_claim_end(struct peer_claim *claim)
+{
+	struct peer *p = claim->peer;
+
+	quota_release(claim->peers->quota, QUOTA_REQUESTS, claim->uid, NULL, 1);
+	if (!p)
+		return;
+	detach_claim(claim);
+	peer_update_interest(p);
+}
+
+uint64_t peer_time(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000000000ULL + now.tv_nsec;
+}
+
+#define WAITED_MAX 100000000ULL /* ns */
+
+/* A disk lets us wait and takes no CPU time. */
+void peer_claim_owe(struct peer_claim *claim, uint64_t nsec)
+{
+	struct turns *turns = claim->peers->turns; /* NULL: all peers are gone, and we are going */
+	struct turn turn;
+
+	if (!turns || turns_join(turns, &turn, claim->uid) < 0)
+		return;
+	turns_spend(turns, &turn, MIN(nsec, WAITED_MAX));
+	turns_leave(turns, &turn);
+}
+
+/* ── guests ─────────────────────────────────────────────────────────────────────────────── */
+
+void peer_attach(struct peer *peer, struct peer_guest *guest)
+{
+	guest->peer = peer;
+	guest->next = peer->guests;
+	guest->link = &peer->guests;
+	if (guest->next)
+		guest->next->link = &guest->next;
+	peer->guests = guest;
+}
+
+void peer_detach(struct peer_guest *guest)
+{
+	if (!guest->peer)
+		return;
+	*guest->link = guest->next;
+	if (guest->next)
+		guest->next->link = guest->link;
+	guest->peer = NULL;
+}
+
+const struct peer_guest *peer_guests(const struct peer *peer)
+{
+	return peer->guests;
+}
+
+/* ── all of them ────────────────────────────────────────────────────────────────────────── */
+
+/*
+ * Tells who is one too many, before the connection is closed. What it may have asked already is
+ * taken and dropped: closing a socket with something unread would make the kernel say ECONNRESET
+ * there in place of our sentence.
+ */
+static void tell_away(struct peers *peers, int fd)
+{
+	struct pp_header header = { .opcode = PP_OP_ERROR };
+	struct pp_msg_error body = { .error = EDQUOT };
+	ssize_t size;
+
+	quota_sentence(peers->quota, body.message, sizeof(body.message));
+	size = pp_encode(&header, &body, peers->out, sizeof(peers->out));
+	assert(size > 0);
+	pp_packet_send(fd, peers->out, size, NULL, 0);
+	shutdown(fd, SHUT_RD);
+	while (take_packet(peers, fd) > 0)
+		;
+}
+
+/* That costs what any reply does. Whoever is in debt is not told. */
+static void turn_away(struct peers *peers, int fd, const struct credentials *c)
+{
+	struct peer p = { .peers = peers, .credentials = *c };
+	uint64_t began = peer_clock();
+
+	if (turns_join(peers->turns, &p.turn, c->uid) < 0)
+		return;
+	if (!turns_in_debt(&p.turn)) {
+		tell_away(peers, fd);
+		peer_owe(&p, began);
+	}
+	turns_leave(peers->turns, &p.turn);
+}
+
+int peer_new(struct peers *peers, int fd)
+{
+	_cleanup_free_ struct peer *p = calloc(1, sizeof(*p));
+	int err;
+
+	if (!p)
+		return -ENOMEM;
+	err = credentials_read(fd, &p->credentials);
+	if (err < 0)
+		return err;
+	err = quota_charge(peers->quota, QUOTA_CONNECTIONS, p->credentials.uid, NULL, 1);
+	if (err == -EDQUOT)
+		turn_away(peers, fd, &p->credentials);
+	if (err < 0)
+		goto fail;
+	err = turns_join(peers->turns, &p->turn, p->credentials.uid);
+	if (err < 0)
+		goto release;
+	err = sd_event_add_io(peers->loop, &p->io, fd, EPOLLIN, on_io, p);
+	if (err < 0)
+		goto leave;
+	p->peers = peers;
+	p->fd = fd;
+	p->interest = EPOLLIN;
+	p->last = &p->first;
+	p->next = peers->first;
+	p->link = &peers->first;
+	if (p->next)
+		p->next->link = &p->next;
+	peers->first = p;
+	TAKE_PTR(p);
+	return 0;
+leave:
+	turns_leave(peers->turns, &p->turn);
+release:
+	quota_release(peers->quota, QUOTA_CONNECTIONS, p->credentials.uid, NULL, 1);
+fail:
+	credentials_done(&p->credentials);
+	return err;
+}
+
+/* What was kept back from those in debt may be sent. */
+static void on_relieved(void *userdata)
+{
+	struct peers *peers = userdata;
+
+	for (struct peer *p = peers->first; p; p = p->next) {
+		peer_update_interest(p);
+		if (p->silenced && !peer_in_debt(p))
+			peer_speak_again(p);
+	}
+	if (peers->relieved)
+		peers->relieved(peers->userdata);
+}
+
+int peers_init(struct peers *peers)
+{
+	const struct turns_hooks hooks = {
+		.take = on_turn,
+		.relieved = on_relieved,
+		.userdata = peers,
+	};
+
+	return turns_new(peers->loop, &hooks, &peers->turns);
+}
+
+void peers_done(struct peers *peers)
+{
+	while (peers->first)
+		peer_free(peers->first);
+	turns_free(peers->turns);
+	peers->turns = NULL;
+}

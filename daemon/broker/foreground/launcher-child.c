@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Who the launcher's children are, and what each does in its own process until it is its program.
+ */
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include "daemon/broker/foreground/launcher-internal.h"
+#include "daemon/broker/privileges.h"
+#include "daemon/log.h"
+
+/* ── who they are ───────────────────────────────────────────────────────────────────────── */
+
+static int stay_root(const struct launcher *l _unused_)
+{
+	return 0;
+}
+
+static int give_up_root(const struct launcher *l)
+{
+	return privileges_drop(l->options.broker, l->options.group);
+}
+
+static void raise_limit(int which)
+{
+	struct rlimit all = { RLIM_INFINITY, RLIM_INFINITY }, limit;
+
+	if (which == RLIMIT_MEMLOCK && setrlimit(which, &all) == 0)
+		return;
+	if (getrlimit(which, &limit) < 0)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(which, &limit);
+}
+
+/* Whoever waits for the end of a pipe, or has a terminal, does not wait for the keeper; a file may
+ * have what it has to say. */
+static int leave_streams(void)
+{
+	_cleanup_close_ int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	struct stat st;
+
+	if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0)
+		return -errno;
+	if (fstat(STDERR_FILENO, &st) == 0 && S_ISREG(st.st_mode))
+		return 0;
+	return dup2(null, STDERR_FILENO) < 0 ? -errno : 0;
+}
+
+/* It will live without any of us, and holds nothing of ours: neither session, folder nor terminal.
+ * The kernel counts rings against what their user may lock. */
+static int stand_alone(const struct launcher *l)
+{
+	int err;
+
+	raise_limit(RLIMIT_MEMLOCK);
+	raise_limit(RLIMIT_NOFILE);
+	setsid();
+	err = chdir("/") < 0 ? -errno : leave_streams();
+	return err < 0 ? err : give_up_root(l);
+}
+
+static void describe_child(struct launcher *l, struct child *c, const char *const *options)
+{
+	unsigned n = 0;
+
+	c->argv[n++] = (char *)c->program;
+	if (*l->options.instance) {
+		c->argv[n++] = (char *)"--instance";
+		c->argv[n++] = (char *)l->options.instance;
+	}
+	while (*options)
+		c->argv[n++] = (char *)*options++;
+}
+
+void children_describe(struct launcher *l)
+{
+	const struct launcher_options *o = &l->options;
+	struct child *engine = &l->children[0], *dumper = &l->children[1],
+		     *keeper = &l->children[2];
+
+	*engine = (struct child){
+		.what = "engine",
+		.program = o->engine,
+		.listen = o->engine_listen,
+		.prepare = stay_root,
+		.found = -EBADF,
+	};
+	*dumper = (struct child){
+		.what = "dumper",
+		.program = o->dumper,
+		.listen = o->dumper_listen,
+		.prepare = give_up_root,
+		.found = -EBADF,
+	};
+	*keeper = (struct child){
+		.what = "keeper",
+		.program = o->keeper,
+		.listen = o->keeper_listen,
+		.prepare = stand_alone,
+		.lasting = true,
+		.found = o->keeper_found,
+	};
+	snprintf(l->uid, sizeof(l->uid), "%u", o->broker);
+	snprintf(l->pid, sizeof(l->pid), "%d", (int)getppid());
+	/* As long as we live, and it with us, no other process of its user's can be it. */
+	describe_child(l, engine,
+		       (const char *const[]){ "--broker-uid", l->uid, "--broker-pid", l->pid, NULL });
+	describe_child(l, dumper, (const char *const[]){ "--broker-pid", l->pid, NULL });
+	describe_child(l, keeper, (const char *const[]){ "--exit-idle", NULL });
+}
+
+/* ── a child's own process ──────────────────────────────────────────────────────────────── */
+
+/* The socket becomes descriptor 3, as systemd would pass it; all others close. */
+static int place_socket(int fd)
+{
+	if (fd == 3)
+		return fcntl(fd, F_SETFD, 0) < 0 ? -errno : 0;
+	return dup2(fd, 3) < 0 ? -errno : 0;
+}
+
+void child_exec(const struct launcher *l, const struct child *c, pid_t launcher)
+{
+	/* Opened by root: where the program lies its user may not be able to go. Above the socket's
+	 * place, which is taken next. */
+	int program = fcntl(open(c->program, O_PATH | O_CLOEXEC), F_DUPFD_CLOEXEC, 4);
+	sigset_t none;
+	char pid[16];
+	int err;
+
+	if (program < 0 || place_socket(c->listen) < 0) {
+		log_error("Cannot run the %s %s: %s.", c->what, c->program, strerror(errno));
+		return;
+	}
+	err = c->prepare(l);
+	if (err < 0) {
+		log_error("Cannot make a process of its own for the %s: %s.", c->what,
+			  strerror(-err));
+		return;
+	}
+	/* Without its launcher it would run on, and keep the next one from its work. (Becoming
+	 * another user clears this, so that it comes after.) */
+	if (!c->lasting && (prctl(PR_SET_PDEATHSIG, SIGTERM) < 0 || getppid() != launcher))
+		return;
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	signal(SIGPIPE, SIG_DFL);
+	snprintf(pid, sizeof(pid), "%d", (int)getpid());
+	setenv("LISTEN_PID", pid, 1);
+	setenv("LISTEN_FDS", "1", 1);
+	execveat(program, "", c->argv, environ, AT_EMPTY_PATH);
+	/* A script: its interpreter could not open what closes now, and the kernel says so by this.
+	 */
+	if (errno == ENOENT)
+		execv(c->program, c->argv);
+	log_error("Cannot run the %s %s: %s.", c->what, c->program, strerror(errno));
+}

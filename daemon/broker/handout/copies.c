@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The connection to the dumper and the queue of jobs. Must not know registry or peers. */
+#include "daemon/broker/handout/copies.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "daemon/broker/handout/holdings.h"
+#include "daemon/log.h"
+#include "proto/macro.h"
+
+/* After so long nobody works on a job any more: see PP_COPY_SECONDS. */
+#define PATIENCE_USEC ((PP_COPY_SECONDS + 1) * 1000000ULL)
+
+struct copies {
+	sd_event *loop;
+	struct quota *quota;
+	struct holdings holdings;
+	struct sockaddr_un address;
+	socklen_t address_size;
+
+	int fd; /* connected when there was something to ask; and then kept */
+	sd_event_source *io, *patience;
+
+	struct copying *first, **last; /* those that wait */
+	struct copying *current;       /* has been sent */
+	uint32_t last_uid;	       /* whose turn was last */
+	bool pumping;
+	struct pp_copy_job job; /* of current */
+	struct pp_fds copies;	/* that have come for it */
+};
+
+/* What a file of this size takes. */
+static uint64_t memory_of(uint64_t size)
+{
+	return ALIGN_TO(size, (uint64_t)sysconf(_SC_PAGESIZE));
+}
+
+static uint64_t job_bytes(const struct pp_copy_job *job)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < job->count; i++)
+		bytes += memory_of(job->size[i]);
+	return bytes;
+}
+
+/* ── the connection ─────────────────────────────────────────────────────────────────────── */
+
+static int on_io(sd_event_source *s, int fd, uint32_t revents, void *userdata);
+
+static void disconnect(struct copies *c)
+{
+	c->io = sd_event_source_disable_unref(c->io);
+	c->fd = close_fd(c->fd);
+	pp_fds_close(&c->copies);
+	sd_event_source_set_enabled(c->patience, SD_EVENT_OFF);
+}
+
+static int connect_dumper(struct copies *c)
+{
+	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int err;
+
+	if (fd < 0)
+		return -errno;
+	if (connect(fd, (const struct sockaddr *)&c->address, c->address_size) < 0)
+		return -errno;
+	err = sd_event_add_io(c->loop, &c->io, fd, EPOLLIN, on_io, c);
+	if (err < 0)
+		return err;
+	c->fd = TAKE_FD(fd);
+	return 0;
+}
+
+/* On a connection that was kept, its end may be seen only now: a new one then. */
+static int send_job(struct copies *c, const struct pp_fds *fds)
+{
+	int err = -ENOTCONN;
+
+	if (c->fd >= 0)
+		err = pp_packet_send(c->fd, &c->job, sizeof(c->job), fds->fd, fds->n);
+	if (err < 0) {
+		disconnect(c);
+		err = connect_dumper(c);
+		if (err >= 0)
+			err = pp_packet_send(c->fd, &c->job, sizeof(c->job), fds->fd, fds->n);
+	}
+	if (err < 0) {
+		disconnect(c);
+		return err;
+	}
+	sd_event_source_set_time_relative(c->patience, PATIENCE_USEC);
+	sd_event_source_set_enabled(c->patience, SD_EVENT_ONESHOT);
+	return 0;
+}
+
+/* ── jobs ───────────────────────────────────────────────────────────────────────────────── */
+
+/* Users take turns: the next job is the first of somebody else, if there is one. */
+static struct copying *take_next(struct copies *c)
+{
+	struct copying **p = &c->first, *copying;
+
+	while (*p && (*p)->uid == c->last_uid)
+		p = &(*p)->next;
+	if (!*p)
+		p = &c->first;
+	copying = *p;
+	*p = copying->next;
+	if (!*p)
+		c->last = p;
+	copying->next = NULL;
+	c->last_uid = copying->uid;
+	return copying;
+}
+
+static int charge(struct copies *c, const struct copying *copying)
+{
+	holdings_catch_up(&c->holdings);
+	return quota_charge(c->quota, QUOTA_COPIES, copying->uid, NULL, job_bytes(&c->job));
+}
+
+static void uncharge(struct copies *c, const struct copying *copying)
+{
+	quota_release(c->quota, QUOTA_COPIES, copying->uid, NULL, job_bytes(&c->job));
+}
+
+/* 0: it is under way. */
+static int start(struct copies *c, struct copying *copying)
+{
+	_cleanup_(pp_fds_close) struct pp_fds fds = { .n = 0 };
+	int err;
+
+	c->job = (struct pp_copy_job){ .abi = PP_COPY_ABI, .serial = c->job.serial + 1 };
+	err = copying->prepare(copying, &c->job, &fds);
+	if (err < 0)
+		return err;
+	assert(c->job.count == fds.n && fds.n > 0);
+	err = charge(c, copying);
+	if (err < 0)
+		return err;
+	err = send_job(c, &fds);
+	if (err < 0) {
+		log_warning("Cannot ask the dumper at %s for copies: %s.", c->address.sun_path,
+			    strerror(-err));
+		uncharge(c, copying);
+		return -EAGAIN;
+	}
+	c->current = copying;
+	return 0;
+}
+
+/* Not from within itself: what is done may bring the next. */
+static void pump(struct copies *c)
+{
+	if (c->pumping)
+		return;
+	c->pumping = true;
+	while (!c->current && c->first) {
+		struct copying *copying = take_next(c);
+		int err = start(c, copying);
+
+		if (err < 0)
+			copying->done(copying, err, NULL);
+	}
+	c->pumping = false;
+}
+
+void copies_submit(struct copies *c, struct copying *copying)
+{
+	copying->next = NULL;
+	*c->last = copying;
+	c->last = &copying->next;
+	pump(c);
+}
+
+/* ── answers ────────────────────────────────────────────────────────────────────────────── */
+
+static void log_unwatched(int err)
+{
+	log_warning("Cannot watch what becomes of a copy: %s.%s", strerror(-err),
+		    err == -ENOSPC ? " Raise fs.inotify.max_user_watches." : "");
+}
+
+int copies_hold(struct copies *c, int file, uint32_t uid, uint64_t size)
+{
+	uint64_t bytes = memory_of(size);
+	int err;
+
+	holdings_catch_up(&c->holdings);
+	err = quota_charge(c->quota, QUOTA_COPIES, uid, NULL, bytes);
+	if (err < 0)
+		return err;
+	err = holdings_add(&c->holdings, file, uid, bytes);
+	if (err < 0) {
+		quota_release(c->quota, QUOTA_COPIES, uid, NULL, bytes);
+		log_unwatched(err);
+	}
+	return err;
+}
+
+/* What the job was charged becomes what each copy is charged; what is not watched is released. */
+static int hold(struct copies *c, const struct copying *copying)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < c->copies.n; i++) {
+		uint64_t bytes = memory_of(c->job.size[i]);
+
+		if (err >= 0)
+			err = holdings_add(&c->holdings, c->copies.fd[i], copying->uid, bytes);
+		if (err < 0)
+			quota_release(c->quota, QUOTA_COPIES, copying->uid, NULL, bytes);
+	}
+	if (err < 0)
+		log_unwatched(err);
+	return err;
+}
+
+static void finish(struct copies *c, int error)
+{
+	struct copying *copying = TAKE_PTR(c->current);
+
+	sd_event_source_set_enabled(c->patience, SD_EVENT_OFF);
+	if (error < 0)
+		uncharge(c, copying);
+	else
+		error = hold(c, copying);
+	copying->done(copying, error, error < 0 ? NULL : &c->copies);
+	pp_fds_close(&c->copies);
+}
+
+/* The copies, or, when those have come or with an error, the last one. */
+static bool answer_is_sound(const struct copies *c, const struct pp_copy_answer *a, ssize_t size,
+			    const struct pp_fds *fds)
+{
+	uint32_t due = c->copies.n || a->error ? 0 : c->job.count;
+
+	return size == sizeof(*a) && a->abi == PP_COPY_ABI && c->current &&
+	       a->serial == c->job.serial && a->error >= 0 && a->count == fds->n && fds->n == due &&
+	       a->last == (due == 0) && !(a->error && c->copies.n);
+}
+
+static void take_answer(struct copies *c, const struct pp_copy_answer *a, struct pp_fds *fds)
+{
+	if (a->last) {
+		finish(c, -a->error);
+	} else {
+		c->copies = *fds;
+		fds->n = 0;
+	}
+}
+
+static int on_io(sd_event_source *s _unused_, int fd, uint32_t revents _unused_, void *userdata)
+{
+	_cleanup_(pp_fds_close) struct pp_fds fds = { .n = 0 };
+	struct copies *c = userdata;
+	struct pp_copy_answer answer = { 0 };
+	ssize_t n = pp_packet_receive(fd, &answer, sizeof(answer), PP_FDS_MAX, &fds, MSG_DONTWAIT);
+
+	if (n == -EAGAIN || n == -EINTR)
+		return 0;
+	if (answer_is_sound(c, &answer, n, &fds)) {
+		take_answer(c, &answer, &fds);
+	} else {
+		if (n > 0 || n == -EBADMSG)
+			log_error("The dumper sent what is no answer; it is connected to anew.");
+		else if (c->current)
+			log_warning("The dumper ended while it made copies.");
+		disconnect(c);
+		if (c->current)
+			finish(c, -EAGAIN);
+	}
+	pump(c);
+	return 0;
+}
+
+static int on_patience(sd_event_source *s _unused_, uint64_t usec _unused_, void *userdata)
+{
+	struct copies *c = userdata;
+
+	log_error("The dumper at %s has not answered for %d seconds; it is connected to anew.",
+		  c->address.sun_path, PP_COPY_SECONDS + 1);
+	disconnect(c);
+	if (c->current)
+		finish(c, -EAGAIN);
+	pump(c);
+	return 0;
+}
+
+/* ── life ───────────────────────────────────────────────────────────────────────────────── */
+
+void copies_free(struct copies *c)
+{
+	if (!c)
+		return;
+	c->pumping = true; /* nothing is begun any more */
+	if (c->current)
+		finish(c, -ECANCELED);
+	while (c->first) {
+		struct copying *copying = take_next(c);
+
+		copying->done(copying, -ECANCELED, NULL);
+	}
+	disconnect(c);
+	holdings_done(&c->holdings);
+	sd_event_source_disable_unref(c->patience);
+	sd_event_unref(c->loop);
+	free(c);
+}
+
+static void cleanup_copies(struct copies **c)
+{
+	copies_free(*c);
+}
+
+int copies_new(sd_event *loop, struct quota *quota, const char *path, struct copies **ret)
+{
+	_cleanup_(cleanup_copies) struct copies *c = calloc(1, sizeof(*c));
+	size_t n = strlen(path);
+	int err;
+
+	if (!c)
+		return -ENOMEM;
+	c->loop = sd_event_ref(loop);
+	c->quota = quota;
+	c->fd = c->holdings.fd = -EBADF;
+	c->last = &c->first;
+	c->last_uid = UINT32_MAX;
+	if (n >= sizeof(c->address.sun_path))
+		return -ENAMETOOLONG;
+	c->address.sun_family = AF_UNIX;
+	memcpy(c->address.sun_path, path, n + 1);
+	c->address_size = offsetof(struct sockaddr_un, sun_path) + n + 1;
+	err = holdings_init(&c->holdings, loop, quota);
+	if (err < 0)
+		return err;
+	err = sd_event_add_time_relative(loop, &c->patience, CLOCK_MONOTONIC, 0, 100000,
+					 on_patience, c);
+	if (err < 0)
+		return err;
+	err = sd_event_source_set_enabled(c->patience, SD_EVENT_OFF);
+	if (err < 0)
+		return err;
+	*ret = TAKE_PTR(c);
+	return 0;
+}

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Watches files that have no name. Must not know what is in them. */
+#include "daemon/broker/handout/holdings.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+
+#include "daemon/log.h"
+#include "proto/macro.h"
+
+/* Index of the first holding whose watch is not below this one. */
+static size_t place_of(const struct holdings *h, int watch)
+{
+	size_t low = 0, high = h->n;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (h->all[middle].watch < watch)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static void release(struct holdings *h, size_t i)
+{
+	quota_release(h->quota, QUOTA_COPIES, h->all[i].uid, NULL, h->all[i].bytes);
+	h->n--;
+	memmove(&h->all[i], &h->all[i + 1], (h->n - i) * sizeof(h->all[0]));
+}
+
+static void on_gone(struct holdings *h, int watch)
+{
+	size_t i = place_of(h, watch);
+
+	if (i < h->n && h->all[i].watch == watch)
+		release(h, i);
+}
+
+/* ── the truth ──────────────────────────────────────────────────────────────────────────── */
+
+static int compare_watches(const void *a, const void *b)
+{
+	int x = *(const int *)a, y = *(const int *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* The watches that the kernel still has, sorted: of each "inotify wd:HEX …" in the fdinfo. */
+static int read_watches(int inotify, int **ret, size_t *ret_n)
+{
+	_cleanup_fclose_ FILE *f = NULL;
+	_cleanup_free_ int *watches = NULL;
+	size_t n = 0, room = 0;
+	char line[512];
+
+	snprintf(line, sizeof(line), "/proc/self/fdinfo/%d", inotify);
+	f = fopen(line, "re");
+	if (!f)
+		return -errno;
+	while (fgets(line, sizeof(line), f)) {
+		if (strncmp(line, "inotify wd:", 11) != 0)
+			continue;
+		if (n == room) {
+			int *p = reallocarray(watches, room ? room * 2 : 64, sizeof(*p));
+
+			if (!p)
+				return -ENOMEM;
+			watches = p;
+			room = room ? room * 2 : 64;
+		}
+		watches[n++] = (int)strtol(line + 11, NULL, 16);
+	}
+	if (n > 0)
+		qsort(watches, n, sizeof(*watches), compare_watches);
+	*ret = TAKE_PTR(watches);
+	*ret_n = n;
+	return 0;
+}
+
+void holdings_review(struct holdings *h)
+{
+	_cleanup_free_ int *watches = NULL;
+	size_t n;
+	int err = read_watches(h->fd, &watches, &n);
+
+	if (err < 0) {
+		/* What is not released now stays charged until the daemon is started anew. */
+		log_warning("Cannot find out which copies of rings are gone: %s.", strerror(-err));
+		return;
+	}
+	for (size_t i = h->n; i > 0; i--)
+		if (n == 0 ||
+		    !bsearch(&h->all[i - 1].watch, watches, n, sizeof(*watches), compare_watches))
+			release(h, i - 1);
+}
+
+/* ── what the kernel tells ──────────────────────────────────────────────────────────────── */
+
+/* One read's worth of notices. false: there were none. */
+static bool take_notices(struct holdings *h)
+{
+	_Alignas(struct inotify_event) char buf[4096];
+	ssize_t n = read(h->fd, buf, sizeof(buf));
+	bool lost = false;
+
+	for (ssize_t at = 0; at < n;) {
+		const struct inotify_event *e = (const void *)(buf + at);
+
+		if (e->mask & IN_DELETE_SELF)
+			on_gone(h, e->wd);
+		lost |= (e->mask & IN_Q_OVERFLOW) != 0;
+		at += sizeof(*e) + e->len;
+	}
+	if (lost)
+		holdings_review(h);
+	return n > 0;
+}
+
+void holdings_catch_up(struct holdings *h)
+{
+	while (take_notices(h))
+		;
+}
+
+static int on_io(sd_event_source *s _unused_, int fd _unused_, uint32_t revents _unused_,
+		 void *userdata)
+{
+	take_notices(userdata);
+	return 0;
+}
+
+int holdings_add(struct holdings *h, int file, uint32_t uid, uint64_t bytes)
+{
+	char path[64];
+	size_t i;
+	int watch;
+
+	if (h->n == h->room) {
+		size_t room = h->room ? h->room * 2 : 64;
+		struct holding *p = reallocarray(h->all, room, sizeof(*p));
+
+		if (!p)
+			return -ENOMEM;
+		h->all = p;
+		h->room = room;
+	}
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
+	watch = inotify_add_watch(h->fd, path, IN_DELETE_SELF);
+	if (watch < 0)
+		return -errno;
+	i = place_of(h, watch);
+	/* The same file twice has one watch, which would be released once. */
+	if (i < h->n && h->all[i].watch == watch)
+		return -EEXIST;
+	memmove(&h->all[i + 1], &h->all[i], (h->n - i) * sizeof(h->all[0]));
+	h->all[i] = (struct holding){ .watch = watch, .uid = uid, .bytes = bytes };
+	h->n++;
+	return 0;
+}
+
+int holdings_init(struct holdings *h, sd_event *loop, struct quota *quota)
+{
+	int err;
+
+	h->quota = quota;
+	h->fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	if (h->fd < 0)
+		return -errno;
+	err = sd_event_add_io(loop, &h->io, h->fd, EPOLLIN, on_io, h);
+	if (err < 0)
+		h->fd = close_fd(h->fd);
+	return err;
+}
+
+void holdings_done(struct holdings *h)
+{
+	while (h->n > 0)
+		release(h, h->n - 1);
+	free(h->all);
+	h->all = NULL;
+	h->room = 0;
+	h->io = sd_event_source_disable_unref(h->io);
+	h->fd = close_fd(h->fd);
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Takes records out of a ring buffer map. No libbpf: this is all that the broker needs of it. */
+#include "daemon/broker/handout/ringbuf.h"
+
+#include <linux/bpf.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "proto/macro.h"
+
+static int ringbuf_size(int fd, size_t *ret)
+{
+	struct bpf_map_info info = { 0 };
+	union bpf_attr attr;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.info.bpf_fd = fd;
+	attr.info.info_len = sizeof(info);
+	attr.info.info = (uint64_t)(uintptr_t)&info;
+	if (syscall(SYS_bpf, BPF_OBJ_GET_INFO_BY_FD, &attr, sizeof(attr)) < 0)
+		return -errno;
+	if (info.type != BPF_MAP_TYPE_RINGBUF || info.max_entries == 0 ||
+	    info.max_entries & (info.max_entries - 1))
+		return -EINVAL;
+	*ret = info.max_entries;
+	return 0;
+}
+
+int ringbuf_map(int fd, struct ringbuf *ret)
+{
+	struct ringbuf r = { .page = sysconf(_SC_PAGESIZE) };
+	void *p;
+	int err = ringbuf_size(fd, &r.size);
+
+	if (err < 0)
+		return err;
+	p = mmap(NULL, r.page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (p == MAP_FAILED)
+		return -errno;
+	r.consumer = p;
+	p = mmap(NULL, r.page + 2 * r.size, PROT_READ, MAP_SHARED, fd, (off_t)r.page);
+	if (p == MAP_FAILED) {
+		err = -errno;
+		munmap(r.consumer, r.page);
+		return err;
+	}
+	r.producer = p;
+	r.data = (const uint8_t *)p + r.page;
+	*ret = r;
+	return 0;
+}
+
+void ringbuf_unmap(struct ringbuf *r)
+{
+	if (!r->consumer)
+		return;
+	munmap(r->consumer, r->page);
+	munmap((void *)r->producer, r->page + 2 * r->size);
+	*r = (struct ringbuf){ 0 };
+}
+
+int ringbuf_consume(struct ringbuf *r, ringbuf_callback cb, void *userdata)
+{
+	uint64_t at = __atomic_load_n(r->consumer, __ATOMIC_RELAXED);
+	uint64_t end = __atomic_load_n(r->producer, __ATOMIC_ACQUIRE);
+	int n = 0;
+
+	if (end - at > r->size) {
+		__atomic_store_n(r->consumer, end, __ATOMIC_RELEASE);
+		return -EBADMSG;
+	}
+	while (at != end) {
+		const uint8_t *record = r->data + (at & (r->size - 1));
+		uint32_t head =
+			__atomic_load_n((const uint32_t *)(const void *)record, __ATOMIC_ACQUIRE);
+		uint64_t size = head & ~(BPF_RINGBUF_BUSY_BIT | BPF_RINGBUF_DISCARD_BIT);
+		uint64_t whole = ALIGN_TO(size + BPF_RINGBUF_HDR_SZ, (uint64_t)8);
+
+		/* Being written: its writer wakes us when we have come this far. */
+		if (head & BPF_RINGBUF_BUSY_BIT)
+			break;
+		if (whole > end - at) {
+			__atomic_store_n(r->consumer, end, __ATOMIC_RELEASE);
+			return -EBADMSG;
+		}
+		if (cb && !(head & BPF_RINGBUF_DISCARD_BIT))
+			cb(userdata, record + BPF_RINGBUF_HDR_SZ, size);
+		at += whole;
+		n++;
+		/* Record by record: whoever produces compares this with where it is, to know
+		 * whether to wake us. */
+		__atomic_store_n(r->consumer, at, __ATOMIC_RELEASE);
+	}
+	return n;
+}

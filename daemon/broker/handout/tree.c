@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Reads the registry's tree. Makes no decision on who may have what it returns, and writes
+ * nothing: the pins are the engine's.
+ */
+#include "daemon/broker/handout/tree.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <linux/bpf.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "daemon/totals.h"
+#include "proto/macro.h"
+
+/* A raw system call: the broker has no other use for libbpf. */
+static int bpf_obj_get(const char *path, uint32_t flags)
+{
+	union bpf_attr attr;
+	long fd;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.pathname = (uint64_t)(uintptr_t)path;
+	attr.file_flags = flags;
+	fd = syscall(SYS_bpf, BPF_OBJ_GET, &attr, sizeof(attr));
+	return fd < 0 ? -errno : (int)fd;
+}
+
+/*
+ * What is another name becomes the event itself when the first name goes: a link and the directory
+ * change places (pins_move() of the engine). Who is on his way through the link just then finds
+ * nothing, or a link to itself, and the event when he looks again. Nothing is there as long as
+ * nobody changes it once more meanwhile.
+ */
+#define TRIES 3
+
+static int look_again(int (*look)(const char *path), const char *path)
+{
+	int fd = -ENOENT;
+
+	for (unsigned i = 0; i < TRIES && (fd == -ENOENT || fd == -ELOOP); i++)
+		fd = look(path);
+	return fd == -ELOOP ? -ENOENT : fd;
+}
+
+static int get_ring(const char *path)
+{
+	/* Not BPF_F_RDONLY: a map's descriptor opened with it cannot be mapped at all (EINVAL).
+	 * What keeps the ring read-only is that the map is frozen. */
+	return bpf_obj_get(path, 0);
+}
+
+static int open_file(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static _printf_(1, 2) int open_pin(const char *fmt, ...)
+{
+	char path[PATH_MAX];
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(path, sizeof(path), fmt, ap);
+	va_end(ap);
+	if (n < 0 || (size_t)n >= sizeof(path))
+		return -ENAMETOOLONG;
+	return look_again(get_ring, path);
+}
+
+int tree_ring_open(const char *registry, const char *ns, const char *name, unsigned cpu)
+{
+	return open_pin("%s/%s/%s/cpu%u", registry, ns, name, cpu);
+}
+
+static int read_map_info(int fd, struct bpf_map_info *ret)
+{
+	union bpf_attr attr;
+
+	memset(ret, 0, sizeof(*ret));
+	memset(&attr, 0, sizeof(attr));
+	attr.info.bpf_fd = fd;
+	attr.info.info_len = sizeof(*ret);
+	attr.info.info = (uint64_t)(uintptr_t)ret;
+	return syscall(SYS_bpf, BPF_OBJ_GET_INFO_BY_FD, &attr, sizeof(attr)) < 0 ? -errno : 0;
+}
+
+int tree_ring_size(int fd, uint32_t *ret)
+{
+	struct bpf_map_info info;
+	int err = read_map_info(fd, &info);
+
+	if (err < 0)
+		return err;
+	if (info.type != BPF_MAP_TYPE_ARRAY || info.max_entries != 1 || info.value_size == 0)
+		return -EBADMSG;
+	*ret = info.value_size;
+	return 0;
+}
+
+int tree_catalog_open(const char *registry, const char *ns, const char *name)
+{
+	return open_pin("%s/%s/%s/catalog", registry, ns, name);
+}
+
+int tree_wakeups_open(const char *registry)
+{
+	return open_pin("%s/+wakeups", registry);
+}
+
+/* Its pin is not ours to write, so that it is looked up, CPU by CPU, and not mapped. */
+int tree_cpus_open(const char *registry)
+{
+	struct bpf_map_info info;
+	_cleanup_close_ int fd = -EBADF;
+	char path[PATH_MAX];
+	int err, n = snprintf(path, sizeof(path), "%s/" PP_CPU_STATES, registry);
+
+	if (n < 0 || (size_t)n >= sizeof(path))
+		return -ENAMETOOLONG;
+	fd = bpf_obj_get(path, BPF_F_RDONLY);
+	if (fd < 0)
+		return fd;
+	err = read_map_info(fd, &info);
+	if (err < 0)
+		return err;
+	if (info.type != BPF_MAP_TYPE_ARRAY || info.key_size != sizeof(uint32_t) ||
+	    info.value_size != sizeof(struct pp_cpu_state))
+		return -EBADMSG;
+	return TAKE_FD(fd);
+}
+
+int tree_cpus_read(int fd, unsigned cpu, struct pp_cpu_state *ret)
+{
+	uint32_t key = cpu;
+	union bpf_attr attr;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.map_fd = fd;
+	attr.key = (uint64_t)(uintptr_t)&key;
+	attr.value = (uint64_t)(uintptr_t)ret;
+	return syscall(SYS_bpf, BPF_MAP_LOOKUP_ELEM, &attr, sizeof(attr)) < 0 ? -errno : 0;
+}
+
+int tree_totals_open(const char *registry)
+{
+	return open_pin("%s/" PP_TOTALS, registry);
+}
+
+int tree_totals_read(int program, uint64_t origin, uint32_t set, struct tree_stat *ret)
+{
+	struct pp_totals totals = { .id = origin, .set = set };
+	union bpf_attr attr;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.test.prog_fd = program;
+	attr.test.ctx_in = (uint64_t)(uintptr_t)&totals;
+	attr.test.ctx_size_in = sizeof(totals);
+	if (syscall(SYS_bpf, BPF_PROG_TEST_RUN, &attr, sizeof(attr)) < 0)
+		return -errno;
+	if (!totals.known)
+		return -ENOENT;
+	*ret = (struct tree_stat){
+		.records = totals.records,
+		.bytes = totals.bytes,
+		.limited = totals.limited,
+		.missed = totals.missed_unknown ? 0 : totals.missed,
+		.missed_unknown = totals.missed_unknown	   ? PP_MISSED_UNKNOWN
+				  : totals.missed_at_least ? PP_MISSED_AT_LEAST
+							   : PP_MISSED_COUNTED,
+	};
+	return 0;
+}
+
+/* " key=" and a decimal number; moves *p behind it. */
+static int take_count(const char **p, const char *key, uint64_t *ret)
+{
+	size_t n = strlen(key);
+	char *end;
+
+	if (strncmp(*p, key, n) != 0 || (*p)[n] < '0' || (*p)[n] > '9')
+		return -EBADMSG;
+	errno = 0;
+	*ret = strtoull(*p + n, &end, 10);
+	if (errno)
+		return -EBADMSG;
+	*p = end;
+	return 0;
+}
+
+/* "total records=N bytes=N limited=N missed=N|N+|unknown", and maybe more, each with a blank before
+ * it. 0; -EBADMSG. */
+static int parse_stat(const char *line, struct tree_stat *ret)
+{
+	struct tree_stat s = { 0 };
+	const char *p = line;
+
+	if (strncmp(p, "total", 5) != 0)
+		return -EBADMSG;
+	p += 5;
+	if (take_count(&p, " records=", &s.records) < 0 ||
+	    take_count(&p, " bytes=", &s.bytes) < 0 || take_count(&p, " limited=", &s.limited) < 0)
+		return -EBADMSG;
+	if (strncmp(p, " missed=unknown", 15) == 0) {
+		s.missed_unknown = PP_MISSED_UNKNOWN;
+		p += 15;
+	} else if (take_count(&p, " missed=", &s.missed) < 0) {
+		return -EBADMSG;
+	} else if (*p == '+') {
+		s.missed_unknown = PP_MISSED_AT_LEAST;
+		p++;
+	}
+	if (*p != '\0' && *p != '\n' && *p != ' ')
+		return -EBADMSG;
+	*ret = s;
+	return 0;
+}
+
+/* Whether the text ends with the total's line, whole: there is nothing behind it. */
+static bool has_total(const char *text, size_t size)
+{
+	const char *line;
+
+	if (size == 0 || text[size - 1] != '\n')
+		return false;
+	line = memrchr(text, '\n', size - 1);
+	line = line ? line + 1 : text;
+	return strncmp(line, "total ", 6) == 0;
+}
+
+/*
+ * The total is the last line, behind one per CPU: only the end of the file is kept. Lists of many
+ * events read as many files, so that the read which would only say that this was all is saved.
+ */
+static int read_tail(int fd, char *buf, size_t size)
+{
+	size_t used = 0;
+
+	for (;;) {
+		ssize_t n;
+
+		if (used == size - 1) {
+			memmove(buf, buf + size / 2, used - size / 2);
+			used -= size / 2;
+		}
+		n = read(fd, buf + used, size - 1 - used);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		used += n;
+		buf[used] = '\0';
+		if (n == 0 || has_total(buf, used))
+			return 0;
+	}
+}
+
+int tree_stat_read(const char *registry, const char *ns, const char *name, struct tree_stat *ret)
+{
+	_cleanup_close_ int fd = -EBADF;
+	char path[PATH_MAX], buf[8192];
+	int n = snprintf(path, sizeof(path), "%s/%s/%s/stat", registry, ns, name);
+	const char *total;
+	int err;
+
+	if (n < 0 || (size_t)n >= sizeof(path))
+		return -ENAMETOOLONG;
+	fd = look_again(open_file, path);
+	if (fd < 0)
+		return fd;
+	err = read_tail(fd, buf, sizeof(buf));
+	if (err < 0)
+		return err;
+	total = strstr(buf, "\ntotal ");
+	total = total ? total + 1 : buf;
+	return parse_stat(total, ret);
+}

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Owns the marks of events that CPUs came for. Must not know where word of the CPUs came from. */
+#include "daemon/broker/hotplug/arrivals.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "daemon/log.h"
+#include "proto/macro.h"
+
+/* ── whom it concerns ───────────────────────────────────────────────────────────────────── */
+
+static bool wants_any(const struct event *e, const struct pp_cpumask *cpus)
+{
+	if (e->truth.spec.flags & PP_EVENT_ALL_CPUS)
+		return true;
+	for (size_t i = 0; i < ARRAY_SIZE(cpus->bits); i++)
+		if (e->truth.spec.cpus.bits[i] & cpus->bits[i])
+			return true;
+	return false;
+}
+
+/* Also those that are being created just now: the engine may have looked before. Second names have
+ * no rings of their own. */
+void arrivals_add(struct arrivals *a)
+{
+	struct registry *r = &a->lifecycle->registry;
+
+	for (size_t i = 0; i < r->n_events; i++) {
+		struct event *e = r->by_name[i];
+
+		if (!e->truth.shares && wants_any(e, a->online))
+			e->arrival = ARRIVAL_DUE;
+	}
+	arrivals_continue(a);
+}
+
+static void make_due(struct arrivals *a)
+{
+	struct registry *r = &a->lifecycle->registry;
+
+	for (size_t i = 0; i < r->n_settled; i++)
+		if (r->by_id[i]->arrival == ARRIVAL_REFUSED)
+			r->by_id[i]->arrival = ARRIVAL_DUE;
+}
+
+void arrivals_retry(struct arrivals *a)
+{
+	make_due(a);
+	arrivals_continue(a);
+}
+
+/* After an enumeration: those that the engine says something would change for. */
+static void hear_engine(struct arrivals *a)
+{
+	struct lifecycle *l = a->lifecycle;
+
+	if (!l->synced || a->generation == l->generation || !orders_is_up(l->orders))
+		return;
+	a->generation = l->generation;
+	for (size_t i = 0; i < l->registry.n_settled; i++) {
+		struct event *e = l->registry.by_id[i];
+
+		if (!e->truth.shares && e->truth.stale)
+			e->arrival = ARRIVAL_DUE;
+	}
+	make_due(a);
+}
+
+bool arrivals_lacking(const struct lifecycle *l, const struct event *e,
+		      const struct pp_cpumask *online, struct pp_cpumask *ret, int *ret_error)
+{
+	const struct event *target =
+		e->truth.shares ? registry_by_id(&l->registry, e->truth.shares) : e;
+
+	/* Of one that nothing is to be done for they are not wanted: a PMU that counts on some
+	 * CPUs has no rings on others. */
+	if (!target || (target->arrival == ARRIVAL_NONE && !target->truth.stale))
+		return false;
+	*ret_error = target->arrival_error;
+	return event_lacks(target, online, ret);
+}
+
+/* ── one after the other ────────────────────────────────────────────────────────────────── */
+
+static uint64_t memory_used(const struct arrivals *a)
+{
+	return a->lifecycle->charges.quota->sum.used[QUOTA_MEMORY];
+}
+
+/* error: positive errno value. Without an engine nothing is wrong with the event, and when it is
+ * back all are looked at. */
+static void refused(struct arrivals *a, struct event *e, int error, const char *sentence)
+{
+	const struct pp_spec *spec = &e->truth.spec;
+
+	e->arrival = ARRIVAL_REFUSED;
+	if (error == EDQUOT)
+		a->memory = memory_used(a);
+	if (error != EAGAIN && error != e->arrival_error)
+		log_event(LOG_WARNING, spec->ns, spec->name,
+			  "%s/%s (id %" PRIu64
+			  ") does not record on all CPUs that are online; this "
+			  "is tried again: %s",
+			  spec->ns, spec->name, e->truth.id, sentence);
+	e->arrival_error = error;
+}
+
+static void on_done(struct waiter *waiter, const struct outcome *outcome)
+{
+	struct arrivals *a = (struct arrivals *)waiter;
+	struct event *e = TAKE_PTR(a->about);
+
+	if (outcome->error == ENOENT) /* it is gone, or about to be */
+		return;
+	if (outcome->error) {
+		refused(a, e, outcome->error, outcome->sentence);
+		return;
+	}
+	e->arrival_error = 0;
+	/* More may have come since the order was given. */
+	if (e->arrival == ARRIVAL_NONE && e->truth.stale)
+		e->arrival = ARRIVAL_REFUSED;
+}
+
+static void order(struct arrivals *a, struct event *e)
+{
+	const struct pp_spec *spec = &e->truth.spec;
+	char sentence[PP_SENTENCE_SIZE];
+	int err;
+
+	e->arrival = ARRIVAL_NONE;
+	a->about = e;
+	a->after = e->truth.id;
+	a->waiter = (struct waiter){ .done = on_done };
+	err = lifecycle_cpus(a->lifecycle, e, a->online, &a->waiter);
+	if (err >= 0)
+		return;
+	a->about = NULL;
+	lifecycle_explain(a->lifecycle, err, spec->ns, spec->name, sentence, sizeof(sentence));
+	refused(a, e, -err, sentence);
+}
+
+static bool is_ready(const struct event *e)
+{
+	return e->arrival == ARRIVAL_DUE && e->state != PP_EVENT_DELETING;
+}
+
+/*
+ * The next by its id, and from the lowest on again. What counts comes first: it records nothing on
+ * that CPU until it is attached anew, while all others have gone on if they have a ring.
+ */
+static struct event *find_next(const struct arrivals *a)
+{
+	const struct registry *r = &a->lifecycle->registry;
+	size_t first = registry_after(r, a->after);
+	struct event *other = NULL;
+
+	for (size_t i = 0; i < r->n_settled; i++) {
+		struct event *e = r->by_id[(first + i) % r->n_settled];
+
+		if (!is_ready(e))
+			continue;
+		if (e->truth.recorder == PP_RECORDER_OVERFLOW)
+			return e;
+		if (!other)
+			other = e;
+	}
+	return other;
+}
+
+void arrivals_continue(struct arrivals *a)
+{
+	struct event *e;
+
+	if (a->stepping || !a->lifecycle->synced)
+		return;
+	a->stepping = true;
+	hear_engine(a);
+	if (a->memory > memory_used(a)) {
+		a->memory = 0;
+		make_due(a);
+	}
+	while (!a->about && orders_is_patient(a->lifecycle->orders) && (e = find_next(a)))
+		order(a, e);
+	a->stepping = false;
+}

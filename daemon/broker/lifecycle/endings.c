@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * How orders end: what the engine's answer, or its lack, makes of the event, of what is charged
+ * for it, and of who waits. Must not know where the answer came from.
+ */
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "daemon/broker/lifecycle/lifecycle-internal.h"
+#include "daemon/log.h"
+#include "daemon/text.h"
+#include "proto/macro.h"
+
+void job_free(struct job *job)
+{
+	free(job->recipe);
+	free(job);
+}
+
+static void tell(struct job *job, int error, const char *sentence)
+{
+	struct outcome outcome = { .error = error, .sentence = sentence, .event = job->event };
+
+	if (job->waiter)
+		job->waiter->done(job->waiter, &outcome);
+}
+
+static void tell_sideband(struct job *job, const struct pp_answer *answer)
+{
+	struct outcome outcome = { .cpus = &answer->event.rings };
+
+	job->waiter->done(job->waiter, &outcome);
+}
+
+void lifecycle_notify(struct lifecycle *l, enum pp_notice_kind kind, const struct event *e)
+{
+	if (l->notice)
+		l->notice(l->userdata, kind, e);
+}
+
+/* CPUs that came are no reason for anything else to wait, so that the event may go before they
+ * have been ordered. */
+static void forget_cpus(struct lifecycle *l, const struct event *e)
+{
+	struct order *order = l->orders ? orders_first(l->orders) : NULL;
+
+	while (order) {
+		struct order *next = order->next;
+		struct job *job = job_of(order);
+
+		if (job->event == e) {
+			assert(order->type == PP_ORDER_CPUS);
+			orders_remove(l->orders, order);
+			job->event = NULL;
+			tell(job, ENOENT, "The event has been deleted meanwhile.");
+			job_free(job);
+		}
+		order = next;
+	}
+}
+
+void lifecycle_forget(struct lifecycle *l, struct event *e)
+{
+	forget_cpus(l, e);
+	charges_end(&l->charges, e);
+	registry_remove(&l->registry, e);
+}
+
+/* What the engine says of an event's rings holds for all of their names. */
+static void tell_names(struct lifecycle *l, const struct event *target, int notice)
+{
+	const struct pp_event *t = &target->truth;
+
+	for (size_t i = 0; i < l->registry.n_settled; i++) {
+		struct event *e = l->registry.by_id[i];
+		struct pp_event truth = *t;
+
+		if (e->truth.shares != t->id)
+			continue;
+		truth.id = e->truth.id;
+		truth.shares = t->id;
+		truth.origin = pp_event_origin(t);
+		truth.memory = 0;
+		memcpy(truth.spec.ns, e->truth.spec.ns, sizeof(truth.spec.ns));
+		memcpy(truth.spec.name, e->truth.spec.name, sizeof(truth.spec.name));
+		truth.spec.flags = e->truth.spec.flags;
+		truth.spec.owner = e->truth.spec.owner;
+		truth.spec.group = e->truth.spec.group;
+		truth.spec.mode = e->truth.spec.mode;
+		truth.spec.creator = e->truth.spec.creator;
+		e->truth = truth;
+		if (e->state == PP_EVENT_RUNNING || e->state == PP_EVENT_PAUSED)
+			event_rest(e);
+		if (notice)
+			lifecycle_notify(l, notice, e);
+	}
+}
+
+/* ── done ───────────────────────────────────────────────────────────────────────────────── */
+
+/* Made, and settled in the registry. */
+static void created(struct lifecycle *l, struct job *job)
+{
+	struct event *e = job->event;
+	const struct pp_event *t = &e->truth;
+
+	if (t->shares)
+		log_event(LOG_INFO, t->spec.ns, t->spec.name,
+			  "Created %s/%s (id %" PRIu64 "), which shares the rings of id %" PRIu64
+			  ".",
+			  t->spec.ns, t->spec.name, t->id, t->shares);
+	else
+		log_event(LOG_INFO, t->spec.ns, t->spec.name, "Created %s/%s (id %" PRIu64 "): %s.",
+			  t->spec.ns, t->spec.name, t->id, t->spec.event);
+	e->seen = l->generation;
+	if (t->stale && !t->shares)
+		e->arrival = ARRIVAL_DUE; /* a CPU came while it was being made */
+	charges_settle(&l->charges, e);
+	lifecycle_notify(l, PP_NOTICE_CREATED, e);
+	tell(job, 0, NULL);
+}
+
+static void hold(struct lifecycle *l, const struct pp_remains *remains)
+{
+	if (remains->id && charges_hold(&l->charges, remains, l->generation) < 0)
+		log_error("No memory to charge what is left of an event of %s; it is charged again "
+			  "when the engine returns.",
+			  remains->ns);
+}
+
+static void changed(struct lifecycle *l, struct job *job, const struct pp_answer *answer)
+{
+	struct event *e = job->event;
+	bool pause = job->order.type == PP_ORDER_PAUSE;
+	enum pp_notice_kind notice = !pause	       ? PP_NOTICE_CHANGED
+				     : job->order.what ? PP_NOTICE_PAUSED
+						       : PP_NOTICE_RESUMED;
+
+	if (answer) {
+		e->truth = answer->event;
+		hold(l, &answer->remains);
+	}
+	event_rest(e);
+	charges_lower(&l->charges, e, job->raised);
+	log_event(LOG_INFO, e->truth.spec.ns, e->truth.spec.name, "%s %s/%s (id %" PRIu64 ").",
+		  !pause	    ? "Changed"
+		  : job->order.what ? "Paused"
+				    : "Resumed",
+		  e->truth.spec.ns, e->truth.spec.name, e->truth.id);
+	lifecycle_notify(l, notice, e);
+	tell_names(l, e, notice);
+	tell(job, 0, NULL);
+}
+
+struct event *lifecycle_heir(const struct lifecycle *l, const struct event *e)
+{
+	for (size_t i = 0; i < l->registry.n_settled; i++)
+		if (l->registry.by_id[i]->truth.shares == e->truth.id)
+			return l->registry.by_id[i];
+	return NULL;
+}
+
+/*
+ * The rings of what was deleted live on under their other names: the oldest of these is the
+ * event's own from now on, as the engine has it, and who created it is charged.
+ */
+static void inherit(struct lifecycle *l, const struct event *gone)
+{
+	struct event *heir = lifecycle_heir(l, gone);
+	struct registry *r = &l->registry;
+	uint64_t shares;
+
+	if (!heir)
+		return;
+	shares = heir->truth.id;
+	heir->truth.shares = 0;
+	heir->truth.memory = gone->truth.memory;
+	heir->arrival = gone->arrival;
+	heir->arrival_error = gone->arrival_error;
+	charges_settle(&l->charges, heir);
+	for (size_t i = 0; i < r->n_settled; i++)
+		if (r->by_id[i]->truth.shares == gone->truth.id)
+			r->by_id[i]->truth.shares = shares;
+	/* Names that are being made: for the engine the old id is gone, and it will say so. */
+}
+
+/* They do not: its user would have had more than there may be of one. Those that are being made or
+ * deleted are told so when it is their turn. */
+static void end_other_names(struct lifecycle *l, const struct event *gone)
+{
+	struct registry *r = &l->registry;
+
+	for (size_t i = r->n_settled; i > 0; i--) {
+		struct event *e = r->by_id[i - 1];
+
+		if (e->truth.shares != gone->truth.id ||
+		    (e->state != PP_EVENT_RUNNING && e->state != PP_EVENT_PAUSED))
+			continue;
+		log_event(LOG_NOTICE, e->truth.spec.ns, e->truth.spec.name,
+			  "%s/%s (id %" PRIu64 ") has ended with %s/%s, whose buffers it shared: "
+			  "the limits of who has the oldest of these names have no room for them.",
+			  e->truth.spec.ns, e->truth.spec.name, e->truth.id, gone->truth.spec.ns,
+			  gone->truth.spec.name);
+		lifecycle_notify(l, PP_NOTICE_DELETED, e);
+		lifecycle_forget(l, e);
+	}
+}
+
+static void deleted(struct lifecycle *l, struct job *job, const struct pp_answer *answer)
+{
+	struct event *e = job->event;
+	const struct pp_event *t = &e->truth;
+
+	log_event(LOG_INFO, t->spec.ns, t->spec.name, "Deleted %s/%s (id %" PRIu64 ").", t->spec.ns,
+		  t->spec.name, t->id);
+	if (answer && answer->type == PP_ANSWER_DONE) {
+		hold(l, &answer->remains);
+		if (!t->shares && answer->event.shares)
+			inherit(l, e);
+		else if (!t->shares)
+			end_other_names(l, e);
+	}
+	lifecycle_notify(l, PP_NOTICE_DELETED, e);
+	tell(job, 0, NULL);
+	lifecycle_forget(l, e);
+}
+
+/* What the event is by now, and not what becomes of it: another order may be waiting. */
+static void joined(struct lifecycle *l, struct job *job, const struct pp_answer *answer)
+{
+	struct event *e = job->event;
+	bool more = answer &&
+		    memcmp(&e->truth.rings, &answer->event.rings, sizeof(e->truth.rings)) != 0;
+
+	if (answer)
+		e->truth = answer->event;
+	charges_lower(&l->charges, e, job->raised);
+	if (more) {
+		char cpus[256];
+
+		pp_format_cpus(&e->truth.rings, cpus, sizeof(cpus));
+		log_event(LOG_INFO, e->truth.spec.ns, e->truth.spec.name,
+			  "%s/%s (id %" PRIu64 ") records on CPU %s now.", e->truth.spec.ns,
+			  e->truth.spec.name, e->truth.id, cpus);
+		lifecycle_notify(l, PP_NOTICE_CHANGED, e);
+	}
+	tell_names(l, e, more ? PP_NOTICE_CHANGED : 0);
+	tell(job, 0, NULL);
+}
+
+static void given_rights(struct lifecycle *l, const struct job *job)
+{
+	for (size_t i = 0; i < l->registry.n_settled; i++) {
+		struct pp_spec *spec = &l->registry.by_id[i]->truth.spec;
+
+		if (strcmp(spec->ns, job->spec.ns) != 0)
+			continue;
+		spec->group = job->spec.group;
+		spec->mode = job->spec.mode;
+	}
+}
+
+void job_done(struct lifecycle *l, struct job *job, const struct pp_answer *answer)
+{
+	switch (job->order.type) {
+	case PP_ORDER_CREATE:
+	case PP_ORDER_ALIAS:
+		created(l, job);
+		break;
+	case PP_ORDER_CHANGE:
+	case PP_ORDER_PAUSE:
+		changed(l, job, answer);
+		break;
+	case PP_ORDER_DELETE:
+		deleted(l, job, answer);
+		break;
+	case PP_ORDER_RIGHTS:
+		given_rights(l, job);
+		break;
+	case PP_ORDER_CPUS:
+		joined(l, job, answer);
+		break;
+	case PP_ORDER_SIDEBAND:
+		tell_sideband(job, answer);
+		break;
+	case PP_ORDER_ENUMERATE:
+		break;
+	}
+	job_free(job);
+	l->changed(l->userdata);
+}
+
+/* ── failed ─────────────────────────────────────────────────────────────────────────────── */
+
+void job_failed(struct lifecycle *l, struct job *job, int error, const char *sentence)
+{
+	struct event *e = job->event;
+	bool reserved = e && e->state == PP_EVENT_CREATING;
+
+	/* One that the engine has all the same stays; somebody else's, then. */
+	if (e && !reserved) {
+		if (job->order.type != PP_ORDER_CPUS)
+			event_rest(e);
+		charges_lower(&l->charges, e, job->raised);
+	}
+	if (job->order.type == PP_ORDER_RIGHTS)
+		log_warning("The registry's files of the namespace %s keep the group and mode they "
+			    "have: %s",
+			    job->spec.ns, sentence);
+	tell(job, error, sentence);
+	if (reserved)
+		lifecycle_forget(l, e);
+	job_free(job);
+	l->changed(l->userdata);
+}

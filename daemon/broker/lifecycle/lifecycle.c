@@ -1,0 +1,425 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* What can be asked of events' lives, made into orders. Must not know peers, policy or files. */
+#include "daemon/broker/lifecycle/lifecycle.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "daemon/broker/lifecycle/lifecycle-internal.h"
+#include "daemon/log.h"
+#include "proto/macro.h"
+
+/* ── what the engine answers ────────────────────────────────────────────────────────────── */
+
+static void on_answered(void *userdata, struct order *order, const struct pp_answer *answer)
+{
+	struct lifecycle *l = userdata;
+	struct job *job = job_of(order);
+
+	/* One that is to be deleted and is not there any more is deleted. */
+	if (answer->type == PP_ANSWER_FAILED &&
+	    !(order->type == PP_ORDER_DELETE && answer->error == ENOENT)) {
+		job_failed(l, job, answer->error, answer->sentence);
+		return;
+	}
+	if ((order->type == PP_ORDER_CREATE || order->type == PP_ORDER_ALIAS) &&
+	    registry_settle(&l->registry, job->event, &answer->event) < 0) {
+		job_failed(l, job, EIO,
+			   "The engine gave the new event an id that another event has; restart "
+			   "perfpersistd, which then finds out what is there.");
+		return;
+	}
+	job_done(l, job, answer);
+}
+
+static void on_sending(void *userdata, struct order *order)
+{
+	const struct lifecycle *l = userdata;
+	const struct job *job = job_of(order);
+	const struct event *heir;
+
+	if (order->type == PP_ORDER_CREATE)
+		order->allowance =
+			charges_allow(&l->charges, job->event->creator, job->event->programs);
+	else if (order->type == PP_ORDER_CHANGE || order->type == PP_ORDER_PAUSE)
+		order->allowance = charges_allow(&l->charges, order->uid, 0);
+	if (order->type != PP_ORDER_DELETE)
+		return;
+	heir = lifecycle_heir(l, job->event);
+	order->allowance = charges_allow(&l->charges, heir ? heir->creator : 0, 0);
+	order->allowance.sources = !heir || charges_may_inherit(&l->charges, heir, job->event);
+}
+
+static void on_given_up(void *userdata, struct order *order)
+{
+	job_failed(userdata, job_of(order), EAGAIN,
+		   "The engine that creates, changes and deletes events is not running just now, "
+		   "and this may or may not be done when it returns; look at the daemon's log, and "
+		   "try again.");
+}
+
+static void on_syncing(void *userdata)
+{
+	reconcile_begin(userdata);
+}
+
+static int on_found(void *userdata, const struct pp_event *truth)
+{
+	return reconcile_found(userdata, truth);
+}
+
+static int on_held(void *userdata, const struct pp_remains *remains)
+{
+	return reconcile_held(userdata, remains);
+}
+
+static void on_released(void *userdata, const struct pp_remains *remains)
+{
+	struct lifecycle *l = userdata;
+
+	charges_released(&l->charges, remains);
+}
+
+static void on_synced(void *userdata)
+{
+	reconcile_end(userdata);
+}
+
+static void on_changed(void *userdata)
+{
+	struct lifecycle *l = userdata;
+
+	l->changed(l->userdata);
+}
+
+/* ── jobs ───────────────────────────────────────────────────────────────────────────────── */
+
+static void cleanup_job(struct job **job)
+{
+	if (*job)
+		job_free(*job);
+}
+
+/* recipe: may be NULL. 0; -EAGAIN; -ENOMEM. */
+static int job_new(struct lifecycle *l, enum pp_order_type type, const struct pp_spec *spec,
+		   const struct pp_recipe *recipe, struct job **ret)
+{
+	_cleanup_(cleanup_job) struct job *job = NULL;
+	int err;
+
+	if (!orders_is_patient(l->orders))
+		return -EAGAIN;
+	job = calloc(1, sizeof(*job));
+	if (!job)
+		return -ENOMEM;
+	job->order.type = type;
+	if (spec) {
+		job->spec = *spec;
+		job->order.spec = &job->spec;
+	}
+	if (recipe) {
+		err = recipe_pack(recipe, &job->recipe);
+		if (err < 0)
+			return err;
+		job->order.recipe = job->recipe;
+	}
+	*ret = TAKE_PTR(job);
+	return 0;
+}
+
+static void submit(struct lifecycle *l, struct job *job, struct event *e, struct waiter *waiter)
+{
+	job->event = e;
+	job->waiter = waiter;
+	job->order.uid = waiter ? waiter->uid : 0;
+	orders_submit(l->orders, &job->order);
+}
+
+/* Whether an order can be given about it now. */
+static int check_rest(const struct event *e)
+{
+	switch (e->state) {
+	case PP_EVENT_RUNNING:
+	case PP_EVENT_PAUSED:
+		return 0;
+	case PP_EVENT_DELETING:
+		return -EALREADY;
+	default:
+		return -EBUSY;
+	}
+}
+
+/* ── names ──────────────────────────────────────────────────────────────────────────────── */
+
+struct event *lifecycle_target(struct lifecycle *l, struct event *e)
+{
+	return e->truth.shares ? registry_by_id(&l->registry, e->truth.shares) : e;
+}
+
+/* Whether other names, also such as are being made, share the rings of e. */
+static bool has_other_names(const struct lifecycle *l, const struct event *e)
+{
+	for (size_t i = 0; i < l->registry.n_events; i++)
+		if (l->registry.by_name[i]->truth.shares == e->truth.id)
+			return true;
+	return false;
+}
+
+/* ── what others ask for ────────────────────────────────────────────────────────────────── */
+
+/* Reserves the name and charges for it. */
+static int reserve(struct lifecycle *l, const struct pp_spec *spec, uint64_t memory,
+		   uint32_t programs, uint32_t samples, struct event **ret)
+{
+	struct event *e;
+	int err = registry_add(&l->registry, spec, &e);
+
+	if (err < 0)
+		return err;
+	err = charges_begin(&l->charges, e, memory, programs, samples);
+	if (err < 0) {
+		registry_remove(&l->registry, e);
+		return err;
+	}
+	*ret = e;
+	return 0;
+}
+
+int lifecycle_create(struct lifecycle *l, const struct pp_spec *spec,
+		     const struct pp_recipe *recipe, struct waiter *waiter)
+{
+	_cleanup_(cleanup_job) struct job *job = NULL;
+	struct event *e;
+	uint64_t memory;
+	int err;
+
+	if (l->closed)
+		return -ESHUTDOWN;
+	if (registry_by_name(&l->registry, spec->ns, spec->name))
+		return -EEXIST;
+	err = charges_estimate(spec, NULL, &memory);
+	if (err < 0)
+		return err;
+	err = job_new(l, PP_ORDER_CREATE, spec, recipe, &job);
+	if (err < 0)
+		return err;
+	err = reserve(l, spec, memory, recipe->n_sources, spec->samples, &e);
+	if (err < 0)
+		return err;
+	if (l->creating)
+		l->creating(l->userdata);
+	submit(l, TAKE_PTR(job), e, waiter);
+	return 0;
+}
+
+int lifecycle_alias(struct lifecycle *l, struct event *target, const struct pp_spec *spec,
+		    struct waiter *waiter)
+{
+	_cleanup_(cleanup_job) struct job *job = NULL;
+	struct pp_spec complete;
+	struct event *e;
+	int err;
+
+	if (l->closed)
+		return -ESHUTDOWN;
+	if (registry_by_name(&l->registry, spec->ns, spec->name))
+		return -EEXIST;
+	target = lifecycle_target(l, target);
+	err = target ? check_rest(target) : -EBUSY;
+	if (err < 0)
+		return err;
+	complete = target->truth.spec;
+	memcpy(complete.ns, spec->ns, sizeof(complete.ns));
+	memcpy(complete.name, spec->name, sizeof(complete.name));
+	complete.flags = spec->flags;
+	complete.owner = spec->owner;
+	complete.group = spec->group;
+	complete.mode = spec->mode;
+	complete.creator = spec->creator;
+	err = job_new(l, PP_ORDER_ALIAS, &complete, NULL, &job);
+	if (err < 0)
+		return err;
+	err = reserve(l, &complete, 0, 0, 0, &e);
+	if (err < 0)
+		return err;
+	e->truth.shares = target->truth.id;
+	job->order.id = target->truth.id;
+	submit(l, TAKE_PTR(job), e, waiter);
+	return 0;
+}
+
+int lifecycle_change(struct lifecycle *l, struct event *e, uint32_t what,
+		     const struct pp_spec *spec, const struct pp_recipe *recipe,
+		     struct waiter *waiter)
+{
+	_cleanup_(cleanup_job) struct job *job = NULL;
+	uint64_t memory;
+	int err = check_rest(e);
+
+	if (err < 0)
+		return err;
+	if (e->truth.shares || has_other_names(l, e))
+		return -EMLINK;
+	err = job_new(l, PP_ORDER_CHANGE, &e->truth.spec, recipe, &job);
+	if (err < 0)
+		return err;
+	if (what & PP_CHANGE_FILTER)
+		memcpy(job->spec.filter, spec->filter, sizeof(job->spec.filter));
+	if (what & PP_CHANGE_BUFFER)
+		job->spec.data_size = spec->data_size;
+	if (what & PP_CHANGE_MAX_RATE)
+		job->spec.max_rate = spec->max_rate;
+	if (what & PP_CHANGE_BUFFER) {
+		err = charges_estimate(&job->spec, &e->truth.rings, &memory);
+		if (err < 0)
+			return err;
+		err = charges_raise(&l->charges, e, memory);
+		if (err < 0)
+			return err;
+		job->raised = memory;
+	}
+	job->order.id = e->truth.id;
+	job->order.what = what;
+	job->set = e->truth.set;
+	event_set_state(e, PP_EVENT_CHANGING);
+	submit(l, TAKE_PTR(job), e, waiter);
+	return 0;
+}
+
+bool lifecycle_is_paused(const struct event *e)
+{
+	return e->state == PP_EVENT_PAUSED;
+}
+
+int lifecycle_pause(struct lifecycle *l, struct event *e, bool pause, struct waiter *waiter)
+{
+	struct outcome outcome = { .event = e };
+	struct job *job;
+	int err = check_rest(e);
+
+	if (err < 0)
+		return err;
+	if (e->truth.shares)
+		return -EMLINK;
+	if (lifecycle_is_paused(e) == pause) {
+		waiter->done(waiter, &outcome);
+		return 0;
+	}
+	err = job_new(l, PP_ORDER_PAUSE, NULL, NULL, &job);
+	if (err < 0)
+		return err;
+	job->order.id = e->truth.id;
+	job->order.what = pause;
+	event_set_state(e, PP_EVENT_CHANGING);
+	submit(l, job, e, waiter);
+	return 0;
+}
+
+int lifecycle_delete(struct lifecycle *l, struct event *e, struct waiter *waiter)
+{
+	struct job *job;
+	int err = check_rest(e);
+
+	if (err < 0)
+		return err;
+	err = job_new(l, PP_ORDER_DELETE, NULL, NULL, &job);
+	if (err < 0)
+		return err;
+	job->order.id = e->truth.id;
+	event_set_state(e, PP_EVENT_DELETING);
+	submit(l, job, e, waiter);
+	return 0;
+}
+
+int lifecycle_cpus(struct lifecycle *l, struct event *e, const struct pp_cpumask *cpus,
+		   struct waiter *waiter)
+{
+	_cleanup_(cleanup_job) struct job *job = NULL;
+	struct pp_spec spec = { 0 };
+	struct pp_cpumask without;
+	uint64_t memory;
+	int err;
+
+	if (e->state == PP_EVENT_CREATING || e->state == PP_EVENT_DELETING)
+		return -EBUSY;
+	event_lacks(e, cpus, &without);
+	err = charges_estimate(&e->truth.spec, &without, &memory);
+	if (err < 0)
+		return err;
+	spec.cpus = *cpus;
+	err = job_new(l, PP_ORDER_CPUS, &spec, NULL, &job);
+	if (err < 0)
+		return err;
+	err = charges_raise(&l->charges, e, memory);
+	if (err < 0)
+		return err;
+	job->raised = memory;
+	job->order.id = e->truth.id;
+	submit(l, TAKE_PTR(job), e, waiter);
+	return 0;
+}
+
+int lifecycle_sideband(struct lifecycle *l, const struct pp_cpumask *cpus, uint32_t what,
+		       struct pp_fds *fds, struct waiter *waiter)
+{
+	struct pp_spec spec = { .cpus = *cpus };
+	struct job *job;
+	int err = job_new(l, PP_ORDER_SIDEBAND, &spec, NULL, &job);
+
+	if (err < 0)
+		return err;
+	job->order.what = what;
+	job->order.fds = fds;
+	submit(l, job, NULL, waiter);
+	return 0;
+}
+
+int lifecycle_rights(struct lifecycle *l, const struct namespace *ns)
+{
+	struct pp_spec spec = {
+		.owner = ns->owner,
+		.group = ns->group,
+		.mode = ns->mode,
+	};
+	struct job *job;
+	int err;
+
+	memcpy(spec.ns, ns->name, sizeof(spec.ns));
+	err = job_new(l, PP_ORDER_RIGHTS, &spec, NULL, &job);
+	if (err < 0)
+		return err;
+	submit(l, job, NULL, NULL);
+	return 0;
+}
+
+/* ── life ───────────────────────────────────────────────────────────────────────────────── */
+
+int lifecycle_init(struct lifecycle *l, sd_event *loop, const char *engine_path)
+{
+	static const struct orders_hooks hooks = {
+		.syncing = on_syncing,
+		.found = on_found,
+		.held = on_held,
+		.released = on_released,
+		.synced = on_synced,
+		.sending = on_sending,
+		.answered = on_answered,
+		.given_up = on_given_up,
+		.changed = on_changed,
+	};
+
+	return orders_new(loop, engine_path, &hooks, l, &l->orders);
+}
+
+void lifecycle_done(struct lifecycle *l)
+{
+	if (l->orders) {
+		orders_abandon(l->orders);
+		orders_free(l->orders);
+		l->orders = NULL;
+	}
+	while (l->registry.n_events > 0)
+		lifecycle_forget(l, l->registry.by_name[l->registry.n_events - 1]);
+	registry_done(&l->registry);
+	charges_done(&l->charges);
+}

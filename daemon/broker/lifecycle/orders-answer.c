@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * What the engine answers: received, checked, and told to whom it concerns. Must not know how the
+ * connection comes and goes, nor how orders are sent.
+ */
+#include <string.h>
+#include <sys/socket.h>
+
+#include "daemon/broker/lifecycle/orders-internal.h"
+#include "daemon/log.h"
+#include "daemon/text.h"
+#include "proto/keep.h"
+#include "proto/macro.h"
+
+/* What comes beside the bytes: who sent them, and descriptors, which are ours from here on. */
+static int take_control(struct orders *o, struct msghdr *m)
+{
+	struct ucred sender;
+	int err = 0;
+
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
+		size_t size = c->cmsg_len - CMSG_LEN(0);
+
+		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_CREDENTIALS &&
+		    size == sizeof(sender)) {
+			memcpy(&sender, CMSG_DATA(c), sizeof(sender));
+			o->engine_pid = sender.pid;
+		} else if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
+			   o->fds.n == 0 && size <= sizeof(o->fds.fd)) {
+			memcpy(o->fds.fd, CMSG_DATA(c), size);
+			o->fds.n = size / sizeof(int);
+		} else {
+			err = -EBADMSG;
+		}
+	}
+	return err;
+}
+
+/*
+ * One answer into o->in, what came with it into o->fds, and who sent it. SO_PEERCRED would name
+ * whoever called listen(2), which is systemd or the launcher; the credentials that come with a
+ * packet name the engine. Returns 1; 0 (nothing more now); -errno (-ECONNRESET: the engine is
+ * gone).
+ */
+static int receive(struct orders *o)
+{
+	union {
+		char bytes[CMSG_SPACE(sizeof(struct ucred)) + CMSG_SPACE(sizeof(o->fds.fd))];
+		struct cmsghdr align;
+	} control;
+	struct iovec iov = { .iov_base = &o->in, .iov_len = sizeof(o->in) };
+	struct msghdr m = {
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = control.bytes,
+		.msg_controllen = sizeof(control.bytes),
+	};
+	ssize_t n = recvmsg(o->fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	int err;
+
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+	err = take_control(o, &m);
+	if (n == 0)
+		return -ECONNRESET;
+	if (n != (ssize_t)sizeof(o->in) || m.msg_flags & (MSG_TRUNC | MSG_CTRUNC))
+		return -EBADMSG;
+	return err < 0 ? err : 1;
+}
+
+/* Of those that have no rings left only the id counts. */
+static bool remains_are_good(const struct pp_remains *r)
+{
+	if (!memchr(r->ns, 0, sizeof(r->ns)))
+		return false;
+	return r->id == 0 ? r->bytes == 0 : pp_name_is_valid(r->ns);
+}
+
+static int take_enumeration(struct orders *o)
+{
+	switch (o->in.type) {
+	case PP_ANSWER_FOUND:
+		if (pp_event_check(&o->in.event) < 0)
+			return -EBADMSG;
+		return o->hooks.found(o->userdata, &o->in.event);
+	case PP_ANSWER_HELD:
+		return o->hooks.held(o->userdata, &o->in.remains);
+	case PP_ANSWER_DONE:
+		o->patient = true;
+		o->hooks.synced(o->userdata);
+		orders_set_link(o, LINK_UP);
+		return 0;
+	case PP_ANSWER_FAILED:
+		log_error("The engine cannot tell which events there are: %s", o->in.sentence);
+		return -ECANCELED;
+	default:
+		return -EBADMSG;
+	}
+}
+
+/* Whether the event that comes with DONE is one that the order can have led to. */
+static bool event_is_good(const struct pp_event *e, const struct order *order)
+{
+	switch (order->type) {
+	case PP_ORDER_CREATE:
+	case PP_ORDER_ALIAS:
+		return pp_event_check(e) == 0 && strcmp(e->spec.ns, order->spec->ns) == 0 &&
+		       strcmp(e->spec.name, order->spec->name) == 0 &&
+		       e->shares == (order->type == PP_ORDER_ALIAS ? order->id : 0);
+	case PP_ORDER_CHANGE:
+	case PP_ORDER_PAUSE:
+	case PP_ORDER_CPUS:
+		return pp_event_check(e) == 0 && e->id == order->id;
+	default:
+		return true;
+	}
+}
+
+/* The descriptors are as many as the order and the answer say; of no other order there are any. */
+static bool fds_are_good(const struct orders *o, const struct order *order)
+{
+	const struct pp_cpumask *cpus = &o->in.event.rings;
+	size_t due = 0;
+
+	if (order->type != PP_ORDER_SIDEBAND || o->in.type != PP_ANSWER_DONE)
+		return o->fds.n == 0;
+	for (size_t i = 0; i < ARRAY_SIZE(cpus->bits); i++) {
+		if (cpus->bits[i] & ~order->spec->cpus.bits[i])
+			return false;
+		due += (size_t)__builtin_popcountll(cpus->bits[i]);
+	}
+	return o->fds.n == due + (order->what & PP_SIDEBAND_TASKS ? PP_KEEP_ITERATORS : 0);
+}
+
+static int take_outcome(struct orders *o)
+{
+	struct order *order = o->first;
+
+	if (!o->under_way)
+		return -EBADMSG;
+	if (o->in.type == PP_ANSWER_FAILED) {
+		if (o->in.error <= 0)
+			return -EBADMSG;
+	} else if (o->in.type != PP_ANSWER_DONE || !event_is_good(&o->in.event, order)) {
+		return -EBADMSG;
+	}
+	if (!fds_are_good(o, order))
+		return -EBADMSG;
+	orders_remove(o, order);
+	if (o->fds.n > 0) {
+		*order->fds = o->fds;
+		o->fds.n = 0;
+	}
+	o->hooks.answered(o->userdata, order, &o->in);
+	return 0;
+}
+
+static int take_answer(struct orders *o)
+{
+	bool unasked = o->in.type == PP_ANSWER_RELEASED;
+
+	if (o->fds.n > 0 && (unasked || o->link == LINK_SYNCING))
+		return -EBADMSG;
+	if (o->in.abi != PP_ORDER_ABI || o->in.serial != (unasked ? 0 : o->serial) ||
+	    !memchr(o->in.sentence, 0, sizeof(o->in.sentence)) || !remains_are_good(&o->in.remains))
+		return -EBADMSG;
+	if (unasked) {
+		o->hooks.released(o->userdata, &o->in.remains);
+		return 0;
+	}
+	return o->link == LINK_SYNCING ? take_enumeration(o) : take_outcome(o);
+}
+
+int orders_take_answer(struct orders *o)
+{
+	int r = receive(o);
+
+	if (r > 0) {
+		int err = take_answer(o);
+
+		r = err < 0 ? err : 1;
+	}
+	pp_fds_close(&o->fds);
+	return r;
+}

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * The connection to the engine and the queue of orders. Must not know registry or peers, nor what
+ * answers say: orders-answer.c.
+ */
+#include <assert.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "daemon/broker/lifecycle/orders-internal.h"
+#include "daemon/log.h"
+#include "proto/macro.h"
+
+#define BACKOFF_MIN_USEC (20 * 1000ULL)
+#define BACKOFF_MAX_USEC (1000 * 1000ULL)
+#define PATIENCE_USEC (10 * 1000 * 1000ULL)
+#define ANSWERS_PER_TURN 64 /* so that a long enumeration does not keep peers waiting */
+
+static int on_retry(sd_event_source *s, uint64_t usec, void *userdata);
+static int on_patience(sd_event_source *s, uint64_t usec, void *userdata);
+
+/* ── the link's state ───────────────────────────────────────────────────────────────────── */
+
+static int arm(sd_event_source *timer, uint64_t usec)
+{
+	int err = sd_event_source_set_time_relative(timer, usec);
+
+	return err < 0 ? err : sd_event_source_set_enabled(timer, SD_EVENT_ONESHOT);
+}
+
+void orders_set_link(struct orders *o, enum link to)
+{
+	enum link from = o->link;
+
+	o->link = to;
+	if (to == LINK_UP) {
+		o->patient = true;
+		o->backoff = BACKOFF_MIN_USEC;
+		sd_event_source_set_enabled(o->patience, SD_EVENT_OFF);
+	} else if (from == LINK_UP) {
+		arm(o->patience, PATIENCE_USEC);
+	}
+	if ((from == LINK_UP) != (to == LINK_UP))
+		o->hooks.changed(o->userdata);
+}
+
+/* Closes the connection and tries again later; a first retry comes almost at once. */
+static void break_link(struct orders *o)
+{
+	o->io = sd_event_source_disable_unref(o->io);
+	o->fd = close_fd(o->fd);
+	o->under_way = false;
+	o->engine_pid = 0;
+	if (o->link == LINK_UP)
+		log_warning("The engine is gone; reading goes on, and it is looked for again.");
+	orders_set_link(o, LINK_DOWN);
+	arm(o->retry, o->backoff);
+	o->backoff = MIN(o->backoff * 2, BACKOFF_MAX_USEC);
+}
+
+/* ── sending ────────────────────────────────────────────────────────────────────────────── */
+
+static int send_order(struct orders *o, const struct order *order)
+{
+	o->out.abi = PP_ORDER_ABI;
+	o->out.type = order->type;
+	o->out.serial = ++o->serial;
+	o->out.id = order->id;
+	o->out.what = order->what;
+	o->out.allowance = order->allowance;
+	if (order->spec)
+		o->out.spec = *order->spec;
+	else
+		memset(&o->out.spec, 0, sizeof(o->out.spec));
+	recipe_unpack(order->recipe, &o->out.recipe);
+	if (send(o->fd, &o->out, pp_order_size(order->type), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+		return -errno;
+	return 0;
+}
+
+/* Sends the first of the queue if nothing is under way. */
+static void pump(struct orders *o)
+{
+	int err;
+
+	if (o->link != LINK_UP || o->under_way || !o->first)
+		return;
+	if (o->hooks.sending)
+		o->hooks.sending(o->userdata, o->first);
+	err = send_order(o, o->first);
+	if (err < 0) {
+		log_warning("Cannot send an order to the engine: %s.", strerror(-err));
+		break_link(o);
+		return;
+	}
+	o->first->sent++;
+	o->round = o->first->round;
+	o->under_way = true;
+}
+
+/*
+ * Each user's orders have rounds of their own, one more each; who has none in the queue begins
+ * with the round that is under way. So the queue goes round the users, one order of each.
+ */
+void orders_submit(struct orders *o, struct order *order)
+{
+	struct order **p = &o->first;
+
+	order->round = o->round;
+	for (struct order *other = o->first; other; other = other->next)
+		if (other->uid == order->uid)
+			order->round = other->round + 1;
+	while (*p && (*p)->round <= order->round)
+		p = &(*p)->next;
+	order->next = *p;
+	*p = order;
+	pump(o);
+}
+
+struct order *orders_first(const struct orders *o)
+{
+	return o->first;
+}
+
+void orders_remove(struct orders *o, struct order *order)
+{
+	struct order **p = &o->first;
+
+	while (*p != order) {
+		assert(*p);
+		p = &(*p)->next;
+	}
+	if (order == o->first)
+		o->under_way = false;
+	if (order == o->walk)
+		o->walk = order->next;
+	*p = order->next;
+	order->next = NULL;
+}
+
+void orders_rewind(struct orders *o)
+{
+	o->walk = o->first;
+}
+
+struct order *orders_next(struct orders *o)
+{
+	struct order *order = o->walk;
+
+	if (order)
+		o->walk = order->next;
+	return order;
+}
+
+void orders_abandon(struct orders *o)
+{
+	o->patient = false; /* who is given up must not come back with another one */
+	while (o->first) {
+		struct order *order = o->first;
+
+		orders_remove(o, order);
+		o->hooks.given_up(o->userdata, order);
+	}
+}
+
+/* ── connecting ─────────────────────────────────────────────────────────────────────────── */
+
+static int on_io(sd_event_source *s _unused_, int fd _unused_, uint32_t revents _unused_,
+		 void *userdata)
+{
+	struct orders *o = userdata;
+
+	for (unsigned i = 0; i < ANSWERS_PER_TURN && o->link != LINK_DOWN; i++) {
+		int r = orders_take_answer(o);
+
+		if (r == 0)
+			break;
+		if (r == -EBADMSG)
+			log_error("The engine sent what is no answer; it is connected to anew.");
+		else if (r < 0 && r != -ECONNRESET && r != -ECANCELED)
+			log_error("Cannot take the engine's answer: %s.", strerror(-r));
+		if (r < 0)
+			break_link(o);
+		else
+			pump(o);
+	}
+	return 0;
+}
+
+static int connect_link(struct orders *o)
+{
+	static const struct order enumerate = { .type = PP_ORDER_ENUMERATE };
+	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	const int on = 1;
+	int err;
+
+	if (fd < 0)
+		return -errno;
+	if (setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0)
+		return -errno;
+	if (connect(fd, (const struct sockaddr *)&o->address, o->address_size) < 0)
+		return -errno;
+	err = sd_event_add_io(o->loop, &o->io, fd, EPOLLIN, on_io, o);
+	if (err < 0)
+		return err;
+	o->fd = TAKE_FD(fd);
+	orders_set_link(o, LINK_SYNCING);
+	o->hooks.syncing(o->userdata);
+	return send_order(o, &enumerate);
+}
+
+static int on_retry(sd_event_source *s _unused_, uint64_t usec _unused_, void *userdata)
+{
+	struct orders *o = userdata;
+	int err = connect_link(o);
+
+	if (err < 0) {
+		log_debug("Cannot connect to the engine at %s: %s.", o->address.sun_path,
+			  strerror(-err));
+		break_link(o);
+	}
+	return 0;
+}
+
+static int on_patience(sd_event_source *s _unused_, uint64_t usec _unused_, void *userdata)
+{
+	struct orders *o = userdata;
+
+	log_error("The engine at %s does not answer; nothing can be created or deleted until it "
+		  "does.",
+		  o->address.sun_path);
+	orders_abandon(o);
+	o->hooks.changed(o->userdata);
+	return 0;
+}
+
+int orders_start(struct orders *o)
+{
+	int err = arm(o->patience, PATIENCE_USEC);
+
+	return err < 0 ? err : arm(o->retry, 0);
+}
+
+bool orders_is_up(const struct orders *o)
+{
+	return o->link == LINK_UP;
+}
+
+bool orders_is_patient(const struct orders *o)
+{
+	return o->patient;
+}
+
+pid_t orders_engine_pid(const struct orders *o)
+{
+	return o->engine_pid;
+}
+
+/* ── life ───────────────────────────────────────────────────────────────────────────────── */
+
+void orders_free(struct orders *o)
+{
+	if (!o)
+		return;
+	assert(!o->first);
+	sd_event_source_disable_unref(o->io);
+	sd_event_source_disable_unref(o->retry);
+	sd_event_source_disable_unref(o->patience);
+	close_fd(o->fd);
+	sd_event_unref(o->loop);
+	free(o);
+}
+
+static void cleanup_orders(struct orders **o)
+{
+	orders_free(*o);
+}
+
+static int add_timer(struct orders *o, sd_event_time_handler_t handler, sd_event_source **ret)
+{
+	int err = sd_event_add_time_relative(o->loop, ret, CLOCK_MONOTONIC, 0, 1000, handler, o);
+
+	return err < 0 ? err : sd_event_source_set_enabled(*ret, SD_EVENT_OFF);
+}
+
+int orders_new(sd_event *loop, const char *path, const struct orders_hooks *hooks, void *userdata,
+	       struct orders **ret)
+{
+	_cleanup_(cleanup_orders) struct orders *o = calloc(1, sizeof(*o));
+	size_t n = strlen(path);
+	int err;
+
+	if (!o)
+		return -ENOMEM;
+	o->loop = sd_event_ref(loop);
+	o->hooks = *hooks;
+	o->userdata = userdata;
+	o->fd = -EBADF;
+	o->backoff = BACKOFF_MIN_USEC;
+	o->patient = true;
+	if (n >= sizeof(o->address.sun_path))
+		return -ENAMETOOLONG;
+	o->address.sun_family = AF_UNIX;
+	memcpy(o->address.sun_path, path, n + 1);
+	o->address_size = offsetof(struct sockaddr_un, sun_path) + n + 1;
+	err = add_timer(o, on_retry, &o->retry);
+	if (err < 0)
+		return err;
+	err = add_timer(o, on_patience, &o->patience);
+	if (err < 0)
+		return err;
+	*ret = TAKE_PTR(o);
+	return 0;
+}

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Reconciliation: the model of events is made true to what the engine enumerates, at the start
+ * and whenever its connection comes back, and orders that were under way are decided by it.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "daemon/broker/lifecycle/lifecycle-internal.h"
+#include "daemon/log.h"
+#include "proto/macro.h"
+
+#define TRIES 2 /* an order whose engine died under it is sent again once */
+
+void reconcile_begin(struct lifecycle *l)
+{
+	l->generation++;
+}
+
+/* ── what comes and goes ────────────────────────────────────────────────────────────────── */
+
+static struct job *job_about(struct lifecycle *l, const struct event *e)
+{
+	/* Of CPUs that came see lifecycle_forget. */
+	for (struct order *o = orders_first(l->orders); o; o = o->next)
+		if (job_of(o)->event == e && o->type != PP_ORDER_CPUS)
+			return job_of(o);
+	return NULL;
+}
+
+/* The engine has no such event any more. */
+static void drop(struct lifecycle *l, struct event *e)
+{
+	struct job *job = job_about(l, e);
+
+	if (job)
+		orders_remove(l->orders, &job->order);
+	if (job && job->order.type == PP_ORDER_DELETE) {
+		job_done(l, job, NULL);
+		return;
+	}
+	if (job)
+		job_failed(l, job, ENOENT,
+			   "The event is not there any more, and it was not deleted through this "
+			   "daemon; create it again if it is wanted.");
+	log_event(LOG_WARNING, e->truth.spec.ns, e->truth.spec.name,
+		  "%s/%s (id %" PRIu64 ") is gone, and it was not deleted through this daemon.",
+		  e->truth.spec.ns, e->truth.spec.name, e->truth.id);
+	lifecycle_notify(l, PP_NOTICE_DELETED, e);
+	lifecycle_forget(l, e);
+	l->changed(l->userdata);
+}
+
+static int adopt(struct lifecycle *l, const struct pp_event *truth)
+{
+	struct event *e;
+	int err = registry_add(&l->registry, &truth->spec, &e);
+
+	if (err < 0)
+		return err;
+	err = registry_settle(&l->registry, e, truth);
+	if (err >= 0)
+		err = charges_adopt(&l->charges, e);
+	if (err < 0) {
+		lifecycle_forget(l, e);
+		return err;
+	}
+	e->seen = l->generation;
+	log_event(LOG_INFO, truth->spec.ns, truth->spec.name, "Adopted %s/%s (id %" PRIu64 "): %s.",
+		  truth->spec.ns, truth->spec.name, truth->id, truth->spec.event);
+	if (l->synced)
+		lifecycle_notify(l, PP_NOTICE_CREATED, e);
+	return 0;
+}
+
+static bool has_changed(const struct pp_event *from, const struct pp_event *to)
+{
+	return from->set != to->set || memcmp(&from->rings, &to->rings, sizeof(to->rings)) != 0 ||
+	       from->spec.data_size != to->spec.data_size ||
+	       from->spec.max_rate != to->spec.max_rate ||
+	       strcmp(from->spec.filter, to->spec.filter) != 0;
+}
+
+/* One that is known, as it is by now. */
+static int learn(struct lifecycle *l, struct event *e, const struct pp_event *truth)
+{
+	bool at_rest = e->state == PP_EVENT_RUNNING || e->state == PP_EVENT_PAUSED;
+	bool changed = has_changed(&e->truth, truth);
+	bool paused = e->truth.paused != truth->paused;
+	int err;
+
+	e->truth = *truth;
+	e->seen = l->generation;
+	/* What is under way has its own charge, and its own notice when it ends. */
+	if (e->state == PP_EVENT_CHANGING)
+		return 0;
+	err = charges_adopt(&l->charges, e);
+	if (err < 0)
+		return err;
+	if (!at_rest)
+		return 0;
+	event_rest(e);
+	if (changed)
+		lifecycle_notify(l, PP_NOTICE_CHANGED, e);
+	if (paused)
+		lifecycle_notify(l, truth->paused ? PP_NOTICE_PAUSED : PP_NOTICE_RESUMED, e);
+	return 0;
+}
+
+/* ── what the engine enumerates ─────────────────────────────────────────────────────────── */
+
+static bool is_named(const struct event *e, const struct pp_spec *spec)
+{
+	return strcmp(e->truth.spec.ns, spec->ns) == 0 &&
+	       strcmp(e->truth.spec.name, spec->name) == 0;
+}
+
+/* Whether the engine has told of this one already, and now says otherwise. */
+static bool is_contradicted(const struct lifecycle *l, const struct event *e)
+{
+	if (e->seen != l->generation)
+		return false;
+	log_event(LOG_ERR, e->truth.spec.ns, e->truth.spec.name,
+		  "The engine found two events that share the name %s/%s or the id %" PRIu64
+		  "; the second one is left out.",
+		  e->truth.spec.ns, e->truth.spec.name, e->truth.id);
+	return true;
+}
+
+int reconcile_found(struct lifecycle *l, const struct pp_event *truth)
+{
+	struct registry *r = &l->registry;
+	struct event *e = registry_by_id(r, truth->id);
+	int err;
+
+	if (e && is_named(e, &truth->spec))
+		return learn(l, e, truth);
+	if (e && is_contradicted(l, e))
+		return 0;
+	if (e) /* the id was given anew: what we know under it is not there any more */
+		drop(l, e);
+	e = registry_by_name(r, truth->spec.ns, truth->spec.name);
+	if (e && e->state == PP_EVENT_CREATING) {
+		e->seen = l->generation;
+		err = registry_settle(r, e, truth);
+		return err < 0 ? err : charges_adopt(&l->charges, e);
+	}
+	if (e && is_contradicted(l, e))
+		return 0;
+	if (e)
+		drop(l, e);
+	return adopt(l, truth);
+}
+
+int reconcile_held(struct lifecycle *l, const struct pp_remains *remains)
+{
+	return charges_hold(&l->charges, remains, l->generation);
+}
+
+/* ── what that means for orders ─────────────────────────────────────────────────────────── */
+
+/* Whether the event is as a change or a pause was to make it. */
+static bool is_as_ordered(const struct job *job)
+{
+	const struct pp_event *t = &job->event->truth;
+	uint32_t what = job->order.what;
+
+	if (job->order.type == PP_ORDER_PAUSE)
+		return t->paused == what;
+	if (what & PP_CHANGE_FILTER && strcmp(t->spec.filter, job->spec.filter) != 0)
+		return false;
+	if (what & PP_CHANGE_MAX_RATE && t->spec.max_rate != job->spec.max_rate)
+		return false;
+	return !(what & PP_CHANGE_BUFFER) || t->set > job->set;
+}
+
+static bool is_creation(const struct job *job)
+{
+	return job->order.type == PP_ORDER_CREATE || job->order.type == PP_ORDER_ALIAS;
+}
+
+/* Whether the engine carried it out and could not say so. */
+static bool is_carried_out(const struct lifecycle *l, const struct job *job)
+{
+	const struct event *e = job->event;
+	bool there = e && e->state != PP_EVENT_CREATING && e->seen == l->generation;
+
+	switch (job->order.type) {
+	case PP_ORDER_CREATE:
+	case PP_ORDER_ALIAS:
+		return there && job->order.sent > 0;
+	case PP_ORDER_CHANGE:
+	case PP_ORDER_PAUSE:
+		return there && job->order.sent > 0 && is_as_ordered(job);
+	case PP_ORDER_DELETE:
+		return !there;
+	default:
+		return false;
+	}
+}
+
+/* Decides an order from what was found, or leaves it in the queue, to be sent (again). */
+static void review(struct lifecycle *l, struct job *job)
+{
+	struct event *e = job->event;
+
+	if (is_carried_out(l, job)) {
+		orders_remove(l->orders, &job->order);
+		job_done(l, job, NULL);
+	} else if (is_creation(job) && e->state != PP_EVENT_CREATING && e->seen == l->generation) {
+		orders_remove(l->orders, &job->order);
+		job_failed(l, job, EEXIST,
+			   "An event of this name is there already: the engine found it when it "
+			   "started. Delete it first, or take another name.");
+	} else if (job->order.sent >= TRIES || (is_creation(job) && e->truth.id)) {
+		/* (The second: found by an enumeration that broke off, and then gone.) */
+		orders_remove(l->orders, &job->order);
+		job_failed(
+			l, job, EAGAIN,
+			"The engine ended twice while it was at this; nothing was changed. Look at "
+			"the daemon's log for why, and try again.");
+	}
+}
+
+/* The rights that count are the namespace's; its events' files are made to follow. */
+static void compare_rights(struct lifecycle *l)
+{
+	const struct namespace *ordered = NULL;
+
+	for (size_t i = 0; i < l->registry.n_events; i++) {
+		const struct event *e = l->registry.by_name[i];
+		const struct pp_spec *made = &e->truth.spec;
+
+		if (e->state == PP_EVENT_CREATING || e->ns == ordered ||
+		    (made->group == e->ns->group && made->mode == e->ns->mode))
+			continue;
+		if (lifecycle_rights(l, e->ns) < 0)
+			log_warning(
+				"The registry's files of the namespace %s keep group %u and mode "
+				"%04o: there is no memory, or no engine.",
+				e->ns->name, made->group, made->mode);
+		ordered = e->ns;
+	}
+}
+
+void reconcile_end(struct lifecycle *l)
+{
+	struct order *order;
+
+	/* An event that turns out to be gone takes the orders about its CPUs along. */
+	orders_rewind(l->orders);
+	while ((order = orders_next(l->orders)))
+		review(l, job_of(order));
+	for (size_t i = l->registry.n_settled; i > 0; i--) {
+		struct event *e = l->registry.by_id[i - 1];
+
+		if (e->seen != l->generation)
+			drop(l, e);
+	}
+	charges_sweep(&l->charges, l->generation);
+	compare_rights(l);
+	l->synced = true;
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Puts together what the registry and the tree know of an event. Decides nothing. */
+#include "daemon/broker/request/describe.h"
+
+#include <string.h>
+
+#include "daemon/broker/hotplug/arrivals.h"
+#include "daemon/broker/state/namespace.h"
+#include "daemon/log.h"
+#include "daemon/text.h"
+#include "proto/macro.h"
+
+static int count(const char *registry, const struct event *e, int totals, struct tree_stat *ret)
+{
+	const struct pp_spec *spec = &e->truth.spec;
+
+	if (totals >= 0 &&
+	    tree_totals_read(totals, pp_event_origin(&e->truth), e->truth.set, ret) == 0)
+		return 0;
+	return tree_stat_read(registry, spec->ns, spec->name, ret);
+}
+
+void event_count(const char *registry, const struct event *e, int totals, struct tree_stat *ret)
+{
+	const struct pp_spec *spec = &e->truth.spec;
+	int err;
+
+	*ret = (struct tree_stat){ 0 };
+	err = count(registry, e, totals, ret);
+	/* Without the file nothing is known, which is not the same as nothing missed. */
+	if (err < 0)
+		ret->missed_unknown = PP_MISSED_UNKNOWN;
+	if (err < 0 && e->state != PP_EVENT_CREATING && e->state != PP_EVENT_DELETING)
+		log_debug("Cannot read the counts of %s/%s: %s.", spec->ns, spec->name,
+			  strerror(-err));
+	if (e->truth.missed_unknown == PP_MISSED_UNKNOWN)
+		ret->missed_unknown = PP_MISSED_UNKNOWN;
+}
+
+/* A list too long for its field is cut; OPEN names every CPU. */
+static void format_cpus(const struct event *e, const struct pp_cpumask *cpus,
+			char field[PP_CPUS_SIZE])
+{
+	if (pp_format_cpus(cpus, field, PP_CPUS_SIZE) < 0)
+		log_debug("The CPUs of %s/%s do not fit into one list.", e->truth.spec.ns,
+			  e->truth.spec.name);
+}
+
+void event_describe(const struct event *e, const struct tree_stat *stat, struct pp_msg_event *ret)
+{
+	const struct pp_event *t = &e->truth;
+
+	*ret = (struct pp_msg_event){
+		.id = t->id,
+		.shares = t->shares,
+		.recorder = t->recorder,
+		.state = e->state,
+		.sources = t->n_sources,
+		.set = t->set,
+		.data_size = t->spec.data_size,
+		.memory = e->charged,
+		.sample_type = t->sample_type,
+		.period = t->spec.period,
+		.max_rate = t->spec.max_rate,
+		.flags = t->spec.flags,
+		.owner = e->ns->owner,
+		.group = e->ns->group,
+		.mode = e->ns->mode,
+		.creator = t->spec.creator,
+		.created = t->created,
+		.missed_unknown = stat ? stat->missed_unknown : PP_MISSED_UNKNOWN,
+	};
+	if (stat) {
+		ret->records = stat->records;
+		ret->bytes = stat->bytes;
+		ret->missed = stat->missed;
+		ret->limited = stat->limited;
+	}
+	memcpy(ret->ns, t->spec.ns, sizeof(ret->ns));
+	memcpy(ret->name, t->spec.name, sizeof(ret->name));
+	memcpy(ret->event, t->spec.event, sizeof(ret->event));
+	memcpy(ret->filter, t->spec.filter, sizeof(ret->filter));
+	format_cpus(e, &t->rings, ret->cpus);
+}
+
+void event_describe_cpus(const struct lifecycle *l, const struct event *e,
+			 const struct pp_cpumask *online, struct pp_msg_event *ret)
+{
+	struct pp_cpumask cpus;
+	int error = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cpus.bits); i++)
+		cpus.bits[i] = e->truth.rings.bits[i] & ~online->bits[i];
+	format_cpus(e, &cpus, ret->away);
+	if (!arrivals_lacking(l, e, online, &cpus, &error))
+		return;
+	format_cpus(e, &cpus, ret->lacking);
+	ret->lacking_error = error;
+}

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * PAUSE: an event, or all of a namespace, one order after the other, answered when all are done.
+ * An event is paused under all of its names; the names that only share its rings cannot pause it.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "daemon/broker/request/request-internal.h"
+#include "proto/macro.h"
+
+static void reply(struct request *r, uint32_t count)
+{
+	struct pp_msg_pause_reply *body = &r->service->reply.pause_reply;
+
+	*body = (struct pp_msg_pause_reply){ .count = count };
+	peer_reply(r->peer, r->header, body, NULL, 0);
+}
+
+/* ── one event ──────────────────────────────────────────────────────────────────────────── */
+
+static bool answer_one(struct request *r, struct pending *p, const struct event *e _unused_)
+{
+	if (r->peer)
+		reply(r, p->count);
+	return true;
+}
+
+static void pause_one(struct request *r, const struct pp_msg_pause_request *request)
+{
+	struct event *e = request_find(r, &request->which, PP_RIGHT_W);
+	struct pending *p;
+
+	if (!e || !request_is_made(r, e))
+		return;
+	p = request_wait(r);
+	if (!p)
+		return;
+	p->answer = answer_one;
+	p->count = lifecycle_is_paused(e) != (request->pause == 1);
+	request_ordered(r, p,
+			lifecycle_pause(r->service->lifecycle, e, request->pause == 1, &p->waiter),
+			e->truth.spec.ns, e->truth.spec.name);
+}
+
+/* ── all of a namespace ─────────────────────────────────────────────────────────────────── */
+
+/* Those that were not so, by id, so that whatever happens to them meanwhile is noticed. */
+struct batch {
+	struct waiter waiter; /* first: a waiter of ours is a batch */
+	struct service *service;
+	struct peer_claim claim;
+	struct pp_header header;
+	char ns[PP_NAME_SIZE];
+	bool pause;
+	size_t n, next;
+	int error; /* of the first that could not be had, with a sentence */
+	char sentence[PP_SENTENCE_SIZE];
+	uint64_t ids[];
+};
+
+static struct lifecycle *lifecycle_of(const struct batch *b)
+{
+	return b->service->lifecycle;
+}
+
+static void note(struct batch *b, int error, const char *sentence)
+{
+	if (b->error)
+		return;
+	b->error = error;
+	snprintf(b->sentence, sizeof(b->sentence), "%s", sentence);
+}
+
+static void finish(struct batch *b)
+{
+	struct request r = {
+		.service = b->service,
+		.peer = b->claim.peer,
+		.header = &b->header,
+	};
+	uint32_t count = 0;
+
+	for (size_t i = 0; i < b->n; i++) {
+		const struct event *e = registry_by_id(&lifecycle_of(b)->registry, b->ids[i]);
+
+		count += e && e->truth.paused == b->pause;
+	}
+	if (r.peer && b->error)
+		refuse(&r, b->error, "%u of %zu events of %s were %s: %.*s", count, b->n, b->ns,
+		       b->pause ? "paused" : "resumed",
+		       (int)sizeof(b->sentence) - PP_NAME_SIZE - 64, b->sentence);
+	else if (r.peer)
+		reply(&r, count);
+	peer_claim_end(&b->claim);
+	free(b);
+}
+
+/* A name that only shares rings: whether it is paused with another one of this namespace. */
+static void pass_over(struct batch *b, struct event *e)
+{
+	const struct event *target = lifecycle_target(lifecycle_of(b), e);
+	char sentence[PP_SENTENCE_SIZE];
+
+	if (!target || target->ns == e->ns)
+		return;
+	snprintf(sentence, sizeof(sentence),
+		 "%s shares the rings of %s/%s, and is paused and resumed with that.",
+		 e->truth.spec.name, target->truth.spec.ns, target->truth.spec.name);
+	note(b, EBUSY, sentence);
+}
+
+/* Orders the next one. false: there is none. */
+static bool order_next(struct batch *b)
+{
+	struct request r = { .service = b->service };
+	char sentence[PP_SENTENCE_SIZE];
+
+	while (b->next < b->n) {
+		struct event *e = registry_by_id(&lifecycle_of(b)->registry, b->ids[b->next++]);
+		int err;
+
+		if (!e || e->truth.paused == b->pause)
+			continue;
+		if (e->truth.shares) {
+			pass_over(b, e);
+			continue;
+		}
+		err = lifecycle_pause(lifecycle_of(b), e, b->pause, &b->waiter);
+		if (err == 0)
+			return true;
+		if (err == -EALREADY) /* it is going anyway */
+			continue;
+		request_explain(&r, err, e->truth.spec.ns, e->truth.spec.name, sentence,
+				sizeof(sentence));
+		note(b, -err, sentence);
+	}
+	return false;
+}
+
+static void batch_done(struct waiter *waiter, const struct outcome *outcome)
+{
+	struct batch *b = (struct batch *)waiter;
+
+	if (outcome->error)
+		note(b, outcome->error, outcome->sentence);
+	if (!order_next(b))
+		finish(b);
+}
+
+static struct batch *batch_new(struct request *r, const struct namespace *ns, bool pause)
+{
+	const struct registry *registry = &r->service->lifecycle->registry;
+	struct batch *b = calloc(1, sizeof(*b) + ns->n_events * sizeof(b->ids[0]));
+
+	if (!b)
+		return NULL;
+	for (size_t i = 0; i < registry->n_settled; i++) {
+		const struct event *e = registry->by_id[i];
+
+		if (e->ns == ns && e->truth.paused != pause)
+			b->ids[b->n++] = e->truth.id;
+	}
+	b->waiter.done = batch_done;
+	b->waiter.uid = peer_credentials(r->peer)->uid;
+	b->service = r->service;
+	b->header = *r->header;
+	b->pause = pause;
+	memcpy(b->ns, ns->name, sizeof(b->ns));
+	return b;
+}
+
+static void pause_namespace(struct request *r, const struct pp_msg_pause_request *request)
+{
+	const struct namespace *ns;
+	struct batch *b;
+
+	if (!request_is_synced(r))
+		return;
+	ns = registry_namespace(&r->service->lifecycle->registry, request->which.ns);
+	if (!ns) {
+		refuse(r, ENOENT,
+		       "There is no namespace '%s'; `perfctl list` shows those there are.",
+		       request->which.ns);
+		return;
+	}
+	if (!request_may(r, ns, PP_RIGHT_W))
+		return;
+	b = batch_new(r, ns, request->pause == 1);
+	if (!b) {
+		refuse(r, ENOMEM, "The daemon has no memory for the request; try again.");
+		return;
+	}
+	peer_claim_begin(r->peer, &b->claim);
+	if (!order_next(b))
+		finish(b);
+}
+
+void request_pause(struct request *r, const struct pp_msg_pause_request *request)
+{
+	if (request->pause > 1 || request->reserved)
+		refuse(r, EINVAL,
+		       "The request asks for what this version does not know; use a "
+		       "client of the same version.");
+	else if (!request->which.id && request->which.ns[0] && !request->which.name[0])
+		pause_namespace(r, request);
+	else
+		pause_one(r, request);
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Requests: what each operation of the protocol does. Finds the event, asks policy.c, and
+ * answers from the registry and the tree, or hands on to the event's life.
+ */
+#ifndef PP_BROKER_REQUEST_H
+#define PP_BROKER_REQUEST_H
+
+#include "daemon/broker/config/config.h"
+#include "daemon/broker/edge/peer.h"
+#include "daemon/broker/handout/copies.h"
+#include "daemon/broker/handout/wakeups.h"
+#include "daemon/broker/hotplug/hotplug.h"
+#include "daemon/broker/lifecycle/lifecycle.h"
+#include "daemon/broker/request/watchers.h"
+#include "daemon/broker/sideband/sideband.h"
+
+/* What requests are answered from. All borrowed but the scratch space. */
+struct service {
+	const struct config *config;
+	const char *instance; /* "": the system's own */
+	const char *registry; /* path */
+	struct lifecycle *lifecycle;
+	uint64_t started; /* CLOCK_REALTIME, ns */
+
+	/* Writes an event that was just created down, to be there after a reboot. 0; a negative
+	 * errno value with a sentence. NULL: there is no such thing. */
+	int (*boot)(void *userdata, const struct event *e,
+		    const struct pp_msg_create_request *request, char *sentence, size_t size);
+	/* An event was deleted: a reboot is not to bring it back. NULL: likewise. */
+	int (*forget)(void *userdata, const struct event *e, char *sentence, size_t size);
+	/* Reads the configuration again and answers, at once or by a claim. NULL: likewise. */
+	void (*reload)(void *userdata, struct peer *peer, const struct pp_header *header);
+	void *userdata; /* of these three */
+
+	const struct hotplug *hotplug;
+	struct copies *copies;
+	struct watchers *watchers;
+	struct wakeups *wakeups;
+	struct opening *openings; /* those that wait for copies */
+	struct sideband *sideband;
+	struct asking_sideband *sidebands; /* those that wait for it */
+
+	union pp_body reply;
+	struct pp_recipe recipe;
+};
+
+/* As peers.request; userdata is the service. Replies now, or later. */
+void request_handle(void *userdata, struct peer *peer, const struct pp_header *header,
+		    const union pp_body *body);
+
+#endif

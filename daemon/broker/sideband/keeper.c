@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Owns the socket to the keeper. See keeper.h. */
+#include "daemon/broker/sideband/keeper.h"
+
+#include <assert.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "daemon/log.h"
+#include "proto/macro.h"
+
+/* After so long it will not answer any more. To read what runs on a large machine takes seconds,
+ * and longer if somebody wants it to. */
+#define PATIENCE_SECONDS 30
+#define TASKS_SECONDS 150
+#define GREETING_SECONDS 3 /* to start takes less */
+
+static int on_io(sd_event_source *s, int fd, uint32_t revents, void *userdata);
+
+/* ── the connection ─────────────────────────────────────────────────────────────────────── */
+
+void keeper_disconnect(struct keeper *k)
+{
+	k->io = sd_event_source_disable_unref(k->io);
+	k->fd = close_fd(k->fd);
+	k->greeted = false;
+	k->n_asked = 0;
+	if (k->patience)
+		sd_event_source_set_enabled(k->patience, SD_EVENT_OFF);
+}
+
+/* ── its process ────────────────────────────────────────────────────────────────────────── */
+
+/* Its end closes the connection: whoever has that number while it stands is the one that said so.
+ */
+static void know_process(struct keeper *k, uint32_t pid)
+{
+	struct pollfd p = { .events = POLLIN };
+
+	k->process = close_fd(k->process);
+	p.fd = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
+	if (p.fd >= 0 && poll(&p, 1, 0) == 0)
+		k->process = p.fd;
+	else
+		close_fd(p.fd);
+}
+
+/* It holds what nobody else can have while it lives, and would never let go of it. */
+static bool kill_process(struct keeper *k)
+{
+	if (k->process < 0 || syscall(SYS_pidfd_send_signal, k->process, SIGKILL, NULL, 0) < 0)
+		return false;
+	k->process = close_fd(k->process);
+	return true;
+}
+
+static void lose(struct keeper *k)
+{
+	keeper_disconnect(k);
+	k->ended(k->userdata);
+}
+
+int keeper_connect(struct keeper *k)
+{
+	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int err;
+
+	assert(k->fd < 0);
+	if (fd < 0)
+		return -errno;
+	if (connect(fd, (const struct sockaddr *)&k->address, k->address_size) < 0)
+		return -errno;
+	err = sd_event_add_io(k->loop, &k->io, fd, EPOLLIN, on_io, k);
+	if (err < 0)
+		return err;
+	k->fd = TAKE_FD(fd);
+	keeper_request(k, PP_KEEP_HELLO);
+	err = keeper_ask(k, NULL, 0);
+	if (err < 0)
+		keeper_disconnect(k);
+	return err;
+}
+
+/* ── requests ───────────────────────────────────────────────────────────────────────────── */
+
+struct pp_keep_request *keeper_request(struct keeper *k, enum pp_keep_type type)
+{
+	k->out = (struct pp_keep_request){ .abi = PP_KEEP_ABI, .type = type };
+	return &k->out;
+}
+
+static unsigned patience_for(const struct keeper *k, enum pp_keep_type type)
+{
+	if (!k->greeted)
+		return GREETING_SECONDS;
+	return type == PP_KEEP_TASKS ? TASKS_SECONDS : PATIENCE_SECONDS;
+}
+
+int keeper_ask(struct keeper *k, const int *fds, size_t n_fds)
+{
+	int err;
+
+	assert(k->n_asked < KEEPER_ASKED_MAX);
+	k->out.serial = k->serial + 1;
+	err = pp_packet_send(k->fd, &k->out, sizeof(k->out), fds, n_fds);
+	if (err < 0)
+		return err;
+	k->serial++;
+	k->asked[k->n_asked++] = k->out.type;
+	sd_event_source_set_time_relative(k->patience, patience_for(k, k->out.type) * 1000000ULL);
+	sd_event_source_set_enabled(k->patience, SD_EVENT_ONESHOT);
+	return 0;
+}
+
+/* ── answers ────────────────────────────────────────────────────────────────────────────── */
+
+/* An older one, or a newer one, after an upgrade; all that it can be told is to end. */
+static void replace(struct keeper *k)
+{
+	log_info("The keeper at %s is of another version; it is ended, and another one begins "
+		 "anew: of processes that have ended already nothing is known any more.",
+		 k->address.sun_path);
+	keeper_request(k, PP_KEEP_END);
+	keeper_ask(k, NULL, 0);
+	lose(k);
+}
+
+static bool answer_is_sound(const struct keeper *k, const struct pp_keep_answer *a)
+{
+	return k->n_asked > 0 && a->serial == k->serial - (k->n_asked - 1) && a->error >= 0 &&
+	       a->error <= 4095 && a->n_cpus <= PP_KEEP_CPUS;
+}
+
+static void take_answer(struct keeper *k, struct pp_fds *fds)
+{
+	enum pp_keep_type type = k->asked[0];
+
+	k->n_asked--;
+	memmove(k->asked, k->asked + 1, k->n_asked * sizeof(*k->asked));
+	if (k->n_asked == 0)
+		sd_event_source_set_enabled(k->patience, SD_EVENT_OFF);
+	if (!k->greeted)
+		know_process(k, k->in.pid);
+	k->greeted = true;
+	k->mute = k->stuck = false;
+	k->silent_since = 0;
+	k->answered(k->userdata, type, &k->in, fds);
+}
+
+static int on_io(sd_event_source *s _unused_, int fd, uint32_t revents _unused_, void *userdata)
+{
+	_cleanup_(pp_fds_close) struct pp_fds fds = { .n = 0 };
+	struct keeper *k = userdata;
+	ssize_t n = pp_packet_receive(fd, &k->in, sizeof(k->in), 1, &fds, MSG_DONTWAIT);
+
+	if (n == -EAGAIN || n == -EINTR)
+		return 0;
+	if (!k->greeted && (n == -EBADMSG || (n > 0 && n != sizeof(k->in)) ||
+			    (n > 0 && k->in.abi != PP_KEEP_ABI))) {
+		replace(k);
+	} else if (n != sizeof(k->in) || k->in.abi != PP_KEEP_ABI || !answer_is_sound(k, &k->in)) {
+		if (n > 0 || n == -EBADMSG)
+			log_error("The keeper sent what is no answer; it is connected to anew.");
+		lose(k);
+	} else {
+		take_answer(k, &fds);
+	}
+	return 0;
+}
+
+/* One that is at something long for somebody else may not answer a greeting at once. */
+static bool is_stuck(struct keeper *k, uint64_t now)
+{
+	if (k->greeted)
+		return true;
+	if (!k->silent_since)
+		k->silent_since = now - GREETING_SECONDS * 1000000ULL;
+	return now - k->silent_since >= PATIENCE_SECONDS * 1000000ULL;
+}
+
+static int on_patience(sd_event_source *s _unused_, uint64_t usec, void *userdata)
+{
+	struct keeper *k = userdata;
+
+	unsigned waited = k->n_asked > 0 ? patience_for(k, k->asked[k->n_asked - 1]) : 0;
+
+	k->mute = !k->greeted;
+	waited = MAX(waited, (unsigned)PATIENCE_SECONDS);
+	if (is_stuck(k, usec)) {
+		k->stuck = kill_process(k);
+		k->silent_since = 0;
+		log_error("The keeper at %s has not answered for %u seconds; %s.",
+			  k->address.sun_path, waited,
+			  k->stuck ? "it is killed, and another one begins anew"
+				   : "it is connected to anew");
+	}
+	lose(k);
+	return 0;
+}
+
+/* ── life ───────────────────────────────────────────────────────────────────────────────── */
+
+int keeper_init(struct keeper *k, sd_event *loop, const char *path)
+{
+	size_t n = strlen(path);
+	int err;
+
+	k->fd = k->process = -EBADF;
+	if (n >= sizeof(k->address.sun_path))
+		return -ENAMETOOLONG;
+	k->loop = sd_event_ref(loop);
+	k->address.sun_family = AF_UNIX;
+	memcpy(k->address.sun_path, path, n + 1);
+	k->address_size = offsetof(struct sockaddr_un, sun_path) + n + 1;
+	err = sd_event_add_time_relative(loop, &k->patience, CLOCK_MONOTONIC, 0, 100000,
+					 on_patience, k);
+	if (err < 0)
+		return err;
+	return sd_event_source_set_enabled(k->patience, SD_EVENT_OFF);
+}
+
+void keeper_done(struct keeper *k)
+{
+	if (!k->loop)
+		return;
+	keeper_disconnect(k);
+	k->process = close_fd(k->process);
+	k->patience = sd_event_source_disable_unref(k->patience);
+	k->loop = sd_event_unref(k->loop);
+}

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* What events cost. Must not know who asks, nor what becomes of events: lifecycle.c tells. */
+#include "daemon/broker/state/charges.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "daemon/cpus.h"
+#include "proto/macro.h"
+
+/* Beside its data a ring has a header with the tracepoint's format, and room for one record at
+ * its end. */
+#define HEADER_ESTIMATE (16 * 1024ULL)
+#define SPILL_ESTIMATE PP_SPILL_SIZE_MAX
+
+/* The engine takes one order at a time: 4096 programs or parts of their filters are about three
+ * seconds of it. */
+#define WORK_MAX 4096
+
+static uint64_t count_cpus(const struct pp_cpumask *cpus)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cpus->bits); i++)
+		n += __builtin_popcountll(cpus->bits[i]);
+	return n;
+}
+
+int charges_estimate(const struct pp_spec *spec, const struct pp_cpumask *cpus, uint64_t *ret)
+{
+	struct pp_cpumask online;
+
+	if (!cpus && spec->flags & PP_EVENT_ALL_CPUS) {
+		int err = pp_cpus_read("online", &online);
+
+		if (err < 0)
+			return err;
+		cpus = &online;
+	}
+	*ret = count_cpus(cpus ? cpus : &spec->cpus) *
+	       (spec->data_size + HEADER_ESTIMATE + SPILL_ESTIMATE);
+	return 0;
+}
+
+/* ── events ─────────────────────────────────────────────────────────────────────────────── */
+
+int charges_begin(struct charges *c, struct event *e, uint64_t memory, uint32_t programs,
+		  uint32_t samples)
+{
+	const struct pp_spec *spec = &e->truth.spec;
+	int err = quota_charge(c->quota, QUOTA_EVENTS, spec->creator, spec->ns, 1);
+
+	if (err < 0)
+		return err;
+	err = quota_charge(c->quota, QUOTA_MEMORY, spec->creator, spec->ns, memory);
+	if (err < 0)
+		goto release_event;
+	err = quota_charge(c->quota, QUOTA_PROGRAMS, spec->creator, spec->ns, programs);
+	if (err < 0)
+		goto release_memory;
+	err = quota_charge(c->quota, QUOTA_SAMPLES, spec->creator, spec->ns, samples);
+	if (err < 0)
+		goto release_programs;
+	e->charged = memory;
+	e->programs = programs;
+	e->samples = samples;
+	e->creator = spec->creator;
+	e->is_charged = true;
+	return 0;
+release_programs:
+	quota_release(c->quota, QUOTA_PROGRAMS, spec->creator, spec->ns, programs);
+release_memory:
+	quota_release(c->quota, QUOTA_MEMORY, spec->creator, spec->ns, memory);
+release_event:
+	quota_release(c->quota, QUOTA_EVENTS, spec->creator, spec->ns, 1);
+	return err;
+}
+
+static uint32_t limit_of(uint64_t number)
+{
+	return (uint32_t)MIN(number, (uint64_t)UINT32_MAX);
+}
+
+struct pp_allowance charges_allow(const struct charges *c, uint32_t uid, uint32_t programs)
+{
+	const struct quota *q = c->quota;
+	uint64_t left = quota_left(q, QUOTA_PROGRAMS, uid);
+
+	return (struct pp_allowance){
+		.sources = limit_of(left < UINT32_MAX ? left + programs : left),
+		.creator_there = uid ? limit_of(q->on_tracepoint_of_user) : UINT32_MAX,
+		.all_there = uid ? limit_of(q->on_tracepoint) : UINT32_MAX,
+		.work = uid ? WORK_MAX : UINT32_MAX,
+	};
+}
+
+bool charges_may_inherit(const struct charges *c, const struct event *heir,
+			 const struct event *gone)
+{
+	const struct {
+		enum quota_kind kind;
+		uint64_t amount;
+	} comes[] = {
+		{ QUOTA_MEMORY, gone->truth.memory },
+		{ QUOTA_PROGRAMS, gone->truth.n_sources },
+		{ QUOTA_SAMPLES, gone->truth.spec.samples },
+	};
+	bool same_user = heir->creator == gone->creator;
+	bool same_ns = strcmp(heir->truth.spec.ns, gone->truth.spec.ns) == 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(comes); i++)
+		if (!quota_has_room(c->quota, comes[i].kind, heir->creator, heir->truth.spec.ns,
+				    same_user ? 0 : comes[i].amount, same_ns ? 0 : comes[i].amount))
+			return false;
+	return true;
+}
+
+int charges_adopt(struct charges *c, struct event *e)
+{
+	const struct pp_spec *spec = &e->truth.spec;
+	int err;
+
+	if (!e->is_charged || e->creator != spec->creator) {
+		charges_end(c, e);
+		err = quota_take(c->quota, QUOTA_EVENTS, spec->creator, spec->ns, 1);
+		if (err < 0)
+			return err;
+		e->creator = spec->creator;
+		e->is_charged = true;
+	}
+	charges_settle(c, e);
+	return 0;
+}
+
+int charges_raise(struct charges *c, struct event *e, uint64_t memory)
+{
+	int err = quota_charge(c->quota, QUOTA_MEMORY, e->creator, e->truth.spec.ns, memory);
+
+	if (err < 0)
+		return err;
+	e->charged += memory;
+	e->pending += memory;
+	return 0;
+}
+
+void charges_lower(struct charges *c, struct event *e, uint64_t memory)
+{
+	assert(e->pending >= memory);
+	e->pending -= memory;
+	charges_settle(c, e);
+}
+
+/* As below: cannot fail. */
+static void settle_number(struct charges *c, const struct event *e, enum quota_kind kind,
+			  uint32_t has, uint32_t *charged)
+{
+	const char *ns = e->truth.spec.ns;
+
+	if (has > *charged && quota_take(c->quota, kind, e->creator, ns, has - *charged) < 0)
+		assert(!"an event without accounts");
+	if (has < *charged)
+		quota_release(c->quota, kind, e->creator, ns, *charged - has);
+	*charged = has;
+}
+
+/* A second name has no programs of its own. */
+static void settle_programs(struct charges *c, struct event *e)
+{
+	const struct pp_event *t = &e->truth;
+
+	settle_number(c, e, QUOTA_PROGRAMS, t->shares ? 0 : t->n_sources, &e->programs);
+	settle_number(c, e, QUOTA_SAMPLES, t->shares ? 0 : t->spec.samples, &e->samples);
+}
+
+void charges_settle(struct charges *c, struct event *e)
+{
+	uint64_t takes = e->truth.memory + e->pending;
+	const char *ns = e->truth.spec.ns;
+
+	/* Its accounts exist, if only for the event itself: this cannot fail. */
+	if (takes > e->charged &&
+	    quota_take(c->quota, QUOTA_MEMORY, e->creator, ns, takes - e->charged) < 0)
+		assert(!"an event without accounts");
+	if (takes < e->charged)
+		quota_release(c->quota, QUOTA_MEMORY, e->creator, ns, e->charged - takes);
+	e->charged = takes;
+	settle_programs(c, e);
+}
+
+void charges_end(struct charges *c, struct event *e)
+{
+	const char *ns = e->truth.spec.ns;
+
+	if (!e->is_charged)
+		return;
+	quota_release(c->quota, QUOTA_MEMORY, e->creator, ns, e->charged);
+	quota_release(c->quota, QUOTA_PROGRAMS, e->creator, ns, e->programs);
+	quota_release(c->quota, QUOTA_SAMPLES, e->creator, ns, e->samples);
+	quota_release(c->quota, QUOTA_EVENTS, e->creator, ns, 1);
+	e->charged = e->pending = 0;
+	e->programs = e->samples = 0;
+	e->is_charged = false;
+}
+
+/* ── remains ────────────────────────────────────────────────────────────────────────────── */
+
+/* Index of the first one that is not before this id. */
+static size_t place_of(const struct charges *c, uint64_t id)
+{
+	size_t low = 0, high = c->n_remains;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (c->remains[middle].remains.id < id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static void give_back(struct charges *c, const struct pp_remains *r, uint64_t bytes)
+{
+	quota_unhold(c->quota, r->creator, r->ns, bytes);
+	quota_release(c->quota, QUOTA_MEMORY, r->creator, r->ns, bytes);
+}
+
+static void drop(struct charges *c, size_t i)
+{
+	struct charged_remains *r = &c->remains[i];
+
+	give_back(c, &r->remains, r->remains.bytes);
+	c->n_remains--;
+	memmove(r, r + 1, (c->n_remains - i) * sizeof(*r));
+}
+
+static int make_room(struct charges *c)
+{
+	size_t room = c->room ? c->room * 2 : 16;
+	struct charged_remains *p;
+
+	if (c->n_remains < c->room)
+		return 0;
+	p = reallocarray(c->remains, room, sizeof(*p));
+	if (!p)
+		return -ENOMEM;
+	c->remains = p;
+	c->room = room;
+	return 0;
+}
+
+int charges_hold(struct charges *c, const struct pp_remains *remains, uint64_t seen)
+{
+	size_t i = place_of(c, remains->id);
+	struct charged_remains *r;
+	int err;
+
+	if (i < c->n_remains && c->remains[i].remains.id == remains->id)
+		drop(c, i); /* and taken again as it is now */
+	if (remains->bytes == 0)
+		return 0;
+	err = make_room(c);
+	if (err < 0)
+		return err;
+	err = quota_take(c->quota, QUOTA_MEMORY, remains->creator, remains->ns, remains->bytes);
+	if (err < 0)
+		return err;
+	quota_hold(c->quota, remains->creator, remains->ns, remains->bytes);
+	r = &c->remains[i];
+	memmove(r + 1, r, (c->n_remains - i) * sizeof(*r));
+	c->n_remains++;
+	*r = (struct charged_remains){ .remains = *remains, .seen = seen };
+	return 0;
+}
+
+void charges_released(struct charges *c, const struct pp_remains *remains)
+{
+	size_t i = place_of(c, remains->id);
+	struct charged_remains *r = &c->remains[i];
+
+	/* Of others the enumeration tells, with what they hold by then. */
+	if (i == c->n_remains || r->remains.id != remains->id || r->remains.bytes < remains->bytes)
+		return;
+	give_back(c, &r->remains, r->remains.bytes - remains->bytes);
+	r->remains.bytes = remains->bytes;
+	if (remains->bytes == 0)
+		drop(c, i);
+}
+
+void charges_sweep(struct charges *c, uint64_t seen)
+{
+	for (size_t i = c->n_remains; i > 0; i--)
+		if (c->remains[i - 1].seen != seen)
+			drop(c, i - 1);
+}
+
+void charges_done(struct charges *c)
+{
+	while (c->n_remains > 0)
+		drop(c, c->n_remains - 1);
+	free(c->remains);
+	c->remains = NULL;
+	c->room = 0;
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Owns a single event's memory and its state. Must not know registry, orders or peers. */
+#include "daemon/broker/state/event.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct event *event_new(const struct pp_spec *spec, struct namespace *ns)
+{
+	struct event *e = calloc(1, sizeof(*e));
+
+	if (!e)
+		return NULL;
+	e->state = PP_EVENT_CREATING;
+	e->ns = ns;
+	e->truth.spec = *spec;
+	return e;
+}
+
+void event_free(struct event *e)
+{
+	free(e);
+}
+
+static bool is_at_rest(enum pp_event_state state)
+{
+	return state == PP_EVENT_RUNNING || state == PP_EVENT_PAUSED;
+}
+
+static bool may_follow(enum pp_event_state from, enum pp_event_state to)
+{
+	switch (from) {
+	case PP_EVENT_CREATING:
+	case PP_EVENT_CHANGING:
+	case PP_EVENT_DELETING:
+		return is_at_rest(to);
+	case PP_EVENT_RUNNING:
+	case PP_EVENT_PAUSED:
+		return is_at_rest(to) || to == PP_EVENT_CHANGING || to == PP_EVENT_DELETING;
+	}
+	return false;
+}
+
+void event_set_state(struct event *e, enum pp_event_state to)
+{
+	assert(may_follow(e->state, to));
+	e->state = to;
+}
+
+void event_rest(struct event *e)
+{
+	event_set_state(e, e->truth.paused ? PP_EVENT_PAUSED : PP_EVENT_RUNNING);
+}
+
+bool event_lacks(const struct event *e, const struct pp_cpumask *cpus, struct pp_cpumask *ret)
+{
+	const struct pp_spec *spec = &e->truth.spec;
+	bool any = false;
+
+	for (size_t i = 0; i < PP_CPUS_MAX / 64; i++) {
+		uint64_t wanted = spec->flags & PP_EVENT_ALL_CPUS ? UINT64_MAX : spec->cpus.bits[i];
+
+		ret->bits[i] = cpus->bits[i] & wanted & ~e->truth.rings.bits[i];
+		any |= ret->bits[i] != 0;
+	}
+	return any;
+}
+
+bool event_is_equal(const struct pp_spec *a, const struct pp_spec *b)
+{
+	return strcmp(a->event, b->event) == 0 && strcmp(a->filter, b->filter) == 0 &&
+	       (a->flags & ~PP_EVENT_CONFIGURED) == (b->flags & ~PP_EVENT_CONFIGURED) &&
+	       a->data_size == b->data_size && a->period == b->period &&
+	       a->max_rate == b->max_rate && memcmp(&a->cpus, &b->cpus, sizeof(a->cpus)) == 0;
+}

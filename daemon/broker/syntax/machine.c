@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Reads /sys and /proc/sys. Draws no conclusions. */
+#include "daemon/broker/syntax/machine.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+#include "daemon/cpus.h"
+#include "daemon/text.h"
+#include "proto/macro.h"
+
+/* The file's one line without its newline. */
+static int read_line(const char *path, char *buf, size_t size)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n;
+
+	if (fd < 0)
+		return -errno;
+	n = read(fd, buf, size - 1);
+	if (n < 0)
+		return -errno;
+	buf[n] = '\0';
+	buf[strcspn(buf, "\n")] = '\0';
+	return 0;
+}
+
+static int read_number(const char *path, uint64_t *ret)
+{
+	char line[64];
+	int err = read_line(path, line, sizeof(line));
+
+	return err < 0 ? err : pp_parse_u64(line, ret);
+}
+
+/* A kernel without bpf(2) has no such file, and nothing to fear; but then there is nothing here
+ * to hand out either. So what is not known counts as open. */
+bool machine_unprivileged_bpf(void)
+{
+	uint64_t number;
+
+	return read_number("/proc/sys/kernel/unprivileged_bpf_disabled", &number) < 0 ||
+	       number == 0;
+}
+
+int machine_read(struct machine *ret)
+{
+	struct machine m = { 0 };
+	uint64_t number;
+	int err;
+
+	err = pp_cpus_read("online", &m.online);
+	if (err < 0)
+		return err;
+	err = pp_cpus_read("possible", &m.possible);
+	if (err < 0)
+		return err;
+	m.max_sample_rate = UINT64_MAX;
+	if (read_number("/proc/sys/kernel/perf_event_max_sample_rate", &number) == 0)
+		m.max_sample_rate = number;
+	*ret = m;
+	return 0;
+}

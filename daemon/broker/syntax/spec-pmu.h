@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * PMUs as sysfs shows them, for the parser of event text (spec-pmu.c, spec-terms.c).
+ */
+#ifndef PP_SPEC_PMU_H
+#define PP_SPEC_PMU_H
+
+#include "daemon/broker/syntax/spec-internal.h"
+
+struct pmu {
+	const char *name; /* "" for a counter's name, which has no formats */
+	int fd;		  /* its folder, or -EBADF */
+};
+
+/* What stands in sysfs is named so; nothing that could lead out of its folder. */
+bool pmu_is_word(const char *s);
+
+/* The first line of a file, in buf. 0 or -errno. */
+int pmu_read(int dir, const char *folder, const char *name, char *buf, size_t size);
+
+/* "a, b, c", cut short with "..." if it is long; "none" if there are none. */
+void pmu_list(int dir, const char *folder, char *buf, size_t size);
+
+/* Sets config, config1 and config2 by the terms. */
+int pmu_apply_terms(struct spec_parser *p, const struct pmu *pmu, const char *terms,
+		    struct pp_source *s);
+
+#endif

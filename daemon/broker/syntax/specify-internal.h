@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What specify.c and specify-texts.c share, and nobody else sees. */
+#ifndef PP_BROKER_SPECIFY_INTERNAL_H
+#define PP_BROKER_SPECIFY_INTERNAL_H
+
+#include "daemon/broker/syntax/specify.h"
+#include "proto/macro.h"
+
+/* An event in the making. */
+struct draft {
+	const struct pp_msg_create_request *request;
+	const struct machine *machine;
+	struct pp_spec spec;
+	struct pp_recipe *recipe;
+	char *sentence;
+	size_t size;
+};
+
+/* Says what is wrong and returns error. */
+int specify_refuse(struct draft *d, int error, const char *fmt, ...) _printf_(3, 4);
+#define refuse(d, error, ...) specify_refuse(d, error, __VA_ARGS__)
+
+/* Each of these returns 0, or a negative errno value with a sentence. */
+
+/* Parses the text into the recipe's nodes, behind those that are there: *ret_n more. */
+int specify_take_filter(struct draft *d, const char *text, uint32_t *ret_n);
+
+/* The texts for people: all events with commas between; the filter, or what is filtered how. */
+int specify_join_texts(struct draft *d);
+
+/* All that the request lists: parsed into a new recipe, and the texts of it. */
+int specify_take_selections(struct draft *d);
+
+#endif

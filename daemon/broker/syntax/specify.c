@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * From request to spec and recipe: names, CPUs, buffer and manner; texts and filters are
+ * specify-texts.c's. Must not know peers, rights or the registry.
+ */
+#include <inttypes.h>
+#include <linux/perf_event.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "daemon/broker/syntax/specify-internal.h"
+#include "daemon/text.h"
+#include "proto/macro.h"
+#include "proto/places.h"
+
+#define FLAGS_KNOWN                                                                \
+	(PP_EVENT_FREQ | PP_EVENT_CALLCHAIN | PP_EVENT_GENERIC | PP_EVENT_WAKEUP | \
+	 PP_EVENT_SHARE | PP_EVENT_NO_SHARE | PP_EVENT_BOOT)
+/* Those that describe the event once it is there. */
+#define DESCRIBING (PP_EVENT_FREQ | PP_EVENT_CALLCHAIN | PP_EVENT_GENERIC | PP_EVENT_WAKEUP)
+#define CHANGES_KNOWN (PP_CHANGE_FILTER | PP_CHANGE_BUFFER | PP_CHANGE_MAX_RATE)
+
+int specify_refuse(struct draft *d, int error, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(d->sentence, d->size, fmt, ap);
+	va_end(ap);
+	return error;
+}
+
+static int take_names(struct draft *d)
+{
+	if (!pp_name_is_valid(d->request->ns))
+		return refuse(d, -EINVAL,
+			      "'%s' cannot be a namespace's name; take letters, digits, '_' and "
+			      "'-', beginning with a letter or '_', 63 at most.",
+			      d->request->ns);
+	if (strcmp(d->request->ns, PP_BY_ID) == 0)
+		return refuse(d, -EINVAL,
+			      "No namespace can be named '" PP_BY_ID
+			      "': the registry keeps its links by id there; take another name.");
+	if (!pp_name_is_valid(d->request->name))
+		return refuse(d, -EINVAL,
+			      "'%s' cannot be an event's name; take letters, digits, '_' and '-', "
+			      "beginning with a letter or '_', 63 at most.",
+			      d->request->name);
+	memcpy(d->spec.ns, d->request->ns, sizeof(d->spec.ns));
+	memcpy(d->spec.name, d->request->name, sizeof(d->spec.name));
+	return 0;
+}
+
+/* ── CPUs and buffer ────────────────────────────────────────────────────────────────────── */
+
+/* The CPUs of a that are not in b. Returns whether there are any. */
+static bool without(const struct pp_cpumask *a, const struct pp_cpumask *b, struct pp_cpumask *ret)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < ARRAY_SIZE(ret->bits); i++) {
+		ret->bits[i] = a->bits[i] & ~b->bits[i];
+		any |= ret->bits[i] != 0;
+	}
+	return any;
+}
+
+/* The list; none: all of them. */
+static int read_cpus(struct draft *d, struct pp_cpumask *ret)
+{
+	int err;
+
+	if (d->request->cpus[0] == '\0') {
+		d->spec.flags |= PP_EVENT_ALL_CPUS;
+		return 0;
+	}
+	err = pp_parse_cpus(d->request->cpus, ret);
+	if (err < 0)
+		return refuse(d, -EINVAL, "'%.64s' is not a list of CPUs%s; write one like 0-3,8.",
+			      d->request->cpus, err == -ERANGE ? " that Linux can have" : "");
+	return 0;
+}
+
+static int take_cpus(struct draft *d)
+{
+	struct pp_cpumask cpus, bad;
+	char list[128], others[128];
+	int err = read_cpus(d, &cpus);
+
+	if (err < 0 || d->spec.flags & PP_EVENT_ALL_CPUS)
+		return err;
+	if (without(&cpus, &d->machine->possible, &bad)) {
+		pp_format_cpus(&bad, list, sizeof(list));
+		pp_format_cpus(&d->machine->possible, others, sizeof(others));
+		return refuse(d, -EINVAL, "This machine cannot have CPU %s; its CPUs are %s.", list,
+			      others);
+	}
+	if (without(&cpus, &d->machine->online, &bad)) {
+		pp_format_cpus(&bad, list, sizeof(list));
+		pp_format_cpus(&d->machine->online, others, sizeof(others));
+		return refuse(d, -ENODEV,
+			      "CPU %s is offline, and cannot record; bring it online, or choose "
+			      "from those that are: %s.",
+			      list, others);
+	}
+	d->spec.cpus = cpus;
+	return 0;
+}
+
+static int take_buffer(struct draft *d, uint64_t wanted, uint64_t max_buffer)
+{
+	uint64_t size = PP_DATA_SIZE_MIN;
+
+	if (wanted == 0)
+		wanted = SPECIFY_DATA_SIZE;
+	if (wanted > PP_DATA_SIZE_MAX)
+		return refuse(d, -EINVAL,
+			      "A buffer of %" PRIu64 " bytes per CPU is more than the %llu that a "
+			      "ring can have; ask for less.",
+			      wanted, PP_DATA_SIZE_MAX);
+	while (size < wanted)
+		size *= 2;
+	if (size > max_buffer)
+		return refuse(d, -EDQUOT,
+			      "A buffer of %" PRIu64
+			      " bytes per CPU is over this daemon's limit of "
+			      "%" PRIu64 "; ask for less, or have MaxBuffer= raised.",
+			      size, max_buffer);
+	d->spec.data_size = size;
+	return 0;
+}
+
+/* ── how it is recorded ─────────────────────────────────────────────────────────────────── */
+
+/* How many sources are of this kind. */
+static uint32_t count_kind(const struct pp_recipe *recipe, enum pp_source_kind kind)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < recipe->n_sources; i++)
+		n += recipe->sources[i].kind == kind;
+	return n;
+}
+
+static bool are_breakpoints(const struct pp_recipe *recipe)
+{
+	for (uint32_t i = 0; i < recipe->n_sources; i++)
+		if (recipe->sources[i].kind == PP_SOURCE_SAMPLING &&
+		    recipe->sources[i].type != PERF_TYPE_BREAKPOINT)
+			return false;
+	return true;
+}
+
+/* What only sampling events have, where there are none. */
+static int refuse_sampling(struct draft *d)
+{
+	uint32_t flags = d->request->flags;
+	bool tracepoint = count_kind(d->recipe, PP_SOURCE_TRACEPOINT) > 0;
+	const char *what = tracepoint ? "tracepoint" : "probe";
+
+	if (d->request->period || flags & PP_EVENT_FREQ)
+		return refuse(d, -EINVAL,
+			      "%.*s is a %s, of which every occurrence is recorded; leave out the "
+			      "%s, which is for sampling events.",
+			      (int)sizeof(d->recipe->sources[0].text), d->recipe->sources[0].text,
+			      what, flags & PP_EVENT_FREQ ? "frequency" : "period");
+	if (flags & PP_EVENT_CALLCHAIN)
+		return refuse(d, -EOPNOTSUPP,
+			      "%.*s is a %s, and in this version only sampling events such as "
+			      "cpu-clock record call chains; leave them out.",
+			      (int)sizeof(d->recipe->sources[0].text), d->recipe->sources[0].text,
+			      what);
+	return 0;
+}
+
+/* The period and its flag, for all sources that sample. */
+static int take_period(struct draft *d)
+{
+	uint64_t max = d->machine->max_sample_rate;
+	uint64_t period = d->request->period;
+	uint32_t flags = d->request->flags & (PP_EVENT_FREQ | PP_EVENT_CALLCHAIN);
+
+	if (period == 0 && !(flags & PP_EVENT_FREQ) && are_breakpoints(d->recipe)) {
+		period = 1; /* every hit, as perf's */
+	} else if (period == 0) {
+		/* The default gives way, as perf's does; what was asked for is refused instead. */
+		flags |= PP_EVENT_FREQ;
+		period = MAX(1ULL, MIN(max, (uint64_t)SPECIFY_FREQUENCY));
+	}
+	if (flags & PP_EVENT_FREQ && period > max)
+		return refuse(d, -EINVAL,
+			      "%" PRIu64 " Hz is more than the %" PRIu64 " that this kernel "
+			      "allows; ask for less, or raise kernel.perf_event_max_sample_rate.",
+			      period, max);
+	if (period >> 63)
+		return refuse(d, -EINVAL,
+			      "A period of %" PRIu64 " events is more than the kernel can count; "
+			      "ask for less.",
+			      period);
+	d->spec.period = period;
+	d->spec.flags |= flags;
+	return 0;
+}
+
+/* A timer's shortest period in the kernel, and how fast a processor's counters may count. */
+#define CLOCK_PERIOD_MIN 10000ULL
+#define CLOCK_PER_SECOND 1000000000ULL
+#define COUNTER_PER_SECOND (5 * CLOCK_PER_SECOND)
+
+/*
+ * How many samples a second one source comes to on a CPU, whatever happens there. Of what counts
+ * occurrences (page faults) nobody can say; that is paid for where they occur, as with tracepoints,
+ * and bounded as theirs: by how many programs may be there.
+ */
+static uint64_t samples_of(const struct draft *d, const struct pp_source *source)
+{
+	uint64_t period = d->spec.period, rate;
+
+	if (source->kind != PP_SOURCE_SAMPLING)
+		return 0;
+	if (d->spec.flags & PP_EVENT_FREQ)
+		return period;
+	if (source->type == PERF_TYPE_SOFTWARE && (source->config == PERF_COUNT_SW_CPU_CLOCK ||
+						   source->config == PERF_COUNT_SW_TASK_CLOCK))
+		rate = CLOCK_PER_SECOND / MAX(period, CLOCK_PERIOD_MIN);
+	else if (source->type == PERF_TYPE_SOFTWARE || source->type == PERF_TYPE_BREAKPOINT)
+		return 0;
+	else
+		rate = COUNTER_PER_SECOND / period;
+	return MIN(MAX(rate, 1ULL), d->machine->max_sample_rate);
+}
+
+static void take_samples(struct draft *d)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < d->recipe->n_sources; i++)
+		sum += samples_of(d, &d->recipe->sources[i]);
+	d->spec.samples = (uint32_t)MIN(sum, (uint64_t)UINT32_MAX);
+}
+
+static int take_manner(struct draft *d)
+{
+	uint32_t flags = d->request->flags;
+
+	if (flags & PP_EVENT_GENERIC && count_kind(d->recipe, PP_SOURCE_TRACEPOINT) == 0)
+		return refuse(d, -EINVAL,
+			      "%s is no tracepoint, and the generic recorder is one for "
+			      "tracepoints; leave it out.",
+			      d->spec.event);
+	d->spec.flags |= flags & (PP_EVENT_GENERIC | PP_EVENT_WAKEUP);
+	d->spec.max_rate = d->request->max_rate;
+	return count_kind(d->recipe, PP_SOURCE_SAMPLING) == 0 ? refuse_sampling(d) : take_period(d);
+}
+
+/* ── requests ───────────────────────────────────────────────────────────────────────────── */
+
+static int check_flags(struct draft *d)
+{
+	uint32_t flags = d->request->flags;
+
+	if (flags & ~FLAGS_KNOWN)
+		return refuse(d, -EINVAL,
+			      "The request has flags (%#x) that this version does not know; use a "
+			      "client of the same version.",
+			      flags);
+	if (flags & PP_EVENT_SHARE && flags & PP_EVENT_NO_SHARE)
+		return refuse(d, -EINVAL,
+			      "The event is to share an equal one's rings, and is not to: ask for "
+			      "one of these.");
+	return 0;
+}
+
+int specify_names(const struct pp_msg_create_request *request, struct pp_spec *ret, char *sentence,
+		  size_t size)
+{
+	struct draft d = { .request = request, .sentence = sentence, .size = size };
+	int err = take_names(&d);
+
+	if (err < 0)
+		return err;
+	memcpy(ret->ns, d.spec.ns, sizeof(ret->ns));
+	memcpy(ret->name, d.spec.name, sizeof(ret->name));
+	return 0;
+}
+
+int specify(const struct pp_msg_create_request *request, const struct machine *machine,
+	    uint64_t max_buffer, struct pp_spec *ret, struct pp_recipe *ret_recipe, char *sentence,
+	    size_t size)
+{
+	struct draft d = {
+		.request = request,
+		.machine = machine,
+		.recipe = ret_recipe,
+		.sentence = sentence,
+		.size = size,
+	};
+	int err = check_flags(&d);
+
+	if (err >= 0)
+		err = take_names(&d);
+	if (err >= 0)
+		err = take_cpus(&d);
+	if (err >= 0)
+		err = take_buffer(&d, request->data_size, max_buffer);
+	if (err >= 0)
+		err = specify_take_selections(&d);
+	if (err >= 0)
+		err = take_manner(&d);
+	if (err < 0)
+		return err;
+	take_samples(&d);
+	/* The engine takes nothing else, and would break off the link. */
+	if (pp_spec_check(&d.spec) < 0 || pp_recipe_check(ret_recipe, true) < 0)
+		return refuse(&d, -EINVAL,
+			      "%s/%s has something in its texts or numbers that no event can have; "
+			      "write it more simply.",
+			      request->ns, request->name);
+	*ret = d.spec;
+	return 0;
+}
+
+int specify_outline(const struct pp_msg_create_request *request, uint64_t max_buffer,
+		    struct pp_spec *ret, char *sentence, size_t size)
+{
+	struct draft d = { .request = request, .sentence = sentence, .size = size };
+	int err = check_flags(&d);
+
+	if (err >= 0)
+		err = take_names(&d);
+	if (err >= 0)
+		err = read_cpus(&d, &d.spec.cpus);
+	if (err >= 0)
+		err = take_buffer(&d, request->data_size, max_buffer);
+	if (err >= 0)
+		err = specify_join_texts(&d);
+	if (err < 0)
+		return err;
+	d.spec.flags |= request->flags & DESCRIBING;
+	d.spec.period = request->period;
+	d.spec.max_rate = request->max_rate;
+	*ret = d.spec;
+	return 0;
+}
+
+int specify_change(const struct pp_msg_change_request *request, uint64_t max_buffer,
+		   struct pp_spec *ret, struct pp_recipe *ret_recipe, char *sentence, size_t size)
+{
+	struct draft d = { .recipe = ret_recipe, .sentence = sentence, .size = size };
+	uint32_t n;
+	int err = 0;
+
+	if (request->what & ~CHANGES_KNOWN || request->reserved)
+		return refuse(&d, -EINVAL,
+			      "The request is for changes (%#x) that this version does not know; "
+			      "use a client of the same version.",
+			      request->what);
+	if (!request->what)
+		return refuse(&d, -EINVAL,
+			      "Nothing is to be changed; name a filter, a buffer or a rate.");
+	memset(ret_recipe, 0, sizeof(*ret_recipe));
+	if (request->what & PP_CHANGE_FILTER && request->filter[0])
+		err = specify_take_filter(&d, request->filter, &n);
+	if (err >= 0 && request->what & PP_CHANGE_BUFFER)
+		err = take_buffer(&d, request->data_size, max_buffer);
+	if (err < 0)
+		return err;
+	if (request->what & PP_CHANGE_FILTER)
+		memcpy(d.spec.filter, request->filter, sizeof(d.spec.filter));
+	d.spec.max_rate = request->max_rate;
+	*ret = d.spec;
+	return 0;
+}

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Owns the step from a template to a program: copying libbpf's relocated instructions,
+ * changing maps, constants and the hook in them, and loading the result. Knows nothing of what
+ * the program does, nor of pins and links.
+ *
+ * What the copy does not carry is BTF: the new program has no function or line information.
+ * Static functions work without; helpers that take a callback (bpf_loop, …) do not.
+ */
+#include "daemon/engine/emit/template.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <string.h>
+#include <bpf/bpf.h>
+#include <linux/bpf.h>
+
+#include "daemon/engine/emit/program.h"
+#include "proto/macro.h"
+
+static bool is_map_load(const struct bpf_insn *insn)
+{
+	return insn->code == (BPF_LD | BPF_IMM | BPF_DW) &&
+	       (insn->src_reg == BPF_PSEUDO_MAP_FD || insn->src_reg == BPF_PSEUDO_MAP_VALUE);
+}
+
+/* The instructions of a program that is being made. */
+struct draft {
+	struct bpf_insn *insns;
+	size_t n;
+};
+
+/* A load of 64 bits takes two instructions; the second is no instruction of its own. */
+#define DRAFT_FOREACH(i, d)            \
+	for (size_t i = 0; i < (d)->n; \
+	     i += (d)->insns[i].code == (BPF_LD | BPF_IMM | BPF_DW) ? 2 : 1)
+
+static void replace_map(struct bpf_insn *load, const struct template_map *map)
+{
+	if (map->fd >= 0) {
+		load->imm = map->fd;
+		return;
+	}
+	/* The verifier demands a map even where it will never come along. */
+	load[0].src_reg = 0;
+	load[0].imm = load[1].imm = 0;
+}
+
+static void replace_maps(struct draft *d, const struct template_map *maps, size_t n_maps)
+{
+	DRAFT_FOREACH(i, d)
+	{
+		for (size_t m = 0; is_map_load(&d->insns[i]) && m < n_maps; m++)
+			if (d->insns[i].imm == maps[m].template_fd) {
+				replace_map(&d->insns[i], &maps[m]);
+				break;
+			}
+	}
+}
+
+/* ── constants ──────────────────────────────────────────────────────────────────────────── */
+
+/* A jump to the next instruction, which the verifier removes. */
+static const struct bpf_insn nothing = { .code = BPF_JMP | BPF_JA };
+
+/*
+ * Whether these are the address of a constant and the load of it, in one register, so that
+ * nobody else can be using the address: then *ret is what is loaded.
+ */
+static bool is_constant(const struct bpf_insn *insn, const struct template_changes *c,
+			uint64_t *ret)
+{
+	const struct bpf_insn *load = insn + 2;
+	uint64_t offset, size = 0;
+
+	if (!is_map_load(insn) || insn->imm != c->rodata_fd || BPF_CLASS(load->code) != BPF_LDX ||
+	    BPF_MODE(load->code) != BPF_MEM || load->src_reg != insn->dst_reg ||
+	    load->dst_reg != insn->dst_reg)
+		return false;
+	if (BPF_SIZE(load->code) == BPF_B)
+		size = 1;
+	else if (BPF_SIZE(load->code) == BPF_DW)
+		size = 8;
+	offset = (uint64_t)insn[1].imm + (uint64_t)load->off;
+	if (!size || offset + size > c->constants_size)
+		return false;
+	*ret = size == 1 ? *((const uint8_t *)c->constants + offset) : 0;
+	if (size == 8)
+		memcpy(ret, (const uint8_t *)c->constants + offset, 8);
+	return true;
+}
+
+static void settle_constants(struct draft *d, const struct template_changes *c)
+{
+	DRAFT_FOREACH(i, d)
+	{
+		struct bpf_insn *insn = &d->insns[i];
+		uint64_t value;
+
+		if (i + 2 >= d->n || !is_constant(insn, c, &value))
+			continue;
+		insn[0].src_reg = 0;
+		insn[0].imm = (int32_t)(uint32_t)value;
+		insn[1].imm = (int32_t)(uint32_t)(value >> 32);
+		insn[2] = nothing;
+	}
+}
+
+/* What could not be made part of the instructions is read from a map after all. */
+static int replace_rodata(struct draft *d, const struct template_changes *c, int *ret_fd)
+{
+	bool is_read = false;
+	int r;
+
+	DRAFT_FOREACH(i, d)
+	is_read |= is_map_load(&d->insns[i]) && d->insns[i].imm == c->rodata_fd;
+	if (!is_read)
+		return 0;
+	r = template_constants(c->constants, c->constants_size, ret_fd);
+	if (r < 0)
+		return r;
+	replace_maps(d, &(struct template_map){ c->rodata_fd, *ret_fd }, 1);
+	return 0;
+}
+
+/* ── the hook ───────────────────────────────────────────────────────────────────────────── */
+
+/* Where the one subprogram begins; it must be called from before it only. 0: not so. */
+static size_t find_hook(const struct draft *d)
+{
+	size_t hook = 0, last_call = 0;
+
+	DRAFT_FOREACH(i, d)
+	{
+		const struct bpf_insn *insn = &d->insns[i];
+		size_t target = i + 1 + (size_t)insn->imm;
+
+		if (insn->code != (BPF_JMP | BPF_CALL) || insn->src_reg != BPF_PSEUDO_CALL)
+			continue;
+		if (hook && target != hook)
+			return 0;
+		hook = target;
+		last_call = i;
+	}
+	return hook > last_call && hook < d->n ? hook : 0;
+}
+
+/* It is the last in the program, so that no jump and no call has to be changed. */
+static int replace_hook(struct draft *d, const struct template_changes *c)
+{
+	size_t begin = find_hook(d);
+	struct bpf_insn *insns;
+
+	if (!begin)
+		return -ENOTSUP;
+	insns = reallocarray(d->insns, begin + c->n_hook, sizeof(*insns));
+	if (!insns)
+		return -ENOMEM;
+	memcpy(insns + begin, c->hook, c->n_hook * sizeof(*insns));
+	d->insns = insns;
+	d->n = begin + c->n_hook;
+	return 0;
+}
+
+/* ── loading ────────────────────────────────────────────────────────────────────────────── */
+
+/*
+ * The kernel tells what the template was attached to since 5.19 (attach_btf_id in
+ * bpf_prog_info); before, it is looked up by name once more. 0: the type needs none.
+ */
+int template_attach_target(const struct bpf_program *prog, uint32_t *ret)
+{
+	enum bpf_prog_type type = bpf_program__type(prog);
+	struct bpf_prog_info info = {};
+	uint32_t size = sizeof(info);
+	const char *target;
+	int r;
+
+	*ret = 0;
+	if (type != BPF_PROG_TYPE_TRACING && type != BPF_PROG_TYPE_LSM)
+		return 0;
+
+	r = bpf_obj_get_info_by_fd(bpf_program__fd(prog), &info, &size);
+	if (r < 0)
+		return r;
+	if (size > offsetof(struct bpf_prog_info, attach_btf_id) && info.attach_btf_id) {
+		*ret = info.attach_btf_id;
+		return 0;
+	}
+
+	target = strchr(bpf_program__section_name(prog), '/');
+	if (!target)
+		return -EINVAL;
+	r = libbpf_find_vmlinux_btf_id(target + 1, bpf_program__expected_attach_type(prog));
+	if (r <= 0)
+		return r < 0 ? r : -ENOENT;
+	*ret = (uint32_t)r;
+	return 0;
+}
+
+/* The kernel refuses names with anything but these. */
+static void kernel_name(const char *name, char ret[BPF_OBJ_NAME_LEN])
+{
+	size_t i;
+
+	for (i = 0; i < BPF_OBJ_NAME_LEN - 1 && name[i]; i++)
+		ret[i] = isalnum((unsigned char)name[i]) ? name[i] : '_';
+	ret[i] = '\0';
+}
+
+/* Maps last: the hook has maps of its own, whose descriptors may be anything. */
+static int make_draft(struct draft *d, const struct template_changes *c, int *ret_constants)
+{
+	int r = 0;
+
+	if (c->constants) {
+		settle_constants(d, c);
+		r = replace_rodata(d, c, ret_constants);
+	}
+	if (r >= 0)
+		replace_maps(d, c->maps, c->n_maps);
+	if (r >= 0 && c->hook)
+		r = replace_hook(d, c);
+	return r;
+}
+
+static int load_draft(const struct bpf_program *prog, const struct draft *d, const char *name,
+		      int *ret_fd)
+{
+	LIBBPF_OPTS(bpf_prog_load_opts, opts);
+	char kname[BPF_OBJ_NAME_LEN];
+	uint32_t target;
+	int r;
+
+	r = template_attach_target(prog, &target);
+	if (r < 0)
+		return r;
+	kernel_name(name ? name : bpf_program__name(prog), kname);
+	opts.expected_attach_type = bpf_program__expected_attach_type(prog);
+	opts.attach_btf_id = target;
+	opts.prog_flags = bpf_program__flags(prog);
+	r = program_load(bpf_program__type(prog), kname, d->insns, d->n, &opts);
+	if (r < 0)
+		return r;
+	*ret_fd = r;
+	return 0;
+}
+
+static void draft_done(struct draft *d)
+{
+	free(d->insns);
+}
+
+int template_load(const struct bpf_program *prog, const struct template_changes *changes,
+		  const char *name, int *ret_fd)
+{
+	_cleanup_(draft_done) struct draft d = { .n = bpf_program__insn_cnt(prog) };
+	_cleanup_close_ int constants = -EBADF;
+	int r;
+
+	/* Not loaded (left out, or not yet): its instructions are not relocated. */
+	if (bpf_program__fd(prog) < 0)
+		return -ENOENT;
+	d.insns = calloc(d.n, sizeof(*d.insns));
+	if (!d.insns)
+		return -ENOMEM;
+	memcpy(d.insns, bpf_program__insns(prog), d.n * sizeof(*d.insns));
+	r = make_draft(&d, changes, &constants);
+	if (r < 0)
+		return r;
+	return load_draft(prog, &d, name, ret_fd);
+}
+
+int template_instantiate(const struct bpf_program *prog, const struct template_map *maps,
+			 size_t n_maps, const char *name, int *ret_fd)
+{
+	const struct template_changes changes = { .maps = maps, .n_maps = n_maps };
+
+	return template_load(prog, &changes, name, ret_fd);
+}
+
+int template_constants(const void *data, size_t size, int *ret_fd)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_RDONLY_PROG);
+	_cleanup_close_ int fd = -EBADF;
+	uint32_t key = 0;
+	int r;
+
+	fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "constants", sizeof(key), size, 1, &opts);
+	if (fd < 0)
+		return fd;
+	r = bpf_map_update_elem(fd, &key, data, BPF_ANY);
+	if (r < 0)
+		return r;
+	r = bpf_map_freeze(fd);
+	if (r < 0)
+		return r;
+	*ret_fd = TAKE_FD(fd);
+	return 0;
+}

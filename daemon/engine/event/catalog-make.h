@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Makes the catalog of an event of several sources (proto/catalog.h), and reads it again. */
+#ifndef PP_CATALOG_MAKE_H
+#define PP_CATALOG_MAKE_H
+
+#include <stdint.h>
+
+#include "daemon/engine/sources/sources.h"
+
+/* The frozen map, with room for no more than there is. *ret_fd is the caller's. -errno. */
+int catalog_create(const struct sources *s, uint64_t event_id, int *ret_fd, uint32_t *ret_size);
+
+/* A private, checked copy of the one in a map; *ret is for free(3). -EBADMSG, -errno. */
+int catalog_read(int fd, uint32_t size, void **ret);
+
+/* What it says of its sources, of which there are n; they point into it. */
+void catalog_records(const void *catalog, struct source_record *ret, size_t n);
+
+#endif

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * How an event changes while it records. What is new is made beside the old, complete and in a
+ * draft, its programs loaded; then the directories change places, and the slots are filled one
+ * after the other: each record goes by the old program or by the new one. Entries and links stay
+ * what they were.
+ *
+ * Whoever dies between these two steps leaves `pending` in the new meta (event_recover_one()).
+ */
+#include "daemon/engine/event/event.h"
+
+#include <string.h>
+
+#include "daemon/engine/event/earlier.h"
+#include "daemon/engine/event/names.h"
+#include "daemon/engine/event/parts.h"
+#include "daemon/engine/registry/mark.h"
+#include "daemon/engine/registry/meta.h"
+#include "daemon/engine/registry/reaper.h"
+#include "daemon/engine/registry/remains.h"
+#include "daemon/engine/sources/crowd.h"
+#include "daemon/engine/sources/links.h"
+#include "daemon/log.h"
+#include "proto/macro.h"
+
+struct change {
+	char path[PINS_PATH_SIZE];
+	uint32_t what;
+	const struct pp_allowance *allowance; /* NULL: no limits */
+	struct parts new; /* with the old rings, if they stay */
+	struct rings old; /* those that go; else none */
+	int before;	  /* what the rings before those had counted; -EBADF: there were none */
+	struct failure *f;
+};
+
+static void change_done(struct change *c)
+{
+	parts_done(&c->new);
+	rings_done(&c->old);
+	close_fd(c->before);
+}
+
+/* ── what is to be ──────────────────────────────────────────────────────────────────────── */
+
+/* One filter for all sources, in place of what they had. */
+static void change_filter(struct parts *p, const struct pp_spec *spec,
+			  const struct pp_recipe *recipe)
+{
+	memcpy(p->event.spec.filter, spec->filter, sizeof(spec->filter));
+	memset(p->recipe->nodes, 0, sizeof(p->recipe->nodes));
+	memcpy(p->recipe->nodes, recipe->nodes, recipe->n_nodes * sizeof(recipe->nodes[0]));
+	p->recipe->n_nodes = recipe->n_nodes;
+	for (uint32_t i = 0; i < p->recipe->n_sources; i++) {
+		p->recipe->sources[i].filter = 0;
+		p->recipe->sources[i].n_filter = recipe->n_nodes;
+	}
+}
+
+/* Written into the parts, but for the rings, which the sources are still to be read from. */
+static void change_spec(struct change *c, const struct pp_spec *spec,
+			const struct pp_recipe *recipe)
+{
+	struct parts *p = &c->new;
+
+	if (spec->data_size == p->event.spec.data_size)
+		c->what &= ~PP_CHANGE_BUFFER;
+	if (c->what & PP_CHANGE_FILTER)
+		change_filter(p, spec, recipe);
+	if (c->what & PP_CHANGE_MAX_RATE)
+		p->event.spec.max_rate = spec->max_rate;
+}
+
+/* A filter that costs no more than the one before is welcome however many programs are there. */
+static int change_weight(struct change *c)
+{
+	struct parts *p = &c->new;
+	uint32_t weight = sources_weight(&p->sources);
+	int r = 0;
+
+	if (weight > p->event.weight)
+		r = crowd_check_places(&p->event, &p->sources, c->allowance, c->f);
+	p->event.weight = weight;
+	return r;
+}
+
+/* Empty rings beside the old ones, which are put aside. */
+static int change_rings(struct change *c, uint64_t data_size)
+{
+	struct parts *p = &c->new;
+	struct rings old;
+	int r;
+
+	p->event.spec.data_size = data_size;
+	p->event.set++;
+	r = parts_plan(p, c->f);
+	if (r < 0)
+		return r;
+	old = p->rings;
+	p->rings = (struct rings){ .outer = -EBADF };
+	c->old = old;
+	c->before = p->earlier;
+	p->earlier = earlier_create();
+	if (p->earlier < 0)
+		return fail(c->f, -p->earlier, "Cannot make a map for the counts of '%s': %s.",
+			    c->path, strerror(-p->earlier));
+	r = parts_make_rings(p, c->f);
+	/* Of the same CPUs, and what is attached there stays. */
+	if (r >= 0)
+		memcpy(p->rings.generation, old.generation, old.n * sizeof(*old.generation));
+	return r;
+}
+
+/* ── making it ──────────────────────────────────────────────────────────────────────────── */
+
+static int make_draft(struct change *c)
+{
+	struct parts *p = &c->new;
+	int r;
+
+	r = pins_begin(&p->event.spec, &p->draft);
+	if (r < 0)
+		return fail(c->f, -r, "Cannot write to the registry: %s.", strerror(-r));
+	r = parts_pin_rings(p, c->f);
+	if (r < 0)
+		return r;
+	r = programs_carry(&p->programs, &p->draft);
+	if (r >= 0)
+		r = links_carry(c->path, &p->draft);
+	if (r < 0)
+		return fail(c->f, -r, "Cannot pin the programs of '%s' anew: %s.", c->path,
+			    strerror(-r));
+	p->meta = close_fd(p->meta); /* the old one */
+	return parts_make_files(p, true, c->f);
+}
+
+static int load(struct change *c)
+{
+	struct recorder_target target;
+	int r = parts_target(&c->new, &target, c->f);
+
+	return r < 0 ? r : programs_load(&c->new.programs, &c->new.sources, &target, c->f);
+}
+
+static int prepare(struct change *c, uint64_t data_size)
+{
+	struct parts *p = &c->new;
+	int r;
+
+	r = parts_restore(p, c->path, c->f);
+	if (r >= 0)
+		r = crowd_check_work(sources_work(&p->sources), c->allowance, c->f);
+	if (r >= 0 && c->what & PP_CHANGE_FILTER)
+		r = change_weight(c);
+	if (r >= 0 && c->what & PP_CHANGE_BUFFER)
+		r = change_rings(c, data_size);
+	if (r >= 0)
+		r = load(c);
+	if (r >= 0)
+		r = make_draft(c);
+	if (r >= 0 && p->event.paused && c->old.n)
+		mark_rings(p->rings.fd, p->rings.n, PP_RING_PAUSED);
+	return r;
+}
+
+/* ── and then ───────────────────────────────────────────────────────────────────────────── */
+
+/* What the old rings have counted by now: no less is shown from the exchange on. */
+static int carry_counts(struct change *c)
+{
+	return c->old.n ? earlier_fill(c->new.earlier, &c->old, c->before) : 0;
+}
+
+static int exchange(struct change *c, uint64_t *ret_remains)
+{
+	int r = carry_counts(c);
+
+	if (r >= 0)
+		r = pins_next_id(ret_remains);
+	if (r >= 0)
+		r = pins_replace(&c->new.draft, c->path, *ret_remains);
+	if (r == -EINVAL)
+		return fail(
+			c->f, EOPNOTSUPP,
+			"This kernel cannot exchange directories of BPF pins, which is how '%s' "
+			"would be changed; that takes Linux 5.16.",
+			c->path);
+	if (r < 0)
+		return fail(c->f, -r, "Cannot replace '%s' in the registry: %s.", c->path,
+			    strerror(-r));
+	return 0;
+}
+
+/* There is no way back from here: what fails is finished at the engine's next start. */
+static int flip(struct change *c)
+{
+	struct parts *p = &c->new;
+	int r = 0;
+
+	if (!p->event.paused)
+		r = programs_fill(&p->programs);
+	/* Until then the old ones are written to: a program of before the flip may have been
+	 * interrupted, a uprobe's for long. */
+	if (r >= 0)
+		r = rings_settle(&c->old);
+	if (r >= 0)
+		r = carry_counts(c);
+	if (r >= 0)
+		r = meta_update(p->meta, &p->event, false);
+	if (r < 0)
+		return fail(c->f, -r,
+			    "The change of '%s' is half done (%s); the engine finishes it when it "
+			    "is started again.",
+			    c->path, strerror(-r));
+	return 0;
+}
+
+/* Who reads "retired" and then reads the rest has all of it. */
+static void let_go(struct change *c, uint64_t remains, struct pp_remains *ret)
+{
+	int r = mark_rings(c->old.fd, c->old.n, PP_RING_RETIRED);
+
+	if (r < 0)
+		log_debug("readers of the old rings of %s are not told: %s", c->path, strerror(-r));
+	rings_done(&c->old);
+	remains_add(remains, c->path, ret);
+	reaper_kick();
+}
+
+static int change(struct change *c, uint64_t id, const struct pp_spec *spec,
+		  const struct pp_recipe *recipe, uid_t broker, struct pp_remains *ret)
+{
+	uint64_t remains;
+	bool pending;
+	int r;
+
+	r = names_find(id, c->path);
+	if (r < 0)
+		return fail(c->f, -r, "Cannot find the event with id %llu in the registry: %s.",
+			    (unsigned long long)id, strerror(-r));
+	r = parts_open(c->path, broker, &c->new, &pending, c->f);
+	if (r < 0)
+		return r;
+	change_spec(c, spec, recipe);
+	*ret = (struct pp_remains){};
+	if (!c->what && !pending)
+		return 0;
+	r = prepare(c, spec->data_size);
+	if (r >= 0)
+		r = exchange(c, &remains);
+	if (r < 0)
+		return r;
+	r = flip(c);
+	let_go(c, remains, ret);
+	return r;
+}
+
+int event_change(uint64_t id, uint32_t what, const struct pp_spec *spec,
+		 const struct pp_recipe *recipe, const struct pp_allowance *allowance, uid_t broker,
+		 struct pp_event *ret, struct pp_remains *ret_remains, struct failure *f)
+{
+	_cleanup_(change_done) struct change c = {
+		.what = what,
+		.allowance = allowance,
+		.new = PARTS_NONE,
+		.old.outer = -EBADF,
+		.before = -EBADF,
+		.f = f,
+	};
+	int r = change(&c, id, spec, recipe, broker, ret_remains);
+
+	if (r < 0)
+		return r;
+	r = names_read(id, ret);
+	return r < 0 ? fail(f, -r, "'%s' is changed, but cannot be read: %s.", c.path, strerror(-r))
+		     : 0;
+}

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * How an event comes to be. Every step happens inside a draft that nobody sees; the last one, a
+ * rename, makes it an event.
+ */
+#include "daemon/engine/event/event.h"
+
+#include <string.h>
+#include <time.h>
+
+#include "daemon/cpus.h"
+#include "daemon/engine/event/parts.h"
+#include "daemon/engine/kernel/kernel.h"
+#include "daemon/engine/registry/cpu-states.h"
+#include "daemon/engine/registry/pins.h"
+#include "daemon/engine/sources/crowd.h"
+#include "daemon/engine/sources/links.h"
+#include "daemon/text.h"
+#include "proto/macro.h"
+
+#define CPUS_GONE_MAX 4 /* while an event is made */
+
+static uint64_t now(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return t.tv_sec * 1000000000ULL + t.tv_nsec;
+}
+
+static int name_is_taken(const struct pp_spec *spec, struct failure *f)
+{
+	char path[PINS_PATH_SIZE];
+	struct pp_event event;
+	int r;
+
+	snprintf(path, sizeof(path), "%s/%s", spec->ns, spec->name);
+	r = event_read(path, &event);
+	if (r == -EPROTONOSUPPORT)
+		return fail(f, EEXIST,
+			    "'%s' is already there, made by a newer perfpersist; delete it with "
+			    "that one, or choose another name.",
+			    path);
+	if (r == -ESTALE)
+		return fail(f, EEXIST,
+			    "'%s' is already there, made by an older perfpersist; remove its "
+			    "directory from the registry, or choose another name.",
+			    path);
+	return fail(f, EEXIST, "'%s' is already there; delete it first, or choose another name.",
+		    path);
+}
+
+/* ── what, and where ────────────────────────────────────────────────────────────────────── */
+
+static int choose_cpus(struct parts *p, struct failure *f)
+{
+	const struct pp_spec *spec = &p->event.spec;
+	struct pp_cpumask online;
+	char list[256];
+	int r;
+
+	r = pp_cpus_read("online", &online);
+	if (r < 0)
+		return fail(f, -r, "Cannot read which CPUs are online: %s.", strerror(-r));
+	p->event.rings = spec->flags & PP_EVENT_ALL_CPUS ? online : spec->cpus;
+	PP_CPUMASK_FOREACH(cpu, &spec->cpus)
+	if (!pp_cpumask_test(&online, cpu)) {
+		if (pp_format_cpus(&online, list, sizeof(list)) < 0)
+			strcpy(list, "many others");
+		return fail(f, ENODEV, "CPU %u is not online; choose among %s.", cpu, list);
+	}
+	return links_cpus(&p->sources, &p->event.rings, f);
+}
+
+static int give_id(struct pp_event *event, struct failure *f)
+{
+	int r = pins_next_id(&event->id);
+
+	if (r == -ENOSYS || r == -EPERM)
+		return fail(f, -r,
+			    "This kernel does not let BPF maps be created (%s); perfpersist needs "
+			    "CONFIG_BPF_SYSCALL=y and the right to use it.",
+			    strerror(-r));
+	if (r < 0)
+		return fail(f, -r, "Cannot give the event an id: %s.", strerror(-r));
+	return 0;
+}
+
+static int begin(struct parts *p, const struct pp_spec *spec, const struct pp_recipe *recipe,
+		 const struct pp_allowance *allowance, struct failure *f)
+{
+	int r;
+
+	/* Else it would be told in a hundred ways: there is no tracepoint, no program is valid. */
+	if (kernel_is_confidential())
+		return fail(f, EPERM,
+			    "Kernel lockdown (confidentiality) lets no program read what the "
+			    "kernel does, so that '%s/%s' cannot be recorded; it could with "
+			    "lockdown=integrity, or none, on the kernel's command line.",
+			    spec->ns, spec->name);
+	if (!kernel_has_btf())
+		return fail(f, EOPNOTSUPP,
+			    "This kernel has no BTF (/sys/kernel/btf/vmlinux is missing), which "
+			    "the registry's files need; use one built with "
+			    "CONFIG_DEBUG_INFO_BTF=y.");
+	p->event.spec = *spec;
+	r = sources_resolve(spec, recipe, allowance, &p->sources, f);
+	if (r >= 0)
+		r = crowd_check_places(&p->event, &p->sources, allowance, f);
+	if (r < 0)
+		return r;
+	p->event.set = 1;
+	p->event.created = now(CLOCK_REALTIME);
+	p->event.created_mono = now(CLOCK_MONOTONIC);
+	return give_id(&p->event, f);
+}
+
+/* ── making it ──────────────────────────────────────────────────────────────────────────── */
+
+static int make_memory(struct parts *p, struct failure *f)
+{
+	int r;
+
+	sources_number(&p->sources, p->event.id);
+	p->event.catalog_size = 0;
+	r = choose_cpus(p, f);
+	if (r >= 0)
+		r = parts_plan(p, f);
+	if (r >= 0)
+		r = parts_make_rings(p, f);
+	/* What dies from here on is found to be of an old generation. */
+	for (unsigned i = 0; r >= 0 && i < p->rings.n; i++)
+		p->rings.generation[i] = cpu_states_generation(p->rings.cpu[i]);
+	if (r >= 0)
+		r = parts_make_catalog(p, f);
+	return r;
+}
+
+/* From its end on everything is recorded; but for what is marked in `out`. */
+static int make_programs(struct parts *p, bool *out, struct failure *f)
+{
+	struct recorder_target target;
+	int r;
+
+	r = programs_create(&p->sources, &p->draft, &p->programs, f);
+	if (r >= 0)
+		r = parts_target(p, &target, f);
+	/* The slots before the entries: a jump into a full slot is compiled into them. */
+	if (r >= 0)
+		r = programs_start(&p->programs, &p->sources, &target, f);
+	if (r >= 0)
+		r = links_create(&p->sources, &p->programs, &p->event.rings, &p->draft, out, f);
+	return r;
+}
+
+static int make_all(struct parts *p, bool *out, struct failure *f)
+{
+	int r = make_memory(p, f);
+
+	if (r < 0)
+		return r;
+	r = pins_begin(&p->event.spec, &p->draft);
+	if (r < 0)
+		return fail(f, -r, "Cannot write to the registry: %s.", strerror(-r));
+	r = parts_pin_rings(p, f);
+	return r < 0 ? r : make_programs(p, out, f);
+}
+
+/* All but the sources. */
+static void unmake(struct parts *p)
+{
+	struct sources sources = p->sources;
+	struct pp_event event = p->event;
+	uid_t broker = p->broker;
+
+	p->sources = (struct sources){};
+	parts_done(p);
+	p->sources = sources;
+	p->event = event;
+	p->broker = broker;
+}
+
+/* What turns out not to be recordable is in no ring's and catalog's account of the event: so it
+ * is made once more without. */
+static int make_what_can_be(struct parts *p, struct failure *f)
+{
+	bool all_cpus = p->event.spec.flags & PP_EVENT_ALL_CPUS;
+
+	for (unsigned gone = 0;; gone++) {
+		_cleanup_free_ bool *out = calloc(p->sources.n, sizeof(*out));
+		int r = out ? make_all(p, out, f)
+			    : fail(f, ENOMEM, "No memory for %zu events.", p->sources.n);
+
+		/* One of all CPUs went away: once more, with those that are left. */
+		if (r == -ENODEV && all_cpus && gone < CPUS_GONE_MAX) {
+			unmake(p);
+			continue;
+		}
+		if (r < 0 || !memchr(out, true, p->sources.n))
+			return r;
+		unmake(p);
+		r = sources_drop(&p->sources, out, f);
+		if (r < 0)
+			return r;
+	}
+}
+
+static int commit(struct parts *p, struct failure *f)
+{
+	const struct pp_spec *spec = &p->event.spec;
+	int r = pins_commit(&p->draft, spec, p->event.id);
+
+	if (r == -EEXIST)
+		return name_is_taken(spec, f);
+	if (r < 0)
+		return fail(f, -r, "Cannot put '%s/%s' into the registry: %s.", spec->ns,
+			    spec->name, strerror(-r));
+	return 0;
+}
+
+int event_create(const struct pp_spec *spec, const struct pp_recipe *recipe,
+		 const struct pp_allowance *allowance, uid_t broker, struct pp_event *ret,
+		 struct failure *f)
+{
+	_cleanup_(parts_done) struct parts p = PARTS_NONE;
+	char path[PINS_PATH_SIZE];
+	int r;
+
+	snprintf(path, sizeof(path), "%s/%s", spec->ns, spec->name);
+	p.broker = broker;
+	if (pins_exists(spec->ns, spec->name))
+		return name_is_taken(spec, f);
+	r = begin(&p, spec, recipe, allowance, f);
+	if (r >= 0)
+		r = make_what_can_be(&p, f);
+	if (r < 0)
+		return r;
+	r = sources_recipe(&p.sources, recipe, &p.recipe);
+	if (r < 0)
+		return fail(f, -r, "No memory for '%s/%s'.", spec->ns, spec->name);
+	r = parts_make_files(&p, false, f);
+	if (r >= 0)
+		r = commit(&p, f);
+	if (r < 0)
+		return r;
+	/* CPUs may have come or gone meanwhile. */
+	if (event_read(path, ret) < 0)
+		*ret = p.event;
+	return 0;
+}

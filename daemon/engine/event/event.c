@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Events as they are pinned: read, paused, resumed, mended. See event.h. */
+#include "daemon/engine/event/event.h"
+
+#include <string.h>
+
+#include "daemon/engine/event/earlier.h"
+#include "daemon/engine/event/names.h"
+#include "daemon/engine/event/parts.h"
+#include "daemon/engine/event/stale.h"
+#include "daemon/engine/registry/mark.h"
+#include "daemon/engine/registry/meta.h"
+#include "daemon/engine/registry/pins.h"
+#include "daemon/engine/sources/crowd.h"
+#include "daemon/log.h"
+#include "proto/macro.h"
+
+int event_read(const char *path, struct pp_event *ret)
+{
+	_cleanup_free_ struct pp_recipe *recipe = NULL;
+	_cleanup_free_ struct meta_map *maps = NULL;
+	_cleanup_close_ int fd = pins_get(path, "meta");
+	struct stale stale;
+	size_t n;
+	int r;
+
+	if (fd < 0)
+		return fd;
+	r = meta_read_all(fd, ret, &recipe, &maps, &n, NULL);
+	/* What cannot be found out now is not in need of anything now. */
+	if (r >= 0)
+		ret->stale = stale_find(ret, recipe, maps, n, NULL, &stale) >= 0 &&
+			     !stale_is_nothing(&stale);
+	return r;
+}
+
+/* ── finding them ──────────────────────────────────────────────────────────────────────── */
+
+struct each {
+	int (*fn)(const struct pp_event *event, void *userdata);
+	void *userdata;
+};
+
+static int each_event(const char *path, void *userdata)
+{
+	const struct each *each = userdata;
+	struct pp_event event;
+	int r = event_read(path, &event);
+
+	/* For want of memory or descriptors nothing may be said to be gone. */
+	if (r == -ENOMEM || r == -EMFILE || r == -ENFILE)
+		return r;
+	if (r == -EPROTONOSUPPORT)
+		log_warning(
+			"%s was made by a newer perfpersist; left alone, delete it with that one",
+			path);
+	else if (r == -ESTALE)
+		log_warning(
+			"%s was made by an older perfpersist and cannot be used by this one; it "
+			"records on, left alone: remove its directory from the registry",
+			path);
+	else if (r < 0)
+		log_warning("%s cannot be understood (%s); left alone, remove its directory from "
+			    "the registry if it is of no use",
+			    path, strerror(-r));
+	if (r < 0)
+		return 0;
+	r = pins_link_id(event.id, path);
+	if (r < 0)
+		log_warning("%s cannot be found by its id: %s", path, strerror(-r));
+	return each->fn(&event, each->userdata);
+}
+
+int event_foreach(int (*fn)(const struct pp_event *event, void *userdata), void *userdata)
+{
+	struct each each = { fn, userdata };
+
+	return pins_foreach(each_event, &each);
+}
+
+/* ── pausing and resuming ───────────────────────────────────────────────────────────────── */
+
+/* Told to readers; what they are not told they find out when they open the event again. */
+static void tell(const struct parts *p, enum pp_ring_state state)
+{
+	int r = mark_rings(p->rings.fd, p->rings.n, state);
+
+	if (r < 0)
+		log_debug("readers of %s/%s are not told: %s", p->event.spec.ns, p->event.spec.name,
+			  strerror(-r));
+}
+
+/* Loads the programs into their slots. */
+static int start(struct parts *p, struct failure *f)
+{
+	struct recorder_target target;
+	int r = parts_target(p, &target, f);
+
+	return r < 0 ? r : programs_start(&p->programs, &p->sources, &target, f);
+}
+
+static int write_down(struct parts *p, const char *path, bool pending, struct failure *f)
+{
+	int r = meta_update(p->meta, &p->event, pending);
+
+	return r < 0 ? fail(f, -r, "Cannot write down the state of '%s': %s.", path, strerror(-r))
+		     : 0;
+}
+
+/* Of the remains of the rings that a change took away from the event: what they counted. */
+static int carry_counts(const char *path, uint64_t id _unused_, void *userdata)
+{
+	_cleanup_close_ int meta = pins_get(path, "meta"), before = pins_get(path, "earlier");
+	_cleanup_(rings_done) struct rings old = { .outer = -EBADF };
+	_cleanup_free_ struct meta_map *maps = NULL;
+	const struct parts *p = userdata;
+	struct pp_event event;
+	size_t n = 0;
+	int outer, r;
+
+	if (meta < 0 || meta_read_all(meta, &event, NULL, &maps, &n, NULL) < 0 ||
+	    event.id != p->event.id || event.set + 1 != p->event.set)
+		return 0;
+	outer = pins_get(path, "rings");
+	if (outer < 0)
+		return 0;
+	/* Half reaped: what was written down before the exchange stays. */
+	if (before < 0 && event.set > 1) {
+		close_fd(outer);
+		return 0;
+	}
+	r = rings_open(outer, maps, n, &old);
+	if (r >= 0)
+		r = rings_settle(&old);
+	return r < 0 ? r : earlier_fill(p->earlier, &old, before);
+}
+
+/*
+ * All slots are as they should be. A change of the rings that was cut short may have left its last
+ * step undone: until then the old ones were written to, and they are not reaped yet.
+ */
+static int finish(struct parts *p, const char *path, struct failure *f)
+{
+	if (p->earlier >= 0 && pins_foreach_remains(carry_counts, p) < 0)
+		log_warning("%s: not all that was counted before its buffers were changed is known",
+			    path);
+	return write_down(p, path, false, f);
+}
+
+/* Rings that were pinned and not written down are nobody's; those that are may not have their slots
+ * yet. */
+static int mend_rings(struct parts *p, const char *path, struct failure *f)
+{
+	int r = pins_keep_cpus(path, &p->event.rings);
+
+	if (r >= 0)
+		r = rings_fill(&p->rings);
+	return r < 0 ? fail(f, -r, "Cannot put the rings of '%s' into their slots: %s.", path,
+			    strerror(-r))
+		     : 0;
+}
+
+/* Whatever the sources are, an event can be stopped. */
+static int idle(struct parts *p, const char *path, int restored)
+{
+	int r = restored < 0 ? restored : programs_idle(&p->programs, &p->sources);
+
+	return r < 0 ? programs_stop(path) : 0;
+}
+
+/*
+ * restored: what parts_restore() said.
+ * What is to be is written down first: whoever finds it half done knows what is missing.
+ */
+static int stop(struct parts *p, const char *path, int restored, struct failure *f)
+{
+	int r;
+
+	p->event.paused = 1;
+	r = write_down(p, path, true, f);
+	if (r < 0)
+		return r;
+	r = idle(p, path, restored);
+	if (r < 0)
+		return fail(f, -r, "Cannot empty the slots of the programs of '%s': %s.", path,
+			    strerror(-r));
+	tell(p, PP_RING_PAUSED);
+	return finish(p, path, f);
+}
+
+/* restored: the same, with a sentence in *f. After a failure the slots are empty. */
+static int resume(struct parts *p, const char *path, int restored, struct failure *f)
+{
+	int r;
+
+	p->event.paused = 0;
+	r = write_down(p, path, true, f);
+	if (r < 0)
+		return r;
+	r = restored < 0 ? restored : start(p, f);
+	if (r < 0) {
+		programs_stop(path);
+		p->event.paused = 1;
+		finish(p, path, &(struct failure){});
+		return r;
+	}
+	tell(p, PP_RING_RUNNING);
+	return finish(p, path, f);
+}
+
+/* Whoever pauses it must be able to have it run again: of what nobody can restore only root may. */
+static int pause_or_resume(struct parts *p, const char *path, bool pause,
+			   const struct pp_allowance *allowance, struct failure *f)
+{
+	int restored = parts_restore(p, path, f), r;
+
+	if (restored >= 0)
+		r = crowd_check_work(sources_work(&p->sources), allowance, f);
+	else
+		r = pause && allowance && allowance->work != UINT32_MAX ? restored : 0;
+	if (r < 0)
+		return r;
+	return pause ? stop(p, path, restored, f) : resume(p, path, restored, f);
+}
+
+int event_pause(uint64_t id, bool pause, const struct pp_allowance *allowance, uid_t broker,
+		struct pp_event *ret, struct failure *f)
+{
+	_cleanup_(parts_done) struct parts p = PARTS_NONE;
+	char path[PINS_PATH_SIZE];
+	bool pending;
+	int r;
+
+	r = names_find(id, path);
+	if (r < 0)
+		return fail(f, -r, "Cannot find the event with id %llu in the registry: %s.",
+			    (unsigned long long)id, strerror(-r));
+	r = parts_open(path, broker, &p, &pending, f);
+	if (r >= 0 && (pending || p.event.paused != pause))
+		r = pause_or_resume(&p, path, pause, allowance, f);
+	if (r < 0)
+		return r;
+	r = names_read(id, ret);
+	return r < 0 ? fail(f, -r, "Cannot read what '%s' is: %s.", path, strerror(-r)) : 0;
+}
+
+/* ── mending ────────────────────────────────────────────────────────────────────────────── */
+
+int event_recover_one(const char *path, uid_t broker)
+{
+	_cleanup_(parts_done) struct parts p = PARTS_NONE;
+	_cleanup_close_ int meta = pins_get(path, "meta");
+	struct failure f = {};
+	struct pp_event event;
+	bool pending = false;
+	int r;
+
+	/* What cannot be understood event_foreach() tells of. */
+	if (meta < 0 || meta_read_all(meta, &event, NULL, NULL, NULL, &pending) < 0 || !pending)
+		return 0;
+	r = parts_open(path, broker, &p, &pending, &f);
+	if (r >= 0)
+		r = mend_rings(&p, path, &f);
+	if (r >= 0)
+		r = pause_or_resume(&p, path, p.event.paused, NULL, &f);
+	if (r < 0)
+		log_error("%s was being changed when the engine died, and does not record: %s",
+			  path, f.sentence);
+	else
+		log_notice("%s was being changed when the engine died; that is finished now", path);
+	return r;
+}

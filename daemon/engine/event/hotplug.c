@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * How an event follows CPUs that come: rings for new ones, and what counts attached anew where it
+ * has died. The event is changed where it stands, since rings and links of all other CPUs, and what
+ * readers know, stay as they are.
+ *
+ * What is new is made and loaded first, then pinned, then written down, and only then put into the
+ * slots: a ring that has records is one that recovery knows (parts_mend()). Who dies before that
+ * leaves pins that nobody knows, and are removed; links are attached by the next order, because
+ * only what lives is written down as such.
+ */
+#include "daemon/engine/event/event.h"
+
+#include <string.h>
+
+#include "daemon/engine/budget.h"
+#include "daemon/engine/event/names.h"
+#include "daemon/engine/event/parts.h"
+#include "daemon/engine/event/stale.h"
+#include "daemon/engine/registry/cpu-states.h"
+#include "daemon/engine/registry/mark.h"
+#include "daemon/engine/registry/meta.h"
+#include "daemon/engine/sources/links.h"
+#include "daemon/log.h"
+#include "proto/macro.h"
+
+struct arrival {
+	char path[PINS_PATH_SIZE];
+	uid_t broker;
+	struct parts p;
+	struct stale stale;
+	struct pp_event before; /* and its maps, as written down */
+	struct meta_map *maps;
+	size_t n_maps;
+	struct failure *f;
+};
+
+static void arrival_done(struct arrival *a)
+{
+	parts_done(&a->p);
+	free(a->maps);
+}
+
+static void keep_only(struct pp_cpumask *m, const struct pp_cpumask *of)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(m->bits); i++)
+		m->bits[i] &= of->bits[i];
+}
+
+static void join(struct pp_cpumask *m, const struct pp_cpumask *with)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(m->bits); i++)
+		m->bits[i] |= with->bits[i];
+}
+
+static bool is_empty(const struct pp_cpumask *m)
+{
+	return stale_is_nothing(&(struct stale){ .dead = *m });
+}
+
+/* ── what is to be done ─────────────────────────────────────────────────────────────────── */
+
+static int find_stale(struct arrival *a, const struct pp_cpumask *come)
+{
+	_cleanup_free_ struct pp_recipe *recipe = NULL;
+	int r = meta_read_all(a->p.meta, &a->before, &recipe, &a->maps, &a->n_maps, NULL);
+
+	if (r >= 0)
+		r = stale_find(&a->before, recipe, a->maps, a->n_maps, come, &a->stale);
+	if (r < 0)
+		return fail(a->f, -r, "Cannot find out which CPUs '%s' wants: %s.", a->path,
+			    strerror(-r));
+	keep_only(&a->stale.ringless, come);
+	keep_only(&a->stale.dead, come);
+	return 0;
+}
+
+/* An earlier change that was cut short is finished first. */
+static int open_event(struct arrival *a, uint64_t id)
+{
+	bool pending;
+	int r = names_find(id, a->path);
+
+	if (r < 0)
+		return fail(a->f, -r, "Cannot find the event with id %llu in the registry: %s.",
+			    (unsigned long long)id, strerror(-r));
+	r = event_recover_one(a->path, a->broker);
+	if (r < 0)
+		return fail(a->f, -r, "'%s' was being changed, and that cannot be finished: %s.",
+			    a->path, strerror(-r));
+	return parts_open(a->path, a->broker, &a->p, &pending, a->f);
+}
+
+static int check_budget(struct arrival *a)
+{
+	struct pp_spec spec = a->p.event.spec;
+
+	spec.cpus = a->stale.ringless;
+	spec.flags &= ~PP_EVENT_ALL_CPUS;
+	return is_empty(&spec.cpus) ? 0 : budget_check(&spec, a->f);
+}
+
+/* ── rings ──────────────────────────────────────────────────────────────────────────────── */
+
+static int mark_new(struct arrival *a)
+{
+	const struct rings *rings = &a->p.rings;
+	int r = 0;
+
+	for (unsigned i = 0; r >= 0 && i < rings->n; i++)
+		if (pp_cpumask_test(&a->stale.ringless, rings->cpu[i]))
+			r = mark_rings(&rings->fd[i], 1, PP_RING_PAUSED);
+	return r < 0 ? fail(a->f, -r, "Cannot mark the new rings of '%s' as paused: %s.", a->path,
+			    strerror(-r))
+		     : 0;
+}
+
+/* Made and loaded, and nothing of it to be seen. */
+static int make_rings(struct arrival *a)
+{
+	struct recorder_target target;
+	struct parts *p = &a->p;
+	int r;
+
+	if (is_empty(&a->stale.ringless))
+		return 0;
+	r = parts_add_rings(p, &a->stale.ringless, a->f);
+	if (r < 0)
+		return r;
+	join(&p->event.rings, &a->stale.ringless);
+	p->event.memory = rings_memory(&p->event) + rings_pages(p->event.catalog_size);
+	if (p->event.paused)
+		return mark_new(a);
+	r = parts_target(p, &target, a->f);
+	return r < 0 ? r : programs_load_direct(&p->programs, &p->sources, &target, a->f);
+}
+
+static int pin_rings(struct arrival *a)
+{
+	const struct rings *rings = &a->p.rings;
+	char leaf[32];
+	int r = 0;
+
+	for (unsigned i = 0; r >= 0 && i < rings->n; i++) {
+		if (!pp_cpumask_test(&a->stale.ringless, rings->cpu[i]))
+			continue;
+		snprintf(leaf, sizeof(leaf), "cpu%u", rings->cpu[i]);
+		r = pins_put(a->path, rings->fd[i], leaf, a->broker, 0, 0600);
+	}
+	return r < 0 ? fail(a->f, -r, "Cannot pin the new rings of '%s': %s.", a->path,
+			    strerror(-r))
+		     : 0;
+}
+
+/* In this order: what has records is written down. */
+static int place_rings(struct arrival *a)
+{
+	int r;
+
+	if (is_empty(&a->stale.ringless))
+		return 0;
+	r = pin_rings(a);
+	if (r >= 0)
+		r = parts_write_down(&a->p, true, a->f);
+	if (r < 0)
+		return r;
+	r = rings_fill(&a->p.rings);
+	return r < 0 ? fail(a->f, -r, "Cannot put the new rings of '%s' into their slots: %s.",
+			    a->path, strerror(-r))
+		     : 0;
+}
+
+/* ── links ──────────────────────────────────────────────────────────────────────────────── */
+
+static void take_generations(const struct arrival *a, uint64_t *ret)
+{
+	for (unsigned i = 0; i < a->p.rings.n; i++)
+		ret[i] = cpu_states_generation(a->p.rings.cpu[i]);
+}
+
+/* A CPU that has gone again meanwhile stays as it is, and is tried when it comes again. */
+static int renew_links(struct arrival *a)
+{
+	_cleanup_free_ uint64_t *generations = calloc(a->p.rings.n, sizeof(*generations));
+	struct rings *rings = &a->p.rings;
+	struct pp_cpumask cpus = a->stale.dead;
+	int r;
+
+	if (!generations)
+		return fail(a->f, ENOMEM, "No memory for the CPUs of '%s'.", a->path);
+	join(&cpus, &a->stale.ringless);
+	take_generations(a, generations);
+	r = links_renew(&a->p.sources, &a->p.programs, a->path, &cpus, a->f);
+	for (unsigned i = 0; r >= 0 && i < rings->n; i++)
+		if (pp_cpumask_test(&cpus, rings->cpu[i]))
+			rings->generation[i] = generations[i];
+	return r;
+}
+
+/* ── all of it ──────────────────────────────────────────────────────────────────────────── */
+
+/* The slots first, and the pins last: what is written down is always there. */
+static void undo(struct arrival *a)
+{
+	int r;
+
+	rings_empty(&a->p.rings, &a->stale.ringless);
+	r = meta_update_maps(a->p.meta, &a->before, a->maps, a->n_maps, true);
+	if (r >= 0)
+		r = pins_keep_cpus(a->path, &a->before.rings);
+	if (r >= 0)
+		r = meta_update(a->p.meta, &a->before, false);
+	if (r < 0)
+		log_error("what was made of %s for new CPUs cannot all be removed: %s", a->path,
+			  strerror(-r));
+}
+
+/* As with every change: there is no way back from here, and recovery finishes it. */
+static int flip(struct arrival *a)
+{
+	int r = a->p.event.paused ? 0 : programs_fill(&a->p.programs);
+
+	if (r < 0)
+		return fail(a->f, -r,
+			    "The new CPUs of '%s' are half added (%s); the engine finishes it when "
+			    "it is started again.",
+			    a->path, strerror(-r));
+	return parts_write_down(&a->p, false, a->f);
+}
+
+static int arrive(struct arrival *a)
+{
+	int r = parts_restore(&a->p, a->path, a->f);
+
+	if (r >= 0)
+		r = make_rings(a);
+	if (r < 0)
+		return r;
+	r = meta_update(a->p.meta, &a->before, true);
+	if (r < 0)
+		return fail(a->f, -r, "Cannot write down the state of '%s': %s.", a->path,
+			    strerror(-r));
+	r = place_rings(a);
+	if (r >= 0)
+		r = renew_links(a);
+	if (r >= 0)
+		return flip(a);
+	undo(a);
+	return r;
+}
+
+int event_cpus(uint64_t id, const struct pp_cpumask *come, uid_t broker, struct pp_event *ret,
+	       struct failure *f)
+{
+	_cleanup_(arrival_done) struct arrival a = { .broker = broker, .p = PARTS_NONE, .f = f };
+	int r = open_event(&a, id);
+
+	if (r >= 0)
+		r = find_stale(&a, come);
+	if (r >= 0 && !stale_is_nothing(&a.stale)) {
+		r = check_budget(&a);
+		if (r >= 0)
+			r = arrive(&a);
+	}
+	if (r < 0)
+		return r;
+	r = names_read(id, ret);
+	return r < 0 ? fail(f, -r, "Cannot read what '%s' is: %s.", a.path, strerror(-r)) : 0;
+}

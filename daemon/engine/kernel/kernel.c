@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* What the running kernel can do. */
+#include "daemon/engine/kernel/kernel.h"
+
+#include <bpf/btf.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "proto/macro.h"
+
+bool kernel_has_btf(void)
+{
+	return access("/sys/kernel/btf/vmlinux", R_OK) == 0;
+}
+
+/* "none integrity [confidentiality]" */
+bool kernel_is_confidential(void)
+{
+	_cleanup_fclose_ FILE *file = fopen("/sys/kernel/security/lockdown", "re");
+	char line[128];
+
+	return file && fgets(line, sizeof(line), file) && strstr(line, "[confidentiality]");
+}
+
+bool kernel_is_at_least(int major, int minor)
+{
+	struct utsname u;
+	int has_major, has_minor;
+
+	if (uname(&u) < 0 || sscanf(u.release, "%d.%d", &has_major, &has_minor) != 2)
+		return false;
+	return has_major > major || (has_major == major && has_minor >= minor);
+}
+
+/* What its BTF tells, read once. */
+static const struct facts {
+	bool preempts_tracepoints, preempts_syscalls;
+} * facts(void)
+{
+	static struct facts f;
+	static bool known;
+	struct btf *btf;
+
+	if (known)
+		return &f;
+	known = true;
+	btf = btf__load_vmlinux_btf();
+	if (!btf) {
+		/* Without it there is no tp_btf; of syscalls:* what is right on all kernels. */
+		f.preempts_syscalls = kernel_is_at_least(7, 0);
+		return &f;
+	}
+	f.preempts_syscalls =
+		btf__find_by_name_kind(btf, "trace_call_bpf_faultable", BTF_KIND_FUNC) > 0;
+	/* Until 6.12 there was another SRCU of this name, for what was called in idle CPUs. */
+	f.preempts_tracepoints =
+		kernel_is_at_least(6, 13) &&
+		btf__find_by_name_kind(btf, "tracepoint_srcu_srcu_data", BTF_KIND_VAR) > 0;
+	btf__free(btf);
+	return &f;
+}
+
+bool kernel_preempts_tracepoints(void)
+{
+	return facts()->preempts_tracepoints;
+}
+
+bool kernel_preempts_syscalls(void)
+{
+	return facts()->preempts_syscalls;
+}
+
+/* The kernel's coarse clocks go by its ticks, and say so. */
+uint64_t kernel_tick(void)
+{
+	struct timespec t = { .tv_nsec = 10000000 };
+
+	clock_getres(CLOCK_MONOTONIC_COARSE, &t);
+	return (uint64_t)t.tv_nsec;
+}

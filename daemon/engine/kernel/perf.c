@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* perf_event_open(2) as the recorders use it. */
+#include "daemon/engine/kernel/perf.h"
+
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include "proto/macro.h"
+
+int perf_open(struct perf_event_attr *attr, unsigned cpu)
+{
+	int fd = syscall(SYS_perf_event_open, attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+void perf_tracepoint_attr(const struct tracepoint *tp, struct perf_event_attr *ret)
+{
+	*ret = (struct perf_event_attr){
+		.type = PERF_TYPE_TRACEPOINT,
+		.size = sizeof(*ret),
+		.config = tp->id,
+		.sample_period = 1,
+		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_RAW,
+		.disabled = 1,
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC,
+		.write_backward = 1,
+	};
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Emits and loads entries. See entry.h. */
+#include "daemon/engine/recorders/entry.h"
+
+#include "daemon/engine/emit/emit.h"
+#include "daemon/engine/emit/program.h"
+#include "proto/macro.h"
+
+enum { R0, R1, R2, R3, CONTEXT = BPF_REG_6, NUMBER };
+
+#define NUMBER_OFFSET 8 /* in the context, behind the common fields */
+
+/* R1 = the context, R3 = the slot's index. */
+static int load(struct emitter *e, struct emit_labels *leave, enum bpf_prog_type type,
+		struct bpf_prog_load_opts *opts, int slots, int32_t ret_value, int *ret_fd)
+{
+	int fd;
+
+	emit_load_map(e, R2, slots);
+	emit_call(e, BPF_FUNC_tail_call);
+	emit_land_all(e, leave);
+	emit_mov_imm(e, R0, ret_value);
+	emit_exit(e);
+	if (e->error)
+		return e->error;
+	fd = program_load(type, "pp_entry", e->insns, e->n, opts);
+	if (fd < 0)
+		return fd;
+	*ret_fd = fd;
+	return 0;
+}
+
+int entry_load(enum bpf_prog_type type, enum bpf_attach_type expected, uint32_t attach_btf_id,
+	       const struct recorder_slot *slot, int32_t ret_value, int *ret_fd)
+{
+	_cleanup_(emit_labels_done) struct emit_labels leave = {};
+	_cleanup_(emit_done) struct emitter e = {};
+	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = expected,
+		    .attach_btf_id = attach_btf_id);
+
+	/* R1 is the context already. */
+	emit_mov_imm(&e, R3, (int32_t)slot->index);
+	return load(&e, &leave, type, &opts, slot->fd, ret_value, ret_fd);
+}
+
+/* Tasks in 32-bit calls are left out, as syscalls:* do. */
+int entry_load_syscall(const struct recorder_slot *slot, const struct syscall_facts *call,
+		       bool is_one, int *ret_fd)
+{
+	_cleanup_(emit_labels_done) struct emit_labels leave = {};
+	_cleanup_(emit_done) struct emitter e = {};
+	LIBBPF_OPTS(bpf_prog_load_opts, opts);
+
+	emit_load(&e, 4, NUMBER, R1, NUMBER_OFFSET);
+	if (is_one)
+		emit_later(&e, &leave, emit_jump_imm(&e, BPF_JNE, NUMBER, (int32_t)call->number));
+	emit_mov(&e, CONTEXT, R1);
+	emit_call(&e, BPF_FUNC_get_current_task_btf);
+	emit_load(&e, 4, R0, R0, (int)call->compat_offset);
+	emit_alu_imm(&e, BPF_AND, R0, (int32_t)call->compat_mask);
+	emit_later(&e, &leave, emit_jump_imm(&e, BPF_JNE, R0, 0));
+	emit_mov(&e, R1, CONTEXT);
+	if (is_one)
+		emit_mov_imm(&e, R3, (int32_t)slot->index);
+	else
+		emit_mov(&e, R3, NUMBER);
+	return load(&e, &leave, BPF_PROG_TYPE_TRACEPOINT, &opts, slot->fd, 1, ret_fd);
+}

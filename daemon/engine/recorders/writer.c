@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Owns what all recording programs in C have in common when they are loaded: which maps and
+ * constants of ring.bpf.h are replaced by what, and that the hook becomes the event's filter.
+ */
+#include "daemon/engine/recorders/writer.h"
+
+#include <bpf/bpf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/engine/emit/filter-emit.h"
+#include "daemon/engine/kernel/kernel.h"
+#include "proto/macro.h"
+
+static void tell(struct ring_constants *c, const struct source *source,
+		 const struct recorder_target *target)
+{
+	c->data_mask = target->data_size - 1;
+	c->header_size = target->header_size;
+	c->source_id = source->id;
+	c->max_rate = target->max_rate;
+	c->tick = kernel_tick();
+	c->event_id = target->event_id;
+	c->identified = source->id != 0;
+	c->nests = target->nests;
+	c->limited = target->max_rate != 0;
+	c->wakes = target->wakeup_fd >= 0;
+	c->filtered = source->n_filter != 0;
+	c->everywhere = target->ringless_fd >= 0;
+	c->extended = c->identified || c->nests || c->limited || c->wakes || c->filtered;
+}
+
+int writer_load(const struct writer *w, const struct source *source,
+		const struct recorder_target *target, int *ret_fd, struct failure *f)
+{
+	_cleanup_(emit_done) struct emitter filter = {};
+	struct template_map maps[WRITER_MAPS_MAX + 3] = {
+		{ bpf_map__fd(w->rings), target->fd },
+		{ bpf_map__fd(w->wakeups), target->wakeup_fd },
+		{ bpf_map__fd(w->ringless), target->ringless_fd },
+	};
+	struct template_changes changes = {
+		.maps = maps,
+		.n_maps = 3 + w->n_maps,
+		.rodata_fd = bpf_map__fd(w->rodata),
+		.constants = w->constants,
+		.constants_size = bpf_map__value_size(w->rodata),
+	};
+	int r;
+
+	if (target->spill_size < source->spill_size)
+		return -EINVAL;
+	memcpy(maps + 3, w->maps, w->n_maps * sizeof(*maps));
+	tell(w->ring, source, target);
+	if (source->n_filter) {
+		r = filter_subprogram(source, w->payload_size, &filter, f);
+		if (r >= 0)
+			r = filter.error;
+		if (r < 0)
+			return r;
+		changes.hook = filter.insns;
+		changes.n_hook = filter.n;
+	}
+	return template_load(w->prog, &changes, source->spec->name, ret_fd);
+}
+
+void *writer_constants(const struct bpf_map *rodata, const void *initial)
+{
+	size_t size = bpf_map__value_size(rodata);
+	void *copy = malloc(size);
+
+	return copy ? memcpy(copy, initial, size) : NULL;
+}
+
+int writer_scratch(uint32_t size, int *ret_fd)
+{
+	int fd = bpf_map_create(BPF_MAP_TYPE_PERCPU_ARRAY, "pp_scratch", 4, ALIGN_TO(size, 8U), 1,
+				NULL);
+
+	if (fd < 0)
+		return fd;
+	*ret_fd = fd;
+	return 0;
+}

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* When CPUs went away. See cpu-states.h. */
+#include "daemon/engine/registry/cpu-states.h"
+
+#include <bpf/bpf.h>
+#include <fcntl.h>
+#include <string.h>
+#include <time.h>
+
+#include "cpu-states.skel.h"
+#include "daemon/cpus.h"
+#include "daemon/engine/registry/pins.h"
+#include "daemon/hotplug.h"
+#include "daemon/log.h"
+#include "proto/macro.h"
+
+static struct {
+	int fd;
+	struct pp_cpu_state *of; /* each CPU; NULL: nobody knows */
+	unsigned n;
+} states = { .fd = -EBADF };
+
+int cpu_states_fd(void)
+{
+	return states.fd;
+}
+
+/* The program writes `away` before the generation: so they are read the other way round. */
+uint64_t cpu_states_generation(unsigned cpu)
+{
+	uint64_t generation;
+
+	if (cpu >= states.n)
+		return 0;
+	generation = __atomic_load_n(&states.of[cpu].generation, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&states.of[cpu].away, __ATOMIC_ACQUIRE) ? CPU_STATES_NONE
+								       : generation;
+}
+
+/* ── what sysfs says ────────────────────────────────────────────────────────────────────── */
+
+static void replace(__u64 *word, __u64 old, __u64 new)
+{
+	__atomic_compare_exchange_n(word, &old, new, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+}
+
+static uint64_t now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000ULL + t.tv_nsec;
+}
+
+/* Whoever was offline before the program was there. It may have come meanwhile. */
+static int note_offline(uint64_t time)
+{
+	struct pp_cpumask present, online;
+	int r = pp_cpus_read("present", &present);
+
+	if (r >= 0)
+		r = pp_cpus_read("online", &online);
+	for (unsigned cpu = 0; r >= 0 && cpu < states.n; cpu++)
+		if (pp_cpumask_test(&present, cpu) && !pp_cpumask_test(&online, cpu))
+			replace(&states.of[cpu].away, 0, time);
+	if (r >= 0)
+		r = pp_cpus_read("online", &online);
+	for (unsigned cpu = 0; r >= 0 && cpu < states.n; cpu++)
+		if (pp_cpumask_test(&online, cpu))
+			replace(&states.of[cpu].away, time, 0);
+	return r;
+}
+
+/* A CPU that never went away before the program's eyes, and is there: it was us who noted it. */
+static int note_online(void)
+{
+	struct pp_cpumask online;
+	int r = pp_cpus_read("online", &online);
+
+	for (unsigned cpu = 0; r >= 0 && cpu < states.n; cpu++) {
+		struct pp_cpu_state *s = &states.of[cpu];
+		uint64_t away = __atomic_load_n(&s->away, __ATOMIC_ACQUIRE);
+
+		if (away && pp_cpumask_test(&online, cpu) && !s->generation)
+			replace(&s->away, away, 0);
+	}
+	return r;
+}
+
+/* ── map and link ───────────────────────────────────────────────────────────────────────── */
+
+static int map_states(int fd)
+{
+	struct bpf_map_info info = {};
+	uint32_t size = sizeof(info);
+	void *at;
+
+	if (bpf_obj_get_info_by_fd(fd, &info, &size) < 0)
+		return -errno;
+	if (info.value_size != sizeof(struct pp_cpu_state))
+		return -ESTALE;
+	at = mmap(NULL, info.max_entries * sizeof(struct pp_cpu_state), PROT_READ | PROT_WRITE,
+		  MAP_SHARED, fd, 0);
+	if (at == MAP_FAILED)
+		return -errno;
+	states.of = at;
+	states.n = info.max_entries;
+	states.fd = fd;
+	return 0;
+}
+
+static void forget_states(void)
+{
+	if (states.of)
+		munmap(states.of, states.n * sizeof(*states.of));
+	states.of = NULL;
+	states.n = 0;
+	states.fd = close_fd(states.fd);
+}
+
+/*
+ * The running kernel's number of the step in which perf events come and go. It is in BTF as well,
+ * but all of that would have to be read for it, while the boot waits.
+ */
+static int perf_step(void)
+{
+	_cleanup_fclose_ FILE *file = fopen("/sys/devices/system/cpu/hotplug/states", "re");
+	char name[128];
+	int step;
+
+	/* " 154: perf:online" */
+	while (file && fscanf(file, "%d: %127[^\n] ", &step, name) == 2)
+		if (!strcmp(name, "perf:online"))
+			return step;
+	return -EOPNOTSUPP;
+}
+
+/* Loads the program, on this map or on one of its own, and attaches it. The pin of the link comes
+ * before that of the map: where the map is the link was, too. */
+static int load_and_attach(struct cpu_states_bpf *skel, int map_fd, int *ret_link)
+{
+	int possible = pp_cpus_possible(), step = perf_step(), r;
+
+	if (possible < 0 || step < 0)
+		return possible < 0 ? possible : step;
+	skel->rodata->perf_online = step;
+	if (map_fd >= 0)
+		r = bpf_map__reuse_fd(skel->maps.pp_cpu_states, map_fd);
+	else
+		r = bpf_map__set_max_entries(skel->maps.pp_cpu_states, possible);
+	if (r >= 0)
+		r = cpu_states_bpf__load(skel);
+	if (r < 0)
+		return r;
+	*ret_link = bpf_raw_tracepoint_open("cpuhp_enter", bpf_program__fd(skel->progs.pp_cpus));
+	return *ret_link < 0 ? *ret_link : 0;
+}
+
+static int make_link(int map_fd, int *ret_map)
+{
+	struct cpu_states_bpf *skel = cpu_states_bpf__open();
+	_cleanup_close_ int link = -EBADF;
+	int r;
+
+	if (!skel)
+		return -EOPNOTSUPP;
+	r = load_and_attach(skel, map_fd, &link);
+	if (r >= 0 && bpf_obj_pin(link, PP_CPU_STATES_LINK) < 0)
+		r = -errno;
+	if (r >= 0)
+		r = fcntl(bpf_map__fd(skel->maps.pp_cpu_states), F_DUPFD_CLOEXEC, 0);
+	if (r >= 0)
+		*ret_map = r;
+	cpu_states_bpf__destroy(skel);
+	return r < 0 ? r : 0;
+}
+
+/* The pin lets it be read only, even by us; whoever may ask for it by its id may write it. */
+static int open_map(void)
+{
+	LIBBPF_OPTS(bpf_obj_get_opts, opts, .file_flags = BPF_F_RDONLY);
+	_cleanup_close_ int fd = bpf_obj_get_opts(PP_CPU_STATES, &opts);
+	struct bpf_map_info info = {};
+	uint32_t size = sizeof(info);
+
+	if (fd < 0)
+		return fd;
+	if (bpf_obj_get_info_by_fd(fd, &info, &size) < 0)
+		return -errno;
+	return bpf_map_get_fd_by_id(info.id);
+}
+
+/* ── both ───────────────────────────────────────────────────────────────────────────────── */
+
+static int find_or_make(bool *ret_new, bool *ret_doubt)
+{
+	_cleanup_close_ int fd = open_map(), made = -EBADF;
+	int r;
+
+	*ret_new = fd == -ENOENT;
+	if (fd < 0 && !*ret_new)
+		return fd;
+	*ret_doubt = !*ret_new && access(PP_CPU_STATES_LINK, F_OK) < 0;
+	if (*ret_new || *ret_doubt) {
+		/* A link without a map is of an engine that died between the two. */
+		unlink(PP_CPU_STATES_LINK);
+		r = make_link(fd, &made);
+		if (r < 0)
+			return r;
+		close_fd(fd);
+		fd = TAKE_FD(made);
+	}
+	r = map_states(fd);
+	if (r >= 0)
+		TAKE_FD(fd);
+	return r;
+}
+
+/* Somebody has removed the link: who knows what died meanwhile. */
+static void doubt_all(void)
+{
+	log_warning(PP_CPU_STATES_LINK " was missing in the registry; what counts on CPUs is "
+				       "attached anew");
+	for (unsigned cpu = 0; cpu < states.n; cpu++)
+		__atomic_fetch_add(&states.of[cpu].generation, 1, __ATOMIC_SEQ_CST);
+}
+
+static int make_true(uid_t broker, bool is_new, bool doubt)
+{
+	uint64_t time = now();
+	int r;
+
+	if (doubt)
+		doubt_all();
+	r = note_offline(time);
+	if (r >= 0)
+		r = note_online();
+	if (r >= 0 && is_new && bpf_obj_pin(states.fd, PP_CPU_STATES) < 0)
+		r = -errno;
+	return r < 0 ? r : pins_own(PP_CPU_STATES, broker, 0440);
+}
+
+int cpu_states_open(uid_t broker)
+{
+	bool is_new, doubt;
+	int r = find_or_make(&is_new, &doubt);
+
+	if (r >= 0)
+		r = make_true(broker, is_new, doubt);
+	if (r < 0) {
+		forget_states();
+		log_notice("this kernel does not tell when CPUs go away (%s); what they were doing "
+			   "is started anew whenever they are said to have come back",
+			   strerror(-r));
+	}
+	return r;
+}

@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* What is known of an event, in a map. See meta.h. */
+#include "daemon/engine/registry/meta.h"
+
+#include <bpf/bpf.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "daemon/cpus.h"
+#include "daemon/text.h"
+#include "proto/macro.h"
+
+static const char *recorder_name(uint32_t recorder)
+{
+	switch (recorder) {
+	case PP_RECORDER_GENERIC:
+		return "generic";
+	case PP_RECORDER_TP_BTF:
+		return "tp_btf";
+	case PP_RECORDER_PROBE:
+		return "probe";
+	default:
+		return "overflow";
+	}
+}
+
+static void print_flags(FILE *f, uint32_t flags)
+{
+	static const struct {
+		uint32_t bit;
+		const char *name;
+	} names[] = {
+		{ PP_EVENT_FREQ, "freq" },	   { PP_EVENT_CALLCHAIN, "callchain" },
+		{ PP_EVENT_ALL_CPUS, "all-cpus" }, { PP_EVENT_GENERIC, "generic" },
+		{ PP_EVENT_WAKEUP, "wakeup" },	   { PP_EVENT_CONFIGURED, "configured" },
+	};
+	const char *sep = "";
+
+	fputs("flags=", f);
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (flags & names[i].bit) {
+			fprintf(f, "%s%s", sep, names[i].name);
+			sep = ",";
+		}
+	fputc('\n', f);
+}
+
+static unsigned long long ull(uint64_t v)
+{
+	return v;
+}
+
+/* The text of `info`. All of it fits: no value is longer than 1 KiB, and three can be so long. */
+static int print_text(const struct pp_event *e, char *buf, size_t size, unsigned *ret_used)
+{
+	_cleanup_fclose_ FILE *f = fmemopen(buf, size, "w");
+	const struct pp_spec *s = &e->spec;
+	char cpus[PP_CPUS_SIZE];
+
+	if (!f)
+		return -errno;
+	/* A list that is too long is cut, as in the protocol: the pins name every CPU. */
+	(void)pp_format_cpus(&e->rings, cpus, sizeof(cpus));
+	fprintf(f, "id=%llu\nnamespace=%s\nname=%s\nevent=%s\nfilter=%s\n", ull(e->id), s->ns,
+		s->name, s->event, s->filter);
+	fprintf(f, "recorder=%s\nsources=%u\nset=%u\nbuffer=%llu\nmemory=%llu\ncpus=%s\n",
+		recorder_name(e->recorder), e->n_sources, e->set, ull(s->data_size), ull(e->memory),
+		cpus);
+	fprintf(f, "sample_type=0x%llx\nperiod=%llu\nmax_rate=%llu\n", ull(e->sample_type),
+		ull(s->period), ull(s->max_rate));
+	print_flags(f, s->flags);
+	fprintf(f, "owner=%u\ngroup=%u\nmode=%04o\ncreator=%u\ncreated=%llu\nstate=%s\n", s->owner,
+		s->group, s->mode, s->creator, ull(e->created), e->paused ? "paused" : "running");
+	if (fflush(f) < 0 || ftell(f) >= (long)size)
+		return -ENOSPC;
+	*ret_used = ftell(f);
+	return 0;
+}
+
+/* ── writing ────────────────────────────────────────────────────────────────────────────── */
+
+static size_t meta_size(size_t room, size_t n_sources, size_t n_nodes)
+{
+	return sizeof(struct pp_meta) + room * sizeof(struct meta_map) +
+	       n_sources * sizeof(struct pp_source) + n_nodes * sizeof(struct pp_filter_node);
+}
+
+/* Whoever prints it meanwhile may see some of the old text and some of the new. */
+static int set_event(struct pp_meta *m, const struct pp_event *event, bool pending)
+{
+	m->event = *event;
+	m->event.stale = 0;
+	m->pending = pending;
+	return print_text(event, m->head.text, sizeof(m->head.text), &m->head.text_size);
+}
+
+static void set_rest(struct pp_meta *m, const struct pp_recipe *recipe, const struct meta_map *maps,
+		     size_t n_maps)
+{
+	uint8_t *at = m->rest + m->room * sizeof(*maps);
+
+	m->n_maps = n_maps;
+	m->n_sources = recipe->n_sources;
+	m->n_nodes = recipe->n_nodes;
+	memcpy(m->rest, maps, n_maps * sizeof(*maps));
+	at = mempcpy(at, recipe->sources, recipe->n_sources * sizeof(recipe->sources[0]));
+	memcpy(at, recipe->nodes, recipe->n_nodes * sizeof(recipe->nodes[0]));
+}
+
+int meta_create(const struct pp_event *event, const struct pp_recipe *recipe,
+		const struct meta_map *maps, size_t n_maps, bool pending, int *ret_fd)
+{
+	/* A ring for each CPU that may ever come, and the catalog. */
+	int possible = pp_cpus_possible(), r;
+	size_t room = MAX((size_t)MAX(possible, 0) + 1, n_maps);
+	size_t size = meta_size(room, recipe->n_sources, recipe->n_nodes);
+	_cleanup_free_ struct pp_meta *m = calloc(1, size);
+	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
+	_cleanup_close_ int fd = -EBADF;
+	uint32_t zero = 0;
+
+	if (!m)
+		return -ENOMEM;
+	m->room = room;
+	m->head.magic = PP_META_MAGIC;
+	m->head.version = PP_META_VERSION;
+	m->head.size = size;
+	set_rest(m, recipe, maps, n_maps);
+	r = set_event(m, event, pending);
+	if (r < 0)
+		return r;
+	fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "pp_meta", 4, size, 1, &opts);
+	if (fd < 0)
+		return fd;
+	if (bpf_map_update_elem(fd, &zero, m, BPF_ANY) < 0)
+		return -errno;
+	*ret_fd = TAKE_FD(fd);
+	return 0;
+}
+
+static int write_value(int fd, const struct pp_meta *m)
+{
+	uint32_t zero = 0;
+
+	return bpf_map_update_elem(fd, &zero, m, BPF_ANY) < 0 ? -errno : 0;
+}
+
+/* ── reading ────────────────────────────────────────────────────────────────────────────── */
+
+/*
+ * Mapped, because while the kernel copies a value no program of a tracepoint runs on that CPU
+ * (bpf_disable_instrumentation()), and for milliseconds if the reader is preempted in it. Maps of
+ * earlier versions of ours cannot be mapped. Writing remains a call: who is killed in it has
+ * written all or nothing.
+ */
+static int copy_value(int fd, const struct bpf_map_info *info, struct pp_meta *ret)
+{
+	uint32_t zero = 0;
+	void *at;
+
+	if (!(info->map_flags & BPF_F_MMAPABLE))
+		return bpf_map_lookup_elem(fd, &zero, ret) < 0 ? -errno : 0;
+	at = mmap(NULL, info->value_size, PROT_READ, MAP_SHARED, fd, 0);
+	if (at == MAP_FAILED)
+		return -errno;
+	memcpy(ret, at, info->value_size);
+	munmap(at, info->value_size);
+	return 0;
+}
+
+/* The map's whole value, whose size its maker chose; larger than that for what we look at. */
+static int read_value(int fd, struct pp_meta **ret, size_t *ret_size)
+{
+	struct bpf_map_info info = {};
+	uint32_t size = sizeof(info);
+	struct pp_meta *m;
+	int r;
+
+	if (bpf_obj_get_info_by_fd(fd, &info, &size) < 0)
+		return -errno;
+	if (info.type != BPF_MAP_TYPE_ARRAY || info.value_size < sizeof(m->head))
+		return -EBADMSG;
+	m = calloc(1, ALIGN_TO(MAX((size_t)info.value_size, sizeof(*m)), 8UL));
+	if (!m)
+		return -ENOMEM;
+	r = copy_value(fd, &info, m);
+	if (r < 0) {
+		free(m);
+		return r;
+	}
+	*ret = m;
+	*ret_size = info.value_size;
+	return 0;
+}
+
+static int check_value(const struct pp_meta *m, size_t size)
+{
+	if (m->head.magic != PP_META_MAGIC || m->head.version == 0)
+		return -EBADMSG;
+	if (m->head.version > PP_META_VERSION)
+		return -EPROTONOSUPPORT;
+	if (m->head.version < PP_META_VERSION)
+		return -ESTALE;
+	if (m->room > PP_CPUS_MAX + 1 || m->n_maps > m->room || m->n_sources > PP_TERMS_MAX ||
+	    m->n_nodes > PP_FILTER_NODES_MAX || m->head.size != size ||
+	    size != meta_size(m->room, m->n_sources, m->n_nodes))
+		return -EBADMSG;
+	return pp_event_check(&m->event);
+}
+
+static int read_checked(int fd, struct pp_meta **ret)
+{
+	_cleanup_free_ struct pp_meta *m = NULL;
+	size_t size;
+	int r;
+
+	r = read_value(fd, &m, &size);
+	if (r >= 0)
+		r = check_value(m, size);
+	if (r < 0)
+		return r;
+	*ret = TAKE_PTR(m);
+	return 0;
+}
+
+int meta_read(int fd, struct pp_event *ret)
+{
+	return meta_read_all(fd, ret, NULL, NULL, NULL, NULL);
+}
+
+static int take_maps(const struct pp_meta *m, struct meta_map **ret)
+{
+	struct meta_map *maps = calloc(MAX(m->n_maps, 1U), sizeof(*maps));
+
+	if (!maps)
+		return -ENOMEM;
+	memcpy(maps, m->rest, m->n_maps * sizeof(*maps));
+	*ret = maps;
+	return 0;
+}
+
+static int take_recipe(const struct pp_meta *m, struct pp_recipe **ret)
+{
+	_cleanup_free_ struct pp_recipe *recipe = calloc(1, sizeof(*recipe));
+	const uint8_t *sources = m->rest + m->room * sizeof(struct meta_map);
+
+	if (!recipe)
+		return -ENOMEM;
+	recipe->n_sources = m->n_sources;
+	recipe->n_nodes = m->n_nodes;
+	memcpy(recipe->sources, sources, m->n_sources * sizeof(recipe->sources[0]));
+	memcpy(recipe->nodes, sources + m->n_sources * sizeof(recipe->sources[0]),
+	       m->n_nodes * sizeof(recipe->nodes[0]));
+	if (pp_recipe_check(recipe, true) < 0)
+		return -EBADMSG;
+	*ret = TAKE_PTR(recipe);
+	return 0;
+}
+
+int meta_read_all(int fd, struct pp_event *ret, struct pp_recipe **ret_recipe,
+		  struct meta_map **ret_maps, size_t *ret_n_maps, bool *ret_pending)
+{
+	_cleanup_free_ struct pp_recipe *recipe = NULL;
+	_cleanup_free_ struct meta_map *maps = NULL;
+	_cleanup_free_ struct pp_meta *m = NULL;
+	int r;
+
+	r = read_checked(fd, &m);
+	if (r >= 0 && ret_recipe)
+		r = take_recipe(m, &recipe);
+	if (r >= 0 && ret_maps)
+		r = take_maps(m, &maps);
+	if (r < 0)
+		return r;
+	*ret = m->event;
+	if (ret_recipe)
+		*ret_recipe = TAKE_PTR(recipe);
+	if (ret_maps) {
+		*ret_maps = TAKE_PTR(maps);
+		*ret_n_maps = m->n_maps;
+	}
+	if (ret_pending)
+		*ret_pending = m->pending;
+	return 0;
+}
+
+int meta_map_open(const struct meta_map *map)
+{
+	int fd = bpf_map_get_fd_by_id(map->id);
+
+	return fd < 0 ? -errno : fd;
+}
+
+int meta_map_describe(int fd, uint32_t cpu, uint64_t bytes, uint64_t generation,
+		      struct meta_map *ret)
+{
+	struct bpf_map_info info = {};
+	uint32_t size = sizeof(info);
+
+	if (bpf_obj_get_info_by_fd(fd, &info, &size) < 0)
+		return -errno;
+	*ret = (struct meta_map){
+		.cpu = cpu,
+		.id = info.id,
+		.bytes = bytes,
+		.generation = generation,
+	};
+	return 0;
+}
+
+/* ── changing ───────────────────────────────────────────────────────────────────────────── */
+
+int meta_update(int fd, const struct pp_event *event, bool pending)
+{
+	return meta_update_maps(fd, event, NULL, 0, pending);
+}
+
+int meta_update_maps(int fd, const struct pp_event *event, const struct meta_map *maps,
+		     size_t n_maps, bool pending)
+{
+	_cleanup_free_ struct pp_meta *m = NULL;
+	int r;
+
+	r = read_checked(fd, &m);
+	if (r >= 0 && n_maps > m->room)
+		return -ENOSPC;
+	if (r >= 0 && maps) {
+		m->n_maps = n_maps;
+		memcpy(m->rest, maps, n_maps * sizeof(*maps));
+	}
+	if (r >= 0)
+		r = set_event(m, event, pending);
+	return r < 0 ? r : write_value(fd, m);
+}
+
+/* In any version's: the head is the same in all. */
+int meta_mark_deleted(int fd)
+{
+	_cleanup_free_ struct pp_meta *m = NULL;
+	size_t size;
+	int r;
+
+	r = read_value(fd, &m, &size);
+	if (r < 0)
+		return r;
+	m->head.deleted = 1;
+	return write_value(fd, m);
+}

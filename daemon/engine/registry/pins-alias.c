@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Names beside the first one, and rights: the links and modes of the registry. See pins.h. */
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "daemon/engine/registry/pins-internal.h"
+#include "proto/macro.h"
+
+/* ── symlinks ───────────────────────────────────────────────────────────────────────────── */
+
+static bool is_symlink(const char *path)
+{
+	struct stat st;
+
+	return lstat(path, &st) == 0 && S_ISLNK(st.st_mode);
+}
+
+static bool points_to(const char *link, const char *target)
+{
+	char is[PINS_PATH_SIZE];
+	ssize_t n = readlink(link, is, sizeof(is) - 1);
+
+	if (n < 0)
+		return false;
+	is[n] = 0;
+	return !strcmp(is, target);
+}
+
+int pins_point(const char *link, const char *path)
+{
+	char target[PINS_PATH_SIZE];
+
+	if (pins_join(target, "..", path) < 0)
+		return -ENAMETOOLONG;
+	if (symlink(target, link) == 0 || (errno == EEXIST && points_to(link, target)))
+		return 0;
+	if (errno != EEXIST || !is_symlink(link))
+		return -errno;
+	/* It leads elsewhere: from one moment to the next it is another. */
+	unlink(SPARE_LINK);
+	if (symlink(target, SPARE_LINK) < 0 || rename(SPARE_LINK, link) < 0)
+		return -errno;
+	return 0;
+}
+
+int pins_alias(const char *alias, const char *path, const struct pp_spec *rights)
+{
+	int r = pins_make_namespace(rights->ns, rights->group, rights->mode);
+
+	if (r >= 0)
+		r = pins_point(alias, path);
+	if (r < 0)
+		rmdir(rights->ns); /* only if it is empty, so if it was made here */
+	return r;
+}
+
+int pins_unalias(const char *alias)
+{
+	char ns[PINS_PATH_SIZE];
+
+	if (is_symlink(alias) && unlink(alias) < 0)
+		return -errno;
+	pins_namespace(alias, ns);
+	rmdir(ns);
+	return 0;
+}
+
+int pins_move(const char *path, const char *alias)
+{
+	if (renameat2(AT_FDCWD, path, AT_FDCWD, alias, RENAME_EXCHANGE) == 0)
+		return 0;
+	if (errno != EINVAL)
+		return -errno;
+	/* Before 5.16 bpffs cannot exchange. If this ends halfway, the alias' record is still
+	 * beside the pins, from which recovery makes the symlink again. */
+	if (unlink(alias) < 0 || renameat2(AT_FDCWD, path, AT_FDCWD, alias, RENAME_NOREPLACE) < 0)
+		return -errno;
+	return 0;
+}
+
+/* ── rights ─────────────────────────────────────────────────────────────────────────────── */
+
+/*
+ * The namespace's r lets its directories be listed; everyone may pass through, since the
+ * broker must and has no rights of its own: what is inside is guarded by its own modes.
+ */
+int pins_grant_directory(const char *path, gid_t group, mode_t mode)
+{
+	mode = 0711 | (mode & 040) | (mode & 004);
+	if (chmod(path, mode) < 0 || chown(path, 0, group) < 0)
+		return -errno;
+	return 0;
+}
+
+int pins_make_namespace(const char *ns, gid_t group, mode_t mode)
+{
+	if (mkdir(ns, 0700) < 0)
+		return errno == EEXIST ? 0 : -errno;
+	return pins_grant_directory(ns, group, mode);
+}
+
+int pins_grant_namespace(const struct pp_spec *rights)
+{
+	return pins_grant_directory(rights->ns, rights->group, rights->mode);
+}
+
+/* A text file: root's for a moment, because chmod of what is another's needs CAP_FOWNER. Who
+ * dies in it is mended at the next start. */
+static int grant_file(const char *path, const char *leaf, uid_t broker,
+		      const struct pp_spec *rights)
+{
+	mode_t mode = 0400 | (rights->mode & 040) | (rights->mode & 04);
+	char file[PINS_PATH_SIZE];
+	struct stat st;
+
+	if (pins_join(file, path, leaf) < 0)
+		return -ENAMETOOLONG;
+	if (lstat(file, &st) < 0)
+		return -errno;
+	if (st.st_uid == broker && st.st_gid == rights->group && (st.st_mode & 07777) == mode)
+		return 0;
+	if (chown(file, 0, -1) < 0 || chmod(file, mode) < 0 ||
+	    chown(file, broker, rights->group) < 0)
+		return -errno;
+	return 0;
+}
+
+int pins_grant(const char *path, uid_t broker, const struct pp_spec *rights)
+{
+	int r;
+
+	r = grant_file(path, "info", broker, rights);
+	if (r >= 0)
+		r = grant_file(path, "stat", broker, rights);
+	if (r >= 0)
+		r = pins_grant_directory(path, rights->group, rights->mode);
+	return r;
+}

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Walking the registry, and sweeping away what nobody needs any more. See pins.h. */
+#include <bpf/bpf.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "daemon/engine/registry/pins-internal.h"
+#include "daemon/log.h"
+#include "daemon/text.h"
+#include "proto/macro.h"
+#include "proto/places.h"
+
+/* ── walking ────────────────────────────────────────────────────────────────────────────── */
+
+int pins_each_entry(const char *dir, int (*fn)(const char *dir, const char *leaf, void *userdata),
+		    void *userdata)
+{
+	_cleanup_closedir_ DIR *d = opendir(dir);
+	struct dirent *e;
+	int r = 0;
+
+	if (!d)
+		return -errno;
+	while (r >= 0 && (e = readdir(d)))
+		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+			r = fn(dir, e->d_name, userdata);
+	return r;
+}
+
+int pins_foreach_leaf(const char *path,
+		      int (*fn)(const char *path, const char *leaf, void *userdata), void *userdata)
+{
+	return pins_each_entry(path, fn, userdata);
+}
+
+static mode_t type_of(const char *path)
+{
+	struct stat st;
+
+	return lstat(path, &st) < 0 ? 0 : st.st_mode & S_IFMT;
+}
+
+static bool is_namespace(const char *leaf)
+{
+	return leaf[0] != '+' && strcmp(leaf, PP_BY_ID) != 0 && type_of(leaf) == S_IFDIR;
+}
+
+struct walk {
+	int (*fn)(const char *path, void *userdata);
+	void *userdata;
+	mode_t type;
+};
+
+static int walk_event(const char *dir, const char *leaf, void *userdata)
+{
+	const struct walk *w = userdata;
+	char path[PINS_PATH_SIZE];
+
+	if (pins_join(path, dir, leaf) < 0 || type_of(path) != w->type)
+		return 0;
+	return w->fn(path, w->userdata);
+}
+
+static int walk_namespace(const char *dir _unused_, const char *leaf, void *userdata)
+{
+	return is_namespace(leaf) ? pins_each_entry(leaf, walk_event, userdata) : 0;
+}
+
+int pins_foreach(int (*fn)(const char *path, void *userdata), void *userdata)
+{
+	struct walk w = { fn, userdata, S_IFDIR };
+
+	return pins_each_entry(".", walk_namespace, &w);
+}
+
+int pins_foreach_alias(int (*fn)(const char *path, void *userdata), void *userdata)
+{
+	struct walk w = { fn, userdata, S_IFLNK };
+
+	return pins_each_entry(".", walk_namespace, &w);
+}
+
+/* ── what is deleted ────────────────────────────────────────────────────────────────────── */
+
+void pins_remains_path(uint64_t id, char ret[PINS_PATH_SIZE])
+{
+	snprintf(ret, PINS_PATH_SIZE, DEL_PREFIX "%" PRIu64, id);
+}
+
+struct walk_remains {
+	int (*fn)(const char *path, uint64_t id, void *userdata);
+	void *userdata;
+};
+
+static int walk_deleted(const char *dir _unused_, const char *leaf, void *userdata)
+{
+	const struct walk_remains *w = userdata;
+	uint64_t id;
+
+	if (strncmp(leaf, DEL_PREFIX, strlen(DEL_PREFIX)) != 0 ||
+	    pp_parse_u64(leaf + strlen(DEL_PREFIX), &id) < 0)
+		return 0;
+	return w->fn(leaf, id, w->userdata);
+}
+
+int pins_foreach_remains(int (*fn)(const char *path, uint64_t id, void *userdata), void *userdata)
+{
+	struct walk_remains w = { fn, userdata };
+
+	return pins_each_entry(".", walk_deleted, &w);
+}
+
+/* "linkS-CPU" is of a counter or breakpoint; all others have one link for all CPUs (links.c). */
+static bool is_counter(const char *leaf)
+{
+	return !strncmp(leaf, "link", 4) && strchr(leaf, '-');
+}
+
+/*
+ * Two may be at it: what is gone is what was wanted.
+ *
+ * What only its pin holds the kernel closes in one worker for the whole machine, one after the
+ * other (delayed_fput()). Behind 720 tracepoints, each of which waits for grace periods, a
+ * breakpoint kept its register for 34 s on a busy machine (6.18). By a descriptor that outlives the
+ * pin it is closed here and now. (Before Linux 6.18, and the stable releases of its time, a pin
+ * holds on for one grace period more: there the worker may still be the last.)
+ */
+static int remove_leaf(const char *dir, const char *leaf, void *userdata _unused_)
+{
+	_cleanup_close_ int counter = -EBADF;
+	char path[PINS_PATH_SIZE];
+
+	if (pins_join(path, dir, leaf) < 0)
+		return -ENAMETOOLONG;
+	if (is_counter(leaf))
+		counter = bpf_obj_get(path);
+	return unlink(path) < 0 && errno != ENOENT ? -errno : 0;
+}
+
+void pins_drop(const char *path, const char *leaf)
+{
+	remove_leaf(path, leaf, NULL);
+}
+
+static int drop_counter(const char *dir, const char *leaf, void *userdata _unused_)
+{
+	return is_counter(leaf) ? remove_leaf(dir, leaf, NULL) : 0;
+}
+
+void pins_drop_counters(const char *path)
+{
+	pins_each_entry(path, drop_counter, NULL);
+}
+
+/* What `remove` leaves there stays, with the directory. */
+static int remove_dir(const char *path,
+		      int (*remove)(const char *dir, const char *leaf, void *userdata))
+{
+	int r = pins_each_entry(path, remove, NULL);
+
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	return rmdir(path) < 0 && errno != ENOENT && errno != ENOTEMPTY ? -errno : 0;
+}
+
+int pins_remove_dir(const char *path)
+{
+	return remove_dir(path, remove_leaf);
+}
+
+int pins_forget(uint64_t id)
+{
+	char path[PINS_PATH_SIZE];
+	int r;
+
+	pins_remains_path(id, path);
+	r = remove_leaf(path, "meta", NULL);
+	if (r < 0)
+		return r;
+	/* If the reaper is not through it removes the directory. */
+	return rmdir(path) < 0 && errno != ENOENT && errno != ENOTEMPTY ? -errno : 0;
+}
+
+static int remove_but_meta(const char *dir, const char *leaf, void *userdata _unused_)
+{
+	return strcmp(leaf, "meta") != 0 ? remove_leaf(dir, leaf, NULL) : 0;
+}
+
+static int reap_one(const char *path, uint64_t id _unused_, void *userdata)
+{
+	void (*const *first)(const char *path) = userdata;
+	int r;
+
+	(*first)(path);
+	r = remove_dir(path, remove_but_meta);
+	if (r < 0)
+		log_error("cannot remove %s from the registry: %s", path, strerror(-r));
+	return 0;
+}
+
+int pins_reap(void (*first)(const char *path))
+{
+	return pins_foreach_remains(reap_one, &first);
+}
+
+/* ── CPUs ───────────────────────────────────────────────────────────────────────────────── */
+
+/* "cpuN", "linkS-N" */
+static bool leaf_cpu(const char *leaf, uint32_t *ret)
+{
+	const char *dash = strchr(leaf, '-');
+
+	if (!strncmp(leaf, "cpu", 3))
+		return pp_parse_u32(leaf + 3, ret) >= 0;
+	return !strncmp(leaf, "link", 4) && dash && pp_parse_u32(dash + 1, ret) >= 0;
+}
+
+static int drop_other_cpu(const char *dir, const char *leaf, void *userdata)
+{
+	const struct pp_cpumask *cpus = userdata;
+	uint32_t cpu;
+
+	if (strcmp(leaf, SPARE_PIN) != 0 && (!leaf_cpu(leaf, &cpu) || pp_cpumask_test(cpus, cpu)))
+		return 0;
+	return remove_leaf(dir, leaf, NULL);
+}
+
+int pins_keep_cpus(const char *path, const struct pp_cpumask *cpus)
+{
+	struct pp_cpumask keep = *cpus;
+
+	return pins_each_entry(path, drop_other_cpu, &keep);
+}
+
+/* ── recovery ───────────────────────────────────────────────────────────────────────────── */
+
+/* What was an event, or could have been, has rings that count; and links that take the kernel long
+ * are the reaper's. */
+static int drop_draft(const char *dir _unused_, const char *leaf, void *userdata _unused_)
+{
+	char gone[PINS_PATH_SIZE];
+	uint64_t id;
+	int r;
+
+	if (strncmp(leaf, NEW_PREFIX, strlen(NEW_PREFIX)) != 0)
+		return 0;
+	r = pins_next_id(&id);
+	if (r >= 0) {
+		pins_remains_path(id, gone);
+		if (rename(leaf, gone) < 0)
+			r = -errno;
+	}
+	if (r < 0)
+		log_error("cannot remove the half-made %s from the registry: %s", leaf,
+			  strerror(-r));
+	return 0;
+}
+
+static int recover_remains(const char *path, uint64_t id _unused_, void *userdata _unused_)
+{
+	pins_drop_counters(path);
+	return 0;
+}
+
+int pins_recover(void)
+{
+	int r;
+
+	unlink(SPARE_LINK);
+	unlink(SPARE_PIN); /* of the instance's own; those of events: pins_keep_cpus() */
+	r = pins_each_entry(".", drop_draft, NULL);
+	return r < 0 ? r : pins_foreach_remains(recover_remains, NULL);
+}
+
+static int drop_dangling(const char *dir, const char *leaf, void *userdata _unused_)
+{
+	char path[PINS_PATH_SIZE];
+	struct stat st;
+
+	if (pins_join(path, dir, leaf) >= 0 && stat(path, &st) < 0 &&
+	    (errno == ENOENT || errno == ELOOP))
+		unlink(path);
+	return 0;
+}
+
+static int drop_empty_namespace(const char *dir _unused_, const char *leaf, void *userdata _unused_)
+{
+	if (is_namespace(leaf))
+		rmdir(leaf);
+	return 0;
+}
+
+int pins_sweep(void)
+{
+	int r = pins_each_entry(PP_BY_ID, drop_dangling, NULL);
+
+	return r < 0 ? r : pins_each_entry(".", drop_empty_namespace, NULL);
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Removes what was deleted, in a process of its own. */
+#include "daemon/engine/registry/reaper.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "daemon/engine/registry/pins.h"
+#include "daemon/engine/registry/remains.h"
+#include "proto/macro.h"
+
+static pid_t reaper = -1; /* the one that runs */
+static bool again;	  /* there is more since it was started */
+
+/* In the child. It inherits the engine's lock and sockets; others must not wait for it. */
+static void close_all_but(int fd)
+{
+	if (fd >= 0)
+		dup2(fd, STDERR_FILENO + 1);
+	close_range(STDERR_FILENO + (fd >= 0 ? 2 : 1), ~0U, 0);
+}
+
+/* Of two at a time each would complain of what the other removed: this one waits for the other. */
+static int start(void)
+{
+	_cleanup_close_ int before = -EBADF;
+	pid_t pid;
+
+	if (reaper >= 0)
+		before = (int)syscall(SYS_pidfd_open, reaper, 0); /* < 0: it has ended */
+	pid = fork();
+	if (pid < 0)
+		return -errno;
+	if (pid == 0) {
+		close_all_but(before);
+		if (before >= 0)
+			poll(&(struct pollfd){ STDERR_FILENO + 1, POLLIN, 0 }, 1, -1);
+		_exit(pins_reap(remains_bury) < 0);
+	}
+	reaper = pid;
+	again = false;
+	return 0;
+}
+
+int reaper_kick(void)
+{
+	if (reaper < 0)
+		return start();
+	again = true;
+	return 0;
+}
+
+/* One that was killed has left work behind; one that failed would only fail again. */
+static void collect(int flags)
+{
+	int status = 0;
+	pid_t pid;
+
+	if (reaper < 0)
+		return;
+	pid = waitpid(reaper, &status, flags);
+	if (pid == 0 || (pid < 0 && errno == EINTR))
+		return;
+	/* (< 0: it is gone, and nobody says how; to wait for it would be for ever.) */
+	reaper = -1;
+	if (again || (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL))
+		start();
+}
+
+void reaper_collect(void)
+{
+	collect(WNOHANG);
+}
+
+static int64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000LL + t.tv_nsec / 1000000;
+}
+
+void reaper_wait(int ms)
+{
+	int64_t end = now_ms() + ms, left;
+
+	while (reaper >= 0 && (left = end - now_ms()) > 0) {
+		_cleanup_close_ int fd = (int)syscall(SYS_pidfd_open, reaper, 0);
+
+		if (fd < 0)
+			break;
+		poll(&(struct pollfd){ fd, POLLIN, 0 }, 1, (int)left);
+		collect(WNOHANG);
+	}
+}
+
+void reaper_leave(void)
+{
+	if (again)
+		start();
+}

@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Rings that belong to no event any more, and that somebody still has. See remains.h. */
+#include "daemon/engine/registry/remains.h"
+
+#include <bpf/bpf.h>
+#include <string.h>
+#include <time.h>
+
+#include "daemon/engine/registry/mark.h"
+#include "daemon/engine/registry/meta.h"
+#include "daemon/engine/registry/pins.h"
+#include "daemon/log.h"
+#include "proto/macro.h"
+
+#define LOOK_SOON 10 /* ms; half as much again each time that nothing has changed */
+#define LOOK_LATE 2000
+
+struct remain {
+	struct pp_remains told; /* as it was told last */
+	struct meta_map *maps;	/* those that were still there */
+	size_t n;
+};
+
+static struct remain *all;
+static size_t n_all, room;
+static unsigned interval = LOOK_SOON;
+static int64_t due; /* ms, of CLOCK_MONOTONIC */
+
+static int64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000LL + t.tv_nsec / 1000000;
+}
+
+void remains_hurry(void)
+{
+	interval = LOOK_SOON;
+	due = now_ms() + interval;
+}
+
+/* ── which maps ─────────────────────────────────────────────────────────────────────────── */
+
+static int read_maps(const char *path, struct pp_event *ret_event, struct meta_map **ret,
+		     size_t *ret_n)
+{
+	_cleanup_close_ int fd = pins_get(path, "meta");
+
+	return fd < 0 ? fd : meta_read_all(fd, ret_event, NULL, ret, ret_n, NULL);
+}
+
+/* Map ids that events have; sorted by seal(). */
+struct in_use {
+	uint32_t *id;
+	size_t n;
+};
+
+static void in_use_done(struct in_use *u)
+{
+	free(u->id);
+}
+
+static int in_use_add(const char *path, void *userdata)
+{
+	_cleanup_free_ struct meta_map *maps = NULL;
+	struct in_use *u = userdata;
+	struct pp_event event;
+	uint32_t *more;
+	size_t n = 0;
+
+	/* What cannot be understood has no maps that anything else of ours could have. */
+	if (read_maps(path, &event, &maps, &n) < 0 || n == 0)
+		return 0;
+	more = reallocarray(u->id, u->n + n, sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	u->id = more;
+	for (size_t i = 0; i < n; i++)
+		u->id[u->n++] = maps[i].id;
+	return 0;
+}
+
+static int by_id(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static void seal(struct in_use *u)
+{
+	if (u->n)
+		qsort(u->id, u->n, sizeof(*u->id), by_id);
+}
+
+static bool is_in_use(const struct in_use *u, uint32_t id)
+{
+	return u->n && bsearch(&id, u->id, u->n, sizeof(id), by_id);
+}
+
+/* Drops those in use. Returns how many are left. */
+static size_t drop_in_use(const struct in_use *u, struct meta_map *maps, size_t n)
+{
+	size_t left = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (!is_in_use(u, maps[i].id))
+			maps[left++] = maps[i];
+	return left;
+}
+
+static uint64_t bytes_of(const struct meta_map *maps, size_t n)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < n; i++)
+		bytes += maps[i].bytes;
+	return bytes;
+}
+
+static bool has_ring(const struct meta_map *maps, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (maps[i].cpu != UINT32_MAX)
+			return true;
+	return false;
+}
+
+/* ── taking note ────────────────────────────────────────────────────────────────────────── */
+
+static int keep(uint64_t id, const struct pp_event *event, struct meta_map *maps, size_t n)
+{
+	if (n_all == room) {
+		size_t more = MAX(room * 2, (size_t)16);
+		struct remain *bigger = reallocarray(all, more, sizeof(*bigger));
+
+		if (!bigger)
+			return -ENOMEM;
+		all = bigger;
+		room = more;
+	}
+	all[n_all] = (struct remain){ .maps = maps, .n = n };
+	all[n_all].told.id = id;
+	all[n_all].told.bytes = bytes_of(maps, n);
+	all[n_all].told.creator = event->spec.creator;
+	memcpy(all[n_all].told.ns, event->spec.ns, sizeof(event->spec.ns));
+	n_all++;
+	remains_hurry();
+	return 0;
+}
+
+/* Takes note of one. Returns how many maps are charged, all the rest can go; or -errno. */
+static int take(const char *path, uint64_t id, const struct in_use *in_use)
+{
+	_cleanup_free_ struct meta_map *maps = NULL;
+	struct pp_event event;
+	size_t n = 0, left;
+	int r;
+
+	r = read_maps(path, &event, &maps, &n);
+	if (r < 0)
+		return r;
+	left = drop_in_use(in_use, maps, n);
+	if (left == 0)
+		return 0;
+	r = keep(id, &event, maps, left);
+	if (r < 0)
+		return r;
+	(void)TAKE_PTR(maps);
+	return left;
+}
+
+static void take_or_forget(const char *path, uint64_t id, const struct in_use *in_use)
+{
+	int r = take(path, id, in_use);
+
+	if (r > 0)
+		return;
+	if (r < 0 && r != -ENOENT)
+		log_warning("what %s was cannot be read (%s); its rings are charged to nobody",
+			    path, strerror(-r));
+	remains_bury(path);
+	pins_forget(id);
+}
+
+void remains_add(uint64_t id, const char *successor, struct pp_remains *ret)
+{
+	_cleanup_(in_use_done) struct in_use in_use = {};
+	char path[PINS_PATH_SIZE];
+	size_t before = n_all;
+	int r = successor ? in_use_add(successor, &in_use) : 0;
+
+	seal(&in_use);
+	pins_remains_path(id, path);
+	if (r >= 0) /* else it would be charged for what lives on */
+		take_or_forget(path, id, &in_use);
+	*ret = n_all > before ? all[before].told : (struct pp_remains){};
+}
+
+void remains_bury(const char *path)
+{
+	_cleanup_close_ int meta = pins_get(path, "meta");
+
+	if (meta >= 0)
+		meta_mark_deleted(meta);
+}
+
+/* ── looking ────────────────────────────────────────────────────────────────────────────── */
+
+/* Ids count up, so that another map with this one's can only be there after four thousand
+ * million of them; its name tells. What cannot be looked at is there. */
+static bool is_there(const struct meta_map *map)
+{
+	struct bpf_map_info info = {};
+	uint32_t size = sizeof(info);
+	_cleanup_close_ int fd = meta_map_open(map);
+
+	if (fd < 0)
+		return fd != -ENOENT;
+	if (bpf_obj_get_info_by_fd(fd, &info, &size) < 0)
+		return true;
+	return !strcmp(info.name, map->cpu == UINT32_MAX ? "pp_catalog" : "pp_ring");
+}
+
+/* Whether it holds less than before. */
+static bool look_at(struct remain *r)
+{
+	size_t left = 0;
+
+	for (size_t i = 0; i < r->n; i++)
+		if (is_there(&r->maps[i]))
+			r->maps[left++] = r->maps[i];
+	if (left == r->n)
+		return false;
+	r->n = left;
+	r->told.bytes = bytes_of(r->maps, left);
+	return true;
+}
+
+static void drop(size_t i)
+{
+	int r = pins_forget(all[i].told.id);
+
+	if (r < 0)
+		log_warning("cannot remove what is left of an event from the registry: %s",
+			    strerror(-r));
+	free(all[i].maps);
+	all[i] = all[--n_all];
+}
+
+void remains_look(void (*fn)(const struct pp_remains *remains, void *userdata), void *userdata)
+{
+	bool changed = false;
+
+	if (n_all == 0 || now_ms() < due)
+		return;
+	for (size_t i = n_all; i-- > 0;) {
+		if (!look_at(&all[i]))
+			continue;
+		changed = true;
+		fn(&all[i].told, userdata);
+		if (all[i].n == 0)
+			drop(i);
+	}
+	interval = changed ? LOOK_SOON : MIN(interval + interval / 2, (unsigned)LOOK_LATE);
+	due = now_ms() + interval;
+}
+
+/* ── at start ───────────────────────────────────────────────────────────────────────────── */
+
+static int recover_one(const char *path, uint64_t id, void *userdata)
+{
+	size_t i = n_all;
+
+	take_or_forget(path, id, userdata);
+	if (n_all == i)
+		return 0;
+	/* Whoever did this may have died before the rings were told; who opens the event again
+	 * finds out which it was. */
+	if (has_ring(all[i].maps, all[i].n))
+		mark_path(path, PP_RING_RETIRED);
+	if (look_at(&all[i]) && all[i].n == 0)
+		drop(i);
+	return 0;
+}
+
+static int any(const char *path _unused_, uint64_t id _unused_, void *userdata _unused_)
+{
+	return -ECANCELED;
+}
+
+int remains_recover(void)
+{
+	_cleanup_(in_use_done) struct in_use in_use = {};
+	int r;
+
+	while (n_all > 0)
+		free(all[--n_all].maps);
+	r = pins_foreach_remains(any, NULL);
+	if (r != -ECANCELED)
+		return r;
+	r = pins_foreach(in_use_add, &in_use);
+	if (r < 0)
+		return r;
+	seal(&in_use);
+	return pins_foreach_remains(recover_one, &in_use);
+}
+
+/* ── telling ────────────────────────────────────────────────────────────────────────────── */
+
+int remains_timeout(void)
+{
+	int64_t left = due - now_ms();
+
+	return n_all == 0 ? -1 : (int)MAX(left, (int64_t)0);
+}
+
+int remains_foreach(int (*fn)(const struct pp_remains *remains, void *userdata), void *userdata)
+{
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < n_all; i++)
+		r = fn(&all[i].told, userdata);
+	return r;
+}
+
+uint64_t remains_bytes(void)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < n_all; i++)
+		bytes += all[i].told.bytes;
+	return bytes;
+}

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Makes the registry's files out of the programs in bpf/tree.bpf.c. Knows no event's path. */
+#include "daemon/engine/registry/tree.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/cpus.h"
+#include "daemon/engine/bpf/tree.h"
+#include "daemon/engine/emit/template.h"
+#include "daemon/engine/kernel/kernel.h"
+#include "daemon/engine/registry/cpu-states.h"
+#include "daemon/engine/registry/pins.h"
+#include "daemon/log.h"
+#include "daemon/totals.h"
+#include "proto/macro.h"
+#include "tree.skel.h"
+
+/* Each CPU keeps up to that many free elements of such a map for its own (LOCAL_FREE_TARGET in
+ * kernel/bpf/bpf_lru_list.c, 6.1 to 7.3). */
+#define KNOWN_EVENTS 4096
+#define KNOWN_BY_CPU 128
+
+/* Loaded once, kept for the engine's life. */
+static struct tree_bpf *skeleton;
+
+static int load(bool with_totals, struct tree_bpf **ret)
+{
+	int possible = pp_cpus_possible(), r;
+	struct tree_bpf *s;
+
+	if (possible < 0)
+		return possible;
+	s = tree_bpf__open();
+	if (!s)
+		return -errno;
+	bpf_program__set_autoload(s->progs.totals, with_totals);
+	r = bpf_map__set_max_entries(s->maps.cpus, possible);
+	if (r >= 0)
+		r = bpf_map__set_max_entries(s->maps.known, KNOWN_EVENTS + possible * KNOWN_BY_CPU);
+	if (r >= 0 && with_totals)
+		r = bpf_map__set_pin_path(s->maps.known, PP_TOTALS_KNOWN);
+	if (r >= 0)
+		r = tree_bpf__load(s);
+	if (r < 0) {
+		tree_bpf__destroy(s);
+		return r;
+	}
+	*ret = s;
+	return 0;
+}
+
+/* The files are there without it, and lists take longer. */
+static int load_totals(uid_t broker, struct tree_bpf **ret)
+{
+	int r = load(true, ret);
+
+	if (r == -EINVAL) {
+		/* What an older engine knew may have another form. */
+		unlink(PP_TOTALS_KNOWN);
+		r = load(true, ret);
+	}
+	if (r < 0)
+		return r;
+	r = pins_put(".", bpf_program__fd((*ret)->progs.totals), PP_TOTALS, broker, 0, 0660);
+	if (r < 0)
+		tree_bpf__destroy(*ret);
+	return r;
+}
+
+static int load_skeleton(uid_t broker)
+{
+	struct tree_bpf *s;
+	int r;
+
+	if (skeleton)
+		return 0;
+	if (!kernel_has_btf())
+		return -EOPNOTSUPP;
+	r = load_totals(broker, &s);
+	if (r < 0) {
+		log_notice("lists of many events take longer: there can be no program that counts "
+			   "them (%s)",
+			   strerror(-r));
+		r = load(false, &s);
+	}
+	if (r >= 0)
+		skeleton = s;
+	return r;
+}
+
+/* Runs find_stats over all programs of the machine, once for all that are wanted. */
+static int run_find_stats(void)
+{
+	_cleanup_close_ int link = -EBADF, iter = -EBADF;
+	char c;
+
+	link = bpf_link_create(bpf_program__fd(skeleton->progs.find_stats), 0, BPF_TRACE_ITER,
+			       NULL);
+	if (link < 0)
+		return link;
+	iter = bpf_iter_create(link);
+	if (iter < 0)
+		return iter;
+	return read(iter, &c, 1) < 0 ? -errno : 0;
+}
+
+static void forget_wanted(const uint32_t *programs, size_t n)
+{
+	int fd = bpf_map__fd(skeleton->maps.wanted);
+
+	for (size_t i = 0; i < n; i++)
+		bpf_map_delete_elem(fd, &programs[i]);
+}
+
+/* ret: a distance for each program; 0 where the kernel does not let it be seen. */
+static int find_stats(const uint32_t *programs, size_t n, int64_t *ret)
+{
+	int fd = bpf_map__fd(skeleton->maps.wanted), r = 0;
+	int64_t none = 0;
+
+	for (size_t i = 0; r >= 0 && i < n; i++)
+		if (bpf_map_update_elem(fd, &programs[i], &none, BPF_ANY) < 0)
+			r = -errno;
+	if (r >= 0)
+		r = run_find_stats();
+	for (size_t i = 0; r >= 0 && i < n; i++)
+		if (bpf_map_lookup_elem(fd, &programs[i], &ret[i]) < 0)
+			r = -errno;
+	forget_wanted(programs, n);
+	return r;
+}
+
+/* One file: a copy of the program with these maps, linked to run over the elements of one. */
+static int create_file(const struct bpf_program *prog, const struct template_map *maps,
+		       size_t n_maps, int over_fd, int *ret)
+{
+	union bpf_iter_link_info target = { .map.map_fd = over_fd };
+	LIBBPF_OPTS(bpf_link_create_opts, opts, .iter_info = &target,
+		    .iter_info_len = sizeof(target));
+	_cleanup_close_ int fd = -EBADF;
+	int r;
+
+	r = template_instantiate(prog, maps, n_maps, bpf_program__name(prog), &fd);
+	if (r < 0)
+		return r;
+	r = bpf_link_create(fd, 0, BPF_TRACE_ITER, &opts);
+	if (r < 0)
+		return r;
+	*ret = r;
+	return 0;
+}
+
+/* The programs' read-only data (format strings are in it, too) with these constants. */
+static int create_rodata(const struct tree_constants *constants, int *ret)
+{
+	size_t size, offset;
+	const char *data = bpf_map__initial_value(skeleton->maps.rodata, &size);
+	_cleanup_free_ char *copy = malloc(size);
+
+	if (!copy)
+		return -ENOMEM;
+	offset = (const char *)&skeleton->rodata->constants - data;
+	memcpy(copy, data, size);
+	memcpy(copy + offset, constants, sizeof(*constants));
+	return template_constants(copy, size, ret);
+}
+
+/* What cannot be read is unknown, not 0. *ret_fd stays -EBADF if nothing is to be read. */
+static int find_distances(const uint32_t *programs, size_t n, struct tree_constants *constants,
+			  int *ret_fd)
+{
+	_cleanup_free_ int64_t *distances = NULL;
+	int r;
+
+	if (n > TREE_PROGRAMS_MAX)
+		constants->missed_unknown = 1;
+	if (n == 0 || constants->missed_unknown)
+		return 0;
+	distances = calloc(n, sizeof(*distances));
+	if (!distances)
+		return -ENOMEM;
+	r = find_stats(programs, n, distances);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < n; i++)
+		constants->missed_unknown |= distances[i] == 0;
+	if (constants->missed_unknown)
+		return 0;
+	constants->n_programs = n;
+	return template_constants(distances, n * sizeof(*distances), ret_fd);
+}
+
+/* In place of a map that is not there its template's own stays. */
+static struct template_map map_or_template(const struct bpf_map *map, int fd)
+{
+	return (struct template_map){ bpf_map__fd(map), fd < 0 ? bpf_map__fd(map) : fd };
+}
+
+static int create_files(int meta_fd, int rings_fd, int ringless_fd, int earlier_fd, int rodata,
+			int distances, struct tree_files *ret)
+{
+	const struct template_map maps[] = {
+		{ bpf_map__fd(skeleton->maps.rings), rings_fd },
+		{ bpf_map__fd(skeleton->maps.meta), meta_fd },
+		{ bpf_map__fd(skeleton->maps.rodata), rodata },
+		map_or_template(skeleton->maps.distances, distances),
+		map_or_template(skeleton->maps.ringless, ringless_fd),
+		map_or_template(skeleton->maps.earlier, earlier_fd),
+		map_or_template(skeleton->maps.states, cpu_states_fd()),
+	};
+	int r;
+
+	r = create_file(skeleton->progs.info, maps, ARRAY_SIZE(maps), meta_fd, &ret->info);
+	if (r < 0)
+		return r;
+	return create_file(skeleton->progs.stat, maps, ARRAY_SIZE(maps),
+			   bpf_map__fd(skeleton->maps.cpus), &ret->stat);
+}
+
+int tree_create(const struct pp_event *event, uid_t broker, int meta_fd, int rings_fd,
+		int ringless_fd, int earlier_fd, const uint32_t *programs, size_t n,
+		struct tree_files *ret)
+{
+	_cleanup_(tree_files_done) struct tree_files files = { .info = -EBADF, .stat = -EBADF };
+	struct tree_constants constants = {
+		.missed_unknown = event->missed_unknown == PP_MISSED_UNKNOWN,
+		.missed_at_least = event->missed_unknown == PP_MISSED_AT_LEAST,
+		.set = event->set,
+		.id = pp_event_origin(event),
+	};
+	_cleanup_close_ int rodata = -EBADF, distances = -EBADF;
+	int r;
+
+	r = load_skeleton(broker);
+	if (r >= 0)
+		r = find_distances(programs, n, &constants, &distances);
+	if (r >= 0)
+		r = create_rodata(&constants, &rodata);
+	if (r >= 0)
+		r = create_files(meta_fd, rings_fd, ringless_fd, earlier_fd, rodata, distances,
+				 &files);
+	if (r < 0)
+		return r;
+	*ret = files;
+	files = (struct tree_files){ -EBADF, -EBADF };
+	return 0;
+}
+
+void tree_files_done(struct tree_files *f)
+{
+	f->info = close_fd(f->info);
+	f->stat = close_fd(f->stat);
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The instance's ring buffer of wakeups. */
+#include "daemon/engine/registry/wakeups.h"
+
+#include <bpf/bpf.h>
+
+#include "daemon/engine/registry/pins.h"
+#include "daemon/wakeup.h"
+#include "proto/macro.h"
+
+/* At one wakeup per ring and PP_WAKEUP_INTERVAL: what 256 CPUs of 100 events send while the
+ * broker is busy for 5 ms, and a multiple of every page size. What does not fit is no loss: the
+ * next one tells as much. */
+#define WAKEUPS_SIZE (256 * 1024)
+
+static int make(int *ret)
+{
+	_cleanup_close_ int fd = -EBADF;
+
+	fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "pp_wakeups", 0, 0, WAKEUPS_SIZE, NULL);
+	if (fd < 0)
+		return fd;
+	if (bpf_obj_pin(fd, PP_WAKEUPS) < 0)
+		return -errno;
+	*ret = TAKE_FD(fd);
+	return 0;
+}
+
+int wakeups_fd(uid_t broker)
+{
+	_cleanup_close_ int fd = bpf_obj_get(PP_WAKEUPS);
+	int r = 0;
+
+	/* Never another in its place: programs that write to the one that is there run on. */
+	if (fd < 0 && errno != ENOENT)
+		return -errno;
+	if (fd < 0)
+		r = make(&fd);
+	/* To read it moves the consumer's position: for nobody but the broker. */
+	if (r >= 0)
+		r = pins_own(PP_WAKEUPS, broker, 0660);
+	return r < 0 ? r : TAKE_FD(fd);
+}

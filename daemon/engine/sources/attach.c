@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Attaching one source to the kernel. See attach.h. */
+#include "daemon/engine/sources/attach.h"
+
+#include <linux/membarrier.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "daemon/engine/registry/reaper.h"
+#include "daemon/engine/sources/sources.h"
+#include "proto/macro.h"
+
+#define TEXT_SIZE (PP_TP_NAME_SIZE * 2)
+#define ATTEMPTS 10 /* to attach where all places are taken */
+#define REAPER_MS 1000
+
+/* ── once, or again ─────────────────────────────────────────────────────────────────────── */
+
+/* Programs of a tracepoint and registers of a processor are few. */
+bool attach_is_used_up(int r)
+{
+	return r == -E2BIG || r == -ENOSPC;
+}
+
+/*
+ * What was deleted a moment ago may still hold a place. Of a tracepoint the reaper may not have
+ * come to it, which in the worst case takes longer than others may be kept waiting; and the kernel
+ * lets go behind everybody's back, some grace periods after the last pin has gone. A barrier of all
+ * CPUs waits for one.
+ */
+static int attach_again(const struct source *source, int entry, unsigned cpu, int r, int *ret_fd)
+{
+	if (r == -E2BIG) {
+		reaper_kick();
+		reaper_wait(REAPER_MS);
+	}
+	for (int i = 0; attach_is_used_up(r) && i < ATTEMPTS; i++) {
+		/* (With nohz_full the kernel has no such barrier.) */
+		if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) < 0)
+			usleep(20000);
+		r = source->recorder->attach(source, entry, cpu, ret_fd);
+	}
+	return r;
+}
+
+int attach_source(const struct source *source, int entry, unsigned cpu, int *ret_fd)
+{
+	int r = source->recorder->attach(source, entry, cpu, ret_fd);
+
+	return attach_is_used_up(r) ? attach_again(source, entry, cpu, r, ret_fd) : r;
+}
+
+/* ── why not ────────────────────────────────────────────────────────────────────────────── */
+
+static bool can_open(const struct perf_event_attr *attr, pid_t pid, int cpu)
+{
+	struct perf_event_attr a = *attr;
+	int fd = (int)syscall(SYS_perf_event_open, &a, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+
+	close_fd(fd);
+	return fd >= 0;
+}
+
+/* What the PMU would have taken, if not this, tells why it did not. */
+static int sampling_failure(const struct source *source, int r, unsigned cpu, struct failure *f)
+{
+	const char *text = source->parsed->text;
+	struct perf_event_attr count = source->attr;
+
+	count.freq = 0;
+	count.sample_period = 0;
+	count.sample_type = 0;
+	count.precise_ip = 0;
+	if (can_open(&count, -1, (int)cpu)) {
+		count.precise_ip = source->attr.precise_ip;
+		return fail(f, EOPNOTSUPP,
+			    "'%s' can be counted and not %s (%s): its PMU %s; `perf stat -e` shows "
+			    "it, and `cpu-clock` can be sampled everywhere.",
+			    text, count.precise_ip ? "sampled so precisely" : "sampled",
+			    strerror(-r),
+			    count.precise_ip ? "has no such mode" : "cannot interrupt");
+	}
+	if (can_open(&count, 0, -1))
+		return fail(f, EOPNOTSUPP,
+			    "'%s' counts within a process only, and not on a CPU (%s), so that it "
+			    "cannot be made persistent.",
+			    text, strerror(-r));
+	if (r == -EINVAL && source->parsed->type == PERF_TYPE_BREAKPOINT)
+		return fail(
+			f, EOPNOTSUPP,
+			"This processor cannot watch '%s' (%s); most can watch writes (w), writes "
+			"and reads (rw) and instructions (x), at multiples of the length.",
+			text, strerror(-r));
+	if (r == -EINVAL)
+		return fail(f, EOPNOTSUPP,
+			    "The kernel does not accept '%s' with these options (%s).", text,
+			    strerror(-r));
+	return fail(f, EOPNOTSUPP,
+		    "This machine cannot count or sample '%s' (%s); `perf list` shows what it can, "
+		    "`cpu-clock` works everywhere.",
+		    text, strerror(-r));
+}
+
+/* A function of the kernel; what is in files the broker has found already. */
+static int kprobe_failure(const struct source *source, int r, struct failure *f)
+{
+	const struct pp_source *parsed = source->parsed;
+
+	switch (-r) {
+	case ENOENT:
+		return fail(f, ENOENT,
+			    "This kernel has no function '%s' for '%s'; /proc/kallsyms lists those "
+			    "it has.",
+			    parsed->name, parsed->text);
+	case EADDRNOTAVAIL:
+		return fail(
+			f, EINVAL,
+			"This kernel has several functions '%s' (/proc/kallsyms), and '%s' does "
+			"not tell which; probe another one.",
+			parsed->name, parsed->text);
+	case EILSEQ:
+		return fail(f, EINVAL,
+			    "No instruction begins at '%s'; choose another offset, or none.",
+			    parsed->text);
+	default:
+		return fail(f, EOPNOTSUPP,
+			    "The kernel allows no probe at '%s' (%s); it keeps them away from what "
+			    "they are made with (/sys/kernel/debug/kprobes/blacklist).",
+			    parsed->text, strerror(-r));
+	}
+}
+
+int attach_failure(const struct source *source, int r, unsigned cpu, struct failure *f)
+{
+	char text[TEXT_SIZE];
+
+	source_text(source, text, sizeof(text));
+	switch (-r) {
+	case E2BIG:
+		return fail(f, E2BIG,
+			    "Tracepoint '%s' already runs 64 BPF programs, the most that the "
+			    "kernel allows for all tools together; share an event that is there "
+			    "(--share), delete one on it, or end another tool that uses it.",
+			    text);
+	case ENOSPC:
+		return fail(
+			f, ENOSPC,
+			"All that CPU %u has to count or watch '%s' with is in use: a processor "
+			"has few such registers, for all tools together; delete an event that "
+			"has one, or end another tool.",
+			cpu, text);
+	case ENODEV:
+		return fail(f, ENODEV, "CPU %u is offline; choose CPUs that are online.", cpu);
+	case EACCES:
+	case EPERM:
+		return fail(f, -r,
+			    "The kernel does not allow '%s' to be recorded (%s); see "
+			    "kernel.perf_event_paranoid and kernel lockdown.",
+			    text, strerror(-r));
+	case ENOENT:
+	case EOPNOTSUPP:
+	case EINVAL:
+	case EILSEQ:
+	case EADDRNOTAVAIL:
+		if (source->parsed->kind == PP_SOURCE_SAMPLING)
+			return sampling_failure(source, r, cpu, f);
+		if (source->parsed->kind == PP_SOURCE_KPROBE)
+			return kprobe_failure(source, r, f);
+		return fail(f, EOPNOTSUPP,
+			    "The kernel does not let programs run on '%s' (%s); use another "
+			    "event.",
+			    text, strerror(-r));
+	default:
+		return fail(f, -r, "Cannot attach to '%s' on CPU %u: %s.", text, cpu, strerror(-r));
+	}
+}

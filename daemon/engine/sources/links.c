@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Entries and links. See links.h. */
+#include "daemon/engine/sources/links.h"
+
+#include <bpf/bpf.h>
+#include <string.h>
+
+#include "daemon/engine/kernel/kernel.h"
+#include "daemon/engine/kernel/pmu.h"
+#include "daemon/engine/sources/attach.h"
+#include "daemon/log.h"
+#include "daemon/text.h"
+#include "proto/macro.h"
+
+#define TEXT_SIZE (PP_TP_NAME_SIZE * 2)
+
+/* ── on which CPUs ──────────────────────────────────────────────────────────────────────── */
+
+/* Those of `cpus` on which the term counts. */
+static int term_cpus(const struct pp_source *term, const struct pp_cpumask *cpus,
+		     struct pp_cpumask *ret)
+{
+	struct pp_cpumask of_pmu;
+	int r;
+
+	*ret = *cpus;
+	if (term->kind != PP_SOURCE_SAMPLING || !term->any_cpu)
+		return 0;
+	r = pmu_cpus(term->type, &of_pmu);
+	if (r == -ENOENT)
+		return 0;
+	for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(ret->bits); i++)
+		ret->bits[i] &= of_pmu.bits[i];
+	return r;
+}
+
+static int source_cpus(const struct source *source, const struct pp_cpumask *cpus,
+		       struct pp_cpumask *ret, struct failure *f)
+{
+	int r = term_cpus(source->parsed, cpus, ret);
+
+	return r < 0 ? fail(f, -r, "Cannot read on which CPUs the PMU of '%s' counts: %s.",
+			    source->parsed->text, strerror(-r))
+		     : 0;
+}
+
+int links_recipe_cpus(const struct pp_recipe *recipe, struct pp_cpumask *cpus)
+{
+	struct pp_cpumask all = {}, one;
+	int r = 0;
+
+	for (uint32_t i = 0; r >= 0 && i < recipe->n_sources; i++) {
+		r = term_cpus(&recipe->sources[i], cpus, &one);
+		for (size_t w = 0; r >= 0 && w < ARRAY_SIZE(all.bits); w++)
+			all.bits[w] |= one.bits[w];
+	}
+	if (r >= 0)
+		*cpus = all;
+	return r;
+}
+
+int links_cpus(const struct sources *s, struct pp_cpumask *cpus, struct failure *f)
+{
+	struct pp_cpumask all = {}, one;
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < s->n; i++) {
+		r = source_cpus(&s->v[i], cpus, &one, f);
+		for (size_t w = 0; r >= 0 && w < ARRAY_SIZE(all.bits); w++)
+			all.bits[w] |= one.bits[w];
+	}
+	if (r >= 0)
+		*cpus = all;
+	return r;
+}
+
+static bool is_empty(const struct pp_cpumask *m)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(m->bits); i++)
+		if (m->bits[i])
+			return false;
+	return true;
+}
+
+static int no_cpu(const struct source *source, struct failure *f)
+{
+	struct pp_cpumask of_pmu;
+	char list[256];
+
+	if (pmu_cpus(source->parsed->type, &of_pmu) < 0 ||
+	    pp_format_cpus(&of_pmu, list, sizeof(list)) < 0)
+		strcpy(list, "others");
+	return fail(f, ENODEV,
+		    "'%s' counts for whole packages, and on CPUs %s only; name one of those, or "
+		    "none.",
+		    source->parsed->text, list);
+}
+
+/* ── linking ────────────────────────────────────────────────────────────────────────────── */
+
+/* What can be said of one event and need not be said of all. */
+static bool is_its_own_fault(int r)
+{
+	return r == -EOPNOTSUPP || r == -EPERM || r == -EACCES || r == -ENOENT;
+}
+
+static int pin(struct pins_draft *draft, int fd, const char *leaf, struct failure *f)
+{
+	int r = pins_add(draft, fd, leaf, 0, 0, 0600);
+
+	if (r < 0)
+		return fail(f, -r, "Cannot pin %s in the registry: %s.", leaf, strerror(-r));
+	return 0;
+}
+
+static int link_on(const struct source *source, int entry, unsigned cpu, const char *leaf,
+		   struct pins_draft *draft, struct failure *f)
+{
+	_cleanup_close_ int link = -EBADF;
+	int r = attach_source(source, entry, cpu, &link);
+
+	return r < 0 ? attach_failure(source, r, cpu, f) : pin(draft, link, leaf, f);
+}
+
+static int link_everywhere(const struct source *source, size_t i, int entry,
+			   const struct pp_cpumask *cpus, struct pins_draft *draft,
+			   struct failure *f)
+{
+	char leaf[32];
+	int r = 0;
+
+	PP_CPUMASK_FOREACH(cpu, cpus)
+	{
+		if (!source->recorder->per_cpu) {
+			snprintf(leaf, sizeof(leaf), "link%zu", i);
+			return link_on(source, entry, cpu, leaf, draft, f);
+		}
+		snprintf(leaf, sizeof(leaf), "link%zu-%u", i, cpu);
+		r = link_on(source, entry, cpu, leaf, draft, f);
+		if (r < 0)
+			break;
+	}
+	return r;
+}
+
+static int load_entry(const struct source *source, size_t i, const struct programs *p, int *ret,
+		      struct failure *f)
+{
+	struct recorder_slot slot = programs_slot(p, i);
+	int r = source->recorder->entry(source, &slot, ret);
+	char text[TEXT_SIZE];
+
+	if (r >= 0)
+		return 0;
+	source_text(source, text, sizeof(text));
+	return fail(f, -r, "The kernel refuses the entry of the program for '%s': %s.", text,
+		    strerror(-r));
+}
+
+static int link_source(const struct source *source, size_t i, const struct programs *p,
+		       const struct pp_cpumask *cpus, struct pins_draft *draft, struct failure *f)
+{
+	_cleanup_close_ int entry = -EBADF;
+	struct pp_cpumask mine;
+	int r;
+
+	r = source_cpus(source, cpus, &mine, f);
+	if (r < 0)
+		return r;
+	if (is_empty(&mine))
+		return no_cpu(source, f);
+	r = load_entry(source, i, p, &entry, f);
+	return r < 0 ? r : link_everywhere(source, i, entry, &mine, draft, f);
+}
+
+/* The first of those that share an entry links it. */
+static bool has_link(const struct sources *s, size_t i)
+{
+	const struct source *source = &s->v[i], *other;
+
+	for (other = s->v; source_shares_entry(source) && other < source; other++)
+		if (source_shares_entry(other) && !strcmp(other->recorder->entry_class(other),
+							  source->recorder->entry_class(source)))
+			return false;
+	return true;
+}
+
+/* What is to be linked, and how many sources are left of it. */
+struct linking {
+	const struct sources *s;
+	const struct programs *p;
+	const struct pp_cpumask *cpus;
+	struct pins_draft *draft;
+	bool *out;
+	size_t left;
+};
+
+static int link_or_leave_out(struct linking *l, size_t i, struct failure *f)
+{
+	const struct source *source = &l->s->v[i];
+	struct failure mine = {};
+	int r = has_link(l->s, i) ? link_source(source, i, l->p, l->cpus, l->draft, &mine) : 0;
+
+	if (r >= 0)
+		return 0;
+	if (!source_is_optional(source) || source_shares_entry(source) || !is_its_own_fault(r) ||
+	    --l->left == 0) {
+		*f = mine;
+		return r;
+	}
+	log_notice("%s:%s is left out of '%s': %s", source->tp->system, source->tp->name,
+		   source->parsed->text, mine.sentence);
+	l->out[i] = true;
+	return 0;
+}
+
+/* What the event cannot do without comes first: to take hundreds of links back, because no register
+ * is free for the last of its sources, would take the kernel long, and others wait. */
+int links_create(const struct sources *s, const struct programs *p, const struct pp_cpumask *cpus,
+		 struct pins_draft *draft, bool *out, struct failure *f)
+{
+	struct linking l = { s, p, cpus, draft, out, s->n };
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < s->n; i++)
+		if (!source_is_optional(&s->v[i]))
+			r = link_or_leave_out(&l, i, f);
+	for (size_t i = 0; r >= 0 && i < s->n; i++)
+		if (source_is_optional(&s->v[i]))
+			r = link_or_leave_out(&l, i, f);
+	return r;
+}
+
+/* ── anew ───────────────────────────────────────────────────────────────────────────────── */
+
+/* What died with its CPU still has its register: it goes first if there is no other. */
+static int renew_on(const struct source *source, int entry, unsigned cpu, const char *path,
+		    const char *leaf, struct failure *f)
+{
+	_cleanup_close_ int link = -EBADF;
+	int r = source->recorder->attach(source, entry, cpu, &link);
+
+	if (attach_is_used_up(r)) {
+		pins_drop(path, leaf);
+		r = attach_source(source, entry, cpu, &link);
+	}
+	if (r == -ENODEV)
+		return r;
+	if (r < 0)
+		return attach_failure(source, r, cpu, f);
+	r = pins_put(path, link, leaf, 0, 0, 0600);
+	return r < 0 ? fail(f, -r, "Cannot pin %s in the registry: %s.", leaf, strerror(-r)) : 0;
+}
+
+static int renew_source(const struct source *source, size_t i, const struct programs *p,
+			const char *path, struct pp_cpumask *cpus, struct failure *f)
+{
+	_cleanup_close_ int entry = -EBADF;
+	struct pp_cpumask mine;
+	char leaf[32];
+	int r = source_cpus(source, cpus, &mine, f);
+
+	if (r < 0 || is_empty(&mine))
+		return r;
+	r = load_entry(source, i, p, &entry, f);
+	PP_CPUMASK_FOREACH(cpu, &mine)
+	{
+		if (r < 0)
+			break;
+		snprintf(leaf, sizeof(leaf), "link%zu-%u", i, cpu);
+		r = renew_on(source, entry, cpu, path, leaf, f);
+		if (r == -ENODEV) {
+			pp_cpumask_clear(cpus, cpu);
+			r = 0;
+		}
+	}
+	return r;
+}
+
+int links_renew(const struct sources *s, const struct programs *p, const char *path,
+		struct pp_cpumask *cpus, struct failure *f)
+{
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < s->n; i++)
+		if (s->v[i].recorder->per_cpu)
+			r = renew_source(&s->v[i], i, p, path, cpus, f);
+	return r;
+}
+
+/* ── those that are pinned ──────────────────────────────────────────────────────────────── */
+
+static int carry_link(const char *path, const char *leaf, void *userdata)
+{
+	_cleanup_close_ int fd = -EBADF;
+
+	if (strncmp(leaf, "link", 4) != 0)
+		return 0;
+	fd = pins_get(path, leaf);
+	return fd < 0 ? fd : pins_add(userdata, fd, leaf, 0, 0, 0600);
+}
+
+int links_carry(const char *path, struct pins_draft *draft)
+{
+	return pins_foreach_leaf(path, carry_link, draft);
+}
+
+/* Each had a slot then, one after the other; now they have those of their numbers. */
+void links_recognize(struct sources *s, const char *path)
+{
+	if (programs_fit(s, path))
+		return;
+	for (size_t i = 0; i < s->n; i++)
+		if (source_shares_entry(&s->v[i])) {
+			s->v[i].is_carried = false;
+			s->v[i].is_preemptible = kernel_preempts_syscalls();
+		}
+}
+
+/* Overflows compare the counter with the samples instead; uprobes are shut out by nothing. */
+static bool is_counted(const struct source *source)
+{
+	return !source->recorder->per_cpu && !source->can_nest;
+}
+
+static int entry_id(const char *path, size_t i, uint32_t *ret)
+{
+	struct bpf_link_info info = {};
+	uint32_t size = sizeof(info);
+	_cleanup_close_ int fd = -EBADF;
+	char leaf[32];
+
+	snprintf(leaf, sizeof(leaf), "link%zu", i);
+	fd = pins_get(path, leaf);
+	if (fd < 0)
+		return fd;
+	if (bpf_obj_get_info_by_fd(fd, &info, &size) < 0)
+		return -errno;
+	*ret = info.prog_id;
+	return 0;
+}
+
+int links_counted(const struct sources *s, const char *path, uint32_t **ret, size_t *ret_n)
+{
+	_cleanup_free_ uint32_t *ids = calloc(s->n, sizeof(*ids));
+	size_t n = 0;
+	int r = 0;
+
+	if (!ids)
+		return -ENOMEM;
+	for (size_t i = 0; r >= 0 && i < s->n; i++)
+		if (is_counted(&s->v[i]) && has_link(s, i))
+			r = entry_id(path, i, &ids[n++]);
+	if (r < 0)
+		return r;
+	*ret = TAKE_PTR(ids);
+	*ret_n = n;
+	return 0;
+}

@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Slots and what is in them. See programs.h. */
+#include "daemon/engine/sources/programs.h"
+
+#include <bpf/bpf.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "proto/macro.h"
+
+#define SPARE_FDS 1024 /* beside the programs: rings, links, what else the engine has open */
+
+void programs_done(struct programs *p)
+{
+	for (size_t i = 0; i < p->n_arrays; i++)
+		close_fd(p->arrays[i].fd);
+	for (size_t i = 0; i < p->n; i++)
+		close_fd(p->loaded[i]);
+	free(p->arrays);
+	free(p->slots);
+	free(p->loaded);
+	*p = (struct programs){};
+}
+
+/* ── where each source's slot is ────────────────────────────────────────────────────────── */
+
+static int find_array(struct programs *p, const char *class, uint32_t *ret)
+{
+	struct program_array *more;
+
+	for (uint32_t i = 0; i < p->n_arrays; i++)
+		if (!strcmp(p->arrays[i].class, class)) {
+			*ret = i;
+			return 0;
+		}
+	more = reallocarray(p->arrays, p->n_arrays + 1, sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	p->arrays = more;
+	*ret = p->n_arrays;
+	p->arrays[p->n_arrays++] = (struct program_array){ .class = class, .fd = -EBADF };
+	return 0;
+}
+
+static int assign_slots(struct programs *p, const struct sources *s)
+{
+	int r = 0;
+
+	p->slots = calloc(s->n, sizeof(*p->slots));
+	p->loaded = calloc(s->n, sizeof(*p->loaded));
+	if (!p->slots || !p->loaded)
+		return -ENOMEM;
+	p->n = s->n;
+	for (size_t i = 0; i < p->n; i++)
+		p->loaded[i] = -EBADF;
+	for (size_t i = 0; r >= 0 && i < p->n; i++) {
+		const struct source *source = &s->v[i];
+		struct program_slot *slot = &p->slots[i];
+		struct program_array *array;
+
+		r = find_array(p, source->recorder->entry_class(source), &slot->array);
+		if (r < 0)
+			break;
+		array = &p->arrays[slot->array];
+		slot->index = source_shares_entry(source) ? source->call.number : array->n;
+		array->n = MAX(array->n, slot->index + 1);
+	}
+	return r;
+}
+
+static void array_leaf(size_t i, char ret[32])
+{
+	snprintf(ret, 32, "progs%zu", i);
+}
+
+static int create_arrays(struct programs *p, struct pins_draft *draft)
+{
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < p->n_arrays; i++) {
+		r = bpf_map_create(BPF_MAP_TYPE_PROG_ARRAY, "pp_progs", 4, 4, p->arrays[i].n, NULL);
+		p->arrays[i].fd = r;
+	}
+	return r < 0 ? r : programs_carry(p, draft);
+}
+
+int programs_carry(const struct programs *p, struct pins_draft *draft)
+{
+	char leaf[32];
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < p->n_arrays; i++) {
+		array_leaf(i, leaf);
+		r = pins_add(draft, p->arrays[i].fd, leaf, 0, 0, 0600);
+	}
+	return r;
+}
+
+static int open_arrays(struct programs *p, const char *path)
+{
+	char leaf[32];
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < p->n_arrays; i++) {
+		array_leaf(i, leaf);
+		r = pins_get(path, leaf);
+		p->arrays[i].fd = r;
+	}
+	return r;
+}
+
+int programs_create(const struct sources *s, struct pins_draft *draft, struct programs *ret,
+		    struct failure *f)
+{
+	_cleanup_(programs_done) struct programs p = {};
+	const struct pp_spec *spec = s->v[0].spec;
+	int r = assign_slots(&p, s);
+
+	if (r >= 0)
+		r = create_arrays(&p, draft);
+	if (r < 0)
+		return fail(f, -r, "Cannot make the slots for the programs of '%s/%s': %s.",
+			    spec->ns, spec->name, strerror(-r));
+	*ret = p;
+	p = (struct programs){};
+	return 0;
+}
+
+int programs_open(const struct sources *s, const char *path, struct programs *ret,
+		  struct failure *f)
+{
+	_cleanup_(programs_done) struct programs p = {};
+	int r = assign_slots(&p, s);
+
+	if (r >= 0)
+		r = open_arrays(&p, path);
+	if (r < 0)
+		return fail(f, -r, "Cannot open the slots of the programs of '%s': %s.", path,
+			    strerror(-r));
+	*ret = p;
+	p = (struct programs){};
+	return 0;
+}
+
+/* Whether that is the array for all its sources: no larger, no smaller. */
+static bool is_array(const char *path, size_t i, uint32_t n)
+{
+	struct bpf_map_info info = {};
+	uint32_t size = sizeof(info);
+	_cleanup_close_ int fd = -EBADF;
+	char leaf[32];
+
+	array_leaf(i, leaf);
+	fd = pins_get(path, leaf);
+	return fd >= 0 && bpf_obj_get_info_by_fd(fd, &info, &size) == 0 && info.max_entries == n;
+}
+
+bool programs_fit(const struct sources *s, const char *path)
+{
+	_cleanup_(programs_done) struct programs p = {};
+	size_t i = 0;
+
+	if (assign_slots(&p, s) < 0)
+		return true;
+	while (i < p.n_arrays && is_array(path, i, p.arrays[i].n))
+		i++;
+	return i == p.n_arrays;
+}
+
+struct recorder_slot programs_slot(const struct programs *p, size_t i)
+{
+	return (struct recorder_slot){
+		.fd = p->arrays[p->slots[i].array].fd,
+		.index = p->slots[i].index,
+	};
+}
+
+/* ── loading and filling ────────────────────────────────────────────────────────────────── */
+
+static int load_one(struct programs *p, const struct source *source, size_t i,
+		    const struct recorder_target *target, struct failure *f)
+{
+	char text[PP_TP_NAME_SIZE * 2];
+	int r = source->recorder->load(source, target, &p->loaded[i], f);
+
+	if (r >= 0)
+		return 0;
+	source_text(source, text, sizeof(text));
+	if (r == -EMFILE || r == -ENFILE)
+		return fail(f, -r,
+			    "The engine has no descriptors left for the programs of '%s' (%s); "
+			    "raise its limit (LimitNOFILE= in its unit, or ulimit -Hn).",
+			    text, strerror(-r));
+	return fail(f, -r,
+		    "The kernel refuses the program that would record '%s' (%s); "
+		    "PERFPERSIST_DEBUG=1 in the engine's environment shows why.",
+		    text, strerror(-r));
+}
+
+/* As far as it may be: whoever runs out of descriptors is told. */
+static void make_room(size_t n)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= n + SPARE_FDS)
+		return;
+	limit.rlim_cur = MIN(limit.rlim_max, (rlim_t)(n + SPARE_FDS));
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+int programs_load(struct programs *p, const struct sources *s, const struct recorder_target *target,
+		  struct failure *f)
+{
+	int r = 0;
+
+	make_room(p->n);
+	for (size_t i = 0; r >= 0 && i < p->n; i++)
+		r = load_one(p, &s->v[i], i, target, f);
+	return r;
+}
+
+int programs_load_direct(struct programs *p, const struct sources *s,
+			 const struct recorder_target *target, struct failure *f)
+{
+	int r = 0;
+
+	make_room(p->n);
+	for (size_t i = 0; r >= 0 && i < p->n; i++)
+		if (s->v[i].recorder->is_direct)
+			r = load_one(p, &s->v[i], i, target, f);
+	return r;
+}
+
+static int fill_one(struct programs *p, size_t i)
+{
+	struct recorder_slot slot = programs_slot(p, i);
+
+	if (bpf_map_update_elem(slot.fd, &slot.index, &p->loaded[i], BPF_ANY) < 0)
+		return -errno;
+	p->loaded[i] = close_fd(p->loaded[i]);
+	return 0;
+}
+
+int programs_fill(struct programs *p)
+{
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < p->n; i++)
+		if (p->loaded[i] >= 0)
+			r = fill_one(p, i);
+	return r;
+}
+
+int programs_start(struct programs *p, const struct sources *s,
+		   const struct recorder_target *target, struct failure *f)
+{
+	char text[PP_TP_NAME_SIZE * 2];
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < p->n; i++) {
+		r = load_one(p, &s->v[i], i, target, f);
+		if (r < 0)
+			break;
+		r = fill_one(p, i);
+		source_text(&s->v[i], text, sizeof(text));
+		if (r < 0)
+			return fail(f, -r, "Cannot put the program of '%s' into its slot: %s.",
+				    text, strerror(-r));
+	}
+	return r;
+}
+
+/* ── pausing ────────────────────────────────────────────────────────────────────────────── */
+
+/*
+ * A program that does nothing, of the right kind: another entry, whose slot is empty for ever.
+ * Where jumps into slots are compiled in (x86), the kernel waits for a grace period when a slot
+ * becomes empty, and does not when another program comes into it.
+ */
+static int load_idle(const struct source *source, int *ret_fd)
+{
+	struct recorder_slot nowhere = { .index = 0 };
+	int r;
+
+	nowhere.fd = bpf_map_create(BPF_MAP_TYPE_PROG_ARRAY, "pp_nowhere", 4, 4, 1, NULL);
+	if (nowhere.fd < 0)
+		return nowhere.fd;
+	r = source->recorder->entry(source, &nowhere, ret_fd);
+	close_fd(nowhere.fd);
+	return r;
+}
+
+static int idle_array(struct programs *p, const struct sources *s, uint32_t array)
+{
+	_cleanup_close_ int idle = -EBADF;
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < p->n; i++) {
+		struct recorder_slot slot = programs_slot(p, i);
+
+		if (p->slots[i].array != array)
+			continue;
+		if (idle < 0)
+			r = load_idle(&s->v[i], &idle);
+		if (r >= 0 && bpf_map_update_elem(slot.fd, &slot.index, &idle, BPF_ANY) < 0)
+			r = -errno;
+	}
+	return r;
+}
+
+int programs_idle(struct programs *p, const struct sources *s)
+{
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < p->n_arrays; i++)
+		r = idle_array(p, s, i);
+	return r;
+}
+
+static int empty_array(int fd)
+{
+	struct bpf_map_info info = {};
+	uint32_t size = sizeof(info);
+
+	if (bpf_obj_get_info_by_fd(fd, &info, &size) < 0)
+		return -errno;
+	for (uint32_t i = 0; i < info.max_entries; i++)
+		if (bpf_map_delete_elem(fd, &i) < 0 && errno != ENOENT)
+			return -errno;
+	return 0;
+}
+
+/* Whatever is in them; nothing has to be known of the sources. */
+int programs_stop(const char *path)
+{
+	char leaf[32];
+	int r = 0;
+
+	for (size_t i = 0; r >= 0; i++) {
+		_cleanup_close_ int fd = -EBADF;
+
+		array_leaf(i, leaf);
+		fd = pins_get(path, leaf);
+		if (fd == -ENOENT)
+			break;
+		r = fd < 0 ? fd : empty_array(fd);
+	}
+	return r;
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The recording programs of an event, and the slots that make them run: PROG_ARRAYs, one for each
+ * class of entries, with a slot for each source; see recorder.h. A PROG_ARRAY is pinned
+ * ("progs0", "progs1", …), because the kernel empties it when its last descriptor and pin go; what
+ * is in its slots needs no pin of its own.
+ */
+#ifndef PP_PROGRAMS_H
+#define PP_PROGRAMS_H
+
+#include "daemon/engine/failure.h"
+#include "daemon/engine/recorders/recorder.h"
+#include "daemon/engine/registry/pins.h"
+#include "daemon/engine/sources/sources.h"
+
+struct program_array {
+	const char *class; /* the recorder's word, as long as the sources are there */
+	uint32_t n;	   /* slots */
+	int fd;
+};
+
+struct program_slot {
+	uint32_t array, index;
+};
+
+/* Which sources have their slots where comes from their order, and from system calls' numbers. */
+struct programs {
+	struct program_array *arrays;
+	size_t n_arrays;
+	struct program_slot *slots; /* of each source */
+	int *loaded;		    /* of each source: a program that is not in its slot yet */
+	size_t n;
+};
+
+/* The arrays of a new event, pinned in its draft; slots are empty. */
+int programs_create(const struct sources *s, struct pins_draft *draft, struct programs *ret,
+		    struct failure *f);
+
+/* Those that are pinned in the event's directory. */
+int programs_open(const struct sources *s, const char *path, struct programs *ret,
+		  struct failure *f);
+void programs_done(struct programs *p);
+
+/* Whether those that are pinned there are as they would be made of these sources. */
+bool programs_fit(const struct sources *s, const char *path);
+
+/* Pins the arrays in another draft, too. */
+int programs_carry(const struct programs *p, struct pins_draft *draft);
+
+/* Where the entry of source i finds its program. */
+struct recorder_slot programs_slot(const struct programs *p, size_t i);
+
+/* Loads the programs of all sources, and keeps them; sentences in *f. */
+int programs_load(struct programs *p, const struct sources *s, const struct recorder_target *target,
+		  struct failure *f);
+
+/* The same for those sources whose programs know their rings (recorder.is_direct). */
+int programs_load_direct(struct programs *p, const struct sources *s,
+			 const struct recorder_target *target, struct failure *f);
+
+/* Puts all that were loaded into their slots, one after the other: from there on each records. */
+int programs_fill(struct programs *p);
+
+/* Loads and puts in each at once. After a failure some slots may be full. */
+int programs_start(struct programs *p, const struct sources *s,
+		   const struct recorder_target *target, struct failure *f);
+
+/*
+ * Puts programs that do nothing into all slots: nothing is recorded, and the recording programs
+ * are gone. -errno: some slots may still have theirs.
+ */
+int programs_idle(struct programs *p, const struct sources *s);
+
+/*
+ * Empties all slots of the event at `path`, of which nothing needs to be known. It takes a grace
+ * period (tens of milliseconds) for each slot: programs_idle() is for everyday.
+ */
+int programs_stop(const char *path);
+
+#endif
