@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # The shared library exports what perfpersist.h declares, all of it, and nothing else; and the
-# header stands on its own, in C and in C++.
+# header stands on its own, in C and in C++. The engine, which has capabilities, does not link what parses
+# strangers' text: events, filters, ELF files.
 set -u -o pipefail
 cd "$(dirname "$0")/.." || exit 1
 BUILD=${BUILD:-build}
@@ -18,6 +19,11 @@ if ! diff <(echo "$declared") <(echo "$exported") >&2; then
 fi
 
 status=0
+parsers=$(nm "$BUILD/perfpersist-engine" | grep -E ' (pp_spec_parse|pp_filter_parse|specify[a-z_]*|(elf|gelf)_[a-z]+)(@|$)')
+if [ -n "$parsers" ]; then
+	echo "perfpersist-engine links parsers: $parsers"
+	status=1
+fi
 for language in c c++; do
 	[ $language = c++ ] && ! command -v g++ >/dev/null && continue
 	echo '#include "client/perfpersist.h"' |
