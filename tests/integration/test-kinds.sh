@@ -187,6 +187,7 @@ mapfile -t names < <(seq -f k/b%g 0 $((registers - 1)))
 many=$(with_tracefs find /sys/kernel/tracing/events -mindepth 2 -maxdepth 2 -type d | cut -d/ -f6 |
 	sort | uniq -c | sort -rn | awk '$2 != "syscalls" && $2 != "ftrace" { print $2 ":*" }' |
 	head -8 | paste -sd,)
+tracepoints_lock --shared
 rounds=$(length 1 5)
 for ((i = 0; i < rounds; i++)); do
 	perfctl create k/many -e "$many" -m 16K >/dev/null
@@ -197,6 +198,7 @@ for ((i = 0; i < rounds; i++)); do
 		make_watching "$name" || fail "a breakpoint behind another: $(<"$SCRATCH/stderr")"
 	done
 done
+tracepoints_unlock
 perfctl delete "${names[@]}" >/dev/null
 
 # ── bad ones ─────────────────────────────────────────────────────────────────────────────
