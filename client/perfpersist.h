@@ -125,17 +125,18 @@ struct perfpersist_info {
 	char away[1024];	     /* those of them that are offline; what they recorded is there,
 				      * and they record again when they come back */
 	char lacking[1024];	     /* CPUs that are online and wanted and have no ring yet */
-	int lacking_error;	 /* why, as a negative errno value: -EDQUOT: a limit; else what the
+	int lacking_error; /* why, as a negative errno value: -EDQUOT: a limit; else what the
 				  * daemon met when it tried; 0: they are about to have one */
-	uint64_t records, bytes; /* since it was created, on all CPUs (of descriptors and saves: since
-				  * these rings were made) */
-	uint64_t missed;	 /* on all CPUs */
-	uint64_t limited;	 /* kept out by max_rate, on all CPUs */
-	bool missed_unknown;	 /* this kernel cannot tell; missed is then a lower bound */
-	bool missed_at_least;	 /* missed is a lower bound: perf itself hides some events from
+	/* since it was created, on all CPUs (of descriptors and saves: since
+	 * these rings were made) */
+	uint64_t records, bytes;
+	uint64_t missed;      /* on all CPUs */
+	uint64_t limited;     /* kept out by max_rate, on all CPUs */
+	bool missed_unknown;  /* this kernel cannot tell; missed is then a lower bound */
+	bool missed_at_least; /* missed is a lower bound: perf itself hides some events from
 				  * whoever records their tracepoint */
-	uint64_t saved;	     /* read from a save: when that was made, CLOCK_REALTIME, ns; else 0 */
-	uint64_t saved_mono; /* the same moment by CLOCK_MONOTONIC of that boot */
+	uint64_t saved;	      /* read from a save: when that was made, CLOCK_REALTIME, ns; else 0 */
+	uint64_t saved_mono;  /* the same moment by CLOCK_MONOTONIC of that boot */
 };
 
 /* Events with a filter of their own. */
@@ -269,9 +270,9 @@ struct perfpersist_limit {
 	uint64_t events, max_events;
 	uint64_t connections, max_connections;
 	uint64_t requests, max_requests;
-	uint64_t copies, max_copies; /* bytes of copies of rings */
+	uint64_t copies, max_copies;	 /* bytes of copies of rings */
 	uint64_t programs, max_programs; /* that record: one for each source of an event */
-	uint64_t max_on_tracepoint; /* programs on one tracepoint: of a user, or of all */
+	uint64_t max_on_tracepoint;	 /* programs on one tracepoint: of a user, or of all */
 	uint64_t sample_rate, max_sample_rate; /* samples a second and CPU */
 };
 
@@ -385,9 +386,10 @@ struct perfpersist_sideband_info {
 	uint64_t processes;	     /* that are kept */
 	uint64_t ended;		     /* those of them that have ended */
 	uint64_t memory, max_memory; /* bytes */
-	uint64_t cpu_time;  /* ns that the keeper has run */
-	uint32_t why;	    /* PERFPERSIST_SIDEBAND_*: kept since then, or not kept, because of what */
-	uint32_t unseen;    /* BPF programs that came and went before anybody looked */
+	uint64_t cpu_time;	     /* ns that the keeper has run */
+	/* PERFPERSIST_SIDEBAND_*: kept since then, or not kept, because of what */
+	uint32_t why;
+	uint32_t unseen; /* BPF programs that came and went before anybody looked */
 };
 
 /* FIRST: since there is an event, or not known. Not kept: NOTHING records, OFF by configuration,

@@ -17,8 +17,9 @@
 
 struct pp_cpu_state {
 	__u64 generation; /* counts the times it went offline: perf events on it died each time */
-	__u64 away;	  /* CLOCK_MONOTONIC, ns: when it went offline, or when it was first looked at,
-			   * if it was offline then; 0: it is online, or on its way there */
+	/* CLOCK_MONOTONIC, ns: when it went offline, or when it was first looked at,
+	 * if it was offline then; 0: it is online, or on its way there */
+	__u64 away;
 };
 
 #endif

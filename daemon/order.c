@@ -359,8 +359,7 @@ static bool sideband_is_good(const struct pp_order *o)
 	for (size_t i = 0; i < ARRAY_SIZE(o->spec.cpus.bits); i++)
 		n += (unsigned)__builtin_popcountll(o->spec.cpus.bits[i]);
 	return !o->id && !(o->what & ~PP_SIDEBAND_TASKS) && n <= PP_SIDEBAND_CPUS &&
-	       (n > 0 || o->what) &&
-	       !memcmp(&o->spec, &none, offsetof(struct pp_spec, cpus));
+	       (n > 0 || o->what) && !memcmp(&o->spec, &none, offsetof(struct pp_spec, cpus));
 }
 
 int pp_order_check(const struct pp_order *order)

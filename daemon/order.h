@@ -20,7 +20,7 @@
 #include "proto/protocol.h"
 
 #define PP_ORDER_ABI 6
-#define PP_CPUS_MAX 4096 /* CPU numbers are below this */
+#define PP_CPUS_MAX 4096    /* CPU numbers are below this */
 #define PP_TP_NAME_SIZE 128 /* of a tracepoint's system or name, with its NUL */
 #define PP_SENTENCE_SIZE 512
 
@@ -43,8 +43,8 @@ enum pp_source_kind {
 #define PP_EXCLUDE_GUEST (1U << 4)
 #define PP_EXCLUDE_IDLE (1U << 5)
 
-#define PP_TERMS_MAX 16	      /* events and globs that one name's text can list */
-#define PP_PATH_SIZE 256      /* of a uprobe's file with its NUL */
+#define PP_TERMS_MAX 16	 /* events and globs that one name's text can list */
+#define PP_PATH_SIZE 256 /* of a uprobe's file with its NUL */
 #define PP_PROBE_ARGS_MAX 8
 #define PP_PROBE_NAME_SIZE 32 /* of an argument with its NUL */
 
@@ -81,16 +81,17 @@ struct pp_source {
 	uint32_t bp_type;		   /* breakpoints (config1: address; config2: length) */
 	uint32_t exclude;		   /* sampling: PP_EXCLUDE_* */
 	uint32_t precise_ip;		   /* sampling: 0..3 */
-	uint32_t any_cpu;		   /* sampling: 1: the PMU counts on the CPUs in its cpumask only */
-	uint32_t is_return;		   /* probes: at the function's return */
-	uint32_t n_args;		   /* probes */
-	uint64_t offset;		   /* probes: into the function; uprobes: into the file */
-	uint64_t ref_ctr_offset;	   /* uprobes: of the semaphore in the file; or 0 */
-	uint32_t filter, n_filter;	   /* its filter: nodes of the recipe; n_filter 0: none */
-	char system[PP_TP_NAME_SIZE];	   /* tracepoint: [a-zA-Z0-9_*?[\]-]+ */
-	char name[PP_TP_NAME_SIZE];	   /* tracepoint, or a probe's function or label */
-	char text[PP_TP_NAME_SIZE * 2];	   /* this source alone, as written (cut if longer) */
-	char path[PP_PATH_SIZE];	   /* uprobe: absolute */
+	/* sampling: 1: the PMU counts on the CPUs in its cpumask only */
+	uint32_t any_cpu;
+	uint32_t is_return;		/* probes: at the function's return */
+	uint32_t n_args;		/* probes */
+	uint64_t offset;		/* probes: into the function; uprobes: into the file */
+	uint64_t ref_ctr_offset;	/* uprobes: of the semaphore in the file; or 0 */
+	uint32_t filter, n_filter;	/* its filter: nodes of the recipe; n_filter 0: none */
+	char system[PP_TP_NAME_SIZE];	/* tracepoint: [a-zA-Z0-9_*?[\]-]+ */
+	char name[PP_TP_NAME_SIZE];	/* tracepoint, or a probe's function or label */
+	char text[PP_TP_NAME_SIZE * 2]; /* this source alone, as written (cut if longer) */
+	char path[PP_PATH_SIZE];	/* uprobe: absolute */
 	struct pp_probe_arg args[PP_PROBE_ARGS_MAX];
 };
 
@@ -106,7 +107,8 @@ struct pp_spec {
 	uint32_t flags;			/* PP_EVENT_* that describe it: no SHARE, BOOT, COPIES */
 	uint32_t owner, group, mode;	/* of the namespace */
 	uint32_t creator;		/* uid that is charged */
-	uint32_t samples;		/* a second and CPU, at most, if it samples: what is charged */
+	/* a second and CPU, at most, if it samples: what is charged */
+	uint32_t samples;
 	struct pp_cpumask cpus; /* those asked for; with PP_EVENT_ALL_CPUS: none */
 };
 
@@ -120,9 +122,10 @@ struct pp_recipe {
 /* A persistent event, as it is: what recovery finds. */
 struct pp_event {
 	uint64_t id;
-	uint64_t shares;		/* another event's id, whose rings it has; or 0 */
-	uint64_t origin;		/* the id that rings, sources and wakeups have, if not `id`: the
-					 * name it was made with is gone (see DELETE); else 0 */
+	uint64_t shares; /* another event's id, whose rings it has; or 0 */
+	/* the id that rings, sources and wakeups have, if not `id`: the
+	 * name it was made with is gone (see DELETE); else 0 */
+	uint64_t origin;
 	uint64_t created, created_mono; /* ns */
 	uint32_t recorder;		/* enum pp_recorder; of the first source */
 	uint32_t missed_unknown;	/* enum pp_missed */
@@ -134,10 +137,10 @@ struct pp_event {
 	uint32_t catalog_size;		  /* bytes of the catalog's map; 0: it has none */
 	uint32_t stale;			  /* 1: a CPUS order would change something: a CPU that is
 					   * online, and wanted, does not record. Not written down */
-	uint32_t weight; /* each of its programs counts as so many where it runs, for
+	uint32_t weight;	 /* each of its programs counts as so many where it runs, for
 			  * what its filter compares; 0: as 1 */
-	uint64_t memory;		  /* bytes of all its rings and the catalog */
-	struct pp_cpumask rings;	  /* CPUs that have a ring */
+	uint64_t memory;	 /* bytes of all its rings and the catalog */
+	struct pp_cpumask rings; /* CPUs that have a ring */
 	struct pp_spec spec;
 };
 
@@ -160,26 +163,31 @@ enum pp_order_type {
 				 * share with it), there are no remains, and the answer's event.shares
 				 * is that id; or, if the allowance has no room for that, all of these
 				 * names are gone */
-	PP_ORDER_CHANGE = 4,	/* id, what, spec (filter, data_size, max_rate), recipe (nodes for the
-				 * filter; no sources); answer: DONE with the event and, after a
-				 * resize, the remains of the old rings; or FAILED */
-	PP_ORDER_PAUSE = 5,	/* id, what: 1 or 0; answer: DONE with the event, or FAILED */
-	PP_ORDER_ALIAS = 6,	/* id: whose rings; spec: the new name, its namespace's rights, creator
-				 * and flags; answer: DONE with the event, or FAILED */
-	PP_ORDER_RIGHTS = 7,	/* spec: ns, group, mode, for all files of the namespace; answer: DONE,
-				 * or FAILED */
-	PP_ORDER_CPUS = 8,	/* id, spec.cpus: CPUs that came online, and that rings may be made for.
-				 * The event gets a ring on each of those that it wants and that has
-				 * none (those that it has stay what they are, with their records),
-				 * and what has died with a CPU is attached anew. Nothing to do is
-				 * no failure, nor is a CPU that has gone again. Answer: DONE with the
-				 * event, or FAILED */
-	PP_ORDER_SIDEBAND = 9,	/* spec.cpus: at most PP_SIDEBAND_CPUS of them; what: PP_SIDEBAND_TASKS
-				 * (then they may be none) or 0; the rest is 0. Answer: DONE; event.rings
-				 * has those of the CPUs that are online, and with it come, in this
-				 * order, a perf event's descriptor for each, which tells of processes
-				 * and of no sample, and, if so asked, the iterators that
-				 * the keeper wants (proto/keep.h); or FAILED */
+	/* id, what, spec (filter, data_size, max_rate), recipe (nodes for the
+	 * filter; no sources); answer: DONE with the event and, after a
+	 * resize, the remains of the old rings; or FAILED */
+	PP_ORDER_CHANGE = 4,
+	PP_ORDER_PAUSE = 5, /* id, what: 1 or 0; answer: DONE with the event, or FAILED */
+	/* id: whose rings; spec: the new name, its namespace's rights, creator
+	 * and flags; answer: DONE with the event, or FAILED */
+	PP_ORDER_ALIAS = 6,
+	/* spec: ns, group, mode, for all files of the namespace; answer: DONE,
+	 * or FAILED */
+	PP_ORDER_RIGHTS = 7,
+	/* id, spec.cpus: CPUs that came online, and that rings may be made for.
+	 * The event gets a ring on each of those that it wants and that has
+	 * none (those that it has stay what they are, with their records),
+	 * and what has died with a CPU is attached anew. Nothing to do is
+	 * no failure, nor is a CPU that has gone again. Answer: DONE with the
+	 * event, or FAILED */
+	PP_ORDER_CPUS = 8,
+	/* spec.cpus: at most PP_SIDEBAND_CPUS of them; what: PP_SIDEBAND_TASKS
+	 * (then they may be none) or 0; the rest is 0. Answer: DONE; event.rings
+	 * has those of the CPUs that are online, and with it come, in this
+	 * order, a perf event's descriptor for each, which tells of processes
+	 * and of no sample, and, if so asked, the iterators that
+	 * the keeper wants (proto/keep.h); or FAILED */
+	PP_ORDER_SIDEBAND = 9,
 };
 
 #define PP_SIDEBAND_CPUS 250
@@ -196,8 +204,9 @@ enum pp_answer_type {
 /* How much an order may come to that the broker cannot know: it is the engine that finds out what
  * a glob stands for. UINT32_MAX: no limit. */
 struct pp_allowance {
-	uint32_t sources;	/* CREATE: the event's; DELETE: 0: whom it would be handed down to may
-				 * not have it */
+	/* CREATE: the event's; DELETE: 0: whom it would be handed down to may
+	 * not have it */
+	uint32_t sources;
 	uint32_t creator_there; /* CREATE, CHANGE: programs of its creator, by their weight, on each
 				 * of its tracepoints; DELETE: of whom it would be handed down to */
 	uint32_t all_there;	/* the same: of all of them */
@@ -212,8 +221,8 @@ struct pp_order {
 	uint32_t what; /* CHANGE: PP_CHANGE_* bits; PAUSE */
 	uint32_t reserved;
 	struct pp_allowance allowance; /* CREATE, CHANGE, PAUSE, DELETE */
-	struct pp_spec spec;	 /* CREATE, CHANGE, ALIAS, RIGHTS, CPUS */
-	struct pp_recipe recipe; /* CREATE, CHANGE; other types' packets end before it */
+	struct pp_spec spec;	       /* CREATE, CHANGE, ALIAS, RIGHTS, CPUS */
+	struct pp_recipe recipe;       /* CREATE, CHANGE; other types' packets end before it */
 };
 
 struct pp_answer {
@@ -249,9 +258,9 @@ static inline bool pp_cpumask_test(const struct pp_cpumask *m, unsigned cpu)
 }
 
 /* Walks the CPU numbers in a mask, upward. */
-#define PP_CPUMASK_FOREACH(cpu, mask)                        \
-	for (unsigned cpu = 0; cpu < PP_CPUS_MAX; cpu++)     \
-		if (!pp_cpumask_test(mask, cpu)) {           \
+#define PP_CPUMASK_FOREACH(cpu, mask)                    \
+	for (unsigned cpu = 0; cpu < PP_CPUS_MAX; cpu++) \
+		if (!pp_cpumask_test(mask, cpu)) {       \
 		} else
 
 /* Bytes of the packet of an order of this type. */

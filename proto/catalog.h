@@ -38,7 +38,8 @@ struct pp_catalog_entry {
 	__u64 sample_type; /* PERF_SAMPLE_IDENTIFIER | … */
 	__u32 recorder;	   /* enum pp_recorder */
 	__u32 reserved0;
-	__u32 text_offset, text_size;	  /* the event, as perf writes it: sched:sched_switch; no NUL */
+	/* the event, as perf writes it: sched:sched_switch; no NUL */
+	__u32 text_offset, text_size;
 	__u32 attr_offset, attr_size;	  /* struct perf_event_attr */
 	__u32 format_offset, format_size; /* tracepoints and probes: the format text; no NUL */
 	__u64 reserved[2];

@@ -19,36 +19,40 @@
 #define PP_KEEP_CPUS 250 /* CPUs of a request or an answer, at most; fewer than fds of a packet */
 
 enum pp_keep_type {
-	PP_KEEP_HELLO = 1,    /* answer: its abi, pid, what it has (status); nothing is changed */
+	PP_KEEP_HELLO = 1,     /* answer: its abi, pid, what it has (status); nothing is changed */
 	PP_KEEP_CPUS_HELD = 2, /* page of cpus[] from number `first` on: answer: cpus, more */
-	PP_KEEP_RINGS = 3,    /* cpus[], n_cpus and as many perf descriptors: it maps them in place of
-			       * what it has of those CPUs; the first ones begin the keeping */
-	PP_KEEP_TASKS = 4,    /* descriptors: iterators (daemon/tasks.h), of tasks and of their
+	/* cpus[], n_cpus and as many perf descriptors: it maps them in place of
+	 * what it has of those CPUs; the first ones begin the keeping */
+	PP_KEEP_RINGS = 3,
+	PP_KEEP_TASKS = 4, /* descriptors: iterators (daemon/tasks.h), of tasks and of their
 			       * mappings, which it reads to their end, for what runs already; comes
 			       * after the first RINGS, so that nothing falls in between. The third, of
 			       * BPF programs, it opens whenever it looks which there are: O_PATH, what
 			       * /proc/self/fd/N makes a new iterator of */
-	PP_KEEP_LIMIT = 5,    /* max_memory: bytes that the table may take */
-	PP_KEEP_TAKE = 6,     /* since, until: answer: with one descriptor (proto/sideband.h), `size` */
-	PP_KEEP_DROP = 7,     /* nothing records any more: rings and table go */
-	PP_KEEP_END = 8,      /* the same, and it exits */
+	PP_KEEP_LIMIT = 5, /* max_memory: bytes that the table may take */
+	/* since, until: answer: with one descriptor (proto/sideband.h), `size` */
+	PP_KEEP_TAKE = 6,
+	PP_KEEP_DROP = 7, /* nothing records any more: rings and table go */
+	PP_KEEP_END = 8,  /* the same, and it exits */
 };
 
 struct pp_keep_cpu {
 	uint32_t cpu;
 	uint32_t reserved;
-	uint64_t generation; /* of the CPU when its event was opened (daemon/hotplug.h); kept for who asks */
+	/* of the CPU when its event was opened (daemon/hotplug.h); kept for who asks */
+	uint64_t generation;
 };
 
 struct pp_keep_status {
-	uint64_t keeping;      /* 1: it has rings; 0: there is nothing */
-	uint64_t tasks;	       /* 1: TASKS has been done since the keeping began, and need not be again;
-				* 0 also when processes that live had to go, once in a minute at most */
-	uint64_t began;	       /* these as in struct pp_sideband_header */
+	uint64_t keeping; /* 1: it has rings; 0: there is nothing */
+	/* 1: TASKS has been done since the keeping began, and need not be again;
+	 * 0 also when processes that live had to go, once in a minute at most */
+	uint64_t tasks;
+	uint64_t began; /* these as in struct pp_sideband_header */
 	uint64_t complete;
 	uint64_t lost, forgotten, processes, ended;
 	uint64_t memory, max_memory;
-	uint64_t cpu_time;     /* ns that the keeper has run since its start, all of it */
+	uint64_t cpu_time;	  /* ns that the keeper has run since its start, all of it */
 	uint64_t untimed, unseen; /* as in struct pp_sideband_header */
 	uint64_t reserved[2];
 };

@@ -26,7 +26,7 @@
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 #define MAX(a, b) ((a) > (b) ? (a) : (b))
 /* Rounds up to a power-of-two boundary. */
-#define ALIGN_TO(v, a) (((v) + ((a) - 1)) & ~((__typeof__(v))(a) - 1))
+#define ALIGN_TO(v, a) (((v) + ((a)-1)) & ~((__typeof__(v))(a)-1))
 
 #define TAKE_PTR(p)                   \
 	({                            \
@@ -35,11 +35,11 @@
 		_p;                   \
 	})
 
-#define TAKE_FD(fd)            \
-	({                     \
+#define TAKE_FD(fd)             \
+	({                      \
 		int _fd = (fd); \
-		(fd) = -EBADF; \
-		_fd;           \
+		(fd) = -EBADF;  \
+		_fd;            \
 	})
 
 /* Closes fd if it is one, keeps errno, returns -EBADF so that a field can be reset in one line. */

@@ -35,8 +35,8 @@ int pp_packet_send(int socket, const void *buf, size_t size, const int *fds, siz
  * Returns the packet's size, which is > 0; 0 at the end of the connection; -EAGAIN;
  * -EBADMSG; another -errno of recvmsg(2).
  */
-ssize_t pp_packet_receive(int socket, void *buf, size_t cap, size_t max_fds,
-			  struct pp_fds *ret_fds, int flags);
+ssize_t pp_packet_receive(int socket, void *buf, size_t cap, size_t max_fds, struct pp_fds *ret_fds,
+			  int flags);
 
 /*
  * Whether descriptors come with the next packet. To receive it without room for them drops them

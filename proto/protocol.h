@@ -20,26 +20,26 @@
 #define PP_PROTOCOL_VERSION 1
 
 #define PP_HEADER_SIZE 16
-#define PP_PACKET_MAX 65536 /* bytes of any packet, header included */
-#define PP_FDS_MAX 253	    /* of one packet: the kernel's SCM_MAX_FD */
-#define PP_LIST_MAX 12	    /* events in one page of a list */
-#define PP_CPUS_SIZE 1024   /* of a CPU list with its NUL */
-#define PP_FILTER_SIZE 1024 /* of a filter's text with its NUL */
+#define PP_PACKET_MAX 65536  /* bytes of any packet, header included */
+#define PP_FDS_MAX 253	     /* of one packet: the kernel's SCM_MAX_FD */
+#define PP_LIST_MAX 12	     /* events in one page of a list */
+#define PP_CPUS_SIZE 1024    /* of a CPU list with its NUL */
+#define PP_FILTER_SIZE 1024  /* of a filter's text with its NUL */
 #define PP_SELECTIONS_MAX 16 /* events with filters of their own in one request */
-#define PP_LIMITS_MAX 128   /* lines in one page of the limits */
-#define PP_AWAY_MAX 1024    /* CPUs in one page of those that are away */
+#define PP_LIMITS_MAX 128    /* lines in one page of the limits */
+#define PP_AWAY_MAX 1024     /* CPUs in one page of those that are away */
 
 /* Bits of the flags of an event. */
-#define PP_EVENT_FREQ (1U << 0)	     /* period is a frequency in Hz */
-#define PP_EVENT_CALLCHAIN (1U << 1) /* record kernel and user call chains */
-#define PP_EVENT_ALL_CPUS (1U << 2)  /* reply only: no CPUs were named */
-#define PP_EVENT_GENERIC (1U << 3)   /* tracepoints: generic, though a tp_btf one is there */
-#define PP_EVENT_WAKEUP (1U << 4)    /* readers that asked for it are woken on each record */
+#define PP_EVENT_FREQ (1U << 0)	      /* period is a frequency in Hz */
+#define PP_EVENT_CALLCHAIN (1U << 1)  /* record kernel and user call chains */
+#define PP_EVENT_ALL_CPUS (1U << 2)   /* reply only: no CPUs were named */
+#define PP_EVENT_GENERIC (1U << 3)    /* tracepoints: generic, though a tp_btf one is there */
+#define PP_EVENT_WAKEUP (1U << 4)     /* readers that asked for it are woken on each record */
 #define PP_EVENT_CONFIGURED (1U << 5) /* reply only: the configuration made it */
-#define PP_EVENT_SHARE (1U << 6)     /* request: take part in an equal event that runs already */
-#define PP_EVENT_NO_SHARE (1U << 7)  /* request: not even if the configuration says so */
-#define PP_EVENT_BOOT (1U << 8)	     /* request: write it down, to be there after a reboot */
-#define PP_EVENT_COPIES (1U << 9)    /* reply only: who asks gets copies of the rings, not the rings */
+#define PP_EVENT_SHARE (1U << 6)      /* request: take part in an equal event that runs already */
+#define PP_EVENT_NO_SHARE (1U << 7)   /* request: not even if the configuration says so */
+#define PP_EVENT_BOOT (1U << 8)	      /* request: write it down, to be there after a reboot */
+#define PP_EVENT_COPIES (1U << 9) /* reply only: who asks gets copies of the rings, not the rings */
 
 /* Bits of `what` of a change. */
 #define PP_CHANGE_FILTER (1U << 0)
@@ -54,14 +54,14 @@
 
 /* Why sideband is kept since when it is, or why none is. */
 enum pp_sideband_why {
-	PP_SIDEBAND_FIRST = 0,	  /* since there is an event; or a reason is not known */
-	PP_SIDEBAND_NOTHING = 1,  /* not kept: nothing records */
-	PP_SIDEBAND_OFF = 2,	  /* not kept: the configuration says so */
-	PP_SIDEBAND_SOON = 3,	  /* not kept: it is about to be */
-	PP_SIDEBAND_REFUSED = 4,  /* not kept: the engine or the keeper cannot; the log says why */
-	PP_SIDEBAND_AWAY = 5,	  /* not kept: no keeper can be had */
-	PP_SIDEBAND_GONE = 6,	  /* the keeper before has ended */
-	PP_SIDEBAND_STUCK = 7,	  /* the keeper before, or the one there is, did not answer */
+	PP_SIDEBAND_FIRST = 0,	 /* since there is an event; or a reason is not known */
+	PP_SIDEBAND_NOTHING = 1, /* not kept: nothing records */
+	PP_SIDEBAND_OFF = 2,	 /* not kept: the configuration says so */
+	PP_SIDEBAND_SOON = 3,	 /* not kept: it is about to be */
+	PP_SIDEBAND_REFUSED = 4, /* not kept: the engine or the keeper cannot; the log says why */
+	PP_SIDEBAND_AWAY = 5,	 /* not kept: no keeper can be had */
+	PP_SIDEBAND_GONE = 6,	 /* the keeper before has ended */
+	PP_SIDEBAND_STUCK = 7,	 /* the keeper before, or the one there is, did not answer */
 };
 
 /* Of events that happened and were not recorded: the kernel counts them all; it cannot tell; it counts
@@ -80,7 +80,8 @@ enum pp_event_state {
 enum pp_notice_kind {
 	PP_NOTICE_STARTED = 1, /* the first one: from here on nothing is left out */
 	PP_NOTICE_CREATED = 2,
-	PP_NOTICE_CHANGED = 3, /* filter, rate or buffer (a new buffer is a new set of rings), or more CPUs */
+	/* filter, rate or buffer (a new buffer is a new set of rings), or more CPUs */
+	PP_NOTICE_CHANGED = 3,
 	PP_NOTICE_PAUSED = 4,
 	PP_NOTICE_RESUMED = 5,
 	PP_NOTICE_DELETED = 6,
@@ -98,8 +99,8 @@ enum pp_limit_scope {
 
 enum pp_right {
 	PP_RIGHT_NONE = 0,
-	PP_RIGHT_R = 4, /* list and read, as of a file */
-	PP_RIGHT_W = 2, /* create, delete, change and pause */
+	PP_RIGHT_R = 4,	   /* list and read, as of a file */
+	PP_RIGHT_W = 2,	   /* create, delete, change and pause */
 	PP_RIGHT_ROOT = 8, /* root's alone */
 };
 

@@ -69,11 +69,11 @@
 #define PP_NAME_SIZE 64		/* of a name with its NUL: at most 63 bytes */
 #define PP_EVENT_TEXT_SIZE 1024 /* of the event's text with its NUL */
 
-#define PP_DATA_SIZE_MIN 4096ULL	 /* one page, as perf's smallest ring */
+#define PP_DATA_SIZE_MIN 4096ULL /* one page, as perf's smallest ring */
 /* Of one CPU's ring: the verifier lets a program reach no further into a map than 512 MiB, the
  * spill and the size of a record included. */
 #define PP_DATA_SIZE_MAX (1ULL << 28)
-#define PP_SPILL_SIZE_MAX 65536U	 /* a perf record's size is a __u16 */
+#define PP_SPILL_SIZE_MAX 65536U /* a perf record's size is a __u16 */
 
 /* How an event is recorded; the numbers are part of the contract. */
 enum pp_recorder {
@@ -112,10 +112,10 @@ struct pp_ring_live {
 /* What stands between an event and its record; on the next cache line, touched only if the
  * event has a rate limit or wakes readers. */
 struct pp_ring_gate {
-	__u64 limited;	 /* records that the event's max_rate kept out */
-	__u64 window;	 /* when the second began that in_window counts in; jiffies in ns */
-	__u64 in_window; /* records let through in it */
-	__u64 woken;	 /* when readers were last woken; CLOCK_MONOTONIC, ns */
+	__u64 limited;	   /* records that the event's max_rate kept out */
+	__u64 window;	   /* when the second began that in_window counts in; jiffies in ns */
+	__u64 in_window;   /* records let through in it */
+	__u64 woken;	   /* when readers were last woken; CLOCK_MONOTONIC, ns */
 	__u64 missed_time; /* overflow recorder: when it last counted something in `missed`;
 			    * CLOCK_MONOTONIC, ns; 0: never, or an older recorder */
 	__u64 reserved[3];
@@ -131,22 +131,23 @@ struct pp_ring_header {
 	/*  32 */ __u64 event_id;
 	/*  40 */ __u64 sample_type; /* PERF_SAMPLE_*; n_sources > 1: PERF_SAMPLE_IDENTIFIER alone,
 				      * and the record's source says the rest */
-	/*  48 */ __u32 clockid;	 /* CLOCK_MONOTONIC */
-	/*  52 */ __u32 recorder;	 /* enum pp_recorder */
-	/*  56 */ __u32 attr_size;	 /* bytes used of attr */
-	/*  60 */ __u32 format_size; /* bytes at PP_RING_FORMAT_OFFSET: the tracepoint's format; or 0 */
-	/*  64 */ __u64 created;	 /* CLOCK_REALTIME ns */
-	/*  72 */ __u64 created_mono;    /* CLOCK_MONOTONIC ns of the same moment */
+	/*  48 */ __u32 clockid;     /* CLOCK_MONOTONIC */
+	/*  52 */ __u32 recorder;    /* enum pp_recorder */
+	/*  56 */ __u32 attr_size;   /* bytes used of attr */
+	/*  60 */ __u32
+		format_size;	 /* bytes at PP_RING_FORMAT_OFFSET: the tracepoint's format; or 0 */
+	/*  64 */ __u64 created; /* CLOCK_REALTIME ns */
+	/*  72 */ __u64 created_mono; /* CLOCK_MONOTONIC ns of the same moment */
 	/*  80 */ __u8 boot_id[16];
-	/*  96 */ __u32 n_sources;    /* events that share the ring: 1, or see proto/catalog.h */
-	/* 100 */ __u32 set;	      /* counts the ring sets of the event: 1, and 1 more a resize */
+	/*  96 */ __u32 n_sources; /* events that share the ring: 1, or see proto/catalog.h */
+	/* 100 */ __u32 set;	   /* counts the ring sets of the event: 1, and 1 more a resize */
 	/* 104 */ __u64 reserved0[3];
 	/* 128 */ struct pp_ring_live live;
 	/* 192 */ struct pp_ring_gate gate;
 	/* 256 */ char ns[PP_NAME_SIZE]; /* the namespace */
 	/* 320 */ char name[PP_NAME_SIZE];
 	/* 384 */ char event[PP_EVENT_TEXT_SIZE]; /* in perf's syntax */
-	/* 1408 */ __u8 attr[256];		      /* struct perf_event_attr; of the first source */
+	/* 1408 */ __u8 attr[256];		  /* struct perf_event_attr; of the first source */
 	/* 1664 */ __u8 reserved2[384];
 	/* 2048: format text */
 };

@@ -35,7 +35,7 @@
 #define PP_SIDEBAND_MAGIC 0x4553414244495350ULL /* "PSIDBASE" */
 #define PP_SIDEBAND_VERSION 1
 #define PP_SIDEBAND_ID 1 /* no source of an event has it in a perf.data file of ours */
-#define PP_SIDEBAND_SAMPLE_TYPE                                                             \
+#define PP_SIDEBAND_SAMPLE_TYPE \
 	(PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER)
 #define PP_SIDEBAND_ID_SIZE 32
 
@@ -46,18 +46,22 @@ struct pp_sideband_header {
 	uint64_t size;	      /* bytes of all, header included */
 	uint64_t records;
 	uint64_t since, until; /* as asked for; ns */
-	uint64_t complete;     /* whatever ended before this time may be missing: when the keeping began,
-				* or the end of the youngest process that was forgotten; ns */
-	uint64_t began;	       /* when the keeping began, ns */
-	uint64_t lost;	       /* records that the kernel could not deliver since then */
-	uint64_t forgotten;    /* processes whose data had to go, for the limit's sake, since then */
-	uint64_t processes;    /* that are kept, ended ones included */
-	uint64_t ended;	       /* those of them that have ended */
+	/* whatever ended before this time may be missing: when the keeping began,
+	 * or the end of the youngest process that was forgotten; ns */
+	uint64_t complete;
+	uint64_t began; /* when the keeping began, ns */
+	uint64_t lost;	/* records that the kernel could not deliver since then */
+	/* processes whose data had to go, for the limit's sake, since then */
+	uint64_t forgotten;
+	uint64_t processes;	     /* that are kept, ended ones included */
+	uint64_t ended;		     /* those of them that have ended */
 	uint64_t memory, max_memory; /* bytes the table takes, and may */
-	uint64_t cut; /* processes of which this file has not all mappings, because it would be too large */
-	uint64_t untimed;      /* records that came with a time that cannot be, or much too late; they are told
-				* as of when they came */
-	uint64_t unseen;       /* BPF programs that came and went between two looks */
+	/* processes of which this file has not all mappings, because it would be too large */
+	uint64_t cut;
+	/* records that came with a time that cannot be, or much too late; they are told
+	 * as of when they came */
+	uint64_t untimed;
+	uint64_t unseen; /* BPF programs that came and went between two looks */
 };
 
 #endif

@@ -63,8 +63,10 @@ static int take_rate(struct call *call, int opt, struct perfpersist_create_optio
 static int take_event(struct call *call, struct create *c)
 {
 	if (c->opts.n_selections == SELECTIONS_MAX)
-		return bad_usage(call, "-e %s: %d times -e is the most; several events can stand "
-				 "behind one, with commas", optarg, SELECTIONS_MAX);
+		return bad_usage(call,
+				 "-e %s: %d times -e is the most; several events can stand "
+				 "behind one, with commas",
+				 optarg, SELECTIONS_MAX);
 	if (!*optarg)
 		return bad_usage(call, "-e: the event is empty");
 	c->selections[c->opts.n_selections++].event = optarg;
@@ -77,7 +79,8 @@ static int take_filter(struct call *call, struct create *c)
 	struct perfpersist_selection *s;
 
 	if (!c->opts.n_selections)
-		return bad_usage(call, "--filter %s: it belongs behind the -e that it is for", optarg);
+		return bad_usage(call, "--filter %s: it belongs behind the -e that it is for",
+				 optarg);
 	s = &c->selections[c->opts.n_selections - 1];
 	if (s->filter)
 		return bad_usage(call, "--filter %s: one for each -e; write (A) && (B)", optarg);

@@ -7,11 +7,11 @@
 #include "client/perfctl/print/info.h"
 
 static const struct column columns[] = {
-	{ "WHOSE", false }, { "MEMORY", true },	     { "OF", true },   { "HELD", true },
-	{ "EVENTS", true }, { "OF", true },	     { "CLIENTS", true }, { "OF", true },
-	{ "REQUESTS", true }, { "OF", true },	     { "COPIES", true },  { "OF", true },
-	{ "PROGRAMS", true }, { "OF", true },	     { "ON ONE", true },
-	{ "SAMPLES", true }, { "OF", true },
+	{ "WHOSE", false },   { "MEMORY", true }, { "OF", true },      { "HELD", true },
+	{ "EVENTS", true },   { "OF", true },	  { "CLIENTS", true }, { "OF", true },
+	{ "REQUESTS", true }, { "OF", true },	  { "COPIES", true },  { "OF", true },
+	{ "PROGRAMS", true }, { "OF", true },	  { "ON ONE", true },  { "SAMPLES", true },
+	{ "OF", true },
 };
 
 static void number_cell(struct table *t, uint64_t v)

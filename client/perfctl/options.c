@@ -171,8 +171,9 @@ int options_none(struct call *call, int argc, char **argv, size_t max_operands)
 		return -1;
 	if (call->n_operands <= max_operands)
 		return 0;
-	return stop(call, bad_usage(call, max_operands ? "%s takes one namespace, or none"
-						       : "%s takes no names",
+	return stop(call, bad_usage(call,
+				    max_operands ? "%s takes one namespace, or none"
+						 : "%s takes no names",
 				    call->verb->name));
 }
 

@@ -185,9 +185,8 @@ int parse_duration(const char *text, uint64_t *ret)
 		const char *name;
 		double nsec;
 	} units[] = {
-		{ "", 1e9 },	{ "ns", 1 },  { "us", 1e3 },	 { "ms", 1e6 },
-		{ "s", 1e9 },	{ "m", 60e9 }, { "min", 60e9 }, { "h", 3600e9 },
-		{ "d", 86400e9 },
+		{ "", 1e9 },   { "ns", 1 },	{ "us", 1e3 },	 { "ms", 1e6 },	   { "s", 1e9 },
+		{ "m", 60e9 }, { "min", 60e9 }, { "h", 3600e9 }, { "d", 86400e9 },
 	};
 	size_t n = strspn(text, "0123456789.");
 	double v;

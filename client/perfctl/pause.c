@@ -33,7 +33,8 @@ static int pause_all(struct call *call, struct perfpersist *p, const struct even
 	for (size_t i = 0; i < call->n_operands; i++) {
 		const struct event_name *name = &names[i];
 		size_t n = 0;
-		int r = perfpersist_pause(p, name->ns, name->name[0] ? name->name : NULL, pause, &n);
+		int r = perfpersist_pause(p, name->ns, name->name[0] ? name->name : NULL, pause,
+					  &n);
 
 		if (r < 0) {
 			r = call_failed(p, r);
@@ -63,7 +64,8 @@ static int run(struct call *call, int argc, char **argv)
 	if (opt < 0)
 		return call->code;
 	if (!call->n_operands)
-		return bad_usage(call, "which event? NAME, or NAMESPACE/ for all of one, is missing");
+		return bad_usage(call,
+				 "which event? NAME, or NAMESPACE/ for all of one, is missing");
 	for (size_t i = 0; i < call->n_operands; i++)
 		if (parse_events_name(call->operands[i], &names[i]) < 0)
 			return bad_usage(call, "%s: neither a name of an event nor NAMESPACE/",

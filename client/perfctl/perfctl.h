@@ -36,8 +36,8 @@ struct verb {
 };
 
 extern const struct verb verb_create, verb_list, verb_reopen, verb_delete, verb_show, verb_change,
-	verb_pause, verb_resume, verb_save, verb_snapshot, verb_record, verb_stat, verb_top, verb_watch, verb_limits,
-	verb_reload, verb_script, verb_report, verb_ping;
+	verb_pause, verb_resume, verb_save, verb_snapshot, verb_record, verb_stat, verb_top,
+	verb_watch, verb_limits, verb_reload, verb_script, verb_report, verb_ping;
 
 #define OPTIONS_MAX 48
 
@@ -49,7 +49,8 @@ struct call {
 	char **operands;
 	size_t n_operands;
 	char **command; /* what follows "--", ended by NULL; NULL if there is no "--" */
-	bool command_follows; /* for verbs to set: the first operand begins a command, as with perf */
+	/* for verbs to set: the first operand begins a command, as with perf */
+	bool command_follows;
 
 	/* options.c alone */
 	int argc;

@@ -71,15 +71,13 @@ static void print_sideband(const struct perfpersist_sideband_info *s)
 	       s->processes == 1 ? "" : "es", s->ended);
 	print_mebibytes(s->memory);
 	printf(" of %s, for %s, lost %" PRIu64 ", forgotten %" PRIu64 "\n",
-	       format_size(s->max_memory).s,
-	       format_age(clock_realtime_of(s->began)).s, s->lost,
+	       format_size(s->max_memory).s, format_age(clock_realtime_of(s->began)).s, s->lost,
 	       s->forgotten);
 	if (s->unseen)
 		printf("sideband: %u BPF programs came and went unseen, and have no names\n",
 		       s->unseen);
 	printf("sideband: names are complete for %s: %s\n",
-	       format_age(clock_realtime_of(s->complete)).s,
-	       sideband_reason(s));
+	       format_age(clock_realtime_of(s->complete)).s, sideband_reason(s));
 }
 
 static void print_human(const struct perfpersist_daemon_info *d)

@@ -171,7 +171,8 @@ static int take_operands(struct call *call, struct reopen *o)
 	if (call->command && o->follow.on)
 		return bad_usage(call, "-f and -- COMMAND: follow here, or hand the buffers over");
 	if (o->by_id && (o->follow.on || o->follow.copies))
-		return bad_usage(call, "--id goes with neither -f, --wakeup nor --copy: give the NAME");
+		return bad_usage(call,
+				 "--id goes with neither -f, --wakeup nor --copy: give the NAME");
 	if (call->connect.saved && (o->follow.on || o->follow.copies))
 		return bad_usage(call, "--saved goes with neither -f, --wakeup nor --copy: nothing "
 				       "comes to a save");

@@ -74,7 +74,8 @@ void signals_wait(uint64_t nsec, int fd, int other_fd)
 {
 	struct timespec t = { .tv_sec = (time_t)(nsec / 1000000000),
 			      .tv_nsec = (long)(nsec % 1000000000) };
-	struct pollfd fds[] = { { .fd = fd, .events = POLLIN }, { .fd = other_fd, .events = POLLIN } };
+	struct pollfd fds[] = { { .fd = fd, .events = POLLIN },
+				{ .fd = other_fd, .events = POLLIN } };
 	sigset_t none;
 
 	if (caught)

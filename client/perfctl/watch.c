@@ -32,7 +32,8 @@ static const char *kind_name(uint32_t kind)
 
 static bool is_about_cpu(const struct perfpersist_notice *n)
 {
-	return n->kind == PERFPERSIST_NOTICE_CPU_ONLINE || n->kind == PERFPERSIST_NOTICE_CPU_OFFLINE;
+	return n->kind == PERFPERSIST_NOTICE_CPU_ONLINE ||
+	       n->kind == PERFPERSIST_NOTICE_CPU_OFFLINE;
 }
 
 static void print_json(const struct perfpersist_notice *n)
@@ -73,7 +74,8 @@ static void print_line(const struct perfpersist_notice *n)
 		printf(" CPU %u", n->cpu);
 	} else if (n->kind == PERFPERSIST_NOTICE_LOST) {
 		printf(" %" PRIu64 " notices came faster than they were read; `perfctl list` shows "
-		       "what there is", n->lost);
+		       "what there is",
+		       n->lost);
 	}
 	putchar('\n');
 }

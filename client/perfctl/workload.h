@@ -10,9 +10,9 @@
 #include <sys/types.h>
 
 struct workload {
-	pid_t pid;   /* 0: there is none, or it has ended */
-	int go;	     /* it begins when something comes */
-	int status;  /* of its end; exec_error: errno, if it could not be run */
+	pid_t pid;  /* 0: there is none, or it has ended */
+	int go;	    /* it begins when something comes */
+	int status; /* of its end; exec_error: errno, if it could not be run */
 	bool ended;
 	char **command;
 };

@@ -9,7 +9,7 @@
 #include "daemon/log.h"
 #include "proto/macro.h"
 
-#define PATIENCE_USEC                                                              \
+#define PATIENCE_USEC \
 	(10 * 1000000ULL) /* without any event ended: nothing more will come of it \
 			   */
 #define TELL_USEC 1000000ULL

@@ -301,7 +301,8 @@ int main(int argc, char **argv)
 	budget_set(o.max_memory);
 	if (open_registry(o.instance, o.broker) < 0)
 		return 1;
-	r = serve(SD_LISTEN_FDS_START, signals, &(struct accept_rule){ o.broker, (pid_t)o.broker_pid });
+	r = serve(SD_LISTEN_FDS_START, signals,
+		  &(struct accept_rule){ o.broker, (pid_t)o.broker_pid });
 	if (r < 0)
 		log_error("the engine's loop failed: %s", strerror(-r));
 	leave();

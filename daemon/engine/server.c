@@ -181,8 +181,8 @@ static int carry_out(struct server *s, struct failure *f)
 	case PP_ORDER_RIGHTS:
 		return names_rights(&o->spec, s->broker.uid, f);
 	case PP_ORDER_SIDEBAND:
-		return sideband_open(&o->spec.cpus, o->what, s->broker.uid, &event->rings,
-				     &s->fds, f);
+		return sideband_open(&o->spec.cpus, o->what, s->broker.uid, &event->rings, &s->fds,
+				     f);
 	default:
 		return fail(f, EOPNOTSUPP, "The engine does not know orders of type %u.", o->type);
 	}

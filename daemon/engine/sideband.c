@@ -122,13 +122,13 @@ static int open_iterators_of(const struct tasks_bpf *skel, uid_t reader, struct 
 
 	_Static_assert(ARRAY_SIZE(programs) == PP_KEEP_ITERATORS, "as the keeper wants them");
 	for (size_t i = 0; i < ARRAY_SIZE(programs); i++) {
-		_cleanup_close_ int link = bpf_link_create(bpf_program__fd(programs[i]), 0,
-							   BPF_TRACE_ITER, NULL);
+		_cleanup_close_ int link =
+			bpf_link_create(bpf_program__fd(programs[i]), 0, BPF_TRACE_ITER, NULL);
 		int fd = link;
 
 		if (link >= 0)
-			fd = programs[i] == skel->progs.pp_programs ? open_again(link, reader) :
-								      open_once(link);
+			fd = programs[i] == skel->progs.pp_programs ? open_again(link, reader)
+								    : open_once(link);
 		if (fd < 0)
 			return fd;
 		fds->fd[fds->n++] = fd;

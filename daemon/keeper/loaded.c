@@ -214,11 +214,12 @@ static void tell_symbol(const struct look *l, const struct pp_task_program *e, u
 			bool ends)
 {
 	struct record_of_program of = { .symbol = {
-		.address = e->start,
-		.length = e->length,
-		.type = PERF_RECORD_KSYMBOL_TYPE_BPF,
-		.flags = ends ? PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER : 0,
-	} };
+						.address = e->start,
+						.length = e->length,
+						.type = PERF_RECORD_KSYMBOL_TYPE_BPF,
+						.flags = ends ? PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER
+							      : 0,
+					} };
 
 	memcpy(of.symbol.name, e->name, e->name_size);
 	tell(l, &of, PERF_RECORD_KSYMBOL,
@@ -231,9 +232,10 @@ static void tell_program(const struct look *l, const struct pp_task_program *e, 
 			 bool ends)
 {
 	struct record_of_program of = { .program = {
-		.type = ends ? PERF_BPF_EVENT_PROG_UNLOAD : PERF_BPF_EVENT_PROG_LOAD,
-		.id = e->id,
-	} };
+						.type = ends ? PERF_BPF_EVENT_PROG_UNLOAD
+							     : PERF_BPF_EVENT_PROG_LOAD,
+						.id = e->id,
+					} };
 
 	memcpy(of.program.tag, e->tag, sizeof(e->tag));
 	if (e->part == 0)

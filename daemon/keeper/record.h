@@ -20,11 +20,11 @@ struct record {
 	uint16_t misc;
 	uint16_t size;
 	uint64_t time;
-	const uint8_t *bytes; /* all of it, header and sample_id included */
-	uint32_t pid, tid;    /* that it tells of; not of CGROUP, LOST */
-	uint32_t ppid, ptid;  /* FORK, EXIT */
-	const char *text;     /* COMM, MMAP2, CGROUP: ends in a NUL */
-	size_t text_size;     /* with it */
+	const uint8_t *bytes;		/* all of it, header and sample_id included */
+	uint32_t pid, tid;		/* that it tells of; not of CGROUP, LOST */
+	uint32_t ppid, ptid;		/* FORK, EXIT */
+	const char *text;		/* COMM, MMAP2, CGROUP: ends in a NUL */
+	size_t text_size;		/* with it */
 	uint64_t start, length, offset; /* MMAP2 */
 	const uint8_t *file;		/* MMAP2: BLOB_FILE_ID_SIZE bytes */
 	uint32_t prot, flags;		/* MMAP2 */

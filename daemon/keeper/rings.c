@@ -39,8 +39,8 @@ struct ring {
 	uint64_t tail;
 	uint8_t *pending; /* collected: [begin, end) of `room` bytes */
 	size_t begin, end, room;
-	uint64_t next; /* time of the record at begin */
-	uint64_t last; /* of the one before */
+	uint64_t next;	 /* time of the record at begin */
+	uint64_t last;	 /* of the one before */
 	uint64_t filled; /* bytes, since it was asked last */
 };
 

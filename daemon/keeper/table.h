@@ -74,9 +74,9 @@ struct process {
 	struct process *parent;	   /* a reference; NULL: not known */
 	TAILQ_ENTRY(process) link; /* table->alive, or ->ended */
 	struct threads threads,
-		gone;	  /* that run, that have ended, the oldest end first; not the main one */
-	uint64_t ended;	  /* the last of its threads; 0: it is alive */
-	uint64_t partial; /* when names of it had to go; 0: never */
+		gone;	   /* that run, that have ended, the oldest end first; not the main one */
+	uint64_t ended;	   /* the last of its threads; 0: it is alive */
+	uint64_t partial;  /* when names of it had to go; 0: never */
 	uint64_t unmapped; /* when mappings had to go that a child may have begun with; 0: never */
 	struct map *inherited; /* what it began with: a place in `first` */
 	struct map *first;     /* until its first EXEC */

@@ -181,7 +181,8 @@ static int start_server(const int *fds)
 	int sockets[2];
 	pid_t pid;
 
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) < 0 || (pid = fork()) < 0)
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) < 0 ||
+	    (pid = fork()) < 0)
 		die("cannot start a server: %m");
 	if (pid == 0) {
 		close(sockets[0]); /* or it would never see the end */
@@ -332,7 +333,6 @@ static double time_fresh_memcpy(const struct copying *c)
 	copy(map_huge(c->size), c->from, c->size);
 	return since(begin);
 }
-
 
 /* Measures in a process of its own, which has not taken a snapshot yet. */
 static double in_child(double (*time)(const struct copying *), const struct copying *c)

@@ -170,7 +170,8 @@ int main(int argc, char **argv)
 	period = attr->freq ? NS_PER_S / attr->sample_freq : attr->sample_period;
 	sampler = open_sampler(cpu, period);
 
-	there = mmap(NULL, sizeof(*there), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	there = mmap(NULL, sizeof(*there), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		     0);
 	if (there == MAP_FAILED)
 		die("mmap: %m");
 	child = fork_helper();

@@ -80,7 +80,8 @@ static inline void text_in(const struct tp_format_field *f, const struct perfper
 	size_t n = f->size;
 
 	buf[0] = 0;
-	if ((f->data_loc || f->rel_loc) && !tp_format_dynamic_part(f, s->raw, s->raw_size, &part, &n))
+	if ((f->data_loc || f->rel_loc) &&
+	    !tp_format_dynamic_part(f, s->raw, s->raw_size, &part, &n))
 		return;
 	n = strnlen(part, MIN(n, size - 1));
 	memcpy(buf, part, n);
@@ -113,8 +114,9 @@ static inline bool compare_numbers(const struct node *n, uint64_t v)
 
 static inline bool compare_texts(const struct node *n, const char *text)
 {
-	bool same = n->comparison == EQ || n->comparison == NE ? !strcmp(text, n->text)
-							       : !fnmatch(n->text, text, FNM_NOESCAPE);
+	bool same = n->comparison == EQ || n->comparison == NE
+			    ? !strcmp(text, n->text)
+			    : !fnmatch(n->text, text, FNM_NOESCAPE);
 
 	return same == (n->comparison == EQ || n->comparison == GLOB);
 }
@@ -182,7 +184,8 @@ static inline bool field_is_usable(const struct tp_format_field *f)
 /* A glob that text may fit, in one of several ways. */
 static inline void make_glob(struct vocabulary *v, const char *text, char *ret, size_t size)
 {
-	size_t n = strlen(text), from = n ? one_of(v, n) : 0, to = from + (n ? one_of(v, n - from) : 0);
+	size_t n = strlen(text), from = n ? one_of(v, n) : 0,
+	       to = from + (n ? one_of(v, n - from) : 0);
 
 	switch (one_of(v, 7)) {
 	case 0:
@@ -339,7 +342,8 @@ static inline void write_leaf(struct vocabulary *v, const struct node *n, FILE *
 		fprintf(f, "%" PRIu64, n->number);
 }
 
-static inline void write_tree(struct vocabulary *v, const struct node *n, enum shape parent, FILE *f)
+static inline void write_tree(struct vocabulary *v, const struct node *n, enum shape parent,
+			      FILE *f)
 {
 	/* Parentheses where the text would mean something else without, and sometimes anyway. */
 	bool inside = n->shape != LEAF && n->shape != NOT &&

@@ -360,7 +360,7 @@ static void fake_sideband(struct fake_engine *f, const struct pp_order *o)
 		.event.rings = o->spec.cpus,
 	};
 	PP_CPUMASK_FOREACH(cpu, &o->spec.cpus)
-		fds.fd[fds.n++] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	fds.fd[fds.n++] = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	for (unsigned i = 0; i < (o->what & PP_SIDEBAND_TASKS ? PP_KEEP_ITERATORS : 0); i++)
 		fds.fd[fds.n++] = open("/dev/zero", O_RDONLY | O_CLOEXEC);
 	if (f->mood == FAKE_LIES_SIZE && f->moods > 0 && f->moods--)

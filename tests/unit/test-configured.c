@@ -476,7 +476,7 @@ START_TEST(a_strangers_namespace)
 	struct pp_msg_create_request request = to_boot("x");
 
 	put(conf, "[daemon]\nUser=61996\nGroup=61998\nCreateNamespaces=all\n"
-	    "MaxSampleRatePerUser=8000\n");
+		  "MaxSampleRatePerUser=8000\n");
 	start();
 	again();
 	ck_assert_int_eq(client_call(&team, PP_OP_CREATE, &request), 0);

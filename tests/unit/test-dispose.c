@@ -18,7 +18,8 @@
 static int lingering_socket(int *ret_other)
 {
 	const struct linger linger = { .l_onoff = 1, .l_linger = HOUR };
-	struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in at = { .sin_family = AF_INET,
+				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	socklen_t size = sizeof(at);
 	static const char bytes[1 << 16];
 	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), fd;

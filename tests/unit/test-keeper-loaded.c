@@ -115,8 +115,8 @@ static void take_record(const struct perf_event_header *h)
 		memcpy(&flags, body + 14, sizeof(flags));
 		s->ends = flags & PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER;
 		snprintf(s->name, sizeof(s->name), "%s", (const char *)body + 16);
-		ck_assert_uint_eq(h->size, 8 + 16 + ALIGN_TO(strlen(s->name) + 1, 8U) +
-						   PP_SIDEBAND_ID_SIZE);
+		ck_assert_uint_eq(h->size,
+				  8 + 16 + ALIGN_TO(strlen(s->name) + 1, 8U) + PP_SIDEBAND_ID_SIZE);
 	} else {
 		ck_assert_uint_eq(h->type, PERF_RECORD_BPF_EVENT);
 		memcpy(&type, body, sizeof(type));
@@ -420,7 +420,7 @@ static int load_program(struct bpf_prog_info *ret, uint64_t symbols[2], uint32_t
 		.prog_type = BPF_PROG_TYPE_SOCKET_FILTER,
 		.insns = (uint64_t)(uintptr_t)code,
 		.insn_cnt = ARRAY_SIZE(code),
-		.license = (uint64_t)(uintptr_t)"GPL",
+		.license = (uint64_t)(uintptr_t) "GPL",
 		.prog_name = "pp_seen",
 	};
 	int fd = (int)syscall(SYS_bpf, BPF_PROG_LOAD, &attr, sizeof(attr));
@@ -457,9 +457,9 @@ static struct told find_told(int peer, const struct bpf_prog_info *info, const u
 		const uint64_t *id = (const void *)((const char *)h + h->size - 32);
 		const uint32_t *body = (const void *)(h + 1);
 		const char *name = (const char *)(body + 4);
-		bool is_end = h->type == PERF_RECORD_KSYMBOL ?
-				      body[3] >> 16 & PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER :
-				      (body[0] & 0xffff) == PERF_BPF_EVENT_PROG_UNLOAD;
+		bool is_end = h->type == PERF_RECORD_KSYMBOL
+				      ? body[3] >> 16 & PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER
+				      : (body[0] & 0xffff) == PERF_BPF_EVENT_PROG_UNLOAD;
 
 		if ((h->type != PERF_RECORD_KSYMBOL && h->type != PERF_RECORD_BPF_EVENT) ||
 		    is_end != ends)

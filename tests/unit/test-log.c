@@ -55,8 +55,9 @@ START_TEST(so_many_lines_on_events)
 		n++;
 	}
 	ck_assert_uint_eq(n, LOG_EVENTS_MAX);
-	ck_assert_str_eq(line, "perfpersistd: More than 5000 lines on events in 30 seconds: others are "
-			       "left out.\n");
+	ck_assert_str_eq(line,
+			 "perfpersistd: More than 5000 lines on events in 30 seconds: others are "
+			 "left out.\n");
 	log_event(LOG_INFO, "web", "switches", "Paused web/switches.");
 	ck_assert_str_eq(written(), "");
 	log_event(LOG_WARNING, "web", "switches", "Lost web/switches.");

@@ -526,8 +526,8 @@ END_TEST
 
 /* A disk that is slow. */
 static int boot_slowly(void *userdata _unused_, const struct event *e _unused_,
-		       const struct pp_msg_create_request *request _unused_, char *sentence _unused_,
-		       size_t size _unused_)
+		       const struct pp_msg_create_request *request _unused_,
+		       char *sentence _unused_, size_t size _unused_)
 {
 	const struct timespec a_while = { .tv_nsec = 50000000 };
 

@@ -507,7 +507,7 @@ static void load_program(void)
 		.prog_type = BPF_PROG_TYPE_SOCKET_FILTER,
 		.insns = (uint64_t)(uintptr_t)code,
 		.insn_cnt = ARRAY_SIZE(code),
-		.license = (uint64_t)(uintptr_t)"GPL",
+		.license = (uint64_t)(uintptr_t) "GPL",
 	};
 	int fd = (int)syscall(SYS_bpf, BPF_PROG_LOAD, &attr, sizeof(attr));
 

@@ -54,8 +54,8 @@ struct source *sources_of(struct sources *s, const struct perfpersist_sample *sa
 		return one;
 	one->tried = true;
 	/* A format that cannot be understood costs the decoding, not the records: they come as hex. */
-	if (one->info.format && decoder_new(one->name, one->info.format, one->info.format_size,
-					    &one->decoder) < 0)
+	if (one->info.format &&
+	    decoder_new(one->name, one->info.format, one->info.format_size, &one->decoder) < 0)
 		one->decoder = NULL;
 	return one;
 }

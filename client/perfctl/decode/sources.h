@@ -8,8 +8,9 @@
 
 struct source {
 	struct perfpersist_source info;
-	char *name;		 /* the event, as perf writes it */
-	struct decoder *decoder; /* made when first needed; NULL: it has no format, or none we read */
+	char *name; /* the event, as perf writes it */
+	/* made when first needed; NULL: it has no format, or none we read */
+	struct decoder *decoder;
 	bool tried;
 };
 

@@ -27,10 +27,11 @@ static int split(struct call *call, const char *text, struct event_name *ret)
 
 	if (!*text || (slash && !n) || strchr(name, '/') || n >= sizeof(ret->ns) ||
 	    strlen(name) >= sizeof(ret->name))
-		return bad_usage(call,
-				 "%s: not a name of events: NAME, NAMESPACE/NAME, NAMESPACE/ for all "
-				 "of it, or a glob of these",
-				 text);
+		return bad_usage(
+			call,
+			"%s: not a name of events: NAME, NAMESPACE/NAME, NAMESPACE/ for all "
+			"of it, or a glob of these",
+			text);
 	*ret = (struct event_name){ .ns = "default" };
 	if (slash) {
 		memcpy(ret->ns, text, n);
@@ -47,8 +48,7 @@ static bool choose(struct found *f, const struct event_name *name)
 	for (size_t i = 0; i < f->n_all; i++) {
 		const struct perfpersist_info *info = &f->all[i];
 
-		if (fnmatch(name->ns, info->ns, 0) != 0 ||
-		    fnmatch(name->name, info->name, 0) != 0)
+		if (fnmatch(name->ns, info->ns, 0) != 0 || fnmatch(name->name, info->name, 0) != 0)
 			continue;
 		any = true;
 		if (!f->is_chosen[i])
@@ -69,8 +69,9 @@ static int not_found(struct perfpersist *p, const char *text, const struct event
 		if (r < 0)
 			return call_failed(p, r);
 	}
-	complain("there is no event that %s fits, or none that you may read; `perfctl list` shows them",
-		 text);
+	complain(
+		"there is no event that %s fits, or none that you may read; `perfctl list` shows them",
+		text);
 	return EXIT_NOT_FOUND;
 }
 

@@ -49,9 +49,8 @@ static void on_notice(struct perfpersist *p _unused_, const struct perfpersist_n
  * on with the rings there are. */
 static int be_told(struct follower *f)
 {
-	int r = f->options.wakeup
-			? perfpersist_wakeup(f->p, f->name->ns, f->name->name, &f->wakeup)
-			: 0;
+	int r = f->options.wakeup ? perfpersist_wakeup(f->p, f->name->ns, f->name->name, &f->wakeup)
+				  : 0;
 
 	if (r < 0)
 		return r;

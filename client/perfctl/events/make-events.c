@@ -20,7 +20,8 @@ int make_events_event(struct call *call, struct make_events *m, const char *even
 int make_events_filter(struct call *call, struct make_events *m, const char *filter)
 {
 	if (!m->n)
-		return bad_usage(call, "--filter %s: it belongs behind the -e that it is for", filter);
+		return bad_usage(call, "--filter %s: it belongs behind the -e that it is for",
+				 filter);
 	if (m->events[m->n - 1].filter)
 		return bad_usage(call, "--filter %s: one for each -e; write (A) && (B)", filter);
 	m->events[m->n - 1].filter = filter;
@@ -37,8 +38,8 @@ int make_events_option(struct call *call, struct make_events *m, int opt, const 
 		return EXIT_OK;
 	case 'm':
 		if (parse_buffer_size(value, &m->opts.buffer) < 0)
-			return bad_usage(call, "-m %s: neither a number of pages nor a size as 512K",
-					 value);
+			return bad_usage(
+				call, "-m %s: neither a number of pages nor a size as 512K", value);
 		return EXIT_OK;
 	case 'c':
 	case 'F':
@@ -62,7 +63,8 @@ int make_events_option(struct call *call, struct make_events *m, int opt, const 
 static void name_after(const char *event, char *name, size_t size)
 {
 	const char *colon = strchr(event, ':');
-	const char *text = colon && strlen(colon + 1) > 3 && !strpbrk(event, "/@=") ? colon + 1 : event;
+	const char *text =
+		colon && strlen(colon + 1) > 3 && !strpbrk(event, "/@=") ? colon + 1 : event;
 	size_t n = 0;
 
 	if (!isalpha((unsigned char)*text))

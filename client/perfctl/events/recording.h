@@ -11,16 +11,16 @@
 #include "client/perfctl/perfctl.h"
 
 struct recording_options {
-	const char *output;	/* FILE, or "-" */
+	const char *output; /* FILE, or "-" */
 	struct selection *selection;
-	bool history;		/* begin with all that the rings hold */
-	bool past;		/* begin with what the selection wants of that */
-	uint64_t max_size;	/* bytes after which it ends; 0: none */
-	bool switches;		/* several files, each named FILE.TIME */
-	uint64_t switch_size;	/* begin another one after so many bytes; 0: not */
-	uint64_t switch_time;	/* after so many ns; 0: not */
-	uint64_t max_files;	/* remove the oldest beyond so many; 0: keep all */
-	int argc;		/* the command line, for the file */
+	bool history;	      /* begin with all that the rings hold */
+	bool past;	      /* begin with what the selection wants of that */
+	uint64_t max_size;    /* bytes after which it ends; 0: none */
+	bool switches;	      /* several files, each named FILE.TIME */
+	uint64_t switch_size; /* begin another one after so many bytes; 0: not */
+	uint64_t switch_time; /* after so many ns; 0: not */
+	uint64_t max_files;   /* remove the oldest beyond so many; 0: keep all */
+	int argc;	      /* the command line, for the file */
 	char **argv;
 };
 

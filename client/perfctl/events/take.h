@@ -10,10 +10,12 @@
 #include "client/perfctl/perfctl.h"
 
 struct take_result {
-	uint64_t events, records, bytes, damaged; /* damaged: rings of which not all could be read */
-	uint64_t missed;	 /* records of these events that were never written, since they began */
-	bool missed_unknown;	 /* that is a lower bound */
-	uint64_t first, last;	 /* times of samples */
+	/* damaged: rings of which not all could be read */
+	uint64_t events, records, bytes, damaged;
+	/* records of these events that were never written, since they began */
+	uint64_t missed;
+	bool missed_unknown;  /* that is a lower bound */
+	uint64_t first, last; /* times of samples */
 };
 
 /*

@@ -187,15 +187,18 @@ int outfile_failed(const char *path, int error)
 {
 	switch (error) {
 	case -ENOTTY:
-		complain("'-' is stdout, which is a terminal here: the file is not text; redirect it, "
-			 "or give -o a FILE");
+		complain(
+			"'-' is stdout, which is a terminal here: the file is not text; redirect it, "
+			"or give -o a FILE");
 		return EXIT_USAGE;
 	case -EISDIR:
 		complain("cannot write %s: it is a directory; give a file's name", path);
 		break;
 	case -EEXIST:
-		complain("cannot write %s: something is there that is no file; give another name, or "
-			 "'-' for stdout", path);
+		complain(
+			"cannot write %s: something is there that is no file; give another name, or "
+			"'-' for stdout",
+			path);
 		break;
 	case -EPIPE:
 		complain("cannot write %s: who read it is gone", path);

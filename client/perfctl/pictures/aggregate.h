@@ -47,8 +47,8 @@ struct event_sum {
 	const struct trace_event *event;
 	struct weight weight;
 	struct cpu_counts cpus; /* samples */
-	uint64_t first, last; /* times */
-	bool has_chains;      /* some sample had more than one function */
+	uint64_t first, last;	/* times */
+	bool has_chains;	/* some sample had more than one function */
 	struct flame_node *root;
 };
 

@@ -72,8 +72,8 @@ static void json_events(struct json *j, const struct html *h, const struct aggre
 		json_unsigned(j, "count", h->events[i].n);
 		json_bool(j, "tracepoint", e->type == PERF_TYPE_TRACEPOINT);
 		json_bool(j, "clock", clock);
-		json_bool(j, "dummy", e->type == PERF_TYPE_SOFTWARE &&
-					      e->config == PERF_COUNT_SW_DUMMY);
+		json_bool(j, "dummy",
+			  e->type == PERF_TYPE_SOFTWARE && e->config == PERF_COUNT_SW_DUMMY);
 		json_bool(j, "switch", h->events[i].next_pid);
 		json_bool(j, "chains", a && i < a->n_events && a->events[i].has_chains);
 		json_end(j, '}');

@@ -35,9 +35,9 @@ struct perfetto_event {
 	struct decoder *decoder;     /* NULL: it has no fields */
 	const struct native *native; /* NULL: perfetto does not know it */
 	const struct tep_format_field *native_fields[NATIVE_FIELDS];
-	uint32_t first_field; /* number of its first field's name */
-	bool named;	      /* its names are interned */
-	bool sampling;	      /* its sequence of samples has begun */
+	uint32_t first_field;	  /* number of its first field's name */
+	bool named;		  /* its names are interned */
+	bool sampling;		  /* its sequence of samples has begun */
 	struct cpu_counts counts; /* its counter, summed up */
 };
 

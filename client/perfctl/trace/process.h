@@ -18,11 +18,11 @@ struct dso {
 	char *path;	  /* "/usr/bin/ls", "[kernel.kallsyms]", "[vdso]", "//anon" */
 	const char *name; /* the last part of it */
 	uint8_t build_id[BUILD_ID_SIZE_MAX];
-	size_t build_id_size; /* 0: not known */
+	size_t build_id_size;	/* 0: not known */
 	uint64_t device, inode; /* if there is no build id; inode 0: not known */
-	bool kernel;	      /* the kernel itself, or a module */
-	uint32_t index;	      /* 0, 1, … */
-	void *symbols;	      /* symbols.c's */
+	bool kernel;		/* the kernel itself, or a module */
+	uint32_t index;		/* 0, 1, … */
+	void *symbols;		/* symbols.c's */
 };
 
 struct map {

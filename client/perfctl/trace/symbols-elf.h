@@ -26,9 +26,9 @@ struct elf_symbols {
 
 /* What the files of strangers, who can make any number of them, may take together. */
 struct strangers {
-	size_t tables; /* bytes that are left for their functions */
+	size_t tables;	 /* bytes that are left for their functions */
 	uint64_t copies; /* bytes of files that may still be copied */
-	bool refused;  /* one was too much */
+	bool refused;	 /* one was too much */
 };
 
 /*

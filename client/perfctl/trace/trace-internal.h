@@ -98,7 +98,7 @@ struct decoded {
 	const char *text; /* comm, path or name of a symbol */
 	const uint8_t *build_id;
 	size_t build_id_size;
-	bool gone; /* a symbol that is no more */
+	bool gone;		/* a symbol that is no more */
 	uint64_t device, inode; /* if there is no build id; inode 0: not known */
 };
 /* record: of h's size. -EBADMSG: says in *ret_why what is wrong, else untouched. */

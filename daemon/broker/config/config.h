@@ -35,15 +35,15 @@ struct config {
 	uint64_t max_events, max_events_per_namespace, max_events_per_user;
 	uint64_t max_programs, max_programs_per_user;
 	uint64_t max_on_tracepoint, max_on_tracepoint_per_user; /* programs; not of root */
-	uint64_t max_sample_rate_per_user; /* Hz on a CPU; not of root */
+	uint64_t max_sample_rate_per_user;			/* Hz on a CPU; not of root */
 	uint64_t max_memory, max_memory_per_namespace, max_memory_per_user; /* bytes */
 	uint64_t max_copies;						    /* bytes, of a user */
 	uint64_t max_buffer; /* bytes of one CPU's ring */
 	enum policy_makers makers;
 	enum policy_probers probers;
-	bool share;	  /* equal events, unless the request says otherwise */
-	bool keep_events; /* when the daemon is ended */
-	bool sideband;	  /* names and maps of processes are kept while anything records */
+	bool share;	       /* equal events, unless the request says otherwise */
+	bool keep_events;      /* when the daemon is ended */
+	bool sideband;	       /* names and maps of processes are kept while anything records */
 	uint64_t max_sideband; /* bytes of them */
 	struct config_namespace *namespaces;
 	size_t n_namespaces;

@@ -31,9 +31,9 @@ struct dropin_event {
 	/* Of its texts, where they stand in that section; else 0. */
 	unsigned event_lines[PP_SELECTIONS_MAX], filter_lines[PP_SELECTIONS_MAX];
 	bool enabled, optional;
-	bool faulty;	  /* a section of it was left out */
-	bool written;	  /* by the daemon itself: nobody else has a section of it */
-	uint32_t creator; /* uid */
+	bool faulty;			/* a section of it was left out */
+	bool written;			/* by the daemon itself: nobody else has a section of it */
+	uint32_t creator;		/* uid */
 	struct packed_request *request; /* NULL: it has no section that counts */
 };
 

@@ -35,7 +35,7 @@ struct peer;
 struct peers {
 	sd_event *loop;
 	struct quota *quota;
-	size_t max_requests;  /* of one peer */
+	size_t max_requests; /* of one peer */
 	bool files_come; /* descriptors may come with packets: this kernel cannot keep them out */
 	size_t max_in_flight; /* descriptors sent and not read: of all but root; half: of a user */
 	void (*request)(void *userdata, struct peer *peer, const struct pp_header *header,

@@ -130,9 +130,10 @@ int instance_take(const char *instance, int *ret_lock)
 	}
 	if (err < 0)
 		return err;
-	log_error("The lock %s was removed %d times by others while this waited for it. Try again when "
-		  "they are done.",
-		  lock, TAKE_TRIES);
+	log_error(
+		"The lock %s was removed %d times by others while this waited for it. Try again when "
+		"they are done.",
+		lock, TAKE_TRIES);
 	return -EBUSY;
 }
 

@@ -107,8 +107,9 @@ void children_describe(struct launcher *l)
 	snprintf(l->uid, sizeof(l->uid), "%u", o->broker);
 	snprintf(l->pid, sizeof(l->pid), "%d", (int)getppid());
 	/* As long as we live, and it with us, no other process of its user's can be it. */
-	describe_child(l, engine,
-		       (const char *const[]){ "--broker-uid", l->uid, "--broker-pid", l->pid, NULL });
+	describe_child(
+		l, engine,
+		(const char *const[]){ "--broker-uid", l->uid, "--broker-pid", l->pid, NULL });
 	describe_child(l, dumper, (const char *const[]){ "--broker-pid", l->pid, NULL });
 	describe_child(l, keeper, (const char *const[]){ "--exit-idle", NULL });
 }

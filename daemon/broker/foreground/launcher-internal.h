@@ -26,8 +26,8 @@ struct child {
 struct launcher {
 	struct launcher_options options;
 	char uid[16], pid[16]; /* of the broker */
-	int alive;   /* hangs up when the broker is gone */
-	int signals; /* SIGCHLD, SIGTERM */
+	int alive;	       /* hangs up when the broker is gone */
+	int signals;	       /* SIGCHLD, SIGTERM */
 	struct child children[3];
 };
 

@@ -14,9 +14,9 @@
 
 /* How it ended. */
 struct outcome {
-	int error;		   /* 0, or a positive errno value */
-	const char *sentence;	   /* with an error: one for people */
-	const struct event *event; /* without: what was made or changed, or what was deleted */
+	int error;		       /* 0, or a positive errno value */
+	const char *sentence;	       /* with an error: one for people */
+	const struct event *event;     /* without: what was made or changed, or what was deleted */
 	const struct pp_cpumask *cpus; /* without, of sideband: that descriptors have come for */
 };
 
@@ -34,7 +34,7 @@ struct lifecycle {
 	bool synced;	     /* the registry has been filled once */
 	bool closed;	     /* nothing is created any more */
 
-	void (*changed)(void *userdata); /* events, or the link, came or went */
+	void (*changed)(void *userdata);  /* events, or the link, came or went */
 	void (*creating)(void *userdata); /* an event is about to be ordered. May be NULL. */
 	/* An event was created, changed, paused, resumed or deleted, through this daemon or, as a
 	 * reconciliation finds, without it. e is as it is then. May be NULL. */

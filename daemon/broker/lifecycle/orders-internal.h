@@ -30,9 +30,9 @@ struct orders {
 
 	struct order *first;
 	struct order *walk; /* what orders_next returns next */
-	uint64_t round;	 /* of the order that was sent last */
-	bool under_way;	 /* the first of the queue has been sent on this connection */
-	uint64_t serial; /* of what is under way */
+	uint64_t round;	    /* of the order that was sent last */
+	bool under_way;	    /* the first of the queue has been sent on this connection */
+	uint64_t serial;    /* of what is under way */
 
 	struct pp_order out;
 	struct pp_answer in;

@@ -26,8 +26,8 @@ struct order {
 	const struct packed_recipe *recipe; /* likewise */
 	struct pp_allowance allowance;	    /* filled in by hooks.sending */
 	struct pp_fds *fds; /* likewise; SIDEBAND: empty, for what comes with DONE */
-	unsigned sent;	/* how often it was sent; > 0: the engine may have acted */
-	uint64_t round; /* of the turns that users take; the queue is sorted by it */
+	unsigned sent;	    /* how often it was sent; > 0: the engine may have acted */
+	uint64_t round;	    /* of the turns that users take; the queue is sorted by it */
 };
 
 struct orders_hooks {

@@ -55,7 +55,7 @@ struct sideband {
 	unsigned attempts;
 	uint64_t backoff;
 	enum pp_sideband_why replaced; /* GONE, STUCK: what became of the keeper before this one */
-	bool told; /* that there is none: once is enough */
+	bool told;		       /* that there is none: once is enough */
 
 	/* CPUs: the generation of each one whose ring the keeper has, and 1 more; 0: it has none.
 	 */

@@ -20,8 +20,8 @@ enum quota_kind {
 	QUOTA_CONNECTIONS,
 	QUOTA_REQUESTS, /* not yet answered */
 	QUOTA_EVENTS,
-	QUOTA_MEMORY, /* bytes of rings and catalogs */
-	QUOTA_COPIES, /* bytes of copies of rings */
+	QUOTA_MEMORY,	/* bytes of rings and catalogs */
+	QUOTA_COPIES,	/* bytes of copies of rings */
 	QUOTA_PROGRAMS, /* that record: one for each source of an event */
 	QUOTA_SAMPLES,	/* a second and CPU, of events that sample by the clock */
 	QUOTA_KINDS,

@@ -115,8 +115,8 @@ static __always_inline void look_at_cpu(struct moment *ret)
  * takes few samples of that or none. Where it idled since the last sample, only the time since the
  * present task came is certainly not idle; where it did not, nothing is.
  */
-static __always_inline __u64 count_idle(const struct overflow_counter *last, const struct moment *now,
-					__u64 missing, __u64 period)
+static __always_inline __u64 count_idle(const struct overflow_counter *last,
+					const struct moment *now, __u64 missing, __u64 period)
 {
 	__u64 busy = 0;
 

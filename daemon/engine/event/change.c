@@ -27,9 +27,9 @@ struct change {
 	char path[PINS_PATH_SIZE];
 	uint32_t what;
 	const struct pp_allowance *allowance; /* NULL: no limits */
-	struct parts new; /* with the old rings, if they stay */
-	struct rings old; /* those that go; else none */
-	int before;	  /* what the rings before those had counted; -EBADF: there were none */
+	struct parts new;		      /* with the old rings, if they stay */
+	struct rings old;		      /* those that go; else none */
+	int before; /* what the rings before those had counted; -EBADF: there were none */
 	struct failure *f;
 };
 

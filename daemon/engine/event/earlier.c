@@ -22,8 +22,7 @@ int earlier_create(void)
 
 static int add_ring(int fd, struct tree_counts *c)
 {
-	const struct pp_ring_header *h =
-		mmap(NULL, PP_RING_PAGE, PROT_READ, MAP_SHARED, fd, 0);
+	const struct pp_ring_header *h = mmap(NULL, PP_RING_PAGE, PROT_READ, MAP_SHARED, fd, 0);
 
 	if (h == MAP_FAILED)
 		return -errno;

@@ -39,11 +39,11 @@ struct source {
 
 	/* Set by plan(). */
 	const struct recorder *recorder;
-	uint64_t sample_type; /* without PERF_SAMPLE_IDENTIFIER */
-	uint32_t spill_size;  /* the largest record, with the identifier if it has an id */
+	uint64_t sample_type;  /* without PERF_SAMPLE_IDENTIFIER */
+	uint32_t spill_size;   /* the largest record, with the identifier if it has an id */
 	enum pp_missed missed; /* whether this kernel tells who was shut out */
-	bool can_nest;	      /* its program can run inside itself on a CPU */
-	bool is_preemptible;  /* a task can be preempted in it, so that others come between */
+	bool can_nest;	       /* its program can run inside itself on a CPU */
+	bool is_preemptible;   /* a task can be preempted in it, so that others come between */
 	struct perf_event_attr attr;
 	bool is_carried;	   /* its entry is a program of raw_syscalls: see syscall.h */
 	struct syscall_facts call; /* if it is carried */

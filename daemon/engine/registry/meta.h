@@ -28,7 +28,8 @@ struct meta_map {
 	uint32_t cpu;
 	uint32_t id; /* the kernel's, of the map: it is gone when nobody has it any more */
 	uint64_t bytes;
-	uint64_t generation; /* of a ring: of what counts on its CPU (daemon/engine/registry/cpu-states.h) */
+	/* of a ring: of what counts on its CPU (daemon/engine/registry/cpu-states.h) */
+	uint64_t generation;
 };
 
 struct pp_meta {

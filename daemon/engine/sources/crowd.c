@@ -18,7 +18,7 @@ struct member {
 	uint64_t id;
 	uint32_t creator, weight;
 	bool is_glob;
-	bool is_once; /* a tracepoint: there once of its event, whatever names it */
+	bool is_once;	 /* a tracepoint: there once of its event, whatever names it */
 	bool is_carrier; /* of system calls: one more, whatever else of the event is there */
 	char *place;
 };

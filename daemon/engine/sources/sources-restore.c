@@ -90,7 +90,8 @@ static int restore_one(const struct pp_spec *spec, struct terms *t,
 		return fail(f, -r, "Cannot make out what '%s' of '%s/%s' records: %s.", term->text,
 			    spec->ns, spec->name, strerror(-r));
 	source->id = s->n > 1;
-	source->is_of_many = s->n > 1 && source_is_optional(source); /* links_recognize() tells whether it was */
+	/* links_recognize() tells whether it was */
+	source->is_of_many = s->n > 1 && source_is_optional(source);
 	return source_plan(source, record->recorder, f);
 }
 
