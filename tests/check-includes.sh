@@ -84,24 +84,25 @@ complain() {
 }
 
 while read -r file; do
-	folder=$(dirname "$file")
+	n=$((n + 1))
+	folder=${file%/*}
 	if [ -z "${sees[$folder]-}" ]; then
 		echo "$file: no layer is known for $folder; add it to tests/check-includes.sh"
 		wrong=1
-		continue
 	fi
-	n=$((n + 1))
-	while IFS=: read -r line text; do
-		[[ $text =~ $include ]] || continue
-		target=${BASH_REMATCH[2]}
-		if [ "${BASH_REMATCH[1]}" = '"' ]; then
-			[ -e "$folder/$target" ] && target=$folder/$target
-			may_see "$folder" "$target" || complain "$file" "$line" "\"$target\""
-		elif [[ $target =~ ^($library)$ ]]; then
-			[[ -n ${theirs[$folder]} && $target =~ ^(${theirs[$folder]})$ ]] || complain "$file" "$line" "<$target>"
-		fi
-	done < <(grep -nE '^[[:space:]]*#[[:space:]]*include' "$file")
-done < <(find client daemon proto -name '*.[ch]' | sort)
+done < <(find client daemon proto -name '*.[ch]')
+
+while IFS=: read -r file line text; do
+	folder=${file%/*}
+	[[ -n ${sees[$folder]-} && $text =~ $include ]] || continue
+	target=${BASH_REMATCH[2]}
+	if [ "${BASH_REMATCH[1]}" = '"' ]; then
+		[ -e "$folder/$target" ] && target=$folder/$target
+		may_see "$folder" "$target" || complain "$file" "$line" "\"$target\""
+	elif [[ $target =~ ^($library)$ ]]; then
+		[[ -n ${theirs[$folder]} && $target =~ ^(${theirs[$folder]})$ ]] || complain "$file" "$line" "<$target>"
+	fi
+done < <(grep -rnE --include='*.[ch]' '^[[:space:]]*#[[:space:]]*include' client daemon proto)
 
 for folder in "${!sees[@]}"; do
 	if ! grep -qF "| \`$folder/\` |" ARCHITECTURE.md; then

@@ -13,7 +13,9 @@ while read -r file; do
 	*) want=LGPL-2.1-or-later ;;
 	esac
 	n=$((n + 1))
-	if [ "$(head -n 2 "$file" | grep -cE "SPDX-License-Identifier: $want\b")" -ne 1 ]; then
+	one='' two=''
+	{ read -r one; read -r two; } <"$file"
+	if ! [[ "$one $two " =~ SPDX-License-Identifier:\ ${want}[[:space:]] ]]; then
 		echo "$file: its first lines must say SPDX-License-Identifier: $want"
 		wrong=1
 	fi
