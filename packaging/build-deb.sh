@@ -26,8 +26,23 @@ done
 exec {lock}>"$DEB/lock"
 flock "$lock"
 
-# What a package is made of, with the times of the files, by which make goes.
+# Everything that a package is made of.
 parts=(Makefile LICENSE LICENSES README.md ARCHITECTURE.md docs client conf daemon proto units)
+
+# One version in a folder: an installer of *.deb installs one.
+into=$DEB
+[ "$3" = 1 ] || into=$DEB/$3
+
+# As make would, builds only if a part is newer than the last build's start.
+began=$DEB/began-$3
+if compgen -G "$into/*_${VERSION}_*.changes" >/dev/null &&
+	[ -z "$(find "${parts[@]}" packaging -newer "$began" -print -quit)" ]; then
+	ls "$into"/*.deb
+	exit
+fi
+touch "$began"
+
+# With the times of the files, by which make goes.
 mkdir -p "$SOURCE"
 find "$SOURCE" -mindepth 1 -maxdepth 1 -not -name build -exec rm -rf {} +
 cp -a -t "$SOURCE" "${parts[@]}"
@@ -47,9 +62,6 @@ if [ "$newest" != "$VERSION" ]; then
 	mv debian/changelog.new debian/changelog
 fi
 
-# One version in a folder: who installs *.deb installs one.
-into=$DEB
-[ "$3" = 1 ] || into=$DEB/$3
 mkdir -p "$into"
 rm -f "$into"/*.deb "$into"/*.buildinfo "$into"/*.changes
 # Nothing of how the outer make was called.
