@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Sets of CPUs, their lists as text ("0-3,8"), and those that sysfs has. */
-#ifndef PP_CLIENT_CPUS_H
-#define PP_CLIENT_CPUS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,5 +28,3 @@ void client_cpus_remove(struct client_cpus *a, const struct client_cpus *b);
 
 /* /sys/devices/system/cpu/WHICH: online, present. 0 or -errno. */
 int client_cpus_read(const char *which, struct client_cpus *ret);
-
-#endif

@@ -3,8 +3,7 @@
  * What is known about an event, from wherever it came: a message of the daemon, a ring's
  * header. Knows neither sockets nor files.
  */
-#ifndef PP_CLIENT_INFO_H
-#define PP_CLIENT_INFO_H
+#pragma once
 
 #include "client/perfpersist.h"
 #include "proto/protocol.h"
@@ -35,5 +34,3 @@ bool client_name_is_valid(const char *name);
 
 /* Formats n CPU numbers, sorted, as "0-3,8"; what does not fit is left out in whole ranges. */
 void client_format_cpus(const uint32_t *cpus, size_t n, char *buf, size_t size);
-
-#endif

@@ -3,8 +3,7 @@
  * What every file of the library uses: the mark of a public function, and the sentence about
  * the last failure of this thread. Knows no object of the library.
  */
-#ifndef PP_CLIENT_PUBLIC_H
-#define PP_CLIENT_PUBLIC_H
+#pragma once
 
 #include "proto/macro.h"
 
@@ -24,5 +23,3 @@ const char *client_sentence(void);
  * members of the given type were there in version 0.1.
  */
 #define SZ_IS_VALID(p) ((p)->sz >= sizeof(*(p)))
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Takes connections from those whom a socket is for, and from root; others are turned away. */
-#ifndef PP_ACCEPT_H
-#define PP_ACCEPT_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -15,5 +14,3 @@ struct accept_rule {
  * (SO_PEERCRED). -EPERM: it was turned away, which the log is told once a minute; -errno.
  */
 int accept_from(int listener, const struct accept_rule *rule, int flags);
-
-#endif

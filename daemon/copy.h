@@ -9,8 +9,7 @@
  *
  * A copy is a memfd, sealed against every change, of mode 0444 and opened for reading only.
  */
-#ifndef PP_COPY_H
-#define PP_COPY_H
+#pragma once
 
 #include <stdint.h>
 
@@ -45,5 +44,3 @@ struct pp_copy_answer {
 	uint32_t count; /* descriptors that come with it */
 	uint32_t last;	/* 0, 1 */
 };
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Which CPUs this machine has, as sysfs says it. */
-#ifndef PP_CPUS_H
-#define PP_CPUS_H
+#pragma once
 
 #include "daemon/order.h"
 
@@ -10,5 +9,3 @@ int pp_cpus_read(const char *which, struct pp_cpumask *ret);
 
 /* Highest possible CPU number + 1, or -errno. */
 int pp_cpus_possible(void);
-
-#endif

@@ -4,8 +4,7 @@
  * to a file of its sender's choice, and whoever drops that reference closes the file: a TCP socket
  * that lingers sleeps in there for as long as the sender likes, a large memfd takes its time.
  */
-#ifndef PP_DISPOSE_H
-#define PP_DISPOSE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -19,5 +18,3 @@ bool dispose_keep_out(int socket);
  * that others have made of theirs. Does not sleep. Returns -EBADF, for the place where fd was.
  */
 int dispose_fd(int fd);
-
-#endif

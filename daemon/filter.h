@@ -20,8 +20,7 @@
  * Parsing is the broker's: pure, bounded, of strangers' bytes. Which fields there are only the
  * engine knows: it checks names and types against the event's format when it emits the program.
  */
-#ifndef PP_FILTER_H
-#define PP_FILTER_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -74,5 +73,3 @@ size_t pp_filter_span(const struct pp_filter_node *nodes);
 
 /* Does text match a glob of * ? and [...] ([!...], ranges)? What the emitted programs must do. */
 int pp_glob_match(const char *glob, const char *text);
-
-#endif

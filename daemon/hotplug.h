@@ -7,8 +7,7 @@
  *
  * sysfs says which CPUs are online; this says since when they are not, and how often they were not.
  */
-#ifndef PP_HOTPLUG_H
-#define PP_HOTPLUG_H
+#pragma once
 
 #include <linux/types.h>
 
@@ -21,5 +20,3 @@ struct pp_cpu_state {
 	 * if it was offline then; 0: it is online, or on its way there */
 	__u64 away;
 };
-
-#endif

@@ -4,8 +4,7 @@
  * connected to it (JOURNAL_STREAM), else to stderr with a <level> only if asked
  * (PERFPERSIST_LOG_LEVEL=1). A function either logs or returns an error, never both.
  */
-#ifndef PP_LOG_H
-#define PP_LOG_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -34,5 +33,3 @@ bool log_is_due(uint64_t *told, unsigned seconds);
 #define log_notice(...) log_message(LOG_NOTICE, __VA_ARGS__)
 #define log_info(...) log_message(LOG_INFO, __VA_ARGS__)
 #define log_debug(...) log_message(LOG_DEBUG, __VA_ARGS__)
-
-#endif

@@ -9,8 +9,7 @@
  * again (pp_order_check), as if the broker had been taken over. One kind of answer comes unasked:
  * RELEASED.
  */
-#ifndef PP_ORDER_H
-#define PP_ORDER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -279,5 +278,3 @@ int pp_order_check(const struct pp_order *order);
 int pp_spec_check(const struct pp_spec *spec);
 int pp_recipe_check(const struct pp_recipe *recipe, bool alone);
 int pp_event_check(const struct pp_event *event);
-
-#endif

@@ -5,8 +5,7 @@
  * BPF programs write it, so that whoever reads needs no right to look into others' /proc. The
  * kernel cuts reads where it likes: an entry may be split over two.
  */
-#ifndef PP_TASKS_H
-#define PP_TASKS_H
+#pragma once
 
 #include <linux/types.h>
 
@@ -48,5 +47,3 @@ struct pp_task_program {
 	__u8 tag[8];
 	char name[];
 };
-
-#endif

@@ -3,8 +3,7 @@
  * Text that people write, made into values and back: names, numbers, sizes, CPU lists.
  * Strict and bounded: the whole text must be consumed. Outputs are untouched on failure.
  */
-#ifndef PP_TEXT_H
-#define PP_TEXT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,5 +36,3 @@ int pp_format_cpus(const struct pp_cpumask *mask, char *buf, size_t size);
 
 /* Bounded copy of text into a field of that size; the rest is zeroed. 0 or -ENAMETOOLONG. */
 int pp_copy_text(char *field, size_t size, const char *text);
-
-#endif

@@ -4,8 +4,7 @@
  * that it runs for each. An event's file `stat` says the same and more, but to open, read and close
  * it takes seven times as long. The program knows the events whose `stat` was read before.
  */
-#ifndef PP_TOTALS_H
-#define PP_TOTALS_H
+#pragma once
 
 #include <linux/types.h>
 
@@ -22,5 +21,3 @@ struct pp_totals {
 	__u32 missed_unknown;  /* 1: how many were missed the kernel does not tell */
 	__u32 missed_at_least; /* 1: there may be more than are counted */
 };
-
-#endif

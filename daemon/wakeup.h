@@ -6,8 +6,7 @@
  * A ring sends at most one in PP_WAKEUP_INTERVAL (gate.woken): whoever is told of it looks once
  * more after as long, so that a record right behind is not slept over.
  */
-#ifndef PP_WAKEUP_H
-#define PP_WAKEUP_H
+#pragma once
 
 #include <linux/types.h>
 
@@ -19,5 +18,3 @@ struct pp_wakeup {
 	__u32 cpu;
 	__u32 reserved;
 };
-
-#endif

@@ -10,8 +10,7 @@
  * perf_event_header: the id of the source, whose entry has the sample_type for the rest.
  * Offsets are from the catalog's beginning. Nothing here is to be trusted by a reader.
  */
-#ifndef PP_CATALOG_H
-#define PP_CATALOG_H
+#pragma once
 
 #include "ring.h"
 
@@ -60,6 +59,4 @@ const struct pp_catalog_entry *pp_catalog_entry(const void *catalog, __u32 i);
 
 /* The index of the source with this id, or -1. */
 int pp_catalog_find(const void *catalog, __u64 id);
-#endif
-
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The time of day at which CLOCK_MONOTONIC was 0. */
-#ifndef PP_CLOCK_OFFSET_H
-#define PP_CLOCK_OFFSET_H
+#pragma once
 
 #include <stdint.h>
 #include <time.h>
@@ -32,5 +31,3 @@ static inline uint64_t pp_clock_offset(void)
 	}
 	return offset;
 }
-
-#endif

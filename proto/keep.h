@@ -9,8 +9,7 @@
  * another `abi` than its own in an answer must not send it anything but HELLO and END, whose shapes
  * never change, and begins anew with another one.
  */
-#ifndef PP_KEEP_H
-#define PP_KEEP_H
+#pragma once
 
 #include <stdint.h>
 
@@ -79,5 +78,3 @@ struct pp_keep_answer {
 	struct pp_keep_status status;
 	struct pp_keep_cpu cpus[PP_KEEP_CPUS];
 };
-
-#endif

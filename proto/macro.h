@@ -5,8 +5,7 @@
  * Scope-bound ownership: a local marked _cleanup_(f) is released by f when its scope ends;
  * TAKE_FD and TAKE_PTR hand ownership on and leave nothing behind.
  */
-#ifndef PP_MACRO_H
-#define PP_MACRO_H
+#pragma once
 
 #include <dirent.h>
 #include <errno.h>
@@ -80,5 +79,3 @@ static inline void cleanup_closedir(DIR **d)
 #define _cleanup_free_ _cleanup_(cleanup_free)
 #define _cleanup_fclose_ _cleanup_(cleanup_fclose)
 #define _cleanup_closedir_ _cleanup_(cleanup_closedir)
-
-#endif

@@ -3,8 +3,7 @@
  * Moves one packet with its file descriptors over a SOCK_SEQPACKET socket. Knows nothing of
  * what is in it.
  */
-#ifndef PP_PACKET_H
-#define PP_PACKET_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,5 +42,3 @@ ssize_t pp_packet_receive(int socket, void *buf, size_t cap, size_t max_fds, str
  * here: if one is a file's last reference, the file is closed in our time. Does not wait.
  */
 bool pp_packet_brings_fds(int socket);
-
-#endif

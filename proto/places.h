@@ -29,8 +29,7 @@
  *     events.d/NS.NAME.conf            the same, written by `perfctl create --boot`
  *     saved/TIME/                      what rings held at a shutdown, written by `perfctl save`
  */
-#ifndef PP_PLACES_H
-#define PP_PLACES_H
+#pragma once
 
 #include <stddef.h>
 
@@ -42,5 +41,3 @@
  * Returns 0; -EINVAL (not a valid instance name); -ENAMETOOLONG.
  */
 int pp_place(const char *instance, const char *leaf, char *buf, size_t size);
-
-#endif

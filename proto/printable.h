@@ -6,8 +6,7 @@
  * of writing or is not to be seen. Every output that quotes others asks here; the page of
  * `perfctl report --html` (data.js) has the same rule.
  */
-#ifndef PP_PRINTABLE_H
-#define PP_PRINTABLE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -18,5 +17,3 @@ size_t utf8_length(const char *s, size_t n, uint32_t *ret_character);
 size_t printable_length(const char *s, size_t n);
 /* Replaces each byte that belongs to nothing printable. */
 void make_printable(char *text, char instead);
-
-#endif

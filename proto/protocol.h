@@ -6,8 +6,7 @@
  *
  * Pure: the codec reads and writes memory, nothing else. packet.h moves packets.
  */
-#ifndef PP_PROTOCOL_H
-#define PP_PROTOCOL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -194,5 +193,3 @@ int pp_decode(const void *buf, size_t size, size_t fds, bool reply, struct pp_he
 
 /* Writes the tables of PROTOCOL.md. */
 void pp_protocol_document(FILE *f);
-
-#endif

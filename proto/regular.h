@@ -3,8 +3,7 @@
  * Opens files whose names a stranger chose: in a record, in a save, in an event's text. Owns the
  * rule for what may be opened; knows nothing of what is in the files.
  */
-#ifndef PP_REGULAR_H
-#define PP_REGULAR_H
+#pragma once
 
 #include <stdint.h>
 
@@ -25,5 +24,3 @@ int regular_open(int dir_fd, const char *path, uint64_t resolve);
 /* Of what would be opened, which is not. The same errors. */
 struct stat;
 int regular_stat(int dir_fd, const char *path, uint64_t resolve, struct stat *ret);
-
-#endif

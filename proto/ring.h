@@ -53,8 +53,7 @@
  *
  * Nothing here is to be trusted by a reader: a copy may come from anywhere.
  */
-#ifndef PP_RING_H
-#define PP_RING_H
+#pragma once
 
 #include <linux/types.h>
 
@@ -177,6 +176,4 @@ static inline __u64 pp_ring_size(__u32 header_size, __u64 data_size, __u32 spill
  * Returns 0; -EBADMSG (not a ring, or damaged); -EPROTONOSUPPORT (made by a newer version).
  */
 int pp_ring_check(const void *ring, size_t size, struct pp_ring_header *ret);
-#endif
-
 #endif

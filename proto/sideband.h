@@ -26,8 +26,7 @@
  *
  * From the first release on it only ever grows: what is new goes where `reserved` was, or behind.
  */
-#ifndef PP_SIDEBAND_H
-#define PP_SIDEBAND_H
+#pragma once
 
 #include <linux/perf_event.h>
 #include <stdint.h>
@@ -63,5 +62,3 @@ struct pp_sideband_header {
 	uint64_t untimed;
 	uint64_t unseen; /* BPF programs that came and went between two looks */
 };
-
-#endif

@@ -4,8 +4,7 @@
  * key nobody can make two texts of one hash, nor many that share a bucket: each other hash of ours
  * is for numbers alone.
  */
-#ifndef PP_SIPHASH_H
-#define PP_SIPHASH_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -24,5 +23,3 @@ uint64_t siphash_end(struct siphash *h);
 
 /* Of one text, with this process's key. */
 uint64_t siphash(const void *bytes, size_t n);
-
-#endif

@@ -3,8 +3,7 @@
  * protocol.def as data: what a message's fields are, and a walk over them that knows where
  * each lies in its struct. For the codec and the printer of the tables, nobody else.
  */
-#ifndef PP_TABLE_H
-#define PP_TABLE_H
+#pragma once
 
 #include "protocol.h"
 
@@ -43,5 +42,3 @@ const struct pp_field *pp_walk_next(struct pp_walk *w, size_t *ret_offset);
 /* All there are, in the order of protocol.def. NULL behind the last. */
 const struct pp_message_type *pp_message_at(size_t i);
 const struct pp_operation *pp_operation_at(size_t i);
-
-#endif

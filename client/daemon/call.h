@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Blocking calls: a request, and the wait for its answer. */
-#ifndef PP_CLIENT_CALL_H
-#define PP_CLIENT_CALL_H
+#pragma once
 
 #include "client/request/request.h"
 
@@ -13,5 +12,3 @@
 int call(struct perfpersist *p, int made, struct request *r, struct answer *ret);
 
 #define _cleanup_answer_ _cleanup_(answer_done)
-
-#endif

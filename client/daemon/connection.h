@@ -3,8 +3,7 @@
  * A connection: the socket, the requests under way, and the sentence about the last failure.
  * Knows of a request only how to send it and whom to give its reply.
  */
-#ifndef PP_CLIENT_CONNECTION_H
-#define PP_CLIENT_CONNECTION_H
+#pragma once
 
 #include <sys/queue.h>
 
@@ -39,5 +38,3 @@ int connection_submit(struct perfpersist *p, struct request *r);
 
 /* Blocks until *done. */
 void connection_wait(struct perfpersist *p, const bool *done);
-
-#endif

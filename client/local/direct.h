@@ -3,8 +3,7 @@
  * Answers requests from an instance's registry (proto/places.h), with no daemon: root's way in
  * when there is none.
  */
-#ifndef PP_CLIENT_DIRECT_H
-#define PP_CLIENT_DIRECT_H
+#pragma once
 
 #include "client/request/request.h"
 
@@ -19,5 +18,3 @@ int direct_ring_cpu(const char *name);
 
 /* When all rings were added: client_event_complete(), and they are put in the order of CPUs. */
 int direct_complete(struct perfpersist_event *e);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The registry's links from ids to names (by-id/). Knows nothing of what the names lead to. */
-#ifndef PP_CLIENT_IDS_H
-#define PP_CLIENT_IDS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -29,5 +28,3 @@ int ids_find(struct ids *ids, const char *registry, const char *ns, const char *
 
 /* The names that one id leads to: 0; -ENOENT; -EBADMSG (no link of ours); -errno. */
 int ids_read_one(const char *registry, uint64_t id, struct event_id *ret);
-
-#endif

@@ -3,8 +3,7 @@
  * Opens what is in a save. A save may come from anywhere: links are not followed, and what is
  * no plain file is not read. Knows nothing of what is in the files.
  */
-#ifndef PP_CLIENT_SAVED_FILE_H
-#define PP_CLIENT_SAVED_FILE_H
+#pragma once
 
 /* For reading; CLOEXEC. -ELOOP: it is a link; -EINVAL: no plain file; another -errno. */
 int saved_file_open(int dir_fd, const char *name);
@@ -14,5 +13,3 @@ int saved_dir_open(int dir_fd, const char *name);
 
 /* strerror(), with words for what these two return. */
 const char *saved_file_error(int error);
-
-#endif

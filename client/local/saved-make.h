@@ -3,8 +3,7 @@
  * A save that is being made: a directory under another name, until it is whole and on the disk.
  * Knows nothing of events.
  */
-#ifndef PP_CLIENT_SAVED_MAKE_H
-#define PP_CLIENT_SAVED_MAKE_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -37,5 +36,3 @@ int saving_failed(const struct saving *s, const char *what, int error);
 
 /* What was not finished is removed. */
 void saving_done(struct saving *s);
-
-#endif

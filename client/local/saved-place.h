@@ -3,8 +3,7 @@
  * Where an instance's saves are, and how they are called: by their time, in a form that sorts.
  * Knows nothing of what is in them.
  */
-#ifndef PP_CLIENT_SAVED_PLACE_H
-#define PP_CLIENT_SAVED_PLACE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,5 +25,3 @@ struct saved_name {
 
 /* All in an open directory, the oldest first; *ret is for free(3). 0 or -errno. */
 int saved_names(int dir_fd, struct saved_name **ret, size_t *ret_n);
-
-#endif

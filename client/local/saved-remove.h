@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Removes saves, whole or half-made. Follows no links. */
-#ifndef PP_CLIENT_SAVED_REMOVE_H
-#define PP_CLIENT_SAVED_REMOVE_H
+#pragma once
 
 /* A directory, with all below it, as deep as saves are. 0; -ENOENT: it is not there; -errno. */
 int saved_remove(int at, const char *name);
@@ -14,5 +13,3 @@ void saved_sweep(int at);
 
 /* Removes the oldest saves beyond `keep`, but not the one of that name; returns how many. */
 unsigned saved_prune(int at, unsigned keep, const char *newest);
-
-#endif

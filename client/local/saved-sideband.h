@@ -3,8 +3,7 @@
  * Sideband in a save: the file +sideband, which no namespace can be called, as proto/sideband.h has
  * it. It tells of all users' processes, and so is for whoever made the save alone.
  */
-#ifndef PP_CLIENT_SAVED_SIDEBAND_H
-#define PP_CLIENT_SAVED_SIDEBAND_H
+#pragma once
 
 #include "client/request/request.h"
 
@@ -15,5 +14,3 @@ int saved_write_sideband(int dir_fd, int from, uint64_t size);
  * fd. 0; -EOPNOTSUPP: it has none; another -errno, with a sentence. */
 int saved_sideband(const char *path, int dir_fd, const struct pp_msg_sideband_request *request,
 		   struct answer *ret);
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * Writes an event into a save that is being made. Knows the event's directory, not the save's.
  */
-#ifndef PP_CLIENT_SAVED_WRITE_H
-#define PP_CLIENT_SAVED_WRITE_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -47,5 +46,3 @@ struct saved_event_counts {
 /* All files of an event. ret_file: the one that failed. */
 int saved_write_event(int dir_fd, struct perfpersist_event *e, const struct perfpersist_info *info,
 		      struct saved_event_counts *ret, char ret_file[static 32]);
-
-#endif

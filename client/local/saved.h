@@ -10,8 +10,7 @@
  *
  * Whoever may read the files may ask. They are not trusted: they may come from anywhere.
  */
-#ifndef PP_CLIENT_SAVED_H
-#define PP_CLIENT_SAVED_H
+#pragma once
 
 #include "client/request/request.h"
 
@@ -24,5 +23,3 @@ int saved_open(const char *instance, const char *which, char **ret_path, int *re
 
 /* Carries out a request and fills in its answer: 0 or a negative errno value. */
 int saved_run(const char *path, int fd, struct request *r);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Sideband without a daemon: asked of the keeper itself, which listens to root. */
-#ifndef PP_SIDEBAND_DIRECT_H
-#define PP_SIDEBAND_DIRECT_H
+#pragma once
 
 #include "client/request/request.h"
 
@@ -9,5 +8,3 @@
  * sentence. Where nobody listens nothing is kept, and that is no failure. */
 int sideband_direct(const char *registry, const struct pp_msg_sideband_request *request,
 		    struct answer *ret);
-
-#endif

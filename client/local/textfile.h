@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Reads the registry's text files of an event, `info` and `stat`. Knows no other file there. */
-#ifndef PP_CLIENT_TEXTFILE_H
-#define PP_CLIENT_TEXTFILE_H
+#pragma once
 
 #include "client/perfpersist.h"
 
@@ -16,5 +15,3 @@ int textfile_read_event(int dir_fd, struct perfpersist_info *ret);
  * -EBADMSG also if it does not say when it was saved.
  */
 int textfile_read_saved(int dir_fd, struct perfpersist_info *ret);
-
-#endif

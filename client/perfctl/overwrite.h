@@ -3,8 +3,7 @@
  * perfctl record --overwrite: waits, and writes a snapshot to FILE.DATE with each SIGUSR2 and at the
  * end, as perf record --overwrite does.
  */
-#ifndef PERFCTL_OVERWRITE_H
-#define PERFCTL_OVERWRITE_H
+#pragma once
 
 #include "client/perfctl/events/selection.h"
 #include "client/perfctl/workload.h"
@@ -15,5 +14,3 @@ struct perfpersist;
 /* Until a signal, the workload's end, or `until` (CLOCK_MONOTONIC, ns). Returns an exit code. */
 int overwrite(struct call *call, struct perfpersist *p, char **names, size_t n_names,
 	      struct selection *selection, const char *output, uint64_t until, struct workload *w);
-
-#endif

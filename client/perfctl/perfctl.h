@@ -3,8 +3,7 @@
  * What the parts of perfctl share: verbs, the call that a command line becomes, exit codes,
  * and how a failure is told. Of the project it sees the public library alone.
  */
-#ifndef PERFCTL_H
-#define PERFCTL_H
+#pragma once
 
 #include <getopt.h>
 
@@ -162,5 +161,3 @@ void signals_wait(uint64_t nsec, int fd, int other_fd);
 /* Becomes command, with e's rings as fds from 3 on, as LISTEN_FDS tells. Returns only on
  * failure: an exit code, 126 and 127 as env(1) has them. */
 int run_with_rings(struct perfpersist_event *e, const char *ns, const char *name, char **command);
-
-#endif

@@ -3,8 +3,7 @@
  * A command that is run while something is recorded: it is there at once, and begins when told, so
  * that nothing of it is missed.
  */
-#ifndef PERFCTL_WORKLOAD_H
-#define PERFCTL_WORKLOAD_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -32,5 +31,3 @@ int workload_run(struct workload *w);
 
 /* One that has not begun never does; one that has goes on. */
 void workload_done(struct workload *w);
-
-#endif

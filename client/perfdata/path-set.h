@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Paths, each once, or once for each file that was there. Strangers choose them: they cannot choose
  * where they are looked for. Knows nothing of what they lead to. */
-#ifndef PP_CLIENT_PATH_SET_H
-#define PP_CLIENT_PATH_SET_H
+#pragma once
 
 #include "client/perfdata/perfdata-output.h"
 
@@ -29,5 +28,3 @@ struct path_entry *path_set_add(struct path_set *s, const char *path, uint64_t d
 /* In the order in which they came; after NULL the first one. NULL: there is no more. */
 struct path_entry *path_set_next(const struct path_set *s, const struct path_entry *e);
 void path_set_done(struct path_set *s);
-
-#endif

@@ -3,8 +3,7 @@
  * The perf.data format, as far as it is not the kernel's own (linux/perf_event.h): the header of a
  * file, the records that perf made up, the sections of features. Numbers and shapes, no code.
  */
-#ifndef PP_CLIENT_PERFDATA_FORMAT_H
-#define PP_CLIENT_PERFDATA_FORMAT_H
+#pragma once
 
 #include <linux/perf_event.h>
 #include <stdint.h>
@@ -83,5 +82,3 @@ struct perfdata_tracing_data {
 	struct perf_event_header header;
 	uint32_t size; /* of what follows the record, a multiple of 8 */
 };
-
-#endif

@@ -4,8 +4,7 @@
  * buffer that grows. Both remember their first failure, so that who writes many small things looks
  * once. Know nothing of what the bytes mean.
  */
-#ifndef PP_CLIENT_PERFDATA_OUTPUT_H
-#define PP_CLIENT_PERFDATA_OUTPUT_H
+#pragma once
 
 #include "proto/macro.h"
 
@@ -49,5 +48,3 @@ void blob_u64(struct blob *b, uint64_t v);
 /* As perf has strings: their size with NUL and padding, then so many bytes. */
 void blob_string(struct blob *b, const char *s);
 void blob_bytes_as_string(struct blob *b, const char *s, size_t n);
-
-#endif

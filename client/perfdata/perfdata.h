@@ -4,8 +4,7 @@
  * attributes (perfdata-attr.c), tracing data, features, sideband, build ids; perfdata.c has the
  * order they come in.
  */
-#ifndef PP_CLIENT_PERFDATA_H
-#define PP_CLIENT_PERFDATA_H
+#pragma once
 
 #include "client/perfdata/path-set.h"
 #include "client/perfdata/perfdata-format.h"
@@ -126,5 +125,3 @@ void build_id_table_done(struct build_id_table *t);
 size_t build_id_in_notes(const void *notes, size_t size, uint8_t ret[static 20]);
 size_t build_id_of_file(int fd, uint8_t ret[static 20]);
 size_t build_id_of_kernel(uint8_t ret[static 20]);
-
-#endif

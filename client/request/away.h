@@ -3,8 +3,7 @@
  * CPUs that are away, gathered one by one: from messages of the daemon, or with none of it from
  * sysfs and what the kernel's steps of hotplug left in the registry.
  */
-#ifndef PP_CLIENT_AWAY_H
-#define PP_CLIENT_AWAY_H
+#pragma once
 
 #include "client/perfpersist.h"
 #include "proto/protocol.h"
@@ -24,5 +23,3 @@ int client_away_direct(const char *registry, struct client_away *ret);
 /* Of the CPUs that an event has rings on, those that sysfs does not have online: fills in `away`;
  * where sysfs cannot be read, nothing. */
 void client_away_fill(struct perfpersist_info *info);
-
-#endif

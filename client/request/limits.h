@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Limits, gathered one by one from messages. Knows neither sockets nor what a limit does. */
-#ifndef PP_CLIENT_LIMITS_H
-#define PP_CLIENT_LIMITS_H
+#pragma once
 
 #include "client/perfpersist.h"
 #include "proto/protocol.h"
@@ -17,5 +16,3 @@ struct client_limits {
 
 void client_limits_done(struct client_limits *l);
 int client_limits_add(struct client_limits *l, const struct pp_msg_limit *m);
-
-#endif

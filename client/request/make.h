@@ -5,8 +5,7 @@
  *
  * Each returns 0 with *ret the caller's; -EINVAL; -ENOMEM.
  */
-#ifndef PP_CLIENT_MAKE_H
-#define PP_CLIENT_MAKE_H
+#pragma once
 
 #include "client/request/request.h"
 
@@ -27,5 +26,3 @@ int make_change(struct perfpersist *p, const char *ns, const char *name,
 /* name NULL: all of the namespace. */
 int make_pause(struct perfpersist *p, const char *ns, const char *name, bool pause,
 	       struct request **ret);
-
-#endif

@@ -3,8 +3,7 @@
  * A request: what is asked, what was answered so far, and whom to tell. An answer may come in
  * pages, or (of a watch) again and again. Knows nothing of sockets.
  */
-#ifndef PP_CLIENT_REQUEST_H
-#define PP_CLIENT_REQUEST_H
+#pragma once
 
 #include <sys/queue.h>
 
@@ -88,5 +87,3 @@ static inline void request_cleanup(struct request **r)
 #define REQUEST_MORE 1
 #define REQUEST_GOES_ON 2
 int request_reply(struct request *r, const union pp_body *body, struct pp_fds *fds);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The few commands of bpf(2) that reading needs. Knows nothing of rings. */
-#ifndef PP_CLIENT_BPF_H
-#define PP_CLIENT_BPF_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,5 +16,3 @@ bool client_bpf_is_array(int fd, size_t value_size);
 
 /* The value at key, as many bytes as the map's are. 0 or -errno. */
 int client_bpf_lookup(int fd, const void *key, void *value);
-
-#endif

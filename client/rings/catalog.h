@@ -3,8 +3,7 @@
  * The catalog of an event of several sources, as a private checked copy, and the decoding of
  * records by it. Knows nothing of rings but their header.
  */
-#ifndef PP_CLIENT_CATALOG_H
-#define PP_CLIENT_CATALOG_H
+#pragma once
 
 #include "client/perfpersist.h"
 #include "proto/catalog.h"
@@ -35,5 +34,3 @@ void client_catalog_source(const struct client_catalog *c, uint32_t i,
  */
 int client_decode(const struct pp_ring_header *h, const struct client_catalog *c,
 		  const void *record, size_t size, struct perfpersist_sample *ret);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A walk over one ring of a snapshot, from the newest record to the oldest. */
-#ifndef PP_CLIENT_CURSOR_H
-#define PP_CLIENT_CURSOR_H
+#pragma once
 
 #include "client/rings/snapshot.h"
 
@@ -18,5 +17,3 @@ void cursor_init(struct perfpersist_cursor *c, const struct perfpersist_snapshot
 /* The record at a distance from the head of a ring, decoded: 1, 0 or -EBADMSG. */
 int cursor_decode_at(const struct snapshot_ring *r, uint64_t distance,
 		     struct perfpersist_sample *ret);
-
-#endif

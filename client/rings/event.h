@@ -3,8 +3,7 @@
  * An opened event: the rings of its CPUs, its catalog, and what was known of it when it was
  * opened. Knows nothing of where its descriptors came from.
  */
-#ifndef PP_CLIENT_EVENT_H
-#define PP_CLIENT_EVENT_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -57,5 +56,3 @@ static inline void client_event_cleanup(struct perfpersist_event **e)
 {
 	perfpersist_event_free(*e);
 }
-
-#endif

@@ -3,8 +3,7 @@
  * Following one ring: where we are in it, what was found since the last look, and the count of
  * what was overwritten before. Knows nothing of time, other rings, or what is in a record.
  */
-#ifndef PP_CLIENT_FOLLOW_RING_H
-#define PP_CLIENT_FOLLOW_RING_H
+#pragma once
 
 #include "client/rings/ring.h"
 
@@ -51,5 +50,3 @@ int follow_ring_look(struct follow_ring *f, const struct client_ring *r);
 const void *follow_ring_record(const struct follow_ring *f, size_t i, size_t *ret_size);
 
 void follow_ring_done(struct follow_ring *f);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A heap of ring numbers, the first of them by the caller's order on top. */
-#ifndef PP_CLIENT_HEAP_H
-#define PP_CLIENT_HEAP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,5 +34,3 @@ static inline void heap_make(uint32_t *heap, size_t n, heap_before before, const
 	for (size_t i = n / 2; i-- > 0;)
 		heap_sift(heap, n, i, before, context);
 }
-
-#endif

@@ -4,8 +4,7 @@
  * than the copy itself; so memory comes in huge pages where the machine has them, is never
  * zeroed by us, and is kept for the next snapshot of this process.
  */
-#ifndef PP_CLIENT_MEMORY_H
-#define PP_CLIENT_MEMORY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,5 +21,3 @@ void client_memory_touch(void *begin, void *end);
 
 /* memcpy(3), which for large copies leaves the caches to those who need them. */
 void client_memory_copy(void *to, const void *from, size_t n);
-
-#endif

@@ -6,8 +6,7 @@
  * What is behind the descriptor is not to be trusted and may change at any moment. `header` is
  * a private copy, checked once; nothing later looks at the ring's own.
  */
-#ifndef PP_CLIENT_RING_H
-#define PP_CLIENT_RING_H
+#pragma once
 
 #include "proto/ring.h"
 
@@ -45,5 +44,3 @@ uint64_t client_ring_load(const struct client_ring *r, size_t member);
 
 /* The live state: enum pp_ring_state; what no version knows counts as running. */
 enum pp_ring_state client_ring_state(const struct client_ring *r);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Decodes the body of a PERF_RECORD_SAMPLE. Pure; knows nothing of rings. */
-#ifndef PP_CLIENT_SAMPLE_H
-#define PP_CLIENT_SAMPLE_H
+#pragma once
 
 #include "client/perfpersist.h"
 
@@ -16,5 +15,3 @@ size_t sample_record_size(const void *record, size_t max);
  */
 int sample_decode(uint64_t sample_type, const void *record, size_t size,
 		  struct perfpersist_sample *ret);
-
-#endif

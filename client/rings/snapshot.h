@@ -3,8 +3,7 @@
  * A snapshot: private copies of an event's rings. All walking is done on them; knows nothing
  * of what is in a record.
  */
-#ifndef PP_CLIENT_SNAPSHOT_H
-#define PP_CLIENT_SNAPSHOT_H
+#pragma once
 
 #include "client/rings/event.h"
 
@@ -40,5 +39,3 @@ void snapshot_ring_take(struct snapshot_ring *r, const struct client_ring *ring)
  */
 int snapshot_record(const struct snapshot_ring *r, uint64_t distance, const void **ret_record,
 		    size_t *ret_size);
-
-#endif

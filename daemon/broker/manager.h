@@ -3,8 +3,7 @@
  * The manager owns the event loop and all that lives on it, and tells systemd how things
  * stand. By the time it is made the process has no right left that it does not need.
  */
-#ifndef PP_BROKER_MANAGER_H
-#define PP_BROKER_MANAGER_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -28,5 +27,3 @@ int manager_run(struct manager *m);
 /* Frees everything; asserts that nothing is left. NULL is fine. */
 void manager_free(struct manager *m);
 void cleanup_manager(struct manager **m);
-
-#endif

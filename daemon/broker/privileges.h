@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Giving up rights, for good: the broker handles what strangers send with none at all. */
-#ifndef PP_BROKER_PRIVILEGES_H
-#define PP_BROKER_PRIVILEGES_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -10,5 +9,3 @@
  * groups, no capability in any set, and no way to get one by execve(2). 0; -errno.
  */
 int privileges_drop(uid_t uid, gid_t gid);
-
-#endif

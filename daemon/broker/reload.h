@@ -3,8 +3,7 @@
  * The configuration while the daemon runs: read when it starts and whenever it is asked to
  * (SIGHUP, RELOAD), and applied as far as it differs. Owns what is in force.
  */
-#ifndef PP_BROKER_RELOAD_H
-#define PP_BROKER_RELOAD_H
+#pragma once
 
 #include "daemon/broker/config/configured.h"
 #include "daemon/broker/config/dropins.h"
@@ -67,5 +66,3 @@ int reload_forget(void *userdata, const struct event *e, char *sentence, size_t 
 void reload_end(struct reload *r);
 /* After lifecycle_done and peers_done. Accepts an empty one. */
 void reload_done(struct reload *r);
-
-#endif

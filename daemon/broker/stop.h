@@ -4,8 +4,7 @@
  * second names go before the rings they share. Nobody can create any meanwhile. It takes as long as
  * it gets on; what cannot be ended is named in the log, and records on.
  */
-#ifndef PP_BROKER_STOP_H
-#define PP_BROKER_STOP_H
+#pragma once
 
 #include "daemon/broker/lifecycle/lifecycle.h"
 
@@ -34,5 +33,3 @@ void stop_continue(struct stop *s);
 
 /* Before lifecycle_done; accepts one that never began. */
 void stop_done(struct stop *s);
-
-#endif

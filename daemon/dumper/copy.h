@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Sealed copies of rings and catalogs. Knows nothing of who wants them. */
-#ifndef PP_DUMPER_COPY_H
-#define PP_DUMPER_COPY_H
+#pragma once
 
 #include <stddef.h>
 
@@ -18,5 +17,3 @@ int copy_ring(int fd, size_t size, int *ret);
 
 /* Likewise of a catalog, which does not change. */
 int copy_catalog(int fd, size_t size, int *ret);
-
-#endif

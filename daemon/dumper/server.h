@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Takes the broker's jobs, one at a time, and sends the copies back. */
-#ifndef PP_DUMPER_SERVER_H
-#define PP_DUMPER_SERVER_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -10,5 +9,3 @@
  * the broker's alone: that process of our user (0: any), or root.
  */
 int serve_copies(int listener, pid_t broker);
-
-#endif

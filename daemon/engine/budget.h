@@ -3,8 +3,7 @@
  * How much memory rings may take in all, whatever the broker orders: the engine's own ceiling,
  * far above what the broker's limits should be. Counts what its events and their remains have.
  */
-#ifndef PP_BUDGET_H
-#define PP_BUDGET_H
+#pragma once
 
 #include "daemon/engine/failure.h"
 #include "daemon/order.h"
@@ -21,5 +20,3 @@ void budget_subtract(const struct pp_event *event);
 
 /* Events have changed: they are counted anew when it matters. */
 void budget_recount(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Why an order failed: an errno value and the sentence that people will read. */
-#ifndef PP_FAILURE_H
-#define PP_FAILURE_H
+#pragma once
 
 #include "daemon/order.h"
 #include "proto/macro.h"
@@ -14,5 +13,3 @@ struct failure {
 /* Notes a failure and returns -error, so that `return fail(f, EEXIST, "…")` reads well. The
  * first failure stands: what goes wrong while cleaning up does not hide it. */
 int fail(struct failure *f, int error, const char *fmt, ...) _printf_(3, 4);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The engine's loop: takes the broker's orders, in turn, and answers them. */
-#ifndef PP_SERVER_H
-#define PP_SERVER_H
+#pragma once
 
 #include "daemon/accept.h"
 
@@ -11,5 +10,3 @@
  * whose broker is gone. 0 or -errno.
  */
 int serve(int listener, int signals, const struct accept_rule *broker);
-
-#endif

@@ -3,8 +3,7 @@
  * What the keeper needs and may not make itself: perf events that tell of processes, and iterators
  * over those that are there. Nothing of it is pinned or remembered: it lives by its descriptors.
  */
-#ifndef PP_ENGINE_SIDEBAND_H
-#define PP_ENGINE_SIDEBAND_H
+#pragma once
 
 #include "daemon/engine/failure.h"
 #include "proto/packet.h"
@@ -17,5 +16,3 @@
  */
 int sideband_open(const struct pp_cpumask *cpus, uint32_t what, uid_t reader,
 		  struct pp_cpumask *ret_cpus, struct pp_fds *ret_fds, struct failure *f);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Bytes of which many want the same: files that are mapped, sets of namespaces. Each is there once.
  */
-#ifndef PP_KEEPER_BLOB_H
-#define PP_KEEPER_BLOB_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -44,5 +43,3 @@ static inline struct blob *blob_ref(struct blob *b)
 	return b;
 }
 void blobs_put(struct blobs *blobs, struct blob *b);
-
-#endif

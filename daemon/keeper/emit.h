@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The table as a file that proto/sideband.h describes. */
-#ifndef PP_KEEPER_EMIT_H
-#define PP_KEEPER_EMIT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -14,5 +13,3 @@ struct table;
  */
 int table_emit(const struct table *t, uint64_t since, uint64_t until, void (*busy)(void *context),
 	       void *context, int *ret_fd, uint64_t *ret_size);
-
-#endif

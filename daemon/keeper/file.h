@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A file in memory that nobody can change once it is handed out. Knows nothing of its contents. */
-#ifndef PP_KEEPER_FILE_H
-#define PP_KEEPER_FILE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -9,5 +8,3 @@ int memfile_new(int *ret);
 int memfile_write(int fd, const void *bytes, size_t size, size_t at);
 /* Sealed, and opened anew: *ret is read-only and CLOEXEC, the caller's; so does fd remain. */
 int memfile_finish(int fd, int *ret);
-
-#endif

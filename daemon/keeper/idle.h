@@ -3,8 +3,7 @@
  * Whether anybody will come: the listening socket's file may be gone from its directory, and
  * whoever started us may not have come at all. Knows nothing of connections.
  */
-#ifndef PP_KEEPER_IDLE_H
-#define PP_KEEPER_IDLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -24,5 +23,3 @@ int idle_init(struct idle *idle, int listener);
 void idle_done(struct idle *idle);
 /* One of the two descriptors can be read. */
 void idle_wake(struct idle *idle);
-
-#endif

@@ -3,8 +3,7 @@
  * What is to be told of a time, in order: which processes, which of their threads, and what of
  * them has to be said although a parent has said it. Knows no record's bytes.
  */
-#ifndef PP_KEEPER_ITEMS_H
-#define PP_KEEPER_ITEMS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -46,5 +45,3 @@ struct items {
 int items_of(const struct table *t, uint64_t since, uint64_t until, void (*busy)(void *context),
 	     void *context, struct items *ret);
 void items_done(struct items *items);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Rings and table as one thing that is asked for and answers. Knows nothing of connections. */
-#ifndef PP_KEEPER_KEEP_H
-#define PP_KEEPER_KEEP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -48,5 +47,3 @@ int keep_take(struct keep *k, uint64_t since, uint64_t until, int *ret_fd, uint6
 int keep_drop(struct keep *k);
 void keep_status(struct keep *k, struct pp_keep_status *ret);
 void keep_cpus(const struct keep *k, uint32_t first, struct pp_keep_answer *ret);
-
-#endif

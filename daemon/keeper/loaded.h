@@ -4,8 +4,7 @@
  * listener more damages the records of the others (daemon/engine/sideband.c): so the keeper looks
  * which there are, now and then.
  */
-#ifndef PP_KEEPER_LOADED_H
-#define PP_KEEPER_LOADED_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -40,5 +39,3 @@ int loaded_look(struct loaded *p, struct table *t, void (*busy)(void *context), 
 
 /* The same of what the iterator has told by now, which is taken over. -EBADMSG, -ENOMEM. */
 int loaded_told(struct loaded *p, struct table *t, struct tasks *there, uint64_t now);
-
-#endif

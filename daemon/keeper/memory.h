@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* What the table takes, to the byte. Knows nothing of what is kept in it. */
-#ifndef PP_KEEPER_MEMORY_H
-#define PP_KEEPER_MEMORY_H
+#pragma once
 
 #include <malloc.h>
 #include <stddef.h>
@@ -38,5 +37,3 @@ static inline void memory_put(struct memory *m, void *p)
 	m->used -= memory_of(p);
 	free(p);
 }
-
-#endif

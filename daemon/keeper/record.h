@@ -3,8 +3,7 @@
  * One record of the kernel's, taken apart. Whoever has a struct record need not look at sizes any
  * more. Knows nothing of rings and of what is made of it.
  */
-#ifndef PP_KEEPER_RECORD_H
-#define PP_KEEPER_RECORD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,5 +42,3 @@ uint64_t record_when(const uint8_t *bytes, size_t size);
 /* 1: taken apart; 0: nothing that belongs in a sideband; -EBADMSG: damaged, or of a type that
  * nobody asked the kernel for. */
 int record_parse(const uint8_t *bytes, size_t size, struct record *ret);
-
-#endif

@@ -3,8 +3,7 @@
  * The perf rings of the CPUs: mapped, emptied, and their records brought into one order. Knows
  * where a record begins and when it was, and nothing else of it.
  */
-#ifndef PP_KEEPER_RINGS_H
-#define PP_KEEPER_RINGS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -54,5 +53,3 @@ double rings_take_filled(struct rings *rings);
 
 /* Half a ring or more waits for a later time than that of the last merging. */
 bool rings_pressed(const struct rings *rings);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Who is connected, and the loop around it. Knows requests and answers, not what is kept. */
-#ifndef PP_KEEPER_SERVER_H
-#define PP_KEEPER_SERVER_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -11,5 +10,3 @@
  * be, because the socket's file is gone. -errno: something failed for good.
  */
 int serve_keeping(int listener, bool exit_idle);
-
-#endif

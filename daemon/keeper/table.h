@@ -4,8 +4,7 @@
  * beginnings to their ends and for as long after as the memory lasts. Knows nothing of where
  * records come from and where they go.
  */
-#ifndef PP_KEEPER_TABLE_H
-#define PP_KEEPER_TABLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -210,5 +209,3 @@ void table_notice(struct table *t, const struct record *r);
  */
 void table_tell_program(struct table *t, const struct record *r, uint64_t key, bool ends);
 void notice_forget(struct table *t, struct notice *n);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* What the engine's iterators say (daemon/tasks.h), read whole, and told to the table. */
-#ifndef PP_KEEPER_TASKS_H
-#define PP_KEEPER_TASKS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -31,5 +30,3 @@ void tasks_free(struct tasks *tasks);
  * -EBADMSG: an entry is none; what came before it has been told.
  */
 int table_tell(struct table *t, uint64_t time, const struct tasks *tasks, const struct tasks *maps);
-
-#endif

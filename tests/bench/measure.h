@@ -5,8 +5,7 @@
  * A result is one line on stdout, "KEY MEDIAN LOWER-QUARTILE UPPER-QUARTILE", for run.sh to
  * judge. A benchmark that cannot measure what it says it measures ends with a sentence.
  */
-#ifndef PP_BENCH_MEASURE_H
-#define PP_BENCH_MEASURE_H
+#pragma once
 
 #include <sched.h>
 #include <stdarg.h>
@@ -123,5 +122,3 @@ static inline void print_result(const char *key, double *values, size_t n)
 	printf("%s %.2f %.2f %.2f\n", key, middle, quantile(values, n, 0.25),
 	       quantile(values, n, 0.75));
 }
-
-#endif

@@ -3,8 +3,7 @@
  * Our recorders as what is measured: events of an instance that is there for nothing else, with
  * proof of what they did on the CPU that the calls are made on.
  */
-#ifndef PP_BENCH_RECORDING_H
-#define PP_BENCH_RECORDING_H
+#pragma once
 
 #include <inttypes.h>
 
@@ -96,5 +95,3 @@ static inline void recording_end(struct recording *r, size_t n, struct perfpersi
 		perfpersist_event_free(r[i].event);
 	}
 }
-
-#endif

@@ -7,8 +7,7 @@
  * meanwhile is not counted. Rounds whose bare call is far slower than the fastest are left out:
  * somebody else recorded system calls then, and what two recorders share is paid once.
  */
-#ifndef PP_BENCH_VARIANTS_H
-#define PP_BENCH_VARIANTS_H
+#pragma once
 
 #include "tests/bench/measure.h"
 
@@ -95,5 +94,3 @@ static inline void print_added(struct variant *variants, size_t n, size_t rounds
 		print_result(variants[i].key, variants[i].ns, rounds);
 	}
 }
-
-#endif

@@ -4,8 +4,7 @@
  * are there after it, how it is asked for, and how to see that it is done. Knows nothing of who
  * dies meanwhile.
  */
-#ifndef PP_TEST_ACTS_H
-#define PP_TEST_ACTS_H
+#pragma once
 
 #include <signal.h>
 #include <string.h>
@@ -296,5 +295,3 @@ static void ask_in_peace(int (*order)(struct perfpersist *p, const struct kind *
 	if (ask(order, kind, why) < 0)
 		die("undisturbed, and yet: %s", why);
 }
-
-#endif

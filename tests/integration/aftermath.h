@@ -3,8 +3,7 @@
  * What is true after a crash: asks the daemon, looks at the registry and at the kernel, and ends
  * the test if anything is not as it must be. Knows nothing of how the crash was brought about.
  */
-#ifndef PP_TEST_AFTERMATH_H
-#define PP_TEST_AFTERMATH_H
+#pragma once
 
 #include <limits.h>
 #include <poll.h>
@@ -330,5 +329,3 @@ static bool check(const struct kind *kind, const struct act *act, int answer)
 	check_places(&s);
 	return done;
 }
-
-#endif

@@ -4,8 +4,7 @@
  * than the copy. Not a byte of it may be another afterwards. Knows the ring's layout and the
  * kernel's files in memory.
  */
-#ifndef PP_TEST_ATTACK_COPY_H
-#define PP_TEST_ATTACK_COPY_H
+#pragma once
 
 #include <linux/bpf.h>
 #include <linux/falloc.h>
@@ -203,5 +202,3 @@ static int attack_copy(int fd)
 	munmap(map, size);
 	return 0;
 }
-
-#endif

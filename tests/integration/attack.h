@@ -4,8 +4,7 @@
  * takes the descriptors as LISTEN_FDS has them, tells what came of each attempt, and counts those
  * that were let through. Knows what can be tried on anything that is mapped, and no more.
  */
-#ifndef PP_TEST_ATTACK_H
-#define PP_TEST_ATTACK_H
+#pragma once
 
 #include <errno.h>
 #include <fcntl.h>
@@ -101,5 +100,3 @@ static int attack_all(const char *usage, int (*attack)(int fd))
 	printf("every attempt was refused\n");
 	return 0;
 }
-
-#endif

@@ -4,8 +4,7 @@
  * after the other: for reader-cost.c, whose readers do nothing else. What comes of a call does not
  * matter. Knows no library and no rights.
  */
-#ifndef PP_TEST_BURN_CALLS_H
-#define PP_TEST_BURN_CALLS_H
+#pragma once
 
 #include <errno.h>
 #include <fcntl.h>
@@ -235,5 +234,3 @@ static inline void burn_all(struct burn *b, int fd)
 	burn_read(b, fd, (size_t)st.st_size);
 	burn_mapped(b, fd, (size_t)st.st_size);
 }
-
-#endif

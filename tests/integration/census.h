@@ -5,8 +5,7 @@
  * event's rings, so what leaks of an event leaks its rings; and other people's BPF objects,
  * which come and go meanwhile, are not counted. Root only.
  */
-#ifndef PP_TEST_CENSUS_H
-#define PP_TEST_CENSUS_H
+#pragma once
 
 #include <linux/bpf.h>
 #include <string.h>
@@ -57,5 +56,3 @@ static inline unsigned census(const char *wanted)
 	}
 	return n;
 }
-
-#endif

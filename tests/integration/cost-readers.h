@@ -2,8 +2,7 @@
 /*
  * For reader-cost.c: those who read, on the measured CPU, and do nothing else. Knows no recorders.
  */
-#ifndef PP_TEST_COST_READERS_H
-#define PP_TEST_COST_READERS_H
+#pragma once
 
 #include "tests/integration/burn-calls.h"
 #include "tests/integration/cost-victims.h"
@@ -166,5 +165,3 @@ static void end_readers(const pid_t *pids, size_t n)
 		end_helper(pids[i]);
 	}
 }
-
-#endif

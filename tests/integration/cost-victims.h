@@ -3,8 +3,7 @@
  * For reader-cost.c: each recorder, with a way to make events for it of which it is known how many
  * there were, and the process on the measured CPU that makes them. Knows no readers.
  */
-#ifndef PP_TEST_COST_VICTIMS_H
-#define PP_TEST_COST_VICTIMS_H
+#pragma once
 
 #include <limits.h>
 #include <sys/mman.h>
@@ -184,5 +183,3 @@ static void await_state(enum state state)
 	while (test.shared->state != (int)state)
 		sched_yield();
 }
-
-#endif

@@ -3,8 +3,7 @@
  * An event on raw_syscalls:sys_enter, for exact.c and exact-wander.c: made, opened by name, and
  * what its records tell of the worker's calls. Knows the public library only.
  */
-#ifndef PP_TEST_EXACT_EVENT_H
-#define PP_TEST_EXACT_EVENT_H
+#pragma once
 
 #include <string.h>
 #include <sys/syscall.h>
@@ -168,5 +167,3 @@ static inline void setup(int argc, char **argv, struct event *e, struct work *w,
 			cpus[w->n_cpus++] = cpu;
 	w->alone = w->n_cpus > 1;
 }
-
-#endif

@@ -3,8 +3,7 @@
  * The worker of exact.c: a process that makes N system calls which tell, by their arguments,
  * which call of which run each is. Knows nothing of events.
  */
-#ifndef PP_TEST_EXACT_WORKER_H
-#define PP_TEST_EXACT_WORKER_H
+#pragma once
 
 #include <sched.h>
 #include <stdarg.h>
@@ -117,5 +116,3 @@ static inline void end_work(const struct work *w, pid_t pid)
 	if (waitpid(pid, &status, 0) < 0 || status)
 		die("the worker ended with %#x", status);
 }
-
-#endif

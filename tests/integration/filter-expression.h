@@ -3,8 +3,7 @@
  * Filters for tests: random trees over a tracepoint's fields, written as text for perfpersist and
  * judged here, by an evaluator of its own that knows payloads and nothing of programs.
  */
-#ifndef PP_TEST_FILTER_EXPRESSION_H
-#define PP_TEST_FILTER_EXPRESSION_H
+#pragma once
 
 #include <fnmatch.h>
 #include <inttypes.h>
@@ -381,5 +380,3 @@ static inline void make_expression(struct vocabulary *v, struct expression *e)
 		fclose(f);
 	} while (strlen(e->text) > sizeof(e->text) - 8);
 }
-
-#endif

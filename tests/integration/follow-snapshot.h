@@ -4,8 +4,7 @@
  * anything torn, twice, missing or out of order, and they hold nearly all that the rings do. A part
  * of follow-check.c.
  */
-#ifndef PP_TEST_FOLLOW_SNAPSHOT_H
-#define PP_TEST_FOLLOW_SNAPSHOT_H
+#pragma once
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -168,5 +167,3 @@ static inline uint64_t snapshots_check(struct perfpersist_event *e, uint64_t buf
 	free(s.written);
 	return s.gaps;
 }
-
-#endif

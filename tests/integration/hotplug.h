@@ -5,8 +5,7 @@
  * given to the engine on a connection that takes the place of the broker's (which comes back at
  * once). Root only.
  */
-#ifndef PP_TEST_HOTPLUG_H
-#define PP_TEST_HOTPLUG_H
+#pragma once
 
 #include <stdio.h>
 #include <string.h>
@@ -147,5 +146,3 @@ static inline bool hotplug_find(const char *instance, uint64_t id, struct pp_eve
 	*ret = answer.event;
 	return answer.type == PP_ANSWER_FOUND;
 }
-
-#endif

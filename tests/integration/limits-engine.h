@@ -3,8 +3,7 @@
  * An engine that is stopped, and requests that wait for it: so that they are under way for as long
  * as a test wants.
  */
-#ifndef PP_TEST_LIMITS_ENGINE_H
-#define PP_TEST_LIMITS_ENGINE_H
+#pragma once
 
 #include <errno.h>
 #include <signal.h>
@@ -73,5 +72,3 @@ static inline void continue_engine(pid_t engine)
 	kill(engine, SIGCONT);
 	await_state(engine, false);
 }
-
-#endif

@@ -3,8 +3,7 @@
  * What tests of limits share: connections as any user, what the daemon has charged to whom, and
  * refusals that must be the right ones. Root only. Knows no limit in particular.
  */
-#ifndef PP_TEST_LIMITS_H
-#define PP_TEST_LIMITS_H
+#pragma once
 
 #include <grp.h>
 #include <inttypes.h>
@@ -264,5 +263,3 @@ static inline void tell(const struct limit *l)
 	printf("%-24s reached %u times: %s\n", l->name, l->reached, l->sentence);
 	fflush(stdout);
 }
-
-#endif

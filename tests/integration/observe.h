@@ -4,8 +4,7 @@
  * library, independent counters of the kernel's beside them, and processes on a CPU of their
  * own. A helper that cannot do its work says why and exits with 2.
  */
-#ifndef PP_TEST_OBSERVE_H
-#define PP_TEST_OBSERVE_H
+#pragma once
 
 #include <errno.h>
 #include <inttypes.h>
@@ -226,5 +225,3 @@ static inline void *shared_memory(size_t size)
 		die("mmap: %m");
 	return p;
 }
-
-#endif

@@ -3,8 +3,7 @@
  * The records of an event of ours, a lane for each CPU, beside those that perf has of the same
  * tracepoint. For payload-compare. Knows nothing of how they are compared.
  */
-#ifndef PP_TEST_PAYLOAD_LANES_H
-#define PP_TEST_PAYLOAD_LANES_H
+#pragma once
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -152,5 +151,3 @@ static inline void done(struct tracepoint *t)
 	perfpersist_snapshot_free(t->snapshot);
 	perfpersist_event_free(t->event);
 }
-
-#endif

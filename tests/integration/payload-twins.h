@@ -17,8 +17,7 @@
  *  - between perf's records before and behind this one, of all tracepoints of that CPU, no generic
  *    recorder has a record that perf lacks: perf was not off the CPU, and lost nothing.
  */
-#ifndef PP_TEST_PAYLOAD_TWINS_H
-#define PP_TEST_PAYLOAD_TWINS_H
+#pragma once
 
 #include <inttypes.h>
 
@@ -282,5 +281,3 @@ static inline bool twins_judge(struct tracepoint *hot, struct tracepoint *plain,
 	       shut_out, of_hot.unproved, good ? "" : " DIFFERENT");
 	return good;
 }
-
-#endif

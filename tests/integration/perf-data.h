@@ -3,8 +3,7 @@
  * Reads the samples of a perf.data file, as `perf record` writes it. For tests: the file is as
  * its writer left it on this machine, so that what is unexpected is an error and no more.
  */
-#ifndef PP_TEST_PERF_DATA_H
-#define PP_TEST_PERF_DATA_H
+#pragma once
 
 #include <fcntl.h>
 #include <linux/perf_event.h>
@@ -144,5 +143,3 @@ static inline int perf_data_next(struct perf_data *d, struct perf_data_sample *r
 	}
 	return 0;
 }
-
-#endif

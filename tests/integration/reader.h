@@ -2,8 +2,7 @@
 /*
  * For helpers that read as somebody else: connections and processes of people without rights.
  */
-#ifndef PP_TEST_READER_H
-#define PP_TEST_READER_H
+#pragma once
 
 #include <grp.h>
 
@@ -42,5 +41,3 @@ static inline struct perfpersist_event *open_copies(struct perfpersist *p, const
 		die("%s: whoever is to get copies got the rings", name);
 	return e;
 }
-
-#endif

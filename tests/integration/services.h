@@ -5,8 +5,7 @@
  * take no longer than the daemon takes to recover: the daemon's own launcher waits longer each
  * time. Knows nothing of events.
  */
-#ifndef PP_TEST_SERVICES_H
-#define PP_TEST_SERVICES_H
+#pragma once
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -195,5 +194,3 @@ static inline unsigned count_fds(pid_t pid)
 		n++;
 	return n ? n - 2 : 0;
 }
-
-#endif

@@ -4,8 +4,7 @@
  * sleeps, wakes and forks beside it until all workers are through, at most once for each call: on a
  * busy machine it would fill the rings while the worker waits. Knows nothing of events.
  */
-#ifndef PP_TEST_SEVERAL_LOAD_H
-#define PP_TEST_SEVERAL_LOAD_H
+#pragma once
 
 #include <signal.h>
 #include <stdatomic.h>
@@ -100,5 +99,3 @@ static inline void load_run(struct load *l)
 		    waitpid(disturbers[i], &status, 0) < 0 || status)
 			die("the load on CPU %d ended with %#x", l->cpus[i], status);
 }
-
-#endif

@@ -3,8 +3,7 @@
  * Where in memory the programs of an event are, by its pins: so that an address that a sample
  * tells can be known as one inside them. Root only, and only where the kernel tells addresses.
  */
-#ifndef PP_TEST_SEVERAL_PROGRAMS_H
-#define PP_TEST_SEVERAL_PROGRAMS_H
+#pragma once
 
 #include <dirent.h>
 #include <linux/bpf.h>
@@ -92,5 +91,3 @@ static inline bool programs_hold(const struct programs *p, uint64_t address)
 			return true;
 	return false;
 }
-
-#endif

@@ -6,8 +6,7 @@
  * Two payloads are equal if every field is, but for common_flags and common_preempt_count,
  * which a recorder cannot know. What lies between and behind the fields is nobody's.
  */
-#ifndef PP_TEST_TP_FORMAT_H
-#define PP_TEST_TP_FORMAT_H
+#pragma once
 
 #include <ctype.h>
 #include <stdio.h>
@@ -176,5 +175,3 @@ static inline const char *tp_format_compare(const struct tp_format *f, const voi
 	}
 	return NULL;
 }
-
-#endif

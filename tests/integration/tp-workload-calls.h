@@ -3,8 +3,7 @@
  * System calls that need nothing, or that are refused at once: so that the tracepoints of many
  * fire, with as many arguments as there are. A part of tp-workload.c.
  */
-#ifndef PP_TEST_TP_WORKLOAD_CALLS_H
-#define PP_TEST_TP_WORKLOAD_CALLS_H
+#pragma once
 
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -191,5 +190,3 @@ static const struct {
 	{ SYS_mq_timedsend, { BAD, 0, 0, 0, 0 } },
 	{ SYS_keyctl, { BAD, 0, 0, 0, 0 } },
 };
-
-#endif

@@ -5,8 +5,7 @@
  * change nothing outside the process are passed over, since death before one of them looks
  * like death before the next. Knows nothing of what the process does.
  */
-#ifndef PP_TEST_TRACER_H
-#define PP_TEST_TRACER_H
+#pragma once
 
 #include <linux/bpf.h>
 #include <signal.h>
@@ -240,5 +239,3 @@ static inline void tracer_go_on(pid_t pid, int status, bool calls)
 		sig = 0;
 	ptrace(calls ? PTRACE_SYSCALL : PTRACE_CONT, pid, 0, sig);
 }
-
-#endif

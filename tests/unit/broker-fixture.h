@@ -3,8 +3,7 @@
  * A broker without its process: the real peers, requests, life of events and link, with a
  * fake engine on the same event loop that can be told to wait, to die and to lie.
  */
-#ifndef PP_BROKER_FIXTURE_H
-#define PP_BROKER_FIXTURE_H
+#pragma once
 
 #include <check.h>
 #include <fcntl.h>
@@ -758,5 +757,3 @@ static _unused_ int client_list(struct client *c, const char *ns, uint64_t after
 	snprintf(request.ns, sizeof(request.ns), "%s", ns);
 	return client_call(c, PP_OP_LIST, &request);
 }
-
-#endif

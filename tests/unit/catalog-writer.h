@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Catalogs and records of several sources, for tests: the engine's and the programs' half. */
-#ifndef PP_TEST_CATALOG_WRITER_H
-#define PP_TEST_CATALOG_WRITER_H
+#pragma once
 
 #include "proto/catalog.h"
 #include "tests/unit/ring-writer.h"
@@ -102,5 +101,3 @@ static inline void writer_write_source(struct writer *w, uint32_t i, uint32_t ti
 {
 	writer_write_as(w, PP_SOURCE_ID(WRITER_EVENT_ID, i), i, tid, time);
 }
-
-#endif

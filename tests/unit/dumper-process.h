@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The real dumper's loop in a child process, listening in a place of the test's choice. */
-#ifndef PP_TEST_DUMPER_PROCESS_H
-#define PP_TEST_DUMPER_PROCESS_H
+#pragma once
 
 #include <check.h>
 #include <signal.h>
@@ -54,5 +53,3 @@ static inline void dumper_process_done(struct dumper_process *d)
 	close_fd(d->listen);
 	unlink(d->address.sun_path);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A way to die at any step that changes a registry or a map. */
-#ifndef PP_TEST_DYING_H
-#define PP_TEST_DYING_H
+#pragma once
 
 #include <bpf/bpf.h>
 #include <dlfcn.h>
@@ -54,5 +53,3 @@ BPF_STEP(bpf_link_create,
 	 (int prog, int target, enum bpf_attach_type type, const struct bpf_link_create_opts *opts),
 	 (int, int, enum bpf_attach_type, const struct bpf_link_create_opts *), prog, target, type,
 	 opts)
-
-#endif

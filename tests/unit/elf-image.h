@@ -3,8 +3,7 @@
  * A small ELF program with every kind of symbol and note that probes meet, made in memory: for
  * the tests and the fuzzer of what reads such files. Its code is never run.
  */
-#ifndef PP_TEST_ELF_IMAGE_H
-#define PP_TEST_ELF_IMAGE_H
+#pragma once
 
 #include <elf.h>
 #include <stddef.h>
@@ -189,5 +188,3 @@ static inline void image_make(struct elf_image *e)
 	image_note(e, "app", "uncounted", 88, 0x5000, "");
 	image_frame(e);
 }
-
-#endif

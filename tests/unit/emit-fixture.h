@@ -3,8 +3,7 @@
  * Rings for the recorders' tests: real maps, as the engine makes them, but for the header, which
  * says no more than the programs read; and a walk over the records in them.
  */
-#ifndef PP_TEST_EMIT_FIXTURE_H
-#define PP_TEST_EMIT_FIXTURE_H
+#pragma once
 
 #include <bpf/bpf.h>
 #include <check.h>
@@ -120,5 +119,3 @@ static inline uint64_t fixture_walk(const struct fixture *x,
 	}
 	return n;
 }
-
-#endif

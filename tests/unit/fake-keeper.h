@@ -3,8 +3,7 @@
  * A keeper that keeps nothing but count of what it was told, on the same event loop; it can be
  * told to die, to forget, to be of another version, to lie, to fail, and to take its time.
  */
-#ifndef PP_FAKE_KEEPER_H
-#define PP_FAKE_KEEPER_H
+#pragma once
 
 #include "broker-fixture.h"
 #include "proto/sideband.h"
@@ -180,5 +179,3 @@ static void keeper_stop(struct fake_keeper *k)
 	k->listen = close_fd(k->listen);
 	unlink(k->path);
 }
-
-#endif

@@ -3,8 +3,7 @@
  * A daemon that follows a script, for tests: it listens in a directory of its own, takes one
  * connection and hands it to the script, in a thread.
  */
-#ifndef PP_TEST_FAKE_SERVER_H
-#define PP_TEST_FAKE_SERVER_H
+#pragma once
 
 #include <check.h>
 #include <pthread.h>
@@ -101,5 +100,3 @@ static inline void server_error(int fd, uint32_t serial, int error, const char *
 	snprintf(m.message, sizeof(m.message), "%s", sentence);
 	server_send(fd, PP_OP_ERROR, serial, &m, NULL, 0);
 }
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * A keeper that keeps what this kernel tells, and what it says of it.
  */
-#ifndef PP_TEST_KEEPER_KERNEL_H
-#define PP_TEST_KEEPER_KERNEL_H
+#pragma once
 
 #include "daemon/engine/sideband.h" /* before check.h, which has a fail() as well */
 
@@ -82,5 +81,3 @@ static inline int take(int peer, uint64_t since)
 	ck_assert_int_ge(fd, 0);
 	return fd;
 }
-
-#endif

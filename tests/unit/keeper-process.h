@@ -3,8 +3,7 @@
  * The real keeper's loop in a child process, as an ordinary user, listening in a place of the
  * test's choice; what is asked of it; and its file, walked.
  */
-#ifndef PP_TEST_KEEPER_PROCESS_H
-#define PP_TEST_KEEPER_PROCESS_H
+#pragma once
 
 #include <check.h>
 #include <grp.h>
@@ -173,5 +172,3 @@ static inline uint64_t record_at(const struct perf_event_header *h)
 {
 	return record_u64(h, h->size - PP_SIDEBAND_ID_SIZE + 8);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The keeper's table as a fixture, and records of the kernel's, made by hand, that go into it. */
-#ifndef PP_TEST_KEEPER_TABLE_H
-#define PP_TEST_KEEPER_TABLE_H
+#pragma once
 
 #include <check.h>
 #include <stdio.h>
@@ -122,5 +121,3 @@ static _unused_ void begin_shell(void)
 	maps(100, 0x1000, "/bin/sh");
 	maps(100, 0x5000, "/lib/libc.so");
 }
-
-#endif

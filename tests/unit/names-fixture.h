@@ -3,8 +3,7 @@
  * A registry of the test's own, events in it that have rings and record nothing, and a way to die
  * at any step that changes it.
  */
-#ifndef PP_NAMES_FIXTURE_H
-#define PP_NAMES_FIXTURE_H
+#pragma once
 
 #include <bpf/bpf.h>
 #include <check.h>
@@ -218,5 +217,3 @@ static void delete_path(const char *path, struct pp_remains *ret)
 	ck_assert_msg(names_delete(id, NULL, BROKER, &was, ret, &f) == 0, "%s", f.sentence);
 	ck_assert_uint_eq(was.id, id);
 }
-
-#endif

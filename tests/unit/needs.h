@@ -12,8 +12,7 @@
  *
  * Each no_…() is NULL if the thing is there, else the reason why it is not.
  */
-#ifndef PP_TEST_NEEDS_H
-#define PP_TEST_NEEDS_H
+#pragma once
 
 #include <check.h>
 #include <errno.h>
@@ -211,5 +210,3 @@ static _unused_ const char *no_program(const char *name)
 	snprintf(reason, sizeof(reason), "needs the program %s", name);
 	return reason;
 }
-
-#endif

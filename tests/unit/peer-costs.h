@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* What tests of the costs of peers share: whose turn it is, and a descriptor that is dear to wake. */
-#ifndef PP_TESTS_PEER_COSTS_H
-#define PP_TESTS_PEER_COSTS_H
+#pragma once
 
 #include <fcntl.h>
 #include <sys/epoll.h>
@@ -51,5 +50,3 @@ static inline struct turn *turn_of(struct broker *b, uid_t uid)
 	ck_assert_ptr_nonnull(p);
 	return &p->turn;
 }
-
-#endif

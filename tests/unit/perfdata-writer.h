@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Writes perf.data files for tests of their reader, byte by byte, right or wrong. */
-#ifndef TESTS_UNIT_PERFDATA_WRITER_H
-#define TESTS_UNIT_PERFDATA_WRITER_H
+#pragma once
 
 #include <check.h>
 #include <linux/perf_event.h>
@@ -218,5 +217,3 @@ static inline int perfdata_fd(const struct perfdata *w)
 	ck_assert_int_eq(write(fd, w->bytes, w->size), (ssize_t)w->size);
 	return fd;
 }
-
-#endif

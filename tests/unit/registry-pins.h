@@ -3,8 +3,7 @@
  * A registry of real pins for the broker's tests: a bpffs that only this process sees, and in it
  * maps that look like an event's. It needs no_bpffs() to be asked first.
  */
-#ifndef PP_TEST_REGISTRY_PINS_H
-#define PP_TEST_REGISTRY_PINS_H
+#pragma once
 
 #include <linux/bpf.h>
 #include <sys/mount.h>
@@ -110,5 +109,3 @@ static _unused_ void pins_rings(struct broker *b, const char *ns, const char *na
 		close(fd);
 	}
 }
-
-#endif

@@ -3,8 +3,7 @@
  * A recording program's half of proto/ring.h, for tests: a ring in a memfd that cannot shrink,
  * and records written into it as the BPF programs write them.
  */
-#ifndef PP_TEST_RING_WRITER_H
-#define PP_TEST_RING_WRITER_H
+#pragma once
 
 #include <check.h>
 #include <linux/perf_event.h>
@@ -180,5 +179,3 @@ static inline struct perfpersist_snapshot *writer_snapshot(struct perfpersist_ev
 	ck_assert_int_eq(perfpersist_snapshot_take(s), 0);
 	return s;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A save in a directory of its own, for tests: what is written into it, and who opens it. */
-#ifndef PP_TEST_SAVED_FIXTURE_H
-#define PP_TEST_SAVED_FIXTURE_H
+#pragma once
 
 #include "client/local/saved-make.h"
 #include "client/local/saved-write.h"
@@ -127,5 +126,3 @@ static inline void fill(struct writer *w)
 	while ((w[3].header->live.head & 4095) < 4000)
 		writer_write(&w[3], 1, time++, 12);
 }
-
-#endif

@@ -4,8 +4,7 @@
  * lies upon what was there, EXIT ends. Simple and slow, and with room for little: of a sideband of
  * the whole machine only one process and what it forks are applied (`only`).
  */
-#ifndef PP_TEST_SIDEBAND_REPLAY_H
-#define PP_TEST_SIDEBAND_REPLAY_H
+#pragma once
 
 #include "tests/unit/keeper-process.h"
 
@@ -163,5 +162,3 @@ static inline const char *replay_path(struct replay *r, uint32_t pid, uint64_t a
 			return t->map[i].path;
 	return "";
 }
-
-#endif

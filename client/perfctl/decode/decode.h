@@ -3,8 +3,7 @@
  * Decodes the payloads of one tracepoint by its format text. The format is the kernel's; the
  * payloads are not trusted: each is checked before anything reads its fields.
  */
-#ifndef PERFCTL_DECODE_H
-#define PERFCTL_DECODE_H
+#pragma once
 
 #include <event-parse.h>
 
@@ -67,5 +66,3 @@ char *dynamic_arrays_format(const char *format, size_t size, size_t *ret_size);
 /* Whether libtraceevent prints every payload that fits the fields by the event's print fmt
  * without reading outside of it. */
 bool print_fmt_is_safe(struct tep_event *event);
-
-#endif

@@ -3,8 +3,7 @@
  * Decoders of a file's events, one for each format: a decoder takes kilobytes, and a small file can
  * have thousands of events of one tracepoint.
  */
-#ifndef PERFCTL_DECODERS_H
-#define PERFCTL_DECODERS_H
+#pragma once
 
 #include "client/perfctl/decode/decode.h"
 #include "client/perfctl/trace/trace.h"
@@ -22,5 +21,3 @@ void decoders_done(struct decoders *d);
 /* *ret lives as long as d; NULL: the event has no format, or one that cannot be understood.
  * -ENOMEM. */
 int decoders_get(struct decoders *d, const struct trace_event *e, struct decoder **ret);
-
-#endif

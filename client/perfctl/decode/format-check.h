@@ -4,8 +4,7 @@
  * from files of strangers as well, and libtraceevent, which reads them, trusts their form. So it is
  * given nothing that has not passed here.
  */
-#ifndef PERFCTL_FORMAT_CHECK_H
-#define PERFCTL_FORMAT_CHECK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,5 +32,3 @@ struct format_fields {
 /* Whether a print fmt (what is behind "print fmt: ") is a list of strings and expressions over
  * these fields, as far as they are printed. */
 bool format_check_print(const char *text, size_t size, const struct format_fields *fields);
-
-#endif

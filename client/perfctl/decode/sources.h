@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* An opened event's sources, with what decodes and names their records. */
-#ifndef PERFCTL_SOURCES_H
-#define PERFCTL_SOURCES_H
+#pragma once
 
 #include "client/perfctl/decode/decode.h"
 #include "client/perfpersist.h"
@@ -25,5 +24,3 @@ void sources_done(struct sources *s);
 
 /* The source of a record; NULL: it names one that is not there. */
 struct source *sources_of(struct sources *s, const struct perfpersist_sample *sample);
-
-#endif

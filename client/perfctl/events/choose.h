@@ -3,8 +3,7 @@
  * Opens the events that names and globs mean (find.h). Of several names for the same rings the
  * first counts, so that no record comes twice.
  */
-#ifndef PERFCTL_CHOOSE_H
-#define PERFCTL_CHOOSE_H
+#pragma once
 
 #include "client/perfctl/perfctl.h"
 
@@ -17,5 +16,3 @@ struct chosen {
 int choose_events(struct call *call, struct perfpersist *p, char **names, size_t n_names,
 		  struct chosen *ret);
 void chosen_done(struct chosen *c);
-
-#endif

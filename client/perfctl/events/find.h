@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Which events are meant by names on a command line, of which each may be a glob. */
-#ifndef PERFCTL_FIND_H
-#define PERFCTL_FIND_H
+#pragma once
 
 #include "client/perfctl/perfctl.h"
 
@@ -13,5 +12,3 @@
  */
 int find_events(struct call *call, struct perfpersist *p, char **names, size_t n,
 		struct perfpersist_info **ret_infos, size_t *ret_n);
-
-#endif

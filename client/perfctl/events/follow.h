@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Following an event on the terminal: its records as they come, until a signal or its end. */
-#ifndef PERFCTL_FOLLOW_H
-#define PERFCTL_FOLLOW_H
+#pragma once
 
 #include "client/perfctl/events/follower.h"
 
 /* Takes over e. newest: how many records to begin with. Returns an exit code. */
 int follow(const struct call *call, struct perfpersist *p, struct perfpersist_event *e,
 	   const struct event_name *name, const struct follow_options *options, uint64_t newest);
-
-#endif

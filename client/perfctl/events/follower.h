@@ -3,8 +3,7 @@
  * An event that is followed for as long as it is there: through the replacement of its rings (a
  * resize), onto CPUs that come, to its deletion. What is done with its records others know.
  */
-#ifndef PERFCTL_FOLLOWER_H
-#define PERFCTL_FOLLOWER_H
+#pragma once
 
 #include "client/perfctl/perfctl.h"
 
@@ -57,5 +56,3 @@ void follower_woken(struct follower *f);
 
 /* The daemon is gone: nobody tells or wakes any more. Returns whether it was to be woken. */
 bool follower_deserted(struct follower *f);
-
-#endif

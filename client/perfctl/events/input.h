@@ -4,8 +4,7 @@
  * events or namespaces stand on the command line, a snapshot of these, taken now into a file that
  * nobody sees (take.h).
  */
-#ifndef PERFCTL_INPUT_H
-#define PERFCTL_INPUT_H
+#pragma once
 
 #include "client/perfctl/decode/decoders.h"
 #include "client/perfctl/events/take.h"
@@ -33,5 +32,3 @@ void input_done(struct input *in);
 struct symbols;
 /* Complains of functions that have no names because strangers' files have too many. */
 void input_tell_refused(const struct symbols *s);
-
-#endif

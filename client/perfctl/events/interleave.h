@@ -3,8 +3,7 @@
  * The records of several events' rings as they are at one moment, in order of time; and of each
  * event how far back they reach.
  */
-#ifndef PERFCTL_INTERLEAVE_H
-#define PERFCTL_INTERLEAVE_H
+#pragma once
 
 #include "client/perfctl/perfctl.h"
 
@@ -46,5 +45,3 @@ size_t interleave_damaged(const struct interleave *i);
 
 /* After the end: the time before which records of an event have been overwritten. 0: none has. */
 uint64_t interleaved_begin(const struct interleaved *one);
-
-#endif

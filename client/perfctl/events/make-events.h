@@ -2,8 +2,7 @@
 /*
  * perfctl record -e EVENT… -P NAMESPACE: an event for each -e, named after what it records.
  */
-#ifndef PERFCTL_MAKE_EVENTS_H
-#define PERFCTL_MAKE_EVENTS_H
+#pragma once
 
 #include "client/perfctl/perfctl.h"
 
@@ -24,5 +23,3 @@ int make_events_option(struct call *call, struct make_events *m, int opt, const 
 
 /* Makes all of them, or, if one cannot be made, none. */
 int make_events(struct call *call, struct perfpersist *p, const struct make_events *m);
-
-#endif

@@ -3,8 +3,7 @@
  * Events that are followed into perf.data files: all their records from a moment on, in order of
  * time, with the sideband of that time, and a count of what could not be read in time.
  */
-#ifndef PERFCTL_RECORDING_H
-#define PERFCTL_RECORDING_H
+#pragma once
 
 #include "client/perfctl/events/selection.h"
 #include "client/perfctl/output/outfile.h"
@@ -46,5 +45,3 @@ int recording_finish(struct recording *r);
 
 /* What has not been finished is not there. */
 void recording_free(struct recording *r);
-
-#endif

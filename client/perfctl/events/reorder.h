@@ -4,8 +4,7 @@
  * record a moment after it took the time, so that what has been found is whole up to a little
  * while ago, and not up to now.
  */
-#ifndef PERFCTL_REORDER_H
-#define PERFCTL_REORDER_H
+#pragma once
 
 #include "client/perfpersist.h"
 
@@ -25,5 +24,3 @@ size_t reorder_held(const struct reorder *r);
 int reorder_pop(struct reorder *r, uint64_t until,
 		int (*take)(void *userdata, int event, const struct perfpersist_sample *sample),
 		void *userdata);
-
-#endif

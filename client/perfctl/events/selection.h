@@ -3,8 +3,7 @@
  * Which records are wanted: --last, --since, --until, -C, --pid, --tid, --about; one syntax for
  * snapshot, record, script and report.
  */
-#ifndef PERFCTL_SELECTION_H
-#define PERFCTL_SELECTION_H
+#pragma once
 
 #include <getopt.h>
 #include <stdbool.h>
@@ -85,5 +84,3 @@ bool selection_wants_who(const struct selection *s, const struct perfpersist_sam
 /* That --pid or --tid chose nothing of `what`: says which are threads of others. */
 void selection_tell_none(const struct selection *s, const char *what);
 void selection_done(struct selection *s);
-
-#endif

@@ -3,8 +3,7 @@
  * Takes a snapshot of events into a perf.data file: finds them, copies their rings, asks for the
  * sideband of that time, merges all CPUs and events in order of time, writes.
  */
-#ifndef PERFCTL_TAKE_H
-#define PERFCTL_TAKE_H
+#pragma once
 
 #include "client/perfctl/events/selection.h"
 #include "client/perfctl/perfctl.h"
@@ -27,5 +26,3 @@ struct take_result {
  */
 int take(struct call *call, struct perfpersist *p, char **names, size_t n_names,
 	 struct selection *selection, int fd, bool pipe, bool progress, struct take_result *ret);
-
-#endif

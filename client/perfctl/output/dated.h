@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Files of one recording, each with the time at which it was finished behind its name, as perf
  * record writes them: perf.data.2026112203584217. */
-#ifndef PERFCTL_DATED_H
-#define PERFCTL_DATED_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -19,5 +18,3 @@ char *dated_name(const char *path);
 /* path is one of them now, and d's; the oldest beyond max (0: any number) are removed. */
 int dated_add(struct dated *d, char *path, uint64_t max);
 void dated_done(struct dated *d);
-
-#endif

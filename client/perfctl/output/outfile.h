@@ -4,8 +4,7 @@
  * can do that, else under a hidden one, and gets its name when it is done, in place of a file that
  * has it. "-" is stdout.
  */
-#ifndef PERFCTL_OUTFILE_H
-#define PERFCTL_OUTFILE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -35,5 +34,3 @@ void outfile_done(struct outfile *f);
 
 /* Says in one sentence why it could not be opened or written; returns an exit code. */
 int outfile_failed(const char *path, int error);
-
-#endif

@@ -3,8 +3,7 @@
  * The two shapes of output: tables and text for people, JSON for programs. Neither trusts
  * the bytes it is given: text cannot steer a terminal, JSON is always valid UTF-8.
  */
-#ifndef PERFCTL_OUTPUT_H
-#define PERFCTL_OUTPUT_H
+#pragma once
 
 #include "proto/macro.h"
 
@@ -55,5 +54,3 @@ void json_null(struct json *j, const char *key);
 /* Addresses are strings, "0x…": a JSON number loses their low bits in most readers. */
 void json_address(struct json *j, const char *key, uint64_t v);
 void json_hex(struct json *j, const char *key, const void *bytes, size_t n);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A bar on stderr, if that is a terminal and what is shown takes longer than a second. */
-#ifndef PERFCTL_PROGRESS_H
-#define PERFCTL_PROGRESS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,5 +18,3 @@ void progress_tell(struct progress *p, uint64_t done, uint64_t all);
 
 /* Takes the bar away. */
 void progress_end(struct progress *p);
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * The inside of an aggregate: what its files share.
  */
-#ifndef PERFCTL_AGGREGATE_PARTS_H
-#define PERFCTL_AGGREGATE_PARTS_H
+#pragma once
 
 #include "client/perfctl/decode/decoders.h"
 #include "client/perfctl/pictures/aggregate.h"
@@ -66,5 +65,3 @@ int sums_start(struct aggregate_parts *p);
 int sums_add(struct aggregate_parts *p, const struct trace_record *r, bool wanted);
 void sums_sort(struct aggregate *a);
 void sums_done(struct aggregate_parts *p);
-
-#endif

@@ -4,8 +4,7 @@
  * event, counts for each event, CPU and process. Its memory grows with what is different (stacks,
  * processes), not with the records. Knows how nothing of it is shown.
  */
-#ifndef PERFCTL_AGGREGATE_H
-#define PERFCTL_AGGREGATE_H
+#pragma once
 
 #include "client/perfctl/pictures/cpu-counts.h"
 #include "client/perfctl/trace/symbols.h"
@@ -119,5 +118,3 @@ void aggregate_finish(struct aggregate *a);
 
 /* The next node of a tree in order, parents first; NULL: it was the last. Begin with the root. */
 const struct flame_node *flame_next(const struct flame_node *node);
-
-#endif

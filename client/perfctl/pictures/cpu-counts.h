@@ -3,8 +3,7 @@
  * A number for each CPU, of which few are not 0. A file can have as many events as records, each of
  * the highest CPU there can be, so that they are kept in pages. Knows nothing of what is counted.
  */
-#ifndef PERFCTL_CPU_COUNTS_H
-#define PERFCTL_CPU_COUNTS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -18,5 +17,3 @@ struct cpu_counts {
 uint64_t *cpu_counts_at(struct cpu_counts *c, uint32_t cpu);
 uint64_t cpu_counts_get(const struct cpu_counts *c, uint32_t cpu);
 void cpu_counts_done(struct cpu_counts *c);
-
-#endif

@@ -3,8 +3,7 @@
  * Call chains as lines of text, "comm;function;function weight", the outermost first: what the
  * flame graph tools read. Functions of the kernel end in "_[k]".
  */
-#ifndef PERFCTL_FOLDED_H
-#define PERFCTL_FOLDED_H
+#pragma once
 
 #include <stdio.h>
 
@@ -19,5 +18,3 @@ struct folded {
 /* Of records without an address the event is the innermost in any case. What cannot be written
  * shows in ferror(). */
 void folded_write(const struct aggregate *a, struct folded *o, FILE *f);
-
-#endif

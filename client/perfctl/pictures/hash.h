@@ -3,8 +3,7 @@
  * A set of indices into an array of its owner's, found by the hash of what stands there. Knows
  * nothing of what that is; hashes differ from run to run, so that no file can be made to collide.
  */
-#ifndef PERFCTL_HASH_H
-#define PERFCTL_HASH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,5 +28,3 @@ bool hash_next(const struct hash *t, uint32_t hash, size_t *pos, uint32_t *ret_i
 /* The owner has seen that it is not there. -ENOMEM. */
 int hash_add(struct hash *t, uint32_t hash, uint32_t index);
 void hash_done(struct hash *t);
-
-#endif

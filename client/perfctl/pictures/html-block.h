@@ -3,8 +3,7 @@
  * Bytes that grow, and a block of the page: deflated, as base64, between its tags. Knows nothing of
  * records.
  */
-#ifndef PERFCTL_HTML_BLOCK_H
-#define PERFCTL_HTML_BLOCK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,5 +25,3 @@ void bytes_done(struct bytes *b);
 
 /* attributes: as they stand in the tag. -ENOMEM, or the error of f. */
 int block_write(FILE *f, const char *attributes, const struct bytes *b);
-
-#endif

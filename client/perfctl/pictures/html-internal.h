@@ -2,8 +2,7 @@
 /*
  * The inside of a page that is being written: what its files share.
  */
-#ifndef PERFCTL_HTML_INTERNAL_H
-#define PERFCTL_HTML_INTERNAL_H
+#pragma once
 
 #include "client/perfctl/decode/decoders.h"
 #include "client/perfctl/pictures/html-tables.h"
@@ -64,5 +63,3 @@ struct html {
 
 int html_write_nodes(struct html *h, const struct aggregate *a);
 int html_write_info(struct html *h, const struct aggregate *a, const struct html_about *about);
-
-#endif

@@ -2,12 +2,9 @@
 /*
  * The page around the data: what is in page/, built into the program.
  */
-#ifndef PERFCTL_HTML_PAGE_H
-#define PERFCTL_HTML_PAGE_H
+#pragma once
 
 #include <stdio.h>
 
 void page_begin(FILE *f); /* what stands before the data */
 void page_end(FILE *f);	  /* and behind */
-
-#endif

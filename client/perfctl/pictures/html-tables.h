@@ -3,8 +3,7 @@
  * The tables that columns point into: texts that occur again and again, and tasks. A task is a
  * thread by one name.
  */
-#ifndef PERFCTL_HTML_TABLES_H
-#define PERFCTL_HTML_TABLES_H
+#pragma once
 
 #include "client/perfctl/pictures/hash.h"
 #include "client/perfctl/pictures/html-block.h"
@@ -36,5 +35,3 @@ struct tasks {
 /* pid NULL: not known; it is what it was, or becomes it when it is. -ENOMEM. */
 int tasks_number(struct tasks *t, const uint32_t *pid, uint32_t tid, uint32_t comm, uint32_t *ret);
 void tasks_done(struct tasks *t);
-
-#endif

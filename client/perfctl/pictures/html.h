@@ -17,8 +17,7 @@
  * What is held in memory is one block and the tables: it grows with what is different, not with the
  * records.
  */
-#ifndef PERFCTL_HTML_H
-#define PERFCTL_HTML_H
+#pragma once
 
 #include "client/perfctl/events/input.h"
 #include "client/perfctl/pictures/aggregate.h"
@@ -43,5 +42,3 @@ struct html_about {
 /* The rest of the page. a: the sums of the same records, finished; NULL: no call chains. */
 int html_finish(struct html *h, const struct aggregate *a, const struct html_about *about);
 void html_free(struct html *h);
-
-#endif

@@ -3,8 +3,7 @@
  * Writes protocol buffers' wire format into memory: fields with their numbers, messages in
  * messages. Knows no message. What fails (memory) shows in `failed`, at the end.
  */
-#ifndef PERFCTL_PBUF_H
-#define PERFCTL_PBUF_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,5 +30,3 @@ void pbuf_end(struct pbuf *b, size_t begun);
 /* Fields that were written elsewhere. */
 void pbuf_append(struct pbuf *b, const struct pbuf *fields);
 void pbuf_done(struct pbuf *b);
-
-#endif

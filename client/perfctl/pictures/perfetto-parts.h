@@ -4,8 +4,7 @@
  * perfetto's own protos (perfetto/trace/trace_packet.proto and what it includes), which never
  * change them.
  */
-#ifndef PERFCTL_PERFETTO_PARTS_H
-#define PERFCTL_PERFETTO_PARTS_H
+#pragma once
 
 #include "client/perfctl/decode/decoders.h"
 #include "client/perfctl/pictures/hash.h"
@@ -113,5 +112,3 @@ int moments_add(struct perfetto *p, struct perfetto_event *e, const struct trace
 
 int stacks_add(struct perfetto *p, struct perfetto_event *e, const struct trace_record *r,
 	       const struct perfetto_thread *thread, const struct flame_node *leaf);
-
-#endif

@@ -4,8 +4,7 @@
  * are, samples with their call chains, and all other tracepoints as moments on the threads that
  * they happened on, their fields as arguments.
  */
-#ifndef PERFCTL_PERFETTO_H
-#define PERFCTL_PERFETTO_H
+#pragma once
 
 #include "client/perfctl/pictures/aggregate.h"
 
@@ -26,5 +25,3 @@ static inline void perfetto_freep(struct perfetto **p)
 {
 	perfetto_free(*p);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Which of an event's CPUs are away, since when, and which do not record yet, and why. */
-#ifndef PERFCTL_AWAY_H
-#define PERFCTL_AWAY_H
+#pragma once
 
 #include "client/perfctl/output/output.h"
 #include "client/perfpersist.h"
@@ -17,5 +16,3 @@ void away_print(FILE *f, const struct perfpersist_info *info, const struct perfp
 		size_t n);
 void away_json(struct json *j, const struct perfpersist_info *info,
 	       const struct perfpersist_cpu_away *v, size_t n);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* How far back an event's rings reach. */
-#ifndef PERFCTL_HISTORY_H
-#define PERFCTL_HISTORY_H
+#pragma once
 
 #include "client/perfpersist.h"
 
@@ -19,5 +18,3 @@ void history_done(struct history *h);
 
 /* Seconds from now (CLOCK_MONOTONIC, ns) back to the oldest record of a ring; < 0: it has none. */
 double history_of(const struct history *h, size_t ring, uint64_t now);
-
-#endif

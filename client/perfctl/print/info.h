@@ -2,8 +2,7 @@
 /*
  * An event's properties, as text and as JSON; list, show and create say them the same way.
  */
-#ifndef PERFCTL_INFO_H
-#define PERFCTL_INFO_H
+#pragma once
 
 #include "client/perfctl/output/output.h"
 #include "client/perfpersist.h"
@@ -28,5 +27,3 @@ const char *sideband_reason(const struct perfpersist_sideband_info *info);
 
 struct text format_age(uint64_t since); /* CLOCK_REALTIME ns: "3d 4h" */
 struct text format_time(uint64_t time); /* likewise: "2026-11-21 23:40:12 +0000" */
-
-#endif

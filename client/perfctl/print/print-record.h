@@ -2,8 +2,7 @@
 /*
  * A record as a person or a program reads it.
  */
-#ifndef PERFCTL_PRINT_RECORD_H
-#define PERFCTL_PRINT_RECORD_H
+#pragma once
 
 #include "client/perfctl/decode/sources.h"
 
@@ -18,5 +17,3 @@ void record_json(struct source *source, const struct perfpersist_sample *s, uint
 /* What of it its format tells: d decodes it; NULL: nobody can, and it is shown in hex. */
 void payload_print(struct decoder *d, const struct perfpersist_sample *s, FILE *f);
 void payload_json(struct decoder *d, const struct perfpersist_sample *s, struct json *j);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* What an event did between two looks at its counts; stat and top say it the same way. */
-#ifndef PERFCTL_RATES_H
-#define PERFCTL_RATES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -33,5 +32,3 @@ uint64_t monotonic_now(void);
 
 /* "1", "0.5": seconds; in nanoseconds. 0 or -EINVAL. */
 int parse_seconds(const char *text, uint64_t *ret);
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * What the parts of `perfctl report` share: what was asked for, and the sums it is printed from.
  */
-#ifndef PERFCTL_REPORT_H
-#define PERFCTL_REPORT_H
+#pragma once
 
 #include "client/perfctl/events/input.h"
 #include "client/perfctl/output/output.h"
@@ -68,5 +67,3 @@ int report_json(const struct report *r);
 double report_percent(uint64_t part, uint64_t whole);
 /* The CPUs with a bit set, "0-3,8"; the caller's to free. */
 char *report_cpus(const uint64_t *bits, size_t n_words);
-
-#endif

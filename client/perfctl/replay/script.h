@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* What the parts of `perfctl script` share. */
-#ifndef PERFCTL_SCRIPT_H
-#define PERFCTL_SCRIPT_H
+#pragma once
 
 #include "client/perfctl/decode/decoders.h"
 #include "client/perfctl/events/input.h"
@@ -73,5 +72,3 @@ size_t script_frames(struct script *s, const struct trace_record *r);
 /* Seconds since the epoch as the reader's machine writes them, "2026-11-22 04:01:33"; "?" if there
  * is no such time. */
 const char *script_wall_clock(uint64_t realtime, char *buffer, size_t size);
-
-#endif

@@ -3,8 +3,7 @@
  * Names as they stand in symbol tables, as people wrote them: C++ and Rust, without parameters, as
  * perf shows them.
  */
-#ifndef PERFCTL_DEMANGLE_H
-#define PERFCTL_DEMANGLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -32,5 +31,3 @@ char *demangle_rust(const char *name);
 
 /* C++, with all that belongs to it. */
 char *demangle_cpp(struct demangler *d, const char *name);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The files whose code runs, one for each path and build id, or device and inode. */
-#ifndef PERFCTL_PROCESS_DSOS_H
-#define PERFCTL_PROCESS_DSOS_H
+#pragma once
 
 #include "client/perfctl/trace/process-table.h"
 #include "client/perfctl/trace/process.h"
@@ -21,5 +20,3 @@ int dsos_get(struct dsos *d, const char *path, const uint8_t *build_id, size_t s
 int dsos_announce(struct dsos *d, const char *path, const uint8_t *build_id, size_t size);
 struct dso *dsos_at(struct dsos *d, size_t i);
 void dsos_done(struct dsos *d);
-
-#endif

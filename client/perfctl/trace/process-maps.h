@@ -5,8 +5,7 @@
  * nothing, and a change of it the path to the changed place: no file can make it take more memory
  * than a few nodes a record.
  */
-#ifndef PERFCTL_PROCESS_MAPS_H
-#define PERFCTL_PROCESS_MAPS_H
+#pragma once
 
 #include "client/perfctl/trace/process.h"
 
@@ -23,5 +22,3 @@ int maps_remove(struct map_node **maps, uint64_t start, uint64_t end);
 
 /* NULL: nothing. Valid until the next change of any. */
 const struct map *maps_find(const struct map_node *maps, uint64_t address);
-
-#endif

@@ -3,8 +3,7 @@
  * A table of numbers by 64-bit keys. It only grows; the keys may come from anywhere, so they are
  * mixed with a seed that nobody can foresee.
  */
-#ifndef PERFCTL_PROCESS_TABLE_H
-#define PERFCTL_PROCESS_TABLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,5 +27,3 @@ int64_t keytable_get(const struct keytable *t, uint64_t key);
 /* Adds the key or gives it another value. -ENOMEM. */
 int keytable_set(struct keytable *t, uint64_t key, uint32_t value);
 void keytable_done(struct keytable *t);
-
-#endif

@@ -3,8 +3,7 @@
  * Processes as sideband tells them: names, and what is mapped where, as of the record that was
  * applied last. Knows no file format.
  */
-#ifndef PERFCTL_PROCESS_H
-#define PERFCTL_PROCESS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -62,5 +61,3 @@ const struct map *processes_find(const struct processes *p, uint32_t pid, uint64
 
 size_t processes_dsos(const struct processes *p);
 struct dso *processes_dso(struct processes *p, size_t i);
-
-#endif

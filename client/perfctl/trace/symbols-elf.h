@@ -3,8 +3,7 @@
  * The functions of one ELF file: a program, a library, a kernel's vmlinux. elfutils reads it, with
  * its debug file if one is installed; nothing is asked for over a network.
  */
-#ifndef PERFCTL_SYMBOLS_ELF_H
-#define PERFCTL_SYMBOLS_ELF_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -75,5 +74,3 @@ struct debug_path {
 	char text[sizeof(DEBUG_ROOT "/.build-id/xx/.debug") + 2 * 64];
 };
 struct debug_path debug_path(const uint8_t *build_id, size_t size);
-
-#endif

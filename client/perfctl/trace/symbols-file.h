@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Where the functions of one dso are told: for symbols.c alone. */
-#ifndef PERFCTL_SYMBOLS_FILE_H
-#define PERFCTL_SYMBOLS_FILE_H
+#pragma once
 
 #include "client/perfctl/trace/process.h"
 #include "client/perfctl/trace/symbols-elf.h"
@@ -40,5 +39,3 @@ void symbols_file_load(const struct map *map, struct symbols_kernel *kernel,
 bool symbols_file_address(const struct symbols_file *f, const struct map *map, uint64_t address,
 			  uint64_t *ret);
 void symbols_file_done(struct symbols_file *f);
-
-#endif

@@ -3,8 +3,7 @@
  * The kernel's functions, and its modules': as /proc/kallsyms tells them of the running kernel, or
  * as vmlinux or System.map do of any.
  */
-#ifndef PERFCTL_SYMBOLS_KERNEL_H
-#define PERFCTL_SYMBOLS_KERNEL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -42,5 +41,3 @@ void kernel_symbols_done(struct kernel_symbols *k);
 /* The form of /proc/kallsyms and System.map: "ADDRESS TYPE NAME", and "\t[MODULE]". -ENOENT: there
  * is no function in it, or no addresses are told. */
 int kernel_symbols_parse(FILE *f, struct kernel_symbols *ret);
-
-#endif

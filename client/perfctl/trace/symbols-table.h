@@ -3,8 +3,7 @@
  * A sorted table of functions: filled in any order, finished once, then looked up by address.
  * Of several names for one place the one is kept that perf would show. Knows no file format.
  */
-#ifndef PERFCTL_SYMBOLS_TABLE_H
-#define PERFCTL_SYMBOLS_TABLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -56,5 +55,3 @@ static inline const char *symtab_name(const struct symtab *t, const struct symta
 }
 
 void symtab_done(struct symtab *t);
-
-#endif

@@ -6,8 +6,7 @@
  * build id. A file whose build id is another by now is not used: no name is better than a wrong
  * one.
  */
-#ifndef PERFCTL_SYMBOLS_H
-#define PERFCTL_SYMBOLS_H
+#pragma once
 
 #include "client/perfctl/trace/process.h"
 #include "client/perfctl/trace/trace.h"
@@ -48,5 +47,3 @@ struct symbols_frame {
 /* Fills at most max; returns how many. */
 size_t symbols_chain(struct symbols *s, struct processes *p, const struct trace_record *r,
 		     struct symbols_frame *frames, size_t max);
-
-#endif

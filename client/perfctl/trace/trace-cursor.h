@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Reads numbers and texts one after the other, and never beyond the end: then it is bad, for good.
  */
-#ifndef PERFCTL_TRACE_CURSOR_H
-#define PERFCTL_TRACE_CURSOR_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -71,5 +70,3 @@ static inline const char *cursor_line(struct cursor *c)
 	}
 	return (const char *)cursor_bytes(c, (uint64_t)(end - c->p) + 1);
 }
-
-#endif

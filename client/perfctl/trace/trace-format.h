@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* What stands where in a perf.data file: of the file's ABI, what linux/perf_event.h lacks. */
-#ifndef PERFCTL_TRACE_FORMAT_H
-#define PERFCTL_TRACE_FORMAT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -57,5 +56,3 @@ enum {
 
 #define EVENT_UPDATE_NAME 2
 #define MISC_BUILD_ID_SIZE (1 << 15) /* of a build id's record: says how long it is */
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* What the reader's parts share: the trace, and who is asked for what. */
-#ifndef PERFCTL_TRACE_INTERNAL_H
-#define PERFCTL_TRACE_INTERNAL_H
+#pragma once
 
 #include <linux/perf_event.h>
 
@@ -111,5 +110,3 @@ int record_apply(struct trace *t, struct decoded *d);
 
 /* Finds all records and puts them in order. -EBADMSG: nothing can be read; -ENOMEM. */
 int index_build(struct trace *t);
-
-#endif

@@ -4,8 +4,7 @@
  * cut it off meanwhile, and that would be a SIGBUS. What cannot be read twice (a pipe) is first
  * copied into a file without a name.
  */
-#ifndef PERFCTL_TRACE_SOURCE_H
-#define PERFCTL_TRACE_SOURCE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -29,5 +28,3 @@ const uint8_t *source_at(struct source *s, uint64_t offset, size_t n);
 
 /* Any number of them, copied. -EBADMSG: they are not there; -ENOMEM. */
 int source_copy(struct source *s, uint64_t offset, uint64_t n, uint8_t **ret);
-
-#endif

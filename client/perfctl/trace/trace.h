@@ -8,8 +8,7 @@
  * Files of ours are in order of time; of perf's own (which are sorted between FINISHED_ROUNDs) as
  * well, once read to their end.
  */
-#ifndef PERFCTL_TRACE_H
-#define PERFCTL_TRACE_H
+#pragma once
 
 #include "client/perfctl/trace/process.h"
 #include "client/perfpersist.h"
@@ -85,4 +84,3 @@ struct processes *trace_processes(struct trace *t);
 
 /* The kernel's own maps and all files that are mapped anywhere, with the build ids that are known.
  */
-#endif

@@ -4,8 +4,7 @@
  * NAMESPACE.NAME.conf, a file as people write them for events.d. It is there, whole and on the
  * disk, or it is not.
  */
-#ifndef PP_BROKER_BOOT_FILE_H
-#define PP_BROKER_BOOT_FILE_H
+#pragma once
 
 #include "daemon/broker/state/namespace.h"
 #include "proto/protocol.h"
@@ -23,5 +22,3 @@ int boot_file_write(const struct boot_file *f, char *sentence, size_t size);
 /* One that is not there is no failure. 0; a negative errno value with a sentence. */
 int boot_file_remove(const char *folder, const char *ns, const char *name, char *sentence,
 		     size_t size);
-
-#endif

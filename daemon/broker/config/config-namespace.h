@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* [namespace NAME] sections, which perfpersistd.conf and the files of events.d have alike. */
-#ifndef PP_BROKER_CONFIG_NAMESPACE_H
-#define PP_BROKER_CONFIG_NAMESPACE_H
+#pragma once
 
 #include "daemon/broker/config/config.h"
 #include "daemon/broker/config/settings.h"
@@ -23,5 +22,3 @@ void config_take_namespace_key(struct settings *s, struct config_namespace *ns, 
 
 /* NAME, if the section is [namespace NAME]; else NULL. */
 const char *config_section_namespace(const char *section);
-
-#endif

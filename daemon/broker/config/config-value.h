@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The values that perfpersistd.conf can have. All outputs are untouched on failure. */
-#ifndef PP_BROKER_CONFIG_VALUE_H
-#define PP_BROKER_CONFIG_VALUE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,5 +31,3 @@ const char *config_format_live(enum namespace_live live);
  * -ENOENT. */
 int config_find_user(const char *text, uid_t *ret, gid_t *ret_gid);
 int config_find_group(const char *text, gid_t *ret);
-
-#endif

@@ -3,8 +3,7 @@
  * The configuration: what perfpersistd.conf says, checked, with defaults for what it does
  * not say. Names of users and groups become numbers here.
  */
-#ifndef PP_BROKER_CONFIG_H
-#define PP_BROKER_CONFIG_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -78,5 +77,3 @@ struct config_namespace *config_add_namespace(struct config *c, const char *name
 int config_copy(const struct config *from, struct config **ret); /* 0; -ENOMEM */
 void config_free(struct config *c);
 void cleanup_config(struct config **c);
-
-#endif

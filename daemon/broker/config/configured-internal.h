@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* What configured.c and configured-compare.c share, and nobody else sees. */
-#ifndef PP_BROKER_CONFIGURED_INTERNAL_H
-#define PP_BROKER_CONFIGURED_INTERNAL_H
+#pragma once
 
 #include "daemon/broker/config/configured.h"
 #include "daemon/broker/syntax/machine.h"
@@ -33,5 +32,3 @@ bool pass_can_change(struct pass *p, const struct dropin_event *w, const struct 
 
 /* If so, which: of PP_CHANGE_*; 0: there is no difference. */
 uint32_t pass_find_changes(const struct pp_spec *runs, const struct pp_spec *wanted);
-
-#endif

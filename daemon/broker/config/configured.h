@@ -6,8 +6,7 @@
  * it anew; and those that were made from the configuration (PP_EVENT_CONFIGURED) and are not in
  * it any more are deleted. Events that others made are left alone.
  */
-#ifndef PP_BROKER_CONFIGURED_H
-#define PP_BROKER_CONFIGURED_H
+#pragma once
 
 #include "daemon/broker/config/dropin-file.h"
 #include "daemon/broker/lifecycle/lifecycle.h"
@@ -45,5 +44,3 @@ void configured_stop(struct configured *c);
 /* What the configuration says of namespaces; those that it does not name any more are only kept
  * as long as they have events, unless `keep`. 0; -ENOMEM. */
 int configured_namespaces(struct lifecycle *l, const struct config *config, bool keep);
-
-#endif

@@ -16,8 +16,7 @@
  * same event or namespace says, key by key. A section with a fault in it is left out. What the
  * daemon itself wrote counts only where people have no section of that event or namespace.
  */
-#ifndef PP_BROKER_DROPIN_FILE_H
-#define PP_BROKER_DROPIN_FILE_H
+#pragma once
 
 #include "daemon/broker/config/config.h"
 
@@ -72,5 +71,3 @@ struct packed_request *dropin_pack(const struct pp_msg_create_request *request);
 void dropins_done(struct dropins *d);
 void dropins_free(struct dropins *d);
 void cleanup_dropins(struct dropins **d);
-
-#endif

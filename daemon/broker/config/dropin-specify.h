@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* What the configuration wants, made into specs as a client's requests are. */
-#ifndef PP_BROKER_DROPIN_SPECIFY_H
-#define PP_BROKER_DROPIN_SPECIFY_H
+#pragma once
 
 #include "daemon/broker/config/dropin-file.h"
 #include "daemon/broker/syntax/machine.h"
@@ -24,5 +23,3 @@ bool dropin_is_excused(const struct dropin_event *e, int error);
  * Returns how many faults there are, or -ENOMEM.
  */
 int dropins_check(const struct dropins *d, uint64_t max_buffer, FILE *complaints);
-
-#endif

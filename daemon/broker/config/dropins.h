@@ -11,8 +11,7 @@
  * /dev/null, stands for none. All that remain are read in the order of their names, whatever
  * folder they are in. With --config FILE there are FILE.d/ and the one below /var/lib instead.
  */
-#ifndef PP_BROKER_DROPINS_H
-#define PP_BROKER_DROPINS_H
+#pragma once
 
 #include <limits.h>
 
@@ -39,5 +38,3 @@ int dropin_state_place(const char *instance, const char *leaf, char *buf, size_t
  */
 int dropins_load(const struct dropin_places *places, struct config *config, FILE *complaints,
 		 struct dropins **ret);
-
-#endif

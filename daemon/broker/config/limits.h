@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The limits that the configuration sets, made those of the quota. */
-#ifndef PP_BROKER_LIMITS_H
-#define PP_BROKER_LIMITS_H
+#pragma once
 
 #include "daemon/broker/config/config.h"
 #include "daemon/broker/state/quota.h"
@@ -9,5 +8,3 @@
 /* Also anew, while things are charged: who is over a limit by then keeps what it has, and gets
  * no more. 0; -ENOMEM. */
 int limits_apply(const struct config *config, struct quota *q);
-
-#endif

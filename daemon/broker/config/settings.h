@@ -4,8 +4,7 @@
  * begin with # or ;. A comment may also follow a value, with a blank and a ; that are not within
  * quotes. Must not know which sections and keys there are.
  */
-#ifndef PP_BROKER_SETTINGS_H
-#define PP_BROKER_SETTINGS_H
+#pragma once
 
 #include <stdio.h>
 
@@ -34,5 +33,3 @@ void settings_parse(struct settings *s, const char *text, size_t size);
 
 /* Reads a whole file, which must be a regular one. 0; -EINVAL (it is none); -EFBIG; -errno. */
 int settings_read(int fd, char **ret, size_t *ret_size);
-
-#endif

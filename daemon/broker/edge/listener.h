@@ -3,8 +3,7 @@
  * The control socket: accepts connections and makes them peers. Until it is started they
  * wait in the socket's queue.
  */
-#ifndef PP_BROKER_LISTENER_H
-#define PP_BROKER_LISTENER_H
+#pragma once
 
 #include <systemd/sd-event.h>
 
@@ -21,5 +20,3 @@ int listener_init(struct listener *l, struct peers *peers, int fd);
 void listener_start(struct listener *l);
 /* Accepts a half-made one; an empty one has the fd -EBADF. */
 void listener_done(struct listener *l);
-
-#endif

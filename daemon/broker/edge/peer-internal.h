@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* What peer.c and peer-send.c share, and nobody else sees. */
-#ifndef PP_BROKER_PEER_INTERNAL_H
-#define PP_BROKER_PEER_INTERNAL_H
+#pragma once
 
 #include "daemon/broker/edge/peer.h"
 
@@ -57,5 +56,3 @@ void peer_speak_again(struct peer *p);
 
 /* Sends of what waits for room as much as there is room for. */
 void peer_flush(struct peer *p);
-
-#endif

@@ -16,8 +16,7 @@
  * Users take turns: of all that has arrived one request of one user is handled, then one of the
  * next, however many connections each has.
  */
-#ifndef PP_BROKER_PEER_H
-#define PP_BROKER_PEER_H
+#pragma once
 
 #include <systemd/sd-event.h>
 
@@ -143,5 +142,3 @@ uint64_t peer_time(void); /* CLOCK_MONOTONIC, ns */
 void peer_attach(struct peer *peer, struct peer_guest *guest);
 /* Does nothing to one that is not attached. */
 void peer_detach(struct peer_guest *guest);
-
-#endif

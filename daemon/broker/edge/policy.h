@@ -3,8 +3,7 @@
  * Who may do what: all decisions about rights, in one place. Credentials come from the
  * kernel (SO_PEERCRED, SO_PEERGROUPS), never from what a peer says.
  */
-#ifndef PP_BROKER_POLICY_H
-#define PP_BROKER_POLICY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -68,5 +67,3 @@ bool policy_may_have_sideband(const struct credentials *c, struct namespace *con
  */
 bool policy_may_hold_rings(const struct credentials *c, const struct namespace *ns,
 			   bool unprivileged_bpf);
-
-#endif

@@ -4,8 +4,7 @@
  * waits for more than one thing of each other user, however many things that user has waiting. A
  * user whose things cost much pays for it by waiting.
  */
-#ifndef PP_BROKER_TURNS_H
-#define PP_BROKER_TURNS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -56,5 +55,3 @@ bool turns_owe(struct turns *t, struct turn *turn, uint64_t nsec);
 #define TURNS_CREDIT_NSEC (1000 * 1000ULL)
 bool turns_spend(struct turns *t, struct turn *turn, uint64_t nsec);
 bool turns_in_debt(const struct turn *turn);
-
-#endif

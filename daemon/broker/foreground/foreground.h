@@ -3,8 +3,7 @@
  * Where there is no systemd: makes, as root, what the units would have made. The instance's
  * directory and lock, all sockets, and the launcher that runs engine, dumper and keeper.
  */
-#ifndef PP_BROKER_FOREGROUND_H
-#define PP_BROKER_FOREGROUND_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -33,5 +32,3 @@ int foreground_start(const struct foreground_options *options, struct foreground
 /* Ends the launcher and waits for it; a keeper that has something to keep goes on. Does nothing to
  * an empty one. */
 void foreground_done(struct foreground *f);
-
-#endif

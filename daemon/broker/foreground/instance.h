@@ -3,8 +3,7 @@
  * The place of an instance where there is no systemd: its folder below /run, and the lock in it.
  * Must be called by root.
  */
-#ifndef PP_BROKER_INSTANCE_H
-#define PP_BROKER_INSTANCE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -24,5 +23,3 @@ bool instance_is_empty(const char *instance);
  * What somebody else still uses stays, as does what is none of ours.
  */
 void instance_remove(const char *instance);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The launcher and its children, for its two files alone. */
-#ifndef PP_BROKER_LAUNCHER_INTERNAL_H
-#define PP_BROKER_LAUNCHER_INTERNAL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -40,5 +39,3 @@ void children_describe(struct launcher *l);
 /* In the child's own process: becomes its program. Returns if it cannot, which is logged. launcher:
  * the parent's pid. */
 void child_exec(const struct launcher *l, const struct child *c, pid_t launcher);
-
-#endif

@@ -4,8 +4,7 @@
  * but run the engine and the dumper, each again when it dies, until the broker is gone; and the
  * keeper, when somebody connects to its socket. That one goes on without the launcher.
  */
-#ifndef PP_BROKER_LAUNCHER_H
-#define PP_BROKER_LAUNCHER_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -26,5 +25,3 @@ struct launcher_options {
  * 0; -errno.
  */
 int launcher_start(const struct launcher_options *options, pid_t *ret_pid, int *ret_alive);
-
-#endif

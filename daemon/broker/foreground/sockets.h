@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* An instance's sockets, made by root where no service manager makes them. */
-#ifndef PP_BROKER_SOCKETS_H
-#define PP_BROKER_SOCKETS_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -15,5 +14,3 @@ int socket_listen(const char *instance, const char *leaf, mode_t mode, uid_t own
 int socket_connect(const char *path);
 
 bool socket_answers(const char *path);
-
-#endif

@@ -6,8 +6,7 @@
  * The charges are the broker's own: the dumper may die without anybody's copies being forgotten.
  * Copies that are held across the broker's restart are not charged any more.
  */
-#ifndef PP_BROKER_COPIES_H
-#define PP_BROKER_COPIES_H
+#pragma once
 
 #include <systemd/sd-event.h>
 
@@ -49,5 +48,3 @@ void copies_submit(struct copies *c, struct copying *copying);
 /* A file in memory that somebody else has made is charged as a copy of so many bytes, until nobody
  * has it any more. 0; -EDQUOT; -ENOMEM; -ENOSPC (as above); another -errno. */
 int copies_hold(struct copies *c, int file, uint32_t uid, uint64_t size);
-
-#endif

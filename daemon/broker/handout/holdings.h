@@ -6,8 +6,7 @@
  * kernel tells IN_DELETE_SELF when the last descriptor (O_PATH ones too), mapping and message in
  * flight is gone. So nothing is polled, and nobody can keep a file without its charge.
  */
-#ifndef PP_BROKER_HOLDINGS_H
-#define PP_BROKER_HOLDINGS_H
+#pragma once
 
 #include <systemd/sd-event.h>
 
@@ -44,5 +43,3 @@ void holdings_catch_up(struct holdings *h);
 
 /* Looks which files are there still, as is done when the kernel had to drop notices. */
 void holdings_review(struct holdings *h);
-
-#endif

@@ -8,8 +8,7 @@
  * bytes (its length with two flags; an offset that is the kernel's own) and the length rounded
  * up to 8.
  */
-#ifndef PP_BROKER_RINGBUF_H
-#define PP_BROKER_RINGBUF_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -34,5 +33,3 @@ typedef void (*ringbuf_callback)(void *userdata, const void *record, size_t size
  * of it is passed over).
  */
 int ringbuf_consume(struct ringbuf *r, ringbuf_callback cb, void *userdata);
-
-#endif

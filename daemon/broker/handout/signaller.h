@@ -6,8 +6,7 @@
  * fill the counter. A completed asynchronous read (IOCB_FLAG_RESFD) counts it up without that:
  * the kernel's own eventfd_signal() stops at the counter's end. One system call signals many.
  */
-#ifndef PP_BROKER_SIGNALLER_H
-#define PP_BROKER_SIGNALLER_H
+#pragma once
 
 #include <linux/aio_abi.h>
 #include <stdbool.h>
@@ -31,5 +30,3 @@ void signaller_done(struct signaller *s);
  * another one. */
 bool signaller_add(struct signaller *s, int fd);
 void signaller_flush(struct signaller *s);
-
-#endif

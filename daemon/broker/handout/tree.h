@@ -4,8 +4,7 @@
  * the counts that the stat file shows. Both as they are at the moment of asking; nothing is
  * kept.
  */
-#ifndef PP_BROKER_TREE_H
-#define PP_BROKER_TREE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,5 +47,3 @@ int tree_totals_read(int program, uint64_t origin, uint32_t set, struct tree_sta
 
 /* The totals. 0; -EBADMSG (not what a stat file says); another -errno of opening or reading. */
 int tree_stat_read(const char *registry, const char *ns, const char *name, struct tree_stat *ret);
-
-#endif

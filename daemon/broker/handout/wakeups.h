@@ -6,8 +6,7 @@
  *
  * An event is meant by the id that its programs send: pp_event_origin().
  */
-#ifndef PP_BROKER_WAKEUPS_H
-#define PP_BROKER_WAKEUPS_H
+#pragma once
 
 #include <systemd/sd-event.h>
 
@@ -42,5 +41,3 @@ void wakeups_relieved(struct wakeups *w);
 
 /* As if a program had sent it. */
 void wakeups_wake(struct wakeups *w, uint64_t event_id);
-
-#endif

@@ -5,8 +5,7 @@
  * cannot be had (memory over a limit, a failure of the engine's) is said once, and tried again when
  * memory has been given back, and every now and then.
  */
-#ifndef PP_BROKER_ARRIVALS_H
-#define PP_BROKER_ARRIVALS_H
+#pragma once
 
 #include "daemon/broker/lifecycle/lifecycle.h"
 
@@ -37,5 +36,3 @@ void arrivals_continue(struct arrivals *a);
  * ring. Returns whether there are any; *ret_error: why, 0: they are about to. */
 bool arrivals_lacking(const struct lifecycle *l, const struct event *e,
 		      const struct pp_cpumask *online, struct pp_cpumask *ret, int *ret_error);
-
-#endif

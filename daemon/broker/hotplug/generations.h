@@ -4,8 +4,7 @@
  * (daemon/hotplug.h): it tells of a CPU that was away between two looks at sysfs, where no notice
  * did. Must not know who wants to know.
  */
-#ifndef PP_BROKER_GENERATIONS_H
-#define PP_BROKER_GENERATIONS_H
+#pragma once
 
 #include "daemon/order.h"
 
@@ -18,5 +17,3 @@ struct generations {
  * no account. A CPU that is on its way out by now is one of the next look's. */
 void generations_look(struct generations *g, const char *registry, const struct pp_cpumask *online,
 		      struct pp_cpumask *ret);
-
-#endif

@@ -7,8 +7,7 @@
  * notice that is late, or lost, is made up for; who was away in between an account tells, if there
  * is one.
  */
-#ifndef PP_BROKER_HOTPLUG_H
-#define PP_BROKER_HOTPLUG_H
+#pragma once
 
 #include <systemd/sd-event.h>
 
@@ -53,5 +52,3 @@ void hotplug_update(struct hotplug *h, const struct pp_cpumask *online,
 
 /* A notice of the kernel's, as it came; sets bits in came. */
 void hotplug_notice(struct hotplug *h, const void *notice, size_t size, struct pp_cpumask *came);
-
-#endif

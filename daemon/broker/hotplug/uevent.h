@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* What the kernel says when a CPU comes or goes. Must not know sockets, nor what is true. */
-#ifndef PP_BROKER_UEVENT_H
-#define PP_BROKER_UEVENT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,5 +13,3 @@ struct uevent {
 /* A notice as it came: "online@/devices/system/cpu/cpu3", a NUL, and more texts that say the same.
  * Returns whether it is about a CPU that came online or went offline. */
 bool uevent_parse(const void *notice, size_t size, struct uevent *ret);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* What lifecycle.c, endings.c and reconcile.c share, and nobody else sees. */
-#ifndef PP_BROKER_LIFECYCLE_INTERNAL_H
-#define PP_BROKER_LIFECYCLE_INTERNAL_H
+#pragma once
 
 #include "daemon/broker/lifecycle/lifecycle.h"
 
@@ -41,5 +40,3 @@ void reconcile_begin(struct lifecycle *l);
 int reconcile_found(struct lifecycle *l, const struct pp_event *truth);
 int reconcile_held(struct lifecycle *l, const struct pp_remains *remains);
 void reconcile_end(struct lifecycle *l);
-
-#endif

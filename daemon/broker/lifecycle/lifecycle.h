@@ -5,8 +5,7 @@
  * link and a restarted engine take the same way. Charges what events cost. Rights have been
  * checked by those who call.
  */
-#ifndef PP_BROKER_LIFECYCLE_H
-#define PP_BROKER_LIFECYCLE_H
+#pragma once
 
 #include "daemon/broker/lifecycle/orders.h"
 #include "daemon/broker/state/charges.h"
@@ -106,5 +105,3 @@ struct event *lifecycle_target(struct lifecycle *l, struct event *e);
 /* Makes the files of all events of ns belong to its group, with its mode. 0; -EAGAIN; -ENOMEM.
  * What goes wrong later is logged. */
 int lifecycle_rights(struct lifecycle *l, const struct namespace *ns);
-
-#endif

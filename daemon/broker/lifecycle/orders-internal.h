@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* What orders.c and orders-answer.c share, and nobody else sees. */
-#ifndef PP_BROKER_ORDERS_INTERNAL_H
-#define PP_BROKER_ORDERS_INTERNAL_H
+#pragma once
 
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -47,5 +46,3 @@ void orders_set_link(struct orders *o, enum link to);
  * the engine is gone; another -errno. On failure the connection is of no more use.
  */
 int orders_take_answer(struct orders *o);
-
-#endif

@@ -6,8 +6,7 @@
  * each new connection, and before anything else, the engine is asked for all events. What an
  * order is good for, and what an answer changes, others know.
  */
-#ifndef PP_BROKER_ORDERS_H
-#define PP_BROKER_ORDERS_H
+#pragma once
 
 #include <sys/types.h>
 #include <systemd/sd-event.h>
@@ -87,5 +86,3 @@ struct order *orders_next(struct orders *o);
 
 /* Takes every order out of the queue, as given up; patience is at its end. */
 void orders_abandon(struct orders *o);
-
-#endif

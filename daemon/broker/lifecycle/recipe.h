@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A recipe as it waits in the queue of orders: as short as it is, where struct pp_recipe is as
  * large as one may be. */
-#ifndef PP_BROKER_RECIPE_H
-#define PP_BROKER_RECIPE_H
+#pragma once
 
 #include "daemon/order.h"
 
@@ -13,5 +12,3 @@ int recipe_pack(const struct pp_recipe *recipe, struct packed_recipe **ret);
 
 /* All of *ret: what is not used is zeroed. NULL: an empty one. */
 void recipe_unpack(const struct packed_recipe *packed, struct pp_recipe *ret);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* An event, and what is charged, as the protocol shows it. */
-#ifndef PP_BROKER_DESCRIBE_H
-#define PP_BROKER_DESCRIBE_H
+#pragma once
 
 #include "daemon/broker/handout/tree.h"
 #include "daemon/broker/lifecycle/lifecycle.h"
@@ -17,5 +16,3 @@ void event_describe(const struct event *e, const struct tree_stat *stat, struct 
 /* The rest: of its rings' CPUs those that are away, and those that are lacking. */
 void event_describe_cpus(const struct lifecycle *l, const struct event *e,
 			 const struct pp_cpumask *online, struct pp_msg_event *ret);
-
-#endif

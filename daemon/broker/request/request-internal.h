@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* What the request-*.c files share, and nobody else sees. */
-#ifndef PP_BROKER_REQUEST_INTERNAL_H
-#define PP_BROKER_REQUEST_INTERNAL_H
+#pragma once
 
 #include "daemon/broker/request/describe.h"
 #include "daemon/broker/request/request.h"
@@ -73,5 +72,3 @@ void request_watch(struct request *r, const struct pp_msg_watch_request *request
 void request_cpus(struct request *r, const struct pp_msg_cpus_request *request);
 void request_wakeup(struct request *r, const struct pp_msg_name *request);
 void request_sideband(struct request *r, const struct pp_msg_sideband_request *request);
-
-#endif

@@ -3,8 +3,7 @@
  * Requests: what each operation of the protocol does. Finds the event, asks policy.c, and
  * answers from the registry and the tree, or hands on to the event's life.
  */
-#ifndef PP_BROKER_REQUEST_H
-#define PP_BROKER_REQUEST_H
+#pragma once
 
 #include "daemon/broker/config/config.h"
 #include "daemon/broker/edge/peer.h"
@@ -48,5 +47,3 @@ struct service {
 /* As peers.request; userdata is the service. Replies now, or later. */
 void request_handle(void *userdata, struct peer *peer, const struct pp_header *header,
 		    const union pp_body *body);
-
-#endif

@@ -4,8 +4,7 @@
  * read. Nobody is waited for: what a peer has no room for is counted, and it is told how many
  * were lost.
  */
-#ifndef PP_BROKER_WATCHERS_H
-#define PP_BROKER_WATCHERS_H
+#pragma once
 
 #include "daemon/broker/edge/peer.h"
 #include "daemon/broker/state/event.h"
@@ -32,5 +31,3 @@ void watchers_tell_cpu(struct watchers *w, enum pp_notice_kind kind, unsigned cp
 
 /* As peers.drained: there is room again. */
 void watchers_drained(const struct peer *peer);
-
-#endif

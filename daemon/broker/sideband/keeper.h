@@ -3,8 +3,7 @@
  * The connection to the keeper: greets it, sends requests, hands on answers in turn, and ends one
  * that is of another build than ours, or does not answer. Must not know what is asked, nor when.
  */
-#ifndef PP_BROKER_KEEPER_H
-#define PP_BROKER_KEEPER_H
+#pragma once
 
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -67,5 +66,3 @@ struct pp_keep_request *keeper_request(struct keeper *k, enum pp_keep_type type)
 
 /* Sends it; the descriptors stay the caller's. 0; -errno: the connection is of no more use. */
 int keeper_ask(struct keeper *k, const int *fds, size_t n_fds);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* What sideband.c and sideband-take.c share, and nobody else sees. */
-#ifndef PP_BROKER_SIDEBAND_INTERNAL_H
-#define PP_BROKER_SIDEBAND_INTERNAL_H
+#pragma once
 
 #include "daemon/broker/sideband/sideband.h"
 
@@ -25,5 +24,3 @@ void takings_break(struct sideband *s, int error);
 
 /* All that wait end: error, or 0: nothing is kept. */
 void takings_end(struct sideband *s, int error);
-
-#endif

@@ -8,8 +8,7 @@
  *
  * Who wants sideband waits here for the keeper's answer, one at a time, users in turn.
  */
-#ifndef PP_BROKER_SIDEBAND_H
-#define PP_BROKER_SIDEBAND_H
+#pragma once
 
 #include "daemon/broker/lifecycle/lifecycle.h"
 #include "daemon/broker/sideband/keeper.h"
@@ -105,5 +104,3 @@ enum pp_sideband_why sideband_why(const struct sideband *s, bool keeping);
 
 /* done will be called, also from within. */
 void sideband_take(struct sideband *s, struct taking *taking);
-
-#endif

@@ -6,8 +6,7 @@
  * any more, and that somebody still has mapped, are remains: charged until the engine says that
  * they are gone. All of it is found again from what the engine enumerates.
  */
-#ifndef PP_BROKER_CHARGES_H
-#define PP_BROKER_CHARGES_H
+#pragma once
 
 #include "daemon/broker/state/event.h"
 #include "daemon/broker/state/quota.h"
@@ -68,5 +67,3 @@ void charges_released(struct charges *c, const struct pp_remains *remains);
 
 /* Those that this reconciliation has not found are gone. */
 void charges_sweep(struct charges *c, uint64_t seen);
-
-#endif

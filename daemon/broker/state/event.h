@@ -3,8 +3,7 @@
  * An event, as the broker knows it: what was ordered, what the engine said of it, and where
  * it stands in its life. Knows nothing of who asks for it.
  */
-#ifndef PP_BROKER_EVENT_H
-#define PP_BROKER_EVENT_H
+#pragma once
 
 #include "daemon/order.h"
 
@@ -53,5 +52,3 @@ bool event_lacks(const struct event *e, const struct pp_cpumask *cpus, struct pp
 /* Whether an event of the one spec records just what one of the other does; names and rights, and
  * who made it, do not count. */
 bool event_is_equal(const struct pp_spec *a, const struct pp_spec *b);
-
-#endif

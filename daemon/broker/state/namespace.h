@@ -4,8 +4,7 @@
  * who may have its rings live. One from the configuration is always there; any other exists
  * while it has events.
  */
-#ifndef PP_BROKER_NAMESPACE_H
-#define PP_BROKER_NAMESPACE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,5 +34,3 @@ struct namespace
 /* NULL: no memory. name is valid (pp_name_is_valid). */
 struct namespace *namespace_new(const char *name, uint32_t owner, uint32_t group, uint32_t mode);
 void namespace_free(struct namespace *ns);
-
-#endif

@@ -7,8 +7,7 @@
  * Root is counted like anybody, and never refused a connection or a request; memory, events and
  * copies it is refused as others are, by the total.
  */
-#ifndef PP_BROKER_QUOTA_H
-#define PP_BROKER_QUOTA_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -119,5 +118,3 @@ const struct quota_account *quota_namespace(const struct quota *q, const char *n
 
 /* One sentence about the charge that was refused last. */
 void quota_sentence(const struct quota *q, char *buf, size_t size);
-
-#endif

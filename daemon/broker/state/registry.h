@@ -3,8 +3,7 @@
  * The registry: all events by name and, once they have one, by id; all namespaces by name.
  * A model in memory, made from what the engine finds; nothing here touches the machine.
  */
-#ifndef PP_BROKER_REGISTRY_H
-#define PP_BROKER_REGISTRY_H
+#pragma once
 
 #include "daemon/broker/state/event.h"
 #include "daemon/broker/state/namespace.h"
@@ -50,5 +49,3 @@ int registry_settle(struct registry *r, struct event *e, const struct pp_event *
 
 /* Frees the event, and its namespace if that was its last one and it is not configured. */
 void registry_remove(struct registry *r, struct event *e);
-
-#endif

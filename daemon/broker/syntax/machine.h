@@ -3,8 +3,7 @@
  * What the machine says of itself at the moment of asking: its CPUs, and the kernel's
  * settings that decide what may be asked of it.
  */
-#ifndef PP_BROKER_MACHINE_H
-#define PP_BROKER_MACHINE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -20,5 +19,3 @@ int machine_read(struct machine *ret);
 
 /* Whether users without rights may load programs, or it is not known. */
 bool machine_unprivileged_bpf(void);
-
-#endif

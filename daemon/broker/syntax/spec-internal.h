@@ -7,8 +7,7 @@
  * Each spec_parse_… adds sources and returns 0; or -errno with a sentence, which is spec_refuse's.
  * Those that say "1" leave it to others to know the text (0) or have taken it (1).
  */
-#ifndef PP_SPEC_INTERNAL_H
-#define PP_SPEC_INTERNAL_H
+#pragma once
 
 #include <libelf.h>
 #include <stdbool.h>
@@ -117,5 +116,3 @@ Elf_Data *spec_elf_section(Elf *elf, const char *name, size_t max);
 /* The places of a static probe (provider NULL: any); their number. */
 int spec_elf_usdt(struct spec_parser *p, struct spec_elf *f, const char *provider, const char *name,
 		  struct spec_usdt *ret, size_t cap);
-
-#endif

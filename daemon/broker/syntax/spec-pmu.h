@@ -2,8 +2,7 @@
 /*
  * PMUs as sysfs shows them, for the parser of event text (spec-pmu.c, spec-terms.c).
  */
-#ifndef PP_SPEC_PMU_H
-#define PP_SPEC_PMU_H
+#pragma once
 
 #include "daemon/broker/syntax/spec-internal.h"
 
@@ -24,5 +23,3 @@ void pmu_list(int dir, const char *folder, char *buf, size_t size);
 /* Sets config, config1 and config2 by the terms. */
 int pmu_apply_terms(struct spec_parser *p, const struct pmu *pmu, const char *terms,
 		    struct pp_source *s);
-
-#endif

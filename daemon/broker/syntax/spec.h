@@ -18,8 +18,7 @@
  * Strangers' text ends here; it runs without capabilities. It looks at sysfs (of PMUs) and at
  * the files that uprobes name, with the rights of who runs it: the daemon's user.
  */
-#ifndef PP_SPEC_H
-#define PP_SPEC_H
+#pragma once
 
 #include <stddef.h>
 
@@ -40,5 +39,3 @@ int pp_spec_parse(const char *text, struct pp_source *sources, size_t cap, char 
  * may have those: no file is looked at.
  */
 bool pp_spec_has_probe(const char *text);
-
-#endif

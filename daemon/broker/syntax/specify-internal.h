@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* What specify.c and specify-texts.c share, and nobody else sees. */
-#ifndef PP_BROKER_SPECIFY_INTERNAL_H
-#define PP_BROKER_SPECIFY_INTERNAL_H
+#pragma once
 
 #include "daemon/broker/syntax/specify.h"
 #include "proto/macro.h"
@@ -30,5 +29,3 @@ int specify_join_texts(struct draft *d);
 
 /* All that the request lists: parsed into a new recipe, and the texts of it. */
 int specify_take_selections(struct draft *d);
-
-#endif

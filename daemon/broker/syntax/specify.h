@@ -4,8 +4,7 @@
  * what was left open, has texts and filters parsed. Strangers' text ends here, and rights are
  * asked between the names and the rest: who may not create there gets nothing parsed.
  */
-#ifndef PP_BROKER_SPECIFY_H
-#define PP_BROKER_SPECIFY_H
+#pragma once
 
 #include "daemon/broker/syntax/machine.h"
 #include "daemon/order.h"
@@ -39,5 +38,3 @@ int specify_outline(const struct pp_msg_create_request *request, uint64_t max_bu
 /* What a change request says, in a spec (filter, data_size, max_rate) and a recipe (nodes). */
 int specify_change(const struct pp_msg_change_request *request, uint64_t max_buffer,
 		   struct pp_spec *ret, struct pp_recipe *ret_recipe, char *sentence, size_t size);
-
-#endif

@@ -3,8 +3,7 @@
  * perf's symbolic names of hardware, software and cache events: what `cycles` stands for. The
  * kernel's numbers are its ABI; the names are perf's. Pure.
  */
-#ifndef PP_SYMBOL_H
-#define PP_SYMBOL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,5 +31,3 @@ void symbol_list(char *buf, size_t size);
  * Returns 0; -ENOENT (no such name); -EINVAL (one, of an operation which that cache has not).
  */
 int symbol_cache(const char *text, uint64_t *ret);
-
-#endif

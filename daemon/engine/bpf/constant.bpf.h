@@ -5,8 +5,7 @@
  * register. The verifier knows which way the jump of an option goes, and removes it and all that
  * nobody can reach.
  */
-#ifndef PP_CONSTANT_BPF_H
-#define PP_CONSTANT_BPF_H
+#pragma once
 
 #include <linux/types.h>
 
@@ -39,5 +38,3 @@
 	_no:                                                                          \
 		_is;                                                                  \
 	})
-
-#endif

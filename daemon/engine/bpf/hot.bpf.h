@@ -10,8 +10,7 @@
  * comes last: reading it waits for all loads before it, and meanwhile the stores get done. Of
  * what it costs, most is the kernel's call of the program and the clock.
  */
-#ifndef PP_HOT_BPF_H
-#define PP_HOT_BPF_H
+#pragma once
 
 #include "daemon/engine/bpf/hot.h"
 #include "daemon/engine/bpf/kernel.bpf.h"
@@ -271,5 +270,3 @@ static __always_inline __u64 take_comm(char comm[TASK_COMM_LEN], const struct ta
 	}
 	return size;
 }
-
-#endif

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* What hot.c tells the programs of hot.bpf.c, beside what all that write rings are told. */
-#ifndef PP_BPF_HOT_H
-#define PP_BPF_HOT_H
+#pragma once
 
 #include <linux/types.h>
 
 struct hot_constants {
 	__u64 tracepoint_id;
 };
-
-#endif

@@ -3,8 +3,7 @@
  * The few kernel structures the recorders look into, by CO-RE: only names and types matter
  * here, libbpf puts in the running kernel's offsets. Owns no code.
  */
-#ifndef PP_KERNEL_BPF_H
-#define PP_KERNEL_BPF_H
+#pragma once
 
 #include <linux/types.h>
 
@@ -171,5 +170,3 @@ struct pt_regs {
 #endif
 
 #pragma clang attribute pop
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* What overflow.c tells the programs of overflow.bpf.c, beside what all that write rings are
  * told, and what they keep. */
-#ifndef PP_BPF_OVERFLOW_H
-#define PP_BPF_OVERFLOW_H
+#pragma once
 
 #include <linux/types.h>
 
@@ -26,5 +25,3 @@ struct overflow_counter {
 struct overflow_payload {
 	__u64 ip;
 };
-
-#endif

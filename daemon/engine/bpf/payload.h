@@ -7,8 +7,7 @@
  * A __data_loc field is a word: length << 16 | offset; what it points to lies behind the
  * structure's last field, in the fields' order, unaligned.
  */
-#ifndef PP_PAYLOAD_H
-#define PP_PAYLOAD_H
+#pragma once
 
 #include <linux/types.h>
 
@@ -159,5 +158,3 @@ struct payload_hrtimer { /* expire_exit, cancel */
 	struct payload_common common;
 	__u64 hrtimer;
 };
-
-#endif

@@ -8,8 +8,7 @@
  * each event, and filter_hook() by the event's filter. The verifier sees the constants as such,
  * and proves from them that a record at any position lies within the ring.
  */
-#ifndef PP_RING_BPF_H
-#define PP_RING_BPF_H
+#pragma once
 
 #include <linux/types.h>
 #include <linux/bpf.h>
@@ -296,5 +295,3 @@ static __always_inline bool ring_admits(struct ring_place *place)
 	gate->limited += 1;
 	return false;
 }
-
-#endif

@@ -4,8 +4,7 @@
  * become part of its instructions (daemon/engine/emit/template.h), so that an option that is off
  * costs nothing.
  */
-#ifndef PP_BPF_RING_H
-#define PP_BPF_RING_H
+#pragma once
 
 #include <linux/types.h>
 
@@ -27,5 +26,3 @@ struct ring_constants {
 	__u8 everywhere; /* CPUs without a ring are to have one: what is lost there is counted */
 	__u8 reserved[1];
 };
-
-#endif

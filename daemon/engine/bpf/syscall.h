@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* What syscall.bpf.c tells. */
-#ifndef PP_SYSCALL_BPF_H
-#define PP_SYSCALL_BPF_H
+#pragma once
 
 #include <linux/types.h>
 
@@ -18,5 +17,3 @@ struct syscall_table {
 		__s32 number;
 	} calls[SYSCALL_TRACEPOINTS_MAX];
 };
-
-#endif

@@ -3,8 +3,7 @@
  * The totals of an event's `stat` in numbers, of any event (daemon/totals.h): a part of tree.bpf.c,
  * whose maps it reads and whose `stat` calls be_known().
  */
-#ifndef PP_TOTALS_BPF_H
-#define PP_TOTALS_BPF_H
+#pragma once
 
 /* Where in the kernel a map is, and its id, by which it is known to be still that. */
 struct place {
@@ -245,5 +244,3 @@ int totals(struct pp_totals *ctx)
 	ctx->known = 1;
 	return 0;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* What tree.c tells the programs of tree.bpf.c. */
-#ifndef PP_BPF_TREE_H
-#define PP_BPF_TREE_H
+#pragma once
 
 #include <linux/types.h>
 
@@ -20,5 +19,3 @@ struct tree_constants {
 	__u32 set;	       /* of the rings */
 	__u64 id;	       /* as rings have it */
 };
-
-#endif

@@ -4,8 +4,7 @@
  * patched when their target is known. Errors (no memory, a jump that is too far) are sticky and
  * seen once, at the end. Knows the instruction set, nothing of what is emitted.
  */
-#ifndef PP_EMIT_H
-#define PP_EMIT_H
+#pragma once
 
 #include <linux/bpf.h>
 #include <stddef.h>
@@ -70,5 +69,3 @@ void emit_land_all(struct emitter *e, struct emit_labels *labels); /* and emptie
 /* Backward: a place, and the jump there. */
 emit_label emit_here(const struct emitter *e);
 void emit_jump_back_imm(struct emitter *e, int op, int dst, int32_t imm, emit_label to);
-
-#endif

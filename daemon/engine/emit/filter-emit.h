@@ -9,8 +9,7 @@
  *
  * Knows nothing of rings, nor of what becomes of the event.
  */
-#ifndef PP_FILTER_EMIT_H
-#define PP_FILTER_EMIT_H
+#pragma once
 
 #include "daemon/engine/emit/emit.h"
 #include "daemon/engine/failure.h"
@@ -53,5 +52,3 @@ int filter_subprogram(const struct source *source, uint32_t payload_size, struct
 
 /* What to say when the kernel finds a program with a filter too large: -E2BIG with a sentence. */
 int filter_too_large(struct failure *f);
-
-#endif

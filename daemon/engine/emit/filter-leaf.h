@@ -3,8 +3,7 @@
  * One comparison of a filter made into instructions: its field is looked up in the event, loaded or
  * asked for, and compared. What filter-emit.c has of a filter stands here, too.
  */
-#ifndef PP_FILTER_LEAF_H
-#define PP_FILTER_LEAF_H
+#pragma once
 
 #include "daemon/engine/emit/filter-emit.h"
 #include "daemon/engine/emit/filter-text.h"
@@ -38,5 +37,3 @@ const struct tp_field *filter_find_field(const struct tracepoint *tp, const char
  * -errno with a sentence. */
 int filter_emit_leaf(const struct filter_state *s, const struct pp_filter_node *node, bool sense,
 		     struct emit_labels *out);
-
-#endif

@@ -9,8 +9,7 @@
  * stay, too. No step back, whatever the glob; and a loop that the verifier walks in as many steps
  * as the text can have.
  */
-#ifndef PP_FILTER_TEXT_H
-#define PP_FILTER_TEXT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -74,5 +73,3 @@ uint32_t text_needed(const struct text_pattern *pattern);
 void emit_text(struct emitter *e, const struct text_pattern *pattern,
 	       const struct text_place *place, int tables_fd, int stack,
 	       struct emit_labels *mismatch);
-
-#endif

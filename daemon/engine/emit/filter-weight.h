@@ -4,13 +4,10 @@
  * 0.3 us. Comparisons of numbers are lost in that; text is not, since each comparison reads its
  * own, and a glob walks all of it. 256 bytes walked are another program.
  */
-#ifndef PP_FILTER_WEIGHT_H
-#define PP_FILTER_WEIGHT_H
+#pragma once
 
 #include "daemon/engine/kernel/tracefs.h"
 #include "daemon/filter.h"
 
 /* Of n checked nodes, where all are looked at. tp NULL: an event without fields. */
 uint32_t filter_weight(const struct tracepoint *tp, const struct pp_filter_node *nodes, size_t n);
-
-#endif

@@ -3,8 +3,7 @@
  * What stands between an event and its record besides the filter, in emitted instructions: the
  * rate limit before it, the wakeup behind it. Emits nothing where the target asks for nothing.
  */
-#ifndef PP_GATE_H
-#define PP_GATE_H
+#pragma once
 
 #include "daemon/engine/emit/ring-emit.h"
 
@@ -16,5 +15,3 @@ void emit_gate_limit(struct emitter *e, const struct recorder_target *target,
 /* With the record at POS committed, whose time is `time` bytes into it: wakes readers, not too
  * often. R0..R5 are lost. */
 void emit_gate_wake(struct emitter *e, const struct recorder_target *target, int time);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Loads instructions into the kernel; says why (log_debug) when it refuses. */
-#ifndef PP_PROGRAM_H
-#define PP_PROGRAM_H
+#pragma once
 
 #include <bpf/bpf.h>
 #include <stddef.h>
@@ -9,5 +8,3 @@
 /* As bpf_prog_load(3), with the licence GPL. The fd, or -errno of the first refusal. */
 int program_load(enum bpf_prog_type type, const char *name, const struct bpf_insn *insns, size_t n,
 		 struct bpf_prog_load_opts *opts);
-
-#endif

@@ -4,8 +4,7 @@
  * has one, TID, TIME, RAW, and in RAW the payload, which begins with the common fields. Knows how
  * large it is, and emits all but the payload's own fields.
  */
-#ifndef PP_RECORD_EMIT_H
-#define PP_RECORD_EMIT_H
+#pragma once
 
 #include "daemon/engine/emit/ring-emit.h"
 
@@ -35,5 +34,3 @@ void emit_record_size(struct emitter *e, const struct record *record, int tail);
 /* Writes all of it at POS but the payload behind the common fields. R0..R5 are lost. */
 void emit_record(struct emitter *e, const struct record *record,
 		 const struct recorder_target *target);
-
-#endif

@@ -6,8 +6,7 @@
  *
  * In this order: find, then (gate.h) limit, reserve, the record's bytes, commit, (gate.h) wake.
  */
-#ifndef PP_RING_EMIT_H
-#define PP_RING_EMIT_H
+#pragma once
 
 #include "daemon/engine/emit/emit.h"
 #include "daemon/engine/recorders/recorder.h"
@@ -55,5 +54,3 @@ void emit_ring_missed(struct emitter *e, const struct recorder_target *target);
 
 /* The word at RING + offset += 1, as it has to be done in this ring. R1 is lost. */
 void emit_ring_count(struct emitter *e, const struct recorder_target *target, int offset);
-
-#endif

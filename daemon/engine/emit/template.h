@@ -4,8 +4,7 @@
  * milliseconds), kept as instructions, and from then on loaded for each event with maps of
  * its own (well under a millisecond).
  */
-#ifndef PP_TEMPLATE_H
-#define PP_TEMPLATE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -54,5 +53,3 @@ int template_attach_target(const struct bpf_program *prog, uint32_t *ret);
  * the verifier sees them as constants. *ret_fd is the caller's. -errno.
  */
 int template_constants(const void *data, size_t size, int *ret_fd);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Makes the catalog of an event of several sources (proto/catalog.h), and reads it again. */
-#ifndef PP_CATALOG_MAKE_H
-#define PP_CATALOG_MAKE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -15,5 +14,3 @@ int catalog_read(int fd, uint32_t size, void **ret);
 
 /* What it says of its sources, of which there are n; they point into it. */
 void catalog_records(const void *catalog, struct source_record *ret, size_t n);
-
-#endif

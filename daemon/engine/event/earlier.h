@@ -3,8 +3,7 @@
  * What an event's rings had counted when others took their place: `stat` adds it to what its rings
  * count now, so that the numbers of one id only go up.
  */
-#ifndef PP_EARLIER_H
-#define PP_EARLIER_H
+#pragma once
 
 #include "daemon/engine/event/rings.h"
 
@@ -17,5 +16,3 @@ int earlier_create(void);
  * them; once more when they have counted more. -errno.
  */
 int earlier_fill(int map, const struct rings *rings, int before);
-
-#endif

@@ -4,8 +4,7 @@
  * changed, paused, found again. What the engine does for an order. Names are another's business
  * (names.h): here an event is its directory.
  */
-#ifndef PP_ENGINE_EVENT_H
-#define PP_ENGINE_EVENT_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -58,5 +57,3 @@ int event_read(const char *path, struct pp_event *ret);
  * left alone.
  */
 int event_foreach(int (*fn)(const struct pp_event *event, void *userdata), void *userdata);
-
-#endif

@@ -4,8 +4,7 @@
  * aliases' records, and an event whose first name goes is handed down to its heir. Every step is
  * one that heir_recover() can go on from.
  */
-#ifndef PP_HEIR_H
-#define PP_HEIR_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -25,5 +24,3 @@ int heir_mend(void);
 /* Finishes what was left half-done; then makes links as heir_mend() does, removes those that lead
  * nowhere, and gives files to whom they belong. -errno. */
 int heir_recover(uid_t broker);
-
-#endif

@@ -8,8 +8,7 @@
  * alias with the lowest id, its heir: from then on it is that event, in one step, whose
  * pp_event.origin is the id that its rings and records have.
  */
-#ifndef PP_NAMES_H
-#define PP_NAMES_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -43,5 +42,3 @@ int names_alias(uint64_t target, const struct pp_spec *spec, struct pp_event *re
 
 /* The rights of a namespace (spec: ns, owner, group, mode), for all that is in it. */
 int names_rights(const struct pp_spec *spec, uid_t broker, struct failure *f);
-
-#endif

@@ -4,8 +4,7 @@
  * what is written down of it, and the draft in which they are pinned. Made new, or opened from an
  * event's directory. What is done with them, and in which order, is for create.c and change.c.
  */
-#ifndef PP_PARTS_H
-#define PP_PARTS_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -74,5 +73,3 @@ int parts_restore(struct parts *p, const char *path, struct failure *f);
 
 /* Where the programs' records go; it points into p. */
 int parts_target(struct parts *p, struct recorder_target *ret, struct failure *f);
-
-#endif

@@ -3,8 +3,7 @@
  * The rings of one event: an ARRAY_OF_MAPS with a slot per possible CPU, and in it one
  * frozen array map per CPU that records. See proto/ring.h for what is inside.
  */
-#ifndef PP_RINGS_H
-#define PP_RINGS_H
+#pragma once
 
 #include <linux/perf_event.h>
 
@@ -68,5 +67,3 @@ int rings_settle(const struct rings *r);
 int rings_maps(const struct rings *r, const struct pp_event *event, struct meta_map *ret);
 
 void rings_done(struct rings *r);
-
-#endif

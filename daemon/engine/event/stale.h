@@ -3,8 +3,7 @@
  * What of an event has stayed behind while CPUs came and went, by what is written down of it: which
  * CPUs it wants by now, and on which of them it does not record.
  */
-#ifndef PP_STALE_H
-#define PP_STALE_H
+#pragma once
 
 #include "daemon/engine/registry/meta.h"
 #include "daemon/order.h"
@@ -23,5 +22,3 @@ int stale_find(const struct pp_event *event, const struct pp_recipe *recipe,
 	       struct stale *ret);
 
 bool stale_is_nothing(const struct stale *s);
-
-#endif

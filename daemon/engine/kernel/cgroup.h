@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Finds cgroups of version 2 by path, as BPF programs know them. */
-#ifndef PP_CGROUP_H
-#define PP_CGROUP_H
+#pragma once
 
 #include <stdint.h>
 
@@ -13,5 +12,3 @@
  * hierarchy), -EINVAL (no path), -EOPNOTSUPP (only a part of the hierarchy can be seen).
  */
 int cgroup_find(const char *path, uint64_t *ret_id, unsigned *ret_level, struct failure *f);
-
-#endif

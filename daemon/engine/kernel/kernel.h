@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* What the running kernel can do, where it cannot be found out by trying. */
-#ifndef PP_KERNEL_H
-#define PP_KERNEL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,5 +29,3 @@ bool kernel_preempts_syscalls(void);
 
 /* Nanoseconds between two ticks of its clock: of one jiffy. */
 uint64_t kernel_tick(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* perf_event_open(2) as the recorders use it. */
-#ifndef PP_PERF_H
-#define PP_PERF_H
+#pragma once
 
 #include <linux/perf_event.h>
 
@@ -12,5 +11,3 @@ int perf_open(struct perf_event_attr *attr, unsigned cpu);
 
 /* What carries a tracepoint's link; also what the rings' headers say of it. */
 void perf_tracepoint_attr(const struct tracepoint *tp, struct perf_event_attr *ret);
-
-#endif

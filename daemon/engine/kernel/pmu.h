@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* What sysfs says of a PMU: on which CPUs it counts. */
-#ifndef PP_PMU_H
-#define PP_PMU_H
+#pragma once
 
 #include "daemon/order.h"
 
@@ -10,5 +9,3 @@
  * one of each package, or those of one kind. -ENOENT: it says nothing of it; -errno.
  */
 int pmu_cpus(uint32_t type, struct pp_cpumask *ret);
-
-#endif

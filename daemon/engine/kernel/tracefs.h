@@ -3,8 +3,7 @@
  * What the kernel says of its tracepoints: id, format text, and the fields parsed from it.
  * Owns the way to tracefs (mounts one for this process alone if the machine has none).
  */
-#ifndef PP_TRACEFS_H
-#define PP_TRACEFS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -60,5 +59,3 @@ int tracepoint_list(const char *system, const char *name, struct tracepoint_name
 		    size_t *ret_n);
 
 void tracepoint_done(struct tracepoint *tp);
-
-#endif

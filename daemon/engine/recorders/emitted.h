@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The recorder's program of a source, where it is emitted: from its instructions into the kernel. */
-#ifndef PP_EMITTED_H
-#define PP_EMITTED_H
+#pragma once
 
 #include "daemon/engine/emit/emit.h"
 #include "daemon/engine/recorders/recorder.h"
@@ -16,5 +15,3 @@ int emitted_load(enum bpf_prog_type type, const char *name, const struct source 
 		 int (*emit)(struct emitter *e, const struct source *source,
 			     const struct recorder_target *target, struct failure *f),
 		 int *ret_fd, struct failure *f);
-
-#endif

@@ -3,8 +3,7 @@
  * The entry: the small program that the kernel calls, and that goes on to the recording program
  * in its slot; see recorder.h. Knows nothing of either.
  */
-#ifndef PP_ENTRY_H
-#define PP_ENTRY_H
+#pragma once
 
 #include <bpf/bpf.h>
 
@@ -23,5 +22,3 @@ int entry_load(enum bpf_prog_type type, enum bpf_attach_type expected, uint32_t 
  * each to the slot that has its number, if it is full, wherever slot->index is. */
 int entry_load_syscall(const struct recorder_slot *slot, const struct syscall_facts *call,
 		       bool is_one, int *ret_fd);
-
-#endif

@@ -3,8 +3,7 @@
  * What the tp_btf programs can record: each layout of each hot tracepoint, and the program of
  * bpf/hot.bpf.c that builds it. Kernels differ, so a tracepoint can have more than one.
  */
-#ifndef PP_LAYOUT_H
-#define PP_LAYOUT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,5 +47,3 @@ bool layout_is_there(const struct layout *layout, const struct btf *btf);
 
 /* Whether the kernel calls the tracepoint's handlers with the parameters the program reads. */
 bool layout_fits_prototype(const struct layout *layout, const struct btf *btf);
-
-#endif

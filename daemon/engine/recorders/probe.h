@@ -4,8 +4,7 @@
  * tracepoint's payload: by a format, which is made up here in the way ftrace makes it for probes
  * of its own.
  */
-#ifndef PP_PROBE_H
-#define PP_PROBE_H
+#pragma once
 
 #include "daemon/engine/kernel/tracefs.h"
 #include "daemon/order.h"
@@ -16,5 +15,3 @@
  * -EINVAL: no probe.
  */
 int probe_tracepoint(const struct pp_source *parsed, struct tracepoint *ret);
-
-#endif

@@ -12,8 +12,7 @@
  * would do, but to empty it takes the kernel a grace period. Whom the kernel shuts out is counted
  * with the entry.
  */
-#ifndef PP_RECORDER_H
-#define PP_RECORDER_H
+#pragma once
 
 #include <linux/perf_event.h>
 #include <stdbool.h>
@@ -126,5 +125,3 @@ extern const struct recorder recorder_probe;
 /* Whether recorder_hot, if it can take this tracepoint, misses no more of it on the running kernel
  * than the generic one does. */
 bool hot_is_exact(const struct tracepoint *tp);
-
-#endif

@@ -12,8 +12,7 @@
  * not 720, which the kernel lets go of in milliseconds and not in half a minute. Of few it would
  * slow down all other calls, by the entry (some 50 ns of a call that is traced anyway).
  */
-#ifndef PP_SYSCALL_H
-#define PP_SYSCALL_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -39,5 +38,3 @@ int syscall_read(const struct tracepoint *tp, struct syscall_facts *ret);
 const char *syscall_carrier_name(const struct tracepoint *tp);
 /* Its id; -errno as tracepoint_read() has it. */
 int syscall_carrier(const struct tracepoint *tp, uint32_t *ret_id);
-
-#endif

@@ -3,8 +3,7 @@
  * Loads recording programs that are written in C, for an event: from their templates and from
  * what all that include bpf/ring.bpf.h want to be told. Knows no recorder.
  */
-#ifndef PP_WRITER_H
-#define PP_WRITER_H
+#pragma once
 
 #include <bpf/libbpf.h>
 
@@ -39,5 +38,3 @@ void *writer_constants(const struct bpf_map *rodata, const void *initial);
 
 /* A map of one element for each CPU, of this program alone. *ret_fd is the caller's. -errno. */
 int writer_scratch(uint32_t size, int *ret_fd);
-
-#endif

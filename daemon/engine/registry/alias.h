@@ -3,8 +3,7 @@
  * The record of an alias: a small map, pinned as "alias-ID" in the directory of the event whose
  * rings it has. Knows neither links nor rights of files.
  */
-#ifndef PP_ALIAS_H
-#define PP_ALIAS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -35,5 +34,3 @@ int alias_list(const char *path, struct alias **ret, size_t *ret_n);
 
 /* What the event `e` is under this name. */
 void alias_view(const struct alias *a, struct pp_event *e);
-
-#endif

@@ -3,8 +3,7 @@
  * The instance's record of CPUs that go away (daemon/hotplug.h), kept by a program in the kernel
  * whether the engine runs or not: what counts on a CPU dies with it, and nothing else tells.
  */
-#ifndef PP_CPU_STATES_H
-#define PP_CPU_STATES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -27,5 +26,3 @@ int cpu_states_fd(void);
  * Always 0 where there is no map.
  */
 uint64_t cpu_states_generation(unsigned cpu);
-
-#endif

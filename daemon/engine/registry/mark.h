@@ -4,8 +4,7 @@
  * are frozen, so that not even the engine can write them; but programs can, and one that is
  * made for the purpose is run once.
  */
-#ifndef PP_MARK_H
-#define PP_MARK_H
+#pragma once
 
 #include <stddef.h>
 
@@ -19,5 +18,3 @@ int mark_rings(const int *ring_fds, size_t n, enum pp_ring_state state);
  * lists, as far as they are still there. -errno.
  */
 int mark_path(const char *event_path, enum pp_ring_state state);
-
-#endif

@@ -3,8 +3,7 @@
  * What is known of an event, kept in a small map beside its rings: the struct pp_event that
  * recovery reads, and the text that `cat info` shows. Shared with bpf/tree.bpf.c.
  */
-#ifndef PP_META_H
-#define PP_META_H
+#pragma once
 
 #define PP_META_MAGIC 0x6174656d2d70702bULL /* "+pp-meta" */
 #define PP_META_VERSION 3
@@ -74,6 +73,4 @@ int meta_update_maps(int fd, const struct pp_event *event, const struct meta_map
 
 /* Says in it that the event is on its way out. */
 int meta_mark_deleted(int fd);
-#endif
-
 #endif

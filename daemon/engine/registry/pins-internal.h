@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* What the three files behind pins.h share: pins.c, pins-alias.c, pins-walk.c. */
-#ifndef PP_PINS_INTERNAL_H
-#define PP_PINS_INTERNAL_H
+#pragma once
 
 #include "daemon/engine/registry/pins.h"
 
@@ -33,5 +32,3 @@ int pins_grant_directory(const char *path, gid_t group, mode_t mode);
 
 /* Makes `link` the symlink "../path". 0; -EEXIST: there is something that is none; -errno. */
 int pins_point(const char *link, const char *path);
-
-#endif

@@ -11,8 +11,7 @@
  *   +del-ID/           being reaped; stays with `meta` alone as long as somebody has its rings
  *   by-id/ID           a convenience; made anew by pins_link_id() if it is missing
  */
-#ifndef PP_PINS_H
-#define PP_PINS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -157,5 +156,3 @@ int pins_forget(uint64_t id);
  * tracepoint's link: an RCU grace period). A directory without `meta` goes, too.
  */
 int pins_reap(void (*first)(const char *path));
-
-#endif

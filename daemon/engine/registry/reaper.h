@@ -4,8 +4,7 @@
  * the kernel 70 ms, and orders must not wait for it. Its queue is the registry's "+del-*"
  * directories, so nothing is forgotten whoever dies.
  */
-#ifndef PP_REAPER_H
-#define PP_REAPER_H
+#pragma once
 
 /* Makes sure that all that is deleted now will be removed. 0 or -errno of fork(2). */
 int reaper_kick(void);
@@ -19,5 +18,3 @@ void reaper_collect(void);
 /* Before the engine ends: what was deleted while a reaper was at work is left to another one, or it
  * would record until the next start. Returns at once. */
 void reaper_leave(void);
-
-#endif

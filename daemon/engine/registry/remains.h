@@ -8,8 +8,7 @@
  * Each has a directory "+del-ID" with the `meta` of what it was, so that none is forgotten
  * whoever dies.
  */
-#ifndef PP_REMAINS_H
-#define PP_REMAINS_H
+#pragma once
 
 #include "daemon/order.h"
 
@@ -42,5 +41,3 @@ void remains_hurry(void);
 /* If it is due: looks what is still held, runs fn for those that hold less than before (bytes 0:
  * all gone, and forgotten). */
 void remains_look(void (*fn)(const struct pp_remains *remains, void *userdata), void *userdata);
-
-#endif

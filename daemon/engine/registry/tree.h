@@ -3,8 +3,7 @@
  * The registry's files: for each event two iterator links, to be pinned as `info` and
  * `stat`. They print live values without any daemon.
  */
-#ifndef PP_TREE_H
-#define PP_TREE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,5 +25,3 @@ int tree_create(const struct pp_event *event, uid_t broker, int meta_fd, int rin
 		int ringless_fd, int earlier_fd, const uint32_t *programs, size_t n,
 		struct tree_files *ret);
 void tree_files_done(struct tree_files *f);
-
-#endif

@@ -3,12 +3,9 @@
  * The instance's ring buffer of wakeups: recorders write it, the broker reads it (see
  * daemon/wakeup.h). There is none before the first event that wakes readers.
  */
-#ifndef PP_WAKEUPS_H
-#define PP_WAKEUPS_H
+#pragma once
 
 #include <sys/types.h>
 
 /* The map, made and pinned for `broker` if it is not there. An fd, the caller's; or -errno. */
 int wakeups_fd(uid_t broker);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Attaching one source's entry to the kernel; and in people's words why that could not be done. */
-#ifndef PP_ATTACH_H
-#define PP_ATTACH_H
+#pragma once
 
 #include "daemon/engine/failure.h"
 #include "daemon/engine/recorders/recorder.h"
@@ -14,5 +13,3 @@ bool attach_is_used_up(int r);
 
 /* Why: returns an -errno that fits, with a sentence. */
 int attach_failure(const struct source *source, int r, unsigned cpu, struct failure *f);
-
-#endif

@@ -6,8 +6,7 @@
  * 64, other tools' included. The broker says how many there may be (struct pp_allowance), since it
  * knows who may have what; only here it is known what a glob stands for.
  */
-#ifndef PP_CROWD_H
-#define PP_CROWD_H
+#pragma once
 
 #include "daemon/engine/sources/sources.h"
 
@@ -35,5 +34,3 @@ void crowd_remove(uint64_t id);
 
 /* Events have changed hands, or filters: they are counted anew when it matters. */
 void crowd_recount(void);
-
-#endif

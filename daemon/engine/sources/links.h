@@ -3,8 +3,7 @@
  * What makes an event's programs run: the entry of each source, and its links, which hold it.
  * Pinned as "linkS" (source S, everywhere) or "linkS-CPU".
  */
-#ifndef PP_LINKS_H
-#define PP_LINKS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -54,5 +53,3 @@ int links_cpus(const struct sources *s, struct pp_cpumask *cpus, struct failure 
 
 /* The same for what is written down of the sources: 0 or -errno. */
 int links_recipe_cpus(const struct pp_recipe *recipe, struct pp_cpumask *cpus);
-
-#endif

@@ -5,8 +5,7 @@
  * ("progs0", "progs1", …), because the kernel empties it when its last descriptor and pin go; what
  * is in its slots needs no pin of its own.
  */
-#ifndef PP_PROGRAMS_H
-#define PP_PROGRAMS_H
+#pragma once
 
 #include "daemon/engine/failure.h"
 #include "daemon/engine/recorders/recorder.h"
@@ -76,5 +75,3 @@ int programs_idle(struct programs *p, const struct sources *s);
  * period (tens of milliseconds) for each slot: programs_idle() is for everyday.
  */
 int programs_stop(const char *path);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* What sources.c, sources-resolve.c and sources-restore.c share, and nobody else sees. */
-#ifndef PP_SOURCES_INTERNAL_H
-#define PP_SOURCES_INTERNAL_H
+#pragma once
 
 #include "daemon/engine/sources/sources.h"
 
@@ -14,5 +13,3 @@ void source_begin(const struct pp_spec *spec, const struct pp_recipe *recipe,
 
 /* Has it planned by the best recorder that can do it; only: of that kind, if not 0. */
 int source_plan(struct source *s, uint32_t only, struct failure *f);
-
-#endif

@@ -6,8 +6,7 @@
  *
  * Knows the kernel's tracepoints and which recorder takes what; nothing of rings and pins.
  */
-#ifndef PP_SOURCES_H
-#define PP_SOURCES_H
+#pragma once
 
 #include "daemon/engine/failure.h"
 #include "daemon/engine/kernel/tracefs.h"
@@ -77,5 +76,3 @@ bool sources_nest(const struct sources *s);
  * that alone, with no glob in it. *ret is for free(3). -ENOMEM.
  */
 int sources_recipe(const struct sources *s, const struct pp_recipe *recipe, struct pp_recipe **ret);
-
-#endif
