@@ -18,6 +18,7 @@
 #define SD_JOURNAL_SUPPRESS_LOCATION
 #include <systemd/sd-journal.h>
 
+#include "proto/clock.h"
 #include "proto/printable.h"
 
 #define LINE_SIZE 2048
@@ -39,12 +40,11 @@ static struct {
 
 bool log_is_due(uint64_t *told, unsigned seconds)
 {
-	struct timespec now;
+	uint64_t now = pp_clock_ns(CLOCK_MONOTONIC) / 1000000000;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	if (*told && (uint64_t)now.tv_sec < *told + seconds)
+	if (*told && now < *told + seconds)
 		return false;
-	*told = now.tv_sec;
+	*told = now;
 	return true;
 }
 

@@ -41,6 +41,26 @@
 		_fd;            \
 	})
 
+/*
+ * Makes room for one more element in an array of n elements that grows by this alone. The room is n
+ * rounded up to a power of two, so that nobody has to remember it. False: there is no memory, and
+ * the array is as it was.
+ */
+#define GROW(array, n)                                                 \
+	({                                                             \
+		void *_a = grow_array((array), (n), sizeof(*(array))); \
+		if (_a)                                                \
+			(array) = _a;                                  \
+		_a != NULL;                                            \
+	})
+
+static inline void *grow_array(void *array, size_t n, size_t size)
+{
+	if (array && (n & (n - 1)))
+		return array;
+	return reallocarray(array, n ? 2 * n : 1, size);
+}
+
 /* Closes fd if it is one, keeps errno, returns -EBADF so that a field can be reset in one line. */
 static inline int close_fd(int fd)
 {

@@ -8,7 +8,7 @@ set -u -o pipefail
 cd "$(dirname "$0")/.." || exit 1
 
 b=daemon/broker e=daemon/engine c=client p=client/perfctl
-own="$c/perfpersist.h proto/macro.h proto/printable.h"
+own="$c/perfpersist.h proto/clock.h proto/macro.h proto/printable.h"
 
 # FOLDER | what its files may include beside those of their own: all of these folders | these single
 # headers | other people's, by a pattern of those that are *not* the C library's or the kernel's. What

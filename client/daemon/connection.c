@@ -17,6 +17,7 @@
 
 #include "client/local/direct.h"
 #include "client/local/saved.h"
+#include "proto/clock.h"
 #include "proto/packet.h"
 #include "proto/places.h"
 
@@ -412,22 +413,14 @@ _public_ short perfpersist_events(struct perfpersist *p)
 	return last && !last->sent ? POLLIN | POLLOUT : POLLIN;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 /* Waits for something to happen at the socket, or for a signal. */
 static void wait_for_socket(struct perfpersist *p)
 {
 	struct pollfd pfd = { .fd = p->fd, .events = perfpersist_events(p) };
-	uint64_t end = now_ns() + LOOK_NS;
+	uint64_t end = pp_clock_ns(CLOCK_MONOTONIC) + LOOK_NS;
 
 	while (poll(&pfd, 1, 0) == 0) {
-		if (now_ns() >= end) {
+		if (pp_clock_ns(CLOCK_MONOTONIC) >= end) {
 			poll(&pfd, 1, -1);
 			return;
 		}

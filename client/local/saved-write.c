@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "proto/clock.h"
 #include "proto/macro.h"
 
 #define FILE_NAME_SIZE 32 /* "cpu4294967295" is the longest */
@@ -107,19 +108,11 @@ static void print_line(FILE *f, const char *key, const char *text)
 	fputc('\n', f);
 }
 
-static uint64_t now(clockid_t clock)
-{
-	struct timespec t = { 0 };
-
-	clock_gettime(clock, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 /* The clocks together, so that records can be dated in another boot. */
 static void print_saved(FILE *f)
 {
-	fprintf(f, "saved_mono=%" PRIu64 "\n", now(CLOCK_MONOTONIC));
-	fprintf(f, "saved=%" PRIu64 "\n", now(CLOCK_REALTIME));
+	fprintf(f, "saved_mono=%" PRIu64 "\n", pp_clock_ns(CLOCK_MONOTONIC));
+	fprintf(f, "saved=%" PRIu64 "\n", pp_clock_ns(CLOCK_REALTIME));
 }
 
 static void print_info(FILE *f, const struct perfpersist_info *i)

@@ -10,6 +10,7 @@
 #include "client/perfctl/perfctl.h"
 #include "client/perfctl/print/info.h"
 #include "client/perfctl/print/rates.h"
+#include "proto/clock.h"
 
 static int write_one(struct call *call, struct perfpersist *p, char **names, size_t n_names,
 		     struct selection *selection, const char *output)
@@ -38,7 +39,7 @@ int overwrite(struct call *call, struct perfpersist *p, char **names, size_t n_n
 	int code = workload_start(w);
 
 	while (code == EXIT_OK && !signals_caught() && !workload_ended(w)) {
-		uint64_t now = monotonic_now();
+		uint64_t now = pp_clock_ns(CLOCK_MONOTONIC);
 
 		if (now >= until)
 			break;

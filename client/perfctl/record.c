@@ -14,6 +14,7 @@
 #include "client/perfctl/perfctl.h"
 #include "client/perfctl/print/rates.h"
 #include "client/perfctl/workload.h"
+#include "proto/clock.h"
 
 #define PERSISTENT "persistent/"
 
@@ -234,7 +235,7 @@ static int take_operands(struct call *call, struct record *o)
 
 static uint64_t deadline_of(const struct record *o)
 {
-	return o->timeout ? monotonic_now() + o->timeout : UINT64_MAX;
+	return o->timeout ? pp_clock_ns(CLOCK_MONOTONIC) + o->timeout : UINT64_MAX;
 }
 
 static int follow_them(struct call *call, const struct record *o,
@@ -251,7 +252,8 @@ static int follow_them(struct call *call, const struct record *o,
 		recording_free(r);
 		return code;
 	}
-	while (go == 0 && !signals_caught() && !workload_ended(w) && monotonic_now() < until) {
+	while (go == 0 && !signals_caught() && !workload_ended(w) &&
+	       pp_clock_ns(CLOCK_MONOTONIC) < until) {
 		go = recording_go_on(r);
 		if (go == 0 && signals_take(SIGUSR2) && o->on_signal)
 			go = recording_switch(r);
@@ -290,7 +292,7 @@ static int read_them(struct call *call, struct perfpersist *p, struct record *o,
 	signals_catch_also(SIGUSR2);
 	signals_catch_also(SIGCHLD);
 	o->options.past = o->selection.last || o->selection.since;
-	selection_settle(&o->selection, 0, monotonic_now());
+	selection_settle(&o->selection, 0, pp_clock_ns(CLOCK_MONOTONIC));
 	if (o->overwrite)
 		code = overwrite(call, p, o->names, o->n_names, &o->selection, o->options.output,
 				 deadline_of(o), w);

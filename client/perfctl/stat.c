@@ -11,6 +11,7 @@
 #include "client/perfctl/print/history.h"
 #include "client/perfctl/print/rates.h"
 #include "client/perfctl/replay/saved-stat.h"
+#include "proto/clock.h"
 
 enum {
 	OPT_PER_CPU = 512,
@@ -258,7 +259,7 @@ static int look_at(struct stat *st, struct subject *s, double seconds)
 
 static int look(struct stat *st)
 {
-	uint64_t now = monotonic_now();
+	uint64_t now = pp_clock_ns(CLOCK_MONOTONIC);
 	double seconds = (now - st->looked) / 1e9;
 	size_t there = 0;
 
@@ -294,7 +295,7 @@ static int run_stat(struct stat *st)
 	if (!st->call->json)
 		print_title(st);
 	fflush(stdout);
-	st->began = st->looked = monotonic_now();
+	st->began = st->looked = pp_clock_ns(CLOCK_MONOTONIC);
 	signals_catch();
 	while (!r && !signals_caught() && !ferror(stdout)) {
 		signals_wait(st->interval, -1, -1);

@@ -6,6 +6,7 @@
 
 #include "client/perfctl/perfctl.h"
 #include "client/perfctl/print/rates.h"
+#include "proto/clock.h"
 
 static const struct column columns[] = {
 	{ "RECORDS/S", true }, { "MB/S", true },   { "MISSED/S", true }, { "LIMITED/S", true },
@@ -164,7 +165,7 @@ static int look(struct top *t)
 
 	if (r < 0)
 		return call_failed(t->p, r);
-	now = monotonic_now();
+	now = pp_clock_ns(CLOCK_MONOTONIC);
 	r = t->looked ? print(t, infos, n, (now - t->looked) / 1e9) : EXIT_OK;
 	free(t->before);
 	t->before = infos;

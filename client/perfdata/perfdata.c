@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "client/public.h"
-#include "proto/clock-offset.h"
+#include "proto/clock.h"
 #include "proto/sideband.h"
 
 /* perf keeps what comes between two of these in memory, to sort it. */

@@ -9,6 +9,7 @@
 #include "client/cpus.h"
 #include "client/public.h"
 #include "client/rings/bpf.h"
+#include "proto/clock.h"
 
 /* What stands in the registry as "+cpus": an array of these, one for each CPU. */
 #define STATES "+cpus"
@@ -44,14 +45,6 @@ int client_away_add(struct client_away *a, uint32_t cpu, uint64_t since)
 
 /* ── Without a daemon ───────────────────────────────────────────────────────────────────── */
 
-static uint64_t clock_now(clockid_t clock)
-{
-	struct timespec ts;
-
-	clock_gettime(clock, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
-
 /* CLOCK_REALTIME; 0: nobody knows. states: the map; negative: this kernel has none. */
 static uint64_t away_since(int states, uint32_t cpu)
 {
@@ -59,7 +52,7 @@ static uint64_t away_since(int states, uint32_t cpu)
 
 	if (states < 0 || client_bpf_lookup(states, &cpu, &s) < 0 || !s.away)
 		return 0;
-	return clock_now(CLOCK_REALTIME) - (clock_now(CLOCK_MONOTONIC) - s.away);
+	return pp_clock_ns(CLOCK_REALTIME) - (pp_clock_ns(CLOCK_MONOTONIC) - s.away);
 }
 
 /* -EBADMSG: it is something else. */

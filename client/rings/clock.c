@@ -4,7 +4,7 @@
 
 #include "client/public.h"
 #include "client/rings/event.h"
-#include "proto/clock-offset.h"
+#include "proto/clock.h"
 
 #define BOOT_ID "/proc/sys/kernel/random/boot_id"
 

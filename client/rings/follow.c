@@ -10,6 +10,7 @@
 #include "client/rings/event.h"
 #include "client/rings/follow-ring.h"
 #include "client/rings/heap.h"
+#include "proto/clock.h"
 
 /* While records come, and when none have come for a while. In between we wait as long again as
  * it has been quiet. */
@@ -40,14 +41,6 @@ struct perfpersist_follow {
 	uint64_t rated;	  /* when the measuring of rates began */
 	uint64_t wrap_ns; /* how long the fastest ring takes to wrap, as last measured */
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t); /* no system call */
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
 
 /* ── Order ──────────────────────────────────────────────────────────────────────────────── */
 
@@ -202,7 +195,7 @@ static int look(struct perfpersist_follow *f)
 {
 	int error = f->generation == f->event->generation ? 0 : renew(f);
 
-	f->looked = now_ns();
+	f->looked = pp_clock_ns(CLOCK_MONOTONIC);
 	for (size_t i = 0; i < f->n; i++)
 		f->followers[i].ring.n_places = 0; /* given out */
 	for (size_t i = 0; error >= 0 && i < f->n; i++)
@@ -257,7 +250,7 @@ static int begin(struct perfpersist_follow *f, size_t newest)
 				   e->base.name);
 	f->n = e->n;
 	f->generation = e->generation;
-	f->looked = f->found = now_ns();
+	f->looked = f->found = pp_clock_ns(CLOCK_MONOTONIC);
 	f->wrap_ns = UINT64_MAX;
 	for (size_t i = 0; error >= 0 && i < f->n; i++)
 		error = follow_ring_begin(&f->followers[i].ring, &e->rings[i], newest);

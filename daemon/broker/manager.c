@@ -24,6 +24,7 @@
 #include "daemon/broker/state/quota.h"
 #include "daemon/broker/stop.h"
 #include "daemon/log.h"
+#include "proto/clock.h"
 #include "proto/macro.h"
 #include "proto/places.h"
 
@@ -273,14 +274,6 @@ static int watch_over_us(struct manager *m)
 
 /* ── life ───────────────────────────────────────────────────────────────────────────────── */
 
-static uint64_t now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_REALTIME, &ts);
-	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
-}
-
 static size_t max_descriptors(void)
 {
 	struct rlimit limit;
@@ -304,7 +297,7 @@ static void wire(struct manager *m)
 	m->service.instance = m->instance;
 	m->service.registry = m->registry;
 	m->service.lifecycle = &m->lifecycle;
-	m->service.started = now();
+	m->service.started = pp_clock_ns(CLOCK_REALTIME);
 	m->lifecycle.charges.quota = &m->quota;
 	m->service.watchers = &m->watchers;
 	m->service.hotplug = &m->hotplug;

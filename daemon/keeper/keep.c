@@ -9,20 +9,13 @@
 #include "daemon/keeper/emit.h"
 #include "daemon/keeper/tasks.h"
 #include "daemon/log.h"
+#include "proto/clock.h"
 #include "proto/macro.h"
 
 #define MEMORY_MIN (1UL << 20)
 /* What a CPU has begun to write when we look, it has written a moment later. What is as new as that
  * is left for the next time, so that nothing older comes behind it. */
 #define UNSETTLED 1000000 /* ns */
-
-static uint64_t clock_now(clockid_t clock)
-{
-	struct timespec ts;
-
-	clock_gettime(clock, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
 
 int keep_init(struct keep *k)
 {
@@ -62,7 +55,7 @@ void keep_done(struct keep *k)
 
 static void set_pause(struct keep *k)
 {
-	uint64_t now = clock_now(CLOCK_MONOTONIC);
+	uint64_t now = pp_clock_ns(CLOCK_MONOTONIC);
 	double filled = rings_take_filled(&k->rings), wanted = PAUSE_LATE;
 
 	if (filled < FILL_IDLE)
@@ -77,7 +70,7 @@ static void set_pause(struct keep *k)
 bool keep_is_due(const struct keep *k)
 {
 	return k->keeping &&
-	       (k->behind || clock_now(CLOCK_MONOTONIC) - k->looked >= k->pause.least);
+	       (k->behind || pp_clock_ns(CLOCK_MONOTONIC) - k->looked >= k->pause.least);
 }
 
 /* ── emptying ───────────────────────────────────────────────────────────────────────────── */
@@ -132,11 +125,11 @@ static void merge(struct keep *k, uint64_t until)
 
 static int drain(struct keep *k)
 {
-	uint64_t begun = clock_now(CLOCK_MONOTONIC), until = begun + RINGS_CLOCK_SLACK;
+	uint64_t begun = pp_clock_ns(CLOCK_MONOTONIC), until = begun + RINGS_CLOCK_SLACK;
 
 	do
 		merge(k, until);
-	while (k->behind && clock_now(CLOCK_MONOTONIC) - begun < DRAIN_MAX);
+	while (k->behind && pp_clock_ns(CLOCK_MONOTONIC) - begun < DRAIN_MAX);
 	if (!k->behind)
 		return 0;
 	log_warning("More is told of processes than can be worked through in %llu seconds.",
@@ -146,7 +139,7 @@ static int drain(struct keep *k)
 
 void keep_wake(struct keep *k)
 {
-	merge(k, clock_now(CLOCK_MONOTONIC) - UNSETTLED);
+	merge(k, pp_clock_ns(CLOCK_MONOTONIC) - UNSETTLED);
 	if (!k->behind && rings_pressed(&k->rings))
 		merge(k, UINT64_MAX);
 	set_pause(k);
@@ -175,7 +168,7 @@ int keep_rings(struct keep *k, const struct pp_keep_cpu *cpus, size_t n, int *fd
 	if (n == 0)
 		return -EINVAL;
 	if (!k->keeping)
-		k->table.first = clock_now(CLOCK_MONOTONIC) - RINGS_CLOCK_SLACK;
+		k->table.first = pp_clock_ns(CLOCK_MONOTONIC) - RINGS_CLOCK_SLACK;
 	merge(k, UINT64_MAX); /* what it leaves goes over into the new rings */
 	err = put_rings(k, cpus, n, fds);
 	if (err < 0) {
@@ -183,7 +176,7 @@ int keep_rings(struct keep *k, const struct pp_keep_cpu *cpus, size_t n, int *fd
 			rings_unmap(&k->rings);
 		return err;
 	}
-	k->table.since_rings = clock_now(CLOCK_MONOTONIC);
+	k->table.since_rings = pp_clock_ns(CLOCK_MONOTONIC);
 	if (!k->keeping)
 		k->table.began = k->table.since_rings;
 	if (!k->keeping)
@@ -195,7 +188,7 @@ int keep_rings(struct keep *k, const struct pp_keep_cpu *cpus, size_t n, int *fd
 int keep_tasks(struct keep *k, int fds[static PP_KEEP_ITERATORS])
 {
 	_cleanup_(tasks_free) struct tasks of_tasks = { 0 }, of_maps = { 0 };
-	uint64_t time = clock_now(CLOCK_MONOTONIC);
+	uint64_t time = pp_clock_ns(CLOCK_MONOTONIC);
 	int err;
 
 	if (!k->keeping)
@@ -210,7 +203,7 @@ int keep_tasks(struct keep *k, int fds[static PP_KEEP_ITERATORS])
 		err = drain(k);
 	if (err < 0)
 		return err;
-	k->told = clock_now(CLOCK_MONOTONIC);
+	k->told = pp_clock_ns(CLOCK_MONOTONIC);
 	return table_tell(&k->table, time, &of_tasks, &of_maps);
 }
 
@@ -220,7 +213,7 @@ int keep_tasks(struct keep *k, int fds[static PP_KEEP_ITERATORS])
 static bool is_told(const struct keep *k)
 {
 	return k->table.told &&
-	       (!k->table.lacking || clock_now(CLOCK_MONOTONIC) - k->told < TELL_AGAIN);
+	       (!k->table.lacking || pp_clock_ns(CLOCK_MONOTONIC) - k->told < TELL_AGAIN);
 }
 
 int keep_limit(struct keep *k, uint64_t max_memory)
@@ -245,7 +238,7 @@ int keep_take(struct keep *k, uint64_t since, uint64_t until, int *ret_fd, uint6
 		return err;
 	look_for_programs(k);
 	if (until == 0)
-		until = clock_now(CLOCK_MONOTONIC);
+		until = pp_clock_ns(CLOCK_MONOTONIC);
 	return table_emit(&k->table, since, until, busy, k, ret_fd, ret_size);
 }
 
@@ -281,7 +274,7 @@ void keep_status(struct keep *k, struct pp_keep_status *ret)
 		.max_memory = t->memory.max,
 		.untimed = t->untimed,
 		.unseen = t->unseen,
-		.cpu_time = clock_now(CLOCK_PROCESS_CPUTIME_ID),
+		.cpu_time = pp_clock_ns(CLOCK_PROCESS_CPUTIME_ID),
 	};
 }
 

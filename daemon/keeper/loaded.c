@@ -11,6 +11,7 @@
 
 #include "daemon/keeper/table.h"
 #include "daemon/tasks.h"
+#include "proto/clock.h"
 #include "proto/macro.h"
 
 #define PAUSE 1000000000ULL /* ns */
@@ -32,14 +33,6 @@ void loaded_put(struct loaded *p, int file)
 {
 	close_fd(p->file);
 	p->file = file;
-}
-
-static uint64_t clock_now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
 bool loaded_is_due(const struct loaded *p, uint64_t now)
@@ -299,7 +292,7 @@ int loaded_told(struct loaded *p, struct table *t, struct tasks *there, uint64_t
 int loaded_look(struct loaded *p, struct table *t, void (*busy)(void *context), void *context)
 {
 	_cleanup_(tasks_free) struct tasks there = { 0 };
-	uint64_t now = clock_now();
+	uint64_t now = pp_clock_ns(CLOCK_MONOTONIC);
 	int err;
 
 	if (p->file < 0)
@@ -308,6 +301,6 @@ int loaded_look(struct loaded *p, struct table *t, void (*busy)(void *context), 
 	if (err == 0)
 		err = loaded_told(p, t, &there, now);
 	p->looked = now; /* also if it failed: not at once again */
-	p->cost = clock_now() - now;
+	p->cost = pp_clock_ns(CLOCK_MONOTONIC) - now;
 	return err;
 }

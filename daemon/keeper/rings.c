@@ -14,6 +14,7 @@
 #include <time.h>
 
 #include "daemon/keeper/record.h"
+#include "proto/clock.h"
 #include "proto/macro.h"
 
 /*
@@ -202,19 +203,11 @@ static void collect(struct rings *rings, struct ring *r)
 	__atomic_store_n(&control(r)->data_tail, head, __ATOMIC_RELEASE);
 }
 
-static uint64_t clock_now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
-
 void rings_collect(struct rings *rings)
 {
 	for (size_t i = 0; i < rings->n; i++)
 		collect(rings, rings->ring[i]);
-	rings->now = clock_now();
+	rings->now = pp_clock_ns(CLOCK_MONOTONIC);
 }
 
 static bool can_be(const struct rings *rings, uint64_t time)
@@ -296,7 +289,7 @@ bool rings_merge(struct rings *rings, uint64_t until,
 		if (!look(rings, r))
 			heap[0] = heap[--n];
 		sink(heap, n, 0);
-		if (clock_now() >= end)
+		if (pp_clock_ns(CLOCK_MONOTONIC) >= end)
 			return n == 0 || heap[0]->next > until;
 	}
 	return true;
@@ -349,7 +342,7 @@ static void take_over(struct rings *rings, struct ring *old, struct ring *new)
 
 	collect(rings, old);
 	collect(rings, new);
-	rings->now = clock_now();
+	rings->now = pp_clock_ns(CLOCK_MONOTONIC);
 	n = bytes_before(rings, old, look(rings, new) && new->next ? new->next : UINT64_MAX);
 	new->last = old->last;
 	rest = new->end - new->begin;

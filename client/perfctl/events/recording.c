@@ -9,6 +9,7 @@
 #include "client/perfctl/output/dated.h"
 #include "client/perfctl/print/info.h"
 #include "client/perfctl/print/rates.h"
+#include "proto/clock.h"
 
 /* What is read at once, of all events together. */
 #define HELD_MAX (64U << 20)
@@ -108,7 +109,7 @@ static int open_file(struct recording *r)
 		err = perfpersist_perfdata_event(r->data, follower_event(r->all[i].f));
 		r->all[i].number = err;
 	}
-	r->opened = monotonic_now();
+	r->opened = pp_clock_ns(CLOCK_MONOTONIC);
 	r->first = r->samples = 0;
 	/* Who reads a pipe wants names at once; what happens from here on comes at the end. */
 	if (err >= 0 && o.pipe)
@@ -291,7 +292,7 @@ static int write_overwritten(struct recording *r, uint64_t time)
 /* One round over all events. all: up to the last record. 0; 1: there is more to read at once. */
 static int go_round(struct recording *r, bool all)
 {
-	uint64_t now = monotonic_now(), until = now, last = all ? UINT64_MAX : 0;
+	uint64_t now = pp_clock_ns(CLOCK_MONOTONIC), until = now, last = all ? UINT64_MAX : 0;
 	int err = 0, more = 0;
 
 	for (size_t i = 0; err >= 0 && i < r->n; i++) {
@@ -315,7 +316,8 @@ static int go_round(struct recording *r, bool all)
 		last = until - MIN(until, UNDER_WAY);
 	err = reorder_pop(r->reorder, last, write_sample, r);
 	if (err >= 0)
-		err = write_overwritten(r, last == UINT64_MAX ? monotonic_now() : last);
+		err = write_overwritten(r,
+					last == UINT64_MAX ? pp_clock_ns(CLOCK_MONOTONIC) : last);
 	return err < 0 ? cannot_write(r, err) : more;
 }
 
@@ -366,7 +368,8 @@ int recording_new(struct call *call, const struct perfpersist_info *infos, size_
 
 static bool is_time_to_switch(const struct recording *r)
 {
-	return r->options.switch_time && monotonic_now() - r->opened >= r->options.switch_time;
+	return r->options.switch_time &&
+	       pp_clock_ns(CLOCK_MONOTONIC) - r->opened >= r->options.switch_time;
 }
 
 static bool is_over(const struct recording *r)
@@ -403,7 +406,7 @@ int recording_go_on(struct recording *r)
 
 void recording_wait(struct recording *r, uint64_t until)
 {
-	uint64_t now = monotonic_now(), delay = until - MIN(until, now);
+	uint64_t now = pp_clock_ns(CLOCK_MONOTONIC), delay = until - MIN(until, now);
 	bool listens = false;
 
 	if (r->options.switch_time)
@@ -454,7 +457,7 @@ int recording_finish(struct recording *r)
 	int err;
 
 	/* A recorder at full speed is never read to its end. */
-	r->stop = monotonic_now();
+	r->stop = pp_clock_ns(CLOCK_MONOTONIC);
 	do
 		err = go_round(r, true);
 	while (err > 0);

@@ -9,6 +9,7 @@
 
 #include "client/perfctl/perfctl.h"
 #include "client/perfctl/trace/process-table.h"
+#include "proto/clock.h"
 
 #define SECOND 1000000000ULL
 #define CPU_MAX 8191
@@ -90,14 +91,6 @@ static bool parse_ids(const char *text, struct selection *s, struct ids *ids)
 
 /* ── Times ──────────────────────────────────────────────────────────────────────────────── */
 
-static uint64_t now(clockid_t clock)
-{
-	struct timespec t = {};
-
-	clock_gettime(clock, &t);
-	return (uint64_t)t.tv_sec * SECOND + (uint64_t)t.tv_nsec;
-}
-
 /* ".5", or nothing. */
 static bool read_fraction(const char *text, uint64_t *ret)
 {
@@ -143,7 +136,7 @@ static bool parse_wall_clock(const char *text, uint64_t *ret)
 static bool parse_time(const char *text, uint64_t *ret, bool *ret_is_real)
 {
 	const char *p = text + (*text == '@');
-	uint64_t v, clock = now(CLOCK_REALTIME);
+	uint64_t v, clock = pp_clock_ns(CLOCK_REALTIME);
 
 	if (*text == '-') {
 		if (parse_duration(text + 1, &v) < 0 || v >= clock)
@@ -232,7 +225,7 @@ static uint64_t to_monotonic(uint64_t real, uint64_t realtime_offset)
 void selection_settle(struct selection *s, uint64_t realtime_offset, uint64_t newest)
 {
 	if (!realtime_offset)
-		realtime_offset = now(CLOCK_REALTIME) - now(CLOCK_MONOTONIC);
+		realtime_offset = pp_clock_ns(CLOCK_REALTIME) - pp_clock_ns(CLOCK_MONOTONIC);
 	if (s->since_is_real)
 		s->since = to_monotonic(s->since, realtime_offset);
 	if (s->until_is_real)

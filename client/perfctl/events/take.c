@@ -11,6 +11,7 @@
 #include "client/perfctl/output/progress.h"
 #include "client/perfctl/print/info.h"
 #include "client/perfctl/print/rates.h"
+#include "proto/clock.h"
 
 /* Between two looks at the clock and for signals. */
 #define RECORDS_AT_ONCE 1024
@@ -273,7 +274,7 @@ static void settle(struct taking *t)
 {
 	const struct perfpersist_info *info = &t->records.all[0].info;
 
-	t->now = info->saved ? info->saved_mono : monotonic_now();
+	t->now = info->saved ? info->saved_mono : pp_clock_ns(CLOCK_MONOTONIC);
 	selection_settle(&t->selection, perfpersist_event_realtime(t->chosen.events[0], 0), t->now);
 }
 

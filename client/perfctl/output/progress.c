@@ -6,23 +6,16 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "proto/clock.h"
 #include "proto/macro.h"
 
 #define FIRST_AFTER 1000000000ULL
 #define AGAIN_AFTER 100000000ULL
 #define WIDTH 40
 
-static uint64_t now(void)
-{
-	struct timespec t = {};
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 void progress_start(struct progress *p, const char *what)
 {
-	*p = (struct progress){ .started = now() };
+	*p = (struct progress){ .started = pp_clock_ns(CLOCK_MONOTONIC) };
 	if (isatty(STDERR_FILENO))
 		p->what = what;
 }
@@ -44,7 +37,7 @@ void progress_tell(struct progress *p, uint64_t done, uint64_t all)
 
 	if (!p->what)
 		return;
-	t = now();
+	t = pp_clock_ns(CLOCK_MONOTONIC);
 	if (t - p->started < FIRST_AFTER || t - p->shown < AGAIN_AFTER)
 		return;
 	p->shown = t;

@@ -11,6 +11,7 @@
 
 #include "client/perfctl/print/away.h"
 #include "client/perfctl/print/info.h"
+#include "proto/clock.h"
 
 static const struct {
 	uint64_t bit;
@@ -94,12 +95,9 @@ struct text format_missed(const struct perfpersist_info *info)
 
 struct text format_age(uint64_t since)
 {
-	struct timespec now;
 	struct text t;
-	uint64_t s, ns;
+	uint64_t s, ns = pp_clock_ns(CLOCK_REALTIME);
 
-	clock_gettime(CLOCK_REALTIME, &now);
-	ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 	s = ns > since ? (ns - since) / 1000000000 : 0;
 	if (s >= 86400)
 		snprintf(t.s, sizeof(t.s), "%" PRIu64 "d %" PRIu64 "h", s / 86400, s / 3600 % 24);
@@ -315,17 +313,9 @@ void info_print(FILE *f, const struct perfpersist_info *i)
 		print_when(f, "saved", i->saved);
 }
 
-static uint64_t now(clockid_t clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 uint64_t clock_realtime_of(uint64_t monotonic)
 {
-	return now(CLOCK_REALTIME) - (now(CLOCK_MONOTONIC) - monotonic);
+	return pp_clock_ns(CLOCK_REALTIME) - (pp_clock_ns(CLOCK_MONOTONIC) - monotonic);
 }
 
 const char *sideband_reason(const struct perfpersist_sideband_info *info)

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "proto/clock.h"
+
 struct counts counts_of(const struct perfpersist_info *info)
 {
 	return (struct counts){
@@ -68,14 +70,6 @@ struct text format_missed_rate(const struct rates *r)
 	else if (r->missed_at_least)
 		snprintf(t.s + strlen(t.s), sizeof(t.s) - strlen(t.s), "+");
 	return t;
-}
-
-uint64_t monotonic_now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
 int parse_seconds(const char *text, uint64_t *ret)

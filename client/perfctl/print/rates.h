@@ -27,8 +27,5 @@ struct rates rates_of(const struct counts *counts, double seconds);
 struct text format_rate(double rate);
 struct text format_missed_rate(const struct rates *r); /* "12", "12+" (at least), "unknown" */
 
-/* CLOCK_MONOTONIC, ns. */
-uint64_t monotonic_now(void);
-
 /* "1", "0.5": seconds; in nanoseconds. 0 or -EINVAL. */
 int parse_seconds(const char *text, uint64_t *ret);

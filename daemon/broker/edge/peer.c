@@ -11,6 +11,7 @@
 #include "daemon/broker/edge/peer-internal.h"
 #include "daemon/dispose.h"
 #include "daemon/log.h"
+#include "proto/clock.h"
 #include "proto/macro.h"
 #include "proto/packet.h"
 
@@ -45,10 +46,7 @@ static void dismiss_guests(struct peer *p)
 
 uint64_t peer_clock(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return now.tv_sec * 1000000000ULL + now.tv_nsec;
+	return pp_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
 static void tell_debt(struct peer *p, uint64_t cost)
@@ -301,14 +299,6 @@ void peer_claim_end(struct peer_claim *claim)
 		return;
 	detach_claim(claim);
 	peer_update_interest(p);
-}
-
-uint64_t peer_time(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000000000ULL + now.tv_nsec;
 }
 
 #define WAITED_MAX 100000000ULL /* ns */

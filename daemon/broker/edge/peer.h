@@ -137,7 +137,6 @@ void peer_claim_end(struct peer_claim *claim);
  * a tenth of a second at most, for a disk may be slow by what others do. After the reply: who is in
  * debt is sent nothing. */
 void peer_claim_owe(struct peer_claim *claim, uint64_t nsec);
-uint64_t peer_time(void); /* CLOCK_MONOTONIC, ns */
 
 void peer_attach(struct peer *peer, struct peer_guest *guest);
 /* Does nothing to one that is not attached. */

@@ -6,6 +6,7 @@
 #include <sys/eventfd.h>
 #include <time.h>
 
+#include "proto/clock.h"
 #include "proto/macro.h"
 
 #define DEBT_MAX_USEC (60 * 1000 * 1000ULL)
@@ -108,14 +109,6 @@ static int on_turn(sd_event_source *s _unused_, int fd _unused_, uint32_t revent
 
 /* ── debts ──────────────────────────────────────────────────────────────────────────────── */
 
-static uint64_t now_usec(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000000ULL + now.tv_nsec / 1000;
-}
-
 static void free_user(struct turns *t, struct turn_user *user)
 {
 	struct turn_user **p = &t->users;
@@ -145,7 +138,7 @@ static int on_timer(sd_event_source *s _unused_, uint64_t usec _unused_, void *u
 {
 	struct turns *t = userdata;
 	struct turn_user *user, *next;
-	uint64_t now = now_usec();
+	uint64_t now = pp_clock_ns(CLOCK_MONOTONIC) / 1000;
 
 	for (user = t->users; user; user = next) {
 		next = user->next;
@@ -165,7 +158,7 @@ static int on_timer(sd_event_source *s _unused_, uint64_t usec _unused_, void *u
 bool turns_owe(struct turns *t, struct turn *turn, uint64_t nsec)
 {
 	struct turn_user *user = turn->user;
-	uint64_t now = now_usec(), until;
+	uint64_t now = pp_clock_ns(CLOCK_MONOTONIC) / 1000, until;
 	bool begins = !user->indebted;
 
 	if (user->uid == 0)
@@ -182,7 +175,8 @@ bool turns_owe(struct turns *t, struct turn *turn, uint64_t nsec)
 bool turns_spend(struct turns *t, struct turn *turn, uint64_t nsec)
 {
 	struct turn_user *user = turn->user;
-	uint64_t now = now_usec(), back = (now - user->spent_usec) * 1000 / TURNS_SHARE;
+	uint64_t now = pp_clock_ns(CLOCK_MONOTONIC) / 1000,
+		 back = (now - user->spent_usec) * 1000 / TURNS_SHARE;
 	uint64_t spent = user->spent_nsec - MIN(user->spent_nsec, back) + nsec;
 
 	user->spent_usec = now;

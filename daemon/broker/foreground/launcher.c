@@ -17,20 +17,13 @@
 #include "daemon/broker/foreground/launcher-internal.h"
 #include "daemon/broker/foreground/sockets.h"
 #include "daemon/log.h"
+#include "proto/clock.h"
 #include "proto/macro.h"
 
 #define HASTY_MSEC 1000	      /* a child that dies sooner is started again later */
 #define BACKOFF_MIN_MSEC 100  /* … by this, */
 #define BACKOFF_MAX_MSEC 5000 /* … doubled each time up to this */
 #define MERCY_MSEC 5000	      /* from SIGTERM to SIGKILL; they recover from either */
-
-static int64_t now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * 1000LL + ts.tv_nsec / 1000000;
-}
 
 /* ── watching them ──────────────────────────────────────────────────────────────────────── */
 
@@ -43,7 +36,7 @@ static void start_child(struct launcher *l, struct child *c)
 		child_exec(l, c, launcher);
 		_exit(127);
 	}
-	c->started = now();
+	c->started = pp_clock_ms();
 	if (pid < 0) {
 		log_error("Cannot start the %s: %s.", c->what, strerror(errno));
 		c->due = c->started + BACKOFF_MAX_MSEC;
@@ -73,12 +66,12 @@ static bool reap(struct child *c, int *ret_status)
 
 static void schedule(struct child *c)
 {
-	if (now() - c->started >= HASTY_MSEC) {
+	if (pp_clock_ms() - c->started >= HASTY_MSEC) {
 		c->backoff = 0;
 	} else {
 		c->backoff = c->backoff ? MIN(c->backoff * 2, BACKOFF_MAX_MSEC) : BACKOFF_MIN_MSEC;
 	}
-	c->due = now() + c->backoff;
+	c->due = pp_clock_ms() + c->backoff;
 }
 
 /* ── the one that lasts ─────────────────────────────────────────────────────────────────── */
@@ -95,7 +88,7 @@ static int lasting_fd(const struct launcher *l, const struct child *c)
 {
 	if (l->alive < 0) /* the end of one that was found is all that counts any more */
 		return c->found;
-	if (!c->lasting || c->pid || now() < c->due)
+	if (!c->lasting || c->pid || pp_clock_ms() < c->due)
 		return -EBADF;
 	return c->found >= 0 ? c->found : c->listen;
 }
@@ -108,14 +101,14 @@ static void replace_found(struct launcher *l, struct child *c)
 	if (c->found >= 0 && !is_readable(c->found))
 		return;
 	if (socket_listen(o->instance, "/keeper", 0600, o->broker, &c->listen) < 0)
-		c->due = now() + BACKOFF_MAX_MSEC;
+		c->due = pp_clock_ms() + BACKOFF_MAX_MSEC;
 	c->found = close_fd(c->found);
 }
 
 /* It is wanted when somebody waits at its socket. */
 static bool is_wanted(struct launcher *l, struct child *c)
 {
-	if (c->pid || now() < c->due)
+	if (c->pid || pp_clock_ms() < c->due)
 		return false;
 	if (!c->lasting)
 		return true;
@@ -164,9 +157,9 @@ static int look_after(struct launcher *l, struct child *c)
 	}
 	if (is_wanted(l, c))
 		start_child(l, c);
-	if (c->pid || now() >= c->due)
+	if (c->pid || pp_clock_ms() >= c->due)
 		return -1;
-	return (int)MAX(c->due - now(), (int64_t)0);
+	return (int)MAX(c->due - pp_clock_ms(), (int64_t)0);
 }
 
 static void watch(struct launcher *l)
@@ -206,12 +199,12 @@ static bool all_ended(struct launcher *l, bool lasting)
 /* Whether they have ended before their time is over. */
 static bool wait_for_end(struct launcher *l, bool lasting)
 {
-	int64_t end = now() + MERCY_MSEC;
+	int64_t end = pp_clock_ms() + MERCY_MSEC;
 
 	while (!all_ended(l, lasting)) {
-		if (now() >= end)
+		if (pp_clock_ms() >= end)
 			return false;
-		wait_for_news(l, (int)MAX(end - now(), (int64_t)0));
+		wait_for_news(l, (int)MAX(end - pp_clock_ms(), (int64_t)0));
 	}
 	return true;
 }

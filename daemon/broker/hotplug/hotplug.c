@@ -16,6 +16,7 @@
 #include "daemon/broker/hotplug/uevent.h"
 #include "daemon/log.h"
 #include "daemon/text.h"
+#include "proto/clock.h"
 #include "proto/macro.h"
 
 #define LOOK_USEC (10 * 1000000ULL)
@@ -25,18 +26,10 @@
 
 /* ── what is online ─────────────────────────────────────────────────────────────────────── */
 
-static uint64_t monotonic_now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
-}
-
 static void tell(struct hotplug *h, unsigned cpu, bool online)
 {
 	log_info("CPU %u is %s.", cpu, online ? "online" : "offline");
-	h->away[cpu].since = online ? 0 : monotonic_now();
+	h->away[cpu].since = online ? 0 : pp_clock_ns(CLOCK_MONOTONIC);
 	h->away[cpu].seen = online ? 0 : h->looked_at;
 	h->changed(h->userdata, cpu, online);
 }
@@ -77,7 +70,7 @@ void hotplug_update(struct hotplug *h, const struct pp_cpumask *online,
 		if (was)
 			tell(h, cpu, false);
 	}
-	h->looked_at = monotonic_now();
+	h->looked_at = pp_clock_ns(CLOCK_MONOTONIC);
 	if (any)
 		h->came(h->userdata, &h->online);
 }
@@ -198,7 +191,7 @@ static int on_anything(sd_event_source *s _unused_, void *userdata)
 {
 	struct hotplug *h = userdata;
 
-	if (monotonic_now() - h->looked_at >= LOOK_USEC * 1000)
+	if (pp_clock_ns(CLOCK_MONOTONIC) - h->looked_at >= LOOK_USEC * 1000)
 		look_unasked(h);
 	return 0;
 }
@@ -278,7 +271,7 @@ int hotplug_init(struct hotplug *h, sd_event *loop)
 			   "ten seconds is looked instead.",
 			   strerror(-err));
 	/* After the notices have begun: none is missed. */
-	h->looked_at = monotonic_now();
+	h->looked_at = pp_clock_ns(CLOCK_MONOTONIC);
 	err = read_online(h, &h->online);
 	if (err >= 0 && h->bounced)
 		h->bounced(h->userdata, &h->online, &earlier);

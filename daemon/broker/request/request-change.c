@@ -6,6 +6,7 @@
 
 #include "daemon/broker/request/request-internal.h"
 #include "daemon/broker/syntax/specify.h"
+#include "proto/clock.h"
 #include "proto/macro.h"
 
 /* With its counts as they were before. */
@@ -13,10 +14,10 @@ static bool answer_delete(struct request *r, struct pending *p, const struct eve
 {
 	char sentence[PP_SENTENCE_SIZE] = "";
 	struct service *s = p->service;
-	uint64_t since = peer_time(), waited;
+	uint64_t since = pp_clock_ns(CLOCK_MONOTONIC), waited;
 	int err = s->forget ? s->forget(s->userdata, e, sentence, sizeof(sentence)) : 0;
 
-	waited = peer_time() - since;
+	waited = pp_clock_ns(CLOCK_MONOTONIC) - since;
 	if (r->peer && err < 0) {
 		refuse(r, -err, "%s", sentence);
 	} else if (r->peer) {

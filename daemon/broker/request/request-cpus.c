@@ -9,15 +9,8 @@
 #include "daemon/broker/request/request-internal.h"
 #include "daemon/cpus.h"
 #include "daemon/log.h"
+#include "proto/clock.h"
 #include "proto/macro.h"
-
-static uint64_t clock_now(clockid_t clock)
-{
-	struct timespec ts;
-
-	clock_gettime(clock, &ts);
-	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
-}
 
 #define LAG_NSEC 1000000000ULL /* from the kernel's writing down to sysfs saying so, at most */
 
@@ -60,7 +53,7 @@ static void fill(const struct service *s, const struct pp_cpumask *away, uint32_
 		 struct pp_msg_cpus_reply *reply)
 {
 	_cleanup_close_ int states = tree_cpus_open(s->registry);
-	uint64_t real = clock_now(CLOCK_REALTIME), monotonic = clock_now(CLOCK_MONOTONIC);
+	uint64_t real = pp_clock_ns(CLOCK_REALTIME), monotonic = pp_clock_ns(CLOCK_MONOTONIC);
 
 	if (states < 0)
 		log_debug("The kernel's account of CPUs cannot be read: %s.", strerror(-states));

@@ -10,6 +10,7 @@
 #include "daemon/broker/syntax/spec.h"
 #include "daemon/broker/syntax/specify.h"
 #include "daemon/log.h"
+#include "proto/clock.h"
 #include "proto/macro.h"
 
 /* ── rights ─────────────────────────────────────────────────────────────────────────────── */
@@ -118,10 +119,10 @@ static bool answer_boot(struct request *r, struct pending *p, const struct event
 {
 	char sentence[PP_SENTENCE_SIZE] = "";
 	struct service *s = p->service;
-	uint64_t since = peer_time(), waited;
+	uint64_t since = pp_clock_ns(CLOCK_MONOTONIC), waited;
 	int undone, err = s->boot(s->userdata, e, p->data, sentence, sizeof(sentence));
 
-	waited = peer_time() - since;
+	waited = pp_clock_ns(CLOCK_MONOTONIC) - since;
 	if (err >= 0 && r->peer)
 		request_reply_event(r, e);
 	peer_claim_owe(&p->claim, waited);

@@ -16,17 +16,10 @@
 #include "daemon/engine/sources/crowd.h"
 #include "daemon/engine/sources/links.h"
 #include "daemon/text.h"
+#include "proto/clock.h"
 #include "proto/macro.h"
 
 #define CPUS_GONE_MAX 4 /* while an event is made */
-
-static uint64_t now(clockid_t clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return t.tv_sec * 1000000000ULL + t.tv_nsec;
-}
 
 static int name_is_taken(const struct pp_spec *spec, struct failure *f)
 {
@@ -110,8 +103,8 @@ static int begin(struct parts *p, const struct pp_spec *spec, const struct pp_re
 	if (r < 0)
 		return r;
 	p->event.set = 1;
-	p->event.created = now(CLOCK_REALTIME);
-	p->event.created_mono = now(CLOCK_MONOTONIC);
+	p->event.created = pp_clock_ns(CLOCK_REALTIME);
+	p->event.created_mono = pp_clock_ns(CLOCK_MONOTONIC);
 	return give_id(&p->event, f);
 }
 

@@ -19,6 +19,7 @@
 #include "daemon/engine/recorders/recorder.h"
 #include "daemon/engine/recorders/writer.h"
 #include "overflow.skel.h"
+#include "proto/clock.h"
 #include "proto/macro.h"
 
 #define SAMPLE_TYPE (PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_PERIOD)
@@ -225,14 +226,6 @@ static const char *overflow_entry_class(const struct source *source _unused_)
 	return "perf_event";
 }
 
-static uint64_t now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000000000ULL + t.tv_nsec;
-}
-
 /* -ENODEV: the CPU is offline. -ENOENT, -EOPNOTSUPP: this machine has no such counter. */
 static int overflow_attach(const struct source *source, int entry_fd, unsigned cpu, int *ret_fd)
 {
@@ -264,7 +257,7 @@ static int overflow_attach(const struct source *source, int entry_fd, unsigned c
 	if (perf_fd < 0)
 		return perf_fd;
 	/* Of two counters of a CPU the newer one counts: see overflow.bpf.c. */
-	opts.perf_event.bpf_cookie = now();
+	opts.perf_event.bpf_cookie = pp_clock_ns(CLOCK_MONOTONIC);
 	link_fd = bpf_link_create(entry_fd, perf_fd, BPF_PERF_EVENT, &opts);
 	if (link_fd < 0)
 		return link_fd;

@@ -12,6 +12,7 @@
 #include "daemon/engine/registry/pins.h"
 #include "daemon/hotplug.h"
 #include "daemon/log.h"
+#include "proto/clock.h"
 #include "proto/macro.h"
 
 static struct {
@@ -42,14 +43,6 @@ uint64_t cpu_states_generation(unsigned cpu)
 static void replace(__u64 *word, __u64 old, __u64 new)
 {
 	__atomic_compare_exchange_n(word, &old, new, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
-}
-
-static uint64_t now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000000000ULL + t.tv_nsec;
 }
 
 /* Whoever was offline before the program was there. It may have come meanwhile. */
@@ -227,7 +220,7 @@ static void doubt_all(void)
 
 static int make_true(uid_t broker, bool is_new, bool doubt)
 {
-	uint64_t time = now();
+	uint64_t time = pp_clock_ns(CLOCK_MONOTONIC);
 	int r;
 
 	if (doubt)

@@ -14,6 +14,7 @@
 
 #include "daemon/engine/registry/pins-internal.h"
 #include "daemon/log.h"
+#include "proto/clock.h"
 #include "proto/macro.h"
 #include "proto/places.h"
 
@@ -80,7 +81,6 @@ static int open_last_id(void)
 int pins_next_id(uint64_t *ret)
 {
 	_cleanup_close_ int fd = open_last_id();
-	struct timespec now;
 	uint32_t zero = 0;
 	uint64_t id;
 
@@ -88,10 +88,8 @@ int pins_next_id(uint64_t *ret)
 		return fd;
 	if (bpf_map_lookup_elem(fd, &zero, &id) < 0)
 		return -errno;
-	if (id == 0) {
-		clock_gettime(CLOCK_REALTIME, &now);
-		id = now.tv_sec * 1000000ULL + now.tv_nsec / 1000;
-	}
+	if (id == 0)
+		id = pp_clock_ns(CLOCK_REALTIME) / 1000;
 	id++;
 	if (bpf_map_update_elem(fd, &zero, &id, BPF_ANY) < 0)
 		return -errno;

@@ -10,6 +10,7 @@
 
 #include "daemon/engine/registry/pins.h"
 #include "daemon/engine/registry/remains.h"
+#include "proto/clock.h"
 #include "proto/macro.h"
 
 static pid_t reaper = -1; /* the one that runs */
@@ -75,19 +76,11 @@ void reaper_collect(void)
 	collect(WNOHANG);
 }
 
-static int64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000LL + t.tv_nsec / 1000000;
-}
-
 void reaper_wait(int ms)
 {
-	int64_t end = now_ms() + ms, left;
+	int64_t end = pp_clock_ms() + ms, left;
 
-	while (reaper >= 0 && (left = end - now_ms()) > 0) {
+	while (reaper >= 0 && (left = end - pp_clock_ms()) > 0) {
 		_cleanup_close_ int fd = (int)syscall(SYS_pidfd_open, reaper, 0);
 
 		if (fd < 0)

@@ -10,6 +10,7 @@
 #include "daemon/engine/registry/meta.h"
 #include "daemon/engine/registry/pins.h"
 #include "daemon/log.h"
+#include "proto/clock.h"
 #include "proto/macro.h"
 
 #define LOOK_SOON 10 /* ms; half as much again each time that nothing has changed */
@@ -26,18 +27,10 @@ static size_t n_all, room;
 static unsigned interval = LOOK_SOON;
 static int64_t due; /* ms, of CLOCK_MONOTONIC */
 
-static int64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000LL + t.tv_nsec / 1000000;
-}
-
 void remains_hurry(void)
 {
 	interval = LOOK_SOON;
-	due = now_ms() + interval;
+	due = pp_clock_ms() + interval;
 }
 
 /* ── which maps ─────────────────────────────────────────────────────────────────────────── */
@@ -253,7 +246,7 @@ void remains_look(void (*fn)(const struct pp_remains *remains, void *userdata), 
 {
 	bool changed = false;
 
-	if (n_all == 0 || now_ms() < due)
+	if (n_all == 0 || pp_clock_ms() < due)
 		return;
 	for (size_t i = n_all; i-- > 0;) {
 		if (!look_at(&all[i]))
@@ -264,7 +257,7 @@ void remains_look(void (*fn)(const struct pp_remains *remains, void *userdata), 
 			drop(i);
 	}
 	interval = changed ? LOOK_SOON : MIN(interval + interval / 2, (unsigned)LOOK_LATE);
-	due = now_ms() + interval;
+	due = pp_clock_ms() + interval;
 }
 
 /* ── at start ───────────────────────────────────────────────────────────────────────────── */
@@ -311,7 +304,7 @@ int remains_recover(void)
 
 int remains_timeout(void)
 {
-	int64_t left = due - now_ms();
+	int64_t left = due - pp_clock_ms();
 
 	return n_all == 0 ? -1 : (int)MAX(left, (int64_t)0);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The time of day at which CLOCK_MONOTONIC was 0. */
+/* Clocks in nanoseconds, and the time of day at which CLOCK_MONOTONIC was 0. */
 #pragma once
 
 #include <stdint.h>
@@ -11,6 +11,12 @@ static inline uint64_t pp_clock_ns(clockid_t clock)
 
 	clock_gettime(clock, &t);
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* CLOCK_MONOTONIC in milliseconds. */
+static inline int64_t pp_clock_ms(void)
+{
+	return (int64_t)(pp_clock_ns(CLOCK_MONOTONIC) / 1000000);
 }
 
 /* On a busy machine the CPU can go to others between two readings, and they are milliseconds apart:
