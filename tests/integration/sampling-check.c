@@ -230,23 +230,29 @@ static void most(const char *what, uint64_t part, uint64_t whole)
 		fail("too few");
 }
 
+#define OURS_MIN 100
+
 static void check_chains(const struct checked *c, uint64_t n)
 {
 	size_t size = 256 << 10;
 	_cleanup_free_ void *buf = malloc(size);
 	_cleanup_close_ int zero = open("/dev/zero", O_RDONLY | O_CLOEXEC);
-	struct chains t = {};
+	struct chains t;
 	uint64_t since, begin;
 
 	if (!buf || zero < 0)
 		die("cannot open /dev/zero: %m");
-	find_syscall_entry(&t.syscall_begin, &t.syscall_end);
 	memset(buf, 1, size);
-	since = now();
-	begin = ring_stat(c->e, c->ring).records;
-	while (ring_stat(c->e, c->ring).records - begin < n)
-		outer(zero, buf, size);
-	each_of_ours(c, since, now(), check_chain, &t);
+	/* Of so many samples on the CPU some are ours; beside load few. */
+	do {
+		t = (struct chains){};
+		find_syscall_entry(&t.syscall_begin, &t.syscall_end);
+		since = now();
+		begin = ring_stat(c->e, c->ring).records;
+		while (ring_stat(c->e, c->ring).records - begin < n)
+			outer(zero, buf, size);
+		each_of_ours(c, since, now(), check_chain, &t);
+	} while (t.samples < OURS_MIN && !failed);
 	printf("%" PRIu64 " samples, %" PRIu64 " of them outside of the known functions, %" PRIu64
 	       " in interrupts\n",
 	       t.samples, t.other, t.interrupts);
