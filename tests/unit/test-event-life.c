@@ -601,7 +601,11 @@ static unsigned steps_until_refused(const char *event)
 			recipe.sources[i].config1 |= 1; /* no processor can watch there */
 	steps_left = 100000;
 	ck_assert_int_lt(event_create(&spec, &recipe, NULL, BROKER, &e, &failure), 0);
-	ck_assert_msg(strstr(failure.sentence, "cannot watch"), "%s", failure.sentence);
+	/* Others on the machine may have all of its few registers: the kernel says that first, to
+	 * the same system call. */
+	ck_assert_msg(strstr(failure.sentence, "cannot watch") ||
+			      strstr(failure.sentence, "is in use"),
+		      "%s", failure.sentence);
 	ck_assert_uint_eq(traces(), 0);
 	return 100000 - steps_left;
 }
