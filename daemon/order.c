@@ -220,27 +220,27 @@ static bool source_is_good(const struct pp_source *s)
 	}
 }
 
-/* Its filter: a tree that lies within the recipe's nodes. Several sources may have the same. */
-static bool filter_is_good(const struct pp_recipe *recipe, uint32_t first, uint32_t n)
+/* Its filter: a tree that lies within the parsed event's nodes. Several sources may have the same. */
+static bool filter_is_good(const struct pp_parsed *parsed, uint32_t first, uint32_t n)
 {
-	if (first > recipe->n_nodes || n > recipe->n_nodes - first)
+	if (first > parsed->n_nodes || n > parsed->n_nodes - first)
 		return false;
-	return n == 0 || pp_filter_check(recipe->nodes + first, n) == 0;
+	return n == 0 || pp_filter_check(parsed->nodes + first, n) == 0;
 }
 
-int pp_recipe_check(const struct pp_recipe *recipe, bool alone)
+int pp_parsed_check(const struct pp_parsed *parsed, bool alone)
 {
-	uint32_t n = recipe->n_sources;
+	uint32_t n = parsed->n_sources;
 
-	if (recipe->n_nodes > PP_FILTER_NODES_MAX)
+	if (parsed->n_nodes > PP_FILTER_NODES_MAX)
 		return -EBADMSG;
 	if (!alone)
-		return n == 0 && filter_is_good(recipe, 0, recipe->n_nodes) ? 0 : -EBADMSG;
+		return n == 0 && filter_is_good(parsed, 0, parsed->n_nodes) ? 0 : -EBADMSG;
 	if (n == 0 || n > PP_TERMS_MAX)
 		return -EBADMSG;
 	for (uint32_t i = 0; i < n; i++)
-		if (!source_is_good(&recipe->sources[i]) ||
-		    !filter_is_good(recipe, recipe->sources[i].filter, recipe->sources[i].n_filter))
+		if (!source_is_good(&parsed->sources[i]) ||
+		    !filter_is_good(parsed, parsed->sources[i].filter, parsed->sources[i].n_filter))
 			return -EBADMSG;
 	return 0;
 }
@@ -316,25 +316,25 @@ size_t pp_order_size(uint32_t type)
 {
 	return type == PP_ORDER_CREATE || type == PP_ORDER_CHANGE
 		       ? sizeof(struct pp_order)
-		       : offsetof(struct pp_order, recipe);
+		       : offsetof(struct pp_order, parsed);
 }
 
-static bool has_kind(const struct pp_recipe *recipe, enum pp_source_kind kind)
+static bool has_kind(const struct pp_parsed *parsed, enum pp_source_kind kind)
 {
-	for (uint32_t i = 0; i < recipe->n_sources; i++)
-		if (recipe->sources[i].kind == kind)
+	for (uint32_t i = 0; i < parsed->n_sources; i++)
+		if (parsed->sources[i].kind == kind)
 			return true;
 	return false;
 }
 
 /* Periods and call chains are of sampling events, the choice of recorder is of tracepoints. */
-static int check_create(const struct pp_spec *spec, const struct pp_recipe *recipe)
+static int check_create(const struct pp_spec *spec, const struct pp_parsed *parsed)
 {
-	if (pp_spec_check(spec) < 0 || pp_recipe_check(recipe, true) < 0)
+	if (pp_spec_check(spec) < 0 || pp_parsed_check(parsed, true) < 0)
 		return -EBADMSG;
-	if (has_kind(recipe, PP_SOURCE_SAMPLING) != (spec->period > 0))
+	if (has_kind(parsed, PP_SOURCE_SAMPLING) != (spec->period > 0))
 		return -EBADMSG;
-	if (spec->flags & PP_EVENT_GENERIC && !has_kind(recipe, PP_SOURCE_TRACEPOINT))
+	if (spec->flags & PP_EVENT_GENERIC && !has_kind(parsed, PP_SOURCE_TRACEPOINT))
 		return -EBADMSG;
 	return 0;
 }
@@ -347,7 +347,7 @@ static int check_change(const struct pp_order *o)
 		return -EBADMSG;
 	if (!filter_text_is_good(o->spec.filter))
 		return -EBADMSG;
-	return pp_recipe_check(&o->recipe, false);
+	return pp_parsed_check(&o->parsed, false);
 }
 
 /* CPUs alone, or the iterators, or both; nothing else is meant by such an order. */
@@ -372,7 +372,7 @@ int pp_order_check(const struct pp_order *order)
 	case PP_ORDER_ENUMERATE:
 		return 0;
 	case PP_ORDER_CREATE:
-		return check_create(&order->spec, &order->recipe);
+		return check_create(&order->spec, &order->parsed);
 	case PP_ORDER_CHANGE:
 		return check_change(order);
 	case PP_ORDER_DELETE:

@@ -82,13 +82,13 @@ struct pp_source {
 	uint32_t precise_ip;		   /* sampling: 0..3 */
 	/* sampling: 1: the PMU counts on the CPUs in its cpumask only */
 	uint32_t any_cpu;
-	uint32_t is_return;		/* probes: at the function's return */
-	uint32_t n_args;		/* probes */
-	uint64_t offset;		/* probes: into the function; uprobes: into the file */
-	uint64_t ref_ctr_offset;	/* uprobes: of the semaphore in the file; or 0 */
-	uint32_t filter, n_filter;	/* its filter: nodes of the recipe; n_filter 0: none */
-	char system[PP_TP_NAME_SIZE];	/* tracepoint: [a-zA-Z0-9_*?[\]-]+ */
-	char name[PP_TP_NAME_SIZE];	/* tracepoint, or a probe's function or label */
+	uint32_t is_return;	      /* probes: at the function's return */
+	uint32_t n_args;	      /* probes */
+	uint64_t offset;	      /* probes: into the function; uprobes: into the file */
+	uint64_t ref_ctr_offset;      /* uprobes: of the semaphore in the file; or 0 */
+	uint32_t filter, n_filter;    /* its filter: nodes of the parsed event; n_filter 0: none */
+	char system[PP_TP_NAME_SIZE]; /* tracepoint: [a-zA-Z0-9_*?[\]-]+ */
+	char name[PP_TP_NAME_SIZE];   /* tracepoint, or a probe's function or label */
 	char text[PP_TP_NAME_SIZE * 2]; /* this source alone, as written (cut if longer) */
 	char path[PP_PATH_SIZE];	/* uprobe: absolute */
 	struct pp_probe_arg args[PP_PROBE_ARGS_MAX];
@@ -112,7 +112,7 @@ struct pp_spec {
 };
 
 /* What is recorded, parsed: as large as it may be, passed and kept as short as it is. */
-struct pp_recipe {
+struct pp_parsed {
 	uint32_t n_sources, n_nodes;
 	struct pp_source sources[PP_TERMS_MAX];
 	struct pp_filter_node nodes[PP_FILTER_NODES_MAX];
@@ -134,7 +134,7 @@ struct pp_event {
 	uint32_t set;			  /* of rings: 1, then 1 more each */
 	uint32_t paused;		  /* 0, 1 */
 	uint32_t catalog_size;		  /* bytes of the catalog's map; 0: it has none */
-	uint32_t stale;			  /* 1: a CPUS order would change something: a CPU that is
+	uint32_t incomplete;		  /* 1: a CPUS order would change something: a CPU that is
 					   * online, and wanted, does not record. Not written down */
 	uint32_t weight;	 /* each of its programs counts as so many where it runs, for
 			  * what its filter compares; 0: as 1 */
@@ -144,7 +144,7 @@ struct pp_event {
 };
 
 /* Rings that belong to no event any more, and that somebody has mapped. */
-struct pp_remains {
+struct pp_orphans {
 	uint64_t id;	/* theirs: given once, as events' are; not the event's */
 	uint64_t bytes; /* that are still held; 0: all gone */
 	uint32_t creator;
@@ -153,18 +153,19 @@ struct pp_remains {
 };
 
 enum pp_order_type {
-	PP_ORDER_ENUMERATE = 1, /* answers: one FOUND per event, HELD per remains, then DONE */
-	PP_ORDER_CREATE = 2,	/* spec, recipe; answer: DONE with the event, or FAILED */
-	PP_ORDER_DELETE = 3,	/* id; answer: DONE (out of sight; reaping goes on) with what it was
-				 * and the remains, which are charged until RELEASED; or FAILED.
+	PP_ORDER_ENUMERATE =
+		1, /* answers: one FOUND per event, HELD per event with orphans, then DONE */
+	PP_ORDER_CREATE = 2, /* spec, parsed event; answer: DONE with the event, or FAILED */
+	PP_ORDER_DELETE = 3, /* id; answer: DONE (out of sight; reaping goes on) with what it was
+				 * and the orphan rings, which are charged until RELEASED; or FAILED.
 				 * If others share its rings, the one with the lowest id has them
 				 * from now on (its shares is 0, memory the rings'; the others
-				 * share with it), there are no remains, and the answer's event.shares
+				 * share with it), there are no orphan rings, and the answer's event.shares
 				 * is that id; or, if the allowance has no room for that, all of these
 				 * names are gone */
-	/* id, what, spec (filter, data_size, max_rate), recipe (nodes for the
+	/* id, what, spec (filter, data_size, max_rate), parsed event (nodes for the
 	 * filter; no sources); answer: DONE with the event and, after a
-	 * resize, the remains of the old rings; or FAILED */
+	 * resize, the old rings, which are orphans now; or FAILED */
 	PP_ORDER_CHANGE = 4,
 	PP_ORDER_PAUSE = 5, /* id, what: 1 or 0; answer: DONE with the event, or FAILED */
 	/* id: whose rings; spec: the new name, its namespace's rights, creator
@@ -196,8 +197,8 @@ enum pp_answer_type {
 	PP_ANSWER_FOUND = 1,
 	PP_ANSWER_DONE = 2,
 	PP_ANSWER_FAILED = 3,
-	PP_ANSWER_HELD = 4,	/* to ENUMERATE: remains, as they are */
-	PP_ANSWER_RELEASED = 5, /* unasked, serial 0: remains that hold less than before */
+	PP_ANSWER_HELD = 4,	/* to ENUMERATE: orphan rings, as they are */
+	PP_ANSWER_RELEASED = 5, /* unasked, serial 0: orphans that hold less than before */
 };
 
 /* How much an order may come to that the broker cannot know: it is the engine that finds out what
@@ -221,7 +222,7 @@ struct pp_order {
 	uint32_t reserved;
 	struct pp_allowance allowance; /* CREATE, CHANGE, PAUSE, DELETE */
 	struct pp_spec spec;	       /* CREATE, CHANGE, ALIAS, RIGHTS, CPUS */
-	struct pp_recipe recipe;       /* CREATE, CHANGE; other types' packets end before it */
+	struct pp_parsed parsed;       /* CREATE, CHANGE; other types' packets end before it */
 };
 
 struct pp_answer {
@@ -231,7 +232,7 @@ struct pp_answer {
 	int32_t error; /* FAILED: errno value, positive */
 	uint32_t reserved;
 	char sentence[PP_SENTENCE_SIZE]; /* FAILED: what, on what, why, what to do */
-	struct pp_remains remains;	 /* DELETE, CHANGE (id 0: none), HELD, RELEASED */
+	struct pp_orphans orphans;	 /* DELETE, CHANGE (id 0: none), HELD, RELEASED */
 	struct pp_event event;
 };
 
@@ -266,9 +267,9 @@ static inline bool pp_cpumask_test(const struct pp_cpumask *m, unsigned cpu)
 size_t pp_order_size(uint32_t type);
 
 /*
- * Whether an order (a spec, a recipe) is one that the engine may act upon: known type, terminated
+ * Whether an order (a spec, a parsed event) is one that the engine may act upon: known type, terminated
  * and valid names, sizes, flags and numbers within the contract, filters that are well-formed
- * trees within the recipe's nodes. pp_recipe_check: alone: with sources; else: nodes for a change
+ * trees within the parsed event's nodes. pp_parsed_check: alone: with sources; else: nodes for a change
  * of filter, at most one tree and no sources.
  * pp_event_check: whether an event, found in pins or told by the engine, can be one. What the
  * engine tells has passed it, so that one damaged pin does not cost the others.
@@ -276,5 +277,5 @@ size_t pp_order_size(uint32_t type);
  */
 int pp_order_check(const struct pp_order *order);
 int pp_spec_check(const struct pp_spec *spec);
-int pp_recipe_check(const struct pp_recipe *recipe, bool alone);
+int pp_parsed_check(const struct pp_parsed *parsed, bool alone);
 int pp_event_check(const struct pp_event *event);

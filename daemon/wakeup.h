@@ -3,7 +3,7 @@
  * What a recorder sends to the broker when its event wakes readers: one of these in a
  * BPF_MAP_TYPE_RINGBUF of the instance (pinned as +wakeups, owned by the broker's user).
  *
- * A ring sends at most one in PP_WAKEUP_INTERVAL (gate.woken): whoever is told of it looks once
+ * A ring sends at most one in PP_WAKEUP_INTERVAL (limit.woken): whoever is told of it looks once
  * more after as long, so that a record right behind is not slept over.
  */
 #pragma once

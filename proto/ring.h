@@ -61,7 +61,7 @@
 #define PP_RING_VERSION 2
 
 #define PP_RING_LIVE_OFFSET 128
-#define PP_RING_GATE_OFFSET 192
+#define PP_RING_LIMIT_OFFSET 192
 #define PP_RING_FORMAT_OFFSET 2048
 #define PP_RING_PAGE 4096 /* header_size is a multiple of it, on every architecture */
 
@@ -110,7 +110,7 @@ struct pp_ring_live {
 
 /* What stands between an event and its record; on the next cache line, touched only if the
  * event has a rate limit or wakes readers. */
-struct pp_ring_gate {
+struct pp_ring_limit {
 	__u64 limited;	   /* records that the event's max_rate kept out */
 	__u64 window;	   /* when the second began that in_window counts in; jiffies in ns */
 	__u64 in_window;   /* records let through in it */
@@ -142,7 +142,7 @@ struct pp_ring_header {
 	/* 100 */ __u32 set;	   /* counts the ring sets of the event: 1, and 1 more a resize */
 	/* 104 */ __u64 reserved0[3];
 	/* 128 */ struct pp_ring_live live;
-	/* 192 */ struct pp_ring_gate gate;
+	/* 192 */ struct pp_ring_limit limit;
 	/* 256 */ char ns[PP_NAME_SIZE]; /* the namespace */
 	/* 320 */ char name[PP_NAME_SIZE];
 	/* 384 */ char event[PP_EVENT_TEXT_SIZE]; /* in perf's syntax */
@@ -155,8 +155,8 @@ struct pp_ring_header {
 #include <stddef.h>
 _Static_assert(sizeof(struct pp_ring_live) == 64, "live words");
 _Static_assert(offsetof(struct pp_ring_header, live) == PP_RING_LIVE_OFFSET, "live line");
-_Static_assert(sizeof(struct pp_ring_gate) == 64, "gate words");
-_Static_assert(offsetof(struct pp_ring_header, gate) == PP_RING_GATE_OFFSET, "gate line");
+_Static_assert(sizeof(struct pp_ring_limit) == 64, "limit words");
+_Static_assert(offsetof(struct pp_ring_header, limit) == PP_RING_LIMIT_OFFSET, "limit line");
 _Static_assert(offsetof(struct pp_ring_header, ns) == 256, "names");
 _Static_assert(offsetof(struct pp_ring_header, event) == 384, "event text");
 _Static_assert(offsetof(struct pp_ring_header, attr) == 1408, "attr");

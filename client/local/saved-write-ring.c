@@ -98,7 +98,7 @@ static void settle(struct image *m, const struct client_ring *ring)
 	h->live.records += measure(m, h->live.head);
 	h->live.head = head;
 	h->live.reserve = m->whole == 0 - head ? head : head - (h->data_size - m->whole);
-	h->gate = (struct pp_ring_gate){ .limited = CLIENT_RING_GATE(ring, limited) };
+	h->limit = (struct pp_ring_limit){ .limited = CLIENT_RING_LIMIT(ring, limited) };
 }
 
 /* ── The file ───────────────────────────────────────────────────────────────────────────── */
@@ -202,7 +202,7 @@ int saved_write_ring(int dir_fd, const char *name, const struct client_ring *rin
 		.held_bytes = m.whole,
 		.records = m.header.live.records,
 		.bytes = 0 - m.header.live.head,
-		.limited = m.header.gate.limited,
+		.limited = m.header.limit.limited,
 		.missed = m.header.live.missed,
 		.damaged = m.copy.damaged,
 	};

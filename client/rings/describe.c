@@ -35,9 +35,9 @@ static void read_stat(const struct client_ring *r, struct perfpersist_ring_stat 
 		.records = CLIENT_RING_LIVE(r, records),
 		.bytes = 0 - CLIENT_RING_LIVE(r, head), /* written downward from 0 */
 		.missed = CLIENT_RING_LIVE(r, missed),
-		.limited = CLIENT_RING_GATE(r, limited),
+		.limited = CLIENT_RING_LIMIT(r, limited),
 		.idle = CLIENT_RING_LIVE(r, idle),
-		.missed_time = CLIENT_RING_GATE(r, missed_time),
+		.missed_time = CLIENT_RING_LIMIT(r, missed_time),
 	};
 }
 

@@ -39,8 +39,8 @@ int client_ring_read(const struct client_ring *r, size_t offset, void *buf, size
 uint64_t client_ring_load(const struct client_ring *r, size_t member);
 #define CLIENT_RING_LIVE(ring, word) \
 	client_ring_load(ring, PP_RING_LIVE_OFFSET + offsetof(struct pp_ring_live, word))
-#define CLIENT_RING_GATE(ring, word) \
-	client_ring_load(ring, PP_RING_GATE_OFFSET + offsetof(struct pp_ring_gate, word))
+#define CLIENT_RING_LIMIT(ring, word) \
+	client_ring_load(ring, PP_RING_LIMIT_OFFSET + offsetof(struct pp_ring_limit, word))
 
 /* The live state: enum pp_ring_state; what no version knows counts as running. */
 enum pp_ring_state client_ring_state(const struct client_ring *r);

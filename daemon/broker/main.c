@@ -9,7 +9,7 @@
 #include <systemd/sd-daemon.h>
 
 #include "daemon/broker/config/config.h"
-#include "daemon/broker/config/dropin-specify.h"
+#include "daemon/broker/config/dropin-resolve.h"
 #include "daemon/broker/config/dropins.h"
 #include "daemon/broker/foreground/foreground.h"
 #include "daemon/broker/manager.h"

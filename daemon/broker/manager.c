@@ -14,7 +14,7 @@
 #include "daemon/broker/edge/listener.h"
 #include "daemon/broker/edge/peer.h"
 #include "daemon/broker/handout/copies.h"
-#include "daemon/broker/hotplug/arrivals.h"
+#include "daemon/broker/hotplug/missing-rings.h"
 #include "daemon/broker/hotplug/generations.h"
 #include "daemon/broker/hotplug/hotplug.h"
 #include "daemon/broker/lifecycle/lifecycle.h"
@@ -39,7 +39,7 @@ struct manager {
 	struct watchers watchers;
 	struct hotplug hotplug;
 	struct generations generations;
-	struct arrivals arrivals;
+	struct missing_rings missing_rings;
 	struct sideband sideband;
 	struct stop stop;
 	struct listener listener;
@@ -82,7 +82,7 @@ static void on_changed(void *userdata)
 		listener_start(&m->listener);
 	}
 	reload_continue(&m->reload);
-	arrivals_continue(&m->arrivals);
+	missing_rings_continue(&m->missing_rings);
 	sideband_continue(&m->sideband); /* before what may be the end */
 	stop_continue(&m->stop);
 	if (!m->stop.begun)
@@ -144,7 +144,7 @@ static void on_came(void *userdata, const struct pp_cpumask *cpus _unused_)
 {
 	struct manager *m = userdata;
 
-	arrivals_add(&m->arrivals);
+	missing_rings_add(&m->missing_rings);
 	sideband_came(&m->sideband);
 }
 
@@ -152,7 +152,7 @@ static void on_looked(void *userdata)
 {
 	struct manager *m = userdata;
 
-	arrivals_retry(&m->arrivals);
+	missing_rings_retry(&m->missing_rings);
 	sideband_retry(&m->sideband);
 }
 
@@ -301,8 +301,8 @@ static void wire(struct manager *m)
 	m->lifecycle.charges.quota = &m->quota;
 	m->service.watchers = &m->watchers;
 	m->service.hotplug = &m->hotplug;
-	m->arrivals.lifecycle = &m->lifecycle;
-	m->arrivals.online = &m->hotplug.online;
+	m->missing_rings.lifecycle = &m->lifecycle;
+	m->missing_rings.online = &m->hotplug.online;
 	m->sideband.lifecycle = &m->lifecycle;
 	m->sideband.online = &m->hotplug.online;
 	m->sideband.registry = m->registry;

@@ -195,11 +195,11 @@ static int copy_once(const struct source *s, struct pp_ring_header *h, int fd, u
 
 static int write_header(const struct source *s, struct pp_ring_header *h, int fd)
 {
-	const struct pp_ring_gate *gate = (const void *)(s->map + PP_RING_GATE_OFFSET);
+	const struct pp_ring_limit *limit = (const void *)(s->map + PP_RING_LIMIT_OFFSET);
 	int err;
 
 	h->live.nest = 0;
-	memcpy(&h->gate, gate, sizeof(h->gate));
+	memcpy(&h->limit, limit, sizeof(h->limit));
 	err = file_write(fd, h, sizeof(*h), 0);
 	if (err < 0)
 		return err;

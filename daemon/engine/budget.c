@@ -8,7 +8,7 @@
 
 #include "daemon/cpus.h"
 #include "daemon/engine/event/names.h"
-#include "daemon/engine/registry/remains.h"
+#include "daemon/engine/registry/orphans.h"
 #include "proto/macro.h"
 
 /* What a ring may take beside its data: the largest record, and a header with a format. */
@@ -79,7 +79,7 @@ int budget_check(const struct pp_spec *spec, struct failure *f)
 	if (r < 0)
 		return r;
 	wanted = rings * (spec->data_size + RING_OVERHEAD);
-	used = live + remains_bytes();
+	used = live + orphans_bytes();
 	if (used < max_bytes && wanted <= max_bytes - used)
 		return 0;
 	return fail(f, ENOMEM,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * How much memory rings may take in all, whatever the broker orders: the engine's own ceiling,
- * far above what the broker's limits should be. Counts what its events and their remains have.
+ * far above what the broker's limits should be. Counts what its events and their orphan rings have.
  */
 #pragma once
 
@@ -14,7 +14,7 @@ void budget_set(uint64_t bytes);
 /* May an event with these rings be made? -ENOMEM with a sentence; -errno. */
 int budget_check(const struct pp_spec *spec, struct failure *f);
 
-/* An event was made, or deleted (its remains are counted as such). */
+/* An event was made, or deleted (its orphan rings are counted as such). */
 void budget_add(const struct pp_event *event);
 void budget_subtract(const struct pp_event *event);
 

@@ -24,7 +24,7 @@
 #include "daemon/engine/registry/cpu-states.h"
 #include "daemon/engine/registry/pins.h"
 #include "daemon/engine/registry/reaper.h"
-#include "daemon/engine/registry/remains.h"
+#include "daemon/engine/registry/orphans.h"
 #include "daemon/engine/server.h"
 #include "daemon/log.h"
 #include "daemon/text.h"
@@ -163,7 +163,7 @@ static int recover(uid_t broker)
 	if (r >= 0)
 		r = heir_recover(broker);
 	if (r >= 0)
-		r = remains_recover();
+		r = orphans_recover();
 	if (r >= 0)
 		r = pins_foreach(recover_event, &broker);
 	if (r >= 0)
@@ -247,12 +247,12 @@ static int any_event(const char *path _unused_, void *userdata _unused_)
 	return -ECANCELED;
 }
 
-static int any_remains(const char *path _unused_, uint64_t id _unused_, void *userdata _unused_)
+static int any_orphans(const char *path _unused_, uint64_t id _unused_, void *userdata _unused_)
 {
 	return -ECANCELED;
 }
 
-static void ignore(const struct pp_remains *remains _unused_, void *userdata _unused_)
+static void ignore(const struct pp_orphans *orphans _unused_, void *userdata _unused_)
 {
 }
 
@@ -265,11 +265,11 @@ static void leave(void)
 	reaper_leave();
 	if (pins_foreach(any_event, NULL) != 0)
 		return;
-	remains_hurry();
-	for (int i = 0; i < LEAVE_MSEC / 10 && pins_foreach_remains(any_remains, NULL) != 0; i++) {
+	orphans_hurry();
+	for (int i = 0; i < LEAVE_MSEC / 10 && pins_foreach_orphans(any_orphans, NULL) != 0; i++) {
 		usleep(10000);
 		reaper_collect();
-		remains_look(ignore, NULL);
+		orphans_look(ignore, NULL);
 	}
 }
 

@@ -14,7 +14,7 @@
 #include "daemon/engine/event/event.h"
 #include "daemon/engine/event/names.h"
 #include "daemon/engine/registry/reaper.h"
-#include "daemon/engine/registry/remains.h"
+#include "daemon/engine/registry/orphans.h"
 #include "daemon/engine/sideband.h"
 #include "daemon/engine/sources/crowd.h"
 #include "daemon/log.h"
@@ -59,12 +59,12 @@ static int send_found(const struct pp_event *event, void *userdata)
 	return answer_send(s);
 }
 
-static int send_held(const struct pp_remains *remains, void *userdata)
+static int send_held(const struct pp_orphans *orphans, void *userdata)
 {
 	struct server *s = userdata;
 
 	answer_begin(s, s->order.serial, PP_ANSWER_HELD);
-	s->answer.remains = *remains;
+	s->answer.orphans = *orphans;
 	return answer_send(s);
 }
 
@@ -73,20 +73,20 @@ static int enumerate(struct server *s)
 	int r = names_foreach(send_found, s);
 
 	if (r >= 0)
-		r = remains_foreach(send_held, s);
+		r = orphans_foreach(send_held, s);
 	answer_begin(s, s->order.serial, PP_ANSWER_DONE);
 	return r;
 }
 
 /* Nobody asked: the broker's charges follow. */
-static void send_released(const struct pp_remains *remains, void *userdata)
+static void send_released(const struct pp_orphans *orphans, void *userdata)
 {
 	struct server *s = userdata;
 
 	if (s->connection < 0)
 		return;
 	answer_begin(s, 0, PP_ANSWER_RELEASED);
-	s->answer.remains = *remains;
+	s->answer.orphans = *orphans;
 	if (answer_send(s) < 0)
 		s->connection = close_fd(s->connection);
 }
@@ -99,7 +99,7 @@ static int create(struct server *s, struct failure *f)
 	int r = budget_check(&o->spec, f);
 
 	if (r >= 0)
-		r = event_create(&o->spec, &o->recipe, &o->allowance, s->broker.uid,
+		r = event_create(&o->spec, &o->parsed, &o->allowance, s->broker.uid,
 				 &s->answer.event, f);
 	if (r < 0)
 		return r;
@@ -112,14 +112,14 @@ static int delete (struct server *s, struct failure *f)
 {
 	struct pp_answer *a = &s->answer;
 	int r = names_delete(s->order.id, &s->order.allowance, s->broker.uid, &a->event,
-			     &a->remains, f);
+			     &a->orphans, f);
 
 	if (r < 0) {
 		crowd_recount();
 		return r;
 	}
 	crowd_remove(a->event.id);
-	if (a->remains.id) {
+	if (a->orphans.id) {
 		budget_subtract(&a->event);
 	} else if (a->event.memory) { /* somebody else has it now */
 		budget_recount();
@@ -152,8 +152,8 @@ static int change(struct server *s, struct failure *f)
 	int r = check_change(o, f);
 
 	if (r >= 0)
-		r = event_change(o->id, o->what, &o->spec, &o->recipe, &o->allowance, s->broker.uid,
-				 &s->answer.event, &s->answer.remains, f);
+		r = event_change(o->id, o->what, &o->spec, &o->parsed, &o->allowance, s->broker.uid,
+				 &s->answer.event, &s->answer.orphans, f);
 	budget_recount();
 	crowd_recount();
 	return r;
@@ -208,7 +208,7 @@ static int answer(struct server *s)
 /* A packet of exactly the size that its type has; nothing of an earlier one is behind it. */
 static int check_packet(const struct pp_order *order, size_t n)
 {
-	if (n < offsetof(struct pp_order, recipe) || n != pp_order_size(order->type))
+	if (n < offsetof(struct pp_order, parsed) || n != pp_order_size(order->type))
 		return -EBADMSG;
 	return pp_order_check(order);
 }
@@ -250,7 +250,7 @@ static void take_signals(struct server *s)
 	while (read(s->signals, &info, sizeof(info)) == sizeof(info))
 		if (info.ssi_signo == SIGCHLD) {
 			reaper_collect();
-			remains_hurry();
+			orphans_hurry();
 		} else {
 			s->stop = true;
 		}
@@ -267,11 +267,11 @@ static int watchdog_interval(void)
 /* Milliseconds until something is due; -1: nothing is. */
 static int next_wakeup(int watchdog)
 {
-	int remains = remains_timeout();
+	int orphans = orphans_timeout();
 
-	if (watchdog < 0 || remains < 0)
-		return MAX(watchdog, remains);
-	return MIN(watchdog, remains);
+	if (watchdog < 0 || orphans < 0)
+		return MAX(watchdog, orphans);
+	return MIN(watchdog, orphans);
 }
 
 static int serve_once(struct server *s, int watchdog)
@@ -286,12 +286,12 @@ static int serve_once(struct server *s, int watchdog)
 		return errno == EINTR ? 0 : -errno;
 	if (fds[0].revents)
 		take_signals(s);
-	/* Orders that were sent before their broker died are carried out before its heir's. */
+	/* Orders that were sent before their broker died are carried out before its successor's. */
 	if (fds[2].revents && serve_order(s) < 0)
 		s->connection = close_fd(s->connection);
 	else if (!fds[2].revents && fds[1].revents)
 		accept_broker(s);
-	remains_look(send_released, s);
+	orphans_look(send_released, s);
 	return 0;
 }
 

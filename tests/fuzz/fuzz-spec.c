@@ -19,34 +19,34 @@ static void require(bool condition)
 static void fuzz_text(const char *text)
 {
 	static char sentence[PP_SENTENCE_SIZE];
-	static struct pp_recipe recipe;
+	static struct pp_parsed parsed;
 	int n;
 
 	memset(sentence, 'x', sizeof(sentence));
-	memset(&recipe, 0, sizeof(recipe));
-	n = pp_spec_parse(text, recipe.sources, PP_TERMS_MAX, sentence, sizeof(sentence));
+	memset(&parsed, 0, sizeof(parsed));
+	n = pp_spec_parse(text, parsed.sources, PP_TERMS_MAX, sentence, sizeof(sentence));
 	if (n < 0) {
 		require(memchr(sentence, 0, sizeof(sentence)) && *sentence);
 		return;
 	}
 	require(n > 0 && n <= PP_TERMS_MAX);
-	recipe.n_sources = n;
-	require(pp_recipe_check(&recipe, true) == 0);
+	parsed.n_sources = n;
+	require(pp_parsed_check(&parsed, true) == 0);
 }
 
 static void fuzz_args(const char *text)
 {
-	static struct pp_recipe recipe;
-	struct pp_source *s = &recipe.sources[0];
+	static struct pp_parsed parsed;
+	struct pp_source *s = &parsed.sources[0];
 
-	memset(&recipe, 0, sizeof(recipe));
-	recipe.n_sources = 1;
+	memset(&parsed, 0, sizeof(parsed));
+	parsed.n_sources = 1;
 	s->kind = PP_SOURCE_UPROBE;
 	strcpy(s->path, "/x");
 	strcpy(s->name, "x");
 	strcpy(s->text, "usdt:/x:x");
 	spec_usdt_args(text, s);
-	require(pp_recipe_check(&recipe, true) == 0);
+	require(pp_parsed_check(&parsed, true) == 0);
 }
 
 /* The first byte chooses a beginning, so that every syntax is reached. */

@@ -7,10 +7,10 @@
  *   hotplug INSTANCE undone CPU        down, and then the way down is given up
  *   hotplug INSTANCE state CPU         "GENERATION AWAY"
  *   hotplug INSTANCE come ID CPU…      tells the engine that these have come; prints what it
- *                                      answers: "rings=MASK stale=0", or its sentence (exit 1)
- *   hotplug INSTANCE stale ID          0 or 1, as enumerated
+ *                                      answers: "rings=MASK incomplete=0", or its sentence (exit 1)
+ *   hotplug INSTANCE incomplete ID          0 or 1, as enumerated
  *   hotplug INSTANCE bounce N CPU NAMESPACE/EVENT/LINK:ID…
- *                                      N times down, up, stale, told, another link, not stale
+ *                                      N times down, up, incomplete, told, another link, not incomplete
  *   hotplug INSTANCE link LEAF         a link's id
  *   hotplug INSTANCE call CPU N        on that CPU N times pp_called(), and the system call
  *                                      sched_rr_get_interval
@@ -66,18 +66,18 @@ static int come(uint64_t id, const struct pp_cpumask *cpus)
 		fprintf(stderr, "%s\n", answer.sentence);
 		return 1;
 	}
-	printf("rings=%llx stale=%u\n", (unsigned long long)answer.event.rings.bits[0],
-	       answer.event.stale);
+	printf("rings=%llx incomplete=%u\n", (unsigned long long)answer.event.rings.bits[0],
+	       answer.event.incomplete);
 	return 0;
 }
 
-static unsigned is_stale(uint64_t id)
+static unsigned is_incomplete(uint64_t id)
 {
 	static struct pp_event event;
 
 	if (!hotplug_find(instance, id, &event))
 		die("there is no event %llu", (unsigned long long)id);
-	return event.stale;
+	return event.incomplete;
 }
 
 /* ── there and back ─────────────────────────────────────────────────────────────────────── */
@@ -89,13 +89,13 @@ static void bounce_event(unsigned cpu, const char *leaf, uint64_t id)
 	unsigned before = hotplug_link(instance, leaf).id;
 
 	pp_cpumask_set(&cpus, cpu);
-	if (!is_stale(id))
-		die("%s: nothing is stale, and yet the CPU was away", leaf);
+	if (!is_incomplete(id))
+		die("%s: nothing is incomplete, and yet the CPU was away", leaf);
 	hotplug_order(instance, id, &cpus, &answer);
 	if (answer.type != PP_ANSWER_DONE)
 		die("%s: %s", leaf, answer.sentence);
-	if (answer.event.stale || is_stale(id))
-		die("%s is still stale", leaf);
+	if (answer.event.incomplete || is_incomplete(id))
+		die("%s is still incomplete", leaf);
 	if (hotplug_link(instance, leaf).id == before)
 		die("%s is the same link as before", leaf);
 }
@@ -188,8 +188,8 @@ static int act(int argc, char **argv)
 		go(verb, number(argv[1]));
 	else if (!strcmp(verb, "come"))
 		return come(id_of(argv[1]), &cpus);
-	else if (!strcmp(verb, "stale"))
-		printf("%u\n", is_stale(id_of(argv[1])));
+	else if (!strcmp(verb, "incomplete"))
+		printf("%u\n", is_incomplete(id_of(argv[1])));
 	else if (!strcmp(verb, "link"))
 		printf("%u\n", hotplug_link(instance, argv[1]).id);
 	else if (!strcmp(verb, "state"))

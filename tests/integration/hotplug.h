@@ -105,7 +105,7 @@ static inline int hotplug_connect(const char *instance)
 static inline bool hotplug_ask(const char *instance, const struct pp_order *order,
 			       struct pp_answer *ret)
 {
-	size_t size = offsetof(struct pp_order, recipe); /* of these types */
+	size_t size = offsetof(struct pp_order, parsed); /* of these types */
 	_cleanup_close_ int fd = hotplug_connect(instance);
 
 	if (send(fd, order, size, MSG_NOSIGNAL) != (ssize_t)size)

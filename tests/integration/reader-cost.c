@@ -213,7 +213,7 @@ static double loss(const struct outcome *o)
 }
 
 /* Runs in turn without a reader and with one, until all was recorded in either. */
-struct turns {
+struct fair_queue {
 	int n;
 	bool clean;
 	double without[ATTEMPTS], with[ATTEMPTS]; /* what was lost each time */
@@ -226,11 +226,11 @@ static int compare_losses(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static void take_turns(const struct victim *v, struct turns *t, struct outcome o[READERS])
+static void take_turns(const struct victim *v, struct fair_queue *t, struct outcome o[READERS])
 {
 	bool clean[] = { [NOBODY] = false, [COPIES] = false };
 
-	*t = (struct turns){};
+	*t = (struct fair_queue){};
 	while (!t->clean && t->n < ATTEMPTS) {
 		o[NOBODY] = run(v, NOBODY);
 		o[COPIES] = run(v, COPIES);
@@ -250,7 +250,7 @@ static void take_turns(const struct victim *v, struct turns *t, struct outcome o
  * is usual without them, but for what is nothing beside what lookups of live rings add, or, for a
  * recorder to which these do nothing, next to nothing.
  */
-static void judge_losses(const struct victim *v, const struct turns *t,
+static void judge_losses(const struct victim *v, const struct fair_queue *t,
 			 const struct outcome *lookup)
 {
 	double usual = t->without[t->n / 2], with = t->with[0];
@@ -270,7 +270,7 @@ static void judge_losses(const struct victim *v, const struct turns *t,
 static void run_all(const struct victim *v)
 {
 	struct outcome o[READERS];
-	struct turns turns;
+	struct fair_queue turns;
 
 	take_turns(v, &turns, o);
 	o[LIBRARY] = run(v, LIBRARY);

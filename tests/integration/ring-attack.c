@@ -90,7 +90,7 @@ static void attack_map(int fd, size_t size)
 static bool same(const void *map, const void *before)
 {
 	const char *a = map, *b = before;
-	const size_t behind = PP_RING_GATE_OFFSET + sizeof(struct pp_ring_gate);
+	const size_t behind = PP_RING_LIMIT_OFFSET + sizeof(struct pp_ring_limit);
 
 	return memcmp(a, b, PP_RING_LIVE_OFFSET) == 0 &&
 	       memcmp(a + behind, b + behind, sizeof(struct pp_ring_header) - behind) == 0;

@@ -49,12 +49,12 @@ come() {
 	local event
 	for event in "$@"; do
 		hotplug come "$(id_of "$event")" "${CPUS[@]}" >"$SCRATCH/come" || fail "$event: it does not take the CPUs"
-		expect_match "$(<"$SCRATCH/come")" 'stale=0$' "$event"
+		expect_match "$(<"$SCRATCH/come")" 'incomplete=0$' "$event"
 	done
 }
 
-is_stale() {
-	[ "$(hotplug stale "$(id_of "$1")")" = 1 ]
+is_incomplete() {
+	[ "$(hotplug incomplete "$(id_of "$1")")" = 1 ]
 }
 
 # begin_with [ENGINE]: the daemon again.
@@ -94,7 +94,7 @@ perfctl pause t/paused
 ids=$(event_ids)
 for event in "${ALL[@]}"; do
 	[ ! -e "$REGISTRY/t/$event/cpu$LAST" ] || fail "t/$event has a ring on a CPU that is not there"
-	is_stale "t/$event" && fail "t/$event misses a CPU that is not there"
+	is_incomplete "t/$event" && fail "t/$event misses a CPU that is not there"
 done
 
 call "$LAST" 1000
@@ -137,7 +137,7 @@ for event in "${ALL[@]}"; do
 	while IFS= read -r link; do
 		expect_eq "$(hotplug link "t/$event/${link%=*}")" "${link#*=}" "link of t/$event"
 	done <<<"${links[$event]}"
-	is_stale "t/$event" && fail "t/$event is stale"
+	is_incomplete "t/$event" && fail "t/$event is incomplete"
 done
 expect_eq "$(stat -c '%a %u' "$REGISTRY/t/clock/cpu$LAST")" "600 $DAEMON_UID" "rights of a new ring"
 expect_eq "$(event_ids)" "$ids" "ids"
@@ -168,12 +168,12 @@ hotplug down "$LAST"
 expect_match "$(line t/clock "$LAST")" ' away=[0-9]+\.[0-9]{6}$'
 expect_match "$(grep ^total "$REGISTRY/t/clock/stat")" ' away=1$'
 [[ $(line t/clock "$FIRST") != *away* ]] || fail "CPU $FIRST is said to be away"
-expect_eq "$(hotplug stale "$(id_of t/clock)")" 0 "what a CPU that is away makes stale"
-expect_eq "$(hotplug up "$LAST" + stale "$(id_of t/clock)" + stale "$(id_of t/generic)" | xargs)" "1 0" \
+expect_eq "$(hotplug incomplete "$(id_of t/clock)")" 0 "what a CPU that is away makes incomplete"
+expect_eq "$(hotplug up "$LAST" + incomplete "$(id_of t/clock)" + incomplete "$(id_of t/generic)" | xargs)" "1 0" \
 	"a dead counter, and a tracepoint, which does not die with a CPU"
 come t/clock t/several
 generation=$(hotplug state "$LAST")
-expect_eq "$(hotplug undone "$LAST" + state "$LAST" + stale "$(id_of t/clock)" | xargs)" \
+expect_eq "$(hotplug undone "$LAST" + state "$LAST" + incomplete "$(id_of t/clock)" | xargs)" \
 	"$((${generation% *} + 1)) 0 1" "a CPU that was to go and stayed: its counters have died"
 come t/clock t/several
 

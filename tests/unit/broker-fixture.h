@@ -14,7 +14,7 @@
 #include <sys/un.h>
 
 #include "daemon/broker/config/limits.h"
-#include "daemon/broker/hotplug/arrivals.h"
+#include "daemon/broker/hotplug/missing-rings.h"
 #include "daemon/broker/request/request.h"
 #include "proto/macro.h"
 #include "proto/packet.h"
@@ -41,7 +41,7 @@ struct fake_engine {
 	int listen, fd;
 	struct pp_event events[FAKE_EVENTS];
 	size_t n;
-	struct pp_remains held[FAKE_EVENTS]; /* what is left of events while holds is set */
+	struct pp_orphans held[FAKE_EVENTS]; /* what is left of events while holds is set */
 	size_t n_held;
 	bool holds;
 	uint64_t last_id;
@@ -51,7 +51,7 @@ struct fake_engine {
 	uint32_t sources; /* that an event has */
 	uint64_t listing; /* serial of the enumeration under way, or 0 */
 	size_t listed;
-	struct pp_order last; /* but for its recipe */
+	struct pp_order last; /* but for its parsed event */
 	uint32_t last_sources, last_nodes;
 	unsigned enumerated, created, deleted, changed, paused, aliased, given_rights, cpus,
 		sideband;
@@ -66,7 +66,7 @@ struct broker {
 	struct peers peers;
 	struct watchers watchers;
 	struct hotplug hotplug; /* only what is online: CPUs 0 to 3 */
-	struct arrivals arrivals;
+	struct missing_rings missing_rings;
 	struct sideband sideband; /* of all four; a test that wants it configures it */
 	struct service service;
 	struct fake_engine engine;
@@ -97,7 +97,7 @@ static void fake_hang_up(struct fake_engine *f)
 
 /* false: there is no room now. */
 static bool fake_send(struct fake_engine *f, uint32_t type, uint64_t serial,
-		      const struct pp_event *event, const struct pp_remains *remains)
+		      const struct pp_event *event, const struct pp_orphans *orphans)
 {
 	size_t size = sizeof(fake_answer);
 
@@ -105,11 +105,11 @@ static bool fake_send(struct fake_engine *f, uint32_t type, uint64_t serial,
 	fake_answer.type = type;
 	fake_answer.serial = serial;
 	memset(&fake_answer.event, 0, sizeof(fake_answer.event));
-	memset(&fake_answer.remains, 0, sizeof(fake_answer.remains));
+	memset(&fake_answer.orphans, 0, sizeof(fake_answer.orphans));
 	if (event)
 		fake_answer.event = *event;
-	if (remains)
-		fake_answer.remains = *remains;
+	if (orphans)
+		fake_answer.orphans = *orphans;
 	if (type == PP_ANSWER_DONE && f->moods > 0 && event) {
 		f->moods--;
 		if (f->mood == FAKE_LIES_SIZE)
@@ -170,7 +170,7 @@ static struct pp_event *fake_find(struct fake_engine *f, uint64_t id)
 /* The oldest alias of this event takes its place, if that is allowed: its id; 0: nobody has. */
 static uint64_t fake_bequeath(struct fake_engine *f, const struct pp_event *e, bool allowed)
 {
-	struct pp_event *heir = NULL;
+	struct pp_event *successor = NULL;
 
 	for (size_t i = 0; i < f->n; i++) {
 		struct pp_event *other = &f->events[i];
@@ -179,23 +179,23 @@ static uint64_t fake_bequeath(struct fake_engine *f, const struct pp_event *e, b
 			continue;
 		if (!allowed) {
 			f->events[i--] = f->events[--f->n];
-		} else if (!heir) {
-			heir = other;
-			heir->shares = 0;
-			heir->memory = e->memory;
+		} else if (!successor) {
+			successor = other;
+			successor->shares = 0;
+			successor->memory = e->memory;
 		} else {
-			other->shares = heir->id;
+			other->shares = successor->id;
 		}
 	}
-	return heir ? heir->id : 0;
+	return successor ? successor->id : 0;
 }
 
-static struct pp_remains *fake_hold(struct fake_engine *f, const struct pp_event *e)
+static struct pp_orphans *fake_hold(struct fake_engine *f, const struct pp_event *e)
 {
-	struct pp_remains *r = &f->held[f->n_held++];
+	struct pp_orphans *r = &f->held[f->n_held++];
 
 	ck_assert_uint_le(f->n_held, FAKE_EVENTS);
-	*r = (struct pp_remains){
+	*r = (struct pp_orphans){
 		.id = ++f->last_id,
 		.bytes = e->memory,
 		.creator = e->spec.creator,
@@ -254,7 +254,7 @@ static void fake_fail(struct fake_engine *f, uint64_t serial, int error, const c
 /* Rings that nobody has any more: the unasked answer. */
 static _unused_ void fake_release(struct fake_engine *f, uint64_t left)
 {
-	struct pp_remains *r = &f->held[f->n_held - 1];
+	struct pp_orphans *r = &f->held[f->n_held - 1];
 
 	r->bytes = left;
 	ck_assert(fake_send(f, PP_ANSWER_RELEASED, 0, NULL, r));
@@ -273,7 +273,7 @@ static void fake_add_cpus(struct fake_engine *f, struct pp_event *e, const struc
 		pp_cpumask_set(&e->rings, cpu);
 		e->memory += PP_RING_PAGE + e->spec.data_size + 4096;
 	}
-	e->stale = 0;
+	e->incomplete = 0;
 	for (size_t i = 0; i < f->n; i++)
 		if (f->events[i].shares == e->id)
 			f->events[i].rings = e->rings;
@@ -281,11 +281,11 @@ static void fake_add_cpus(struct fake_engine *f, struct pp_event *e, const struc
 
 /* What the order is about, after it. false: there is no such event. */
 static bool fake_act(struct fake_engine *f, const struct pp_order *o, struct pp_event *ret,
-		     struct pp_remains *ret_remains)
+		     struct pp_orphans *ret_orphans)
 {
 	struct pp_event *e = fake_find(f, o->id);
 
-	*ret_remains = (struct pp_remains){ 0 };
+	*ret_orphans = (struct pp_orphans){ 0 };
 	if (o->id && !e)
 		return false;
 	switch (o->type) {
@@ -308,7 +308,7 @@ static bool fake_act(struct fake_engine *f, const struct pp_order *o, struct pp_
 		if (o->what & PP_CHANGE_MAX_RATE)
 			e->spec.max_rate = o->spec.max_rate;
 		if (o->what & PP_CHANGE_BUFFER) {
-			*ret_remains = *fake_hold(f, e);
+			*ret_orphans = *fake_hold(f, e);
 			e->spec.data_size = o->spec.data_size;
 			e->set++;
 			fake_fill(e);
@@ -338,7 +338,7 @@ static bool fake_act(struct fake_engine *f, const struct pp_order *o, struct pp_
 		if (!ret->shares)
 			ret->shares = fake_bequeath(f, ret, o->allowance.sources > 0);
 		if (!ret->shares && f->holds)
-			*ret_remains = *fake_hold(f, ret);
+			*ret_orphans = *fake_hold(f, ret);
 		fake_unmake(f, o->id);
 		return true;
 	}
@@ -371,7 +371,7 @@ static void fake_sideband(struct fake_engine *f, const struct pp_order *o)
 static void fake_carry_out(struct fake_engine *f, const struct pp_order *o)
 {
 	static struct pp_event event;
-	struct pp_remains remains;
+	struct pp_orphans orphans;
 
 	if (o->type == PP_ORDER_ENUMERATE) {
 		f->enumerated++;
@@ -387,10 +387,10 @@ static void fake_carry_out(struct fake_engine *f, const struct pp_order *o)
 		fake_fail(f, o->serial, E2BIG, "The fake failed.");
 	} else if (o->type == PP_ORDER_SIDEBAND) {
 		fake_sideband(f, o);
-	} else if (!fake_act(f, o, &event, &remains)) {
+	} else if (!fake_act(f, o, &event, &orphans)) {
 		fake_fail(f, o->serial, ENOENT, "The fake has no such event.");
 	} else if (!fake_dies(f, FAKE_DIES_AFTER)) {
-		fake_send(f, PP_ANSWER_DONE, o->serial, &event, &remains);
+		fake_send(f, PP_ANSWER_DONE, o->serial, &event, &orphans);
 	}
 }
 
@@ -412,11 +412,11 @@ static int fake_on_order(sd_event_source *s _unused_, int fd _unused_, uint32_t 
 	}
 	ck_assert_int_eq(n, pp_order_size(order.type));
 	ck_assert_int_eq(pp_order_check(&order), 0);
-	memcpy(&f->last, &order, offsetof(struct pp_order, recipe));
+	memcpy(&f->last, &order, offsetof(struct pp_order, parsed));
 	f->last_sources = f->last_nodes = 0;
 	if (pp_order_size(order.type) == sizeof(order)) {
-		f->last_sources = order.recipe.n_sources;
-		f->last_nodes = order.recipe.n_nodes;
+		f->last_sources = order.parsed.n_sources;
+		f->last_nodes = order.parsed.n_nodes;
 	}
 	fake_carry_out(f, &order);
 	return 0;
@@ -471,7 +471,7 @@ static void broker_on_changed(void *userdata)
 	struct broker *b = userdata;
 
 	b->changes++;
-	arrivals_continue(&b->arrivals);
+	missing_rings_continue(&b->missing_rings);
 	sideband_continue(&b->sideband);
 }
 
@@ -567,8 +567,8 @@ static void broker_begin(struct broker *b)
 	b->service.watchers = &b->watchers;
 	b->service.hotplug = &b->hotplug;
 	b->hotplug.online.bits[0] = 0xf;
-	b->arrivals.lifecycle = &b->lifecycle;
-	b->arrivals.online = &b->hotplug.online;
+	b->missing_rings.lifecycle = &b->lifecycle;
+	b->missing_rings.online = &b->hotplug.online;
 	b->sideband.lifecycle = &b->lifecycle;
 	b->sideband.online = &b->hotplug.online;
 	b->sideband.registry = b->registry;

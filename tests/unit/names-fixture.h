@@ -117,13 +117,13 @@ static void add_maps(struct pins_draft *d, struct meta_map maps[3], bool are_the
 
 static void add_files(struct pins_draft *d, const struct pp_event *e, const struct meta_map maps[3])
 {
-	static struct pp_recipe recipe = { .n_sources = 1 };
+	static struct pp_parsed parsed = { .n_sources = 1 };
 	_cleanup_close_ int meta = -EBADF;
 
-	recipe.sources[0].kind = PP_SOURCE_TRACEPOINT;
-	strcpy(recipe.sources[0].system, "sched");
-	strcpy(recipe.sources[0].name, "sched_switch");
-	ck_assert_int_eq(meta_create(e, &recipe, maps, 3, false, &meta), 0);
+	parsed.sources[0].kind = PP_SOURCE_TRACEPOINT;
+	strcpy(parsed.sources[0].system, "sched");
+	strcpy(parsed.sources[0].name, "sched_switch");
+	ck_assert_int_eq(meta_create(e, &parsed, maps, 3, false, &meta), 0);
 	ck_assert_int_eq(pins_add(d, meta, "meta", 0, 0, 0600), 0);
 	ck_assert_int_eq(pins_add(d, meta, "info", BROKER, d->group, 0440), 0);
 	ck_assert_int_eq(pins_add(d, meta, "stat", BROKER, d->group, 0440), 0);
@@ -205,7 +205,7 @@ static const struct pp_event *by_path(const char *path)
 	return NULL;
 }
 
-static void delete_path(const char *path, struct pp_remains *ret)
+static void delete_path(const char *path, struct pp_orphans *ret)
 {
 	struct failure f = {};
 	struct pp_event was;

@@ -41,7 +41,7 @@ static inline void costly_end(struct costly *c)
 }
 
 /* The turn of the user who has a connection. */
-static inline struct turn *turn_of(struct broker *b, uid_t uid)
+static inline struct fair_queue_member *turn_of(struct broker *b, uid_t uid)
 {
 	struct peer *p = b->peers.first;
 

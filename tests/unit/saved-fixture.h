@@ -121,7 +121,7 @@ static inline void fill(struct writer *w)
 		w[i] = writer_new(i, 4096, 512);
 		for (unsigned k = 0; k < records[i]; k++)
 			writer_write(&w[i], k, time++, 4 + 8 * (k * 7 % 40));
-		w[i].header->gate.limited = 3;
+		w[i].header->limit.limited = 3;
 	}
 	while ((w[3].header->live.head & 4095) < 4000)
 		writer_write(&w[3], 1, time++, 12);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Who gets copies, what they are charged, and until when; with a real dumper, or without one. */
-#include "daemon/broker/handout/holdings.h"
+#include "daemon/broker/handout/memfd-refs.h"
 #include "tests/unit/dumper-process.h"
 #include "tests/unit/registry-pins.h"
 
@@ -258,37 +258,37 @@ START_TEST(failing)
 }
 END_TEST
 
-/* ── holdings ───────────────────────────────────────────────────────────────────────────── */
+/* ── memfd references ───────────────────────────────────────────────────────────────────────────── */
 
 /* When the kernel had no room for its notices, what it still has is compared. */
 START_TEST(reviewed)
 {
-	struct holdings h = { .fd = -EBADF };
+	struct memfd_refs h = { .fd = -EBADF };
 	struct quota quota;
 	sd_event *loop;
 	int files[20];
 
 	quota_init(&quota);
 	ck_assert_int_ge(sd_event_new(&loop), 0);
-	ck_assert_int_ge(holdings_init(&h, loop, &quota), 0);
+	ck_assert_int_ge(memfd_refs_init(&h, loop, &quota), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
 		files[i] = memfd_create("copy", MFD_CLOEXEC);
 		ck_assert_int_eq(quota_charge(&quota, QUOTA_COPIES, 7, NULL, i + 1), 0);
-		ck_assert_int_eq(holdings_add(&h, files[i], 7, i + 1), 0);
+		ck_assert_int_eq(memfd_refs_add(&h, files[i], 7, i + 1), 0);
 	}
-	ck_assert_int_eq(holdings_add(&h, files[3], 7, 1), -EEXIST);
+	ck_assert_int_eq(memfd_refs_add(&h, files[3], 7, 1), -EEXIST);
 	for (size_t i = 0; i < ARRAY_SIZE(files); i += 2)
 		close(files[i]);
-	holdings_review(&h);
+	memfd_refs_review(&h);
 	ck_assert_uint_eq(quota_user(&quota, 7)->used[QUOTA_COPIES], 110);
 	/* And the notices that are there after all do no harm. */
-	holdings_catch_up(&h);
+	memfd_refs_catch_up(&h);
 	ck_assert_uint_eq(quota_user(&quota, 7)->used[QUOTA_COPIES], 110);
 	for (size_t i = 1; i < ARRAY_SIZE(files); i += 4)
 		close(files[i]);
-	holdings_catch_up(&h);
+	memfd_refs_catch_up(&h);
 	ck_assert_uint_eq(quota_user(&quota, 7)->used[QUOTA_COPIES], 60);
-	holdings_done(&h);
+	memfd_refs_done(&h);
 	quota_done(&quota);
 	sd_event_unref(loop);
 }

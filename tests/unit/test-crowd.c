@@ -24,7 +24,7 @@
 
 static char registry[] = "/tmp/perfpersist-crowd-XXXXXX";
 static struct pp_spec spec;
-static struct pp_recipe recipe;
+static struct pp_parsed parsed;
 static struct failure failure;
 
 /* In front of libbpf's own: the function by whose presence kernel.c knows such a kernel. */
@@ -65,13 +65,13 @@ static int create(const char *name, const char *event, uint32_t allowed)
 		.mode = 0640,
 		.creator = USER,
 	};
-	memset(&recipe, 0, sizeof(recipe));
+	memset(&parsed, 0, sizeof(parsed));
 	snprintf(spec.name, sizeof(spec.name), "%s", name);
 	snprintf(spec.event, sizeof(spec.event), "%s", event);
-	r = pp_spec_parse(event, recipe.sources, PP_TERMS_MAX, sentence, sizeof(sentence));
+	r = pp_spec_parse(event, parsed.sources, PP_TERMS_MAX, sentence, sizeof(sentence));
 	ck_assert_msg(r > 0, "%s", sentence);
-	recipe.n_sources = r;
-	r = event_create(&spec, &recipe, &allowance, BROKER, &e, &failure);
+	parsed.n_sources = r;
+	r = event_create(&spec, &parsed, &allowance, BROKER, &e, &failure);
 	if (r >= 0)
 		crowd_add(&e);
 	ck_assert_msg(r >= 0 || r == -EDQUOT, "%s", failure.sentence);

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 
 #include "daemon/broker/config/boot-file.h"
-#include "daemon/broker/config/dropin-specify.h"
+#include "daemon/broker/config/dropin-resolve.h"
 #include "daemon/broker/config/dropins.h"
 #include "proto/macro.h"
 #include "tests/unit/needs.h"

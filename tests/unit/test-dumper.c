@@ -72,7 +72,7 @@ START_TEST(at_rest)
 		check_same(&w);
 	}
 	w.header->live.state = PP_RING_PAUSED;
-	w.header->gate.limited = 5;
+	w.header->limit.limited = 5;
 	copy = copy_of(&w);
 	ck_assert_int_eq(pread(copy.fd, &header, sizeof(header), 0), sizeof(header));
 	ck_assert_mem_eq(&header, w.header, sizeof(header));

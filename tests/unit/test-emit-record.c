@@ -224,7 +224,7 @@ START_TEST(limited)
 	dup_nothing(0, 20000);
 	for (unsigned i = 0; i < rings.n; i++) {
 		records += rings.ring[i]->live.records;
-		kept_out += rings.ring[i]->gate.limited;
+		kept_out += rings.ring[i]->limit.limited;
 	}
 	ck_assert_uint_eq(records + kept_out, 20000);
 	ck_assert_uint_ge(records, 100);

@@ -22,7 +22,7 @@
 #include "daemon/engine/registry/meta.h"
 #include "daemon/engine/registry/pins.h"
 #include "daemon/engine/registry/reaper.h"
-#include "daemon/engine/registry/remains.h"
+#include "daemon/engine/registry/orphans.h"
 #include "daemon/filter.h"
 #include "daemon/log.h"
 #include "daemon/totals.h"
@@ -60,7 +60,7 @@ static void teardown(void)
 
 /* What is asked for; as large as it may be, so not on the stack. */
 static struct pp_spec spec;
-static struct pp_recipe recipe;
+static struct pp_parsed parsed;
 static struct failure failure;
 
 static void ask(const char *event, uint64_t data_size, uint32_t flags)
@@ -69,7 +69,7 @@ static void ask(const char *event, uint64_t data_size, uint32_t flags)
 	int n;
 
 	memset(&spec, 0, sizeof(spec));
-	memset(&recipe, 0, sizeof(recipe));
+	memset(&parsed, 0, sizeof(parsed));
 	memset(&failure, 0, sizeof(failure));
 	strcpy(spec.ns, "life");
 	strcpy(spec.name, "event");
@@ -77,12 +77,12 @@ static void ask(const char *event, uint64_t data_size, uint32_t flags)
 	spec.data_size = data_size;
 	spec.flags = flags | PP_EVENT_ALL_CPUS;
 	spec.mode = 0640;
-	n = *event ? pp_spec_parse(event, recipe.sources, PP_TERMS_MAX, sentence, sizeof(sentence))
+	n = *event ? pp_spec_parse(event, parsed.sources, PP_TERMS_MAX, sentence, sizeof(sentence))
 		   : 0;
 	ck_assert_msg(n >= 0, "%s", sentence);
-	recipe.n_sources = n;
+	parsed.n_sources = n;
 	for (int i = 0; i < n; i++)
-		if (recipe.sources[i].kind == PP_SOURCE_SAMPLING) {
+		if (parsed.sources[i].kind == PP_SOURCE_SAMPLING) {
 			spec.period = 1000;
 			spec.flags |= PP_EVENT_FREQ;
 		}
@@ -92,15 +92,15 @@ static void ask(const char *event, uint64_t data_size, uint32_t flags)
 static void ask_filter(uint32_t from, const char *filter)
 {
 	char sentence[512];
-	int n = pp_filter_parse(filter, recipe.nodes + recipe.n_nodes,
-				PP_FILTER_NODES_MAX - recipe.n_nodes, sentence, sizeof(sentence));
+	int n = pp_filter_parse(filter, parsed.nodes + parsed.n_nodes,
+				PP_FILTER_NODES_MAX - parsed.n_nodes, sentence, sizeof(sentence));
 
 	ck_assert_msg(n > 0, "%s", sentence);
-	for (uint32_t i = from; i < recipe.n_sources; i++) {
-		recipe.sources[i].filter = recipe.n_nodes;
-		recipe.sources[i].n_filter = n;
+	for (uint32_t i = from; i < parsed.n_sources; i++) {
+		parsed.sources[i].filter = parsed.n_nodes;
+		parsed.sources[i].n_filter = n;
 	}
-	recipe.n_nodes += n;
+	parsed.n_nodes += n;
 	snprintf(spec.filter, sizeof(spec.filter), "%s", filter);
 }
 
@@ -121,8 +121,8 @@ static struct pp_event create(void)
 	struct pp_event e;
 
 	ck_assert_int_eq(pp_spec_check(&spec), 0);
-	ck_assert_int_eq(pp_recipe_check(&recipe, true), 0);
-	ck_assert_msg(event_create(&spec, &recipe, NULL, BROKER, &e, &failure) == 0, "%s",
+	ck_assert_int_eq(pp_parsed_check(&parsed, true), 0);
+	ck_assert_msg(event_create(&spec, &parsed, NULL, BROKER, &e, &failure) == 0, "%s",
 		      failure.sentence);
 	ck_assert_int_eq(pp_event_check(&e), 0);
 	return e;
@@ -138,14 +138,14 @@ static struct pp_event created(const char *event, uint32_t flags)
 
 static struct pp_event change(uint32_t what)
 {
-	struct pp_remains remains;
+	struct pp_orphans orphans;
 	struct pp_event e;
 
 	ck_assert_int_eq(event_read(NAME, &e), 0);
 	ck_assert_msg(
-		event_change(e.id, what, &spec, &recipe, NULL, BROKER, &e, &remains, &failure) == 0,
+		event_change(e.id, what, &spec, &parsed, NULL, BROKER, &e, &orphans, &failure) == 0,
 		"%s", failure.sentence);
-	ck_assert_int_eq(remains.id != 0, (what & PP_CHANGE_BUFFER) != 0);
+	ck_assert_int_eq(orphans.id != 0, (what & PP_CHANGE_BUFFER) != 0);
 	return e;
 }
 
@@ -161,11 +161,11 @@ static void pause_it(bool pause)
 
 static void delete (void)
 {
-	struct pp_remains remains;
+	struct pp_orphans orphans;
 	struct pp_event e;
 
 	ck_assert_int_eq(event_read(NAME, &e), 0);
-	ck_assert_msg(names_delete(e.id, NULL, BROKER, &e, &remains, &failure) == 0, "%s",
+	ck_assert_msg(names_delete(e.id, NULL, BROKER, &e, &orphans, &failure) == 0, "%s",
 		      failure.sentence);
 	reaper_wait(INT_MAX);
 }
@@ -409,7 +409,7 @@ static uint64_t limited(void)
 	uint64_t n = 0;
 
 	for (size_t i = 0; i < n_held; i++)
-		n += held[i].ring->gate.limited;
+		n += held[i].ring->limit.limited;
 	return n;
 }
 
@@ -584,7 +584,7 @@ START_TEST(refused)
 	ask(refusals[_i].event, refusals[_i].data_size, 0);
 	if (refusals[_i].filter) /* not for the first of two that are the same */
 		ask_filter(_i == 3 ? 1 : 0, refusals[_i].filter);
-	ck_assert_int_eq(event_create(&spec, &recipe, NULL, BROKER, &e, &failure),
+	ck_assert_int_eq(event_create(&spec, &parsed, NULL, BROKER, &e, &failure),
 			 refusals[_i].error);
 	ck_assert_uint_gt(strlen(failure.sentence), 20);
 	ck_assert_uint_eq(traces(), 0);
@@ -596,11 +596,11 @@ static unsigned steps_until_refused(const char *event)
 	struct pp_event e;
 
 	ask(event, SMALL, 0);
-	for (uint32_t i = 0; i < recipe.n_sources; i++)
-		if (recipe.sources[i].kind == PP_SOURCE_SAMPLING)
-			recipe.sources[i].config1 |= 1; /* no processor can watch there */
+	for (uint32_t i = 0; i < parsed.n_sources; i++)
+		if (parsed.sources[i].kind == PP_SOURCE_SAMPLING)
+			parsed.sources[i].config1 |= 1; /* no processor can watch there */
 	steps_left = 100000;
-	ck_assert_int_lt(event_create(&spec, &recipe, NULL, BROKER, &e, &failure), 0);
+	ck_assert_int_lt(event_create(&spec, &parsed, NULL, BROKER, &e, &failure), 0);
 	/* Others on the machine may have all of its few registers: the kernel says that first, to
 	 * the same system call. */
 	ck_assert_msg(strstr(failure.sentence, "cannot watch") ||
@@ -673,7 +673,7 @@ START_TEST(counters_go_first)
 			ck_assert_int_eq(pins_recover(), 0);
 			id = how == 1 ? id + 1 : 7;
 		}
-		pins_remains_path(id, gone);
+		pins_orphans_path(id, gone);
 		expect_links(gone, false, 1);
 		ck_assert_int_eq(reaper_kick(), 0);
 		reaper_wait(INT_MAX);
@@ -688,12 +688,12 @@ END_TEST
 START_TEST(a_refused_change)
 {
 	struct pp_event was = created(BOTH, 0), e;
-	struct pp_remains remains;
+	struct pp_orphans orphans;
 
 	ask("", SMALL, 0);
 	ask_filter(0, "no_such == 1");
-	ck_assert_int_eq(event_change(was.id, PP_CHANGE_FILTER, &spec, &recipe, NULL, BROKER, &e,
-				      &remains, &failure),
+	ck_assert_int_eq(event_change(was.id, PP_CHANGE_FILTER, &spec, &parsed, NULL, BROKER, &e,
+				      &orphans, &failure),
 			 -EINVAL);
 	ck_assert_int_eq(event_read(NAME, &e), 0);
 	ck_assert_mem_eq(&e, &was, sizeof(e));
@@ -777,7 +777,7 @@ static int mend(const char *path, void *userdata _unused_)
 static void start_again(void)
 {
 	ck_assert_int_eq(pins_recover(), 0);
-	ck_assert_int_eq(remains_recover(), 0);
+	ck_assert_int_eq(orphans_recover(), 0);
 	ck_assert_int_eq(pins_foreach(mend, NULL), 0);
 	ck_assert_int_eq(pins_sweep(), 0);
 	ck_assert_int_eq(reaper_kick(), 0);

@@ -87,7 +87,7 @@ int pp_cpus_possible(void)
 /* ── an event ───────────────────────────────────────────────────────────────────────────── */
 
 static struct pp_spec spec;
-static struct pp_recipe recipe;
+static struct pp_parsed parsed;
 static struct failure failure;
 
 static void ask(const char *event)
@@ -96,22 +96,22 @@ static void ask(const char *event)
 	int n;
 
 	memset(&spec, 0, sizeof(spec));
-	memset(&recipe, 0, sizeof(recipe));
+	memset(&parsed, 0, sizeof(parsed));
 	strcpy(spec.ns, "many");
 	strcpy(spec.name, "event");
 	snprintf(spec.event, sizeof(spec.event), "%s", event);
 	spec.data_size = 65536;
 	spec.flags = PP_EVENT_ALL_CPUS;
 	spec.mode = 0640;
-	n = pp_spec_parse(event, recipe.sources, PP_TERMS_MAX, sentence, sizeof(sentence));
+	n = pp_spec_parse(event, parsed.sources, PP_TERMS_MAX, sentence, sizeof(sentence));
 	ck_assert_msg(n > 0, "%s", sentence);
-	recipe.n_sources = n;
+	parsed.n_sources = n;
 }
 
 static struct pp_event create(void)
 {
 	struct pp_event e;
-	int r = event_create(&spec, &recipe, NULL, BROKER, &e, &failure);
+	int r = event_create(&spec, &parsed, NULL, BROKER, &e, &failure);
 
 	ck_assert_msg(r == 0, "%s", failure.sentence);
 	return e;
@@ -119,9 +119,9 @@ static struct pp_event create(void)
 
 static void delete (uint64_t id)
 {
-	struct pp_remains remains;
+	struct pp_orphans orphans;
 	struct pp_event e;
-	int r = names_delete(id, NULL, BROKER, &e, &remains, &failure);
+	int r = names_delete(id, NULL, BROKER, &e, &orphans, &failure);
 
 	ck_assert_msg(r == 0, "%s", failure.sentence);
 	reaper_wait(INT_MAX);

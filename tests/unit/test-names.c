@@ -12,7 +12,7 @@
 #include "daemon/engine/budget.h"
 #include "daemon/engine/event/heir.h"
 #include "daemon/engine/registry/reaper.h"
-#include "daemon/engine/registry/remains.h"
+#include "daemon/engine/registry/orphans.h"
 #include "daemon/engine/registry/wakeups.h"
 #include "daemon/log.h"
 #include "names-fixture.h"
@@ -86,7 +86,7 @@ static void check_registry(void)
 
 static unsigned n_released;
 
-static void on_released(const struct pp_remains *r, void *userdata _unused_)
+static void on_released(const struct pp_orphans *r, void *userdata _unused_)
 {
 	n_released += r->bytes == 0;
 }
@@ -96,13 +96,13 @@ static void wait_released(uint64_t bytes)
 {
 	reaper_kick();
 	reaper_wait(INT_MAX);
-	while (remains_bytes() > bytes) {
-		remains_hurry();
+	while (orphans_bytes() > bytes) {
+		orphans_hurry();
 		syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0); /* a grace period */
-		poll(NULL, 0, remains_timeout());
-		remains_look(on_released, NULL);
+		poll(NULL, 0, orphans_timeout());
+		orphans_look(on_released, NULL);
 	}
-	ck_assert_uint_eq(remains_bytes(), bytes);
+	ck_assert_uint_eq(orphans_bytes(), bytes);
 }
 
 static int is_swept(const char *dir _unused_, const char *leaf, void *userdata _unused_)
@@ -114,12 +114,12 @@ static int is_swept(const char *dir _unused_, const char *leaf, void *userdata _
 
 static void delete_names(void)
 {
-	struct pp_remains remains;
+	struct pp_orphans orphans;
 	char path[PINS_PATH_SIZE];
 
 	for (enumerate(); n_found; enumerate()) {
 		snprintf(path, sizeof(path), "%s/%s", found[0].spec.ns, found[0].spec.name);
-		delete_path(path, &remains);
+		delete_path(path, &orphans);
 		check_registry();
 	}
 }
@@ -128,7 +128,7 @@ static void delete_all(void)
 {
 	delete_names();
 	wait_released(0);
-	ck_assert_int_eq(remains_timeout(), -1);
+	ck_assert_int_eq(orphans_timeout(), -1);
 	ck_assert_int_eq(pins_foreach_leaf(".", is_swept, NULL), 0);
 }
 
@@ -172,12 +172,12 @@ END_TEST
 START_TEST(inheriting)
 {
 	const struct pp_event *b, *c;
-	struct pp_remains remains;
+	struct pp_orphans orphans;
 	struct pp_event e;
 
 	make_world();
-	delete_path("web/a", &remains);
-	ck_assert_uint_eq(remains.id, 0);
+	delete_path("web/a", &orphans);
+	ck_assert_uint_eq(orphans.id, 0);
 	check_registry();
 	ck_assert_int_eq(names_read(id_a, &e), -ENOENT);
 	b = by_path("db/b");
@@ -189,13 +189,13 @@ START_TEST(inheriting)
 	ck_assert_uint_eq(c->shares, id_b);
 	ck_assert_uint_eq(c->origin, id_a);
 	/* And once more: the rings keep the id that they have. */
-	delete_path("db/b", &remains);
+	delete_path("db/b", &orphans);
 	check_registry();
 	ck_assert_uint_eq(by_path("web/c")->origin, id_a);
-	delete_path("web/c", &remains);
-	ck_assert_uint_ne(remains.id, 0);
-	ck_assert_uint_eq(remains.bytes, EVENT_BYTES);
-	ck_assert_uint_eq(remains.creator, 100);
+	delete_path("web/c", &orphans);
+	ck_assert_uint_ne(orphans.id, 0);
+	ck_assert_uint_eq(orphans.bytes, EVENT_BYTES);
+	ck_assert_uint_eq(orphans.creator, 100);
 	delete_all();
 }
 END_TEST
@@ -223,7 +223,7 @@ END_TEST
 START_TEST(a_mapped_ring_stays_charged)
 {
 	_cleanup_free_ struct meta_map *maps = NULL;
-	struct pp_remains remains;
+	struct pp_orphans orphans;
 	struct pp_event e;
 	void *ring;
 	int fd;
@@ -234,14 +234,14 @@ START_TEST(a_mapped_ring_stays_charged)
 	ring = mmap(NULL, RING_BYTES, PROT_READ, MAP_SHARED, fd, 0);
 	ck_assert_ptr_ne(ring, MAP_FAILED);
 	close(fd);
-	delete_path("web/z", &remains);
-	ck_assert_uint_eq(remains.bytes, EVENT_BYTES);
+	delete_path("web/z", &orphans);
+	ck_assert_uint_eq(orphans.bytes, EVENT_BYTES);
 	wait_released(RING_BYTES);
 	ck_assert_uint_eq(n_released, 0);
 	/* Another engine finds as much. */
 	if (fork() == 0) {
-		remains_recover();
-		_exit(remains_bytes() != RING_BYTES);
+		orphans_recover();
+		_exit(orphans_bytes() != RING_BYTES);
 	}
 	int status;
 
@@ -296,9 +296,9 @@ END_TEST
 
 static void delete_first(void)
 {
-	struct pp_remains remains;
+	struct pp_orphans orphans;
 
-	delete_path("web/a", &remains);
+	delete_path("web/a", &orphans);
 }
 
 static bool first_is_deleted(void)
@@ -310,9 +310,9 @@ static bool first_is_deleted(void)
 
 static void delete_alias(void)
 {
-	struct pp_remains remains;
+	struct pp_orphans orphans;
 
-	delete_path("db/b", &remains);
+	delete_path("db/b", &orphans);
 }
 
 static bool alias_is_deleted(void)
@@ -322,9 +322,9 @@ static bool alias_is_deleted(void)
 
 static void delete_only(void)
 {
-	struct pp_remains remains;
+	struct pp_orphans orphans;
 
-	delete_path("web/z", &remains);
+	delete_path("web/z", &orphans);
 }
 
 static bool only_is_deleted(void)
@@ -347,7 +347,7 @@ static bool alias_is_added(void)
 static void replace(bool same_rings)
 {
 	_cleanup_free_ struct meta_map *maps = NULL;
-	struct pp_remains remains;
+	struct pp_orphans orphans;
 	struct pins_draft d;
 	struct pp_event e;
 	uint64_t id;
@@ -359,8 +359,8 @@ static void replace(bool same_rings)
 	add_files(&d, &e, maps);
 	ck_assert_int_eq(pins_next_id(&id), 0);
 	ck_assert_int_eq(pins_replace(&d, "web/a", id), 0);
-	remains_add(id, "web/a", &remains);
-	ck_assert_uint_eq(remains.bytes, same_rings ? 0 : EVENT_BYTES);
+	orphans_add(id, "web/a", &orphans);
+	ck_assert_uint_eq(orphans.bytes, same_rings ? 0 : EVENT_BYTES);
 }
 
 static void resize(void)
@@ -429,7 +429,7 @@ static void start_again(void)
 {
 	ck_assert_int_eq(pins_recover(), 0);
 	ck_assert_int_eq(heir_recover(BROKER), 0);
-	ck_assert_int_eq(remains_recover(), 0);
+	ck_assert_int_eq(orphans_recover(), 0);
 	check_registry();
 }
 

@@ -224,7 +224,7 @@ END_TEST
 /* ── Rings and names of different age ───────────────────────────────────────────────────── */
 
 /* The id of the rings is that of their creation; the name that has them now may be younger. */
-static void heir_script(int fd)
+static void successor_script(int fd)
 {
 	send_page(fd, &(struct page){ .id = 12, .total = 3, .count = 3 });
 }
@@ -234,7 +234,7 @@ START_TEST(test_older_rings)
 	struct perfpersist_info info = { .sz = sizeof(info) };
 	struct perfpersist_event *e = NULL;
 
-	begin(heir_script, 1);
+	begin(successor_script, 1);
 	ck_assert_int_eq(perfpersist_open(p, "space", "name", &e), 0);
 	ck_assert_int_eq(perfpersist_event_info(e, &info), 0);
 	ck_assert_uint_eq(info.id, 12);
@@ -410,7 +410,7 @@ START_TEST(test_state)
 		w[1].header->live.state = states[i].second;
 		ck_assert_int_eq(perfpersist_event_state(e), states[i].state);
 	}
-	w[1].header->gate.limited = 17;
+	w[1].header->limit.limited = 17;
 	w[1].header->live.missed = 18;
 	ck_assert_int_eq(perfpersist_ring_stat(e, 1, &stat), 0);
 	ck_assert_uint_eq(stat.limited, 17);

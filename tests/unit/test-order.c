@@ -12,8 +12,8 @@
 
 static struct pp_order order;
 static struct pp_spec *const spec = &order.spec;
-static struct pp_recipe *const recipe = &order.recipe;
-static struct pp_source *const source = &order.recipe.sources[0];
+static struct pp_parsed *const parsed = &order.parsed;
+static struct pp_source *const source = &order.parsed.sources[0];
 
 static void good_create(void)
 {
@@ -28,7 +28,7 @@ static void good_create(void)
 	spec->mode = 0640;
 	spec->creator = 1002;
 	spec->flags = PP_EVENT_ALL_CPUS;
-	recipe->n_sources = 1;
+	parsed->n_sources = 1;
 }
 
 static void good_tracepoint(void)
@@ -101,11 +101,11 @@ static void good_uprobe(void)
 /* pid != 0 */
 static void add_filter(void)
 {
-	struct pp_filter_node *node = &recipe->nodes[recipe->n_nodes];
+	struct pp_filter_node *node = &parsed->nodes[parsed->n_nodes];
 
 	node->op = PP_FILTER_NE;
 	strcpy(node->field, "pid");
-	source->filter = recipe->n_nodes++;
+	source->filter = parsed->n_nodes++;
 	source->n_filter = 1;
 }
 
@@ -210,15 +210,15 @@ END_TEST
 START_TEST(lengths)
 {
 	for (uint32_t type = 0; type < 10; type++) {
-		bool has_recipe = type == PP_ORDER_CREATE || type == PP_ORDER_CHANGE;
+		bool has_parsed = type == PP_ORDER_CREATE || type == PP_ORDER_CHANGE;
 
 		ck_assert_uint_eq(pp_order_size(type),
-				  has_recipe ? sizeof(order) : offsetof(struct pp_order, recipe));
+				  has_parsed ? sizeof(order) : offsetof(struct pp_order, parsed));
 	}
-	ALLOW(good_pause, memset(recipe, 0xff, sizeof(*recipe)));
-	ALLOW(good_alias, memset(recipe, 0xff, sizeof(*recipe)));
-	ALLOW(good_rights, memset(recipe, 0xff, sizeof(*recipe)));
-	ALLOW(good_cpus, memset(recipe, 0xff, sizeof(*recipe)));
+	ALLOW(good_pause, memset(parsed, 0xff, sizeof(*parsed)));
+	ALLOW(good_alias, memset(parsed, 0xff, sizeof(*parsed)));
+	ALLOW(good_rights, memset(parsed, 0xff, sizeof(*parsed)));
+	ALLOW(good_cpus, memset(parsed, 0xff, sizeof(*parsed)));
 }
 END_TEST
 
@@ -255,12 +255,12 @@ START_TEST(changes)
 	SPOIL(good_change, order.what |= 8);
 	SPOIL(good_change, spec->data_size = 4097);
 	SPOIL(good_change, FILL(spec->filter));
-	SPOIL(good_change, recipe->n_sources = 1);
-	SPOIL(good_change, recipe->nodes[0].op = PP_FILTER_AND);
-	SPOIL(good_change, recipe->nodes[0].field[0] = 0);
-	SPOIL(good_change, recipe->n_nodes = PP_FILTER_NODES_MAX + 1);
+	SPOIL(good_change, parsed->n_sources = 1);
+	SPOIL(good_change, parsed->nodes[0].op = PP_FILTER_AND);
+	SPOIL(good_change, parsed->nodes[0].field[0] = 0);
+	SPOIL(good_change, parsed->n_nodes = PP_FILTER_NODES_MAX + 1);
 	SPOIL(good_change, add_filter()); /* two trees */
-	ALLOW(good_change, recipe->n_nodes = 0);
+	ALLOW(good_change, parsed->n_nodes = 0);
 	ALLOW(good_change, order.what = PP_CHANGE_MAX_RATE, spec->data_size = 0);
 }
 END_TEST
@@ -304,15 +304,15 @@ START_TEST(sources)
 	SPOIL(good_sampling, source->kind = PP_SOURCE_TRACEPOINT);
 	SPOIL(good_kprobe, source->kind = PP_SOURCE_UPROBE);
 	SPOIL(good_uprobe, source->kind = PP_SOURCE_KPROBE);
-	SPOIL(good_tracepoint, recipe->n_sources = 0);
-	SPOIL(good_tracepoint, recipe->n_sources = 2); /* the second is none */
-	SPOIL(good_tracepoint, recipe->n_sources = PP_TERMS_MAX + 1);
-	SPOIL(good_tracepoint, recipe->n_sources = UINT32_MAX);
+	SPOIL(good_tracepoint, parsed->n_sources = 0);
+	SPOIL(good_tracepoint, parsed->n_sources = 2); /* the second is none */
+	SPOIL(good_tracepoint, parsed->n_sources = PP_TERMS_MAX + 1);
+	SPOIL(good_tracepoint, parsed->n_sources = UINT32_MAX);
 	good_tracepoint();
-	for (recipe->n_sources = 1; recipe->n_sources < PP_TERMS_MAX; recipe->n_sources++)
-		recipe->sources[recipe->n_sources] = *source;
+	for (parsed->n_sources = 1; parsed->n_sources < PP_TERMS_MAX; parsed->n_sources++)
+		parsed->sources[parsed->n_sources] = *source;
 	expect(0);
-	recipe->sources[PP_TERMS_MAX - 1].name[0] = '.';
+	parsed->sources[PP_TERMS_MAX - 1].name[0] = '.';
 	expect(-EBADMSG);
 }
 END_TEST
@@ -321,15 +321,15 @@ START_TEST(filters)
 {
 	ALLOW(good_filter, );
 	ALLOW(good_filter, source->n_filter = 0);
-	ALLOW(good_filter, recipe->sources[1] = *source, recipe->n_sources = 2);
+	ALLOW(good_filter, parsed->sources[1] = *source, parsed->n_sources = 2);
 	SPOIL(good_filter, source->filter = 0, source->n_filter = 2);
 	SPOIL(good_filter, source->filter = 2);
 	SPOIL(good_filter, source->filter = UINT32_MAX);
 	SPOIL(good_filter, source->filter = UINT32_MAX, source->n_filter = 2);
 	SPOIL(good_filter, source->n_filter = UINT32_MAX);
-	SPOIL(good_filter, recipe->n_nodes = PP_FILTER_NODES_MAX + 1);
-	SPOIL(good_filter, FILL(recipe->nodes[1].field));
-	SPOIL(good_filter, FILL(recipe->nodes[1].text));
+	SPOIL(good_filter, parsed->n_nodes = PP_FILTER_NODES_MAX + 1);
+	SPOIL(good_filter, FILL(parsed->nodes[1].field));
+	SPOIL(good_filter, FILL(parsed->nodes[1].text));
 }
 END_TEST
 
@@ -455,10 +455,10 @@ START_TEST(mixtures)
 {
 	/* A tracepoint beside a counter: the period is the counter's. */
 	good_sampling();
-	recipe->sources[1].kind = PP_SOURCE_TRACEPOINT;
-	strcpy(recipe->sources[1].system, "sched");
-	strcpy(recipe->sources[1].name, "*");
-	recipe->n_sources = 2;
+	parsed->sources[1].kind = PP_SOURCE_TRACEPOINT;
+	strcpy(parsed->sources[1].system, "sched");
+	strcpy(parsed->sources[1].name, "*");
+	parsed->n_sources = 2;
 	expect(0);
 	spec->flags |= PP_EVENT_GENERIC;
 	expect(0);

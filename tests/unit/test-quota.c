@@ -163,16 +163,16 @@ static struct event event_of(uint32_t creator, uint64_t data_size)
 	return e;
 }
 
-static struct pp_remains remains_of(uint64_t id, uint64_t bytes)
+static struct pp_orphans orphans_of(uint64_t id, uint64_t bytes)
 {
-	return (struct pp_remains){ .id = id, .bytes = bytes, .creator = 5, .ns = "a" };
+	return (struct pp_orphans){ .id = id, .bytes = bytes, .creator = 5, .ns = "a" };
 }
 
 START_TEST(estimated_settled_held_released)
 {
 	struct charges c = { .quota = &q };
 	struct event e = event_of(5, 4096);
-	struct pp_remains r = remains_of(9, 30000);
+	struct pp_orphans r = orphans_of(9, 30000);
 	uint64_t memory;
 
 	ck_assert_int_eq(charges_estimate(&e.truth.spec, NULL, &memory), 0);
@@ -242,20 +242,20 @@ START_TEST(adopted_over_any_limit)
 }
 END_TEST
 
-START_TEST(many_remains)
+START_TEST(many_orphans)
 {
 	struct charges c = { .quota = &q };
-	struct pp_remains unknown = remains_of(5000, 1);
+	struct pp_orphans unknown = orphans_of(5000, 1);
 
 	for (uint64_t i = 0; i < 1000; i++) {
-		struct pp_remains r = remains_of((i * 7) % 1000 + 1, i + 1);
+		struct pp_orphans r = orphans_of((i * 7) % 1000 + 1, i + 1);
 
 		ck_assert_int_eq(charges_hold(&c, &r, 1), 0);
 	}
-	ck_assert_uint_eq(c.n_remains, 1000);
+	ck_assert_uint_eq(c.n_orphans, 1000);
 	charges_released(&c, &unknown);
 	for (uint64_t i = 0; i < 1000; i++) {
-		struct pp_remains r = remains_of(i + 1, 0);
+		struct pp_orphans r = orphans_of(i + 1, 0);
 
 		charges_released(&c, &r);
 		charges_released(&c, &r);
@@ -279,7 +279,7 @@ int main(void)
 	tcase_add_test_raise_signal(t, what_is_left_is_our_bug, SIGABRT);
 	tcase_add_test(t, estimated_settled_held_released);
 	tcase_add_test(t, adopted_over_any_limit);
-	tcase_add_test(t, many_remains);
+	tcase_add_test(t, many_orphans);
 	suite_add_tcase(s, t);
 	return run_suite(s);
 }

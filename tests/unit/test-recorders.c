@@ -349,11 +349,11 @@ START_TEST(test_exact)
 	if (!(options & LIMITED))
 		ck_assert_uint_eq(seen.closes, n_calls);
 	else
-		ck_assert_uint_gt(b.ring->gate.limited, 0);
+		ck_assert_uint_gt(b.ring->limit.limited, 0);
 	if (options & FILTERED)
-		ck_assert_uint_eq(seen.records + b.ring->gate.limited, n_calls);
+		ck_assert_uint_eq(seen.records + b.ring->limit.limited, n_calls);
 	ck_assert_uint_eq(b.ring->live.missed, 0);
-	ck_assert(!(options & WAKES) == !b.ring->gate.woken);
+	ck_assert(!(options & WAKES) == !b.ring->limit.woken);
 
 	make_calls();
 	ck_assert_uint_eq(b.ring->live.records, seen.records);
@@ -514,8 +514,9 @@ START_TEST(test_sampling)
 	running = run(&b, &s, &t);
 	fault();
 	pause_slot(&running, true);
-	ck_assert_uint_ge(b.ring->live.records + b.ring->gate.limited + b.ring->live.missed, PAGES);
-	ck_assert(!(options & LIMITED) == !b.ring->gate.limited);
+	ck_assert_uint_ge(b.ring->live.records + b.ring->limit.limited + b.ring->live.missed,
+			  PAGES);
+	ck_assert(!(options & LIMITED) == !b.ring->limit.limited);
 	ck_assert(b.ring->live.head == b.ring->live.reserve && !b.ring->live.nest);
 	stop(&running);
 	bench_done(&b);

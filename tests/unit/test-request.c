@@ -550,16 +550,16 @@ START_TEST(who_makes_us_wait_for_the_disk)
 	b.service.forget = forget_slowly;
 	request.flags = PP_EVENT_BOOT;
 	ck_assert_int_eq(client_call(&root, PP_OP_CREATE, &request), 0);
-	ck_assert(!turns_in_debt(turn_of(&b, 0)));
+	ck_assert(!fair_queue_in_debt(turn_of(&b, 0)));
 	snprintf(request.ns, sizeof(request.ns), "own");
 	ck_assert_int_eq(client_call(&team, PP_OP_CREATE, &request), 0);
-	ck_assert(turns_in_debt(turn_of(&b, MEMBER + 10)));
+	ck_assert(fair_queue_in_debt(turn_of(&b, MEMBER + 10)));
 	ck_assert_int_eq(client_delete(&root, "a", "x"), 0);
-	while (turns_in_debt(turn_of(&b, MEMBER + 10)))
+	while (fair_queue_in_debt(turn_of(&b, MEMBER + 10)))
 		broker_settle(&b);
 	ck_assert_int_eq(client_delete(&team, "own", "x"), 0);
-	ck_assert(turns_in_debt(turn_of(&b, MEMBER + 10)));
-	while (turns_in_debt(turn_of(&b, MEMBER + 10)))
+	ck_assert(fair_queue_in_debt(turn_of(&b, MEMBER + 10)));
+	while (fair_queue_in_debt(turn_of(&b, MEMBER + 10)))
 		broker_settle(&b);
 	snprintf(request.name, sizeof(request.name), "y");
 	b.engine.hold = true;
@@ -571,7 +571,7 @@ START_TEST(who_makes_us_wait_for_the_disk)
 	broker_settle(&b);
 	ck_assert_int_eq(client_show(&root, "own", "y"), 0);
 	client_begin(&b, &team, MEMBER + 10);
-	ck_assert(turns_in_debt(turn_of(&b, MEMBER + 10)));
+	ck_assert(fair_queue_in_debt(turn_of(&b, MEMBER + 10)));
 }
 END_TEST
 
@@ -893,11 +893,11 @@ END_TEST
 static void *change_places(void *stop)
 {
 	char one[512], two[512];
-	unsigned turns = 0;
+	unsigned queue = 0;
 
 	snprintf(one, sizeof(one), "%s/a/x", b.registry);
 	snprintf(two, sizeof(two), "%s/a/y", b.registry);
-	for (; !__atomic_load_n((bool *)stop, __ATOMIC_RELAXED) || turns % 2; turns++) {
+	for (; !__atomic_load_n((bool *)stop, __ATOMIC_RELAXED) || queue % 2; queue++) {
 		const struct timespec pause = { .tv_nsec = 20000 };
 
 		ck_assert_int_eq(renameat2(AT_FDCWD, one, AT_FDCWD, two, RENAME_EXCHANGE), 0);
@@ -1049,8 +1049,8 @@ END_TEST
 /* A user whose connections cost much waits, for as long as that was; nobody else does. */
 START_TEST(users_in_debt)
 {
-	ck_assert(turns_owe(b.peers.turns, turn_of(&b, MEMBER + 10), 3600 * 1000000000ULL));
-	ck_assert(!turns_owe(b.peers.turns, turn_of(&b, MEMBER + 10), 1));
+	ck_assert(fair_queue_owe(b.peers.queue, turn_of(&b, MEMBER + 10), 3600 * 1000000000ULL));
+	ck_assert(!fair_queue_owe(b.peers.queue, turn_of(&b, MEMBER + 10), 1));
 	client_send(&team, PP_OP_PING, NULL);
 	broker_settle(&b);
 	ck_assert_int_eq(client_call(&member, PP_OP_PING, NULL), 0);
@@ -1059,13 +1059,13 @@ START_TEST(users_in_debt)
 	/* A new connection is the same user's. */
 	client_end(&team);
 	client_begin(&b, &team, MEMBER + 10);
-	ck_assert(turns_in_debt(turn_of(&b, MEMBER + 10)));
+	ck_assert(fair_queue_in_debt(turn_of(&b, MEMBER + 10)));
 	client_send(&team, PP_OP_PING, NULL);
 	broker_settle(&b);
 	ck_assert_int_eq(client_call(&member, PP_OP_PING, NULL), 0);
 	ck_assert(!client_has_reply(&team));
 	/* Nothing keeps the administrator out. */
-	ck_assert(!turns_owe(b.peers.turns, turn_of(&b, 0), 3600 * 1000000000ULL));
+	ck_assert(!fair_queue_owe(b.peers.queue, turn_of(&b, 0), 3600 * 1000000000ULL));
 	ck_assert_int_eq(client_call(&root, PP_OP_PING, NULL), 0);
 }
 END_TEST
@@ -1077,12 +1077,12 @@ START_TEST(debts_end)
 	fake_wait(&b.engine, true);
 	client_send_create(&member, "own", "x");
 	broker_settle(&b);
-	turns_owe(b.peers.turns, turn_of(&b, MEMBER), 2 * 1000000);
+	fair_queue_owe(b.peers.queue, turn_of(&b, MEMBER), 2 * 1000000);
 	client_send(&member, PP_OP_PING, NULL);
 	fake_wait(&b.engine, false);
 	ck_assert_int_eq(client_receive(&member), 0);
 	ck_assert_int_eq(client_receive(&member), 0);
-	ck_assert(!turns_in_debt(turn_of(&b, MEMBER)));
+	ck_assert(!fair_queue_in_debt(turn_of(&b, MEMBER)));
 }
 END_TEST
 
@@ -1099,7 +1099,7 @@ START_TEST(a_limit_is_lowered)
 	}
 	broker_settle(&b);
 	b.peers.max_requests = 1;
-	turns_owe(b.peers.turns, turn_of(&b, MEMBER), 2 * 1000000);
+	fair_queue_owe(b.peers.queue, turn_of(&b, MEMBER), 2 * 1000000);
 	fake_wait(&b.engine, false);
 	for (unsigned i = 0; i < 6; i++)
 		ck_assert_int_eq(client_receive(&member), 0);

@@ -458,7 +458,7 @@ START_TEST(limits_of_copies)
 END_TEST
 
 /* One at a time, users in turn; who goes away costs nothing. */
-START_TEST(turns)
+START_TEST(queue)
 {
 	begin();
 	keeper_hold(&k, true);
@@ -531,7 +531,7 @@ int main(void)
 	tcase_add_test(t, senseless_requests);
 	tcase_add_test(t, times);
 	tcase_add_test(t, limits_of_copies);
-	tcase_add_test(t, turns);
+	tcase_add_test(t, queue);
 	tcase_add_test(t, failing);
 	suite_add_tcase(s, t);
 	return run_suite(s);

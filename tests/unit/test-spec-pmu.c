@@ -132,14 +132,14 @@ START_TEST(terms)
 			.exclude = cases[i].exclude,
 			.any_cpu = cases[i].any_cpu,
 		};
-		static struct pp_recipe recipe = { .n_sources = 1 };
+		static struct pp_parsed parsed = { .n_sources = 1 };
 
 		strcpy(want.text, cases[i].text);
 		ck_assert_msg(parse(cases[i].text) == 1, "%s: %s", cases[i].text, sentence);
 		ck_assert_msg(!memcmp(sources, &want, sizeof(want)), "%s: %#llx", cases[i].text,
 			      (unsigned long long)sources[0].config);
-		recipe.sources[0] = sources[0];
-		ck_assert_msg(pp_recipe_check(&recipe, true) == 0, "%s", cases[i].text);
+		parsed.sources[0] = sources[0];
+		ck_assert_msg(pp_parsed_check(&parsed, true) == 0, "%s", cases[i].text);
 	}
 }
 END_TEST

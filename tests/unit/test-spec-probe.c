@@ -33,11 +33,11 @@ static void expect_refusal(const char *text, int error, const char *part)
 /* What the engine refuses to take is no result. */
 static void expect_taken(int n)
 {
-	static struct pp_recipe recipe;
+	static struct pp_parsed parsed;
 
-	recipe.n_sources = n;
-	memcpy(recipe.sources, sources, sizeof(sources));
-	ck_assert_int_eq(pp_recipe_check(&recipe, true), 0);
+	parsed.n_sources = n;
+	memcpy(parsed.sources, sources, sizeof(sources));
+	ck_assert_int_eq(pp_parsed_check(&parsed, true), 0);
 }
 
 START_TEST(kernel_functions)

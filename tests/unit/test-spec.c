@@ -32,14 +32,14 @@ static int parse(const char *text)
 /* It is one source, this one; which the engine takes. */
 static void expect(const char *text, const struct pp_source *source)
 {
-	static struct pp_recipe recipe = { .n_sources = 1 };
+	static struct pp_parsed parsed = { .n_sources = 1 };
 	struct pp_source want = *source;
 
 	ck_assert_msg(parse(text) == 1, "%s: %s", text, sentence);
 	strcpy(want.text, text);
 	ck_assert_msg(!memcmp(sources, &want, sizeof(want)), "%s", text);
-	recipe.sources[0] = sources[0];
-	ck_assert_msg(pp_recipe_check(&recipe, true) == 0, "%s", text);
+	parsed.sources[0] = sources[0];
+	ck_assert_msg(pp_parsed_check(&parsed, true) == 0, "%s", text);
 }
 
 /* It is refused with that error, untouched, and the sentence says `part`. */

@@ -336,7 +336,7 @@ static void owe(uint64_t nsec)
 	struct peer *peer = b.peers.first;
 
 	ck_assert_uint_eq(peer_credentials(peer)->uid, MEMBER);
-	turns_owe(b.peers.turns, &peer->turn, nsec);
+	fair_queue_owe(b.peers.queue, &peer->turn, nsec);
 }
 
 /* A user in debt is not woken, which costs nobody anything. */

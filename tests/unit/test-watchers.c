@@ -127,15 +127,15 @@ static uint64_t take(struct client *c, uint64_t *ret_lost)
 /* Who is in debt is told nothing, but afterwards how much that was. */
 START_TEST(in_debt)
 {
-	struct turn *turn = turn_of(&b, MEMBER + 10);
+	struct fair_queue_member *turn = turn_of(&b, MEMBER + 10);
 	uint64_t told, lost, all = 0;
 
 	ck_assert_int_eq(watch(&team, ""), 0);
 	ck_assert_int_eq(watch(&watcher, ""), 0);
-	turns_owe(b.peers.turns, turn, 20 * 1000000);
+	fair_queue_owe(b.peers.queue, turn, 20 * 1000000);
 	for (unsigned i = 0; i < 100; i++)
 		watchers_tell_cpu(&b.watchers, PP_NOTICE_CPU_OFFLINE, 3);
-	if (turns_in_debt(turn))
+	if (fair_queue_in_debt(turn))
 		ck_assert(!client_has_reply(&team));
 	take(&watcher, &lost);
 	while (all < 100) {
@@ -150,16 +150,16 @@ END_TEST
 /* Many notices cost little each, and all of them much. */
 START_TEST(as_much_as_it_may_cost)
 {
-	struct turn *turn = turn_of(&b, MEMBER + 10);
+	struct fair_queue_member *turn = turn_of(&b, MEMBER + 10);
 
-	ck_assert(!turns_spend(b.peers.turns, turn, 1000));
-	ck_assert(!turns_in_debt(turn));
-	for (unsigned i = 0; i < 1000 && !turns_in_debt(turn); i++)
-		turns_spend(b.peers.turns, turn, TURNS_CREDIT_NSEC - 1);
-	ck_assert(turns_in_debt(turn));
+	ck_assert(!fair_queue_spend(b.peers.queue, turn, 1000));
+	ck_assert(!fair_queue_in_debt(turn));
+	for (unsigned i = 0; i < 1000 && !fair_queue_in_debt(turn); i++)
+		fair_queue_spend(b.peers.queue, turn, FAIR_QUEUE_CREDIT_NSEC - 1);
+	ck_assert(fair_queue_in_debt(turn));
 	for (unsigned i = 0; i < 1000; i++)
-		ck_assert(!turns_spend(b.peers.turns, turn_of(&b, 0), TURNS_CREDIT_NSEC));
-	ck_assert(!turns_in_debt(turn_of(&b, 0)));
+		ck_assert(!fair_queue_spend(b.peers.queue, turn_of(&b, 0), FAIR_QUEUE_CREDIT_NSEC));
+	ck_assert(!fair_queue_in_debt(turn_of(&b, 0)));
 }
 END_TEST
 
@@ -169,11 +169,11 @@ START_TEST(notices_are_paid_for)
 	uint64_t lost;
 
 	ck_assert_int_eq(watch(&team, ""), 0);
-	for (unsigned i = 0; i < 100000 && !turns_in_debt(turn_of(&b, MEMBER + 10)); i++) {
+	for (unsigned i = 0; i < 100000 && !fair_queue_in_debt(turn_of(&b, MEMBER + 10)); i++) {
 		watchers_tell_cpu(&b.watchers, PP_NOTICE_CPU_OFFLINE, 3);
 		take(&team, &lost);
 	}
-	ck_assert(turns_in_debt(turn_of(&b, MEMBER + 10)));
+	ck_assert(fair_queue_in_debt(turn_of(&b, MEMBER + 10)));
 }
 END_TEST
 

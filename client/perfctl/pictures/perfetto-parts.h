@@ -76,7 +76,7 @@ struct perfetto {
 	struct hash thread_hash;
 	bool all_told; /* what was known before the first sample */
 
-	bool moments_begun;
+	bool instants_begun;
 
 	/* What has been told of samples' chains, functions and files: perfetto-stacks.c's keys. */
 	struct hash interned;
@@ -103,10 +103,10 @@ void ftrace_lost(struct perfetto *p, uint32_t cpu);
 int threads_record(struct perfetto *p, const struct trace_record *r); /* of sideband */
 int threads_sample(struct perfetto *p, const struct trace_record *r, struct perfetto_thread **ret);
 
-/* ── perfetto-moments.c ── */
+/* ── perfetto-instants.c ── */
 
-int moments_add(struct perfetto *p, struct perfetto_event *e, const struct trace_record *r,
-		struct perfetto_thread *thread);
+int instants_add(struct perfetto *p, struct perfetto_event *e, const struct trace_record *r,
+		 struct perfetto_thread *thread);
 
 /* ── perfetto-stacks.c ── */
 

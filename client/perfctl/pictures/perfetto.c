@@ -181,7 +181,7 @@ static int add_sample(struct perfetto *p, const struct trace_record *r,
 		return stacks_add(p, e, r, thread, leaf);
 	error = e->native ? ftrace_add(p, e, r) : 0;
 	if (error == 0)
-		error = moments_add(p, e, r, thread);
+		error = instants_add(p, e, r, thread);
 	if (error >= 0 && r->sample.n_callchain)
 		error = stacks_add(p, e, r, thread, leaf);
 	return error;

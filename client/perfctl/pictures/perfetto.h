@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Writes a trace that ui.perfetto.dev opens: tracepoints that it knows as the ftrace events they
- * are, samples with their call chains, and all other tracepoints as moments on the threads that
+ * are, samples with their call chains, and all other tracepoints as instants on the threads that
  * they happened on, their fields as arguments.
  */
 #pragma once

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "daemon/broker/config/configured-internal.h"
-#include "daemon/broker/config/dropin-specify.h"
+#include "daemon/broker/config/dropin-resolve.h"
 
 static bool has_one_filter(const struct pp_msg_create_request *request)
 {
@@ -32,7 +32,7 @@ static bool has_default_period(struct pass *p, const struct dropin_event *w,
 		return true; /* it does not sample, and its text is the same */
 	machine.online = machine.possible;
 	machine.max_sample_rate = UINT64_MAX;
-	if (dropin_specify(w, &p->request, &machine, p->config->max_buffer, &spec, &p->recipe,
+	if (dropin_resolve(w, &p->request, &machine, p->config->max_buffer, &spec, &p->parsed,
 			   sentence, sizeof(sentence), &line) < 0)
 		return true; /* it could not be had anew */
 	if ((runs->flags & PP_EVENT_FREQ) != (spec.flags & PP_EVENT_FREQ))

@@ -22,7 +22,7 @@ struct pass {
 	bool waiting, replacing;
 
 	struct pp_msg_create_request request;
-	struct pp_recipe recipe;
+	struct pp_parsed parsed;
 };
 
 /* Whether the difference is one that a change can make. p->request is w's, and `wanted` its

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "daemon/broker/config/configured-internal.h"
-#include "daemon/broker/config/dropin-specify.h"
+#include "daemon/broker/config/dropin-resolve.h"
 #include "daemon/log.h"
 #include "proto/macro.h"
 
@@ -116,14 +116,14 @@ static int check_namespace(struct pass *p, const struct dropin_event *w)
 }
 
 /* 0; -errno (complained of). */
-static int specify_wanted(struct pass *p, const struct dropin_event *w, struct pp_spec *ret)
+static int resolve_wanted(struct pass *p, const struct dropin_event *w, struct pp_spec *ret)
 {
 	char sentence[PP_SENTENCE_SIZE] = "";
 	unsigned line;
 	int err;
 
 	dropin_request(w, &p->request);
-	err = dropin_specify(w, &p->request, &p->machine, p->config->max_buffer, ret, &p->recipe,
+	err = dropin_resolve(w, &p->request, &p->machine, p->config->max_buffer, ret, &p->parsed,
 			     sentence, sizeof(sentence), &line);
 	if (err < 0)
 		refused(p, w, line, -err, sentence);
@@ -169,7 +169,7 @@ static void create(struct pass *p, const struct dropin_event *w)
 	struct pp_spec spec;
 	int err = -EBUSY;
 
-	if (check_namespace(p, w) < 0 || specify_wanted(p, w, &spec) < 0) {
+	if (check_namespace(p, w) < 0 || resolve_wanted(p, w, &spec) < 0) {
 		p->replacing = false;
 		return;
 	}
@@ -178,7 +178,7 @@ static void create(struct pass *p, const struct dropin_event *w)
 	if (equal)
 		err = lifecycle_alias(l, equal, &spec, wait_for(p, w, CREATE));
 	if (err == -EBUSY || err == -EALREADY)
-		err = lifecycle_create(l, &spec, &p->recipe, wait_for(p, w, CREATE));
+		err = lifecycle_create(l, &spec, &p->parsed, wait_for(p, w, CREATE));
 	ordered(p, w, err, w->ns, w->name);
 }
 
@@ -189,7 +189,7 @@ static void replace(struct pass *p, const struct dropin_event *w, struct event *
 {
 	struct pp_spec spec;
 
-	if (specify_wanted(p, w, &spec) < 0)
+	if (resolve_wanted(p, w, &spec) < 0)
 		return;
 	ordered(p, w, lifecycle_delete(p->owner->lifecycle, e, wait_for(p, w, REPLACE)), w->ns,
 		w->name);
@@ -208,7 +208,7 @@ static void change(struct pass *p, const struct dropin_event *w, struct event *e
 	int err;
 
 	memcpy(request.filter, q->selections[0].filter, sizeof(request.filter));
-	err = specify_change(&request, p->config->max_buffer, &spec, &p->recipe, sentence,
+	err = resolve_change(&request, p->config->max_buffer, &spec, &p->parsed, sentence,
 			     sizeof(sentence));
 	if (err < 0) {
 		unsigned line = w->filter_lines[0];
@@ -216,7 +216,7 @@ static void change(struct pass *p, const struct dropin_event *w, struct event *e
 		refused(p, w, what & PP_CHANGE_FILTER && line ? line : w->line, -err, sentence);
 		return;
 	}
-	err = lifecycle_change(p->owner->lifecycle, e, what, &spec, &p->recipe,
+	err = lifecycle_change(p->owner->lifecycle, e, what, &spec, &p->parsed,
 			       wait_for(p, w, CHANGE));
 	if (err == -EMLINK) /* its other names go on as they are */
 		replace(p, w, e);
@@ -233,10 +233,10 @@ static void compare(struct pass *p, const struct dropin_event *w, struct event *
 
 	dropin_request(w, &p->request);
 	if (p->request.count == 0) {
-		specify_wanted(p, w, &wanted); /* says so */
+		resolve_wanted(p, w, &wanted); /* says so */
 		return;
 	}
-	err = specify_outline(&p->request, p->config->max_buffer, &wanted, sentence,
+	err = resolve_outline(&p->request, p->config->max_buffer, &wanted, sentence,
 			      sizeof(sentence));
 	if (err < 0) {
 		refused(p, w, w->line, -err, sentence);

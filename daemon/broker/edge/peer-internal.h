@@ -26,7 +26,8 @@ struct peer {
 	size_t passed;		 /* descriptors sent since its socket was last seen empty */
 	bool unasked;		 /* what is being sent answers no request of this moment */
 	bool silenced;		 /* something was not sent because its user is in debt */
-	struct turn turn;	 /* waits while there is something to receive or to do again */
+	struct fair_queue_member
+		turn; /* waits while there is something to receive or to do again */
 	struct peer_claim *claims;
 	size_t n_claims;
 	struct peer_guest *guests;

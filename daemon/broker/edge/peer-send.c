@@ -72,7 +72,7 @@ void peer_speak_again(struct peer *p)
 
 void peer_flush(struct peer *p)
 {
-	while (p->first && !p->dead && !turns_in_debt(&p->turn)) {
+	while (p->first && !p->dead && !fair_queue_in_debt(&p->turn)) {
 		struct packet *packet = p->first;
 		int err;
 
@@ -160,7 +160,7 @@ static int send_packet(struct peer *p, size_t size, const int *fds, size_t n_fds
 
 	if (p->dead)
 		return 0;
-	if (!p->first && !turns_in_debt(&p->turn))
+	if (!p->first && !fair_queue_in_debt(&p->turn))
 		err = n_fds ? send_with_fds(p, bytes, size, fds, n_fds)
 			    : send_now(p, bytes, size, NULL, 0);
 	if (err == -EAGAIN && n_fds == 0) {

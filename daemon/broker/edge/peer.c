@@ -65,7 +65,7 @@ void peer_owe(struct peer *p, uint64_t since)
 	if (cost < COSTLY_NSEC)
 		return;
 	p->peers->costly++;
-	if (turns_owe(p->peers->turns, &p->turn, cost))
+	if (fair_queue_owe(p->peers->queue, &p->turn, cost))
 		tell_debt(p, cost);
 }
 
@@ -73,13 +73,13 @@ void peer_spend(struct peer *peer, uint64_t since)
 {
 	uint64_t cost = peer_clock() - since;
 
-	if (turns_spend(peer->peers->turns, &peer->turn, cost))
+	if (fair_queue_spend(peer->peers->queue, &peer->turn, cost))
 		tell_debt(peer, cost);
 }
 
 bool peer_in_debt(const struct peer *peer)
 {
-	return turns_in_debt(&peer->turn);
+	return fair_queue_in_debt(&peer->turn);
 }
 
 void peers_close(const struct peers *peers, int fd)
@@ -105,7 +105,7 @@ static void peer_free(struct peer *p)
 	else
 		peers_close(p->peers, p->fd);
 	peer_owe(p, began);
-	turns_leave(p->peers->turns, &p->turn);
+	fair_queue_leave(p->peers->queue, &p->turn);
 	while ((packet = p->first)) {
 		p->first = packet->next;
 		free(packet);
@@ -134,7 +134,7 @@ void peer_update_interest(struct peer *p)
 	uint32_t events = 0;
 
 	if (p->first && !p->dead)
-		events = turns_in_debt(&p->turn) ? 0 : EPOLLOUT; /* see on_relieved */
+		events = fair_queue_in_debt(&p->turn) ? 0 : EPOLLOUT; /* see on_relieved */
 	else if (p->deferred || p->dead)
 		/* There may be room, and yet too much in flight: each packet that is read tells. */
 		events = EPOLLOUT | EPOLLET;
@@ -238,7 +238,7 @@ void peer_defer(struct peer *peer)
 }
 
 /* Its turn: one request, the one that had no room first. */
-static void on_turn(struct turn *turn)
+static void on_turn(struct fair_queue_member *turn)
 {
 	struct peer *p = (struct peer *)((char *)turn - offsetof(struct peer, turn));
 
@@ -260,7 +260,7 @@ static int on_io(sd_event_source *s _unused_, int fd _unused_, uint32_t revents,
 	if (!p->dead && revents & EPOLLOUT)
 		peer_flush(p);
 	if (!p->dead && !p->first && (revents & EPOLLIN || p->deferred))
-		turns_ready(p->peers->turns, &p->turn);
+		fair_queue_ready(p->peers->queue, &p->turn);
 	if (revents & (EPOLLHUP | EPOLLERR))
 		p->dead = true;
 	if (p->dead)
@@ -306,13 +306,14 @@ void peer_claim_end(struct peer_claim *claim)
 /* A disk lets us wait and takes no CPU time. */
 void peer_claim_owe(struct peer_claim *claim, uint64_t nsec)
 {
-	struct turns *turns = claim->peers->turns; /* NULL: all peers are gone, and we are going */
-	struct turn turn;
+	struct fair_queue *queue =
+		claim->peers->queue; /* NULL: all peers are gone, and we are going */
+	struct fair_queue_member turn;
 
-	if (!turns || turns_join(turns, &turn, claim->uid) < 0)
+	if (!queue || fair_queue_join(queue, &turn, claim->uid) < 0)
 		return;
-	turns_spend(turns, &turn, MIN(nsec, WAITED_MAX));
-	turns_leave(turns, &turn);
+	fair_queue_spend(queue, &turn, MIN(nsec, WAITED_MAX));
+	fair_queue_leave(queue, &turn);
 }
 
 /* ── guests ─────────────────────────────────────────────────────────────────────────────── */
@@ -370,13 +371,13 @@ static void turn_away(struct peers *peers, int fd, const struct credentials *c)
 	struct peer p = { .peers = peers, .credentials = *c };
 	uint64_t began = peer_clock();
 
-	if (turns_join(peers->turns, &p.turn, c->uid) < 0)
+	if (fair_queue_join(peers->queue, &p.turn, c->uid) < 0)
 		return;
-	if (!turns_in_debt(&p.turn)) {
+	if (!fair_queue_in_debt(&p.turn)) {
 		tell_away(peers, fd);
 		peer_owe(&p, began);
 	}
-	turns_leave(peers->turns, &p.turn);
+	fair_queue_leave(peers->queue, &p.turn);
 }
 
 int peer_new(struct peers *peers, int fd)
@@ -394,7 +395,7 @@ int peer_new(struct peers *peers, int fd)
 		turn_away(peers, fd, &p->credentials);
 	if (err < 0)
 		goto fail;
-	err = turns_join(peers->turns, &p->turn, p->credentials.uid);
+	err = fair_queue_join(peers->queue, &p->turn, p->credentials.uid);
 	if (err < 0)
 		goto release;
 	err = sd_event_add_io(peers->loop, &p->io, fd, EPOLLIN, on_io, p);
@@ -412,7 +413,7 @@ int peer_new(struct peers *peers, int fd)
 	TAKE_PTR(p);
 	return 0;
 leave:
-	turns_leave(peers->turns, &p->turn);
+	fair_queue_leave(peers->queue, &p->turn);
 release:
 	quota_release(peers->quota, QUOTA_CONNECTIONS, p->credentials.uid, NULL, 1);
 fail:
@@ -436,19 +437,19 @@ static void on_relieved(void *userdata)
 
 int peers_init(struct peers *peers)
 {
-	const struct turns_hooks hooks = {
+	const struct fair_queue_hooks hooks = {
 		.take = on_turn,
 		.relieved = on_relieved,
 		.userdata = peers,
 	};
 
-	return turns_new(peers->loop, &hooks, &peers->turns);
+	return fair_queue_new(peers->loop, &hooks, &peers->queue);
 }
 
 void peers_done(struct peers *peers)
 {
 	while (peers->first)
 		peer_free(peers->first);
-	turns_free(peers->turns);
-	peers->turns = NULL;
+	fair_queue_free(peers->queue);
+	peers->queue = NULL;
 }

@@ -21,7 +21,7 @@
 #include <systemd/sd-event.h>
 
 #include "daemon/broker/edge/policy.h"
-#include "daemon/broker/edge/turns.h"
+#include "daemon/broker/edge/fair-queue.h"
 #include "daemon/broker/state/quota.h"
 #include "proto/macro.h"
 #include "proto/protocol.h"
@@ -47,7 +47,7 @@ struct peers {
 	void *userdata;
 
 	struct peer *first;
-	struct turns *turns;
+	struct fair_queue *queue;
 	uint64_t costly; /* system calls that cost so much that their user came into debt */
 	uint64_t told;	 /* the log, of one: log_is_due() */
 	uint8_t in[PP_PACKET_MAX], out[PP_PACKET_MAX];

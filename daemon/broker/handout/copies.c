@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include "daemon/broker/handout/holdings.h"
+#include "daemon/broker/handout/memfd-refs.h"
 #include "daemon/log.h"
 #include "proto/macro.h"
 
@@ -18,7 +18,7 @@
 struct copies {
 	sd_event *loop;
 	struct quota *quota;
-	struct holdings holdings;
+	struct memfd_refs memfds;
 	struct sockaddr_un address;
 	socklen_t address_size;
 
@@ -120,7 +120,7 @@ static struct copying *take_next(struct copies *c)
 
 static int charge(struct copies *c, const struct copying *copying)
 {
-	holdings_catch_up(&c->holdings);
+	memfd_refs_catch_up(&c->memfds);
 	return quota_charge(c->quota, QUOTA_COPIES, copying->uid, NULL, job_bytes(&c->job));
 }
 
@@ -191,11 +191,11 @@ int copies_hold(struct copies *c, int file, uint32_t uid, uint64_t size)
 	uint64_t bytes = memory_of(size);
 	int err;
 
-	holdings_catch_up(&c->holdings);
+	memfd_refs_catch_up(&c->memfds);
 	err = quota_charge(c->quota, QUOTA_COPIES, uid, NULL, bytes);
 	if (err < 0)
 		return err;
-	err = holdings_add(&c->holdings, file, uid, bytes);
+	err = memfd_refs_add(&c->memfds, file, uid, bytes);
 	if (err < 0) {
 		quota_release(c->quota, QUOTA_COPIES, uid, NULL, bytes);
 		log_unwatched(err);
@@ -212,7 +212,7 @@ static int hold(struct copies *c, const struct copying *copying)
 		uint64_t bytes = memory_of(c->job.size[i]);
 
 		if (err >= 0)
-			err = holdings_add(&c->holdings, c->copies.fd[i], copying->uid, bytes);
+			err = memfd_refs_add(&c->memfds, c->copies.fd[i], copying->uid, bytes);
 		if (err < 0)
 			quota_release(c->quota, QUOTA_COPIES, copying->uid, NULL, bytes);
 	}
@@ -307,7 +307,7 @@ void copies_free(struct copies *c)
 		copying->done(copying, -ECANCELED, NULL);
 	}
 	disconnect(c);
-	holdings_done(&c->holdings);
+	memfd_refs_done(&c->memfds);
 	sd_event_source_disable_unref(c->patience);
 	sd_event_unref(c->loop);
 	free(c);
@@ -328,7 +328,7 @@ int copies_new(sd_event *loop, struct quota *quota, const char *path, struct cop
 		return -ENOMEM;
 	c->loop = sd_event_ref(loop);
 	c->quota = quota;
-	c->fd = c->holdings.fd = -EBADF;
+	c->fd = c->memfds.fd = -EBADF;
 	c->last = &c->first;
 	c->last_uid = UINT32_MAX;
 	if (n >= sizeof(c->address.sun_path))
@@ -336,7 +336,7 @@ int copies_new(sd_event *loop, struct quota *quota, const char *path, struct cop
 	c->address.sun_family = AF_UNIX;
 	memcpy(c->address.sun_path, path, n + 1);
 	c->address_size = offsetof(struct sockaddr_un, sun_path) + n + 1;
-	err = holdings_init(&c->holdings, loop, quota);
+	err = memfd_refs_init(&c->memfds, loop, quota);
 	if (err < 0)
 		return err;
 	err = sd_event_add_time_relative(loop, &c->patience, CLOCK_MONOTONIC, 0, 100000,

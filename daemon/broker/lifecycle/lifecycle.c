@@ -36,7 +36,7 @@ static void on_sending(void *userdata, struct order *order)
 {
 	const struct lifecycle *l = userdata;
 	const struct job *job = job_of(order);
-	const struct event *heir;
+	const struct event *successor;
 
 	if (order->type == PP_ORDER_CREATE)
 		order->allowance =
@@ -45,9 +45,10 @@ static void on_sending(void *userdata, struct order *order)
 		order->allowance = charges_allow(&l->charges, order->uid, 0);
 	if (order->type != PP_ORDER_DELETE)
 		return;
-	heir = lifecycle_heir(l, job->event);
-	order->allowance = charges_allow(&l->charges, heir ? heir->creator : 0, 0);
-	order->allowance.sources = !heir || charges_may_inherit(&l->charges, heir, job->event);
+	successor = lifecycle_successor(l, job->event);
+	order->allowance = charges_allow(&l->charges, successor ? successor->creator : 0, 0);
+	order->allowance.sources =
+		!successor || charges_may_inherit(&l->charges, successor, job->event);
 }
 
 static void on_given_up(void *userdata, struct order *order)
@@ -68,16 +69,16 @@ static int on_found(void *userdata, const struct pp_event *truth)
 	return reconcile_found(userdata, truth);
 }
 
-static int on_held(void *userdata, const struct pp_remains *remains)
+static int on_held(void *userdata, const struct pp_orphans *orphans)
 {
-	return reconcile_held(userdata, remains);
+	return reconcile_held(userdata, orphans);
 }
 
-static void on_released(void *userdata, const struct pp_remains *remains)
+static void on_released(void *userdata, const struct pp_orphans *orphans)
 {
 	struct lifecycle *l = userdata;
 
-	charges_released(&l->charges, remains);
+	charges_released(&l->charges, orphans);
 }
 
 static void on_synced(void *userdata)
@@ -100,9 +101,9 @@ static void cleanup_job(struct job **job)
 		job_free(*job);
 }
 
-/* recipe: may be NULL. 0; -EAGAIN; -ENOMEM. */
+/* parsed: may be NULL. 0; -EAGAIN; -ENOMEM. */
 static int job_new(struct lifecycle *l, enum pp_order_type type, const struct pp_spec *spec,
-		   const struct pp_recipe *recipe, struct job **ret)
+		   const struct pp_parsed *parsed, struct job **ret)
 {
 	_cleanup_(cleanup_job) struct job *job = NULL;
 	int err;
@@ -117,11 +118,11 @@ static int job_new(struct lifecycle *l, enum pp_order_type type, const struct pp
 		job->spec = *spec;
 		job->order.spec = &job->spec;
 	}
-	if (recipe) {
-		err = recipe_pack(recipe, &job->recipe);
+	if (parsed) {
+		err = parsed_pack(parsed, &job->parsed);
 		if (err < 0)
 			return err;
-		job->order.recipe = job->recipe;
+		job->order.parsed = job->parsed;
 	}
 	*ret = TAKE_PTR(job);
 	return 0;
@@ -186,7 +187,7 @@ static int reserve(struct lifecycle *l, const struct pp_spec *spec, uint64_t mem
 }
 
 int lifecycle_create(struct lifecycle *l, const struct pp_spec *spec,
-		     const struct pp_recipe *recipe, struct waiter *waiter)
+		     const struct pp_parsed *parsed, struct waiter *waiter)
 {
 	_cleanup_(cleanup_job) struct job *job = NULL;
 	struct event *e;
@@ -200,10 +201,10 @@ int lifecycle_create(struct lifecycle *l, const struct pp_spec *spec,
 	err = charges_estimate(spec, NULL, &memory);
 	if (err < 0)
 		return err;
-	err = job_new(l, PP_ORDER_CREATE, spec, recipe, &job);
+	err = job_new(l, PP_ORDER_CREATE, spec, parsed, &job);
 	if (err < 0)
 		return err;
-	err = reserve(l, spec, memory, recipe->n_sources, spec->samples, &e);
+	err = reserve(l, spec, memory, parsed->n_sources, spec->samples, &e);
 	if (err < 0)
 		return err;
 	if (l->creating)
@@ -249,7 +250,7 @@ int lifecycle_alias(struct lifecycle *l, struct event *target, const struct pp_s
 }
 
 int lifecycle_change(struct lifecycle *l, struct event *e, uint32_t what,
-		     const struct pp_spec *spec, const struct pp_recipe *recipe,
+		     const struct pp_spec *spec, const struct pp_parsed *parsed,
 		     struct waiter *waiter)
 {
 	_cleanup_(cleanup_job) struct job *job = NULL;
@@ -260,7 +261,7 @@ int lifecycle_change(struct lifecycle *l, struct event *e, uint32_t what,
 		return err;
 	if (e->truth.shares || has_other_names(l, e))
 		return -EMLINK;
-	err = job_new(l, PP_ORDER_CHANGE, &e->truth.spec, recipe, &job);
+	err = job_new(l, PP_ORDER_CHANGE, &e->truth.spec, parsed, &job);
 	if (err < 0)
 		return err;
 	if (what & PP_CHANGE_FILTER)

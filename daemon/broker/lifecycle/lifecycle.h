@@ -57,17 +57,17 @@ void lifecycle_done(struct lifecycle *l);
 /* Reserves the name, charges spec->creator, and orders the event. Also -EEXIST (the name is
  * there, or reserved); another -errno of finding out which CPUs are online. */
 int lifecycle_create(struct lifecycle *l, const struct pp_spec *spec,
-		     const struct pp_recipe *recipe, struct waiter *waiter);
+		     const struct pp_parsed *parsed, struct waiter *waiter);
 
 /* Reserves the name in spec (ns, name, owner, group, mode, creator and flags count) for the rings
  * of the target, or of the event whose rings those are. Also -EEXIST. */
 int lifecycle_alias(struct lifecycle *l, struct event *target, const struct pp_spec *spec,
 		    struct waiter *waiter);
 
-/* what: PP_CHANGE_* bits; of spec filter, data_size and max_rate count; recipe: nodes of the
+/* what: PP_CHANGE_* bits; of spec filter, data_size and max_rate count; parsed: nodes of the
  * filter, or NULL. Also -EMLINK (the event has other names, which share its rings). */
 int lifecycle_change(struct lifecycle *l, struct event *e, uint32_t what,
-		     const struct pp_spec *spec, const struct pp_recipe *recipe,
+		     const struct pp_spec *spec, const struct pp_parsed *parsed,
 		     struct waiter *waiter);
 
 /* One that is so already is done at once. An event's other names are paused with it. Also

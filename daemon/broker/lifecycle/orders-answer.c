@@ -69,7 +69,7 @@ static int receive(struct orders *o)
 }
 
 /* Of those that have no rings left only the id counts. */
-static bool remains_are_good(const struct pp_remains *r)
+static bool orphans_are_good(const struct pp_orphans *r)
 {
 	if (!memchr(r->ns, 0, sizeof(r->ns)))
 		return false;
@@ -84,7 +84,7 @@ static int take_enumeration(struct orders *o)
 			return -EBADMSG;
 		return o->hooks.found(o->userdata, &o->in.event);
 	case PP_ANSWER_HELD:
-		return o->hooks.held(o->userdata, &o->in.remains);
+		return o->hooks.held(o->userdata, &o->in.orphans);
 	case PP_ANSWER_DONE:
 		o->patient = true;
 		o->hooks.synced(o->userdata);
@@ -162,10 +162,10 @@ static int take_answer(struct orders *o)
 	if (o->fds.n > 0 && (unasked || o->link == LINK_SYNCING))
 		return -EBADMSG;
 	if (o->in.abi != PP_ORDER_ABI || o->in.serial != (unasked ? 0 : o->serial) ||
-	    !memchr(o->in.sentence, 0, sizeof(o->in.sentence)) || !remains_are_good(&o->in.remains))
+	    !memchr(o->in.sentence, 0, sizeof(o->in.sentence)) || !orphans_are_good(&o->in.orphans))
 		return -EBADMSG;
 	if (unasked) {
-		o->hooks.released(o->userdata, &o->in.remains);
+		o->hooks.released(o->userdata, &o->in.orphans);
 		return 0;
 	}
 	return o->link == LINK_SYNCING ? take_enumeration(o) : take_outcome(o);

@@ -72,7 +72,7 @@ static int send_order(struct orders *o, const struct order *order)
 		o->out.spec = *order->spec;
 	else
 		memset(&o->out.spec, 0, sizeof(o->out.spec));
-	recipe_unpack(order->recipe, &o->out.recipe);
+	parsed_unpack(order->parsed, &o->out.parsed);
 	if (send(o->fd, &o->out, pp_order_size(order->type), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
 		return -errno;
 	return 0;

@@ -11,22 +11,22 @@
 #include <sys/types.h>
 #include <systemd/sd-event.h>
 
-#include "daemon/broker/lifecycle/recipe.h"
+#include "daemon/broker/lifecycle/parsed.h"
 #include "daemon/order.h"
 #include "proto/packet.h"
 
 struct order {
 	struct order *next;
 	enum pp_order_type type;
-	uint64_t id; /* as in struct pp_order, like what, spec and recipe */
+	uint64_t id; /* as in struct pp_order, like what, spec and parsed */
 	uint32_t what;
-	uint32_t uid;			    /* whose turn it takes */
-	const struct pp_spec *spec;	    /* stays the submitter's */
-	const struct packed_recipe *recipe; /* likewise */
-	struct pp_allowance allowance;	    /* filled in by hooks.sending */
-	struct pp_fds *fds; /* likewise; SIDEBAND: empty, for what comes with DONE */
-	unsigned sent;	    /* how often it was sent; > 0: the engine may have acted */
-	uint64_t round;	    /* of the turns that users take; the queue is sorted by it */
+	uint32_t uid;			   /* whose turn it takes */
+	const struct pp_spec *spec;	   /* stays the submitter's */
+	const struct packed_event *parsed; /* likewise */
+	struct pp_allowance allowance;	   /* filled in by hooks.sending */
+	struct pp_fds *fds;		   /* likewise; SIDEBAND: empty, for what comes with DONE */
+	unsigned sent;	/* how often it was sent; > 0: the engine may have acted */
+	uint64_t round; /* of the turns that users take; the queue is sorted by it */
 };
 
 struct orders_hooks {
@@ -35,9 +35,9 @@ struct orders_hooks {
 	/* The engine has this event. A negative result breaks the link, to try again. */
 	int (*found)(void *userdata, const struct pp_event *event);
 	/* Likewise these rings, which belong to no event any more. */
-	int (*held)(void *userdata, const struct pp_remains *remains);
+	int (*held)(void *userdata, const struct pp_orphans *orphans);
 	/* Rings that belong to no event hold less than before. */
-	void (*released)(void *userdata, const struct pp_remains *remains);
+	void (*released)(void *userdata, const struct pp_orphans *orphans);
 	/* All events have been found. Orders sent before a break are still in the queue, and
 	 * are sent again unless this takes them out (orders_remove). */
 	void (*synced)(void *userdata);

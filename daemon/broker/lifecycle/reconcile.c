@@ -152,9 +152,9 @@ int reconcile_found(struct lifecycle *l, const struct pp_event *truth)
 	return adopt(l, truth);
 }
 
-int reconcile_held(struct lifecycle *l, const struct pp_remains *remains)
+int reconcile_held(struct lifecycle *l, const struct pp_orphans *orphans)
 {
-	return charges_hold(&l->charges, remains, l->generation);
+	return charges_hold(&l->charges, orphans, l->generation);
 }
 
 /* ── what that means for orders ─────────────────────────────────────────────────────────── */

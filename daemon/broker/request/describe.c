@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "daemon/broker/hotplug/arrivals.h"
+#include "daemon/broker/hotplug/missing-rings.h"
 #include "daemon/broker/state/namespace.h"
 #include "daemon/log.h"
 #include "daemon/text.h"
@@ -92,7 +92,7 @@ void event_describe_cpus(const struct lifecycle *l, const struct event *e,
 	for (size_t i = 0; i < ARRAY_SIZE(cpus.bits); i++)
 		cpus.bits[i] = e->truth.rings.bits[i] & ~online->bits[i];
 	format_cpus(e, &cpus, ret->away);
-	if (!arrivals_lacking(l, e, online, &cpus, &error))
+	if (!missing_rings_of(l, e, online, &cpus, &error))
 		return;
 	format_cpus(e, &cpus, ret->lacking);
 	ret->lacking_error = error;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "daemon/broker/request/request-internal.h"
-#include "daemon/broker/syntax/specify.h"
+#include "daemon/broker/syntax/resolve.h"
 #include "proto/clock.h"
 #include "proto/macro.h"
 
@@ -55,7 +55,7 @@ void request_change(struct request *r, const struct pp_msg_change_request *reque
 
 	if (!e || !request_is_made(r, e))
 		return;
-	err = specify_change(request, s->config->max_buffer, &spec, &s->recipe, sentence,
+	err = resolve_change(request, s->config->max_buffer, &spec, &s->parsed, sentence,
 			     sizeof(sentence));
 	if (err < 0) {
 		refuse(r, -err, "%s", sentence);
@@ -72,6 +72,6 @@ void request_change(struct request *r, const struct pp_msg_change_request *reque
 	p = request_wait(r);
 	if (!p)
 		return;
-	err = lifecycle_change(s->lifecycle, e, request->what, &spec, &s->recipe, &p->waiter);
+	err = lifecycle_change(s->lifecycle, e, request->what, &spec, &s->parsed, &p->waiter);
 	request_ordered(r, p, err, e->truth.spec.ns, e->truth.spec.name);
 }

@@ -8,7 +8,7 @@
 #include "daemon/broker/request/request-internal.h"
 #include "daemon/broker/syntax/machine.h"
 #include "daemon/broker/syntax/spec.h"
-#include "daemon/broker/syntax/specify.h"
+#include "daemon/broker/syntax/resolve.h"
 #include "daemon/log.h"
 #include "proto/clock.h"
 #include "proto/macro.h"
@@ -172,7 +172,7 @@ static void create(struct request *r, const struct pp_msg_create_request *reques
 	if (equal)
 		err = lifecycle_alias(s->lifecycle, equal, spec, &p->waiter);
 	if (err == -EBUSY || err == -EALREADY) /* none, or it will not be what was asked for */
-		err = lifecycle_create(s->lifecycle, spec, &s->recipe, &p->waiter);
+		err = lifecycle_create(s->lifecycle, spec, &s->parsed, &p->waiter);
 	request_ordered(r, p, err, spec->ns, spec->name);
 }
 
@@ -186,7 +186,7 @@ void request_create(struct request *r, const struct pp_msg_create_request *reque
 
 	if (!request_is_synced(r))
 		return;
-	err = specify_names(request, &named, sentence, sizeof(sentence));
+	err = resolve_names(request, &named, sentence, sizeof(sentence));
 	if (err < 0) {
 		refuse(r, -err, "%s", sentence);
 		return;
@@ -205,7 +205,7 @@ void request_create(struct request *r, const struct pp_msg_create_request *reque
 		       strerror(-err));
 		return;
 	}
-	err = specify(request, &machine, s->config->max_buffer, &spec, &s->recipe, sentence,
+	err = resolve(request, &machine, s->config->max_buffer, &spec, &s->parsed, sentence,
 		      sizeof(sentence));
 	if (err < 0) {
 		refuse(r, -err, "%s", sentence);

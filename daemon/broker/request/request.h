@@ -41,7 +41,7 @@ struct service {
 	struct asking_sideband *sidebands; /* those that wait for it */
 
 	union pp_body reply;
-	struct pp_recipe recipe;
+	struct pp_parsed parsed;
 };
 
 /* As peers.request; userdata is the service. Replies now, or later. */

@@ -94,7 +94,7 @@ struct pp_allowance charges_allow(const struct charges *c, uint32_t uid, uint32_
 	};
 }
 
-bool charges_may_inherit(const struct charges *c, const struct event *heir,
+bool charges_may_inherit(const struct charges *c, const struct event *successor,
 			 const struct event *gone)
 {
 	const struct {
@@ -105,12 +105,13 @@ bool charges_may_inherit(const struct charges *c, const struct event *heir,
 		{ QUOTA_PROGRAMS, gone->truth.n_sources },
 		{ QUOTA_SAMPLES, gone->truth.spec.samples },
 	};
-	bool same_user = heir->creator == gone->creator;
-	bool same_ns = strcmp(heir->truth.spec.ns, gone->truth.spec.ns) == 0;
+	bool same_user = successor->creator == gone->creator;
+	bool same_ns = strcmp(successor->truth.spec.ns, gone->truth.spec.ns) == 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(comes); i++)
-		if (!quota_has_room(c->quota, comes[i].kind, heir->creator, heir->truth.spec.ns,
-				    same_user ? 0 : comes[i].amount, same_ns ? 0 : comes[i].amount))
+		if (!quota_has_room(c->quota, comes[i].kind, successor->creator,
+				    successor->truth.spec.ns, same_user ? 0 : comes[i].amount,
+				    same_ns ? 0 : comes[i].amount))
 			return false;
 	return true;
 }
@@ -202,17 +203,17 @@ void charges_end(struct charges *c, struct event *e)
 	e->is_charged = false;
 }
 
-/* ── remains ────────────────────────────────────────────────────────────────────────────── */
+/* ── orphan rings ────────────────────────────────────────────────────────────────────────────── */
 
 /* Index of the first one that is not before this id. */
 static size_t place_of(const struct charges *c, uint64_t id)
 {
-	size_t low = 0, high = c->n_remains;
+	size_t low = 0, high = c->n_orphans;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (c->remains[middle].remains.id < id)
+		if (c->orphans[middle].orphans.id < id)
 			low = middle + 1;
 		else
 			high = middle;
@@ -220,7 +221,7 @@ static size_t place_of(const struct charges *c, uint64_t id)
 	return low;
 }
 
-static void give_back(struct charges *c, const struct pp_remains *r, uint64_t bytes)
+static void give_back(struct charges *c, const struct pp_orphans *r, uint64_t bytes)
 {
 	quota_unhold(c->quota, r->creator, r->ns, bytes);
 	quota_release(c->quota, QUOTA_MEMORY, r->creator, r->ns, bytes);
@@ -228,78 +229,78 @@ static void give_back(struct charges *c, const struct pp_remains *r, uint64_t by
 
 static void drop(struct charges *c, size_t i)
 {
-	struct charged_remains *r = &c->remains[i];
+	struct charged_orphans *r = &c->orphans[i];
 
-	give_back(c, &r->remains, r->remains.bytes);
-	c->n_remains--;
-	memmove(r, r + 1, (c->n_remains - i) * sizeof(*r));
+	give_back(c, &r->orphans, r->orphans.bytes);
+	c->n_orphans--;
+	memmove(r, r + 1, (c->n_orphans - i) * sizeof(*r));
 }
 
 static int make_room(struct charges *c)
 {
 	size_t room = c->room ? c->room * 2 : 16;
-	struct charged_remains *p;
+	struct charged_orphans *p;
 
-	if (c->n_remains < c->room)
+	if (c->n_orphans < c->room)
 		return 0;
-	p = reallocarray(c->remains, room, sizeof(*p));
+	p = reallocarray(c->orphans, room, sizeof(*p));
 	if (!p)
 		return -ENOMEM;
-	c->remains = p;
+	c->orphans = p;
 	c->room = room;
 	return 0;
 }
 
-int charges_hold(struct charges *c, const struct pp_remains *remains, uint64_t seen)
+int charges_hold(struct charges *c, const struct pp_orphans *orphans, uint64_t seen)
 {
-	size_t i = place_of(c, remains->id);
-	struct charged_remains *r;
+	size_t i = place_of(c, orphans->id);
+	struct charged_orphans *r;
 	int err;
 
-	if (i < c->n_remains && c->remains[i].remains.id == remains->id)
+	if (i < c->n_orphans && c->orphans[i].orphans.id == orphans->id)
 		drop(c, i); /* and taken again as it is now */
-	if (remains->bytes == 0)
+	if (orphans->bytes == 0)
 		return 0;
 	err = make_room(c);
 	if (err < 0)
 		return err;
-	err = quota_take(c->quota, QUOTA_MEMORY, remains->creator, remains->ns, remains->bytes);
+	err = quota_take(c->quota, QUOTA_MEMORY, orphans->creator, orphans->ns, orphans->bytes);
 	if (err < 0)
 		return err;
-	quota_hold(c->quota, remains->creator, remains->ns, remains->bytes);
-	r = &c->remains[i];
-	memmove(r + 1, r, (c->n_remains - i) * sizeof(*r));
-	c->n_remains++;
-	*r = (struct charged_remains){ .remains = *remains, .seen = seen };
+	quota_hold(c->quota, orphans->creator, orphans->ns, orphans->bytes);
+	r = &c->orphans[i];
+	memmove(r + 1, r, (c->n_orphans - i) * sizeof(*r));
+	c->n_orphans++;
+	*r = (struct charged_orphans){ .orphans = *orphans, .seen = seen };
 	return 0;
 }
 
-void charges_released(struct charges *c, const struct pp_remains *remains)
+void charges_released(struct charges *c, const struct pp_orphans *orphans)
 {
-	size_t i = place_of(c, remains->id);
-	struct charged_remains *r = &c->remains[i];
+	size_t i = place_of(c, orphans->id);
+	struct charged_orphans *r = &c->orphans[i];
 
 	/* Of others the enumeration tells, with what they hold by then. */
-	if (i == c->n_remains || r->remains.id != remains->id || r->remains.bytes < remains->bytes)
+	if (i == c->n_orphans || r->orphans.id != orphans->id || r->orphans.bytes < orphans->bytes)
 		return;
-	give_back(c, &r->remains, r->remains.bytes - remains->bytes);
-	r->remains.bytes = remains->bytes;
-	if (remains->bytes == 0)
+	give_back(c, &r->orphans, r->orphans.bytes - orphans->bytes);
+	r->orphans.bytes = orphans->bytes;
+	if (orphans->bytes == 0)
 		drop(c, i);
 }
 
 void charges_sweep(struct charges *c, uint64_t seen)
 {
-	for (size_t i = c->n_remains; i > 0; i--)
-		if (c->remains[i - 1].seen != seen)
+	for (size_t i = c->n_orphans; i > 0; i--)
+		if (c->orphans[i - 1].seen != seen)
 			drop(c, i - 1);
 }
 
 void charges_done(struct charges *c)
 {
-	while (c->n_remains > 0)
-		drop(c, c->n_remains - 1);
-	free(c->remains);
-	c->remains = NULL;
+	while (c->n_orphans > 0)
+		drop(c, c->n_orphans - 1);
+	free(c->orphans);
+	c->orphans = NULL;
 	c->room = 0;
 }

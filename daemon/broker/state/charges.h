@@ -3,7 +3,7 @@
  * What events cost, charged to whom. An event is charged by what its rings will take at most,
  * before it is ordered; once they are there, by what they take. How many programs a glob comes to
  * the engine finds out, and keeps within what the broker allows. Rings that belong to no event
- * any more, and that somebody still has mapped, are remains: charged until the engine says that
+ * any more, and that somebody still has mapped, are orphan rings: charged until the engine says that
  * they are gone. All of it is found again from what the engine enumerates.
  */
 #pragma once
@@ -13,14 +13,14 @@
 
 struct charges {
 	struct quota *quota; /* borrowed */
-	struct charged_remains {
-		struct pp_remains remains;
+	struct charged_orphans {
+		struct pp_orphans orphans;
 		uint64_t seen; /* the reconciliation that found it last */
-	} * remains;	       /* sorted by id */
-	size_t n_remains, room;
+	} * orphans;	       /* sorted by id */
+	size_t n_orphans, room;
 };
 
-/* Releases all remains. */
+/* Releases all orphan rings. */
 void charges_done(struct charges *c);
 
 /* Bytes that an event of this spec takes at most, but for its catalog; on these CPUs, or, if
@@ -32,8 +32,8 @@ int charges_estimate(const struct pp_spec *spec, const struct pp_cpumask *cpus, 
 int charges_begin(struct charges *c, struct event *e, uint64_t memory, uint32_t programs,
 		  uint32_t samples);
 
-/* Whether the heir's user and namespace have room for what another's rings are charged for. */
-bool charges_may_inherit(const struct charges *c, const struct event *heir,
+/* Whether the successor's user and namespace have room for what another's rings are charged for. */
+bool charges_may_inherit(const struct charges *c, const struct event *successor,
 			 const struct event *gone);
 
 /*
@@ -60,10 +60,10 @@ void charges_settle(struct charges *c, struct event *e);
 void charges_end(struct charges *c, struct event *e);
 
 /* These rings are held (bytes 0: no more), as of this reconciliation. 0; -ENOMEM. */
-int charges_hold(struct charges *c, const struct pp_remains *remains, uint64_t seen);
+int charges_hold(struct charges *c, const struct pp_orphans *orphans, uint64_t seen);
 
-/* Of remains that are known: they hold less. */
-void charges_released(struct charges *c, const struct pp_remains *remains);
+/* Known orphan rings hold less now. */
+void charges_released(struct charges *c, const struct pp_orphans *orphans);
 
 /* Those that this reconciliation has not found are gone. */
 void charges_sweep(struct charges *c, uint64_t seen);

@@ -21,13 +21,13 @@ struct event {
 	uint32_t creator;
 	bool is_charged;
 
-	/* CPUs that came and that it is to record on: arrivals.c's. */
+	/* CPUs that came and that it is to record on: missing-rings.c's. */
 	enum {
-		ARRIVAL_NONE,
-		ARRIVAL_DUE,	 /* to be ordered, as soon as it is its turn */
-		ARRIVAL_REFUSED, /* it could not be had, and is tried again */
-	} arrival;
-	int arrival_error; /* of the last try: positive errno value */
+		MISSING_NONE,
+		MISSING_DUE,	 /* to be ordered, as soon as it is its turn */
+		MISSING_REFUSED, /* it could not be had, and is tried again */
+	} missing;
+	int missing_error; /* of the last try: positive errno value */
 };
 
 /* A new one, creating, of this spec. NULL: no memory. */

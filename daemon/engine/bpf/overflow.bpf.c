@@ -136,7 +136,7 @@ static __always_inline __u64 count_idle(const struct overflow_counter *last,
  * the virtual CPU did not.
  */
 static __always_inline void count_missed(struct bpf_perf_event_data *ctx, struct pp_ring_live *live,
-					 struct pp_ring_gate *gate)
+					 struct pp_ring_limit *limit)
 {
 	__u64 period = ctx->sample_period, delta, missing, idle = 0, cookie;
 	struct bpf_perf_event_value value = {};
@@ -169,7 +169,7 @@ static __always_inline void count_missed(struct bpf_perf_event_data *ctx, struct
 		__sync_fetch_and_add(&live->idle, idle);
 		__sync_fetch_and_add(&live->missed, missing - idle);
 		if (missing > idle)
-			gate->missed_time = bpf_ktime_get_ns();
+			limit->missed_time = bpf_ktime_get_ns();
 	}
 	last->clock = now.clock;
 	last->idled = now.idles;
@@ -196,7 +196,7 @@ static __always_inline bool take_sample(struct sample *s, struct bpf_perf_event_
 	s->ip = SAMPLE_IP(&ctx->regs);
 	s->period = ctx->sample_period;
 	if (EVENT_OPTION(count_missed))
-		count_missed(ctx, &s->place.ring->live, &s->place.ring->gate);
+		count_missed(ctx, &s->place.ring->live, &s->place.ring->limit);
 	s->size = FIXED_SIZE;
 	if (RING_OPTION(&s->place, identified))
 		s->size += 8;

@@ -248,9 +248,9 @@ static __always_inline void ring_wake(struct pp_ring_header *ring, __u64 time)
 	struct pp_wakeup wakeup = { .event_id = RING_CONSTANT(event_id), .cpu = ring->cpu };
 
 	/* Signed: a writer that nested may have been here with a time after ours. */
-	if ((__s64)(time - ring->gate.woken) < (__s64)PP_WAKEUP_INTERVAL)
+	if ((__s64)(time - ring->limit.woken) < (__s64)PP_WAKEUP_INTERVAL)
 		return;
-	ring->gate.woken = time;
+	ring->limit.woken = time;
 	bpf_ringbuf_output(&wakeups, &wakeup, sizeof(wakeup), 0);
 }
 
@@ -276,22 +276,22 @@ static __always_inline void ring_commit(const struct ring_place *place, __u64 ti
 static __always_inline bool ring_admits(struct ring_place *place)
 {
 	__u64 now = bpf_jiffies64() * RING_CONSTANT(tick);
-	struct pp_ring_gate *gate = &place->ring->gate;
+	struct pp_ring_limit *limit = &place->ring->limit;
 
-	if ((__s64)(now - gate->window) >= SECOND) {
-		gate->window = now;
-		gate->in_window = 0;
+	if ((__s64)(now - limit->window) >= SECOND) {
+		limit->window = now;
+		limit->in_window = 0;
 	}
 	if (RING_OPTION(place, nests)) {
-		if (__sync_fetch_and_add(&gate->in_window, 1) < RING_CONSTANT(max_rate))
+		if (__sync_fetch_and_add(&limit->in_window, 1) < RING_CONSTANT(max_rate))
 			return true;
-		__sync_fetch_and_add(&gate->limited, 1);
+		__sync_fetch_and_add(&limit->limited, 1);
 		return false;
 	}
-	if (gate->in_window < RING_CONSTANT(max_rate)) {
-		gate->in_window += 1;
+	if (limit->in_window < RING_CONSTANT(max_rate)) {
+		limit->in_window += 1;
 		return true;
 	}
-	gate->limited += 1;
+	limit->limited += 1;
 	return false;
 }

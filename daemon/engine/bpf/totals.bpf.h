@@ -112,17 +112,17 @@ struct totals_walk {
 static __always_inline bool sum_ring(struct totals_walk *w, __u32 cpu)
 {
 	struct pp_ring_live live = {};
-	struct pp_ring_gate gate = {};
+	struct pp_ring_limit limit = {};
 	void *ring = read_pointer(w->places.rings.map + VALUES + cpu * sizeof(void *));
 
 	if (!ring)
 		return false;
 	ring += VALUES;
 	bpf_probe_read_kernel(&live, sizeof(live), ring + PP_RING_LIVE_OFFSET);
-	bpf_probe_read_kernel(&gate, sizeof(gate), ring + PP_RING_GATE_OFFSET);
+	bpf_probe_read_kernel(&limit, sizeof(limit), ring + PP_RING_LIMIT_OFFSET);
 	w->sum.records += live.records;
 	w->sum.bytes -= live.head;
-	w->sum.limited += gate.limited;
+	w->sum.limited += limit.limited;
 	w->sum.missed += live.missed;
 	return true;
 }

@@ -263,7 +263,7 @@ static __always_inline bool count_ring(__u32 cpu, struct counts *ret)
 	header = ring;
 	ret->records = header->live.records;
 	ret->bytes = -header->live.head;
-	ret->limited = header->gate.limited;
+	ret->limited = header->limit.limited;
 	ret->missed = header->live.missed;
 	ret->idle = header->live.idle;
 	return true;

@@ -4,7 +4,7 @@
  * bpf/ring.bpf.h is in C. Owns the roles of the registers from the look-up to the end. Knows
  * nothing of what a record holds, but for where its time is.
  *
- * In this order: find, then (gate.h) limit, reserve, the record's bytes, commit, (gate.h) wake.
+ * In this order: find, then (rate-limit.h) limit, reserve, the record's bytes, commit, (rate-limit.h) wake.
  */
 #pragma once
 

@@ -17,7 +17,7 @@
 #include "daemon/engine/registry/mark.h"
 #include "daemon/engine/registry/meta.h"
 #include "daemon/engine/registry/reaper.h"
-#include "daemon/engine/registry/remains.h"
+#include "daemon/engine/registry/orphans.h"
 #include "daemon/engine/sources/crowd.h"
 #include "daemon/engine/sources/links.h"
 #include "daemon/log.h"
@@ -44,28 +44,28 @@ static void change_done(struct change *c)
 
 /* One filter for all sources, in place of what they had. */
 static void change_filter(struct parts *p, const struct pp_spec *spec,
-			  const struct pp_recipe *recipe)
+			  const struct pp_parsed *parsed)
 {
 	memcpy(p->event.spec.filter, spec->filter, sizeof(spec->filter));
-	memset(p->recipe->nodes, 0, sizeof(p->recipe->nodes));
-	memcpy(p->recipe->nodes, recipe->nodes, recipe->n_nodes * sizeof(recipe->nodes[0]));
-	p->recipe->n_nodes = recipe->n_nodes;
-	for (uint32_t i = 0; i < p->recipe->n_sources; i++) {
-		p->recipe->sources[i].filter = 0;
-		p->recipe->sources[i].n_filter = recipe->n_nodes;
+	memset(p->parsed->nodes, 0, sizeof(p->parsed->nodes));
+	memcpy(p->parsed->nodes, parsed->nodes, parsed->n_nodes * sizeof(parsed->nodes[0]));
+	p->parsed->n_nodes = parsed->n_nodes;
+	for (uint32_t i = 0; i < p->parsed->n_sources; i++) {
+		p->parsed->sources[i].filter = 0;
+		p->parsed->sources[i].n_filter = parsed->n_nodes;
 	}
 }
 
 /* Written into the parts, but for the rings, which the sources are still to be read from. */
 static void change_spec(struct change *c, const struct pp_spec *spec,
-			const struct pp_recipe *recipe)
+			const struct pp_parsed *parsed)
 {
 	struct parts *p = &c->new;
 
 	if (spec->data_size == p->event.spec.data_size)
 		c->what &= ~PP_CHANGE_BUFFER;
 	if (c->what & PP_CHANGE_FILTER)
-		change_filter(p, spec, recipe);
+		change_filter(p, spec, parsed);
 	if (c->what & PP_CHANGE_MAX_RATE)
 		p->event.spec.max_rate = spec->max_rate;
 }
@@ -170,14 +170,14 @@ static int carry_counts(struct change *c)
 	return c->old.n ? earlier_fill(c->new.earlier, &c->old, c->before) : 0;
 }
 
-static int exchange(struct change *c, uint64_t *ret_remains)
+static int exchange(struct change *c, uint64_t *ret_orphans)
 {
 	int r = carry_counts(c);
 
 	if (r >= 0)
-		r = pins_next_id(ret_remains);
+		r = pins_next_id(ret_orphans);
 	if (r >= 0)
-		r = pins_replace(&c->new.draft, c->path, *ret_remains);
+		r = pins_replace(&c->new.draft, c->path, *ret_orphans);
 	if (r == -EINVAL)
 		return fail(
 			c->f, EOPNOTSUPP,
@@ -215,21 +215,21 @@ static int flip(struct change *c)
 }
 
 /* Who reads "retired" and then reads the rest has all of it. */
-static void let_go(struct change *c, uint64_t remains, struct pp_remains *ret)
+static void let_go(struct change *c, uint64_t orphans, struct pp_orphans *ret)
 {
 	int r = mark_rings(c->old.fd, c->old.n, PP_RING_RETIRED);
 
 	if (r < 0)
 		log_debug("readers of the old rings of %s are not told: %s", c->path, strerror(-r));
 	rings_done(&c->old);
-	remains_add(remains, c->path, ret);
+	orphans_add(orphans, c->path, ret);
 	reaper_kick();
 }
 
 static int change(struct change *c, uint64_t id, const struct pp_spec *spec,
-		  const struct pp_recipe *recipe, uid_t broker, struct pp_remains *ret)
+		  const struct pp_parsed *parsed, uid_t broker, struct pp_orphans *ret)
 {
-	uint64_t remains;
+	uint64_t orphans;
 	bool pending;
 	int r;
 
@@ -240,23 +240,23 @@ static int change(struct change *c, uint64_t id, const struct pp_spec *spec,
 	r = parts_open(c->path, broker, &c->new, &pending, c->f);
 	if (r < 0)
 		return r;
-	change_spec(c, spec, recipe);
-	*ret = (struct pp_remains){};
+	change_spec(c, spec, parsed);
+	*ret = (struct pp_orphans){};
 	if (!c->what && !pending)
 		return 0;
 	r = prepare(c, spec->data_size);
 	if (r >= 0)
-		r = exchange(c, &remains);
+		r = exchange(c, &orphans);
 	if (r < 0)
 		return r;
 	r = flip(c);
-	let_go(c, remains, ret);
+	let_go(c, orphans, ret);
 	return r;
 }
 
 int event_change(uint64_t id, uint32_t what, const struct pp_spec *spec,
-		 const struct pp_recipe *recipe, const struct pp_allowance *allowance, uid_t broker,
-		 struct pp_event *ret, struct pp_remains *ret_remains, struct failure *f)
+		 const struct pp_parsed *parsed, const struct pp_allowance *allowance, uid_t broker,
+		 struct pp_event *ret, struct pp_orphans *ret_orphans, struct failure *f)
 {
 	_cleanup_(change_done) struct change c = {
 		.what = what,
@@ -266,7 +266,7 @@ int event_change(uint64_t id, uint32_t what, const struct pp_spec *spec,
 		.before = -EBADF,
 		.f = f,
 	};
-	int r = change(&c, id, spec, recipe, broker, ret_remains);
+	int r = change(&c, id, spec, parsed, broker, ret_orphans);
 
 	if (r < 0)
 		return r;

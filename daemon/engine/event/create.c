@@ -79,7 +79,7 @@ static int give_id(struct pp_event *event, struct failure *f)
 	return 0;
 }
 
-static int begin(struct parts *p, const struct pp_spec *spec, const struct pp_recipe *recipe,
+static int begin(struct parts *p, const struct pp_spec *spec, const struct pp_parsed *parsed,
 		 const struct pp_allowance *allowance, struct failure *f)
 {
 	int r;
@@ -97,7 +97,7 @@ static int begin(struct parts *p, const struct pp_spec *spec, const struct pp_re
 			    "the registry's files need; use one built with "
 			    "CONFIG_DEBUG_INFO_BTF=y.");
 	p->event.spec = *spec;
-	r = sources_resolve(spec, recipe, allowance, &p->sources, f);
+	r = sources_resolve(spec, parsed, allowance, &p->sources, f);
 	if (r >= 0)
 		r = crowd_check_places(&p->event, &p->sources, allowance, f);
 	if (r < 0)
@@ -211,7 +211,7 @@ static int commit(struct parts *p, struct failure *f)
 	return 0;
 }
 
-int event_create(const struct pp_spec *spec, const struct pp_recipe *recipe,
+int event_create(const struct pp_spec *spec, const struct pp_parsed *parsed,
 		 const struct pp_allowance *allowance, uid_t broker, struct pp_event *ret,
 		 struct failure *f)
 {
@@ -223,12 +223,12 @@ int event_create(const struct pp_spec *spec, const struct pp_recipe *recipe,
 	p.broker = broker;
 	if (pins_exists(spec->ns, spec->name))
 		return name_is_taken(spec, f);
-	r = begin(&p, spec, recipe, allowance, f);
+	r = begin(&p, spec, parsed, allowance, f);
 	if (r >= 0)
 		r = make_what_can_be(&p, f);
 	if (r < 0)
 		return r;
-	r = sources_recipe(&p.sources, recipe, &p.recipe);
+	r = sources_parsed(&p.sources, parsed, &p.parsed);
 	if (r < 0)
 		return fail(f, -r, "No memory for '%s/%s'.", spec->ns, spec->name);
 	r = parts_make_files(&p, false, f);

@@ -28,7 +28,7 @@ static int add_ring(int fd, struct tree_counts *c)
 		return -errno;
 	c->records += __atomic_load_n(&h->live.records, __ATOMIC_RELAXED);
 	c->bytes -= __atomic_load_n(&h->live.head, __ATOMIC_RELAXED);
-	c->limited += __atomic_load_n(&h->gate.limited, __ATOMIC_RELAXED);
+	c->limited += __atomic_load_n(&h->limit.limited, __ATOMIC_RELAXED);
 	c->missed += __atomic_load_n(&h->live.missed, __ATOMIC_RELAXED);
 	c->idle += __atomic_load_n(&h->live.idle, __ATOMIC_RELAXED);
 	munmap((void *)h, PP_RING_PAGE);

@@ -7,7 +7,7 @@
 #include "daemon/engine/event/earlier.h"
 #include "daemon/engine/event/names.h"
 #include "daemon/engine/event/parts.h"
-#include "daemon/engine/event/stale.h"
+#include "daemon/engine/event/missing.h"
 #include "daemon/engine/registry/mark.h"
 #include "daemon/engine/registry/meta.h"
 #include "daemon/engine/registry/pins.h"
@@ -17,20 +17,20 @@
 
 int event_read(const char *path, struct pp_event *ret)
 {
-	_cleanup_free_ struct pp_recipe *recipe = NULL;
+	_cleanup_free_ struct pp_parsed *parsed = NULL;
 	_cleanup_free_ struct meta_map *maps = NULL;
 	_cleanup_close_ int fd = pins_get(path, "meta");
-	struct stale stale;
+	struct missing missing;
 	size_t n;
 	int r;
 
 	if (fd < 0)
 		return fd;
-	r = meta_read_all(fd, ret, &recipe, &maps, &n, NULL);
+	r = meta_read_all(fd, ret, &parsed, &maps, &n, NULL);
 	/* What cannot be found out now is not in need of anything now. */
 	if (r >= 0)
-		ret->stale = stale_find(ret, recipe, maps, n, NULL, &stale) >= 0 &&
-			     !stale_is_nothing(&stale);
+		ret->incomplete = missing_find(ret, parsed, maps, n, NULL, &missing) >= 0 &&
+				  !missing_nothing(&missing);
 	return r;
 }
 
@@ -107,7 +107,7 @@ static int write_down(struct parts *p, const char *path, bool pending, struct fa
 		     : 0;
 }
 
-/* Of the remains of the rings that a change took away from the event: what they counted. */
+/* What the rings counted that a change took from the event, and that are orphans now. */
 static int carry_counts(const char *path, uint64_t id _unused_, void *userdata)
 {
 	_cleanup_close_ int meta = pins_get(path, "meta"), before = pins_get(path, "earlier");
@@ -141,7 +141,7 @@ static int carry_counts(const char *path, uint64_t id _unused_, void *userdata)
  */
 static int finish(struct parts *p, const char *path, struct failure *f)
 {
-	if (p->earlier >= 0 && pins_foreach_remains(carry_counts, p) < 0)
+	if (p->earlier >= 0 && pins_foreach_orphans(carry_counts, p) < 0)
 		log_warning("%s: not all that was counted before its buffers were changed is known",
 			    path);
 	return write_down(p, path, false, f);

@@ -16,19 +16,19 @@
  * pins and the registry's files are owned by `broker`. allowance: see crowd.h; NULL: no limits. On
  * failure nothing of it stays.
  */
-int event_create(const struct pp_spec *spec, const struct pp_recipe *recipe,
+int event_create(const struct pp_spec *spec, const struct pp_parsed *parsed,
 		 const struct pp_allowance *allowance, uid_t broker, struct pp_event *ret,
 		 struct failure *f);
 
 /*
- * Changes what PP_CHANGE_* bits say: filter (spec's text, recipe's nodes, for all sources; which
+ * Changes what PP_CHANGE_* bits say: filter (spec's text, parsed event's nodes, for all sources; which
  * must not weigh more than allowance lets it; no change may be more work), data_size, max_rate.
- * Each record goes by the old or by the new. *ret: as enumerated; *ret_remains: the old rings, if
+ * Each record goes by the old or by the new. *ret: as enumerated; *ret_orphans: the old rings, if
  * somebody may have them, else id 0. On failure nothing is changed.
  */
 int event_change(uint64_t id, uint32_t what, const struct pp_spec *spec,
-		 const struct pp_recipe *recipe, const struct pp_allowance *allowance, uid_t broker,
-		 struct pp_event *ret, struct pp_remains *ret_remains, struct failure *f);
+		 const struct pp_parsed *parsed, const struct pp_allowance *allowance, uid_t broker,
+		 struct pp_event *ret, struct pp_orphans *ret_orphans, struct failure *f);
 
 /* Pauses it, or resumes it, if to resume it is no more work than allowance lets it be; *ret: as
  * enumerated. To be what it is already is no failure. */

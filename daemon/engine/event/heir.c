@@ -17,7 +17,7 @@ int heir_link(const char *path, const struct alias *a)
 	return r < 0 ? r : pins_alias(a->path, path, &a->spec);
 }
 
-/* ── being the heir ─────────────────────────────────────────────────────────────────────── */
+/* ── being the successor ─────────────────────────────────────────────────────────────────────── */
 
 static void take_over(struct pp_event *e, const struct alias *a)
 {
@@ -57,23 +57,23 @@ static int settle(const char *path, const struct alias *a, uid_t broker)
 	return r < 0 ? r : alias_remove(path, a->id);
 }
 
-int heir_succeed(const char *path, const struct pp_event *event, const struct alias *heirs,
+int heir_succeed(const char *path, const struct pp_event *event, const struct alias *successors,
 		 size_t n, uid_t broker, struct failure *f)
 {
-	const char *place = heirs[0].path;
+	const char *place = successors[0].path;
 	int r, others = 0;
 
-	/* The others by way of the heir, which is a link as yet: they are there at any time. */
-	r = heir_link(path, &heirs[0]);
+	/* The others by way of the successor, which is a link as yet: they are there at any time. */
+	r = heir_link(path, &successors[0]);
 	for (size_t i = 1; r >= 0 && others >= 0 && i < n; i++)
-		others = heir_link(place, &heirs[i]);
+		others = heir_link(place, &successors[i]);
 	if (r >= 0)
 		r = pins_move(path, place);
 	if (r < 0)
 		return fail(f, -r, "Cannot hand '%s' down to '%s', which shares its rings: %s.",
 			    path, place, strerror(-r));
 	/* That was it: what fails from here on is done at the next start. */
-	r = settle(place, &heirs[0], broker);
+	r = settle(place, &successors[0], broker);
 	r = MIN(r, others);
 	if (r >= 0)
 		r = pins_unalias(path); /* what it was exchanged with */

@@ -16,7 +16,7 @@
 #include "daemon/engine/budget.h"
 #include "daemon/engine/event/names.h"
 #include "daemon/engine/event/parts.h"
-#include "daemon/engine/event/stale.h"
+#include "daemon/engine/event/missing.h"
 #include "daemon/engine/registry/cpu-states.h"
 #include "daemon/engine/registry/mark.h"
 #include "daemon/engine/registry/meta.h"
@@ -24,18 +24,18 @@
 #include "daemon/log.h"
 #include "proto/macro.h"
 
-struct arrival {
+struct renewal {
 	char path[PINS_PATH_SIZE];
 	uid_t broker;
 	struct parts p;
-	struct stale stale;
+	struct missing missing;
 	struct pp_event before; /* and its maps, as written down */
 	struct meta_map *maps;
 	size_t n_maps;
 	struct failure *f;
 };
 
-static void arrival_done(struct arrival *a)
+static void renewal_done(struct renewal *a)
 {
 	parts_done(&a->p);
 	free(a->maps);
@@ -55,28 +55,28 @@ static void join(struct pp_cpumask *m, const struct pp_cpumask *with)
 
 static bool is_empty(const struct pp_cpumask *m)
 {
-	return stale_is_nothing(&(struct stale){ .dead = *m });
+	return missing_nothing(&(struct missing){ .counters = *m });
 }
 
 /* ── what is to be done ─────────────────────────────────────────────────────────────────── */
 
-static int find_stale(struct arrival *a, const struct pp_cpumask *come)
+static int find_missing(struct renewal *a, const struct pp_cpumask *come)
 {
-	_cleanup_free_ struct pp_recipe *recipe = NULL;
-	int r = meta_read_all(a->p.meta, &a->before, &recipe, &a->maps, &a->n_maps, NULL);
+	_cleanup_free_ struct pp_parsed *parsed = NULL;
+	int r = meta_read_all(a->p.meta, &a->before, &parsed, &a->maps, &a->n_maps, NULL);
 
 	if (r >= 0)
-		r = stale_find(&a->before, recipe, a->maps, a->n_maps, come, &a->stale);
+		r = missing_find(&a->before, parsed, a->maps, a->n_maps, come, &a->missing);
 	if (r < 0)
 		return fail(a->f, -r, "Cannot find out which CPUs '%s' wants: %s.", a->path,
 			    strerror(-r));
-	keep_only(&a->stale.ringless, come);
-	keep_only(&a->stale.dead, come);
+	keep_only(&a->missing.rings, come);
+	keep_only(&a->missing.counters, come);
 	return 0;
 }
 
 /* An earlier change that was cut short is finished first. */
-static int open_event(struct arrival *a, uint64_t id)
+static int open_event(struct renewal *a, uint64_t id)
 {
 	bool pending;
 	int r = names_find(id, a->path);
@@ -91,24 +91,24 @@ static int open_event(struct arrival *a, uint64_t id)
 	return parts_open(a->path, a->broker, &a->p, &pending, a->f);
 }
 
-static int check_budget(struct arrival *a)
+static int check_budget(struct renewal *a)
 {
 	struct pp_spec spec = a->p.event.spec;
 
-	spec.cpus = a->stale.ringless;
+	spec.cpus = a->missing.rings;
 	spec.flags &= ~PP_EVENT_ALL_CPUS;
 	return is_empty(&spec.cpus) ? 0 : budget_check(&spec, a->f);
 }
 
 /* ── rings ──────────────────────────────────────────────────────────────────────────────── */
 
-static int mark_new(struct arrival *a)
+static int mark_new(struct renewal *a)
 {
 	const struct rings *rings = &a->p.rings;
 	int r = 0;
 
 	for (unsigned i = 0; r >= 0 && i < rings->n; i++)
-		if (pp_cpumask_test(&a->stale.ringless, rings->cpu[i]))
+		if (pp_cpumask_test(&a->missing.rings, rings->cpu[i]))
 			r = mark_rings(&rings->fd[i], 1, PP_RING_PAUSED);
 	return r < 0 ? fail(a->f, -r, "Cannot mark the new rings of '%s' as paused: %s.", a->path,
 			    strerror(-r))
@@ -116,18 +116,18 @@ static int mark_new(struct arrival *a)
 }
 
 /* Made and loaded, and nothing of it to be seen. */
-static int make_rings(struct arrival *a)
+static int make_rings(struct renewal *a)
 {
 	struct recorder_target target;
 	struct parts *p = &a->p;
 	int r;
 
-	if (is_empty(&a->stale.ringless))
+	if (is_empty(&a->missing.rings))
 		return 0;
-	r = parts_add_rings(p, &a->stale.ringless, a->f);
+	r = parts_add_rings(p, &a->missing.rings, a->f);
 	if (r < 0)
 		return r;
-	join(&p->event.rings, &a->stale.ringless);
+	join(&p->event.rings, &a->missing.rings);
 	p->event.memory = rings_memory(&p->event) + rings_pages(p->event.catalog_size);
 	if (p->event.paused)
 		return mark_new(a);
@@ -135,14 +135,14 @@ static int make_rings(struct arrival *a)
 	return r < 0 ? r : programs_load_direct(&p->programs, &p->sources, &target, a->f);
 }
 
-static int pin_rings(struct arrival *a)
+static int pin_rings(struct renewal *a)
 {
 	const struct rings *rings = &a->p.rings;
 	char leaf[32];
 	int r = 0;
 
 	for (unsigned i = 0; r >= 0 && i < rings->n; i++) {
-		if (!pp_cpumask_test(&a->stale.ringless, rings->cpu[i]))
+		if (!pp_cpumask_test(&a->missing.rings, rings->cpu[i]))
 			continue;
 		snprintf(leaf, sizeof(leaf), "cpu%u", rings->cpu[i]);
 		r = pins_put(a->path, rings->fd[i], leaf, a->broker, 0, 0600);
@@ -153,11 +153,11 @@ static int pin_rings(struct arrival *a)
 }
 
 /* In this order: what has records is written down. */
-static int place_rings(struct arrival *a)
+static int place_rings(struct renewal *a)
 {
 	int r;
 
-	if (is_empty(&a->stale.ringless))
+	if (is_empty(&a->missing.rings))
 		return 0;
 	r = pin_rings(a);
 	if (r >= 0)
@@ -172,23 +172,23 @@ static int place_rings(struct arrival *a)
 
 /* ── links ──────────────────────────────────────────────────────────────────────────────── */
 
-static void take_generations(const struct arrival *a, uint64_t *ret)
+static void take_generations(const struct renewal *a, uint64_t *ret)
 {
 	for (unsigned i = 0; i < a->p.rings.n; i++)
 		ret[i] = cpu_states_generation(a->p.rings.cpu[i]);
 }
 
 /* A CPU that has gone again meanwhile stays as it is, and is tried when it comes again. */
-static int renew_links(struct arrival *a)
+static int renew_links(struct renewal *a)
 {
 	_cleanup_free_ uint64_t *generations = calloc(a->p.rings.n, sizeof(*generations));
 	struct rings *rings = &a->p.rings;
-	struct pp_cpumask cpus = a->stale.dead;
+	struct pp_cpumask cpus = a->missing.counters;
 	int r;
 
 	if (!generations)
 		return fail(a->f, ENOMEM, "No memory for the CPUs of '%s'.", a->path);
-	join(&cpus, &a->stale.ringless);
+	join(&cpus, &a->missing.rings);
 	take_generations(a, generations);
 	r = links_renew(&a->p.sources, &a->p.programs, a->path, &cpus, a->f);
 	for (unsigned i = 0; r >= 0 && i < rings->n; i++)
@@ -200,11 +200,11 @@ static int renew_links(struct arrival *a)
 /* ── all of it ──────────────────────────────────────────────────────────────────────────── */
 
 /* The slots first, and the pins last: what is written down is always there. */
-static void undo(struct arrival *a)
+static void undo(struct renewal *a)
 {
 	int r;
 
-	rings_empty(&a->p.rings, &a->stale.ringless);
+	rings_empty(&a->p.rings, &a->missing.rings);
 	r = meta_update_maps(a->p.meta, &a->before, a->maps, a->n_maps, true);
 	if (r >= 0)
 		r = pins_keep_cpus(a->path, &a->before.rings);
@@ -216,7 +216,7 @@ static void undo(struct arrival *a)
 }
 
 /* As with every change: there is no way back from here, and recovery finishes it. */
-static int flip(struct arrival *a)
+static int flip(struct renewal *a)
 {
 	int r = a->p.event.paused ? 0 : programs_fill(&a->p.programs);
 
@@ -228,7 +228,7 @@ static int flip(struct arrival *a)
 	return parts_write_down(&a->p, false, a->f);
 }
 
-static int arrive(struct arrival *a)
+static int renew(struct renewal *a)
 {
 	int r = parts_restore(&a->p, a->path, a->f);
 
@@ -252,15 +252,15 @@ static int arrive(struct arrival *a)
 int event_cpus(uint64_t id, const struct pp_cpumask *come, uid_t broker, struct pp_event *ret,
 	       struct failure *f)
 {
-	_cleanup_(arrival_done) struct arrival a = { .broker = broker, .p = PARTS_NONE, .f = f };
+	_cleanup_(renewal_done) struct renewal a = { .broker = broker, .p = PARTS_NONE, .f = f };
 	int r = open_event(&a, id);
 
 	if (r >= 0)
-		r = find_stale(&a, come);
-	if (r >= 0 && !stale_is_nothing(&a.stale)) {
+		r = find_missing(&a, come);
+	if (r >= 0 && !missing_nothing(&a.missing)) {
 		r = check_budget(&a);
 		if (r >= 0)
-			r = arrive(&a);
+			r = renew(&a);
 	}
 	if (r < 0)
 		return r;

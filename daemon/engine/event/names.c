@@ -10,7 +10,7 @@
 #include "daemon/engine/registry/mark.h"
 #include "daemon/engine/registry/meta.h"
 #include "daemon/engine/registry/reaper.h"
-#include "daemon/engine/registry/remains.h"
+#include "daemon/engine/registry/orphans.h"
 #include "daemon/engine/sources/crowd.h"
 #include "daemon/log.h"
 #include "proto/macro.h"
@@ -125,7 +125,7 @@ static int delete_alias(const struct named *n, struct failure *f)
 	return 0;
 }
 
-static int delete_rings(const struct named *n, struct pp_remains *ret, struct failure *f)
+static int delete_rings(const struct named *n, struct pp_orphans *ret, struct failure *f)
 {
 	char gone[PINS_PATH_SIZE];
 	uint64_t id;
@@ -137,9 +137,9 @@ static int delete_rings(const struct named *n, struct pp_remains *ret, struct fa
 	if (r < 0)
 		return fail(f, -r, "Cannot take '%s' out of the registry: %s.", n->path,
 			    strerror(-r));
-	pins_remains_path(id, gone);
+	pins_orphans_path(id, gone);
 	mark_path(gone, PP_RING_DELETED);
-	remains_add(id, NULL, ret);
+	orphans_add(id, NULL, ret);
 	reaper_kick();
 	return 0;
 }
@@ -158,10 +158,10 @@ static void drop_names(const struct alias *aliases, size_t n)
 }
 
 int names_delete(uint64_t id, const struct pp_allowance *allowance, uid_t broker,
-		 struct pp_event *ret, struct pp_remains *ret_remains, struct failure *f)
+		 struct pp_event *ret, struct pp_orphans *ret_orphans, struct failure *f)
 {
-	_cleanup_free_ struct alias *heirs = NULL;
-	struct pp_remains remains = {};
+	_cleanup_free_ struct alias *successors = NULL;
+	struct pp_orphans orphans = {};
 	struct named n;
 	bool inherited;
 	size_t n_heirs = 0;
@@ -169,25 +169,25 @@ int names_delete(uint64_t id, const struct pp_allowance *allowance, uid_t broker
 
 	r = resolve(id, &n);
 	if (r >= 0 && !n.alias.id)
-		r = alias_list(n.path, &heirs, &n_heirs);
+		r = alias_list(n.path, &successors, &n_heirs);
 	if (r < 0)
 		return fail(f, -r, "Cannot find the event with id %llu in the registry: %s.",
 			    (unsigned long long)id, strerror(-r));
-	inherited = n_heirs && crowd_may_inherit(&n.event, heirs[0].spec.creator, allowance);
+	inherited = n_heirs && crowd_may_inherit(&n.event, successors[0].spec.creator, allowance);
 	if (n.alias.id)
 		r = delete_alias(&n, f);
 	else if (inherited)
-		r = heir_succeed(n.path, &n.event, heirs, n_heirs, broker, f);
+		r = heir_succeed(n.path, &n.event, successors, n_heirs, broker, f);
 	else
-		r = delete_rings(&n, &remains, f);
+		r = delete_rings(&n, &orphans, f);
 	if (r < 0)
 		return r;
 	view(&n, ret);
 	if (inherited)
-		ret->shares = heirs[0].id;
+		ret->shares = successors[0].id;
 	else
-		drop_names(heirs, n_heirs);
-	*ret_remains = remains;
+		drop_names(successors, n_heirs);
+	*ret_orphans = orphans;
 	return 0;
 }
 

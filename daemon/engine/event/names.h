@@ -5,7 +5,7 @@
  * is the truth that links are made from. Knows what a name is, not what is recorded under it.
  *
  * When the first name is deleted and others are there, the directory moves to the place of the
- * alias with the lowest id, its heir: from then on it is that event, in one step, whose
+ * alias with the lowest id, its successor: from then on it is that event, in one step, whose
  * pp_event.origin is the id that its rings and records have.
  */
 #pragma once
@@ -28,13 +28,12 @@ int names_read(uint64_t id, struct pp_event *ret);
 int names_foreach(int (*fn)(const struct pp_event *event, void *userdata), void *userdata);
 
 /*
- * Deletes a name. *ret is what it was; `shares` says who has the rings now. With the last name go
- * the rings, and with the first one all of it, if allowance (NULL: no limits) has no room for the
- * heir: *ret_remains is what of them is charged on until remains tell that it is gone; else its id
- * is 0. -ENOENT.
+ * Deletes a name. *ret is what it was; `shares` says who has the rings now. The rings go with the
+ * last name, and with the first one if allowance (NULL: no limits) has no room for the successor.
+ * *ret_orphans then says which of them stay charged for now; else its id is 0. -ENOENT.
  */
 int names_delete(uint64_t id, const struct pp_allowance *allowance, uid_t broker,
-		 struct pp_event *ret, struct pp_remains *ret_remains, struct failure *f);
+		 struct pp_event *ret, struct pp_orphans *ret_orphans, struct failure *f);
 
 /* Gives the event `target` (or whose rings that has) another name. *ret: as enumerated. */
 int names_alias(uint64_t target, const struct pp_spec *spec, struct pp_event *ret,

@@ -21,7 +21,7 @@ void parts_done(struct parts *p)
 	programs_done(&p->programs);
 	sources_done(&p->sources);
 	rings_done(&p->rings);
-	free(p->recipe);
+	free(p->parsed);
 	close_fd(p->catalog);
 	close_fd(p->ringless);
 	close_fd(p->earlier);
@@ -185,7 +185,7 @@ static int make_meta(struct parts *p, bool pending, struct failure *f)
 	int r = list_maps(p, &maps, &n);
 
 	if (r >= 0)
-		r = meta_create(&p->event, p->recipe, maps, n, pending, &p->meta);
+		r = meta_create(&p->event, p->parsed, maps, n, pending, &p->meta);
 	if (r < 0)
 		return fail(f, -r, "Cannot write down what '%s/%s' is: %s.", p->event.spec.ns,
 			    p->event.spec.name, strerror(-r));
@@ -255,7 +255,7 @@ static int open_all(const char *path, struct parts *p, bool *ret_pending)
 	p->meta = pins_get(path, "meta");
 	if (p->meta < 0)
 		return p->meta;
-	r = meta_read_all(p->meta, &p->event, &p->recipe, &maps, &n, ret_pending);
+	r = meta_read_all(p->meta, &p->event, &p->parsed, &maps, &n, ret_pending);
 	if (r < 0)
 		return r;
 	r = pins_get(path, "rings");
@@ -302,7 +302,7 @@ static int restore_several(struct parts *p, struct failure *f)
 		return fail(f, EBADMSG, "The catalog of '%s/%s' is damaged; delete the event.",
 			    p->event.spec.ns, p->event.spec.name);
 	catalog_records(catalog, records, n);
-	return sources_restore(&p->event.spec, p->recipe, records, n, pp_event_origin(&p->event),
+	return sources_restore(&p->event.spec, p->parsed, records, n, pp_event_origin(&p->event),
 			       &p->sources, f);
 }
 
@@ -319,7 +319,7 @@ static int restore_one(struct parts *p, struct failure *f)
 			    p->event.spec.name, strerror(errno));
 	record.format = (const char *)h + PP_RING_FORMAT_OFFSET;
 	record.format_size = MIN(h->format_size, size - PP_RING_FORMAT_OFFSET);
-	r = sources_restore(&p->event.spec, p->recipe, &record, 1, pp_event_origin(&p->event),
+	r = sources_restore(&p->event.spec, p->parsed, &record, 1, pp_event_origin(&p->event),
 			    &p->sources, f);
 	munmap(h, size);
 	return r;

@@ -18,7 +18,7 @@
 struct parts {
 	uid_t broker;
 	struct pp_event event;
-	struct pp_recipe *recipe; /* as it is written down */
+	struct pp_parsed *parsed; /* as it is written down */
 	struct sources sources;
 	struct rings rings;
 	int catalog;  /* -EBADF: it has none */
@@ -59,14 +59,14 @@ int parts_make_files(struct parts *p, bool pending, struct failure *f);
 
 /* ── those of an event that is there ────────────────────────────────────────────────────── */
 
-/* Event, recipe, rings, catalog, meta. */
+/* Event, parsed event, rings, catalog, meta. */
 int parts_open(const char *path, uid_t broker, struct parts *ret, bool *ret_pending,
 	       struct failure *f);
 
 /* Writes the event down, and which maps it has by now. */
 int parts_write_down(struct parts *p, bool pending, struct failure *f);
 
-/* Then, with what was changed of spec and recipe: sources and programs. */
+/* Then, with what was changed of spec and parsed event: sources and programs. */
 int parts_restore(struct parts *p, const char *path, struct failure *f);
 
 /* ── either ─────────────────────────────────────────────────────────────────────────────── */

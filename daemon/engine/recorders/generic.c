@@ -25,7 +25,7 @@
 #include <string.h>
 
 #include "daemon/engine/emit/filter-emit.h"
-#include "daemon/engine/emit/gate.h"
+#include "daemon/engine/emit/rate-limit.h"
 #include "daemon/engine/emit/program.h"
 #include "daemon/engine/emit/record-emit.h"
 #include "daemon/engine/kernel/kernel.h"
@@ -326,7 +326,7 @@ static int emit_program(struct emitter *e, const struct source *source,
 	if (r < 0)
 		return r;
 	emit_ring_find(e, target, &leave);
-	emit_gate_limit(e, target, &leave);
+	emit_rate_limit(e, target, &leave);
 	if (copies)
 		emit_user_read(e, tp);
 	else if (tp->has_dynamic)
@@ -342,7 +342,7 @@ static int emit_program(struct emitter *e, const struct source *source,
 	else if (tp->has_dynamic)
 		emit_dynamic(e, tp, record_payload(&record));
 	emit_ring_commit(e, target);
-	emit_gate_wake(e, target, record_time(&record));
+	emit_wakeup(e, target, record_time(&record));
 	emit_land_all(e, &leave);
 	emit_mov_imm(e, R0, 1);
 	emit_exit(e);

@@ -17,7 +17,7 @@
 #include <time.h>
 
 #include "daemon/engine/emit/filter-emit.h"
-#include "daemon/engine/emit/gate.h"
+#include "daemon/engine/emit/rate-limit.h"
 #include "daemon/engine/emit/program.h"
 #include "daemon/engine/emit/record-emit.h"
 #include "daemon/engine/kernel/kernel.h"
@@ -315,7 +315,7 @@ static int emit_program(struct emitter *e, const struct source *source,
 	if (r < 0)
 		return r;
 	emit_ring_find(e, target, &leave);
-	emit_gate_limit(e, target, &leave);
+	emit_rate_limit(e, target, &leave);
 	emit_ring_reserve(e, target, record_size(&record, record.fixed_size), &leave);
 	emit_record(e, &record, target);
 	if (source->n_filter)
@@ -325,7 +325,7 @@ static int emit_program(struct emitter *e, const struct source *source,
 	if (r < 0)
 		return r;
 	emit_ring_commit(e, target);
-	emit_gate_wake(e, target, record_time(&record));
+	emit_wakeup(e, target, record_time(&record));
 	emit_land_all(e, &leave);
 	emit_mov_imm(e, R0, 0);
 	emit_exit(e);

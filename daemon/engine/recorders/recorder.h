@@ -94,8 +94,8 @@ struct recorder {
 	 * sentence in *f: a filter that does not fit the source (-EINVAL: no such field, text for
 	 * a number; -ENOENT: no such cgroup).
 	 *
-	 * In this order a program decides: filter, max_rate (counted in gate.limited), reserve.
-	 * All recorders that share a ring go by one clock for gate.window: bpf_jiffies64() *
+	 * In this order a program decides: filter, max_rate (counted in limit.limited), reserve.
+	 * All recorders that share a ring go by one clock for limit.window: bpf_jiffies64() *
 	 * kernel_tick() (kernel.h). bpf_ktime_get_coarse_ns() is refused to tracing programs.
 	 * After the commit: the wakeup. What is not asked for costs no instruction.
 	 */

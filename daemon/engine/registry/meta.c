@@ -89,31 +89,31 @@ static size_t meta_size(size_t room, size_t n_sources, size_t n_nodes)
 static int set_event(struct pp_meta *m, const struct pp_event *event, bool pending)
 {
 	m->event = *event;
-	m->event.stale = 0;
+	m->event.incomplete = 0;
 	m->pending = pending;
 	return print_text(event, m->head.text, sizeof(m->head.text), &m->head.text_size);
 }
 
-static void set_rest(struct pp_meta *m, const struct pp_recipe *recipe, const struct meta_map *maps,
+static void set_rest(struct pp_meta *m, const struct pp_parsed *parsed, const struct meta_map *maps,
 		     size_t n_maps)
 {
 	uint8_t *at = m->rest + m->room * sizeof(*maps);
 
 	m->n_maps = n_maps;
-	m->n_sources = recipe->n_sources;
-	m->n_nodes = recipe->n_nodes;
+	m->n_sources = parsed->n_sources;
+	m->n_nodes = parsed->n_nodes;
 	memcpy(m->rest, maps, n_maps * sizeof(*maps));
-	at = mempcpy(at, recipe->sources, recipe->n_sources * sizeof(recipe->sources[0]));
-	memcpy(at, recipe->nodes, recipe->n_nodes * sizeof(recipe->nodes[0]));
+	at = mempcpy(at, parsed->sources, parsed->n_sources * sizeof(parsed->sources[0]));
+	memcpy(at, parsed->nodes, parsed->n_nodes * sizeof(parsed->nodes[0]));
 }
 
-int meta_create(const struct pp_event *event, const struct pp_recipe *recipe,
+int meta_create(const struct pp_event *event, const struct pp_parsed *parsed,
 		const struct meta_map *maps, size_t n_maps, bool pending, int *ret_fd)
 {
 	/* A ring for each CPU that may ever come, and the catalog. */
 	int possible = pp_cpus_possible(), r;
 	size_t room = MAX((size_t)MAX(possible, 0) + 1, n_maps);
-	size_t size = meta_size(room, recipe->n_sources, recipe->n_nodes);
+	size_t size = meta_size(room, parsed->n_sources, parsed->n_nodes);
 	_cleanup_free_ struct pp_meta *m = calloc(1, size);
 	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
 	_cleanup_close_ int fd = -EBADF;
@@ -125,7 +125,7 @@ int meta_create(const struct pp_event *event, const struct pp_recipe *recipe,
 	m->head.magic = PP_META_MAGIC;
 	m->head.version = PP_META_VERSION;
 	m->head.size = size;
-	set_rest(m, recipe, maps, n_maps);
+	set_rest(m, parsed, maps, n_maps);
 	r = set_event(m, event, pending);
 	if (r < 0)
 		return r;
@@ -239,42 +239,42 @@ static int take_maps(const struct pp_meta *m, struct meta_map **ret)
 	return 0;
 }
 
-static int take_recipe(const struct pp_meta *m, struct pp_recipe **ret)
+static int take_parsed(const struct pp_meta *m, struct pp_parsed **ret)
 {
-	_cleanup_free_ struct pp_recipe *recipe = calloc(1, sizeof(*recipe));
+	_cleanup_free_ struct pp_parsed *parsed = calloc(1, sizeof(*parsed));
 	const uint8_t *sources = m->rest + m->room * sizeof(struct meta_map);
 
-	if (!recipe)
+	if (!parsed)
 		return -ENOMEM;
-	recipe->n_sources = m->n_sources;
-	recipe->n_nodes = m->n_nodes;
-	memcpy(recipe->sources, sources, m->n_sources * sizeof(recipe->sources[0]));
-	memcpy(recipe->nodes, sources + m->n_sources * sizeof(recipe->sources[0]),
-	       m->n_nodes * sizeof(recipe->nodes[0]));
-	if (pp_recipe_check(recipe, true) < 0)
+	parsed->n_sources = m->n_sources;
+	parsed->n_nodes = m->n_nodes;
+	memcpy(parsed->sources, sources, m->n_sources * sizeof(parsed->sources[0]));
+	memcpy(parsed->nodes, sources + m->n_sources * sizeof(parsed->sources[0]),
+	       m->n_nodes * sizeof(parsed->nodes[0]));
+	if (pp_parsed_check(parsed, true) < 0)
 		return -EBADMSG;
-	*ret = TAKE_PTR(recipe);
+	*ret = TAKE_PTR(parsed);
 	return 0;
 }
 
-int meta_read_all(int fd, struct pp_event *ret, struct pp_recipe **ret_recipe,
+int meta_read_all(int fd, struct pp_event *ret, struct pp_parsed **ret_parsed,
 		  struct meta_map **ret_maps, size_t *ret_n_maps, bool *ret_pending)
 {
-	_cleanup_free_ struct pp_recipe *recipe = NULL;
+	_cleanup_free_ struct pp_parsed *parsed = NULL;
 	_cleanup_free_ struct meta_map *maps = NULL;
 	_cleanup_free_ struct pp_meta *m = NULL;
 	int r;
 
 	r = read_checked(fd, &m);
-	if (r >= 0 && ret_recipe)
-		r = take_recipe(m, &recipe);
+	if (r >= 0 && ret_parsed)
+		r = take_parsed(m, &parsed);
 	if (r >= 0 && ret_maps)
 		r = take_maps(m, &maps);
 	if (r < 0)
 		return r;
 	*ret = m->event;
-	if (ret_recipe)
-		*ret_recipe = TAKE_PTR(recipe);
+	if (ret_parsed)
+		*ret_parsed = TAKE_PTR(parsed);
 	if (ret_maps) {
 		*ret_maps = TAKE_PTR(maps);
 		*ret_n_maps = m->n_maps;

@@ -42,7 +42,7 @@ struct pp_meta {
 };
 
 /* Makes the map with all of it. *ret_fd is the caller's. -errno. */
-int meta_create(const struct pp_event *event, const struct pp_recipe *recipe,
+int meta_create(const struct pp_event *event, const struct pp_parsed *parsed,
 		const struct meta_map *maps, size_t n_maps, bool pending, int *ret_fd);
 
 /*
@@ -51,7 +51,7 @@ int meta_create(const struct pp_event *event, const struct pp_recipe *recipe,
  * not wanted.
  */
 int meta_read(int fd, struct pp_event *ret);
-int meta_read_all(int fd, struct pp_event *ret, struct pp_recipe **ret_recipe,
+int meta_read_all(int fd, struct pp_event *ret, struct pp_parsed **ret_parsed,
 		  struct meta_map **ret_maps, size_t *ret_n_maps, bool *ret_pending);
 
 /*

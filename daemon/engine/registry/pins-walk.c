@@ -83,19 +83,19 @@ int pins_foreach_alias(int (*fn)(const char *path, void *userdata), void *userda
 
 /* ── what is deleted ────────────────────────────────────────────────────────────────────── */
 
-void pins_remains_path(uint64_t id, char ret[PINS_PATH_SIZE])
+void pins_orphans_path(uint64_t id, char ret[PINS_PATH_SIZE])
 {
 	snprintf(ret, PINS_PATH_SIZE, DEL_PREFIX "%" PRIu64, id);
 }
 
-struct walk_remains {
+struct walk_orphans {
 	int (*fn)(const char *path, uint64_t id, void *userdata);
 	void *userdata;
 };
 
 static int walk_deleted(const char *dir _unused_, const char *leaf, void *userdata)
 {
-	const struct walk_remains *w = userdata;
+	const struct walk_orphans *w = userdata;
 	uint64_t id;
 
 	if (strncmp(leaf, DEL_PREFIX, strlen(DEL_PREFIX)) != 0 ||
@@ -104,9 +104,9 @@ static int walk_deleted(const char *dir _unused_, const char *leaf, void *userda
 	return w->fn(leaf, id, w->userdata);
 }
 
-int pins_foreach_remains(int (*fn)(const char *path, uint64_t id, void *userdata), void *userdata)
+int pins_foreach_orphans(int (*fn)(const char *path, uint64_t id, void *userdata), void *userdata)
 {
-	struct walk_remains w = { fn, userdata };
+	struct walk_orphans w = { fn, userdata };
 
 	return pins_each_entry(".", walk_deleted, &w);
 }
@@ -174,7 +174,7 @@ int pins_forget(uint64_t id)
 	char path[PINS_PATH_SIZE];
 	int r;
 
-	pins_remains_path(id, path);
+	pins_orphans_path(id, path);
 	r = remove_leaf(path, "meta", NULL);
 	if (r < 0)
 		return r;
@@ -201,7 +201,7 @@ static int reap_one(const char *path, uint64_t id _unused_, void *userdata)
 
 int pins_reap(void (*first)(const char *path))
 {
-	return pins_foreach_remains(reap_one, &first);
+	return pins_foreach_orphans(reap_one, &first);
 }
 
 /* ── CPUs ───────────────────────────────────────────────────────────────────────────────── */
@@ -247,7 +247,7 @@ static int drop_draft(const char *dir _unused_, const char *leaf, void *userdata
 		return 0;
 	r = pins_next_id(&id);
 	if (r >= 0) {
-		pins_remains_path(id, gone);
+		pins_orphans_path(id, gone);
 		if (rename(leaf, gone) < 0)
 			r = -errno;
 	}
@@ -257,7 +257,7 @@ static int drop_draft(const char *dir _unused_, const char *leaf, void *userdata
 	return 0;
 }
 
-static int recover_remains(const char *path, uint64_t id _unused_, void *userdata _unused_)
+static int recover_orphans(const char *path, uint64_t id _unused_, void *userdata _unused_)
 {
 	pins_drop_counters(path);
 	return 0;
@@ -270,7 +270,7 @@ int pins_recover(void)
 	unlink(SPARE_LINK);
 	unlink(SPARE_PIN); /* of the instance's own; those of events: pins_keep_cpus() */
 	r = pins_each_entry(".", drop_draft, NULL);
-	return r < 0 ? r : pins_foreach_remains(recover_remains, NULL);
+	return r < 0 ? r : pins_foreach_orphans(recover_orphans, NULL);
 }
 
 static int drop_dangling(const char *dir, const char *leaf, void *userdata _unused_)

@@ -229,7 +229,7 @@ static int carry_alias(const char *path, const char *leaf, void *userdata)
 	return fd < 0 ? fd : pins_add(d, fd, leaf, 0, 0, 0600);
 }
 
-int pins_replace(struct pins_draft *d, const char *path, uint64_t remains_id)
+int pins_replace(struct pins_draft *d, const char *path, uint64_t orphans_id)
 {
 	char gone[PINS_PATH_SIZE];
 	int r;
@@ -242,7 +242,7 @@ int pins_replace(struct pins_draft *d, const char *path, uint64_t remains_id)
 	if (renameat2(AT_FDCWD, d->path, AT_FDCWD, path, RENAME_EXCHANGE) < 0)
 		return -errno;
 	/* Done. What is at the draft's path now is what was there before. */
-	pins_remains_path(remains_id, gone);
+	pins_orphans_path(orphans_id, gone);
 	if (renameat2(AT_FDCWD, d->path, AT_FDCWD, gone, RENAME_NOREPLACE) < 0)
 		pins_abandon(d);
 	else
@@ -314,11 +314,11 @@ bool pins_exists(const char *ns, const char *name)
 	return pins_join(path, ns, name) >= 0 && lstat(path, &st) == 0;
 }
 
-int pins_remove(const char *path, uint64_t id, uint64_t remains_id)
+int pins_remove(const char *path, uint64_t id, uint64_t orphans_id)
 {
 	char gone[PINS_PATH_SIZE], ns[PINS_PATH_SIZE];
 
-	pins_remains_path(remains_id, gone);
+	pins_orphans_path(orphans_id, gone);
 	if (renameat2(AT_FDCWD, path, AT_FDCWD, gone, RENAME_NOREPLACE) < 0)
 		return -errno;
 	pins_drop_counters(gone);

@@ -33,8 +33,8 @@ struct pins_draft {
 int pins_open(const char *registry);
 
 /*
- * At start: what was half-made becomes remains. (What had its `meta` already may have been an
- * event, whose change was cut short.) No counter and no breakpoint is left in any remains. -errno.
+ * At start: what was half-made becomes orphans. (What had its `meta` already may have been an
+ * event, whose change was cut short.) No counter and no breakpoint stays among the orphans. -errno.
  */
 int pins_recover(void);
 
@@ -82,11 +82,11 @@ int pins_keep_cpus(const char *path, const struct pp_cpumask *cpus);
 
 /*
  * The one step of a change: the draft and the event's directory at `path` change places; then
- * what was there goes out of sight as "+del-<remains_id>", for remains_add() and the reaper. Its
+ * what was there goes out of sight as "+del-<orphans_id>", for orphans_add() and the reaper. Its
  * aliases stay with the event. The namespace's rights are the new directory's. On success the
  * draft is empty. -EINVAL: a kernel before 5.16, which cannot exchange. -errno.
  */
-int pins_replace(struct pins_draft *d, const char *path, uint64_t remains_id);
+int pins_replace(struct pins_draft *d, const char *path, uint64_t orphans_id);
 
 /* What by-id/ID leads to: "NAMESPACE/EVENT", a directory or an alias. -ENOENT. */
 int pins_find(uint64_t id, char ret[PINS_PATH_SIZE]);
@@ -101,11 +101,11 @@ void pins_unlink_id(uint64_t id);
 bool pins_exists(const char *ns, const char *name);
 
 /*
- * The one step that makes it none: renamed out of sight, to "+del-<remains_id>". Its counters and
+ * The one step that makes it none: renamed out of sight, to "+del-<orphans_id>". Its counters and
  * breakpoints are gone then; removing the rest, which may block for long, is the reaper's work.
  * -ENOENT.
  */
-int pins_remove(const char *path, uint64_t id, uint64_t remains_id);
+int pins_remove(const char *path, uint64_t id, uint64_t orphans_id);
 
 /* "NAMESPACE" of "NAMESPACE/EVENT". */
 void pins_namespace(const char *path, char ret[PINS_PATH_SIZE]);
@@ -143,12 +143,12 @@ int pins_foreach_leaf(const char *path,
 
 /* ── what is deleted ────────────────────────────────────────────────────────────────────── */
 
-void pins_remains_path(uint64_t id, char ret[PINS_PATH_SIZE]);
+void pins_orphans_path(uint64_t id, char ret[PINS_PATH_SIZE]);
 
 /* Runs fn for each "+del-ID", until it returns < 0; returns that, or 0. */
-int pins_foreach_remains(int (*fn)(const char *path, uint64_t id, void *userdata), void *userdata);
+int pins_foreach_orphans(int (*fn)(const char *path, uint64_t id, void *userdata), void *userdata);
 
-/* The meta of remains goes, with the directory once it is empty. -errno. */
+/* The meta of orphans goes, with the directory once it is empty. -errno. */
 int pins_forget(uint64_t id);
 
 /*

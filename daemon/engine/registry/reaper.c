@@ -9,7 +9,7 @@
 #include <time.h>
 
 #include "daemon/engine/registry/pins.h"
-#include "daemon/engine/registry/remains.h"
+#include "daemon/engine/registry/orphans.h"
 #include "proto/clock.h"
 #include "proto/macro.h"
 
@@ -39,7 +39,7 @@ static int start(void)
 		close_all_but(before);
 		if (before >= 0)
 			poll(&(struct pollfd){ STDERR_FILENO + 1, POLLIN, 0 }, 1, -1);
-		_exit(pins_reap(remains_bury) < 0);
+		_exit(pins_reap(orphans_bury) < 0);
 	}
 	reaper = pid;
 	again = false;

@@ -137,25 +137,25 @@ static int add_term(const struct pp_event *event, const struct pp_source *term)
 	return r < 0 ? r : add_member(event, term, false, place);
 }
 
-static int add_event(const struct pp_event *event, const struct pp_recipe *recipe)
+static int add_event(const struct pp_event *event, const struct pp_parsed *parsed)
 {
 	int r = 0;
 
-	for (uint32_t i = 0; r >= 0 && i < recipe->n_sources; i++)
-		r = add_term(event, &recipe->sources[i]);
+	for (uint32_t i = 0; r >= 0 && i < parsed->n_sources; i++)
+		r = add_term(event, &parsed->sources[i]);
 	return r;
 }
 
 static int count_event(const char *path, void *userdata _unused_)
 {
-	_cleanup_free_ struct pp_recipe *recipe = NULL;
+	_cleanup_free_ struct pp_parsed *parsed = NULL;
 	_cleanup_close_ int fd = pins_get(path, "meta");
 	struct pp_event event;
-	int r = fd < 0 ? fd : meta_read_all(fd, &event, &recipe, NULL, NULL, NULL);
+	int r = fd < 0 ? fd : meta_read_all(fd, &event, &parsed, NULL, NULL, NULL);
 
 	if (r == -ENOMEM || r == -EMFILE || r == -ENFILE)
 		return r;
-	return r < 0 ? 0 : add_event(&event, recipe); /* event_foreach() complains of those */
+	return r < 0 ? 0 : add_event(&event, parsed); /* event_foreach() complains of those */
 }
 
 static void forget(void)
@@ -301,7 +301,7 @@ static bool may_meet(const struct member *a, const struct member *b)
 	return strncmp(a->place, b->place, n) == 0;
 }
 
-/* What the heir would have where this is, with what comes along with it. */
+/* What the successor would have where this is, with what comes along with it. */
 static uint64_t inherited_there(const struct member *m, uint32_t creator)
 {
 	uint64_t sum = 0, last[2] = {};

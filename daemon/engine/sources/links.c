@@ -44,13 +44,13 @@ static int source_cpus(const struct source *source, const struct pp_cpumask *cpu
 		     : 0;
 }
 
-int links_recipe_cpus(const struct pp_recipe *recipe, struct pp_cpumask *cpus)
+int links_parsed_cpus(const struct pp_parsed *parsed, struct pp_cpumask *cpus)
 {
 	struct pp_cpumask all = {}, one;
 	int r = 0;
 
-	for (uint32_t i = 0; r >= 0 && i < recipe->n_sources; i++) {
-		r = term_cpus(&recipe->sources[i], cpus, &one);
+	for (uint32_t i = 0; r >= 0 && i < parsed->n_sources; i++) {
+		r = term_cpus(&parsed->sources[i], cpus, &one);
 		for (size_t w = 0; r >= 0 && w < ARRAY_SIZE(all.bits); w++)
 			all.bits[w] |= one.bits[w];
 	}

@@ -52,4 +52,4 @@ int links_renew(const struct sources *s, const struct programs *p, const char *p
 int links_cpus(const struct sources *s, struct pp_cpumask *cpus, struct failure *f);
 
 /* The same for what is written down of the sources: 0 or -errno. */
-int links_recipe_cpus(const struct pp_recipe *recipe, struct pp_cpumask *cpus);
+int links_parsed_cpus(const struct pp_parsed *parsed, struct pp_cpumask *cpus);

@@ -8,7 +8,7 @@
 int sources_allocate(struct sources *s, size_t n, struct failure *f);
 
 /* What a source is before it is planned; tp: where its tracepoint is, if it has one. */
-void source_begin(const struct pp_spec *spec, const struct pp_recipe *recipe,
+void source_begin(const struct pp_spec *spec, const struct pp_parsed *parsed,
 		  const struct pp_source *term, struct tracepoint *tp, struct source *ret);
 
 /* Has it planned by the best recorder that can do it; only: of that kind, if not 0. */

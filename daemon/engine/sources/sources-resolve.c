@@ -17,7 +17,7 @@ struct candidate {
 };
 
 struct candidates {
-	const struct pp_recipe *recipe;
+	const struct pp_parsed *parsed;
 	struct candidate *v;
 	size_t n, cap;
 };
@@ -27,12 +27,12 @@ static void candidates_done(struct candidates *c)
 	free(c->v);
 }
 
-static bool same_filter(const struct pp_recipe *recipe, const struct pp_source *a,
+static bool same_filter(const struct pp_parsed *parsed, const struct pp_source *a,
 			const struct pp_source *b)
 {
 	return a->n_filter == b->n_filter &&
-	       memcmp(recipe->nodes + a->filter, recipe->nodes + b->filter,
-		      a->n_filter * sizeof(recipe->nodes[0])) == 0;
+	       memcmp(parsed->nodes + a->filter, parsed->nodes + b->filter,
+		      a->n_filter * sizeof(parsed->nodes[0])) == 0;
 }
 
 /* The candidate that is this tracepoint already, or NULL. */
@@ -74,7 +74,7 @@ static int append_tracepoint(struct candidates *c, const struct pp_source *term,
 
 	if (!there)
 		return append(c, &(struct candidate){ term, *tp }, f);
-	if (same_filter(c->recipe, there->term, term))
+	if (same_filter(c->parsed, there->term, term))
 		return 0;
 	return fail(f, EINVAL,
 		    "'%s:%s' is asked for twice with different filters; ask for it once, with both "
@@ -160,7 +160,7 @@ static int resolve_one(const struct pp_spec *spec, const struct candidates *c, s
 	const struct candidate *one = &c->v[i];
 	int r = 0;
 
-	source_begin(spec, c->recipe, one->term, &s->tp[i], &s->v[i]);
+	source_begin(spec, c->parsed, one->term, &s->tp[i], &s->v[i]);
 	if (one->term->kind == PP_SOURCE_TRACEPOINT)
 		r = read_tracepoint(one, &s->tp[i], f);
 	else if (one->term->kind != PP_SOURCE_SAMPLING)
@@ -210,15 +210,15 @@ static int check_size(const struct pp_spec *spec, const struct candidates *c,
 	return crowd_check_size(spec, c->n, work, allowance, f);
 }
 
-int sources_resolve(const struct pp_spec *spec, const struct pp_recipe *recipe,
+int sources_resolve(const struct pp_spec *spec, const struct pp_parsed *parsed,
 		    const struct pp_allowance *allowance, struct sources *ret, struct failure *f)
 {
-	_cleanup_(candidates_done) struct candidates c = { .recipe = recipe };
+	_cleanup_(candidates_done) struct candidates c = { .parsed = parsed };
 	_cleanup_(sources_done) struct sources s = {};
 	int r = 0;
 
-	for (uint32_t i = 0; r >= 0 && i < recipe->n_sources; i++) {
-		r = append_term(&c, &recipe->sources[i], f);
+	for (uint32_t i = 0; r >= 0 && i < parsed->n_sources; i++) {
+		r = append_term(&c, &parsed->sources[i], f);
 		if (r >= 0)
 			r = check_size(spec, &c, allowance, f);
 	}

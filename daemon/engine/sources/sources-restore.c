@@ -9,14 +9,14 @@
 
 /* Walks the terms along with the sources that they stood for. */
 struct terms {
-	const struct pp_recipe *recipe;
+	const struct pp_parsed *parsed;
 	uint32_t next; /* of those that stand for themselves */
 };
 
 static const struct pp_source *next_term(struct terms *t, uint32_t recorder)
 {
-	while (t->next < t->recipe->n_sources) {
-		const struct pp_source *term = &t->recipe->sources[t->next++];
+	while (t->next < t->parsed->n_sources) {
+		const struct pp_source *term = &t->parsed->sources[t->next++];
 
 		if (recorder == PP_RECORDER_OVERFLOW
 			    ? term->kind == PP_SOURCE_SAMPLING
@@ -30,8 +30,8 @@ static const struct pp_source *next_term(struct terms *t, uint32_t recorder)
 static const struct pp_source *tracepoint_term(const struct terms *t,
 					       const struct tracepoint_name *tp)
 {
-	for (uint32_t i = 0; i < t->recipe->n_sources; i++) {
-		const struct pp_source *term = &t->recipe->sources[i];
+	for (uint32_t i = 0; i < t->parsed->n_sources; i++) {
+		const struct pp_source *term = &t->parsed->sources[i];
 
 		if (term->kind == PP_SOURCE_TRACEPOINT && pp_glob_match(term->system, tp->system) &&
 		    pp_glob_match(term->name, tp->name))
@@ -61,8 +61,8 @@ static const struct pp_source *restore_term(struct terms *t, const struct source
 		return next_term(t, record->recorder);
 	if (!alone)
 		return split_text(record, ret) < 0 ? NULL : tracepoint_term(t, ret);
-	memcpy(ret->system, t->recipe->sources[0].system, sizeof(ret->system));
-	memcpy(ret->name, t->recipe->sources[0].name, sizeof(ret->name));
+	memcpy(ret->system, t->parsed->sources[0].system, sizeof(ret->system));
+	memcpy(ret->name, t->parsed->sources[0].name, sizeof(ret->name));
 	return tracepoint_term(t, ret);
 }
 
@@ -80,7 +80,7 @@ static int restore_one(const struct pp_spec *spec, struct terms *t,
 			    "What is written down of '%s/%s' does not fit together; delete it and "
 			    "make it anew.",
 			    spec->ns, spec->name);
-	source_begin(spec, t->recipe, term, &s->tp[i], source);
+	source_begin(spec, t->parsed, term, &s->tp[i], source);
 	if (term->kind == PP_SOURCE_TRACEPOINT)
 		r = tracepoint_parse(name.system, name.name, record->format, record->format_size,
 				     source->tp);
@@ -95,12 +95,12 @@ static int restore_one(const struct pp_spec *spec, struct terms *t,
 	return source_plan(source, record->recorder, f);
 }
 
-int sources_restore(const struct pp_spec *spec, const struct pp_recipe *recipe,
+int sources_restore(const struct pp_spec *spec, const struct pp_parsed *parsed,
 		    const struct source_record *records, size_t n, uint64_t id, struct sources *ret,
 		    struct failure *f)
 {
 	_cleanup_(sources_done) struct sources s = {};
-	struct terms terms = { .recipe = recipe };
+	struct terms terms = { .parsed = parsed };
 	int r = sources_allocate(&s, n, f);
 
 	for (size_t i = 0; r >= 0 && i < n; i++)

@@ -66,13 +66,13 @@ int source_plan(struct source *s, uint32_t only, struct failure *f)
 	return fail(f, -r, "No recorder can record '%s' on this kernel: %s.", text, strerror(-r));
 }
 
-void source_begin(const struct pp_spec *spec, const struct pp_recipe *recipe,
+void source_begin(const struct pp_spec *spec, const struct pp_parsed *parsed,
 		  const struct pp_source *term, struct tracepoint *tp, struct source *ret)
 {
 	*ret = (struct source){
 		.spec = spec,
 		.parsed = term,
-		.filter = term->n_filter ? recipe->nodes + term->filter : NULL,
+		.filter = term->n_filter ? parsed->nodes + term->filter : NULL,
 		.n_filter = term->n_filter,
 		.tp = term->kind == PP_SOURCE_SAMPLING ? NULL : tp,
 	};
@@ -169,16 +169,16 @@ bool sources_nest(const struct sources *s)
 	return false;
 }
 
-int sources_recipe(const struct sources *s, const struct pp_recipe *recipe, struct pp_recipe **ret)
+int sources_parsed(const struct sources *s, const struct pp_parsed *parsed, struct pp_parsed **ret)
 {
-	struct pp_recipe *copy = calloc(1, sizeof(*copy));
+	struct pp_parsed *copy = calloc(1, sizeof(*copy));
 	struct pp_source *term;
 
 	if (!copy)
 		return -ENOMEM;
 	*ret = copy;
 	if (s->n > 1) {
-		*copy = *recipe;
+		*copy = *parsed;
 		return 0;
 	}
 	term = &copy->sources[0];

@@ -13,7 +13,7 @@
 #include "daemon/engine/recorders/recorder.h"
 #include "daemon/order.h"
 
-/* They point into each other, and into the spec and the recipe they were made of. */
+/* They point into each other, and into the spec and the parsed event they were made of. */
 struct sources {
 	struct source *v;
 	struct tracepoint *tp; /* of v[i], if it has one */
@@ -25,7 +25,7 @@ struct sources {
  * of a glob that no recorder can take are left out; until that is known they count as others do
  * (allowance: see crowd.h; NULL: no limits). Sentences in *f.
  */
-int sources_resolve(const struct pp_spec *spec, const struct pp_recipe *recipe,
+int sources_resolve(const struct pp_spec *spec, const struct pp_parsed *parsed,
 		    const struct pp_allowance *allowance, struct sources *ret, struct failure *f);
 
 /* What was written down of a source when its event was made. */
@@ -39,10 +39,10 @@ struct source_record {
 };
 
 /*
- * Makes the sources of an event again, from its recipe and one record for each source, in order.
- * id: of the event's rings. With one source the recipe has its term alone (sources_recipe()).
+ * Makes the sources of an event again, from its parsed event and one record for each source, in order.
+ * id: of the event's rings. With one source the parsed event has its term alone (sources_parsed()).
  */
-int sources_restore(const struct pp_spec *spec, const struct pp_recipe *recipe,
+int sources_restore(const struct pp_spec *spec, const struct pp_parsed *parsed,
 		    const struct source_record *records, size_t n, uint64_t id, struct sources *ret,
 		    struct failure *f);
 
@@ -72,7 +72,7 @@ enum pp_missed sources_missed(const struct sources *s);
 bool sources_nest(const struct sources *s);
 
 /*
- * The recipe to be written down: the one given, or, if it comes to a single source, a term for
+ * The parsed event to be written down: the one given, or, if it comes to a single source, a term for
  * that alone, with no glob in it. *ret is for free(3). -ENOMEM.
  */
-int sources_recipe(const struct sources *s, const struct pp_recipe *recipe, struct pp_recipe **ret);
+int sources_parsed(const struct sources *s, const struct pp_parsed *parsed, struct pp_parsed **ret);

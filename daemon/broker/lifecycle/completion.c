@@ -14,7 +14,7 @@
 
 void job_free(struct job *job)
 {
-	free(job->recipe);
+	free(job->parsed);
 	free(job);
 }
 
@@ -114,19 +114,19 @@ static void created(struct lifecycle *l, struct job *job)
 		log_event(LOG_INFO, t->spec.ns, t->spec.name, "Created %s/%s (id %" PRIu64 "): %s.",
 			  t->spec.ns, t->spec.name, t->id, t->spec.event);
 	e->seen = l->generation;
-	if (t->stale && !t->shares)
-		e->arrival = ARRIVAL_DUE; /* a CPU came while it was being made */
+	if (t->incomplete && !t->shares)
+		e->missing = MISSING_DUE; /* a CPU came while it was being made */
 	charges_settle(&l->charges, e);
 	lifecycle_notify(l, PP_NOTICE_CREATED, e);
 	tell(job, 0, NULL);
 }
 
-static void hold(struct lifecycle *l, const struct pp_remains *remains)
+static void hold(struct lifecycle *l, const struct pp_orphans *orphans)
 {
-	if (remains->id && charges_hold(&l->charges, remains, l->generation) < 0)
+	if (orphans->id && charges_hold(&l->charges, orphans, l->generation) < 0)
 		log_error("No memory to charge what is left of an event of %s; it is charged again "
 			  "when the engine returns.",
-			  remains->ns);
+			  orphans->ns);
 }
 
 static void changed(struct lifecycle *l, struct job *job, const struct pp_answer *answer)
@@ -139,7 +139,7 @@ static void changed(struct lifecycle *l, struct job *job, const struct pp_answer
 
 	if (answer) {
 		e->truth = answer->event;
-		hold(l, &answer->remains);
+		hold(l, &answer->orphans);
 	}
 	event_rest(e);
 	charges_lower(&l->charges, e, job->raised);
@@ -153,7 +153,7 @@ static void changed(struct lifecycle *l, struct job *job, const struct pp_answer
 	tell(job, 0, NULL);
 }
 
-struct event *lifecycle_heir(const struct lifecycle *l, const struct event *e)
+struct event *lifecycle_successor(const struct lifecycle *l, const struct event *e)
 {
 	for (size_t i = 0; i < l->registry.n_settled; i++)
 		if (l->registry.by_id[i]->truth.shares == e->truth.id)
@@ -167,18 +167,18 @@ struct event *lifecycle_heir(const struct lifecycle *l, const struct event *e)
  */
 static void inherit(struct lifecycle *l, const struct event *gone)
 {
-	struct event *heir = lifecycle_heir(l, gone);
+	struct event *successor = lifecycle_successor(l, gone);
 	struct registry *r = &l->registry;
 	uint64_t shares;
 
-	if (!heir)
+	if (!successor)
 		return;
-	shares = heir->truth.id;
-	heir->truth.shares = 0;
-	heir->truth.memory = gone->truth.memory;
-	heir->arrival = gone->arrival;
-	heir->arrival_error = gone->arrival_error;
-	charges_settle(&l->charges, heir);
+	shares = successor->truth.id;
+	successor->truth.shares = 0;
+	successor->truth.memory = gone->truth.memory;
+	successor->missing = gone->missing;
+	successor->missing_error = gone->missing_error;
+	charges_settle(&l->charges, successor);
 	for (size_t i = 0; i < r->n_settled; i++)
 		if (r->by_id[i]->truth.shares == gone->truth.id)
 			r->by_id[i]->truth.shares = shares;
@@ -215,7 +215,7 @@ static void deleted(struct lifecycle *l, struct job *job, const struct pp_answer
 	log_event(LOG_INFO, t->spec.ns, t->spec.name, "Deleted %s/%s (id %" PRIu64 ").", t->spec.ns,
 		  t->spec.name, t->id);
 	if (answer && answer->type == PP_ANSWER_DONE) {
-		hold(l, &answer->remains);
+		hold(l, &answer->orphans);
 		if (!t->shares && answer->event.shares)
 			inherit(l, e);
 		else if (!t->shares)

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/broker/syntax/specify.h"
+#include "daemon/broker/syntax/resolve.h"
 #include "proto/macro.h"
 #include "tests/unit/needs.h"
 
@@ -13,7 +13,7 @@
 static struct machine machine;
 static struct pp_msg_create_request request;
 static struct pp_spec spec;
-static struct pp_recipe recipe;
+static struct pp_parsed parsed;
 static char sentence[PP_SENTENCE_SIZE];
 
 static void setup(void)
@@ -37,7 +37,7 @@ static void accepted(void)
 {
 	static struct pp_order order;
 	int err =
-		specify(&request, &machine, MAX_BUFFER, &spec, &recipe, sentence, sizeof(sentence));
+		resolve(&request, &machine, MAX_BUFFER, &spec, &parsed, sentence, sizeof(sentence));
 
 	ck_assert_msg(err == 0, "%s", sentence);
 	/* What the engine will check again must hold once the namespace's rights are in. */
@@ -45,14 +45,14 @@ static void accepted(void)
 	order.abi = PP_ORDER_ABI;
 	order.type = PP_ORDER_CREATE;
 	order.spec = spec;
-	order.recipe = recipe;
+	order.parsed = parsed;
 	ck_assert_int_eq(pp_order_check(&order), 0);
 }
 
 static void refused(int error, const char *say)
 {
 	int err =
-		specify(&request, &machine, MAX_BUFFER, &spec, &recipe, sentence, sizeof(sentence));
+		resolve(&request, &machine, MAX_BUFFER, &spec, &parsed, sentence, sizeof(sentence));
 
 	ck_assert_int_eq(err, error);
 	ck_assert_msg(strstr(sentence, say), "'%s' is not in: %s", say, sentence);
@@ -214,7 +214,7 @@ START_TEST(text_is_parsed_elsewhere_but_told_here)
 	snprintf(request.selections[0].event, PP_EVENT_TEXT_SIZE, "sched:sched_switch");
 	snprintf(request.selections[0].filter, PP_FILTER_SIZE, "pid ==");
 	ck_assert_int_lt(
-		specify(&request, &machine, MAX_BUFFER, &spec, &recipe, sentence, sizeof(sentence)),
+		resolve(&request, &machine, MAX_BUFFER, &spec, &parsed, sentence, sizeof(sentence)),
 		0);
 	ck_assert_str_ne(sentence, "");
 	request.count = 0;
@@ -241,15 +241,15 @@ START_TEST(selections)
 				     "sched:sched_waking");
 	ck_assert_str_eq(spec.filter, "sched:sched_switch,sched:sched_wakeup: prev_pid != 0; "
 				      "sched:sched_waking: pid == 1 && prio < 5");
-	ck_assert_uint_eq(recipe.n_sources, 4);
-	ck_assert_uint_eq(recipe.n_nodes, 4);
-	ck_assert_uint_eq(recipe.sources[0].n_filter, 1);
-	ck_assert_uint_eq(recipe.sources[1].filter, 0);
-	ck_assert_uint_eq(recipe.sources[1].n_filter, 1);
-	ck_assert_uint_eq(recipe.sources[2].n_filter, 0);
-	ck_assert_uint_eq(recipe.sources[3].filter, 1);
-	ck_assert_uint_eq(recipe.sources[3].n_filter, 3);
-	ck_assert_str_eq(recipe.nodes[0].field, "prev_pid");
+	ck_assert_uint_eq(parsed.n_sources, 4);
+	ck_assert_uint_eq(parsed.n_nodes, 4);
+	ck_assert_uint_eq(parsed.sources[0].n_filter, 1);
+	ck_assert_uint_eq(parsed.sources[1].filter, 0);
+	ck_assert_uint_eq(parsed.sources[1].n_filter, 1);
+	ck_assert_uint_eq(parsed.sources[2].n_filter, 0);
+	ck_assert_uint_eq(parsed.sources[3].filter, 1);
+	ck_assert_uint_eq(parsed.sources[3].n_filter, 3);
+	ck_assert_str_eq(parsed.nodes[0].field, "prev_pid");
 	/* One filter for all of them is shown as it is. */
 	request.count = 0;
 	select_another("sched:sched_wakeup", "pid > 1");
@@ -273,7 +273,7 @@ START_TEST(texts_that_are_too_long)
 	for (unsigned i = 0; i < PP_SELECTIONS_MAX; i++)
 		select_another("sched:a,sched:b", "");
 	ck_assert_int_eq(
-		specify(&request, &machine, MAX_BUFFER, &spec, &recipe, sentence, sizeof(sentence)),
+		resolve(&request, &machine, MAX_BUFFER, &spec, &parsed, sentence, sizeof(sentence)),
 		-E2BIG);
 	ck_assert_str_ne(sentence, "");
 }
@@ -324,28 +324,28 @@ START_TEST(changes)
 	};
 
 	ck_assert_int_eq(
-		specify_change(&change, MAX_BUFFER, &spec, &recipe, sentence, sizeof(sentence)), 0);
+		resolve_change(&change, MAX_BUFFER, &spec, &parsed, sentence, sizeof(sentence)), 0);
 	ck_assert_uint_eq(spec.data_size, 8192);
 	ck_assert_uint_eq(spec.max_rate, 7);
 	ck_assert_str_eq(spec.filter, change.filter);
-	ck_assert_uint_eq(recipe.n_sources, 0);
-	ck_assert_uint_eq(recipe.n_nodes, 3);
+	ck_assert_uint_eq(parsed.n_sources, 0);
+	ck_assert_uint_eq(parsed.n_nodes, 3);
 	/* None is a filter, too. */
 	memset(change.filter, 0, sizeof(change.filter));
 	ck_assert_int_eq(
-		specify_change(&change, MAX_BUFFER, &spec, &recipe, sentence, sizeof(sentence)), 0);
-	ck_assert_uint_eq(recipe.n_nodes, 0);
+		resolve_change(&change, MAX_BUFFER, &spec, &parsed, sentence, sizeof(sentence)), 0);
+	ck_assert_uint_eq(parsed.n_nodes, 0);
 	change.data_size = MAX_BUFFER + 1;
 	ck_assert_int_eq(
-		specify_change(&change, MAX_BUFFER, &spec, &recipe, sentence, sizeof(sentence)),
+		resolve_change(&change, MAX_BUFFER, &spec, &parsed, sentence, sizeof(sentence)),
 		-EDQUOT);
 	change.what = 0;
 	ck_assert_int_eq(
-		specify_change(&change, MAX_BUFFER, &spec, &recipe, sentence, sizeof(sentence)),
+		resolve_change(&change, MAX_BUFFER, &spec, &parsed, sentence, sizeof(sentence)),
 		-EINVAL);
 	change.what = 1U << 20;
 	ck_assert_int_eq(
-		specify_change(&change, MAX_BUFFER, &spec, &recipe, sentence, sizeof(sentence)),
+		resolve_change(&change, MAX_BUFFER, &spec, &parsed, sentence, sizeof(sentence)),
 		-EINVAL);
 }
 END_TEST

@@ -4,15 +4,15 @@
 
 #include "daemon/broker/config/dropin-file.h"
 #include "daemon/broker/syntax/machine.h"
-#include "daemon/broker/syntax/specify.h"
+#include "daemon/broker/syntax/resolve.h"
 
 /*
- * As specify(), with PP_EVENT_CONFIGURED and the creator; owner, group and mode are the caller's.
+ * As resolve(), with PP_EVENT_CONFIGURED and the creator; owner, group and mode are the caller's.
  * On failure *ret_line is where in the event's file the reason stands.
  */
-int dropin_specify(const struct dropin_event *e, const struct pp_msg_create_request *request,
+int dropin_resolve(const struct dropin_event *e, const struct pp_msg_create_request *request,
 		   const struct machine *machine, uint64_t max_buffer, struct pp_spec *ret,
-		   struct pp_recipe *ret_recipe, char *sentence, size_t size, unsigned *ret_line);
+		   struct pp_parsed *ret_parsed, char *sentence, size_t size, unsigned *ret_line);
 
 /* Whether this is no fault of an event that need not be there. error: positive errno value. */
 bool dropin_is_excused(const struct dropin_event *e, int error);

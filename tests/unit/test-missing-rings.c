@@ -82,7 +82,7 @@ START_TEST(those_that_want_them)
 	create_on("listed", "0");
 	ck_assert_int_eq(client_call(&root, PP_OP_CREATE, &shared), 0);
 	ck_assert_uint_ne(root.body.event.shares, 0);
-	arrivals_add(&b.arrivals);
+	missing_rings_add(&b.missing_rings);
 	broker_settle(&b);
 	/* The second one's CPU is among those that are online, and the engine knows what died. */
 	ck_assert_uint_eq(b.engine.cpus, 2);
@@ -94,7 +94,7 @@ START_TEST(those_that_want_them)
 	ck_assert_uint_eq(b.notices[PP_NOTICE_CHANGED], 2); /* of both names */
 	ck_assert_str_eq(shown("all")->lacking, "");
 	/* Once more: nothing is told, since nothing is otherwise. */
-	arrivals_add(&b.arrivals);
+	missing_rings_add(&b.missing_rings);
 	broker_settle(&b);
 	ck_assert_uint_eq(b.engine.cpus, 4);
 	ck_assert_uint_eq(b.notices[PP_NOTICE_CHANGED], 2);
@@ -105,7 +105,7 @@ START_TEST(not_those_that_do_not)
 {
 	create_on("listed", "0");
 	pp_cpumask_clear(&b.hotplug.online, 0);
-	arrivals_add(&b.arrivals);
+	missing_rings_add(&b.missing_rings);
 	broker_settle(&b);
 	ck_assert_uint_eq(b.engine.cpus, 0);
 	ck_assert_str_eq(shown("listed")->away, "0");
@@ -125,7 +125,7 @@ START_TEST(one_after_the_other)
 	}
 	ck_assert_int_eq(client_pause(&root, "a", "e7", true), 0);
 	fake_wait(&b.engine, true);
-	arrivals_add(&b.arrivals);
+	missing_rings_add(&b.missing_rings);
 	broker_settle(&b);
 	ck_assert_uint_eq(orders_waiting(), 1);
 	client_send_create(&root, "a", "mine");
@@ -147,7 +147,7 @@ START_TEST(one_that_is_being_created)
 	fake_wait(&b.engine, true);
 	client_send_create(&root, "a", "x");
 	broker_settle(&b);
-	arrivals_add(&b.arrivals);
+	missing_rings_add(&b.missing_rings);
 	fake_wait(&b.engine, false);
 	ck_assert_int_eq(client_receive(&root), 0);
 	broker_settle(&b);
@@ -169,7 +169,7 @@ START_TEST(nobody_is_kept_waiting)
 	create_on("x", "");
 	create_on("y", "");
 	fake_wait(&b.engine, true);
-	arrivals_add(&b.arrivals);
+	missing_rings_add(&b.missing_rings);
 	client_send(&root, PP_OP_CHANGE, &resize);
 	broker_settle(&b);
 	fake_wait(&b.engine, false);
@@ -179,7 +179,7 @@ START_TEST(nobody_is_kept_waiting)
 	charges_sweep(&b.lifecycle.charges, UINT64_MAX); /* of the resize, the old rings */
 
 	fake_wait(&b.engine, true);
-	arrivals_add(&b.arrivals);
+	missing_rings_add(&b.missing_rings);
 	client_send(&root, PP_OP_DELETE, &x);
 	broker_settle(&b);
 	fake_wait(&b.engine, false);
@@ -209,7 +209,7 @@ START_TEST(gone_before_its_turn)
 	/* Root's third order stands behind the team's first. */
 	ck_assert_int_eq(e->state, PP_EVENT_DELETING);
 	event_rest(e);
-	arrivals_add(&b.arrivals);
+	missing_rings_add(&b.missing_rings);
 	event_set_state(e, PP_EVENT_DELETING);
 	ck_assert_uint_eq(orders_waiting(), 4);
 	fake_wait(&b.engine, false);
@@ -219,7 +219,7 @@ START_TEST(gone_before_its_turn)
 	ck_assert_int_eq(client_receive(&root), 0);
 	broker_settle(&b);
 	ck_assert_str_eq(shown("y")->cpus, "0-3");
-	ck_assert_ptr_null(b.arrivals.about);
+	ck_assert_ptr_null(b.missing_rings.about);
 }
 END_TEST
 
@@ -233,7 +233,7 @@ START_TEST(gone_with_the_engine)
 	fake_wait(&b.engine, true);
 	client_send_create(&root, "b", "slow");
 	broker_settle(&b);
-	arrivals_add(&b.arrivals);
+	missing_rings_add(&b.missing_rings);
 	client_send(&team, PP_OP_DELETE, &x);
 	broker_settle(&b);
 	ck_assert_uint_eq(orders_waiting(), 3);
@@ -246,7 +246,7 @@ START_TEST(gone_with_the_engine)
 	ck_assert_int_eq(client_receive(&root), 0);
 	broker_settle(&b);
 	ck_assert_uint_eq(orders_waiting(), 0);
-	ck_assert_ptr_null(b.arrivals.about);
+	ck_assert_ptr_null(b.missing_rings.about);
 }
 END_TEST
 
@@ -258,13 +258,13 @@ START_TEST(over_a_limit)
 	create_on("y", "");
 	b.config.max_memory = b.quota.sum.used[QUOTA_MEMORY] + 4096;
 	broker_limits(&b);
-	arrivals_add(&b.arrivals);
+	missing_rings_add(&b.missing_rings);
 	broker_settle(&b);
 	ck_assert_uint_eq(b.engine.cpus, 0);
 	ck_assert_str_eq(shown("x")->cpus, "0,3");
 	ck_assert_str_eq(root.body.event.lacking, "1-2");
 	ck_assert_int_eq(root.body.event.lacking_error, EDQUOT);
-	arrivals_retry(&b.arrivals);
+	missing_rings_retry(&b.missing_rings);
 	broker_settle(&b);
 	ck_assert_uint_eq(b.engine.cpus, 0);
 	/* Memory that is given back is tried for at once. */
@@ -284,12 +284,12 @@ START_TEST(the_engine_fails)
 	create_on("x", "");
 	b.engine.mood = FAKE_FAILS;
 	b.engine.moods = 1;
-	arrivals_add(&b.arrivals);
+	missing_rings_add(&b.missing_rings);
 	broker_settle(&b);
 	ck_assert_str_eq(shown("x")->lacking, "1-2");
 	ck_assert_int_eq(root.body.event.lacking_error, E2BIG);
 	ck_assert_uint_eq(root.body.event.memory, event_of("x")->truth.memory);
-	arrivals_retry(&b.arrivals);
+	missing_rings_retry(&b.missing_rings);
 	broker_settle(&b);
 	ck_assert_str_eq(shown("x")->cpus, "0-3");
 }
@@ -302,16 +302,16 @@ START_TEST(the_engine_dies)
 	create_on("x", "");
 	b.engine.mood = moods[_i];
 	b.engine.moods = 1;
-	arrivals_add(&b.arrivals);
+	missing_rings_add(&b.missing_rings);
 	broker_until(&b, b.engine.enumerated == 2 && !orders_first(b.lifecycle.orders));
 	broker_settle(&b);
 	ck_assert_str_eq(shown("x")->cpus, "0-3");
 	ck_assert_uint_eq(b.engine.moods, 0);
 	/* (Of one that died twice the order failed, and is given again.) */
 	b.engine.moods = 2;
-	arrivals_add(&b.arrivals);
+	missing_rings_add(&b.missing_rings);
 	broker_until(&b, b.engine.enumerated == 4 && !orders_first(b.lifecycle.orders) &&
-				 event_of("x")->arrival == ARRIVAL_NONE);
+				 event_of("x")->missing == MISSING_NONE);
 }
 END_TEST
 
@@ -321,12 +321,12 @@ START_TEST(without_an_engine)
 	fake_stop(&b.engine);
 	broker_settle(&b);
 	orders_abandon(b.lifecycle.orders);
-	arrivals_add(&b.arrivals);
+	missing_rings_add(&b.missing_rings);
 	broker_settle(&b);
 	ck_assert_uint_eq(orders_waiting(), 0);
 	ck_assert_str_eq(shown("x")->lacking, "1-2");
 	fake_start(&b.engine);
-	broker_until(&b, b.engine.cpus == 1 && !b.arrivals.about);
+	broker_until(&b, b.engine.cpus == 1 && !b.missing_rings.about);
 	ck_assert_str_eq(shown("x")->cpus, "0-3");
 }
 END_TEST
@@ -336,11 +336,11 @@ START_TEST(after_an_enumeration)
 {
 	create_on("x", "");
 	create_on("y", "");
-	b.engine.events[1].stale = 1;
+	b.engine.events[1].incomplete = 1;
 	fake_stop(&b.engine);
 	broker_settle(&b);
 	fake_start(&b.engine);
-	broker_until(&b, b.engine.cpus == 1 && !b.arrivals.about);
+	broker_until(&b, b.engine.cpus == 1 && !b.missing_rings.about);
 	broker_settle(&b);
 	ck_assert_uint_eq(b.engine.cpus, 1);
 	ck_assert_str_eq(shown("x")->cpus, "0,3");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What stands between an event and its record besides the filter, in emitted instructions: the
- * rate limit before it, the wakeup behind it. Emits nothing where the target asks for nothing.
+ * Emits the rate limit that stands before a record, and the wakeup behind it. Emits nothing where
+ * the target asks for nothing.
  */
 #pragma once
 
@@ -9,9 +9,9 @@
 
 /* With RING found: leaves by *limited if the CPU has had its records of this second; that is
  * counted. R0..R5 are lost. */
-void emit_gate_limit(struct emitter *e, const struct recorder_target *target,
+void emit_rate_limit(struct emitter *e, const struct recorder_target *target,
 		     struct emit_labels *limited);
 
 /* With the record at POS committed, whose time is `time` bytes into it: wakes readers, not too
  * often. R0..R5 are lost. */
-void emit_gate_wake(struct emitter *e, const struct recorder_target *target, int time);
+void emit_wakeup(struct emitter *e, const struct recorder_target *target, int time);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Owns the marks of events that CPUs came for. Must not know where word of the CPUs came from. */
-#include "daemon/broker/hotplug/arrivals.h"
+#include "daemon/broker/hotplug/missing-rings.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -22,7 +22,7 @@ static bool wants_any(const struct event *e, const struct pp_cpumask *cpus)
 
 /* Also those that are being created just now: the engine may have looked before. Second names have
  * no rings of their own. */
-void arrivals_add(struct arrivals *a)
+void missing_rings_add(struct missing_rings *a)
 {
 	struct registry *r = &a->lifecycle->registry;
 
@@ -30,28 +30,28 @@ void arrivals_add(struct arrivals *a)
 		struct event *e = r->by_name[i];
 
 		if (!e->truth.shares && wants_any(e, a->online))
-			e->arrival = ARRIVAL_DUE;
+			e->missing = MISSING_DUE;
 	}
-	arrivals_continue(a);
+	missing_rings_continue(a);
 }
 
-static void make_due(struct arrivals *a)
+static void make_due(struct missing_rings *a)
 {
 	struct registry *r = &a->lifecycle->registry;
 
 	for (size_t i = 0; i < r->n_settled; i++)
-		if (r->by_id[i]->arrival == ARRIVAL_REFUSED)
-			r->by_id[i]->arrival = ARRIVAL_DUE;
+		if (r->by_id[i]->missing == MISSING_REFUSED)
+			r->by_id[i]->missing = MISSING_DUE;
 }
 
-void arrivals_retry(struct arrivals *a)
+void missing_rings_retry(struct missing_rings *a)
 {
 	make_due(a);
-	arrivals_continue(a);
+	missing_rings_continue(a);
 }
 
 /* After an enumeration: those that the engine says something would change for. */
-static void hear_engine(struct arrivals *a)
+static void hear_engine(struct missing_rings *a)
 {
 	struct lifecycle *l = a->lifecycle;
 
@@ -61,13 +61,13 @@ static void hear_engine(struct arrivals *a)
 	for (size_t i = 0; i < l->registry.n_settled; i++) {
 		struct event *e = l->registry.by_id[i];
 
-		if (!e->truth.shares && e->truth.stale)
-			e->arrival = ARRIVAL_DUE;
+		if (!e->truth.shares && e->truth.incomplete)
+			e->missing = MISSING_DUE;
 	}
 	make_due(a);
 }
 
-bool arrivals_lacking(const struct lifecycle *l, const struct event *e,
+bool missing_rings_of(const struct lifecycle *l, const struct event *e,
 		      const struct pp_cpumask *online, struct pp_cpumask *ret, int *ret_error)
 {
 	const struct event *target =
@@ -75,40 +75,40 @@ bool arrivals_lacking(const struct lifecycle *l, const struct event *e,
 
 	/* Of one that nothing is to be done for they are not wanted: a PMU that counts on some
 	 * CPUs has no rings on others. */
-	if (!target || (target->arrival == ARRIVAL_NONE && !target->truth.stale))
+	if (!target || (target->missing == MISSING_NONE && !target->truth.incomplete))
 		return false;
-	*ret_error = target->arrival_error;
+	*ret_error = target->missing_error;
 	return event_lacks(target, online, ret);
 }
 
 /* ── one after the other ────────────────────────────────────────────────────────────────── */
 
-static uint64_t memory_used(const struct arrivals *a)
+static uint64_t memory_used(const struct missing_rings *a)
 {
 	return a->lifecycle->charges.quota->sum.used[QUOTA_MEMORY];
 }
 
 /* error: positive errno value. Without an engine nothing is wrong with the event, and when it is
  * back all are looked at. */
-static void refused(struct arrivals *a, struct event *e, int error, const char *sentence)
+static void refused(struct missing_rings *a, struct event *e, int error, const char *sentence)
 {
 	const struct pp_spec *spec = &e->truth.spec;
 
-	e->arrival = ARRIVAL_REFUSED;
+	e->missing = MISSING_REFUSED;
 	if (error == EDQUOT)
 		a->memory = memory_used(a);
-	if (error != EAGAIN && error != e->arrival_error)
+	if (error != EAGAIN && error != e->missing_error)
 		log_event(LOG_WARNING, spec->ns, spec->name,
 			  "%s/%s (id %" PRIu64
 			  ") does not record on all CPUs that are online; this "
 			  "is tried again: %s",
 			  spec->ns, spec->name, e->truth.id, sentence);
-	e->arrival_error = error;
+	e->missing_error = error;
 }
 
 static void on_done(struct waiter *waiter, const struct outcome *outcome)
 {
-	struct arrivals *a = (struct arrivals *)waiter;
+	struct missing_rings *a = (struct missing_rings *)waiter;
 	struct event *e = TAKE_PTR(a->about);
 
 	if (outcome->error == ENOENT) /* it is gone, or about to be */
@@ -117,19 +117,19 @@ static void on_done(struct waiter *waiter, const struct outcome *outcome)
 		refused(a, e, outcome->error, outcome->sentence);
 		return;
 	}
-	e->arrival_error = 0;
+	e->missing_error = 0;
 	/* More may have come since the order was given. */
-	if (e->arrival == ARRIVAL_NONE && e->truth.stale)
-		e->arrival = ARRIVAL_REFUSED;
+	if (e->missing == MISSING_NONE && e->truth.incomplete)
+		e->missing = MISSING_REFUSED;
 }
 
-static void order(struct arrivals *a, struct event *e)
+static void order(struct missing_rings *a, struct event *e)
 {
 	const struct pp_spec *spec = &e->truth.spec;
 	char sentence[PP_SENTENCE_SIZE];
 	int err;
 
-	e->arrival = ARRIVAL_NONE;
+	e->missing = MISSING_NONE;
 	a->about = e;
 	a->after = e->truth.id;
 	a->waiter = (struct waiter){ .done = on_done };
@@ -143,14 +143,14 @@ static void order(struct arrivals *a, struct event *e)
 
 static bool is_ready(const struct event *e)
 {
-	return e->arrival == ARRIVAL_DUE && e->state != PP_EVENT_DELETING;
+	return e->missing == MISSING_DUE && e->state != PP_EVENT_DELETING;
 }
 
 /*
  * The next by its id, and from the lowest on again. What counts comes first: it records nothing on
  * that CPU until it is attached anew, while all others have gone on if they have a ring.
  */
-static struct event *find_next(const struct arrivals *a)
+static struct event *find_next(const struct missing_rings *a)
 {
 	const struct registry *r = &a->lifecycle->registry;
 	size_t first = registry_after(r, a->after);
@@ -169,7 +169,7 @@ static struct event *find_next(const struct arrivals *a)
 	return other;
 }
 
-void arrivals_continue(struct arrivals *a)
+void missing_rings_continue(struct missing_rings *a)
 {
 	struct event *e;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Round robin over users. Must not know what it is that waits. */
-#include "daemon/broker/edge/turns.h"
+#include "daemon/broker/edge/fair-queue.h"
 
 #include <assert.h>
 #include <sys/eventfd.h>
@@ -11,12 +11,12 @@
 
 #define DEBT_MAX_USEC (60 * 1000 * 1000ULL)
 
-struct turn_user {
-	struct turn_user *next;	 /* of all */
-	struct turn_user *after; /* of those with something waiting */
+struct fair_queue_user {
+	struct fair_queue_user *next;  /* of all */
+	struct fair_queue_user *after; /* of those with something waiting */
 	uint32_t uid;
 	size_t members;
-	struct turn *first, **last; /* waiting, in order */
+	struct fair_queue_member *first, **last; /* waiting, in order */
 	bool queued;
 	bool indebted;	     /* is not queued, whatever waits, and not freed */
 	uint64_t until_usec; /* CLOCK_MONOTONIC */
@@ -28,15 +28,15 @@ struct turn_user {
  * An eventfd, and not a deferred source: those count as pending since the beginning of time, and
  * would keep everything else of the loop from being looked at for as long as there are turns.
  */
-struct turns {
-	struct turns_hooks hooks;
+struct fair_queue {
+	struct fair_queue_hooks hooks;
 	sd_event_source *io, *timer; /* the latter: the next debt that ends */
 	int fd;
-	struct turn_user *users;
-	struct turn_user *first, **last; /* with something waiting, in order */
+	struct fair_queue_user *users;
+	struct fair_queue_user *first, **last; /* with something waiting, in order */
 };
 
-static void append_user(struct turns *t, struct turn_user *user)
+static void append_user(struct fair_queue *t, struct fair_queue_user *user)
 {
 	if (!t->first && eventfd_write(t->fd, 1) < 0)
 		assert(!"an eventfd that is full");
@@ -46,9 +46,9 @@ static void append_user(struct turns *t, struct turn_user *user)
 	t->last = &user->after;
 }
 
-static void remove_user(struct turns *t, struct turn_user *user)
+static void remove_user(struct fair_queue *t, struct fair_queue_user *user)
 {
-	struct turn_user **p = &t->first;
+	struct fair_queue_user **p = &t->first;
 	eventfd_t count;
 
 	while (*p != user)
@@ -61,10 +61,10 @@ static void remove_user(struct turns *t, struct turn_user *user)
 		assert(!"an eventfd that was not written");
 }
 
-static void remove_turn(struct turn *turn)
+static void remove_turn(struct fair_queue_member *turn)
 {
-	struct turn_user *user = turn->user;
-	struct turn **p = &user->first;
+	struct fair_queue_user *user = turn->user;
+	struct fair_queue_member **p = &user->first;
 
 	while (*p != turn)
 		p = &(*p)->next;
@@ -74,9 +74,9 @@ static void remove_turn(struct turn *turn)
 	turn->waiting = false;
 }
 
-void turns_ready(struct turns *t, struct turn *turn)
+void fair_queue_ready(struct fair_queue *t, struct fair_queue_member *turn)
 {
-	struct turn_user *user = turn->user;
+	struct fair_queue_user *user = turn->user;
 
 	if (turn->waiting)
 		return;
@@ -91,9 +91,9 @@ void turns_ready(struct turns *t, struct turn *turn)
 static int on_turn(sd_event_source *s _unused_, int fd _unused_, uint32_t revents _unused_,
 		   void *userdata)
 {
-	struct turns *t = userdata;
-	struct turn_user *user = t->first;
-	struct turn *turn;
+	struct fair_queue *t = userdata;
+	struct fair_queue_user *user = t->first;
+	struct fair_queue_member *turn;
 
 	if (!user)
 		return 0;
@@ -109,9 +109,9 @@ static int on_turn(sd_event_source *s _unused_, int fd _unused_, uint32_t revent
 
 /* ── debts ──────────────────────────────────────────────────────────────────────────────── */
 
-static void free_user(struct turns *t, struct turn_user *user)
+static void free_user(struct fair_queue *t, struct fair_queue_user *user)
 {
-	struct turn_user **p = &t->users;
+	struct fair_queue_user **p = &t->users;
 
 	while (*p != user)
 		p = &(*p)->next;
@@ -119,11 +119,11 @@ static void free_user(struct turns *t, struct turn_user *user)
 	free(user);
 }
 
-static void arm(struct turns *t)
+static void arm(struct fair_queue *t)
 {
 	uint64_t first = UINT64_MAX;
 
-	for (struct turn_user *user = t->users; user; user = user->next)
+	for (struct fair_queue_user *user = t->users; user; user = user->next)
 		if (user->indebted)
 			first = MIN(first, user->until_usec);
 	if (first == UINT64_MAX) {
@@ -136,8 +136,8 @@ static void arm(struct turns *t)
 
 static int on_timer(sd_event_source *s _unused_, uint64_t usec _unused_, void *userdata)
 {
-	struct turns *t = userdata;
-	struct turn_user *user, *next;
+	struct fair_queue *t = userdata;
+	struct fair_queue_user *user, *next;
 	uint64_t now = pp_clock_ns(CLOCK_MONOTONIC) / 1000;
 
 	for (user = t->users; user; user = next) {
@@ -155,15 +155,15 @@ static int on_timer(sd_event_source *s _unused_, uint64_t usec _unused_, void *u
 	return 0;
 }
 
-bool turns_owe(struct turns *t, struct turn *turn, uint64_t nsec)
+bool fair_queue_owe(struct fair_queue *t, struct fair_queue_member *turn, uint64_t nsec)
 {
-	struct turn_user *user = turn->user;
+	struct fair_queue_user *user = turn->user;
 	uint64_t now = pp_clock_ns(CLOCK_MONOTONIC) / 1000, until;
 	bool begins = !user->indebted;
 
 	if (user->uid == 0)
 		return false;
-	until = (begins ? now : MAX(now, user->until_usec)) + nsec / 1000 * TURNS_SHARE;
+	until = (begins ? now : MAX(now, user->until_usec)) + nsec / 1000 * FAIR_QUEUE_SHARE;
 	user->until_usec = MIN(until, now + DEBT_MAX_USEC);
 	user->indebted = true;
 	if (user->queued)
@@ -172,28 +172,28 @@ bool turns_owe(struct turns *t, struct turn *turn, uint64_t nsec)
 	return begins;
 }
 
-bool turns_spend(struct turns *t, struct turn *turn, uint64_t nsec)
+bool fair_queue_spend(struct fair_queue *t, struct fair_queue_member *turn, uint64_t nsec)
 {
-	struct turn_user *user = turn->user;
+	struct fair_queue_user *user = turn->user;
 	uint64_t now = pp_clock_ns(CLOCK_MONOTONIC) / 1000,
-		 back = (now - user->spent_usec) * 1000 / TURNS_SHARE;
+		 back = (now - user->spent_usec) * 1000 / FAIR_QUEUE_SHARE;
 	uint64_t spent = user->spent_nsec - MIN(user->spent_nsec, back) + nsec;
 
 	user->spent_usec = now;
-	user->spent_nsec = spent < TURNS_CREDIT_NSEC ? spent : 0;
-	return spent >= TURNS_CREDIT_NSEC && turns_owe(t, turn, spent);
+	user->spent_nsec = spent < FAIR_QUEUE_CREDIT_NSEC ? spent : 0;
+	return spent >= FAIR_QUEUE_CREDIT_NSEC && fair_queue_owe(t, turn, spent);
 }
 
-bool turns_in_debt(const struct turn *turn)
+bool fair_queue_in_debt(const struct fair_queue_member *turn)
 {
 	return turn->user->indebted;
 }
 
 /* ── who takes turns ────────────────────────────────────────────────────────────────────── */
 
-int turns_join(struct turns *t, struct turn *turn, uint32_t uid)
+int fair_queue_join(struct fair_queue *t, struct fair_queue_member *turn, uint32_t uid)
 {
-	struct turn_user *user = t->users;
+	struct fair_queue_user *user = t->users;
 
 	while (user && user->uid != uid)
 		user = user->next;
@@ -207,13 +207,13 @@ int turns_join(struct turns *t, struct turn *turn, uint32_t uid)
 		t->users = user;
 	}
 	user->members++;
-	*turn = (struct turn){ .user = user };
+	*turn = (struct fair_queue_member){ .user = user };
 	return 0;
 }
 
-void turns_leave(struct turns *t, struct turn *turn)
+void fair_queue_leave(struct fair_queue *t, struct fair_queue_member *turn)
 {
-	struct turn_user *user = turn->user;
+	struct fair_queue_user *user = turn->user;
 
 	if (turn->waiting)
 		remove_turn(turn);
@@ -225,7 +225,7 @@ void turns_leave(struct turns *t, struct turn *turn)
 		free_user(t, user);
 }
 
-void turns_free(struct turns *t)
+void fair_queue_free(struct fair_queue *t)
 {
 	if (!t)
 		return;
@@ -240,14 +240,14 @@ void turns_free(struct turns *t)
 	free(t);
 }
 
-static void cleanup_turns(struct turns **t)
+static void cleanup_queue(struct fair_queue **t)
 {
-	turns_free(*t);
+	fair_queue_free(*t);
 }
 
-int turns_new(sd_event *loop, const struct turns_hooks *hooks, struct turns **ret)
+int fair_queue_new(sd_event *loop, const struct fair_queue_hooks *hooks, struct fair_queue **ret)
 {
-	_cleanup_(cleanup_turns) struct turns *t = calloc(1, sizeof(*t));
+	_cleanup_(cleanup_queue) struct fair_queue *t = calloc(1, sizeof(*t));
 	int err;
 
 	if (!t)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Rings that belong to no event any more, and that somebody still has. See remains.h. */
-#include "daemon/engine/registry/remains.h"
+/* Rings that belong to no event any more, and that somebody still has. See orphans.h. */
+#include "daemon/engine/registry/orphans.h"
 
 #include <bpf/bpf.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 #define LOOK_LATE 2000
 
 struct remain {
-	struct pp_remains told; /* as it was told last */
+	struct pp_orphans told; /* as it was told last */
 	struct meta_map *maps;	/* those that were still there */
 	size_t n;
 };
@@ -27,7 +27,7 @@ static size_t n_all, room;
 static unsigned interval = LOOK_SOON;
 static int64_t due; /* ms, of CLOCK_MONOTONIC */
 
-void remains_hurry(void)
+void orphans_hurry(void)
 {
 	interval = LOOK_SOON;
 	due = pp_clock_ms() + interval;
@@ -139,7 +139,7 @@ static int keep(uint64_t id, const struct pp_event *event, struct meta_map *maps
 	all[n_all].told.creator = event->spec.creator;
 	memcpy(all[n_all].told.ns, event->spec.ns, sizeof(event->spec.ns));
 	n_all++;
-	remains_hurry();
+	orphans_hurry();
 	return 0;
 }
 
@@ -173,11 +173,11 @@ static void take_or_forget(const char *path, uint64_t id, const struct in_use *i
 	if (r < 0 && r != -ENOENT)
 		log_warning("what %s was cannot be read (%s); its rings are charged to nobody",
 			    path, strerror(-r));
-	remains_bury(path);
+	orphans_bury(path);
 	pins_forget(id);
 }
 
-void remains_add(uint64_t id, const char *successor, struct pp_remains *ret)
+void orphans_add(uint64_t id, const char *successor, struct pp_orphans *ret)
 {
 	_cleanup_(in_use_done) struct in_use in_use = {};
 	char path[PINS_PATH_SIZE];
@@ -185,13 +185,13 @@ void remains_add(uint64_t id, const char *successor, struct pp_remains *ret)
 	int r = successor ? in_use_add(successor, &in_use) : 0;
 
 	seal(&in_use);
-	pins_remains_path(id, path);
+	pins_orphans_path(id, path);
 	if (r >= 0) /* else it would be charged for what lives on */
 		take_or_forget(path, id, &in_use);
-	*ret = n_all > before ? all[before].told : (struct pp_remains){};
+	*ret = n_all > before ? all[before].told : (struct pp_orphans){};
 }
 
-void remains_bury(const char *path)
+void orphans_bury(const char *path)
 {
 	_cleanup_close_ int meta = pins_get(path, "meta");
 
@@ -242,7 +242,7 @@ static void drop(size_t i)
 	all[i] = all[--n_all];
 }
 
-void remains_look(void (*fn)(const struct pp_remains *remains, void *userdata), void *userdata)
+void orphans_look(void (*fn)(const struct pp_orphans *orphans, void *userdata), void *userdata)
 {
 	bool changed = false;
 
@@ -283,33 +283,33 @@ static int any(const char *path _unused_, uint64_t id _unused_, void *userdata _
 	return -ECANCELED;
 }
 
-int remains_recover(void)
+int orphans_recover(void)
 {
 	_cleanup_(in_use_done) struct in_use in_use = {};
 	int r;
 
 	while (n_all > 0)
 		free(all[--n_all].maps);
-	r = pins_foreach_remains(any, NULL);
+	r = pins_foreach_orphans(any, NULL);
 	if (r != -ECANCELED)
 		return r;
 	r = pins_foreach(in_use_add, &in_use);
 	if (r < 0)
 		return r;
 	seal(&in_use);
-	return pins_foreach_remains(recover_one, &in_use);
+	return pins_foreach_orphans(recover_one, &in_use);
 }
 
 /* ── telling ────────────────────────────────────────────────────────────────────────────── */
 
-int remains_timeout(void)
+int orphans_timeout(void)
 {
 	int64_t left = due - pp_clock_ms();
 
 	return n_all == 0 ? -1 : (int)MAX(left, (int64_t)0);
 }
 
-int remains_foreach(int (*fn)(const struct pp_remains *remains, void *userdata), void *userdata)
+int orphans_foreach(int (*fn)(const struct pp_orphans *orphans, void *userdata), void *userdata)
 {
 	int r = 0;
 
@@ -318,7 +318,7 @@ int remains_foreach(int (*fn)(const struct pp_remains *remains, void *userdata),
 	return r;
 }
 
-uint64_t remains_bytes(void)
+uint64_t orphans_bytes(void)
 {
 	uint64_t bytes = 0;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Watches files that have no name. Must not know what is in them. */
-#include "daemon/broker/handout/holdings.h"
+#include "daemon/broker/handout/memfd-refs.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +9,8 @@
 #include "daemon/log.h"
 #include "proto/macro.h"
 
-/* Index of the first holding whose watch is not below this one. */
-static size_t place_of(const struct holdings *h, int watch)
+/* Index of the first memfd reference whose watch is not below this one. */
+static size_t place_of(const struct memfd_refs *h, int watch)
 {
 	size_t low = 0, high = h->n;
 
@@ -25,14 +25,14 @@ static size_t place_of(const struct holdings *h, int watch)
 	return low;
 }
 
-static void release(struct holdings *h, size_t i)
+static void release(struct memfd_refs *h, size_t i)
 {
 	quota_release(h->quota, QUOTA_COPIES, h->all[i].uid, NULL, h->all[i].bytes);
 	h->n--;
 	memmove(&h->all[i], &h->all[i + 1], (h->n - i) * sizeof(h->all[0]));
 }
 
-static void on_gone(struct holdings *h, int watch)
+static void on_gone(struct memfd_refs *h, int watch)
 {
 	size_t i = place_of(h, watch);
 
@@ -81,7 +81,7 @@ static int read_watches(int inotify, int **ret, size_t *ret_n)
 	return 0;
 }
 
-void holdings_review(struct holdings *h)
+void memfd_refs_review(struct memfd_refs *h)
 {
 	_cleanup_free_ int *watches = NULL;
 	size_t n;
@@ -101,7 +101,7 @@ void holdings_review(struct holdings *h)
 /* ── what the kernel tells ──────────────────────────────────────────────────────────────── */
 
 /* One read's worth of notices. false: there were none. */
-static bool take_notices(struct holdings *h)
+static bool take_notices(struct memfd_refs *h)
 {
 	_Alignas(struct inotify_event) char buf[4096];
 	ssize_t n = read(h->fd, buf, sizeof(buf));
@@ -116,11 +116,11 @@ static bool take_notices(struct holdings *h)
 		at += sizeof(*e) + e->len;
 	}
 	if (lost)
-		holdings_review(h);
+		memfd_refs_review(h);
 	return n > 0;
 }
 
-void holdings_catch_up(struct holdings *h)
+void memfd_refs_catch_up(struct memfd_refs *h)
 {
 	while (take_notices(h))
 		;
@@ -133,7 +133,7 @@ static int on_io(sd_event_source *s _unused_, int fd _unused_, uint32_t revents 
 	return 0;
 }
 
-int holdings_add(struct holdings *h, int file, uint32_t uid, uint64_t bytes)
+int memfd_refs_add(struct memfd_refs *h, int file, uint32_t uid, uint64_t bytes)
 {
 	char path[64];
 	size_t i;
@@ -141,7 +141,7 @@ int holdings_add(struct holdings *h, int file, uint32_t uid, uint64_t bytes)
 
 	if (h->n == h->room) {
 		size_t room = h->room ? h->room * 2 : 64;
-		struct holding *p = reallocarray(h->all, room, sizeof(*p));
+		struct memfd_ref *p = reallocarray(h->all, room, sizeof(*p));
 
 		if (!p)
 			return -ENOMEM;
@@ -157,12 +157,12 @@ int holdings_add(struct holdings *h, int file, uint32_t uid, uint64_t bytes)
 	if (i < h->n && h->all[i].watch == watch)
 		return -EEXIST;
 	memmove(&h->all[i + 1], &h->all[i], (h->n - i) * sizeof(h->all[0]));
-	h->all[i] = (struct holding){ .watch = watch, .uid = uid, .bytes = bytes };
+	h->all[i] = (struct memfd_ref){ .watch = watch, .uid = uid, .bytes = bytes };
 	h->n++;
 	return 0;
 }
 
-int holdings_init(struct holdings *h, sd_event *loop, struct quota *quota)
+int memfd_refs_init(struct memfd_refs *h, sd_event *loop, struct quota *quota)
 {
 	int err;
 
@@ -176,7 +176,7 @@ int holdings_init(struct holdings *h, sd_event *loop, struct quota *quota)
 	return err;
 }
 
-void holdings_done(struct holdings *h)
+void memfd_refs_done(struct memfd_refs *h)
 {
 	while (h->n > 0)
 		release(h, h->n - 1);

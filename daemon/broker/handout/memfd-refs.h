@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Holdings: files in memory that others hold, charged until the last of them has let go.
+ * References to memfds: each is charged to a user until the last process has closed it.
  *
  * An inotify watch on a file that has no name keeps its inode, and nothing of its contents; the
  * kernel tells IN_DELETE_SELF when the last descriptor (O_PATH ones too), mapping and message in
@@ -12,34 +12,34 @@
 
 #include "daemon/broker/state/quota.h"
 
-struct holding {
+struct memfd_ref {
 	int watch;
 	uint32_t uid;
 	uint64_t bytes;
 };
 
-struct holdings {
+struct memfd_refs {
 	struct quota *quota;
 	int fd; /* inotify */
 	sd_event_source *io;
-	struct holding *all; /* sorted by watch */
+	struct memfd_ref *all; /* sorted by watch */
 	size_t n, room;
 };
 
 /* 0; -errno. Accepts an empty one: fd -EBADF. */
-int holdings_init(struct holdings *h, sd_event *loop, struct quota *quota);
+int memfd_refs_init(struct memfd_refs *h, sd_event *loop, struct quota *quota);
 /* Releases all charges. */
-void holdings_done(struct holdings *h);
+void memfd_refs_done(struct memfd_refs *h);
 
 /*
  * From now on bytes of QUOTA_COPIES, which are charged to uid already, are released when file
  * is gone. The caller closes its own descriptor. 0; -ENOSPC (fs.inotify.max_user_watches); -ENOMEM;
  * another -errno.
  */
-int holdings_add(struct holdings *h, int file, uint32_t uid, uint64_t bytes);
+int memfd_refs_add(struct memfd_refs *h, int file, uint32_t uid, uint64_t bytes);
 
 /* Releases at once what is gone by now, before anything is refused for want of it. */
-void holdings_catch_up(struct holdings *h);
+void memfd_refs_catch_up(struct memfd_refs *h);
 
 /* Looks which files are there still, as is done when the kernel had to drop notices. */
-void holdings_review(struct holdings *h);
+void memfd_refs_review(struct memfd_refs *h);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* From a section to a spec, or to the line that is to blame. Must not know what runs. */
-#include "daemon/broker/config/dropin-specify.h"
+#include "daemon/broker/config/dropin-resolve.h"
 
 #include <string.h>
 
@@ -12,7 +12,7 @@
 
 /* Of the first text that cannot be parsed; 0: they all can, or it is in another section. */
 static unsigned line_of(const struct dropin_event *e, const struct pp_msg_create_request *request,
-			struct pp_recipe *scratch)
+			struct pp_parsed *scratch)
 {
 	char sentence[PP_SENTENCE_SIZE];
 
@@ -29,9 +29,9 @@ static unsigned line_of(const struct dropin_event *e, const struct pp_msg_create
 	return 0;
 }
 
-int dropin_specify(const struct dropin_event *e, const struct pp_msg_create_request *request,
+int dropin_resolve(const struct dropin_event *e, const struct pp_msg_create_request *request,
 		   const struct machine *machine, uint64_t max_buffer, struct pp_spec *ret,
-		   struct pp_recipe *ret_recipe, char *sentence, size_t size, unsigned *ret_line)
+		   struct pp_parsed *ret_parsed, char *sentence, size_t size, unsigned *ret_line)
 {
 	unsigned line;
 	int err;
@@ -43,9 +43,9 @@ int dropin_specify(const struct dropin_event *e, const struct pp_msg_create_requ
 		*ret_line = e->line;
 		return -EINVAL;
 	}
-	err = specify(request, machine, max_buffer, ret, ret_recipe, sentence, size);
+	err = resolve(request, machine, max_buffer, ret, ret_parsed, sentence, size);
 	if (err < 0) {
-		line = line_of(e, request, ret_recipe);
+		line = line_of(e, request, ret_parsed);
 		*ret_line = line ? line : e->line;
 		return err;
 	}
@@ -65,7 +65,7 @@ struct check {
 	struct machine machine;
 	struct pp_msg_create_request request;
 	struct pp_spec spec;
-	struct pp_recipe recipe;
+	struct pp_parsed parsed;
 };
 
 int dropins_check(const struct dropins *d, uint64_t max_buffer, FILE *complaints)
@@ -90,7 +90,7 @@ int dropins_check(const struct dropins *d, uint64_t max_buffer, FILE *complaints
 		if (!e->enabled || !e->request)
 			continue;
 		dropin_request(e, &c->request);
-		err = dropin_specify(e, &c->request, &c->machine, max_buffer, &c->spec, &c->recipe,
+		err = dropin_resolve(e, &c->request, &c->machine, max_buffer, &c->spec, &c->parsed,
 				     sentence, sizeof(sentence), &line);
 		if (err >= 0 || dropin_is_excused(e, -err))
 			continue;

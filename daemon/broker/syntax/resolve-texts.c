@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "daemon/broker/syntax/spec.h"
-#include "daemon/broker/syntax/specify-internal.h"
+#include "daemon/broker/syntax/resolve-internal.h"
 #include "daemon/filter.h"
 #include "proto/macro.h"
 #include "proto/printable.h"
@@ -49,29 +49,29 @@ static int refuse_control(struct draft *d, const char *what, const char *text)
 	return 0;
 }
 
-int specify_take_filter(struct draft *d, const char *text, uint32_t *ret_n)
+int resolve_take_filter(struct draft *d, const char *text, uint32_t *ret_n)
 {
-	struct pp_recipe *recipe = d->recipe;
+	struct pp_parsed *parsed = d->parsed;
 	int n, err = refuse_control(d, "filter", text);
 
 	if (err < 0)
 		return err;
-	n = pp_filter_parse(text, recipe->nodes + recipe->n_nodes,
-			    PP_FILTER_NODES_MAX - recipe->n_nodes, d->sentence, d->size);
+	n = pp_filter_parse(text, parsed->nodes + parsed->n_nodes,
+			    PP_FILTER_NODES_MAX - parsed->n_nodes, d->sentence, d->size);
 	if (n < 0)
 		return n;
-	recipe->n_nodes += n;
+	parsed->n_nodes += n;
 	*ret_n = n;
 	return 0;
 }
 
 static int take_selection(struct draft *d, const struct pp_msg_selection *selection)
 {
-	struct pp_recipe *recipe = d->recipe;
-	uint32_t first = recipe->n_nodes, n_nodes = 0;
+	struct pp_parsed *parsed = d->parsed;
+	uint32_t first = parsed->n_nodes, n_nodes = 0;
 	int n, err;
 
-	if (recipe->n_sources == PP_TERMS_MAX)
+	if (parsed->n_sources == PP_TERMS_MAX)
 		return refuse(
 			d, -E2BIG,
 			"One event can list %d others, and %s is one more; make it an event of "
@@ -80,18 +80,18 @@ static int take_selection(struct draft *d, const struct pp_msg_selection *select
 	err = refuse_control(d, "event's text", selection->event);
 	if (err < 0)
 		return err;
-	n = pp_spec_parse(selection->event, recipe->sources + recipe->n_sources,
-			  PP_TERMS_MAX - recipe->n_sources, d->sentence, d->size);
+	n = pp_spec_parse(selection->event, parsed->sources + parsed->n_sources,
+			  PP_TERMS_MAX - parsed->n_sources, d->sentence, d->size);
 	if (n < 0)
 		return n;
 	if (selection->filter[0]) {
-		err = specify_take_filter(d, selection->filter, &n_nodes);
+		err = resolve_take_filter(d, selection->filter, &n_nodes);
 		if (err < 0)
 			return err;
 	}
 	for (int i = 0; i < n; i++) {
-		recipe->sources[recipe->n_sources].filter = n_nodes ? first : 0;
-		recipe->sources[recipe->n_sources++].n_filter = n_nodes;
+		parsed->sources[parsed->n_sources].filter = n_nodes ? first : 0;
+		parsed->sources[parsed->n_sources++].n_filter = n_nodes;
 	}
 	return 0;
 }
@@ -105,7 +105,7 @@ static bool is_one_filter(const struct pp_msg_create_request *request)
 	return true;
 }
 
-int specify_join_texts(struct draft *d)
+int resolve_join_texts(struct draft *d)
 {
 	const struct pp_msg_create_request *request = d->request;
 	bool one = is_one_filter(request);
@@ -132,7 +132,7 @@ int specify_join_texts(struct draft *d)
 	return 0;
 }
 
-int specify_take_selections(struct draft *d)
+int resolve_take_selections(struct draft *d)
 {
 	int err;
 
@@ -140,11 +140,11 @@ int specify_take_selections(struct draft *d)
 		return refuse(d, -EINVAL,
 			      "No event was named; say what is to be recorded, as in "
 			      "sched:sched_switch.");
-	memset(d->recipe, 0, sizeof(*d->recipe));
+	memset(d->parsed, 0, sizeof(*d->parsed));
 	for (uint32_t i = 0; i < d->request->count; i++) {
 		err = take_selection(d, &d->request->selections[i]);
 		if (err < 0)
 			return err;
 	}
-	return specify_join_texts(d);
+	return resolve_join_texts(d);
 }

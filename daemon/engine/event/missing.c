@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What has stayed behind CPUs. See stale.h. */
-#include "daemon/engine/event/stale.h"
+/* Where an event does not record. See missing.h. */
+#include "daemon/engine/event/missing.h"
 
 #include "daemon/cpus.h"
 #include "daemon/engine/registry/cpu-states.h"
 #include "daemon/engine/sources/links.h"
 #include "proto/macro.h"
 
-static bool has_counters(const struct pp_recipe *recipe)
+static bool has_counters(const struct pp_parsed *parsed)
 {
-	for (uint32_t i = 0; i < recipe->n_sources; i++)
-		if (recipe->sources[i].kind == PP_SOURCE_SAMPLING)
+	for (uint32_t i = 0; i < parsed->n_sources; i++)
+		if (parsed->sources[i].kind == PP_SOURCE_SAMPLING)
 			return true;
 	return false;
 }
 
-static int find_wanted(const struct pp_event *event, const struct pp_recipe *recipe,
+static int find_wanted(const struct pp_event *event, const struct pp_parsed *parsed,
 		       struct pp_cpumask *ret)
 {
 	int r = pp_cpus_read("online", ret);
@@ -25,7 +25,7 @@ static int find_wanted(const struct pp_event *event, const struct pp_recipe *rec
 	if (!(event->spec.flags & PP_EVENT_ALL_CPUS))
 		for (size_t i = 0; i < ARRAY_SIZE(ret->bits); i++)
 			ret->bits[i] &= event->spec.cpus.bits[i];
-	return links_recipe_cpus(recipe, ret);
+	return links_parsed_cpus(parsed, ret);
 }
 
 /* A CPU on its way out is nobody's: it will come again, or not. */
@@ -40,28 +40,28 @@ static bool is_dead(const struct meta_map *ring, const struct pp_cpumask *come)
 	return ring->generation != now;
 }
 
-int stale_find(const struct pp_event *event, const struct pp_recipe *recipe,
-	       const struct meta_map *maps, size_t n, const struct pp_cpumask *come,
-	       struct stale *ret)
+int missing_find(const struct pp_event *event, const struct pp_parsed *parsed,
+		 const struct meta_map *maps, size_t n, const struct pp_cpumask *come,
+		 struct missing *ret)
 {
 	struct pp_cpumask wanted;
-	int r = find_wanted(event, recipe, &wanted);
+	int r = find_wanted(event, parsed, &wanted);
 
-	*ret = (struct stale){};
+	*ret = (struct missing){};
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < ARRAY_SIZE(wanted.bits); i++)
-		ret->ringless.bits[i] = wanted.bits[i] & ~event->rings.bits[i];
-	for (size_t i = 0; i < n && has_counters(recipe); i++)
+		ret->rings.bits[i] = wanted.bits[i] & ~event->rings.bits[i];
+	for (size_t i = 0; i < n && has_counters(parsed); i++)
 		if (pp_cpumask_test(&wanted, maps[i].cpu) && is_dead(&maps[i], come))
-			pp_cpumask_set(&ret->dead, maps[i].cpu);
+			pp_cpumask_set(&ret->counters, maps[i].cpu);
 	return 0;
 }
 
-bool stale_is_nothing(const struct stale *s)
+bool missing_nothing(const struct missing *s)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(s->dead.bits); i++)
-		if (s->ringless.bits[i] || s->dead.bits[i])
+	for (size_t i = 0; i < ARRAY_SIZE(s->counters.bits); i++)
+		if (s->rings.bits[i] || s->counters.bits[i])
 			return false;
 	return true;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Tracepoints that perfetto does not know, as moments (TrackEvent instants) on the track of their
+ * Tracepoints that perfetto does not know, as TrackEvent instants on the track of their
  * thread, or, of idle CPUs, on one of the CPU. Names are interned: told once, then numbers.
  */
 #include <string.h>
@@ -14,9 +14,9 @@ enum { TYPE_INSTANT = 3 };
 
 static unsigned next_flags(struct perfetto *p)
 {
-	unsigned flags = p->moments_begun ? FLAG_NEEDED : FLAG_CLEARED;
+	unsigned flags = p->instants_begun ? FLAG_NEEDED : FLAG_CLEARED;
 
-	p->moments_begun = true;
+	p->instants_begun = true;
 	return flags;
 }
 
@@ -176,8 +176,8 @@ static bool load_fields(struct perfetto *p, struct perfetto_event *e, const stru
 	return error >= 0;
 }
 
-int moments_add(struct perfetto *p, struct perfetto_event *e, const struct trace_record *r,
-		struct perfetto_thread *thread)
+int instants_add(struct perfetto *p, struct perfetto_event *e, const struct trace_record *r,
+		 struct perfetto_thread *thread)
 {
 	uint64_t track = track_of(p, r, thread);
 	bool has_fields = load_fields(p, e, r);

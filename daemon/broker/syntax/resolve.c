@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * From request to spec and recipe: names, CPUs, buffer and manner; texts and filters are
- * specify-texts.c's. Must not know peers, rights or the registry.
+ * From request to spec and parsed event: names, CPUs, buffer and manner; texts and filters are
+ * resolve-texts.c's. Must not know peers, rights or the registry.
  */
 #include <inttypes.h>
 #include <linux/perf_event.h>
 #include <stdarg.h>
 #include <string.h>
 
-#include "daemon/broker/syntax/specify-internal.h"
+#include "daemon/broker/syntax/resolve-internal.h"
 #include "daemon/text.h"
 #include "proto/macro.h"
 #include "proto/places.h"
@@ -20,7 +20,7 @@
 #define DESCRIBING (PP_EVENT_FREQ | PP_EVENT_CALLCHAIN | PP_EVENT_GENERIC | PP_EVENT_WAKEUP)
 #define CHANGES_KNOWN (PP_CHANGE_FILTER | PP_CHANGE_BUFFER | PP_CHANGE_MAX_RATE)
 
-int specify_refuse(struct draft *d, int error, const char *fmt, ...)
+int resolve_refuse(struct draft *d, int error, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -112,7 +112,7 @@ static int take_buffer(struct draft *d, uint64_t wanted, uint64_t max_buffer)
 	uint64_t size = PP_DATA_SIZE_MIN;
 
 	if (wanted == 0)
-		wanted = SPECIFY_DATA_SIZE;
+		wanted = RESOLVE_DATA_SIZE;
 	if (wanted > PP_DATA_SIZE_MAX)
 		return refuse(d, -EINVAL,
 			      "A buffer of %" PRIu64 " bytes per CPU is more than the %llu that a "
@@ -133,20 +133,20 @@ static int take_buffer(struct draft *d, uint64_t wanted, uint64_t max_buffer)
 /* ── how it is recorded ─────────────────────────────────────────────────────────────────── */
 
 /* How many sources are of this kind. */
-static uint32_t count_kind(const struct pp_recipe *recipe, enum pp_source_kind kind)
+static uint32_t count_kind(const struct pp_parsed *parsed, enum pp_source_kind kind)
 {
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < recipe->n_sources; i++)
-		n += recipe->sources[i].kind == kind;
+	for (uint32_t i = 0; i < parsed->n_sources; i++)
+		n += parsed->sources[i].kind == kind;
 	return n;
 }
 
-static bool are_breakpoints(const struct pp_recipe *recipe)
+static bool are_breakpoints(const struct pp_parsed *parsed)
 {
-	for (uint32_t i = 0; i < recipe->n_sources; i++)
-		if (recipe->sources[i].kind == PP_SOURCE_SAMPLING &&
-		    recipe->sources[i].type != PERF_TYPE_BREAKPOINT)
+	for (uint32_t i = 0; i < parsed->n_sources; i++)
+		if (parsed->sources[i].kind == PP_SOURCE_SAMPLING &&
+		    parsed->sources[i].type != PERF_TYPE_BREAKPOINT)
 			return false;
 	return true;
 }
@@ -155,20 +155,20 @@ static bool are_breakpoints(const struct pp_recipe *recipe)
 static int refuse_sampling(struct draft *d)
 {
 	uint32_t flags = d->request->flags;
-	bool tracepoint = count_kind(d->recipe, PP_SOURCE_TRACEPOINT) > 0;
+	bool tracepoint = count_kind(d->parsed, PP_SOURCE_TRACEPOINT) > 0;
 	const char *what = tracepoint ? "tracepoint" : "probe";
 
 	if (d->request->period || flags & PP_EVENT_FREQ)
 		return refuse(d, -EINVAL,
 			      "%.*s is a %s, of which every occurrence is recorded; leave out the "
 			      "%s, which is for sampling events.",
-			      (int)sizeof(d->recipe->sources[0].text), d->recipe->sources[0].text,
+			      (int)sizeof(d->parsed->sources[0].text), d->parsed->sources[0].text,
 			      what, flags & PP_EVENT_FREQ ? "frequency" : "period");
 	if (flags & PP_EVENT_CALLCHAIN)
 		return refuse(d, -EOPNOTSUPP,
 			      "%.*s is a %s, and in this version only sampling events such as "
 			      "cpu-clock record call chains; leave them out.",
-			      (int)sizeof(d->recipe->sources[0].text), d->recipe->sources[0].text,
+			      (int)sizeof(d->parsed->sources[0].text), d->parsed->sources[0].text,
 			      what);
 	return 0;
 }
@@ -180,12 +180,12 @@ static int take_period(struct draft *d)
 	uint64_t period = d->request->period;
 	uint32_t flags = d->request->flags & (PP_EVENT_FREQ | PP_EVENT_CALLCHAIN);
 
-	if (period == 0 && !(flags & PP_EVENT_FREQ) && are_breakpoints(d->recipe)) {
+	if (period == 0 && !(flags & PP_EVENT_FREQ) && are_breakpoints(d->parsed)) {
 		period = 1; /* every hit, as perf's */
 	} else if (period == 0) {
 		/* The default gives way, as perf's does; what was asked for is refused instead. */
 		flags |= PP_EVENT_FREQ;
-		period = MAX(1ULL, MIN(max, (uint64_t)SPECIFY_FREQUENCY));
+		period = MAX(1ULL, MIN(max, (uint64_t)RESOLVE_FREQUENCY));
 	}
 	if (flags & PP_EVENT_FREQ && period > max)
 		return refuse(d, -EINVAL,
@@ -234,8 +234,8 @@ static void take_samples(struct draft *d)
 {
 	uint64_t sum = 0;
 
-	for (uint32_t i = 0; i < d->recipe->n_sources; i++)
-		sum += samples_of(d, &d->recipe->sources[i]);
+	for (uint32_t i = 0; i < d->parsed->n_sources; i++)
+		sum += samples_of(d, &d->parsed->sources[i]);
 	d->spec.samples = (uint32_t)MIN(sum, (uint64_t)UINT32_MAX);
 }
 
@@ -243,14 +243,14 @@ static int take_manner(struct draft *d)
 {
 	uint32_t flags = d->request->flags;
 
-	if (flags & PP_EVENT_GENERIC && count_kind(d->recipe, PP_SOURCE_TRACEPOINT) == 0)
+	if (flags & PP_EVENT_GENERIC && count_kind(d->parsed, PP_SOURCE_TRACEPOINT) == 0)
 		return refuse(d, -EINVAL,
 			      "%s is no tracepoint, and the generic recorder is one for "
 			      "tracepoints; leave it out.",
 			      d->spec.event);
 	d->spec.flags |= flags & (PP_EVENT_GENERIC | PP_EVENT_WAKEUP);
 	d->spec.max_rate = d->request->max_rate;
-	return count_kind(d->recipe, PP_SOURCE_SAMPLING) == 0 ? refuse_sampling(d) : take_period(d);
+	return count_kind(d->parsed, PP_SOURCE_SAMPLING) == 0 ? refuse_sampling(d) : take_period(d);
 }
 
 /* ── requests ───────────────────────────────────────────────────────────────────────────── */
@@ -271,7 +271,7 @@ static int check_flags(struct draft *d)
 	return 0;
 }
 
-int specify_names(const struct pp_msg_create_request *request, struct pp_spec *ret, char *sentence,
+int resolve_names(const struct pp_msg_create_request *request, struct pp_spec *ret, char *sentence,
 		  size_t size)
 {
 	struct draft d = { .request = request, .sentence = sentence, .size = size };
@@ -284,14 +284,14 @@ int specify_names(const struct pp_msg_create_request *request, struct pp_spec *r
 	return 0;
 }
 
-int specify(const struct pp_msg_create_request *request, const struct machine *machine,
-	    uint64_t max_buffer, struct pp_spec *ret, struct pp_recipe *ret_recipe, char *sentence,
+int resolve(const struct pp_msg_create_request *request, const struct machine *machine,
+	    uint64_t max_buffer, struct pp_spec *ret, struct pp_parsed *ret_parsed, char *sentence,
 	    size_t size)
 {
 	struct draft d = {
 		.request = request,
 		.machine = machine,
-		.recipe = ret_recipe,
+		.parsed = ret_parsed,
 		.sentence = sentence,
 		.size = size,
 	};
@@ -304,14 +304,14 @@ int specify(const struct pp_msg_create_request *request, const struct machine *m
 	if (err >= 0)
 		err = take_buffer(&d, request->data_size, max_buffer);
 	if (err >= 0)
-		err = specify_take_selections(&d);
+		err = resolve_take_selections(&d);
 	if (err >= 0)
 		err = take_manner(&d);
 	if (err < 0)
 		return err;
 	take_samples(&d);
 	/* The engine takes nothing else, and would break off the link. */
-	if (pp_spec_check(&d.spec) < 0 || pp_recipe_check(ret_recipe, true) < 0)
+	if (pp_spec_check(&d.spec) < 0 || pp_parsed_check(ret_parsed, true) < 0)
 		return refuse(&d, -EINVAL,
 			      "%s/%s has something in its texts or numbers that no event can have; "
 			      "write it more simply.",
@@ -320,7 +320,7 @@ int specify(const struct pp_msg_create_request *request, const struct machine *m
 	return 0;
 }
 
-int specify_outline(const struct pp_msg_create_request *request, uint64_t max_buffer,
+int resolve_outline(const struct pp_msg_create_request *request, uint64_t max_buffer,
 		    struct pp_spec *ret, char *sentence, size_t size)
 {
 	struct draft d = { .request = request, .sentence = sentence, .size = size };
@@ -333,7 +333,7 @@ int specify_outline(const struct pp_msg_create_request *request, uint64_t max_bu
 	if (err >= 0)
 		err = take_buffer(&d, request->data_size, max_buffer);
 	if (err >= 0)
-		err = specify_join_texts(&d);
+		err = resolve_join_texts(&d);
 	if (err < 0)
 		return err;
 	d.spec.flags |= request->flags & DESCRIBING;
@@ -343,10 +343,10 @@ int specify_outline(const struct pp_msg_create_request *request, uint64_t max_bu
 	return 0;
 }
 
-int specify_change(const struct pp_msg_change_request *request, uint64_t max_buffer,
-		   struct pp_spec *ret, struct pp_recipe *ret_recipe, char *sentence, size_t size)
+int resolve_change(const struct pp_msg_change_request *request, uint64_t max_buffer,
+		   struct pp_spec *ret, struct pp_parsed *ret_parsed, char *sentence, size_t size)
 {
-	struct draft d = { .recipe = ret_recipe, .sentence = sentence, .size = size };
+	struct draft d = { .parsed = ret_parsed, .sentence = sentence, .size = size };
 	uint32_t n;
 	int err = 0;
 
@@ -358,9 +358,9 @@ int specify_change(const struct pp_msg_change_request *request, uint64_t max_buf
 	if (!request->what)
 		return refuse(&d, -EINVAL,
 			      "Nothing is to be changed; name a filter, a buffer or a rate.");
-	memset(ret_recipe, 0, sizeof(*ret_recipe));
+	memset(ret_parsed, 0, sizeof(*ret_parsed));
 	if (request->what & PP_CHANGE_FILTER && request->filter[0])
-		err = specify_take_filter(&d, request->filter, &n);
+		err = resolve_take_filter(&d, request->filter, &n);
 	if (err >= 0 && request->what & PP_CHANGE_BUFFER)
 		err = take_buffer(&d, request->data_size, max_buffer);
 	if (err < 0)

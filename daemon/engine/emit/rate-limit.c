@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Rate limits and wakeups, emitted. See gate.h. */
-#include "daemon/engine/emit/gate.h"
+/* Rate limits and wakeups, emitted. See rate-limit.h. */
+#include "daemon/engine/emit/rate-limit.h"
 
 #include "daemon/engine/bpf/wakeup.h"
 #include "daemon/engine/kernel/kernel.h"
@@ -9,7 +9,7 @@
 
 enum { R0, R1, R2, R3, R4, R5, RING = RING_RING, POS = RING_POS, FRAME = RING_FRAME };
 
-#define GATE(word) (PP_RING_GATE_OFFSET + (int)offsetof(struct pp_ring_gate, word))
+#define GATE(word) (PP_RING_LIMIT_OFFSET + (int)offsetof(struct pp_ring_limit, word))
 #define SECOND 1000000000
 
 /*
@@ -31,7 +31,7 @@ static void emit_window(struct emitter *e)
 	emit_land(e, same);
 }
 
-void emit_gate_limit(struct emitter *e, const struct recorder_target *target,
+void emit_rate_limit(struct emitter *e, const struct recorder_target *target,
 		     struct emit_labels *limited)
 {
 	emit_label admitted;
@@ -55,7 +55,7 @@ void emit_gate_limit(struct emitter *e, const struct recorder_target *target,
 	}
 }
 
-void emit_gate_wake(struct emitter *e, const struct recorder_target *target, int time)
+void emit_wakeup(struct emitter *e, const struct recorder_target *target, int time)
 {
 	emit_label lately;
 

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Finds where an event should record and does not, after CPUs went offline and came back: by what
+ * its meta says, sysfs, and the generations of CPUs.
+ */
+#pragma once
+
+#include "daemon/engine/registry/meta.h"
+#include "daemon/order.h"
+
+struct missing {
+	struct pp_cpumask rings;    /* wanted, online, and without a ring */
+	struct pp_cpumask counters; /* with a ring, but what counts there died with the CPU */
+};
+
+/*
+ * n maps as meta has them. Of `counters` there is none where the kernel does not tell who went away;
+ * then it is those that are in `come`, which may be NULL. 0 or -errno.
+ */
+int missing_find(const struct pp_event *event, const struct pp_parsed *parsed,
+		 const struct meta_map *maps, size_t n, const struct pp_cpumask *come,
+		 struct missing *ret);
+
+bool missing_nothing(const struct missing *s);
