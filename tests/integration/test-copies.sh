@@ -152,13 +152,13 @@ attack copy root --copy nobody/e
 echo "copies: $(grep -c ' E[A-Z]*$' <<<"$OUT") attempts to change them, even by root, all refused"
 attack ring root readers/e
 echo "rings: $(grep -c ' E[A-Z]*$' <<<"$OUT") attempts to change them, even by root, all refused"
-# The README shows what somebody gets to hear.
+# docs/read.md shows what somebody gets to hear.
 told() {
 	sed -nE 's/^ +([a-z].*[^ ]) +(E[A-Z]+|unchanged)$/\1 \2/p' | awk '!seen[$0]++'
 }
 if [ "$sysctl_before" != 0 ]; then
 	attack ring other readers/e
-	expect_eq "$(told <<<"$OUT")" "$(sed -n '/ -- ring-attack$/,/every attempt/p' "$ROOT/README.md" | told)" "what the README shows"
+	expect_eq "$(told <<<"$OUT")" "$(sed -n '/ -- ring-attack$/,/every attempt/p' "$ROOT/docs/read.md" | told)" "what docs/read.md shows"
 fi
 delete_all
 

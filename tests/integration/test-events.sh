@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # Every event of `perf list` that perf can count on this machine (`perf stat -e X true` succeeds)
-# can be made persistent, or is refused with one of the sentences below, each of which the README
+# can be made persistent, or is refused with one of the sentences below, each of which docs/accuracy.md
 # explains. Then the same tracepoints by globs, one for each system, which must stand for as many.
 # At full length all of them; else some of each kind, of each system of tracepoints at least one,
 # and the small systems.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/tracepoints.sh"
 
-# What is refused, and the words in README.md, "Limits", that say so.
+# What is refused, and the words in docs/accuracy.md, "Limits", that say so.
 REFUSALS=(
 	"is perf's own reading of a clock"
 	"never counts anything"
@@ -22,9 +22,9 @@ BATCH=100 # events that perf counts at a time
 
 command -v perf >/dev/null || skip "perf is not installed"
 
-limits=$(sed -n '/^## Limits/,/^## /p' "$ROOT/README.md" | tr -s '\n ' ' ')
+limits=$(sed -n '/^## Limits/,/^## /p' "$ROOT/docs/accuracy.md" | tr -s '\n ' ' ')
 for words in "${REFUSALS[@]}"; do
-	[[ $limits == *"$words"* ]] || fail "README.md does not say what is refused with '$words'"
+	[[ $limits == *"$words"* ]] || fail "docs/accuracy.md does not say what is refused with '$words'"
 done
 
 # ── what perf knows, and what it can count ───────────────────────────────────────────────

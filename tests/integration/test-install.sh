@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # `make install DESTDIR=` puts every file into its place and nothing elsewhere; what is installed
-# works from there: the README's program, built by the commands of the README against the installed
+# works from there: the program of docs/program.md, built by its commands against the installed
 # header, library and .pc file; the daemon, which finds its engine; and the units.
 . "$(dirname "$0")/../lib.sh"
 
@@ -120,11 +120,11 @@ sed -E "s/^#(\[|[A-Z][A-Za-z]+=)/\1/; s/=(perfpersist)$/=$DAEMON_UID/" "$DEST/et
 expect_ok "$DEST/usr/sbin/perfpersistd" --check-config --config "$CONF"
 echo "  $(grep -cE '^[A-Z][A-Za-z]+=' "$CONF") keys, all known to the daemon"
 
-echo "the README's program, by the README's commands"
+echo "the program of docs/program.md, by its commands"
 # shellcheck disable=SC2016
-sed -n '/^```c$/,/^```$/p' "$ROOT/README.md" | sed '/^```/d' >"$SCRATCH/newest.c"
-compile=$(grep -m1 -E '^    cc .*newest\.c' "$ROOT/README.md" | sed 's/^ *//')
-[ -n "$compile" ] || fail "the README does not say how to compile"
+sed -n '/^```c$/,/^```$/p' "$ROOT/docs/program.md" | sed '/^```/d' >"$SCRATCH/newest.c"
+compile=$(grep -m1 -E '^    cc .*newest\.c' "$ROOT/docs/program.md" | sed 's/^ *//')
+[ -n "$compile" ] || fail "docs/program.md does not say how to compile"
 export PKG_CONFIG_SYSROOT_DIR=$DEST PKG_CONFIG_PATH=$DEST$libdir/pkgconfig PKG_CONFIG_ALLOW_SYSTEM_CFLAGS=1 \
 	PKG_CONFIG_ALLOW_SYSTEM_LIBS=1
 expect_eq "$(pkg-config --modversion libperfpersist)" "$(sed -n 's/^VERSION := //p' "$ROOT/Makefile")" "the .pc file's version"

@@ -1,0 +1,59 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# The documents: their links lead to files and headings that are there, the README names every page,
+# and the program in docs/program.md compiles without a warning and links, with both libraries.
+set -u -o pipefail
+cd "$(dirname "$0")/.." || exit 1
+BUILD=$(cd "${BUILD:-build}" && pwd) || exit 1
+CC=${CC:-gcc}
+failed=0
+
+fail() {
+	echo "$1"
+	failed=1
+}
+
+# anchors FILE: as GitHub makes them of the headings
+anchors() {
+	# shellcheck disable=SC2016 # backticks in a pattern
+	sed -n '/^```/,/^```/!s/^##* //p' "$1" | tr '[:upper:]' '[:lower:]' | sed 's/[^a-z0-9 _-]//g; s/ /-/g'
+}
+
+links=0
+for file in README.md ARCHITECTURE.md docs/*.md; do
+	while read -r link; do
+		links=$((links + 1))
+		target=${link%%#*}
+		path=$file
+		[ -z "$target" ] || path=$(dirname "$file")/$target
+		if [ ! -f "$path" ]; then
+			fail "$file: there is no $target"
+		elif [[ $link == *'#'* ]] && ! anchors "$path" | grep -qxF "${link#*#}"; then
+			fail "$file: $path has no heading ${link#*#}"
+		fi
+	done < <(grep -oE '\]\([^)]+\)' "$file" | sed 's/^](//; s/)$//' | grep -v '://')
+done
+for page in docs/*.md; do
+	grep -qF "($page)" README.md || fail "README.md does not name $page"
+done
+[ "$links" -gt 10 ] || fail "only $links links were found"
+[ "$(stat -c %s docs/report.png)" -le $((300 * 1024)) ] || fail "docs/report.png has more than 300 KiB"
+
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+# shellcheck disable=SC2016
+sed -n '/^```c$/,/^```$/p' docs/program.md | sed '/^```/d' >"$dir/newest.c"
+[ -s "$dir/newest.c" ] || fail "docs/program.md has no program in C"
+
+flags=(-std=gnu17 -O2 -Wall -Wextra -Wformat=2 -Wshadow -Werror -Iclient)
+"$CC" "${flags[@]}" -o "$dir/newest" "$dir/newest.c" "$BUILD/libperfpersist.a" || exit 1
+"$CC" "${flags[@]}" -o "$dir/newest" "$dir/newest.c" "$BUILD/libperfpersist.so.0" || exit 1
+
+# It says what is wrong when there is no such daemon, or is refused; it does not crash.
+LD_LIBRARY_PATH=$BUILD "$dir/newest" nowhere nothing 2>"$dir/stderr"
+code=$?
+if [ $code -ne 1 ] || [ ! -s "$dir/stderr" ]; then
+	fail "the program exits with $code: $(<"$dir/stderr")"
+fi
+echo "$links links; the program says: $(<"$dir/stderr")"
+exit $failed
