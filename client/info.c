@@ -63,10 +63,10 @@ int client_info_check(const struct perfpersist_info *ret)
 int client_info_export(const struct perfpersist_info *info, struct perfpersist_info *ret)
 {
 	size_t sz = ret->sz;
-	int error = client_info_check(ret);
+	int r = client_info_check(ret);
 
-	if (error < 0)
-		return error;
+	if (r < 0)
+		return r;
 	memcpy(ret, info, sizeof(*info));
 	memset((char *)ret + sizeof(*info), 0, sz - sizeof(*info));
 	ret->sz = sz;

@@ -49,30 +49,30 @@ static void *hold(void *userdata)
 static int start(struct handover *h, pthread_t *ret)
 {
 	pthread_attr_t attr;
-	int err = pthread_attr_init(&attr);
+	int r = pthread_attr_init(&attr);
 
-	if (err)
-		return err;
-	err = pthread_attr_setstacksize(&attr, MAX(STACK_SIZE, (size_t)PTHREAD_STACK_MIN));
-	if (!err)
-		err = pthread_create(ret, &attr, hold, h);
+	if (r)
+		return r;
+	r = pthread_attr_setstacksize(&attr, MAX(STACK_SIZE, (size_t)PTHREAD_STACK_MIN));
+	if (!r)
+		r = pthread_create(ret, &attr, hold, h);
 	pthread_attr_destroy(&attr);
-	return err;
+	return r;
 }
 
 int dispose_fd(int fd)
 {
 	struct handover h = { 0 };
 	pthread_t thread;
-	int err;
+	int r;
 
 	if (fd < 0)
 		return -EBADF;
 	sem_init(&h.held, 0, 0);
 	sem_init(&h.released, 0, 0);
-	err = start(&h, &thread);
-	if (err) {
-		log_debug("A connection is closed without a thread: %s.", strerror(err));
+	r = start(&h, &thread);
+	if (r) {
+		log_debug("A connection is closed without a thread: %s.", strerror(r));
 		close_fd(fd);
 		return -EBADF;
 	}

@@ -5,10 +5,10 @@
 #include "client/request/request.h"
 
 /*
- * Sends r and waits. made: what making it returned; if that is negative there is no r, and the
+ * Sends req and waits. made: what making it returned; if that is negative there is no req, and the
  * call fails with it. The answer is the caller's to end with answer_done(), whatever the outcome;
  * it must have been initialized.
  */
-int call(struct perfpersist *p, int made, struct request *r, struct answer *ret);
+int call(struct perfpersist *p, int made, struct request *req, struct answer *ret);
 
 #define _cleanup_answer_ _cleanup_(answer_done)

@@ -12,46 +12,46 @@ struct waiter {
 	struct answer *answer;
 };
 
-static void take_answer(struct request *r, int error)
+static void take_answer(struct request *req, int error)
 {
-	struct waiter *w = r->waiter;
+	struct waiter *w = req->waiter;
 
 	w->done = true;
 	w->error = error;
-	*w->answer = r->answer;
-	answer_init(&r->answer);
+	*w->answer = req->answer;
+	answer_init(&req->answer);
 }
 
-int call(struct perfpersist *p, int made, struct request *r, struct answer *ret)
+int call(struct perfpersist *p, int made, struct request *req, struct answer *ret)
 {
 	struct waiter w = { .answer = ret };
-	int error;
+	int r;
 
 	if (made < 0)
 		return connection_fail(p, made);
-	r->done = take_answer;
-	r->waiter = &w;
-	error = connection_submit(p, r);
-	if (error < 0)
-		return error;
+	req->done = take_answer;
+	req->waiter = &w;
+	r = connection_submit(p, req);
+	if (r < 0)
+		return r;
 	connection_wait(p, &w.done);
 	return w.error;
 }
 
 /* A call whose answer is one event, which ret may leave out. */
-static int call_for_info(struct perfpersist *p, int made, struct request *r,
+static int call_for_info(struct perfpersist *p, int made, struct request *req,
 			 struct perfpersist_info *ret)
 {
 	_cleanup_answer_ struct answer a = { .fd = -EBADF };
-	int error;
+	int r;
 
 	if (ret && client_info_check(ret) < 0) { /* before anything is done */
-		request_free(r);
+		request_free(req);
 		return connection_fail(p, -EINVAL);
 	}
-	error = call(p, made, r, &a);
-	if (error < 0)
-		return error;
+	r = call(p, made, req, &a);
+	if (r < 0)
+		return r;
 	return ret ? client_info_export(&a.infos.v[0], ret) : 0;
 }
 
@@ -73,15 +73,15 @@ static int bad_size(struct perfpersist *p, const char *type, size_t sz)
 _public_ int perfpersist_ping(struct perfpersist *p, struct perfpersist_daemon_info *ret)
 {
 	_cleanup_answer_ struct answer a = { .fd = -EBADF };
-	struct request *r = NULL;
-	int error;
+	struct request *req = NULL;
+	int r;
 
 	if (!SZ_IS_VALID(ret))
 		return bad_size(p, "perfpersist_daemon_info", ret->sz);
-	error = make_plain(p, PP_OP_PING, &r);
-	error = call(p, error, r, &a);
-	if (error < 0)
-		return error;
+	r = make_plain(p, PP_OP_PING, &req);
+	r = call(p, r, req, &a);
+	if (r < 0)
+		return r;
 	*ret = (struct perfpersist_daemon_info){
 		.sz = ret->sz,
 		.version = a.ping.version,
@@ -98,15 +98,15 @@ _public_ int perfpersist_ping(struct perfpersist *p, struct perfpersist_daemon_i
 _public_ int perfpersist_reload(struct perfpersist *p, struct perfpersist_reload_result *ret)
 {
 	_cleanup_answer_ struct answer a = { .fd = -EBADF };
-	struct request *r = NULL;
-	int error;
+	struct request *req = NULL;
+	int r;
 
 	if (ret && !SZ_IS_VALID(ret))
 		return bad_size(p, "perfpersist_reload_result", ret->sz);
-	error = make_plain(p, PP_OP_RELOAD, &r);
-	error = call(p, error, r, &a);
-	if (error < 0 || !ret)
-		return error;
+	r = make_plain(p, PP_OP_RELOAD, &req);
+	r = call(p, r, req, &a);
+	if (r < 0 || !ret)
+		return r;
 	*ret = (struct perfpersist_reload_result){
 		.sz = ret->sz,
 		.created = a.reload.created,
@@ -122,12 +122,12 @@ _public_ int perfpersist_limits(struct perfpersist *p, struct perfpersist_limit 
 				size_t *ret_n)
 {
 	_cleanup_answer_ struct answer a = { .fd = -EBADF };
-	struct request *r = NULL;
-	int error = make_plain(p, PP_OP_LIMITS, &r);
+	struct request *req = NULL;
+	int r = make_plain(p, PP_OP_LIMITS, &req);
 
-	error = call(p, error, r, &a);
-	if (error < 0)
-		return error;
+	r = call(p, r, req, &a);
+	if (r < 0)
+		return r;
 	*ret = TAKE_PTR(a.limits.v);
 	*ret_n = a.limits.n;
 	return 0;
@@ -137,12 +137,12 @@ _public_ int perfpersist_cpus_away(struct perfpersist *p, struct perfpersist_cpu
 				   size_t *ret_n)
 {
 	_cleanup_answer_ struct answer a = { .fd = -EBADF };
-	struct request *r = NULL;
-	int error = make_plain(p, PP_OP_CPUS, &r);
+	struct request *req = NULL;
+	int r = make_plain(p, PP_OP_CPUS, &req);
 
-	error = call(p, error, r, &a);
-	if (error < 0)
-		return error;
+	r = call(p, r, req, &a);
+	if (r < 0)
+		return r;
 	*ret = TAKE_PTR(a.away.v);
 	*ret_n = a.away.n;
 	return 0;
@@ -154,49 +154,49 @@ _public_ int perfpersist_create(struct perfpersist *p, const char *ns, const cha
 				const struct perfpersist_create_options *opts,
 				struct perfpersist_info *ret)
 {
-	struct request *r = NULL;
-	int made = make_create(p, ns, name, opts, &r);
+	struct request *req = NULL;
+	int made = make_create(p, ns, name, opts, &req);
 
-	return call_for_info(p, made, r, ret);
+	return call_for_info(p, made, req, ret);
 }
 
 _public_ int perfpersist_delete(struct perfpersist *p, const char *ns, const char *name,
 				struct perfpersist_info *ret)
 {
-	struct request *r = NULL;
-	int made = make_by_name(p, PP_OP_DELETE, ns, name, &r);
+	struct request *req = NULL;
+	int made = make_by_name(p, PP_OP_DELETE, ns, name, &req);
 
-	return call_for_info(p, made, r, ret);
+	return call_for_info(p, made, req, ret);
 }
 
 _public_ int perfpersist_delete_by_id(struct perfpersist *p, uint64_t id,
 				      struct perfpersist_info *ret)
 {
-	struct request *r = NULL;
-	int made = make_by_id(p, PP_OP_DELETE, id, &r);
+	struct request *req = NULL;
+	int made = make_by_id(p, PP_OP_DELETE, id, &req);
 
-	return call_for_info(p, made, r, ret);
+	return call_for_info(p, made, req, ret);
 }
 
 _public_ int perfpersist_show(struct perfpersist *p, const char *ns, const char *name,
 			      struct perfpersist_info *ret)
 {
-	struct request *r = NULL;
-	int made = make_by_name(p, PP_OP_SHOW, ns, name, &r);
+	struct request *req = NULL;
+	int made = make_by_name(p, PP_OP_SHOW, ns, name, &req);
 
-	return call_for_info(p, made, r, ret);
+	return call_for_info(p, made, req, ret);
 }
 
 _public_ int perfpersist_list(struct perfpersist *p, const char *ns, struct perfpersist_info **ret,
 			      size_t *ret_n)
 {
 	_cleanup_answer_ struct answer a = { .fd = -EBADF };
-	struct request *r = NULL;
-	int made = make_list(p, ns, &r);
-	int error = call(p, made, r, &a);
+	struct request *req = NULL;
+	int made = make_list(p, ns, &req);
+	int r = call(p, made, req, &a);
 
-	if (error < 0)
-		return error;
+	if (r < 0)
+		return r;
 	*ret = TAKE_PTR(a.infos.v);
 	*ret_n = a.infos.n;
 	return 0;
@@ -206,22 +206,22 @@ _public_ int perfpersist_change(struct perfpersist *p, const char *ns, const cha
 				const struct perfpersist_change_options *opts,
 				struct perfpersist_info *ret)
 {
-	struct request *r = NULL;
-	int made = make_change(p, ns, name, opts, &r);
+	struct request *req = NULL;
+	int made = make_change(p, ns, name, opts, &req);
 
-	return call_for_info(p, made, r, ret);
+	return call_for_info(p, made, req, ret);
 }
 
 _public_ int perfpersist_pause(struct perfpersist *p, const char *ns, const char *name, bool pause,
 			       size_t *ret_n)
 {
 	_cleanup_answer_ struct answer a = { .fd = -EBADF };
-	struct request *r = NULL;
-	int made = make_pause(p, ns, name, pause, &r);
-	int error = call(p, made, r, &a);
+	struct request *req = NULL;
+	int made = make_pause(p, ns, name, pause, &req);
+	int r = call(p, made, req, &a);
 
-	if (error < 0)
-		return error;
+	if (r < 0)
+		return r;
 	if (ret_n)
 		*ret_n = a.count;
 	return 0;

@@ -89,12 +89,12 @@ static int connect_socket(struct perfpersist *p, const struct perfpersist_option
 static int find_place(const char *given, const char *instance, const char *leaf, char **ret)
 {
 	char path[PATH_MAX];
-	int error = 0;
+	int r = 0;
 
 	if (!given)
-		error = pp_place(instance, leaf, path, sizeof(path));
-	if (error < 0)
-		return client_fail(error,
+		r = pp_place(instance, leaf, path, sizeof(path));
+	if (r < 0)
+		return client_fail(r,
 				   "\"%s\" cannot be the name of an instance: names are "
 				   "[a-zA-Z_][a-zA-Z0-9_-]*, at most 63 bytes",
 				   instance);
@@ -104,7 +104,7 @@ static int find_place(const char *given, const char *instance, const char *leaf,
 
 static int connect_to(struct perfpersist *p, const struct perfpersist_options *opts)
 {
-	int error;
+	int r;
 
 	if (opts->instance && *opts->instance && !(p->instance = strdup(opts->instance)))
 		return client_fail(-ENOMEM, "cannot connect: out of memory");
@@ -114,12 +114,12 @@ static int connect_to(struct perfpersist *p, const struct perfpersist_options *o
 	if (opts->saved)
 		return saved_open(opts->instance, opts->saved, &p->saved, &p->saved_fd);
 	if (opts->direct) {
-		error = find_place(opts->registry, opts->instance, "/registry", &p->registry);
-		return error < 0 ? error : direct_check(p->registry);
+		r = find_place(opts->registry, opts->instance, "/registry", &p->registry);
+		return r < 0 ? r : direct_check(p->registry);
 	}
-	error = find_place(opts->socket, opts->instance, "/control", &p->socket);
-	if (error < 0)
-		return error;
+	r = find_place(opts->socket, opts->instance, "/control", &p->socket);
+	if (r < 0)
+		return r;
 	p->packet = malloc(PP_PACKET_MAX);
 	p->body = malloc(sizeof(*p->body));
 	if (!p->packet || !p->body)
@@ -131,7 +131,7 @@ _public_ int perfpersist_connect(const struct perfpersist_options *opts, struct 
 {
 	static const struct perfpersist_options defaults = { .sz = sizeof(defaults) };
 	struct perfpersist *p;
-	int error;
+	int r;
 
 	if (!opts)
 		opts = &defaults;
@@ -146,11 +146,11 @@ _public_ int perfpersist_connect(const struct perfpersist_options *opts, struct 
 	p->fd = p->saved_fd = -EBADF;
 	TAILQ_INIT(&p->requests);
 	snprintf(p->error, sizeof(p->error), "nothing has failed");
-	error = connect_to(p, opts);
-	if (error < 0) {
-		p->ended = error; /* keeps the sentence */
+	r = connect_to(p, opts);
+	if (r < 0) {
+		p->ended = r; /* keeps the sentence */
 		perfpersist_free(p);
-		return error;
+		return r;
 	}
 	*ret = p;
 	return 0;
@@ -158,13 +158,13 @@ _public_ int perfpersist_connect(const struct perfpersist_options *opts, struct 
 
 /* ── The end ────────────────────────────────────────────────────────────────────────────── */
 
-static void finish(struct perfpersist *p, struct request *r, int error)
+static void finish(struct perfpersist *p, struct request *req, int error)
 {
-	TAILQ_REMOVE(&p->requests, r, entry);
+	TAILQ_REMOVE(&p->requests, req, entry);
 	if (error < 0)
 		connection_fail(p, error);
-	r->done(r, error);
-	request_free(r);
+	req->done(req, error);
+	request_free(req);
 }
 
 /* Nothing can be asked any more; the next dispatch tells all who wait. */
@@ -179,13 +179,13 @@ static void end(struct perfpersist *p, int error)
 static int finish_all(struct perfpersist *p)
 {
 	char why[CLIENT_SENTENCE_SIZE];
-	struct request *r;
+	struct request *req;
 	int ran = 0;
 
 	memcpy(why, p->error, sizeof(why));
-	while ((r = TAILQ_FIRST(&p->requests))) {
+	while ((req = TAILQ_FIRST(&p->requests))) {
 		client_fail(p->ended, "%s", why);
-		finish(p, r, p->ended);
+		finish(p, req, p->ended);
 		ran++;
 	}
 	client_fail(p->ended, "%s", why);
@@ -222,53 +222,53 @@ static uint32_t next_serial(struct perfpersist *p)
 	return p->serial;
 }
 
-static int send_request(struct perfpersist *p, struct request *r)
+static int send_request(struct perfpersist *p, struct request *req)
 {
-	struct pp_header h = { .version = PP_PROTOCOL_VERSION, .opcode = r->op };
+	struct pp_header h = { .version = PP_PROTOCOL_VERSION, .opcode = req->op };
 	ssize_t size;
-	int error;
+	int r;
 
-	h.serial = r->serial ? r->serial : next_serial(p);
-	r->serial = h.serial;
-	size = pp_encode(&h, &r->body, p->packet, PP_PACKET_MAX);
+	h.serial = req->serial ? req->serial : next_serial(p);
+	req->serial = h.serial;
+	size = pp_encode(&h, &req->body, p->packet, PP_PACKET_MAX);
 	if (size < 0)
 		return client_fail((int)size, "cannot put a request into a packet: %s",
 				   strerror((int)-size));
-	error = pp_packet_send(p->fd, p->packet, (size_t)size, NULL, 0);
-	if (error == -EAGAIN)
-		return error;
-	if (error < 0)
+	r = pp_packet_send(p->fd, p->packet, (size_t)size, NULL, 0);
+	if (r == -EAGAIN)
+		return r;
+	if (r < 0)
 		return client_fail(-ECONNRESET,
 				   "the connection to perfpersistd at %s has ended (%s): it was "
 				   "stopped or restarted; connect anew",
-				   p->socket, strerror(-error));
-	r->sent = true;
+				   p->socket, strerror(-r));
+	req->sent = true;
 	return 0;
 }
 
 /* Sends what waits, in order, as far as the socket takes it. */
 static int flush(struct perfpersist *p)
 {
-	struct request *r;
+	struct request *req;
 
-	TAILQ_FOREACH(r, &p->requests, entry)
+	TAILQ_FOREACH(req, &p->requests, entry)
 	{
-		int error = r->sent ? 0 : send_request(p, r);
+		int r = req->sent ? 0 : send_request(p, req);
 
-		if (error < 0)
-			return error == -EAGAIN ? 0 : error;
+		if (r < 0)
+			return r == -EAGAIN ? 0 : r;
 	}
 	return 0;
 }
 
-int connection_submit(struct perfpersist *p, struct request *r)
+int connection_submit(struct perfpersist *p, struct request *req)
 {
 	if (p->ended) {
-		request_free(r);
+		request_free(req);
 		return connection_fail(p, client_fail(p->ended, "the connection to perfpersistd "
 								"has ended; connect anew"));
 	}
-	TAILQ_INSERT_TAIL(&p->requests, r, entry);
+	TAILQ_INSERT_TAIL(&p->requests, req, entry);
 	if (!p->socket)
 		return 0;
 	flush(p); /* if it fails, replies may still be there to read: dispatch finds the end */
@@ -292,51 +292,52 @@ static int malformed(const struct perfpersist *p, int error)
 
 static struct request *find_request(struct perfpersist *p, uint32_t serial)
 {
-	struct request *r;
+	struct request *req;
 
-	TAILQ_FOREACH(r, &p->requests, entry)
-	if (r->sent && r->serial == serial)
-		return r;
+	TAILQ_FOREACH(req, &p->requests, entry)
+	if (req->sent && req->serial == serial)
+		return req;
 	return NULL;
 }
 
-/* Why a request failed, or (r is NULL, or a watch that had begun) the connection ends. */
-static int deliver_error(struct perfpersist *p, struct request *r, const struct pp_msg_error *m)
+/* Why a request failed, or (req is NULL, or a watch that had begun) the connection ends. */
+static int deliver_error(struct perfpersist *p, struct request *req, const struct pp_msg_error *m)
 {
-	int error;
+	int r;
 
 	if (m->error <= 0 || m->error > 4095)
 		return malformed(p, -EBADMSG);
-	error = client_fail(-m->error, "%s", *m->message ? m->message : strerror(m->error));
+	r = client_fail(-m->error, "%s", *m->message ? m->message : strerror(m->error));
 	/* Who watches must not be left to believe that nothing happens. */
-	if (!r || r->goes_on)
-		return error;
-	finish(p, r, error);
+	if (!req || req->goes_on)
+		return r;
+	finish(p, req, r);
 	return 1;
 }
 
 /* Gives a decoded packet to its request. 1: a callback ran; 0; negative: the end. */
 static int deliver(struct perfpersist *p, const struct pp_header *h, struct pp_fds *fds)
 {
-	struct request *r = find_request(p, h->serial);
+	struct request *req = find_request(p, h->serial);
 	int outcome;
 
-	if (h->opcode == PP_OP_ERROR && (r || h->serial == 0) && fds->n == 0)
-		return deliver_error(p, r, &p->body->error);
-	if (!r || h->opcode != (r->op | PP_OP_REPLY) ||
-	    (fds->n && r->op != PP_OP_OPEN && r->op != PP_OP_WAKEUP && r->op != PP_OP_SIDEBAND))
+	if (h->opcode == PP_OP_ERROR && (req || h->serial == 0) && fds->n == 0)
+		return deliver_error(p, req, &p->body->error);
+	if (!req || h->opcode != (req->op | PP_OP_REPLY) ||
+	    (fds->n && req->op != PP_OP_OPEN && req->op != PP_OP_WAKEUP &&
+	     req->op != PP_OP_SIDEBAND))
 		return malformed(p, -EBADMSG);
-	outcome = request_reply(r, p->body, fds);
+	outcome = request_reply(req, p->body, fds);
 	if (outcome == REQUEST_GOES_ON)
 		return 1;
 	if (outcome == REQUEST_MORE) { /* the next page is asked for at the end of the queue */
-		TAILQ_REMOVE(&p->requests, r, entry);
-		TAILQ_INSERT_TAIL(&p->requests, r, entry);
-		r->sent = false;
-		r->serial = 0;
+		TAILQ_REMOVE(&p->requests, req, entry);
+		TAILQ_INSERT_TAIL(&p->requests, req, entry);
+		req->sent = false;
+		req->serial = 0;
 		return flush(p);
 	}
-	finish(p, r, outcome);
+	finish(p, req, outcome);
 	return 1;
 }
 
@@ -346,7 +347,7 @@ static int receive(struct perfpersist *p)
 	_cleanup_(pp_fds_close) struct pp_fds fds = { .n = 0 };
 	struct pp_header h;
 	ssize_t size;
-	int error;
+	int r;
 
 	size = pp_packet_receive(p->fd, p->packet, PP_PACKET_MAX, PP_FDS_MAX, &fds, MSG_DONTWAIT);
 	if (size == -EAGAIN)
@@ -360,18 +361,19 @@ static int receive(struct perfpersist *p)
 			"restarted; connect anew and look whether the request was carried "
 			"out",
 			p->socket);
-	error = pp_decode(p->packet, (size_t)size, fds.n, true, &h, p->body);
-	return error < 0 ? malformed(p, error) : deliver(p, &h, &fds);
+	r = pp_decode(p->packet, (size_t)size, fds.n, true, &h, p->body);
+	return r < 0 ? malformed(p, r) : deliver(p, &h, &fds);
 }
 
 static int dispatch_direct(struct perfpersist *p)
 {
-	struct request *r;
+	struct request *req;
 	int ran = 0;
 
-	while (ran < PACKETS_PER_DISPATCH && (r = TAILQ_FIRST(&p->requests))) {
-		finish(p, r,
-		       p->saved ? saved_run(p->saved, p->saved_fd, r) : direct_run(p->registry, r));
+	while (ran < PACKETS_PER_DISPATCH && (req = TAILQ_FIRST(&p->requests))) {
+		finish(p, req,
+		       p->saved ? saved_run(p->saved, p->saved_fd, req)
+				: direct_run(p->registry, req));
 		ran++;
 	}
 	return ran;

@@ -34,7 +34,7 @@ int connection_fail(struct perfpersist *p, int error);
  * Takes the request over and sends it, or queues it. Its done() runs in a later
  * perfpersist_dispatch() or perfpersist_free(). On failure it is freed without.
  */
-int connection_submit(struct perfpersist *p, struct request *r);
+int connection_submit(struct perfpersist *p, struct request *req);
 
 /* Blocks until *done. */
 void connection_wait(struct perfpersist *p, const bool *done);

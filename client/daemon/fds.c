@@ -47,15 +47,15 @@ static int add_fds(struct perfpersist_event *e, const int *fds, size_t n)
 _public_ int perfpersist_open_fds(const int *fds, size_t n, struct perfpersist_event **ret)
 {
 	_cleanup_(client_event_cleanup) struct perfpersist_event *e = NULL;
-	int error;
+	int r;
 
 	if (n == 0)
 		return client_fail(-EINVAL, "cannot open an event: no descriptors were given");
-	error = client_event_new(NULL, &e);
-	if (error >= 0)
-		error = add_fds(e, fds, n);
-	if (error < 0)
-		return error;
+	r = client_event_new(NULL, &e);
+	if (r >= 0)
+		r = add_fds(e, fds, n);
+	if (r < 0)
+		return r;
 	for (size_t i = 0; i < e->n; i++) {
 		e->is_copy |= e->rings[i].is_file;
 		e->base.memory += e->rings[i].header.header_size + e->rings[i].header.data_size +

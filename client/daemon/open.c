@@ -7,14 +7,14 @@
 #include "client/request/make.h"
 #include "client/rings/event.h"
 
-static int call_for_event(struct perfpersist *p, int made, struct request *r,
+static int call_for_event(struct perfpersist *p, int made, struct request *req,
 			  struct perfpersist_event **ret)
 {
 	_cleanup_answer_ struct answer a = { .fd = -EBADF };
-	int error = call(p, made, r, &a);
+	int r = call(p, made, req, &a);
 
-	if (error < 0)
-		return error;
+	if (r < 0)
+		return r;
 	*ret = TAKE_PTR(a.event);
 	return 0;
 }
@@ -22,44 +22,44 @@ static int call_for_event(struct perfpersist *p, int made, struct request *r,
 _public_ int perfpersist_open(struct perfpersist *p, const char *ns, const char *name,
 			      struct perfpersist_event **ret)
 {
-	struct request *r = NULL;
-	int made = make_by_name(p, PP_OP_OPEN, ns, name, &r);
+	struct request *req = NULL;
+	int made = make_by_name(p, PP_OP_OPEN, ns, name, &req);
 
-	return call_for_event(p, made, r, ret);
+	return call_for_event(p, made, req, ret);
 }
 
 _public_ int perfpersist_open_by_id(struct perfpersist *p, uint64_t id,
 				    struct perfpersist_event **ret)
 {
-	struct request *r = NULL;
-	int made = make_by_id(p, PP_OP_OPEN, id, &r);
+	struct request *req = NULL;
+	int made = make_by_id(p, PP_OP_OPEN, id, &req);
 
-	return call_for_event(p, made, r, ret);
+	return call_for_event(p, made, req, ret);
 }
 
 _public_ int perfpersist_open_copy(struct perfpersist *p, const char *ns, const char *name,
 				   struct perfpersist_event **ret)
 {
-	struct request *r = NULL;
-	int made = make_by_name(p, PP_OP_OPEN, ns, name, &r);
+	struct request *req = NULL;
+	int made = make_by_name(p, PP_OP_OPEN, ns, name, &req);
 
 	if (made >= 0)
-		r->body.open.flags = PP_OPEN_COPY;
-	return call_for_event(p, made, r, ret);
+		req->body.open.flags = PP_OPEN_COPY;
+	return call_for_event(p, made, req, ret);
 }
 
 _public_ int perfpersist_event_refresh(struct perfpersist_event *e, struct perfpersist *p)
 {
 	_cleanup_(client_event_cleanup) struct perfpersist_event *new = NULL;
-	struct request *r = NULL;
-	int error;
+	struct request *req = NULL;
+	int r;
 
-	error = make_by_id(p, PP_OP_OPEN, e->base.id, &r);
-	if (error >= 0 && e->is_copy)
-		r->body.open.flags = PP_OPEN_COPY;
-	error = call_for_event(p, error, r, &new);
-	if (error < 0)
-		return error;
-	error = client_event_renew(e, new);
-	return error < 0 ? connection_fail(p, error) : 0;
+	r = make_by_id(p, PP_OP_OPEN, e->base.id, &req);
+	if (r >= 0 && e->is_copy)
+		req->body.open.flags = PP_OPEN_COPY;
+	r = call_for_event(p, r, req, &new);
+	if (r < 0)
+		return r;
+	r = client_event_renew(e, new);
+	return r < 0 ? connection_fail(p, r) : 0;
 }

@@ -39,43 +39,42 @@ static bool has(const struct client_infos *infos, const struct perfpersist_info 
 
 static int choose(struct job *j, const struct perfpersist_info *infos, size_t n)
 {
-	int error = 0;
+	int r = 0;
 
-	for (size_t i = 0; error >= 0 && i < n; i++)
+	for (size_t i = 0; r >= 0 && i < n; i++)
 		if (!has(&j->infos, &infos[i]))
-			error = client_infos_add(&j->infos, &infos[i]);
-	return error;
+			r = client_infos_add(&j->infos, &infos[i]);
+	return r;
 }
 
 static int choose_all(struct job *j, const char *ns)
 {
 	_cleanup_free_ struct perfpersist_info *infos = NULL;
 	size_t n = 0;
-	int error = perfpersist_list(j->p, ns, &infos, &n);
+	int r = perfpersist_list(j->p, ns, &infos, &n);
 
-	if (error < 0)
-		return client_fail(error, "%s", perfpersist_error(j->p));
+	if (r < 0)
+		return client_fail(r, "%s", perfpersist_error(j->p));
 	return choose(j, infos, n);
 }
 
 static int choose_one(struct job *j, const struct perfpersist_name *name)
 {
 	struct perfpersist_info info = { .sz = sizeof(info) };
-	int error = perfpersist_show(j->p, name->ns, name->name, &info);
+	int r = perfpersist_show(j->p, name->ns, name->name, &info);
 
-	if (error < 0)
-		return client_fail(error, "%s", perfpersist_error(j->p));
+	if (r < 0)
+		return client_fail(r, "%s", perfpersist_error(j->p));
 	return choose(j, &info, 1);
 }
 
 static int choose_events(struct job *j, const struct perfpersist_save_options *o)
 {
-	int error = o->n_names ? 0 : choose_all(j, NULL);
+	int r = o->n_names ? 0 : choose_all(j, NULL);
 
-	for (size_t i = 0; error >= 0 && i < o->n_names; i++)
-		error = o->names[i].name ? choose_one(j, &o->names[i])
-					 : choose_all(j, o->names[i].ns);
-	return error;
+	for (size_t i = 0; r >= 0 && i < o->n_names; i++)
+		r = o->names[i].name ? choose_one(j, &o->names[i]) : choose_all(j, o->names[i].ns);
+	return r;
 }
 
 /* ── Saving ─────────────────────────────────────────────────────────────────────────────── */
@@ -107,12 +106,12 @@ static int save_rings(struct job *j, const struct perfpersist_info *info,
 	struct saved_event_counts counts = { .records = 0 };
 	_cleanup_close_ int dir = -EBADF;
 	char file[32] = "";
-	int error = saving_event_dir(&j->saving, info, &dir);
+	int r = saving_event_dir(&j->saving, info, &dir);
 
-	if (error >= 0)
-		error = saved_write_event(dir, e, info, &counts, file);
-	if (error < 0)
-		return cannot_write(j, info, file, error);
+	if (r >= 0)
+		r = saved_write_event(dir, e, info, &counts, file);
+	if (r < 0)
+		return cannot_write(j, info, file, r);
 	if (counts.damaged)
 		complain(j,
 			 "%zu of the buffers of %s/%s are damaged: what could be read of them is "
@@ -128,19 +127,19 @@ static int save_event(struct job *j, const struct perfpersist_info *info)
 {
 	struct perfpersist_info opened = { .sz = sizeof(opened) };
 	struct perfpersist_event *e = NULL;
-	int error = perfpersist_open(j->p, info->ns, info->name, &e);
+	int r = perfpersist_open(j->p, info->ns, info->name, &e);
 
-	if (error == -ENOENT) /* deleted meanwhile */
+	if (r == -ENOENT) /* deleted meanwhile */
 		return 0;
-	if (error < 0) {
+	if (r < 0) {
 		complain(j, "%s/%s is not saved: %s", info->ns, info->name,
 			 perfpersist_error(j->p));
 		return 0;
 	}
-	error = perfpersist_event_info(e, &opened); /* it may have changed since the list */
-	error = error < 0 ? cannot_write(j, info, "info", error) : save_rings(j, &opened, e);
+	r = perfpersist_event_info(e, &opened); /* it may have changed since the list */
+	r = r < 0 ? cannot_write(j, info, "info", r) : save_rings(j, &opened, e);
 	perfpersist_event_free(e);
-	return error;
+	return r;
 }
 
 /* Who ran, as far as it is kept: what names the processes in the records. */
@@ -148,16 +147,16 @@ static int save_sideband(struct job *j)
 {
 	struct perfpersist_sideband_info info = { .sz = sizeof(info) };
 	_cleanup_close_ int fd = -EBADF;
-	int error = perfpersist_sideband(j->p, 0, 0, &info, &fd);
+	int r = perfpersist_sideband(j->p, 0, 0, &info, &fd);
 
-	if (error == -EOPNOTSUPP || (error >= 0 && fd < 0))
+	if (r == -EOPNOTSUPP || (r >= 0 && fd < 0))
 		return 0;
-	if (error < 0) {
+	if (r < 0) {
 		complain(j, "the names of processes are not saved: %s", perfpersist_error(j->p));
 		return 0;
 	}
-	error = saved_write_sideband(j->saving.fd, fd, info.size);
-	return error < 0 ? saving_failed(&j->saving, "writing +sideband", error) : 0;
+	r = saved_write_sideband(j->saving.fd, fd, info.size);
+	return r < 0 ? saving_failed(&j->saving, "writing +sideband", r) : 0;
 }
 
 static int begin(struct job *j, const struct perfpersist_save_options *o)
@@ -168,21 +167,21 @@ static int begin(struct job *j, const struct perfpersist_save_options *o)
 
 static int save_all(struct job *j, const struct perfpersist_save_options *o)
 {
-	int error = begin(j, o);
+	int r = begin(j, o);
 
-	for (size_t i = 0; error >= 0 && i < j->infos.n; i++)
-		error = save_event(j, &j->infos.v[i]);
-	if (error < 0)
-		return error;
+	for (size_t i = 0; r >= 0 && i < j->infos.n; i++)
+		r = save_event(j, &j->infos.v[i]);
+	if (r < 0)
+		return r;
 	if (j->result.events == 0)
 		return j->result.failed
 			       ? client_fail(-EIO, "nothing could be saved: %s", j->result.message)
 			       : 0;
-	error = save_sideband(j);
-	if (error >= 0)
-		error = saving_finish(&j->saving);
-	if (error < 0)
-		return error;
+	r = save_sideband(j);
+	if (r >= 0)
+		r = saving_finish(&j->saving);
+	if (r < 0)
+		return r;
 	memcpy(j->result.path, j->saving.path, sizeof(j->result.path));
 	if (!o->path && o->keep != PERFPERSIST_KEEP_ALL)
 		j->result.removed =
@@ -217,18 +216,18 @@ _public_ int perfpersist_save(struct perfpersist *p, const struct perfpersist_sa
 		.p = p,
 		.saving = { .parent_fd = -EBADF, .fd = -EBADF },
 	};
-	int error;
+	int r;
 
 	_Static_assert(sizeof(j.result.path) == sizeof(j.saving.path), "paths of one size");
 	if (!opts)
 		opts = &defaults;
-	error = check(p, opts, ret);
-	if (error >= 0)
-		error = choose_events(&j, opts);
-	if (error >= 0 && j.infos.n)
-		error = save_all(&j, opts);
-	if (error < 0)
-		return connection_fail(p, error);
+	r = check(p, opts, ret);
+	if (r >= 0)
+		r = choose_events(&j, opts);
+	if (r >= 0 && j.infos.n)
+		r = save_all(&j, opts);
+	if (r < 0)
+		return connection_fail(p, r);
 	if (ret) {
 		j.result.sz = ret->sz;
 		*ret = j.result;

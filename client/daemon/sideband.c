@@ -8,21 +8,21 @@
 static int make_sideband(struct perfpersist *p, uint64_t since, uint64_t until, bool numbers_alone,
 			 struct request **ret)
 {
-	struct request *r;
-	int error;
+	struct request *req;
+	int r;
 
 	if (until && until < since)
 		return client_fail(-EINVAL,
 				   "cannot have the sideband of a time that ends before it begins");
-	error = make_plain(p, PP_OP_SIDEBAND, &r);
-	if (error < 0)
-		return error;
-	r->body.sideband = (struct pp_msg_sideband_request){
+	r = make_plain(p, PP_OP_SIDEBAND, &req);
+	if (r < 0)
+		return r;
+	req->body.sideband = (struct pp_msg_sideband_request){
 		.since = numbers_alone ? 0 : since,
 		.until = numbers_alone ? 0 : until,
 		.flags = numbers_alone ? PP_SIDEBAND_STATUS : 0,
 	};
-	*ret = r;
+	*ret = req;
 	return 0;
 }
 
@@ -51,8 +51,8 @@ _public_ int perfpersist_sideband(struct perfpersist *p, uint64_t since, uint64_
 				  struct perfpersist_sideband_info *info, int *ret_fd)
 {
 	_cleanup_answer_ struct answer a = { .fd = -EBADF };
-	struct request *r = NULL;
-	int error;
+	struct request *req = NULL;
+	int r;
 
 	if (info && !SZ_IS_VALID(info)) {
 		client_fail(-EINVAL,
@@ -61,10 +61,10 @@ _public_ int perfpersist_sideband(struct perfpersist *p, uint64_t since, uint64_
 			    info->sz);
 		return connection_fail(p, -EINVAL);
 	}
-	error = make_sideband(p, since, until, !ret_fd, &r);
-	error = call(p, error, r, &a);
-	if (error < 0)
-		return error;
+	r = make_sideband(p, since, until, !ret_fd, &req);
+	r = call(p, r, req, &a);
+	if (r < 0)
+		return r;
 	if (info)
 		export(&a.sideband, info);
 	if (ret_fd)

@@ -21,40 +21,40 @@ struct start {
 	int error;
 };
 
-static void end_start(struct request *r, int error)
+static void end_start(struct request *req, int error)
 {
-	struct start *s = r->waiter;
+	struct start *s = req->waiter;
 
 	if (!s)
 		return;
 	s->done = true;
 	s->error = error;
-	r->waiter = NULL;
+	req->waiter = NULL;
 }
 
-static void pass_on(struct request *r, const struct perfpersist_notice *notice)
+static void pass_on(struct request *req, const struct perfpersist_notice *notice)
 {
-	end_start(r, 0);
-	r->watch(r->p, notice, r->userdata);
+	end_start(req, 0);
+	req->watch(req->p, notice, req->userdata);
 }
 
 _public_ int perfpersist_watch(struct perfpersist *p, const char *ns, perfpersist_watch_callback cb,
 			       void *userdata)
 {
-	struct request *r = NULL;
+	struct request *req = NULL;
 	struct start s = { .done = false };
-	int error = make_watch(p, ns, &r);
+	int r = make_watch(p, ns, &req);
 
-	if (error < 0)
-		return connection_fail(p, error);
-	r->notice = pass_on;
-	r->done = end_start;
-	r->watch = cb;
-	r->userdata = userdata;
-	r->waiter = &s;
-	error = connection_submit(p, r);
-	if (error < 0)
-		return error;
+	if (r < 0)
+		return connection_fail(p, r);
+	req->notice = pass_on;
+	req->done = end_start;
+	req->watch = cb;
+	req->userdata = userdata;
+	req->waiter = &s;
+	r = connection_submit(p, req);
+	if (r < 0)
+		return r;
 	connection_wait(p, &s.done);
 	return s.error;
 }
@@ -63,12 +63,12 @@ _public_ int perfpersist_wakeup(struct perfpersist *p, const char *ns, const cha
 				int *ret_fd)
 {
 	_cleanup_answer_ struct answer a = { .fd = -EBADF };
-	struct request *r = NULL;
-	int made = make_by_name(p, PP_OP_WAKEUP, ns, name, &r);
-	int error = call(p, made, r, &a);
+	struct request *req = NULL;
+	int made = make_by_name(p, PP_OP_WAKEUP, ns, name, &req);
+	int r = call(p, made, req, &a);
 
-	if (error < 0)
-		return error;
+	if (r < 0)
+		return r;
 	*ret_fd = TAKE_FD(a.fd);
 	return 0;
 }

@@ -84,15 +84,15 @@ static int read_event(const char *registry, int ns_dir, const char *ns, const ch
 {
 	_cleanup_close_ int fd = openat(ns_dir, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	struct stat link, dir;
-	int error;
+	int r;
 
 	if (fd < 0 || fstatat(ns_dir, name, &link, AT_SYMLINK_NOFOLLOW) < 0)
 		return -errno;
-	error = textfile_read_event(fd, ret);
-	if (error >= 0)
+	r = textfile_read_event(fd, ret);
+	if (r >= 0)
 		client_away_fill(ret);
-	if (error < 0 || !S_ISLNK(link.st_mode))
-		return error;
+	if (r < 0 || !S_ISLNK(link.st_mode))
+		return r;
 	if (fstat(ns_dir, &dir) < 0)
 		return -errno;
 	ret->shares = ret->id;
@@ -113,26 +113,26 @@ static int list_namespace(const char *registry, int at, const char *ns, struct i
 {
 	_cleanup_closedir_ DIR *dir = NULL;
 	struct dirent *entry;
-	int error;
+	int r;
 
-	error = open_dir(at, ns, &dir);
-	if (error == -ENOTDIR)
+	r = open_dir(at, ns, &dir);
+	if (r == -ENOTDIR)
 		return 0;
-	if (error < 0)
-		return error;
+	if (r < 0)
+		return r;
 	while ((entry = readdir(dir))) {
 		struct perfpersist_info info;
 
 		if (is_hidden(entry->d_name))
 			continue;
-		error = read_event(registry, dirfd(dir), ns, entry->d_name, ids, &info);
-		if (error == -ENOENT || error == -ENOTDIR) /* deleted meanwhile */
+		r = read_event(registry, dirfd(dir), ns, entry->d_name, ids, &info);
+		if (r == -ENOENT || r == -ENOTDIR) /* deleted meanwhile */
 			continue;
-		if (error < 0)
-			return cannot_read(error, registry, ns, entry->d_name);
-		error = client_infos_add(infos, &info);
-		if (error < 0)
-			return error;
+		if (r < 0)
+			return cannot_read(r, registry, ns, entry->d_name);
+		r = client_infos_add(infos, &info);
+		if (r < 0)
+			return r;
 	}
 	return 0;
 }
@@ -150,15 +150,15 @@ static int list_all(const char *registry, DIR *root, struct ids *ids, struct cli
 	struct dirent *entry;
 
 	while ((entry = readdir(root))) {
-		int error;
+		int r;
 
 		if (is_hidden(entry->d_name))
 			continue;
-		error = list_namespace(registry, dirfd(root), entry->d_name, ids, infos);
-		if (error == -ENOENT) /* its last event was deleted meanwhile */
+		r = list_namespace(registry, dirfd(root), entry->d_name, ids, infos);
+		if (r == -ENOENT) /* its last event was deleted meanwhile */
 			continue;
-		if (error < 0)
-			return error;
+		if (r < 0)
+			return r;
 	}
 	return 0;
 }
@@ -167,39 +167,39 @@ static int list(const char *registry, const char *ns, struct client_infos *infos
 {
 	_cleanup_closedir_ DIR *root = NULL;
 	_cleanup_(ids_done) struct ids ids = { .v = NULL };
-	int error;
+	int r;
 
 	if (*ns && !client_name_is_valid(ns))
 		return client_fail(-EINVAL, "\"%s\" cannot be the name of a namespace", ns);
-	error = open_dir(AT_FDCWD, registry, &root);
-	if (error < 0)
-		return client_fail(error, "cannot read %s: %s", registry, strerror(-error));
-	error = *ns ? list_namespace(registry, dirfd(root), ns, &ids, infos)
-		    : list_all(registry, root, &ids, infos);
-	if (error == -ENOENT)
-		return client_fail(error,
+	r = open_dir(AT_FDCWD, registry, &root);
+	if (r < 0)
+		return client_fail(r, "cannot read %s: %s", registry, strerror(-r));
+	r = *ns ? list_namespace(registry, dirfd(root), ns, &ids, infos)
+		: list_all(registry, root, &ids, infos);
+	if (r == -ENOENT)
+		return client_fail(r,
 				   "there is no namespace %s in %s: `perfctl list --direct` shows "
 				   "those that are there",
 				   ns, registry);
-	if (error == 0 && infos->n)
+	if (r == 0 && infos->n)
 		qsort(infos->v, infos->n, sizeof(*infos->v), compare_ids);
-	return error;
+	return r;
 }
 
 /* ── One event ──────────────────────────────────────────────────────────────────────────── */
 
 static int resolve_id(const char *registry, uint64_t id, struct event_id *ret)
 {
-	int error = ids_read_one(registry, id, ret);
+	int r = ids_read_one(registry, id, ret);
 
-	if (error == -ENOENT)
-		return client_fail(error,
+	if (r == -ENOENT)
+		return client_fail(r,
 				   "there is no event with the id %" PRIu64 " in %s: `perfctl list "
 				   "--direct` shows those that are there",
 				   id, registry);
-	if (error < 0)
-		return client_fail(error, "cannot read %s/" PP_BY_ID "/%" PRIu64 ": %s", registry,
-				   id, strerror(-error));
+	if (r < 0)
+		return client_fail(r, "cannot read %s/" PP_BY_ID "/%" PRIu64 ": %s", registry, id,
+				   strerror(-r));
 	return 0;
 }
 
@@ -210,16 +210,16 @@ static int find_event(const char *registry, const struct pp_msg_name *which, cha
 	_cleanup_(ids_done) struct ids ids = { .v = NULL };
 	_cleanup_close_ int ns_dir = -EBADF;
 	struct event_id it = { 0 };
-	int error = 0, n;
+	int r = 0, n;
 
 	if (which->id) {
-		error = resolve_id(registry, which->id, &it);
+		r = resolve_id(registry, which->id, &it);
 	} else {
 		memcpy(it.ns, which->ns, sizeof(it.ns));
 		memcpy(it.name, which->name, sizeof(it.name));
 	}
-	if (error < 0)
-		return error;
+	if (r < 0)
+		return r;
 	if (!client_name_is_valid(it.ns) || !client_name_is_valid(it.name))
 		return client_fail(-EINVAL, "\"%s/%s\" cannot be the name of an event", it.ns,
 				   it.name);
@@ -228,21 +228,21 @@ static int find_event(const char *registry, const struct pp_msg_name *which, cha
 		return client_fail(-ENAMETOOLONG, "the path of the registry %s is too long",
 				   registry);
 	ns_dir = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	error = ns_dir < 0 ? -errno : read_event(registry, ns_dir, it.ns, it.name, &ids, ret);
-	if (error < 0)
-		return cannot_read(error, registry, it.ns, it.name);
+	r = ns_dir < 0 ? -errno : read_event(registry, ns_dir, it.ns, it.name, &ids, ret);
+	if (r < 0)
+		return cannot_read(r, registry, it.ns, it.name);
 	snprintf(path + n, size - (size_t)n, "/%s", it.name);
 	return 0;
 }
 
-static int show(const char *registry, struct request *r)
+static int show(const char *registry, struct request *req)
 {
 	struct perfpersist_info info;
 	char path[PATH_MAX];
-	int error;
+	int r;
 
-	error = find_event(registry, &r->body.name, path, sizeof(path), &info);
-	return error < 0 ? error : client_infos_add(&r->answer.infos, &info);
+	r = find_event(registry, &req->body.name, path, sizeof(path), &info);
+	return r < 0 ? r : client_infos_add(&req->answer.infos, &info);
 }
 
 int direct_ring_cpu(const char *name)
@@ -281,82 +281,82 @@ static int compare_rings(const void *a, const void *b)
 
 int direct_complete(struct perfpersist_event *e)
 {
-	int error = client_event_complete(e);
+	int r = client_event_complete(e);
 
-	if (error >= 0 && e->n)
+	if (r >= 0 && e->n)
 		qsort(e->rings, e->n, sizeof(*e->rings), compare_rings);
-	return error;
+	return r;
 }
 
 static int add_pins(struct perfpersist_event *e, const char *path, DIR *dir)
 {
 	struct dirent *entry;
-	int error = 0;
+	int r = 0;
 
-	while (error >= 0 && (entry = readdir(dir))) {
+	while (r >= 0 && (entry = readdir(dir))) {
 		int cpu = direct_ring_cpu(entry->d_name);
 
 		if (cpu >= 0 || !strcmp(entry->d_name, "catalog"))
-			error = add_pin(e, path, entry->d_name, cpu);
+			r = add_pin(e, path, entry->d_name, cpu);
 	}
-	return error < 0 ? error : direct_complete(e);
+	return r < 0 ? r : direct_complete(e);
 }
 
-static int open_once(const char *registry, struct request *r)
+static int open_once(const char *registry, struct request *req)
 {
 	_cleanup_(client_event_cleanup) struct perfpersist_event *e = NULL;
 	_cleanup_closedir_ DIR *dir = NULL;
 	struct perfpersist_info info;
 	char path[PATH_MAX];
-	int error;
+	int r;
 
-	error = find_event(registry, &r->body.open.which, path, sizeof(path), &info);
-	if (error < 0)
-		return error;
-	error = open_dir(AT_FDCWD, path, &dir);
-	if (error < 0)
-		return cannot_read(error, registry, info.ns, info.name);
-	error = client_event_new(&info, &e);
-	if (error >= 0)
-		error = add_pins(e, path, dir);
-	if (error < 0)
-		return error;
-	r->answer.event = TAKE_PTR(e);
+	r = find_event(registry, &req->body.open.which, path, sizeof(path), &info);
+	if (r < 0)
+		return r;
+	r = open_dir(AT_FDCWD, path, &dir);
+	if (r < 0)
+		return cannot_read(r, registry, info.ns, info.name);
+	r = client_event_new(&info, &e);
+	if (r >= 0)
+		r = add_pins(e, path, dir);
+	if (r < 0)
+		return r;
+	req->answer.event = TAKE_PTR(e);
 	return 0;
 }
 
 /* A resize puts other pins in the place of these, between one and the next. */
-static int open_rings(const char *registry, struct request *r)
+static int open_rings(const char *registry, struct request *req)
 {
-	int error;
+	int r;
 
-	if (r->body.open.flags & PP_OPEN_COPY)
+	if (req->body.open.flags & PP_OPEN_COPY)
 		return client_fail(-EOPNOTSUPP,
 				   "cannot make copies of rings from the pins in %s: only "
 				   "perfpersistd can; start it, and leave --direct out",
 				   registry);
 	for (int i = 0; i <= OPEN_RESTARTS_MAX; i++) {
-		error = open_once(registry, r);
-		if (error != -ESTALE)
-			return error;
+		r = open_once(registry, req);
+		if (r != -ESTALE)
+			return r;
 	}
 	return client_fail(-EAGAIN,
 			   "cannot open the event: its rings change all the time; try again");
 }
 
-int direct_run(const char *registry, struct request *r)
+int direct_run(const char *registry, struct request *req)
 {
-	switch (r->op) {
+	switch (req->op) {
 	case PP_OP_LIST:
-		return list(registry, r->body.list.ns, &r->answer.infos);
+		return list(registry, req->body.list.ns, &req->answer.infos);
 	case PP_OP_SHOW:
-		return show(registry, r);
+		return show(registry, req);
 	case PP_OP_OPEN:
-		return open_rings(registry, r);
+		return open_rings(registry, req);
 	case PP_OP_CPUS:
-		return client_away_direct(registry, &r->answer.away);
+		return client_away_direct(registry, &req->answer.away);
 	case PP_OP_SIDEBAND:
-		return sideband_direct(registry, &r->body.sideband, &r->answer);
+		return sideband_direct(registry, &req->body.sideband, &req->answer);
 	default:
 		return client_fail(
 			-EOPNOTSUPP,

@@ -11,7 +11,7 @@
 int direct_check(const char *registry);
 
 /* Carries out a request and fills in its answer: 0 or a negative errno value. */
-int direct_run(const char *registry, struct request *r);
+int direct_run(const char *registry, struct request *req);
 
 /* For all who read such a directory of an event. "cpu12" → 12; negative: another of its files. */
 int direct_ring_cpu(const char *name);

@@ -98,10 +98,10 @@ static int read_all(struct ids *ids, const char *registry)
 
 int ids_find(struct ids *ids, const char *registry, const char *ns, const char *name, uint64_t *ret)
 {
-	int error = ids->read ? 0 : read_all(ids, registry);
+	int r = ids->read ? 0 : read_all(ids, registry);
 
-	if (error < 0)
-		return error;
+	if (r < 0)
+		return r;
 	for (size_t i = 0; i < ids->n; i++)
 		if (!strcmp(ids->v[i].name, name) && !strcmp(ids->v[i].ns, ns)) {
 			*ret = ids->v[i].id;

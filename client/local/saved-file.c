@@ -18,14 +18,14 @@ int saved_file_open(int dir_fd, const char *name)
 int saved_dir_open(int dir_fd, const char *name)
 {
 	int fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	int error = fd < 0 ? -errno : 0;
+	int r = fd < 0 ? -errno : 0;
 	struct stat st;
 
 	/* Of a link the kernel says that it is no directory. */
-	if (error == -ENOTDIR && fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	if (r == -ENOTDIR && fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 	    S_ISLNK(st.st_mode))
-		error = -ELOOP;
-	return error < 0 ? error : fd;
+		r = -ELOOP;
+	return r < 0 ? r : fd;
 }
 
 const char *saved_file_error(int error)

@@ -40,22 +40,22 @@ static int join(const char *path, const char *name, char **ret)
 static int open_newest(const char *path, int fd, char **ret_path, int *ret_fd)
 {
 	_cleanup_free_ struct saved_name *names = NULL;
-	int error, newest;
+	int r, newest;
 	size_t n = 0;
 
-	error = saved_names(fd, &names, &n);
-	if (error < 0)
-		return client_fail(error, "cannot read %s: %s", path, strerror(-error));
+	r = saved_names(fd, &names, &n);
+	if (r < 0)
+		return client_fail(r, "cannot read %s: %s", path, strerror(-r));
 	if (n == 0)
 		return 0;
 	newest = saved_dir_open(fd, names[n - 1].s);
 	if (newest < 0)
 		return client_fail(newest, "cannot read the save %s/%s: %s", path, names[n - 1].s,
 				   saved_file_error(newest));
-	error = join(path, names[n - 1].s, ret_path);
-	if (error < 0) {
+	r = join(path, names[n - 1].s, ret_path);
+	if (r < 0) {
 		close_fd(newest);
-		return error;
+		return r;
 	}
 	*ret_fd = newest;
 	return 1;
@@ -80,7 +80,7 @@ static int open_own(const char *place, const char *name, char **ret_path, int *r
 {
 	_cleanup_close_ int fd = saved_dir_open(AT_FDCWD, place);
 	_cleanup_free_ char *path = NULL;
-	int error, save;
+	int r, save;
 
 	if (fd < 0 && fd != -ENOENT)
 		return client_fail(fd, "cannot read %s: %s", place, saved_file_error(fd));
@@ -89,9 +89,9 @@ static int open_own(const char *place, const char *name, char **ret_path, int *r
 
 		return found ? MIN(found, 0) : no_saves(place);
 	}
-	error = join(place, name, &path);
-	if (error < 0)
-		return error;
+	r = join(place, name, &path);
+	if (r < 0)
+		return r;
 	save = fd < 0 ? fd : saved_dir_open(fd, name);
 	if (save < 0)
 		return cannot_open(path, save);
@@ -103,12 +103,12 @@ static int open_own(const char *place, const char *name, char **ret_path, int *r
 int saved_open(const char *instance, const char *which, char **ret_path, int *ret_fd)
 {
 	char place[PATH_MAX];
-	int error;
+	int r;
 
 	if (*which && !saved_name_is_valid(which))
 		return open_path(which, ret_path, ret_fd);
-	error = saved_place(instance, place, sizeof(place));
-	return error < 0 ? error : open_own(place, which, ret_path, ret_fd);
+	r = saved_place(instance, place, sizeof(place));
+	return r < 0 ? r : open_own(place, which, ret_path, ret_fd);
 }
 
 /* ── The list ───────────────────────────────────────────────────────────────────────────── */
@@ -133,21 +133,21 @@ _public_ int perfpersist_saves(const char *instance, struct perfpersist_saved **
 	_cleanup_close_ int fd = -EBADF;
 	char place[PATH_MAX];
 	size_t n = 0;
-	int error = saved_place(instance, place, sizeof(place));
+	int r = saved_place(instance, place, sizeof(place));
 
-	if (error < 0)
-		return error;
+	if (r < 0)
+		return r;
 	fd = saved_dir_open(AT_FDCWD, place);
-	error = fd == -ENOENT ? 0 : fd < 0 ? fd : saved_names(fd, &names, &n);
-	if (error < 0)
-		return client_fail(error, "cannot read %s: %s", place, saved_file_error(error));
+	r = fd == -ENOENT ? 0 : fd < 0 ? fd : saved_names(fd, &names, &n);
+	if (r < 0)
+		return client_fail(r, "cannot read %s: %s", place, saved_file_error(r));
 	saves = calloc(n + 1, sizeof(*saves));
 	if (!saves)
 		return client_fail(-ENOMEM, "cannot list the saves: out of memory");
-	for (size_t i = 0; error >= 0 && i < n; i++)
-		error = describe(place, names[i].s, &saves[i]);
-	if (error < 0)
-		return error;
+	for (size_t i = 0; r >= 0 && i < n; i++)
+		r = describe(place, names[i].s, &saves[i]);
+	if (r < 0)
+		return r;
 	*ret = TAKE_PTR(saves);
 	*ret_n = n;
 	return 0;

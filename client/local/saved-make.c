@@ -127,10 +127,10 @@ static int find_time(const struct saving *s, time_t *ret)
 	_cleanup_free_ struct saved_name *names = NULL;
 	time_t t = time(NULL);
 	size_t n = 0;
-	int error = saved_names(s->parent_fd, &names, &n);
+	int r = saved_names(s->parent_fd, &names, &n);
 
-	if (error < 0)
-		return saving_failed(s, "reading the directory", error);
+	if (r < 0)
+		return saving_failed(s, "reading the directory", r);
 	for (size_t i = 0; i < n; i++) {
 		time_t other = saved_name_time(names[i].s);
 
@@ -145,10 +145,10 @@ static int find_name(struct saving *s, const char *place)
 {
 	char name[SAVED_NAME_SIZE];
 	time_t t = 0;
-	int n, error = find_time(s, &t);
+	int n, r = find_time(s, &t);
 
-	if (error < 0)
-		return error;
+	if (r < 0)
+		return r;
 	saved_name(t, name);
 	n = snprintf(s->path, sizeof(s->path), "%s/%s", place, name);
 	if (n < 0 || (size_t)n >= sizeof(s->path))
@@ -158,24 +158,24 @@ static int find_name(struct saving *s, const char *place)
 
 static int begin(struct saving *s, const char *place)
 {
-	int error;
+	int r;
 
 	snprintf(s->path, sizeof(s->path), "%s", place); /* until it has a name of its own */
-	error = open_place(s, place);
-	if (error < 0)
-		return error;
+	r = open_place(s, place);
+	if (r < 0)
+		return r;
 	saved_sweep(s->parent_fd);
-	error = find_name(s, place);
-	return error < 0 ? error : make_temp(s);
+	r = find_name(s, place);
+	return r < 0 ? r : make_temp(s);
 }
 
 int saving_begin(const char *instance, struct saving *ret)
 {
 	char place[PATH_MAX / 2];
-	int error = saved_place(instance, place, sizeof(place));
+	int r = saved_place(instance, place, sizeof(place));
 
 	*ret = (struct saving){ .parent_fd = -EBADF, .fd = -EBADF };
-	return error < 0 ? error : begin(ret, place);
+	return r < 0 ? r : begin(ret, place);
 }
 
 static int open_parent(struct saving *s)
@@ -191,7 +191,7 @@ static int open_parent(struct saving *s)
 int saving_begin_at(const char *path, struct saving *ret)
 {
 	size_t n = strlen(path);
-	int error;
+	int r;
 
 	*ret = (struct saving){ .parent_fd = -EBADF, .fd = -EBADF };
 	while (n > 1 && path[n - 1] == '/')
@@ -199,11 +199,11 @@ int saving_begin_at(const char *path, struct saving *ret)
 	if (n == 0 || n >= sizeof(ret->path))
 		return client_fail(-EINVAL, "cannot save to \"%s\": it is no path", path);
 	snprintf(ret->path, sizeof(ret->path), "%.*s", (int)n, path);
-	error = set_names(ret);
-	if (error >= 0)
-		error = open_parent(ret);
-	if (error < 0)
-		return error;
+	r = set_names(ret);
+	if (r >= 0)
+		r = open_parent(ret);
+	if (r < 0)
+		return r;
 	if (is_there(ret))
 		return client_fail(-EEXIST,
 				   "cannot save to %s: there is something of that name already; "
@@ -217,10 +217,10 @@ int saving_begin_at(const char *path, struct saving *ret)
 static int open_made(int at, const char *name, const struct saved_rights *rights, int *ret)
 {
 	_cleanup_close_ int fd = saved_dir_open(at, name);
-	int error = fd < 0 ? fd : saved_give(fd, rights, saved_dir_mode(rights));
+	int r = fd < 0 ? fd : saved_give(fd, rights, saved_dir_mode(rights));
 
-	if (error < 0)
-		return error;
+	if (r < 0)
+		return r;
 	*ret = TAKE_FD(fd);
 	return 0;
 }
@@ -229,13 +229,13 @@ int saving_event_dir(struct saving *s, const struct perfpersist_info *info, int 
 {
 	const struct saved_rights rights = saved_rights_of(info);
 	_cleanup_close_ int ns = -EBADF;
-	int error;
+	int r;
 
 	if (mkdirat(s->fd, info->ns, 0700) < 0 && errno != EEXIST)
 		return -errno;
-	error = open_made(s->fd, info->ns, &rights, &ns);
-	if (error < 0)
-		return error;
+	r = open_made(s->fd, info->ns, &rights, &ns);
+	if (r < 0)
+		return r;
 	if (mkdirat(ns, info->name, 0700) < 0)
 		return -errno;
 	return open_made(ns, info->name, &rights, ret_fd);
@@ -254,16 +254,16 @@ static int rename_temp(struct saving *s)
 
 int saving_finish(struct saving *s)
 {
-	int error;
+	int r;
 
 	if (fchmod(s->fd, 0755) < 0)
 		return saving_failed(s, "its mode", -errno);
 	/* One call for all files, of which there may be thousands. */
 	if (syncfs(s->fd) < 0)
 		return saving_failed(s, "writing to the disk", -errno);
-	error = rename_temp(s);
-	if (error < 0)
-		return saving_failed(s, "giving it its name", error);
+	r = rename_temp(s);
+	if (r < 0)
+		return saving_failed(s, "giving it its name", r);
 	s->done = true;
 	if (fsync(s->parent_fd) < 0 && errno != EINVAL)
 		return saving_failed(s, "writing the directory to the disk", -errno);

@@ -13,10 +13,10 @@
 int saved_place(const char *instance, char *buf, size_t size)
 {
 	char run[256];
-	int n, error = pp_place(instance, "", run, sizeof(run));
+	int n, r = pp_place(instance, "", run, sizeof(run));
 
-	if (error < 0)
-		return client_fail(error,
+	if (r < 0)
+		return client_fail(r,
 				   "\"%s\" cannot be the name of an instance: names are "
 				   "[a-zA-Z_][a-zA-Z0-9_-]*, at most 63 bytes",
 				   instance);

@@ -26,22 +26,22 @@ static int remove_below(int at, const char *name, unsigned depth)
 	_cleanup_close_ int fd = saved_dir_open(at, name);
 	_cleanup_closedir_ DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *entry;
-	int error = 0;
+	int r = 0;
 
 	if (!dir)
 		return fd < 0 ? fd : -errno;
 	TAKE_FD(fd);
-	while (error >= 0 && (entry = readdir(dir))) {
+	while (r >= 0 && (entry = readdir(dir))) {
 		if (is_dots(entry->d_name))
 			continue;
 		if (unlinkat(dirfd(dir), entry->d_name, 0) == 0 || errno == ENOENT)
 			continue;
-		error = errno == EISDIR && depth > 1
-				? remove_below(dirfd(dir), entry->d_name, depth - 1)
-				: -errno;
+		r = errno == EISDIR && depth > 1
+			    ? remove_below(dirfd(dir), entry->d_name, depth - 1)
+			    : -errno;
 	}
-	if (error < 0)
-		return error;
+	if (r < 0)
+		return r;
 	return unlinkat(at, name, AT_REMOVEDIR) < 0 && errno != ENOENT ? -errno : 0;
 }
 

@@ -54,36 +54,36 @@ static int check_size(const struct opening *o, const char *name, int fd)
 static int add_file(const struct opening *o, int dir_fd, const char *name, int cpu)
 {
 	_cleanup_close_ int fd = saved_file_open(dir_fd, name);
-	int error;
+	int r;
 
 	if (fd < 0)
 		return fail(o, name, fd, saved_file_error(fd));
-	error = cpu < 0 ? 0 : check_size(o, name, fd);
-	if (error < 0)
-		return error;
-	error = cpu < 0 ? client_event_add_catalog(o->e, TAKE_FD(fd), 0)
-			: client_event_add(o->e, TAKE_FD(fd), cpu, 0);
+	r = cpu < 0 ? 0 : check_size(o, name, fd);
+	if (r < 0)
+		return r;
+	r = cpu < 0 ? client_event_add_catalog(o->e, TAKE_FD(fd), 0)
+		    : client_event_add(o->e, TAKE_FD(fd), cpu, 0);
 	/* Who opens a save cannot know our descriptors, of which the sentence speaks. */
-	if (error == -EBADMSG)
+	if (r == -EBADMSG)
 		return fail(
-			o, name, error,
+			o, name, r,
 			cpu < 0 ? "it is not the catalog of an event, or it is damaged or cut off"
 				: "it is not the ring of that CPU, or it is damaged");
-	return error;
+	return r;
 }
 
 static int add_files(const struct opening *o, DIR *dir)
 {
 	struct dirent *entry;
-	int error = 0;
+	int r = 0;
 
-	while (error >= 0 && (entry = readdir(dir))) {
+	while (r >= 0 && (entry = readdir(dir))) {
 		int cpu = direct_ring_cpu(entry->d_name);
 
 		if (cpu >= 0 || !strcmp(entry->d_name, "catalog"))
-			error = add_file(o, dirfd(dir), entry->d_name, cpu);
+			r = add_file(o, dirfd(dir), entry->d_name, cpu);
 	}
-	return error < 0 ? error : direct_complete(o->e);
+	return r < 0 ? r : direct_complete(o->e);
 }
 
 int saved_rings_open(const char *path, int dir_fd, const struct perfpersist_info *info,
@@ -93,19 +93,19 @@ int saved_rings_open(const char *path, int dir_fd, const struct perfpersist_info
 	_cleanup_close_ int fd = saved_dir_open(dir_fd, ".");
 	_cleanup_closedir_ DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	struct opening o = { .path = path, .info = info };
-	int error;
+	int r;
 
 	if (!dir)
 		return client_fail(fd < 0 ? fd : -errno, "cannot read %s/%s/%s: %s", path, info->ns,
 				   info->name, strerror(fd < 0 ? -fd : errno));
 	TAKE_FD(fd);
-	error = client_event_new(info, &e);
-	if (error < 0)
-		return error;
+	r = client_event_new(info, &e);
+	if (r < 0)
+		return r;
 	o.e = e;
-	error = add_files(&o, dir);
-	if (error < 0)
-		return error;
+	r = add_files(&o, dir);
+	if (r < 0)
+		return r;
 	e->is_copy = true;
 	*ret = TAKE_PTR(e);
 	return 0;

@@ -26,13 +26,13 @@ int saved_write_sideband(int dir_fd, int from, uint64_t size)
 {
 	static const struct saved_rights owner_alone = { .group = (gid_t)-1, .mode = 0600 };
 	void *bytes = mmap(NULL, size, PROT_READ, MAP_SHARED, from, 0);
-	int error;
+	int r;
 
 	if (bytes == MAP_FAILED)
 		return -errno;
-	error = saved_write_file(dir_fd, NAME, bytes, size, &owner_alone);
+	r = saved_write_file(dir_fd, NAME, bytes, size, &owner_alone);
 	munmap(bytes, size);
-	return error;
+	return r;
 }
 
 /* ── Reading ────────────────────────────────────────────────────────────────────────────── */
@@ -98,20 +98,19 @@ int saved_sideband(const char *path, int dir_fd, const struct pp_msg_sideband_re
 {
 	_cleanup_close_ int file = saved_file_open(dir_fd, NAME), fd = -EBADF;
 	struct pp_sideband_header h;
-	int error = file < 0 ? file : header_read(file, &h);
+	int r = file < 0 ? file : header_read(file, &h);
 
-	if (error == -ENOENT)
+	if (r == -ENOENT)
 		return client_fail(-EOPNOTSUPP,
 				   "the save %s has no sideband: none was kept when it was made",
 				   path);
-	if (error >= 0 && !(request->flags & PP_SIDEBAND_STATUS)) {
-		error = new_file(&fd);
-		if (error >= 0)
-			error = copy(file, fd, h.size);
+	if (r >= 0 && !(request->flags & PP_SIDEBAND_STATUS)) {
+		r = new_file(&fd);
+		if (r >= 0)
+			r = copy(file, fd, h.size);
 	}
-	if (error < 0)
-		return client_fail(error, "cannot read %s/" NAME ": %s", path,
-				   saved_file_error(error));
+	if (r < 0)
+		return client_fail(r, "cannot read %s/" NAME ": %s", path, saved_file_error(r));
 	fill(&h, &ret->sideband);
 	if (fd >= 0) {
 		ret->sideband.size = h.size;

@@ -131,21 +131,21 @@ static int write_records(const struct image *m)
 	size_t mask = m->header.data_size - 1, start = m->copy.head & mask, n = 0, size;
 	const void *record;
 	uint64_t distance;
-	int error = 0;
+	int r = 0;
 
-	for (distance = 0; error >= 0 && distance < m->whole; distance += size) {
+	for (distance = 0; r >= 0 && distance < m->whole; distance += size) {
 		size_t at = (m->copy.head + distance) & mask;
 
 		if (snapshot_record(&m->copy, distance, &record, &size) <= 0)
 			return -EIO;
 		if (at != start + n) {
-			error = write_run(m, start, n);
+			r = write_run(m, start, n);
 			start = at;
 			n = 0;
 		}
 		n += size;
 	}
-	return error < 0 ? error : write_run(m, start, n);
+	return r < 0 ? r : write_run(m, start, n);
 }
 
 /* What follows the static part: the format. */
@@ -154,14 +154,14 @@ static int write_header(const struct image *m, const struct client_ring *ring)
 	const struct pp_ring_header *h = &m->header;
 	size_t rest = h->format_size;
 	_cleanup_free_ char *bytes = malloc(rest + 1);
-	int error;
+	int r;
 
 	if (!bytes)
 		return -ENOMEM;
-	error = client_ring_read(ring, sizeof(*h), bytes, rest);
-	if (error >= 0)
-		error = write_at(m->fd, bytes, rest, sizeof(*h));
-	return error < 0 ? error : write_at(m->fd, h, sizeof(*h), 0);
+	r = client_ring_read(ring, sizeof(*h), bytes, rest);
+	if (r >= 0)
+		r = write_at(m->fd, bytes, rest, sizeof(*h));
+	return r < 0 ? r : write_at(m->fd, h, sizeof(*h), 0);
 }
 
 static int write_image(struct image *m, const struct client_ring *ring, int dir_fd,
@@ -169,18 +169,18 @@ static int write_image(struct image *m, const struct client_ring *ring, int dir_
 {
 	const struct pp_ring_header *h = &m->header;
 	off_t size = (off_t)pp_ring_size(h->header_size, h->data_size, h->spill_size);
-	int error;
+	int r;
 
 	m->fd = openat(dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (m->fd < 0 || ftruncate(m->fd, size) < 0)
 		return -errno;
-	error = write_records(m);
-	if (error >= 0)
-		error = write_header(m, ring);
-	if (error >= 0)
-		error = saved_give(m->fd, rights, rights->mode);
-	if (error < 0)
-		return error;
+	r = write_records(m);
+	if (r >= 0)
+		r = write_header(m, ring);
+	if (r >= 0)
+		r = saved_give(m->fd, rights, rights->mode);
+	if (r < 0)
+		return r;
 	return close(TAKE_FD(m->fd)) < 0 ? -errno : 0; /* some file systems only tell now */
 }
 
@@ -189,14 +189,14 @@ int saved_write_ring(int dir_fd, const char *name, const struct client_ring *rin
 		     struct saved_ring_counts *ret)
 {
 	_cleanup_(image_done) struct image m = { .fd = -EBADF };
-	int error = take(&m, ring, catalog);
+	int r = take(&m, ring, catalog);
 
-	if (error < 0)
-		return error;
+	if (r < 0)
+		return r;
 	settle(&m, ring);
-	error = write_image(&m, ring, dir_fd, name, rights);
-	if (error < 0)
-		return error;
+	r = write_image(&m, ring, dir_fd, name, rights);
+	if (r < 0)
+		return r;
 	*ret = (struct saved_ring_counts){
 		.held = m.n_whole,
 		.held_bytes = m.whole,

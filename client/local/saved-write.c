@@ -41,7 +41,7 @@ int saved_write_file(int dir_fd, const char *name, const void *bytes, size_t n,
 {
 	_cleanup_close_ int fd =
 		openat(dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	int error;
+	int r;
 
 	if (fd < 0)
 		return -errno;
@@ -55,9 +55,9 @@ int saved_write_file(int dir_fd, const char *name, const void *bytes, size_t n,
 		bytes = (const char *)bytes + done;
 		n -= (size_t)done;
 	}
-	error = saved_give(fd, rights, rights->mode);
-	if (error < 0)
-		return error;
+	r = saved_give(fd, rights, rights->mode);
+	if (r < 0)
+		return r;
 	return close(TAKE_FD(fd)) < 0 ? -errno : 0; /* some file systems only tell now */
 }
 
@@ -186,13 +186,13 @@ struct event_files {
 static int write_stream(const struct event_files *w, const char *name, FILE *f, char **text,
 			const size_t *size)
 {
-	int error = fclose(f) ? -ENOMEM : 0;
+	int r = fclose(f) ? -ENOMEM : 0;
 
 	snprintf(w->file, FILE_NAME_SIZE, "%s", name);
-	if (error >= 0)
-		error = saved_write_file(w->dir_fd, name, *text, *size, &w->rights);
+	if (r >= 0)
+		r = saved_write_file(w->dir_fd, name, *text, *size, &w->rights);
 	free(*text);
-	return error;
+	return r;
 }
 
 static int write_info(const struct event_files *w, const struct perfpersist_info *info)
@@ -226,18 +226,18 @@ static int write_stat(const struct event_files *w, const struct perfpersist_info
 static int write_rings(const struct event_files *w, const struct perfpersist_event *e,
 		       struct saved_ring_counts *counts, struct saved_event_counts *ret)
 {
-	int error = 0;
+	int r = 0;
 
-	for (size_t i = 0; error >= 0 && i < e->n; i++) {
+	for (size_t i = 0; r >= 0 && i < e->n; i++) {
 		snprintf(w->file, FILE_NAME_SIZE, "cpu%u", e->rings[i].header.cpu);
-		error = saved_write_ring(w->dir_fd, w->file, &e->rings[i], &e->catalog, &w->rights,
-					 &counts[i]);
+		r = saved_write_ring(w->dir_fd, w->file, &e->rings[i], &e->catalog, &w->rights,
+				     &counts[i]);
 		ret->records += counts[i].held;
 		ret->bytes += counts[i].held_bytes;
 		ret->damaged += counts[i].damaged;
 	}
-	if (error < 0 || !e->catalog.bytes)
-		return error;
+	if (r < 0 || !e->catalog.bytes)
+		return r;
 	snprintf(w->file, FILE_NAME_SIZE, "catalog");
 	return saved_write_file(w->dir_fd, "catalog", e->catalog.bytes,
 				((const struct pp_catalog_header *)e->catalog.bytes)->size,
@@ -250,13 +250,13 @@ int saved_write_event(int dir_fd, struct perfpersist_event *e, const struct perf
 	const struct event_files w = { dir_fd, saved_rights_of(info), ret_file };
 	_cleanup_free_ struct saved_ring_counts *counts = calloc(e->n + 1, sizeof(*counts));
 	struct saved_event_counts all = { .records = 0 };
-	int error = counts ? write_rings(&w, e, counts, &all) : -ENOMEM;
+	int r = counts ? write_rings(&w, e, counts, &all) : -ENOMEM;
 
-	if (error >= 0)
-		error = write_info(&w, info);
-	if (error >= 0)
-		error = write_stat(&w, info, e, counts);
-	if (error >= 0)
+	if (r >= 0)
+		r = write_info(&w, info);
+	if (r >= 0)
+		r = write_stat(&w, info, e, counts);
+	if (r >= 0)
 		*ret = all;
-	return error;
+	return r;
 }

@@ -55,10 +55,10 @@ static int open_stream(int at, const char *name, DIR **ret)
 static int read_event(int ns_dir, const char *ns, const char *name, struct perfpersist_info *ret)
 {
 	_cleanup_close_ int fd = saved_dir_open(ns_dir, name);
-	int error = fd < 0 ? fd : textfile_read_saved(fd, ret);
+	int r = fd < 0 ? fd : textfile_read_saved(fd, ret);
 
-	if (error < 0)
-		return error;
+	if (r < 0)
+		return r;
 	memset(ret->ns, 0, sizeof(ret->ns));
 	memset(ret->name, 0, sizeof(ret->name));
 	memcpy(ret->ns, ns, strnlen(ns, sizeof(ret->ns) - 1));
@@ -78,38 +78,38 @@ static int list_namespace(const struct save *s, const char *ns, struct client_in
 {
 	_cleanup_closedir_ DIR *dir = NULL;
 	struct dirent *entry;
-	int error = open_stream(s->fd, ns, &dir);
+	int r = open_stream(s->fd, ns, &dir);
 
-	while (error >= 0 && (entry = readdir(dir))) {
+	while (r >= 0 && (entry = readdir(dir))) {
 		struct perfpersist_info info;
 
 		if (!client_name_is_valid(entry->d_name))
 			continue;
-		error = read_event(dirfd(dir), ns, entry->d_name, &info);
-		if (error >= 0)
-			error = client_infos_add(infos, &info);
+		r = read_event(dirfd(dir), ns, entry->d_name, &info);
+		if (r >= 0)
+			r = client_infos_add(infos, &info);
 		else
-			error = is_skipped(error) ? 0 : cannot_read(s, ns, entry->d_name, error);
+			r = is_skipped(r) ? 0 : cannot_read(s, ns, entry->d_name, r);
 	}
-	return error;
+	return r;
 }
 
 static int list_all(const struct save *s, struct client_infos *infos)
 {
 	_cleanup_closedir_ DIR *dir = NULL;
 	struct dirent *entry;
-	int error = open_stream(s->fd, ".", &dir);
+	int r = open_stream(s->fd, ".", &dir);
 
-	if (error < 0)
-		return client_fail(error, "cannot read the save %s: %s", s->path, strerror(-error));
-	while (error >= 0 && (entry = readdir(dir))) {
+	if (r < 0)
+		return client_fail(r, "cannot read the save %s: %s", s->path, strerror(-r));
+	while (r >= 0 && (entry = readdir(dir))) {
 		if (!client_name_is_valid(entry->d_name))
 			continue;
-		error = list_namespace(s, entry->d_name, infos);
-		if (is_skipped(error))
-			error = 0;
+		r = list_namespace(s, entry->d_name, infos);
+		if (is_skipped(r))
+			r = 0;
 	}
-	return error;
+	return r;
 }
 
 static int compare_ids(const void *a, const void *b)
@@ -122,22 +122,21 @@ static int compare_ids(const void *a, const void *b)
 
 static int list(const struct save *s, const char *ns, struct client_infos *infos)
 {
-	int error;
+	int r;
 
 	if (*ns && !client_name_is_valid(ns))
 		return client_fail(-EINVAL, "\"%s\" cannot be the name of a namespace", ns);
-	error = *ns ? list_namespace(s, ns, infos) : list_all(s, infos);
-	if (*ns && error == -ENOENT)
-		return client_fail(error,
+	r = *ns ? list_namespace(s, ns, infos) : list_all(s, infos);
+	if (*ns && r == -ENOENT)
+		return client_fail(r,
 				   "there is no namespace %s in the save %s: `perfctl --saved=%s "
 				   "list` shows those that are there",
 				   ns, s->path, s->path);
-	if (*ns && (error == -EACCES || error == -ENOTDIR || error == -ELOOP))
-		return client_fail(error, "cannot read %s/%s: %s", s->path, ns,
-				   saved_file_error(error));
-	if (error >= 0 && infos->n)
+	if (*ns && (r == -EACCES || r == -ENOTDIR || r == -ELOOP))
+		return client_fail(r, "cannot read %s/%s: %s", s->path, ns, saved_file_error(r));
+	if (r >= 0 && infos->n)
 		qsort(infos->v, infos->n, sizeof(*infos->v), compare_ids);
-	return error;
+	return r;
 }
 
 /* ── One event ──────────────────────────────────────────────────────────────────────────── */
@@ -145,17 +144,17 @@ static int list(const struct save *s, const char *ns, struct client_infos *infos
 static int find_by_id(const struct save *s, uint64_t id, struct perfpersist_info *ret)
 {
 	struct client_infos infos = { .v = NULL };
-	int error = list(s, "", &infos);
+	int r = list(s, "", &infos);
 
-	for (size_t i = 0; error >= 0 && i < infos.n; i++)
+	for (size_t i = 0; r >= 0 && i < infos.n; i++)
 		if (infos.v[i].id == id) {
 			*ret = infos.v[i];
 			client_infos_done(&infos);
 			return 0;
 		}
 	client_infos_done(&infos);
-	if (error < 0)
-		return error;
+	if (r < 0)
+		return r;
 	return client_fail(-ENOENT,
 			   "there is no event with the id %" PRIu64 " in the save %s: `perfctl "
 			   "--saved=%s list` shows those that are there",
@@ -168,60 +167,60 @@ static int find_event(const struct save *s, const struct pp_msg_name *which,
 {
 	char ns[PP_NAME_SIZE], name[PP_NAME_SIZE];
 	_cleanup_close_ int ns_dir = -EBADF, fd = -EBADF;
-	int error = 0;
+	int r = 0;
 
 	memcpy(ns, which->ns, sizeof(ns));
 	memcpy(name, which->name, sizeof(name));
 	if (which->id) {
-		error = find_by_id(s, which->id, ret);
-		if (error < 0)
-			return error;
+		r = find_by_id(s, which->id, ret);
+		if (r < 0)
+			return r;
 		memcpy(ns, ret->ns, sizeof(ns));
 		memcpy(name, ret->name, sizeof(name));
 	}
 	if (!client_name_is_valid(ns) || !client_name_is_valid(name))
 		return client_fail(-EINVAL, "\"%s/%s\" cannot be the name of an event", ns, name);
 	ns_dir = saved_dir_open(s->fd, ns);
-	error = ns_dir < 0 ? ns_dir : read_event(ns_dir, ns, name, ret);
-	if (error >= 0)
-		error = fd = saved_dir_open(ns_dir, name);
-	if (error < 0)
-		return cannot_read(s, ns, name, error);
+	r = ns_dir < 0 ? ns_dir : read_event(ns_dir, ns, name, ret);
+	if (r >= 0)
+		r = fd = saved_dir_open(ns_dir, name);
+	if (r < 0)
+		return cannot_read(s, ns, name, r);
 	*ret_fd = TAKE_FD(fd);
 	return 0;
 }
 
-static int show(const struct save *s, struct request *r)
+static int show(const struct save *s, struct request *req)
 {
 	_cleanup_close_ int fd = -EBADF;
 	struct perfpersist_info info;
-	int error = find_event(s, &r->body.name, &info, &fd);
+	int r = find_event(s, &req->body.name, &info, &fd);
 
-	return error < 0 ? error : client_infos_add(&r->answer.infos, &info);
+	return r < 0 ? r : client_infos_add(&req->answer.infos, &info);
 }
 
-static int open_rings(const struct save *s, struct request *r)
+static int open_rings(const struct save *s, struct request *req)
 {
 	_cleanup_close_ int fd = -EBADF;
 	struct perfpersist_info info;
-	int error = find_event(s, &r->body.open.which, &info, &fd);
+	int r = find_event(s, &req->body.open.which, &info, &fd);
 
-	return error < 0 ? error : saved_rings_open(s->path, fd, &info, &r->answer.event);
+	return r < 0 ? r : saved_rings_open(s->path, fd, &info, &req->answer.event);
 }
 
-int saved_run(const char *path, int fd, struct request *r)
+int saved_run(const char *path, int fd, struct request *req)
 {
 	const struct save s = { .path = path, .fd = fd };
 
-	switch (r->op) {
+	switch (req->op) {
 	case PP_OP_LIST:
-		return list(&s, r->body.list.ns, &r->answer.infos);
+		return list(&s, req->body.list.ns, &req->answer.infos);
 	case PP_OP_SHOW:
-		return show(&s, r);
+		return show(&s, req);
 	case PP_OP_OPEN:
-		return open_rings(&s, r);
+		return open_rings(&s, req);
 	case PP_OP_SIDEBAND:
-		return saved_sideband(path, fd, &r->body.sideband, &r->answer);
+		return saved_sideband(path, fd, &req->body.sideband, &req->answer);
 	default:
 		return client_fail(-EOPNOTSUPP,
 				   "cannot do that with the save %s: it can only be read; "

@@ -22,4 +22,4 @@
 int saved_open(const char *instance, const char *which, char **ret_path, int *ret_fd);
 
 /* Carries out a request and fills in its answer: 0 or a negative errno value. */
-int saved_run(const char *path, int fd, struct request *r);
+int saved_run(const char *path, int fd, struct request *req);

@@ -69,13 +69,13 @@ static int connect_keeper(struct keeper *k)
 static int ask(struct keeper *k, struct pp_fds *fds)
 {
 	ssize_t n;
-	int error;
+	int r;
 
 	k->request.abi = PP_KEEP_ABI;
 	k->request.serial++;
-	error = pp_packet_send(k->fd, &k->request, sizeof(k->request), NULL, 0);
-	if (error < 0)
-		return cannot_ask(k, error);
+	r = pp_packet_send(k->fd, &k->request, sizeof(k->request), NULL, 0);
+	if (r < 0)
+		return cannot_ask(k, r);
 	do
 		n = pp_packet_receive(k->fd, &k->answer, sizeof(k->answer), 1, fds, 0);
 	while (n == -EINTR);
@@ -114,14 +114,14 @@ static void fill(const struct pp_keep_answer *a, struct pp_msg_sideband_reply *r
 static int take(struct keeper *k, const struct pp_msg_sideband_request *request, struct answer *ret)
 {
 	_cleanup_(pp_fds_close) struct pp_fds fds = { .n = 0 };
-	int error;
+	int r;
 
 	k->request.type = PP_KEEP_TAKE;
 	k->request.since = request->since;
 	k->request.until = request->until;
-	error = ask(k, &fds);
-	if (error < 0 || k->answer.error == ENODATA)
-		return error;
+	r = ask(k, &fds);
+	if (r < 0 || k->answer.error == ENODATA)
+		return r;
 	if (k->answer.error)
 		return cannot_ask(k, -k->answer.error);
 	if (fds.n != 1 || !k->answer.size)
@@ -138,17 +138,17 @@ static int converse(struct keeper *k, const struct pp_msg_sideband_request *requ
 		    struct answer *ret)
 {
 	_cleanup_(pp_fds_close) struct pp_fds none = { .n = 0 };
-	int error = connect_keeper(k);
+	int r = connect_keeper(k);
 
 	ret->sideband = (struct pp_msg_sideband_reply){ .why = PP_SIDEBAND_NOTHING };
-	if (error == -ENOENT || error == -ECONNREFUSED)
+	if (r == -ENOENT || r == -ECONNREFUSED)
 		return 0;
-	if (error < 0)
-		return cannot_ask(k, error);
+	if (r < 0)
+		return cannot_ask(k, r);
 	k->request.type = PP_KEEP_HELLO;
-	error = ask(k, &none);
-	if (error < 0)
-		return error;
+	r = ask(k, &none);
+	if (r < 0)
+		return r;
 	fill(&k->answer, &ret->sideband);
 	if (!ret->sideband.keeping || request->flags & PP_SIDEBAND_STATUS)
 		return 0;
@@ -159,15 +159,15 @@ int sideband_direct(const char *registry, const struct pp_msg_sideband_request *
 		    struct answer *ret)
 {
 	struct keeper *k = calloc(1, sizeof(*k));
-	int error;
+	int r;
 
 	if (!k)
 		return client_fail(-ENOMEM, "cannot ask for sideband: out of memory");
 	k->fd = -EBADF;
-	error = find_address(registry, &k->address);
-	if (error >= 0)
-		error = converse(k, request, ret);
+	r = find_address(registry, &k->address);
+	if (r >= 0)
+		r = converse(k, request, ret);
 	close_fd(k->fd);
 	free(k);
-	return error;
+	return r;
 }

@@ -259,17 +259,17 @@ static bool is_whole(const char *info, const char *stat)
 static int read_both(int info_fd, int stat_fd, bool is_saved, struct perfpersist_info *ret)
 {
 	_cleanup_free_ char *info = NULL, *stat = NULL;
-	int error = read_text(info_fd, &info), stat_error = read_text(stat_fd, &stat);
+	int r = read_text(info_fd, &info), stat_error = read_text(stat_fd, &stat);
 
-	if (error >= 0)
-		error = stat_error;
-	if (error >= 0 && is_saved && !is_whole(info, stat))
-		error = -EBADMSG;
-	if (error >= 0)
-		error = parse_info(info, ret);
-	if (error >= 0)
+	if (r >= 0)
+		r = stat_error;
+	if (r >= 0 && is_saved && !is_whole(info, stat))
+		r = -EBADMSG;
+	if (r >= 0)
+		r = parse_info(info, ret);
+	if (r >= 0)
 		parse_stat(stat, ret);
-	return error;
+	return r;
 }
 
 static int open_file(int dir_fd, const char *name)
@@ -287,12 +287,12 @@ int textfile_read_event(int dir_fd, struct perfpersist_info *ret)
 int textfile_read_saved(int dir_fd, struct perfpersist_info *ret)
 {
 	struct perfpersist_info info;
-	int error;
+	int r;
 
-	error = read_both(saved_file_open(dir_fd, "info"), saved_file_open(dir_fd, "stat"), true,
-			  &info);
-	if (error < 0)
-		return error;
+	r = read_both(saved_file_open(dir_fd, "info"), saved_file_open(dir_fd, "stat"), true,
+		      &info);
+	if (r < 0)
+		return r;
 	if (info.saved == 0 || info.cpus[strspn(info.cpus, "0123456789,-")])
 		return -EBADMSG;
 	*ret = info;

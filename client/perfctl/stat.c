@@ -60,16 +60,16 @@ static void subject_close(struct subject *s)
 
 static struct counts ring_counts(struct perfpersist_event *e, size_t ring, uint32_t recorder)
 {
-	struct perfpersist_ring_stat r = { .sz = sizeof(r) };
+	struct perfpersist_ring_stat stat = { .sz = sizeof(stat) };
 
-	if (perfpersist_ring_stat(e, ring, &r) < 0)
+	if (perfpersist_ring_stat(e, ring, &stat) < 0)
 		return (struct counts){ .missed_unknown = true, .limited_unknown = true };
 	return (struct counts){
-		.records = r.records,
-		.bytes = r.bytes,
-		.missed = r.missed,
+		.records = stat.records,
+		.bytes = stat.bytes,
+		.missed = stat.missed,
 		.missed_unknown = recorder != PERFPERSIST_RECORDER_OVERFLOW,
-		.limited = r.limited,
+		.limited = stat.limited,
 	};
 }
 
@@ -133,15 +133,15 @@ static void print_title(const struct stat *st)
 }
 
 static void print_human(const struct stat *st, const struct subject *s, int cpu, bool away,
-			const struct rates *r, double history)
+			const struct rates *rates, double history)
 {
 	char back[24] = "-";
 
 	if (history >= 0)
 		snprintf(back, sizeof(back), "%.1fs", history);
 	printf("  %10.3f  %11s %9.3f %9s %9s %9s  ", (st->looked - st->began) / 1e9,
-	       format_rate(r->records).s, r->megabytes, format_missed_rate(r).s,
-	       r->limited_unknown ? "-" : format_rate(r->limited).s, back);
+	       format_rate(rates->records).s, rates->megabytes, format_missed_rate(rates).s,
+	       rates->limited_unknown ? "-" : format_rate(rates->limited).s, back);
 	if (st->per_cpu)
 		printf("%-5d ", cpu);
 	printf("%s/%s%s\n", s->name.ns, s->name.name, away ? " (away)" : "");
@@ -182,12 +182,12 @@ static void print_json(const struct stat *st, const struct subject *s, int cpu, 
 static void print(const struct stat *st, const struct subject *s, int cpu, bool away,
 		  const struct counts *c, double seconds, double history)
 {
-	struct rates r = rates_of(c, seconds);
+	struct rates rates = rates_of(c, seconds);
 
 	if (st->call->json)
 		print_json(st, s, cpu, away, c, history);
 	else
-		print_human(st, s, cpu, away, &r, history);
+		print_human(st, s, cpu, away, &rates, history);
 }
 
 /* ── looking ────────────────────────────────────────────────────────────────────────────── */

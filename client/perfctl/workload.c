@@ -10,16 +10,16 @@
 /* In the child: waits for the word, and tells with an errno value why it cannot be run. */
 static _Noreturn void become(int go, char **command)
 {
-	int error;
+	int r;
 	char word;
 
 	if (read(go, &word, 1) != 1)
 		_exit(EXIT_FAILED);
 	execvp(command[0], command);
-	error = errno;
-	if (write(go, &error, sizeof(error)) < 0)
+	r = errno;
+	if (write(go, &r, sizeof(r)) < 0)
 		_exit(EXIT_FAILED);
-	_exit(error == ENOENT ? 127 : 126);
+	_exit(r == ENOENT ? 127 : 126);
 }
 
 int workload_prepare(struct workload *w, char **command)
@@ -49,15 +49,15 @@ int workload_prepare(struct workload *w, char **command)
 
 int workload_start(struct workload *w)
 {
-	int error = 0;
+	int r = 0;
 
 	if (!w->command)
 		return EXIT_OK;
 	/* The other end is closed by a successful exec. */
-	if (write(w->go, "", 1) == 1 && read(w->go, &error, sizeof(error)) != sizeof(error))
+	if (write(w->go, "", 1) == 1 && read(w->go, &r, sizeof(r)) != sizeof(r))
 		return EXIT_OK;
-	complain("cannot run %s: %s", w->command[0], strerror(error));
-	return error == ENOENT ? 127 : 126;
+	complain("cannot run %s: %s", w->command[0], strerror(r));
+	return r == ENOENT ? 127 : 126;
 }
 
 bool workload_ended(struct workload *w)

@@ -74,13 +74,12 @@ int client_away_direct(const char *registry, struct client_away *ret)
 {
 	_cleanup_close_ int states = open_states(registry);
 	struct client_cpus present, online;
-	int error = client_cpus_read("present", &present);
+	int r = client_cpus_read("present", &present);
 
-	if (error >= 0)
-		error = client_cpus_read("online", &online);
-	if (error < 0)
-		return client_fail(error, "cannot find out which CPUs are online: %s",
-				   strerror(-error));
+	if (r >= 0)
+		r = client_cpus_read("online", &online);
+	if (r < 0)
+		return client_fail(r, "cannot find out which CPUs are online: %s", strerror(-r));
 	for (uint32_t cpu = 0; cpu < CLIENT_CPUS_MAX; cpu++) {
 		uint64_t since;
 
@@ -90,9 +89,9 @@ int client_away_direct(const char *registry, struct client_away *ret)
 		since = away_since(states, cpu);
 		if (!since && !client_cpus_have(&present, cpu))
 			continue;
-		error = client_away_add(ret, cpu, since);
-		if (error < 0)
-			return error;
+		r = client_away_add(ret, cpu, since);
+		if (r < 0)
+			return r;
 	}
 	return 0;
 }

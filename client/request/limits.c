@@ -35,10 +35,10 @@ static int make_room(struct client_limits *l)
 int client_limits_add(struct client_limits *l, const struct pp_msg_limit *m)
 {
 	struct perfpersist_limit *limit;
-	int error = make_room(l);
+	int r = make_room(l);
 
-	if (error < 0)
-		return error;
+	if (r < 0)
+		return r;
 	limit = &l->v[l->n++];
 	*limit = (struct perfpersist_limit){
 		.sz = sizeof(*limit),

@@ -44,9 +44,9 @@ static int fill_required(char *field, size_t size, const char *what, const char 
 
 static int fill_names(struct pp_msg_name *which, const char *ns, const char *name)
 {
-	int error = FILL_REQUIRED(which->ns, "namespace", ns);
+	int r = FILL_REQUIRED(which->ns, "namespace", ns);
 
-	return error < 0 ? error : FILL_REQUIRED(which->name, "event's name", name);
+	return r < 0 ? r : FILL_REQUIRED(which->name, "event's name", name);
 }
 
 int make_plain(struct perfpersist *p, enum pp_op op, struct request **ret)
@@ -56,61 +56,61 @@ int make_plain(struct perfpersist *p, enum pp_op op, struct request **ret)
 }
 
 /* The messages of some operations begin with the event that is meant. */
-static struct pp_msg_name *which_of(struct request *r)
+static struct pp_msg_name *which_of(struct request *req)
 {
-	switch (r->op) {
+	switch (req->op) {
 	case PP_OP_OPEN:
-		return &r->body.open.which;
+		return &req->body.open.which;
 	case PP_OP_CHANGE:
-		return &r->body.change.which;
+		return &req->body.change.which;
 	case PP_OP_PAUSE:
-		return &r->body.pause.which;
+		return &req->body.pause.which;
 	default:
-		return &r->body.name;
+		return &req->body.name;
 	}
 }
 
 int make_by_name(struct perfpersist *p, enum pp_op op, const char *ns, const char *name,
 		 struct request **ret)
 {
-	_cleanup_request_ struct request *r = request_new(p, op);
-	int error = r ? fill_names(which_of(r), ns, name) : -ENOMEM;
+	_cleanup_request_ struct request *req = request_new(p, op);
+	int r = req ? fill_names(which_of(req), ns, name) : -ENOMEM;
 
-	if (error < 0)
-		return error;
-	*ret = TAKE_PTR(r);
+	if (r < 0)
+		return r;
+	*ret = TAKE_PTR(req);
 	return 0;
 }
 
 int make_by_id(struct perfpersist *p, enum pp_op op, uint64_t id, struct request **ret)
 {
-	struct request *r;
+	struct request *req;
 
 	if (id == 0)
 		return client_fail(-EINVAL, "no event has the id 0");
-	r = request_new(p, op);
-	if (!r)
+	req = request_new(p, op);
+	if (!req)
 		return -ENOMEM;
-	which_of(r)->id = id;
-	*ret = r;
+	which_of(req)->id = id;
+	*ret = req;
 	return 0;
 }
 
 static int make_of_namespace(struct perfpersist *p, enum pp_op op, const char *ns,
 			     struct request **ret)
 {
-	_cleanup_request_ struct request *r = request_new(p, op);
-	int error;
+	_cleanup_request_ struct request *req = request_new(p, op);
+	int r;
 
-	if (!r)
+	if (!req)
 		return -ENOMEM;
 	if (op == PP_OP_LIST)
-		error = FILL(r->body.list.ns, "namespace", ns);
+		r = FILL(req->body.list.ns, "namespace", ns);
 	else
-		error = FILL(r->body.watch.ns, "namespace", ns);
-	if (error < 0)
-		return error;
-	*ret = TAKE_PTR(r);
+		r = FILL(req->body.watch.ns, "namespace", ns);
+	if (r < 0)
+		return r;
+	*ret = TAKE_PTR(req);
 	return 0;
 }
 
@@ -128,9 +128,9 @@ int make_watch(struct perfpersist *p, const char *ns, struct request **ret)
 
 static int fill_selection(struct pp_msg_selection *m, const char *event, const char *filter)
 {
-	int error = FILL_REQUIRED(m->event, "event's text", event);
+	int r = FILL_REQUIRED(m->event, "event's text", event);
 
-	return error < 0 ? error : FILL(m->filter, "filter", filter);
+	return r < 0 ? r : FILL(m->filter, "filter", filter);
 }
 
 static int fill_selections(struct pp_msg_create_request *m,
@@ -149,10 +149,10 @@ static int fill_selections(struct pp_msg_create_request *m,
 				   opts->n_selections, PP_SELECTIONS_MAX);
 	for (; m->count < opts->n_selections; m->count++) {
 		const struct perfpersist_selection *s = &opts->selections[m->count];
-		int error = fill_selection(&m->selections[m->count], s->event, s->filter);
+		int r = fill_selection(&m->selections[m->count], s->event, s->filter);
 
-		if (error < 0)
-			return error;
+		if (r < 0)
+			return r;
 	}
 	return 0;
 }
@@ -160,17 +160,17 @@ static int fill_selections(struct pp_msg_create_request *m,
 static int fill_create(struct pp_msg_create_request *m, const char *ns, const char *name,
 		       const struct perfpersist_create_options *opts)
 {
-	int error;
+	int r;
 
-	error = FILL_REQUIRED(m->ns, "namespace", ns);
-	if (error < 0)
-		return error;
-	error = FILL_REQUIRED(m->name, "event's name", name);
-	if (error < 0)
-		return error;
-	error = fill_selections(m, opts);
-	if (error < 0)
-		return error;
+	r = FILL_REQUIRED(m->ns, "namespace", ns);
+	if (r < 0)
+		return r;
+	r = FILL_REQUIRED(m->name, "event's name", name);
+	if (r < 0)
+		return r;
+	r = fill_selections(m, opts);
+	if (r < 0)
+		return r;
 	if (opts->flags & ~CREATE_FLAGS)
 		return client_fail(-EINVAL, "cannot create %s/%s: unknown flags %#x", ns, name,
 				   opts->flags);
@@ -184,8 +184,8 @@ static int fill_create(struct pp_msg_create_request *m, const char *ns, const ch
 int make_create(struct perfpersist *p, const char *ns, const char *name,
 		const struct perfpersist_create_options *opts, struct request **ret)
 {
-	_cleanup_request_ struct request *r = NULL;
-	int error;
+	_cleanup_request_ struct request *req = NULL;
+	int r;
 
 	if (!opts || !SZ_IS_VALID(opts))
 		return client_fail(-EINVAL,
@@ -193,11 +193,11 @@ int make_create(struct perfpersist *p, const char *ns, const char *name,
 				   "perfpersist_create_options of %zu bytes: set its sz "
 				   "to its size",
 				   opts ? opts->sz : 0);
-	r = request_new(p, PP_OP_CREATE);
-	error = r ? fill_create(&r->body.create, ns, name, opts) : -ENOMEM;
-	if (error < 0)
-		return error;
-	*ret = TAKE_PTR(r);
+	req = request_new(p, PP_OP_CREATE);
+	r = req ? fill_create(&req->body.create, ns, name, opts) : -ENOMEM;
+	if (r < 0)
+		return r;
+	*ret = TAKE_PTR(req);
 	return 0;
 }
 
@@ -219,8 +219,8 @@ static int fill_change(struct pp_msg_change_request *m,
 int make_change(struct perfpersist *p, const char *ns, const char *name,
 		const struct perfpersist_change_options *opts, struct request **ret)
 {
-	_cleanup_request_ struct request *r = NULL;
-	int error;
+	_cleanup_request_ struct request *req = NULL;
+	int r;
 
 	if (!opts || !SZ_IS_VALID(opts))
 		return client_fail(-EINVAL,
@@ -233,30 +233,30 @@ int make_change(struct perfpersist *p, const char *ns, const char *name,
 				   "cannot change an event: what to change is given as %#x; it is "
 				   "any of filter, buffer and max_rate",
 				   opts->what);
-	error = make_by_name(p, PP_OP_CHANGE, ns, name, &r);
-	if (error >= 0)
-		error = fill_change(&r->body.change, opts);
-	if (error < 0)
-		return error;
-	*ret = TAKE_PTR(r);
+	r = make_by_name(p, PP_OP_CHANGE, ns, name, &req);
+	if (r >= 0)
+		r = fill_change(&req->body.change, opts);
+	if (r < 0)
+		return r;
+	*ret = TAKE_PTR(req);
 	return 0;
 }
 
 int make_pause(struct perfpersist *p, const char *ns, const char *name, bool pause,
 	       struct request **ret)
 {
-	_cleanup_request_ struct request *r = request_new(p, PP_OP_PAUSE);
-	int error;
+	_cleanup_request_ struct request *req = request_new(p, PP_OP_PAUSE);
+	int r;
 
-	if (!r)
+	if (!req)
 		return -ENOMEM;
 	if (name)
-		error = fill_names(&r->body.pause.which, ns, name);
+		r = fill_names(&req->body.pause.which, ns, name);
 	else
-		error = FILL_REQUIRED(r->body.pause.which.ns, "namespace", ns);
-	if (error < 0)
-		return error;
-	r->body.pause.pause = pause;
-	*ret = TAKE_PTR(r);
+		r = FILL_REQUIRED(req->body.pause.which.ns, "namespace", ns);
+	if (r < 0)
+		return r;
+	req->body.pause.pause = pause;
+	*ret = TAKE_PTR(req);
 	return 0;
 }

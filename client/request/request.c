@@ -28,24 +28,24 @@ void answer_done(struct answer *a)
 struct request *request_new(struct perfpersist *p, enum pp_op op)
 {
 	size_t body = pp_message_by_opcode((uint16_t)op)->struct_size;
-	struct request *r = calloc(1, offsetof(struct request, body) + body);
+	struct request *req = calloc(1, offsetof(struct request, body) + body);
 
-	if (!r) {
+	if (!req) {
 		client_fail(-ENOMEM, "cannot make a request: out of memory");
 		return NULL;
 	}
-	r->p = p;
-	r->op = (uint16_t)op;
-	answer_init(&r->answer);
-	return r;
+	req->p = p;
+	req->op = (uint16_t)op;
+	answer_init(&req->answer);
+	return req;
 }
 
-void request_free(struct request *r)
+void request_free(struct request *req)
 {
-	if (!r)
+	if (!req)
 		return;
-	answer_done(&r->answer);
-	free(r);
+	answer_done(&req->answer);
+	free(req);
 }
 
 static int senseless(const char *what)
@@ -53,58 +53,58 @@ static int senseless(const char *what)
 	return client_fail(-EBADMSG, "perfpersistd sent a reply that makes no sense: %s", what);
 }
 
-static int add_event(struct request *r, const struct pp_msg_event *m)
+static int add_event(struct request *req, const struct pp_msg_event *m)
 {
 	struct perfpersist_info info;
 
 	client_info_from_message(m, &info);
-	return client_infos_add(&r->answer.infos, &info);
+	return client_infos_add(&req->answer.infos, &info);
 }
 
 /* ── Pages of lists ─────────────────────────────────────────────────────────────────────── */
 
-static int list_reply(struct request *r, const struct pp_msg_list_reply *m)
+static int list_reply(struct request *req, const struct pp_msg_list_reply *m)
 {
 	for (uint32_t i = 0; i < m->count; i++) {
-		int error;
+		int r;
 
-		if (m->events[i].id <= r->body.list.after)
+		if (m->events[i].id <= req->body.list.after)
 			return senseless("a list that is not in the order of ids");
-		r->body.list.after = m->events[i].id;
-		error = add_event(r, &m->events[i]);
-		if (error < 0)
-			return error;
+		req->body.list.after = m->events[i].id;
+		r = add_event(req, &m->events[i]);
+		if (r < 0)
+			return r;
 	}
 	if (m->more && m->count == 0)
 		return senseless("an empty page of a list that goes on");
 	return m->more ? REQUEST_MORE : 0;
 }
 
-static int limits_reply(struct request *r, const struct pp_msg_limits_reply *m)
+static int limits_reply(struct request *req, const struct pp_msg_limits_reply *m)
 {
 	for (uint32_t i = 0; i < m->count; i++) {
-		int error = client_limits_add(&r->answer.limits, &m->limits[i]);
+		int r = client_limits_add(&req->answer.limits, &m->limits[i]);
 
-		if (error < 0)
-			return error;
+		if (r < 0)
+			return r;
 	}
-	if (m->more && (m->count == 0 || r->answer.limits.n > CLIENT_LIMITS_MAX))
+	if (m->more && (m->count == 0 || req->answer.limits.n > CLIENT_LIMITS_MAX))
 		return senseless("limits that have no end");
-	r->body.limits.first += m->count;
+	req->body.limits.first += m->count;
 	return m->more ? REQUEST_MORE : 0;
 }
 
-static int cpus_reply(struct request *r, const struct pp_msg_cpus_reply *m)
+static int cpus_reply(struct request *req, const struct pp_msg_cpus_reply *m)
 {
 	for (uint32_t i = 0; i < m->count; i++) {
-		int error;
+		int r;
 
-		if (m->cpus[i].cpu < r->body.cpus.first || m->cpus[i].cpu > INT32_MAX)
+		if (m->cpus[i].cpu < req->body.cpus.first || m->cpus[i].cpu > INT32_MAX)
 			return senseless("CPUs that are not in the order of their numbers");
-		r->body.cpus.first = m->cpus[i].cpu + 1;
-		error = client_away_add(&r->answer.away, m->cpus[i].cpu, m->cpus[i].since);
-		if (error < 0)
-			return error;
+		req->body.cpus.first = m->cpus[i].cpu + 1;
+		r = client_away_add(&req->answer.away, m->cpus[i].cpu, m->cpus[i].since);
+		if (r < 0)
+			return r;
 	}
 	if (m->more && m->count == 0)
 		return senseless("an empty page of CPUs that go on");
@@ -113,109 +113,109 @@ static int cpus_reply(struct request *r, const struct pp_msg_cpus_reply *m)
 
 /* ── Pages of rings ─────────────────────────────────────────────────────────────────────── */
 
-static void ask_for_rings(struct request *r, uint64_t id, uint32_t first)
+static void ask_for_rings(struct request *req, uint64_t id, uint32_t first)
 {
-	r->body.open = (struct pp_msg_open_request){
+	req->body.open = (struct pp_msg_open_request){
 		.which.id = id,
 		.first = first,
-		.flags = r->body.open.flags,
+		.flags = req->body.open.flags,
 	};
 }
 
-static int begin_open(struct request *r, const struct pp_msg_open_reply *m, struct pp_fds *fds)
+static int begin_open(struct request *req, const struct pp_msg_open_reply *m, struct pp_fds *fds)
 {
 	struct perfpersist_info info;
-	int error;
+	int r;
 
-	r->open.total = m->total;
-	r->open.set = m->event.set;
-	r->open.copies = m->copies;
+	req->open.total = m->total;
+	req->open.set = m->event.set;
+	req->open.copies = m->copies;
 	client_info_from_message(&m->event, &info);
-	error = client_event_new(&info, &r->answer.event);
-	if (error < 0)
-		return error;
-	r->answer.event->is_copy = m->copies;
+	r = client_event_new(&info, &req->answer.event);
+	if (r < 0)
+		return r;
+	req->answer.event->is_copy = m->copies;
 	if (!m->catalog_size)
 		return 0;
-	return client_event_add_catalog(r->answer.event, TAKE_FD(fds->fd[0]), m->catalog_size);
+	return client_event_add_catalog(req->answer.event, TAKE_FD(fds->fd[0]), m->catalog_size);
 }
 
 /* Other rings than at the first page: they cannot be put together. */
-static int restart_open(struct request *r, uint64_t id)
+static int restart_open(struct request *req, uint64_t id)
 {
-	perfpersist_event_free(TAKE_PTR(r->answer.event));
-	if (++r->open.restarts > OPEN_RESTARTS_MAX)
+	perfpersist_event_free(TAKE_PTR(req->answer.event));
+	if (++req->open.restarts > OPEN_RESTARTS_MAX)
 		return client_fail(-EAGAIN,
 				   "cannot open the event: its CPUs or its rings change all "
 				   "the time; try again");
-	ask_for_rings(r, id, 0);
+	ask_for_rings(req, id, 0);
 	return REQUEST_MORE;
 }
 
-static int add_ring(struct request *r, const struct pp_msg_cpu *m, int fd)
+static int add_ring(struct request *req, const struct pp_msg_cpu *m, int fd)
 {
 	if (m->cpu > INT32_MAX || m->map_size == 0) {
 		close_fd(fd);
 		return senseless("a ring of no CPU, or of no size");
 	}
-	return client_event_add(r->answer.event, fd, (int)m->cpu, m->map_size);
+	return client_event_add(req->answer.event, fd, (int)m->cpu, m->map_size);
 }
 
-static bool is_as_first_page(const struct request *r, const struct pp_msg_open_reply *m)
+static bool is_as_first_page(const struct request *req, const struct pp_msg_open_reply *m)
 {
-	return m->total == r->open.total && m->event.set == r->open.set &&
-	       m->copies == r->open.copies;
+	return m->total == req->open.total && m->event.set == req->open.set &&
+	       m->copies == req->open.copies;
 }
 
-static int open_reply(struct request *r, const struct pp_msg_open_reply *m, struct pp_fds *fds)
+static int open_reply(struct request *req, const struct pp_msg_open_reply *m, struct pp_fds *fds)
 {
 	size_t catalogs = m->catalog_size ? 1 : 0;
-	int error = 0;
+	int r = 0;
 
 	if (m->count + catalogs != fds->n)
 		return senseless("not one descriptor per ring");
-	if (m->copies > 1 || (r->answer.event && catalogs))
+	if (m->copies > 1 || (req->answer.event && catalogs))
 		return senseless("rings of no known kind, or a second catalog");
-	if (r->answer.event && !is_as_first_page(r, m))
-		return restart_open(r, m->event.id);
-	if (!r->answer.event)
-		error = begin_open(r, m, fds);
-	for (uint32_t i = 0; error >= 0 && i < m->count; i++)
-		error = add_ring(r, &m->cpus[i], TAKE_FD(fds->fd[catalogs + i]));
-	if (error == -ESTALE) /* the rings of this very page */
-		return restart_open(r, m->event.id);
-	if (error < 0)
-		return error;
-	if (r->answer.event->n >= r->open.total)
-		return client_event_complete(r->answer.event);
+	if (req->answer.event && !is_as_first_page(req, m))
+		return restart_open(req, m->event.id);
+	if (!req->answer.event)
+		r = begin_open(req, m, fds);
+	for (uint32_t i = 0; r >= 0 && i < m->count; i++)
+		r = add_ring(req, &m->cpus[i], TAKE_FD(fds->fd[catalogs + i]));
+	if (r == -ESTALE) /* the rings of this very page */
+		return restart_open(req, m->event.id);
+	if (r < 0)
+		return r;
+	if (req->answer.event->n >= req->open.total)
+		return client_event_complete(req->answer.event);
 	if (m->count == 0)
 		return senseless("an empty page of rings before the last ring");
-	ask_for_rings(r, m->event.id, (uint32_t)r->answer.event->n);
+	ask_for_rings(req, m->event.id, (uint32_t)req->answer.event->n);
 	return REQUEST_MORE;
 }
 
 /* ── The others ─────────────────────────────────────────────────────────────────────────── */
 
-static int wakeup_reply(struct request *r, struct pp_fds *fds)
+static int wakeup_reply(struct request *req, struct pp_fds *fds)
 {
 	if (fds->n != 1)
 		return senseless("a wakeup without its descriptor");
-	r->answer.fd = TAKE_FD(fds->fd[0]);
+	req->answer.fd = TAKE_FD(fds->fd[0]);
 	return 0;
 }
 
-static int sideband_reply(struct request *r, const struct pp_msg_sideband_reply *m,
+static int sideband_reply(struct request *req, const struct pp_msg_sideband_reply *m,
 			  struct pp_fds *fds)
 {
 	if (fds->n != (m->size ? 1 : 0))
 		return senseless("sideband without its descriptor, or one without sideband");
-	r->answer.sideband = *m;
+	req->answer.sideband = *m;
 	if (fds->n)
-		r->answer.fd = TAKE_FD(fds->fd[0]);
+		req->answer.fd = TAKE_FD(fds->fd[0]);
 	return 0;
 }
 
-static int take_notice(struct request *r, const struct pp_msg_notice *m)
+static int take_notice(struct request *req, const struct pp_msg_notice *m)
 {
 	struct perfpersist_notice notice = {
 		.sz = sizeof(notice),
@@ -225,44 +225,44 @@ static int take_notice(struct request *r, const struct pp_msg_notice *m)
 	};
 	struct perfpersist_info info;
 
-	if (r->goes_on == (m->kind == PP_NOTICE_STARTED))
+	if (req->goes_on == (m->kind == PP_NOTICE_STARTED))
 		return senseless("notices before the first one, or after it once more");
-	r->goes_on = true;
+	req->goes_on = true;
 	if (m->event.id) {
 		client_info_from_message(&m->event, &info);
 		notice.info = &info;
 	}
-	r->notice(r, &notice);
+	req->notice(req, &notice);
 	return REQUEST_GOES_ON;
 }
 
-int request_reply(struct request *r, const union pp_body *body, struct pp_fds *fds)
+int request_reply(struct request *req, const union pp_body *body, struct pp_fds *fds)
 {
-	switch (r->op) {
+	switch (req->op) {
 	case PP_OP_PING:
-		r->answer.ping = body->ping_reply;
+		req->answer.ping = body->ping_reply;
 		return 0;
 	case PP_OP_LIST:
-		return list_reply(r, &body->list_reply);
+		return list_reply(req, &body->list_reply);
 	case PP_OP_OPEN:
-		return open_reply(r, &body->open_reply, fds);
+		return open_reply(req, &body->open_reply, fds);
 	case PP_OP_CPUS:
-		return cpus_reply(r, &body->cpus_reply);
+		return cpus_reply(req, &body->cpus_reply);
 	case PP_OP_LIMITS:
-		return limits_reply(r, &body->limits_reply);
+		return limits_reply(req, &body->limits_reply);
 	case PP_OP_PAUSE:
-		r->answer.count = body->pause_reply.count;
+		req->answer.count = body->pause_reply.count;
 		return 0;
 	case PP_OP_RELOAD:
-		r->answer.reload = body->reload_reply;
+		req->answer.reload = body->reload_reply;
 		return 0;
 	case PP_OP_SIDEBAND:
-		return sideband_reply(r, &body->sideband_reply, fds);
+		return sideband_reply(req, &body->sideband_reply, fds);
 	case PP_OP_WAKEUP:
-		return wakeup_reply(r, fds);
+		return wakeup_reply(req, fds);
 	case PP_OP_WATCH:
-		return take_notice(r, &body->notice);
+		return take_notice(req, &body->notice);
 	default: /* show, create, delete, change */
-		return add_event(r, &body->event);
+		return add_event(req, &body->event);
 	}
 }

@@ -45,11 +45,11 @@ struct request {
 		unsigned restarts; /* because one of these changed */
 	} open;
 
-	/* Runs once, with 0 or a negative errno value; may take the answer out of r. */
-	void (*done)(struct request *r, int error);
+	/* Runs once, with 0 or a negative errno value; may take the answer out of req. */
+	void (*done)(struct request *req, int error);
 	perfpersist_callback callback;
 	/* Watch: runs with each notice; it may start requests. */
-	void (*notice)(struct request *r, const struct perfpersist_notice *notice);
+	void (*notice)(struct request *req, const struct perfpersist_notice *notice);
 	perfpersist_watch_callback watch;
 	void *userdata;
 	void *waiter; /* of who blocks until it is done */
@@ -72,7 +72,7 @@ struct request {
 
 /* Returns NULL and notes a sentence if out of memory. */
 struct request *request_new(struct perfpersist *p, enum pp_op op);
-void request_free(struct request *r);
+void request_free(struct request *req);
 
 static inline void request_cleanup(struct request **r)
 {
@@ -80,10 +80,10 @@ static inline void request_cleanup(struct request **r)
 }
 
 /*
- * Takes in a reply to r. Returns 0: answered; REQUEST_MORE: body asks for the next page now;
- * REQUEST_GOES_ON: more will come by itself (r may be gone: its callback ran); or a negative
+ * Takes in a reply to req. Returns 0: answered; REQUEST_MORE: body asks for the next page now;
+ * REQUEST_GOES_ON: more will come by itself (req may be gone: its callback ran); or a negative
  * errno value: failed. Descriptors that it keeps are taken out of fds.
  */
 #define REQUEST_MORE 1
 #define REQUEST_GOES_ON 2
-int request_reply(struct request *r, const union pp_body *body, struct pp_fds *fds);
+int request_reply(struct request *req, const union pp_body *body, struct pp_fds *fds);

@@ -54,7 +54,7 @@ static int find_size(int fd, size_t said, bool *ret_is_file, size_t *ret)
 	struct pp_catalog_header h;
 	size_t size = said;
 	struct stat st;
-	int error;
+	int r;
 
 	if (fstat(fd, &st) < 0)
 		return client_fail(-errno, "cannot look at descriptor %d: %m", fd);
@@ -64,9 +64,9 @@ static int find_size(int fd, size_t said, bool *ret_is_file, size_t *ret)
 	else if (!size)
 		size = client_bpf_value_size(fd);
 	if (!size) {
-		error = *ret_is_file ? not_a_catalog(fd) : read_map(fd, &h, sizeof(h));
-		if (error < 0)
-			return error;
+		r = *ret_is_file ? not_a_catalog(fd) : read_map(fd, &h, sizeof(h));
+		if (r < 0)
+			return r;
 		size = h.size;
 	}
 	if (size < sizeof(h) || size > CATALOG_MAX)
@@ -80,24 +80,24 @@ static int copy_catalog(int fd, size_t said, void **ret)
 	_cleanup_free_ void *bytes = NULL;
 	bool is_file = false;
 	size_t size = 0;
-	int error;
+	int r;
 
-	error = find_size(fd, said, &is_file, &size);
-	if (error < 0)
-		return error;
+	r = find_size(fd, said, &is_file, &size);
+	if (r < 0)
+		return r;
 	bytes = malloc(size);
 	if (!bytes)
 		return client_fail(-ENOMEM, "cannot open the event: no memory for its catalog");
-	error = is_file ? read_file(fd, bytes, size) : read_map(fd, bytes, size);
-	if (error < 0)
-		return error;
-	error = pp_catalog_check(bytes, size);
-	if (error == -EPROTONOSUPPORT)
-		return client_fail(error,
+	r = is_file ? read_file(fd, bytes, size) : read_map(fd, bytes, size);
+	if (r < 0)
+		return r;
+	r = pp_catalog_check(bytes, size);
+	if (r == -EPROTONOSUPPORT)
+		return client_fail(r,
 				   "cannot read the catalog in descriptor %d: it was made by a "
 				   "newer version of perfpersist; update libperfpersist",
 				   fd);
-	if (error < 0)
+	if (r < 0)
 		return not_a_catalog(fd);
 	*ret = TAKE_PTR(bytes);
 	return 0;
@@ -107,10 +107,10 @@ int client_catalog_open(int fd, size_t size, struct client_catalog *ret)
 {
 	_cleanup_close_ int owned = fd;
 	struct client_catalog c = { .bytes = NULL };
-	int error = copy_catalog(owned, size, &c.bytes);
+	int r = copy_catalog(owned, size, &c.bytes);
 
-	if (error < 0)
-		return error;
+	if (r < 0)
+		return r;
 	c.n = ((const struct pp_catalog_header *)c.bytes)->n_sources;
 	c.event_id = ((const struct pp_catalog_header *)c.bytes)->event_id;
 	*ret = c;
@@ -147,7 +147,7 @@ int client_decode(const struct pp_ring_header *h, const struct client_catalog *c
 		  const void *record, size_t size, struct perfpersist_sample *ret)
 {
 	const struct pp_catalog_entry *e;
-	int error, source;
+	int r, source;
 	uint64_t id;
 
 	if (h->n_sources <= 1)
@@ -161,8 +161,8 @@ int client_decode(const struct pp_ring_header *h, const struct client_catalog *c
 	e = pp_catalog_entry(c->bytes, (uint32_t)source);
 	if (!(e->sample_type & PERF_SAMPLE_IDENTIFIER)) /* its fields would be in other places */
 		return -EBADMSG;
-	error = sample_decode(e->sample_type, record, size, ret);
-	if (error >= 0)
+	r = sample_decode(e->sample_type, record, size, ret);
+	if (r >= 0)
 		ret->source = (uint32_t)source;
-	return error;
+	return r;
 }

@@ -15,20 +15,20 @@ void cursor_init(struct perfpersist_cursor *c, const struct perfpersist_snapshot
 	};
 }
 
-int cursor_decode_at(const struct snapshot_ring *r, uint64_t distance,
+int cursor_decode_at(const struct snapshot_ring *ring, uint64_t distance,
 		     struct perfpersist_sample *ret)
 {
-	struct perfpersist_sample sample = { .cpu = r->header.cpu };
+	struct perfpersist_sample sample = { .cpu = ring->header.cpu };
 	const void *record;
 	size_t size;
-	int error;
+	int r;
 
-	error = snapshot_record(r, distance, &record, &size);
-	if (error <= 0)
-		return error;
-	error = client_decode(&r->header, r->catalog, record, size, &sample);
-	if (error < 0)
-		return error;
+	r = snapshot_record(ring, distance, &record, &size);
+	if (r <= 0)
+		return r;
+	r = client_decode(&ring->header, ring->catalog, record, size, &sample);
+	if (r < 0)
+		return r;
 	*ret = sample;
 	return 1;
 }

@@ -15,5 +15,5 @@ struct perfpersist_cursor {
 void cursor_init(struct perfpersist_cursor *c, const struct perfpersist_snapshot *s, size_t ring);
 
 /* The record at a distance from the head of a ring, decoded: 1, 0 or -EBADMSG. */
-int cursor_decode_at(const struct snapshot_ring *r, uint64_t distance,
+int cursor_decode_at(const struct snapshot_ring *ring, uint64_t distance,
 		     struct perfpersist_sample *ret);

@@ -45,11 +45,11 @@ _public_ int perfpersist_event_info(struct perfpersist_event *e, struct perfpers
 {
 	struct perfpersist_info info = e->base;
 	uint64_t missed = 0;
-	int error;
+	int r;
 
-	error = format_rings(e, info.cpus, sizeof(info.cpus));
-	if (error < 0)
-		return error;
+	r = format_rings(e, info.cpus, sizeof(info.cpus));
+	if (r < 0)
+		return r;
 	info.records = info.bytes = info.limited = 0;
 	for (size_t i = 0; i < e->n; i++) {
 		struct perfpersist_ring_stat stat;

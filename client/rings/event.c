@@ -49,38 +49,38 @@ static bool may_have(const struct perfpersist_info *base, uint64_t event_id)
 	return event_id <= base->id || event_id == base->shares;
 }
 
-static int check_other(const struct client_ring *r, const struct client_ring *other)
+static int check_other(const struct client_ring *ring, const struct client_ring *other)
 {
-	const struct pp_ring_header *h = &r->header, *o = &other->header;
+	const struct pp_ring_header *h = &ring->header, *o = &other->header;
 
 	if (h->event_id != o->event_id)
 		return client_fail(-EINVAL,
 				   "the ring in descriptor %d is of event %llu (%s/%s), that in %d "
 				   "of event %llu: open each event by itself",
-				   r->fd, (unsigned long long)h->event_id, h->ns, h->name,
+				   ring->fd, (unsigned long long)h->event_id, h->ns, h->name,
 				   other->fd, (unsigned long long)o->event_id);
 	if (h->set != o->set)
 		return client_fail(-ESTALE,
 				   "descriptors %d and %d are rings of different sets: the event "
 				   "got new buffers in between; open it again",
-				   other->fd, r->fd);
+				   other->fd, ring->fd);
 	if (h->cpu == o->cpu)
 		return client_fail(-EINVAL,
 				   "descriptors %d and %d are both CPU %u's ring: give one",
-				   other->fd, r->fd, h->cpu);
+				   other->fd, ring->fd, h->cpu);
 	if (h->sample_type != o->sample_type || h->n_sources != o->n_sources ||
 	    memcmp(h->boot_id, o->boot_id, sizeof(h->boot_id)) != 0)
 		return client_fail(-EINVAL,
 				   "descriptors %d and %d are rings of different events: open each "
 				   "event by itself",
-				   other->fd, r->fd);
+				   other->fd, ring->fd);
 	return 0;
 }
 
 /* The ring's header against what is known of the event and its other rings. */
-static int check_member(const struct perfpersist_event *e, const struct client_ring *r, int cpu)
+static int check_member(const struct perfpersist_event *e, const struct client_ring *ring, int cpu)
 {
-	const struct pp_ring_header *h = &r->header;
+	const struct pp_ring_header *h = &ring->header;
 
 	if (cpu != CLIENT_ANY_CPU && h->cpu != (uint32_t)cpu)
 		return client_fail(-EBADMSG, "the ring handed out for CPU %d says it is CPU %u's",
@@ -89,10 +89,10 @@ static int check_member(const struct perfpersist_event *e, const struct client_r
 		return client_fail(-EINVAL, "its ring is of event %llu (%s/%s)",
 				   (unsigned long long)h->event_id, h->ns, h->name);
 	for (size_t i = 0; i < e->n; i++) {
-		int error = check_other(r, &e->rings[i]);
+		int r = check_other(ring, &e->rings[i]);
 
-		if (error < 0)
-			return error;
+		if (r < 0)
+			return r;
 	}
 	return 0;
 }
@@ -124,36 +124,36 @@ static int make_room(struct perfpersist_event *e)
 
 int client_event_add(struct perfpersist_event *e, int fd, int cpu, size_t size)
 {
-	struct client_ring r;
-	int error;
+	struct client_ring ring;
+	int r;
 
-	error = client_ring_open(fd, size, &r);
-	if (error < 0)
-		return cpu == CLIENT_ANY_CPU ? error : name_event(e, cpu, error);
-	error = check_member(e, &r, cpu);
-	if (error < 0 && cpu != CLIENT_ANY_CPU)
-		name_event(e, cpu, error);
-	if (error >= 0)
-		error = make_room(e);
-	if (error < 0) {
-		client_ring_close(&r);
-		return error;
+	r = client_ring_open(fd, size, &ring);
+	if (r < 0)
+		return cpu == CLIENT_ANY_CPU ? r : name_event(e, cpu, r);
+	r = check_member(e, &ring, cpu);
+	if (r < 0 && cpu != CLIENT_ANY_CPU)
+		name_event(e, cpu, r);
+	if (r >= 0)
+		r = make_room(e);
+	if (r < 0) {
+		client_ring_close(&ring);
+		return r;
 	}
 	if (!e->base.sz)
-		client_info_from_header(&r.header, &e->base);
+		client_info_from_header(&ring.header, &e->base);
 	if (e->n == 0)
-		e->header = r.header;
-	e->rings[e->n++] = r;
+		e->header = ring.header;
+	e->rings[e->n++] = ring;
 	return 0;
 }
 
 int client_event_add_catalog(struct perfpersist_event *e, int fd, size_t size)
 {
 	struct client_catalog c;
-	int error = client_catalog_open(fd, size, &c);
+	int r = client_catalog_open(fd, size, &c);
 
-	if (error < 0)
-		return error;
+	if (r < 0)
+		return r;
 	if (e->catalog.bytes) {
 		client_catalog_done(&c);
 		return client_fail(-EINVAL, "descriptor %d is a second catalog: give one", fd);

@@ -36,16 +36,16 @@ struct moment {
  * Every writer moves reserve before it counts its record. So while reserve is still where head
  * was read to be, nothing but what is above head has been counted.
  */
-static struct moment find_moment(const struct client_ring *r, int tries)
+static struct moment find_moment(const struct client_ring *ring, int tries)
 {
 	struct moment m;
 
-	if (!r->map) /* a file: each look is a system call, and nobody writes it */
+	if (!ring->map) /* a file: each look is a system call, and nobody writes it */
 		tries = 1;
 	do {
-		m.head = CLIENT_RING_LIVE(r, head);
-		m.records = CLIENT_RING_LIVE(r, records);
-		m.is_still = CLIENT_RING_LIVE(r, reserve) == m.head;
+		m.head = CLIENT_RING_LIVE(ring, head);
+		m.records = CLIENT_RING_LIVE(ring, records);
+		m.is_still = CLIENT_RING_LIVE(ring, reserve) == m.head;
 	} while (!m.is_still && --tries > 0);
 	return m;
 }
@@ -80,19 +80,19 @@ static int make_room(struct follow_ring *f, size_t size)
 }
 
 /* The bytes in [head, head + n); they may run over the end of the data once. */
-static int copy(struct follow_ring *f, const struct client_ring *r, uint64_t head, size_t n)
+static int copy(struct follow_ring *f, const struct client_ring *ring, uint64_t head, size_t n)
 {
 	const struct pp_ring_header *h = &f->header;
 	size_t at = head & (h->data_size - 1), rest;
-	int error;
+	int r;
 
 	f->first = MIN(n, h->data_size - at);
 	rest = n - f->first;
-	error = client_ring_read(r, h->header_size + at, f->copy,
-				 rest ? f->first + h->spill_size : f->first);
-	if (error < 0 || !rest)
-		return error;
-	return client_ring_read(r, h->header_size, f->copy + f->first + h->spill_size, rest);
+	r = client_ring_read(ring, h->header_size + at, f->copy,
+			     rest ? f->first + h->spill_size : f->first);
+	if (r < 0 || !rest)
+		return r;
+	return client_ring_read(ring, h->header_size, f->copy + f->first + h->spill_size, rest);
 }
 
 static const uint8_t *at_distance(const struct follow_ring *f, size_t distance)
@@ -101,13 +101,13 @@ static const uint8_t *at_distance(const struct follow_ring *f, size_t distance)
 }
 
 /* How many of the n bytes that were copied from head on have not been overwritten meanwhile. */
-static size_t whole_part(const struct follow_ring *f, const struct client_ring *r, uint64_t head,
+static size_t whole_part(const struct follow_ring *f, const struct client_ring *ring, uint64_t head,
 			 size_t n)
 {
 	uint64_t overwritten;
 
 	atomic_thread_fence(memory_order_acquire);
-	overwritten = head - CLIENT_RING_LIVE(r, reserve);
+	overwritten = head - CLIENT_RING_LIVE(ring, reserve);
 	return overwritten < f->header.data_size ? MIN(n, f->header.data_size - overwritten) : 0;
 }
 
@@ -140,7 +140,7 @@ static int walk(struct follow_ring *f, size_t n, bool is_cut, size_t *ret_walked
 	f->n_places = 0;
 	while (n - distance >= 8) {
 		size_t size = sample_record_size(at_distance(f, distance), f->header.spill_size);
-		int error;
+		int r;
 
 		if (size == 0 || (size > n - distance && !is_cut)) {
 			f->is_damaged = true;
@@ -148,9 +148,9 @@ static int walk(struct follow_ring *f, size_t n, bool is_cut, size_t *ret_walked
 		}
 		if (size > n - distance)
 			break;
-		error = add_place(f, (uint32_t)distance);
-		if (error < 0)
-			return error;
+		r = add_place(f, (uint32_t)distance);
+		if (r < 0)
+			return r;
 		distance += size;
 	}
 	*ret_walked = distance;
@@ -158,19 +158,19 @@ static int walk(struct follow_ring *f, size_t n, bool is_cut, size_t *ret_walked
 }
 
 /* Copies what is wanted of [head, head + n) and walks it. *ret_walked: bytes of whole records. */
-static int find(struct follow_ring *f, const struct client_ring *r, uint64_t head, size_t n,
+static int find(struct follow_ring *f, const struct client_ring *ring, uint64_t head, size_t n,
 		bool is_cut, size_t *ret_walked)
 {
 	size_t whole;
-	int error = make_room(f, n + f->header.spill_size);
+	int r = make_room(f, n + f->header.spill_size);
 
-	if (error < 0)
-		return error;
-	if (copy(f, r, head, n) < 0) { /* a file that was cut */
+	if (r < 0)
+		return r;
+	if (copy(f, ring, head, n) < 0) { /* a file that was cut */
 		f->is_damaged = true;
 		whole = 0;
 	} else {
-		whole = whole_part(f, r, head, n);
+		whole = whole_part(f, ring, head, n);
 	}
 	return walk(f, whole, is_cut || whole < n, ret_walked);
 }
@@ -204,28 +204,28 @@ static bool is_position(const struct follow_ring *f, uint64_t head)
 	return head % 8 == 0 && f->pos - head <= 0 - head;
 }
 
-int follow_ring_look(struct follow_ring *f, const struct client_ring *r)
+int follow_ring_look(struct follow_ring *f, const struct client_ring *ring)
 {
 	struct moment m;
 	size_t walked = 0;
 	uint64_t fresh;
-	int error = 0;
+	int r = 0;
 
 	f->n_places = 0;
 	if (f->is_damaged)
 		return 0;
-	m = find_moment(r, STILL_TRIES);
+	m = find_moment(ring, STILL_TRIES);
 	if (!is_position(f, m.head)) {
 		f->is_damaged = true;
 		return 0;
 	}
 	fresh = f->pos - m.head;
 	if (fresh)
-		error = find(f, r, m.head, MIN(fresh, f->header.data_size),
-			     fresh > f->header.data_size, &walked);
-	if (error < 0) {
+		r = find(f, ring, m.head, MIN(fresh, f->header.data_size),
+			 fresh > f->header.data_size, &walked);
+	if (r < 0) {
 		f->n_places = 0;
-		return error;
+		return r;
 	}
 	f->pos = m.head;
 	count(f, &m, walked < fresh);
@@ -234,25 +234,25 @@ int follow_ring_look(struct follow_ring *f, const struct client_ring *r)
 
 /* ── The beginning ──────────────────────────────────────────────────────────────────────── */
 
-void follow_ring_begin_empty(struct follow_ring *f, const struct client_ring *r)
+void follow_ring_begin_empty(struct follow_ring *f, const struct client_ring *ring)
 {
 	*f = (struct follow_ring){
-		.header = r->header,
+		.header = ring->header,
 		.is_counted = true,
 		.is_begin_exact = true,
 	};
 }
 
-int follow_ring_begin(struct follow_ring *f, const struct client_ring *r, size_t newest)
+int follow_ring_begin(struct follow_ring *f, const struct client_ring *ring, size_t newest)
 {
-	struct moment m = find_moment(r, STILL_TRIES_BEGIN);
-	uint64_t written = 0 - m.head, filled = MIN(written, r->header.data_size);
+	struct moment m = find_moment(ring, STILL_TRIES_BEGIN);
+	uint64_t written = 0 - m.head, filled = MIN(written, ring->header.data_size);
 	uint64_t wanted = filled;
 	size_t walked = 0;
-	int error = 0;
+	int r = 0;
 
 	*f = (struct follow_ring){
-		.header = r->header,
+		.header = ring->header,
 		.pos = m.head,
 		.begin = m.records,
 		.written = m.records,
@@ -265,9 +265,9 @@ int follow_ring_begin(struct follow_ring *f, const struct client_ring *r, size_t
 	if (newest < wanted / f->header.spill_size) /* records may be as large as that */
 		wanted = newest * f->header.spill_size;
 	if (wanted)
-		error = find(f, r, m.head, wanted, wanted < written, &walked);
-	if (error < 0)
-		return error;
+		r = find(f, ring, m.head, wanted, wanted < written, &walked);
+	if (r < 0)
+		return r;
 	follow_ring_keep(f, MIN(newest, f->n_places));
 	return 0;
 }

@@ -35,16 +35,16 @@ struct follow_ring {
  * Begins with up to `newest` of the records that are there (0: with none), which are then in
  * places. -ENOMEM.
  */
-int follow_ring_begin(struct follow_ring *f, const struct client_ring *r, size_t newest);
+int follow_ring_begin(struct follow_ring *f, const struct client_ring *ring, size_t newest);
 
 /* Begins where the ring itself began: all of it is new. */
-void follow_ring_begin_empty(struct follow_ring *f, const struct client_ring *r);
+void follow_ring_begin_empty(struct follow_ring *f, const struct client_ring *ring);
 
 /* Of what was found at the beginning, keeps the newest n. */
 void follow_ring_keep(struct follow_ring *f, size_t n);
 
 /* Looks for what is new; places are then the new ones, perhaps none. -ENOMEM: nothing changed. */
-int follow_ring_look(struct follow_ring *f, const struct client_ring *r);
+int follow_ring_look(struct follow_ring *f, const struct client_ring *ring);
 
 /* The record at places[i]; valid until the next look. */
 const void *follow_ring_record(const struct follow_ring *f, size_t i, size_t *ret_size);

@@ -193,18 +193,18 @@ static int renew(struct perfpersist_follow *f)
 /* One round. -ENOMEM: what the rings before have found is given out all the same. */
 static int look(struct perfpersist_follow *f)
 {
-	int error = f->generation == f->event->generation ? 0 : renew(f);
+	int r = f->generation == f->event->generation ? 0 : renew(f);
 
 	f->looked = pp_clock_ns(CLOCK_MONOTONIC);
 	for (size_t i = 0; i < f->n; i++)
 		f->followers[i].ring.n_places = 0; /* given out */
-	for (size_t i = 0; error >= 0 && i < f->n; i++)
-		error = follow_ring_look(&f->followers[i].ring, &f->event->rings[i]);
+	for (size_t i = 0; r >= 0 && i < f->n; i++)
+		r = follow_ring_look(&f->followers[i].ring, &f->event->rings[i]);
 	fill_heap(f);
 	measure_rates(f, f->looked);
 	if (f->n_heap > 0)
 		f->found = f->looked;
-	return f->n_heap > 0 ? 0 : error;
+	return f->n_heap > 0 ? 0 : r;
 }
 
 _public_ int perfpersist_follow_next(struct perfpersist_follow *f, struct perfpersist_sample *ret)
@@ -212,10 +212,10 @@ _public_ int perfpersist_follow_next(struct perfpersist_follow *f, struct perfpe
 	struct follower *w;
 
 	if (f->n_heap == 0) {
-		int error = f->is_damaged ? -EBADMSG : look(f);
+		int r = f->is_damaged ? -EBADMSG : look(f);
 
-		if (error < 0)
-			return error;
+		if (r < 0)
+			return r;
 	}
 	if (f->n_heap == 0)
 		return f->is_damaged ? -EBADMSG : 0;
@@ -241,7 +241,7 @@ _public_ uint64_t perfpersist_follow_delay(struct perfpersist_follow *f)
 static int begin(struct perfpersist_follow *f, size_t newest)
 {
 	struct perfpersist_event *e = f->event;
-	int error = 0;
+	int r = 0;
 
 	f->followers = calloc(e->n + 1, sizeof(*f->followers));
 	f->heap = calloc(e->n + 1, sizeof(*f->heap));
@@ -252,10 +252,10 @@ static int begin(struct perfpersist_follow *f, size_t newest)
 	f->generation = e->generation;
 	f->looked = f->found = pp_clock_ns(CLOCK_MONOTONIC);
 	f->wrap_ns = UINT64_MAX;
-	for (size_t i = 0; error >= 0 && i < f->n; i++)
-		error = follow_ring_begin(&f->followers[i].ring, &e->rings[i], newest);
-	if (error < 0)
-		return error;
+	for (size_t i = 0; r >= 0 && i < f->n; i++)
+		r = follow_ring_begin(&f->followers[i].ring, &e->rings[i], newest);
+	if (r < 0)
+		return r;
 	begin_rates(f, f->looked);
 	if (newest < SIZE_MAX)
 		keep_newest(f, newest);
@@ -267,16 +267,16 @@ _public_ int perfpersist_follow_new(struct perfpersist_event *e, size_t newest,
 				    struct perfpersist_follow **ret)
 {
 	struct perfpersist_follow *f = calloc(1, sizeof(*f));
-	int error;
+	int r;
 
 	if (!f)
 		return client_fail(-ENOMEM, "cannot follow %s/%s: out of memory", e->base.ns,
 				   e->base.name);
 	f->event = client_event_ref(e);
-	error = begin(f, newest);
-	if (error < 0) {
+	r = begin(f, newest);
+	if (r < 0) {
 		perfpersist_follow_free(f);
-		return error;
+		return r;
 	}
 	*ret = f;
 	return 0;

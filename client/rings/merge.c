@@ -109,10 +109,10 @@ static int note_places(struct perfpersist_merge *m)
 
 	while (m->n_places < m->left && take_newest(m, &ring, &sample)) {
 		uint32_t distance = distance_of(&m->snapshot->rings[ring], sample.record);
-		int error = add_place(m, ring, distance);
+		int r = add_place(m, ring, distance);
 
-		if (error < 0)
-			return error;
+		if (r < 0)
+			return r;
 	}
 	return 0;
 }
@@ -126,7 +126,7 @@ _public_ int perfpersist_merge_new(struct perfpersist_snapshot *s, enum perfpers
 				   size_t newest, struct perfpersist_merge **ret)
 {
 	_cleanup_(merge_cleanup) struct perfpersist_merge *m = calloc(1, sizeof(*m));
-	int error;
+	int r;
 
 	if (order != PERFPERSIST_OLDEST_FIRST && order != PERFPERSIST_NEWEST_FIRST)
 		return client_fail(-EINVAL, "cannot sort the records: unknown order %d", order);
@@ -142,9 +142,9 @@ _public_ int perfpersist_merge_new(struct perfpersist_snapshot *s, enum perfpers
 	m->left = newest ? newest : SIZE_MAX;
 	fill_heap(m);
 	if (order == PERFPERSIST_OLDEST_FIRST) {
-		error = note_places(m);
-		if (error < 0)
-			return error;
+		r = note_places(m);
+		if (r < 0)
+			return r;
 	}
 	*ret = TAKE_PTR(m);
 	return 0;

@@ -23,53 +23,53 @@ static int not_a_ring(int fd)
 			   fd);
 }
 
-static int check(const struct client_ring *r, const void *header, size_t size,
+static int check(const struct client_ring *ring, const void *header, size_t size,
 		 struct pp_ring_header *ret)
 {
-	int error = pp_ring_check(header, size, ret);
+	int r = pp_ring_check(header, size, ret);
 
-	if (error == -EPROTONOSUPPORT)
-		return client_fail(error,
+	if (r == -EPROTONOSUPPORT)
+		return client_fail(r,
 				   "cannot read the ring in descriptor %d: it was made by a "
 				   "newer version of perfpersist; update libperfpersist",
-				   r->fd);
-	if (error < 0 || ret->cpu > INT_MAX)
-		return not_a_ring(r->fd);
+				   ring->fd);
+	if (r < 0 || ret->cpu > INT_MAX)
+		return not_a_ring(ring->fd);
 	return 0;
 }
 
-static int map(struct client_ring *r, size_t size, int flags)
+static int map(struct client_ring *ring, size_t size, int flags)
 {
-	void *p = mmap(NULL, size, PROT_READ, MAP_SHARED | flags, r->fd, 0);
+	void *p = mmap(NULL, size, PROT_READ, MAP_SHARED | flags, ring->fd, 0);
 
 	if (p == MAP_FAILED) {
 		if (errno == ENOMEM || errno == EAGAIN)
 			return client_fail(-ENOMEM,
 					   "cannot map %zu bytes of the ring in descriptor %d: %m",
-					   size, r->fd);
+					   size, ring->fd);
 		return client_fail(-EBADMSG,
 				   "descriptor %d is not a ring of perfpersist: %zu bytes of it "
 				   "cannot be mapped for reading (%m)",
-				   r->fd, size);
+				   ring->fd, size);
 	}
-	r->map = p;
-	r->map_size = size;
+	ring->map = p;
+	ring->map_size = size;
 	return 0;
 }
 
-static void unmap(struct client_ring *r)
+static void unmap(struct client_ring *ring)
 {
-	if (r->map)
-		munmap((void *)r->map, r->map_size);
-	r->map = NULL;
+	if (ring->map)
+		munmap((void *)ring->map, ring->map_size);
+	ring->map = NULL;
 }
 
 /* The whole ring, once its size is known; the header is checked again in its final place. */
-static int map_whole(struct client_ring *r, size_t size, int flags)
+static int map_whole(struct client_ring *ring, size_t size, int flags)
 {
-	int error = map(r, size, flags);
+	int r = map(ring, size, flags);
 
-	return error < 0 ? error : check(r, r->map, size, &r->header);
+	return r < 0 ? r : check(ring, ring->map, size, &ring->header);
 }
 
 static size_t whole_size(const struct pp_ring_header *h)
@@ -78,80 +78,80 @@ static size_t whole_size(const struct pp_ring_header *h)
 }
 
 /* Nobody can tell how large it is but its first page. */
-static int open_by_header(struct client_ring *r)
+static int open_by_header(struct client_ring *ring)
 {
-	int error = map(r, PP_RING_PAGE, 0);
+	int r = map(ring, PP_RING_PAGE, 0);
 
-	if (error < 0)
-		return error;
-	error = check(r, r->map, SIZE_MAX, &r->header);
-	unmap(r);
-	return error < 0 ? error : map_whole(r, whole_size(&r->header), 0);
+	if (r < 0)
+		return r;
+	r = check(ring, ring->map, SIZE_MAX, &ring->header);
+	unmap(ring);
+	return r < 0 ? r : map_whole(ring, whole_size(&ring->header), 0);
 }
 
 /* What was said of its size may be true of the ring that was in its place a moment ago. */
-static int open_map(struct client_ring *r, size_t said)
+static int open_map(struct client_ring *ring, size_t said)
 {
-	size_t size = said ? said : client_bpf_value_size(r->fd);
-	int error = size ? map_whole(r, size, 0) : -EBADMSG;
+	size_t size = said ? said : client_bpf_value_size(ring->fd);
+	int r = size ? map_whole(ring, size, 0) : -EBADMSG;
 
-	if (error != -EBADMSG)
-		return error;
-	unmap(r);
-	return open_by_header(r);
+	if (r != -EBADMSG)
+		return r;
+	unmap(ring);
+	return open_by_header(ring);
 }
 
-static int open_file(struct client_ring *r, off_t file_size)
+static int open_file(struct client_ring *ring, off_t file_size)
 {
 	size_t size = file_size > 0 ? (size_t)file_size : 0;
 	struct pp_ring_header raw;
-	int error, seals;
+	int r, seals;
 
-	if (pread(r->fd, &raw, sizeof(raw), 0) != sizeof(raw))
-		return not_a_ring(r->fd);
-	error = check(r, &raw, size, &r->header);
-	if (error < 0)
-		return error;
-	seals = fcntl(r->fd, F_GET_SEALS);
+	if (pread(ring->fd, &raw, sizeof(raw), 0) != sizeof(raw))
+		return not_a_ring(ring->fd);
+	r = check(ring, &raw, size, &ring->header);
+	if (r < 0)
+		return r;
+	seals = fcntl(ring->fd, F_GET_SEALS);
 	if (seals >= 0 && seals & F_SEAL_SHRINK)
-		return map_whole(r, whole_size(&r->header), MAP_POPULATE);
+		return map_whole(ring, whole_size(&ring->header), MAP_POPULATE);
 	return 0;
 }
 
 int client_ring_open(int fd, size_t size, struct client_ring *ret)
 {
-	struct client_ring r = { .fd = fd };
+	struct client_ring ring = { .fd = fd };
 	struct stat st;
-	int error;
+	int r;
 
 	if (fstat(fd, &st) < 0)
-		error = client_fail(-errno, "cannot look at descriptor %d: %m", fd);
-	else if ((r.is_file = S_ISREG(st.st_mode)))
-		error = open_file(&r, st.st_size);
+		r = client_fail(-errno, "cannot look at descriptor %d: %m", fd);
+	else if ((ring.is_file = S_ISREG(st.st_mode)))
+		r = open_file(&ring, st.st_size);
 	else
-		error = open_map(&r, size);
-	if (error < 0) {
-		client_ring_close(&r);
-		return error;
+		r = open_map(&ring, size);
+	if (r < 0) {
+		client_ring_close(&ring);
+		return r;
 	}
-	*ret = r;
+	*ret = ring;
 	return 0;
 }
 
-void client_ring_close(struct client_ring *r)
+void client_ring_close(struct client_ring *ring)
 {
-	unmap(r);
-	r->fd = close_fd(r->fd);
+	unmap(ring);
+	ring->fd = close_fd(ring->fd);
 }
 
-int client_ring_read(const struct client_ring *r, size_t offset, void *buf, size_t n)
+int client_ring_read(const struct client_ring *ring, size_t offset, void *buf, size_t n)
 {
-	if (r->map) {
-		client_memory_copy(buf, (const char *)r->map + offset, n);
+	if (ring->map) {
+		client_memory_copy(buf, (const char *)ring->map + offset, n);
 		return 0;
 	}
 	while (n > 0) {
-		ssize_t got = pread(r->fd, buf, n, (off_t)offset);
+		ssize_t got = pread(ring->fd, buf, n, (off_t)offset);
 
 		if (got < 0 && errno == EINTR)
 			continue;
@@ -164,27 +164,27 @@ int client_ring_read(const struct client_ring *r, size_t offset, void *buf, size
 	return 0;
 }
 
-uint64_t client_ring_load(const struct client_ring *r, size_t member)
+uint64_t client_ring_load(const struct client_ring *ring, size_t member)
 {
 	uint64_t v;
 
-	if (r->map)
+	if (ring->map)
 		return atomic_load_explicit(
-			(const _Atomic uint64_t *)(const void *)((const char *)r->map + member),
+			(const _Atomic uint64_t *)(const void *)((const char *)ring->map + member),
 			memory_order_acquire);
-	return client_ring_read(r, member, &v, sizeof(v)) < 0 ? 0 : v;
+	return client_ring_read(ring, member, &v, sizeof(v)) < 0 ? 0 : v;
 }
 
-enum pp_ring_state client_ring_state(const struct client_ring *r)
+enum pp_ring_state client_ring_state(const struct client_ring *ring)
 {
 	const size_t at = PP_RING_LIVE_OFFSET + offsetof(struct pp_ring_live, state);
 	uint32_t state;
 
-	if (r->map)
+	if (ring->map)
 		state = atomic_load_explicit(
-			(const _Atomic uint32_t *)(const void *)((const char *)r->map + at),
+			(const _Atomic uint32_t *)(const void *)((const char *)ring->map + at),
 			memory_order_acquire);
-	else if (client_ring_read(r, at, &state, sizeof(state)) < 0)
+	else if (client_ring_read(ring, at, &state, sizeof(state)) < 0)
 		return PP_RING_RUNNING;
 	return state <= PP_RING_DELETED ? (enum pp_ring_state)state : PP_RING_RUNNING;
 }

@@ -27,20 +27,20 @@ struct client_ring {
  * header says. -EBADMSG (not a ring), -EPROTONOSUPPORT (of a newer version), -ENOMEM.
  */
 int client_ring_open(int fd, size_t size, struct client_ring *ret);
-void client_ring_close(struct client_ring *r);
+void client_ring_close(struct client_ring *ring);
 
 /*
  * Copies n bytes at offset of the ring, or tells that they are not there: 0 or -EIO. The
  * range must lie within the sizes of the header.
  */
-int client_ring_read(const struct client_ring *r, size_t offset, void *buf, size_t n);
+int client_ring_read(const struct client_ring *ring, size_t offset, void *buf, size_t n);
 
 /* Loads a live word of 8 bytes (acquire); 0 if it cannot be read. */
-uint64_t client_ring_load(const struct client_ring *r, size_t member);
+uint64_t client_ring_load(const struct client_ring *ring, size_t member);
 #define CLIENT_RING_LIVE(ring, word) \
 	client_ring_load(ring, PP_RING_LIVE_OFFSET + offsetof(struct pp_ring_live, word))
 #define CLIENT_RING_LIMIT(ring, word) \
 	client_ring_load(ring, PP_RING_LIMIT_OFFSET + offsetof(struct pp_ring_limit, word))
 
 /* The live state: enum pp_ring_state; what no version knows counts as running. */
-enum pp_ring_state client_ring_state(const struct client_ring *r);
+enum pp_ring_state client_ring_state(const struct client_ring *ring);

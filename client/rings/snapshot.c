@@ -53,13 +53,13 @@ static int lay_out(struct perfpersist_snapshot *s)
 	s->generation = e->generation;
 	s->rings = TAKE_PTR(rings);
 	for (size_t i = 0; i < s->n; i++) {
-		struct snapshot_ring *r = &s->rings[i];
+		struct snapshot_ring *ring = &s->rings[i];
 
-		r->header = e->rings[i].header;
-		r->catalog = &e->catalog;
-		r->data = memory;
-		r->touched = fresh ? r->header.data_size + r->header.spill_size : 0;
-		memory += copy_size(&r->header);
+		ring->header = e->rings[i].header;
+		ring->catalog = &e->catalog;
+		ring->data = memory;
+		ring->touched = fresh ? ring->header.data_size + ring->header.spill_size : 0;
+		memory += copy_size(&ring->header);
 	}
 	return 0;
 }
@@ -68,15 +68,15 @@ _public_ int perfpersist_snapshot_new(struct perfpersist_event *e,
 				      struct perfpersist_snapshot **ret)
 {
 	struct perfpersist_snapshot *s = calloc(1, sizeof(*s));
-	int error;
+	int r;
 
 	if (!s)
 		return client_fail(-ENOMEM, "cannot take a snapshot: out of memory");
 	s->event = client_event_ref(e);
-	error = lay_out(s);
-	if (error < 0) {
+	r = lay_out(s);
+	if (r < 0) {
 		perfpersist_snapshot_free(s);
-		return error;
+		return r;
 	}
 	*ret = s;
 	return 0;
@@ -97,107 +97,109 @@ _public_ void perfpersist_snapshot_free(struct perfpersist_snapshot *s)
  * at a time, so that the kernel's zeroes are still in the cache when they are overwritten. A
  * ring fills from its end downward: what lies above `touched` has its pages.
  */
-static int copy_part(struct snapshot_ring *r, const struct client_ring *ring, size_t at, size_t n)
+static int copy_part(struct snapshot_ring *rin, const struct client_ring *ring, size_t at, size_t n)
 {
 	size_t begin = at;
 
 	while (n > 0) {
-		size_t piece = at < r->touched ? MIN(n, COPY_PIECE) : n;
-		int error;
+		size_t piece = at < rin->touched ? MIN(n, COPY_PIECE) : n;
+		int r;
 
-		if (at < r->touched)
-			client_memory_touch(r->data + at, r->data + MIN(at + piece, r->touched));
-		error = client_ring_read(ring, r->header.header_size + at, r->data + at, piece);
-		if (error < 0)
-			return error;
+		if (at < rin->touched)
+			client_memory_touch(rin->data + at,
+					    rin->data + MIN(at + piece, rin->touched));
+		r = client_ring_read(ring, rin->header.header_size + at, rin->data + at, piece);
+		if (r < 0)
+			return r;
 		at += piece;
 		n -= piece;
 	}
-	r->touched = MIN(r->touched, begin);
+	rin->touched = MIN(rin->touched, begin);
 	return 0;
 }
 
 /* The records in [head, head + filled), which may run over the end of the data once. */
-static int copy(struct snapshot_ring *r, const struct client_ring *ring, uint64_t filled)
+static int copy(struct snapshot_ring *rin, const struct client_ring *ring, uint64_t filled)
 {
-	const struct pp_ring_header *h = &r->header;
-	size_t at = r->head & (h->data_size - 1);
+	const struct pp_ring_header *h = &rin->header;
+	size_t at = rin->head & (h->data_size - 1);
 	size_t first = MIN(filled, h->data_size - at);
 	size_t rest = filled - first;
-	int error;
+	int r;
 
-	error = copy_part(r, ring, at, rest ? first + h->spill_size : first);
-	return error < 0 || !rest ? error : copy_part(r, ring, 0, rest);
+	r = copy_part(rin, ring, at, rest ? first + h->spill_size : first);
+	return r < 0 || !rest ? r : copy_part(rin, ring, 0, rest);
 }
 
-static int take_once(struct snapshot_ring *r, const struct client_ring *ring, uint64_t *ret_filled)
+static int take_once(struct snapshot_ring *rin, const struct client_ring *ring,
+		     uint64_t *ret_filled)
 {
-	uint64_t size = r->header.data_size, written, filled, overwritten;
-	int error;
+	uint64_t size = rin->header.data_size, written, filled, overwritten;
+	int r;
 
-	r->head = CLIENT_RING_LIVE(ring, head);
-	written = 0 - r->head;
+	rin->head = CLIENT_RING_LIVE(ring, head);
+	written = 0 - rin->head;
 	filled = MIN(written, size);
-	error = copy(r, ring, filled);
-	if (error < 0)
-		return error;
+	r = copy(rin, ring, filled);
+	if (r < 0)
+		return r;
 
 	/* What was overwritten while we copied lies at the far end. */
 	atomic_thread_fence(memory_order_acquire);
-	overwritten = r->head - CLIENT_RING_LIVE(ring, reserve);
-	r->limit = overwritten < size ? MIN(size - overwritten, written) : 0;
-	r->has_begin = r->limit == written;
+	overwritten = rin->head - CLIENT_RING_LIVE(ring, reserve);
+	rin->limit = overwritten < size ? MIN(size - overwritten, written) : 0;
+	rin->has_begin = rin->limit == written;
 	*ret_filled = filled;
 	return 0;
 }
 
-void snapshot_ring_take(struct snapshot_ring *r, const struct client_ring *ring)
+void snapshot_ring_take(struct snapshot_ring *rin, const struct client_ring *ring)
 {
 	uint64_t filled;
 
-	r->damaged = false;
+	rin->damaged = false;
 	for (int i = 0; i < SNAPSHOT_TRIES; i++) {
-		if (take_once(r, ring, &filled) < 0 || r->head % 8) {
-			r->damaged = true;
-			r->limit = 0;
+		if (take_once(rin, ring, &filled) < 0 || rin->head % 8) {
+			rin->damaged = true;
+			rin->limit = 0;
 			return;
 		}
-		if (r->limit >= filled / 2)
+		if (rin->limit >= filled / 2)
 			return;
 	}
 }
 
 _public_ int perfpersist_snapshot_take(struct perfpersist_snapshot *s)
 {
-	int error = s->generation == s->event->generation ? 0 : lay_out(s);
+	int r = s->generation == s->event->generation ? 0 : lay_out(s);
 
-	if (error < 0)
-		return error;
+	if (r < 0)
+		return r;
 	s->taken++;
 	for (size_t i = 0; i < s->n; i++)
 		snapshot_ring_take(&s->rings[i], &s->event->rings[i]);
 	return 0;
 }
 
-int snapshot_record(const struct snapshot_ring *r, uint64_t distance, const void **ret_record,
+int snapshot_record(const struct snapshot_ring *ring, uint64_t distance, const void **ret_record,
 		    size_t *ret_size)
 {
-	uint64_t left = distance < r->limit ? r->limit - distance : 0;
+	uint64_t left = distance < ring->limit ? ring->limit - distance : 0;
 	const uint8_t *p;
 	size_t size;
 
-	if (r->damaged)
+	if (ring->damaged)
 		return -EBADMSG;
 	if (left == 0)
 		return 0;
 	if (left < 8) /* positions are multiples of 8, unless someone forged them */
 		return -EBADMSG;
-	p = r->data + ((r->head + distance) & (r->header.data_size - 1));
-	size = sample_record_size(p, r->header.spill_size);
+	p = ring->data + ((ring->head + distance) & (ring->header.data_size - 1));
+	size = sample_record_size(p, ring->header.spill_size);
 	if (size == 0)
 		return -EBADMSG;
 	if (size > left) /* cut off by newer records; at the ring's beginning nothing is */
-		return r->has_begin ? -EBADMSG : 0;
+		return ring->has_begin ? -EBADMSG : 0;
 	*ret_record = p;
 	*ret_size = size;
 	return 1;

@@ -29,13 +29,13 @@ struct perfpersist_snapshot {
 	struct snapshot_ring *rings;
 };
 
-/* Copies a ring into r, whose header, catalog, data (for data and spill) and touched are set. */
-void snapshot_ring_take(struct snapshot_ring *r, const struct client_ring *ring);
+/* Copies a ring into *to, whose header, catalog, data (for data and spill) and touched are set. */
+void snapshot_ring_take(struct snapshot_ring *to, const struct client_ring *ring);
 
 /*
  * The whole record that begins `distance` bytes above the ring's head. Returns 1 with
  * *ret_record (inside the copy) and *ret_size, a multiple of 8, at least 8; 0 at the end;
  * -EBADMSG.
  */
-int snapshot_record(const struct snapshot_ring *r, uint64_t distance, const void **ret_record,
+int snapshot_record(const struct snapshot_ring *ring, uint64_t distance, const void **ret_record,
 		    size_t *ret_size);

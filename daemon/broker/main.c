@@ -108,10 +108,10 @@ static int parse_options(int argc, char **argv, struct options *ret)
 static int load_config(const struct options *o, struct config **ret)
 {
 	char path[256];
-	int err = config_path(o->instance, path, sizeof(path));
+	int r = config_path(o->instance, path, sizeof(path));
 
-	if (err < 0)
-		return err;
+	if (r < 0)
+		return r;
 	return config_load(o->config ? o->config : path, o->config != NULL, stderr, ret);
 }
 
@@ -119,13 +119,13 @@ static int check_dropins(const struct options *o, struct config *config)
 {
 	_cleanup_(cleanup_dropins) struct dropins *d = NULL;
 	struct dropin_places places;
-	int faults, err = dropin_places(o->instance, o->config, &places);
+	int faults, r = dropin_places(o->instance, o->config, &places);
 
-	if (err >= 0)
-		err = dropins_load(&places, config, stderr, &d);
-	if (err < 0) {
-		fprintf(stderr, "Cannot read the configuration: %s.\n", strerror(-err));
-		return err;
+	if (r >= 0)
+		r = dropins_load(&places, config, stderr, &d);
+	if (r < 0) {
+		fprintf(stderr, "Cannot read the configuration: %s.\n", strerror(-r));
+		return r;
 	}
 	faults = dropins_check(d, config->max_buffer, stderr);
 	if (faults != 0 || d->faults > 0)
@@ -182,20 +182,20 @@ static int run_manager(const struct options *o, const struct config *config, str
 		.control = f->control,
 		.launcher = f->launcher,
 	};
-	int err = privileges_drop(config->uid, config->gid);
+	int r = privileges_drop(config->uid, config->gid);
 
-	if (err < 0) {
+	if (r < 0) {
 		log_error("Cannot give up root's rights to run as %s: %s.", config->user,
-			  strerror(-err));
-		return err;
+			  strerror(-r));
+		return r;
 	}
 	/* Nobody else of our user's looks into us, or stops us; nor are others' data in a core file.
 	 * (To become another user sets this to what fs.suid_dumpable says.) */
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-	err = manager_new(&options, &m);
-	if (err < 0) {
-		log_error("Cannot start: %s.", strerror(-err));
-		return err;
+	r = manager_new(&options, &m);
+	if (r < 0) {
+		log_error("Cannot start: %s.", strerror(-r));
+		return r;
 	}
 	f->control = -EBADF;
 	return manager_run(m);
@@ -205,25 +205,25 @@ static int run(const struct options *o)
 {
 	_cleanup_(cleanup_config) struct config *config = NULL;
 	struct foreground f = FOREGROUND_NONE;
-	int err = load_config(o, &config);
+	int r = load_config(o, &config);
 
-	if (err < 0)
-		return err;
+	if (r < 0)
+		return r;
 	if (o->check_config)
 		return check_dropins(o, config);
 	prepare_process();
-	err = passed_socket(&f.control);
-	if (err < 0)
-		return err;
-	if (err == 0 && geteuid() != 0) {
+	r = passed_socket(&f.control);
+	if (r < 0)
+		return r;
+	if (r == 0 && geteuid() != 0) {
 		log_error("perfpersistd must be started by root, for its engine's sake, or through "
 			  "its systemd units.");
 		return -EPERM;
 	}
 	/* Under systemd the unit says who we are; only the group of namespaces is wanted. */
-	err = config_resolve(config, stderr);
-	if (err < 0)
-		return err;
+	r = config_resolve(config, stderr);
+	if (r < 0)
+		return r;
 	if (f.control < 0) {
 		struct foreground_options options = {
 			.instance = o->instance ? o->instance : "",
@@ -234,22 +234,22 @@ static int run(const struct options *o)
 			.gid = config->gid,
 		};
 
-		err = foreground_start(&options, &f);
-		if (err < 0)
-			return err;
+		r = foreground_start(&options, &f);
+		if (r < 0)
+			return r;
 	}
-	err = run_manager(o, config, &f);
+	r = run_manager(o, config, &f);
 	foreground_done(&f);
-	return err;
+	return r;
 }
 
 int main(int argc, char **argv)
 {
 	struct options options = { 0 };
-	int err = parse_options(argc, argv, &options);
+	int r = parse_options(argc, argv, &options);
 
-	if (err != 0)
-		return err < 0 ? 2 : 0;
+	if (r != 0)
+		return r < 0 ? 2 : 0;
 	log_open("perfpersistd");
 	return run(&options) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -234,16 +234,16 @@ static int on_hangup(sd_event_source *s _unused_, const struct signalfd_siginfo 
 
 static int add_endings(struct manager *m, pid_t launcher)
 {
-	int err = sd_event_add_signal(m->loop, NULL, SIGTERM, on_signal, m);
+	int r = sd_event_add_signal(m->loop, NULL, SIGTERM, on_signal, m);
 
-	if (err < 0)
-		return err;
-	err = sd_event_add_signal(m->loop, NULL, SIGINT, on_signal, m);
-	if (err < 0)
-		return err;
-	err = sd_event_add_signal(m->loop, NULL, SIGHUP, on_hangup, m);
-	if (err < 0 || !launcher)
-		return err;
+	if (r < 0)
+		return r;
+	r = sd_event_add_signal(m->loop, NULL, SIGINT, on_signal, m);
+	if (r < 0)
+		return r;
+	r = sd_event_add_signal(m->loop, NULL, SIGHUP, on_hangup, m);
+	if (r < 0 || !launcher)
+		return r;
 	return sd_event_add_child(m->loop, NULL, launcher, WEXITED, on_launcher, m);
 }
 
@@ -325,7 +325,7 @@ static int read_configuration(struct manager *m, const struct manager_options *o
 		.instance = options->instance,
 		.named = options->named,
 	};
-	int err;
+	int r;
 
 	m->reload.lifecycle = &m->lifecycle;
 	m->reload.quota = &m->quota;
@@ -338,25 +338,25 @@ static int read_configuration(struct manager *m, const struct manager_options *o
 	m->service.forget = reload_forget;
 	m->service.reload = reload_request;
 	m->service.userdata = &m->reload;
-	err = reload_init(&m->reload, &reload);
-	if (err >= 0)
+	r = reload_init(&m->reload, &reload);
+	if (r >= 0)
 		configure_sideband(m);
-	return err;
+	return r;
 }
 
 /* What comes and goes with readers. */
 static int make_edge(struct manager *m)
 {
-	int err = copies_new(m->loop, &m->quota, m->dumper, &m->service.copies);
+	int r = copies_new(m->loop, &m->quota, m->dumper, &m->service.copies);
 
-	if (err < 0)
-		return err;
-	err = wakeups_new(m->loop, m->registry, max_descriptors() / 4, &m->service.wakeups);
-	if (err < 0)
-		return err;
-	err = sideband_init(&m->sideband, m->loop, m->keeper);
-	if (err < 0)
-		return err;
+	if (r < 0)
+		return r;
+	r = wakeups_new(m->loop, m->registry, max_descriptors() / 4, &m->service.wakeups);
+	if (r < 0)
+		return r;
+	r = sideband_init(&m->sideband, m->loop, m->keeper);
+	if (r < 0)
+		return r;
 	m->hotplug.changed = on_cpu;
 	m->hotplug.came = on_came;
 	m->hotplug.looked = on_looked;
@@ -368,64 +368,64 @@ static int make_edge(struct manager *m)
 int manager_new(const struct manager_options *options, struct manager **ret)
 {
 	_cleanup_(cleanup_manager) struct manager *m = calloc(1, sizeof(*m));
-	int err;
+	int r;
 
 	if (!m)
 		return -ENOMEM;
 	m->listener.fd = -EBADF;
-	err = pp_place(options->instance, "/registry", m->registry, sizeof(m->registry));
-	if (err < 0)
-		return err;
-	err = pp_place(options->instance, "/engine", m->engine, sizeof(m->engine));
-	if (err < 0)
-		return err;
-	err = pp_place(options->instance, "/dumper", m->dumper, sizeof(m->dumper));
-	if (err < 0)
-		return err;
-	err = pp_place(options->instance, "/keeper", m->keeper, sizeof(m->keeper));
-	if (err < 0)
-		return err;
+	r = pp_place(options->instance, "/registry", m->registry, sizeof(m->registry));
+	if (r < 0)
+		return r;
+	r = pp_place(options->instance, "/engine", m->engine, sizeof(m->engine));
+	if (r < 0)
+		return r;
+	r = pp_place(options->instance, "/dumper", m->dumper, sizeof(m->dumper));
+	if (r < 0)
+		return r;
+	r = pp_place(options->instance, "/keeper", m->keeper, sizeof(m->keeper));
+	if (r < 0)
+		return r;
 	snprintf(m->instance, sizeof(m->instance), "%s", options->instance);
-	err = sd_event_new(&m->loop);
-	if (err < 0)
-		return err;
+	r = sd_event_new(&m->loop);
+	if (r < 0)
+		return r;
 	quota_init(&m->quota);
 	wire(m);
-	err = peers_init(&m->peers);
-	if (err < 0)
-		return err;
-	err = read_configuration(m, options);
-	if (err < 0)
-		return err;
-	err = add_endings(m, options->launcher);
-	if (err < 0)
-		return err;
-	err = watch_over_us(m);
-	if (err < 0)
-		return err;
-	err = lifecycle_init(&m->lifecycle, m->loop, m->engine);
-	if (err < 0)
-		return err;
-	err = make_edge(m);
-	if (err < 0)
-		return err;
-	err = listener_init(&m->listener, &m->peers, options->control);
-	if (err < 0)
-		return err;
+	r = peers_init(&m->peers);
+	if (r < 0)
+		return r;
+	r = read_configuration(m, options);
+	if (r < 0)
+		return r;
+	r = add_endings(m, options->launcher);
+	if (r < 0)
+		return r;
+	r = watch_over_us(m);
+	if (r < 0)
+		return r;
+	r = lifecycle_init(&m->lifecycle, m->loop, m->engine);
+	if (r < 0)
+		return r;
+	r = make_edge(m);
+	if (r < 0)
+		return r;
+	r = listener_init(&m->listener, &m->peers, options->control);
+	if (r < 0)
+		return r;
 	*ret = TAKE_PTR(m);
 	return 0;
 }
 
 int manager_run(struct manager *m)
 {
-	int err = orders_start(m->lifecycle.orders);
+	int r = orders_start(m->lifecycle.orders);
 
-	if (err >= 0)
-		err = sd_event_loop(m->loop);
+	if (r >= 0)
+		r = sd_event_loop(m->loop);
 	sd_notify(0, "STOPPING=1");
-	if (err < 0 && err != -ECHILD)
-		log_error("The event loop failed: %s.", strerror(-err));
-	return err;
+	if (r < 0 && r != -ECHILD)
+		log_error("The event loop failed: %s.", strerror(-r));
+	return r;
 }
 
 void manager_free(struct manager *m)

@@ -43,18 +43,18 @@ static int empty_capabilities(void)
 
 int privileges_drop(uid_t uid, gid_t gid)
 {
-	int err;
+	int r;
 
 	if (geteuid() == 0) {
-		err = empty_bounding_set();
-		if (err < 0)
-			return err;
-		err = change_user(uid, gid);
-		if (err < 0)
-			return err;
+		r = empty_bounding_set();
+		if (r < 0)
+			return r;
+		r = change_user(uid, gid);
+		if (r < 0)
+			return r;
 	}
-	err = empty_capabilities();
-	if (err < 0)
-		return err;
+	r = empty_capabilities();
+	if (r < 0)
+		return r;
 	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -errno : 0;
 }

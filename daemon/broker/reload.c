@@ -22,22 +22,22 @@ struct asking {
 
 static void complain(void *userdata, const char *sentence)
 {
-	struct reload *r = userdata;
+	struct reload *reload = userdata;
 
-	if (r->ending)
+	if (reload->ending)
 		return;
 	log_warning("%s", sentence);
-	if (r->failed++ == 0)
-		snprintf(r->message, sizeof(r->message), "%s", sentence);
+	if (reload->failed++ == 0)
+		snprintf(reload->message, sizeof(reload->message), "%s", sentence);
 }
 
-static void complain_lines(struct reload *r, char *lines)
+static void complain_lines(struct reload *reload, char *lines)
 {
 	char *line;
 
 	while ((line = strsep(&lines, "\n")))
 		if (*line)
-			complain(r, line);
+			complain(reload, line);
 }
 
 /* ── reading ────────────────────────────────────────────────────────────────────────────── */
@@ -58,75 +58,76 @@ static void keep_identity(struct config *new, const struct config *old, FILE *co
 }
 
 /* One with faults leaves in force what is. 0; -ENOMEM. */
-static int read_base(struct reload *r, FILE *complaints)
+static int read_base(struct reload *reload, FILE *complaints)
 {
 	_cleanup_(cleanup_config) struct config *new = NULL;
-	int err = config_load(r->base->path, r->required, complaints, &new);
+	int r = config_load(reload->base->path, reload->required, complaints, &new);
 
-	if (err == -ENOMEM)
-		return err;
-	if (err < 0 || config_resolve(new, complaints) < 0)
+	if (r == -ENOMEM)
+		return r;
+	if (r < 0 || config_resolve(new, complaints) < 0)
 		return 0;
-	keep_identity(new, r->base, complaints);
-	config_free(r->base);
-	r->base = TAKE_PTR(new);
+	keep_identity(new, reload->base, complaints);
+	config_free(reload->base);
+	reload->base = TAKE_PTR(new);
 	return 0;
 }
 
 /* What events.d says goes over what perfpersistd.conf says. */
-static int read_dropins(struct reload *r, FILE *complaints)
+static int read_dropins(struct reload *reload, FILE *complaints)
 {
 	_cleanup_(cleanup_config) struct config *config = NULL;
 	_cleanup_(cleanup_dropins) struct dropins *d = NULL;
-	int err = config_copy(r->base, &config);
+	int r = config_copy(reload->base, &config);
 
-	if (err >= 0)
-		err = dropins_load(&r->places, config, complaints, &d);
-	if (err < 0)
-		return err;
+	if (r >= 0)
+		r = dropins_load(&reload->places, config, complaints, &d);
+	if (r < 0)
+		return r;
 	config_resolve_namespaces(config);
-	r->peers->max_requests = config->max_requests;
-	r->service->config = config;
-	config_free(r->in_force);
-	r->in_force = TAKE_PTR(config);
-	dropins_free(r->dropins);
-	r->dropins = TAKE_PTR(d);
-	err = limits_apply(r->in_force, r->quota);
-	if (err < 0)
-		return err;
-	return configured_namespaces(r->lifecycle, r->in_force, r->dropins->incomplete);
+	reload->peers->max_requests = config->max_requests;
+	reload->service->config = config;
+	config_free(reload->in_force);
+	reload->in_force = TAKE_PTR(config);
+	dropins_free(reload->dropins);
+	reload->dropins = TAKE_PTR(d);
+	r = limits_apply(reload->in_force, reload->quota);
+	if (r < 0)
+		return r;
+	return configured_namespaces(reload->lifecycle, reload->in_force,
+				     reload->dropins->incomplete);
 }
 
 /* base: perfpersistd.conf, too. 0; -ENOMEM (told, where it is not the first). */
-static int read_files(struct reload *r, bool base)
+static int read_files(struct reload *reload, bool base)
 {
 	_cleanup_free_ char *lines = NULL;
 	size_t size;
 	FILE *complaints = open_memstream(&lines, &size);
-	int err;
+	int r;
 
 	if (!complaints)
 		return -ENOMEM;
-	r->failed = 0;
-	r->message[0] = '\0';
-	err = base ? read_base(r, complaints) : 0;
-	if (err >= 0)
-		err = read_dropins(r, complaints);
+	reload->failed = 0;
+	reload->message[0] = '\0';
+	r = base ? read_base(reload, complaints) : 0;
+	if (r >= 0)
+		r = read_dropins(reload, complaints);
 	if (fclose(complaints) != 0)
 		return -ENOMEM;
-	complain_lines(r, lines);
-	r->due = err >= 0;
-	return err;
+	complain_lines(reload, lines);
+	reload->due = r >= 0;
+	return r;
 }
 
 /* ── who asked ──────────────────────────────────────────────────────────────────────────── */
 
 void reload_request(void *userdata, struct peer *peer, const struct pp_header *header)
 {
-	struct reload *r = userdata;
+	struct reload *reload = userdata;
 	struct asking *a;
 
-	if (!r->lifecycle->synced) {
+	if (!reload->lifecycle->synced) {
 		peer_fail(peer, header, EAGAIN,
 			  "The engine has not started yet, so it is not known which events there "
 			  "are; look at the daemon's log, and try again.");
@@ -139,26 +140,26 @@ void reload_request(void *userdata, struct peer *peer, const struct pp_header *h
 		return;
 	}
 	a->header = *header;
-	a->next = r->waiting;
-	r->waiting = a;
+	a->next = reload->waiting;
+	reload->waiting = a;
 	peer_claim_begin(peer, &a->claim);
-	reload_again(r);
+	reload_again(reload);
 }
 
-static void tell(struct reload *r, const struct configured_result *result)
+static void tell(struct reload *reload, const struct configured_result *result)
 {
 	struct pp_msg_reload_reply reply = {
 		.created = result->created,
 		.changed = result->changed,
 		.deleted = result->deleted,
-		.failed = r->failed,
+		.failed = reload->failed,
 	};
 
-	memcpy(reply.message, r->message, strlen(r->message));
-	while (r->asking) {
-		struct asking *a = r->asking;
+	memcpy(reply.message, reload->message, strlen(reload->message));
+	while (reload->asking) {
+		struct asking *a = reload->asking;
 
-		r->asking = a->next;
+		reload->asking = a->next;
 		if (a->claim.peer)
 			peer_reply(a->claim.peer, &a->header, &reply, NULL, 0);
 		peer_claim_end(&a->claim);
@@ -170,74 +171,75 @@ static void tell(struct reload *r, const struct configured_result *result)
 
 static void on_done(void *userdata, const struct configured_result *result)
 {
-	struct reload *r = userdata;
+	struct reload *reload = userdata;
 
-	dropins_free(r->dropins);
-	r->dropins = NULL;
-	r->unfinished = result->unfinished;
-	if (r->read_again || r->failed || result->created || result->changed || result->deleted)
+	dropins_free(reload->dropins);
+	reload->dropins = NULL;
+	reload->unfinished = result->unfinished;
+	if (reload->read_again || reload->failed || result->created || result->changed ||
+	    result->deleted)
 		log_info("Read the configuration: events created %u, changed %u, deleted %u; "
 			 "failed %u.",
-			 result->created, result->changed, result->deleted, r->failed);
-	tell(r, result);
-	r->settled = !r->again;
-	if (r->settled)
-		r->ended(r->userdata);
+			 result->created, result->changed, result->deleted, reload->failed);
+	tell(reload, result);
+	reload->settled = !reload->again;
+	if (reload->settled)
+		reload->ended(reload->userdata);
 }
 
-static void begin(struct reload *r)
+static void begin(struct reload *reload)
 {
 	struct configured_result none = { 0 };
 	char sentence[128];
-	int err;
+	int r;
 
-	r->again = r->unfinished = r->settled = false;
-	r->read_again = true;
-	r->asking = TAKE_PTR(r->waiting);
-	r->begun(r->userdata);
-	err = read_files(r, true);
-	if (err >= 0)
+	reload->again = reload->unfinished = reload->settled = false;
+	reload->read_again = true;
+	reload->asking = TAKE_PTR(reload->waiting);
+	reload->begun(reload->userdata);
+	r = read_files(reload, true);
+	if (r >= 0)
 		return;
 	snprintf(sentence, sizeof(sentence),
-		 "The daemon cannot read its configuration again: %s; try again.", strerror(-err));
-	complain(r, sentence);
-	on_done(r, &none);
+		 "The daemon cannot read its configuration again: %s; try again.", strerror(-r));
+	complain(reload, sentence);
+	on_done(reload, &none);
 }
 
 /* What is due, until something has to be waited for. */
-void reload_continue(struct reload *r)
+void reload_continue(struct reload *reload)
 {
 	bool back;
 
-	if (r->ending)
+	if (reload->ending)
 		return;
-	configured_continue(&r->configured);
-	if (r->configured.pass || !r->lifecycle->synced)
+	configured_continue(&reload->configured);
+	if (reload->configured.pass || !reload->lifecycle->synced)
 		return;
-	back = r->unfinished && r->lifecycle->generation != r->generation;
-	if (!r->due && (r->again || back))
-		begin(r);
-	if (r->due) {
-		int err;
+	back = reload->unfinished && reload->lifecycle->generation != reload->generation;
+	if (!reload->due && (reload->again || back))
+		begin(reload);
+	if (reload->due) {
+		int r;
 
-		r->due = false;
-		r->generation = r->lifecycle->generation;
-		err = configured_begin(&r->configured, r->in_force, r->dropins);
-		if (err < 0) {
+		reload->due = false;
+		reload->generation = reload->lifecycle->generation;
+		r = configured_begin(&reload->configured, reload->in_force, reload->dropins);
+		if (r < 0) {
 			struct configured_result none = { 0 };
 
-			complain(r,
+			complain(reload,
 				 "The daemon cannot find out which CPUs there are, and leaves all "
 				 "events as they are.");
-			on_done(r, &none);
+			on_done(reload, &none);
 		}
 	}
 }
 
-void reload_again(struct reload *r)
+void reload_again(struct reload *reload)
 {
-	r->again = true;
-	reload_continue(r);
+	reload->again = true;
+	reload_continue(reload);
 }
 
 /* ── what is to be there after a reboot ─────────────────────────────────────────────────── */
@@ -245,10 +247,10 @@ void reload_again(struct reload *r)
 int reload_boot(void *userdata, const struct event *e, const struct pp_msg_create_request *request,
 		char *sentence, size_t size)
 {
-	struct reload *r = userdata;
-	const struct config_namespace *ns = config_namespace(r->in_force, e->ns->name);
+	struct reload *reload = userdata;
+	const struct config_namespace *ns = config_namespace(reload->in_force, e->ns->name);
 	struct boot_file f = {
-		.folder = r->places.folders[r->places.written],
+		.folder = reload->places.folders[reload->places.written],
 		.request = request,
 		.creator = e->truth.spec.creator,
 		/* One that is made on demand would be root's after the boot. */
@@ -260,32 +262,32 @@ int reload_boot(void *userdata, const struct event *e, const struct pp_msg_creat
 
 int reload_forget(void *userdata, const struct event *e, char *sentence, size_t size)
 {
-	struct reload *r = userdata;
+	struct reload *reload = userdata;
 
-	return boot_file_remove(r->places.folders[r->places.written], e->truth.spec.ns,
+	return boot_file_remove(reload->places.folders[reload->places.written], e->truth.spec.ns,
 				e->truth.spec.name, sentence, size);
 }
 
 /* ── life ───────────────────────────────────────────────────────────────────────────────── */
 
-int reload_init(struct reload *r, const struct reload_options *options)
+int reload_init(struct reload *reload, const struct reload_options *options)
 {
-	int err = dropin_places(options->instance, options->named, &r->places);
+	int r = dropin_places(options->instance, options->named, &reload->places);
 
-	if (err < 0)
-		return err;
-	r->required = options->named != NULL;
-	r->configured.lifecycle = r->lifecycle;
-	r->configured.complain = complain;
-	r->configured.done = on_done;
-	r->configured.userdata = r;
-	err = config_copy(options->config, &r->base);
-	return err < 0 ? err : read_files(r, false);
+	if (r < 0)
+		return r;
+	reload->required = options->named != NULL;
+	reload->configured.lifecycle = reload->lifecycle;
+	reload->configured.complain = complain;
+	reload->configured.done = on_done;
+	reload->configured.userdata = reload;
+	r = config_copy(options->config, &reload->base);
+	return r < 0 ? r : read_files(reload, false);
 }
 
-void reload_end(struct reload *r)
+void reload_end(struct reload *reload)
 {
-	r->ending = true;
+	reload->ending = true;
 }
 
 static void forget_asking(struct asking **list)
@@ -299,13 +301,13 @@ static void forget_asking(struct asking **list)
 	}
 }
 
-void reload_done(struct reload *r)
+void reload_done(struct reload *reload)
 {
-	configured_stop(&r->configured);
-	forget_asking(&r->asking);
-	forget_asking(&r->waiting);
-	dropins_free(r->dropins);
-	config_free(r->in_force);
-	config_free(r->base);
-	*r = (struct reload){ 0 };
+	configured_stop(&reload->configured);
+	forget_asking(&reload->asking);
+	forget_asking(&reload->waiting);
+	dropins_free(reload->dropins);
+	config_free(reload->in_force);
+	config_free(reload->base);
+	*reload = (struct reload){ 0 };
 }

@@ -46,13 +46,13 @@ struct reload_options {
 
 /* Reads events.d for the first time; namespaces and limits are in force when it returns, events
  * are created when reload_continue finds that it is known which there are. 0; -errno. */
-int reload_init(struct reload *r, const struct reload_options *options);
+int reload_init(struct reload *reload, const struct reload_options *options);
 
 /* Whenever an order has ended, or events came or went (lifecycle.changed). */
-void reload_continue(struct reload *r);
+void reload_continue(struct reload *reload);
 
 /* Reads all of it again, now or when the reading that is under way has ended. */
-void reload_again(struct reload *r);
+void reload_again(struct reload *reload);
 
 /* The same as service.reload; userdata is the struct reload. */
 void reload_request(void *userdata, struct peer *peer, const struct pp_header *header);
@@ -63,6 +63,6 @@ int reload_boot(void *userdata, const struct event *e, const struct pp_msg_creat
 int reload_forget(void *userdata, const struct event *e, char *sentence, size_t size);
 
 /* Before lifecycle_done: nothing more is ordered or said. */
-void reload_end(struct reload *r);
+void reload_end(struct reload *reload);
 /* After lifecycle_done and peers_done. Accepts an empty one. */
-void reload_done(struct reload *r);
+void reload_done(struct reload *reload);

@@ -129,37 +129,37 @@ static struct event *find_next(struct stop *s)
 static int order(struct stop *s, struct event *e)
 {
 	char sentence[PP_SENTENCE_SIZE];
-	int err;
+	int r;
 
 	s->about = e;
 	s->before = e->truth.id;
 	s->waiter = (struct waiter){ .done = on_deleted };
-	err = lifecycle_delete(s->lifecycle, e, &s->waiter);
-	if (err >= 0)
+	r = lifecycle_delete(s->lifecycle, e, &s->waiter);
+	if (r >= 0)
 		return 0;
 	s->about = NULL;
-	lifecycle_explain(s->lifecycle, err, e->truth.spec.ns, e->truth.spec.name, sentence,
+	lifecycle_explain(s->lifecycle, r, e->truth.spec.ns, e->truth.spec.name, sentence,
 			  sizeof(sentence));
 	log_warning("Cannot end %s/%s: %s", e->truth.spec.ns, e->truth.spec.name, sentence);
-	return err;
+	return r;
 }
 
 void stop_continue(struct stop *s)
 {
 	struct event *e;
-	int err = 0;
+	int r = 0;
 
 	if (!s->timer || s->stepping || s->about || !s->lifecycle->synced)
 		return;
 	s->stepping = true;
 	/* Without an engine each would say the same. */
-	while (err != -EAGAIN && !s->about && (e = find_next(s)))
-		err = order(s, e);
+	while (r != -EAGAIN && !s->about && (e = find_next(s)))
+		r = order(s, e);
 	s->stepping = false;
 	s->again |= !s->about && is_awaited(s);
 	if (s->about)
 		get_on(s);
-	else if (err == -EAGAIN || !s->again)
+	else if (r == -EAGAIN || !s->again)
 		end(s);
 }
 
@@ -167,11 +167,11 @@ void stop_continue(struct stop *s)
 
 int stop_begin(struct stop *s, sd_event *loop)
 {
-	int err = sd_event_add_time_relative(loop, &s->timer, CLOCK_MONOTONIC, PATIENCE_USEC, 1000,
-					     on_timer, s);
+	int r = sd_event_add_time_relative(loop, &s->timer, CLOCK_MONOTONIC, PATIENCE_USEC, 1000,
+					   on_timer, s);
 
-	if (err < 0)
-		return err;
+	if (r < 0)
+		return r;
 	s->begun = true;
 	s->before = UINT64_MAX;
 	s->lifecycle->closed = true;

@@ -163,10 +163,10 @@ static int write_records(const struct source *s, const struct pp_ring_header *h,
 	size_t at = head & (h->data_size - 1);
 	size_t first = MIN(filled, h->data_size - at), rest = filled - first;
 	size_t place = h->header_size + at;
-	int err = file_write(fd, s->map + place, rest ? first + h->spill_size : first, place);
+	int r = file_write(fd, s->map + place, rest ? first + h->spill_size : first, place);
 
-	if (err < 0 || rest == 0)
-		return err;
+	if (r < 0 || rest == 0)
+		return r;
 	return file_write(fd, s->map + h->header_size, rest, h->header_size);
 }
 
@@ -175,15 +175,15 @@ static int copy_once(const struct source *s, struct pp_ring_header *h, int fd, u
 		     uint64_t *ret_filled)
 {
 	uint64_t filled, overwritten;
-	int err;
+	int r;
 
 	read_live(s, &h->live);
 	if (h->live.head % 8)
 		return -EBADMSG;
 	filled = MIN(0 - h->live.head, h->data_size);
-	err = write_records(s, h, h->live.head, filled, fd);
-	if (err < 0)
-		return err;
+	r = write_records(s, h, h->live.head, filled, fd);
+	if (r < 0)
+		return r;
 	atomic_thread_fence(memory_order_acquire);
 	overwritten = MIN(h->live.head - LIVE(s, reserve), h->data_size);
 	/* What a reader of the copy derives from this is what we would have. */
@@ -196,13 +196,13 @@ static int copy_once(const struct source *s, struct pp_ring_header *h, int fd, u
 static int write_header(const struct source *s, struct pp_ring_header *h, int fd)
 {
 	const struct pp_ring_limit *limit = (const void *)(s->map + PP_RING_LIMIT_OFFSET);
-	int err;
+	int r;
 
 	h->live.nest = 0;
 	memcpy(&h->limit, limit, sizeof(h->limit));
-	err = file_write(fd, h, sizeof(*h), 0);
-	if (err < 0)
-		return err;
+	r = file_write(fd, h, sizeof(*h), 0);
+	if (r < 0)
+		return r;
 	return file_write(fd, s->map + sizeof(*h), h->header_size - sizeof(*h), sizeof(*h));
 }
 
@@ -213,23 +213,23 @@ int copy_ring(int fd, size_t size, int *ret)
 	_cleanup_close_ int file = -EBADF;
 	uint64_t whole = 0, filled = 0;
 	struct pp_ring_header h;
-	int err = source_open(fd, size, max, &s);
+	int r = source_open(fd, size, max, &s);
 
-	if (err < 0)
-		return err;
-	err = pp_ring_check(s.map, s.size, &h);
-	if (err < 0)
-		return err;
-	err = file_new(pp_ring_size(h.header_size, h.data_size, h.spill_size), &file);
-	if (err < 0)
-		return err;
+	if (r < 0)
+		return r;
+	r = pp_ring_check(s.map, s.size, &h);
+	if (r < 0)
+		return r;
+	r = file_new(pp_ring_size(h.header_size, h.data_size, h.spill_size), &file);
+	if (r < 0)
+		return r;
 	for (int i = 0; i < COPY_TRIES && (i == 0 || whole < filled / 2); i++) {
-		err = copy_once(&s, &h, file, &whole, &filled);
-		if (err < 0)
-			return err;
+		r = copy_once(&s, &h, file, &whole, &filled);
+		if (r < 0)
+			return r;
 	}
-	err = write_header(&s, &h, file);
-	return err < 0 ? err : file_finish(file, ret);
+	r = write_header(&s, &h, file);
+	return r < 0 ? r : file_finish(file, ret);
 }
 
 /* ── catalogs ───────────────────────────────────────────────────────────────────────────── */
@@ -238,16 +238,16 @@ int copy_catalog(int fd, size_t size, int *ret)
 {
 	_cleanup_(source_close) struct source s = { 0 };
 	_cleanup_close_ int file = -EBADF;
-	int err = source_open(fd, size, PP_COPY_CATALOG_MAX, &s);
+	int r = source_open(fd, size, PP_COPY_CATALOG_MAX, &s);
 
-	if (err < 0)
-		return err;
-	err = pp_catalog_check(s.map, s.size);
-	if (err < 0)
-		return err;
-	err = file_new(s.size, &file);
-	if (err < 0)
-		return err;
-	err = file_write(file, s.map, s.size, 0);
-	return err < 0 ? err : file_finish(file, ret);
+	if (r < 0)
+		return r;
+	r = pp_catalog_check(s.map, s.size);
+	if (r < 0)
+		return r;
+	r = file_new(s.size, &file);
+	if (r < 0)
+		return r;
+	r = file_write(file, s.map, s.size, 0);
+	return r < 0 ? r : file_finish(file, ret);
 }

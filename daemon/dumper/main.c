@@ -69,12 +69,12 @@ static int parse_options(int argc, char **argv, uint32_t *ret_broker)
 int main(int argc, char **argv)
 {
 	uint32_t broker = 0;
-	int err;
+	int r;
 
 	log_open("perfpersist-dumper");
-	err = parse_options(argc, argv, &broker);
-	if (err != 0)
-		return err < 0 ? 2 : EXIT_SUCCESS;
+	r = parse_options(argc, argv, &broker);
+	if (r != 0)
+		return r < 0 ? 2 : EXIT_SUCCESS;
 	if (sd_listen_fds(1) != 1 ||
 	    sd_is_socket(SD_LISTEN_FDS_START, AF_UNIX, SOCK_SEQPACKET, 1) <= 0) {
 		log_error("One listening SOCK_SEQPACKET socket is expected in LISTEN_FDS; "
@@ -88,7 +88,7 @@ int main(int argc, char **argv)
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* as the broker */
 	sd_notify(0, "READY=1\nSTATUS=waiting for jobs");
-	err = serve_copies(SD_LISTEN_FDS_START, (pid_t)broker);
-	log_error("The dumper's loop failed: %s.", strerror(-err));
+	r = serve_copies(SD_LISTEN_FDS_START, (pid_t)broker);
+	log_error("The dumper's loop failed: %s.", strerror(-r));
 	return EXIT_FAILURE;
 }

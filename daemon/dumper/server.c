@@ -32,12 +32,12 @@ static int copy_all(struct server *s)
 	for (size_t i = 0; i < s->from.n; i++) {
 		bool catalog = i == 0 && s->job.catalog;
 		int fd = -EBADF;
-		int err = (catalog ? copy_catalog : copy_ring)(s->from.fd[i], s->job.size[i], &fd);
+		int r = (catalog ? copy_catalog : copy_ring)(s->from.fd[i], s->job.size[i], &fd);
 
-		if (err < 0) {
+		if (r < 0) {
 			log_error("Cannot copy a %s of %u bytes: %s.", catalog ? "catalog" : "ring",
-				  s->job.size[i], strerror(-err));
-			return err;
+				  s->job.size[i], strerror(-r));
+			return r;
 		}
 		s->to.fd[s->to.n++] = fd;
 	}
@@ -73,21 +73,21 @@ static int serve_job(struct server *s)
 {
 	ssize_t n =
 		pp_packet_receive(s->connection, &s->job, sizeof(s->job), PP_FDS_MAX, &s->from, 0);
-	int err = -EBADMSG;
+	int r = -EBADMSG;
 
 	if (n <= 0)
 		return n < 0 ? (int)n : -ECONNRESET;
 	if (job_is_sound(s, n)) {
 		/* Nobody waits for longer, and whatever holds us up ends with us. */
 		alarm(PP_COPY_SECONDS);
-		err = carry_out(s);
+		r = carry_out(s);
 		alarm(0);
 	} else {
 		log_error("The broker sent what is no job; its connection is closed.");
 	}
 	pp_fds_close(&s->from);
 	pp_fds_close(&s->to);
-	return err;
+	return r;
 }
 
 static void accept_broker(struct server *s)
@@ -123,11 +123,11 @@ int serve_copies(int listener, pid_t broker)
 		.listener = listener,
 		.connection = -EBADF,
 	};
-	int err;
+	int r;
 
 	do
-		err = serve_once(&s);
-	while (err >= 0);
+		r = serve_once(&s);
+	while (r >= 0);
 	close_fd(s.connection);
-	return err;
+	return r;
 }

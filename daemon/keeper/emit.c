@@ -243,13 +243,13 @@ int table_emit(const struct table *t, uint64_t since, uint64_t until, void (*bus
 		.context = context,
 	};
 	_cleanup_(items_done) struct items items = { 0 };
-	int err = o.buffer ? memfile_new(&o.fd) : -ENOMEM;
+	int r = o.buffer ? memfile_new(&o.fd) : -ENOMEM;
 
-	if (err < 0)
-		return err;
-	err = items_of(t, since, until ? until : UINT64_MAX, busy, context, &items);
-	if (err < 0)
-		return err;
+	if (r < 0)
+		return r;
+	r = items_of(t, since, until ? until : UINT64_MAX, busy, context, &items);
+	if (r < 0)
+		return r;
 	for (size_t i = 0; i < items.n && o.err == 0; i++)
 		emit_item(&o, &items.item[i]);
 	flush(&o);

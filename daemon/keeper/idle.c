@@ -50,19 +50,19 @@ int idle_init(struct idle *idle, int listener)
 {
 	socklen_t size = sizeof(idle->address) - 1; /* a NUL is behind it */
 	struct stat st;
-	int err;
+	int r;
 
 	*idle = (struct idle){ .watch = -EBADF, .timer = -EBADF, .waiting = true };
-	err = start_timer(idle);
-	if (err < 0)
-		return err;
+	r = start_timer(idle);
+	if (r < 0)
+		return r;
 	if (getsockname(listener, (struct sockaddr *)&idle->address, &size) < 0)
 		return -errno;
 	if (idle->address.sun_path[0] != '/')
 		return 0; /* no file, which could be gone */
-	err = watch_directory(idle);
-	if (err < 0)
-		return err;
+	r = watch_directory(idle);
+	if (r < 0)
+		return r;
 	if (lstat(idle->address.sun_path, &st) < 0) {
 		idle->gone = true;
 		return 0;

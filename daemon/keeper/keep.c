@@ -102,13 +102,13 @@ static void busy(void *context)
 
 static void look_for_programs(struct keep *k)
 {
-	int err = loaded_look(&k->loaded, &k->table, busy, k);
+	int r = loaded_look(&k->loaded, &k->table, busy, k);
 
-	if (err < 0 && !k->told_programs)
+	if (r < 0 && !k->told_programs)
 		log_warning("Cannot look which BPF programs there are: %s; samples in them have "
 			    "no names.",
-			    strerror(-err));
-	k->told_programs |= err < 0;
+			    strerror(-r));
+	k->told_programs |= r < 0;
 }
 
 static void merge(struct keep *k, uint64_t until)
@@ -152,10 +152,10 @@ void keep_wake(struct keep *k)
 static int put_rings(struct keep *k, const struct pp_keep_cpu *cpus, size_t n, int *fds)
 {
 	for (size_t i = 0; i < n; i++) {
-		int err = rings_put(&k->rings, cpus[i].cpu, cpus[i].generation, fds[i]);
+		int r = rings_put(&k->rings, cpus[i].cpu, cpus[i].generation, fds[i]);
 
-		if (err < 0)
-			return err;
+		if (r < 0)
+			return r;
 		fds[i] = -EBADF;
 	}
 	return 0;
@@ -163,18 +163,18 @@ static int put_rings(struct keep *k, const struct pp_keep_cpu *cpus, size_t n, i
 
 int keep_rings(struct keep *k, const struct pp_keep_cpu *cpus, size_t n, int *fds)
 {
-	int err;
+	int r;
 
 	if (n == 0)
 		return -EINVAL;
 	if (!k->keeping)
 		k->table.first = pp_clock_ns(CLOCK_MONOTONIC) - RINGS_CLOCK_SLACK;
 	merge(k, UINT64_MAX); /* what it leaves goes over into the new rings */
-	err = put_rings(k, cpus, n, fds);
-	if (err < 0) {
+	r = put_rings(k, cpus, n, fds);
+	if (r < 0) {
 		if (!k->keeping)
 			rings_unmap(&k->rings);
-		return err;
+		return r;
 	}
 	k->table.since_rings = pp_clock_ns(CLOCK_MONOTONIC);
 	if (!k->keeping)
@@ -189,20 +189,20 @@ int keep_tasks(struct keep *k, int fds[static PP_KEEP_ITERATORS])
 {
 	_cleanup_(tasks_free) struct tasks of_tasks = { 0 }, of_maps = { 0 };
 	uint64_t time = pp_clock_ns(CLOCK_MONOTONIC);
-	int err;
+	int r;
 
 	if (!k->keeping)
 		return -ENODATA;
 	loaded_put(&k->loaded, fds[2]);
 	fds[2] = -EBADF;
 	look_for_programs(k);
-	err = tasks_read(fds[0], TASKS_SIZE_MAX, busy, k, &of_tasks);
-	if (err == 0)
-		err = tasks_read(fds[1], TASKS_SIZE_MAX, busy, k, &of_maps);
-	if (err == 0)
-		err = drain(k);
-	if (err < 0)
-		return err;
+	r = tasks_read(fds[0], TASKS_SIZE_MAX, busy, k, &of_tasks);
+	if (r == 0)
+		r = tasks_read(fds[1], TASKS_SIZE_MAX, busy, k, &of_maps);
+	if (r == 0)
+		r = drain(k);
+	if (r < 0)
+		return r;
 	k->told = pp_clock_ns(CLOCK_MONOTONIC);
 	return table_tell(&k->table, time, &of_tasks, &of_maps);
 }
@@ -227,15 +227,15 @@ int keep_limit(struct keep *k, uint64_t max_memory)
 
 int keep_take(struct keep *k, uint64_t since, uint64_t until, int *ret_fd, uint64_t *ret_size)
 {
-	int err;
+	int r;
 
 	if (!k->keeping)
 		return -ENODATA;
 	if (until != 0 && until < since)
 		return -EINVAL;
-	err = drain(k);
-	if (err < 0)
-		return err;
+	r = drain(k);
+	if (r < 0)
+		return r;
 	look_for_programs(k);
 	if (until == 0)
 		until = pp_clock_ns(CLOCK_MONOTONIC);
@@ -245,15 +245,15 @@ int keep_take(struct keep *k, uint64_t since, uint64_t until, int *ret_fd, uint6
 int keep_drop(struct keep *k)
 {
 	uint64_t max_memory = k->table.memory.max;
-	int err;
+	int r;
 
 	rings_unmap(&k->rings);
 	loaded_done(&k->loaded);
 	table_clear(&k->table);
 	k->keeping = k->behind = false;
-	err = table_init(&k->table, max_memory);
+	r = table_init(&k->table, max_memory);
 	malloc_trim(0);
-	return err;
+	return r;
 }
 
 void keep_status(struct keep *k, struct pp_keep_status *ret)

@@ -271,10 +271,10 @@ int loaded_told(struct loaded *p, struct table *t, struct tasks *there, uint64_t
 	_cleanup_free_ const struct pp_task_program **came = NULL;
 	_cleanup_free_ struct ended *went = NULL;
 	struct look l = { .table = t, .last = p->told, .now = now };
-	int err = check(there);
+	int r = check(there);
 
-	if (err < 0)
-		return err;
+	if (r < 0)
+		return r;
 	came = l.came = calloc(count(there) + 1, sizeof(*l.came));
 	went = l.went = calloc(count(&p->there) + 1, sizeof(*l.went));
 	if (!came || !went)
@@ -293,14 +293,14 @@ int loaded_look(struct loaded *p, struct table *t, void (*busy)(void *context), 
 {
 	_cleanup_(tasks_free) struct tasks there = { 0 };
 	uint64_t now = pp_clock_ns(CLOCK_MONOTONIC);
-	int err;
+	int r;
 
 	if (p->file < 0)
 		return 0;
-	err = read_there(p->file, busy, context, &there);
-	if (err == 0)
-		err = loaded_told(p, t, &there, now);
+	r = read_there(p->file, busy, context, &there);
+	if (r == 0)
+		r = loaded_told(p, t, &there, now);
 	p->looked = now; /* also if it failed: not at once again */
 	p->cost = pp_clock_ns(CLOCK_MONOTONIC) - now;
-	return err;
+	return r;
 }

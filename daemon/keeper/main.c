@@ -64,12 +64,12 @@ static int parse_options(int argc, char **argv, bool *ret_exit_idle)
 int main(int argc, char **argv)
 {
 	bool exit_idle = false;
-	int err;
+	int r;
 
 	log_open("perfpersist-keeper");
-	err = parse_options(argc, argv, &exit_idle);
-	if (err != 0)
-		return err < 0 ? 2 : EXIT_SUCCESS;
+	r = parse_options(argc, argv, &exit_idle);
+	if (r != 0)
+		return r < 0 ? 2 : EXIT_SUCCESS;
 	if (sd_listen_fds(1) != 1 ||
 	    sd_is_socket(SD_LISTEN_FDS_START, AF_UNIX, SOCK_SEQPACKET, 1) <= 0) {
 		log_error("One listening SOCK_SEQPACKET socket is expected in LISTEN_FDS; "
@@ -82,9 +82,9 @@ int main(int argc, char **argv)
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* as the broker */
 	sd_notify(0, "READY=1\nSTATUS=keeping");
-	err = serve_keeping(SD_LISTEN_FDS_START, exit_idle);
-	if (err >= 0)
+	r = serve_keeping(SD_LISTEN_FDS_START, exit_idle);
+	if (r >= 0)
 		return EXIT_SUCCESS;
-	log_error("The keeper's loop failed: %s.", strerror(-err));
+	log_error("The keeper's loop failed: %s.", strerror(-r));
 	return EXIT_FAILURE;
 }

@@ -45,25 +45,25 @@ struct ring {
 	uint64_t filled; /* bytes, since it was asked last */
 };
 
-static struct perf_event_mmap_page *control(const struct ring *r)
+static struct perf_event_mmap_page *control(const struct ring *ring)
 {
-	return (struct perf_event_mmap_page *)(void *)r->map;
+	return (struct perf_event_mmap_page *)(void *)ring->map;
 }
 
-static void ring_free(struct ring *r)
+static void ring_free(struct ring *ring)
 {
-	if (!r)
+	if (!ring)
 		return;
-	if (r->map)
-		munmap(r->map, r->page + r->data);
-	close_fd(r->fd);
-	free(r->pending);
-	free(r);
+	if (ring->map)
+		munmap(ring->map, ring->page + ring->data);
+	close_fd(ring->fd);
+	free(ring->pending);
+	free(ring);
 }
 
-static void cleanup_ring(struct ring **r)
+static void cleanup_ring(struct ring **ring)
 {
-	ring_free(*r);
+	ring_free(*ring);
 }
 
 static size_t data_wanted(void)
@@ -76,14 +76,15 @@ static size_t data_wanted(void)
 }
 
 /* The largest that the limits for locked memory let us have. */
-static int map_ring(struct ring *r, int fd)
+static int map_ring(struct ring *ring, int fd)
 {
-	r->page = (size_t)sysconf(_SC_PAGESIZE);
-	for (r->data = data_wanted(); r->data >= DATA_MIN; r->data /= 2) {
-		void *p = mmap(NULL, r->page + r->data, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	ring->page = (size_t)sysconf(_SC_PAGESIZE);
+	for (ring->data = data_wanted(); ring->data >= DATA_MIN; ring->data /= 2) {
+		void *p = mmap(NULL, ring->page + ring->data, PROT_READ | PROT_WRITE, MAP_SHARED,
+			       fd, 0);
 
 		if (p != MAP_FAILED) {
-			r->map = p;
+			ring->map = p;
 			return 0;
 		}
 		if (errno != EPERM && errno != ENOMEM)
@@ -94,26 +95,26 @@ static int map_ring(struct ring *r, int fd)
 
 static int ring_new(uint32_t cpu, uint64_t generation, int fd, struct ring **ret)
 {
-	_cleanup_(cleanup_ring) struct ring *r = calloc(1, sizeof(*r));
+	_cleanup_(cleanup_ring) struct ring *ring = calloc(1, sizeof(*ring));
 	uint64_t id;
-	int err;
+	int r;
 
-	if (!r)
+	if (!ring)
 		return -ENOMEM;
-	r->fd = -EBADF;
-	r->cpu = cpu;
-	r->generation = generation;
+	ring->fd = -EBADF;
+	ring->cpu = cpu;
+	ring->generation = generation;
 	/* A file in its place could be cut short under us. */
 	if (ioctl(fd, PERF_EVENT_IOC_ID, &id) < 0)
 		return -EBADMSG;
-	err = map_ring(r, fd);
-	if (err < 0)
-		return err;
-	if (control(r)->data_offset != r->page || control(r)->data_size != r->data)
+	r = map_ring(ring, fd);
+	if (r < 0)
+		return r;
+	if (control(ring)->data_offset != ring->page || control(ring)->data_size != ring->data)
 		return -EBADMSG;
 	/* Who had it before may have read some of it. */
-	r->tail = control(r)->data_tail;
-	*ret = TAKE_PTR(r);
+	ring->tail = control(ring)->data_tail;
+	*ret = TAKE_PTR(ring);
 	return 0;
 }
 
@@ -152,55 +153,55 @@ uint64_t ring_generation(const struct ring *ring)
 
 /* ── out of the kernel's memory ─────────────────────────────────────────────────────────── */
 
-static bool make_room(struct ring *r, size_t more)
+static bool make_room(struct ring *ring, size_t more)
 {
-	size_t room = r->room ? r->room : DATA_MIN;
+	size_t room = ring->room ? ring->room : DATA_MIN;
 	uint8_t *p;
 
-	if (r->begin == r->end)
-		r->begin = r->end = 0;
-	if (r->end + more <= r->room)
+	if (ring->begin == ring->end)
+		ring->begin = ring->end = 0;
+	if (ring->end + more <= ring->room)
 		return true;
-	if (r->begin > 0) {
-		memmove(r->pending, r->pending + r->begin, r->end - r->begin);
-		r->end -= r->begin;
-		r->begin = 0;
+	if (ring->begin > 0) {
+		memmove(ring->pending, ring->pending + ring->begin, ring->end - ring->begin);
+		ring->end -= ring->begin;
+		ring->begin = 0;
 	}
-	while (room < r->end + more)
+	while (room < ring->end + more)
 		room *= 2;
 	if (room > PENDING_MAX)
 		return false;
-	if (room == r->room)
+	if (room == ring->room)
 		return true;
-	p = realloc(r->pending, room);
+	p = realloc(ring->pending, room);
 	if (!p)
 		return false;
-	r->pending = p;
-	r->room = room;
+	ring->pending = p;
+	ring->room = room;
 	return true;
 }
 
-static void collect(struct rings *rings, struct ring *r)
+static void collect(struct rings *rings, struct ring *ring)
 {
-	const uint8_t *data = r->map + r->page;
-	uint64_t head = __atomic_load_n(&control(r)->data_head, __ATOMIC_ACQUIRE);
-	size_t n = head - r->tail, at = r->tail & (r->data - 1), first;
+	const uint8_t *data = ring->map + ring->page;
+	uint64_t head = __atomic_load_n(&control(ring)->data_head, __ATOMIC_ACQUIRE);
+	size_t n = head - ring->tail, at = ring->tail & (ring->data - 1), first;
 
 	if (n == 0)
 		return;
-	if (n > r->data) { /* the kernel never does that */
+	if (n > ring->data) { /* the kernel never does that */
 		rings->bad++;
 		n = 0;
 	}
-	if (!make_room(r, n))
+	if (!make_room(ring, n))
 		return;
-	first = MIN(n, r->data - at);
-	memcpy(r->pending + r->end, data + at, first);
-	memcpy(r->pending + r->end + first, data, n - first);
-	r->end += n;
-	r->filled += n;
-	r->tail = head;
-	__atomic_store_n(&control(r)->data_tail, head, __ATOMIC_RELEASE);
+	first = MIN(n, ring->data - at);
+	memcpy(ring->pending + ring->end, data + at, first);
+	memcpy(ring->pending + ring->end + first, data, n - first);
+	ring->end += n;
+	ring->filled += n;
+	ring->tail = head;
+	__atomic_store_n(&control(ring)->data_tail, head, __ATOMIC_RELEASE);
 }
 
 void rings_collect(struct rings *rings)
@@ -218,24 +219,24 @@ static bool can_be(const struct rings *rings, uint64_t time)
 /* ── into one order ─────────────────────────────────────────────────────────────────────── */
 
 /* Whether there is a next record, and of when it is. */
-static bool look(struct rings *rings, struct ring *r)
+static bool look(struct rings *rings, struct ring *ring)
 {
-	size_t size = record_extent(r->pending + r->begin, r->end - r->begin);
+	size_t size = record_extent(ring->pending + ring->begin, ring->end - ring->begin);
 
 	if (size > 0) {
-		r->next = record_when(r->pending + r->begin, size);
-		if (!can_be(rings, r->next))
-			r->next = r->last;
-		r->last = r->next;
+		ring->next = record_when(ring->pending + ring->begin, size);
+		if (!can_be(rings, ring->next))
+			ring->next = ring->last;
+		ring->last = ring->next;
 		return true;
 	}
-	if (r->begin < r->end)
+	if (ring->begin < ring->end)
 		rings->bad++; /* and all that was behind it */
-	r->begin = r->end = 0;
-	if (r->room > PENDING_KEEP) {
-		free(r->pending);
-		r->pending = NULL;
-		r->room = 0;
+	ring->begin = ring->end = 0;
+	if (ring->room > PENDING_KEEP) {
+		free(ring->pending);
+		ring->pending = NULL;
+		ring->room = 0;
 	}
 	return false;
 }
@@ -243,14 +244,14 @@ static bool look(struct rings *rings, struct ring *r)
 static void sink(struct ring **heap, size_t n, size_t i)
 {
 	for (size_t child; (child = 2 * i + 1) < n; i = child) {
-		struct ring *r = heap[i];
+		struct ring *ring = heap[i];
 
 		if (child + 1 < n && heap[child + 1]->next < heap[child]->next)
 			child++;
-		if (r->next <= heap[child]->next)
+		if (ring->next <= heap[child]->next)
 			return;
 		heap[i] = heap[child];
-		heap[child] = r;
+		heap[child] = ring;
 	}
 }
 
@@ -280,13 +281,13 @@ bool rings_merge(struct rings *rings, uint64_t until,
 	end = rings->now + RINGS_STEP;
 	n = heap_of(rings, heap);
 	while (n > 0 && heap[0]->next <= until) {
-		struct ring *r = heap[0];
-		const uint8_t *record = r->pending + r->begin;
-		size_t size = record_extent(record, r->end - r->begin);
+		struct ring *ring = heap[0];
+		const uint8_t *record = ring->pending + ring->begin;
+		size_t size = record_extent(record, ring->end - ring->begin);
 
-		r->begin += size;
+		ring->begin += size;
 		apply(context, record, size);
-		if (!look(rings, r))
+		if (!look(rings, ring))
 			heap[0] = heap[--n];
 		sink(heap, n, 0);
 		if (pp_clock_ns(CLOCK_MONOTONIC) >= end)
@@ -300,10 +301,10 @@ double rings_take_filled(struct rings *rings)
 	double most = 0;
 
 	for (size_t i = 0; i < rings->n; i++) {
-		struct ring *r = rings->ring[i];
+		struct ring *ring = rings->ring[i];
 
-		most = MAX(most, (double)r->filled / (double)r->data);
-		r->filled = 0;
+		most = MAX(most, (double)ring->filled / (double)ring->data);
+		ring->filled = 0;
 	}
 	return most;
 }
@@ -319,18 +320,18 @@ bool rings_pressed(const struct rings *rings)
 /* ── another ring for a CPU ─────────────────────────────────────────────────────────────── */
 
 /* Up to a time. */
-static size_t bytes_before(const struct rings *rings, const struct ring *r, uint64_t time)
+static size_t bytes_before(const struct rings *rings, const struct ring *ring, uint64_t time)
 {
-	size_t at = r->begin, size;
+	size_t at = ring->begin, size;
 
-	while ((size = record_extent(r->pending + at, r->end - at)) > 0) {
-		uint64_t when = record_when(r->pending + at, size);
+	while ((size = record_extent(ring->pending + at, ring->end - at)) > 0) {
+		uint64_t when = record_when(ring->pending + at, size);
 
 		if (can_be(rings, when) && when >= time)
 			break;
 		at += size;
 	}
-	return at - r->begin;
+	return at - ring->begin;
 }
 
 /* What the old one has, and not the new one as well: both were written for a moment. The old one is
@@ -367,10 +368,10 @@ int rings_put(struct rings *rings, uint32_t cpu, uint64_t generation, int fd)
 	_cleanup_(cleanup_ring) struct ring *new = NULL;
 	size_t i = place(rings, cpu);
 	bool has = i < rings->n && rings->ring[i]->cpu == cpu;
-	int err = ring_new(cpu, generation, fd, &new);
+	int r = ring_new(cpu, generation, fd, &new);
 
-	if (err < 0)
-		return err;
+	if (r < 0)
+		return r;
 	if (!has) {
 		struct ring **more = realloc(rings->ring, (rings->n + 1) * sizeof(*more));
 

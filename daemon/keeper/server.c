@@ -97,17 +97,17 @@ static int carry_out(struct server *s, int *ret_fd)
 static int answer(struct server *s, int fd)
 {
 	_cleanup_close_ int taken = -EBADF;
-	int err;
+	int r;
 
 	s->answer = (struct pp_keep_answer){
 		.abi = PP_KEEP_ABI,
 		.serial = s->request.serial,
 		.pid = (uint32_t)getpid(),
 	};
-	err = carry_out(s, &taken);
-	if (err < 0 && err != -ENODATA)
-		log_warning("A request of type %u failed: %s.", s->request.type, strerror(-err));
-	s->answer.error = -err;
+	r = carry_out(s, &taken);
+	if (r < 0 && r != -ENODATA)
+		log_warning("A request of type %u failed: %s.", s->request.type, strerror(-r));
+	s->answer.error = -r;
 	keep_status(&s->keep, &s->answer.status);
 	return pp_packet_send(fd, &s->answer, sizeof(s->answer), &taken, taken >= 0 ? 1 : 0);
 }
@@ -116,16 +116,16 @@ static int serve_request(struct server *s, int fd)
 {
 	ssize_t n = pp_packet_receive(fd, s->packet, sizeof(s->packet), PP_FDS_MAX, &s->fds,
 				      MSG_DONTWAIT);
-	int err = -EBADMSG;
+	int r = -EBADMSG;
 
 	if (n <= 0)
 		return n == -EAGAIN ? 0 : n < 0 ? (int)n : -ECONNRESET;
 	if (is_sound(s, (size_t)n))
-		err = answer(s, fd);
+		r = answer(s, fd);
 	else
 		log_error("A peer sent what is no request; its connection is closed.");
 	pp_fds_close(&s->fds);
-	return err;
+	return r;
 }
 
 /* ── connections ────────────────────────────────────────────────────────────────────────── */
@@ -230,7 +230,7 @@ static bool is_idle(const struct server *s)
 
 static int server_init(struct server *s)
 {
-	int err;
+	int r;
 
 	for (size_t i = 0; i < CONNECTIONS_MAX; i++)
 		s->connection[i].fd = -EBADF;
@@ -238,18 +238,18 @@ static int server_init(struct server *s)
 	s->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (s->epoll < 0)
 		return -errno;
-	err = keep_init(&s->keep);
-	if (err < 0)
-		return err;
-	err = listen_to(s, s->listener, &s->listener);
-	if (err < 0 || !s->exit_idle)
-		return err;
-	err = idle_init(&s->idle, s->listener);
-	if (err == 0)
-		err = listen_to(s, s->idle.timer, &s->idle);
-	if (err == 0 && s->idle.watch >= 0)
-		err = listen_to(s, s->idle.watch, &s->idle);
-	return err;
+	r = keep_init(&s->keep);
+	if (r < 0)
+		return r;
+	r = listen_to(s, s->listener, &s->listener);
+	if (r < 0 || !s->exit_idle)
+		return r;
+	r = idle_init(&s->idle, s->listener);
+	if (r == 0)
+		r = listen_to(s, s->idle.timer, &s->idle);
+	if (r == 0 && s->idle.watch >= 0)
+		r = listen_to(s, s->idle.watch, &s->idle);
+	return r;
 }
 
 static void server_done(struct server *s)
@@ -264,14 +264,14 @@ static void server_done(struct server *s)
 int serve_keeping(int listener, bool exit_idle)
 {
 	static struct server s; /* large, and there is one */
-	int err;
+	int r;
 
 	s = (struct server){ .listener = listener, .exit_idle = exit_idle, .epoll = -EBADF };
-	err = server_init(&s);
-	if (err < 0)
-		return err;
-	while (err >= 0 && !s.ends && !is_idle(&s))
-		err = serve_once(&s);
+	r = server_init(&s);
+	if (r < 0)
+		return r;
+	while (r >= 0 && !s.ends && !is_idle(&s))
+		r = serve_once(&s);
 	server_done(&s);
-	return err;
+	return r;
 }

@@ -146,7 +146,7 @@ int table_init(struct table *t, uint64_t max_memory);
 void table_clear(struct table *t);
 
 /* What the record says happens in the table. */
-void table_apply(struct table *t, const struct record *r);
+void table_apply(struct table *t, const struct record *record);
 /* The same of bytes that record_extent() has found. */
 void table_apply_bytes(void *table, const uint8_t *bytes, size_t size);
 
@@ -202,10 +202,10 @@ void process_drop_formers(struct table *t, struct process *p);
 /* ── notices ──────────────────────────────────────────────────────────────────────────── */
 
 /* LOST and CGROUP. */
-void table_notice(struct table *t, const struct record *r);
+void table_notice(struct table *t, const struct record *record);
 /*
  * KSYMBOL and BPF_EVENT, as loaded.c makes them: what a program or piece of it with that key was
  * begun with, or ends it. Of the record type, time, bytes and size count.
  */
-void table_tell_program(struct table *t, const struct record *r, uint64_t key, bool ends);
+void table_tell_program(struct table *t, const struct record *record, uint64_t key, bool ends);
 void notice_forget(struct table *t, struct notice *n);

@@ -84,10 +84,10 @@ static int share_out(struct tasks *tasks, size_t share)
 static int cut_short(struct tasks *tasks, size_t max)
 {
 	for (size_t share = max / 2; share >= SHARE_MIN; share /= 2) {
-		int err = share_out(tasks, share);
+		int r = share_out(tasks, share);
 
-		if (err < 0)
-			return err;
+		if (r < 0)
+			return r;
 		if (tasks->size <= max / 2)
 			return 0;
 	}
@@ -117,11 +117,11 @@ int tasks_read(int fd, size_t max, void (*busy)(void *context), void *context, s
 	size_t room = 0;
 
 	for (;;) {
-		int err = make_room(&tasks, max, &room);
+		int r = make_room(&tasks, max, &room);
 		ssize_t n;
 
-		if (err < 0)
-			return err;
+		if (r < 0)
+			return r;
 		n = read(fd, tasks.bytes + tasks.size, TASKS_READ);
 		/* An iterator that found nobody on its way asks to be read again. */
 		if (n < 0 && (errno == EINTR || errno == EAGAIN))
@@ -283,10 +283,10 @@ static int has_map(const struct telling *s, struct process *p, const struct map 
 {
 	const struct place place = { what->start, what->size, what->offset };
 	const struct known *known = s->known;
-	int err = known->process == p ? 0 : known_of(s, p);
+	int r = known->process == p ? 0 : known_of(s, p);
 
-	if (err < 0 || known->n == 0)
-		return err;
+	if (r < 0 || known->n == 0)
+		return r;
 	return bsearch(&place, known->place, known->n, sizeof(place), by_place) != NULL;
 }
 
@@ -380,17 +380,17 @@ static bool is_map(const struct pp_task_map *map, size_t size)
 /* The entries stand at multiples of 8 in memory that malloc() gave. */
 static int tell_entry(const struct telling *s, uint32_t type, const void *entry, size_t size)
 {
-	int err = 0;
+	int r = 0;
 
 	if (size == sizeof(struct cut) && *(const uint32_t *)entry == CUT)
 		tell_cut(s, ((const struct cut *)entry)->pid);
 	else if (type == PP_TASK)
-		err = is_task(entry, size) ? tell_task(s, entry) : -EBADMSG;
+		r = is_task(entry, size) ? tell_task(s, entry) : -EBADMSG;
 	else
-		err = is_map(entry, size) ? tell_map(s, entry) : -EBADMSG;
+		r = is_map(entry, size) ? tell_map(s, entry) : -EBADMSG;
 	if (s->table->memory.used > s->table->memory.max)
 		table_make_room(s->table);
-	return err;
+	return r;
 }
 
 static int tell_all(const struct telling *s, uint32_t type, const struct tasks *tasks)
@@ -463,18 +463,18 @@ int table_tell(struct table *t, uint64_t time, const struct tasks *tasks, const 
 {
 	struct known known = { 0 };
 	struct telling s = { t, &known, time, t->lost > t->lost_told || t->lacking };
-	int err;
+	int r;
 
 	t->lacking = false;
 	see_nobody(t);
-	err = tell_all(&s, PP_TASK, tasks);
-	if (err == 0 && s.mending)
+	r = tell_all(&s, PP_TASK, tasks);
+	if (r == 0 && s.mending)
 		end_unseen(t, time);
-	if (err == 0)
-		err = tell_all(&s, PP_TASK_MAP, maps);
+	if (r == 0)
+		r = tell_all(&s, PP_TASK_MAP, maps);
 	known_done(&s);
-	if (err < 0)
-		return err;
+	if (r < 0)
+		return r;
 	drop_roots(t, &t->alive);
 	drop_roots(t, &t->ended);
 	t->told = true;

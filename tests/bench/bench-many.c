@@ -132,11 +132,11 @@ static double one_request(struct perfpersist *p, unsigned which)
 	struct perfpersist_info info = { .sz = sizeof(info) };
 	uint64_t begun = now(CLOCK_MONOTONIC);
 	struct perfpersist_event *e = NULL;
-	int err = which == 0   ? perfpersist_ping(p, &daemon)
-		  : which == 1 ? perfpersist_show(p, "many0", "e0", &info)
-			       : perfpersist_open(p, "many0", "e0", &e);
+	int r = which == 0   ? perfpersist_ping(p, &daemon)
+		: which == 1 ? perfpersist_show(p, "many0", "e0", &info)
+			     : perfpersist_open(p, "many0", "e0", &e);
 
-	if (err < 0)
+	if (r < 0)
 		die("%s", perfpersist_error(p));
 	begun = now(CLOCK_MONOTONIC) - begun;
 	perfpersist_event_free(e);

@@ -85,10 +85,10 @@ static pid_t run_program(void)
 {
 	char *args[] = { program, NULL }, *none[] = { NULL };
 	pid_t pid;
-	int error = posix_spawn(&pid, program, NULL, NULL, args, none);
+	int r = posix_spawn(&pid, program, NULL, NULL, args, none);
 
-	if (error)
-		die("cannot run %s: %s", program, strerror(error));
+	if (r)
+		die("cannot run %s: %s", program, strerror(r));
 	if (waitpid(pid, NULL, 0) != pid)
 		die("cannot wait for %s: %m", program);
 	return pid;

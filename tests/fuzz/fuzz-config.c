@@ -39,11 +39,11 @@ static void check_namespaces(const struct config *c)
 static void fuzz_config(const char *text, size_t size, FILE *complaints)
 {
 	struct config *c = NULL;
-	int err = config_parse("f", text, size, complaints, &c);
+	int r = config_parse("f", text, size, complaints, &c);
 
-	require(err == 0 ? c != NULL : err == -EINVAL && !c);
-	require((err == -EINVAL) == (ftell(complaints) > 0));
-	if (err < 0)
+	require(r == 0 ? c != NULL : r == -EINVAL && !c);
+	require((r == -EINVAL) == (ftell(complaints) > 0));
+	if (r < 0)
 		return;
 	check_namespaces(c);
 	require(c->max_events > 0 && c->max_memory > 0 && c->max_requests > 0);

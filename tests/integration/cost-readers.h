@@ -40,15 +40,15 @@ __attribute__((noreturn)) static void burn_copies(void)
 	struct perfpersist_event *victim;
 	struct burn b;
 	char full[160], folder[256], pin[280];
-	int err;
+	int r;
 
 	snprintf(full, sizeof(full), "%s/victim", test.copies);
 	victim = open_copies(p, full);
 	snprintf(folder, sizeof(folder), "/run/perfpersist-%s/registry/%s", test.instance, full);
 	snprintf(pin, sizeof(pin), "%s/cpu%d", folder, test.cpu);
-	err = burn_begin(&b, 2 * BULK, folder, pin);
-	if (err < 0)
-		die("the reader has not what it needs: %s", strerror(-err));
+	r = burn_begin(&b, 2 * BULK, folder, pin);
+	if (r < 0)
+		die("the reader has not what it needs: %s", strerror(-r));
 	for (bool first = true;; first = false) {
 		burn_all(&b, perfpersist_ring_fd(victim, 0));
 		burn_all(&b, perfpersist_ring_fd(bulk, 0));

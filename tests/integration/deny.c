@@ -42,7 +42,7 @@ static const struct {
 static int add_rule(const char *rule, struct sock_filter *ret)
 {
 	const char *equals = strchr(rule, '=');
-	int call = -1, error = -1;
+	int call = -1, r = -1;
 
 	for (size_t i = 0; equals && i < ARRAY_SIZE(calls); i++)
 		if (strlen(calls[i].name) == (size_t)(equals - rule) &&
@@ -50,11 +50,11 @@ static int add_rule(const char *rule, struct sock_filter *ret)
 			call = calls[i].number;
 	for (size_t i = 0; equals && i < ARRAY_SIZE(errors); i++)
 		if (!strcmp(errors[i].name, equals + 1))
-			error = errors[i].number;
-	if (call < 0 || error < 0)
+			r = errors[i].number;
+	if (call < 0 || r < 0)
 		return -EINVAL;
 	ret[0] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)call, 0, 1);
-	ret[1] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)error);
+	ret[1] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)r);
 	return 0;
 }
 

@@ -95,11 +95,11 @@ static int fill(struct perfpersist *p, const char *ns, unsigned slot)
  * given it back. */
 static bool take(struct perfpersist *p, const char *ns, unsigned slot, struct limit *l)
 {
-	int err = fill(p, ns, slot);
+	int r = fill(p, ns, slot);
 
-	if (err == 0)
+	if (r == 0)
 		return true;
-	refused(l, err, perfpersist_error(p));
+	refused(l, r, perfpersist_error(p));
 	l->reached--; /* it is the same time that the limit is reached */
 	return false;
 }

@@ -128,11 +128,11 @@ static void do_change(struct client *c)
 		.buffer = 16384U << chance(3),
 		.max_rate = 1 + chance(1000),
 	};
-	int error = perfpersist_change(c->p, ns, c->name, &o, NULL);
+	int r = perfpersist_change(c->p, ns, c->name, &o, NULL);
 
 	/* Nobody but root and its creator gives an event other buffers. */
-	if (error != -EACCES)
-		fine(c, error);
+	if (r != -EACCES)
+		fine(c, r);
 }
 
 static void do_pause(struct client *c)
@@ -227,10 +227,10 @@ static void delete_all(void)
 
 	must(root, perfpersist_list(root, NULL, &all, &n), "listing");
 	for (size_t i = 0; i < n; i++) {
-		int err = perfpersist_delete_by_id(root, all[i].id, NULL);
+		int r = perfpersist_delete_by_id(root, all[i].id, NULL);
 
 		/* Those whose creation or deletion is still under way. */
-		if (err < 0 && err != -EBUSY && err != -ENOENT)
+		if (r < 0 && r != -EBUSY && r != -ENOENT)
 			die("cannot delete: %s", perfpersist_error(root));
 	}
 }

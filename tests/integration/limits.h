@@ -111,9 +111,9 @@ static inline struct perfpersist_limit line_of(uint32_t scope, uint32_t uid, con
 {
 	_cleanup_free_ struct perfpersist_limit *all = NULL;
 	size_t n = 0;
-	int err = perfpersist_limits(root, &all, &n);
+	int r = perfpersist_limits(root, &all, &n);
 
-	if (err < 0)
+	if (r < 0)
 		die("no limits: %s", perfpersist_error(root));
 	for (size_t i = 0; i < n; i++)
 		if (all[i].scope == scope &&

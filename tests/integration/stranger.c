@@ -180,7 +180,7 @@ static unsigned send_descriptors(unsigned n, unsigned announced)
 	int ends[2], fds[PP_FDS_MAX];
 	uint32_t count = announced;
 	char c;
-	int err;
+	int r;
 
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		die("no pipe");
@@ -188,16 +188,16 @@ static unsigned send_descriptors(unsigned n, unsigned announced)
 	for (unsigned i = 0; i < n; i++)
 		fds[i] = ends[1];
 	memcpy(buf + 12, &count, sizeof(count));
-	err = pp_packet_send(fd, buf, size, fds, n);
+	r = pp_packet_send(fd, buf, size, fds, n);
 	close(ends[1]);
-	if (err < 0 && err != -EPERM)
+	if (r < 0 && r != -EPERM)
 		die("cannot send descriptors");
-	if (err == 0 && !is_ended(fd))
+	if (r == 0 && !is_ended(fd))
 		die("still connected after sending descriptors");
 	if (!wait_for(reader, POLLIN) || read(reader, &c, 1) != 0)
 		die("the daemon keeps a stranger's descriptor");
 	testify();
-	return err == 0 ? n : 0;
+	return r == 0 ? n : 0;
 }
 
 static void descriptors(void)

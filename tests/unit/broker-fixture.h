@@ -625,19 +625,19 @@ static _unused_ void broker_end(struct broker *b)
 /* Credentials are those at the time of socketpair(2), as they are those of connect(2). */
 static int client_try(struct broker *b, struct client *c, uid_t uid)
 {
-	int pair[2], err;
+	int pair[2], r;
 
 	memset(c, 0, sizeof(*c));
 	c->broker = b;
 	ck_assert_int_eq(seteuid(uid), 0);
-	err = socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair);
+	r = socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair);
 	ck_assert_int_eq(seteuid(0), 0);
-	ck_assert_int_eq(err, 0);
+	ck_assert_int_eq(r, 0);
 	c->fd = pair[1];
-	err = peer_new(&b->peers, pair[0]);
-	if (err < 0)
+	r = peer_new(&b->peers, pair[0]);
+	if (r < 0)
 		close(pair[0]);
-	return err;
+	return r;
 }
 
 static _unused_ void client_begin(struct broker *b, struct client *c, uid_t uid)
@@ -690,13 +690,13 @@ static _unused_ bool client_has_reply(struct client *c)
 
 static _unused_ int client_call(struct client *c, enum pp_op op, const void *body)
 {
-	int err;
+	int r;
 
 	client_send(c, op, body);
-	err = client_receive(c);
-	if (err <= 0)
+	r = client_receive(c);
+	if (r <= 0)
 		ck_assert_uint_eq(c->header.serial, c->serial);
-	return err;
+	return r;
 }
 
 static _unused_ void client_send_create(struct client *c, const char *ns, const char *name)

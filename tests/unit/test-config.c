@@ -18,7 +18,7 @@ static int load(const char *text, struct config **ret)
 {
 	size_t size;
 	FILE *f, *complaints;
-	int fd, err;
+	int fd, r;
 
 	snprintf(path, sizeof(path), "/tmp/perfpersist-test-config-XXXXXX");
 	fd = mkstemp(path);
@@ -28,10 +28,10 @@ static int load(const char *text, struct config **ret)
 	fclose(f);
 	free(told);
 	complaints = open_memstream(&told, &size);
-	err = config_load(path, true, complaints, ret);
+	r = config_load(path, true, complaints, ret);
 	fclose(complaints);
 	unlink(path);
-	return err;
+	return r;
 }
 
 static struct config *loaded(const char *text)

@@ -632,9 +632,9 @@ static void note(struct perfpersist *p, const struct perfpersist_result *result,
 	seen->last_error = result->error;
 	seen->ran++;
 	if (seen->again-- > 0) {
-		int error = perfpersist_show_async(p, "space", "again", note, seen);
+		int r = perfpersist_show_async(p, "space", "again", note, seen);
 
-		ck_assert_int_eq(error, result->error);
+		ck_assert_int_eq(r, result->error);
 	}
 }
 

@@ -218,11 +218,11 @@ END_TEST
 static int open_error(const int *fds, size_t n)
 {
 	struct perfpersist_event *e = NULL;
-	int error = perfpersist_open_fds(fds, n, &e);
+	int r = perfpersist_open_fds(fds, n, &e);
 
-	ck_assert(error < 0 && !e);
+	ck_assert(r < 0 && !e);
 	ck_assert_uint_gt(strlen(perfpersist_error(NULL)), 20);
-	return error;
+	return r;
 }
 
 START_TEST(test_open_what_is_no_ring)

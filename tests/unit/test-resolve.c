@@ -36,10 +36,9 @@ static void setup(void)
 static void accepted(void)
 {
 	static struct pp_order order;
-	int err =
-		resolve(&request, &machine, MAX_BUFFER, &spec, &parsed, sentence, sizeof(sentence));
+	int r = resolve(&request, &machine, MAX_BUFFER, &spec, &parsed, sentence, sizeof(sentence));
 
-	ck_assert_msg(err == 0, "%s", sentence);
+	ck_assert_msg(r == 0, "%s", sentence);
 	/* What the engine will check again must hold once the namespace's rights are in. */
 	spec.mode = 0640;
 	order.abi = PP_ORDER_ABI;
@@ -51,10 +50,9 @@ static void accepted(void)
 
 static void refused(int error, const char *say)
 {
-	int err =
-		resolve(&request, &machine, MAX_BUFFER, &spec, &parsed, sentence, sizeof(sentence));
+	int r = resolve(&request, &machine, MAX_BUFFER, &spec, &parsed, sentence, sizeof(sentence));
 
-	ck_assert_int_eq(err, error);
+	ck_assert_int_eq(r, error);
 	ck_assert_msg(strstr(sentence, say), "'%s' is not in: %s", say, sentence);
 }
 

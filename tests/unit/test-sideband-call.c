@@ -177,7 +177,7 @@ static int ask_directly(void (*script)(int fd), struct perfpersist_sideband_info
 	struct perfpersist *p = NULL;
 	char keeper[64], registry[64];
 	struct server s;
-	int error;
+	int r;
 
 	server_start(&s, script);
 	snprintf(registry, sizeof(registry), "%s/registry", s.dir);
@@ -188,13 +188,13 @@ static int ask_directly(void (*script)(int fd), struct perfpersist_sideband_info
 	ck_assert_int_eq(perfpersist_connect(&opts, &p), 0);
 	*info = (struct perfpersist_sideband_info){ .sz = sizeof(*info) };
 	*ret_fd = -2;
-	error = perfpersist_sideband(p, 10, 20, info, ret_fd);
+	r = perfpersist_sideband(p, 10, 20, info, ret_fd);
 	perfpersist_free(p);
 	server_end(&s);
 	unlink(keeper);
 	rmdir(registry);
 	rmdir(s.dir);
-	return error;
+	return r;
 }
 
 START_TEST(of_a_keeper)

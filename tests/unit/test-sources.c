@@ -15,11 +15,11 @@ static struct perfpersist_event *open_shared(const struct writer *w, int catalog
 static int open_error(const int *fds, size_t n)
 {
 	struct perfpersist_event *e = NULL;
-	int error = perfpersist_open_fds(fds, n, &e);
+	int r = perfpersist_open_fds(fds, n, &e);
 
-	ck_assert(error < 0 && !e);
+	ck_assert(r < 0 && !e);
 	ck_assert_uint_gt(strlen(perfpersist_error(NULL)), 20);
-	return error;
+	return r;
 }
 
 START_TEST(test_sources)

@@ -32,16 +32,16 @@ int recording_new(struct call *call, const struct perfpersist_info *infos, size_
 
 /* Writes what there is by now, and begins another file where it is time for it. 0; 1: it is over:
  * max_size is reached, or all events are gone; < 0: it cannot go on, and has complained. */
-int recording_go_on(struct recording *r);
+int recording_go_on(struct recording *recording);
 
 /* Waits for more, until a signal, or `until` (CLOCK_MONOTONIC, ns). */
-void recording_wait(struct recording *r, uint64_t until);
+void recording_wait(struct recording *recording, uint64_t until);
 
 /* Begins another file now; without `switches` nothing is done. As recording_go_on(). */
-int recording_switch(struct recording *r);
+int recording_switch(struct recording *recording);
 
 /* Reads what was recorded up to now, and finishes the file. Returns an exit code. */
-int recording_finish(struct recording *r);
+int recording_finish(struct recording *recording);
 
 /* What has not been finished is not there. */
-void recording_free(struct recording *r);
+void recording_free(struct recording *recording);

@@ -22,26 +22,26 @@ struct reorder {
 
 int reorder_new(struct reorder **ret)
 {
-	struct reorder *r = calloc(1, sizeof(*r));
+	struct reorder *reorder = calloc(1, sizeof(*reorder));
 
-	if (!r)
+	if (!reorder)
 		return -ENOMEM;
-	*ret = r;
+	*ret = reorder;
 	return 0;
 }
 
-void reorder_free(struct reorder *r)
+void reorder_free(struct reorder *reorder)
 {
-	if (!r)
+	if (!reorder)
 		return;
-	free(r->bytes);
-	free(r->all);
-	free(r);
+	free(reorder->bytes);
+	free(reorder->all);
+	free(reorder);
 }
 
-size_t reorder_held(const struct reorder *r)
+size_t reorder_held(const struct reorder *reorder)
 {
-	return r->n_bytes + r->n * sizeof(*r->all);
+	return reorder->n_bytes + reorder->n * sizeof(*reorder->all);
 }
 
 static int grow(void **p, size_t *cap, size_t need, size_t size)
@@ -72,24 +72,25 @@ static const void *bound(const uint8_t *record, const void *offset)
 	return offset ? record + (uintptr_t)offset : NULL;
 }
 
-int reorder_push(struct reorder *r, int event, const struct perfpersist_sample *sample)
+int reorder_push(struct reorder *reorder, int event, const struct perfpersist_sample *sample)
 {
 	struct held *h;
 
-	if (grow((void **)&r->bytes, &r->cap_bytes, r->n_bytes + sample->record_size, 1) < 0 ||
-	    grow((void **)&r->all, &r->cap, r->n + 1, sizeof(*r->all)) < 0)
+	if (grow((void **)&reorder->bytes, &reorder->cap_bytes,
+		 reorder->n_bytes + sample->record_size, 1) < 0 ||
+	    grow((void **)&reorder->all, &reorder->cap, reorder->n + 1, sizeof(*reorder->all)) < 0)
 		return -ENOMEM;
-	memcpy(r->bytes + r->n_bytes, sample->record, sample->record_size);
-	h = &r->all[r->n++];
+	memcpy(reorder->bytes + reorder->n_bytes, sample->record, sample->record_size);
+	h = &reorder->all[reorder->n++];
 	*h = (struct held){
 		.sample = *sample,
-		.at = r->n_bytes,
-		.order = r->pushed++,
+		.at = reorder->n_bytes,
+		.order = reorder->pushed++,
 		.event = event,
 	};
 	h->sample.callchain = unbound(sample, sample->callchain);
 	h->sample.raw = unbound(sample, sample->raw);
-	r->n_bytes += sample->record_size;
+	reorder->n_bytes += sample->record_size;
 	return 0;
 }
 
@@ -103,53 +104,54 @@ static int by_time(const void *a, const void *b)
 }
 
 /* What stays moves to the front, with its records. */
-static void keep(struct reorder *r, size_t from)
+static void keep(struct reorder *reorder, size_t from)
 {
 	uint8_t *bytes;
 	size_t n = 0;
 
-	for (size_t i = from; i < r->n; i++)
-		n += r->all[i].sample.record_size;
+	for (size_t i = from; i < reorder->n; i++)
+		n += reorder->all[i].sample.record_size;
 	if (!n) {
-		r->n_bytes = 0;
+		reorder->n_bytes = 0;
 		return;
 	}
 	bytes = malloc(n);
 	if (!bytes)
 		return; /* no harm: it stays where it is, with what is not needed */
 	n = 0;
-	for (size_t i = from; i < r->n; i++) {
-		memcpy(bytes + n, r->bytes + r->all[i].at, r->all[i].sample.record_size);
-		r->all[i].at = n;
-		n += r->all[i].sample.record_size;
+	for (size_t i = from; i < reorder->n; i++) {
+		memcpy(bytes + n, reorder->bytes + reorder->all[i].at,
+		       reorder->all[i].sample.record_size);
+		reorder->all[i].at = n;
+		n += reorder->all[i].sample.record_size;
 	}
-	free(r->bytes);
-	r->bytes = bytes;
-	r->n_bytes = r->cap_bytes = n;
+	free(reorder->bytes);
+	reorder->bytes = bytes;
+	reorder->n_bytes = reorder->cap_bytes = n;
 }
 
-int reorder_pop(struct reorder *r, uint64_t until,
+int reorder_pop(struct reorder *reorder, uint64_t until,
 		int (*take)(void *userdata, int event, const struct perfpersist_sample *sample),
 		void *userdata)
 {
 	size_t i;
-	int err = 0;
+	int r = 0;
 
-	if (r->n)
-		qsort(r->all, r->n, sizeof(*r->all), by_time);
-	for (i = 0; err >= 0 && i < r->n && r->all[i].sample.time < until; i++) {
-		struct perfpersist_sample s = r->all[i].sample;
-		const uint8_t *record = r->bytes + r->all[i].at;
+	if (reorder->n)
+		qsort(reorder->all, reorder->n, sizeof(*reorder->all), by_time);
+	for (i = 0; r >= 0 && i < reorder->n && reorder->all[i].sample.time < until; i++) {
+		struct perfpersist_sample s = reorder->all[i].sample;
+		const uint8_t *record = reorder->bytes + reorder->all[i].at;
 
 		s.callchain = bound(record, s.callchain);
 		s.raw = bound(record, s.raw);
 		s.record = record;
-		err = take(userdata, r->all[i].event, &s);
+		r = take(userdata, reorder->all[i].event, &s);
 	}
 	if (i == 0)
-		return err;
-	keep(r, i);
-	r->n -= i;
-	memmove(r->all, r->all + i, r->n * sizeof(*r->all));
-	return err < 0 ? err : 0;
+		return r;
+	keep(reorder, i);
+	reorder->n -= i;
+	memmove(reorder->all, reorder->all + i, reorder->n * sizeof(*reorder->all));
+	return r < 0 ? r : 0;
 }

@@ -52,7 +52,7 @@ void *grow(void *items, size_t n, size_t *cap, size_t size);
 const char *keep_comm(struct aggregate_parts *p, const char *comm);
 
 /* The node of a sample; its weight is not counted yet. -ENOMEM. */
-int tree_place(struct aggregate_parts *p, struct event_sum *e, const struct trace_record *r,
+int tree_place(struct aggregate_parts *p, struct event_sum *e, const struct trace_record *record,
 	       struct flame_node **ret);
 int tree_root(struct aggregate_parts *p, struct flame_node **ret);
 void tree_totals(struct aggregate *a);
@@ -62,6 +62,6 @@ void tree_done(struct aggregate_parts *p);
 
 int sums_start(struct aggregate_parts *p);
 /* wanted: it counts for its process; if not, it says who was on a CPU, at most. */
-int sums_add(struct aggregate_parts *p, const struct trace_record *r, bool wanted);
+int sums_add(struct aggregate_parts *p, const struct trace_record *record, bool wanted);
 void sums_sort(struct aggregate *a);
 void sums_done(struct aggregate_parts *p);

@@ -67,11 +67,11 @@ void aggregate_free(struct aggregate *a)
 	free(p);
 }
 
-uint64_t sample_period(const struct trace_record *r)
+uint64_t sample_period(const struct trace_record *record)
 {
-	if (r->event->sample_type & PERF_SAMPLE_PERIOD)
-		return r->sample.period;
-	return r->event->freq || !r->event->period ? 1 : r->event->period;
+	if (record->event->sample_type & PERF_SAMPLE_PERIOD)
+		return record->sample.period;
+	return record->event->freq || !record->event->period ? 1 : record->event->period;
 }
 
 static int count_cpu(struct event_sum *e, uint32_t cpu)
@@ -92,7 +92,7 @@ static void count_time(uint64_t time, uint64_t samples, uint64_t *first, uint64_
 		*last = time;
 }
 
-static int add_sample(struct aggregate_parts *p, const struct trace_record *r,
+static int add_sample(struct aggregate_parts *p, const struct trace_record *record,
 		      const struct flame_node **ret_leaf)
 {
 	struct aggregate *a = &p->a;
@@ -100,26 +100,26 @@ static int add_sample(struct aggregate_parts *p, const struct trace_record *r,
 	struct flame_node *node;
 	uint64_t period;
 
-	if (!r->event || r->event->index >= a->n_events) {
+	if (!record->event || record->event->index >= a->n_events) {
 		a->other++;
 		*ret_leaf = NULL;
 		return 0;
 	}
-	e = &a->events[r->event->index];
-	if (tree_place(p, e, r, &node) < 0 || sums_add(p, r, true) < 0)
+	e = &a->events[record->event->index];
+	if (tree_place(p, e, record, &node) < 0 || sums_add(p, record, true) < 0)
 		return -ENOMEM;
-	if (r->cpu >= AGGREGATE_CPUS)
+	if (record->cpu >= AGGREGATE_CPUS)
 		a->no_cpu++;
-	else if (count_cpu(e, r->cpu) < 0)
+	else if (count_cpu(e, record->cpu) < 0)
 		return -ENOMEM;
 	else
-		a->n_cpus = MAX(a->n_cpus, (size_t)r->cpu + 1);
+		a->n_cpus = MAX(a->n_cpus, (size_t)record->cpu + 1);
 
-	period = sample_period(r);
-	count_time(r->time, e->weight.samples, &e->first, &e->last);
-	count_time(r->time, a->samples, &a->first, &a->last);
+	period = sample_period(record);
+	count_time(record->time, e->weight.samples, &e->first, &e->last);
+	count_time(record->time, a->samples, &a->first, &a->last);
 	a->samples++;
-	if (!strcmp(r->comm, "?"))
+	if (!strcmp(record->comm, "?"))
 		a->nameless++;
 	e->weight.samples++;
 	e->weight.period += period;
@@ -129,18 +129,18 @@ static int add_sample(struct aggregate_parts *p, const struct trace_record *r,
 	return 0;
 }
 
-int aggregate_add(struct aggregate *a, const struct trace_record *r,
+int aggregate_add(struct aggregate *a, const struct trace_record *record,
 		  const struct flame_node **ret_leaf)
 {
 	const struct flame_node *leaf = NULL;
-	int error = 0;
+	int r = 0;
 
-	switch (r->kind) {
+	switch (record->kind) {
 	case TRACE_SAMPLE:
-		error = add_sample((struct aggregate_parts *)a, r, &leaf);
+		r = add_sample((struct aggregate_parts *)a, record, &leaf);
 		break;
 	case TRACE_LOST:
-		a->lost += r->lost;
+		a->lost += record->lost;
 		break;
 	case TRACE_OTHER:
 		a->other++;
@@ -148,18 +148,18 @@ int aggregate_add(struct aggregate *a, const struct trace_record *r,
 	default:
 		break;
 	}
-	if (error < 0)
-		return error;
+	if (r < 0)
+		return r;
 	if (ret_leaf)
 		*ret_leaf = leaf;
 	return 0;
 }
 
-int aggregate_pass(struct aggregate *a, const struct trace_record *r)
+int aggregate_pass(struct aggregate *a, const struct trace_record *record)
 {
-	if (r->kind != TRACE_SAMPLE || !r->event || r->event->index >= a->n_events)
+	if (record->kind != TRACE_SAMPLE || !record->event || record->event->index >= a->n_events)
 		return 0;
-	return sums_add((struct aggregate_parts *)a, r, false);
+	return sums_add((struct aggregate_parts *)a, record, false);
 }
 
 void aggregate_finish(struct aggregate *a)

@@ -103,15 +103,15 @@ static inline void aggregate_freep(struct aggregate **a)
 
 /* Any record of the trace, in turn. ret_leaf (may be NULL): of a sample, the node that it belongs
  * to; of others NULL. -ENOMEM. */
-int aggregate_add(struct aggregate *a, const struct trace_record *r,
+int aggregate_add(struct aggregate *a, const struct trace_record *record,
 		  const struct flame_node **ret_leaf);
 
 /* A record that is not wanted: it counts for nobody, but a switch says who had a CPU until then and
  * who has it now. -ENOMEM. */
-int aggregate_pass(struct aggregate *a, const struct trace_record *r);
+int aggregate_pass(struct aggregate *a, const struct trace_record *record);
 
 /* What a sample weighs. Where it does not say, it is, as perf has it, what its event says. */
-uint64_t sample_period(const struct trace_record *r);
+uint64_t sample_period(const struct trace_record *record);
 
 /* After the last: totals, and the order of processes. */
 void aggregate_finish(struct aggregate *a);

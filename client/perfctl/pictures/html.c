@@ -114,7 +114,7 @@ static int write_block(struct html *h)
 /* ── one record ── */
 
 /* What a sample of no tracepoint has to say: where it was. */
-static void print_place(const struct trace_record *r, const struct flame_node *leaf, FILE *f)
+static void print_place(const struct trace_record *record, const struct flame_node *leaf, FILE *f)
 {
 	const struct frame *frame = leaf ? leaf->frame : NULL;
 
@@ -124,31 +124,31 @@ static void print_place(const struct trace_record *r, const struct flame_node *l
 		print_text(f, frame->dso, strlen(frame->dso));
 		fputc(')', f);
 	}
-	if (r->event->sample_type & PERF_SAMPLE_IP)
-		fprintf(f, "%sip 0x%" PRIx64, frame ? "  " : "", r->sample.ip);
-	if (r->event->sample_type & PERF_SAMPLE_ADDR && r->sample.addr)
-		fprintf(f, "  addr 0x%" PRIx64, r->sample.addr);
+	if (record->event->sample_type & PERF_SAMPLE_IP)
+		fprintf(f, "%sip 0x%" PRIx64, frame ? "  " : "", record->sample.ip);
+	if (record->event->sample_type & PERF_SAMPLE_ADDR && record->sample.addr)
+		fprintf(f, "  addr 0x%" PRIx64, record->sample.addr);
 }
 
 /* loaded: the decoder has the record's payload. */
-static void print_what(const struct html_event *e, bool loaded, const struct trace_record *r,
+static void print_what(const struct html_event *e, bool loaded, const struct trace_record *record,
 		       const struct flame_node *leaf, FILE *f)
 {
 	if (loaded) {
 		decoder_print(e->decoder, f);
-	} else if (r->sample.raw) {
+	} else if (record->sample.raw) {
 		fputs(e->decoder ? "damaged: " : "", f);
-		print_hex(f, r->sample.raw, r->sample.raw_size);
+		print_hex(f, record->sample.raw, record->sample.raw_size);
 	} else {
-		print_place(r, leaf, f);
+		print_place(record, leaf, f);
 	}
 }
 
 static int text_of(struct html *h, const struct html_event *e, bool loaded,
-		   const struct trace_record *r, const struct flame_node *leaf, uint32_t *ret)
+		   const struct trace_record *record, const struct flame_node *leaf, uint32_t *ret)
 {
 	rewind(h->line);
-	print_what(e, loaded, r, leaf, h->line);
+	print_what(e, loaded, record, leaf, h->line);
 	if (fflush(h->line))
 		return -ENOMEM;
 	return texts_number(&h->texts, h->text, h->text_size, ret);
@@ -181,42 +181,44 @@ static int add_next(struct html *h, const struct html_event *e)
 	return 0;
 }
 
-static int add_sample(struct html *h, const struct trace_record *r, const struct flame_node *leaf)
+static int add_sample(struct html *h, const struct trace_record *record,
+		      const struct flame_node *leaf)
 {
-	struct html_event *e = &h->events[r->event->index];
-	bool loaded = e->decoder && r->sample.raw &&
-		      decoder_load(e->decoder, r->sample.raw, r->sample.raw_size) >= 0;
-	uint32_t text, task, cpu = MIN(r->cpu, (uint32_t)HTML_NO_CPU);
-	int err = text_of(h, e, loaded, r, leaf, &text);
+	struct html_event *e = &h->events[record->event->index];
+	bool loaded = e->decoder && record->sample.raw &&
+		      decoder_load(e->decoder, record->sample.raw, record->sample.raw_size) >= 0;
+	uint32_t text, task, cpu = MIN(record->cpu, (uint32_t)HTML_NO_CPU);
+	int r = text_of(h, e, loaded, record, leaf, &text);
 
-	if (err >= 0)
-		err = task_of(h, &r->pid, r->tid, r->comm, strlen(r->comm), &task);
-	if (err < 0)
-		return err;
+	if (r >= 0)
+		r = task_of(h, &record->pid, record->tid, record->comm, strlen(record->comm),
+			    &task);
+	if (r < 0)
+		return r;
 	if (!h->records)
-		h->base = h->time = r->time;
-	bytes_signed(&h->columns[COLUMN_TIME], (int64_t)(r->time - h->time));
+		h->base = h->time = record->time;
+	bytes_signed(&h->columns[COLUMN_TIME], (int64_t)(record->time - h->time));
 	bytes_number(&h->columns[COLUMN_CPU], cpu);
-	bytes_number(&h->columns[COLUMN_EVENT], r->event->index);
+	bytes_number(&h->columns[COLUMN_EVENT], record->event->index);
 	bytes_number(&h->columns[COLUMN_TASK], task);
 	bytes_number(&h->columns[COLUMN_TEXT], text);
 	bytes_number(&h->columns[COLUMN_NODE], leaf ? leaf->index + 1 : 0);
-	bytes_number(&h->columns[COLUMN_PERIOD], r->sample.period);
+	bytes_number(&h->columns[COLUMN_PERIOD], record->sample.period);
 	/* Of a damaged one the column has its own task, so that rows stay rows. */
 	if (e->next_pid && !loaded)
 		bytes_number(&h->columns[COLUMN_NEXT], task);
 	else if (e->next_pid)
-		err = add_next(h, e);
+		r = add_next(h, e);
 	h->cpus[cpu] = true;
-	h->time = r->time;
-	h->nameless += !strcmp(r->comm, "?");
+	h->time = record->time;
+	h->nameless += !strcmp(record->comm, "?");
 	h->records++;
 	h->n++;
 	e->n++;
-	return err;
+	return r;
 }
 
-static int add_lost(struct html *h, const struct trace_record *r)
+static int add_lost(struct html *h, const struct trace_record *record)
 {
 	if (h->n_lost == h->cap_lost) {
 		size_t cap = h->cap_lost ? h->cap_lost * 2 : 16;
@@ -227,24 +229,25 @@ static int add_lost(struct html *h, const struct trace_record *r)
 		h->lost = more;
 		h->cap_lost = cap;
 	}
-	h->lost[h->n_lost++] =
-		(struct html_lost){ .time = r->time, .lost = r->lost, .cpu = r->cpu };
-	h->sum_lost += r->lost;
+	h->lost[h->n_lost++] = (struct html_lost){ .time = record->time,
+						   .lost = record->lost,
+						   .cpu = record->cpu };
+	h->sum_lost += record->lost;
 	return 0;
 }
 
-int html_add(struct html *h, const struct trace_record *r, const struct flame_node *leaf)
+int html_add(struct html *h, const struct trace_record *record, const struct flame_node *leaf)
 {
-	int err;
+	int r;
 
-	if (r->kind == TRACE_LOST)
-		return add_lost(h, r);
-	if (r->kind != TRACE_SAMPLE)
+	if (record->kind == TRACE_LOST)
+		return add_lost(h, record);
+	if (record->kind != TRACE_SAMPLE)
 		return 0;
-	err = add_sample(h, r, leaf);
-	if (err >= 0 && (h->n == BLOCK_RECORDS || h->texts.bytes.n > BLOCK_TEXTS))
-		err = write_block(h);
-	return err;
+	r = add_sample(h, record, leaf);
+	if (r >= 0 && (h->n == BLOCK_RECORDS || h->texts.bytes.n > BLOCK_TEXTS))
+		r = write_block(h);
+	return r;
 }
 
 int html_finish(struct html *h, const struct aggregate *a, const struct html_about *about)

@@ -30,7 +30,7 @@ int html_new(int fd, struct trace *t, struct html **ret);
 
 /* Each record of the trace, in order of time; leaf: what aggregate_add() said of it (NULL: none).
  * -ENOMEM, or the error of write(2). */
-int html_add(struct html *h, const struct trace_record *r, const struct flame_node *leaf);
+int html_add(struct html *h, const struct trace_record *record, const struct flame_node *leaf);
 
 /* What is to be said of the whole, beside what the trace says of itself. */
 struct html_about {

@@ -174,13 +174,14 @@ static void add_arguments(struct pbuf *b, const struct perfetto_event *e)
 		add_value(b, f, e->decoder->raw, 2, false);
 }
 
-static void add_event(struct pbuf *b, const struct perfetto_event *e, const struct trace_record *r)
+static void add_event(struct pbuf *b, const struct perfetto_event *e,
+		      const struct trace_record *record)
 {
 	const struct native *native = e->native;
 	size_t event = pbuf_begin(b, 2), own; /* FtraceEventBundle.event */
 
-	pbuf_unsigned(b, 1, r->time);
-	pbuf_unsigned(b, 2, r->tid);
+	pbuf_unsigned(b, 1, record->time);
+	pbuf_unsigned(b, 2, record->tid);
 	own = pbuf_begin(b, native->number);
 	for (size_t i = 0; i < NATIVE_FIELDS && native->fields[i].name; i++)
 		add_value(b, e->native_fields[i], e->decoder->raw, native->fields[i].number,
@@ -215,23 +216,23 @@ static int flush_cpu(struct perfetto *p, uint32_t cpu)
 }
 
 /* 1: it is there; 0: it cannot be one of these after all. */
-int ftrace_add(struct perfetto *p, struct perfetto_event *e, const struct trace_record *r)
+int ftrace_add(struct perfetto *p, struct perfetto_event *e, const struct trace_record *record)
 {
 	struct perfetto_cpu *c;
-	int error;
+	int r;
 
-	if (r->cpu >= BUNDLE_CPUS)
+	if (record->cpu >= BUNDLE_CPUS)
 		return 0;
-	error = decoder_load(e->decoder, r->sample.raw, r->sample.raw_size);
-	if (error < 0)
-		return error == -EBADMSG ? 0 : error;
-	c = perfetto_cpu(p, r->cpu);
+	r = decoder_load(e->decoder, record->sample.raw, record->sample.raw_size);
+	if (r < 0)
+		return r == -EBADMSG ? 0 : r;
+	c = perfetto_cpu(p, record->cpu);
 	if (!c)
 		return -ENOMEM;
-	add_event(&c->events, e, r);
-	c->time = r->time;
-	error = c->events.n >= BUNDLE_SIZE || c->events.failed ? flush_cpu(p, r->cpu) : 0;
-	return error < 0 ? error : 1;
+	add_event(&c->events, e, record);
+	c->time = record->time;
+	r = c->events.n >= BUNDLE_SIZE || c->events.failed ? flush_cpu(p, record->cpu) : 0;
+	return r < 0 ? r : 1;
 }
 
 void ftrace_lost(struct perfetto *p, uint32_t cpu)

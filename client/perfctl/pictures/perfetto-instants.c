@@ -57,21 +57,21 @@ static void tell_cpu_track(struct perfetto *p, uint32_t cpu, uint64_t time)
 }
 
 /* All idle threads are called 0; each CPU has its own. 0: no memory. */
-static uint64_t track_of(struct perfetto *p, const struct trace_record *r,
+static uint64_t track_of(struct perfetto *p, const struct trace_record *record,
 			 struct perfetto_thread *t)
 {
-	if (!r->tid && r->cpu < AGGREGATE_CPUS) {
-		struct perfetto_cpu *c = perfetto_cpu(p, r->cpu);
+	if (!record->tid && record->cpu < AGGREGATE_CPUS) {
+		struct perfetto_cpu *c = perfetto_cpu(p, record->cpu);
 
 		if (!c)
 			return 0;
 		if (!c->has_track)
-			tell_cpu_track(p, r->cpu, r->time);
+			tell_cpu_track(p, record->cpu, record->time);
 		c->has_track = true;
-		return CPU_TRACK | r->cpu;
+		return CPU_TRACK | record->cpu;
 	}
 	if (!t->has_track)
-		tell_thread_track(p, t, r->time);
+		tell_thread_track(p, t, record->time);
 	t->has_track = true;
 	return thread_track(t);
 }
@@ -164,23 +164,24 @@ static void add_field(struct pbuf *b, const struct tep_format_field *f, const un
 }
 
 /* False: they are not as the format says. */
-static bool load_fields(struct perfetto *p, struct perfetto_event *e, const struct trace_record *r)
+static bool load_fields(struct perfetto *p, struct perfetto_event *e,
+			const struct trace_record *record)
 {
-	int error;
+	int r;
 
 	if (!e->decoder)
 		return false;
-	error = decoder_load(e->decoder, r->sample.raw, r->sample.raw_size);
-	if (error == -ENOMEM)
+	r = decoder_load(e->decoder, record->sample.raw, record->sample.raw_size);
+	if (r == -ENOMEM)
 		p->out.failed = true;
-	return error >= 0;
+	return r >= 0;
 }
 
-int instants_add(struct perfetto *p, struct perfetto_event *e, const struct trace_record *r,
+int instants_add(struct perfetto *p, struct perfetto_event *e, const struct trace_record *record,
 		 struct perfetto_thread *thread)
 {
-	uint64_t track = track_of(p, r, thread);
-	bool has_fields = load_fields(p, e, r);
+	uint64_t track = track_of(p, record, thread);
+	bool has_fields = load_fields(p, e, record);
 	uint32_t field = e->first_field;
 	size_t packet, event;
 
@@ -188,7 +189,7 @@ int instants_add(struct perfetto *p, struct perfetto_event *e, const struct trac
 		return -ENOMEM;
 	if (!has_fields)
 		p->damaged++;
-	packet = packet_begin(p, r->time, SEQUENCE_MOMENTS, next_flags(p));
+	packet = packet_begin(p, record->time, SEQUENCE_MOMENTS, next_flags(p));
 	if (!e->named)
 		tell_names(p, e);
 	e->named = true;

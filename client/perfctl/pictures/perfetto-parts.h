@@ -94,21 +94,22 @@ struct perfetto_cpu *perfetto_cpu(struct perfetto *p, uint32_t cpu); /* NULL: no
 
 /* Finds out whether perfetto knows the event, with the fields that it has here. */
 void ftrace_find(struct perfetto *p, struct perfetto_event *e);
-int ftrace_add(struct perfetto *p, struct perfetto_event *e, const struct trace_record *r);
+int ftrace_add(struct perfetto *p, struct perfetto_event *e, const struct trace_record *record);
 int ftrace_flush(struct perfetto *p);
 void ftrace_lost(struct perfetto *p, uint32_t cpu);
 
 /* ── perfetto-threads.c ── */
 
-int threads_record(struct perfetto *p, const struct trace_record *r); /* of sideband */
-int threads_sample(struct perfetto *p, const struct trace_record *r, struct perfetto_thread **ret);
+int threads_record(struct perfetto *p, const struct trace_record *record); /* of sideband */
+int threads_sample(struct perfetto *p, const struct trace_record *record,
+		   struct perfetto_thread **ret);
 
 /* ── perfetto-instants.c ── */
 
-int instants_add(struct perfetto *p, struct perfetto_event *e, const struct trace_record *r,
+int instants_add(struct perfetto *p, struct perfetto_event *e, const struct trace_record *record,
 		 struct perfetto_thread *thread);
 
 /* ── perfetto-stacks.c ── */
 
-int stacks_add(struct perfetto *p, struct perfetto_event *e, const struct trace_record *r,
+int stacks_add(struct perfetto *p, struct perfetto_event *e, const struct trace_record *record,
 	       const struct perfetto_thread *thread, const struct flame_node *leaf);

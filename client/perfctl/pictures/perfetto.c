@@ -159,54 +159,55 @@ struct perfetto_cpu *perfetto_cpu(struct perfetto *p, uint32_t cpu)
 }
 
 /* A tracepoint is what it is; where it has a call chain, that is a sample, too. */
-static int add_sample(struct perfetto *p, const struct trace_record *r,
+static int add_sample(struct perfetto *p, const struct trace_record *record,
 		      const struct flame_node *leaf)
 {
 	struct perfetto_event *e;
 	struct perfetto_thread *thread;
-	int error;
+	int r;
 
-	if (!r->event || r->event->index >= p->n_events)
+	if (!record->event || record->event->index >= p->n_events)
 		return 0;
-	e = &p->events[r->event->index];
+	e = &p->events[record->event->index];
 	if (!p->begun) {
-		add_clocks(p, r->time);
-		add_system(p, r->time);
+		add_clocks(p, record->time);
+		add_system(p, record->time);
 		p->begun = true;
 	}
-	error = threads_sample(p, r, &thread);
-	if (error < 0)
-		return error;
-	if (!r->event->format)
-		return stacks_add(p, e, r, thread, leaf);
-	error = e->native ? ftrace_add(p, e, r) : 0;
-	if (error == 0)
-		error = instants_add(p, e, r, thread);
-	if (error >= 0 && r->sample.n_callchain)
-		error = stacks_add(p, e, r, thread, leaf);
-	return error;
+	r = threads_sample(p, record, &thread);
+	if (r < 0)
+		return r;
+	if (!record->event->format)
+		return stacks_add(p, e, record, thread, leaf);
+	r = e->native ? ftrace_add(p, e, record) : 0;
+	if (r == 0)
+		r = instants_add(p, e, record, thread);
+	if (r >= 0 && record->sample.n_callchain)
+		r = stacks_add(p, e, record, thread, leaf);
+	return r;
 }
 
-int perfetto_add(struct perfetto *p, const struct trace_record *r, const struct flame_node *leaf)
+int perfetto_add(struct perfetto *p, const struct trace_record *record,
+		 const struct flame_node *leaf)
 {
-	int error = 0;
+	int r = 0;
 
-	switch (r->kind) {
+	switch (record->kind) {
 	case TRACE_SAMPLE:
-		error = add_sample(p, r, leaf);
+		r = add_sample(p, record, leaf);
 		break;
 	case TRACE_COMM:
 	case TRACE_FORK:
-		error = threads_record(p, r);
+		r = threads_record(p, record);
 		break;
 	case TRACE_LOST:
-		ftrace_lost(p, r->cpu);
+		ftrace_lost(p, record->cpu);
 		break;
 	default:
 		break;
 	}
-	if (error < 0)
-		return error;
+	if (r < 0)
+		return r;
 	return p->out.n >= OUT_SIZE || p->out.failed ? write_out(p) : 0;
 }
 

@@ -14,7 +14,8 @@ struct perfetto;
 int perfetto_new(int fd, struct trace *t, const struct aggregate *a, struct perfetto **ret);
 
 /* A record, with what aggregate_add() told of it. -ENOMEM, or the error of write(2). */
-int perfetto_add(struct perfetto *p, const struct trace_record *r, const struct flame_node *leaf);
+int perfetto_add(struct perfetto *p, const struct trace_record *record,
+		 const struct flame_node *leaf);
 int perfetto_finish(struct perfetto *p);
 
 /* Records whose fields could not be read. */

@@ -25,7 +25,7 @@ struct counts counts_since(const struct counts *now, const struct counts *before
 struct rates rates_of(const struct counts *counts, double seconds);
 
 struct text format_rate(double rate);
-struct text format_missed_rate(const struct rates *r); /* "12", "12+" (at least), "unknown" */
+struct text format_missed_rate(const struct rates *rates); /* "12", "12+" (at least), "unknown" */
 
 /* "1", "0.5": seconds; in nanoseconds. 0 or -EINVAL. */
 int parse_seconds(const char *text, uint64_t *ret);

@@ -13,60 +13,60 @@ static void weight_json(struct json *j, const char *samples, const char *period,
 	json_unsigned(j, period, w->period);
 }
 
-static void head_json(struct json *j, const struct report *r)
+static void head_json(struct json *j, const struct report *report)
 {
-	const struct trace_info *info = r->info;
+	const struct trace_info *info = report->info;
 
-	json_string(j, "input", r->in->what);
+	json_string(j, "input", report->in->what);
 	json_string(j, "hostname", info->hostname ?: "");
 	json_string(j, "release", info->release ?: "");
 	json_string(j, "arch", info->arch ?: "");
 	json_unsigned(j, "cpus_online", info->nr_cpus_online);
-	json_unsigned(j, "records", r->a->samples);
-	json_unsigned(j, "first", r->a->first);
-	json_unsigned(j, "last", r->a->last);
+	json_unsigned(j, "records", report->a->samples);
+	json_unsigned(j, "first", report->a->first);
+	json_unsigned(j, "last", report->a->last);
 	if (info->realtime_offset)
 		json_unsigned(j, "realtime_offset", info->realtime_offset);
 	else
 		json_null(j, "realtime_offset");
-	json_unsigned(j, "lost", r->a->lost);
-	json_unsigned(j, "nameless", r->a->nameless);
+	json_unsigned(j, "lost", report->a->lost);
+	json_unsigned(j, "nameless", report->a->nameless);
 }
 
-static void row_json(struct json *j, const struct report *r, const struct hot_row *row)
+static void row_json(struct json *j, const struct report *report, const struct hot_row *row)
 {
 	json_begin(j, NULL, '{');
-	if (r->o->sort & SORT_COMM)
+	if (report->o->sort & SORT_COMM)
 		json_string(j, "comm", row->comm);
-	if (row->frame && r->o->sort & SORT_DSO) {
+	if (row->frame && report->o->sort & SORT_DSO) {
 		json_string(j, "dso", row->frame->dso);
 		if (row->frame->file)
 			json_string(j, "path", row->frame->file->path);
 	}
-	if (row->frame && r->o->sort & SORT_SYMBOL) {
+	if (row->frame && report->o->sort & SORT_SYMBOL) {
 		json_string(j, "symbol", row->frame->symbol);
 		json_bool(j, "kernel", row->frame->kernel);
 	}
 	weight_json(j, "samples", "period", &row->self);
-	if (r->o->children)
+	if (report->o->children)
 		weight_json(j, "total_samples", "total_period", &row->total);
 	json_end(j, '}');
 }
 
-static int symbols_json(struct json *j, const struct report *r, const struct event_sum *e)
+static int symbols_json(struct json *j, const struct report *report, const struct event_sum *e)
 {
 	_cleanup_(hot_done) struct hot hot = {};
 
-	if (hot_new(e, r->o->sort, r->o->children, &hot) < 0)
+	if (hot_new(e, report->o->sort, report->o->children, &hot) < 0)
 		return -ENOMEM;
 	json_begin(j, "symbols", '[');
-	for (size_t i = 0; i < hot.n && i < r->o->top; i++) {
+	for (size_t i = 0; i < hot.n && i < report->o->top; i++) {
 		const struct hot_row *row = &hot.rows[i];
-		uint64_t weight = r->o->children ? row->total.period : row->self.period;
+		uint64_t weight = report->o->children ? row->total.period : row->self.period;
 
-		if (report_percent(weight, e->weight.period) < MAX(r->o->percent_limit, 0))
+		if (report_percent(weight, e->weight.period) < MAX(report->o->percent_limit, 0))
 			break;
-		row_json(j, r, row);
+		row_json(j, report, row);
 	}
 	json_end(j, ']');
 	json_unsigned(j, "different_symbols", hot.n);
@@ -90,16 +90,17 @@ static void stack_json(struct json *j, const struct flame_node *leaf)
 static int heavier(const void *left, const void *right)
 {
 	const struct flame_node *l = *(const struct flame_node *const *)left;
-	const struct flame_node *r = *(const struct flame_node *const *)right;
+	const struct flame_node *node = *(const struct flame_node *const *)right;
 
-	if (l->self.period != r->self.period)
-		return l->self.period > r->self.period ? -1 : 1;
-	return l->index < r->index ? -1 : l->index > r->index;
+	if (l->self.period != node->self.period)
+		return l->self.period > node->self.period ? -1 : 1;
+	return l->index < node->index ? -1 : l->index > node->index;
 }
 
-static int chains_json(struct json *j, const struct report *r, const struct event_sum *e)
+static int chains_json(struct json *j, const struct report *report, const struct event_sum *e)
 {
-	_cleanup_free_ const struct flame_node **leaves = calloc(r->a->n_nodes, sizeof(*leaves));
+	_cleanup_free_ const struct flame_node **leaves =
+		calloc(report->a->n_nodes, sizeof(*leaves));
 	size_t n = 0;
 
 	if (!leaves)
@@ -109,7 +110,7 @@ static int chains_json(struct json *j, const struct report *r, const struct even
 			leaves[n++] = node;
 	qsort(leaves, n, sizeof(*leaves), heavier);
 	json_begin(j, "chains", '[');
-	for (size_t i = 0; i < n && i < r->o->top; i++) {
+	for (size_t i = 0; i < n && i < report->o->top; i++) {
 		json_begin(j, NULL, '{');
 		stack_json(j, leaves[i]);
 		weight_json(j, "samples", "period", &leaves[i]->self);
@@ -120,9 +121,9 @@ static int chains_json(struct json *j, const struct report *r, const struct even
 	return 0;
 }
 
-static int event_json(struct json *j, const struct report *r, const struct event_sum *e)
+static int event_json(struct json *j, const struct report *report, const struct event_sum *e)
 {
-	int error;
+	int r;
 
 	json_begin(j, NULL, '{');
 	json_string(j, "event", e->event->name);
@@ -130,7 +131,7 @@ static int event_json(struct json *j, const struct report *r, const struct event
 	json_unsigned(j, "first", e->first);
 	json_unsigned(j, "last", e->last);
 	json_begin(j, "cpus", '{');
-	for (uint32_t c = 0; c < r->a->n_cpus; c++) {
+	for (uint32_t c = 0; c < report->a->n_cpus; c++) {
 		uint64_t samples = cpu_counts_get(&e->cpus, c);
 		char key[24];
 
@@ -140,14 +141,14 @@ static int event_json(struct json *j, const struct report *r, const struct event
 		json_unsigned(j, key, samples);
 	}
 	json_end(j, '}');
-	error = symbols_json(j, r, e);
-	if (error >= 0 && r->o->graph)
-		error = chains_json(j, r, e);
+	r = symbols_json(j, report, e);
+	if (r >= 0 && report->o->graph)
+		r = chains_json(j, report, e);
 	json_end(j, '}');
-	return error;
+	return r;
 }
 
-static void process_json(struct json *j, const struct report *r, const struct process_sum *s)
+static void process_json(struct json *j, const struct report *report, const struct process_sum *s)
 {
 	json_begin(j, NULL, '{');
 	if (s->pid == UINT32_MAX)
@@ -156,7 +157,7 @@ static void process_json(struct json *j, const struct report *r, const struct pr
 		json_unsigned(j, "pid", s->pid);
 	json_string(j, "comm", s->comm);
 	json_unsigned(j, "records", s->samples);
-	if (r->a->has_switches) {
+	if (report->a->has_switches) {
 		json_unsigned(j, "on_cpu_ns", s->run);
 		json_unsigned(j, "switches", s->switches);
 	}
@@ -168,23 +169,23 @@ static void process_json(struct json *j, const struct report *r, const struct pr
 	json_end(j, '}');
 }
 
-int report_json(const struct report *r)
+int report_json(const struct report *report)
 {
 	struct json j = { .f = stdout };
-	int error = 0;
+	int r = 0;
 
 	json_begin(&j, NULL, '{');
-	head_json(&j, r);
+	head_json(&j, report);
 	json_begin(&j, "events", '[');
-	for (size_t i = 0; i < r->a->n_events && error >= 0; i++)
-		error = event_json(&j, r, &r->a->events[i]);
+	for (size_t i = 0; i < report->a->n_events && r >= 0; i++)
+		r = event_json(&j, report, &report->a->events[i]);
 	json_end(&j, ']');
 	json_begin(&j, "processes", '[');
-	for (size_t i = 0; i < r->a->n_processes && i < r->o->top; i++)
-		process_json(&j, r, &r->a->processes[i]);
+	for (size_t i = 0; i < report->a->n_processes && i < report->o->top; i++)
+		process_json(&j, report, &report->a->processes[i]);
 	json_end(&j, ']');
-	json_unsigned(&j, "different_processes", r->a->n_processes);
+	json_unsigned(&j, "different_processes", report->a->n_processes);
 	json_end(&j, '}');
 	putchar('\n');
-	return error;
+	return r;
 }

@@ -213,12 +213,12 @@ struct picture {
 	struct html *html;
 };
 
-static int picture_add(struct picture *p, const struct trace_record *r,
+static int picture_add(struct picture *p, const struct trace_record *record,
 		       const struct flame_node *leaf)
 {
 	if (p->perfetto)
-		return perfetto_add(p->perfetto, r, leaf);
-	return p->html ? html_add(p->html, r, leaf) : 0;
+		return perfetto_add(p->perfetto, record, leaf);
+	return p->html ? html_add(p->html, record, leaf) : 0;
 }
 
 static void picture_done(struct picture *p)
@@ -233,24 +233,25 @@ static int read_all(struct input *in, const struct selection *selection, const b
 		    struct aggregate *a, struct picture *picture)
 {
 	const struct flame_node *leaf;
-	struct trace_record r;
+	struct trace_record record;
 	bool chosen;
-	int error;
+	int r;
 
-	while ((error = input_next(in, selection, &r, &chosen)) > 0) {
+	while ((r = input_next(in, selection, &record, &chosen)) > 0) {
 		int failed;
 
-		if (r.kind == TRACE_SAMPLE && r.event && !wanted[r.event->index])
+		if (record.kind == TRACE_SAMPLE && record.event && !wanted[record.event->index])
 			continue;
 		if (chosen)
-			failed = aggregate_add(a, &r, &leaf) ?: picture_add(picture, &r, leaf);
+			failed = aggregate_add(a, &record, &leaf)
+					 ?: picture_add(picture, &record, leaf);
 		else
-			failed = aggregate_pass(a, &r);
+			failed = aggregate_pass(a, &record);
 		if (failed < 0)
 			return failed;
 	}
 	aggregate_finish(a);
-	return error;
+	return r;
 }
 
 /* Whether the numbers of processes that were asked for chose no record, which is said. */
@@ -277,11 +278,11 @@ static size_t terminal_width(void)
 static int print_report(const struct call *call, const struct report_options *o,
 			const struct input *in, const struct aggregate *a)
 {
-	struct report r = {
+	struct report report = {
 		.o = o, .in = in, .info = trace_info(in->trace), .a = a, .width = terminal_width()
 	};
 
-	if ((call->json ? report_json : report_text)(&r) < 0) {
+	if ((call->json ? report_json : report_text)(&report) < 0) {
 		complain("cannot print the report: out of memory");
 		return EXIT_FAILED;
 	}

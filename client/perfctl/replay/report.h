@@ -57,12 +57,12 @@ void hot_done(struct hot *h);
 
 /* ── report-chains.c ── */
 
-int report_chains(const struct report *r, const struct event_sum *e); /* -ENOMEM */
+int report_chains(const struct report *report, const struct event_sum *e); /* -ENOMEM */
 
 /* ── report-text.c, report-json.c: all of it on stdout; -ENOMEM ── */
 
-int report_text(const struct report *r);
-int report_json(const struct report *r);
+int report_text(const struct report *report);
+int report_json(const struct report *report);
 
 double report_percent(uint64_t part, uint64_t whole);
 /* The CPUs with a bit set, "0-3,8"; the caller's to free. */

@@ -105,17 +105,17 @@ static void print(struct saved_stat *s, const struct perfpersist_info *info, int
 static int print_ring(struct saved_stat *s, struct perfpersist_event *e,
 		      const struct perfpersist_info *info, size_t ring, const struct span *span)
 {
-	struct perfpersist_ring_stat r = { .sz = sizeof(r) };
+	struct perfpersist_ring_stat stat = { .sz = sizeof(stat) };
 	struct counts c;
-	int error = perfpersist_ring_stat(e, ring, &r);
+	int r = perfpersist_ring_stat(e, ring, &stat);
 
-	if (error < 0)
-		return error;
+	if (r < 0)
+		return r;
 	c = (struct counts){
-		.records = r.records,
-		.bytes = r.bytes,
-		.limited = r.limited,
-		.missed = r.missed,
+		.records = stat.records,
+		.bytes = stat.bytes,
+		.limited = stat.limited,
+		.missed = stat.missed,
 		.missed_unknown =
 			info->recorder != PERFPERSIST_RECORDER_OVERFLOW || info->sources > 1,
 	};

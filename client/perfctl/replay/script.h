@@ -63,11 +63,11 @@ int script_choose_fields(struct script *s, const struct call *call);
 
 /* ── script-print.c, script-json.c ── */
 
-void script_print(struct script *s, const struct trace_record *r, FILE *f);
-void script_print_json(struct script *s, const struct trace_record *r, FILE *f);
+void script_print(struct script *s, const struct trace_record *record, FILE *f);
+void script_print_json(struct script *s, const struct trace_record *record, FILE *f);
 
 /* The frames of a record, in s->frames; without symbols: the addresses. */
-size_t script_frames(struct script *s, const struct trace_record *r);
+size_t script_frames(struct script *s, const struct trace_record *record);
 
 /* Seconds since the epoch as the reader's machine writes them, "2026-11-22 04:01:33"; "?" if there
  * is no such time. */

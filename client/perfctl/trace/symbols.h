@@ -45,5 +45,5 @@ struct symbols_frame {
 	struct symbol symbol;
 };
 /* Fills at most max; returns how many. */
-size_t symbols_chain(struct symbols *s, struct processes *p, const struct trace_record *r,
+size_t symbols_chain(struct symbols *s, struct processes *p, const struct trace_record *record,
 		     struct symbols_frame *frames, size_t max);

@@ -80,21 +80,21 @@ static void read_fields(const struct event *e, struct cursor *c, struct perfpers
 }
 
 static bool decode_sample(const struct event *e, const uint8_t *record, size_t size,
-			  struct trace_record *r)
+			  struct trace_record *rec)
 {
-	struct perfpersist_sample *s = &r->sample;
+	struct perfpersist_sample *s = &rec->sample;
 	struct cursor c = { .p = record, .left = size };
 
 	cursor_bytes(&c, sizeof(struct perf_event_header));
 	read_fields(e, &c, s);
 	s->record = record;
 	s->record_size = size;
-	r->kind = TRACE_SAMPLE;
-	r->event = &e->pub;
-	r->time = s->time;
-	r->cpu = s->cpu;
-	r->pid = s->pid;
-	r->tid = s->tid;
+	rec->kind = TRACE_SAMPLE;
+	rec->event = &e->pub;
+	rec->time = s->time;
+	rec->cpu = s->cpu;
+	rec->pid = s->pid;
+	rec->tid = s->tid;
 	return !c.bad;
 }
 
@@ -110,50 +110,50 @@ static size_t sample_id_size(const struct event *e)
 	return 8 * (size_t)__builtin_popcountll(e->pub.sample_type & fields);
 }
 
-static void decode_sample_id(const struct event *e, struct cursor c, struct trace_record *r)
+static void decode_sample_id(const struct event *e, struct cursor c, struct trace_record *record)
 {
 	uint64_t type = e->sample_id_all ? e->pub.sample_type : 0;
 
 	if (type & PERF_SAMPLE_TID) {
-		r->pid = cursor_u32(&c);
-		r->tid = cursor_u32(&c);
+		record->pid = cursor_u32(&c);
+		record->tid = cursor_u32(&c);
 	}
 	if (type & PERF_SAMPLE_TIME)
-		r->time = cursor_u64(&c);
+		record->time = cursor_u64(&c);
 	if (type & PERF_SAMPLE_ID)
 		cursor_u64(&c);
 	if (type & PERF_SAMPLE_STREAM_ID)
 		cursor_u64(&c);
 	if (type & PERF_SAMPLE_CPU)
-		r->cpu = cursor_u32(&c);
+		record->cpu = cursor_u32(&c);
 }
 
 /* ── The records of processes ───────────────────────────────────────────────────────────── */
 
 static void decode_comm(struct cursor *c, struct decoded *d)
 {
-	struct trace_record *r = &d->record;
+	struct trace_record *record = &d->record;
 
-	r->kind = TRACE_COMM;
-	r->pid = cursor_u32(c);
-	r->tid = cursor_u32(c);
-	r->exec = r->misc & PERF_RECORD_MISC_COMM_EXEC;
+	record->kind = TRACE_COMM;
+	record->pid = cursor_u32(c);
+	record->tid = cursor_u32(c);
+	record->exec = record->misc & PERF_RECORD_MISC_COMM_EXEC;
 	d->text = cursor_text(c, c->left);
 }
 
 static void decode_task(struct cursor *c, struct decoded *d)
 {
-	struct trace_record *r = &d->record;
+	struct trace_record *record = &d->record;
 	uint64_t time;
 
-	r->kind = r->type == PERF_RECORD_FORK ? TRACE_FORK : TRACE_EXIT;
-	r->pid = cursor_u32(c);
-	r->ppid = cursor_u32(c);
-	r->tid = cursor_u32(c);
-	r->ptid = d->ptid = cursor_u32(c);
+	record->kind = record->type == PERF_RECORD_FORK ? TRACE_FORK : TRACE_EXIT;
+	record->pid = cursor_u32(c);
+	record->ppid = cursor_u32(c);
+	record->tid = cursor_u32(c);
+	record->ptid = d->ptid = cursor_u32(c);
 	time = cursor_u64(c);
-	if (!r->time)
-		r->time = time;
+	if (!record->time)
+		record->time = time;
 }
 
 /* A build id, or device, inode and its generation. */
@@ -177,31 +177,31 @@ static void decode_identity(struct cursor *c, struct decoded *d)
 
 static void decode_map(struct cursor *c, struct decoded *d)
 {
-	struct trace_record *r = &d->record;
-	uint32_t mode = r->misc & PERF_RECORD_MISC_CPUMODE_MASK;
+	struct trace_record *record = &d->record;
+	uint32_t mode = record->misc & PERF_RECORD_MISC_CPUMODE_MASK;
 
-	r->kind = TRACE_MMAP;
-	r->pid = cursor_u32(c);
-	r->tid = cursor_u32(c);
+	record->kind = TRACE_MMAP;
+	record->pid = cursor_u32(c);
+	record->tid = cursor_u32(c);
 	d->start = cursor_u64(c);
 	d->size = cursor_u64(c);
 	d->offset = cursor_u64(c);
-	if (r->type == PERF_RECORD_MMAP2) {
+	if (record->type == PERF_RECORD_MMAP2) {
 		decode_identity(c, d);
 		cursor_bytes(c, 2 * sizeof(uint32_t)); /* protection, flags */
 	}
 	d->text = cursor_text(c, c->left);
 	if (mode == PERF_RECORD_MISC_KERNEL)
-		r->pid = KERNEL_PID;
+		record->pid = KERNEL_PID;
 	else if (mode > PERF_RECORD_MISC_USER || d->size == 0) /* a guest's */
-		r->kind = TRACE_OTHER;
+		record->kind = TRACE_OTHER;
 }
 
 /* A function that came into the kernel: mapped as a file of its own, that has its name. When it
  * leaves, the addresses are nobody's, or the next one's. */
 static void decode_ksymbol(struct cursor *c, struct decoded *d)
 {
-	struct trace_record *r = &d->record;
+	struct trace_record *record = &d->record;
 	const uint8_t *type_flags;
 	uint16_t flags = 0;
 
@@ -211,23 +211,23 @@ static void decode_ksymbol(struct cursor *c, struct decoded *d)
 	if (type_flags)
 		memcpy(&flags, type_flags + 2, sizeof(flags));
 	d->text = cursor_text(c, c->left);
-	r->pid = KERNEL_PID;
+	record->pid = KERNEL_PID;
 	d->gone = flags & PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER;
 	if (!d->gone && d->size)
-		r->kind = TRACE_MMAP;
+		record->kind = TRACE_MMAP;
 }
 
 static void decode_lost(const struct trace *t, struct cursor *c, struct decoded *d,
 			const struct event *e)
 {
-	struct trace_record *r = &d->record;
+	struct trace_record *record = &d->record;
 	int64_t i = -1;
 
-	r->kind = TRACE_LOST;
-	if (r->type == PERF_RECORD_LOST)
+	record->kind = TRACE_LOST;
+	if (record->type == PERF_RECORD_LOST)
 		i = keytable_get(&t->by_id, cursor_u64(c));
-	r->event = i < 0 ? &e->pub : &t->events[i]->pub;
-	r->lost = cursor_u64(c);
+	record->event = i < 0 ? &e->pub : &t->events[i]->pub;
+	record->lost = cursor_u64(c);
 }
 
 static bool decode_other(const struct trace *t, const struct event *e, const uint8_t *record,
@@ -312,38 +312,39 @@ static const char *map_path(const char *text, char buffer[64])
 
 int record_apply(struct trace *t, struct decoded *d)
 {
-	struct trace_record *r = &d->record;
+	struct trace_record *record = &d->record;
 	const char *name;
 	char buffer[64];
-	int error = 0;
+	int r = 0;
 
-	switch (r->kind) {
+	switch (record->kind) {
 	case TRACE_COMM:
-		error = processes_comm(t->processes, r->pid, r->tid, d->text, r->exec);
+		r = processes_comm(t->processes, record->pid, record->tid, d->text, record->exec);
 		break;
 	case TRACE_FORK:
-		error = processes_fork(t->processes, r->ppid, d->ptid, r->pid, r->tid);
-		if (error == 0 && r->pid != r->ppid && r->misc & PERF_RECORD_MISC_FORK_EXEC)
-			processes_unmap(t->processes, r->pid);
+		r = processes_fork(t->processes, record->ppid, d->ptid, record->pid, record->tid);
+		if (r == 0 && record->pid != record->ppid &&
+		    record->misc & PERF_RECORD_MISC_FORK_EXEC)
+			processes_unmap(t->processes, record->pid);
 		break;
 	case TRACE_EXIT:
-		error = processes_exit(t->processes, r->pid, r->tid);
+		r = processes_exit(t->processes, record->pid, record->tid);
 		break;
 	case TRACE_MMAP:
-		error = processes_map(t->processes, r->pid, d->start, d->size, d->offset,
-				      map_path(d->text, buffer), d->build_id, d->build_id_size,
-				      d->device, d->inode, &r->map);
-		if (!r->map) /* at the very last address */
-			r->kind = TRACE_OTHER;
+		r = processes_map(t->processes, record->pid, d->start, d->size, d->offset,
+				  map_path(d->text, buffer), d->build_id, d->build_id_size,
+				  d->device, d->inode, &record->map);
+		if (!record->map) /* at the very last address */
+			record->kind = TRACE_OTHER;
 		break;
 	default:
 		if (d->gone)
-			error = processes_unmap_symbol(t->processes, d->start, d->text);
+			r = processes_unmap_symbol(t->processes, d->start, d->text);
 		break;
 	}
-	if (error < 0)
-		return error;
-	name = processes_name(t->processes, r->pid, r->tid);
-	r->comm = name ? name : "?";
+	if (r < 0)
+		return r;
+	name = processes_name(t->processes, record->pid, record->tid);
+	record->comm = name ? name : "?";
 	return 0;
 }

@@ -168,7 +168,7 @@ static int write_file(int folder, const char *name, const char *text, size_t siz
 {
 	_cleanup_close_ int fd = -EBADF;
 	char temporary[FILE_NAME_SIZE + 1];
-	int err;
+	int r;
 
 	snprintf(temporary, sizeof(temporary), ".%s", name);
 	if (unlinkat(folder, temporary, 0) < 0 && errno != ENOENT)
@@ -176,13 +176,13 @@ static int write_file(int folder, const char *name, const char *text, size_t siz
 	fd = openat(folder, temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
-	err = write_all(fd, text, size);
-	if (err >= 0 && (fchmod(fd, 0644) < 0 || fsync(fd) < 0 ||
-			 renameat(folder, temporary, folder, name) < 0 || fsync(folder) < 0))
-		err = -errno;
-	if (err < 0)
+	r = write_all(fd, text, size);
+	if (r >= 0 && (fchmod(fd, 0644) < 0 || fsync(fd) < 0 ||
+		       renameat(folder, temporary, folder, name) < 0 || fsync(folder) < 0))
+		r = -errno;
+	if (r < 0)
 		unlinkat(folder, temporary, 0);
-	return err;
+	return r;
 }
 
 int boot_file_write(const struct boot_file *b, char *sentence, size_t size)
@@ -191,27 +191,27 @@ int boot_file_write(const struct boot_file *b, char *sentence, size_t size)
 	_cleanup_free_ char *text = NULL;
 	char name[FILE_NAME_SIZE];
 	size_t n;
-	int err;
+	int r;
 
 	name_file(name, b->request->ns, b->request->name);
-	err = print_file(b, &text, &n);
-	if (err >= 0 && !says_it(b, text, n)) {
+	r = print_file(b, &text, &n);
+	if (r >= 0 && !says_it(b, text, n)) {
 		snprintf(sentence, size,
 			 "%s/%s cannot be written down to be there after a reboot, because its "
 			 "texts have blanks or line breaks where a file cannot; leave these out.",
 			 b->request->ns, b->request->name);
 		return -EINVAL;
 	}
-	if (err >= 0)
-		err = folder = open_folder(b->folder, true);
-	if (err >= 0)
-		err = write_file(folder, name, text, n);
-	if (err < 0)
+	if (r >= 0)
+		r = folder = open_folder(b->folder, true);
+	if (r >= 0)
+		r = write_file(folder, name, text, n);
+	if (r < 0)
 		snprintf(sentence, size,
 			 "%s/%s cannot be written down to be there after a reboot: %s/%s: %s. Let "
 			 "perfpersistd's user write there, or create it without --boot.",
-			 b->request->ns, b->request->name, b->folder, name, strerror(-err));
-	return MIN(err, 0);
+			 b->request->ns, b->request->name, b->folder, name, strerror(-r));
+	return MIN(r, 0);
 }
 
 int boot_file_remove(const char *path, const char *ns, const char *event, char *sentence,
@@ -219,23 +219,23 @@ int boot_file_remove(const char *path, const char *ns, const char *event, char *
 {
 	_cleanup_close_ int folder = open_folder(path, false);
 	char name[FILE_NAME_SIZE];
-	int err;
+	int r;
 
 	name_file(name, ns, event);
 	if (folder == -ENOENT || folder == -ENOTDIR)
 		return 0;
-	err = folder;
-	if (err >= 0)
-		err = unlinkat(folder, name, 0) < 0 ? -errno : 0;
-	if (err == -ENOENT)
+	r = folder;
+	if (r >= 0)
+		r = unlinkat(folder, name, 0) < 0 ? -errno : 0;
+	if (r == -ENOENT)
 		return 0;
-	if (err >= 0 && fsync(folder) < 0)
-		err = -errno;
-	if (err < 0)
+	if (r >= 0 && fsync(folder) < 0)
+		r = -errno;
+	if (r < 0)
 		snprintf(
 			sentence, size,
 			"%s/%s is deleted, but it will be there again after a reboot: %s/%s cannot "
 			"be removed: %s. Remove it by hand.",
-			ns, event, path, name, strerror(-err));
-	return err;
+			ns, event, path, name, strerror(-r));
+	return r;
 }

@@ -18,7 +18,7 @@ int config_parse_size(const char *text, uint64_t *ret)
 	char number[32];
 	uint64_t value;
 	unsigned shift;
-	int err;
+	int r;
 
 	if (n >= sizeof(number))
 		return -EINVAL;
@@ -26,9 +26,9 @@ int config_parse_size(const char *text, uint64_t *ret)
 	shift = unit ? 10 * (unit - units + 1) : 0;
 	if (unit)
 		number[n - 1] = '\0';
-	err = pp_parse_u64(number, &value);
-	if (err < 0)
-		return err;
+	r = pp_parse_u64(number, &value);
+	if (r < 0)
+		return r;
 	if (value > UINT64_MAX >> shift)
 		return -ERANGE;
 	*ret = value << shift;
@@ -42,7 +42,7 @@ int config_parse_share(const char *text, uint64_t whole, uint64_t *ret)
 	size_t n = strlen(text);
 	char number[8];
 	uint64_t percent;
-	int err;
+	int r;
 
 	if (n == 0 || text[n - 1] != '%')
 		return config_parse_size(text, ret);
@@ -50,9 +50,9 @@ int config_parse_share(const char *text, uint64_t whole, uint64_t *ret)
 		return -EINVAL;
 	memcpy(number, text, n - 1);
 	number[n - 1] = '\0';
-	err = pp_parse_u64(number, &percent);
-	if (err < 0)
-		return err;
+	r = pp_parse_u64(number, &percent);
+	if (r < 0)
+		return r;
 	if (percent > 100)
 		return -ERANGE;
 	*ret = whole / 100 * percent & ~(MIB - 1);

@@ -344,12 +344,12 @@ int config_load(const char *path, bool required, FILE *complaints, struct config
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	_cleanup_free_ char *text = NULL;
 	size_t size = 0;
-	int err = fd < 0 ? -errno : settings_read(fd, &text, &size);
+	int r = fd < 0 ? -errno : settings_read(fd, &text, &size);
 
-	if (err < 0 && (required || err != -ENOENT)) {
+	if (r < 0 && (required || r != -ENOENT)) {
 		fprintf(complaints, "%s: cannot read the configuration: %s.\n", path,
-			err == -EINVAL ? "it is no regular file" : strerror(-err));
-		return err;
+			r == -EINVAL ? "it is no regular file" : strerror(-r));
+		return r;
 	}
 	return config_parse(path, text ? text : "", size, complaints, ret);
 }
@@ -381,10 +381,10 @@ int config_resolve(struct config *c, FILE *complaints)
 int config_path(const char *instance, char *buf, size_t size)
 {
 	char run[256];
-	int n, err = pp_place(instance, "", run, sizeof(run));
+	int n, r = pp_place(instance, "", run, sizeof(run));
 
-	if (err < 0)
-		return err;
+	if (r < 0)
+		return r;
 	/* What stands behind the last slash of the run directory is the instance's name. */
 	n = snprintf(buf, size, "%s%s/perfpersistd.conf", PP_SYSCONFDIR, strrchr(run, '/'));
 	return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;

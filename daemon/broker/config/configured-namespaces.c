@@ -13,22 +13,23 @@ static void give_rights(struct lifecycle *l, const char *name)
 
 int configured_namespaces(struct lifecycle *l, const struct config *config, bool keep)
 {
-	struct registry *r = &l->registry;
+	struct registry *registry = &l->registry;
 
 	for (size_t i = 0; i < config->n_namespaces; i++) {
 		const struct config_namespace *ns = &config->namespaces[i];
-		int err = registry_configure(r, ns->name, ns->owner, ns->group, ns->mode, ns->live);
+		int r = registry_configure(registry, ns->name, ns->owner, ns->group, ns->mode,
+					   ns->live);
 
-		if (err < 0)
-			return err;
-		if (err > 0)
+		if (r < 0)
+			return r;
+		if (r > 0)
 			give_rights(l, ns->name);
 	}
-	for (size_t i = r->n_namespaces; i > 0 && !keep; i--) {
-		struct namespace *ns = r->namespaces[i - 1];
+	for (size_t i = registry->n_namespaces; i > 0 && !keep; i--) {
+		struct namespace *ns = registry->namespaces[i - 1];
 
 		if (ns->configured && !config_namespace(config, ns->name))
-			registry_unconfigure(r, ns);
+			registry_unconfigure(registry, ns);
 	}
 	return 0;
 }

@@ -120,14 +120,14 @@ static int resolve_wanted(struct pass *p, const struct dropin_event *w, struct p
 {
 	char sentence[PP_SENTENCE_SIZE] = "";
 	unsigned line;
-	int err;
+	int r;
 
 	dropin_request(w, &p->request);
-	err = dropin_resolve(w, &p->request, &p->machine, p->config->max_buffer, ret, &p->parsed,
-			     sentence, sizeof(sentence), &line);
-	if (err < 0)
-		refused(p, w, line, -err, sentence);
-	return err;
+	r = dropin_resolve(w, &p->request, &p->machine, p->config->max_buffer, ret, &p->parsed,
+			   sentence, sizeof(sentence), &line);
+	if (r < 0)
+		refused(p, w, line, -r, sentence);
+	return r;
 }
 
 static void take_namespace(const struct pass *p, struct pp_spec *spec)
@@ -167,7 +167,7 @@ static void create(struct pass *p, const struct dropin_event *w)
 	struct lifecycle *l = p->owner->lifecycle;
 	struct event *equal;
 	struct pp_spec spec;
-	int err = -EBUSY;
+	int r = -EBUSY;
 
 	if (check_namespace(p, w) < 0 || resolve_wanted(p, w, &spec) < 0) {
 		p->replacing = false;
@@ -176,10 +176,10 @@ static void create(struct pass *p, const struct dropin_event *w)
 	take_namespace(p, &spec);
 	equal = find_equal(p, w, &spec);
 	if (equal)
-		err = lifecycle_alias(l, equal, &spec, wait_for(p, w, CREATE));
-	if (err == -EBUSY || err == -EALREADY)
-		err = lifecycle_create(l, &spec, &p->parsed, wait_for(p, w, CREATE));
-	ordered(p, w, err, w->ns, w->name);
+		r = lifecycle_alias(l, equal, &spec, wait_for(p, w, CREATE));
+	if (r == -EBUSY || r == -EALREADY)
+		r = lifecycle_create(l, &spec, &p->parsed, wait_for(p, w, CREATE));
+	ordered(p, w, r, w->ns, w->name);
 }
 
 /* ── changing ───────────────────────────────────────────────────────────────────────────── */
@@ -205,23 +205,23 @@ static void change(struct pass *p, const struct dropin_event *w, struct event *e
 	};
 	char sentence[PP_SENTENCE_SIZE] = "";
 	struct pp_spec spec;
-	int err;
+	int r;
 
 	memcpy(request.filter, q->selections[0].filter, sizeof(request.filter));
-	err = resolve_change(&request, p->config->max_buffer, &spec, &p->parsed, sentence,
-			     sizeof(sentence));
-	if (err < 0) {
+	r = resolve_change(&request, p->config->max_buffer, &spec, &p->parsed, sentence,
+			   sizeof(sentence));
+	if (r < 0) {
 		unsigned line = w->filter_lines[0];
 
-		refused(p, w, what & PP_CHANGE_FILTER && line ? line : w->line, -err, sentence);
+		refused(p, w, what & PP_CHANGE_FILTER && line ? line : w->line, -r, sentence);
 		return;
 	}
-	err = lifecycle_change(p->owner->lifecycle, e, what, &spec, &p->parsed,
-			       wait_for(p, w, CHANGE));
-	if (err == -EMLINK) /* its other names go on as they are */
+	r = lifecycle_change(p->owner->lifecycle, e, what, &spec, &p->parsed,
+			     wait_for(p, w, CHANGE));
+	if (r == -EMLINK) /* its other names go on as they are */
 		replace(p, w, e);
 	else
-		ordered(p, w, err, w->ns, w->name);
+		ordered(p, w, r, w->ns, w->name);
 }
 
 static void compare(struct pass *p, const struct dropin_event *w, struct event *e)
@@ -229,17 +229,17 @@ static void compare(struct pass *p, const struct dropin_event *w, struct event *
 	char sentence[PP_SENTENCE_SIZE] = "";
 	struct pp_spec wanted;
 	uint32_t what;
-	int err;
+	int r;
 
 	dropin_request(w, &p->request);
 	if (p->request.count == 0) {
 		resolve_wanted(p, w, &wanted); /* says so */
 		return;
 	}
-	err = resolve_outline(&p->request, p->config->max_buffer, &wanted, sentence,
-			      sizeof(sentence));
-	if (err < 0) {
-		refused(p, w, w->line, -err, sentence);
+	r = resolve_outline(&p->request, p->config->max_buffer, &wanted, sentence,
+			    sizeof(sentence));
+	if (r < 0) {
+		refused(p, w, w->line, -r, sentence);
 		return;
 	}
 	if (!pass_can_change(p, w, &e->truth.spec, &wanted)) {
@@ -347,14 +347,14 @@ void configured_continue(struct configured *c)
 int configured_begin(struct configured *c, const struct config *config, const struct dropins *d)
 {
 	_cleanup_free_ struct pass *p = calloc(1, sizeof(*p));
-	int err;
+	int r;
 
 	assert(!c->pass);
 	if (!p)
 		return -ENOMEM;
-	err = machine_read(&p->machine);
-	if (err < 0)
-		return err;
+	r = machine_read(&p->machine);
+	if (r < 0)
+		return r;
 	p->owner = c;
 	p->config = config;
 	p->dropins = d;

@@ -34,7 +34,7 @@ int dropin_resolve(const struct dropin_event *e, const struct pp_msg_create_requ
 		   struct pp_parsed *ret_parsed, char *sentence, size_t size, unsigned *ret_line)
 {
 	unsigned line;
-	int err;
+	int r;
 
 	if (request->count == 0) {
 		snprintf(sentence, size,
@@ -43,11 +43,11 @@ int dropin_resolve(const struct dropin_event *e, const struct pp_msg_create_requ
 		*ret_line = e->line;
 		return -EINVAL;
 	}
-	err = resolve(request, machine, max_buffer, ret, ret_parsed, sentence, size);
-	if (err < 0) {
+	r = resolve(request, machine, max_buffer, ret, ret_parsed, sentence, size);
+	if (r < 0) {
 		line = line_of(e, request, ret_parsed);
 		*ret_line = line ? line : e->line;
-		return err;
+		return r;
 	}
 	ret->flags |= PP_EVENT_CONFIGURED;
 	ret->creator = e->creator;
@@ -73,13 +73,13 @@ int dropins_check(const struct dropins *d, uint64_t max_buffer, FILE *complaints
 	_cleanup_free_ struct check *c = calloc(1, sizeof(*c));
 	char sentence[PP_SENTENCE_SIZE];
 	unsigned line;
-	int err, faults = 0;
+	int r, faults = 0;
 
 	if (!c)
 		return -ENOMEM;
-	err = machine_read(&c->machine);
-	if (err < 0) {
-		fprintf(complaints, "Cannot find out which CPUs there are: %s.\n", strerror(-err));
+	r = machine_read(&c->machine);
+	if (r < 0) {
+		fprintf(complaints, "Cannot find out which CPUs there are: %s.\n", strerror(-r));
 		return 1;
 	}
 	c->machine.online = c->machine.possible;
@@ -90,9 +90,9 @@ int dropins_check(const struct dropins *d, uint64_t max_buffer, FILE *complaints
 		if (!e->enabled || !e->request)
 			continue;
 		dropin_request(e, &c->request);
-		err = dropin_resolve(e, &c->request, &c->machine, max_buffer, &c->spec, &c->parsed,
-				     sentence, sizeof(sentence), &line);
-		if (err >= 0 || dropin_is_excused(e, -err))
+		r = dropin_resolve(e, &c->request, &c->machine, max_buffer, &c->spec, &c->parsed,
+				   sentence, sizeof(sentence), &line);
+		if (r >= 0 || dropin_is_excused(e, -r))
 			continue;
 		fprintf(complaints, "%s:%u: %s\n", e->path, line, sentence);
 		faults++;

@@ -19,10 +19,10 @@
 static int place(const char *root, const char *instance, const char *leaf, char *buf, size_t size)
 {
 	char run[256];
-	int n, err = pp_place(instance, "", run, sizeof(run));
+	int n, r = pp_place(instance, "", run, sizeof(run));
 
-	if (err < 0)
-		return err;
+	if (r < 0)
+		return r;
 	/* What stands behind the last slash of the run directory is the instance's name. */
 	n = snprintf(buf, size, "%s%s%s", root, strrchr(run, '/'), leaf);
 	return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
@@ -37,7 +37,7 @@ int dropin_places(const char *instance, const char *config, struct dropin_places
 {
 	static const char *const roots[] = { PP_SYSCONFDIR, "/run", PP_VENDORDIR, STATE_ROOT };
 	size_t size = sizeof(ret->folders[0]);
-	int err;
+	int r;
 
 	if (config) {
 		int n = snprintf(ret->folders[0], size, "%s.d", config);
@@ -49,9 +49,9 @@ int dropin_places(const char *instance, const char *config, struct dropin_places
 		return dropin_state_place(instance, "/events.d", ret->folders[1], size);
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(roots); i++) {
-		err = place(roots[i], instance, "/events.d", ret->folders[i], size);
-		if (err < 0)
-			return err;
+		r = place(roots[i], instance, "/events.d", ret->folders[i], size);
+		if (r < 0)
+			return r;
 	}
 	ret->n = ARRAY_SIZE(roots);
 	ret->written = 3; /* last: clients name these files, and must not hide others */
@@ -113,7 +113,7 @@ static int list_folder(struct search *s, size_t folder)
 	_cleanup_closedir_ DIR *dir = opendir(path);
 	const struct dirent *entry;
 	size_t before = s->n;
-	int err = 0;
+	int r = 0;
 
 	if (!dir && (errno == ENOENT || errno == ENOTDIR))
 		return 0;
@@ -130,9 +130,9 @@ static int list_folder(struct search *s, size_t folder)
 				 "There are too many files; put several events into one.");
 			return 0;
 		}
-		err = add_file(s, entry->d_name, folder);
-		if (err < 0)
-			return err;
+		r = add_file(s, entry->d_name, folder);
+		if (r < 0)
+			return r;
 	}
 	if (errno)
 		complain(s, path, NULL, "The folder cannot be read to its end.");
@@ -153,7 +153,7 @@ static int read_file(const char *path, char **ret, size_t *ret_size)
 {
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	struct stat st;
-	int err;
+	int r;
 
 	if (fd < 0)
 		return -errno;
@@ -161,8 +161,8 @@ static int read_file(const char *path, char **ret, size_t *ret_size)
 		return -errno;
 	if (S_ISCHR(st.st_mode) && st.st_rdev == makedev(1, 3))
 		return 1;
-	err = settings_read(fd, ret, ret_size);
-	return err < 0 ? err : *ret_size == 0;
+	r = settings_read(fd, ret, ret_size);
+	return r < 0 ? r : *ret_size == 0;
 }
 
 static const char *reason(int err)
@@ -191,13 +191,12 @@ static int take_file(struct search *s, const struct file *f, struct config *conf
 	char path[PATH_MAX];
 	size_t size;
 	int n = snprintf(path, sizeof(path), "%s/%s", folder, f->name);
-	int err =
-		n < 0 || (size_t)n >= sizeof(path) ? -ENAMETOOLONG : read_file(path, &text, &size);
+	int r = n < 0 || (size_t)n >= sizeof(path) ? -ENAMETOOLONG : read_file(path, &text, &size);
 
-	if (err == 1 || err == -ENOMEM)
-		return MIN(err, 0);
-	if (err < 0) {
-		complain(s, folder, f->name, reason(err));
+	if (r == 1 || r == -ENOMEM)
+		return MIN(r, 0);
+	if (r < 0) {
+		complain(s, folder, f->name, reason(r));
 		return 0;
 	}
 	return dropin_parse(s->dropins, config, path, f->folder == s->places->written, text, size,
@@ -222,23 +221,23 @@ int dropins_load(const struct dropin_places *places, struct config *config, FILE
 		.dropins = d,
 		.complaints = complaints,
 	};
-	int err;
+	int r;
 
 	if (!d)
 		return -ENOMEM;
 	for (size_t i = 0; i < places->n; i++) {
-		err = list_folder(&s, i);
-		if (err < 0)
-			return err;
+		r = list_folder(&s, i);
+		if (r < 0)
+			return r;
 	}
 	if (s.n > 0)
 		qsort(s.files, s.n, sizeof(*s.files), compare);
 	for (size_t i = 0; i < s.n; i++) {
 		if (i > 0 && strcmp(s.files[i].name, s.files[i - 1].name) == 0)
 			continue;
-		err = take_file(&s, &s.files[i], config);
-		if (err < 0)
-			return err;
+		r = take_file(&s, &s.files[i], config);
+		if (r < 0)
+			return r;
 	}
 	*ret = TAKE_PTR(d);
 	return 0;

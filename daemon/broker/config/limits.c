@@ -62,15 +62,15 @@ int limits_apply(const struct config *config, struct quota *q)
 	for (size_t i = 0; i < config->n_namespaces; i++) {
 		const struct config_namespace *ns = &config->namespaces[i];
 		struct quota_limits own;
-		int err;
+		int r;
 
 		for (enum quota_kind k = 0; k < QUOTA_KINDS; k++)
 			own.max[k] = QUOTA_UNLIMITED;
 		own.max[QUOTA_MEMORY] = ns->max_memory;
 		own.max[QUOTA_EVENTS] = ns->max_events;
-		err = quota_limit(q, ns->name, &own);
-		if (err < 0)
-			return err;
+		r = quota_limit(q, ns->name, &own);
+		if (r < 0)
+			return r;
 	}
 	return 0;
 }

@@ -248,7 +248,7 @@ static void cleanup_queue(struct fair_queue **t)
 int fair_queue_new(sd_event *loop, const struct fair_queue_hooks *hooks, struct fair_queue **ret)
 {
 	_cleanup_(cleanup_queue) struct fair_queue *t = calloc(1, sizeof(*t));
-	int err;
+	int r;
 
 	if (!t)
 		return -ENOMEM;
@@ -257,13 +257,13 @@ int fair_queue_new(sd_event *loop, const struct fair_queue_hooks *hooks, struct 
 	t->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (t->fd < 0)
 		return -errno;
-	err = sd_event_add_io(loop, &t->io, t->fd, EPOLLIN, on_turn, t);
-	if (err >= 0)
-		err = sd_event_add_time(loop, &t->timer, CLOCK_MONOTONIC, 0, 1000, on_timer, t);
-	if (err >= 0)
-		err = sd_event_source_set_enabled(t->timer, SD_EVENT_OFF);
-	if (err < 0)
-		return err;
+	r = sd_event_add_io(loop, &t->io, t->fd, EPOLLIN, on_turn, t);
+	if (r >= 0)
+		r = sd_event_add_time(loop, &t->timer, CLOCK_MONOTONIC, 0, 1000, on_timer, t);
+	if (r >= 0)
+		r = sd_event_source_set_enabled(t->timer, SD_EVENT_OFF);
+	if (r < 0)
+		return r;
 	*ret = TAKE_PTR(t);
 	return 0;
 }

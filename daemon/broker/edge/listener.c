@@ -17,17 +17,17 @@
 static int accept_one(struct listener *l)
 {
 	_cleanup_close_ int fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	int err;
+	int r;
 
 	if (fd < 0)
 		return -errno;
-	err = peer_new(l->peers, fd);
-	if (err == -EDQUOT)
+	r = peer_new(l->peers, fd);
+	if (r == -EDQUOT)
 		log_debug("A connection was refused: MaxConnections= or MaxConnectionsPerUser= is "
 			  "reached.");
-	else if (err < 0)
-		log_warning("A connection was refused: %s.", strerror(-err));
-	if (err < 0)
+	else if (r < 0)
+		log_warning("A connection was refused: %s.", strerror(-r));
+	if (r < 0)
 		peers_close(l->peers, fd);
 	TAKE_FD(fd);
 	return 0;
@@ -48,12 +48,12 @@ static int on_io(sd_event_source *s _unused_, int fd _unused_, uint32_t revents 
 	struct listener *l = userdata;
 
 	for (unsigned i = 0; i < ACCEPTS_PER_TURN; i++) {
-		int err = accept_one(l);
+		int r = accept_one(l);
 
-		if (err == -EAGAIN)
+		if (r == -EAGAIN)
 			break;
-		if (err == -EMFILE || err == -ENFILE || err == -ENOMEM || err == -ENOBUFS) {
-			pause_accepting(l, err);
+		if (r == -EMFILE || r == -ENFILE || r == -ENOMEM || r == -ENOBUFS) {
+			pause_accepting(l, r);
 			break;
 		}
 		/* Others belong to the connection that was not made. */
@@ -75,24 +75,24 @@ void listener_start(struct listener *l)
 int listener_init(struct listener *l, struct peers *peers, int fd)
 {
 	sd_event *loop = peers->loop;
-	int err;
+	int r;
 
 	l->peers = peers;
 	peers->files_come = !dispose_keep_out(fd);
 	if (fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) < 0)
 		return -errno;
-	err = sd_event_add_io(loop, &l->io, fd, EPOLLIN, on_io, l);
-	if (err < 0)
-		return err;
-	err = sd_event_source_set_enabled(l->io, SD_EVENT_OFF);
-	if (err < 0)
-		return err;
-	err = sd_event_add_time_relative(loop, &l->pause, CLOCK_MONOTONIC, 0, 0, on_pause_over, l);
-	if (err < 0)
-		return err;
-	err = sd_event_source_set_enabled(l->pause, SD_EVENT_OFF);
-	if (err < 0)
-		return err;
+	r = sd_event_add_io(loop, &l->io, fd, EPOLLIN, on_io, l);
+	if (r < 0)
+		return r;
+	r = sd_event_source_set_enabled(l->io, SD_EVENT_OFF);
+	if (r < 0)
+		return r;
+	r = sd_event_add_time_relative(loop, &l->pause, CLOCK_MONOTONIC, 0, 0, on_pause_over, l);
+	if (r < 0)
+		return r;
+	r = sd_event_source_set_enabled(l->pause, SD_EVENT_OFF);
+	if (r < 0)
+		return r;
 	l->fd = fd;
 	return 0;
 }

@@ -22,13 +22,13 @@
 static int send_now(struct peer *p, const void *bytes, size_t size, const int *fds, size_t n_fds)
 {
 	uint64_t began = peer_clock();
-	int err = pp_packet_send(p->fd, bytes, size, fds, n_fds);
+	int r = pp_packet_send(p->fd, bytes, size, fds, n_fds);
 
 	if (p->unasked)
 		peer_spend(p, began);
 	else
 		peer_owe(p, began);
-	return err;
+	return r;
 }
 
 /* ── what waits for room ────────────────────────────────────────────────────────────────── */
@@ -74,14 +74,14 @@ void peer_flush(struct peer *p)
 {
 	while (p->first && !p->dead && !fair_queue_in_debt(&p->turn)) {
 		struct packet *packet = p->first;
-		int err;
+		int r;
 
 		p->unasked = true;
-		err = send_now(p, packet->bytes, packet->size, NULL, 0);
+		r = send_now(p, packet->bytes, packet->size, NULL, 0);
 		p->unasked = false;
-		if (err == -EAGAIN)
+		if (r == -EAGAIN)
 			return;
-		if (err < 0) {
+		if (r < 0) {
 			peer_kill(p);
 			return;
 		}
@@ -142,13 +142,13 @@ static int may_pass(struct peer *p, size_t n_fds)
 static int send_with_fds(struct peer *p, const void *bytes, size_t size, const int *fds,
 			 size_t n_fds)
 {
-	int err = may_pass(p, n_fds);
+	int r = may_pass(p, n_fds);
 
-	if (err >= 0)
-		err = send_now(p, bytes, size, fds, n_fds);
-	if (err >= 0)
+	if (r >= 0)
+		r = send_now(p, bytes, size, fds, n_fds);
+	if (r >= 0)
 		p->passed += n_fds;
-	return err;
+	return r;
 }
 
 /* ── packets ────────────────────────────────────────────────────────────────────────────── */
@@ -156,23 +156,23 @@ static int send_with_fds(struct peer *p, const void *bytes, size_t size, const i
 static int send_packet(struct peer *p, size_t size, const int *fds, size_t n_fds)
 {
 	const void *bytes = p->peers->out;
-	int err = -EAGAIN;
+	int r = -EAGAIN;
 
 	if (p->dead)
 		return 0;
 	if (!p->first && !fair_queue_in_debt(&p->turn))
-		err = n_fds ? send_with_fds(p, bytes, size, fds, n_fds)
-			    : send_now(p, bytes, size, NULL, 0);
-	if (err == -EAGAIN && n_fds == 0) {
+		r = n_fds ? send_with_fds(p, bytes, size, fds, n_fds)
+			  : send_now(p, bytes, size, NULL, 0);
+	if (r == -EAGAIN && n_fds == 0) {
 		enqueue(p, bytes, size);
 		return 0;
 	}
 	/* A peer without descriptors in the way can only be gone, or the kernel out of memory. */
-	if (err < 0 && (n_fds == 0 || err == -EPIPE || err == -ECONNRESET)) {
+	if (r < 0 && (n_fds == 0 || r == -EPIPE || r == -ECONNRESET)) {
 		peer_kill(p);
 		return 0;
 	}
-	return err;
+	return r;
 }
 
 static int send_message(struct peer *p, uint16_t opcode, uint32_t serial, const void *body,

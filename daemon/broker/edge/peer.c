@@ -158,15 +158,15 @@ static void handle_request(struct peer *p, const struct pp_header *header)
 {
 	struct peers *peers = p->peers;
 	char sentence[256];
-	int err = quota_charge(peers->quota, QUOTA_REQUESTS, p->credentials.uid, NULL, 1);
+	int r = quota_charge(peers->quota, QUOTA_REQUESTS, p->credentials.uid, NULL, 1);
 
-	if (err == -EDQUOT) {
+	if (r == -EDQUOT) {
 		quota_sentence(peers->quota, sentence, sizeof(sentence));
 		peer_fail(p, header, EDQUOT, "%s", sentence);
 		return;
 	}
-	if (err < 0) {
-		peer_fail(p, header, -err, "The daemon has no memory for the request; try again.");
+	if (r < 0) {
+		peer_fail(p, header, -r, "The daemon has no memory for the request; try again.");
 		return;
 	}
 	peers->claimed = false;
@@ -181,23 +181,23 @@ static void handle_packet(struct peer *p, size_t size)
 {
 	struct peers *peers = p->peers;
 	struct pp_header header = { 0 };
-	int err;
+	int r;
 
 	peers->in_size = size;
-	err = pp_decode(peers->in, size, 0, false, &header, &peers->body);
-	if (err == -EOPNOTSUPP) {
+	r = pp_decode(peers->in, size, 0, false, &header, &peers->body);
+	if (r == -EOPNOTSUPP) {
 		peer_fail(p, &header, EOPNOTSUPP,
 			  "This daemon (" PP_VERSION ") knows no request number %u; use a client "
 			  "of its version.",
 			  header.opcode);
-	} else if (err == -EPROTONOSUPPORT) {
+	} else if (r == -EPROTONOSUPPORT) {
 		header = (struct pp_header){ 0 };
 		peer_fail(p, &header, EPROTONOSUPPORT,
 			  "This daemon (" PP_VERSION ") speaks version %d of the protocol; use a "
 			  "client that does.",
 			  PP_PROTOCOL_VERSION);
 		peer_kill(p);
-	} else if (err < 0) {
+	} else if (r < 0) {
 		log_debug("Process %d (uid %u) sent what is no request; disconnected.",
 			  (int)p->credentials.pid, p->credentials.uid);
 		peer_kill(p);
@@ -383,23 +383,23 @@ static void turn_away(struct peers *peers, int fd, const struct credentials *c)
 int peer_new(struct peers *peers, int fd)
 {
 	_cleanup_free_ struct peer *p = calloc(1, sizeof(*p));
-	int err;
+	int r;
 
 	if (!p)
 		return -ENOMEM;
-	err = credentials_read(fd, &p->credentials);
-	if (err < 0)
-		return err;
-	err = quota_charge(peers->quota, QUOTA_CONNECTIONS, p->credentials.uid, NULL, 1);
-	if (err == -EDQUOT)
+	r = credentials_read(fd, &p->credentials);
+	if (r < 0)
+		return r;
+	r = quota_charge(peers->quota, QUOTA_CONNECTIONS, p->credentials.uid, NULL, 1);
+	if (r == -EDQUOT)
 		turn_away(peers, fd, &p->credentials);
-	if (err < 0)
+	if (r < 0)
 		goto fail;
-	err = fair_queue_join(peers->queue, &p->turn, p->credentials.uid);
-	if (err < 0)
+	r = fair_queue_join(peers->queue, &p->turn, p->credentials.uid);
+	if (r < 0)
 		goto release;
-	err = sd_event_add_io(peers->loop, &p->io, fd, EPOLLIN, on_io, p);
-	if (err < 0)
+	r = sd_event_add_io(peers->loop, &p->io, fd, EPOLLIN, on_io, p);
+	if (r < 0)
 		goto leave;
 	p->peers = peers;
 	p->fd = fd;
@@ -418,7 +418,7 @@ release:
 	quota_release(peers->quota, QUOTA_CONNECTIONS, p->credentials.uid, NULL, 1);
 fail:
 	credentials_done(&p->credentials);
-	return err;
+	return r;
 }
 
 /* What was kept back from those in debt may be sent. */

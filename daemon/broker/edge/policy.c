@@ -42,16 +42,16 @@ int credentials_read(int socket, struct credentials *ret)
 	struct credentials c = { 0 };
 	struct ucred peer;
 	socklen_t size = sizeof(peer);
-	int err;
+	int r;
 
 	if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0)
 		return -errno;
 	c.pid = peer.pid;
 	c.uid = peer.uid;
 	c.gid = peer.gid;
-	err = read_groups(socket, &c.groups, &c.n_groups);
-	if (err < 0)
-		return err;
+	r = read_groups(socket, &c.groups, &c.n_groups);
+	if (r < 0)
+		return r;
 	*ret = c;
 	return 0;
 }

@@ -27,15 +27,15 @@ static int make_state(const struct foreground_options *o)
 {
 	_cleanup_close_ int fd = -EBADF;
 	char path[PATH_MAX];
-	int err = dropin_state_place(o->instance, "", path, sizeof(path));
+	int r = dropin_state_place(o->instance, "", path, sizeof(path));
 
-	if (err < 0)
-		return err;
+	if (r < 0)
+		return r;
 	if (mkdir(path, 0755) < 0 && errno != EEXIST)
 		goto fail;
-	err = dropin_state_place(o->instance, "/events.d", path, sizeof(path));
-	if (err < 0)
-		return err;
+	r = dropin_state_place(o->instance, "/events.d", path, sizeof(path));
+	if (r < 0)
+		return r;
 	if (mkdir(path, 0755) < 0) {
 		if (errno == EEXIST)
 			return 0;
@@ -86,13 +86,13 @@ struct programs {
 
 static int find_programs(const struct foreground_options *o, struct programs *p)
 {
-	int err = find_program("engine", o->engine, p->engine, sizeof(p->engine));
+	int r = find_program("engine", o->engine, p->engine, sizeof(p->engine));
 
-	if (err >= 0)
-		err = find_program("dumper", o->dumper, p->dumper, sizeof(p->dumper));
-	if (err >= 0)
-		err = find_program("keeper", o->keeper, p->keeper, sizeof(p->keeper));
-	return err;
+	if (r >= 0)
+		r = find_program("dumper", o->dumper, p->dumper, sizeof(p->dumper));
+	if (r >= 0)
+		r = find_program("keeper", o->keeper, p->keeper, sizeof(p->keeper));
+	return r;
 }
 
 /* One that an earlier daemon has left goes on; else a socket, at which one is started. */
@@ -123,26 +123,26 @@ static int launch(const struct foreground_options *o, const struct programs *pro
 		.group = o->gid,
 		.lock = lock,
 	};
-	int err;
+	int r;
 
-	err = socket_listen(o->instance, "/engine", 0600, o->uid, &orders);
-	if (err < 0)
-		return err;
-	err = socket_listen(o->instance, "/dumper", 0600, o->uid, &copies);
-	if (err < 0)
-		return err;
-	err = find_keeper(o, &found, &keep);
-	if (err < 0)
-		return err;
+	r = socket_listen(o->instance, "/engine", 0600, o->uid, &orders);
+	if (r < 0)
+		return r;
+	r = socket_listen(o->instance, "/dumper", 0600, o->uid, &copies);
+	if (r < 0)
+		return r;
+	r = find_keeper(o, &found, &keep);
+	if (r < 0)
+		return r;
 	options.engine_listen = orders;
 	options.dumper_listen = copies;
 	options.keeper_listen = keep;
 	options.keeper_found = found;
-	err = launcher_start(&options, &f->launcher, &f->alive);
-	if (err < 0)
+	r = launcher_start(&options, &f->launcher, &f->alive);
+	if (r < 0)
 		log_error("Cannot start the launcher of engine, dumper and keeper: %s.",
-			  strerror(-err));
-	return err;
+			  strerror(-r));
+	return r;
 }
 
 int foreground_start(const struct foreground_options *options, struct foreground *ret)
@@ -150,25 +150,25 @@ int foreground_start(const struct foreground_options *options, struct foreground
 	struct foreground f = FOREGROUND_NONE;
 	_cleanup_close_ int lock = -EBADF;
 	struct programs programs;
-	int err;
+	int r;
 
-	err = find_programs(options, &programs);
-	if (err < 0)
-		return err;
-	err = instance_take(options->instance, &lock);
-	if (err < 0)
-		return err;
-	err = make_state(options);
-	if (err < 0)
-		return err;
-	err = launch(options, &programs, lock, &f);
-	if (err < 0)
-		return err;
+	r = find_programs(options, &programs);
+	if (r < 0)
+		return r;
+	r = instance_take(options->instance, &lock);
+	if (r < 0)
+		return r;
+	r = make_state(options);
+	if (r < 0)
+		return r;
+	r = launch(options, &programs, lock, &f);
+	if (r < 0)
+		return r;
 	/* After the fork: a launcher that outlives us must not seem to answer clients. */
-	err = socket_listen(options->instance, "/control", 0666, 0, &f.control);
-	if (err < 0) {
+	r = socket_listen(options->instance, "/control", 0666, 0, &f.control);
+	if (r < 0) {
 		foreground_done(&f);
-		return err;
+		return r;
 	}
 	f.lock = TAKE_FD(lock);
 	*ret = f;

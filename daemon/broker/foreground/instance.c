@@ -28,10 +28,10 @@ static int make_directory(const char *instance)
 {
 	char path[PATH_MAX];
 	struct stat st;
-	int err = pp_place(instance, "", path, sizeof(path));
+	int r = pp_place(instance, "", path, sizeof(path));
 
-	if (err < 0)
-		return err;
+	if (r < 0)
+		return r;
 	if (mkdir(path, 0755) < 0 && errno != EEXIST)
 		goto fail;
 	if (lstat(path, &st) < 0)
@@ -44,9 +44,9 @@ static int make_directory(const char *instance)
 		goto fail;
 	return 0;
 fail:
-	err = -errno;
-	log_error("Cannot make the directory %s: %s.", path, strerror(-err));
-	return err;
+	r = -errno;
+	log_error("Cannot make the directory %s: %s.", path, strerror(-r));
+	return r;
 }
 
 static void on_alarm(int signal_number _unused_)
@@ -57,36 +57,36 @@ static void on_alarm(int signal_number _unused_)
 static int lock_patiently(int fd)
 {
 	struct sigaction action = { .sa_handler = on_alarm }, old;
-	int err;
+	int r;
 
 	if (flock(fd, LOCK_EX | LOCK_NB) == 0)
 		return 0;
 	log_notice("Waiting for what is left of an earlier perfpersistd to end.");
 	sigaction(SIGALRM, &action, &old);
 	alarm(LOCK_SECONDS);
-	err = flock(fd, LOCK_EX) < 0 ? -errno : 0;
+	r = flock(fd, LOCK_EX) < 0 ? -errno : 0;
 	alarm(0);
 	sigaction(SIGALRM, &old, NULL);
-	return err;
+	return r;
 }
 
 static int take_lock(const char *path, int *ret)
 {
 	_cleanup_close_ int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	int err;
+	int r;
 
 	if (fd < 0) {
-		err = -errno;
-		if (err != -ENOENT)
-			log_error("Cannot make the lock %s: %s.", path, strerror(-err));
-		return err;
+		r = -errno;
+		if (r != -ENOENT)
+			log_error("Cannot make the lock %s: %s.", path, strerror(-r));
+		return r;
 	}
-	err = lock_patiently(fd);
-	if (err < 0) {
+	r = lock_patiently(fd);
+	if (r < 0) {
 		log_error("Another perfpersistd of this instance is starting or ending: it holds "
 			  "%s. Try again when it is done.",
 			  path);
-		return err;
+		return r;
 	}
 	*ret = TAKE_FD(fd);
 	return 0;
@@ -104,32 +104,32 @@ static bool is_at(int fd, const char *path)
 int instance_take(const char *instance, int *ret_lock)
 {
 	char control[PATH_MAX], lock[PATH_MAX];
-	int err = pp_place(instance, "/control", control, sizeof(control));
+	int r = pp_place(instance, "/control", control, sizeof(control));
 
-	if (err >= 0)
-		err = pp_place(instance, "/lock", lock, sizeof(lock));
-	for (int i = 0; err >= 0 && i < TAKE_TRIES; i++) {
+	if (r >= 0)
+		r = pp_place(instance, "/lock", lock, sizeof(lock));
+	for (int i = 0; r >= 0 && i < TAKE_TRIES; i++) {
 		_cleanup_close_ int fd = -EBADF;
 
-		err = make_directory(instance);
-		if (err < 0)
-			return err;
+		r = make_directory(instance);
+		if (r < 0)
+			return r;
 		if (socket_answers(control)) {
 			log_error("Another perfpersistd is running: it answers on %s. End it "
 				  "first, or give this one a name of its own with --instance.",
 				  control);
 			return -EADDRINUSE;
 		}
-		err = take_lock(lock, &fd);
-		if (err >= 0 && is_at(fd, lock)) {
+		r = take_lock(lock, &fd);
+		if (r >= 0 && is_at(fd, lock)) {
 			*ret_lock = TAKE_FD(fd);
 			return 0;
 		}
-		if (err == -ENOENT) /* the folder was removed meanwhile */
-			err = 0;
+		if (r == -ENOENT) /* the folder was removed meanwhile */
+			r = 0;
 	}
-	if (err < 0)
-		return err;
+	if (r < 0)
+		return r;
 	log_error(
 		"The lock %s was removed %d times by others while this waited for it. Try again when "
 		"they are done.",

@@ -26,15 +26,15 @@ static int greet(int fd, pid_t *ret_pid)
 	_cleanup_free_ struct pp_keep_answer *answer = calloc(1, sizeof(*answer));
 	struct pollfd p = { .fd = fd, .events = POLLIN };
 	ssize_t n;
-	int err;
+	int r;
 
 	if (!request || !answer)
 		return -ENOMEM;
 	request->abi = PP_KEEP_ABI;
 	request->type = PP_KEEP_HELLO;
-	err = pp_packet_send(fd, request, sizeof(*request), NULL, 0);
-	if (err < 0)
-		return err;
+	r = pp_packet_send(fd, request, sizeof(*request), NULL, 0);
+	if (r < 0)
+		return r;
 	if (poll(&p, 1, PATIENCE_MSEC) <= 0)
 		return -ETIMEDOUT;
 	n = pp_packet_receive(fd, answer, sizeof(*answer), 0, NULL, 0);

@@ -54,13 +54,13 @@ static int leave_streams(void)
  * The kernel counts rings against what their user may lock. */
 static int stand_alone(const struct launcher *l)
 {
-	int err;
+	int r;
 
 	raise_limit(RLIMIT_MEMLOCK);
 	raise_limit(RLIMIT_NOFILE);
 	setsid();
-	err = chdir("/") < 0 ? -errno : leave_streams();
-	return err < 0 ? err : give_up_root(l);
+	r = chdir("/") < 0 ? -errno : leave_streams();
+	return r < 0 ? r : give_up_root(l);
 }
 
 static void describe_child(struct launcher *l, struct child *c, const char *const *options)
@@ -131,16 +131,16 @@ void child_exec(const struct launcher *l, const struct child *c, pid_t launcher)
 	int program = fcntl(open(c->program, O_PATH | O_CLOEXEC), F_DUPFD_CLOEXEC, 4);
 	sigset_t none;
 	char pid[16];
-	int err;
+	int r;
 
 	if (program < 0 || place_socket(c->listen) < 0) {
 		log_error("Cannot run the %s %s: %s.", c->what, c->program, strerror(errno));
 		return;
 	}
-	err = c->prepare(l);
-	if (err < 0) {
+	r = c->prepare(l);
+	if (r < 0) {
 		log_error("Cannot make a process of its own for the %s: %s.", c->what,
-			  strerror(-err));
+			  strerror(-r));
 		return;
 	}
 	/* Without its launcher it would run on, and keep the next one from its work. (Becoming

@@ -326,10 +326,10 @@ int launcher_start(const struct launcher_options *options, pid_t *ret_pid, int *
 	}
 	close_fd(ends[0]);
 	if (pid < 0) {
-		int err = -errno;
+		int r = -errno;
 
 		close_fd(ends[1]);
-		return err;
+		return r;
 	}
 	*ret_pid = pid;
 	*ret_alive = ends[1];

@@ -26,21 +26,21 @@ static int listen_at(const char *path, mode_t mode, uid_t owner, int *ret)
 	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	struct sockaddr_un address;
 	mode_t mask;
-	int err;
+	int r;
 
 	if (fd < 0)
 		return -errno;
-	err = make_address(path, &address);
-	if (err < 0)
-		return err;
+	r = make_address(path, &address);
+	if (r < 0)
+		return r;
 	if (unlink(path) < 0 && errno != ENOENT)
 		return -errno;
 	/* Closed to all until it has its owner and mode. */
 	mask = umask(0777);
-	err = bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 ? -errno : 0;
+	r = bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 ? -errno : 0;
 	umask(mask);
-	if (err < 0)
-		return err;
+	if (r < 0)
+		return r;
 	if (chown(path, owner, (gid_t)-1) < 0 || chmod(path, mode) < 0 || listen(fd, SOMAXCONN) < 0)
 		return -errno;
 	*ret = TAKE_FD(fd);
@@ -50,26 +50,26 @@ static int listen_at(const char *path, mode_t mode, uid_t owner, int *ret)
 int socket_listen(const char *instance, const char *leaf, mode_t mode, uid_t owner, int *ret)
 {
 	char path[PATH_MAX];
-	int err = pp_place(instance, leaf, path, sizeof(path));
+	int r = pp_place(instance, leaf, path, sizeof(path));
 
-	if (err >= 0)
-		err = listen_at(path, mode, owner, ret);
-	if (err < 0)
-		log_error("Cannot listen on %s: %s.", path, strerror(-err));
-	return err;
+	if (r >= 0)
+		r = listen_at(path, mode, owner, ret);
+	if (r < 0)
+		log_error("Cannot listen on %s: %s.", path, strerror(-r));
+	return r;
 }
 
 int socket_connect(const char *path)
 {
 	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	struct sockaddr_un address;
-	int err;
+	int r;
 
 	if (fd < 0)
 		return -errno;
-	err = make_address(path, &address);
-	if (err < 0)
-		return err;
+	r = make_address(path, &address);
+	if (r < 0)
+		return r;
 	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
 		return -errno;
 	return TAKE_FD(fd);

@@ -63,15 +63,15 @@ static void disconnect(struct copies *c)
 static int connect_dumper(struct copies *c)
 {
 	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	int err;
+	int r;
 
 	if (fd < 0)
 		return -errno;
 	if (connect(fd, (const struct sockaddr *)&c->address, c->address_size) < 0)
 		return -errno;
-	err = sd_event_add_io(c->loop, &c->io, fd, EPOLLIN, on_io, c);
-	if (err < 0)
-		return err;
+	r = sd_event_add_io(c->loop, &c->io, fd, EPOLLIN, on_io, c);
+	if (r < 0)
+		return r;
 	c->fd = TAKE_FD(fd);
 	return 0;
 }
@@ -79,19 +79,19 @@ static int connect_dumper(struct copies *c)
 /* On a connection that was kept, its end may be seen only now: a new one then. */
 static int send_job(struct copies *c, const struct pp_fds *fds)
 {
-	int err = -ENOTCONN;
+	int r = -ENOTCONN;
 
 	if (c->fd >= 0)
-		err = pp_packet_send(c->fd, &c->job, sizeof(c->job), fds->fd, fds->n);
-	if (err < 0) {
+		r = pp_packet_send(c->fd, &c->job, sizeof(c->job), fds->fd, fds->n);
+	if (r < 0) {
 		disconnect(c);
-		err = connect_dumper(c);
-		if (err >= 0)
-			err = pp_packet_send(c->fd, &c->job, sizeof(c->job), fds->fd, fds->n);
+		r = connect_dumper(c);
+		if (r >= 0)
+			r = pp_packet_send(c->fd, &c->job, sizeof(c->job), fds->fd, fds->n);
 	}
-	if (err < 0) {
+	if (r < 0) {
 		disconnect(c);
-		return err;
+		return r;
 	}
 	sd_event_source_set_time_relative(c->patience, PATIENCE_USEC);
 	sd_event_source_set_enabled(c->patience, SD_EVENT_ONESHOT);
@@ -133,20 +133,20 @@ static void uncharge(struct copies *c, const struct copying *copying)
 static int start(struct copies *c, struct copying *copying)
 {
 	_cleanup_(pp_fds_close) struct pp_fds fds = { .n = 0 };
-	int err;
+	int r;
 
 	c->job = (struct pp_copy_job){ .abi = PP_COPY_ABI, .serial = c->job.serial + 1 };
-	err = copying->prepare(copying, &c->job, &fds);
-	if (err < 0)
-		return err;
+	r = copying->prepare(copying, &c->job, &fds);
+	if (r < 0)
+		return r;
 	assert(c->job.count == fds.n && fds.n > 0);
-	err = charge(c, copying);
-	if (err < 0)
-		return err;
-	err = send_job(c, &fds);
-	if (err < 0) {
+	r = charge(c, copying);
+	if (r < 0)
+		return r;
+	r = send_job(c, &fds);
+	if (r < 0) {
 		log_warning("Cannot ask the dumper at %s for copies: %s.", c->address.sun_path,
-			    strerror(-err));
+			    strerror(-r));
 		uncharge(c, copying);
 		return -EAGAIN;
 	}
@@ -162,10 +162,10 @@ static void pump(struct copies *c)
 	c->pumping = true;
 	while (!c->current && c->first) {
 		struct copying *copying = take_next(c);
-		int err = start(c, copying);
+		int r = start(c, copying);
 
-		if (err < 0)
-			copying->done(copying, err, NULL);
+		if (r < 0)
+			copying->done(copying, r, NULL);
 	}
 	c->pumping = false;
 }
@@ -189,36 +189,36 @@ static void log_unwatched(int err)
 int copies_hold(struct copies *c, int file, uint32_t uid, uint64_t size)
 {
 	uint64_t bytes = memory_of(size);
-	int err;
+	int r;
 
 	memfd_refs_catch_up(&c->memfds);
-	err = quota_charge(c->quota, QUOTA_COPIES, uid, NULL, bytes);
-	if (err < 0)
-		return err;
-	err = memfd_refs_add(&c->memfds, file, uid, bytes);
-	if (err < 0) {
+	r = quota_charge(c->quota, QUOTA_COPIES, uid, NULL, bytes);
+	if (r < 0)
+		return r;
+	r = memfd_refs_add(&c->memfds, file, uid, bytes);
+	if (r < 0) {
 		quota_release(c->quota, QUOTA_COPIES, uid, NULL, bytes);
-		log_unwatched(err);
+		log_unwatched(r);
 	}
-	return err;
+	return r;
 }
 
 /* What the job was charged becomes what each copy is charged; what is not watched is released. */
 static int hold(struct copies *c, const struct copying *copying)
 {
-	int err = 0;
+	int r = 0;
 
 	for (size_t i = 0; i < c->copies.n; i++) {
 		uint64_t bytes = memory_of(c->job.size[i]);
 
-		if (err >= 0)
-			err = memfd_refs_add(&c->memfds, c->copies.fd[i], copying->uid, bytes);
-		if (err < 0)
+		if (r >= 0)
+			r = memfd_refs_add(&c->memfds, c->copies.fd[i], copying->uid, bytes);
+		if (r < 0)
 			quota_release(c->quota, QUOTA_COPIES, copying->uid, NULL, bytes);
 	}
-	if (err < 0)
-		log_unwatched(err);
-	return err;
+	if (r < 0)
+		log_unwatched(r);
+	return r;
 }
 
 static void finish(struct copies *c, int error)
@@ -322,7 +322,7 @@ int copies_new(sd_event *loop, struct quota *quota, const char *path, struct cop
 {
 	_cleanup_(cleanup_copies) struct copies *c = calloc(1, sizeof(*c));
 	size_t n = strlen(path);
-	int err;
+	int r;
 
 	if (!c)
 		return -ENOMEM;
@@ -336,16 +336,16 @@ int copies_new(sd_event *loop, struct quota *quota, const char *path, struct cop
 	c->address.sun_family = AF_UNIX;
 	memcpy(c->address.sun_path, path, n + 1);
 	c->address_size = offsetof(struct sockaddr_un, sun_path) + n + 1;
-	err = memfd_refs_init(&c->memfds, loop, quota);
-	if (err < 0)
-		return err;
-	err = sd_event_add_time_relative(loop, &c->patience, CLOCK_MONOTONIC, 0, 100000,
-					 on_patience, c);
-	if (err < 0)
-		return err;
-	err = sd_event_source_set_enabled(c->patience, SD_EVENT_OFF);
-	if (err < 0)
-		return err;
+	r = memfd_refs_init(&c->memfds, loop, quota);
+	if (r < 0)
+		return r;
+	r = sd_event_add_time_relative(loop, &c->patience, CLOCK_MONOTONIC, 0, 100000, on_patience,
+				       c);
+	if (r < 0)
+		return r;
+	r = sd_event_source_set_enabled(c->patience, SD_EVENT_OFF);
+	if (r < 0)
+		return r;
 	*ret = TAKE_PTR(c);
 	return 0;
 }

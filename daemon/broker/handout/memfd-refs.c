@@ -85,11 +85,11 @@ void memfd_refs_review(struct memfd_refs *h)
 {
 	_cleanup_free_ int *watches = NULL;
 	size_t n;
-	int err = read_watches(h->fd, &watches, &n);
+	int r = read_watches(h->fd, &watches, &n);
 
-	if (err < 0) {
+	if (r < 0) {
 		/* What is not released now stays charged until the daemon is started anew. */
-		log_warning("Cannot find out which copies of rings are gone: %s.", strerror(-err));
+		log_warning("Cannot find out which copies of rings are gone: %s.", strerror(-r));
 		return;
 	}
 	for (size_t i = h->n; i > 0; i--)
@@ -164,16 +164,16 @@ int memfd_refs_add(struct memfd_refs *h, int file, uint32_t uid, uint64_t bytes)
 
 int memfd_refs_init(struct memfd_refs *h, sd_event *loop, struct quota *quota)
 {
-	int err;
+	int r;
 
 	h->quota = quota;
 	h->fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
 	if (h->fd < 0)
 		return -errno;
-	err = sd_event_add_io(loop, &h->io, h->fd, EPOLLIN, on_io, h);
-	if (err < 0)
+	r = sd_event_add_io(loop, &h->io, h->fd, EPOLLIN, on_io, h);
+	if (r < 0)
 		h->fd = close_fd(h->fd);
-	return err;
+	return r;
 }
 
 void memfd_refs_done(struct memfd_refs *h)

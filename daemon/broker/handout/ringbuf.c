@@ -29,49 +29,50 @@ static int ringbuf_size(int fd, size_t *ret)
 
 int ringbuf_map(int fd, struct ringbuf *ret)
 {
-	struct ringbuf r = { .page = sysconf(_SC_PAGESIZE) };
+	struct ringbuf ringbuf = { .page = sysconf(_SC_PAGESIZE) };
 	void *p;
-	int err = ringbuf_size(fd, &r.size);
+	int r = ringbuf_size(fd, &ringbuf.size);
 
-	if (err < 0)
-		return err;
-	p = mmap(NULL, r.page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (r < 0)
+		return r;
+	p = mmap(NULL, ringbuf.page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (p == MAP_FAILED)
 		return -errno;
-	r.consumer = p;
-	p = mmap(NULL, r.page + 2 * r.size, PROT_READ, MAP_SHARED, fd, (off_t)r.page);
+	ringbuf.consumer = p;
+	p = mmap(NULL, ringbuf.page + 2 * ringbuf.size, PROT_READ, MAP_SHARED, fd,
+		 (off_t)ringbuf.page);
 	if (p == MAP_FAILED) {
-		err = -errno;
-		munmap(r.consumer, r.page);
-		return err;
+		r = -errno;
+		munmap(ringbuf.consumer, ringbuf.page);
+		return r;
 	}
-	r.producer = p;
-	r.data = (const uint8_t *)p + r.page;
-	*ret = r;
+	ringbuf.producer = p;
+	ringbuf.data = (const uint8_t *)p + ringbuf.page;
+	*ret = ringbuf;
 	return 0;
 }
 
-void ringbuf_unmap(struct ringbuf *r)
+void ringbuf_unmap(struct ringbuf *ringbuf)
 {
-	if (!r->consumer)
+	if (!ringbuf->consumer)
 		return;
-	munmap(r->consumer, r->page);
-	munmap((void *)r->producer, r->page + 2 * r->size);
-	*r = (struct ringbuf){ 0 };
+	munmap(ringbuf->consumer, ringbuf->page);
+	munmap((void *)ringbuf->producer, ringbuf->page + 2 * ringbuf->size);
+	*ringbuf = (struct ringbuf){ 0 };
 }
 
-int ringbuf_consume(struct ringbuf *r, ringbuf_callback cb, void *userdata)
+int ringbuf_consume(struct ringbuf *ringbuf, ringbuf_callback cb, void *userdata)
 {
-	uint64_t at = __atomic_load_n(r->consumer, __ATOMIC_RELAXED);
-	uint64_t end = __atomic_load_n(r->producer, __ATOMIC_ACQUIRE);
+	uint64_t at = __atomic_load_n(ringbuf->consumer, __ATOMIC_RELAXED);
+	uint64_t end = __atomic_load_n(ringbuf->producer, __ATOMIC_ACQUIRE);
 	int n = 0;
 
-	if (end - at > r->size) {
-		__atomic_store_n(r->consumer, end, __ATOMIC_RELEASE);
+	if (end - at > ringbuf->size) {
+		__atomic_store_n(ringbuf->consumer, end, __ATOMIC_RELEASE);
 		return -EBADMSG;
 	}
 	while (at != end) {
-		const uint8_t *record = r->data + (at & (r->size - 1));
+		const uint8_t *record = ringbuf->data + (at & (ringbuf->size - 1));
 		uint32_t head =
 			__atomic_load_n((const uint32_t *)(const void *)record, __ATOMIC_ACQUIRE);
 		uint64_t size = head & ~(BPF_RINGBUF_BUSY_BIT | BPF_RINGBUF_DISCARD_BIT);
@@ -81,7 +82,7 @@ int ringbuf_consume(struct ringbuf *r, ringbuf_callback cb, void *userdata)
 		if (head & BPF_RINGBUF_BUSY_BIT)
 			break;
 		if (whole > end - at) {
-			__atomic_store_n(r->consumer, end, __ATOMIC_RELEASE);
+			__atomic_store_n(ringbuf->consumer, end, __ATOMIC_RELEASE);
 			return -EBADMSG;
 		}
 		if (cb && !(head & BPF_RINGBUF_DISCARD_BIT))
@@ -90,7 +91,7 @@ int ringbuf_consume(struct ringbuf *r, ringbuf_callback cb, void *userdata)
 		n++;
 		/* Record by record: whoever produces compares this with where it is, to know
 		 * whether to wake us. */
-		__atomic_store_n(r->consumer, at, __ATOMIC_RELEASE);
+		__atomic_store_n(ringbuf->consumer, at, __ATOMIC_RELEASE);
 	}
 	return n;
 }

@@ -23,7 +23,7 @@ struct ringbuf {
 
 /* Maps the map behind fd, which stays the caller's. 0; -EINVAL (no ring buffer); -errno. */
 int ringbuf_map(int fd, struct ringbuf *ret);
-void ringbuf_unmap(struct ringbuf *r);
+void ringbuf_unmap(struct ringbuf *ringbuf);
 
 typedef void (*ringbuf_callback)(void *userdata, const void *record, size_t size);
 
@@ -32,4 +32,4 @@ typedef void (*ringbuf_callback)(void *userdata, const void *record, size_t size
  * NULL: nobody wants them. Returns how many there were; -EBADMSG (what is in it cannot be: all
  * of it is passed over).
  */
-int ringbuf_consume(struct ringbuf *r, ringbuf_callback cb, void *userdata);
+int ringbuf_consume(struct ringbuf *ringbuf, ringbuf_callback cb, void *userdata);

@@ -17,10 +17,10 @@ int signaller_init(struct signaller *s)
 		return errno == ENOSYS || errno == EAGAIN ? -EOPNOTSUPP : -errno;
 	s->null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	if (s->null < 0) {
-		int err = -errno;
+		int r = -errno;
 
 		signaller_done(s);
-		return err;
+		return r;
 	}
 	return 0;
 }

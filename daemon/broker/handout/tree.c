@@ -94,10 +94,10 @@ static int read_map_info(int fd, struct bpf_map_info *ret)
 int tree_ring_size(int fd, uint32_t *ret)
 {
 	struct bpf_map_info info;
-	int err = read_map_info(fd, &info);
+	int r = read_map_info(fd, &info);
 
-	if (err < 0)
-		return err;
+	if (r < 0)
+		return r;
 	if (info.type != BPF_MAP_TYPE_ARRAY || info.max_entries != 1 || info.value_size == 0)
 		return -EBADMSG;
 	*ret = info.value_size;
@@ -120,16 +120,16 @@ int tree_cpus_open(const char *registry)
 	struct bpf_map_info info;
 	_cleanup_close_ int fd = -EBADF;
 	char path[PATH_MAX];
-	int err, n = snprintf(path, sizeof(path), "%s/" PP_CPU_STATES, registry);
+	int r, n = snprintf(path, sizeof(path), "%s/" PP_CPU_STATES, registry);
 
 	if (n < 0 || (size_t)n >= sizeof(path))
 		return -ENAMETOOLONG;
 	fd = bpf_obj_get(path, BPF_F_RDONLY);
 	if (fd < 0)
 		return fd;
-	err = read_map_info(fd, &info);
-	if (err < 0)
-		return err;
+	r = read_map_info(fd, &info);
+	if (r < 0)
+		return r;
 	if (info.type != BPF_MAP_TYPE_ARRAY || info.key_size != sizeof(uint32_t) ||
 	    info.value_size != sizeof(struct pp_cpu_state))
 		return -EBADMSG;
@@ -267,16 +267,16 @@ int tree_stat_read(const char *registry, const char *ns, const char *name, struc
 	char path[PATH_MAX], buf[8192];
 	int n = snprintf(path, sizeof(path), "%s/%s/%s/stat", registry, ns, name);
 	const char *total;
-	int err;
+	int r;
 
 	if (n < 0 || (size_t)n >= sizeof(path))
 		return -ENAMETOOLONG;
 	fd = look_again(open_file, path);
 	if (fd < 0)
 		return fd;
-	err = read_tail(fd, buf, sizeof(buf));
-	if (err < 0)
-		return err;
+	r = read_tail(fd, buf, sizeof(buf));
+	if (r < 0)
+		return r;
 	total = strstr(buf, "\ntotal ");
 	total = total ? total + 1 : buf;
 	return parse_stat(total, ret);

@@ -252,20 +252,20 @@ static int on_timer(sd_event_source *s _unused_, uint64_t usec, void *userdata)
 static int open_ring(struct wakeups *w)
 {
 	_cleanup_close_ int fd = -EBADF;
-	int err;
+	int r;
 
 	if (w->fd >= 0)
 		return 0;
 	fd = tree_wakeups_open(w->registry);
 	if (fd < 0)
 		return fd;
-	err = ringbuf_map(fd, &w->ring);
-	if (err < 0)
-		return err;
-	err = sd_event_add_io(w->loop, &w->io, fd, EPOLLIN, on_io, w);
-	if (err < 0) {
+	r = ringbuf_map(fd, &w->ring);
+	if (r < 0)
+		return r;
+	r = sd_event_add_io(w->loop, &w->io, fd, EPOLLIN, on_io, w);
+	if (r < 0) {
 		ringbuf_unmap(&w->ring);
-		return err;
+		return r;
 	}
 	sd_event_source_set_enabled(w->io, SD_EVENT_OFF);
 	w->fd = TAKE_FD(fd);
@@ -363,10 +363,10 @@ static int attach(struct target *t, struct peer *peer, struct waker **ret)
 		return -ENOMEM;
 	waker->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (waker->fd < 0) {
-		int err = -errno;
+		int r = -errno;
 
 		free(waker);
-		return err;
+		return r;
 	}
 	waker->guest.gone = on_gone;
 	waker->target = t;
@@ -386,25 +386,25 @@ int wakeups_add(struct wakeups *w, struct peer *peer, uint64_t event_id, int *re
 {
 	struct target *t = find(w, event_id);
 	struct waker *waker = NULL;
-	int err;
+	int r;
 
 	if (!has_room(w, peer))
 		return -EDQUOT;
-	err = w->signaller.context ? 0 : signaller_init(&w->signaller);
-	if (err < 0)
-		return err;
-	err = open_ring(w);
-	if (err < 0)
-		return err;
+	r = w->signaller.context ? 0 : signaller_init(&w->signaller);
+	if (r < 0)
+		return r;
+	r = open_ring(w);
+	if (r < 0)
+		return r;
 	if (!t) {
-		err = add_target(w, event_id, &t);
-		if (err < 0)
-			return err;
+		r = add_target(w, event_id, &t);
+		if (r < 0)
+			return r;
 	}
-	err = attach(t, peer, &waker);
-	if (err < 0) {
+	r = attach(t, peer, &waker);
+	if (r < 0) {
 		drop_if_unused(t);
-		return err;
+		return r;
 	}
 	listen_to_ring(w, true);
 	/* A ring may have spoken just before anybody listened, and be silent now. */
@@ -438,7 +438,7 @@ static void cleanup_wakeups(struct wakeups **w)
 int wakeups_new(sd_event *loop, const char *registry, size_t max, struct wakeups **ret)
 {
 	_cleanup_(cleanup_wakeups) struct wakeups *w = calloc(1, sizeof(*w));
-	int err;
+	int r;
 
 	if (!w)
 		return -ENOMEM;
@@ -449,12 +449,12 @@ int wakeups_new(sd_event *loop, const char *registry, size_t max, struct wakeups
 	    sizeof(w->registry))
 		return -ENAMETOOLONG;
 	/* To the millisecond: a reader that is told a little later has lost nothing. */
-	err = sd_event_add_time_relative(loop, &w->timer, CLOCK_MONOTONIC, 0, 1000, on_timer, w);
-	if (err < 0)
-		return err;
-	err = sd_event_source_set_enabled(w->timer, SD_EVENT_OFF);
-	if (err < 0)
-		return err;
+	r = sd_event_add_time_relative(loop, &w->timer, CLOCK_MONOTONIC, 0, 1000, on_timer, w);
+	if (r < 0)
+		return r;
+	r = sd_event_source_set_enabled(w->timer, SD_EVENT_OFF);
+	if (r < 0)
+		return r;
 	*ret = TAKE_PTR(w);
 	return 0;
 }

@@ -107,10 +107,10 @@ static void hear_account(struct hotplug *h, const struct pp_cpumask *online,
 static void look(struct hotplug *h, struct pp_cpumask *came, bool lost)
 {
 	struct pp_cpumask online;
-	int err = read_online(h, &online);
+	int r = read_online(h, &online);
 
-	if (err < 0) {
-		log_warning("Cannot find out which CPUs are online: %s.", strerror(-err));
+	if (r < 0) {
+		log_warning("Cannot find out which CPUs are online: %s.", strerror(-r));
 		return;
 	}
 	hear_account(h, &online, came);
@@ -228,21 +228,21 @@ static int listen_to_kernel(struct hotplug *h, sd_event *loop)
 	struct sockaddr_nl address = { .nl_family = AF_NETLINK, .nl_groups = KERNEL_GROUP };
 	_cleanup_close_ int fd =
 		socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_KOBJECT_UEVENT);
-	int err;
+	int r;
 
 	if (fd < 0)
 		return -errno;
-	err = filter_notices(fd);
-	if (err < 0)
-		return err;
+	r = filter_notices(fd);
+	if (r < 0)
+		return r;
 	if (bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
 		return -errno;
-	err = sd_event_add_io(loop, &h->io, fd, EPOLLIN, on_io, h);
+	r = sd_event_add_io(loop, &h->io, fd, EPOLLIN, on_io, h);
 	/* Before the timer: what notices tell is not told once more for the account. */
-	if (err >= 0)
-		err = sd_event_source_set_priority(h->io, SD_EVENT_PRIORITY_IMPORTANT);
-	if (err < 0)
-		return err;
+	if (r >= 0)
+		r = sd_event_source_set_priority(h->io, SD_EVENT_PRIORITY_IMPORTANT);
+	if (r < 0)
+		return r;
 	h->fd = TAKE_FD(fd);
 	return 0;
 }
@@ -252,30 +252,30 @@ static int listen_to_kernel(struct hotplug *h, sd_event *loop)
 int hotplug_init(struct hotplug *h, sd_event *loop)
 {
 	struct pp_cpumask earlier;
-	int err;
+	int r;
 
 	h->fd = -EBADF;
 	h->sysfs = open("/sys/devices/system/cpu/online", O_RDONLY | O_CLOEXEC);
-	err = h->sysfs < 0 ? -errno
-			   : sd_event_add_time_relative(loop, &h->timer, CLOCK_MONOTONIC, LOOK_USEC,
-							LOOK_ACCURACY_USEC, on_timer, h);
-	if (err >= 0)
-		err = sd_event_add_post(loop, &h->post, on_anything, h);
-	if (err < 0)
-		return err;
-	err = listen_to_kernel(h, loop);
-	if (err >= 0)
-		err = sd_event_source_set_enabled(h->timer, SD_EVENT_OFF);
+	r = h->sysfs < 0 ? -errno
+			 : sd_event_add_time_relative(loop, &h->timer, CLOCK_MONOTONIC, LOOK_USEC,
+						      LOOK_ACCURACY_USEC, on_timer, h);
+	if (r >= 0)
+		r = sd_event_add_post(loop, &h->post, on_anything, h);
+	if (r < 0)
+		return r;
+	r = listen_to_kernel(h, loop);
+	if (r >= 0)
+		r = sd_event_source_set_enabled(h->timer, SD_EVENT_OFF);
 	else
 		log_notice("The kernel's word on CPUs that come and go cannot be had (%s); every "
 			   "ten seconds is looked instead.",
-			   strerror(-err));
+			   strerror(-r));
 	/* After the notices have begun: none is missed. */
 	h->looked_at = pp_clock_ns(CLOCK_MONOTONIC);
-	err = read_online(h, &h->online);
-	if (err >= 0 && h->bounced)
+	r = read_online(h, &h->online);
+	if (r >= 0 && h->bounced)
 		h->bounced(h->userdata, &h->online, &earlier);
-	return err;
+	return r;
 }
 
 void hotplug_done(struct hotplug *h)

@@ -127,18 +127,18 @@ static void order(struct missing_rings *a, struct event *e)
 {
 	const struct pp_spec *spec = &e->truth.spec;
 	char sentence[PP_SENTENCE_SIZE];
-	int err;
+	int r;
 
 	e->missing = MISSING_NONE;
 	a->about = e;
 	a->after = e->truth.id;
 	a->waiter = (struct waiter){ .done = on_done };
-	err = lifecycle_cpus(a->lifecycle, e, a->online, &a->waiter);
-	if (err >= 0)
+	r = lifecycle_cpus(a->lifecycle, e, a->online, &a->waiter);
+	if (r >= 0)
 		return;
 	a->about = NULL;
-	lifecycle_explain(a->lifecycle, err, spec->ns, spec->name, sentence, sizeof(sentence));
-	refused(a, e, -err, sentence);
+	lifecycle_explain(a->lifecycle, r, spec->ns, spec->name, sentence, sizeof(sentence));
+	refused(a, e, -r, sentence);
 }
 
 static bool is_ready(const struct event *e)

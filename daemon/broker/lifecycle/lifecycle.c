@@ -106,7 +106,7 @@ static int job_new(struct lifecycle *l, enum pp_order_type type, const struct pp
 		   const struct pp_parsed *parsed, struct job **ret)
 {
 	_cleanup_(cleanup_job) struct job *job = NULL;
-	int err;
+	int r;
 
 	if (!orders_is_patient(l->orders))
 		return -EAGAIN;
@@ -119,9 +119,9 @@ static int job_new(struct lifecycle *l, enum pp_order_type type, const struct pp
 		job->order.spec = &job->spec;
 	}
 	if (parsed) {
-		err = parsed_pack(parsed, &job->parsed);
-		if (err < 0)
-			return err;
+		r = parsed_pack(parsed, &job->parsed);
+		if (r < 0)
+			return r;
 		job->order.parsed = job->parsed;
 	}
 	*ret = TAKE_PTR(job);
@@ -173,14 +173,14 @@ static int reserve(struct lifecycle *l, const struct pp_spec *spec, uint64_t mem
 		   uint32_t programs, uint32_t samples, struct event **ret)
 {
 	struct event *e;
-	int err = registry_add(&l->registry, spec, &e);
+	int r = registry_add(&l->registry, spec, &e);
 
-	if (err < 0)
-		return err;
-	err = charges_begin(&l->charges, e, memory, programs, samples);
-	if (err < 0) {
+	if (r < 0)
+		return r;
+	r = charges_begin(&l->charges, e, memory, programs, samples);
+	if (r < 0) {
 		registry_remove(&l->registry, e);
-		return err;
+		return r;
 	}
 	*ret = e;
 	return 0;
@@ -192,21 +192,21 @@ int lifecycle_create(struct lifecycle *l, const struct pp_spec *spec,
 	_cleanup_(cleanup_job) struct job *job = NULL;
 	struct event *e;
 	uint64_t memory;
-	int err;
+	int r;
 
 	if (l->closed)
 		return -ESHUTDOWN;
 	if (registry_by_name(&l->registry, spec->ns, spec->name))
 		return -EEXIST;
-	err = charges_estimate(spec, NULL, &memory);
-	if (err < 0)
-		return err;
-	err = job_new(l, PP_ORDER_CREATE, spec, parsed, &job);
-	if (err < 0)
-		return err;
-	err = reserve(l, spec, memory, parsed->n_sources, spec->samples, &e);
-	if (err < 0)
-		return err;
+	r = charges_estimate(spec, NULL, &memory);
+	if (r < 0)
+		return r;
+	r = job_new(l, PP_ORDER_CREATE, spec, parsed, &job);
+	if (r < 0)
+		return r;
+	r = reserve(l, spec, memory, parsed->n_sources, spec->samples, &e);
+	if (r < 0)
+		return r;
 	if (l->creating)
 		l->creating(l->userdata);
 	submit(l, TAKE_PTR(job), e, waiter);
@@ -219,16 +219,16 @@ int lifecycle_alias(struct lifecycle *l, struct event *target, const struct pp_s
 	_cleanup_(cleanup_job) struct job *job = NULL;
 	struct pp_spec complete;
 	struct event *e;
-	int err;
+	int r;
 
 	if (l->closed)
 		return -ESHUTDOWN;
 	if (registry_by_name(&l->registry, spec->ns, spec->name))
 		return -EEXIST;
 	target = lifecycle_target(l, target);
-	err = target ? check_rest(target) : -EBUSY;
-	if (err < 0)
-		return err;
+	r = target ? check_rest(target) : -EBUSY;
+	if (r < 0)
+		return r;
 	complete = target->truth.spec;
 	memcpy(complete.ns, spec->ns, sizeof(complete.ns));
 	memcpy(complete.name, spec->name, sizeof(complete.name));
@@ -237,12 +237,12 @@ int lifecycle_alias(struct lifecycle *l, struct event *target, const struct pp_s
 	complete.group = spec->group;
 	complete.mode = spec->mode;
 	complete.creator = spec->creator;
-	err = job_new(l, PP_ORDER_ALIAS, &complete, NULL, &job);
-	if (err < 0)
-		return err;
-	err = reserve(l, &complete, 0, 0, 0, &e);
-	if (err < 0)
-		return err;
+	r = job_new(l, PP_ORDER_ALIAS, &complete, NULL, &job);
+	if (r < 0)
+		return r;
+	r = reserve(l, &complete, 0, 0, 0, &e);
+	if (r < 0)
+		return r;
 	e->truth.shares = target->truth.id;
 	job->order.id = target->truth.id;
 	submit(l, TAKE_PTR(job), e, waiter);
@@ -255,15 +255,15 @@ int lifecycle_change(struct lifecycle *l, struct event *e, uint32_t what,
 {
 	_cleanup_(cleanup_job) struct job *job = NULL;
 	uint64_t memory;
-	int err = check_rest(e);
+	int r = check_rest(e);
 
-	if (err < 0)
-		return err;
+	if (r < 0)
+		return r;
 	if (e->truth.shares || has_other_names(l, e))
 		return -EMLINK;
-	err = job_new(l, PP_ORDER_CHANGE, &e->truth.spec, parsed, &job);
-	if (err < 0)
-		return err;
+	r = job_new(l, PP_ORDER_CHANGE, &e->truth.spec, parsed, &job);
+	if (r < 0)
+		return r;
 	if (what & PP_CHANGE_FILTER)
 		memcpy(job->spec.filter, spec->filter, sizeof(job->spec.filter));
 	if (what & PP_CHANGE_BUFFER)
@@ -271,12 +271,12 @@ int lifecycle_change(struct lifecycle *l, struct event *e, uint32_t what,
 	if (what & PP_CHANGE_MAX_RATE)
 		job->spec.max_rate = spec->max_rate;
 	if (what & PP_CHANGE_BUFFER) {
-		err = charges_estimate(&job->spec, &e->truth.rings, &memory);
-		if (err < 0)
-			return err;
-		err = charges_raise(&l->charges, e, memory);
-		if (err < 0)
-			return err;
+		r = charges_estimate(&job->spec, &e->truth.rings, &memory);
+		if (r < 0)
+			return r;
+		r = charges_raise(&l->charges, e, memory);
+		if (r < 0)
+			return r;
 		job->raised = memory;
 	}
 	job->order.id = e->truth.id;
@@ -296,19 +296,19 @@ int lifecycle_pause(struct lifecycle *l, struct event *e, bool pause, struct wai
 {
 	struct outcome outcome = { .event = e };
 	struct job *job;
-	int err = check_rest(e);
+	int r = check_rest(e);
 
-	if (err < 0)
-		return err;
+	if (r < 0)
+		return r;
 	if (e->truth.shares)
 		return -EMLINK;
 	if (lifecycle_is_paused(e) == pause) {
 		waiter->done(waiter, &outcome);
 		return 0;
 	}
-	err = job_new(l, PP_ORDER_PAUSE, NULL, NULL, &job);
-	if (err < 0)
-		return err;
+	r = job_new(l, PP_ORDER_PAUSE, NULL, NULL, &job);
+	if (r < 0)
+		return r;
 	job->order.id = e->truth.id;
 	job->order.what = pause;
 	event_set_state(e, PP_EVENT_CHANGING);
@@ -319,13 +319,13 @@ int lifecycle_pause(struct lifecycle *l, struct event *e, bool pause, struct wai
 int lifecycle_delete(struct lifecycle *l, struct event *e, struct waiter *waiter)
 {
 	struct job *job;
-	int err = check_rest(e);
+	int r = check_rest(e);
 
-	if (err < 0)
-		return err;
-	err = job_new(l, PP_ORDER_DELETE, NULL, NULL, &job);
-	if (err < 0)
-		return err;
+	if (r < 0)
+		return r;
+	r = job_new(l, PP_ORDER_DELETE, NULL, NULL, &job);
+	if (r < 0)
+		return r;
 	job->order.id = e->truth.id;
 	event_set_state(e, PP_EVENT_DELETING);
 	submit(l, job, e, waiter);
@@ -339,21 +339,21 @@ int lifecycle_cpus(struct lifecycle *l, struct event *e, const struct pp_cpumask
 	struct pp_spec spec = { 0 };
 	struct pp_cpumask without;
 	uint64_t memory;
-	int err;
+	int r;
 
 	if (e->state == PP_EVENT_CREATING || e->state == PP_EVENT_DELETING)
 		return -EBUSY;
 	event_lacks(e, cpus, &without);
-	err = charges_estimate(&e->truth.spec, &without, &memory);
-	if (err < 0)
-		return err;
+	r = charges_estimate(&e->truth.spec, &without, &memory);
+	if (r < 0)
+		return r;
 	spec.cpus = *cpus;
-	err = job_new(l, PP_ORDER_CPUS, &spec, NULL, &job);
-	if (err < 0)
-		return err;
-	err = charges_raise(&l->charges, e, memory);
-	if (err < 0)
-		return err;
+	r = job_new(l, PP_ORDER_CPUS, &spec, NULL, &job);
+	if (r < 0)
+		return r;
+	r = charges_raise(&l->charges, e, memory);
+	if (r < 0)
+		return r;
 	job->raised = memory;
 	job->order.id = e->truth.id;
 	submit(l, TAKE_PTR(job), e, waiter);
@@ -365,10 +365,10 @@ int lifecycle_sideband(struct lifecycle *l, const struct pp_cpumask *cpus, uint3
 {
 	struct pp_spec spec = { .cpus = *cpus };
 	struct job *job;
-	int err = job_new(l, PP_ORDER_SIDEBAND, &spec, NULL, &job);
+	int r = job_new(l, PP_ORDER_SIDEBAND, &spec, NULL, &job);
 
-	if (err < 0)
-		return err;
+	if (r < 0)
+		return r;
 	job->order.what = what;
 	job->order.fds = fds;
 	submit(l, job, NULL, waiter);
@@ -383,12 +383,12 @@ int lifecycle_rights(struct lifecycle *l, const struct namespace *ns)
 		.mode = ns->mode,
 	};
 	struct job *job;
-	int err;
+	int r;
 
 	memcpy(spec.ns, ns->name, sizeof(spec.ns));
-	err = job_new(l, PP_ORDER_RIGHTS, &spec, NULL, &job);
-	if (err < 0)
-		return err;
+	r = job_new(l, PP_ORDER_RIGHTS, &spec, NULL, &job);
+	if (r < 0)
+		return r;
 	submit(l, job, NULL, NULL);
 	return 0;
 }

@@ -16,7 +16,7 @@
 static int take_control(struct orders *o, struct msghdr *m)
 {
 	struct ucred sender;
-	int err = 0;
+	int r = 0;
 
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
 		size_t size = c->cmsg_len - CMSG_LEN(0);
@@ -30,10 +30,10 @@ static int take_control(struct orders *o, struct msghdr *m)
 			memcpy(o->fds.fd, CMSG_DATA(c), size);
 			o->fds.n = size / sizeof(int);
 		} else {
-			err = -EBADMSG;
+			r = -EBADMSG;
 		}
 	}
-	return err;
+	return r;
 }
 
 /*
@@ -56,24 +56,24 @@ static int receive(struct orders *o)
 		.msg_controllen = sizeof(control.bytes),
 	};
 	ssize_t n = recvmsg(o->fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	int err;
+	int r;
 
 	if (n < 0)
 		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
-	err = take_control(o, &m);
+	r = take_control(o, &m);
 	if (n == 0)
 		return -ECONNRESET;
 	if (n != (ssize_t)sizeof(o->in) || m.msg_flags & (MSG_TRUNC | MSG_CTRUNC))
 		return -EBADMSG;
-	return err < 0 ? err : 1;
+	return r < 0 ? r : 1;
 }
 
 /* Of those that have no rings left only the id counts. */
-static bool orphans_are_good(const struct pp_orphans *r)
+static bool orphans_are_good(const struct pp_orphans *orphans)
 {
-	if (!memchr(r->ns, 0, sizeof(r->ns)))
+	if (!memchr(orphans->ns, 0, sizeof(orphans->ns)))
 		return false;
-	return r->id == 0 ? r->bytes == 0 : pp_name_is_valid(r->ns);
+	return orphans->id == 0 ? orphans->bytes == 0 : pp_name_is_valid(orphans->ns);
 }
 
 static int take_enumeration(struct orders *o)

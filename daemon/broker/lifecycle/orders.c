@@ -23,9 +23,9 @@ static int on_patience(sd_event_source *s, uint64_t usec, void *userdata);
 
 static int arm(sd_event_source *timer, uint64_t usec)
 {
-	int err = sd_event_source_set_time_relative(timer, usec);
+	int r = sd_event_source_set_time_relative(timer, usec);
 
-	return err < 0 ? err : sd_event_source_set_enabled(timer, SD_EVENT_ONESHOT);
+	return r < 0 ? r : sd_event_source_set_enabled(timer, SD_EVENT_ONESHOT);
 }
 
 void orders_set_link(struct orders *o, enum link to)
@@ -81,15 +81,15 @@ static int send_order(struct orders *o, const struct order *order)
 /* Sends the first of the queue if nothing is under way. */
 static void pump(struct orders *o)
 {
-	int err;
+	int r;
 
 	if (o->link != LINK_UP || o->under_way || !o->first)
 		return;
 	if (o->hooks.sending)
 		o->hooks.sending(o->userdata, o->first);
-	err = send_order(o, o->first);
-	if (err < 0) {
-		log_warning("Cannot send an order to the engine: %s.", strerror(-err));
+	r = send_order(o, o->first);
+	if (r < 0) {
+		log_warning("Cannot send an order to the engine: %s.", strerror(-r));
 		break_link(o);
 		return;
 	}
@@ -192,7 +192,7 @@ static int connect_link(struct orders *o)
 	static const struct order enumerate = { .type = PP_ORDER_ENUMERATE };
 	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	const int on = 1;
-	int err;
+	int r;
 
 	if (fd < 0)
 		return -errno;
@@ -200,9 +200,9 @@ static int connect_link(struct orders *o)
 		return -errno;
 	if (connect(fd, (const struct sockaddr *)&o->address, o->address_size) < 0)
 		return -errno;
-	err = sd_event_add_io(o->loop, &o->io, fd, EPOLLIN, on_io, o);
-	if (err < 0)
-		return err;
+	r = sd_event_add_io(o->loop, &o->io, fd, EPOLLIN, on_io, o);
+	if (r < 0)
+		return r;
 	o->fd = TAKE_FD(fd);
 	orders_set_link(o, LINK_SYNCING);
 	o->hooks.syncing(o->userdata);
@@ -212,11 +212,11 @@ static int connect_link(struct orders *o)
 static int on_retry(sd_event_source *s _unused_, uint64_t usec _unused_, void *userdata)
 {
 	struct orders *o = userdata;
-	int err = connect_link(o);
+	int r = connect_link(o);
 
-	if (err < 0) {
+	if (r < 0) {
 		log_debug("Cannot connect to the engine at %s: %s.", o->address.sun_path,
-			  strerror(-err));
+			  strerror(-r));
 		break_link(o);
 	}
 	return 0;
@@ -236,9 +236,9 @@ static int on_patience(sd_event_source *s _unused_, uint64_t usec _unused_, void
 
 int orders_start(struct orders *o)
 {
-	int err = arm(o->patience, PATIENCE_USEC);
+	int r = arm(o->patience, PATIENCE_USEC);
 
-	return err < 0 ? err : arm(o->retry, 0);
+	return r < 0 ? r : arm(o->retry, 0);
 }
 
 bool orders_is_up(const struct orders *o)
@@ -278,9 +278,9 @@ static void cleanup_orders(struct orders **o)
 
 static int add_timer(struct orders *o, sd_event_time_handler_t handler, sd_event_source **ret)
 {
-	int err = sd_event_add_time_relative(o->loop, ret, CLOCK_MONOTONIC, 0, 1000, handler, o);
+	int r = sd_event_add_time_relative(o->loop, ret, CLOCK_MONOTONIC, 0, 1000, handler, o);
 
-	return err < 0 ? err : sd_event_source_set_enabled(*ret, SD_EVENT_OFF);
+	return r < 0 ? r : sd_event_source_set_enabled(*ret, SD_EVENT_OFF);
 }
 
 int orders_new(sd_event *loop, const char *path, const struct orders_hooks *hooks, void *userdata,
@@ -288,7 +288,7 @@ int orders_new(sd_event *loop, const char *path, const struct orders_hooks *hook
 {
 	_cleanup_(cleanup_orders) struct orders *o = calloc(1, sizeof(*o));
 	size_t n = strlen(path);
-	int err;
+	int r;
 
 	if (!o)
 		return -ENOMEM;
@@ -303,12 +303,12 @@ int orders_new(sd_event *loop, const char *path, const struct orders_hooks *hook
 	o->address.sun_family = AF_UNIX;
 	memcpy(o->address.sun_path, path, n + 1);
 	o->address_size = offsetof(struct sockaddr_un, sun_path) + n + 1;
-	err = add_timer(o, on_retry, &o->retry);
-	if (err < 0)
-		return err;
-	err = add_timer(o, on_patience, &o->patience);
-	if (err < 0)
-		return err;
+	r = add_timer(o, on_retry, &o->retry);
+	if (r < 0)
+		return r;
+	r = add_timer(o, on_patience, &o->patience);
+	if (r < 0)
+		return r;
 	*ret = TAKE_PTR(o);
 	return 0;
 }

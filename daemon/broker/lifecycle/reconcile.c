@@ -54,16 +54,16 @@ static void drop(struct lifecycle *l, struct event *e)
 static int adopt(struct lifecycle *l, const struct pp_event *truth)
 {
 	struct event *e;
-	int err = registry_add(&l->registry, &truth->spec, &e);
+	int r = registry_add(&l->registry, &truth->spec, &e);
 
-	if (err < 0)
-		return err;
-	err = registry_settle(&l->registry, e, truth);
-	if (err >= 0)
-		err = charges_adopt(&l->charges, e);
-	if (err < 0) {
+	if (r < 0)
+		return r;
+	r = registry_settle(&l->registry, e, truth);
+	if (r >= 0)
+		r = charges_adopt(&l->charges, e);
+	if (r < 0) {
 		lifecycle_forget(l, e);
-		return err;
+		return r;
 	}
 	e->seen = l->generation;
 	log_event(LOG_INFO, truth->spec.ns, truth->spec.name, "Adopted %s/%s (id %" PRIu64 "): %s.",
@@ -87,16 +87,16 @@ static int learn(struct lifecycle *l, struct event *e, const struct pp_event *tr
 	bool at_rest = e->state == PP_EVENT_RUNNING || e->state == PP_EVENT_PAUSED;
 	bool changed = has_changed(&e->truth, truth);
 	bool paused = e->truth.paused != truth->paused;
-	int err;
+	int r;
 
 	e->truth = *truth;
 	e->seen = l->generation;
 	/* What is under way has its own charge, and its own notice when it ends. */
 	if (e->state == PP_EVENT_CHANGING)
 		return 0;
-	err = charges_adopt(&l->charges, e);
-	if (err < 0)
-		return err;
+	r = charges_adopt(&l->charges, e);
+	if (r < 0)
+		return r;
 	if (!at_rest)
 		return 0;
 	event_rest(e);
@@ -129,9 +129,9 @@ static bool is_contradicted(const struct lifecycle *l, const struct event *e)
 
 int reconcile_found(struct lifecycle *l, const struct pp_event *truth)
 {
-	struct registry *r = &l->registry;
-	struct event *e = registry_by_id(r, truth->id);
-	int err;
+	struct registry *registry = &l->registry;
+	struct event *e = registry_by_id(registry, truth->id);
+	int r;
 
 	if (e && is_named(e, &truth->spec))
 		return learn(l, e, truth);
@@ -139,11 +139,11 @@ int reconcile_found(struct lifecycle *l, const struct pp_event *truth)
 		return 0;
 	if (e) /* the id was given anew: what we know under it is not there any more */
 		drop(l, e);
-	e = registry_by_name(r, truth->spec.ns, truth->spec.name);
+	e = registry_by_name(registry, truth->spec.ns, truth->spec.name);
 	if (e && e->state == PP_EVENT_CREATING) {
 		e->seen = l->generation;
-		err = registry_settle(r, e, truth);
-		return err < 0 ? err : charges_adopt(&l->charges, e);
+		r = registry_settle(registry, e, truth);
+		return r < 0 ? r : charges_adopt(&l->charges, e);
 	}
 	if (e && is_contradicted(l, e))
 		return 0;

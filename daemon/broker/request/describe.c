@@ -23,16 +23,16 @@ static int count(const char *registry, const struct event *e, int totals, struct
 void event_count(const char *registry, const struct event *e, int totals, struct tree_stat *ret)
 {
 	const struct pp_spec *spec = &e->truth.spec;
-	int err;
+	int r;
 
 	*ret = (struct tree_stat){ 0 };
-	err = count(registry, e, totals, ret);
+	r = count(registry, e, totals, ret);
 	/* Without the file nothing is known, which is not the same as nothing missed. */
-	if (err < 0)
+	if (r < 0)
 		ret->missed_unknown = PP_MISSED_UNKNOWN;
-	if (err < 0 && e->state != PP_EVENT_CREATING && e->state != PP_EVENT_DELETING)
+	if (r < 0 && e->state != PP_EVENT_CREATING && e->state != PP_EVENT_DELETING)
 		log_debug("Cannot read the counts of %s/%s: %s.", spec->ns, spec->name,
-			  strerror(-err));
+			  strerror(-r));
 	if (e->truth.missed_unknown == PP_MISSED_UNKNOWN)
 		ret->missed_unknown = PP_MISSED_UNKNOWN;
 }
@@ -87,13 +87,13 @@ void event_describe_cpus(const struct lifecycle *l, const struct event *e,
 			 const struct pp_cpumask *online, struct pp_msg_event *ret)
 {
 	struct pp_cpumask cpus;
-	int error = 0;
+	int r = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(cpus.bits); i++)
 		cpus.bits[i] = e->truth.rings.bits[i] & ~online->bits[i];
 	format_cpus(e, &cpus, ret->away);
-	if (!missing_rings_of(l, e, online, &cpus, &error))
+	if (!missing_rings_of(l, e, online, &cpus, &r))
 		return;
 	format_cpus(e, &cpus, ret->lacking);
-	ret->lacking_error = error;
+	ret->lacking_error = r;
 }

@@ -10,68 +10,68 @@
 #include "proto/macro.h"
 
 /* With its counts as they were before. */
-static bool answer_delete(struct request *r, struct pending *p, const struct event *e)
+static bool answer_delete(struct request *req, struct pending *p, const struct event *e)
 {
 	char sentence[PP_SENTENCE_SIZE] = "";
 	struct service *s = p->service;
 	uint64_t since = pp_clock_ns(CLOCK_MONOTONIC), waited;
-	int err = s->forget ? s->forget(s->userdata, e, sentence, sizeof(sentence)) : 0;
+	int r = s->forget ? s->forget(s->userdata, e, sentence, sizeof(sentence)) : 0;
 
 	waited = pp_clock_ns(CLOCK_MONOTONIC) - since;
-	if (r->peer && err < 0) {
-		refuse(r, -err, "%s", sentence);
-	} else if (r->peer) {
-		request_describe(r, e, &p->stat, &p->service->reply.event);
-		peer_reply(r->peer, r->header, &p->service->reply, NULL, 0);
+	if (req->peer && r < 0) {
+		refuse(req, -r, "%s", sentence);
+	} else if (req->peer) {
+		request_describe(req, e, &p->stat, &p->service->reply.event);
+		peer_reply(req->peer, req->header, &p->service->reply, NULL, 0);
 	}
 	peer_claim_owe(&p->claim, waited);
 	return true;
 }
 
-void request_delete(struct request *r, const struct pp_msg_name *request)
+void request_delete(struct request *req, const struct pp_msg_name *request)
 {
-	struct event *e = request_find(r, request, PP_RIGHT_W);
+	struct event *e = request_find(req, request, PP_RIGHT_W);
 	struct pending *p;
 
-	if (!e || !request_is_made(r, e))
+	if (!e || !request_is_made(req, e))
 		return;
-	p = request_wait(r);
+	p = request_wait(req);
 	if (!p)
 		return;
 	p->answer = answer_delete;
-	event_count(r->service->registry, e, -EBADF, &p->stat);
-	request_ordered(r, p, lifecycle_delete(r->service->lifecycle, e, &p->waiter),
+	event_count(req->service->registry, e, -EBADF, &p->stat);
+	request_ordered(req, p, lifecycle_delete(req->service->lifecycle, e, &p->waiter),
 			e->truth.spec.ns, e->truth.spec.name);
 }
 
-void request_change(struct request *r, const struct pp_msg_change_request *request)
+void request_change(struct request *req, const struct pp_msg_change_request *request)
 {
-	struct event *e = request_find(r, &request->which, PP_RIGHT_W);
+	struct event *e = request_find(req, &request->which, PP_RIGHT_W);
 	char sentence[PP_SENTENCE_SIZE] = "";
-	struct service *s = r->service;
+	struct service *s = req->service;
 	struct pp_spec spec;
 	struct pending *p;
-	int err;
+	int r;
 
-	if (!e || !request_is_made(r, e))
+	if (!e || !request_is_made(req, e))
 		return;
-	err = resolve_change(request, s->config->max_buffer, &spec, &s->parsed, sentence,
-			     sizeof(sentence));
-	if (err < 0) {
-		refuse(r, -err, "%s", sentence);
+	r = resolve_change(request, s->config->max_buffer, &spec, &s->parsed, sentence,
+			   sizeof(sentence));
+	if (r < 0) {
+		refuse(req, -r, "%s", sentence);
 		return;
 	}
 	if (request->what & PP_CHANGE_BUFFER &&
-	    !policy_may_resize(peer_credentials(r->peer), e->creator)) {
-		refuse(r, EACCES,
+	    !policy_may_resize(peer_credentials(req->peer), e->creator)) {
+		refuse(req, EACCES,
 		       "Only root and user %u, who created %s/%s, may give it other buffers: they "
 		       "are charged to that user.",
 		       e->creator, e->truth.spec.ns, e->truth.spec.name);
 		return;
 	}
-	p = request_wait(r);
+	p = request_wait(req);
 	if (!p)
 		return;
-	err = lifecycle_change(s->lifecycle, e, request->what, &spec, &s->parsed, &p->waiter);
-	request_ordered(r, p, err, e->truth.spec.ns, e->truth.spec.name);
+	r = lifecycle_change(s->lifecycle, e, request->what, &spec, &s->parsed, &p->waiter);
+	request_ordered(req, p, r, e->truth.spec.ns, e->truth.spec.name);
 }

@@ -32,19 +32,19 @@ static uint64_t away_since(const struct hotplug *h, int states, unsigned cpu)
  * is, though it may have been taken out of the machine since. */
 static void find_candidates(const struct service *s, struct pp_cpumask *ret)
 {
-	const struct registry *r = &s->lifecycle->registry;
-	int err = pp_cpus_read("present", ret);
+	const struct registry *registry = &s->lifecycle->registry;
+	int r = pp_cpus_read("present", ret);
 
-	if (err < 0) {
-		log_debug("Cannot find out which CPUs are present: %s.", strerror(-err));
+	if (r < 0) {
+		log_debug("Cannot find out which CPUs are present: %s.", strerror(-r));
 		*ret = (struct pp_cpumask){ 0 };
 	}
 	for (unsigned cpu = 0; cpu < PP_CPUS_MAX; cpu++)
 		if (s->hotplug->away[cpu].since)
 			pp_cpumask_set(ret, cpu);
-	for (size_t i = 0; i < r->n_settled; i++)
+	for (size_t i = 0; i < registry->n_settled; i++)
 		for (size_t j = 0; j < ARRAY_SIZE(ret->bits); j++)
-			ret->bits[j] |= r->by_id[i]->truth.rings.bits[j];
+			ret->bits[j] |= registry->by_id[i]->truth.rings.bits[j];
 	for (size_t j = 0; j < ARRAY_SIZE(ret->bits); j++)
 		ret->bits[j] &= ~s->hotplug->online.bits[j];
 }
@@ -76,18 +76,18 @@ static void fill(const struct service *s, const struct pp_cpumask *away, uint32_
 	}
 }
 
-void request_cpus(struct request *r, const struct pp_msg_cpus_request *request)
+void request_cpus(struct request *req, const struct pp_msg_cpus_request *request)
 {
-	struct service *s = r->service;
+	struct service *s = req->service;
 	struct pp_cpumask away;
 
 	if (request->reserved) {
-		refuse(r, EINVAL,
+		refuse(req, EINVAL,
 		       "The request has fields that this version does not know; use a "
 		       "client of the same version.");
 		return;
 	}
 	find_candidates(s, &away);
 	fill(s, &away, request->first, &s->reply.cpus_reply);
-	peer_reply(r->peer, r->header, &s->reply, NULL, 0);
+	peer_reply(req->peer, req->header, &s->reply, NULL, 0);
 }

@@ -16,25 +16,26 @@
 /* ── rights ─────────────────────────────────────────────────────────────────────────────── */
 
 /* Whether the peer may create there; sets whose the event will be. */
-static bool take_namespace(struct request *r, struct pp_spec *spec)
+static bool take_namespace(struct request *req, struct pp_spec *spec)
 {
-	const struct config *config = r->service->config;
-	const struct credentials *c = peer_credentials(r->peer);
-	const struct namespace *ns = registry_namespace(&r->service->lifecycle->registry, spec->ns);
+	const struct config *config = req->service->config;
+	const struct credentials *c = peer_credentials(req->peer);
+	const struct namespace *ns =
+		registry_namespace(&req->service->lifecycle->registry, spec->ns);
 
 	spec->creator = c->uid;
 	if (ns) {
 		spec->owner = ns->owner;
 		spec->group = ns->group;
 		spec->mode = ns->mode;
-		return request_may(r, ns, PP_RIGHT_W);
+		return request_may(req, ns, PP_RIGHT_W);
 	}
 	spec->owner = c->uid;
 	spec->group = config->ns_group;
 	spec->mode = NAMESPACE_MODE;
 	if (policy_may_make_namespace(c, config->makers, config->ns_group))
 		return true;
-	refuse(r, EACCES,
+	refuse(req, EACCES,
 	       "There is no namespace '%s', and user %u may not make one; ask the administrator to "
 	       "put it, or another CreateNamespaces=, into perfpersistd.conf.",
 	       spec->ns, c->uid);
@@ -42,10 +43,10 @@ static bool take_namespace(struct request *r, struct pp_spec *spec)
 }
 
 /* Asked before the text is parsed, which looks at the files that probes are in. */
-static bool may_have_sources(struct request *r, const struct pp_msg_create_request *request)
+static bool may_have_sources(struct request *req, const struct pp_msg_create_request *request)
 {
-	const struct config *config = r->service->config;
-	const struct credentials *c = peer_credentials(r->peer);
+	const struct config *config = req->service->config;
+	const struct credentials *c = peer_credentials(req->peer);
 
 	if (policy_may_probe(c, config->probers, config->ns_group))
 		return true;
@@ -54,7 +55,7 @@ static bool may_have_sources(struct request *r, const struct pp_msg_create_reque
 
 		if (!pp_spec_has_probe(text))
 			continue;
-		refuse(r, EACCES,
+		refuse(req, EACCES,
 		       "'%.100s' has a probe or a breakpoint, which user %u may not set, because "
 		       "they can break or slow down other users' programs; ask the administrator "
 		       "to create the event, or to set Probes= in perfpersistd.conf.",
@@ -70,10 +71,10 @@ static bool may_have_sources(struct request *r, const struct pp_msg_create_reque
  * Whose event it is can pause it and all of its names. Who did not ask to depend on that (Share=yes
  * is for all) shares with root, with itself and within a namespace, and with nobody else.
  */
-static bool is_dependable(const struct request *r, struct event *e, const struct pp_spec *spec)
+static bool is_dependable(const struct request *req, struct event *e, const struct pp_spec *spec)
 {
-	const struct event *target = lifecycle_target(r->service->lifecycle, e);
-	uint32_t uid = peer_credentials(r->peer)->uid;
+	const struct event *target = lifecycle_target(req->service->lifecycle, e);
+	uint32_t uid = peer_credentials(req->peer)->uid;
 
 	return target && (target->ns->owner == 0 || target->ns->owner == uid ||
 			  strcmp(target->ns->name, spec->ns) == 0);
@@ -83,53 +84,53 @@ static bool is_dependable(const struct request *r, struct event *e, const struct
  * An event that runs and is what is asked for. Who gets copies of it must not come by its live
  * rings through a name in a namespace of its own.
  */
-static struct event *find_equal(struct request *r, const struct pp_spec *spec, bool asked)
+static struct event *find_equal(struct request *req, const struct pp_spec *spec, bool asked)
 {
-	const struct registry *registry = &r->service->lifecycle->registry;
+	const struct registry *registry = &req->service->lifecycle->registry;
 
 	for (size_t i = 0; i < registry->n_settled; i++) {
 		struct event *e = registry->by_id[i];
 
 		if (e->state == PP_EVENT_RUNNING && event_is_equal(&e->truth.spec, spec) &&
-		    policy_allows(peer_credentials(r->peer), e->ns, PP_RIGHT_R) &&
-		    request_may_hold(r, e->ns) && (asked || is_dependable(r, e, spec)))
+		    policy_allows(peer_credentials(req->peer), e->ns, PP_RIGHT_R) &&
+		    request_may_hold(req, e->ns) && (asked || is_dependable(req, e, spec)))
 			return e;
 	}
 	return NULL;
 }
 
-static bool is_to_share(const struct request *r, uint32_t flags)
+static bool is_to_share(const struct request *req, uint32_t flags)
 {
 	return flags & PP_EVENT_SHARE ||
-	       (r->service->config->share && !(flags & PP_EVENT_NO_SHARE));
+	       (req->service->config->share && !(flags & PP_EVENT_NO_SHARE));
 }
 
 /* ── creating ───────────────────────────────────────────────────────────────────────────── */
 
 /* What could not be written down has been deleted again: the reason, which was kept. */
-static bool answer_undone(struct request *r, struct pending *p, const struct event *e _unused_)
+static bool answer_undone(struct request *req, struct pending *p, const struct event *e _unused_)
 {
-	if (r->peer)
-		refuse(r, (int)p->count, "%s", (const char *)p->data);
+	if (req->peer)
+		refuse(req, (int)p->count, "%s", (const char *)p->data);
 	return true;
 }
 
 /* It records; and is to be there after a reboot, or it is not to be there now. */
-static bool answer_boot(struct request *r, struct pending *p, const struct event *e)
+static bool answer_boot(struct request *req, struct pending *p, const struct event *e)
 {
 	char sentence[PP_SENTENCE_SIZE] = "";
 	struct service *s = p->service;
 	uint64_t since = pp_clock_ns(CLOCK_MONOTONIC), waited;
-	int undone, err = s->boot(s->userdata, e, p->data, sentence, sizeof(sentence));
+	int undone, r = s->boot(s->userdata, e, p->data, sentence, sizeof(sentence));
 
 	waited = pp_clock_ns(CLOCK_MONOTONIC) - since;
-	if (err >= 0 && r->peer)
-		request_reply_event(r, e);
+	if (r >= 0 && req->peer)
+		request_reply_event(req, e);
 	peer_claim_owe(&p->claim, waited);
-	if (err >= 0)
+	if (r >= 0)
 		return true;
 	p->answer = answer_undone;
-	p->count = -err;
+	p->count = -r;
 	memcpy(p->data, sentence, sizeof(sentence));
 	undone = lifecycle_delete(s->lifecycle,
 				  registry_by_id(&s->lifecycle->registry, e->truth.id), &p->waiter);
@@ -138,19 +139,19 @@ static bool answer_boot(struct request *r, struct pending *p, const struct event
 	log_event(LOG_WARNING, e->truth.spec.ns, e->truth.spec.name,
 		  "%s/%s cannot be deleted just now, and stays: %s.", e->truth.spec.ns,
 		  e->truth.spec.name, strerror(-undone));
-	return answer_undone(r, p, e);
+	return answer_undone(req, p, e);
 }
 
 /* Waits; and, if it is to be there after a reboot, keeps what was asked for. */
-static struct pending *wait_for_it(struct request *r, const struct pp_msg_create_request *request)
+static struct pending *wait_for_it(struct request *req, const struct pp_msg_create_request *request)
 {
-	struct pending *p = request_wait(r);
+	struct pending *p = request_wait(req);
 
 	if (!p || !(request->flags & PP_EVENT_BOOT))
 		return p;
 	p->data = malloc(sizeof(*request));
 	if (!p->data) {
-		request_ordered(r, p, -ENOMEM, request->ns, request->name);
+		request_ordered(req, p, -ENOMEM, request->ns, request->name);
 		return NULL;
 	}
 	memcpy(p->data, request, sizeof(*request));
@@ -158,62 +159,63 @@ static struct pending *wait_for_it(struct request *r, const struct pp_msg_create
 	return p;
 }
 
-static void create(struct request *r, const struct pp_msg_create_request *request,
+static void create(struct request *req, const struct pp_msg_create_request *request,
 		   const struct pp_spec *spec)
 {
-	struct service *s = r->service;
+	struct service *s = req->service;
 	bool asked = request->flags & PP_EVENT_SHARE;
-	struct event *equal = is_to_share(r, request->flags) ? find_equal(r, spec, asked) : NULL;
-	struct pending *p = wait_for_it(r, request);
-	int err = -EBUSY;
+	struct event *equal =
+		is_to_share(req, request->flags) ? find_equal(req, spec, asked) : NULL;
+	struct pending *p = wait_for_it(req, request);
+	int r = -EBUSY;
 
 	if (!p)
 		return;
 	if (equal)
-		err = lifecycle_alias(s->lifecycle, equal, spec, &p->waiter);
-	if (err == -EBUSY || err == -EALREADY) /* none, or it will not be what was asked for */
-		err = lifecycle_create(s->lifecycle, spec, &s->parsed, &p->waiter);
-	request_ordered(r, p, err, spec->ns, spec->name);
+		r = lifecycle_alias(s->lifecycle, equal, spec, &p->waiter);
+	if (r == -EBUSY || r == -EALREADY) /* none, or it will not be what was asked for */
+		r = lifecycle_create(s->lifecycle, spec, &s->parsed, &p->waiter);
+	request_ordered(req, p, r, spec->ns, spec->name);
 }
 
-void request_create(struct request *r, const struct pp_msg_create_request *request)
+void request_create(struct request *req, const struct pp_msg_create_request *request)
 {
 	char sentence[PP_SENTENCE_SIZE] = "";
-	struct service *s = r->service;
+	struct service *s = req->service;
 	struct pp_spec spec, named = { 0 };
 	struct machine machine;
-	int err;
+	int r;
 
-	if (!request_is_synced(r))
+	if (!request_is_synced(req))
 		return;
-	err = resolve_names(request, &named, sentence, sizeof(sentence));
-	if (err < 0) {
-		refuse(r, -err, "%s", sentence);
+	r = resolve_names(request, &named, sentence, sizeof(sentence));
+	if (r < 0) {
+		refuse(req, -r, "%s", sentence);
 		return;
 	}
-	if (!take_namespace(r, &named) || !may_have_sources(r, request))
+	if (!take_namespace(req, &named) || !may_have_sources(req, request))
 		return;
 	if (request->flags & PP_EVENT_BOOT && !s->boot) {
-		refuse(r, EOPNOTSUPP,
+		refuse(req, EOPNOTSUPP,
 		       "This daemon cannot write events down to be there after a reboot; put it "
 		       "into a file in events.d.");
 		return;
 	}
-	err = machine_read(&machine);
-	if (err < 0) {
-		refuse(r, EIO, "The daemon cannot find out which CPUs there are: %s.",
-		       strerror(-err));
+	r = machine_read(&machine);
+	if (r < 0) {
+		refuse(req, EIO, "The daemon cannot find out which CPUs there are: %s.",
+		       strerror(-r));
 		return;
 	}
-	err = resolve(request, &machine, s->config->max_buffer, &spec, &s->parsed, sentence,
-		      sizeof(sentence));
-	if (err < 0) {
-		refuse(r, -err, "%s", sentence);
+	r = resolve(request, &machine, s->config->max_buffer, &spec, &s->parsed, sentence,
+		    sizeof(sentence));
+	if (r < 0) {
+		refuse(req, -r, "%s", sentence);
 		return;
 	}
 	spec.owner = named.owner;
 	spec.group = named.group;
 	spec.mode = named.mode;
 	spec.creator = named.creator;
-	create(r, request, &spec);
+	create(req, request, &spec);
 }

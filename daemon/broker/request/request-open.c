@@ -89,59 +89,59 @@ static int open_page(const struct service *s, const struct event *e,
 	return MIN(fd, 0);
 }
 
-static void describe(struct request *r, const struct event *e, struct pp_msg_event *ret)
+static void describe(struct request *req, const struct event *e, struct pp_msg_event *ret)
 {
 	struct tree_stat stat;
 
-	event_count(r->service->registry, e, -EBADF, &stat);
-	request_describe(r, e, &stat, ret);
+	event_count(req->service->registry, e, -EBADF, &stat);
+	request_describe(req, e, &stat, ret);
 }
 
 /* ── refusing ───────────────────────────────────────────────────────────────────────────── */
 
-static void refuse_open(struct request *r, const struct event *e, int err)
+static void refuse_open(struct request *req, const struct event *e, int err)
 {
 	const struct pp_spec *spec = &e->truth.spec;
 
 	if (err == -ENOENT)
-		refuse(r, ENOENT, "%s/%s is %s.", spec->ns, spec->name,
+		refuse(req, ENOENT, "%s/%s is %s.", spec->ns, spec->name,
 		       e->state == PP_EVENT_DELETING ? "being deleted"
 						     : "not in the registry any more");
 	else if (err == -EMFILE || err == -ENFILE || err == -ETOOMANYREFS)
-		refuse(r, EAGAIN,
+		refuse(req, EAGAIN,
 		       "The daemon has too many descriptors in hand or on their way to open %s/%s; "
 		       "try again.",
 		       spec->ns, spec->name);
 	else
-		refuse(r, EIO, "The daemon cannot open the rings of %s/%s: %s.", spec->ns,
+		refuse(req, EIO, "The daemon cannot open the rings of %s/%s: %s.", spec->ns,
 		       spec->name, strerror(-err));
 }
 
-static void refuse_copies(struct request *r, const struct pp_msg_event *e, int err)
+static void refuse_copies(struct request *req, const struct pp_msg_event *e, int err)
 {
 	char sentence[256];
 
 	switch (err) {
 	case -EDQUOT:
-		quota_sentence(r->service->lifecycle->charges.quota, sentence, sizeof(sentence));
-		refuse(r, EDQUOT, "%s", sentence);
+		quota_sentence(req->service->lifecycle->charges.quota, sentence, sizeof(sentence));
+		refuse(req, EDQUOT, "%s", sentence);
 		break;
 	case -EAGAIN:
 	case -ECANCELED:
-		refuse(r, EAGAIN,
+		refuse(req, EAGAIN,
 		       "The dumper, which makes the copies of %s/%s that you may read, did not "
 		       "answer or is not running; look at the daemon's log, and try again.",
 		       e->ns, e->name);
 		break;
 	case -ENOSPC:
-		refuse(r, EAGAIN,
+		refuse(req, EAGAIN,
 		       "The daemon cannot keep count of more copies than it has handed out, and so "
 		       "makes none of %s/%s; close some, or have fs.inotify.max_user_watches "
 		       "raised.",
 		       e->ns, e->name);
 		break;
 	case -ENOMEM:
-		refuse(r, ENOMEM,
+		refuse(req, ENOMEM,
 		       "There is no memory for copies of the rings of %s/%s; try again later, or "
 		       "give the event smaller ones.",
 		       e->ns, e->name);
@@ -149,24 +149,24 @@ static void refuse_copies(struct request *r, const struct pp_msg_event *e, int e
 	case -EMFILE:
 	case -ENFILE:
 	case -ETOOMANYREFS:
-		refuse(r, EAGAIN,
+		refuse(req, EAGAIN,
 		       "Too many descriptors are in hand or on their way to pass copies of %s/%s; "
 		       "try again.",
 		       e->ns, e->name);
 		break;
 	default:
-		refuse(r, EIO, "The daemon cannot have the rings of %s/%s copied: %s.", e->ns,
+		refuse(req, EIO, "The daemon cannot have the rings of %s/%s copied: %s.", e->ns,
 		       e->name, strerror(-err));
 	}
 }
 
 /* Whether there is a page that begins there. */
-static bool check_first(struct request *r, const struct event *e, uint32_t first,
+static bool check_first(struct request *req, const struct event *e, uint32_t first,
 			const struct pp_msg_open_reply *reply)
 {
 	if (first == 0 || first < reply->total)
 		return true;
-	refuse(r, EINVAL, "%s/%s has %u rings, and none with the index %u.", e->truth.spec.ns,
+	refuse(req, EINVAL, "%s/%s has %u rings, and none with the index %u.", e->truth.spec.ns,
 	       e->truth.spec.name, reply->total, first);
 	return false;
 }
@@ -195,25 +195,25 @@ static struct request request_of(struct opening *o)
 static int opening_prepare(struct copying *copying, struct pp_copy_job *job, struct pp_fds *fds)
 {
 	struct opening *o = (struct opening *)copying;
-	struct request r = request_of(o);
+	struct request req = request_of(o);
 	const struct event *e;
-	int err;
+	int r;
 
 	o->answered = true;
-	if (!r.peer)
+	if (!req.peer)
 		return -ECANCELED;
-	e = request_find(&r, &o->request.which, PP_RIGHT_R);
-	if (!e || !request_is_made(&r, e))
+	e = request_find(&req, &o->request.which, PP_RIGHT_R);
+	if (!e || !request_is_made(&req, e))
 		return -ECANCELED;
 	fill_page(&e->truth, o->request.first, true, &o->reply);
-	if (!check_first(&r, e, o->request.first, &o->reply))
+	if (!check_first(&req, e, o->request.first, &o->reply))
 		return -ECANCELED;
-	err = open_page(o->service, e, &o->reply, fds);
-	if (err < 0) {
-		refuse_open(&r, e, err);
-		return err;
+	r = open_page(o->service, e, &o->reply, fds);
+	if (r < 0) {
+		refuse_open(&req, e, r);
+		return r;
 	}
-	describe(&r, e, &o->reply.event);
+	describe(&req, e, &o->reply.event);
 	job->catalog = o->reply.catalog_size > 0;
 	if (job->catalog)
 		job->size[job->count++] = o->reply.catalog_size;
@@ -226,101 +226,101 @@ static int opening_prepare(struct copying *copying, struct pp_copy_job *job, str
 static void opening_done(struct copying *copying, int error, const struct pp_fds *copies)
 {
 	struct opening *o = (struct opening *)copying;
-	struct request r = request_of(o);
+	struct request req = request_of(o);
 
-	if (r.peer && !o->answered) {
+	if (req.peer && !o->answered) {
 		if (error >= 0)
-			error = peer_reply(r.peer, r.header, &o->reply, copies->fd, copies->n);
+			error = peer_reply(req.peer, req.header, &o->reply, copies->fd, copies->n);
 		if (error == -EAGAIN && copies)
-			refuse(&r, EAGAIN,
+			refuse(&req, EAGAIN,
 			       "There is no room on this connection for the copies of %s/%s, "
 			       "behind "
 			       "replies that are not read; read those, and try again.",
 			       o->reply.event.ns, o->reply.event.name);
 		else if (error < 0)
-			refuse_copies(&r, &o->reply.event, error);
+			refuse_copies(&req, &o->reply.event, error);
 	}
 	opening_free(o);
 }
 
-bool request_has_opening(const struct request *r)
+bool request_has_opening(const struct request *req)
 {
-	for (const struct opening *o = r->service->openings; o; o = o->next)
-		if (o->claim.peer == r->peer)
+	for (const struct opening *o = req->service->openings; o; o = o->next)
+		if (o->claim.peer == req->peer)
 			return true;
 	return false;
 }
 
-static void open_copies(struct request *r, const struct pp_msg_open_request *request)
+static void open_copies(struct request *req, const struct pp_msg_open_request *request)
 {
-	struct service *s = r->service;
+	struct service *s = req->service;
 	struct opening *o;
 
-	if (request_has_opening(r) || request_has_sideband(r)) {
-		peer_defer(r->peer);
+	if (request_has_opening(req) || request_has_sideband(req)) {
+		peer_defer(req->peer);
 		return;
 	}
 	o = calloc(1, sizeof(*o));
 	if (!o) {
-		refuse(r, ENOMEM, "The daemon has no memory for the request; try again.");
+		refuse(req, ENOMEM, "The daemon has no memory for the request; try again.");
 		return;
 	}
-	o->copying.uid = peer_credentials(r->peer)->uid;
+	o->copying.uid = peer_credentials(req->peer)->uid;
 	o->copying.prepare = opening_prepare;
 	o->copying.done = opening_done;
 	o->service = s;
-	o->header = *r->header;
+	o->header = *req->header;
 	o->request = *request;
 	o->next = s->openings;
 	o->link = &s->openings;
 	if (o->next)
 		o->next->link = &o->next;
 	s->openings = o;
-	peer_claim_begin(r->peer, &o->claim);
+	peer_claim_begin(req->peer, &o->claim);
 	copies_submit(s->copies, &o->copying);
 }
 
 /* ── rings ──────────────────────────────────────────────────────────────────────────────── */
 
-static void open_rings(struct request *r, const struct event *e, uint32_t first)
+static void open_rings(struct request *req, const struct event *e, uint32_t first)
 {
-	struct pp_msg_open_reply *reply = &r->service->reply.open_reply;
+	struct pp_msg_open_reply *reply = &req->service->reply.open_reply;
 	_cleanup_(pp_fds_close) struct pp_fds fds = { .n = 0 };
-	int err;
+	int r;
 
 	fill_page(&e->truth, first, false, reply);
-	if (!check_first(r, e, first, reply))
+	if (!check_first(req, e, first, reply))
 		return;
-	err = open_page(r->service, e, reply, &fds);
-	if (err < 0) {
-		refuse_open(r, e, err);
+	r = open_page(req->service, e, reply, &fds);
+	if (r < 0) {
+		refuse_open(req, e, r);
 		return;
 	}
-	describe(r, e, &reply->event);
-	err = peer_reply(r->peer, r->header, reply, fds.fd, fds.n);
-	if (err == -EAGAIN)
-		peer_defer(r->peer);
-	else if (err < 0)
-		refuse_open(r, e, err);
+	describe(req, e, &reply->event);
+	r = peer_reply(req->peer, req->header, reply, fds.fd, fds.n);
+	if (r == -EAGAIN)
+		peer_defer(req->peer);
+	else if (r < 0)
+		refuse_open(req, e, r);
 }
 
-void request_open(struct request *r, const struct pp_msg_open_request *request)
+void request_open(struct request *req, const struct pp_msg_open_request *request)
 {
 	const struct event *e;
 
 	if (request->flags & ~PP_OPEN_COPY) {
-		refuse(r, EINVAL,
+		refuse(req, EINVAL,
 		       "The request has flags (0x%x) that this daemon (" PP_VERSION
 		       ") does not know; "
 		       "use a client of its version.",
 		       request->flags);
 		return;
 	}
-	e = request_find(r, &request->which, PP_RIGHT_R);
-	if (!e || !request_is_made(r, e))
+	e = request_find(req, &request->which, PP_RIGHT_R);
+	if (!e || !request_is_made(req, e))
 		return;
-	if (request->flags & PP_OPEN_COPY || !request_may_hold(r, e->ns))
-		open_copies(r, request);
+	if (request->flags & PP_OPEN_COPY || !request_may_hold(req, e->ns))
+		open_copies(req, request);
 	else
-		open_rings(r, e, request->first);
+		open_rings(req, e, request->first);
 }

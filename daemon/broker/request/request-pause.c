@@ -9,38 +9,39 @@
 #include "daemon/broker/request/request-internal.h"
 #include "proto/macro.h"
 
-static void reply(struct request *r, uint32_t count)
+static void reply(struct request *req, uint32_t count)
 {
-	struct pp_msg_pause_reply *body = &r->service->reply.pause_reply;
+	struct pp_msg_pause_reply *body = &req->service->reply.pause_reply;
 
 	*body = (struct pp_msg_pause_reply){ .count = count };
-	peer_reply(r->peer, r->header, body, NULL, 0);
+	peer_reply(req->peer, req->header, body, NULL, 0);
 }
 
 /* ── one event ──────────────────────────────────────────────────────────────────────────── */
 
-static bool answer_one(struct request *r, struct pending *p, const struct event *e _unused_)
+static bool answer_one(struct request *req, struct pending *p, const struct event *e _unused_)
 {
-	if (r->peer)
-		reply(r, p->count);
+	if (req->peer)
+		reply(req, p->count);
 	return true;
 }
 
-static void pause_one(struct request *r, const struct pp_msg_pause_request *request)
+static void pause_one(struct request *req, const struct pp_msg_pause_request *request)
 {
-	struct event *e = request_find(r, &request->which, PP_RIGHT_W);
+	struct event *e = request_find(req, &request->which, PP_RIGHT_W);
 	struct pending *p;
 
-	if (!e || !request_is_made(r, e))
+	if (!e || !request_is_made(req, e))
 		return;
-	p = request_wait(r);
+	p = request_wait(req);
 	if (!p)
 		return;
 	p->answer = answer_one;
 	p->count = lifecycle_is_paused(e) != (request->pause == 1);
-	request_ordered(r, p,
-			lifecycle_pause(r->service->lifecycle, e, request->pause == 1, &p->waiter),
-			e->truth.spec.ns, e->truth.spec.name);
+	request_ordered(
+		req, p,
+		lifecycle_pause(req->service->lifecycle, e, request->pause == 1, &p->waiter),
+		e->truth.spec.ns, e->truth.spec.name);
 }
 
 /* ── all of a namespace ─────────────────────────────────────────────────────────────────── */
@@ -74,7 +75,7 @@ static void note(struct batch *b, int error, const char *sentence)
 
 static void finish(struct batch *b)
 {
-	struct request r = {
+	struct request req = {
 		.service = b->service,
 		.peer = b->claim.peer,
 		.header = &b->header,
@@ -86,12 +87,12 @@ static void finish(struct batch *b)
 
 		count += e && e->truth.paused == b->pause;
 	}
-	if (r.peer && b->error)
-		refuse(&r, b->error, "%u of %zu events of %s were %s: %.*s", count, b->n, b->ns,
+	if (req.peer && b->error)
+		refuse(&req, b->error, "%u of %zu events of %s were %s: %.*s", count, b->n, b->ns,
 		       b->pause ? "paused" : "resumed",
 		       (int)sizeof(b->sentence) - PP_NAME_SIZE - 64, b->sentence);
-	else if (r.peer)
-		reply(&r, count);
+	else if (req.peer)
+		reply(&req, count);
 	peer_claim_end(&b->claim);
 	free(b);
 }
@@ -113,12 +114,12 @@ static void pass_over(struct batch *b, struct event *e)
 /* Orders the next one. false: there is none. */
 static bool order_next(struct batch *b)
 {
-	struct request r = { .service = b->service };
+	struct request req = { .service = b->service };
 	char sentence[PP_SENTENCE_SIZE];
 
 	while (b->next < b->n) {
 		struct event *e = registry_by_id(&lifecycle_of(b)->registry, b->ids[b->next++]);
-		int err;
+		int r;
 
 		if (!e || e->truth.paused == b->pause)
 			continue;
@@ -126,14 +127,14 @@ static bool order_next(struct batch *b)
 			pass_over(b, e);
 			continue;
 		}
-		err = lifecycle_pause(lifecycle_of(b), e, b->pause, &b->waiter);
-		if (err == 0)
+		r = lifecycle_pause(lifecycle_of(b), e, b->pause, &b->waiter);
+		if (r == 0)
 			return true;
-		if (err == -EALREADY) /* it is going anyway */
+		if (r == -EALREADY) /* it is going anyway */
 			continue;
-		request_explain(&r, err, e->truth.spec.ns, e->truth.spec.name, sentence,
+		request_explain(&req, r, e->truth.spec.ns, e->truth.spec.name, sentence,
 				sizeof(sentence));
-		note(b, -err, sentence);
+		note(b, -r, sentence);
 	}
 	return false;
 }
@@ -148,9 +149,9 @@ static void batch_done(struct waiter *waiter, const struct outcome *outcome)
 		finish(b);
 }
 
-static struct batch *batch_new(struct request *r, const struct namespace *ns, bool pause)
+static struct batch *batch_new(struct request *req, const struct namespace *ns, bool pause)
 {
-	const struct registry *registry = &r->service->lifecycle->registry;
+	const struct registry *registry = &req->service->lifecycle->registry;
 	struct batch *b = calloc(1, sizeof(*b) + ns->n_events * sizeof(b->ids[0]));
 
 	if (!b)
@@ -162,48 +163,48 @@ static struct batch *batch_new(struct request *r, const struct namespace *ns, bo
 			b->ids[b->n++] = e->truth.id;
 	}
 	b->waiter.done = batch_done;
-	b->waiter.uid = peer_credentials(r->peer)->uid;
-	b->service = r->service;
-	b->header = *r->header;
+	b->waiter.uid = peer_credentials(req->peer)->uid;
+	b->service = req->service;
+	b->header = *req->header;
 	b->pause = pause;
 	memcpy(b->ns, ns->name, sizeof(b->ns));
 	return b;
 }
 
-static void pause_namespace(struct request *r, const struct pp_msg_pause_request *request)
+static void pause_namespace(struct request *req, const struct pp_msg_pause_request *request)
 {
 	const struct namespace *ns;
 	struct batch *b;
 
-	if (!request_is_synced(r))
+	if (!request_is_synced(req))
 		return;
-	ns = registry_namespace(&r->service->lifecycle->registry, request->which.ns);
+	ns = registry_namespace(&req->service->lifecycle->registry, request->which.ns);
 	if (!ns) {
-		refuse(r, ENOENT,
+		refuse(req, ENOENT,
 		       "There is no namespace '%s'; `perfctl list` shows those there are.",
 		       request->which.ns);
 		return;
 	}
-	if (!request_may(r, ns, PP_RIGHT_W))
+	if (!request_may(req, ns, PP_RIGHT_W))
 		return;
-	b = batch_new(r, ns, request->pause == 1);
+	b = batch_new(req, ns, request->pause == 1);
 	if (!b) {
-		refuse(r, ENOMEM, "The daemon has no memory for the request; try again.");
+		refuse(req, ENOMEM, "The daemon has no memory for the request; try again.");
 		return;
 	}
-	peer_claim_begin(r->peer, &b->claim);
+	peer_claim_begin(req->peer, &b->claim);
 	if (!order_next(b))
 		finish(b);
 }
 
-void request_pause(struct request *r, const struct pp_msg_pause_request *request)
+void request_pause(struct request *req, const struct pp_msg_pause_request *request)
 {
 	if (request->pause > 1 || request->reserved)
-		refuse(r, EINVAL,
+		refuse(req, EINVAL,
 		       "The request asks for what this version does not know; use a "
 		       "client of the same version.");
 	else if (!request->which.id && request->which.ns[0] && !request->which.name[0])
-		pause_namespace(r, request);
+		pause_namespace(req, request);
 	else
-		pause_one(r, request);
+		pause_one(req, request);
 }

@@ -90,18 +90,18 @@ static int send_reply(struct asking_sideband *a, const struct pp_keep_answer *an
 {
 	struct pp_msg_sideband_reply reply;
 	size_t n = fd >= 0 ? 1 : 0;
-	int err = 0;
+	int r = 0;
 
 	fill(answer, a->service->sideband->pid, &reply);
 	reply.why = sideband_why(a->service->sideband, reply.keeping);
 	if (n == 0)
 		reply.size = 0;
 	if (n > 0)
-		err = copies_hold(a->service->copies, fd, a->taking.uid, reply.size);
-	if (err < 0)
-		return err;
-	err = peer_reply(a->claim.peer, &a->header, &reply, &fd, n);
-	return err == -EAGAIN ? -ENOBUFS : err;
+		r = copies_hold(a->service->copies, fd, a->taking.uid, reply.size);
+	if (r < 0)
+		return r;
+	r = peer_reply(a->claim.peer, &a->header, &reply, &fd, n);
+	return r == -EAGAIN ? -ENOBUFS : r;
 }
 
 static void done(struct taking *taking, int error, const struct pp_keep_answer *answer, int fd)

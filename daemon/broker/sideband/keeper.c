@@ -65,22 +65,22 @@ static void lose(struct keeper *k)
 int keeper_connect(struct keeper *k)
 {
 	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	int err;
+	int r;
 
 	assert(k->fd < 0);
 	if (fd < 0)
 		return -errno;
 	if (connect(fd, (const struct sockaddr *)&k->address, k->address_size) < 0)
 		return -errno;
-	err = sd_event_add_io(k->loop, &k->io, fd, EPOLLIN, on_io, k);
-	if (err < 0)
-		return err;
+	r = sd_event_add_io(k->loop, &k->io, fd, EPOLLIN, on_io, k);
+	if (r < 0)
+		return r;
 	k->fd = TAKE_FD(fd);
 	keeper_request(k, PP_KEEP_HELLO);
-	err = keeper_ask(k, NULL, 0);
-	if (err < 0)
+	r = keeper_ask(k, NULL, 0);
+	if (r < 0)
 		keeper_disconnect(k);
-	return err;
+	return r;
 }
 
 /* ── requests ───────────────────────────────────────────────────────────────────────────── */
@@ -100,13 +100,13 @@ static unsigned patience_for(const struct keeper *k, enum pp_keep_type type)
 
 int keeper_ask(struct keeper *k, const int *fds, size_t n_fds)
 {
-	int err;
+	int r;
 
 	assert(k->n_asked < KEEPER_ASKED_MAX);
 	k->out.serial = k->serial + 1;
-	err = pp_packet_send(k->fd, &k->out, sizeof(k->out), fds, n_fds);
-	if (err < 0)
-		return err;
+	r = pp_packet_send(k->fd, &k->out, sizeof(k->out), fds, n_fds);
+	if (r < 0)
+		return r;
 	k->serial++;
 	k->asked[k->n_asked++] = k->out.type;
 	sd_event_source_set_time_relative(k->patience, patience_for(k, k->out.type) * 1000000ULL);
@@ -205,7 +205,7 @@ static int on_patience(sd_event_source *s _unused_, uint64_t usec, void *userdat
 int keeper_init(struct keeper *k, sd_event *loop, const char *path)
 {
 	size_t n = strlen(path);
-	int err;
+	int r;
 
 	k->fd = k->process = -EBADF;
 	if (n >= sizeof(k->address.sun_path))
@@ -214,10 +214,10 @@ int keeper_init(struct keeper *k, sd_event *loop, const char *path)
 	k->address.sun_family = AF_UNIX;
 	memcpy(k->address.sun_path, path, n + 1);
 	k->address_size = offsetof(struct sockaddr_un, sun_path) + n + 1;
-	err = sd_event_add_time_relative(loop, &k->patience, CLOCK_MONOTONIC, 0, 100000,
-					 on_patience, k);
-	if (err < 0)
-		return err;
+	r = sd_event_add_time_relative(loop, &k->patience, CLOCK_MONOTONIC, 0, 100000, on_patience,
+				       k);
+	if (r < 0)
+		return r;
 	return sd_event_source_set_enabled(k->patience, SD_EVENT_OFF);
 }
 

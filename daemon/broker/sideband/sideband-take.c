@@ -40,12 +40,12 @@ static void ask(struct sideband *s, struct taking *taking)
 {
 	struct pp_keep_request *request =
 		keeper_request(&s->keeper, taking->numbers ? PP_KEEP_HELLO : PP_KEEP_TAKE);
-	int err;
+	int r;
 
 	request->since = taking->numbers ? 0 : taking->since;
 	request->until = taking->numbers ? 0 : taking->until;
-	err = keeper_ask(&s->keeper, NULL, 0);
-	if (err < 0)
+	r = keeper_ask(&s->keeper, NULL, 0);
+	if (r < 0)
 		taking->done(taking, -EAGAIN, NULL, -EBADF);
 	else
 		s->current = taking;

@@ -59,15 +59,15 @@ static void try_later(struct sideband *s)
 
 static void reach(struct sideband *s)
 {
-	int err;
+	int r;
 
 	if (s->waiting)
 		return;
 	forget_connection(s);
-	err = keeper_connect(&s->keeper);
-	if (err >= 0)
+	r = keeper_connect(&s->keeper);
+	if (r >= 0)
 		return;
-	tell_unreachable(s, strerror(-err));
+	tell_unreachable(s, strerror(-r));
 	try_later(s);
 }
 
@@ -125,12 +125,12 @@ void sideband_is_whole(struct sideband *s)
 
 static void ask(struct sideband *s, const struct pp_fds *fds)
 {
-	int err = keeper_ask(&s->keeper, fds ? fds->fd : NULL, fds ? fds->n : 0);
+	int r = keeper_ask(&s->keeper, fds ? fds->fd : NULL, fds ? fds->n : 0);
 
-	if (err >= 0)
+	if (r >= 0)
 		return;
 	log_warning("Cannot send a request to the keeper: %s; it is connected to anew.",
-		    strerror(-err));
+		    strerror(-r));
 	keeper_disconnect(&s->keeper);
 	on_ended(s);
 }
@@ -370,7 +370,7 @@ enum pp_sideband_why sideband_why(const struct sideband *s, bool keeping)
 
 int sideband_init(struct sideband *s, sd_event *loop, const char *path)
 {
-	int err;
+	int r;
 
 	s->keeper.answered = on_answered;
 	s->keeper.ended = on_ended;
@@ -378,11 +378,11 @@ int sideband_init(struct sideband *s, sd_event *loop, const char *path)
 	s->last_taking = &s->first_taking;
 	s->last_uid = UINT32_MAX;
 	s->backoff = BACKOFF_MIN_USEC;
-	err = keeper_init(&s->keeper, loop, path);
-	if (err < 0)
-		return err;
-	err = sd_event_add_time_relative(loop, &s->retry, CLOCK_MONOTONIC, 0, 1000, on_retry, s);
-	return err < 0 ? err : sd_event_source_set_enabled(s->retry, SD_EVENT_OFF);
+	r = keeper_init(&s->keeper, loop, path);
+	if (r < 0)
+		return r;
+	r = sd_event_add_time_relative(loop, &s->retry, CLOCK_MONOTONIC, 0, 1000, on_retry, s);
+	return r < 0 ? r : sd_event_source_set_enabled(s->retry, SD_EVENT_OFF);
 }
 
 void sideband_done(struct sideband *s)

@@ -31,10 +31,10 @@ int charges_estimate(const struct pp_spec *spec, const struct pp_cpumask *cpus, 
 	struct pp_cpumask online;
 
 	if (!cpus && spec->flags & PP_EVENT_ALL_CPUS) {
-		int err = pp_cpus_read("online", &online);
+		int r = pp_cpus_read("online", &online);
 
-		if (err < 0)
-			return err;
+		if (r < 0)
+			return r;
 		cpus = &online;
 	}
 	*ret = count_cpus(cpus ? cpus : &spec->cpus) *
@@ -48,18 +48,18 @@ int charges_begin(struct charges *c, struct event *e, uint64_t memory, uint32_t 
 		  uint32_t samples)
 {
 	const struct pp_spec *spec = &e->truth.spec;
-	int err = quota_charge(c->quota, QUOTA_EVENTS, spec->creator, spec->ns, 1);
+	int r = quota_charge(c->quota, QUOTA_EVENTS, spec->creator, spec->ns, 1);
 
-	if (err < 0)
-		return err;
-	err = quota_charge(c->quota, QUOTA_MEMORY, spec->creator, spec->ns, memory);
-	if (err < 0)
+	if (r < 0)
+		return r;
+	r = quota_charge(c->quota, QUOTA_MEMORY, spec->creator, spec->ns, memory);
+	if (r < 0)
 		goto release_event;
-	err = quota_charge(c->quota, QUOTA_PROGRAMS, spec->creator, spec->ns, programs);
-	if (err < 0)
+	r = quota_charge(c->quota, QUOTA_PROGRAMS, spec->creator, spec->ns, programs);
+	if (r < 0)
 		goto release_memory;
-	err = quota_charge(c->quota, QUOTA_SAMPLES, spec->creator, spec->ns, samples);
-	if (err < 0)
+	r = quota_charge(c->quota, QUOTA_SAMPLES, spec->creator, spec->ns, samples);
+	if (r < 0)
 		goto release_programs;
 	e->charged = memory;
 	e->programs = programs;
@@ -73,7 +73,7 @@ release_memory:
 	quota_release(c->quota, QUOTA_MEMORY, spec->creator, spec->ns, memory);
 release_event:
 	quota_release(c->quota, QUOTA_EVENTS, spec->creator, spec->ns, 1);
-	return err;
+	return r;
 }
 
 static uint32_t limit_of(uint64_t number)
@@ -119,13 +119,13 @@ bool charges_may_inherit(const struct charges *c, const struct event *successor,
 int charges_adopt(struct charges *c, struct event *e)
 {
 	const struct pp_spec *spec = &e->truth.spec;
-	int err;
+	int r;
 
 	if (!e->is_charged || e->creator != spec->creator) {
 		charges_end(c, e);
-		err = quota_take(c->quota, QUOTA_EVENTS, spec->creator, spec->ns, 1);
-		if (err < 0)
-			return err;
+		r = quota_take(c->quota, QUOTA_EVENTS, spec->creator, spec->ns, 1);
+		if (r < 0)
+			return r;
 		e->creator = spec->creator;
 		e->is_charged = true;
 	}
@@ -135,10 +135,10 @@ int charges_adopt(struct charges *c, struct event *e)
 
 int charges_raise(struct charges *c, struct event *e, uint64_t memory)
 {
-	int err = quota_charge(c->quota, QUOTA_MEMORY, e->creator, e->truth.spec.ns, memory);
+	int r = quota_charge(c->quota, QUOTA_MEMORY, e->creator, e->truth.spec.ns, memory);
 
-	if (err < 0)
-		return err;
+	if (r < 0)
+		return r;
 	e->charged += memory;
 	e->pending += memory;
 	return 0;
@@ -221,19 +221,19 @@ static size_t place_of(const struct charges *c, uint64_t id)
 	return low;
 }
 
-static void give_back(struct charges *c, const struct pp_orphans *r, uint64_t bytes)
+static void give_back(struct charges *c, const struct pp_orphans *orphans, uint64_t bytes)
 {
-	quota_unhold(c->quota, r->creator, r->ns, bytes);
-	quota_release(c->quota, QUOTA_MEMORY, r->creator, r->ns, bytes);
+	quota_unhold(c->quota, orphans->creator, orphans->ns, bytes);
+	quota_release(c->quota, QUOTA_MEMORY, orphans->creator, orphans->ns, bytes);
 }
 
 static void drop(struct charges *c, size_t i)
 {
-	struct charged_orphans *r = &c->orphans[i];
+	struct charged_orphans *orphans = &c->orphans[i];
 
-	give_back(c, &r->orphans, r->orphans.bytes);
+	give_back(c, &orphans->orphans, orphans->orphans.bytes);
 	c->n_orphans--;
-	memmove(r, r + 1, (c->n_orphans - i) * sizeof(*r));
+	memmove(orphans, orphans + 1, (c->n_orphans - i) * sizeof(*orphans));
 }
 
 static int make_room(struct charges *c)
@@ -254,37 +254,38 @@ static int make_room(struct charges *c)
 int charges_hold(struct charges *c, const struct pp_orphans *orphans, uint64_t seen)
 {
 	size_t i = place_of(c, orphans->id);
-	struct charged_orphans *r;
-	int err;
+	struct charged_orphans *orp;
+	int r;
 
 	if (i < c->n_orphans && c->orphans[i].orphans.id == orphans->id)
 		drop(c, i); /* and taken again as it is now */
 	if (orphans->bytes == 0)
 		return 0;
-	err = make_room(c);
-	if (err < 0)
-		return err;
-	err = quota_take(c->quota, QUOTA_MEMORY, orphans->creator, orphans->ns, orphans->bytes);
-	if (err < 0)
-		return err;
+	r = make_room(c);
+	if (r < 0)
+		return r;
+	r = quota_take(c->quota, QUOTA_MEMORY, orphans->creator, orphans->ns, orphans->bytes);
+	if (r < 0)
+		return r;
 	quota_hold(c->quota, orphans->creator, orphans->ns, orphans->bytes);
-	r = &c->orphans[i];
-	memmove(r + 1, r, (c->n_orphans - i) * sizeof(*r));
+	orp = &c->orphans[i];
+	memmove(orp + 1, orp, (c->n_orphans - i) * sizeof(*orp));
 	c->n_orphans++;
-	*r = (struct charged_orphans){ .orphans = *orphans, .seen = seen };
+	*orp = (struct charged_orphans){ .orphans = *orphans, .seen = seen };
 	return 0;
 }
 
 void charges_released(struct charges *c, const struct pp_orphans *orphans)
 {
 	size_t i = place_of(c, orphans->id);
-	struct charged_orphans *r = &c->orphans[i];
+	struct charged_orphans *orp = &c->orphans[i];
 
 	/* Of others the enumeration tells, with what they hold by then. */
-	if (i == c->n_orphans || r->orphans.id != orphans->id || r->orphans.bytes < orphans->bytes)
+	if (i == c->n_orphans || orp->orphans.id != orphans->id ||
+	    orp->orphans.bytes < orphans->bytes)
 		return;
-	give_back(c, &r->orphans, r->orphans.bytes - orphans->bytes);
-	r->orphans.bytes = orphans->bytes;
+	give_back(c, &orp->orphans, orp->orphans.bytes - orphans->bytes);
+	orp->orphans.bytes = orphans->bytes;
 	if (orphans->bytes == 0)
 		drop(c, i);
 }

@@ -142,14 +142,14 @@ bool quota_has_room(const struct quota *q, enum quota_kind kind, uint32_t uid, c
 int quota_limit(struct quota *q, const char *ns, const struct quota_limits *limits)
 {
 	struct quota_account *a = find(&q->namespaces, 0, ns);
-	int err;
+	int r;
 
 	if (!a && !limits)
 		return 0;
 	if (!a) {
-		err = have(&q->namespaces, 0, ns, &a);
-		if (err < 0)
-			return err;
+		r = have(&q->namespaces, 0, ns, &a);
+		if (r < 0)
+			return r;
 	}
 	a->limited = limits != NULL;
 	if (limits)
@@ -179,24 +179,24 @@ static int check(struct quota *q, struct quota_refusal wanted, const struct quot
 static int check_all(struct quota *q, enum quota_kind kind, uint32_t uid, const char *ns,
 		     uint64_t amount)
 {
-	struct quota_refusal r = { .kind = kind, .uid = uid, .amount = amount };
-	int err;
+	struct quota_refusal refusal = { .kind = kind, .uid = uid, .amount = amount };
+	int r;
 
 	if (uid == 0 && !binds_root(kind))
 		return 0;
-	snprintf(r.ns, sizeof(r.ns), "%s", ns ? ns : "");
+	snprintf(refusal.ns, sizeof(refusal.ns), "%s", ns ? ns : "");
 	/* The total first: it is all that binds root for memory and events. */
-	r.scope = PP_LIMIT_TOTAL;
-	err = check(q, r, &q->sum, q->total.max[kind]);
-	if (err < 0)
-		return err;
-	r.scope = PP_LIMIT_USER;
-	err = check(q, r, quota_user(q, uid), quota_max_of_user(q, kind, uid));
-	if (err < 0 || !ns)
-		return err;
-	r.scope = PP_LIMIT_NAMESPACE;
-	r.own = has_own_limit(q, kind, ns);
-	return check(q, r, quota_namespace(q, ns), quota_max_of_namespace(q, kind, ns));
+	refusal.scope = PP_LIMIT_TOTAL;
+	r = check(q, refusal, &q->sum, q->total.max[kind]);
+	if (r < 0)
+		return r;
+	refusal.scope = PP_LIMIT_USER;
+	r = check(q, refusal, quota_user(q, uid), quota_max_of_user(q, kind, uid));
+	if (r < 0 || !ns)
+		return r;
+	refusal.scope = PP_LIMIT_NAMESPACE;
+	refusal.own = has_own_limit(q, kind, ns);
+	return check(q, refusal, quota_namespace(q, ns), quota_max_of_namespace(q, kind, ns));
 }
 
 /* ── charging ───────────────────────────────────────────────────────────────────────────── */
@@ -204,17 +204,17 @@ static int check_all(struct quota *q, enum quota_kind kind, uint32_t uid, const 
 int quota_take(struct quota *q, enum quota_kind kind, uint32_t uid, const char *ns, uint64_t amount)
 {
 	struct quota_account *user, *namespace = NULL;
-	int err;
+	int r;
 
 	if (amount == 0)
 		return 0;
-	err = have(&q->users, uid, NULL, &user);
-	if (err < 0)
-		return err;
-	err = ns ? have(&q->namespaces, 0, ns, &namespace) : 0;
-	if (err < 0) {
+	r = have(&q->users, uid, NULL, &user);
+	if (r < 0)
+		return r;
+	r = ns ? have(&q->namespaces, 0, ns, &namespace) : 0;
+	if (r < 0) {
 		drop_if_empty(&q->users, user);
-		return err;
+		return r;
 	}
 	user->used[kind] += amount;
 	if (namespace)
@@ -226,9 +226,9 @@ int quota_take(struct quota *q, enum quota_kind kind, uint32_t uid, const char *
 int quota_charge(struct quota *q, enum quota_kind kind, uint32_t uid, const char *ns,
 		 uint64_t amount)
 {
-	int err = check_all(q, kind, uid, ns, amount);
+	int r = check_all(q, kind, uid, ns, amount);
 
-	return err < 0 ? err : quota_take(q, kind, uid, ns, amount);
+	return r < 0 ? r : quota_take(q, kind, uid, ns, amount);
 }
 
 void quota_release(struct quota *q, enum quota_kind kind, uint32_t uid, const char *ns,
@@ -320,26 +320,27 @@ static void format_amount(enum quota_kind kind, uint64_t amount, char *buf, size
 
 void quota_sentence(const struct quota *q, char *buf, size_t size)
 {
-	const struct quota_refusal *r = &q->refused;
+	const struct quota_refusal *refusal = &q->refused;
 	char who[PP_NAME_SIZE + 32], key[PP_NAME_SIZE + 64], used[32], max[32], amount[32];
 
 	snprintf(who, sizeof(who), "This daemon");
-	snprintf(key, sizeof(key), "%s", words[r->kind].total);
-	if (r->scope == PP_LIMIT_USER) {
-		snprintf(who, sizeof(who), "User %u", r->uid);
-		snprintf(key, sizeof(key), "%s", words[r->kind].user);
-	} else if (r->scope == PP_LIMIT_NAMESPACE) {
-		snprintf(who, sizeof(who), "The namespace %s", r->ns);
-		snprintf(key, sizeof(key), "%s", words[r->kind].namespace);
+	snprintf(key, sizeof(key), "%s", words[refusal->kind].total);
+	if (refusal->scope == PP_LIMIT_USER) {
+		snprintf(who, sizeof(who), "User %u", refusal->uid);
+		snprintf(key, sizeof(key), "%s", words[refusal->kind].user);
+	} else if (refusal->scope == PP_LIMIT_NAMESPACE) {
+		snprintf(who, sizeof(who), "The namespace %s", refusal->ns);
+		snprintf(key, sizeof(key), "%s", words[refusal->kind].namespace);
 	}
-	if (r->own)
-		snprintf(key, sizeof(key), "the %s of its section", words[r->kind].own);
-	format_amount(r->kind, r->used, used, sizeof(used));
-	format_amount(r->kind, r->max, max, sizeof(max));
-	format_amount(r->kind, r->amount, amount, sizeof(amount));
+	if (refusal->own)
+		snprintf(key, sizeof(key), "the %s of its section", words[refusal->kind].own);
+	format_amount(refusal->kind, refusal->used, used, sizeof(used));
+	format_amount(refusal->kind, refusal->max, max, sizeof(max));
+	format_amount(refusal->kind, refusal->amount, amount, sizeof(amount));
 	snprintf(buf, size,
 		 "%s has %s %s, and %s more would be over the limit of %s; %s, or have %s raised.",
-		 who, used, words[r->kind].what, amount, max, words[r->kind].remedy, key);
+		 who, used, words[refusal->kind].what, amount, max, words[refusal->kind].remedy,
+		 key);
 }
 
 /* ── life ───────────────────────────────────────────────────────────────────────────────── */

@@ -20,14 +20,14 @@ static int compare_names(const struct event *e, const char *ns, const char *name
 }
 
 /* Index of the first event that is not before ns/name. */
-static size_t place_of_name(const struct registry *r, const char *ns, const char *name)
+static size_t place_of_name(const struct registry *registry, const char *ns, const char *name)
 {
-	size_t low = 0, high = r->n_events;
+	size_t low = 0, high = registry->n_events;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (compare_names(r->by_name[middle], ns, name) < 0)
+		if (compare_names(registry->by_name[middle], ns, name) < 0)
 			low = middle + 1;
 		else
 			high = middle;
@@ -35,14 +35,14 @@ static size_t place_of_name(const struct registry *r, const char *ns, const char
 	return low;
 }
 
-size_t registry_after(const struct registry *r, uint64_t id)
+size_t registry_after(const struct registry *registry, uint64_t id)
 {
-	size_t low = 0, high = r->n_settled;
+	size_t low = 0, high = registry->n_settled;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (r->by_id[middle]->truth.id <= id)
+		if (registry->by_id[middle]->truth.id <= id)
 			low = middle + 1;
 		else
 			high = middle;
@@ -50,14 +50,14 @@ size_t registry_after(const struct registry *r, uint64_t id)
 	return low;
 }
 
-static size_t place_of_namespace(const struct registry *r, const char *name)
+static size_t place_of_namespace(const struct registry *registry, const char *name)
 {
-	size_t low = 0, high = r->n_namespaces;
+	size_t low = 0, high = registry->n_namespaces;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (strcmp(r->namespaces[middle]->name, name) < 0)
+		if (strcmp(registry->namespaces[middle]->name, name) < 0)
 			low = middle + 1;
 		else
 			high = middle;
@@ -72,84 +72,84 @@ static size_t place_of_namespace(const struct registry *r, const char *name)
 	memmove(&(array)[i], &(array)[(i) + 1], ((n) - (i)-1) * sizeof(*(array)))
 
 /* Room for one more event in both arrays, so that settling it can't fail later. */
-static int make_room(struct registry *r)
+static int make_room(struct registry *registry)
 {
-	size_t room = r->room ? r->room * 2 : 64;
+	size_t room = registry->room ? registry->room * 2 : 64;
 	struct event **p;
 
-	if (r->n_events < r->room)
+	if (registry->n_events < registry->room)
 		return 0;
-	p = reallocarray(r->by_name, room, sizeof(*p));
+	p = reallocarray(registry->by_name, room, sizeof(*p));
 	if (!p)
 		return -ENOMEM;
-	r->by_name = p;
-	p = reallocarray(r->by_id, room, sizeof(*p));
+	registry->by_name = p;
+	p = reallocarray(registry->by_id, room, sizeof(*p));
 	if (!p)
 		return -ENOMEM;
-	r->by_id = p;
-	r->room = room;
+	registry->by_id = p;
+	registry->room = room;
 	return 0;
 }
 
 /* ── namespaces ─────────────────────────────────────────────────────────────────────────── */
 
-struct namespace *registry_namespace(const struct registry *r, const char *name)
+struct namespace *registry_namespace(const struct registry *registry, const char *name)
 {
-	size_t i = place_of_namespace(r, name);
+	size_t i = place_of_namespace(registry, name);
 
-	if (i == r->n_namespaces || strcmp(r->namespaces[i]->name, name) != 0)
+	if (i == registry->n_namespaces || strcmp(registry->namespaces[i]->name, name) != 0)
 		return NULL;
-	return r->namespaces[i];
+	return registry->namespaces[i];
 }
 
-static int add_namespace(struct registry *r, const char *name, uint32_t owner, uint32_t group,
-			 uint32_t mode, struct namespace **ret)
+static int add_namespace(struct registry *registry, const char *name, uint32_t owner,
+			 uint32_t group, uint32_t mode, struct namespace **ret)
 {
-	size_t i = place_of_namespace(r, name);
+	size_t i = place_of_namespace(registry, name);
 	struct namespace *ns;
 
-	if (r->n_namespaces == r->namespace_room) {
-		size_t room = r->namespace_room ? r->namespace_room * 2 : 16;
-		struct namespace **p = reallocarray(r->namespaces, room, sizeof(*p));
+	if (registry->n_namespaces == registry->namespace_room) {
+		size_t room = registry->namespace_room ? registry->namespace_room * 2 : 16;
+		struct namespace **p = reallocarray(registry->namespaces, room, sizeof(*p));
 
 		if (!p)
 			return -ENOMEM;
-		r->namespaces = p;
-		r->namespace_room = room;
+		registry->namespaces = p;
+		registry->namespace_room = room;
 	}
 	ns = namespace_new(name, owner, group, mode);
 	if (!ns)
 		return -ENOMEM;
-	GAP_OPEN(r->namespaces, i, r->n_namespaces);
-	r->namespaces[i] = ns;
-	r->n_namespaces++;
+	GAP_OPEN(registry->namespaces, i, registry->n_namespaces);
+	registry->namespaces[i] = ns;
+	registry->n_namespaces++;
 	*ret = ns;
 	return 0;
 }
 
-static void drop_if_unused(struct registry *r, struct namespace *ns)
+static void drop_if_unused(struct registry *registry, struct namespace *ns)
 {
-	size_t i = place_of_namespace(r, ns->name);
+	size_t i = place_of_namespace(registry, ns->name);
 
 	if (ns->n_events > 0 || ns->configured)
 		return;
-	assert(i < r->n_namespaces && r->namespaces[i] == ns);
-	GAP_CLOSE(r->namespaces, i, r->n_namespaces);
-	r->n_namespaces--;
+	assert(i < registry->n_namespaces && registry->namespaces[i] == ns);
+	GAP_CLOSE(registry->namespaces, i, registry->n_namespaces);
+	registry->n_namespaces--;
 	namespace_free(ns);
 }
 
-int registry_configure(struct registry *r, const char *name, uint32_t owner, uint32_t group,
+int registry_configure(struct registry *registry, const char *name, uint32_t owner, uint32_t group,
 		       uint32_t mode, enum namespace_live live)
 {
-	struct namespace *ns = registry_namespace(r, name);
+	struct namespace *ns = registry_namespace(registry, name);
 	int differs = ns && (ns->group != group || ns->mode != mode);
 
 	if (!ns) {
-		int err = add_namespace(r, name, owner, group, mode, &ns);
+		int r = add_namespace(registry, name, owner, group, mode, &ns);
 
-		if (err < 0)
-			return err;
+		if (r < 0)
+			return r;
 	}
 	ns->owner = owner;
 	ns->group = group;
@@ -159,107 +159,108 @@ int registry_configure(struct registry *r, const char *name, uint32_t owner, uin
 	return differs;
 }
 
-void registry_unconfigure(struct registry *r, struct namespace *ns)
+void registry_unconfigure(struct registry *registry, struct namespace *ns)
 {
 	ns->configured = false;
-	drop_if_unused(r, ns);
+	drop_if_unused(registry, ns);
 }
 
 /* ── events ─────────────────────────────────────────────────────────────────────────────── */
 
-struct event *registry_by_name(const struct registry *r, const char *ns, const char *name)
+struct event *registry_by_name(const struct registry *registry, const char *ns, const char *name)
 {
-	size_t i = place_of_name(r, ns, name);
+	size_t i = place_of_name(registry, ns, name);
 
-	if (i == r->n_events || compare_names(r->by_name[i], ns, name) != 0)
+	if (i == registry->n_events || compare_names(registry->by_name[i], ns, name) != 0)
 		return NULL;
-	return r->by_name[i];
+	return registry->by_name[i];
 }
 
-struct event *registry_by_id(const struct registry *r, uint64_t id)
+struct event *registry_by_id(const struct registry *registry, uint64_t id)
 {
 	size_t i;
 
 	if (id == 0)
 		return NULL;
-	i = registry_after(r, id - 1);
-	if (i == r->n_settled || r->by_id[i]->truth.id != id)
+	i = registry_after(registry, id - 1);
+	if (i == registry->n_settled || registry->by_id[i]->truth.id != id)
 		return NULL;
-	return r->by_id[i];
+	return registry->by_id[i];
 }
 
-int registry_add(struct registry *r, const struct pp_spec *spec, struct event **ret)
+int registry_add(struct registry *registry, const struct pp_spec *spec, struct event **ret)
 {
-	size_t i = place_of_name(r, spec->ns, spec->name);
-	struct namespace *ns = registry_namespace(r, spec->ns);
+	size_t i = place_of_name(registry, spec->ns, spec->name);
+	struct namespace *ns = registry_namespace(registry, spec->ns);
 	struct event *e;
-	int err;
+	int r;
 
-	if (i < r->n_events && compare_names(r->by_name[i], spec->ns, spec->name) == 0)
+	if (i < registry->n_events &&
+	    compare_names(registry->by_name[i], spec->ns, spec->name) == 0)
 		return -EEXIST;
-	err = make_room(r);
-	if (err < 0)
-		return err;
+	r = make_room(registry);
+	if (r < 0)
+		return r;
 	if (!ns) {
-		err = add_namespace(r, spec->ns, spec->owner, spec->group, spec->mode, &ns);
-		if (err < 0)
-			return err;
+		r = add_namespace(registry, spec->ns, spec->owner, spec->group, spec->mode, &ns);
+		if (r < 0)
+			return r;
 	}
 	e = event_new(spec, ns);
 	if (!e) {
-		drop_if_unused(r, ns);
+		drop_if_unused(registry, ns);
 		return -ENOMEM;
 	}
 	ns->n_events++;
-	GAP_OPEN(r->by_name, i, r->n_events);
-	r->by_name[i] = e;
-	r->n_events++;
+	GAP_OPEN(registry->by_name, i, registry->n_events);
+	registry->by_name[i] = e;
+	registry->n_events++;
 	*ret = e;
 	return 0;
 }
 
-int registry_settle(struct registry *r, struct event *e, const struct pp_event *truth)
+int registry_settle(struct registry *registry, struct event *e, const struct pp_event *truth)
 {
-	size_t i = registry_after(r, truth->id);
+	size_t i = registry_after(registry, truth->id);
 
-	if (registry_by_id(r, truth->id))
+	if (registry_by_id(registry, truth->id))
 		return -EEXIST;
 	assert(compare_names(e, truth->spec.ns, truth->spec.name) == 0);
 	e->truth = *truth;
 	event_rest(e);
-	GAP_OPEN(r->by_id, i, r->n_settled);
-	r->by_id[i] = e;
-	r->n_settled++;
+	GAP_OPEN(registry->by_id, i, registry->n_settled);
+	registry->by_id[i] = e;
+	registry->n_settled++;
 	return 0;
 }
 
-void registry_remove(struct registry *r, struct event *e)
+void registry_remove(struct registry *registry, struct event *e)
 {
-	size_t i = place_of_name(r, e->truth.spec.ns, e->truth.spec.name);
+	size_t i = place_of_name(registry, e->truth.spec.ns, e->truth.spec.name);
 
-	assert(i < r->n_events && r->by_name[i] == e);
-	GAP_CLOSE(r->by_name, i, r->n_events);
-	r->n_events--;
+	assert(i < registry->n_events && registry->by_name[i] == e);
+	GAP_CLOSE(registry->by_name, i, registry->n_events);
+	registry->n_events--;
 	if (e->truth.id) {
-		i = registry_after(r, e->truth.id - 1);
-		assert(i < r->n_settled && r->by_id[i] == e);
-		GAP_CLOSE(r->by_id, i, r->n_settled);
-		r->n_settled--;
+		i = registry_after(registry, e->truth.id - 1);
+		assert(i < registry->n_settled && registry->by_id[i] == e);
+		GAP_CLOSE(registry->by_id, i, registry->n_settled);
+		registry->n_settled--;
 	}
 	e->ns->n_events--;
-	drop_if_unused(r, e->ns);
+	drop_if_unused(registry, e->ns);
 	event_free(e);
 }
 
-void registry_done(struct registry *r)
+void registry_done(struct registry *registry)
 {
-	while (r->n_events > 0)
-		registry_remove(r, r->by_name[r->n_events - 1]);
-	assert(r->n_settled == 0);
-	while (r->n_namespaces > 0)
-		namespace_free(r->namespaces[--r->n_namespaces]);
-	free(r->by_name);
-	free(r->by_id);
-	free(r->namespaces);
-	*r = (struct registry){ 0 };
+	while (registry->n_events > 0)
+		registry_remove(registry, registry->by_name[registry->n_events - 1]);
+	assert(registry->n_settled == 0);
+	while (registry->n_namespaces > 0)
+		namespace_free(registry->namespaces[--registry->n_namespaces]);
+	free(registry->by_name);
+	free(registry->by_id);
+	free(registry->namespaces);
+	*registry = (struct registry){ 0 };
 }

@@ -28,9 +28,9 @@ static int read_line(const char *path, char *buf, size_t size)
 static int read_number(const char *path, uint64_t *ret)
 {
 	char line[64];
-	int err = read_line(path, line, sizeof(line));
+	int r = read_line(path, line, sizeof(line));
 
-	return err < 0 ? err : pp_parse_u64(line, ret);
+	return r < 0 ? r : pp_parse_u64(line, ret);
 }
 
 /* A kernel without bpf(2) has no such file, and nothing to fear; but then there is nothing here
@@ -47,14 +47,14 @@ int machine_read(struct machine *ret)
 {
 	struct machine m = { 0 };
 	uint64_t number;
-	int err;
+	int r;
 
-	err = pp_cpus_read("online", &m.online);
-	if (err < 0)
-		return err;
-	err = pp_cpus_read("possible", &m.possible);
-	if (err < 0)
-		return err;
+	r = pp_cpus_read("online", &m.online);
+	if (r < 0)
+		return r;
+	r = pp_cpus_read("possible", &m.possible);
+	if (r < 0)
+		return r;
 	m.max_sample_rate = UINT64_MAX;
 	if (read_number("/proc/sys/kernel/perf_event_max_sample_rate", &number) == 0)
 		m.max_sample_rate = number;

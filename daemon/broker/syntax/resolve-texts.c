@@ -52,10 +52,10 @@ static int refuse_control(struct draft *d, const char *what, const char *text)
 int resolve_take_filter(struct draft *d, const char *text, uint32_t *ret_n)
 {
 	struct pp_parsed *parsed = d->parsed;
-	int n, err = refuse_control(d, "filter", text);
+	int n, r = refuse_control(d, "filter", text);
 
-	if (err < 0)
-		return err;
+	if (r < 0)
+		return r;
 	n = pp_filter_parse(text, parsed->nodes + parsed->n_nodes,
 			    PP_FILTER_NODES_MAX - parsed->n_nodes, d->sentence, d->size);
 	if (n < 0)
@@ -69,7 +69,7 @@ static int take_selection(struct draft *d, const struct pp_msg_selection *select
 {
 	struct pp_parsed *parsed = d->parsed;
 	uint32_t first = parsed->n_nodes, n_nodes = 0;
-	int n, err;
+	int n, r;
 
 	if (parsed->n_sources == PP_TERMS_MAX)
 		return refuse(
@@ -77,17 +77,17 @@ static int take_selection(struct draft *d, const struct pp_msg_selection *select
 			"One event can list %d others, and %s is one more; make it an event of "
 			"its own.",
 			PP_TERMS_MAX, selection->event);
-	err = refuse_control(d, "event's text", selection->event);
-	if (err < 0)
-		return err;
+	r = refuse_control(d, "event's text", selection->event);
+	if (r < 0)
+		return r;
 	n = pp_spec_parse(selection->event, parsed->sources + parsed->n_sources,
 			  PP_TERMS_MAX - parsed->n_sources, d->sentence, d->size);
 	if (n < 0)
 		return n;
 	if (selection->filter[0]) {
-		err = resolve_take_filter(d, selection->filter, &n_nodes);
-		if (err < 0)
-			return err;
+		r = resolve_take_filter(d, selection->filter, &n_nodes);
+		if (r < 0)
+			return r;
 	}
 	for (int i = 0; i < n; i++) {
 		parsed->sources[parsed->n_sources].filter = n_nodes ? first : 0;
@@ -134,7 +134,7 @@ int resolve_join_texts(struct draft *d)
 
 int resolve_take_selections(struct draft *d)
 {
-	int err;
+	int r;
 
 	if (d->request->count == 0)
 		return refuse(d, -EINVAL,
@@ -142,9 +142,9 @@ int resolve_take_selections(struct draft *d)
 			      "sched:sched_switch.");
 	memset(d->parsed, 0, sizeof(*d->parsed));
 	for (uint32_t i = 0; i < d->request->count; i++) {
-		err = take_selection(d, &d->request->selections[i]);
-		if (err < 0)
-			return err;
+		r = take_selection(d, &d->request->selections[i]);
+		if (r < 0)
+			return r;
 	}
 	return resolve_join_texts(d);
 }

@@ -68,16 +68,16 @@ static bool without(const struct pp_cpumask *a, const struct pp_cpumask *b, stru
 /* The list; none: all of them. */
 static int read_cpus(struct draft *d, struct pp_cpumask *ret)
 {
-	int err;
+	int r;
 
 	if (d->request->cpus[0] == '\0') {
 		d->spec.flags |= PP_EVENT_ALL_CPUS;
 		return 0;
 	}
-	err = pp_parse_cpus(d->request->cpus, ret);
-	if (err < 0)
+	r = pp_parse_cpus(d->request->cpus, ret);
+	if (r < 0)
 		return refuse(d, -EINVAL, "'%.64s' is not a list of CPUs%s; write one like 0-3,8.",
-			      d->request->cpus, err == -ERANGE ? " that Linux can have" : "");
+			      d->request->cpus, r == -ERANGE ? " that Linux can have" : "");
 	return 0;
 }
 
@@ -85,10 +85,10 @@ static int take_cpus(struct draft *d)
 {
 	struct pp_cpumask cpus, bad;
 	char list[128], others[128];
-	int err = read_cpus(d, &cpus);
+	int r = read_cpus(d, &cpus);
 
-	if (err < 0 || d->spec.flags & PP_EVENT_ALL_CPUS)
-		return err;
+	if (r < 0 || d->spec.flags & PP_EVENT_ALL_CPUS)
+		return r;
 	if (without(&cpus, &d->machine->possible, &bad)) {
 		pp_format_cpus(&bad, list, sizeof(list));
 		pp_format_cpus(&d->machine->possible, others, sizeof(others));
@@ -275,10 +275,10 @@ int resolve_names(const struct pp_msg_create_request *request, struct pp_spec *r
 		  size_t size)
 {
 	struct draft d = { .request = request, .sentence = sentence, .size = size };
-	int err = take_names(&d);
+	int r = take_names(&d);
 
-	if (err < 0)
-		return err;
+	if (r < 0)
+		return r;
 	memcpy(ret->ns, d.spec.ns, sizeof(ret->ns));
 	memcpy(ret->name, d.spec.name, sizeof(ret->name));
 	return 0;
@@ -295,20 +295,20 @@ int resolve(const struct pp_msg_create_request *request, const struct machine *m
 		.sentence = sentence,
 		.size = size,
 	};
-	int err = check_flags(&d);
+	int r = check_flags(&d);
 
-	if (err >= 0)
-		err = take_names(&d);
-	if (err >= 0)
-		err = take_cpus(&d);
-	if (err >= 0)
-		err = take_buffer(&d, request->data_size, max_buffer);
-	if (err >= 0)
-		err = resolve_take_selections(&d);
-	if (err >= 0)
-		err = take_manner(&d);
-	if (err < 0)
-		return err;
+	if (r >= 0)
+		r = take_names(&d);
+	if (r >= 0)
+		r = take_cpus(&d);
+	if (r >= 0)
+		r = take_buffer(&d, request->data_size, max_buffer);
+	if (r >= 0)
+		r = resolve_take_selections(&d);
+	if (r >= 0)
+		r = take_manner(&d);
+	if (r < 0)
+		return r;
 	take_samples(&d);
 	/* The engine takes nothing else, and would break off the link. */
 	if (pp_spec_check(&d.spec) < 0 || pp_parsed_check(ret_parsed, true) < 0)
@@ -324,18 +324,18 @@ int resolve_outline(const struct pp_msg_create_request *request, uint64_t max_bu
 		    struct pp_spec *ret, char *sentence, size_t size)
 {
 	struct draft d = { .request = request, .sentence = sentence, .size = size };
-	int err = check_flags(&d);
+	int r = check_flags(&d);
 
-	if (err >= 0)
-		err = take_names(&d);
-	if (err >= 0)
-		err = read_cpus(&d, &d.spec.cpus);
-	if (err >= 0)
-		err = take_buffer(&d, request->data_size, max_buffer);
-	if (err >= 0)
-		err = resolve_join_texts(&d);
-	if (err < 0)
-		return err;
+	if (r >= 0)
+		r = take_names(&d);
+	if (r >= 0)
+		r = read_cpus(&d, &d.spec.cpus);
+	if (r >= 0)
+		r = take_buffer(&d, request->data_size, max_buffer);
+	if (r >= 0)
+		r = resolve_join_texts(&d);
+	if (r < 0)
+		return r;
 	d.spec.flags |= request->flags & DESCRIBING;
 	d.spec.period = request->period;
 	d.spec.max_rate = request->max_rate;
@@ -348,7 +348,7 @@ int resolve_change(const struct pp_msg_change_request *request, uint64_t max_buf
 {
 	struct draft d = { .parsed = ret_parsed, .sentence = sentence, .size = size };
 	uint32_t n;
-	int err = 0;
+	int r = 0;
 
 	if (request->what & ~CHANGES_KNOWN || request->reserved)
 		return refuse(&d, -EINVAL,
@@ -360,11 +360,11 @@ int resolve_change(const struct pp_msg_change_request *request, uint64_t max_buf
 			      "Nothing is to be changed; name a filter, a buffer or a rate.");
 	memset(ret_parsed, 0, sizeof(*ret_parsed));
 	if (request->what & PP_CHANGE_FILTER && request->filter[0])
-		err = resolve_take_filter(&d, request->filter, &n);
-	if (err >= 0 && request->what & PP_CHANGE_BUFFER)
-		err = take_buffer(&d, request->data_size, max_buffer);
-	if (err < 0)
-		return err;
+		r = resolve_take_filter(&d, request->filter, &n);
+	if (r >= 0 && request->what & PP_CHANGE_BUFFER)
+		r = take_buffer(&d, request->data_size, max_buffer);
+	if (r < 0)
+		return r;
 	if (request->what & PP_CHANGE_FILTER)
 		memcpy(d.spec.filter, request->filter, sizeof(d.spec.filter));
 	d.spec.max_rate = request->max_rate;

@@ -102,87 +102,88 @@ static int create_ring(const struct pp_event *event, unsigned cpu,
 }
 
 /* All slots in one call: each alone waits for a grace period of its own. */
-int rings_fill(const struct rings *r)
+int rings_fill(const struct rings *rings)
 {
 	LIBBPF_OPTS(bpf_map_batch_opts, opts);
-	uint32_t n = r->n;
+	uint32_t n = rings->n;
 
-	return bpf_map_update_batch(r->outer, r->cpu, r->fd, &n, &opts) < 0 ? -errno : 0;
+	return bpf_map_update_batch(rings->outer, rings->cpu, rings->fd, &n, &opts) < 0 ? -errno
+											: 0;
 }
 
-static int allocate(struct rings *r, size_t n)
+static int allocate(struct rings *rings, size_t n)
 {
-	r->cpu = calloc(n, sizeof(*r->cpu));
-	r->fd = calloc(n, sizeof(*r->fd));
-	r->generation = calloc(n, sizeof(*r->generation));
-	return r->cpu && r->fd && r->generation ? 0 : -ENOMEM;
+	rings->cpu = calloc(n, sizeof(*rings->cpu));
+	rings->fd = calloc(n, sizeof(*rings->fd));
+	rings->generation = calloc(n, sizeof(*rings->generation));
+	return rings->cpu && rings->fd && rings->generation ? 0 : -ENOMEM;
 }
 
-static void append(struct rings *r, unsigned cpu, int fd, uint64_t generation)
+static void append(struct rings *rings, unsigned cpu, int fd, uint64_t generation)
 {
-	r->cpu[r->n] = cpu;
-	r->fd[r->n] = fd;
-	r->generation[r->n++] = generation;
+	rings->cpu[rings->n] = cpu;
+	rings->fd[rings->n] = fd;
+	rings->generation[rings->n++] = generation;
 }
 
-static int create_rings(struct rings *r, const struct pp_event *event,
+static int create_rings(struct rings *rings, const struct pp_event *event,
 			const struct pp_cpumask *cpus, const struct perf_event_attr *attr,
 			const struct tracepoint *tp)
 {
-	int fd = -EBADF, err = allocate(r, PP_CPUS_MAX);
+	int fd = -EBADF, r = allocate(rings, PP_CPUS_MAX);
 
 	PP_CPUMASK_FOREACH(cpu, cpus)
 	{
-		if (err >= 0)
-			err = create_ring(event, cpu, attr, tp, &fd);
-		if (err >= 0)
-			append(r, cpu, fd, CPU_STATES_NONE);
+		if (r >= 0)
+			r = create_ring(event, cpu, attr, tp, &fd);
+		if (r >= 0)
+			append(rings, cpu, fd, CPU_STATES_NONE);
 	}
-	return err < 0 ? err : r->n ? 0 : -EINVAL;
+	return r < 0 ? r : rings->n ? 0 : -EINVAL;
 }
 
 int rings_create(const struct pp_event *event, const struct perf_event_attr *attr,
 		 const struct tracepoint *tp, struct rings *ret)
 {
-	_cleanup_(rings_done) struct rings r = { .outer = -EBADF };
+	_cleanup_(rings_done) struct rings rings = { .outer = -EBADF };
 	LIBBPF_OPTS(bpf_map_create_opts, opts);
 	int possible = pp_cpus_possible(), err;
 
 	if (possible < 0)
 		return possible;
-	err = create_rings(&r, event, &event->rings, attr, tp);
+	err = create_rings(&rings, event, &event->rings, attr, tp);
 	if (err < 0)
 		return err;
-	opts.inner_map_fd = r.fd[0];
-	r.outer = bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "pp_rings", 4, 4, possible, &opts);
-	if (r.outer < 0)
-		return r.outer;
-	err = rings_fill(&r);
+	opts.inner_map_fd = rings.fd[0];
+	rings.outer = bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "pp_rings", 4, 4, possible, &opts);
+	if (rings.outer < 0)
+		return rings.outer;
+	err = rings_fill(&rings);
 	if (err < 0)
 		return err;
-	*ret = r;
-	r = (struct rings){ .outer = -EBADF };
+	*ret = rings;
+	rings = (struct rings){ .outer = -EBADF };
 	return 0;
 }
 
 int rings_open(int outer, const struct meta_map *maps, size_t n, struct rings *ret)
 {
-	_cleanup_(rings_done) struct rings r = { .outer = outer };
-	int err = allocate(&r, MAX(n, (size_t)1));
+	_cleanup_(rings_done) struct rings rings = { .outer = outer };
+	int r = allocate(&rings, MAX(n, (size_t)1));
 
-	for (size_t i = 0; err >= 0 && i < n; i++) {
+	for (size_t i = 0; r >= 0 && i < n; i++) {
 		int fd;
 
 		if (maps[i].cpu == UINT32_MAX) /* the catalog */
 			continue;
-		fd = err = meta_map_open(&maps[i]);
+		fd = r = meta_map_open(&maps[i]);
 		if (fd >= 0)
-			append(&r, maps[i].cpu, fd, maps[i].generation);
+			append(&rings, maps[i].cpu, fd, maps[i].generation);
 	}
-	if (err < 0)
-		return err;
-	*ret = r;
-	r = (struct rings){ .outer = -EBADF };
+	if (r < 0)
+		return r;
+	*ret = rings;
+	rings = (struct rings){ .outer = -EBADF };
 	return 0;
 }
 
@@ -200,56 +201,58 @@ static void merge(const struct rings *a, const struct rings *b, struct rings *re
 }
 
 int rings_add(const struct pp_event *event, const struct pp_cpumask *cpus,
-	      const struct perf_event_attr *attr, const struct tracepoint *tp, struct rings *r)
+	      const struct perf_event_attr *attr, const struct tracepoint *tp, struct rings *rings)
 {
 	_cleanup_(rings_done) struct rings more = { .outer = -EBADF }, all = { .outer = -EBADF };
-	int err = create_rings(&more, event, cpus, attr, tp);
+	int r = create_rings(&more, event, cpus, attr, tp);
 
-	if (err >= 0)
-		err = allocate(&all, r->n + more.n);
-	if (err < 0)
-		return err;
-	merge(r, &more, &all);
-	all.outer = TAKE_FD(r->outer);
-	r->n = more.n = 0; /* theirs no more */
-	rings_done(r);
-	*r = all;
+	if (r >= 0)
+		r = allocate(&all, rings->n + more.n);
+	if (r < 0)
+		return r;
+	merge(rings, &more, &all);
+	all.outer = TAKE_FD(rings->outer);
+	rings->n = more.n = 0; /* theirs no more */
+	rings_done(rings);
+	*rings = all;
 	all = (struct rings){ .outer = -EBADF };
 	return 0;
 }
 
-void rings_empty(const struct rings *r, const struct pp_cpumask *cpus)
+void rings_empty(const struct rings *rings, const struct pp_cpumask *cpus)
 {
 	PP_CPUMASK_FOREACH(cpu, cpus)
-	bpf_map_delete_elem(r->outer, &cpu);
+	bpf_map_delete_elem(rings->outer, &cpu);
 }
 
 /* Whoever puts a map into a map of maps gets the control back when no program is left that could
  * have seen what was there before (maybe_wait_bpf_programs()): one grace period of RCU. */
-int rings_settle(const struct rings *r)
+int rings_settle(const struct rings *rings)
 {
-	if (r->n == 0)
+	if (rings->n == 0)
 		return 0;
-	return bpf_map_update_elem(r->outer, &r->cpu[0], &r->fd[0], BPF_ANY) < 0 ? -errno : 0;
+	return bpf_map_update_elem(rings->outer, &rings->cpu[0], &rings->fd[0], BPF_ANY) < 0
+		       ? -errno
+		       : 0;
 }
 
-int rings_maps(const struct rings *r, const struct pp_event *event, struct meta_map *ret)
+int rings_maps(const struct rings *rings, const struct pp_event *event, struct meta_map *ret)
 {
-	int err = 0;
+	int r = 0;
 
-	for (unsigned i = 0; err >= 0 && i < r->n; i++)
-		err = meta_map_describe(r->fd[i], r->cpu[i], rings_pages(ring_size(event)),
-					r->generation[i], &ret[i]);
-	return err;
+	for (unsigned i = 0; r >= 0 && i < rings->n; i++)
+		r = meta_map_describe(rings->fd[i], rings->cpu[i], rings_pages(ring_size(event)),
+				      rings->generation[i], &ret[i]);
+	return r;
 }
 
-void rings_done(struct rings *r)
+void rings_done(struct rings *rings)
 {
-	for (unsigned i = 0; i < r->n; i++)
-		close_fd(r->fd[i]);
-	free(r->fd);
-	free(r->cpu);
-	free(r->generation);
-	close_fd(r->outer);
-	*r = (struct rings){ .outer = -EBADF };
+	for (unsigned i = 0; i < rings->n; i++)
+		close_fd(rings->fd[i]);
+	free(rings->fd);
+	free(rings->cpu);
+	free(rings->generation);
+	close_fd(rings->outer);
+	*rings = (struct rings){ .outer = -EBADF };
 }

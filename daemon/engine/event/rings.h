@@ -49,21 +49,21 @@ int rings_open(int outer, const struct meta_map *maps, size_t n, struct rings *r
  * changed. -errno as above.
  */
 int rings_add(const struct pp_event *event, const struct pp_cpumask *cpus,
-	      const struct perf_event_attr *attr, const struct tracepoint *tp, struct rings *r);
+	      const struct perf_event_attr *attr, const struct tracepoint *tp, struct rings *rings);
 
 /* All of them into their slots, whether they are there already or not. -errno. */
-int rings_fill(const struct rings *r);
+int rings_fill(const struct rings *rings);
 
 /* Takes the slots of these CPUs out of use. */
-void rings_empty(const struct rings *r, const struct pp_cpumask *cpus);
+void rings_empty(const struct rings *rings, const struct pp_cpumask *cpus);
 
 /*
  * Waits until every program that found these rings has ended: what writes to them from then on came
  * later. -errno.
  */
-int rings_settle(const struct rings *r);
+int rings_settle(const struct rings *rings);
 
 /* What meta shall say of them: r->n elements. -errno. */
-int rings_maps(const struct rings *r, const struct pp_event *event, struct meta_map *ret);
+int rings_maps(const struct rings *rings, const struct pp_event *event, struct meta_map *ret);
 
-void rings_done(struct rings *r);
+void rings_done(struct rings *rings);
