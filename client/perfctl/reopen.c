@@ -39,49 +39,31 @@ static void cleanup_merge(struct perfpersist_merge **m)
 	perfpersist_merge_free(*m);
 }
 
-static void cleanup_cursor(struct perfpersist_cursor **c)
-{
-	perfpersist_cursor_free(*c);
-}
-
 static int cannot_read(const struct perfpersist_info *info, int error)
 {
 	complain("cannot read the rings of %s/%s: %s", info->ns, info->name, strerror(-error));
 	return EXIT_FAILED;
 }
 
-/* Records that the snapshot holds. A damaged ring counts up to its damage. */
-static int count_records(struct perfpersist_event *e, struct perfpersist_snapshot *s, uint64_t *ret)
-{
-	uint64_t n = 0;
-
-	for (size_t ring = 0; ring < perfpersist_event_rings(e); ring++) {
-		_cleanup_(cleanup_cursor) struct perfpersist_cursor *c = NULL;
-		struct perfpersist_sample sample;
-		int r = perfpersist_cursor_new(s, ring, &c);
-
-		if (r < 0)
-			return r;
-		while (perfpersist_cursor_next(c, &sample) > 0)
-			n++;
-	}
-	*ret = n;
-	return 0;
-}
-
-/* The records go to stdout; how many they are, of how many, to stderr. */
-static void summarize(const struct perfpersist_info *info, uint64_t printed, uint64_t held,
+/*
+ * The records go to stdout; how many they are, of how many, to stderr. That is asked after the
+ * snapshot, so that it is no less; and of the event, whose buffers may not be its first.
+ */
+static void summarize(struct perfpersist *p, struct perfpersist_event *e, uint64_t printed,
 		      size_t damaged)
 {
+	struct perfpersist_info rings = { .sz = sizeof(rings) }, now = { .sz = sizeof(now) };
+
 	fflush(stdout);
-	fprintf(stderr,
-		"%s/%s: %" PRIu64 " printed of %" PRIu64 " record%s in the rings; %" PRIu64
-		" written, ",
-		info->ns, info->name, printed, held, held == 1 ? "" : "s", info->records);
-	if (info->missed_unknown)
+	perfpersist_event_info(e, &rings);
+	if (perfpersist_show(p, rings.ns, rings.name, &now) < 0 || now.id != rings.id)
+		now = rings; /* it was deleted meanwhile */
+	fprintf(stderr, "%s/%s: %" PRIu64 " printed of %" PRIu64 " written, ", now.ns, now.name,
+		printed, now.records);
+	if (now.missed_unknown)
 		fputs("missed unknown", stderr);
 	else
-		fprintf(stderr, "%s missed", format_missed(info).s);
+		fprintf(stderr, "%s missed", format_missed(&now).s);
 	if (damaged)
 		fprintf(stderr, "; %zu ring%s damaged", damaged, damaged == 1 ? "" : "s");
 	fputc('\n', stderr);
@@ -109,13 +91,13 @@ static int print_records(const struct call *call, struct perfpersist_event *e,
 	return r;
 }
 
-static int print_event(const struct call *call, struct perfpersist_event *e,
+static int print_event(const struct call *call, struct perfpersist *p, struct perfpersist_event *e,
 		       const struct perfpersist_info *info, uint64_t newest)
 {
 	_cleanup_(cleanup_snapshot) struct perfpersist_snapshot *s = NULL;
 	_cleanup_(cleanup_merge) struct perfpersist_merge *m = NULL;
 	_cleanup_(sources_done) struct sources sources = {};
-	uint64_t held, printed;
+	uint64_t printed;
 	int r;
 
 	r = perfpersist_snapshot_new(e, &s);
@@ -127,11 +109,9 @@ static int print_event(const struct call *call, struct perfpersist_event *e,
 		r = perfpersist_merge_new(s, PERFPERSIST_OLDEST_FIRST, newest, &m);
 	if (r >= 0)
 		r = print_records(call, e, &sources, m, &printed);
-	if (r >= 0)
-		r = count_records(e, s, &held);
 	if (r < 0)
 		return cannot_read(info, r);
-	summarize(info, printed, held, perfpersist_merge_damaged(m));
+	summarize(p, e, printed, perfpersist_merge_damaged(m));
 	return EXIT_OK;
 }
 
@@ -181,7 +161,7 @@ static int take_operands(struct call *call, struct reopen *o)
 	return EXIT_OK;
 }
 
-/* Of what is printed once 0 has always meant everything; a follower of 0 begins with nothing. */
+/* -n 0 means all records, except with -f, where it means none. */
 static uint64_t newest_of(const struct reopen *o)
 {
 	if (!o->follow.on && (o->newest == 0 || o->newest == SIZE_MAX))
@@ -232,7 +212,7 @@ static int run(struct call *call, int argc, char **argv)
 		return run_with_rings(e, info.ns, info.name, call->command);
 	if (o.follow.on)
 		return follow(call, p, TAKE_PTR(e), &o.name, &o.follow, newest_of(&o));
-	return print_event(call, e, &info, newest_of(&o));
+	return print_event(call, p, e, &info, newest_of(&o));
 }
 
 const struct verb verb_reopen = {
