@@ -134,7 +134,7 @@ void build_id_add(struct build_id_table *t, uint16_t cpumode, const char *path,
 		.size = (uint8_t)size,
 	};
 
-	if (!size || size > sizeof(entry.build_id) || path_size > PERFDATA_RECORD_MAX / 2)
+	if (!size || size > sizeof(entry.build_id) || path_size > PP_RECORD_SIZE_MAX / 2)
 		return;
 	if (build_id_is_known(t, path))
 		return;

@@ -15,7 +15,6 @@
 #define PERFDATA_ATTR_SIZE 128
 
 #define PERFDATA_STRING_ALIGN 64
-#define PERFDATA_RECORD_MAX 65528 /* a record's size is a __u16, and a multiple of 8 */
 
 struct perfdata_section {
 	uint64_t offset, size;

@@ -61,6 +61,12 @@ void *output_room(struct perfdata_output *o, size_t n)
 	return room;
 }
 
+void output_give_back(struct perfdata_output *o, size_t n)
+{
+	o->used -= n;
+	o->written -= n;
+}
+
 void output_put(struct perfdata_output *o, const void *bytes, size_t n)
 {
 	const uint8_t *p = bytes;
@@ -105,8 +111,7 @@ void blob_done(struct blob *b)
 	*b = (struct blob){};
 }
 
-/* Room for n more bytes; NULL: there is none, which is remembered. */
-static uint8_t *blob_room(struct blob *b, size_t n)
+void *blob_room(struct blob *b, size_t n)
 {
 	uint8_t *room;
 
@@ -124,6 +129,11 @@ static uint8_t *blob_room(struct blob *b, size_t n)
 	room = b->bytes + b->n;
 	b->n += n;
 	return room;
+}
+
+void blob_give_back(struct blob *b, size_t n)
+{
+	b->n -= n;
 }
 
 void blob_put(struct blob *b, const void *bytes, size_t n)

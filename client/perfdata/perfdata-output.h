@@ -23,9 +23,10 @@ void output_done(struct perfdata_output *o);
 void output_put(struct perfdata_output *o, const void *bytes, size_t n);
 void output_fill(struct perfdata_output *o, size_t n); /* zeroes */
 
-/* Room for n more bytes, in one piece, to be filled at once; n at most PERFDATA_RECORD_MAX. NULL
+/* Room for n more bytes, in one piece, to be filled at once; n at most PP_RECORD_SIZE_MAX. NULL
  * after a failure. */
 void *output_room(struct perfdata_output *o, size_t n);
+void output_give_back(struct perfdata_output *o, size_t n); /* of its end, what was not filled */
 
 /* Returns o->error. */
 int output_flush(struct perfdata_output *o);
@@ -40,6 +41,10 @@ struct blob {
 };
 
 void blob_done(struct blob *b);
+/* Room for n more bytes, until the next call; NULL: there is none, which is remembered. */
+void *blob_room(struct blob *b, size_t n);
+void blob_give_back(struct blob *b, size_t n); /* of its end, what was not filled */
+
 void blob_put(struct blob *b, const void *bytes, size_t n);
 void blob_fill(struct blob *b, size_t n); /* zeroes */
 void blob_u32(struct blob *b, uint32_t v);

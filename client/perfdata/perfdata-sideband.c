@@ -6,7 +6,6 @@
  */
 #include <fcntl.h>
 #include <linux/openat2.h>
-#include <linux/perf_event.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -18,17 +17,6 @@
 
 /* Of a file that is no memory of ours: more than any table of processes may take. */
 #define SIDEBAND_MAX (1ULL << 30)
-
-/* PERF_RECORD_MMAP2; the path and the sample_id follow. */
-struct mmap2 {
-	struct perf_event_header header;
-	uint32_t pid, tid;
-	uint64_t address, length, offset;
-	uint32_t major, minor;
-	uint64_t inode, generation;
-	uint32_t prot, flags;
-};
-_Static_assert(sizeof(struct mmap2) == 72, "as the kernel has it");
 
 static bool is_sideband_type(uint32_t type)
 {
@@ -49,13 +37,8 @@ static bool is_sideband_type(uint32_t type)
 
 static uint64_t time_at(const struct perfdata_sideband *s, size_t at, size_t *ret_size)
 {
-	struct perf_event_header header;
-	uint64_t time;
-
-	memcpy(&header, s->bytes + at, sizeof(header));
-	memcpy(&time, s->bytes + at + header.size - PP_SIDEBAND_ID_SIZE + 8, sizeof(time));
-	*ret_size = header.size;
-	return time;
+	*ret_size = pp_record_extent(s->bytes + at, s->size - at, PP_SIDEBAND_SAMPLE_TYPE);
+	return pp_record_time(s->bytes + at, *ret_size, PP_SIDEBAND_SAMPLE_TYPE);
 }
 
 /* ── Build ids ──────────────────────────────────────────────────────────────────────────── */
@@ -84,18 +67,17 @@ static void read_build_id(struct perfpersist_perfdata *d, const struct path_entr
 }
 
 /* The newest mapping of a file tells most of whether it is still that one. 0: it is there now. */
-static void note_file(struct path_set *files, const struct mmap2 *m, const char *path,
-		      uint64_t time)
+static void note_file(struct path_set *files, const struct pp_record *m)
 {
-	uint64_t device = makedev(m->major, m->minor);
-	struct path_entry *e = path_set_find(files, path, device, m->inode);
+	uint64_t device = makedev(m->file.major, m->file.minor);
+	struct path_entry *e = path_set_find(files, m->text, device, m->file.inode);
 
 	if (!e) {
-		e = path_set_add(files, path, device, m->inode);
+		e = path_set_add(files, m->text, device, m->file.inode);
 		if (e)
-			e->time = time;
+			e->time = m->time;
 	} else if (e->time) {
-		e->time = time ? MAX(e->time, time) : 0;
+		e->time = m->time ? MAX(e->time, m->time) : 0;
 	}
 }
 
@@ -105,19 +87,16 @@ static void collect_build_ids(struct perfpersist_perfdata *d)
 	_cleanup_(path_set_done) struct path_set files = {};
 	const struct perfdata_sideband *s = &d->sideband;
 	const struct path_entry *e = NULL;
-	size_t size;
+	struct pp_record m;
 
-	for (size_t at = 0; at < s->size; at += size) {
-		uint64_t time = time_at(s, at, &size);
-		const char *path = (const char *)s->bytes + at + sizeof(struct mmap2);
-		struct mmap2 m;
+	for (size_t at = 0; at < s->size; at += m.size) {
+		size_t size =
+			pp_record_extent(s->bytes + at, s->size - at, PP_SIDEBAND_SAMPLE_TYPE);
 
-		memcpy(&m.header, s->bytes + at, sizeof(m.header));
-		if (m.header.type != PERF_RECORD_MMAP2)
-			continue;
-		memcpy(&m, s->bytes + at, sizeof(m));
-		if (m.inode && path[0] == '/')
-			note_file(&files, &m, path, time);
+		pp_record_open(s->bytes + at, size, PP_SIDEBAND_SAMPLE_TYPE, &m);
+		if (m.type == PERF_RECORD_MMAP2 && pp_record_parse(&m) == 0 && m.file.inode &&
+		    m.text[0] == '/')
+			note_file(&files, &m);
 	}
 	while ((e = path_set_next(&files, e)))
 		read_build_id(d, e);
@@ -126,32 +105,18 @@ static void collect_build_ids(struct perfpersist_perfdata *d)
 
 /* ── The file ───────────────────────────────────────────────────────────────────────────── */
 
-static bool is_record(const uint8_t *p, size_t left)
-{
-	struct perf_event_header h;
-
-	if (left < sizeof(h) + PP_SIDEBAND_ID_SIZE)
-		return false;
-	memcpy(&h, p, sizeof(h));
-	if (!is_sideband_type(h.type) || h.size % 8 || h.size > left ||
-	    h.size < sizeof(h) + PP_SIDEBAND_ID_SIZE)
-		return false;
-	if (h.type != PERF_RECORD_MMAP2)
-		return true;
-	/* Its path has an end. */
-	return h.size > sizeof(struct mmap2) + PP_SIDEBAND_ID_SIZE &&
-	       memchr(p + sizeof(struct mmap2), '\0',
-		      h.size - sizeof(struct mmap2) - PP_SIDEBAND_ID_SIZE);
-}
-
+/* What of them is looked at is MMAP2 alone. */
 static bool are_records(const uint8_t *bytes, size_t size)
 {
-	struct perf_event_header h;
+	struct pp_record r;
 
-	for (size_t at = 0; at < size; at += h.size) {
-		if (!is_record(bytes + at, size - at))
+	for (size_t at = 0; at < size; at += r.size) {
+		size_t extent = pp_record_extent(bytes + at, size - at, PP_SIDEBAND_SAMPLE_TYPE);
+
+		if (pp_record_open(bytes + at, extent, PP_SIDEBAND_SAMPLE_TYPE, &r) < 0 ||
+		    !is_sideband_type(r.type) ||
+		    (r.type == PERF_RECORD_MMAP2 && pp_record_parse(&r) < 0))
 			return false;
-		memcpy(&h, bytes + at, sizeof(h));
 	}
 	return true;
 }

@@ -222,7 +222,7 @@ static void put_feature_record(struct perfpersist_perfdata *d, uint64_t feature,
 {
 	size_t padded = ALIGN_TO(b->n, (size_t)8), head = sizeof(struct perf_event_header) + 8;
 
-	if (head + padded > PERFDATA_RECORD_MAX)
+	if (head + padded > PP_RECORD_SIZE_MAX)
 		return;
 	put_header(d, PERFDATA_FEATURE, head + padded);
 	output_put(&d->out, &feature, sizeof(feature));
@@ -345,19 +345,14 @@ _public_ int perfpersist_perfdata_sample(struct perfpersist_perfdata *d, int eve
 _public_ int perfpersist_perfdata_lost(struct perfpersist_perfdata *d, int event, uint32_t cpu,
 				       uint64_t time, uint64_t lost)
 {
-	struct {
-		struct perf_event_header header;
-		uint64_t lost;
-		uint32_t pid, tid;
-		uint64_t time;
-		uint32_t cpu, reserved;
-		uint64_t id;
-	} record = {
-		.header = { .type = PERF_RECORD_LOST_SAMPLES, .size = sizeof(record) },
-		.lost = lost,
+	struct pp_record record = {
+		.type = PERF_RECORD_LOST_SAMPLES,
+		.number = lost,
 		.time = time,
 		.cpu = cpu,
 	};
+	const struct perfdata_evsel *evsel;
+	uint8_t bytes[64];
 	int r;
 
 	if (event < 0 || (size_t)event >= d->n_events || !d->events[event].n)
@@ -366,8 +361,10 @@ _public_ int perfpersist_perfdata_lost(struct perfpersist_perfdata *d, int event
 	r = prepare(d, time);
 	if (r < 0)
 		return r;
-	record.id = d->evsels[d->events[event].first].id;
-	output_put(&d->out, &record, sizeof(record));
+	evsel = &d->evsels[d->events[event].first];
+	record.id = evsel->id;
+	output_put(&d->out, bytes,
+		   pp_record_write(&record, evsel->attr.sample_type, bytes, sizeof(bytes)));
 	return d->out.error < 0 ? failed(d) : 0;
 }
 

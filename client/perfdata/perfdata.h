@@ -10,6 +10,7 @@
 #include "client/perfdata/perfdata-format.h"
 #include "client/perfdata/perfdata-output.h"
 #include "client/perfpersist.h"
+#include "proto/perf-record.h"
 
 /* One source of an event: an evsel, in perf's words. */
 struct perfdata_evsel {

@@ -24,72 +24,53 @@
 
 /* ── Records ────────────────────────────────────────────────────────────────────────────── */
 
-/* fixed: the record with its header, whose size is found here. text: what follows; or NULL. */
-static void put_record(struct blob *b, void *fixed, size_t fixed_size, const char *text)
+static void put_record(struct blob *b, struct pp_record *r, const char *text)
 {
-	size_t size = text ? strlen(text) + 1 : 0, padded = ALIGN_TO(size, (size_t)8);
-	struct perf_event_header *header = fixed;
-	struct {
-		uint32_t pid, tid;
-		uint64_t time;
-		uint32_t cpu, reserved;
-		uint64_t id;
-	} sample_id = { .id = PP_SIDEBAND_ID };
+	void *room = blob_room(b, PP_RECORD_SIZE_MAX);
 
-	_Static_assert(sizeof(sample_id) == PP_SIDEBAND_ID_SIZE, "sample_id");
-	if (fixed_size + padded + sizeof(sample_id) > PERFDATA_RECORD_MAX)
-		return;
-	header->size = (uint16_t)(fixed_size + padded + sizeof(sample_id));
-	blob_put(b, fixed, fixed_size);
-	blob_put(b, text, size);
-	blob_fill(b, padded - size);
-	blob_put(b, &sample_id, sizeof(sample_id));
+	r->id = PP_SIDEBAND_ID;
+	r->text = text;
+	r->text_size = strlen(text) + 1;
+	if (room)
+		blob_give_back(b, PP_RECORD_SIZE_MAX - pp_record_write(r, PP_SIDEBAND_SAMPLE_TYPE,
+								       room, PP_RECORD_SIZE_MAX));
 }
 
 static void put_fork(struct blob *b, uint32_t ppid, uint32_t ptid, uint32_t pid, uint32_t tid)
 {
-	struct {
-		struct perf_event_header header;
-		uint32_t pid, ppid, tid, ptid;
-		uint64_t time;
-	} fork = {
+	struct pp_record fork = {
 		/* As if by exec: what its parent has mapped today is none of its own. */
-		.header = { .type = PERF_RECORD_FORK, .misc = PERF_RECORD_MISC_FORK_EXEC },
+		.type = PERF_RECORD_FORK,
+		.misc = PERF_RECORD_MISC_FORK_EXEC,
 		.pid = pid,
 		.ppid = ppid,
 		.tid = tid,
 		.ptid = ptid,
 	};
 
-	put_record(b, &fork, sizeof(fork), NULL);
+	put_record(b, &fork, "");
 }
 
 static void put_comm(struct blob *b, uint32_t pid, uint32_t tid, const char *text)
 {
-	struct {
-		struct perf_event_header header;
-		uint32_t pid, tid;
-	} comm = { .header.type = PERF_RECORD_COMM, .pid = pid, .tid = tid };
+	struct pp_record comm = { .type = PERF_RECORD_COMM, .pid = pid, .tid = tid };
 
-	put_record(b, &comm, sizeof(comm), text);
+	put_record(b, &comm, text);
 }
 
 static void put_kernel_map(struct blob *b, uint64_t start, uint64_t size, uint64_t offset,
 			   const char *path)
 {
-	struct {
-		struct perf_event_header header;
-		uint32_t pid, tid;
-		uint64_t start, size, offset;
-	} map = {
-		.header = { .type = PERF_RECORD_MMAP, .misc = PERF_RECORD_MISC_KERNEL },
+	struct pp_record map = {
+		.type = PERF_RECORD_MMAP,
+		.misc = PERF_RECORD_MISC_KERNEL,
 		.pid = KERNEL_PID,
 		.start = start,
-		.size = size,
+		.length = size,
 		.offset = offset,
 	};
 
-	put_record(b, &map, sizeof(map), path);
+	put_record(b, &map, path);
 }
 
 /* ── Processes ──────────────────────────────────────────────────────────────────────────── */
@@ -98,15 +79,9 @@ static void put_kernel_map(struct blob *b, uint64_t start, uint64_t size, uint64
 static void put_map(struct blob *b, uint32_t pid, const char *line)
 {
 	unsigned long long start, end, offset, inode;
-	struct {
-		struct perf_event_header header;
-		uint32_t pid, tid;
-		uint64_t start, size, offset;
-		uint32_t major, minor;
-		uint64_t inode, generation;
-		uint32_t prot, flags;
-	} map = {
-		.header = { .type = PERF_RECORD_MMAP2, .misc = PERF_RECORD_MISC_USER },
+	struct pp_record map = {
+		.type = PERF_RECORD_MMAP2,
+		.misc = PERF_RECORD_MISC_USER,
 		.pid = pid,
 		.tid = pid,
 		.flags = MAP_PRIVATE,
@@ -120,14 +95,14 @@ static void put_map(struct blob *b, uint32_t pid, const char *line)
 	    rights[2] != 'x' || end < start || !path)
 		return;
 	map.start = start;
-	map.size = end - start;
+	map.length = end - start;
 	map.offset = offset;
-	map.major = major;
-	map.minor = minor;
-	map.inode = inode;
+	map.file.major = major;
+	map.file.minor = minor;
+	map.file.inode = inode;
 	map.prot = PROT_EXEC | (rights[0] == 'r' ? PROT_READ : 0) |
 		   (rights[1] == 'w' ? PROT_WRITE : 0);
-	put_record(b, &map, sizeof(map), line[path] ? line + path : "//anon");
+	put_record(b, &map, line[path] ? line + path : "//anon");
 }
 
 static void put_maps(struct blob *b, int proc, uint32_t pid)

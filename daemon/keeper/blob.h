@@ -9,11 +9,9 @@
 #include "daemon/keeper/memory.h"
 
 enum blob_kind {
-	BLOB_FILE = 1,	 /* u32 major, minor; u64 inode, generation; path with its NUL */
+	BLOB_FILE = 1,	 /* union pp_file_id, path with its NUL */
 	BLOB_NAMESPACES, /* u64 number; u64 device, inode each */
 };
-
-#define BLOB_FILE_ID_SIZE 24
 
 struct blob {
 	struct blob *next;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Owns the bytes of the sideband's records, and the file that they are put in. */
+/* Owns what the sideband's records say, and the file that they are put in. */
 #include "daemon/keeper/emit.h"
 
 #include <string.h>
@@ -8,6 +8,8 @@
 #include "daemon/keeper/items.h"
 #include "daemon/keeper/table.h"
 #include "proto/macro.h"
+#include "proto/perf-record.h"
+#include "proto/sideband.h"
 
 #define BUFFER_SIZE (256U << 10)
 
@@ -37,58 +39,29 @@ static void flush(struct output *o)
 	o->busy(o->context);
 }
 
-/* ── a record, piece by piece ───────────────────────────────────────────────────────────── */
+/* ── records ────────────────────────────────────────────────────────────────────────────── */
 
-static void begin(struct output *o, uint32_t type, uint16_t misc, size_t size)
+/* Room for any record. */
+static uint8_t *room(struct output *o)
 {
-	struct perf_event_header h = { type, misc, (uint16_t)size };
-
-	if (BUFFER_SIZE - o->n < size)
+	if (BUFFER_SIZE - o->n < PP_RECORD_SIZE_MAX)
 		flush(o);
-	memcpy(o->buffer + o->n, &h, sizeof(h));
-	o->n += sizeof(h);
-	o->records++;
+	return o->buffer + o->n;
 }
 
-static void put(struct output *o, const void *bytes, size_t n)
+static void end(struct output *o, size_t size)
 {
-	memcpy(o->buffer + o->n, bytes, n);
-	o->n += n;
-}
-
-static void put32(struct output *o, uint32_t value)
-{
-	put(o, &value, sizeof(value));
-}
-
-static void put64(struct output *o, uint64_t value)
-{
-	put(o, &value, sizeof(value));
-}
-
-static void put_padded(struct output *o, const void *bytes, size_t n, size_t size)
-{
-	put(o, bytes, n);
-	memset(o->buffer + o->n, 0, size - n);
-	o->n += size - n;
+	o->n += size;
+	o->records += size > 0;
 }
 
 /* On which CPU it was is not kept. */
-static void end(struct output *o, uint32_t pid, uint32_t tid, uint64_t time)
+static void put(struct output *o, struct pp_record *r, uint64_t time)
 {
-	put32(o, pid);
-	put32(o, tid);
-	put64(o, time);
-	put64(o, 0);
-	put64(o, PP_SIDEBAND_ID);
+	r->time = time;
+	r->id = PP_SIDEBAND_ID;
+	end(o, pp_record_write(r, PP_SIDEBAND_SAMPLE_TYPE, room(o), PP_RECORD_SIZE_MAX));
 }
-
-static size_t size_of(size_t body)
-{
-	return sizeof(struct perf_event_header) + body + PP_SIDEBAND_ID_SIZE;
-}
-
-/* ── records ────────────────────────────────────────────────────────────────────────────── */
 
 static uint32_t ppid_of(const struct thread *thread)
 {
@@ -100,41 +73,51 @@ static uint32_t ppid_of(const struct thread *thread)
 static void emit_task(struct output *o, uint32_t type, const struct item *i)
 {
 	const struct thread *thread = i->thread;
-	uint32_t pid = thread->process->main.tid, ppid = ppid_of(thread);
+	struct pp_record r = {
+		.type = type,
+		.pid = thread->process->main.tid,
+		.tid = thread->tid,
+		.ppid = ppid_of(thread),
+		.ptid = thread->ptid,
+		.task_time = i->time,
+	};
 
-	begin(o, type, 0, size_of(24));
-	put32(o, pid);
-	put32(o, ppid);
-	put32(o, thread->tid);
-	put32(o, thread->ptid);
-	put64(o, i->time);
-	if (type == PERF_RECORD_FORK)
-		end(o, ppid, thread->ptid, i->time); /* who did it */
-	else
-		end(o, pid, thread->tid, i->time);
+	r.on_pid = type == PERF_RECORD_FORK ? r.ppid : r.pid; /* who did it */
+	r.on_tid = type == PERF_RECORD_FORK ? r.ptid : r.tid;
+	put(o, &r, i->time);
+}
+
+/* A record that a thread makes of itself. */
+static struct pp_record record_of(uint32_t type, uint32_t pid, uint32_t tid)
+{
+	return (struct pp_record){
+		.type = type,
+		.pid = pid,
+		.tid = tid,
+		.on_pid = pid,
+		.on_tid = tid,
+	};
 }
 
 static void emit_comm(struct output *o, const struct item *i, const char *comm, uint16_t misc)
 {
-	uint32_t pid = i->thread->process->main.tid;
-	size_t size = ALIGN_TO(strnlen(comm, COMM_SIZE - 1) + 1, 8U);
+	struct pp_record r =
+		record_of(PERF_RECORD_COMM, i->thread->process->main.tid, i->thread->tid);
 
-	begin(o, PERF_RECORD_COMM, misc, size_of(8 + size));
-	put32(o, pid);
-	put32(o, i->thread->tid);
-	put_padded(o, comm, strnlen(comm, COMM_SIZE - 1), size);
-	end(o, pid, i->thread->tid, i->time);
+	r.misc = misc;
+	r.text = comm;
+	r.text_size = strnlen(comm, COMM_SIZE - 1) + 1;
+	put(o, &r, i->time);
 }
 
 static void emit_namespaces(struct output *o, const struct item *i, const struct blob *b)
 {
-	uint32_t pid = i->thread->process->main.tid;
+	struct pp_record r =
+		record_of(PERF_RECORD_NAMESPACES, i->thread->process->main.tid, i->thread->tid);
 
-	begin(o, PERF_RECORD_NAMESPACES, 0, size_of(8 + b->size));
-	put32(o, pid);
-	put32(o, i->thread->tid);
-	put(o, b->bytes, b->size);
-	end(o, pid, i->thread->tid, i->time);
+	r.namespaces = b->bytes;
+	r.namespaces_size = b->size;
+	put(o, &r, i->time);
 }
 
 static void emit_change(struct output *o, const struct item *i)
@@ -150,33 +133,27 @@ static void emit_change(struct output *o, const struct item *i)
 static void emit_map(struct output *o, const struct item *i)
 {
 	uint32_t pid = i->thread->process->main.tid;
+	struct pp_record r = record_of(PERF_RECORD_MMAP2, pid, pid);
 	const struct map *m = i->of;
-	const struct blob *file = m->file;
-	size_t path = file->size - BLOB_FILE_ID_SIZE, size = ALIGN_TO(path, 8U);
 
-	begin(o, PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER, size_of(64 + size));
-	put32(o, pid);
-	put32(o, pid);
-	put64(o, m->start);
-	put64(o, m->size);
-	put64(o, m->offset);
-	put(o, file->bytes, BLOB_FILE_ID_SIZE);
-	put32(o, m->prot);
-	put32(o, m->flags);
-	put_padded(o, file->bytes + BLOB_FILE_ID_SIZE, path, size);
-	end(o, pid, pid, i->time);
+	r.misc = PERF_RECORD_MISC_USER;
+	r.start = m->start;
+	r.length = m->size;
+	r.offset = m->offset;
+	r.prot = m->prot;
+	r.flags = m->flags;
+	memcpy(&r.file, m->file->bytes, sizeof(r.file));
+	r.text = (const char *)m->file->bytes + sizeof(r.file);
+	r.text_size = m->file->size - sizeof(r.file);
+	put(o, &r, i->time);
 }
 
-/* As it came, but for the identifier, which was the kernel's. */
 static void emit_notice(struct output *o, const struct item *i)
 {
 	const struct notice *n = i->of;
-	struct perf_event_header h;
 
-	memcpy(&h, n->bytes, sizeof(h));
-	begin(o, h.type, h.misc, n->size);
-	put(o, n->bytes + sizeof(h), n->size - sizeof(h) - 8);
-	put64(o, PP_SIDEBAND_ID);
+	memcpy(room(o), n->bytes, n->size);
+	end(o, n->size);
 }
 
 static void emit_item(struct output *o, const struct item *i)

@@ -83,7 +83,7 @@ static bool is_over(const struct choice *c)
 
 static bool fits(struct choice *c, const struct map *m)
 {
-	uint64_t bytes = MAP_BYTES + m->file->size - BLOB_FILE_ID_SIZE;
+	uint64_t bytes = MAP_BYTES + m->file->size - sizeof(union pp_file_id);
 
 	if (bytes > c->left)
 		return false;

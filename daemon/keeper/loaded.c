@@ -13,6 +13,7 @@
 #include "daemon/tasks.h"
 #include "proto/clock.h"
 #include "proto/macro.h"
+#include "proto/sideband.h"
 
 #define PAUSE 1000000000ULL /* ns */
 #define SHARE 100	    /* of the time, one in so many */
@@ -174,65 +175,44 @@ static uint64_t end_of(const struct look *l, const struct pp_task_program *e)
 
 /* ── telling ────────────────────────────────────────────────────────────────────────────── */
 
-struct record_of_program {
-	struct perf_event_header header;
-	union {
-		struct {
-			uint64_t address;
-			uint32_t length;
-			uint16_t type, flags;
-			char name[PP_TASK_PATH_SIZE];
-		} symbol;
-		struct {
-			uint16_t type, flags;
-			uint32_t id;
-			uint8_t tag[8];
-		} program;
-	};
-	uint8_t id[PP_SIDEBAND_ID_SIZE]; /* directly behind what there is */
-};
-
-static void tell(const struct look *l, struct record_of_program *of, uint32_t type, size_t body,
-		 uint64_t key, uint64_t time, bool ends)
+static void tell(const struct look *l, struct pp_record *r, uint64_t key, uint64_t time, bool ends)
 {
-	struct record r = { .type = type, .time = time, .bytes = (const uint8_t *)of };
+	uint8_t bytes[PP_TASK_PATH_SIZE + 128];
 
-	r.size = (uint16_t)(sizeof(of->header) + body + PP_SIDEBAND_ID_SIZE);
-	of->header = (struct perf_event_header){ .type = type, .size = r.size };
-	memset((uint8_t *)of + r.size - PP_SIDEBAND_ID_SIZE, 0, PP_SIDEBAND_ID_SIZE);
-	table_tell_program(l->table, &r, key, ends);
+	r->time = time;
+	r->size = (uint16_t)pp_record_write(r, PP_SIDEBAND_SAMPLE_TYPE, bytes, sizeof(bytes));
+	r->bytes = bytes;
+	table_tell_program(l->table, r, key, ends);
 }
 
 static void tell_symbol(const struct look *l, const struct pp_task_program *e, uint64_t time,
 			bool ends)
 {
-	struct record_of_program of = { .symbol = {
-						.address = e->start,
-						.length = e->length,
-						.type = PERF_RECORD_KSYMBOL_TYPE_BPF,
-						.flags = ends ? PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER
-							      : 0,
-					} };
+	struct pp_record r = {
+		.type = PERF_RECORD_KSYMBOL,
+		.start = e->start,
+		.length = e->length,
+		.kind = PERF_RECORD_KSYMBOL_TYPE_BPF,
+		.kind_flags = ends ? PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER : 0,
+		.text = e->name,
+		.text_size = e->name_size,
+	};
 
-	memcpy(of.symbol.name, e->name, e->name_size);
-	tell(l, &of, PERF_RECORD_KSYMBOL,
-	     offsetof(struct record_of_program, symbol.name) - sizeof(of.header) +
-		     ALIGN_TO(e->name_size, 8U),
-	     e->start, time, ends);
+	tell(l, &r, e->start, time, ends);
 }
 
 static void tell_program(const struct look *l, const struct pp_task_program *e, uint64_t time,
 			 bool ends)
 {
-	struct record_of_program of = { .program = {
-						.type = ends ? PERF_BPF_EVENT_PROG_UNLOAD
-							     : PERF_BPF_EVENT_PROG_LOAD,
-						.id = e->id,
-					} };
+	struct pp_record r = {
+		.type = PERF_RECORD_BPF_EVENT,
+		.kind = ends ? PERF_BPF_EVENT_PROG_UNLOAD : PERF_BPF_EVENT_PROG_LOAD,
+		.program = e->id,
+	};
 
-	memcpy(of.program.tag, e->tag, sizeof(e->tag));
+	memcpy(r.tag, e->tag, sizeof(r.tag));
 	if (e->part == 0)
-		tell(l, &of, PERF_RECORD_BPF_EVENT, sizeof(of.program), e->id, time, ends);
+		tell(l, &r, e->id, time, ends);
 	if (e->start)
 		tell_symbol(l, e, time, ends);
 }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Owns what is no process's: symbols and programs that came to the kernel and went, cgroups,
- * losses. They are kept as they came; what has an end is found by its key when that comes.
+ * losses. They are kept as they will be told; what has an end is found by its key when that comes.
  */
 #include <string.h>
 
 #include "daemon/keeper/table.h"
 #include "proto/macro.h"
+#include "proto/sideband.h"
 
 static struct notice_bucket *bucket(const struct table *t, uint16_t type, uint64_t key)
 {
@@ -40,7 +41,7 @@ static void insert_over(struct table *t, struct notice *n)
 		TAILQ_INSERT_HEAD(&t->over, n, link);
 }
 
-static void end_begun(struct table *t, const struct record *r, uint64_t key)
+static void end_begun(struct table *t, const struct pp_record *r, uint64_t key)
 {
 	struct notice *n = LIST_FIRST(bucket(t, (uint16_t)r->type, key));
 
@@ -62,9 +63,10 @@ static void begin(struct table *t, struct notice *n)
 }
 
 /* A loss is over at once, and so is what ends something. */
-static void add(struct table *t, const struct record *r, uint64_t key, bool ends)
+static void add(struct table *t, const struct pp_record *r, uint64_t key, bool ends)
 {
 	struct notice *n = memory_get(&t->memory, sizeof(*n) + r->size);
+	struct pp_record told = *r;
 	bool over = ends || r->type == PERF_RECORD_LOST;
 
 	if (!n) {
@@ -79,8 +81,9 @@ static void add(struct table *t, const struct record *r, uint64_t key, bool ends
 	n->type = (uint16_t)r->type;
 	n->size = r->size;
 	memcpy(n->bytes, r->bytes, r->size);
-	/* The one that it came with may be none. */
-	memcpy(n->bytes + r->size - PP_SIDEBAND_ID_SIZE + 8, &r->time, sizeof(r->time));
+	/* The time that it came with may be none, and the identifier was the kernel's. */
+	told.id = PP_SIDEBAND_ID;
+	pp_record_rewrite_id(&told, PP_SIDEBAND_SAMPLE_TYPE, n->bytes, n->size);
 	if (over)
 		insert_over(t, n);
 	else
@@ -90,12 +93,12 @@ static void add(struct table *t, const struct record *r, uint64_t key, bool ends
 		table_make_room(t);
 }
 
-void table_notice(struct table *t, const struct record *r)
+void table_notice(struct table *t, const struct pp_record *r)
 {
 	add(t, r, 0, false);
 }
 
-void table_tell_program(struct table *t, const struct record *r, uint64_t key, bool ends)
+void table_tell_program(struct table *t, const struct pp_record *r, uint64_t key, bool ends)
 {
 	add(t, r, key, ends);
 }

@@ -8,14 +8,14 @@
  */
 #include "daemon/keeper/rings.h"
 
-#include <linux/perf_event.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <time.h>
 
-#include "daemon/keeper/record.h"
 #include "proto/clock.h"
 #include "proto/macro.h"
+#include "proto/perf-record.h"
+#include "proto/sideband.h"
 
 /*
  * What comes in the longest pause (keep.c) must fit. On large machines all together are not to take
@@ -216,15 +216,23 @@ static bool can_be(const struct rings *rings, uint64_t time)
 	return time > 0 && time <= rings->now + RINGS_CLOCK_SLACK;
 }
 
+/* Bytes of the record that stands at a place in what was collected, and its time. 0: there is none. */
+static size_t record_at(const struct ring *ring, size_t at, uint64_t *ret_time)
+{
+	const uint8_t *record = ring->pending + at;
+	size_t size = pp_record_extent(record, ring->end - at, PP_SIDEBAND_SAMPLE_TYPE);
+
+	if (size > 0)
+		*ret_time = pp_record_time(record, size, PP_SIDEBAND_SAMPLE_TYPE);
+	return size;
+}
+
 /* ── into one order ─────────────────────────────────────────────────────────────────────── */
 
 /* Whether there is a next record, and of when it is. */
 static bool look(struct rings *rings, struct ring *ring)
 {
-	size_t size = record_extent(ring->pending + ring->begin, ring->end - ring->begin);
-
-	if (size > 0) {
-		ring->next = record_when(ring->pending + ring->begin, size);
+	if (record_at(ring, ring->begin, &ring->next) > 0) {
 		if (!can_be(rings, ring->next))
 			ring->next = ring->last;
 		ring->last = ring->next;
@@ -283,7 +291,8 @@ bool rings_merge(struct rings *rings, uint64_t until,
 	while (n > 0 && heap[0]->next <= until) {
 		struct ring *ring = heap[0];
 		const uint8_t *record = ring->pending + ring->begin;
-		size_t size = record_extent(record, ring->end - ring->begin);
+		uint64_t time;
+		size_t size = record_at(ring, ring->begin, &time);
 
 		ring->begin += size;
 		apply(context, record, size);
@@ -323,10 +332,9 @@ bool rings_pressed(const struct rings *rings)
 static size_t bytes_before(const struct rings *rings, const struct ring *ring, uint64_t time)
 {
 	size_t at = ring->begin, size;
+	uint64_t when;
 
-	while ((size = record_extent(ring->pending + at, ring->end - at)) > 0) {
-		uint64_t when = record_when(ring->pending + at, size);
-
+	while ((size = record_at(ring, at, &when)) > 0) {
 		if (can_be(rings, when) && when >= time)
 			break;
 		at += size;

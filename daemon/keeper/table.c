@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "proto/macro.h"
+#include "proto/sideband.h"
 
 #define BUCKETS_MIN 1024
 
@@ -124,7 +125,7 @@ static struct thread *thread_of(struct table *t, uint32_t pid, uint32_t tid, uin
 
 /* ── what a record does ─────────────────────────────────────────────────────────────────── */
 
-static int apply_fork_process(struct table *t, const struct record *r)
+static int apply_fork_process(struct table *t, const struct pp_record *r)
 {
 	struct process *parent = has_number(r->ppid) ? process_of(t, r->ppid, r->time) : NULL, *p;
 	struct thread *creator = thread_find(t, r->ptid);
@@ -144,7 +145,7 @@ static int apply_fork_process(struct table *t, const struct record *r)
 	return 0;
 }
 
-static int apply_fork_thread(struct table *t, const struct record *r)
+static int apply_fork_thread(struct table *t, const struct pp_record *r)
 {
 	struct process *p = process_of(t, r->pid, r->time);
 	struct thread *creator = thread_find(t, r->ptid), *thread;
@@ -164,7 +165,7 @@ static int apply_fork_thread(struct table *t, const struct record *r)
 	return 0;
 }
 
-static int apply_fork(struct table *t, const struct record *r)
+static int apply_fork(struct table *t, const struct pp_record *r)
 {
 	if (r->pid == r->tid && r->ppid != r->pid)
 		return apply_fork_process(t, r);
@@ -173,7 +174,7 @@ static int apply_fork(struct table *t, const struct record *r)
 	return apply_fork_thread(t, r);
 }
 
-static int apply_exit(struct table *t, const struct record *r)
+static int apply_exit(struct table *t, const struct pp_record *r)
 {
 	struct thread *thread = thread_find(t, r->tid);
 
@@ -190,7 +191,7 @@ static int apply_exit(struct table *t, const struct record *r)
 }
 
 /* All other threads have ended, and whichever did it is the main one now. */
-static int apply_exec(struct table *t, struct process *p, const struct record *r)
+static int apply_exec(struct table *t, struct process *p, const struct pp_record *r)
 {
 	struct change *c = thread_change(t, &p->main, CHANGE_EXEC, r->time);
 	struct thread *i;
@@ -211,7 +212,7 @@ static int apply_exec(struct table *t, struct process *p, const struct record *r
 	return 0;
 }
 
-static int apply_comm(struct table *t, const struct record *r)
+static int apply_comm(struct table *t, const struct pp_record *r)
 {
 	struct thread *thread;
 	struct change *c;
@@ -235,7 +236,7 @@ static int apply_comm(struct table *t, const struct record *r)
 
 /* PERF_RECORD_MISC_MMAP_BUILD_ID may be there, and means nothing: build ids were not asked for, and
  * the kernel leaves it in when somebody else's event did so (daemon/engine/sideband.c). */
-static int apply_mmap2(struct table *t, const struct record *r)
+static int apply_mmap2(struct table *t, const struct pp_record *r)
 {
 	struct map m = {
 		.time = r->time,
@@ -253,7 +254,7 @@ static int apply_mmap2(struct table *t, const struct record *r)
 	p = process_of(t, r->pid, r->time);
 	if (!p)
 		return -ENOMEM;
-	file = blobs_get(&t->blobs, BLOB_FILE, r->file, BLOB_FILE_ID_SIZE, r->text, r->text_size);
+	file = blobs_get(&t->blobs, BLOB_FILE, &r->file, sizeof(r->file), r->text, r->text_size);
 	return file ? process_map(t, p, &m, file) : -ENOMEM;
 }
 
@@ -268,7 +269,7 @@ static struct blob *namespaces_now(const struct thread *thread)
 }
 
 /* A thread is in those of its process, unless it says otherwise. */
-static int apply_namespaces(struct table *t, const struct record *r)
+static int apply_namespaces(struct table *t, const struct pp_record *r)
 {
 	struct thread *thread = thread_of(t, r->pid, r->tid, r->time);
 	struct blob *b, *now;
@@ -291,7 +292,7 @@ static int apply_namespaces(struct table *t, const struct record *r)
 	return 0;
 }
 
-static int apply_to_task(struct table *t, const struct record *r)
+static int apply_to_task(struct table *t, const struct pp_record *r)
 {
 	if (!has_number(r->pid) || !has_number(r->tid))
 		return 0;
@@ -309,9 +310,9 @@ static int apply_to_task(struct table *t, const struct record *r)
 	}
 }
 
-void table_apply(struct table *t, const struct record *r)
+void table_apply(struct table *t, const struct pp_record *r)
 {
-	struct record timed = *r;
+	struct pp_record timed = *r;
 
 	/* What it says is true all the same, and it came after the others. */
 	if (r->time < t->first || r->time > t->last) {
@@ -336,11 +337,37 @@ void table_apply(struct table *t, const struct record *r)
 		table_make_room(t);
 }
 
+/* 1: it is about something; 0: it is not; -EBADMSG: damaged, or of a type that nobody asked for. */
+static int parse(const uint8_t *bytes, size_t size, struct pp_record *ret)
+{
+	int r = pp_record_open(bytes, size, PP_SIDEBAND_SAMPLE_TYPE, ret);
+
+	if (r < 0)
+		return r;
+	switch (ret->type) {
+	case PERF_RECORD_FORK:
+	case PERF_RECORD_EXIT:
+	case PERF_RECORD_COMM:
+	case PERF_RECORD_MMAP2:
+	case PERF_RECORD_NAMESPACES:
+	case PERF_RECORD_CGROUP:
+	case PERF_RECORD_LOST:
+		r = pp_record_parse(ret);
+		return r < 0 ? r : 1;
+	/* An event that counts nothing is never throttled; should it be, nothing is lost. */
+	case PERF_RECORD_THROTTLE:
+	case PERF_RECORD_UNTHROTTLE:
+		return 0;
+	default:
+		return -EBADMSG;
+	}
+}
+
 void table_apply_bytes(void *table, const uint8_t *bytes, size_t size)
 {
 	struct table *t = table;
-	struct record r;
-	int n = record_parse(bytes, size, &r);
+	struct pp_record r;
+	int n = parse(bytes, size, &r);
 
 	if (n > 0)
 		table_apply(t, &r);

@@ -13,7 +13,9 @@
 
 #include "daemon/keeper/blob.h"
 #include "daemon/keeper/memory.h"
-#include "daemon/keeper/record.h"
+#include "proto/perf-record.h"
+
+#define COMM_SIZE 16 /* with its NUL */
 
 /*
  * One mapping, newest first. It never changes, so that a child begins with its parent's list by
@@ -146,8 +148,8 @@ int table_init(struct table *t, uint64_t max_memory);
 void table_clear(struct table *t);
 
 /* What the record says happens in the table. */
-void table_apply(struct table *t, const struct record *record);
-/* The same of bytes that record_extent() has found. */
+void table_apply(struct table *t, const struct pp_record *record);
+/* The same of bytes that pp_record_extent() has found. */
 void table_apply_bytes(void *table, const uint8_t *bytes, size_t size);
 
 /* Makes room until the limit holds (limit.c). */
@@ -202,10 +204,10 @@ void process_drop_formers(struct table *t, struct process *p);
 /* ── notices ──────────────────────────────────────────────────────────────────────────── */
 
 /* LOST and CGROUP. */
-void table_notice(struct table *t, const struct record *record);
+void table_notice(struct table *t, const struct pp_record *record);
 /*
  * KSYMBOL and BPF_EVENT, as loaded.c makes them: what a program or piece of it with that key was
  * begun with, or ends it. Of the record type, time, bytes and size count.
  */
-void table_tell_program(struct table *t, const struct record *record, uint64_t key, bool ends);
+void table_tell_program(struct table *t, const struct pp_record *record, uint64_t key, bool ends);
 void notice_forget(struct table *t, struct notice *n);

@@ -316,12 +316,12 @@ static int put_behind(struct table *t, struct process *p, struct map *what, stru
 
 static struct blob *file_of(struct table *t, const struct pp_task_map *map)
 {
-	struct {
-		uint32_t major, minor;
-		uint64_t inode, generation;
-	} id = { map->major, map->minor, map->inode, 0 };
+	const union pp_file_id id = {
+		.major = map->major,
+		.minor = map->minor,
+		.inode = map->inode,
+	};
 
-	_Static_assert(sizeof(id) == BLOB_FILE_ID_SIZE, "as in MMAP2");
 	return blobs_get(&t->blobs, BLOB_FILE, &id, sizeof(id), map->path, map->path_size);
 }
 

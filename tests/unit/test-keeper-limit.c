@@ -95,14 +95,14 @@ static void name_of(unsigned i, char name[static 193])
 /* Paths that were chosen to be in one place are found as others are. */
 START_TEST(chosen_paths)
 {
-	const uint8_t id[BLOB_FILE_ID_SIZE] = { 0 };
+	const union pp_file_id id = { 0 };
 	struct blob *held[4096];
 	size_t longest = 0;
 	char name[193];
 
 	for (unsigned i = 0; i < ARRAY_SIZE(held); i++) {
 		name_of(i, name);
-		held[i] = blobs_get(&table.blobs, BLOB_FILE, id, sizeof(id), name, sizeof(name));
+		held[i] = blobs_get(&table.blobs, BLOB_FILE, &id, sizeof(id), name, sizeof(name));
 	}
 	ck_assert_uint_eq(table.blobs.n, ARRAY_SIZE(held));
 	for (size_t i = 0; i < table.blobs.n_buckets; i++) {
@@ -169,12 +169,12 @@ START_TEST(told_again)
 	ck_assert_ptr_nonnull(thread_find(&k.table, 100));
 	ck_assert_int_eq(keep_limit(&k, 1 << 20), 0);
 	for (uint32_t pid = 1000; thread_find(&k.table, 100); pid++) {
-		const struct record fork = { .type = PERF_RECORD_FORK,
-					     .pid = pid,
-					     .tid = pid,
-					     .ppid = 200,
-					     .ptid = 200,
-					     .time = pid };
+		const struct pp_record fork = { .type = PERF_RECORD_FORK,
+						.pid = pid,
+						.tid = pid,
+						.ppid = 200,
+						.ptid = 200,
+						.time = pid };
 
 		table_apply(&k.table, &fork);
 	}

@@ -5,6 +5,7 @@
 #include <sys/sysmacros.h>
 
 #include "client/perfdata/perfdata-format.h"
+#include "proto/perf-record.h"
 #include "proto/sideband.h"
 #include "tests/unit/needs.h"
 #include "tests/unit/ring-writer.h"
@@ -405,7 +406,7 @@ END_TEST
 
 START_TEST(what_cannot_be_written_is_told)
 {
-	static uint64_t chain[PERFDATA_RECORD_MAX];
+	static uint64_t chain[PP_RECORD_SIZE_MAX];
 	int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
 	struct perfpersist_perfdata *d = perfdata(full, true);
 	struct perfpersist_sample one = sample_at(1, "", 0);

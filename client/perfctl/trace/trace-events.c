@@ -65,28 +65,12 @@ void events_free(struct trace *t)
 
 /* ── Which event's ──────────────────────────────────────────────────────────────────────── */
 
-static int count(uint64_t sample_type, uint64_t fields)
-{
-	return __builtin_popcountll(sample_type & fields);
-}
-
-/* Where the id is in a sample; -1: it has none. */
-static int id_place(uint64_t sample_type)
-{
-	int before = count(sample_type,
-			   PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR);
-
-	if (!(sample_type & PERF_SAMPLE_ID))
-		return -1;
-	return (int)sizeof(struct perf_event_header) + 8 * before;
-}
-
-/* Where it is in all others, from the end. */
+/* Where the id is in all records but samples, from the end; -1: it is not. */
 static int id_place_back(const struct event *e)
 {
 	if (!e->sample_id_all || !(e->pub.sample_type & PERF_SAMPLE_ID))
 		return -1;
-	return 8 + 8 * count(e->pub.sample_type, PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU);
+	return (int)pp_sample_id_size(e->pub.sample_type & PP_SAMPLE_ID_FROM_ID);
 }
 
 int events_check(struct trace *t)
@@ -99,10 +83,11 @@ int events_check(struct trace *t)
 	for (size_t i = 0; i < t->n_events; i++)
 		if (!(t->events[i]->pub.sample_type & PERF_SAMPLE_IDENTIFIER))
 			t->identifier = false;
-	t->id_place = id_place(t->events[0]->pub.sample_type);
+	t->id_place = pp_sample_id_place(t->events[0]->pub.sample_type);
 	t->id_place_back = id_place_back(t->events[0]);
 	for (size_t i = 1; i < t->n_events && !t->identifier; i++)
-		if (t->id_place < 0 || id_place(t->events[i]->pub.sample_type) != t->id_place ||
+		if (t->id_place < 0 ||
+		    pp_sample_id_place(t->events[i]->pub.sample_type) != t->id_place ||
 		    id_place_back(t->events[i]) != t->id_place_back)
 			return trace_damaged("its %zu events have no ids by which their records "
 					     "could be told apart",

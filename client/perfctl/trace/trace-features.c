@@ -2,7 +2,7 @@
 /* What a file says of itself and of the machine, section by section; unknown ones are skipped. */
 #include <string.h>
 
-#include "client/perfctl/trace/trace-cursor.h"
+#include "proto/cursor.h"
 #include "client/perfctl/trace/trace-internal.h"
 
 /* A length, and so many bytes with a text in them. Lives as long as the section. */

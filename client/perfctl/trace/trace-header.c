@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "client/perfctl/trace/trace-cursor.h"
+#include "proto/cursor.h"
 #include "client/perfctl/trace/trace-internal.h"
 
 static bool inside(const struct trace *t, uint64_t offset, uint64_t size)

@@ -9,7 +9,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "client/perfctl/trace/trace-cursor.h"
+#include "proto/cursor.h"
 #include "client/perfctl/trace/trace-internal.h"
 
 static int add_place(struct trace *t, uint64_t time, uint64_t offset)

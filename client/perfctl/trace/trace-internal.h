@@ -9,6 +9,7 @@
 #include "client/perfctl/trace/trace-source.h"
 #include "client/perfctl/trace/trace.h"
 #include "proto/macro.h"
+#include "proto/perf-record.h"
 
 /* An event and what its records are decoded by. */
 struct event {
@@ -92,13 +93,8 @@ int tracing_data_read(struct trace *t, const uint8_t *bytes, size_t n);
 /* A record, decoded, and what of it concerns processes. Pointers lead into the record. */
 struct decoded {
 	struct trace_record record;
-	uint32_t ptid;
-	uint64_t start, size, offset;
-	const char *text; /* comm, path or name of a symbol */
-	const uint8_t *build_id;
-	size_t build_id_size;
-	bool gone;		/* a symbol that is no more */
-	uint64_t device, inode; /* if there is no build id; inode 0: not known */
+	struct pp_record fields; /* not of samples */
+	bool gone;		 /* a symbol that is no more */
 };
 /* record: of h's size. -EBADMSG: says in *ret_why what is wrong, else untouched. */
 int record_decode(const struct trace *t, const uint8_t *record, struct decoded *ret,

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/perfctl/trace/trace-cursor.h"
+#include "proto/cursor.h"
 #include "client/perfctl/trace/trace-internal.h"
 
 static const uint8_t magic[] = { 23, 8, 68, 't', 'r', 'a', 'c', 'i', 'n', 'g' };
