@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Checks a ring's header against the contract in ring.h. Pure: no I/O, no allocation. */
+/* Checks a ring's header against the contract in ring.h, and reads its live words. No I/O, no allocation. */
 #include "catalog.h"
+#include "ring-live.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <stdbool.h>
 #include <string.h>
+
+/* How often to look for a moment at which no record is under way. */
+#define STILL_TRIES 1000
 
 static bool is_power_of_two(__u64 v)
 {
@@ -52,4 +56,22 @@ int pp_ring_check(const void *ring, size_t size, struct pp_ring_header *ret)
 		return -EBADMSG;
 	*ret = h;
 	return 0;
+}
+
+void pp_ring_read_live(uint64_t (*load)(const void *ring, size_t at), const void *ring,
+		       struct pp_ring_live *ret)
+{
+	const size_t reserve = PP_RING_LIVE_OFFSET + offsetof(struct pp_ring_live, reserve);
+	const size_t head = PP_RING_LIVE_OFFSET + offsetof(struct pp_ring_live, head);
+
+	for (int i = 0; i < STILL_TRIES; i++) {
+		for (size_t at = 0; at < sizeof(*ret); at += sizeof(uint64_t)) {
+			uint64_t word = load(ring, PP_RING_LIVE_OFFSET + at);
+
+			memcpy((char *)ret + at, &word, sizeof(word));
+		}
+		ret->reserve = load(ring, reserve); /* after the counts */
+		if (ret->reserve == ret->head && load(ring, head) == ret->head)
+			return;
+	}
 }

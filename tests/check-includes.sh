@@ -8,7 +8,7 @@ set -u -o pipefail
 cd "$(dirname "$0")/.." || exit 1
 
 b=daemon/broker e=daemon/engine c=client p=client/perfctl
-own="$c/perfpersist.h proto/clock.h proto/macro.h proto/printable.h"
+own="$c/perfpersist.h proto/clock.h proto/io.h proto/macro.h proto/printable.h"
 
 # FOLDER | what its files may include beside those of their own: all of these folders | these single
 # headers | other people's, by a pattern of those that are *not* the C library's or the kernel's. What
@@ -59,7 +59,7 @@ $c/local       | proto client $c/rings $c/request
 $c/daemon      | proto client $c/rings $c/request $c/local
 
 $p/output      | | $own $p/perfctl.h
-$p/trace       | | $c/perfpersist.h proto/cursor.h proto/macro.h proto/perf-record.h proto/regular.h proto/siphash.h | elfutils/.*|dwarf\.h|(libelf|gelf)\.h
+$p/trace       | | $c/perfpersist.h proto/cursor.h proto/io.h proto/macro.h proto/perf-record.h proto/regular.h proto/siphash.h | elfutils/.*|dwarf\.h|(libelf|gelf)\.h
 $p/decode      | $p/output $p/trace | $own | traceevent/.*|event-parse\.h|trace-seq\.h
 $p/print       | $p/output $p/decode | $own $p/perfctl.h
 $p/events      | $p/output $p/decode $p/print $p/trace | $own $p/perfctl.h

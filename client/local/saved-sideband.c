@@ -2,7 +2,6 @@
 /* Owns the file +sideband of a save. Of what is in it only the header is looked at. */
 #include "client/local/saved-sideband.h"
 
-#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
@@ -12,15 +11,11 @@
 #include "client/local/saved-write.h"
 #include "client/public.h"
 #include "proto/macro.h"
+#include "proto/memfile.h"
 #include "proto/sideband.h"
 
 #define NAME "+sideband"
 #define SIZE_MAX_BYTES (16ULL << 30)
-#define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL)
-
-#ifndef MFD_NOEXEC_SEAL
-#define MFD_NOEXEC_SEAL 0x0008U /* Linux 6.3 */
-#endif
 
 int saved_write_sideband(int dir_fd, int from, uint64_t size)
 {
@@ -50,17 +45,6 @@ static int header_read(int fd, struct pp_sideband_header *ret)
 	return ret->size > SIZE_MAX_BYTES ? -EFBIG : 0;
 }
 
-static int new_file(int *ret)
-{
-	static const unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
-	int fd = memfd_create("perfpersist-sideband", flags | MFD_NOEXEC_SEAL);
-
-	if (fd < 0 && errno == EINVAL)
-		fd = memfd_create("perfpersist-sideband", flags);
-	*ret = fd;
-	return fd < 0 ? -errno : 0;
-}
-
 static int copy(int from, int to, uint64_t size)
 {
 	off_t at = 0;
@@ -73,7 +57,7 @@ static int copy(int from, int to, uint64_t size)
 		if (n <= 0)
 			return n < 0 ? -errno : -EBADMSG; /* it was cut off meanwhile */
 	}
-	return fcntl(to, F_ADD_SEALS, SEALS) < 0 ? -errno : 0;
+	return pp_memfile_seal(to);
 }
 
 static void fill(const struct pp_sideband_header *h, struct pp_msg_sideband_reply *ret)
@@ -105,7 +89,7 @@ int saved_sideband(const char *path, int dir_fd, const struct pp_msg_sideband_re
 				   "the save %s has no sideband: none was kept when it was made",
 				   path);
 	if (r >= 0 && !(request->flags & PP_SIDEBAND_STATUS)) {
-		r = new_file(&fd);
+		r = pp_memfile_new("perfpersist-sideband", 0, &fd);
 		if (r >= 0)
 			r = copy(file, fd, h.size);
 	}

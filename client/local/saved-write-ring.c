@@ -9,10 +9,9 @@
 #include "client/local/saved-write.h"
 #include "client/rings/memory.h"
 #include "client/rings/snapshot.h"
+#include "proto/io.h"
 #include "proto/macro.h"
-
-/* How often to look for a moment at which no record is under way. */
-#define STILL_TRIES 1000
+#include "proto/ring-live.h"
 
 struct image {
 	struct snapshot_ring copy;
@@ -30,23 +29,9 @@ static void image_done(struct image *m)
 	close_fd(m->fd);
 }
 
-/* Head and the counts that belong to it. On a ring that never rests they may be ahead of it by the
- * records under way. */
-static void read_live(const struct client_ring *ring, struct pp_ring_live *ret)
+static uint64_t load(const void *ring, size_t at)
 {
-	for (int i = 0; i < STILL_TRIES; i++) {
-		*ret = (struct pp_ring_live){
-			.head = CLIENT_RING_LIVE(ring, head),
-			.records = CLIENT_RING_LIVE(ring, records),
-			.missed = CLIENT_RING_LIVE(ring, missed),
-			.counter = CLIENT_RING_LIVE(ring, counter),
-			.idle = CLIENT_RING_LIVE(ring, idle),
-			.state = client_ring_state(ring),
-		};
-		if (CLIENT_RING_LIVE(ring, reserve) == ret->head &&
-		    CLIENT_RING_LIVE(ring, head) == ret->head)
-			return;
-	}
+	return client_ring_load(ring, at);
 }
 
 /* Walks the copy: how much of it is whole, and how many records came after `before`. */
@@ -83,7 +68,10 @@ static int take(struct image *m, const struct client_ring *ring, const struct cl
 		.data = m->memory,
 		.touched = fresh ? h->data_size + h->spill_size : 0,
 	};
-	read_live(ring, &m->header.live);
+	pp_ring_read_live(load, ring, &m->header.live);
+	m->header.live.state = client_ring_state(ring);
+	m->header.live.generation = 0;
+	m->header.live.nest = 0;
 	snapshot_ring_take(&m->copy, ring);
 	return 0;
 }
@@ -103,25 +91,9 @@ static void settle(struct image *m, const struct client_ring *ring)
 
 /* ── The file ───────────────────────────────────────────────────────────────────────────── */
 
-static int write_at(int fd, const void *bytes, size_t n, size_t at)
-{
-	while (n > 0) {
-		ssize_t done = pwrite(fd, bytes, n, (off_t)at);
-
-		if (done < 0 && errno == EINTR)
-			continue;
-		if (done <= 0)
-			return done < 0 ? -errno : -EIO;
-		bytes = (const char *)bytes + done;
-		at += (size_t)done;
-		n -= (size_t)done;
-	}
-	return 0;
-}
-
 static int write_run(const struct image *m, size_t at, size_t n)
 {
-	return write_at(m->fd, m->copy.data + at, n, m->header.header_size + at);
+	return pp_pwrite_all(m->fd, m->copy.data + at, n, m->header.header_size + at);
 }
 
 /* In one piece, or two: the record that begins near the end of the data runs into the spill, and
@@ -160,8 +132,8 @@ static int write_header(const struct image *m, const struct client_ring *ring)
 		return -ENOMEM;
 	r = client_ring_read(ring, sizeof(*h), bytes, rest);
 	if (r >= 0)
-		r = write_at(m->fd, bytes, rest, sizeof(*h));
-	return r < 0 ? r : write_at(m->fd, h, sizeof(*h), 0);
+		r = pp_pwrite_all(m->fd, bytes, rest, sizeof(*h));
+	return r < 0 ? r : pp_pwrite_all(m->fd, h, sizeof(*h), 0);
 }
 
 static int write_image(struct image *m, const struct client_ring *ring, int dir_fd,

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "proto/clock.h"
+#include "proto/io.h"
 #include "proto/macro.h"
 
 #define FILE_NAME_SIZE 32 /* "cpu4294967295" is the longest */
@@ -45,17 +46,9 @@ int saved_write_file(int dir_fd, const char *name, const void *bytes, size_t n,
 
 	if (fd < 0)
 		return -errno;
-	while (n > 0) {
-		ssize_t done = write(fd, bytes, n);
-
-		if (done < 0 && errno == EINTR)
-			continue;
-		if (done <= 0)
-			return done < 0 ? -errno : -EIO;
-		bytes = (const char *)bytes + done;
-		n -= (size_t)done;
-	}
-	r = saved_give(fd, rights, rights->mode);
+	r = pp_write_all(fd, bytes, n);
+	if (r >= 0)
+		r = saved_give(fd, rights, rights->mode);
 	if (r < 0)
 		return r;
 	return close(TAKE_FD(fd)) < 0 ? -errno : 0; /* some file systems only tell now */

@@ -9,19 +9,9 @@
 #include "client/info.h"
 #include "client/local/saved-file.h"
 #include "client/public.h"
+#include "proto/io.h"
 
 #define TEXTFILE_MAX (1U << 20) /* `stat` has a line per CPU */
-
-static int grow(char **text, size_t *size)
-{
-	char *p = realloc(*text, 2 * *size);
-
-	if (!p)
-		return -ENOMEM;
-	*text = p;
-	*size *= 2;
-	return 0;
-}
 
 /* The whole file as a string; such files have no size to be told before. Takes fd over. */
 static int read_text(int opened, char **ret)
@@ -29,28 +19,22 @@ static int read_text(int opened, char **ret)
 	_cleanup_close_ int fd = opened;
 	_cleanup_free_ char *text = NULL;
 	size_t used = 0, size = 4096;
+	ssize_t n;
 
 	if (fd < 0)
 		return fd;
-	if (grow(&text, &size) < 0)
-		return -ENOMEM;
-	for (;;) {
-		ssize_t n = read(fd, text + used, size - used - 1);
+	do {
+		char *more = size < TEXTFILE_MAX ? realloc(text, 2 * size) : NULL;
 
-		if (n < 0 && errno == EINTR)
-			continue;
+		if (!more)
+			return size < TEXTFILE_MAX ? -ENOMEM : -EFBIG;
+		text = more;
+		size *= 2;
+		n = pp_read_all(fd, text + used, size - used - 1);
 		if (n < 0)
-			return -errno;
-		if (n == 0)
-			break;
+			return (int)n;
 		used += (size_t)n;
-		if (used + 1 < size)
-			continue;
-		if (size >= TEXTFILE_MAX)
-			return -EFBIG;
-		if (grow(&text, &size) < 0)
-			return -ENOMEM;
-	}
+	} while (used + 1 == size);
 	text[used] = 0;
 	*ret = TAKE_PTR(text);
 	return 0;

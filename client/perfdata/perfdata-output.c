@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "client/perfdata/perfdata-format.h"
+#include "proto/io.h"
 
 #define BUFFER_SIZE (256U << 10)
 
@@ -23,20 +24,7 @@ void output_done(struct perfdata_output *o)
 
 static int write_all(const struct perfdata_output *o, uint64_t offset, const void *bytes, size_t n)
 {
-	const uint8_t *p = bytes;
-
-	while (n) {
-		ssize_t k = o->seekable ? pwrite(o->fd, p, n, (off_t)offset) : write(o->fd, p, n);
-
-		if (k < 0 && errno == EINTR)
-			continue;
-		if (k <= 0)
-			return k < 0 ? -errno : -EIO;
-		p += k;
-		n -= (size_t)k;
-		offset += (uint64_t)k;
-	}
-	return 0;
+	return o->seekable ? pp_pwrite_all(o->fd, bytes, n, offset) : pp_write_all(o->fd, bytes, n);
 }
 
 int output_flush(struct perfdata_output *o)

@@ -12,6 +12,7 @@
 
 #include "client/perfdata/perfdata.h"
 #include "client/public.h"
+#include "proto/io.h"
 #include "proto/regular.h"
 #include "proto/sideband.h"
 
@@ -122,18 +123,11 @@ static bool are_records(const uint8_t *bytes, size_t size)
 }
 
 /* From its beginning, wherever the descriptor is. */
-static int read_all(int fd, void *bytes, size_t size)
+static int read_bytes(int fd, void *bytes, size_t size)
 {
-	for (size_t done = 0; done < size;) {
-		ssize_t n = pread(fd, (uint8_t *)bytes + done, size - done, (off_t)done);
+	ssize_t n = pp_pread_all(fd, bytes, size, 0);
 
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n < 0 ? -errno : -EBADMSG;
-		done += (size_t)n;
-	}
-	return 0;
+	return n < 0 ? (int)n : (size_t)n < size ? -EBADMSG : 0;
 }
 
 /* Its header is taken off; what is behind the end that it tells is of a later version. */
@@ -146,7 +140,7 @@ static int read_file(int fd, uint8_t **ret, size_t *ret_size)
 
 	if (fstat(fd, &st) < 0)
 		return -errno;
-	r = read_all(fd, &h, sizeof(h));
+	r = read_bytes(fd, &h, sizeof(h));
 	if (r < 0)
 		return r;
 	if (h.magic != PP_SIDEBAND_MAGIC || h.header_size < sizeof(h) || h.header_size % 8 ||
@@ -157,7 +151,7 @@ static int read_file(int fd, uint8_t **ret, size_t *ret_size)
 	bytes = malloc(h.size);
 	if (!bytes)
 		return -ENOMEM;
-	r = read_all(fd, bytes, h.size);
+	r = read_bytes(fd, bytes, h.size);
 	if (r < 0)
 		return r;
 	*ret_size = h.size - h.header_size;

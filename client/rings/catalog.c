@@ -12,6 +12,7 @@
 #include "client/public.h"
 #include "client/rings/bpf.h"
 #include "client/rings/sample.h"
+#include "proto/io.h"
 
 #define CATALOG_MAX (1UL << 28)
 
@@ -26,16 +27,7 @@ static int not_a_catalog(int fd)
 /* A file may be cut while it is mapped, so it is read. */
 static int read_file(int fd, void *buf, size_t size)
 {
-	for (size_t done = 0; done < size;) {
-		ssize_t n = pread(fd, (char *)buf + done, size - done, (off_t)done);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return not_a_catalog(fd);
-		done += (size_t)n;
-	}
-	return 0;
+	return pp_pread_all(fd, buf, size, 0) == (ssize_t)size ? 0 : not_a_catalog(fd);
 }
 
 static int read_map(int fd, void *buf, size_t size)

@@ -14,6 +14,7 @@
 #include "client/public.h"
 #include "client/rings/bpf.h"
 #include "client/rings/memory.h"
+#include "proto/io.h"
 
 static int not_a_ring(int fd)
 {
@@ -150,18 +151,7 @@ int client_ring_read(const struct client_ring *ring, size_t offset, void *buf, s
 		client_memory_copy(buf, (const char *)ring->map + offset, n);
 		return 0;
 	}
-	while (n > 0) {
-		ssize_t got = pread(ring->fd, buf, n, (off_t)offset);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			return -EIO;
-		buf = (char *)buf + got;
-		offset += (size_t)got;
-		n -= (size_t)got;
-	}
-	return 0;
+	return pp_pread_all(ring->fd, buf, n, offset) == (ssize_t)n ? 0 : -EIO;
 }
 
 uint64_t client_ring_load(const struct client_ring *ring, size_t member)

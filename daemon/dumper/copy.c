@@ -13,19 +13,17 @@
 
 #include "daemon/copy.h"
 #include "proto/catalog.h"
+#include "proto/io.h"
 #include "proto/macro.h"
+#include "proto/memfile.h"
+#include "proto/ring-live.h"
 
 /* How often a ring is copied again of which more than half was overwritten meanwhile: we were
  * not running for a while. */
 #define COPY_TRIES 4
-/* How often to look for a moment at which no record is under way. */
-#define STILL_TRIES 1000
+#define RESERVE_OFFSET (PP_RING_LIVE_OFFSET + offsetof(struct pp_ring_live, reserve))
 
-#ifndef MFD_NOEXEC_SEAL
-#define MFD_NOEXEC_SEAL 0x0008U /* Linux 6.3 */
-#endif
-
-#define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL)
+#define NAME "perfpersist-copy" /* of the file in memory */
 
 struct source {
 	const uint8_t *map;
@@ -72,88 +70,13 @@ static int source_open(int fd, size_t size, size_t max, struct source *ret)
 	return 0;
 }
 
-/* ── the file in memory ─────────────────────────────────────────────────────────────────── */
-
-static int file_new(size_t size, int *ret)
-{
-	static const unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
-	_cleanup_close_ int fd = memfd_create("perfpersist-copy", flags | MFD_NOEXEC_SEAL);
-
-	if (fd < 0 && errno == EINVAL)
-		fd = memfd_create("perfpersist-copy", flags);
-	if (fd < 0 || ftruncate(fd, (off_t)size) < 0)
-		return -errno;
-	*ret = TAKE_FD(fd);
-	return 0;
-}
-
-/* What is never written stays a hole, and costs nothing. */
-static int file_write(int fd, const void *bytes, size_t n, size_t at)
-{
-	while (n > 0) {
-		ssize_t done = pwrite(fd, bytes, n, (off_t)at);
-
-		if (done < 0 && errno == EINTR)
-			continue;
-		if (done <= 0)
-			return done < 0 ? -errno : -EIO;
-		bytes = (const char *)bytes + done;
-		at += done;
-		n -= done;
-	}
-	return 0;
-}
-
-/*
- * Sealed, and opened anew for reading: by no way that was found can whoever gets this
- * descriptor write the file, nor open it again for writing.
- */
-static int file_finish(int fd, int *ret)
-{
-	char path[64];
-	int ro;
-
-	if (fcntl(fd, F_ADD_SEALS, SEALS) < 0 || fchmod(fd, 0444) < 0)
-		return -errno;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	ro = open(path, O_RDONLY | O_CLOEXEC);
-	if (ro < 0)
-		return -errno;
-	*ret = ro;
-	return 0;
-}
-
 /* ── rings ──────────────────────────────────────────────────────────────────────────────── */
 
-static uint64_t live(const struct source *s, size_t member)
+static uint64_t load(const void *map, size_t at)
 {
 	return atomic_load_explicit(
-		(const _Atomic uint64_t *)(const void *)(s->map + PP_RING_LIVE_OFFSET + member),
+		(const _Atomic uint64_t *)(const void *)((const char *)map + at),
 		memory_order_acquire);
-}
-#define LIVE(s, word) live(s, offsetof(struct pp_ring_live, word))
-
-/*
- * Head, and the counts that belong to it: while reserve == head no record is under way, and as
- * head is the same before and after none has come. On a ring that never rests the counts may be
- * ahead of head by the records under way.
- */
-static void read_live(const struct source *s, struct pp_ring_live *ret)
-{
-	for (int i = 0; i < STILL_TRIES; i++) {
-		struct pp_ring_live l = { .head = LIVE(s, head) };
-		const struct pp_ring_live *now = (const void *)(s->map + PP_RING_LIVE_OFFSET);
-
-		l.records = LIVE(s, records);
-		l.missed = LIVE(s, missed);
-		l.counter = LIVE(s, counter);
-		l.state = __atomic_load_n(&now->state, __ATOMIC_ACQUIRE);
-		l.generation = __atomic_load_n(&now->generation, __ATOMIC_ACQUIRE);
-		l.reserve = LIVE(s, reserve);
-		*ret = l;
-		if (l.reserve == l.head && LIVE(s, head) == l.head)
-			return;
-	}
 }
 
 /* The records in [head, head + filled), which may run over the end of the data once. */
@@ -163,11 +86,11 @@ static int write_records(const struct source *s, const struct pp_ring_header *h,
 	size_t at = head & (h->data_size - 1);
 	size_t first = MIN(filled, h->data_size - at), rest = filled - first;
 	size_t place = h->header_size + at;
-	int r = file_write(fd, s->map + place, rest ? first + h->spill_size : first, place);
+	int r = pp_pwrite_all(fd, s->map + place, rest ? first + h->spill_size : first, place);
 
 	if (r < 0 || rest == 0)
 		return r;
-	return file_write(fd, s->map + h->header_size, rest, h->header_size);
+	return pp_pwrite_all(fd, s->map + h->header_size, rest, h->header_size);
 }
 
 /* How many bytes from head on are whole after the copying; *ret_filled: of how many. */
@@ -177,7 +100,7 @@ static int copy_once(const struct source *s, struct pp_ring_header *h, int fd, u
 	uint64_t filled, overwritten;
 	int r;
 
-	read_live(s, &h->live);
+	pp_ring_read_live(load, s->map, &h->live);
 	if (h->live.head % 8)
 		return -EBADMSG;
 	filled = MIN(0 - h->live.head, h->data_size);
@@ -185,7 +108,7 @@ static int copy_once(const struct source *s, struct pp_ring_header *h, int fd, u
 	if (r < 0)
 		return r;
 	atomic_thread_fence(memory_order_acquire);
-	overwritten = MIN(h->live.head - LIVE(s, reserve), h->data_size);
+	overwritten = MIN(h->live.head - load(s->map, RESERVE_OFFSET), h->data_size);
 	/* What a reader of the copy derives from this is what we would have. */
 	h->live.reserve = h->live.head - overwritten;
 	*ret_whole = MIN(h->data_size - overwritten, filled);
@@ -200,10 +123,10 @@ static int write_header(const struct source *s, struct pp_ring_header *h, int fd
 
 	h->live.nest = 0;
 	memcpy(&h->limit, limit, sizeof(h->limit));
-	r = file_write(fd, h, sizeof(*h), 0);
+	r = pp_pwrite_all(fd, h, sizeof(*h), 0);
 	if (r < 0)
 		return r;
-	return file_write(fd, s->map + sizeof(*h), h->header_size - sizeof(*h), sizeof(*h));
+	return pp_pwrite_all(fd, s->map + sizeof(*h), h->header_size - sizeof(*h), sizeof(*h));
 }
 
 int copy_ring(int fd, size_t size, int *ret)
@@ -220,7 +143,7 @@ int copy_ring(int fd, size_t size, int *ret)
 	r = pp_ring_check(s.map, s.size, &h);
 	if (r < 0)
 		return r;
-	r = file_new(pp_ring_size(h.header_size, h.data_size, h.spill_size), &file);
+	r = pp_memfile_new(NAME, pp_ring_size(h.header_size, h.data_size, h.spill_size), &file);
 	if (r < 0)
 		return r;
 	for (int i = 0; i < COPY_TRIES && (i == 0 || whole < filled / 2); i++) {
@@ -229,7 +152,7 @@ int copy_ring(int fd, size_t size, int *ret)
 			return r;
 	}
 	r = write_header(&s, &h, file);
-	return r < 0 ? r : file_finish(file, ret);
+	return r < 0 ? r : pp_memfile_finish(file, ret);
 }
 
 /* ── catalogs ───────────────────────────────────────────────────────────────────────────── */
@@ -245,9 +168,9 @@ int copy_catalog(int fd, size_t size, int *ret)
 	r = pp_catalog_check(s.map, s.size);
 	if (r < 0)
 		return r;
-	r = file_new(s.size, &file);
+	r = pp_memfile_new(NAME, s.size, &file);
 	if (r < 0)
 		return r;
-	r = file_write(file, s.map, s.size, 0);
-	return r < 0 ? r : file_finish(file, ret);
+	r = pp_pwrite_all(file, s.map, s.size, 0);
+	return r < 0 ? r : pp_memfile_finish(file, ret);
 }

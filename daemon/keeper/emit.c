@@ -4,10 +4,11 @@
 
 #include <string.h>
 
-#include "daemon/keeper/file.h"
 #include "daemon/keeper/items.h"
 #include "daemon/keeper/table.h"
+#include "proto/io.h"
 #include "proto/macro.h"
+#include "proto/memfile.h"
 #include "proto/perf-record.h"
 #include "proto/sideband.h"
 
@@ -33,7 +34,7 @@ static void cleanup_output(struct output *o)
 static void flush(struct output *o)
 {
 	if (o->err == 0)
-		o->err = memfile_write(o->fd, o->buffer, o->n, o->at);
+		o->err = pp_pwrite_all(o->fd, o->buffer, o->n, o->at);
 	o->at += o->n;
 	o->n = 0;
 	o->busy(o->context);
@@ -206,7 +207,7 @@ static int write_header(struct output *o, const struct table *t, uint64_t since,
 		.unseen = t->unseen,
 	};
 
-	return memfile_write(o->fd, &h, sizeof(h), 0);
+	return pp_pwrite_all(o->fd, &h, sizeof(h), 0);
 }
 
 int table_emit(const struct table *t, uint64_t since, uint64_t until, void (*busy)(void *context),
@@ -220,7 +221,7 @@ int table_emit(const struct table *t, uint64_t since, uint64_t until, void (*bus
 		.context = context,
 	};
 	_cleanup_(items_done) struct items items = { 0 };
-	int r = o.buffer ? memfile_new(&o.fd) : -ENOMEM;
+	int r = o.buffer ? pp_memfile_new("perfpersist-sideband", 0, &o.fd) : -ENOMEM;
 
 	if (r < 0)
 		return r;
@@ -233,7 +234,7 @@ int table_emit(const struct table *t, uint64_t since, uint64_t until, void (*bus
 	if (o.err == 0)
 		o.err = write_header(&o, t, since, until, items.cut);
 	if (o.err == 0)
-		o.err = memfile_finish(o.fd, ret_fd);
+		o.err = pp_memfile_finish(o.fd, ret_fd);
 	if (o.err == 0)
 		*ret_size = o.at;
 	return o.err;

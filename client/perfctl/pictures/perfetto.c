@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "client/perfctl/pictures/perfetto-parts.h"
+#include "proto/io.h"
 
 #define OUT_SIZE ((size_t)256 << 10)
 
@@ -29,13 +30,10 @@ void packet_end(struct perfetto *p, size_t begun)
 
 static int write_out(struct perfetto *p)
 {
-	for (size_t done = 0; done < p->out.n;) {
-		ssize_t n = write(p->fd, p->out.bytes + done, p->out.n - done);
+	int r = pp_write_all(p->fd, p->out.bytes, p->out.n);
 
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		done += n < 0 ? 0 : (size_t)n;
-	}
+	if (r < 0)
+		return r;
 	p->out.n = 0;
 	return p->out.failed ? -ENOMEM : 0;
 }

@@ -12,6 +12,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "proto/io.h"
 #include "proto/macro.h"
 
 static bool has_build_id(Elf *elf, const uint8_t *build_id, size_t size)
@@ -314,16 +315,10 @@ int elf_symbols_read_image(const void *image, size_t size, const uint8_t *build_
 			   size_t build_id_size, struct elf_symbols *ret)
 {
 	_cleanup_close_ int fd = memfd_create("perfctl-image", MFD_CLOEXEC);
+	int r = fd < 0 ? -errno : pp_write_all(fd, image, size);
 
-	if (fd < 0)
-		return -errno;
-	for (size_t done = 0; done < size;) {
-		ssize_t n = write(fd, (const char *)image + done, size - done);
-
-		if (n < 0)
-			return -errno;
-		done += (size_t)n;
-	}
+	if (r < 0)
+		return r;
 	return read_fd(TAKE_FD(fd), "[image]", false, NULL, build_id, build_id_size, ret);
 }
 

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "client/perfctl/trace/trace-internal.h"
+#include "proto/io.h"
 #include "proto/macro.h"
 
 #define BLOCK ((uint64_t)0x8000)
@@ -18,40 +19,6 @@ struct source_block {
 	size_t n;	 /* bytes that were there */
 	uint8_t *bytes;	 /* NULL: not used yet */
 };
-
-/* All that can be read, as far as `n`. -errno. */
-static ssize_t read_at(int fd, void *bytes, size_t n, uint64_t offset)
-{
-	size_t done = 0;
-
-	while (done < n) {
-		ssize_t r = pread(fd, (uint8_t *)bytes + done, n - done, (off_t)(offset + done));
-
-		if (r < 0 && errno == EINTR)
-			continue;
-		if (r < 0)
-			return -errno;
-		if (r == 0)
-			break;
-		done += (size_t)r;
-	}
-	return (ssize_t)done;
-}
-
-static int write_all(int fd, const uint8_t *bytes, size_t n)
-{
-	while (n > 0) {
-		ssize_t r = write(fd, bytes, n);
-
-		if (r < 0 && errno == EINTR)
-			continue;
-		if (r < 0)
-			return -errno;
-		bytes += r;
-		n -= (size_t)r;
-	}
-	return 0;
-}
 
 static int nameless_file(void)
 {
@@ -64,6 +31,7 @@ static int nameless_file(void)
 static int copy_pipe(struct source *s, int fd)
 {
 	_cleanup_free_ uint8_t *bytes = malloc(SOURCE_READ_MAX);
+	ssize_t n;
 	int r;
 
 	s->copy = nameless_file();
@@ -71,22 +39,14 @@ static int copy_pipe(struct source *s, int fd)
 		return -errno;
 	if (!bytes)
 		return -ENOMEM;
-	for (;;) {
-		ssize_t n = read(fd, bytes, SOURCE_READ_MAX);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		if (n == 0)
-			break;
-		r = write_all(s->copy, bytes, (size_t)n);
+	while ((n = pp_read_all(fd, bytes, SOURCE_READ_MAX)) > 0) {
+		r = pp_write_all(s->copy, bytes, (size_t)n);
 		if (r < 0)
 			return r;
 		s->size += (uint64_t)n;
 	}
 	s->fd = s->copy;
-	return 0;
+	return (int)n;
 }
 
 int source_open(struct source *s, int fd)
@@ -138,7 +98,7 @@ static struct source_block *get_block(struct source *s, uint64_t number)
 		b->bytes = malloc(BLOCK);
 	if (!b->bytes)
 		return NULL;
-	n = read_at(s->fd, b->bytes, BLOCK, number * BLOCK);
+	n = pp_pread_all(s->fd, b->bytes, BLOCK, number * BLOCK);
 	b->number = number;
 	b->n = n < 0 ? 0 : (size_t)n;
 	return b;
@@ -178,7 +138,7 @@ int source_copy(struct source *s, uint64_t offset, uint64_t n, uint8_t **ret)
 	bytes = malloc(n + 1);
 	if (!bytes)
 		return -ENOMEM;
-	r = read_at(s->fd, bytes, n, offset);
+	r = pp_pread_all(s->fd, bytes, n, offset);
 	if (r < 0 || (uint64_t)r < n)
 		return -EBADMSG;
 	*ret = TAKE_PTR(bytes);

@@ -9,6 +9,7 @@
 
 #include "daemon/broker/config/config-value.h"
 #include "daemon/broker/config/dropin-file.h"
+#include "proto/io.h"
 #include "proto/macro.h"
 
 /* Of a request, what the file says. */
@@ -148,21 +149,6 @@ static int open_folder(const char *path, bool make)
 	return fd < 0 ? -errno : fd;
 }
 
-static int write_all(int fd, const char *text, size_t size)
-{
-	while (size > 0) {
-		ssize_t n = write(fd, text, size);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		text += n;
-		size -= n;
-	}
-	return 0;
-}
-
 /* Under a name that is not read (it begins with a dot); then under its own, in one step. */
 static int write_file(int folder, const char *name, const char *text, size_t size)
 {
@@ -176,7 +162,7 @@ static int write_file(int folder, const char *name, const char *text, size_t siz
 	fd = openat(folder, temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
-	r = write_all(fd, text, size);
+	r = pp_write_all(fd, text, size);
 	if (r >= 0 && (fchmod(fd, 0644) < 0 || fsync(fd) < 0 ||
 		       renameat(folder, temporary, folder, name) < 0 || fsync(folder) < 0))
 		r = -errno;

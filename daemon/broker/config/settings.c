@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "proto/io.h"
 #include "proto/macro.h"
 #include "proto/printable.h"
 
@@ -201,7 +202,6 @@ int settings_read(int fd, char **ret, size_t *ret_size)
 {
 	_cleanup_free_ char *text = NULL;
 	struct stat st;
-	size_t size = 0;
 	ssize_t n;
 
 	if (fstat(fd, &st) < 0)
@@ -214,15 +214,12 @@ int settings_read(int fd, char **ret, size_t *ret_size)
 	text = malloc(SETTINGS_FILE_MAX + 1);
 	if (!text)
 		return -ENOMEM;
-	do {
-		n = read(fd, text + size, SETTINGS_FILE_MAX + 1 - size);
-		if (n < 0)
-			return -errno;
-		size += n;
-		if (size > SETTINGS_FILE_MAX)
-			return -EFBIG;
-	} while (n > 0);
+	n = pp_read_all(fd, text, SETTINGS_FILE_MAX + 1);
+	if (n < 0)
+		return (int)n;
+	if ((size_t)n > SETTINGS_FILE_MAX)
+		return -EFBIG;
 	*ret = TAKE_PTR(text);
-	*ret_size = size;
+	*ret_size = (size_t)n;
 	return 0;
 }

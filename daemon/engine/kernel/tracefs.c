@@ -12,6 +12,7 @@
 #include "daemon/filter.h"
 #include "daemon/log.h"
 #include "daemon/text.h"
+#include "proto/io.h"
 #include "proto/macro.h"
 
 #define FORMAT_MAX (256 * 1024)
@@ -63,7 +64,7 @@ static int read_file(int root, const char *path, size_t max, char **ret, size_t 
 {
 	_cleanup_close_ int fd = -EBADF;
 	_cleanup_free_ char *buf = malloc(max + 1);
-	size_t used = 0;
+	ssize_t used;
 	char *fitting;
 
 	if (!buf)
@@ -71,16 +72,10 @@ static int read_file(int root, const char *path, size_t max, char **ret, size_t 
 	fd = openat(root, path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	while (used < max) {
-		ssize_t n = read(fd, buf + used, max - used);
-
-		if (n < 0)
-			return -errno;
-		if (n == 0)
-			break;
-		used += n;
-	}
-	if (used == 0 || used == max)
+	used = pp_read_all(fd, buf, max);
+	if (used < 0)
+		return (int)used;
+	if (used == 0 || (size_t)used == max)
 		return -EBADMSG;
 	buf[used] = 0;
 	fitting = realloc(buf, used + 1);
