@@ -78,7 +78,7 @@ ENGINE_OBJS := $(call objs-below,daemon/engine)
 DUMPER_OBJS := $(call objs,daemon/dumper)
 KEEPER_OBJS := $(call objs,daemon/keeper)
 # What dumper and keeper need of daemon/: no more, so that they parse no more.
-SERVER_OBJS := $(patsubst %,$(BUILD)/obj/daemon/%.o,accept dispose log text)
+SERVER_OBJS := $(patsubst %,$(BUILD)/obj/daemon/%.o,accept dispose log start text)
 PERFCTL_OBJS := $(call objs-below,client/perfctl)
 CLIENT_OBJS := $(filter-out $(PERFCTL_OBJS),$(call objs-below,client))
 BPF_SKELS := $(patsubst daemon/engine/bpf/%.bpf.c,$(BUILD)/gen/%.skel.h,$(wildcard daemon/engine/bpf/*.bpf.c))

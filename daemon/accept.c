@@ -37,3 +37,13 @@ int accept_from(int listener, const struct accept_rule *rule, int flags)
 	dispose_fd(fd);
 	return -EPERM;
 }
+
+void accept_instead(int listener, const struct accept_rule *rule, int *connection)
+{
+	int fd = accept_from(listener, rule, 0);
+
+	if (fd < 0)
+		return;
+	close_fd(*connection);
+	*connection = fd;
+}

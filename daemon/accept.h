@@ -14,3 +14,7 @@ struct accept_rule {
  * (SO_PEERCRED). -EPERM: it was turned away, which the log is told once a minute; -errno.
  */
 int accept_from(int listener, const struct accept_rule *rule, int flags);
+
+/* The same in place of the connection that there is: who connects anew has given up what was asked
+ * before. */
+void accept_instead(int listener, const struct accept_rule *rule, int *connection);

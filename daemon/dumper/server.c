@@ -90,16 +90,6 @@ static int serve_job(struct server *s)
 	return r;
 }
 
-static void accept_broker(struct server *s)
-{
-	int fd = accept_from(s->listener, &s->broker, 0);
-
-	if (fd < 0)
-		return;
-	close_fd(s->connection);
-	s->connection = fd;
-}
-
 static int serve_once(struct server *s)
 {
 	struct pollfd fds[] = {
@@ -108,9 +98,8 @@ static int serve_once(struct server *s)
 
 	if (poll(fds, ARRAY_SIZE(fds), -1) < 0)
 		return errno == EINTR ? 0 : -errno;
-	/* Who connects anew has given up what was asked before. */
 	if (fds[0].revents)
-		accept_broker(s);
+		accept_instead(s->listener, &s->broker, &s->connection);
 	else if (fds[1].revents && serve_job(s) < 0)
 		s->connection = close_fd(s->connection);
 	return 0;

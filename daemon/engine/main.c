@@ -6,8 +6,6 @@
  */
 #include <bpf/libbpf.h>
 #include <fcntl.h>
-#include <getopt.h>
-#include <limits.h>
 #include <poll.h>
 #include <pwd.h>
 #include <signal.h>
@@ -16,7 +14,6 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
-#include <systemd/sd-daemon.h>
 
 #include "daemon/engine/budget.h"
 #include "daemon/engine/event/event.h"
@@ -27,16 +24,20 @@
 #include "daemon/engine/registry/orphans.h"
 #include "daemon/engine/server.h"
 #include "daemon/log.h"
+#include "daemon/start.h"
 #include "daemon/text.h"
 #include "proto/macro.h"
 #include "proto/places.h"
+
+#define PROGRAM "perfpersist-engine"
 
 #define LEAVE_MSEC 3000 /* less than whoever ends the engine waits */
 #define LIBBPF_TAIL 3000
 
 struct options {
 	const char *instance;
-	uint32_t broker;     /* uid */
+	uint32_t broker; /* uid */
+	bool has_broker;
 	uint32_t broker_pid; /* 0: any process of that user */
 	uint64_t max_memory; /* bytes; 0: the default */
 };
@@ -69,66 +70,52 @@ static int parse_user(const char *text, uint32_t *ret)
 	return 0;
 }
 
-/* Returns 0 to go on, 1 to exit with success, or -EINVAL. */
-static int parse_options(int argc, char **argv, struct options *ret)
-{
-	static const struct option longs[] = {
-		{ "instance", required_argument, NULL, 'i' },
-		{ "broker-uid", required_argument, NULL, 'u' },
-		{ "broker-pid", required_argument, NULL, 'p' },
-		{ "max-memory", required_argument, NULL, 'm' },
-		{ "version", no_argument, NULL, 'V' },
-		{ "help", no_argument, NULL, 'h' },
-		{},
-	};
-	bool have_uid = false;
-	int c;
+static const struct option options[] = {
+	{ "instance", required_argument, NULL, 'i' },
+	{ "broker-uid", required_argument, NULL, 'u' },
+	{ "broker-pid", required_argument, NULL, 'p' },
+	{ "max-memory", required_argument, NULL, 'm' },
+	{ "version", no_argument, NULL, 'V' },
+	{ "help", no_argument, NULL, 'h' },
+	{},
+};
 
-	while ((c = getopt_long(argc, argv, "h", longs, NULL)) >= 0)
-		switch (c) {
-		case 'i':
-			ret->instance = optarg;
-			break;
-		case 'u':
-			if (parse_user(optarg, &ret->broker) < 0) {
-				log_error("--broker-uid: there is no user '%s'; run "
-					  "systemd-sysusers, or give a number",
-					  optarg);
-				return -EINVAL;
-			}
-			have_uid = true;
-			break;
-		case 'p':
-			if (pp_parse_u32(optarg, &ret->broker_pid) < 0 || !ret->broker_pid ||
-			    ret->broker_pid > INT_MAX) {
-				log_error("--broker-pid: '%s' is no process's number", optarg);
-				return -EINVAL;
-			}
-			break;
-		case 'm':
-			if (pp_parse_u64(optarg, &ret->max_memory) < 0 || !ret->max_memory) {
-				log_error("--max-memory: '%s' is no number of bytes above 0; write "
-					  "one, or leave it out for half of the machine's memory",
-					  optarg);
-				return -EINVAL;
-			}
-			break;
-		case 'V':
-			puts("perfpersist-engine " PP_VERSION);
-			return 1;
-		case 'h':
-			fputs(usage, stdout);
-			return 1;
-		default:
-			return -EINVAL;
-		}
-	if (optind < argc || !have_uid) {
-		log_error(have_uid ? "'%s' is not expected; see --help"
-				   : "--broker-uid is missing; see --help%.0s",
-			  optind < argc ? argv[optind] : "");
+static int take_option(int option, const char *argument, void *context)
+{
+	struct options *o = context;
+
+	switch (option) {
+	case 'i':
+		o->instance = argument;
+		return 0;
+	case 'u':
+		o->has_broker = parse_user(argument, &o->broker) >= 0;
+		if (!o->has_broker)
+			log_error("--broker-uid: there is no user '%s'; run systemd-sysusers, or "
+				  "give a number",
+				  argument);
+		return o->has_broker ? 0 : -EINVAL;
+	case 'p':
+		return start_broker_pid(argument, &o->broker_pid);
+	default:
+		if (pp_parse_u64(argument, &o->max_memory) >= 0 && o->max_memory)
+			return 0;
+		log_error("--max-memory: '%s' is no number of bytes above 0; write one, or leave "
+			  "it out for half of the machine's memory",
+			  argument);
 		return -EINVAL;
 	}
-	return 0;
+}
+
+static int parse_options(int argc, char **argv, struct options *ret)
+{
+	static const struct start start = { PROGRAM, usage, options, take_option };
+	int r = start_options(&start, argc, argv, ret);
+
+	if (r != 0 || ret->has_broker)
+		return r;
+	log_error("--broker-uid is missing; see --help");
+	return -EINVAL;
 }
 
 /* An engine that was left behind by a broker that died may still finish an order: wait. */
@@ -277,18 +264,15 @@ int main(int argc, char **argv)
 {
 	_cleanup_close_ int signals = -EBADF, lock = -EBADF;
 	struct options o = {};
-	int r;
+	int r, listener;
 
-	log_open("perfpersist-engine");
+	log_open(PROGRAM);
 	r = parse_options(argc, argv, &o);
 	if (r != 0)
 		return r < 0 ? 2 : 0;
-	if (sd_listen_fds(1) != 1 ||
-	    !sd_is_socket_unix(SD_LISTEN_FDS_START, SOCK_SEQPACKET, 1, NULL, 0)) {
-		log_error("one listening SOCK_SEQPACKET socket is expected in LISTEN_FDS; "
-			  "perfpersistd, or perfpersist-engine.socket, starts the engine");
+	listener = start_socket(PROGRAM);
+	if (listener < 0)
 		return 2;
-	}
 	umask(077);
 	lift_memlock();
 	libbpf_set_print(quiet);
@@ -301,8 +285,7 @@ int main(int argc, char **argv)
 	budget_set(o.max_memory);
 	if (open_registry(o.instance, o.broker) < 0)
 		return 1;
-	r = serve(SD_LISTEN_FDS_START, signals,
-		  &(struct accept_rule){ o.broker, (pid_t)o.broker_pid });
+	r = serve(listener, signals, &(struct accept_rule){ o.broker, (pid_t)o.broker_pid });
 	if (r < 0)
 		log_error("the engine's loop failed: %s", strerror(-r));
 	leave();

@@ -233,16 +233,6 @@ static int serve_order(struct server *s)
 
 /* ── the loop ───────────────────────────────────────────────────────────────────────────── */
 
-static void accept_broker(struct server *s)
-{
-	int fd = accept_from(s->listener, &s->broker, 0);
-
-	if (fd < 0)
-		return;
-	close_fd(s->connection);
-	s->connection = fd;
-}
-
 static void take_signals(struct server *s)
 {
 	struct signalfd_siginfo info;
@@ -290,7 +280,7 @@ static int serve_once(struct server *s, int watchdog)
 	if (fds[2].revents && serve_order(s) < 0)
 		s->connection = close_fd(s->connection);
 	else if (!fds[2].revents && fds[1].revents)
-		accept_broker(s);
+		accept_instead(s->listener, &s->broker, &s->connection);
 	orphans_look(send_released, s);
 	return 0;
 }
