@@ -119,6 +119,34 @@ void client_info_from_message(const struct pp_msg_event *m, struct perfpersist_i
 	COPY_FIELD(ret->lacking, m->lacking);
 }
 
+void client_info_to_message(const struct perfpersist_info *info, struct pp_msg_event *ret)
+{
+	*ret = (struct pp_msg_event){
+		.id = info->id,
+		.shares = info->shares,
+		.recorder = info->recorder,
+		.state = info->state,
+		.sources = info->sources,
+		.set = info->set,
+		.data_size = info->buffer,
+		.memory = info->memory,
+		.sample_type = info->sample_type,
+		.period = info->period,
+		.max_rate = info->max_rate,
+		.flags = info->flags,
+		.owner = info->owner,
+		.group = info->group,
+		.mode = info->mode,
+		.creator = info->creator,
+		.created = info->created,
+	};
+	COPY_FIELD(ret->ns, info->ns);
+	COPY_FIELD(ret->name, info->name);
+	COPY_FIELD(ret->event, info->event);
+	COPY_FIELD(ret->filter, info->filter);
+	COPY_FIELD(ret->cpus, info->cpus);
+}
+
 void client_info_from_header(const struct pp_ring_header *h, struct perfpersist_info *ret)
 {
 	struct perf_event_attr attr = { 0 };

@@ -25,6 +25,8 @@ int client_info_check(const struct perfpersist_info *ret);
 int client_info_export(const struct perfpersist_info *info, struct perfpersist_info *ret);
 
 void client_info_from_message(const struct pp_msg_event *m, struct perfpersist_info *ret);
+/* What an event is, without what it counts. */
+void client_info_to_message(const struct perfpersist_info *info, struct pp_msg_event *ret);
 
 /* From a checked header: what it tells. Owner, group and state are not known then. */
 void client_info_from_header(const struct pp_ring_header *h, struct perfpersist_info *ret);

@@ -9,7 +9,9 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "client/info.h"
 #include "proto/clock.h"
+#include "proto/event-text.h"
 #include "proto/io.h"
 #include "proto/macro.h"
 
@@ -56,78 +58,18 @@ int saved_write_file(int dir_fd, const char *name, const void *bytes, size_t n,
 
 /* ── The texts ──────────────────────────────────────────────────────────────────────────── */
 
-static const char *recorder_name(uint32_t recorder)
+static void print_info(FILE *f, const struct perfpersist_info *info)
 {
-	switch (recorder) {
-	case PERFPERSIST_RECORDER_GENERIC:
-		return "generic";
-	case PERFPERSIST_RECORDER_TP_BTF:
-		return "tp_btf";
-	case PERFPERSIST_RECORDER_OVERFLOW:
-		return "overflow";
-	case PERFPERSIST_RECORDER_PROBE:
-		return "probe";
-	}
-	return "unknown";
-}
-
-static void print_flags(FILE *f, uint32_t flags)
-{
-	static const struct {
-		uint32_t bit;
-		const char *name;
-	} names[] = {
-		{ PERFPERSIST_FREQ, "freq" },	      { PERFPERSIST_CALLCHAIN, "callchain" },
-		{ PERFPERSIST_ALL_CPUS, "all-cpus" }, { PERFPERSIST_GENERIC, "generic" },
-		{ PERFPERSIST_WAKEUP, "wakeup" },     { PERFPERSIST_CONFIGURED, "configured" },
+	struct pp_event_text t = {
+		.saved_mono = pp_clock_ns(CLOCK_MONOTONIC),
+		.saved = pp_clock_ns(CLOCK_REALTIME),
 	};
-	const char *sep = "";
 
-	fputs("flags=", f);
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (flags & names[i].bit) {
-			fprintf(f, "%s%s", sep, names[i].name);
-			sep = ",";
-		}
-	fputc('\n', f);
-}
-
-/* A text is one line, whatever is in it. */
-static void print_line(FILE *f, const char *key, const char *text)
-{
-	fprintf(f, "%s=", key);
-	for (; *text; text++)
-		fputc(*text == '\n' ? ' ' : *text, f);
-	fputc('\n', f);
-}
-
-/* The clocks together, so that records can be dated in another boot. */
-static void print_saved(FILE *f)
-{
-	fprintf(f, "saved_mono=%" PRIu64 "\n", pp_clock_ns(CLOCK_MONOTONIC));
-	fprintf(f, "saved=%" PRIu64 "\n", pp_clock_ns(CLOCK_REALTIME));
-}
-
-static void print_info(FILE *f, const struct perfpersist_info *i)
-{
-	const char *state = i->state == PERFPERSIST_PAUSED ? "paused" : "running";
-
-	fprintf(f, "id=%" PRIu64 "\n", i->id);
-	if (i->shares)
-		fprintf(f, "shares=%" PRIu64 "\n", i->shares);
-	fprintf(f, "namespace=%s\nname=%s\n", i->ns, i->name);
-	print_line(f, "event", i->event);
-	print_line(f, "filter", i->filter);
-	fprintf(f, "recorder=%s\nsources=%u\nset=%u\n", recorder_name(i->recorder), i->sources,
-		i->set);
-	fprintf(f, "buffer=%" PRIu64 "\nmemory=%" PRIu64 "\n", i->buffer, i->memory);
-	print_line(f, "cpus", i->cpus);
-	fprintf(f, "sample_type=0x%" PRIx64 "\nperiod=%" PRIu64 "\nmax_rate=%" PRIu64 "\n",
-		i->sample_type, i->period, i->max_rate);
-	print_flags(f, i->flags);
-	fprintf(f, "owner=%u\ngroup=%u\nmode=%04o\ncreator=%u\ncreated=%" PRIu64 "\nstate=%s\n",
-		i->owner, i->group, i->mode & 0777, i->creator, i->created, state);
-	print_saved(f);
+	client_info_to_message(info, &t.event);
+	t.event.mode &= 0777;
+	if (t.event.state != PP_EVENT_PAUSED)
+		t.event.state = PP_EVENT_RUNNING;
+	pp_event_text_write(f, &t);
 }
 
 struct totals {

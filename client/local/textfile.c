@@ -9,6 +9,7 @@
 #include "client/info.h"
 #include "client/local/saved-file.h"
 #include "client/public.h"
+#include "proto/event-text.h"
 #include "proto/io.h"
 
 #define TEXTFILE_MAX (1U << 20) /* `stat` has a line per CPU */
@@ -40,144 +41,18 @@ static int read_text(int opened, char **ret)
 	return 0;
 }
 
-static uint64_t number(const char *text, int base)
-{
-	return strtoull(text, NULL, base);
-}
-
-static uint32_t find(const char *const *names, size_t n, const char *text)
-{
-	for (uint32_t i = 0; i < n; i++)
-		if (names[i] && !strcmp(names[i], text))
-			return i;
-	return 0;
-}
-
-static uint32_t parse_flags(char *text)
-{
-	static const struct {
-		const char *name;
-		uint32_t flag;
-	} flags[] = {
-		{ "freq", PERFPERSIST_FREQ },	      { "callchain", PERFPERSIST_CALLCHAIN },
-		{ "all-cpus", PERFPERSIST_ALL_CPUS }, { "generic", PERFPERSIST_GENERIC },
-		{ "wakeup", PERFPERSIST_WAKEUP },     { "configured", PERFPERSIST_CONFIGURED },
-	};
-	uint32_t ret = 0;
-
-	for (char *save, *word = strtok_r(text, ",", &save); word;
-	     word = strtok_r(NULL, ",", &save))
-		for (size_t i = 0; i < ARRAY_SIZE(flags); i++)
-			if (!strcmp(word, flags[i].name))
-				ret |= flags[i].flag;
-	return ret;
-}
-
-static void take_text(char *field, size_t size, const char *text)
-{
-	size_t n = strnlen(text, size - 1);
-
-	memset(field, 0, size);
-	memcpy(field, text, n);
-}
-#define TAKE_TEXT(field, text) take_text(field, sizeof(field), text)
-
-/* The keys whose values are a word or a text. False: none of them. */
-static bool take_text_key(struct perfpersist_info *i, const char *key, char *value)
-{
-	static const char *const recorders[] = {
-		[PERFPERSIST_RECORDER_GENERIC] = "generic",
-		[PERFPERSIST_RECORDER_TP_BTF] = "tp_btf",
-		[PERFPERSIST_RECORDER_OVERFLOW] = "overflow",
-		[PERFPERSIST_RECORDER_PROBE] = "probe",
-	};
-	static const char *const states[] = {
-		[PERFPERSIST_CREATING] = "creating",
-		[PERFPERSIST_RUNNING] = "running",
-		[PERFPERSIST_DELETING] = "deleting",
-		[PERFPERSIST_PAUSED] = "paused",
-	};
-
-	if (!strcmp(key, "namespace"))
-		TAKE_TEXT(i->ns, value);
-	else if (!strcmp(key, "name"))
-		TAKE_TEXT(i->name, value);
-	else if (!strcmp(key, "event"))
-		TAKE_TEXT(i->event, value);
-	else if (!strcmp(key, "filter"))
-		TAKE_TEXT(i->filter, value);
-	else if (!strcmp(key, "cpus"))
-		TAKE_TEXT(i->cpus, value);
-	else if (!strcmp(key, "recorder"))
-		i->recorder = find(recorders, ARRAY_SIZE(recorders), value);
-	else if (!strcmp(key, "state"))
-		i->state = find(states, ARRAY_SIZE(states), value);
-	else if (!strcmp(key, "flags"))
-		i->flags = parse_flags(value);
-	else
-		return false;
-	return true;
-}
-
-static void take_number_key(struct perfpersist_info *i, const char *key, const char *value)
-{
-	static const struct {
-		const char *name;
-		size_t member, size;
-		int base;
-	} keys[] = {
-#define KEY(name, member, base) \
-	{ name, offsetof(struct perfpersist_info, member), sizeof(i->member), base }
-		KEY("id", id, 10),
-		KEY("shares", shares, 10),
-		KEY("sources", sources, 10),
-		KEY("set", set, 10),
-		KEY("buffer", buffer, 10),
-		KEY("memory", memory, 10),
-		KEY("sample_type", sample_type, 0),
-		KEY("period", period, 10),
-		KEY("max_rate", max_rate, 10),
-		KEY("owner", owner, 10),
-		KEY("group", group, 10),
-		KEY("mode", mode, 8),
-		KEY("creator", creator, 10),
-		KEY("created", created, 10),
-		KEY("saved", saved, 10),
-		KEY("saved_mono", saved_mono, 10),
-#undef KEY
-	};
-
-	for (size_t k = 0; k < ARRAY_SIZE(keys); k++) {
-		uint64_t v;
-		uint32_t v32;
-
-		if (strcmp(key, keys[k].name) != 0)
-			continue;
-		v = number(value, keys[k].base);
-		v32 = (uint32_t)v;
-		memcpy((char *)i + keys[k].member, keys[k].size == sizeof(v) ? (void *)&v : &v32,
-		       keys[k].size);
-	}
-}
-
-/* Takes in the text of `info`; unknown keys are left for later versions. 0 or -EBADMSG. */
+/* Takes in the text of `info`. 0 or -EBADMSG. */
 static int parse_info(char *text, struct perfpersist_info *ret)
 {
-	struct perfpersist_info info = { .sz = sizeof(info), .sources = 1, .set = 1 };
+	struct pp_event_text t = { .event = { .sources = 1, .set = 1 } };
+	const struct pp_msg_event *e = &t.event;
 
-	for (char *save, *line = strtok_r(text, "\n", &save); line;
-	     line = strtok_r(NULL, "\n", &save)) {
-		char *value = strchr(line, '=');
-
-		if (!value)
-			continue;
-		*value++ = 0;
-		if (!take_text_key(&info, line, value))
-			take_number_key(&info, line, value);
-	}
-	if (info.id == 0 || !client_name_is_valid(info.ns) || !client_name_is_valid(info.name))
+	pp_event_text_parse(text, &t);
+	if (e->id == 0 || !client_name_is_valid(e->ns) || !client_name_is_valid(e->name))
 		return -EBADMSG;
-	*ret = info;
+	client_info_from_message(e, ret);
+	ret->saved = t.saved;
+	ret->saved_mono = t.saved_mono;
 	return 0;
 }
 
@@ -193,7 +68,7 @@ static int find_number(const char *line, const char *key, uint64_t *ret)
 			continue;
 		if (at[n + 1] < '0' || at[n + 1] > '9')
 			return 0;
-		*ret = number(at + n + 1, 10);
+		*ret = strtoull(at + n + 1, NULL, 10);
 		return 1;
 	}
 	return 0;

@@ -8,69 +8,42 @@
 
 #include "daemon/cpus.h"
 #include "daemon/text.h"
+#include "proto/event-text.h"
 #include "proto/macro.h"
-
-static const char *recorder_name(uint32_t recorder)
-{
-	switch (recorder) {
-	case PP_RECORDER_GENERIC:
-		return "generic";
-	case PP_RECORDER_TP_BTF:
-		return "tp_btf";
-	case PP_RECORDER_PROBE:
-		return "probe";
-	default:
-		return "overflow";
-	}
-}
-
-static void print_flags(FILE *f, uint32_t flags)
-{
-	static const struct {
-		uint32_t bit;
-		const char *name;
-	} names[] = {
-		{ PP_EVENT_FREQ, "freq" },	   { PP_EVENT_CALLCHAIN, "callchain" },
-		{ PP_EVENT_ALL_CPUS, "all-cpus" }, { PP_EVENT_GENERIC, "generic" },
-		{ PP_EVENT_WAKEUP, "wakeup" },	   { PP_EVENT_CONFIGURED, "configured" },
-	};
-	const char *sep = "";
-
-	fputs("flags=", f);
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (flags & names[i].bit) {
-			fprintf(f, "%s%s", sep, names[i].name);
-			sep = ",";
-		}
-	fputc('\n', f);
-}
-
-static unsigned long long ull(uint64_t v)
-{
-	return v;
-}
 
 /* The text of `info`. All of it fits: no value is longer than 1 KiB, and three can be so long. */
 static int print_text(const struct pp_event *e, char *buf, size_t size, unsigned *ret_used)
 {
 	_cleanup_fclose_ FILE *f = fmemopen(buf, size, "w");
 	const struct pp_spec *s = &e->spec;
-	char cpus[PP_CPUS_SIZE];
+	struct pp_event_text t = { .event = {
+					   .id = e->id,
+					   .recorder = e->recorder,
+					   .sources = e->n_sources,
+					   .set = e->set,
+					   .data_size = s->data_size,
+					   .memory = e->memory,
+					   .sample_type = e->sample_type,
+					   .period = s->period,
+					   .max_rate = s->max_rate,
+					   .flags = s->flags,
+					   .owner = s->owner,
+					   .group = s->group,
+					   .mode = s->mode,
+					   .creator = s->creator,
+					   .created = e->created,
+					   .state = e->paused ? PP_EVENT_PAUSED : PP_EVENT_RUNNING,
+				   } };
 
 	if (!f)
 		return -errno;
+	memcpy(t.event.ns, s->ns, sizeof(t.event.ns));
+	memcpy(t.event.name, s->name, sizeof(t.event.name));
+	memcpy(t.event.event, s->event, sizeof(t.event.event));
+	memcpy(t.event.filter, s->filter, sizeof(t.event.filter));
 	/* A list that is too long is cut, as in the protocol: the pins name every CPU. */
-	(void)pp_format_cpus(&e->rings, cpus, sizeof(cpus));
-	fprintf(f, "id=%llu\nnamespace=%s\nname=%s\nevent=%s\nfilter=%s\n", ull(e->id), s->ns,
-		s->name, s->event, s->filter);
-	fprintf(f, "recorder=%s\nsources=%u\nset=%u\nbuffer=%llu\nmemory=%llu\ncpus=%s\n",
-		recorder_name(e->recorder), e->n_sources, e->set, ull(s->data_size), ull(e->memory),
-		cpus);
-	fprintf(f, "sample_type=0x%llx\nperiod=%llu\nmax_rate=%llu\n", ull(e->sample_type),
-		ull(s->period), ull(s->max_rate));
-	print_flags(f, s->flags);
-	fprintf(f, "owner=%u\ngroup=%u\nmode=%04o\ncreator=%u\ncreated=%llu\nstate=%s\n", s->owner,
-		s->group, s->mode, s->creator, ull(e->created), e->paused ? "paused" : "running");
+	(void)pp_format_cpus(&e->rings, t.event.cpus, sizeof(t.event.cpus));
+	pp_event_text_write(f, &t);
 	if (fflush(f) < 0 || ftell(f) >= (long)size)
 		return -ENOSPC;
 	*ret_used = ftell(f);
