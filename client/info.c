@@ -36,16 +36,8 @@ void client_infos_done(struct client_infos *infos)
 
 int client_infos_add(struct client_infos *infos, const struct perfpersist_info *info)
 {
-	if (infos->n == infos->cap) {
-		size_t cap = infos->cap ? 2 * infos->cap : 16;
-		struct perfpersist_info *v = reallocarray(infos->v, cap, sizeof(*v));
-
-		if (!v)
-			return client_fail(-ENOMEM,
-					   "cannot hold the list of events: out of memory");
-		infos->v = v;
-		infos->cap = cap;
-	}
+	if (!GROW(infos->v, infos->n))
+		return client_fail(-ENOMEM, "cannot hold the list of events: out of memory");
 	infos->v[infos->n++] = *info;
 	return 0;
 }

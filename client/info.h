@@ -12,7 +12,7 @@
 /* Events gathered one by one; v is one array for free(3). */
 struct client_infos {
 	struct perfpersist_info *v;
-	size_t n, cap;
+	size_t n;
 };
 
 void client_infos_done(struct client_infos *infos);

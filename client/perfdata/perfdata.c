@@ -71,16 +71,7 @@ _public_ int perfpersist_perfdata_new(int fd, const struct perfpersist_perfdata_
 
 static struct perfdata_evsel *add_evsel(struct perfpersist_perfdata *d)
 {
-	if (d->n_evsels == d->cap_evsels) {
-		size_t cap = d->cap_evsels ? 2 * d->cap_evsels : 16;
-		struct perfdata_evsel *evsels = reallocarray(d->evsels, cap, sizeof(*evsels));
-
-		if (!evsels)
-			return NULL;
-		d->evsels = evsels;
-		d->cap_evsels = cap;
-	}
-	return &d->evsels[d->n_evsels];
+	return GROW(d->evsels, d->n_evsels) ? &d->evsels[d->n_evsels] : NULL;
 }
 
 /* Ids follow sideband's. */
@@ -117,16 +108,13 @@ static int add_sources(struct perfpersist_perfdata *d, struct perfpersist_event 
 _public_ int perfpersist_perfdata_event(struct perfpersist_perfdata *d, struct perfpersist_event *e)
 {
 	size_t first = d->n_evsels;
-	struct perfdata_event *events;
 	int r;
 
 	if (d->is_started)
 		return client_fail(-EBUSY,
 				   "cannot add an event to perf.data: records have been written");
-	events = reallocarray(d->events, d->n_events + 1, sizeof(*events));
-	if (!events)
+	if (!GROW(d->events, d->n_events))
 		return out_of_memory();
-	d->events = events;
 	r = add_sources(d, e);
 	if (r < 0) {
 		while (d->n_evsels > first)

@@ -52,7 +52,7 @@ struct perfpersist_perfdata {
 	uint64_t realtime_offset;
 
 	struct perfdata_evsel *evsels; /* the last one, added at the start, is sideband's */
-	size_t n_evsels, cap_evsels;
+	size_t n_evsels;
 	struct perfdata_event *events;
 	size_t n_events;
 

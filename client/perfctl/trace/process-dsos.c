@@ -64,15 +64,8 @@ static int add(struct dsos *d, const char *path, const uint8_t *build_id, size_t
 	struct dso_entry *e;
 	int r;
 
-	if (d->n == d->cap) {
-		size_t cap = d->cap ? d->cap * 2 : 16;
-		struct dso_entry **bigger = reallocarray(d->entries, cap, sizeof(*bigger));
-
-		if (!bigger)
-			return -ENOMEM;
-		d->entries = bigger;
-		d->cap = cap;
-	}
+	if (!GROW(d->entries, d->n))
+		return -ENOMEM;
 	e = calloc(1, sizeof(*e));
 	if (!e)
 		return -ENOMEM;

@@ -7,7 +7,7 @@
 
 struct dsos {
 	struct dso_entry **entries;
-	size_t n, cap;
+	size_t n;
 	struct keytable by_key; /* the newest entry of each hash */
 };
 

@@ -28,27 +28,11 @@ struct process {
 struct processes {
 	struct process *processes;
 	struct thread *threads;
-	size_t n_processes, cap_processes, n_threads, cap_threads;
+	size_t n_processes, n_threads;
 	struct keytable by_pid, by_tid;
 	struct map_node *kernel;
 	struct dsos dsos;
 };
-
-/* Makes room for one more in an array. */
-static int more(void **array, size_t n, size_t *cap, size_t size)
-{
-	size_t bigger_cap = *cap ? *cap * 2 : 64;
-	void *bigger;
-
-	if (n < *cap)
-		return 0;
-	bigger = reallocarray(*array, bigger_cap, size);
-	if (!bigger)
-		return -ENOMEM;
-	*array = bigger;
-	*cap = bigger_cap;
-	return 0;
-}
 
 static uint64_t tid_key(uint32_t pid, uint32_t tid)
 {
@@ -61,10 +45,9 @@ static int get_process(struct processes *p, uint32_t pid, struct process **ret)
 	int r;
 
 	if (i < 0) {
-		r = more((void **)&p->processes, p->n_processes, &p->cap_processes,
-			 sizeof(*p->processes));
-		if (r == 0)
-			r = keytable_set(&p->by_pid, pid, (uint32_t)p->n_processes);
+		if (!GROW(p->processes, p->n_processes))
+			return -ENOMEM;
+		r = keytable_set(&p->by_pid, pid, (uint32_t)p->n_processes);
 		if (r < 0)
 			return r;
 		i = (int64_t)p->n_processes++;
@@ -80,9 +63,9 @@ static int get_thread(struct processes *p, uint32_t pid, uint32_t tid, struct th
 	int r;
 
 	if (i < 0) {
-		r = more((void **)&p->threads, p->n_threads, &p->cap_threads, sizeof(*p->threads));
-		if (r == 0)
-			r = keytable_set(&p->by_tid, tid_key(pid, tid), (uint32_t)p->n_threads);
+		if (!GROW(p->threads, p->n_threads))
+			return -ENOMEM;
+		r = keytable_set(&p->by_tid, tid_key(pid, tid), (uint32_t)p->n_threads);
 		if (r < 0)
 			return r;
 		i = (int64_t)p->n_threads++;

@@ -15,15 +15,8 @@ int events_add(struct trace *t, const void *attr, size_t n)
 	if (n < ATTR_SIZE_MIN)
 		return -EBADMSG;
 	memcpy(&a, attr, MIN(n, sizeof(a)));
-	if (t->n_events == t->cap_events) {
-		size_t cap = t->cap_events ? t->cap_events * 2 : 16;
-		struct event **bigger = reallocarray(t->events, cap, sizeof(struct event *));
-
-		if (!bigger)
-			return -ENOMEM;
-		t->events = bigger;
-		t->cap_events = cap;
-	}
+	if (!GROW(t->events, t->n_events))
+		return -ENOMEM;
 	e = calloc(1, sizeof(*e));
 	if (!e)
 		return -ENOMEM;

@@ -14,15 +14,8 @@
 
 static int add_place(struct trace *t, uint64_t time, uint64_t offset)
 {
-	if (t->n_places == t->cap_places) {
-		size_t cap = t->cap_places ? t->cap_places * 2 : 1024;
-		struct place *bigger = reallocarray(t->places, cap, sizeof(*bigger));
-
-		if (!bigger)
-			return -ENOMEM;
-		t->places = bigger;
-		t->cap_places = cap;
-	}
+	if (!GROW(t->places, t->n_places))
+		return -ENOMEM;
 	if (t->n_places && time < t->places[t->n_places - 1].time)
 		t->sorted = false;
 	t->places[t->n_places++] = (struct place){ .time = time, .offset = offset };

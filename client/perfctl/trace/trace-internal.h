@@ -29,7 +29,7 @@ struct trace {
 	struct source source;
 	struct trace_info info;
 	struct event **events;
-	size_t n_events, cap_events;
+	size_t n_events;
 	struct keytable by_id; /* events by the kernel's ids */
 	bool events_checked;   /* they can be told apart */
 	bool identifier;       /* all have PERF_SAMPLE_IDENTIFIER */
@@ -38,7 +38,7 @@ struct trace {
 	struct blob *blobs;    /* texts and formats that live as long as this */
 	uint64_t begin, end;   /* of the records */
 	struct place *places;
-	size_t n_places, cap_places, next;
+	size_t n_places, next;
 	bool sorted;
 	char *damage; /* what is to be said after the last record */
 	struct processes *processes;
