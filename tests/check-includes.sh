@@ -59,7 +59,7 @@ $c/local       | proto client $c/rings $c/request
 $c/daemon      | proto client $c/rings $c/request $c/local
 
 $p/output      | | $own $p/perfctl.h
-$p/trace       | | $c/perfpersist.h proto/cursor.h proto/io.h proto/macro.h proto/perf-record.h proto/regular.h proto/siphash.h | elfutils/.*|dwarf\.h|(libelf|gelf)\.h
+$p/trace       | | $c/perfpersist.h proto/cursor.h proto/io.h proto/macro.h proto/perf-file.h proto/perf-record.h proto/regular.h proto/siphash.h | elfutils/.*|dwarf\.h|(libelf|gelf)\.h
 $p/decode      | $p/output $p/trace | $own | traceevent/.*|event-parse\.h|trace-seq\.h
 $p/print       | $p/output $p/decode | $own $p/perfctl.h
 $p/events      | $p/output $p/decode $p/print $p/trace | $own $p/perfctl.h

@@ -119,10 +119,10 @@ bool build_id_is_known(const struct build_id_table *t, const char *path)
 void build_id_add(struct build_id_table *t, uint16_t cpumode, const char *path,
 		  const uint8_t *build_id, size_t size)
 {
-	size_t path_size = ALIGN_TO(strlen(path) + 1, (size_t)PERFDATA_STRING_ALIGN);
-	struct perfdata_build_id entry = {
-		.header.type = PERFDATA_BUILD_ID,
-		.header.misc = cpumode | PERFDATA_BUILD_ID_HAS_SIZE,
+	size_t path_size = ALIGN_TO(strlen(path) + 1, (size_t)PERF_FILE_STRING_ALIGN);
+	struct perf_file_build_id entry = {
+		.header.type = PERF_FILE_BUILD_ID,
+		.header.misc = cpumode | PERF_FILE_BUILD_ID_HAS_SIZE,
 		.header.size = (uint16_t)(sizeof(entry) + path_size),
 		.pid = -1,
 		.size = (uint8_t)size,

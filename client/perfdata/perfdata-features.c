@@ -10,7 +10,7 @@
 
 #include "client/perfdata/perfdata.h"
 
-static void put_uname(enum perfdata_feature feature, struct blob *b)
+static void put_uname(enum perf_file_feature feature, struct blob *b)
 {
 	struct utsname u;
 
@@ -81,7 +81,7 @@ static void put_clock_data(const struct perfpersist_perfdata *d, struct blob *b)
 	blob_u64(b, d->first_time);
 }
 
-void perfdata_feature(const struct perfpersist_perfdata *d, enum perfdata_feature feature,
+void perfdata_feature(const struct perfpersist_perfdata *d, enum perf_file_feature feature,
 		      struct blob *b)
 {
 	switch (feature) {
@@ -117,7 +117,7 @@ void perfdata_feature(const struct perfpersist_perfdata *d, enum perfdata_featur
 		return put_clockid(b);
 	case FEATURE_CLOCK_DATA:
 		return put_clock_data(d, b);
-	case FEATURES:
+	default:
 		return;
 	}
 }

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "client/perfdata/perfdata-format.h"
 #include "proto/io.h"
+#include "proto/perf-file.h"
 
 #define BUFFER_SIZE (256U << 10)
 
@@ -152,7 +152,7 @@ void blob_u64(struct blob *b, uint64_t v)
 
 void blob_bytes_as_string(struct blob *b, const char *s, size_t n)
 {
-	size_t padded = ALIGN_TO(n + 1, (size_t)PERFDATA_STRING_ALIGN);
+	size_t padded = ALIGN_TO(n + 1, (size_t)PERF_FILE_STRING_ALIGN);
 
 	blob_u32(b, (uint32_t)padded);
 	blob_put(b, s, n);

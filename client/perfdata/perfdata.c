@@ -15,8 +15,6 @@
 /* perf keeps what comes between two of these in memory, to sort it. */
 #define ROUND (1U << 20)
 
-_Static_assert(sizeof(struct perfdata_file_header) == 104, "as perf has it");
-
 /* ── Beginning ──────────────────────────────────────────────────────────────────────────── */
 
 static int copy_argv(struct perfpersist_perfdata *d, const struct perfpersist_perfdata_options *o)
@@ -149,13 +147,13 @@ _public_ int perfpersist_perfdata_sideband(struct perfpersist_perfdata *d, int f
 
 static void put_file_start(struct perfpersist_perfdata *d)
 {
-	struct perfdata_file_header *h = &d->header;
+	struct perf_file_header *h = &d->header;
 	uint64_t at = sizeof(*h);
 
-	*h = (struct perfdata_file_header){
-		.magic = PERFDATA_MAGIC,
+	*h = (struct perf_file_header){
+		.magic = PERF_FILE_MAGIC,
 		.size = sizeof(*h),
-		.attr_size = PERFDATA_ATTR_SIZE + sizeof(struct perfdata_section),
+		.attr_size = PERFDATA_ATTR_SIZE + sizeof(struct perf_file_section),
 	};
 	output_fill(&d->out, sizeof(*h));
 	for (size_t i = 0; i < d->n_evsels; i++)
@@ -163,7 +161,7 @@ static void put_file_start(struct perfpersist_perfdata *d)
 	h->attrs.offset = at + d->n_evsels * sizeof(uint64_t);
 	h->attrs.size = d->n_evsels * h->attr_size;
 	for (size_t i = 0; i < d->n_evsels; i++) {
-		struct perfdata_section ids = { at + i * sizeof(uint64_t), sizeof(uint64_t) };
+		struct perf_file_section ids = { at + i * sizeof(uint64_t), sizeof(uint64_t) };
 
 		output_put(&d->out, &d->evsels[i].attr, PERFDATA_ATTR_SIZE);
 		output_put(&d->out, &ids, sizeof(ids));
@@ -181,7 +179,7 @@ static void put_header(struct perfpersist_perfdata *d, uint32_t type, size_t siz
 static void put_attr_records(struct perfpersist_perfdata *d)
 {
 	for (size_t i = 0; i < d->n_evsels; i++) {
-		put_header(d, PERFDATA_ATTR,
+		put_header(d, PERF_FILE_ATTR,
 			   sizeof(struct perf_event_header) + PERFDATA_ATTR_SIZE +
 				   sizeof(uint64_t));
 		output_put(&d->out, &d->evsels[i].attr, PERFDATA_ATTR_SIZE);
@@ -190,10 +188,10 @@ static void put_attr_records(struct perfpersist_perfdata *d)
 	for (size_t i = 0; i < d->n_evsels; i++) {
 		const struct perfdata_evsel *evsel = &d->evsels[i];
 		size_t size = strlen(evsel->name) + 1, padded = ALIGN_TO(size, (size_t)8);
-		struct perfdata_event_update update = {
-			.header.type = PERFDATA_EVENT_UPDATE,
+		struct perf_file_event_update update = {
+			.header.type = PERF_FILE_EVENT_UPDATE,
 			.header.size = (uint16_t)(sizeof(update) + padded),
-			.type = PERFDATA_UPDATE_NAME,
+			.type = PERF_FILE_UPDATE_NAME,
 			.id = evsel->id,
 		};
 
@@ -212,7 +210,7 @@ static void put_feature_record(struct perfpersist_perfdata *d, uint64_t feature,
 
 	if (head + padded > PP_RECORD_SIZE_MAX)
 		return;
-	put_header(d, PERFDATA_FEATURE, head + padded);
+	put_header(d, PERF_FILE_FEATURE, head + padded);
 	output_put(&d->out, &feature, sizeof(feature));
 	output_put(&d->out, b->bytes, b->n);
 	output_fill(&d->out, padded - b->n);
@@ -220,8 +218,8 @@ static void put_feature_record(struct perfpersist_perfdata *d, uint64_t feature,
 
 static void put_tracing_record(struct perfpersist_perfdata *d, const struct blob *b)
 {
-	struct perfdata_tracing_data t = {
-		.header = { .type = PERFDATA_TRACING_DATA, .size = sizeof(t) },
+	struct perf_file_tracing_data t = {
+		.header = { .type = PERF_FILE_TRACING_DATA, .size = sizeof(t) },
 		.size = (uint32_t)ALIGN_TO(b->n, (size_t)8),
 	};
 
@@ -232,11 +230,11 @@ static void put_tracing_record(struct perfpersist_perfdata *d, const struct blob
 
 static void put_pipe_start(struct perfpersist_perfdata *d)
 {
-	struct perfdata_pipe_header h = { PERFDATA_MAGIC, sizeof(h) };
+	struct perf_file_pipe_header h = { PERF_FILE_MAGIC, sizeof(h) };
 
 	output_put(&d->out, &h, sizeof(h));
 	put_attr_records(d);
-	for (enum perfdata_feature f = FEATURE_TRACING_DATA; f < FEATURES; f++) {
+	for (enum perf_file_feature f = FEATURE_TRACING_DATA; f <= FEATURE_CLOCK_DATA; f++) {
 		_cleanup_(blob_done) struct blob b = {};
 
 		perfdata_feature(d, f, &b);
@@ -282,7 +280,7 @@ static int start(struct perfpersist_perfdata *d)
 	synthesize_kernel(&kernel);
 	output_put(&d->out, kernel.bytes, kernel.n);
 	sideband_put_until(d, 0);
-	put_header(d, PERFDATA_FINISHED_INIT, sizeof(struct perf_event_header));
+	put_header(d, PERF_FILE_FINISHED_INIT, sizeof(struct perf_event_header));
 	if (kernel.failed || d->build_ids.entries.failed)
 		d->out.error = -ENOMEM;
 	return d->out.error;
@@ -299,7 +297,7 @@ static int prepare(struct perfpersist_perfdata *d, uint64_t time)
 		sideband_put_until(d, time);
 	/* What comes late is of earlier rounds. */
 	if (d->out.written >= d->round && !d->is_late) {
-		put_header(d, PERFDATA_FINISHED_ROUND, sizeof(struct perf_event_header));
+		put_header(d, PERF_FILE_FINISHED_ROUND, sizeof(struct perf_event_header));
 		d->round = d->out.written + ROUND;
 	}
 	return d->out.error < 0 ? failed(d) : 0;
@@ -362,16 +360,16 @@ _public_ int perfpersist_perfdata_lost(struct perfpersist_perfdata *d, int event
 static int put_features(struct perfpersist_perfdata *d)
 {
 	_cleanup_(blob_done) struct blob all = {};
-	struct perfdata_section sections[FEATURES];
+	struct perf_file_section sections[FEATURE_CLOCK_DATA + 1];
 	size_t n = 0;
 
-	for (enum perfdata_feature f = FEATURE_TRACING_DATA; f < FEATURES; f++) {
+	for (enum perf_file_feature f = FEATURE_TRACING_DATA; f <= FEATURE_CLOCK_DATA; f++) {
 		size_t begin = all.n;
 
 		perfdata_feature(d, f, &all);
 		if (all.n == begin)
 			continue;
-		sections[n++] = (struct perfdata_section){ begin, all.n - begin };
+		sections[n++] = (struct perf_file_section){ begin, all.n - begin };
 		d->header.features[0] |= 1ULL << f;
 	}
 	if (all.failed || d->build_ids.entries.failed)

@@ -7,10 +7,14 @@
 #pragma once
 
 #include "client/perfdata/path-set.h"
-#include "client/perfdata/perfdata-format.h"
 #include "client/perfdata/perfdata-output.h"
 #include "client/perfpersist.h"
+#include "proto/perf-file.h"
 #include "proto/perf-record.h"
+
+/* Of each attr in a file. Longer ones are refused by a perf that knows no longer one, and in the
+ * pipe format perf 6.1 finds an attr's ids behind so many bytes, whatever its size says. */
+#define PERFDATA_ATTR_SIZE 128
 
 /* One source of an event: an evsel, in perf's words. */
 struct perfdata_evsel {
@@ -31,7 +35,7 @@ struct perfdata_event {
 
 /* Files that have a build id, each once. */
 struct build_id_table {
-	struct blob entries; /* struct perfdata_build_id and path, one after the other */
+	struct blob entries; /* struct perf_file_build_id and path, one after the other */
 	struct path_set known;
 };
 
@@ -58,7 +62,7 @@ struct perfpersist_perfdata {
 
 	struct perfdata_sideband sideband;
 	struct build_id_table build_ids;
-	struct perfdata_file_header header;
+	struct perf_file_header header;
 	uint64_t first_time, last_time; /* of samples */
 	uint64_t round;			/* where the next FINISHED_ROUND comes */
 };
@@ -89,7 +93,7 @@ void perfdata_tracing_data(const struct perfpersist_perfdata *d, struct blob *b)
 /* ── perfdata-features.c ── */
 
 /* What the section of a feature contains; empty: this machine, or this file, has no such. */
-void perfdata_feature(const struct perfpersist_perfdata *d, enum perfdata_feature feature,
+void perfdata_feature(const struct perfpersist_perfdata *d, enum perf_file_feature feature,
 		      struct blob *b);
 
 /* ── perfdata-machine.c ── */

@@ -8,9 +8,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "client/perfctl/trace/trace-format.h"
 #include "client/perfctl/trace/trace.h"
 #include "proto/macro.h"
+#include "proto/perf-file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -49,14 +49,14 @@ static void put(int fd, const void *bytes, size_t n)
 static void put_file(int fd, const uint8_t *data, size_t size, bool features)
 {
 	struct {
-		struct file_header header;
+		struct perf_file_header header;
 		uint64_t ids[EVENTS];
 		struct {
 			struct perf_event_attr attr;
-			struct file_section ids;
+			struct perf_file_section ids;
 		} attrs[EVENTS];
-	} f = { .header = { .magic = FILE_MAGIC,
-			    .size = FILE_HEADER_SIZE,
+	} f = { .header = { .magic = PERF_FILE_MAGIC,
+			    .size = sizeof(struct perf_file_header),
 			    .attr_size = sizeof(f.attrs[0]),
 			    .attrs = { .offset = offsetof(__typeof__(f), attrs),
 				       .size = sizeof(f.attrs) },
@@ -66,9 +66,10 @@ static void put_file(int fd, const uint8_t *data, size_t size, bool features)
 
 	for (unsigned i = 0; i < EVENTS; i++) {
 		f.attrs[i].attr = attr(i);
-		f.attrs[i].ids = (struct file_section){ .offset = offsetof(__typeof__(f), ids) +
-								  i * sizeof(uint64_t),
-							.size = sizeof(uint64_t) };
+		f.attrs[i].ids =
+			(struct perf_file_section){ .offset = offsetof(__typeof__(f), ids) +
+							      i * sizeof(uint64_t),
+						    .size = sizeof(uint64_t) };
 	}
 	put(fd, &f, sizeof(f));
 	put(fd, data, size);
@@ -76,7 +77,7 @@ static void put_file(int fd, const uint8_t *data, size_t size, bool features)
 
 static void put_pipe(int fd, const uint8_t *data, size_t size)
 {
-	const uint64_t header[] = { FILE_MAGIC, PIPE_HEADER_SIZE };
+	const uint64_t header[] = { PERF_FILE_MAGIC, sizeof(struct perf_file_pipe_header) };
 
 	put(fd, header, sizeof(header));
 	for (unsigned i = 0; i < EVENTS; i++) {
@@ -84,7 +85,7 @@ static void put_pipe(int fd, const uint8_t *data, size_t size)
 			struct perf_event_header header;
 			struct perf_event_attr attr;
 			uint64_t id;
-		} r = { .header = { .type = RECORD_HEADER_ATTR, .size = sizeof(r) },
+		} r = { .header = { .type = PERF_FILE_ATTR, .size = sizeof(r) },
 			.attr = attr(i),
 			.id = i + 1 };
 

@@ -7,9 +7,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "client/perfctl/trace/trace-format.h"
 #include "client/perfctl/trace/trace.h"
 #include "proto/macro.h"
+#include "proto/perf-file.h"
 
 #define FILE_SIZE_MAX (1U << 20)
 #define SAMPLE_TYPE                                                                     \
@@ -65,7 +65,7 @@ static inline struct perf_event_attr writer_attr(unsigned i)
 /* Header and events; records are to follow. */
 static inline void begin_file(struct perfdata *w)
 {
-	struct file_header h = { .magic = FILE_MAGIC, .size = sizeof(h) };
+	struct perf_file_header h = { .magic = PERF_FILE_MAGIC, .size = sizeof(h) };
 
 	w->size = 0;
 	w->pipe = false;
@@ -80,7 +80,7 @@ static inline void begin_file(struct perfdata *w)
 		put_u64(w, sizeof(h) + i * 8);
 		put_u64(w, 8);
 	}
-	h.attr_size = sizeof(struct perf_event_attr) + sizeof(struct file_section);
+	h.attr_size = sizeof(struct perf_event_attr) + sizeof(struct perf_file_section);
 	h.attrs.size = w->size - h.attrs.offset;
 	h.data.offset = w->data = w->size;
 	memcpy(w->bytes, &h, sizeof(h));
@@ -90,12 +90,12 @@ static inline void begin_pipe(struct perfdata *w)
 {
 	w->size = 0;
 	w->pipe = true;
-	put_u64(w, FILE_MAGIC);
-	put_u64(w, PIPE_HEADER_SIZE);
+	put_u64(w, PERF_FILE_MAGIC);
+	put_u64(w, sizeof(struct perf_file_pipe_header));
 	w->data = w->size;
 	for (unsigned i = 0; i < EVENTS; i++) {
 		struct perf_event_attr attr = writer_attr(i);
-		struct perf_event_header r = { .type = RECORD_HEADER_ATTR,
+		struct perf_event_header r = { .type = PERF_FILE_ATTR,
 					       .size = sizeof(r) + sizeof(attr) + 8 };
 
 		put(w, &r, sizeof(r));
@@ -104,9 +104,9 @@ static inline void begin_pipe(struct perfdata *w)
 	}
 }
 
-static inline struct file_header *file_header(struct perfdata *w)
+static inline struct perf_file_header *file_header(struct perfdata *w)
 {
-	return (struct file_header *)w->bytes;
+	return (struct perf_file_header *)w->bytes;
 }
 
 /* No more records. */

@@ -4,8 +4,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-#include "client/perfdata/perfdata-format.h"
-#include "proto/perf-record.h"
+#include "client/perfdata/perfdata.h"
 #include "proto/sideband.h"
 #include "tests/unit/needs.h"
 #include "tests/unit/ring-writer.h"
@@ -86,14 +85,14 @@ static int memory_with(const void *bytes, size_t n)
 
 struct file {
 	int fd;
-	struct perfdata_file_header header;
+	struct perf_file_header header;
 	uint8_t data[65536];
 };
 
 static void file_read(struct file *f)
 {
 	ck_assert_int_eq(pread(f->fd, &f->header, sizeof(f->header), 0), sizeof(f->header));
-	ck_assert_uint_eq(f->header.magic, PERFDATA_MAGIC);
+	ck_assert_uint_eq(f->header.magic, PERF_FILE_MAGIC);
 	ck_assert_uint_eq(f->header.size, sizeof(f->header));
 	ck_assert_uint_le(f->header.data.size, sizeof(f->data));
 	ck_assert_int_eq(pread(f->fd, f->data, f->header.data.size, (off_t)f->header.data.offset),

@@ -323,12 +323,12 @@ START_TEST(events_of_one_format_share_it)
 	attr.config = 7;
 	begin_pipe(&w);
 	for (unsigned i = 0; i < 2; i++) {
-		at = begin_record(&w, RECORD_HEADER_ATTR, 0);
+		at = begin_record(&w, PERF_FILE_ATTR, 0);
 		put(&w, &attr, sizeof(attr));
 		put_u64(&w, 10 + i);
 		end_record(&w, at);
 	}
-	at = begin_record(&w, RECORD_HEADER_TRACING_DATA, 0);
+	at = begin_record(&w, PERF_FILE_TRACING_DATA, 0);
 	put_u32(&w, 0);
 	end_record(&w, at);
 	begin = w.size;
@@ -377,7 +377,7 @@ static void put_features(void)
 	static const unsigned features[] = { FEATURE_HOSTNAME, FEATURE_OSRELEASE, FEATURE_CMDLINE,
 					     FEATURE_CLOCK_DATA };
 	size_t table = w.size, at;
-	struct file_section s;
+	struct perf_file_section s;
 
 	for (size_t i = 0; i < ARRAY_SIZE(features); i++) {
 		file_header(&w)->features[0] |= 1ULL << features[i];
@@ -401,7 +401,7 @@ static void put_features(void)
 			put_u64(&w, 5000);
 			put_u64(&w, 2000);
 		}
-		s = (struct file_section){ .offset = at, .size = w.size - at };
+		s = (struct perf_file_section){ .offset = at, .size = w.size - at };
 		memcpy(w.bytes + table + i * sizeof(s), &s, sizeof(s));
 	}
 }
@@ -586,8 +586,8 @@ static void ck_refused(const char *why)
 /* Each event says that all of the file is its ids. */
 static void all_are_ids(void)
 {
-	const struct file_header *h = file_header(&w);
-	struct file_section all = { 0, w.size & ~7UL };
+	const struct perf_file_header *h = file_header(&w);
+	struct perf_file_section all = { 0, w.size & ~7UL };
 
 	for (size_t i = 0; i < EVENTS; i++)
 		memcpy(w.bytes + h->attrs.offset + (i + 1) * h->attr_size - sizeof(all), &all,
@@ -600,14 +600,14 @@ START_TEST(refused)
 
 	begin_file(&w);
 	put_life();
-	file_header(&w)->magic = FILE_MAGIC_SWAPPED;
+	file_header(&w)->magic = PERF_FILE_MAGIC_SWAPPED;
 	ck_refused("byte order");
 	file_header(&w)->magic = 1;
 	ck_refused("does not begin");
-	file_header(&w)->magic = FILE_MAGIC;
+	file_header(&w)->magic = PERF_FILE_MAGIC;
 	file_header(&w)->size = 105;
 	ck_refused("header");
-	file_header(&w)->size = FILE_HEADER_SIZE;
+	file_header(&w)->size = sizeof(struct perf_file_header);
 	file_header(&w)->features[0] = 1ULL << FEATURE_COMPRESSED;
 	ck_refused("compressed");
 	file_header(&w)->features[0] = 1ULL << FEATURE_DIR_FORMAT;
@@ -623,7 +623,7 @@ START_TEST(refused)
 	w.size = 0;
 	ck_refused("empty");
 	begin_pipe(&w);
-	at = begin_record(&w, RECORD_COMPRESSED, 0);
+	at = begin_record(&w, PERF_FILE_COMPRESSED, 0);
 	end_record(&w, at);
 	ck_refused("compressed");
 	fd = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

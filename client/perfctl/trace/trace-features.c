@@ -75,17 +75,9 @@ static void read_clock_data(struct trace *t, struct cursor *c)
 		t->info.realtime_offset = realtime - clock;
 }
 
-struct build_id_record {
-	struct perf_event_header header;
-	int32_t pid;
-	uint8_t build_id[BUILD_ID_SIZE_MAX];
-	uint8_t size; /* with MISC_BUILD_ID_SIZE */
-	uint8_t unused[3];
-};
-
 int feature_build_id(struct trace *t, const uint8_t *record, size_t n)
 {
-	struct build_id_record b;
+	struct perf_file_build_id b;
 	const char *path;
 	size_t size;
 
@@ -95,7 +87,7 @@ int feature_build_id(struct trace *t, const uint8_t *record, size_t n)
 	path = (const char *)record + sizeof(b);
 	if (!memchr(path, 0, n - sizeof(b)))
 		return -EBADMSG;
-	size = b.header.misc & MISC_BUILD_ID_SIZE ? b.size : BUILD_ID_SIZE_MAX;
+	size = b.header.misc & PERF_FILE_BUILD_ID_HAS_SIZE ? b.size : BUILD_ID_SIZE_MAX;
 	if (size > BUILD_ID_SIZE_MAX)
 		return -EBADMSG;
 	return processes_build_id(t->processes, path, b.build_id, size);

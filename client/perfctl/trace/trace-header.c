@@ -16,7 +16,7 @@ static bool inside(const struct trace *t, uint64_t offset, uint64_t size)
 
 /* Ids of two events in one place are nobody's, and a thousand events would have the whole file as
  * their ids each. *left: bytes that can be others' than those so far. */
-static int read_ids(struct trace *t, const struct file_section *ids, uint64_t *left)
+static int read_ids(struct trace *t, const struct perf_file_section *ids, uint64_t *left)
 {
 	_cleanup_free_ uint8_t *bytes = NULL;
 	int r;
@@ -44,11 +44,11 @@ static int read_ids(struct trace *t, const struct file_section *ids, uint64_t *l
 	return 0;
 }
 
-static int read_attrs(struct trace *t, const struct file_header *h)
+static int read_attrs(struct trace *t, const struct perf_file_header *h)
 {
 	_cleanup_free_ uint8_t *bytes = NULL;
 	uint64_t ids_left = t->source.size;
-	struct file_section ids;
+	struct perf_file_section ids;
 	size_t attr_size;
 	int r;
 
@@ -77,12 +77,12 @@ static int read_attrs(struct trace *t, const struct file_header *h)
 	return events_check(t);
 }
 
-static bool has_feature(const struct file_header *h, unsigned feature)
+static bool has_feature(const struct perf_file_header *h, unsigned feature)
 {
 	return h->features[feature / 64] >> (feature % 64) & 1;
 }
 
-static unsigned n_features(const struct file_header *h)
+static unsigned n_features(const struct perf_file_header *h)
 {
 	unsigned n = 0;
 
@@ -91,7 +91,7 @@ static unsigned n_features(const struct file_header *h)
 	return n;
 }
 
-static int read_feature(struct trace *t, unsigned feature, const struct file_section *s)
+static int read_feature(struct trace *t, unsigned feature, const struct perf_file_section *s)
 {
 	uint8_t *bytes;
 	int r;
@@ -113,13 +113,13 @@ static int read_feature(struct trace *t, unsigned feature, const struct file_sec
 	return r;
 }
 
-static int read_features(struct trace *t, const struct file_header *h)
+static int read_features(struct trace *t, const struct perf_file_header *h)
 {
 	uint64_t at = t->end;
 	int r;
 
 	for (unsigned i = 0; i < FEATURES; i++) {
-		struct file_section s;
+		struct perf_file_section s;
 		const uint8_t *p;
 
 		if (!has_feature(h, i))
@@ -141,10 +141,10 @@ static int read_features(struct trace *t, const struct file_header *h)
 
 /* Data of size 0 stands in the header until perf ends: whether it did is seen from what is there.
  */
-static bool was_closed(struct trace *t, const struct file_header *h)
+static bool was_closed(struct trace *t, const struct perf_file_header *h)
 {
-	uint64_t table = (uint64_t)n_features(h) * sizeof(struct file_section);
-	struct file_section first;
+	uint64_t table = (uint64_t)n_features(h) * sizeof(struct perf_file_section);
+	struct perf_file_section first;
 	const uint8_t *p;
 
 	if (h->data.size || t->source.size <= h->data.offset)
@@ -156,7 +156,7 @@ static bool was_closed(struct trace *t, const struct file_header *h)
 	return first.offset == h->data.offset + table;
 }
 
-static int read_sections(struct trace *t, const struct file_header *h)
+static int read_sections(struct trace *t, const struct perf_file_header *h)
 {
 	t->begin = h->data.offset;
 	if (!was_closed(t, h)) {
@@ -183,8 +183,8 @@ static int read_sections(struct trace *t, const struct file_header *h)
 
 int header_read(struct trace *t)
 {
-	const uint8_t *p = source_at(&t->source, 0, PIPE_HEADER_SIZE);
-	struct file_header h;
+	const uint8_t *p = source_at(&t->source, 0, sizeof(struct perf_file_pipe_header));
+	struct perf_file_header h;
 	int r;
 
 	if (t->source.size == 0)
@@ -192,19 +192,19 @@ int header_read(struct trace *t)
 	if (!p)
 		return trace_damaged("it has %" PRIu64 " bytes, which is no perf.data file",
 				     t->source.size);
-	memcpy(&h, p, PIPE_HEADER_SIZE);
-	if (h.magic == FILE_MAGIC_SWAPPED)
+	memcpy(&h, p, sizeof(struct perf_file_pipe_header));
+	if (h.magic == PERF_FILE_MAGIC_SWAPPED)
 		return trace_damaged("it is of a machine with another byte order");
-	if (h.magic != FILE_MAGIC)
+	if (h.magic != PERF_FILE_MAGIC)
 		return trace_damaged("it does not begin as a perf.data file does");
-	if (h.size == PIPE_HEADER_SIZE) {
+	if (h.size == sizeof(struct perf_file_pipe_header)) {
 		t->info.pipe = true;
-		t->begin = PIPE_HEADER_SIZE;
+		t->begin = sizeof(struct perf_file_pipe_header);
 		t->end = t->source.size;
 		return 0;
 	}
 	p = source_at(&t->source, 0, sizeof(h));
-	if (h.size != FILE_HEADER_SIZE || !p)
+	if (h.size != sizeof(struct perf_file_header) || !p)
 		return trace_damaged("its header cannot be right: %" PRIu64 " bytes of %" PRIu64,
 				     h.size, t->source.size);
 	memcpy(&h, p, sizeof(h));

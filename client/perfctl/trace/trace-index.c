@@ -91,7 +91,7 @@ static int read_event_update(struct trace *t, struct cursor *c)
 
 	if (c->bad)
 		return -EBADMSG;
-	if (type != EVENT_UPDATE_NAME || i < 0)
+	if (type != PERF_FILE_UPDATE_NAME || i < 0)
 		return 0;
 	if (!memchr(c->p, 0, c->left))
 		return -EBADMSG;
@@ -133,20 +133,20 @@ static int read_user(struct trace *t, const uint8_t *record, const struct perf_e
 	struct cursor c = { .p = record + sizeof(*h), .left = h->size - sizeof(*h) };
 
 	switch (h->type) {
-	case RECORD_HEADER_ATTR:
+	case PERF_FILE_ATTR:
 		/* Later ones would make others of the records that have been read. */
 		if (!t->info.pipe)
 			return 0;
 		return t->n_places ? -EBADMSG : read_attr(t, &c);
-	case RECORD_HEADER_TRACING_DATA:
+	case PERF_FILE_TRACING_DATA:
 		return read_tracing_data(t, &c, at);
-	case RECORD_HEADER_BUILD_ID:
+	case PERF_FILE_BUILD_ID:
 		return feature_build_id(t, record, h->size);
-	case RECORD_EVENT_UPDATE:
+	case PERF_FILE_EVENT_UPDATE:
 		return read_event_update(t, &c);
-	case RECORD_HEADER_FEATURE:
+	case PERF_FILE_FEATURE:
 		return read_feature_record(t, &c);
-	case RECORD_AUXTRACE:
+	case PERF_FILE_AUXTRACE:
 		return skip_behind(t, at, cursor_u64(&c));
 	default:
 		return 0;
@@ -169,13 +169,13 @@ static int index_one(struct trace *t, uint64_t offset, const uint8_t *record,
 	struct decoded d;
 	int r;
 
-	if (h->type >= RECORD_USER && h->type <= RECORD_USER_KNOWN) {
+	if (h->type >= PERF_FILE_USER && h->type <= PERF_FILE_USER_KNOWN) {
 		r = read_user(t, record, h, next);
 		if (r == -EBADMSG)
 			*ret_why = bad;
 		return r;
 	}
-	if (h->type >= RECORD_USER)
+	if (h->type >= PERF_FILE_USER)
 		return add_place(t, last, offset);
 	r = events_check(t);
 	if (r == 0)
@@ -218,7 +218,7 @@ static int index_all(struct trace *t)
 		memcpy(&h, p, sizeof(h));
 		if (h.size < sizeof(h) || h.size > t->end - at)
 			return no_record(t, at, &h);
-		if (h.type == RECORD_COMPRESSED || h.type == RECORD_COMPRESSED2)
+		if (h.type == PERF_FILE_COMPRESSED || h.type == PERF_FILE_COMPRESSED2)
 			return refuse_compressed();
 		p = source_at(&t->source, at, h.size);
 		if (!p)

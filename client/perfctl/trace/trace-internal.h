@@ -5,10 +5,10 @@
 #include <linux/perf_event.h>
 
 #include "client/perfctl/trace/process-table.h"
-#include "client/perfctl/trace/trace-format.h"
 #include "client/perfctl/trace/trace-source.h"
 #include "client/perfctl/trace/trace.h"
 #include "proto/macro.h"
+#include "proto/perf-file.h"
 #include "proto/perf-record.h"
 
 /* An event and what its records are decoded by. */

@@ -169,7 +169,7 @@ int record_decode(const struct trace *t, const uint8_t *record, struct decoded *
 	ret->record.type = h.type;
 	ret->record.misc = h.misc;
 	ret->record.kind = TRACE_OTHER;
-	if (h.type >= RECORD_USER)
+	if (h.type >= PERF_FILE_USER)
 		return 0;
 	e = events_of(t, record, h.size, h.type);
 	if (!e) /* a sample of an event that the file does not describe */

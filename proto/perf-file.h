@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What stands where in a perf.data file, as far as it is not the kernel's own (linux/perf_event.h):
+ * the header, the records that perf made up, the sections of features. Numbers and shapes, no code.
+ */
+#pragma once
+
+#include <linux/perf_event.h>
+#include <stdint.h>
+
+#define PERF_FILE_MAGIC 0x32454c4946524550ULL /* "PERFILE2" */
+#define PERF_FILE_MAGIC_SWAPPED 0x50455246494c4532ULL
+#define PERF_FILE_STRING_ALIGN 64
+
+struct perf_file_section {
+	uint64_t offset, size;
+};
+
+struct perf_file_header {
+	uint64_t magic;
+	uint64_t size; /* of this; of the pipe's header: the pipe format, and that is all of it */
+	uint64_t attr_size; /* of an attr and the section of its ids */
+	struct perf_file_section attrs, data, event_types;
+	uint64_t features[4]; /* a bit each */
+};
+_Static_assert(sizeof(struct perf_file_header) == 104, "as perf has it");
+
+struct perf_file_pipe_header {
+	uint64_t magic, size;
+};
+
+/* Bits of features; for each that is set there is a section behind the data, in this order. */
+enum perf_file_feature {
+	FEATURE_TRACING_DATA = 1,
+	FEATURE_BUILD_ID = 2,
+	FEATURE_HOSTNAME = 3,
+	FEATURE_OSRELEASE = 4,
+	FEATURE_VERSION = 5,
+	FEATURE_ARCH = 6,
+	FEATURE_NRCPUS = 7,
+	FEATURE_CPUDESC = 8,
+	FEATURE_CPUID = 9,
+	FEATURE_TOTAL_MEM = 10,
+	FEATURE_CMDLINE = 11,
+	FEATURE_EVENT_DESC = 12,
+	FEATURE_CPU_TOPOLOGY = 13,
+	FEATURE_PMU_MAPPINGS = 16,
+	FEATURE_SAMPLE_TIME = 21,
+	FEATURE_CLOCKID = 23,
+	FEATURE_DIR_FORMAT = 24,
+	FEATURE_COMPRESSED = 27,
+	FEATURE_CLOCK_DATA = 29,
+	FEATURES = 256,
+};
+
+/* Records that perf itself writes. */
+enum perf_file_record {
+	PERF_FILE_USER = 64, /* and above */
+	PERF_FILE_ATTR = 64,
+	PERF_FILE_TRACING_DATA = 66,
+	PERF_FILE_BUILD_ID = 67,
+	PERF_FILE_FINISHED_ROUND = 68,
+	PERF_FILE_AUXTRACE = 71,
+	PERF_FILE_EVENT_UPDATE = 78,
+	PERF_FILE_FEATURE = 80,
+	PERF_FILE_COMPRESSED = 81,
+	PERF_FILE_FINISHED_INIT = 82,
+	PERF_FILE_COMPRESSED2 = 83,
+	PERF_FILE_USER_KNOWN = 83, /* the last that has a meaning */
+};
+
+/* PERF_FILE_BUILD_ID, also each entry of FEATURE_BUILD_ID; a path follows. */
+#define PERF_FILE_BUILD_ID_HAS_SIZE (1U << 15) /* in header.misc; else it has 20 bytes */
+struct perf_file_build_id {
+	struct perf_event_header header;
+	int32_t pid; /* -1: of the host */
+	uint8_t build_id[20];
+	uint8_t size;
+	uint8_t reserved[3];
+};
+
+#define PERF_FILE_UPDATE_NAME 2
+struct perf_file_event_update {
+	struct perf_event_header header;
+	uint64_t type, id;
+};
+
+struct perf_file_tracing_data {
+	struct perf_event_header header;
+	uint32_t size; /* of what follows the record, a multiple of 8 */
+};
