@@ -13,6 +13,8 @@
 
 #include <stdint.h>
 
+#include "protocol.h"
+
 #define PP_KEEP_ABI 2
 #define PP_KEEP_ITERATORS 3 /* descriptors of TASKS */
 #define PP_KEEP_CPUS 250 /* CPUs of a request or an answer, at most; fewer than fds of a packet */
@@ -78,3 +80,6 @@ struct pp_keep_answer {
 	struct pp_keep_status status;
 	struct pp_keep_cpu cpus[PP_KEEP_CPUS];
 };
+
+/* What clients are told of it; why nothing is kept they learn from who asked. */
+void pp_keep_describe(const struct pp_keep_answer *a, struct pp_msg_sideband_reply *ret);

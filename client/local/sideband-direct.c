@@ -92,23 +92,8 @@ static int ask(struct keeper *k, struct pp_fds *fds)
 
 static void fill(const struct pp_keep_answer *a, struct pp_msg_sideband_reply *ret)
 {
-	const struct pp_keep_status *s = &a->status;
-
-	*ret = (struct pp_msg_sideband_reply){
-		.keeping = s->keeping != 0,
-		.why = s->keeping ? PP_SIDEBAND_FIRST : PP_SIDEBAND_NOTHING,
-		.pid = a->pid,
-		.began = s->began,
-		.complete = s->complete,
-		.lost = s->lost,
-		.forgotten = s->forgotten,
-		.processes = s->processes,
-		.ended = s->ended,
-		.memory = s->memory,
-		.max_memory = s->max_memory,
-		.cpu_time = s->cpu_time,
-		.unseen = (uint32_t)MIN(s->unseen, UINT32_MAX),
-	};
+	pp_keep_describe(a, ret);
+	ret->why = ret->keeping ? PP_SIDEBAND_FIRST : PP_SIDEBAND_NOTHING;
 }
 
 static int take(struct keeper *k, const struct pp_msg_sideband_request *request, struct answer *ret)
@@ -128,7 +113,6 @@ static int take(struct keeper *k, const struct pp_msg_sideband_request *request,
 		return client_fail(-EBADMSG, "the keeper at %s sent no sideband",
 				   k->address.sun_path);
 	fill(&k->answer, &ret->sideband);
-	ret->sideband.size = k->answer.size;
 	ret->fd = TAKE_FD(fds.fd[0]);
 	fds.n = 0;
 	return 0;

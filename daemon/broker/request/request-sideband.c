@@ -66,23 +66,10 @@ static void refuse_sideband(struct request *r, int err)
 /* pid: of a keeper that keeps nothing. */
 static void fill(const struct pp_keep_answer *a, uint32_t pid, struct pp_msg_sideband_reply *ret)
 {
-	const struct pp_keep_status *s = a ? &a->status : NULL;
-
-	*ret = (struct pp_msg_sideband_reply){ .pid = a ? a->pid : pid };
-	if (!s)
-		return;
-	ret->keeping = s->keeping != 0;
-	ret->size = a->size;
-	ret->began = s->began;
-	ret->complete = s->complete;
-	ret->lost = s->lost;
-	ret->forgotten = s->forgotten;
-	ret->processes = s->processes;
-	ret->ended = s->ended;
-	ret->memory = s->memory;
-	ret->max_memory = s->max_memory;
-	ret->cpu_time = s->cpu_time;
-	ret->unseen = (uint32_t)MIN(s->unseen, UINT32_MAX);
+	if (a)
+		pp_keep_describe(a, ret);
+	else
+		*ret = (struct pp_msg_sideband_reply){ .pid = pid };
 }
 
 /* 0; -errno: nothing was sent. */
