@@ -1,22 +1,22 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Installs what the machine lacks: conf/deps.sh GROUP…
+# Installs missing packages: conf/deps.sh GROUP…
 #
 #   build     compiling, and `make demo` (which needs umount)
 #   package   Debian packages
 #   test      tests and benchmarks
 #   guest     the machine that tests/vm boots
 #
-# make calls it first in each target that needs a group. Debian and Ubuntu: with apt, as root or
-# through sudo. Elsewhere: it tells what is needed, and goes on if it is all there.
+# make calls it first in each target that needs a group. On Debian and Ubuntu it uses apt, as root or
+# through sudo. Elsewhere it says what is needed, and continues if nothing is missing.
 #
-# Silent when nothing is missing. Must run on a machine that has no more than make and bash.
+# It prints nothing when nothing is missing. It must run on a machine that has only make and bash.
 
 set -u -o pipefail
 export LC_ALL=C
 
-# One need for each word: package names, of which the first that the system knows will do.
+# Each word is one need: package names, of which the first that the system knows is used.
 declare -A group=(
 	[build]="gcc make pkg-config clang libc6-dev linux-libc-dev bpftool|linux-tools-generic
 		libbpf-dev libelf-dev libdw-dev libsystemd-dev libinih-dev libtraceevent-dev zlib1g-dev mount"
@@ -26,7 +26,7 @@ declare -A group=(
 		clang-format groff-base mandoc bash-completion zsh chromium protobuf-compiler"
 	[guest]="qemu-system-x86 qemu-utils mmdebstrap e2fsprogs cpio kmod dpkg-dev xz-utils"
 )
-# The guest's packages are amd64's; elsewhere its tests are skipped.
+# The guest's packages are for amd64; elsewhere its tests are skipped.
 [ "$(dpkg --print-architecture 2>/dev/null)" = amd64 ] || group[guest]=
 
 needs=()
@@ -41,7 +41,7 @@ say() {
 	printf 'deps: %s\n' "$*" >&2
 }
 
-# Not Debian: pkg-config and the commands themselves are what can be asked.
+# Not Debian: pkg-config and the commands themselves show what exists.
 foreign() {
 	local missing=() x
 
@@ -141,7 +141,7 @@ if ! choose; then
 fi
 
 say "installing ${packages[*]}"
-# A stale list names files that the mirror no longer has: once more with a fresh one.
+# A stale list names files that the mirror no longer has: update it and try again.
 if ! apt -qq install -y --no-install-recommends "${packages[@]}" >&2; then
 	if ! update || ! apt -qq install -y --no-install-recommends "${packages[@]}" >&2; then
 		say "apt-get failed; what is needed is: ${packages[*]}"
