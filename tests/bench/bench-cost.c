@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What recording costs: the time that raw_syscalls:sys_enter and sys_exit add to close(-1),
- * per event, for our recorders and for what else records.
+ * Measures what recording costs: the time per event that raw_syscalls:sys_enter and sys_exit add to
+ * close(-1), for our recorders and for others.
  *
  *   bench-cost INSTANCE TRACEFS SCRATCH ROUNDS
  *
- * How it is measured: variants.h. Our recorders and ftrace must prove that they recorded the
- * calls.
+ * variants.h explains the method. Our recorders and ftrace must prove that they recorded the calls.
  *
  * Must not know how the daemon makes events: it is a client like any other.
  */
@@ -27,7 +26,7 @@
 #include <sys/wait.h>
 
 #define EVENTS_PER_CALL 2
-#define BUFFER_KB 512 /* of each CPU, for all who have a buffer */
+#define BUFFER_KB 512 /* per CPU, for each recorder that has a buffer */
 
 static const char *const tracepoints[] = { "sys_enter", "sys_exit" };
 #define N_TRACEPOINTS ARRAY_SIZE(tracepoints)
@@ -47,7 +46,7 @@ static void path_of(char path[PATH_MAX], const char *fmt, ...)
 	va_end(ap);
 }
 
-/* ── empty programs: what any BPF recorder costs at least ───────────────────────────────── */
+/* ── empty programs: the minimum cost of any BPF recorder ───────────────────────────────── */
 
 static int links[N_TRACEPOINTS] = { -EBADF, -EBADF };
 
@@ -100,7 +99,7 @@ static uint64_t tracepoint_id(const char *name)
 	return id;
 }
 
-/* As our generic recorder: on a perf event that is never enabled, and hiding nothing. */
+/* Attaches like our generic recorder: to a perf event that is never enabled and hides nothing. */
 static void attach_empty_tracepoint(void)
 {
 	for (size_t i = 0; i < N_TRACEPOINTS; i++) {
@@ -237,7 +236,7 @@ static void enable_ftrace_as_it_is(void)
 	enable_ftrace("local");
 }
 
-/* With the clock that perf and we have. */
+/* Uses the clock that perf and our recorders use. */
 static void enable_ftrace_monotonic(void)
 {
 	enable_ftrace("mono");
@@ -262,7 +261,7 @@ static char perf_log[PATH_MAX];
 static pid_t perf = -1;
 static int perf_control = -EBADF, perf_ack = -EBADF; /* perf ends if they are closed */
 
-/* In the child: perf, which tells through `ack` when it has done what `control` said. */
+/* The child is perf. It acknowledges each command from `control` through `ack`. */
 __attribute__((noreturn)) static void exec_perf(int control, int ack)
 {
 	char fds[64], size[16], output[PATH_MAX];
@@ -291,7 +290,7 @@ __attribute__((noreturn)) static void perf_has_ended(void)
 	die("perf record has ended; its last words are above");
 }
 
-/* A run of nothing but perf: records from when this returns until it is killed. */
+/* Only perf records in this run, from the return of this function until perf is killed. */
 static void start_perf(void)
 {
 	int control[2], ack[2];
@@ -323,7 +322,7 @@ static void check_perf(void)
 		perf_has_ended();
 }
 
-/* Its buffer is what is measured, not how it is written to a file. */
+/* The benchmark measures perf's buffer, not the speed of its output file. */
 static void kill_perf(void)
 {
 	kill(perf, SIGKILL);

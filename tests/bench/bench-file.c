@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * How long it takes to have the past in a file: perfctl snapshot, from the command to its exit,
- * beside perf record --overwrite --switch-output, from SIGUSR2 until the file has its name; and
- * what a record costs while snapshots are taken on another CPU.
+ * Measures how long it takes to write the past to a file: perfctl snapshot from its start to its
+ * exit, and perf record --overwrite --switch-output from SIGUSR2 until the file has its name. Also
+ * measures the cost of a record while another CPU takes snapshots.
  *
  *   bench-file INSTANCE PERFCTL SCRATCH ROUNDS
  *
  * Both record raw_syscalls:sys_enter and sys_exit into full rings of 512 KiB on two CPUs, and take
- * turns. SCRATCH is emptied of what they write.
+ * turns. The benchmark deletes the files that they write to SCRATCH.
  *
- * Must not know how either does it.
+ * Knows nothing of how either works.
  */
 #include "tests/bench/measure.h"
 
@@ -47,7 +47,7 @@ static void fill(void)
 
 /* ── perf ───────────────────────────────────────────────────────────────────────────────── */
 
-/* The child ends with us. */
+/* The child dies when this process exits. */
 static pid_t spawn(char *const argv[])
 {
 	pid_t pid = fork();
@@ -66,7 +66,7 @@ static pid_t spawn(char *const argv[])
 	_exit(127);
 }
 
-/* Until a file in SCRATCH whose name begins so is given its name; its name then. */
+/* Waits until a file whose name begins so appears in SCRATCH, and returns its name. */
 static void wait_for_name(const char *begin, char ret[static NAME_MAX + 1])
 {
 	char buffer[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
@@ -111,7 +111,7 @@ static double time_perf(pid_t perf)
 	return (double)begin / 1e6;
 }
 
-/* It records when the first file that it is asked for comes. */
+/* perf is recording when its first requested file appears. */
 static pid_t start_perf(void)
 {
 	char path[PATH_MAX], list[32], name[NAME_MAX + 1];
@@ -134,7 +134,7 @@ static pid_t start_perf(void)
 
 	snprintf(path, sizeof(path), "%s/perf.data", scratch);
 	snprintf(list, sizeof(list), "%d,%d", cpus[0], cpus[1]);
-	signal(SIGUSR2, SIG_IGN); /* so that it may come before perf waits for it */
+	signal(SIGUSR2, SIG_IGN); /* the signal may arrive before perf handles it */
 	pid = spawn(argv);
 	for (;;) {
 		if (kill(pid, SIGUSR2) < 0 || waitpid(pid, NULL, WNOHANG) == pid)
@@ -142,7 +142,7 @@ static pid_t start_perf(void)
 		if (poll(&p, 1, 200) == 1)
 			break;
 	}
-	/* As many as it was asked for, or fewer. */
+	/* perf writes one file per signal, or fewer. */
 	do {
 		wait_for_name("perf.data.", name);
 		remove_file(name);
@@ -194,7 +194,7 @@ static double time_snapshot(void)
 	return (double)begin / 1e6;
 }
 
-/* ── what a record costs meanwhile ──────────────────────────────────────────────────────── */
+/* ── the cost of a record meanwhile ─────────────────────────────────────────────────────── */
 
 static double time_calls(void)
 {
@@ -209,7 +209,7 @@ static double time_calls(void)
 	return (double)(end - begin) / (double)n;
 }
 
-/* One after the other on the other CPU, until it is ended. */
+/* The child takes snapshots without a pause, on the other CPU, until it is killed. */
 static pid_t start_snapshots(void)
 {
 	pid_t pid = fork();
@@ -232,7 +232,7 @@ static void measure_costs(size_t rounds, double *alone, double *during)
 
 		alone[i] = time_calls();
 		pid = start_snapshots();
-		time_calls(); /* it is under way */
+		time_calls(); /* snapshots are being taken */
 		during[i] = time_calls();
 		kill(pid, SIGKILL);
 		waitpid(pid, NULL, 0);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * How long a reader waits: for an event to be reopened by name, beside a socket round trip that
- * passes as many descriptors and what the kernel takes to map the rings, and for a snapshot of its
- * full rings, beside a memcpy of as many bytes.
+ * Measures how long a reader waits to reopen an event by name, and to take a snapshot of its full
+ * rings. Reopening is compared with a socket round trip that passes as many descriptors, plus the
+ * kernel's time to map the rings. A snapshot is compared with a memcpy of as many bytes.
  *
  *   bench-latency INSTANCE
  *
- * Two CPUs' rings of raw_syscalls:sys_enter, which goes on recording. What is compared takes
+ * The event is raw_syscalls:sys_enter on two CPUs, and keeps recording. Both sides take
  * turns. A snapshot is taken of an event that is open: to map its rings is part of reopening. It is
  * measured
  *   reused   as the second and any later one of a process, into the memory of the one before;
@@ -15,7 +15,7 @@
  *            beside mmap of new memory (in huge pages, as the snapshot's), and a memcpy to it,
  *            from memory that has been used before.
  *
- * Must not know how the library does it: it is a program like any other.
+ * Knows nothing of the library's internals: it is a program like any other.
  */
 #include "tests/bench/measure.h"
 
@@ -83,7 +83,7 @@ static struct perfpersist_event *create(const char *name, const int *cpus, uint6
 
 /* ── mapping ────────────────────────────────────────────────────────────────────────────── */
 
-/* Bytes of a ring's mapping. */
+/* Size of a ring's mapping in bytes. */
 static size_t mapping_size(int fd)
 {
 	const struct pp_ring_header *h = mmap(NULL, PP_RING_PAGE, PROT_READ, MAP_SHARED, fd, 0);
@@ -96,7 +96,7 @@ static size_t mapping_size(int fd)
 	return size;
 }
 
-/* What the kernel takes to map these rings, as a reader does. */
+/* Time that the kernel takes to map these rings, as a reader maps them. */
 static double time_map(const int *fds, size_t size)
 {
 	void *maps[N_CPUS];
@@ -153,7 +153,8 @@ static void make_packet(struct packet *k, void *data, size_t size, bool with_fds
 	}
 }
 
-/* Answers each packet of a request's size with one of a reply's, and these descriptors. */
+/* Answers each packet of the request's size with a packet of the reply's size and these
+ * descriptors. */
 __attribute__((noreturn)) static void serve(int socket, const int *fds)
 {
 	static char request[sizeof(struct pp_msg_name)], reply[sizeof(struct pp_msg_open_reply)];
@@ -185,14 +186,14 @@ static int start_server(const int *fds)
 	    (pid = fork()) < 0)
 		die("cannot start a server: %m");
 	if (pid == 0) {
-		close(sockets[0]); /* or it would never see the end */
+		close(sockets[0]); /* or the server would never see the end */
 		serve(sockets[1], fds);
 	}
 	close(sockets[1]);
 	return sockets[0];
 }
 
-/* The least that any server's answer with these descriptors takes. */
+/* The minimum time of any server's answer with these descriptors. */
 static double time_socket(int socket)
 {
 	static char request[sizeof(struct pp_msg_name)], reply[sizeof(struct pp_msg_open_reply)];
@@ -249,7 +250,7 @@ struct copying {
 	size_t size;	 /* of all rings' data */
 };
 
-/* Of what the newest snapshot holds, not a byte is looked at: but there must be something. */
+/* The snapshot must not be empty. Its records are not read. */
 static void check_snapshot(struct perfpersist_snapshot *s)
 {
 	for (size_t i = 0; i < N_CPUS; i++) {
@@ -284,8 +285,8 @@ static double time_snapshot(const struct copying *c)
 	return time_snapshot_of(c->event);
 }
 
-/* Of an event that this process has opened itself: a mapping that it has from its parent the
- * processor sees for the first time. */
+/* The event is opened in this process: the processor has to fault in a mapping inherited from the
+ * parent. */
 static double time_fresh_snapshot(const struct copying *c)
 {
 	struct perfpersist_event *e;
@@ -298,7 +299,7 @@ static double time_fresh_snapshot(const struct copying *c)
 	return time_snapshot_of(e);
 }
 
-/* The compiler must believe that the copy is read. */
+/* Makes the compiler believe that the copy is read. */
 static void copy(void *to, const void *from, size_t size)
 {
 	memcpy(to, from, size);
@@ -315,7 +316,7 @@ static double time_memcpy(const struct copying *c)
 
 static char *map_huge(size_t wanted)
 {
-	size_t size = ALIGN_TO(wanted, HUGE_PAGE); /* less than a huge page would get small ones */
+	size_t size = ALIGN_TO(wanted, HUGE_PAGE); /* a smaller size would get small pages */
 	char *at = mmap(NULL, size + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
 			-1, 0);
 
@@ -334,7 +335,7 @@ static double time_fresh_memcpy(const struct copying *c)
 	return since(begin);
 }
 
-/* Measures in a process of its own, which has not taken a snapshot yet. */
+/* Measures in a child process that has not taken a snapshot yet. */
 static double in_child(double (*time)(const struct copying *), const struct copying *c)
 {
 	int fds[2], status;
@@ -349,7 +350,7 @@ static double in_child(double (*time)(const struct copying *), const struct copy
 	}
 	close(fds[1]);
 	if (read(fds[0], &us, sizeof(us)) != sizeof(us))
-		exit(1); /* the child said why */
+		exit(1); /* the child has printed why */
 	close(fds[0]);
 	waitpid(pid, &status, 0);
 	return us;
@@ -408,7 +409,7 @@ static void finish(struct copying *c)
 		die("%s", perfpersist_error(p));
 }
 
-/* ── all of it ──────────────────────────────────────────────────────────────────────────── */
+/* ── main ───────────────────────────────────────────────────────────────────────────────── */
 
 int main(int argc, char **argv)
 {
@@ -425,7 +426,7 @@ int main(int argc, char **argv)
 	prepare(&small, cpus);
 	prepare(&large, cpus);
 	measure_reopen(small.name, small.event);
-	/* No snapshot is taken by this process before the children have taken theirs. */
+	/* This process takes no snapshot before its children have taken theirs. */
 	measure_fresh(&small, SMALL_TIMES);
 	measure_fresh(&large, LARGE_TIMES);
 	measure_reused(&small, SMALL_TIMES);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * A thousand events in fifty namespaces: what a list of them takes, and how long somebody else
- * waits for an answer while syscalls:* is created and deleted.
+ * Measures, with a thousand events in fifty namespaces, how long a list takes, and how long another
+ * client waits for an answer while syscalls:* is created and deleted.
  *
  *   bench-many INSTANCE TRACEFS
  */
@@ -58,7 +58,7 @@ static void make_one(struct perfpersist *p, unsigned i, const char *tracepoint)
 	under_way++;
 }
 
-/* Of all system calls, as often as it takes. */
+/* Every event records all system calls. */
 static void make_events(struct perfpersist *p, const char *tracefs)
 {
 	char path[256];
@@ -143,7 +143,7 @@ static double one_request(struct perfpersist *p, unsigned which)
 	return (double)begun / 1e3;
 }
 
-/* The 99th percentile, with the median and the longest beside it. */
+/* Prints the 99th percentile, the median and the maximum. */
 static void measure_beside(struct perfpersist *p, const char *instance)
 {
 	_cleanup_free_ double *us = calloc(REQUESTS_MAX, sizeof(*us));
@@ -153,7 +153,7 @@ static void measure_beside(struct perfpersist *p, const char *instance)
 
 	for (; us && waitpid(pid, &status, WNOHANG) == 0 && n < REQUESTS_MAX; n++) {
 		us[n] = one_request(p, n % 3);
-		poll(NULL, 0, 1); /* who asks without a pause keeps a CPU from those who work */
+		poll(NULL, 0, 1); /* without a pause it would keep a CPU from the daemon */
 	}
 	if (n == 0 || status != 0)
 		die("syscalls:* cannot be created");

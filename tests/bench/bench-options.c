@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What options add to the cost of recording raw_syscalls:sys_enter, per event: filters, a rate
- * limit, several sources in one ring, readers that look on.
+ * Measures what options add to the cost of recording raw_syscalls:sys_enter, per event: filters, a
+ * rate limit, several sources in one ring, concurrent readers.
  *
  *   bench-options INSTANCE ROUNDS
  *
- * How it is measured: variants.h. Every recording proves what it let through.
+ * variants.h explains the method. Each run checks how many events passed its filter.
  */
 #include "tests/bench/recording.h"
 #include "tests/bench/variants.h"
@@ -25,7 +25,7 @@ static int cpus[CPUS_MAX], cpu, other_cpu;
 static struct perfpersist *daemon_connection;
 static struct recording recording;
 
-/* ── what is recorded ───────────────────────────────────────────────────────────────────── */
+/* ── events ─────────────────────────────────────────────────────────────────────────────── */
 
 struct how {
 	const char *event, *filter;
@@ -75,7 +75,7 @@ static void check_limited(void)
 	recording_check(&recording, CALLS, CALLS - CALLS / 10);
 }
 
-/* The calls measured, and calls that nobody makes. */
+/* The measured calls, and calls that nobody makes. */
 static const char *only(long call_number)
 {
 	static char filter[64];
@@ -129,17 +129,17 @@ static void generic_low_rate(void)
 	begin((struct how){ .generic = true, .max_rate = LOW_RATE });
 }
 
-/* Two events, two records a call. */
+/* Two events record two records per call. */
 static void two_sources(void)
 {
 	begin((struct how){ .event = "raw_syscalls:sys_enter,raw_syscalls:sys_exit" });
 }
 
-/* ── a reader that looks on ─────────────────────────────────────────────────────────────── */
+/* ── a concurrent reader ────────────────────────────────────────────────────────────────── */
 
 static pid_t reader = -1;
 
-/* In the child: follows the event, on a CPU of its own. */
+/* The child follows the event on a CPU of its own. */
 __attribute__((noreturn)) static void follow(uint64_t pause, int ready)
 {
 	const struct timespec t = { .tv_nsec = (long)pause };
@@ -163,8 +163,8 @@ __attribute__((noreturn)) static void follow(uint64_t pause, int ready)
 	}
 }
 
-/* In the child: asks for copies, as one does who may not have the rings. The dumper, which makes
- * them, runs where it likes. */
+/* The child asks for copies, like a reader without access to the rings. The dumper, which makes the
+ * copies, runs on any CPU. */
 __attribute__((noreturn)) static void ask_for_copies(uint64_t pause, int ready)
 {
 	const struct timespec t = { .tv_nsec = (long)pause };
@@ -239,7 +239,7 @@ static void end_reader(void)
 
 /* ── measuring ──────────────────────────────────────────────────────────────────────────── */
 
-/* key, events a call, begin, check, end */
+/* key, events per call, begin, check, end */
 static struct variant variants[] = {
 	{ "options_bare_ns", 1, NULL, NULL, NULL, { 0 } },
 	{ "plain_ns", 1, tp_btf, check_all, end, { 0 } },

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Sideband under load: how many short programs a second the machine runs with nothing attached, and
- * then, for a while, 80 % of that with an event on: what the keeper takes of a CPU and of memory,
- * and whether each program that ran is told of, or counted as forgotten or lost.
+ * Measures sideband under load. First it finds how many short programs a second the machine runs
+ * with nothing attached. Then it runs 80 % of that rate while an event records. It reports the
+ * keeper's CPU time and memory, and checks that the sideband names each program, or counts it as
+ * forgotten or lost.
  *
  *   bench-sideband INSTANCE SCRATCH SECONDS
  */
@@ -19,7 +20,7 @@
 
 #define SHARE 0.8
 #define PIDS_MAX (1U << 22) /* as the kernel has it */
-#define SCALE 2000	    /* programs a second that the keeper's time is told for */
+#define SCALE 2000	    /* programs per second at which the keeper's time is reported */
 
 #if defined(__x86_64__)
 #define MACHINE EM_X86_64
@@ -31,11 +32,11 @@ static const uint32_t code[] = { 0xd2800000, 0xd2800ba8, 0xd4000001 };
 #error write exit(0) for this machine
 #endif
 
-/* What workers and we share. */
+/* Shared by workers and parent. */
 struct shared {
-	uint64_t programs[CPUS_MAX]; /* that each has run to their end */
-	uint32_t spawned[PIDS_MAX];  /* how often each pid was one of theirs, while it counted */
-	uint32_t told[PIDS_MAX];     /* and in the sideband */
+	uint64_t programs[CPUS_MAX]; /* programs that have run to their end */
+	uint32_t spawned[PIDS_MAX];  /* how often each pid ran a counted program */
+	uint32_t told[PIDS_MAX];     /* how often the sideband has it */
 };
 
 static struct shared *shared;
@@ -45,7 +46,7 @@ static size_t n_cpus;
 
 /* ── the load ───────────────────────────────────────────────────────────────────────────── */
 
-/* The smallest program there is: one page, and a system call. */
+/* The smallest program possible: one page and one system call. */
 static void write_program(void)
 {
 	struct {
@@ -102,7 +103,8 @@ static void pace(uint64_t until)
 	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
 }
 
-/* rate: programs a second; 0: as fast as it can. counted: pids are written down. */
+/* rate: programs per second, 0 for as many as possible. counted: the worker writes down the
+ * pids. */
 static void work(size_t worker, uint64_t end, double rate, bool counted)
 {
 	uint64_t began = now(CLOCK_MONOTONIC), t;
@@ -150,7 +152,7 @@ static uint64_t end_workers(const pid_t *pids)
 	return programs;
 }
 
-/* Programs a second of the machine as it is. */
+/* Programs per second of this machine without an event. */
 static double bare_rate(unsigned seconds)
 {
 	uint64_t began = now(CLOCK_MONOTONIC), programs;
@@ -161,7 +163,7 @@ static double bare_rate(unsigned seconds)
 	return (double)programs * 1e9 / (double)(now(CLOCK_MONOTONIC) - began);
 }
 
-/* ── what is told ───────────────────────────────────────────────────────────────────────── */
+/* ── the sideband's contents ────────────────────────────────────────────────────────────── */
 
 static struct perfpersist_sideband_info status_of(struct perfpersist *p)
 {
@@ -186,7 +188,7 @@ static void count_exits(const char *at, const char *end)
 	}
 }
 
-/* All that is kept; returns its numbers. */
+/* Reads the whole sideband; returns its counts. */
 static struct perfpersist_sideband_info take(struct perfpersist *p)
 {
 	struct perfpersist_sideband_info info = { .sz = sizeof(info) };
@@ -204,7 +206,7 @@ static struct perfpersist_sideband_info take(struct perfpersist *p)
 	return info;
 }
 
-/* Programs that ran and are not told of. */
+/* Counts the programs that ran and are not in the sideband. */
 static uint64_t missing(void)
 {
 	uint64_t n = 0;
@@ -222,7 +224,7 @@ static void await_keeping(struct perfpersist *p)
 	struct perfpersist_sideband_info info = { .sz = sizeof(info) };
 	int fd = -1;
 
-	/* (To ask for the file waits until it is there.) */
+	/* The request for the file waits until it is there. */
 	if (perfpersist_sideband(p, 0, 0, &info, &fd) < 0)
 		die("%s", perfpersist_error(p));
 	close_fd(fd);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What both benchmarks need: clocks, a CPU to stay on, quartiles, and lines of results.
+ * Shared by the benchmarks: clocks, pinning to a CPU, quartiles, and result lines.
  *
- * A result is one line on stdout, "KEY MEDIAN LOWER-QUARTILE UPPER-QUARTILE", for run.sh to
- * judge. A benchmark that cannot measure what it says it measures ends with a sentence.
+ * A result is one line on stdout, "KEY MEDIAN LOWER-QUARTILE UPPER-QUARTILE", for run.sh to judge.
+ * A benchmark that cannot measure prints why and exits.
  */
 #pragma once
 
@@ -52,7 +52,7 @@ static inline void stay_on(int cpu)
 		die("cannot run on CPU %d: %m", cpu);
 }
 
-/* The CPUs that we may run on, at most max of them; returns how many. */
+/* Fills cpus with at most max CPUs that this process may run on; returns how many. */
 static inline size_t usable_cpus(int *cpus, size_t max)
 {
 	cpu_set_t set;
@@ -66,7 +66,7 @@ static inline size_t usable_cpus(int *cpus, size_t max)
 	return n;
 }
 
-/* A system call that does nothing but begin and end. */
+/* A system call that only enters and leaves the kernel. */
 static inline void call(void)
 {
 	close(-1);
@@ -100,7 +100,7 @@ static inline int compare_doubles(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* values must be sorted; between two of them the straight line counts. */
+/* values must be sorted. Interpolates linearly between two values. */
 static inline double quantile(const double *values, size_t n, double q)
 {
 	double at = q * (double)(n - 1);

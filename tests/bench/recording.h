@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Our recorders as what is measured: events of an instance that is there for nothing else, with
- * proof of what they did on the CPU that the calls are made on.
+ * The benchmarks' events, in an instance of their own, with proof of what they recorded on the CPU
+ * that makes the calls.
  */
 #pragma once
 
@@ -45,21 +45,22 @@ static inline void recording_begin(struct recording *r, struct perfpersist *p, c
 	r->before = recording_stat(r);
 }
 
-/* That this many events came to it, of which the limit kept out so many at least. */
+/* Checks that the event counted at least `events`, and that its rate limit dropped at least
+ * kept_out. */
 static inline void recording_check(const struct recording *r, uint64_t events, uint64_t limited)
 {
 	struct perfpersist_ring_stat now_ = recording_stat(r);
 	uint64_t kept_out = now_.limited - r->before.limited;
 	uint64_t all = now_.records - r->before.records + kept_out;
 
-	/* A recorder is shut out for moments by whoever else runs programs on this CPU. */
+	/* A recorder is shut out for moments when another program runs on this CPU. */
 	if (all < events - events / 100)
 		die("of %" PRIu64 " events, %s counted only %" PRIu64, events, r->name, all);
 	if (kept_out < limited)
 		die("the limit of %s kept out only %" PRIu64, r->name, kept_out);
 }
 
-/* Whether calls still become records: then its program is still there. */
+/* Whether calls still become records: if they do, the event's program still runs. */
 static inline void wait_for_silence(const struct recording *r)
 {
 	struct perfpersist_ring_stat before, after = recording_stat(r);
@@ -72,7 +73,7 @@ static inline void wait_for_silence(const struct recording *r)
 	} while (after.records != before.records || after.limited != before.limited);
 }
 
-/* Deleting takes an event out of sight at once, and ends its program when it comes to that. */
+/* Deleting hides an event at once and ends its program later. */
 static inline void recording_end(struct recording *r, size_t n, struct perfpersist *p)
 {
 	const struct perfpersist_change_options all = {
@@ -84,7 +85,7 @@ static inline void recording_end(struct recording *r, size_t n, struct perfpersi
 	for (size_t i = 0; i < n; i++) {
 		if (perfpersist_show(p, NAMESPACE, r[i].name, &info) < 0)
 			die("%s", perfpersist_error(p));
-		/* What nothing comes through would look as if it was gone. */
+		/* A filter that passes nothing would look as if the program had ended. */
 		if (*info.filter && perfpersist_change(p, NAMESPACE, r[i].name, &all, NULL) < 0)
 			die("%s", perfpersist_error(p));
 		if (perfpersist_delete(p, NAMESPACE, r[i].name, NULL) < 0)

@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Measures what recording costs and how long readers wait, side by side with what else there
-# is, and holds the figures against our bars: tests/bench/run.sh [BUILD]
+# Measures what recording costs and how long readers wait, beside other tools, and compares the
+# figures with our bars: tests/bench/run.sh [BUILD]
 #
-# An instance and a mount namespace of its own: nothing of it is left on the machine. Medians
-# go to BUILD/bench.json, with the quartiles under "quartiles". A missed bar is shown, and is
-# no failure: machines differ, and neighbours are noisy. ROUNDS (15) is how often the costs are
+# Uses its own instance and mount namespace, and leaves nothing on the machine. Medians go to
+# BUILD/bench.json, with the quartiles under "quartiles". A missed bar is shown but is not a
+# failure: machines differ, and neighbours are noisy. ROUNDS (15) is how often the costs are
 # measured.
 
 set -u -o pipefail
@@ -35,7 +35,7 @@ TRACEFS=/sys/kernel/tracing
 
 RESULTS=$SCRATCH/results
 
-# result KEY [COLUMN]: the median, or what is in another column.
+# result KEY [COLUMN]: the median, or another column.
 result() {
 	awk -v key="$1" -v column="${2:-2}" '$1 == key { print $column }' "$RESULTS"
 }
@@ -44,7 +44,7 @@ start_daemon
 printf 'perfpersist on Linux %s, %d CPUs, %s\n' "$(uname -r)" "$(nproc)" \
 	"$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)"
 printf '\nMeasuring costs, which takes some minutes:\n'
-# In the background, so that a signal is heard at once.
+# Runs in the background so that the shell handles a signal at once.
 spawn "$BIN/bench-cost" "$INSTANCE" "$TRACEFS" "$SCRATCH" "$ROUNDS" >"$RESULTS"
 wait "$SPAWNED" || fail "the costs cannot be measured"
 spawn "$BIN/bench-options" "$INSTANCE" $((ROUNDS / 3 + 1)) >>"$RESULTS"
@@ -58,7 +58,7 @@ spawn "$BIN/bench-many" "$INSTANCE" "$TRACEFS" >>"$RESULTS"
 wait "$SPAWNED" || fail "the cost of many events cannot be measured"
 stop_daemon
 
-# ── telling ──────────────────────────────────────────────────────────────────────────────
+# ── output ───────────────────────────────────────────────────────────────────────────────
 
 if [ -t 1 ]; then
 	BOLD=$'\e[1m' GREEN=$'\e[32m' RED=$'\e[31m' PLAIN=$'\e[0m'

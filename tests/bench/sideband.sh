@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Sideband at 80 % of the rate of short programs that the machine reaches with nothing attached, for
-# BENCH_SECONDS (60): tests/bench/sideband.sh [BUILD]. What runs beside it is measured, too: it
-# should be little. That memory exceeds its limit, or a program is neither told of nor counted, is a
-# failure; the bar for the keeper's time is shown.
+# Runs short programs at 80 % of the rate that the machine reaches with nothing attached, for
+# BENCH_SECONDS (60), and measures sideband: tests/bench/sideband.sh [BUILD]. Also measures other
+# load on the machine, which should be small. The test fails if memory exceeds its limit, or if the
+# sideband neither names nor counts a program. The bar for the keeper's time is only shown.
 
 BUILD=${1:-${BUILD:-build}}
 export BUILD PP_TEST_INSTANCE=${PP_TEST_INSTANCE:-bench$$}

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Measuring what recording adds to close(-1): variants, run back to back on one CPU, beginning
- * with another one each round; a variant's figure is its time less that round's time of the bare
- * call, so that what slows the machine down for a while slows all of them. A run is CALLS calls in
- * slices, of which the median counts, in CPU time of the thread: whoever takes the CPU away
- * meanwhile is not counted. Rounds whose bare call is far slower than the fastest are left out:
- * somebody else recorded system calls then, and what two recorders share is paid once.
+ * Measures what recording adds to close(-1). Variants run back to back on one CPU, and each round
+ * begins with another variant. A variant's figure is its time minus the time of the bare call in
+ * the same round, so that a temporary slowdown of the machine affects all variants equally.
+ *
+ * A run makes CALLS calls in slices. Its result is the median slice in CPU time of the thread, so
+ * that preemption does not count. Rounds whose bare call is far slower than the fastest are
+ * dropped: another recorder of system calls was active, and two recorders share a cost that is paid
+ * once.
  */
 #pragma once
 
@@ -16,11 +18,11 @@
 #define DISTURBED 1.2
 #define ROUNDS_MAX 1000
 
-/* The first of them is the bare call. begin and end may be NULL; check dies if the run was not
- * what it was to be. */
+/* The first variant is the bare call. begin and end may be NULL. check dies if the run was not as
+ * intended. */
 struct variant {
 	const char *key;
-	int events; /* that each call is */
+	int events; /* events per call */
 	void (*begin)(void), (*check)(void), (*end)(void);
 	double ns[ROUNDS_MAX]; /* per call */
 };
@@ -40,7 +42,7 @@ static inline double run(const struct variant *v)
 
 	if (v->begin)
 		v->begin();
-	run_slice(); /* caches, buffers, and what is left to do of the variant before */
+	run_slice(); /* warms the caches, and finishes work left over from the variant before */
 	for (int i = 0; i < SLICES; i++)
 		slices[i] = run_slice();
 	if (v->check)
@@ -64,7 +66,7 @@ static inline void measure(struct variant *variants, size_t n, size_t rounds)
 	}
 }
 
-/* Leaves the rounds that nobody disturbed; returns how many. */
+/* Keeps only the undisturbed rounds; returns how many. */
 static inline size_t drop_disturbed(struct variant *variants, size_t n_variants, size_t rounds)
 {
 	double lowest = variants[0].ns[0];
@@ -82,7 +84,7 @@ static inline size_t drop_disturbed(struct variant *variants, size_t n_variants,
 	return n;
 }
 
-/* What each but the bare call adds, for each of the events that a call is. */
+/* Prints what each variant but the bare call adds per event. */
 static inline void print_added(struct variant *variants, size_t n, size_t rounds)
 {
 	const struct variant *bare = &variants[0];
