@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Files of settings, two ways by the first byte: perfpersistd.conf, and two files of events.d,
- * one after the other. What is taken is within its bounds; what is not has been complained of.
+ * Fuzzes configuration files. The first byte chooses: perfpersistd.conf, or two files of events.d,
+ * one after the other. Accepted values are within their bounds; rejected ones cause a message.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -99,7 +99,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	complaints = open_memstream(&told, &n);
 	text = malloc(size);
 	require(complaints && text);
-	/* Of just its size, so that a step over the end is seen. */
+	/* Exactly as large as the input, so that ASan sees an overrun. */
 	memcpy(text, data + 1, size - 1);
 	if (data[0] % 2)
 		fuzz_config(text, size - 1, complaints);

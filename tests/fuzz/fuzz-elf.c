@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Files that uprobes and static probes name: any bytes at all (first byte even), or a program
- * with a symbol of every kind in which some bytes are changed (odd; three bytes a change: where,
- * and to what). What is found is where the file has code.
+ * Fuzzes the files that uprobes and static probes name. An even first byte takes the rest as the
+ * file. An odd one changes some bytes of a program that has a symbol of every kind (three bytes a
+ * change: where, and to what). Every address that the parser finds must lie in the file's code.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Filters, three ways by the first byte: their text (what is taken is a tree that passes the
- * check, and is one whole), nodes as the engine gets them, and globs.
+ * Fuzzes filters. The first byte chooses: text (an accepted text is one tree that passes the
+ * check), nodes as the engine gets them, or globs.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -36,7 +36,7 @@ static void fuzz_text(const char *text)
 		require(pp_filter_check(nodes, n - 1) == -EBADMSG);
 }
 
-/* In memory of just its size, so that a step over the end is seen. */
+/* Exactly as large as the input, so that ASan sees an overrun. */
 static void fuzz_nodes(const uint8_t *data, size_t size)
 {
 	size_t n = size / sizeof(struct pp_filter_node);
@@ -47,7 +47,7 @@ static void fuzz_nodes(const uint8_t *data, size_t size)
 		require(pp_filter_span(nodes) == n);
 }
 
-/* Shapes of trees: a byte for each operation, the leaves good ones. */
+/* Shapes of trees: one byte per operation, with valid leaves. */
 static void fuzz_shape(const uint8_t *data, size_t size)
 {
 	size_t n = MIN(size, (size_t)PP_FILTER_NODES_MAX + 1);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Any bytes as the format of a tracepoint and as payloads of it: what passes the check is given to
- * libtraceevent, which must survive it. The last of the input is the payload: as many bytes as its
- * last byte says.
+ * Takes the input as the format of a tracepoint and as its payload: libtraceevent must survive each
+ * format that passes the check. The payload is the end of the input; the last byte is its length.
  */
 #include <stdint.h>
 #include <string.h>
@@ -11,7 +10,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* What libtraceevent loses of a format that it cannot parse, it alone can know. */
+/* libtraceevent leaks memory when it cannot parse a format; only the library could free that. */
 const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void)
 {
@@ -62,7 +61,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	raw_size = MIN((size_t)data[size], size);
 	size -= raw_size;
 	decode((const char *)data, size, data + size, raw_size);
-	/* The common part is not to be found anew each time. */
+	/* Keeps the common part from being parsed anew each time. */
 	memcpy(text, head, sizeof(head) - 1);
 	memcpy(text + sizeof(head) - 1, data, size);
 	decode(text, sizeof(head) - 1 + size, data + size, raw_size);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Feeds a perf.data writer with sideband files and notes from anywhere: what is not taken leaves
- * nothing behind, what is taken is whole records.
+ * Feeds a perf.data writer with arbitrary sideband files and notes: rejected input leaves no
+ * output, and accepted input yields whole records.
  */
 #include <assert.h>
 #include <fcntl.h>
@@ -25,7 +25,7 @@ static void write_with(int side, bool pipe)
 	close(file);
 }
 
-/* The same with a header that fits, so that the records are reached. */
+/* The same with a valid header, so that the fuzzer reaches the records. */
 static void write_records(const uint8_t *data, size_t size)
 {
 	struct pp_sideband_header h = {

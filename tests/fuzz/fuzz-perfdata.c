@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Any bytes as a perf.data file, read to its end as perfctl does. The first byte says what the
- * others are: a whole file, or the records of one whose header and events are right, seekable or of
- * the pipe format. What follows from the order of time is checked.
+ * Takes the input as a perf.data file and reads it to its end as perfctl does. The first byte says
+ * what the others are: a whole file, or the records of a file whose header and events are valid,
+ * seekable or in the pipe format. The order of time is checked.
  */
 #include <linux/perf_event.h>
 #include <string.h>
@@ -45,7 +45,8 @@ static void put(int fd, const void *bytes, size_t n)
 		abort();
 }
 
-/* The header, two events with the ids 1 and 2; then the input: as records, or as what is behind. */
+/* The header and two events with the ids 1 and 2; then the input, as records or as the rest of the
+ * file. */
 static void put_file(int fd, const uint8_t *data, size_t size, bool features)
 {
 	struct {

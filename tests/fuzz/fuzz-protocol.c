@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Everything that strangers' bytes reach in the broker, and orders in the engine. The first
- * byte picks the parser, so that one corpus serves all. What is decoded must encode to the
- * same bytes: a packet has one spelling.
+ * Fuzzes every parser of untrusted bytes in the broker, and the orders in the engine. The first
+ * byte chooses the parser, so that one corpus serves all. A decoded packet must encode to the same
+ * bytes: each packet has one spelling.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@ static void require(bool condition)
 		abort();
 }
 
-/* In memory of just its size, so that a step over the end is seen. */
+/* Exactly as large as the input, so that ASan sees an overrun. */
 static void check_packet(const uint8_t *data, size_t size, size_t fds, bool reply)
 {
 	static union pp_body body;
@@ -35,7 +35,7 @@ static void check_packet(const uint8_t *data, size_t size, size_t fds, bool repl
 	require(!memcmp(again, data, size));
 }
 
-/* Once as it came, once with a header that is right, to get at the body. */
+/* Parses the input once as it is, and once with a valid header, to reach the body. */
 static void fuzz_packet(const uint8_t *data, size_t size, bool reply)
 {
 	_cleanup_free_ uint8_t *p = malloc(MAX(size, (size_t)PP_HEADER_SIZE));
@@ -46,7 +46,7 @@ static void fuzz_packet(const uint8_t *data, size_t size, bool reply)
 	memcpy(p, data, size);
 	p[0] = PP_PROTOCOL_VERSION;
 	p[1] = 0;
-	p[2] &= 15; /* more than there are operations */
+	p[2] &= 15; /* more than the number of operations */
 	p[3] = reply ? PP_OP_REPLY >> 8 : 0;
 	for (int i = 0; i < 4; i++) {
 		p[8 + i] = size >> (8 * i);

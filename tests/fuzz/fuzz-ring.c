@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Any bytes as the copies of rings and their catalog: opened, copied, walked, merged and followed.
- * The first byte tells how: in how many rings the rest is cut, whether they are mapped or read,
- * whether the header is made to hold, so that the fuzzer gets to the records at once; whether
- * there is a catalog, and whether that is made to hold; and whether there are records, of which the
- * input says no more than the bodies.
+ * Takes the input as copies of rings and their catalog, which are opened, copied, walked, merged
+ * and followed. The first byte chooses how many rings there are, whether they are mapped or read,
+ * whether their header is made valid, so that the fuzzer reaches the records at once, whether there
+ * is a catalog, whether it is made valid, and whether the records are made valid, so that the input
+ * only fills their bodies.
  */
 #include <fcntl.h>
 #include <linux/perf_event.h>
@@ -25,7 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define HEAD_SIZE 24
 #define SOURCES 3
 
-static volatile uint64_t sink; /* what is read must really be read */
+static volatile uint64_t sink; /* makes the compiler read the data */
 
 static void touch(const struct perfpersist_sample *s)
 {
@@ -45,7 +45,7 @@ static void touch(const struct perfpersist_sample *s)
 	sink = sum;
 }
 
-/* A header that holds, around the words and the sample type that the input chose. */
+/* A valid header around the fields and the sample type that the input chose. */
 static void mend(struct pp_ring_header *h, uint32_t cpu, unsigned mode)
 {
 	h->n_sources = 1;
@@ -67,8 +67,8 @@ static void mend(struct pp_ring_header *h, uint32_t cpu, unsigned mode)
 	memset(h->boot_id, 0, sizeof(h->boot_id));
 }
 
-/* Records as a recorder would write them, but for what is in them: two bytes of the input choose
- * the size and the source, the others follow. */
+/* Records with valid headers, as a recorder writes them: two bytes of the input choose size and
+ * source, and the following bytes fill the body. */
 static void write_records(uint8_t *ring, unsigned mode, const uint8_t *data, size_t size)
 {
 	struct pp_ring_header *h = (struct pp_ring_header *)ring;
@@ -104,7 +104,7 @@ static void repeat(uint8_t *to, size_t n, const uint8_t *data, size_t size)
 		memcpy(to + i, data, MIN(size, n - i));
 }
 
-/* Short inputs reach far: the words that matter come first, and the records repeat. */
+/* Short inputs reach far: the important words come first, and the records repeat. */
 static int make_ring(const uint8_t *data, size_t size, unsigned mode, uint32_t cpu,
 		     uint64_t sample_type)
 {
@@ -146,7 +146,7 @@ static int make_file(const void *bytes, size_t n)
 	return fd;
 }
 
-/* Entries whose types and places the input chose, behind a header that holds. */
+/* Entries whose types and offsets the input chose, behind a valid header. */
 static int make_catalog(const uint8_t *data, size_t size, unsigned mode)
 {
 	static struct {
@@ -229,7 +229,7 @@ static void read_sources(struct perfpersist_event *e)
 	}
 }
 
-/* It must end: each round gives out what was there, and then there is nothing new. */
+/* Following must end: each round returns what was there, until there is nothing new. */
 static void follow(struct perfpersist_event *e, size_t newest)
 {
 	struct perfpersist_follow_stat stat = { .sz = sizeof(stat) };

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Any bytes as the files of a save: listed, shown and opened. The first byte tells which of them
- * the input is, the others being as they should be; what rings can do to their reader is
- * fuzz-ring's.
+ * Takes the input as one of the files of a save, which is listed, shown and opened. The first byte
+ * chooses the file; the other files are valid. fuzz-ring covers rings.
  */
 #include <fcntl.h>
 #include <linux/limits.h>
@@ -16,7 +15,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define INPUT_INFO 0
-#define INPUT_INFO_LINES 1 /* behind what every info must have */
+#define INPUT_INFO_LINES 1 /* follows the part that every info has */
 #define INPUT_STAT 2
 #define INPUT_RING 3
 #define INPUT_CATALOG 4
@@ -138,7 +137,7 @@ static void look(const struct perfpersist_info *i)
 	    strnlen(i->filter, sizeof(i->filter)) == sizeof(i->filter) ||
 	    strnlen(i->cpus, sizeof(i->cpus)) == sizeof(i->cpus) || !i->saved)
 		abort();
-	for (const char *c = i->cpus; *c; c++) /* it is printed as it is */
+	for (const char *c = i->cpus; *c; c++) /* a reader prints it unchanged */
 		if (*c < ' ' || *c > '~')
 			abort();
 	sink += i->id;

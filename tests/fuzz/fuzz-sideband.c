@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Any bytes as the kernel's records of processes and as the iterators' entries, in a table with
- * little room. The input's first bytes choose: whether each record is made whole around what the
- * input says, how much room there is, and what is asked for in the end. What comes out must be a
- * sideband, word for word.
+ * Takes the input as the kernel's records of processes and as the iterators' entries, for a table
+ * with little room. The first bytes choose whether each record is made valid, how much room there
+ * is, and which part is requested in the end. The result must be a valid sideband, word for word.
  */
 #include <string.h>
 
@@ -17,13 +16,13 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define MODE_RAW (1U << 0)     /* records as they come */
+#define MODE_RAW (1U << 0)     /* records are unchanged */
 #define MODE_TOLD (1U << 1)    /* the iterators came before the records */
 #define MODE_SMALL (1U << 2)   /* of memory */
-#define MODE_WINDOW (1U << 3)  /* not all that is kept is asked for */
-#define MODE_ENTRIES (1U << 4) /* entries of the iterators are made whole */
+#define MODE_WINDOW (1U << 3)  /* the request is for a part of the time */
+#define MODE_ENTRIES (1U << 4) /* entries of the iterators are made valid */
 
-/* What is left of the input. */
+/* The rest of the input. */
 struct input {
 	const uint8_t *at;
 	size_t left;
@@ -46,7 +45,7 @@ static void idle(void *context)
 
 static void apply(struct table *t, const uint8_t *bytes, size_t n)
 {
-	/* Of exactly its size, so that whoever reads on is caught. */
+	/* Exactly as large as the input, so that ASan sees an overrun. */
 	uint8_t *record = malloc(n);
 
 	if (!record)
@@ -67,7 +66,7 @@ static void apply_raw(struct table *t, struct input *in)
 	}
 }
 
-/* Few processes, so that they meet, and a time that goes on. */
+/* Few processes, so that records meet the same one, and increasing times. */
 static void apply_made(struct table *t, struct input *in)
 {
 	static const uint8_t types[] = { 2, 3, 4, 7, 7, 10, 10, 16, 19, 19, 3, 5, 21 };
@@ -158,7 +157,7 @@ static void tell(struct table *t, struct input *in, unsigned mode)
 	table_tell(t, 1100, &tasks, &maps);
 }
 
-/* Twice: some stay, some go, some come. */
+/* Twice: some processes stay, some exit, some start. */
 static struct tasks made_programs(struct input *in)
 {
 	uint8_t entries[16][sizeof(struct pp_task_program) + 8] = { 0 };

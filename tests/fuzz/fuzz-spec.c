@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Event text, and what notes of static probes say of arguments. Whatever is taken, the engine
- * takes as well; whatever is not is told in a sentence.
+ * Fuzzes event text, and the arguments in the notes of static probes. The engine accepts each event
+ * that the parser accepts; each rejected one causes an error message.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -49,7 +49,7 @@ static void fuzz_args(const char *text)
 	require(pp_parsed_check(&parsed, true) == 0);
 }
 
-/* The first byte chooses a beginning, so that every syntax is reached. */
+/* The first byte chooses a beginning, so that the fuzzer reaches every syntax. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const char *const beginnings[] = {

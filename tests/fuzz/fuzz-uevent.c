@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Notices of CPUs that come and go. Any bytes (first byte even), or what the kernel says of a CPU
- * with the bytes behind the first in place of its number: what is taken for a notice is one, word
- * for word.
+ * Fuzzes the kernel's hotplug notices of CPUs. An even first byte takes the rest as the notice. An
+ * odd one puts the rest in place of the CPU's number in a valid notice. Each accepted notice must
+ * be a real one, word for word.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,7 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	beginning = *data & 1 ? beginnings[*data >> 1 & 1] : "";
 	n = strlen(beginning);
-	/* Of exactly its size, so that whoever reads on is caught. */
+	/* Exactly as large as the input, so that ASan sees an overrun. */
 	notice = malloc(n + size - 1);
 	if (!notice)
 		return 0;
