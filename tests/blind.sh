@@ -1,22 +1,22 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# For tests of CPUs that come: an engine that does not see the last of this machine's CPUs, because
-# a file lies over sysfs' own. To be read after lib.sh; skips where that cannot be.
+# For hotplug tests: an engine that does not see this machine's last CPU, because a file is mounted
+# over the one in sysfs. Source it after lib.sh. It skips the test where such a mount is impossible.
 #
-#   BLIND         what --engine is given, after mount_registry
-#   FIRST, LAST   CPUs: one that it sees, and the one that it does not
+#   BLIND         the argument of --engine, after mount_registry
+#   FIRST, LAST   CPUs: one that the engine sees, and the one that it does not
 #   CPUS          all of them
 
 unshare --mount true 2>/dev/null || skip "mount namespaces cannot be made here"
 mapfile -t CPUS < <(lscpu --parse=CPU --online | grep -v '^#')
 [ ${#CPUS[@]} -ge 2 ] || skip "this machine has only one CPU"
-# shellcheck disable=SC2034 # they are for whoever reads this
+# shellcheck disable=SC2034 # the test that sources this uses them
 FIRST=${CPUS[0]} LAST=${CPUS[-1]}
 BLIND=$SCRATCH/blind
 
 (IFS=,; echo "${CPUS[*]:0:${#CPUS[@]}-1}") >"$SCRATCH/online"
-# The mounts of other instances are not kept busy.
+# Does not keep the mounts of other instances busy.
 cat >"$BLIND.inside" <<END
 #!/bin/bash
 set -eu

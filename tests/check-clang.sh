@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# What gcc takes without a warning, clang takes too: all of it built once more with clang.
+# Clang builds the whole tree without warnings, as gcc does.
 set -u -o pipefail
 cd "$(dirname "$0")/.." || exit 1
 BUILD=${BUILD:-build}

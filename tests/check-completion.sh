@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# The completions for bash and zsh know what each verb and each option that --help names takes, and
-# offer each of them; the events that they know by name are events.
+# The completions for bash and zsh offer each verb and option that --help names, and know its
+# argument. The events that they name exist.
 set -u -o pipefail
 export LC_ALL=C.UTF-8
 cd "$(dirname "$0")/.." || exit 1
@@ -23,8 +23,8 @@ wrong() {
 verbs=$("$PERFCTL" --help | sed -n '/^Verbs:/,/^$/s/^  \([a-z][a-z]*\).*/\1/p')
 [ -n "$verbs" ] || { echo "perfctl --help lists no verbs"; exit 1; }
 
-# "VERB OPTION VALUE" of each option in the help of perfctl ("-") and of its verbs. Read in another
-# way than the completions do it: a line for each option, "[=" and "=" made blanks.
+# "VERB OPTION VALUE" of each option in the help of perfctl ("-") and of its verbs. Reads the help
+# in another way than the completions do: a line per option, "[=" and "=" made blanks.
 for verb in - $verbs; do
 	case $verb in
 	help) continue ;;
@@ -41,9 +41,9 @@ for verb in - $verbs; do
 done
 [ "$(wc -l <"$dir/options")" -gt 20 ] || wrong "only these options were found:" "$(<"$dir/options")"
 
-# ── what each takes ──────────────────────────────────────────────────────────────────────
+# ── the arguments ────────────────────────────────────────────────────────────────────────
 
-# kinds SHELL…: runs, in that shell, what asks the completion for all of them.
+# kinds SHELL…: asks the completion for the kinds of all arguments, in that shell.
 kinds() {
 	# shellcheck disable=SC2016
 	{
@@ -66,7 +66,7 @@ bash_kinds=$(<"$dir/kinds")
 
 if command -v zsh >/dev/null; then
 	zsh -n $ZSH_FILE || wrong "$ZSH_FILE has errors"
-	# All but the last line, which calls what was defined.
+	# All but the last line, which calls the function.
 	sed '$d' $ZSH_FILE >"$dir/functions"
 	kinds zsh -f
 	diff <(echo "$bash_kinds") "$dir/kinds" || wrong "bash (<) and zsh (>) complete different things"
@@ -74,9 +74,9 @@ else
 	echo "not checked: zsh (it is not installed)"
 fi
 
-# ── what is offered ──────────────────────────────────────────────────────────────────────
+# ── the candidates ───────────────────────────────────────────────────────────────────────
 
-# offered WORD…: what bash offers for the last of them.
+# offered WORD…: bash's candidates for the last word.
 offered() {
 	# shellcheck disable=SC2016
 	bash -c '

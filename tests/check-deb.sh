@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Debian packages of this tree can be made, lintian has neither errors nor warnings for them, their
-# version is the Makefile's, and an upgrade will restart no socket and unmount nothing.
+# This tree builds Debian packages, lintian reports neither errors nor warnings for them, their
+# version is the Makefile's, and an upgrade restarts no socket and unmounts nothing.
 set -u -o pipefail
 cd "$(dirname "$0")/.." || exit 1
 BUILD=${BUILD:-build}
@@ -39,7 +39,7 @@ grep -q 'deb-systemd-invoke restart perfpersistd.service' "$dir/control/postinst
 if grep -s 'deb-systemd-invoke' "$dir/control/preinst"; then
 	complain "preinst stops what an upgrade must leave alone"
 fi
-# Whatever prerm does, it does to remove: here to programs that only tell that they were called.
+# Runs prerm with `remove` against stubs that only report that they were called.
 mkdir "$dir/stubs"
 for stub in deb-systemd-invoke systemctl mountpoint umount find; do
 	printf '#!/bin/sh\necho "%s $*" >>"%s"\nexit 1\n' "$stub" "$dir/did" >"$dir/stubs/$stub"

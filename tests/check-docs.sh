@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# The documents: their links lead to files and headings that are there, the README names every page,
-# and the program in docs/program.md compiles without a warning and links, with both libraries.
+# The documents' links lead to existing files and headings, the README names every page, and the
+# program in docs/program.md compiles without a warning and links with both libraries.
 set -u -o pipefail
 cd "$(dirname "$0")/.." || exit 1
 BUILD=$(cd "${BUILD:-build}" && pwd) || exit 1
@@ -13,7 +13,7 @@ fail() {
 	failed=1
 }
 
-# anchors FILE: as GitHub makes them of the headings
+# anchors FILE: as GitHub makes them from the headings
 anchors() {
 	# shellcheck disable=SC2016 # backticks in a pattern
 	sed -n '/^```/,/^```/!s/^##* //p' "$1" | tr '[:upper:]' '[:lower:]' | sed 's/[^a-z0-9 _-]//g; s/ /-/g'
@@ -49,7 +49,7 @@ flags=(-std=gnu17 -O2 -Wall -Wextra -Wformat=2 -Wshadow -Werror -Iclient)
 "$CC" "${flags[@]}" -o "$dir/newest" "$dir/newest.c" "$BUILD/libperfpersist.a" || exit 1
 "$CC" "${flags[@]}" -o "$dir/newest" "$dir/newest.c" "$BUILD/libperfpersist.so.0" || exit 1
 
-# It says what is wrong when there is no such daemon, or is refused; it does not crash.
+# Without such a daemon, or when it is refused, it says what is wrong and does not crash.
 LD_LIBRARY_PATH=$BUILD "$dir/newest" nowhere nothing 2>"$dir/stderr"
 code=$?
 if [ $code -ne 1 ] || [ ! -s "$dir/stderr" ]; then

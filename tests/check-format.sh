@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# `make format` would leave all C as it is. Versions of clang-format differ: it is 14's word that counts.
+# `make format` would leave all C unchanged. Versions of clang-format differ: version 14 decides.
 set -u -o pipefail
 cd "$(dirname "$0")/.." || exit 1
 

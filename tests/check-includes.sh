@@ -1,18 +1,18 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Includes carry the layers: what a folder may see is in this table and nowhere else.
-# Low layers never see high ones, among the folders of one program, too; broker and engine share orders
-# and never each other; the client sees the contracts only, perfctl the public library only.
+# Includes follow the layers: only this table says what a folder may include. Low layers never
+# include high ones, within one program too. Broker and engine share only the orders between them.
+# The client includes only the contracts, and perfctl only the public library.
 set -u -o pipefail
 cd "$(dirname "$0")/.." || exit 1
 
 b=daemon/broker e=daemon/engine c=client p=client/perfctl
 own="$c/perfpersist.h proto/clock.h proto/io.h proto/macro.h proto/printable.h"
 
-# FOLDER | what its files may include beside those of their own: all of these folders | these single
-# headers | other people's, by a pattern of those that are *not* the C library's or the kernel's. What
-# stands above in a program is seen by what is below, where it says so.
+# FOLDER | folders whose files it may include besides its own | single headers | third-party
+# headers: a pattern of those that are *neither* the C library's nor the kernel's. Upper folders of
+# a program are visible to lower ones only where the row says so.
 declare -A sees also theirs
 while IFS='|' read -r folder folders headers libraries; do
 	read -r folder <<<"$folder"
@@ -68,12 +68,12 @@ $p/replay      | $p/output $p/decode $p/print $p/trace $p/events $p/pictures | $
 $p             | $p/output $p/decode $p/print $p/trace $p/events $p/pictures $p/replay | $own
 EOF
 
-# may_see FOLDER HEADER: ours. Skeletons of BPF programs are made with the engine.
+# may_see FOLDER HEADER: for headers of this tree. BPF skeletons are generated with the engine.
 may_see() {
 	[[ $2 = */* && ${sees[$1]} = *" ${2%/*} "* || ${also[$1]} = *" $2 "* || $1 = daemon/engine* && $2 = *.skel.h ]]
 }
 
-# Libraries that are neither libc nor the kernel's interface; everything else in <> is free.
+# Third-party libraries; all other headers in <> are allowed.
 library='(systemd|bpf|traceevent|check|elfutils|dwarf|gelf|libelf)/.*|(check|event-parse|trace-seq|libelf|gelf)\.h'
 
 include='^[[:space:]]*#[[:space:]]*include[[:space:]]*(["<])([^">]+)[">]'

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# The manual pages are well formed, and say what there is, all of it and no more: each program's
-# options as its --help has them, the keys that the configuration's parser knows, the calls and
+# The manual pages are well formed and complete, and describe nothing that does not exist: each
+# program's options as in its --help, the keys that the configuration's parser knows, the calls and
 # types of perfpersist.h. The program in libperfpersist.3 compiles.
 set -u -o pipefail
 export LC_ALL=C.UTF-8
@@ -25,7 +25,7 @@ wrong() {
 	status=1
 }
 
-# same WHAT ONE ITS OTHER ITS: two lists, a word (or a line) each; neither may be empty.
+# same WHAT ONE ITS OTHER ITS: compares two lists, one word (or line) each; neither may be empty.
 same() {
 	local lost
 	if [ -z "$2" ] || [ -z "$4" ]; then
@@ -55,7 +55,7 @@ form() {
 	command -v mandoc >/dev/null || echo "not checked: what mandoc says (it is not installed)"
 }
 
-# Each page that one of ours refers to, and that is one of ours, is there.
+# Each page of ours that another page refers to exists.
 references() {
 	same "pages of ours" \
 		"$(grep -hoE '^\.Xr (lib)?perf(persist|ctl)[a-z.]* [0-9]' "${PAGES[@]}" | cut -c 5- | tr ' ' .)" "references" \
@@ -64,7 +64,7 @@ references() {
 
 # ── options ──────────────────────────────────────────────────────────────────────────────
 
-# An option begins a line of a table in the help, or stands behind a comma there.
+# An option begins a line of a table in the help, or follows a comma there.
 help_options() {
 	grep -E '^  (-|[a-z]+, -)' | sed -E 's/^ +([a-z]+, )?//; s/  .*$//' |
 		grep -oE '(^|[ ,])--?[a-zA-Z][a-zA-Z-]*' | tr -d ' ,'
@@ -75,7 +75,7 @@ section() {
 	awk -v title="^[.]S[sh] $2" '/^[.]S[sh] / { on = $0 ~ title } on' "$1"
 }
 
-# In the pages each is an item of a list; "Fl \-" alone is the end of options.
+# In the pages each option is a list item; "Fl \-" alone ends the options.
 page_options() {
 	grep '^\.It' | grep -oE '\bFl [^ ]+' | sed 's/^Fl /-/; s/\\//g' | grep -vx -e --
 }
@@ -85,7 +85,7 @@ perfctl() {
 	overview=$("$BUILD/perfctl" --help) || wrong "perfctl --help fails"
 	verbs=$(sed -n '/^Verbs:/,/^$/s/^  \([a-z][a-z]*\).*/\1/p' <<<"$overview")
 
-	# The synopsis has a line for each; `.Cm pause | resume` are two.
+	# The synopsis has a line for each verb; `.Cm pause | resume` names two.
 	same "verbs" "$verbs" "perfctl --help" \
 		"$(section $PERFCTL_1 SYNOPSIS | sed -n 's/^\.Cm //p' | sed 's/Fl.*//' | grep -oE '[a-z]+')" $PERFCTL_1
 	# `list, -l` is in the verb's own section.
@@ -121,7 +121,7 @@ daemon() {
 
 # ── configuration ────────────────────────────────────────────────────────────────────────
 
-# The parsers compare a key with each that they know, or have a table of them.
+# The parsers compare a key with each known key, or have a table of them.
 parsed() {
 	grep -hoE 'strcmp\(key, "[A-Z][A-Za-z]*"\)|^\s*\{ "[A-Z][A-Za-z]*", ' "$@" | grep -oE '[A-Z][A-Za-z]*'
 }
@@ -130,7 +130,7 @@ described() {
 	section $CONF_5 "[[]$1" | sed -nE 's/^\.It Cm ([A-Z][A-Za-z]*)=.*/\1/p'
 }
 
-# Of perfpersistd.conf, where a section's keys are in comments.
+# The keys of a section in perfpersistd.conf are in comments.
 shown() {
 	sed -nE "/^#?\[$1/,/^#?\[/s/^#([A-Z][A-Za-z]*)=.*/\1/p" conf/perfpersistd.conf
 }
@@ -152,8 +152,7 @@ keys() {
 	understood
 }
 
-# All that is described, the daemon knows by that name in that section, when asked; values may not
-# be to its liking.
+# The daemon accepts each documented key in its section; it may reject the value.
 understood() {
 	local part
 	mkdir "$dir/conf.d"
@@ -174,7 +173,7 @@ understood() {
 
 # ── library ──────────────────────────────────────────────────────────────────────────────
 
-# One statement a line, without blanks that do not count, and without types that are only named.
+# One statement per line, without insignificant blanks and forward declarations.
 statements() {
 	tr -s ' \t\n' ' ' | sed -E 's/ ?([][{}()*,;=]) ?/\1/g; s/(\}|\));/\1\n/g' |
 		sed -E 's/^(struct perfpersist[a-z_]*;)+//'
@@ -184,7 +183,7 @@ header_statements() {
 	grep -v '^#include' client/perfpersist.h | "$CC" -E -P -x c - | statements
 }
 
-# The types that are in the page, as C; comments and what roff needs taken away.
+# The types in the page as C, without comments and roff escapes.
 page_types() {
 	sed -n '/^\.Bd -literal -offset 2n/,/^\.Ed/p' $LIBRARY_3 | grep -v '^\.' | sed 's/^\\&//; s/\\e/\\/g' |
 		"$CC" -E -P -x c - | statements
@@ -223,7 +222,7 @@ example() {
 	for library in libperfpersist.a libperfpersist.so.0; do
 		"$CC" "${flags[@]}" -o "$dir/example" "$dir/example.c" "$BUILD/$library" || wrong "it does not compile with $library"
 	done
-	# It says what is wrong when there is no such event; it does not crash.
+	# Without such an event it says what is wrong and does not crash.
 	LD_LIBRARY_PATH=$BUILD "$dir/example" nowhere nothing >"$dir/said" 2>&1
 	code=$?
 	if [ $code -ne 1 ] || [ ! -s "$dir/said" ]; then

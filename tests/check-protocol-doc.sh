@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# The tables in proto/PROTOCOL.md are those that the codec prints. With --write they are put
-# there. Usage: tests/check-protocol-doc.sh [--write] [BUILD]
+# The tables in proto/PROTOCOL.md equal those that the codec prints. --write updates them. Usage:
+# tests/check-protocol-doc.sh [--write] [BUILD]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -27,7 +27,7 @@ for mark in "$begin" "$end"; do
 	fi
 done
 
-# The whole document as it should be: what is around the marks, and the tables between them.
+# The whole document as it should be: the text around the marks, and the tables between them.
 wanted=$(mktemp)
 trap 'rm -f "$wanted"' EXIT
 {

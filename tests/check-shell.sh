@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Every script of the tree is clean by shellcheck.
+# No script of the tree has findings of shellcheck.
 set -u -o pipefail
 cd "$(dirname "$0")/.." || exit 1
 

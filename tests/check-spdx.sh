@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Every source file names its licence in its first two lines: GPL-2.0-only for what runs in the
-# kernel, LGPL-2.1-or-later for all else; a header that both sides read may have either.
+# Every source file names its licence in its first two lines: GPL-2.0-only for code that runs in the
+# kernel, LGPL-2.1-or-later for all other code. A header that both sides include may have either.
 set -u -o pipefail
 cd "$(dirname "$0")/.." || exit 1
 

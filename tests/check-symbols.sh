@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# The shared library exports what perfpersist.h declares, all of it, and nothing else; and the
-# header stands on its own, in C and in C++. The engine, which has capabilities, does not link what parses
-# strangers' text: events, filters, ELF files.
+# The shared library exports exactly what perfpersist.h declares, and the header compiles on its own
+# in C and in C++. The engine, which has capabilities, does not link the parsers of untrusted text:
+# events, filters, ELF files.
 set -u -o pipefail
 cd "$(dirname "$0")/.." || exit 1
 BUILD=${BUILD:-build}
@@ -12,7 +12,7 @@ CC=${CC:-gcc}
 declared=$(grep -v '^ \*' client/perfpersist.h | grep -oE '\bperfpersist_[a-z_]+\(' | tr -d '(' | sort -u)
 exported=$(nm -D --defined-only "$BUILD/libperfpersist.so.0" |
 	awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' | sort -u)
-# In comments above declarations calls are named too, so that declared may hold names twice.
+# Comments above declarations name calls too, so declared may hold names twice.
 if ! diff <(echo "$declared") <(echo "$exported") >&2; then
 	echo "the library's exports (>) differ from the header's declarations (<)"
 	exit 1

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# tests/list names every test of the tree, each once, with a tier that exists and a reason; and
+# tests/list names every test of the tree exactly once, with an existing tier and a reason, and
 # nothing else.
 set -u -o pipefail
 export LC_ALL=C.UTF-8
@@ -37,7 +37,7 @@ files=$(
 	there fuzz .c tests/fuzz/fuzz-*.c
 	there vm .sh tests/vm/test-*.sh tests/vm/check-*.sh
 )
-# A guest's test is listed once for each of its kernels.
+# A guest's test is listed once per kernel.
 names=$(grep -v '^asan/' <<<"$listed" | sed -E '/^vm\/test-/s/-([0-9]+\.[0-9]+|newest)$//')
 lost=$(diff <(sort -u <<<"$files") <(sort -u <<<"$names") | grep '^[<>]')
 [ -z "$lost" ] || wrong "tests that are not listed (<), rows without a test (>):" "$lost"

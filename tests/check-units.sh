@@ -1,15 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# The units are well formed; their sandboxes are as tight as they are meant to be, by the measure
-# of systemd-analyze: the broker at most 1.2, the engine at most 2.2, dumper and keeper at most 0.8, the
-# save at shutdown at most 1.5; what it still finds exposed is explained in the unit; and nothing in
-# the daemons' waits for what comes late in the boot.
+# The units are well formed. systemd-analyze rates their sandboxes: the broker at most 1.2, the
+# engine at most 2.2, dumper and keeper at most 0.8, the save at shutdown at most 1.5. The unit
+# explains each remaining exposure. The daemons' units wait for nothing late in the boot.
 set -u -o pipefail
 cd "$(dirname "$0")/.." || exit 1
 
 command -v systemd-analyze >/dev/null || { echo "systemd-analyze is not installed"; exit 77; }
-# What is needed of it: --man (always), --offline and --threshold (250).
+# The check needs --man (always), --offline and --threshold (250).
 systemd-analyze --help | grep -e --threshold >/dev/null || { echo "systemd is older than 250"; exit 77; }
 
 dir=$(mktemp -d) || exit 1
@@ -30,7 +29,7 @@ done < <(grep -ohE '@[A-Z]+@' units/*.service units/*.socket units/*.mount | sor
 cd "$dir" || exit 1
 SYSTEMD_UNIT_PATH=$dir: systemd-analyze verify --man=no ./*.service ./*.socket ./*.mount || status=1
 
-# explained UNIT: each exposure of the report is in a comment of the unit, by its name.
+# explained UNIT: a comment of the unit names each exposure in the report.
 explained() {
 	local name
 	while read -r name; do
@@ -57,7 +56,7 @@ exposure perfpersist-dumper.service 8
 exposure perfpersist-keeper.service 8
 exposure perfpersist-save.service 15
 
-# By default a unit comes after sysinit.target; some settings make it wait for /tmp and tmpfiles.
+# By default a unit starts after sysinit.target; some settings make it wait for /tmp and tmpfiles.
 for unit in perfpersistd.service perfpersist-{engine,dumper,keeper}.service perfpersist*.socket *.mount; do
 	grep -qx DefaultDependencies=no "$unit" || complain "$unit waits for all of the early boot"
 	grep -qE '^Conflicts=.*(shutdown|umount)\.target' "$unit" || complain "$unit is not stopped at shutdown"
@@ -66,7 +65,7 @@ for unit in perfpersistd.service perfpersist-{engine,dumper,keeper}.service perf
 	fi
 done
 grep -qE '^Before=.*\bsysinit\.target' perfpersistd.service || complain "perfpersistd.service is not early"
-# What it knows ends with it.
+# The daemon's state ends with the daemon.
 if grep -nE '^(PartOf|BindsTo|Requires|RuntimeMaxSec)=' perfpersist-keeper.service; then
 	complain "the keeper ends with something else"
 fi

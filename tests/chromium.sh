@@ -1,13 +1,13 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# A headless Chromium for tests, as nobody, behind lib.sh. It is asked over two pipes, in the
-# DevTools protocol: JSON, each message ended by a NUL.
+# A headless Chromium for tests. It runs as nobody; source this after lib.sh. Two pipes carry the
+# DevTools protocol: JSON messages that end with a NUL.
 #
 #   chromium_start
 #   page_open FILE#test      waits until the page says that it is ready
-#   page_ask EXPRESSION      PAGE_ANSWER is its value (text as it is, all else as JSON)
-#   page_requests            what it asked the network for since, a URL a line
+#   page_ask EXPRESSION      PAGE_ANSWER is its value (plain text, or JSON)
+#   page_requests            its network requests since, one URL per line
 #   page_press KEY…          keys, as KeyboardEvent.key has them
 
 CHROMIUM_PID=
@@ -21,10 +21,10 @@ chromium_start() {
 	command -v chromium >/dev/null || skip "needs chromium"
 	install -d -m 0700 -o "$NOBODY" -g "$NOBODY" "$dir"
 	mkfifo "$SCRATCH/to-chromium" "$SCRATCH/from-chromium"
-	# Both ways, because to open one end of a pipe waits for the other.
+	# Opens both ways, because opening one end of a pipe waits for the other.
 	exec {_to_chromium}<>"$SCRATCH/to-chromium" {_from_chromium}<>"$SCRATCH/from-chromium"
-	# Not by as_user: the pid that ends with the test is to be chromium's, which has both ends of its
-	# pipes and would not notice that we are gone.
+	# Does not use as_user: the pid that ends with the test must be chromium's, which holds both
+	# ends of its pipes and would not notice our exit.
 	HOME=$dir spawn setpriv --reuid="$NOBODY" --regid="$NOBODY" --clear-groups -- \
 		chromium --headless=new --no-sandbox --disable-gpu --no-first-run \
 		--disable-background-networking --disable-component-update --disable-dev-shm-usage \
@@ -49,7 +49,7 @@ chromium_stop() {
 	wait_until 20 gone "$CHROMIUM_PID"
 }
 
-# Sends, and reads until the answer is there; _page_reply has it. What else is said is kept.
+# Sends a message and reads until the answer arrives in _page_reply. Other messages are kept.
 _page_call() {
 	local id=$((++_page_id)) message
 
@@ -85,7 +85,7 @@ _page_is_ready() {
 	[ "$PAGE_ANSWER" = true ]
 }
 
-# Another page first, so that what is asked next is answered by the new one.
+# Loads another page first, so that the new page answers the next request.
 page_open() {
 	_page_call Page.navigate '{"url": "about:blank"}'
 	: >"$SCRATCH/page-said"

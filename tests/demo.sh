@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # `make demo`: the main job on this kernel's real events, in an instance of its own. Shows each
-# command with what it really wrote, expects of each what it should do, and takes everything
-# away again, also when it fails or is interrupted. Exit 0 only if all of it worked.
+# command with its real output, checks what each command does, and cleans up, even when it fails or
+# is interrupted. Exits 0 only if everything worked.
 #
 #   tests/demo.sh [BUILD]
 
@@ -12,7 +12,7 @@ cd "$(dirname "$0")/.." || exit 1
 BUILD=${1:-build}
 [ -x "$BUILD/perfctl" ] || { echo "demo: $BUILD/perfctl is not built; type: make demo" >&2; exit 1; }
 
-# The attacks on a ring are a program of their own, which `make programs` leaves out.
+# The program that attacks a ring is separate; `make programs` leaves it out.
 if [ ! -x "$BUILD/tests/ring-attack" ]; then
 	MAKEFLAGS='' make -s BUILD="$BUILD" "$BUILD/tests/ring-attack" >/dev/null || exit 1
 fi
@@ -49,9 +49,9 @@ good() {
 	printf '   %s✓%s %s\n' "$GREEN" "$PLAIN" "$*"
 }
 
-# show [-u|-m] [-x EXIT] [-l LINES] CMD…
-# Runs CMD as root, -u: as nobody, -m: as nobody in the namespaces' group; shows the command
-# and at most LINES (20) lines of its output, which is in OUT then; it must exit with EXIT (0).
+# show [-u|-m] [-x EXIT] [-l LINES] CMD… Runs CMD as root, -u: as nobody, -m: as nobody in the
+# namespaces' group. Shows the command and at most LINES (20) lines of its output, and sets OUT to
+# it. CMD must exit with EXIT (0).
 show() {
 	local as=() prompt='#' want=0 lines=20 got=0 n words
 
@@ -92,7 +92,7 @@ at_end() {
 	fi
 }
 
-# rising NAMESPACE/EVENT: shows its count of records now, and later, when it is higher.
+# rising NAMESPACE/EVENT: shows its count of records now, and again when it is higher.
 rising() {
 	local before after
 
@@ -102,13 +102,13 @@ rising() {
 	good "$1: $before records, and a moment later $after"
 }
 
-# Somebody whose doings are known: a shell with a name of its own, that runs 40 others.
+# Known activity: a shell with a unique name runs 40 other programs.
 # shellcheck disable=SC2016
 forks() {
 	demo-sh -c 'i=0; while [ $((i += 1)) -le 40 ]; do (:) & wait; done'
 }
 
-# told REGEX FILE: whether the file says so by now; for wait_until.
+# told REGEX FILE: whether the file contains it by now; for wait_until.
 told() {
 	grep -qE "$1" "$2"
 }

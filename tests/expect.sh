@@ -1,13 +1,13 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# What tests in shell have to say, wherever they run: skip, fail, full, wait_until, expect_….
+# The vocabulary of all shell tests: skip, fail, full, wait_until, expect_….
 
-# Where root's tests wait for each other; out of strangers' reach.
-# shellcheck disable=SC2034 # it is for whoever reads this
+# Root's tests lock each other out here; ordinary users have no access.
+# shellcheck disable=SC2034 # the script that sources this uses it
 LOCKS=/run/perfpersist-tests
 
-# Ends the test as "skipped"; the runner shows the last line of what it wrote.
+# Ends the test as "skipped"; the runner shows the last line of the output.
 skip() {
 	echo "$*"
 	exit 77
@@ -19,12 +19,12 @@ fail() {
 	exit 1
 }
 
-# full: whether the test is to run at full length (tests/run.sh).
+# full: whether the test runs at full length (tests/run.sh).
 full() {
 	[ "${TEST_LENGTH:-short}" = full ]
 }
 
-# length SHORT FULL: the one that applies.
+# length SHORT FULL: prints the value for this run.
 length() {
 	if full; then echo "$2"; else echo "$1"; fi
 }
@@ -43,7 +43,7 @@ wait_until() {
 	done
 }
 
-# OUT holds what the last of these wrote, on both streams.
+# OUT holds the output of the last of these commands, both streams.
 OUT=
 
 # expect_exit N CMD…

@@ -1,7 +1,8 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# For integration tests: a daemon of one's own, other people to be, and (expect.sh) things to expect.
+# For integration tests: a daemon per test, other users to run commands as, and (expect.sh)
+# assertions.
 #
 #   #!/bin/bash
 #   . "$(dirname "$0")/../lib.sh"
@@ -9,9 +10,9 @@
 #   perfctl create t/switches -e sched:sched_switch
 #   ...
 #
-# A test gets an instance that nobody else has (INSTANCE), a scratch directory (SCRATCH) and
-# a trap that takes everything away again, and fails the test if anything cannot be, or is
-# left. It fails at the first command that fails. It is root, or it skips.
+# A test gets a unique instance (INSTANCE), a scratch directory (SCRATCH) and a trap that cleans up;
+# the test fails if anything cannot be removed or is left. The test fails at the first command that
+# fails. It runs as root, or it skips.
 #
 #   INSTANCE, RUN, REGISTRY, STATE
 #                             the instance's name and places
@@ -48,7 +49,7 @@ CONF=$SCRATCH/perfpersistd.conf
 LOG=$SCRATCH/daemon.log
 chmod 0711 "$SCRATCH"
 
-# The build may be where nobody else can go.
+# The build may be in a place that other users cannot reach.
 mkdir -m 0755 "$BIN"
 for _file in "$BUILD"/perfctl "$BUILD"/tests/*; do
 	if [ -f "$_file" ] && [ -x "$_file" ]; then
@@ -77,7 +78,7 @@ _as() {
 	(cd / && exec setpriv --reuid="$NOBODY" --regid="$NOBODY" "$groups" -- "$@")
 }
 
-# as_user CMD…: as nobody in particular. as_member: the same, in the namespaces' group.
+# as_user CMD…: runs it as nobody. as_member: as nobody in the namespaces' group.
 as_user() {
 	_as --clear-groups "$@"
 }
@@ -86,17 +87,18 @@ as_member() {
 	_as --groups=$DAEMON_GID "$@"
 }
 
-# as_daemon CMD…: as the user that the daemon runs as.
+# as_daemon CMD…: runs it as the daemon's user.
 as_daemon() {
 	NOBODY=$DAEMON_UID _as --clear-groups "$@"
 }
 
-# without_ksymbols FILE: for what `perf record -a` wrote; see there.
+# without_ksymbols FILE: for the output of `perf record -a`; see that script.
 without_ksymbols() {
 	expect_ok perl "$ROOT/tests/integration/without-ksymbols.pl" "$1"
 }
 
-# alone_with THING: waits until no other test of the machine has it, and keeps it to this test's end.
+# alone_with THING: waits until no other test of the machine has it, and keeps it until this test
+# ends.
 alone_with() {
 	local fd
 	mkdir -p "$LOCKS"
@@ -104,21 +106,21 @@ alone_with() {
 	flock "$fd"
 }
 
-# spawn CMD…: in the background, ended with the test. SPAWNED is its pid.
+# spawn CMD…: runs it in the background until the test ends. SPAWNED is its pid.
 spawn() {
 	"$@" &
 	SPAWNED=$!
 	_spawned+=("$SPAWNED")
 }
 
-# busy SECONDS [CPU]: keeps a CPU (default: any) busy in the background for so long at most.
+# busy SECONDS [CPU]: keeps a CPU (default: any) busy in the background for at most so long.
 busy() {
 	local pin=()
 	[ $# -gt 1 ] && pin=(taskset -c "$2")
 	spawn timeout "$1" "${pin[@]}" sh -c 'while :; do :; done'
 }
 
-# All processes that were started with our instance's name, zombies aside.
+# All processes that were started with our instance's name, except zombies.
 instance_pids() {
 	local pid file
 	for file in $(grep -slzxFf <(printf '%s' "$INSTANCE") /proc/[0-9]*/cmdline || true); do
@@ -127,7 +129,7 @@ instance_pids() {
 	done
 }
 
-# program_pids PROGRAM: those of them that run this one of ours.
+# program_pids PROGRAM: those of them that run this program of ours.
 program_pids() {
 	local pid program
 	for pid in $(instance_pids); do
@@ -136,18 +138,18 @@ program_pids() {
 	done 2>/dev/null
 }
 
-# json_field FIELD: its values, one a line, in the JSON that it reads. For what the demo uses, too, which
-# runs where there is no jq.
+# json_field FIELD: prints its values, one per line, from JSON on stdin. The demo uses it too, and
+# runs without jq.
 json_field() {
 	grep -oE "\"$1\":(\"[^\"]*\"|[^],}]*)" | sed -E 's/^[^:]*://; s/^"(.*)"$/\1/'
 }
 
-# The keeper alone goes on while events are there, whatever becomes of the others.
+# Only the keeper survives the others, while there are events.
 keeper_pid() {
 	program_pids perfpersist-keeper
 }
 
-# All others.
+# All other processes.
 daemon_pids() {
 	comm -23 <(instance_pids | sort) <(keeper_pid | sort)
 }
@@ -162,7 +164,7 @@ _no_keeper() {
 
 # ── the daemon ───────────────────────────────────────────────────────────────────────────
 
-# write_conf [TEXT]: the configuration, with TEXT behind it.
+# write_conf [TEXT]: writes the configuration, followed by TEXT.
 write_conf() {
 	cat >"$CONF" <<-END
 		[daemon]
@@ -173,12 +175,12 @@ write_conf() {
 	chmod 0644 "$CONF"
 }
 
-# It answers a ping from its first moment, and a list when the engine has told what there is.
+# The daemon answers a ping at once, but a list only after the engine's report.
 _ready() {
 	perfctl list || gone "$DAEMON_PID"
 }
 
-# start_daemon [OPTION…]: returns when it is ready.
+# start_daemon [OPTION…]: returns when the daemon is ready.
 start_daemon() {
 	[ -e "$CONF" ] || write_conf
 	"$BUILD/perfpersistd" --instance "$INSTANCE" --config "$CONF" "$@" >>"$LOG" 2>&1 &
@@ -187,14 +189,14 @@ start_daemon() {
 	perfctl list >/dev/null || fail "perfpersistd did not start"
 }
 
-# The registry, for engines that see less than we do and have mounts of their own: without an event
-# an instance takes its own along.
+# Mounts the registry for engines that see less than we do and have mounts of their own: an instance
+# without an event would unmount its own.
 mount_registry() {
 	mkdir -p "$REGISTRY"
 	_mounted || mount -t bpf -o mode=0755 bpf "$REGISTRY"
 }
 
-# Lets it end in order, and expects that it does, with its engine and its dumper.
+# Stops the daemon and checks that it exits cleanly, with its engine and its dumper.
 stop_daemon() {
 	local pid=$DAEMON_PID status=0
 	kill -TERM "$pid"
@@ -230,7 +232,7 @@ kill_broker() {
 	DAEMON_PID=
 }
 
-# The engine comes back by itself.
+# The daemon restarts the engine.
 kill_engine() {
 	local pid
 	pid=$(engine_pid)
@@ -238,8 +240,7 @@ kill_engine() {
 	_kill_9 "$pid"
 }
 
-# Broker, engine and dumper at once; returns when nothing of the instance but its keeper runs any
-# more.
+# Kills broker, engine and dumper at once; returns when only the keeper of the instance still runs.
 kill_daemon() {
 	local broker engine dumper
 	broker=$(broker_pid)
@@ -247,7 +248,7 @@ kill_daemon() {
 	dumper=$(dumper_pid)
 	[ "$broker" -gt 0 ] || fail "there is no broker to kill"
 	[ "$engine" -gt 0 ] || engine= # 0 would be our own process group
-	# The others may have followed the first.
+	# The others may have exited with the first.
 	# shellcheck disable=SC2086
 	kill -KILL "$broker" $engine $dumper 2>/dev/null || true
 	wait "$broker" 2>/dev/null || true
@@ -271,7 +272,7 @@ more_records_than() {
 	[ "$(records_of "$2")" -gt "$1" ]
 }
 
-# NAMESPACE/EVENT=ID of all events, one a line.
+# NAMESPACE/EVENT=ID of all events, one per line.
 event_ids() {
 	perfctl "$@" list | awk 'NR > 1 { print $1 "/" $2 "=" $3 }' | sort
 }
@@ -342,15 +343,17 @@ _kill_processes() {
 _unmount() {
 	_mounted || return 0
 	mapfile -t _pinned < <(_pins)
-	# A mount namespace that was made meanwhile, by whomever, has a copy of our mount.
+	# A mount namespace that anybody made meanwhile has a copy of our mount.
 	find "$REGISTRY" -mindepth 1 -delete 2>/dev/null
-	# `bpftool --bpffs`, in anybody's hands, walks through all there are. Of ours nobody runs any more.
+	# Any `bpftool --bpffs` on the machine walks through all bpffs mounts. None of ours runs any
+	# more.
 	if ! wait_until 20 umount "$REGISTRY"; then
 		_fault "somebody keeps $REGISTRY busy"
 		umount --lazy "$REGISTRY"
 	fi
 	_mounted && _fault "$REGISTRY is still mounted"
-	# Links are freed after grace periods; rings when the last reader has unmapped them.
+	# The kernel frees links after grace periods, and rings when the last reader has unmapped
+	# them.
 	wait_until 20 _released || _fault "still in the kernel after unmounting: ${_pinned[*]}"
 }
 
@@ -380,7 +383,7 @@ _cleanup() {
 	rm -rf --one-file-system "$SCRATCH" "${SCRATCH%-*}"-?????? # also of one that was killed
 	[ "$_faults" -gt 0 ] && [ "$status" -eq 0 ] && status=1
 	[ "$_faults" -gt 0 ] && [ "$status" -eq 77 ] && status=1
-	# A script's last word, when nothing is left any more.
+	# The last line of a script, when nothing is left behind.
 	if declare -F at_end >/dev/null; then
 		at_end "$status"
 	fi

@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Runs a test while no other run of it is under way on this machine, from whatever tree: they would
-# count each other's calls.
+# Runs a test when no other run of it is under way on this machine, from any tree: they would count
+# each other's calls.
 #
 #   tests/one-at-a-time.sh NAME COMMAND [ARGUMENT…]
 #
-# What an ordinary user's tests do nobody counts.
+# An ordinary user's tests need no lock: no other test counts their calls.
 
 . "$(dirname "$0")/expect.sh"
 

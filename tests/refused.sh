@@ -1,27 +1,28 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# For tests of bad input: what is refused costs one sentence and leaves nothing behind. To be
-# read after lib.sh.
+# For tests of bad input: a refusal prints one error message and leaves nothing behind. Source it
+# after lib.sh.
 #
-#   warm_up; remember                         what stands, and what is held open, is as it shall be
-#   refused 2 "not a name" perfctl create 9   exit code, what the sentence must say, the command
-#   said 1 "no such user" perfpersistd …      the same of what has no registry to leave things in
+#   warm_up; remember                         records the registry and the open descriptors to compare with
+#   refused 2 "not a name" perfctl create 9   exit code, pattern of the error message, command
+#   said 1 "no such user" perfpersistd …      the same for commands that have no registry
 
 REFUSALS=0
 _standing=
 _held=
 
-# Everything in the registry, but for what is the instance's own for good (the newest id, the
-# buffer of wakeups, the states of CPUs, what counts) and what some kernels put into each bpffs.
+# Everything in the registry, except the instance's permanent files (the newest id, the wakeup
+# buffer, the states of CPUs, the program counts) and the files that some kernels put into each
+# bpffs.
 standing() {
 	find "$REGISTRY" -mindepth 1 ! -name '*.debug' ! -name +last-id ! -name +wakeups ! -name "+cpus*" ! -name "+totals*" \
 		2>/dev/null | sort
 }
 
-# "PID N": how many descriptors each process of the instance but the keeper has open. An engine's
-# maps, programs and links that are pinned nowhere are among them. (After each refusal, so that it
-# starts few processes.)
+# "PID N": how many descriptors each process of the instance except the keeper has open. They
+# include an engine's unpinned maps, programs and links. (This runs after each refusal, so it starts
+# few processes.)
 held() {
 	local pid program fds
 
@@ -33,14 +34,14 @@ held() {
 	done 2>/dev/null
 }
 
-# Deleted events are gone, and so is the process that reaped them: there are the broker, the
-# launcher, the engine and the dumper.
+# Deleted events are gone, and so is the process that reaped them: only the broker, the launcher,
+# the engine and the dumper remain.
 settled() {
 	! grep -q '/+' < <(standing) && [ "$(daemon_pids | wc -l)" -eq 4 ]
 }
 
-# warm_up: each recorder is used once, and a copy made, so that what engine and broker keep for
-# ever is there. It may be refused, but what stands afterwards is what stood before.
+# warm_up: uses each recorder once and makes a copy, so that the permanent objects of engine and
+# broker exist. It may be refused, but it leaves nothing behind.
 warm_up() {
 	local before event
 	wait_until 20 settled || fail "the engine does not come to rest"
@@ -57,8 +58,8 @@ warm_up() {
 	expect_eq "$(standing)" "$before" "what stands"
 }
 
-# What is held stays the same for some looks: a connection that its client has closed, or a copy
-# that was let go, is open for a moment more.
+# The count of descriptors must be the same several times: a connection that its client has closed,
+# or a copy that was released, stays open for a moment.
 _steady() {
 	local now
 	now=$(held)
@@ -75,8 +76,8 @@ remember() {
 	wait_until 60 _steady || fail "the daemon opens and closes descriptors, and nobody asks it anything"
 }
 
-# Fewer descriptors than were remembered is what there should have been: on a busy machine a
-# connection that was closed long ago may still have been open then.
+# Fewer descriptors than before are correct: on a busy machine a connection that was closed long ago
+# may have been open when they were counted.
 _as_before() {
 	local now
 	[ "$(standing)" = "$_standing" ] || return
@@ -87,7 +88,7 @@ _as_before() {
 	_held=$now
 }
 
-# nothing_left WHAT: it is as it was when remember was called.
+# nothing_left WHAT: the state is the one that remember recorded.
 nothing_left() {
 	wait_until 20 _as_before && return
 	diff <(echo "$_standing") <(standing) >&2 || true
@@ -95,14 +96,14 @@ nothing_left() {
 	fail "this left something behind: $*"
 }
 
-# one_sentence FILE REGEX WHAT: the file holds one line, which is in SENTENCE then.
+# one_sentence FILE REGEX WHAT: the file holds one line; sets SENTENCE to it.
 one_sentence() {
 	expect_eq "$(wc -l <"$1")" 1 "lines on stderr of: $3"
 	SENTENCE=$(<"$1")
 	expect_match "$SENTENCE" "$2" "what was said of: $3"
 }
 
-# said CODE REGEX CMD…: it fails so, with that sentence and nothing else.
+# said CODE REGEX CMD…: CMD fails with that code and that message, and prints nothing else.
 said() {
 	local want=$1 regex=$2 got=0
 	shift 2
@@ -117,14 +118,14 @@ said() {
 	printf '  %d  %s\n' "$got" "${SENTENCE:0:200}"
 }
 
-# refused CODE REGEX CMD…: and nothing is left behind.
+# refused CODE REGEX CMD…: like said, and CMD leaves nothing behind.
 refused() {
 	said "$@"
 	expect_match "$SENTENCE" '^perfctl: ' "who says it"
 	nothing_left "$WHAT"
 }
 
-# The first of the CPUs that are online.
+# The first online CPU.
 online_cpu() {
 	sed 's/[-,].*//' /sys/devices/system/cpu/online
 }

@@ -66,7 +66,8 @@ if [ -z "${TEST_LENGTH-}" ]; then
 	[ "$TIER" != all ] || TEST_LENGTH=full
 fi
 export TEST_LENGTH
-# Seconds: for each fuzzer; and until a test counts as hanging, on a machine however busy.
+# In seconds: the time of each fuzzer, and the time after which a test counts as hanging, on a
+# machine however busy.
 LIMIT=900 FUZZ_SECONDS=${FUZZ_SECONDS:-4}
 if [ "$TEST_LENGTH" = full ]; then
 	LIMIT=1800 FUZZ_SECONDS=60
@@ -83,7 +84,7 @@ names=() # selected tests, in the list's order
 declare -A tier_of=() how_of=()
 known=()
 
-# take TIER HOW NAME WHY: one row of the list, or one test of a row that stands for many.
+# take TIER HOW NAME WHY: takes one row of the list, or one test of a row that stands for many.
 take() {
 	local tier=$1 how=$2 name=$3
 	[ -z "${tier_of[$name]-}" ] || return 0
@@ -121,8 +122,8 @@ if ! mkdir -p "$LOG"; then
 fi
 FUZZ_DIR=$(mktemp -d "${TMPDIR:-/tmp}/perfpersist-fuzz-XXXXXX") || exit 1
 
-# Tests of the running kernel need root: an ordinary user gets it from sudo, or they are skipped.
-# make check-quick does without.
+# Tests of the running kernel need root: an ordinary user gets it from sudo, or they skip. make
+# check-quick needs no root.
 SUDO=()
 if [ "$(id -u)" -ne 0 ] && [ "$TIER" != quick ] && command -v sudo >/dev/null; then
 	if sudo -n true 2>/dev/null || { [ -t 0 ] && sudo true; }; then
@@ -130,7 +131,7 @@ if [ "$(id -u)" -ne 0 ] && [ "$TIER" != quick ] && command -v sudo >/dev/null; t
 	fi
 fi
 
-# The outer make's job server is not ours.
+# The outer make's job server is not for our builds.
 MAKEFLAGS=$(sed -E 's/ ?(-j[0-9]*|--jobserver-[a-z]+=[^ ]+)//g' <<<"${MAKEFLAGS-}")
 export MAKEFLAGS
 
@@ -191,7 +192,7 @@ command_of() {
 			UBSAN_OPTIONS="$UBSAN_OPTIONS" bash "tests/integration/$file.sh")
 		;;
 	fuzz/*)
-		# In a directory of its own for what it finds interesting.
+		# Runs in a directory of its own for the inputs that the fuzzer adds.
 		mkdir -p "$FUZZ_DIR/$file" "$LOG/fuzz"
 		command=("$BUILD/fuzz/$file" -max_total_time="$FUZZ_SECONDS" -timeout=10 -rss_limit_mb=1024
 			-print_final_stats=1 -verbosity=1 -artifact_prefix="$LOG/fuzz/$file-" "$FUZZ_DIR/$file")
@@ -209,7 +210,7 @@ command_of() {
 	esac
 }
 
-# The builds that a test stands on.
+# The builds that a test needs.
 needs_of() {
 	case $1 in
 	asan/unit/* | build/asan) echo build/asan-unit ;;
@@ -228,7 +229,7 @@ running=() # pids of the timeouts that watch over what runs now
 # begin NAME: starts it in the background, in a process group of its own.
 begin() {
 	local name=$1 command limit
-	# Each has an instance of its own, so that a test that had to be killed can be cleaned up after.
+	# Each test has an instance of its own, so that run.sh can clean up after a killed test.
 	instances=$((instances + 1))
 	instance_of[$name]=t$$x$instances
 	attempts[$name]=$((${attempts[$name]:-0} + 1))
@@ -239,7 +240,7 @@ begin() {
 	name_of[$!]=$name
 }
 
-# The guest is gone, hangs, panicked or did not boot: see tests/vm/run.sh.
+# The guest crashed, hung, panicked or did not boot: see tests/vm/run.sh.
 may_try_again() {
 	[[ $1 == vm/* && $2 -ge 3 && $2 -le 6 && ${attempts[$1]} -lt $TEST_ATTEMPTS ]]
 }
@@ -253,8 +254,8 @@ tell() {
 	printf '%s%-5s%s %-52s %7s s  %s\n' "$color" "$word" "$PLAIN" "$name" "$took" "$5"
 }
 
-# end NAME STATUS: counts it and tells, with everything that it wrote if it failed. Returns 1 if it
-# is to be tried again.
+# end NAME STATUS: counts the result and prints it, with the whole output after a failure. Returns 1
+# if the test gets another attempt.
 end() {
 	local name=$1 status=$2 log took why line
 	log=$(log_of "$name")
@@ -300,7 +301,7 @@ end() {
 	return 0
 }
 
-# What a test that had to be killed left behind, in its instance and those that it named INSTANCE-X.
+# Removes what a killed test left behind, in its instance and in those that it named INSTANCE-X.
 clean_up_after() {
 	local run
 	[[ $1 == *integration/* ]] || return 0
@@ -341,7 +342,7 @@ can_begin() {
 	done
 }
 
-# One that cannot run: what it needs is not there.
+# A test whose needs are not met cannot run.
 left_out() {
 	local need
 	for need in $(needs_of "$1"); do
@@ -350,7 +351,7 @@ left_out() {
 	done
 }
 
-# finish_one: waits for whichever job ends first.
+# finish_one: waits for the next job that ends.
 finish_one() {
 	local pid i name status=0
 	wait -n -p pid "${running[@]}" 2>/dev/null || status=$?
@@ -368,7 +369,7 @@ finish_one() {
 	esac
 }
 
-# begin_next: the first of the queue that can begin now; 1 if there is none.
+# begin_next: begins the first test of the queue that can begin now; 1 if there is none.
 begin_next() {
 	local i name can
 	for i in "${!queue[@]}"; do
@@ -385,7 +386,7 @@ begin_next() {
 	return 1
 }
 
-# run JOBS: everything in the queue, so many at a time.
+# run JOBS: runs everything in the queue, at most JOBS at a time.
 run() {
 	while [ ${#queue[@]} -gt 0 ] || [ ${#running[@]} -gt 0 ]; do
 		while [ ${#running[@]} -lt "$1" ] && begin_next; do :; done
