@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What the crash tests ask of the daemon: each act knows which events must be there before it and
- * are there after it, how it is asked for, and how to see that it is done. Knows nothing of who
- * dies meanwhile.
+ * The crash tests' requests: for each act, the events that exist before and after it, how to
+ * request it, and how to see that it is done. Knows nothing of which process dies meanwhile.
  */
 #pragma once
 
@@ -12,7 +11,7 @@
 #include "client/perfpersist.h"
 #include "tests/integration/services.h"
 
-#define VICTIM "victim" /* the event that orders are about */
+#define VICTIM "victim" /* the event that the orders change */
 #define SECOND "second" /* its other name */
 #define SMALL 65536
 #define LARGE 131072
@@ -23,9 +22,9 @@ struct kind {
 	const char *name, *event;
 	uint64_t period;
 	uint32_t flags;
-	char leaves[256];    /* what a whole event's directory holds */
-	bool missed_unknown; /* what its stat says */
-	uint64_t memory;     /* what it is charged, if SMALL */
+	char leaves[256];    /* the names in a complete event's directory */
+	bool missed_unknown; /* from its stat */
+	uint64_t memory;     /* its memory charge, if SMALL */
 };
 
 static struct kind kinds[] = {
@@ -37,9 +36,9 @@ static struct kind kinds[] = {
 };
 
 static struct services services;
-static const char *ns; /* the instance's name, so that it is nobody else's */
+static const char *ns; /* the instance's name: no other test has it */
 
-/* ── asking ─────────────────────────────────────────────────────────────────────────────── */
+/* ── requests ───────────────────────────────────────────────────────────────────────────── */
 
 static int connect_daemon(struct perfpersist **ret)
 {
@@ -150,13 +149,13 @@ static int copy_victim(struct perfpersist *p, const struct kind *kind _unused_)
 	return copy(p, VICTIM);
 }
 
-/* ── what is there ──────────────────────────────────────────────────────────────────────── */
+/* ── the current state ──────────────────────────────────────────────────────────────────── */
 
-/* What a list tells, taken apart. */
+/* A parsed list. */
 struct sight {
 	struct perfpersist_info *infos;
 	size_t n;
-	const struct perfpersist_info *bystander, *victim, *second; /* NULL: not there */
+	const struct perfpersist_info *bystander, *victim, *second; /* NULL: absent */
 };
 
 static void sight_done(struct sight *s)
@@ -172,7 +171,7 @@ static const struct perfpersist_info *sight_find(const struct sight *s, const ch
 	return NULL;
 }
 
-/* False: not just now. */
+/* Returns false if the daemon cannot answer just now. */
 static bool look(struct sight *ret)
 {
 	struct sight s = { .n = 0 };
@@ -217,7 +216,7 @@ static bool is_filtered(const struct sight *s)
 	return s->victim && strcmp(s->victim->filter, NOBODY) == 0;
 }
 
-/* All of the change or nothing of it. It goes to and fro, so that each second set is large. */
+/* The change is complete or did not happen. It goes to and fro: each second set is large. */
 static bool is_resized(const struct sight *s)
 {
 	bool large = s->victim && s->victim->buffer == LARGE;
@@ -247,7 +246,7 @@ static bool is_nothing(const struct sight *s _unused_)
 /* ── the acts ───────────────────────────────────────────────────────────────────────────── */
 
 enum {
-	IS_THERE = 1,  /* the victim */
+	IS_THERE = 1,  /* the victim exists */
 	IS_SHARED = 2, /* it has a second name, or only that is left */
 	IS_IDLE = 4    /* records nothing */
 };
@@ -255,7 +254,8 @@ enum {
 static const struct act {
 	const char *name;
 	int (*order)(struct perfpersist *p, const struct kind *kind);
-	int (*undo)(struct perfpersist *p, const struct kind *kind); /* NULL: all is made anew */
+	int (*undo)(struct perfpersist *p, const struct kind *kind); /* NULL: create everything
+								      * anew */
 	bool (*is_done)(const struct sight *s);
 	unsigned before, after;
 } acts[] = {
@@ -267,12 +267,13 @@ static const struct act {
 	{ "resume", resume_victim, pause_victim, is_running, IS_THERE | IS_IDLE, IS_THERE },
 	{ "alias", create_second, delete_second, has_second, IS_THERE, IS_THERE | IS_SHARED },
 	{ "unalias", delete_second, create_second, has_no_second, IS_THERE | IS_SHARED, IS_THERE },
-	/* The rings go to the other name. */
+	/* The second name inherits the rings. */
 	{ "bequeath", delete_victim, NULL, has_no_victim, IS_THERE | IS_SHARED, IS_SHARED },
 	{ "copy", copy_victim, NULL, is_nothing, IS_THERE, IS_THERE },
 };
 
-/* Asks for it on a connection of its own; why (512 bytes): what the daemon says, if it refuses. */
+/* Makes the request on a connection of its own; why (512 bytes) receives the daemon's message if it
+ * refuses. */
 static int ask(int (*order)(struct perfpersist *p, const struct kind *kind),
 	       const struct kind *kind, char *why)
 {

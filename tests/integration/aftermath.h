@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What is true after a crash: asks the daemon, looks at the registry and at the kernel, and ends
- * the test if anything is not as it must be. Knows nothing of how the crash was brought about.
+ * Checks the state after a crash: asks the daemon, looks at the registry and at the kernel, and
+ * ends the test at any fault. Knows nothing of how the crash came about.
  */
 #pragma once
 
@@ -16,11 +16,11 @@
 #define BURN_NS 10000000
 
 static char registry[128];
-static unsigned broker_fds;	  /* of a broker in peace that knows its dumper */
-static uint64_t bystander, count; /* its id, and its records when last looked at */
+static unsigned broker_fds;	  /* of an idle broker that is connected to its dumper */
+static uint64_t bystander, count; /* its id, and its records at the last look */
 static unsigned bystander_rings;
-static uint64_t rings_id; /* the id in the victim's rings, whoever has them by now */
-static const char *step;  /* what we wait for, to be told when it does not come */
+static uint64_t rings_id; /* the id in the victim's rings, whichever name has them now */
+static const char *step;  /* the current wait, named if it times out */
 
 /* ── waiting ────────────────────────────────────────────────────────────────────────────── */
 
@@ -37,7 +37,7 @@ static const char *step;  /* what we wait for, to be told when it does not come 
 		}                                                                       \
 	} while (0)
 
-/* Whatever happens, nothing of ours runs on. */
+/* The test's processes end with it, whatever happens. */
 static void end_services(void)
 {
 	for (enum service i = 0; i < SERVICES; i++)
@@ -59,7 +59,7 @@ static int compare(const struct dirent **a, const struct dirent **b)
 	return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-/* The names in a directory of the registry, sorted, with a blank behind each. */
+/* The names in a directory of the registry, sorted, each followed by a blank. */
 static void names_in(const char *dir, char *buf, size_t size)
 {
 	char path[PATH_MAX];
@@ -73,8 +73,8 @@ static void names_in(const char *dir, char *buf, size_t size)
 	if (n < 0)
 		return;
 	for (int i = 0; i < n; i++) {
-		/* Nor what stays for good: the wakeups, the states of CPUs, what counts, maps.debug
-		 * that some kernels put there. */
+		/* The permanent files do not count: the wakeups, the states of CPUs, the program
+		 * counts, and the maps.debug that some kernels put there. */
 		if (!strchr(e[i]->d_name, '.') && strcmp(e[i]->d_name, "+wakeups") != 0 &&
 		    strncmp(e[i]->d_name, "+cpus", 5) != 0 &&
 		    strncmp(e[i]->d_name, "+totals", 7) != 0)
@@ -94,7 +94,7 @@ static bool holds(const char *dir, const char *expected)
 	return strcmp(names, expected) == 0;
 }
 
-/* What pp_meta_head.deleted says: an event that is there must not be marked as going. */
+/* Reads pp_meta_head.deleted: an existing event must not carry the mark. */
 static unsigned deleted_mark(const char *name)
 {
 	struct bpf_map_info info = { 0 };
@@ -120,7 +120,8 @@ static unsigned deleted_mark(const char *name)
 	return mark;
 }
 
-/* Something of each kind happens, too. False: not just now. */
+/* The kernel keeps firing events of each kind. Returns false if the event cannot be read just
+ * now. */
 static bool read_records(const char *name, uint64_t *ret)
 {
 	struct perfpersist_info info = { .sz = sizeof(info) };
@@ -149,7 +150,8 @@ static bool has_more_records(const char *name, uint64_t than, uint64_t *ret)
 
 /* ── events ─────────────────────────────────────────────────────────────────────────────── */
 
-/* What a directory of this kind holds, with the record of an alias first if there is one. */
+/* The expected content of this kind's directory, beginning with the record of an alias if there is
+ * one. */
 static void expected_leaves(const struct kind *kind, const struct perfpersist_info *info,
 			    const struct perfpersist_info *alias, char *buf, size_t size)
 {
@@ -158,12 +160,12 @@ static void expected_leaves(const struct kind *kind, const struct perfpersist_in
 
 	if (alias)
 		n = snprintf(buf, size, "alias-%llu ", (unsigned long long)alias->id);
-	/* Since other rings took the place of the first. */
+	/* Other rings have replaced the first ones. */
 	snprintf(buf + n, size - n, "%.*s%s%s", (int)(rest - kind->leaves), kind->leaves,
 		 info->set > 1 ? "earlier " : "", rest);
 }
 
-/* The id of the event that it was made for, in a ring's own words. */
+/* The id of the event that the ring was made for, from the ring's header. */
 static uint64_t id_in_ring(struct perfpersist_event *e)
 {
 	const struct pp_ring_header *h =
@@ -192,7 +194,7 @@ static void check_rings(const struct perfpersist_info *info)
 	perfpersist_free(p);
 }
 
-/* Keeps a CPU busy for so long that anything which samples takes several samples. */
+/* Keeps a CPU busy for several sampling periods. */
 static void burn(void)
 {
 	struct timespec t;
@@ -222,7 +224,8 @@ static void check_records(const struct kind *kind, const struct perfpersist_info
 		    (unsigned long long)(after - before));
 }
 
-/* That it is whole: listed so, every pin there, its rings to be opened, recording or not. */
+/* Checks that the event is complete: listed, all its pins there, its rings readable, recording or
+ * idle as expected. */
 static void check_event(const struct kind *kind, const struct perfpersist_info *info,
 			const struct perfpersist_info *alias, bool idle)
 {
@@ -249,7 +252,7 @@ static void check_event(const struct kind *kind, const struct perfpersist_info *
 
 /* ── everything ─────────────────────────────────────────────────────────────────────────── */
 
-/* Whether just that is charged which is there. */
+/* Whether the daemon charges exactly what exists. */
 static bool is_charged_for(const struct sight *s)
 {
 	struct perfpersist_limit *limits = NULL;
@@ -287,7 +290,7 @@ static void check_places(const struct sight *s)
 	WAIT_UNTIL("more records of the other event", has_more_records("bystander", count, &count));
 }
 
-/* Whether who is there is who shall be. */
+/* Checks that exactly the expected events exist. */
 static void check_presence(const struct sight *s, unsigned expected)
 {
 	bool victim = expected & IS_THERE, second = expected & IS_SHARED;
@@ -303,8 +306,8 @@ static void check_presence(const struct sight *s, unsigned expected)
 }
 
 /*
- * After each kill: what is true now must be what was answered, and nothing else may be there.
- * Returns whether the act is done.
+ * Runs after each kill: the state must match the answer, and nothing else may exist. Returns
+ * whether the act is done.
  */
 static bool check(const struct kind *kind, const struct act *act, int answer)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A part of ring-attack.c: tries every way we know to change a copy of a ring, or to come by more
- * than the copy. Not a byte of it may be another afterwards. Knows the ring's layout and the
- * kernel's files in memory.
+ * A part of ring-attack.c: tries every known way to change a copy of a ring, or to get at more than
+ * the copy. No byte of the copy may change. Knows the ring's layout and the kernel's memory files.
  */
 #pragma once
 
@@ -48,7 +47,7 @@ static void attack_by_pipe(int fd)
 	close(pipes[1]);
 }
 
-/* A descriptor of the file, whose rights may be more than those of the one we were given. */
+/* Opens another descriptor of the file, whose access rights may exceed those of the given one. */
 static void attack_copy_file(int fd, size_t size)
 {
 	_cleanup_close_ int other = memfd_create("forged", MFD_CLOEXEC);
@@ -95,7 +94,7 @@ static void attack_anew(int fd, size_t size)
 		_cleanup_close_ int again = open(path, ways[i].flags | O_CLOEXEC);
 		bool opened = again >= 0;
 
-		/* Root may open it: that alone changes nothing. O_TRUNC would. */
+		/* Root may open it, which changes nothing; only O_TRUNC would. */
 		if (opened && ways[i].flags & O_TRUNC)
 			tell(ways[i].what, NULL);
 		else if (opened && (write(again, FORGED, sizeof(FORGED)) >= 0 ||
@@ -104,7 +103,7 @@ static void attack_anew(int fd, size_t size)
 		else
 			tell(ways[i].what, strerrorname_np(errno));
 	}
-	/* What O_RDWR would need, of whoever is not root. */
+	/* Anyone but root needs these for O_RDWR. */
 	if (geteuid() != 0) {
 		ATTEMPT("fchmod(fd, 0666)", fchmod(fd, 0666) == 0);
 		ATTEMPT("fchown(fd, us)", fchown(fd, geteuid(), getegid()) == 0);
@@ -113,7 +112,7 @@ static void attack_anew(int fd, size_t size)
 	ATTEMPT("truncate(/proc/self/fd/N)", truncate(path, 0) == 0);
 }
 
-/* It is no map: nothing of bpf(2) leads from it to the ring. */
+/* A copy is not a map: bpf(2) offers no way from it to the ring. */
 static void attack_as_map(int fd, void *value)
 {
 	static const struct {
@@ -143,7 +142,7 @@ static void attack_as_map(int fd, void *value)
 		syscall(SYS_bpf, BPF_OBJ_GET_INFO_BY_FD, &attr, sizeof(attr)) == 0);
 }
 
-/* ── all of them ────────────────────────────────────────────────────────────────────────── */
+/* ── all attacks ────────────────────────────────────────────────────────────────────────── */
 
 static void check_seals(int fd)
 {
@@ -196,7 +195,7 @@ static int attack_copy(int fd)
 	attack_anew(fd, size);
 	attack_as_map(fd, before);
 
-	/* Had it shrunk, looking at its end would be a SIGBUS. */
+	/* If it had shrunk, reading its end would raise SIGBUS. */
 	ok = fstat(fd, &st) == 0 && (size_t)st.st_size == size && memcmp(before, map, size) == 0;
 	tell_unchanged("its bytes afterwards", ok);
 	munmap(map, size);

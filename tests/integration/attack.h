@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * For programs that are handed buffers by `perfctl reopen … -- PROGRAM` and try to change them:
- * takes the descriptors as LISTEN_FDS has them, tells what came of each attempt, and counts those
- * that were let through. Knows what can be tried on anything that is mapped, and no more.
+ * For programs that `perfctl reopen … -- PROGRAM` hands buffers and that try to change them: takes
+ * the descriptors from LISTEN_FDS, prints the result of each attempt, and counts the attempts that
+ * succeeded. Knows attacks on any mapping, and no more.
  */
 #pragma once
 
@@ -24,14 +24,14 @@
 
 static int let_through;
 
-/* One attempt and what came of it; errno is read behind the call, which an argument is not. */
+/* One attempt and its result; errno is read after the call, which an argument could not ensure. */
 #define ATTEMPT(what, succeeds)                                       \
 	do {                                                          \
 		bool _through = (succeeds);                           \
 		tell(what, _through ? NULL : strerrorname_np(errno)); \
 	} while (0)
 
-/* why: the name of the refusal's errno value; NULL: it was let through. */
+/* why: the name of the errno value; NULL if the attempt succeeded. */
 static void tell(const char *what, const char *why)
 {
 	if (!why)
@@ -39,7 +39,7 @@ static void tell(const char *what, const char *why)
 	printf("  %-52s %s\n", what, why ?: "LET THROUGH");
 }
 
-/* What is the same afterwards as it was before. */
+/* Reports whether something is unchanged. */
 static void tell_unchanged(const char *what, bool is)
 {
 	if (!is)
@@ -64,7 +64,7 @@ static void attack_mapping(int fd, void *map, size_t size)
 	ATTEMPT("mprotect(the read-only mapping, PROT_WRITE)",
 		mprotect(map, size, PROT_READ | PROT_WRITE) == 0);
 
-	/* Writing through /proc goes around the mapping's own protection, where it is allowed. */
+	/* Writing through /proc bypasses the mapping's protection where the kernel allows it. */
 	_cleanup_close_ int mem = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
 
 	if (mem < 0)
@@ -74,7 +74,7 @@ static void attack_mapping(int fd, void *map, size_t size)
 			pwrite(mem, FORGED, sizeof(FORGED), (off_t)(uintptr_t)map) >= 0);
 }
 
-/* All descriptors there are; attack: 0, or the exit code. Returns main()'s. */
+/* Attacks all descriptors; attack returns 0 or the exit code. Returns main()'s exit code. */
 static int attack_all(const char *usage, int (*attack)(int fd))
 {
 	const char *text = getenv("LISTEN_FDS");

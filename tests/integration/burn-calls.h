@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Every call that somebody can make on a descriptor that is to be read and nothing else, one
- * after the other: for reader-cost.c, whose readers do nothing else. What comes of a call does not
- * matter. Knows no library and no rights.
+ * Makes every call that a process can make on a readable descriptor, one after the other: for
+ * reader-cost.c, whose readers do nothing else. The results of the calls do not matter. Knows no
+ * library and no rights.
  */
 #pragma once
 
@@ -31,14 +31,14 @@
 #include "proto/macro.h"
 
 struct burn {
-	size_t size; /* bytes of what the descriptors are of, at most */
-	char *buf;   /* so large */
+	size_t size; /* most bytes to read from a descriptor */
+	char *buf;   /* of that size */
 	int sink;    /* /dev/null */
 	int pipe[2]; /* empty between calls */
 	int pair[2]; /* sockets */
-	int file;    /* in memory, of our own */
+	int file;    /* in memory, our own */
 	int epoll, inotify;
-	const char *folder; /* of the event that is copied, in the registry */
+	const char *folder; /* of the copied event, in the registry */
 	const char *pin;    /* of its ring */
 	uint64_t calls, refused;
 };
@@ -64,7 +64,7 @@ static inline int burn_begin(struct burn *b, size_t size, const char *folder, co
 	return 0;
 }
 
-/* As a map, which a copy is not. */
+/* Treats it as a map, which a copy is not. */
 static inline void burn_bpf(struct burn *b, int fd)
 {
 	static const int commands[] = { BPF_MAP_LOOKUP_ELEM, BPF_MAP_UPDATE_ELEM,
@@ -91,7 +91,7 @@ static inline void burn_bpf(struct burn *b, int fd)
 		.info = { .bpf_fd = (__u32)fd, .info_len = 64, .info = (uintptr_t)b->buf }
 	};
 	BURN(b, syscall(SYS_bpf, BPF_OBJ_GET_INFO_BY_FD, &attr, sizeof(attr)));
-	/* The ring itself: its pin is somebody else's. */
+	/* Tries the ring itself, which another user pinned. */
 	attr = (union bpf_attr){ .pathname = (uintptr_t)b->pin, .file_flags = BPF_F_RDONLY };
 	BURN(b, syscall(SYS_bpf, BPF_OBJ_GET, &attr, sizeof(attr)));
 	attr = (union bpf_attr){ .map_id = 0 };
@@ -205,7 +205,7 @@ static inline void burn_descriptor(struct burn *b, int fd)
 	close_fd(again);
 }
 
-/* The event's text files, for whom their mode lets in. */
+/* Reads the event's text files, where their mode allows it. */
 static inline void burn_texts(struct burn *b)
 {
 	static const char *const names[] = { "info", "stat", "cpu0", "meta", "" };

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Many tasks on few CPUs make numbered system calls, while an event records them; then each of its
- * records is looked for:
+ * Many tasks on few CPUs make numbered system calls while an event records them; then the test
+ * searches for each record:
  *
  *   calls-crowd INSTANCE NS NAME TASKS ROUNDS CALLS [fifo]
  *
- * The event is of the first CALLS of the calls below, by raw_syscalls:sys_enter or by
- * syscalls:sys_enter_*; a round is one of each, which fails at once. fifo: tasks have real-time
- * priorities and sleep now and then, so that who wakes up preempts who works, wherever that is.
+ * The event records the first CALLS of the calls below, by raw_syscalls:sys_enter or by
+ * syscalls:sys_enter_*. A round makes each call once; every call fails at once. fifo: tasks have
+ * real-time priorities and sleep now and then, so that a waking task preempts a running one at any
+ * place.
  *
- * Prints how many calls were made, are present, were missed by the event's account (others' calls
- * included), and are neither. Exit 1: something is neither, or there twice, or torn, or the times
- * in a ring go backward.
+ * Prints how many calls were made, how many are present, how many the event counts as missed
+ * (including other processes' calls), and how many are neither. Exit 1: a call is neither, or is
+ * present twice, or is torn, or the times in a ring go backward.
  */
 #include "tests/integration/observe.h"
 
@@ -72,7 +73,7 @@ static void run(const struct crowd *c)
 		}
 	}
 	close(ends[0]);
-	close(ends[1]); /* all begin */
+	close(ends[1]); /* all tasks begin */
 	for (uint64_t task = 0; task < c->tasks; task++) {
 		int status;
 

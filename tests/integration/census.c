@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* census NAMESPACE: prints how many rings of that namespace are in this kernel. */
+/* census NAMESPACE: prints how many rings of that namespace this kernel holds. */
 #include "tests/integration/census.h"
 
 #include <stdio.h>

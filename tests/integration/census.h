@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Counts the rings of one namespace that are in this kernel, whoever holds them: a pin, a
- * descriptor, a mapping, a program. A recorder's program and the registry's files hold their
- * event's rings, so what leaks of an event leaks its rings; and other people's BPF objects,
- * which come and go meanwhile, are not counted. Root only.
+ * Counts the rings of one namespace in this kernel, whoever holds them: a pin, a descriptor, a
+ * mapping, a program. A recorder's program and the registry's files hold their event's rings, so
+ * any leak of an event leaks its rings. Other BPF objects on the machine, which come and go
+ * meanwhile, do not count. Root only.
  */
 #pragma once
 
@@ -20,7 +20,7 @@ static inline int census_bpf(int cmd, union bpf_attr *attr)
 	return (int)syscall(SYS_bpf, cmd, attr, sizeof(*attr));
 }
 
-/* Whether the map with this id is a ring of the namespace that is wanted. */
+/* Whether the map with this id is a ring of the wanted namespace. */
 static inline bool census_is_ring(unsigned id, const char *wanted)
 {
 	struct bpf_map_info info = { 0 };
@@ -30,7 +30,7 @@ static inline bool census_is_ring(unsigned id, const char *wanted)
 	bool is_ring;
 
 	if (fd < 0)
-		return false; /* gone since its id was read */
+		return false; /* freed since its id was read */
 	attr = (union bpf_attr){
 		.info = { .bpf_fd = fd, .info_len = sizeof(info), .info = (uintptr_t)&info },
 	};

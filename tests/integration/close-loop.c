@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Makes the same cheap system call for ever: close(-1), with a sequence number as a second
- * argument, which the kernel ignores and raw_syscalls:sys_enter records.
+ * Makes the same cheap system call forever: close(-1), with a sequence number as a second argument,
+ * which the kernel ignores and raw_syscalls:sys_enter records.
  *
  *   close-loop CPU
  */

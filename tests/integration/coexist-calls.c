@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * A fixed amount of work for counting: N times each a system call that nothing else makes
+ * Does a fixed amount of work for counting: N times each a system call that nothing else makes
  * (sched_get_priority_max), a change of its own name (task:task_rename) and a signal to itself
  * (signal:signal_generate).
  *
  *   coexist-calls N [INSTANCE NAMESPACE/EVENT...]
  *
- * With events (of raw_syscalls and of the two other tracepoints) it expects that each has
- * recorded exactly that, in the order in which it was done. Exit 0, 1 or 2 (could not run).
+ * With events (on raw_syscalls and on the two other tracepoints) it checks that each recorded
+ * exactly this work, in its order. Exit 0, 1 or 2 (could not run).
  */
 #include "tests/integration/observe.h"
 
@@ -25,7 +25,7 @@ static void work(uint64_t n)
 	}
 }
 
-/* Whether a record of ours is of what work() did: not of another system call, nor of a signal
+/* Whether this record of our process shows a step of work(): not another system call, nor a signal
  * that a timer sent us meanwhile. */
 static bool is_work(struct perfpersist_event *e, const uint8_t *raw)
 {
@@ -40,7 +40,7 @@ static bool is_work(struct perfpersist_event *e, const uint8_t *raw)
 	return sig == SIGUSR1;
 }
 
-/* All of our records, oldest first: as many as were made, and in their order. */
+/* All records of this process, oldest first: as many as it did steps, and in their order. */
 static void check(struct perfpersist_event *e, struct perfpersist_snapshot *s, const char *name,
 		  uint64_t n, uint64_t since)
 {
@@ -92,11 +92,11 @@ int main(int argc, char **argv)
 		p = connect_to(argv[2]);
 	for (int i = 0; i < n_events; i++) {
 		events[i] = open_event(p, argv[3 + i]);
-		snapshots[i] = snapshot_of(events[i]); /* so that the memory is there */
+		snapshots[i] = snapshot_of(events[i]); /* allocates the memory in advance */
 	}
 	since = now();
 	work(n);
-	/* At once: others may be filling the rings. */
+	/* All at once: other processes may be filling the rings. */
 	for (int i = 0; i < n_events; i++)
 		if (perfpersist_snapshot_take(snapshots[i]) < 0)
 			die("%s", perfpersist_error(NULL));

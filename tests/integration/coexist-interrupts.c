@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What perf counts of a tracepoint in interrupts, on a CPU that does nothing but system calls,
- * while an event of ours records the same tracepoint:
+ * Compares perf's count of a tracepoint in interrupts with our event on the same tracepoint, on a
+ * CPU that only makes system calls:
  *
  *   coexist-interrupts INSTANCE NAMESPACE/EVENT CPU MILLISECONDS told|untouched
  *
- * The event is on irq_vectors:local_timer_entry, on that CPU alone. The truth is the kernel's
- * number of local timer interrupts in /proc/interrupts. untouched: perf counts all of them.
- * told: where the kernel shuts our program out it hides the event from perf too, so that
- * perf's count and what we tell as missed add up to all of them.
- * Exit 0, 1 or 2 (could not run).
+ * The event is on irq_vectors:local_timer_entry, on that CPU alone. The true count is the number of
+ * local timer interrupts in /proc/interrupts. untouched: perf counts all of them. told: where the
+ * kernel shuts our program out it hides the event from perf too, so that perf's count and our
+ * missed count add up to all of them. Exit 0, 1 or 2 (could not run).
  *
- * The three are not read in one moment: perf's count and what we tell are read before and behind
- * the truth, and their sum must be it in between.
+ * The three counts cannot be read at the same time: perf's count and ours are read before and after
+ * the true count, which must lie between the two sums.
  */
 #include "tests/integration/observe.h"
 
@@ -23,7 +22,7 @@ static uint64_t timer_interrupts(int cpu)
 	size_t size = 0;
 	int column = -1;
 
-	/* The first line names the CPUs, since there may be gaps. */
+	/* The first line names the CPUs, because there may be gaps. */
 	for (char *at, *word; f && getline(&line, &size, f) > 0;) {
 		word = strtok_r(line, " \n", &at);
 		if (column < 0) {
@@ -97,7 +96,7 @@ int main(int argc, char **argv)
 	if (child == 0)
 		call_forever(cpu);
 
-	usleep(10000); /* not on that CPU: only so that it is busy from the beginning */
+	usleep(10000); /* not on that CPU: the pause only lets the CPU get busy */
 	ours = ring_stat(e, 0).records;
 	begin = read_edge(p, argv[2], cpu, counter);
 	since = now();

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * How many samples of a cpu-clock event survive on a CPU that does nothing but system calls:
+ * Measures how many samples of a cpu-clock event survive on a CPU that only makes system calls:
  *
  *   coexist-samples INSTANCE NAMESPACE/EVENT CPU MILLISECONDS LEAST
  *
- * What the event tells, recorded and missed, is true as of its newest record. So the truth is the
- * time between the newest record at the beginning and the newest at the end, divided by the period;
- * when this program itself could run does not matter. And there is a perf event of the same period
- * with a ring of perf's own, which no BPF program shuts out (where the hypervisor takes the CPU
- * away, its samples are fewer than periods).
+ * The event's counts, recorded and missed, are true as of its newest record. So the true count is
+ * the time between the newest record at the beginning and the newest at the end, divided by the
+ * period, whenever this program itself runs. A perf event of the same period, which no BPF program
+ * shuts out, has a ring of its own. (Where the hypervisor takes the CPU away, it has fewer samples
+ * than periods.)
  *
- * Expects that recorded + missed is within 2 % of the truth, but for late samples; that each record
- * weighs one period, as perf's samples do, whatever was missed before it; that nothing of it counts
- * as idle, on a CPU that never is; and that at least LEAST percent of as many samples as perf's are
- * there. Exit 0, 1 or 2 (could not run).
+ * Expects that recorded + missed is within 2 % of the true count, except for late samples; that
+ * each record weighs one period, as perf's samples do, even after missed ones; that no sample
+ * counts as idle, because the CPU never idles; and that the event has at least LEAST percent of
+ * perf's number of samples. Exit 0, 1 or 2 (could not run).
  */
 #include <stdatomic.h>
 #include <sys/ioctl.h>
@@ -52,7 +52,7 @@ static struct sampler open_sampler(int cpu, uint64_t period)
 	return s;
 }
 
-/* The ring holds all of it: what it lost has no place in this test. */
+/* The ring is large enough: this test does not cover lost records. */
 static uint64_t count_samples(const struct sampler *s)
 {
 	const char *data = (const char *)s->page + s->page->data_offset;
@@ -71,7 +71,7 @@ static uint64_t count_samples(const struct sampler *s)
 	return n;
 }
 
-/* What the event tells, and when its newest record was the newest. */
+/* The event's counts, and the time of its newest record. */
 struct edge {
 	struct perfpersist_ring_stat told;
 	uint64_t time;
@@ -88,8 +88,8 @@ static struct edge read_edge(struct perfpersist_event *e, size_t ring)
 	return edge;
 }
 
-/* The periods of the records behind the newest of the beginning, up to the newest of the end; and
- * the time from the one to the other. */
+/* Adds the periods of the records after the newest one of the beginning, up to the newest of the
+ * end, and the time between these two. */
 static uint64_t add_periods(struct perfpersist_event *e, size_t ring, uint64_t begin, uint64_t end,
 			    uint64_t *ret_time)
 {
@@ -116,7 +116,7 @@ static uint64_t add_periods(struct perfpersist_event *e, size_t ring, uint64_t b
 	return sum;
 }
 
-/* Full speed: the cheapest system call there is, and nothing else. */
+/* Full speed: only the cheapest system call. */
 static void call_forever(int cpu, atomic_bool *ret_there)
 {
 	pin_to(cpu);
@@ -132,7 +132,7 @@ static bool within(uint64_t value, uint64_t truth, double share)
 	return difference <= share * (double)truth && difference >= -share * (double)truth;
 }
 
-/* A sample that comes late by more than half a period looks like one missed before it. */
+/* A sample that is late by more than half a period looks like a missed one before it. */
 static bool accounted(uint64_t recorded, uint64_t missed, uint64_t truth)
 {
 	return within(recorded + missed, truth, 0.02) ||
@@ -178,8 +178,8 @@ int main(int argc, char **argv)
 	if (child == 0)
 		call_forever(cpu, there);
 
-	/* The first sample that comes when the CPU does not idle any more begins the window; it is over
-	 * when its time is. */
+	/* The window begins with the first sample after the CPU has stopped idling, and ends after
+	 * the given time. */
 	while (!atomic_load(there))
 		usleep(1000);
 	begin = read_edge(e, ring);

@@ -1,11 +1,11 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Prints what bash would offer at the end of a line, a candidate a line:
+# Prints bash's candidates at the end of a line, one per line:
 #
 #   bash completion.bash FILE PERFCTL LINE [WORDBREAKS]
 #
-# The line is cut into words as readline cuts it: at blanks, and at ":" and "=" outside quotes, which
+# Splits the line into words as readline does: at blanks, and at ":" and "=" outside quotes, which
 # become words themselves, unless WORDBREAKS leaves them out.
 # shellcheck source=/dev/null
 . "$1"

@@ -1,22 +1,22 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# What a real zsh makes of lines, typed into it on a terminal, with a tab behind each:
+# Types lines into a real zsh on a terminal, each followed by a tab, and prints the results:
 #
 #   zsh -f completion.zsh FOLDER PERFCTL SCRATCH LINE…
 #
-# FOLDER holds _perfctl. For each line: "LINE|what stands there afterwards|all that was offered".
+# FOLDER holds _perfctl. For each line: "LINE|the line afterwards|all candidates".
 zmodload zsh/zpty || exit 1
 folder=$1 perfctl=$2 scratch=$3
 shift 3
 
 cat >$scratch/zshrc <<END
-# ^X alone is not to wait for what may follow.
+# zsh must not wait for another key after ^X.
 PS1= PS2= PROMPT_EOL_MARK= LISTMAX=100000 KEYTIMEOUT=1
 unsetopt prompt_cr prompt_sp beep
 fpath=($folder \$fpath)
 path=(${perfctl:h} \$path)
 autoload -Uz compinit && compinit -u -d $scratch/zdump
-# Whatever is offered comes by here; with -O, -A and -D it only asks.
+# Every candidate passes through here; -O, -A and -D only ask.
 compadd() {
 	local -a hits
 	if [[ \${@[1,(i)(-|--)]} != *-(O|A|D)\ * ]]; then
@@ -35,7 +35,7 @@ bindkey '^I' complete-word '^X' show
 print >$scratch/ready
 END
 
-# The terminal has to be read, or the shell on it stands still.
+# Reads the terminal, because the shell on it blocks otherwise.
 await() {
 	local end=$(( SECONDS + 60 )) output
 	until [[ -e $1 ]]; do

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Compares the copies of an event's rings, as somebody gets them who may not have the rings, with
- * the rings themselves, as root has them.
+ * Compares the copies of an event's rings, which a user without access to the rings gets, with the
+ * rings themselves, which root gets.
  *
  *   copy-check INSTANCE NAMESPACE/EVENT rest     the event is paused: both are decoded to the
  *                                                same, whole
  *   copy-check INSTANCE NAMESPACE/EVENT load N   N times, while a writer on each CPU makes
  *                                                system calls as fast as it can
  *
- * Under load each copy is followed by a snapshot of the rings: what both hold must be the same,
- * byte for byte. A writer's call tells its number in every argument, so that a record whose parts
- * are of different moments shows; between the numbers nothing may be missing that the daemon does
- * not tell of. The event records raw_syscalls:sys_enter, alone or with others.
+ * Under load the test takes a snapshot of the rings after each copy: records in both must be equal,
+ * byte for byte. A writer encodes the call's number in every argument, so that a torn record shows.
+ * Each gap between the numbers must be in the daemon's missed count. The event records
+ * raw_syscalls:sys_enter, alone or with others.
  *
- * Exit 0: all of it held; 1: not, and it says what; 2: it could not run.
+ * Exit 0: everything is correct; 1: something is not, and it prints what; 2: it could not run.
  */
 #include "tests/integration/reader.h"
 
-#define COMM "pp-copies" /* of the writers: the event's filters go by it */
+#define COMM "pp-copies" /* of the writers: the event's filters select it */
 #define WORDS 6
-#define ARGS_OFFSET 16 /* of sys_enter's arguments in its payload, behind the call's number */
-#define FEW_FAULTS 10  /* told in full */
+#define ARGS_OFFSET 16 /* of sys_enter's arguments in its payload, after the call's number */
+#define FEW_FAULTS 10  /* printed in full */
 
 struct writer {
 	_Atomic uint64_t made;
@@ -35,7 +35,7 @@ struct checked {
 	size_t n;
 	int enter; /* the source that is sys_enter */
 	struct writer *writers;
-	uint64_t *newest; /* call of each writer in the copy before */
+	uint64_t *newest; /* the newest call of each writer in the previous copy */
 };
 
 static struct {
@@ -64,7 +64,7 @@ static struct perfpersist_cursor *cursor_of(struct perfpersist_snapshot *s, size
 	return c;
 }
 
-/* false: it was the last. */
+/* Returns false after the last record. */
 static bool next(const struct checked *c, struct perfpersist_cursor *cursor,
 		 struct perfpersist_sample *ret)
 {
@@ -179,7 +179,7 @@ static void rest(struct checked *c)
 
 /* ── writing ────────────────────────────────────────────────────────────────────────────── */
 
-/* What a call's number makes of the i-th argument; no two of them change in the same way. */
+/* Derives the i-th argument from a call's number; no two arguments change in the same way. */
 static uint64_t word(uint64_t seq, int i)
 {
 	return (seq + (uint64_t)i) * (0x9e3779b97f4a7c15ULL + 2 * (uint64_t)i);
@@ -203,7 +203,7 @@ static void start_writer(struct checked *c, size_t ring)
 	}
 }
 
-/* The number of a writer's call; false: the record is torn. */
+/* The number of a writer's call; false if the record is torn. */
 static bool whole(const struct perfpersist_sample *sample, uint64_t *ret)
 {
 	const uint8_t *args = (const uint8_t *)sample->raw + ARGS_OFFSET;
@@ -223,7 +223,7 @@ static bool whole(const struct perfpersist_sample *sample, uint64_t *ret)
 
 /* ── under load ─────────────────────────────────────────────────────────────────────────── */
 
-/* Newest first: each call of the writer has the number before the last one's. */
+/* Newest first: each call of the writer has the previous call's number minus one. */
 static void check_copy(struct checked *c, size_t ring)
 {
 	struct perfpersist_cursor *cursor = cursor_of(c->of_copies, ring);
@@ -260,8 +260,8 @@ static void check_copy(struct checked *c, size_t ring)
 	totals.calls += calls;
 }
 
-/* Both from the newest record of the copy on, for as long as both last: the ring's was looked at
- * later, so that its end has come nearer. */
+/* Both begin at the newest record of the copy, and the comparison ends with the shorter one: the
+ * snapshot is later, so its oldest records may be overwritten. */
 static void compare_with_ring(struct checked *c, size_t ring)
 {
 	struct perfpersist_cursor *a = cursor_of(c->of_rings, ring);
@@ -319,7 +319,7 @@ static void load(struct checked *c, uint64_t n)
 		die("out of memory");
 	for (size_t i = 0; i < c->n; i++)
 		start_writer(c, i);
-	for (size_t i = 0; i < c->n; i++) /* each ring has been filled */
+	for (size_t i = 0; i < c->n; i++) /* waits until each ring is full */
 		while (c->writers[i].made < 2 * info.buffer / 64)
 			sched_yield();
 	for (uint64_t i = 0; i < n; i++)

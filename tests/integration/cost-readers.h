@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * For reader-cost.c: those who read, on the measured CPU, and do nothing else. Knows no recorders.
+ * For reader-cost.c: the readers on the measured CPU, which do nothing else. Knows no recorders.
  */
 #pragma once
 
@@ -8,7 +8,7 @@
 #include "tests/integration/cost-victims.h"
 #include "tests/integration/reader.h"
 
-#define BULK (16U << 20) /* bytes of the large ring that is read */
+#define BULK (16U << 20) /* bytes of the large ring that the readers read */
 
 enum reader { NOBODY, COPIES, LIBRARY, LOOKUP, READERS };
 
@@ -58,7 +58,7 @@ __attribute__((noreturn)) static void burn_copies(void)
 	}
 }
 
-/* Of the large ring and the small one, in turn. */
+/* Asks for the large ring and the small one, in turn. */
 __attribute__((noreturn)) static void ask_for_copies(void)
 {
 	struct perfpersist *p;
@@ -111,7 +111,7 @@ __attribute__((noreturn)) static void look_up(void)
 	}
 }
 
-/* Takes its share of the CPU, and that is all. */
+/* Only takes its share of the CPU. */
 __attribute__((noreturn)) static void read_nothing(void)
 {
 	become_reader();
@@ -131,7 +131,7 @@ static pid_t start_reader(void (*read_it)(void))
 	return pid;
 }
 
-/* Returns when all of them are at it. */
+/* Returns when all of them are reading. */
 static size_t start_readers(enum reader reader, pid_t pids[2])
 {
 	size_t n = 0;

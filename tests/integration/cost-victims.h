@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * For reader-cost.c: each recorder, with a way to make events for it of which it is known how many
- * there were, and the process on the measured CPU that makes them. Knows no readers.
+ * For reader-cost.c: the recorders, a way to fire a known number of events for each, and the
+ * process on the measured CPU that fires them. Knows no readers.
  */
 #pragma once
 
@@ -13,10 +13,10 @@
 
 #define COMM "pp-victim" /* of the worker */
 #define OURS "COMM == \"" COMM "\""
-#define WHILE_OURS "COMM ~ \"pp-*\"" /* readers, too: what interrupts them */
+#define WHILE_OURS "COMM ~ \"pp-*\"" /* of readers too: events that interrupt them */
 #define PAGES 256
 #define TICK_NS 100000	 /* of the timer that interrupts this CPU */
-#define CLOCK_NS 1000000 /* the period of what samples a clock */
+#define CLOCK_NS 1000000 /* the period of clock sampling */
 
 enum state { STARTING, READY, GO, DONE };
 
@@ -32,9 +32,9 @@ static struct {
 	struct perfpersist *p;
 	struct shared *shared;
 	char uprobe[PATH_MAX + 64];
-	int ticks;  /* a perf event that interrupts the CPU every TICK_NS, when it is on */
+	int ticks;  /* a perf event that interrupts the CPU every TICK_NS while it is enabled */
 	int clock;  /* counts what cpu-clock counts there */
-	bool brief; /* few events, of few recorders */
+	bool brief; /* few events and few recorders */
 	bool failed;
 } test;
 
@@ -50,7 +50,7 @@ static _printf_(1, 2) void fault(const char *format, ...)
 	fputc('\n', stderr);
 }
 
-/* ── what is made ───────────────────────────────────────────────────────────────────────── */
+/* ── the events ─────────────────────────────────────────────────────────────────────────── */
 
 static void make_calls(uint64_t n)
 {
@@ -77,7 +77,7 @@ static void make_faults(uint64_t n)
 	}
 }
 
-/* Not static, so that it is found by its name. */
+/* Not static, so that the probe finds its name. */
 void reader_cost_probed(uint64_t i);
 __attribute__((noinline)) void reader_cost_probed(uint64_t i)
 {
@@ -92,10 +92,10 @@ static void hit_probe(uint64_t n)
 
 /* ── the recorders ──────────────────────────────────────────────────────────────────────── */
 
-/* How it is known how many there were. */
+/* How the test knows the true number of events. */
 enum truth {
-	BY_WORKER, /* it makes so many */
-	BY_TP_BTF, /* an event on the same tracepoint that nobody can shut out */
+	BY_WORKER, /* the worker counts its calls */
+	BY_TP_BTF, /* an event on the same tracepoint that nothing shuts out */
 	BY_CLOCK,  /* a counter of the same clock */
 };
 
@@ -155,7 +155,7 @@ static void delete_event(const char *ns, const char *name, struct perfpersist_ev
 
 /* ── the worker ─────────────────────────────────────────────────────────────────────────── */
 
-/* Between its calls it makes none, and lets nobody idle on this CPU. */
+/* Between its events the worker makes no system call, and keeps this CPU from idling. */
 static pid_t start_worker(const struct victim *v)
 {
 	pid_t pid;

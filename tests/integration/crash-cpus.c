@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Kills the engine at each step of following a CPU that came, lets its successor find out what is
- * left of that, and looks each time at what is there: the event has the CPU's ring or not, records
- * on as before, and the next order makes it whole.
+ * Kills the engine at each step of handling a CPU that comes online, lets its successor discover
+ * the remaining state, and checks that state each time: the event has the CPU's ring or not, keeps
+ * recording, and the next order completes it.
  *
  *   crash-cpus INSTANCE BUILD BROKER-UID FIRST CPU NAMESPACE/EVENT=ID…
  *
  * Each event records sched_rr_get_interval, and cpu-clock as its second source, on CPU FIRST, and
- * has no ring yet on CPU. There is no broker. As many events are needed as there are steps.
+ * has no ring yet on CPU. There is no broker. Each step needs an event of its own.
  */
 #include <poll.h>
 #include <sched.h>
@@ -60,7 +60,7 @@ static bool is_answered(int fd)
 	return poll(&p, 1, 0) > 0;
 }
 
-/* Links to ids are made for each event there is, and are there. */
+/* The links to ids exist for every event already. */
 static bool is_step(int call)
 {
 #ifdef SYS_symlink
@@ -70,7 +70,7 @@ static bool is_step(int call)
 	return call_counts(call) && call != SYS_symlinkat;
 }
 
-/* Lets it run to its n-th step, and kills it there. False: its answer came before. */
+/* Lets the engine run to its n-th step, and kills it there. Returns false if it answered before. */
 static bool hunt(unsigned n, int fd)
 {
 	pid_t pid = services.pid[ENGINE], news;
@@ -95,7 +95,7 @@ static bool hunt(unsigned n, int fd)
 	return false;
 }
 
-/* ── what is there ──────────────────────────────────────────────────────────────────────── */
+/* ── the state ──────────────────────────────────────────────────────────────────────────── */
 
 static unsigned long long records_on(const struct victim *v, unsigned cpu)
 {
@@ -143,7 +143,7 @@ static bool has_pin(const struct victim *v, const char *leaf, unsigned cpu)
 	return access(path, F_OK) == 0;
 }
 
-/* All or nothing of a ring; and a link only with a ring. */
+/* The ring is complete or absent; a link exists only with a ring. */
 static void check_whole(const struct victim *v, bool *ret_done)
 {
 	struct pp_event e;
@@ -163,7 +163,7 @@ static void check_whole(const struct victim *v, bool *ret_done)
 		expect_records(v, last);
 }
 
-/* What the broker orders next. */
+/* Sends the broker's next order. */
 static void make_whole(const struct victim *v)
 {
 	static struct pp_answer answer;
@@ -194,7 +194,7 @@ static void give_order(int fd, const struct victim *v)
 		die("the order cannot be sent: %m");
 }
 
-/* False: the order was carried out before. */
+/* Returns false if the engine carried out the order before the n-th step. */
 static bool die_in_order(const struct victim *v, unsigned n)
 {
 	_cleanup_close_ int fd = -EBADF;

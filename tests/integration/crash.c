@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Kills broker, engine, dumper or reaper at each step of what can be asked of events, and looks
- * each time at what is left: all of what was asked for or nothing of it, the answer true, others
- * undisturbed.
+ * Kills broker, engine, dumper or reaper at each step of every request about events, and checks the
+ * result each time: the request is carried out completely or not at all, the answer is true, and
+ * other events are undisturbed.
  *
  *   crash INSTANCE BUILD CONFIG BROKER-UID 3<SCENARIOS
  *
- * Scenarios are lines of 48 bytes, filled up with blanks, so that several of these programs, each
- * with an instance of its own, can share one open file: each takes the next line. A scenario is
- * VICTIM:ACT:KIND [PART/PARTS [EVERY]]: others have the other parts of the steps, and EVERY > 1
- * leaves some of them out (see tracer.h). Or it is "descriptors", which looks for some that nobody
- * closes.
+ * Scenarios are lines of 48 bytes, padded with blanks, so that several of these programs, each with
+ * an instance of its own, can share one open file: each takes the next line. A scenario is
+ * VICTIM:ACT:KIND [PART/PARTS [EVERY]]: other scenarios have the other parts of the steps, and
+ * EVERY > 1 leaves some of them out (see tracer.h). The scenario "descriptors" looks for leaked
+ * descriptors.
  *
  * VICTIM: engine, broker, dumper, reaper; or recovery: the engine dies in the middle of the order,
- * and its successor at each step of its start and of its second try. ACT: create, delete and what
- * else there is in acts.h; KIND: hot, generic, sampling, several, waking. An event that fires all
- * the time is there throughout. A step is a system call that changes something outside the
- * process; see tracer.h.
+ * and its successor at each step of its start and of its second attempt. ACT: create, delete and
+ * the others in acts.h; KIND: hot, generic, sampling, several, waking. An event that fires all the
+ * time exists throughout. A step is a system call that changes something outside the process; see
+ * tracer.h.
  */
 #include <fcntl.h>
 #include <string.h>
@@ -30,8 +30,8 @@
 static const struct victim {
 	const char *name;
 	enum service service;
-	bool reaper;   /* the engine's child instead */
-	bool recovery; /* its successor as well */
+	bool reaper;   /* kill the engine's child instead */
+	bool recovery; /* kill its successor as well */
 } victims[] = {
 	{ "engine", ENGINE, false, false },  { "broker", BROKER, false, false },
 	{ "dumper", DUMPER, false, false },  { "reaper", ENGINE, true, false },
@@ -43,16 +43,16 @@ struct scenario {
 	const struct victim *victim;
 	const struct act *act;
 	struct kind *kind;
-	unsigned part, parts; /* dies at the steps part, part + parts, … */
-	unsigned every;	      /* of those chosen so */
+	unsigned part, parts; /* kill at the steps part, part + parts, … */
+	unsigned every;	      /* kill at each EVERY-th of those */
 	struct tally kills;
-	unsigned done, refused, unknown, changed; /* answers; how often the act is done then */
+	unsigned done, refused, unknown, changed; /* answers; how often the act was done then */
 	char refusal[512];
 };
 
 /* ── one order, and one death ───────────────────────────────────────────────────────────── */
 
-/* What the client tells through the pipe when it is answered. */
+/* The client writes this to the pipe when it has the daemon's answer. */
 struct answer {
 	int error;
 	char why[512];
@@ -74,14 +74,14 @@ static pid_t start_client(const struct scenario *s, int fd)
 struct hunt {
 	const struct scenario *s;
 	struct choice choice;
-	unsigned n, seen;   /* the step to kill at, of those chosen; how many were passed */
-	pid_t prey, parent; /* parent: of the reaper, which is to come; else 0 */
-	bool first;	    /* recovery: the first engine is still to be killed */
-	bool waits;	    /* the prey waits for others */
-	int hit;	    /* the call it was killed at; -1: not yet */
+	unsigned n, seen;   /* the step to kill at, among the chosen ones; how many have passed */
+	pid_t prey, parent; /* the reaper's parent, until the reaper starts; else 0 */
+	bool first;	    /* recovery: the first engine is still alive */
+	bool waits;	    /* the victim waits for other processes */
+	int hit;	    /* the system call at which the victim was killed; -1: not yet */
 };
 
-/* A new engine, traced from its first instruction. */
+/* Starts a new engine and traces it from its first instruction. */
 static pid_t start_traced_engine(void)
 {
 	int gate[2];
@@ -114,13 +114,14 @@ static void bury(struct hunt *h, int status)
 	services.pid[service] = services_spawn(&services, service, -1);
 }
 
-/* The step in whose midst the first engine of a recovery dies: all is made, or gone, but for it. */
+/* The step at which the first engine of a recovery dies: it has made or removed everything except
+ * this. */
 static bool is_last_step(int call)
 {
 	return call == SYS_renameat2;
 }
 
-/* Whether the prey dies before this call. */
+/* Whether the victim dies before this call. */
 static bool is_fatal(struct hunt *h, int call)
 {
 	if (!call_counts(call))
@@ -145,7 +146,7 @@ static void on_prey_stopped(struct hunt *h, int status)
 	tracer_go_on(h->prey, status, true);
 }
 
-/* The reaper's parent forked; the child comes to us stopped. Only the first one is hunted. */
+/* The reaper's parent has forked; the child arrives stopped. Only the first child is a victim. */
 static void on_reaper_born(struct hunt *h, pid_t pid)
 {
 	h->prey = pid;
@@ -166,7 +167,7 @@ static void on_stopped(struct hunt *h, pid_t pid, int status)
 		ptrace(PTRACE_DETACH, pid, 0, 0);
 }
 
-/* One of ours has stopped or ended. */
+/* One of our processes has stopped or exited. */
 static void on_news(struct hunt *h, pid_t *client, pid_t pid, int status)
 {
 	enum service service = services_which(&services, pid);
@@ -183,7 +184,7 @@ static void on_news(struct hunt *h, pid_t *client, pid_t pid, int status)
 		die("%s ended by itself with status 0x%x", service_kinds[service].program, status);
 }
 
-/* Whether nothing of what was asked for goes on behind the answer. */
+/* Whether all work for the request has ended after the answer. */
 static bool is_settled(void)
 {
 	char top[256];
@@ -192,8 +193,8 @@ static bool is_settled(void)
 	return holds(".", top);
 }
 
-/* Whether the hunt goes on: what follows the answer (rings are reaped and released) is hunted,
- * too. quiet: nothing happened just now. */
+/* Whether the hunt continues: it includes the work after the answer (rings are reaped and
+ * released). quiet: nothing happened just now. */
 static bool is_on(const struct hunt *h, pid_t client, bool quiet)
 {
 	if (client || (h->prey && h->hit >= 0))
@@ -204,8 +205,8 @@ static bool is_on(const struct hunt *h, pid_t client, bool quiet)
 }
 
 /*
- * Gives the order, kills at the step, lets everything be started again, and waits for the
- * answer. Returns what was answered; h->hit tells whether there was such a step.
+ * Sends the request, kills the victim at the step, restarts all processes, and waits for the
+ * answer. Returns the answer; h->hit says whether the step occurred.
  */
 static struct answer hunt(struct hunt *h)
 {
@@ -238,7 +239,7 @@ static struct answer hunt(struct hunt *h)
 	return answer;
 }
 
-/* ── all of them ────────────────────────────────────────────────────────────────────────── */
+/* ── all scenarios ──────────────────────────────────────────────────────────────────────── */
 
 static void note(struct scenario *s, const struct answer *a, bool done)
 {
@@ -253,7 +254,7 @@ static void note(struct scenario *s, const struct answer *a, bool done)
 	s->changed += done;
 }
 
-/* No event but the other one. */
+/* Deletes every event except the bystander. */
 static void clear(const struct kind *kind)
 {
 	_cleanup_(sight_done) struct sight s = { .n = 0 };
@@ -278,7 +279,8 @@ static void make_anew(const struct scenario *s)
 		ask_in_peace(pause_victim, s->kind);
 }
 
-/* What must be there before the act; done: the act is carried out, and else all is as it was. */
+/* Creates the events that the act needs. done: the act was carried out; otherwise nothing
+ * changed. */
 static void prepare(const struct scenario *s, bool done)
 {
 	if (done && s->act->undo)
@@ -291,10 +293,10 @@ static void prepare(const struct scenario *s, bool done)
 		WAIT_UNTIL("a list", look(&seen));
 		rings_id = seen.victim->id;
 	}
-	check(s->kind, s->act, -ECONNRESET); /* and it is quiet again */
+	check(s->kind, s->act, -ECONNRESET); /* and waits until it is idle again */
 }
 
-/* An undisturbed event of this kind: what it looks like. */
+/* Learns how an undisturbed event of this kind looks. */
 static void learn(struct kind *kind)
 {
 	_cleanup_(sight_done) struct sight s = { .n = 0 };
@@ -322,7 +324,7 @@ static void tell(const struct scenario *s)
 	fflush(stdout);
 }
 
-/* Step by step until the order is carried out with nobody killed. */
+/* Kills at each step in turn, until the daemon carries out the order with no kill. */
 static void run(struct scenario *s)
 {
 	bool killed = true, done = false;
@@ -383,8 +385,8 @@ static void parse(const char *text, struct scenario *ret)
 		die("'%s' has a word that is not known", text);
 }
 
-/* Of a broker that has seen off all its clients: pings on one connection come behind the ends of
- * those before. Without that connection. */
+/* The descriptors of a broker without clients: it answers a ping on a new connection after it has
+ * closed the earlier ones. Does not count that connection. */
 static unsigned count_broker_fds(void)
 {
 	struct perfpersist_daemon_info info = { .sz = sizeof(info) };
@@ -401,7 +403,7 @@ static unsigned count_broker_fds(void)
 	return n;
 }
 
-/* What an event of each kind costs the engine. */
+/* The engine's descriptors for an event of each kind. */
 static unsigned learn_all(void)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
@@ -422,7 +424,7 @@ static void check_engine_fds(void)
 	       broker_fds, after, ARRAY_SIZE(kinds), 6 * ARRAY_SIZE(kinds));
 }
 
-/* The event that is there throughout. */
+/* The event that exists throughout. */
 static int create_bystander(struct perfpersist *p, const struct kind *kind)
 {
 	return create_as(p, kind, "bystander", 0);
@@ -450,7 +452,7 @@ static void begin(void)
 	WAIT_UNTIL("a list", look(&s));
 	bystander = s.bystander->id;
 	bystander_rings = census(ns);
-	ask_in_peace(copy_bystander, NULL); /* makes broker and dumper know each other */
+	ask_in_peace(copy_bystander, NULL); /* connects broker and dumper */
 	broker_fds = count_broker_fds();
 }
 
@@ -471,7 +473,7 @@ static void trim(char name[LINE])
 	name[MIN(n, LINE - 1U)] = 0;
 }
 
-/* The next scenario, its name ended; false: there are no more. */
+/* Reads the next scenario into name, NUL-terminated; false: there are no more. */
 static bool next(char name[LINE])
 {
 	ssize_t n = read(SCENARIOS, name, LINE);

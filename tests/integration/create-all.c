@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Creates an event for each text on its input, one a line, several requests at a time:
+ * Creates an event for each line of its input, several requests at a time:
  *
  *   create-all INSTANCE NAMESPACE CPU
  *
- * The Nth becomes NAMESPACE/eN, with a small buffer, on that CPU. Prints of each, as the
- * answers come, separated by tabs: "made", N, the text, how many events there are under the name;
- * or "refused", N, the text, the error's number, the sentence.
+ * The Nth event is NAMESPACE/eN, with a small buffer, on that CPU. For each answer it prints,
+ * separated by tabs: "made", N, the text, the number of events under the name; or "refused", N, the
+ * text, the error's number, the error message.
  */
 #include <errno.h>
 #include <poll.h>
@@ -19,7 +19,7 @@
 #include "proto/ring.h"
 
 #define UNDER_WAY 16 /* requests; a daemon reads no more of one client by default */
-#define BUFFER 16384 /* the largest records of some tracepoints are of 8 KiB */
+#define BUFFER 16384 /* the largest records of some tracepoints are 8 KiB */
 
 struct task {
 	int n;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Runs a command on a kernel that lacks something: system calls that fail, in it and in all
- * that it starts, as if the kernel did not have them or did not allow them.
+ * Runs a command as on a kernel that lacks something: system calls fail, in the command and in all
+ * its children, as if the kernel did not have them or did not allow them.
  *
  *   deny bpf=ENOSYS,fsmount=EPERM COMMAND [ARG...]
  *
- * A seccomp filter, so that it neither slows down nor disturbs what is let through.
+ * It uses a seccomp filter, which neither slows down nor disturbs the allowed calls.
  */
 #include <errno.h>
 #include <linux/filter.h>
@@ -38,7 +38,7 @@ static const struct {
 	{ "ENOSYS", ENOSYS }, { "EPERM", EPERM },
 };
 
-/* One "CALL=ERROR" as two instructions; 0 or -EINVAL. */
+/* Translates one "CALL=ERROR" into two instructions; returns 0 or -EINVAL. */
 static int add_rule(const char *rule, struct sock_filter *ret)
 {
 	const char *equals = strchr(rule, '=');

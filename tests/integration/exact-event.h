@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * An event on raw_syscalls:sys_enter, for exact.c and exact-wander.c: made, opened by name, and
- * what its records tell of the worker's calls. Knows the public library only.
+ * An event on raw_syscalls:sys_enter, for exact.c and exact-wander.c: creates it, opens it by name,
+ * and checks its records of the worker's calls. Knows the public library only.
  */
 #pragma once
 
@@ -12,10 +12,10 @@
 #include "proto/macro.h"
 #include "tests/integration/exact-worker.h"
 
-#define ATTEMPTS 50 /* of one run, until nobody gets between */
+#define ATTEMPTS 50 /* per run, until no other process interferes */
 #define CPUS_MAX 4
 
-/* What the tracepoint's payload holds. */
+/* The tracepoint's payload. */
 struct sys_enter {
 	uint16_t type;
 	uint8_t flags, preempt_count;
@@ -29,7 +29,7 @@ struct event {
 	const char *ns;
 	char name[64];
 	uint64_t size;
-	uint64_t missed; /* as of the last opening */
+	uint64_t missed; /* at the last opening */
 	struct perfpersist_event *opened;
 	struct perfpersist_snapshot *snapshot;
 };
@@ -42,8 +42,8 @@ static inline void event_close(struct event *e)
 	e->opened = NULL;
 }
 
-/* By name, as anybody would. Returns how many events it missed since the last opening; as many
- * as there can be where the kernel does not tell. */
+/* Opens the event by name. Returns how many events it missed since the last opening, or the highest
+ * possible number where the kernel does not count. */
 static inline uint64_t event_open(struct event *e)
 {
 	struct perfpersist_info info = { .sz = sizeof(info) };
@@ -90,7 +90,7 @@ static inline bool is_call(const struct sys_enter *p, long run)
 	return p->id == SYS_close && (long)p->args[1] == MARK && (long)p->args[5] == run;
 }
 
-/* A call of the run, if all it tells is as it must be. */
+/* The number of the call in the run; dies if any field is wrong. */
 static inline long check_call(const struct perfpersist_sample *s, const struct sys_enter *p,
 			      pid_t pid)
 {
@@ -107,7 +107,7 @@ static inline long check_call(const struct perfpersist_sample *s, const struct s
 	return i;
 }
 
-/* False: this kernel has no such recorder for it. */
+/* Returns false if this kernel has no such recorder. */
 static inline bool event_create(struct event *e, uint32_t recorder, uint64_t size)
 {
 	struct perfpersist_create_options opts = {
@@ -143,7 +143,7 @@ static inline void event_snapshot(struct event *e)
 		die("%s", perfpersist_error(NULL));
 }
 
-/* The CPUs we may use, four at the most, and a connection. */
+/* Finds the usable CPUs, at most four, and connects. */
 static inline void setup(int argc, char **argv, struct event *e, struct work *w, int cpus[CPUS_MAX],
 			 cpu_set_t *ret_all)
 {

@@ -5,9 +5,9 @@
  *   exact-wander INSTANCE NAMESPACE
  *
  * A worker makes known system calls and goes to another CPU every few of them. All rings of the
- * event, merged by time, must hold the calls in their order, each in the ring of the CPU on
- * which it was made. One that is not there must be among those that the recorder missed, or
- * have been at the old end of a ring that others have filled meanwhile; then it is done again.
+ * event, merged by time, must hold the calls in their order, each in the ring of the CPU on which
+ * it was made. A missing call must be in the recorder's missed count, or at the old end of a ring
+ * that other processes have filled meanwhile; then the run is repeated.
  *
  * Prints what it compared; exit 0, or 1 at the first difference.
  */
@@ -17,24 +17,24 @@
 #define CALLS 2000
 
 static long attempts, compared;
-static size_t record_size; /* all are of one size */
+static size_t record_size; /* all records have one size */
 
-/* One CPU's part of a run by the wandering worker. */
+/* One CPU's part of the wandering worker's run. */
 struct lane {
-	long next;	    /* the call that must come next */
-	bool begun;	    /* one of its calls was seen */
+	long next;	    /* the next expected call */
+	bool begun;	    /* one of its calls has appeared */
 	long late;	    /* calls before that one */
-	long held;	    /* records of anybody that are in the ring */
-	long before, after; /* that the ring had been given when it was copied */
+	long held;	    /* records of any process in the ring */
+	long before, after; /* records that the ring had received when it was copied */
 };
 
-/* The call behind i on the same CPU. */
+/* The call after i on the same CPU. */
 static long successor(const struct work *w, long i)
 {
 	return (i + 1) % HOP ? i + 1 : i + 1 + HOP * ((long)w->n_cpus - 1);
 }
 
-/* How many of the CPU's calls lie between the one that must come next and call i. */
+/* How many of the CPU's calls lie between the next expected call and call i. */
 static long skip_to(const struct work *w, struct lane *lane, long i)
 {
 	long n = 0;
@@ -44,7 +44,7 @@ static long skip_to(const struct work *w, struct lane *lane, long i)
 	return n;
 }
 
-/* All rings in order of time. Returns how many calls are not there though they must be. */
+/* Merges all rings by time. Returns how many expected calls are absent. */
 static long merge(struct event *e, const struct work *w, pid_t pid, struct lane *lanes)
 {
 	struct perfpersist_sample s;
@@ -86,7 +86,8 @@ static long merge(struct event *e, const struct work *w, pid_t pid, struct lane 
 	return gaps;
 }
 
-/* What is gone at a ring's old end may be gone if the ring is full; all else was missed. */
+/* Calls at a ring's old end may be absent if the ring is full; the recorder must have missed all
+ * others. */
 static bool check_lanes(const struct event *e, const struct work *w, struct lane *lanes, long gaps,
 			uint64_t missed)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The worker of exact.c: a process that makes N system calls which tell, by their arguments,
- * which call of which run each is. Knows nothing of events.
+ * The worker of exact.c: a process that makes N system calls whose arguments tell the run and the
+ * number of each call. Knows nothing of events.
  */
 #pragma once
 
@@ -15,18 +15,18 @@
 
 #include "proto/macro.h"
 
-#define MARK 0x7065727369737421L /* in the second argument of each call that counts */
+#define MARK 0x7065727369737421L /* the second argument of each counted call */
 #define MIX 0x9e3779b97f4a7c15UL
-#define HOP 7 /* calls before the wandering worker takes the next CPU */
+#define HOP 7 /* calls before the wandering worker moves to the next CPU */
 #define WAIT_NS 10000000000LL
 #define LINGER_NS 200000000LL
 
-/* Between the worker and us; set before the worker starts, but for the flags. */
+/* Shared by the worker and its parent; everything but the flags is set before the worker starts. */
 struct work {
 	const int *cpus;
-	size_t n_cpus; /* 1: it stays */
+	size_t n_cpus; /* 1: it does not move */
 	long n, run;
-	bool alone; /* there is another CPU for everybody else */
+	bool alone; /* other processes have another CPU */
 	atomic_bool *done, *released;
 };
 
@@ -63,7 +63,7 @@ static inline void pin(int cpu)
 		die("cannot run on CPU %d: %m", cpu);
 }
 
-/* Fails with EBADF, whatever the number; the other arguments are only for the record. */
+/* Fails with EBADF, whatever the number; the other arguments exist only for the record. */
 static inline void telling_call(long i, long run, int cpu)
 {
 	syscall(SYS_close, ~i, MARK, i, cpu, i * MIX, run);
@@ -84,7 +84,7 @@ static inline void work(const struct work *w)
 		telling_call(i, w->run, cpu);
 	}
 	atomic_store(w->done, true);
-	/* No system call, so that nothing is written behind the last of ours. */
+	/* Makes no system call, so that nothing follows the last counted call. */
 	end = now() + LINGER_NS;
 	while (w->alone && !atomic_load(w->released) && now() < end)
 		;

@@ -1,39 +1,38 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Is what an event on raw_syscalls:sys_enter recorded exactly what happened?
+ * Did an event on raw_syscalls:sys_enter record exactly what happened?
  *
  *   exact INSTANCE NAMESPACE
  *
- * A worker makes N known system calls on one CPU, with arguments that tell which call of which
- * run it is. Afterwards the event is opened by name, and its rings must hold these very calls:
- * all of them, in order, as long as the ring has room for them; above that the newest, one
- * behind the other, and as many as fit. A call that is not there must be among those that the
- * recorder says it missed. For both recorders, several sizes, each CPU, and N around the
- * ring's capacity.
+ * A worker makes N known system calls on one CPU, with arguments that tell the run and the number
+ * of the call. Then the test opens the event by name. Its rings must hold these very calls: all of
+ * them, in order, if the ring has room for them; otherwise the newest ones, in order, as many as
+ * fit. A missing call must be in the recorder's missed count. The test covers both recorders,
+ * several sizes, each CPU, and N around the ring's capacity.
  *
- * The worker is a real-time process while it counts, so that the CPU's ring is its own, and
- * stays on its CPU until the ring has been copied. Where others still got between, what must
- * hold in any case is checked, and the run is made again.
+ * The worker is a real-time process while it counts, so that the CPU's ring is its own, and stays
+ * on its CPU until the ring has been copied. If other processes interfere all the same, the test
+ * checks the invariants and repeats the run.
  *
  * Knows the public library only. Prints what it compared; exit 0, or 1 at the first difference.
  */
 #include "tests/integration/exact-event.h"
 
-/* What a walk found of one run's calls. */
+/* The result of a walk over one run's calls. */
 struct found {
 	long present; /* calls of the run */
-	long oldest;  /* index of the oldest of them */
-	long gaps;    /* calls that are not there though older ones are */
-	bool whole;   /* something of the worker's that is older was seen */
-	long records; /* of anybody */
+	long oldest;  /* index of the oldest present call */
+	long gaps;    /* calls that are absent though older ones are present */
+	bool whole;   /* the walk also found something older of the worker */
+	long records; /* of any process */
 	size_t record_size;
 };
 
 static long runs, attempts, calls, compared;
 
-/* ── looking ────────────────────────────────────────────────────────────────────────────── */
+/* ── walking ────────────────────────────────────────────────────────────────────────────── */
 
-/* One CPU's ring, from its newest record on. */
+/* Walks one CPU's ring from its newest record. */
 static struct found walk(struct event *e, size_t ring, const struct work *w, pid_t pid)
 {
 	struct found f = { .oldest = w->n };
@@ -56,7 +55,7 @@ static struct found walk(struct event *e, size_t ring, const struct work *w, pid
 		if ((pid_t)s.pid != pid || f.whole)
 			continue;
 		if (!is_call(&p, w->run)) {
-			f.whole = f.present > 0; /* before: what it did when it was released */
+			f.whole = f.present > 0; /* a newer record is from after the release */
 			continue;
 		}
 		i = check_call(&s, &p, pid);
@@ -79,14 +78,14 @@ static struct found walk(struct event *e, size_t ring, const struct work *w, pid
 /* ── one run ────────────────────────────────────────────────────────────────────────────── */
 
 /*
- * What holds whoever else was there: before and after the copy was made, the ring had been
- * given that many records.
+ * Invariants that hold even if other processes interfere. The ring had received `before` records
+ * before the copy was made, and `after` after it.
  */
 static void check_always(const struct event *e, const struct work *w, const struct found *f,
 			 long before, long after, uint64_t missed)
 {
 	long capacity = (long)(e->size / f->record_size);
-	long overwritten = after - before + (after != before); /* while it was copied */
+	long overwritten = after - before + (after != before); /* during the copy */
 
 	if (f->records < MIN(before, capacity) - overwritten || f->records > MIN(after, capacity))
 		die("%ld records are there: the ring holds %ld, %ld to %ld were written",
@@ -98,7 +97,7 @@ static void check_always(const struct event *e, const struct work *w, const stru
 		die("calls are gone, and the ring is not full");
 }
 
-/* Nobody got between: not one call more is gone than must be, and those are the oldest. */
+/* With no interference, no more calls are absent than necessary, and those are the oldest. */
 static bool is_exact(const struct event *e, const struct work *w, const struct found *f)
 {
 	long capacity = (long)(e->size / f->record_size);
@@ -146,7 +145,7 @@ static struct found run(struct event *e, struct work *w, long n)
 	    e->name, n, f.present, f.oldest, ATTEMPTS);
 }
 
-/* ── all of them ────────────────────────────────────────────────────────────────────────── */
+/* ── all runs ───────────────────────────────────────────────────────────────────────────── */
 
 static void everybody_else(const struct work *w, const cpu_set_t *all)
 {

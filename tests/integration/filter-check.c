@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Generated filters on one tracepoint, compared with an evaluation of the unfiltered stream:
+ * Compares generated filters on one tracepoint with an evaluation of the unfiltered stream:
  *
  *   filter-check INSTANCE NS EVENT mine|childrens tp_btf|generic EXPRESSIONS SEED
  *
- * Records the tracepoint once without a filter and, side by side, under a number of names with
- * filters of their own, which are changed for every round; a worker makes it happen; then each
- * filtered name must have exactly the records that its expression fits, in order, byte for byte.
- * mine: the worker's own records are judged; childrens: those of the programs that it executes.
+ * Records the tracepoint once without a filter and, at the same time, under several names with
+ * filters of their own, which change in every round. A worker fires the tracepoint. Then each
+ * filtered name must have exactly the records that match its expression, in order, byte for byte.
+ * mine: checks the worker's own records; childrens: checks those of the programs that it executes.
  *
- * A worker that keeps its name is all that is recorded, by a COMM in front of each filter: others
- * on a busy machine would write over its records.
+ * If the worker keeps its name, a COMM in front of each filter keeps all other processes out: on a
+ * busy machine they would overwrite its records.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,13 +28,13 @@
 #include "tests/integration/filter-expression.h"
 
 #define COMM "pp-filter"
-#define OURS "/proc/self/root/" /* before the names of programs that only we call so */
+#define OURS "/proc/self/root/" /* starts the path of a program that only this test executes */
 #define BUFFER (1 << 20)
 #define ROUND_TRIES 50
 #define ONLY_US "COMM == \"" COMM "\""
-#define FILTERED 24 /* names with a filter; a tracepoint takes 64 programs, of everybody */
+#define FILTERED 24 /* names with a filter; all users of a tracepoint share 64 programs */
 
-/* What a name has recorded in a round, copied. */
+/* A name's records of one round, copied. */
 struct stream {
 	struct perfpersist_sample *samples;
 	size_t n, cap;
@@ -55,8 +55,7 @@ struct check {
 	struct tp_format format;
 	struct name plain, filtered[FILTERED];
 	struct vocabulary vocabulary;
-	uint64_t judged, fitted,
-		nothing; /* expressions; records; expressions that nothing fitted */
+	uint64_t judged, fitted, nothing; /* expressions; records; expressions without a match */
 };
 
 /* ── the worker ─────────────────────────────────────────────────────────────────────────── */
@@ -84,7 +83,7 @@ static void rename_self(int i)
 	prctl(PR_SET_NAME, name);
 }
 
-/* Of signals that are ignored: their codes are numbers of 4 bytes, some of them negative. */
+/* Sends ignored signals: their codes are 4-byte numbers, some of them negative. */
 static void signal_self(int i)
 {
 	if (i % 3 == 0)
@@ -95,7 +94,7 @@ static void signal_self(int i)
 		sigqueue(getpid(), SIGURG, (union sigval){ .sival_int = i });
 }
 
-/* Something of everything that the tracepoints of this test tell. */
+/* Fires each tracepoint of this test. */
 static void be_busy(const char *event)
 {
 	const struct timespec nap = { .tv_nsec = 50000 };
@@ -116,8 +115,8 @@ static void be_busy(const char *event)
 	}
 }
 
-/* A process can be waited for before it has left its CPU for the last time, and that is recorded.
- * Where we run it does not any more. */
+/* wait() returns before the process leaves its CPU for the last time, and that switch is recorded
+ * too. Running on the process's CPU ensures that the switch is over. */
 static void see_it_off(void)
 {
 	cpu_set_t all, one;
@@ -158,7 +157,7 @@ static pid_t work_once(const char *event)
 
 /* ── streams ────────────────────────────────────────────────────────────────────────────── */
 
-/* Of a program that was executed: whether it was by us, of all who execute programs. */
+/* For an executed program: whether this test executed it. */
 static bool is_called_ours(const struct check *c, const struct perfpersist_sample *s)
 {
 	char text[256];
@@ -204,7 +203,7 @@ static void collect(const struct check *c, struct name *n, pid_t worker, uint64_
 	perfpersist_merge_free(m);
 }
 
-/* The next sample from index i on that is of that CPU; the stream's end if there is none. */
+/* The next sample of that CPU from index i on; the stream's end if there is none. */
 static size_t next_on(const struct stream *s, size_t i, uint32_t cpu)
 {
 	while (i < s->n && s->samples[i].cpu != cpu)
@@ -240,7 +239,8 @@ static void wrong(const struct check *c, const struct name *n, const char *what,
 	exit(1);
 }
 
-/* On one CPU: exactly the records of the plain stream that the expression fits. */
+/* On one CPU the name has exactly those records of the unfiltered stream that match the
+ * expression. */
 static void compare_on(struct check *c, const struct name *n, uint32_t cpu)
 {
 	const struct stream *all = &c->plain.stream, *some = &n->stream;
@@ -328,7 +328,7 @@ static void set_filter(struct check *c, struct name *n)
 
 /* ── rounds ─────────────────────────────────────────────────────────────────────────────── */
 
-/* Bytes that the busiest ring of a name has written since it was there. */
+/* Bytes that the busiest ring of a name has received since it was created. */
 static uint64_t written(struct name *n, size_t ring)
 {
 	struct perfpersist_ring_stat s = { .sz = sizeof(s) };
@@ -339,15 +339,15 @@ static uint64_t written(struct name *n, size_t ring)
 }
 
 /*
- * Lets the worker work, and takes what was recorded. Whoever else makes so many events meanwhile
- * that a ring may have come round spoils it: -EAGAIN.
+ * Lets the worker run, and copies the records. Returns -EAGAIN if other processes fired so many
+ * events that a ring may have wrapped.
  */
 static int record_round(struct check *c, size_t n, pid_t *ret_worker)
 {
 	uint64_t before[64], from;
 	size_t rings = MIN(perfpersist_event_rings(c->plain.e), (size_t)64);
 
-	/* No name writes more than that which takes all. */
+	/* No name writes more than the unfiltered one. */
 	for (size_t ring = 0; ring < rings; ring++)
 		before[ring] = written(&c->plain, ring);
 	from = (uint64_t)now();
@@ -361,7 +361,7 @@ static int record_round(struct check *c, size_t n, pid_t *ret_worker)
 	return 0;
 }
 
-/* The records of a first run without filters are what the expressions take their values from. */
+/* The expressions take their values from the records of a first run without filters. */
 static void learn(struct check *c)
 {
 	pid_t worker;
@@ -378,7 +378,7 @@ static void run_round(struct check *c, size_t n)
 	pid_t worker;
 	int tries = 0;
 
-	/* The snapshot they lie in is taken anew below. */
+	/* The next snapshot replaces the one that holds these samples. */
 	c->vocabulary.seen = c->plain.stream.samples;
 	c->vocabulary.n_seen = c->plain.stream.n;
 	for (size_t i = 0; i < n; i++)
@@ -411,8 +411,8 @@ int main(int argc, char **argv)
 	c.event = argv[3];
 	c.mine = !strcmp(argv[4], "mine");
 	c.generic = !strcmp(argv[5], "generic");
-	/* The worker has its name from its first moment on, and keeps it but where that is tested.
-	 */
+	/* The worker has its name from the start, and keeps it except where the test is about
+	 * renaming. */
 	c.vocabulary.comm = c.mine && !strstr(c.event, "rename") ? COMM : NULL;
 	wanted = strtoul(argv[6], NULL, 10);
 	c.vocabulary.state = strtoull(argv[7], NULL, 10) * 2 + 1;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Filters for tests: random trees over a tracepoint's fields, written as text for perfpersist and
- * judged here, by an evaluator of its own that knows payloads and nothing of programs.
+ * Generates filters for tests: random trees over a tracepoint's fields, written as text for
+ * perfpersist and evaluated here, by an independent evaluator that knows payloads and nothing of
+ * BPF programs.
  */
 #pragma once
 
@@ -21,7 +22,7 @@ enum comparison { EQ, NE, LT, LE, GT, GE, BITS, GLOB, NOT_GLOB };
 
 struct node {
 	enum shape shape;
-	struct node *left, *right; /* NOT: left alone */
+	struct node *left, *right; /* NOT has only left */
 	enum what what;
 	const struct tp_format_field *field;
 	enum comparison comparison;
@@ -36,11 +37,11 @@ struct expression {
 	char text[1024];
 };
 
-/* What a generator may use. */
+/* The generator's inputs. */
 struct vocabulary {
 	const struct tp_format *format;
-	const char *comm; /* of all whose records are judged; NULL: not known */
-	/* Payloads that have been seen, to take values from: a filter that nothing fits says little. */
+	const char *comm; /* of all judged records; NULL: not known */
+	/* Observed payloads to take values from: a filter without a match proves little. */
 	const struct perfpersist_sample *seen;
 	size_t n_seen;
 	uint64_t state; /* of the random numbers */
@@ -87,7 +88,7 @@ static inline void text_in(const struct tp_format_field *f, const struct perfper
 	buf[n] = 0;
 }
 
-/* ── judging ────────────────────────────────────────────────────────────────────────────── */
+/* ── evaluating ─────────────────────────────────────────────────────────────────────────── */
 
 static inline bool compare_numbers(const struct node *n, uint64_t v)
 {
@@ -157,7 +158,7 @@ static inline bool judge(const struct node *n, const struct perfpersist_sample *
 	}
 }
 
-/* ── making ─────────────────────────────────────────────────────────────────────────────── */
+/* ── generating ─────────────────────────────────────────────────────────────────────────── */
 
 static inline struct node *new_node(struct expression *e, enum shape shape)
 {
@@ -174,13 +175,13 @@ static inline bool field_is_text(const struct tp_format_field *f)
 
 static inline bool field_is_usable(const struct tp_format_field *f)
 {
-	/* Two of the common fields are not known to a recorder. */
+	/* Recorders do not know these two common fields. */
 	if (!strcmp(f->name, "common_flags") || !strcmp(f->name, "common_preempt_count"))
 		return false;
 	return field_is_text(f) || f->size == 1 || f->size == 2 || f->size == 4 || f->size == 8;
 }
 
-/* A glob that text may fit, in one of several ways. */
+/* A glob that may match the text, in one of several ways. */
 static inline void make_glob(struct vocabulary *v, const char *text, char *ret, size_t size)
 {
 	size_t n = strlen(text), from = n ? one_of(v, n) : 0,
@@ -213,7 +214,7 @@ static inline void make_glob(struct vocabulary *v, const char *text, char *ret, 
 	}
 }
 
-/* Texts that stand in quotes and mean themselves. */
+/* Whether the text has no special character inside quotes. */
 static inline bool text_is_plain(const char *text)
 {
 	return !text[strcspn(text, "\"'\\*?[]")] && strlen(text) < TEXT_MAX - 8;
@@ -233,7 +234,7 @@ static inline void make_text(struct vocabulary *v, struct node *n, const char *s
 			 one_of(v, 4) ? text : "other");
 }
 
-/* A value that a field of so many bytes can have: any other is refused. */
+/* Limits the number to the range of a field of that size: the parser refuses any other. */
 static inline uint64_t fit(uint64_t number, uint32_t size, bool is_signed)
 {
 	unsigned unused = 64 - size * 8;
@@ -315,7 +316,7 @@ static inline const char *leaf_name(struct vocabulary *v, const struct node *n)
 	case SPECIAL_CPU:
 		return one_of(v, 2) ? "CPU" : "cpu";
 	case SPECIAL_PID:
-		return "PID"; /* in capitals: `pid` may be a field */
+		return "PID"; /* in capitals, because `pid` may be a field */
 	case SPECIAL_TID:
 		return "TID";
 	case SPECIAL_COMM:
@@ -344,7 +345,8 @@ static inline void write_leaf(struct vocabulary *v, const struct node *n, FILE *
 static inline void write_tree(struct vocabulary *v, const struct node *n, enum shape parent,
 			      FILE *f)
 {
-	/* Parentheses where the text would mean something else without, and sometimes anyway. */
+	/* Adds parentheses where the text would mean something else without them, and sometimes
+	 * anyway. */
 	bool inside = n->shape != LEAF && n->shape != NOT &&
 		      (n->shape == OR ? parent != OR : parent == NOT);
 	bool parentheses = inside || one_of(v, 8) == 0;

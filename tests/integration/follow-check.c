@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Follows an event, or takes snapshots of it, while a worker on each CPU makes known calls at full
- * speed, and accounts for every one of them, per CPU:
+ * speed, and accounts for every call, per CPU:
  *
  *   follow-check INSTANCE NS/NAME burst N    N calls on each CPU: read + overwritten + missed =
  * made follow-check INSTANCE NS/NAME resize N   the same over all sets of rings, for as long as the
@@ -10,8 +10,8 @@
  *   follow-check INSTANCE NS/NAME snapshot N nobody follows; N snapshots are taken while the
  * workers make calls (follow-snapshot.h): written + missed = made
  *
- * The event must record the workers' calls and nothing else: `id == 3 && COMM == "f-INSTANCE"`, of
- * which the first 15 bytes count. Nobody else on the machine has that name.
+ * The event must record only the workers' calls: `id == 3 && COMM == "f-INSTANCE"`; the first 15
+ * bytes of the name count. No other process on the machine has that name.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -24,18 +24,18 @@
 #include "client/perfpersist.h"
 #include "tests/integration/follow-snapshot.h"
 
-/* What became of one CPU's calls. */
+/* The account of one CPU's calls. */
 struct account {
 	int cpu;
 	uint64_t read, overwritten,
-		written; /* of all sets of rings; written by the rings' own word */
-	uint64_t gaps;	 /* numbers that did not come */
-	int64_t last;	 /* number of the last call seen */
+		written; /* of all sets of rings; written comes from the rings' headers */
+	uint64_t gaps;	 /* numbers that are absent */
+	int64_t last;	 /* number of the last call in the ring */
 };
 
 struct check {
 	const char *ns, *name;
-	struct perfpersist *p; /* for the follower; the changer has its own */
+	struct perfpersist *p; /* the follower's; the changer has its own */
 	struct account accounts[CPUS_MAX];
 	size_t n_accounts;
 	unsigned sets; /* of rings that were followed */
@@ -59,13 +59,13 @@ struct shared {
 	atomic_int sets; /* of rings that the follower has opened */
 	atomic_int changes;
 	atomic_bool go, over;	 /* over: all changes are made, all snapshots taken */
-	uint64_t made[CPUS_MAX]; /* calls, by the number of the worker */
-	int cpu[CPUS_MAX];	 /* … and where it made them */
+	uint64_t made[CPUS_MAX]; /* calls, by worker */
+	int cpu[CPUS_MAX];	 /* … and the worker's CPU */
 };
 
 static char worker_comm[16];
 
-/* n calls; or as many as it takes until it is over. */
+/* Makes n calls, or calls until it is over. */
 static pid_t start_worker(struct shared *s, int number, int cpu, long n, bool until_told)
 {
 	pid_t pid = fork();
@@ -114,7 +114,7 @@ static void drain(struct check *c, struct perfpersist_follow *f)
 		die("the follower: %s", strerror(-r));
 }
 
-/* A set of rings has come to its end: what it says itself. */
+/* A set of rings has ended: adds the counts from its headers. */
 static void settle(struct check *c, struct perfpersist_event *e, struct perfpersist_follow *f,
 		   const uint64_t *begin)
 {
@@ -220,7 +220,7 @@ static uint64_t take_snapshots(struct check *c, struct shared *s, int workers, s
 
 /* ── changing ───────────────────────────────────────────────────────────────────────────── */
 
-/* In a process of its own, as another client would. */
+/* The changer is a process of its own, like another client. */
 static void change_often(const char *instance, const struct check *c, bool resize, struct shared *s,
 			 long n)
 {
@@ -244,7 +244,8 @@ static void change_often(const char *instance, const struct check *c, bool resiz
 		if (perfpersist_change(p, c->ns, c->name, &change, NULL) < 0)
 			die("%s", perfpersist_error(p));
 		atomic_fetch_add(&s->changes, 1);
-		/* Rings that nobody has opened go with what they hold: that is no loss to count. */
+		/* Rings that nobody has opened vanish with their records: that loss does not
+		 * count. */
 		while (resize && atomic_load(&s->sets) <= i + 1)
 			sched_yield();
 	}
@@ -270,7 +271,7 @@ static pid_t start_changer(const char *instance, const struct check *c, const ch
 
 /* ── accounting ─────────────────────────────────────────────────────────────────────────── */
 
-/* What the registry says was missed on that CPU. */
+/* The registry's missed count for that CPU. */
 static uint64_t missed_on(const char *instance, const struct check *c, int cpu)
 {
 	char path[256], line[256], key[32];
@@ -303,15 +304,15 @@ static uint64_t made_on(const struct shared *s, int workers, int cpu)
 }
 
 /*
- * Whether these records and what was missed are what was made. The kernel counts a miss before any
- * filter: where it shut the program out on that CPU, what others did there is among the missed.
+ * Whether the records and the missed count match the calls. The kernel counts a miss before any
+ * filter: where it shut the program out on that CPU, the count includes other processes' calls.
  */
 static bool is_all(uint64_t recorded, uint64_t missed, uint64_t made)
 {
 	return recorded <= made && made <= recorded + missed;
 }
 
-/* gaps: in n snapshots, each of which may lack what was missed. */
+/* gaps: in n snapshots, each of which may lack the missed calls. */
 static void judge_snapshots(const char *instance, struct check *c, const struct shared *s,
 			    int workers, uint64_t gaps, uint64_t n)
 {

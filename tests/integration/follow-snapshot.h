@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Snapshots of rings while a worker on each CPU writes into them at full speed: in none of them is
- * anything torn, twice, missing or out of order, and they hold nearly all that the rings do. A part
- * of follow-check.c.
+ * Takes snapshots of rings while a worker on each CPU writes into them at full speed: no snapshot
+ * has a torn, duplicate, missing or misplaced record, and each holds nearly everything in the
+ * rings. A part of follow-check.c.
  */
 #pragma once
 
@@ -15,9 +15,9 @@
 
 #define ARGS_OFFSET 16 /* of sys_enter's arguments in its payload */
 #define CPUS_MAX 256
-#define RECORD_SIZE 64 /* at least */
+#define RECORD_SIZE 64 /* minimum */
 
-/* The number of the call that a record is of; one that is not whole is the end of us. */
+/* The number of the call in this record; dies if the record is torn. */
 static inline int64_t call_of(const struct perfpersist_sample *s)
 {
 	int64_t args[6];
@@ -34,10 +34,10 @@ struct snapshots {
 	struct perfpersist_event *e;
 	struct perfpersist_snapshot *snapshot;
 	uint64_t buffer;
-	int64_t newest[CPUS_MAX]; /* call of each ring in the last snapshot */
+	int64_t newest[CPUS_MAX]; /* newest call of each ring in the last snapshot */
 	uint64_t records, gaps;
 	double *fill;	   /* of each copy of a ring */
-	uint64_t *written; /* records, while it was copied; of those copies where there were any */
+	uint64_t *written; /* records written during the copy, for copies where there were any */
 	size_t n, hot;
 };
 
@@ -50,7 +50,7 @@ static inline uint64_t snapshots_records(const struct snapshots *s, size_t ring)
 	return stat.records;
 }
 
-/* Newest first: each record has the number before the last one's. */
+/* Newest first: each record has the previous number minus one. */
 static inline void snapshots_check_ring(struct snapshots *s, size_t ring, uint64_t written)
 {
 	int cpu = perfpersist_ring_cpu(s->e, ring), r;
@@ -90,7 +90,7 @@ static inline void snapshots_check_ring(struct snapshots *s, size_t ring, uint64
 	s->fill[s->n++] = (double)bytes / (double)s->buffer;
 }
 
-/* From another CPU each time, so that each ring is copied while its worker runs. */
+/* Runs on another CPU each time, so that it copies each ring while its worker runs. */
 static inline void snapshots_take(struct snapshots *s, size_t number)
 {
 	size_t n = perfpersist_event_rings(s->e);
@@ -135,14 +135,14 @@ static inline void snapshots_judge(struct snapshots *s, size_t taken)
 		die("the snapshots lack too much of what the rings held");
 }
 
-/* Whether of so many snapshots enough copies raced with their writers to show something. */
+/* Whether enough copies raced with their writers to prove something. */
 static inline bool snapshots_raced(const struct snapshots *s, size_t taken)
 {
 	return s->hot >= taken * perfpersist_event_rings(s->e) / 50;
 }
 
-/* As many as asked for, of an event into which workers write; more where writers seldom ran
- * meanwhile, as on a busy machine. Returns how many calls were missing in the midst of them. */
+/* Takes `taken` snapshots of an event into which workers write; more if the writers seldom ran
+ * meanwhile, as on a busy machine. Returns how many calls were absent within them. */
 static inline uint64_t snapshots_check(struct perfpersist_event *e, uint64_t buffer, size_t taken)
 {
 	size_t rings = perfpersist_event_rings(e), most = 50 * taken, i = 0;
@@ -154,7 +154,7 @@ static inline uint64_t snapshots_check(struct perfpersist_event *e, uint64_t buf
 		die("out of memory");
 	if (perfpersist_snapshot_new(e, &s.snapshot) < 0)
 		die("%s", perfpersist_error(NULL));
-	for (size_t ring = 0; ring < rings; ring++) /* each has been filled */
+	for (size_t ring = 0; ring < rings; ring++) /* each ring is full */
 		while (snapshots_records(&s, ring) < 2 * buffer / RECORD_SIZE)
 			sched_yield();
 	while (i < taken || (i < most && !snapshots_raced(&s, taken)))

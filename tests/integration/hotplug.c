@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * CPUs that seem to come and go, and what the engine makes of it; see hotplug.h. Several verbs,
- * with a + between them, are done one after the other.
+ * Pretends that CPUs go offline and online, and shows how the engine reacts; see hotplug.h. Several
+ * verbs, separated by +, run one after the other.
  *
  *   hotplug INSTANCE down|up CPU       the hotplug steps of a CPU
- *   hotplug INSTANCE undone CPU        down, and then the way down is given up
+ *   hotplug INSTANCE undone CPU        down, and then the kernel rolls back
  *   hotplug INSTANCE state CPU         "GENERATION AWAY"
- *   hotplug INSTANCE come ID CPU…      tells the engine that these have come; prints what it
- *                                      answers: "rings=MASK incomplete=0", or its sentence (exit 1)
+ *   hotplug INSTANCE come ID CPU…      tells the engine that these are online; prints its
+ *                                      answer: "rings=MASK incomplete=0", or its error (exit 1)
  *   hotplug INSTANCE incomplete ID          0 or 1, as enumerated
  *   hotplug INSTANCE bounce N CPU NAMESPACE/EVENT/LINK:ID…
  *                                      N times down, up, incomplete, told, another link, not incomplete
@@ -48,7 +48,7 @@ static void go(const char *how, unsigned cpu)
 {
 	unsigned step = hotplug_perf_step();
 
-	/* Other steps mean nothing. */
+	/* Other steps have no effect. */
 	hotplug_run(instance, cpu, 0, step + 1);
 	if (strcmp(how, "up") != 0)
 		hotplug_run(instance, cpu, 0, step);
@@ -80,7 +80,7 @@ static unsigned is_incomplete(uint64_t id)
 	return event.incomplete;
 }
 
-/* ── there and back ─────────────────────────────────────────────────────────────────────── */
+/* ── offline and online again ───────────────────────────────────────────────────────────── */
 
 static void bounce_event(unsigned cpu, const char *leaf, uint64_t id)
 {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What CPU hotplug looks like to the daemon, without touching a CPU: the program that the instance
- * has on the kernel's hotplug steps is run as the kernel would run it; and the order that follows,
- * given to the engine on a connection that takes the place of the broker's (which comes back at
- * once). Root only.
+ * Shows the daemon a CPU hotplug without touching a CPU: runs the instance's program for the
+ * kernel's hotplug steps as the kernel would run it, and sends the engine the order that follows,
+ * on a connection that replaces the broker's (which reconnects at once). Root only.
  */
 #pragma once
 
@@ -59,7 +58,7 @@ static inline struct pp_cpu_state hotplug_state(const char *instance, unsigned c
 	return state;
 }
 
-/* The number of the step in which perf events come and go: sysfs lists them. */
+/* The number of the step at which perf events start and stop: sysfs lists the steps. */
 static inline unsigned hotplug_perf_step(void)
 {
 	_cleanup_fclose_ FILE *f = fopen("/sys/devices/system/cpu/hotplug/states", "re");
@@ -72,8 +71,8 @@ static inline unsigned hotplug_perf_step(void)
 	die("sysfs has no step perf:online");
 }
 
-/* As the kernel calls the tracepoint: the CPU is on its way to a target step, and about to do
- * `step`. */
+/* Calls the program as the kernel calls the tracepoint: the CPU is on its way to a target step, and
+ * about to do `step`. */
 static inline void hotplug_run(const char *instance, unsigned cpu, unsigned target, unsigned step)
 {
 	uint64_t args[4] = { cpu, target, step, 0 };
@@ -101,11 +100,11 @@ static inline int hotplug_connect(const char *instance)
 	return fd;
 }
 
-/* Whether there was an answer: the engine may die, and the broker may come between. */
+/* Whether there was an answer: the engine may die, and the broker may interfere. */
 static inline bool hotplug_ask(const char *instance, const struct pp_order *order,
 			       struct pp_answer *ret)
 {
-	size_t size = offsetof(struct pp_order, parsed); /* of these types */
+	size_t size = offsetof(struct pp_order, parsed); /* size of an order of these types */
 	_cleanup_close_ int fd = hotplug_connect(instance);
 
 	if (send(fd, order, size, MSG_NOSIGNAL) != (ssize_t)size)
@@ -118,7 +117,7 @@ static inline bool hotplug_ask(const char *instance, const struct pp_order *orde
 	return true;
 }
 
-/* The order that these CPUs have come, for one event. */
+/* Orders the engine to handle these online CPUs for one event. */
 static inline void hotplug_order(const char *instance, uint64_t id, const struct pp_cpumask *cpus,
 				 struct pp_answer *ret)
 {
@@ -132,7 +131,7 @@ static inline void hotplug_order(const char *instance, uint64_t id, const struct
 		;
 }
 
-/* The event as it is enumerated. False: there is none. */
+/* Finds the event in the enumeration; false: there is none. */
 static inline bool hotplug_find(const char *instance, uint64_t id, struct pp_event *ret)
 {
 	static struct pp_order order;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * libperfpersist, used as its header says, against a daemon. Exit 0 if every call did what it
- * should; else 1, with the call that did not on stderr.
+ * Uses libperfpersist as its header says, against a daemon. Exit 0 if every call did what it
+ * should; else 1, with the failed call on stderr.
  *
- *   INSTANCE=NAME library-calls calls     every blocking call, its outcomes and its sentences
+ *   INSTANCE=NAME library-calls calls     every blocking call, its results and its error messages
  *   INSTANCE=NAME library-calls async     two connections in one poll(2) loop, in a pipeline
  *   INSTANCE=NAME library-calls outlive   opens t/outlive, says "open", and then for each line
  *                                         that it reads, how many records a new snapshot holds
  *   INSTANCE=NAME library-calls gone      says "connected", reads a line (the daemon has been
  *                                         killed), and tries to go on
- *   perfctl reopen NAME -- library-calls fds    opens what it inherits, and says what it is
+ *   perfctl reopen NAME -- library-calls fds    opens the inherited descriptors, and describes them
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -32,7 +32,7 @@ static unsigned checks;
 		}                                                                       \
 	} while (0)
 
-/* The call returns that, and says something of it that has the word in it. */
+/* The call returns that error, and its message contains the word. */
 #define CHECK_FAILS(p, call, error, word)                                                         \
 	do {                                                                                      \
 		int _r = (call);                                                                  \
@@ -63,14 +63,14 @@ static const struct perfpersist_create_options switches = {
 	.buffer = 64 << 10,
 };
 
-/* Makes the kernel switch, so that there is something to record. */
+/* Makes the kernel switch tasks, so that it has something to record. */
 static void make_switches(int n)
 {
 	while (n--)
 		poll(NULL, 0, 1);
 }
 
-/* How many records a snapshot of all rings holds; checks their order and their rings' counts. */
+/* Counts the records in a snapshot of all rings; checks their order and the rings' counts. */
 static size_t walk(struct perfpersist_snapshot *s, enum perfpersist_order order, size_t newest)
 {
 	struct perfpersist_merge *m;
@@ -112,7 +112,7 @@ static size_t count_in_rings(struct perfpersist_event *e, struct perfpersist_sna
 	return n;
 }
 
-/* All that was ever written, be it still in the rings or not. */
+/* Counts all records ever written, including overwritten ones. */
 static uint64_t count_written(struct perfpersist_event *e)
 {
 	struct perfpersist_ring_stat stat = { .sz = sizeof(stat) };
@@ -139,7 +139,7 @@ static void check_create(struct perfpersist *p)
 	CHECK(info.state == PERFPERSIST_RUNNING && info.flags & PERFPERSIST_ALL_CPUS);
 	CHECK_OK(p, perfpersist_create(p, "t", "b", &o, NULL));
 	CHECK_FAILS(p, perfpersist_create(p, "t", "a", &o, NULL), -EEXIST, "delete it first");
-	/* What no perfctl lets through is the daemon's to refuse. */
+	/* perfctl never lets these through, so the daemon has to refuse them. */
 	CHECK_FAILS(p, perfpersist_create(p, "t", "9", &o, NULL), -EINVAL, "cannot be an event's");
 	CHECK_FAILS(p, perfpersist_create(p, "+new-1", "x", &o, NULL), -EINVAL, "a namespace's");
 	CHECK_FAILS(p, perfpersist_create(p, "..", "x", &o, NULL), -EINVAL, "a namespace's");
@@ -196,7 +196,7 @@ static void check_open(struct perfpersist *p)
 	CHECK(!strcmp(again.name, "a") && again.id == info.id);
 	CHECK(perfpersist_event_rings(by_id) == perfpersist_event_rings(e));
 	CHECK(fcntl(perfpersist_ring_fd(e, 0), F_GETFD) & FD_CLOEXEC);
-	/* The kernel lets nobody write there. */
+	/* The kernel forbids writable mappings. */
 	CHECK(mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, perfpersist_ring_fd(e, 0), 0) ==
 	      MAP_FAILED);
 	perfpersist_event_free(by_id);
@@ -248,7 +248,7 @@ static void check_delete(struct perfpersist *p)
 	CHECK_FAILS(p, perfpersist_delete_by_id(p, id, NULL), -ENOENT, "no event");
 	CHECK_OK(p, perfpersist_delete(p, "t", "a", NULL));
 	CHECK_FAILS(p, perfpersist_delete(p, "t", "a", &info), -ENOENT, "no ");
-	/* A name that was freed can be taken again, and what has it now is another. */
+	/* A freed name can be used again, for another event. */
 	CHECK_OK(p, perfpersist_create(p, "t", "b", &switches, &info));
 	CHECK(info.id > id);
 	CHECK_OK(p, perfpersist_delete(p, "t", "b", NULL));
@@ -312,7 +312,7 @@ static void on_result(struct perfpersist *p, const struct perfpersist_result *re
 	(*x->done)++;
 }
 
-/* Both connections, until so many callbacks have run. */
+/* Runs both connections until so many callbacks have run. */
 static void loop(struct perfpersist *const p[2], const unsigned *done, unsigned wanted)
 {
 	while (*done < wanted) {
@@ -339,7 +339,7 @@ static void async(const char *instance)
 	struct expectation missing = { .error = -ENOENT, .done = &done };
 	char name[16];
 
-	/* By turns on either connection, all at once. */
+	/* Alternates between the connections, all requests at once. */
 	for (int i = 0; i < EVENTS; i++) {
 		snprintf(name, sizeof(name), "a%d", i);
 		CHECK_OK(p[i % 2], perfpersist_create_async(p[i % 2], "async", name, &switches,
@@ -368,7 +368,7 @@ static void async(const char *instance)
 			 perfpersist_delete_async(p[i % 2], "async", name, on_result, &one));
 	}
 	loop(p, &done, EVENTS);
-	/* What is under way when its connection is freed is told so, once. */
+	/* A request that is under way when its connection is freed gets exactly one -ECANCELED. */
 	done = 0;
 	missing.error = -ECANCELED;
 	CHECK_OK(p[0], perfpersist_list_async(p[0], NULL, on_result, &missing));
@@ -452,7 +452,7 @@ static void fds(void)
 	CHECK(perfpersist_open_fds(list, (size_t)n + 1, &e) == -EBADMSG);
 	CHECK_OK(NULL, perfpersist_open_fds(list, (size_t)n, &e));
 	for (int i = 0; i < n; i++)
-		close(3 + i); /* they are duplicated */
+		close(3 + i); /* the event holds duplicates */
 	CHECK_OK(NULL, perfpersist_event_info(e, &info));
 	CHECK(info.owner == UINT32_MAX && info.missed_unknown && info.state == 0);
 	CHECK_OK(NULL, perfpersist_snapshot_new(e, &s));

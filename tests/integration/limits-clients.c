@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Reaches each limit on clients, is refused, releases, and reaches it again, many times; in the
- * end nothing is charged.
+ * Reaches each limit on clients, gets refused, releases, and reaches it again, many times. In the
+ * end the daemon charges nothing.
  *
  *   limits-clients INSTANCE LIMIT ROUNDS
  *
- * LIMIT is one of those in the table at the end; the daemon's configuration, which the numbers
- * below are of, is test-limits.sh's.
+ * LIMIT is one of those in the table at the end. The numbers below come from the daemon's
+ * configuration in test-limits.sh.
  */
 #include "limits-engine.h"
 
@@ -26,7 +26,7 @@ static struct perfpersist *let_in(uid_t uid)
 	return p;
 }
 
-/* One more connection of this user is turned away. */
+/* The daemon refuses one more connection of this user. */
 static void turned_away(struct limit *l, uid_t uid)
 {
 	struct perfpersist *p = connect_as(uid);
@@ -55,7 +55,7 @@ static void connections_user(unsigned rounds)
 	tell(&l);
 }
 
-/* Those of several users, none of whom has as many as a user may have. */
+/* Connections of several users, each below the limit per user. */
 static void connections_total(unsigned rounds)
 {
 	struct limit l = { .name = "connections in all", .says = "MaxConnections=" };
@@ -88,8 +88,8 @@ static void on_listed(struct perfpersist *p _unused_,
 }
 
 /*
- * While the engine does nothing one connection has as many requests under way as it may, with one
- * more that is not read; and a second one of that user has what is left.
+ * While the engine is stopped one connection has as many requests under way as it may, plus one
+ * that the daemon does not read; a second connection of that user has the rest.
  */
 static void fill_requests(struct perfpersist *a, struct perfpersist *b)
 {
@@ -158,14 +158,14 @@ static void copies_of(unsigned rounds, uid_t uid, struct limit *l)
 		AWAIT(user_line(uid).copies == all / COPIES * (COPIES - 1), "a copy to be gone");
 		must(p, perfpersist_open_copy(p, "c", "e", &e[i % COPIES]), "copying again");
 	}
-	perfpersist_free(p); /* what is copied stays, and stays charged */
+	perfpersist_free(p); /* the copy stays, and stays charged */
 	if (user_line(uid).copies == 0)
 		die("copies that are held are charged to nobody");
 	for (unsigned i = 0; i < COPIES; i++)
 		perfpersist_event_free(e[i]);
 }
 
-/* Of several users, the last of whom has fewer than a user may have. */
+/* Copies of several users, of whom the last stays below the limit per user. */
 static void copies_of_all(unsigned rounds, struct limit *l)
 {
 	struct perfpersist *p[COPIES_TOTAL / COPIES + 1], *last = NULL;
@@ -193,7 +193,7 @@ static void copies_of_all(unsigned rounds, struct limit *l)
 		perfpersist_free(p[i]);
 }
 
-/* Of an event with nothing but copies for readers; root is bound by these limits, too. */
+/* Copies of an event whose readers only get copies; these limits bind root, too. */
 static void copies(unsigned rounds)
 {
 	struct limit of_one = { .name = "copies of a user", .says = "MaxCopies=" };

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * An engine that is stopped, and requests that wait for it: so that they are under way for as long
- * as a test wants.
+ * Stops the engine, so that requests stay under way for as long as a test wants.
  */
 #pragma once
 
@@ -32,7 +31,7 @@ static inline bool dispatched(struct perfpersist *p)
 	return true;
 }
 
-/* Something that the engine alone can answer: there is no such tracepoint. */
+/* A request that only the engine can answer: there is no such tracepoint. */
 static inline void ask_the_engine(struct perfpersist *p, const char *ns, uint64_t buffer)
 {
 	const struct perfpersist_create_options o = {
@@ -45,7 +44,7 @@ static inline void ask_the_engine(struct perfpersist *p, const char *ns, uint64_
 	dispatched(p);
 }
 
-/* Stopped, or running, and not only about to be. */
+/* Waits until the process really is stopped or running. */
 static inline void await_state(pid_t pid, bool stopped)
 {
 	char path[32], text[512];

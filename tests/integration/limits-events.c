@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Reaches each limit on events and their memory, is refused, releases, and reaches it again, many
- * times; in the end nothing is charged.
+ * Reaches each limit on events and their memory, gets refused, releases, and reaches it again, many
+ * times. In the end the daemon charges nothing.
  *
  *   limits-events INSTANCE events|memory ROUNDS
  *
- * The daemon's configuration, which the numbers below are of, is test-limits.sh's.
+ * The numbers below come from the daemon's configuration in test-limits.sh.
  */
 #include "limits-engine.h"
 
@@ -31,8 +31,8 @@ static void delete_it(struct perfpersist *p, const char *ns, const char *name)
 }
 
 /*
- * 4 of a user, 6 of a namespace, 10 in all, with root's at the last: second names for one event, as
- * far as this machine gives users live rings; else events of their own.
+ * 4 per user, 6 per namespace, 10 in all, including root's in the end. They are second names for
+ * one event, if this machine gives users live rings; else events of their own.
  */
 static void events(unsigned rounds)
 {
@@ -81,8 +81,8 @@ static void events(unsigned rounds)
 
 /* ── memory ─────────────────────────────────────────────────────────────────────────────── */
 
-/* The limits have room for so many events with this buffer, and not for what one more is estimated
- * at. */
+/* The limits have room for this many events with this buffer, but not for the estimate of one
+ * more. */
 #define SLOTS 4
 #define BUFFER (256 * 1024)
 
@@ -91,8 +91,8 @@ static int fill(struct perfpersist *p, const char *ns, unsigned slot)
 	return CREATE(p, ns, slot_name(slot), .event = "oom:mark_victim", .buffer = BUFFER);
 }
 
-/* Takes the slot if its memory is free: the event is gone at once, its memory when the kernel has
- * given it back. */
+/* Takes the slot if its memory is free: the event is gone at once, its memory only when the kernel
+ * has freed it. */
 static bool take(struct perfpersist *p, const char *ns, unsigned slot, struct limit *l)
 {
 	int r = fill(p, ns, slot);
@@ -100,11 +100,11 @@ static bool take(struct perfpersist *p, const char *ns, unsigned slot, struct li
 	if (r == 0)
 		return true;
 	refused(l, r, perfpersist_error(p));
-	l->reached--; /* it is the same time that the limit is reached */
+	l->reached--; /* it is the same hit of the limit */
 	return false;
 }
 
-/* With rings that come and go; there is room for none when it begins and ends. */
+/* With rings that are made and freed; it begins and ends with no room for a ring. */
 static void with_rings(struct perfpersist *p, const char *ns, unsigned slots, unsigned rounds,
 		       struct limit *l, void (*meanwhile)(void))
 {
@@ -119,8 +119,8 @@ static void with_rings(struct perfpersist *p, const char *ns, unsigned slots, un
 }
 
 /*
- * With what is charged before there are any rings, and given back because there will be none: the
- * kernel takes its time to free rings. There is room for one when it begins and ends.
+ * With memory that the daemon charges before the rings exist and refunds because the order fails:
+ * the kernel takes its time to free real rings. It begins and ends with room for one ring.
  */
 static void with_orders(struct perfpersist *p, const char *ns, unsigned slots, unsigned rounds,
 			struct limit *l, void (*meanwhile)(void))
@@ -160,7 +160,7 @@ static struct limit memory_of_user = { .name = "memory of a user", .says = "MaxM
 static struct limit memory_of_all = { .name = "memory in all", .says = "MaxMemory=" };
 static struct perfpersist *neighbour;
 
-/* The user's limit is reached, and so is that of the namespace that all of it is in. */
+/* This reaches the user's limit and that of the namespace, which has the same events. */
 static void ask_as_neighbour(void)
 {
 	refused(&memory_of_ns, fill(neighbour, "m", SLOTS), perfpersist_error(neighbour));

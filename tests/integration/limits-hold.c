@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Opens an event and has its rings mapped until a line comes on its input; then lets go of them and
- * stays until the input ends. Tells on its output when it is so far.
+ * Opens an event and maps its rings until it reads a line; then it releases them and stays until
+ * its input ends. Prints a line after each step.
  *
  *   limits-hold SOCKET NAMESPACE/NAME
  */

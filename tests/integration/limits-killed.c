@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Clients of several users that do whatever can be done, each killed at a moment of its own: in the
- * end nothing is charged.
+ * Clients of several users make every kind of request, and each is killed at a random time. In the
+ * end the daemon charges nothing.
  *
  *   limits-killed INSTANCE NAMESPACE SEED KILLS
  */
@@ -13,7 +13,7 @@
 
 #define CLIENTS 3 /* at a time */
 #define NAMES 6
-#define OPEN 4 /* that a client keeps */
+#define OPEN 4 /* that a client keeps open */
 
 static const char *ns;
 
@@ -35,15 +35,15 @@ static void seed(uint64_t number)
 
 /* ── a client ───────────────────────────────────────────────────────────────────────────── */
 
-/* What it may be killed in the middle of. */
+/* The client may be killed in the middle of any of these. */
 struct client {
 	struct perfpersist *p;
 	struct perfpersist_event *open[OPEN];
 	char name[8];
 };
 
-/* The name may be another's by now, the limit reached, the event gone or in the hands of another:
- * nothing else may happen to any of them. */
+/* Another client may have the name by now, the limit may be reached, the event may be gone or
+ * belong to another: no other error is allowed. */
 static bool fine(const struct client *c, int err)
 {
 	static const int expected[] = { EDQUOT, ENOENT, EEXIST, EBUSY, EAGAIN };
@@ -130,7 +130,7 @@ static void do_change(struct client *c)
 	};
 	int r = perfpersist_change(c->p, ns, c->name, &o, NULL);
 
-	/* Nobody but root and its creator gives an event other buffers. */
+	/* Only root and the event's creator may change its buffers. */
 	if (r != -EACCES)
 		fine(c, r);
 }
@@ -146,7 +146,7 @@ static void on_result(struct perfpersist *p _unused_, const struct perfpersist_r
 	perfpersist_event_free(result->event);
 }
 
-/* Several at once, without a look at the answers. */
+/* Sends several requests at once, without a look at the answers. */
 static void do_many(struct client *c)
 {
 	const struct perfpersist_create_options o = {
@@ -160,7 +160,7 @@ static void do_many(struct client *c)
 	perfpersist_dispatch(c->p);
 }
 
-/* How many of them the client has begun is told by *begun. */
+/* *begun counts the requests that the client has begun. */
 __attribute__((noreturn)) static void live(uint64_t number, uid_t uid, unsigned *begun)
 {
 	static void (*const deeds[])(struct client * c) = {
@@ -180,8 +180,8 @@ __attribute__((noreturn)) static void live(uint64_t number, uid_t uid, unsigned 
 struct victim {
 	pid_t pid;
 	unsigned *begun;
-	unsigned until; /* it has begun so many */
-	double later;	/* and so many seconds have passed */
+	unsigned until; /* it has begun this many */
+	double later;	/* and this many seconds have passed */
 };
 
 static void bear(struct victim *v, uint64_t number, unsigned which)
@@ -229,7 +229,7 @@ static void delete_all(void)
 	for (size_t i = 0; i < n; i++) {
 		int r = perfpersist_delete_by_id(root, all[i].id, NULL);
 
-		/* Those whose creation or deletion is still under way. */
+		/* The creation or deletion of these is still under way. */
 		if (r < 0 && r != -EBUSY && r != -ENOENT)
 			die("cannot delete: %s", perfpersist_error(root));
 	}
@@ -241,8 +241,8 @@ static bool all_is_gone(void)
 	return nothing_is_charged();
 }
 
-/* What the daemon opens with the first that asks for it, and keeps: whoever counts its descriptors
- * afterwards has them all. */
+/* Makes the daemon open what it opens on first use and keeps, so that a later count of its
+ * descriptors is complete. */
 static void ask_for_all(void)
 {
 	struct client c = { .p = root, .name = "once" };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What tests of limits share: connections as any user, what the daemon has charged to whom, and
- * refusals that must be the right ones. Root only. Knows no limit in particular.
+ * Shared by the tests of limits: connections as any user, the daemon's charges, and checks that a
+ * refusal is the right one. Root only. Knows no limit in particular.
  */
 #pragma once
 
@@ -20,7 +20,7 @@
 
 #define PATIENCE_SECONDS 60
 
-/* No such users, and no need of them. */
+/* No such users exist, and the tests need none. */
 #define FIRST_USER 61101U
 
 static const char *instance;
@@ -47,7 +47,7 @@ static inline double now(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* Evaluates what again and again until it is true; fails after a long time. */
+/* Evaluates `what` again and again until it is true; fails after a long time. */
 #define AWAIT(what, ...)                                                 \
 	do {                                                             \
 		double await_end = now() + PATIENCE_SECONDS;             \
@@ -60,14 +60,14 @@ static inline double now(void)
 
 /* ── people ─────────────────────────────────────────────────────────────────────────────── */
 
-/* As far as the daemon sees who connects. */
+/* Changes the credentials that the daemon sees on a connection. */
 static inline void become(uid_t uid)
 {
 	if (setresuid(-1, 0, -1) < 0 || setresgid(-1, uid, -1) < 0 || setresuid(-1, uid, -1) < 0)
 		die("cannot become user %u: %m", uid);
 }
 
-/* Afterwards we are root again. */
+/* Returns as root again. */
 static inline struct perfpersist *connect_as(uid_t uid)
 {
 	struct perfpersist_options opts = { .sz = sizeof(opts), .instance = instance };
@@ -106,7 +106,8 @@ static inline pid_t engine_pid(void)
 
 /* ── charges ────────────────────────────────────────────────────────────────────────────── */
 
-/* The line of a user (ns NULL), of a namespace, or (total) of all; all zeroes if there is none. */
+/* The line of a user (ns NULL), of a namespace, or (total) of all users; all zeroes if there is
+ * none. */
 static inline struct perfpersist_limit line_of(uint32_t scope, uint32_t uid, const char *ns)
 {
 	_cleanup_free_ struct perfpersist_limit *all = NULL;
@@ -138,7 +139,7 @@ static inline struct perfpersist_limit total_line(void)
 	return line_of(PERFPERSIST_LIMIT_TOTAL, 0, NULL);
 }
 
-/* Whether nothing is charged to anybody but the connection and the request that ask. */
+/* Whether the daemon charges only the connection and the request that ask. */
 static inline bool nothing_is_charged(void)
 {
 	_cleanup_free_ struct perfpersist_limit *all = NULL;
@@ -159,7 +160,7 @@ static inline bool nothing_is_charged(void)
 
 /* ── events ─────────────────────────────────────────────────────────────────────────────── */
 
-/* On the first CPU that this process may run on, as a list of CPUs. */
+/* The first CPU that this process may run on, as a list of CPUs. */
 static inline const char *first_cpu(void)
 {
 	static char text[16];
@@ -175,7 +176,7 @@ static inline const char *first_cpu(void)
 	return text;
 }
 
-/* A small ring on one CPU, of an event that nothing makes happen, unless o says otherwise. */
+/* Creates an event that never fires, with a small ring on one CPU, unless o says otherwise. */
 static inline int create(struct perfpersist *p, const char *ns, const char *name,
 			 struct perfpersist_create_options o)
 {
@@ -201,10 +202,10 @@ static inline void must(struct perfpersist *p, int err, const char *what)
 
 /* ── refusals ───────────────────────────────────────────────────────────────────────────── */
 
-/* What was done up to a limit, and how often that was. */
+/* A limit and how often the test reached it. */
 struct limit {
 	const char *name;
-	const char *says; /* part of the sentence that refuses */
+	const char *says; /* part of the message that refuses */
 	unsigned reached;
 	char sentence[512];
 };
@@ -220,7 +221,7 @@ static inline void refused(struct limit *l, int err, const char *sentence)
 	snprintf(l->sentence, sizeof(l->sentence), "%s", sentence);
 }
 
-/* The same of perfctl, run by that user: exit 1, and the sentence of before. */
+/* The same for perfctl, run as that user: exit 1, and the same message. */
 static inline void perfctl_refused(const struct limit *l, uid_t uid, const char *const args[])
 {
 	char program[256], said[2048], *argv[16] = { program, (char *)"--instance" };

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Creates an event for each tracepoint that stands on its input, one a line.
+ * Creates an event for each tracepoint on its input, one per line.
  *
  *   many-events INSTANCE NAMESPACE BUFFER CPUS [generic]
  *
- * SYSTEM:NAME becomes NAMESPACE/SYSTEM__NAME, cut where a name must end. BUFFER is in
- * bytes, CPUS a list. Prints the tracepoints that have an event now: some a kernel may keep from all
- * who would record them.
+ * SYSTEM:NAME becomes NAMESPACE/SYSTEM__NAME, cut where a name must end. BUFFER is in bytes, CPUS a
+ * list. Prints the tracepoints that have an event now: the kernel may refuse to let anybody record
+ * some of them.
  */
 #include <string.h>
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Puts into the place of a pinned map another one as a newer version of perfpersist, or chance,
- * would have left it. The map must be one of ours: a ring, or an event's meta.
+ * Replaces a pinned map by one that a newer version of perfpersist, or damage, might have left. The
+ * map must be a ring or an event's meta.
  *
  *   newer-pin newer  PATH    version + 1
- *   newer-pin larger PATH    version + 1, and 512 bytes more than this version knows of
- *   newer-pin damage PATH    something else where magic and version were
+ *   newer-pin larger PATH    version + 1, and 512 bytes more than this version knows
+ *   newer-pin damage PATH    overwrites magic and version
  *
- * Flags, frozenness, owner and mode stay. Both begin with a u64 magic and a u32 version.
+ * Flags, the frozen state, owner and mode stay. Both kinds of map begin with a u64 magic and a u32
+ * version.
  */
 #include <errno.h>
 #include <linux/bpf.h>
@@ -132,7 +133,7 @@ static int run(const char *how, const char *path)
 	new = make_map(&info, value);
 	if (new < 0)
 		return new;
-	/* A ring is frozen, and nothing else that can be mapped is ours. */
+	/* Rings are frozen, and no other map of ours can be mapped. */
 	r = info.map_flags & BPF_F_MMAPABLE ? freeze(new) : 0;
 	return r < 0 ? r : replace_pin(path, new);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Stands for systemd at the end of NOTIFY_SOCKET: writes down what a daemon says of itself, "PID
- * KEY=VALUE" a line. Whenever that is READY=1 it runs a program before it listens on, and what that
- * prints is what was true at that moment.
+ * Replaces systemd as the listener of NOTIFY_SOCKET: prints each notification of a daemon as a line
+ * "PID KEY=VALUE". After READY=1 it runs a program before it listens on, so that the program's
+ * output shows the state at that time.
  *
  * Usage: notify-listen SOCKET [PROGRAM [ARGUMENT]...]
  */
@@ -50,7 +50,7 @@ static void run(char **command)
 	waitpid(pid, NULL, 0);
 }
 
-/* Whether the daemon said that it is ready. */
+/* Returns whether the daemon sent READY=1. */
 static bool print(char *text, pid_t pid)
 {
 	bool ready = false;

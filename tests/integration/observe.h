@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * For the helpers of the coexistence, sampling and snapshot tests: events opened through the
- * library, independent counters of the kernel's beside them, and processes on a CPU of their
- * own. A helper that cannot do its work says why and exits with 2.
+ * For the helpers of the coexistence, sampling and snapshot tests: opens events through the
+ * library, independent counters of the kernel, and processes on CPUs of their own. A helper that
+ * cannot do its work prints why and exits with 2.
  */
 #pragma once
 
@@ -77,7 +77,7 @@ static inline struct perfpersist *connect_to(const char *instance)
 	return p;
 }
 
-/* Takes "NAMESPACE/EVENT" apart; ns is the caller's 64 bytes. */
+/* Splits "NAMESPACE/EVENT"; ns is the caller's 64 bytes. */
 static inline const char *split_name(const char *name, char *ns)
 {
 	const char *slash = strchr(name, '/');
@@ -96,7 +96,7 @@ static inline struct perfpersist_event *open_event(struct perfpersist *p, const 
 	const char *event = split_name(name, ns);
 	int r;
 
-	/* -EAGAIN: too many descriptors are on their way to others. */
+	/* -EAGAIN: too many descriptors are in flight to other processes. */
 	for (int i = 0; (r = perfpersist_open(p, ns, event, &e)) == -EAGAIN && i < 1000; i++)
 		usleep(10000);
 	if (r < 0)
@@ -104,7 +104,7 @@ static inline struct perfpersist_event *open_event(struct perfpersist *p, const 
 	return e;
 }
 
-/* What the daemon says is missed; tracepoint recorders' misses are not in the rings. */
+/* The daemon's missed count; tracepoint recorders' misses are not in the rings. */
 static inline uint64_t missed_of(struct perfpersist *p, const char *name)
 {
 	struct perfpersist_info info = { .sz = sizeof(info) };
@@ -144,7 +144,8 @@ static inline size_t ring_of_cpu(struct perfpersist_event *e, int cpu)
 	die("the event has no ring for CPU %d", cpu);
 }
 
-/* Where the tracepoint's payload has a field, as in "unsigned long args[6]"; -1: it has none. */
+/* The offset of a field in the tracepoint's payload, such as "unsigned long args[6]"; -1: it has
+ * none. */
 static inline int field_offset(struct perfpersist_event *e, const char *field)
 {
 	size_t size;
@@ -172,7 +173,7 @@ static inline uint64_t load_u64(const void *p)
 
 /* ── the kernel's own counters ──────────────────────────────────────────────────────────── */
 
-/* Counts from now on; read with read_counter(). */
+/* Counts from now on; read it with read_counter(). */
 static inline int open_counter(uint32_t type, uint64_t config, pid_t pid, int cpu)
 {
 	struct perf_event_attr attr = { .type = type, .size = sizeof(attr), .config = config };
@@ -194,7 +195,7 @@ static inline uint64_t read_counter(int fd)
 
 /* ── processes ──────────────────────────────────────────────────────────────────────────── */
 
-/* fork, and the child does not outlive us. Returns 0 in the child. */
+/* Forks a child that dies with this process. Returns 0 in the child. */
 static inline pid_t fork_helper(void)
 {
 	pid_t parent = getpid(), pid;

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Did events record what `perf record` recorded of the same tracepoints at the same time?
+ * Did events record the same as `perf record` on the same tracepoints at the same time?
  *
  *   payload-compare PERF.DATA INSTANCE NAMESPACE [PLAIN]
  *
- * For each event of the namespace (they must have been there before perf and after it) and
- * each CPU: to each of perf's records, from the oldest that our ring still holds, belongs one
- * of ours with the same thread and the same payload, at its place in the order of time.
+ * For each event of the namespace (which must exist before perf starts and after it ends) and each
+ * CPU: each of perf's records, from the oldest that our ring still holds, has one of ours with the
+ * same thread and the same payload, at its place in the order of time.
  *
- * The other way round nothing is proved: perf takes its events off a CPU for moments, when
- * anybody's are put on it, and has then none of what was recorded here meanwhile.
+ * The reverse proves nothing: the kernel takes perf's events off a CPU for moments, when it puts
+ * other events on it, so perf lacks the records of that time.
  *
- * With PLAIN: each event of NAMESPACE has a tp_btf recorder and there a twin with a generic one;
- * both are compared with perf's records, and then with each other (payload-twins.h).
+ * With PLAIN: each event of NAMESPACE has a tp_btf recorder, and a twin in PLAIN with a generic
+ * one; both are compared with perf's records, and then with each other (payload-twins.h).
  *
  * Prints a line per event: NAME RECORDER SHAPE compared=N gone=N extra=N missed=N
  * padding=N, where `gone` are records of perf that our ring no longer held, `extra` those that
@@ -25,11 +25,11 @@
 #include "tests/integration/payload-twins.h"
 #include "tests/integration/perf-data.h"
 
-#define DEPTH 16 /* records of ours, from the time of perf's, among which its own must be */
+#define DEPTH 16 /* how many of our records around the time of perf's record are candidates */
 
 static uint64_t perf_lost;
 
-/* Of one namespace, behind those that are in the list. How many there were. */
+/* Opens the events of one namespace and appends them to the list. Returns how many there were. */
 static size_t open_namespace(struct perfpersist *p, const char *ns, struct tracepoint **list,
 			     size_t before)
 {
@@ -49,9 +49,9 @@ static size_t open_namespace(struct perfpersist *p, const char *ns, struct trace
 }
 
 /*
- * namespaces: one or two, and a NULL behind. Twins have the same name, and the same place among
- * those of their namespace: one is copied right behind the other, before anything is read, so that
- * what both still hold is nearly the same time, however much is written meanwhile.
+ * namespaces: one or two, and a NULL. Twins have the same name, and the same place among the events
+ * of their namespace. Each is copied right after the other, before anything is read, so that both
+ * copies cover nearly the same time, however much is written meanwhile.
  */
 static struct tracepoint *read_events(const char *instance, char **namespaces, size_t *ret_n,
 				      size_t *ret_plain)
@@ -82,7 +82,7 @@ static struct tracepoint *read_events(const char *instance, char **namespaces, s
 
 /* ── what perf recorded ─────────────────────────────────────────────────────────────────── */
 
-/* To the lane of each event of that tracepoint; false: there is none. */
+/* Appends the record to the lane of each event of that tracepoint; false: there is none. */
 static bool append_perf(struct tracepoint *list, size_t n, uint16_t id, uint32_t cpu,
 			const struct record *record)
 {
@@ -123,8 +123,9 @@ static void read_perf(struct perf_data *d, struct tracepoint *list, size_t n)
 }
 
 /*
- * perf record reads the head of its buffer twice (perf_mmap__push), and writes what comes in
- * between to its file twice. No handler runs twice in a nanosecond: the same is the same.
+ * perf record reads the head of its buffer twice (perf_mmap__push), and writes records that arrive
+ * in between to its file twice. No handler runs twice in a nanosecond, so equal records are one
+ * record.
  */
 static size_t drop_repeated(struct records *r)
 {
@@ -145,7 +146,8 @@ static size_t drop_repeated(struct records *r)
 
 /* ── are they the same? ─────────────────────────────────────────────────────────────────── */
 
-/* NULL: equal; else what differs. For a thread that is as good as gone perf has no number. */
+/* NULL if they are equal; else the name of the difference. perf has no number for a thread that is
+ * almost gone. */
 static const char *difference(const struct tp_format *f, const struct record *our,
 			      const struct record *perf)
 {
@@ -179,10 +181,10 @@ static void complain(struct tracepoint *t, const struct record *our, const struc
 }
 
 /*
- * Ours that belongs to perf's record: the nearest that is the same and has no counterpart yet.
- * Not always the nearest of all, because a handler may be interrupted by another of its kind.
- * A generic recorder runs in perf's own handler and before it; a tp_btf program before it or
- * behind it, as they were attached.
+ * Our counterpart of perf's record: the nearest equal record without a counterpart yet. It is not
+ * always the nearest of all, because a handler may interrupt another of its kind. A generic
+ * recorder runs in perf's own handler and before perf's part; a tp_btf program runs before or after
+ * it, in the order of attachment.
  */
 static struct record *counterpart(const struct tracepoint *t, struct records *ours, size_t older,
 				  const struct record *perf, struct record **ret_nearest)
@@ -209,7 +211,7 @@ static struct record *counterpart(const struct tracepoint *t, struct records *ou
 	return NULL;
 }
 
-/* What only we have of the time in which perf recorded here. */
+/* Counts our records without a counterpart in the time that perf recorded here. */
 static void count_extra(struct tracepoint *t, const struct lane *lane)
 {
 	uint64_t first = lane->perfs.list[0].time, last = lane->perfs.list[lane->perfs.n - 1].time;
@@ -244,7 +246,7 @@ static void compare_lane(struct tracepoint *t, struct lane *lane)
 			   t->absent < t->info.missed) {
 			t->absent++;
 		} else if (!lane->complete && older < DEPTH) {
-			t->gone++; /* its own was written before the oldest, in a nested handler */
+			t->gone++; /* its own is older than our oldest: a nested handler */
 		} else {
 			complain(t, nearest, perf);
 		}
@@ -266,7 +268,8 @@ static void print(const struct tracepoint *t)
 
 /* ── twins ──────────────────────────────────────────────────────────────────────────────── */
 
-/* The n of the second namespace are behind those of the first. How many are not as they must be. */
+/* The n events of the second namespace follow those of the first. Returns how many twins have an
+ * error. */
 static size_t compare_twins(struct tracepoint *list, size_t n)
 {
 	size_t n_cpus = n ? list[0].n_lanes : 0, wrong = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The records of an event of ours, a lane for each CPU, beside those that perf has of the same
- * tracepoint. For payload-compare. Knows nothing of how they are compared.
+ * The records of one of our events, a lane per CPU, beside perf's records of the same tracepoint.
+ * For payload-compare. Knows nothing of the comparison.
  */
 #pragma once
 
@@ -18,8 +18,8 @@ struct record {
 	uint32_t tid;
 	uint32_t raw_size;
 	const void *raw;
-	size_t order; /* as written, for those of the same time */
-	bool taken;   /* ours: it is one of perf's, too */
+	size_t order; /* as written, for records of the same time */
+	bool taken;   /* ours: it has a counterpart in perf's */
 	bool paired;  /* ours: the tracepoint's other recorder has it, too */
 };
 
@@ -32,7 +32,7 @@ struct records {
 struct lane {
 	int cpu;
 	struct records ours, perfs;
-	bool complete; /* ours begin where the event began */
+	bool complete; /* our records begin with the event's first */
 };
 
 struct tracepoint {
@@ -101,15 +101,15 @@ static inline void read_ring(struct tracepoint *t, size_t ring)
 	perfpersist_cursor_free(c);
 	if (r < 0 || perfpersist_ring_stat(t->event, ring, &stat) < 0)
 		die("a ring is damaged");
-	/* The newest was found first. */
+	/* The cursor found the newest first. */
 	for (size_t i = 0; i < lane->ours.n; i++)
 		lane->ours.list[i].order = lane->ours.n - i;
 	sort(&lane->ours);
-	/* More may have been written since it was copied: then this is not known. */
+	/* If records were written after the copy, this is unknown. */
 	lane->complete = stat.records == lane->ours.n;
 }
 
-/* missed is as of the opening. */
+/* missed is the count at the opening. */
 static inline void open_event(struct perfpersist *p, struct tracepoint *t)
 {
 	if (perfpersist_open_by_id(p, t->info.id, &t->event) < 0)

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Which tracepoints of this kernel does a command make fire?
+ * Which tracepoints of this kernel does a command fire?
  *
  *   payload-survey TRACEFS INSTANCE COMMAND…
  *
- * Enables all tracepoints in a tracefs instance of its own while COMMAND runs, counts what is
- * in its buffers, and removes it. Prints "COUNT SYSTEM:NAME SHAPE" for each that fired. Reads
- * the pages of the kernel's ring buffer; of their layout it knows what `header_page` and
- * `header_event` say, and no more.
+ * Enables all tracepoints in a tracefs instance of its own while COMMAND runs, counts the records
+ * in its buffers, and removes it. Prints "COUNT SYSTEM:NAME SHAPE" for each that fired. Reads the
+ * pages of the kernel's ring buffer, and knows only the layout in `header_page` and `header_event`.
  */
 #include <fcntl.h>
 #include <string.h>
@@ -18,12 +17,12 @@
 #include "tests/integration/tp-format.h"
 
 #define PAGE 4096
-#define PAGE_HEADER 16 /* time, then how many bytes of the page are used */
+#define PAGE_HEADER 16 /* time, then the number of used bytes in the page */
 #define USED_MASK 0xfffff
 #define BUFFER_KB "16384"
 #define IDS_MAX 65536
 
-/* In the lowest five bits of an event; smaller numbers are its length in words. */
+/* The lowest five bits of an event; smaller numbers are its length in words. */
 enum {
 	TYPE_LENGTH_FOLLOWS = 0,
 	TYPE_PADDING = 29,
@@ -164,7 +163,7 @@ static int survey(const char *instance, char **command)
 {
 	int r;
 
-	/* Switching them on and off is an event of a thousand IPIs itself. */
+	/* Switching them on and off itself fires a thousand IPI events. */
 	if (write_to(instance, "tracing_on", "0") < 0 ||
 	    write_to(instance, "buffer_size_kb", BUFFER_KB) < 0 ||
 	    write_to(instance, "events/enable", "1") < 0 ||

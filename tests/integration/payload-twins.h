@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Twins: two events of one tracepoint, one with a tp_btf recorder, one with a generic one. To each
- * record of the one belongs one of the other, by the same thread, with the same payload to the last
- * byte. A record that only one of them has must be among those that the other says it missed; but
- * for one case.
+ * Twins: two events on one tracepoint, one with a tp_btf recorder, one with a generic one. Each
+ * record of one has a counterpart in the other, by the same thread, with the same payload to the
+ * last byte. A record without a counterpart must be in the other twin's missed count, with one
+ * exception.
  *
- * A generic recorder runs in perf's handler of the tracepoint, and that first takes perf's
- * recursion context (perf_trace_buf_alloc). Where that is held already, as perf_pending_irq() holds
- * it while it wakes whoever polls a perf descriptor, the handler returns before it calls anybody,
- * and nobody counts it. tp_btf programs are not behind that guard. So a record that only tp_btf has
- * is accepted, and counted, if perf was recording on that CPU at that time and did not have it
- * either:
+ * A generic recorder runs in perf's handler of the tracepoint, which first takes perf's recursion
+ * context (perf_trace_buf_alloc). If that is held already, as perf_pending_irq() holds it while it
+ * wakes a task that polls a perf descriptor, the handler returns before it calls any recorder, and
+ * the kernel does not count the miss. tp_btf programs do not need that context. So the test accepts
+ * and counts a record that only tp_btf has, if perf was recording on that CPU at that time and does
+ * not have it either:
  *
  *  - each of perf's records has one of the generic recorder (compare_lane): what the generic one
  *    lost by itself, perf has, and that is an error there;
@@ -24,13 +24,12 @@
 #include "tests/integration/payload-lanes.h"
 
 #define TWINS_EDGE 16 /* records at the old end of a ring, whose counterpart may be overwritten */
-#define TWINS_NEAR 64 /* records, forth and back, among which a counterpart is looked for */
-#define TWINS_START \
-	10000000UL    /* ns: less than what perf takes from its start to its first record */
-#define TWINS_SHOWN 4 /* records of each tracepoint that are shown in full */
+#define TWINS_NEAR 64 /* how many records before and after are candidates for a counterpart */
+#define TWINS_START 10000000UL /* ns: less than the time from perf's start to its first record */
+#define TWINS_SHOWN 4	       /* records of each tracepoint to print in full */
 
-/* Of one CPU and all tracepoints: when perf had a record, and when a generic recorder had one that
- * perf lacks. */
+/* For one CPU and all tracepoints: the times of perf's records, and of generic records that perf
+ * lacks. */
 struct times {
 	uint64_t *list;
 	size_t n, room;
@@ -41,11 +40,11 @@ struct witness {
 	struct times perfs, holes;
 };
 
-/* Records that only one of them has. */
+/* Records without a counterpart. */
 struct alone {
 	const char *whose;
-	bool provable;	 /* that it is the kernel's doing, and not the other one's */
-	uint64_t missed; /* by the other one's own word */
+	bool provable;	 /* witnesses can clear the other recorder */
+	uint64_t missed; /* the other recorder's own count */
 	size_t n, unproved;
 };
 
@@ -91,7 +90,7 @@ static inline size_t times_before(const struct times *t, uint64_t time)
 	return low;
 }
 
-/* When all lanes have been compared with perf's. */
+/* Runs after all lanes have been compared with perf's. */
 static inline struct witness witness_of(const struct tracepoint *list, size_t n, int cpu)
 {
 	struct witness w = { .cpu = cpu };
@@ -121,13 +120,14 @@ static inline void witness_done(struct witness *w)
 	free(w->holes.list);
 }
 
-/* Since when both twins were there: they are made before perf is started, which takes longer. */
+/* The time since which both twins exist: they are created before perf starts, which takes
+ * longer. */
 static inline uint64_t witness_since(const struct witness *w)
 {
 	return w->perfs.n ? w->perfs.list[0] - MIN(w->perfs.list[0], TWINS_START) : UINT64_MAX;
 }
 
-/* Whether perf recorded on that CPU before and behind that time, and without a hole between. */
+/* Whether perf recorded on that CPU before and after that time, without a gap in between. */
 static inline bool witness_was_there(const struct witness *w, uint64_t time)
 {
 	size_t behind = times_before(&w->perfs, time);
@@ -140,7 +140,7 @@ static inline bool witness_was_there(const struct witness *w, uint64_t time)
 
 /* ── pairs ──────────────────────────────────────────────────────────────────────────────── */
 
-/* Since when it has all there was, less so many records. */
+/* The time since which the lane is complete, ignoring its `less` oldest records. */
 static inline uint64_t twins_since(const struct lane *lane, size_t less)
 {
 	if (lane->complete)
@@ -174,7 +174,7 @@ static inline uint64_t twins_distance(const struct record *a, const struct recor
 	return a->time < b->time ? b->time - a->time : a->time - b->time;
 }
 
-/* Of those around index `at` that are equal to r and nobody's yet, the nearest in time. */
+/* The nearest in time of the records around index `at` that equal r and have no counterpart yet. */
 static inline struct record *twins_counterpart(const struct tp_format *format, struct records *of,
 					       size_t at, uint64_t since, const struct record *r)
 {
@@ -191,8 +191,8 @@ static inline struct record *twins_counterpart(const struct tp_format *format, s
 	return nearest;
 }
 
-/* From the time on that both tell of. What is older has no counterpart, or one that is gone: it
- * must not take another's, who would then take the next one's, and so on. */
+/* Begins at the time that both twins cover. An older record has no counterpart, or a lost one: it
+ * must not take another record's, which would then take the next one's, and so on. */
 static inline size_t twins_pair(const struct tp_format *format, struct records *hot,
 				struct records *plain, uint64_t since)
 {
@@ -225,7 +225,7 @@ static inline void twins_show(const char *whose, const struct record *r)
 	fprintf(stderr, "\n");
 }
 
-/* Adds what is in the time that both tell of, and perf. */
+/* Adds the records in the time that both twins and perf cover. */
 static inline void twins_alone(const struct lane *lane, const struct lane *other,
 			       const struct witness *w, struct alone *a)
 {
@@ -249,8 +249,8 @@ static inline void twins_alone(const struct lane *lane, const struct lane *other
 
 /* ── one tracepoint ─────────────────────────────────────────────────────────────────────── */
 
-/* Prints what came of it; returns whether all is as it must be. The kernel may not know what the
- * generic one missed. */
+/* Prints the result; returns whether it has no errors. The kernel may not know what the generic
+ * recorder missed. */
 static inline bool twins_judge(struct tracepoint *hot, struct tracepoint *plain,
 			       const struct witness *witnesses)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Reads the samples of a perf.data file, as `perf record` writes it. For tests: the file is as
- * its writer left it on this machine, so that what is unexpected is an error and no more.
+ * Reads the samples of a perf.data file, as `perf record` writes it. For tests only: the file is
+ * unchanged since its writer left it on this machine, so anything unexpected is simply an error.
  */
 #pragma once
 
@@ -29,7 +29,7 @@ struct perf_data {
 	struct perf_data_header header;
 	uint64_t sample_type; /* of every event in it */
 	uint64_t at;	      /* the next record's offset */
-	uint64_t lost;	      /* records that perf says it lost, so far */
+	uint64_t lost;	      /* records that perf reports as lost, so far */
 };
 
 struct perf_data_sample {
@@ -46,8 +46,8 @@ static inline bool perf_data_take(struct perf_data *d, uint64_t offset, void *re
 	return true;
 }
 
-/* One sample type for all tracepoints, or there would be no telling which record has which. Of
- * perf's other events there are no samples. */
+/* All tracepoints have one sample type; otherwise the reader could not know a record's type. perf's
+ * other events have no samples. */
 static inline bool perf_data_attrs(struct perf_data *d)
 {
 	const struct perf_data_header *h = &d->header;
@@ -97,7 +97,7 @@ static inline void perf_data_close(struct perf_data *d)
 	munmap((void *)d->file, d->size);
 }
 
-/* The fields come in the order of perf_event_open(2). */
+/* The fields have the order of perf_event_open(2). */
 static inline bool perf_data_sample(const struct perf_data *d, uint64_t at, uint64_t end,
 				    struct perf_data_sample *ret)
 {
@@ -121,7 +121,7 @@ static inline bool perf_data_sample(const struct perf_data *d, uint64_t at, uint
 	return p + 4 + ret->raw_size <= d->file + end;
 }
 
-/* 1: a sample; 0: that was all; -1: this is not what perf writes. */
+/* 1: a sample; 0: the end; -1: not the output of perf. */
 static inline int perf_data_next(struct perf_data *d, struct perf_data_sample *ret)
 {
 	const uint64_t end = d->header.data.offset + d->header.data.size;
@@ -136,7 +136,7 @@ static inline int perf_data_next(struct perf_data *d, struct perf_data_sample *r
 		d->at = at + header.size;
 		if (header.type == PERF_RECORD_SAMPLE)
 			return perf_data_sample(d, at, d->at, ret) ? 1 : -1;
-		if (header.type == PERF_RECORD_LOST) { /* its id, then how many */
+		if (header.type == PERF_RECORD_LOST) { /* its id, then the count */
 			memcpy(lost, d->file + at + sizeof(header), sizeof(lost));
 			d->lost += lost[1];
 		}

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * A workload of which it is known what must be recorded:
+ * A workload whose records are known in advance:
  *
  *   perfdata-load CPU CALLS SWITCHES PROGRAMS PROGRAM
  *   perfdata-load burn
  *
- * On one CPU, between two marks (close(2) of MARK_BEGIN and MARK_END): so many close(2) of
- * descriptors that no one has, each another; so many times it hands a byte to a child and waits for
- * one, so that the CPU goes over to the other each time; so many times PROGRAM is forked, executed
- * and waited for. Prints, a line each:
+ * On one CPU, between two marks (close(2) of MARK_BEGIN and MARK_END), it calls close(2) CALLS
+ * times, each time with another number that is no descriptor; passes a byte to a child and waits
+ * for one back SWITCHES times, so that the CPU switches between the two each time; and forks,
+ * executes and waits for PROGRAM, PROGRAMS times. Prints one line each:
  *
- *   pid PID              of the process that does all that
+ *   pid PID              of the process that does all this
  *   partner PID          of the child it plays ping-pong with
- *   switches N           away from PID, between the marks, as the kernel has counted them
+ *   switches N           away from PID, between the marks, as the kernel counts them
  *   child PID            of a PROGRAM, in their order
  *
- * `burn` is in a function of that name until it is ended.
+ * `burn` loops in a function of that name until it is killed.
  */
 #include <sched.h>
 #include <string.h>
@@ -43,7 +43,7 @@ static long switches(void)
 	return usage.ru_nvcsw + usage.ru_nivcsw;
 }
 
-/* Bytes come back for as long as there are any. */
+/* Returns each byte until its input ends. */
 static pid_t start_partner(int *ret_to, int *ret_from)
 {
 	int to[2], from[2];
@@ -119,8 +119,8 @@ int main(int argc, char **argv)
 	times = atol(argv[3]);
 	programs = atol(argv[4]);
 	children = calloc((size_t)programs + 1, sizeof(*children));
-	/* Real time, so that the two are alone; where that is not allowed, they are not, and no
-	 * number changes for that. */
+	/* Real-time priority gives the two the CPU; where that is not allowed they share it, and no
+	 * number changes. */
 	sched_setscheduler(0, SCHED_FIFO, &param);
 	if (!children || sched_setaffinity(0, sizeof(set), &set) < 0)
 		die("starting");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * pin-get PATH…: tries to get what is pinned there, in each way that BPF_OBJ_GET knows, to open
- * it for writing, and to remove it. Exit 0: nothing of that was let through; 1: something was,
- * and is told; 2: a path is not there.
+ * pin-get PATH…: tries to get each pinned object in every way that BPF_OBJ_GET allows, to open it
+ * for writing, and to remove it. Exit 0: every attempt was refused; 1: one succeeded, and is
+ * printed; 2: a path does not exist.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * A task that polls a perf event, as `perf record` does, and is woken by it:
+ * A task that polls a perf event, as `perf record` does, and that the event wakes:
  *
  *   polled-wakeups N
  *
- * It prints its thread's number, waits for a line, and ends when it was woken some N times by the
- * context switches of a child. perf wakes it from perf_pending_irq(), which holds the recursion
+ * It prints its thread's number, waits for a line, and ends after the context switches of a child
+ * have woken it about N times. perf wakes it from perf_pending_irq(), which holds the recursion
  * context of hardirqs, so that handlers of perf on sched_waking do not run.
  */
 #include <errno.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Prints the tables of PROTOCOL.md as the codec has them; for check-protocol-doc.sh. */
+/* Prints the tables of PROTOCOL.md from the codec; for check-protocol-doc.sh. */
 #include "proto/protocol.h"
 
 int main(void)

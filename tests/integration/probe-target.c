@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Something to set breakpoints and probes on:
+ * A target for breakpoints and probes:
  *
  *   probe-target N
  *
  * Prints the addresses of a variable and a function, waits for a line on its input, and then, N
- * times, calls the function and writes the variable; it prints of each call the arguments and the
- * result, as: NUMBER TEXT LARGE RESULT. The static probe is behind its semaphore, as it would be
- * in a program that computes its arguments for it alone.
+ * times, calls the function and writes the variable. For each call it prints the arguments and the
+ * result, as: NUMBER TEXT LARGE RESULT. The static probe has a semaphore, as in a program that
+ * computes the arguments only for the probe.
  */
 #include <inttypes.h>
 #include <stdint.h>

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What a rate limit lets through, while a worker on each CPU makes calls without a pause:
+ * Checks what passes a rate limit, while a worker on each CPU makes calls without a pause:
  *
  *   rate-check INSTANCE NS/NAME RATE RECORDS COMM
  *
- * The event must record RECORDS records of each of the workers' calls and nothing else (filter
- * `id == 3 && COMM == "…"`, so that several of these run side by side), at most RATE a second and
- * CPU. Then
- *   - in each window of a second the first RATE records are let through, and no other;
- *   - without a limit (RATE changed to 0) nothing is kept out, and afterwards (changed back) it is;
- *   - in the end, per CPU: let through + limited + missed = made. (Whom the kernel shuts out is
- *     counted before a filter is asked: there may be others among the missed, where any are.)
- * Waits for records, never for a time: that seconds pass is what the limit itself shows.
+ * The event must record RECORDS records of each of the workers' calls and nothing else (filter `id
+ * == 3 && COMM == "…"`, so that several of these run side by side), at most RATE per second and
+ * CPU. Then:
+ *   - in each window of a second only the first RATE records pass;
+ *   - without a limit (RATE changed to 0) all records pass, and afterwards (changed back) the limit
+ *     works again;
+ *   - in the end, per CPU: passed + limited + missed = made. (The kernel counts a miss before the
+ *     filter runs, so the missed count may include other processes' calls.)
+ *
+ * Waits for records, never for a time: the limit itself shows that seconds pass.
  */
 #include <inttypes.h>
 #include <signal.h>
@@ -104,7 +106,7 @@ static struct perfpersist_ring_stat stat_of(struct check *c, const struct worker
 	return stat;
 }
 
-/* Until on every CPU so many more have been let through, and kept out. */
+/* Waits until so many more have passed, and have been limited, on every CPU. */
 static void wait_for(struct check *c, uint64_t records, uint64_t limited)
 {
 	const struct timespec pause = { .tv_nsec = 5000000 };
@@ -145,7 +147,7 @@ static void set_rate(struct check *c, uint64_t rate)
 
 /* ── judging ────────────────────────────────────────────────────────────────────────────── */
 
-/* Windows, as what came of them shows: each is RATE records, and then nothing for its rest. */
+/* The windows that the records show: each has RATE records, and then none for its rest. */
 struct windows {
 	uint64_t *times;    /* of the newest 2 * rate records */
 	uint64_t n;	    /* records */
@@ -154,9 +156,9 @@ struct windows {
 };
 
 /*
- * 2 * RATE + 1 records touch three windows at least, of which the middle one is whole. And where
- * some were kept out between two, RATE had been let through; unless the worker did not run for
- * so long that a window ended meanwhile.
+ * 2 * RATE + 1 records touch at least three windows, and the middle one is whole. If records were
+ * limited between two of them, RATE had passed before; unless the worker did not run for so long
+ * that a window ended meanwhile.
  */
 static void see(const struct check *c, struct windows *w, const struct perfpersist_sample *s,
 		int64_t number)
@@ -221,7 +223,7 @@ static void check_limit(struct check *c)
 {
 	struct perfpersist_snapshot *s;
 
-	/* The windows that are full by then; and what follows one is kept out. */
+	/* Waits until these windows are full and the next record is limited. */
 	wait_for(c, WINDOWS * c->rate + 1, 1);
 	if (perfpersist_snapshot_new(c->e, &s) < 0 || perfpersist_snapshot_take(s) < 0)
 		die("%s", perfpersist_error(NULL));
@@ -267,7 +269,7 @@ static void check_sums(struct check *c)
 		printf("CPU %d: %" PRIu64 " let through + %" PRIu64 " limited + %" PRIu64
 		       " missed = %" PRIu64 " made\n",
 		       w->cpu, s.records, s.limited, s.missed, mine);
-		/* Whom the kernel shuts out it does not count by CPU. */
+		/* The kernel does not count per CPU when it shuts a program out. */
 		if (s.records + s.limited + s.missed > mine ||
 		    (info.missed == 0 && s.records + s.limited != mine))
 			die("CPU %d: that is not so", w->cpu);

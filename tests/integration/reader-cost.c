@@ -1,36 +1,35 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What readers cost the recorders, in records: for every recorder a known number of events is made
- * on one CPU, and on the same CPU a reader does nothing but read, in one of these ways:
+ * Measures what readers cost the recorders, in records. For every recorder a worker fires a known
+ * number of events on one CPU, and on the same CPU a reader only reads, in one of these ways:
  *
- *   nobody    there is none; two processes read nothing, so that as much goes on
- *   copies    who gets copies makes every call there is on them, and asks for more of them as
+ *   nobody    no reader; two processes only use CPU time instead
+ *   copies    a reader of copies makes every possible call on them, and asks for more as
  *             fast as it can, in two processes
- *   library   who has the rings takes snapshots of them, as fast as it can
- *   lookup    who has the rings copies one by bpf(BPF_MAP_LOOKUP_ELEM), as fast as it can
+ *   library   a reader of live rings takes snapshots of them, as fast as it can
+ *   lookup    a reader of live rings copies one by bpf(BPF_MAP_LOOKUP_ELEM), as fast as it can
  *
  *   reader-cost INSTANCE CPU COPIES LIVE short|full     two namespaces, of which nobody in
  *                                                       particular gets copies, and live rings;
  *                                                       short: of system calls alone, and fewer
  *
- * Recorded + missed must be what was made, always (or more: what is missed is missed before a
- * filter looks at it). Recorders that nobody can shut out must lose nothing to anybody. For the
- * others: with copies, and without, all is recorded; but what others on this machine do may cost
- * records, too: their programs, or a host that stops the virtual CPU. So the two are run in turn
- * until all was recorded once in either. Where it never is, the losses are compared:
- * judge_losses().
+ * Recorded + missed must equal the number of events, always (or exceed it: a recorder misses before
+ * its filter runs). Recorders that nothing can shut out must lose nothing. The others record
+ * everything, with and without copies; but other activity on this machine may cost records, too:
+ * other programs, or a host that stops the virtual CPU. So the test runs both in turn until each
+ * has recorded everything once. If that never happens, it compares the losses: judge_losses().
  *
- * Exit 0: all of it held; 1: not, and it says what; 2: it could not run.
+ * Exit 0: everything is correct; 1: something is not, and it prints what; 2: it could not run.
  */
 #include "tests/integration/cost-readers.h"
 #include "tests/integration/cost-victims.h"
 
 #define ATTEMPTS 10
-#define ADDED_AT_MOST 0.005 /* of the records, where others lose some, too */
+#define ADDED_AT_MOST 0.005 /* of the records, when other activity costs some, too */
 
 /* ── counting ───────────────────────────────────────────────────────────────────────────── */
 
-/* Of one moment, but for what cannot be read at the same time: see judge(). */
+/* Counts at one time, except for those that cannot be read at the same time: see judge(). */
 struct edge {
 	uint64_t made, recorded, missed;
 	bool unknown;
@@ -51,7 +50,7 @@ static uint64_t missed_by(const char *name, bool *ret_unknown)
 	return info.missed;
 }
 
-/* All counts between two events. The truth can be interrupted by itself, and tells of that. */
+/* Reads all counts, and reads them again if an event fired meanwhile. */
 static void read_beside(struct perfpersist_event *truth, struct perfpersist_event *e,
 			struct edge *ret)
 {
@@ -65,8 +64,8 @@ static void read_beside(struct perfpersist_event *truth, struct perfpersist_even
 	} while (seen != records_of(truth) || ret->recorded != records_of(e));
 }
 
-/* What was missed before a sample is known with that sample: so just behind one, with the clock
- * as it was then, nearly. */
+/* The sample tells what was missed before it. So this reads right after a sample, with the clock as
+ * it was nearly at that time. */
 static void read_behind_sample(struct perfpersist_event *e, struct edge *ret)
 {
 	struct perfpersist_ring_stat before, stat;
@@ -107,11 +106,11 @@ struct outcome {
 	bool unknown, clean;
 };
 
-/* What is missed is not filtered: it may have been others' events. */
+/* The missed count is not filtered: it may include other processes' events. */
 static void judge(const struct victim *v, enum reader reader, struct outcome *o)
 {
 	uint64_t blur = v->truth == BY_CLOCK ? 2 : 0, known = o->recorded + o->missed;
-	/* A sample that comes late by more than half a period looks like one missed before it. */
+	/* A sample that is late by more than half a period looks like a missed one before it. */
 	uint64_t late = v->truth == BY_CLOCK ? o->missed : 0;
 	bool too_many = o->recorded > o->made + blur;
 	bool too_few = known + blur < o->made;
@@ -202,7 +201,7 @@ static void print_outcome(const struct outcome *o)
 	printf("  %20s", text);
 }
 
-/* The share that was lost. */
+/* The share of lost records. */
 static double loss(const struct outcome *o)
 {
 	uint64_t lost = o->missed;
@@ -212,11 +211,11 @@ static double loss(const struct outcome *o)
 	return (double)lost / (double)o->made;
 }
 
-/* Runs in turn without a reader and with one, until all was recorded in either. */
+/* Alternates between runs without a reader and with one, until each has recorded everything. */
 struct fair_queue {
 	int n;
 	bool clean;
-	double without[ATTEMPTS], with[ATTEMPTS]; /* what was lost each time */
+	double without[ATTEMPTS], with[ATTEMPTS]; /* losses of each run */
 };
 
 static int compare_losses(const void *a, const void *b)
@@ -245,10 +244,10 @@ static void take_turns(const struct victim *v, struct fair_queue *t, struct outc
 }
 
 /*
- * Where something was lost in every attempt others cost records, too, now more and now less. What
- * copies add is on top of that each time: so the least that was lost with them is no more than what
- * is usual without them, but for what is nothing beside what lookups of live rings add, or, for a
- * recorder to which these do nothing, next to nothing.
+ * If every attempt lost something, other activity costs records, too, in changing amounts. Copies
+ * add their losses to those. So the smallest loss with copies must not exceed the usual loss
+ * without them, except for a small part of what lookups of live rings add, or, for a recorder that
+ * lookups do not affect, a tiny amount.
  */
 static void judge_losses(const struct victim *v, const struct fair_queue *t,
 			 const struct outcome *lookup)
@@ -308,7 +307,7 @@ static int open_ticks(uint64_t period)
 	return (int)fd;
 }
 
-/* A large ring, full. */
+/* A large, full ring. */
 static struct perfpersist_event *create_bulk(const char *ns)
 {
 	struct perfpersist_event *e =
@@ -323,7 +322,7 @@ static struct perfpersist_event *create_bulk(const char *ns)
 	return e;
 }
 
-/* Not where all of it happens, if there is another CPU. */
+/* Moves to a CPU other than the measured one, if there is one. */
 static void step_aside(const cpu_set_t *all)
 {
 	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * For helpers that read as somebody else: connections and processes of people without rights.
+ * For helpers that read as another user: connections and processes without rights.
  */
 #pragma once
 
@@ -8,9 +8,9 @@
 
 #include "tests/integration/observe.h"
 
-#define READER_ID 65534 /* nobody, in no group but their own */
+#define READER_ID 65534 /* nobody, in no other group */
 
-/* A connection as nobody has it: credentials are those of the moment of connecting. */
+/* Connects as nobody: the socket's credentials are those at the time of connecting. */
 static inline struct perfpersist *connect_as_reader(const char *instance)
 {
 	gid_t groups[64];
@@ -25,7 +25,7 @@ static inline struct perfpersist *connect_as_reader(const char *instance)
 	return p;
 }
 
-/* For good. */
+/* Cannot be undone. */
 static inline void become_reader(void)
 {
 	if (setgroups(0, NULL) < 0 || setresgid(READER_ID, READER_ID, READER_ID) < 0 ||

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Something to be sampled, with functions that are known:
+ * A target for sampling, with known functions:
  *
  *   report-target CALLS ROUNDS
  *
- * In a child of its own, whose name would steer a terminal, does CALLS times getppid(2); then
- * computes in two leaves of the same callers, one of which takes about twice as long, and has the
- * kernel work for it.
+ * A child, whose name contains terminal control characters, calls getppid(2) CALLS times. Then the
+ * program computes in two leaves of the same callers, one of which takes about twice as long, and
+ * makes the kernel work.
  */
 #include <fcntl.h>
 #include <stdint.h>
@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Call chains go along frame pointers, which a leaf has only if it asks for them. */
+/* Call chains follow frame pointers, which a leaf has only on request. */
 #ifdef __clang__
 #define OWN_FRAME __attribute__((noinline))
 #else
@@ -56,7 +56,7 @@ static OWN_FRAME void pp_outer(uint64_t rounds)
 	sink++;
 }
 
-/* Each round is some 10 us, which are spent in the kernel. */
+/* Each round spends about 10 us in the kernel. */
 static OWN_FRAME int pp_kernel(uint64_t rounds)
 {
 	static char buf[1 << 19];

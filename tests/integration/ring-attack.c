@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Tries every way we know to change a ring, or the copy of one (attack-copy.h), whose descriptor
- * one holds. Each must be refused, by the kernel; the ring must be the same afterwards, but for
- * what its recorder wrote.
+ * Tries every known way to change a ring, or the copy of one (attack-copy.h), through its
+ * descriptor. The kernel must refuse each; afterwards the ring must be unchanged, except for new
+ * records.
  *
  *   perfctl reopen [--copy] NAMESPACE/EVENT -- ring-attack
  *
- * Takes descriptors as LISTEN_FDS has them and prints a line for each attempt. Exit 0: all
- * refused; 1: something was let through; 2: it was not called as above.
- * Knows the ring's layout and bpf(2), nothing else of perfpersist.
+ * Takes descriptors as LISTEN_FDS has them and prints a line for each attempt. Exit 0: all attempts
+ * were refused; 1: one succeeded; 2: wrong usage. Knows the ring's layout and bpf(2), nothing else
+ * of perfpersist.
  */
 #include "tests/integration/attack-copy.h"
 
@@ -42,8 +42,8 @@ static int update(int fd, const void *value)
 	return (int)bpf(BPF_MAP_UPDATE_ELEM, &attr);
 }
 
-/* A new descriptor of the same map, without the limits of the one we were given. Root may have
- * it, and gains nothing: the map itself is frozen. */
+/* Opens a new descriptor of the same map, without the limits of the given one. Root can do that and
+ * gains nothing: the map itself is frozen. */
 static void attack_by_id(int fd, const void *value)
 {
 	struct bpf_map_info info = { 0 };
@@ -86,7 +86,7 @@ static void attack_map(int fd, size_t size)
 	attack_by_id(fd, value);
 }
 
-/* Whether the parts of the header that never change are as they were. */
+/* Whether the constant parts of the header are unchanged. */
 static bool same(const void *map, const void *before)
 {
 	const char *a = map, *b = before;
@@ -129,7 +129,7 @@ static int attack_ring(int fd)
 	return 0;
 }
 
-/* A copy is a file in memory, a ring a map. */
+/* A copy is a file in memory, a ring is a map. */
 static int attack(int fd)
 {
 	struct stat st;

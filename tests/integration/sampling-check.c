@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Does on one CPU what a sampling event samples, and proves of its own samples that they tell
- * what it did.
+ * Does on one CPU what a sampling event samples, and checks that the samples of this process match
+ * its work.
  *
- *   sampling-check INSTANCE NAMESPACE/EVENT CPU chains N     N samples on this CPU, of ours
+ *   sampling-check INSTANCE NAMESPACE/EVENT CPU chains N     N samples on this CPU, ours
  *                                                            in a known chain of functions
  *   sampling-check INSTANCE NAMESPACE/EVENT CPU faults N     N pages touched for the first time
  *   sampling-check INSTANCE NAMESPACE/EVENT CPU periods N    the same, with a longer period
  *   sampling-check INSTANCE NAMESPACE/EVENT CPU switches N   N times waited for another process
  *
- * The event for faults and switches has a period of 1: recorded must be what the kernel counted
- * for this task, or that must be at most recorded + missed. What is read one after the other is not
- * of one moment: it is read again until nothing has happened in between, or before and behind.
+ * The event for faults and switches has a period of 1: recorded must equal the kernel's count for
+ * this task, or that count must be at most recorded + missed. Two reads cannot happen at the same
+ * time: the test repeats them until nothing has happened in between, or reads before and after.
  * Exit 0, 1 or 2 (could not run).
  */
 #include <fcntl.h>
@@ -20,8 +20,8 @@
 #include "tests/integration/observe.h"
 
 /*
- * A function whose place in memory is known: in a section of its own, with a frame pointer,
- * which asking for the frame's address compels; and never inlined or left by a jump.
+ * A function whose address range is known: it has a section of its own and a frame pointer, because
+ * it reads the frame's address; it is never inlined and never left by a jump.
  */
 #define KNOWN(name) __attribute__((noinline, section("pp_" #name)))
 #define FRAME() __asm__ volatile("" : : "r"(__builtin_frame_address(0)) : "memory")
@@ -55,7 +55,7 @@ static _printf_(1, 2) void fail(const char *format, ...)
 	fputc('\n', stderr);
 }
 
-/* Calls f with each record of ours that is as new as that; returns how many. */
+/* Calls f for each record of this process in that range of time; returns how many there were. */
 static uint64_t each_of_ours(const struct checked *c, uint64_t since, uint64_t until,
 			     void (*f)(const struct perfpersist_sample *sample, void *userdata),
 			     void *userdata)
@@ -89,11 +89,11 @@ static uint64_t each_of_ours(const struct checked *c, uint64_t since, uint64_t u
 
 struct chains {
 	uint64_t samples;
-	uint64_t compute, compute_whole; /* in compute(); with middle() and outer() above it */
-	uint64_t kernel, kernel_whole;	 /* in a system call of enter(); as above */
-	uint64_t from_syscall;		 /* with the kernel's entry of system calls in it */
-	uint64_t interrupts;		 /* in the kernel, but not called by us */
-	uint64_t other;			 /* elsewhere: before and behind the work */
+	uint64_t compute, compute_whole; /* in compute(), called by middle() and outer() */
+	uint64_t kernel, kernel_whole;	 /* in a system call of enter(), called likewise */
+	uint64_t from_syscall;		 /* with the kernel's system call entry in it */
+	uint64_t interrupts;		 /* in the kernel, but not called by this process */
+	uint64_t other;			 /* elsewhere: before and after the work */
 	uint64_t syscall_begin, syscall_end;
 };
 
@@ -128,7 +128,7 @@ KNOWN(outer) static void outer(int zero, void *buf, size_t size)
 	FRAME();
 }
 
-/* Where the kernel's C code enters a system call; unknown: both 0. */
+/* The range of the kernel's C entry of system calls; both 0 if unknown. */
 static void find_syscall_entry(uint64_t *ret_begin, uint64_t *ret_end)
 {
 	_cleanup_fclose_ FILE *f = fopen("/proc/kallsyms", "re");
@@ -148,7 +148,7 @@ static void find_syscall_entry(uint64_t *ret_begin, uint64_t *ret_end)
 	*ret_end = end;
 }
 
-/* One half of a chain: the addresses behind that mark. NULL: it has no such half. */
+/* One half of a chain: the addresses after that mark. NULL: it has no such half. */
 static const uint64_t *half(const struct perfpersist_sample *sample, uint64_t mark, size_t *ret_n)
 {
 	const uint64_t *begin = NULL;
@@ -168,7 +168,7 @@ static const uint64_t *half(const struct perfpersist_sample *sample, uint64_t ma
 	return begin;
 }
 
-/* Did outer() call middle(), and middle() what is before it? */
+/* Did outer() call middle(), and middle() the function before it? */
 static bool called_by_us(const uint64_t *ips, size_t n)
 {
 	for (size_t i = 0; i + 1 < n; i++)
@@ -221,8 +221,8 @@ static void check_chain(const struct perfpersist_sample *sample, void *userdata)
 	}
 }
 
-/* Nine of ten: a sample may fall on the first instructions of a function, where its frame is
- * not made yet, or into an interrupt or the loop around. */
+/* Nine of ten: a sample may hit the first instructions of a function, before it has set up its
+ * frame, or an interrupt, or the loop around it. */
 static void most(const char *what, uint64_t part, uint64_t whole)
 {
 	printf("  %s: %" PRIu64 " of %" PRIu64 "\n", what, part, whole);
@@ -243,7 +243,7 @@ static void check_chains(const struct checked *c, uint64_t n)
 	if (!buf || zero < 0)
 		die("cannot open /dev/zero: %m");
 	memset(buf, 1, size);
-	/* Of so many samples on the CPU some are ours; beside load few. */
+	/* Only some of the CPU's samples are ours; under load, few. */
 	do {
 		t = (struct chains){};
 		find_syscall_entry(&t.syscall_begin, &t.syscall_end);
@@ -312,7 +312,7 @@ static void check_faults(const struct checked *c, uint64_t n)
 
 	if (pages == MAP_FAILED || madvise(pages, n * page, MADV_NOHUGEPAGE) < 0)
 		die("mmap: %m");
-	/* A fault between the two readings would be in one of them only. */
+	/* A fault between the two reads would be in only one of the counts. */
 	do {
 		before = read_counter(counter);
 		since = now();
@@ -335,7 +335,7 @@ static uint64_t periods_told(struct perfpersist_ring_stat end, struct perfpersis
 	return end.records - begin.records + end.missed - begin.missed;
 }
 
-/* Everybody's faults on this CPU: a record for each so many. */
+/* Faults of all processes on this CPU: one record per period. */
 static void check_periods(const struct checked *c, int cpu, uint64_t n)
 {
 	size_t attr_size, page = (size_t)sysconf(_SC_PAGESIZE);
@@ -382,8 +382,8 @@ static void check_switches(const struct checked *c, uint64_t n)
 		if (read(there[0], &byte, 1) != 1 || write(back[1], &byte, 1) != 1)
 			_exit(1);
 
-	/* A switch between the two readings of clock and count would be in one of them only:
-	 * once more then. */
+	/* A switch between the reads of clock and count would be in only one of them: then read
+	 * again. */
 	do {
 		before = switches();
 		since = now();

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Many events and many clients: makes them, and measures how long others wait. Figures are printed
- * with their bars, not judged; that everybody is answered is.
+ * Makes many events and many clients, and measures how long other clients wait. It prints figures
+ * with their bars and does not judge them; it does check that every client gets its answers.
  *
  *   scale INSTANCE make NAMESPACES     an event for each tracepoint on its input, round robin
  *   scale INSTANCE list                a list of all events
  *   scale INSTANCE beside NS/EVENT TIMES TEXT
  *                                      ping, show, list of one namespace and open, while TEXT is
  *                                      created and deleted so often
- *   scale INSTANCE clients N NS/EVENT  so many clients that watch, and one that never reads
+ *   scale INSTANCE clients N NS/EVENT  N clients that watch, and one that never reads
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -142,7 +142,7 @@ static void split(const char *text, char ns[64], char name[64])
 		die("'%s' is not NAMESPACE/EVENT", text);
 }
 
-/* What it took is told by the milliseconds that it writes. */
+/* The child reports its time by writing it in milliseconds. */
 static pid_t create_and_delete(const char *ns, unsigned times, const char *text)
 {
 	struct perfpersist_info info = { .sz = sizeof(info) };
@@ -214,7 +214,7 @@ static void beside(const char *event, unsigned times, const char *text)
 
 		do_one(p, i % DEEDS, ns, name);
 		note(&t[i % DEEDS], now() - begun);
-		/* Who asks without a pause keeps a CPU from those who work. */
+		/* Without a pause this client would keep a CPU from the daemon. */
 		poll(NULL, 0, 1);
 	}
 	for (unsigned i = 0; i < DEEDS; i++)
@@ -227,7 +227,7 @@ static void beside(const char *event, unsigned times, const char *text)
 struct watcher {
 	struct perfpersist *p;
 	bool created, deleted;
-	unsigned lost; /* times it was told that notices were dropped */
+	unsigned lost; /* how often a notice said that notices were dropped */
 };
 
 static void on_notice(struct perfpersist *p _unused_, const struct perfpersist_notice *notice,
@@ -235,8 +235,9 @@ static void on_notice(struct perfpersist *p _unused_, const struct perfpersist_n
 {
 	struct watcher *w = userdata;
 
-	/* Notices that cost more than a share of the daemon's time are dropped, and that is told: a
-	 * user of a hundred watchers is soon there. Who is told so looks for himself. */
+	/* The daemon drops notices that cost more than a share of its time, and says so; a user
+	 * with a hundred watchers soon reaches that share. Such a watcher lists the events
+	 * itself. */
 	bool lost = notice->kind == PERFPERSIST_NOTICE_LOST;
 
 	w->lost += lost;
@@ -244,7 +245,7 @@ static void on_notice(struct perfpersist *p _unused_, const struct perfpersist_n
 	w->deleted |= lost || notice->kind == PERFPERSIST_NOTICE_DELETED;
 }
 
-/* Asks on and on, watches, and never reads: until the daemon reads no more of it. */
+/* Sends requests, watches, and never reads, until the daemon stops reading this connection. */
 static void deafen(void)
 {
 	static uint8_t packet[PP_PACKET_MAX];
@@ -265,7 +266,7 @@ static void deafen(void)
 	become(0);
 	h = (struct pp_header){ .opcode = PP_OP_LIST, .serial = 2 };
 	size = pp_encode(&h, &all, packet, sizeof(packet));
-	/* Full is what stays full while another is answered. */
+	/* The connection is full if it stays full while the daemon answers another client. */
 	for (unsigned full = 0; full < 3; full++) {
 		must(root, ping(root), "a ping");
 		for (; send(fd, packet, (size_t)size, MSG_NOSIGNAL | MSG_DONTWAIT) > 0; full = 0)

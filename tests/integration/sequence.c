@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Calls that carry a number, and a look at whether a ring holds all of them.
+ * Makes numbered calls, and checks whether a ring holds all of them.
  *
- *   sequence filter          the filter of an event on raw_syscalls:sys_enter that lets the calls
- *                            through, and few of other programs
+ *   sequence filter          the filter of an event on raw_syscalls:sys_enter that passes the calls
+ *                            and little else
  *   sequence work FILE       on each CPU a thread that gives itself names r0, r1, r2, … one
  *                            after the other, until SIGTERM; then writes a line "TID CALLS"
  *                            for each to FILE
  *   sequence check INSTANCE NAMESPACE/NAME STATE
- *                            of an event on raw_syscalls:sys_enter: in each ring the numbers of
+ *                            for an event on raw_syscalls:sys_enter: in each ring the numbers of
  *                            the newest calls follow each other; STATE (a file) keeps where the
  *                            last check ended, and this one must join on if the ring still
  *                            reaches back so far
  *   sequence all INSTANCE NAMESPACE/NAME FILE
- *                            of an event on task:task_rename: all calls of FILE, from the first
+ *                            for an event on task:task_rename: all calls of FILE, from the first
  *
  * Each call is both a system call with the number as an argument and a renaming.
  */
@@ -30,8 +30,8 @@
 #include "client/perfpersist.h"
 #include "proto/macro.h"
 
-#define CALLS_MAX 600000 /* of one thread, so that a ring of 64 MiB holds them */
-#define CPUS 64		 /* as many threads at the most */
+#define CALLS_MAX 600000 /* per thread, so that a ring of 64 MiB holds them */
+#define CPUS 64		 /* and most threads */
 
 /* ── work ───────────────────────────────────────────────────────────────────────────────── */
 
@@ -45,8 +45,8 @@ struct worker {
 
 static atomic_bool stop;
 
-/* The call's fourth argument: it is one of ours. Other runs of this test have another
- * SEQUENCE_MARK in their environment. */
+/* The call's fourth argument marks it as ours. Other runs of this test have another SEQUENCE_MARK
+ * in their environment. */
 static uint64_t mark(void)
 {
 	const char *number = getenv("SEQUENCE_MARK");
@@ -132,7 +132,7 @@ static uint64_t word(const struct perfpersist_sample *s, size_t offset)
 	return v;
 }
 
-/* Of sys_enter: common fields, id, six arguments. */
+/* For sys_enter: common fields, id, six arguments. */
 static bool number_of_call(const struct perfpersist_sample *s, size_t offset _unused_,
 			   uint64_t *ret)
 {
@@ -142,7 +142,7 @@ static bool number_of_call(const struct perfpersist_sample *s, size_t offset _un
 	return true;
 }
 
-/* Of task_rename: the new name, which lies at this offset. */
+/* For task_rename: the new name, at this offset. */
 static bool number_of_name(const struct perfpersist_sample *s, size_t offset, uint64_t *ret)
 {
 	char name[17] = "", end;
@@ -166,7 +166,7 @@ static struct run *run_of(struct runs *r, pid_t tid)
 
 typedef bool (*number_fn)(const struct perfpersist_sample *, size_t, uint64_t *);
 
-/* 0, or 1 when numbers are missing. */
+/* 0, or 1 if numbers are missing. */
 static int walk_ring(struct perfpersist_cursor *c, number_fn number, size_t offset,
 		     struct runs *runs)
 {
@@ -246,7 +246,7 @@ static int read_runs(const char *instance, char *event, bool names, struct runs 
 
 /* ── judging ────────────────────────────────────────────────────────────────────────────── */
 
-/* A thread that had made no call by then is there from its first one on. */
+/* A thread that had made no call by then must be there from its first call. */
 static bool overlaps(const struct run *now, const struct runs *before)
 {
 	for (unsigned i = 0; i < before->n; i++)

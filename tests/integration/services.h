@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * A small service manager: owns the instance's three sockets and runs broker, engine and dumper on
- * them as systemd would, each started again at once when it has died. So that hundreds of deaths
- * take no longer than the daemon takes to recover: the daemon's own launcher waits longer each
- * time. Knows nothing of events.
+ * them as systemd would, but restarts each at once. So hundreds of kills take only the daemon's
+ * recovery time: its own launcher waits longer after each. Knows nothing of events.
  */
 #pragma once
 
@@ -68,11 +67,11 @@ static inline int services_listen(const struct services *s, const char *leaf, mo
 	return fd;
 }
 
-/* The dumper has the broker's uid; where the build lies that user may not be able to go, so that
- * the program is opened before. */
+/* The dumper has the broker's uid, which may have no access to the build, so the program is opened
+ * before the change of uid. */
 static inline void services_exec(const struct services *s, enum service which, char *const argv[])
 {
-	/* The socket's descriptor itself may be 3, and then dup3 would refuse. */
+	/* The socket's descriptor may be 3 itself, and then dup3 would fail. */
 	int fd = fcntl(s->listen[which], F_DUPFD_CLOEXEC, 10);
 	int program = open(argv[0], O_RDONLY | O_CLOEXEC);
 	uid_t uid = atoi(s->uid);
@@ -97,7 +96,7 @@ static inline void services_exec(const struct services *s, enum service which, c
 	_exit(127);
 }
 
-/* gate: the child waits for a byte there before it becomes the program; < 0: at once. */
+/* gate: the child waits for a byte there before it executes the program; < 0: at once. */
 static inline pid_t services_spawn(const struct services *s, enum service which, int gate)
 {
 	char program[PATH_MAX], byte;
@@ -139,7 +138,7 @@ static inline void services_start(struct services *s)
 		s->pid[i] = services_spawn(s, i, -1);
 }
 
-/* Which of them a process is; SERVICES: none. */
+/* Which service a process is; SERVICES: none. */
 static inline enum service services_which(const struct services *s, pid_t pid)
 {
 	enum service i = 0;
@@ -149,8 +148,7 @@ static inline enum service services_which(const struct services *s, pid_t pid)
 	return i;
 }
 
-/* Says that none of them may have died unasked; a reaper left behind by a dead engine is
- * somebody else's child. */
+/* No service may have died on its own; the reaper of a dead engine is another process's child. */
 static inline void services_check(struct services *s)
 {
 	int status;
@@ -165,7 +163,7 @@ static inline void services_check(struct services *s)
 	}
 }
 
-/* The dumper, which keeps nothing, ends on SIGTERM without any ado. */
+/* The dumper, which keeps nothing, exits at once on SIGTERM. */
 static inline void services_stop(struct services *s)
 {
 	for (enum service i = SERVICES; i-- > 0;) {

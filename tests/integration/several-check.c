@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * An event of several sources beside events of each of them alone:
+ * Compares an event with several sources with events that have one each:
  *
  *   several-check INSTANCE NS EVENTS CALLS BUFFER CPU,…
  *
- * EVENTS and raw_syscalls:*, of the load's tasks, are recorded under one name,
- * in buffers of that size; the events beside it have buffers of a fourth. Under a load of CALLS
- * known calls on each CPU, with timers and switches that interrupt:
- *   - a worker's calls are there, each as it was made, enter and exit in turn, and nothing is lost
- *     that is not counted as missed;
- *   - each record is of the source that it names (by the id in the tracepoint's own payload);
- *   - between a worker's first and last call, each source's records are those of the event that
- *     records it alone, in the same order, byte for byte (samples aside: those are of a timer of
- *     each event's own);
- *   - in a ring times only go up.
- * It tells how often one writer interrupted another, by the addresses that samples were taken at.
+ * One name records EVENTS and raw_syscalls:* of the load's tasks, in buffers of that size; the
+ * other events have buffers of a fourth. Under a load of CALLS known calls on each CPU, with timers
+ * and switches that interrupt:
+ *   - a worker's calls are complete, enter and exit in turn, and the missed count covers every lost
+ *     record;
+ *   - each record belongs to the source that it names (by the id in the tracepoint's own payload);
+ *   - between a worker's first and last call, each source's records equal those of the event that
+ *     has only this source, in the same order, byte for byte (except samples: each event has its
+ *     own timer);
+ *   - in a ring times never decrease.
+ *
+ * It prints how often one writer interrupted another, derived from the addresses of samples.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -31,7 +32,7 @@
 #define OURS "COMM == \"" COMM "\""
 #define AHEAD 64 /* records that may be missing in a row, if they are counted */
 
-/* The records of one ring, oldest first; of one source of it, if they were sorted out. */
+/* The records of one ring, oldest first, or those of one of its sources. */
 struct records {
 	struct perfpersist_sample *v;
 	size_t n, cap;
@@ -48,10 +49,10 @@ struct name {
 struct source {
 	struct perfpersist_source info;
 	char text[1024];
-	struct tp_format format; /* id 0: of a sampling event */
-	bool is_call;		 /* of the worker's calls nobody else's are looked at */
+	struct tp_format format; /* id 0: a sampling event */
+	bool is_call;		 /* compare only the worker's calls */
 	struct name alone;
-	uint64_t compared, missing, extra; /* records equal; in one of the two only */
+	uint64_t compared, missing, extra; /* equal records; records in one of the two only */
 };
 
 struct check {
@@ -62,7 +63,7 @@ struct check {
 	struct name all;
 	struct source sources[SOURCES_MAX];
 	size_t n;
-	int enter, exit, tick; /* indices of sources; -1 */
+	int enter, exit, tick; /* indices of sources; -1: none */
 	struct programs programs;
 	uint64_t calls, ticks, lost, nested;
 };
@@ -76,7 +77,7 @@ static bool is_call(const char *event)
 
 static void make_name(struct check *c, struct name *n, const char *name, const char *event)
 {
-	/* Only what happens in our tasks, so that a busy machine does not write over it. */
+	/* Records only the load's tasks, so that a busy machine does not overwrite the records. */
 	const struct perfpersist_selection both[] = {
 		{ .event = event, .filter = OURS },
 		{ .event = "raw_syscalls:*", .filter = OURS },
@@ -116,7 +117,7 @@ static struct records *records_of_cpu(struct check *c, struct name *n, uint32_t 
 	die("%s has a record of CPU %u, which was not asked for", n->name, cpu);
 }
 
-/* What the ring of that CPU says itself. */
+/* The counts in the ring of that CPU. */
 static struct perfpersist_ring_stat stat_of(struct perfpersist_event *e, int cpu)
 {
 	struct perfpersist_ring_stat stat = { .sz = sizeof(stat) };
@@ -127,7 +128,7 @@ static struct perfpersist_ring_stat stat_of(struct perfpersist_event *e, int cpu
 	die("there is no ring of CPU %d", cpu);
 }
 
-/* All that was recorded, and that it is all. */
+/* Reads all records, and checks that none is missing. */
 static void read_name(struct check *c, struct name *n)
 {
 	struct perfpersist_info info = { .sz = sizeof(info) };
@@ -136,7 +137,7 @@ static void read_name(struct check *c, struct name *n)
 	struct perfpersist_merge *m;
 	int r;
 
-	/* Our load is over; others' goes on. */
+	/* Our load has ended; other processes continue. */
 	for (size_t i = 0; i < c->load.n_cpus; i++)
 		written[i] = stat_of(n->e, c->load.cpus[i]).records;
 	if (perfpersist_snapshot_new(n->e, &n->s) < 0 || perfpersist_snapshot_take(n->s) < 0 ||
@@ -254,7 +255,7 @@ static int64_t field_of(const struct source *s, const struct perfpersist_sample 
 	die("%s has no field %s", s->text, name);
 }
 
-/* The worker's call that a record of sys_enter is of. */
+/* The worker's call that a record of sys_enter shows. */
 static long call_of(const struct perfpersist_sample *s)
 {
 	int64_t args[6];
@@ -274,15 +275,15 @@ static bool is_close(const struct check *c, const struct perfpersist_sample *s)
 	       field_of(&c->sources[s->source], s, "id") == SYS_close;
 }
 
-/* What was seen of a worker. */
+/* The state of a worker in the ring. */
 struct seen {
-	long entered, ticked; /* numbers of the newest call and tick; -1 */
-	bool inside;	      /* a call that has not ended */
+	long entered, ticked; /* numbers of the newest call and tick; -1: none */
+	bool inside;	      /* in a call that has not returned */
 	uint64_t enters, exits, ticks;
 	uint64_t out_of_turn; /* records that cannot follow the one before */
 };
 
-/* Takes a record of the worker; false: it is not of the calls that count. */
+/* Takes a record of the worker; false: it belongs to no counted call. */
 static bool see(const struct check *c, struct seen *seen, const struct perfpersist_sample *s)
 {
 	const struct source *source = &c->sources[s->source];
@@ -318,8 +319,8 @@ static bool see(const struct check *c, struct seen *seen, const struct perfpersi
 }
 
 /*
- * The worker's calls, in turn: tick (of some), enter, exit. Sets the indices of its first and last
- * record; returns how many records are not there.
+ * Checks the worker's calls in turn: tick (for some), enter, exit. Sets the indices of its first
+ * and last record; returns how many records are absent.
  */
 static uint64_t check_worker(struct check *c, size_t i, size_t *ret_first, size_t *ret_last)
 {
@@ -353,7 +354,7 @@ static uint64_t check_worker(struct check *c, size_t i, size_t *ret_first, size_
 static bool is_compared(const struct check *c, const struct source *s, size_t i,
 			const struct perfpersist_sample *sample)
 {
-	/* Others may be taken to another CPU between two programs of the same call. */
+	/* Other tasks may move to another CPU between two programs of the same call. */
 	return !s->is_call || sample->tid == (uint32_t)c->load.workers[i];
 }
 
@@ -364,7 +365,8 @@ static bool same(const struct source *s, const struct perfpersist_sample *a,
 	       !tp_format_compare(&s->format, a->raw, a->raw_size, b->raw, b->raw_size);
 }
 
-/* Those of source s between the worker's first and last record, and all of the event alone. */
+/* Extracts the records of source s between the worker's first and last record, and all records of
+ * the single-source event. */
 static void sort_out(const struct check *c, size_t k, size_t i, size_t first, size_t last,
 		     struct records *ret_several, struct records *ret_alone)
 {
@@ -379,7 +381,7 @@ static void sort_out(const struct check *c, size_t k, size_t i, size_t first, si
 			append(ret_alone, &alone->v[at]);
 }
 
-/* The record in b nearest in time to a's first: where to begin. */
+/* Where to begin: the record in b that is nearest in time to a's first. */
 static size_t nearest(const struct records *b, const struct perfpersist_sample *a)
 {
 	uint64_t best = UINT64_MAX;
@@ -397,7 +399,7 @@ static size_t nearest(const struct records *b, const struct perfpersist_sample *
 	return found;
 }
 
-/* How many records of b stand before the one that is a; SIZE_MAX: none is. */
+/* How many records of b come before the one that equals a; SIZE_MAX: none does. */
 static size_t find_ahead(const struct source *s, const struct records *b, size_t from,
 			 const struct perfpersist_sample *a)
 {
@@ -407,7 +409,7 @@ static size_t find_ahead(const struct source *s, const struct records *b, size_t
 	return SIZE_MAX;
 }
 
-/* How many records are equal, in order, and how many are in one of the two only. */
+/* How many records are equal, in order, and how many are in only one of the two. */
 struct difference {
 	uint64_t compared, missing, extra;
 };
@@ -432,9 +434,9 @@ static struct difference difference_from(const struct source *s, const struct re
 }
 
 /*
- * The same records in the same order; what is in one of them only is counted. The two events'
- * programs run one behind the other, and an interrupt may come between them: what is nearest in
- * time can be the record before or behind the one that is meant, so both are tried, too.
+ * Both have the same records in the same order; records in only one of them are counted. The two
+ * events' programs run one after the other, and an interrupt may come between them: the nearest
+ * record in time can be the one before or after the counterpart, so both are tried, too.
  */
 static void compare_source(struct check *c, size_t k, size_t i, size_t first, size_t last)
 {

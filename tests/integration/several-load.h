@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The load of several-check.c: on each CPU a worker that makes known calls, and a disturber that
- * sleeps, wakes and forks beside it until all workers are through, at most once for each call: on a
- * busy machine it would fill the rings while the worker waits. Knows nothing of events.
+ * sleeps, wakes and forks beside it until all workers are done, at most once per call: on a busy
+ * machine it would fill the rings while the worker waits. Knows nothing of events.
  */
 #pragma once
 
@@ -25,7 +25,7 @@ struct load {
 	atomic_int *done;
 };
 
-/* For a uprobe. */
+/* The target of a uprobe. */
 long pp_tick(long number, int cpu);
 
 __attribute__((noinline)) long pp_tick(long number, int cpu)
@@ -75,7 +75,7 @@ static inline pid_t load_fork(int cpu)
 	return pid;
 }
 
-/* Until every worker has made all its calls. */
+/* Runs until every worker has made all its calls. */
 static inline void load_run(struct load *l)
 {
 	pid_t disturbers[LOAD_CPUS_MAX];

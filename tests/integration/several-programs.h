@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Where in memory the programs of an event are, by its pins: so that an address that a sample
- * tells can be known as one inside them. Root only, and only where the kernel tells addresses.
+ * Finds where an event's programs are in memory, by its pins, so that a test can tell whether a
+ * sample's address is inside one of them. Root only, and only where the kernel shows addresses.
  */
 #pragma once
 
@@ -49,7 +49,7 @@ static inline void programs_add(struct programs *p, uint32_t id)
 		p->v[p->n++] = (struct program_place){ start, size };
 }
 
-/* The slots of a PROG_ARRAY, which hold the ids. */
+/* The slots of a PROG_ARRAY hold the ids. */
 static inline void programs_in(struct programs *p, const char *path)
 {
 	union bpf_attr attr = { .pathname = (uintptr_t)path };
@@ -67,7 +67,7 @@ static inline void programs_in(struct programs *p, const char *path)
 	}
 }
 
-/* Of the event pinned in that folder: those that record, which stand in progs0, progs1, … */
+/* Finds the recording programs of the event pinned in that folder, in progs0, progs1, … */
 static inline void programs_find(struct programs *p, const char *folder)
 {
 	DIR *dir = opendir(folder);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Sideband, as a client gets it, in lines for grep: first what is told of it, then its records in
- * their order; complains if it is not as proto/sideband.h says. With --touch it tries what nobody
- * must be able to do with the file.
+ * Prints sideband, as a client gets it, in lines for grep: first its header, then its records in
+ * their order. Complains if it does not match proto/sideband.h. With --touch it tries to change the
+ * file, which must be impossible.
  *
  * Usage: sideband-read INSTANCE [--direct | --saved PATH | --touch] [SINCE]
  */
@@ -146,7 +146,7 @@ static void read_file(int fd, uint64_t size)
 	print_records(map, &h);
 }
 
-/* Nothing may be written, by whatever way. */
+/* Every way to write must fail. */
 static void touch_file(int fd, uint64_t size)
 {
 	const int seals = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Things that processes do, to be found in the sideband later. Prints the process ids it is about.
+ * Does what the sideband must show later. Prints the ids of the processes.
  *
- *   sideband-work run                 50 ms, and its end
- *   sideband-work wait                until it is killed
+ *   sideband-work run                 runs for 50 ms, and exits
+ *   sideband-work wait                runs until it is killed
  *   sideband-work threads             one thread, which calls itself "its-thread"
- *   sideband-work fork                a child that is no other program, and outlives its parent
+ *   sideband-work fork                a child that executes no other program, and outlives its parent
  *   sideband-work exec PROGRAM ARG…   calls itself "before-exec", and becomes that program
  *   sideband-work many N              N short programs, one after the other
  *   sideband-work nothing             the shortest program there is

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * A client with bad manners, on a raw socket. A second connection, the witness, must be
- * answered all along. What the daemon holds afterwards is the caller's to look at.
+ * A hostile client on a raw socket. The daemon must keep answering a second connection, the
+ * witness. The caller checks the daemon's resources afterwards.
  *
  *   stranger SOCKET garbage          truncated, lengthened, changed and random packets
- *   stranger SOCKET descriptors      descriptors that nobody asked for
+ *   stranger SOCKET descriptors      descriptors that the daemon did not ask for
  *   stranger SOCKET silent N         N connections that say nothing, or shut one half down
  *   stranger SOCKET killed NS N      N clients that create, delete, open and are killed meanwhile
- *   stranger SOCKET deaf NS N        N connections that ask on and on and never read
- *   stranger SOCKET hold N           N connections, and that is all
+ *   stranger SOCKET deaf NS N        N connections that keep asking and never read
+ *   stranger SOCKET hold N           N idle connections
  *
- * The last two tell when they are there, and stay until their input ends.
+ * The last two print a line when they are connected, and stay until their input ends.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -62,7 +62,7 @@ static size_t encode(uint16_t op, const void *content, void *to)
 	return n;
 }
 
-/* A request and its reply, on a connection that behaves. */
+/* Sends a request and reads the reply, on a connection that behaves. */
 static void ask(int fd, uint16_t op, const void *content)
 {
 	struct pp_header h;
@@ -75,7 +75,7 @@ static void ask(int fd, uint16_t op, const void *content)
 		die("the witness got no reply");
 }
 
-/* Until whoever started us closes our input. */
+/* Waits until the parent closes our input. */
 static void await_end(void)
 {
 	char c;
@@ -92,7 +92,7 @@ static void testify(void)
 	ask(witness, PP_OP_LIST, &all);
 }
 
-/* Whether the daemon ended the connection; an error that it sent before is read over. */
+/* Whether the daemon closed the connection; errors that it sent before are skipped. */
 static bool is_ended(int fd)
 {
 	for (;;) {
@@ -112,7 +112,7 @@ static bool is_ended(int fd)
 
 static unsigned sent;
 
-/* Sends it on a connection of its own, which must end. */
+/* Sends the packet on a connection of its own, which the daemon must close. */
 static void offend(const void *packet, size_t size, const char *what)
 {
 	_cleanup_close_ int fd = dial();
@@ -146,7 +146,7 @@ static void garbage(void)
 		offend(bad, size + more, "a lengthened packet");
 	}
 	offend(bad, sizeof(bad), "a packet above the maximum");
-	/* version, size and fds; not the opcode, which may be another good one, nor the serial */
+	/* version, size and fds; a changed opcode may be valid, and any serial is */
 	for (size_t i = 0; i < PP_HEADER_SIZE; i++)
 		for (unsigned bit = 0; bit < 8 && (i < 2 || i >= 8); bit++) {
 			memcpy(bad, good, size);
@@ -171,8 +171,8 @@ static void garbage(void)
 
 /* ── descriptors ────────────────────────────────────────────────────────────────────────── */
 
-/* n copies of a pipe's writing end: when all are closed, and only then, its reader sees the end.
- * Returns how many the daemon got; where its kernel keeps them out (SO_PASSRIGHTS) it is none. */
+/* Sends n copies of a pipe's writing end: its reader sees the end only when all are closed. Returns
+ * how many the daemon got, which is none where the kernel keeps them out (SO_PASSRIGHTS). */
 static unsigned send_descriptors(unsigned n, unsigned announced)
 {
 	_cleanup_close_ int fd = dial(), reader = -EBADF;
@@ -232,10 +232,11 @@ static void silent(unsigned n)
 	printf("silent: %u connections, a third of them half closed each way\n", n);
 }
 
-/* Asks for this, over and over, until the daemon reads no more. How often that was. */
+/* Asks again and again until the daemon reads no more. Returns how often. */
 static unsigned ask_deafly(int fd, uint16_t op, const void *content)
 {
-	struct timeval moment = { .tv_usec = 300000 }; /* without room for so long: it is full */
+	struct timeval moment = { .tv_usec = 300000 }; /* no room for so long means that it is
+						        * full */
 	unsigned requests = 0;
 
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &moment, sizeof(moment));
@@ -307,8 +308,7 @@ static void killed(const char *ns, unsigned n)
 			request(ns, i);
 			_exit(0);
 		}
-		/* At a different moment each: before it connects, while it waits, when it is done.
-		 */
+		/* At a different time each: before it connects, while it waits, when it is done. */
 		poll(NULL, 0, (int)(i % 8));
 		kill(pid, SIGKILL);
 		waitpid(pid, NULL, 0);

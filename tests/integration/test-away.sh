@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# CPUs that are away, as people see them: an all-CPUs event records on a CPU that comes, with no
-# restart; which CPUs are away, since when, and which lack a ring, and why, is told by show, list,
-# stat and watch, by the library's direct way too; after a notice that was missed, sysfs wins.
+# Offline CPUs as users see them: an all-CPUs event records on a CPU that comes online, without a
+# restart. show, list, stat and watch, and the library without a daemon, tell which CPUs are
+# offline, since when, which have no ring, and why. After a missed notice sysfs wins.
 #
-# Without a notice sysfs is looked at every ten seconds, which is waited for at full length.
+# Without a notice the daemon reads sysfs every ten seconds; the test waits for that at full length.
 #
-# No CPU is taken away: the daemon is started where another file, which this test writes, stands for
-# /sys/devices/system/cpu/online. The kernel's notices are its own, made to be said by uevent.
+# No CPU goes offline: the daemon runs where a file of this test is mounted over
+# /sys/devices/system/cpu/online. The kernel sends the notices itself, triggered through `uevent`.
 . "$(dirname "$0")/../lib.sh"
 alone_with cpus
 
@@ -19,17 +19,17 @@ last=${cpus[-1]}
 all=$(</sys/devices/system/cpu/online)
 rest=$(IFS=,; echo "${cpus[*]:0:${#cpus[@]}-1}")
 
-# What stands in the file, and that it is written in one go.
+# Writes the file's content in one go.
 online() {
 	printf '%s\n' "$1" >"$SCRATCH/online"
 }
 
-# say online|offline CPU: the kernel does.
+# say online|offline CPU: makes the kernel send the notice.
 say() {
 	echo "$1" >"/sys/devices/system/cpu/cpu$2/uevent"
 }
 
-# Of those that go meanwhile nothing is wanted.
+# Mounts that vanish meanwhile do not matter.
 private_mounts="findmnt -rno TARGET -t bpf | grep /perfpersist | grep -vxF '$REGISTRY' |
 	while read -r m; do umount -l \"\$m\" 2>/dev/null || ! mountpoint -q \"\$m\"; done"
 cat >"$SCRATCH/inside" <<-END
@@ -65,7 +65,7 @@ between() {
 	[ "$1" -ge "$2" ] && [ "$1" -le "$3" ]
 }
 
-# direct VERB…: without the daemon, where it is.
+# direct VERB…: without the daemon, in its mount namespace.
 direct() {
 	nsenter --mount --target "$(broker_pid)" -- "${PERFCTL[@]}" --direct "$@"
 }
@@ -74,7 +74,7 @@ logged() {
 	grep -qE -- "$1" "$LOG"
 }
 
-# account GENERATION AWAY: what the kernel's own steps write down of the last CPU.
+# account GENERATION AWAY: what the kernel's own hotplug steps record for the last CPU.
 le() {
 	printf '%0*x\n' "$2" "$1" | fold -w2 | tac | sed 's/^/0x/' | xargs
 }
@@ -102,7 +102,7 @@ expect_match "$(perfctl show t/most)" "cpus +$rest \(all, and those that come\)"
 
 "$BIN/perfctl" --instance "$INSTANCE" watch --json >"$SCRATCH/watched" &
 _spawned+=($!)
-# told FILTER: what the watcher was told, as jq sees it.
+# told FILTER: the watcher's notices, through jq.
 told() {
 	jq -r "$1" "$SCRATCH/watched" | sort | xargs
 }
@@ -155,8 +155,8 @@ expect_match "$(perfctl stat t/most --per-cpu -I 100 --interval-count 1)" 't/mos
 expect_match "$(direct show t/most)" "away +CPU "
 expect_match "$(as_member perfctl show t/most)" "away +CPU .*since"
 
-# What the kernel wrote down counts: it knew before anybody looked. (Here a broker that saw the CPU
-# online only a while ago would know better; so another one has to look.)
+# The kernel's own record counts, because it is older than any look at sysfs. (A broker that
+# recently saw the CPU online would know better, so a new one has to look.)
 stop_daemon
 read -r up _ </proc/uptime
 ago=$((${up%.*} / 2)) # seconds
@@ -185,7 +185,7 @@ more_on_last() {
 }
 wait_until 20 more_on_last
 
-# Away and back before anybody looked: the notices alone tell.
+# Offline and back online before the broker looks: only the notices tell.
 notices=$(wc -l <"$SCRATCH/watched")
 say offline "$last"
 say online "$last"

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Each wrong name, event, size, list, right and place is refused with one sentence that says
-# what, why and what to do, and with the documented exit code; nothing half-made stays behind.
+# The daemon and perfctl refuse each wrong name, event, size, list, right and place with one message
+# that says what, why and what to do, and with the documented exit code. Nothing half-made remains.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/../refused.sh"
 . "$(dirname "$0")/tracepoints.sh"
@@ -58,7 +58,7 @@ create 2 "did you mean 'cpu-clock'" t/x -e cpu-clok
 create 2 "'z' in 'cpu-clock:z' is not a modifier" t/x -e cpu-clock:z
 create 2 'control character in it, at byte 6; leave it out' t/x -e $'sched\n:x'
 create 2 'write it without' t/x -e 'sched:sched switch'
-# What a terminal would obey does not come back in the sentence.
+# The message does not repeat control characters that a terminal would obey.
 refused 3 'cannot open a  31m b: No such file' perfctl script -i $'a\xc2\x9b31m\x9bb'
 create 2 'not the name of a tracepoint: write SYSTEM:NAME' t/x -e 'sched:x!'
 create 2 'does not begin with the name of a PMU: write PMU/TERM=VALUE/, .* or SYSTEM:NAME' t/x -e sched:../../etc
@@ -184,7 +184,7 @@ echo "changing what is there"
 perfctl create t/second -e sched:sched_switch --share >/dev/null
 perfctl create t/clock -e cpu-clock -m 16K >/dev/null
 remember
-# what_it_is: all of an event but its counts.
+# what_it_is: the whole event except its counts.
 what_it_is() {
 	perfctl show t/clock --json | jq -S 'del(.records, .bytes, .missed, .limited)'
 }
@@ -199,7 +199,7 @@ refused 2 'more than the [0-9]+ that a ring can have; ask for less' perfctl chan
 refused 1 "over this daemon's limit of 67108864; ask for less" perfctl change t/clock -m 65M
 refused 2 'at its end .*: a value is expected' perfctl change t/clock --filter 'pid =='
 refused 2 "field 'prev_pid', which " perfctl change t/clock --filter 'prev_pid == 1'
-# All or nothing of it.
+# A change happens completely or not at all.
 refused 2 "field 'prev_pid', which " perfctl change t/clock --filter 'prev_pid == 1' -m 64K --max-rate 7
 refused 3 "cgroup '/nosuch' cannot be found" perfctl change t/clock --cgroup /nosuch -m 64K
 refused 1 'shares its rings with other names, .* delete these, or create it anew' perfctl change t/second --max-rate 5
@@ -268,11 +268,11 @@ refused 4 'Only root may have the configuration read again' as_member perfctl re
 refused 4 "has a probe or a breakpoint, which user 65534 may not set.* Probes= in perfpersistd.conf" \
 	as_member perfctl create shared/x -e mem:0x1000
 refused 4 'only root may; ask perfpersistd instead, without --direct' as_member perfctl --direct list
-# An id tells as little as a name.
+# An id reveals as little as a name.
 closed_id=$(perfctl show closed/event --json | jq .id)
 refused 3 'no event with the id [0-9]+ that you may read' as_member perfctl reopen --id "$closed_id"
 refused 3 'none that you may read' as_member perfctl show --id "$closed_id"
-# What may be done is done: the same user, where the group has w.
+# Permitted requests succeed: the same user, where the group has w.
 as_member perfctl create shared/x -e cpu-clock >/dev/null
 as_member perfctl delete shared/x >/dev/null
 
@@ -285,7 +285,7 @@ else
 fi
 
 echo "the 65th program on one tracepoint"
-# As many as there is room for beside others.
+# As many as fit beside those of other instances.
 tracepoints_lock
 full_at=0
 while [ $full_at -lt 64 ] &&

@@ -1,27 +1,27 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# A kernel that lacks something, or a machine that is set up otherwise: no BPF, no BTF, no
-# perf, no right to use them, tracefs not mounted, a CPU offline. What cannot be recorded then is
-# refused with one sentence and leaves nothing; what was recorded before goes on.
+# A kernel that lacks something, or a machine with another setup: no BPF, no BTF, no perf, no right
+# to use them, tracefs not mounted, a CPU offline. The daemon refuses events that it cannot record,
+# with one message, and leaves nothing behind; older events keep recording.
 #
-# The engine, or all of the daemon, is started where the thing is missing: behind a seccomp
-# filter (deny.c), or in mounts of its own in which it is hidden.
+# The engine, or the whole daemon, runs where the feature is missing: behind a seccomp filter
+# (deny.c), or in mounts of its own that hide it.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/../refused.sh"
 
 ENGINE=$BUILD/perfpersist-engine
 unshare --mount true 2>/dev/null || skip "mount namespaces cannot be made here"
 
-# make_engine NAME SCRIPT: what --engine is given, as $SCRATCH/NAME; in SCRIPT the word ENGINE
-# stands for the real one with its arguments.
+# make_engine NAME SCRIPT: writes the argument of --engine to $SCRATCH/NAME; in SCRIPT the word
+# ENGINE stands for the real one with its arguments.
 make_engine() {
 	printf '#!/bin/bash\nset -eu\n%s\n' "${2//ENGINE/\"$ENGINE\" \"\$@\"}" >"$SCRATCH/$1"
 	chmod 0755 "$SCRATCH/$1"
 }
 
-# In mounts of its own, in which SCRIPT begins. Those of other instances are not kept busy.
-# Of those that go meanwhile nothing is wanted.
+# Creates mounts of its own, in which SCRIPT begins. It does not keep other instances' mounts busy;
+# mounts that vanish meanwhile do not matter.
 private_mounts="findmnt -rno TARGET -t bpf | grep /perfpersist | grep -vxF '$REGISTRY' |
 	while read -r m; do umount -l \"\$m\" 2>/dev/null || ! mountpoint -q \"\$m\"; done"
 make_engine_with_mounts() {
@@ -30,7 +30,7 @@ $2"
 	make_engine "$1" "exec unshare --mount --propagation private \"$SCRATCH/$1.inside\" \"\$@\""
 }
 
-# with NAME: the daemon again, with that engine.
+# with NAME: restarts the daemon with that engine.
 with() {
 	echo "$2"
 	[ -z "$DAEMON_PID" ] || stop_daemon
@@ -53,13 +53,13 @@ with "$SCRATCH/bpf-forbidden" "no right to use BPF"
 refused 4 'kernel does not .*BPF.* the right to use it' perfctl create t/x -e sched:sched_waking
 expect_eq "$(perfctl list --json)" '[]' "the list"
 
-# What was made with everything there, and with which later daemons must get on.
+# Events created with everything available, which later daemons must handle.
 stop_daemon
 start_daemon
 perfctl create old/hot -e sched:sched_switch >/dev/null
 perfctl create old/sampled -e cpu-clock -F 100 >/dev/null
 
-# old_ones_go_on: they are listed, counted and read whatever this kernel lacks now.
+# old_ones_go_on: the old events are listed, counted and read, whatever this kernel lacks now.
 old_ones_go_on() {
 	local before
 	expect_eq "$(perfctl list --json | jq -r '[.[] | .namespace + "/" + .name] | join(" ")')" \
@@ -125,7 +125,7 @@ BUILD=$build
 ENGINE=$build/perfpersist-engine
 expect_eq "$(perfctl show old/hot --json | jq -r .reads)" live "what root gets"
 expect_eq "$(as_member perfctl show old/hot --json | jq -r .reads)" copies "what a member gets"
-# perfctl looks at the same file.
+# perfctl reads the same file.
 # shellcheck disable=SC2016
 show=$(unshare --mount --propagation private bash -c 'mount --bind "$0" /proc/sys/kernel/unprivileged_bpf_disabled
 	exec setpriv --reuid='$NOBODY' --regid='$NOBODY' --groups='$DAEMON_GID' -- "$@"' \

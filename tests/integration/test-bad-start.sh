@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Daemons that cannot start, and clients of daemons that are not there: one sentence each, an exit
-# code that is not 0, and no process, mount or file left.
+# Daemons that cannot start, and clients without a daemon: each prints one message, exits with a
+# code other than 0, and leaves no process, mount or file.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/../refused.sh"
 
@@ -49,7 +49,7 @@ will_not_start 'cannot read the configuration: it is no regular file'
 rmdir "$CONF"
 
 echo "the wrong machine"
-# Its own user, where the package's has not been made: the configuration says nothing of it.
+# Uses its own user, where the package's user does not exist: the configuration does not set one.
 : >"$CONF"
 if getent passwd perfpersist >/dev/null || getent group perfpersist >/dev/null; then
 	echo "  there is a user or group perfpersist here: that it is missing is not tested"

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# perfctl: every verb and option does what --help says, with real events; every form of a name, a
-# size and a list; JSON that jq can read; tables that are aligned; the exit codes; --direct with and
+# perfctl: every verb and option does what --help says, with real events. Covers every form of a
+# name, a size and a list; JSON that jq can read; aligned tables; the exit codes; --direct with and
 # without a daemon; commands that inherit the rings.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/../refused.sh"
@@ -10,7 +10,7 @@
 start_daemon
 CHECKS=0
 
-# json FILTER WANT CMD…: what jq -r makes of the command's JSON.
+# json FILTER WANT CMD…: compares the output of jq -r on the command's JSON.
 json() {
 	local filter=$1 want=$2 got
 	shift 2
@@ -19,7 +19,7 @@ json() {
 	CHECKS=$((CHECKS + 1))
 }
 
-# text REGEX CMD…: what it writes to stdout, and that stderr stays empty.
+# text REGEX CMD…: compares stdout; stderr must stay empty.
 text() {
 	local regex=$1
 	shift
@@ -122,7 +122,7 @@ json '[.[] | .name] | join(" ")' "slash dash" -l one
 json 'map(has("namespace") and has("name") and has("id") and has("event") and has("buffer") and
 	has("cpus") and has("records") and has("missed") and has("state")) | all' true list
 json '[.[].state] | unique | join(" ")' running list
-# A table is aligned: each column begins, or ends, in one place in all lines.
+# A table is aligned: each column begins, or ends, at one position in all lines.
 perfctl list >"$SCRATCH/table"
 expect_eq "$(wc -l <"$SCRATCH/table")" $(($(perfctl list --json | jq length) + 1)) "lines of the table"
 awk 'NR == 1 { name = index($0, "NAME  "); event = index($0, "EVENT"); id = event - 3
@@ -141,7 +141,7 @@ text "reopen with  perfctl --instance $INSTANCE reopen kinds/g" show kinds/g
 text "frequency +99 Hz"$'\n'"call chains +user and kernel" show kinds/g
 text "period +1000003" show kinds/c
 json '"\(.owner) \(.group) \(.mode)"' "0 $DAEMON_GID 0640" show bare
-# What the texts in the registry say is what the daemon says.
+# The texts in the registry agree with the daemon.
 for name in default/bare kinds/g cpus/first; do
 	json '"\(.id) \(.event) \(.buffer) \(.cpus)"' \
 		"$(sed -n 's/^\(id\|event\|buffer\|cpus\)=//p' "$REGISTRY/$name/info" | awk '
@@ -165,7 +165,7 @@ expect_eq "$(lines -n3 bare)" 3 "records with -n3"
 perfctl reopen bare -n 2 >/dev/null 2>"$SCRATCH/stderr"
 expect_match "$(<"$SCRATCH/stderr")" \
 	'^default/bare: 2 printed of [0-9]+ written, ([0-9]+|unknown) missed|missed unknown$' "the summary"
-# It tells of the event, also behind buffers that others have replaced.
+# --direct shows the event, even one whose buffers were replaced.
 perfctl create counted -e raw_syscalls:sys_enter -m 4M --max-rate 200/s >/dev/null
 wait_until 20 more_records_than 20 default/counted
 perfctl pause counted >/dev/null
@@ -177,7 +177,7 @@ perfctl delete counted >/dev/null
 record='^ +\[[0-9]{3}\] +[0-9]+\.[0-9]{9} +[0-9]+/[0-9]+ +sched:sched_switch: prev_comm=.* prev_pid=.* ==> next_comm='
 expect_match "$(perfctl reopen bare -n 1 2>/dev/null)" "$record" "a record"
 expect_match "$(perfctl reopen --id "$id" -n 1 2>/dev/null)" "$record" "a record, by id"
-# As JSON: one object a line, in order of time, with the payload's fields.
+# As JSON: one object per line, in order of time, with the payload's fields.
 perfctl reopen bare -n all --json 2>/dev/null >"$SCRATCH/records"
 expect_eq "$(jq -s 'length' "$SCRATCH/records")" "$(wc -l <"$SCRATCH/records")" "objects, one a line"
 expect_eq "$(jq -s '[.[].time] == ([.[].time] | sort)' "$SCRATCH/records")" true "in order of time"
@@ -186,7 +186,7 @@ expect_eq "$(jq -s 'map(.event == "sched:sched_switch" and (.fields | has("prev_
 echo "  $(wc -l <"$SCRATCH/records") records as JSON, in order of time"
 expect_eq "$(perfctl reopen kinds/g -n all --json 2>/dev/null |
 	jq -s 'map((.callchain | length) > 0 and (.ip | startswith("0x"))) | all and length > 0')" true "call chains"
-# Hot or generic, each writes the same fields.
+# Hot and generic recorders write the same fields.
 wait_until 20 more_records_than 10 kinds/generic
 expect_eq "$(perfctl reopen kinds/generic -n 1 --json 2>/dev/null | jq -c '.fields | keys')" \
 	"$(perfctl reopen kinds/hot -n 1 --json 2>/dev/null | jq -c '.fields | keys')" "fields of both recorders"
@@ -209,10 +209,10 @@ expect_eq "$OUT" "$rings me $(rings_of default/bare) default/bare -n --json
 $(seq -s' ' 3 $((rings + 2)))" "what the command finds"
 expect_exit 42 perfctl reopen cpus/first -- "$BIN/child"
 expect_match "$OUT" "^1 me cpu$first cpus/first " "what the command finds of an event on one CPU"
-# Its descriptors can be mapped: the attacks need that first, and find nothing else possible.
+# The command can map its descriptors: the attacks need that first, and find nothing else possible.
 expect_ok perfctl reopen bare -- "$BIN/ring-attack"
 expect_eq "$(grep -c '^ring of CPU' <<<"$OUT")" "$rings" "rings that the command has mapped"
-# perfctl's own standard descriptors stay, closed ones too.
+# perfctl passes its standard descriptors on, closed ones too.
 expect_exit 42 perfctl reopen bare -- "$BIN/child" <&-
 expect_eq "$(sed -n 2p <<<"$OUT")" "$(seq -s' ' 3 $((rings + 2)))" "descriptors, without a standard input"
 said 126 'cannot run .*: Permission denied' perfctl reopen bare -- "$CONF"
@@ -321,7 +321,7 @@ json '[.[].id] | tostring' "[$id]" delete --id "$id"
 ids=$(perfctl list kinds --json | jq -r '"--id \(.[0].id) --id \(.[1].id)"')
 # shellcheck disable=SC2086
 json length 3 delete kinds/c $ids
-# All are tried; the first failure is the code.
+# All are tried; the first failure is the exit code.
 expect_exit 3 perfctl delete nosuch kinds/g two/long nosuch/too
 expect_eq "$(grep -c 'is deleted$' <<<"$OUT")" 2 "deleted"
 expect_eq "$(grep -c '^perfctl: ' <<<"$OUT")" 2 "not found"

@@ -1,18 +1,18 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# What survives on a CPU whose system calls are recorded at full speed: all samples and all
+# Measures what survives on a CPU whose system calls are recorded at full speed: all samples and all
 # events in interrupts beside tp_btf recorders; beside generic ones those that the kernel lets
-# through, and the others are told as missed. Others' programs on this machine shut ours out as well:
-# so the short check, which others may run beside, looks only at what holds then, too: recorded and
-# missed are all there was.
+# through, and the missed count covers the others. Other programs on this machine shut ours out as
+# well. So the short check, which runs beside other tests, checks only what always holds: recorded
+# and missed add up.
 . "$(dirname "$0")/../lib.sh"
 
 CPU=$(sed 's/.*[-,]//' /sys/devices/system/cpu/online)
 MS=$(length 700 4000)
 OWN=0 # programs of ours that shut others out
 
-# Programs on tracepoints and probes shut each other out, everybody's on this machine.
+# Programs on tracepoints and probes shut each other out, across the whole machine.
 others() {
 	local n
 	n=$(bpftool --json prog show |
@@ -20,7 +20,7 @@ others() {
 	[ "$n" -gt $OWN ]
 }
 
-# undisturbed CMD…: once more if it fails while there were other programs than ours.
+# undisturbed CMD…: runs it once more if it fails while other programs than ours were attached.
 undisturbed() {
 	local try pid disturbed
 	if ! full; then
@@ -65,7 +65,7 @@ beside() {
 	echo "beside $recorder recorders of sys_enter and sys_exit at full speed"
 }
 
-# told RECORDER: what the system calls' events tell of themselves.
+# told RECORDER: the counts of the system calls' events.
 told() {
 	local event
 	for event in sys_enter sys_exit; do

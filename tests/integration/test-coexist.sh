@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# perf stat, perf record and bpftrace count of a fixed amount of work what they count without
-# us, whichever recorders are on the same tracepoints; and our events count the same. The short check
-# has both kinds of recorders there at once.
+# perf stat, perf record and bpftrace count a fixed amount of work, and get the same counts beside
+# our events as without them, whichever recorders are on the same tracepoints; our events count the
+# same, too. The short check runs both kinds of recorders at once.
 . "$(dirname "$0")/../lib.sh"
 
 for tool in perf bpftrace; do
@@ -14,20 +14,20 @@ perf --version >/dev/null 2>&1 || skip "perf does not run here"
 N=5000
 EVENTS=(raw_syscalls:sys_enter raw_syscalls:sys_exit task:task_rename signal:signal_generate)
 WORK=$BIN/coexist-calls
-# On this system, of sched_get_priority_max, which nothing but our work calls.
+# The number of sched_get_priority_max on this system; only our work calls it.
 case $(uname -m) in
 x86_64) NUMBER=146 ;;
 *) NUMBER=125 ;;
 esac
 
-# Tools find tracefs where it usually is, also where the machine has not mounted it.
+# Tools find tracefs at its usual place, even where the machine has not mounted it.
 with_tracefs() {
 	# shellcheck disable=SC2016
 	unshare --mount --propagation private sh -c \
 		'[ -e /sys/kernel/tracing/events ] || mount -t tracefs tracefs /sys/kernel/tracing; exec "$@"' sh "$@"
 }
 
-# Of system calls and signals only ours; a timer may send a signal while our work runs.
+# Only our system calls and signals; a timer may send a signal while our work runs.
 declare -A only=(
 	[raw_syscalls:sys_enter]="id == $NUMBER"
 	[raw_syscalls:sys_exit]="id == $NUMBER"
@@ -39,7 +39,7 @@ for event in "${EVENTS[@]}"; do
 	[ -z "${only[$event]-}" ] || options+=(--filter "${only[$event]}")
 done
 
-# Each of these runs its arguments and leaves COUNTS: how often each of EVENTS was seen.
+# Each of these runs its arguments and sets COUNTS: how often it saw each of EVENTS.
 
 by_stat() {
 	local event
@@ -69,7 +69,7 @@ by_bpftrace() {
 		[ -z "${only[$event]-}" ] || program+=" && args->${only[$event]}"
 		program+="/ { @[\"$event\"] = count(); } "
 	done
-	# It cannot give a command arguments with spaces, and has none to give.
+	# bpftrace cannot pass arguments with spaces to a command; these have none.
 	with_tracefs bpftrace -q -e "$program" -c "$*" >"$SCRATCH/seen" 2>"$SCRATCH/errors" ||
 		fail "bpftrace: $(<"$SCRATCH/errors")"
 	grep "^t/" "$SCRATCH/seen" || true # what the work wrote
@@ -86,14 +86,14 @@ for tool in stat record bpftrace; do
 	by_$tool "$WORK" $N
 	without[$tool]=$COUNTS
 	echo "without us: $tool counts $COUNTS"
-	# The work gets its name once more from execve.
+	# execve renames the work once more.
 	expect_match "$COUNTS" "^$N $N $((N + 1)) $N $" "$tool without us"
 done
 
 start_daemon
 
-# create NAME-PREFIX OPTION…: an event on each of EVENTS; of system calls only those of the work, as
-# everybody's can fill any ring before it is read.
+# create NAME-PREFIX OPTION…: an event on each of EVENTS; of system calls only those of the work,
+# because all calls could fill any ring before it is read.
 create() {
 	local prefix=$1 event name filter
 	shift
@@ -106,7 +106,7 @@ create() {
 	done
 }
 
-# beside WHAT: all three tools, with the work looking at our events as well.
+# beside WHAT: runs all three tools, while the work reads our events as well.
 beside() {
 	local tool name
 	for tool in stat record bpftrace; do
@@ -133,8 +133,9 @@ NAMES=("${NAMES[@]:${#EVENTS[@]}}")
 
 # ── what perf hides ──────────────────────────────────────────────────────────────────────
 
-# Wakeups of who polls a perf event are hidden from perf's tracepoints, ours on them too, and no count
-# of the kernel knows of them: then what is missed is a lower bound, and says so.
+# When a task that polls a perf event is woken, perf's tracepoints, including ours on them, do not
+# see the wakeup, and the kernel does not count it. So the missed count is a lower bound, and says
+# so.
 field() {
 	perfctl show "$1" --json | jq -r ".$2"
 }
@@ -159,7 +160,7 @@ echo "of $truth wakeups of who polls a perf event $seen are to be seen by perf, 
 expect_eq "$(field h/woken missed_at_least) $(field h/truth missed_at_least)" "true false" "a lower bound"
 expect_match "$(stat_of h/woken missed)" '^[0-9]+\+$' "missed, in the registry"
 expect_match "$(perfctl list h | awk '$2 == "woken" { print $(NF - 1) }')" '^[0-9]+\+$' "missed, in the list"
-# System calls it cannot hide.
+# System calls are never hidden.
 expect_eq "$(field h/calls missed_at_least)" false "system calls"
 [ "$(($(records_of h/calls) + $(stat_of h/calls missed)))" -ge "$(records_of h/all-calls)" ] ||
 	fail "system calls: $(records_of h/calls) of $(records_of h/all-calls), missed $(stat_of h/calls missed)"

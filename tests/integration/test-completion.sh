@@ -1,21 +1,21 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Completion offers the events that there are, to those who may read them, whether the daemon runs
-# or not, and starts none. bash by its completion's function and, on a terminal, by readline itself,
-# with the package bash-completion and without; zsh on a terminal.
+# Completion offers the existing events to users who may read them, whether the daemon runs or not,
+# and starts no daemon. The test drives bash through the completion function and, on a terminal,
+# through readline itself, with and without the package bash-completion; zsh on a terminal.
 . "$(dirname "$0")/../lib.sh"
 
 install -m 0644 "$ROOT/client/perfctl/completion/perfctl.bash" "$SCRATCH/perfctl.bash"
 install -m 0644 "$ROOT/tests/integration/completion.bash" "$SCRATCH/ask.bash"
 I=$INSTANCE
 
-# offers LINE WHAT: WHAT is all of it, blanks between, in order.
+# offers LINE WHAT: WHAT is the complete list, in order, separated by blanks.
 offers() {
 	OUT=$("${WHO[@]}" bash "$SCRATCH/ask.bash" "$SCRATCH/perfctl.bash" "$BIN/perfctl" "$1" "${BREAKS[@]}" | paste -sd ' ')
 	expect_eq "$OUT" "$2" "what is offered to '${WHO[*]-root}' for '$1'"
 }
-# offers_also LINE WHAT: that and what else begins like the line's last word.
+# offers_also LINE WHAT: WHAT, and anything else that begins like the line's last word.
 offers_also() {
 	local word
 	OUT=$(bash "$SCRATCH/ask.bash" "$SCRATCH/perfctl.bash" "$BIN/perfctl" "$1")
@@ -53,7 +53,7 @@ offers "perfctl --instance $I create -n " "default web"
 offers "perfctl --instance $I list " "default web"
 offers "perfctl --instance $I show --id " "$(perfctl list --json | jq -r '.[].id' | sort | xargs)"
 offers "perfctl --instance $I show --id ${id:0:6}" "$(perfctl list --json | jq -r '.[].id' | sort | xargs)"
-# Others' instances come and go.
+# Other instances start and end meanwhile.
 offers_also "perfctl --instance ${I:0:3}" "$I"
 offers "perfctl --instance $I delete --all " "default web"
 offers "perfctl --registry $REGISTRY --direct show w" "web/profile web/second"
@@ -117,7 +117,7 @@ offers "perfctl --instance $I reopen --id " "$(perfctl show own/clock --json | j
 WHO=()
 
 echo "readline"
-# on_terminal RC LINE: what is on bash's line when a tab was typed behind it.
+# on_terminal RC LINE: bash's line after a tab was typed behind it.
 on_terminal() {
 	printf '%s\n' "PS1= PS2=" "bind -x '\"\\C-x\": printf \"%s\\n\" \"\$READLINE_LINE\" >>$SCRATCH/lines; READLINE_LINE='" \
 		"PATH=$BIN:\$PATH" "$1" >"$SCRATCH/bashrc"
@@ -139,7 +139,7 @@ expect_eq "$OUT" "perfctl create x -e 'kprobe:vfs_readlink' " "the line"
 on_terminal "$plain" "perfctl --instance $I create o"
 expect_eq "$OUT" "perfctl --instance $I create own/" "the line"
 if [ -e /usr/share/bash-completion/bash_completion ]; then
-	# It finds the file by its name when perfctl is completed for the first time.
+	# bash-completion finds the file by its name when it completes perfctl for the first time.
 	install -D -m 0644 "$SCRATCH/perfctl.bash" "$SCRATCH/data/bash-completion/completions/perfctl"
 	package="XDG_DATA_HOME=$SCRATCH/data; . /usr/share/bash-completion/bash_completion"
 	on_terminal "$package" "perfctl --instance=$I show own/"

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# What always records: files of events.d in their folders and their order; a reload applies the
-# difference and touches nothing else; faults cost their sections only; what was created with
-# --boot is there after a reboot; the files that are installed make what this kernel has.
+# Configured events: the files of events.d in their folders and their order. A reload applies the
+# difference and touches nothing else. A fault costs only its section. Events created with --boot
+# exist after a reboot. The installed files create the events that this kernel supports.
 . "$(dirname "$0")/../lib.sh"
 . "$ROOT/tests/integration/tracepoints.sh"
 
@@ -14,7 +14,7 @@ at_end() {
 	rm -rf --one-file-system "${FOLDERS[0]}" "${FOLDERS[2]}"
 }
 
-# dropin NAME: what is written to it.
+# dropin NAME: writes its input to that file.
 dropin() {
 	cat >"$DROPINS/$1"
 }
@@ -23,7 +23,7 @@ _told_ready() {
 	grep -q "Ready: " "$LOG" || gone "$DAEMON_PID"
 }
 
-# start OPTION…: returns when all that is configured records, or cannot.
+# start OPTION…: returns when all configured events record, or cannot.
 start() {
 	: >"$LOG"
 	start_daemon "$@"
@@ -50,7 +50,7 @@ names() {
 
 # ── at the start, and by a reload ────────────────────────────────────────────────────────
 
-# What nobody else calls himself.
+# A task name that no other process has.
 OURS=pp-$$
 
 mkdir -m 0755 "$DROPINS"
@@ -90,7 +90,7 @@ as_user perfctl list web >/dev/null || fail "the namespace does not have its own
 
 reload 0 0 0 0
 
-# One changed, one anew, one less, one more: web/calls knows nothing of it.
+# One event changed, one recreated, one removed, one added: web/calls is untouched.
 dropin 10-a.conf <<-END
 	[namespace web]
 	Owner=65534
@@ -135,7 +135,7 @@ wait_until 20 _without_both || fail "SIGHUP changes nothing"
 expect_exit 4 as_user perfctl reload
 expect_match "$OUT" "root"
 
-# Daemons come and go; what is as it is wanted goes on.
+# After a restart of the daemon, unchanged events keep recording.
 stop_daemon
 start
 expect_eq "$(id_of web/calls)" "$calls" "the id after a restart"
@@ -182,7 +182,7 @@ expect_ok "$BUILD/perfpersistd" --config "$CONF" --check-config
 expect_match "$OUT" "sound: 3 events"
 reload 0 0 1 0
 
-# perfpersistd.conf, too: what is in force stays when it is wrong, and is another when it is right.
+# perfpersistd.conf, too: a faulty file leaves the settings in force, and a valid one replaces them.
 write_conf "MaxEvents=nothing"
 reload 0 0 0 1
 write_conf "MaxEvents=3"
@@ -202,7 +202,7 @@ boot=$(id_of own/boot)
 reload 0 0 0 0
 expect_eq "$(id_of own/boot)" "$boot" "the id of what was created with --boot"
 
-# With the registry goes all that is in the kernel, as in a reboot.
+# Without the registry everything in the kernel is gone, as after a reboot.
 reboot() {
 	stop_daemon
 	find "$REGISTRY" -mindepth 1 -delete 2>/dev/null || true # (two files are the kernel's)
@@ -220,7 +220,7 @@ perfctl delete own/boot
 reload 0 0 0 0
 expect_eq "$(names)" "web/calls web/more web/renames"
 
-# Nobody writes a line of his own; and what cannot be written down is not there, either.
+# Nobody can inject a line; and an event that cannot be written down is not created.
 expect_exit 2 perfctl create own/evil -e 'task:task_rename' --filter $'pid > 1\n[event own/x]' --boot
 chown 0 "$STATE/events.d"
 expect_exit 4 perfctl create own/none -e task:task_rename --boot

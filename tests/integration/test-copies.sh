@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Copies: who may read an event and not hold its live rings gets sealed copies of them. Neither can
-# be written by any way tried; copies decode to what the rings hold, at rest and under load, of
-# events with and without a catalog, of large and small rings; and nothing that their reader does
-# costs a recorder a record. What a live reader costs is measured beside that, and told.
+# Copies: a user who may read an event but not hold its live rings gets sealed copies of them. No
+# attempt to write to either succeeds. Copies decode to the same records as the rings, at rest and
+# under load, with and without a catalog, for large and small rings. Nothing that their reader does
+# costs a recorder a record. The test also measures and prints the cost of a live reader.
 . "$(dirname "$0")/../lib.sh"
 
 OWNER=61001
@@ -30,7 +30,7 @@ as() {
 }
 
 WHO=(root owner member other)
-# Of those, who gets live rings.
+# The users among them that get live rings.
 declare -A LIVE=([nobody]="root" [owner]="root owner" [group]="root owner member" [readers]="root owner member other")
 
 configuration() {
@@ -41,7 +41,7 @@ configuration() {
 	done
 }
 
-# expect_reads NAMESPACE WHO…: these get live rings, the others copies; and `show` tells each.
+# expect_reads NAMESPACE WHO…: these get live rings, the others copies; and `show` says so.
 expect_reads() {
 	local ns=$1 who want
 	shift
@@ -85,8 +85,8 @@ delete_all() {
 
 # ── where anybody may load programs ──────────────────────────────────────────────────────
 
-# The daemon sees another file in place of the kernel's word, in a mount namespace of its own;
-# nothing changes for anybody else. Its registry is not seen from here, but its socket is.
+# The daemon sees another file instead of the kernel's sysctl, in a mount namespace of its own;
+# nothing changes for other processes. Its registry is not visible from here, but its socket is.
 echo 0 >"$SCRATCH/zero"
 if unshare --mount sh -c "mount --bind $SCRATCH/zero $SYSCTL" 2>/dev/null; then
 	real=$BUILD
@@ -152,7 +152,7 @@ attack copy root --copy nobody/e
 echo "copies: $(grep -c ' E[A-Z]*$' <<<"$OUT") attempts to change them, even by root, all refused"
 attack ring root readers/e
 echo "rings: $(grep -c ' E[A-Z]*$' <<<"$OUT") attempts to change them, even by root, all refused"
-# docs/read.md shows what somebody gets to hear.
+# docs/read.md shows these lines.
 told() {
 	sed -nE 's/^ +([a-z].*[^ ]) +(E[A-Z]+|unchanged)$/\1 \2/p' | awk '!seen[$0]++'
 }
@@ -164,7 +164,7 @@ delete_all
 
 # ── what is in them ──────────────────────────────────────────────────────────────────────
 
-# check NAME COUNT OPTION…: under load, then at rest, also as perfctl prints it.
+# check NAME COUNT OPTION…: under load, then at rest, and as perfctl prints it.
 check() {
 	local name=$1 count=$2
 	shift 2

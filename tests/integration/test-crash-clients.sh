@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Clients that send garbage, bring descriptors, hang up half, never read, or are killed in the
-# middle of a request: they disturb nobody else and leave nothing behind. Limits on connections
-# are told in a sentence.
+# Clients that send garbage or descriptors, shut down one half, never read, or are killed in the
+# middle of a request, disturb no other client and leave nothing behind. A message names each limit
+# on connections.
 . "$(dirname "$0")/../lib.sh"
 
 SOCKET=$RUN/control
@@ -23,7 +23,8 @@ as_other() {
 	(cd / && exec setpriv --reuid=61005 --regid=61005 --clear-groups -- "${PERFCTL[@]}" "${@:2}")
 }
 
-# After each: the same three processes, with no more descriptors, and the event goes on.
+# look: after each client the same three processes run, with no more descriptors, and the event
+# keeps recording.
 look() {
 	expect_eq "$(broker_pid) $(engine_pid) $(dumper_pid)" "$broker $engine $dumper" \
 		"broker, engine and dumper after $1"
@@ -46,7 +47,7 @@ dumper=$(dumper_pid)
 ids=$(event_ids)
 records=0
 
-# Once of each for what the three load once and keep.
+# Runs each client once, because the three processes load some things once and keep them.
 "$BIN/stranger" "$SOCKET" silent 3 >/dev/null
 perfctl create "$ns/k0" -e sched:sched_switch >/dev/null
 perfctl delete "$ns/k0" >/dev/null
@@ -55,7 +56,7 @@ broker_fds=$(fds_of "$broker")
 engine_fds=$(fds_of "$engine")
 dumper_fds=$(fds_of "$dumper")
 
-# hold AS MANNER…: a stranger that tells in LINE when it is there, and stays until release.
+# hold AS MANNER…: a stranger that sets LINE when it is connected, and stays until release.
 hold() {
 	coproc HOLD { "$1" "$BIN/stranger" "$SOCKET" "${@:2}"; }
 	read -r LINE <&"${HOLD[0]}"
@@ -86,7 +87,7 @@ release
 look deaf
 
 "$BIN/stranger" "$SOCKET" killed "$ns" 120
-# Orders are carried out in turn: when this one is, theirs are.
+# The engine carries out orders in turn: when this one is done, theirs are.
 perfctl create "$ns/last" -e sched:sched_switch >/dev/null
 perfctl delete "$ns/last" >/dev/null
 mapfile -t left < <(perfctl list --json | jq -r --arg witness witness '.[] | select(.name != $witness) | "\(.namespace)/\(.name)"')

@@ -1,10 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# SIGKILL of the engine at each step of giving an event the ring and the counter of a CPU that came.
+# Kills the engine at each step of giving an event the ring and the counter of a CPU that comes
+# online.
 #
-# The events are made by an engine that does not see one of the CPUs; no CPU of this machine is
-# touched. crash-cpus.c runs the engine alone.
+# An engine that does not see one of the CPUs creates the events; no CPU of this machine changes
+# state. crash-cpus.c runs the engine alone.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/../blind.sh"
 
@@ -21,6 +22,6 @@ mapfile -t names < <(for i in $(seq $EVENTS); do
 done)
 "$BIN/crash-cpus" "$INSTANCE" "$BUILD" $DAEMON_UID "$FIRST" "$LAST" "${names[@]}" 2>>"$LOG"
 
-# The broker finds them whole.
+# The broker finds them complete.
 start_daemon
 expect_eq "$(perfctl list --json | jq length)" $EVENTS "events"

@@ -5,9 +5,10 @@
 # each step of its recovery. Each time the order is carried out completely or not at all, and the
 # answer is true.
 #
-# crash.c runs broker, engine and dumper itself, as systemd would, and restarts at once what died;
-# test-restart.sh tests the daemon's own launcher. Grace periods of the kernel take most of the time,
-# so several lanes share the work: a lane is this script once more, with an instance of its own.
+# crash.c runs broker, engine and dumper itself, as systemd would, and restarts each at once;
+# test-restart.sh tests the daemon's own launcher. Grace periods of the kernel take most of the
+# time, so several lanes share the work: a lane is this script once more, with an instance of its
+# own.
 #
 # The short form has each victim and each act at least once. Where there are many steps it kills at
 # the first call of each kind, around each rename, and at every 12th of the others (tracer.h). At any
@@ -24,7 +25,7 @@ fi
 
 scenarios=()
 
-# parts N EVERY SCENARIO…: each in N parts, so that lanes share it.
+# parts N EVERY SCENARIO…: splits each into N parts, so that lanes share it.
 parts() {
 	local n=$1 every=$2 scenario i
 	shift 2
@@ -59,7 +60,7 @@ else
 	parts 1 12 dumper:copy:several
 fi
 
-# A lane that is ended cleans up.
+# A lane that is killed cleans up.
 at_end() {
 	wait
 }

@@ -1,15 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Every event of `perf list` that perf can count on this machine (`perf stat -e X true` succeeds)
-# can be made persistent, or is refused with one of the sentences below, each of which docs/accuracy.md
-# explains. Then the same tracepoints by globs, one for each system, which must stand for as many.
-# At full length all of them; else some of each kind, of each system of tracepoints at least one,
-# and the small systems.
+# The daemon records every event of `perf list` that perf can count on this machine (`perf stat -e X
+# true` succeeds), or refuses it with one of the messages below, each of which docs/accuracy.md
+# explains. Then it creates the same tracepoints by globs, one for each system, which must expand to
+# as many. At full length the test covers all of them; else some of each kind, at least one of each
+# system of tracepoints, and the small systems.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/tracepoints.sh"
 
-# What is refused, and the words in docs/accuracy.md, "Limits", that say so.
+# The refusals, and the words in docs/accuracy.md, "Limits", that explain them.
 REFUSALS=(
 	"is perf's own reading of a clock"
 	"never counts anything"
@@ -29,7 +29,7 @@ done
 
 # ── what perf knows, and what it can count ───────────────────────────────────────────────
 
-# Names, one a line, second names too.
+# Names, one per line, second names too.
 perf_list() {
 	{
 		with_tracefs perf list --raw-dump 2>/dev/null | tr ' ' '\n'
@@ -37,15 +37,15 @@ perf_list() {
 	} | awk 'NF && !seen[$0]++'
 }
 
-# some FILE: of the events in it. Whole systems are those of up to three tracepoints.
+# some FILE: a selection of the events in it. Whole systems are those of up to three tracepoints.
 some() {
 	awk -F: 'NR == FNR { n[$1]++; next }
 		NF != 2 || /\// { if (others++ < 20 || others % 8 == 0) print; next }
 		n[$1] <= 3 || !seen[$1]++ || FNR % 50 == 0' "$1" "$1"
 }
 
-# can_count FILE: puts those events of the file that perf can count into $SCRATCH/counted. perf
-# counts all it is given or, if one of them is none, nothing: then it is asked for each half.
+# can_count FILE: writes those events of the file that perf can count to $SCRATCH/counted. perf
+# counts all or, if one of them is invalid, nothing: then this tries each half.
 can_count() {
 	local half file=$1 n
 	n=$(wc -l <"$file")
@@ -65,8 +65,8 @@ can_count() {
 
 # ── the table ────────────────────────────────────────────────────────────────────────────
 
-# The kernel lets go of tracepoints one after the other, when who has closed them ends. Nobody else
-# gets at one meanwhile.
+# The kernel releases tracepoints one after the other, when the process that closed them ends. No
+# other process can use one meanwhile.
 have_ended() {
 	local pid
 	for pid in "$@"; do
@@ -84,7 +84,7 @@ if ! full; then
 fi
 [ "$(wc -l <"$SCRATCH/list")" -gt 50 ] || fail "perf list names hardly any events"
 
-# First ours: what is in use already perf can open and close in no time.
+# Our events come first: perf can open and close a tracepoint that is already in use in no time.
 "$BIN/create-all" "$INSTANCE" all "$cpu" <"$SCRATCH/list" >"$SCRATCH/answers"
 expect_eq "$(wc -l <"$SCRATCH/answers")" "$(wc -l <"$SCRATCH/list")" "answers"
 : >"$SCRATCH/counted"
@@ -141,7 +141,7 @@ awk -F '\t' '
 
 # ── by globs ─────────────────────────────────────────────────────────────────────────────
 
-# SYSTEM and how many of its tracepoints are persistent by their own names.
+# SYSTEM, and how many of its tracepoints are persistent by their own names.
 awk -F '\t' '$1 == "made" && $3 ~ /^[^:\/]+:[^:\/]+$/ { split($3, name, ":"); n[name[1]]++ }
 	END { for (s in n) print n[s] "\t" s ":*" }' "$SCRATCH/answers" |
 	sort -k 2 >"$SCRATCH/systems"

@@ -1,9 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# N known system calls are N records, with the right arguments and in order, as long as the
-# ring has room; above that, exactly the oldest are gone. See exact.c, and exact-wander.c for
-# the order between CPUs.
+# N known system calls give N records, with the right arguments and in order, if the ring has room;
+# otherwise exactly the oldest are gone. See exact.c, and exact-wander.c for the order between CPUs.
 . "$(dirname "$0")/../lib.sh"
 
 start_daemon

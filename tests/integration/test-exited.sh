@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# A program that ran for 50 ms and ended before the snapshot has its name, and its functions have
-# theirs, in perf's reading of the file and in ours; so has one that did so while broker and engine
-# were dead, and, with --direct, while they still are.
+# A program that ran for 50 ms and exited before the snapshot still has its name, and its functions
+# theirs, when perf and perfctl read the file. So does a program that ran while broker and engine
+# were dead and, with --direct, while they still are.
 . "$(dirname "$0")/../lib.sh"
 command -v perf >/dev/null || skip "there is no perf"
 
@@ -11,7 +11,7 @@ kept() {
 	perfctl ping --json | jq -e .sideband.keeping >/dev/null
 }
 
-# brief NAME: ends after 50 ms of its CPU's time.
+# brief NAME: exits after 50 ms of CPU time.
 brief() {
 	cp "$BIN/perfdata-load" "$SCRATCH/$1"
 	spawn "$SCRATCH/$1" burn
@@ -24,7 +24,7 @@ burnt() {
 	[ "$(awk '{ sub(/.*\) /, ""); print $12 }' "/proc/$1/stat")" -ge 5 ]
 }
 
-# named FILE NAME: by perf and by perfctl, with its function and its file.
+# named FILE NAME: perf and perfctl show its function and its file.
 named() {
 	local by
 	perf script -i "$1" -F comm,ip,sym,dso >"$SCRATCH/perf.txt" 2>"$SCRATCH/perf.err" ||
@@ -37,7 +37,7 @@ named() {
 }
 
 start_daemon
-# Of these two alone: what others do in the minute that a busy machine may take would fill the rings.
+# Records only these two: on a busy machine other processes would fill the rings within the minute.
 perfctl create t/profile -e cpu-clock -F 1000 -g -m 4M --filter 'comm == "pp-first" || comm == "pp-second"' >/dev/null
 wait_until 20 kept || fail "nothing is kept"
 brief pp-first

@@ -3,7 +3,8 @@
 #
 # Filters: generated ones on real tracepoints, with numbers, fixed and dynamic strings and globs,
 # agree record for record with an evaluation of the unfiltered stream that shares no code with them.
-# FILTERS (24; at full length 300) is how many of them each tracepoint gets, SEED what they are made of. Then the shorthands, and that a filter belongs to the -e before it.
+# FILTERS (24; at full length 300) is how many each tracepoint gets, SEED seeds the generator. Then
+# the shorthands, and that a filter belongs to the -e before it.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/tracepoints.sh"
 
@@ -31,7 +32,7 @@ done
 
 # ── perfctl's words ──────────────────────────────────────────────────────────────────────
 
-# What `true` did, by the names of the tracepoints.
+# The records of `true`, by tracepoint name.
 seen() {
 	perfctl reopen "$1" -n all --json 2>/dev/null | jq -r "$2" | sort | uniq -c | awk '{ $1 = $1; print }'
 }

@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Of a burst at full speed on every CPU each record is accounted for, by both recorders of
+# Accounts for every record of a burst at full speed on every CPU, with both recorders of
 # tracepoints, in large and small rings:
 #
-#   in snapshots nothing is torn, twice, missing or out of order, and the writers do not notice;
-#   followers lose nothing without saying so: each record is read, or counted as overwritten, or
-#   counted as missed; so while the buffer is changed again and again, and while the filter is.
+#   in snapshots nothing is torn, duplicate, missing or out of order, and the writers do not notice;
+#   followers report every loss: each record is read, or counted as overwritten, or
+#   counted as missed, even while the buffer or the filter changes again and again.
 #
-# Then what perfctl makes of both: reopen -n, in order under load; reopen -f, --wakeup, a resize, the
+# Then the same through perfctl: reopen -n, in order under load; reopen -f, --wakeup, a resize, the
 # event's end.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/tracepoints.sh"
@@ -46,8 +46,8 @@ done
 
 # ── what perfctl prints under load ───────────────────────────────────────────────────────
 
-# Time never runs backward, and each writer's numbers follow each other.
-# check_printed FILE PID…: tells how many records it saw.
+# check_printed FILE PID…: time never runs backward, and each writer's numbers follow each other.
+# Prints how many records it saw.
 check_printed() {
 	local file=$1
 	shift
@@ -112,10 +112,10 @@ lines() {
 	[ "$(wc -l <"$1")" -ge "$2" ]
 }
 
-# A process of a known name, by nobody else's.
+# A process name that nothing else on the machine has.
 cp /bin/true "$BIN/pp-rare"
 
-# follow FILE OPTION…: a follower in the background that writes into FILE.
+# follow FILE OPTION…: a follower in the background that writes to FILE.
 follow() {
 	local file=$1
 	shift
@@ -146,7 +146,7 @@ for option in -f --wakeup; do
 	echo "reopen $option: 3 records, through a resize, until the event was deleted"
 done
 
-# A follower that is woken does nothing meanwhile: the kernel counts how often it was put to sleep.
+# A follower with --wakeup sleeps until an event wakes it: the kernel counts how often it slept.
 perfctl create t/rare -e sched:sched_process_exec --filter 'filename ~ "*/pp-rare"' --wakeup >/dev/null
 follow "$SCRATCH/idle" --wakeup -n 0
 follower=$SPAWNED
@@ -166,7 +166,7 @@ after=$(switches)
 kill -TERM "$follower"
 wait "$follower" || fail "a follower that is interrupted ended with $?"
 
-# Not every event wakes.
+# Only events with --wakeup wake readers.
 perfctl create t/quiet -e sched:sched_process_exec >/dev/null
 expect_exit 2 perfctl reopen t/quiet --wakeup
 expect_match "$OUT" 'wakeup' "the sentence"

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# CPUs that come and go, as the engine sees them; no CPU of this machine is touched. A CPU that is
-# not there yet is one that a file over sysfs' own does not name; one that comes back is made by
-# running the program that the instance has on the kernel's hotplug steps (hotplug.h).
+# CPUs that go offline and online, as the engine sees them; no CPU of this machine changes state. A
+# file mounted over the one in sysfs hides a CPU; the test simulates hotplug by running the
+# instance's program for the kernel's hotplug steps (hotplug.h).
 . "$(dirname "$0")/../lib.sh"
 
 . "$(dirname "$0")/../blind.sh"
@@ -11,7 +11,7 @@
 CALL=sched_rr_get_interval
 BROKER=
 
-# The broker would do by itself what is tried here: it waits meanwhile.
+# The broker would itself do what this test tries, so it is stopped meanwhile.
 hotplug() {
 	(
 		trap 'kill -CONT "$BROKER"' EXIT
@@ -20,7 +20,7 @@ hotplug() {
 	)
 }
 
-# Without the instance's name: it is no process of the daemon's.
+# Without the instance's name, because it is not a process of the daemon.
 call() {
 	"$BIN/hotplug" load call "$@"
 }
@@ -34,17 +34,17 @@ id_of() {
 	sed -n 's/^id=//p' "$REGISTRY/$1/info"
 }
 
-# ring_id EVENT CPU: the kernel's id of its map.
+# ring_id EVENT CPU: the kernel's id of the map.
 ring_id() {
 	bpftool --json map show pinned "$REGISTRY/$1/cpu$2" | jq -r .id
 }
 
-# line EVENT CPU: what stat says of it, or nothing.
+# line EVENT CPU: its line in stat, or nothing.
 line() {
 	grep "^cpu$2 " "$REGISTRY/$1/stat" || true
 }
 
-# come EVENT…: the engine is told that all CPUs are there.
+# come EVENT…: tells the engine that all CPUs are online.
 come() {
 	local event
 	for event in "$@"; do
@@ -57,7 +57,7 @@ is_incomplete() {
 	[ "$(hotplug incomplete "$(id_of "$1")")" = 1 ]
 }
 
-# begin_with [ENGINE]: the daemon again.
+# begin_with [ENGINE]: restarts the daemon.
 begin_with() {
 	[ -z "$DAEMON_PID" ] || stop_daemon
 	mount_registry
@@ -179,7 +179,7 @@ come t/clock t/several
 
 times=$(length 10 200)
 echo "it goes and comes back, $times times"
-# Periods on the two CPUs, of one moment: a read for each would be apart by what a busy machine likes.
+# Reads the periods on both CPUs at once: two reads would differ by any amount on a busy machine.
 accounted() {
 	tr '=' ' ' <"$REGISTRY/t/clock/stat" | awk -v first="cpu$FIRST" -v last="cpu$LAST" '
 		{ for (i = 2; i < NF; i += 2) if ($i ~ /^(records|missed|idle)$/) n[$1] += $(i + 1) }
@@ -208,7 +208,7 @@ kill "${hogs[@]}"
 wait "${hogs[@]}" || true
 first=$((first_now - first)) last=$((last_now - last))
 echo "  meanwhile $first periods on CPU $FIRST, $last on CPU $LAST"
-# Each new counter begins a period anew, and an old one may end one.
+# Each new counter begins a new period, and an old one may end one.
 most=$((2 * times + 20))
 within $((first - last)) -$most $((most + 1)) || fail "missed is not what was missed"
 expect_eq "$(hotplug link t/generic/link0)" "$link" "the tracepoint's link"

@@ -1,15 +1,17 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# `perfctl report --html` in a headless Chromium: what the page counts is what perf counts in the
-# same file; names are shown and never obeyed; nothing is asked of a network; mouse, keys and search
-# do what they say; a damaged page says so; one of many records (at full length a million) is usable.
+# `perfctl report --html` in a headless Chromium: the page's counts equal perf's for the same file.
+# The page shows names and never interprets them, makes no network requests, and reacts to mouse,
+# keys and search. A damaged page says so; one with many records (at full length a million) is
+# usable.
 . "$(dirname "$0")/../lib.sh"
 . "$ROOT/tests/chromium.sh"
 
 command -v perf >/dev/null || skip "needs perf"
 
-# Markup and an escape; quotes, and a letter that turns the line around. A name has 15 bytes.
+# Markup and an escape; quotes, and a character that reverses the line's direction. A name has 15
+# bytes.
 # shellcheck disable=SC2089,SC2090
 export TURNED
 # shellcheck disable=SC2089
@@ -21,7 +23,7 @@ result() {
 	jq -r "$1" <<<"$RESULT"
 }
 
-# test_page FILE [QUERY]: RESULT is what the page's own test counts.
+# test_page FILE [QUERY]: RESULT has the counts of the page's own test.
 test_page() {
 	local query
 	query=$(jq -nr --arg q "${2-}" '$q | @uri')
@@ -31,7 +33,7 @@ test_page() {
 	expect_eq "$(result '.faults | join(", ")')" "" "faults of the page"
 }
 
-# perf_script FILE FIELDS: says so if perf cannot read its own file.
+# perf_script FILE FIELDS: fails if perf cannot read its own file.
 perf_script() {
 	perf script -i "$1" --ns -F "$2" 2>"$SCRATCH/perf.err" || fail "perf script -F $2: $(<"$SCRATCH/perf.err")"
 }
@@ -81,9 +83,9 @@ chromium_start
 
 # ── the same counts as perf's ────────────────────────────────────────────────────────────
 
-# What others do must not fill perf's buffers, and they must not keep perf from emptying them: of
-# system calls only the workload's are recorded, and perf reads in real time. What is lost can be the
-# name of find, which is looked for below.
+# Other processes must not fill perf's buffers or keep perf from emptying them: it records only the
+# workload's system calls, and runs with real-time priority. A lost record could be the name of
+# find, which is searched for below.
 perf record -q -a -r 1 -m 16M -o "$SCRATCH/data" -c 1 -e sched:sched_switch -e raw_syscalls:sys_enter \
 	--filter 'COMM ~ "</script*" || COMM ~ "ab*" || COMM == "find" || COMM == "bash"' \
 	-e cpu-clock/period=1000000,call-graph=fp,name=cpu-clock/ -- bash -c workload 2>/dev/null
@@ -105,7 +107,8 @@ expect_eq "$(result .found)" "$(perf_script "$SCRATCH/data" event |
 expect_eq "$(result '.times | join(" ")')" "$(perf_script "$SCRATCH/data" time |
 	tr -d ' .:' | sed -n '1p;$p' | sed 's/^0*//' | tr '\n' ' ' | sed 's/ $//')" "first and last time"
 
-# The text of a field (of timeout, which waits and so is switched to), of one program, and of others not.
+# The text of a field (of timeout, which waits and so is switched to), of one program, and of all
+# but one program.
 for query in 'comm:find' 'comm:find event:sys_enter NR' '-comm:find event:sys_enter' 'next_comm=timeout' 'cpu:0 event:clock'; do
 	case $query in
 	comm:find) want=$(perf_script "$SCRATCH/data" comm | grep -c '^ *find *$') ;;
@@ -121,11 +124,11 @@ done
 
 # ── strangers' names ─────────────────────────────────────────────────────────────────────
 
-# Blocks are base64: a name in the file would be one that a browser could read as markup.
+# Blocks are base64, because a browser could read a name in the file as markup.
 if grep -aqF "${HOSTILE%$'\e'*}" "$SCRATCH/page.html"; then fail "a name is in the page as it is"; fi
 expect_eq "$(grep -ao '<script' "$SCRATCH/page.html" | sort | uniq -c | awk '{ print $1 }')" \
 	"$(grep -ao '</script>' "$SCRATCH/page.html" | wc -l)" "scripts that begin and end"
-# Another run of this test beside us has processes of the same names.
+# Another run of this test at the same time has processes of the same names.
 page_ask 'clearAll(); filter.done.then(() => [...new Set(data.processes.filter((p) => p.comm.includes("<b>")).map((p) => p.comm))].join())'
 # shellcheck disable=SC1003
 expect_eq "$PAGE_ANSWER" '</script><b>\u001b[1' "a hostile name"
@@ -187,14 +190,14 @@ expect_ask 'document.querySelector("#events button").click(); filter.done.then((
 	view.matches.length === data.n - Math.max(...data.events.map((e) => e.count)))' true "an event is hidden"
 expect_ask 'faults.join()' "" "faults of the page"
 
-# A narrow window has the parts one below the other, and draws no more rows than can be seen.
+# A narrow window stacks the parts, and draws only the visible rows.
 _page_call Emulation.setDeviceMetricsOverride '{"width": 700, "height": 900, "deviceScaleFactor": 1, "mobile": false}'
 page_open "$SCRATCH/page.html"
 expect_ask 'records.count(); records.shown > 0 && records.shown < 60' true "rows in a narrow window"
 _page_call Emulation.clearDeviceMetricsOverride
 page_open "$SCRATCH/page.html"
 
-# Who ran, from switches: what the page adds up for both CPUs is the time that there was.
+# Switches tell which task ran: the page's sums for both CPUs equal the elapsed time.
 expect_ask 'clearAll(); data.runs.filter(Boolean).every((r) => r.start[0] === 0 && r.start[r.n] === data.end &&
 	r.busy[r.n] <= data.end)' true "who ran"
 
@@ -206,7 +209,7 @@ page_open "$SCRATCH/damaged.html"
 page_ask 'document.getElementById("progress").textContent'
 expect_match "$PAGE_ANSWER" '^This page cannot be shown: ' "a damaged page"
 
-# The file is there in whole or not at all.
+# The file is complete, or does not exist.
 expect_exit 1 perfctl report -i "$SCRATCH/data" --html "$SCRATCH/nowhere/page.html"
 expect_match "$OUT" "nowhere"
 expect_exit 1 perfctl report -i /etc/passwd --html "$SCRATCH/none.html"
@@ -214,8 +217,8 @@ expect_exit 1 perfctl report -i /etc/passwd --html "$SCRATCH/none.html"
 
 # ── many records ─────────────────────────────────────────────────────────────────────────
 
-# Four for each block. Of all processes, because perf 6.1 dies of some files that are of one; but of
-# system calls only dd's.
+# Four records for each block. Records all processes, because perf 6.1 crashes on some files of a
+# single one, but only dd's system calls.
 blocks=$(length 25000 260000)
 perf record -q -a -r 1 -m 16M -o "$SCRATCH/many" -c 1 -e raw_syscalls:sys_enter --filter 'COMM == "dd"' \
 	-e raw_syscalls:sys_exit --filter 'COMM == "dd"' -- \

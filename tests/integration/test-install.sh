@@ -1,15 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# `make install DESTDIR=` puts every file into its place and nothing elsewhere; what is installed
-# works from there: the program of docs/program.md, built by its commands against the installed
+# `make install DESTDIR=` puts every file into its place and nothing elsewhere. The installed files
+# work from there: the program of docs/program.md, built by its commands against the installed
 # header, library and .pc file; the daemon, which finds its engine; and the units.
 . "$(dirname "$0")/../lib.sh"
 
 DEST=$SCRATCH/dest
 mkdir "$DEST"
 
-# Whoever built this can have built it with sanitizers; make must not think it is out of date.
+# The build may use sanitizers; make must not think that it is out of date.
 options=(BUILD="$BUILD" DESTDIR="$DEST")
 if grep -q __asan_init "$BUILD/libperfpersist.so.0"; then
 	options+=(SANITIZE=1)
@@ -54,7 +54,7 @@ cat >"$SCRATCH/want" <<END
 0644 /usr/share/man/man8/perfpersistd.8
 0644 /usr/share/zsh/vendor-completions/_perfctl
 END
-# Each call has its page.
+# Each call has a man page.
 nm -D --defined-only "$BUILD/libperfpersist.so.0" |
 	sed -nE 's|.* T (perfpersist_[a-z_0-9]*).*|0644 /usr/share/man/man3/\1.3|p' >>"$SCRATCH/want"
 echo "files"
@@ -73,7 +73,7 @@ sed -nE 's/^Exec[A-Za-z]*=[-+!@:]*([^ ]*).*/\1/p' "$DEST"/usr/lib/systemd/system
 	[ -x "$DEST$program" ] || fail "a unit starts $program, which is not there"
 done
 if command -v systemd-analyze >/dev/null; then
-	# The units that they need are this machine's, the programs are where they were installed.
+	# The units that ours need are this machine's; the programs are the installed ones.
 	mkdir "$SCRATCH/units"
 	for unit in "$DEST"/usr/lib/systemd/system/*; do
 		sed -E "s|^(Exec[A-Za-z]*=[-+!@:]*)/usr/|\1$DEST/usr/|" "$unit" >"$SCRATCH/units/${unit##*/}"
@@ -92,7 +92,7 @@ if command -v systemd-sysusers >/dev/null; then
 		'perfpersist.* / .*perfpersist' "user and group"
 	echo "  systemd-sysusers makes user and group"
 fi
-# Each option that a unit gives to a program is one that the program takes.
+# Each program accepts the options that its unit passes.
 for unit in "$DEST"/usr/lib/systemd/system/*.service; do
 	while read -ra line; do
 		for option in "${line[@]:1}"; do
@@ -101,7 +101,7 @@ for unit in "$DEST"/usr/lib/systemd/system/*.service; do
 	done < <(sed -nE 's/^Exec[A-Za-z]*=[-+!@:]*//p' "$unit")
 done
 
-# The unit names the broker's user; here another one, who is there.
+# The unit names the broker's user; this uses one that exists here.
 engine=$DEST$(sed -n 's/^ExecStart=//p' "$DEST/usr/lib/systemd/system/perfpersist-engine.service")
 # shellcheck disable=SC2086
 expect_exit 2 ${engine/%perfpersist/nobody}
@@ -115,7 +115,7 @@ expect_match "$OUT" "there is no user 'no-such-user'; run systemd-sysusers" "wha
 
 echo "configuration"
 expect_ok "$DEST/usr/sbin/perfpersistd" --check-config --config "$DEST/etc/perfpersist/perfpersistd.conf"
-# Each key is shown with its default: taken out of its comment, each is one that the daemon knows.
+# The file shows each key with its default: the daemon accepts each one without the comment sign.
 sed -E "s/^#(\[|[A-Z][A-Za-z]+=)/\1/; s/=(perfpersist)$/=$DAEMON_UID/" "$DEST/etc/perfpersist/perfpersistd.conf" >"$CONF"
 expect_ok "$DEST/usr/sbin/perfpersistd" --check-config --config "$CONF"
 echo "  $(grep -cE '^[A-Z][A-Za-z]+=' "$CONF") keys, all known to the daemon"
@@ -139,7 +139,7 @@ grep -q libperfpersist.so.0 "$SCRATCH/newest" || fail "it does not use the share
 expect_eq "$(nm -D --defined-only "$DEST$libdir/libperfpersist.so.0" |
 	awk '$2 != "A" && $3 !~ /^perfpersist_/ { print $3 }')" "" "symbols exported beside perfpersist_*"
 
-# Built with sanitizers, the library needs their runtime before all others.
+# A library built with sanitizers needs their runtime to be loaded first.
 preload=
 case " ${options[*]} " in *" SANITIZE=1 "*) preload=$(gcc -print-file-name=libasan.so) ;; esac
 
@@ -160,7 +160,7 @@ gcc -Wall -Wextra -Werror -o "$SCRATCH/follow" "$SCRATCH/follow.c" $(pkg-config 
 
 echo "the daemon as it was installed"
 write_conf
-# Engine, dumper and keeper are looked for beside the daemon and in their place under /usr; not
+# The daemon looks for engine, dumper and keeper beside itself and in their place under /usr, not
 # under DESTDIR.
 "$DEST/usr/sbin/perfpersistd" --instance "$INSTANCE" --config "$CONF" \
 	--engine "$DEST/usr/lib/perfpersist/perfpersist-engine" \
@@ -170,7 +170,7 @@ DAEMON_PID=$!
 wait_until 20 _ready
 "$DEST/usr/bin/perfctl" --instance "$INSTANCE" create default/switches -e sched:sched_switch
 wait_until 20 more_records_than 20 default/switches
-# It talks to the system's own instance: in mounts of its own, ours is in its place.
+# The example uses the system's own instance: a mount namespace puts ours in its place.
 unshare --mount true 2>/dev/null || skip "mount namespaces cannot be made here"
 mkdir "$SCRATCH/run"
 as_system() {
@@ -186,7 +186,7 @@ for program in newest newest++; do
 	expect_eq "$(grep -cE '^\[[0-9]{3}\] [0-9]+\.[0-9]{9} pid [0-9]+, [0-9]+ bytes$' <<<"$OUT")" 10 "lines of $program"
 done
 echo "  ./newest default switches: 10 records, such as $(tail -n 1 <<<"$OUT")"
-# The manual's example follows until the event is gone.
+# The manual's example follows until the event is deleted.
 spawn as_system "$SCRATCH/follow" default switches >"$SCRATCH/followed"
 has_followed() {
 	[ "$(grep -cE '^\[[0-9]{3}\] [0-9]+\.[0-9]{9} pid [0-9]+, [0-9]+ bytes$' "$SCRATCH/followed")" -gt 50 ]

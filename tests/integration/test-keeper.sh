@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# The keeper without systemd: it is there while events are, goes on when all others end, however they
-# do, is found again by the next daemon, and is replaced when it ends itself. It holds nothing of the
-# launcher's, and nobody has to wait for it.
+# The keeper without systemd: it runs while there are events, survives the exit or death of all
+# other processes, is found by the next daemon, and is replaced when it dies. It holds no descriptor
+# of the launcher's, and no process has to wait for it.
 . "$(dirname "$0")/../lib.sh"
 
 has_keeper() {
@@ -15,7 +15,7 @@ no_keeper() {
 keeps() {
 	[ "$(perfctl ping --json | jq '.sideband.processes // 0')" -gt 0 ]
 }
-# is_new PID: another keeper than that, which keeps something.
+# is_new PID: another keeper than that one runs, and keeps something.
 is_new() {
 	has_keeper && [ "$(keeper_pid)" != "$1" ] && keeps
 }
@@ -41,7 +41,8 @@ expect_eq "$(status_of "$keeper" NoNewPrivs)" 1 "NoNewPrivs"
 expect_eq "$(ps -o sid= -p "$keeper" | xargs)" "$keeper" "its session"
 expect_eq "$(readlink "/proc/$keeper/cwd")" / "where it stands"
 expect_eq "$(stat -c '%a %u' "$RUN/keeper")" "600 $DAEMON_UID" "its socket"
-# It has the engine's iterators in hand until it has read them: what strangers have mapped, too.
+# It holds the engine's iterators until it has read them, which takes longer with other processes'
+# mappings.
 holds_its_own() {
 	held=$(find "/proc/$keeper/fd" -mindepth 1 -printf '%l\n')
 	! grep -E "^$RUN|pipe:|pidfd|signalfd|bpf" <<<"$held"
@@ -95,7 +96,7 @@ echo "nobody waits for it"
 stop_daemon
 keeper=$(keeper_pid)
 _kill_9 "$keeper"
-# The reader of a pipe sees its end when all have closed it.
+# The reader of a pipe sees its end when every process has closed it.
 { "$BUILD/perfpersistd" --instance "$INSTANCE" --config "$CONF" 2>&1 || true; } | cat >"$SCRATCH/piped" &
 reader=$!
 answers() {

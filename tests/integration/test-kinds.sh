@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# The kinds of events that `perf list` only describes: breakpoints, probes and their arguments,
-# raw events and PMUs' terms. Each is made, is made to happen a known number of times by a program
-# that tells what it does (probe-target.c), and must have recorded just that; or it is refused
-# with a sentence that says why.
+# The kinds of events that `perf list` only describes: breakpoints, probes and their arguments, raw
+# events and PMUs' terms. A program that prints what it does (probe-target.c) fires each event a
+# known number of times, and the event must record exactly that; or the daemon refuses the event
+# with a message that says why.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/tracepoints.sh"
 . "$(dirname "$0")/../refused.sh"
@@ -14,11 +14,11 @@ N=50 # calls
 TARGET=$BIN/probe-target
 
 start_daemon
-# A processor has a few registers for breakpoints, and test-kinds takes all of them.
+# A processor has only a few registers for breakpoints, and test-kinds takes all of them.
 alone_with breakpoints
 
-# records_in NAME FIELD…: of each record, oldest first, those fields with spaces between. (jq would
-# round large numbers.)
+# records_in NAME FIELD…: prints those fields of each record, oldest first, separated by spaces. (jq
+# would round large numbers.)
 records_in() {
 	local name=$1 field expression=
 	shift
@@ -108,7 +108,7 @@ wait_until 20 settled || fail "the engine does not come to rest"
 warm_up
 remember
 if [ -e $PMUS/kprobe ]; then
-	# Of this shell alone: what everybody opens fills any ring.
+	# Records only this shell: all openings together fill any ring.
 	create kprobe 'kprobe:do_sys_openat2(dfd=arg1:s32,name=+0(arg2):string)' --filter "pid == $$"
 	create kretprobe 'kretprobe:do_sys_openat2(fd=retval:s64)' --filter "pid == $$"
 	: <"$SCRATCH/calls"
@@ -123,8 +123,8 @@ fi
 
 # ── raw events and PMUs' terms ───────────────────────────────────────────────────────────
 
-# made_or_refused EVENT REGEX: what perf can count here can be made, or cannot interrupt. (perf
-# record is no help: it takes cpu-clock in the place of cycles.)
+# made_or_refused EVENT REGEX: an event that perf can count here can be created, or cannot
+# interrupt. (perf record cannot tell: it replaces cycles by cpu-clock.)
 made_or_refused() {
 	if perf stat -x ';' -e "$1" true 2>&1 | grep -q '^[0-9]' && create x "$1"; then
 		perfctl delete k/x >/dev/null
@@ -158,7 +158,7 @@ if [ -e $PMUS/msr/events/tsc ]; then
 	refused 3 'nonsense.*tsc' perfctl create k/x -e msr/nonsense/
 fi
 
-# A PMU that this machine lacks: the sentence names those it has.
+# A PMU that this machine lacks: the message names the existing ones.
 refused 3 "'pp_no_such', .*lacks: it has .*software" perfctl create k/x -e pp_no_such/event=1/
 for pmu in "$PMUS"/*; do
 	case ${pmu##*/} in
@@ -169,9 +169,10 @@ done
 
 grep -q x86 <<<"$(uname -m)" && refused 1 'cannot watch' perfctl create k/x -e mem:0x1000:r
 
-# A processor has a few registers for breakpoints on each CPU, and then no more. Deleted ones are free
-# at once: also behind hundreds of tracepoints, which the kernel lets go of one by one, at the pace of
-# its grace periods. (From Linux 6.5 to the autumn of 2025 a register may come later: pins-walk.c.)
+# A processor has only a few registers for breakpoints on each CPU. Those of deleted events are free
+# at once, even behind hundreds of tracepoints, which the kernel releases one by one, one grace
+# period each. (From Linux 6.5 to the autumn of 2025 a register may be free only later:
+# pins-walk.c.)
 make_watching() {
 	perfctl create "$1" -e mem:0x1000:w -m 4K >/dev/null 2>"$SCRATCH/stderr"
 }
@@ -183,7 +184,7 @@ done
 one_sentence "$SCRATCH/stderr" 'in use.*registers' "the last breakpoint"
 echo "  made: $registers breakpoints; then: $SENTENCE"
 mapfile -t names < <(seq -f k/b%g 0 $((registers - 1)))
-# Those of the largest subsystems; system calls would share two links.
+# Tracepoints of the largest subsystems; system calls would share two links.
 many=$(with_tracefs find /sys/kernel/tracing/events -mindepth 2 -maxdepth 2 -type d | cut -d/ -f6 |
 	sort | uniq -c | sort -rn | awk '$2 != "syscalls" && $2 != "ftrace" { print $2 ":*" }' |
 	head -8 | paste -sd,)

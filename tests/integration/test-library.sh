@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # libperfpersist against a real daemon: every blocking call, two connections in one poll loop, a
-# reader that outlives its event, its daemon and the registry, a daemon that goes away under its
+# reader that outlives its event, its daemon and the registry, a daemon that exits while it has
 # clients, and inherited rings.
 . "$(dirname "$0")/../lib.sh"
 
-# Not as an argument: by that the daemon's processes are told from others.
+# Not as an argument, because that marks the daemon's own processes.
 export INSTANCE
 
 start_daemon
@@ -19,7 +19,7 @@ echo "asynchronous calls on two connections, in one loop"
 expect_eq "$(perfctl list --json)" '[]' "what is left of them"
 
 echo "inherited rings"
-# Never full here: of everybody's switches only perfctl's.
+# The ring never fills up: it records only perfctl's switches.
 perfctl create t/outlive -e sched:sched_switch --filter 'prev_comm == "perfctl"' -m 16M >/dev/null
 made_more_than() {
 	perfctl list
@@ -28,7 +28,7 @@ made_more_than() {
 wait_until 20 made_more_than 20
 perfctl reopen t/outlive -- "$BIN/library-calls" fds
 
-# A helper that is talked to, a line there and a line back.
+# A helper that reads a line and answers with a line.
 mkfifo "$SCRATCH/to" "$SCRATCH/from"
 converse() {
 	# shellcheck disable=SC2016

@@ -1,18 +1,18 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Every limit is reached, refused with its sentence, released and reached again, many times, and in
-# the end nothing is charged: so, too, after clients that were killed at any moment. Rings that
-# somebody has mapped stay charged after their event is deleted or got others, whatever dies
-# meanwhile, until they are let go. ROUNDS (20; at full length 1000) is how often; SEED what the
-# moments are made of.
+# The test reaches every limit, gets refused with its message, releases and reaches it again, many
+# times; in the end the daemon charges nothing, even after clients were killed at any time. Rings
+# that a process has mapped stay charged after their event is deleted or gets others, whatever dies
+# meanwhile, until the process releases them. ROUNDS (20; at full length 1000) is how often; SEED
+# seeds the times of the kills.
 . "$(dirname "$0")/../lib.sh"
 
 rounds=${ROUNDS:-$(length 20 1000)}
 [[ $BUILD == */asan ]] && rounds=${ROUNDS:-$(length 20 300)} # which takes longer
 kills=$(length 40 $((rounds / 3)))
 
-# Whoever asks has one connection and one request.
+# The asking client itself has one connection and one request.
 zero() {
 	perfctl limits --json | jq -e 'all(.[]; .memory == 0 and .held == 0 and .events == 0 and
 		.copies == 0 and .programs == 0 and .sample_rate == 0 and ([.connections, .requests] ==
@@ -29,7 +29,7 @@ fds_of() {
 
 # ── every limit ──────────────────────────────────────────────────────────────────────────
 
-# What limits-clients and limits-events count on.
+# limits-clients and limits-events rely on these numbers.
 write_conf "MaxConnections=24
 MaxConnectionsPerUser=10
 MaxRequestsPerConnection=3
@@ -61,7 +61,7 @@ done
 at_zero events
 stop_daemon
 
-# An event with a buffer of 256K takes 264K, and is estimated at 336K.
+# An event with a buffer of 256K takes 264K; the estimate is 336K.
 write_conf "MaxMemory=1500K
 MaxMemoryPerUser=1344K
 [namespace m]
@@ -82,7 +82,7 @@ by() {
 	(cd / && exec setpriv --reuid="$1" --regid="$1" --clear-groups -- "${@:2}")
 }
 
-# Nothing of an event that was refused is left, neither name nor program.
+# A refused event leaves neither name nor program.
 refused_for() {
 	local key=$1 user=$2 before
 	shift 2
@@ -109,7 +109,7 @@ one=$NOBODY two=$((NOBODY - 1))
 for i in 1 2 3; do
 	on_tracepoint "$one" "p/one$i" "$i"
 done
-# Once more after the engine has forgotten all it knew; and a glob is every tracepoint it stands for.
+# Once more after a restart of the engine; and a glob counts as every tracepoint that it matches.
 refused_for MaxOnTracepointPerUser= "$one" p/none -m 4K -e raw_syscalls:sys_enter
 kill_engine
 refused_for MaxOnTracepointPerUser= "$one" p/none -m 4K -e raw_syscalls:sys_enter
@@ -119,13 +119,14 @@ by "$two" "${PERFCTL[@]}" create p/two2 -m 4K -e 'raw_sys*:*'
 refused_for MaxOnTracepoint= "$two" p/none -m 4K -e raw_syscalls:sys_enter
 on_tracepoint "$two" p/other 1 2>/dev/null && fail "a sixth program on raw_syscalls:sys_enter"
 by "$two" "${PERFCTL[@]}" create p/elsewhere -m 4K -e raw_syscalls:sys_exit
-# Root may, and what is deleted makes room.
+# Root may exceed the limit, and a deleted event makes room.
 perfctl create p/root -m 4K -e raw_syscalls:sys_enter
 perfctl delete p/root p/two1
 on_tracepoint "$two" p/two1 1
 expect_eq "$(perfctl limits --json | jq -c "[.[0].programs,
 	(.[] | select(.uid == $one) | .programs, .max_programs, .max_on_tracepoint)]")" '[7,3,40,3]'
-# What counts has its places, too: each as often as it is named, and the same after a restart.
+# Counting events have their own limit, too: each counts as often as it is named, and the same after
+# a restart.
 by "$one" "${PERFCTL[@]}" create p/faults -m 4K -e page-faults,page-faults -c 1
 refused_for MaxOnTracepointPerUser= "$one" p/none -m 4K -e faults,faults -c 1000
 refused_for MaxOnTracepointPerUser= "$two" p/none -m 4K -e faults,faults,faults,faults -c 1000
@@ -134,7 +135,7 @@ refused_for MaxOnTracepointPerUser= "$one" p/none -m 4K -e page-faults,minor-fau
 by "$one" "${PERFCTL[@]}" create p/fault -m 4K -e page-faults -c 1
 refused_for MaxOnTracepointPerUser= "$one" p/none -m 4K -e page-faults -c 1
 perfctl delete p/faults p/fault
-# So has the clock, where it is the rate that counts.
+# So does the clock, whose rate counts.
 for i in 1 2 3; do
 	by "$one" "${PERFCTL[@]}" create "p/clock$i" -m 4K -e cpu-clock -F 999
 done
@@ -144,7 +145,7 @@ by "$one" "${PERFCTL[@]}" create p/clock -m 4K -e task-clock -c 1000000
 expect_eq "$(perfctl limits --json | jq -c ".[] | select(.uid == $one) | [.sample_rate, .max_sample_rate]")" '[3997,5000]'
 perfctl create p/root -m 4K -e cpu-clock,task-clock -F 9999
 perfctl delete p/root p/clock p/clock1 p/clock2 p/clock3
-# A filter that walks much text counts as several programs, also one that comes by a change.
+# A filter that walks much text counts as several programs, even after a change.
 globs() {
 	local i text=
 	for ((i = 0; i < $1; i++)); do
@@ -169,7 +170,7 @@ refused_for MaxOnTracepointPerUser= "$one" p/none "${fork[@]}"
 refused_for MaxOnTracepoint= "$two" p/none "${fork[@]}" --filter "$(globs 17)"
 perfctl create p/root "${fork[@]}" --filter "$(globs 50)"
 perfctl delete p/root p/plain p/globs
-# A tracepoint that an event names several times has one program of it.
+# An event that names a tracepoint several times has one program on it.
 twice=sched:sched_process_fork,sched:sched_process_fork
 by "$one" "${PERFCTL[@]}" create p/twice -m 4K -e "$twice"
 by "$one" "${PERFCTL[@]}" create p/often -m 64K -e "sched:sched_process_e*,sched:*_fork,$twice"
@@ -177,7 +178,8 @@ kill_engine
 by "$one" "${PERFCTL[@]}" create p/third "${fork[@]}"
 refused_for MaxOnTracepointPerUser= "$one" p/none "${fork[@]}"
 perfctl delete p/twice p/often p/third
-# Nobody comes by more than that with what others made and delete: it ends with them.
+# Nobody exceeds the limit through events that others create and delete: the programs end with those
+# events.
 for i in 1 2 3; do
 	by "$one" "${PERFCTL[@]}" create "p/mine$i" "${fork[@]}" --filter "pid == $i"
 done
@@ -197,9 +199,10 @@ by "$one" "${PERFCTL[@]}" create p/shared "${fork[@]}" --share
 by "$two" "${PERFCTL[@]}" delete p/theirs
 refused_for MaxOnTracepointPerUser= "$one" p/none "${fork[@]}"
 perfctl delete p/shared p/mine1 p/mine2
-# What a glob stands for is not known before the engine looks, nor how much work it is.
+# The broker knows a glob's tracepoints, and the work that they take, only after the engine has
+# looked.
 refused_for MaxProgramsPerUser= "$one" p/none -m 4K -e 'syscalls:*'
-# As soon as there are too many, no more are sought.
+# When there are too many, the engine looks for no more.
 refused_for MaxProgramsPerUser= "$one" p/none -m 4K -e 'syscalls:*,nosuch:*'
 many='COMM ~ "a*"'
 for ((i = 0; i < 30; i++)); do
@@ -218,8 +221,8 @@ refused_for 'shorter filter' "$one" p/none -m 4K -e 'syscalls:*' --filter "$many
 by "$one" "${PERFCTL[@]}" create p/many -m 64K -e 'syscalls:sys_enter_*'
 expect_exit 1 by "$one" "${PERFCTL[@]}" change p/many --filter "$many"
 expect_match "$OUT" 'shorter filter'
-# Nor may what root made be loaded anew by others, if that is more than they could ask for; nor be
-# paused, which they could not undo.
+# A user may not make root's event reload more programs than the user could ask for; nor pause it,
+# because the user could not undo that.
 perfctl create p/roots -m 64K -e 'syscalls:*' --filter "$many"
 expect_exit 1 by "$one" "${PERFCTL[@]}" pause p/roots
 expect_match "$OUT" 'shorter filter'
@@ -273,7 +276,7 @@ stop_daemon
 
 # ── rings that somebody holds ────────────────────────────────────────────────────────────
 
-# Memory and the held part of it: the same in all, of root and of the namespace.
+# Memory and the held part of it: the same for all users, for root, and for the namespace.
 charged() {
 	perfctl limits --json | jq -r '[.[] | "\(.memory) \(.held)"] | unique | join(", ")'
 }
@@ -284,8 +287,8 @@ expect_charged() {
 	wait_until 20 is_charged "$1" || fail "expected '$1' to be charged and held $2, got '$(charged)'"
 }
 
-# hold NAME: somebody has its rings; told to let go, or killed. (Who has the instance's name among
-# its arguments is taken for a part of the daemon.)
+# hold NAME: a process holds the rings until it is told to release them, or is killed. (A process
+# with the instance's name among its arguments would look like a part of the daemon.)
 hold() {
 	coproc HOLDER { exec "$BIN/limits-hold" "$RUN/control" "$ns/$1"; }
 	_spawned+=("$HOLDER_PID")
@@ -305,7 +308,7 @@ end_holder() {
 engine_is_back() {
 	[ "$(engine_pid)" -gt 0 ]
 }
-# What is charged stays so, whoever dies.
+# The charges remain, whatever dies.
 deaths() {
 	expect_charged "$1" "$2"
 	kill_engine

@@ -1,15 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# What the daemon says of itself to systemd: READY=1 when all that is configured records, or has
-# failed and is in the log, and not before; RELOADING=1 with the time, and READY=1 again; WATCHDOG=1
-# as often as it is asked to; STOPPING=1. A broken file keeps nothing back.
+# The daemon's notifications to systemd: READY=1 when each configured event records, or has failed
+# and is in the log, and not before; RELOADING=1 with the time, and READY=1 again; WATCHDOG=1 as
+# often as requested; STOPPING=1. A broken file delays nothing.
 . "$(dirname "$0")/../lib.sh"
 
 DROPINS=$CONF.d
 SAID=$SCRATCH/said
 
-# said KEY=VALUE: how often.
+# said KEY=VALUE: how often the daemon sent it.
 said() {
 	grep -cE "^[0-9]+ $1\$" "$SAID" || true
 }
@@ -18,7 +18,7 @@ said_times() {
 	[ "$(said "$2")" -ge "$1" ]
 }
 
-# At each READY=1: which events there are, and whether they record.
+# Lists the events at each READY=1, and whether they record.
 cat >"$SCRATCH/at-ready" <<-END
 	#!/bin/bash
 	echo "AT READY \$($BIN/perfctl --instance $INSTANCE list --json |
@@ -30,7 +30,7 @@ looked_times() {
 	[ "$(grep -c '^AT READY ' "$SAID")" -ge "$1" ]
 }
 
-# at_ready N: what was there at the Nth.
+# at_ready N: the list at the Nth.
 at_ready() {
 	grep '^AT READY ' "$SAID" | sed -n "${1}s/^AT READY //p"
 }
@@ -40,7 +40,7 @@ _spawned+=($!)
 wait_until 10 test -S "$SCRATCH/notify"
 export NOTIFY_SOCKET=$SCRATCH/notify WATCHDOG_USEC=1000000
 
-# Enough to take a while: who is ready before they are made is caught.
+# Enough events to take a while, so that a READY=1 that is too early shows.
 mkdir -m 0755 "$DROPINS"
 events=
 for i in $(seq 10 29); do

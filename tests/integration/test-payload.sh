@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# What an event holds of a tracepoint is, byte for byte, what `perf record` wrote of it at the
-# same time. A workload makes tracepoints fire; each is recorded by an event of ours and by perf
-# side by side, and compared record by record (payload-compare.c).
+# An event's records of a tracepoint equal those of a simultaneous `perf record`, byte for byte. A
+# workload fires tracepoints; one of our events and perf record each of them side by side, and
+# payload-compare.c compares them record by record.
 #
-# First the hot ones, by an event with a tp_btf recorder and one with a generic recorder: what both
-# record is the same, too. Then all others, of every shape there is: in short a few of each shape,
-# at full length as many as the workload makes fire, 200 at least.
+# First the hot ones, with a tp_btf recorder and with a generic recorder, whose records are equal,
+# too. Then all others, of every shape: in the short form a few of each shape, at full length all
+# that the workload fires, at least 200.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/tracepoints.sh"
 
@@ -18,7 +18,7 @@ BATCH=120
 BUFFER=$((256 * 1024))
 HOT_BUFFER=$((2 * 1024 * 1024)) # what all of the machine does for as long as perf runs
 CPUS=$(first_cpus 4)
-# perf must get to read what it records, however busy the machine is.
+# perf must be able to read its records, however busy the machine is.
 PERF=(perf record --quiet --cpu "$CPUS" --count 1 --clockid monotonic --mmap-pages 64M --realtime 1
 	--no-buildid --no-buildid-cache --no-bpf-event)
 WORK=(taskset -c "$CPUS" "$BIN/tp-workload" "$SCRATCH/work" 2)
@@ -36,15 +36,15 @@ at_end() {
 		rmdir '/sys/kernel/tracing/instances/$INSTANCE'"
 }
 
-# many NAMESPACE BUFFER [generic]: events of the tracepoints that it reads; prints these.
+# many NAMESPACE BUFFER [generic]: creates events on the tracepoints that it reads; prints these.
 many() {
 	local ns=$1 buffer=$2
 	shift 2
 	"$BIN/many-events" "$INSTANCE" "$ns" "$buffer" "$CPUS" "$@"
 }
 
-# compare TRACEPOINTS RESULT NAMESPACE…: what perf records of the tracepoints in that file, and our
-# events do.
+# compare TRACEPOINTS RESULT NAMESPACE…: compares perf's records of the tracepoints in that file
+# with those of our events.
 compare() {
 	local file=$1 result=$2 names
 	shift 2
@@ -104,10 +104,10 @@ survey() {
 	with_tracefs "$BIN/payload-survey" /sys/kernel/tracing "$INSTANCE" "${WORK[@]}"
 }
 
-# In short FEW of each word that shapes have, and no two of a system that have the same shape, but
-# for system calls, which differ in their number of arguments; first those that fire a few times, so
-# that neither perf nor our rings have to hold much. At full length all that are no system calls,
-# then of those each third: they are many and much alike.
+# The short form takes FEW of each word that describes a shape, and no two of a system that have the
+# same shape, except for system calls, which differ in their number of arguments. It prefers those
+# that fire a few times, so that neither perf nor our rings have to hold much. Full length takes
+# everything but system calls, and every third of those: they are many and much alike.
 choose() {
 	if full; then
 		grep -v ' syscalls:' "$1"
@@ -129,7 +129,7 @@ choose() {
 	fi | awk -v most="$MOST" 'NR <= most { print $2 }'
 }
 
-# Of irq_work_exit, which its own samples cause, perf can take none to compare.
+# perf's own samples fire irq_work_exit, so perf cannot record it for comparison.
 survey | sort -k 2 | grep -v -F -f <(sed 's/.*/ & /' "$SCRATCH/hot") |
 	grep -v ' irq_vectors:irq_work_exit ' >"$SCRATCH/fired"
 choose "$SCRATCH/fired" >"$SCRATCH/chosen"
@@ -164,7 +164,8 @@ END {
 		printf "  shape    %-16s %4d\n", s, shapes[s] | "sort"
 }' <(grep -v ' twins ' "$SCRATCH/hot-compared") "$SCRATCH/compared"
 
-# Each shape that more than a few have: those of the first file less those of the second.
+# Each shape that more than a few tracepoints have: those of the first file minus those of the
+# second.
 # shellcheck disable=SC2016
 shapes='{ k = split($3, words, ","); for (i = 1; i <= k; i++) n[words[i]]++ }
 	END { for (word in n) if (n[word] > few) print word }'

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# The records of a workload of which it is known what it does agree one for one between a snapshot,
-# read by perf script and by perfctl script, and a perf record that ran at the same time: system calls with their
-# arguments, context switches, fork, exec and exit; and their numbers are those that were to come.
+# The records of a known workload agree one for one between a snapshot, read by perf script and by
+# perfctl script, and a perf record that ran at the same time: system calls with their arguments,
+# context switches, fork, exec and exit. Their numbers are the expected ones.
 . "$(dirname "$0")/../lib.sh"
 command -v perf >/dev/null || skip "there is no perf"
 
@@ -13,8 +13,8 @@ PROGRAMS=20
 EVENTS=(raw_syscalls:sys_enter sched:sched_switch sched:sched_process_fork
 	sched:sched_process_exec sched:sched_process_exit)
 
-# perf script's records of the workload, without times: "TID EVENT: FIELDS", those of each thread
-# in their order; of PID what is between the marks.
+# perf script's records of the workload, without times: "TID EVENT: FIELDS", each thread's in their
+# order; for PID only those between the marks.
 of_workload() {
 	awk -v pid="$PID" -v others="$PARTNER ${CHILDREN[*]}" '
 		BEGIN { n = split(others, list, " "); for (i = 1; i <= n; i++) wanted[list[i]] = 1 }
@@ -30,8 +30,8 @@ count() {
 }
 
 start_daemon
-# Of the workload alone: on a busy machine everybody's, or those of another perf record, would
-# overwrite them within a second, and perf would lose some.
+# Records only the workload: on a busy machine the records of all processes, or of another perf
+# record, would overwrite its own within a second, and perf would lose some.
 calls='COMM ~ "perfdata-load*" || COMM ~ "short-lived*"'
 switches='prev_comm ~ "perfdata-load*" || prev_comm ~ "short-lived*"'
 perfctl create exact/calls -e raw_syscalls:sys_enter --filter "$calls" -m 32M >/dev/null
@@ -41,8 +41,8 @@ perfctl create exact/lives -e 'sched:sched_process_fork,sched:sched_process_exec
 cp /bin/true "$SCRATCH/short-lived"
 cpu=$(awk '/Cpus_allowed_list/ { sub(/.*[-,]/, "", $2); print $2 }' /proc/self/status)
 
-# Of these two so few are recorded that perf has room for all, whoever keeps it from reading them.
-# Ours says when the kernel has kept one of its programs out.
+# These two have so few records that perf has room for all, however late it reads them. Our event
+# reports when the kernel has shut one of its programs out.
 witness=()
 for event in "${EVENTS[@]}"; do
 	witness+=(-e "$event")
@@ -77,11 +77,11 @@ expect_eq ${#CHILDREN[@]} $PROGRAMS "programs that ran"
 
 perf script -i "$SCRATCH/ours.data" -F trace:tid,event,trace 2>"$SCRATCH/stderr" | of_workload >"$SCRATCH/ours"
 expect_eq "$(cat "$SCRATCH/stderr")" "" "what perf script complains of"
-# Now and then perf record writes a record twice, of the same nanosecond: that is one.
+# Now and then perf record writes a record twice, with the same nanosecond: that is one record.
 perf script -i "$SCRATCH/witness.data" --ns -F trace:tid,cpu,time,event,trace 2>/dev/null |
 	awk '!seen[$0]++' | sed -E 's/^( *[0-9]+) +\[[0-9]+\] +[0-9.]+: +/\1 /' | of_workload >"$SCRATCH/witness"
 
-# What is known
+# The known numbers
 grep -q "^$PID " "$SCRATCH/ours" || fail "nothing of $PID is in the snapshot: $(
 	perf script -i "$SCRATCH/ours.data" -F trace:tid,event | sort | uniq -c | grep -w "$PID"
 	perfctl list
@@ -94,21 +94,21 @@ expect_eq "$(count 'sched:sched_process_exec: ' ours)" $PROGRAMS "programs execu
 expect_eq "$(count 'sched:sched_process_fork: ' ours)" $PROGRAMS "programs forked"
 expect_eq "$(count 'sched:sched_process_exit: ' ours)" $((PROGRAMS + 1)) "processes that exited"
 
-# What another has seen
+# The other recorder's records
 cmp "$SCRATCH/ours" "$SCRATCH/witness" || fail "$(perfctl list --json | jq -c '.[] | [.name, .records, .missed]'
 	diff "$SCRATCH/ours" "$SCRATCH/witness" | head -n 20)"
 [ "$(wc -l <"$SCRATCH/ours")" -gt $((CALLS + 2 * SWITCHES + 3 * PROGRAMS)) ] || fail "that is too little"
 
 perfctl script -i "$SCRATCH/ours.data" -F trace:tid,event,trace | of_workload >"$SCRATCH/own"
 expect_eq "$(wc -l <"$SCRATCH/own")" "$(wc -l <"$SCRATCH/ours")" "records that perfctl script shows"
-# Where a stranger's name is shown as it is, and by perfctl so that it cannot steer a terminal, they
-# differ.
+# perf prints a hostile name unchanged, and perfctl escapes it so that it cannot steer a terminal:
+# there the outputs differ.
 plain() {
 	LC_ALL=C grep -avE '[^[:print:][:blank:]]|[\]' "$1" || true
 }
 cmp <(plain "$SCRATCH/ours") <(plain "$SCRATCH/own") || fail "$(diff "$SCRATCH/ours" "$SCRATCH/own" | head -n 20)"
 
-# The pipe's format has the same.
+# The pipe format has the same records.
 perf script -i - -F trace:tid,event,trace <"$SCRATCH/pipe.data" 2>"$SCRATCH/stderr" | of_workload \
 	>"$SCRATCH/piped"
 expect_eq "$(cat "$SCRATCH/stderr")" "" "what perf script complains of"

@@ -1,15 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# perfctl snapshot: what perf's own tools make of its files, of tracepoints, samples, probes and all
-# of these together: what they are to show, and no word of complaint; which records are in a file,
-# by events, time, CPU and process; who may have one; and that a file is there in whole or not at
-# all.
+# perfctl snapshot: perf's own tools read its files, with tracepoints, samples, probes and all of
+# these together, show the right records and complain about nothing. Also covers which records are
+# in a file, by event, time, CPU and process; the right to take one; and that a file is complete or
+# does not exist.
 . "$(dirname "$0")/../lib.sh"
 command -v perf >/dev/null || skip "there is no perf"
 
-# complaints: of what perf says on stderr what is to be complained of. On a machine that is busy beyond
-# its means records of sideband are lost, and others' programs keep samples from us; that perf must say.
+# complaints: the relevant lines of perf's stderr. On an overloaded machine sideband records are
+# lost, and other programs shut our samples out; perf must say so.
 complaints() {
 	if perfctl list --json | jq -e 'any(.missed > 0)' >/dev/null; then
 		grep -vE '^(Warning:|Processed [0-9]+ samples and lost [0-9.]+%!|)$' || true
@@ -22,7 +22,7 @@ complaints() {
 	fi
 }
 
-# quiet CMD…: succeeds, and has nothing to complain of. Its output is in $SCRATCH/out.
+# quiet CMD…: succeeds without relevant complaints. Its output is in $SCRATCH/out.
 quiet() {
 	"$@" >"$SCRATCH/out" 2>"$SCRATCH/err" </dev/null || fail "exit $?: $*: $(head -n 5 "$SCRATCH/err")"
 	complaints <"$SCRATCH/err" >"$SCRATCH/complaints"
@@ -39,7 +39,7 @@ snapshot() {
 	expect_ok perfctl snapshot "${@:2}" -o "$SCRATCH/$1.data"
 }
 
-# times FILE: of its records, as perf tells them, in ns
+# times FILE: the times of its records, as perf prints them, in ns
 times() {
 	perf script -i "$1" --ns -F time 2>/dev/null | grep -oE '[0-9]+\.[0-9]+' | tr -d . || true
 }
@@ -69,7 +69,7 @@ expect_exit 2 perfctl snapshot -o - --json
 # ── a workload ───────────────────────────────────────────────────────────────────────────
 
 perfctl create team/calls -e raw_syscalls:sys_enter,raw_syscalls:sys_exit -m 256K >/dev/null
-# Not of everybody, who could put out what the workload did.
+# Not for all processes, whose records could overwrite the workload's.
 perfctl create team/sched -m 1M --comm perfdata-load -e \
 	sched:sched_switch,sched:sched_wakeup,sched:sched_stat_runtime,sched:sched_process_fork >/dev/null
 perfctl create own/profile -e cpu-clock:u -F 2000 -g -m 256K >/dev/null
@@ -85,7 +85,7 @@ wait_until 30 enough
 
 # ── perf's tools ─────────────────────────────────────────────────────────────────────────
 
-# What the shells and the programs below are looked for in is of just now.
+# The records must be recent: the shells and programs below look for them.
 expect_ok "$BIN/perfdata-load" 0 100 100 3 /bin/true
 snapshot tracepoints team/
 expect_match "$OUT" "[0-9]+ records of 2 events, [0-9]+ bytes: $SCRATCH/tracepoints.data$"
@@ -136,7 +136,7 @@ shows '<burn>:|burn\(\)|: +[0-9a-f]+ ' "perf annotate"
 quiet perf report --stdio -i "$SCRATCH/burner.data" --no-children --sort comm,dso,sym
 shows '[0-9.]+% +perfdata-load +perfdata-load +\[\.\] burn' "perf report"
 
-# The pipe's format.
+# The pipe format.
 kinds=('own/[!u]*')
 ! full || kinds+=(team/ own/profile)
 for kind in "${kinds[@]}"; do
@@ -181,14 +181,15 @@ real=$((${offset% *} - ${offset#* })) # µs, of the clocks' difference
 wall=$((real * 1000 + middle))
 snapshot wall team/calls --since "@$(seconds $wall)"
 first=$(times "$SCRATCH/wall.data" | head -n 1)
-# The clocks' distance is another one each time it is taken: the first record is one from about there.
+# The offset between the clocks differs each time it is measured: the first record is one from about
+# that time.
 latest=$(awk -v about=$((middle + 10000000)) '{ print } $1 >= about { exit }' "$SCRATCH/times" | tail -n 1)
 if [ "$first" -lt $((middle - 10000000)) ] || [ "$first" -gt "$latest" ]; then
 	fail "--since @TIME begins at $first, not about $middle"
 fi
 snapshot last team/calls --last 1ms
 expect_eq "$(samples "$SCRATCH/last.data")" 0 "records of the last moment, long after"
-# Beside it perfctl may tell of names that a busy machine lost.
+# perfctl may also report names that a busy machine lost.
 expect_match "$OUT" $'(^|\n)0 records of 1 event'
 quiet perf script -i "$SCRATCH/last.data" -F comm
 snapshot cpu team/calls -C 0
@@ -198,7 +199,7 @@ snapshot pid team/calls --pid "$burner,$$"
 expect_eq "$(perf script -i "$SCRATCH/all.data" -F pid | grep -cwE "$burner|$$" || true)" \
 	"$(samples "$SCRATCH/pid.data")" "records with --pid"
 
-# A ring that was overwritten reaches back less far than it is asked to.
+# A ring that was overwritten reaches back less far than requested.
 perfctl create own/small -e raw_syscalls:sys_enter -m 4K >/dev/null
 wait_until 30 more_records_than 1000 own/small
 snapshot back own/small --last 1h

@@ -1,18 +1,17 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# A rate limit lets so many records a second and CPU through and counts the others: of known calls
-# none is unaccounted for, in a window the first ones are taken, and a limit can be taken away and
-# set again while the event records (rate-check.c). With every recorder, and shared rings. Then
-# what perfctl makes of it.
+# A rate limit passes so many records per second and CPU and counts the others. Every known call is
+# accounted for, the first ones of a window pass, and a limit can be removed and set again while the
+# event records (rate-check.c). Covers every recorder, shared rings, and perfctl's output.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/tracepoints.sh"
 
 start_daemon
 cpus=$(first_cpus 2)
 
-# limited NAME RATE RECORDS EVENT [OPTION…]: side by side, because all of it is waiting for seconds
-# to pass.
+# limited NAME RATE RECORDS EVENT [OPTION…]: these run side by side, because they mostly wait for
+# seconds to pass.
 checks=()
 limited() {
 	local name=$1 rate=$2 records=$3 event=$4

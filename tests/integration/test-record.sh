@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# perfctl record: the kernel proposal's own command lines; every record of a time, once and in order
-# of time, in one file or in many, while the buffers are replaced and when the daemon dies; what was
-# overwritten unread is counted; --overwrite and its SIGUSR2; and bad command lines, full disks and
-# signals, which leave no file behind.
+# perfctl record: the kernel proposal's own command lines; every record of a period, once and in
+# order of time, in one file or in many, even while the buffers are replaced and when the daemon
+# dies; the count of overwritten records; --overwrite and its SIGUSR2; and bad command lines, full
+# disks and signals, which leave no file behind.
 . "$(dirname "$0")/../lib.sh"
 
 write_conf '[namespace own]
@@ -13,19 +13,19 @@ Mode=0600
 Mode=0664'
 start_daemon
 cd "$SCRATCH" || exit 1
-# Nobody else's name, also if this test runs twice.
+# A unique name, even if this test runs twice at once.
 OURS=pp-$$
 cp "$BIN/numbered" "$OURS"
 ours="id == 3 && COMM == \"$OURS\""
 
-# perf_script FILE: perf must have nothing to complain of.
+# perf_script FILE: perf must not complain.
 perf_script() {
 	perf script -i "$1" --ns 2>"$SCRATCH/perf.err" ||
 		fail "perf script -i $1: $(<"$SCRATCH/perf.err")"
 	[ ! -s "$SCRATCH/perf.err" ] || fail "perf script -i $1: $(<"$SCRATCH/perf.err")"
 }
 
-# numbers FILE…: of the calls in it, in the order in which they stand there.
+# numbers FILE…: the numbers of the calls in it, in their order.
 numbers() {
 	local file
 	for file in "$@"; do
@@ -33,7 +33,7 @@ numbers() {
 	done | xargs -r printf "%d\n"
 }
 
-# expect_numbers FROM N FILE…: just these, each once and in order.
+# expect_numbers FROM N FILE…: exactly these, each once and in order.
 expect_numbers() {
 	numbers "${@:3}" >found
 	seq "$1" $(($1 + $2 - 1)) >wanted
@@ -52,7 +52,7 @@ nothing_hidden() {
 	expect_eq "$(find . -name '.*-*')" "" "half-made files"
 }
 
-# record OPTION…: in the background; it has begun when the command that it runs has.
+# record OPTION…: runs in the background; it has begun when its command has.
 record() {
 	rm -f begun
 	"${PERFCTL[@]}" record "$@" -- sh -c 'echo $$ >begun.; mv begun. begun; exec sleep 600' >record.out 2>&1 &
@@ -61,7 +61,7 @@ record() {
 	wait_until 30 test -e begun || fail "perfctl record $*: $(<record.out)"
 	_spawned+=("$(<begun)")
 }
-# end_record: what it writes is whole when it has ended; the command goes on.
+# end_record: the output is complete when it has ended; the command continues.
 end_record() {
 	wait "$RECORDER" || fail "perfctl record ended with $?: $(<record.out)"
 	kill "$(<begun)"
@@ -102,7 +102,7 @@ nothing_hidden
 
 # ── from now on, exactly ─────────────────────────────────────────────────────────────────
 
-# All that is recorded below fits, however late it is read; who execs beside us is not in it.
+# The rings hold everything below, however late a reader is; they record no other process's execs.
 expect_ok perfctl create t/calls -e raw_syscalls:sys_enter --filter "$ours" -m 16M
 expect_ok perfctl create t/exec -e sched:sched_process_exec --filter "filename ~ \"*$OURS\"" -m 64K
 "./$OURS" 0 50
@@ -113,11 +113,11 @@ expect_match "$(perf_script now.data)" "$OURS .*sched:sched_process_exec" "the o
 expect_eq "$(stat -c %a now.data)" 600 "whose file it is"
 perf_script now.data | awk '{ sub(":", "", $4); if ($4 < last) exit 1; last = $4 }' || fail "not in order of time"
 
-# The command's own exit, one that is not there.
+# The exit code of a command that does not exist.
 expect_sentence 'cannot run no-such-command' 127 perfctl record t/calls -o none.data -- no-such-command
 [ ! -e none.data ] || fail "a file of nothing"
 
-# With what was there before: all of it, or some.
+# With the records from before: all of them, or some.
 expect_ok perfctl record t/calls --history --timeout 1ms -o history.data
 expect_eq "$(numbers history.data | tail -n 1)" 20999 "the newest that was there"
 expect_ok perfctl record t/calls --last 1h --timeout 1ms -o last.data
@@ -129,8 +129,8 @@ expect_eq "$(numbers nothing.data)" "" "before it began"
 "${PERFCTL[@]}" record t/calls -o - -- "./$OURS" 30000 5000 2>record.out | cat >pipe.data
 expect_eq "$(perf script -i - <pipe.data 2>&1 | grep -c "$OURS.*NR 3 (ffffffffffffffff")" 5000 "calls in the pipe: $(<record.out)"
 
-# While the buffers are replaced, and as the daemon is killed. Who does not look between two
-# replacements misses the buffers in between, and says so: it is waited for.
+# While the buffers are replaced, and when the daemon is killed. A reader that does not look between
+# two replacements misses the buffers in between, and says so: so the test waits for it.
 reads_rings_of() {
 	local ring
 	for ring in "$REGISTRY/$1/cpu"*; do

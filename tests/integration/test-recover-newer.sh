@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Pins that a newer version left, or that are damaged: after a downgrade the daemon starts, tells
-# of each in one sentence, leaves it alone and recording, and serves all others. A ring of a newer
-# version is refused by whoever reads it, with one sentence.
+# Pins that a newer version left, or that are damaged: after a downgrade the daemon starts, prints
+# one message about each, leaves it alone and recording, and serves all others. Every reader refuses
+# a ring of a newer version with one message.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/../refused.sh"
 
@@ -33,7 +33,7 @@ echo "events of a newer version, and damaged ones"
 rm "$REGISTRY/t/gutted/meta"
 mkdir "$REGISTRY/t/nothing"
 
-# the_rest: what a daemon that finds all that must say and do.
+# the_rest: checks the messages and actions of a daemon that finds all these pins.
 the_rest() {
 	local name before
 
@@ -50,7 +50,7 @@ the_rest() {
 		echo "  log: $SENTENCE"
 	done
 	expect_eq "$(perfctl list --json | jq -r '[.[].name] | join(" ")')" "plain rings strangers" "the list"
-	# Unseen, and yet at work.
+	# Not listed, but still recording.
 	for name in plain newer larger; do
 		before=$(records_of t/$name)
 		wait_until 20 more_records_than "$before" t/$name

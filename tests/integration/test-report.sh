@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# `perfctl report` sums up what perf itself sums up: the same functions with the same shares, the
-# same call chains, the same records in the same order, in text, folded, and as a perfetto trace,
-# which protoc reads. Nothing that stands in a trace steers a terminal.
+# `perfctl report` shows the same sums as perf: the same functions with the same shares, the same
+# call chains, the same records in the same order, in text, folded, and as a perfetto trace, which
+# protoc reads. Nothing in a trace can steer a terminal.
 
 . "$(dirname "$0")/../lib.sh"
 
@@ -12,7 +12,7 @@ PROTO=$ROOT/tests/integration
 TRACEPOINTS=(raw_syscalls:sys_enter raw_syscalls:sys_exit sched:sched_switch sched:sched_waking
 	kmem:kmem_cache_alloc)
 
-# Tools find tracefs where it usually is, also where the machine has not mounted it.
+# Tools find tracefs at its usual place, even where the machine has not mounted it.
 with_tracefs() {
 	# shellcheck disable=SC2016
 	unshare --mount --propagation private sh -c \
@@ -36,7 +36,8 @@ same() {
 
 cd "$SCRATCH"
 record -e cpu-clock -F 2000 -g -o samples -- "$BIN/report-target" "$CALLS" 300
-# All of the scheduler, and of the rest what is ours: everybody's can be more than perf has room for.
+# Records the whole scheduler, and of the rest only this test's processes: all records could exceed
+# perf's buffers.
 events=()
 for event in "${TRACEPOINTS[@]}"; do
 	events+=(-e "$event")
@@ -47,12 +48,12 @@ without_ksymbols traces
 
 # ── functions: what perf report says ─────────────────────────────────────────────────────
 
-# Of what has a name; perf tells the places that have none one by one, and calls jumps to what the
-# loader is to choose, which have none either, "@plt".
-# Strangers' BPF programs, which perf knows by other names, and which come and go, are left out.
-# It takes a return address for the function that begins there: seen in the kernel, of which only what
-# was hit itself is therefore compared, and where ld.so's _start ends in a call. That function is left
-# out: perf has callers in it and hits of it in two rows.
+# Compares only places with a name: perf lists nameless places one by one, and calls the jumps that
+# the loader resolves "@plt". Leaves out strangers' BPF programs, which perf knows by other names,
+# and which load and unload meanwhile. perf takes a return address for the function that begins
+# there: this happens in the kernel, where the test therefore compares only the sampled function,
+# and where ld.so's _start ends in a call. That function is left out: perf has its callers and its
+# samples in two rows.
 perf_symbols() {
 	perf report -i samples --stdio -g none --percent-limit 0 -t '|' "$@" 2>/dev/null |
 		grep -v '^#' | sed '/^$/d; s/ *| */|/g; s/^ *//; s/ *$//' |
@@ -87,8 +88,8 @@ echo "functions: $(wc -l <ours)"
 
 # ── call chains: what perf script says ───────────────────────────────────────────────────
 
-# Chains of functions, the outermost first, each with the number of its samples; of the kernel the
-# innermost.
+# Chains of functions, the outermost first, each with the number of its samples; only the innermost
+# function of the kernel.
 perf script -i samples --no-inline -F comm,ip,sym 2>/dev/null | awk '
 	/^[^\t ]/ { comm = $0; sub(/[ \t]+$/, "", comm); stack = ""; next }
 	stack != "" && $1 ~ /^ffff/ { next }
@@ -113,13 +114,13 @@ grep -q '^report-target;.*_\[k\]' stacks || fail "no function is marked as the k
 short=$(perfctl report -i samples --folded --max-stack 2 2>/dev/null | awk -F ';' 'NF > 3' | wc -l)
 expect_eq "$short" 0 "chains that are longer than --max-stack 2"
 
-# As trees: the callers' has the callers above, the callees' has them below.
+# As trees: the callers' tree has the callers on top, the callees' tree has them at the bottom.
 perfctl report -i samples --children -g --percent-limit 5 >tree
 awk '/^Call chains/ { on = 1 } on && /pp_(outer|middle|leaf_long)/ { printf "%s ", $3 }' tree >order
 grep -q '^pp_outer pp_middle pp_leaf_long ' order || fail "not the callers first: $(cat tree)"
 perfctl report -i samples -gcallee --percent-limit 5 >tree
 awk '/^Call chains/ { on = 1 } on && /pp_(outer|middle|leaf_long)/ { printf "%s ", $3 }' tree >order
-# Behind others, if these were hit more often.
+# After others, if those had more samples.
 expect_match "$(cat order)" '(^| )pp_leaf_long pp_middle pp_outer ' "what was hit first"
 echo "chains: $(wc -l <ours)"
 
@@ -136,7 +137,7 @@ for event in "${TRACEPOINTS[@]}"; do
 	[ -s ours ] || fail "$event: there are no records"
 done
 
-# Who was on a CPU, and for how long: from switches that agree on who ran.
+# Which task was on a CPU, and for how long: from switches that agree on the running task.
 perf script -i traces --ns -F pid,cpu,time,event,trace 2>/dev/null | awk '
 	$4 == "sched:sched_switch:" {
 		cpu = $2; split($3, t, /[.:]/); now = t[1] * 1000000000 + t[2]
@@ -150,7 +151,7 @@ perf script -i traces --ns -F pid,cpu,time,event,trace 2>/dev/null | awk '
 jq '[.processes[].on_cpu_ns] | add' report.json >ours
 same theirs ours "time on CPUs"
 
-# Of one process: the same numbers, which come from the switches of all.
+# For one process: the same numbers, which come from the switches of all.
 jq -r '.processes[] | select(.pid > 0 and .switches > 0) | .pid' report.json | head -n 3 >pids
 [ -s pids ] || fail "nobody was on a CPU"
 perfctl report -i traces | grep '^CPUs were busy' >theirs
@@ -161,7 +162,7 @@ while read -r pid; do
 	perfctl report -i traces --pid "$pid" | grep '^CPUs were busy' >ours
 	same theirs ours "how busy CPUs were, with --pid $pid"
 done <pids
-# Of a thread: with what others did to it.
+# For a thread: includes what others did to it.
 tid=$(jq -r '[.processes[] | select(.comm == "report-target")][0].pid' report.json)
 perf script -i traces -F tid,event,trace 2>/dev/null | awk -v tid="$tid" '
 	$1 == tid { by++ }
@@ -172,7 +173,7 @@ echo "$(perfctl script -i traces --tid "$tid" | wc -l)" \
 same theirs ours "records by, and about thread $tid"
 read -r by about <ours
 [ "$about" -gt "$by" ] || fail "nobody did anything to thread $tid"
-# A number that nobody has.
+# A number that no process has.
 expect_exit 3 perfctl report -i traces --pid 2147483647
 expect_match "$OUT" 'has no record by whom --pid and --tid choose; --about' "nobody has the number"
 expect_exit 3 perfctl script -i traces --tid 2147483647 --about
@@ -207,7 +208,7 @@ decode() {
 	fi
 }
 
-# A line for each packet or ftrace event: its fields as path=value.
+# One line per packet or ftrace event: its fields as path=value.
 # shellcheck disable=SC2016 # awk's fields
 flatten='
 	function add(text) { line = line " " text }
@@ -230,7 +231,7 @@ expect_ok perfctl report -i traces --perfetto traces.pf
 decode traces.pf
 awk "$flatten" traces.pf.txt >lines
 
-# Switches, one for one: where, when, and who, in the order of time.
+# Switches, one for one: CPU, time and tasks, in the order of time.
 perf script -i traces --ns -F cpu,time,event,trace 2>/dev/null | sed -nE \
 	's/^ *\[0*([0-9]+)\] +([0-9]+)\.([0-9]+): +sched:sched_switch: .*prev_pid=([0-9]+) prev_prio=(-?[0-9]+) .*next_pid=([0-9]+) next_prio=(-?[0-9]+)$/\1 \2\3 \4 \5 \6 \7/p' |
 	sort >theirs
@@ -252,7 +253,8 @@ expect_eq "$(grep -c '^ftrace .* sys_enter.id=' lines)" \
 expect_eq "$(grep '^ftrace .* sys_enter.id=' lines | grep -vcE '( sys_enter.args=[0-9]+){6}$' || :)" 0 \
 	"system calls without their six arguments"
 
-# What perfetto does not know, as moments: the time, the thread by its track, a field by its name.
+# Events unknown to perfetto become instants: the time, the thread by its track, a field by its
+# name.
 number=$(awk '/debug_annotation_names/ { on = 1 } on && /iid:/ { iid = $2 }
 	on && /name: "bytes_req"/ { print iid; exit }' traces.pf.txt)
 [ -n "$number" ] || fail "no field is called bytes_req"
@@ -282,7 +284,7 @@ clocks=$(sed -nE 's/^packet .*clock_id=3 clock_snapshot\.clocks\.timestamp=([0-9
 offset=$(sed -E 's/.*"realtime_offset":([0-9]+).*/\1/' report.json) # too large for jq
 expect_eq "$((${clocks:-0}))" "$offset" "the time of day of CLOCK_MONOTONIC 0"
 
-# Samples: the chains by the interned numbers, against perf script's.
+# Samples: the chains by their interned numbers, compared with perf script's.
 expect_ok perfctl report -i samples --perfetto samples.pf
 decode samples.pf
 perf script -i samples --ns --no-inline -F time,ip,sym 2>/dev/null | awk '
@@ -327,7 +329,7 @@ expect_exit 1 perfctl report -i samples --perfetto nowhere/x
 expect_match "$OUT" "nowhere/x" "what cannot be written"
 [ "$(perfctl report -i no-such-file 2>&1 | wc -l)" -eq 1 ] || fail "not one sentence"
 
-# A trace that ends in the middle of a record is reported as far as it goes.
+# perfctl reports a trace that ends in the middle of a record up to that point.
 head -c $(($(stat -c %s traces) / 2)) traces >half
 expect_exit 1 perfctl report -i half --json
 

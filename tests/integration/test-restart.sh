@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # Restarts under load: SIGKILL of the broker, SIGKILL of the engine, SIGTERM, in turn, in the
-# foreground, where the daemon's launcher starts the engine again. No event is lost, nor an id,
-# nor a record; no descriptor and no pin leaks. ROUNDS (3; at full length 25) is how often all of these.
+# foreground, where the daemon's launcher restarts the engine. No event, id or record is lost; no
+# descriptor and no pin leaks. ROUNDS (3; at full length 25) is how often each happens.
 . "$(dirname "$0")/../lib.sh"
 
 rounds=${ROUNDS:-$(length 3 25)} # of four restarts each
@@ -12,7 +12,7 @@ fds_of() {
 	find "/proc/$1/fd" -mindepth 1 2>/dev/null | wc -l
 }
 
-# For wait_until: another engine than this one is at work.
+# For wait_until: another engine than this one runs.
 engine_is_new() {
 	local pid
 	pid=$(engine_pid)
@@ -26,7 +26,7 @@ broker_holds() {
 checks=0 joins=0 runs=0 numbers=0
 export SEQUENCE_MARK=$$
 
-# After each restart: the events are the same ones, and go on.
+# After each restart the same events exist and keep recording.
 look() {
 	local seen joined of out
 

@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Who may do what: each mode of a namespace, for its owner, members of its group, others and root.
-# What the daemon does is compared with what the mode says; what the registry's files let through,
-# too. Pins are nobody's, and a ring's descriptor gives nothing but reading; nor does that of a copy,
-# which is what those get who may read but not hold the rings.
+# Tests each mode of a namespace, for its owner, members of its group, others and root. Compares the
+# daemon's decisions, and the access rights of the registry's files, with the mode. Only root may
+# use pins. A ring's descriptor permits only reading; so does that of a copy, which users get who
+# may read but not hold the rings.
 . "$(dirname "$0")/../lib.sh"
 
 OWNER=61001
@@ -32,7 +32,7 @@ as() {
 	esac
 }
 
-# may WHO RIGHT MODE: as for a file, the first class that fits decides.
+# may WHO RIGHT MODE: the first matching class decides, as for a file.
 may() {
 	local bit=$2 shift
 	case $1 in
@@ -44,8 +44,8 @@ may() {
 	[ $((8#$3 >> shift & bit)) -ne 0 ]
 }
 
-# may_file WHO MODE: the text files belong to the daemon's user, so that the namespace's owner
-# reads them as one of its group or of all others; perfctl shows an owner the same.
+# may_file WHO MODE: the text files belong to the daemon's user, so that the namespace's owner reads
+# them as a member of its group or as one of the others; perfctl shows an owner the same.
 may_file() {
 	local who=$1
 	[ "$who" = owner ] && who=other
@@ -63,7 +63,7 @@ expect() {
 	[ "$want" -eq 0 ] || refused=$((refused + 1))
 }
 
-# 0 or N, by whether the command before succeeded.
+# 0 or N, depending on the previous command's success.
 code() {
 	local no=$1
 	shift
@@ -80,7 +80,7 @@ namespaces() {
 chmod 0711 "$SCRATCH"
 write_conf "$(namespaces)"
 start_daemon
-# A processor has a few registers for breakpoints, and test-kinds takes all of them.
+# A processor has only a few registers for breakpoints, and test-kinds takes all of them.
 alone_with breakpoints
 for mode in "${MODES[@]}"; do
 	perfctl create "m$mode/e" -e sched:sched_switch -m 4K >/dev/null
@@ -109,7 +109,7 @@ for who in root owner member primary other; do
 			expect "$w" $who pause perfctl pause "$ns/e"
 			expect "$w" $who resume perfctl resume "$ns/"
 		fi
-		# Nor does one who may not read learn which names there are.
+		# A user who may not read does not learn which names exist, either.
 		if [ "$r" -ne 0 ]; then
 			expect 4 $who "show of what is not there" perfctl show "$ns/nothing"
 		else
@@ -165,7 +165,7 @@ live() {
 	done
 }
 
-# Of what kind the descriptors are that a command inherits.
+# The kind of the descriptors that a command inherits.
 cat >"$BIN/what" <<'END'
 #!/bin/bash
 for fd in $(seq 3 $((LISTEN_FDS + 2))); do
@@ -178,8 +178,8 @@ done | sort -u
 END
 chmod 0755 "$BIN/what"
 
-# reads WHO LIVE: what the setting says; nobody but root has rings that he could write with
-# programs of his own.
+# reads WHO LIVE: what the setting allows; only root gets rings that BPF programs of its own could
+# write.
 reads() {
 	case $1:$2 in
 	root:*) echo live ;;
@@ -211,7 +211,7 @@ for setting in owner group readers nobody; do
 			expect 0 $who "attacks on what it gets" perfctl reopen --copy $event -- "$BIN/ring-attack"
 			expect_match "$OUT" 'every attempt was refused' "the attacks of $who"
 		fi
-		# Live or not, the newest records are there.
+		# Live or not, a reader gets the newest records.
 		expect 0 $who "reading" perfctl reopen $event -n 5 --json
 		expect_eq "$(grep -c '"event": *"raw_syscalls:sys_enter"' <<<"$OUT")" 5 "records that $who reads, $mode"
 	done
@@ -235,7 +235,7 @@ $(namespaces)"
 	expect "$(code 4 test $makers != root)" member "making a namespace" perfctl create mine/e -e sched:sched_switch -m 4K
 	expect "$(code 4 test $makers = all)" other "making a namespace" perfctl create theirs/e -e sched:sched_switch -m 4K
 	if [ $makers != root ]; then
-		# It is whose who made it: the group reads, others nothing.
+		# It belongs to its creator: the group reads, others get nothing.
 		expect 0 primary "reading what a member made" perfctl show mine/e
 		expect 0 primary "cat of what a member made" cat "$REGISTRY/mine/e/info"
 		expect 4 primary "deleting what a member made" perfctl delete mine/e
@@ -247,8 +247,8 @@ done
 
 # ── who may set probes ───────────────────────────────────────────────────────────────────
 
-# Who may create events may not have probes or breakpoints for that. A file that is not there is
-# no file to the others, whose wish is refused before it is looked for.
+# A user who may create events may still not create probes or breakpoints. The daemon refuses the
+# others before it looks for the file, so a file that does not exist makes no difference to them.
 libc=$(ldd "$BIN/perfctl" | sed -nE 's/.*libc\.so[^ ]* => ([^ ]+).*/\1/p')
 for probers in root group all; do
 	stop_daemon
@@ -271,7 +271,7 @@ $(namespaces)"
 		expect "$((may ? 4 : 3))" $who "probing what is not there" \
 			perfctl create $who/probe -e uprobe:/no/such/file:f
 	done
-	# Nor by a second name for what root has.
+	# A second name for root's event gives no access, either.
 	perfctl create m0644/probe -e mem:0x1000:w -m 4K >/dev/null
 	expect "$(code 4 test $probers = all)" other "a name for root's probe" \
 		perfctl create other/probe -e mem:0x1000:w -m 4K --share
@@ -282,8 +282,8 @@ echo "probes and breakpoints: by root, by the group, by all, as Probes= says"
 
 # ── the daemon's own user ────────────────────────────────────────────────────────────────
 
-# In the foreground nobody else of that user's is obeyed by engine and dumper, or looks into its
-# processes.
+# In the foreground, engine and dumper obey no other process of that user, and none can look into
+# them.
 perfctl create m0644/last -e sched:sched_switch -m 4K >/dev/null
 for socket in engine dumper; do
 	# shellcheck disable=SC2016

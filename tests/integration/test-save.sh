@@ -1,14 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# perfctl save: what is read from a save is what the rings held, record for record, with and without
-# a daemon, of events that are long gone; who may not read an event may not read its save; a save is
-# there in whole or not at all; and nothing rests meanwhile.
+# perfctl save: a save has the rings' records, one for one, with and without a daemon, even for
+# events that are long deleted. A user who may not read an event may not read its save. A save is
+# complete or does not exist. All events keep recording meanwhile.
 . "$(dirname "$0")/../lib.sh"
 
 SAVED=$STATE/saved
 
-# records NAME [OPTION…]: all of them, a line each, as the machine that wrote them tells the time.
+# records NAME [OPTION…]: prints all records, one per line, with times as on the machine that wrote
+# them.
 records() {
 	perfctl "${@:2}" reopen "$1" -n all --json 2>/dev/null | jq -c 'del(.realtime)'
 }
@@ -34,7 +35,7 @@ Mode=0660
 Mode=0600'
 start_daemon
 
-# Nothing to save is no failure, and no save.
+# Nothing to save is no failure, and makes no save.
 expect_ok perfctl save
 expect_match "$OUT" 'nothing is saved'
 [ ! -e "$SAVED" ] || fail "a save of nothing was made"
@@ -46,7 +47,7 @@ perfctl create all/several -e 'syscalls:sys_enter_openat,syscalls:sys_exit_opena
 perfctl create own/profile -e cpu-clock -F 1000 -g -m "$(length 32K 64K)" >/dev/null
 perfctl create all/quiet -e syscalls:sys_enter_settimeofday -m 1M >/dev/null
 EVENTS=(team/one all/several own/profile)
-# works: makes all of them happen, until the test is over
+# works: fires all events until the test ends
 works() {
 	spawn sh -c 'while :; do : </dev/null; done'
 }
@@ -83,7 +84,7 @@ expect_match "$path" "^$SAVED/[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}-[0-9]{2}-[0-9]
 expect_eq "$(jq .records <<<"$OUT")" "$(cat "$SCRATCH"/*.live | wc -l)" "how many records it has"
 expect_eq "$(event_ids)" "$ids" "the events' ids"
 
-# What is empty takes no room: 1 MiB for each CPU.
+# Empty rings take no disk space: 1 MiB for each CPU.
 [ "$(du -sk "$path/all/quiet" | cut -f 1)" -lt 200 ] || fail "the save of empty rings is not sparse"
 
 expect_same() {
@@ -106,7 +107,7 @@ for place in "$path" "$SAVED" "${path##*/}"; do
 	fi
 done
 
-# The time of day at which they were made.
+# The time of day at which the records were made.
 perfctl --saved reopen all/several -n all --json 2>/dev/null |
 	jq -e --argjson from "$before" --argjson to "$after" -s \
 		'length > 0 and all(.realtime >= $from and .realtime <= $to)' >/dev/null ||
@@ -114,7 +115,7 @@ perfctl --saved reopen all/several -n all --json 2>/dev/null |
 seconds=$(perfctl --saved reopen all/several -n 1 --json 2>/dev/null | jq '.realtime / 1e9 | floor')
 expect_ok perfctl --saved reopen all/several -n 1
 expect_match "$OUT" "^ +\[[0-9]+\] $(date -d "@$seconds" "+%F %T")\.[0-9]{9} " "a record"
-# That boot's clock, not this one's.
+# The clock of that boot, not of this one.
 mkdir "$SCRATCH/boot"
 cp -r "$path" "$SCRATCH/boot/"
 sed -i -E 's/^saved_mono=.*/saved_mono=5000000000/; s/^saved=.*/saved=1700000005000000000/' \
@@ -122,7 +123,7 @@ sed -i -E 's/^saved_mono=.*/saved_mono=5000000000/; s/^saved=.*/saved=1700000005
 perfctl "--saved=$SCRATCH/boot" reopen all/several -n 1 --json 2>/dev/null |
 	jq -e '.realtime == 1700000000000000000 + .time' >/dev/null || fail "the clock of another boot"
 
-# What is said of an event is what it was.
+# The save describes the event as it was.
 same='del(.saved, .reads, .cpus_away, .away, .lacking, .lacking_reason, .missed)'
 for name in "${EVENTS[@]}"; do
 	expect_eq "$(perfctl --saved show "$name" --json | jq -cS "$same")" \
@@ -162,7 +163,7 @@ expect_sentence 'Permission denied' 4 as_user perfctl --saved show team/one
 expect_sentence 'Permission denied' 4 as_member perfctl --saved reopen own/profile
 expect_exit 3 as_user perfctl --saved show all/none
 
-# Who is not root saves what he may read, to a place of his.
+# A user other than root saves the events that he may read, to a directory of his own.
 install -d -m 0700 -o $NOBODY "$SCRATCH/nobody"
 chmod 0755 "$SCRATCH"
 expect_sentence '-o' 4 as_user perfctl save
@@ -195,7 +196,7 @@ done
 expect_eq "$(saves | wc -l)" 3 "saves that are kept"
 newest=$(saves | tail -n 1)
 expect_ok perfctl save --keep 1
-# However many in a second: names go up, and the last one is the newest.
+# Even for many saves in a second the names increase, and the last one is the newest.
 expect_eq "$(saves)" "$(basename "$(sed -nE 's/^.* bytes: //p' <<<"$OUT")")" "what --keep 1 keeps"
 [[ $(saves) > $newest ]] || fail "--keep 1 keeps an old one"
 expect_ok perfctl save --keep all
@@ -232,7 +233,7 @@ chmod 0777 "$SAVED"
 expect_sentence 'others can write it' 4 perfctl save
 chmod 0755 "$SAVED"
 
-# A full disk: of 64 KiB, for rings of 1 MiB.
+# A full disk: 64 KiB, for rings of 1 MiB.
 perfctl create team/big -e raw_syscalls:sys_exit -m 1M >/dev/null
 wait_until 30 more_records_than 20000 team/big
 mkdir "$SCRATCH/full"
@@ -247,8 +248,8 @@ expect_sentence 'Read-only file system' 1 unshare --mount sh -c "
 	exec '$BIN/perfctl' --instance '$INSTANCE' save -o '$SCRATCH/full/save'"
 expect_eq "$(saves)" "$here" "saves, after failures"
 
-# Killed in the middle, by the limit on the size of its files: what is left is no save, and the
-# next one removes it.
+# Killed in the middle, by the limit on the size of its files: the remaining files are no save, and
+# the next save removes them.
 code=0
 (
 	ulimit -c 0 -f 200

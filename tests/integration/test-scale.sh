@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Many: events in many namespaces (150 in ten; at full length 1,000 in fifty), a large creation
-# beside small requests, many clients (200, or 1,000) of which one never reads, seventy names on one
-# tracepoint. What it costs is printed beside
-# its bar; what must hold on any machine is asserted.
+# Large numbers: events in many namespaces (150 in ten; at full length 1,000 in fifty), a large
+# creation beside small requests, many clients (200, or 1,000) of which one never reads, seventy
+# names on one tracepoint. The test prints each cost beside its bar, and asserts only what must hold
+# on any machine.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/tracepoints.sh"
 
@@ -37,7 +37,7 @@ tell_rss() {
 	[ "$kib" -le $((24 * 1024)) ] || verdict=MISSED
 	echo "RSS of all daemons $1: $kib KiB; bar 24 MiB, $verdict"
 }
-# How often anything of ours was put to sleep; but for the keeper, which wakes with what others do.
+# How often our processes slept, except for the keeper, which other processes' activity wakes.
 switches() {
 	local pid
 	for pid in $(daemon_pids); do
@@ -58,7 +58,7 @@ rest() {
 	echo "wakeups of all daemons in $(length 1 3) s at rest: $((after - before))"
 	expect_eq $((after - before)) 0 "wakeups at rest"
 }
-# For ten looks: the last client's end has been seen, too, and what removes deleted events is done.
+# Ten seconds without a wakeup: the daemon has seen the last client's end, and the reaper is done.
 asleep() {
 	local now last=${LAST_SWITCHES-}
 	now=$(switches)
@@ -67,7 +67,7 @@ asleep() {
 	LOOKS=$((LOOKS + 1))
 	[ $LOOKS -ge 10 ]
 }
-# From then on the keeper has no more to ask for: on a busy machine it begins late.
+# From then on the keeper has no more questions: on a busy machine it begins late.
 names_kept() {
 	[ "$(perfctl ping --json | jq '.sideband.keeping and .sideband.complete > 0')" = true ]
 }
@@ -103,7 +103,7 @@ score=$((RANDOM % 900 + 50)) # which nobody else sets
 create() {
 	perfctl create "$1" -e $event --filter "oom_score_adj == $score" --generic -C "$cpu" -m 4K "${@:2}"
 }
-# So many of it, by a process on that CPU.
+# Fires so many events, by a process on that CPU.
 adjust() {
 	# shellcheck disable=SC2016
 	taskset -c "$cpu" bash -c 'for ((i = 0; i < $1; i++)); do echo "$2" >/proc/self/oom_score_adj; done' bash "$1" $score
@@ -113,8 +113,8 @@ for ((i = 1; i <= 70; i++)); do
 	names+=("$ns/n$i")
 done
 
-# As many as there is room for beside others, at most all 64. All at once, since most of it is
-# waiting; whoever finds no room is tried again, so that the last one surely found none.
+# As many as fit beside those of other instances, at most all 64. They run at once, because they
+# mostly wait; a name that finds no room is tried again, so that the last failure is certain.
 tracepoints_lock
 creations=()
 for name in "${names[@]:0:60}"; do
@@ -136,7 +136,7 @@ echo "without sharing: ${#unshared[@]} names, and the next: $OUT"
 [ ${#unshared[@]} -le 64 ] || fail "more names than the kernel has places"
 perfctl delete "${unshared[@]}" >/dev/null
 
-# The kernel lets go of a program after its link's end.
+# The kernel frees a program some time after its link.
 first_is_there() {
 	create "${names[0]}" --share
 }
@@ -151,12 +151,12 @@ expect_eq "$(find "$REGISTRY/$ns" -type l | wc -l)" 69 "symlinks"
 rings() {
 	[ "$("$BIN/census" "$ns")" -eq "$1" ]
 }
-# The other event's, and one.
+# The other event's rings, and one more.
 expected_rings=$(($(find "$REGISTRY/$ns/small" -name 'cpu*' | wc -l) + 1))
 wait_until 20 rings $expected_rings || fail "$("$BIN/census" "$ns") rings"
 
 records=0
-# After so many more records each of these names has all of them.
+# After so many more events each of these names has all of them.
 expect_records() {
 	adjust 10
 	records=$((records + 10))
@@ -168,7 +168,7 @@ expect_records "${names[@]}"
 expect_eq "$(perfctl reopen "${names[69]}" -n 3 --json | jq -r .event | sort | uniq -c | xargs)" "3 $event" "read by the last name"
 echo "with --share: 70 names, 69 of them for the rings of the first"
 
-# The first name goes, then others in no particular order: the rest have the same rings.
+# The first name goes, then others in random order: the rest keep the same rings.
 mapfile -t order < <(printf '%s\n' "${names[@]:1}" | rev | sort | rev)
 perfctl delete "${names[0]}" >/dev/null
 expect_records "${order[@]}"
@@ -189,7 +189,7 @@ echo "the event goes on under what names are left, and ends with the last"
 shares() {
 	perfctl show --json "$1" | jq .shares
 }
-# By root, who may read all: a second name in a namespace for everybody, and the first is secret.
+# Root, who may read everything, creates a second name in a public namespace; the first is secret.
 create secret/first --no-share >/dev/null
 create other/second --share >/dev/null
 expect_eq "$(shares other/second)" "$(perfctl show --json secret/first | jq .id)" "the second name's target"
@@ -197,7 +197,7 @@ adjust 10
 expect_ok as_user perfctl reopen other/second -n 1
 expect_exit 4 as_user perfctl reopen secret/first -n 1
 expect_exit 4 as_user perfctl delete secret/first
-# Who may not read it cannot have a name for it, nor find out that it is there.
+# A user who may not read the event cannot have a name for it, nor find out that it exists.
 perfctl delete other/second >/dev/null
 as_user perfctl create other/own -e $event --filter "oom_score_adj == $score" --generic -C "$cpu" -m 4K --share >/dev/null
 expect_eq "$(shares other/own)" null "what a stranger's event shares"

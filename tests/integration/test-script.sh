@@ -1,29 +1,29 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# perfctl script: prints what `perf script` prints of the same file, line for line, with the same
-# fields; and JSON that says the same. Of events it takes a snapshot first. What cannot be read is
-# told in a sentence.
+# perfctl script prints the same lines as `perf script` for the same file, with the same fields, and
+# JSON with the same content. For events it takes a snapshot first. An unreadable file causes one
+# message.
 . "$(dirname "$0")/../lib.sh"
 command -v perf >/dev/null || skip "there is no perf"
 
 export HOME=$SCRATCH # of perf's caches
 cd "$SCRATCH"
 
-# record FILE ARG…: with perf; what is to be recorded fits into its buffers, however late it empties
-# them, and it is kept from that by nobody.
+# record FILE ARG…: runs perf record; its buffers have room for everything, however late it empties
+# them, and no other process keeps it from that.
 record() {
 	perf record -q -N --no-bpf-event -r 1 -m 8M -o "$1" "${@:2}" >/dev/null 2>"$SCRATCH/err" </dev/null || fail "perf record: $(<"$SCRATCH/err")"
 }
 
-# plain: without the lines in which perf writes a stranger's name as it is, and perfctl so that it
-# cannot steer a terminal.
+# plain: drops the lines in which perf prints a hostile name unchanged, and perfctl escapes it so
+# that it cannot steer a terminal.
 plain() {
 	LC_ALL=C grep -avE '[^[:print:][:blank:]]|[\]' || true
 }
 
-# same FILE ARG…: with these arguments perf and perfctl print the same lines of FILE; in the same
-# order, but for what has the same time.
+# same FILE ARG…: with these arguments perf and perfctl print the same lines of FILE, in the same
+# order except for equal times.
 same() {
 	local lines
 	perf script -i "$@" >perf.txt 2>err.txt || fail "perf script $*: $(<err.txt)"
@@ -47,7 +47,7 @@ for fields in comm,tid,pid,time,cpu,event,trace comm,pid tid,event time,trace ev
 done
 same tracepoints.data --pid "$(perf script -i tracepoints.data -F pid | awk 'NR == 1 { print $1 }')"
 
-# Where it was, in words of its own; chains are compared with those of programs, in test-symbols.sh.
+# Addresses, in perfctl's own format; test-symbols.sh compares the chains of programs.
 record samples.data -e cpu-clock,page-faults -F 2000 dd if=/dev/zero of=/dev/null bs=1 count=100000
 same samples.data -F comm,tid,time,event,period,ip
 same samples.data -F -sym,-symoff,-dso
@@ -55,11 +55,11 @@ same samples.data -F comm,time,event,ip,dso
 
 record all.data -a -e sched:sched_switch -e cpu-clock "${workload[@]}"
 without_ksymbols all.data
-# Without names: perf has none for who has ended, we do.
+# Without names: perf has none for exited processes, perfctl does.
 same all.data -F -comm,-ip,-sym,-symoff,-dso
 same all.data -F -comm,-ip,-sym,-symoff,-dso -C 0
 
-# perf names nothing but what has a sample of its own; the words are the same.
+# perf names only tasks with a sample of their own; the words are the same.
 perf script -i tracepoints.data --show-task-events | grep -oE 'PERF_RECORD_(COMM|FORK|EXIT).*' >perf.txt
 perfctl script -i tracepoints.data --show-task-events | grep -oE 'PERF_RECORD_(COMM|FORK|EXIT).*' >ours.txt
 [ "$(wc -l <perf.txt)" -gt 20 ] || fail "no tasks: $(<perf.txt)"
@@ -111,7 +111,7 @@ perf script -i - <pipe.data >perf.txt
 perfctl script -i - <pipe.data >ours.txt
 [ "$(wc -l <perf.txt)" -gt 10 ] || fail "perf script -i -: $(wc -l <perf.txt) lines"
 cmp perf.txt ours.txt || fail "of a pipe perfctl shows others"
-# Read through one, too; and nothing is said when the reader has enough.
+# perfctl also reads from a pipe, and prints no error when its reader closes early.
 mkfifo fifo
 spawn cp pipe.data fifo
 perfctl script -i fifo | cmp - ours.txt || fail "a pipe that is one"
@@ -139,7 +139,7 @@ expect_exit 2 perfctl script -i all.data --last soon
 chmod 0600 all.data
 expect_exit 4 as_user perfctl script -i "$SCRATCH/all.data"
 
-# What stands before the damage is shown.
+# The part before the damage is shown.
 head -c $(($(stat -c %s pipe.data) - 40)) pipe.data >cut.data
 perfctl script -i cut.data >cut.txt 2>err.txt && fail "a file that was cut off is called whole"
 expect_eq "$(wc -l <err.txt)" 1 "lines about a file that was cut off"
@@ -161,8 +161,8 @@ perf script -i team.data >perf.txt 2>err.txt || fail "perf script of a snapshot:
 perfctl script team/ >ours.txt 2>err.txt || fail "perfctl script of events: $(<err.txt)"
 [ "$(wc -l <perf.txt)" -gt 100 ] || fail "of a snapshot: $(wc -l <perf.txt) lines"
 expect_eq "$(wc -l <ours.txt)" "$(wc -l <perf.txt)" "records of events"
-# Each of the two asked for names at a time of its own. Of somebody who takes a new one all the time
-# the oldest that is still known is another a moment later: only his name is left out.
+# Each of the two asked for names at its own time. The oldest known name of a task that renames
+# itself all the time changes in a moment: only that name is left out.
 perf script -i team.data --show-task-events 2>/dev/null |
 	awk '/PERF_RECORD_COMM:/ && match($0, /[0-9]+\/[0-9]+$/) { tid = substr($0, RSTART); sub(/.*\//, "", tid); n[tid]++ }
 	END { for (tid in n) if (n[tid] > 8) print tid }' >renamed

@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Several events under one name share its rings, though the writers interrupt each other: under
-# load every record is what an event of its source alone has recorded beside it, in that order,
-# and names its source; known calls are all there, in turn (several-check.c). A glob of a whole
-# system, a mixture of all kinds, and generic recorders only.
+# Several events under one name share its rings, though the writers interrupt each other. Under load
+# every record equals that of an event with this source alone, in the same order, and names its
+# source; known calls are complete and in turn (several-check.c). Covers a glob of a whole system, a
+# mixture of all kinds, and only generic recorders.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/tracepoints.sh"
 

@@ -1,16 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Who ran, and from which files, is known after they have ended: also if broker and engine were dead
-# just then. A keeper that was killed is followed by one that says since when it knows all. There is
-# one only while something is recorded, it stays within its limit and counts what it forgets, and who
-# may read no event is told nothing.
+# Sideband names exited processes and their files, even if broker and engine were dead at the time.
+# The successor of a killed keeper says since when its data is complete. A keeper runs only while an
+# event records, stays within its limit and counts what it forgets. A user who may read no event
+# gets nothing.
 . "$(dirname "$0")/../lib.sh"
 
 WORK=$BIN/sideband-work
 SIDE=$SCRATCH/sideband
 
-# take [ARG…]: the sideband into $SIDE.
+# take [ARG…]: writes the sideband to $SIDE.
 take() {
 	"$BIN/sideband-read" "$INSTANCE" "$@" >"$SIDE" || fail "no sideband: $(cat "$SIDE")"
 }
@@ -20,7 +20,7 @@ head_of() {
 	sed -nE "1s/(.* )?$1=([^ ]+).*/\2/p" "$SIDE"
 }
 
-# said REGEX: a record says so, whatever its time.
+# said REGEX: a record matches, at any time.
 said() {
 	grep -qE "^[0-9]+ $1\$" "$SIDE" || fail "no record says: $1"
 }
@@ -29,7 +29,7 @@ unsaid() {
 	! grep -E "^[0-9]+ $1\$" "$SIDE" || fail "a record says: $1"
 }
 
-# is_told PID NAME: name, program and end of a process that ran it.
+# is_told PID NAME: there are records of the name, the program and the exit of that process.
 is_told() {
 	said "EXEC $1 $1 $2"
 	said "MMAP $1 [0-9a-f]+ [0-9a-f]+ [0-9a-f]+ $WORK"
@@ -56,7 +56,7 @@ another_keeps() {
 	kept && [ "$(status pid)" -ne "$1" ]
 }
 
-# What runs before anything is recorded.
+# A process from before the first event.
 spawn "$WORK" wait >/dev/null
 old=$SPAWNED
 
@@ -72,7 +72,7 @@ wait_until 10 kept || fail "nothing is kept though something is recorded"
 expect_eq "$(perfctl list 2>&1 >/dev/null)" "" "list of names that are complete"
 expect_match "$(perfctl ping)" \
 	$'\nsideband: [0-9]+ processes \([0-9]+ ended\) in [0-9]+\.[0-9]M of 64M, for [^,]+, lost [0-9]+, forgotten [0-9]+\n'
-# Other tests overwhelm all keepers of the machine: what this one had to forget for it is said instead.
+# Other tests overload every keeper of the machine: then it reports what it had to forget.
 expect_match "$(perfctl ping)" $'forgotten (0\nsideband: names are complete for [^:]+: since the first event began|[1-9][0-9]*\nsideband: names are complete for [^:]+: what is older had to make room)$'
 keeper=$(status pid)
 expect_eq "$(keeper_pid)" "$keeper" "the keeper"
@@ -85,7 +85,7 @@ said "COMM $old $old sideband-work"
 said "MMAP $old [0-9a-f]+ [0-9a-f]+ [0-9a-f]+ $WORK"
 unsaid "EXIT $old $old .*"
 is_told "$began" sideband-work
-# Libraries, and what is no file.
+# Libraries, and mappings that are no file.
 said "MMAP $began .*/libc\.so\.6"
 said "MMAP $began .*\[vdso\]"
 take "$(($(awk '$3 == "'"$began"'" && $2 == "EXIT" { print $1 }' "$SIDE") + 1))"
@@ -107,7 +107,7 @@ said "COMM $both $both before-exec"
 is_told "$both" sideband-work
 expect_eq "$(grep -c " EXEC $both $both " "$SIDE")" 2 "programs that $both ran"
 
-# Of this machine's BPF programs our own recorder is one: KSYMBOL and BPF_EVENT.
+# Our own recorder is one of this machine's BPF programs: KSYMBOL and BPF_EVENT.
 said "TYPE 17"
 said "TYPE 18"
 
@@ -123,7 +123,7 @@ expect_ok as_member "$BIN/sideband-read" "$INSTANCE" --touch
 expect_match "$OUT" 'nothing can be changed'
 expect_ok "$BIN/sideband-read" "$INSTANCE" --touch
 expect_match "$OUT" 'nothing can be changed'
-# The keeper itself listens to nobody else.
+# The keeper itself refuses every other connection.
 expect_exit 1 as_member "$BIN/sideband-read" "$INSTANCE" --direct
 
 # ── deaths ───────────────────────────────────────────────────────────────────────────────
@@ -187,11 +187,11 @@ take
 [ "$(head_of memory)" -le 1048576 ] || fail "$(head_of memory) bytes are taken"
 [ "$(head_of forgotten)" -gt 0 ] || fail "nothing was forgotten, in $(head_of memory) bytes"
 [ "$(head_of complete)" -gt "$(head_of began)" ] || fail "complete as if nothing was forgotten"
-# The first is not there, and what lives is. What is there of them are the last, however many: others,
-# who end meanwhile, have a part in the limit.
+# The oldest is gone, and live processes remain. The remaining ones are the newest, however many:
+# other processes, which exit meanwhile, share the limit.
 unsaid "EXIT $(head -1 "$SCRATCH/many") .*"
 said "COMM $old $old sideband-work"
-# By name, too: on a busy machine others have had the same numbers since.
+# By name, too: on a busy machine other processes have reused the numbers.
 awk '$2 == "COMM" || $2 == "EXEC" { name[$3] = $5 } $2 == "EXIT" && name[$3] == "sideband-work" { print $3 }' "$SIDE" |
 	grep -xFf "$SCRATCH/many" >"$SCRATCH/told" || true
 told=$(wc -l <"$SCRATCH/told")

@@ -1,16 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Getting rid of events: `perfctl delete --all`, of all namespaces or of some, as far as one may; and
-# a daemon that is told to end them when it is ended in order (KeepEvents=no), which a crash never
-# does, which nothing can hold up for ever, and which names what it could not end.
+# Deleting events: `perfctl delete --all`, for all namespaces or for some, as far as the user may;
+# and a daemon with KeepEvents=no, which deletes its events on a clean stop, never after a crash,
+# which nothing can delay forever, and which names the events that it could not end.
 . "$(dirname "$0")/../lib.sh"
 
 names() {
 	perfctl list --json | jq -r '.[] | "\(.namespace)/\(.name)"' | sort | xargs
 }
 
-# in_registry: NAMESPACE/EVENT of all that is there, daemon or not.
+# in_registry: NAMESPACE/EVENT of all events, with or without a daemon.
 in_registry() {
 	find "$REGISTRY" -mindepth 2 -maxdepth 2 -not -path '*/+*' -not -path '*/by-id/*' -printf '%P\n' | sort | xargs
 }
@@ -42,7 +42,7 @@ expect_exit 2 perfctl delete --all no/name
 expect_exit 3 perfctl delete --all nosuch
 expect_eq "$(names)" "a/x a/y b/second b/x others/x ours/x" "after what could not be meant"
 
-# What one may not even read one is not told of.
+# A user is told nothing about events that he may not read.
 expect_exit 4 as_user perfctl delete --all
 expect_match "$OUT" 'ours/x \(id [0-9]+\) is deleted' "what it says"
 expect_match "$OUT" 'perfctl: .*may not .*others' "what it could not"
@@ -55,7 +55,7 @@ stop_daemon
 [ ! -e "$RUN" ] || fail "without an event, this is left: $(find "$RUN" -printf '%P ')"
 echo "delete --all: what one may, and no more"
 
-# Whoever comes while the one before removes its folder has a folder, too.
+# A daemon that starts while the one before removes its directory has a directory, too.
 for _ in 1 2 3 4 5; do
 	start_daemon
 	kill_daemon
@@ -113,13 +113,13 @@ grep -q 'the event is gone' "$SCRATCH/followed" || fail "who reads is not told: 
 wait_until 20 grep -q STOPPING=1 "$SCRATCH/said"
 grep -qE 'EXTEND_TIMEOUT_USEC=[1-9][0-9]+$' "$SCRATCH/said" || fail "it asks for no time"
 logged 'Ended all events: 6' || fail "the log does not count them"
-# Of what readers still had only their account may be left.
+# For events that readers still held, only the account may remain.
 expect_eq "$(find "$REGISTRY" -path '*/+del-*' -type f ! -name meta)" "" "what still records"
 echo "KeepEvents=no: all ended, in order, and everybody told"
 
 # ── one that cannot end them ─────────────────────────────────────────────────────────────
 
-# It is told to end, and its engine does nothing.
+# Tells the daemon to end while its engine does nothing.
 end_without_engine() {
 	engine=$(engine_pid)
 	pid=$DAEMON_PID
@@ -130,7 +130,7 @@ end_without_engine() {
 	expect_exit 1 perfctl create a/late -e sched:sched_process_exit
 	expect_match "$OUT" 'daemon is ending, and all events with it' "a creation meanwhile"
 }
-# has_ended: and with success, the engine too.
+# has_ended: the daemon exited with success, and the engine too.
 has_ended() {
 	wait_until 30 gone "$pid" || fail "it waits for its engine for ever"
 	wait "$pid" || fail "it ended with $?"
@@ -142,14 +142,14 @@ start_daemon
 make_some
 kept=$(event_ids)
 
-# Its patience is 10 s, and that of the process that runs the engine 5.
+# The daemon waits at most 10 s, and the process that runs the engine 5 s.
 if full; then
 	end_without_engine
 	has_ended
 	logged '6 events could not be ended, .*: a/x, a/y, b/second, b/x, others/x, ours/x' ||
 		fail "what is left is not named"
 	start_daemon
-	# What the engine had been told before it stopped it may have done since.
+	# The engine may have carried out orders that it got before it stopped.
 	expect_eq "$(comm -13 <(echo "$kept") <(event_ids))" "" "events that were not there"
 	echo "and it is not held up"
 fi

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# The names of functions in call chains: those that perf finds, for programs and kernel; those of
-# C++ as people write them; of stripped programs from their debug files; and none where the file is
-# gone or is another one by now.
+# The names of functions in call chains are those that perf finds, for programs and kernel; those of
+# C++ are demangled; those of stripped programs come from their debug files. There are none if the
+# file is gone or has been replaced.
 . "$(dirname "$0")/../lib.sh"
 command -v perf >/dev/null || skip "there is no perf"
 CC=${CC:-gcc}
@@ -13,7 +13,7 @@ export HOME=$SCRATCH/home # of perf's caches
 mkdir -m 0755 "$HOME" "$SCRATCH/programs"
 cd "$SCRATCH/programs"
 
-# Spends its time in two functions, the one in the other, and in the kernel.
+# Spends its time in two functions, one of which calls the other, and in the kernel.
 cat >spin.c <<'END'
 #include <stdlib.h>
 #include <time.h>
@@ -50,8 +50,8 @@ build() {
 	"$CC" -x c -O0 -fno-omit-frame-pointer "-DPREFIX(x)=$2_##x" "${@:3}" -o "$1" spin.c
 }
 
-# record FILE CMD…: where it spends its time. All of it fits into perf's buffer, however late perf
-# comes to empty it; and all BPF programs of the machine need not be written down for it.
+# record FILE CMD…: samples where it spends its time. perf's buffer has room for everything, however
+# late perf empties it; and perf need not list all BPF programs of the machine for it.
 record() {
 	perf record -q --no-bpf-event -m 4M -e cpu-clock -F 2000 -g -o "$1" "${@:2}" >/dev/null 2>err.txt </dev/null || fail "perf record: $(<err.txt)"
 }
@@ -73,11 +73,10 @@ many() {
 
 # ── as perf finds them ───────────────────────────────────────────────────────────────────
 
-# different FILE: chains in which perf names another function. Not counted: what perf calls the
-# beginning of a function, since there the call before it is meant; jumps that only have a number,
-# or that perf has no name for, as in programs at a fixed place;
-# what was executed when another program took its place; and strangers' BPF programs, which come and
-# go between the two.
+# different FILE: chains in which perf names another function. Ignores perf's names for the
+# beginning of a function, because there the call before it is meant; jumps that only have a number,
+# or that perf has no name for, as in programs at a fixed address; code that ran while another
+# program took its place; and strangers' BPF programs, which load and unload between the two.
 different() {
 	perf script --no-inline -i "$1" >perf.txt 2>/dev/null
 	script "$1"
@@ -96,17 +95,18 @@ if [ "$(head -c 16 /proc/kallsyms)" != 0000000000000000 ]; then
 fi
 [ "$(grep -c '^spin ' out.txt)" -gt 100 ] || fail "only $(grep -c '^spin ' out.txt) samples"
 
-# Each call is where it is, and each function as long as it is.
+# Each call has its correct address, and each function its correct size.
 perfctl script -i spin.data --json >out.json
 size=$((0x$(nm -S spin | awk '$4 == "known_inner" { print $2 }')))
 jq -se --argjson size "$size" '[.[] | .callchain[] | select(.sym == "known_inner") | .symoff] |
 	length > 20 and all(. < $size)' out.json >/dev/null || fail "known_inner is longer than $size bytes"
-# Not where a function begins or ends: its frame pointer is still, or again, its caller's.
+# Not at a function's beginning or end: there the frame pointer still, or again, belongs to its
+# caller.
 jq -se --argjson size "$size" '[.[] | select(.callchain[0].sym == "known_inner") |
 	select(.callchain[0].symoff >= 12 and .callchain[0].symoff < $size - 4) | .callchain[1].sym] |
 	length > 20 and all(. == "known_outer")' out.json >/dev/null || fail "others than known_outer call known_inner"
 
-# Another place for programs, another kind of them.
+# Programs at a fixed address, another kind of program.
 build fixed known -no-pie
 record fixed.data ./fixed
 lost=$(different fixed.data)
@@ -117,7 +117,7 @@ many "$(count known_inner "$PWD/fixed")" "known_inner at a fixed place"
 perf record -q --no-bpf-event -m 4M -e syscalls:sys_enter_readlink -g -o trace.data ./spin 20 >/dev/null 2>err.txt || fail "perf record: $(<err.txt)"
 lost=$(different trace.data)
 [ -z "$lost" ] || fail "of tracepoints: $(head -n 5 <<<"$lost")"
-# (libc has no frame pointer for who called it, but for who called that.)
+# (libc has no frame pointer for its caller, but for the caller's caller.)
 many "$(count main "$PWD/spin")" "main behind a tracepoint"
 
 script spin.data --no-symbols
@@ -129,7 +129,7 @@ script spin.data -G
 [ "$(grep -c '^\s*[0-9a-f]* known_' out.txt)" -eq 0 ] || fail "-G shows chains"
 many "$(grep -c 'cpu-clock: .* known_inner+0x' out.txt)" "known_inner with -G"
 
-# Whoever may read the file may see the names, but for the kernel's.
+# A user who may read the file may see its names, except for the kernel's.
 chmod 0644 spin.data
 as_user perfctl script -i "$PWD/spin.data" >out.txt
 many "$(count known_inner "$PWD/spin")" "known_inner for nobody in particular"
@@ -172,7 +172,7 @@ HOME=/nonexistent script stripped.data
 [ "$(count 'known_inner' "$PWD/stripped")" -eq 0 ] || fail "a stripped program has symbols"
 many "$(grep -cE "^\s+[0-9a-f]+ \[unknown\] \($PWD/stripped\)$" out.txt)" "places in a stripped program"
 
-# Beside it, by .gnu_debuglink; one that belongs to another program is of no use.
+# Beside it, by .gnu_debuglink; the debug file of another program is no use.
 cp stripped linked
 objcopy --add-gnu-debuglink=stripped.debug linked
 record linked.data ./linked
@@ -184,7 +184,7 @@ build other wrong -O2
 objcopy --only-keep-debug other .debug/stripped.debug
 HOME=/nonexistent script linked.data
 [ "$(count '(wrong|known)_inner' "$PWD/linked")" -eq 0 ] || fail "names from another program's debug file"
-# What is no file hangs nobody.
+# A file that is not regular does not block perfctl.
 rm .debug/stripped.debug
 mkfifo .debug/stripped.debug
 expect_ok timeout 60 env HOME=/nonexistent "${PERFCTL[@]}" script -i linked.data
@@ -195,7 +195,7 @@ build spin wrong -O2
 HOME=/nonexistent script spin.data
 [ "$(count 'wrong_[a-z]*' "$PWD/spin")" -eq 0 ] || fail "names from another program that took the file's place"
 many "$(grep -cE "^\s+[0-9a-f]+ \[unknown\] \($PWD/spin\)$" out.txt)" "places in a program that was replaced"
-# perf keeps copies of what it saw.
+# perf keeps copies of the files that it saw.
 script spin.data
 many "$(count known_inner "$PWD/spin")" "known_inner from perf's copy"
 rm spin
@@ -212,7 +212,7 @@ HOME=/nonexistent script spin.data
 
 build spin known
 start_daemon
-# Of this program alone: what a busy machine runs beside it would take its samples' place.
+# Samples only this program: on a busy machine others would overwrite its samples.
 perfctl create t/clock -e cpu-clock -F 2000 -g -m 1M --comm spin >/dev/null
 taskset -c 0 ./spin &
 pid=$!

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Being told: of events that come, change, pause, resume and go, of second names, by namespace and
-# by rights; who does not read is told how much was lost, exactly; and a watcher whose daemon is
-# gone says so.
+# Notices: watchers learn of events that are created, changed, paused, resumed and deleted, and of
+# second names, by namespace and by rights. A watcher that does not read learns exactly how many
+# notices it lost, and a watcher whose daemon has exited says so.
 . "$(dirname "$0")/../lib.sh"
 alone_with cpus # test-away has the kernel say to everybody that CPUs come and go
 
@@ -21,7 +21,7 @@ lines() {
 declare -A WATCHER=()
 
 # watch NAME WHO [OPERAND…]: watches in the background, into SCRATCH/NAME; returns when it has
-# begun. No shell stands between us and perfctl, so that signals arrive.
+# begun. It runs perfctl without a shell in between, so that signals reach it.
 watch() {
 	local name=$1 who=()
 	case $2 in
@@ -38,7 +38,7 @@ watch() {
 	expect_eq "$(head -n 1 "$SCRATCH/$name" | jq -r .notice)" started "the first line"
 }
 
-# told NAME: what it was told of, in a line, but for the beginning.
+# told NAME: its notices in one line, except for the first.
 told() {
 	jq -r 'select(.notice != "started") | "\(.notice) \(.event.namespace)/\(.event.name)"' "$SCRATCH/$1" | paste -sd,
 }
@@ -81,12 +81,12 @@ perfctl pause group/e >/dev/null
 perfctl delete later/e group/e closed/e open/e >/dev/null
 
 expect_told root "created open/e,created group/e,created closed/e,created later/e,changed open/e,changed group/e,changed closed/e,paused open/e,resumed open/e,paused group/e,deleted later/e,deleted group/e,deleted closed/e,deleted open/e"
-# `later` is made by its first event, for root's and the daemon's group.
+# The first event of `later` creates it, for root and the daemon's group.
 expect_told member "created open/e,created group/e,created later/e,changed open/e,changed group/e,paused open/e,resumed open/e,paused group/e,deleted later/e,deleted group/e,deleted open/e"
 expect_told other "created open/e,changed open/e,paused open/e,resumed open/e,deleted open/e"
 expect_told of-group "created group/e,changed group/e,paused group/e,deleted group/e"
 expect_told of-later "created later/e,deleted later/e"
-# Each with the event as it was then.
+# Each has the event as it was at that time.
 changed() {
 	jq -r "select(.notice == \"changed\" and .event.namespace == \"$1\") | .event.$2" "$SCRATCH/root"
 }
@@ -139,8 +139,8 @@ echo "an engine's death and its successor's start: nothing is told, since nothin
 "$BIN/watch-check" "$INSTANCE" open/a follows 100
 many=$(length 300 2000)
 "$BIN/watch-check" "$INSTANCE" open/a lags "$many"
-# perfctl reads all the time, but nobody waits for it: where the machine lets it fall behind by more
-# notices than its socket holds, it is told how many. What it knows of is all of it.
+# perfctl reads all the time, but the daemon does not wait for it: if the machine delays it by more
+# notices than its socket holds, it learns how many. Both together are all notices.
 total=$((11 + 100 + 2 + many + 2))
 known_to_all() {
 	[ "$(jq -r 'select(.notice != "started") | .lost // 1' "$SCRATCH/all" | awk '{ n += $1 } END { print n + 0 }')" -eq $total ]
@@ -157,7 +157,7 @@ expect_exit 2 perfctl watch open closed
 expect_exit 2 perfctl watch -n 0
 expect_exit 2 perfctl --direct watch
 
-# -n N: so many, and no more.
+# -n N: exactly so many.
 watch one root -n 1
 perfctl pause open/a >/dev/null
 perfctl resume open/a >/dev/null

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A tracepoint's `format`, and payloads compared by it. For tests: an own reader of that text,
- * so that what the recorders believe of a format is not what they are measured by.
+ * Parses a tracepoint's `format`, and compares payloads by it. For tests: an independent parser, so
+ * that tests do not judge the recorders by their own view of a format.
  *
- * Two payloads are equal if every field is, but for common_flags and common_preempt_count,
- * which a recorder cannot know. What lies between and behind the fields is nobody's.
+ * Two payloads are equal if every field is, except common_flags and common_preempt_count, which a
+ * recorder cannot know. Bytes between and after the fields do not matter.
  */
 #pragma once
 
@@ -19,8 +19,8 @@
 struct tp_format_field {
 	char name[64];
 	uint32_t offset, size;
-	bool array;		/* of chars, in the fixed part */
-	bool data_loc, rel_loc; /* a word that tells where the field is */
+	bool array;		/* an array of chars in the fixed part */
+	bool data_loc, rel_loc; /* a word that gives the field's place */
 	bool is_signed;
 };
 
@@ -28,7 +28,7 @@ struct tp_format {
 	uint32_t id;
 	char name[96];
 	size_t n;
-	uint32_t end; /* of the last field: where the dynamic parts begin */
+	uint32_t end; /* end of the last field: where the dynamic parts begin */
 	struct tp_format_field fields[TP_FIELDS_MAX];
 };
 
@@ -61,7 +61,7 @@ static inline bool tp_format_field(const char *line, struct tp_format_field *ret
 	return true;
 }
 
-/* From the text, which need not end with a NUL. False: that is no format. */
+/* Parses the text, which need not end with a NUL. Returns false if it is no format. */
 static inline bool tp_format_parse(const char *text, size_t size, struct tp_format *ret)
 {
 	_cleanup_free_ char *copy = strndup(text, size);
@@ -92,7 +92,7 @@ static inline size_t tp_format_dynamic(const struct tp_format *f)
 	return n;
 }
 
-/* Where a __data_loc or __rel_loc word leads; false: out of the payload. */
+/* The target of a __data_loc or __rel_loc word; false: outside the payload. */
 static inline bool tp_format_dynamic_part(const struct tp_format_field *field, const void *payload,
 					  size_t size, const void **ret, size_t *ret_size)
 {
@@ -105,7 +105,7 @@ static inline bool tp_format_dynamic_part(const struct tp_format_field *field, c
 	return at + *ret_size <= size;
 }
 
-/* What is special about a tracepoint's payload, as words with commas between. */
+/* The special features of a tracepoint's payload, as words separated by commas. */
 static inline void tp_format_print_shape(const struct tp_format *f, const char *event)
 {
 	const struct tp_format_field *last = &f->fields[f->n - 1];
@@ -132,8 +132,8 @@ static inline void tp_format_print_shape(const struct tp_format *f, const char *
 }
 
 /*
- * One field may differ between two handlers of one event: a task that has ended is turned from
- * a zombie into a dead one by its parent, on another CPU, at any time.
+ * One field may differ between two handlers of one event: the parent of an exited task turns it
+ * from a zombie into a dead task, on another CPU, at any time.
  */
 static inline bool tp_format_is_reaped(const struct tp_format_field *field, const void *a,
 				       const void *b)
@@ -148,7 +148,7 @@ static inline bool tp_format_is_reaped(const struct tp_format_field *field, cons
 	return (x == dead && y == zombie) || (x == zombie && y == dead);
 }
 
-/* NULL: equal; else the name of the first field that is not. */
+/* NULL if they are equal; else the name of the first different field. */
 static inline const char *tp_format_compare(const struct tp_format *f, const void *a, size_t a_size,
 					    const void *b, size_t b_size)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * System calls that need nothing, or that are refused at once: so that the tracepoints of many
- * fire, with as many arguments as there are. A part of tp-workload.c.
+ * System calls that need nothing, or that the kernel refuses at once: they fire the tracepoints of
+ * many calls, with every number of arguments. A part of tp-workload.c.
  */
 #pragma once
 
@@ -16,7 +16,7 @@
 
 #define BAD ((long)-1)
 
-/* Each is made with six arguments; numbers that lead nowhere keep the harmful from harm. */
+/* Makes each with six arguments; invalid numbers keep the harmful ones from doing harm. */
 static const struct {
 	long nr, args[6];
 } calls[] = {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Makes tracepoints of many kinds fire: files, pipes, sockets on loopback, processes, memory,
- * timers, signals, the scheduler.
+ * Fires tracepoints of many kinds: files, pipes, sockets on loopback, processes, memory, timers,
+ * signals, the scheduler.
  *
  *   tp-workload DIRECTORY [ROUNDS]
  *
- * DIRECTORY is scratch space of its own, and is empty again afterwards. What a kernel or a
- * sandbox does not have fails here without a word: the noise is what counts.
+ * DIRECTORY is scratch space of its own, and is empty again afterwards. A call that a kernel or a
+ * sandbox lacks fails silently: only the fired tracepoints count.
  */
 #include <fcntl.h>
 #include <linux/aio_abi.h>
@@ -43,7 +43,7 @@
 #include "proto/macro.h"
 #include "tests/integration/tp-workload-calls.h"
 
-#define AT(call) ((void)((call) == 0)) /* how it ends is all the same */
+#define AT(call) ((void)((call) == 0)) /* the result does not matter */
 
 static char buffer[65536];
 
@@ -241,7 +241,7 @@ static void sockets(void)
 	talk(SOCK_STREAM);
 	talk(SOCK_DGRAM);
 	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	AT(connect(fd, (struct sockaddr *)&nowhere, sizeof(nowhere))); /* is reset */
+	AT(connect(fd, (struct sockaddr *)&nowhere, sizeof(nowhere))); /* the connection is reset */
 	close_fd(fd);
 	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	AT(sendto(fd, "x", 1, 0, (struct sockaddr *)&nowhere, sizeof(nowhere)));

@@ -1,10 +1,11 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# What tests of tracepoints share: tracefs, the CPUs they keep to, and who may fill a tracepoint.
+# Shared by the tests of tracepoints: tracefs, their CPUs, and the lock for tests that fill a
+# tracepoint.
 
-# with_tracefs CMD…: with tracefs at the place where perf looks for it; where nobody has
-# mounted it, for the command alone.
+# with_tracefs CMD…: runs it with tracefs where perf looks for it; if it is not mounted, mounts it
+# for the command alone.
 with_tracefs() {
 	if [ -e /sys/kernel/tracing/events ]; then
 		"$@"
@@ -14,21 +15,21 @@ with_tracefs() {
 	fi
 }
 
-# first_cpus N: so many of those that are online, with commas.
+# first_cpus N: the first N online CPUs, separated by commas.
 first_cpus() {
 	tr ',' '\n' </sys/devices/system/cpu/online |
 		while IFS=- read -r first last; do seq "$first" "${last:-$first}"; done |
 		awk -v n="$1" 'NR <= n' | paste -sd,
 }
 
-# hot_calls: whether system calls, and the life of processes, have a tp_btf recorder. Since 7.0 a task may
-# be preempted in it.
+# hot_calls: whether system calls, and the life of processes, have a tp_btf recorder. Since 7.0 a
+# task may be preempted in it.
 hot_calls() {
 	[ "$(uname -r | cut -d . -f 1)" -lt 7 ]
 }
 
-# The kernel runs at most 64 programs on one tracepoint, of everybody. A test that fills one is alone
-# with it; tests that record whole systems of tracepoints share them.
+# The kernel runs at most 64 programs on one tracepoint, from all users. A test that fills a
+# tracepoint has it to itself; tests that record whole systems of tracepoints share them.
 # tracepoints_lock [--shared]
 tracepoints_lock() {
 	mkdir -p "$LOCKS"
@@ -36,7 +37,7 @@ tracepoints_lock() {
 	flock "$@" "$TRACEPOINTS_FD"
 }
 
-# Also for processes that were started meanwhile, and have the file open.
+# Also unlocks processes that were started meanwhile and have the file open.
 tracepoints_unlock() {
 	flock --unlock "$TRACEPOINTS_FD"
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Kills a process at the entry of its N-th system call, with ptrace(2): what strace's
- * inject=…:signal=KILL:when=N does, without the time that starting strace takes. Calls that
- * change nothing outside the process are passed over, since death before one of them looks
- * like death before the next. Knows nothing of what the process does.
+ * Kills a process at the entry of its N-th system call, with ptrace(2): like strace's
+ * inject=…:signal=KILL:when=N, without the time that starting strace takes. Skips calls that change
+ * nothing outside the process, because a death before one of them looks like a death before the
+ * next. Knows nothing of what the process does.
  */
 #pragma once
 
@@ -15,7 +15,7 @@
 
 #include "tests/integration/services.h"
 
-/* A call, as a number: that of the system call, or of bpf(2)'s command. */
+/* A call as a number: that of the system call, or of bpf(2)'s command. */
 #define BPF_COMMAND(command) (0x10000 + (command))
 
 /* clang-format off */
@@ -31,12 +31,12 @@ static const int inert_calls[] = {
 	SYS_set_robust_list, SYS_set_tid_address, SYS_rseq, SYS_geteuid, SYS_getuid, SYS_getgid,
 	SYS_getegid, SYS_sched_getaffinity, SYS_ppoll, SYS_epoll_pwait, SYS_epoll_pwait2,
 	SYS_getsockopt, SYS_getsockname, SYS_restart_syscall, /* waiting, once more */
-	SYS_wait4, /* for what is dead already */
+	SYS_wait4, /* for dead children */
 	SYS_prctl, SYS_fcntl, SYS_dup3, SYS_umask, SYS_sysinfo, SYS_signalfd4, SYS_eventfd2,
 	SYS_epoll_ctl, SYS_timerfd_settime, SYS_close_range, SYS_chdir, SYS_perf_event_open
 };
 
-/* Commands of bpf(2): what they make is nobody else's until it is pinned or put somewhere. */
+/* Commands of bpf(2): the object that they create is private until it is pinned or attached. */
 static const int inert_commands[] = {
 	BPF_COMMAND(BPF_MAP_CREATE), BPF_COMMAND(BPF_MAP_LOOKUP_ELEM), BPF_COMMAND(BPF_PROG_LOAD),
 	BPF_COMMAND(BPF_BTF_LOAD), BPF_COMMAND(BPF_PROG_BIND_MAP), BPF_COMMAND(BPF_ITER_CREATE),
@@ -93,7 +93,7 @@ static const struct {
 	{ SYS_write, "write" },
 };
 
-/* Where a scenario's kills hit: how often at which call. */
+/* Counts the kills of a scenario at each call. */
 struct tally {
 	unsigned n, at[ARRAY_SIZE(known_calls)], elsewhere;
 };
@@ -121,13 +121,13 @@ static inline void tally_print(const struct tally *t)
 /* ── which steps to die at ──────────────────────────────────────────────────────────────── */
 
 /*
- * Of a sequence of calls, those to die at. All; or, with every > 1: each rename and the call behind
- * it, where the state is another for all; each kind of call when it comes for the first time, so
- * that no phase is left out; and every every-th of the rest, from another one on for each scenario.
+ * Chooses the calls of a sequence to kill at. All of them; or, with every > 1: each rename and the
+ * call after it, where the visible state changes; the first call of each kind, so that no phase is
+ * left out; and every every-th of the rest, with a different start in each scenario.
  */
 struct choice {
 	unsigned every, n, seen[ARRAY_SIZE(known_calls) + 1];
-	bool renamed; /* by the call before */
+	bool renamed; /* by the previous call */
 };
 
 static inline bool choice_take(struct choice *c, int call)
@@ -151,7 +151,7 @@ static inline bool is_among(int n, const int *list, size_t size)
 	return false;
 }
 
-/* Stops a process that is traced, wherever it is, and waits until it has. */
+/* Stops a traced process, wherever it is, and waits until it has stopped. */
 static inline void tracer_stop(pid_t pid)
 {
 	int status;
@@ -161,7 +161,7 @@ static inline void tracer_stop(pid_t pid)
 		die("cannot stop process %d: %m", pid);
 }
 
-/* calls: stop it at each system call; else only where it forks, its child being traced, too. */
+/* calls: stops it at each system call; else only where it forks, and traces the child, too. */
 static inline void tracer_begin(pid_t pid, bool calls)
 {
 	long options = calls ? PTRACE_O_TRACESYSGOOD : PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEFORK;
@@ -192,20 +192,20 @@ static inline int tracer_entry(pid_t pid, int status)
 	return BPF_COMMAND((int)info.entry.args[0]);
 }
 
-/* Whether it changes something outside the process. */
+/* Whether the call changes something outside the process. */
 static inline bool call_counts(int call)
 {
 	return call >= 0 && !is_among(call, inert_calls, ARRAY_SIZE(inert_calls)) &&
 	       !is_among(call, inert_commands, ARRAY_SIZE(inert_commands));
 }
 
-/* Whether a process that stays in it waits for others, and not for the kernel. */
+/* Whether the call waits for other processes, and not for the kernel. */
 static inline bool call_waits(int call)
 {
 	return is_among(call, waiting_calls, ARRAY_SIZE(waiting_calls));
 }
 
-/* Before tracer_wait(): what happens to children is kept until it is waited for. */
+/* Called before tracer_wait(): keeps SIGCHLD pending until it is waited for. */
 static inline void tracer_block(void)
 {
 	sigset_t set;
@@ -215,7 +215,7 @@ static inline void tracer_block(void)
 	sigprocmask(SIG_BLOCK, &set, NULL);
 }
 
-/* As waitpid(2), of any process; returns 0 if nothing happens within 2 ms. */
+/* Like waitpid(2) for any process; returns 0 if nothing happens within 2 ms. */
 static inline pid_t tracer_wait(int *ret_status)
 {
 	static const struct timespec little = { .tv_nsec = 2000000 };
@@ -230,7 +230,7 @@ static inline pid_t tracer_wait(int *ret_status)
 	return waitpid(-1, ret_status, __WALL | WNOHANG);
 }
 
-/* Lets it go on to its next stop; a signal that stopped it is delivered. */
+/* Resumes it until its next stop, and delivers a signal that stopped it. */
 static inline void tracer_go_on(pid_t pid, int status, bool calls)
 {
 	int sig = WSTOPSIG(status);

@@ -2,15 +2,15 @@
 /*
  * Watches an event through the library, while another connection pauses and resumes it:
  *
- *   watch-check INSTANCE NAMESPACE/EVENT follows N   all of it is told, one by one, in order
- *   watch-check INSTANCE NAMESPACE/EVENT lags N      one more watcher reads nothing until it is
- *                                                    over: what it was told + what is said to be
- *                                                    lost = what was; the other is told all of it
+ *   watch-check INSTANCE NAMESPACE/EVENT follows N   it gets all notices, one by one, in order
+ *   watch-check INSTANCE NAMESPACE/EVENT lags N      another watcher reads nothing until it is
+ *                                                    over: the notices that it gets + those reported
+ *                                                    lost = all of them; the other one gets all
  *
- * The watcher that follows has read each notice before the next pause or resume: it has fallen
- * behind nowhere, however busy the machine is, so that nothing may be lost to it.
+ * The watcher that follows reads each notice before the next pause or resume: it never falls
+ * behind, however busy the machine is, so it may not lose any.
  *
- * Exit 0: all of it held; 1: not, and it says what; 2: it could not run.
+ * Exit 0: everything is correct; 1: something is not, and it prints what; 2: it could not run.
  */
 #include <poll.h>
 
@@ -19,7 +19,7 @@
 struct seen {
 	const char *ns, *name;
 	uint64_t started, paused, resumed, other, lost, losses, faults;
-	bool is_paused, in_doubt; /* behind a loss it may be either */
+	bool is_paused, in_doubt; /* after a loss it may be either */
 };
 
 static void on_notice(struct perfpersist *p _unused_, const struct perfpersist_notice *n,
@@ -76,7 +76,7 @@ static uint64_t known(const struct watcher *w)
 	return w->seen.paused + w->seen.resumed + w->seen.lost;
 }
 
-/* Until so much is known. */
+/* Reads until so many notices are known. */
 static void take(struct watcher *w, uint64_t n)
 {
 	while (known(w) < n) {
@@ -103,7 +103,7 @@ static void toggle(struct perfpersist *p, const struct seen *s, bool pause)
 		    perfpersist_error(p));
 }
 
-/* Returns whether it was told what it must have been. */
+/* Returns whether it got the right notices. */
 static bool judge(const struct watcher *w, const char *who, uint64_t n, bool lags)
 {
 	const struct seen *s = &w->seen;
@@ -138,7 +138,7 @@ int main(int argc, char **argv)
 		watch(&laggard, argv[1], ns, name);
 	changer = connect_to(argv[1]);
 
-	/* Two more behind the n: whoever has caught up loses nothing more. */
+	/* Two more than n: a watcher that has caught up loses no more. */
 	for (uint64_t i = 0; i < n + 2; i++) {
 		if (lags && i >= n) {
 			take(&laggard, i);

@@ -1,12 +1,12 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# without-ksymbols.pl FILE: makes records of a perf.data file void that tell of BPF programs.
+# without-ksymbols.pl FILE: voids a perf.data file's records of BPF programs.
 #
 # Linux writes KSYMBOL and BPF_EVENT to all listeners of a CPU with one header, which each of them
 # makes longer (perf_event_ksymbol_output(); seen on 6.18). So a `perf record -a` that began before
-# another listener, be it a daemon of another test, writes records whose last bytes are left over
-# from others, and perf cannot read its own file. Tests of such files are of something else.
+# another listener, such as another test's daemon, writes records whose last bytes are leftovers,
+# and perf cannot read its own file. The tests of such files are about something else.
 
 use strict;
 use warnings;
