@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A broker without its process: the real peers, requests, life of events and link, with a
- * fake engine on the same event loop that can be told to wait, to die and to lie.
+ * A broker in the test's process: the real peers, requests, life of events and link, with a fake
+ * engine on the same event loop that a test can make wait, die and lie.
  */
 #pragma once
 
@@ -25,7 +25,7 @@
 
 enum fake_mood {
 	FAKE_CALM,
-	FAKE_DIES_BEFORE, /* it carries an order out */
+	FAKE_DIES_BEFORE, /* it carries out an order */
 	FAKE_DIES_AFTER,  /* … and before it answers */
 	FAKE_FAILS,
 	FAKE_LIES_SIZE,
@@ -41,17 +41,17 @@ struct fake_engine {
 	int listen, fd;
 	struct pp_event events[FAKE_EVENTS];
 	size_t n;
-	struct pp_orphans held[FAKE_EVENTS]; /* what is left of events while holds is set */
+	struct pp_orphans held[FAKE_EVENTS]; /* orphan rings of events while `hold` is set */
 	size_t n_held;
 	bool holds;
 	uint64_t last_id;
 	enum fake_mood mood;
-	unsigned moods;	  /* how often the mood is acted upon */
-	bool hold;	  /* orders are not read */
-	uint32_t sources; /* that an event has */
-	uint64_t listing; /* serial of the enumeration under way, or 0 */
+	unsigned moods;	  /* how many more orders the mood applies to */
+	bool hold;	  /* does not read orders */
+	uint32_t sources; /* sources of each event */
+	uint64_t listing; /* serial of the current enumeration, or 0 */
 	size_t listed;
-	struct pp_order last; /* but for its parsed event */
+	struct pp_order last; /* without its parsed event */
 	uint32_t last_sources, last_nodes;
 	unsigned enumerated, created, deleted, changed, paused, aliased, given_rights, cpus,
 		sideband;
@@ -65,16 +65,16 @@ struct broker {
 	struct lifecycle lifecycle;
 	struct peers peers;
 	struct watchers watchers;
-	struct hotplug hotplug; /* only what is online: CPUs 0 to 3 */
+	struct hotplug hotplug; /* only its online set: CPUs 0 to 3 */
 	struct missing_rings missing_rings;
-	struct sideband sideband; /* of all four; a test that wants it configures it */
+	struct sideband sideband; /* for all four; a test that wants it configures it */
 	struct service service;
 	struct fake_engine engine;
 	unsigned changes;
 	unsigned notices[PP_NOTICE_LOST + 1]; /* of each kind */
 };
 
-/* A client's end; replies are taken one at a time. */
+/* A client's end; a test takes one reply at a time. */
 struct client {
 	struct broker *broker;
 	int fd;
@@ -95,7 +95,7 @@ static void fake_hang_up(struct fake_engine *f)
 	f->listing = 0;
 }
 
-/* false: there is no room now. */
+/* Returns false if there is no room now. */
 static bool fake_send(struct fake_engine *f, uint32_t type, uint64_t serial,
 		      const struct pp_event *event, const struct pp_orphans *orphans)
 {
@@ -123,7 +123,7 @@ static bool fake_send(struct fake_engine *f, uint32_t type, uint64_t serial,
 		else
 			f->moods++;
 	}
-	/* A broker that has hung up is found out by the next receive. */
+	/* If the broker has hung up, the next receive notices. */
 	if (send(f->fd, &fake_answer, size, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)size)
 		return true;
 	ck_assert(errno == EPIPE || errno == EAGAIN);
@@ -167,7 +167,8 @@ static struct pp_event *fake_find(struct fake_engine *f, uint64_t id)
 	return NULL;
 }
 
-/* The oldest alias of this event takes its place, if that is allowed: its id; 0: nobody has. */
+/* The event's oldest alias inherits its rings, if that is allowed. Returns its id, or 0 if there is
+ * none. */
 static uint64_t fake_bequeath(struct fake_engine *f, const struct pp_event *e, bool allowed)
 {
 	struct pp_event *successor = NULL;
@@ -224,7 +225,7 @@ static bool fake_dies(struct fake_engine *f, enum fake_mood mood)
 	return true;
 }
 
-/* As much of the enumeration as there is room for: broker and engine share a thread here. */
+/* Sends as much of the enumeration as there is room for: broker and engine share a thread here. */
 static void fake_list(struct fake_engine *f)
 {
 	bool room = true;
@@ -251,7 +252,7 @@ static void fake_fail(struct fake_engine *f, uint64_t serial, int error, const c
 	fake_answer.sentence[0] = '\0';
 }
 
-/* Rings that nobody has any more: the unasked answer. */
+/* Reports orphan rings that have been freed, without an order. */
 static _unused_ void fake_release(struct fake_engine *f, uint64_t left)
 {
 	struct pp_orphans *r = &f->held[f->n_held - 1];
@@ -262,7 +263,7 @@ static _unused_ void fake_release(struct fake_engine *f, uint64_t left)
 		f->n_held--;
 }
 
-/* Rings on those that it wants and has none on. */
+/* Adds rings on the wanted CPUs that have none. */
 static void fake_add_cpus(struct fake_engine *f, struct pp_event *e, const struct pp_cpumask *cpus)
 {
 	PP_CPUMASK_FOREACH(cpu, cpus)
@@ -279,7 +280,7 @@ static void fake_add_cpus(struct fake_engine *f, struct pp_event *e, const struc
 			f->events[i].rings = e->rings;
 }
 
-/* What the order is about, after it. false: there is no such event. */
+/* Carries out the order and returns the event afterwards. false: there is no such event. */
 static bool fake_act(struct fake_engine *f, const struct pp_order *o, struct pp_event *ret,
 		     struct pp_orphans *ret_orphans)
 {
@@ -455,7 +456,7 @@ static void fake_start(struct fake_engine *f)
 		0);
 }
 
-/* Dies, with its socket; fake_start brings it back. */
+/* Dies with its socket; fake_start() brings it back. */
 static void fake_stop(struct fake_engine *f)
 {
 	fake_hang_up(f);
@@ -503,22 +504,21 @@ static void broker_on_relieved(void *userdata)
 	wakeups_relieved(service->wakeups);
 }
 
-/* Runs the loop until the condition holds; a test that waits for nothing fails by check's
- * own timeout. */
+/* Runs the loop until the condition holds. If it never does, check's own timeout fails the test. */
 #define broker_until(b, condition)                                                \
 	do {                                                                      \
 		while (!(condition))                                              \
 			ck_assert_int_ge(sd_event_run((b)->loop, UINT64_MAX), 0); \
 	} while (0)
 
-/* Runs until nothing is left to do at once. */
+/* Runs until there is nothing to do at once. */
 static void broker_settle(struct broker *b)
 {
 	while (sd_event_run(b->loop, 0) > 0)
 		;
 }
 
-/* After a change of the configuration's limits. */
+/* Applies a change of the configuration's limits. */
 static void broker_limits(struct broker *b)
 {
 	ck_assert_int_eq(limits_apply(&b->config, &b->quota), 0);
@@ -582,11 +582,11 @@ static void broker_begin(struct broker *b)
 	b->peers.relieved = broker_on_relieved;
 	b->peers.userdata = &b->service;
 	ck_assert_int_ge(peers_init(&b->peers), 0);
-	/* There is no dumper, unless a test puts one there. */
+	/* There is no dumper, unless a test starts one. */
 	snprintf(b->dumper, sizeof(b->dumper), "%s/dumper", b->dir);
 	ck_assert_int_ge(copies_new(b->loop, &b->quota, b->dumper, &b->service.copies), 0);
 	ck_assert_int_ge(wakeups_new(b->loop, b->registry, 256, &b->service.wakeups), 0);
-	/* Nor a keeper. */
+	/* Nor is there a keeper. */
 	snprintf(b->keeper, sizeof(b->keeper), "%s/keeper", b->dir);
 	ck_assert_int_ge(sideband_init(&b->sideband, b->loop, b->keeper), 0);
 
@@ -598,7 +598,7 @@ static void broker_begin(struct broker *b)
 	ck_assert_int_ge(lifecycle_init(&b->lifecycle, b->loop, b->engine.path), 0);
 }
 
-/* Begins, and is connected. */
+/* Starts and connects. */
 static _unused_ void broker_start(struct broker *b)
 {
 	broker_begin(b);
@@ -622,7 +622,7 @@ static _unused_ void broker_end(struct broker *b)
 
 /* ── clients ────────────────────────────────────────────────────────────────────────────── */
 
-/* Credentials are those at the time of socketpair(2), as they are those of connect(2). */
+/* The credentials are those at socketpair(2), as they are those at connect(2). */
 static int client_try(struct broker *b, struct client *c, uid_t uid)
 {
 	int pair[2], r;
@@ -662,7 +662,7 @@ static _unused_ void client_send(struct client *c, enum pp_op op, const void *bo
 	ck_assert_int_eq(pp_packet_send(c->fd, packet, size, NULL, 0), 0);
 }
 
-/* The next reply: 0; the error it tells, negative; 1: the broker has hung up. */
+/* Takes the next reply: 0; or its error, negative; 1: the broker has hung up. */
 static _unused_ int client_receive(struct client *c)
 {
 	static uint8_t packet[PP_PACKET_MAX];

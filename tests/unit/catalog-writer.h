@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Catalogs and records of several sources, for tests: the engine's and the programs' half. */
+/* Catalogs and records of several sources, for tests: writes what the engine and the programs
+ * write. */
 #pragma once
 
 #include "proto/catalog.h"
 #include "tests/unit/ring-writer.h"
 
-/* What differs from one source to the next: the first is a tracepoint, the second a sampling one,
- * and so on by turns. */
+/* Sources differ: the first is a tracepoint, the second a sampling source, and so on
+ * alternately. */
 #define WRITER_TRACEPOINT (PERF_SAMPLE_IDENTIFIER | WRITER_SAMPLE_TYPE)
 #define WRITER_SAMPLING                                                                 \
 	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | \

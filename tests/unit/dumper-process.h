@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The real dumper's loop in a child process, listening in a place of the test's choice. */
+/* The real dumper's loop in a child process, listening on a socket of the test's choice. */
 #pragma once
 
 #include <check.h>

@@ -11,7 +11,7 @@
 
 #define KILLED 77
 
-/* The step before which this process dies; 0: none. What follows stands before libc's. */
+/* The step before which this process dies; 0: never. These functions override libc's. */
 static unsigned steps_left;
 
 static void step(void)

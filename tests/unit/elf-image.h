@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A small ELF program with every kind of symbol and note that probes meet, made in memory: for
- * the tests and the fuzzer of what reads such files. Its code is never run.
+ * A small ELF program with every kind of symbol and note that probes handle, built in memory for
+ * the tests and the fuzzer of the parsers. Its code never runs.
  */
 #pragma once
 
@@ -13,7 +13,7 @@
 
 #define IMAGE_CODE 0x401000
 #define IMAGE_DATA 0x602000
-#define IMAGE_BASE 0x700000 /* of the notes, as they were written; it has moved by IMAGE_MOVED */
+#define IMAGE_BASE 0x700000 /* of the notes, as written; the image has moved by IMAGE_MOVED */
 #define IMAGE_MOVED 8
 
 enum image_section {
@@ -36,7 +36,7 @@ struct elf_image {
 	char strtab[512];
 	char notes[1024];
 	char code[256], data[64];
-	/* While it is made. */
+	/* Counters of the builder. */
 	uint32_t n_symtab, n_dynsym, n_strtab, n_notes;
 };
 
@@ -76,7 +76,7 @@ static inline void image_exported(struct elf_image *e, const char *name, uint64_
 	e->dynsym[e->n_dynsym++] = image_symbol(e, name, STB_GLOBAL, STT_FUNC, IMAGE_CODE + at, 8);
 }
 
-/* A note of a static probe at that place of the code, before all moved. */
+/* Adds the note of a static probe at that address of the code, before the move. */
 static inline void image_note(struct elf_image *e, const char *provider, const char *name,
 			      uint64_t at, uint64_t semaphore, const char *args)
 {

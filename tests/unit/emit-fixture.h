@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Rings for the recorders' tests: real maps, as the engine makes them, but for the header, which
- * says no more than the programs read; and a walk over the records in them.
+ * Rings for the recorders' tests: real maps, like the engine's, with only those header fields that
+ * the programs read; and a walk over their records.
  */
 #pragma once
 
 #include <bpf/bpf.h>
 #include <check.h>
-#undef fail /* an old word of check, and ours */
+#undef fail /* an old macro of check; we use the name */
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -18,7 +18,7 @@
 #include "proto/ring.h"
 #include "tests/unit/needs.h"
 
-#define FIXTURE_CPUS 8 /* CPUs with a ring: the first that are online */
+#define FIXTURE_CPUS 8 /* CPUs with a ring: the first online ones */
 
 struct fixture {
 	int outer, wakeups;
@@ -39,7 +39,7 @@ static inline void fixture_done(struct fixture *x)
 	close(x->wakeups);
 }
 
-/* A ring for each of the first CPUs; direct: the programs may know them by their addresses. */
+/* Makes a ring for each of the first CPUs; direct: the programs may use their addresses. */
 static inline void fixture_make(struct fixture *x, uint64_t data_size, uint32_t spill, bool direct)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, inner, .map_flags = BPF_F_MMAPABLE);
@@ -82,7 +82,7 @@ static inline void fixture_make(struct fixture *x, uint64_t data_size, uint32_t 
 	};
 }
 
-/* The record that begins at this position; NULL: it is older than the ring, or written over. */
+/* The record that begins at this position; NULL: it is older than the ring, or overwritten. */
 static inline const struct perf_event_header *fixture_record(const struct fixture *x, unsigned i,
 							     uint64_t position)
 {
@@ -96,7 +96,7 @@ static inline const struct perf_event_header *fixture_record(const struct fixtur
 	return h;
 }
 
-/* Calls f for each record of all rings, newest first. Their number. */
+/* Calls f for each record of all rings, newest first. Returns how many there were. */
 static inline uint64_t fixture_walk(const struct fixture *x,
 				    void (*f)(const struct perf_event_header *, void *), void *data)
 {

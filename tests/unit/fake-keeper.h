@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A keeper that keeps nothing but count of what it was told, on the same event loop; it can be
- * told to die, to forget, to be of another version, to lie, to fail, and to take its time.
+ * A keeper that only counts its requests, on the same event loop; a test can make it die, forget,
+ * speak another version, lie, fail, and be slow.
  */
 #pragma once
 
 #include "broker-fixture.h"
 #include "proto/sideband.h"
 
-/* Nobody has it. */
+/* A pid that no process has. */
 #define FAKE_KEEPER_PID 999999999U
 
 struct fake_keeper {
@@ -19,14 +19,14 @@ struct fake_keeper {
 	uint32_t abi, pid;
 	enum pp_keep_type dies_at, fails_at; /* this request, once; 0: none */
 	bool lies;			     /* TAKE: no descriptor */
-	bool hold;			     /* requests are not read */
+	bool hold;			     /* does not read requests */
 
-	uint64_t generation[8]; /* and 1 more; 0: no ring */
+	uint64_t generation[8]; /* generation + 1; 0: no ring */
 	struct pp_keep_status status;
 	unsigned asked[PP_KEEP_END + 1], connections;
 	struct pp_keep_request last;
 	size_t last_fds;
-	uint64_t size; /* of the file that TAKE gives */
+	uint64_t size; /* of the file that it returns for TAKE */
 };
 
 static struct pp_keep_answer keeper_answer;
@@ -56,7 +56,7 @@ static void keeper_act(struct fake_keeper *k, const struct pp_keep_request *r,
 		       const struct pp_fds *fds, struct pp_keep_answer *a)
 {
 	switch ((enum pp_keep_type)r->type) {
-	case PP_KEEP_CPUS_HELD: /* one a page, so that there are pages */
+	case PP_KEEP_CPUS_HELD: /* one per page, to test several pages */
 		for (uint32_t cpu = r->first; cpu < 8 && a->n_cpus == 0; cpu++)
 			if (k->generation[cpu])
 				a->cpus[a->n_cpus++] = (struct pp_keep_cpu){
@@ -124,7 +124,7 @@ static int keeper_on_request(sd_event_source *s _unused_, int fd, uint32_t reven
 	a->status = k->status;
 	if (k->last.type == PP_KEEP_TAKE && !a->error && !k->lies)
 		file = keeper_file(k);
-	/* To END nobody waits for an answer. */
+	/* The broker does not wait for the answer to END. */
 	ck_assert(pp_packet_send(fd, a, sizeof(*a), &file, file >= 0 ? 1 : 0) == 0 ||
 		  k->last.type == PP_KEEP_END);
 	close_fd(file);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A daemon that follows a script, for tests: it listens in a directory of its own, takes one
- * connection and hands it to the script, in a thread.
+ * A daemon that follows a script, for tests: listens in a directory of its own, accepts one
+ * connection and passes it to the script, in a thread.
  */
 #pragma once
 
@@ -65,7 +65,7 @@ static inline void server_end(struct server *s)
 	rmdir(s->dir);
 }
 
-/* The next request, which must be op; its serial and body. */
+/* Receives the next request, which must be op; returns its serial and body. */
 static inline uint32_t server_expect(int fd, uint16_t op, union pp_body *body)
 {
 	static _Thread_local uint8_t packet[PP_PACKET_MAX];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A keeper that keeps what this kernel tells, and what it says of it.
+ * A keeper that keeps this kernel's records, and its answers.
  */
 #pragma once
 
@@ -21,7 +21,7 @@ static inline uint64_t clock_now(void)
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
-/* What strangers run and map must not put out what we did: how much that is, is theirs. */
+/* Other processes' programs and mappings, of any amount, must not displace ours. */
 static inline void make_roomy(int fd)
 {
 	struct pp_keep_request r = { .type = PP_KEEP_LIMIT, .max_memory = 2ULL << 30 };
@@ -70,7 +70,7 @@ static inline void keep_all(int fd, bool tasks)
 	ck_assert_mem_eq(a.cpus, r.cpus, r.n_cpus * sizeof(r.cpus[0]));
 }
 
-/* The caller's. */
+/* The caller closes the descriptor. */
 static inline int take(int peer, uint64_t since)
 {
 	struct pp_keep_request r = { .type = PP_KEEP_TAKE, .since = since };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The real keeper's loop in a child process, as an ordinary user, listening in a place of the
- * test's choice; what is asked of it; and its file, walked.
+ * The real keeper's loop in a child process, as an ordinary user, listening on a socket of the
+ * test's choice; requests to it; and a walk over its file.
  */
 #pragma once
 
@@ -51,7 +51,7 @@ static inline void keeper_process_start(struct keeper_process *k, bool exit_idle
 	}
 }
 
-/* It ends by itself. */
+/* It exits by itself. */
 static inline void keeper_process_wait(struct keeper_process *k)
 {
 	int status;
@@ -81,7 +81,7 @@ static inline int keeper_connect(const struct keeper_process *k)
 	return fd;
 }
 
-/* The answer; *ret_fd, if not NULL, is the descriptor with it, or -EBADF. */
+/* Returns the answer; *ret_fd, if not NULL, is its descriptor, or -EBADF. */
 static inline struct pp_keep_answer keeper_ask(int socket_fd, struct pp_keep_request *r,
 					       const int *fds, size_t n_fds, int *ret_fd)
 {
@@ -151,7 +151,7 @@ static inline const struct perf_event_header *sideband_next(struct sideband *s)
 	return h;
 }
 
-/* The number at a place in a record, from its beginning. */
+/* The number at an offset from the record's beginning. */
 static inline uint32_t record_u32(const struct perf_event_header *h, size_t at)
 {
 	uint32_t value;

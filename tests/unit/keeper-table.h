@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The keeper's table as a fixture, and records of the kernel's, made by hand, that go into it. */
+/* The keeper's table as a fixture, and handmade records of the kernel to apply to it. */
 #pragma once
 
 #include <check.h>
@@ -112,7 +112,7 @@ static _unused_ void loses(uint64_t n)
 	record(PERF_RECORD_LOST, 0, body, sizeof(body));
 }
 
-/* A shell that was forked and exec'ed, as all others here are. */
+/* A forked shell that has exec'ed, like all other shells here. */
 static _unused_ void begin_shell(void)
 {
 	table.told = true;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A registry of the test's own, events in it that have rings and record nothing, and a way to die
- * at any step that changes it.
+ * A registry of the test's own, with events that have rings and record nothing, and a way to die at
+ * any step that changes it.
  */
 #pragma once
 
@@ -27,7 +27,7 @@
 
 /* ── dying ──────────────────────────────────────────────────────────────────────────────── */
 
-/* The step before which this process dies; 0: none. What follows stands before libc's. */
+/* The step before which this process dies; 0: never. These functions override libc's. */
 static unsigned steps_left;
 
 static void step(void)
@@ -92,7 +92,7 @@ static int make_map(const char *name, uint32_t bytes)
 	return bpf_map_create(BPF_MAP_TYPE_ARRAY, name, 4, bytes, 1, &opts);
 }
 
-/* Two rings and a catalog, as the maps say that are there already, or new ones. */
+/* Two rings and a catalog: those in `maps` if they exist, or new ones. */
 static void add_maps(struct pins_draft *d, struct meta_map maps[3], bool are_there)
 {
 	static const struct {
@@ -192,7 +192,7 @@ static void enumerate(void)
 	ck_assert_int_eq(names_foreach(note_found, NULL), 0);
 }
 
-/* Of those enumerated last; or NULL. */
+/* From the last enumeration; or NULL. */
 static const struct pp_event *by_path(const char *path)
 {
 	char is[PINS_PATH_SIZE];

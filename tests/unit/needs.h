@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What a unit test needs of the machine, and what becomes of it without: a test that ran nothing
- * is a skip (exit 77, its last line is the reason), and each case that was left out of one that
- * ran is a line "SKIP: what: why", which tests/run.sh counts.
+ * A unit test's needs of the machine. Without all of its needs a test is a skip (exit 77, its last
+ * line is the reason); each case that is left out prints a line "SKIP: what: why", which
+ * tests/run.sh counts.
  *
- * To be asked in main(), before the suite is run: libcheck forks its cases.
+ * Call these in main(), before the suite runs, because libcheck forks its cases.
  *
- *	need(no_root());			 without it the program is skipped
- *	add_test_unless(no_btf(), t, a_case);	 without it this case is left out
- *	return run_suite(s);
+ *  *	need(no_root());			 without it the whole program skips
+ *  *	add_test_unless(no_btf(), t, a_case);	 without it this case is left out
+ *  *	return run_suite(s);
  *
- * Each no_…() is NULL if the thing is there, else the reason why it is not.
+ * Each no_…() returns NULL if the thing is available, else the reason why not.
  */
 #pragma once
 
@@ -43,7 +43,7 @@ static _unused_ void need(const char *reason)
 
 static char last_reason[512];
 
-/* Says that this part is left out, if there is a reason. */
+/* Prints that this part is left out, if there is a reason. */
 static _unused_ bool is_left_out(const char *what, const char *reason)
 {
 	if (!reason)
@@ -66,13 +66,13 @@ static _unused_ bool is_left_out(const char *what, const char *reason)
 			tcase_add_loop_test(tcase, test, from, to); \
 	} while (0)
 
-/* libcheck gives a case four seconds, unless it says otherwise, which are few on a busy machine. */
+/* libcheck's default timeout per case is four seconds, too little on a busy machine. */
 static __attribute__((constructor)) void be_patient(void)
 {
 	setenv("CK_DEFAULT_TIMEOUT", "60", 0);
 }
 
-/* Runs it, and returns main()'s status. */
+/* Runs the suite, and returns main()'s status. */
 static _unused_ int run_suite(Suite *s)
 {
 	SRunner *r = srunner_create(s);
@@ -87,7 +87,7 @@ static _unused_ int run_suite(Suite *s)
 	return failed ? EXIT_FAILURE : run ? EXIT_SUCCESS : 77;
 }
 
-/* Whether to take the time that everything needs; else each thing is tried in some way. */
+/* Whether to run everything; the short length tries each thing in some way. */
 static _unused_ bool is_full_length(void)
 {
 	const char *length = getenv("TEST_LENGTH");
@@ -95,7 +95,7 @@ static _unused_ bool is_full_length(void)
 	return length && !strcmp(length, "full");
 }
 
-/* For loops: every ck_assert() that holds is a system call, this is none. */
+/* For loops: each ck_assert() that holds makes a system call, this does not. */
 #define must(x)                                 \
 	do {                                    \
 		if (!(x))                       \
@@ -109,7 +109,7 @@ static _unused_ const char *no_root(void)
 	return geteuid() == 0 ? NULL : "needs root";
 }
 
-/* "what: strerror", for callers that return it. */
+/* "what: strerror", for functions that return it. */
 static const char *reason_of(const char *what, int error)
 {
 	static char reason[128];
@@ -118,7 +118,7 @@ static const char *reason_of(const char *what, int error)
 	return reason;
 }
 
-/* What this program mounts from here on, nobody else sees, and it is gone with the program. */
+/* Mounts that this program makes from here on are private, and end with the program. */
 static _unused_ const char *no_mounts(void)
 {
 	static bool is_private;
@@ -132,7 +132,7 @@ static _unused_ const char *no_mounts(void)
 	return NULL;
 }
 
-/* Where it is not mounted, it is for this program. */
+/* Mounts it for this program if it is not mounted. */
 static _unused_ const char *no_tracefs(void)
 {
 	static const char place[] = "/sys/kernel/tracing";
@@ -155,7 +155,7 @@ static _unused_ const char *no_btf(void)
 		       : "needs a kernel with BTF (/sys/kernel/btf/vmlinux)";
 }
 
-/* Whether a program for perf events can be loaded, which takes as many rights as any. */
+/* Whether this process can load a program for perf events, which needs the most rights. */
 static _unused_ const char *no_bpf(void)
 {
 	static const struct bpf_insn insns[] = {
@@ -179,7 +179,7 @@ static _unused_ const char *no_bpf(void)
 	return NULL;
 }
 
-/* A bpffs that only this program sees, with what is pinned in it. */
+/* A bpffs that only this program sees, with its pins. */
 static _unused_ const char *no_bpffs(void)
 {
 	const char *reason = no_bpf();
@@ -193,7 +193,7 @@ static _unused_ const char *no_dir(char *template)
 	return mkdtemp(template) ? NULL : reason_of(template, errno);
 }
 
-/* By its name, in PATH. */
+/* Looks in PATH. */
 static _unused_ const char *no_program(const char *name)
 {
 	static char reason[64];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What tests of the costs of peers share: whose turn it is, and a descriptor that is dear to wake. */
+/* Shared by the tests of costs that peers cause: a user's place in the fair queue, and a descriptor
+ * that is expensive to wake. */
 #pragma once
 
 #include <fcntl.h>
@@ -10,7 +11,7 @@
 
 #define COSTLY_SETS 300
 
-/* So many epoll sets, in each of which so many copies of a descriptor are: all are woken with it. */
+/* COSTLY_SETS epoll sets, each with many copies of a descriptor: a wakeup wakes them all. */
 struct costly {
 	int set[COSTLY_SETS], copy[COSTLY_SETS];
 };
@@ -40,7 +41,7 @@ static inline void costly_end(struct costly *c)
 	}
 }
 
-/* The turn of the user who has a connection. */
+/* The fair queue's member for a user with a connection. */
 static inline struct fair_queue_member *turn_of(struct broker *b, uid_t uid)
 {
 	struct peer *p = b->peers.first;

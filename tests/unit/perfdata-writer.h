@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Writes perf.data files for tests of their reader, byte by byte, right or wrong. */
+/* Writes valid and invalid perf.data files, byte by byte, for tests of their reader. */
 #pragma once
 
 #include <check.h>
@@ -62,7 +62,7 @@ static inline struct perf_event_attr writer_attr(unsigned i)
 	};
 }
 
-/* Header and events; records are to follow. */
+/* Writes header and events; records follow. */
 static inline void begin_file(struct perfdata *w)
 {
 	struct perf_file_header h = { .magic = PERF_FILE_MAGIC, .size = sizeof(h) };
@@ -109,14 +109,14 @@ static inline struct perf_file_header *file_header(struct perfdata *w)
 	return (struct perf_file_header *)w->bytes;
 }
 
-/* No more records. */
+/* Ends the records. */
 static inline void end_data(struct perfdata *w)
 {
 	if (!w->pipe)
 		file_header(w)->data.size = w->size - w->data;
 }
 
-/* A record's header; end_record() writes its size. */
+/* Writes a record's header; end_record() writes its size. */
 static inline size_t begin_record(struct perfdata *w, uint32_t type, uint16_t misc)
 {
 	struct perf_event_header h = { .type = type, .misc = misc };
@@ -208,7 +208,7 @@ static inline void put_mmap2(struct perfdata *w, uint64_t time, uint32_t pid, ui
 	end_record(w, at);
 }
 
-/* As a file that nobody else has. */
+/* As an unlinked file. */
 static inline int perfdata_fd(const struct perfdata *w)
 {
 	int fd = memfd_create("perf.data", MFD_CLOEXEC);

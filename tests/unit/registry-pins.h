@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A registry of real pins for the broker's tests: a bpffs that only this process sees, and in it
- * maps that look like an event's. It needs no_bpffs() to be asked first.
+ * A registry of real pins for the broker's tests: a private bpffs with maps that look like an
+ * event's. Call no_bpffs() first.
  */
 #pragma once
 
@@ -51,7 +51,7 @@ static _unused_ void pins_mkdir(struct broker *b, const char *leaf)
 	ck_assert(mkdir(path, 0755) == 0 || errno == EEXIST);
 }
 
-/* A map that can be mapped, with these bytes in the beginning, frozen. */
+/* A mappable, frozen map that begins with these bytes. */
 static _unused_ int pins_map(const void *bytes, size_t n, uint32_t size)
 {
 	union bpf_attr attr;
@@ -75,7 +75,7 @@ static _unused_ int pins_map(const void *bytes, size_t n, uint32_t size)
 	return fd;
 }
 
-/* Rings of an event, as the fake engine made it: empty ones. Its data_size is settled here. */
+/* Pins empty rings of an event, like the fake engine's. Sets its data_size. */
 static _unused_ void pins_rings(struct broker *b, const char *ns, const char *name,
 				uint64_t data_size)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A recording program's half of proto/ring.h, for tests: a ring in a memfd that cannot shrink,
- * and records written into it as the BPF programs write them.
+ * The BPF program's side of proto/ring.h, for tests: a ring in a memfd that cannot shrink, and
+ * records written as the BPF programs write them.
  */
 #pragma once
 
@@ -23,7 +23,7 @@
 struct writer {
 	int fd;
 	uint8_t *ring;
-	struct pp_ring_header *header; /* in the ring, writable */
+	struct pp_ring_header *header; /* mapped writable */
 	size_t size;
 };
 
@@ -70,7 +70,7 @@ static inline void writer_done(struct writer *w)
 	close(w->fd);
 }
 
-/* Reserves n bytes, writes them, commits them: the way of one program that cannot nest. */
+/* Reserves, writes and commits n bytes, like a program that cannot nest. */
 static inline void writer_put(struct writer *w, const void *record, size_t n)
 {
 	uint64_t at = atomic_load(WRITER_WORD(w, head)) - n;
@@ -83,8 +83,8 @@ static inline void writer_put(struct writer *w, const void *record, size_t n)
 }
 
 /*
- * The way of writers that can interrupt each other: takes its place, and returns it. What comes
- * in between, until writer_commit(), is the interruption.
+ * Like writers that can interrupt each other: reserves room, and returns its position. Everything
+ * until writer_commit() is an interruption.
  */
 static inline uint64_t writer_reserve(struct writer *w, size_t n)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A save in a directory of its own, for tests: what is written into it, and who opens it. */
+/* A save in a directory of its own, for tests: writes it and opens it. */
 #pragma once
 
 #include "client/local/saved-make.h"
@@ -12,9 +12,9 @@
 #define RINGS 4
 
 static char root[] = "/tmp/perfpersist-saved-XXXXXX";
-static char save[64]; /* below it */
+static char save[64]; /* below root */
 static char path[256];
-static char why[1024]; /* the last sentence */
+static char why[1024]; /* the last error message */
 
 static inline struct perfpersist_info the_info(void)
 {
@@ -69,7 +69,7 @@ static inline int connect_save(const char *at, struct perfpersist **ret)
 		ret);
 }
 
-/* Opens the event, or tells why not. */
+/* Opens the event; the error message is in `why`. */
 static inline int open_saved(struct perfpersist_event **ret)
 {
 	struct perfpersist *p = NULL;
@@ -110,8 +110,8 @@ static inline void teardown(void)
 	nftw(root, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* A ring that is empty, one that is not full, one that was begun anew often, and one whose newest
- * record runs into the spill; sizes of records differ. */
+/* An empty ring, a ring that is not full, one that has wrapped often, and one whose newest record
+ * runs into the spill; sizes of records differ. */
 static inline void fill(struct writer *w)
 {
 	static const unsigned records[RINGS] = { 0, 20, 1000, 333 };

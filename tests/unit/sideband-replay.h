@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A sideband applied as perf applies it, up to a time: FORK copies the parent, COMM names, MMAP2
- * lies upon what was there, EXIT ends. Simple and slow, and with room for little: of a sideband of
- * the whole machine only one process and what it forks are applied (`only`).
+ * Applies a sideband as perf does, up to a time: FORK copies the parent, COMM names, MMAP2 replaces
+ * what it overlaps, EXIT ends. It is simple, slow and small: for a sideband of the whole machine it
+ * applies only one process and its children (`only`).
  */
 #pragma once
 
@@ -112,7 +112,7 @@ static inline void replay_apply(struct replay *r, const struct perf_event_header
 	}
 }
 
-/* What strangers run is theirs: there is no end to how many they are and how much they map. */
+/* Ignores unrelated processes: their number and their mappings have no limit. */
 static inline bool replay_concerns(struct replay *r, const struct perf_event_header *h)
 {
 	uint32_t pid = record_u32(h, 8);
@@ -124,7 +124,7 @@ static inline bool replay_concerns(struct replay *r, const struct perf_event_hea
 	return replay_find(r, pid) != NULL;
 }
 
-/* All records up to a time; they must be in its order. */
+/* Applies all records up to a time; they must be ordered. */
 static inline void replay_file(struct replay *r, int fd, uint64_t until)
 {
 	struct sideband s = sideband_map(fd);
@@ -145,7 +145,7 @@ static inline void replay_file(struct replay *r, int fd, uint64_t until)
 	ck_assert_uint_eq(n, s.header->records);
 }
 
-/* "": nobody has that number, or no name. */
+/* "": no such thread, or it has no name. */
 static inline const char *replay_comm(struct replay *r, uint32_t tid)
 {
 	struct replay_task *t = replay_find(r, tid);

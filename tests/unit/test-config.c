@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* perfpersistd.conf: defaults, every key, and a sentence with file and line for every fault. */
+/* perfpersistd.conf: defaults, every key, and a message with file and line for every fault. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 static char path[] = "/tmp/perfpersist-test-config-XXXXXX";
 static char *told;
 
-/* Loads this text; what was complained about is in `told`. */
+/* Loads this text; `told` has the complaints. */
 static int load(const char *text, struct config **ret)
 {
 	size_t size;
@@ -43,7 +43,7 @@ static struct config *loaded(const char *text)
 	return c;
 }
 
-/* It is refused, and what is said of line `line` has this in it. */
+/* The parser refuses the text, and its message about that line contains `say`. */
 static void refused(const char *text, unsigned line, const char *say)
 {
 	char prefix[128], *p;
@@ -159,7 +159,7 @@ START_TEST(parts_of_the_machine)
 	ck_assert_uint_eq(c->max_memory_per_user, whole / 100 >> 20 << 20);
 	ck_assert_uint_eq(c->max_copies, c->max_memory / 4);
 	config_free(c);
-	/* A machine that is small has 64 MiB for it all the same. */
+	/* Even a small machine has 64 MiB for it. */
 	c = loaded("[daemon]\nMaxEvents=2\n");
 	ck_assert_uint_eq(c->max_events_per_namespace, 2);
 	ck_assert_uint_eq(c->max_events_per_user, 1);
@@ -260,7 +260,7 @@ START_TEST(all_faults_are_told)
 	ck_assert_int_eq(load("[daemon]\nA=1\n[x]\nB=1\n[daemon]\nMaxEvents=no\nC\n", &c), -EINVAL);
 	ck_assert_ptr_nonnull(strstr(told, ":2: "));
 	ck_assert_ptr_nonnull(strstr(told, ":3: "));
-	ck_assert_ptr_null(strstr(told, ":4: ")); /* of a section that is not there */
+	ck_assert_ptr_null(strstr(told, ":4: ")); /* of a section that does not exist */
 	ck_assert_ptr_nonnull(strstr(told, ":6: "));
 	ck_assert_ptr_nonnull(strstr(told, ":7: "));
 }
@@ -292,7 +292,7 @@ END_TEST
 
 #define INSTALLED "conf/perfpersistd.conf"
 
-/* The file that is installed says nothing but the defaults. */
+/* The installed file sets only the defaults. */
 START_TEST(installed_file)
 {
 	_cleanup_fclose_ FILE *f = fopen(INSTALLED, "re");

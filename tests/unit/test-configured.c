@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What runs is made what is configured: the difference is applied, and nothing else is touched. */
+/* Configured events: the daemon applies the difference between what runs and what is configured,
+ * and touches nothing else. */
 #include "tests/unit/broker-fixture.h"
 
 #include "daemon/broker/config/dropins.h"
@@ -54,7 +55,7 @@ static void remove_dropin(const char *name)
 	ck_assert_int_eq(unlink(path), 0);
 }
 
-/* The daemon's part that owns the configuration, beginning now. */
+/* Starts the part of the daemon that owns the configuration. */
 static void begin_reload(void)
 {
 	struct reload_options options = { .config = &base, .instance = "", .named = conf };
@@ -71,7 +72,7 @@ static void begin_reload(void)
 	b.service.reload = reload_request;
 	b.service.userdata = &reload;
 	ck_assert_int_eq(reload_init(&reload, &options), 0);
-	/* Not the machine's own /var/lib: one of this test's. */
+	/* Uses a directory of this test instead of the machine's /var/lib. */
 	snprintf(reload.places.folders[reload.places.written], PATH_MAX, "%s", written);
 }
 
@@ -167,7 +168,7 @@ START_TEST(at_the_start)
 }
 END_TEST
 
-/* A daemon that is started anew finds what it made before, and touches nothing. */
+/* A restarted daemon finds the events that it made, and touches nothing. */
 START_TEST(at_the_next_start)
 {
 	uint64_t a;
@@ -178,7 +179,7 @@ START_TEST(at_the_next_start)
 	reload_end(&reload);
 	reload_done(&reload);
 	begin_reload();
-	/* As if it had just been found out which events there are. */
+	/* As if the enumeration had just ended. */
 	reload_continue(&reload);
 	broker_until(&b, reload.settled);
 	ck_assert_uint_eq(id_of("n", "a"), a);
@@ -194,7 +195,7 @@ START_TEST(differences)
 	start();
 	a = id_of("n", "a");
 	x = id_of("n", "b");
-	/* Filter and rate by a change; another text by a new one; one less, one more. */
+	/* A change sets filter and rate; a new text makes a new event; one event less, one more. */
 	put_dropin("a.conf", "[namespace n]\nOwner=7\nMode=0600\n"
 			     "[event n/a]\nEvent=sched:sched_switch\nBuffer=64K\nMaxRate=9/s\n"
 			     "[event n/b]\nEvent=cpu-clock\n"
@@ -220,7 +221,7 @@ START_TEST(differences)
 }
 END_TEST
 
-/* The period that the kernel would give it today is none of the difference. */
+/* The period that the kernel would choose today is no difference. */
 START_TEST(periods_left_open)
 {
 	struct event *e;
@@ -233,7 +234,7 @@ START_TEST(periods_left_open)
 			     "[event n/m]\nEvent=mem:0x1000:w\nPeriod=1\n");
 	expect(0, 1, 0, 0);
 	ck_assert_uint_eq(runs("n", "a")->spec.period, 100);
-	/* No longer said: the default, again. */
+	/* The key is gone: the default, again. */
 	put_dropin("a.conf", "[event n/a]\nEvent=cpu-clock\n[event n/m]\nEvent=mem:0x1000:w\n");
 	expect(0, 1, 0, 0);
 	e = registry_by_name(&b.lifecycle.registry, "n", "a");
@@ -262,7 +263,7 @@ START_TEST(other_peoples_events)
 }
 END_TEST
 
-/* A slip of the pen costs no event that runs. */
+/* A typing error costs no running event. */
 START_TEST(faults_leave_what_runs)
 {
 	uint64_t a, x;
@@ -285,7 +286,7 @@ START_TEST(faults_leave_what_runs)
 	ck_assert_uint_eq(id_of("n", "a"), a);
 	ck_assert_uint_eq(id_of("n", "b"), x);
 	ck_assert_uint_eq(b.engine.deleted + b.engine.changed, 0);
-	/* Nor does a perfpersistd.conf that cannot be understood: what is in force stays. */
+	/* Nor does a faulty perfpersistd.conf: the old settings stay in force. */
 	put_dropin("a.conf", TWO);
 	put(conf, "[daemon]\nMaxEvents=none\n");
 	expect(0, 0, 0, 1);
@@ -339,21 +340,21 @@ START_TEST(limits_and_namespaces)
 	ck_assert_uint_eq(ns->mode, 0644);
 	ck_assert_int_eq(client_call(&root, PP_OP_LIMITS, &request), 0);
 	ck_assert_uint_eq(root.body.limits_reply.limits[0].max_events, 7);
-	/* One that is not named any more lives as long as its events. */
+	/* A namespace that is no longer configured lives as long as its events. */
 	put_dropin("a.conf", "[event n/a]\nEvent=cpu-clock\n");
 	expect(0, 0, 1, 0);
 	ck_assert(!ns->configured);
 	remove_dropin("a.conf");
 	expect(0, 0, 1, 0);
 	ck_assert_uint_eq(b.lifecycle.registry.n_namespaces, 0);
-	/* What the process is stays, and it is said. */
+	/* The process keeps its user and group, and says so. */
 	put(conf, "[daemon]\nUser=61995\nGroup=61998\n");
 	expect(0, 0, 0, 1);
 	ck_assert_uint_eq(b.service.config->uid, 61996);
 }
 END_TEST
 
-/* Shared rings: the other name goes on with what it has. */
+/* Shared rings: the other name keeps its rings. */
 START_TEST(second_names)
 {
 	uint64_t theirs;
@@ -376,7 +377,7 @@ START_TEST(second_names)
 }
 END_TEST
 
-/* What could not be had because the engine was away is had when it is back. */
+/* Events that failed because the engine was offline are created when it is back. */
 START_TEST(engine_away)
 {
 	put_dropin("a.conf", TWO);
@@ -389,7 +390,8 @@ START_TEST(engine_away)
 }
 END_TEST
 
-/* Several who ask are all told; those who go away while they wait cost nothing. */
+/* Several clients that ask all get the answer; a client that leaves while it waits costs
+ * nothing. */
 START_TEST(asked_at_once)
 {
 	struct client other;
@@ -413,7 +415,7 @@ START_TEST(asked_at_once)
 }
 END_TEST
 
-/* It ends in the middle of a pass. */
+/* The engine dies in the middle of a pass. */
 START_TEST(ended_half_way)
 {
 	start();
@@ -447,10 +449,11 @@ START_TEST(there_after_a_reboot)
 	again();
 	ck_assert_int_eq(client_call(&team, PP_OP_CREATE, &request), 0);
 	id = team.body.event.id;
-	/* It is there, and was not made from the configuration: nothing to do, nothing to say. */
+	/* The event exists, and does not come from the configuration: nothing to do or to
+	 * report. */
 	expect(0, 0, 0, 0);
 	ck_assert_uint_eq(id_of("own", "x"), id);
-	/* The reboot: nothing is there but the file. */
+	/* The reboot: only the file is left. */
 	ck_assert(fake_unmake(&b.engine, id));
 	fake_hang_up(&b.engine);
 	broker_until(&b, !runs("own", "x"));
@@ -458,19 +461,20 @@ START_TEST(there_after_a_reboot)
 	ck_assert_uint_eq(runs("own", "x")->spec.creator, MEMBER);
 	ck_assert_uint_eq(runs("own", "x")->spec.owner, MEMBER);
 	ck_assert_uint_ne(runs("own", "x")->spec.flags & PP_EVENT_CONFIGURED, 0);
-	/* Its owner deletes it, and its file. */
+	/* Its owner deletes the event, and its file. */
 	ck_assert_int_eq(client_delete(&team, "own", "x"), 0);
 	expect(0, 0, 0, 0);
 	ck_assert_ptr_null(runs("own", "x"));
 	ck_assert_int_eq(rmdir(written), 0);
-	/* No place to write it down: it is not there, either. */
+	/* Without a place for the file the event is not created, either. */
 	put(written, "");
 	ck_assert_int_eq(client_call(&team, PP_OP_CREATE, &request), -ENOTDIR);
 	ck_assert_ptr_null(runs("own", "x"));
 }
 END_TEST
 
-/* Whoever may make namespaces made this one first; what is configured is not theirs to read. */
+/* A user who may make namespaces made this one first; configured events are not readable for that
+ * user. */
 START_TEST(a_strangers_namespace)
 {
 	struct pp_msg_create_request request = to_boot("x");
@@ -481,13 +485,14 @@ START_TEST(a_strangers_namespace)
 	again();
 	ck_assert_int_eq(client_call(&team, PP_OP_CREATE, &request), 0);
 	put_dropin("a.conf", "[event own/y]\nEvent=page-faults\n");
-	for (unsigned i = 0; i < 2; i++) { /* the second time it is theirs by their own file */
+	for (unsigned i = 0; i < 2; i++) { /* then through their own file */
 		expect(0, 0, 0, 1);
 		ck_assert_ptr_nonnull(strstr(root.body.reload_reply.message, "/a.conf:1: "));
 		ck_assert_ptr_nonnull(strstr(root.body.reload_reply.message, "was made by user"));
 		ck_assert_ptr_null(runs("own", "y"));
 	}
-	/* It may be charged to them, or the namespace may be the administrator's. */
+	/* The event may be charged to that user, or the namespace may become the
+	 * administrator's. */
 	put_dropin("a.conf", "[event own/y]\nEvent=page-faults\nCreator=61997\n");
 	expect(1, 0, 0, 0);
 	ck_assert_uint_eq(runs("own", "y")->spec.owner, MEMBER);

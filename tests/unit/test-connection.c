@@ -114,7 +114,7 @@ START_TEST(test_calls)
 	ck_assert_str_eq(perfpersist_error(p),
 			 "cannot show space/name: it is not yours; ask its owner");
 
-	/* What never leaves this process. */
+	/* The library refuses these without asking the daemon. */
 	memset(name, 'x', 64);
 	name[64] = 0;
 	ck_assert_int_eq(perfpersist_show(p, "space", name, &info), -EINVAL);
@@ -128,7 +128,7 @@ START_TEST(test_calls)
 	ck_assert_int_eq(perfpersist_create(p, "space", "name", &opts, NULL), -EINVAL);
 	opts.flags = 0;
 	opts.selections = selections;
-	opts.n_selections = 1; /* and an event beside them */
+	opts.n_selections = 1; /* and an event besides */
 	ck_assert_int_eq(perfpersist_create(p, "space", "name", &opts, NULL), -EINVAL);
 	opts.event = opts.filter = NULL;
 	opts.n_selections = 2; /* the second is empty */
@@ -178,7 +178,7 @@ static void verbs_script(int fd)
 	ck_assert_str_eq(body->change_request.which.name, "name");
 	ck_assert_uint_eq(body->change_request.what, PP_CHANGE_FILTER | PP_CHANGE_BUFFER);
 	ck_assert_uint_eq(body->change_request.data_size, 8192);
-	ck_assert_uint_eq(body->change_request.max_rate, 0); /* that is not to change */
+	ck_assert_uint_eq(body->change_request.max_rate, 0); /* the rate is not to change */
 	ck_assert_str_eq(body->change_request.filter, "b == 2");
 	server_send(fd, REPLY(PP_OP_CHANGE), serial, reply, NULL, 0);
 
@@ -296,7 +296,8 @@ START_TEST(test_limits)
 		ck_assert_uint_eq(limits[i].max_copies, UINT64_MAX);
 	}
 	free(limits);
-	ck_assert_int_eq(perfpersist_limits(p, &limits, &n), -EBADMSG); /* it would never end */
+	ck_assert_int_eq(perfpersist_limits(p, &limits, &n), -EBADMSG); /* the list would never
+									 * end */
 	perfpersist_free(p);
 	server_end(&s);
 }
@@ -376,7 +377,7 @@ static void free_rings(void)
 		writer_done(&rings[i]);
 }
 
-/* Answers one page of one ring; returns what was asked for. */
+/* Sends one page of one ring; returns the request. */
 static struct pp_msg_open_request send_page(int fd, uint32_t total, uint32_t ring, size_t n_fds)
 {
 	_cleanup_free_ union pp_body *body = calloc(1, sizeof(*body));
@@ -597,7 +598,7 @@ static void one_ping_script(int fd)
 	server_send(fd, REPLY(PP_OP_PING), serial, body, NULL, 0);
 }
 
-/* The daemon was restarted while nothing was under way: the next call says so. */
+/* The daemon restarted while no request was under way: the next call says so. */
 START_TEST(test_restarted_in_between)
 {
 	struct perfpersist_daemon_info daemon = { .sz = sizeof(daemon) };
@@ -714,7 +715,8 @@ START_TEST(test_cancelled)
 }
 END_TEST
 
-/* A callback that starts anew when the daemon is gone is refused, and does not go on for ever. */
+/* A callback that starts a new request after the daemon is gone is refused, and does not loop
+ * forever. */
 START_TEST(test_gone_with_requests)
 {
 	struct seen seen = { .again = 100 };
@@ -757,7 +759,8 @@ static void slow_script(int fd)
 	}
 }
 
-/* More requests than the socket takes: they wait, POLLOUT is asked for, none is lost. */
+/* More requests than the socket takes: they wait, the library asks for POLLOUT, and none is
+ * lost. */
 START_TEST(test_full_socket)
 {
 	struct perfpersist_create_options opts = { .sz = sizeof(opts), .event = "a:b" };
@@ -830,7 +833,7 @@ static void make_registry(void)
 	put("other/a/stat", "total records=3 bytes=120 limited=0 missed=unknown\n");
 	put_link("by-id/2", "../other/a");
 	put_link("by-id/3", "../space/b");
-	/* A second name for b's rings, in another namespace; and one that is half-made. */
+	/* A second name for b's rings, in another namespace, and an incomplete one. */
 	put_link("other/also-b", "../space/b");
 	put_link("by-id/5", "../other/also-b");
 	put_link("other/half", "../space/b");
@@ -945,7 +948,7 @@ START_TEST(test_direct_is_roots)
 	if (is_root)
 		ck_assert_int_eq(seteuid(61999), 0);
 	ck_assert_int_eq(perfpersist_connect(&opts, &p), -EACCES);
-	if (is_root) /* who looks for leaks must be */
+	if (is_root) /* only root can look for leaks */
 		ck_assert_int_eq(seteuid(0), 0);
 }
 END_TEST

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Who gets copies, what they are charged, and until when; with a real dumper, or without one. */
+/* Copies: which users get them, what they are charged, and until when; with a real dumper, or
+ * without one. */
 #include "daemon/broker/handout/memfd-refs.h"
 #include "tests/unit/dumper-process.h"
 #include "tests/unit/registry-pins.h"
@@ -13,7 +14,7 @@ static struct client root, member;
 static const struct pp_msg_open_request nothing;
 static struct pp_msg_open_request request;
 
-/* a/x with two rings, which all may read, and none but owner and group hold. */
+/* Creates a/x with two rings, which all may read, and only owner and group may hold. */
 static void begin(void)
 {
 	broker_start(&b);
@@ -36,7 +37,7 @@ static void end(void)
 	client_end(&member);
 	pins_end(&b);
 	dumper_process_done(&dumper);
-	/* Asserts that nothing is charged. */
+	/* This asserts that nothing is charged. */
 	broker_end(&b);
 }
 
@@ -78,7 +79,7 @@ START_TEST(who_gets_them)
 	ck_assert_int_eq(client_call(&member, PP_OP_OPEN, &request), -EINVAL);
 	ck_assert_uint_eq(charged(MEMBER), 0);
 
-	/* Root has the rings, unless it wants copies. */
+	/* Root gets the rings, unless it asks for copies. */
 	request.first = 0;
 	ck_assert_int_eq(client_call(&root, PP_OP_OPEN, &request), 0);
 	ck_assert_uint_eq(root.body.open_reply.copies, 0);
@@ -90,7 +91,7 @@ START_TEST(who_gets_them)
 	ck_assert_uint_eq(charged(0), 2 * RING);
 	request.flags |= 1U << 31;
 	ck_assert_int_eq(client_call(&root, PP_OP_OPEN, &request), -EINVAL);
-	/* An event that is not there, to be copied: refused before the dumper is asked. */
+	/* Copies of an event that does not exist: refused without asking the dumper. */
 	request.flags = PP_OPEN_COPY;
 	request.which = client_name("a", "y");
 	ck_assert_int_eq(client_call(&root, PP_OP_OPEN, &request), -ENOENT);
@@ -98,7 +99,7 @@ START_TEST(who_gets_them)
 }
 END_TEST
 
-/* However they are held: as descriptor, mapping, or a name for the file and nothing more. */
+/* Charged however the copies are held: as a descriptor, a mapping, or only a name of the file. */
 START_TEST(charged_until_gone)
 {
 	char path[64];
@@ -117,7 +118,7 @@ START_TEST(charged_until_gone)
 	ck_assert_uint_eq(charged(MEMBER), 2 * RING);
 	munmap(map, RING);
 	ck_assert_uint_eq(charged(MEMBER), RING);
-	/* Whoever the copies were for may be gone, and so may the dumper. */
+	/* The client may have left, and the dumper may have died. */
 	client_end(&member);
 	dumper_process_kill(&dumper);
 	ck_assert_uint_eq(charged(MEMBER), RING);
@@ -137,7 +138,7 @@ START_TEST(limits)
 	client_begin(&b, &other, MEMBER);
 	b.quota.per_user.max[QUOTA_COPIES] = 3 * RING;
 	for (unsigned i = 0; i < 1000; i++) {
-		/* What was closed by then counts no more, without a turn of the loop. */
+		/* Copies that are closed by then no longer count, even before the loop runs. */
 		ck_assert_int_eq(client_call(&member, PP_OP_OPEN, &request), 0);
 		ck_assert_int_eq(client_call(&other, PP_OP_OPEN, &request), -EDQUOT);
 		pp_fds_close(&member.fds);
@@ -148,7 +149,7 @@ START_TEST(limits)
 }
 END_TEST
 
-/* Many at once, on few connections: one after the other, each in full. */
+/* Many requests at once, on few connections: one after the other, each complete. */
 START_TEST(many)
 {
 	begin();
@@ -168,7 +169,7 @@ START_TEST(many)
 }
 END_TEST
 
-/* A page of copies is not larger than what is copied in a moment. */
+/* A page of copies is limited to what the dumper copies in a moment. */
 START_TEST(large_rings)
 {
 	const struct pp_msg_open_reply *reply = &member.body.open_reply;
@@ -213,7 +214,7 @@ START_TEST(failing)
 	int fd;
 
 	begin();
-	/* It dies with the job; meanwhile everything else is answered. */
+	/* It dies with the job; the broker answers everything else meanwhile. */
 	client_send(&member, PP_OP_OPEN, &request);
 	broker_settle(&b);
 	ck_assert_uint_eq(charged(MEMBER), 2 * RING);
@@ -228,7 +229,7 @@ START_TEST(failing)
 	ck_assert_int_eq(pp_packet_send(fd, &answer, sizeof(answer), NULL, 0), 0);
 	ck_assert_int_eq(client_receive(&member), -EAGAIN);
 	close(fd);
-	/* Nobody is there any more who would want them. */
+	/* The clients have left. */
 	client_send(&member, PP_OP_OPEN, &request);
 	broker_settle(&b);
 	fd = accept_job();
@@ -236,7 +237,7 @@ START_TEST(failing)
 	ck_assert_uint_eq(charged(MEMBER), 2 * RING);
 	close(fd);
 	ck_assert_uint_eq(charged(MEMBER), 0);
-	/* And with a dumper that works all is well again, though its connection broke unseen. */
+	/* A working dumper serves requests again, although its connection broke unnoticed. */
 	client_begin(&b, &member, MEMBER);
 	dumper_process_start(&dumper);
 	ck_assert_int_eq(client_call(&member, PP_OP_OPEN, &request), 0);
@@ -244,12 +245,12 @@ START_TEST(failing)
 	dumper_process_start(&dumper);
 	client_send(&member, PP_OP_OPEN, &request);
 	ck_assert_int_eq(client_receive(&member), 0);
-	/* None at all. */
+	/* There is no dumper. */
 	dumper_process_kill(&dumper);
 	dumper.listen = close_fd(dumper.listen);
 	ck_assert_int_eq(client_call(&member, PP_OP_OPEN, &request), -EAGAIN);
 	ck_assert_uint_eq(charged(MEMBER), 0);
-	/* Left behind at the end. */
+	/* A socket left over at the end. */
 	unlink(b.dumper);
 	dumper_process_listen(&dumper, b.dumper);
 	client_send(&member, PP_OP_OPEN, &request);
@@ -260,7 +261,7 @@ END_TEST
 
 /* ── memfd references ───────────────────────────────────────────────────────────────────────────── */
 
-/* When the kernel had no room for its notices, what it still has is compared. */
+/* When the kernel had no room for its notices, the broker checks the remaining copies. */
 START_TEST(reviewed)
 {
 	struct memfd_refs h = { .fd = -EBADF };
@@ -281,7 +282,7 @@ START_TEST(reviewed)
 		close(files[i]);
 	memfd_refs_review(&h);
 	ck_assert_uint_eq(quota_user(&quota, 7)->used[QUOTA_COPIES], 110);
-	/* And the notices that are there after all do no harm. */
+	/* Late notices do no harm. */
 	memfd_refs_catch_up(&h);
 	ck_assert_uint_eq(quota_user(&quota, 7)->used[QUOTA_COPIES], 110);
 	for (size_t i = 1; i < ARRAY_SIZE(files); i += 4)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Whose programs are counted where, of events on a real bpffs: as if this kernel carried single
- * system calls on raw_syscalls, as those do that preempt their programs (syscall.h).
+ * Counts programs per place and user, for events on a real bpffs: as if this kernel carried single
+ * system calls on raw_syscalls, as kernels do that preempt their programs (syscall.h).
  */
 #include <bpf/btf.h>
 #include <dlfcn.h>
@@ -16,7 +16,7 @@
 #include "daemon/log.h"
 #include "proto/macro.h"
 
-#include "needs.h" /* after these, for check.h has a macro fail() */
+#include "needs.h" /* after these, because check.h has a macro fail() */
 
 #define BROKER 61999
 #define USER 61997
@@ -27,7 +27,7 @@ static struct pp_spec spec;
 static struct pp_parsed parsed;
 static struct failure failure;
 
-/* In front of libbpf's own: the function by whose presence kernel.c knows such a kernel. */
+/* Overrides libbpf's: kernel.c recognizes such a kernel by this function. */
 __s32 btf__find_by_name_kind(const struct btf *btf, const char *name, __u32 kind)
 {
 	__s32 (*next)(const struct btf *, const char *, __u32) =
@@ -38,7 +38,7 @@ __s32 btf__find_by_name_kind(const struct btf *btf, const char *name, __u32 kind
 
 static void setup(void)
 {
-	umount2(registry, MNT_DETACH); /* of a test that failed */
+	umount2(registry, MNT_DETACH); /* left by a failed test */
 	ck_assert_int_eq(pins_open(registry), 0);
 	ck_assert(kernel_preempts_syscalls());
 	crowd_recount();
@@ -50,7 +50,7 @@ static void teardown(void)
 	ck_assert_int_eq(umount2(registry, MNT_DETACH), 0);
 }
 
-/* As the engine does it; so many programs of one user may be in a place. */
+/* Creates like the engine; so many programs of one user may be in one place. */
 static int create(const char *name, const char *event, uint32_t allowed)
 {
 	const struct pp_allowance allowance = { UINT32_MAX, allowed, UINT32_MAX, UINT32_MAX };
@@ -78,14 +78,14 @@ static int create(const char *name, const char *event, uint32_t allowed)
 	return r;
 }
 
-/* There are so many on the carrier, before all is forgotten and after. */
+/* The carrier has n programs, before a recount and after it. */
 static void expect_there(uint32_t n)
 {
 	for (unsigned again = 0; again < 2; again++, crowd_recount()) {
 		ck_assert_int_eq(create("none", CARRIER, n), -EDQUOT);
 		ck_assert_msg(strstr(failure.sentence, "'" CARRIER "'"), "%s", failure.sentence);
 	}
-	/* One more may be. */
+	/* One more is allowed. */
 	ck_assert_int_eq(create("carrier", CARRIER, n + 1), 0);
 	ck_assert_int_eq(create("none", CARRIER, n + 1), -EDQUOT);
 }
@@ -100,7 +100,7 @@ static const char *const carried[] = {
 	"sys*:sys_enter_acc*",
 };
 
-/* System calls, however they were named, are where all of them are: once. */
+/* System calls count once at their common place, however they are named. */
 START_TEST(system_calls_are_where_all_are)
 {
 	ck_assert_int_eq(create("first", "sched:sched_process_wait", 8), 0);
@@ -109,7 +109,7 @@ START_TEST(system_calls_are_where_all_are)
 }
 END_TEST
 
-/* What everybody passes anyway is there beside them, of the same event, too. */
+/* Programs that every system call passes count beside them, even for the same event. */
 START_TEST(beside_what_carries_them)
 {
 	ck_assert_int_eq(create("first", CARRIER "," CARRIER ",sched:sched_process_wait", 8), 0);
@@ -120,7 +120,7 @@ START_TEST(beside_what_carries_them)
 }
 END_TEST
 
-/* Those that return are elsewhere, also as a glob. */
+/* Exits are at another place, even as a glob. */
 START_TEST(returning_is_elsewhere)
 {
 	ck_assert_int_eq(create("exit", "syscalls:sys_exit_acct", 8), 0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Files that strangers send along: TCP sockets that would linger for an hour in whoever closes
- * them last. None of it waits, which the suite's timeout says.
+ * Files that hostile clients send: TCP sockets whose last close would linger for an hour. No close
+ * may wait, or the suite's timeout fails the test.
  */
 #include <netinet/in.h>
 #include <poll.h>
@@ -14,7 +14,7 @@
 #define STRANGER 65534
 #define HOUR 3600
 
-/* Bytes on their way to nobody, so that its close lingers. */
+/* Leaves bytes unsent, so that its close lingers. */
 static int lingering_socket(int *ret_other)
 {
 	const struct linger linger = { .l_onoff = 1, .l_linger = HOUR };
@@ -38,13 +38,13 @@ static int lingering_socket(int *ret_other)
 	return fd;
 }
 
-/* The last reference to it goes with the packet. Returns the other end. */
+/* The packet carries the last reference. Returns the other end. */
 static int send_along(int socket, const void *packet, size_t size)
 {
 	int other, fd = lingering_socket(&other);
 
 	ck_assert_int_eq(pp_packet_send(socket, packet, size, &fd, 1), 0);
-	close(fd); /* not the last */
+	close(fd); /* not the last reference */
 	return other;
 }
 
@@ -59,7 +59,7 @@ START_TEST(a_socket_with_a_file_in_it)
 	ck_assert(pp_packet_brings_fds(pair[0]));
 	ck_assert_int_eq(dispose_fd(pair[0]), -EBADF);
 	ck_assert_int_eq(fcntl(pair[0], F_GETFD), -1);
-	/* The thread's was the last. */
+	/* The thread had the last reference. */
 	hangup.fd = pair[1];
 	ck_assert_int_eq(poll(&hangup, 1, -1), 1);
 	ck_assert_int_eq(dispose_fd(-EBADF), -EBADF);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The files of events.d: what they say, which of them count, and those that --boot writes. */
+/* The files of events.d: their meaning, which of them count, and those that --boot writes. */
 #include <check.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -115,7 +115,7 @@ START_TEST(every_key)
 }
 END_TEST
 
-/* A later section changes what it names, and nothing else. */
+/* A later section changes only the keys that it sets. */
 START_TEST(later_sections)
 {
 	parse("[event a/x]\nEvent=one\nEvent=two\nFilter=f\nBuffer=64K\nPeriod=5\n"
@@ -138,7 +138,7 @@ START_TEST(later_sections)
 }
 END_TEST
 
-/* The line is complained of, and its section does not count; those around it do. */
+/* The parser complains about the line and ignores its section; the sections around it count. */
 static void refused(const char *section, unsigned line, const char *say)
 {
 	char text[8192], prefix[32], *p;
@@ -160,7 +160,7 @@ static void refused_key(const char *line, const char *say)
 
 	snprintf(section, sizeof(section), "[event a/x]\nEvent=e\n%s", line);
 	refused(section, 5, say);
-	/* It is known that there is something by this name that is not understood. */
+	/* The daemon knows that there is an event of this name that it does not understand. */
 	ck_assert(event("a", "x")->faulty);
 	ck_assert_ptr_null(event("a", "x")->request);
 	ck_assert(!found->incomplete);
@@ -190,7 +190,7 @@ START_TEST(faults)
 	refused_key("Nothing", "no setting");
 	refused_key("=1", "no setting");
 	refused("[event a/x]\nFilter=f", 4, "before the Event=");
-	/* What cannot be told apart from something else must not cost that its event. */
+	/* A section whose target is unclear must not delete its event. */
 	refused("[event x]\nEvent=e", 3, "NAMESPACE/NAME");
 	ck_assert(found->incomplete);
 	refused("[event a.b/x]", 3, "namespace's name");
@@ -222,7 +222,7 @@ START_TEST(too_many_texts)
 }
 END_TEST
 
-/* One that is wrong leaves what an earlier one said. */
+/* A faulty section leaves an earlier one in force. */
 START_TEST(faulty_override)
 {
 	parse("[event a/x]\nEvent=e\n[event a/x]\nEvent=f\nBuffer=no\n");
@@ -276,7 +276,7 @@ static void make_folders(void)
 		snprintf(places.folders[i], sizeof(places.folders[i]), "%s/%zu", dir, i);
 		ck_assert_int_eq(mkdir(places.folders[i], 0755), 0);
 	}
-	places.n = 4; /* one is not there */
+	places.n = 4; /* one does not exist */
 	snprintf(places.folders[3], sizeof(places.folders[3]), "%s/none", dir);
 }
 
@@ -321,10 +321,10 @@ START_TEST(precedence)
 	put_link(0, "20-b.conf", "/dev/null");
 	put(2, "30-c.conf", "[event a/emptied]\nEvent=e\n");
 	put(1, "30-c.conf", "");
-	/* By name, whatever folder: the last one has the last word. */
+	/* Files are ordered by name, whatever the folder: the last one wins. */
 	put(2, "90-z.conf", "[event a/shown]\nBuffer=8K\n");
 	put(0, "50-m.conf", "[event a/shown]\nBuffer=16K\nPeriod=4\n");
-	/* No files of ours. */
+	/* These are not drop-ins. */
 	put(0, "README", "x");
 	put(0, ".hidden.conf", "x");
 	put(0, "10-a.conf~", "x");
@@ -339,7 +339,7 @@ START_TEST(precedence)
 }
 END_TEST
 
-/* What members have written for the next boot does not push out the administrator's. */
+/* Files that members wrote for the next boot do not displace the administrator's. */
 START_TEST(too_many_files)
 {
 	char name[32];
@@ -382,7 +382,7 @@ START_TEST(files_that_cannot_be_read)
 }
 END_TEST
 
-/* What the daemon wrote of namespaces gives way, whatever the order of names. */
+/* The daemon's own files about namespaces yield, whatever the order of names. */
 START_TEST(written_namespaces)
 {
 	make_folders();
@@ -404,7 +404,7 @@ START_TEST(written_namespaces)
 }
 END_TEST
 
-/* A client who asks for the administrator's event first, with --boot, changes nothing of it. */
+/* A client that creates the administrator's event first, with --boot, changes nothing of it. */
 START_TEST(written_events)
 {
 	static const char *const names[] = { "a.conf", "z.conf" };
@@ -443,7 +443,7 @@ START_TEST(places_of_an_instance)
 	ck_assert_str_eq(p.folders[1], "/run/perfpersist/events.d");
 	ck_assert_str_eq(p.folders[p.written], "/var/lib/perfpersist/events.d");
 	ck_assert_str_eq(p.folders[2], PP_VENDORDIR "/perfpersist/events.d");
-	ck_assert_uint_eq(p.written, 3); /* it hides nobody's file */
+	ck_assert_uint_eq(p.written, 3); /* it hides no other file */
 	ck_assert_int_eq(dropin_places("demo", NULL, &p), 0);
 	ck_assert_str_eq(p.folders[2], PP_VENDORDIR "/perfpersist-demo/events.d");
 	ck_assert_int_eq(dropin_places("demo", "/tmp/x.conf", &p), 0);
@@ -508,7 +508,7 @@ START_TEST(written_and_read_back)
 	ck_assert_uint_eq(config.namespaces[0].group, 6);
 	ck_assert_uint_eq(config.namespaces[0].mode, 0660);
 	ck_assert_int_eq(config.namespaces[0].live, NAMESPACE_LIVE_READERS);
-	/* Once more, in its place; and away. */
+	/* Once more, in its place; then removed. */
 	want("cpu-clock", "");
 	ck_assert_int_eq(write_down(0, NULL), 0);
 	load();
@@ -520,15 +520,15 @@ START_TEST(written_and_read_back)
 	ck_assert_uint_eq(found->n, 0);
 	ck_assert_int_eq(boot_file_remove(places.folders[1], "a", "x", sentence, sizeof(sentence)),
 			 0);
-	/* Nothing else was left in there, temporary files neither. */
+	/* The folder is empty otherwise, without temporary files. */
 	ck_assert_int_eq(rmdir(places.folders[1]), 0);
 	ck_assert_int_eq(boot_file_remove(places.folders[1], "a", "x", sentence, sizeof(sentence)),
 			 0);
-	ck_assert_int_eq(write_down(0, NULL), 0); /* the folder is made */
+	ck_assert_int_eq(write_down(0, NULL), 0); /* this creates the folder */
 }
 END_TEST
 
-/* Nobody writes sections, keys or comments of their own through an event's texts. */
+/* An event's texts cannot inject sections, keys or comments. */
 START_TEST(texts_that_would_say_more)
 {
 	static const char *const texts[] = {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The dumper: copies of rings at rest and under full load, and what it takes from whom. */
+/* The dumper: copies of rings at rest and under full load, and the requests that it accepts. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -25,7 +25,7 @@ static struct writer copy_of(const struct writer *w)
 	return copy;
 }
 
-/* The tids of the records that a reader finds, the newest first; all of them are whole. */
+/* The tids of a reader's records, the newest first; all records are whole. */
 static size_t read_tids(int fd, uint32_t *tids, size_t max)
 {
 	struct perfpersist_cursor *cursor = NULL;
@@ -81,7 +81,7 @@ START_TEST(at_rest)
 }
 END_TEST
 
-/* A record is under way: what it writes over is not shown as whole, in the copy either. */
+/* A record is being written: the copy does not show the overwritten ones as whole, either. */
 START_TEST(in_the_middle)
 {
 	struct writer w = writer_new(3, DATA_SIZE, SPILL_SIZE);
@@ -97,7 +97,7 @@ START_TEST(in_the_middle)
 	memset(w.ring + w.header->header_size + (w.header->live.reserve & (DATA_SIZE - 1)), 0xff,
 	       n);
 	check_same(&w);
-	/* However much that is. */
+	/* Whatever its size. */
 	w.header->live.reserve = w.header->live.head - 2 * DATA_SIZE;
 	check_same(&w);
 	writer_done(&w);
@@ -121,7 +121,7 @@ static void *write_on(void *arg)
 	return NULL;
 }
 
-/* Each copy is a part of the stream without a hole; most have the counts that belong to it. */
+/* Each copy is a part of the stream without a gap; most have the matching counts. */
 START_TEST(under_load)
 {
 	struct burst b = { .w = writer_new(3, 65536, SPILL_SIZE) };
@@ -169,7 +169,7 @@ START_TEST(sealed)
 	ck_assert_int_eq(fcntl(copy.fd, F_GETFL) & O_ACCMODE, O_RDONLY);
 	ck_assert_ptr_eq(mmap(NULL, w.size, PROT_WRITE, MAP_SHARED, copy.fd, 0), MAP_FAILED);
 	ck_assert_int_lt(ftruncate(copy.fd, 0), 0);
-	/* Root may open anything for writing, and yet write nothing. */
+	/* Root may open anything for writing, but cannot write. */
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", copy.fd);
 	w.fd = open(path, O_RDWR | O_CLOEXEC);
 	if (w.fd >= 0)
@@ -184,13 +184,13 @@ START_TEST(not_rings)
 	struct writer w = writer_new(3, DATA_SIZE, SPILL_SIZE);
 	int fd = -EBADF, file = memfd_create("short", MFD_CLOEXEC), ends[2];
 
-	/* It could shrink under us. */
+	/* The file could shrink meanwhile. */
 	ck_assert_int_eq(ftruncate(file, (off_t)w.size), 0);
 	ck_assert_int_eq(pwrite(file, w.ring, w.size, 0), (ssize_t)w.size);
 	ck_assert_int_eq(copy_ring(file, w.size, &fd), -EBADMSG);
 	ck_assert_int_eq(pipe(ends), 0);
 	ck_assert_int_eq(copy_ring(ends[0], w.size, &fd), -EBADMSG);
-	/* More than there is, less than it says, nothing, and more than any ring. */
+	/* A size larger than the file, smaller than the header says, zero, and above any ring's. */
 	ck_assert_int_eq(copy_ring(w.fd, w.size + 4096, &fd), -EBADMSG);
 	ck_assert_int_eq(copy_ring(w.fd, w.size - 8, &fd), -EBADMSG);
 	ck_assert_int_eq(copy_ring(w.fd, 0, &fd), -EBADMSG);
@@ -341,7 +341,7 @@ START_TEST(jobs)
 	ck_assert_uint_eq(read_tids(copies.fd[2], tids, ARRAY_SIZE(tids)), 5);
 	pp_fds_close(&copies);
 
-	/* One that cannot be copied costs the job, and not the dumper. */
+	/* A ring that cannot be copied fails the job, and does not stop the dumper. */
 	w[1].header->magic++;
 	ck_assert_int_eq(ask(socket_fd, &job, fds, 3, &answer, &copies), -EBADMSG);
 	ck_assert_uint_eq(copies.n, 0);
@@ -349,7 +349,7 @@ START_TEST(jobs)
 	ck_assert_int_eq(ask(socket_fd, &job, fds, 3, &answer, &copies), 0);
 	pp_fds_close(&copies);
 
-	/* What is no job costs the connection, and not the dumper. */
+	/* An invalid job costs the connection, and does not stop the dumper. */
 	ck_assert_int_eq(ask(socket_fd, &job, fds, 2, &answer, &copies), 1);
 	again = connect_dumper();
 	job.abi++;

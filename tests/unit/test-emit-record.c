@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The emitted recorders at work: known events happen, through entry and slot, and what is in the
- * rings is compared with them, record by record.
+ * Runs the emitted recorders: fires known events, through entry and slot, and compares the rings
+ * with them, record by record.
  */
 #include <dlfcn.h>
 #include <event-parse.h>
@@ -59,7 +59,7 @@ static void load(struct running *r, const char *filter, const struct recorder_ta
 	ck_assert_int_eq(bpf_map_update_elem(r->slots, &zero, &r->program, 0), 0);
 }
 
-/* r->parsed and r->tp are there. */
+/* r->parsed and r->tp are set. */
 static void start(struct running *r, const char *filter, const struct recorder_target *target)
 {
 	struct recorder_slot slot;
@@ -84,8 +84,8 @@ static void start_tracepoint(struct running *r, const char *system, const char *
 }
 
 /*
- * To release a link takes the kernel a grace period or two. Nobody waits for that if somebody else
- * has the link as well, until this process has ended.
+ * The kernel takes a grace period or two to release a link. A close does not wait if another
+ * process also holds the link, which this child does until the test ends.
  */
 static void share_links(void)
 {
@@ -97,7 +97,7 @@ static void share_links(void)
 		close(ends[1]);
 		_exit(read(ends[0], &byte, 1) != 0);
 	}
-	close(ends[0]); /* the other end is this process's life */
+	close(ends[0]); /* the other end closes with the test's process */
 }
 
 static void stop(struct running *r)
@@ -110,14 +110,14 @@ static void stop(struct running *r)
 	tracepoint_done(&r->tp);
 }
 
-/* A call that fails, and that hardly anybody else makes. */
+/* A call that fails, and that hardly any other process makes. */
 static void dup_nothing(unsigned from, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
 		syscall(SYS_dup, -1000L - (long)(from + i));
 }
 
-/* What our own calls have left in the rings: each must be there once. */
+/* The records of our own calls: each must be there once. */
 struct seen {
 	const struct running *r;
 	unsigned mine, wrong;
@@ -143,7 +143,7 @@ static void see_dup(const struct perf_event_header *h, void *data)
 		return;
 	p += 16;
 	memcpy(&raw, p, sizeof(raw));
-	/* nr at 8, fildes at 16, in the payload that begins behind the size */
+	/* nr at 8, fildes at 16 of the payload, which follows the size */
 	memcpy(&fd, p + 4 + 16, 8);
 	if ((int64_t)fd > -1000)
 		return; /* a real one */
@@ -164,7 +164,7 @@ static void look(const struct running *r, const struct fixture *rings)
 	ck_assert_uint_eq(seen.wrong, 0);
 }
 
-/* Every form: plain or identified, one writer or nesting ones, rings by address or by look-up. */
+/* Every form: plain or identified, one writer or nesting ones, rings by address or by lookup. */
 START_TEST(every_dup_once)
 {
 	static struct running r;
@@ -228,13 +228,13 @@ START_TEST(limited)
 	}
 	ck_assert_uint_eq(records + kept_out, 20000);
 	ck_assert_uint_ge(records, 100);
-	ck_assert_uint_lt(records, 5000); /* a machine that needs 25 s for it would be too slow */
+	ck_assert_uint_lt(records, 5000); /* a machine that needs 25 s for this would be too slow */
 	stop(&r);
 	fixture_done(&rings);
 }
 END_TEST
 
-/* A slot that is emptied pauses, one that is filled anew changes: at once, and to the record. */
+/* Emptying a slot pauses, and refilling it changes: at once, to the exact record. */
 START_TEST(slots)
 {
 	static struct running r;
@@ -274,7 +274,7 @@ START_TEST(wakeups)
 	dup_nothing(0, 3);
 	produced = mmap(NULL, 3 * page, PROT_READ, MAP_SHARED, rings.wakeups, (off_t)page);
 	ck_assert_ptr_ne((void *)produced, MAP_FAILED);
-	/* One of them at least, and none twice within the interval. */
+	/* At least one, and no two within the interval. */
 	ck_assert_uint_ge(*produced, 24);
 	ck_assert_uint_le(*produced, 3 * 24);
 	ck_assert_uint_eq(((volatile struct pp_wakeup *)((uint8_t *)produced + page + 8))->event_id,
@@ -303,7 +303,7 @@ __attribute__((noinline)) long probed(long a, int b, const char *text, const str
 	return a * 2 + b;
 }
 
-/* Where the function is in this program's file. */
+/* Finds the function's offset in this program's file. */
 static int in_segment(struct dl_phdr_info *info, size_t size _unused_, void *data)
 {
 	uintptr_t *address = data;
@@ -373,7 +373,7 @@ static void make_uprobe(struct pp_source *parsed, bool is_return)
 	};
 }
 
-/* The newest records as libtraceevent prints them, by the format that we have made up. */
+/* The newest records as libtraceevent prints them, with the format that we made up. */
 struct printed {
 	const struct running *r;
 	struct tep_handle *tep;
@@ -411,7 +411,7 @@ static void print_all(const struct running *r, const struct fixture *rings)
 
 static const struct inner inner = { .text = "xxinner text", .number = -5 };
 
-/* Its fields are what libtraceevent finds in its text. */
+/* libtraceevent finds its fields in its text. */
 START_TEST(format_is_read)
 {
 	struct tep_handle *tep = tep_alloc();
@@ -448,7 +448,7 @@ START_TEST(format_is_read)
 }
 END_TEST
 
-/* Entries, unfiltered and filtered: what was passed is what is printed. */
+/* Entries, unfiltered and filtered: the output shows the arguments of the calls. */
 START_TEST(uprobe_arguments)
 {
 	static struct running r;
@@ -506,7 +506,7 @@ START_TEST(uprobe_returns)
 }
 END_TEST
 
-/* On each CPU, though the perf event that carries the link is on one. */
+/* On every CPU, although the perf event that carries the link is on one. */
 START_TEST(uprobe_everywhere)
 {
 	static struct running r;
@@ -574,7 +574,7 @@ START_TEST(kprobe)
 }
 END_TEST
 
-/* A kernel without is one whose PMUs are out of sight. */
+/* Hiding the PMUs simulates a kernel without kprobes. */
 START_TEST(kprobe_refused)
 {
 	struct source source = {};
@@ -632,7 +632,7 @@ static void sum(const struct perf_event_header *h, void *data)
 	s->last = time;
 }
 
-/* A clock that interrupts whatever runs on the CPU, 40,000 times a second. */
+/* A clock that interrupts the CPU 40,000 times a second, whatever it runs. */
 static int start_clock(unsigned cpu)
 {
 	struct perf_event_attr attr = {
@@ -648,9 +648,9 @@ static int start_clock(unsigned cpu)
 }
 
 /*
- * A uprobe's program is interrupted by timers, and their tracepoint writes into the same ring:
- * hundreds of times here inside another writer's record. Every record must be there, once, whole
- * and in order of time.
+ * Timers interrupt a uprobe's program, and their tracepoint writes to the same ring: hundreds of
+ * times inside another writer's record. Every record must be there once, whole and in order of
+ * time.
  */
 START_TEST(nesting)
 {
@@ -674,7 +674,7 @@ START_TEST(nesting)
 	b = (struct running){ .source.id = ID + 1 };
 	start_tracepoint(&b, "timer", "hrtimer_expire_entry", NULL, &rings.target);
 	clock = start_clock(rings.cpu[0]);
-	/* A slow machine's timers fill the ring meanwhile, which must not overflow. */
+	/* A slow machine's timers fill the ring meanwhile; it must not overflow. */
 	for (; probes < (is_full_length() ? 30000 : 8000) && -rings.ring[0]->live.head < 3 << 22;
 	     probes++)
 		probed(probes, 0, "", &inner);
@@ -687,7 +687,7 @@ START_TEST(nesting)
 		close(rings.fd[rings.n - 1]);
 	}
 	ck_assert_uint_ge(probes, 1000);
-	/* The kernel may let go of links when they are closed already. */
+	/* The kernel may release links some time after they are closed. */
 	do {
 		records = rings.ring[0]->live.records;
 		s = (struct sum){};

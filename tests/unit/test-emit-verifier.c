@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The kernel's verifier and every tracepoint of this machine: the generic recorder's program must
- * be accepted for each of them; in all its forms, or in each a part of them if it must not take
- * long.
+ * The kernel's verifier must accept the generic recorder's program for every tracepoint of this
+ * machine: in all its forms or, at the short length, each tracepoint in some of them.
  */
 #include <stdio.h>
 
@@ -20,7 +19,7 @@ enum {
 	LIMITED = 4,
 	WAKES = 8,
 	FILTERED = 16,
-	LOOKS_UP = 32, /* no ring is known by its address */
+	LOOKS_UP = 32, /* rings are looked up, not known by address */
 };
 
 static const unsigned forms[] = {
@@ -36,7 +35,7 @@ static const unsigned forms[] = {
 static struct fixture rings;
 static struct pp_filter_node nodes[2 * PP_FILTER_NODES_MAX];
 
-/* A leaf for each field that can be compared, and one of each other kind; all of them are asked. */
+/* A leaf for each comparable field, and one of each other kind; every leaf is evaluated. */
 static size_t make_filter(const struct tracepoint *tp)
 {
 	size_t n = 0, leaves = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Events on a real bpffs and this kernel: made, changed under load, paused, and the engine killed
- * meanwhile. What they record are close(-1) calls of processes with a name of their own.
+ * Events on a real bpffs and this kernel: created, changed under load, paused, while the engine is
+ * killed. They record close(-1) calls of processes with a unique name.
  */
 #include <limits.h>
 #include <linux/perf_event.h>
@@ -30,7 +30,7 @@
 #include "proto/catalog.h"
 #include "proto/macro.h"
 
-#include "needs.h" /* after these, for check.h has a macro fail() */
+#include "needs.h" /* after these, because check.h has a macro fail() */
 
 #define BROKER 61999
 #define NAME "life/event"
@@ -42,11 +42,11 @@
 #define LARGE 131072
 
 static char registry[] = "/tmp/perfpersist-life-XXXXXX";
-static char closer_name[16]; /* which nobody else has who runs this test */
+static char closer_name[16]; /* unique to this run of the test */
 
 static void setup(void)
 {
-	umount2(registry, MNT_DETACH); /* of a test that failed */
+	umount2(registry, MNT_DETACH); /* left by a failed test */
 	ck_assert_int_eq(pins_open(registry), 0);
 }
 
@@ -58,7 +58,7 @@ static void teardown(void)
 
 /* ── orders ─────────────────────────────────────────────────────────────────────────────── */
 
-/* What is asked for; as large as it may be, so not on the stack. */
+/* The request. It is large, so it is not on the stack. */
 static struct pp_spec spec;
 static struct pp_parsed parsed;
 static struct failure failure;
@@ -88,7 +88,7 @@ static void ask(const char *event, uint64_t data_size, uint32_t flags)
 		}
 }
 
-/* For the sources [from, …) asked for, or for a change. */
+/* For the requested sources [from, …), or for a change. */
 static void ask_filter(uint32_t from, const char *filter)
 {
 	char sentence[512];
@@ -104,9 +104,9 @@ static void ask_filter(uint32_t from, const char *filter)
 	snprintf(spec.filter, sizeof(spec.filter), "%s", filter);
 }
 
-static const char *number = "id"; /* the field that the call's is in */
+static const char *number = "id"; /* the field with the call's number */
 
-/* One that lets the closers' calls through, and is not the same for another i. */
+/* A filter that passes the closers' calls, with another text for each i. */
 static void ask_mine(int i)
 {
 	char filter[PP_FILTER_SIZE];
@@ -172,7 +172,7 @@ static void delete (void)
 
 /* ── rings ──────────────────────────────────────────────────────────────────────────────── */
 
-/* All rings that the event has had, mapped: those of older sets are told apart by their ids. */
+/* Every ring that the event has had, mapped: older sets have other ids. */
 static struct held {
 	uint32_t id;
 	const struct pp_ring_header *ring;
@@ -215,7 +215,7 @@ static void let_go(void)
 		munmap((void *)held[--n_held].ring, PP_RING_PAGE);
 }
 
-/* Written into all that are held, or not because another program ran on that CPU. */
+/* Calls recorded in any held ring, and calls missed because another program ran on that CPU. */
 static uint64_t accounted(void)
 {
 	uint64_t n = 0;
@@ -225,7 +225,7 @@ static uint64_t accounted(void)
 	return n;
 }
 
-/* What its `stat` says. */
+/* The counts in its `stat`. */
 struct total {
 	unsigned long long records, bytes, missed;
 };
@@ -247,7 +247,7 @@ static struct total read_total(void)
 	return t;
 }
 
-/* What the broker is told when it counts many: no less than `stat` says before, and no more than
+/* The broker's way to count many events: at least what `stat` says before, at most what it says
  * after. */
 static struct total total(void)
 {
@@ -285,7 +285,7 @@ static pid_t start_closer(unsigned n)
 	_exit(0);
 }
 
-/* One that calls until it is told to stop, and counts. */
+/* A thread that calls until it is stopped, and counts. */
 static struct closing {
 	volatile bool stop;
 	volatile uint64_t calls;
@@ -315,7 +315,7 @@ static void wait_for(pid_t pid)
 	ck_assert_int_eq(status, 0);
 }
 
-/* What n calls add to the rings held. */
+/* How many records n calls add to the held rings. */
 static uint64_t recorded(unsigned n)
 {
 	uint64_t before = accounted();
@@ -336,7 +336,7 @@ static const struct {
 	{ MANY, 0, 2 },
 };
 
-/* Each call is recorded once, by the old program or by the new one, in the old or the new ring. */
+/* Each call is recorded once, by the old or the new program, in the old or the new ring. */
 START_TEST(changes_are_exact)
 {
 	struct pp_event e = created(kinds[_i].event, kinds[_i].flags);
@@ -354,7 +354,7 @@ START_TEST(changes_are_exact)
 		ck_assert_uint_eq(e.spec.data_size, i < 3 ? SMALL : (i / 3) % 2 ? LARGE : SMALL);
 		ck_assert_uint_eq(e.set, 1 + i / 3);
 		hold();
-		/* Some are recorded by each. */
+		/* Each has recorded some. */
 		for (uint64_t calls = closing->calls; closing->calls < calls + 100;)
 			sched_yield();
 	}
@@ -367,10 +367,10 @@ START_TEST(changes_are_exact)
 		ck_assert_uint_eq(held[i].ring->live.state,
 				  held[i].ring->set == e.set ? PP_RING_RUNNING : PP_RING_RETIRED);
 	}
-	/* Of generic programs those that another one shut out are counted with the entry. */
+	/* Generic programs: the entry counts those that another program shut out. */
 	shut_out = e.missed_unknown ? 0 : total().missed - by_rings;
 	ck_assert_uint_eq(accounted() + shut_out, closing->calls * kinds[_i].per_call);
-	/* Its numbers go on. */
+	/* The counts continue. */
 	ck_assert_uint_eq(total().records, records);
 	ck_assert_uint_eq(total().bytes, bytes);
 	munmap(closing, sizeof(*closing));
@@ -388,7 +388,7 @@ START_TEST(a_pause_records_nothing)
 	ck_assert_uint_eq(recorded(100), 0);
 	for (size_t i = 0; i < n_held; i++)
 		ck_assert_uint_eq(held[i].ring->live.state, PP_RING_PAUSED);
-	/* What is changed meanwhile stays paused. */
+	/* A paused event stays paused after a change. */
 	ask("", LARGE, 0);
 	change(PP_CHANGE_BUFFER);
 	hold();
@@ -463,7 +463,7 @@ static bool is_text(const struct pp_catalog_header *c, uint32_t i, const char *t
 	       !memcmp((const char *)c + e->text_offset, text, e->text_size);
 }
 
-/* Where the program that counts for lists cannot be, the event is there with all its files. */
+/* Without the program that counts for lists the event still has all its files. */
 START_TEST(without_totals)
 {
 	struct tree_stat stat;
@@ -481,7 +481,7 @@ START_TEST(without_totals)
 }
 END_TEST
 
-/* What another engine's knew may have another form; and each CPU keeps some of it for its own. */
+/* Another engine's program may have another form; and each CPU has a part of its counts. */
 START_TEST(totals_of_another_engine)
 {
 	_cleanup_close_ int other = bpf_map_create(BPF_MAP_TYPE_ARRAY, "other", 4, 4, 1, NULL);
@@ -522,7 +522,7 @@ START_TEST(several_sources)
 		ck_assert(i == 2 || strncmp((const char *)c + at[-1].text_offset,
 					    (const char *)c + at->text_offset, at->text_size) < 0);
 	}
-	/* What is made of it later are the same sources: programs fit into their slots. */
+	/* Later events have the same sources: programs fit their slots. */
 	pause_it(true);
 	pause_it(false);
 	munmap((void *)c, e.catalog_size);
@@ -530,7 +530,7 @@ START_TEST(several_sources)
 }
 END_TEST
 
-/* A glob that stands for one tracepoint is that tracepoint, also later. */
+/* A glob that matches one tracepoint is that tracepoint, even later. */
 START_TEST(a_glob_of_one)
 {
 	struct pp_event e;
@@ -570,7 +570,7 @@ static const struct {
 } refusals[] = {
 	{ "sched:no_such_thing", NULL, SMALL, -ENOENT },
 	{ "no_such_*:*", NULL, SMALL, -ENOENT },
-	{ "ftrace:*", NULL, SMALL, -ENOENT }, /* descriptions of what ftrace itself writes */
+	{ "ftrace:*", NULL, SMALL, -ENOENT }, /* descriptions of ftrace's own records */
 	{ "sched:sched_switch,sched:sched_switch", "prev_pid == 1", SMALL, -EINVAL },
 	{ "sched:*", NULL, 4096, -EINVAL }, /* a record may be larger */
 	{ "sched:sched_switch", "no_such == 1", SMALL, -EINVAL },
@@ -582,7 +582,7 @@ START_TEST(refused)
 	struct pp_event e;
 
 	ask(refusals[_i].event, refusals[_i].data_size, 0);
-	if (refusals[_i].filter) /* not for the first of two that are the same */
+	if (refusals[_i].filter) /* not for the first of two equal ones */
 		ask_filter(_i == 3 ? 1 : 0, refusals[_i].filter);
 	ck_assert_int_eq(event_create(&spec, &parsed, NULL, BROKER, &e, &failure),
 			 refusals[_i].error);
@@ -601,8 +601,8 @@ static unsigned steps_until_refused(const char *event)
 			parsed.sources[i].config1 |= 1; /* no processor can watch there */
 	steps_left = 100000;
 	ck_assert_int_lt(event_create(&spec, &parsed, NULL, BROKER, &e, &failure), 0);
-	/* Others on the machine may have all of its few registers: the kernel says that first, to
-	 * the same system call. */
+	/* Other processes may have all of the few registers: the kernel reports that first, for the
+	 * same system call. */
 	ck_assert_msg(strstr(failure.sentence, "cannot watch") ||
 			      strstr(failure.sentence, "is in use"),
 		      "%s", failure.sentence);
@@ -610,12 +610,13 @@ static unsigned steps_until_refused(const char *event)
 	return 100000 - steps_left;
 }
 
-/* Whether an event can be is known before a glob's many are linked, wherever it stands. */
+/* The engine knows whether an event is possible before it links a glob's many tracepoints, whatever
+ * their order. */
 START_TEST(refused_before_much_is_linked)
 {
 	unsigned first;
 
-	steps_until_refused("mem:0x1000/4:w,sched:*"); /* with what is done once */
+	steps_until_refused("mem:0x1000/4:w,sched:*"); /* including the steps done once */
 	first = steps_until_refused("mem:0x1000/4:w,sched:*");
 	ck_assert_uint_eq(steps_until_refused("sched:*,mem:0x1000/4:w"), first);
 	steps_left = 0;
@@ -640,8 +641,8 @@ static void expect_links(const char *path, bool counters, size_t others)
 	ck_assert_uint_eq(n[1], others);
 }
 
-/* Many system calls are one link for all that are made, and one for all that return: as soon gone.
- */
+/* Many system calls have one link for all entries, and one for all exits, so they are freed as
+ * fast. */
 START_TEST(many_calls_have_two_links)
 {
 	created(MANY, 0);
@@ -653,7 +654,7 @@ START_TEST(many_calls_have_two_links)
 }
 END_TEST
 
-/* A processor's registers are free at once, whatever the reaper has before it. */
+/* A processor's registers are free at once, whatever the reaper still has to do. */
 START_TEST(counters_go_first)
 {
 	char gone[PINS_PATH_SIZE];
@@ -668,7 +669,7 @@ START_TEST(counters_go_first)
 		if (how == 0) {
 			ck_assert_int_eq(pins_remove(NAME, e.id, id), 0);
 		} else {
-			/* The engine died before it was an event, or while it was deleted. */
+			/* The engine died before the event was complete, or while it deleted it. */
 			ck_assert_int_eq(rename(NAME, how == 1 ? "+new-7" : "+del-7"), 0);
 			ck_assert_int_eq(pins_recover(), 0);
 			id = how == 1 ? id + 1 : 7;
@@ -684,7 +685,7 @@ START_TEST(counters_go_first)
 }
 END_TEST
 
-/* A change that cannot be leaves all as it was. */
+/* A change that fails leaves everything unchanged. */
 START_TEST(a_refused_change)
 {
 	struct pp_event was = created(BOTH, 0), e;
@@ -712,7 +713,7 @@ static void op_create(void)
 	created(BOTH, PP_EVENT_GENERIC);
 }
 
-/* From the one to the other and back. */
+/* Changes back and forth. */
 static void op_filter(void)
 {
 	struct pp_event e;
@@ -745,7 +746,7 @@ static void op_pause(void)
 static const struct {
 	const char *name;
 	void (*run)(void);
-	unsigned rounds; /* how often it is done in all, killed at each step */
+	unsigned rounds; /* how often in all, killed at each step */
 } operations[] = {
 	{ "create", op_create, 1 },
 	{ "change the filter", op_filter, 1 },
@@ -784,7 +785,7 @@ static void start_again(void)
 	reaper_wait(INT_MAX);
 }
 
-/* It records all that it should, or it is paused and records nothing. */
+/* It records everything that it should, or it is paused and records nothing. */
 static void check_event(const char *operation, unsigned at)
 {
 	_cleanup_close_ int meta = pins_get(NAME, "meta");
@@ -805,7 +806,7 @@ static void check_event(const char *operation, unsigned at)
 	let_go();
 }
 
-/* At each step, or at some if it must not take long. */
+/* Kills at each step or, at the short length, at some. */
 START_TEST(killed)
 {
 	bool is_creation = operations[_i].run == op_create;
@@ -836,7 +837,7 @@ START_TEST(killed)
 }
 END_TEST
 
-/* What old rings counted until a change was cut short is counted by the event. */
+/* The event keeps the counts of old rings, even when a change was interrupted. */
 START_TEST(cut_changes_count)
 {
 	bool through = false;

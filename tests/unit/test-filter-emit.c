@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Filters in the kernel: generated expressions are parsed, emitted, loaded and run over payloads,
- * each of them as a context and as memory, and compared with an evaluator of this file's own.
+ * Filters in the kernel: parses, emits, loads and runs generated expressions over payloads, each as
+ * a context and as memory, and compares them with this file's own evaluator.
  */
 #include <bpf/bpf.h>
 #include <check.h>
@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#undef fail /* an old word of check, and ours */
+#undef fail /* an old macro of check; we use the name */
 #include "daemon/engine/emit/filter-emit.h"
 #include "daemon/engine/emit/program.h"
 #include "daemon/engine/kernel/cgroup.h"
@@ -20,7 +20,7 @@
 #include "proto/macro.h"
 #include "needs.h"
 
-#define EXPRESSIONS 3000 /* a third of them if it must not take long */
+#define EXPRESSIONS 3000 /* a third of them at the short length */
 #define PAYLOADS 12
 #define SIZE 512
 #define COMM "filter-test"
@@ -139,7 +139,7 @@ static uint32_t any(uint32_t below)
 struct payload {
 	_Alignas(8) uint8_t bytes[SIZE];
 	char pointed[128];
-	const char *dynamic, *open, *relative; /* what is meant */
+	const char *dynamic, *open, *relative; /* expected results */
 	size_t open_size;
 };
 
@@ -214,7 +214,7 @@ static bool number_holds(const struct pp_filter_node *n, __int128 is, __int128 o
 	}
 }
 
-/* A value as the field's type holds it. */
+/* The value after conversion to the field's type. */
 static __int128 as_field(uint64_t v, uint32_t size, bool is_signed)
 {
 	switch (size) {
@@ -359,7 +359,7 @@ static void put_expression(FILE *out, unsigned depth)
 
 enum { R0, R1, R6 = 6 };
 
-/* The filter over the context, or over the map's value; its result is the program's. */
+/* The filter over the context, or over the map's value; the program returns its result. */
 static int load(const struct pp_filter_node *nodes, size_t n, int map, struct failure *f)
 {
 	_cleanup_(emit_labels_done) struct emit_labels no = {};
@@ -494,7 +494,7 @@ START_TEST(refusals)
 		struct failure f = {};
 		int r = try(cases[i].text, &f);
 
-		/* Of a filter that the parser refuses already there is nothing to say here. */
+		/* The parser's refusal is covered elsewhere. */
 		ck_assert_msg(r == cases[i].error, "%s: %d %s", cases[i].text, r, f.sentence);
 		ck_assert_int_eq(f.error, -r);
 		ck_assert_msg(strstr(f.sentence, cases[i].says) != NULL, "%s: %s", cases[i].text,
@@ -503,7 +503,7 @@ START_TEST(refusals)
 }
 END_TEST
 
-/* Those of version 2, all of which must be in sight. */
+/* cgroups of version 2, all of which must be visible. */
 static const char *no_cgroups(void)
 {
 	static struct failure f;
@@ -542,7 +542,7 @@ START_TEST(cgroups)
 }
 END_TEST
 
-/* As many of the dearest leaves as fit: the verifier must not tire of them. */
+/* As many of the most expensive leaves as fit: the verifier must accept them. */
 START_TEST(large)
 {
 	char text[8192] = "";

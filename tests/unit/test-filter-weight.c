@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What filters count as where they run: by the text that they walk. */
+/* A filter's weight, where its programs count, depends on the text that it walks. */
 #include <check.h>
 #include <string.h>
 
-#undef fail /* an old word of check, and ours */
+#undef fail /* an old macro of check; we use the name */
 #include "daemon/engine/emit/filter-weight.h"
 #include "proto/macro.h"
 #include "needs.h"
@@ -16,7 +16,7 @@ static struct tp_field fields[] = {
 };
 static const struct tracepoint tp = { .fields = fields, .n_fields = ARRAY_SIZE(fields) };
 
-/* The leaf so many times, joined. */
+/* The leaf, joined with itself so many times. */
 static uint32_t weight(const char *leaf, unsigned times)
 {
 	static struct pp_filter_node nodes[PP_FILTER_NODES_MAX];

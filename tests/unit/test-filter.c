@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Filters: what their text means, what is said of wrong ones, and that no tree can hurt. */
+/* Filters: the meaning of their text, the messages about wrong ones, and that no tree does harm. */
 #include <check.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -106,7 +106,7 @@ START_TEST(refusals)
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
 		expect_refusal(cases[i].text, -EINVAL, cases[i].part);
-	/* A small buffer is not overrun. */
+	/* A small buffer does not overflow. */
 	memset(sentence, 'x', sizeof(sentence));
 	ck_assert_int_eq(pp_filter_parse("", nodes, 1, sentence, 8), -EINVAL);
 	ck_assert_str_eq(sentence, "the fil");
@@ -118,7 +118,7 @@ START_TEST(bounds)
 {
 	char text[1024] = "";
 
-	/* 64 terms and what joins them fill the nodes but for one; they are not deep. */
+	/* 64 terms and the operators between them fill all nodes but one, and are not deep. */
 	for (int i = 0; i < 64; i++)
 		strcat(text, i ? "||a==1" : "a==1");
 	ck_assert_int_eq(parse(text), 127);
@@ -161,7 +161,7 @@ struct made {
 	uint64_t truth; /* bit i: its value where variable k is bit k of i */
 };
 
-/* level: 0 in an ||, 1 in an &&, 2 a term, which is how few brackets are needed. */
+/* level: 0 in an ||, 1 in an &&, 2 a term, so that it writes the fewest brackets. */
 static void make(struct made *m, int depth, int level)
 {
 	static struct made sides[2][16];
@@ -289,12 +289,12 @@ START_TEST(hostile_trees)
 	ck_assert_int_eq(pp_filter_check(nodes, 3), 0);
 	nodes[0].value = 1;
 	ck_assert_int_eq(pp_filter_check(nodes, 3), -EBADMSG);
-	/* Nothing but operators, as many as there may be and more. */
+	/* Only operators, as many as allowed and more. */
 	for (size_t i = 0; i < ARRAY_SIZE(nodes); i++)
 		nodes[i] = (struct pp_filter_node){ .op = PP_FILTER_AND };
 	ck_assert_int_eq(pp_filter_check(nodes, PP_FILTER_NODES_MAX), -EBADMSG);
 	ck_assert_int_eq(pp_filter_check(nodes, PP_FILTER_NODES_MAX + 1), -EBADMSG);
-	/* As deep as it may be, and deeper. */
+	/* As deep as allowed, and deeper. */
 	for (size_t i = 0; i < ARRAY_SIZE(nodes); i++)
 		nodes[i] = (struct pp_filter_node){ .op = PP_FILTER_NOT };
 	nodes[32] = leaf;
@@ -305,7 +305,7 @@ START_TEST(hostile_trees)
 }
 END_TEST
 
-/* As glob_match() of the kernel has it; most of these are of its own self-test. */
+/* Like the kernel's glob_match(); most cases are from its self-test. */
 START_TEST(globs)
 {
 	static const struct {
@@ -374,7 +374,7 @@ START_TEST(globs)
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
 		ck_assert_msg(pp_glob_match(cases[i].glob, cases[i].text) == cases[i].match,
 			      "'%s' '%s'", cases[i].glob, cases[i].text);
-	/* The worst that fits is quick. */
+	/* The worst text that fits is fast. */
 	memset(text, 'a', sizeof(text));
 	text[255] = 0;
 	for (int i = 0; i < 254; i += 2)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Following rings: each record once, in order, and an exact count of those that were too fast. */
+/* Following rings: each record once, in order, and an exact count of those that were
+ * overwritten. */
 #include <pthread.h>
 #include <sched.h>
 
@@ -27,7 +28,7 @@ static uint64_t written(struct writer *w)
 	return atomic_load(WRITER_WORD(w, records));
 }
 
-/* The writer rests, and all has been read: nothing is missing from the count. */
+/* The writer is idle, and everything has been read: the count must be complete. */
 static void check_count(struct perfpersist_follow *f, size_t ring, struct writer *w)
 {
 	struct perfpersist_follow_stat stat = stat_of(f, ring);
@@ -64,13 +65,13 @@ START_TEST(test_only_new_ones)
 	for (uint32_t i = 0; i < 10; i++)
 		writer_write(&w[i % 2], i, i, 4);
 	f = follow(e, 0);
-	perfpersist_event_free(e); /* it keeps what it needs */
+	perfpersist_event_free(e); /* the follower keeps what it needs */
 	expect_end(f, 0);
 	writer_write(&w[0], 101, 103, 4);
 	writer_write(&w[1], 102, 102, 4);
 	writer_write(&w[1], 103, 104, 4);
 	expect(f, 1, 102);
-	writer_write(&w[1], 104, 1, 4); /* behind the look: the next round's, whatever its time */
+	writer_write(&w[1], 104, 1, 4); /* the next round's, whatever its time */
 	expect(f, 4, 101);
 	expect(f, 1, 103);
 	expect(f, 1, 104);
@@ -87,7 +88,7 @@ START_TEST(test_only_new_ones)
 }
 END_TEST
 
-/* The newest n of all rings together, whichever they are of; then what comes. */
+/* The newest n of all rings together, from any ring; then the following ones. */
 START_TEST(test_newest)
 {
 	static const size_t newest[] = { 1, 2, 5, 10, 11, 100, SIZE_MAX };
@@ -97,7 +98,7 @@ START_TEST(test_newest)
 	struct perfpersist_event *e = writer_open(w, 3);
 	struct perfpersist_follow *f;
 
-	for (uint32_t i = 0; i < 10; i++) /* ring 0 has most, and the oldest */
+	for (uint32_t i = 0; i < 10; i++) /* ring 0 has most records, and the oldest */
 		writer_write(&w[i < 6 ? 0 : i % 3], i, i, 4);
 	f = follow(e, newest[_i]);
 	writer_write(&w[2], 10, 10, 4);
@@ -134,7 +135,7 @@ START_TEST(test_several_sources)
 		ck_assert_uint_eq(s.tid, i);
 		ck_assert_uint_eq(s.source, i % 3);
 	}
-	writer_write_as(&w, 12345, 0, 1, 1); /* of nobody */
+	writer_write_as(&w, 12345, 0, 1, 1); /* of no source */
 	writer_write_source(&w, 1, 2, 2);
 	expect_end(f, -EBADMSG);
 	perfpersist_follow_free(f);
@@ -146,8 +147,8 @@ END_TEST
 /* ── What is overwritten ────────────────────────────────────────────────────────────────── */
 
 /*
- * Bursts of any size between two looks, records of any size: what is given out are the newest
- * that a ring can hold, and all others are counted.
+ * Bursts of any size between two looks, with records of any size: the follower returns the newest
+ * that a ring can hold, and counts all others.
  */
 START_TEST(test_bursts)
 {
@@ -188,7 +189,7 @@ START_TEST(test_bursts)
 }
 END_TEST
 
-/* Where a record is under way whenever one looks, the count waits for a moment without. */
+/* If a record is being written at every look, the count waits for a quiet moment. */
 START_TEST(test_never_still)
 {
 	struct writer w = writer_new(0, 4096, 64);
@@ -199,7 +200,7 @@ START_TEST(test_never_still)
 	size_t n = writer_make(&r, 1, 1, 4), read = 0;
 	uint64_t at = writer_reserve(&w, n);
 
-	/* Even at the beginning: whether it is counted already, nobody can tell. */
+	/* Even at the beginning: the follower cannot know whether it is counted already. */
 	if (_i)
 		atomic_fetch_add(WRITER_WORD(&w, records), 1);
 	f = follow(e, 0);
@@ -244,7 +245,7 @@ static void *write_many(void *arg)
 	return NULL;
 }
 
-/* Each record is interrupted by the one behind it, which lies below it in the ring. */
+/* The next record interrupts each one, and lies below it in the ring. */
 static void *write_nested(void *arg)
 {
 	struct writer *w = arg;
@@ -278,7 +279,7 @@ START_TEST(test_concurrent_writers)
 		int r = perfpersist_follow_next(f, &s);
 
 		if (r == 0) {
-			sched_yield(); /* it may have to wait for the CPU */
+			sched_yield(); /* the writer may have to wait for the CPU */
 			continue;
 		}
 		if (r < 0 || s.tid <= last[s.cpu] || s.raw_size != 4 + 8 * (s.tid % 16) ||
@@ -339,7 +340,7 @@ START_TEST(test_forged_words)
 }
 END_TEST
 
-/* What is newer than the damage is given out, then no more. */
+/* The follower returns the records that are newer than the damage, then none. */
 START_TEST(test_damaged)
 {
 	struct writer w[2] = { writer_new(0, 4096, 64), writer_new(1, 4096, 64) };
@@ -386,8 +387,9 @@ START_TEST(test_delay)
 	ck_assert_uint_le(delay, 100000000);
 	ck_assert_uint_eq(perfpersist_follow_delay(f), delay);
 
-	/* A ring that wraps 64 times while we look once is looked at before it wraps again. (One
-	 * more look would find nothing, and measure that if it comes a millisecond later.) */
+	/* The follower looks at a ring that wraps 64 times during one look before it wraps again.
+	 * (One more look would find nothing, and would measure that if it came a millisecond
+	 * later.) */
 	began = now();
 	f = (perfpersist_follow_free(f), follow(e, 0));
 	for (uint32_t i = 0; i < 64 * 128; i++)

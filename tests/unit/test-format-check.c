@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The formats of this kernel's tracepoints pass; what the kernel would not write does not. */
+/* The formats of this kernel's tracepoints pass; formats that the kernel would not write do not. */
 #include <check.h>
 #include <errno.h>
 #include <glob.h>
@@ -25,7 +25,7 @@ static size_t read_format(const char *path, char *text, size_t max)
 	return f ? fread(text, 1, max, f) : 0;
 }
 
-/* The name that is needed for libtraceevent: the folder's. */
+/* libtraceevent needs the system's name: the folder's. */
 static const char *system_of(char *path)
 {
 	*strrchr(path, '/') = 0;
@@ -46,7 +46,7 @@ START_TEST(all_of_this_kernel)
 		int r;
 
 		if (n == 0)
-			continue; /* gone meanwhile */
+			continue; /* removed meanwhile */
 		r = format_check(text, n, &fields);
 		ck_assert_msg(r >= 0, "%s is refused", all.gl_pathv[i]);
 		ck_assert_int_eq(strncmp(text + fields, "print fmt: ", 11), 0);
@@ -58,7 +58,7 @@ START_TEST(all_of_this_kernel)
 			continue;
 		decoder_free(d);
 	}
-	/* What is left has statements, functions of the kernel's, or arrays to print. */
+	/* The others have statements, functions of the kernel, or arrays to print. */
 	ck_assert_uint_gt(all.gl_pathc, 100);
 	ck_assert_uint_gt(whole, all.gl_pathc * 9 / 10);
 	globfree(&all);
@@ -70,7 +70,7 @@ END_TEST
 static int check(const char *text)
 {
 	size_t n = strlen(text), fields = 0;
-	char *exact = malloc(n + 1); /* so that a read behind its end is seen */
+	char *exact = malloc(n + 1); /* so that ASan sees an overrun */
 	int r;
 
 	memcpy(exact, text, n);
@@ -188,7 +188,7 @@ START_TEST(print_formats)
 }
 END_TEST
 
-/* Wherever it ends: its fields are there or not, and nothing is read that is not. */
+/* Cut at any point: each field is complete or absent, and nothing beyond the end is read. */
 START_TEST(cut_off)
 {
 	static const char whole[] = HEAD FIELDS "\nprint fmt: \"%d\", (REC->a)\n";
@@ -242,7 +242,7 @@ START_TEST(many_fields)
 }
 END_TEST
 
-/* What is doubtful is printed field by field. */
+/* The decoder prints doubtful formats field by field. */
 START_TEST(decoded_by_fields)
 {
 	static const char format[] = HEAD FIELD("u32 a") "\nprint fmt: \"%d\", REC->nothing\n";
@@ -263,7 +263,7 @@ START_TEST(decoded_by_fields)
 }
 END_TEST
 
-/* As the kernel prints them; those of a size that it has not, field by field. */
+/* As the kernel prints them; those of other sizes field by field. */
 START_TEST(dynamic_arrays)
 {
 	static const struct {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* CPUs that come and go: the kernel's notices, hostile ones too, and what is made of them. */
+/* CPU hotplug: the kernel's notices, hostile ones too, and the broker's reaction. */
 #include <check.h>
 #include <fcntl.h>
 #include <linux/netlink.h>
@@ -59,14 +59,14 @@ START_TEST(others_are_not)
 
 	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
 		ck_assert_msg(!uevent_parse(others[i], strlen(others[i]) + 1, &u), "%s", others[i]);
-	/* Cut, or without an end. */
+	/* Cut, or unterminated. */
 	ck_assert(!uevent_parse("online@/devices/system/cpu/cpu1", 31, &u));
 	ck_assert(!uevent_parse("online@/devices/system/cpu/cpu1", 0, &u));
 	ck_assert_uint_eq(u.cpu, 77);
 }
 END_TEST
 
-/* Each bit of a good one turned over, in memory that ends where the notice does. */
+/* Flips each bit of a valid notice, in memory that ends with the notice. */
 START_TEST(damaged_notices_do_no_harm)
 {
 	static const char good[] = "offline@/devices/system/cpu/cpu12";
@@ -91,7 +91,7 @@ END_TEST
 /* ── what is made of them ───────────────────────────────────────────────────────────────── */
 
 static struct hotplug h;
-static char told[256];	      /* "+1 -2 ": each CPU that is online, or offline */
+static char told[256];	      /* "+1 -2 ": each CPU that came online, or went offline */
 static unsigned came, looked; /* how often */
 
 static void on_changed(void *userdata _unused_, unsigned cpu, bool online)
@@ -123,7 +123,7 @@ static void setup(void)
 	ck_assert_int_eq(pp_parse_cpus("0-3", &h.online), 0);
 }
 
-/* These notices, with commas between them, and then sysfs says `online`. */
+/* Delivers these notices, separated by commas, and then sysfs says `online`. */
 static void see(const char *notices, const char *online, bool lost)
 {
 	char copy[256], *rest = copy, *one;
@@ -168,7 +168,7 @@ START_TEST(away_before_anybody_looked)
 	ck_assert_str_eq(told, "-1 +1 ");
 	ck_assert_uint_eq(came, 1);
 	ck_assert_uint_eq(h.away[1].since, 0);
-	/* The notices come one by one, and it is back by the first. */
+	/* The notices arrive one by one; at the first the CPU is already back online. */
 	see("-2", "0-3", false);
 	ck_assert_str_eq(told, "");
 	ck_assert_uint_eq(came, 0);
@@ -178,7 +178,7 @@ START_TEST(away_before_anybody_looked)
 }
 END_TEST
 
-/* What came is looked after once more, which does no harm, and told no more. */
+/* The broker handles the CPU once more, which does no harm, and reports nothing. */
 START_TEST(late_notices)
 {
 	see("", "0-4", false);
@@ -191,7 +191,7 @@ START_TEST(late_notices)
 	see("-4", "0-3", false);
 	ck_assert_str_eq(told, "");
 	ck_assert_uint_eq(came, 0);
-	/* It says that it came, and sysfs that it is away again. */
+	/* A notice says online, and sysfs says that it is offline again. */
 	see("+4", "0-3", false);
 	ck_assert_str_eq(told, "");
 	ck_assert_uint_eq(came, 0);
@@ -208,7 +208,7 @@ END_TEST
 
 /* ── the machine's own ──────────────────────────────────────────────────────────────────── */
 
-/* The kernel is made to say that CPU 0 came, which only is a reason to look. */
+/* Makes the kernel send a notice for CPU 0, which only makes the broker look. */
 #define NOTICES "/sys/devices/system/cpu/cpu0/uevent"
 
 static const char *no_notices(void)
@@ -248,7 +248,8 @@ START_TEST(the_kernels_word)
 }
 END_TEST
 
-/* By an account of its own, which was asked so often. */
+/* The kernel-side account of CPUs that went offline and online, and how often the broker read
+ * it. */
 static struct pp_cpumask bounced;
 static unsigned asked;
 
@@ -281,14 +282,14 @@ static void look_by_itself(sd_event *loop)
 		ck_assert_int_ge(sd_event_run(loop, UINT64_MAX), 0);
 }
 
-/* It went and came between two looks, and no notice says so. */
+/* A CPU went offline and online between two looks, without a notice. */
 START_TEST(what_an_account_tells)
 {
 	sd_event *loop;
 
 	h.bounced = on_bounced;
 	asked = 0;
-	pp_cpumask_set(&bounced, 0); /* before the first look, and nobody's business */
+	pp_cpumask_set(&bounced, 0); /* before the first look, so it does not matter */
 	ck_assert_int_ge(sd_event_new(&loop), 0);
 	ck_assert_int_eq(hotplug_init(&h, loop), 0);
 	ck_assert_uint_eq(asked, 1);
@@ -303,7 +304,7 @@ START_TEST(what_an_account_tells)
 	look_by_itself(loop);
 	ck_assert_str_eq(told, "");
 	ck_assert_uint_eq(came, 0);
-	/* One that was seen to be away has come, and that is all. */
+	/* A CPU that was seen offline comes online: one report. */
 	pp_cpumask_clear(&h.online, 0);
 	pp_cpumask_set(&bounced, 0);
 	look_by_itself(loop);
@@ -314,7 +315,7 @@ START_TEST(what_an_account_tells)
 }
 END_TEST
 
-/* With no notice at all it looks with whatever wakes it, and not too often. */
+/* Without notices the broker looks at any wakeup, but not too often. */
 START_TEST(it_looks_by_itself)
 {
 	struct pp_cpumask truth;
@@ -338,7 +339,7 @@ START_TEST(it_looks_by_itself)
 }
 END_TEST
 
-/* Where the kernel's notices cannot be had a timer looks. */
+/* Without the kernel's notices a timer looks. */
 START_TEST(a_timer_looks)
 {
 	sd_event *loop;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What anybody can make the keeper's table do: it takes no more memory than the limit, and nobody's
- * record costs more than a few of all others' do.
+ * Limits of the keeper's table against hostile input: it takes no more memory than the limit, and
+ * no record costs more than a few others.
  */
 #include "tests/unit/keeper-table.h"
 
@@ -22,8 +22,8 @@ static struct process *process(uint32_t pid)
 
 /* ── lists of mappings ──────────────────────────────────────────────────────────────────── */
 
-/* A parent whose list is about to be compacted has children that map a little: what is compacted is
- * copied, so that the memory tells how often that was. */
+/* A parent whose list is about to be compacted has children with few mappings: compacting copies,
+ * so memory shows how often it happened. */
 START_TEST(children_of_many_maps)
 {
 	uint64_t used;
@@ -38,11 +38,11 @@ START_TEST(children_of_many_maps)
 			maps(pid, 0x1000 * (1 + i), "/tmp/few");
 	}
 	ck_assert_uint_lt(table.memory.used - used, 300 * 4096);
-	ck_assert_uint_eq(table.forgotten, 0); /* as a compacting would have counted */
+	ck_assert_uint_eq(table.forgotten, 0); /* compacting would have counted some */
 }
 END_TEST
 
-/* Who has most mappings has them in lists of earlier programs, and few now. */
+/* The process with most mappings has them in lists of earlier programs, and few now. */
 START_TEST(maps_before_exec)
 {
 	const uint32_t n = 20, few = 400;
@@ -78,8 +78,8 @@ END_TEST
 
 /* ── files ──────────────────────────────────────────────────────────────────────────────── */
 
-/* Of words that differ in bit 63, and the next ones in bits 63 and 34: a product and a shift by 29
- * take that away again, whatever they begin with. */
+/* Words that differ in bit 63, and the next ones in bits 63 and 34: a product and a shift by 29
+ * cancel that, whatever their beginning. */
 static void name_of(unsigned i, char name[static 193])
 {
 	memset(name, 'a', 192);
@@ -92,7 +92,7 @@ static void name_of(unsigned i, char name[static 193])
 		}
 }
 
-/* Paths that were chosen to be in one place are found as others are. */
+/* Lookup finds paths that were chosen to collide like any others. */
 START_TEST(chosen_paths)
 {
 	const union pp_file_id id = { 0 };
@@ -112,7 +112,7 @@ START_TEST(chosen_paths)
 			n++;
 		longest = MAX(longest, n);
 	}
-	ck_assert_uint_le(longest, 20); /* of 4096 in as many places: 8 or so */
+	ck_assert_uint_le(longest, 20); /* of 4096 in as many buckets: 8 or so */
 	for (unsigned i = 0; i < ARRAY_SIZE(held); i++)
 		blobs_put(&table.blobs, held[i]);
 }
@@ -120,8 +120,8 @@ END_TEST
 
 /* ── processes ──────────────────────────────────────────────────────────────────────────── */
 
-/* A process has a child and ends, which has one and ends, and so on: the oldest of them go, and not
- * those who have nothing to do with it. */
+/* A process forks and exits, its child does the same, and so on: the table forgets the oldest of
+ * them, and no unrelated process. */
 START_TEST(endless_chain)
 {
 	const uint32_t n = 30000, witnesses = 100;
@@ -147,7 +147,7 @@ START_TEST(endless_chain)
 }
 END_TEST
 
-/* There is no room for those who live: when there is, they are told of again. */
+/* There is no room for live processes: when there is, the engine reports them again. */
 START_TEST(told_again)
 {
 	struct pp_task tasks[] = {
@@ -185,7 +185,7 @@ START_TEST(told_again)
 	ck_assert_str_eq(thread_comm(&thread_find(&k.table, 100)->process->main), "sh");
 	keep_status(&k, &status);
 	ck_assert_uint_eq(status.tasks, 1);
-	/* Not as often as somebody wants it. */
+	/* Not as often as a client wants. */
 	k.table.lacking = true;
 	clock_gettime(CLOCK_MONOTONIC, &clock);
 	k.told = (uint64_t)clock.tv_sec * 1000000000;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * BPF programs between two looks: what the iterator tells, written by hand into a file that is read
- * as the iterator would be, and what the sideband says of it; and those of this kernel.
+ * BPF programs between two looks: writes the iterator's output by hand into a file that the keeper
+ * reads like the iterator, and checks the sideband; also with this kernel's programs.
  */
 #include "tests/unit/keeper-kernel.h"
 
@@ -147,7 +147,7 @@ static void listen_since(uint64_t since)
 	munmap(file, size);
 }
 
-/* Of the symbol at that address; NULL. */
+/* The symbol at that address, or NULL. */
 static const struct said *find(uint64_t address, bool ends)
 {
 	for (size_t i = 0; i < n_said; i++)
@@ -187,7 +187,7 @@ START_TEST(come_and_go)
 	nobody();
 	has(7, 0x7000, 601); /* two clocks are read one after the other */
 	has(8, 0x8000, 2500);
-	has(9, 0x9000, 1500); /* was long in coming: nobody can have run it at the last look */
+	has(9, 0x9000, 1500); /* took long to appear: it cannot have run at the last look */
 	has(10, 0xa000, 9999);
 	look(3000);
 	listen_since(0);
@@ -198,7 +198,7 @@ START_TEST(come_and_go)
 	check_time(find(0x9000, false), 2000);
 	check_time(find(0xa000, false), 3000);
 	ck_assert_ptr_null(find(0x7000, true));
-	/* What has ended is in no sideband of later. */
+	/* An ended program is not in the sideband of a later time. */
 	listen_since(3001);
 	ck_assert_ptr_null(find(0x3000, false));
 	ck_assert_ptr_null(find(0x3000, true));
@@ -207,7 +207,7 @@ START_TEST(come_and_go)
 }
 END_TEST
 
-/* Where a program was another is now: it had ended before that began. */
+/* Another program is at the address now: the first had ended before. */
 START_TEST(places)
 {
 	has(1, 0x1000, 100);
@@ -216,19 +216,19 @@ START_TEST(places)
 	look(2000);
 	nobody();
 	has(4, 0x1000, 2300);
-	has(5, 0x2020, 2600); /* reaches into it */
-	has(6, 0x3040, 2100); /* directly behind it */
+	has(5, 0x2020, 2600); /* overlaps it */
+	has(6, 0x3040, 2100); /* directly after it */
 	look(3000);
 	listen_since(0);
 	check_time(find(0x1000, true), 2299);
 	check_time(find(0x2000, true), 2599);
 	check_time(find(0x3000, true), 3000);
-	/* The new one in the old one's place is not the one that ended. */
+	/* The new program at the old one's address is not the one that ended. */
 	listen_since(3001);
 	ck_assert_ptr_nonnull(find(0x1000, false));
 	ck_assert_str_eq(find(0x1000, false)->name, "bpf_prog_4");
 	ck_assert_ptr_null(find(0x1000, true));
-	/* Its number is another's, after 2^31 more of them. */
+	/* Another program has its number, after 2^31 more. */
 	nobody();
 	has(4, 0xf000, 3100);
 	has(5, 0x2020, 2600);
@@ -263,7 +263,7 @@ START_TEST(parts)
 	ck_assert_uint_eq(n_said, 9);
 	check_time(find(0x5200, true), 3000);
 	ck_assert_ptr_null(find_program(6, true));
-	/* What has ended is not looked for again; what has not is. */
+	/* The keeper drops ended programs from its index, and keeps the others. */
 	for (size_t i = 0, n = 0; i < NOTICE_BUCKETS; i++) {
 		n += !LIST_EMPTY(&table.notice_buckets[i]);
 		ck_assert_uint_le(n, 1);
@@ -271,7 +271,7 @@ START_TEST(parts)
 }
 END_TEST
 
-/* By the numbers that were given out meanwhile. */
+/* Inferred from the numbers assigned meanwhile. */
 START_TEST(unseen)
 {
 	has(100, 0x1000, 100);
@@ -290,7 +290,7 @@ START_TEST(unseen)
 	has(112, 0x6000, 4200);
 	look(5000);
 	ck_assert_uint_eq(table.unseen, 9);
-	/* The numbers begin anew. */
+	/* The numbers wrap. */
 	has(UINT32_MAX / 2, 0x7000, 5100);
 	look(6000);
 	ck_assert_uint_eq(table.unseen, 9 + UINT32_MAX / 2 - 113);
@@ -311,7 +311,7 @@ static void damage(size_t at, uint32_t value)
 	ck_assert_int_eq(loaded_look(&of_iterator, &table, idle, NULL), -EBADMSG);
 }
 
-/* What was told before holds. */
+/* Earlier data stays valid. */
 START_TEST(damaged)
 {
 	has(1, 0x1000, 100);
@@ -345,7 +345,7 @@ START_TEST(damaged)
 }
 END_TEST
 
-/* A hundredth of the time at most, whatever it costs. */
+/* At most a hundredth of the time, whatever a look costs. */
 START_TEST(pauses)
 {
 	has(1, 0x1000, 100);
@@ -362,7 +362,7 @@ START_TEST(pauses)
 }
 END_TEST
 
-/* Many of them put out each other, and nobody else. */
+/* Many programs displace each other, and nothing else. */
 START_TEST(a_quarter)
 {
 	begin_shell();
@@ -380,7 +380,7 @@ START_TEST(a_quarter)
 }
 END_TEST
 
-/* They go all at once, some of them earlier than the others: each has its time. */
+/* They end all at once, some earlier than the others: each has its own time. */
 START_TEST(many_ends)
 {
 	const uint32_t n = 3000;
@@ -393,7 +393,7 @@ START_TEST(many_ends)
 		has(n + i + 1, 0x100000 + 64 * (n - 10 - i), 2100 + i % 800);
 	look(3000);
 	ck_assert_uint_eq(table.untimed, 0);
-	/* After a look in vain it is known what was there before. */
+	/* After a failed look, the keeper knows what was there before. */
 	nobody();
 	put("damaged!", 8);
 	ck_assert_int_eq(loaded_look(&of_iterator, &table, idle, NULL), -EBADMSG);
@@ -407,7 +407,7 @@ END_TEST
 
 /* ── those of this kernel ───────────────────────────────────────────────────────────────── */
 
-/* Of two functions, which stand apart. */
+/* Has two functions at different addresses. */
 static int load_program(struct bpf_prog_info *ret, uint64_t symbols[2], uint32_t lengths[2])
 {
 	const struct bpf_insn code[] = {
@@ -445,7 +445,7 @@ struct told {
 	uint64_t time;
 };
 
-/* What the sideband says of it: that it is there, or that it has gone. */
+/* The sideband's records of it: that it is loaded, or unloaded. */
 static struct told find_told(int peer, const struct bpf_prog_info *info, const uint64_t symbols[2],
 			     const uint32_t lengths[2], bool ends)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The keeper's table: records of the kernel's go in, made by hand, and what comes out must say of
- * every time who was called what and had what mapped.
+ * The keeper's table: applies handmade records of the kernel; the output must give the right names
+ * and mappings at every time.
  */
 #include "tests/unit/keeper-table.h"
 
@@ -24,7 +24,7 @@ static void idle(void *context)
 	(void)context;
 }
 
-/* Of a window, applied up to a time (0: all of it). */
+/* For a window, applied up to a time (0: all of it). */
 static struct pp_sideband_header look(uint64_t since, uint64_t until, uint64_t at)
 {
 	_cleanup_close_ int fd = -EBADF;
@@ -39,8 +39,8 @@ static struct pp_sideband_header look(uint64_t since, uint64_t until, uint64_t a
 	return h;
 }
 
-/* Nothing is applied: there may be more than a replay has room for. Returns how many mappings are
- * told of, of one process or (0) of all. */
+/* Applies nothing: there may be more than a replay has room for. Returns the number of mappings in
+ * the file, of one process or (0) of all. */
 static uint64_t count_maps(uint64_t since, uint32_t pid, struct pp_sideband_header *ret)
 {
 	_cleanup_close_ int fd = -EBADF;
@@ -93,13 +93,13 @@ START_TEST(a_life)
 	check_path(200, 0x1000, "");
 	ck_assert(replay_find(&replay, 200)->ended);
 	ck_assert(!replay_find(&replay, 100)->ended);
-	/* The parent's FORK says what the child has; nothing is said twice. */
+	/* The parent's FORK gives the child its mappings; no record repeats them. */
 	ck_assert_uint_eq(replay.of_type[PERF_RECORD_MMAP2], 4);
 	ck_assert_uint_eq(replay.of_type[PERF_RECORD_FORK], 2);
 }
 END_TEST
 
-/* What the parent would say is not in the file: the child says it. */
+/* The parent is not in the file: the child's own records have the mappings. */
 START_TEST(parent_has_ended)
 {
 	struct pp_sideband_header h;
@@ -112,7 +112,7 @@ START_TEST(parent_has_ended)
 	exits(100, 100);
 	since = now + 1;
 	h = look(since, 0, 0);
-	ck_assert_uint_eq(h.processes, 3); /* with the shell's parent, of which nothing is known */
+	ck_assert_uint_eq(h.processes, 3); /* with the shell's parent, which is unknown */
 	ck_assert_uint_eq(h.ended, 1);
 	check_name(100, "");
 	check_name(200, "sh");
@@ -149,7 +149,7 @@ START_TEST(windows)
 }
 END_TEST
 
-/* The same number again, with and without the EXIT of who had it. */
+/* A reused number, with and without the EXIT of its previous owner. */
 START_TEST(numbers_again)
 {
 	uint64_t first, second;
@@ -181,7 +181,7 @@ START_TEST(threads)
 	begin_shell();
 	starts_thread(100, 101);
 	starts_thread(100, 102);
-	comm(101, 101, "wrong", 0); /* another process's, which nobody has told of */
+	comm(101, 101, "wrong", 0); /* of another, unknown process */
 	comm(100, 102, "worker", 0);
 	before = now;
 	exits(100, 102);
@@ -192,7 +192,7 @@ START_TEST(threads)
 	ck_assert(replay_find(&replay, 102)->ended);
 	look(now + 1, 0, 0);
 	ck_assert_ptr_null(replay_find(&replay, 102));
-	/* The main one ends before the others: the process lives on. */
+	/* The main thread exits before the others: the process lives on. */
 	starts_thread(100, 103);
 	exits(100, 100);
 	ck_assert_uint_eq(table.n_ended, 0);
@@ -205,7 +205,7 @@ START_TEST(threads)
 }
 END_TEST
 
-/* Any thread may exec: all others end, and it has the process's number then. */
+/* Any thread may exec: all others end, and it takes the process's number. */
 START_TEST(thread_execs)
 {
 	begin_shell();
@@ -225,7 +225,7 @@ START_TEST(thread_execs)
 }
 END_TEST
 
-/* More threads than anybody wants to keep: bounded, and the process keeps its own. */
+/* More threads than the keeper should keep: it limits them, and the process keeps its own. */
 START_TEST(many_threads)
 {
 	uint64_t used = 0;
@@ -238,7 +238,7 @@ START_TEST(many_threads)
 			used = table.memory.used;
 	}
 	ck_assert_uint_eq(table.memory.used, used);
-	ck_assert_uint_eq(table.forgotten, 0); /* they were called as their process is */
+	ck_assert_uint_eq(table.forgotten, 0); /* they had the process's name */
 	ck_assert_uint_lt(used, 1 << 20);
 	exits(100, 100);
 	ck_assert_uint_eq(table.n_ended, 1);
@@ -255,7 +255,7 @@ static struct pp_task told_task(uint32_t pid, uint32_t tid, uint64_t started, co
 	return t;
 }
 
-/* The path stands behind the entry. */
+/* The path follows the entry. */
 struct told_map {
 	uint8_t bytes[sizeof(struct pp_task_map) + 32];
 };
@@ -308,9 +308,9 @@ START_TEST(told)
 		told_map(500, 0x1000, "/bin/late"),
 	};
 
-	/* Between the beginning and the telling: */
+	/* Between the beginning and the iterator's output: */
 	forks(100, 200);	     /* 100 is not known yet */
-	maps(100, 0x8000, "/lib/x"); /* told of as well as recorded, or not */
+	maps(100, 0x8000, "/lib/x"); /* may be in the iterator's output as well */
 	execs(300, "new");
 	maps(300, 0x2000, "/bin/new");
 	exits(400, 400);
@@ -325,7 +325,7 @@ START_TEST(told)
 	check_path(100, 0x8000, "");
 	look(0, 0, 0);
 	check_path(100, 0x8000, "/lib/x");
-	check_name(200, "sh"); /* at its FORK; its COMM would have come */
+	check_name(200, "sh"); /* from its FORK; its COMM would have come */
 	check_path(200, 0x1000, "/bin/sh");
 	check_name(300, "new");
 	check_path(300, 0x1000, "");
@@ -333,15 +333,16 @@ START_TEST(told)
 	check_name(400, "gone");
 	ck_assert(replay_find(&replay, 400)->ended);
 	ck_assert(replay_find(&replay, 500)->ended);
-	check_path(500, 0x1000, "/bin/sh"); /* not what it was told of: somebody else's */
-	/* Once more changes nothing. */
+	check_path(500, 0x1000, "/bin/sh"); /* not the reported one: another process's */
+	/* A repetition changes nothing. */
 	ck_assert_int_eq(tell(tasks, ARRAY_SIZE(tasks), map, ARRAY_SIZE(map)), 0);
 	ck_assert_uint_eq(table.n_ended, 2);
 	ck_assert_uint_eq(table.n_processes, 5);
 }
 END_TEST
 
-/* A child that was forked before its parent was told of has the parent's maps, also alone. */
+/* A child forked before the iterator reported its parent has the parent's mappings, even when read
+ * alone. */
 START_TEST(told_and_shared)
 {
 	const struct pp_task tasks[] = { told_task(100, 100, 50, "sh") };
@@ -384,8 +385,8 @@ START_TEST(told_after_loss)
 }
 END_TEST
 
-/* Linear: 400,000 mappings take no second, and with a search for each of them would take minutes.
- * After a loss all of them are told again, and are there. */
+/* Linear: 400,000 mappings take less than a second, and a search for each would take minutes. After
+ * a loss the engine reports them all again. */
 START_TEST(told_of_many_maps)
 {
 	const struct pp_task tasks[] = { told_task(100, 100, 50, "sh") };
@@ -406,7 +407,7 @@ START_TEST(told_of_many_maps)
 }
 END_TEST
 
-/* More than anybody wants to read at once: of n processes from pid on. */
+/* Reports n processes from pid on, which are more than one read can take. */
 static int write_told(int fd, uint32_t pid, uint32_t n, uint32_t n_maps)
 {
 	_cleanup_free_ struct told_map *map = calloc(n_maps, sizeof(*map));
@@ -437,7 +438,7 @@ START_TEST(greedy_are_cut_short)
 
 	for (uint32_t i = 0; i < ARRAY_SIZE(tasks); i++)
 		tasks[i] = told_task(1000 + i, 1000 + i, 50, "sh");
-	/* Those who come last find room as well. */
+	/* The last ones find room as well. */
 	ck_assert_int_eq(write_told(fd, 1000, MODEST / 2, 5), 0);
 	lseek(fd, 0, SEEK_END);
 	ck_assert_int_eq(write_told(fd, 1000 + MODEST, GREEDY, 5000), 0);
@@ -487,7 +488,7 @@ START_TEST(told_wrong)
 	add_to(&m, offsetof(struct pp_task_map, path_size), -1);
 	ck_assert_int_eq(tell(NULL, 0, &m, 1), -EBADMSG);
 	m = told_map(100, 0x1000, "/bin/sh");
-	add_to(&m, offsetof(struct pp_task_map, end), -0x1000); /* that is where it begins */
+	add_to(&m, offsetof(struct pp_task_map, end), -0x1000); /* it begins there */
 	ck_assert_int_eq(tell(NULL, 0, &m, 1), -EBADMSG);
 	ck_assert(!table.told);
 }
@@ -519,7 +520,7 @@ START_TEST(oldest_ended_go)
 	ck_assert_uint_eq(oldest, n - table.n_ended);
 	h = look(now - 1, 0, 0);
 	ck_assert_uint_eq(h.forgotten, table.forgotten);
-	/* The youngest that was forgotten ended when it did: four records each. */
+	/* The newest forgotten process ended at that time: four records each. */
 	ck_assert_uint_eq(h.complete, 1000 + 10 * (4 + 4 * oldest));
 	check_name(100, "sh");
 	check_path(100, 0x5000, "/lib/libc.so");
@@ -554,7 +555,7 @@ START_TEST(names_stay)
 }
 END_TEST
 
-/* A child has what its parent had, also when that had to go. */
+/* A child has its parent's mappings, even if the parent had to lose them. */
 START_TEST(lessened_parent)
 {
 	begin_shell();
@@ -571,7 +572,7 @@ START_TEST(lessened_parent)
 }
 END_TEST
 
-/* Mapped again and again: what was covered goes, what can be seen stays. */
+/* Repeated mappings: covered ones go, visible ones stay. */
 START_TEST(covered_maps_go)
 {
 	char path[32];
@@ -590,7 +591,7 @@ START_TEST(covered_maps_go)
 }
 END_TEST
 
-/* Of a process that has so many mappings that some had to go, and whose children began with all. */
+/* A process has so many mappings that some had to go, and its children began with all of them. */
 START_TEST(shared_maps_are_told_once)
 {
 	struct pp_sideband_header h;
@@ -609,11 +610,11 @@ START_TEST(shared_maps_are_told_once)
 		maps(100, 0x8000000 + 0x2000 * i, "/tmp/more");
 	ck_assert_uint_eq(table.forgotten, 1);
 	ck_assert_uint_lt(thread_find(&table, 100)->process->n_maps, 24000);
-	/* The newest of those that are shared is told again. */
+	/* The file repeats the newest of the shared ones. */
 	ck_assert_uint_eq(count_maps(0, 0, &h), 2 + 16000 + 8200 + 1);
 	ck_assert_uint_eq(h.cut, 0);
 	ck_assert_uint_lt(h.size, 4 << 20);
-	/* Nor does it matter what it is called. */
+	/* Nor does its name matter. */
 	for (unsigned i = 0; i < 1000; i++) {
 		snprintf(name, sizeof(name), "name%u", i);
 		comm(100, 100, name, 0);
@@ -622,7 +623,8 @@ START_TEST(shared_maps_are_told_once)
 }
 END_TEST
 
-/* Each child has what its parent had then, whatever became of that, at little cost. */
+/* Each child has the mappings that its parent had then, whatever happens to the parent later, at
+ * little cost. */
 START_TEST(former_maps)
 {
 	const uint32_t rounds = 4, n = 600;
@@ -654,12 +656,12 @@ START_TEST(former_maps)
 		snprintf(path, sizeof(path), "/tmp/%u", i);
 		check_path(pid, 0x100000, path);
 		check_path(pid, 0x100000 + 0x1000 * (n / 2 - 1), path);
-		/* What was there before: in the round before, or not at all. */
+		/* The mapping from the round before, or none. */
 		snprintf(path, sizeof(path), "/tmp/%u", i - 1);
 		check_path(pid, 0x100000 + 0x1000 * (n / 2), i % 2 ? path : "");
 	}
 	check_path(100, 0x100000 + 0x1000 * (n / 2), "/tmp/3");
-	/* The children have ended and are forgotten: so is what only they had. */
+	/* The children have ended and are forgotten: so are the mappings that only they had. */
 	for (uint32_t i = 0; i < rounds; i++)
 		process_forget(&table, thread_find(&table, 200 + i)->process);
 	for (uint32_t i = 0; i < 4 * n; i++)
@@ -668,8 +670,8 @@ START_TEST(former_maps)
 }
 END_TEST
 
-/* Children of one that is not told of have to be told of with all it had: there is an end to it,
- * for those who want most, and it is said. */
+/* Children of an unreported parent must repeat all its mappings: that has a limit, which hits the
+ * largest first, and the file says so. */
 START_TEST(telling_is_bounded)
 {
 	const uint32_t n = 400;
@@ -692,7 +694,7 @@ START_TEST(telling_is_bounded)
 	ck_assert_uint_gt(count_maps(since, 0, &h), 10000);
 	ck_assert_uint_eq(h.cut, n);
 	ck_assert_uint_lt(h.size, 9 << 20);
-	ck_assert_uint_gt(h.size, 7 << 20); /* as much as is allowed */
+	ck_assert_uint_gt(h.size, 7 << 20); /* close to the limit */
 	ck_assert_uint_gt(count_maps(since, 1000, &h), 100);
 	replay.only = 100;
 	look(since, 0, 0);
@@ -726,7 +728,7 @@ END_TEST
 
 /* ── the kernel's own, and what is wrong ────────────────────────────────────────────────── */
 
-/* 0, a kernel's address, anything. */
+/* 0, a kernel address, anything. */
 START_TEST(impossible_times)
 {
 	const uint64_t times[] = { 0, 1, 999, 0xffffffffc0001000, UINT64_MAX, 5000000 };
@@ -768,7 +770,7 @@ static unsigned places_behind(struct process *p)
 	return n;
 }
 
-/* Of times that can be, and are much too late: nobody looks through all for their places. */
+/* Possible but much too late times: the table does not search everything for their places. */
 START_TEST(late_records)
 {
 	const uint32_t n = 5000;
@@ -791,7 +793,7 @@ START_TEST(late_records)
 	ck_assert_uint_eq(TAILQ_PREV(late, processes, link)->ended, late->ended);
 	loses(1);
 	ck_assert_uint_eq(table.untimed, 2);
-	/* A little late is nothing to count. */
+	/* A small delay does not count. */
 	now = later;
 	forks(100, 201);
 	now = later - 500;
@@ -813,13 +815,13 @@ START_TEST(damaged)
 	record(PERF_RECORD_FORK, 0, zeroes, 16); /* cut */
 	ck_assert_uint_eq(table.lost, 2);
 	memset(text, 1, sizeof(text));
-	record(PERF_RECORD_COMM, 0, text, sizeof(text)); /* no end of the text */
+	record(PERF_RECORD_COMM, 0, text, sizeof(text)); /* the text has no end */
 	ck_assert_uint_eq(table.lost, 3);
 	record(PERF_RECORD_MMAP2, 0, zeroes, 64); /* no text at all */
 	ck_assert_uint_eq(table.lost, 4);
 	record(PERF_RECORD_NAMESPACES, 0, (const uint64_t[]){ 0, 3, 1, 1 }, 32);
 	ck_assert_uint_eq(table.lost, 5);
-	task(PERF_RECORD_FORK, 100, 100, 100, 100); /* a process its own parent */
+	task(PERF_RECORD_FORK, 100, 100, 100, 100); /* a process is its own parent */
 	ck_assert_uint_eq(table.lost, 6);
 	loses(10);
 	ck_assert_uint_eq(table.lost, 16);

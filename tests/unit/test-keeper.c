@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The keeper as a process: who may ask what, when it ends, and that with the kernel's own events
- * its file says of processes what really was.
+ * The keeper as a process: which requests it accepts, when it exits, and that with the kernel's own
+ * events its file is true.
  */
 #include "tests/unit/keeper-kernel.h"
 
@@ -73,7 +73,7 @@ START_TEST(malformed)
 }
 END_TEST
 
-/* Of another version, HELLO and END are understood, whatever size the rest has. */
+/* The keeper understands HELLO and END of another version, whatever their size. */
 START_TEST(another_version)
 {
 	struct pp_keep_request r[2] = { { .abi = 77, .type = PP_KEEP_HELLO, .serial = 9 } };
@@ -121,7 +121,7 @@ START_TEST(nothing_kept)
 }
 END_TEST
 
-/* Whoever does not take the answers loses the connection, and holds nobody up. */
+/* A peer that does not read its answers loses the connection, and delays no other peer. */
 START_TEST(slow_peer)
 {
 	struct pp_keep_request r = { .abi = PP_KEEP_ABI, .type = PP_KEEP_HELLO };
@@ -195,7 +195,7 @@ START_TEST(ends_when_idle)
 }
 END_TEST
 
-/* It keeps something, but nobody can come for it. Another file of the name is none of its own. */
+/* It keeps something, but its socket is unreachable. Another file of that name is not its own. */
 START_TEST(ends_when_unreachable)
 {
 	for (int renamed = 0; renamed < 2; renamed++) {
@@ -207,7 +207,7 @@ START_TEST(ends_when_unreachable)
 		fd = keeper_connect(&k);
 		keep_all(fd, false);
 		close(fd);
-		fd = keeper_connect(&k); /* it goes on without anybody */
+		fd = keeper_connect(&k); /* it continues without a peer */
 		ck_assert_uint_eq(keeper_ask_for(fd, PP_KEEP_HELLO).status.keeping, 1);
 		if (renamed) {
 			snprintf(other, sizeof(other), "%s/other", k.directory);
@@ -216,7 +216,7 @@ START_TEST(ends_when_unreachable)
 		} else {
 			ck_assert_int_eq(unlink(k.address.sun_path), 0);
 		}
-		/* Whoever is connected still is served. */
+		/* It still serves connected peers. */
 		ck_assert_uint_eq(keeper_ask_for(fd, PP_KEEP_HELLO).status.keeping, 1);
 		close(fd);
 		keeper_process_wait(&k);
@@ -296,7 +296,8 @@ static void apply_slowly(void *context _unused_, const uint8_t *record _unused_,
 	nanosleep(&ms, NULL);
 }
 
-/* Records that take long to apply: after a step one can do something else, and nothing is lost. */
+/* Records that take long to apply: the keeper works in steps, serves peers in between, and loses
+ * nothing. */
 START_TEST(in_steps)
 {
 	const size_t n = 200;
@@ -329,8 +330,8 @@ START_TEST(in_steps)
 }
 END_TEST
 
-/* Each one that ran, once, with its name and what it ran; also what ran while nobody was there,
- * and while the rings were changed. */
+/* The file has each program that ran, once, with its name, even those that ran without a peer, and
+ * while the rings were replaced. */
 START_TEST(short_lives)
 {
 	pid_t pids[RUNS];
@@ -352,7 +353,7 @@ START_TEST(short_lives)
 }
 END_TEST
 
-/* The rings are changed again and again meanwhile; nothing is lost, and nothing told twice. */
+/* The rings are replaced again and again meanwhile; nothing is lost or repeated. */
 START_TEST(changed_rings)
 {
 	pid_t pids[RUNS], child;
@@ -377,7 +378,7 @@ START_TEST(changed_rings)
 }
 END_TEST
 
-/* How often it has waited. */
+/* How often the process has slept. */
 static unsigned long waits(pid_t pid)
 {
 	char path[64], line[128];
@@ -394,7 +395,7 @@ static unsigned long waits(pid_t pid)
 	return n;
 }
 
-/* Of what the keeper waits for, those of a kind. */
+/* How many descriptors of a kind the keeper's epoll set has. */
 static unsigned count_waited_for(pid_t pid, const char *kind)
 {
 	char path[64], what[64] = "", line[128];
@@ -425,7 +426,7 @@ static unsigned count_waited_for(pid_t pid, const char *kind)
 	return n;
 }
 
-/* Perf never wakes it: that would be missing from what others record of wakeups. */
+/* perf never wakes the keeper: otherwise other recorders would miss those wakeups. */
 START_TEST(wakes_by_time)
 {
 	const struct timespec moment = { .tv_nsec = 10000000 };
@@ -448,7 +449,7 @@ static void *thread_main(void *gate)
 	return NULL;
 }
 
-/* The test itself, which was there before; a child that only forks; a thread. */
+/* The test itself, which started before the keeper; a child that only forks; a thread. */
 START_TEST(ourselves)
 {
 	struct replay *r = malloc(sizeof(*r));
@@ -490,7 +491,7 @@ START_TEST(ourselves)
 	ck_assert(replay_find(r, (uint32_t)child)->ended);
 	ck_assert_str_eq(replay_path(r, (uint32_t)child, (uint64_t)(uintptr_t)&thread_main),
 			 replay_path(r, self, (uint64_t)(uintptr_t)&thread_main));
-	/* All threads have ended but this one. */
+	/* All threads but this one have ended. */
 	for (size_t i = 0; i < r->n; i++)
 		if (r->task[i].pid == self)
 			ck_assert(r->task[i].ended == (r->task[i].tid != self));

@@ -29,7 +29,7 @@ START_TEST(failures_are_the_engines_own_words)
 	be(FAKE_FAILS, 1);
 	ck_assert_int_eq(client_create(&root, "a", "x"), -E2BIG);
 	ck_assert_str_eq(root.body.error.message, "The fake failed.");
-	/* Nothing stays behind, neither name nor namespace. */
+	/* Nothing remains, neither name nor namespace. */
 	ck_assert_uint_eq(b.lifecycle.registry.n_namespaces, 0);
 	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
 	be(FAKE_FAILS, 1);
@@ -49,7 +49,7 @@ START_TEST(death_before_a_creation)
 }
 END_TEST
 
-/* What was carried out and not answered is found, not done again. */
+/* An order that was carried out but not answered is found, not repeated. */
 START_TEST(death_after_a_creation)
 {
 	be(FAKE_DIES_AFTER, 1);
@@ -91,7 +91,7 @@ START_TEST(orders_wait_for_an_engine_that_returns)
 	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
 	fake_stop(&b.engine);
 	broker_until(&b, !orders_is_up(b.lifecycle.orders));
-	/* Reading goes on. */
+	/* The broker reads again. */
 	ck_assert_int_eq(client_show(&root, "a", "x"), 0);
 	client_send_create(&root, "a", "y");
 	broker_settle(&b);
@@ -103,7 +103,7 @@ START_TEST(orders_wait_for_an_engine_that_returns)
 }
 END_TEST
 
-/* While it was away events came and went: the model follows. */
+/* While the engine was offline events were created and deleted: the registry follows. */
 START_TEST(reconciliation)
 {
 	struct pp_spec spec;
@@ -133,7 +133,7 @@ START_TEST(reconciliation)
 }
 END_TEST
 
-/* A name that was reserved, never ordered, and is there all the same: somebody else's. */
+/* A reserved name without an order exists in the engine all the same: another broker made it. */
 START_TEST(found_before_it_was_ordered)
 {
 	struct pp_spec spec;
@@ -153,7 +153,7 @@ START_TEST(found_before_it_was_ordered)
 }
 END_TEST
 
-/* Each lie breaks the link; the truth is then found by asking anew. */
+/* Each lie breaks the link; a new enumeration then finds the truth. */
 START_TEST(lies)
 {
 	static const enum fake_mood moods[] = { FAKE_LIES_SIZE, FAKE_LIES_SERIAL, FAKE_LIES_ABI,
@@ -172,7 +172,7 @@ START_TEST(lies)
 }
 END_TEST
 
-/* An engine that tells of two events with one name is not followed into nonsense. */
+/* An engine that reports two events with one name does not confuse the broker. */
 START_TEST(contradictions)
 {
 	struct pp_spec spec;
@@ -201,7 +201,7 @@ static uint64_t programs_of(uint32_t uid)
 	return a ? a->used[QUOTA_PROGRAMS] : 0;
 }
 
-/* What a glob comes to is the engine's to find out, within what is left when the order is sent. */
+/* The engine expands a glob, within the allowance at the time of the order. */
 START_TEST(programs_are_charged)
 {
 	const struct pp_allowance *allowed = &b.engine.last.allowance;
@@ -219,7 +219,7 @@ START_TEST(programs_are_charged)
 	ck_assert_uint_eq(allowed->all_there, 48);
 	ck_assert_uint_ne(allowed->work, UINT32_MAX);
 	ck_assert_uint_eq(programs_of(TEAM), 3);
-	/* Two that are ordered together cannot both have what is left. */
+	/* Two orders at the same time cannot both use the remaining allowance. */
 	fake_wait(&b.engine, true);
 	client_send_create(&team, "a", "y");
 	client_send_create(&team, "a", "z");
@@ -229,19 +229,19 @@ START_TEST(programs_are_charged)
 	ck_assert_int_eq(client_receive(&team), 0);
 	ck_assert_int_eq(client_receive(&team), 0);
 	ck_assert_uint_eq(allowed->sources, 1);
-	ck_assert_uint_eq(programs_of(TEAM), 9); /* (the fake keeps to nothing) */
+	ck_assert_uint_eq(programs_of(TEAM), 9); /* (the fake ignores its allowance) */
 	ck_assert_int_eq(client_create(&team, "a", "none"), -EDQUOT);
 	ck_assert_ptr_nonnull(strstr(team.body.error.message, "MaxProgramsPerUser="));
 	ck_assert_uint_eq(b.engine.created, 3);
 	ck_assert_uint_eq(b.lifecycle.registry.n_events, 3);
-	/* Root has all there is, and no tracepoint is too full for it. */
+	/* Root has no limit, and no tracepoint is too full for it. */
 	b.engine.sources = 1;
 	ck_assert_int_eq(client_create(&root, "b", "r"), 0);
 	ck_assert_uint_eq(allowed->sources, 1);
 	ck_assert_uint_eq(allowed->creator_there, UINT32_MAX);
 	ck_assert_uint_eq(allowed->all_there, UINT32_MAX);
 	ck_assert_int_eq(client_create(&root, "b", "none"), -EDQUOT);
-	/* What is found at a start is charged, over any limit. */
+	/* Events found at start are charged, beyond any limit. */
 	fake_hang_up(&b.engine);
 	broker_until(&b, !orders_is_up(b.lifecycle.orders));
 	broker_until(&b, orders_is_up(b.lifecycle.orders));
@@ -262,7 +262,7 @@ static uint64_t samples_of(uint32_t uid)
 	return a ? a->used[QUOTA_SAMPLES] : 0;
 }
 
-/* As much as the fake's events ask for, which sample at 4000 Hz, and not of root. */
+/* The charge matches the fake's events, which sample at 4000 Hz; root has no limit. */
 START_TEST(samples_are_charged)
 {
 	struct client team;
@@ -281,7 +281,7 @@ START_TEST(samples_are_charged)
 		ck_assert_int_eq(client_create(&root, "b", name), 0);
 	}
 	ck_assert_uint_eq(samples_of(0), 16000);
-	/* Found again as it was. */
+	/* The same after a new enumeration. */
 	fake_hang_up(&b.engine);
 	broker_until(&b, !orders_is_up(b.lifecycle.orders));
 	broker_until(&b, orders_is_up(b.lifecycle.orders));
@@ -293,7 +293,7 @@ START_TEST(samples_are_charged)
 }
 END_TEST
 
-/* A second name costs none, until the rings are its own. */
+/* A second name costs nothing, until it inherits the rings. */
 START_TEST(programs_are_inherited)
 {
 	struct pp_msg_create_request request = {
@@ -321,7 +321,8 @@ START_TEST(programs_are_inherited)
 }
 END_TEST
 
-/* Who has no room for what another deletes does not get it: then it ends under all its names. */
+/* A user without room for another's deleted event does not inherit it: then it ends under all its
+ * names. */
 START_TEST(nobody_inherits_over_a_limit)
 {
 	struct pp_msg_create_request request = {
@@ -347,7 +348,7 @@ START_TEST(nobody_inherits_over_a_limit)
 		ck_assert_int_eq(client_call(&team, PP_OP_CREATE, &request), 0);
 		ck_assert_uint_eq(team.body.event.shares, 1);
 	}
-	/* Seven of seven, and then it is three too many. */
+	/* Seven of seven, and then three too many. */
 	b.engine.sources = 7;
 	request.flags = PP_EVENT_NO_SHARE;
 	strcpy(request.name, "own");
@@ -362,7 +363,7 @@ START_TEST(nobody_inherits_over_a_limit)
 	ck_assert_uint_eq(programs_of(TEAM), 7);
 	ck_assert_uint_eq(programs_of(0), 0);
 	ck_assert_uint_eq(b.lifecycle.registry.n_events, 1);
-	/* One's own are no more than they were, whatever the limit. */
+	/* Inheriting one's own event adds nothing, whatever the limit. */
 	strcpy(request.name, "mine");
 	request.flags = PP_EVENT_SHARE;
 	ck_assert_int_eq(client_call(&team, PP_OP_CREATE, &request), 0);
@@ -414,7 +415,7 @@ static uint64_t real_memory(uint64_t data_size)
 	return 2 * (PP_RING_PAGE + data_size + 4096);
 }
 
-/* Buffers are charged to who created the event: nobody else but root changes them. */
+/* Buffers are charged to the event's creator: only the creator and root may change them. */
 START_TEST(whose_buffers_they_are)
 {
 	uint64_t before;
@@ -449,13 +450,13 @@ START_TEST(changes)
 	ck_assert_uint_eq(root.body.event.set, 1);
 	ck_assert_uint_eq(b.engine.last_nodes, 1);
 	ck_assert_uint_eq(b.engine.last_sources, 0);
-	/* What is not to be changed stays. */
+	/* Unchanged settings stay. */
 	ck_assert_int_eq(change(&root, "x", PP_CHANGE_BUFFER, 5000, 0, ""), 0);
 	ck_assert_str_eq(root.body.event.filter, "a == 1");
 	ck_assert_uint_eq(root.body.event.data_size, 8192);
 	ck_assert_uint_eq(root.body.event.set, 2);
 	ck_assert_uint_eq(root.body.event.memory, new);
-	/* The old rings are charged until nobody has them any more. */
+	/* The old rings are charged until nothing holds them. */
 	ck_assert_uint_eq(used(QUOTA_MEMORY), old + new);
 	ck_assert_uint_eq(b.quota.sum.held, old);
 	fake_release(&b.engine, 100);
@@ -469,7 +470,7 @@ START_TEST(changes)
 	ck_assert_uint_eq(used(QUOTA_MEMORY), new);
 	ck_assert_int_eq(client_show(&root, "a", "x"), 0);
 	ck_assert_uint_eq(root.body.event.state, PP_EVENT_RUNNING);
-	/* One that its user cannot pay is not ordered. */
+	/* An order that exceeds its user's limit is not sent. */
 	b.config.max_memory = 1 << 20;
 	broker_limits(&b);
 	ck_assert_int_eq(change(&root, "x", PP_CHANGE_BUFFER, 1 << 20, 0, ""), -EDQUOT);
@@ -512,7 +513,7 @@ START_TEST(pauses)
 	ck_assert_uint_eq(b.engine.paused, 1);
 	ck_assert_int_eq(client_show(&root, "a", "x"), 0);
 	ck_assert_uint_eq(root.body.event.state, PP_EVENT_PAUSED);
-	/* One that is paused can be changed and deleted. */
+	/* A paused event can be changed and deleted. */
 	ck_assert_int_eq(change(&root, "x", PP_CHANGE_MAX_RATE, 0, 1, ""), 0);
 	ck_assert_uint_eq(root.body.event.state, PP_EVENT_PAUSED);
 	ck_assert_int_eq(client_pause(&root, "a", "x", false), 0);
@@ -542,7 +543,7 @@ START_TEST(pauses_of_a_namespace)
 	ck_assert_uint_eq(b.engine.paused, 15);
 	ck_assert_int_eq(client_show(&root, "b", "e15"), 0);
 	ck_assert_uint_eq(root.body.event.state, PP_EVENT_RUNNING);
-	/* One fails; the others are done, and it is said. */
+	/* One fails; the others are paused, and the reply says so. */
 	be(FAKE_FAILS, 1);
 	ck_assert_int_eq(client_pause(&root, "a", "", false), -E2BIG);
 	ck_assert_ptr_nonnull(strstr(root.body.error.message, "14 of 15"));
@@ -562,14 +563,14 @@ START_TEST(second_names)
 	ck_assert_int_eq(share(&root, "b", "y"), 0);
 	ck_assert_uint_eq(root.body.event.shares, 1);
 	ck_assert_uint_eq(root.body.event.memory, 0);
-	/* The name of a name is one of the rings. */
+	/* A name for a name is a name for the rings. */
 	ck_assert_int_eq(share(&root, "b", "z"), 0);
 	ck_assert_uint_eq(root.body.event.shares, 1);
 	ck_assert_uint_eq(b.engine.created, 1);
 	ck_assert_uint_eq(b.engine.aliased, 2);
 	ck_assert_uint_eq(used(QUOTA_EVENTS), 3);
 	ck_assert_uint_eq(used(QUOTA_MEMORY), memory);
-	/* Who shares, shares pauses, and cannot change what others have. */
+	/* A user of shared rings shares pauses, and cannot change another's event. */
 	ck_assert_int_eq(client_pause(&root, "b", "y", true), -EBUSY);
 	ck_assert_int_eq(change(&root, "x", PP_CHANGE_MAX_RATE, 0, 1, ""), -EBUSY);
 	ck_assert_ptr_nonnull(strstr(root.body.error.message, "shares its rings"));
@@ -579,10 +580,10 @@ START_TEST(second_names)
 	ck_assert_uint_eq(b.notices[PP_NOTICE_PAUSED], 3);
 	ck_assert_int_eq(client_show(&root, "b", "z"), 0);
 	ck_assert_uint_eq(root.body.event.state, PP_EVENT_PAUSED);
-	/* The rings' programs wake readers by the id that the first name has. */
+	/* The rings' programs wake readers by the first name's id. */
 	z = registry_by_name(&b.lifecycle.registry, "b", "z");
 	ck_assert_uint_eq(pp_event_origin(&z->truth), 1);
-	/* One that is paused is not what is asked for. */
+	/* A paused event is not what the request asks for. */
 	ck_assert_int_eq(share(&root, "b", "own"), 0);
 	ck_assert_uint_eq(root.body.event.shares, 0);
 	ck_assert_int_eq(client_delete(&root, "b", "own"), 0);
@@ -620,11 +621,11 @@ START_TEST(sharing_by_default)
 	ck_assert_uint_eq(root.body.event.shares, 1);
 	ck_assert_int_eq(client_call(&root, PP_OP_CREATE, &request), 0);
 	ck_assert_uint_eq(root.body.event.shares, 0);
-	/* Paused with the name whose rings they are. */
+	/* Paused together with the owner of the rings. */
 	ck_assert_int_eq(client_pause(&root, "a", "", true), 0);
 	ck_assert_uint_eq(root.body.pause_reply.count, 3);
 	ck_assert_uint_eq(b.engine.paused, 2);
-	/* Any difference is one. */
+	/* Any difference prevents sharing. */
 	ck_assert_int_eq(client_pause(&root, "a", "", false), 0);
 	snprintf(request.name, sizeof(request.name), "other");
 	request.flags = 0;
@@ -634,7 +635,8 @@ START_TEST(sharing_by_default)
 }
 END_TEST
 
-/* Whose event it is can pause all of its names: only who says so depends on just anybody. */
+/* An event's creator can pause all of its names: a client depends on other users only on
+ * request. */
 START_TEST(sharing_with_strangers_is_asked_for)
 {
 	struct client member;
@@ -647,11 +649,11 @@ START_TEST(sharing_with_strangers_is_asked_for)
 	ck_assert_uint_eq(root.body.event.shares, 0);
 	ck_assert_int_eq(share(&root, "a", "y"), 0);
 	ck_assert_uint_eq(root.body.event.shares, 1);
-	/* A name of root's for their rings is no better. */
+	/* Root's name for another user's rings is no better. */
 	ck_assert_int_eq(client_delete(&root, "a", "x"), 0);
 	ck_assert_int_eq(client_create(&root, "b", "x"), 0);
 	ck_assert_uint_eq(root.body.event.shares, 0);
-	/* One's own, and what is in the same namespace. */
+	/* Its own events, and those in the same namespace. */
 	ck_assert_int_eq(client_create(&member, "mine", "x"), 0);
 	ck_assert_uint_eq(member.body.event.shares, 1);
 	ck_assert_int_eq(client_create(&root, "theirs", "y"), 0);
@@ -672,7 +674,7 @@ START_TEST(a_deleted_ring_that_is_mapped_stays_charged)
 	ck_assert_uint_eq(used(QUOTA_EVENTS), 0);
 	ck_assert_uint_eq(used(QUOTA_MEMORY), memory);
 	ck_assert_uint_eq(b.quota.sum.held, memory);
-	/* Also over the engine's death, and what was released meanwhile is found. */
+	/* Even when the engine dies; and the enumeration shows which rings were freed meanwhile. */
 	b.engine.held[0].bytes = 77;
 	fake_hang_up(&b.engine);
 	broker_until(&b, !orders_is_up(b.lifecycle.orders));
@@ -737,7 +739,7 @@ START_TEST(users_take_turns_in_the_queue)
 	client_send_create(&two, "two", "two0");
 	client_send_create(&two, "two", "two1");
 	broker_settle(&b);
-	/* Behind the one that is under way; then one of each. */
+	/* After the order under way; then one of each user. */
 	ck_assert_uint_eq(place_in_queue("one0"), 0);
 	ck_assert_uint_eq(place_in_queue("two0"), 1);
 	ck_assert_uint_eq(place_in_queue("one1"), 2);
@@ -751,7 +753,7 @@ START_TEST(users_take_turns_in_the_queue)
 }
 END_TEST
 
-/* The namespace has other rights than its events' files: they are made to follow. */
+/* The namespace's rights differ from its events' files: the broker corrects the files. */
 START_TEST(rights_follow_the_configuration)
 {
 	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
@@ -765,7 +767,7 @@ START_TEST(rights_follow_the_configuration)
 	broker_until(&b, !orders_first(b.lifecycle.orders));
 	ck_assert_uint_eq(b.engine.events[1].spec.group, 77);
 	ck_assert_uint_eq(b.engine.events[1].spec.mode, 0600);
-	/* Once: the next time all is as it should be. */
+	/* Only once: the next time everything matches. */
 	fake_hang_up(&b.engine);
 	broker_until(&b, !orders_is_up(b.lifecycle.orders));
 	broker_until(&b, orders_is_up(b.lifecycle.orders));
@@ -774,7 +776,7 @@ START_TEST(rights_follow_the_configuration)
 }
 END_TEST
 
-/* What happened without this daemon is told, too. */
+/* Changes from before this daemon cause notices, too. */
 START_TEST(notices)
 {
 	struct pp_spec spec;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Log lines as they come out of stderr. */
+/* Log lines as they appear on stderr. */
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 static int out[2];
 static char line[8192];
 
-/* check forks for each test: its stderr is the test's own. */
+/* check forks each test, so stderr is the test's own. */
 static void setup(void)
 {
 	ck_assert_int_eq(pipe2(out, O_CLOEXEC | O_NONBLOCK), 0);
@@ -21,7 +21,7 @@ static void setup(void)
 	unsetenv("PERFPERSIST_LOG_LEVEL");
 }
 
-/* One line came, as one write; "" if none did. */
+/* The one line that was written, in one write; "" if none was. */
 static const char *written(void)
 {
 	ssize_t n = read(out[0], line, sizeof(line) - 1);
@@ -42,7 +42,7 @@ START_TEST(plain_lines)
 }
 END_TEST
 
-/* What many requests make is bounded; what went wrong is told all the same. */
+/* Lines that many requests cause are limited; errors are logged all the same. */
 START_TEST(so_many_lines_on_events)
 {
 	unsigned n = 0;
@@ -105,7 +105,7 @@ START_TEST(a_line_is_a_line)
 }
 END_TEST
 
-/* Somebody has redirected stderr since the journal was connected to it. */
+/* stderr was redirected since the journal was connected to it. */
 START_TEST(another_stream_is_not_the_journal)
 {
 	static const char *const streams[] = { "1:1", "", "x", "8:12345:6" };

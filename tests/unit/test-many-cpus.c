@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Events of machines with many CPUs, on this one: the engine is told of CPUs that are not there,
- * and makes rings, programs and files for all of them. What happens on the CPUs that there are is
- * in their rings; what it costs is printed.
+ * Events of machines with many CPUs, on this one: the engine believes in CPUs that do not exist,
+ * and makes rings, programs and files for all of them. The real CPUs' rings get records; the test
+ * prints the costs.
  *
- * Tracepoints only: a program on one of them runs on every CPU, and nothing is opened on any.
+ * Tracepoints only: their programs run on every CPU, without a perf event on any.
  */
 #include <fcntl.h>
 #include <limits.h>
@@ -25,10 +25,10 @@
 #include "daemon/log.h"
 #include "proto/macro.h"
 
-#include "needs.h" /* after these, for check.h has a macro fail() */
+#include "needs.h" /* after these, because check.h has a macro fail() */
 
 #define BROKER 61999
-#define TIMES 9 /* for a median, if there is the time for one */
+#define TIMES 9 /* for a median, if there is time for one */
 #define RECORDS 10
 
 static char registry[] = "/tmp/perfpersist-cpus-XXXXXX";
@@ -37,7 +37,7 @@ static char registry[] = "/tmp/perfpersist-cpus-XXXXXX";
 
 static const struct machine {
 	const char *name;
-	unsigned step; /* from one CPU's number to the next */
+	unsigned step; /* the step between CPU numbers */
 	unsigned rings, possible;
 } machines[] = {
 	{ "the CPUs that there are", 1, 0, 0 },
@@ -61,7 +61,7 @@ static int real_cpus(struct pp_cpumask *ret)
 	return n;
 }
 
-/* These stand before those of daemon/cpus.c. */
+/* These override those of daemon/cpus.c. */
 int pp_cpus_read(const char *which _unused_, struct pp_cpumask *ret)
 {
 	int n = real_cpus(ret);
@@ -129,7 +129,7 @@ static void delete (uint64_t id)
 
 /* ── what is in it ──────────────────────────────────────────────────────────────────────── */
 
-/* On each of the CPUs that there are; nobody else does it all the time. */
+/* Fires on each real CPU an event that nothing else fires all the time. */
 static void make_records(void)
 {
 	struct pp_cpumask real;
@@ -154,7 +154,7 @@ static void make_records(void)
 	ck_assert_int_eq(sched_setaffinity(0, sizeof(all), &all), 0);
 }
 
-/* What the broker is told when it counts many is the file's last line. */
+/* The broker's total for many events equals the file's last line. */
 static void check_totals(const struct pp_event *e, const char *total)
 {
 	_cleanup_close_ int program = tree_totals_open(".");
@@ -170,7 +170,7 @@ static void check_totals(const struct pp_event *e, const char *total)
 			 total[strlen(line)] == '+' ? PP_MISSED_AT_LEAST : PP_MISSED_COUNTED);
 }
 
-/* The file has a line for each ring, and records on the CPUs that there are. */
+/* The file has a line for each ring, and records on the real CPUs. */
 static void check_stat(const struct pp_event *e)
 {
 	_cleanup_fclose_ FILE *f = fopen("many/event/stat", "re");
@@ -225,11 +225,11 @@ static void teardown(void)
 	ck_assert_int_eq(umount2(registry, MNT_DETACH), 0);
 }
 
-/* Both recorders of tracepoints: the generic one holds the addresses of few rings, and looks many
- * of them up; those in C always do. */
+/* Both recorders of tracepoints: the generic one holds the addresses of few rings and looks up
+ * many; those in C always look up. */
 static const struct {
 	const char *event;
-	bool counted; /* what make_records does */
+	bool counted; /* make_records() fires it */
 } events[] = {
 	{ "oom:oom_score_adj_update", true },
 	{ "sched:sched_switch", false },

@@ -30,7 +30,7 @@ static void check_merge(struct writer *w, size_t n_rings, enum perfpersist_order
 	perfpersist_event_free(e);
 }
 
-/* The same backward, as a whole and in part. */
+/* Also backward, completely and in part. */
 static void check_both(struct writer *w, size_t n_rings, const struct expected *oldest_first,
 		       size_t n)
 {
@@ -78,7 +78,7 @@ START_TEST(test_same_time)
 }
 END_TEST
 
-/* Records of one ring keep their order, whatever their times say. */
+/* Records of one ring keep their order, whatever their times. */
 START_TEST(test_time_goes_backward)
 {
 	struct writer w[2] = { writer_new(0, 4096, 64), writer_new(1, 4096, 64) };
@@ -116,7 +116,7 @@ START_TEST(test_time_goes_backward)
 }
 END_TEST
 
-/* A damaged ring gives what is newer than the damage; the others give all. */
+/* A damaged ring yields the records newer than the damage; the others yield all. */
 START_TEST(test_damaged)
 {
 	struct writer w[2] = { writer_new(0, 4096, 64), writer_new(1, 4096, 64) };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * CPUs that came, and the events that are to record on them. The fake engine makes rings on CPUs 0
- * and 3; 0 to 3 are online.
+ * CPUs that come online, and the events that are to record on them. The fake engine makes rings on
+ * CPUs 0 and 3; 0 to 3 are online.
  */
 #include "broker-fixture.h"
 #include "daemon/text.h"
@@ -37,7 +37,7 @@ static struct event *event_of(const char *name)
 	return e;
 }
 
-/* What a client is shown of it. */
+/* The event as a client sees it. */
 static const struct pp_msg_event *shown(const char *name)
 {
 	ck_assert_int_eq(client_show(&root, "a", name), 0);
@@ -84,7 +84,7 @@ START_TEST(those_that_want_them)
 	ck_assert_uint_ne(root.body.event.shares, 0);
 	missing_rings_add(&b.missing_rings);
 	broker_settle(&b);
-	/* The second one's CPU is among those that are online, and the engine knows what died. */
+	/* The second one's CPU is online, and the engine knows what was lost. */
 	ck_assert_uint_eq(b.engine.cpus, 2);
 	ck_assert_mem_eq(&b.engine.last.spec.cpus, &b.hotplug.online, sizeof(struct pp_cpumask));
 	ck_assert_str_eq(shown("all")->cpus, "0-3");
@@ -93,7 +93,7 @@ START_TEST(those_that_want_them)
 	ck_assert_uint_eq(root.body.event.memory, 0);
 	ck_assert_uint_eq(b.notices[PP_NOTICE_CHANGED], 2); /* of both names */
 	ck_assert_str_eq(shown("all")->lacking, "");
-	/* Once more: nothing is told, since nothing is otherwise. */
+	/* Once more: no notice, because nothing changed. */
 	missing_rings_add(&b.missing_rings);
 	broker_settle(&b);
 	ck_assert_uint_eq(b.engine.cpus, 4);
@@ -109,7 +109,7 @@ START_TEST(not_those_that_do_not)
 	broker_settle(&b);
 	ck_assert_uint_eq(b.engine.cpus, 0);
 	ck_assert_str_eq(shown("listed")->away, "0");
-	/* The fake made a ring there all the same. */
+	/* The fake has made a ring there all the same. */
 	ck_assert_str_eq(root.body.event.cpus, "0,3");
 }
 END_TEST
@@ -135,7 +135,7 @@ START_TEST(one_after_the_other)
 	ck_assert_int_eq(client_receive(&root), 0);
 	ck_assert_uint_lt(b.engine.cpus, 40);
 	broker_settle(&b);
-	/* The new one came after the CPUs, and the engine saw them itself. */
+	/* The new event is younger than the CPUs, so the engine saw them itself. */
 	ck_assert_uint_eq(b.engine.cpus, 40);
 	ck_assert_uint_eq(shown("e7")->state, PP_EVENT_PAUSED);
 	ck_assert_str_eq(root.body.event.cpus, "0-3");
@@ -156,7 +156,7 @@ START_TEST(one_that_is_being_created)
 }
 END_TEST
 
-/* While the order is under way all others may be given. */
+/* Other orders may be sent while this one is under way. */
 START_TEST(nobody_is_kept_waiting)
 {
 	struct pp_msg_change_request resize = {
@@ -176,7 +176,7 @@ START_TEST(nobody_is_kept_waiting)
 	ck_assert_int_eq(client_receive(&root), 0);
 	broker_settle(&b);
 	b.engine.n_held = 0;
-	charges_sweep(&b.lifecycle.charges, UINT64_MAX); /* of the resize, the old rings */
+	charges_sweep(&b.lifecycle.charges, UINT64_MAX); /* the resize's old rings */
 
 	fake_wait(&b.engine, true);
 	missing_rings_add(&b.missing_rings);
@@ -190,7 +190,7 @@ START_TEST(nobody_is_kept_waiting)
 }
 END_TEST
 
-/* The deletion, which another user asked for, is carried out before the CPUs. */
+/* Another user's deletion is carried out before the CPUs. */
 START_TEST(gone_before_its_turn)
 {
 	struct pp_msg_name x;
@@ -206,7 +206,7 @@ START_TEST(gone_before_its_turn)
 	e->ns->owner = TEAM;
 	client_send(&team, PP_OP_DELETE, &x);
 	broker_settle(&b);
-	/* Root's third order stands behind the team's first. */
+	/* Root's third order follows the team's first. */
 	ck_assert_int_eq(e->state, PP_EVENT_DELETING);
 	event_rest(e);
 	missing_rings_add(&b.missing_rings);
@@ -223,7 +223,7 @@ START_TEST(gone_before_its_turn)
 }
 END_TEST
 
-/* The engine carried the deletion out, and died: the order about the CPUs stands right behind. */
+/* The engine carried out the deletion and died: the order about the CPUs follows directly. */
 START_TEST(gone_with_the_engine)
 {
 	struct pp_msg_name x = client_name("a", "x");
@@ -267,7 +267,7 @@ START_TEST(over_a_limit)
 	missing_rings_retry(&b.missing_rings);
 	broker_settle(&b);
 	ck_assert_uint_eq(b.engine.cpus, 0);
-	/* Memory that is given back is tried for at once. */
+	/* When memory is refunded the broker tries again at once. */
 	b.config.max_memory = 1ULL << 30;
 	broker_limits(&b);
 	ck_assert_int_eq(client_delete(&root, "a", "y"), 0);
@@ -307,7 +307,7 @@ START_TEST(the_engine_dies)
 	broker_settle(&b);
 	ck_assert_str_eq(shown("x")->cpus, "0-3");
 	ck_assert_uint_eq(b.engine.moods, 0);
-	/* (Of one that died twice the order failed, and is given again.) */
+	/* (When the engine died twice, the order failed; the broker sends it again.) */
 	b.engine.moods = 2;
 	missing_rings_add(&b.missing_rings);
 	broker_until(&b, b.engine.enumerated == 4 && !orders_first(b.lifecycle.orders) &&
@@ -331,7 +331,7 @@ START_TEST(without_an_engine)
 }
 END_TEST
 
-/* CPUs came while no broker looked: the engine says for which events that counts. */
+/* CPUs came online without a broker: the engine reports the affected events. */
 START_TEST(after_an_enumeration)
 {
 	create_on("x", "");
@@ -358,13 +358,13 @@ START_TEST(since_when)
 	struct timespec now;
 
 	create_on("x", "");
-	/* As far as the test's machine has CPUs of its own, they are online. */
+	/* CPUs that the test's machine really has are online. */
 	ck_assert_int_eq(pp_parse_cpus("0-2,4-4095", &b.hotplug.online), 0);
 	ck_assert_str_eq(shown("x")->away, "3");
 	ck_assert_int_eq(client_call(&team, PP_OP_CPUS, &all), 0);
 	ck_assert_uint_eq(reply->count, 1);
 	ck_assert_uint_eq(reply->cpus[0].cpu, 3);
-	ck_assert_uint_eq(reply->cpus[0].since, 0); /* the broker has not seen it go */
+	ck_assert_uint_eq(reply->cpus[0].since, 0); /* the broker did not see it go offline */
 	pp_cpumask_clear(&b.hotplug.online, 1);
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	b.hotplug.away[1].since = now.tv_sec * 1000000000ULL + now.tv_nsec - 5000000000ULL;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Names of rings on a real bpffs: deleted, shared, handed down, and the engine killed meanwhile. */
+/* Names of rings on a real bpffs: deleted, shared, inherited, while the engine is killed. */
 #include <limits.h>
 #include <linux/membarrier.h>
 #include <poll.h>
@@ -70,7 +70,7 @@ static int has_name(const char *path, void *userdata _unused_)
 	return 0;
 }
 
-/* Every link and directory is of an event that is there, and every event has its own. */
+/* Every link and directory belongs to an event, and every event has its own. */
 static void check_registry(void)
 {
 	size_t n = 0;
@@ -91,7 +91,7 @@ static void on_released(const struct pp_orphans *r, void *userdata _unused_)
 	n_released += r->bytes == 0;
 }
 
-/* What nobody has any more is released, once the kernel is through with it. */
+/* Rings without a holder are freed, when the kernel is done with them. */
 static void wait_released(uint64_t bytes)
 {
 	reaper_kick();
@@ -188,7 +188,7 @@ START_TEST(inheriting)
 	ck_assert_uint_eq(b->spec.creator, 200);
 	ck_assert_uint_eq(c->shares, id_b);
 	ck_assert_uint_eq(c->origin, id_a);
-	/* And once more: the rings keep the id that they have. */
+	/* And once more: the rings keep their id. */
 	delete_path("db/b", &orphans);
 	check_registry();
 	ck_assert_uint_eq(by_path("web/c")->origin, id_a);
@@ -238,7 +238,7 @@ START_TEST(a_mapped_ring_stays_charged)
 	ck_assert_uint_eq(orphans.bytes, EVENT_BYTES);
 	wait_released(RING_BYTES);
 	ck_assert_uint_eq(n_released, 0);
-	/* Another engine finds as much. */
+	/* Another engine finds the same. */
 	if (fork() == 0) {
 		orphans_recover();
 		_exit(orphans_bytes() != RING_BYTES);
@@ -408,7 +408,7 @@ static const struct {
 	{ "change rights", change_rights, rights_are_changed },
 };
 
-/* Whether it got through; else it died before its step `at`. */
+/* Returns whether it completed; otherwise it died before its step `at`. */
 static bool run_until(size_t i, unsigned at)
 {
 	pid_t pid = fork();
@@ -433,7 +433,7 @@ static void start_again(void)
 	check_registry();
 }
 
-/* It is as if it had never begun, or had come to its end; and then it can be done. */
+/* The operation is complete or has not happened; and then it can be done. */
 START_TEST(killed)
 {
 	bool through = false;
@@ -470,8 +470,8 @@ static void stop_first(void)
 		raise(SIGSTOP);
 }
 
-/* What is deleted while a reaper is at work is left to another, which begins when that has ended,
- * though nobody waits for it. */
+/* Another reaper deletes what is left while one is at work: it begins when the first ends, though
+ * nothing waits for it. */
 START_TEST(deleted_last)
 {
 	siginfo_t first;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What OPEN hands out, against a daemon that follows a script: catalogs, copies and their
- * refreshing, rings that become others between two pages.
+ * OPEN, against a daemon that follows a script: catalogs, copies and their refresh, rings that are
+ * replaced between two pages.
  */
 #include "tests/unit/catalog-writer.h"
 #include "tests/unit/fake-server.h"
@@ -54,7 +54,7 @@ struct page {
 	uint32_t total, first, count, set, copies;
 	uint64_t id;
 	bool has_catalog;
-	uint32_t ring_sets[3]; /* what the rings say by themselves; 0: as before */
+	uint32_t ring_sets[3]; /* the set in the rings' headers; 0: as in the page */
 };
 
 static struct pp_msg_open_request send_page(int fd, const struct page *page)
@@ -65,7 +65,7 @@ static struct pp_msg_open_request send_page(int fd, const struct page *page)
 	struct pp_msg_open_reply *m = &reply->open_reply;
 	int fds[4], n = 0;
 
-	for (size_t i = 0; i < 3; i++) /* the client has looked at the page before */
+	for (size_t i = 0; i < 3; i++) /* the client has read the previous page */
 		if (page->ring_sets[i])
 			rings[i].header->set = page->ring_sets[i];
 	*m = (struct pp_msg_open_reply){
@@ -139,7 +139,7 @@ static void cpu_comes_script(int fd)
 	ck_assert_uint_eq(m.which.id, WRITER_EVENT_ID);
 }
 
-/* Who follows live rings goes on where it was, and has all of the new one. */
+/* A follower of live rings keeps its position, and gets all of the new ring. */
 START_TEST(test_cpu_comes)
 {
 	struct perfpersist_event *e = NULL;
@@ -190,7 +190,7 @@ static void wrong_catalog_script(int fd)
 	send_page(fd, &(struct page){ .total = 3, .count = 3, .has_catalog = true });
 }
 
-/* A ring that is younger than the event, and not one that it shares. */
+/* A ring that is younger than the event, and not shared. */
 static void younger_script(int fd)
 {
 	send_page(fd, &(struct page){ .id = 6, .total = 3, .count = 3, .has_catalog = true });
@@ -223,7 +223,7 @@ END_TEST
 
 /* ── Rings and names of different age ───────────────────────────────────────────────────── */
 
-/* The id of the rings is that of their creation; the name that has them now may be younger. */
+/* The rings keep the id from their creation; the name that has them now may be younger. */
 static void successor_script(int fd)
 {
 	send_page(fd, &(struct page){ .id = 12, .total = 3, .count = 3 });
@@ -251,7 +251,7 @@ static void resize_script(int fd)
 	/* The daemon has learned of the new set. */
 	m = send_page(fd, &(struct page){ .total = 3, .first = 2, .count = 1, .set = 2 });
 	ck_assert_uint_eq(m.first, 2);
-	/* The pins became others, and the daemon knows nothing of it yet. */
+	/* The pins were replaced, and the daemon does not know it yet. */
 	m = send_page(fd,
 		      &(struct page){ .total = 3, .count = 3, .set = 1, .ring_sets = { 1, 2 } });
 	ck_assert_uint_eq(m.first, 0);
@@ -303,7 +303,7 @@ static void copies_script(int fd)
 	ck_assert_uint_eq(m.flags, PP_OPEN_COPY);
 	m = send_page(fd, &(struct page){ .total = 2, .first = 1, .count = 1, .copies = 1 });
 	ck_assert_uint_eq(m.flags, PP_OPEN_COPY);
-	/* A CPU has come, and its ring with it. */
+	/* A CPU came online, and has a ring. */
 	m = send_page(fd,
 		      &(struct page){ .total = 3, .count = 3, .copies = 1, .has_catalog = true });
 	ck_assert_uint_eq(m.which.id, WRITER_EVENT_ID);
@@ -352,7 +352,7 @@ START_TEST(test_copies)
 	writer_write_source(&rings[2], 1, 7, 7);
 	ck_assert_int_eq(perfpersist_event_refresh(e, p), 0);
 	ck_assert_uint_eq(perfpersist_event_rings(e), 3);
-	ck_assert_mem_eq(text, "sys:event2", 10); /* what was given stays */
+	ck_assert_mem_eq(text, "sys:event2", 10); /* texts returned before stay valid */
 	for (uint32_t i = 5; i > 0; i--) {
 		ck_assert_int_eq(perfpersist_cursor_next(c, &sample), 1);
 		ck_assert_uint_eq(sample.tid, i);
@@ -370,7 +370,7 @@ START_TEST(test_copies)
 	ck_assert_int_eq(perfpersist_follow_stat(f, 2, &stat), 0);
 	ck_assert_uint_eq(stat.begin + stat.read + stat.overwritten, 1);
 
-	/* Given new buffers: the old copies stay, and so does what is read of them. */
+	/* New buffers: the old copies stay, and so do their records. */
 	pthread_barrier_wait(&turn);
 	for (uint32_t i = 0; i < 3; i++)
 		rings[i].header->set = 2;

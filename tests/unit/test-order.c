@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Orders as a hostile broker might send them: one good one, and each way to spoil it. */
+/* Orders of a hostile broker: a valid one, and each way to spoil it. */
 #include <check.h>
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -167,7 +167,7 @@ static void expect(int r)
 	ck_assert_int_eq(pp_order_check(&order), r);
 }
 
-/* One field of a good order, changed. */
+/* Changes one field of a valid order. */
 #define SPOIL(good, ...)          \
 	do {                      \
 		good();           \
@@ -206,7 +206,7 @@ START_TEST(orders)
 }
 END_TEST
 
-/* No byte of an order is sent that its type does not need, and none is looked at. */
+/* An order has only the bytes that its type needs, and the engine reads no others. */
 START_TEST(lengths)
 {
 	for (uint32_t type = 0; type < 10; type++) {
@@ -305,7 +305,7 @@ START_TEST(sources)
 	SPOIL(good_kprobe, source->kind = PP_SOURCE_UPROBE);
 	SPOIL(good_uprobe, source->kind = PP_SOURCE_KPROBE);
 	SPOIL(good_tracepoint, parsed->n_sources = 0);
-	SPOIL(good_tracepoint, parsed->n_sources = 2); /* the second is none */
+	SPOIL(good_tracepoint, parsed->n_sources = 2); /* the second is empty */
 	SPOIL(good_tracepoint, parsed->n_sources = PP_TERMS_MAX + 1);
 	SPOIL(good_tracepoint, parsed->n_sources = UINT32_MAX);
 	good_tracepoint();
@@ -453,7 +453,7 @@ END_TEST
 
 START_TEST(mixtures)
 {
-	/* A tracepoint beside a counter: the period is the counter's. */
+	/* A tracepoint beside a counter: the period belongs to the counter. */
 	good_sampling();
 	parsed->sources[1].kind = PP_SOURCE_TRACEPOINT;
 	strcpy(parsed->sources[1].system, "sched");
@@ -564,14 +564,14 @@ START_TEST(sidebands)
 	order.what = 0;
 	ck_assert_int_eq(pp_order_check(&order), 0);
 	memset(&spec->cpus, 0, sizeof(spec->cpus));
-	ck_assert_int_eq(pp_order_check(&order), -EBADMSG); /* of nothing */
+	ck_assert_int_eq(pp_order_check(&order), -EBADMSG); /* without an event */
 	order.what = PP_SIDEBAND_TASKS;
 	ck_assert_int_eq(pp_order_check(&order), 0);
 	order.what = PP_SIDEBAND_TASKS << 1;
 	ck_assert_int_eq(pp_order_check(&order), -EBADMSG);
 
 	good_sideband();
-	pp_cpumask_set(&spec->cpus, 4095); /* one more than descriptors fit */
+	pp_cpumask_set(&spec->cpus, 4095); /* one more than the descriptors in a packet */
 	ck_assert_int_eq(pp_order_check(&order), -EBADMSG);
 	good_sideband();
 	order.id = 1;

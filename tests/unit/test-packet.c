@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Packets and descriptors over a socketpair: what arrives, and that nothing leaks when not. */
+/* Packets and descriptors over a socketpair: delivery, and no leak without it. */
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -77,7 +77,7 @@ START_TEST(fds_arrive_in_order_and_cloexec)
 	ck_assert_uint_eq(open_fds(), open_before + 3);
 	for (size_t i = 0; i < 3; i++)
 		ck_assert_int_eq(fcntl(fds.fd[i], F_GETFD), FD_CLOEXEC);
-	/* The second is the sending end itself: what is written there comes out of sv[1]. */
+	/* The second descriptor is the sending end itself: data written to it arrives at sv[1]. */
 	ck_assert_int_eq(pp_packet_send(fds.fd[1], "twice", 5, NULL, 0), 0);
 	pp_fds_close(&fds);
 	ck_assert_uint_eq(fds.n, 0);
@@ -101,7 +101,7 @@ START_TEST(as_many_fds_as_the_kernel_passes)
 }
 END_TEST
 
-/* More than were allowed by one: the padding of the control data lets it through. */
+/* One more than allowed: the padding of the control data lets it through. */
 START_TEST(too_many_fds_are_closed)
 {
 	static const struct {
@@ -125,7 +125,7 @@ START_TEST(truncated_packet_closes_its_fds)
 }
 END_TEST
 
-/* The kernel could not install all of them: some are here, some are not. */
+/* The kernel could not install all of them: some arrived, some did not. */
 START_TEST(full_fd_table_is_a_fault)
 {
 	struct rlimit old, tight;
@@ -179,7 +179,7 @@ START_TEST(end_of_the_connection)
 	sv[0] = close_fd(sv[0]);
 	ck_assert_int_eq(receive(1), 0);
 	ck_assert_uint_eq(fds.n, 0);
-	/* No SIGPIPE: it would end this test. */
+	/* No SIGPIPE, which would kill this test. */
 	ck_assert_int_eq(pp_packet_send(sv[1], "x", 1, NULL, 0), -EPIPE);
 }
 END_TEST

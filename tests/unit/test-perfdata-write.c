@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* perf.data files as they are written: their parts, the order of records, what is refused. */
+/* The perf.data writer: the file's parts, the order of records, and refusals. */
 #include <sys/inotify.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -14,7 +14,7 @@ static const char format_a[] = "name: one\nID: 77\nformat:\n\tfield:unsigned sho
 static const char format_b[] = "name: two\nID: 77\nformat:\n\tfield:unsigned short common_type;"
 			       "\toffset:0;\tsize:2;\tsigned:0;\n\nprint fmt: \"b\"\n";
 
-/* A ring of a tracepoint with that format, in which nothing is; e is of it. */
+/* An empty ring of a tracepoint with that format; returns its event. */
 static struct perfpersist_event *tracepoint(struct writer *w, const char *format)
 {
 	struct perf_event_attr attr = {
@@ -99,7 +99,7 @@ static void file_read(struct file *f)
 			 (ssize_t)f->header.data.size);
 }
 
-/* The next record of a type; NULL: there is none. */
+/* The next record of a type, or NULL. */
 static const struct perf_event_header *next_of(const struct file *f, size_t *at, uint32_t a,
 					       uint32_t b)
 {
@@ -247,7 +247,7 @@ START_TEST(a_sample_keeps_its_period)
 }
 END_TEST
 
-/* Two formats of one number, as of two boots, or of probes. */
+/* Two formats with one number, as from two boots, or from probes. */
 START_TEST(formats_have_numbers_of_their_own)
 {
 	const uint16_t raw[6] = { 77 };
@@ -276,7 +276,7 @@ START_TEST(formats_have_numbers_of_their_own)
 		ck_assert_int_gt(pread(f.fd, &attrs[i], PERFDATA_ATTR_SIZE, offset), 0);
 		h = next_of(&f, &at, PERF_RECORD_SAMPLE, PERF_RECORD_SAMPLE);
 		ck_assert_ptr_nonnull(h);
-		/* header, id, tid, time, cpu, period; the payload behind its size */
+		/* header, id, tid, time, cpu, period; the payload follows its size */
 		memcpy(&number, (const uint8_t *)h + 48 + 4, sizeof(number));
 		ck_assert_uint_eq(number, attrs[i].config);
 	}
@@ -318,7 +318,7 @@ struct mapping {
 	uint64_t id;
 };
 
-/* Of an inotify descriptor that has watched for openings and closings. */
+/* Counts openings with an inotify descriptor that watches for openings and closings. */
 static unsigned openings(int watch)
 {
 	unsigned n = 0;
@@ -398,7 +398,7 @@ START_TEST(damaged_sideband_is_refused)
 	s.comms[0].header.type = PERF_RECORD_SAMPLE;
 	check_sideband(&s, sizeof(s), -EBADMSG);
 	s = good;
-	s.comms[0].header.type = PERF_RECORD_MMAP2; /* too short to be one */
+	s.comms[0].header.type = PERF_RECORD_MMAP2; /* too short for one */
 	check_sideband(&s, sizeof(s), -EBADMSG);
 }
 END_TEST

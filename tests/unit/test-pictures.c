@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What pictures are made with: protocol buffers, sets by hash, folded stacks. */
+/* The parts of exports: protocol buffers, hash sets, folded stacks. */
 #include <check.h>
 #include <malloc.h>
 #include <string.h>
@@ -19,7 +19,7 @@ static void expect_bytes(const struct pbuf *b, const void *bytes, size_t n)
 	ck_assert_mem_eq(b->bytes, bytes, n);
 }
 
-/* The examples of the format's own description. */
+/* The examples from the format's documentation. */
 START_TEST(fields)
 {
 	_cleanup_(pbuf_done) struct pbuf b = {};
@@ -67,7 +67,7 @@ START_TEST(messages)
 }
 END_TEST
 
-/* Strings must be UTF-8, whatever stands in a trace. */
+/* Strings must be UTF-8, whatever a trace contains. */
 START_TEST(texts)
 {
 	_cleanup_(pbuf_done) struct pbuf b = {};
@@ -101,7 +101,7 @@ START_TEST(sets)
 		ck_assert_uint_eq(hash_numbers(found, 7), h);
 	hash_done(&set);
 
-	/* All of one hash: the walk goes around the end. */
+	/* All have one hash: the walk wraps at the end. */
 	for (uint32_t i = 0; i < 20; i++)
 		ck_assert_int_eq(hash_add(&set, UINT32_MAX, i), 0);
 	h = 0;
@@ -114,7 +114,7 @@ START_TEST(sets)
 }
 END_TEST
 
-/* A tree by hand: comm "a b" with f;g and one sample that has no address. */
+/* A handmade tree: comm "a b" with f;g and one sample without an address. */
 static void fold(struct folded *o, char *text, size_t size)
 {
 	struct trace_event event = { .name = "sched:sched_switch" };
@@ -139,8 +139,8 @@ static void fold(struct folded *o, char *text, size_t size)
 	ck_assert_int_eq(fclose(out), 0);
 }
 
-/* The page reads them so: the sign is the lowest bit, seven bits a byte, lowest first. */
-/* Events without end, each of which happened once, on the highest CPU. */
+/* The page decodes them so: the sign is the lowest bit, seven bits per byte, lowest first. */
+/* An endless number of events, each of which happened once, on the highest CPU. */
 START_TEST(counts_of_cpus)
 {
 	static struct cpu_counts counts[1000];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Rights: the one place that decides them, against every class of peer. */
+/* Rights: the one place that decides them, for every class of peer. */
 #include <check.h>
 #include <grp.h>
 #include <stdlib.h>
@@ -121,7 +121,7 @@ START_TEST(live_rings)
 		ck_assert(may_hold(who(5, 1, 3), live, false) == table[i].member);
 		ck_assert(may_hold(who(5, 200, 0), live, false) == table[i].member);
 		ck_assert(may_hold(who(5, 1, 0), live, false) == table[i].other);
-		/* Where anyone may load programs, nobody but root. */
+		/* Where anybody may load programs, only root. */
 		ck_assert(!may_hold(who(1000, 200, 3), live, true));
 		ck_assert(may_hold(who(0, 0, 0), live, true));
 		ck_assert(may_hold(who(0, 0, 0), live, false));
@@ -129,7 +129,7 @@ START_TEST(live_rings)
 }
 END_TEST
 
-/* Whoever may read one event, and not where there is only a namespace. */
+/* Requires the right to read an event; a namespace alone is not enough. */
 START_TEST(sideband)
 {
 	struct namespace shut = { .owner = 7, .group = 7, .mode = 0600, .n_events = 1 };
@@ -166,7 +166,7 @@ START_TEST(credentials_are_the_kernels)
 }
 END_TEST
 
-/* More groups than the first guess has room for: the kernel answers ERANGE, and how many. */
+/* More groups than the first buffer holds: the kernel answers ERANGE, and how many. */
 START_TEST(many_groups)
 {
 	enum { MANY = 500 };

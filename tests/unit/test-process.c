@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Names and maps of processes, as sideband tells them. */
+/* Names and mappings of processes, from sideband. */
 #include <check.h>
 #include <malloc.h>
 #include <string.h>
@@ -59,12 +59,12 @@ START_TEST(test_names)
 	processes_comm(p, 8, 9, "worker", false);
 	ck_assert_str_eq(processes_name(p, 8, 8), "ls");
 	ck_assert_str_eq(processes_name(p, 8, 9), "worker");
-	ck_assert_str_eq(processes_name(p, 8, 10), "ls"); /* a thread nobody told of */
+	ck_assert_str_eq(processes_name(p, 8, 10), "ls"); /* an unreported thread */
 	ck_assert_str_eq(processes_name(p, 7, 7), "shell");
 }
 END_TEST
 
-/* A name is known after the exit, until the number is another's. */
+/* A name stays known after the exit, until the number is reused. */
 START_TEST(test_number_again)
 {
 	processes_comm(p, 1, 1, "init", false);
@@ -104,7 +104,7 @@ START_TEST(test_over)
 	ck_mapped(1, 0x2fff, "/a", 0x11fff);
 	ck_mapped(1, 0x3000, "/b", 0x700);
 	ck_mapped(1, 0x3fff, "/b", 0x16ff);
-	ck_mapped(1, 0x4000, "/a", 0x13000); /* what is left of it, at its place in the file */
+	ck_mapped(1, 0x4000, "/a", 0x13000); /* the rest of it, at its offset in the file */
 	ck_mapped(1, 0x5fff, "/a", 0x14fff);
 	ck_mapped(1, 0x6000, NULL, 0);
 	map(1, 0x0, 0x10000, 0, "/c");
@@ -125,7 +125,7 @@ START_TEST(test_ends_of_space)
 }
 END_TEST
 
-/* A child has what its parent had; from then on each has its own. */
+/* A child has its parent's mappings; from then on each has its own. */
 START_TEST(test_fork)
 {
 	map(1, 0x1000, 0x3000, 0, "/a");
@@ -136,7 +136,7 @@ START_TEST(test_fork)
 	ck_mapped(1, 0x3000, "/parent", 0);
 	ck_mapped(2, 0x2000, "/child", 0);
 	ck_mapped(2, 0x3000, "/a", 0x2000);
-	processes_fork(p, 2, 2, 2, 3); /* a thread, that has nothing of its own */
+	processes_fork(p, 2, 2, 2, 3); /* a thread, which has none of its own */
 	ck_mapped(2, 0x3000, "/a", 0x2000);
 	processes_comm(p, 2, 2, "new", true);
 	ck_mapped(2, 0x2000, NULL, 0);
@@ -159,7 +159,7 @@ START_TEST(test_kernel)
 }
 END_TEST
 
-/* All that can happen, in any order, against tables of pages. */
+/* All possible records, in any order, compared with page tables. */
 #define PAGES 64
 #define PIDS 8
 START_TEST(test_like_pages)
@@ -202,7 +202,7 @@ START_TEST(test_like_pages)
 }
 END_TEST
 
-/* Each child changes what it got: that must cost the change, not the copy. */
+/* Each child changes its mappings: the cost must be the change, not a copy. */
 START_TEST(test_many_forks)
 {
 	enum { MAPS = 2000, FORKS = 20000 };
@@ -227,8 +227,8 @@ static const struct dso *dso_at(uint32_t pid, uint64_t address)
 	return processes_find(p, pid, address, false)->dso;
 }
 
-/* Of any state of FNV-1a each of these leads to one and the same next state, if a byte is what is
- * told here and the state's lowest byte, one against the other. */
+/* From any state of FNV-1a, each of these leads to the same next state, if the state's lowest byte
+ * is XORed with each byte here. */
 static const uint8_t same[][13] = {
 	{ 0x71, 0x07, 0x00, 0x5e, 0x2e, 0x4e, 0x0f, 0xff, 0x00, 0xe5, 0x58, 0x5a, 0x61 },
 	{ 0xb8, 0x07, 0x00, 0x0d, 0xf1, 0x5c, 0x03, 0x52, 0x00, 0x9d, 0xde, 0x14, 0x61 },
@@ -249,7 +249,7 @@ static uint64_t put_same(char *at, size_t which, uint64_t state)
 	return state;
 }
 
-/* Paths that have one hash by FNV-1a are found as any others. */
+/* Lookup finds paths with the same FNV-1a hash like any others. */
 START_TEST(test_chosen_paths)
 {
 	struct dsos d = {};
@@ -290,7 +290,7 @@ START_TEST(test_build_ids)
 	ck_assert_int_eq(memcmp(dso_at(3, 0)->build_id, two, 20), 0);
 	map(4, 0, 0x1000, 0, "/lib/b.so");
 	ck_assert_uint_eq(dso_at(4, 0)->build_id_size, 0);
-	/* Without a build id: one for each inode, but only where there is something to open. */
+	/* Without a build id: one for each inode, but only where a file can be opened. */
 	processes_map(p, 5, 0, 0x1000, 0, "/lib/b.so", NULL, 0, 0, 7, NULL);
 	ck_assert_ptr_ne(dso_at(4, 0), dso_at(5, 0));
 	ck_assert_uint_eq(dso_at(5, 0)->inode, 7);

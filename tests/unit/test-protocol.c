@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The codec against golden vectors, which were made by another implementation from
- * PROTOCOL.md, and against everything a packet can have wrong.
+ * The codec against golden vectors, which another implementation made from PROTOCOL.md, and against
+ * every possible fault of a packet.
  */
 #include <check.h>
 #include <ctype.h>
@@ -382,7 +382,7 @@ static const struct vector {
 	{ "sideband-reply", PP_OP_SIDEBAND | PP_OP_REPLY, 12, 1, fill_sideband_reply },
 };
 
-/* Hexadecimal bytes with spaces between them; XX*N is N times XX; # begins a comment. */
+/* Hexadecimal bytes separated by spaces; XX*N is N times XX; # begins a comment. */
 static size_t read_vector(const char *name, uint8_t *buf, size_t cap)
 {
 	_cleanup_fclose_ FILE *f = NULL;
@@ -410,7 +410,7 @@ static bool is_reply(const struct vector *v)
 	return v->opcode & PP_OP_REPLY;
 }
 
-/* Encodes what fill() makes and returns its size; leaves it in packet. */
+/* Encodes fill()'s message into packet and returns its size. */
 static size_t encode_vector(const struct vector *v)
 {
 	ssize_t n;
@@ -496,7 +496,7 @@ START_TEST(every_other_length_is_refused)
 	for (size_t size = 0; size <= n + 1; size++) {
 		_cleanup_free_ uint8_t *exact = malloc(MAX(size, 16ul));
 
-		/* In memory of its own: a step over the end is seen by ASan. */
+		/* In a buffer of exactly that size, so that ASan sees an overrun. */
 		memcpy(exact, packet, MAX(size, 16ul));
 		set_size(exact, size);
 		ck_assert_int_eq(pp_decode(exact, size, v->fds, is_reply(v), &header, &body),
@@ -615,7 +615,7 @@ START_TEST(unknown_opcode_keeps_the_header)
 	ck_assert_uint_eq(header.serial, 0x01020304);
 	packet[2] = packet[3] = 0;
 	ck_assert_int_eq(decode(n, false), -EOPNOTSUPP);
-	/* But not if the header is wrong otherwise. */
+	/* But not if the header has another fault. */
 	set_size(packet, n + 1);
 	ck_assert_int_eq(decode(n, false), -EBADMSG);
 }
@@ -675,7 +675,7 @@ START_TEST(counts_are_bounded)
 {
 	size_t n = 16 + 8 + (PP_LIST_MAX + 1) * SIZE_OF_EVENT;
 
-	/* All the bytes of one element too many are there. */
+	/* The bytes of one element too many are all there. */
 	memset(packet, 0, sizeof(packet));
 	packet[0] = PP_PROTOCOL_VERSION;
 	packet[2] = PP_OP_LIST;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The quota: every limit, reached, released and reached again; what is charged for events. */
+/* The quota: every limit, reached, released and reached again; and the charges of events. */
 #include <check.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -37,7 +37,7 @@ START_TEST(users_have_limits)
 	ck_assert_int_eq(quota_charge(&q, QUOTA_CONNECTIONS, 3, NULL, 1), -EDQUOT);
 	said("This daemon has 3 connections");
 	said("MaxConnections=");
-	/* Nobody can keep root out. */
+	/* No limit applies to root. */
 	for (int i = 0; i < 3; i++)
 		ck_assert_int_eq(quota_charge(&q, QUOTA_CONNECTIONS, 0, NULL, 1), 0);
 	quota_release(&q, QUOTA_CONNECTIONS, 0, NULL, 3);
@@ -67,7 +67,7 @@ START_TEST(memory_binds_root_too)
 	ck_assert_int_eq(quota_charge(&q, QUOTA_MEMORY, 0, "b", 101 << 20), -EDQUOT);
 	said("This daemon has 900 MiB");
 	ck_assert_int_eq(quota_charge(&q, QUOTA_MEMORY, 0, "b", UINT64_MAX), -EDQUOT);
-	/* What is there already is over any limit. */
+	/* Existing events may exceed any limit. */
 	ck_assert_int_eq(quota_take(&q, QUOTA_MEMORY, 5, "a", 500 << 20), 0);
 	ck_assert_uint_eq(q.sum.used[QUOTA_MEMORY], 1400 << 20);
 	ck_assert_int_eq(quota_charge(&q, QUOTA_MEMORY, 0, "b", 1), -EDQUOT);
@@ -92,7 +92,7 @@ START_TEST(namespaces_can_have_limits_of_their_own)
 	ck_assert_int_eq(quota_charge(&q, QUOTA_EVENTS, 7, "b", 1), -EDQUOT);
 	said("MaxEventsPerNamespace=");
 	quota_release(&q, QUOTA_EVENTS, 7, "a", 2);
-	/* It is remembered while there is nothing in it. */
+	/* An empty namespace keeps its limit. */
 	ck_assert_uint_eq(quota_max_of_namespace(&q, QUOTA_EVENTS, "a"), 2);
 	ck_assert_int_eq(quota_limit(&q, "a", NULL), 0);
 	ck_assert_uint_eq(quota_max_of_namespace(&q, QUOTA_EVENTS, "a"), 1);
@@ -102,7 +102,8 @@ START_TEST(namespaces_can_have_limits_of_their_own)
 }
 END_TEST
 
-/* Thousands of charges in no order, of many users and namespaces: nothing is left at the end. */
+/* Thousands of charges in random order, of many users and namespaces: nothing is left at the
+ * end. */
 START_TEST(exactly_zero)
 {
 	enum { N = 4000 };
@@ -199,7 +200,7 @@ START_TEST(estimated_settled_held_released)
 	charges_settle(&c, &e);
 	ck_assert_uint_eq(quota_user(&q, 5)->used[QUOTA_MEMORY], 30000);
 	ck_assert_uint_eq(quota_namespace(&q, "a")->used[QUOTA_EVENTS], 1);
-	/* Deleted, and mapped by somebody. */
+	/* Deleted, but still mapped. */
 	ck_assert_int_eq(charges_hold(&c, &r, 1), 0);
 	charges_end(&c, &e);
 	charges_end(&c, &e);
@@ -209,7 +210,7 @@ START_TEST(estimated_settled_held_released)
 	r.bytes = 10000;
 	charges_released(&c, &r);
 	ck_assert_uint_eq(q.sum.held, 10000);
-	/* Found again by the next reconciliation, and not by the one after it. */
+	/* The next reconciliation finds it, and the one after it does not. */
 	ck_assert_int_eq(charges_hold(&c, &r, 2), 0);
 	charges_sweep(&c, 2);
 	ck_assert_uint_eq(q.sum.held, 10000);
@@ -231,7 +232,7 @@ START_TEST(adopted_over_any_limit)
 	ck_assert_int_eq(charges_adopt(&c, &e), 0);
 	ck_assert_uint_eq(q.sum.used[QUOTA_MEMORY], 50000);
 	ck_assert_int_eq(charges_raise(&c, &e, 1), -EDQUOT);
-	/* By the name of another one it is another's. */
+	/* Under another name it belongs to that name's user. */
 	e.truth.spec.creator = 6;
 	ck_assert_int_eq(charges_adopt(&c, &e), 0);
 	ck_assert_ptr_null(quota_user(&q, 5));

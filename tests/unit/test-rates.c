@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What stat and top say of an event between two looks: every count of it, and none for another. */
+/* stat and top, for an event between two looks: every count of it, and none of another event. */
 #include "client/perfctl/print/rates.h"
 #include "tests/unit/needs.h"
 
@@ -37,7 +37,7 @@ START_TEST(rates_are_differences_over_time)
 }
 END_TEST
 
-/* A change of the buffer begins them anew. */
+/* A change of the buffer restarts them. */
 START_TEST(other_rings_count_from_nothing)
 {
 	struct counts now = { 1, 2, 3, 4, false, false, false };

@@ -68,7 +68,7 @@ START_TEST(test_exactly_full)
 }
 END_TEST
 
-/* Sizes that don't divide the ring: records run into the spill, the oldest is cut off. */
+/* Sizes that do not divide the ring: records run into the spill, and the oldest is cut off. */
 START_TEST(test_wrap_and_spill)
 {
 	struct writer w = writer_new(3, 4096, 96);
@@ -88,7 +88,7 @@ START_TEST(test_wrap_and_spill)
 }
 END_TEST
 
-/* A record being written takes its room from the oldest, and is not seen itself. */
+/* A record being written takes its room from the oldest, and is not visible itself. */
 START_TEST(test_reserved)
 {
 	struct writer w = writer_new(3, 4096, 256);
@@ -103,7 +103,7 @@ START_TEST(test_reserved)
 }
 END_TEST
 
-/* Head and reserve may say anything. */
+/* Head and reserve may have any value. */
 START_TEST(test_forged_words)
 {
 	static const uint64_t words[] = { 0,
@@ -179,7 +179,7 @@ START_TEST(test_damaged_records)
 }
 END_TEST
 
-/* At the ring's beginning nothing is cut off: a record that runs over it is damage. */
+/* Nothing is cut off at the ring's beginning: a record that crosses it is damage. */
 START_TEST(test_record_beyond_begin)
 {
 	struct writer w = writer_new(3, 4096, 64);
@@ -260,7 +260,7 @@ START_TEST(test_open_headers)
 	ck_assert_ptr_nonnull(strstr(perfpersist_error(NULL), "newer"));
 	w[0].header->version = PP_RING_VERSION;
 
-	w[0].header->data_size = 8192; /* more than there is */
+	w[0].header->data_size = 8192; /* more than the file has */
 	ck_assert_int_eq(open_error(fds, 2), -EBADMSG);
 	w[0].header->data_size = 4096;
 
@@ -280,7 +280,8 @@ START_TEST(test_open_headers)
 }
 END_TEST
 
-/* A plain file with the copy of a ring; truncated while it is open, it is damaged, no SIGBUS. */
+/* A plain file with a copy of a ring; truncating it while it is open is damage, and causes no
+ * SIGBUS. */
 START_TEST(test_copy_in_a_file)
 {
 	struct writer w = writer_new(3, 4096, 64);
@@ -347,7 +348,7 @@ START_TEST(test_event)
 	ck_assert_uint_eq(size, sizeof(attr));
 	ck_assert_ptr_nonnull(perfpersist_event_format(e, &size));
 	ck_assert_uint_eq(size, sizeof(format) - 1);
-	w[0].ring[PP_RING_FORMAT_OFFSET] = 'y'; /* what was given once stays as it is */
+	w[0].ring[PP_RING_FORMAT_OFFSET] = 'y'; /* texts returned before stay valid */
 	ck_assert_int_eq(*perfpersist_event_format(e, &size), 'x');
 	perfpersist_event_free(e);
 	for (size_t i = 0; i < 3; i++)
@@ -368,7 +369,7 @@ static void *write_many(void *arg)
 	return NULL;
 }
 
-/* Walks a snapshot: each record whole, and the one before the last one. Returns the newest. */
+/* Walks a snapshot: each record whole, in sequence. Returns the newest. */
 static uint32_t check_sequence(struct perfpersist_snapshot *s, size_t *ret_n)
 {
 	struct perfpersist_cursor *c = NULL;
@@ -406,7 +407,7 @@ START_TEST(test_concurrent_writer)
 	do {
 		ck_assert_int_eq(perfpersist_snapshot_take(s), 0);
 		newest = check_sequence(s, &n);
-		if (n > 0) { /* a small ring may be overwritten as a whole while it is copied */
+		if (n > 0) { /* a small ring may be overwritten completely during the copy */
 			ck_assert_uint_ge(newest, last);
 			last = newest;
 		}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The recorders in C, run on this kernel without a daemon: rings are made here, programs and
- * entries loaded and attached as an event's life does it, and the rings read back record by record.
+ * Runs the recorders in C on this kernel without a daemon: makes rings, loads and attaches programs
+ * and entries as the engine does, and reads the rings record by record.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -39,7 +39,7 @@
 /* ── one CPU's ring, and what writes it ─────────────────────────────────────────────────── */
 
 struct bench {
-	unsigned cpu; /* the one that everything here runs on */
+	unsigned cpu; /* the CPU that everything here runs on */
 	int outer, ring_fd, wakeups;
 	uint64_t data_size;
 	uint32_t spill_size;
@@ -111,7 +111,7 @@ static struct recorder_target bench_target(const struct bench *b)
 	};
 }
 
-/* A source that is attached. */
+/* An attached source. */
 struct running {
 	int program, slots, entry, link;
 };
@@ -140,7 +140,7 @@ static struct running run(const struct bench *b, const struct source *s,
 	return r;
 }
 
-/* Until it is filled again, nothing is recorded. */
+/* A paused slot records nothing until it is refilled. */
 static void pause_slot(const struct running *r, bool pause)
 {
 	uint32_t zero = 0;
@@ -163,8 +163,8 @@ static void stop(struct running *r)
 
 static struct pp_spec spec = { .name = "test", .period = 1 };
 
-/* A test has one at a time. 0 or -errno: this kernel's tracepoint is not as the program wants it.
- */
+/* A test has one at a time. Returns 0, or -errno if this kernel's tracepoint does not fit the
+ * program. */
 static int try_hot(struct source *s, const char *system, const char *name, uint64_t id)
 {
 	static struct pp_source parsed = { .kind = PP_SOURCE_TRACEPOINT };
@@ -208,7 +208,7 @@ static struct pp_filter_node equals(const char *field, uint64_t value)
 
 /* ── reading ────────────────────────────────────────────────────────────────────────────── */
 
-/* What is needed of a record: at an offset behind its identifier, if it has one. */
+/* A number in a record, at an offset after its identifier, if it has one. */
 static uint64_t word_of(const uint8_t *record, bool identified, size_t offset, size_t size)
 {
 	uint64_t word = 0;
@@ -219,7 +219,7 @@ static uint64_t word_of(const uint8_t *record, bool identified, size_t offset, s
 
 struct seen {
 	uint64_t records;
-	uint64_t closes; /* of raw_syscalls:sys_enter: close(-1) of ours */
+	uint64_t closes; /* of raw_syscalls:sys_enter: our close(-1) */
 	uint64_t others; /* of OTHER_ID */
 };
 
@@ -227,7 +227,7 @@ struct seen {
 #define ID_OFFSET 36  /* of a system call: its number, */
 #define ARG_OFFSET 44 /* and its first argument */
 
-/* Walks all there is, newest first: times never go up. */
+/* Walks all records, newest first: times never increase. */
 static struct seen read_calls(const struct bench *b, bool identified)
 {
 	const uint8_t *data = (const uint8_t *)b->ring + HEADER_SIZE;
@@ -248,7 +248,7 @@ static struct seen read_calls(const struct bench *b, bool identified)
 		id = identified ? word_of(record, false, 8, 8) : 0;
 		must(!identified || id == SOURCE_ID || id == OTHER_ID);
 		if (id == OTHER_ID) {
-			/* A sample has its IP in front of TID and TIME. */
+			/* A sample has its IP before TID and TIME. */
 			must(word_of(record, true, TIME_OFFSET + 8, 8) <= time);
 			time = word_of(record, true, TIME_OFFSET + 8, 8);
 			seen.others++;
@@ -266,7 +266,7 @@ static struct seen read_calls(const struct bench *b, bool identified)
 	return seen;
 }
 
-static unsigned n_calls = 5000; /* more if it may take long */
+static unsigned n_calls = 5000; /* more at full length */
 
 static void make_calls(void)
 {
@@ -283,7 +283,7 @@ static void make_calls(void)
 #define WAKES 16
 #define ALL_OPTIONS 32
 
-/* All combinations; or, if it must not take long, half of them, which have every combination of all
+/* All combinations or, at the short length, half of them, which still have every combination of all
  * options but one. */
 static bool is_tried(int options)
 {
@@ -365,7 +365,7 @@ START_TEST(test_exact)
 }
 END_TEST
 
-/* What does not fulfil the filter leaves no trace at all. */
+/* Events that do not match the filter leave no trace at all. */
 START_TEST(test_filter_none)
 {
 	struct pp_filter_node none = equals("id", 1u << 20);
@@ -390,7 +390,7 @@ START_TEST(test_filter_none)
 }
 END_TEST
 
-/* A wakeup says which event and which CPU; one in an interval. */
+/* A wakeup names the event and the CPU; at most one per interval. */
 START_TEST(test_wakeup)
 {
 	const size_t page = 4096;
@@ -410,7 +410,7 @@ START_TEST(test_wakeup)
 	make_calls();
 	stop(&running);
 
-	/* The producer's position, then the data: a header of 8 bytes, then what was sent. */
+	/* The producer's position, then the data: a header of 8 bytes, then the message. */
 	ringbuf = mmap(NULL, 2 * page, PROT_READ, MAP_SHARED, b.wakeups, (off_t)page);
 	ck_assert(ringbuf != MAP_FAILED);
 	memcpy(&bytes, ringbuf, sizeof(bytes));
@@ -424,8 +424,8 @@ START_TEST(test_wakeup)
 }
 END_TEST
 
-/* A clock's samples interrupt the other program at any place of it. On a slow machine they fill the
- * ring before all calls are made; it must not overflow. */
+/* A clock's samples interrupt the other program at any place. On a slow machine they fill the ring
+ * before all calls are made; it must not overflow. */
 START_TEST(test_nesting)
 {
 	static const struct pp_source clock = {
@@ -483,7 +483,7 @@ static void fault(void)
 	munmap(pages, size);
 }
 
-/* Every page fault of ours is recorded, or limited, or missed and known to be. */
+/* Every page fault of this process is recorded, limited, or counted as missed. */
 START_TEST(test_sampling)
 {
 	static const struct pp_source faults = {
@@ -523,7 +523,7 @@ START_TEST(test_sampling)
 }
 END_TEST
 
-/* Somebody else's event of page faults, with a clock of its own. */
+/* Another process's event on page faults, with a clock of its own. */
 struct listener {
 	int fd;
 	struct perf_event_mmap_page *page;
@@ -551,7 +551,7 @@ static struct listener listen_to_faults(void)
 	return l;
 }
 
-/* How many samples there are; each of a time of that clock, and not before `since`. */
+/* The number of samples; each has a time of that clock, not before `since`. */
 static unsigned times_heard(struct listener *l, uint64_t since)
 {
 	const uint8_t *data = (const uint8_t *)l->page + l->page->data_offset;
@@ -582,7 +582,8 @@ static uint64_t real_time(void)
 	return t.tv_sec * 1000000000ULL + t.tv_nsec;
 }
 
-/* They see what they see without us, be they there before or come later: see overflow_attach(). */
+/* Other listeners see the same as without us, whether they came before or after us: see
+ * overflow_attach(). */
 START_TEST(test_beside_others)
 {
 	static const struct pp_source faults = {
@@ -626,7 +627,7 @@ static int try_breakpoint(struct source *s)
 		.bp_type = HW_BREAKPOINT_W,
 		.config2 = HW_BREAKPOINT_LEN_8,
 	};
-	/* The default of sampling events means nothing to breakpoints: each access counts. */
+	/* The default of sampling events does not apply to breakpoints: each access counts. */
 	static const struct pp_spec frequency = { .name = "b",
 						  .period = 4000,
 						  .flags = PP_EVENT_FREQ };
@@ -664,8 +665,8 @@ END_TEST
 
 /* ── what there is ──────────────────────────────────────────────────────────────────────── */
 
-/* A processor has few registers for them, and other tests take them all for a while: alone_with
- * of lib.sh. Ours is the lock until the suite has ended. */
+/* A processor has few registers for them, and other tests take them all for a while: alone_with of
+ * lib.sh. We hold the lock until the suite ends. */
 static void wait_for_breakpoints(void)
 {
 	int fd;
@@ -693,7 +694,7 @@ static const char *no_breakpoint(void)
 	return NULL;
 }
 
-/* The templates that are loaded here all cases have. */
+/* All cases use the templates that are loaded here. */
 static const char *no_hot(const char *system, const char *name)
 {
 	static char reason[128];
@@ -707,8 +708,8 @@ static const char *no_hot(const char *system, const char *name)
 	return reason;
 }
 
-/* Those of this kernel's tracepoints; kernels differ. */
-/* A filter that everything fulfils, or nothing, by its form: the verifier takes both. */
+/* This kernel's tracepoints; kernels differ. */
+/* A filter that always matches, or never, by its form: the verifier accepts both. */
 START_TEST(test_filter_any)
 {
 	struct pp_filter_node any = { .op = _i ? PP_FILTER_NOT_GLOB : PP_FILTER_GLOB,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The registry's two orders, its namespaces' lives, the states of events. */
+/* The registry's two orders, the lives of its namespaces, the states of events. */
 #include <check.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -94,7 +94,7 @@ START_TEST(configured_namespaces_stay_as_they_are)
 	ck_assert_uint_eq(x->ns->owner, 1);
 	ck_assert_uint_eq(x->ns->mode, 0600);
 	ck_assert_int_eq(x->ns->live, NAMESPACE_LIVE_OWNER);
-	/* Configured anew: whether the files of its events have other rights is said. */
+	/* Reconfigured: the return value says whether the files of its events need other rights. */
 	ck_assert_int_eq(registry_configure(&r, "a", 9, 2, 0600, NAMESPACE_LIVE_NOBODY), 0);
 	ck_assert_int_eq(registry_configure(&r, "a", 9, 3, 0600, NAMESPACE_LIVE_NOBODY), 1);
 	ck_assert_int_eq(registry_configure(&r, "a", 9, 3, 0640, NAMESPACE_LIVE_NOBODY), 1);
@@ -125,7 +125,7 @@ START_TEST(on_demand_becomes_configured)
 }
 END_TEST
 
-/* 4096 events, added in no order, found in both, and removed in a third. */
+/* 4096 events, added in random order, found in both orders, and removed in a third. */
 START_TEST(thousands)
 {
 	enum { N = 4096 };

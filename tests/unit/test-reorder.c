@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What is found out of order comes out in order, each record once, and with its own bytes. */
+/* Records found out of order come out in order, each once, with its own bytes. */
 #include "client/perfctl/events/reorder.h"
 
 #include <check.h>
@@ -47,7 +47,7 @@ static void push(struct reorder *r, int event, uint64_t time, uint64_t value)
 	};
 
 	ck_assert_int_eq(reorder_push(r, event, &s), 0);
-	memset(record, 0xee, sizeof(record)); /* it was copied */
+	memset(record, 0xee, sizeof(record)); /* the push copied it */
 }
 
 static void setup(void)
@@ -66,7 +66,7 @@ START_TEST(in_order)
 	while (pushed < MANY) {
 		for (int i = 0; i < 100; i++, pushed++)
 			push(r, (int)(pushed % 3), until + (uint64_t)rand() % 1000, pushed);
-		until += 300; /* some are held back, and go with what comes later */
+		until += 300; /* some are held back, and come with later ones */
 		ck_assert_int_eq(reorder_pop(r, until, take, NULL), 0);
 		for (size_t i = 0; i < n_seen; i++)
 			ck_assert_uint_lt(seen[i].time, until);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Requests over real connections: what is answered, to whom, and what peers cannot do. */
+/* Requests over real connections: the answers, who gets them, and what peers cannot do. */
 #include <pthread.h>
 #include <sys/mman.h>
 
@@ -40,7 +40,7 @@ START_TEST(ping)
 	ck_assert_int_eq(client_call(&member, PP_OP_PING, &empty), 0);
 	ck_assert_uint_eq(member.body.ping_reply.version, PP_PROTOCOL_VERSION);
 	ck_assert_uint_eq(member.body.ping_reply.pid, getpid());
-	/* The fake engine is this process too. */
+	/* The fake engine runs in this process too. */
 	ck_assert_uint_eq(member.body.ping_reply.engine_pid, getpid());
 	ck_assert_uint_eq(member.body.ping_reply.events, 1);
 	ck_assert_str_eq(member.body.ping_reply.instance, "test");
@@ -61,7 +61,7 @@ START_TEST(from_creation_to_deletion)
 	ck_assert_uint_eq(root.body.event.group, TEAM);
 	ck_assert_uint_eq(root.body.event.mode, 0640);
 	ck_assert_uint_eq(root.body.event.flags, PP_EVENT_FREQ | PP_EVENT_ALL_CPUS);
-	/* There is no stat file: nothing is claimed. */
+	/* Without a stat file the broker claims nothing. */
 	ck_assert_uint_eq(root.body.event.missed_unknown, 1);
 
 	ck_assert_int_eq(client_create(&root, "a", "x"), -EEXIST);
@@ -88,7 +88,7 @@ START_TEST(rights)
 	const struct pp_msg_name by_id = { .id = 1 };
 
 	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
-	/* 0640, root's, of the team. */
+	/* 0640, root's, group team. */
 	ck_assert_int_eq(client_show(&team, "a", "x"), 0);
 	ck_assert_int_eq(client_show(&team, "a", "y"), -ENOENT);
 	ck_assert_int_eq(client_delete(&team, "a", "x"), -EACCES);
@@ -100,7 +100,7 @@ START_TEST(rights)
 	ck_assert_int_eq(client_call(&team, PP_OP_SHOW, &by_id), 0);
 	ck_assert_int_eq(client_call(&team, PP_OP_DELETE, &by_id), -EACCES);
 	ck_assert_int_eq(client_call(&member, PP_OP_SHOW, &by_id), -ENOENT);
-	/* What is not there is refused in the same way as what is. */
+	/* A missing event is refused in the same way as an existing one. */
 	ck_assert_int_eq(client_show(&member, "a", "y"), -EACCES);
 	ck_assert_int_eq(client_delete(&member, "a", "x"), -EACCES);
 	ck_assert_int_eq(client_create(&member, "a", "y"), -EACCES);
@@ -120,7 +120,7 @@ START_TEST(namespaces_on_demand)
 	ck_assert_int_eq(client_create(&member, "own", "x"), -EACCES);
 	ck_assert_int_eq(client_create(&team, "own", "x"), 0);
 	ck_assert_uint_eq(team.body.event.owner, MEMBER + 10);
-	/* Its maker owns it. */
+	/* Its creator owns it. */
 	ck_assert_int_eq(client_create(&team, "own", "y"), 0);
 	b.config.makers = POLICY_MAKERS_ALL;
 	ck_assert_int_eq(client_create(&member, "own", "z"), -EACCES);
@@ -141,7 +141,7 @@ static int create_of(struct client *c, const char *name, const char *first, cons
 	return client_call(c, PP_OP_CREATE, &request);
 }
 
-/* Told before anything is looked at: that there is no such file, only who may ask learns. */
+/* The check comes before the file: only a user who may ask learns that there is no such file. */
 START_TEST(probes)
 {
 	static const char *const texts[] = {
@@ -227,7 +227,7 @@ START_TEST(too_many_connections)
 }
 END_TEST
 
-/* While the engine works on one, all others are answered. */
+/* While the engine works on one request, the broker answers all others. */
 START_TEST(the_broker_does_not_wait)
 {
 	struct pp_msg_name which = client_name("a", "slow");
@@ -241,7 +241,7 @@ START_TEST(the_broker_does_not_wait)
 	ck_assert_int_eq(client_show(&team, "a", "slow"), -EBUSY);
 	ck_assert_int_eq(client_list(&team, "a", 0), 0);
 	ck_assert_uint_eq(team.body.list_reply.count, 1);
-	/* The one that waits may ask for other things too. */
+	/* The waiting client may make other requests, too. */
 	client_send(&root, PP_OP_DELETE, &which);
 	ck_assert_int_eq(client_receive(&root), -EBUSY);
 	client_send_create(&root, "a", "slow");
@@ -269,7 +269,7 @@ START_TEST(a_second_deletion)
 }
 END_TEST
 
-/* With max_requests unanswered a peer is not read, and then goes on where it was. */
+/* The broker does not read a peer with max_requests unanswered, and resumes later. */
 START_TEST(unanswered_requests_are_limited)
 {
 	struct pp_msg_empty empty = {};
@@ -292,7 +292,7 @@ START_TEST(unanswered_requests_are_limited)
 }
 END_TEST
 
-/* A peer that does not read its replies is not read either, and loses none of them. */
+/* The broker does not read a peer that does not read its replies, and loses no reply. */
 START_TEST(slow_peers)
 {
 	enum { MANY = 20 };
@@ -337,7 +337,7 @@ static void expect_hang_up(struct client *c)
 	struct pp_msg_empty empty = {};
 
 	ck_assert_int_eq(client_receive(c), 1);
-	/* Nobody else has noticed. */
+	/* No other client is affected. */
 	ck_assert_int_eq(client_call(&root, PP_OP_PING, &empty), 0);
 	client_end(c);
 }
@@ -356,11 +356,11 @@ START_TEST(malformed_packets_cost_the_peer)
 		client_begin(&b, &bad, MEMBER);
 		ck_assert_int_eq(send(bad.fd, garbage, sizes[i], 0), (ssize_t)sizes[i]);
 		if (sizes[i] >= 16 && sizes[i] <= PP_PACKET_MAX)
-			/* By its header, of another version: told so first. */
+			/* The header has another version: the reply says so first. */
 			ck_assert_int_eq(client_receive(&bad), -EPROTONOSUPPORT);
 		expect_hang_up(&bad);
 	}
-	client_begin(&b, &bad, MEMBER); /* one byte more than it says */
+	client_begin(&b, &bad, MEMBER); /* one byte more than the header says */
 	packet[n] = 0;
 	ck_assert_int_eq(send(bad.fd, packet, n + 1, 0), n + 1);
 	expect_hang_up(&bad);
@@ -382,7 +382,7 @@ START_TEST(unexpected_descriptors_are_closed)
 	ck_assert_int_eq(pp_packet_send(bad.fd, packet, n, &pipes[1], 1), 0);
 	close(pipes[1]);
 	expect_hang_up(&bad);
-	/* No writer is left: the broker has not kept its copy. */
+	/* No writer is left: the broker has closed its copy. */
 	ck_assert_int_eq(read(pipes[0], &byte, 1), 0);
 	close(pipes[0]);
 }
@@ -443,7 +443,7 @@ START_TEST(counts_come_from_the_stat_file)
 	ck_assert_int_eq(client_show(&team, "a", "x"), 0);
 	ck_assert_uint_eq(team.body.event.missed, 7);
 	ck_assert_uint_eq(team.body.event.missed_unknown, PP_MISSED_AT_LEAST);
-	/* The reply to a deletion tells what it was. */
+	/* The reply to a deletion describes the event. */
 	ck_assert_int_eq(client_delete(&root, "a", "x"), 0);
 	ck_assert_uint_eq(root.body.event.records, 5);
 	unlink(stat);
@@ -466,7 +466,7 @@ static struct pp_msg_create_request create_request(const char *ns, const char *n
 	return request;
 }
 
-/* Who may not create there does not get anything parsed. */
+/* Without the right to create there, the broker parses nothing. */
 START_TEST(rights_before_text)
 {
 	struct pp_msg_create_request request = create_request("a", "x", "no-such-event");
@@ -511,10 +511,10 @@ START_TEST(events_that_are_to_be_there_after_a_reboot)
 	snprintf(request.name, sizeof(request.name), "y");
 	ck_assert_int_eq(client_call(&root, PP_OP_CREATE, &request), -ENOSPC);
 	ck_assert_str_eq(root.body.error.message, "The disk is full.");
-	/* What could not be written down is not there, either. */
+	/* An event that could not be written down is not created, either. */
 	ck_assert_uint_eq(b.engine.deleted, 1);
 	ck_assert_int_eq(client_show(&root, "a", "y"), -ENOENT);
-	/* Nor is a file of what was deleted; or that is said. */
+	/* Nor does a deleted event's file remain; or the reply says so. */
 	b.service.forget = forget;
 	ck_assert_int_eq(client_delete(&root, "a", "x"), 0);
 	ck_assert_int_eq(client_create(&root, "a", "z"), 0);
@@ -524,7 +524,7 @@ START_TEST(events_that_are_to_be_there_after_a_reboot)
 }
 END_TEST
 
-/* A disk that is slow. */
+/* A slow disk. */
 static int boot_slowly(void *userdata _unused_, const struct event *e _unused_,
 		       const struct pp_msg_create_request *request _unused_,
 		       char *sentence _unused_, size_t size _unused_)
@@ -540,7 +540,7 @@ static int forget_slowly(void *userdata, const struct event *e, char *sentence, 
 	return boot_slowly(userdata, e, NULL, sentence, size);
 }
 
-/* Others wait for it: who asked for it waits longer, also if he hung up before it was done. */
+/* Others wait for the disk: the user who asked waits longer, even after he hung up. */
 START_TEST(who_makes_us_wait_for_the_disk)
 {
 	struct pp_msg_create_request request = create_request("a", "x", "cpu-clock");
@@ -583,7 +583,7 @@ static struct pp_msg_create_request shared(const char *ns, const char *name)
 	return request;
 }
 
-/* A second name must not lead to what the first one does not give. */
+/* A second name must not give access that the first one does not give. */
 START_TEST(who_may_share)
 {
 	struct pp_msg_create_request request = shared("own", "x");
@@ -613,7 +613,7 @@ END_TEST
 
 /* ── limits ─────────────────────────────────────────────────────────────────────────────── */
 
-/* Of one user, on all connections together; who has gone is charged until it is done. */
+/* Per user, over all connections; a client that has left is charged until its requests are done. */
 START_TEST(requests_of_a_user_are_limited)
 {
 	struct client second;
@@ -687,7 +687,7 @@ START_TEST(limits_are_shown)
 	ck_assert_uint_eq(root.body.limits_reply.limits[0].uid, MEMBER);
 	ck_assert_int_eq(limits(&root, 100), 0);
 	ck_assert_uint_eq(root.body.limits_reply.count, 0);
-	/* Others see the total, what they may read, and themselves. */
+	/* Others see the total, the namespaces that they may read, and themselves. */
 	ck_assert_int_eq(limits(&team, 0), 0);
 	ck_assert_uint_eq(team.body.limits_reply.count, 4);
 	ck_assert_int_eq(limits(&member, 0), 0);
@@ -728,7 +728,7 @@ static void count_and_handle(void *userdata, struct peer *peer, const struct pp_
 	request_handle(userdata, peer, header, body);
 }
 
-/* However many requests of one user wait, on however many connections, another's is next. */
+/* However many requests of one user wait, on however many connections, another user is next. */
 START_TEST(users_take_turns)
 {
 	enum { MANY = 40, REQUESTS = 4 };
@@ -743,7 +743,7 @@ START_TEST(users_take_turns)
 	for (int i = 0; i < MANY; i++)
 		for (int k = 0; k < REQUESTS; k++)
 			client_send(&crowd[i], PP_OP_PING, &empty);
-	/* They are under way: each has had one or the other answer. */
+	/* They are under way: each has had an answer of either kind. */
 	for (int i = 0; i < 3 * MANY; i++)
 		sd_event_run(b.loop, 0);
 	handled = 0;
@@ -801,8 +801,7 @@ START_TEST(guests_go_with_their_peer)
 }
 END_TEST
 
-/* Replies that nobody asked for just now: as many as there is room for, and a word when there is
- * room again. */
+/* Unsolicited packets: as many as there is room for, and a note when there is room again. */
 START_TEST(backlogs)
 {
 	struct pp_header header = { .opcode = PP_OP_PING, .serial = 7 };
@@ -849,12 +848,12 @@ START_TEST(opening)
 
 	pins_begin(&b);
 	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
-	/* Pins that are not there are told, not waited for. */
+	/* Missing pins are an error; the broker does not wait for them. */
 	ck_assert_int_eq(client_call(&root, PP_OP_OPEN, &request), -ENOENT);
 	pins_mkdir(&b, "a");
 	pins_mkdir(&b, "a/x");
 	pin_ring("x", 0, 4096 + 524288 + 4096);
-	/* One of two: none is handed out, and none kept. */
+	/* One of two: the broker hands out none, and keeps none. */
 	ck_assert_int_eq(client_call(&root, PP_OP_OPEN, &request), -ENOENT);
 	pin_ring("x", 3, 4096 + 524288 + 4096);
 	ck_assert_int_eq(client_call(&root, PP_OP_OPEN, &request), 0);
@@ -878,7 +877,7 @@ START_TEST(opening)
 	request.first = 0;
 	ck_assert_int_eq(client_call(&member, PP_OP_OPEN, &request), -EACCES);
 
-	/* More replies than its socket holds: each comes, with its descriptors, in turn. */
+	/* More replies than its socket holds: each arrives, with its descriptors, in turn. */
 	for (int i = 0; i < 100; i++)
 		client_send(&root, PP_OP_OPEN, &request);
 	broker_settle(&b);
@@ -906,7 +905,8 @@ static void *change_places(void *stop)
 	return NULL;
 }
 
-/* The first name goes, and the second becomes the directory: by both it is there at any time. */
+/* The first name goes, and the second becomes the directory: at any time the event opens by
+ * both. */
 START_TEST(names_change_places)
 {
 	const uint32_t size = 4096 + 524288 + 4096;
@@ -929,7 +929,7 @@ START_TEST(names_change_places)
 	}
 	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
 	pthread_join(thread, NULL);
-	/* And by a name that is no other's any more it is not. */
+	/* A name that no longer leads to another is no event. */
 	unlink(path);
 	ck_assert_int_eq(symlink("../a/x", path), 0);
 	ck_assert_int_eq(tree_ring_open(b.registry, "a", "x", 0), -ENOENT);
@@ -937,7 +937,7 @@ START_TEST(names_change_places)
 }
 END_TEST
 
-/* a/x with so many rings, pinned. */
+/* Creates a/x with so many rings, pinned. */
 static void begin_opening(unsigned rings)
 {
 	struct pp_event *truth;
@@ -963,7 +963,7 @@ static void send_opens(struct client *c, int n)
 	broker_settle(&b);
 }
 
-/* Replies that are there now, whatever they say. The broker does nothing meanwhile. */
+/* Counts the waiting replies, of any kind. The broker does nothing meanwhile. */
 static int count_replies(struct client *c)
 {
 	int n = 0;
@@ -998,7 +998,7 @@ START_TEST(users_share_what_may_be_in_flight)
 	client_begin(&b, &second, MEMBER + 10); /* the same user as team */
 	client_begin(&b, &other, MEMBER + 11);
 	ck_assert_int_eq(setegid(0), 0);
-	b.peers.max_in_flight = 12; /* 6 of a user */
+	b.peers.max_in_flight = 12; /* 6 per user */
 	send_opens(&team, 2);
 	send_opens(&second, 2);
 	send_opens(&other, 1);
@@ -1046,7 +1046,7 @@ END_TEST
 
 /* ── what a peer costs ──────────────────────────────────────────────────────────────────── */
 
-/* A user whose connections cost much waits, for as long as that was; nobody else does. */
+/* A user whose connections are expensive waits in proportion; other users do not. */
 START_TEST(users_in_debt)
 {
 	ck_assert(fair_queue_owe(b.peers.queue, turn_of(&b, MEMBER + 10), 3600 * 1000000000ULL));
@@ -1056,7 +1056,7 @@ START_TEST(users_in_debt)
 	ck_assert_int_eq(client_call(&member, PP_OP_PING, NULL), 0);
 	ck_assert_int_eq(client_call(&root, PP_OP_PING, NULL), 0);
 	ck_assert(!client_has_reply(&team));
-	/* A new connection is the same user's. */
+	/* A new connection belongs to the same user. */
 	client_end(&team);
 	client_begin(&b, &team, MEMBER + 10);
 	ck_assert(fair_queue_in_debt(turn_of(&b, MEMBER + 10)));
@@ -1070,7 +1070,7 @@ START_TEST(users_in_debt)
 }
 END_TEST
 
-/* What is asked, and what was asked before, is answered when the debt is over. */
+/* The broker answers new and old requests when the debt is over. */
 START_TEST(debts_end)
 {
 	b.config.makers = POLICY_MAKERS_ALL;
@@ -1086,7 +1086,7 @@ START_TEST(debts_end)
 }
 END_TEST
 
-/* Claims of a time with a higher limit have replies, too. */
+/* Requests from before the limit was lowered get replies, too. */
 START_TEST(a_limit_is_lowered)
 {
 	char name[8];
@@ -1106,7 +1106,7 @@ START_TEST(a_limit_is_lowered)
 }
 END_TEST
 
-/* Each of these has the client's end of the connection many times, and is woken by each packet. */
+/* Each of these holds the client's end of the connection many times, and each packet wakes it. */
 START_TEST(a_socket_that_costs)
 {
 	struct costly costly;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* From create request to spec: what is filled in, and what is refused in which words. */
+/* From create request to spec: defaults, and the message of each refusal. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +39,7 @@ static void accepted(void)
 	int r = resolve(&request, &machine, MAX_BUFFER, &spec, &parsed, sentence, sizeof(sentence));
 
 	ck_assert_msg(r == 0, "%s", sentence);
-	/* What the engine will check again must hold once the namespace's rights are in. */
+	/* The engine's own checks must pass once the namespace's rights are in. */
 	spec.mode = 0640;
 	order.abi = PP_ORDER_ABI;
 	order.type = PP_ORDER_CREATE;
@@ -138,7 +138,7 @@ START_TEST(periods)
 	request.flags = 0;
 	request.period = 1ULL << 63;
 	refused(-EINVAL, "more than the kernel can count");
-	/* The default gives way to what the kernel allows. */
+	/* The default respects the kernel's limit. */
 	request.period = 0;
 	machine.max_sample_rate = 1000;
 	accepted();
@@ -155,7 +155,7 @@ static void samples(const char *event, uint32_t flags, uint64_t period, uint32_t
 	ck_assert_msg(spec.samples == expected, "%s: %u", event, spec.samples);
 }
 
-/* What is charged: so many a second and CPU at most. */
+/* The charge: at most so many samples per second and CPU. */
 START_TEST(samples_are_counted)
 {
 	samples("cpu-clock", PP_EVENT_FREQ, 999, 999);
@@ -165,11 +165,11 @@ START_TEST(samples_are_counted)
 	samples("cpu-clock", 0, 1000000, 1000);
 	samples("task-clock", 0, 1, 100000);
 	samples("cpu-clock", 0, 1ULL << 62, 1);
-	/* A processor's counter counts as if it were as fast as any. */
+	/* A processor's counter counts as the fastest possible. */
 	samples("cycles", 0, 1000000, 5000);
 	samples("r1a8", 0, 1, 100000);
 	samples("instructions,cache-misses", 0, 5000000, 2000);
-	/* Occurrences are where they are. */
+	/* Occurrences are not counted this way. */
 	samples("page-faults,context-switches", 0, 1, 0);
 	samples("mem:0x1000", 0, 1, 0);
 	samples("sched:sched_switch", 0, 0, 0);
@@ -198,7 +198,7 @@ START_TEST(unknown_bits)
 	refused(-EINVAL, "flags");
 	request.flags = PP_EVENT_SHARE | PP_EVENT_NO_SHARE;
 	refused(-EINVAL, "one of these");
-	/* How it is made, not what it is. */
+	/* These flags say how to create it, not what it is. */
 	request.flags = PP_EVENT_SHARE | PP_EVENT_BOOT;
 	accepted();
 	ck_assert_uint_eq(spec.flags, PP_EVENT_FREQ | PP_EVENT_ALL_CPUS);
@@ -248,7 +248,7 @@ START_TEST(selections)
 	ck_assert_uint_eq(parsed.sources[3].filter, 1);
 	ck_assert_uint_eq(parsed.sources[3].n_filter, 3);
 	ck_assert_str_eq(parsed.nodes[0].field, "prev_pid");
-	/* One filter for all of them is shown as it is. */
+	/* One filter for all sources is shown unchanged. */
 	request.count = 0;
 	select_another("sched:sched_wakeup", "pid > 1");
 	select_another("sched:sched_waking", "pid > 1");
@@ -277,7 +277,7 @@ START_TEST(texts_that_are_too_long)
 }
 END_TEST
 
-/* The period is that of the sources which sample; the others have none. */
+/* The period belongs to the sampling sources; the others have none. */
 START_TEST(mixtures)
 {
 	select_another("sched:sched_switch", "");
@@ -328,7 +328,7 @@ START_TEST(changes)
 	ck_assert_str_eq(spec.filter, change.filter);
 	ck_assert_uint_eq(parsed.n_sources, 0);
 	ck_assert_uint_eq(parsed.n_nodes, 3);
-	/* None is a filter, too. */
+	/* An empty filter is valid, too. */
 	memset(change.filter, 0, sizeof(change.filter));
 	ck_assert_int_eq(
 		resolve_change(&change, MAX_BUFFER, &spec, &parsed, sentence, sizeof(sentence)), 0);

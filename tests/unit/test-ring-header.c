@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* pp_ring_check on a good ring, and on each way a header can lie. */
+/* pp_ring_check() on a valid ring, and on each way that a header can lie. */
 #include <check.h>
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -36,7 +36,7 @@ static void good(void)
 	size = pp_ring_size(h.header_size, h.data_size, h.spill_size);
 }
 
-/* Only the header is read, whatever the size says: memory of just that much. */
+/* The check reads only the header, whatever the size says: the buffer has just that much. */
 static int check(void)
 {
 	memset(&copy, 0xaa, sizeof(copy));
@@ -118,7 +118,7 @@ START_TEST(sizes)
 	ALLOW(h.attr_size = sizeof(h.attr));
 	ALLOW(h.data_size = PP_DATA_SIZE_MAX, size = SIZE_MAX);
 	ALLOW(h.spill_size = PP_SPILL_SIZE_MAX, h.data_size = 1 << 20, size = SIZE_MAX);
-	/* The largest header there can be does not wrap the sum around. */
+	/* The largest possible header does not overflow the sum. */
 	SPOIL(h.header_size = UINT32_MAX - 4095, h.data_size = PP_DATA_SIZE_MAX);
 }
 END_TEST
@@ -139,7 +139,7 @@ START_TEST(sources)
 	ALLOW(h.n_sources = PP_SOURCES_MAX, h.sample_type = PERF_SAMPLE_IDENTIFIER);
 	SPOIL(h.n_sources = PP_SOURCES_MAX + 1, h.sample_type = PERF_SAMPLE_IDENTIFIER);
 	SPOIL(h.n_sources = UINT32_MAX, h.sample_type = PERF_SAMPLE_IDENTIFIER);
-	SPOIL(h.n_sources = 2); /* what is in a record only its source can say */
+	SPOIL(h.n_sources = 2); /* only the source knows a record's layout */
 	SPOIL(h.n_sources = 2, h.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TIME);
 }
 END_TEST

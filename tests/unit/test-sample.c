@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Decoding of samples: the order of the fields, and what does not fit. */
+/* Decoding of samples: the order of the fields, and invalid sizes. */
 #include <check.h>
 #include <linux/perf_event.h>
 #include <string.h>
@@ -34,7 +34,7 @@ static struct builder begin(void)
 {
 	struct builder b = { .n = 0 };
 
-	add_u64(&b, 0); /* the header is not looked at */
+	add_u64(&b, 0); /* the decoder does not read the header */
 	return b;
 }
 
@@ -90,13 +90,13 @@ START_TEST(test_everything)
 }
 END_TEST
 
-/* Cut anywhere, it is refused, and the result is untouched. */
+/* Cut at any point, it is refused, and the result is untouched. */
 START_TEST(test_cut_anywhere)
 {
 	struct builder b = everything();
 
 	for (size_t n = 0; n < b.n; n++) {
-		_cleanup_free_ uint8_t *cut = malloc(n + 1); /* exact: ASan sees each step over */
+		_cleanup_free_ uint8_t *cut = malloc(n + 1); /* exact size: ASan sees an overrun */
 		struct perfpersist_sample s = { .pid = 99 };
 
 		cut = realloc(cut, n ? n : 1);
@@ -107,7 +107,7 @@ START_TEST(test_cut_anywhere)
 }
 END_TEST
 
-/* Each field alone comes right behind the header. */
+/* Each field alone follows the header directly. */
 START_TEST(test_each_alone)
 {
 	static const uint64_t types[] = {
@@ -176,7 +176,7 @@ START_TEST(test_read_is_refused)
 	struct perfpersist_sample s = { 0 };
 
 	ck_assert_int_eq(sample_decode(PERF_SAMPLE_READ, b.bytes, b.n, &s), -EBADMSG);
-	/* Fields behind the payload are nobody's concern. */
+	/* Fields after the payload are ignored. */
 	ck_assert_int_eq(sample_decode(ALL | PERF_SAMPLE_WEIGHT, b.bytes, b.n, &s), 0);
 }
 END_TEST

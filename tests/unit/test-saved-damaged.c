@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* A save that is damaged, cut off or laid out to harm its reader costs one sentence. */
+/* A save that is damaged, cut off or hostile causes one error message. */
 #include "tests/unit/needs.h"
 #include "tests/unit/saved-fixture.h"
 
@@ -31,7 +31,7 @@ START_TEST(test_cut_off_ring)
 }
 END_TEST
 
-/* Wherever a text ends before its end. */
+/* The text is cut at any point. */
 START_TEST(test_cut_off_text)
 {
 	const char *leaf = _i ? "stat" : "info";
@@ -48,7 +48,7 @@ START_TEST(test_cut_off_text)
 }
 END_TEST
 
-/* A file that is cut off while it is open costs its records. */
+/* A file that is cut off while it is open loses its records. */
 START_TEST(test_shrinks_meanwhile)
 {
 	struct perfpersist_event *e = NULL;
@@ -114,7 +114,7 @@ START_TEST(test_no_plain_files)
 }
 END_TEST
 
-/* A ring under another CPU's name, and one under a name that no ring has. */
+/* A ring under another CPU's name, and one under an invalid name. */
 START_TEST(test_wrong_places)
 {
 	struct perfpersist_event *e = NULL;
@@ -127,7 +127,7 @@ START_TEST(test_wrong_places)
 	ck_assert_int_eq(unlink(other), 0);
 	snprintf(other, sizeof(other), "%s", file("cpu02"));
 	ck_assert_int_eq(link(file("cpu2"), other), 0);
-	ck_assert_int_eq(open_saved(&e), 0); /* no name that a ring can have */
+	ck_assert_int_eq(open_saved(&e), 0); /* no ring can have this name */
 	ck_assert_uint_eq(perfpersist_event_rings(e), RINGS - 1);
 	perfpersist_event_free(e);
 }

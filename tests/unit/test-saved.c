@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Saves: what is written of rings decodes to what the rings held, record for record and to the
- * byte; what they are called, and when which of them goes.
+ * Saves: written rings decode to what the rings held, record for record and byte for byte; their
+ * names, and when they are removed.
  */
 #include "client/local/saved-place.h"
 #include "client/local/saved-remove.h"
@@ -14,7 +14,7 @@
 
 /* ── What comes back ────────────────────────────────────────────────────────────────────── */
 
-/* All records of both, the newest first, are the same bytes. */
+/* All records of both, the newest first, have the same bytes. */
 static size_t expect_same(struct perfpersist_event *a, struct perfpersist_event *b)
 {
 	struct perfpersist_snapshot *s[2] = { writer_snapshot(a), writer_snapshot(b) };
@@ -71,7 +71,7 @@ START_TEST(test_round_trip)
 	ck_assert_uint_gt(back.saved, 1600000000000000000);
 	ck_assert_uint_eq(perfpersist_event_realtime(e, back.saved_mono - 7), back.saved - 7);
 
-	/* Of an empty ring no more than its header is on the disk. */
+	/* An empty ring has only its header on the disk. */
 	ck_assert_int_eq(stat(file("cpu0"), &st), 0);
 	ck_assert_int_ge(st.st_size, 4096 + 4096 + 512);
 	ck_assert_int_le(st.st_blocks * 512, 4096);
@@ -105,7 +105,7 @@ START_TEST(test_several_sources)
 }
 END_TEST
 
-/* From a ring of an earlier boot that nobody saved: the header knows. */
+/* From a ring of an earlier boot that nothing saved: the header knows. */
 START_TEST(test_clock_of_an_earlier_boot)
 {
 	struct writer w = writer_new(0, 4096, 64);
@@ -132,7 +132,7 @@ static void *write_on(void *arg)
 	return NULL;
 }
 
-/* While the ring is written: a run of whole records, and the count that belongs to the newest. */
+/* During writes: a run of whole records, and the count that matches the newest. */
 START_TEST(test_under_load)
 {
 	struct writer w = writer_new(0, 65536, 512);
@@ -210,7 +210,7 @@ static bool is_there(int at, const char *name)
 	return faccessat(at, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* What others are making stays; so does what is none of ours, and what links lead to. */
+/* Saves in progress stay; so do foreign files, and the targets of links. */
 START_TEST(test_sweep)
 {
 	int at = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC), busy;
@@ -255,7 +255,7 @@ START_TEST(test_prune)
 }
 END_TEST
 
-/* Two at once for the same place: the second is told. What the dead left is in nobody's way. */
+/* Two at once for the same place: the second fails. A dead process's files block nothing. */
 START_TEST(test_same_place)
 {
 	struct saving a, b;
@@ -264,7 +264,7 @@ START_TEST(test_same_place)
 	ck_assert_int_eq(saving_begin_at(save, &a), 0);
 	ck_assert_int_eq(saving_begin_at(save, &b), -EBUSY);
 	saving_done(&b);
-	saving_done(&a); /* unfinished: nothing is left */
+	saving_done(&a); /* unfinished: nothing remains */
 	snprintf(temp, sizeof(temp), "%s/+new-save", root);
 	ck_assert_int_ne(access(temp, F_OK), 0);
 	make_dir(AT_FDCWD, temp);

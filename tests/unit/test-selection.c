@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Which records are chosen: by whom they are, and whom they name. */
+/* Selection of records: by their thread, and by the threads that they name. */
 #include <check.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #include "client/perfctl/perfctl.h"
 #include "tests/unit/needs.h"
 
-/* main.c's, which is not linked: nothing is wrong here. */
+/* Replaces main.c's, which is not linked: nothing is wrong here. */
 void complain(const char *fmt, ...)
 {
 	ck_abort_msg("%s", fmt);
@@ -22,8 +22,7 @@ int bad_usage(const struct call *call _unused_, const char *fmt, ...)
 static struct selection s;
 static struct decoder *waking;
 
-/* As of sched_waking, which does not have all of this in its format, with a number that is no
- * thread. */
+/* Like sched_waking, whose format does not have all of this, with a number that is no thread. */
 static const char format[] = "name: x\nID: 7\nformat:\n"
 			     "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
 			     "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
@@ -49,7 +48,7 @@ static void option(int c, const char *value)
 	ck_assert_int_eq(selection_option(&s, NULL, c), 1);
 }
 
-/* A record by the thread `by` of `process` that names two threads, and has a third number. */
+/* A record of thread `by` of `process` that names two threads, and has a third number. */
 static bool wants(uint32_t process, uint32_t by, uint32_t pid, uint32_t next_pid, uint32_t prio)
 {
 	uint32_t raw[5] = { 7, by, pid, next_pid, prio };
@@ -83,7 +82,7 @@ START_TEST(by_processes)
 	ck_assert(wants(10, 11, 0, 0, 0));
 	ck_assert(wants(30, 31, 0, 0, 0));
 	ck_assert(!wants(20, 20, 11, 11, 11));
-	/* The kernel does not tell the process of a task that is being taken down. */
+	/* The kernel does not give the process of a task that is exiting. */
 	ck_assert(wants(UINT32_MAX, 11, 0, 0, 0));
 	ck_assert(!wants(UINT32_MAX, 20, 0, 0, 0));
 }

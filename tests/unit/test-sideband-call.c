@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The library's call for sideband: of a daemon, and of a keeper, that follow a script. */
+/* The library's call for sideband, against a daemon and a keeper that follow a script. */
 #include "fake-server.h"
 #include "proto/keep.h"
 
@@ -63,7 +63,7 @@ START_TEST(of_a_daemon)
 
 	server_start(&s, daemon_script);
 	p = server_connect(&s);
-	/* What makes no sense is not sent. */
+	/* Invalid arguments are not sent. */
 	ck_assert_int_eq(perfpersist_sideband(p, 20, 10, &info, &fd), -EINVAL);
 	ck_assert_int_eq(perfpersist_sideband(p, 0, 0, &small, &fd), -EINVAL);
 	ck_assert_int_eq(fd, -2);
@@ -137,7 +137,7 @@ static void keeper_of_another_version(int fd)
 
 	a.serial = keeper_expect(fd, PP_KEEP_HELLO, &r);
 	keeper_answer(fd, &a, -1);
-	/* It is asked nothing else. */
+	/* It gets no other request. */
 	ck_assert_int_eq(recv(fd, &r, sizeof(r), 0), 0);
 }
 
@@ -170,7 +170,7 @@ static void keeper_that_dies(int fd)
 	keeper_expect(fd, PP_KEEP_HELLO, &r);
 }
 
-/* Beside a registry that is empty. */
+/* With an empty registry. */
 static int ask_directly(void (*script)(int fd), struct perfpersist_sideband_info *info, int *ret_fd)
 {
 	struct perfpersist_options opts = { .sz = sizeof(opts), .direct = true };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The order SIDEBAND, sent to the engine's own loop over a socket: what its iterators tell is held
- * against /proc, and what its perf events tell against what a program did.
+ * The order SIDEBAND, sent to the engine's own loop over a socket: compares its iterators' output
+ * with /proc, and its perf events' with what a program did.
  */
 #include <check.h>
 #include <errno.h>
@@ -108,7 +108,7 @@ static size_t entries_size;
 static void read_entries(int fd)
 {
 	FILE *to = open_memstream(&entries, &entries_size);
-	char buf[4099]; /* odd: entries are cut */
+	char buf[4099]; /* odd size: entries are cut */
 	ssize_t n;
 
 	while ((n = read(fd, buf, sizeof(buf))) > 0)
@@ -135,7 +135,7 @@ static const struct entry *next_entry(size_t *offset)
 	return e;
 }
 
-/* Nothing but tasks; their number. */
+/* Only tasks; returns their number. */
 static size_t check_tasks(void)
 {
 	const struct pp_task *t;
@@ -148,7 +148,8 @@ static size_t check_tasks(void)
 	return n;
 }
 
-/* (Each ck_assert() that holds is a system call, and this is asked for every thread there is.) */
+/* (Each ck_assert() that holds makes a system call, and this runs for every thread on the
+ * machine.) */
 static const struct pp_task *find_task(pid_t pid, pid_t tid)
 {
 	const struct pp_task *found = NULL, *t = (const void *)entries;
@@ -174,7 +175,7 @@ static void *wait_named(void *userdata)
 
 #define FLAG_EXITING 4 /* the kernel's PF_EXITING */
 
-/* One that is ending is not. */
+/* An exiting one does not count. */
 static bool is_there(pid_t pid, pid_t tid, int *ret_ppid, char ret_comm[static 64])
 {
 	char path[64], line[512] = "", state;
@@ -195,7 +196,7 @@ static bool is_there(pid_t pid, pid_t tid, int *ret_ppid, char ret_comm[static 6
 	return state != 'Z' && state != 'X' && !(flags & FLAG_EXITING);
 }
 
-/* A guard of the machine's may hide processes from root and from programs alike. */
+/* A security guard on the machine may hide processes from root and from programs alike. */
 static bool is_hidden(pid_t pid)
 {
 	char path[64], ns[64];
@@ -204,8 +205,8 @@ static bool is_hidden(pid_t pid)
 	return readlink(path, ns, sizeof(ns)) < 0 && errno == EACCES;
 }
 
-/* ps knows of all threads; those that are there before and after must be in the entries, with the
- * parent and the name that they had at both times. */
+/* ps knows all threads; those that exist before and after must be in the entries, with the parent
+ * and the name that they had at both times. */
 static unsigned compare_with_ps(FILE *ps)
 {
 	int pid, tid, ppid, ppid_now;
@@ -220,7 +221,7 @@ static unsigned compare_with_ps(FILE *ps)
 		ck_assert_msg(t, "%d/%d (%s) is missing", pid, tid, comm);
 		if (ppid == ppid_now)
 			ck_assert_uint_eq(t->ppid, ppid);
-		/* Workers of the kernel change theirs as they like. */
+		/* The kernel's workers change theirs at will. */
 		if (ppid != 2 && !strcmp(comm, comm_now))
 			ck_assert_str_eq(t->comm, comm);
 		n++;
@@ -270,7 +271,7 @@ START_TEST(threads)
 }
 END_TEST
 
-/* One that has ended and whose parent has not asked yet: perf has told its end. */
+/* A process that has exited but was not waited for: perf has reported its exit. */
 START_TEST(zombies)
 {
 	static const struct pp_cpumask none;
@@ -296,7 +297,7 @@ static uint64_t parse_prot(const char *p)
 	       (p[2] == 'x' ? PROT_EXEC : 0);
 }
 
-/* Nothing but maps; how many are this process's. */
+/* Only mappings; returns how many are this process's. */
 static unsigned check_maps(void)
 {
 	const struct pp_task_map *m;
@@ -358,7 +359,7 @@ static void compare_map(const char *line)
 	ck_assert_str_eq(m->path, path);
 }
 
-/* A file whose path has more than a thousand characters, mapped. */
+/* Maps a file whose path has more than a thousand characters. */
 static void *map_deep_file(size_t depth)
 {
 	char name[201], root[64];
@@ -446,7 +447,7 @@ struct seen {
 	unsigned maps, inodes, programs;
 };
 
-/* A mapping of that program, by device and inode; a build id is not asked for. */
+/* A mapping of that program, by device and inode; build ids are not requested. */
 static bool is_of_true(const struct perf_event_header *h)
 {
 	const struct {
@@ -543,7 +544,7 @@ START_TEST(rings)
 	ck_assert(s.exit);
 	ck_assert_uint_ge(s.maps, 2);
 	ck_assert_uint_ge(s.inodes, 1);
-	ck_assert_uint_eq(s.programs, 0); /* others' records would be damaged by each listener */
+	ck_assert_uint_eq(s.programs, 0); /* each listener would damage other listeners' records */
 }
 END_TEST
 
@@ -560,7 +561,7 @@ START_TEST(cpus_and_iterators)
 	ask(&asked, PP_SIDEBAND_TASKS);
 	ck_assert_mem_eq(&answer.event.rings, &online, sizeof(online));
 	ck_assert_uint_eq(fds.n, n + PP_KEEP_ITERATORS);
-	/* And the next answer has its own, none of these. */
+	/* The next answer has its own rings, and none of these. */
 	memset(&asked, 0, sizeof(asked));
 	pp_cpumask_set(&asked, PP_CPUS_MAX - 1);
 	ask(&asked, 0);
@@ -581,8 +582,8 @@ static int engine_fds(void)
 	return n;
 }
 
-/* The engine keeps no descriptor of all that. It closes them when the answer has been sent; should
- * it not, this does not end. */
+/* The engine keeps no descriptor of these. It closes them after it has sent the answer; if it does
+ * not, this never ends. */
 START_TEST(nothing_stays)
 {
 	struct pp_cpumask online, none = {};
@@ -590,7 +591,7 @@ START_TEST(nothing_stays)
 
 	ck_assert_int_ge(pp_cpus_read("online", &online), 0);
 	pp_cpumask_set(&none, PP_CPUS_MAX - 1);
-	ask(&none, 0); /* the connection is there */
+	ask(&none, 0); /* the connection exists */
 	before = engine_fds();
 	ck_assert_int_gt(before, 3);
 	ask(&online, PP_SIDEBAND_TASKS);

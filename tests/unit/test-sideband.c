@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * That the keeper is told what it needs, whoever dies, and that who may have sideband gets it, is
- * charged for it, and nobody else does. CPUs 0 to 3 are online; the kernel keeps no account of
- * them.
+ * The keeper gets what it needs, whatever dies, and users with the right to sideband get it and are
+ * charged for it; others do not. CPUs 0 to 3 are online; the kernel keeps no account of them.
  */
 #include "fake-keeper.h"
 #include "needs.h"
@@ -40,11 +39,11 @@ static void teardown(void)
 	client_end(&team);
 	client_end(&member);
 	keeper_stop(&k);
-	/* Asserts that nothing is charged. */
+	/* This asserts that nothing is charged. */
 	broker_end(&b);
 }
 
-/* One event, and all that the keeper needs because of it. */
+/* One event, and everything that the keeper needs for it. */
 static void begin(void)
 {
 	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
@@ -88,7 +87,7 @@ static uint32_t why(void)
 	return root.body.sideband_reply.why;
 }
 
-/* Since when and why it is kept, or why it is not. */
+/* Since when and why the keeper runs, or why it does not. */
 START_TEST(reasons)
 {
 	broker_settle(&b);
@@ -113,7 +112,7 @@ START_TEST(reasons)
 }
 END_TEST
 
-/* As soon as there is an event, and all of it once; nothing of it stays open here. */
+/* With the first event the keeper gets everything once; no descriptor stays open here. */
 START_TEST(first_event)
 {
 	unsigned before;
@@ -141,7 +140,7 @@ START_TEST(first_event)
 }
 END_TEST
 
-/* With the last event all of it goes, and the connection. */
+/* With the last event everything goes, and the connection. */
 START_TEST(last_event)
 {
 	begin();
@@ -156,7 +155,7 @@ START_TEST(last_event)
 }
 END_TEST
 
-/* What it has from before our time, and no event is there for, goes as well. */
+/* Data from an earlier broker, without an event, goes as well. */
 START_TEST(left_over)
 {
 	keeper_stop(&k);
@@ -175,7 +174,7 @@ START_TEST(left_over)
 }
 END_TEST
 
-/* A connection that ends is not a keeper that forgot: only what is not there is made. */
+/* A new connection to a keeper that has not forgotten: the broker adds only what is missing. */
 START_TEST(another_connection)
 {
 	begin();
@@ -183,7 +182,7 @@ START_TEST(another_connection)
 	broker_until(&b, k.connections == 2 && k.asked[PP_KEEP_CPUS_HELD] == 6);
 	broker_settle(&b);
 	ck_assert_uint_eq(b.engine.sideband, 2);
-	/* One CPU was away, and one is not held at all. */
+	/* One CPU was offline meanwhile, and one has no ring. */
 	k.generation[2] = 8;
 	k.generation[3] = 0;
 	keeper_hang_up(&k);
@@ -211,7 +210,7 @@ START_TEST(keeper_dies)
 }
 END_TEST
 
-/* In the keeper's place: it can be killed, and does nothing else. */
+/* A process in the keeper's place: it only waits to be killed. */
 static pid_t fork_keeper(void)
 {
 	pid_t pid = fork();
@@ -233,13 +232,13 @@ static void check_killed(pid_t pid)
 	ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 }
 
-/* As if so long had passed. */
+/* As if so much time had passed. */
 static void lose_patience(void)
 {
 	ck_assert_int_ge(sd_event_source_set_time_relative(b.sideband.keeper.patience, 0), 0);
 }
 
-/* It is there and does not answer: another one takes its place, and is told all at once. */
+/* The keeper exists and does not answer: a successor replaces it, and gets everything. */
 START_TEST(keeper_is_stuck)
 {
 	pid_t pid = fork_keeper();
@@ -267,7 +266,7 @@ START_TEST(keeper_is_stuck)
 }
 END_TEST
 
-/* To another connection: that may be because it is at something, for a while. */
+/* To a new connection: the keeper may be busy for a while. */
 START_TEST(keeper_does_not_greet)
 {
 	pid_t pid = fork_keeper();
@@ -302,7 +301,7 @@ START_TEST(keeper_of_another_version)
 	k.status.keeping = 1;
 	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
 	broker_until(&b, k.asked[PP_KEEP_END] > 0);
-	/* It was told nothing else. */
+	/* It got no other request. */
 	ck_assert_uint_eq(k.asked[PP_KEEP_LIMIT] + k.asked[PP_KEEP_CPUS_HELD], 0);
 	k.abi = PP_KEEP_ABI;
 	broker_until(&b, k.status.tasks);
@@ -316,14 +315,14 @@ START_TEST(cpus_come_and_go)
 	begin();
 	ck_assert_uint_eq(rings(), 2);
 	b.hotplug.online.bits[0] = 0x7;
-	/* (Without an account of CPUs any of those that are there may have been away, too.) */
+	/* (Without an account of CPUs any of them may have been offline, too.) */
 	sideband_came(&b.sideband);
 	broker_until(&b, rings() == 3);
 	ck_assert_uint_eq(k.asked[PP_KEEP_TASKS], 1);
 }
 END_TEST
 
-/* Events do not wait for it, and do not fail with it. */
+/* Events do not wait for the keeper, and do not fail with it. */
 START_TEST(nothing_else_suffers)
 {
 	keeper_stop(&k);
@@ -334,7 +333,8 @@ START_TEST(nothing_else_suffers)
 	ck_assert_uint_eq(root.fds.n, 0);
 	ck_assert_int_eq(client_delete(&root, "a", "x"), 0);
 
-	/* The engine cannot: this is not tried again and again, but when it may be otherwise. */
+	/* The engine cannot: the broker does not retry in a loop, only when something may have
+	 * changed. */
 	keeper_start(&k, &b);
 	broker_until(&b, !b.sideband.waiting);
 	b.engine.mood = FAKE_FAILS;
@@ -350,7 +350,7 @@ START_TEST(nothing_else_suffers)
 }
 END_TEST
 
-/* Fewer descriptors than the engine says: it is one to be connected to anew, and asked again. */
+/* Fewer descriptors than the engine says: the broker reconnects and asks again. */
 START_TEST(engine_lies)
 {
 	b.engine.mood = FAKE_LIES_SIZE;
@@ -362,7 +362,7 @@ START_TEST(engine_lies)
 }
 END_TEST
 
-/* While it is at work everything ends; then everything is there again. */
+/* Everything ends during an order; then everything is there again. */
 START_TEST(drop_in_between)
 {
 	fake_wait(&b.engine, true);
@@ -450,14 +450,14 @@ START_TEST(limits_of_copies)
 	b.quota.per_user.max[QUOTA_COPIES] = k.size;
 	ck_assert_int_eq(client_call(&team, PP_OP_SIDEBAND, &everything), 0);
 	k.size++;
-	/* (With the next reply the client closes what it had.) */
+	/* (The client closes the earlier file with the next reply.) */
 	ck_assert_int_eq(client_call(&team, PP_OP_SIDEBAND, &everything), -EDQUOT);
 	ck_assert_uint_eq(charged(TEAM), 0);
 	ck_assert_int_eq(client_call(&team, PP_OP_SIDEBAND, &numbers), 0);
 }
 END_TEST
 
-/* One at a time, users in turn; who goes away costs nothing. */
+/* One at a time, users in turn; a client that leaves costs nothing. */
 START_TEST(queue)
 {
 	begin();
@@ -496,7 +496,7 @@ START_TEST(failing)
 	k.lies = true;
 	ck_assert_int_eq(client_call(&root, PP_OP_SIDEBAND, &everything), -EAGAIN);
 	k.lies = false;
-	/* Who comes too early waits until there is something. */
+	/* A client that is too early waits until there is something. */
 	ck_assert_int_eq(client_delete(&root, "a", "x"), 0);
 	broker_until(&b, k.fd < 0);
 	ck_assert_int_eq(client_create(&root, "a", "x"), 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Events of several sources: their catalog, and the records that only it can tell apart. */
+/* Events with several sources: their catalog, and the records that only it can tell apart. */
 #include "tests/unit/catalog-writer.h"
 #include "tests/unit/needs.h"
 
@@ -59,7 +59,7 @@ START_TEST(test_sources)
 }
 END_TEST
 
-/* An event of one source has no catalog, and is told of in the same way. */
+/* An event with one source has no catalog, and looks the same to a client. */
 START_TEST(test_one_source)
 {
 	static const char format[] = "name: tracepoint\n";
@@ -113,7 +113,7 @@ START_TEST(test_records)
 }
 END_TEST
 
-/* A record of nobody, or too short to say whose: damage. What is newer is there all the same. */
+/* A record without a source, or too short for one, is damage. Newer records stay readable. */
 START_TEST(test_bad_ids)
 {
 	static const uint64_t ids[] = { 0, 3, PP_SOURCE_ID(WRITER_EVENT_ID, 3),
@@ -175,7 +175,7 @@ START_TEST(test_bad_catalogs)
 }
 END_TEST
 
-/* The catalog is copied when it is opened: what becomes of the file later changes nothing. */
+/* The catalog is copied when it is opened: later changes of the file have no effect. */
 START_TEST(test_catalog_changes_later)
 {
 	_cleanup_close_ int catalog = writer_catalog(3);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* PMUs in event text, in a folder made up after those of real machines. */
+/* PMUs in event text, in a made-up folder like those of real machines. */
 #include <check.h>
 #include <errno.h>
 #include <ftw.h>

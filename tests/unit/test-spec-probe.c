@@ -30,7 +30,7 @@ static void expect_refusal(const char *text, int error, const char *part)
 	ck_assert_msg(strstr(sentence, part) != NULL, "'%s': no '%s' in: %s", text, part, sentence);
 }
 
-/* What the engine refuses to take is no result. */
+/* The engine must accept each result. */
 static void expect_taken(int n)
 {
 	static struct pp_parsed parsed;
@@ -222,7 +222,7 @@ START_TEST(file_offsets)
 }
 END_TEST
 
-/* The bytes at the offset that was found are those of the function, in a real program. */
+/* The bytes at the offset are those of the function, in a real program. */
 START_TEST(real_program)
 {
 	_cleanup_close_ int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
@@ -250,7 +250,7 @@ START_TEST(wrong_files)
 	snprintf(text, sizeof(text), "uprobe:/%0300d:main", 0);
 	expect_refusal(text, -EINVAL, "the path in");
 
-	/* Not of this machine, and cut off in its tables. */
+	/* For another machine, and with truncated tables. */
 	ck_assert_int_eq(pread(file_fd, &image, IMAGE_SIZE, 0), IMAGE_SIZE);
 	image.header.e_machine = EM_S390;
 	ck_assert_int_eq(pwrite(file_fd, &image, IMAGE_SIZE, 0), IMAGE_SIZE);

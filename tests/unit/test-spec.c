@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Event text. The exclude bits expected of modifiers are those that perf 6.1 showed in
- * `perf record -vv -e cpu-clock:MODIFIERS`.
+ * Event text. The expected exclude bits of modifiers are those that perf 6.1 shows in `perf record
+ * -vv -e cpu-clock:MODIFIERS`.
  */
 #include <check.h>
 #include <errno.h>
@@ -29,7 +29,7 @@ static int parse(const char *text)
 	return pp_spec_parse(text, sources, PP_TERMS_MAX, sentence, sizeof(sentence));
 }
 
-/* It is one source, this one; which the engine takes. */
+/* The text is exactly this one source, and the engine accepts it. */
 static void expect(const char *text, const struct pp_source *source)
 {
 	static struct pp_parsed parsed = { .n_sources = 1 };
@@ -42,7 +42,7 @@ static void expect(const char *text, const struct pp_source *source)
 	ck_assert_msg(pp_parsed_check(&parsed, true) == 0, "%s", text);
 }
 
-/* It is refused with that error, untouched, and the sentence says `part`. */
+/* The parser refuses it with that error, changes nothing, and the message contains `part`. */
 static void expect_refusal(const char *text, int error, const char *part)
 {
 	int r = parse(text);
@@ -62,7 +62,7 @@ START_TEST(tracepoints)
 		{ "probe:vfs_read", "probe", "vfs_read" },
 		{ "race:wait", "race", "wait" }, /* not the raw event "ace" */
 		{ "xfs:x-y", "xfs", "x-y" },
-		{ "syscalls:p", "syscalls", "p" }, /* nothing that it could be a typo of */
+		{ "syscalls:p", "syscalls", "p" }, /* similar to no event */
 		{ "sched:*", "sched", "*" },
 		{ "sched:sched_[sw]?itch*", "sched", "sched_[sw]?itch*" },
 		{ "*:*_enter", "*", "*_enter" },
@@ -196,7 +196,7 @@ START_TEST(wrong_modifiers)
 }
 END_TEST
 
-/* What perf has in attr.bp_type, config1 and config2 for it. */
+/* perf's values of attr.bp_type, config1 and config2. */
 START_TEST(breakpoints)
 {
 	static const struct {
@@ -267,7 +267,7 @@ START_TEST(lists)
 }
 END_TEST
 
-/* Right in perf, not recorded: never called wrong. */
+/* Valid in perf but not recorded: the message never calls it wrong. */
 START_TEST(not_recorded)
 {
 	expect_refusal("dummy", -EOPNOTSUPP, "never counts");
@@ -297,7 +297,7 @@ START_TEST(misspelt)
 	expect_refusal("page-fault", -EINVAL, "did you mean 'page-faults'?");
 	expect_refusal("contextswitches", -EINVAL, "did you mean 'context-switches'?");
 	expect_refusal("L1-dcache-lods", -EINVAL, "is not an event");
-	/* Resembling nothing: all that is known. */
+	/* Similar to nothing: the message lists all known ones. */
 	expect_refusal("iTLB-stores", -EINVAL, "that this cache has not");
 	expect_refusal("L1-icache-store-misses", -EINVAL, "that this cache has not");
 	expect_refusal("r12345678123456789", -EINVAL, "at most 16 digits");
@@ -347,11 +347,11 @@ START_TEST(text_that_is_none)
 	memset(text, 'a', sizeof(text));
 	text[PP_EVENT_TEXT_SIZE] = 0;
 	expect_refusal(text, -EINVAL, "at most 1023");
-	/* The longest that is looked at: the sentence stays one. */
+	/* The longest accepted text: the message stays one sentence. */
 	text[PP_EVENT_TEXT_SIZE - 1] = 0;
 	expect_refusal(text, -EINVAL, "aaa...' is not an event");
 	ck_assert_ptr_nonnull(strstr(sentence, "cgroup-switches"));
-	/* A small buffer is not overrun. */
+	/* A small buffer does not overflow. */
 	memset(sentence, 'x', sizeof(sentence));
 	ck_assert_int_eq(pp_spec_parse("xyzzy", sources, 1, sentence, 8), -EINVAL);
 	ck_assert_str_eq(sentence, "'xyzzy'");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Symbols of files that were made to hurt whoever reads them: this program, changed. */
+/* Symbols of files that were made to harm their reader: this program, changed. */
 #include <check.h>
 #include <fcntl.h>
 #include <gelf.h>
@@ -18,7 +18,7 @@
 
 static char dir[] = "/tmp/pp-symbols-XXXXXX";
 
-/* In the directory, with $P for this program. */
+/* Runs it in the directory, with $P for this program. */
 static void run(const char *command)
 {
 	char text[PATH_MAX + 512];
@@ -48,7 +48,7 @@ static const char *in_dir(const char *name)
 	return path;
 }
 
-/* -errno, or whether the function is among those of the file. */
+/* -errno, or whether the file has the function. */
 static int has_function(const char *path, const char *name)
 {
 	struct elf_symbols s = {};
@@ -79,7 +79,7 @@ START_TEST(long_names)
 }
 END_TEST
 
-/* The second file of a stranger finds no room; one of ours does. */
+/* A hostile user's second file finds no room; one of ours does. */
 START_TEST(strangers_share)
 {
 	struct elf_symbols s = {};
@@ -101,7 +101,7 @@ START_TEST(strangers_share)
 }
 END_TEST
 
-/* What is copied is looked at first, and paid for. */
+/* The reader checks the size before it copies, and charges it. */
 START_TEST(copies_have_an_end)
 {
 	struct elf_symbols s = {};
@@ -125,7 +125,7 @@ END_TEST
 
 /* ── What is another file ── */
 
-/* A file system of one's own has any inode that one wants. */
+/* A user's own file system can have any inode number. */
 START_TEST(inode_of_another_device)
 {
 	char path[] = "/dev/shm/pp-symbols-XXXXXX";
@@ -148,7 +148,7 @@ START_TEST(inode_of_another_device)
 }
 END_TEST
 
-/* What is only looked at goes by the same rules as what is opened. */
+/* stat() follows the same rules as opening. */
 START_TEST(looks_are_careful)
 {
 	struct stat here, st;
@@ -166,7 +166,7 @@ END_TEST
 
 /* ── What unpacks ── */
 
-/* The first section of that type. */
+/* Compresses the first section of that type. */
 static void pack_section(const char *path, GElf_Word type)
 {
 	_cleanup_close_ int fd = open(path, O_RDWR | O_CLOEXEC);
@@ -186,7 +186,7 @@ static void pack_section(const char *path, GElf_Word type)
 	elf_end(elf);
 }
 
-/* Also of files of ours: nobody makes such. */
+/* Even in files of our own: no tool makes such files. */
 START_TEST(packed_symbols)
 {
 	ck_assert_int_eq(has_function(in_dir("program"), "elf_symbols_read"), 1);
@@ -195,7 +195,7 @@ START_TEST(packed_symbols)
 }
 END_TEST
 
-/* A stripped program with the rest of its functions in a section that unpacks. */
+/* A stripped program with its other functions in a compressed section. */
 START_TEST(packed_debugdata)
 {
 	const char *path = in_dir("stripped");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Symbols: tables, ELF files good and bad (this program is one), the kernel's texts, demangling.
+ * Symbols: tables, ELF files valid and invalid (this program is one), the kernel's texts,
+ * demangling.
  */
 #include <check.h>
 #include <errno.h>
@@ -162,7 +163,7 @@ __attribute__((noinline)) int well_known_function(int x)
 	return x * 3 + errno;
 }
 
-/* Its own path: /proc/self/exe is a way into whatever mount namespace a process is in. */
+/* Its real path, because /proc/self/exe leads into any mount namespace. */
 static const char *this_program(void)
 {
 	static char path[PATH_MAX];
@@ -173,7 +174,7 @@ static const char *this_program(void)
 	return path;
 }
 
-/* The offset in our own file of an address of ours. */
+/* The offset in our own file of one of our addresses. */
 static uint64_t offset_of(const void *address)
 {
 	_cleanup_(cleanup_fclose) FILE *f = fopen("/proc/self/maps", "re");
@@ -236,7 +237,8 @@ START_TEST(another_file_of_that_path_is_refused)
 }
 END_TEST
 
-/* A file of kilobytes that names a library by a thousand paths costs the library's names once. */
+/* A file of some kilobytes that names a library by a thousand paths costs the library's names only
+ * once. */
 START_TEST(a_file_of_many_paths_is_read_once)
 {
 	int first_seen = _i ? 2 : 1;
@@ -263,8 +265,8 @@ START_TEST(a_file_of_many_paths_is_read_once)
 }
 END_TEST
 
-/* To open /dev/watchdog starts it, so a look must come first. The kernel tells of every opening,
- * but not of one by O_PATH, which has no effect. */
+/* Opening /dev/watchdog starts it, so the reader must check first. The kernel reports every
+ * opening, except with O_PATH, which has no effect. */
 START_TEST(what_is_no_file_is_not_opened)
 {
 	_cleanup_close_ int notes = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
@@ -277,14 +279,14 @@ START_TEST(what_is_no_file_is_not_opened)
 	ck_assert_int_lt(elf_symbols_read(in_dir("fifo"), NULL, &s), 0);
 	ck_assert_int_eq(read(notes, bytes, sizeof(bytes)), -1);
 	ck_assert_int_eq(errno, EAGAIN);
-	/* A test of the test: an opening is told. */
+	/* Tests the test: an opening is reported. */
 	close(open(in_dir("fifo"), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
 	ck_assert_int_gt(read(notes, bytes, sizeof(bytes)), 0);
 	remove_dir();
 }
 END_TEST
 
-/* Regular to stat(), and yet to read /proc/kmsg takes a message away. */
+/* These are regular files to stat(), and yet reading /proc/kmsg takes a message away. */
 START_TEST(what_the_kernel_makes_up_is_not_opened)
 {
 	static const char *const paths[] = { "/proc/self/status", "/proc/self/auxv",
@@ -310,7 +312,7 @@ START_TEST(links_are_followed_as_far_as_wanted)
 	fd = regular_open(AT_FDCWD, in_dir("link"), RESOLVE_NO_MAGICLINKS);
 	ck_assert_int_ge(fd, 0);
 	close(fd);
-	/* What a path through /proc shows can belong to another mount namespace. */
+	/* A path through /proc can belong to another mount namespace. */
 	snprintf(path, sizeof(path), "/proc/%d/root%s", getpid(), this_program());
 	ck_assert_int_eq(regular_open(AT_FDCWD, path, RESOLVE_NO_MAGICLINKS), -ELOOP);
 	fd = regular_open(AT_FDCWD, path, 0);
@@ -320,7 +322,7 @@ START_TEST(links_are_followed_as_far_as_wanted)
 }
 END_TEST
 
-/* As systemd does for RestrictSUIDSGID=, which all our units have. */
+/* Like systemd's RestrictSUIDSGID=, which all our units have. */
 START_TEST(files_are_opened_without_openat2)
 {
 	struct sock_filter filter[] = {
@@ -352,7 +354,7 @@ START_TEST(what_is_no_program_is_refused)
 
 	make_dir();
 	ck_assert_int_eq(mkfifo(in_dir("fifo"), 0600), 0);
-	/* Nobody writes into it: to open it must not wait for that. */
+	/* It has no writer: opening it must not wait for one. */
 	ck_assert_int_lt(elf_symbols_read(in_dir("fifo"), NULL, &s), 0);
 	ck_assert_int_lt(elf_symbols_read(dir, NULL, &s), 0);
 	ck_assert_int_lt(elf_symbols_read("/dev/zero", NULL, &s), 0);
@@ -362,7 +364,8 @@ START_TEST(what_is_no_program_is_refused)
 }
 END_TEST
 
-/* This program cut off, and with bytes changed: read or refused, but survived. */
+/* This program truncated, and with changed bytes: the reader accepts or refuses it, and
+ * survives. */
 static void try_damaged(const unsigned char *bytes, size_t size)
 {
 	_cleanup_(cleanup_fclose) FILE *f = fopen(in_dir("damaged"), "we");
@@ -477,7 +480,7 @@ static void expect_demangled(struct demangler *d, const char *name, const char *
 	ck_assert_msg(got && !strcmp(got, want), "%s: %s", name, got ?: "not demangled");
 }
 
-/* Without libstdc++ names stay as they are. */
+/* Without libstdc++ names stay mangled. */
 static const char *no_cpp(void)
 {
 	struct demangler d;
@@ -527,7 +530,7 @@ START_TEST(rust_without_its_hash)
 			 "_ZN60_$LT$alloc..string..String$u20$as$u20$core..fmt..Display$GT$3fmt17h"
 			 "0123456789abcdefE.llvm.123",
 			 "<alloc::string::String as core::fmt::Display>::fmt");
-	ck_assert_int_eq(d.pid, 0); /* nobody was asked */
+	ck_assert_int_eq(d.pid, 0); /* no child was started */
 	ck_assert_ptr_null(demangle_rust("_ZN4core3fmt5writeE"));
 	ck_assert_ptr_null(demangle_rust("_ZN17h0123456789abcdefE"));
 	ck_assert_ptr_null(demangle_rust("_ZN99999999999999999999a17h0123456789abcdefE"));
@@ -549,7 +552,7 @@ START_TEST(other_names_stay)
 }
 END_TEST
 
-/* "B<A, A>", and of that again, and so on: each doubles what is shown. Up to 34 times. */
+/* "B<A, A>", then the same of that, and so on: each step doubles the output. Up to 34 times. */
 static void make_bomb(char *name, size_t size, int doublings)
 {
 	static const char digits[] = "123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
@@ -559,7 +562,7 @@ static void make_bomb(char *name, size_t size, int doublings)
 		n += (size_t)snprintf(name + n, size - n, "S_IS%c_S%c_E", digits[i], digits[i]);
 }
 
-/* Takes the two seconds of CPU that the demangler gives a name. */
+/* Takes the two seconds of CPU that the demangler allows per name. */
 START_TEST(names_that_explode_are_survived)
 {
 	struct demangler d;
@@ -570,7 +573,7 @@ START_TEST(names_that_explode_are_survived)
 	expect_demangled(&d, name, "f");
 	make_bomb(name, sizeof(name), 34);
 	ck_assert_ptr_null(demangle(&d, name));
-	/* and the next one is told, by another child */
+	/* another child demangles the next one */
 	expect_demangled(&d, "_Z3foov", "foo");
 	demangler_done(&d);
 	ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1); /* and no child is left */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Single system calls as newer kernels have them: found by their number among all
- * (raw_syscalls), with copies of what arguments point at, which the recorder makes; and writers
- * that are not alone where they should be. On any kernel: formats are those of Linux 7.2.
+ * Single system calls as newer kernels have them: found by their number among all (raw_syscalls),
+ * with copies of the memory that arguments point to, which the recorder makes; and writers that are
+ * not alone where they should be. On any kernel: formats are those of Linux 7.2.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -31,7 +31,7 @@ struct running {
 	int slots, program, entry, link;
 };
 
-/* What others call meanwhile is not recorded, so that the rings are at rest while they are read. */
+/* Does not record other processes' calls, so that the rings are idle while the test reads them. */
 static const struct pp_filter_node *ours(void)
 {
 	static struct pp_filter_node node = {
@@ -51,7 +51,7 @@ static void carry(struct source *source)
 	ck_assert_int_eq(syscall_read(source->tp, &source->call), 0);
 }
 
-/* r->tp is there. carried: as where the kernel may preempt programs on syscalls:*. */
+/* r->tp is set. carried: as on a kernel that may preempt programs on syscalls:*. */
 static void start(struct running *r, bool carried)
 {
 	struct recorder_slot slot;
@@ -113,7 +113,7 @@ START_TEST(numbers)
 }
 END_TEST
 
-/* One that is none has no number; the kernel is asked once more for it. */
+/* A name that is no system call has no number; the kernel is asked once more for it. */
 START_TEST(no_number)
 {
 	struct syscall_facts facts = {};
@@ -127,7 +127,7 @@ END_TEST
 
 /* ── records ────────────────────────────────────────────────────────────────────────────── */
 
-/* A payload, as far as is looked at here: that of a call with up to three arguments. */
+/* The part of a payload that this test reads: a call with up to three arguments. */
 struct payload {
 	uint16_t type;
 	uint8_t flags, preempt_count;
@@ -139,12 +139,12 @@ struct payload {
 struct seen {
 	unsigned n, wrong;
 	struct payload last;
-	uint8_t raw[1024]; /* of the last: the payload as it is */
+	uint8_t raw[1024]; /* the newest payload, unchanged */
 	uint32_t raw_size;
 	uint32_t type;
 	int nr;
-	uint64_t from; /* calls are numbered from here on in their first argument */
-	bool is_any;   /* or that is another */
+	uint64_t from; /* calls are numbered from here in their first argument */
+	bool is_any;   /* or accept any other */
 	uint8_t at[1000];
 };
 
@@ -186,7 +186,7 @@ static void look(struct running *r, int nr)
 }
 
 #if defined(__x86_64__)
-/* The same number is another call there. A kernel that knows no such calls ends the child. */
+/* The same number is another call there. A kernel without such calls kills the child. */
 static void call_as_32_bit(int nr)
 {
 	pid_t pid = fork();
@@ -232,7 +232,7 @@ END_TEST
 
 #define SEVERAL 5
 
-/* Two of these happen with sys_exit, one is not of system calls. */
+/* Two of these fire with sys_exit, one is not a system call. */
 static const char *const several_names[SEVERAL][2] = {
 	{ "syscalls", "sys_enter_dup" },      { "sched", "sched_process_exec" },
 	{ "syscalls", "sys_exit_dup" },	      { "syscalls", "sys_enter_close" },
@@ -252,7 +252,7 @@ struct several {
 	struct pins_draft draft;
 };
 
-/* The records of each source that this process made, by the payload's type. */
+/* This process's records of each source, by the payload's type. */
 static unsigned several_seen[SEVERAL];
 static const struct several *several_now;
 
@@ -351,7 +351,7 @@ static void look_several(struct several *s)
 	fixture_walk(&s->rings, see_several, NULL);
 }
 
-/* libcheck calls close, too: so that is taken for at least as many. */
+/* libcheck calls close, too: so this checks for at least as many. */
 START_TEST(several_by_one_entry)
 {
 	static struct several s;
@@ -361,7 +361,7 @@ START_TEST(several_by_one_entry)
 
 	ck_assert_int_eq(pins_open(registry), 0);
 	start_several(&s, true);
-	/* One for all that enter, one for all that leave, and the other's. */
+	/* One for all entries, one for all exits, and the other one's. */
 	ck_assert_int_eq(links_counted(&s.sources, s.draft.path, &entries, &n), 0);
 	ck_assert_uint_eq(n, 3);
 	call_several(500);
@@ -372,7 +372,7 @@ START_TEST(several_by_one_entry)
 	ck_assert_uint_ge(several_seen[3], 1000);
 	ck_assert_uint_eq(several_seen[4], 500);
 
-	/* A pause, and its end. */
+	/* A pause, and a resume. */
 	closed = several_seen[3];
 	ck_assert_int_eq(programs_idle(&s.programs, &s.sources), 0);
 	call_several(500);
@@ -385,7 +385,7 @@ START_TEST(several_by_one_entry)
 }
 END_TEST
 
-/* Whether the sources that are pinned there are taken to share entries, when they are made anew. */
+/* Whether the engine recognizes that the pinned sources share entries, when it rebuilds them. */
 static bool are_recognized_as_shared(struct several *s)
 {
 	bool is = false;
@@ -401,7 +401,7 @@ static bool are_recognized_as_shared(struct several *s)
 	return is;
 }
 
-/* What an older engine has linked each by itself stays so: its slots are where they were. */
+/* Links that an older engine made one by one stay so: its slots stay in place. */
 START_TEST(older_ones_are_recognized)
 {
 	struct several again;
@@ -454,7 +454,7 @@ static const char mount_format[] =
 	       "\tfield:__data_loc char[] __type_val;\toffset:64;\tsize:4;\tsigned:0;\n\n"
 	       "print fmt: \"%s\", __get_str(__dev_name_val)\n";
 
-/* The format, with the number that this kernel gives the tracepoint. */
+/* Parses the format, with this kernel's number of the tracepoint. */
 static void parse(struct running *r, const char *name, const char *fields)
 {
 	struct tracepoint here;
@@ -468,7 +468,7 @@ static void parse(struct running *r, const char *name, const char *fields)
 	ck_assert_int_eq(tracepoint_parse("syscalls", name, text, (size_t)n, &r->tp), 0);
 }
 
-/* What the word at that offset of the newest record says: where, and how many bytes. */
+/* The word at that offset of the newest record gives the place and the size. */
 static const char *copy_at(uint32_t offset, uint32_t *ret_size)
 {
 	uint32_t word;
@@ -569,7 +569,8 @@ END_TEST
 
 /* ── not alone ──────────────────────────────────────────────────────────────────────────── */
 
-/* A ring in which a writer is under way is left alone by one that can only be there by mistake. */
+/* A second writer, which can only be there by mistake, leaves alone a ring with a writer under
+ * way. */
 START_TEST(another_writer)
 {
 	static struct running r;

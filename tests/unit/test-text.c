@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What people write: names, numbers, CPU lists. */
+/* Text that people write: names, numbers, CPU lists. */
 #include <check.h>
 #include <errno.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "proto/siphash.h"
 #include "tests/unit/needs.h"
 
-/* What is shown of a text: printable UTF-8 stays, each other byte becomes a '?'. */
+/* Output of hostile text: printable UTF-8 stays, each other byte becomes a '?'. */
 START_TEST(strangers_text)
 {
 	static const char *const texts[][2] = {
@@ -23,7 +23,7 @@ START_TEST(strangers_text)
 		{ "\x9b"
 		  "31m\x80\x9f",
 		  "?31m??" },				       /* and alone */
-		{ "\xc2\xa0", "\xc2\xa0" },		       /* the first that is none */
+		{ "\xc2\xa0", "\xc2\xa0" },		       /* the first harmless one */
 		{ "\xc0\x9b\xe0\x82\x9b", "?????" },	       /* overlong */
 		{ "\xed\xa0\x80\xf4\x90\x80\x80", "???????" }, /* no characters */
 		{ "\xe2\x80\xae"
@@ -45,8 +45,8 @@ START_TEST(strangers_text)
 }
 END_TEST
 
-/* The lower halves of what Linux (lib/siphash_kunit.c) has of SipHash-1-3, for the bytes 0, 1, 2 …,
- * as many as the place says; with the key 0 … 15. */
+/* The lower halves of Linux's results (lib/siphash_kunit.c) for SipHash-1-3, for the bytes 0, 1, 2
+ * …, as many as the index says, with the key 0 … 15. */
 START_TEST(keyed_hash)
 {
 	static const uint32_t known[] = {
@@ -251,7 +251,7 @@ START_TEST(cpu_lists_that_do_not_fit)
 	ck_assert_str_eq(text, "1,10-20");
 	ck_assert_int_eq(text[12], 'x');
 
-	/* Every second CPU: the longest list there is. */
+	/* Every second CPU: the longest possible list. */
 	memset(&mask, 0x55, sizeof(mask));
 	ck_assert_int_eq(pp_format_cpus(&mask, text, sizeof(text)), -ENOSPC);
 	ck_assert_uint_lt(strnlen(text, sizeof(text)), sizeof(text));

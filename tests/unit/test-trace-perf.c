@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Files that perf itself recorded, line by line as `perf script` reads them. */
+/* Files that perf itself recorded, compared line by line with `perf script`. */
 #include <check.h>
 #include <ctype.h>
 #include <errno.h>
@@ -23,8 +23,8 @@ static const struct {
 } files[] = {
 	{ "tracepoints", "-e sched:sched_switch,sched:sched_wakeup -a", false, true },
 	{ "call chains", "-e cpu-clock -F 5000 -g -a", false, false },
-	/* Without -a: the kernel leaves the bit for a build id in mappings that it tells to others,
-	 * and their perf, ours in other tests too, dies of that. */
+	/* Without -a: the kernel leaves the bit for a build id in mappings that it reports to
+	 * others, and their perf, also that of our other tests, crashes on it. */
 	{ "build ids", "-e cpu-clock -c 100000 --buildid-mmap --sample-cpu", false, false },
 	{ "all together", "-e sched:sched_switch -e cpu-clock -e page-faults -g -a", false, true },
 	{ "a pipe", "-e sched:sched_switch -e cpu-clock -a", true, true },
@@ -46,7 +46,7 @@ static const char *text_of(int i)
 	return path;
 }
 
-/* perf makes the file, and says what is in it. */
+/* perf writes the file, and prints its contents. */
 static FILE *start_recording(int i, const char *more)
 {
 	char command[1024];
@@ -61,9 +61,9 @@ static FILE *start_recording(int i, const char *more)
 }
 
 /*
- * All at one time, for perf mostly waits for the kernel; without its cache of build ids, where
- * several perfs are in each other's way. perf 6.1 dies of a build id of more than 20 bytes, which
- * any process may have: then with none.
+ * All at once, because perf mostly waits for the kernel; without its cache of build ids, where
+ * several perfs block each other. perf 6.1 crashes on a build id of more than 20 bytes, which any
+ * process may have: then without any.
  */
 static void record_all(bool is_made[ARRAY_SIZE(files)], bool tracepoints)
 {
@@ -92,7 +92,7 @@ static void collapse(char *line)
 	*to = 0;
 }
 
-/* What perf says of the samples, a line each. */
+/* perf's lines about the samples, one each. */
 struct lines {
 	struct line {
 		char *text;
@@ -124,8 +124,8 @@ static int compare_lines(const void *a, const void *b)
 }
 
 /*
- * In order of time: perf sorts within the rounds that it recorded in, says "1 out of order events
- * recorded" of what came a round too late, and prints that where it found it.
+ * In order of time: perf sorts within its recording rounds, prints "1 out of order events recorded"
+ * for a record that came a round too late, and prints that where it found it.
  */
 static void read_lines(const char *path, struct lines *ret)
 {
@@ -179,24 +179,25 @@ static void our_line(struct trace *t, const struct trace_record *r, const char *
 	const char *file = m ? m->dso->path : "[unknown]";
 	char jit[32], number[16];
 
-	/* perf has its own name for what has none: where compilers at run time leave their symbols.
-	 */
+	/* perf has its own name for anonymous memory: where run-time compilers put their
+	 * symbols. */
 	if (!strncmp(file, "//anon", 6)) {
 		snprintf(jit, sizeof(jit), "/tmp/perf-%u.map", r->pid);
 		file = jit;
 	}
-	/* perf forgets a BPF program that is still running as soon as it is unloaded, and may take
-	 * one for another whose place it has. And where somebody else listens, too, Linux damages
-	 * the records that say when one came and went, of which perf believes what we leave out. */
+	/* perf forgets a BPF program that still runs as soon as it is unloaded, and may confuse it
+	 * with another at its address. And with another listener Linux damages the records of
+	 * loading and unloading, which perf believes and we ignore. */
 	if ((!strncmp(file, "bpf_prog_", 9) || (kernel && !m)) &&
 	    (strstr(theirs, "([unknown])") || strstr(theirs, "(bpf_prog_")))
 		file = their_file(theirs);
-	/* perf forgets no mapping at an exec, we do. And Linux gives all who count page faults the
-	 * time of the first one's clock (do_perf_sw_event(), 6.18): where somebody listens with
-	 * another clock than perf's, a sample of before an exec may have a time behind it. */
+	/* perf forgets no mapping at an exec, we do. And Linux gives all listeners of page faults
+	 * the time of the first one's clock (do_perf_sw_event(), 6.18): if another listener uses
+	 * another clock, a sample from before an exec may have a later time. */
 	if (!kernel && !m && r->pid < PIDS_MAX && did_exec[r->pid])
 		file = their_file(theirs);
-	/* perf knows threads only by their own names; one that has just ended has the number -1. */
+	/* perf knows threads only by their own names; a thread that has just exited has the number
+	 * -1. */
 	if (theirs[0] == ':')
 		snprintf(number, sizeof(number), ":%d", (int)r->tid);
 	snprintf(line, size, "%s %d/%d [%03u] %" PRIu64 ".%09" PRIu64 ": %s: %" PRIx64 " (%s)",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* perf.data files that are right, cut off, damaged, or none. */
+/* perf.data files that are valid, truncated, damaged, or no such file. */
 #include "tests/unit/perfdata-writer.h"
 
 #include <fcntl.h>
@@ -26,7 +26,7 @@ static int open_it(void)
 	return trace_open(fd, &t);
 }
 
-/* How many samples it has; *ret_end is what the last call said. */
+/* Counts the samples; *ret_end is the last result. */
 static unsigned count(int *ret_end)
 {
 	unsigned n = 0;
@@ -124,7 +124,7 @@ START_TEST(pipe_format)
 }
 END_TEST
 
-/* A pipe can be read once, and is read to its end. */
+/* A pipe can be read only once, and is read to its end. */
 START_TEST(through_a_pipe)
 {
 	int fds[2];
@@ -140,7 +140,7 @@ START_TEST(through_a_pipe)
 }
 END_TEST
 
-/* What is written last may have been first: each record is seen as of its time. */
+/* The last record in the file may be the first in time: each counts at its own time. */
 START_TEST(order)
 {
 	begin_file(&w);
@@ -176,7 +176,7 @@ START_TEST(same_time)
 }
 END_TEST
 
-/* Larger than what is read at once, so that records lie across its borders. */
+/* Larger than one read, so that records cross its borders. */
 START_TEST(large)
 {
 	unsigned n = 0;
@@ -222,7 +222,7 @@ START_TEST(kinds)
 	put_text(&w, "bpf_prog_6deef7357e7b4530_x");
 	put_sample_id(&w, 0, 3);
 	end_record(&w, at);
-	put_sample(&w, 99, 4, 20, 1); /* of an event that is not there */
+	put_sample(&w, 99, 4, 20, 1); /* of an event that does not exist */
 	at = begin_record(&w, 200, 0);
 	end_record(&w, at);
 	end_data(&w);
@@ -262,7 +262,7 @@ static void ck_symbol(uint64_t address, const char *name)
 	ck_assert_str_eq(map ? map->dso->name : "", name);
 }
 
-/* A symbol that was unregistered names nothing any more, but for what came in its place. */
+/* An unregistered symbol names nothing any more, except for its replacement. */
 START_TEST(symbols_end)
 {
 	const uint64_t a = 0xffffffffc0000000, b = a + 0x100, c = b + 0x100;
@@ -275,7 +275,7 @@ START_TEST(symbols_end)
 	put_ksymbol(b, "bpf_d", false, 5);
 	put_ksymbol(b, "bpf_b", true, 6); /* late */
 	put_ksymbol(a + 0x10, "bpf_a", true, 7);
-	put_ksymbol(c + 0x100, "bpf_e", true, 8); /* that nobody has told of */
+	put_ksymbol(c + 0x100, "bpf_e", true, 8); /* an unreported one */
 	end_data(&w);
 	ck_assert_int_eq(open_it(), 0);
 	ck_next(TRACE_MMAP, 1);
@@ -301,8 +301,8 @@ END_TEST
 /* ── Features ───────────────────────────────────────────────────────────────────────────── */
 
 /*
- * The formats of tracepoints, one system with one format. 20,000 events of one format cost a
- * decoder each (8 KiB), and a name with the system's in front, which could be half a megabyte.
+ * The formats of tracepoints, one system with one format. If 20,000 events of one format had a
+ * decoder each (8 KiB), and a name with the system as prefix, that could be half a megabyte.
  */
 START_TEST(events_of_one_format_share_it)
 {
@@ -371,7 +371,7 @@ static void put_feature_text(struct perfdata *d, const char *text)
 	put_text(d, text);
 }
 
-/* Sections behind the data: three of text, and one of numbers. */
+/* Sections after the data: three of text, and one of numbers. */
 static void put_features(void)
 {
 	static const unsigned features[] = { FEATURE_HOSTNAME, FEATURE_OSRELEASE, FEATURE_CMDLINE,
@@ -420,7 +420,7 @@ START_TEST(features)
 }
 END_TEST
 
-/* A file of no records at all, which is whole. */
+/* A complete file without records. */
 START_TEST(empty)
 {
 	begin_file(&w);
@@ -434,7 +434,7 @@ END_TEST
 
 /* ── What is not right ──────────────────────────────────────────────────────────────────── */
 
-/* Wherever it ends, all records before that are read, and it is said. */
+/* Cut at any point: the reader returns all records before it, and reports it. */
 START_TEST(cut_off)
 {
 	size_t whole;
@@ -504,7 +504,7 @@ START_TEST(damaged)
 }
 END_TEST
 
-/* Counts inside of records that lead out of them. */
+/* Counts in records that point outside them. */
 START_TEST(hostile_counts)
 {
 	static const uint64_t counts[] = { 3, UINT32_MAX, 1ULL << 61, UINT64_MAX };
@@ -544,7 +544,7 @@ START_TEST(damaged_features)
 	begin_file(&w);
 	put_life();
 	put_features();
-	/* The section of the host's name lies elsewhere. */
+	/* The section with the host's name lies elsewhere. */
 	memset(w.bytes + file_header(&w)->data.offset + file_header(&w)->data.size, 0xff, 8);
 	ck_assert_int_eq(open_it(), 0);
 	ck_assert_str_eq(trace_info(t)->release, "6.1.0");
@@ -554,7 +554,7 @@ START_TEST(damaged_features)
 }
 END_TEST
 
-/* Somebody cuts it off while it is read: no signal, and it is said. */
+/* Another process truncates it during the read: no signal, but an error. */
 START_TEST(shrinks)
 {
 	unsigned n = 1;
@@ -566,7 +566,7 @@ START_TEST(shrinks)
 	end_data(&w);
 	ck_assert_int_eq(open_it(), 0);
 	ck_assert_int_eq(trace_next(t, &r), 1);
-	/* Blocks that were read stay; take them away as well. */
+	/* Blocks that were read stay; drop them as well. */
 	trace_free(TAKE_PTR(t));
 	ck_assert_int_eq(trace_open(fd, &t), 0);
 	ck_assert_int_eq(ftruncate(fd, 0), 0);
@@ -583,7 +583,7 @@ static void ck_refused(const char *why)
 	ck_says(why);
 }
 
-/* Each event says that all of the file is its ids. */
+/* Each event claims the whole file as its ids. */
 static void all_are_ids(void)
 {
 	const struct perf_file_header *h = file_header(&w);

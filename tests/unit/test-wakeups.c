@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* From a BPF program's word to the eventfds of those who wait for it. */
+/* From a BPF program's message to the eventfds of waiting readers. */
 #include <poll.h>
 #include <sys/eventfd.h>
 
@@ -29,7 +29,7 @@ static void on_record(void *userdata _unused_, const void *record, size_t size)
 	sum += size + *(const uint8_t *)record;
 }
 
-/* A record at the producer's end, as the kernel writes it: in both mappings. */
+/* Writes a record at the producer's end, as the kernel does, in both mappings. */
 static void produce(uint32_t head, uint8_t byte)
 {
 	uint32_t size = head & ~(BPF_RINGBUF_BUSY_BIT | BPF_RINGBUF_DISCARD_BIT);
@@ -48,7 +48,7 @@ START_TEST(consuming)
 	uint64_t busy;
 
 	ck_assert_int_eq(ringbuf_consume(&ring, on_record, NULL), 0);
-	/* Many times around, with sizes that do not divide it. */
+	/* Wraps many times, with sizes that do not divide the ring. */
 	for (unsigned i = 0; i < 1000; i++) {
 		produce(16, 1);
 		produce(13, 2);
@@ -58,7 +58,7 @@ START_TEST(consuming)
 	}
 	ck_assert_uint_eq(taken, 2000);
 	ck_assert_uint_eq(sum, 1000 * (17 + 15));
-	/* It stops at one that is being written, and takes it when it is done. */
+	/* The reader stops at a record that is being written, and takes it when it is complete. */
 	produce(16, 1);
 	busy = positions[1];
 	produce(16 | BPF_RINGBUF_BUSY_BIT, 1);
@@ -69,7 +69,7 @@ START_TEST(consuming)
 	data[(busy & (SIZE - 1)) + 3] &= 0x7f;
 	data[(busy & (SIZE - 1)) + 3 + SIZE] &= 0x7f;
 	ck_assert_int_eq(ringbuf_consume(&ring, NULL, NULL), 2);
-	/* What cannot be is passed over. */
+	/* Impossible records are skipped. */
 	produce(16, 1);
 	data[positions[0] & (SIZE - 1)] = 200;
 	ck_assert_int_eq(ringbuf_consume(&ring, on_record, NULL), -EBADMSG);
@@ -89,7 +89,7 @@ static uint64_t count(int fd)
 	return read(fd, &n, sizeof(n)) == sizeof(n) ? n : 0;
 }
 
-/* Whoever has the eventfd makes it wait for its readers, and full. */
+/* A holder of the eventfd makes it blocking, and full. */
 START_TEST(never_waits)
 {
 	const uint64_t full = UINT64_MAX - 1;
@@ -110,7 +110,7 @@ START_TEST(never_waits)
 		if (i != 1)
 			ck_assert_uint_eq(count(fds[i]), 3);
 	ck_assert_uint_ge(count(fds[1]), full);
-	/* One that is none does not cost the others. */
+	/* An invalid one does not affect the others. */
 	close(fds[0]);
 	signaller_add(&s, fds[0]);
 	signaller_add(&s, fds[2]);
@@ -138,7 +138,7 @@ static int make_ring(void)
 	return pins_call(BPF_MAP_CREATE, &attr);
 }
 
-/* Sends what lies behind the first 14 bytes of its packet, as a recorder does. */
+/* Sends the packet's bytes after the first 14, as a recorder does. */
 static int make_program(int map_fd)
 {
 	const struct bpf_insn code[] = {
@@ -216,7 +216,7 @@ static void end(void)
 	pins_end(&b);
 	close_fd(map);
 	close_fd(program);
-	/* Asserts that no eventfd is left. */
+	/* This asserts that no eventfd is left. */
 	broker_end(&b);
 }
 
@@ -244,8 +244,8 @@ static void wait_for(int fd)
 }
 
 /*
- * Whoever is told, or has just begun to wait, is told once more after two intervals: then there is
- * nothing left to be told of. Returns how often it was told.
+ * A reader that is woken, or has just begun to wait, is woken once more after two intervals, and
+ * then has nothing pending. Returns how often it was woken.
  */
 static uint64_t let_pass(int fd)
 {
@@ -274,10 +274,10 @@ START_TEST(woken)
 	create("silent", 0);
 	ck_assert_int_eq(ask(&reader, "silent"), -EINVAL);
 	ck_assert_int_eq(ask(&reader, "nothing"), -ENOENT);
-	/* The ring buffer is not there yet. */
+	/* The ring buffer does not exist yet. */
 	ck_assert_int_eq(ask(&reader, "x"), -EIO);
 	pins_add(&b, map, PP_WAKEUPS);
-	/* Full, and nobody reads it: the first who waits finds it empty. */
+	/* Full, and without a reader: the first waiter empties it. */
 	for (unsigned i = 0; i < 500; i++)
 		send_wakeup(1);
 	ck_assert_int_eq(ask(&reader, "x"), 0);
@@ -287,17 +287,17 @@ START_TEST(woken)
 	ck_assert_int_eq(ask(&reader, "y"), 0);
 	y = fcntl(reader.fds.fd[0], F_DUPFD_CLOEXEC, 3);
 	broker_settle(&b);
-	/* What was there before says nothing; 500 of it would be told by now. */
+	/* Older messages do not count; 500 of them would have woken it by now. */
 	ck_assert_uint_le(count(x), 1);
 	let_pass(x);
 	let_pass(y);
 	for (unsigned i = 0; i < WAKES; i++) {
 		send_wakeup(1);
-		send_wakeup(77); /* of nobody */
+		send_wakeup(77); /* of no event */
 		wait_for(x);
 		told += count(x);
 	}
-	/* And once more, for what came right behind. */
+	/* And once more, for messages that came directly after. */
 	told += let_pass(x);
 	ck_assert_uint_gt(told, WAKES);
 	ck_assert_uint_le(told, 2 * WAKES);
@@ -313,7 +313,7 @@ END_TEST
 
 static struct client member;
 
-/* Its eventfd, which has been told all. */
+/* Its eventfd, with nothing pending. */
 static int begin_member(void)
 {
 	int fd;
@@ -339,7 +339,7 @@ static void owe(uint64_t nsec)
 	fair_queue_owe(b.peers.queue, &peer->turn, nsec);
 }
 
-/* A user in debt is not woken, which costs nobody anything. */
+/* The broker does not wake a user in debt, which costs no other user. */
 START_TEST(in_debt)
 {
 	int mine = begin_member(), other;
@@ -363,7 +363,7 @@ START_TEST(in_debt)
 }
 END_TEST
 
-/* Whoever has an eventfd in so many epoll sets has them all woken at its own cost. */
+/* A user who puts an eventfd into many epoll sets pays for all the wakeups. */
 START_TEST(a_waker_that_costs)
 {
 	struct costly costly;
@@ -406,7 +406,7 @@ START_TEST(as_many_as_it_may)
 		client_end(&reader);
 		client_begin(&b, &reader, 0);
 	}
-	/* A user that is not root has half of what there may be, on all its connections. */
+	/* A user other than root has half of the limit, over all its connections. */
 	ck_assert_int_ge(registry_configure(&b.lifecycle.registry, "a", MEMBER, 0, 0600,
 					    NAMESPACE_LIVE_GROUP),
 			 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Being told and being woken, against a daemon that follows a script. */
+/* Notices and wakeups, against a daemon that follows a script. */
 #include "tests/unit/fake-server.h"
 
 #include <dirent.h>
@@ -32,7 +32,7 @@ struct seen {
 	uint64_t ids[16];
 	uint32_t cpu;
 	uint64_t lost;
-	bool asks; /* a call of its own from within the callback */
+	bool asks; /* makes a call from within the callback */
 };
 
 static void see(struct perfpersist *p, const struct perfpersist_notice *notice, void *userdata)
@@ -58,7 +58,7 @@ static void see(struct perfpersist *p, const struct perfpersist_notice *notice, 
 	}
 }
 
-/* Until so many were seen, or the connection has ended. */
+/* Waits until so many were seen, or the connection has ended. */
 static int wait_for(struct perfpersist *p, const struct seen *seen, size_t n)
 {
 	int r = 0;
@@ -109,7 +109,7 @@ START_TEST(test_watch)
 	ck_assert_uint_eq(seen.ids[2], 0);
 	ck_assert_uint_eq(seen.cpu, 3);
 
-	/* Notices come in between, while a call blocks. */
+	/* Notices arrive while a call blocks. */
 	struct perfpersist_daemon_info daemon = { .sz = sizeof(daemon) };
 
 	ck_assert_int_eq(perfpersist_ping(p, &daemon), 0);
@@ -146,7 +146,7 @@ START_TEST(test_call_within_the_callback)
 	p = server_connect(&s);
 	ck_assert_int_eq(perfpersist_watch(p, "space", see, &seen), 0);
 	ck_assert(!seen.asks);
-	/* The script hangs up: no callback tells of it, dispatch does. */
+	/* The script hangs up: dispatch reports it, and no callback. */
 	ck_assert_int_eq(wait_for(p, &seen, 3), -ECONNRESET);
 	ck_assert_uint_eq(seen.n, 2);
 	ck_assert_uint_eq(seen.ids[1], 6);
@@ -217,7 +217,7 @@ static void started_twice_script(int fd)
 	send_notice(fd, serial, PP_NOTICE_STARTED, 0);
 }
 
-/* A watch cannot end without its owner being told: then the connection does. */
+/* A watch cannot end without telling its owner: so the connection ends. */
 START_TEST(test_watch_ends)
 {
 	struct seen seen = { .asks = false };

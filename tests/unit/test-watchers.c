@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Who is told what; nobody is waited for, and nothing is lost uncounted. CPUs that come and go. */
+/* Which watchers get which notices; they never block the broker, and dropped notices are counted.
+ * CPUs that go offline and online. */
 #include "tests/unit/needs.h"
 #include "tests/unit/peer-costs.h"
 
@@ -53,7 +54,7 @@ START_TEST(what_happens_is_told)
 	expect(&watcher, PP_NOTICE_CREATED, "a", "x");
 	ck_assert_uint_eq(watcher.header.serial, serial);
 	ck_assert_uint_eq(watcher.body.notice.event.id, 1);
-	/* Other requests of the same connection go on. */
+	/* Other requests on the same connection still work. */
 	ck_assert_int_eq(client_show(&watcher, "a", "x"), 0);
 	ck_assert_int_eq(client_delete(&root, "a", "x"), 0);
 	ck_assert_int_eq(client_receive(&watcher), 0);
@@ -66,7 +67,7 @@ START_TEST(what_happens_is_told)
 }
 END_TEST
 
-/* 0640, root's, of the team: the third namespace is another user's. */
+/* 0640, root's, group team: the third namespace belongs to another user. */
 START_TEST(what_may_be_read)
 {
 	ck_assert_int_eq(registry_configure(&b.lifecycle.registry, "closed", 0, 0, 0600,
@@ -75,14 +76,14 @@ START_TEST(what_may_be_read)
 	ck_assert_int_eq(watch(&team, "closed"), -EACCES);
 	ck_assert_int_eq(watch(&team, "no name"), -EINVAL);
 	ck_assert_int_eq(watch(&team, ""), 0);
-	ck_assert_int_eq(watch(&watcher, "b"), 0); /* which will come */
+	ck_assert_int_eq(watch(&watcher, "b"), 0); /* which does not exist yet */
 	ck_assert_int_eq(client_create(&root, "closed", "x"), 0);
 	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
 	ck_assert_int_eq(client_create(&root, "b", "x"), 0);
 	expect(&team, PP_NOTICE_CREATED, "a", "x");
 	expect(&team, PP_NOTICE_CREATED, "b", "x");
 	expect(&watcher, PP_NOTICE_CREATED, "b", "x");
-	/* Rights are those of the moment. */
+	/* The rights at the time of the event count. */
 	ck_assert_int_ge(
 		registry_configure(&b.lifecycle.registry, "a", 0, TEAM, 0600, NAMESPACE_LIVE_GROUP),
 		0);
@@ -106,7 +107,7 @@ START_TEST(as_often_as_it_may)
 }
 END_TEST
 
-/* All that happened was told, or counted as lost; and who reads is told all of it. */
+/* Each notice was delivered or counted as lost; a watcher that reads gets all of them. */
 static uint64_t take(struct client *c, uint64_t *ret_lost)
 {
 	uint64_t told = 0;
@@ -124,7 +125,7 @@ static uint64_t take(struct client *c, uint64_t *ret_lost)
 	}
 }
 
-/* Who is in debt is told nothing, but afterwards how much that was. */
+/* A watcher in debt gets no notices, but their number afterwards. */
 START_TEST(in_debt)
 {
 	struct fair_queue_member *turn = turn_of(&b, MEMBER + 10);
@@ -147,7 +148,7 @@ START_TEST(in_debt)
 }
 END_TEST
 
-/* Many notices cost little each, and all of them much. */
+/* Each of many notices is cheap, and all together are expensive. */
 START_TEST(as_much_as_it_may_cost)
 {
 	struct fair_queue_member *turn = turn_of(&b, MEMBER + 10);
@@ -205,7 +206,7 @@ START_TEST(who_does_not_read)
 	ck_assert_uint_gt(told, 0);
 	ck_assert_uint_gt(lost, 0);
 	ck_assert_uint_eq(told + lost, 2 * 2 * 500);
-	/* Then nothing is lost any more. */
+	/* From then on nothing is lost. */
 	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
 	ck_assert_uint_eq(take(&slow, &lost), 2);
 	ck_assert_uint_eq(lost, 0);
