@@ -19,9 +19,9 @@
 # build runs at a time. The two guests that were used last stay, and any that a test runs from;
 # others are removed. `make clean` removes the link alone; `rm -r` of CACHE is always safe.
 #
-# All of it comes from Debian's packages, fetched by this machine's own apt, from wherever that
-# is set up to fetch. Root is needed, a loop device or a network in the guest is not. Exit 77, with
-# the reason, where there can be no such guest.
+# All of it comes from Debian's packages, which this machine's own apt fetches from its configured
+# sources. This needs root, but no loop device and no network in the guest. Exit 77, with the
+# reason, where such a guest is impossible.
 
 set -eE -u -o pipefail
 export LC_ALL=C.UTF-8
@@ -37,8 +37,8 @@ cd "$(dirname "$0")"
 # Kernels: the release's own, and one that is newer. Not the "cloud" ones: they lack 9p and mce.
 kernels=(linux-image-amd64 linux-image-6.12-amd64)
 
-# What tests need besides a system that boots: what perfpersist depends on, so that its packages
-# install in seconds, and tools to look with.
+# Packages that tests need besides a bootable system: perfpersist's dependencies, so that its
+# packages install in seconds, and tools for inspection.
 packages=(
 	systemd systemd-sysv udev dbus apt kmod passwd procps util-linux
 	libbpf1 libdw1 libelf1 libinih1 libsystemd0 libtraceevent1
@@ -65,22 +65,24 @@ CACHE=$(realpath "$CACHE")
 exec {lock}>"$CACHE/lock"
 flock "$lock"
 
-# use GUEST: for this build. The guest's time says when it was used last.
+# use GUEST: for this build. The guest's time stamp is that of its last use.
 use() {
 	touch "$1"
 	ln -sfn "$1" "$VM/$kind"
-	# `make clean` is for whoever built the rest.
+	# `make clean` must work for the user who built the rest.
 	chown -h --reference="$BUILD" "$VM" "$VM/$kind"
 }
 
 # ── is it there already ──────────────────────────────────────────────────────────────────
 
-# All that decides what apt answers below. To ask apt takes seconds, to look at its files does not.
+# Everything that determines apt's answers below. Asking apt takes seconds, reading its files does
+# not.
 asked() {
 	{
 		cat build.sh kernel.sh guest/*
 		find /etc/apt /var/lib/apt/lists -type f -printf '%p %s %T@\n' 2>/dev/null | sort
-		# What is newest, nobody tells this machine's apt: it is asked for once a day.
+		# This machine's apt does not know the newest kernel: the script asks for it once a
+		# day.
 		[ "$kind" = guest ] || date --utc +%F
 	} | sha256sum
 }
@@ -106,18 +108,18 @@ trap 'exit 130' INT TERM HUP
 cleanup
 mkdir -p "$NEW/guest" "$NEW/archive/partial" "$NEW/kernels"
 
-# As on a machine where nothing is installed.
+# As on a machine without any installed package.
 apt_from_nothing() {
 	apt-get -qq -y -o Dir::State::status=/dev/null -o APT::Install-Recommends=false "$@"
 }
 
-# Of meta packages the package of the kernel itself; of those that apt does not know nothing.
+# For meta packages the package of the kernel itself; nothing for packages that apt does not know.
 kernel_packages() {
 	apt-cache depends --important "${kernels[@]}" 2>/dev/null |
 		sed -nE 's/^ +Depends: (linux-image-[0-9].*)/\1/p'
 }
 
-# A line for each file: its address, name, size, hash.
+# One line per file: its address, name, size, hash.
 files_of_root() {
 	apt_from_nothing --print-uris install '?essential' "${packages[@]}"
 }
@@ -130,8 +132,8 @@ files_of_kernels() {
 }
 
 # The newest kernel comes from other releases than this machine's: from the same mirror, through
-# lists and a cache of their own, so that this machine's apt knows nothing of them. Backports can be
-# ahead of sid.
+# separate lists and a separate cache, so that this machine's apt is unaffected. Backports can be
+# newer than sid.
 if [ "$kind" = newest ]; then
 	APT_CONFIG=$NEW/apt/config
 	mkdir -p "$NEW"/apt/{lists,cache/archives}/partial
@@ -143,7 +145,7 @@ if [ "$kind" = newest ]; then
 				echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror $release main"
 			done
 		done >"$NEW/apt/sources.list"
-	# Backports are not taken by themselves; here the highest version is what is wanted.
+	# By default apt does not choose backports; here the highest version wins.
 	printf 'Package: *\nPin: release o=*\nPin-Priority: 500\n' >"$NEW/apt/preferences"
 	cat >"$APT_CONFIG" <<-END
 		Dir::Etc::sourcelist "$NEW/apt/sources.list";
@@ -183,7 +185,7 @@ if ! ask 2>/dev/null; then
 	esac
 fi
 
-# Addresses may differ between mirrors. What the files are does not.
+# Addresses may differ between mirrors, but not the files.
 key=$({
 	cut -d ' ' -f 2- <<<"$root_files"$'\n'"$kernel_files" | sort
 	cat build.sh kernel.sh guest/*
@@ -210,7 +212,7 @@ fetch() {
 	(cd "$NEW/kernels" && apt-get -qq -o APT::Sandbox::User=root download "${names[@]}" >&2)
 }
 
-# archive CODENAME: what was fetched becomes an archive that mmdebstrap can install from.
+# archive CODENAME: turns the fetched packages into an archive that mmdebstrap can install from.
 archive() (
 	cd "$NEW/archive"
 	rm -rf partial lock
@@ -224,7 +226,7 @@ archive() (
 	END
 )
 
-# ext4 DIRECTORY IMAGE SPARE: an image of it, with so many MiB to spare.
+# ext4 DIRECTORY IMAGE SPARE: makes an image of it, with so many MiB to spare.
 ext4() {
 	local size
 	size=$(du -sm --apparent-size "$1" | cut -f 1)
@@ -236,7 +238,7 @@ root() {
 	codename=$(. /etc/os-release && echo "$VERSION_CODENAME")
 	archive "$codename"
 	include=$(IFS=, && echo "${packages[*]}")
-	# In a mount namespace, so that nothing stays mounted, whatever happens.
+	# In a mount namespace, so that no mount remains, whatever happens.
 	unshare --mount mmdebstrap --quiet --mode=root --variant=apt --include="$include" \
 		--dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
 		"$codename" "$NEW/root" "deb [trusted=yes] copy://$NEW/archive ./"
@@ -267,7 +269,7 @@ find "$NEW/guest" -type f -exec sync {} +
 mv "$NEW/guest" "$guest"
 use "$guest"
 
-# Those that a test runs from are locked by it.
+# A running test locks the guest that it uses.
 find "$CACHE" -maxdepth 1 -name "$kind-*" -printf '%T@ %p\n' | sort -rn | tail -n +3 | cut -d ' ' -f 2- |
 	while IFS= read -r old; do
 		flock --nonblock --exclusive "$old" rm -rf --one-file-system "$old" || true

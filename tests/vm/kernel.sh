@@ -1,14 +1,14 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# For build.sh: from a kernel's packages all that the guest boots from. NEW is its scratch
-# directory, with busybox-static's package in kernels/, and ext4 makes an image.
+# For build.sh: makes everything that the guest boots from, out of a kernel's packages. NEW is its
+# scratch directory, with busybox-static's package in kernels/, and ext4 makes an image.
 
-# What the initramfs loads to get at the root file system. 9p comes later, from the root.
+# The modules that the initramfs loads to mount the root file system. 9p comes later, from the root.
 _boot_modules=(virtio_pci virtio_blk ext4)
 
-# No machine that QEMU makes has these, and they are most of what there is. The last row would be
-# loaded at each boot, for seconds, and used by nothing.
+# QEMU's machines have none of these, and they are most of the modules. The last row would load at
+# each boot, for seconds, without use.
 _no_modules=(
 	drivers/gpu drivers/media drivers/infiniband drivers/iio drivers/isdn drivers/staging
 	drivers/net/wireless drivers/net/ethernet drivers/scsi drivers/usb drivers/hwmon
@@ -16,7 +16,7 @@ _no_modules=(
 	arch/x86/kvm arch/x86/crypto drivers/ata drivers/cpufreq 'drivers/block/floppy.*' drivers/i2c
 )
 
-# kernel DIRECTORY DEB…: makes DIRECTORY of the packages of one kernel.
+# kernel DIRECTORY DEB…: makes DIRECTORY from the packages of one kernel.
 kernel() {
 	local guest=$1 deb tree version without=() folder
 	shift
@@ -30,7 +30,7 @@ kernel() {
 	for deb in "$@"; do
 		dpkg-deb --fsys-tarfile "$deb" | tar -x -C "$tree" "${without[@]}" --exclude=./usr/share
 	done
-	# Since 6.19 all of it is below /usr, and vmlinuz is beside the modules.
+	# Since 6.19 everything is below /usr, and vmlinuz is beside the modules.
 	[ -d "$tree/lib" ] || ln -s usr/lib "$tree/lib"
 	version=$(ls "$tree/lib/modules")
 	depmod -b "$tree" "$version"
@@ -46,7 +46,8 @@ kernel() {
 	rm -rf "$tree"
 }
 
-# _initramfs TREE VERSION: modules, in the order that they need, and a script that loads them.
+# _initramfs TREE VERSION: modules, in the order of their dependencies, and a script that loads
+# them.
 _initramfs() {
 	local file fs=$1/initramfs
 
@@ -65,7 +66,7 @@ _initramfs() {
 	(cd "$fs" && find . | cpio --quiet --owner=0:0 -o -H newc) | gzip -1
 }
 
-# The kernel's own decompressor is not for what is loaded this early.
+# The kernel cannot decompress modules that are loaded this early.
 _plain() {
 	case $1 in
 	*.xz) xz -dc "$1" ;;

@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# In the guest: gets at what the build machine shares, and leaves the rest to what is there.
+# In the guest: mounts the build machine's shared directories, and starts the test from there.
 #
 #   tests     the tree's tests/, read-only
-#   build     what of the build tests may need, read-only
-#   out       where answers go
+#   build     the parts of the build that tests may need, read-only
+#   out       for results
 
 modprobe -a 9pnet_virtio 9p virtio_console
 for share in tests build out; do

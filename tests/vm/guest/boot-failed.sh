@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# In place of a shell for the administrator: says on the console what failed, and ends.
+# Replaces the administrator's shell: prints what failed on the console, and exits.
 
 exec >/dev/console 2>&1
 echo "vm: boot failed"

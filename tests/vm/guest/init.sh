@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # shellcheck shell=dash
 #
-# The initramfs' only script: finds the root file system and the kernel's modules, and leaves.
+# The initramfs' only script: mounts the root file system and the kernel's modules, and hands over.
 
 b=/bin/busybox
 $b mount -t devtmpfs dev /dev

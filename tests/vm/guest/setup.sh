@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Called by build.sh with a root directory in which all packages are: makes a guest of it.
+# build.sh calls this with a root directory that has all packages: turns it into a guest.
 
 set -eu -o pipefail
 root=$1
@@ -10,11 +10,11 @@ here=$(cd "$(dirname "$0")" && pwd)
 echo guest >"$root/etc/hostname"
 printf '127.0.0.1 localhost guest\n' >"$root/etc/hosts"
 : >"$root/etc/fstab"
-# Not a first boot: those do things once that no test is to wait for.
+# Avoids a first boot, which does one-time work that no test should wait for.
 rm -f "$root/etc/machine-id"
 systemd-machine-id-setup --root="$root" >/dev/null 2>&1
 
-# Nothing is to be fetched, and all documentation of what tests install is to be there.
+# The guest fetches nothing, and tests install packages with all their documentation.
 : >"$root/etc/apt/sources.list"
 rm -f "$root"/etc/apt/apt.conf.d/99mmdebstrap "$root"/etc/dpkg/dpkg.cfg.d/99mmdebstrap
 
