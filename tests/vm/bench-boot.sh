@@ -2,10 +2,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # vm: --smp 2 --timeout 120
 #
-# What it costs a boot that perfpersistd and all that is shipped to record are enabled: `make
-# bench-boot`. Boots with and without take turns, as ABBA, so that what a machine does beside it
-# hits both alike. A missed bar is shown, and is no failure: machines differ, and neighbours are
-# noisy.
+# Measures the cost to a boot of perfpersistd and all shipped events: `make bench-boot`. Boots with
+# and without take turns, as ABBA, so that other load on the machine affects both alike. A missed
+# bar is shown but is not a failure: machines differ, and neighbours are noisy.
 . "$(dirname "$0")/lib.sh"
 
 blocks=4 # of two boots with and two without
@@ -20,7 +19,7 @@ arm() {
 	esac
 }
 
-# for_next: as the next boot is to be.
+# for_next: configures the next boot.
 for_next() {
 	case $(arm $((PHASE + 1))) in
 	with) expect_ok systemctl enable perfpersistd ;;
@@ -28,7 +27,7 @@ for_next() {
 	esac
 }
 
-# is_as_it_should_be ARM: a boot that did something else is not what is measured.
+# is_as_it_should_be ARM: a boot that did something else must not count.
 is_as_it_should_be() {
 	case $1 in
 	with) [ "$(perfctl list --direct --json | jq length)" -ge 4 ] ;;
@@ -45,7 +44,7 @@ of_manager() {
 	systemctl show --value -p "$1"
 }
 
-# As `systemd-analyze time` reckons: the kernel's time begins at 0.
+# Like `systemd-analyze time`: the kernel's time begins at 0.
 measure() {
 	local began end
 
@@ -54,12 +53,12 @@ measure() {
 	echo "$1 $((end - began)) $end $(of_unit multi-user.target ActiveEnterTimestampMonotonic)"
 }
 
-# column ARM N: in order.
+# column ARM N: sorted.
 column() {
 	awk -v arm="$1" -v n="$2" '$1 == arm { print $n }' $times | sort -n
 }
 
-# tell WHAT N: medians of that column, what there was at least and at most, and the difference.
+# tell WHAT N: medians of that column, minimum and maximum, and the difference.
 tell() {
 	paste -d ' ' <(column without "$2") <(column with "$2") | awk -v what="$1" '
 		{ a[NR] = $1 / 1e6; b[NR] = $2 / 1e6 }

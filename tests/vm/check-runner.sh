@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # Does run.sh tell a failed test, a hang, a crash, a panic and a failed boot from each other, and
-# does it leave nothing behind? Guests are made to do all of that here.
+# does it leave nothing behind? The guests here do all of that.
 
 set -u -o pipefail
 BUILD=$(realpath -m "${BUILD:-$(dirname "$0")/../../build}")
@@ -12,7 +12,7 @@ cd "$(dirname "$0")" || exit
 trap 'rm -f "$output"' EXIT
 output=$(mktemp)
 
-# told EXIT LAST-LINE TEST: both as expected, and the output for further questions.
+# told EXIT LAST-LINE TEST: checks both, and sets the output for further checks.
 told() {
 	local status=0
 	./run.sh "runner/$3.sh" >"$output" 2>&1 || status=$?
@@ -23,10 +23,10 @@ told() {
 }
 
 says() {
-	grep -q -e "$1" "$output" || fail "no '$1' in what run.sh wrote"
+	grep -q -e "$1" "$output" || fail "no '$1' in run.sh's output"
 }
 
-# A signal ends the guest with its runner, whichever it is.
+# Any signal that ends the runner ends the guest.
 killed() {
 	local signal=$1 runner qemu
 	./run.sh runner/hangs.sh >"$output" 2>&1 &

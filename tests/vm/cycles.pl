@@ -1,13 +1,13 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# For tests in a guest: takes a CPU away, again and again, and looks when it records again.
+# For tests in a guest: takes a CPU offline again and again, and measures when it records again.
 #
 #   cycles.pl run CPU TIMES EVENT...   takes it offline and online so many times; after each waits
 #                                      until each of these events has recorded more on that CPU.
-#                                      Prints when it was online each time: CLOCK_MONOTONIC, ns
-#   cycles.pl late CPU FILE            reads what perfctl printed of a sampling event, and FILE,
-#                                      which is what run printed: how long after each was the first
+#                                      Prints when it came online each time: CLOCK_MONOTONIC, ns
+#   cycles.pl late CPU FILE            reads perfctl's output for a sampling event, and FILE,
+#                                      run's output: how long after each was the first
 #                                      sample on that CPU? Milliseconds, sorted
 
 use strict;
@@ -28,7 +28,7 @@ sub records {
 	my ($event, $cpu) = @_;
 	open my $f, '<', "$registry/$event/stat" or die "$registry/$event/stat: $!\n";
 	my ($line) = grep { /^cpu$cpu / } <$f>;
-	return $line && $line =~ / records=(\d+)/ ? $1 : die "$event does not say what CPU $cpu has recorded\n";
+	return $line && $line =~ / records=(\d+)/ ? $1 : die "$event does not show the records of CPU $cpu\n";
 }
 
 sub cycle {

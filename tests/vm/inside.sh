@@ -1,17 +1,17 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# For tests in a guest, after lib.sh: integration tests, on the guest's kernel. They run from the
-# build tree, as on any machine, with daemons of their own; nothing is installed.
+# For tests in a guest, after lib.sh: runs integration tests on the guest's kernel. They run from
+# the build tree, as on any machine, with daemons of their own; nothing is installed.
 
-# expect_preempt MODE: how the kernel preempts, for which the test's first lines asked.
+# expect_preempt MODE: checks how the kernel preempts; the test's first lines request it.
 expect_preempt() {
 	mountpoint -q /sys/kernel/debug || mount -t debugfs debugfs /sys/kernel/debug
 	expect_match "$(cat /sys/kernel/debug/sched/preempt)" "\\($1\\)" "how the kernel preempts"
 }
 
-# inside NAME…: runs tests/integration/test-NAME.sh, one after the other; all of them, also where one
-# fails. With what one needs that the guest has not it must not be listed.
+# inside NAME…: runs tests/integration/test-NAME.sh, one after the other; all of them, even after a
+# failure. Do not list a test that needs something the guest lacks.
 inside() {
 	local name from status failed=() log=/run/inside
 

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# For tests in a guest. Such a test is root of a booted Debian that is thrown away behind it:
+# For tests in a guest. Such a test is root on a booted Debian that is discarded afterwards:
 #
 #   #!/bin/bash
 #   # vm: --smp 2,maxcpus=4 --timeout 60      options of run.sh
@@ -9,9 +9,8 @@
 #   install_packages perfpersist
 #   expect_ok systemctl start perfpersistd
 #
-# It fails at the first command that fails. With reboot it asks to be run again after another
-# boot: PHASE is 1 in the first, 2 in the second. What several tests ask of the recorder is in
-# recorder.sh.
+# It fails at the first command that fails. With reboot it requests another run after another boot:
+# PHASE is 1 in the first, 2 in the second. recorder.sh has what several tests share.
 
 set -eE -u -o pipefail
 
@@ -23,19 +22,20 @@ PHASE=${PHASE:-1}
 
 trap 'echo "failed: ${BASH_SOURCE[0]##*/}:$LINENO: $BASH_COMMAND" >&2' ERR
 
-# next_boot: if the guest now reboots, panics or is reset, the test goes on in the next boot.
+# next_boot: if the guest reboots, panics or is reset from now on, the test continues in the next
+# boot.
 next_boot() {
 	touch "$OUT_DIR/next"
 }
 
-# reboot: ends this boot in order; the test is called again in the next.
+# reboot: shuts down cleanly; the test runs again in the next boot.
 reboot() {
 	next_boot
 	exit 0
 }
 
-# monitor CMD…: has QEMU's monitor (its human one) do it, and writes what that answered. It tells
-# errors in words, and in no other way.
+# monitor CMD…: runs CMD in QEMU's human monitor, and prints the answer. The monitor reports errors
+# only as text.
 monitor() {
 	local request
 
@@ -48,8 +48,8 @@ monitor() {
 	} 3<>/dev/virtio-ports/monitor
 }
 
-# install_packages NAME…: ours, as `make deb` made them. The guest has all that they depend on, and
-# dpkg is quicker than apt; test-install.sh has apt do it.
+# install_packages NAME…: ours, from `make deb`. The guest has all their dependencies, and dpkg is
+# faster than apt; test-install.sh uses apt.
 install_packages() {
 	local name files=()
 	for name in "$@"; do

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Boots a guest, runs a test in it, and brings back what came of it:
+# Boots a guest, runs a test in it, and returns its result:
 #
 #   tests/vm/run.sh [OPTION…] TEST          BUILD is the environment's, or build
 #
@@ -10,12 +10,13 @@
 #   --boot 600        seconds until the test has to have begun, after each start of the guest
 #   --timeout 600     seconds until it has to have ended or asked for another boot
 #
-# A test may have these in its first lines, as `# vm: --smp 4 --timeout 60`; the command line's
-# count more. TEST is a file below tests/vm, and what it can do is in lib.sh.
+# A test may have these in its first lines, as `# vm: --smp 4 --timeout 60`; the command line
+# overrides them. TEST is a file below tests/vm; lib.sh has its functions.
 #
-# Its output is ours. Exit: 0 passed, 77 skipped, 1 failed; and, if it did not come to an end:
-# 3 the guest is gone, 4 it hangs, 5 its kernel panicked, 6 it did not boot; 2 for anything here.
-# The last line says so, after the end of the console's log. BUILD/vm/results has it all.
+# This script prints the test's output. Exit: 0 passed, 77 skipped, 1 failed; and, if the test did
+# not end: 3 the guest is gone, 4 it hangs, 5 its kernel panicked, 6 it did not boot; 2 for an error
+# of this script. The last line says so, after the end of the console's log. BUILD/vm/results has
+# all files.
 
 set -u -o pipefail
 export LC_ALL=C.UTF-8
@@ -72,7 +73,7 @@ test=$(realpath "$test")
 name=$(basename "$test" .sh)
 
 [ -d "$GUEST" ] || say 2 "there is no guest in $GUEST; tests/vm/build.sh makes it"
-# Another clone's build.sh may remove old guests, but none that is locked.
+# Another clone's build.sh may remove old guests, but no locked one.
 GUEST=$(realpath "$GUEST")
 exec {guest_lock}<"$GUEST"
 flock --shared "$guest_lock"
@@ -105,7 +106,7 @@ cleanup() {
 	[ -z "$qemu" ] || kill -TERM "$qemu" 2>/dev/null
 	wait
 	rm -f "$place/root.qcow2" "$place.lock"
-	# `make clean` is for whoever built the rest.
+	# `make clean` must work for the user who built the rest.
 	chown -h --reference="$BUILD" "$BUILD/vm/results"
 	chown -hR --reference="$BUILD" "$place"
 }
@@ -116,13 +117,13 @@ trap 'exit 129' HUP
 
 # ── a machine ────────────────────────────────────────────────────────────────────────────
 
-# Emulated in software, always: /dev/kvm can be there and hang. The guest talks to QEMU's monitor
-# by a serial port of its own: two character devices, one of them the other's server. What this
-# script cannot end because it was killed ends by itself. no_timer_check: on a busy machine no tick of
-# the emulated timer may come while the kernel counts them, and it panics ("IO-APIC + timer doesn't
-# work"). tsc_early_khz: where a CPU has to wait while the kernel measures its TSC, which is this
-# machine's, by an emulated timer, the clock afterwards goes many times too fast, and no unit starts in
-# time.
+# Always emulates in software: /dev/kvm can exist and hang. The guest talks to QEMU's monitor
+# through a serial port: two character devices, one of which is the other's server. Processes that
+# this script cannot end because it was killed end by themselves. no_timer_check: on a busy machine
+# the emulated timer may not tick while the kernel counts ticks, and it panics ("IO-APIC + timer
+# doesn't work"). tsc_early_khz: if a CPU has to wait while the kernel measures its TSC, which is
+# this machine's, by an emulated timer, the clock runs many times too fast afterwards, and no unit
+# starts in time.
 machine() {
 	local socket=perfpersist-vm-$$ share shares=()
 
@@ -154,7 +155,7 @@ begun() {
 	[ -e "$place/out/begun" ]
 }
 
-# Waits for QEMU's end, and sees to it that it comes. Sets ended to how QEMU ended, or "hang".
+# Waits for QEMU's end, and enforces it. Sets ended to how QEMU ended, or "hang".
 watch() {
 	local from=$SECONDS end=$((SECONDS + boot_limit)) running=
 
@@ -235,7 +236,7 @@ while :; do
 	echo "$boot" >"$place/out/phase"
 	machine
 	watch
-	# However it came to its end: the test said that it goes on.
+	# Whatever the end, the test asked to continue.
 	if [ ! -e "$place/out/next" ] || [ "$ended" != 0 ]; then
 		break
 	fi

@@ -1,14 +1,14 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# For tests in a guest: a workload whose records can be counted, and the one who counts.
+# For tests in a guest: a workload with countable records, and the check that counts them.
 #
 #   sequence.pl make [N]               calls umask(2) with 0, 1, 2, …: N times at once, or some 1000
-#                                      times a second until SIGTERM; then prints how many there were
+#                                      times a second until SIGTERM; then prints how many it made
 #   sequence.pl check N MISSED PID [CPU]
-#                                      reads what perfctl printed of syscalls:sys_enter_umask, and
-#                                      perhaps of others: of that process 0 to N-1 must be there,
-#                                      each once, but for so many, and on that CPU
+#                                      reads perfctl's output for syscalls:sys_enter_umask, and
+#                                      perhaps others: that process's 0 to N-1 must be there,
+#                                      each once, except for MISSED, and on that CPU
 
 use strict;
 use warnings;

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# In the guest, called by its agent once it has booted: runs the test, tells how it ended, and
-# turns the guest off.
+# In the guest, called by its agent after the boot: runs the test, reports its result, and turns the
+# guest off.
 
 cd /run/vm || exit
 test=$(cat out/test)

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # vm: --smp 2
 #
-# With Debian's perf_event_paranoid of 3 a user of the group perfpersist lists, shows and reads
-# what is shipped to record, live and as copies, and writes nothing. One outside is told that it
-# is not allowed: by the daemon, by the library without the daemon, and by the registry's files.
+# With Debian's perf_event_paranoid of 3 a member of the group perfpersist lists, shows and reads
+# the shipped events, live and as copies, and writes nothing. The daemon, the library without the
+# daemon, and the registry's files refuse any other user.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/recorder.sh"
 
@@ -20,7 +20,7 @@ names_for() {
 	as "$1" perfctl list --json | jq -r '"\(.[] | .namespace + "/" + .name)"' | sort | xargs
 }
 
-# state: what nobody here may have changed.
+# state: no user here may have changed it.
 state() {
 	perfctl list --json | jq -c '.[] | [.namespace, .name, .id, .state, .max_rate, .set, .records]'
 }
@@ -38,7 +38,7 @@ expect_match "$(as member cat $registry/$event/info)" "event=mce:mce_record"
 expect_match "$(as member cat $registry/$event/stat)" "total records=1 "
 expect_ok as member perfctl stat $event --interval-count 1
 
-echo "one who is not"
+echo "a user outside the group"
 expect_eq "$(names_for stranger)" "" "what it lists"
 for verb in "show $event" "reopen $event" "reopen $event --copy" "stat $event" "list mce" "watch mce"; do
 	# shellcheck disable=SC2086 # words
@@ -50,7 +50,7 @@ for file in info stat cpu0; do
 done
 refused 2 "Permission denied" stranger ls $registry/mce
 
-# perf_event_open(2): a software event of the process itself, without the kernel's part.
+# perf_event_open(2): a software event on the process itself, excluding the kernel.
 # shellcheck disable=SC2016 # perl's variable
 open_own='my $attr = pack "LLQ5x72", 1, 120, 0, 0, 0, 0, 1 << 5; exit(syscall(298, $attr, 0, -1, -1, 0) < 0)'
 perl -e "$open_own" || fail "not even root can open a perf event"

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# The guest itself is a sound machine: it boots, reboots, keeps its disk, is as Debian makes it
-# where the recorder cares, and can have its monitor asked.
+# The guest itself is a sound machine: it boots, reboots, keeps its disk, matches Debian where the
+# recorder depends on it, and can use QEMU's monitor.
 . "$(dirname "$0")/lib.sh"
 
 state=$(systemctl is-system-running --wait) || true
@@ -13,7 +13,7 @@ expect_eq "$state" running "state of the system"
 if [ "$PHASE" -eq 1 ]; then
 	expect_eq "$(cat /proc/sys/kernel/perf_event_paranoid)" 3 "Debian's default"
 	expect_eq "$(cat /sys/devices/system/cpu/online)" 0-1
-	# Newer kernels count no CPU as possible that the emulated firmware says nothing about.
+	# Newer kernels do not count a CPU as possible if the emulated firmware does not list it.
 	[[ $(uname -r) != 6.1.* ]] || expect_eq "$(cat /sys/devices/system/cpu/possible)" 0-3
 	[ -r /sys/kernel/btf/vmlinux ] || fail "this kernel has no BTF"
 

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # vm: --smp 4 --timeout 900
 #
-# CPUs that are offline when the daemon starts, that leave holes in the numbers, that carry the link
-# of a tracepoint; and that come and go while nobody looks: with daemons that are stopped, hang or
-# die, and with the kernel's notices lost or not to be had. What sysfs says is made true.
+# CPUs that are offline when the daemon starts, that leave gaps in the numbers, that carry the link
+# of a tracepoint; and that go offline and online unnoticed: while daemons are stopped, hang or die,
+# and while the kernel's notices are lost or unavailable. In the end the events match sysfs.
 . "$(dirname "$0")/lib.sh"
 
 registry=/run/perfpersist/registry
@@ -15,7 +15,7 @@ put() {
 	echo "$2" >"/sys/devices/system/cpu/cpu$1/online"
 }
 
-# of_cpu CPU NAME FIELD: from its line in the registry's text.
+# of_cpu CPU NAME FIELD: reads the CPU's line in the registry's text.
 of_cpu() {
 	sed -nE "s/^cpu$1 (.* )?$3=([^ ]+).*/\2/p" "$registry/c/$2/stat"
 }
@@ -24,7 +24,7 @@ more_than() {
 	[ "$(of_cpu "$1" "$2" records)" -gt "$3" ]
 }
 
-# umasks CPU N: calls umask so often there.
+# umasks CPU N: calls umask N times there.
 umasks() {
 	taskset -c "$1" perl "$here/sequence.pl" make "$2" >/dev/null
 }
@@ -38,12 +38,12 @@ create() {
 	expect_ok perfctl create c/probe -e kprobe:__x64_sys_umask -m 64K
 }
 
-# shows NAME FIELD VALUE: to clients.
+# shows NAME FIELD VALUE: as clients see it.
 shows() {
 	[ "$(perfctl show "c/$1" --json | jq -r ".$2 // \"\"")" = "$3" ]
 }
 
-# records_on CPU: each event does, from now on; what is called there is recorded, and no less.
+# records_on CPU: each event does, from now on, and loses no call made there.
 records_on() {
 	local name records
 	wait_until 60 shows clock lacking "" || fail "c/clock lacks CPUs: $(perfctl show c/clock)"
@@ -57,7 +57,7 @@ records_on() {
 	[ $(($(of_cpu "$1" umask records) - records)) -ge 500 ] || fail "c/umask lacks some of 500 calls on CPU $1: $records, $(cat "$registry/c/umask/stat")"
 }
 
-# is_dead CPU: c/clock does not count there, as nothing does that has not been looked after.
+# is_dead CPU: c/clock does not count there, because no daemon has handled the CPU yet.
 is_dead() {
 	local records
 	records=$(of_cpu "$1" clock records)
@@ -69,7 +69,7 @@ pid_of() {
 	systemctl show --value -p MainPID "$1"
 }
 
-# restarted UNIT PID: by systemd, after that one was killed.
+# restarted UNIT PID: systemd restarted it after that process was killed.
 restarted() {
 	[ "$(systemctl is-active "$1")" = active ] && [ "$(pid_of "$1")" != "$2" ] && [ "$(pid_of "$1")" != 0 ]
 }
@@ -93,7 +93,7 @@ drop_in() {
 
 put 1 0
 put 3 0
-# Who has to wait here is not to be restarted for that.
+# The watchdog must not restart a daemon that has to wait here.
 drop_in perfpersistd WatchdogSec=0
 drop_in perfpersist-engine WatchdogSec=0
 install_packages perfpersist
@@ -102,7 +102,7 @@ create
 echo "CPUs 1 and 3 are offline at the start"
 for name in $events; do
 	shows "$name" cpus 0,2 || fail "c/$name: $(perfctl show "c/$name")"
-	shows "$name" away "" || fail "c/$name: CPUs that never recorded are away: $(perfctl show "c/$name")"
+	shows "$name" away "" || fail "c/$name: CPUs that never recorded are reported as offline: $(perfctl show "c/$name")"
 done
 expect_exit 1 perfctl create c/none -e cpu-clock -C 1
 expect_match "$OUT" "CPU 1 is offline" "what is said of a CPU that is offline"
@@ -125,13 +125,13 @@ ids=$(ids)
 
 # ── a link's CPU ─────────────────────────────────────────────────────────────────────────
 
-echo "the CPU that a tracepoint's and a probe's link are on goes away"
+echo "the CPU that carries a tracepoint's and a probe's link goes offline"
 expect_ok perfctl create link/umask -e syscalls:sys_enter_umask -C 1-2 -m 256K
 expect_ok perfctl create link/several -e 'syscalls:sys_*_umask' -C 1-2 -m 256K
 expect_ok perfctl create link/probe -e kprobe:__x64_sys_umask -C 1-2 -m 256K
 expect_ok perfctl create link/hot -e sched:sched_switch -C 1-2 -m 256K
 
-# linked: how much each has recorded on CPUs 1 and 2.
+# linked: how many records each has on CPUs 1 and 2.
 linked() {
 	local name
 	for name in umask several probe; do
@@ -139,7 +139,8 @@ linked() {
 	done | awk '{ n[$1] += $2 } END { print n[1] + 0, n[2] + 0 }'
 }
 
-# calls_on CPU N: N calls there are N records of one, N of the probe's, and 2 N of the several.
+# calls_on CPU N: N calls there give N records of the single event, N of the probe, and 2 N of the
+# event with several sources.
 calls_on() {
 	local before after
 	read -r -a before < <(linked)

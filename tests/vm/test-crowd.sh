@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # vm: --smp 2 --memory 2048 --timeout 1200
 #
-# Sixteen tasks on two CPUs make numbered system calls, under each way to preempt that the kernel
-# has; each is recorded or counted as missed (calls-crowd.c). Of all system calls, of one, of several
-# in one name, and of sched_switch at most 1 % is missed. Emulation makes it likely that a task is
-# preempted inside a recorder; on hardware that is rare.
+# Sixteen tasks on two CPUs make numbered system calls, in each of the kernel's preemption modes;
+# each call is recorded or counted as missed (calls-crowd.c). Events on all system calls, on one, on
+# several under one name, and on sched_switch miss at most 1 %. Emulation makes it likely that a
+# task is preempted inside a recorder; on hardware that is rare.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/recorder.sh"
 
@@ -23,7 +23,7 @@ crowd() {
 	printf '  %-28s %s, by %s\n' "$mode, $name${3:+ ($3)}" "$OUT" "$(perfctl show "c/$name" --json | jq -r .recorder)"
 }
 
-# counted NAME: of that event at most 1 % was missed, by its own account.
+# counted NAME: that event missed at most 1 %, by its own count.
 counted() {
 	local records missed
 	read -r records missed < <(perfctl show "c/$1" --json | jq -r '"\(.records) \(.missed)"')
@@ -31,13 +31,13 @@ counted() {
 	[ "$missed" -le $(((records + missed) / 100)) ] || fail "of $1 $missed are missed beside $records ($mode)"
 }
 
-# whole: of what was made at most 1 % is not there.
+# whole: at most 1 % of the calls is absent.
 whole() {
 	[ $((made - present)) -le $((made / 100)) ] || fail "of $made calls only $present are there ($mode)"
 }
 
 events=(close dup fsync fchdir getpgid syncfs fdatasync getsid)
-# of N: their tracepoints, as -e has them.
+# of N: their tracepoints, as an argument of -e.
 of() {
 	local joined
 	printf -v joined 'syscalls:sys_enter_%s,' "${events[@]:0:$1}"
@@ -67,7 +67,7 @@ crowds() {
 }
 
 echo "Linux $(uname -r)"
-# The file's words are what this kernel can do.
+# The file lists the modes that this kernel supports.
 read -r -a modes < <(grep -owE 'lazy|full' $preempt 2>/dev/null | xargs)
 for mode in "${modes[@]:-as built}"; do
 	[ "$mode" = "as built" ] || echo "$mode" >$preempt

@@ -2,16 +2,16 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # vm: --smp 2,maxcpus=4 --timeout 900
 #
-# A CPU is added to the running machine, as a hypervisor does it: events that are for all CPUs
-# record on it, with their ids, and nobody is restarted for that. What happens there before it has
-# a ring is counted. Everybody is told.
+# A CPU is added to the running machine, as a hypervisor does it: all-CPUs events record on it,
+# under the same ids, without any restart. Events that fire there before the CPU has a ring are
+# counted. Every watcher gets a notice.
 . "$(dirname "$0")/lib.sh"
 
 registry=/run/perfpersist/registry
 here=$(dirname "$0")
 cpu2=/sys/devices/system/cpu/cpu2/online
 
-# A broker that has to wait is not to be restarted for that.
+# The watchdog must not restart a broker that has to wait.
 mkdir -p /run/systemd/system/perfpersistd.service.d
 printf '[Service]\nWatchdogSec=0\n' >/run/systemd/system/perfpersistd.service.d/test.conf
 install_packages perfpersist
@@ -30,7 +30,7 @@ state() {
 	perfctl list --json | jq -r '.[] | "\(.namespace)/\(.name)=\(.id)"' | sort
 }
 
-# of_cpu CPU NAME FIELD: from its line in the registry's own file.
+# of_cpu CPU NAME FIELD: reads the CPU's line in the registry's own file.
 of_cpu() {
 	sed -nE "s/^cpu$1 (.* )?$3=([^ ]+).*/\2/p" "$registry/add/$2/stat"
 }
@@ -40,7 +40,7 @@ more_than() {
 	[ "$(of_cpu 2 "$2" records)" -gt "$1" ]
 }
 
-# shows NAME FIELD VALUE: to clients.
+# shows NAME FIELD VALUE: as clients see it.
 shows() {
 	[ "$(perfctl show "add/$1" --json | jq -r ".$2 // \"\"")" = "$3" ]
 }
@@ -59,15 +59,15 @@ trap 'kill $watcher' EXIT
 wait_until 60 grep -q started /run/watched
 before=$(state)
 
-echo "a CPU that is added, and not online, is nobody's business yet"
+echo "a CPU that is added, and not online, changes nothing yet"
 shows switches cpus 0-1 || fail "it is on $(perfctl show add/switches)"
 expect_eq "$(monitor device_add max-x86_64-cpu,id=cpu-2,socket-id=0,core-id=2,thread-id=0)" ""
 wait_until 60 test -e $cpu2
 expect_eq "$(<$cpu2)" 0
 expect_eq "$(of_cpu 2 switches records)" ""
-shows switches away "" || fail "a CPU that never recorded is away: $(perfctl show add/switches)"
+shows switches away "" || fail "a CPU that never recorded is reported as offline: $(perfctl show add/switches)"
 
-echo "it is online before anybody has made rings: what happens there is counted"
+echo "it is online before it has rings: its events are counted"
 broker=$(systemctl show --value -p MainPID perfpersistd)
 kill -STOP "$broker"
 echo 1 >$cpu2
@@ -76,12 +76,12 @@ umasks 1000
 expect_eq "$(of_cpu 2 umask records)" 0 "records without a ring"
 expect_eq "$(of_cpu 2 probe records)" 0 "records without a ring"
 lost=$(of_cpu 2 umask ringless)
-# Hardly anybody else calls it.
+# Hardly any other process calls it.
 expect_match "$((lost - ${before_that:-0}))" '^100[0-9]$' "counted of 1000 calls"
 [ "$(of_cpu 2 probe ringless)" -ge 1000 ] || fail "add/probe has counted $(of_cpu 2 probe ringless)"
-# By one look at it: it goes on.
+# Read at once, because it keeps counting.
 sed -nE 's/^cpu2 .* missed=([0-9]+) ringless=([0-9]+).*/\1 \2/p' "$registry/add/switches/stat" | awk '$1 >= $2 && $2 { n++ } END { exit n != 1 }' ||
-	fail "what is ringless is not missed: $(cat "$registry/add/switches/stat")"
+	fail "ringless events are not counted as missed: $(cat "$registry/add/switches/stat")"
 kill -CONT "$broker"
 
 echo "and then it records"
@@ -105,14 +105,14 @@ perfctl reopen add/switches -n all 2>/dev/null | grep '^ *\[002\]' >/dev/null ||
 
 echo "it goes offline, and comes back"
 echo 0 >$cpu2
-wait_until 60 shows clock away 2 || fail "CPU 2 is away, and show does not say so: $(perfctl show add/clock)"
+wait_until 60 shows clock away 2 || fail "CPU 2 is offline, and show does not say so: $(perfctl show add/clock)"
 expect_match "$(perfctl show add/clock)" "away +CPU 2, since .* ago" "show"
-[ -n "$(of_cpu 2 clock away)" ] || fail "the registry does not say that CPU 2 is away"
-shows first away "" || fail "an event of CPU 0 says that CPU 2 is away"
+[ -n "$(of_cpu 2 clock away)" ] || fail "the registry does not say that CPU 2 is offline"
+shows first away "" || fail "an event of CPU 0 says that CPU 2 is offline"
 now=$(of_cpu 2 clock records)
 echo 1 >$cpu2
 wait_until 60 more_than "$now" clock || fail "add/clock does not record on it again"
-shows clock away "" || fail "CPU 2 is back, and said to be away"
+shows clock away "" || fail "CPU 2 is online again, and reported as offline"
 expect_eq "$(state)" "$before" "daemons and ids"
 
 told_of_cpu() {

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # vm: --smp 2 --memory 2048 --timeout 3000
 #
-# A CPU goes offline and online 200 times under load. No record of the other CPU is lost, none
-# of what was recorded before, and each time the CPU records again, at once; nothing is leaked.
+# A CPU goes offline and online 200 times under load. No record of the other CPU is lost, nor any
+# earlier record, and each time the CPU records again at once; nothing leaks.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/recorder.sh"
 
@@ -15,24 +15,24 @@ now() {
 	perl -MTime::HiRes=:DEFAULT,clock_gettime,CLOCK_MONOTONIC -e 'printf "%.9f\n", clock_gettime CLOCK_MONOTONIC'
 }
 
-# records_again EVENT COUNT: more than that on CPU 1.
+# records_again EVENT COUNT: it has more than COUNT records on CPU 1.
 records_again() {
 	[ "$(of_cpu 1 "$1" records)" -gt "$2" ]
 }
 
-# oldest EVENT: when CPU 1's oldest record that can be read was made.
+# oldest EVENT: the time of CPU 1's oldest readable record.
 oldest() {
 	read_all "$1" | awk '$1 == "[001]" && !n++ { print $2 }'
 }
 
-# away_to_client CPUS: what show says of hp/clock.
+# away_to_client CPUS: the offline CPUs that show reports for hp/clock.
 away_to_client() {
 	[ "$(perfctl show hp/clock --json | jq -r '.away // ""')" = "$1" ]
 }
 
 # ── events, and a load ───────────────────────────────────────────────────────────────────
 
-# Two processes that number what they do; one stays on CPU 0, one goes where it is sent.
+# Two processes that make numbered calls; one stays on CPU 0, one moves on request.
 others=()
 # shellcheck disable=SC2317 # called by a trap
 end() {
@@ -68,8 +68,8 @@ away_before=$(now)
 put_cpu 1 0
 count=$(of_cpu 1 hp/clock records)
 away_after=$(now)
-[ -n "$(of_cpu 1 hp/clock away)" ] || fail "stat does not say that CPU 1 is away"
-wait_until 60 away_to_client 1 || fail "show does not say that CPU 1 is away"
+[ -n "$(of_cpu 1 hp/clock away)" ] || fail "stat does not say that CPU 1 is offline"
+wait_until 60 away_to_client 1 || fail "show does not say that CPU 1 is offline"
 expect_match "$(perfctl show hp/clock)" "away +CPU 1, since .* ago" "show"
 awk -v a="$away_before" -v t="$(of_cpu 1 hp/clock away)" -v b="$away_after" 'BEGIN { exit !(a <= t + 0.000001 && t <= b) }' ||
 	fail "away since $(of_cpu 1 hp/clock away) is not between $away_before and $away_after"
@@ -79,7 +79,7 @@ expect_eq "$(of_cpu 1 hp/clock records)" "$count" "records of a CPU that is away
 put_cpu 1 1
 wait_until 60 records_again hp/clock "$count" || fail "hp/clock does not record on CPU 1 again"
 expect_eq "$(of_cpu 1 hp/clock away)" "" "away, of a CPU that is back"
-wait_until 60 away_to_client "" || fail "show says that CPU 1 is still away"
+wait_until 60 away_to_client "" || fail "show says that CPU 1 is still offline"
 
 # ── many times ───────────────────────────────────────────────────────────────────────────
 
@@ -108,6 +108,6 @@ expect_eq "$(wc -l <"$scratch/late")" "$cycles"
 echo "first sample after online, ms: median $(sed -n $((cycles / 2 + 1))p "$scratch/late"), most $(tail -n 1 "$scratch/late")," \
 	"$(awk '$1 <= 100' "$scratch/late" | wc -l) of $cycles within 100"
 
-# The kernel frees what was replaced after grace periods.
+# The kernel frees replaced objects after grace periods.
 wait_until 60 same_inventory "$scratch/before" || fail "left behind after $cycles cycles: $(diff "$scratch/before" "$scratch/before.now")"
 cat "$registry/hp/clock/stat"

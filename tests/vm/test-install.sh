@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# The packages are installed, the daemon is enabled, the machine is booted: it runs with nothing
-# failed, and what is configured has recorded since before basic.target.
+# Installs the packages, enables the daemon and boots: the machine runs with nothing failed, and the
+# configured events record since before basic.target.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/recorder.sh"
 
@@ -18,7 +18,7 @@ if [ "$PHASE" -eq 1 ]; then
 	echo "reload"
 	configure_early
 	expect_ok systemctl reload perfpersistd
-	# It has waited.
+	# reload waits.
 	expect_match "$(names)" "boot/systemd" "what is there once reload has returned"
 	expect_ok systemctl is-active perfpersistd
 

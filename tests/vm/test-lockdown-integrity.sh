@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # vm: --smp 2 --append lockdown=integrity
 #
-# On a kernel that protects itself from root, as where secure boot is on, all works as elsewhere.
-# Should it be locked down further while it runs, new events are refused, and those that are there
-# go on and stay readable.
+# On a kernel that protects itself from root, as with secure boot, everything works as elsewhere. If
+# it is locked down further while it runs, the daemon refuses new events, and existing ones keep
+# recording and stay readable.
 . "$(dirname "$0")/lib.sh"
 
 expect_match "$(cat /sys/kernel/security/lockdown)" "\[integrity\]"
@@ -32,7 +32,7 @@ more_than() {
 	[ "$(perfctl show "lock/$1" --json | jq .records)" -gt "$2" ]
 }
 
-# work: whatever makes records of all of these.
+# work: fires all of these events.
 work() {
 	perl -e 'getppid(), fork() || exit for 1..10; system "true"'
 	bash -c 'true'

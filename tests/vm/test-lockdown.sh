@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # vm: --smp 2 --append lockdown=confidentiality
 #
-# On a kernel that lets nobody look inside nothing can be recorded. That is one clear sentence for
-# who asks, one line in the log for each event that is configured, and no trouble for the boot.
+# On a kernel in confidentiality mode nothing can be recorded. The client gets one clear message,
+# the log one line for each configured event, and the boot has no problem.
 . "$(dirname "$0")/lib.sh"
 
 expect_match "$(cat /sys/kernel/security/lockdown)" "\[confidentiality\]"
@@ -23,7 +23,7 @@ for unit in perfpersistd perfpersist-engine; do
 	expect_eq "$(systemctl show --value -p NRestarts $unit)" 0 "restarts of $unit"
 done
 
-# log: what both say; a line for each event, and of each but one line.
+# log: the lines of both daemons; each event has exactly one line.
 log() {
 	journalctl --boot --unit perfpersistd --unit perfpersist-engine --output cat --no-pager "$@"
 }
@@ -35,7 +35,7 @@ for event in $shipped; do
 done
 expect_eq "$(log | grep -ci lockdown)" "$(wc -w <<<"$shipped")" "lines of the log about lockdown"
 
-# Whatever is asked for.
+# Any kind of event.
 libc=$(ldconfig -p | sed -nE 's/.*libc\.so\.6 .*x86-64.* => //p' | head -n 1)
 for event in sched:sched_switch 'sched:*' cpu-clock minor-faults kprobe:do_sys_openat2 "uprobe:$libc:getppid" mem:0x1000:w; do
 	expect_exit 4 perfctl create locked/down -e "$event"

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # vm: --smp 2
 #
-# Corrected machine checks, injected from within and from without while no client is there, are
-# read afterwards from mce/mce_record, the event that is shipped: all of them, none twice, and
-# every register as rasdaemon, which ran beside, logged it of the same injections.
+# The test injects corrected machine checks from inside and outside while there is no client, and
+# reads them afterwards from the shipped event mce/mce_record: all of them, none twice, and every
+# register equal to rasdaemon's log of the same injections.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/recorder.sh"
 
@@ -12,7 +12,7 @@ export DEBIAN_FRONTEND=noninteractive
 scratch=/run/mce
 mkdir -p $scratch
 
-# What rasdaemon keeps of each, in its own order.
+# The fields that rasdaemon keeps for each, in its own order.
 fields="mcgcap,mcgstatus,status,addr,misc,ip,tsc,walltime,cpu,cpuid,apicid,socketid,cs,bank,cpuvendor"
 
 # ── two who record ───────────────────────────────────────────────────────────────────────
@@ -20,14 +20,14 @@ fields="mcgcap,mcgstatus,status,addr,misc,ip,tsc,walltime,cpu,cpuid,apicid,socke
 install_packages perfpersist
 expect_eq "$(perfctl show mce/mce_record --json | jq -r '.configured, .records' | xargs)" "true 0"
 
-# Made for rasdaemon, whose two processes may otherwise fail at that together. It is woken when its
-# buffer is half full, which may be never.
+# Made in advance, because rasdaemon's two processes may otherwise both fail at it. The kernel wakes
+# rasdaemon when its buffer is half full, which may never happen.
 ras=/sys/kernel/tracing/instances/rasdaemon
 mkdir $ras
 echo 0 >$ras/buffer_percent
 expect_ok systemctl start rasdaemon
 wait_until 60 grep -q 1 $ras/events/mce/mce_record/enable
-# listens: its readers have the buffers open.
+# listens: its readers have opened the buffers.
 listens() {
 	journalctl --unit rasdaemon --output cat | grep -q 'Listening to events for cpus'
 }
@@ -74,7 +74,7 @@ expect_eq "$(wc -l <$scratch/recorded)" $injected "machine checks that we have"
 expect_eq "$(sort -u $scratch/recorded | wc -l)" $injected "different ones"
 diff $scratch/logged $scratch/recorded || fail "rasdaemon has logged others ($fields)"
 
-# As people read it; kernels print it in different ways.
+# As users read it; kernels print it in different ways.
 perfctl reopen mce/mce_record -n all >$scratch/text 2>/dev/null
 for what in "CPU: 1, .*MC3: 9c00000000000151, .* 0000000012345000.*000000000000008c" \
 	"CPU: 0, .*MC2: 9c00000000000151, .* 0000000000777000.*000000000000008c"; do

@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # vm: --smp 2 --memory 6144 --timeout 3000 --append preempt=full
 #
-# With preempt=full on the kernel's command line: integration tests of what a preempted task could break,
-# which are recorders, readers and filters, sideband, and daemons that are killed. test-exact is not
-# among them: its worker is a real-time task, which can keep whom it preempts out of the CPU, and with it
-# all programs of tracepoints if that one was using a map.
-# test-several is not among them as long as one thing is open: in two of seven runs of it one record was
-# missing from a shared ring and not counted.
+# With preempt=full on the kernel's command line: integration tests of everything that a preempted
+# task could break: recorders, readers and filters, sideband, and killed daemons. test-exact is not
+# among them: its worker is a real-time task, which can keep a preempted task off the CPU, and with
+# it all programs of tracepoints if that task was using a map. test-several is not among them
+# because of an open problem: in two of seven runs one record was absent from a shared ring and not
+# counted.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/inside.sh"
 

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # vm: --smp 2 --memory 6144 --timeout 3000 --append preempt=lazy
 #
-# With preempt=lazy on the kernel's command line: integration tests of what a preempted task could break,
-# which are recorders, shared rings, readers and filters, sideband, and daemons that are killed. test-exact is not
-# among them: its worker is a real-time task, which can keep whom it preempts out of the CPU, and with it
-# all programs of tracepoints if that one was using a map.
+# With preempt=lazy on the kernel's command line: integration tests of everything that a preempted
+# task could break: recorders, shared rings, readers and filters, sideband, and killed daemons.
+# test-exact is not among them: its worker is a real-time task, which can keep a preempted task off
+# the CPU, and with it all programs of tracepoints if that task was using a map.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/inside.sh"
 

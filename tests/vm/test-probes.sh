@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # vm: --smp 2
 #
-# Probes of a whole kernel: functions where they begin and return, with arguments, strings and
-# filters, record exactly the calls that were made; what cannot be probed is told in a sentence.
-# And call chains, which kernels hand out in different ways.
+# Probes on a complete kernel: at the entry and return of functions, with arguments, strings and
+# filters, they record exactly the calls that were made; the daemon refuses other places with one
+# message. Also call chains, which kernels report in different ways.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/recorder.sh"
 
@@ -51,7 +51,7 @@ expect_eq "$(perfctl reopen p/several -n all --json 2>/dev/null | jq -r .event |
 
 echo "call chains, of kernel and user"
 create chain -e cpu-clock -F 500 -g --comm prober
-# chains SPACE: how many samples have some of it.
+# chains SPACE: how many samples have addresses there.
 chains() {
 	perfctl reopen p/chain -n all --json 2>/dev/null |
 		jq -s --arg space "$1" 'map(select(any(.callchain[]; .space == $space))) | length'
@@ -62,7 +62,7 @@ has_chains() {
 }
 wait_until 60 has_chains || fail "no call chains: $(perfctl reopen p/chain -n 2)"
 
-echo "nobody else sees them"
+echo "no other event sees them"
 expect_eq "$(cat /sys/kernel/tracing/kprobe_events /sys/kernel/tracing/uprobe_events)" "" "probes in tracefs"
 paused=$(recorded begin)
 expect_ok perfctl pause p/begin
@@ -72,7 +72,7 @@ expect_ok perfctl resume p/begin
 calls_of $calls 'getppid()'
 expect_eq "$(recorded begin)" $((paused + calls)) "records after that"
 
-echo "what cannot be"
+echo "impossible probes"
 # refused EXIT SENTENCE EVENT
 refused() {
 	expect_exit "$1" perfctl create p/refused -e "$3"

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Where policy forbids it nothing is started. Removal ends daemons, registry and events, also with a
-# shell in there, and leaves what was configured; purging leaves nothing but the user.
+# Where policy forbids it the installation starts nothing. Removal ends daemons, registry and
+# events, even with a shell in the registry, and keeps the configuration; purging leaves only the
+# user.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/recorder.sh"
 

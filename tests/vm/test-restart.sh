@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # vm: --timeout 900
 #
-# Whatever befalls the daemons, their events go on recording, none loses a record or becomes another
-# one, and the daemons come back: SIGKILL, the watchdog, a restart, a stop, an upgrade of the package.
+# Whatever happens to the daemons, their events keep recording, lose no record and keep their ids,
+# and the daemons return: SIGKILL, the watchdog, a restart, a stop, an upgrade of the package.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/recorder.sh"
 
 install_packages perfpersist
-# The engine's watchdog is made for kernels that are busy for minutes.
+# The engine's default watchdog allows for kernels that are busy for minutes.
 mkdir -p /run/systemd/system/perfpersist-engine.service.d
 printf '[Service]\nWatchdogSec=10s\n' >/run/systemd/system/perfpersist-engine.service.d/test.conf
 systemctl daemon-reload
@@ -18,7 +18,7 @@ expect_ok perfctl create load/switches -e sched:sched_switch -m 64K
 expect_ok perfctl create load/forks -e 'sched:sched_process_*' -m 64K
 expect_ok perfctl create load/clock -e cpu-clock -F 100 -m 64K
 
-# It does what can be counted, from here to the end of all this.
+# Makes countable calls, from here to the end of the test.
 load counted
 # shellcheck disable=SC2064 # that process
 trap "kill ${maker[counted]} 2>/dev/null || true" EXIT
@@ -27,12 +27,12 @@ expect_ok perfctl create load/several -e 'syscalls:sys_*_umask' --pid "${maker[c
 begin_load counted
 ids=$(ids)
 
-# go_on WHAT: the events do, and are who they were.
+# go_on WHAT: the events do, under the same ids.
 go_on() {
 	goes_on "$1" load "$ids"
 }
 
-# more_than LINES: each has recorded more by now.
+# more_than LINES: each has more records by now.
 more_than() {
 	have_more load "$1"
 }

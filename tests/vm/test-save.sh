@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# What was recorded before a shutdown is there after the next boot: perfpersist-save.service saves it
-# at that time and at no other, also if the daemon was stopped before.
+# Records from before a shutdown exist after the next boot: perfpersist-save.service saves them at
+# shutdown and at no other time, even if the daemon was stopped before.
 . "$(dirname "$0")/lib.sh"
 
 SAVED=/var/lib/perfpersist/saved

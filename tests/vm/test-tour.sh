@@ -2,15 +2,15 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # vm: --smp 2 --boot 1200 --timeout 1800
 #
-# All that takes a machine of its own, tried together and at modest length: installation, boot,
-# hotplug, machine checks, restart and upgrade, probes, access, removal. What the tests beside this
-# one do at full length and in all ways is done once here. It ends with the seconds of each section.
+# Everything that needs a machine of its own, in one short test: installation, boot, hotplug,
+# machine checks, restart and upgrade, probes, access, removal. The other tests in this directory
+# cover each part completely. It ends with the seconds of each section.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/recorder.sh"
 
 sections=/var/tmp/sections
 
-# section NAME: ends the one before. Names and times are kept over the reboot.
+# section NAME: ends the previous one. Names and times survive the reboot.
 section() {
 	echo "$EPOCHREALTIME $1" >>$sections
 	echo "── $1"
@@ -62,7 +62,7 @@ load roaming
 expect_ok perfctl create tour/roaming -e syscalls:sys_enter_umask --pid "${maker[roaming]}" -m 8M
 expect_ok perfctl create tour/clock -e cpu-clock -F 200 -m 256K
 begin_load roaming
-# From the first return on a CPU has an entry program of its own.
+# After the first time online a CPU has an entry program of its own.
 cycles=10
 perl "$here/cycles.pl" run 1 1 tour/clock tour/roaming >/run/online
 inventory >/run/inventory
@@ -71,7 +71,7 @@ wait_until 120 same_inventory /run/inventory ||
 	fail "left behind after $cycles cycles: $(diff /run/inventory /run/inventory.now)"
 end_load roaming
 counted tour/roaming roaming
-echo "CPU 1 went offline and came back $cycles times: recorded there again each time, no pin, descriptor or link is left"
+echo "CPU 1 went offline and online $cycles times: recorded there again each time, no pin, descriptor or link is left"
 
 section "machine checks"
 modprobe mce-inject
@@ -88,7 +88,7 @@ echo "$injected machine checks were injected and are read, each with its registe
 section "restart"
 load counted
 expect_ok perfctl create tour/exact -e syscalls:sys_enter_umask --pid "${maker[counted]}" -m 64K
-# Of so many that they have one link for all that are made, and one for all that return.
+# So many that all entries share one link, and all exits another.
 expect_ok perfctl create tour/several -e 'syscalls:sys_*_[tu]*' --pid "${maker[counted]}" --filter '__syscall_nr == 95' -m 64K
 expect_eq "$(find $registry/tour/several -name 'link*' | wc -l)" 2 "links of system calls"
 expect_ok perfctl delete tour/roaming

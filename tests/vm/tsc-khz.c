@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Prints how many thousand cycles a second the time stamp counter of this machine counts, for the
- * guest, which sees the same counter (run.sh). Nothing on a machine that has none.
+ * Prints the frequency in kHz of this machine's time stamp counter, for the guest, which sees the
+ * same counter (run.sh). Prints nothing on a machine that has none.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 
 #if defined(__x86_64__)
 
-/* A moment by both clocks. */
+/* A time by both clocks. */
 struct moment {
 	uint64_t tsc, ns;
 };
@@ -22,7 +22,7 @@ static uint64_t now(void)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-/* Of many attempts the one that took least: nobody came between its two clocks. */
+/* Takes the shortest of many attempts: nothing interrupted the two reads. */
 static struct moment moment(void)
 {
 	struct moment best = {};
