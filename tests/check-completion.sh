@@ -56,7 +56,7 @@ kinds() {
 	} >"$dir/ask"
 	cat "$dir/functions" "$dir/ask" | "$@" >"$dir/kinds" || wrong "$1 fails"
 	if [ "$(wc -l <"$dir/kinds")" -ne "$(wc -l <"$dir/ask")" ] || grep -E ' (unknown)?$' "$dir/kinds"; then
-		wrong "the completion for $1 does not know what these take; say it in _perfctl_option or _perfctl_operand"
+		wrong "the completion for $1 does not know the arguments of these; add them to _perfctl_option or _perfctl_operand"
 	fi
 }
 

@@ -29,15 +29,15 @@ dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 dpkg-deb --control "$BUILD/deb/perfpersist_$version-1"_*.deb "$dir/control" || exit 1
 if grep -E 'deb-systemd-invoke +(\$|restart|stop|start).*(socket|mount)' "$dir/control/postinst"; then
-	complain "postinst touches what an upgrade must leave alone"
+	complain "postinst touches units that an upgrade must leave alone"
 fi
 if grep -E 'deb-systemd-invoke.*keeper' "$dir/control/postinst"; then
-	complain "postinst ends the keeper, and with it what it knows"
+	complain "postinst ends the keeper, and loses its data"
 fi
 grep -q 'deb-systemd-invoke restart perfpersistd.service' "$dir/control/postinst" ||
 	complain "postinst does not restart the daemon"
 if grep -s 'deb-systemd-invoke' "$dir/control/preinst"; then
-	complain "preinst stops what an upgrade must leave alone"
+	complain "preinst stops units that an upgrade must leave alone"
 fi
 # Runs prerm with `remove` against stubs that only report that they were called.
 mkdir "$dir/stubs"

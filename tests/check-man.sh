@@ -51,8 +51,8 @@ form() {
 			[ -z "$found" ] || wrong "mandoc of $page:" "$found"
 		fi
 	done
-	command -v groff >/dev/null || echo "not checked: what groff says (it is not installed)"
-	command -v mandoc >/dev/null || echo "not checked: what mandoc says (it is not installed)"
+	command -v groff >/dev/null || echo "not checked: groff's warnings (it is not installed)"
+	command -v mandoc >/dev/null || echo "not checked: mandoc's warnings (it is not installed)"
 }
 
 # Each page of ours that another page refers to exists.

@@ -58,7 +58,7 @@ exposure perfpersist-save.service 15
 
 # By default a unit starts after sysinit.target; some settings make it wait for /tmp and tmpfiles.
 for unit in perfpersistd.service perfpersist-{engine,dumper,keeper}.service perfpersist*.socket *.mount; do
-	grep -qx DefaultDependencies=no "$unit" || complain "$unit waits for all of the early boot"
+	grep -qx DefaultDependencies=no "$unit" || complain "$unit waits for the whole early boot"
 	grep -qE '^Conflicts=.*(shutdown|umount)\.target' "$unit" || complain "$unit is not stopped at shutdown"
 	if grep -nE '^(PrivateTmp=yes|(Cache|Logs)Directory=)' "$unit"; then
 		complain "$unit waits for more of the file system than it needs"

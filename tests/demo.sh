@@ -192,7 +192,7 @@ forks
 expect_eq "$(records_of demo/forks)" "$before" "the count of a paused event"
 show perfctl resume demo/forks
 forks
-recorded=$(records_of demo/forks) # also what the first buffers had
+recorded=$(records_of demo/forks) # includes the first buffers' records
 wait_until 20 told 'new buffers' "$SCRATCH/told" || fail "the follower has not found the new buffers"
 show perfctl delete demo/forks
 wait "$follower" || fail "the follower failed: $(cat "$SCRATCH/told")"

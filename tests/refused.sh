@@ -73,7 +73,7 @@ remember() {
 	wait_until 20 settled || fail "the engine does not come to rest"
 	_standing=$(standing)
 	_held='' _looks=0
-	wait_until 60 _steady || fail "the daemon opens and closes descriptors, and nobody asks it anything"
+	wait_until 60 _steady || fail "the daemon opens and closes descriptors without any request"
 }
 
 # Fewer descriptors than before are correct: on a busy machine a connection that was closed long ago
