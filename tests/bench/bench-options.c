@@ -67,7 +67,7 @@ static void check_both(void)
 static void check_none(void)
 {
 	if (recording_stat(&recording).records != recording.before.records)
-		die("a filter let through what it must keep out");
+		die("a filter passed events that it must drop");
 }
 
 static void check_limited(void)

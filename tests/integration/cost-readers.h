@@ -48,7 +48,7 @@ __attribute__((noreturn)) static void burn_copies(void)
 	snprintf(pin, sizeof(pin), "%s/cpu%d", folder, test.cpu);
 	r = burn_begin(&b, 2 * BULK, folder, pin);
 	if (r < 0)
-		die("the reader has not what it needs: %s", strerror(-r));
+		die("the reader lacks something that it needs: %s", strerror(-r));
 	for (bool first = true;; first = false) {
 		burn_all(&b, perfpersist_ring_fd(victim, 0));
 		burn_all(&b, perfpersist_ring_fd(bulk, 0));

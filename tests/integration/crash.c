@@ -359,7 +359,7 @@ static void run(struct scenario *s)
 		   census(ns) == bystander_rings);
 	tell(s);
 	if (s->kills.n == 0)
-		die("nobody was killed");
+		die("no process was killed");
 }
 
 static void parse(const char *text, struct scenario *ret)

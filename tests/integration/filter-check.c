@@ -385,8 +385,7 @@ static void run_round(struct check *c, size_t n)
 		set_filter(c, &c->filtered[i]);
 	while (record_round(c, n, &worker) < 0)
 		if (++tries == ROUND_TRIES)
-			die("%s: others make so many of these that the worker's are overwritten",
-			    c->event);
+			die("%s: other processes' records overwrite the worker's", c->event);
 	for (size_t i = 0; i < n; i++) {
 		uint64_t before = c->fitted;
 

@@ -300,7 +300,7 @@ static uint64_t made_on(const struct shared *s, int workers, int cpu)
 	for (int i = 0; i < workers; i++)
 		if (s->cpu[i] == cpu)
 			return s->made[i];
-	die("records of CPU %d, where nobody worked", cpu);
+	die("records of CPU %d, which had no worker", cpu);
 }
 
 /*

@@ -132,7 +132,7 @@ static inline void snapshots_judge(struct snapshots *s, size_t taken)
 	       100 * s->fill[s->n / 100], 100 * s->fill[s->n / 2], s->hot, s->n,
 	       s->hot ? s->written[s->hot / 2] : 0, s->hot ? s->written[s->hot - 1] : 0);
 	if (s->fill[s->n / 2] < 0.9 || s->fill[s->n / 100] < 0.5)
-		die("the snapshots lack too much of what the rings held");
+		die("the snapshots lack too many of the rings' records");
 }
 
 /* Whether enough copies raced with their writers to prove something. */

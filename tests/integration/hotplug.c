@@ -90,7 +90,7 @@ static void bounce_event(unsigned cpu, const char *leaf, uint64_t id)
 
 	pp_cpumask_set(&cpus, cpu);
 	if (!is_incomplete(id))
-		die("%s: nothing is incomplete, and yet the CPU was away", leaf);
+		die("%s: nothing is incomplete, although the CPU was offline", leaf);
 	hotplug_order(instance, id, &cpus, &answer);
 	if (answer.type != PP_ANSWER_DONE)
 		die("%s: %s", leaf, answer.sentence);
@@ -110,11 +110,11 @@ static void bounce(unsigned times, unsigned cpu, char **events, int n)
 		go("down", cpu);
 		state = hotplug_state(instance, cpu);
 		if (!state.away || state.generation != ++generation)
-			die("a CPU went, and generation is %llu, away since %llu",
+			die("a CPU went offline, and generation is %llu, offline since %llu",
 			    (unsigned long long)state.generation, (unsigned long long)state.away);
 		go("up", cpu);
 		if (hotplug_state(instance, cpu).away)
-			die("the CPU is back, and said to be away");
+			die("the CPU is online again, and reported as offline");
 		for (int i = 0; i < n; i++) {
 			char leaf[256];
 			unsigned long long id;

@@ -126,7 +126,7 @@ static void requests(unsigned rounds)
 			      answers.nonexistent == REQUESTS_USER,
 		      "answers");
 		if (user_line(USER).requests || namespace_line("r").memory)
-			die("what was answered is still charged");
+			die("answered requests are still charged");
 	}
 	perfpersist_free(a);
 	perfpersist_free(b);
@@ -160,7 +160,7 @@ static void copies_of(unsigned rounds, uid_t uid, struct limit *l)
 	}
 	perfpersist_free(p); /* the copy stays, and stays charged */
 	if (user_line(uid).copies == 0)
-		die("copies that are held are charged to nobody");
+		die("held copies are not charged");
 	for (unsigned i = 0; i < COPIES; i++)
 		perfpersist_event_free(e[i]);
 }

@@ -138,7 +138,7 @@ static void with_orders(struct perfpersist *p, const char *ns, unsigned slots, u
 		continue_engine(engine);
 		AWAIT(dispatched(p) && answers.nonexistent == 1, "the engine's answer");
 		if (total_line().memory != before)
-			die("what came to nothing is still charged");
+			die("failed orders are still charged");
 	}
 }
 

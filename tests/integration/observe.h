@@ -114,7 +114,7 @@ static inline uint64_t missed_of(struct perfpersist *p, const char *name)
 	if (perfpersist_show(p, ns, event, &info) < 0)
 		die("%s", perfpersist_error(p));
 	if (info.missed_unknown)
-		die("%s: this kernel does not tell what was missed", name);
+		die("%s: this kernel does not report misses", name);
 	return info.missed;
 }
 

@@ -348,7 +348,7 @@ int main(int argc, char **argv)
 	test.live = argv[4];
 	n = readlink("/proc/self/exe", path, sizeof(path) - 1);
 	if (n < 0 || sched_getaffinity(0, sizeof(all), &all) < 0)
-		die("cannot tell who or where we are: %m");
+		die("cannot find our user or directory: %m");
 	path[n] = '\0';
 	snprintf(test.uprobe, sizeof(test.uprobe), "uprobe:%s:reader_cost_probed", path);
 	test.shared = shared_memory(sizeof(*test.shared));

@@ -38,6 +38,6 @@ static inline struct perfpersist_event *open_copies(struct perfpersist *p, const
 	struct perfpersist_event *e = open_event(p, name);
 
 	if (!perfpersist_event_is_copy(e))
-		die("%s: whoever is to get copies got the rings", name);
+		die("%s: a reader of copies got the rings", name);
 	return e;
 }

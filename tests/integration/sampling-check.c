@@ -79,7 +79,7 @@ static uint64_t each_of_ours(const struct checked *c, uint64_t since, uint64_t u
 	if (r < 0)
 		die("the ring is damaged");
 	if (r == 0 && ring_stat(c->e, c->ring).bytes > c->buffer)
-		die("the ring was too small for what else happens on this CPU");
+		die("the ring was too small for the other activity on this CPU");
 	perfpersist_cursor_free(cursor);
 	perfpersist_snapshot_free(s);
 	return n;

@@ -170,7 +170,7 @@ static bool has_ended(pid_t pid)
 	pid_t got = waitpid(pid, &status, WNOHANG);
 
 	if (got < 0 || (got == pid && status != 0))
-		die("who creates failed");
+		die("the creating client failed");
 	return got == pid;
 }
 

@@ -336,10 +336,10 @@ static uint64_t check_worker(struct check *c, size_t i, size_t *ret_first, size_
 		*ret_last = k;
 	}
 	if (*ret_first == SIZE_MAX)
-		die("CPU %d: nothing of the worker is recorded", c->load.cpus[i]);
+		die("CPU %d: the worker has no record", c->load.cpus[i]);
 	ticks = c->tick < 0 ? 0 : (calls + TICK_EVERY - 1) / TICK_EVERY;
 	if (seen.enters > calls || seen.exits > calls || seen.ticks > ticks)
-		die("CPU %d: more records of the worker than it made", c->load.cpus[i]);
+		die("CPU %d: the worker has more records than it made calls", c->load.cpus[i]);
 	lost = 2 * calls + ticks - seen.enters - seen.exits - seen.ticks;
 	if (!lost && seen.out_of_turn)
 		die("CPU %d: %" PRIu64 " records of the worker are out of turn", c->load.cpus[i],

@@ -112,8 +112,8 @@ follower=$SPAWNED
 wait_until 20 grep -q '"cpu":' "$SCRATCH/followed"
 expect_eq "$(jq -c "select(.cpu == $last)" "$SCRATCH/followed" 2>/dev/null | wc -l)" 0 "followed of a CPU that is hidden"
 
-account 0 0   # no longer that it was not there when the engine began
-online "$all" # and nobody says so, or says what is wrong
+account 0 0   # no longer shows that it was offline at the engine's start
+online "$all" # without a notice, or with a wrong one
 full || say offline "$last"
 for name in most sampled second paused; do
 	wait_until 40 is "t/$name" cpus "$all" || fail "t/$name does not record on CPU $last: $(field t/$name cpus)"
@@ -129,7 +129,7 @@ records_on_last() {
 }
 wait_until 20 records_on_last t/most
 wait_until 20 records_on_last t/sampled
-wait_until 20 grep -qE "\"cpu\": ?${last}[,}]" "$SCRATCH/followed" || fail "who follows is not shown CPU $last"
+wait_until 20 grep -qE "\"cpu\": ?${last}[,}]" "$SCRATCH/followed" || fail "a follower does not see CPU $last"
 kill "$follower"
 wait "$follower" || true
 echo "a CPU that comes, with no word of it: recorded on in $(grep -c 'records on CPU' "$LOG") events, all told"
@@ -167,14 +167,14 @@ start_hidden
 for who in perfctl direct; do
 	since=$($who show t/most --json | jq -r ".cpus_away[] | select(.cpu == $last).since")
 	between "$((since / 1000000000))" "$((before - 5))" "$((before + 5))" ||
-		fail "$who: away since $since, and the kernel says $before"
+		fail "$who: offline since $since, and the kernel says $before"
 done
 expect_ok setpriv --reuid=$DAEMON_UID --clear-groups test -r "$REGISTRY/+cpus"
 expect_exit 1 as_user test -r "$REGISTRY/+cpus"
 "$BIN/perfctl" --instance "$INSTANCE" watch --json >"$SCRATCH/watched" &
 _spawned+=($!)
 wait_until 10 grep -q started "$SCRATCH/watched"
-echo "since when it is away, the kernel's own account knows"
+echo "the kernel's own record says since when it is offline"
 
 online "$all"
 say online "$last"
@@ -218,7 +218,7 @@ wait_until 40 logged 't/large .* does not record on all CPUs that are online; th
 expect_match ",$(field t/large lacking)," "[,-]$last,"
 expect_match "$(perfctl show t/large)" 'lacking +CPU .*over a limit'
 expect_match "$(field t/large lacking_reason)" 'over a limit'
-perfctl create t/small -e sched:sched_switch -m 4K >/dev/null # others are not held up
+perfctl create t/small -e sched:sched_switch -m 4K >/dev/null # others are not delayed
 expect_eq "$(field t/small cpus)" "$all"
 write_conf "MaxMemory=64M"
 expect_ok perfctl reload

@@ -180,7 +180,7 @@ for pids in '' abc -1 '1,' '1,,2' 99999999999; do
 	create 2 'not a list of process ids as 12,34' t/x -p "$pids"
 done
 
-echo "changing what is there"
+echo "changing an event"
 perfctl create t/second -e sched:sched_switch --share >/dev/null
 perfctl create t/clock -e cpu-clock -m 16K >/dev/null
 remember
@@ -233,7 +233,7 @@ create 2 'cannot have CPU 4000; its CPUs are' t/x -C 0,4000
 create 2 'the list of CPUs ".*too long: .* 1023 are allowed' t/x -C "$(seq -s, 0 999)"
 create 2 'all CPUs or some' t/x -a -C 0
 
-echo "what is not there"
+echo "things that do not exist"
 for verb in show reopen delete; do
 	refused 3 "no event 'nosuch' in the namespace t" perfctl $verb t/nosuch
 	refused 3 "no namespace 'nosuch'" perfctl $verb nosuch/event

@@ -119,7 +119,7 @@ expect_eq "$(instance_pids | sort -n)" "$before" "what runs"
 expect_eq "$(perfctl list --json | jq -r '.[].name')" event "what the first one has"
 wait_until 20 more_records_than "$(records_of t/event)" t/event
 
-echo "a daemon that was killed: its socket is there, and nobody listens"
+echo "a killed daemon: its socket exists without a listener"
 kill_daemon
 [ -S "$RUN/control" ] || fail "the socket is not there"
 gone_commands 'it is not running; start it with'

@@ -10,7 +10,7 @@
 
 CPU=$(sed 's/.*[-,]//' /sys/devices/system/cpu/online)
 MS=$(length 700 4000)
-OWN=0 # programs of ours that shut others out
+OWN=0 # our programs that shut others out
 
 # Programs on tracepoints and probes shut each other out, across the whole machine.
 others() {
@@ -39,9 +39,9 @@ undisturbed() {
 			return 0
 		fi
 		[ -n "$disturbed" ] || fail "$*"
-		echo "  (try $try: beside somebody else's programs, which shut ours out)"
+		echo "  (try $try: beside other programs, which shut ours out)"
 	done
-	skip "somebody else's programs on this machine's tracepoints shut ours out"
+	skip "other programs on this machine's tracepoints shut ours out"
 }
 
 samples() {

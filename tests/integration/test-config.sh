@@ -172,7 +172,7 @@ expect_eq "$(id_of web/renames)" "$renames" "the id of what has a fault"
 for line in 2 6 9 12 13; do
 	grep -q "30-bad.conf:$line: " "$LOG" || fail "the log has nothing of line $line"
 done
-grep -q "40-link.conf: The symlink leads nowhere" "$LOG" || fail "the log has nothing of the symlink"
+grep -q "40-link.conf: The symlink leads nowhere" "$LOG" || fail "the log does not mention the symlink"
 expect_exit 1 "$BUILD/perfpersistd" --config "$CONF" --check-config
 for line in 2 9 12; do
 	expect_match "$OUT" "30-bad.conf:$line: "
@@ -271,7 +271,7 @@ one "${FOLDERS[2]}/events.d/30-emptied.conf" f/emptied 64K
 one "${FOLDERS[2]}/events.d/40-kept.conf" f/kept 64K
 one "${FOLDERS[1]}/events.d/50-run.conf" f/run 64K
 printf '[event f/kept]\nBuffer=128K\n' >"${FOLDERS[0]}/events.d/60-over.conf"
-: >"$LOG" # not in the background: what the last one said is not to be taken for its word
+: >"$LOG" # not in the background: the last one's lines must not count as its own
 "$BUILD/perfpersistd" --instance "$INSTANCE" >>"$LOG" 2>&1 &
 DAEMON_PID=$!
 wait_until 20 _told_ready

@@ -132,7 +132,7 @@ for live in "${checked[@]}"; do
 	fi
 done
 summary=$(printf ', %s' "${checked[@]}")
-echo "Live=${summary#, }: who gets rings and who copies is as it says, and as show says"
+echo "Live=${summary#, }: users get rings or copies as it says, and as show says"
 
 # ── attacks ──────────────────────────────────────────────────────────────────────────────
 
@@ -198,9 +198,9 @@ fi
 perfctl create nobody/cpus -e raw_syscalls:sys_enter -m 4K >/dev/null
 cpu=$(sed -nE 's/^cpu([0-9]+) .*/\1/p' "$REGISTRY/nobody/cpus/stat" | tail -n 1)
 perfctl delete nobody/cpus >/dev/null
-echo "what readers on CPU $cpu cost the recorders there:"
+echo "the cost of readers on CPU $cpu to the recorders there:"
 if [ "$sysctl_before" = 0 ]; then
-	echo "SKIP what live readers cost: kernel.unprivileged_bpf_disabled is 0, and only root is one"
+	echo "SKIP the cost of live readers: kernel.unprivileged_bpf_disabled is 0, and only root is one"
 else
 	"$BIN/reader-cost" "$INSTANCE" "$cpu" nobody readers "$(length short full)"
 fi

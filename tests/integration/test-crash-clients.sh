@@ -91,7 +91,7 @@ look deaf
 perfctl create "$ns/last" -e sched:sched_switch >/dev/null
 perfctl delete "$ns/last" >/dev/null
 mapfile -t left < <(perfctl list --json | jq -r --arg witness witness '.[] | select(.name != $witness) | "\(.namespace)/\(.name)"')
-echo "killed: ${#left[@]} of their events are there, whole"
+echo "killed: ${#left[@]} of their events exist, complete"
 expect_eq "$(find "$REGISTRY/by-id" -type l | wc -l)" $((${#left[@]} + 1)) "symlinks in by-id"
 for event in "${left[@]}"; do
 	perfctl reopen "$event" -n 1 >/dev/null 2>&1

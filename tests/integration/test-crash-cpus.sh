@@ -9,7 +9,7 @@
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/../blind.sh"
 
-EVENTS=32 # one for each death
+EVENTS=32 # one for each kill
 
 mount_registry
 start_daemon --engine "$BLIND"

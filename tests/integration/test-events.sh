@@ -24,7 +24,7 @@ command -v perf >/dev/null || skip "perf is not installed"
 
 limits=$(sed -n '/^## Limits/,/^## /p' "$ROOT/docs/accuracy.md" | tr -s '\n ' ' ')
 for words in "${REFUSALS[@]}"; do
-	[[ $limits == *"$words"* ]] || fail "docs/accuracy.md does not say what is refused with '$words'"
+	[[ $limits == *"$words"* ]] || fail "docs/accuracy.md does not explain the refusal '$words'"
 done
 
 # ── what perf knows, and what it can count ───────────────────────────────────────────────
@@ -162,4 +162,4 @@ mapfile -t names < <(perfctl list --json | jq -r '.[] | "\(.namespace)/\(.name)"
 perfctl delete "${names[@]}" >/dev/null
 mapfile -t pids < <(instance_pids)
 stop_daemon
-wait_until 200 have_ended "${pids[@]}" || fail "the kernel does not let go of the tracepoints"
+wait_until 200 have_ended "${pids[@]}" || fail "the kernel does not release the tracepoints"

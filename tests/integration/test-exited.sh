@@ -32,7 +32,7 @@ named() {
 	perfctl script -i "$1" -F comm,ip,sym,dso >"$SCRATCH/perfctl.txt" 2>/dev/null
 	for by in perf perfctl; do
 		[ "$(grep -A3 -E "^ *$2\b" "$SCRATCH/$by.txt" | grep -cE " burn(\+0x[0-9a-f]+)? \(.*/$2\)")" -ge 3 ] ||
-			fail "$by does not know what $2 did: $(grep -A3 -E "^ *$2\b" "$SCRATCH/$by.txt" | head -n 8)"
+			fail "$by does not show $2's work: $(grep -A3 -E "^ *$2\b" "$SCRATCH/$by.txt" | head -n 8)"
 	done
 }
 

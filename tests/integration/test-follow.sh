@@ -98,7 +98,7 @@ seen=0
 rounds=$(length 5 20)
 for ((i = 0; i < rounds; i++)); do
 	perfctl reopen t/printed -n 0 >"$SCRATCH/printed" 2>/dev/null
-	more=$(check_printed "$SCRATCH/printed" "${writers[@]}") || fail "what reopen printed is wrong"
+	more=$(check_printed "$SCRATCH/printed" "${writers[@]}") || fail "reopen's output is wrong"
 	seen=$((seen + more))
 done
 [ "$seen" -gt 500 ] || fail "reopen printed but $seen of the writers' records"
@@ -132,9 +132,9 @@ for option in -f --wakeup; do
 	out=$SCRATCH/follow$option
 	follow "$out" $option -n 10
 	follower=$SPAWNED
-	wait_until 20 lines "$out" 1 || fail "$option does not print what was there"
+	wait_until 20 lines "$out" 1 || fail "$option does not print the earlier records"
 	"$BIN/pp-rare"
-	wait_until 20 lines "$out" 2 || fail "$option does not print what comes"
+	wait_until 20 lines "$out" 2 || fail "$option does not print new records"
 	perfctl change t/rare -m 128K >/dev/null
 	"$BIN/pp-rare"
 	wait_until 20 lines "$out" 3 || fail "$option does not go on after a resize"

@@ -103,12 +103,12 @@ for event in generic filtered several probe; do
 	missed=$(stat_of t/$event missed "cpu$LAST")
 	within "$missed" 1000 1100 || fail "1000 calls on CPU $LAST, and t/$event missed $missed"
 	expect_match "$(line t/$event "$LAST")" " records=0 bytes=0 limited=0 missed=$missed ringless=[0-9]+ away=[0-9]+\.[0-9]{6}\$"
-	[ "$(stat_of t/$event missed)" -ge "$missed" ] || fail "t/$event: the total lacks what was missed"
+	[ "$(stat_of t/$event missed)" -ge "$missed" ] || fail "t/$event: the total lacks the missed events"
 done
 wait_until 20 test "$(stat_of t/hot missed "cpu$LAST")" -gt 0
 expect_eq "$(line t/clock "$LAST")$(line t/paused "$LAST")$(line t/listed "$LAST")" "" \
 	"what does not count, is paused, or records other CPUs"
-[[ $(grep ^total "$REGISTRY/t/generic/stat") != *away* ]] || fail "no CPU with a ring is away"
+[[ $(grep ^total "$REGISTRY/t/generic/stat") != *away* ]] || fail "no CPU with a ring is offline"
 missed=$(stat_of t/generic missed "cpu$LAST")
 
 # ── it comes ───────────────────────────────────────────────────────────────────────────────
@@ -163,11 +163,11 @@ come t/other t/generic
 
 # ── it goes and comes back ─────────────────────────────────────────────────────────────────
 
-echo "it is away"
+echo "it is offline"
 hotplug down "$LAST"
 expect_match "$(line t/clock "$LAST")" ' away=[0-9]+\.[0-9]{6}$'
 expect_match "$(grep ^total "$REGISTRY/t/clock/stat")" ' away=1$'
-[[ $(line t/clock "$FIRST") != *away* ]] || fail "CPU $FIRST is said to be away"
+[[ $(line t/clock "$FIRST") != *away* ]] || fail "CPU $FIRST is reported as offline"
 expect_eq "$(hotplug incomplete "$(id_of t/clock)")" 0 "what a CPU that is away makes incomplete"
 expect_eq "$(hotplug up "$LAST" + incomplete "$(id_of t/clock)" + incomplete "$(id_of t/generic)" | xargs)" "1 0" \
 	"a dead counter, and a tracepoint, which does not die with a CPU"
@@ -210,14 +210,14 @@ first=$((first_now - first)) last=$((last_now - last))
 echo "  meanwhile $first periods on CPU $FIRST, $last on CPU $LAST"
 # Each new counter begins a new period, and an old one may end one.
 most=$((2 * times + 20))
-within $((first - last)) -$most $((most + 1)) || fail "missed is not what was missed"
+within $((first - last)) -$most $((most + 1)) || fail "the missed count is wrong"
 expect_eq "$(hotplug link t/generic/link0)" "$link" "the tracepoint's link"
 wait_until 20 test "$(find "/proc/$engine/fd" | wc -l)" -le "$fds" || fail "the engine has more descriptors than before"
 expect_eq "$(program_pids perfpersist-engine | sort -n | head -1)" "$engine" "the engine"
 expect_eq "$(find "$REGISTRY" | sort)" "$pins" "what is pinned"
 expect_eq "$("$BIN/census" "$INSTANCE")" 2 "rings in the kernel"
 
-echo "a counter's first sample after it came back stands for a whole period"
+echo "a counter's first sample after its CPU is online again stands for a whole period"
 perfctl create t/faults -e page-faults -c 5000 -C "$LAST" >/dev/null
 wait_touched() {
 	taskset -c "$LAST" sh -c :
@@ -234,7 +234,7 @@ expect_eq "$(awk '$3 % 5000 || !$3' <<<"$periods")" "" "periods that are no mult
 
 # ── who removes what is the instance's ─────────────────────────────────────────────────────
 
-echo "the link of the instance's program is gone: all that counts is doubted"
+echo "the link of the instance's program is gone: all counters are in doubt"
 generation=$(hotplug state "$LAST")
 link=$(hotplug link "t/clock/link0-$LAST")
 rm "$REGISTRY/+cpus-link"

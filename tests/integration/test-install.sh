@@ -59,7 +59,7 @@ nm -D --defined-only "$BUILD/libperfpersist.so.0" |
 	sed -nE 's|.* T (perfpersist_[a-z_0-9]*).*|0644 /usr/share/man/man3/\1.3|p' >>"$SCRATCH/want"
 echo "files"
 (cd "$DEST" && find . ! -type d -printf '0%m /%P -> %l\n') | sed 's/ -> $//' | sort -k2 >"$SCRATCH/got"
-diff <(sort -k2 "$SCRATCH/want") "$SCRATCH/got" >&2 || fail "what should be installed (<) is not what is (>)"
+diff <(sort -k2 "$SCRATCH/want") "$SCRATCH/got" >&2 || fail "the expected files (<) differ from the installed ones (>)"
 echo "  $(wc -l <"$SCRATCH/got") files, each in its place"
 if grep -rnE '@[A-Z]+@' "$DEST" --include='*.service' --include='*.socket' --include='*.mount' --include='*.pc'; then
 	fail "these were not filled in"

@@ -21,7 +21,7 @@ is_new() {
 }
 create() {
 	perfctl create "$1" -e sched:sched_process_exec -m 64K >/dev/null
-	wait_until 20 keeps || fail "nothing keeps what runs"
+	wait_until 20 keeps || fail "no keeper keeps sideband"
 }
 status_of() {
 	sed -n "s/^$2:[[:space:]]*//p" "/proc/$1/status"
@@ -47,7 +47,7 @@ holds_its_own() {
 	held=$(find "/proc/$keeper/fd" -mindepth 1 -printf '%l\n')
 	! grep -E "^$RUN|pipe:|pidfd|signalfd|bpf" <<<"$held"
 }
-wait_until 20 holds_its_own || fail "it holds something of the launcher's: $held"
+wait_until 20 holds_its_own || fail "it holds the launcher's descriptors: $held"
 expect_eq "$(grep -c 'perf_event' <<<"$held")" "$(getconf _NPROCESSORS_ONLN)" "perf events that it holds"
 
 echo "it goes on when the daemon ends, and the next one finds it"
@@ -64,10 +64,10 @@ expect_eq "$(keeper_pid)" "$keeper" "the keeper after that"
 
 echo "found, and gone: another one takes its place"
 _kill_9 "$keeper"
-wait_until 20 is_new "$keeper" || fail "nobody starts another keeper"
+wait_until 20 is_new "$keeper" || fail "no successor of the keeper starts"
 keeper=$(keeper_pid)
 _kill_9 "$keeper"
-wait_until 20 is_new "$keeper" || fail "nobody starts another keeper the second time"
+wait_until 20 is_new "$keeper" || fail "no successor of the keeper starts the second time"
 
 echo "not needed: it ends, and comes back"
 perfctl delete --all >/dev/null
@@ -90,9 +90,9 @@ start_daemon
 wait_until 20 is_new "$keeper" || fail "it is not replaced"
 expect_match "$(<"$LOG")" "Whoever listens on $RUN/keeper does not answer as the keeper" "what is said of it"
 kill -CONT "$keeper"
-wait_until 20 gone "$keeper" || fail "it stays, and nobody can find it"
+wait_until 20 gone "$keeper" || fail "it stays, although nothing can reach it"
 
-echo "nobody waits for it"
+echo "no process waits for it"
 stop_daemon
 keeper=$(keeper_pid)
 _kill_9 "$keeper"
@@ -112,7 +112,7 @@ has_keeper || fail "the keeper ended with the pipe"
 echo "its socket is gone: it ends"
 keeper=$(keeper_pid)
 rm "$RUN/keeper"
-wait_until 20 gone "$keeper" || fail "it stays when nobody can find it"
+wait_until 20 gone "$keeper" || fail "it stays when nothing can reach it"
 
 write_conf
 expect_exit 1 "$BUILD/perfpersistd" --instance "$INSTANCE" --config "$CONF" --keeper /nonexistent/keeper

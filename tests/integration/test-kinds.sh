@@ -85,18 +85,18 @@ expect_eq "$(records_in write addr | uniq)" "$variable" "address of write"
 expect_eq "$(records_in execute ip | uniq)" "$function" "address of execute"
 
 expect_records entry $N
-diff <(records_in entry number text large) <(calls 1-3) || fail "what the uprobe recorded is not what was passed"
+diff <(records_in entry number text large) <(calls 1-3) || fail "the uprobe's records differ from the arguments"
 diff <(records_in entry byte) <(calls 1 | awk '{ print ($1 % 256 + 256) % 256 }') || fail "an argument cut to a byte"
 expect_eq "$(records_in entry __probe_ip tid | uniq)" "$((function)) $target" "place of the uprobe"
 expect_records fifth $((N / 2))
 diff <(records_in fifth number) <(calls 1 | grep '^-') || fail "a uprobe with a filter"
 expect_records bare $N
 expect_eq "$(records_in bare __probe_ip | uniq -c | xargs)" "$N $((function))" "a uprobe without arguments"
-diff <(records_in return result) <(calls 4) || fail "what the uretprobe recorded is not what was returned"
+diff <(records_in return result) <(calls 4) || fail "the uretprobe's records differ from the results"
 expect_eq "$(perfctl show k/return --json | jq .records)" $N "records of return"
 if [ "$usdt" = usdt ]; then
 	expect_records static $N
-	diff <(records_in static arg1 arg2) <(calls 1,3) || fail "what the static probe recorded is not what was passed"
+	diff <(records_in static arg1 arg2) <(calls 1,3) || fail "the static probe's records differ from the arguments"
 fi
 echo "breakpoints (write, execute), uprobe, uretprobe${usdt:+, $usdt}: $N calls, each as it was made"
 perfctl delete "${names[@]/#/k/}" >/dev/null
@@ -162,7 +162,7 @@ fi
 refused 3 "'pp_no_such', .*lacks: it has .*software" perfctl create k/x -e pp_no_such/event=1/
 for pmu in "$PMUS"/*; do
 	case ${pmu##*/} in
-	breakpoint | kprobe | tracepoint | uprobe) ;; # these have words of their own
+	breakpoint | kprobe | tracepoint | uprobe) ;; # these have a syntax of their own
 	*) expect_match "$SENTENCE" "${pmu##*/}" "the PMUs that there are" ;;
 	esac
 done

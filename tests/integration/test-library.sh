@@ -77,7 +77,7 @@ expect_eq "$answer" "$third" "records when daemon and registry are gone"
 finished
 echo "  $first records, $second a moment later, $third after the deletion, $answer when all is gone"
 
-echo "a daemon that goes away under its clients"
+echo "a daemon that exits while it has clients"
 start_daemon
 converse gone
 expect_eq "$answer" connected

@@ -9,7 +9,7 @@
 . "$(dirname "$0")/../lib.sh"
 
 rounds=${ROUNDS:-$(length 20 1000)}
-[[ $BUILD == */asan ]] && rounds=${ROUNDS:-$(length 20 300)} # which takes longer
+[[ $BUILD == */asan ]] && rounds=${ROUNDS:-$(length 20 300)} # ASan takes longer
 kills=$(length 40 $((rounds / 3)))
 
 # The asking client itself has one connection and one request.
@@ -261,7 +261,7 @@ MaxCopies=600K
 Mode=0666"
 : >"$LOG"
 start_daemon
-"$BIN/limits-killed" "$INSTANCE" "$ns" "$seed" 10 # with all that the two have once and keep
+"$BIN/limits-killed" "$INSTANCE" "$ns" "$seed" 10 # includes descriptors that they open once and keep
 broker=$(broker_pid)
 engine=$(engine_pid)
 broker_fds=$(fds_of "$broker")

@@ -11,12 +11,12 @@
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/tracepoints.sh"
 
-FEW=12    # tracepoints of each shape, in short
+FEW=12    # tracepoints of each shape, in the short form
 WANTED=200 # tracepoints to be compared, at full length
-MOST=360   # and no more: the kernel takes 40 ms to let go of each
+MOST=360   # and no more: the kernel takes 40 ms to release each
 BATCH=120
 BUFFER=$((256 * 1024))
-HOT_BUFFER=$((2 * 1024 * 1024)) # what all of the machine does for as long as perf runs
+HOT_BUFFER=$((2 * 1024 * 1024)) # all of the machine's records while perf runs
 CPUS=$(first_cpus 4)
 # perf must be able to read its records, however busy the machine is.
 PERF=(perf record --quiet --cpu "$CPUS" --count 1 --clockid monotonic --mmap-pages 64M --realtime 1
@@ -52,7 +52,7 @@ compare() {
 		"${WORK[@]}" >"$SCRATCH/perf.log" 2>&1 ||
 		fail "perf record: $(tail -n 3 "$SCRATCH/perf.log")"
 	"$BIN/payload-compare" "$SCRATCH/perf.data" "$INSTANCE" "$@" >"$result" ||
-		fail "what we recorded is not the same: $(grep DIFFERENT "$result" || true)"
+		fail "our records differ from perf's: $(grep DIFFERENT "$result" || true)"
 	mapfile -t names < <(perfctl list --json | jq -r '.[] | "\(.namespace)/\(.name)"')
 	expect_ok perfctl delete "${names[@]}"
 }
@@ -89,7 +89,7 @@ if [ -e /sys/kernel/btf/vmlinux ]; then
 		printf "  %d only tp_btf has, %d only generic; the other one counts them as missed, but for %d\n", \
 			sum["hot-only"], sum["plain-only"], sum["shut-out"]
 		printf "  which nobody counts: the kernel shut perf out as well, while it woke who polls perf\n"
-		exit fired < tracepoints - 2 # there may be a machine without interrupts
+		exit fired < tracepoints - 2 # a machine may have no interrupts
 	}' "$SCRATCH/hot-compared" || fail "too few of them fired: $(grep " twins equal=0 " "$SCRATCH/hot-compared" || true)"
 else
 	echo "SKIP hot tracepoints by both recorders: this kernel has no BTF"

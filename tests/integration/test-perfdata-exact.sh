@@ -85,7 +85,7 @@ perf script -i "$SCRATCH/witness.data" --ns -F trace:tid,cpu,time,event,trace 2>
 grep -q "^$PID " "$SCRATCH/ours" || fail "nothing of $PID is in the snapshot: $(
 	perf script -i "$SCRATCH/ours.data" -F trace:tid,event | sort | uniq -c | grep -w "$PID"
 	perfctl list
-	echo "of the witness:"
+	echo "the witness's:"
 	cut -d : -f 1-2 "$SCRATCH/witness" | sort | uniq -c | grep -w "$PID")"
 expect_eq "$(count "^$PID raw_syscalls:sys_enter: .*[(](ffffffff)?ff85[ef]" ours)" $CALLS "calls"
 expect_eq "$(count "^$PID sched:sched_switch: " ours)" "$(value switches)" "switches away from $PID"

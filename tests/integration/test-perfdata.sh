@@ -216,7 +216,7 @@ quiet perf script -i "$SCRATCH/free/member.data" --force
 shows 'sched:sched_switch: ' "a member's file"
 expect_exit 4 as_member perfctl snapshot own/profile -o "$SCRATCH/free/other.data"
 expect_exit 3 as_user perfctl snapshot -o "$SCRATCH/free/other.data"
-[ ! -e "$SCRATCH/free/other.data" ] || fail "who may not read has got a file"
+[ ! -e "$SCRATCH/free/other.data" ] || fail "a user without the right to read has a file"
 
 expect_ok perfctl --json snapshot team/calls -o "$SCRATCH/json.data"
 expect_eq "$(jq -c '[.events, .records, .bytes, .damaged]' <<<"$(grep '^{' <<<"$OUT")")" \
@@ -235,7 +235,7 @@ expect_exit 1 perfctl snapshot -o "$SCRATCH/place"
 expect_exit 1 perfctl snapshot -o "$SCRATCH/nowhere/perf.data"
 expect_exit 1 perfctl snapshot -o /dev/full
 [ -c /dev/full ] || fail "a device was replaced by a file"
-OUT=$(perfctl snapshot -o - 2>&1 >/dev/full) && fail "what a full device refused looks like success"
+OUT=$(perfctl snapshot -o - 2>&1 >/dev/full) && fail "a write to a full device looks like success"
 expect_match "$OUT" '^perfctl: .*No space left on device'
 OUT=$({ perfctl snapshot -o - 2>&1 >&3 || true; } 3> >(exec true) | grep -v 'has missed' || true)
 expect_match "$OUT" '^(perfctl: .*Broken pipe.*|[0-9]+ records .*)$'

@@ -153,7 +153,7 @@ same theirs ours "time on CPUs"
 
 # For one process: the same numbers, which come from the switches of all.
 jq -r '.processes[] | select(.pid > 0 and .switches > 0) | .pid' report.json | head -n 3 >pids
-[ -s pids ] || fail "nobody was on a CPU"
+[ -s pids ] || fail "no process was on a CPU"
 perfctl report -i traces | grep '^CPUs were busy' >theirs
 while read -r pid; do
 	want=$(jq -c ".processes[] | select(.pid == $pid)" report.json)
@@ -172,7 +172,7 @@ echo "$(perfctl script -i traces --tid "$tid" | wc -l)" \
 	"$(perfctl script -i traces --tid "$tid" --about | wc -l)" >ours
 same theirs ours "records by, and about thread $tid"
 read -r by about <ours
-[ "$about" -gt "$by" ] || fail "nobody did anything to thread $tid"
+[ "$about" -gt "$by" ] || fail "no other thread has a record about thread $tid"
 # A number that no process has.
 expect_exit 3 perfctl report -i traces --pid 2147483647
 expect_match "$OUT" 'has no record by whom --pid and --tid choose; --about' "nobody has the number"
@@ -324,7 +324,7 @@ expect_exit 1 perfctl report -i bad
 expect_exit 1 perfctl report -i bad --perfetto bad.pf
 [ ! -e bad.pf ] || fail "a trace was left that is none"
 expect_exit 1 perfctl report -i bad --folded=stacks
-[ -s stacks ] || fail "what was there before is gone"
+[ -s stacks ] || fail "the earlier output is gone"
 expect_exit 1 perfctl report -i samples --perfetto nowhere/x
 expect_match "$OUT" "nowhere/x" "what cannot be written"
 [ "$(perfctl report -i no-such-file 2>&1 | wc -l)" -eq 1 ] || fail "not one sentence"
@@ -341,7 +341,7 @@ kept() {
 
 start_daemon
 expect_ok perfctl create t/exits -e raw_syscalls:sys_exit --comm '*evil' -m 2M
-wait_until 20 kept # who runs before that and ends at once has no name
+wait_until 20 kept # a process that exits before that has no name
 "$BIN/report-target" "$CALLS" 1
 expect_ok perfctl pause t/exits
 expect_match "$(perfctl report t/exits)" '^Trace +a snapshot of t/exits' \

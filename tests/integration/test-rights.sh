@@ -220,7 +220,7 @@ done
 not_charged() {
 	[ "$(perfctl limits --json | jq '.[0].copies + .[0].memory')" = "$(perfctl list --json | jq '[.[].memory] | add')" ]
 }
-wait_until 20 not_charged || fail "copies are charged that nobody has: $(perfctl limits)"
+wait_until 20 not_charged || fail "released copies are charged: $(perfctl limits)"
 echo "copies: $checked requests by 5 people, live or copies as Live= says, and no copy is left"
 
 # ── who may make a namespace ─────────────────────────────────────────────────────────────
@@ -293,7 +293,7 @@ for socket in engine dumper; do
 		alarm 20;
 		exit(sysread($s, my $b, 1) ? 1 : 0)' "$RUN/$socket"
 done
-grep -qi 'a process that is not the broker was turned away' "$LOG" || fail "the engine took somebody in"
+grep -qi 'a process that is not the broker was turned away' "$LOG" || fail "the engine accepted a stranger"
 perfctl delete m0644/last >/dev/null
 ! grep -q 'The engine is gone' "$LOG" || fail "the broker lost its engine"
 perfctl create m0644/last -e sched:sched_switch -m 4K >/dev/null
@@ -303,7 +303,7 @@ for pid in "$(broker_pid)" "$(dumper_pid)" "$(keeper_pid)"; do
 	! as_daemon cat "/proc/$pid/environ" >/dev/null 2>&1 || fail "the daemon's user looks into $pid"
 done
 perfctl delete m0644/last >/dev/null
-echo "another process of the daemon's user: not obeyed, and nothing of ours to be looked into"
+echo "another process of the daemon's user: not obeyed, and it cannot look into our processes"
 
 expect_eq "$(cat $SYSCTL 2>/dev/null || true)" "$sysctl_before" "kernel.unprivileged_bpf_disabled"
 echo "kernel.unprivileged_bpf_disabled is ${sysctl_before:-not there}, as before"

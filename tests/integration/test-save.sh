@@ -158,7 +158,7 @@ expect_eq "$(as_user perfctl --saved list --json | jq -c 'map(.name) | sort')" '
 expect_eq "$(as_member perfctl --saved list --json | jq -c 'map(.name) | sort')" \
 	'["one","quiet","several"]' "what the group sees"
 as_member perfctl --saved reopen team/one -n all --json 2>/dev/null | jq -c 'del(.realtime)' |
-	cmp - "$SCRATCH/team-one.live" || fail "what the group reads"
+	cmp - "$SCRATCH/team-one.live" || fail "the group's records differ"
 expect_sentence 'Permission denied' 4 as_user perfctl --saved show team/one
 expect_sentence 'Permission denied' 4 as_member perfctl --saved reopen own/profile
 expect_exit 3 as_user perfctl --saved show all/none

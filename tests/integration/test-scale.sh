@@ -47,7 +47,7 @@ switches() {
 rest() {
 	local before after
 	wait_until 20 nothing_held || fail "rings of deleted events are held"
-	wait_until 60 names_kept || fail "nobody keeps names"
+	wait_until 60 names_kept || fail "no keeper keeps names"
 	tell_rss "$1"
 	LOOKS=0
 	wait_until 60 asleep || fail "the daemons do not come to rest"
@@ -99,7 +99,7 @@ rest "with $events events"
 
 cpu=$(sed 's/[-,].*//' /sys/devices/system/cpu/online)
 event=oom:oom_score_adj_update
-score=$((RANDOM % 900 + 50)) # which nobody else sets
+score=$((RANDOM % 900 + 50)) # no other process sets it
 create() {
 	perfctl create "$1" -e $event --filter "oom_score_adj == $score" --generic -C "$cpu" -m 4K "${@:2}"
 }
@@ -182,7 +182,7 @@ wait_until 20 rings $expected_rings || fail "$("$BIN/census" "$ns") rings"
 perfctl delete "${order[0]}" >/dev/null
 wait_until 20 rings $((expected_rings - 1)) || fail "the last name has gone, and the rings are there"
 expect_eq "$(find "$REGISTRY/$ns" -mindepth 1 -maxdepth 1 -not -name small)" "" "left in the registry"
-echo "the event goes on under what names are left, and ends with the last"
+echo "the event lives on under the remaining names, and ends with the last"
 
 # ── rights of second names ───────────────────────────────────────────────────────────────
 
@@ -202,4 +202,4 @@ perfctl delete other/second >/dev/null
 as_user perfctl create other/own -e $event --filter "oom_score_adj == $score" --generic -C "$cpu" -m 4K --share >/dev/null
 expect_eq "$(shares other/own)" null "what a stranger's event shares"
 perfctl delete secret/first other/own >/dev/null
-echo "a second name has the rights of its own namespace, and is had by those who may read the first"
+echo "a second name has the rights of its own namespace, and only users who may read the first can create it"

@@ -7,7 +7,7 @@
 . "$(dirname "$0")/../lib.sh"
 command -v perf >/dev/null || skip "there is no perf"
 
-export HOME=$SCRATCH # of perf's caches
+export HOME=$SCRATCH # for perf's caches
 cd "$SCRATCH"
 
 # record FILE ARG…: runs perf record; its buffers have room for everything, however late it empties
@@ -85,7 +85,7 @@ expect_eq "$(perfctl script -i tracepoints.data --until "$half" | wc -l)" \
 span=$(perfctl script -i tracepoints.data --ns -F time | awk 'NR == 1 { a = $1 } END { printf "%.0f", ($1 - a) * 1e9 / 2 }')
 few=$(perfctl script -i tracepoints.data --last "$(awk -v ns="$span" 'BEGIN { printf "%.6f", ns / 1e9 }')s" | wc -l)
 if [ "$few" -eq 0 ] || [ "$few" -ge "$(perfctl script -i tracepoints.data | wc -l)" ]; then
-	fail "of the newer half: $few"
+	fail "in the newer half: $few"
 fi
 
 perfctl script -i tracepoints.data --ns -F time | LC_ALL=C sort -c -n || fail "out of order"

@@ -78,7 +78,7 @@ keeper=$(status pid)
 expect_eq "$(keeper_pid)" "$keeper" "the keeper"
 expect_eq "$(stat -c %u "/proc/$keeper")" "$DAEMON_UID" "the keeper's user"
 
-echo "what ran already, and what ran for 50 ms"
+echo "processes from before, and one that ran for 50 ms"
 began=$("$WORK" run)
 take
 said "COMM $old $old sideband-work"
@@ -116,7 +116,7 @@ echo "rights"
 expect_exit 1 as_user "$BIN/sideband-read" "$INSTANCE"
 expect_match "$OUT" "User $NOBODY may not read any event, and so not which processes ran"
 expect_ok as_user "$BIN/perfctl" --instance "$INSTANCE" ping
-[[ $OUT != *sideband* ]] || fail "a user who may read no event is told what is kept"
+[[ $OUT != *sideband* ]] || fail "ping shows sideband to a user who may read no event"
 expect_ok as_member "$BIN/sideband-read" "$INSTANCE"
 expect_match "$OUT" "EXEC $began $began sideband-work"
 expect_ok as_member "$BIN/sideband-read" "$INSTANCE" --touch
@@ -205,7 +205,7 @@ counted=$(($(head_of forgotten) + $(head_of lost)))
 echo "not wanted"
 write_conf "Sideband=no"
 perfctl reload >/dev/null
-wait_until 10 no_keeper || fail "the keeper goes on though nobody wants it"
+wait_until 10 no_keeper || fail "the keeper still runs without an event"
 expect_eq "$(status keeping)" false "keeping"
 expect_ok "$BIN/sideband-read" "$INSTANCE"
 expect_match "$OUT" '^keeping=0 '

@@ -27,7 +27,7 @@ Mode=0640
 [namespace others]
 Mode=0644"
 start_daemon
-expect_ok perfctl delete --all # of none
+expect_ok perfctl delete --all # there are none
 make_some() {
 	local name
 	for name in a/x a/y b/x ours/x others/x; do
@@ -53,7 +53,7 @@ expect_eq "$(perfctl -d --all --json | jq -r '[.[].name] | join(" ")')" "second 
 expect_eq "$(names)" ""
 stop_daemon
 [ ! -e "$RUN" ] || fail "without an event, this is left: $(find "$RUN" -printf '%P ')"
-echo "delete --all: what one may, and no more"
+echo "delete --all: everything that the user may delete, and no more"
 
 # A daemon that starts while the one before removes its directory has a directory, too.
 for _ in 1 2 3 4 5; do
@@ -109,7 +109,7 @@ expect_eq "$(in_registry)" "" "what is left"
 expect_eq "$(jq -r 'select(.notice == "deleted").event | "\(.namespace)/\(.name)"' "$SCRATCH/watched" | sort | xargs)" \
 	"a/x a/y b/second b/x others/x ours/x" "what watchers were told"
 wait_until 10 gone "$follower"
-grep -q 'the event is gone' "$SCRATCH/followed" || fail "who reads is not told: $(<"$SCRATCH/followed")"
+grep -q 'the event is gone' "$SCRATCH/followed" || fail "a reader gets no message: $(<"$SCRATCH/followed")"
 wait_until 20 grep -q STOPPING=1 "$SCRATCH/said"
 grep -qE 'EXTEND_TIMEOUT_USEC=[1-9][0-9]+$' "$SCRATCH/said" || fail "it asks for no time"
 logged 'Ended all events: 6' || fail "the log does not count them"
@@ -147,7 +147,7 @@ if full; then
 	end_without_engine
 	has_ended
 	logged '6 events could not be ended, .*: a/x, a/y, b/second, b/x, others/x, ours/x' ||
-		fail "what is left is not named"
+		fail "the remaining events are not named"
 	start_daemon
 	# The engine may have carried out orders that it got before it stopped.
 	expect_eq "$(comm -13 <(echo "$kept") <(event_ids))" "" "events that were not there"

@@ -9,7 +9,7 @@ command -v perf >/dev/null || skip "there is no perf"
 CC=${CC:-gcc}
 command -v "$CC" >/dev/null || skip "there is no $CC"
 
-export HOME=$SCRATCH/home # of perf's caches
+export HOME=$SCRATCH/home # for perf's caches
 mkdir -m 0755 "$HOME" "$SCRATCH/programs"
 cd "$SCRATCH/programs"
 

@@ -564,7 +564,7 @@ START_TEST(sidebands)
 	order.what = 0;
 	ck_assert_int_eq(pp_order_check(&order), 0);
 	memset(&spec->cpus, 0, sizeof(spec->cpus));
-	ck_assert_int_eq(pp_order_check(&order), -EBADMSG); /* without an event */
+	ck_assert_int_eq(pp_order_check(&order), -EBADMSG); /* asks for nothing */
 	order.what = PP_SIDEBAND_TASKS;
 	ck_assert_int_eq(pp_order_check(&order), 0);
 	order.what = PP_SIDEBAND_TASKS << 1;
