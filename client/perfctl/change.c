@@ -6,57 +6,33 @@
 #include "client/perfctl/perfctl.h"
 #include "client/perfctl/print/info.h"
 
-enum {
-	OPT_FILTER = 512,
-	OPT_COMM,
-	OPT_CGROUP,
-	OPT_MAX_RATE,
-};
-
 struct change {
 	struct perfpersist_change_options opts;
 	struct filter_options filter;
 	char *text;
 };
 
-static const struct option longs[] = {
-	{ "filter", required_argument, NULL, OPT_FILTER },
-	{ "pid", required_argument, NULL, 'p' },
-	{ "comm", required_argument, NULL, OPT_COMM },
-	{ "cgroup", required_argument, NULL, OPT_CGROUP },
-	{ "max-rate", required_argument, NULL, OPT_MAX_RATE },
-	{ "mmap-pages", required_argument, NULL, 'm' },
+/* 0 is a limit, too: none. */
+static int take_max_rate(const struct given *g)
+{
+	struct perfpersist_change_options *o = g->to;
+
+	o->what |= PERFPERSIST_CHANGE_MAX_RATE;
+	return parse_max_rate(g->value, &o->max_rate) < 0 ? refuse(g, NULL) : EXIT_OK;
+}
+
+static const struct verb_option options[] = {
+	{ 0, "filter", "FILTER", "another filter, for all that is under the name; '': none",
+	  TAKE_TEXT(struct change, filter.filter) },
+	{ 0, "max-rate", "N/s", "another limit; 0: none", .take = take_max_rate,
+	  .to = offsetof(struct change, opts), .refusal = NOT_A_RATE, .completes = COMPLETE_WORDS,
+	  .words = RATES },
+	{ 'm', "mmap-pages", "SIZE",
+	  "other buffers, which begin empty; who has the old ones open keeps what they hold",
+	  TAKE_VALUE(struct change, opts.buffer, parse_buffer_size, NOT_A_BUFFER_SIZE),
+	  .completes = COMPLETE_WORDS, .words = BUFFER_SIZES },
 	{},
 };
-
-static int take_option(struct call *call, int opt, struct change *c)
-{
-	switch (opt) {
-	case 'm':
-		c->opts.what |= PERFPERSIST_CHANGE_BUFFER;
-		if (parse_buffer_size(optarg, &c->opts.buffer) < 0)
-			return bad_usage(call,
-					 "-m %s: neither a number of pages nor a size as 512K",
-					 optarg);
-		return EXIT_OK;
-	case OPT_MAX_RATE:
-		c->opts.what |= PERFPERSIST_CHANGE_MAX_RATE;
-		if (parse_max_rate(optarg, &c->opts.max_rate) < 0)
-			return bad_usage(call, "--max-rate %s: not a number of records a second",
-					 optarg);
-		return EXIT_OK;
-	}
-	c->opts.what |= PERFPERSIST_CHANGE_FILTER;
-	if (opt == OPT_FILTER)
-		c->filter.filter = *optarg ? optarg : NULL;
-	else if (opt == OPT_COMM)
-		c->filter.comm = optarg;
-	else if (opt == OPT_CGROUP)
-		c->filter.cgroup = optarg;
-	else
-		c->filter.pids = optarg;
-	return EXIT_OK;
-}
 
 static int take_operands(struct call *call, struct change *c, struct event_name *ret)
 {
@@ -66,6 +42,10 @@ static int take_operands(struct call *call, struct change *c, struct event_name 
 		return bad_usage(call, "change takes one NAME");
 	if (parse_event_name(call->operands[0], NULL, ret) < 0)
 		return bad_usage(call, "%s: not a name of an event", call->operands[0]);
+	if (c->opts.buffer)
+		c->opts.what |= PERFPERSIST_CHANGE_BUFFER;
+	if (c->filter.filter || c->filter.pids || c->filter.comm || c->filter.cgroup)
+		c->opts.what |= PERFPERSIST_CHANGE_FILTER;
 	if (!c->opts.what)
 		return bad_usage(call, "what shall change? --filter, --max-rate or -m is missing");
 	r = filter_compose(&c->filter, &c->text);
@@ -104,23 +84,15 @@ static void change_done(struct change *c)
 	free(c->text);
 }
 
-static int run(struct call *call, int argc, char **argv)
+static int run(struct call *call)
 {
 	_cleanup_(cleanup_perfpersist) struct perfpersist *p = NULL;
 	_cleanup_(change_done) struct change c = { .opts.sz = sizeof(c.opts) };
 	struct perfpersist_info info = { .sz = sizeof(info) };
 	struct event_name name;
-	int opt, r;
+	int r;
 
-	r = options_start(call, argc, argv, "m:p:", longs);
-	if (r < 0)
-		return EXIT_FAILED;
-	while ((opt = options_next(call)) > 0) {
-		r = take_option(call, opt, &c);
-		if (r)
-			return r;
-	}
-	if (opt < 0)
+	if (!options_read(call, &c))
 		return call->code;
 	r = take_operands(call, &c, &name);
 	if (r)
@@ -140,14 +112,11 @@ const struct verb verb_change = {
 	.synopsis = "NAME [--filter FILTER] [--max-rate N/s] [-m SIZE]",
 	.summary = "change an event while it records",
 	.run = run,
-	.help = "  --filter FILTER        another filter, for all that is under the name; '': none\n"
-		"  -p, --pid PID,...      the same as at creation, together with or instead of it\n"
-		"  --comm GLOB\n"
-		"  --cgroup PATH\n"
-		"  --max-rate N/s         another limit; 0: none\n"
-		"  -m, --mmap-pages SIZE  other buffers, which begin empty; who has the old ones\n"
-		"                         open keeps what they hold\n"
-		"\n"
+	.options = { { .rows = options },
+		     { .rows = filter_options, .at = offsetof(struct change, filter) } },
+	.operands = COMPLETE_NAME,
+	.one_operand = true,
+	.help = "--filter, -p, --comm and --cgroup together are the new filter, in place of the old one.\n"
 		"Each record goes by the old or by the new: none is lost, none is there twice.\n"
 		"\n"
 		"Examples:\n"

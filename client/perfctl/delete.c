@@ -5,16 +5,6 @@
 #include "client/perfctl/perfctl.h"
 #include "client/perfctl/print/info.h"
 
-enum {
-	OPT_ALL = 512,
-};
-
-static const struct option longs[] = {
-	{ "id", required_argument, NULL, 'i' },
-	{ "all", no_argument, NULL, OPT_ALL },
-	{},
-};
-
 struct deletion {
 	struct call *call;
 	struct perfpersist *p;
@@ -98,18 +88,20 @@ static int take_operands(struct call *call, struct deletion *d)
 	return EXIT_OK;
 }
 
-/* An exit code; -1: leave with call->code, which is EXIT_OK behind --help. */
-static int take_options(struct call *call, struct deletion *d)
+static int take_id(const struct given *g)
 {
-	int opt;
+	struct deletion *d = g->to;
 
-	while ((opt = options_next(call)) > 0)
-		if (opt == OPT_ALL)
-			d->all = true;
-		else if (parse_number(optarg, &d->ids[d->n_ids++]) < 0)
-			return bad_usage(call, "--id %s: not an event's id", optarg);
-	return opt < 0 ? -1 : take_operands(call, d);
+	return parse_number(g->value, &d->ids[d->n_ids++]) < 0 ? refuse(g, "not an event's id")
+							       : EXIT_OK;
 }
+
+static const struct verb_option options[] = {
+	{ 0, "id", "ID", "the event with this id", .take = take_id, .completes = COMPLETE_ID },
+	{ 0, "all", NULL, "all events, or all of these namespaces, that you may read",
+	  TAKE_FLAG(struct deletion, all), .operands = COMPLETE_NAMESPACE },
+	{},
+};
 
 static int delete_over(struct call *call, struct deletion *d)
 {
@@ -129,20 +121,19 @@ static int delete_over(struct call *call, struct deletion *d)
 	return d->code;
 }
 
-static int run(struct call *call, int argc, char **argv)
+static int run(struct call *call)
 {
-	_cleanup_free_ struct event_name *names = calloc((size_t)argc, sizeof(*names));
-	_cleanup_free_ uint64_t *ids = calloc((size_t)argc, sizeof(*ids));
+	_cleanup_free_ struct event_name *names = calloc((size_t)call->argc, sizeof(*names));
+	_cleanup_free_ uint64_t *ids = calloc((size_t)call->argc, sizeof(*ids));
 	struct deletion d = { .call = call, .json.f = stdout, .names = names, .ids = ids };
 	int r;
 
-	r = names && ids ? options_start(call, argc, argv, "", longs) : -ENOMEM;
-	if (r < 0)
+	if (!names || !ids)
 		return EXIT_FAILED;
-	r = take_options(call, &d);
-	if (r)
-		return r < 0 ? call->code : r;
-	return delete_over(call, &d);
+	if (!options_read(call, &d))
+		return call->code;
+	r = take_operands(call, &d);
+	return r ? r : delete_over(call, &d);
 }
 
 const struct verb verb_delete = {
@@ -151,10 +142,9 @@ const struct verb verb_delete = {
 	.synopsis = "NAME... | --id ID | --all [NAMESPACE...]",
 	.summary = "delete events",
 	.run = run,
-	.help = "  --id ID  the event with this id\n"
-		"  --all    all events, or all of these namespaces, that you may read\n"
-		"\n"
-		"Who has an event open keeps what it recorded. Several are deleted one after the\n"
+	.options = { { .rows = options } },
+	.operands = COMPLETE_NAME,
+	.help = "Who has an event open keeps what it recorded. Several are deleted one after the\n"
 		"other; when some fail, the exit code is the first failure's.\n"
 		"\n"
 		"Examples:\n"

@@ -7,6 +7,16 @@
 
 #include "client/perfctl/perfctl.h"
 
+const struct verb_option filter_options[] = {
+	{ 'p', "pid", "PID,...", "only of these processes", TAKE_TEXT(struct filter_options, pids),
+	  .completes = COMPLETE_PIDS },
+	{ 0, "comm", "GLOB", "only of tasks with such a name",
+	  TAKE_TEXT(struct filter_options, comm), .completes = COMPLETE_TASK },
+	{ 0, "cgroup", "PATH", "only of this cgroup and those in it",
+	  TAKE_TEXT(struct filter_options, cgroup), .completes = COMPLETE_CGROUP },
+	{},
+};
+
 static void put_and(FILE *f, bool *first)
 {
 	if (!*first)

@@ -130,14 +130,14 @@ static void print_json(const struct perfpersist_limit *limits, size_t n)
 	putchar('\n');
 }
 
-static int run(struct call *call, int argc, char **argv)
+static int run(struct call *call)
 {
 	_cleanup_(cleanup_perfpersist) struct perfpersist *p = NULL;
 	_cleanup_free_ struct perfpersist_limit *limits = NULL;
 	size_t n = 0;
 	int r;
 
-	if (options_none(call, argc, argv, 0) < 0)
+	if (!options_read(call, NULL))
 		return call->code;
 	r = call_connect(call, &p);
 	if (r)

@@ -73,25 +73,19 @@ static void print_json(const struct perfpersist_info *infos, size_t n)
 	putchar('\n');
 }
 
-static int run(struct call *call, int argc, char **argv)
+static int run(struct call *call)
 {
 	_cleanup_(cleanup_perfpersist) struct perfpersist *p = NULL;
 	_cleanup_free_ struct perfpersist_info *infos = NULL;
-	const char *ns = NULL;
 	size_t n = 0;
 	int r;
 
-	if (options_none(call, argc, argv, 1) < 0)
+	if (!options_read(call, NULL))
 		return call->code;
-	if (call->n_operands) {
-		ns = call->operands[0];
-		if (!name_is_valid(ns))
-			return bad_usage(call, "%s: not a name of a namespace", ns);
-	}
 	r = call_connect(call, &p);
 	if (r)
 		return r;
-	r = perfpersist_list(p, ns, &infos, &n);
+	r = perfpersist_list(p, call->operands[0], &infos, &n);
 	if (r < 0)
 		return call_failed(p, r);
 	if (call->json) {
@@ -112,6 +106,8 @@ const struct verb verb_list = {
 	.synopsis = "[NAMESPACE]",
 	.summary = "list the events that you may read",
 	.run = run,
+	.operands = COMPLETE_NAMESPACE,
+	.one_operand = true,
 	.reads_saves = true,
 	.help = "Without NAMESPACE: of all namespaces. MISSED is what is known not to have been\n"
 		"recorded (12+: at least so many), or `unknown` (JSON: null) where this kernel cannot\n"

@@ -1,129 +1,163 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Reads command lines: the global options, that may stand on both sides of the verb, and each
- * verb's own. Knows no verb's options; those come with the verb.
+ * Reads command lines, as the tables say: the global options, that may stand on both sides of the
+ * verb, and each verb's own. Knows no verb's options; those come with the verb.
  */
+#include <getopt.h>
 #include <string.h>
 
 #include "client/perfctl/perfctl.h"
 
-enum {
-	OPT_INSTANCE = 256, /* above all letters */
-	OPT_SOCKET,
-	OPT_REGISTRY,
-	OPT_DIRECT,
-	OPT_SAVED,
-	OPT_JSON,
-	OPT_VERSION,
-};
+#define FIRST 256 /* what getopt_long(3) returns for row 0: above all letters */
 
-#define GLOBAL_SHORTS "h"
-
-static const struct option global_longs[] = {
-	{ "instance", required_argument, NULL, OPT_INSTANCE },
-	{ "socket", required_argument, NULL, OPT_SOCKET },
-	{ "registry", required_argument, NULL, OPT_REGISTRY },
-	{ "direct", no_argument, NULL, OPT_DIRECT },
-	{ "saved", optional_argument, NULL, OPT_SAVED },
-	{ "json", no_argument, NULL, OPT_JSON },
-	{ "version", no_argument, NULL, OPT_VERSION },
-	{ "help", no_argument, NULL, 'h' },
-	{},
-};
-
-static int stop(struct call *call, int code)
+static int take_version(const struct given *g _unused_)
 {
-	call->code = code;
+	printf("perfctl %s\n", perfpersist_version());
 	return -1;
 }
 
-static int stop_unknown(struct call *call, int opt, char *const *argv)
+static int take_help(const struct given *g)
+{
+	print_help(g->call->verb, stdout);
+	return -1;
+}
+
+const struct verb_option global_options[] = {
+	{ 0, "instance", "NAME", "talk to the daemon of this instance",
+	  TAKE_TEXT(struct call, connect.instance), .completes = COMPLETE_INSTANCE },
+	{ 0, "socket", "PATH", "talk to the daemon at this socket",
+	  TAKE_TEXT(struct call, connect.socket), .completes = COMPLETE_FILE },
+	{ 0, "registry", "PATH", "the registry that --direct reads",
+	  TAKE_TEXT(struct call, connect.registry), .completes = COMPLETE_DIRECTORY },
+	{ 0, "direct", NULL, "no daemon: list, show and reopen from the registry, as root",
+	  TAKE_FLAG(struct call, connect.direct) },
+	{ 0, "saved", "[SAVE]",
+	  "what `perfctl save` or a shutdown saved: list, show, stat, snapshot and reopen from the "
+	  "newest save, or from one by its name or path",
+	  TAKE_TEXT(struct call, connect.saved), .if_none = "", .completes = COMPLETE_SAVE },
+	{ 0, "json", NULL, "write JSON", TAKE_FLAG(struct call, json) },
+	{ 'h', "help", NULL, "this text", .take = take_help },
+	{ 0, "version", NULL, "the version", .take = take_version },
+	{},
+};
+
+/* ── Tables for getopt_long(3) ──────────────────────────────────────────────────────────── */
+
+static void list_add(struct option_list *list, const struct option_table *table)
+{
+	for (const struct verb_option *o = table->rows; o->take && list->n < OPTIONS_MAX; o++) {
+		list->rows[list->n] = o;
+		list->offsets[list->n++] = table->at + o->to;
+	}
+}
+
+void option_list_make(struct option_list *list, const struct verb *verb)
+{
+	*list = (struct option_list){};
+	list_add(list, &(struct option_table){ .rows = global_options });
+	list->n_global = list->n;
+	for (size_t i = 0; verb && verb->options[i].rows; i++)
+		list_add(list, &verb->options[i]);
+}
+
+struct parser {
+	struct call *call;
+	void *into; /* the verb's struct */
+	struct option_list list;
+	struct option longs[OPTIONS_MAX + 1];
+	char shorts[3 * OPTIONS_MAX + 3];
+};
+
+static void add_short(struct parser *p, const struct verb_option *o, int has_arg)
+{
+	static const char *const colons[] = {
+		[no_argument] = "", [required_argument] = ":", [optional_argument] = "::"
+	};
+	size_t n = strlen(p->shorts);
+
+	snprintf(p->shorts + n, sizeof(p->shorts) - n, "%c%s", o->letter, colons[has_arg]);
+}
+
+/* mode: how getopt(3) treats operands. */
+static void parser_make(struct parser *p, const char *mode)
+{
+	size_t n = 0;
+
+	option_list_make(&p->list, p->call->verb);
+	/* ":": a missing value is told from an unknown option. */
+	snprintf(p->shorts, sizeof(p->shorts), "%s:", mode);
+	for (size_t i = 0; i < p->list.n; i++) {
+		const struct verb_option *o = p->list.rows[i];
+		int has_arg = !o->argument	    ? no_argument
+			      : *o->argument == '[' ? optional_argument
+						    : required_argument;
+
+		if (o->letter)
+			add_short(p, o, has_arg);
+		if (o->name)
+			p->longs[n++] = (struct option){ o->name, has_arg, NULL, FIRST + (int)i };
+	}
+	opterr = 0;
+}
+
+/* ── Reading ────────────────────────────────────────────────────────────────────────────── */
+
+static bool stop(struct call *call, int code)
+{
+	call->code = code;
+	return false;
+}
+
+static bool stop_unknown(struct parser *p, int opt, char *const *argv)
 {
 	const char *text = argv[optind - 1];
 	char letter[] = { '-', (char)optopt, '\0' };
 
 	/* A letter can be one of several in a word, which optind may not have left yet. */
-	if (optopt && optopt < 256)
+	if (optopt && optopt < FIRST)
 		text = letter;
-	if (opt == ':')
-		return stop(call, bad_usage(call, "option %s needs a value", text));
-	return stop(call, bad_usage(call, "%s is not an option here", text));
+	return stop(p->call,
+		    bad_usage(p->call,
+			      opt == ':' ? "option %s needs a value" : "%s is not an option here",
+			      text));
 }
 
-/* 0: it was a global option and has been taken; opt itself if not; -1: stop. */
-static int take_global(struct call *call, int opt, char *const *argv)
+static bool take(struct parser *p, int opt, char *const *argv)
 {
-	switch (opt) {
-	case OPT_INSTANCE:
-		call->connect.instance = optarg;
-		return 0;
-	case OPT_SOCKET:
-		call->connect.socket = optarg;
-		return 0;
-	case OPT_REGISTRY:
-		call->connect.registry = optarg;
-		return 0;
-	case OPT_DIRECT:
-		call->connect.direct = true;
-		return 0;
-	case OPT_SAVED:
-		call->connect.saved = optarg ? optarg : "";
-		return 0;
-	case OPT_JSON:
-		call->json = true;
-		return 0;
-	case OPT_VERSION:
-		printf("perfctl %s\n", perfpersist_version());
-		return stop(call, EXIT_OK);
-	case 'h':
-		print_help(call->verb, stdout);
-		return stop(call, EXIT_OK);
-	case '?':
-	case ':':
-		return stop_unknown(call, opt, argv);
-	default:
-		return opt;
-	}
+	struct given g = { .call = p->call, .value = optarg };
+	size_t i = 0;
+	int r;
+
+	if (opt == '?' || opt == ':')
+		return stop_unknown(p, opt, argv);
+	if (opt >= FIRST)
+		i = (size_t)opt - FIRST;
+	else
+		while (p->list.rows[i]->letter != opt)
+			i++;
+	g.option = p->list.rows[i];
+	g.to = (char *)(i < p->list.n_global ? p->call : p->into) + p->list.offsets[i];
+	r = g.option->take(&g);
+	return r ? stop(p->call, MAX(r, EXIT_OK)) : true;
 }
 
-int options_global(struct call *call, int argc, char **argv)
+bool options_global(struct call *call, int argc, char **argv, int *ret)
 {
-	opterr = 0;
-	for (;;) {
-		int opt;
+	struct parser p = { .call = call };
+	int opt;
 
-		/* perf's letters for verbs end the global options as verbs do. */
-		if (optind < argc && (!strcmp(argv[optind], "-l") || !strcmp(argv[optind], "-d")))
-			return optind;
-		opt = getopt_long(argc, argv, "+:" GLOBAL_SHORTS, global_longs, NULL);
+	parser_make(&p, "+");
+	/* perf's letters for verbs end the global options as verbs do. */
+	while (optind >= argc ||
+	       (strcmp(argv[optind], "-l") != 0 && strcmp(argv[optind], "-d") != 0)) {
+		opt = getopt_long(argc, argv, p.shorts, p.longs, NULL);
 		if (opt == -1)
-			return optind;
-		if (take_global(call, opt, argv) < 0)
-			return -1;
+			break;
+		if (!take(&p, opt, argv))
+			return false;
 	}
-}
-
-int options_start(struct call *call, int argc, char **argv, const char *shorts,
-		  const struct option *longs)
-{
-	size_t n = 0;
-
-	for (const struct option *o = global_longs; o->name; o++)
-		call->longs[n++] = *o;
-	for (const struct option *o = longs; o && o->name && n < OPTIONS_MAX - 1; o++)
-		call->longs[n++] = *o;
-	call->longs[n] = (struct option){};
-	/* "-": operands come in turn, whatever POSIXLY_CORRECT says; ":": no value is told apart.
-	 */
-	snprintf(call->shorts, sizeof(call->shorts), "-:%s%s", GLOBAL_SHORTS, shorts);
-
-	call->operands = calloc((size_t)argc + 1, sizeof(*call->operands));
-	if (!call->operands)
-		return -ENOMEM;
-	call->argc = argc;
-	call->argv = argv;
-	optind = 0; /* glibc: begin anew */
-	return 0;
+	*ret = optind;
+	return true;
 }
 
 /* What stands behind "--": a command where the verb runs one, else more operands. */
@@ -136,45 +170,52 @@ static void take_rest(struct call *call)
 			call->operands[call->n_operands++] = call->argv[optind++];
 }
 
-int options_next(struct call *call)
+static bool take_all(struct parser *p)
 {
-	for (;;) {
-		int opt = getopt_long(call->argc, call->argv, call->shorts, call->longs, NULL);
-
-		if (opt == -1) {
-			take_rest(call);
-			return 0;
-		}
-		if (opt == 1 && call->command_follows) {
-			call->command = call->argv + optind - 1;
-			return 0;
-		}
-		if (opt == 1) {
-			call->operands[call->n_operands++] = optarg;
-			continue;
-		}
-		opt = take_global(call, opt, call->argv);
-		if (opt)
-			return opt;
-	}
-}
-
-int options_none(struct call *call, int argc, char **argv, size_t max_operands)
-{
+	struct call *call = p->call;
 	int opt;
 
-	if (options_start(call, argc, argv, "", NULL) < 0)
+	while ((opt = getopt_long(call->argc, call->argv, p->shorts, p->longs, NULL)) != -1) {
+		if (opt == 1 && call->command_follows) {
+			call->command = call->argv + optind - 1;
+			return true;
+		}
+		if (opt == 1)
+			call->operands[call->n_operands++] = optarg;
+		else if (!take(p, opt, call->argv))
+			return false;
+	}
+	take_rest(call);
+	return true;
+}
+
+/* What all verbs have in common that take such operands. */
+static bool check_operands(struct call *call)
+{
+	const struct verb *verb = call->verb;
+
+	if (verb->operands == COMPLETE_NOTHING && call->n_operands)
+		return stop(call, bad_usage(call, "%s takes no names", verb->name));
+	if (verb->operands != COMPLETE_NAMESPACE || !call->n_operands)
+		return true;
+	if (call->n_operands > 1)
+		return stop(call, bad_usage(call, "%s takes one namespace, or none", verb->name));
+	if (!name_is_valid(call->operands[0]))
+		return stop(call,
+			    bad_usage(call, "%s: not a name of a namespace", call->operands[0]));
+	return true;
+}
+
+bool options_read(struct call *call, void *into)
+{
+	struct parser p = { .call = call, .into = into };
+
+	call->operands = calloc((size_t)call->argc + 1, sizeof(*call->operands));
+	if (!call->operands)
 		return stop(call, EXIT_FAILED);
-	while ((opt = options_next(call)) > 0)
-		;
-	if (opt < 0)
-		return -1;
-	if (call->n_operands <= max_operands)
-		return 0;
-	return stop(call, bad_usage(call,
-				    max_operands ? "%s takes one namespace, or none"
-						 : "%s takes no names",
-				    call->verb->name));
+	parser_make(&p, "-"); /* operands come in turn, whatever POSIXLY_CORRECT says */
+	optind = 0;	      /* glibc: begin anew */
+	return take_all(&p) && check_operands(call);
 }
 
 void options_done(struct call *call)

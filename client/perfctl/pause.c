@@ -50,18 +50,15 @@ static int pause_all(struct call *call, struct perfpersist *p, const struct even
 	return code;
 }
 
-static int run(struct call *call, int argc, char **argv)
+static int run(struct call *call)
 {
 	_cleanup_(cleanup_perfpersist) struct perfpersist *p = NULL;
-	_cleanup_free_ struct event_name *names = calloc((size_t)argc, sizeof(*names));
-	int opt, r;
+	_cleanup_free_ struct event_name *names = calloc((size_t)call->argc, sizeof(*names));
+	int r;
 
-	r = names ? options_start(call, argc, argv, "", NULL) : -ENOMEM;
-	if (r < 0)
+	if (!names)
 		return EXIT_FAILED;
-	while ((opt = options_next(call)) > 0)
-		;
-	if (opt < 0)
+	if (!options_read(call, NULL))
 		return call->code;
 	if (!call->n_operands)
 		return bad_usage(call,
@@ -81,6 +78,7 @@ const struct verb verb_pause = {
 	.synopsis = "NAME | NAMESPACE/ ...",
 	.summary = "let events rest; what they recorded stays readable",
 	.run = run,
+	.operands = COMPLETE_NAMES,
 	.help = "A paused event records nothing and costs next to nothing; it stays paused when the\n"
 		"daemon is restarted. NAMESPACE/ stands for all events in it.\n"
 		"\n"
@@ -94,6 +92,7 @@ const struct verb verb_resume = {
 	.synopsis = "NAME | NAMESPACE/ ...",
 	.summary = "let paused events record again",
 	.run = run,
+	.operands = COMPLETE_NAMES,
 	.help = "Examples:\n"
 		"  perfctl resume switches\n"
 		"  perfctl resume web/\n",

@@ -5,8 +5,7 @@
  */
 #pragma once
 
-#include <getopt.h>
-
+#include "client/perfctl/options.h"
 #include "client/perfpersist.h"
 #include "proto/macro.h"
 
@@ -21,63 +20,43 @@ enum exit_code {
 	EXIT_NAME_TAKEN = 6,
 };
 
-struct call;
-
 struct verb {
 	const char *name;
-	const char *letter;   /* "-l": the verb in perf's manner; or NULL */
-	const char *synopsis; /* what follows the name */
-	const char *summary;  /* one line */
-	const char *help;     /* options and examples */
-	int (*run)(struct call *call, int argc, char **argv); /* returns an exit code */
-	bool reads_saves;				      /* goes with --saved */
-	bool runs_command;				      /* which stands behind "--" */
+	const char *letter;		/* "-l": the verb in perf's manner; or NULL */
+	const char *synopsis;		/* what follows the name */
+	const char *summary;		/* one line */
+	const char *help;		/* what its options do not say, and examples */
+	int (*run)(struct call *call);	/* returns an exit code */
+	struct option_table options[5]; /* ended by an empty one */
+	enum completes operands;	/* what they are */
+	bool one_operand;		/* there is no second */
+	bool reads_saves;		/* goes with --saved */
+	bool runs_command;		/* which stands behind "--" */
 };
 
 extern const struct verb verb_create, verb_list, verb_reopen, verb_delete, verb_show, verb_change,
 	verb_pause, verb_resume, verb_save, verb_snapshot, verb_record, verb_stat, verb_top,
-	verb_watch, verb_limits, verb_reload, verb_script, verb_report, verb_ping;
-
-#define OPTIONS_MAX 48
+	verb_watch, verb_limits, verb_reload, verb_script, verb_report, verb_ping, verb_help;
 
 /* A command line: what main read of it, then what the verb's options left of it. */
 struct call {
 	const struct verb *verb;
+	int argc; /* from the verb on */
+	char **argv;
 	struct perfpersist_options connect;
 	bool json;
 	char **operands;
 	size_t n_operands;
 	char **command; /* what follows "--", ended by NULL; NULL if there is no "--" */
-	/* for verbs to set: the first operand begins a command, as with perf */
+	/* for takers to set: the first operand begins a command, as with perf */
 	bool command_follows;
-
-	/* options.c alone */
-	int argc;
-	char **argv;
-	char shorts[48];
-	struct option longs[OPTIONS_MAX];
-	int code; /* what to exit with when options_next() gave up */
+	int code; /* what to exit with when an option said that this is all */
 };
 
-/* ── options.c ── */
-
-/* For main: takes the global options before the verb; returns the index of the verb in argv
- * (argc if there is none), or -1 with call->code when there is nothing more to do. */
-int options_global(struct call *call, int argc, char **argv);
-
-/* For verbs: shorts and longs (ended by zeroes) are the verb's own; argv[0] is its name. */
-int options_start(struct call *call, int argc, char **argv, const char *shorts,
-		  const struct option *longs);
-
-/* The next of the verb's own options (optarg is its value); 0: all are read, the operands are
- * in call; -1: leave with call->code, everything has been said. */
-int options_next(struct call *call);
-void options_done(struct call *call);
-
-/* For verbs without options of their own: all of the above. 0; -1: leave with call->code. */
-int options_none(struct call *call, int argc, char **argv, size_t max_operands);
-
 /* ── main.c ── */
+
+extern const struct verb *const verbs[]; /* ended by NULL */
+const struct verb *find_verb(const char *name);
 
 /* Says a sentence on stderr, as one line. */
 void complain(const char *fmt, ...) _printf_(1, 2);
@@ -90,8 +69,6 @@ int call_connect(struct call *call, struct perfpersist **ret);
 
 /* Tells the last failure on p. Returns the exit code for it. */
 int call_failed(struct perfpersist *p, int error);
-
-void print_help(const struct verb *verb, FILE *f); /* NULL: of perfctl itself */
 
 static inline void cleanup_perfpersist(struct perfpersist **p)
 {
@@ -137,6 +114,7 @@ struct filter_options {
 	const char *filter, *comm, *cgroup;
 	const char *pids; /* 12 or 12,34 */
 };
+extern const struct verb_option filter_options[]; /* all of it but --filter */
 
 /* *ret is the caller's to free; empty: nothing was asked for. -EINVAL: pids is no list of
  * process ids; -ENOMEM. */

@@ -97,14 +97,14 @@ static void print_human(const struct perfpersist_daemon_info *d)
 	       format_age(d->started).s);
 }
 
-static int run(struct call *call, int argc, char **argv)
+static int run(struct call *call)
 {
 	_cleanup_(cleanup_perfpersist) struct perfpersist *p = NULL;
 	struct perfpersist_daemon_info d = { .sz = sizeof(d) };
 	struct perfpersist_sideband_info s = { .sz = sizeof(s) };
 	int r;
 
-	if (options_none(call, argc, argv, 0) < 0)
+	if (!options_read(call, NULL))
 		return call->code;
 	r = call_connect(call, &p);
 	if (r)

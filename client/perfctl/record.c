@@ -18,36 +18,6 @@
 
 #define PERSISTENT "persistent/"
 
-enum {
-	OPT_SWITCH = 0x300,
-	OPT_MAX_FILES,
-	OPT_MAX_SIZE,
-	OPT_TIMEOUT,
-	OPT_OVERWRITE,
-	OPT_HISTORY,
-	OPT_FILTER,
-};
-
-static const struct option longs[] = {
-	{ "event", required_argument, NULL, 'e' },
-	{ "persistent", required_argument, NULL, 'P' },
-	{ "kill", no_argument, NULL, 'k' },
-	{ "output", required_argument, NULL, 'o' },
-	{ "all-cpus", no_argument, NULL, 'a' },
-	{ "mmap-pages", required_argument, NULL, 'm' },
-	{ "count", required_argument, NULL, 'c' },
-	{ "freq", required_argument, NULL, 'F' },
-	{ "filter", required_argument, NULL, OPT_FILTER },
-	{ "switch-output", optional_argument, NULL, OPT_SWITCH },
-	{ "switch-max-files", required_argument, NULL, OPT_MAX_FILES },
-	{ "max-size", required_argument, NULL, OPT_MAX_SIZE },
-	{ "timeout", required_argument, NULL, OPT_TIMEOUT },
-	{ "overwrite", no_argument, NULL, OPT_OVERWRITE },
-	{ "history", no_argument, NULL, OPT_HISTORY },
-	SELECTION_OPTIONS,
-	{},
-};
-
 struct record {
 	struct make_events make; /* -P and what belongs to it */
 	char **names;		 /* of events to be read */
@@ -75,108 +45,84 @@ static int add_name(struct record *o, const char *name, size_t n)
 }
 
 /* persistent/NAMESPACE/, persistent/NAMESPACE/NAME/: events that are there; all else: new ones. */
-static int take_event(struct call *call, struct record *o)
+static int take_event(const struct given *g)
 {
-	size_t prefix = strlen(PERSISTENT), n = strlen(optarg);
+	struct record *o = g->to;
+	const char *event = g->value;
+	size_t prefix = strlen(PERSISTENT), n = strlen(event);
 
-	if (strncmp(optarg, PERSISTENT, prefix) != 0)
-		return make_events_event(call, &o->make, optarg);
-	if (n < prefix + 2 || optarg[n - 1] != '/')
-		return bad_usage(call, "-e %s: persistent/NAMESPACE/ or persistent/NAMESPACE/NAME/",
-				 optarg);
+	if (strncmp(event, PERSISTENT, prefix) != 0)
+		return make_events_event(g->call, &o->make, event);
+	if (n < prefix + 2 || event[n - 1] != '/')
+		return refuse(g, "persistent/NAMESPACE/ or persistent/NAMESPACE/NAME/");
+	/* As with perf: record -e persistent/web/ -a sleep 10. Behind names it is "--". */
+	g->call->command_follows = true;
 	/* What these buffers hold is what was asked for. */
 	o->options.history = true;
-	if (memchr(optarg + prefix, '/', n - prefix - 1))
-		return add_name(o, optarg + prefix, n - prefix - 1);
-	return add_name(o, optarg + prefix, n - prefix);
+	if (memchr(event + prefix, '/', n - prefix - 1))
+		return add_name(o, event + prefix, n - prefix - 1);
+	return add_name(o, event + prefix, n - prefix);
+}
+
+static int take_persistent(const struct given *g)
+{
+	g->call->command_follows = true;
+	return take_namespace(g);
 }
 
 /* As perf has it: nothing or `signal`, a size, a time. */
-static int take_switch(struct call *call, struct record *o)
+static int take_switch(const struct given *g)
 {
-	const char *unit = optarg ? optarg + strspn(optarg, "0123456789.") : NULL;
+	struct record *o = g->to;
+	const char *unit = g->value ? g->value + strspn(g->value, "0123456789.") : NULL;
 	int r;
 
 	o->options.switches = true;
-	if (!optarg || !strcmp(optarg, "signal")) {
+	if (!g->value || !strcmp(g->value, "signal")) {
 		o->on_signal = true;
 		return EXIT_OK;
 	}
 	if (*unit && strchr("BKMG", *unit))
-		r = parse_size(optarg, &o->options.switch_size);
+		r = parse_size(g->value, &o->options.switch_size);
 	else
-		r = *unit ? parse_duration(optarg, &o->options.switch_time) : -EINVAL;
-	if (r < 0)
-		return bad_usage(call,
-				 "--switch-output=%s: `signal`, a size as 100M, or a time as 30s",
-				 optarg);
-	return EXIT_OK;
+		r = *unit ? parse_duration(g->value, &o->options.switch_time) : -EINVAL;
+	return r < 0 ? refuse(g, "`signal`, a size as 100M, or a time as 30s") : EXIT_OK;
 }
 
-static int take_number(struct call *call, int opt, struct record *o)
-{
-	int r;
+static const struct verb_option options[] = {
+	{ 'o', "output", "FILE", "else perf.data; `-`: to stdout, in perf's pipe format",
+	  TAKE_TEXT(struct record, options.output), .completes = COMPLETE_FILE },
+	{ 0, "timeout", "TIME",
+	  "for so long: 10s, 500ms, 2m; else until COMMAND ends, or a signal (Ctrl-C)",
+	  TAKE_VALUE(struct record, timeout, parse_duration, "not a time as 10s or 500ms") },
+	{ 0, "max-size", "SIZE", "or until so much is written: 100M",
+	  TAKE_VALUE(struct record, options.max_size, parse_size, "not a size as 100M") },
+	{ 0, "history", NULL, "begin with what the buffers hold already",
+	  TAKE_FLAG(struct record, options.history) },
+	{ 0, "switch-output", "[WHEN]",
+	  "go on in another file, FILE.DATE, after a size (100M), a time (30s), or with SIGUSR2 "
+	  "(`signal`, the default)",
+	  .take = take_switch },
+	{ 0, "switch-max-files", "N", "remove the oldest of them beyond N",
+	  TAKE_NUMBER(struct record, options.max_files, "not a number above 0"), .min = 1 },
+	{ 0, "overwrite", NULL,
+	  "follow nothing: with SIGUSR2, and at the end, write what the buffers hold to FILE.DATE",
+	  TAKE_FLAG(struct record, overwrite) },
+	{ 'k', "kill", NULL, "delete the events afterwards", TAKE_FLAG(struct record, kill) },
+	{ 'e', "event", "EVENT",
+	  "persistent/NAMESPACE/: the events of that namespace, with what they hold; any other: to "
+	  "be made, with -P",
+	  .take = take_event, .completes = COMPLETE_EVENT },
+	{},
+};
 
-	switch (opt) {
-	case OPT_MAX_FILES:
-		r = parse_number(optarg, &o->options.max_files);
-		if (r < 0 || !o->options.max_files)
-			return bad_usage(call, "--switch-max-files %s: not a number above 0",
-					 optarg);
-		return EXIT_OK;
-	case OPT_MAX_SIZE:
-		if (parse_size(optarg, &o->options.max_size) < 0)
-			return bad_usage(call, "--max-size %s: not a size as 100M", optarg);
-		return EXIT_OK;
-	default:
-		if (parse_duration(optarg, &o->timeout) < 0)
-			return bad_usage(call, "--timeout %s: not a time as 10s or 500ms", optarg);
-		return EXIT_OK;
-	}
-}
-
-static int take_option(struct call *call, int opt, struct record *o)
-{
-	switch (opt) {
-	case 'e':
-		return take_event(call, o);
-	case 'k':
-		o->kill = true;
-		return EXIT_OK;
-	case 'o':
-		o->options.output = optarg;
-		return EXIT_OK;
-	case 'a': /* the default */
-		return EXIT_OK;
-	case OPT_SWITCH:
-		return take_switch(call, o);
-	case OPT_MAX_FILES:
-	case OPT_MAX_SIZE:
-	case OPT_TIMEOUT:
-		return take_number(call, opt, o);
-	case OPT_OVERWRITE:
-		o->overwrite = true;
-		return EXIT_OK;
-	case OPT_HISTORY:
-		o->options.history = true;
-		return EXIT_OK;
-	case OPT_FILTER:
-		return make_events_filter(call, &o->make, optarg);
-	case SELECTION_CPU:
-		o->make.cpus = optarg;
-		break;
-	default:
-		break;
-	}
-	switch (selection_option(&o->selection, call, opt)) {
-	case 1:
-		return EXIT_OK;
-	case 0:
-		return make_events_option(call, &o->make, opt, optarg);
-	default:
-		return EXIT_USAGE;
-	}
-}
+static const struct verb_option making_options[] = {
+	{ 'P', "persistent", "NS",
+	  "make a persistent event of each -e in this namespace; they stay, and a COMMAND is run",
+	  .take = take_persistent, .to = MEMBER(struct make_events, ns, const char *),
+	  .completes = COMPLETE_NAMESPACE },
+	{},
+};
 
 static int check(struct call *call, struct record *o)
 {
@@ -199,10 +145,6 @@ static int check(struct call *call, struct record *o)
 		return bad_usage(
 			call, "-P makes events; --pid, --tid, --last, --since and --until are for "
 			      "reading them (--filter 'common_pid == N' for making)");
-	if (o->selection.about)
-		return bad_usage(call,
-				 "--about is for snapshot, script and report, which look into "
-				 "the records");
 	if (!o->make.ns && (o->make.opts.buffer || o->make.opts.period || o->make.opts.flags))
 		return bad_usage(call,
 				 "-m, -c, -F and -g are for events that are made: -P is missing");
@@ -319,29 +261,20 @@ static int run_over(struct call *call, struct record *o)
 	return r == EXIT_OK ? workload_run(&w) : r;
 }
 
-static int run(struct call *call, int argc, char **argv)
+static int run(struct call *call)
 {
 	_cleanup_(record_done) struct record o = {
-		.options = { .argc = argc, .argv = argv },
-		.names = calloc((size_t)argc, sizeof(char *)),
+		.names = calloc((size_t)call->argc, sizeof(char *)),
 		.make.opts.sz = sizeof(o.make.opts),
 	};
-	int opt, r;
+	int r;
 
-	o.options.selection = &o.selection;
-	r = o.names ? options_start(call, argc, argv, "e:P:ko:am:c:F:g" SELECTION_SHORTS, longs)
-		    : -ENOMEM;
-	if (r < 0)
+	if (!o.names)
 		return EXIT_FAILED;
-	while ((opt = options_next(call)) > 0) {
-		r = take_option(call, opt, &o);
-		if (r)
-			return r;
-		/* As with perf: record -e persistent/web/ -a sleep 10. Behind names it is "--". */
-		call->command_follows = o.n_names || o.make.ns;
-	}
-	if (opt < 0)
+	o.options.selection = &o.selection;
+	if (!options_read(call, &o))
 		return call->code;
+	o.make.opts.cpus = o.selection.cpu_list;
 	r = take_operands(call, &o);
 	if (r)
 		return r;
@@ -356,34 +289,15 @@ const struct verb verb_record = {
 		"NAME... | -e persistent/NAMESPACE/ | -e EVENT -P NAMESPACE [OPTIONS] [-- COMMAND]",
 	.summary = "follow events into a perf.data file",
 	.run = run,
+	.options = { { .rows = options },
+		     { .rows = selection_options, .at = offsetof(struct record, selection) },
+		     { .rows = making_options,
+		       .at = offsetof(struct record, make),
+		       .title = "To make events:" },
+		     { .rows = make_events_options, .at = offsetof(struct record, make) } },
+	.operands = COMPLETE_NAMES,
 	.runs_command = true,
-	.help = "  -o, --output FILE        else perf.data; `-`: to stdout, in perf's pipe format\n"
-		"  --timeout TIME           for so long: 10s, 500ms, 2m; else until COMMAND ends, or\n"
-		"                           a signal (Ctrl-C)\n"
-		"  --max-size SIZE          or until so much is written: 100M\n"
-		"  --history                begin with what the buffers hold already\n"
-		"  --last TIME              begin with what they hold of so long ago\n"
-		"  --since TIME             begin with what they hold from then on\n"
-		"  --until TIME             leave out what is later\n"
-		"  -C, --cpu LIST           only what is of these CPUs: 0-3,8\n"
-		"  --pid PID,...            only records by these processes\n"
-		"  --tid TID,...            only records by these threads\n"
-		"  --switch-output[=WHEN]   go on in another file, FILE.DATE, after a size (100M), a\n"
-		"                           time (30s), or with SIGUSR2 (`signal`, the default)\n"
-		"  --switch-max-files N     remove the oldest of them beyond N\n"
-		"  --overwrite              follow nothing: with SIGUSR2, and at the end, write what\n"
-		"                           the buffers hold to FILE.DATE\n"
-		"  -k, --kill               delete the events afterwards\n"
-		"  -e, --event EVENT        persistent/NAMESPACE/: the events of that namespace, with\n"
-		"                           what they hold; any other: to be made, with -P\n"
-		"  -P, --persistent NS      make a persistent event of each -e in this namespace;\n"
-		"                           they stay, and a COMMAND is run\n"
-		"  -a, --all-cpus           of what is made: on all CPUs; the default\n"
-		"  -m, --mmap-pages SIZE    of what is made: as `perfctl create` has it, as all these\n"
-		"  -c, --count PERIOD\n"
-		"  -F, --freq FREQ\n"
-		"  -g                       with call chains\n"
-		"  --filter FILTER          for the -e before it\n"
+	.help = "With --last or --since it begins with what the buffers hold of that time.\n"
 		"\n"
 		"NAME is NAMESPACE/NAME, NAMESPACE/ or a glob of these. Records that were overwritten\n"
 		"before they could be read are counted, and stand in the file as lost ones.\n"

@@ -27,13 +27,13 @@ static void report(const struct call *call, const struct perfpersist_reload_resu
 	putchar('\n');
 }
 
-static int run(struct call *call, int argc, char **argv)
+static int run(struct call *call)
 {
 	_cleanup_(cleanup_perfpersist) struct perfpersist *p = NULL;
 	struct perfpersist_reload_result result = { .sz = sizeof(result) };
 	int r;
 
-	if (options_none(call, argc, argv, 0) < 0)
+	if (!options_read(call, NULL))
 		return call->code;
 	r = call_connect(call, &p);
 	if (r)

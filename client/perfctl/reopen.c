@@ -13,18 +13,9 @@
 
 #define DEFAULT_RECORDS 10
 
-static const struct option longs[] = {
-	{ "id", required_argument, NULL, 'i' },
-	{ "follow", no_argument, NULL, 'f' },
-	{ "wakeup", no_argument, NULL, 'w' },
-	{ "copy", no_argument, NULL, 'c' },
-	{},
-};
-
 struct reopen {
 	struct event_name name;
-	bool by_id;
-	uint64_t id;
+	struct event_id id;
 	uint64_t newest; /* as it was written; SIZE_MAX: `all` */
 	struct follow_options follow;
 };
@@ -115,42 +106,48 @@ static int print_event(const struct call *call, struct perfpersist *p, struct pe
 	return EXIT_OK;
 }
 
-static int take_option(struct call *call, int opt, struct reopen *o)
+static int parse_newest(const char *text, uint64_t *ret)
 {
-	switch (opt) {
-	case 'f':
-		o->follow.on = true;
-		return EXIT_OK;
-	case 'w':
-		o->follow.on = o->follow.wakeup = true;
-		return EXIT_OK;
-	case 'c':
-		o->follow.copies = true;
-		return EXIT_OK;
-	case 'i':
-		o->by_id = true;
-		if (parse_number(optarg, &o->id) < 0)
-			return bad_usage(call, "--id %s: not an event's id", optarg);
-		return EXIT_OK;
-	}
-	if (!strcmp(optarg, "all"))
-		o->newest = SIZE_MAX;
-	else if (parse_number(optarg, &o->newest) < 0 || o->newest > SIZE_MAX)
-		return bad_usage(call, "-n %s: neither a number of records nor `all`", optarg);
+	if (strcmp(text, "all") != 0)
+		return parse_number(text, ret);
+	*ret = SIZE_MAX;
+	return 0;
+}
+
+static int take_wakeup(const struct given *g)
+{
+	struct follow_options *o = g->to;
+
+	o->on = o->wakeup = true;
 	return EXIT_OK;
 }
 
+static const struct verb_option options[] = {
+	{ 'n', NULL, "N", "the newest N records, oldest first; 0 or `all`: everything; else 10",
+	  TAKE_VALUE(struct reopen, newest, parse_newest, "neither a number of records nor `all`"),
+	  .max = SIZE_MAX, .completes = COMPLETE_WORDS, .words = "all" },
+	{ 'f', "follow", NULL, "after them, those that come (after none with -n 0)",
+	  TAKE_FLAG(struct reopen, follow.on) },
+	{ 0, "wakeup", NULL,
+	  "the same, woken by each record instead of looking: for rare events that were created "
+	  "with --wakeup",
+	  .take = take_wakeup, .to = offsetof(struct reopen, follow) },
+	{ 0, "copy", NULL, "from copies that the daemon makes, instead of the live buffers",
+	  TAKE_FLAG(struct reopen, follow.copies) },
+	{},
+};
+
 static int take_operands(struct call *call, struct reopen *o)
 {
-	if (call->n_operands + o->by_id != 1)
+	if (call->n_operands + o->id.given != 1)
 		return bad_usage(call, "reopen takes one NAME, or one --id");
-	if (!o->by_id && parse_event_name(call->operands[0], NULL, &o->name) < 0)
+	if (!o->id.given && parse_event_name(call->operands[0], NULL, &o->name) < 0)
 		return bad_usage(call, "%s: not a name of an event", call->operands[0]);
 	if (call->command && !call->command[0])
 		return bad_usage(call, "-- needs a command behind it");
 	if (call->command && o->follow.on)
 		return bad_usage(call, "-f and -- COMMAND: follow here, or hand the buffers over");
-	if (o->by_id && (o->follow.on || o->follow.copies))
+	if (o->id.given && (o->follow.on || o->follow.copies))
 		return bad_usage(call,
 				 "--id goes with neither -f, --wakeup nor --copy: give the NAME");
 	if (call->connect.saved && (o->follow.on || o->follow.copies))
@@ -171,30 +168,22 @@ static uint64_t newest_of(const struct reopen *o)
 
 static int open_event(const struct reopen *o, struct perfpersist *p, struct perfpersist_event **ret)
 {
-	if (o->by_id)
-		return perfpersist_open_by_id(p, o->id, ret);
+	if (o->id.given)
+		return perfpersist_open_by_id(p, o->id.id, ret);
 	if (o->follow.copies)
 		return perfpersist_open_copy(p, o->name.ns, o->name.name, ret);
 	return perfpersist_open(p, o->name.ns, o->name.name, ret);
 }
 
-static int run(struct call *call, int argc, char **argv)
+static int run(struct call *call)
 {
 	_cleanup_(cleanup_perfpersist) struct perfpersist *p = NULL;
 	_cleanup_(cleanup_event) struct perfpersist_event *e = NULL;
 	struct perfpersist_info info = { .sz = sizeof(info) };
 	struct reopen o = { .newest = DEFAULT_RECORDS };
-	int opt, r;
+	int r;
 
-	r = options_start(call, argc, argv, "n:f", longs);
-	if (r < 0)
-		return EXIT_FAILED;
-	while ((opt = options_next(call)) > 0) {
-		r = take_option(call, opt, &o);
-		if (r)
-			return r;
-	}
-	if (opt < 0)
+	if (!options_read(call, &o))
 		return call->code;
 	r = take_operands(call, &o);
 	if (r)
@@ -220,17 +209,13 @@ const struct verb verb_reopen = {
 	.synopsis = "NAME | --id ID [OPTIONS] [-- COMMAND [ARG...]]",
 	.summary = "print an event's records, follow it, or hand its buffers to a command",
 	.run = run,
+	.options = { { .rows = options },
+		     { .rows = event_id_options, .at = offsetof(struct reopen, id) } },
+	.operands = COMPLETE_NAME,
+	.one_operand = true,
 	.reads_saves = true,
 	.runs_command = true,
-	.help = "  -n N          the newest N records, oldest first; 0 or `all`: everything;\n"
-		"                else 10\n"
-		"  -f, --follow  after them, those that come (after none with -n 0)\n"
-		"  --wakeup      the same, woken by each record instead of looking: for rare events\n"
-		"                that were created with --wakeup\n"
-		"  --copy        from copies that the daemon makes, instead of the live buffers\n"
-		"  --id ID       the event with this id\n"
-		"\n"
-		"The event goes on recording; nothing that is read is taken away. With --json: an\n"
+	.help = "The event goes on recording; nothing that is read is taken away. With --json: an\n"
 		"object a line. How much there was stands on stderr; of a follower also how many\n"
 		"records were overwritten before they could be read.\n"
 		"\n"

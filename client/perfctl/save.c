@@ -8,18 +8,6 @@
 
 #define KEEP_MAX 1000000
 
-enum {
-	OPT_KEEP = 512,
-	OPT_LIST,
-};
-
-static const struct option longs[] = {
-	{ "output", required_argument, NULL, 'o' },
-	{ "keep", required_argument, NULL, OPT_KEEP },
-	{ "list", no_argument, NULL, OPT_LIST },
-	{},
-};
-
 static const struct column columns[] = {
 	{ "SAVE", false },   { "AGE", true },	{ "EVENTS", true },
 	{ "RECORDS", true }, { "PATH", false },
@@ -27,6 +15,7 @@ static const struct column columns[] = {
 
 struct save {
 	struct perfpersist_save_options options;
+	uint64_t keep;
 	bool list;
 };
 
@@ -200,43 +189,37 @@ static int save_named(struct call *call, struct perfpersist_save_options *option
 
 /* ── The command line ───────────────────────────────────────────────────────────────────── */
 
-static int take_option(struct call *call, int opt, struct save *s)
+static int parse_keep(const char *text, uint64_t *ret)
 {
-	uint64_t keep;
+	int r;
 
-	switch (opt) {
-	case 'o':
-		s->options.path = optarg;
-		return EXIT_OK;
-	case OPT_LIST:
-		s->list = true;
-		return EXIT_OK;
+	if (!strcmp(text, "all")) {
+		*ret = PERFPERSIST_KEEP_ALL;
+		return 0;
 	}
-	if (!strcmp(optarg, "all")) {
-		s->options.keep = PERFPERSIST_KEEP_ALL;
-		return EXIT_OK;
-	}
-	if (parse_number(optarg, &keep) < 0 || keep == 0 || keep > KEEP_MAX)
-		return bad_usage(call, "--keep %s: neither a number above 0 nor `all`", optarg);
-	s->options.keep = (uint32_t)keep;
-	return EXIT_OK;
+	r = parse_number(text, ret);
+	return r < 0 ? r : *ret > KEEP_MAX ? -ERANGE : 0;
 }
 
-static int run(struct call *call, int argc, char **argv)
+static const struct verb_option options[] = {
+	{ 'o', "output", "DIR",
+	  "the directory to make; else one named by the time, below /var/lib/perfpersist/saved (for "
+	  "root)",
+	  TAKE_TEXT(struct save, options.path), .completes = COMPLETE_DIRECTORY },
+	{ 0, "keep", "N", "there, remove the oldest saves beyond N, or none with `all`; else 3",
+	  TAKE_VALUE(struct save, keep, parse_keep, "neither a number above 0 nor `all`"), .min = 1,
+	  .completes = COMPLETE_WORDS, .words = "all" },
+	{ 0, "list", NULL, "show the saves there are", TAKE_FLAG(struct save, list) },
+	{},
+};
+
+static int run(struct call *call)
 {
 	struct save s = { .options.sz = sizeof(s.options) };
-	int opt, r;
 
-	r = options_start(call, argc, argv, "o:", longs);
-	if (r < 0)
-		return EXIT_FAILED;
-	while ((opt = options_next(call)) > 0) {
-		r = take_option(call, opt, &s);
-		if (r)
-			return r;
-	}
-	if (opt < 0)
+	if (!options_read(call, &s))
 		return call->code;
+	s.options.keep = (uint32_t)s.keep;
 	if (s.options.path && s.options.keep)
 		return bad_usage(call, "-o and --keep: only what is saved to the usual place is "
 				       "kept or removed");
@@ -250,13 +233,9 @@ const struct verb verb_save = {
 	.synopsis = "[NAME | NAMESPACE/ ...] [-o DIR] [--keep N] | --list",
 	.summary = "save what the buffers hold to files, for after a reboot",
 	.run = run,
-	.help = "  -o, --output DIR  the directory to make; else one named by the time, below\n"
-		"                    /var/lib/perfpersist/saved (for root)\n"
-		"  --keep N          there, remove the oldest saves beyond N, or none with `all`;\n"
-		"                    else 3\n"
-		"  --list            show the saves there are\n"
-		"\n"
-		"Without NAME: all events that you may read. Recording goes on meanwhile. "
+	.options = { { .rows = options } },
+	.operands = COMPLETE_NAMES,
+	.help = "Without NAME: all events that you may read. Recording goes on meanwhile. "
 		"`perfctl\n"
 		"--saved list`, show, stat and reopen read the newest save, also in another boot, "
 		"and\n"

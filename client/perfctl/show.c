@@ -7,11 +7,6 @@
 #include "client/perfctl/print/away.h"
 #include "client/perfctl/print/info.h"
 
-static const struct option longs[] = {
-	{ "id", required_argument, NULL, 'i' },
-	{},
-};
-
 /* An option as it was given, so that the command can be copied; quoted if it must be. */
 static void print_option(const char *option, const char *value)
 {
@@ -71,13 +66,13 @@ static int show_by_id(struct perfpersist *p, uint64_t id, struct perfpersist_inf
 	return EXIT_NOT_FOUND;
 }
 
-static int find(struct perfpersist *p, const struct event_name *name, const uint64_t *id,
+static int find(struct perfpersist *p, const struct event_name *name, const struct event_id *id,
 		struct perfpersist_info *ret)
 {
 	int r;
 
-	if (id)
-		return show_by_id(p, *id, ret);
+	if (id->given)
+		return show_by_id(p, id->id, ret);
 	r = perfpersist_show(p, name->ns, name->name, ret);
 	return r < 0 ? call_failed(p, r) : EXIT_OK;
 }
@@ -99,7 +94,7 @@ static void print(const struct call *call, const struct perfpersist_info *info,
 	putchar('\n');
 }
 
-static int show(struct call *call, const struct event_name *name, const uint64_t *id)
+static int show(struct call *call, const struct event_name *name, const struct event_id *id)
 {
 	_cleanup_(cleanup_perfpersist) struct perfpersist *p = NULL;
 	_cleanup_free_ struct perfpersist_cpu_away *away = NULL;
@@ -119,28 +114,18 @@ static int show(struct call *call, const struct event_name *name, const uint64_t
 	return EXIT_OK;
 }
 
-static int run(struct call *call, int argc, char **argv)
+static int run(struct call *call)
 {
 	struct event_name name = {};
-	bool by_id = false;
-	uint64_t id = 0;
-	int opt, r;
+	struct event_id id = {};
 
-	r = options_start(call, argc, argv, "", longs);
-	if (r < 0)
-		return EXIT_FAILED;
-	while ((opt = options_next(call)) > 0) {
-		by_id = true;
-		if (parse_number(optarg, &id) < 0)
-			return bad_usage(call, "--id %s: not an event's id", optarg);
-	}
-	if (opt < 0)
+	if (!options_read(call, &id))
 		return call->code;
-	if (call->n_operands + by_id != 1)
+	if (call->n_operands + id.given != 1)
 		return bad_usage(call, "show takes one NAME, or one --id");
-	if (!by_id && parse_event_name(call->operands[0], NULL, &name) < 0)
+	if (!id.given && parse_event_name(call->operands[0], NULL, &name) < 0)
 		return bad_usage(call, "%s: not a name of an event", call->operands[0]);
-	return show(call, &name, by_id ? &id : NULL);
+	return show(call, &name, &id);
 }
 
 const struct verb verb_show = {
@@ -148,10 +133,11 @@ const struct verb verb_show = {
 	.synopsis = "NAME | --id ID",
 	.summary = "show one event",
 	.run = run,
+	.options = { { .rows = event_id_options } },
+	.operands = COMPLETE_NAME,
+	.one_operand = true,
 	.reads_saves = true,
-	.help = "  --id ID  the event with this id\n"
-		"\n"
-		"`away` are CPUs that are offline, and since when; what they recorded is there, "
+	.help = "`away` are CPUs that are offline, and since when; what they recorded is there, "
 		"and they\n"
 		"record again when they come back. `lacking` are CPUs that are online and do not "
 		"record\n"

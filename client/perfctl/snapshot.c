@@ -11,10 +11,9 @@
 
 #define DEFAULT_OUTPUT "perf.data"
 
-static const struct option longs[] = {
-	{ "output", required_argument, NULL, 'o' },
-	SELECTION_OPTIONS,
-	{},
+struct request {
+	const char *path;
+	struct selection selection;
 };
 
 static void print_json(const char *path, const struct take_result *t)
@@ -75,26 +74,27 @@ static int snapshot(struct call *call, struct selection *selection, const char *
 	return EXIT_OK;
 }
 
-static int run(struct call *call, int argc, char **argv)
-{
-	_cleanup_(selection_done) struct selection selection = {};
-	const char *path = DEFAULT_OUTPUT;
-	int opt, r;
+static const struct verb_option options[] = {
+	{ 'o', "output", "FILE",
+	  "the file, replaced if it is there; else perf.data; -: to stdout, in the format of `perf "
+	  "record -o -`",
+	  TAKE_TEXT(struct request, path), .completes = COMPLETE_FILE },
+	{},
+};
 
-	r = options_start(call, argc, argv, "o:" SELECTION_SHORTS, longs);
-	if (r < 0)
-		return EXIT_FAILED;
-	while ((opt = options_next(call)) > 0) {
-		if (opt == 'o')
-			path = optarg;
-		else if (selection_option(&selection, call, opt) < 0)
-			return EXIT_USAGE;
-	}
-	if (opt < 0)
-		return call->code;
-	if (call->json && !strcmp(path, "-"))
-		return bad_usage(call, "--json and -o -: stdout can have one of them");
-	return snapshot(call, &selection, path);
+static int run(struct call *call)
+{
+	struct request o = { .path = DEFAULT_OUTPUT };
+	int r;
+
+	if (!options_read(call, &o))
+		r = call->code;
+	else if (call->json && !strcmp(o.path, "-"))
+		r = bad_usage(call, "--json and -o -: stdout can have one of them");
+	else
+		r = snapshot(call, &o.selection, o.path);
+	selection_done(&o.selection);
+	return r;
 }
 
 const struct verb verb_snapshot = {
@@ -102,19 +102,12 @@ const struct verb verb_snapshot = {
 	.synopsis = "[NAME | NAMESPACE/ | GLOB ...] [-o FILE] [OPTIONS]",
 	.summary = "write what the buffers hold to a file that perf reads",
 	.run = run,
+	.options = { { .rows = options },
+		     { .rows = selection_options, .at = offsetof(struct request, selection) },
+		     { .rows = selection_about, .at = offsetof(struct request, selection) } },
+	.operands = COMPLETE_NAMES,
 	.reads_saves = true,
-	.help = "  -o, --output FILE  the file, replaced if it is there; else perf.data;\n"
-		"                     -: to stdout, in the format of `perf record -o -`\n"
-		"  --last TIME        records of the last 10s, 500ms, 2m or 1h\n"
-		"  --since TIME       records from then on: 1234.567 as records have it, -10s,\n"
-		"                     @1700000000, \"2026-11-21 10:00:00\" or 10:00:00\n"
-		"  --until TIME       records up to then, likewise\n"
-		"  -C, --cpu LIST     records of these CPUs: 0-3,8\n"
-		"  --pid PID,...      records by these processes\n"
-		"  --tid TID,...      records by these threads\n"
-		"  --about            also records about them: wakeups, switches to them\n"
-		"\n"
-		"Without NAME: all events that you may read. Recording goes on meanwhile. The "
+	.help = "Without NAME: all events that you may read. Recording goes on meanwhile. The "
 		"file\n"
 		"is there in whole or not at all; perf report, perf script, perf sched and others\n"
 		"read it, also on another machine. With --json: what was written, as an object.\n"

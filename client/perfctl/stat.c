@@ -13,18 +13,6 @@
 #include "client/perfctl/replay/saved-stat.h"
 #include "proto/clock.h"
 
-enum {
-	OPT_PER_CPU = 512,
-	OPT_COUNT,
-};
-
-static const struct option longs[] = {
-	{ "interval-print", required_argument, NULL, 'I' },
-	{ "per-cpu", no_argument, NULL, OPT_PER_CPU },
-	{ "interval-count", required_argument, NULL, OPT_COUNT },
-	{},
-};
-
 /* An event that is looked at. */
 struct subject {
 	struct event_name name;
@@ -39,7 +27,8 @@ struct subject {
 struct stat {
 	struct call *call;
 	struct perfpersist *p;
-	uint64_t interval, left; /* left 0: without an end */
+	uint64_t interval; /* ms */
+	uint64_t left;	   /* 0: without an end */
 	bool per_cpu;
 	uint64_t began, looked;
 	unsigned turn;
@@ -298,7 +287,7 @@ static int run_stat(struct stat *st)
 	st->began = st->looked = pp_clock_ns(CLOCK_MONOTONIC);
 	signals_catch();
 	while (!r && !signals_caught() && !ferror(stdout)) {
-		signals_wait(st->interval, -1, -1);
+		signals_wait(st->interval * 1000000, -1, -1);
 		if (signals_caught())
 			break;
 		r = look(st);
@@ -308,40 +297,23 @@ static int run_stat(struct stat *st)
 	return r;
 }
 
-static int take_option(struct call *call, int opt, struct stat *st)
-{
-	uint64_t msec;
+static const struct verb_option options[] = {
+	{ 'I', "interval-print", "MSEC", "the time between two lines; else 1000",
+	  TAKE_NUMBER(struct stat, interval, "not a number of milliseconds"), .min = 1,
+	  .max = 1000000000 },
+	{ 0, "per-cpu", NULL, "a line for each CPU", TAKE_FLAG(struct stat, per_cpu) },
+	{ 0, "interval-count", "N", "end after N intervals",
+	  TAKE_NUMBER(struct stat, left, "not a number above 0"), .min = 1 },
+	{},
+};
 
-	switch (opt) {
-	case OPT_PER_CPU:
-		st->per_cpu = true;
-		return EXIT_OK;
-	case OPT_COUNT:
-		if (parse_number(optarg, &st->left) < 0 || !st->left)
-			return bad_usage(call, "--interval-count %s: not a number above 0", optarg);
-		return EXIT_OK;
-	}
-	if (parse_number(optarg, &msec) < 0 || !msec || msec > 1000000000)
-		return bad_usage(call, "-I %s: not a number of milliseconds", optarg);
-	st->interval = msec * 1000000;
-	return EXIT_OK;
-}
-
-static int run(struct call *call, int argc, char **argv)
+static int run(struct call *call)
 {
 	_cleanup_(cleanup_perfpersist) struct perfpersist *p = NULL;
-	struct stat st = { .call = call, .interval = 1000000000 };
-	int opt, r;
+	struct stat st = { .call = call, .interval = 1000 };
+	int r;
 
-	r = options_start(call, argc, argv, "I:", longs);
-	if (r < 0)
-		return EXIT_FAILED;
-	while ((opt = options_next(call)) > 0) {
-		r = take_option(call, opt, &st);
-		if (r)
-			return r;
-	}
-	if (opt < 0)
+	if (!options_read(call, &st))
 		return call->code;
 	r = call_connect(call, &p);
 	if (r)
@@ -361,12 +333,10 @@ const struct verb verb_stat = {
 	.synopsis = "[NAME...] [-I MSEC] [--per-cpu] [--interval-count N]",
 	.summary = "show what events record, interval by interval",
 	.run = run,
+	.options = { { .rows = options } },
+	.operands = COMPLETE_NAME,
 	.reads_saves = true,
-	.help = "  -I, --interval-print MSEC  between two lines; else 1000\n"
-		"  --per-cpu                  a line for each CPU\n"
-		"  --interval-count N         end after N intervals\n"
-		"\n"
-		"HISTORY is how far back the buffers reach: on the CPU that reaches back least, or "
+	.help = "HISTORY is how far back the buffers reach: on the CPU that reaches back least, or "
 		"with\n"
 		"--per-cpu on each. Without NAME: all events that you may read. With --json: an "
 		"object\n"

@@ -191,36 +191,23 @@ static int top(struct top *t)
 	return r;
 }
 
-static int take_option(struct call *call, int opt, struct top *t)
-{
-	if (opt == 'd' && parse_seconds(optarg, &t->interval) < 0)
-		return bad_usage(call, "-d %s: not a number of seconds", optarg);
-	if (opt == 'n' && (parse_number(optarg, &t->left) < 0 || !t->left))
-		return bad_usage(call, "-n %s: not a number above 0", optarg);
-	return EXIT_OK;
-}
+static const struct verb_option options[] = {
+	{ 'd', NULL, "SECONDS", "the time between two looks; else 2",
+	  TAKE_VALUE(struct top, interval, parse_seconds, "not a number of seconds") },
+	{ 'n', NULL, "N", "end after N of them",
+	  TAKE_NUMBER(struct top, left, "not a number above 0"), .min = 1 },
+	{},
+};
 
-static int run(struct call *call, int argc, char **argv)
+static int run(struct call *call)
 {
 	_cleanup_(cleanup_perfpersist) struct perfpersist *p = NULL;
 	struct top t = { .call = call, .interval = 2000000000 };
-	int opt, r;
+	int r;
 
-	r = options_start(call, argc, argv, "d:n:", NULL);
-	if (r < 0)
-		return EXIT_FAILED;
-	while ((opt = options_next(call)) > 0) {
-		r = take_option(call, opt, &t);
-		if (r)
-			return r;
-	}
-	if (opt < 0)
+	if (!options_read(call, &t))
 		return call->code;
-	if (call->n_operands > 1)
-		return bad_usage(call, "top takes one namespace, or none");
-	if (call->n_operands && !name_is_valid(call->operands[0]))
-		return bad_usage(call, "%s: not a name of a namespace", call->operands[0]);
-	t.ns = call->n_operands ? call->operands[0] : NULL;
+	t.ns = call->operands[0];
 	r = call_connect(call, &p);
 	if (r)
 		return r;
@@ -233,10 +220,10 @@ const struct verb verb_top = {
 	.synopsis = "[NAMESPACE] [-d SECONDS] [-n N]",
 	.summary = "show the busiest events, by what they write",
 	.run = run,
-	.help = "  -d SECONDS  between two looks; else 2\n"
-		"  -n N        end after N of them\n"
-		"\n"
-		"With --json: an array a line.\n"
+	.options = { { .rows = options } },
+	.operands = COMPLETE_NAMESPACE,
+	.one_operand = true,
+	.help = "With --json: an array a line.\n"
 		"\n"
 		"Examples:\n"
 		"  perfctl top\n"

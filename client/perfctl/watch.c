@@ -9,8 +9,7 @@
 
 struct watch {
 	const struct call *call;
-	uint64_t left; /* notices to print; 0: all that come */
-	bool limited;
+	uint64_t left; /* notices to print; UINT64_MAX: all that come */
 };
 
 static const char *kind_name(uint32_t kind)
@@ -85,13 +84,13 @@ static void on_notice(struct perfpersist *p _unused_, const struct perfpersist_n
 {
 	struct watch *w = userdata;
 
-	if (w->limited && w->left == 0)
+	if (w->left == 0)
 		return;
 	if (w->call->json)
 		print_json(n);
 	else
 		print_line(n);
-	if (w->limited && n->kind != PERFPERSIST_NOTICE_STARTED)
+	if (w->left != UINT64_MAX && n->kind != PERFPERSIST_NOTICE_STARTED)
 		w->left--;
 	fflush(stdout);
 }
@@ -101,7 +100,7 @@ static int watch(struct perfpersist *p, struct watch *w)
 	int r = 0;
 
 	signals_catch();
-	while (!signals_caught() && !ferror(stdout) && !(w->limited && w->left == 0)) {
+	while (!signals_caught() && !ferror(stdout) && w->left != 0) {
 		signals_wait(UINT64_MAX / 4, perfpersist_fd(p), -1);
 		r = perfpersist_dispatch(p);
 		if (r < 0)
@@ -110,36 +109,26 @@ static int watch(struct perfpersist *p, struct watch *w)
 	return EXIT_OK;
 }
 
-static int run(struct call *call, int argc, char **argv)
+static const struct verb_option options[] = {
+	{ 'n', NULL, "N", "end after N notices",
+	  TAKE_NUMBER(struct watch, left, "not a number above 0"), .min = 1 },
+	{},
+};
+
+static int run(struct call *call)
 {
 	_cleanup_(cleanup_perfpersist) struct perfpersist *p = NULL;
-	struct watch w = { .call = call };
-	const char *ns = NULL;
-	int opt, r;
+	struct watch w = { .call = call, .left = UINT64_MAX };
+	int r;
 
-	r = options_start(call, argc, argv, "n:", NULL);
-	if (r < 0)
-		return EXIT_FAILED;
-	while ((opt = options_next(call)) > 0) {
-		w.limited = true;
-		if (parse_number(optarg, &w.left) < 0 || !w.left)
-			return bad_usage(call, "-n %s: not a number above 0", optarg);
-	}
-	if (opt < 0)
+	if (!options_read(call, &w))
 		return call->code;
-	if (call->n_operands > 1)
-		return bad_usage(call, "watch takes one namespace, or none");
-	if (call->n_operands) {
-		ns = call->operands[0];
-		if (!name_is_valid(ns))
-			return bad_usage(call, "%s: not a name of a namespace", ns);
-	}
 	if (call->connect.direct)
 		return bad_usage(call, "--direct: it is the daemon that tells");
 	r = call_connect(call, &p);
 	if (r)
 		return r;
-	r = perfpersist_watch(p, ns, on_notice, &w);
+	r = perfpersist_watch(p, call->operands[0], on_notice, &w);
 	return r < 0 ? call_failed(p, r) : watch(p, &w);
 }
 
@@ -148,9 +137,10 @@ const struct verb verb_watch = {
 	.synopsis = "[NAMESPACE] [-n N]",
 	.summary = "tell of events and CPUs as they come, change and go",
 	.run = run,
-	.help = "  -n N  end after N notices\n"
-		"\n"
-		"The first line, `started`, says that from there on nothing is left out. With --json: an\n"
+	.options = { { .rows = options } },
+	.operands = COMPLETE_NAMESPACE,
+	.one_operand = true,
+	.help = "The first line, `started`, says that from there on nothing is left out. With --json: an\n"
 		"object a line.\n"
 		"\n"
 		"Examples:\n"

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "client/perfctl/events/selection.h"
-#include "client/perfctl/perfctl.h"
 #include "tests/unit/needs.h"
 
 /* Replaces main.c's, which is not linked: nothing is wrong here. */
@@ -42,10 +41,19 @@ static void teardown(void)
 	decoder_free(waking);
 }
 
-static void option(int c, const char *value)
+static void option(const char *name, const char *value)
 {
-	optarg = (char *)value;
-	ck_assert_int_eq(selection_option(&s, NULL, c), 1);
+	for (const struct verb_option *o = selection_options;; o++) {
+		struct given g = { .value = value, .to = &s };
+
+		if (!o->take)
+			o = selection_about;
+		g.option = o;
+		if (!strcmp(o->name, name)) {
+			ck_assert_int_eq(o->take(&g), EXIT_OK);
+			return;
+		}
+	}
 }
 
 /* A record of thread `by` of `process` that names two threads, and has a third number. */
@@ -77,7 +85,7 @@ END_TEST
 
 START_TEST(by_processes)
 {
-	option(SELECTION_PID, "10,30");
+	option("pid", "10,30");
 	learn();
 	ck_assert(wants(10, 11, 0, 0, 0));
 	ck_assert(wants(30, 31, 0, 0, 0));
@@ -90,19 +98,19 @@ END_TEST
 
 START_TEST(by_threads)
 {
-	option(SELECTION_TID, "11");
+	option("tid", "11");
 	learn();
 	ck_assert(wants(10, 11, 0, 0, 0));
 	ck_assert(!wants(10, 10, 0, 0, 0));
-	option(SELECTION_PID, "20");
+	option("pid", "20");
 	ck_assert(wants(20, 20, 0, 0, 0));
 }
 END_TEST
 
 START_TEST(about_processes)
 {
-	option(SELECTION_PID, "10");
-	option(SELECTION_ABOUT, NULL);
+	option("pid", "10");
+	option("about", NULL);
 	learn();
 	ck_assert(wants(10, 11, 0, 0, 0));
 	ck_assert(wants(20, 20, 10, 0, 0));
@@ -114,8 +122,8 @@ END_TEST
 
 START_TEST(about_threads)
 {
-	option(SELECTION_TID, "11");
-	option(SELECTION_ABOUT, NULL);
+	option("tid", "11");
+	option("about", NULL);
 	learn();
 	ck_assert(wants(20, 20, 11, 0, 0));
 	ck_assert(!wants(20, 20, 10, 0, 0));

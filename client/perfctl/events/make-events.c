@@ -17,44 +17,52 @@ int make_events_event(struct call *call, struct make_events *m, const char *even
 	return EXIT_OK;
 }
 
-int make_events_filter(struct call *call, struct make_events *m, const char *filter)
+/* As perf: a filter is for the -e before it. */
+static int take_filter(const struct given *g)
 {
+	struct make_events *m = g->to;
+
 	if (!m->n)
-		return bad_usage(call, "--filter %s: it belongs behind the -e that it is for",
-				 filter);
+		return refuse(g, "it belongs behind the -e that it is for");
 	if (m->events[m->n - 1].filter)
-		return bad_usage(call, "--filter %s: one for each -e; write (A) && (B)", filter);
-	m->events[m->n - 1].filter = filter;
+		return refuse(g, "one for each -e; write (A) && (B)");
+	m->events[m->n - 1].filter = g->value;
 	return EXIT_OK;
 }
 
-int make_events_option(struct call *call, struct make_events *m, int opt, const char *value)
+static int take_rate(const struct given *g)
 {
-	switch (opt) {
-	case 'P':
-		m->ns = value;
-		if (!name_is_valid(value))
-			return bad_usage(call, "-P %s: not a name of a namespace", value);
-		return EXIT_OK;
-	case 'm':
-		if (parse_buffer_size(value, &m->opts.buffer) < 0)
-			return bad_usage(
-				call, "-m %s: neither a number of pages nor a size as 512K", value);
-		return EXIT_OK;
-	case 'c':
-	case 'F':
-		if (m->opts.period)
-			return bad_usage(call, "-c and -F: an event has one of them, once");
-		if (parse_number(value, &m->opts.period) < 0 || !m->opts.period)
-			return bad_usage(call, "-%c %s: not a number above 0", opt, value);
-		if (opt == 'F')
-			m->opts.flags |= PERFPERSIST_FREQ;
-		return EXIT_OK;
-	default: /* g */
-		m->opts.flags |= PERFPERSIST_CALLCHAIN;
-		return EXIT_OK;
-	}
+	struct perfpersist_create_options *o = g->to;
+
+	if (o->period)
+		return bad_usage(g->call, "-c and -F: an event has one of them, once");
+	if (parse_number(g->value, &o->period) < 0 || !o->period)
+		return refuse(g, "not a number above 0");
+	o->flags |= g->option->bits;
+	return EXIT_OK;
 }
+
+const struct verb_option make_events_options[] = {
+	{ 0, "filter", "FILTER",
+	  "only what fits, of the -e before it, as perf and ftrace write it: 'prev_pid != 0 && comm "
+	  "~ \"nginx*\"'",
+	  .take = take_filter },
+	{ 'a', "all-cpus", NULL, "on all CPUs that are online: the default",
+	  TAKE_FLAG(struct make_events, all_cpus) },
+	{ 'm', "mmap-pages", "SIZE",
+	  "of each CPU's buffer: pages; with B, K, M, G a size; rounded up to a power of two; else "
+	  "512K",
+	  TAKE_VALUE(struct make_events, opts.buffer, parse_buffer_size, NOT_A_BUFFER_SIZE),
+	  .completes = COMPLETE_WORDS, .words = BUFFER_SIZES },
+	{ 'c', "count", "PERIOD", "sampling: a record every PERIOD events", .take = take_rate,
+	  .to = offsetof(struct make_events, opts) },
+	{ 'F', "freq", "FREQ", "sampling: FREQ records a second; else 4000", .take = take_rate,
+	  .to = offsetof(struct make_events, opts), .bits = PERFPERSIST_FREQ,
+	  .completes = COMPLETE_WORDS, .words = "99 999 4000" },
+	{ 'g', NULL, NULL, "sampling: with kernel and user call chains",
+	  TAKE_BITS(struct make_events, opts.flags, PERFPERSIST_CALLCHAIN) },
+	{},
+};
 
 /*
  * sched:sched_switch is "sched_switch", cpu/event=0x3c/ is "cpu_event_0x3c": the name of a
@@ -88,7 +96,6 @@ static int make_one(struct perfpersist *p, const struct make_events *m, size_t i
 	char base[64], name[64];
 	int r = -EEXIST;
 
-	o.cpus = m->cpus;
 	o.selections = &m->events[i];
 	o.n_selections = 1;
 	name_after(m->events[i].event, base, sizeof(base));

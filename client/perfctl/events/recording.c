@@ -95,8 +95,8 @@ static int open_file(struct recording *recording)
 	struct perfpersist_perfdata_options o = {
 		.sz = sizeof(o),
 		.late_sideband = true,
-		.argv = (const char *const *)recording->options.argv,
-		.argc = (size_t)recording->options.argc,
+		.argv = (const char *const *)recording->call->argv,
+		.argc = (size_t)recording->call->argc,
 	};
 	int r = outfile_open(recording->options.output, &recording->out);
 

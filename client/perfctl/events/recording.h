@@ -19,8 +19,6 @@ struct recording_options {
 	uint64_t switch_size; /* begin another one after so many bytes; 0: not */
 	uint64_t switch_time; /* after so many ns; 0: not */
 	uint64_t max_files;   /* remove the oldest beyond so many; 0: keep all */
-	int argc;	      /* the command line, for the file */
-	char **argv;
 };
 
 struct recording;

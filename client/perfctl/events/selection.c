@@ -156,52 +156,94 @@ static bool parse_time(const char *text, uint64_t *ret, bool *ret_is_real)
 
 /* ── The command line ───────────────────────────────────────────────────────────────────── */
 
-static int wrong_time(struct call *call, const char *option)
+/* It has been taken. */
+static int note(struct selection *s, const struct given *g)
 {
-	bad_usage(call,
-		  "%s %s: not a time: 1234.567 as records have it, -10s, @1700000000, "
-		  "\"2026-11-21 10:00:00\" or 10:00:00",
-		  option, optarg);
-	return -1;
+	size_t n = strlen(s->typed);
+
+	snprintf(s->typed + n, sizeof(s->typed) - n, "%s--%s%s%s", n ? ", " : "", g->option->name,
+		 g->value ? " " : "", g->value ?: "");
+	return EXIT_OK;
 }
 
-int selection_option(struct selection *s, struct call *call, int c)
+static int take_last(const struct given *g)
 {
-	switch (c) {
-	case SELECTION_LAST:
-		if (parse_duration(optarg, &s->last) >= 0)
-			return 1;
-		bad_usage(call, "--last %s: not a time like 10s, 500ms, 2m or 1h", optarg);
-		return -1;
-	case SELECTION_SINCE:
-		return parse_time(optarg, &s->since, &s->since_is_real)
-			       ? 1
-			       : wrong_time(call, "--since");
-	case SELECTION_UNTIL:
-		return parse_time(optarg, &s->until, &s->until_is_real)
-			       ? 1
-			       : wrong_time(call, "--until");
-	case SELECTION_PID:
-		if (parse_ids(optarg, s, &s->pids))
-			return 1;
-		bad_usage(call, "--pid %s: neither a process id nor a list of these", optarg);
-		return -1;
-	case SELECTION_TID:
-		if (parse_ids(optarg, s, &s->tids))
-			return 1;
-		bad_usage(call, "--tid %s: neither a thread id nor a list of these", optarg);
-		return -1;
-	case SELECTION_ABOUT:
-		s->about = true;
-		return 1;
-	case SELECTION_CPU:
-		if (parse_cpus(optarg, s))
-			return 1;
-		bad_usage(call, "-C %s: not a list of CPUs like 0-3,8", optarg);
-		return -1;
-	}
-	return 0;
+	struct selection *s = g->to;
+
+	return parse_duration(g->value, &s->last) < 0 ? refuse(g, NULL) : note(s, g);
 }
+
+#define WRONG_TIME                                                     \
+	"not a time: 1234.567 as records have it, -10s, @1700000000, " \
+	"\"2026-11-21 10:00:00\" or 10:00:00"
+
+static int take_since(const struct given *g)
+{
+	struct selection *s = g->to;
+
+	return parse_time(g->value, &s->since, &s->since_is_real) ? note(s, g) : refuse(g, NULL);
+}
+
+static int take_until(const struct given *g)
+{
+	struct selection *s = g->to;
+
+	return parse_time(g->value, &s->until, &s->until_is_real) ? note(s, g) : refuse(g, NULL);
+}
+
+static int take_pids(const struct given *g)
+{
+	struct selection *s = g->to;
+
+	return parse_ids(g->value, s, &s->pids) ? note(s, g) : refuse(g, NULL);
+}
+
+static int take_tids(const struct given *g)
+{
+	struct selection *s = g->to;
+
+	return parse_ids(g->value, s, &s->tids) ? note(s, g) : refuse(g, NULL);
+}
+
+static int take_cpus(const struct given *g)
+{
+	struct selection *s = g->to;
+
+	s->cpu_list = g->value;
+	return parse_cpus(g->value, s) ? note(s, g) : refuse(g, NULL);
+}
+
+static int take_about(const struct given *g)
+{
+	struct selection *s = g->to;
+
+	s->about = true;
+	return note(s, g);
+}
+
+const struct verb_option selection_options[] = {
+	{ 0, "last", "TIME", "only the newest so much: 10s, 500ms, 2m or 1h", .take = take_last,
+	  .refusal = "not a time like 10s, 500ms, 2m or 1h" },
+	{ 0, "since", "TIME",
+	  "only from then on: 1234.567 as records have it, -10s, @1700000000, \"2026-11-21 "
+	  "10:00:00\" or 10:00:00",
+	  .take = take_since, .refusal = WRONG_TIME },
+	{ 0, "until", "TIME", "only up to then, likewise", .take = take_until,
+	  .refusal = WRONG_TIME },
+	{ 'C', "cpu", "LIST", "only of these CPUs: 0-3,8", .take = take_cpus,
+	  .refusal = "not a list of CPUs like 0-3,8", .completes = COMPLETE_CPUS },
+	{ 0, "pid", "PID,...", "only by these processes", .take = take_pids,
+	  .refusal = "neither a process id nor a list of these", .completes = COMPLETE_PIDS },
+	{ 0, "tid", "TID,...", "only by these threads", .take = take_tids,
+	  .refusal = "neither a thread id nor a list of these", .completes = COMPLETE_PIDS },
+	{},
+};
+
+const struct verb_option selection_about[] = {
+	{ 0, "about", NULL, "also what others did to them: wakeups, switches to them",
+	  .take = take_about },
+	{},
+};
 
 void selection_done(struct selection *s)
 {

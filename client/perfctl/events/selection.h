@@ -5,13 +5,12 @@
  */
 #pragma once
 
-#include <getopt.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "client/perfctl/decode/decode.h"
-#include "client/perfpersist.h"
+#include "client/perfctl/perfctl.h"
 
 struct keytable;
 
@@ -26,40 +25,14 @@ struct selection {
 		size_t n;
 	} pids, tids;		 /* processes, threads; none of both: all */
 	bool about;		 /* also what names them in a field */
+	const char *cpu_list;	 /* of cpus, as it was typed */
+	char typed[256];	 /* all of it as it was typed; what does not fit is left out */
 	struct keytable *owners; /* if there are pids or tids: the process of each thread, as far as
 				  * records told */
 };
 
-/* The options, for a verb's struct option: codes from SELECTION_FIRST on. */
-enum {
-	SELECTION_LAST = 0x200,
-	SELECTION_SINCE,
-	SELECTION_UNTIL,
-	SELECTION_PID,
-	SELECTION_TID,
-	SELECTION_ABOUT,
-	SELECTION_CPU = 'C'
-};
-#define SELECTION_OPTIONS                                              \
-	{ "last", required_argument, NULL, SELECTION_LAST },           \
-		{ "since", required_argument, NULL, SELECTION_SINCE }, \
-		{ "until", required_argument, NULL, SELECTION_UNTIL }, \
-		{ "pid", required_argument, NULL, SELECTION_PID },     \
-		{ "tid", required_argument, NULL, SELECTION_TID },     \
-		{ "about", no_argument, NULL, SELECTION_ABOUT },       \
-	{                                                              \
-		"cpu", required_argument, NULL, SELECTION_CPU          \
-	}
-#define SELECTION_SHORTS "C:"
-
-struct call;
-
-/* Takes option c with its value (optarg). 1: it was one of these; 0: it was not; -1: it was and is
- * wrong: has complained by bad_usage().
- * --last 10s, 500ms, 2m, 1h, 10 (seconds). --since, --until: seconds of CLOCK_MONOTONIC as records
- * show them (1234.567890), -10s (before now), @1700000000.5 (seconds of CLOCK_REALTIME),
- * "2026-11-21 10:00:00", 10:00:00 (today, local time). -C 0-3,8. --pid 12,34. --tid 12,34. */
-int selection_option(struct selection *s, struct call *call, int c);
+extern const struct verb_option selection_options[]; /* all but --about */
+extern const struct verb_option selection_about[];
 
 /* Turns what is of CLOCK_REALTIME or relative into CLOCK_MONOTONIC: realtime_offset is what is to
  * be added to a monotonic time (0: this machine's now), newest the time that --last counts from. */

@@ -3,6 +3,7 @@
  * Call chains as indented trees: the caller's view is the tree as it was summed up; the callee's
  * is made of it, with the functions that were hit at the top and their callers below.
  */
+#include <inttypes.h>
 #include <string.h>
 
 #include "client/perfctl/pictures/hash.h"
@@ -169,7 +170,8 @@ static void print_chains(const struct report *r, const struct event_sum *e, stru
 		c->branches[i]->children = sort_list(c->branches[i]->children);
 	print_below(r, c->branches[0], e->weight.period, 0, &left);
 	if (!left)
-		printf("          (no more than %zu lines; --top shows more)\n", r->o->top * 10);
+		printf("          (no more than %" PRIu64 " lines; --top shows more)\n",
+		       r->o->top * 10);
 }
 
 static void chains_done(struct chains *c)

@@ -18,41 +18,9 @@
 #include "client/perfctl/replay/report.h"
 #include "client/perfctl/trace/symbols.h"
 
-enum {
-	OPT_SORT = 0x300,
-	OPT_CHILDREN,
-	OPT_NO_CHILDREN,
-	OPT_PERCENT_LIMIT,
-	OPT_MAX_STACK,
-	OPT_TOP,
-	OPT_EVENT,
-	OPT_FOLDED,
-	OPT_WEIGHT,
-	OPT_PERFETTO,
-	OPT_HTML,
-};
-
-static const struct option longs[] = {
-	{ "input", required_argument, NULL, 'i' },
-	{ "sort", required_argument, NULL, OPT_SORT },
-	{ "children", no_argument, NULL, OPT_CHILDREN },
-	{ "no-children", no_argument, NULL, OPT_NO_CHILDREN },
-	{ "call-graph", optional_argument, NULL, 'g' },
-	{ "percent-limit", required_argument, NULL, OPT_PERCENT_LIMIT },
-	{ "max-stack", required_argument, NULL, OPT_MAX_STACK },
-	{ "top", required_argument, NULL, OPT_TOP },
-	{ "event", required_argument, NULL, OPT_EVENT },
-	{ "folded", optional_argument, NULL, OPT_FOLDED },
-	{ "weight", required_argument, NULL, OPT_WEIGHT },
-	{ "perfetto", required_argument, NULL, OPT_PERFETTO },
-	{ "html", required_argument, NULL, OPT_HTML },
-	SELECTION_OPTIONS,
-	{},
-};
-
 /* ── The command line ── */
 
-static int parse_sort(const struct call *call, const char *text, unsigned *ret)
+static int take_sort(const struct given *g)
 {
 	static const struct {
 		const char *name;
@@ -61,9 +29,10 @@ static int parse_sort(const struct call *call, const char *text, unsigned *ret)
 		     { "dso", SORT_DSO },
 		     { "symbol", SORT_SYMBOL },
 		     { "sym", SORT_SYMBOL } };
+	struct report_options *o = g->to;
 	unsigned sort = 0;
 
-	for (const char *word = text; word; word = strchr(word, ',')) {
+	for (const char *word = g->value; word; word = strchr(word, ',')) {
 		unsigned key = 0;
 		size_t len;
 
@@ -73,93 +42,72 @@ static int parse_sort(const struct call *call, const char *text, unsigned *ret)
 			if (strlen(keys[i].name) == len && !strncmp(keys[i].name, word, len))
 				key = keys[i].key;
 		if (!key)
-			return bad_usage(call, "--sort %.*s: can be comm, dso and symbol", (int)len,
-					 word);
+			return bad_usage(g->call, "--sort %.*s: can be comm, dso and symbol",
+					 (int)len, word);
 		sort |= key;
 	}
-	*ret = sort;
+	o->sort = sort;
+	o->sorted = true;
 	return EXIT_OK;
 }
 
-static int parse_graph(const struct call *call, const char *text, enum report_graph *ret)
+static int take_no_children(const struct given *g)
 {
-	if (!text || !strcmp(text, "caller"))
-		*ret = GRAPH_CALLER;
-	else if (!strcmp(text, "callee"))
-		*ret = GRAPH_CALLEE;
-	else
-		return bad_usage(call, "-g %s: can be caller or callee", text);
+	*(bool *)g->to = false;
 	return EXIT_OK;
 }
 
-static int parse_percent(const struct call *call, const char *text, double *ret)
+static int take_percent(const struct given *g)
 {
 	char *end;
-	double v = strtod(text, &end);
+	double v = strtod(g->value, &end);
 
-	if (end == text || *end || !(v >= 0 && v <= 100))
-		return bad_usage(call, "--percent-limit %s: not a number from 0 to 100", text);
-	*ret = v;
+	if (end == g->value || *end || !(v >= 0 && v <= 100))
+		return refuse(g, NULL);
+	*(double *)g->to = v;
 	return EXIT_OK;
 }
 
-static int parse_count(const struct call *call, const char *option, size_t *ret)
-{
-	uint64_t v;
+static const struct verb_option options[] = {
+	{ 'i', "input", "FILE", "read this file", TAKE_TEXT(struct report_options, file),
+	  .completes = COMPLETE_FILE },
+	{ 0, "sort", "KEYS", "functions by comm, dso, symbol, or some of these", .take = take_sort,
+	  .completes = COMPLETE_WORDS, .words = "comm dso symbol" },
+	{ 0, "children", NULL, "add what a function called to what it did itself",
+	  TAKE_FLAG(struct report_options, children) },
+	{ 0, "no-children", NULL, "do not: the default", .take = take_no_children,
+	  .to = offsetof(struct report_options, children) },
+	{ 'g', "call-graph", "[caller|callee]",
+	  "also call chains: callers first, or from what was hit upwards",
+	  TAKE_CHOICE(struct report_options, graph, "can be caller or callee"), .min = GRAPH_CALLER,
+	  .words = "caller callee", .if_none = "caller" },
+	{ 0, "percent-limit", "N", "leave out what is less than N percent", .take = take_percent,
+	  .to = offsetof(struct report_options, percent_limit),
+	  .refusal = "not a number from 0 to 100" },
+	{ 0, "max-stack", "N", "use N functions of a chain at most, from the innermost on",
+	  TAKE_NUMBER(struct report_options, max_stack, "not a number from 1 to 1000000"), .min = 1,
+	  .max = 1000000 },
+	{ 0, "top", "N", "lines of each table (20)",
+	  TAKE_NUMBER(struct report_options, top, "not a number from 1 to 1000000"), .min = 1,
+	  .max = 1000000 },
+	{ 0, "event", "GLOB", "of these events only", TAKE_TEXT(struct report_options, event) },
+	{},
+};
 
-	if (parse_number(optarg, &v) < 0 || !v || v > 1000000)
-		return bad_usage(call, "%s %s: not a number from 1 to 1000000", option, optarg);
-	*ret = v;
-	return EXIT_OK;
-}
-
-static int parse_weight(const struct call *call, const char *text, struct report_options *o)
-{
-	o->weigh_samples = !strcmp(text, "samples");
-	o->weigh_period = !strcmp(text, "period");
-	if (!o->weigh_samples && !o->weigh_period)
-		return bad_usage(call, "--weight %s: can be samples or period", text);
-	return EXIT_OK;
-}
-
-static int take_option(const struct call *call, struct report_options *o, int opt)
-{
-	switch (opt) {
-	case 'i':
-		o->file = optarg;
-		return EXIT_OK;
-	case 'g':
-		return parse_graph(call, optarg, &o->graph);
-	case OPT_SORT:
-		o->sorted = true;
-		return parse_sort(call, optarg, &o->sort);
-	case OPT_CHILDREN:
-	case OPT_NO_CHILDREN:
-		o->children = opt == OPT_CHILDREN;
-		return EXIT_OK;
-	case OPT_PERCENT_LIMIT:
-		return parse_percent(call, optarg, &o->percent_limit);
-	case OPT_MAX_STACK:
-		return parse_count(call, "--max-stack", &o->max_stack);
-	case OPT_TOP:
-		return parse_count(call, "--top", &o->top);
-	case OPT_EVENT:
-		o->event = optarg;
-		return EXIT_OK;
-	case OPT_FOLDED:
-		o->folded = optarg ?: "-";
-		return EXIT_OK;
-	case OPT_WEIGHT:
-		return parse_weight(call, optarg, o);
-	case OPT_PERFETTO:
-		o->perfetto = optarg;
-		return EXIT_OK;
-	case OPT_HTML:
-		o->html = optarg;
-		return EXIT_OK;
-	}
-	return EXIT_FAILED;
-}
+static const struct verb_option instead_options[] = {
+	{ 0, "folded", "[FILE]", "stacks as lines, for flame graph tools; without FILE to stdout",
+	  TAKE_TEXT(struct report_options, folded), .if_none = "-", .completes = COMPLETE_FILE },
+	{ 0, "weight", "samples|period",
+	  "what they count; by default the period, or samples if there are several events, which "
+	  "then stand at the end of each stack",
+	  TAKE_CHOICE(struct report_options, weight, "can be samples or period"),
+	  .min = WEIGHT_SAMPLES, .words = "samples period" },
+	{ 0, "perfetto", "FILE", "a trace that ui.perfetto.dev opens",
+	  TAKE_TEXT(struct report_options, perfetto), .completes = COMPLETE_FILE },
+	{ 0, "html", "FILE", "one page with all of it: timeline, flame graph, records",
+	  TAKE_TEXT(struct report_options, html), .completes = COMPLETE_FILE },
+	{},
+};
 
 static int check_options(const struct call *call, const struct report_options *o)
 {
@@ -170,22 +118,9 @@ static int check_options(const struct call *call, const struct report_options *o
 	if (call->json && pictures)
 		return bad_usage(call,
 				 "--json is for the report, which there is not with a picture");
-	if ((o->weigh_samples || o->weigh_period) && !o->folded)
+	if (o->weight && !o->folded)
 		return bad_usage(call, "--weight goes with --folded");
 	return EXIT_OK;
-}
-
-/* What was selected, as it was typed; what does not fit is left out. */
-static void note_selection(struct report_options *o, int opt)
-{
-	static const struct option options[] = { SELECTION_OPTIONS };
-	size_t n = strlen(o->selected);
-
-	for (size_t i = 0; i < ARRAY_SIZE(options); i++)
-		if (options[i].val == opt)
-			snprintf(o->selected + n, sizeof(o->selected) - n, "%s--%s%s%s",
-				 n ? ", " : "", options[i].name, options[i].has_arg ? " " : "",
-				 options[i].has_arg ? optarg : "");
 }
 
 /* ── Reading ── */
@@ -298,7 +233,7 @@ static void choose_weights(const struct report_options *o, const struct aggregat
 	for (size_t i = 0; i < a->n_events; i++)
 		events += a->events[i].weight.samples > 0;
 	folded->events = events > 1;
-	folded->by_period = o->weigh_period || (!o->weigh_samples && events == 1);
+	folded->by_period = o->weight == WEIGHT_PERIOD || (!o->weight && events == 1);
 }
 
 static int write_folded(const struct report_options *o, const struct aggregate *a)
@@ -349,7 +284,7 @@ static int finish_picture(const struct report_options *o, const struct input *in
 {
 	struct html_about about = {
 		.what = in->what,
-		.selected = *o->selected ? o->selected : NULL,
+		.selected = *o->selection.typed ? o->selection.typed : NULL,
 		.damaged = damaged ? trace_error() : NULL,
 	};
 
@@ -393,8 +328,8 @@ static int report(struct call *call, const struct report_options *o, struct sele
 	_cleanup_(aggregate_freep) struct aggregate *a = NULL;
 	_cleanup_(cleanup_symbols) struct symbols *symbols = NULL;
 	_cleanup_free_ bool *wanted = NULL;
-	struct aggregate_options options = { .max_stack = o->max_stack,
-					     .threads_alone = selection->tids.n };
+	struct aggregate_options how = { .max_stack = o->max_stack,
+					 .threads_alone = selection->tids.n };
 	int r;
 
 	r = input_open(call, o->file, selection, &in);
@@ -403,7 +338,7 @@ static int report(struct call *call, const struct report_options *o, struct sele
 	wanted = wanted_events(in.trace, o->event);
 	r = symbols_new(trace_info(in.trace), &symbols);
 	if (r >= 0)
-		r = aggregate_new(in.trace, symbols, &options, &a);
+		r = aggregate_new(in.trace, symbols, &how, &a);
 	if (r < 0 || !wanted) {
 		complain("cannot read %s: out of memory", in.what);
 		return EXIT_FAILED;
@@ -424,27 +359,17 @@ static int report(struct call *call, const struct report_options *o, struct sele
 				: EXIT_OK;
 }
 
-static int run(struct call *call, int argc, char **argv)
+static int run(struct call *call)
 {
-	_cleanup_(selection_done) struct selection selection = {};
 	struct report_options o = { .sort = SORT_ALL, .percent_limit = -1, .top = 20 };
-	int opt, r;
+	int r;
 
-	if (options_start(call, argc, argv, "i:g::" SELECTION_SHORTS, longs) < 0)
-		return EXIT_FAILED;
-	while ((opt = options_next(call)) > 0) {
-		r = selection_option(&selection, call, opt);
-		if (r < 0)
-			return EXIT_USAGE;
-		if (r > 0)
-			note_selection(&o, opt);
-		r = r ? EXIT_OK : take_option(call, &o, opt);
-		if (r)
-			return r;
-	}
-	if (opt < 0)
-		return call->code;
-	return check_options(call, &o) ?: report(call, &o, &selection);
+	if (!options_read(call, &o))
+		r = call->code;
+	else
+		r = check_options(call, &o) ?: report(call, &o, &o.selection);
+	selection_done(&o.selection);
+	return r;
 }
 
 const struct verb verb_report = {
@@ -452,39 +377,19 @@ const struct verb verb_report = {
 	.synopsis = "[-i FILE | NAME...] [OPTIONS]",
 	.summary = "sum up what was recorded: functions, events, processes; pictures of it",
 	.run = run,
+	.options = { { .rows = options },
+		     { .rows = instead_options, .title = "Instead of the report:" },
+		     { .rows = selection_options,
+		       .at = offsetof(struct report_options, selection),
+		       .title = "Of all records only some:" },
+		     { .rows = selection_about,
+		       .at = offsetof(struct report_options, selection) } },
+	.operands = COMPLETE_NAMES,
 	.reads_saves = true,
 	.help = "Reads FILE (`-`: stdin; by default perf.data), as `perfctl snapshot` or `perf "
 		"record` "
 		"wrote it,\n"
 		"or, if there are NAMEs, what these events hold now.\n"
-		"\n"
-		"  -i, --input FILE     read this file\n"
-		"  --sort KEYS          functions by comm, dso, symbol, or some of these\n"
-		"  --children           add what a function called to what it did itself\n"
-		"  -g, --call-graph[=caller|callee]\n"
-		"                       also call chains: callers first, or from what was hit "
-		"upwards\n"
-		"  --percent-limit N    leave out what is less than N percent\n"
-		"  --max-stack N        use N functions of a chain at most, from the innermost on\n"
-		"  --top N              lines of each table (20)\n"
-		"  --event GLOB         of these events only\n"
-		"\n"
-		"Instead of the report:\n"
-		"  --folded[=FILE]      stacks as lines, for flame graph tools; without FILE to "
-		"stdout\n"
-		"  --weight samples|period\n"
-		"                       what they count; by default the period, or samples if "
-		"there\n"
-		"                       are several events, which then stand at the end of each "
-		"stack\n"
-		"  --perfetto FILE      a trace that ui.perfetto.dev opens\n"
-		"  --html FILE          one page with all of it: timeline, flame graph, records\n"
-		"\n"
-		"Of all records only some:\n"
-		"  --last TIME, --since WHEN, --until WHEN, -C, --cpu CPUS\n"
-		"  --pid LIST           by these processes\n"
-		"  --tid LIST           by these threads\n"
-		"  --about              also what others did to them: wakeups, switches to them\n"
 		"\n"
 		"Examples:\n"
 		"  perfctl report -i perf.data --children -g\n"

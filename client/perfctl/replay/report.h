@@ -18,17 +18,16 @@ enum report_graph {
 
 struct report_options {
 	unsigned sort;
-	bool sorted;   /* --sort was given */
-	bool children; /* functions by all that they called, too */
-	enum report_graph graph;
+	bool sorted;	      /* --sort was given */
+	bool children;	      /* functions by all that they called, too */
+	unsigned graph;	      /* enum report_graph */
 	double percent_limit; /* what is less is not shown; < 0: not given */
-	size_t max_stack, top;
-	const char *event;  /* glob; NULL: all */
-	bool weigh_samples; /* --weight samples */
-	bool weigh_period;
+	uint64_t max_stack, top;
+	const char *event; /* glob; NULL: all */
+	enum { WEIGHT_DEFAULT, WEIGHT_SAMPLES, WEIGHT_PERIOD } weight;
 	const char *file; /* -i */
 	const char *folded, *perfetto, *html;
-	char selected[256]; /* of all records, as it was typed; empty: all */
+	struct selection selection;
 };
 
 struct report {

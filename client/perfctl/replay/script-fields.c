@@ -9,17 +9,6 @@ enum type { SOFTWARE, HARDWARE, TRACEPOINT, RAW, OTHER, TYPES };
 
 static const char *const type_names[] = { "sw", "hw", "trace", "raw", NULL };
 
-static const struct {
-	const char *name;
-	unsigned field;
-} fields[] = {
-	{ "comm", FIELD_COMM },	    { "tid", FIELD_TID }, { "pid", FIELD_PID },
-	{ "time", FIELD_TIME },	    { "cpu", FIELD_CPU }, { "event", FIELD_EVENT },
-	{ "trace", FIELD_TRACE },   { "ip", FIELD_IP },	  { "sym", FIELD_SYM },
-	{ "symoff", FIELD_SYMOFF }, { "dso", FIELD_DSO }, { "addr", FIELD_ADDR },
-	{ "period", FIELD_PERIOD }, { "tod", FIELD_TOD },
-};
-
 #define ALWAYS (FIELD_COMM | FIELD_TID | FIELD_CPU | FIELD_TIME | FIELD_EVENT)
 #define PLACE (FIELD_IP | FIELD_SYM | FIELD_SYMOFF | FIELD_DSO)
 
@@ -47,18 +36,22 @@ static enum type type_of(const struct trace_event *e)
 
 static unsigned field_named(const char *name, size_t len)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
-		if (strlen(fields[i].name) == len && !memcmp(fields[i].name, name, len))
-			return fields[i].field;
-	return 0;
+	unsigned field = 1;
+
+	for (const char *word = SCRIPT_FIELDS;; word = strchr(word, ' ') + 1, field <<= 1) {
+		size_t n = strcspn(word, " ");
+
+		if (n == len && !memcmp(word, name, len))
+			return field;
+		if (!word[n])
+			return 0;
+	}
 }
 
 static int no_such_field(const struct call *call, const char *name, size_t len)
 {
-	return bad_usage(call,
-			 "-F: there is no field %.*s; there are comm, tid, pid, time, cpu, "
-			 "event, trace, ip, sym, symoff, dso, addr, period and tod",
-			 (int)len, name);
+	return bad_usage(call, "-F: there is no field %.*s; there are " SCRIPT_FIELDS, (int)len,
+			 name);
 }
 
 /* "trace:" before the fields: *ret_type is that type; else TYPES: all of them. */
@@ -157,17 +150,18 @@ static void choose_defaults(const struct script *s, struct chosen *c)
 
 static int check_asked(const struct script *s, const struct call *call, unsigned asked)
 {
-	unsigned have = 0;
+	const char *name = SCRIPT_FIELDS;
+	unsigned have = 0, lacking;
 
 	for (size_t i = 0; i < s->n_events; i++)
 		have |= fields_of(s->events[i].event);
-	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
-		if (s->n_events && asked & ~have & fields[i].field)
-			return bad_usage(call,
-					 "-F: no event in %s was recorded with what the field "
-					 "%s needs",
-					 s->in.what, fields[i].name);
-	return EXIT_OK;
+	lacking = s->n_events ? asked & ~have : 0;
+	if (!lacking)
+		return EXIT_OK;
+	for (; !(lacking & 1); lacking >>= 1)
+		name += strcspn(name, " ") + 1;
+	return bad_usage(call, "-F: no event in %s was recorded with what the field %.*s needs",
+			 s->in.what, (int)strcspn(name, " "), name);
 }
 
 int script_choose_fields(struct script *s, const struct call *call)

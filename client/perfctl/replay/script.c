@@ -8,33 +8,6 @@
 
 #define OUTPUT_BUFFER (1 << 20)
 
-enum {
-	OPT_TIME = 0x300, /* above the global ones and those of selection.h */
-	OPT_NS,
-	OPT_MAX_STACK,
-	OPT_NO_SYMBOLS,
-	OPT_NO_DEMANGLE,
-	OPT_SHOW_TASKS,
-	OPT_SHOW_MAPS,
-	OPT_SHOW_LOST,
-};
-
-static const struct option longs[] = {
-	{ "input", required_argument, NULL, 'i' },
-	{ "fields", required_argument, NULL, 'F' },
-	{ "hide-call-graph", no_argument, NULL, 'G' },
-	{ "time", required_argument, NULL, OPT_TIME },
-	{ "ns", no_argument, NULL, OPT_NS },
-	{ "max-stack", required_argument, NULL, OPT_MAX_STACK },
-	{ "no-symbols", no_argument, NULL, OPT_NO_SYMBOLS },
-	{ "no-demangle", no_argument, NULL, OPT_NO_DEMANGLE },
-	{ "show-task-events", no_argument, NULL, OPT_SHOW_TASKS },
-	{ "show-mmap-events", no_argument, NULL, OPT_SHOW_MAPS },
-	{ "show-lost-events", no_argument, NULL, OPT_SHOW_LOST },
-	SELECTION_OPTIONS,
-	{},
-};
-
 static void script_done(struct script *s)
 {
 	decoders_done(&s->decoders);
@@ -45,73 +18,37 @@ static void script_done(struct script *s)
 	selection_done(&s->selection);
 }
 
-static int take_time(const struct call *call, struct script *s)
-{
-	static const char *const names[] = {
-		[TIME_MONO] = "mono", [TIME_REAL] = "real", [TIME_RELATIVE] = "relative"
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (!strcmp(optarg, names[i])) {
-			s->time = (enum script_time)i;
-			return EXIT_OK;
-		}
-	return bad_usage(call,
-			 "--time %s: neither mono, real nor relative (what part of the time is "
-			 "wanted, --since and --until say)",
-			 optarg);
-}
-
-static int take_max_stack(const struct call *call, struct script *s)
-{
-	uint64_t n;
-
-	if (parse_number(optarg, &n) < 0 || !n || n > SCRIPT_STACK_MAX)
-		return bad_usage(call, "--max-stack %s: not a number from 1 to %d", optarg,
-				 SCRIPT_STACK_MAX);
-	s->max_stack = (size_t)n;
-	return EXIT_OK;
-}
-
-static int take_option(struct call *call, int opt, struct script *s)
-{
-	switch (opt) {
-	case 'i':
-		s->file = optarg;
-		break;
-	case 'F':
-		s->fields = optarg;
-		break;
-	case 'G':
-		s->no_chains = true;
-		break;
-	case OPT_TIME:
-		return take_time(call, s);
-	case OPT_NS:
-		s->nanoseconds = true;
-		break;
-	case OPT_MAX_STACK:
-		return take_max_stack(call, s);
-	case OPT_NO_SYMBOLS:
-		s->no_symbols = true;
-		break;
-	case OPT_NO_DEMANGLE:
-		s->keep_mangled = true;
-		break;
-	case OPT_SHOW_TASKS:
-		s->show_tasks = true;
-		break;
-	case OPT_SHOW_MAPS:
-		s->show_maps = true;
-		break;
-	case OPT_SHOW_LOST:
-		s->show_lost = true;
-		break;
-	default:
-		return selection_option(&s->selection, call, opt) < 0 ? EXIT_USAGE : EXIT_OK;
-	}
-	return EXIT_OK;
-}
+static const struct verb_option options[] = {
+	{ 'i', "input", "FILE", "a perf.data file; -: stdin; else perf.data",
+	  TAKE_TEXT(struct script, file), .completes = COMPLETE_FILE },
+	{ 'F', "fields", "LIST",
+	  "of comm, tid, pid, time, cpu, event, trace, ip, sym, symoff, dso, addr, period, tod; "
+	  "+FIELD or -FIELD: one more or less; for events of one type: sw:, hw:, trace: or raw:LIST",
+	  TAKE_TEXT(struct script, fields), .completes = COMPLETE_WORDS, .words = SCRIPT_FIELDS },
+	{ 'G', "hide-call-graph", NULL, "no call chains", TAKE_FLAG(struct script, no_chains) },
+	{ 0, "max-stack", "N", "no more than N of a call chain",
+	  TAKE_NUMBER(struct script, max_stack, "not a number from 1 to 1024"), .min = 1,
+	  .max = SCRIPT_STACK_MAX },
+	{ 0, "time", "KIND",
+	  "mono: as they were recorded (CLOCK_MONOTONIC); real: date and time of day; relative: since "
+	  "the first one",
+	  TAKE_CHOICE(struct script, time,
+		      "neither mono, real nor relative (what part of the time is wanted, --since "
+		      "and --until say)"),
+	  .words = "mono real relative" },
+	{ 0, "ns", NULL, "with nanoseconds, instead of microseconds",
+	  TAKE_FLAG(struct script, nanoseconds) },
+	{ 0, "no-symbols", NULL, "addresses alone", TAKE_FLAG(struct script, no_symbols) },
+	{ 0, "no-demangle", NULL, "names of C++ and Rust as they are in the files",
+	  TAKE_FLAG(struct script, keep_mangled) },
+	{ 0, "show-task-events", NULL, "also who forked, executed and exited",
+	  TAKE_FLAG(struct script, show_tasks) },
+	{ 0, "show-mmap-events", NULL, "also what was mapped",
+	  TAKE_FLAG(struct script, show_maps) },
+	{ 0, "show-lost-events", NULL, "also where records were lost",
+	  TAKE_FLAG(struct script, show_lost) },
+	{},
+};
 
 static int open_events(struct script *s)
 {
@@ -236,24 +173,16 @@ static void cleanup_script(struct script **s)
 	free(*s);
 }
 
-static int run(struct call *call, int argc, char **argv)
+static int run(struct call *call)
 {
 	_cleanup_(cleanup_script) struct script *s = calloc(1, sizeof(*s));
-	int opt, r;
+	int r;
 
 	if (!s)
 		return EXIT_FAILED;
 	s->in.fd = -EBADF;
 	s->max_stack = SCRIPT_STACK_MAX;
-	r = options_start(call, argc, argv, "i:F:G" SELECTION_SHORTS, longs);
-	if (r < 0)
-		return EXIT_FAILED;
-	while ((opt = options_next(call)) > 0) {
-		r = take_option(call, opt, s);
-		if (r)
-			return r;
-	}
-	if (opt < 0)
+	if (!options_read(call, s))
 		return call->code;
 	s->json = call->json;
 	r = open_all(call, s);
@@ -269,33 +198,12 @@ const struct verb verb_script = {
 	.synopsis = "[NAME... | -i FILE] [OPTIONS]",
 	.summary = "print the records of a perf.data file or of a snapshot taken now",
 	.run = run,
+	.options = { { .rows = options },
+		     { .rows = selection_options, .at = offsetof(struct script, selection) },
+		     { .rows = selection_about, .at = offsetof(struct script, selection) } },
+	.operands = COMPLETE_NAMES,
 	.reads_saves = true,
-	.help = "  -i, --input FILE       a perf.data file; -: stdin; else perf.data\n"
-		"  -F, --fields LIST      of comm, tid, pid, time, cpu, event, trace, ip, sym, "
-		"symoff,\n"
-		"                         dso, addr, period, tod; +FIELD or -FIELD: one more or "
-		"less;\n"
-		"                         for events of one type: sw:, hw:, trace: or raw:LIST\n"
-		"  -G, --hide-call-graph  no call chains\n"
-		"  --max-stack N          no more than N of a call chain\n"
-		"  --time KIND            mono: as they were recorded (CLOCK_MONOTONIC); real: "
-		"date and\n"
-		"                         time of day; relative: since the first one\n"
-		"  --ns                   with nanoseconds, instead of microseconds\n"
-		"  --last TIME            the newest so much: 10s, 500ms\n"
-		"  --since, --until TIME  1234.567 as records have it, -10s, @1700000000,\n"
-		"                         \"2026-11-21 10:00:00\" or 10:00:00\n"
-		"  -C, --cpu LIST         of these CPUs: 0-3,8\n"
-		"  --pid LIST             by these processes\n"
-		"  --tid LIST             by these threads\n"
-		"  --about                also what others did to them: wakeups, switches to them\n"
-		"  --no-symbols           addresses alone\n"
-		"  --no-demangle          names of C++ and Rust as they are in the files\n"
-		"  --show-task-events     also who forked, executed and exited,\n"
-		"  --show-mmap-events     what was mapped,\n"
-		"  --show-lost-events     and where records were lost\n"
-		"\n"
-		"Lines are those of `perf script`; with --json: an object a line. NAMEs are "
+	.help = "Lines are those of `perf script`; with --json: an object a line. NAMEs are "
 		"events,\n"
 		"NAMESPACE/ or globs of these: of them a snapshot is taken first, as `perfctl\n"
 		"snapshot` does, and is kept nowhere.\n"

@@ -9,7 +9,9 @@
 /* perf's limit is 127, if nobody changed it. */
 #define SCRIPT_STACK_MAX 1024
 
-/* perf's names for them are in script-fields.c. */
+/* perf's names for the bits of enum script_field, in their order. */
+#define SCRIPT_FIELDS "comm tid pid time cpu event trace ip sym symoff dso addr period tod"
+
 enum script_field {
 	FIELD_COMM = 1 << 0,
 	FIELD_TID = 1 << 1,
@@ -39,10 +41,10 @@ struct script {
 	const char *file;   /* -i */
 	const char *fields; /* -F */
 	struct selection selection;
-	enum script_time time;
+	unsigned time; /* enum script_time */
 	bool nanoseconds, no_chains, no_symbols, keep_mangled, json;
 	bool show_tasks, show_maps, show_lost;
-	size_t max_stack;
+	uint64_t max_stack;
 
 	struct input in;
 	struct symbols *symbols; /* NULL: --no-symbols */
