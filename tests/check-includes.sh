@@ -58,6 +58,7 @@ $c/request     | proto client $c/rings
 $c/local       | proto client $c/rings $c/request
 $c/daemon      | proto client $c/rings $c/request $c/local
 
+$p/completion  | | $own $p/perfctl.h
 $p/output      | | $own $p/perfctl.h
 $p/trace       | | $c/perfpersist.h proto/cursor.h proto/io.h proto/macro.h proto/perf-file.h proto/perf-record.h proto/regular.h proto/siphash.h | elfutils/.*|dwarf\.h|(libelf|gelf)\.h
 $p/decode      | $p/output $p/trace | $own | traceevent/.*|event-parse\.h|trace-seq\.h
@@ -65,7 +66,7 @@ $p/print       | $p/output $p/decode | $own $p/perfctl.h
 $p/events      | $p/output $p/decode $p/print $p/trace | $own $p/perfctl.h
 $p/pictures    | $p/output $p/decode $p/trace $p/events | $own proto/siphash.h page-hashes.h | event-parse\.h
 $p/replay      | $p/output $p/decode $p/print $p/trace $p/events $p/pictures | $own $p/perfctl.h | event-parse\.h
-$p             | $p/output $p/decode $p/print $p/trace $p/events $p/pictures $p/replay | $own
+$p             | $p/completion $p/output $p/decode $p/print $p/trace $p/events $p/pictures $p/replay | $own
 EOF
 
 # may_see FOLDER HEADER: for headers of this tree. BPF skeletons are generated with the engine.

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "client/perfctl/completion/complete.h"
 #include "client/perfctl/perfctl.h"
 #include "proto/printable.h"
 
@@ -100,6 +101,8 @@ static int run(int argc, char **argv)
 	struct call call = {};
 	int first, code;
 
+	if (argc > 1 && !strcmp(argv[1], "--complete"))
+		return complete(argc - 2, argv + 2);
 	if (!options_global(&call, argc, argv, &first))
 		return call.code;
 	if (first >= argc) {

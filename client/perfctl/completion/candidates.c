@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * What there is to complete with. Names of events come from the files of the registry: the daemon is
+ * asked only where these cannot be read.
+ */
+#include <glob.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "client/perfctl/completion/complete.h"
+#include "proto/printable.h"
+
+#define DAEMON_SECONDS 5 /* what the daemon has, before the tab key is let go */
+
+void candidates_add(struct completion *c, const char *about, const char *fmt, ...)
+{
+	struct candidate one = {};
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vasprintf(&one.text, fmt, ap);
+	va_end(ap);
+	if (n < 0)
+		return;
+	/* What the shells would take apart is not offered. */
+	if (strncmp(one.text, c->text, strlen(c->text)) != 0 || strpbrk(one.text, "\t\n") ||
+	    !GROW(c->found, c->n)) {
+		free(one.text);
+		return;
+	}
+	make_printable(one.text, '?');
+	one.about = about ? strdup(about) : NULL;
+	if (one.about)
+		make_printable(one.about, ' ');
+	c->found[c->n++] = one;
+}
+
+/* What comes before the last of these characters stays as it is. */
+static void behind_last(struct completion *c, const char *separators)
+{
+	for (const char *p = c->text; *p; p++)
+		if (strchr(separators, *p))
+			c->text = p + 1;
+}
+
+static void add_words(struct completion *c, const char *words, const char *suffix)
+{
+	for (size_t n; *words; words += n + !!words[n]) {
+		n = strcspn(words, " ");
+		candidates_add(c, NULL, "%.*s%s", (int)n, words, suffix);
+	}
+}
+
+/* ── Files ──────────────────────────────────────────────────────────────────────────────── */
+
+/* The paths that fit a pattern, for globfree(3). */
+static glob_t paths(const char *fmt, ...) _printf_(1, 2);
+static glob_t paths(const char *fmt, ...)
+{
+	char pattern[PATH_MAX];
+	glob_t g = {};
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(pattern, sizeof(pattern), fmt, ap);
+	va_end(ap);
+	glob(pattern, GLOB_NOSORT | GLOB_BRACE, NULL, &g);
+	return g;
+}
+
+/* The part of a path that has n others behind it. */
+struct part {
+	char s[256];
+};
+
+static struct part part_of(const char *path, int n)
+{
+	const char *end = path + strlen(path), *p = end;
+	struct part part;
+
+	for (;; n--) {
+		while (p > path && p[-1] != '/')
+			p--;
+		if (n == 0 || p == path)
+			break;
+		end = --p;
+	}
+	snprintf(part.s, sizeof(part.s), "%.*s", (int)(end - p), p);
+	return part;
+}
+
+/* The first line of a file; false: there is none. */
+static bool first_line(const char *path, char *line, int size)
+{
+	_cleanup_fclose_ FILE *f = fopen(path, "re");
+
+	if (!f || !fgets(line, size, f))
+		return false;
+	line[strcspn(line, "\n")] = '\0';
+	return true;
+}
+
+static void find_tasks(struct completion *c)
+{
+	_cleanup_(globfree) glob_t g = paths("/proc/[0-9]*/comm");
+	char comm[64];
+
+	behind_last(c, c->kind == COMPLETE_PIDS ? "," : "");
+	for (size_t i = 0; i < g.gl_pathc; i++) {
+		if (!first_line(g.gl_pathv[i], comm, sizeof(comm)))
+			continue;
+		if (c->kind == COMPLETE_PIDS)
+			candidates_add(c, comm, "%s", part_of(g.gl_pathv[i], 1).s);
+		else
+			candidates_add(c, NULL, "%s", comm);
+	}
+}
+
+static void find_instances(struct completion *c)
+{
+	_cleanup_(globfree) glob_t g = paths("{/run,/etc}/perfpersist-*");
+
+	for (size_t i = 0; i < g.gl_pathc; i++)
+		candidates_add(c, NULL, "%s", strchr(part_of(g.gl_pathv[i], 0).s, '-') + 1);
+}
+
+static void find_cpus(struct completion *c)
+{
+	const char *begin = c->text;
+	char all[1024];
+
+	behind_last(c, ",-");
+	if (!first_line("/sys/devices/system/cpu/online", all, sizeof(all)))
+		return;
+	if (c->text == begin)
+		candidates_add(c, NULL, "%s", all);
+	for (char *p = all; *p >= '0' && *p <= '9'; p += *p == ',') {
+		unsigned long first = strtoul(p, &p, 10), last = first;
+
+		if (*p == '-')
+			last = strtoul(p + 1, &p, 10);
+		for (; first <= last; first++)
+			candidates_add(c, NULL, "%lu", first);
+	}
+}
+
+static void find_cgroups(struct completion *c)
+{
+	const char *root = access("/sys/fs/cgroup/cgroup.controllers", F_OK) == 0
+				   ? "/sys/fs/cgroup"
+				   : "/sys/fs/cgroup/unified";
+	_cleanup_(globfree) glob_t g = paths("%s%s*/", root, *c->text ? c->text : "/");
+
+	for (size_t i = 0; i < g.gl_pathc; i++)
+		candidates_add(c, NULL, "%s", g.gl_pathv[i] + strlen(root));
+}
+
+static void find_saves(struct completion *c)
+{
+	_cleanup_free_ struct perfpersist_saved *saves = NULL;
+	size_t n = 0;
+
+	c->how = "directory";
+	if (perfpersist_saves(c->call.connect.instance, &saves, &n) < 0)
+		return;
+	for (size_t i = 0; i < n; i++)
+		candidates_add(c, NULL, "%s", saves[i].name);
+}
+
+/* ── Our events ─────────────────────────────────────────────────────────────────────────── */
+
+/* A namespace (name empty), or an event in it. */
+static void add_event(struct completion *c, const char *ns, const char *name)
+{
+	if (c->kind == COMPLETE_NAMESPACE)
+		candidates_add(c, NULL, "%s", ns);
+	else if (c->kind != COMPLETE_NAME)
+		candidates_add(c, NULL, "%s/", ns);
+	if (!name_is_valid(name) || (c->kind != COMPLETE_NAME && c->kind != COMPLETE_NAMES))
+		return;
+	candidates_add(c, NULL, "%s/%s", ns, name);
+	/* Without `default`, once it is clear that one of these is meant. */
+	if (*c->text && !strchr(c->text, '/') && !strcmp(ns, "default"))
+		candidates_add(c, NULL, "%s", name);
+}
+
+/* The library: the daemon, or a save. */
+static void ask(struct completion *c)
+{
+	_cleanup_(cleanup_perfpersist) struct perfpersist *p = NULL;
+	_cleanup_free_ struct perfpersist_info *infos = NULL;
+	size_t n = 0;
+
+	alarm(DAEMON_SECONDS);
+	c->call.connect.sz = sizeof(c->call.connect);
+	if (perfpersist_connect(&c->call.connect, &p) < 0 ||
+	    perfpersist_list(p, NULL, &infos, &n) < 0)
+		return;
+	for (size_t i = 0; i < n; i++)
+		if (c->kind == COMPLETE_ID)
+			candidates_add(c, NULL, "%" PRIu64, infos[i].id);
+		else
+			add_event(c, infos[i].ns, infos[i].name);
+}
+
+static void find_ids(struct completion *c, const char *place)
+{
+	_cleanup_(globfree) glob_t g = paths("%s/by-id/*", place);
+	_cleanup_(globfree) glob_t unreadable = paths("%s/by-id", place);
+
+	for (size_t i = 0; i < g.gl_pathc; i++)
+		candidates_add(c, NULL, "%s", part_of(g.gl_pathv[i], 0).s);
+	if (unreadable.gl_pathc && access(unreadable.gl_pathv[0], R_OK) < 0)
+		ask(c);
+}
+
+static void find_names(struct completion *c, const char *place)
+{
+	_cleanup_(globfree) glob_t g = paths("%s/[a-zA-Z_]*/", place);
+	bool all_readable = true;
+
+	for (size_t i = 0; i < g.gl_pathc; i++) {
+		_cleanup_(globfree) glob_t events = paths("%s[a-zA-Z_]*", g.gl_pathv[i]);
+		struct part ns = part_of(g.gl_pathv[i], 1);
+
+		if (!strcmp(ns.s, "by-id"))
+			continue;
+		add_event(c, ns.s, "");
+		for (size_t k = 0; k < events.gl_pathc; k++)
+			add_event(c, ns.s, part_of(events.gl_pathv[k], 0).s);
+		/* Who owns a namespace, and is not in its group, cannot list its folder. */
+		all_readable = all_readable && access(g.gl_pathv[i], R_OK) == 0;
+	}
+	if (!all_readable)
+		ask(c);
+}
+
+static void find_events(struct completion *c)
+{
+	const struct perfpersist_options *o = &c->call.connect;
+	char place[128];
+
+	if (o->saved || o->socket)
+		return ask(c);
+	snprintf(place, sizeof(place), "/run/perfpersist%s%s/registry", o->instance ? "-" : "",
+		 o->instance ?: "");
+	if (c->kind == COMPLETE_ID)
+		find_ids(c, o->registry ?: place);
+	else
+		find_names(c, o->registry ?: place);
+}
+
+/* ── perf's events ──────────────────────────────────────────────────────────────────────── */
+
+/* What every machine may count. */
+#define COUNTERS                                                                                 \
+	"cpu-clock task-clock page-faults minor-faults major-faults context-switches "           \
+	"cpu-migrations alignment-faults emulation-faults cgroup-switches cpu-cycles cycles "    \
+	"instructions cache-references cache-misses branch-instructions branches branch-misses " \
+	"bus-cycles ref-cycles stalled-cycles-frontend stalled-cycles-backend L1-dcache-loads "  \
+	"L1-dcache-load-misses LLC-loads LLC-load-misses dTLB-load-misses iTLB-load-misses"
+
+#define DEVICES "/sys/bus/event_source/devices"
+
+static const char *tracefs(void)
+{
+	return access("/sys/kernel/tracing/events", F_OK) == 0 ? "/sys/kernel/tracing"
+							       : "/sys/kernel/debug/tracing";
+}
+
+/* Whether an event ends with these n bytes, at the comma behind them: within a PMU's terms or a
+ * probe's arguments it does not. */
+static bool is_whole(const char *text, size_t n)
+{
+	const char *paren = memchr(text, '(', n), *slash = memchr(text, '/', n);
+
+	if (paren)
+		return memchr(paren, ')', n - (size_t)(paren - text));
+	return !slash || memchr(text, ':', n) ||
+	       memchr(slash + 1, '/', n - (size_t)(slash + 1 - text));
+}
+
+static void find_tracepoints(struct completion *c)
+{
+	size_t n = strcspn(c->text, ":");
+	_cleanup_(globfree) glob_t g = paths("%s/events/%.*s/*/format", tracefs(), (int)n, c->text);
+
+	c->text += n + 1;
+	for (size_t i = 0; i < g.gl_pathc; i++)
+		candidates_add(c, NULL, "%s", part_of(g.gl_pathv[i], 1).s);
+}
+
+static void find_functions(struct completion *c)
+{
+	_cleanup_fclose_ FILE *f = fopen("/proc/kallsyms", "re");
+	_cleanup_free_ char *line = NULL;
+	char type, name[256];
+	size_t size = 0;
+
+	c->text = strchr(c->text, ':') + 1;
+	if (!*c->text || !c->text[1])
+		return; /* too many */
+	while (f && getline(&line, &size, f) > 0)
+		if (sscanf(line, "%*s %c %255s", &type, name) == 2 && (type == 't' || type == 'T'))
+			candidates_add(c, NULL, "%s", name);
+}
+
+static void find_pmu_events(struct completion *c)
+{
+	size_t n = strcspn(c->text, "/");
+	_cleanup_(globfree) glob_t g = paths(DEVICES "/%.*s/events/*", (int)n, c->text);
+
+	c->text += n + 1;
+	for (size_t i = 0; i < g.gl_pathc; i++) {
+		struct part event = part_of(g.gl_pathv[i], 0);
+
+		if (!strchr(event.s, '.')) /* .scale, .unit, .snapshot */
+			candidates_add(c, NULL, "%s/", event.s);
+	}
+}
+
+static void find_kinds(struct completion *c)
+{
+	_cleanup_(globfree) glob_t systems = paths("%s/events/*/enable", tracefs());
+	_cleanup_(globfree) glob_t pmus = paths(DEVICES "/*/events");
+
+	add_words(c, COUNTERS, "");
+	add_words(c, "mem kprobe kretprobe uprobe uretprobe usdt", ":");
+	for (size_t i = 0; i < systems.gl_pathc; i++)
+		candidates_add(c, NULL, "%s:", part_of(systems.gl_pathv[i], 1).s);
+	for (size_t i = 0; i < pmus.gl_pathc; i++)
+		candidates_add(c, NULL, "%s/", part_of(pmus.gl_pathv[i], 1).s);
+}
+
+static bool begins(const char *text, const char *prefix)
+{
+	return !strncmp(text, prefix, strlen(prefix));
+}
+
+static void find_perf_events(struct completion *c)
+{
+	for (const char *p = c->text; (p = strchr(p, ',')); p++)
+		if (is_whole(c->text, (size_t)(p - c->text)))
+			c->text = p + 1;
+	if (begins(c->text, "uprobe:") || begins(c->text, "uretprobe:") ||
+	    begins(c->text, "usdt:")) {
+		c->text = strchr(c->text, ':') + 1;
+		c->how = "file:";
+	} else if (begins(c->text, "kprobe:") || begins(c->text, "kretprobe:")) {
+		find_functions(c);
+	} else if (strchr(c->text, ':')) {
+		find_tracepoints(c);
+	} else if (strchr(c->text, '/')) {
+		find_pmu_events(c);
+	} else {
+		find_kinds(c);
+	}
+}
+
+/* ── By kind ────────────────────────────────────────────────────────────────────────────── */
+
+static void find_files(struct completion *c)
+{
+	c->how = c->kind == COMPLETE_FILE ? "file" : "directory";
+}
+
+static void find_verbs(struct completion *c)
+{
+	for (const struct verb *const *v = verbs; *v; v++)
+		candidates_add(c, (*v)->summary, "%s", (*v)->name);
+}
+
+static void find_words(struct completion *c)
+{
+	behind_last(c, ",+-");
+	add_words(c, c->option->words, "");
+}
+
+void candidates_find(struct completion *c)
+{
+	static void (*const find[])(struct completion *) = {
+		[COMPLETE_WORDS] = find_words,	      [COMPLETE_FILE] = find_files,
+		[COMPLETE_DIRECTORY] = find_files,    [COMPLETE_VERB] = find_verbs,
+		[COMPLETE_NAME] = find_events,	      [COMPLETE_NAMESPACE] = find_events,
+		[COMPLETE_NAMES] = find_events,	      [COMPLETE_NEW_NAME] = find_events,
+		[COMPLETE_ID] = find_events,	      [COMPLETE_EVENT] = find_perf_events,
+		[COMPLETE_CPUS] = find_cpus,	      [COMPLETE_CGROUP] = find_cgroups,
+		[COMPLETE_INSTANCE] = find_instances, [COMPLETE_SAVE] = find_saves,
+		[COMPLETE_PIDS] = find_tasks,	      [COMPLETE_TASK] = find_tasks,
+	};
+
+	if (find[c->kind])
+		find[c->kind](c);
+}
