@@ -650,6 +650,109 @@ uint64_t perfpersist_follow_delay(struct perfpersist_follow *f);
 
 void perfpersist_follow_free(struct perfpersist_follow *f);
 
+/* ── Several events ─────────────────────────────────────────────────────────────────────── */
+
+/*
+ * Several events at nearly one moment: snapshots of all of them, one right after the other, and
+ * their records in order of time.
+ */
+struct perfpersist_interleave;
+
+/* Takes the snapshots. events need not live on. -ENOMEM. */
+int perfpersist_interleave_new(struct perfpersist_event *const *events, size_t n,
+			       struct perfpersist_interleave **ret);
+
+/* The next record of all events, oldest first, and the index in events[] of the one that it is of;
+ * among records of one time those of the earlier event come first. 1 with both filled; 0 at the
+ * end. Pointers are valid as long as i. */
+int perfpersist_interleave_next(struct perfpersist_interleave *i, struct perfpersist_sample *ret,
+				size_t *ret_event);
+
+/* An event as it was just before its snapshot, with its counts. -EINVAL: there is no such event. */
+int perfpersist_interleave_info(struct perfpersist_interleave *i, size_t event,
+				struct perfpersist_info *ret);
+
+/* After the end: the time (CLOCK_MONOTONIC, ns) before which records of an event have been
+ * overwritten; 0: none has been. */
+uint64_t perfpersist_interleave_begin(struct perfpersist_interleave *i, size_t event);
+
+/* Rings of which not all could be read. */
+size_t perfpersist_interleave_damaged(struct perfpersist_interleave *i);
+void perfpersist_interleave_free(struct perfpersist_interleave *i);
+
+/*
+ * Several events as they go on: the records of all of them, each once or counted as overwritten, in
+ * order of time, and what becomes of the events. Records come a few milliseconds late, because a
+ * recorder writes one a moment after it took the time. For event loops: poll the descriptor for
+ * POLLIN, for perfpersist_stream_delay() at most; then perfpersist_stream_dispatch(), and then
+ * perfpersist_stream_next() until it returns 0. Nothing here waits, but for the daemon's answers.
+ */
+struct perfpersist_stream;
+
+struct perfpersist_stream_options {
+	size_t sz;
+	bool wakeup; /* be woken by records instead of looking for them; all events must have been
+		       * created with PERFPERSIST_WAKEUP */
+	bool at_once; /* records are not late: in order of time among those that one dispatch finds */
+};
+
+/* p is the stream's from here on, and freed with it, unless this fails; until then it may be used
+ * for other calls, and perfpersist_error(p) tells of the stream's failures, too. The daemon tells
+ * over it what becomes of events. NULL: nobody does; an event then ends when it gets new rings.
+ * opts may be NULL. -EINVAL, -EMFILE, -ENOMEM. */
+int perfpersist_stream_new(struct perfpersist *p, const struct perfpersist_stream_options *opts,
+			   struct perfpersist_stream **ret);
+
+/* Follows e, too, which need not live on; newest as for perfpersist_follow_new(). Returns its
+ * number: 0, 1, … -ENOMEM; with `wakeup` also as perfpersist_wakeup() and perfpersist_watch(). */
+int perfpersist_stream_add(struct perfpersist_stream *s, struct perfpersist_event *e,
+			   size_t newest);
+
+enum perfpersist_stream_kind {
+	PERFPERSIST_STREAM_RECORD = 1,
+	PERFPERSIST_STREAM_OVERWRITTEN = 2, /* so many records were, before they could be read */
+	PERFPERSIST_STREAM_RESIZED = 3,	    /* it has other rings, read from their beginning */
+	PERFPERSIST_STREAM_REPLACED = 4,    /* by another event of that name, read likewise */
+	PERFPERSIST_STREAM_DELETED = 5,	    /* the event is gone, and this is its last */
+	PERFPERSIST_STREAM_PAUSED = 6,
+	PERFPERSIST_STREAM_RESUMED = 7,
+	PERFPERSIST_STREAM_UNATTENDED = 8, /* the daemon is gone: nobody tells or wakes any more,
+					    * and records are looked for instead */
+	PERFPERSIST_STREAM_END = 9, /* all events are gone, or the stream was stopped; the last */
+};
+
+struct perfpersist_stream_item {
+	size_t sz;
+	uint32_t kind;	/* enum perfpersist_stream_kind */
+	size_t event;	/* its number; of UNATTENDED and END: 0 */
+	uint64_t time;	/* CLOCK_MONOTONIC, ns: of the record, else when it was found; of END: 0 */
+	uint64_t count; /* OVERWRITTEN */
+	bool gap; /* RESIZED, REPLACED: there were other rings in between that nobody has read */
+	struct perfpersist_sample sample; /* RECORD */
+};
+
+/* Looks what has become of the events and what there is to read. 0; 1: there is more, so come again
+ * when all was given out, without waiting. -EBADMSG (a ring is damaged), -ENOMEM, or as
+ * perfpersist_open(); what was found before is given out all the same. */
+int perfpersist_stream_dispatch(struct perfpersist_stream *s);
+
+/* What comes next. 1 with *ret filled (its sz set), valid until the next dispatch; 0: nothing until
+ * then; -EINVAL. */
+int perfpersist_stream_next(struct perfpersist_stream *s, struct perfpersist_stream_item *ret);
+
+/* An event as its records are to be understood: another one after RESIZED and REPLACED, and then
+ * the one before is valid until the next of these. NULL: there is none of that number. */
+struct perfpersist_event *perfpersist_stream_event(struct perfpersist_stream *s, size_t event);
+
+/* What to poll (it stays the stream's), and for how long, in nanoseconds. */
+int perfpersist_stream_fd(struct perfpersist_stream *s);
+uint64_t perfpersist_stream_delay(struct perfpersist_stream *s);
+
+/* What is recorded from now on is not wanted any more: dispatch as long as that returns 1; what was
+ * recorded before is given out, and then END. */
+void perfpersist_stream_stop(struct perfpersist_stream *s);
+void perfpersist_stream_free(struct perfpersist_stream *s);
+
 /* ── perf.data ──────────────────────────────────────────────────────────────────────────── */
 
 /*

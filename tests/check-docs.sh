@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # The documents' links lead to existing files and headings, the README names every page, and the
-# program in docs/program.md compiles without a warning and links with both libraries.
+# programs in docs/program.md compile without a warning and link with both libraries.
 set -u -o pipefail
 cd "$(dirname "$0")/.." || exit 1
 BUILD=$(cd "${BUILD:-build}" && pwd) || exit 1
@@ -41,19 +41,25 @@ done
 
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
-# shellcheck disable=SC2016
-sed -n '/^```c$/,/^```$/p' docs/program.md | sed '/^```/d' >"$dir/newest.c"
-[ -s "$dir/newest.c" ] || fail "docs/program.md has no program in C"
+awk -v dir="$dir" '/^```c$/ { n++; on = 1; next } /^```$/ { on = 0 } on { print >(dir "/" n ".c") }' docs/program.md
+[ -s "$dir/2.c" ] || fail "docs/program.md does not have two programs in C"
 
 flags=(-std=gnu17 -O2 -Wall -Wextra -Wformat=2 -Wshadow -Werror -Iclient)
-"$CC" "${flags[@]}" -o "$dir/newest" "$dir/newest.c" "$BUILD/libperfpersist.a" || exit 1
-"$CC" "${flags[@]}" -o "$dir/newest" "$dir/newest.c" "$BUILD/libperfpersist.so.0" || exit 1
+for program in "$dir"/*.c; do
+	"$CC" "${flags[@]}" -o "${program%.c}" "$program" "$BUILD/libperfpersist.a" || exit 1
+	"$CC" "${flags[@]}" -o "${program%.c}" "$program" "$BUILD/libperfpersist.so.0" || exit 1
+done
 
-# Without such a daemon, or when it is refused, it says what is wrong and does not crash.
-LD_LIBRARY_PATH=$BUILD "$dir/newest" nowhere nothing 2>"$dir/stderr"
-code=$?
-if [ $code -ne 1 ] || [ ! -s "$dir/stderr" ]; then
-	fail "the program exits with $code: $(<"$dir/stderr")"
-fi
-echo "$links links; the program says: $(<"$dir/stderr")"
+# Without such a daemon, or when it is refused, each says what is wrong and does not crash.
+# says NUMBER ARGUMENT…
+says() {
+	LD_LIBRARY_PATH=$BUILD "$dir/$1" "${@:2}" 2>"$dir/stderr"
+	code=$?
+	if [ $code -ne 1 ] || [ ! -s "$dir/stderr" ]; then
+		fail "program $1 exits with $code: $(<"$dir/stderr")"
+	fi
+}
+says 2 no-namespace
+says 1 nowhere nothing
+echo "$links links; the programs say: $(<"$dir/stderr")"
 exit $failed

@@ -57,6 +57,7 @@ $c/perfdata    | proto client
 $c/request     | proto client $c/rings
 $c/local       | proto client $c/rings $c/request
 $c/daemon      | proto client $c/rings $c/request $c/local
+$c/stream      | proto client $c/rings $c/request $c/daemon
 
 $p/completion  | | $own $p/perfctl.h
 $p/output      | | $own $p/perfctl.h

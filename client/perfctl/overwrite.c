@@ -46,7 +46,7 @@ int overwrite(struct call *call, struct perfpersist *p, char **names, size_t n_n
 		if (signals_take(SIGUSR2))
 			code = write_one(call, p, names, n_names, selection, output);
 		else
-			signals_wait(until - now, -1, -1);
+			signals_wait(until - now, -1);
 	}
 	return code == EXIT_OK ? write_one(call, p, names, n_names, selection, output) : code;
 }

@@ -132,7 +132,7 @@ void signals_catch_also(int number);
 bool signals_take(int number);
 
 /* Waits for that, at most so many nanoseconds; fd (or -1) ends it too when it can be read. */
-void signals_wait(uint64_t nsec, int fd, int other_fd);
+void signals_wait(uint64_t nsec, int fd);
 
 /* ── inherit.c ── */
 

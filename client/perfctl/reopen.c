@@ -200,7 +200,7 @@ static int run(struct call *call)
 	if (call->command)
 		return run_with_rings(e, info.ns, info.name, call->command);
 	if (o.follow.on)
-		return follow(call, p, TAKE_PTR(e), &o.name, &o.follow, newest_of(&o));
+		return follow(call, TAKE_PTR(p), e, &o.name, &o.follow, newest_of(&o));
 	return print_event(call, p, e, &info, newest_of(&o));
 }
 

@@ -70,16 +70,15 @@ bool signals_caught(void)
 	return sigismember(&pending, SIGINT) == 1 || sigismember(&pending, SIGTERM) == 1;
 }
 
-void signals_wait(uint64_t nsec, int fd, int other_fd)
+void signals_wait(uint64_t nsec, int fd)
 {
 	struct timespec t = { .tv_sec = (time_t)(nsec / 1000000000),
 			      .tv_nsec = (long)(nsec % 1000000000) };
-	struct pollfd fds[] = { { .fd = fd, .events = POLLIN },
-				{ .fd = other_fd, .events = POLLIN } };
+	struct pollfd pfd = { .fd = fd, .events = POLLIN };
 	sigset_t none;
 
 	if (caught)
 		return;
 	sigemptyset(&none);
-	ppoll(fds, ARRAY_SIZE(fds), &t, &none);
+	ppoll(&pfd, 1, &t, &none);
 }

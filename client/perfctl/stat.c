@@ -287,7 +287,7 @@ static int run_stat(struct stat *st)
 	st->began = st->looked = pp_clock_ns(CLOCK_MONOTONIC);
 	signals_catch();
 	while (!r && !signals_caught() && !ferror(stdout)) {
-		signals_wait(st->interval * 1000000, -1, -1);
+		signals_wait(st->interval * 1000000, -1);
 		if (signals_caught())
 			break;
 		r = look(st);

@@ -180,7 +180,7 @@ static int top(struct top *t)
 
 	signals_catch();
 	while (!r && !signals_caught() && !ferror(stdout)) {
-		signals_wait(t->interval, -1, -1);
+		signals_wait(t->interval, -1);
 		if (signals_caught())
 			break;
 		r = look(t);

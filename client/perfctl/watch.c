@@ -101,7 +101,7 @@ static int watch(struct perfpersist *p, struct watch *w)
 
 	signals_catch();
 	while (!signals_caught() && !ferror(stdout) && w->left != 0) {
-		signals_wait(UINT64_MAX / 4, perfpersist_fd(p), -1);
+		signals_wait(UINT64_MAX / 4, perfpersist_fd(p));
 		r = perfpersist_dispatch(p);
 		if (r < 0)
 			return call_failed(p, r);

@@ -9,116 +9,94 @@
 
 struct following {
 	const struct call *call;
-	struct perfpersist *p;
-	struct follower *f;
+	const struct event_name *name;
+	const struct follow_options *options;
+	struct perfpersist_stream *stream;
 	struct sources sources;
-	bool ended;
-	uint64_t told; /* records overwritten unread that have been told of */
+	uint64_t printed, overwritten;
+	bool is_gone, ended;
 };
 
-static void tell_overwritten(struct following *w)
+static void print_record(struct following *w, const struct perfpersist_sample *sample)
 {
-	const struct event_name *name = follower_name(w->f);
-	uint64_t read, overwritten, n;
+	struct source *source = sources_of(&w->sources, sample);
 
-	follower_counts(w->f, &read, &overwritten);
-	if (overwritten <= w->told)
+	/* Of what has been found, nothing more is printed; but what was overwritten is counted. */
+	if (signals_caught() || ferror(stdout))
 		return;
-	n = overwritten - w->told;
+	if (w->call->json)
+		record_json(source, sample, 0, stdout);
+	else
+		record_print(source, sample, 0, stdout);
+	w->printed++;
+}
+
+static void tell_overwritten(struct following *w, uint64_t n)
+{
 	fflush(stdout);
 	fprintf(stderr,
 		"perfctl: %" PRIu64 " record%s of %s/%s were overwritten before they could be "
 		"read; a larger buffer (`perfctl change -m`) holds more\n",
-		n, n == 1 ? "" : "s", name->ns, name->name);
-	w->told = overwritten;
+		n, n == 1 ? "" : "s", w->name->ns, w->name->name);
+	w->overwritten += n;
 }
 
-/* Prints all there is to read just now. 0; -errno. */
-static int drain(struct following *w)
+static int open_again(struct following *w, bool gap)
 {
-	struct perfpersist_sample sample;
-	int r;
-
-	while ((r = follower_next(w->f, &sample)) > 0) {
-		struct source *source = sources_of(&w->sources, &sample);
-
-		if (w->call->json)
-			record_json(source, &sample, 0, stdout);
-		else
-			record_print(source, &sample, 0, stdout);
-		if (signals_caught() || ferror(stdout))
-			break;
-	}
-	fflush(stdout);
-	tell_overwritten(w);
-	return r < 0 ? r : 0;
-}
-
-static int open_again(struct following *w)
-{
-	const struct event_name *name = follower_name(w->f);
-	bool gap = false;
-	int r;
-
 	/* They are the old event's, which goes. */
 	sources_done(&w->sources);
-	w->sources = (struct sources){};
-	r = follower_open_again(w->f, &gap);
-	if (r == FOLLOWER_ENDED)
-		w->ended = true;
-	if (r < 0 || w->ended)
-		return r < 0 ? r : 0;
 	fprintf(stderr, "perfctl: %s/%s has new buffers, which are followed from here on%s\n",
-		name->ns, name->name,
+		w->name->ns, w->name->name,
 		gap ? "; there were others in between, and what they held was not read" : "");
-	return sources_open(follower_event(w->f), &w->sources);
+	return sources_open(perfpersist_stream_event(w->stream, 0), &w->sources);
 }
 
-/* Has the event come to an end, or to other rings? */
-static int look_around(struct following *w)
+static int take_item(struct following *w, const struct perfpersist_stream_item *item)
 {
-	int r, state = follower_look_around(w->f);
-
-	if (state <= 0)
-		return state;
-	r = drain(w);
-	if (r < 0)
-		return r;
-	if (state == FOLLOWER_REPLACED)
-		return open_again(w);
-	w->ended = true;
+	switch (item->kind) {
+	case PERFPERSIST_STREAM_RECORD:
+		print_record(w, &item->sample);
+		break;
+	case PERFPERSIST_STREAM_OVERWRITTEN:
+		tell_overwritten(w, item->count);
+		break;
+	case PERFPERSIST_STREAM_RESIZED:
+	case PERFPERSIST_STREAM_REPLACED:
+		return open_again(w, item->gap);
+	case PERFPERSIST_STREAM_DELETED:
+		w->is_gone = true;
+		break;
+	case PERFPERSIST_STREAM_UNATTENDED:
+		if (w->options->wakeup)
+			fprintf(stderr, "perfctl: the daemon is gone, and nobody wakes any more; "
+					"looking for records instead\n");
+		break;
+	case PERFPERSIST_STREAM_END:
+		w->ended = true;
+		break;
+	default:
+		break;
+	}
 	return 0;
 }
 
-/* The daemon's end, or one of its notices: either is worth a look, once. */
-static void hear(struct following *w)
+/* Prints all there is to read just now. 0; 1: there is more; -errno. */
+static int go_round(struct following *w)
 {
-	if (perfpersist_dispatch(w->p) < 0 && follower_deserted(w->f))
-		fprintf(stderr, "perfctl: the daemon is gone, and nobody wakes any more; "
-				"looking for records instead\n");
-}
+	struct perfpersist_stream_item item = { .sz = sizeof(item) };
+	int taken = 0, r = perfpersist_stream_dispatch(w->stream);
 
-static void wait_for_more(struct following *w)
-{
-	bool listens = follower_listens(w->f);
-
-	signals_wait(follower_delay(w->f), follower_wakeup(w->f),
-		     listens ? perfpersist_fd(w->p) : -1);
-	if (listens)
-		hear(w);
-	follower_woken(w->f);
-}
-
-static void summarize(struct following *w)
-{
-	const struct event_name *name = follower_name(w->f);
-	uint64_t read, overwritten;
-
-	follower_counts(w->f, &read, &overwritten);
+	while (taken >= 0 && perfpersist_stream_next(w->stream, &item) > 0)
+		taken = take_item(w, &item);
 	fflush(stdout);
+	return taken < 0 ? taken : r;
+}
+
+static void summarize(const struct following *w)
+{
 	fprintf(stderr, "%s/%s: %" PRIu64 " record%s printed, %" PRIu64 " overwritten unread%s\n",
-		name->ns, name->name, read, read == 1 ? "" : "s", overwritten,
-		w->ended ? "; the event is gone" : "");
+		w->name->ns, w->name->name, w->printed, w->printed == 1 ? "" : "s", w->overwritten,
+		w->is_gone ? "; the event is gone" : "");
 }
 
 static int run(struct following *w)
@@ -127,11 +105,10 @@ static int run(struct following *w)
 
 	signals_catch();
 	while (r >= 0 && !w->ended && !signals_caught() && !ferror(stdout)) {
-		r = drain(w);
-		if (r >= 0)
-			r = look_around(w);
-		if (r >= 0 && !w->ended)
-			wait_for_more(w);
+		r = go_round(w);
+		if (r == 0 && !w->ended)
+			signals_wait(perfpersist_stream_delay(w->stream),
+				     perfpersist_stream_fd(w->stream));
 	}
 	summarize(w);
 	return r;
@@ -140,19 +117,27 @@ static int run(struct following *w)
 int follow(const struct call *call, struct perfpersist *p, struct perfpersist_event *e,
 	   const struct event_name *name, const struct follow_options *options, uint64_t newest)
 {
-	struct following w = { .call = call, .p = p };
-	int r = follower_new(p, e, name, options, newest, &w.f);
+	struct perfpersist_stream_options o = {
+		.sz = sizeof(o),
+		.wakeup = options->wakeup,
+		.at_once = true,
+	};
+	struct following w = { .call = call, .name = name, .options = options };
+	int code = EXIT_OK, r = perfpersist_stream_new(p, &o, &w.stream);
 
-	if (r < 0)
-		return call_failed(p, r);
-	r = sources_open(follower_event(w.f), &w.sources);
+	if (r < 0) {
+		code = call_failed(p, r);
+		perfpersist_free(p);
+		return code;
+	}
+	r = perfpersist_stream_add(w.stream, e, newest);
+	if (r >= 0)
+		r = sources_open(e, &w.sources);
 	if (r >= 0)
 		r = run(&w);
+	if (r < 0)
+		code = call_failed(p, r);
 	sources_done(&w.sources);
-	follower_free(w.f);
-	if (r == -EBADMSG) {
-		complain("cannot go on reading %s/%s: a ring is damaged", name->ns, name->name);
-		return EXIT_FAILED;
-	}
-	return r < 0 ? call_failed(p, r) : EXIT_OK;
+	perfpersist_stream_free(w.stream);
+	return r == -EBADMSG ? EXIT_FAILED : code;
 }

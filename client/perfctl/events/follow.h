@@ -2,8 +2,15 @@
 /* Following an event on the terminal: its records as they come, until a signal or its end. */
 #pragma once
 
-#include "client/perfctl/events/follower.h"
+#include "client/perfctl/perfctl.h"
 
-/* Takes over e. newest: how many records to begin with. Returns an exit code. */
+struct follow_options {
+	bool on;
+	bool wakeup; /* be woken, instead of looking */
+	bool copies; /* of the rings, also where the rings themselves could be had */
+};
+
+/* Takes over p, over which e was opened. newest: how many records to begin with. Returns an exit
+ * code. */
 int follow(const struct call *call, struct perfpersist *p, struct perfpersist_event *e,
 	   const struct event_name *name, const struct follow_options *options, uint64_t newest);

@@ -4,38 +4,26 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "client/perfctl/events/follower.h"
-#include "client/perfctl/events/reorder.h"
 #include "client/perfctl/output/dated.h"
 #include "client/perfctl/print/info.h"
 #include "client/perfctl/print/rates.h"
 #include "proto/clock.h"
 
-/* What is read at once, of all events together. */
-#define HELD_MAX (64U << 20)
-/* For so long after its time a record may still be on its way into its ring: an interrupt or two.
- */
-#define UNDER_WAY 5000000ULL
-
 struct followed {
 	struct event_name name;
-	struct follower *f;
 	int number; /* in the file */
-	bool ended;
-	uint64_t overwritten; /* unread, of those that are in a file */
 };
 
 struct recording {
 	struct call *call;
-	struct perfpersist *p; /* ours alone */
+	struct perfpersist *p; /* the stream's */
+	struct perfpersist_stream *stream;
 	struct recording_options options;
 	struct followed *all;
 	size_t n;
-	struct reorder *reorder;
 	bool deserted; /* the daemon is gone */
+	bool ended;    /* all events are gone */
 	bool has_complained;
-	uint64_t stop; /* CLOCK_MONOTONIC, ns: what is of later is not wanted any more; 0: not known
-			*/
 
 	struct outfile out; /* that is being written */
 	struct perfpersist_perfdata *data;
@@ -45,7 +33,7 @@ struct recording {
 
 	struct dated dated; /* files that are done */
 	uint64_t bytes;	    /* in these */
-	uint64_t all_samples, all_files;
+	uint64_t all_samples, all_files, overwritten;
 };
 
 /* ── files ──────────────────────────────────────────────────────────────────────────────── */
@@ -105,9 +93,8 @@ static int open_file(struct recording *recording)
 	o.pipe = outfile_is_stdout(&recording->out);
 	r = perfpersist_perfdata_new(recording->out.fd, &o, &recording->data);
 	for (size_t i = 0; r >= 0 && i < recording->n; i++) {
-		/* Of one that has ended, records may be held back still. */
 		r = perfpersist_perfdata_event(recording->data,
-					       follower_event(recording->all[i].f));
+					       perfpersist_stream_event(recording->stream, i));
 		recording->all[i].number = r;
 	}
 	recording->opened = pp_clock_ns(CLOCK_MONOTONIC);
@@ -178,13 +165,16 @@ static bool is_full(const struct recording *recording)
 		       recording->options.max_size;
 }
 
-static int write_sample(void *userdata, int event, const struct perfpersist_sample *sample)
+static int write_sample(struct recording *recording, size_t event,
+			const struct perfpersist_sample *sample)
 {
-	struct recording *recording = userdata;
-	int r;
+	struct selection *selection = recording->options.selection;
+	int r = selection_learn(selection, sample->pid, sample->tid);
 
-	if (is_full(recording))
-		return 0;
+	if (r < 0 || is_full(recording) ||
+	    !selection_wants_when(selection, sample->time, sample->cpu) ||
+	    !selection_wants_whose(selection, sample->pid, sample->tid))
+		return r;
 	if (recording->options.switch_size && recording->samples &&
 	    perfpersist_perfdata_bytes(recording->data) >= recording->options.switch_size) {
 		r = recording_switch(recording);
@@ -197,155 +187,83 @@ static int write_sample(void *userdata, int event, const struct perfpersist_samp
 	return perfpersist_perfdata_sample(recording->data, recording->all[event].number, sample);
 }
 
-/* Takes in what there is; *ret_until: up to where nothing older can come any more. */
-static int read_one(struct recording *recording, size_t i, uint64_t now, uint64_t *ret_until)
-{
-	struct followed *w = &recording->all[i];
-	struct perfpersist_sample s;
-	uint64_t last = now;
-	int r;
-
-	while ((r = follower_next(w->f, &s)) > 0) {
-		last = s.time;
-		if (recording->stop && s.time > recording->stop) {
-			r = 0;
-			break;
-		}
-		if (selection_learn(recording->options.selection, s.pid, s.tid) < 0)
-			r = -ENOMEM;
-		else if (selection_wants_when(recording->options.selection, s.time, s.cpu) &&
-			 selection_wants_whose(recording->options.selection, s.pid, s.tid))
-			r = reorder_push(recording->reorder, (int)i, &s);
-		if (r < 0 || reorder_held(recording->reorder) > HELD_MAX)
-			break;
-	}
-	if (r == -EBADMSG)
-		complain("cannot go on reading %s/%s: a ring is damaged", w->name.ns, w->name.name);
-	else if (r < 0)
-		complain("cannot go on reading: %s", strerror(-r));
-	*ret_until = r > 0 ? last : now;
-	return r < 0 ? r : r > 0;
-}
-
-/* All of an event that has come to its end, or of rings that are replaced. */
-static int read_rest(struct recording *recording, size_t i)
-{
-	uint64_t until;
-	int r;
-
-	while ((r = read_one(recording, i, 0, &until)) > 0) {
-		r = reorder_pop(recording->reorder, until - MIN(until, UNDER_WAY), write_sample,
-				recording);
-		if (r < 0)
-			return cannot_write(recording, r);
-	}
-	return r;
-}
-
-static int open_again(struct recording *recording, struct followed *w)
-{
-	bool gap = false;
-	int r = follower_open_again(w->f, &gap);
-
-	if (r < 0) {
-		call_failed(recording->p, r);
-		return r;
-	}
-	w->ended = r == FOLLOWER_ENDED;
-	if (gap)
-		complain("%s/%s had buffers in between that nobody read", w->name.ns, w->name.name);
-	return 0;
-}
-
-static int look_around(struct recording *recording, size_t i)
-{
-	struct followed *w = &recording->all[i];
-	int r, state = follower_look_around(w->f);
-
-	if (state < 0)
-		call_failed(recording->p, state);
-	if (state <= 0)
-		return state;
-	r = read_rest(recording, i);
-	if (r >= 0 && state == FOLLOWER_REPLACED)
-		return open_again(recording, w);
-	w->ended = true;
-	return r;
-}
-
 /* What was overwritten unread stands in the file where it is missing. */
-static int write_overwritten(struct recording *recording, uint64_t time)
+static int write_item(struct recording *recording, const struct perfpersist_stream_item *item)
 {
-	for (size_t i = 0; i < recording->n; i++) {
-		struct followed *w = &recording->all[i];
-		uint64_t read, overwritten;
-		int r;
+	const struct followed *w = &recording->all[item->event];
 
-		follower_counts(w->f, &read, &overwritten);
-		if (overwritten <= w->overwritten)
-			continue;
-		r = perfpersist_perfdata_lost(recording->data, w->number, UINT32_MAX, time,
-					      overwritten - w->overwritten);
-		if (r < 0)
-			return r;
-		w->overwritten = overwritten;
+	switch (item->kind) {
+	case PERFPERSIST_STREAM_RECORD:
+		return write_sample(recording, item->event, &item->sample);
+	case PERFPERSIST_STREAM_OVERWRITTEN:
+		recording->overwritten += item->count;
+		return perfpersist_perfdata_lost(recording->data, w->number, UINT32_MAX, item->time,
+						 item->count);
+	case PERFPERSIST_STREAM_RESIZED:
+	case PERFPERSIST_STREAM_REPLACED:
+		if (item->gap)
+			complain("%s/%s had buffers in between that nobody read", w->name.ns,
+				 w->name.name);
+		return 0;
+	case PERFPERSIST_STREAM_UNATTENDED:
+		recording->deserted = true;
+		return 0;
+	case PERFPERSIST_STREAM_END:
+		recording->ended = true;
+		return 0;
+	default:
+		return 0;
 	}
-	return 0;
 }
 
-/* One round over all events. all: up to the last record. 0; 1: there is more to read at once. */
-static int go_round(struct recording *recording, bool all)
+/* One round over all events. 0; 1: there is more to read at once. */
+static int go_round(struct recording *recording)
 {
-	uint64_t now = pp_clock_ns(CLOCK_MONOTONIC), until = now, last = all ? UINT64_MAX : 0;
-	int r = 0, more = 0;
+	struct perfpersist_stream_item item = { .sz = sizeof(item) };
+	int written, r = perfpersist_stream_dispatch(recording->stream);
 
-	for (size_t i = 0; r >= 0 && i < recording->n; i++) {
-		uint64_t mine;
-
-		if (recording->all[i].ended)
-			continue;
-		/* Of copies this brings the newest. */
-		r = look_around(recording, i);
-		if (r < 0 || recording->all[i].ended)
-			continue;
-		r = read_one(recording, i, now, &mine);
-		if (r < 0)
-			return r;
-		more |= r;
-		until = MIN(until, mine);
-	}
 	if (r < 0)
-		return r;
-	if (more || !last)
-		last = until - MIN(until, UNDER_WAY);
-	r = reorder_pop(recording->reorder, last, write_sample, recording);
-	if (r >= 0)
-		r = write_overwritten(recording,
-				      last == UINT64_MAX ? pp_clock_ns(CLOCK_MONOTONIC) : last);
-	return r < 0 ? cannot_write(recording, r) : more;
+		call_failed(recording->p, r);
+	while (perfpersist_stream_next(recording->stream, &item) > 0) {
+		written = write_item(recording, &item);
+		if (written < 0)
+			return cannot_write(recording, written);
+	}
+	return r;
 }
 
 /* ── the recording ──────────────────────────────────────────────────────────────────────── */
 
 static int follow_one(struct recording *recording, const struct perfpersist_info *info)
 {
-	static const struct follow_options options = { .on = true };
+	_cleanup_(cleanup_event) struct perfpersist_event *e = NULL;
 	struct followed *w = &recording->all[recording->n];
-	struct perfpersist_event *e;
+	bool past = recording->options.history || recording->options.past;
 	int r;
 
 	strcpy(w->name.ns, info->ns);
 	strcpy(w->name.name, info->name);
 	r = perfpersist_open(recording->p, info->ns, info->name, &e);
 	if (r >= 0)
-		r = follower_new(recording->p, e, &w->name, &options,
-				 recording->options.history || recording->options.past ? SIZE_MAX
-										       : 0,
-				 &w->f);
+		r = perfpersist_stream_add(recording->stream, e, past ? SIZE_MAX : 0);
 	if (r < 0)
 		return call_failed(recording->p, r);
 	recording->n++;
 	return EXIT_OK;
+}
+
+static int begin_stream(struct recording *recording)
+{
+	int r = call_connect(recording->call, &recording->p);
+
+	if (r != EXIT_OK)
+		return r;
+	r = perfpersist_stream_new(recording->p, NULL, &recording->stream);
+	if (r >= 0)
+		return EXIT_OK;
+	r = call_failed(recording->p, r);
+	perfpersist_free(recording->p);
+	return r;
 }
 
 int recording_new(struct call *call, const struct perfpersist_info *infos, size_t n,
@@ -358,8 +276,8 @@ int recording_new(struct call *call, const struct perfpersist_info *infos, size_
 		return EXIT_FAILED;
 	*recording = (struct recording){ .call = call, .options = *options, .out = OUTFILE_NONE };
 	recording->all = calloc(n, sizeof(*recording->all));
-	if (recording->all && reorder_new(&recording->reorder) >= 0)
-		code = call_connect(call, &recording->p);
+	if (recording->all)
+		code = begin_stream(recording);
 	for (size_t i = 0; code == EXIT_OK && i < n; i++)
 		code = follow_one(recording, &infos[i]);
 	if (code == EXIT_OK && open_file(recording) < 0)
@@ -380,12 +298,7 @@ static bool is_time_to_switch(const struct recording *recording)
 
 static bool is_over(const struct recording *recording)
 {
-	if (is_full(recording))
-		return true;
-	for (size_t i = 0; i < recording->n; i++)
-		if (!recording->all[i].ended)
-			return false;
-	return true;
+	return recording->ended || is_full(recording);
 }
 
 int recording_switch(struct recording *recording)
@@ -403,7 +316,7 @@ int recording_go_on(struct recording *recording)
 	int r;
 
 	do {
-		r = go_round(recording, false);
+		r = go_round(recording);
 		if (r >= 0 && is_time_to_switch(recording) && recording_switch(recording) < 0)
 			return -EIO;
 	} while (r > 0 && !is_over(recording) && !signals_caught());
@@ -412,35 +325,19 @@ int recording_go_on(struct recording *recording)
 
 void recording_wait(struct recording *recording, uint64_t until)
 {
-	uint64_t now = pp_clock_ns(CLOCK_MONOTONIC), delay = until - MIN(until, now);
-	bool listens = false;
+	uint64_t now = pp_clock_ns(CLOCK_MONOTONIC);
 
 	if (recording->options.switch_time)
-		delay = MIN(delay,
-			    recording->opened + recording->options.switch_time -
-				    MIN(now, recording->opened + recording->options.switch_time));
-	for (size_t i = 0; i < recording->n; i++) {
-		if (recording->all[i].ended)
-			continue;
-		delay = MIN(delay, follower_delay(recording->all[i].f));
-		listens |= follower_listens(recording->all[i].f);
-	}
-	listens &= !recording->deserted;
-	signals_wait(delay, listens ? perfpersist_fd(recording->p) : -1, -1);
-	if (!listens || perfpersist_dispatch(recording->p) >= 0)
-		return;
-	recording->deserted = true;
-	for (size_t i = 0; i < recording->n; i++)
-		follower_deserted(recording->all[i].f);
+		until = MIN(until, recording->opened + recording->options.switch_time);
+	signals_wait(MIN(until - MIN(until, now), perfpersist_stream_delay(recording->stream)),
+		     perfpersist_stream_fd(recording->stream));
 }
 
 static void tell_all(const struct recording *recording)
 {
 	struct json j = { .f = stdout };
-	uint64_t overwritten = 0;
+	uint64_t overwritten = recording->overwritten;
 
-	for (size_t i = 0; i < recording->n; i++)
-		overwritten += recording->all[i].overwritten;
 	if (overwritten)
 		complain("%" PRIu64 " record%s overwritten before they could be read; a larger "
 			 "buffer (`perfctl change -m`) holds more",
@@ -463,10 +360,9 @@ int recording_finish(struct recording *recording)
 {
 	int r;
 
-	/* A recorder at full speed is never read to its end. */
-	recording->stop = pp_clock_ns(CLOCK_MONOTONIC);
+	perfpersist_stream_stop(recording->stream);
 	do
-		r = go_round(recording, true);
+		r = go_round(recording);
 	while (r > 0);
 	if (r >= 0)
 		r = close_file(recording);
@@ -480,13 +376,9 @@ void recording_free(struct recording *recording)
 {
 	if (!recording)
 		return;
-	/* Before those whom it tells what happens. */
-	perfpersist_free(recording->p);
-	for (size_t i = 0; recording->all && i < recording->n; i++)
-		follower_free(recording->all[i].f);
+	perfpersist_stream_free(recording->stream);
 	perfpersist_perfdata_free(recording->data);
 	outfile_done(&recording->out);
-	reorder_free(recording->reorder);
 	dated_done(&recording->dated);
 	free(recording->all);
 	free(recording);

@@ -7,7 +7,6 @@
 
 #include "client/perfctl/decode/sources.h"
 #include "client/perfctl/events/choose.h"
-#include "client/perfctl/events/interleave.h"
 #include "client/perfctl/output/progress.h"
 #include "client/perfctl/print/info.h"
 #include "client/perfctl/print/rates.h"
@@ -24,7 +23,7 @@ struct taking {
 	bool progress;
 	uint64_t now; /* CLOCK_MONOTONIC of what is read, ns */
 	struct chosen chosen;
-	struct interleave records;
+	struct perfpersist_interleave *records;
 	struct perfpersist_perfdata *data;
 	int *numbers;		 /* of the events, in the file */
 	struct sources *sources; /* of each event, for --about; else NULL */
@@ -34,7 +33,7 @@ struct taking {
 static void taking_done(struct taking *t)
 {
 	perfpersist_perfdata_free(t->data);
-	interleave_done(&t->records);
+	perfpersist_interleave_free(t->records);
 	for (size_t i = 0; t->sources && i < t->chosen.n; i++)
 		sources_done(&t->sources[i]);
 	free(t->sources);
@@ -119,7 +118,7 @@ static bool is_interrupted(const struct taking *t)
 }
 
 /* What --about looks into. */
-static struct decoder *decoder_of(struct taking *t, uint32_t event,
+static struct decoder *decoder_of(struct taking *t, size_t event,
 				  const struct perfpersist_sample *s)
 {
 	struct source *source = t->sources ? sources_of(&t->sources[event], s) : NULL;
@@ -142,7 +141,7 @@ static int open_sources(struct taking *t)
 	return r;
 }
 
-static int write_sample(struct taking *t, uint32_t event, const struct perfpersist_sample *s)
+static int write_sample(struct taking *t, size_t event, const struct perfpersist_sample *s)
 {
 	struct take_result *result = &t->result;
 	int r;
@@ -167,25 +166,25 @@ static int write_sample(struct taking *t, uint32_t event, const struct perfpersi
 /* 0; -EINTR: a signal came. */
 static int write_samples(struct taking *t)
 {
-	const struct perfpersist_sample *s;
+	struct perfpersist_sample s;
 	struct progress progress = {};
 	uint64_t begin = 0, n = 0;
-	uint32_t event;
-	int r = 0;
+	size_t event;
+	int r;
 
 	progress_start(&progress, t->progress ? "snapshot" : NULL);
-	while (r >= 0 && (s = interleave_next(&t->records, &event))) {
-		begin = begin ?: s->time;
+	while ((r = perfpersist_interleave_next(t->records, &s, &event)) > 0) {
+		begin = begin ?: s.time;
 		if (++n % RECORDS_AT_ONCE == 0) {
-			progress_tell(&progress, s->time - begin, t->now - begin);
+			progress_tell(&progress, s.time - begin, t->now - begin);
 			if (is_interrupted(t)) {
 				r = -EINTR;
 				break;
 			}
 		}
-		r = write_sample(t, event, s);
-		if (r >= 0)
-			r = interleave_advance(&t->records);
+		r = write_sample(t, event, &s);
+		if (r < 0)
+			break;
 	}
 	progress_end(&progress);
 	return r;
@@ -197,71 +196,76 @@ static int write_samples(struct taking *t)
  * Whether what an event missed is worth a word: not if all of it was missed before what is read
  * begins, nor if a hundredth of a sampling event's samples is missing, which changes no picture.
  */
-static bool missed_matters(const struct taking *t, const struct interleaved *one)
+static bool missed_matters(const struct taking *t, size_t event,
+			   const struct perfpersist_info *info)
 {
-	uint64_t begin = MAX(interleaved_begin(one), t->selection.since), newest = 0;
+	struct perfpersist_event *e = t->chosen.events[event];
+	uint64_t newest = 0,
+		 begin = MAX(perfpersist_interleave_begin(t->records, event), t->selection.since);
 
-	if (!one->info.missed || one->info.recorder != PERFPERSIST_RECORDER_OVERFLOW)
-		return one->info.missed;
-	for (size_t i = 0; i < perfpersist_event_rings(one->event); i++) {
+	if (!info->missed || info->recorder != PERFPERSIST_RECORDER_OVERFLOW)
+		return info->missed;
+	for (size_t i = 0; i < perfpersist_event_rings(e); i++) {
 		struct perfpersist_ring_stat stat = { .sz = sizeof(stat) };
 
 		/* Misses of an older recorder have no time. */
-		if (perfpersist_ring_stat(one->event, i, &stat) < 0 ||
-		    (stat.missed && !stat.missed_time))
+		if (perfpersist_ring_stat(e, i, &stat) < 0 || (stat.missed && !stat.missed_time))
 			newest = UINT64_MAX;
 		newest = MAX(newest, stat.missed_time);
 	}
-	return newest >= begin && one->info.missed >= one->info.records / 100;
+	return newest >= begin && info->missed >= info->records / 100;
 }
 
 /* Missed records have no time. They stand in the file if all that was ever recorded does. */
-static int write_missed(struct taking *t, size_t i)
+static int write_missed(struct taking *t, size_t i, const struct perfpersist_info *info)
 {
-	const struct interleaved *one = &t->records.all[i];
+	bool at_least = info->missed_unknown || info->missed_at_least;
 
-	t->result.missed += one->info.missed;
-	t->result.missed_unknown |= one->info.missed_unknown || one->info.missed_at_least;
-	if (!one->info.missed)
+	t->result.missed += info->missed;
+	t->result.missed_unknown |= at_least;
+	if (!info->missed)
 		return 0;
-	if (missed_matters(t, one))
-		complain("%s/%s has missed %s%" PRIu64 " record%s since it began", one->info.ns,
-			 one->info.name,
-			 one->info.missed_unknown || one->info.missed_at_least ? "at least " : "",
-			 one->info.missed, one->info.missed == 1 ? "" : "s");
-	if (interleaved_begin(one) || t->selection.since || t->selection.until ||
-	    t->selection.cpus || selection_has_ids(&t->selection))
+	if (missed_matters(t, i, info))
+		complain("%s/%s has missed %s%" PRIu64 " record%s since it began", info->ns,
+			 info->name, at_least ? "at least " : "", info->missed,
+			 info->missed == 1 ? "" : "s");
+	if (perfpersist_interleave_begin(t->records, i) || t->selection.since ||
+	    t->selection.until || t->selection.cpus || selection_has_ids(&t->selection))
 		return 0;
 	return perfpersist_perfdata_lost(t->data, t->numbers[i], UINT32_MAX, t->result.last,
-					 one->info.missed);
+					 info->missed);
 }
 
-static void tell_begin(const struct taking *t, const struct interleaved *one)
+static void tell_begin(const struct taking *t, size_t i, const struct perfpersist_info *info)
 {
-	uint64_t begin = interleaved_begin(one);
+	uint64_t begin = perfpersist_interleave_begin(t->records, i);
 
 	if (!t->selection.since || begin <= t->selection.since)
 		return;
 	complain(
 		"%s/%s reaches back %.1f s only, not %.1f s: a larger buffer (`perfctl change -m`) "
 		"holds more",
-		one->info.ns, one->info.name, (double)(t->now - MIN(begin, t->now)) / 1e9,
+		info->ns, info->name, (double)(t->now - MIN(begin, t->now)) / 1e9,
 		(double)(t->now - MIN(t->selection.since, t->now)) / 1e9);
 }
 
 static int write_end(struct taking *t)
 {
+	struct perfpersist_info info = { .sz = sizeof(info) };
 	int r = t->result.records ? 0 : add_sideband(t, t->now);
 
-	for (size_t i = 0; r >= 0 && i < t->records.n; i++) {
-		tell_begin(t, &t->records.all[i]);
-		r = write_missed(t, i);
+	for (size_t i = 0; r >= 0 && i < t->chosen.n; i++) {
+		r = perfpersist_interleave_info(t->records, i, &info);
+		if (r < 0)
+			break;
+		tell_begin(t, i, &info);
+		r = write_missed(t, i, &info);
 	}
 	if (r >= 0)
 		r = perfpersist_perfdata_finish(t->data);
 	t->result.events = t->chosen.n;
 	t->result.bytes = perfpersist_perfdata_bytes(t->data);
-	t->result.damaged = interleave_damaged(&t->records);
+	t->result.damaged = perfpersist_interleave_damaged(t->records);
 	if (t->result.damaged)
 		complain("%" PRIu64 " ring%s damaged: what could be read of %s is in the file",
 			 t->result.damaged, t->result.damaged == 1 ? " is" : "s are",
@@ -272,9 +276,10 @@ static int write_end(struct taking *t)
 /* Of a save time stands still. */
 static void settle(struct taking *t)
 {
-	const struct perfpersist_info *info = &t->records.all[0].info;
+	struct perfpersist_info info = { .sz = sizeof(info) };
+	bool is_saved = perfpersist_interleave_info(t->records, 0, &info) >= 0 && info.saved;
 
-	t->now = info->saved ? info->saved_mono : pp_clock_ns(CLOCK_MONOTONIC);
+	t->now = is_saved ? info.saved_mono : pp_clock_ns(CLOCK_MONOTONIC);
 	selection_settle(&t->selection, perfpersist_event_realtime(t->chosen.events[0], 0), t->now);
 }
 
@@ -292,7 +297,7 @@ int take(struct call *call, struct perfpersist *p, char **names, size_t n_names,
 
 	if (r)
 		return r;
-	r = interleave_new(t.chosen.events, t.chosen.n, &t.records);
+	r = perfpersist_interleave_new(t.chosen.events, t.chosen.n, &t.records);
 	if (r >= 0) {
 		settle(&t);
 		r = begin_file(&t, fd, pipe);

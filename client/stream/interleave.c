@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Owns the walk over snapshots of several events in order of time, and of each event how far back
+ * it reaches. Each event's own records a merge has in order; here the oldest of these is on top.
+ */
+#include "client/public.h"
+#include "client/rings/event.h"
+#include "client/rings/heap.h"
+
+struct ring_history {
+	uint32_t cpu;
+	uint64_t written; /* records, at least: counted before the snapshot */
+	uint64_t held;	  /* of them, that have been found */
+	uint64_t oldest;  /* time of the first of these */
+};
+
+struct interleaved {
+	struct perfpersist_event *event; /* a reference */
+	struct perfpersist_info info;	 /* just before its snapshot */
+	struct perfpersist_snapshot *snapshot;
+	struct perfpersist_merge *merge;
+	struct perfpersist_sample next; /* its record that comes next */
+	struct ring_history *rings;
+	size_t n_rings;
+};
+
+struct perfpersist_interleave {
+	struct interleaved *all;
+	size_t n;
+	uint32_t *heap; /* of those that have a next record; the oldest on top */
+	size_t n_heap;
+};
+
+/* Of records of one time those of the earlier event come first. */
+static bool is_before(const void *interleave, uint32_t a, uint32_t b)
+{
+	const struct perfpersist_interleave *i = interleave;
+	uint64_t x = i->all[a].next.time, y = i->all[b].next.time;
+
+	return x != y ? x < y : a < b;
+}
+
+static void note(struct interleaved *one, const struct perfpersist_sample *s)
+{
+	for (size_t r = 0; r < one->n_rings; r++) {
+		struct ring_history *ring = &one->rings[r];
+
+		if (ring->cpu != s->cpu)
+			continue;
+		if (!ring->held++)
+			ring->oldest = s->time;
+		return;
+	}
+}
+
+/* As perfpersist_merge_next(). */
+static int fetch(struct interleaved *one)
+{
+	int r = perfpersist_merge_next(one->merge, &one->next);
+
+	if (r > 0)
+		note(one, &one->next);
+	return r;
+}
+
+/* What has been written by now, so that less in the snapshot means that some is overwritten. */
+static int look(struct interleaved *one)
+{
+	one->info.sz = sizeof(one->info);
+	one->n_rings = perfpersist_event_rings(one->event);
+	one->rings = calloc(one->n_rings + 1, sizeof(*one->rings));
+	if (!one->rings)
+		return client_fail(-ENOMEM, "cannot take a snapshot: out of memory");
+	for (size_t i = 0; i < one->n_rings; i++) {
+		struct perfpersist_ring_stat stat = { .sz = sizeof(stat) };
+		int r = perfpersist_ring_stat(one->event, i, &stat);
+
+		if (r < 0)
+			return r;
+		one->rings[i].cpu = (uint32_t)perfpersist_ring_cpu(one->event, i);
+		one->rings[i].written = stat.records;
+	}
+	return perfpersist_event_info(one->event, &one->info);
+}
+
+/* All snapshots come before anything else is done, so that they are of nearly one moment. */
+static int take_all(struct perfpersist_interleave *i)
+{
+	int r = 0;
+
+	for (size_t k = 0; r >= 0 && k < i->n; k++) {
+		r = look(&i->all[k]);
+		if (r >= 0)
+			r = perfpersist_snapshot_new(i->all[k].event, &i->all[k].snapshot);
+	}
+	for (size_t k = 0; r >= 0 && k < i->n; k++)
+		r = perfpersist_snapshot_take(i->all[k].snapshot);
+	return r;
+}
+
+static int sort_all(struct perfpersist_interleave *i)
+{
+	for (uint32_t k = 0; k < i->n; k++) {
+		struct interleaved *one = &i->all[k];
+		int r = perfpersist_merge_new(one->snapshot, PERFPERSIST_OLDEST_FIRST, 0,
+					      &one->merge);
+
+		if (r >= 0)
+			r = fetch(one);
+		if (r < 0)
+			return r;
+		if (r > 0)
+			i->heap[i->n_heap++] = k;
+	}
+	heap_make(i->heap, i->n_heap, is_before, i);
+	return 0;
+}
+
+static void interleave_cleanup(struct perfpersist_interleave **i)
+{
+	perfpersist_interleave_free(*i);
+}
+
+_public_ int perfpersist_interleave_new(struct perfpersist_event *const *events, size_t n,
+					struct perfpersist_interleave **ret)
+{
+	_cleanup_(interleave_cleanup) struct perfpersist_interleave *i = calloc(1, sizeof(*i));
+	int r;
+
+	if (!i || !(i->all = calloc(n + 1, sizeof(*i->all))) ||
+	    !(i->heap = calloc(n + 1, sizeof(*i->heap))))
+		return client_fail(-ENOMEM, "cannot take a snapshot: out of memory");
+	for (; i->n < n; i->n++)
+		i->all[i->n].event = client_event_ref(events[i->n]);
+	r = take_all(i);
+	if (r >= 0)
+		r = sort_all(i);
+	if (r < 0)
+		return r;
+	*ret = TAKE_PTR(i);
+	return 0;
+}
+
+_public_ void perfpersist_interleave_free(struct perfpersist_interleave *i)
+{
+	if (!i)
+		return;
+	for (size_t k = 0; k < i->n; k++) {
+		perfpersist_merge_free(i->all[k].merge);
+		perfpersist_snapshot_free(i->all[k].snapshot);
+		perfpersist_event_free(i->all[k].event);
+		free(i->all[k].rings);
+	}
+	free(i->all);
+	free(i->heap);
+	free(i);
+}
+
+_public_ int perfpersist_interleave_next(struct perfpersist_interleave *i,
+					 struct perfpersist_sample *ret, size_t *ret_event)
+{
+	struct interleaved *one;
+	int r;
+
+	if (!i->n_heap)
+		return 0;
+	one = &i->all[i->heap[0]];
+	*ret = one->next;
+	*ret_event = i->heap[0];
+	r = fetch(one);
+	if (r < 0)
+		return r;
+	if (r == 0)
+		i->heap[0] = i->heap[--i->n_heap];
+	heap_sift(i->heap, i->n_heap, 0, is_before, i);
+	return 1;
+}
+
+_public_ int perfpersist_interleave_info(struct perfpersist_interleave *i, size_t event,
+					 struct perfpersist_info *ret)
+{
+	size_t sz = ret->sz;
+
+	if (!SZ_IS_VALID(ret))
+		return client_fail(-EINVAL,
+				   "cannot fill in a struct perfpersist_info of %zu bytes: set its "
+				   "sz to its size",
+				   sz);
+	if (event >= i->n)
+		return client_fail(-EINVAL, "there is no event %zu: there are %zu", event, i->n);
+	*ret = i->all[event].info;
+	ret->sz = sz;
+	return 0;
+}
+
+_public_ uint64_t perfpersist_interleave_begin(struct perfpersist_interleave *i, size_t event)
+{
+	uint64_t begin = 0;
+
+	for (size_t r = 0; event < i->n && r < i->all[event].n_rings; r++) {
+		const struct ring_history *ring = &i->all[event].rings[r];
+
+		if (ring->held < ring->written)
+			begin = MAX(begin, ring->oldest);
+	}
+	return begin;
+}
+
+_public_ size_t perfpersist_interleave_damaged(struct perfpersist_interleave *i)
+{
+	size_t damaged = 0;
+
+	for (size_t k = 0; k < i->n; k++)
+		damaged += perfpersist_merge_damaged(i->all[k].merge);
+	return damaged;
+}

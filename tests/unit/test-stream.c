@@ -1,0 +1,425 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Following several events: each record once or counted, in order of time, and what becomes of the
+ * events. */
+#include <poll.h>
+
+#include "client/rings/event.h"
+#include "proto/clock.h"
+#include "tests/unit/fake-server.h"
+#include "tests/unit/needs.h"
+#include "tests/unit/ring-writer.h"
+
+#define EVENTS 3
+
+static uint64_t now(void)
+{
+	return pp_clock_ns(CLOCK_MONOTONIC);
+}
+
+static struct perfpersist_stream *stream_new(struct perfpersist *p, bool at_once)
+{
+	struct perfpersist_stream_options o = { .sz = sizeof(o), .at_once = at_once };
+	struct perfpersist_stream *s = NULL;
+
+	ck_assert_int_eq(perfpersist_stream_new(p, &o, &s), 0);
+	return s;
+}
+
+static void add(struct perfpersist_stream *s, const struct writer *w, int number)
+{
+	struct perfpersist_event *e = writer_open(w, 1);
+
+	e->is_copy = false; /* as files are, which nobody writes to any more */
+	ck_assert_int_eq(perfpersist_stream_add(s, e, SIZE_MAX), number);
+	perfpersist_event_free(e); /* it keeps what it needs */
+}
+
+static struct perfpersist_stream_item next(struct perfpersist_stream *s)
+{
+	struct perfpersist_stream_item item = { .sz = sizeof(item) };
+
+	must(perfpersist_stream_next(s, &item) == 1);
+	must(item.sz == sizeof(item));
+	must(item.kind != PERFPERSIST_STREAM_RECORD ||
+	     (writer_is_whole(&item.sample) && item.time == item.sample.time));
+	return item;
+}
+
+static void expect_record(struct perfpersist_stream *s, size_t event, uint32_t tid)
+{
+	struct perfpersist_stream_item item = next(s);
+
+	ck_assert_uint_eq(item.kind, PERFPERSIST_STREAM_RECORD);
+	ck_assert_uint_eq(item.event, event);
+	ck_assert_uint_eq(item.sample.tid, tid);
+}
+
+static void expect_kind(struct perfpersist_stream *s, enum perfpersist_stream_kind kind,
+			size_t event)
+{
+	struct perfpersist_stream_item item = next(s);
+
+	ck_assert_uint_eq(item.kind, kind);
+	ck_assert_uint_eq(item.event, event);
+}
+
+static void expect_nothing(struct perfpersist_stream *s)
+{
+	struct perfpersist_stream_item item = { .sz = sizeof(item) };
+
+	ck_assert_int_eq(perfpersist_stream_next(s, &item), 0);
+}
+
+static void set_state(struct writer *w, enum pp_ring_state state)
+{
+	atomic_store((_Atomic uint32_t *)WRITER_WORD(w, state), (uint32_t)state);
+}
+
+/* Rounds in which events are written to in turn, as they are looked at in turn: what comes to the
+ * first when it has been looked at is older than what is found with the last. */
+START_TEST(test_order)
+{
+	struct perfpersist_stream *s = stream_new(NULL, false);
+	uint32_t written[EVENTS] = {}, read[EVENTS] = {};
+	uint64_t last = 0, n = 0, kept = 0;
+	struct perfpersist_stream_item item = { .sz = sizeof(item) };
+	struct writer w[EVENTS];
+
+	srand(3);
+	for (size_t k = 0; k < EVENTS; k++) {
+		w[k] = writer_new((uint32_t)k, 1 << 16, 64);
+		add(s, &w[k], (int)k);
+	}
+	for (int round = 0; round < 300; round++) {
+		for (int i = 0; i < 20; i++) {
+			size_t k = (size_t)rand() % EVENTS;
+
+			/* It is written a moment after its time, and after others' that are of later. */
+			writer_write(&w[k], written[k]++, now() - (uint64_t)rand() % 1000000, 4);
+		}
+		must(perfpersist_stream_dispatch(s) == 0);
+		if (round == 299) {
+			perfpersist_stream_stop(s);
+			must(perfpersist_stream_dispatch(s) == 0);
+		}
+		for (kept = written[0] + written[1] + written[2] - n;
+		     perfpersist_stream_next(s, &item) == 1 &&
+		     item.kind == PERFPERSIST_STREAM_RECORD;
+		     n++) {
+			must(item.time >= last);
+			must(writer_is_whole(&item.sample));
+			must(item.sample.cpu == item.event);
+			read[item.event]++;
+			last = item.time;
+		}
+		if (round < 299)
+			must(kept > 0);
+	}
+	ck_assert_uint_eq(item.kind, PERFPERSIST_STREAM_END);
+	expect_nothing(s);
+	for (size_t k = 0; k < EVENTS; k++) {
+		ck_assert_uint_eq(read[k], written[k]);
+		writer_done(&w[k]);
+	}
+	perfpersist_stream_free(s);
+}
+END_TEST
+
+/* What is younger than a moment waits for what may come before it. */
+START_TEST(test_late)
+{
+	struct perfpersist_stream *s = stream_new(NULL, false);
+	struct writer w[2] = { writer_new(0, 4096, 64), writer_new(1, 4096, 64) };
+	uint64_t time;
+
+	add(s, &w[0], 0);
+	add(s, &w[1], 1);
+	time = now();
+	writer_write(&w[1], 2, time + 1000000, 4);
+	ck_assert_int_eq(perfpersist_stream_dispatch(s), 0);
+	if (now() < time + 5000000)
+		expect_nothing(s);
+	ck_assert_uint_le(perfpersist_stream_delay(s), 5000000);
+	writer_write(&w[0], 1, time, 4);
+	while (now() < time + 7000000)
+		poll(NULL, 0, 1);
+	ck_assert_int_eq(perfpersist_stream_dispatch(s), 0);
+	expect_record(s, 0, 1);
+	expect_record(s, 1, 2);
+	expect_nothing(s);
+	perfpersist_stream_free(s);
+	writer_done(&w[0]);
+	writer_done(&w[1]);
+}
+END_TEST
+
+START_TEST(test_at_once)
+{
+	struct perfpersist_stream *s = stream_new(NULL, true);
+	struct writer w[2] = { writer_new(0, 4096, 64), writer_new(1, 4096, 64) };
+	uint64_t time = now();
+
+	add(s, &w[0], 0);
+	add(s, &w[1], 1);
+	writer_write(&w[0], 2, time + 2, 4);
+	writer_write(&w[1], 1, time + 1, 4);
+	ck_assert_int_eq(perfpersist_stream_dispatch(s), 0);
+	expect_record(s, 1, 1);
+	expect_record(s, 0, 2);
+	expect_nothing(s);
+	perfpersist_stream_free(s);
+	writer_done(&w[0]);
+	writer_done(&w[1]);
+}
+END_TEST
+
+/* Read or overwritten: each is one of these. */
+START_TEST(test_overwritten)
+{
+	struct perfpersist_stream *s = stream_new(NULL, true);
+	struct perfpersist_stream_item item = { .sz = sizeof(item) };
+	struct writer w = writer_new(0, 4096, 64);
+	uint64_t read = 0, overwritten = 0;
+	uint32_t first = 0;
+
+	add(s, &w, 0);
+	for (uint32_t i = 0; i < 1000; i++)
+		writer_write(&w, i, i + 1, 4);
+	ck_assert_int_eq(perfpersist_stream_dispatch(s), 0);
+	while (perfpersist_stream_next(s, &item) == 1) {
+		if (item.kind == PERFPERSIST_STREAM_OVERWRITTEN) {
+			overwritten += item.count;
+			continue;
+		}
+		if (!read)
+			first = item.sample.tid;
+		must(item.sample.tid == first + read++);
+	}
+	ck_assert_uint_eq(overwritten, first);
+	ck_assert_uint_gt(overwritten, 0);
+	ck_assert_uint_eq(read + overwritten, 1000);
+	perfpersist_stream_free(s);
+	writer_done(&w);
+}
+END_TEST
+
+/* An event that goes is read to its end, and the others go on; with the last one all ends. */
+START_TEST(test_ends)
+{
+	struct perfpersist_stream *s = stream_new(NULL, true);
+	struct writer w[2] = { writer_new(0, 4096, 64), writer_new(1, 4096, 64) };
+
+	add(s, &w[0], 0);
+	add(s, &w[1], 1);
+	set_state(&w[1], PP_RING_PAUSED);
+	ck_assert_int_eq(perfpersist_stream_dispatch(s), 0);
+	expect_kind(s, PERFPERSIST_STREAM_PAUSED, 1);
+	ck_assert_int_eq(perfpersist_stream_dispatch(s), 0);
+	expect_nothing(s);
+	set_state(&w[1], PP_RING_RUNNING);
+	writer_write(&w[0], 1, 1, 4);
+	set_state(&w[0], PP_RING_DELETED);
+	ck_assert_int_eq(perfpersist_stream_dispatch(s), 0);
+	expect_record(s, 0, 1);
+	expect_kind(s, PERFPERSIST_STREAM_DELETED, 0);
+	expect_kind(s, PERFPERSIST_STREAM_RESUMED, 1);
+	writer_write(&w[0], 2, 2, 4); /* too late */
+	writer_write(&w[1], 3, 3, 4);
+	set_state(&w[1], PP_RING_RETIRED); /* nobody tells of the others */
+	ck_assert_int_eq(perfpersist_stream_dispatch(s), 0);
+	expect_record(s, 1, 3);
+	expect_kind(s, PERFPERSIST_STREAM_DELETED, 1);
+	expect_kind(s, PERFPERSIST_STREAM_END, 0);
+	expect_nothing(s);
+	ck_assert_int_eq(perfpersist_stream_dispatch(s), 0);
+	expect_nothing(s);
+	perfpersist_stream_free(s);
+	writer_done(&w[0]);
+	writer_done(&w[1]);
+}
+END_TEST
+
+/* In order of time, too, the end comes behind the last record. */
+START_TEST(test_ends_late)
+{
+	struct perfpersist_stream *s = stream_new(NULL, false);
+	struct writer w[2] = { writer_new(0, 4096, 64), writer_new(1, 4096, 64) };
+
+	add(s, &w[0], 0);
+	add(s, &w[1], 1);
+	writer_write(&w[0], 1, now(), 4);
+	set_state(&w[0], PP_RING_DELETED);
+	ck_assert_int_eq(perfpersist_stream_dispatch(s), 0);
+	writer_write(&w[1], 2, now(), 4);
+	perfpersist_stream_stop(s);
+	ck_assert_int_eq(perfpersist_stream_dispatch(s), 0);
+	expect_record(s, 0, 1);
+	expect_kind(s, PERFPERSIST_STREAM_DELETED, 0);
+	expect_record(s, 1, 2);
+	expect_kind(s, PERFPERSIST_STREAM_END, 0);
+	perfpersist_stream_free(s);
+	writer_done(&w[0]);
+	writer_done(&w[1]);
+}
+END_TEST
+
+/* What was recorded after the stop is left out. */
+START_TEST(test_stop)
+{
+	struct perfpersist_stream *s = stream_new(NULL, false);
+	struct writer w = writer_new(0, 4096, 64);
+
+	add(s, &w, 0);
+	writer_write(&w, 1, now(), 4);
+	perfpersist_stream_stop(s);
+	writer_write(&w, 2, now() + 1, 4);
+	ck_assert_int_eq(perfpersist_stream_dispatch(s), 0);
+	expect_record(s, 0, 1);
+	expect_kind(s, PERFPERSIST_STREAM_END, 0);
+	perfpersist_stream_free(s);
+	writer_done(&w);
+}
+END_TEST
+
+/* More than a stream holds, of an event that others are far behind. */
+START_TEST(test_far_behind)
+{
+	struct perfpersist_stream *s = stream_new(NULL, false);
+	struct perfpersist_stream_item item = { .sz = sizeof(item) };
+	struct writer w[2] = { writer_new(0, 1 << 26, 8192), writer_new(1, 1 << 26, 8192) };
+	uint64_t last = 0, time = 1;
+	size_t n[2] = {}, rounds = 0;
+	bool ended = false;
+
+	for (uint32_t i = 0; i < 8000; i++, time += 1000000)
+		writer_write(&w[1], i, time, 8004);
+	for (uint32_t i = 0; i < 8000; i++, time += 1000000)
+		writer_write(&w[0], i, time, 8004);
+	add(s, &w[0], 0);
+	add(s, &w[1], 1);
+	perfpersist_stream_stop(s);
+	while (!ended) {
+		int more = perfpersist_stream_dispatch(s);
+		size_t some = 0;
+
+		must(more >= 0);
+		for (; perfpersist_stream_next(s, &item) == 1; some++) {
+			if (item.kind == PERFPERSIST_STREAM_END) {
+				ended = true;
+				break;
+			}
+			must(item.kind == PERFPERSIST_STREAM_RECORD);
+			must(item.time > last && item.sample.tid == n[item.event]);
+			last = item.time;
+			n[item.event]++;
+		}
+		must(some > 0); /* it gets on */
+		rounds++;
+		must(ended == !more);
+	}
+	ck_assert_uint_eq(n[0], 8000);
+	ck_assert_uint_eq(n[1], 8000);
+	ck_assert_uint_gt(rounds, 1);
+	ck_assert_uint_lt(rounds, 100);
+	perfpersist_stream_free(s);
+	writer_done(&w[0]);
+	writer_done(&w[1]);
+}
+END_TEST
+
+START_TEST(test_damaged)
+{
+	struct perfpersist_stream *s = stream_new(NULL, true);
+	struct writer w[2] = { writer_new(0, 4096, 64), writer_new(1, 4096, 64) };
+
+	add(s, &w[0], 0);
+	add(s, &w[1], 1);
+	writer_write(&w[0], 1, 1, 4);
+	atomic_store(WRITER_WORD(&w[1], head), 3);
+	ck_assert_int_eq(perfpersist_stream_dispatch(s), -EBADMSG);
+	ck_assert_str_eq(perfpersist_error(NULL),
+			 "cannot go on reading space/name: a ring is damaged");
+	expect_record(s, 0, 1);
+	expect_nothing(s);
+	perfpersist_stream_free(s);
+	writer_done(&w[0]);
+	writer_done(&w[1]);
+}
+END_TEST
+
+static void refused_script(int fd)
+{
+	_cleanup_free_ union pp_body *body = calloc(1, sizeof(*body));
+	struct pp_msg_notice m = { .kind = PP_NOTICE_STARTED };
+	uint32_t serial = server_expect(fd, PP_OP_WATCH, body);
+
+	ck_assert_str_eq(body->watch_request.ns, "space");
+	server_send(fd, PP_OP_WATCH | PP_OP_REPLY, serial, &m, NULL, 0);
+}
+
+/* One watch for both events; then the daemon goes. */
+START_TEST(test_unattended)
+{
+	struct writer w[2] = { writer_new(0, 4096, 64), writer_new(1, 4096, 64) };
+	struct perfpersist_stream *s;
+	struct server server;
+	struct pollfd pfd = { .events = POLLIN };
+
+	server_start(&server, refused_script);
+	s = stream_new(server_connect(&server), true);
+	add(s, &w[0], 0);
+	add(s, &w[1], 1);
+	server_end(&server);
+	pfd.fd = perfpersist_stream_fd(s);
+	ck_assert_int_eq(poll(&pfd, 1, -1), 1);
+	ck_assert_int_eq(perfpersist_stream_dispatch(s), 0);
+	expect_kind(s, PERFPERSIST_STREAM_UNATTENDED, 0);
+	expect_nothing(s);
+	ck_assert_int_eq(poll(&pfd, 1, 0), 0);
+	writer_write(&w[1], 1, 1, 4); /* it goes on looking */
+	ck_assert_uint_le(perfpersist_stream_delay(s), 100000000);
+	ck_assert_int_eq(perfpersist_stream_dispatch(s), 0);
+	expect_record(s, 1, 1);
+	perfpersist_stream_free(s);
+	writer_done(&w[0]);
+	writer_done(&w[1]);
+}
+END_TEST
+
+START_TEST(test_refused)
+{
+	struct perfpersist_stream_options o = { .sz = sizeof(o) - 1 };
+	struct perfpersist_stream_item item = { .sz = sizeof(item) - 1 };
+	struct perfpersist_stream *s = NULL;
+
+	ck_assert_int_eq(perfpersist_stream_new(NULL, &o, &s), -EINVAL);
+	ck_assert_ptr_null(s);
+	s = stream_new(NULL, false);
+	ck_assert_int_eq(perfpersist_stream_next(s, &item), -EINVAL);
+	ck_assert_ptr_null(perfpersist_stream_event(s, 0));
+	ck_assert_int_eq(perfpersist_stream_dispatch(s), 0);
+	expect_kind(s, PERFPERSIST_STREAM_END, 0); /* there is nothing to follow */
+	perfpersist_stream_free(s);
+	perfpersist_stream_free(NULL);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("stream");
+	TCase *t = tcase_create("all");
+
+	tcase_add_test(t, test_order);
+	tcase_add_test(t, test_late);
+	tcase_add_test(t, test_at_once);
+	tcase_add_test(t, test_overwritten);
+	tcase_add_test(t, test_ends);
+	tcase_add_test(t, test_ends_late);
+	tcase_add_test(t, test_stop);
+	tcase_add_test(t, test_far_behind);
+	tcase_add_test(t, test_damaged);
+	tcase_add_test(t, test_unattended);
+	tcase_add_test(t, test_refused);
+	suite_add_tcase(s, t);
+	return run_suite(s);
+}
