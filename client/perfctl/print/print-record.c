@@ -69,26 +69,31 @@ void payload_print(struct decoder *d, const struct perfpersist_sample *s, FILE *
 }
 
 /* Wall-clock time as the readers' machine tells it, or seconds since the boot. */
-static void print_time(uint64_t time, uint64_t realtime, FILE *f)
+void time_print(const struct record_time *t, bool nanoseconds, FILE *f)
 {
-	time_t t = (time_t)(realtime / 1000000000);
-	char when[64];
+	uint64_t time = t->is_relative ? t->relative : t->mono;
+	time_t seconds = (time_t)(t->realtime / 1000000000);
+	char text[64] = "?";
 	struct tm tm;
 
-	if (realtime && localtime_r(&t, &tm) && strftime(when, sizeof(when), "%F %T", &tm))
-		fprintf(f, "%s.%09" PRIu64, when, realtime % 1000000000);
-	else
-		fprintf(f, "%5" PRIu64 ".%09" PRIu64, time / 1000000000, time % 1000000000);
+	if (!t->realtime)
+		snprintf(text, sizeof(text), "%5" PRIu64, time / 1000000000);
+	else if (localtime_r(&seconds, &tm))
+		strftime(text, sizeof(text), "%F %T", &tm);
+	time = (t->realtime ?: time) % 1000000000;
+	fprintf(f, nanoseconds ? "%s.%09" PRIu64 : "%s.%06" PRIu64, text,
+		nanoseconds ? time : time / 1000);
 }
 
 void record_print(struct source *source, const struct perfpersist_sample *s, uint64_t realtime,
 		  FILE *f)
 {
+	struct record_time time = { .mono = s->time, .realtime = realtime };
 	uint64_t has = source ? source->info.sample_type : 0;
 	const char *name = source ? source->name : "unknown";
 
 	fprintf(f, "   [%03u] ", s->cpu);
-	print_time(s->time, realtime, f);
+	time_print(&time, true, f);
 	fprintf(f, " %7d/%-7d ", (int)s->pid, (int)s->tid);
 	print_text(f, name, strlen(name));
 	fputc(':', f);
@@ -108,22 +113,41 @@ void record_print(struct source *source, const struct perfpersist_sample *s, uin
 		print_callchain(s, f);
 }
 
-static void json_callchain(const struct perfpersist_sample *s, struct json *j)
+static void json_symbol(const struct symbol *symbol, struct json *j)
+{
+	if (strcmp(symbol->name, "[unknown]")) {
+		json_string(j, "sym", symbol->name);
+		json_unsigned(j, "symoff", symbol->offset);
+	}
+	if (symbol->dso)
+		json_string(j, "dso", symbol->dso->path);
+}
+
+static void json_frame(uint64_t ip, const char *space, const struct symbol *symbol, struct json *j)
+{
+	json_begin(j, NULL, '{');
+	json_address(j, "ip", ip);
+	json_string(j, "space", space);
+	if (symbol)
+		json_symbol(symbol, j);
+	json_end(j, '}');
+}
+
+static void json_callchain(const struct record *r, struct json *j)
 {
 	const char *space = "unknown";
 
 	json_begin(j, "callchain", '[');
-	for (size_t i = 0; i < s->n_callchain; i++) {
-		uint64_t ip = callchain_entry(s, i);
+	for (size_t i = 0; r->frames && i < r->n_frames; i++)
+		json_frame(r->frames[i].address, r->frames[i].kernel ? "kernel" : "user",
+			   &r->frames[i].symbol, j);
+	for (size_t i = 0; !r->frames && i < r->sample->n_callchain; i++) {
+		uint64_t ip = callchain_entry(r->sample, i);
 
-		if (is_mark(ip)) {
+		if (is_mark(ip))
 			space = mark_name(ip);
-			continue;
-		}
-		json_begin(j, NULL, '{');
-		json_address(j, "ip", ip);
-		json_string(j, "space", space);
-		json_end(j, '}');
+		else
+			json_frame(ip, space, NULL, j);
 	}
 	json_end(j, ']');
 }
@@ -141,30 +165,60 @@ void payload_json(struct decoder *d, const struct perfpersist_sample *s, struct 
 	json_hex(j, "raw", s->raw, s->raw_size);
 }
 
+void time_json(const struct record_time *t, struct json *j)
+{
+	json_unsigned(j, "time", t->mono);
+	if (t->realtime)
+		json_unsigned(j, "realtime", t->realtime);
+	if (t->is_relative)
+		json_unsigned(j, "relative", t->relative);
+}
+
+void sample_json(const struct record *r, struct json *j)
+{
+	json_string(j, "event", r->event);
+	if (r->comm)
+		json_string(j, "comm", r->comm);
+	if (r->shown & PERF_SAMPLE_CPU)
+		json_unsigned(j, "cpu", r->cpu);
+	if (r->shown & PERF_SAMPLE_TID) {
+		json_signed(j, "pid", (int)r->pid);
+		json_signed(j, "tid", (int)r->tid);
+	}
+	if (r->shown & PERF_SAMPLE_TIME)
+		time_json(&r->time, j);
+	if (r->shown & PERF_SAMPLE_IP)
+		json_address(j, "ip", r->sample->ip);
+	if (r->shown & PERF_SAMPLE_IP && r->place)
+		json_symbol(r->place, j);
+	if (r->shown & PERF_SAMPLE_ADDR)
+		json_address(j, "addr", r->sample->addr);
+	if (r->shown & PERF_SAMPLE_PERIOD)
+		json_unsigned(j, "period", r->sample->period);
+	if (r->shown & PERF_SAMPLE_CALLCHAIN)
+		json_callchain(r, j);
+	if (r->shown & PERF_SAMPLE_RAW)
+		payload_json(r->decoder, r->sample, j);
+}
+
 void record_json(struct source *source, const struct perfpersist_sample *s, uint64_t realtime,
 		 FILE *f)
 {
-	uint64_t has = source ? source->info.sample_type : 0;
 	struct json j = { .f = f };
+	struct record r = {
+		.event = source ? source->name : "unknown",
+		.cpu = s->cpu,
+		.pid = s->pid,
+		.tid = s->tid,
+		.time = { .mono = s->time, .realtime = realtime },
+		.shown = PERF_SAMPLE_CPU | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+			 (source ? source->info.sample_type : 0),
+		.sample = s,
+		.decoder = source ? source->decoder : NULL,
+	};
 
 	json_begin(&j, NULL, '{');
-	json_string(&j, "event", source ? source->name : "unknown");
-	json_unsigned(&j, "cpu", s->cpu);
-	json_signed(&j, "pid", (int)s->pid);
-	json_signed(&j, "tid", (int)s->tid);
-	json_unsigned(&j, "time", s->time);
-	if (realtime)
-		json_unsigned(&j, "realtime", realtime);
-	if (has & PERF_SAMPLE_IP)
-		json_address(&j, "ip", s->ip);
-	if (has & PERF_SAMPLE_ADDR)
-		json_address(&j, "addr", s->addr);
-	if (has & PERF_SAMPLE_PERIOD)
-		json_unsigned(&j, "period", s->period);
-	if (has & PERF_SAMPLE_CALLCHAIN)
-		json_callchain(s, &j);
-	if (has & PERF_SAMPLE_RAW)
-		payload_json(source->decoder, s, &j);
+	sample_json(&r, &j);
 	json_end(&j, '}');
 	fputc('\n', f);
 }

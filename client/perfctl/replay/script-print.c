@@ -3,22 +3,8 @@
 #include <inttypes.h>
 #include <linux/perf_event.h>
 #include <string.h>
-#include <time.h>
 
-#include "client/perfctl/print/print-record.h"
 #include "client/perfctl/replay/script.h"
-
-#define SECOND ((uint64_t)1000000000)
-
-const char *script_wall_clock(uint64_t realtime, char *buffer, size_t size)
-{
-	time_t t = (time_t)(realtime / SECOND);
-	struct tm tm;
-
-	if (!localtime_r(&t, &tm) || !strftime(buffer, size, "%F %T", &tm))
-		return "?";
-	return buffer;
-}
 
 static void print_padded(const char *text, int width, FILE *f)
 {
@@ -42,32 +28,33 @@ static void print_comm(const struct trace_record *r, int width, FILE *f)
 	print_padded(unnamed, width, f);
 }
 
-static void print_wall_clock(const struct script *s, uint64_t time, FILE *f)
+struct record_time script_time_of(const struct script *s, uint64_t time)
 {
-	uint64_t realtime = time + trace_info(s->in.trace)->realtime_offset;
-	char buffer[64];
+	uint64_t offset = trace_info(s->in.trace)->realtime_offset;
 
-	fputs(script_wall_clock(realtime, buffer, sizeof(buffer)), f);
-	if (s->nanoseconds)
-		fprintf(f, ".%09" PRIu64, realtime % SECOND);
-	else
-		fprintf(f, ".%06" PRIu64, realtime % SECOND / 1000);
+	return (struct record_time){
+		.mono = time,
+		.realtime = s->time == TIME_REAL && time ? time + offset : 0,
+		/* Sideband that tells of what was there before comes before the first of all times.
+		 */
+		.relative = time > s->first ? time - s->first : 0,
+		.is_relative = s->time == TIME_RELATIVE,
+	};
 }
 
-static void print_time(const struct script *s, uint64_t time, FILE *f)
+static void print_times(const struct script *s, uint64_t time, unsigned fields, FILE *f)
 {
-	if (s->time == TIME_REAL && time) {
-		print_wall_clock(s, time, f);
-		fputs(": ", f);
-		return;
+	struct record_time shown = script_time_of(s, time);
+	struct record_time day = { .realtime = time + trace_info(s->in.trace)->realtime_offset };
+
+	if (fields & FIELD_TOD) {
+		time_print(&day, s->nanoseconds, f);
+		fputc(' ', f);
 	}
-	/* Sideband that tells of what was there before comes before the first of all times. */
-	if (s->time == TIME_RELATIVE)
-		time = time > s->first ? time - s->first : 0;
-	if (s->nanoseconds)
-		fprintf(f, "%5" PRIu64 ".%09" PRIu64 ": ", time / SECOND, time % SECOND);
-	else
-		fprintf(f, "%5" PRIu64 ".%06" PRIu64 ": ", time / SECOND, time % SECOND / 1000);
+	if (fields & FIELD_TIME) {
+		time_print(&shown, s->nanoseconds, f);
+		fputs(": ", f);
+	}
 }
 
 /* What all lines begin with. */
@@ -84,12 +71,7 @@ static void print_start(const struct script *s, const struct trace_record *r, un
 		fprintf(f, "%5d ", (int)(fields & FIELD_PID ? r->pid : r->tid));
 	if (fields & FIELD_CPU)
 		fprintf(f, "[%03d] ", (int)r->cpu);
-	if (fields & FIELD_TOD) {
-		print_wall_clock(s, r->time, f);
-		fputc(' ', f);
-	}
-	if (fields & FIELD_TIME)
-		print_time(s, r->time, f);
+	print_times(s, r->time, fields, f);
 }
 
 /* perf shows addresses of programs as they are in the file, if there is a chain. */

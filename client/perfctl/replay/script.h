@@ -4,6 +4,7 @@
 
 #include "client/perfctl/decode/decoders.h"
 #include "client/perfctl/events/input.h"
+#include "client/perfctl/print/print-record.h"
 #include "client/perfctl/trace/symbols.h"
 
 /* perf's limit is 127, if nobody changed it. */
@@ -71,6 +72,5 @@ void script_print_json(struct script *s, const struct trace_record *record, FILE
 /* The frames of a record, in s->frames; without symbols: the addresses. */
 size_t script_frames(struct script *s, const struct trace_record *record);
 
-/* Seconds since the epoch as the reader's machine writes them, "2026-11-22 04:01:33"; "?" if there
- * is no such time. */
-const char *script_wall_clock(uint64_t realtime, char *buffer, size_t size);
+/* A time of a record as --time wants it. */
+struct record_time script_time_of(const struct script *s, uint64_t time);
