@@ -212,21 +212,43 @@ static __always_inline void write_program(struct seq_file *seq, struct pp_task_p
 	bpf_seq_write(seq, zeroes, padding);
 }
 
-/* The first part is the program itself, which has been told. */
-static __always_inline void write_parts(struct seq_file *seq, struct pp_task_program *p,
-					struct bpf_prog_aux *aux, __u64 first)
-{
-	for (__u32 i = 0; i < PARTS_MAX && i < aux->func_cnt; i++) {
-		struct bpf_prog_aux *of_part;
-		struct bpf_prog *part;
+struct parts {
+	struct seq_file *seq;
+	struct pp_task_program *p; /* as which they are told, one after the other */
+	struct bpf_prog **of;
+	__u64 first; /* of them is the program itself, which has been told */
+};
 
-		if (bpf_probe_read_kernel(&part, sizeof(part), aux->func + i) < 0 || !part)
-			return;
-		of_part = BPF_CORE_READ(part, aux);
-		p->part = i + 1;
-		if (BPF_CORE_READ(of_part, ksym.start) != first)
-			write_program(seq, p, of_part, PART_NAME_SIZE);
+static __always_inline long write_part(__u32 i, struct parts *parts)
+{
+	struct bpf_prog_aux *aux;
+	struct bpf_prog *part;
+
+	if (bpf_probe_read_kernel(&part, sizeof(part), parts->of + i) < 0 || !part)
+		return 1;
+	aux = BPF_CORE_READ(part, aux);
+	parts->p->part = i + 1;
+	if (BPF_CORE_READ(aux, ksym.start) != parts->first)
+		write_program(parts->seq, parts->p, aux, PART_NAME_SIZE);
+	return 0;
+}
+
+static long write_next_part(__u32 i, struct parts *parts)
+{
+	return write_part(i, parts);
+}
+
+/* The verifier goes through a loop of our own once for each part that there may be, which takes it
+ * longer than all else that is loaded at the start, while the boot waits. */
+static __always_inline void write_parts(struct parts *parts, __u32 n)
+{
+	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_loop)) {
+		bpf_loop(n, write_next_part, parts, 0);
+		return;
 	}
+	for (__u32 i = 0; i < PARTS_MAX && i < n; i++) /* before 5.17 */
+		if (write_part(i, parts))
+			return;
 }
 
 SEC("iter/bpf_prog")
@@ -234,6 +256,7 @@ int pp_programs(struct bpf_iter__bpf_prog *ctx)
 {
 	struct bpf_prog *prog = ctx->prog;
 	struct pp_task_program p = {};
+	struct parts parts = { .seq = ctx->meta->seq, .p = &p };
 	__u64 slept;
 
 	if (!prog)
@@ -244,6 +267,8 @@ int pp_programs(struct bpf_iter__bpf_prog *ctx)
 	p.loaded = prog->aux->load_time > slept ? prog->aux->load_time - slept : 0;
 	bpf_probe_read_kernel(p.tag, sizeof(p.tag), prog->tag);
 	write_program(ctx->meta->seq, &p, prog->aux, PP_TASK_PATH_SIZE);
-	write_parts(ctx->meta->seq, &p, prog->aux, p.start);
+	parts.of = prog->aux->func;
+	parts.first = p.start;
+	write_parts(&parts, prog->aux->func_cnt);
 	return 0;
 }
