@@ -16,10 +16,10 @@
 #include "daemon/engine/kernel/detached.h"
 #include "daemon/engine/kernel/kernel.h"
 #include "daemon/engine/kernel/perf.h"
+#include "daemon/engine/registry/iterators.h"
 #include "proto/keep.h"
 #include "proto/macro.h"
 #include "proto/sideband.h"
-#include "tasks.skel.h"
 
 /* ── events ─────────────────────────────────────────────────────────────────────────────── */
 
@@ -115,7 +115,7 @@ static int open_again(int link, uid_t reader)
 	return fd < 0 ? -errno : fd;
 }
 
-static int open_iterators_of(const struct tasks_bpf *skel, uid_t reader, struct pp_fds *fds)
+static int open_iterators_of(const struct iterators_bpf *skel, uid_t reader, struct pp_fds *fds)
 {
 	struct bpf_program *programs[] = { skel->progs.pp_tasks, skel->progs.pp_maps,
 					   skel->progs.pp_programs };
@@ -138,17 +138,12 @@ static int open_iterators_of(const struct tasks_bpf *skel, uid_t reader, struct 
 
 static int load_iterators(uid_t reader, struct pp_fds *fds)
 {
-	struct tasks_bpf *skel = tasks_bpf__open();
-	int r;
+	const struct iterators_bpf *skel;
+	int tasks, r = iterators_load(reader, &skel, &tasks);
 
-	if (!skel)
-		return -errno;
-	skel->rodata->page_size = (uint64_t)sysconf(_SC_PAGESIZE);
-	r = tasks_bpf__load(skel);
 	if (r >= 0)
-		r = open_iterators_of(skel, reader, fds);
-	tasks_bpf__destroy(skel);
-	return r;
+		r = tasks;
+	return r < 0 ? r : open_iterators_of(skel, reader, fds);
 }
 
 static int open_iterators(uid_t reader, struct pp_fds *fds, struct failure *f)

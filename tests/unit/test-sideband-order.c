@@ -582,8 +582,8 @@ static int engine_fds(void)
 	return n;
 }
 
-/* The engine keeps no descriptor of these. It closes them after it has sent the answer; if it does
- * not, this never ends. */
+/* The engine keeps no descriptor that it hands out. It closes them after it has sent the answer; if
+ * it does not, this never ends. */
 START_TEST(nothing_stays)
 {
 	struct pp_cpumask online, none = {};
@@ -591,7 +591,8 @@ START_TEST(nothing_stays)
 
 	ck_assert_int_ge(pp_cpus_read("online", &online), 0);
 	pp_cpumask_set(&none, PP_CPUS_MAX - 1);
-	ask(&none, 0); /* the connection exists */
+	ask(&online, PP_SIDEBAND_TASKS); /* the programs are loaded, and stay */
+	ask(&none, 0);			 /* the connection exists */
 	before = engine_fds();
 	ck_assert_int_gt(before, 3);
 	ask(&online, PP_SIDEBAND_TASKS);

@@ -66,30 +66,6 @@ struct vm_area_struct {
 	struct file *vm_file;
 };
 
-struct seq_file;
-
-struct bpf_iter_meta {
-	struct seq_file *seq;
-};
-
-struct bpf_iter__task {
-	struct bpf_iter_meta *meta;
-	struct task_struct *task;
-};
-
-struct bpf_iter__task_vma {
-	struct bpf_iter_meta *meta;
-	struct task_struct *task;
-	struct vm_area_struct *vma;
-};
-
-struct bpf_iter__task_file {
-	struct bpf_iter_meta *meta;
-	struct task_struct *task;
-	__u32 fd;
-	struct file *file;
-};
-
 struct bpf_ksym {
 	unsigned long start, end;
 	char name[1]; /* longer, and not by this length: 128 before 6.1, 512 since */
@@ -102,14 +78,27 @@ struct bpf_prog_aux {
 	struct bpf_ksym ksym;
 };
 
+struct u64_stats { /* u64_stats_t, since 5.16 */
+	__u64 v;
+};
+
+struct bpf_prog_stats {
+	struct u64_stats misses;
+};
+
 struct bpf_prog {
 	__u8 tag[8];
+	struct bpf_prog_stats *stats;
 	struct bpf_prog_aux *aux;
 };
 
-struct bpf_iter__bpf_prog {
-	struct bpf_iter_meta *meta;
-	struct bpf_prog *prog;
+struct bpf_map {
+	unsigned int id, max_entries;
+};
+
+struct bpf_array {
+	struct bpf_map map;
+	void *pptrs[0];
 };
 
 struct syscall_metadata {
@@ -170,3 +159,42 @@ struct pt_regs {
 #endif
 
 #pragma clang attribute pop
+
+/* What iterators are called with has the same form on all kernels: nothing is searched for. */
+struct seq_file;
+
+struct bpf_iter_meta {
+	struct seq_file *seq;
+	__u64 session_id; /* of this opening of the file */
+	__u64 seq_num;	  /* elements shown before in this session */
+};
+
+struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+};
+
+struct bpf_iter__task_vma {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+	struct vm_area_struct *vma;
+};
+
+struct bpf_iter__task_file {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+	__u32 fd;
+	struct file *file;
+};
+
+struct bpf_iter__bpf_map_elem {
+	struct bpf_iter_meta *meta;
+	struct bpf_map *map;
+	void *key;
+	void *value;
+};
+
+struct bpf_iter__bpf_prog {
+	struct bpf_iter_meta *meta;
+	struct bpf_prog *prog;
+};

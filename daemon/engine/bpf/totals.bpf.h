@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The totals of an event's `stat` in numbers, of any event (daemon/totals.h): a part of tree.bpf.c,
+ * The totals of an event's `stat` in numbers, of any event (daemon/totals.h): a part of tree.bpf.h,
  * whose maps it reads and whose `stat` calls be_known().
  */
 #pragma once
@@ -23,7 +23,7 @@ struct totals_places {
 	struct tree_constants constants;
 };
 
-/* The instance's, which outlives the engine; forgets events that nobody counts. tree.c sizes it. */
+/* The instance's, which outlives the engine; forgets events that nobody counts. iterators.c sizes it. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 1);
@@ -54,7 +54,7 @@ static __always_inline __u32 id_of(__u64 map)
 {
 	__u32 id = 0;
 
-	bpf_core_read(&id, sizeof(id), &((struct bpf_map *)map)->id);
+	bpf_core_read(&id, sizeof(id), &((struct bpf_array *)map)->map.id);
 	return id;
 }
 
@@ -62,7 +62,7 @@ static __always_inline struct place place_of(__u64 map)
 {
 	__u32 n = 0;
 
-	bpf_core_read(&n, sizeof(n), &((struct bpf_map *)map)->max_entries);
+	bpf_core_read(&n, sizeof(n), &((struct bpf_array *)map)->map.max_entries);
 	return (struct place){ .map = map, .id = id_of(map), .n = n };
 }
 

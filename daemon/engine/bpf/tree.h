@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What tree.c tells the programs of tree.bpf.c. */
+/* What tree.c tells the programs of tree.bpf.h. */
 #pragma once
 
 #include <linux/types.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * What is known of an event, kept in a small map beside its rings: the struct pp_event that
- * recovery reads, and the text that `cat info` shows. Shared with bpf/tree.bpf.c.
+ * recovery reads, and the text that `cat info` shows. Shared with bpf/tree.bpf.h.
  */
 #pragma once
 

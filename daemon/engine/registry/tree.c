@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Makes the registry's files out of the programs in bpf/tree.bpf.c. Knows no event's path. */
+/* Makes the registry's files out of the programs in bpf/tree.bpf.h. Knows no event's path. */
 #include "daemon/engine/registry/tree.h"
 
 #include <bpf/bpf.h>
@@ -7,89 +7,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/cpus.h"
-#include "daemon/engine/bpf/tree.h"
 #include "daemon/engine/emit/template.h"
-#include "daemon/engine/kernel/kernel.h"
 #include "daemon/engine/registry/cpu-states.h"
-#include "daemon/engine/registry/pins.h"
-#include "daemon/log.h"
-#include "daemon/totals.h"
+#include "daemon/engine/registry/iterators.h"
 #include "proto/macro.h"
-#include "tree.skel.h"
 
-/* Each CPU keeps up to that many free elements of such a map for its own (LOCAL_FREE_TARGET in
- * kernel/bpf/bpf_lru_list.c, 6.1 to 7.3). */
-#define KNOWN_EVENTS 4096
-#define KNOWN_BY_CPU 128
-
-/* Loaded once, kept for the engine's life. */
-static struct tree_bpf *skeleton;
-
-static int load(bool with_totals, struct tree_bpf **ret)
-{
-	int possible = pp_cpus_possible(), r;
-	struct tree_bpf *s;
-
-	if (possible < 0)
-		return possible;
-	s = tree_bpf__open();
-	if (!s)
-		return -errno;
-	bpf_program__set_autoload(s->progs.totals, with_totals);
-	r = bpf_map__set_max_entries(s->maps.cpus, possible);
-	if (r >= 0)
-		r = bpf_map__set_max_entries(s->maps.known, KNOWN_EVENTS + possible * KNOWN_BY_CPU);
-	if (r >= 0 && with_totals)
-		r = bpf_map__set_pin_path(s->maps.known, PP_TOTALS_KNOWN);
-	if (r >= 0)
-		r = tree_bpf__load(s);
-	if (r < 0) {
-		tree_bpf__destroy(s);
-		return r;
-	}
-	*ret = s;
-	return 0;
-}
-
-/* The files are there without it, and lists take longer. */
-static int load_totals(uid_t broker, struct tree_bpf **ret)
-{
-	int r = load(true, ret);
-
-	if (r == -EINVAL) {
-		/* What an older engine knew may have another form. */
-		unlink(PP_TOTALS_KNOWN);
-		r = load(true, ret);
-	}
-	if (r < 0)
-		return r;
-	r = pins_put(".", bpf_program__fd((*ret)->progs.totals), PP_TOTALS, broker, 0, 0660);
-	if (r < 0)
-		tree_bpf__destroy(*ret);
-	return r;
-}
-
-static int load_skeleton(uid_t broker)
-{
-	struct tree_bpf *s;
-	int r;
-
-	if (skeleton)
-		return 0;
-	if (!kernel_has_btf())
-		return -EOPNOTSUPP;
-	r = load_totals(broker, &s);
-	if (r < 0) {
-		log_notice("lists of many events take longer: there can be no program that counts "
-			   "them (%s)",
-			   strerror(-r));
-		r = load(false, &s);
-	}
-	if (r >= 0)
-		skeleton = s;
-	return r;
-}
+static const struct iterators_bpf *skeleton;
 
 /* Runs find_stats over all programs of the machine, once for all that are wanted. */
 static int run_find_stats(void)
@@ -232,9 +155,9 @@ int tree_create(const struct pp_event *event, uid_t broker, int meta_fd, int rin
 		.id = pp_event_origin(event),
 	};
 	_cleanup_close_ int rodata = -EBADF, distances = -EBADF;
-	int r;
+	int r, tasks;
 
-	r = load_skeleton(broker);
+	r = iterators_load(broker, &skeleton, &tasks);
 	if (r >= 0)
 		r = find_distances(programs, n, &constants, &distances);
 	if (r >= 0)

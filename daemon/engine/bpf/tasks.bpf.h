@@ -1,10 +1,13 @@
-// SPDX-License-Identifier: GPL-2.0-only
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Iterators that tell of what runs, as daemon/tasks.h has it: threads, what processes have mapped to
- * be executed, and BPF programs. What is told, and its names, are those of perf's records.
+ * be executed, and BPF programs. What is told, and its names, are those of perf's records. A part of
+ * iterators.bpf.c.
  *
- * Owns the one buffer for paths and names: whoever reads, reads one of them at a time.
+ * Owns the one buffer for paths and names: only the keeper reads, one of them at a time.
  */
+#pragma once
+
 #include <linux/bpf.h>
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
@@ -22,8 +25,6 @@
 #define MINOR_BITS 20
 
 #define PATH_MAX 4096
-
-char LICENSE[] SEC("license") = "GPL";
 
 const volatile __u64 page_size = 4096; /* the engine sets it */
 

@@ -1,12 +1,15 @@
-// SPDX-License-Identifier: GPL-2.0-only
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The registry's files, as iterator programs: `info` and `stat` are links of these, pinned;
  * whoever may open the file runs the program and reads what it prints, daemon or not. `totals` says
- * to the broker what the last line of each `stat` does (daemon/totals.h).
+ * to the broker what the last line of each `stat` does (daemon/totals.h). A part of
+ * iterators.bpf.c.
  *
  * The first two are loaded as templates: each event has its own copies, with its own maps in place
  * of these.
  */
+#pragma once
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <linux/bpf.h>
@@ -15,54 +18,11 @@
 #include <bpf/bpf_tracing.h>
 
 #include "daemon/engine/bpf/hotplug.h"
+#include "daemon/engine/bpf/kernel.bpf.h"
 #include "daemon/engine/bpf/tree.h"
 #include "daemon/engine/registry/meta.h"
 #include "daemon/totals.h"
 #include "proto/ring.h"
-
-char LICENSE[] SEC("license") = "GPL";
-
-/* What of the kernel's own types is needed; CO-RE finds the real places. */
-#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
-struct seq_file {
-	int unused_;
-};
-struct bpf_iter_meta {
-	struct seq_file *seq;
-	__u64 session_id; /* of this opening of the file */
-	__u64 seq_num;	  /* elements shown before in this session */
-};
-struct bpf_map {
-	unsigned int id, max_entries;
-};
-struct bpf_array {
-	struct bpf_map map;
-	void *pptrs[0];
-};
-struct bpf_iter__bpf_map_elem {
-	struct bpf_iter_meta *meta;
-	struct bpf_map *map;
-	void *key;
-	void *value;
-};
-struct u64_stats { /* u64_stats_t, since 5.16 */
-	__u64 v;
-};
-struct bpf_prog_stats {
-	struct u64_stats misses;
-};
-struct bpf_prog_aux {
-	unsigned int id;
-};
-struct bpf_prog {
-	struct bpf_prog_stats *stats;
-	struct bpf_prog_aux *aux;
-};
-struct bpf_iter__bpf_prog {
-	struct bpf_iter_meta *meta;
-	struct bpf_prog *prog;
-};
-#pragma clang attribute pop
 
 struct ring_template {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

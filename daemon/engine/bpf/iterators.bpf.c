@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * All iterators that the engine needs at its start. They are one object because libbpf reads all of
+ * the kernel's BTF for each, and searches it for each type of the kernel's.
+ */
+#include "daemon/engine/bpf/tree.bpf.h"
+#include "daemon/engine/bpf/tasks.bpf.h"
+
+char LICENSE[] SEC("license") = "GPL";

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Loads the engine's iterators. See iterators.h. */
+#include "daemon/engine/registry/iterators.h"
+
+#include <bpf/libbpf.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/cpus.h"
+#include "daemon/engine/kernel/kernel.h"
+#include "daemon/engine/registry/pins.h"
+#include "daemon/log.h"
+#include "daemon/totals.h"
+#include "proto/macro.h"
+
+/* Each CPU keeps up to that many free elements of such a map for its own (LOCAL_FREE_TARGET in
+ * kernel/bpf/bpf_lru_list.c, 6.1 to 7.3). */
+#define KNOWN_EVENTS 4096
+#define KNOWN_BY_CPU 128
+
+static struct iterators_bpf *skeleton;
+static int without_tasks; /* why */
+
+static int set_up(struct iterators_bpf *s, bool totals, bool tasks)
+{
+	int possible = pp_cpus_possible(), r;
+
+	if (possible < 0)
+		return possible;
+	bpf_program__set_autoload(s->progs.totals, totals);
+	bpf_program__set_autoload(s->progs.pp_tasks, tasks);
+	bpf_program__set_autoload(s->progs.pp_maps, tasks);
+	bpf_program__set_autoload(s->progs.pp_programs, tasks);
+	s->rodata->page_size = (uint64_t)sysconf(_SC_PAGESIZE);
+	r = bpf_map__set_max_entries(s->maps.cpus, possible);
+	if (r >= 0)
+		r = bpf_map__set_max_entries(s->maps.known, KNOWN_EVENTS + possible * KNOWN_BY_CPU);
+	if (r >= 0 && totals)
+		r = bpf_map__set_pin_path(s->maps.known, PP_TOTALS_KNOWN);
+	return r;
+}
+
+static int load_with(bool totals, bool tasks)
+{
+	struct iterators_bpf *s = iterators_bpf__open();
+	int r;
+
+	if (!s)
+		return -errno;
+	r = set_up(s, totals, tasks);
+	if (r >= 0)
+		r = iterators_bpf__load(s);
+	if (r < 0)
+		iterators_bpf__destroy(s);
+	else
+		skeleton = s;
+	return r;
+}
+
+static int load_with_totals(bool tasks, uid_t broker)
+{
+	int r = load_with(true, tasks);
+
+	/* What an older engine knew may have another form. */
+	if (r == -EINVAL && unlink(PP_TOTALS_KNOWN) == 0)
+		r = load_with(true, tasks);
+	return r < 0 ? r
+		     : pins_put(".", bpf_program__fd(skeleton->progs.totals), PP_TOTALS, broker, 0,
+				0660);
+}
+
+/* The registry's files are there without totals, and lists take longer. */
+static int load(uid_t broker)
+{
+	int r = load_with_totals(true, broker), without_totals = r;
+
+	if (!skeleton)
+		r = load_with(false, true);
+	if (!skeleton) {
+		without_tasks = r;
+		r = without_totals = load_with_totals(false, broker);
+	}
+	if (!skeleton)
+		r = load_with(false, false);
+	if (!skeleton)
+		return r;
+	if (without_totals < 0)
+		log_notice("lists of many events take longer: there can be no program that counts "
+			   "them (%s)",
+			   strerror(-without_totals));
+	return 0;
+}
+
+int iterators_load(uid_t broker, const struct iterators_bpf **ret, int *ret_tasks)
+{
+	int r = 0;
+
+	if (!skeleton)
+		r = kernel_has_btf() ? load(broker) : -EOPNOTSUPP;
+	if (r < 0)
+		return r;
+	*ret = skeleton;
+	*ret_tasks = without_tasks;
+	return 0;
+}
