@@ -51,6 +51,9 @@ foreign() {
 	for x in libsystemd libbpf inih libelf libdw libtraceevent zlib check; do
 		pkg-config --exists "$x" 2>/dev/null || missing+=("$x (pkg-config)")
 	done
+	# Its options are variables as Debian builds it; elsewhere they can be fixed when it is compiled.
+	printf '#include <ini.h>\nint *line = &ini_max_line;\n' | gcc -fsyntax-only -x c - 2>/dev/null ||
+		missing+=("inih with ini_max_line and its like, as Debian patches it")
 	[ ${#missing[@]} -eq 0 ] && exit 0
 
 	say "this is neither Debian nor Ubuntu; please install, by whatever names it has here:"

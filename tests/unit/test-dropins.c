@@ -9,6 +9,7 @@
 #include "daemon/broker/config/boot-file.h"
 #include "daemon/broker/config/dropin-resolve.h"
 #include "daemon/broker/config/dropins.h"
+#include "daemon/broker/config/settings.h"
 #include "proto/macro.h"
 #include "tests/unit/needs.h"
 
@@ -112,6 +113,26 @@ START_TEST(every_key)
 	ck_assert_uint_eq(request.period, 10);
 	ck_assert_uint_eq(request.max_rate, 7);
 	ck_assert_uint_eq(request.data_size, 0);
+}
+END_TEST
+
+/* inih, as it is packaged, has room for 49 bytes of a section's name and 199 of a line. */
+START_TEST(as_long_as_can_be)
+{
+	char name[PP_NAME_SIZE] = "", filter[PP_FILTER_SIZE] = "", text[SETTINGS_LINE_MAX * 2];
+
+	memset(name, 'n', sizeof(name) - 1);
+	memset(filter, 'f', sizeof(filter) - 1);
+	for (size_t i = 100; i < sizeof(filter) - 1; i += 101)
+		filter[i] = i % 2 ? ' ' : '=';
+	snprintf(text, sizeof(text),
+		 "\t[event %s/%s] # of those\r\nEvent=e\r\n\tFilter=\t%s \t\r\nBuffer=64K", name,
+		 name, filter);
+	parse(text);
+	ck_assert_str_eq(told, "");
+	ck_assert_ptr_nonnull(event(name, name));
+	ck_assert_str_eq(request.selections[0].filter, filter);
+	ck_assert_uint_eq(request.data_size, 65536);
 }
 END_TEST
 
@@ -573,6 +594,7 @@ int main(void)
 
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, every_key);
+	tcase_add_test(t, as_long_as_can_be);
 	tcase_add_test(t, later_sections);
 	tcase_add_test(t, faults);
 	tcase_add_test(t, too_many_texts);

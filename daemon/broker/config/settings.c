@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Takes files of settings apart, line by line. */
+/* Takes files of settings apart, with inih. */
 #include "daemon/broker/config/settings.h"
 
 #include <ini.h>
@@ -10,8 +10,6 @@
 #include "proto/io.h"
 #include "proto/macro.h"
 #include "proto/printable.h"
-
-#define BLANKS " \t\r"
 
 void settings_complain(struct settings *s, const char *fmt, ...)
 {
@@ -31,172 +29,120 @@ void settings_complain(struct settings *s, const char *fmt, ...)
 	fprintf(s->complaints, "%s:%u: %s\n", s->path, s->line, text ?: "out of memory");
 }
 
-/* ── a setting, with inih ───────────────────────────────────────────────────────────────── */
+/* ── with inih ──────────────────────────────────────────────────────────────────────────── */
 
-/*
- * inih takes lines of less than INI_MAX_LINE bytes, and goes on with a setting in further lines
- * that begin with a blank; so a longer line is given to it in such pieces. It knows no quotes: what
- * would begin a comment within them is hidden from it meanwhile.
- */
-#define PIECE (INI_MAX_LINE - 4) /* with a blank, a newline and a NUL around it */
-#define HIDDEN_SEMICOLON '\001'
-#define HIDDEN_HASH '\002'
+/* What inih takes for blanks within a line. */
+#define BLANKS " \t\r\v\f"
 
-struct setting {
-	char *rest; /* of the line, for the reader */
-	bool begun;
-	char key[64];
-	char value[SETTINGS_LINE_MAX + 1];
+/* Where in the text inih is. */
+struct lines {
+	struct settings *settings;
+	const char *at, *end;
 };
 
-static void replace(char *text, char from, char to)
+/*
+ * inih cuts the names of sections at 49 bytes, and says nothing of one that has no settings; so
+ * they are read here. False: that is no name of a section.
+ */
+static bool take_section(struct settings *s, const char *line)
 {
-	for (; (text = strchr(text, from)); text++)
-		*text = to;
-}
-
-/* Where to cut a line that is too long: between two letters, since blanks at an end get lost. */
-static size_t piece_size(const char *text)
-{
-	size_t n = strlen(text);
-
-	if (n <= PIECE)
-		return n;
-	for (n = PIECE; n > 1; n--)
-		if (!strchr(BLANKS, text[n - 1]) && !strchr(BLANKS, text[n]))
-			return n;
-	return PIECE;
-}
-
-/* Hands out the next piece: as fgets(3). */
-static char *read_piece(char *buf, int size, void *stream)
-{
-	struct setting *s = stream;
-	size_t n = piece_size(s->rest);
-
-	if (n == 0)
-		return NULL;
-	snprintf(buf, size, "%s%.*s\n", s->begun ? " " : "", (int)n, s->rest);
-	s->begun = true;
-	s->rest += n;
-	return buf;
-}
-
-static int take_piece(void *userdata, const char *section _unused_, const char *key,
-		      const char *value)
-{
-	struct setting *s = userdata;
-	size_t n = strlen(s->value);
-
-	if (!s->key[0])
-		snprintf(s->key, sizeof(s->key), "%s", key);
-	snprintf(s->value + n, sizeof(s->value) - n, "%s", value);
-	return 1;
-}
-
-static void take_setting(struct settings *s, char *line)
-{
-	struct setting setting = { .rest = line };
-
-	if (strpbrk(line, "\001\002") || !strchr(line, '=')) {
-		settings_complain(s, "This is no setting; write KEY=VALUE.");
-		return;
-	}
-	replace(line, ';', HIDDEN_SEMICOLON);
-	replace(line, '#', HIDDEN_HASH);
-	if (ini_parse_stream(read_piece, &setting, take_piece, &setting) != 0 || !setting.key[0]) {
-		settings_complain(s, "This is no setting; write KEY=VALUE.");
-		return;
-	}
-	replace(setting.value, HIDDEN_SEMICOLON, ';');
-	replace(setting.value, HIDDEN_HASH, '#');
-	s->key(s, setting.key, setting.value);
-}
-
-/* ── a line ─────────────────────────────────────────────────────────────────────────────── */
-
-/* Without the blanks at both ends. */
-static char *trim(char *text)
-{
-	size_t n;
-
-	text += strspn(text, BLANKS);
-	n = strlen(text);
-	while (n > 0 && strchr(BLANKS, text[n - 1]))
-		n--;
-	text[n] = '\0';
-	return text;
-}
-
-/* Cuts off what stands behind a blank and a semicolon; a filter may have these within quotes. */
-static void cut_comment(char *line)
-{
-	char quote = '\0';
-
-	for (char *p = strchr(line, '='); p && *p; p++) {
-		if (quote) {
-			quote = *p == quote ? '\0' : quote;
-		} else if (*p == '"' || *p == '\'') {
-			quote = *p;
-		} else if (*p == ';' && strchr(BLANKS "=", p[-1])) {
-			*p = '\0';
-			return;
-		}
-	}
-}
-
-/* inih cuts names of sections at 49 bytes, and says nothing of one that has no settings. */
-static void take_section(struct settings *s, char *line)
-{
-	char *end = strchr(line, ']'), *rest = end ? end + 1 + strspn(end + 1, BLANKS) : NULL;
+	const char *name = line + 1 + strspn(line + 1, BLANKS), *end = strchr(name, ']');
+	const char *rest = end ? end + 1 + strspn(end + 1, BLANKS) : NULL;
+	char copy[SETTINGS_LINE_MAX + 1];
 
 	if (!end || (*rest && *rest != ';' && *rest != '#')) {
 		s->section(s, NULL);
 		settings_complain(s, "This section's name has no end, or something behind it, and "
 				     "what follows is left out; write the name in [brackets].");
-		return;
+		return false;
 	}
-	*end = '\0';
-	s->section(s, trim(line + 1));
+	while (end > name && strchr(BLANKS, end[-1]))
+		end--;
+	snprintf(copy, sizeof(copy), "%.*s", (int)(end - name), name);
+	s->section(s, copy);
+	return true;
 }
 
-static void take_line(struct settings *s, char *line)
+/* As fgets(3): the next line, as it stands in the file. Those that cannot be are passed over. */
+static char *next_line(char *buf, int size, void *userdata)
 {
-	line = trim(line);
-	if (*line == '\0' || *line == ';' || *line == '#')
-		return;
-	if (*line == '[') {
-		take_section(s, line);
-		return;
+	struct lines *l = userdata;
+	struct settings *s = l->settings;
+
+	while (l->at < l->end) {
+		const char *text = l->at, *newline = memchr(text, '\n', l->end - text), *start;
+		size_t n = (newline ? newline : l->end) - text;
+
+		l->at = newline ? newline + 1 : l->end;
+		s->line++;
+		if (n >= (size_t)size) {
+			settings_complain(s, "This line is too long; %d characters are the most.",
+					  size - 1);
+			continue;
+		}
+		if (memchr(text, '\0', n)) {
+			settings_complain(s, "This line has a NUL byte in it; remove it.");
+			continue;
+		}
+		memcpy(buf, text, n);
+		buf[n] = '\0';
+		start = buf + strspn(buf, BLANKS);
+		if (*start != '[' || take_section(s, start))
+			return buf;
 	}
-	cut_comment(line);
-	take_setting(s, trim(line));
+	return NULL;
+}
+
+/* How much of a value is before a comment: a ; behind a blank. Filters may have these in quotes. */
+static size_t without_comment(const char *value)
+{
+	size_t n = 0;
+	char quote = '\0';
+
+	for (; value[n]; n++) {
+		if (quote)
+			quote = value[n] == quote ? '\0' : quote;
+		else if (value[n] == '"' || value[n] == '\'')
+			quote = value[n];
+		else if (value[n] == ';' && (n == 0 || strchr(BLANKS, value[n - 1])))
+			break;
+	}
+	while (n > 0 && strchr(BLANKS, value[n - 1]))
+		n--;
+	return n;
+}
+
+static int take_setting(void *userdata, const char *section _unused_, const char *key,
+			const char *value)
+{
+	const struct lines *l = userdata;
+	char copy[SETTINGS_LINE_MAX + 1];
+
+	if (!*key)
+		return 0;
+	snprintf(copy, sizeof(copy), "%.*s", (int)without_comment(value), value);
+	l->settings->key(l->settings, key, copy);
+	return 1;
+}
+
+/*
+ * inih's options are variables as Debian builds it. It is to take lines as long as ours, to leave
+ * comments behind values to us, since it knows no quotes, and to stop at each line that it cannot
+ * read, since else it tells the first one alone. A line that is indented is a setting of its own.
+ */
+void settings_parse(struct settings *s, const char *text, size_t size)
+{
+	struct lines l = { .settings = s, .at = text, .end = text + size };
+
+	ini_max_line = SETTINGS_LINE_MAX + 1;
+	ini_allow_multiline = ini_allow_inline_comments = ini_allow_bom = false;
+	ini_stop_on_first_error = true;
+	s->line = 0;
+	while (ini_parse_stream(next_line, &l, take_setting, &l) > 0)
+		settings_complain(s, "This is no setting; write KEY=VALUE.");
 }
 
 /* ── a file ─────────────────────────────────────────────────────────────────────────────── */
-
-void settings_parse(struct settings *s, const char *text, size_t size)
-{
-	const char *end = text + size;
-	char line[SETTINGS_LINE_MAX + 1];
-
-	for (s->line = 1; text < end; s->line++) {
-		const char *newline = memchr(text, '\n', end - text);
-		size_t n = (newline ? newline : end) - text;
-
-		if (n > SETTINGS_LINE_MAX) {
-			settings_complain(s, "This line is too long; %d characters are the most.",
-					  SETTINGS_LINE_MAX);
-		} else if (memchr(text, '\0', n)) {
-			settings_complain(s, "This line has a NUL byte in it; remove it.");
-		} else {
-			memcpy(line, text, n);
-			line[n] = '\0';
-			take_line(s, line);
-		}
-		text = newline ? newline + 1 : end;
-	}
-}
 
 int settings_read(int fd, char **ret, size_t *ret_size)
 {
