@@ -266,7 +266,7 @@ FUZZ_SRCS := $(wildcard proto/*.c daemon/*.c daemon/broker/syntax/*.c client/per
 	client/perfctl/trace/trace*.c client/perfctl/trace/process*.c) \
 	$(patsubst $(BUILD)/obj/%.o,%.c,$(CLIENT_OBJS)) client/perfctl/output/output.c \
 	$(patsubst %,daemon/broker/%.c,hotplug/uevent $(addprefix config/,settings config \
-		config-namespace config-value dropin-file dropin-set)) \
+		config-value keys dropin-file)) \
 	$(filter-out %/main.c %/server.c,$(wildcard daemon/keeper/*.c))
 FUZZ_FLAGS = -std=gnu17 -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all $(CPPFLAGS) \
 	$(call pkg-cflags,libsystemd inih libtraceevent)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # The manual pages are well formed and complete, and describe nothing that does not exist: each
-# program's options as in its --help, the keys that the configuration's parser knows, the calls and
+# program's options as in its --help, the keys of the configuration, the calls and
 # types of perfpersist.h. The program in libperfpersist.3 compiles.
 set -u -o pipefail
 export LC_ALL=C.UTF-8
@@ -121,9 +121,14 @@ daemon() {
 
 # ── configuration ────────────────────────────────────────────────────────────────────────
 
-# The parsers compare a key with each known key, or have a table of them.
+# The table has an array for each section.
 parsed() {
-	grep -hoE 'strcmp\(key, "[A-Z][A-Za-z]*"\)|^\s*\{ "[A-Z][A-Za-z]*", ' "$@" | grep -oE '[A-Z][A-Za-z]*'
+	sed -nE "/ of_$1\[\] = /,/^\};/s/^\t\{ \"([A-Z][A-Za-z]*)\".*/\1/p" daemon/broker/config/keys.c
+}
+
+# Those that sentences name, where a limit refuses something.
+named() {
+	grep -rhoE --include='*.c' '\bMax[A-Z][A-Za-z]*=' daemon client | tr -d = | sort -u
 }
 
 described() {
@@ -136,15 +141,15 @@ shown() {
 }
 
 keys() {
-	local parsers=() file
-	for file in daemon/broker/config/config*.c; do
-		[ "$file" = daemon/broker/config/config-namespace.c ] || parsers+=("$file")
+	local section unknown
+	for section in daemon namespace event; do
+		same "keys of [$section]" "$(parsed $section)" "the table" "$(described $section)" $CONF_5
 	done
-	same "keys of [daemon]" "$(parsed "${parsers[@]}")" "the parser" "$(described daemon)" $CONF_5
-	same "keys of [daemon]" "$(described daemon)" $CONF_5 "$(shown daemon)" conf/perfpersistd.conf
-	same "keys of [namespace]" "$(parsed daemon/broker/config/config-namespace.c)" "the parser" "$(described namespace)" $CONF_5
-	same "keys of [namespace]" "$(described namespace)" $CONF_5 "$(shown namespace)" conf/perfpersistd.conf
-	same "keys of [event]" "$(parsed daemon/broker/config/dropin-*.c)" "the parser" "$(described event)" $CONF_5
+	for section in daemon namespace; do
+		same "keys of [$section]" "$(described $section)" $CONF_5 "$(shown $section)" conf/perfpersistd.conf
+	done
+	unknown=$(comm -23 <(named) <(described '(daemon|namespace|event)' | sort -u))
+	[ -z "$unknown" ] || wrong "sentences name keys that are not there:" "$unknown"
 	same "keys of [event]" "$(described event)" $CONF_5 \
 		"$(sed -n '/\[event NAMESPACE/,$p' conf/perfpersistd.conf | sed -nE 's/^# +([A-Z][A-Za-z]*)= .*/\1/p')" \
 		"conf/perfpersistd.conf"

@@ -6,6 +6,7 @@
 
 #include "daemon/broker/config/config-value.h"
 #include "daemon/broker/config/config.h"
+#include "daemon/broker/config/keys.h"
 #include "daemon/broker/config/limits.h"
 #include "proto/macro.h"
 #include "tests/unit/needs.h"
@@ -306,6 +307,47 @@ START_TEST(installed_file)
 }
 END_TEST
 
+/* The keys of [daemon] as they would be written, but for those that depend on the machine. */
+static char *printed(const struct config *c)
+{
+	struct config copy = *c;
+	size_t size;
+	char *text;
+	FILE *f = open_memstream(&text, &size);
+
+	copy.max_memory = copy.max_memory_per_namespace = 0;
+	copy.max_memory_per_user = copy.max_copies = 0;
+	keys_print(f, &daemon_keys, &copy);
+	fclose(f);
+	return text;
+}
+
+/* What it shows in comments is what there is without them; users need not be there. */
+START_TEST(shown_defaults)
+{
+	_cleanup_fclose_ FILE *f = fopen(INSTALLED, "re");
+	_cleanup_free_ char *shown = NULL, *there = NULL;
+	char line[512], text[16384] = "[daemon]\n";
+	struct config *c;
+	size_t n = 0;
+
+	while (fgets(line, sizeof(line), f) && !strstr(line, "[namespace"))
+		if (line[0] == '#' && line[1] >= 'A' && line[1] <= 'Z' &&
+		    strncmp(line, "#User", 5) && strncmp(line, "#Group", 6)) {
+			strcat(text, line + 1);
+			n++;
+		}
+	ck_assert_uint_gt(n, 20);
+	c = loaded(text);
+	shown = printed(c);
+	config_free(c);
+	c = loaded("");
+	there = printed(c);
+	config_free(c);
+	ck_assert_str_eq(shown, there);
+}
+END_TEST
+
 static const char *no_tree(void)
 {
 	return access(INSTALLED, F_OK) == 0 ? NULL : "is not run from the tree's root";
@@ -326,6 +368,7 @@ int main(void)
 	tcase_add_test(t, missing_files);
 	tcase_add_test(t, paths);
 	add_test_unless(no_tree(), t, installed_file);
+	add_test_unless(no_tree(), t, shown_defaults);
 	suite_add_tcase(s, t);
 	r = run_suite(s);
 	free(told);

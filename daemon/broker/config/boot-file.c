@@ -3,19 +3,13 @@
 #include "daemon/broker/config/boot-file.h"
 
 #include <fcntl.h>
-#include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "daemon/broker/config/config-value.h"
 #include "daemon/broker/config/dropin-file.h"
+#include "daemon/broker/config/keys.h"
 #include "proto/io.h"
 #include "proto/macro.h"
-
-/* Of a request, what the file says. */
-#define FLAGS                                                                      \
-	(PP_EVENT_FREQ | PP_EVENT_CALLCHAIN | PP_EVENT_GENERIC | PP_EVENT_WAKEUP | \
-	 PP_EVENT_SHARE | PP_EVENT_NO_SHARE)
 
 #define FILE_NAME_SIZE (2 * PP_NAME_SIZE + sizeof("..conf"))
 
@@ -29,51 +23,37 @@ static void name_file(char buf[FILE_NAME_SIZE], const char *ns, const char *name
 
 static void print_namespace(FILE *f, const struct namespace *ns)
 {
+	struct config_namespace keys;
+
+	keys_default(&namespace_keys, &keys);
+	keys.owner = ns->owner;
+	keys.group = ns->group;
+	keys.mode = ns->mode;
+	keys.live = ns->live;
 	fprintf(f,
 		"# (Counts only while no other file has a section for this namespace.)\n"
-		"[namespace %s]\nOwner=%u\nGroup=%u\nMode=%04o\nLive=%s\n\n",
-		ns->name, ns->owner, ns->group, ns->mode, config_format_live(ns->live));
+		"[namespace %s]\n",
+		ns->name);
+	keys_print(f, &namespace_keys, &keys);
+	fputc('\n', f);
 }
 
-static void print_switches(FILE *f, uint32_t flags)
+/* What the section is to say. NULL: no memory. */
+static struct dropin_draft *draft_of(const struct boot_file *b)
 {
-	static const struct {
-		uint32_t flag;
-		const char *text;
-	} switches[] = {
-		{ PP_EVENT_CALLCHAIN, "CallGraph=yes" }, { PP_EVENT_WAKEUP, "Wakeup=yes" },
-		{ PP_EVENT_GENERIC, "Generic=yes" },	 { PP_EVENT_SHARE, "Share=yes" },
-		{ PP_EVENT_NO_SHARE, "Share=no" },
-	};
+	struct dropin_draft *d = calloc(1, sizeof(*d));
 
-	for (size_t i = 0; i < ARRAY_SIZE(switches); i++)
-		if (flags & switches[i].flag)
-			fprintf(f, "%s\n", switches[i].text);
+	if (!d)
+		return NULL;
+	keys_default(&event_keys, d);
+	d->event.creator = b->creator;
+	d->request = *b->request;
+	d->request.flags &= ~PP_EVENT_BOOT;
+	return d;
 }
 
-static void print_event(FILE *f, const struct pp_msg_create_request *q, uint32_t creator)
-{
-	fprintf(f, "[event %s/%s]\n", q->ns, q->name);
-	for (uint32_t i = 0; i < q->count; i++) {
-		fprintf(f, "Event=%s\n", q->selections[i].event);
-		if (q->selections[i].filter[0])
-			fprintf(f, "Filter=%s\n", q->selections[i].filter);
-	}
-	if (q->cpus[0])
-		fprintf(f, "CPUs=%s\n", q->cpus);
-	if (q->data_size)
-		fprintf(f, "Buffer=%" PRIu64 "\n", q->data_size);
-	if (q->period)
-		fprintf(f, "%s=%" PRIu64 "\n", q->flags & PP_EVENT_FREQ ? "Frequency" : "Period",
-			q->period);
-	if (q->max_rate)
-		fprintf(f, "MaxRate=%" PRIu64 "/s\n", q->max_rate);
-	print_switches(f, q->flags);
-	if (creator)
-		fprintf(f, "Creator=%u\n", creator);
-}
-
-static int print_file(const struct boot_file *b, char **ret, size_t *ret_size)
+static int print_file(const struct boot_file *b, const struct dropin_draft *d, char **ret,
+		      size_t *ret_size)
 {
 	_cleanup_free_ char *text = NULL;
 	size_t size;
@@ -87,7 +67,8 @@ static int print_file(const struct boot_file *b, char **ret, size_t *ret_size)
 		b->request->ns, b->request->name);
 	if (b->ns)
 		print_namespace(f, b->ns);
-	print_event(f, b->request, b->creator);
+	fprintf(f, "[event %s/%s]\n", b->request->ns, b->request->name);
+	keys_print(f, &event_keys, d);
 	if (fclose(f) != 0)
 		return -ENOMEM;
 	*ret = TAKE_PTR(text);
@@ -95,32 +76,12 @@ static int print_file(const struct boot_file *b, char **ret, size_t *ret_size)
 	return 0;
 }
 
-/* ── whether it says what it is to say ──────────────────────────────────────────────────── */
-
-static bool is_same(const struct boot_file *b, const struct dropin_event *e)
-{
-	const struct pp_msg_create_request *a = b->request;
-	struct pp_msg_create_request *q = malloc(sizeof(*q));
-	bool same;
-
-	if (!q)
-		return false;
-	dropin_request(e, q);
-	same = q->flags == (a->flags & FLAGS) && q->data_size == a->data_size &&
-	       q->period == a->period && q->max_rate == a->max_rate &&
-	       strcmp(q->cpus, a->cpus) == 0 && q->count == a->count && e->creator == b->creator;
-	for (uint32_t i = 0; same && i < q->count; i++)
-		same = strcmp(q->selections[i].event, a->selections[i].event) == 0 &&
-		       strcmp(q->selections[i].filter, a->selections[i].filter) == 0;
-	free(q);
-	return same;
-}
-
 /*
  * The texts are a stranger's, and who may create an event must not come to write sections of his
  * own: with a line break in a filter, say. What is read back is what was asked for, and no more.
  */
-static bool says_it(const struct boot_file *b, const char *text, size_t size)
+static bool says_it(const struct boot_file *b, const struct dropin_draft *wanted, const char *text,
+		    size_t size)
 {
 	struct config config = { 0 };
 	struct dropins d = { 0 };
@@ -131,7 +92,8 @@ static bool says_it(const struct boot_file *b, const char *text, size_t size)
 	const struct dropin_event *e =
 		good ? dropins_event(&d, b->request->ns, b->request->name) : NULL;
 
-	good = e && e->enabled && !e->optional && is_same(b, e);
+	good = e && e->enabled && !e->optional && e->creator == b->creator &&
+	       dropin_is_request(e, &wanted->request);
 	free(config.namespaces);
 	dropins_done(&d);
 	return good;
@@ -174,14 +136,15 @@ static int write_file(int folder, const char *name, const char *text, size_t siz
 int boot_file_write(const struct boot_file *b, char *sentence, size_t size)
 {
 	_cleanup_close_ int folder = -EBADF;
+	_cleanup_free_ struct dropin_draft *d = draft_of(b);
 	_cleanup_free_ char *text = NULL;
 	char name[FILE_NAME_SIZE];
 	size_t n;
 	int r;
 
 	name_file(name, b->request->ns, b->request->name);
-	r = print_file(b, &text, &n);
-	if (r >= 0 && !says_it(b, text, n)) {
+	r = d ? print_file(b, d, &text, &n) : -ENOMEM;
+	if (r >= 0 && !says_it(b, d, text, n)) {
 		snprintf(sentence, size,
 			 "%s/%s cannot be written down to be there after a reboot, because its "
 			 "texts have blanks or line breaks where a file cannot; leave these out.",

@@ -59,16 +59,6 @@ int config_parse_share(const char *text, uint64_t whole, uint64_t *ret)
 	return 0;
 }
 
-int config_parse_bool(const char *text, bool *ret)
-{
-	bool yes = strcmp(text, "yes") == 0;
-
-	if (!yes && strcmp(text, "no") != 0)
-		return -EINVAL;
-	*ret = yes;
-	return 0;
-}
-
 uint64_t config_machine_memory(void)
 {
 	long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
@@ -92,28 +82,6 @@ int config_parse_mode(const char *text, uint32_t *ret)
 		return -EINVAL;
 	*ret = mode;
 	return 0;
-}
-
-static const char *const live_words[] = {
-	[NAMESPACE_LIVE_GROUP] = "group",
-	[NAMESPACE_LIVE_NOBODY] = "nobody",
-	[NAMESPACE_LIVE_OWNER] = "owner",
-	[NAMESPACE_LIVE_READERS] = "readers",
-};
-
-int config_parse_live(const char *text, enum namespace_live *ret)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(live_words); i++)
-		if (strcmp(text, live_words[i]) == 0) {
-			*ret = i;
-			return 0;
-		}
-	return -EINVAL;
-}
-
-const char *config_format_live(enum namespace_live live)
-{
-	return live_words[live];
 }
 
 int config_find_user(const char *text, uid_t *ret, gid_t *ret_gid)

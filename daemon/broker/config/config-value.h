@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The values that perfpersistd.conf can have. All outputs are untouched on failure. */
+/* Texts of values that perfpersistd.conf can have. All outputs are untouched on failure. */
 #pragma once
 
-#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
-
-#include "daemon/broker/state/namespace.h"
 
 /* Bytes: a whole number with K, M or G behind it, or nothing. 0; -EINVAL; -ERANGE. */
 int config_parse_size(const char *text, uint64_t *ret);
@@ -14,18 +11,11 @@ int config_parse_size(const char *text, uint64_t *ret);
 /* The same, or per cent of a whole: 10%. 0; -EINVAL; -ERANGE. */
 int config_parse_share(const char *text, uint64_t whole, uint64_t *ret);
 
-/* yes or no. 0; -EINVAL. */
-int config_parse_bool(const char *text, bool *ret);
-
 /* Bytes of memory that this machine has. */
 uint64_t config_machine_memory(void);
 
 /* Three or four octal digits, at most 0777. 0; -EINVAL. */
 int config_parse_mode(const char *text, uint32_t *ret);
-
-/* owner, group, readers or nobody; and back. 0; -EINVAL. */
-int config_parse_live(const char *text, enum namespace_live *ret);
-const char *config_format_live(enum namespace_live live);
 
 /* By name, or any number. ret_gid (may be NULL) is set if the user has a group. 0; -EINVAL;
  * -ENOENT. */

@@ -5,206 +5,74 @@
 #include <fcntl.h>
 #include <string.h>
 
-#include "daemon/broker/config/config-namespace.h"
 #include "daemon/broker/config/config-value.h"
-#include "daemon/broker/edge/peer.h"
+#include "daemon/broker/config/keys.h"
+#include "daemon/broker/config/settings.h"
 #include "daemon/text.h"
 #include "proto/macro.h"
 #include "proto/places.h"
 
 #define DEFAULT_USER "perfpersist"
-#define SIDEBAND_MIN (1ULL << 20)
-#define SIDEBAND_MAX (16ULL << 30)
 
 struct reading {
 	struct config *config;
 	struct settings settings;
 	bool in_daemon, in_unknown;  /* which section; else: */
 	struct config_namespace *ns; /* the last one, or NULL */
-	int error;		     /* of memory */
 };
 
 #define complain(r, ...) settings_complain(&(r)->settings, __VA_ARGS__)
 
-/* ── values ─────────────────────────────────────────────────────────────────────────────── */
+/* ── namespaces ─────────────────────────────────────────────────────────────────────────── */
 
-static void take_text(struct reading *r, const char *value, char **field)
+struct config_namespace *config_namespace(const struct config *c, const char *name)
 {
-	char *copy = strdup(value);
-
-	if (!copy) {
-		r->error = -ENOMEM;
-		return;
-	}
-	free(*field);
-	*field = copy;
+	for (size_t i = 0; i < c->n_namespaces; i++)
+		if (strcmp(c->namespaces[i].name, name) == 0)
+			return &c->namespaces[i];
+	return NULL;
 }
 
-/* ── [daemon] ───────────────────────────────────────────────────────────────────────────── */
-
-static void take_user(struct reading *r, const char *value)
+struct config_namespace *config_add_namespace(struct config *c, const char *name)
 {
-	uid_t uid;
+	struct config_namespace *p, ns = { 0 };
 
-	if (config_find_user(value, &uid, NULL) < 0)
-		complain(r,
-			 "User=%s: there is no such user; name one that is there, or give a "
-			 "numeric uid.",
-			 value);
-	else if (uid == 0)
-		complain(r,
-			 "User=%s: the broker must not be root; name an ordinary user of its "
-			 "own.",
-			 value);
-	else
-		take_text(r, value, &r->config->user);
+	keys_default(&namespace_keys, &ns);
+	if (pp_copy_text(ns.name, sizeof(ns.name), name) < 0)
+		return NULL;
+	p = reallocarray(c->namespaces, c->n_namespaces + 1, sizeof(*p));
+	if (!p)
+		return NULL;
+	c->namespaces = p;
+	p += c->n_namespaces++;
+	*p = ns;
+	return p;
 }
 
-static void take_group(struct reading *r, const char *value)
+void config_resolve_namespaces(struct config *c)
 {
-	gid_t gid;
-
-	if (config_find_group(value, &gid) < 0)
-		complain(r,
-			 "Group=%s: there is no such group; name one that is there, or give a "
-			 "numeric gid.",
-			 value);
-	else
-		take_text(r, value, &r->config->group);
+	for (size_t i = 0; i < c->n_namespaces; i++)
+		if (c->namespaces[i].group == CONFIG_GROUP_OF_DAEMON)
+			c->namespaces[i].group = c->ns_group;
 }
 
-static void take_max_buffer(struct reading *r, const char *value)
+const char *config_section_namespace(const char *section)
 {
-	uint64_t size;
+	static const char word[] = "namespace ";
+	size_t n = sizeof(word) - 1;
 
-	if (config_parse_size(value, &size) < 0 || size < PP_DATA_SIZE_MIN ||
-	    size > PP_DATA_SIZE_MAX)
-		complain(r, "MaxBuffer= must be a size from 4K to 256M, and '%s' is not.", value);
-	else
-		r->config->max_buffer = size;
+	return strncmp(section, word, n) == 0 ? section + n + strspn(section + n, " \t") : NULL;
 }
 
-static void take_max_sideband(struct reading *r, const char *value)
+bool config_take_name(struct settings *s, const char *name)
 {
-	uint64_t size;
-
-	if (config_parse_size(value, &size) < 0 || size < SIDEBAND_MIN || size > SIDEBAND_MAX)
-		complain(r, "MaxSideband= must be a size from 1M to 16G, and '%s' is not.", value);
-	else
-		r->config->max_sideband = size;
-}
-
-static void take_bool(struct reading *r, const char *key, const char *value, bool *field)
-{
-	if (config_parse_bool(value, field) < 0)
-		complain(r, "%s= must be yes or no, and '%s' is neither.", key, value);
-}
-
-static void take_makers(struct reading *r, const char *value)
-{
-	if (strcmp(value, "root") == 0)
-		r->config->makers = POLICY_MAKERS_ROOT;
-	else if (strcmp(value, "group") == 0)
-		r->config->makers = POLICY_MAKERS_GROUP;
-	else if (strcmp(value, "all") == 0)
-		r->config->makers = POLICY_MAKERS_ALL;
-	else
-		complain(r,
-			 "CreateNamespaces= must be root, group or all, and '%s' is none of "
-			 "them.",
-			 value);
-}
-
-static void take_probers(struct reading *r, const char *value)
-{
-	if (strcmp(value, "root") == 0)
-		r->config->probers = POLICY_PROBERS_ROOT;
-	else if (strcmp(value, "group") == 0)
-		r->config->probers = POLICY_PROBERS_GROUP;
-	else if (strcmp(value, "all") == 0)
-		r->config->probers = POLICY_PROBERS_ALL;
-	else
-		complain(r, "Probes= must be root, group or all, and '%s' is none of them.", value);
-}
-
-/* Those that are numbers: false if it is none of them. */
-static bool take_number_key(struct reading *r, const char *key, const char *value)
-{
-	struct config *c = r->config;
-	const struct {
-		const char *key;
-		uint64_t max;
-		uint64_t *field;
-	} numbers[] = {
-		{ "MaxConnections", 65536, &c->max_connections },
-		{ "MaxConnectionsPerUser", 65536, &c->max_connections_per_user },
-		{ "MaxRequestsPerConnection", PEER_REQUESTS_MAX, &c->max_requests },
-		{ "MaxRequestsPerUser", 65536, &c->max_requests_per_user },
-		{ "MaxEvents", 1000000, &c->max_events },
-		{ "MaxEventsPerNamespace", 1000000, &c->max_events_per_namespace },
-		{ "MaxEventsPerUser", 1000000, &c->max_events_per_user },
-		{ "MaxPrograms", 100000000, &c->max_programs },
-		{ "MaxProgramsPerUser", 100000000, &c->max_programs_per_user },
-		{ "MaxOnTracepoint", 1000000, &c->max_on_tracepoint },
-		{ "MaxOnTracepointPerUser", 1000000, &c->max_on_tracepoint_per_user },
-		{ "MaxSampleRatePerUser", 1000000000, &c->max_sample_rate_per_user },
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
-		if (strcmp(key, numbers[i].key) == 0) {
-			config_take_limit(&r->settings, key, value, numbers[i].max,
-					  numbers[i].field);
-			return true;
-		}
+	if (pp_name_is_valid(name) && strcmp(name, PP_BY_ID) != 0)
+		return true;
+	settings_complain(s,
+			  "'%s' cannot be a namespace's name; take letters, digits, '_' and '-', "
+			  "beginning with a letter or '_', 63 at most, and not " PP_BY_ID ".",
+			  name);
 	return false;
-}
-
-static bool take_memory_key(struct reading *r, const char *key, const char *value)
-{
-	struct config *c = r->config;
-	const struct {
-		const char *key;
-		uint64_t *field;
-	} sizes[] = {
-		{ "MaxMemory", &c->max_memory },
-		{ "MaxMemoryPerNamespace", &c->max_memory_per_namespace },
-		{ "MaxMemoryPerUser", &c->max_memory_per_user },
-		{ "MaxCopies", &c->max_copies },
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++)
-		if (strcmp(key, sizes[i].key) == 0) {
-			config_take_memory(&r->settings, key, value, sizes[i].field);
-			return true;
-		}
-	return false;
-}
-
-static void take_daemon_key(struct reading *r, const char *key, const char *value)
-{
-	if (strcmp(key, "User") == 0)
-		take_user(r, value);
-	else if (strcmp(key, "Group") == 0)
-		take_group(r, value);
-	else if (strcmp(key, "MaxBuffer") == 0)
-		take_max_buffer(r, value);
-	else if (strcmp(key, "Share") == 0)
-		take_bool(r, key, value, &r->config->share);
-	else if (strcmp(key, "KeepEvents") == 0)
-		take_bool(r, key, value, &r->config->keep_events);
-	else if (strcmp(key, "Sideband") == 0)
-		take_bool(r, key, value, &r->config->sideband);
-	else if (strcmp(key, "MaxSideband") == 0)
-		take_max_sideband(r, value);
-	else if (strcmp(key, "CreateNamespaces") == 0)
-		take_makers(r, value);
-	else if (strcmp(key, "Probes") == 0)
-		take_probers(r, value);
-	else if (!take_number_key(r, key, value) && !take_memory_key(r, key, value))
-		complain(r,
-			 "[daemon] has no key %s=; see the commented perfpersistd.conf for those "
-			 "there are.",
-			 key);
 }
 
 /* ── sections ───────────────────────────────────────────────────────────────────────────── */
@@ -221,7 +89,7 @@ static void begin_namespace(struct reading *r, const char *name)
 		complain(r, "[namespace %s] is there twice; keep one of them.", name);
 	r->ns = config_add_namespace(c, name);
 	if (!r->ns)
-		r->error = -ENOMEM;
+		r->settings.error = -ENOMEM;
 	r->in_unknown = !r->ns;
 }
 
@@ -250,9 +118,9 @@ static void on_key(struct settings *s, const char *key, const char *value)
 	struct reading *r = s->userdata;
 
 	if (r->in_daemon)
-		take_daemon_key(r, key, value);
+		keys_take(s, &daemon_keys, key, value, r->config);
 	else if (r->ns)
-		config_take_namespace_key(s, r->ns, key, value);
+		keys_take(s, &namespace_keys, key, value, r->ns);
 	else if (!r->in_unknown)
 		complain(r,
 			 "%s= stands before any section; put it under [daemon] or [namespace "
@@ -271,21 +139,7 @@ static struct config *config_new(const char *path)
 	c->path = strdup(path);
 	c->user = strdup(DEFAULT_USER);
 	c->group = strdup(DEFAULT_USER);
-	c->max_connections = 1024;
-	c->max_connections_per_user = 256;
-	c->max_requests = 16;
-	c->max_requests_per_user = 256;
-	c->max_events = 4096;
-	c->max_programs = 65536;
-	c->max_on_tracepoint = 48;
-	c->max_on_tracepoint_per_user = 8;
-	c->max_sample_rate_per_user = 5000;
-	c->max_buffer = 256ULL << 20;
-	c->keep_events = true;
-	c->sideband = true;
-	c->max_sideband = 64ULL << 20;
-	c->makers = POLICY_MAKERS_ROOT;
-	c->probers = POLICY_PROBERS_ROOT;
+	keys_default(&daemon_keys, c);
 	if (!c->path || !c->user || !c->group) {
 		config_free(c);
 		return NULL;
@@ -330,8 +184,8 @@ int config_parse(const char *path, const char *text, size_t size, FILE *complain
 	if (!c)
 		return -ENOMEM;
 	settings_parse(&r.settings, text, size);
-	if (r.error < 0)
-		return r.error;
+	if (r.settings.error < 0)
+		return r.settings.error;
 	if (r.settings.faults > 0)
 		return -EINVAL;
 	fill_in(c);

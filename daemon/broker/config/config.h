@@ -12,16 +12,17 @@
 
 #include "daemon/broker/edge/policy.h"
 
+#define CONFIG_GROUP_OF_DAEMON UINT32_MAX /* as a namespace's, until they are resolved */
+
+struct settings;
+
 struct config_namespace {
 	char name[PP_NAME_SIZE];
 	uint32_t owner, group, mode;
-	bool has_group; /* else the daemon's */
 	enum namespace_live live;
 	uint64_t max_memory, max_events; /* UINT64_MAX: as for any namespace */
 	bool written;			 /* by the daemon itself: gives way to what people write */
 };
-
-/* What MaxRequestsPerConnection= may be at most. */
 
 struct config {
 	char *path;
@@ -73,6 +74,11 @@ struct config_namespace *config_namespace(const struct config *c, const char *na
 
 /* One more, with the defaults. name is valid. NULL: no memory. */
 struct config_namespace *config_add_namespace(struct config *c, const char *name);
+
+/* What the files of events.d have, too: NAME, if the section is [namespace NAME], else NULL; and
+ * whether a namespace can have this name (complained of). */
+const char *config_section_namespace(const char *section);
+bool config_take_name(struct settings *s, const char *name);
 
 int config_copy(const struct config *from, struct config **ret); /* 0; -ENOMEM */
 void config_free(struct config *c);

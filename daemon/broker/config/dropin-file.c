@@ -2,20 +2,14 @@
 /* Makes sections into requests and namespaces. Must not know folders, nor what runs. */
 #include "daemon/broker/config/dropin-file.h"
 
-#include <inttypes.h>
 #include <string.h>
 
-#include "daemon/broker/config/config-namespace.h"
-#include "daemon/broker/config/config-value.h"
+#include "daemon/broker/config/keys.h"
 #include "daemon/broker/config/settings.h"
 #include "daemon/text.h"
 #include "proto/macro.h"
 
 #define EVENTS_MAX 65536 /* that files can name; of those that run MaxEvents= decides */
-
-static const char keys[] =
-	"Event=, Filter=, CPUs=, Buffer=, Period=, Frequency=, MaxRate=, "
-	"CallGraph=, Wakeup=, Generic=, Share=, Optional=, Enabled= and Creator=";
 
 struct reading {
 	struct settings settings;
@@ -23,198 +17,134 @@ struct reading {
 	struct config *config;
 	const char *path; /* the set's */
 	bool written;
-	int error; /* of memory */
 
 	enum { NO_SECTION, LEFT_OUT, NAMESPACE, EVENT } in;
 	unsigned faults; /* when the section began */
 	struct config_namespace ns;
-	struct dropin_event event;
-	struct pp_msg_create_request request; /* the event's */
-	bool has_texts;			      /* Event= was in this section */
+	struct dropin_draft draft; /* of an event */
 };
 
 #define complain(r, ...) settings_complain(&(r)->settings, __VA_ARGS__)
 
-/* ── values ─────────────────────────────────────────────────────────────────────────────── */
+/* ── requests, as short as they are ─────────────────────────────────────────────────────── */
 
-/* Of that size with its NUL. */
-static bool take_text(struct reading *r, const char *key, const char *value, char *field,
-		      size_t size)
+struct packed_request {
+	size_t size;
+	uint8_t bytes[];
+};
+
+static size_t packed_size(const struct pp_msg_create_request *request)
 {
-	if (pp_copy_text(field, size, value) == 0)
-		return true;
-	complain(r, "%s= is too long; it can have %zu bytes.", key, size - 1);
-	return false;
+	return offsetof(struct pp_msg_create_request, selections) +
+	       request->count * sizeof(request->selections[0]);
 }
 
-static void take_event(struct reading *r, const char *value)
+static struct packed_request *pack(const struct pp_msg_create_request *request)
 {
-	struct pp_msg_create_request *q = &r->request;
-	struct pp_msg_selection *s;
+	size_t size = packed_size(request);
+	struct packed_request *p = malloc(sizeof(*p) + size);
 
-	if (!*value) {
-		complain(r, "Event= names no event; write one such as sched:sched_switch, or leave "
-			    "the line out.");
+	if (!p)
+		return NULL;
+	p->size = size;
+	memcpy(p->bytes, request, size);
+	return p;
+}
+
+void dropin_request(const struct dropin_event *e, struct pp_msg_create_request *ret)
+{
+	memset(ret, 0, sizeof(*ret));
+	memcpy(ret, e->request->bytes, e->request->size);
+}
+
+bool dropin_is_request(const struct dropin_event *e, const struct pp_msg_create_request *request)
+{
+	return e->request->size == packed_size(request) &&
+	       memcmp(e->request->bytes, request, e->request->size) == 0;
+}
+
+/* ── the set ────────────────────────────────────────────────────────────────────────────── */
+
+static size_t place_of(const struct dropins *d, const char *ns, const char *name)
+{
+	size_t low = 0, high = d->n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		int c = strcmp(d->events[middle]->ns, ns);
+
+		if (c == 0)
+			c = strcmp(d->events[middle]->name, name);
+		if (c < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static struct dropin_event *find(const struct dropins *d, const char *ns, const char *name)
+{
+	size_t i = place_of(d, ns, name);
+	struct dropin_event *e = i < d->n ? d->events[i] : NULL;
+
+	return e && strcmp(e->ns, ns) == 0 && strcmp(e->name, name) == 0 ? e : NULL;
+}
+
+const struct dropin_event *dropins_event(const struct dropins *d, const char *ns, const char *name)
+{
+	return find(d, ns, name);
+}
+
+static struct dropin_event *add(struct dropins *d, const struct dropin_event *new)
+{
+	size_t i = place_of(d, new->ns, new->name);
+	struct dropin_event *e;
+
+	if (d->n == d->room) {
+		size_t room = d->room ? d->room * 2 : 16;
+		struct dropin_event **p = reallocarray(d->events, room, sizeof(*p));
+
+		if (!p)
+			return NULL;
+		d->events = p;
+		d->room = room;
+	}
+	e = calloc(1, sizeof(*e));
+	if (!e)
+		return NULL;
+	*e = *new;
+	e->request = NULL;
+	memmove(&d->events[i + 1], &d->events[i], (d->n - i) * sizeof(*d->events));
+	d->events[i] = e;
+	d->n++;
+	return e;
+}
+
+void dropins_done(struct dropins *d)
+{
+	for (size_t i = 0; i < d->n; i++) {
+		free(d->events[i]->request);
+		free(d->events[i]);
+	}
+	for (size_t i = 0; i < d->n_paths; i++)
+		free(d->paths[i]);
+	free(d->events);
+	free(d->paths);
+	*d = (struct dropins){ 0 };
+}
+
+void dropins_free(struct dropins *d)
+{
+	if (!d)
 		return;
-	}
-	if (!r->has_texts) {
-		memset(q->selections, 0, sizeof(q->selections));
-		memset(r->event.filter_lines, 0, sizeof(r->event.filter_lines));
-		q->count = 0;
-		r->has_texts = true;
-	}
-	if (q->count == PP_SELECTIONS_MAX) {
-		complain(r,
-			 "Event= is there too often; %d are the most, and each can list several "
-			 "with commas between.",
-			 PP_SELECTIONS_MAX);
-		return;
-	}
-	s = &q->selections[q->count];
-	if (!take_text(r, "Event", value, s->event, sizeof(s->event)))
-		return;
-	r->event.event_lines[q->count++] = r->settings.line;
+	dropins_done(d);
+	free(d);
 }
 
-static void take_filter(struct reading *r, const char *value)
+void cleanup_dropins(struct dropins **d)
 {
-	struct pp_msg_create_request *q = &r->request;
-
-	if (q->count == 0) {
-		complain(r, "Filter= stands before the Event= that it is for; put it behind.");
-		return;
-	}
-	for (uint32_t i = r->has_texts ? q->count - 1 : 0; i < q->count; i++) {
-		struct pp_msg_selection *s = &q->selections[i];
-
-		if (!take_text(r, "Filter", value, s->filter, sizeof(s->filter)))
-			return;
-		r->event.filter_lines[i] = r->settings.line;
-	}
-}
-
-static void take_cpus(struct reading *r, const char *value)
-{
-	struct pp_cpumask cpus;
-
-	if (*value && pp_parse_cpus(value, &cpus) < 0)
-		complain(r,
-			 "CPUs= must be a list such as 0-3,8, or nothing for all, and '%.64s' is "
-			 "neither.",
-			 value);
-	else
-		take_text(r, "CPUs", value, r->request.cpus, sizeof(r->request.cpus));
-}
-
-static void take_buffer(struct reading *r, const char *value)
-{
-	uint64_t size;
-
-	if (config_parse_size(value, &size) < 0 || size < PP_DATA_SIZE_MIN ||
-	    size > PP_DATA_SIZE_MAX)
-		complain(r, "Buffer= must be a size from 4K to 256M, and '%s' is not.", value);
-	else
-		r->request.data_size = size;
-}
-
-static void take_period(struct reading *r, const char *key, const char *value, uint32_t flag)
-{
-	uint64_t number;
-
-	if (pp_parse_u64(value, &number) < 0 || number < 1 || number >> 63) {
-		complain(r, "%s= must be a number above 0, and '%s' is not.", key, value);
-		return;
-	}
-	r->request.period = number;
-	r->request.flags = (r->request.flags & ~PP_EVENT_FREQ) | flag;
-}
-
-static void take_max_rate(struct reading *r, const char *value)
-{
-	size_t n = strlen(value);
-	char number[32];
-	uint64_t rate;
-
-	if (n > 2 && strcmp(value + n - 2, "/s") == 0)
-		n -= 2;
-	if (n < sizeof(number)) {
-		memcpy(number, value, n);
-		number[n] = '\0';
-	}
-	if (n >= sizeof(number) || pp_parse_u64(number, &rate) < 0)
-		complain(r,
-			 "MaxRate= must be records a second, such as 1000/s, or 0 for no limit, "
-			 "and '%s' is neither.",
-			 value);
-	else
-		r->request.max_rate = rate;
-}
-
-static bool take_bool(struct reading *r, const char *key, const char *value, bool *field)
-{
-	if (config_parse_bool(value, field) == 0)
-		return true;
-	complain(r, "%s= must be yes or no, and '%s' is neither.", key, value);
-	return false;
-}
-
-/* A flag that is set by yes, and perhaps another that is set by no. */
-static void take_flag(struct reading *r, const char *key, const char *value, uint32_t yes,
-		      uint32_t no)
-{
-	bool set;
-
-	if (take_bool(r, key, value, &set))
-		r->request.flags = (r->request.flags & ~(yes | no)) | (set ? yes : no);
-}
-
-static void take_creator(struct reading *r, const char *value)
-{
-	if (config_find_user(value, &r->event.creator, NULL) < 0)
-		complain(r, "Creator=%s: there is no such user.", value);
-}
-
-/* Those with yes and no: false if it is none of them. */
-static bool take_switch(struct reading *r, const char *key, const char *value)
-{
-	if (strcmp(key, "CallGraph") == 0)
-		take_flag(r, key, value, PP_EVENT_CALLCHAIN, 0);
-	else if (strcmp(key, "Wakeup") == 0)
-		take_flag(r, key, value, PP_EVENT_WAKEUP, 0);
-	else if (strcmp(key, "Generic") == 0)
-		take_flag(r, key, value, PP_EVENT_GENERIC, 0);
-	else if (strcmp(key, "Share") == 0)
-		take_flag(r, key, value, PP_EVENT_SHARE, PP_EVENT_NO_SHARE);
-	else if (strcmp(key, "Optional") == 0)
-		take_bool(r, key, value, &r->event.optional);
-	else if (strcmp(key, "Enabled") == 0)
-		take_bool(r, key, value, &r->event.enabled);
-	else
-		return false;
-	return true;
-}
-
-static void take_event_key(struct reading *r, const char *key, const char *value)
-{
-	if (strcmp(key, "Event") == 0)
-		take_event(r, value);
-	else if (strcmp(key, "Filter") == 0)
-		take_filter(r, value);
-	else if (strcmp(key, "CPUs") == 0)
-		take_cpus(r, value);
-	else if (strcmp(key, "Buffer") == 0)
-		take_buffer(r, value);
-	else if (strcmp(key, "Period") == 0)
-		take_period(r, key, value, 0);
-	else if (strcmp(key, "Frequency") == 0)
-		take_period(r, key, value, PP_EVENT_FREQ);
-	else if (strcmp(key, "MaxRate") == 0)
-		take_max_rate(r, value);
-	else if (strcmp(key, "Creator") == 0)
-		take_creator(r, value);
-	else if (!take_switch(r, key, value))
-		complain(r, "[event %s/%s] has no key %s=; there are %s.", r->event.ns,
-			 r->event.name, key, keys);
+	dropins_free(*d);
 }
 
 /* ── sections ───────────────────────────────────────────────────────────────────────────── */
@@ -228,13 +158,13 @@ static void end_namespace(struct reading *r)
 	if (ns)
 		*ns = r->ns;
 	else
-		r->error = -ENOMEM;
+		r->settings.error = -ENOMEM;
 }
 
 static void end_event(struct reading *r, bool faulty)
 {
-	struct dropin_event *e = dropins_find(r->dropins, r->event.ns, r->event.name);
-	struct packed_request *request = faulty ? NULL : dropin_pack(&r->request);
+	struct dropin_event *e = find(r->dropins, r->draft.event.ns, r->draft.event.name);
+	struct packed_request *request = faulty ? NULL : pack(&r->draft.request);
 
 	if (!e && r->dropins->n == EVENTS_MAX) {
 		complain(r,
@@ -246,9 +176,9 @@ static void end_event(struct reading *r, bool faulty)
 		return;
 	}
 	if (!e)
-		e = dropins_add(r->dropins, &r->event);
+		e = add(r->dropins, &r->draft.event);
 	if (!e || (!faulty && !request)) {
-		r->error = -ENOMEM;
+		r->settings.error = -ENOMEM;
 		free(request);
 		return;
 	}
@@ -262,7 +192,7 @@ static void end_event(struct reading *r, bool faulty)
 		return;
 	}
 	free(e->request);
-	*e = r->event;
+	*e = r->draft.event;
 	e->request = request;
 }
 
@@ -292,12 +222,8 @@ static void begin_namespace(struct reading *r, const char *name)
 		r->ns = *ns;
 		return;
 	}
-	r->ns = (struct config_namespace){
-		.mode = NAMESPACE_MODE,
-		.max_memory = UINT64_MAX,
-		.max_events = UINT64_MAX,
-		.written = r->written,
-	};
+	r->ns = (struct config_namespace){ .written = r->written };
+	keys_default(&namespace_keys, &r->ns);
 	memcpy(r->ns.name, name, strlen(name) + 1);
 }
 
@@ -321,9 +247,11 @@ static bool take_names(struct reading *r, const char *names)
 			 slash + 1);
 		return false;
 	}
-	r->event = (struct dropin_event){ .enabled = true, .written = r->written };
-	memcpy(r->event.ns, ns, sizeof(ns));
-	memcpy(r->event.name, slash + 1, strlen(slash + 1) + 1);
+	memset(&r->draft, 0, sizeof(r->draft));
+	r->draft.event.written = r->written;
+	keys_default(&event_keys, &r->draft);
+	memcpy(r->draft.event.ns, ns, sizeof(ns));
+	memcpy(r->draft.event.name, slash + 1, strlen(slash + 1) + 1);
 	return true;
 }
 
@@ -335,26 +263,24 @@ static void begin_event(struct reading *r, const char *names)
 
 	if (!take_names(r, names))
 		return;
-	e = dropins_find(r->dropins, r->event.ns, r->event.name);
+	e = find(r->dropins, r->draft.event.ns, r->draft.event.name);
 	if (e && r->written && !e->written)
 		return;
 	if (e && !r->written && e->written)
 		e = NULL;
 	r->in = EVENT;
-	r->has_texts = false;
-	memset(&r->request, 0, sizeof(r->request));
 	if (e && e->request) {
-		dropin_request(e, &r->request);
-		r->event = *e;
-		memset(r->event.event_lines, 0, sizeof(r->event.event_lines));
-		memset(r->event.filter_lines, 0, sizeof(r->event.filter_lines));
+		dropin_request(e, &r->draft.request);
+		r->draft.event = *e;
+		memset(r->draft.event.event_lines, 0, sizeof(r->draft.event.event_lines));
+		memset(r->draft.event.filter_lines, 0, sizeof(r->draft.event.filter_lines));
 	}
 	if (e)
-		r->event.faulty = e->faulty;
-	memcpy(r->request.ns, r->event.ns, sizeof(r->request.ns));
-	memcpy(r->request.name, r->event.name, sizeof(r->request.name));
-	r->event.path = r->path;
-	r->event.line = r->settings.line;
+		r->draft.event.faulty = e->faulty;
+	memcpy(r->draft.request.ns, r->draft.event.ns, sizeof(r->draft.request.ns));
+	memcpy(r->draft.request.name, r->draft.event.name, sizeof(r->draft.request.name));
+	r->draft.event.path = r->path;
+	r->draft.event.line = r->settings.line;
 }
 
 static void on_section(struct settings *s, const char *section)
@@ -382,9 +308,9 @@ static void on_key(struct settings *s, const char *key, const char *value)
 	struct reading *r = s->userdata;
 
 	if (r->in == EVENT)
-		take_event_key(r, key, value);
+		keys_take(s, &event_keys, key, value, &r->draft);
 	else if (r->in == NAMESPACE)
-		config_take_namespace_key(s, &r->ns, key, value);
+		keys_take(s, &namespace_keys, key, value, &r->ns);
 	else if (r->in == NO_SECTION)
 		complain(r,
 			 "%s= stands before any section; put it under [namespace NAME] or [event "
@@ -428,5 +354,5 @@ int dropin_parse(struct dropins *d, struct config *config, const char *path, boo
 	settings_parse(&r->settings, text, size);
 	end_section(r);
 	d->faults += r->settings.faults;
-	return r->error;
+	return r->settings.error;
 }

@@ -4,13 +4,7 @@
  *
  *   [namespace NAME]        as in perfpersistd.conf
  *   [event NAMESPACE/NAME]
- *   Event=      in perf's syntax; again: more of them under this name
- *   Filter=     of the Event= before it; without one: of all that earlier sections named
- *   CPUs= Buffer= Period= Frequency= MaxRate= CallGraph= Wakeup= Generic= Share=
- *               as perfctl create's options of these names
- *   Optional=   yes: no fault where the machine or the kernel has no such event
- *   Enabled=    no: not wanted, whatever other sections say
- *   Creator=    the user that it is charged to; root unless it says otherwise
+ *   Event= …                keys.c has them
  *
  * A section that comes later, in the same file or another, overrides what an earlier one of the
  * same event or namespace says, key by key. A section with a fault in it is left out. What the
@@ -34,6 +28,13 @@ struct dropin_event {
 	bool written;			/* by the daemon itself: nobody else has a section of it */
 	uint32_t creator;		/* uid */
 	struct packed_request *request; /* NULL: it has no section that counts */
+};
+
+/* A section of an event, while it is read or to be written. */
+struct dropin_draft {
+	struct dropin_event event; /* with no request */
+	struct pp_msg_create_request request;
+	bool has_texts; /* Event= was in this section */
 };
 
 /* What a number of files say together, but for namespaces: these are the config's. */
@@ -61,11 +62,8 @@ const struct dropin_event *dropins_event(const struct dropins *d, const char *ns
 /* All of *ret: what is not used is zeroed. e->request is there. */
 void dropin_request(const struct dropin_event *e, struct pp_msg_create_request *ret);
 
-/* For who reads files: one that may be changed; a copy of one, without its request; a request to
- * be given to one, as short as it is. NULL: it is not there; no memory. */
-struct dropin_event *dropins_find(const struct dropins *d, const char *ns, const char *name);
-struct dropin_event *dropins_add(struct dropins *d, const struct dropin_event *e);
-struct packed_request *dropin_pack(const struct pp_msg_create_request *request);
+/* Whether it is this one. e->request is there. */
+bool dropin_is_request(const struct dropin_event *e, const struct pp_msg_create_request *request);
 
 /* Frees what is in it. */
 void dropins_done(struct dropins *d);

@@ -48,7 +48,6 @@ static bool take_section(struct settings *s, const char *line)
 {
 	const char *name = line + 1 + strspn(line + 1, BLANKS), *end = strchr(name, ']');
 	const char *rest = end ? end + 1 + strspn(end + 1, BLANKS) : NULL;
-	char copy[SETTINGS_LINE_MAX + 1];
 
 	if (!end || (*rest && *rest != ';' && *rest != '#')) {
 		s->section(s, NULL);
@@ -58,8 +57,8 @@ static bool take_section(struct settings *s, const char *line)
 	}
 	while (end > name && strchr(BLANKS, end[-1]))
 		end--;
-	snprintf(copy, sizeof(copy), "%.*s", (int)(end - name), name);
-	s->section(s, copy);
+	snprintf(s->in, sizeof(s->in), "%.*s", (int)(end - name), name);
+	s->section(s, s->in);
 	return true;
 }
 

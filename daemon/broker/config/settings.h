@@ -21,8 +21,10 @@ struct settings {
 	void (*key)(struct settings *s, const char *key, const char *value);
 	void *userdata;
 
-	unsigned line;	 /* that is being read */
-	unsigned faults; /* complaints so far */
+	char in[SETTINGS_LINE_MAX + 1]; /* the section, for people */
+	unsigned line;			/* that is being read */
+	unsigned faults;		/* complaints so far */
+	int error;			/* -ENOMEM: of section or key */
 };
 
 /* "PATH:LINE: …", for people. */

@@ -1,0 +1,547 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* What values can be, and the table of keys. See keys.h. */
+#include "daemon/broker/config/keys.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "daemon/broker/config/config-value.h"
+#include "daemon/broker/config/dropin-file.h"
+#include "daemon/broker/config/settings.h"
+#include "daemon/broker/edge/peer.h"
+#include "daemon/text.h"
+#include "proto/macro.h"
+
+struct word {
+	const char *text;
+	uint64_t value;
+};
+
+struct key {
+	const char *name;
+	const struct type *type;
+	size_t offset, size;	  /* of where the value is kept */
+	uint64_t fallback;	  /* what it is if nothing is said */
+	uint64_t min, max;	  /* of numbers and sizes */
+	const struct word *words; /* the values; ended by one with no text */
+	uint32_t yes, no;	  /* flags that are set by it */
+};
+
+struct type {
+	void (*take)(struct settings *s, const struct key *k, const char *value, void *into);
+	void (*print)(FILE *f, const struct key *k, const void *from); /* NULL: nobody writes it */
+	bool is_text;						       /* and no number */
+};
+
+struct keys {
+	const struct key *all;
+	size_t n;
+	const char *others; /* what to say of a key that is not there; NULL: the list of them */
+};
+
+static uint64_t get(const struct key *k, const void *from)
+{
+	const void *field = (const char *)from + k->offset;
+
+	if (k->size == sizeof(bool))
+		return *(const bool *)field;
+	return k->size == sizeof(uint32_t) ? *(const uint32_t *)field : *(const uint64_t *)field;
+}
+
+static void put(const struct key *k, void *into, uint64_t value)
+{
+	void *field = (char *)into + k->offset;
+
+	if (k->size == sizeof(bool))
+		*(bool *)field = value;
+	else if (k->size == sizeof(uint32_t))
+		*(uint32_t *)field = value;
+	else
+		*(uint64_t *)field = value;
+}
+
+/* ── numbers and sizes ──────────────────────────────────────────────────────────────────── */
+
+static void take_number(struct settings *s, const struct key *k, const char *value, void *into)
+{
+	uint64_t number;
+
+	if (pp_parse_u64(value, &number) < 0 || number < 1 || number > k->max)
+		settings_complain(s, "%s= must be a number from 1 to %" PRIu64 ", and '%s' is not.",
+				  k->name, k->max, value);
+	else
+		put(k, into, number);
+}
+
+static void print_number(FILE *f, const struct key *k, const void *from)
+{
+	fprintf(f, "%s=%" PRIu64 "\n", k->name, get(k, from));
+}
+
+static const struct type number = { .take = take_number, .print = print_number };
+
+/* As people write it: 256M. */
+static void format_size(uint64_t size, char buf[32])
+{
+	static const char *const units[] = { "", "K", "M", "G" };
+	size_t unit = 0;
+
+	for (; unit < ARRAY_SIZE(units) - 1 && size && size % 1024 == 0; unit++)
+		size /= 1024;
+	snprintf(buf, 32, "%" PRIu64 "%s", size, units[unit]);
+}
+
+static void take_size(struct settings *s, const struct key *k, const char *value, void *into)
+{
+	char min[32], max[32];
+	uint64_t size;
+
+	if (config_parse_size(value, &size) == 0 && size >= k->min && size <= k->max) {
+		put(k, into, size);
+		return;
+	}
+	format_size(k->min, min);
+	format_size(k->max, max);
+	settings_complain(s, "%s= must be a size from %s to %s, and '%s' is not.", k->name, min,
+			  max, value);
+}
+
+static const struct type size = { .take = take_size, .print = print_number };
+
+static void take_memory(struct settings *s, const struct key *k, const char *value, void *into)
+{
+	uint64_t bytes;
+
+	if (config_parse_share(value, config_machine_memory(), &bytes) < 0 || bytes < 1)
+		settings_complain(s,
+				  "%s= must be a size such as 512M, or a part of this machine's "
+				  "memory such as 10%%, and '%s' is neither.",
+				  k->name, value);
+	else
+		put(k, into, bytes);
+}
+
+static const struct type memory = { .take = take_memory, .print = print_number };
+
+static void take_rate(struct settings *s, const struct key *k, const char *value, void *into)
+{
+	size_t n = strlen(value);
+	char digits[32];
+	uint64_t rate;
+
+	if (n > 2 && strcmp(value + n - 2, "/s") == 0)
+		n -= 2;
+	snprintf(digits, sizeof(digits), "%.*s", (int)n, value);
+	if (n >= sizeof(digits) || pp_parse_u64(digits, &rate) < 0)
+		settings_complain(s,
+				  "%s= must be records a second, such as 1000/s, or 0 for no "
+				  "limit, and '%s' is neither.",
+				  k->name, value);
+	else
+		put(k, into, rate);
+}
+
+static void print_rate(FILE *f, const struct key *k, const void *from)
+{
+	fprintf(f, "%s=%" PRIu64 "/s\n", k->name, get(k, from));
+}
+
+static const struct type rate = { .take = take_rate, .print = print_rate };
+
+/* The last one that is said counts: a period, or with PP_EVENT_FREQ a frequency. */
+static void take_period(struct settings *s, const struct key *k, const char *value, void *into)
+{
+	struct dropin_draft *d = into;
+
+	take_number(s, k, value, into);
+	d->request.flags = (d->request.flags & ~PP_EVENT_FREQ) | k->yes;
+}
+
+static void print_period(FILE *f, const struct key *k, const void *from)
+{
+	const struct dropin_draft *d = from;
+
+	if ((d->request.flags & PP_EVENT_FREQ) == k->yes)
+		print_number(f, k, from);
+}
+
+static const struct type period = { .take = take_period, .print = print_period };
+
+static void take_mode(struct settings *s, const struct key *k, const char *value, void *into)
+{
+	uint32_t mode;
+
+	if (config_parse_mode(value, &mode) < 0)
+		settings_complain(s,
+				  "%s= must be octal as for a file, 0640 or the like, and '%s' is "
+				  "not.",
+				  k->name, value);
+	else
+		put(k, into, mode);
+}
+
+static void print_mode(FILE *f, const struct key *k, const void *from)
+{
+	fprintf(f, "%s=%04o\n", k->name, (unsigned)get(k, from));
+}
+
+static const struct type mode = { .take = take_mode, .print = print_mode };
+
+/* ── words ──────────────────────────────────────────────────────────────────────────────── */
+
+static const struct word yes_no[] = { { "yes", true }, { "no", false }, { 0 } };
+static const struct word makers[] = { { "root", POLICY_MAKERS_ROOT },
+				      { "group", POLICY_MAKERS_GROUP },
+				      { "all", POLICY_MAKERS_ALL },
+				      { 0 } };
+static const struct word probers[] = { { "root", POLICY_PROBERS_ROOT },
+				       { "group", POLICY_PROBERS_GROUP },
+				       { "all", POLICY_PROBERS_ALL },
+				       { 0 } };
+static const struct word live[] = { { "owner", NAMESPACE_LIVE_OWNER },
+				    { "group", NAMESPACE_LIVE_GROUP },
+				    { "readers", NAMESPACE_LIVE_READERS },
+				    { "nobody", NAMESPACE_LIVE_NOBODY },
+				    { 0 } };
+
+/* The word, or NULL (complained of). */
+static const struct word *find_word(struct settings *s, const struct key *k,
+				    const struct word *words, const char *value)
+{
+	char list[128] = "";
+	const struct word *w;
+
+	for (w = words; w->text; w++) {
+		if (strcmp(w->text, value) == 0)
+			return w;
+		snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s",
+			 w == words ? "" : (w[1].text ? ", " : " or "), w->text);
+	}
+	settings_complain(s, "%s= must be %s, and '%s' is %s.", k->name, list, value,
+			  w - words == 2 ? "neither" : "none of them");
+	return NULL;
+}
+
+static void take_word(struct settings *s, const struct key *k, const char *value, void *into)
+{
+	const struct word *w = find_word(s, k, k->words, value);
+
+	if (w)
+		put(k, into, w->value);
+}
+
+static void print_word(FILE *f, const struct key *k, const void *from)
+{
+	for (const struct word *w = k->words; w->text; w++)
+		if (w->value == get(k, from))
+			fprintf(f, "%s=%s\n", k->name, w->text);
+}
+
+static const struct type word = { .take = take_word, .print = print_word };
+
+static void take_flag(struct settings *s, const struct key *k, const char *value, void *into)
+{
+	const struct word *w = find_word(s, k, yes_no, value);
+
+	if (w)
+		put(k, into, (get(k, into) & ~(k->yes | k->no)) | (w->value ? k->yes : k->no));
+}
+
+static void print_flag(FILE *f, const struct key *k, const void *from)
+{
+	if (get(k, from) & (k->yes | k->no))
+		fprintf(f, "%s=%s\n", k->name, get(k, from) & k->yes ? "yes" : "no");
+}
+
+static const struct type flag = { .take = take_flag, .print = print_flag };
+
+/* ── users and groups ───────────────────────────────────────────────────────────────────── */
+
+static bool find_user(struct settings *s, const struct key *k, const char *value, uid_t *ret)
+{
+	if (config_find_user(value, ret, NULL) == 0)
+		return true;
+	settings_complain(s,
+			  "%s=%s: there is no such user; name one that is there, or give a "
+			  "numeric uid.",
+			  k->name, value);
+	return false;
+}
+
+static bool find_group(struct settings *s, const struct key *k, const char *value, gid_t *ret)
+{
+	if (config_find_group(value, ret) == 0)
+		return true;
+	settings_complain(s,
+			  "%s=%s: there is no such group; name one that is there, or give a "
+			  "numeric gid.",
+			  k->name, value);
+	return false;
+}
+
+static void take_uid(struct settings *s, const struct key *k, const char *value, void *into)
+{
+	uid_t uid;
+
+	if (find_user(s, k, value, &uid))
+		put(k, into, uid);
+}
+
+static void take_gid(struct settings *s, const struct key *k, const char *value, void *into)
+{
+	gid_t gid;
+
+	if (find_group(s, k, value, &gid))
+		put(k, into, gid);
+}
+
+static const struct type user = { .take = take_uid, .print = print_number };
+static const struct type group = { .take = take_gid, .print = print_number };
+
+/* By name, to be looked up at the start. */
+static void take_name(struct settings *s, const struct key *k, const char *value, void *into)
+{
+	char **field = (char **)((char *)into + k->offset), *copy = strdup(value);
+
+	if (!copy) {
+		s->error = -ENOMEM;
+		return;
+	}
+	free(*field);
+	*field = copy;
+}
+
+static void take_user_name(struct settings *s, const struct key *k, const char *value, void *into)
+{
+	uid_t uid;
+
+	if (!find_user(s, k, value, &uid))
+		return;
+	if (uid == 0)
+		settings_complain(s,
+				  "%s=%s: the broker must not be root; name an ordinary user of "
+				  "its own.",
+				  k->name, value);
+	else
+		take_name(s, k, value, into);
+}
+
+static void take_group_name(struct settings *s, const struct key *k, const char *value, void *into)
+{
+	gid_t gid;
+
+	if (find_group(s, k, value, &gid))
+		take_name(s, k, value, into);
+}
+
+static const struct type user_name = { .take = take_user_name, .is_text = true };
+static const struct type group_name = { .take = take_group_name, .is_text = true };
+
+/* ── what is recorded ───────────────────────────────────────────────────────────────────── */
+
+static bool take_text(struct settings *s, const struct key *k, const char *value, char *field,
+		      size_t room)
+{
+	if (pp_copy_text(field, room, value) == 0)
+		return true;
+	settings_complain(s, "%s= is too long; it can have %zu bytes.", k->name, room - 1);
+	return false;
+}
+
+static void take_event(struct settings *s, const struct key *k, const char *value, void *into)
+{
+	struct dropin_draft *d = into;
+	struct pp_msg_create_request *q = &d->request;
+	struct pp_msg_selection *selection;
+
+	if (!*value) {
+		settings_complain(s,
+				  "%s= names no event; write one such as sched:sched_switch, or "
+				  "leave the line out.",
+				  k->name);
+		return;
+	}
+	if (!d->has_texts) {
+		memset(q->selections, 0, sizeof(q->selections));
+		memset(d->event.filter_lines, 0, sizeof(d->event.filter_lines));
+		q->count = 0;
+		d->has_texts = true;
+	}
+	if (q->count == PP_SELECTIONS_MAX) {
+		settings_complain(s,
+				  "%s= is there too often; %d are the most, and each can list "
+				  "several with commas between.",
+				  k->name, PP_SELECTIONS_MAX);
+		return;
+	}
+	selection = &q->selections[q->count];
+	if (!take_text(s, k, value, selection->event, sizeof(selection->event)))
+		return;
+	d->event.event_lines[q->count++] = s->line;
+}
+
+static void print_events(FILE *f, const struct key *k, const void *from)
+{
+	const struct dropin_draft *d = from;
+
+	for (uint32_t i = 0; i < d->request.count; i++) {
+		fprintf(f, "%s=%s\n", k->name, d->request.selections[i].event);
+		if (d->request.selections[i].filter[0])
+			fprintf(f, "%s=%s\n", k[1].name, d->request.selections[i].filter);
+	}
+}
+
+static void take_filter(struct settings *s, const struct key *k, const char *value, void *into)
+{
+	struct dropin_draft *d = into;
+	struct pp_msg_create_request *q = &d->request;
+
+	if (q->count == 0) {
+		settings_complain(s, "%s= stands before the Event= that it is for; put it behind.",
+				  k->name);
+		return;
+	}
+	for (uint32_t i = d->has_texts ? q->count - 1 : 0; i < q->count; i++) {
+		struct pp_msg_selection *selection = &q->selections[i];
+
+		if (!take_text(s, k, value, selection->filter, sizeof(selection->filter)))
+			return;
+		d->event.filter_lines[i] = s->line;
+	}
+}
+
+/* Filters are printed with their events, in front of them in the table. */
+static const struct type events = { .take = take_event, .print = print_events, .is_text = true };
+static const struct type filter = { .take = take_filter, .is_text = true };
+
+static void take_cpus(struct settings *s, const struct key *k, const char *value, void *into)
+{
+	struct pp_cpumask mask;
+
+	if (*value && pp_parse_cpus(value, &mask) < 0)
+		settings_complain(s,
+				  "%s= must be a list such as 0-3,8, or nothing for all, and "
+				  "'%.64s' is neither.",
+				  k->name, value);
+	else
+		take_text(s, k, value, (char *)into + k->offset, k->size);
+}
+
+static void print_text(FILE *f, const struct key *k, const void *from)
+{
+	const char *text = (const char *)from + k->offset;
+
+	if (*text)
+		fprintf(f, "%s=%s\n", k->name, text);
+}
+
+static const struct type cpus = { .take = take_cpus, .print = print_text, .is_text = true };
+
+/* ── the table ──────────────────────────────────────────────────────────────────────────── */
+
+#define MIB (1ULL << 20)
+#define FIELD(structure, member)                      \
+	.offset = offsetof(struct structure, member), \
+	.size = sizeof(((struct structure *)0)->member)
+
+/* With a fallback of 0: it depends on another, or on the machine (fill_in() in config.c). */
+#define DAEMON(member) FIELD(config, member)
+static const struct key of_daemon[] = {
+	{ "User", &user_name, DAEMON(user) },
+	{ "Group", &group_name, DAEMON(group) },
+	{ "MaxConnections", &number, DAEMON(max_connections), 1024, .max = 65536 },
+	{ "MaxConnectionsPerUser", &number, DAEMON(max_connections_per_user), 256, .max = 65536 },
+	{ "MaxRequestsPerConnection", &number, DAEMON(max_requests), 16, .max = PEER_REQUESTS_MAX },
+	{ "MaxRequestsPerUser", &number, DAEMON(max_requests_per_user), 256, .max = 65536 },
+	{ "MaxEvents", &number, DAEMON(max_events), 4096, .max = 1000000 },
+	{ "MaxEventsPerNamespace", &number, DAEMON(max_events_per_namespace), .max = 1000000 },
+	{ "MaxEventsPerUser", &number, DAEMON(max_events_per_user), .max = 1000000 },
+	{ "MaxPrograms", &number, DAEMON(max_programs), 65536, .max = 100000000 },
+	{ "MaxProgramsPerUser", &number, DAEMON(max_programs_per_user), .max = 100000000 },
+	{ "MaxOnTracepoint", &number, DAEMON(max_on_tracepoint), 48, .max = 1000000 },
+	{ "MaxOnTracepointPerUser", &number, DAEMON(max_on_tracepoint_per_user), 8,
+	  .max = 1000000 },
+	{ "MaxSampleRatePerUser", &number, DAEMON(max_sample_rate_per_user), 5000,
+	  .max = 1000000000 },
+	{ "MaxMemory", &memory, DAEMON(max_memory) },
+	{ "MaxMemoryPerNamespace", &memory, DAEMON(max_memory_per_namespace) },
+	{ "MaxMemoryPerUser", &memory, DAEMON(max_memory_per_user) },
+	{ "MaxCopies", &memory, DAEMON(max_copies) },
+	{ "MaxBuffer", &size, DAEMON(max_buffer), 256 * MIB, PP_DATA_SIZE_MIN, PP_DATA_SIZE_MAX },
+	{ "Share", &word, DAEMON(share), false, .words = yes_no },
+	{ "KeepEvents", &word, DAEMON(keep_events), true, .words = yes_no },
+	{ "Sideband", &word, DAEMON(sideband), true, .words = yes_no },
+	{ "MaxSideband", &size, DAEMON(max_sideband), 64 * MIB, MIB, 16384 * MIB },
+	{ "CreateNamespaces", &word, DAEMON(makers), POLICY_MAKERS_ROOT, .words = makers },
+	{ "Probes", &word, DAEMON(probers), POLICY_PROBERS_ROOT, .words = probers },
+};
+
+#define NAMESPACE(member) FIELD(config_namespace, member)
+static const struct key of_namespace[] = {
+	{ "Owner", &user, NAMESPACE(owner), 0 },
+	{ "Group", &group, NAMESPACE(group), CONFIG_GROUP_OF_DAEMON },
+	{ "Mode", &mode, NAMESPACE(mode), NAMESPACE_MODE },
+	{ "Live", &word, NAMESPACE(live), NAMESPACE_LIVE_GROUP, .words = live },
+	{ "MaxMemory", &memory, NAMESPACE(max_memory), UINT64_MAX },
+	{ "MaxEvents", &number, NAMESPACE(max_events), UINT64_MAX, .max = 1000000 },
+};
+
+#define EVENT(member) FIELD(dropin_draft, member)
+#define FLAGS EVENT(request.flags)
+static const struct key of_event[] = {
+	{ "Event", .type = &events },
+	{ "Filter", .type = &filter },
+	{ "CPUs", &cpus, EVENT(request.cpus) },
+	{ "Buffer", &size, EVENT(request.data_size), 0, PP_DATA_SIZE_MIN, PP_DATA_SIZE_MAX },
+	{ "Period", &period, EVENT(request.period), .max = INT64_MAX },
+	{ "Frequency", &period, EVENT(request.period), .max = INT64_MAX, .yes = PP_EVENT_FREQ },
+	{ "MaxRate", &rate, EVENT(request.max_rate) },
+	{ "CallGraph", &flag, FLAGS, .yes = PP_EVENT_CALLCHAIN },
+	{ "Wakeup", &flag, FLAGS, .yes = PP_EVENT_WAKEUP },
+	{ "Generic", &flag, FLAGS, .yes = PP_EVENT_GENERIC },
+	{ "Share", &flag, FLAGS, .yes = PP_EVENT_SHARE, .no = PP_EVENT_NO_SHARE },
+	{ "Optional", &word, EVENT(event.optional), false, .words = yes_no },
+	{ "Enabled", &word, EVENT(event.enabled), true, .words = yes_no },
+	{ "Creator", &user, EVENT(event.creator), 0 },
+};
+
+const struct keys daemon_keys = { of_daemon, ARRAY_SIZE(of_daemon),
+				  "see the commented perfpersistd.conf for those there are" };
+const struct keys namespace_keys = { of_namespace, ARRAY_SIZE(of_namespace), NULL };
+const struct keys event_keys = { of_event, ARRAY_SIZE(of_event), NULL };
+
+/* ── all of a section ───────────────────────────────────────────────────────────────────── */
+
+void keys_default(const struct keys *keys, void *into)
+{
+	for (const struct key *k = keys->all; k < keys->all + keys->n; k++)
+		if (!k->type->is_text)
+			put(k, into, k->fallback);
+}
+
+void keys_print(FILE *f, const struct keys *keys, const void *from)
+{
+	for (const struct key *k = keys->all; k < keys->all + keys->n; k++)
+		if (k->type->print && (k->type->is_text || get(k, from) != k->fallback))
+			k->type->print(f, k, from);
+}
+
+void keys_take(struct settings *s, const struct keys *keys, const char *key, const char *value,
+	       void *into)
+{
+	char list[256] = "there are ";
+	size_t n;
+
+	for (size_t i = 0; i < keys->n; i++) {
+		if (strcmp(keys->all[i].name, key) == 0) {
+			keys->all[i].type->take(s, &keys->all[i], value, into);
+			return;
+		}
+		n = strlen(list);
+		snprintf(list + n, sizeof(list) - n,
+			 "%s%s=", i == 0 ? "" : (i < keys->n - 1 ? ", " : " and "),
+			 keys->all[i].name);
+	}
+	settings_complain(s, "[%s] has no key %s=; %s.", s->in, key,
+			  keys->others ? keys->others : list);
+}
