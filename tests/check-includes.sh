@@ -29,15 +29,16 @@ daemon         | proto | | systemd/.*
 
 $b/syntax      | proto daemon | | (libelf|gelf)\.h
 $b/state       | proto daemon
-$b/lifecycle   | proto daemon $b/state | | systemd/.*
-$b/edge        | proto daemon $b/state | | systemd/.*
-$b/handout     | proto daemon $b/state $b/edge | | systemd/.*
-$b/sideband    | proto daemon $b/handout $b/lifecycle | | systemd/.*
+$b/link        | proto | | systemd/.*
+$b/lifecycle   | proto daemon $b/link $b/state | | systemd/.*
+$b/edge        | proto daemon $b/link $b/state | | systemd/.*
+$b/handout     | proto daemon $b/link $b/state $b/edge | | systemd/.*
+$b/sideband    | proto daemon $b/link $b/handout $b/lifecycle | | systemd/.*
 $b/hotplug     | proto daemon $b/handout $b/lifecycle | | systemd/.*
 $b/config      | proto daemon $b/syntax $b/state $b/lifecycle $b/edge | | systemd/.*
 $b/request     | proto daemon $b/syntax $b/state $b/lifecycle $b/edge $b/handout $b/sideband $b/hotplug $b/config | | systemd/.*
 $b/foreground  | proto daemon $b/config | $b/privileges.h | systemd/.*
-$b             | proto daemon $b/syntax $b/state $b/lifecycle $b/edge $b/handout $b/sideband $b/hotplug $b/config $b/request $b/foreground | | systemd/.*
+$b             | proto daemon $b/link $b/syntax $b/state $b/lifecycle $b/edge $b/handout $b/sideband $b/hotplug $b/config $b/request $b/foreground | | systemd/.*
 
 daemon/dumper  | proto daemon | | systemd/.*
 daemon/keeper  | proto daemon | | systemd/.*

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <systemd/sd-daemon.h>
 
+#include "daemon/broker/link/timer.h"
 #include "daemon/log.h"
 #include "proto/macro.h"
 
@@ -65,8 +66,7 @@ static void get_on(struct stop *s)
 {
 	uint64_t now = 0;
 
-	sd_event_source_set_time_relative(s->timer, PATIENCE_USEC);
-	sd_event_source_set_enabled(s->timer, SD_EVENT_ONESHOT);
+	timer_start(s->timer, PATIENCE_USEC);
 	sd_event_now(sd_event_source_get_event(s->timer), CLOCK_MONOTONIC, &now);
 	if (s->told && now - s->told < TELL_USEC)
 		return;
@@ -167,8 +167,7 @@ void stop_continue(struct stop *s)
 
 int stop_begin(struct stop *s, sd_event *loop)
 {
-	int r = sd_event_add_time_relative(loop, &s->timer, CLOCK_MONOTONIC, PATIENCE_USEC, 1000,
-					   on_timer, s);
+	int r = timer_add(loop, &s->timer, on_timer, s);
 
 	if (r < 0)
 		return r;

@@ -6,6 +6,7 @@
 #include <sys/eventfd.h>
 #include <time.h>
 
+#include "daemon/broker/link/timer.h"
 #include "proto/clock.h"
 #include "proto/macro.h"
 
@@ -259,9 +260,7 @@ int fair_queue_new(sd_event *loop, const struct fair_queue_hooks *hooks, struct 
 		return -errno;
 	r = sd_event_add_io(loop, &t->io, t->fd, EPOLLIN, on_turn, t);
 	if (r >= 0)
-		r = sd_event_add_time(loop, &t->timer, CLOCK_MONOTONIC, 0, 1000, on_timer, t);
-	if (r >= 0)
-		r = sd_event_source_set_enabled(t->timer, SD_EVENT_OFF);
+		r = timer_add(loop, &t->timer, on_timer, t);
 	if (r < 0)
 		return r;
 	*ret = TAKE_PTR(t);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "daemon/broker/link/timer.h"
 #include "daemon/dispose.h"
 #include "daemon/log.h"
 #include "proto/macro.h"
@@ -38,8 +39,7 @@ static void pause_accepting(struct listener *l, int err)
 {
 	log_warning("Cannot accept connections just now: %s.", strerror(-err));
 	sd_event_source_set_enabled(l->io, SD_EVENT_OFF);
-	sd_event_source_set_time_relative(l->pause, PAUSE_USEC);
-	sd_event_source_set_enabled(l->pause, SD_EVENT_ONESHOT);
+	timer_start(l->pause, PAUSE_USEC);
 }
 
 static int on_io(sd_event_source *s _unused_, int fd _unused_, uint32_t revents _unused_,
@@ -87,10 +87,7 @@ int listener_init(struct listener *l, struct peers *peers, int fd)
 	r = sd_event_source_set_enabled(l->io, SD_EVENT_OFF);
 	if (r < 0)
 		return r;
-	r = sd_event_add_time_relative(loop, &l->pause, CLOCK_MONOTONIC, 0, 0, on_pause_over, l);
-	if (r < 0)
-		return r;
-	r = sd_event_source_set_enabled(l->pause, SD_EVENT_OFF);
+	r = timer_add(loop, &l->pause, on_pause_over, l);
 	if (r < 0)
 		return r;
 	l->fd = fd;

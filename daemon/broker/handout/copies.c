@@ -5,10 +5,10 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 
 #include "daemon/broker/handout/memfd-refs.h"
+#include "daemon/broker/link/link.h"
+#include "daemon/broker/link/timer.h"
 #include "daemon/log.h"
 #include "proto/macro.h"
 
@@ -16,14 +16,10 @@
 #define PATIENCE_USEC ((PP_COPY_SECONDS + 1) * 1000000ULL)
 
 struct copies {
-	sd_event *loop;
 	struct quota *quota;
 	struct memfd_refs memfds;
-	struct sockaddr_un address;
-	socklen_t address_size;
-
-	int fd; /* connected when there was something to ask; and then kept */
-	sd_event_source *io, *patience;
+	struct link link; /* connected when there was something to ask; and then kept */
+	sd_event_source *patience;
 
 	struct copying *first, **last; /* those that wait */
 	struct copying *current;       /* has been sent */
@@ -54,26 +50,9 @@ static int on_io(sd_event_source *s, int fd, uint32_t revents, void *userdata);
 
 static void disconnect(struct copies *c)
 {
-	c->io = sd_event_source_disable_unref(c->io);
-	c->fd = close_fd(c->fd);
+	link_close(&c->link);
 	pp_fds_close(&c->copies);
-	sd_event_source_set_enabled(c->patience, SD_EVENT_OFF);
-}
-
-static int connect_dumper(struct copies *c)
-{
-	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	int r;
-
-	if (fd < 0)
-		return -errno;
-	if (connect(fd, (const struct sockaddr *)&c->address, c->address_size) < 0)
-		return -errno;
-	r = sd_event_add_io(c->loop, &c->io, fd, EPOLLIN, on_io, c);
-	if (r < 0)
-		return r;
-	c->fd = TAKE_FD(fd);
-	return 0;
+	timer_stop(c->patience);
 }
 
 /* On a connection that was kept, its end may be seen only now: a new one then. */
@@ -81,20 +60,19 @@ static int send_job(struct copies *c, const struct pp_fds *fds)
 {
 	int r = -ENOTCONN;
 
-	if (c->fd >= 0)
-		r = pp_packet_send(c->fd, &c->job, sizeof(c->job), fds->fd, fds->n);
+	if (c->link.fd >= 0)
+		r = pp_packet_send(c->link.fd, &c->job, sizeof(c->job), fds->fd, fds->n);
 	if (r < 0) {
 		disconnect(c);
-		r = connect_dumper(c);
+		r = link_connect(&c->link, on_io, c);
 		if (r >= 0)
-			r = pp_packet_send(c->fd, &c->job, sizeof(c->job), fds->fd, fds->n);
+			r = pp_packet_send(c->link.fd, &c->job, sizeof(c->job), fds->fd, fds->n);
 	}
 	if (r < 0) {
 		disconnect(c);
 		return r;
 	}
-	sd_event_source_set_time_relative(c->patience, PATIENCE_USEC);
-	sd_event_source_set_enabled(c->patience, SD_EVENT_ONESHOT);
+	timer_start(c->patience, PATIENCE_USEC);
 	return 0;
 }
 
@@ -145,7 +123,7 @@ static int start(struct copies *c, struct copying *copying)
 		return r;
 	r = send_job(c, &fds);
 	if (r < 0) {
-		log_warning("Cannot ask the dumper at %s for copies: %s.", c->address.sun_path,
+		log_warning("Cannot ask the dumper at %s for copies: %s.", c->link.address.sun_path,
 			    strerror(-r));
 		uncharge(c, copying);
 		return -EAGAIN;
@@ -225,7 +203,7 @@ static void finish(struct copies *c, int error)
 {
 	struct copying *copying = TAKE_PTR(c->current);
 
-	sd_event_source_set_enabled(c->patience, SD_EVENT_OFF);
+	timer_stop(c->patience);
 	if (error < 0)
 		uncharge(c, copying);
 	else
@@ -284,7 +262,7 @@ static int on_patience(sd_event_source *s _unused_, uint64_t usec _unused_, void
 	struct copies *c = userdata;
 
 	log_error("The dumper at %s has not answered for %d seconds; it is connected to anew.",
-		  c->address.sun_path, PP_COPY_SECONDS + 1);
+		  c->link.address.sun_path, PP_COPY_SECONDS + 1);
 	disconnect(c);
 	if (c->current)
 		finish(c, -EAGAIN);
@@ -309,7 +287,7 @@ void copies_free(struct copies *c)
 	disconnect(c);
 	memfd_refs_done(&c->memfds);
 	sd_event_source_disable_unref(c->patience);
-	sd_event_unref(c->loop);
+	link_done(&c->link);
 	free(c);
 }
 
@@ -321,29 +299,19 @@ static void cleanup_copies(struct copies **c)
 int copies_new(sd_event *loop, struct quota *quota, const char *path, struct copies **ret)
 {
 	_cleanup_(cleanup_copies) struct copies *c = calloc(1, sizeof(*c));
-	size_t n = strlen(path);
 	int r;
 
 	if (!c)
 		return -ENOMEM;
-	c->loop = sd_event_ref(loop);
 	c->quota = quota;
-	c->fd = c->memfds.fd = -EBADF;
+	c->memfds.fd = -EBADF;
 	c->last = &c->first;
 	c->last_uid = UINT32_MAX;
-	if (n >= sizeof(c->address.sun_path))
-		return -ENAMETOOLONG;
-	c->address.sun_family = AF_UNIX;
-	memcpy(c->address.sun_path, path, n + 1);
-	c->address_size = offsetof(struct sockaddr_un, sun_path) + n + 1;
-	r = memfd_refs_init(&c->memfds, loop, quota);
-	if (r < 0)
-		return r;
-	r = sd_event_add_time_relative(loop, &c->patience, CLOCK_MONOTONIC, 0, 100000, on_patience,
-				       c);
-	if (r < 0)
-		return r;
-	r = sd_event_source_set_enabled(c->patience, SD_EVENT_OFF);
+	r = link_init(&c->link, loop, path);
+	if (r >= 0)
+		r = memfd_refs_init(&c->memfds, loop, quota);
+	if (r >= 0)
+		r = timer_add(loop, &c->patience, on_patience, c);
 	if (r < 0)
 		return r;
 	*ret = TAKE_PTR(c);

@@ -10,6 +10,7 @@
 #include "daemon/broker/handout/ringbuf.h"
 #include "daemon/broker/handout/signaller.h"
 #include "daemon/broker/handout/tree.h"
+#include "daemon/broker/link/timer.h"
 #include "daemon/log.h"
 #include "daemon/wakeup.h"
 #include "proto/macro.h"
@@ -449,10 +450,7 @@ int wakeups_new(sd_event *loop, const char *registry, size_t max, struct wakeups
 	    sizeof(w->registry))
 		return -ENAMETOOLONG;
 	/* To the millisecond: a reader that is told a little later has lost nothing. */
-	r = sd_event_add_time_relative(loop, &w->timer, CLOCK_MONOTONIC, 0, 1000, on_timer, w);
-	if (r < 0)
-		return r;
-	r = sd_event_source_set_enabled(w->timer, SD_EVENT_OFF);
+	r = timer_add(loop, &w->timer, on_timer, w);
 	if (r < 0)
 		return r;
 	*ret = TAKE_PTR(w);

@@ -55,7 +55,7 @@ static int receive(struct orders *o)
 		.msg_control = control.bytes,
 		.msg_controllen = sizeof(control.bytes),
 	};
-	ssize_t n = recvmsg(o->fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	ssize_t n = recvmsg(o->link.fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	int r;
 
 	if (n < 0)
@@ -159,7 +159,7 @@ static int take_answer(struct orders *o)
 {
 	bool unasked = o->in.type == PP_ANSWER_RELEASED;
 
-	if (o->fds.n > 0 && (unasked || o->link == LINK_SYNCING))
+	if (o->fds.n > 0 && (unasked || o->state == LINK_SYNCING))
 		return -EBADMSG;
 	if (o->in.abi != PP_ORDER_ABI || o->in.serial != (unasked ? 0 : o->serial) ||
 	    !memchr(o->in.sentence, 0, sizeof(o->in.sentence)) || !orphans_are_good(&o->in.orphans))
@@ -168,7 +168,7 @@ static int take_answer(struct orders *o)
 		o->hooks.released(o->userdata, &o->in.orphans);
 		return 0;
 	}
-	return o->link == LINK_SYNCING ? take_enumeration(o) : take_outcome(o);
+	return o->state == LINK_SYNCING ? take_enumeration(o) : take_outcome(o);
 }
 
 int orders_take_answer(struct orders *o)

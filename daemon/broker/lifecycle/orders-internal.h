@@ -2,27 +2,22 @@
 /* What orders.c and orders-answer.c share, and nobody else sees. */
 #pragma once
 
-#include <sys/socket.h>
-#include <sys/un.h>
-
 #include "daemon/broker/lifecycle/orders.h"
+#include "daemon/broker/link/link.h"
 
-enum link {
+enum link_state {
 	LINK_DOWN,    /* the retry timer runs */
 	LINK_SYNCING, /* connected; ENUMERATE is under way */
 	LINK_UP,
 };
 
 struct orders {
-	sd_event *loop;
-	sd_event_source *io, *retry, *patience;
+	struct link link;
+	sd_event_source *retry, *patience;
 	struct orders_hooks hooks;
 	void *userdata;
-	struct sockaddr_un address;
-	socklen_t address_size;
 
-	enum link link;
-	int fd;
+	enum link_state state;
 	pid_t engine_pid;
 	uint64_t backoff;
 	bool patient;
@@ -39,7 +34,7 @@ struct orders {
 };
 
 /* The one transition of the link's state; tells who must know. */
-void orders_set_link(struct orders *o, enum link to);
+void orders_set_link(struct orders *o, enum link_state to);
 
 /*
  * One answer, if there is one. 1; 0: there is none; -EBADMSG: what came is no answer; -ECONNRESET:

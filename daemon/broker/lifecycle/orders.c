@@ -8,37 +8,27 @@
 #include <sys/socket.h>
 
 #include "daemon/broker/lifecycle/orders-internal.h"
+#include "daemon/broker/link/timer.h"
 #include "daemon/log.h"
 #include "proto/macro.h"
 
-#define BACKOFF_MIN_USEC (20 * 1000ULL)
 #define BACKOFF_MAX_USEC (1000 * 1000ULL)
 #define PATIENCE_USEC (10 * 1000 * 1000ULL)
 #define ANSWERS_PER_TURN 64 /* so that a long enumeration does not keep peers waiting */
 
-static int on_retry(sd_event_source *s, uint64_t usec, void *userdata);
-static int on_patience(sd_event_source *s, uint64_t usec, void *userdata);
-
 /* ── the link's state ───────────────────────────────────────────────────────────────────── */
 
-static int arm(sd_event_source *timer, uint64_t usec)
+void orders_set_link(struct orders *o, enum link_state to)
 {
-	int r = sd_event_source_set_time_relative(timer, usec);
+	enum link_state from = o->state;
 
-	return r < 0 ? r : sd_event_source_set_enabled(timer, SD_EVENT_ONESHOT);
-}
-
-void orders_set_link(struct orders *o, enum link to)
-{
-	enum link from = o->link;
-
-	o->link = to;
+	o->state = to;
 	if (to == LINK_UP) {
 		o->patient = true;
-		o->backoff = BACKOFF_MIN_USEC;
-		sd_event_source_set_enabled(o->patience, SD_EVENT_OFF);
+		o->backoff = TIMER_BACKOFF_MIN_USEC;
+		timer_stop(o->patience);
 	} else if (from == LINK_UP) {
-		arm(o->patience, PATIENCE_USEC);
+		timer_start(o->patience, PATIENCE_USEC);
 	}
 	if ((from == LINK_UP) != (to == LINK_UP))
 		o->hooks.changed(o->userdata);
@@ -47,15 +37,13 @@ void orders_set_link(struct orders *o, enum link to)
 /* Closes the connection and tries again later; a first retry comes almost at once. */
 static void break_link(struct orders *o)
 {
-	o->io = sd_event_source_disable_unref(o->io);
-	o->fd = close_fd(o->fd);
+	link_close(&o->link);
 	o->under_way = false;
 	o->engine_pid = 0;
-	if (o->link == LINK_UP)
+	if (o->state == LINK_UP)
 		log_warning("The engine is gone; reading goes on, and it is looked for again.");
 	orders_set_link(o, LINK_DOWN);
-	arm(o->retry, o->backoff);
-	o->backoff = MIN(o->backoff * 2, BACKOFF_MAX_USEC);
+	timer_start_backoff(o->retry, &o->backoff, BACKOFF_MAX_USEC);
 }
 
 /* ── sending ────────────────────────────────────────────────────────────────────────────── */
@@ -73,7 +61,7 @@ static int send_order(struct orders *o, const struct order *order)
 	else
 		memset(&o->out.spec, 0, sizeof(o->out.spec));
 	parsed_unpack(order->parsed, &o->out.parsed);
-	if (send(o->fd, &o->out, pp_order_size(order->type), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+	if (send(o->link.fd, &o->out, pp_order_size(order->type), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
 		return -errno;
 	return 0;
 }
@@ -83,7 +71,7 @@ static void pump(struct orders *o)
 {
 	int r;
 
-	if (o->link != LINK_UP || o->under_way || !o->first)
+	if (o->state != LINK_UP || o->under_way || !o->first)
 		return;
 	if (o->hooks.sending)
 		o->hooks.sending(o->userdata, o->first);
@@ -170,7 +158,7 @@ static int on_io(sd_event_source *s _unused_, int fd _unused_, uint32_t revents 
 {
 	struct orders *o = userdata;
 
-	for (unsigned i = 0; i < ANSWERS_PER_TURN && o->link != LINK_DOWN; i++) {
+	for (unsigned i = 0; i < ANSWERS_PER_TURN && o->state != LINK_DOWN; i++) {
 		int r = orders_take_answer(o);
 
 		if (r == 0)
@@ -190,20 +178,13 @@ static int on_io(sd_event_source *s _unused_, int fd _unused_, uint32_t revents 
 static int connect_link(struct orders *o)
 {
 	static const struct order enumerate = { .type = PP_ORDER_ENUMERATE };
-	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	const int on = 1;
-	int r;
+	int r = link_connect(&o->link, on_io, o);
 
-	if (fd < 0)
-		return -errno;
-	if (setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0)
-		return -errno;
-	if (connect(fd, (const struct sockaddr *)&o->address, o->address_size) < 0)
-		return -errno;
-	r = sd_event_add_io(o->loop, &o->io, fd, EPOLLIN, on_io, o);
 	if (r < 0)
 		return r;
-	o->fd = TAKE_FD(fd);
+	if (setsockopt(o->link.fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0)
+		return -errno;
 	orders_set_link(o, LINK_SYNCING);
 	o->hooks.syncing(o->userdata);
 	return send_order(o, &enumerate);
@@ -215,7 +196,7 @@ static int on_retry(sd_event_source *s _unused_, uint64_t usec _unused_, void *u
 	int r = connect_link(o);
 
 	if (r < 0) {
-		log_debug("Cannot connect to the engine at %s: %s.", o->address.sun_path,
+		log_debug("Cannot connect to the engine at %s: %s.", o->link.address.sun_path,
 			  strerror(-r));
 		break_link(o);
 	}
@@ -228,7 +209,7 @@ static int on_patience(sd_event_source *s _unused_, uint64_t usec _unused_, void
 
 	log_error("The engine at %s does not answer; nothing can be created or deleted until it "
 		  "does.",
-		  o->address.sun_path);
+		  o->link.address.sun_path);
 	orders_abandon(o);
 	o->hooks.changed(o->userdata);
 	return 0;
@@ -236,14 +217,14 @@ static int on_patience(sd_event_source *s _unused_, uint64_t usec _unused_, void
 
 int orders_start(struct orders *o)
 {
-	int r = arm(o->patience, PATIENCE_USEC);
+	int r = timer_start(o->patience, PATIENCE_USEC);
 
-	return r < 0 ? r : arm(o->retry, 0);
+	return r < 0 ? r : timer_start(o->retry, 0);
 }
 
 bool orders_is_up(const struct orders *o)
 {
-	return o->link == LINK_UP;
+	return o->state == LINK_UP;
 }
 
 bool orders_is_patient(const struct orders *o)
@@ -263,11 +244,9 @@ void orders_free(struct orders *o)
 	if (!o)
 		return;
 	assert(!o->first);
-	sd_event_source_disable_unref(o->io);
 	sd_event_source_disable_unref(o->retry);
 	sd_event_source_disable_unref(o->patience);
-	close_fd(o->fd);
-	sd_event_unref(o->loop);
+	link_done(&o->link);
 	free(o);
 }
 
@@ -276,37 +255,23 @@ static void cleanup_orders(struct orders **o)
 	orders_free(*o);
 }
 
-static int add_timer(struct orders *o, sd_event_time_handler_t handler, sd_event_source **ret)
-{
-	int r = sd_event_add_time_relative(o->loop, ret, CLOCK_MONOTONIC, 0, 1000, handler, o);
-
-	return r < 0 ? r : sd_event_source_set_enabled(*ret, SD_EVENT_OFF);
-}
-
 int orders_new(sd_event *loop, const char *path, const struct orders_hooks *hooks, void *userdata,
 	       struct orders **ret)
 {
 	_cleanup_(cleanup_orders) struct orders *o = calloc(1, sizeof(*o));
-	size_t n = strlen(path);
 	int r;
 
 	if (!o)
 		return -ENOMEM;
-	o->loop = sd_event_ref(loop);
 	o->hooks = *hooks;
 	o->userdata = userdata;
-	o->fd = -EBADF;
-	o->backoff = BACKOFF_MIN_USEC;
+	o->backoff = TIMER_BACKOFF_MIN_USEC;
 	o->patient = true;
-	if (n >= sizeof(o->address.sun_path))
-		return -ENAMETOOLONG;
-	o->address.sun_family = AF_UNIX;
-	memcpy(o->address.sun_path, path, n + 1);
-	o->address_size = offsetof(struct sockaddr_un, sun_path) + n + 1;
-	r = add_timer(o, on_retry, &o->retry);
-	if (r < 0)
-		return r;
-	r = add_timer(o, on_patience, &o->patience);
+	r = link_init(&o->link, loop, path);
+	if (r >= 0)
+		r = timer_add(loop, &o->retry, on_retry, o);
+	if (r >= 0)
+		r = timer_add(loop, &o->patience, on_patience, o);
 	if (r < 0)
 		return r;
 	*ret = TAKE_PTR(o);

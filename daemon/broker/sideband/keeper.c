@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 
+#include "daemon/broker/link/timer.h"
 #include "daemon/log.h"
 #include "proto/macro.h"
 
@@ -23,12 +24,10 @@ static int on_io(sd_event_source *s, int fd, uint32_t revents, void *userdata);
 
 void keeper_disconnect(struct keeper *k)
 {
-	k->io = sd_event_source_disable_unref(k->io);
-	k->fd = close_fd(k->fd);
+	link_close(&k->link);
 	k->greeted = false;
 	k->n_asked = 0;
-	if (k->patience)
-		sd_event_source_set_enabled(k->patience, SD_EVENT_OFF);
+	timer_stop(k->patience);
 }
 
 /* ── its process ────────────────────────────────────────────────────────────────────────── */
@@ -64,18 +63,12 @@ static void lose(struct keeper *k)
 
 int keeper_connect(struct keeper *k)
 {
-	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	int r;
 
-	assert(k->fd < 0);
-	if (fd < 0)
-		return -errno;
-	if (connect(fd, (const struct sockaddr *)&k->address, k->address_size) < 0)
-		return -errno;
-	r = sd_event_add_io(k->loop, &k->io, fd, EPOLLIN, on_io, k);
+	assert(k->link.fd < 0);
+	r = link_connect(&k->link, on_io, k);
 	if (r < 0)
 		return r;
-	k->fd = TAKE_FD(fd);
 	keeper_request(k, PP_KEEP_HELLO);
 	r = keeper_ask(k, NULL, 0);
 	if (r < 0)
@@ -104,13 +97,12 @@ int keeper_ask(struct keeper *k, const int *fds, size_t n_fds)
 
 	assert(k->n_asked < KEEPER_ASKED_MAX);
 	k->out.serial = k->serial + 1;
-	r = pp_packet_send(k->fd, &k->out, sizeof(k->out), fds, n_fds);
+	r = pp_packet_send(k->link.fd, &k->out, sizeof(k->out), fds, n_fds);
 	if (r < 0)
 		return r;
 	k->serial++;
 	k->asked[k->n_asked++] = k->out.type;
-	sd_event_source_set_time_relative(k->patience, patience_for(k, k->out.type) * 1000000ULL);
-	sd_event_source_set_enabled(k->patience, SD_EVENT_ONESHOT);
+	timer_start(k->patience, patience_for(k, k->out.type) * 1000000ULL);
 	return 0;
 }
 
@@ -121,7 +113,7 @@ static void replace(struct keeper *k)
 {
 	log_info("The keeper at %s is of another version; it is ended, and another one begins "
 		 "anew: of processes that have ended already nothing is known any more.",
-		 k->address.sun_path);
+		 k->link.address.sun_path);
 	keeper_request(k, PP_KEEP_END);
 	keeper_ask(k, NULL, 0);
 	lose(k);
@@ -140,7 +132,7 @@ static void take_answer(struct keeper *k, struct pp_fds *fds)
 	k->n_asked--;
 	memmove(k->asked, k->asked + 1, k->n_asked * sizeof(*k->asked));
 	if (k->n_asked == 0)
-		sd_event_source_set_enabled(k->patience, SD_EVENT_OFF);
+		timer_stop(k->patience);
 	if (!k->greeted)
 		know_process(k, k->in.pid);
 	k->greeted = true;
@@ -192,7 +184,7 @@ static int on_patience(sd_event_source *s _unused_, uint64_t usec, void *userdat
 		k->stuck = kill_process(k);
 		k->silent_since = 0;
 		log_error("The keeper at %s has not answered for %u seconds; %s.",
-			  k->address.sun_path, waited,
+			  k->link.address.sun_path, waited,
 			  k->stuck ? "it is killed, and another one begins anew"
 				   : "it is connected to anew");
 	}
@@ -204,29 +196,18 @@ static int on_patience(sd_event_source *s _unused_, uint64_t usec, void *userdat
 
 int keeper_init(struct keeper *k, sd_event *loop, const char *path)
 {
-	size_t n = strlen(path);
-	int r;
+	int r = link_init(&k->link, loop, path);
 
-	k->fd = k->process = -EBADF;
-	if (n >= sizeof(k->address.sun_path))
-		return -ENAMETOOLONG;
-	k->loop = sd_event_ref(loop);
-	k->address.sun_family = AF_UNIX;
-	memcpy(k->address.sun_path, path, n + 1);
-	k->address_size = offsetof(struct sockaddr_un, sun_path) + n + 1;
-	r = sd_event_add_time_relative(loop, &k->patience, CLOCK_MONOTONIC, 0, 100000, on_patience,
-				       k);
-	if (r < 0)
-		return r;
-	return sd_event_source_set_enabled(k->patience, SD_EVENT_OFF);
+	k->process = -EBADF;
+	return r < 0 ? r : timer_add(loop, &k->patience, on_patience, k);
 }
 
 void keeper_done(struct keeper *k)
 {
-	if (!k->loop)
+	if (!k->link.loop)
 		return;
 	keeper_disconnect(k);
 	k->process = close_fd(k->process);
 	k->patience = sd_event_source_disable_unref(k->patience);
-	k->loop = sd_event_unref(k->loop);
+	link_done(&k->link);
 }

@@ -5,10 +5,7 @@
  */
 #pragma once
 
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <systemd/sd-event.h>
-
+#include "daemon/broker/link/link.h"
 #include "proto/keep.h"
 #include "proto/packet.h"
 
@@ -23,11 +20,8 @@ struct keeper {
 	void (*ended)(void *userdata);
 	void *userdata;
 
-	sd_event *loop;
-	sd_event_source *io, *patience;
-	struct sockaddr_un address;
-	socklen_t address_size;
-	int fd;
+	struct link link;
+	sd_event_source *patience;
 	bool greeted; /* the greeting was answered: it is of our build */
 	bool mute;    /* the last greeting was not answered in time, nor was one since */
 	bool stuck;   /* the last one that answered did not go on to, and was killed */
@@ -52,13 +46,13 @@ void keeper_disconnect(struct keeper *k);
 
 static inline bool keeper_is_connected(const struct keeper *k)
 {
-	return k->fd >= 0;
+	return k->link.fd >= 0;
 }
 
 /* Connected, greeted, and all that was asked is answered. */
 static inline bool keeper_is_idle(const struct keeper *k)
 {
-	return k->fd >= 0 && k->greeted && k->n_asked == 0;
+	return k->link.fd >= 0 && k->greeted && k->n_asked == 0;
 }
 
 /* The request that keeper_ask sends, all zeroes but for its type. */

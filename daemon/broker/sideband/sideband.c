@@ -8,11 +8,11 @@
 #include <string.h>
 
 #include "daemon/broker/handout/tree.h"
+#include "daemon/broker/link/timer.h"
 #include "daemon/broker/sideband/sideband-internal.h"
 #include "daemon/log.h"
 #include "proto/macro.h"
 
-#define BACKOFF_MIN_USEC (20 * 1000ULL)
 #define BACKOFF_MAX_USEC (5 * 1000 * 1000ULL)
 #define ATTEMPTS_SOON 5 /* so often it is worth waiting for */
 #define ATTEMPTS_MAX 12 /* after these it is tried only when something else wakes us */
@@ -42,7 +42,7 @@ static void tell_unreachable(struct sideband *s, const char *why)
 	if (!s->told)
 		log_warning("Cannot reach the keeper at %s: %s; names and mappings of processes "
 			    "are not kept until it can be had.",
-			    s->keeper.address.sun_path, why);
+			    s->keeper.link.address.sun_path, why);
 	s->told = true;
 }
 
@@ -52,9 +52,7 @@ static void try_later(struct sideband *s)
 	s->waiting = s->attempts <= ATTEMPTS_MAX;
 	if (!s->waiting)
 		return;
-	sd_event_source_set_time_relative(s->retry, s->backoff);
-	sd_event_source_set_enabled(s->retry, SD_EVENT_ONESHOT);
-	s->backoff = MIN(s->backoff * 2, BACKOFF_MAX_USEC);
+	timer_start_backoff(s->retry, &s->backoff, BACKOFF_MAX_USEC);
 }
 
 static void reach(struct sideband *s)
@@ -117,7 +115,7 @@ static int on_retry(sd_event_source *source _unused_, uint64_t usec _unused_, vo
 void sideband_is_whole(struct sideband *s)
 {
 	s->attempts = 0;
-	s->backoff = BACKOFF_MIN_USEC;
+	s->backoff = TIMER_BACKOFF_MIN_USEC;
 	s->told = false;
 }
 
@@ -340,7 +338,7 @@ void sideband_went(struct sideband *s, unsigned cpu)
 
 void sideband_retry(struct sideband *s)
 {
-	sd_event_source_set_enabled(s->retry, SD_EVENT_OFF);
+	timer_stop(s->retry);
 	s->waiting = s->refused = false;
 	s->look = true;
 	sideband_continue(s);
@@ -377,12 +375,9 @@ int sideband_init(struct sideband *s, sd_event *loop, const char *path)
 	s->keeper.userdata = s;
 	s->last_taking = &s->first_taking;
 	s->last_uid = UINT32_MAX;
-	s->backoff = BACKOFF_MIN_USEC;
+	s->backoff = TIMER_BACKOFF_MIN_USEC;
 	r = keeper_init(&s->keeper, loop, path);
-	if (r < 0)
-		return r;
-	r = sd_event_add_time_relative(loop, &s->retry, CLOCK_MONOTONIC, 0, 1000, on_retry, s);
-	return r < 0 ? r : sd_event_source_set_enabled(s->retry, SD_EVENT_OFF);
+	return r < 0 ? r : timer_add(loop, &s->retry, on_retry, s);
 }
 
 void sideband_done(struct sideband *s)
