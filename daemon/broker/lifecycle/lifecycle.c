@@ -264,12 +264,7 @@ int lifecycle_change(struct lifecycle *l, struct event *e, uint32_t what,
 	r = job_new(l, PP_ORDER_CHANGE, &e->truth.spec, parsed, &job);
 	if (r < 0)
 		return r;
-	if (what & PP_CHANGE_FILTER)
-		memcpy(job->spec.filter, spec->filter, sizeof(job->spec.filter));
-	if (what & PP_CHANGE_BUFFER)
-		job->spec.data_size = spec->data_size;
-	if (what & PP_CHANGE_MAX_RATE)
-		job->spec.max_rate = spec->max_rate;
+	event_take_changes(&job->spec, spec, what);
 	if (what & PP_CHANGE_BUFFER) {
 		r = charges_estimate(&job->spec, &e->truth.rings, &memory);
 		if (r < 0)

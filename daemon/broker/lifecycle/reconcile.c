@@ -76,9 +76,7 @@ static int adopt(struct lifecycle *l, const struct pp_event *truth)
 static bool has_changed(const struct pp_event *from, const struct pp_event *to)
 {
 	return from->set != to->set || memcmp(&from->rings, &to->rings, sizeof(to->rings)) != 0 ||
-	       from->spec.data_size != to->spec.data_size ||
-	       from->spec.max_rate != to->spec.max_rate ||
-	       strcmp(from->spec.filter, to->spec.filter) != 0;
+	       event_find_changes(&from->spec, &to->spec) != 0;
 }
 
 /* One that is known, as it is by now. */
@@ -167,11 +165,10 @@ static bool is_as_ordered(const struct job *job)
 
 	if (job->order.type == PP_ORDER_PAUSE)
 		return t->paused == what;
-	if (what & PP_CHANGE_FILTER && strcmp(t->spec.filter, job->spec.filter) != 0)
+	/* A new buffer can have the old size; its set of rings is another. */
+	if (what & PP_CHANGE_BUFFER && t->set <= job->set)
 		return false;
-	if (what & PP_CHANGE_MAX_RATE && t->spec.max_rate != job->spec.max_rate)
-		return false;
-	return !(what & PP_CHANGE_BUFFER) || t->set > job->set;
+	return !(what & event_find_changes(&t->spec, &job->spec) & ~PP_CHANGE_BUFFER);
 }
 
 static bool is_creation(const struct job *job)

@@ -67,10 +67,26 @@ bool event_lacks(const struct event *e, const struct pp_cpumask *cpus, struct pp
 	return any;
 }
 
+uint32_t event_find_changes(const struct pp_spec *a, const struct pp_spec *b)
+{
+	return (strcmp(a->filter, b->filter) != 0 ? PP_CHANGE_FILTER : 0) |
+	       (a->data_size != b->data_size ? PP_CHANGE_BUFFER : 0) |
+	       (a->max_rate != b->max_rate ? PP_CHANGE_MAX_RATE : 0);
+}
+
+void event_take_changes(struct pp_spec *into, const struct pp_spec *from, uint32_t what)
+{
+	if (what & PP_CHANGE_FILTER)
+		memcpy(into->filter, from->filter, sizeof(into->filter));
+	if (what & PP_CHANGE_BUFFER)
+		into->data_size = from->data_size;
+	if (what & PP_CHANGE_MAX_RATE)
+		into->max_rate = from->max_rate;
+}
+
 bool event_is_equal(const struct pp_spec *a, const struct pp_spec *b)
 {
-	return strcmp(a->event, b->event) == 0 && strcmp(a->filter, b->filter) == 0 &&
+	return event_find_changes(a, b) == 0 && strcmp(a->event, b->event) == 0 &&
 	       (a->flags & ~PP_EVENT_CONFIGURED) == (b->flags & ~PP_EVENT_CONFIGURED) &&
-	       a->data_size == b->data_size && a->period == b->period &&
-	       a->max_rate == b->max_rate && memcmp(&a->cpus, &b->cpus, sizeof(a->cpus)) == 0;
+	       a->period == b->period && memcmp(&a->cpus, &b->cpus, sizeof(a->cpus)) == 0;
 }

@@ -49,6 +49,10 @@ void event_rest(struct event *e);
 /* Those of the CPUs that it is to record on, and has no ring on. Returns whether there are any. */
 bool event_lacks(const struct event *e, const struct pp_cpumask *cpus, struct pp_cpumask *ret);
 
+/* What a change order can make of one spec to have the other: PP_CHANGE_* bits; and that done. */
+uint32_t event_find_changes(const struct pp_spec *a, const struct pp_spec *b);
+void event_take_changes(struct pp_spec *into, const struct pp_spec *from, uint32_t what);
+
 /* Whether an event of the one spec records just what one of the other does; names and rights, and
  * who made it, do not count. */
 bool event_is_equal(const struct pp_spec *a, const struct pp_spec *b);
