@@ -1,15 +1,36 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * A pass over events, driven by the ends of its orders. Must not know files or clients, nor in what
- * an event differs from what is wanted: configured-compare.c.
+ * A pass over events, driven by the ends of its orders; and namespaces. Must not know files or
+ * clients.
  */
 #include <assert.h>
 #include <string.h>
 
-#include "daemon/broker/config/configured-internal.h"
+#include "daemon/broker/config/configured.h"
 #include "daemon/broker/config/dropin-resolve.h"
+#include "daemon/broker/syntax/machine.h"
 #include "daemon/log.h"
 #include "proto/macro.h"
+
+/* One order at a time is under way, so that clients' orders come between. */
+struct pass {
+	struct waiter waiter; /* first: our waiter is the pass */
+	struct configured *owner;
+	const struct config *config;
+	const struct dropins *dropins;
+	struct configured_result result;
+	struct machine machine;
+
+	enum { DELETING, WANTING, FINISHED } phase;
+	uint64_t after; /* DELETING: of the ids, those up to here have been seen */
+	size_t next;	/* WANTING: index into the dropins */
+	const struct dropin_event *about; /* what the order is about; DELETING: NULL */
+	enum { CREATE, CHANGE, DELETE, REPLACE } order;
+	bool waiting, replacing;
+
+	struct pp_msg_create_request request;
+	struct pp_parsed parsed;
+};
 
 /* ── what goes wrong ────────────────────────────────────────────────────────────────────── */
 
@@ -182,6 +203,52 @@ static void create(struct pass *p, const struct dropin_event *w)
 	ordered(p, w, r, w->ns, w->name);
 }
 
+/* ── comparing ──────────────────────────────────────────────────────────────────────────── */
+
+/*
+ * Whether the event that runs has the period that it would be given. That depends on the kernel's
+ * limit at its creation, which the kernel lowers by itself.
+ */
+static bool has_default_period(struct pass *p, const struct dropin_event *w,
+			       const struct pp_spec *runs)
+{
+	struct machine machine = p->machine;
+	char sentence[PP_SENTENCE_SIZE];
+	struct pp_spec spec;
+	unsigned line;
+
+	if (runs->period == 0)
+		return true; /* it does not sample, and its text is the same */
+	machine.online = machine.possible;
+	machine.max_sample_rate = UINT64_MAX;
+	if (dropin_resolve(w, &p->request, &machine, p->config->max_buffer, &spec, &p->parsed,
+			   sentence, sizeof(sentence), &line) < 0)
+		return true; /* it could not be had anew */
+	if ((runs->flags & PP_EVENT_FREQ) != (spec.flags & PP_EVENT_FREQ))
+		return false;
+	return runs->period == spec.period ||
+	       (spec.flags & PP_EVENT_FREQ && runs->period < spec.period &&
+		runs->period >= p->machine.max_sample_rate);
+}
+
+/* Whether the difference is one that a change can make. p->request is w's, and `wanted` its
+ * outline. */
+static bool can_change(struct pass *p, const struct dropin_event *w, const struct pp_spec *runs,
+		       const struct pp_spec *wanted)
+{
+	uint32_t flags = ~(uint32_t)PP_EVENT_CONFIGURED;
+
+	if (wanted->period == 0)
+		flags &= ~PP_EVENT_FREQ;
+	if (strcmp(runs->event, wanted->event) != 0 ||
+	    (runs->flags & flags) != (wanted->flags & flags) ||
+	    memcmp(&runs->cpus, &wanted->cpus, sizeof(runs->cpus)) != 0)
+		return false;
+	if (wanted->period == 0 ? !has_default_period(p, w, runs) : runs->period != wanted->period)
+		return false;
+	return strcmp(runs->filter, wanted->filter) == 0 || resolve_has_one_filter(&p->request);
+}
+
 /* ── changing ───────────────────────────────────────────────────────────────────────────── */
 
 /* What can be found out beforehand is, so that the old one is not lost for a slip of the pen. */
@@ -242,11 +309,11 @@ static void compare(struct pass *p, const struct dropin_event *w, struct event *
 		refused(p, w, w->line, -r, sentence);
 		return;
 	}
-	if (!pass_can_change(p, w, &e->truth.spec, &wanted)) {
+	if (!can_change(p, w, &e->truth.spec, &wanted)) {
 		replace(p, w, e);
 		return;
 	}
-	what = pass_find_changes(&e->truth.spec, &wanted);
+	what = event_find_changes(&e->truth.spec, &wanted);
 	if (what)
 		change(p, w, e, what);
 }
@@ -367,4 +434,37 @@ void configured_stop(struct configured *c)
 {
 	free(c->pass);
 	c->pass = NULL;
+}
+
+/* ── namespaces ─────────────────────────────────────────────────────────────────────────── */
+
+static void give_rights(struct lifecycle *l, const char *name)
+{
+	/* Without an engine: when it is back, what its files have is compared. */
+	if (l->synced && lifecycle_rights(l, registry_namespace(&l->registry, name)) < 0)
+		log_debug("The files of the namespace %s get their rights when the engine is back.",
+			  name);
+}
+
+int configured_namespaces(struct lifecycle *l, const struct config *config, bool keep)
+{
+	struct registry *registry = &l->registry;
+
+	for (size_t i = 0; i < config->n_namespaces; i++) {
+		const struct config_namespace *ns = &config->namespaces[i];
+		int r = registry_configure(registry, ns->name, ns->owner, ns->group, ns->mode,
+					   ns->live);
+
+		if (r < 0)
+			return r;
+		if (r > 0)
+			give_rights(l, ns->name);
+	}
+	for (size_t i = registry->n_namespaces; i > 0 && !keep; i--) {
+		struct namespace *ns = registry->namespaces[i - 1];
+
+		if (ns->configured && !config_namespace(config, ns->name))
+			registry_unconfigure(registry, ns);
+	}
+	return 0;
 }

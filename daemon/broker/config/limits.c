@@ -8,14 +8,6 @@
 
 #define COPIES_USERS 4 /* that may have all the copies they may */
 
-static bool is_configured(const struct config *c, const char *ns)
-{
-	for (size_t i = 0; i < c->n_namespaces; i++)
-		if (strcmp(c->namespaces[i].name, ns) == 0)
-			return true;
-	return false;
-}
-
 /* Namespaces that the configuration does not name any more are as any other. */
 static void forget_others(const struct config *c, struct quota *q)
 {
@@ -23,7 +15,7 @@ static void forget_others(const struct config *c, struct quota *q)
 		char ns[PP_NAME_SIZE];
 
 		memcpy(ns, q->namespaces.all[i - 1].ns, sizeof(ns));
-		if (q->namespaces.all[i - 1].limited && !is_configured(c, ns))
+		if (q->namespaces.all[i - 1].limited && !config_namespace(c, ns))
 			quota_limit(q, ns, NULL);
 	}
 }

@@ -96,8 +96,7 @@ static int take_selection(struct draft *d, const struct pp_msg_selection *select
 	return 0;
 }
 
-/* Whether all selections have the same filter, or none. */
-static bool is_one_filter(const struct pp_msg_create_request *request)
+bool resolve_has_one_filter(const struct pp_msg_create_request *request)
 {
 	for (uint32_t i = 1; i < request->count; i++)
 		if (strcmp(request->selections[i].filter, request->selections[0].filter) != 0)
@@ -108,7 +107,7 @@ static bool is_one_filter(const struct pp_msg_create_request *request)
 int resolve_join_texts(struct draft *d)
 {
 	const struct pp_msg_create_request *request = d->request;
-	bool one = is_one_filter(request);
+	bool one = resolve_has_one_filter(request);
 
 	if (one)
 		memcpy(d->spec.filter, request->selections[0].filter, sizeof(d->spec.filter));

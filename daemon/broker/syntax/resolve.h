@@ -35,6 +35,9 @@ int resolve(const struct pp_msg_create_request *request, const struct machine *m
 int resolve_outline(const struct pp_msg_create_request *request, uint64_t max_buffer,
 		    struct pp_spec *ret, char *sentence, size_t size);
 
+/* Whether all that the request lists has the same filter, or none. */
+bool resolve_has_one_filter(const struct pp_msg_create_request *request);
+
 /* What a change request says, in a spec (filter, data_size, max_rate) and a parsed event (nodes). */
 int resolve_change(const struct pp_msg_change_request *request, uint64_t max_buffer,
 		   struct pp_spec *ret, struct pp_parsed *ret_parsed, char *sentence, size_t size);
