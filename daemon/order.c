@@ -297,7 +297,8 @@ int pp_spec_check(const struct pp_spec *spec)
 int pp_event_check(const struct pp_event *event)
 {
 	/* The ids of sources have 52 bits for the event's. */
-	if (!event->id || event->id >> 52 || event->origin >> 52 || event->shares == event->id)
+	if (!event->id || event->id >> 52 || !event->origin || event->origin >> 52 ||
+	    event->shares == event->id)
 		return -EBADMSG;
 	if (event->recorder < PP_RECORDER_GENERIC || event->recorder > PP_RECORDER_PROBE)
 		return -EBADMSG;

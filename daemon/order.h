@@ -18,7 +18,7 @@
 #include "proto/catalog.h"
 #include "proto/protocol.h"
 
-#define PP_ORDER_ABI 6
+#define PP_ORDER_ABI 7
 #define PP_CPUS_MAX 4096    /* CPU numbers are below this */
 #define PP_TP_NAME_SIZE 128 /* of a tracepoint's system or name, with its NUL */
 #define PP_SENTENCE_SIZE 512
@@ -120,10 +120,10 @@ struct pp_parsed {
 
 /* A persistent event, as it is: what recovery finds. */
 struct pp_event {
-	uint64_t id;
-	uint64_t shares; /* another event's id, whose rings it has; or 0 */
-	/* the id that rings, sources and wakeups have, if not `id`: the
-	 * name it was made with is gone (see DELETE); else 0 */
+	uint64_t id;	 /* of the name */
+	uint64_t shares; /* the id of the oldest name of its rings, if that is another; else 0 */
+	/* the id that rings, sources, wakeups and the registry's directory have: of the name that
+	 * they were made with, which may be gone */
 	uint64_t origin;
 	uint64_t created, created_mono; /* ns */
 	uint32_t recorder;		/* enum pp_recorder; of the first source */
@@ -158,8 +158,8 @@ enum pp_order_type {
 	PP_ORDER_CREATE = 2, /* spec, parsed event; answer: DONE with the event, or FAILED */
 	PP_ORDER_DELETE = 3, /* id; answer: DONE (out of sight; reaping goes on) with what it was
 				 * and the orphan rings, which are charged until RELEASED; or FAILED.
-				 * If others share its rings, the one with the lowest id has them
-				 * from now on (its shares is 0, memory the rings'; the others
+				 * If others share its rings, the one with the lowest id is charged for
+				 * them from now on (its shares is 0, memory the rings'; the others
 				 * share with it), there are no orphan rings, and the answer's event.shares
 				 * is that id; or, if the allowance has no room for that, all of these
 				 * names are gone */
@@ -235,12 +235,6 @@ struct pp_answer {
 	struct pp_orphans orphans;	 /* DELETE, CHANGE (id 0: none), HELD, RELEASED */
 	struct pp_event event;
 };
-
-/* The id in an event's rings, sources and wakeups. */
-static inline uint64_t pp_event_origin(const struct pp_event *event)
-{
-	return event->origin ? event->origin : event->id;
-}
 
 static inline void pp_cpumask_set(struct pp_cpumask *m, unsigned cpu)
 {

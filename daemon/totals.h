@@ -14,7 +14,7 @@
 
 /* The program's context, for BPF_PROG_RUN. */
 struct pp_totals {
-	__u64 id;    /* in: pp_event_origin() */
+	__u64 id;    /* in: pp_event.origin */
 	__u32 set;   /* in: pp_event.set */
 	__u32 known; /* out: 1, and what follows is as in `stat`; 0: it is to be read there */
 	__u64 records, bytes, limited, missed;

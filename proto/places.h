@@ -9,13 +9,15 @@
  *     keeper                           its own; the broker's and root's, who may ask it themselves
  *     lock, engine.lock                held by the foreground's daemon; by each engine
  *     registry/                        a bpffs:
- *       NAMESPACE/EVENT/info, stat     text for people      broker:GROUP, r as the namespace
- *       NAMESPACE/EVENT/cpuN           ring of CPU N        0600 broker's user
- *       NAMESPACE/EVENT/catalog        of several sources   0600 broker's user
- *       NAMESPACE/EVENT/meta           what it was made from 0600 root
- *       NAMESPACE/EVENT/rings, …       the outer map, slots, links 0600 root
- *       NAMESPACE/EVENT                or a symlink to another event, whose rings it shares
- *       by-id/ID                       symlink to ../NAMESPACE/EVENT; root's alone
+ *       by-id/                         0711 root: nobody else can list it
+ *       by-id/ID/                      an event; ID is what its rings say
+ *       by-id/ID/info, stat            text for people      broker:GROUP, r as the oldest name's namespace
+ *       by-id/ID/cpuN                  ring of CPU N        0600 broker's user
+ *       by-id/ID/catalog               of several sources   0600 broker's user
+ *       by-id/ID/meta                  what it was made from 0600 root
+ *       by-id/ID/name-ID               each of its names (name-record.h) 0600 root
+ *       by-id/ID/rings, …              the outer map, slots, links 0600 root
+ *       NAMESPACE/EVENT                a name: symlink to ../by-id/ID
  *       +new-N/, +del-ID/              being made; being reaped, or still mapped by somebody
  *       +last-id                       the newest id given
  *       +wakeups                       ring buffer of wakeups 0660 broker's user:root

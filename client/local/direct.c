@@ -76,34 +76,38 @@ static int cannot_read(int error, const char *registry, const char *ns, const ch
 }
 
 /*
- * What is at NS/NAME of the open directory of NS. A symlink there is a second name: the texts are
- * those of the event whose rings it shares, and what is its own is put in place of that.
+ * What is at NS/NAME of the open directory of NS. The texts are those of the oldest name that the rings
+ * have; what is this one's own is put in place of that.
  */
 static int read_event(const char *registry, int ns_dir, const char *ns, const char *name,
 		      struct ids *ids, struct perfpersist_info *ret)
 {
 	_cleanup_close_ int fd = openat(ns_dir, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	struct stat link, dir;
+	const struct pp_name_record *record;
 	int r;
 
-	if (fd < 0 || fstatat(ns_dir, name, &link, AT_SYMLINK_NOFOLLOW) < 0)
+	if (fd < 0)
 		return -errno;
 	r = textfile_read_event(fd, ret);
 	if (r >= 0)
 		client_away_fill(ret);
-	if (r < 0 || !S_ISLNK(link.st_mode))
+	if (r < 0 || (!strcmp(ret->ns, ns) && !strcmp(ret->name, name)))
 		return r;
-	if (fstat(ns_dir, &dir) < 0)
-		return -errno;
+	r = ids_by_name(ids, registry, ns, name, &record);
+	if (r < 0)
+		return r;
 	ret->shares = ret->id;
 	ret->memory = 0;
-	ret->group = dir.st_gid;
-	ret->mode = 0600 | (dir.st_mode & 044);
-	ret->owner = ret->creator = UINT32_MAX;
+	ret->id = record->id;
+	ret->owner = record->owner;
+	ret->group = record->group;
+	ret->mode = record->mode;
+	ret->creator = record->creator;
 	ret->flags &= ~PERFPERSIST_CONFIGURED;
-	snprintf(ret->ns, sizeof(ret->ns), "%s", ns);
-	snprintf(ret->name, sizeof(ret->name), "%s", name);
-	return ids_find(ids, registry, ns, name, &ret->id);
+	ret->flags |= record->flags & PERFPERSIST_CONFIGURED;
+	memcpy(ret->ns, record->ns, sizeof(record->ns));
+	memcpy(ret->name, record->name, sizeof(record->name));
+	return 0;
 }
 
 /* ── Listing ────────────────────────────────────────────────────────────────────────────── */
@@ -188,9 +192,10 @@ static int list(const char *registry, const char *ns, struct client_infos *infos
 
 /* ── One event ──────────────────────────────────────────────────────────────────────────── */
 
-static int resolve_id(const char *registry, uint64_t id, struct event_id *ret)
+static int resolve_id(const char *registry, uint64_t id, struct ids *ids, struct pp_msg_name *ret)
 {
-	int r = ids_read_one(registry, id, ret);
+	const struct pp_name_record *record;
+	int r = ids_by_id(ids, registry, id, &record);
 
 	if (r == -ENOENT)
 		return client_fail(r,
@@ -198,8 +203,9 @@ static int resolve_id(const char *registry, uint64_t id, struct event_id *ret)
 				   "--direct` shows those that are there",
 				   id, registry);
 	if (r < 0)
-		return client_fail(r, "cannot read %s/" PP_BY_ID "/%" PRIu64 ": %s", registry, id,
-				   strerror(-r));
+		return client_fail(r, "cannot read %s/" PP_BY_ID ": %s", registry, strerror(-r));
+	memcpy(ret->ns, record->ns, sizeof(ret->ns));
+	memcpy(ret->name, record->name, sizeof(ret->name));
 	return 0;
 }
 
@@ -209,15 +215,9 @@ static int find_event(const char *registry, const struct pp_msg_name *which, cha
 {
 	_cleanup_(ids_done) struct ids ids = { .v = NULL };
 	_cleanup_close_ int ns_dir = -EBADF;
-	struct event_id it = { 0 };
-	int r = 0, n;
+	struct pp_msg_name it = *which;
+	int r = which->id ? resolve_id(registry, which->id, &ids, &it) : 0, n;
 
-	if (which->id) {
-		r = resolve_id(registry, which->id, &it);
-	} else {
-		memcpy(it.ns, which->ns, sizeof(it.ns));
-		memcpy(it.name, which->name, sizeof(it.name));
-	}
 	if (r < 0)
 		return r;
 	if (!client_name_is_valid(it.ns) || !client_name_is_valid(it.name))

@@ -17,7 +17,8 @@
 
 #include "daemon/engine/budget.h"
 #include "daemon/engine/event/event.h"
-#include "daemon/engine/event/heir.h"
+#include "daemon/engine/event/names.h"
+#include "daemon/engine/event/takeover.h"
 #include "daemon/engine/registry/cpu-states.h"
 #include "daemon/engine/registry/pins.h"
 #include "daemon/engine/registry/reaper.h"
@@ -148,7 +149,9 @@ static int recover(uid_t broker)
 	cpu_states_open(broker); /* tells of its failures; all works without */
 	r = pins_recover();
 	if (r >= 0)
-		r = heir_recover(broker);
+		r = takeover();
+	if (r >= 0)
+		r = names_recover(broker);
 	if (r >= 0)
 		r = orphans_recover();
 	if (r >= 0)

@@ -150,19 +150,23 @@ static bool has_more_records(const char *name, uint64_t than, uint64_t *ret)
 
 /* ── events ─────────────────────────────────────────────────────────────────────────────── */
 
-/* The expected content of this kind's directory, beginning with the record of an alias if there is
- * one. */
-static void expected_leaves(const struct kind *kind, const struct perfpersist_info *info,
-			    const struct perfpersist_info *alias, char *buf, size_t size)
+/* What a directory of this kind holds, with the records of the names that are there. */
+static void expected_leaves(const struct kind *kind, const struct sight *s, char *buf, size_t size)
 {
-	const char *rest = strstr(kind->leaves, "info ");
-	int n = 0;
+	const struct perfpersist_info *names[] = { s->victim, s->second };
+	const char *info = strstr(kind->leaves, "info "),
+		   *behind = strstr(kind->leaves, "meta ") + 5;
+	/* Since other rings took the place of the first. */
+	bool is_resized = (s->victim ?: s->second)->set > 1;
+	int n;
 
-	if (alias)
-		n = snprintf(buf, size, "alias-%llu ", (unsigned long long)alias->id);
-	/* Other rings have replaced the first ones. */
-	snprintf(buf + n, size - n, "%.*s%s%s", (int)(rest - kind->leaves), kind->leaves,
-		 info->set > 1 ? "earlier " : "", rest);
+	n = snprintf(buf, size, "%.*s%s%.*s", (int)(info - kind->leaves), kind->leaves,
+		     is_resized ? "earlier " : "", (int)(behind - info), info);
+	for (unsigned i = 0; i < ARRAY_SIZE(names); i++)
+		if (names[i])
+			n += snprintf(buf + n, size - n, "name-%llu ",
+				      (unsigned long long)names[i]->id);
+	snprintf(buf + n, size - n, "%s", behind);
 }
 
 /* The id of the event that the ring was made for, from the ring's header. */
@@ -226,13 +230,13 @@ static void check_records(const struct kind *kind, const struct perfpersist_info
 
 /* Checks that the event is complete: listed, all its pins there, its rings readable, recording or
  * idle as expected. */
-static void check_event(const struct kind *kind, const struct perfpersist_info *info,
-			const struct perfpersist_info *alias, bool idle)
+static void check_event(const struct kind *kind, const struct sight *s,
+			const struct perfpersist_info *info, bool idle)
 {
 	char dir[160], found[1024], expected[512];
 
 	snprintf(dir, sizeof(dir), "%s/%s", ns, info->name);
-	expected_leaves(kind, info, alias, expected, sizeof(expected));
+	expected_leaves(kind, s, expected, sizeof(expected));
 	if (!holds(dir, expected)) {
 		names_in(dir, found, sizeof(found));
 		die("%s is there, with: %sand not: %s", dir, found, expected);
@@ -275,12 +279,11 @@ static bool is_charged_for(const struct sight *s)
 
 static void check_places(const struct sight *s)
 {
-	char ids[256] = "", top[256], id[32];
+	char ids[64], top[256];
+	int n = snprintf(ids, sizeof(ids), "%llu ", (unsigned long long)bystander);
 
-	for (size_t i = 0; i < s->n; i++) {
-		snprintf(id, sizeof(id), "%llu ", (unsigned long long)s->infos[i].id);
-		strcat(ids, id);
-	}
+	if (s->victim || s->second)
+		snprintf(ids + n, sizeof(ids) - n, "%llu ", (unsigned long long)rings_id);
 	snprintf(top, sizeof(top), "+last-id by-id %s ", ns);
 	WAIT_UNTIL("a registry without half-made and half-deleted things", holds(".", top));
 	WAIT_UNTIL("by-id with just the events that are there", holds("by-id", ids));
@@ -326,9 +329,9 @@ static bool check(const struct kind *kind, const struct act *act, int answer)
 	if (s.victim && !(act->before & IS_THERE))
 		rings_id = s.victim->id;
 	if (s.victim)
-		check_event(kind, s.victim, s.second, now & IS_IDLE);
+		check_event(kind, &s, s.victim, now & IS_IDLE);
 	if (s.second)
-		check_event(kind, s.second, s.victim ? s.second : NULL, now & IS_IDLE);
+		check_event(kind, &s, s.second, now & IS_IDLE);
 	check_places(&s);
 	return done;
 }

@@ -31,7 +31,7 @@ text() {
 
 # rings_of NAMESPACE/EVENT: cpu0:cpu1:…
 rings_of() {
-	find "$REGISTRY/$1" -name 'cpu*' -printf '%f\n' | sort -V | paste -sd:
+	find "$REGISTRY/$1/" -name 'cpu*' -printf '%f\n' | sort -V | paste -sd:
 }
 
 echo "nothing there yet"

@@ -92,14 +92,14 @@ perfctl create "$ns/last" -e sched:sched_switch >/dev/null
 perfctl delete "$ns/last" >/dev/null
 mapfile -t left < <(perfctl list --json | jq -r --arg witness witness '.[] | select(.name != $witness) | "\(.namespace)/\(.name)"')
 echo "killed: ${#left[@]} of their events exist, complete"
-expect_eq "$(find "$REGISTRY/by-id" -type l | wc -l)" $((${#left[@]} + 1)) "symlinks in by-id"
+expect_eq "$(find "$REGISTRY/by-id" -mindepth 1 -type d | wc -l)" $((${#left[@]} + 1)) "events in by-id"
 for event in "${left[@]}"; do
 	perfctl reopen "$event" -n 1 >/dev/null 2>&1
 	perfctl delete "$event" >/dev/null
 done
 look "clients that were killed"
 rings_are_gone() {
-	[ "$("$BIN/census" "$ns")" -eq "$(find "$REGISTRY/$ns/witness" -name 'cpu*' | wc -l)" ]
+	[ "$("$BIN/census" "$ns")" -eq "$(find "$REGISTRY/$ns/witness/" -name 'cpu*' | wc -l)" ]
 }
 wait_until 20 rings_are_gone || fail "$("$BIN/census" "$ns") rings are in the kernel"
 

@@ -192,7 +192,7 @@ tracepoints_lock --shared
 rounds=$(length 1 5)
 for ((i = 0; i < rounds; i++)); do
 	perfctl create k/many -e "$many" -m 16K >/dev/null
-	links=$(find "$REGISTRY/k/many" -name 'link*' | wc -l)
+	links=$(find "$REGISTRY/k/many/" -name 'link*' | wc -l)
 	[ "$links" -ge 100 ] || fail "$links links of $many"
 	perfctl delete k/many "${names[@]}" >/dev/null
 	for name in "${names[@]}"; do

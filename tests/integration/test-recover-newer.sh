@@ -12,9 +12,10 @@ for name in plain newer larger damaged gutted rings; do
 	perfctl create t/$name -e sched:sched_switch -m 64K >/dev/null
 done
 perfctl create t/strangers -e cpu-clock -F 10 -m 64K >/dev/null
-declare -A id
+declare -A id place=([nothing]=t/nothing)
 for name in plain newer larger damaged gutted; do
 	id[$name]=$(perfctl show t/$name --json | jq .id)
+	place[$name]=by-id/${id[$name]}
 done
 kill_daemon
 
@@ -46,7 +47,7 @@ the_rest() {
 	for name in damaged gutted nothing; do
 		grep "t/$name " "$LOG" >"$SCRATCH/said"
 		one_sentence "$SCRATCH/said" \
-			"t/$name cannot be understood .*left alone, remove its directory from the registry if" "$name"
+			"t/$name cannot be understood .*left alone, remove ${place[$name]} from the registry if" "$name"
 		echo "  log: $SENTENCE"
 	done
 	expect_eq "$(perfctl list --json | jq -r '[.[].name] | join(" ")')" "plain rings strangers" "the list"
@@ -54,7 +55,7 @@ the_rest() {
 	for name in plain newer larger; do
 		before=$(records_of t/$name)
 		wait_until 20 more_records_than "$before" t/$name
-		expect_eq "$(readlink "$REGISTRY/by-id/${id[$name]}")" ../t/$name "the id of $name"
+		expect_eq "$(readlink "$REGISTRY/t/$name")" "../${place[$name]}" "where $name leads to"
 	done
 }
 
@@ -82,11 +83,11 @@ start_daemon
 the_rest
 
 echo "removed by hand, as the sentence says: the name is free again, and its id is not given anew"
-rm -r "$REGISTRY/t/damaged" "$REGISTRY/t/gutted" "$REGISTRY/t/nothing"
+rm -r "${REGISTRY:?}/${place[damaged]}" "${REGISTRY:?}/${place[gutted]}" "$REGISTRY/t/nothing"
 perfctl create t/damaged -e cpu-clock >/dev/null
 [ "$(perfctl show t/damaged --json | jq .id)" -gt "${id[gutted]}" ] || fail "an id was given twice"
 perfctl delete t/damaged t/plain t/rings t/strangers >/dev/null
 stop_daemon
 expect_eq "$(find "$REGISTRY" -mindepth 2 -maxdepth 2 -type d | sort | xargs)" \
-	"$REGISTRY/t/larger $REGISTRY/t/newer" "what is left alone"
+	"$REGISTRY/${place[newer]} $REGISTRY/${place[larger]}" "what is left alone"
 echo "$REFUSALS refusals; 2 events of a newer version left alone, and recording, through 2 recoveries"

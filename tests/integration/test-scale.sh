@@ -147,12 +147,12 @@ for name in "${names[@]:1}"; do
 	create "$name" --share >/dev/null
 done
 expect_eq "$(perfctl list "$ns" --json | jq "[.[] | select(.shares == $first)] | length")" 69 "second names"
-expect_eq "$(find "$REGISTRY/$ns" -type l | wc -l)" 69 "symlinks"
+expect_eq "$(find "$REGISTRY/$ns" -type l | wc -l)" 71 "symlinks"
 rings() {
 	[ "$("$BIN/census" "$ns")" -eq "$1" ]
 }
 # The other event's rings, and one more.
-expected_rings=$(($(find "$REGISTRY/$ns/small" -name 'cpu*' | wc -l) + 1))
+expected_rings=$(($(find "$REGISTRY/$ns/small/" -name 'cpu*' | wc -l) + 1))
 wait_until 20 rings $expected_rings || fail "$("$BIN/census" "$ns") rings"
 
 records=0
@@ -172,7 +172,7 @@ echo "with --share: 70 names, 69 of them for the rings of the first"
 mapfile -t order < <(printf '%s\n' "${names[@]:1}" | rev | sort | rev)
 perfctl delete "${names[0]}" >/dev/null
 expect_records "${order[@]}"
-expect_eq "$(perfctl list "$ns" --json | jq '[.[] | select(.name != "small" and .shares == null)] | length')" 1 "heirs"
+expect_eq "$(perfctl list "$ns" --json | jq '[.[] | select(.name != "small" and .shares == null)] | length')" 1 "who has them"
 perfctl delete "${order[@]:0:40}" >/dev/null
 order=("${order[@]:40}")
 expect_records "${order[@]}"

@@ -98,6 +98,15 @@ struct tally {
 	unsigned n, at[ARRAY_SIZE(known_calls)], elsewhere;
 };
 
+/* Whether a call is what known_calls name so. */
+static inline bool call_is(int call, const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(known_calls); i++)
+		if (known_calls[i].call == call)
+			return !strcmp(known_calls[i].name, name);
+	return false;
+}
+
 static inline void tally_add(struct tally *t, int call)
 {
 	t->n++;

@@ -299,6 +299,7 @@ static bool fake_act(struct fake_engine *f, const struct pp_order *o, struct pp_
 		ck_assert_uint_eq(e->shares, 0);
 		ret->spec = o->spec;
 		e = fake_make(f, &ret->spec);
+		e->origin = fake_find(f, o->id)->origin;
 		e->shares = o->id;
 		e->memory = 0;
 		break;

@@ -16,6 +16,7 @@
 
 #include "daemon/engine/event/names.h"
 #include "daemon/engine/registry/meta.h"
+#include "daemon/engine/registry/name.h"
 #include "daemon/engine/registry/pins.h"
 #include "proto/macro.h"
 
@@ -43,8 +44,18 @@ static void step(void)
 		return syscall(__VA_ARGS__); \
 	}
 
-STEP(renameat2, (int from, const char *a, int to, const char *b, unsigned int flags), SYS_renameat2,
-     from, a, to, b, flags)
+static bool no_exchange; /* as before Linux 5.16 */
+
+int renameat2(int from, const char *a, int to, const char *b, unsigned int flags)
+{
+	step();
+	if (no_exchange && flags == RENAME_EXCHANGE) {
+		errno = EINVAL;
+		return -1;
+	}
+	return syscall(SYS_renameat2, from, a, to, b, flags);
+}
+
 STEP(rename, (const char *a, const char *b), SYS_renameat2, AT_FDCWD, a, AT_FDCWD, b, 0)
 STEP(symlink, (const char *target, const char *path), SYS_symlinkat, target, AT_FDCWD, path)
 STEP(unlink, (const char *path), SYS_unlinkat, AT_FDCWD, path, 0)
@@ -129,7 +140,9 @@ static void add_files(struct pins_draft *d, const struct pp_event *e, const stru
 	ck_assert_int_eq(pins_add(d, meta, "stat", BROKER, d->group, 0440), 0);
 }
 
-static struct pp_event make_event(const char *ns, const char *name, uint32_t group)
+/* A draft with all but the record of a name. */
+static struct pp_event make_draft(const char *ns, const char *name, uint32_t group,
+				  struct pins_draft *ret)
 {
 	struct pp_event e = {
 		.recorder = PP_RECORDER_GENERIC,
@@ -140,13 +153,22 @@ static struct pp_event make_event(const char *ns, const char *name, uint32_t gro
 		.memory = EVENT_BYTES,
 	};
 	struct meta_map maps[3];
-	struct pins_draft d;
 
 	make_spec(&e.spec, ns, name, group);
 	ck_assert_int_eq(pins_next_id(&e.id), 0);
-	ck_assert_int_eq(pins_begin(&e.spec, &d), 0);
-	add_maps(&d, maps, false);
-	add_files(&d, &e, maps);
+	e.origin = e.id;
+	ck_assert_int_eq(pins_begin(&e.spec, ret), 0);
+	add_maps(ret, maps, false);
+	add_files(ret, &e, maps);
+	return e;
+}
+
+static struct pp_event make_event(const char *ns, const char *name, uint32_t group)
+{
+	struct pins_draft d;
+	struct pp_event e = make_draft(ns, name, group, &d);
+
+	ck_assert_int_eq(name_create(d.path, e.id, &e.spec), 0);
 	ck_assert_int_eq(pins_commit(&d, &e.spec, e.id), 0);
 	return e;
 }

@@ -51,6 +51,16 @@ static _unused_ void pins_mkdir(struct broker *b, const char *leaf)
 	ck_assert(mkdir(path, 0755) == 0 || errno == EEXIST);
 }
 
+/* The directory of the event whose rings have this id. */
+static _unused_ void pins_event(struct broker *b, uint64_t origin)
+{
+	char leaf[64];
+
+	pins_mkdir(b, "by-id");
+	snprintf(leaf, sizeof(leaf), "by-id/%llu", (unsigned long long)origin);
+	pins_mkdir(b, leaf);
+}
+
 /* A mappable, frozen map that begins with these bytes. */
 static _unused_ int pins_map(const void *bytes, size_t n, uint32_t size)
 {
@@ -94,9 +104,7 @@ static _unused_ void pins_rings(struct broker *b, const char *ns, const char *na
 	ck_assert_ptr_nonnull(e);
 	e->truth.spec.data_size = data_size;
 	header.event_id = e->truth.id;
-	pins_mkdir(b, ns);
-	snprintf(leaf, sizeof(leaf), "%s/%s", ns, name);
-	pins_mkdir(b, leaf);
+	pins_event(b, e->truth.origin);
 	PP_CPUMASK_FOREACH(cpu, &e->truth.rings)
 	{
 		int fd;
@@ -104,7 +112,8 @@ static _unused_ void pins_rings(struct broker *b, const char *ns, const char *na
 		header.cpu = cpu;
 		fd = pins_map(&header, sizeof(header),
 			      pp_ring_size(PP_RING_PAGE, data_size, header.spill_size));
-		snprintf(leaf, sizeof(leaf), "%s/%s/cpu%u", ns, name, cpu);
+		snprintf(leaf, sizeof(leaf), "by-id/%llu/cpu%u",
+			 (unsigned long long)e->truth.origin, cpu);
 		pins_add(b, fd, leaf);
 		close(fd);
 	}

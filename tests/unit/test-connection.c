@@ -2,9 +2,13 @@
 /* Requests, replies and the end of a connection, against a daemon that follows a script. */
 #include "tests/unit/fake-server.h"
 
+#include <linux/bpf.h>
 #include <poll.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
+#include "proto/name-record.h"
 #include "tests/unit/needs.h"
 #include "tests/unit/ring-writer.h"
 
@@ -811,34 +815,82 @@ static void put_link(const char *path, const char *target)
 	ck_assert_int_eq(symlink(target, whole), 0);
 }
 
+/* A name's record is a real map: here a symlink leads to its pin. */
+static char pins[] = "/tmp/test-registry-pins-XXXXXX";
+
+static int bpf(int command, union bpf_attr attr)
+{
+	int r = (int)syscall(SYS_bpf, command, &attr, sizeof(attr));
+
+	ck_assert_int_ge(r, 0);
+	return r;
+}
+
+static void put_name(const char *path, uint64_t id, const char *ns, const char *name)
+{
+	struct pp_name_record record = {
+		.magic = PP_NAME_RECORD_MAGIC,
+		.version = PP_NAME_RECORD_VERSION,
+		.size = sizeof(record),
+		.id = id,
+		.owner = 4,
+		.group = 8,
+		.mode = 0600,
+		.creator = 66,
+		.flags = PP_EVENT_CONFIGURED,
+	};
+	_cleanup_free_ char *pin = NULL;
+	uint32_t zero = 0;
+	int fd;
+
+	snprintf(record.ns, sizeof(record.ns), "%s", ns);
+	snprintf(record.name, sizeof(record.name), "%s", name);
+	ck_assert_int_gt(asprintf(&pin, "%s/%u", pins, (unsigned)id), 0);
+	fd = bpf(BPF_MAP_CREATE, (union bpf_attr){ .map_type = BPF_MAP_TYPE_ARRAY,
+						   .key_size = 4,
+						   .value_size = sizeof(record),
+						   .max_entries = 1 });
+	bpf(BPF_MAP_UPDATE_ELEM, (union bpf_attr){ .map_fd = (uint32_t)fd,
+						   .key = (uintptr_t)&zero,
+						   .value = (uintptr_t)&record });
+	bpf(BPF_OBJ_PIN, (union bpf_attr){ .pathname = (uintptr_t)pin, .bpf_fd = (uint32_t)fd });
+	close(fd);
+	put_link(path, pin);
+}
+
 static void make_registry(void)
 {
+	ck_assert_ptr_nonnull(mkdtemp(pins));
+	ck_assert_int_eq(mount("bpf", pins, "bpf", 0, NULL), 0);
 	ck_assert_ptr_nonnull(mkdtemp(registry));
 	put("by-id", NULL);
 	put("+last-id", "3");
 	put("+new-4", NULL);
 	put("space", NULL);
-	put("space/b", NULL);
-	put("space/b/info",
+	put("by-id/3", NULL);
+	put("by-id/3/info",
 	    "id=3\nnamespace=space\nname=b\nevent=cpu-clock:u\nrecorder=overflow\nbuffer=524288\n"
 	    "cpus=0-1\nsample_type=0x107\nperiod=4000\nflags=freq,all-cpus\nowner=0\ngroup=7\n"
 	    "mode=0640\ncreated=123\nstate=paused\nfilter=pid == 1 && x != 2\nsources=3\nset=2\n"
 	    "max_rate=1000\nmemory=1056768\ncreator=55\nlater=what is not known yet\n");
-	put("space/b/stat", "cpu0 records=1 bytes=40 limited=1 missed=0\n"
+	put("by-id/3/stat", "cpu0 records=1 bytes=40 limited=1 missed=0\n"
 			    "cpu1 records=2 bytes=80 limited=4 missed=2\n"
 			    "total records=3 bytes=120 limited=5 missed=2+\n");
 	put("other", NULL);
-	put("other/a", NULL);
-	put("other/a/info", "id=2\nnamespace=other\nname=a\nevent=x:y\nrecorder=generic\n");
-	put("other/a/stat", "total records=3 bytes=120 limited=0 missed=unknown\n");
-	put_link("by-id/2", "../other/a");
-	put_link("by-id/3", "../space/b");
-	/* A second name for b's rings, in another namespace, and an incomplete one. */
-	put_link("other/also-b", "../space/b");
-	put_link("by-id/5", "../other/also-b");
-	put_link("other/half", "../space/b");
-	put_link("by-id/6", "/etc/passwd");
-	put_link("other/gone", "../space/gone");
+	put("by-id/2", NULL);
+	put("by-id/2/info", "id=2\nnamespace=other\nname=a\nevent=x:y\nrecorder=generic\n");
+	put("by-id/2/stat", "total records=3 bytes=120 limited=0 missed=unknown\n");
+	put_link("other/a", "../by-id/2");
+	put_link("space/b", "../by-id/3");
+	put_name("by-id/2/name-2", 2, "other", "a");
+	put_name("by-id/3/name-3", 3, "space", "b");
+	/* A second name for b's rings, in another namespace; and some that have no record. */
+	put_link("other/also-b", "../by-id/3");
+	put_name("by-id/3/name-5", 5, "other", "also-b");
+	put_link("other/half", "../by-id/3");
+	put_name("by-id/3/name-6", 6, "../..", "etc");
+	put("by-id/3/name-7", "no map");
+	put_link("other/gone", "../by-id/4");
 }
 
 static void remove_registry(void)
@@ -847,6 +899,8 @@ static void remove_registry(void)
 
 	ck_assert_int_gt(asprintf(&command, "rm -r %s", registry), 0);
 	ck_assert_int_eq(system(command), 0);
+	ck_assert_int_eq(umount2(pins, MNT_DETACH), 0);
+	ck_assert_int_eq(rmdir(pins), 0);
 }
 
 static void ignore_notice(struct perfpersist *p _unused_,
@@ -875,6 +929,12 @@ static void check_direct(struct perfpersist *p)
 	ck_assert_uint_eq(infos[2].shares, 3);
 	ck_assert_uint_eq(infos[2].memory, 0);
 	ck_assert_uint_eq(infos[2].records, 3);
+	ck_assert_uint_eq(infos[2].owner, 4);
+	ck_assert_uint_eq(infos[2].group, 8);
+	ck_assert_uint_eq(infos[2].mode, 0600);
+	ck_assert_uint_eq(infos[2].creator, 66);
+	ck_assert_uint_eq(infos[2].flags,
+			  PERFPERSIST_FREQ | PERFPERSIST_ALL_CPUS | PERFPERSIST_CONFIGURED);
 	free(infos);
 	ck_assert_int_eq(perfpersist_list(p, "other", &infos, &n), 0);
 	ck_assert_uint_eq(n, 2);
@@ -905,7 +965,7 @@ static void check_direct(struct perfpersist *p)
 	ck_assert_str_eq(info.event, "cpu-clock:u");
 	perfpersist_event_free(e);
 	ck_assert_int_eq(perfpersist_open_by_id(p, 4, &e), -ENOENT);
-	ck_assert_int_eq(perfpersist_open_by_id(p, 6, &e), -EBADMSG);
+	ck_assert_int_eq(perfpersist_open_by_id(p, 6, &e), -ENOENT);
 	ck_assert_int_eq(perfpersist_show(p, "other", "half", &info), -ENOENT);
 	ck_assert_int_eq(perfpersist_open_by_id(p, 5, &e), 0);
 	ck_assert_int_eq(perfpersist_event_info(e, &info), 0);
@@ -971,7 +1031,7 @@ int main(void)
 	tcase_add_test(tc, test_cancelled);
 	tcase_add_test(tc, test_gone_with_requests);
 	tcase_add_test(tc, test_full_socket);
-	add_test_unless(no_root(), tc, test_direct);
+	add_test_unless(no_bpffs(), tc, test_direct);
 	tcase_add_test(tc, test_direct_is_roots);
 	tcase_set_timeout(tc, 30);
 	suite_add_tcase(suite, tc);

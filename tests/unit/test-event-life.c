@@ -257,7 +257,7 @@ static struct total total(void)
 	struct pp_event e;
 
 	ck_assert_int_eq(event_read(NAME, &e), 0);
-	ck_assert_int_eq(tree_totals_read(program, pp_event_origin(&e), e.set, &told), 0);
+	ck_assert_int_eq(tree_totals_read(program, e.origin, e.set, &told), 0);
 	after = read_total();
 	ck_assert_uint_le(before.records, told.records);
 	ck_assert_uint_le(told.records, after.records);
@@ -267,7 +267,7 @@ static struct total total(void)
 	ck_assert_uint_le(told.missed, after.missed);
 	ck_assert_int_eq(told.missed_unknown, e.missed_unknown);
 	ck_assert_int_eq(tree_totals_read(program, e.id + 1, e.set, &told), -ENOENT);
-	ck_assert_int_eq(tree_totals_read(program, pp_event_origin(&e), e.set + 1, &told), -ENOENT);
+	ck_assert_int_eq(tree_totals_read(program, e.origin, e.set + 1, &told), -ENOENT);
 	return after;
 }
 
@@ -473,7 +473,7 @@ START_TEST(without_totals)
 	e = created(ENTER, 0);
 	ck_assert_int_eq(tree_totals_open("."), -ENOENT);
 	wait_for(start_closer(50));
-	ck_assert_int_eq(tree_stat_read(".", e.spec.ns, e.spec.name, &stat), 0);
+	ck_assert_int_eq(tree_stat_read(".", e.origin, &stat), 0);
 	ck_assert_uint_le(stat.records, 50);
 	ck_assert_uint_ge(stat.records + stat.missed, 50);
 	delete ();
@@ -657,7 +657,7 @@ END_TEST
 /* A processor's registers are free at once, whatever the reaper still has to do. */
 START_TEST(counters_go_first)
 {
-	char gone[PINS_PATH_SIZE];
+	char path[PINS_PATH_SIZE], gone[PINS_PATH_SIZE];
 	struct pp_event e;
 	uint64_t id;
 
@@ -666,11 +666,12 @@ START_TEST(counters_go_first)
 		e = create();
 		expect_links(NAME, true, 1);
 		ck_assert_int_eq(pins_next_id(&id), 0);
+		pins_event(e.origin, path);
 		if (how == 0) {
-			ck_assert_int_eq(pins_remove(NAME, e.id, id), 0);
+			ck_assert_int_eq(pins_remove(path, id), 0);
 		} else {
 			/* The engine died before the event was complete, or while it deleted it. */
-			ck_assert_int_eq(rename(NAME, how == 1 ? "+new-7" : "+del-7"), 0);
+			ck_assert_int_eq(rename(path, how == 1 ? "+new-7" : "+del-7"), 0);
 			ck_assert_int_eq(pins_recover(), 0);
 			id = how == 1 ? id + 1 : 7;
 		}
@@ -680,7 +681,7 @@ START_TEST(counters_go_first)
 		reaper_wait(INT_MAX);
 		expect_links(gone, false, 0);
 		ck_assert_int_eq(pins_forget(id), 0);
-		pins_sweep();
+		ck_assert_int_eq(names_recover(BROKER), 0);
 	}
 }
 END_TEST
@@ -778,9 +779,9 @@ static int mend(const char *path, void *userdata _unused_)
 static void start_again(void)
 {
 	ck_assert_int_eq(pins_recover(), 0);
+	ck_assert_int_eq(names_recover(BROKER), 0);
 	ck_assert_int_eq(orphans_recover(), 0);
 	ck_assert_int_eq(pins_foreach(mend, NULL), 0);
-	ck_assert_int_eq(pins_sweep(), 0);
 	ck_assert_int_eq(reaper_kick(), 0);
 	reaper_wait(INT_MAX);
 }

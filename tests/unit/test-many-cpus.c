@@ -161,7 +161,7 @@ static void check_totals(const struct pp_event *e, const char *total)
 	struct tree_stat told;
 	char line[256];
 
-	ck_assert_int_eq(tree_totals_read(program, pp_event_origin(e), e->set, &told), 0);
+	ck_assert_int_eq(tree_totals_read(program, e->origin, e->set, &told), 0);
 	snprintf(line, sizeof(line), "total records=%ju bytes=%ju limited=%ju missed=%ju",
 		 (uintmax_t)told.records, (uintmax_t)told.bytes, (uintmax_t)told.limited,
 		 (uintmax_t)told.missed);

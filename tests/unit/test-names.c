@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Names of rings on a real bpffs: deleted, shared, inherited, while the engine is killed. */
+/* Names of rings on a real bpffs: shared, deleted, taken over, and the engine killed meanwhile. */
 #include <limits.h>
 #include <linux/membarrier.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/wait.h>
 
 #include "daemon/engine/budget.h"
-#include "daemon/engine/event/heir.h"
+#include "daemon/engine/event/event.h"
+#include "daemon/engine/event/takeover.h"
 #include "daemon/engine/registry/reaper.h"
 #include "daemon/engine/registry/orphans.h"
 #include "daemon/engine/registry/wakeups.h"
 #include "daemon/log.h"
-#include "names-fixture.h"
 #include "needs.h"
+#include "old-registry.h"
 
 static char registry[] = "/tmp/perfpersist-names-XXXXXX";
 
@@ -33,55 +35,84 @@ static void teardown(void)
 
 /* ── what must always be so ─────────────────────────────────────────────────────────────── */
 
-static void check_name(const struct pp_event *e)
+/* What the texts are: the oldest name's, with the rights of its namespace. */
+static void check_texts(const struct pp_event *e, const char *dir)
 {
-	char path[PINS_PATH_SIZE], info[PINS_PATH_SIZE + 8], by_id[PINS_PATH_SIZE];
-	struct pp_event again;
+	char info[PINS_PATH_SIZE + 8];
+	struct pp_event meta;
 	struct stat st;
 
-	snprintf(path, sizeof(path), "%s/%s", e->spec.ns, e->spec.name);
-	ck_assert_int_eq(lstat(path, &st), 0);
-	ck_assert_int_eq(S_ISLNK(st.st_mode), e->shares != 0);
-	ck_assert_uint_eq(e->memory, e->shares ? 0 : EVENT_BYTES);
-	ck_assert_int_eq(pins_find(e->id, by_id), 0);
-	ck_assert_str_eq(by_id, path);
-	ck_assert_int_eq(names_read(e->id, &again), 0);
-	ck_assert_mem_eq(&again, e, sizeof(again));
-	ck_assert_int_eq(stat(e->spec.ns, &st), 0);
-	ck_assert_uint_eq(st.st_mode & 07777, 0751);
-	if (e->shares)
-		return;
-	snprintf(info, sizeof(info), "%s/info", path);
+	ck_assert_int_eq(event_read(dir, &meta), 0);
+	ck_assert_mem_eq(&meta, e, sizeof(meta));
+	snprintf(info, sizeof(info), "%s/info", dir);
 	ck_assert_int_eq(stat(info, &st), 0);
 	ck_assert_uint_eq(st.st_uid, BROKER);
 	ck_assert_uint_eq(st.st_gid, e->spec.group);
 	ck_assert_uint_eq(st.st_mode & 07777, 0440);
+	ck_assert_int_eq(stat(dir, &st), 0);
+	ck_assert_uint_eq(st.st_gid, e->spec.group);
+	ck_assert_uint_eq(st.st_mode & 07777, 0751);
 }
 
-static int count_entry(const char *dir _unused_, const char *leaf _unused_, void *userdata)
+static void check_name(const struct pp_event *e)
 {
-	++*(size_t *)userdata;
+	char path[PINS_PATH_SIZE], dir[PINS_PATH_SIZE], target[PINS_PATH_SIZE] = "",
+							is[PINS_PATH_SIZE];
+	struct pp_event again;
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s/%s", e->spec.ns, e->spec.name);
+	ck_assert_int_gt(readlink(path, target, sizeof(target) - 1), 0);
+	pins_event(e->origin, dir);
+	ck_assert_str_eq(target + strlen("../"), dir);
+	ck_assert_int_eq(stat(path, &st), 0);
+	ck_assert(S_ISDIR(st.st_mode));
+	ck_assert_uint_eq(e->memory, e->shares ? 0 : EVENT_BYTES);
+	ck_assert_int_eq(names_find(e->id, is), 0);
+	ck_assert_str_eq(is, dir);
+	ck_assert_int_eq(names_read(e->id, &again), 0);
+	ck_assert_mem_eq(&again, e, sizeof(again));
+	ck_assert_int_eq(stat(e->spec.ns, &st), 0);
+	ck_assert_uint_eq(st.st_mode & 07777, 0751);
+	if (!e->shares)
+		check_texts(e, dir);
+}
+
+static int is_somebodys(const char *path, void *userdata _unused_)
+{
+	ck_assert_msg(by_path(path) != NULL, "%s is nobody's", path);
 	return 0;
 }
 
-static int has_name(const char *path, void *userdata _unused_)
+static int is_named(const char *dir, const char *leaf, void *userdata)
 {
-	ck_assert_msg(by_path(path) != NULL, "%s is nobody's", path);
+	struct stat st;
+	char path[PINS_PATH_SIZE];
+
+	snprintf(path, sizeof(path), "%s/%s", dir, leaf);
+	ck_assert_int_eq(lstat(path, &st), 0);
+	ck_assert(S_ISDIR(st.st_mode));
+	++*(size_t *)userdata;
 	return 0;
 }
 
 /* Every link and directory belongs to an event, and every event has its own. */
 static void check_registry(void)
 {
-	size_t n = 0;
+	size_t n = 0, events = 0;
+	struct stat st;
 
 	enumerate();
-	for (size_t i = 0; i < n_found; i++)
+	for (size_t i = 0; i < n_found; i++) {
 		check_name(&found[i]);
-	ck_assert_int_eq(pins_foreach(has_name, NULL), 0);
-	ck_assert_int_eq(pins_foreach_alias(has_name, NULL), 0);
-	ck_assert_int_eq(pins_foreach_leaf("by-id", count_entry, &n), 0);
-	ck_assert_uint_eq(n, n_found);
+		events += found[i].shares == 0;
+	}
+	ck_assert_int_eq(pins_foreach_link(is_somebodys, NULL), 0);
+	ck_assert_int_eq(pins_foreach_old(is_somebodys, NULL), 0);
+	ck_assert_int_eq(pins_foreach_leaf("by-id", is_named, &n), 0);
+	ck_assert_uint_eq(n, events);
+	ck_assert_int_eq(stat("by-id", &st), 0);
+	ck_assert_uint_eq(st.st_mode & 07777, 0711);
 }
 
 static unsigned n_released;
@@ -292,6 +323,58 @@ START_TEST(ceiling)
 }
 END_TEST
 
+/* ── looked at meanwhile ────────────────────────────────────────────────────────────────── */
+
+/* Goes on until it is killed, or finds that one of these names is not there. */
+static pid_t start_looker(void)
+{
+	static const char *const names[] = { "web/c/meta", "db/b/cpu0" };
+	pid_t pid = fork();
+	struct stat st;
+
+	if (pid == 0)
+		for (;;)
+			for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+				if (stat(names[i], &st) < 0)
+					_exit(errno);
+	ck_assert_int_gt(pid, 0);
+	return pid;
+}
+
+static void replace(bool same_rings);
+
+/* While other names, the oldest among them, and other events come and go, and the event changes. */
+START_TEST(names_are_there_at_any_time)
+{
+	struct pp_orphans orphans;
+	pid_t looker;
+	int status;
+
+	id_a = make_event("web", "a", 100).id;
+	make_alias(id_a, "web", "older", 300);
+	make_alias(id_a, "web", "old", 200);
+	id_b = make_alias(id_a, "db", "b", 200).id;
+	id_c = make_alias(id_b, "web", "c", 100).id;
+	looker = start_looker();
+	for (unsigned i = 0; i < 200; i++) {
+		make_alias(id_b, "new", "n", 300);
+		make_event("web", "z", 100);
+		delete_path("new/n", &orphans);
+		delete_path("web/z", &orphans);
+		replace(i % 2);
+	}
+	delete_path("web/a", &orphans);
+	delete_path("web/older", &orphans);
+	delete_path("web/old", &orphans);
+	kill(looker, SIGKILL);
+	ck_assert_int_eq(waitpid(looker, &status, 0), looker);
+	ck_assert_int_eq(WTERMSIG(status), SIGKILL);
+	check_registry();
+	ck_assert_uint_eq(by_path("db/b")->origin, id_a);
+	delete_all();
+}
+END_TEST
+
 /* ── killed at each step ────────────────────────────────────────────────────────────────── */
 
 static void delete_first(void)
@@ -344,22 +427,36 @@ static bool alias_is_added(void)
 	return n_found == 5 && n && n->shares == id_a && n->spec.creator == 300;
 }
 
+static void add_event(void)
+{
+	make_event("new", "e", 300);
+}
+
+static bool event_is_added(void)
+{
+	const struct pp_event *e = by_path("new/e");
+
+	return n_found == 5 && e && e->id == e->origin && e->spec.creator == 300;
+}
+
 static void replace(bool same_rings)
 {
 	_cleanup_free_ struct meta_map *maps = NULL;
 	struct pp_orphans orphans;
+	char path[PINS_PATH_SIZE];
 	struct pins_draft d;
 	struct pp_event e;
 	uint64_t id;
 
-	maps = read_event_maps("web/a", &e);
+	maps = read_event_maps("web/c", &e);
+	pins_event(e.origin, path);
 	e.set++;
 	ck_assert_int_eq(pins_begin(&e.spec, &d), 0);
 	add_maps(&d, maps, same_rings);
 	add_files(&d, &e, maps);
 	ck_assert_int_eq(pins_next_id(&id), 0);
-	ck_assert_int_eq(pins_replace(&d, "web/a", id), 0);
-	orphans_add(id, "web/a", &orphans);
+	ck_assert_int_eq(pins_replace(&d, path, id), 0);
+	orphans_add(id, path, &orphans);
 	ck_assert_uint_eq(orphans.bytes, same_rings ? 0 : EVENT_BYTES);
 }
 
@@ -403,20 +500,21 @@ static const struct {
 	{ "delete an alias", delete_alias, alias_is_deleted },
 	{ "delete the only name", delete_only, only_is_deleted },
 	{ "add an alias", add_alias, alias_is_added },
+	{ "make an event", add_event, event_is_added },
 	{ "resize", resize, is_replaced },
 	{ "change the filter", refilter, is_replaced },
 	{ "change rights", change_rights, rights_are_changed },
 };
 
 /* Returns whether it completed; otherwise it died before its step `at`. */
-static bool run_until(size_t i, unsigned at)
+static bool run_until(void (*run)(void), unsigned at)
 {
 	pid_t pid = fork();
 	int status;
 
 	if (pid == 0) {
 		steps_left = at;
-		operations[i].run();
+		run();
 		_exit(0);
 	}
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
@@ -428,7 +526,8 @@ static bool run_until(size_t i, unsigned at)
 static void start_again(void)
 {
 	ck_assert_int_eq(pins_recover(), 0);
-	ck_assert_int_eq(heir_recover(BROKER), 0);
+	ck_assert_int_eq(takeover(), 0);
+	ck_assert_int_eq(names_recover(BROKER), 0);
 	ck_assert_int_eq(orphans_recover(), 0);
 	check_registry();
 }
@@ -440,7 +539,7 @@ START_TEST(killed)
 
 	for (unsigned at = 1; !through; at++) {
 		make_world();
-		through = run_until(_i, at);
+		through = run_until(operations[_i].run, at);
 		start_again();
 		ck_assert_msg(operations[_i].is_done() || (world_is_whole() && !through),
 			      "%s, killed at step %u, is half-done", operations[_i].name, at);
@@ -451,6 +550,67 @@ START_TEST(killed)
 		}
 		delete_names();
 	}
+	delete_all();
+}
+END_TEST
+
+/* ── a registry of a version before ─────────────────────────────────────────────────────── */
+
+static void take_over(void)
+{
+	ck_assert_int_eq(takeover(), 0);
+	ck_assert_int_eq(names_recover(BROKER), 0);
+}
+
+/* No event loses a name or its id, wherever the old engine died, and the new one while it takes over;
+ * and nothing of the old form is left. */
+START_TEST(taken_over)
+{
+	enum old_state state = _i % OLD_STATES;
+	bool inherited = state >= OLD_INHERITED && state <= OLD_FORGOTTEN, through = false;
+
+	for (unsigned at = 1; !through; at++) {
+		const struct pp_event *b, *c;
+
+		no_exchange = false;
+		make_old_world(state, &id_a, &id_b, &id_c);
+		no_exchange = _i >= OLD_STATES;
+		through = run_until(take_over, at);
+		setup();
+		start_again();
+		b = by_path("db/b");
+		c = by_path("web/c");
+		ck_assert_msg(n_found == (inherited ? 3 : 4) && b && c && by_path("web/z") &&
+				      !by_path("web/a") == inherited,
+			      "killed at step %u, %zu names are left", at, n_found);
+		ck_assert_uint_eq(b->id, id_b);
+		ck_assert_uint_eq(b->shares, inherited ? 0 : id_a);
+		ck_assert_uint_eq(b->spec.creator, 200);
+		ck_assert(b->spec.flags & PP_EVENT_CONFIGURED);
+		ck_assert_uint_eq(c->id, id_c);
+		ck_assert_uint_eq(c->shares, inherited ? id_b : id_a);
+		ck_assert_uint_eq(c->origin, id_a);
+		ck_assert(inherited || by_path("web/a")->id == id_a);
+		delete_names();
+	}
+	delete_all();
+}
+END_TEST
+
+/* By a name of the old form the event is there at any time, also while it becomes one of ours. */
+START_TEST(names_are_there_while_taken_over)
+{
+	pid_t looker;
+	int status;
+
+	make_old_world(OLD_WHOLE, &id_a, &id_b, &id_c);
+	setup();
+	looker = start_looker();
+	take_over();
+	kill(looker, SIGKILL);
+	ck_assert_int_eq(waitpid(looker, &status, 0), looker);
+	ck_assert_int_eq(WTERMSIG(status), SIGKILL);
+	check_registry();
 	delete_all();
 }
 END_TEST
@@ -514,6 +674,9 @@ int main(void)
 	tcase_add_test(t, ceiling);
 	tcase_add_test(t, deleted_last);
 	tcase_add_loop_test(t, killed, 0, ARRAY_SIZE(operations));
+	tcase_add_loop_test(t, taken_over, 0, 2 * OLD_STATES); /* with an old kernel, too */
+	tcase_add_test(t, names_are_there_at_any_time);
+	tcase_add_test(t, names_are_there_while_taken_over);
 	suite_add_tcase(s, t);
 	r = run_suite(s);
 	rmdir(registry);

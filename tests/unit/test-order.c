@@ -512,6 +512,7 @@ START_TEST(events)
 {
 	struct pp_event good = {
 		.id = 1,
+		.origin = 1,
 		.recorder = PP_RECORDER_PROBE,
 		.header_size = PP_RING_PAGE,
 		.spill_size = 64,
@@ -532,6 +533,7 @@ START_TEST(events)
 	ck_assert_int_eq(pp_event_check(&good), 0);
 	SPOIL_EVENT(e.id = 0);
 	SPOIL_EVENT(e.id = 1ULL << 52);
+	SPOIL_EVENT(e.origin = 0);
 	SPOIL_EVENT(e.origin = 1ULL << 52);
 	SPOIL_EVENT(e.shares = e.id);
 	SPOIL_EVENT(e.recorder = 0);

@@ -417,15 +417,12 @@ START_TEST(counts_come_from_the_stat_file)
 	static const char text[] = "cpu0 records=2 bytes=64 limited=0 missed=0\n"
 				   "cpu3 records=3 bytes=96 limited=4 missed=1\n"
 				   "total records=5 bytes=160 limited=4 missed=1\n";
-	char dir[256], stat[300];
+	char stat[300];
 	FILE *f;
 
 	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
-	snprintf(dir, sizeof(dir), "%s/a", b.registry);
-	mkdir(dir, 0755);
-	snprintf(dir, sizeof(dir), "%s/a/x", b.registry);
-	mkdir(dir, 0755);
-	snprintf(stat, sizeof(stat), "%s/stat", dir);
+	pins_event(&b, 1);
+	snprintf(stat, sizeof(stat), "%s/by-id/1/stat", b.registry);
 	f = fopen(stat, "we");
 	ck_assert_ptr_nonnull(f);
 	fputs(text, f);
@@ -447,9 +444,10 @@ START_TEST(counts_come_from_the_stat_file)
 	ck_assert_int_eq(client_delete(&root, "a", "x"), 0);
 	ck_assert_uint_eq(root.body.event.records, 5);
 	unlink(stat);
-	rmdir(dir);
-	snprintf(dir, sizeof(dir), "%s/a", b.registry);
-	rmdir(dir);
+	for (unsigned i = 0; i < 2; i++) {
+		*strrchr(stat, '/') = '\0';
+		rmdir(stat);
+	}
 }
 END_TEST
 
@@ -830,12 +828,12 @@ END_TEST
 
 /* ── OPEN, with real pins in a bpffs that only this process sees ────────────────────────── */
 
-static void pin_ring(const char *name, unsigned cpu, uint32_t size)
+static void pin_ring(uint64_t origin, unsigned cpu, uint32_t size)
 {
 	char leaf[64];
 	int fd = pins_map("", 0, size);
 
-	snprintf(leaf, sizeof(leaf), "a/%s/cpu%u", name, cpu);
+	snprintf(leaf, sizeof(leaf), "by-id/%llu/cpu%u", (unsigned long long)origin, cpu);
 	pins_add(&b, fd, leaf);
 	close(fd);
 }
@@ -850,12 +848,11 @@ START_TEST(opening)
 	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
 	/* Missing pins are an error; the broker does not wait for them. */
 	ck_assert_int_eq(client_call(&root, PP_OP_OPEN, &request), -ENOENT);
-	pins_mkdir(&b, "a");
-	pins_mkdir(&b, "a/x");
-	pin_ring("x", 0, 4096 + 524288 + 4096);
-	/* One of two: the broker hands out none, and keeps none. */
+	pins_event(&b, 1);
+	pin_ring(1, 0, 4096 + 524288 + 4096);
+	/* One of two: none is handed out, and none kept. */
 	ck_assert_int_eq(client_call(&root, PP_OP_OPEN, &request), -ENOENT);
-	pin_ring("x", 3, 4096 + 524288 + 4096);
+	pin_ring(1, 3, 4096 + 524288 + 4096);
 	ck_assert_int_eq(client_call(&root, PP_OP_OPEN, &request), 0);
 	ck_assert_uint_eq(reply->total, 2);
 	ck_assert_uint_eq(reply->count, 2);
@@ -894,8 +891,8 @@ static void *change_places(void *stop)
 	char one[512], two[512];
 	unsigned queue = 0;
 
-	snprintf(one, sizeof(one), "%s/a/x", b.registry);
-	snprintf(two, sizeof(two), "%s/a/y", b.registry);
+	snprintf(one, sizeof(one), "%s/by-id/1", b.registry);
+	snprintf(two, sizeof(two), "%s/by-id/2", b.registry);
 	for (; !__atomic_load_n((bool *)stop, __ATOMIC_RELAXED) || queue % 2; queue++) {
 		const struct timespec pause = { .tv_nsec = 20000 };
 
@@ -905,34 +902,28 @@ static void *change_places(void *stop)
 	return NULL;
 }
 
-/* The first name goes, and the second becomes the directory: at any time the event opens by
- * both. */
-START_TEST(names_change_places)
+/* A change puts another directory in the place of the event's: its rings are there at any time. */
+START_TEST(directories_change_places)
 {
 	const uint32_t size = 4096 + 524288 + 4096;
 	bool stop = false;
-	char path[512];
 	pthread_t thread;
 
 	pins_begin(&b);
-	pins_mkdir(&b, "a");
-	pins_mkdir(&b, "a/y");
-	pin_ring("y", 0, size);
-	snprintf(path, sizeof(path), "%s/a/x", b.registry);
-	ck_assert_int_eq(symlink("../a/y", path), 0);
+	for (uint64_t origin = 1; origin <= 2; origin++) {
+		pins_event(&b, origin);
+		pin_ring(origin, 0, size);
+	}
 	pthread_create(&thread, NULL, change_places, &stop);
 	for (unsigned i = 0; i < 20000; i++) {
-		int fd = tree_ring_open(b.registry, "a", "x", 0);
+		int fd = tree_ring_open(b.registry, 1, 0);
 
 		ck_assert_int_ge(fd, 0);
 		close(fd);
 	}
 	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
 	pthread_join(thread, NULL);
-	/* A name that no longer leads to another is no event. */
-	unlink(path);
-	ck_assert_int_eq(symlink("../a/x", path), 0);
-	ck_assert_int_eq(tree_ring_open(b.registry, "a", "x", 0), -ENOENT);
+	ck_assert_int_eq(tree_ring_open(b.registry, 3, 0), -ENOENT);
 	pins_end(&b);
 }
 END_TEST
@@ -944,13 +935,12 @@ static void begin_opening(unsigned rings)
 
 	pins_begin(&b);
 	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
-	pins_mkdir(&b, "a");
-	pins_mkdir(&b, "a/x");
+	pins_event(&b, 1);
 	truth = &registry_by_name(&b.lifecycle.registry, "a", "x")->truth;
 	truth->rings = (struct pp_cpumask){ 0 };
 	for (unsigned cpu = 0; cpu < rings; cpu++) {
 		pp_cpumask_set(&truth->rings, cpu);
-		pin_ring("x", cpu, 4096);
+		pin_ring(1, cpu, 4096);
 	}
 }
 
@@ -1162,7 +1152,7 @@ int main(void)
 	tcase_add_test(t, a_limit_is_lowered);
 	tcase_add_test(t, a_socket_that_costs);
 	add_test_unless(no_bpffs(), t, opening);
-	add_test_unless(no_bpffs(), t, names_change_places);
+	add_test_unless(no_bpffs(), t, directories_change_places);
 	add_test_unless(no_bpffs(), t, who_does_not_read_gets_no_more_descriptors);
 	add_test_unless(no_bpffs(), t, users_share_what_may_be_in_flight);
 	add_test_unless(no_bpffs(), t, who_hangs_up_stays_charged);

@@ -90,7 +90,7 @@ load counted
 expect_ok perfctl create tour/exact -e syscalls:sys_enter_umask --pid "${maker[counted]}" -m 64K
 # So many that all entries share one link, and all exits another.
 expect_ok perfctl create tour/several -e 'syscalls:sys_*_[tu]*' --pid "${maker[counted]}" --filter '__syscall_nr == 95' -m 64K
-expect_eq "$(find $registry/tour/several -name 'link*' | wc -l)" 2 "links of system calls"
+expect_eq "$(find $registry/tour/several/ -name 'link*' | wc -l)" 2 "links of system calls"
 expect_ok perfctl delete tour/roaming
 begin_load counted
 ids=$(ids)

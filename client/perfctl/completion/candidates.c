@@ -208,11 +208,11 @@ static void ask(struct completion *c)
 
 static void find_ids(struct completion *c, const char *place)
 {
-	_cleanup_(globfree) glob_t g = paths("%s/by-id/*", place);
+	_cleanup_(globfree) glob_t g = paths("%s/by-id/*/name-*", place);
 	_cleanup_(globfree) glob_t unreadable = paths("%s/by-id", place);
 
 	for (size_t i = 0; i < g.gl_pathc; i++)
-		candidates_add(c, NULL, "%s", part_of(g.gl_pathv[i], 0).s);
+		candidates_add(c, NULL, "%s", part_of(g.gl_pathv[i], 0).s + strlen("name-"));
 	if (unreadable.gl_pathc && access(unreadable.gl_pathv[0], R_OK) < 0)
 		ask(c);
 }

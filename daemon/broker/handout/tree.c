@@ -15,6 +15,7 @@
 
 #include "daemon/totals.h"
 #include "proto/macro.h"
+#include "proto/places.h"
 
 /* A raw system call: the broker has no other use for libbpf. */
 static int bpf_obj_get(const char *path, uint32_t flags)
@@ -29,37 +30,6 @@ static int bpf_obj_get(const char *path, uint32_t flags)
 	return fd < 0 ? -errno : (int)fd;
 }
 
-/*
- * What is another name becomes the event itself when the first name goes: a link and the directory
- * change places (pins_move() of the engine). Who is on his way through the link just then finds
- * nothing, or a link to itself, and the event when he looks again. Nothing is there as long as
- * nobody changes it once more meanwhile.
- */
-#define TRIES 3
-
-static int look_again(int (*look)(const char *path), const char *path)
-{
-	int fd = -ENOENT;
-
-	for (unsigned i = 0; i < TRIES && (fd == -ENOENT || fd == -ELOOP); i++)
-		fd = look(path);
-	return fd == -ELOOP ? -ENOENT : fd;
-}
-
-static int get_ring(const char *path)
-{
-	/* Not BPF_F_RDONLY: a map's descriptor opened with it cannot be mapped at all (EINVAL).
-	 * What keeps the ring read-only is that the map is frozen. */
-	return bpf_obj_get(path, 0);
-}
-
-static int open_file(const char *path)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-
-	return fd < 0 ? -errno : fd;
-}
-
 static _printf_(1, 2) int open_pin(const char *fmt, ...)
 {
 	char path[PATH_MAX];
@@ -71,12 +41,14 @@ static _printf_(1, 2) int open_pin(const char *fmt, ...)
 	va_end(ap);
 	if (n < 0 || (size_t)n >= sizeof(path))
 		return -ENAMETOOLONG;
-	return look_again(get_ring, path);
+	/* Not BPF_F_RDONLY: a map's descriptor opened with it cannot be mapped at all (EINVAL).
+	 * What keeps the ring read-only is that the map is frozen. */
+	return bpf_obj_get(path, 0);
 }
 
-int tree_ring_open(const char *registry, const char *ns, const char *name, unsigned cpu)
+int tree_ring_open(const char *registry, uint64_t origin, unsigned cpu)
 {
-	return open_pin("%s/%s/%s/cpu%u", registry, ns, name, cpu);
+	return open_pin("%s/" PP_BY_ID "/%" PRIu64 "/cpu%u", registry, origin, cpu);
 }
 
 static int read_map_info(int fd, struct bpf_map_info *ret)
@@ -104,9 +76,9 @@ int tree_ring_size(int fd, uint32_t *ret)
 	return 0;
 }
 
-int tree_catalog_open(const char *registry, const char *ns, const char *name)
+int tree_catalog_open(const char *registry, uint64_t origin)
 {
-	return open_pin("%s/%s/%s/catalog", registry, ns, name);
+	return open_pin("%s/" PP_BY_ID "/%" PRIu64 "/catalog", registry, origin);
 }
 
 int tree_wakeups_open(const char *registry)
@@ -261,19 +233,19 @@ static int read_tail(int fd, char *buf, size_t size)
 	}
 }
 
-int tree_stat_read(const char *registry, const char *ns, const char *name, struct tree_stat *ret)
+int tree_stat_read(const char *registry, uint64_t origin, struct tree_stat *ret)
 {
 	_cleanup_close_ int fd = -EBADF;
 	char path[PATH_MAX], buf[8192];
-	int n = snprintf(path, sizeof(path), "%s/%s/%s/stat", registry, ns, name);
+	int n = snprintf(path, sizeof(path), "%s/" PP_BY_ID "/%" PRIu64 "/stat", registry, origin);
 	const char *total;
 	int r;
 
 	if (n < 0 || (size_t)n >= sizeof(path))
 		return -ENAMETOOLONG;
-	fd = look_again(open_file, path);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0)
-		return fd;
+		return -errno;
 	r = read_tail(fd, buf, sizeof(buf));
 	if (r < 0)
 		return r;

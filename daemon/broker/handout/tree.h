@@ -13,14 +13,15 @@
 #include "daemon/hotplug.h"
 #include "proto/protocol.h"
 
-/* Descriptor of the frozen map that is the ring of this CPU, CLOEXEC, the caller's. -errno. */
-int tree_ring_open(const char *registry, const char *ns, const char *name, unsigned cpu);
+/* Descriptor of the frozen map that is the ring of this CPU, CLOEXEC, the caller's. origin: of
+ * pp_event. -errno. */
+int tree_ring_open(const char *registry, uint64_t origin, unsigned cpu);
 
 /* Bytes to map of that descriptor, as the map itself says. 0; -EBADMSG (not a ring's); -errno. */
 int tree_ring_size(int fd, uint32_t *ret);
 
 /* As tree_ring_open, of the catalog of an event of several sources. */
-int tree_catalog_open(const char *registry, const char *ns, const char *name);
+int tree_catalog_open(const char *registry, uint64_t origin);
 
 /* Likewise of the ring buffer of wakeups. -ENOENT: no event wakes readers yet. */
 int tree_wakeups_open(const char *registry);
@@ -46,4 +47,4 @@ int tree_totals_open(const char *registry);
 int tree_totals_read(int program, uint64_t origin, uint32_t set, struct tree_stat *ret);
 
 /* The totals. 0; -EBADMSG (not what a stat file says); another -errno of opening or reading. */
-int tree_stat_read(const char *registry, const char *ns, const char *name, struct tree_stat *ret);
+int tree_stat_read(const char *registry, uint64_t origin, struct tree_stat *ret);

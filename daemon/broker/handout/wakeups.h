@@ -4,7 +4,7 @@
  * program writes to, to the eventfds of those who wait for it. While nobody waits nothing is
  * read, and the daemon sleeps.
  *
- * An event is meant by the id that its programs send: pp_event_origin().
+ * An event is meant by the id that its programs send: pp_event.origin.
  */
 #pragma once
 

@@ -80,7 +80,6 @@ static void tell_names(struct lifecycle *l, const struct event *target, int noti
 			continue;
 		truth.id = e->truth.id;
 		truth.shares = t->id;
-		truth.origin = pp_event_origin(t);
 		truth.memory = 0;
 		memcpy(truth.spec.ns, e->truth.spec.ns, sizeof(truth.spec.ns));
 		memcpy(truth.spec.name, e->truth.spec.name, sizeof(truth.spec.name));

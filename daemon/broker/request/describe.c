@@ -12,12 +12,9 @@
 
 static int count(const char *registry, const struct event *e, int totals, struct tree_stat *ret)
 {
-	const struct pp_spec *spec = &e->truth.spec;
-
-	if (totals >= 0 &&
-	    tree_totals_read(totals, pp_event_origin(&e->truth), e->truth.set, ret) == 0)
+	if (totals >= 0 && tree_totals_read(totals, e->truth.origin, e->truth.set, ret) == 0)
 		return 0;
-	return tree_stat_read(registry, spec->ns, spec->name, ret);
+	return tree_stat_read(registry, e->truth.origin, ret);
 }
 
 void event_count(const char *registry, const struct event *e, int totals, struct tree_stat *ret)

@@ -55,8 +55,7 @@ static void fill_page(const struct pp_event *t, uint32_t first, bool copies,
  * those that we know of, of another size. */
 static int open_ring(const struct service *s, const struct event *e, struct pp_msg_cpu *cpu)
 {
-	const struct pp_spec *spec = &e->truth.spec;
-	int fd = tree_ring_open(s->registry, spec->ns, spec->name, cpu->cpu), err;
+	int fd = tree_ring_open(s->registry, e->truth.origin, cpu->cpu), err;
 
 	if (fd < 0 || e->state != PP_EVENT_CHANGING)
 		return fd;
@@ -71,11 +70,10 @@ static int open_ring(const struct service *s, const struct event *e, struct pp_m
 static int open_page(const struct service *s, const struct event *e,
 		     struct pp_msg_open_reply *reply, struct pp_fds *fds)
 {
-	const struct pp_spec *spec = &e->truth.spec;
 	int fd = 0;
 
 	if (reply->catalog_size) {
-		fd = tree_catalog_open(s->registry, spec->ns, spec->name);
+		fd = tree_catalog_open(s->registry, e->truth.origin);
 		if (fd >= 0)
 			fds->fd[fds->n++] = fd;
 	}

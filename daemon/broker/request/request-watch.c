@@ -75,7 +75,7 @@ void request_wakeup(struct request *req, const struct pp_msg_name *request)
 		       e->truth.spec.ns, e->truth.spec.name);
 		return;
 	}
-	r = wakeups_add(req->service->wakeups, req->peer, pp_event_origin(&e->truth), &fd, &guest);
+	r = wakeups_add(req->service->wakeups, req->peer, e->truth.origin, &fd, &guest);
 	if (r < 0) {
 		refuse_wakeup(req, e, r);
 		return;

@@ -102,7 +102,7 @@ static int change_rings(struct change *c, uint64_t data_size)
 	p->earlier = earlier_create();
 	if (p->earlier < 0)
 		return fail(c->f, -p->earlier, "Cannot make a map for the counts of '%s': %s.",
-			    c->path, strerror(-p->earlier));
+			    c->new.name, strerror(-p->earlier));
 	r = parts_make_rings(p, c->f);
 	/* Of the same CPUs, and what is attached there stays. */
 	if (r >= 0)
@@ -127,7 +127,7 @@ static int make_draft(struct change *c)
 	if (r >= 0)
 		r = links_carry(c->path, &p->draft);
 	if (r < 0)
-		return fail(c->f, -r, "Cannot pin the programs of '%s' anew: %s.", c->path,
+		return fail(c->f, -r, "Cannot pin the programs of '%s' anew: %s.", c->new.name,
 			    strerror(-r));
 	p->meta = close_fd(p->meta); /* the old one */
 	return parts_make_files(p, true, c->f);
@@ -183,9 +183,9 @@ static int exchange(struct change *c, uint64_t *ret_orphans)
 			c->f, EOPNOTSUPP,
 			"This kernel cannot exchange directories of BPF pins, which is how '%s' "
 			"would be changed; that takes Linux 5.16.",
-			c->path);
+			c->new.name);
 	if (r < 0)
-		return fail(c->f, -r, "Cannot replace '%s' in the registry: %s.", c->path,
+		return fail(c->f, -r, "Cannot replace '%s' in the registry: %s.", c->new.name,
 			    strerror(-r));
 	return 0;
 }
@@ -210,7 +210,7 @@ static int flip(struct change *c)
 		return fail(c->f, -r,
 			    "The change of '%s' is half done (%s); the engine finishes it when it "
 			    "is started again.",
-			    c->path, strerror(-r));
+			    c->new.name, strerror(-r));
 	return 0;
 }
 
@@ -220,7 +220,8 @@ static void let_go(struct change *c, uint64_t orphans, struct pp_orphans *ret)
 	int r = mark_rings(c->old.fd, c->old.n, PP_RING_RETIRED);
 
 	if (r < 0)
-		log_debug("readers of the old rings of %s are not told: %s", c->path, strerror(-r));
+		log_debug("readers of the old rings of %s are not told: %s", c->new.name,
+			  strerror(-r));
 	rings_done(&c->old);
 	orphans_add(orphans, c->path, ret);
 	reaper_kick();
@@ -271,6 +272,7 @@ int event_change(uint64_t id, uint32_t what, const struct pp_spec *spec,
 	if (r < 0)
 		return r;
 	r = names_read(id, ret);
-	return r < 0 ? fail(f, -r, "'%s' is changed, but cannot be read: %s.", c.path, strerror(-r))
+	return r < 0 ? fail(f, -r, "'%s' is changed, but cannot be read: %s.", c.new.name,
+			    strerror(-r))
 		     : 0;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * How an event comes to be. Every step happens inside a draft that nobody sees; the last one, a
- * rename, makes it an event.
+ * How an event comes to be. Every step happens inside a draft that nobody sees; then a rename makes
+ * it an event, and a symlink shows it.
  */
 #include "daemon/engine/event/event.h"
 
@@ -12,6 +12,7 @@
 #include "daemon/engine/event/parts.h"
 #include "daemon/engine/kernel/kernel.h"
 #include "daemon/engine/registry/cpu-states.h"
+#include "daemon/engine/registry/name.h"
 #include "daemon/engine/registry/pins.h"
 #include "daemon/engine/sources/crowd.h"
 #include "daemon/engine/sources/links.h"
@@ -76,6 +77,7 @@ static int give_id(struct pp_event *event, struct failure *f)
 			    strerror(-r));
 	if (r < 0)
 		return fail(f, -r, "Cannot give the event an id: %s.", strerror(-r));
+	event->origin = event->id;
 	return 0;
 }
 
@@ -201,8 +203,10 @@ static int make_what_can_be(struct parts *p, struct failure *f)
 static int commit(struct parts *p, struct failure *f)
 {
 	const struct pp_spec *spec = &p->event.spec;
-	int r = pins_commit(&p->draft, spec, p->event.id);
+	int r = name_create(p->draft.path, p->event.id, spec);
 
+	if (r >= 0)
+		r = pins_commit(&p->draft, spec, p->event.id);
 	if (r == -EEXIST)
 		return name_is_taken(spec, f);
 	if (r < 0)
@@ -219,7 +223,6 @@ int event_create(const struct pp_spec *spec, const struct pp_parsed *parsed,
 	char path[PINS_PATH_SIZE];
 	int r;
 
-	snprintf(path, sizeof(path), "%s/%s", spec->ns, spec->name);
 	p.broker = broker;
 	if (pins_exists(spec->ns, spec->name))
 		return name_is_taken(spec, f);
@@ -237,6 +240,7 @@ int event_create(const struct pp_spec *spec, const struct pp_parsed *parsed,
 	if (r < 0)
 		return r;
 	/* CPUs may have come or gone meanwhile. */
+	pins_event(p.event.id, path);
 	if (event_read(path, ret) < 0)
 		*ret = p.event;
 	return 0;

@@ -34,48 +34,29 @@ int event_read(const char *path, struct pp_event *ret)
 	return r;
 }
 
-/* ── finding them ──────────────────────────────────────────────────────────────────────── */
-
-struct each {
-	int (*fn)(const struct pp_event *event, void *userdata);
-	void *userdata;
-};
-
-static int each_event(const char *path, void *userdata)
+bool event_is_strange(int r)
 {
-	const struct each *each = userdata;
-	struct pp_event event;
-	int r = event_read(path, &event);
+	return r == -ENOENT || r == -EBADMSG || r == -EPROTONOSUPPORT || r == -ESTALE;
+}
 
-	/* For want of memory or descriptors nothing may be said to be gone. */
+int event_not_understood(const char *name, const char *path, int r)
+{
 	if (r == -ENOMEM || r == -EMFILE || r == -ENFILE)
 		return r;
 	if (r == -EPROTONOSUPPORT)
 		log_warning(
 			"%s was made by a newer perfpersist; left alone, delete it with that one",
-			path);
+			name);
 	else if (r == -ESTALE)
 		log_warning(
 			"%s was made by an older perfpersist and cannot be used by this one; it "
-			"records on, left alone: remove its directory from the registry",
-			path);
-	else if (r < 0)
-		log_warning("%s cannot be understood (%s); left alone, remove its directory from "
-			    "the registry if it is of no use",
-			    path, strerror(-r));
-	if (r < 0)
-		return 0;
-	r = pins_link_id(event.id, path);
-	if (r < 0)
-		log_warning("%s cannot be found by its id: %s", path, strerror(-r));
-	return each->fn(&event, each->userdata);
-}
-
-int event_foreach(int (*fn)(const struct pp_event *event, void *userdata), void *userdata)
-{
-	struct each each = { fn, userdata };
-
-	return pins_foreach(each_event, &each);
+			"records on, left alone: remove %s from the registry",
+			name, path);
+	else
+		log_warning("%s cannot be understood (%s); left alone, remove %s from the registry "
+			    "if it is of no use",
+			    name, strerror(-r), path);
+	return 0;
 }
 
 /* ── pausing and resuming ───────────────────────────────────────────────────────────────── */
@@ -99,11 +80,12 @@ static int start(struct parts *p, struct failure *f)
 	return r < 0 ? r : programs_start(&p->programs, &p->sources, &target, f);
 }
 
-static int write_down(struct parts *p, const char *path, bool pending, struct failure *f)
+static int write_down(struct parts *p, bool pending, struct failure *f)
 {
 	int r = meta_update(p->meta, &p->event, pending);
 
-	return r < 0 ? fail(f, -r, "Cannot write down the state of '%s': %s.", path, strerror(-r))
+	return r < 0 ? fail(f, -r, "Cannot write down the state of '%s': %s.", p->name,
+			    strerror(-r))
 		     : 0;
 }
 
@@ -119,7 +101,7 @@ static int carry_counts(const char *path, uint64_t id _unused_, void *userdata)
 	int outer, r;
 
 	if (meta < 0 || meta_read_all(meta, &event, NULL, &maps, &n, NULL) < 0 ||
-	    event.id != p->event.id || event.set + 1 != p->event.set)
+	    event.origin != p->event.origin || event.set + 1 != p->event.set)
 		return 0;
 	outer = pins_get(path, "rings");
 	if (outer < 0)
@@ -139,12 +121,12 @@ static int carry_counts(const char *path, uint64_t id _unused_, void *userdata)
  * All slots are as they should be. A change of the rings that was cut short may have left its last
  * step undone: until then the old ones were written to, and they are not reaped yet.
  */
-static int finish(struct parts *p, const char *path, struct failure *f)
+static int finish(struct parts *p, struct failure *f)
 {
 	if (p->earlier >= 0 && pins_foreach_orphans(carry_counts, p) < 0)
 		log_warning("%s: not all that was counted before its buffers were changed is known",
-			    path);
-	return write_down(p, path, false, f);
+			    p->name);
+	return write_down(p, false, f);
 }
 
 /* Rings that were pinned and not written down are nobody's; those that are may not have their slots
@@ -155,7 +137,7 @@ static int mend_rings(struct parts *p, const char *path, struct failure *f)
 
 	if (r >= 0)
 		r = rings_fill(&p->rings);
-	return r < 0 ? fail(f, -r, "Cannot put the rings of '%s' into their slots: %s.", path,
+	return r < 0 ? fail(f, -r, "Cannot put the rings of '%s' into their slots: %s.", p->name,
 			    strerror(-r))
 		     : 0;
 }
@@ -177,15 +159,15 @@ static int stop(struct parts *p, const char *path, int restored, struct failure 
 	int r;
 
 	p->event.paused = 1;
-	r = write_down(p, path, true, f);
+	r = write_down(p, true, f);
 	if (r < 0)
 		return r;
 	r = idle(p, path, restored);
 	if (r < 0)
-		return fail(f, -r, "Cannot empty the slots of the programs of '%s': %s.", path,
+		return fail(f, -r, "Cannot empty the slots of the programs of '%s': %s.", p->name,
 			    strerror(-r));
 	tell(p, PP_RING_PAUSED);
-	return finish(p, path, f);
+	return finish(p, f);
 }
 
 /* restored: the same, with a sentence in *f. After a failure the slots are empty. */
@@ -194,18 +176,18 @@ static int resume(struct parts *p, const char *path, int restored, struct failur
 	int r;
 
 	p->event.paused = 0;
-	r = write_down(p, path, true, f);
+	r = write_down(p, true, f);
 	if (r < 0)
 		return r;
 	r = restored < 0 ? restored : start(p, f);
 	if (r < 0) {
 		programs_stop(path);
 		p->event.paused = 1;
-		finish(p, path, &(struct failure){});
+		finish(p, &(struct failure){});
 		return r;
 	}
 	tell(p, PP_RING_RUNNING);
-	return finish(p, path, f);
+	return finish(p, f);
 }
 
 /* Whoever pauses it must be able to have it run again: of what nobody can restore only root may. */
@@ -241,7 +223,7 @@ int event_pause(uint64_t id, bool pause, const struct pp_allowance *allowance, u
 	if (r < 0)
 		return r;
 	r = names_read(id, ret);
-	return r < 0 ? fail(f, -r, "Cannot read what '%s' is: %s.", path, strerror(-r)) : 0;
+	return r < 0 ? fail(f, -r, "Cannot read what '%s' is: %s.", p.name, strerror(-r)) : 0;
 }
 
 /* ── mending ────────────────────────────────────────────────────────────────────────────── */
@@ -255,7 +237,7 @@ int event_recover_one(const char *path, uid_t broker)
 	bool pending = false;
 	int r;
 
-	/* What cannot be understood event_foreach() tells of. */
+	/* What cannot be understood names_foreach() tells of. */
 	if (meta < 0 || meta_read_all(meta, &event, NULL, NULL, NULL, &pending) < 0 || !pending)
 		return 0;
 	r = parts_open(path, broker, &p, &pending, &f);
@@ -264,9 +246,10 @@ int event_recover_one(const char *path, uid_t broker)
 	if (r >= 0)
 		r = pause_or_resume(&p, path, p.event.paused, NULL, &f);
 	if (r < 0)
-		log_error("%s was being changed when the engine died, and does not record: %s",
-			  path, f.sentence);
+		log_error("%s/%s was being changed when the engine died, and does not record: %s",
+			  event.spec.ns, event.spec.name, f.sentence);
 	else
-		log_notice("%s was being changed when the engine died; that is finished now", path);
+		log_notice("%s/%s was being changed when the engine died; that is finished now",
+			   event.spec.ns, event.spec.name);
 	return r;
 }

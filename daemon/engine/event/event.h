@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "daemon/engine/failure.h"
@@ -47,13 +48,16 @@ int event_cpus(uint64_t id, const struct pp_cpumask *come, uid_t broker, struct 
 int event_recover_one(const char *path, uid_t broker);
 
 /*
- * What is pinned at "NAMESPACE/EVENT" (or "+del-ID"). -ENOENT; -EBADMSG; -EPROTONOSUPPORT (of a
- * newer perfpersist), -ESTALE (of an older one); -errno.
+ * What is pinned in an event's directory. -ENOENT; -EBADMSG; -EPROTONOSUPPORT (of a newer
+ * perfpersist), -ESTALE (of an older one); -errno.
  */
 int event_read(const char *path, struct pp_event *ret);
 
+/* Whether that error says what the event is, and not what is wrong with us. */
+bool event_is_strange(int r);
+
 /*
- * Runs fn for each event (directory) there is; those that cannot be understood are logged and
- * left alone.
+ * Logs that `name`, whose directory is `path`, cannot be read because of r, and is left alone. 0; or r,
+ * if it is for want of memory or descriptors, when nothing may be said to be gone.
  */
-int event_foreach(int (*fn)(const struct pp_event *event, void *userdata), void *userdata);
+int event_not_understood(const char *name, const char *path, int r);

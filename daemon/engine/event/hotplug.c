@@ -68,7 +68,7 @@ static int find_missing(struct renewal *a, const struct pp_cpumask *come)
 	if (r >= 0)
 		r = missing_find(&a->before, parsed, a->maps, a->n_maps, come, &a->missing);
 	if (r < 0)
-		return fail(a->f, -r, "Cannot find out which CPUs '%s' wants: %s.", a->path,
+		return fail(a->f, -r, "Cannot find out which CPUs '%s' wants: %s.", a->p.name,
 			    strerror(-r));
 	keep_only(&a->missing.rings, come);
 	keep_only(&a->missing.counters, come);
@@ -110,7 +110,7 @@ static int mark_new(struct renewal *a)
 	for (unsigned i = 0; r >= 0 && i < rings->n; i++)
 		if (pp_cpumask_test(&a->missing.rings, rings->cpu[i]))
 			r = mark_rings(&rings->fd[i], 1, PP_RING_PAUSED);
-	return r < 0 ? fail(a->f, -r, "Cannot mark the new rings of '%s' as paused: %s.", a->path,
+	return r < 0 ? fail(a->f, -r, "Cannot mark the new rings of '%s' as paused: %s.", a->p.name,
 			    strerror(-r))
 		     : 0;
 }
@@ -147,7 +147,7 @@ static int pin_rings(struct renewal *a)
 		snprintf(leaf, sizeof(leaf), "cpu%u", rings->cpu[i]);
 		r = pins_put(a->path, rings->fd[i], leaf, a->broker, 0, 0600);
 	}
-	return r < 0 ? fail(a->f, -r, "Cannot pin the new rings of '%s': %s.", a->path,
+	return r < 0 ? fail(a->f, -r, "Cannot pin the new rings of '%s': %s.", a->p.name,
 			    strerror(-r))
 		     : 0;
 }
@@ -166,7 +166,7 @@ static int place_rings(struct renewal *a)
 		return r;
 	r = rings_fill(&a->p.rings);
 	return r < 0 ? fail(a->f, -r, "Cannot put the new rings of '%s' into their slots: %s.",
-			    a->path, strerror(-r))
+			    a->p.name, strerror(-r))
 		     : 0;
 }
 
@@ -187,7 +187,7 @@ static int renew_links(struct renewal *a)
 	int r;
 
 	if (!generations)
-		return fail(a->f, ENOMEM, "No memory for the CPUs of '%s'.", a->path);
+		return fail(a->f, ENOMEM, "No memory for the CPUs of '%s'.", a->p.name);
 	join(&cpus, &a->missing.rings);
 	take_generations(a, generations);
 	r = links_renew(&a->p.sources, &a->p.programs, a->path, &cpus, a->f);
@@ -211,7 +211,7 @@ static void undo(struct renewal *a)
 	if (r >= 0)
 		r = meta_update(a->p.meta, &a->before, false);
 	if (r < 0)
-		log_error("what was made of %s for new CPUs cannot all be removed: %s", a->path,
+		log_error("what was made of %s for new CPUs cannot all be removed: %s", a->p.name,
 			  strerror(-r));
 }
 
@@ -224,7 +224,7 @@ static int flip(struct renewal *a)
 		return fail(a->f, -r,
 			    "The new CPUs of '%s' are half added (%s); the engine finishes it when "
 			    "it is started again.",
-			    a->path, strerror(-r));
+			    a->p.name, strerror(-r));
 	return parts_write_down(&a->p, false, a->f);
 }
 
@@ -238,7 +238,7 @@ static int renew(struct renewal *a)
 		return r;
 	r = meta_update(a->p.meta, &a->before, true);
 	if (r < 0)
-		return fail(a->f, -r, "Cannot write down the state of '%s': %s.", a->path,
+		return fail(a->f, -r, "Cannot write down the state of '%s': %s.", a->p.name,
 			    strerror(-r));
 	r = place_rings(a);
 	if (r >= 0)
@@ -265,5 +265,5 @@ int event_cpus(uint64_t id, const struct pp_cpumask *come, uid_t broker, struct 
 	if (r < 0)
 		return r;
 	r = names_read(id, ret);
-	return r < 0 ? fail(f, -r, "Cannot read what '%s' is: %s.", a.path, strerror(-r)) : 0;
+	return r < 0 ? fail(f, -r, "Cannot read what '%s' is: %s.", a.p.name, strerror(-r)) : 0;
 }

@@ -1,47 +1,60 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The names of rings: finding, deleting, adding one, and their rights. See names.h. */
+/* The names of events: finding, deleting, adding one, their rights, and what is mended. See names.h. */
 #include "daemon/engine/event/names.h"
 
 #include <string.h>
 
 #include "daemon/engine/event/event.h"
-#include "daemon/engine/event/heir.h"
-#include "daemon/engine/registry/alias.h"
 #include "daemon/engine/registry/mark.h"
 #include "daemon/engine/registry/meta.h"
-#include "daemon/engine/registry/reaper.h"
+#include "daemon/engine/registry/name.h"
 #include "daemon/engine/registry/orphans.h"
+#include "daemon/engine/registry/reaper.h"
 #include "daemon/engine/sources/crowd.h"
 #include "daemon/log.h"
 #include "proto/macro.h"
 
 /* ── finding ────────────────────────────────────────────────────────────────────────────── */
 
-static int find(uint64_t id, char ret[PINS_PATH_SIZE])
-{
-	char name[PINS_PATH_SIZE];
-	int r = pins_find(id, name);
+struct search {
+	uint64_t id;
+	char *ret;
+};
 
-	return r < 0 ? r : pins_directory(name, ret);
+static int has_name(const char *path, void *userdata)
+{
+	const struct search *s = userdata;
+
+	if (!name_exists(path, s->id))
+		return 0;
+	snprintf(s->ret, PINS_PATH_SIZE, "%s", path);
+	return -ECANCELED; /* found */
 }
 
-/* Whoever asks takes -ENOENT for "deleted", so that a lost link alone must not say it. */
 int names_find(uint64_t id, char ret[PINS_PATH_SIZE])
 {
-	int r = find(id, ret);
+	struct search s = { id, ret };
+	int r;
 
-	if (r != -ENOENT)
-		return r;
-	r = heir_mend();
-	return r < 0 ? r : find(id, ret);
+	pins_event(id, ret); /* as most are: the name that it was made with */
+	r = name_exists(ret, id) ? -ECANCELED : pins_foreach(has_name, &s);
+	if (r == -ECANCELED)
+		return 0;
+	return r < 0 ? r : -ENOENT;
 }
 
-/* What an id means: the directory, the event there, and the alias, or its id is 0. */
+/* What an id means: the event, as its directory has it, its names, and which of these is meant. */
 struct named {
 	char path[PINS_PATH_SIZE];
 	struct pp_event event;
-	struct alias alias;
+	struct name *names;
+	size_t n, i;
 };
+
+static void named_done(struct named *n)
+{
+	free(n->names);
+}
 
 static int resolve(uint64_t id, struct named *ret)
 {
@@ -49,27 +62,35 @@ static int resolve(uint64_t id, struct named *ret)
 
 	if (r >= 0)
 		r = event_read(ret->path, &ret->event);
-	ret->alias.id = 0;
-	if (r < 0 || ret->event.id == id)
+	if (r >= 0)
+		r = name_list(ret->path, &ret->names, &ret->n);
+	if (r < 0)
 		return r;
-	return alias_read(ret->path, id, &ret->alias);
+	for (ret->i = 0; ret->i < ret->n; ret->i++)
+		if (ret->names[ret->i].id == id)
+			return 0;
+	return -EBADMSG;
 }
 
-static void view(const struct named *n, struct pp_event *ret)
+/* What the event is under the name names[i]. */
+static void view(const struct name *names, size_t i, struct pp_event *e)
 {
-	*ret = n->event;
-	if (n->alias.id)
-		alias_view(&n->alias, ret);
+	name_view(&names[i], e);
+	if (i == 0)
+		return;
+	e->shares = names[0].id;
+	e->memory = 0;
 }
 
 int names_read(uint64_t id, struct pp_event *ret)
 {
-	struct named n;
+	_cleanup_(named_done) struct named n = {};
 	int r = resolve(id, &n);
 
 	if (r < 0)
 		return r;
-	view(&n, ret);
+	view(n.names, n.i, &n.event);
+	*ret = n.event;
 	return 0;
 }
 
@@ -78,23 +99,28 @@ struct each {
 	void *userdata;
 };
 
-static int each_name(const struct pp_event *event, void *userdata)
+static int each_event(const char *path, void *userdata)
 {
-	_cleanup_free_ struct alias *aliases = NULL;
+	_cleanup_free_ struct name *names = NULL;
 	const struct each *each = userdata;
-	char path[PINS_PATH_SIZE];
+	struct pp_event event;
 	size_t n = 0;
 	int r;
 
-	r = each->fn(event, each->userdata);
+	r = name_list(path, &names, &n);
 	if (r < 0)
 		return r;
-	snprintf(path, sizeof(path), "%s/%s", event->spec.ns, event->spec.name);
-	r = alias_list(path, &aliases, &n);
+	r = event_read(path, &event);
+	if (r < 0)
+		return event_not_understood(n ? names[0].path : path, path, r);
+	if (n == 0)
+		log_warning("%s has no name that can be understood; left alone, remove it from the "
+			    "registry if it is of no use",
+			    path);
 	for (size_t i = 0; r >= 0 && i < n; i++) {
-		struct pp_event seen = *event;
+		struct pp_event seen = event;
 
-		alias_view(&aliases[i], &seen);
+		view(names, i, &seen);
 		r = each->fn(&seen, each->userdata);
 	}
 	return r;
@@ -104,24 +130,66 @@ int names_foreach(int (*fn)(const struct pp_event *event, void *userdata), void 
 {
 	struct each each = { fn, userdata };
 
-	return event_foreach(each_name, &each);
+	return pins_foreach(each_event, &each);
+}
+
+/* ── the oldest name ────────────────────────────────────────────────────────────────────── */
+
+/*
+ * What the event is for who reads its texts, and may: what the oldest of its names says. When that is
+ * another one, those alone may read them for a moment who may read both.
+ */
+static int settle(const char *path, const struct name *oldest, uid_t broker)
+{
+	_cleanup_close_ int meta = pins_get(path, "meta");
+	struct pp_event event, was;
+	struct pp_spec both;
+	bool pending;
+	int r = meta < 0 ? meta : meta_read_all(meta, &was, NULL, NULL, NULL, &pending);
+
+	if (event_is_strange(r)) /* not for us to understand */
+		return pins_grant(path, broker, &oldest->spec);
+	if (r < 0)
+		return r;
+	event = was;
+	name_view(oldest, &event);
+	if (memcmp(&event, &was, sizeof(event)) != 0) {
+		both = event.spec;
+		both.mode &= was.spec.mode & (both.group == was.spec.group ? 0777 : 04);
+		r = pins_grant(path, broker, &both);
+		if (r >= 0)
+			r = meta_update(meta, &event, pending);
+	}
+	return r < 0 ? r : pins_grant(path, broker, &event.spec);
 }
 
 /* ── deleting ───────────────────────────────────────────────────────────────────────────── */
 
-static int delete_alias(const struct named *n, struct failure *f)
+/* The record is gone, and it is no name any more; the link is mended at the next start if it cannot
+ * be removed now. */
+static void drop_link(const struct name *name)
 {
-	int r = alias_remove(n->path, n->alias.id);
+	int r = pins_unlink(name->path);
 
 	if (r < 0)
-		return fail(f, -r, "Cannot take '%s' out of the registry: %s.", n->alias.path,
+		log_warning("%s is no event any more, but its link stays: %s", name->path,
 			    strerror(-r));
-	/* That was it; the links are mended at the next start if they cannot be removed now. */
-	r = pins_unalias(n->alias.path);
+}
+
+static int delete_name(const struct named *n, uid_t broker, struct failure *f)
+{
+	const struct name *name = &n->names[n->i];
+	int r = name_remove(n->path, name->id);
+
 	if (r < 0)
-		log_warning("%s is no event any more, but its link stays: %s", n->alias.path,
+		return fail(f, -r, "Cannot take '%s' out of the registry: %s.", name->path,
 			    strerror(-r));
-	pins_unlink_id(n->alias.id);
+	drop_link(name);
+	r = n->i > 0 ? 0 : settle(n->path, &n->names[1], broker);
+	if (r < 0)
+		log_error("'%s' has the rings of '%s' now, but its files do not all say so: %s; "
+			  "restart the engine",
+			  n->names[1].path, name->path, strerror(-r));
 	return 0;
 }
 
@@ -133,10 +201,12 @@ static int delete_rings(const struct named *n, struct pp_orphans *ret, struct fa
 
 	r = pins_next_id(&id);
 	if (r >= 0)
-		r = pins_remove(n->path, n->event.id, id);
+		r = pins_remove(n->path, id);
 	if (r < 0)
-		return fail(f, -r, "Cannot take '%s' out of the registry: %s.", n->path,
+		return fail(f, -r, "Cannot take '%s' out of the registry: %s.", n->names[n->i].path,
 			    strerror(-r));
+	for (size_t i = 0; i < n->n; i++)
+		drop_link(&n->names[i]);
 	pins_orphans_path(id, gone);
 	mark_path(gone, PP_RING_DELETED);
 	orphans_add(id, NULL, ret);
@@ -144,49 +214,33 @@ static int delete_rings(const struct named *n, struct pp_orphans *ret, struct fa
 	return 0;
 }
 
-/* Links that lead nowhere: the rings are gone, and the aliases' records with them. */
-static void drop_names(const struct alias *aliases, size_t n)
+/* Whether the rings live on without the name. */
+static bool is_kept(const struct named *n, const struct pp_allowance *allowance)
 {
-	for (size_t i = 0; i < n; i++) {
-		int r = pins_unalias(aliases[i].path);
-
-		if (r < 0)
-			log_warning("%s is no event any more, but its link stays: %s",
-				    aliases[i].path, strerror(-r));
-		pins_unlink_id(aliases[i].id);
-	}
+	return n->i > 0 ||
+	       (n->n > 1 && crowd_may_inherit(&n->event, n->names[1].spec.creator, allowance));
 }
 
 int names_delete(uint64_t id, const struct pp_allowance *allowance, uid_t broker,
 		 struct pp_event *ret, struct pp_orphans *ret_orphans, struct failure *f)
 {
-	_cleanup_free_ struct alias *successors = NULL;
+	_cleanup_(named_done) struct named n = {};
 	struct pp_orphans orphans = {};
-	struct named n;
-	bool inherited;
-	size_t n_heirs = 0;
+	bool kept;
 	int r;
 
 	r = resolve(id, &n);
-	if (r >= 0 && !n.alias.id)
-		r = alias_list(n.path, &successors, &n_heirs);
 	if (r < 0)
 		return fail(f, -r, "Cannot find the event with id %llu in the registry: %s.",
 			    (unsigned long long)id, strerror(-r));
-	inherited = n_heirs && crowd_may_inherit(&n.event, successors[0].spec.creator, allowance);
-	if (n.alias.id)
-		r = delete_alias(&n, f);
-	else if (inherited)
-		r = heir_succeed(n.path, &n.event, successors, n_heirs, broker, f);
-	else
-		r = delete_rings(&n, &orphans, f);
+	kept = is_kept(&n, allowance);
+	r = kept ? delete_name(&n, broker, f) : delete_rings(&n, &orphans, f);
 	if (r < 0)
 		return r;
-	view(&n, ret);
-	if (inherited)
-		ret->shares = successors[0].id;
-	else
-		drop_names(successors, n_heirs);
+	view(n.names, n.i, &n.event);
+	if (kept && n.i == 0)
+		n.event.shares = n.names[1].id;
+	*ret = n.event;
 	*ret_orphans = orphans;
 	return 0;
 }
@@ -196,38 +250,34 @@ int names_delete(uint64_t id, const struct pp_allowance *allowance, uid_t broker
 int names_alias(uint64_t target, const struct pp_spec *spec, struct pp_event *ret,
 		struct failure *f)
 {
-	struct named n;
+	_cleanup_(named_done) struct named n = {};
+	char path[PINS_PATH_SIZE];
+	uint64_t id;
 	int r;
 
+	snprintf(path, sizeof(path), "%s/%s", spec->ns, spec->name);
 	if (pins_exists(spec->ns, spec->name))
 		return fail(f, EEXIST,
-			    "'%s/%s' is already there; delete it first, or choose another name.",
-			    spec->ns, spec->name);
+			    "'%s' is already there; delete it first, or choose another name.",
+			    path);
 	r = resolve(target, &n);
 	if (r < 0)
 		return fail(f, -r, "Cannot find the event with id %llu, to share it: %s.",
 			    (unsigned long long)target, strerror(-r));
-	n.alias = (struct alias){ .spec = *spec };
-	snprintf(n.alias.path, sizeof(n.alias.path), "%s/%s", spec->ns, spec->name);
-	r = pins_next_id(&n.alias.id);
+	r = pins_next_id(&id);
 	if (r >= 0)
-		r = alias_create(n.path, n.alias.id, spec);
+		r = name_create(n.path, id, spec);
 	if (r >= 0) {
-		r = heir_link(n.path, &n.alias);
-		if (r < 0) {
-			alias_remove(n.path, n.alias.id);
-			pins_unalias(n.alias.path);
-			pins_unlink_id(n.alias.id);
-		}
+		r = pins_link(spec, n.path);
+		if (r < 0)
+			name_remove(n.path, id);
 	}
 	if (r < 0)
-		return fail(f, -r, "Cannot put '%s' into the registry, beside '%s': %s.",
-			    n.alias.path, n.path, strerror(-r));
-	r = alias_read(n.path, n.alias.id, &n.alias);
+		return fail(f, -r, "Cannot put '%s' into the registry, beside '%s': %s.", path,
+			    n.names[n.i].path, strerror(-r));
+	r = names_read(id, ret);
 	if (r < 0)
-		return fail(f, -r, "Cannot read back what '%s' is: %s.", n.alias.path,
-			    strerror(-r));
-	view(&n, ret);
+		return fail(f, -r, "Cannot read back what '%s' is: %s.", path, strerror(-r));
 	return 0;
 }
 
@@ -238,65 +288,25 @@ struct rights {
 	uid_t broker;
 };
 
-static bool is_in(const char *path, const char *ns)
-{
-	size_t n = strlen(ns);
-
-	return !strncmp(path, ns, n) && path[n] == '/';
-}
-
-static void take_rights(struct pp_spec *spec, const struct pp_spec *rights)
-{
-	spec->owner = rights->owner;
-	spec->group = rights->group;
-	spec->mode = rights->mode;
-}
-
-/* The files first: an event whose meta says it has these rights does have them. */
 static int grant_event(const char *path, void *userdata)
 {
+	_cleanup_free_ struct name *names = NULL;
 	const struct rights *rights = userdata;
-	_cleanup_close_ int meta = -EBADF;
-	struct pp_event event;
-	bool pending;
-	int r;
-
-	if (!is_in(path, rights->spec->ns))
-		return 0;
-	r = pins_grant(path, rights->broker, rights->spec);
-	if (r < 0)
-		return r;
-	meta = pins_get(path, "meta");
-	if (meta < 0)
-		return meta;
-	r = meta_read_all(meta, &event, NULL, NULL, NULL, &pending);
-	if (r == -EBADMSG || r == -EPROTONOSUPPORT || r == -ESTALE)
-		return 0; /* not for us to understand */
-	if (r < 0)
-		return r;
-	take_rights(&event.spec, rights->spec);
-	return meta_update(meta, &event, pending);
-}
-
-static int grant_alias(const char *path, void *userdata)
-{
-	_cleanup_free_ struct alias *aliases = NULL;
-	const struct rights *rights = userdata;
-	char dir[PINS_PATH_SIZE];
+	bool is_oldest = false;
 	size_t n = 0;
 	int r;
 
-	if (!is_in(path, rights->spec->ns))
-		return 0;
-	r = pins_directory(path, dir);
-	if (r >= 0)
-		r = alias_list(dir, &aliases, &n);
-	for (size_t i = 0; r >= 0 && i < n; i++)
-		if (!strcmp(aliases[i].path, path)) {
-			take_rights(&aliases[i].spec, rights->spec);
-			r = alias_update(dir, &aliases[i]);
-		}
-	return r;
+	r = name_list(path, &names, &n);
+	for (size_t i = 0; r >= 0 && i < n; i++) {
+		if (strcmp(names[i].spec.ns, rights->spec->ns) != 0)
+			continue;
+		names[i].spec.owner = rights->spec->owner;
+		names[i].spec.group = rights->spec->group;
+		names[i].spec.mode = rights->spec->mode;
+		is_oldest |= i == 0;
+		r = name_update(path, &names[i]);
+	}
+	return r < 0 || !is_oldest ? r : settle(path, &names[0], rights->broker);
 }
 
 int names_rights(const struct pp_spec *spec, uid_t broker, struct failure *f)
@@ -308,12 +318,99 @@ int names_rights(const struct pp_spec *spec, uid_t broker, struct failure *f)
 		return 0; /* nothing is in it */
 	if (r >= 0)
 		r = pins_foreach(grant_event, &rights);
-	if (r >= 0)
-		r = pins_foreach_alias(grant_alias, &rights);
 	if (r < 0)
 		return fail(f, -r,
 			    "Cannot give all of the namespace '%s' its rights in the registry: "
 			    "%s; what was done of it stays, ask again.",
 			    spec->ns, strerror(-r));
 	return 0;
+}
+
+/* ── mending ────────────────────────────────────────────────────────────────────────────── */
+
+/* The names that there are records of; sorted once they are all there. */
+struct mending {
+	char (*name)[PINS_PATH_SIZE];
+	size_t n, room;
+	uid_t broker;
+};
+
+static void mending_done(struct mending *m)
+{
+	free(m->name);
+}
+
+static int add_name(struct mending *m, const char *path)
+{
+	if (m->n == m->room) {
+		size_t room = MAX(m->room * 2, (size_t)64);
+		void *more = reallocarray(m->name, room, PINS_PATH_SIZE);
+
+		if (!more)
+			return -ENOMEM;
+		m->name = more;
+		m->room = room;
+	}
+	snprintf(m->name[m->n++], PINS_PATH_SIZE, "%s", path);
+	return 0;
+}
+
+static int mend_name(const char *path, const struct name *name, struct mending *m)
+{
+	int r = pins_link(&name->spec, path);
+
+	if (r >= 0)
+		r = pins_grant_namespace(&name->spec); /* it may have been made and no more */
+	if (r == -EEXIST) {
+		log_warning("%s is something else, and no name for the rings in %s", name->path,
+			    path);
+		return 0;
+	}
+	return r < 0 ? r : add_name(m, name->path);
+}
+
+static int mend_event(const char *path, void *userdata)
+{
+	_cleanup_free_ struct name *names = NULL;
+	struct mending *m = userdata;
+	size_t n = 0;
+	int r;
+
+	r = name_list(path, &names, &n);
+	for (size_t i = 0; r >= 0 && i < n; i++)
+		r = mend_name(path, &names[i], m);
+	if (r < 0 || n == 0)
+		return r;
+	r = settle(path, &names[0], m->broker);
+	if (r < 0)
+		log_warning("not all of %s in the registry is as it should be: %s", names[0].path,
+			    strerror(-r));
+	return 0;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(a, b);
+}
+
+static int drop_nobodys(const char *path, void *userdata)
+{
+	const struct mending *m = userdata;
+
+	if (m->n && bsearch(path, m->name, m->n, PINS_PATH_SIZE, by_name))
+		return 0;
+	return pins_unlink(path);
+}
+
+int names_recover(uid_t broker)
+{
+	_cleanup_(mending_done) struct mending m = { .broker = broker };
+	int r = pins_foreach(mend_event, &m);
+
+	if (r < 0)
+		return r;
+	if (m.n)
+		qsort(m.name, m.n, PINS_PATH_SIZE, by_name);
+	r = pins_foreach_link(drop_nobodys, &m);
+	return r < 0 ? r : pins_sweep();
 }

@@ -121,8 +121,7 @@ int parts_make_catalog(struct parts *p, struct failure *f)
 
 	if (p->sources.n == 1)
 		return 0;
-	r = catalog_create(&p->sources, pp_event_origin(&p->event), &p->catalog,
-			   &p->event.catalog_size);
+	r = catalog_create(&p->sources, p->event.origin, &p->catalog, &p->event.catalog_size);
 	if (r < 0)
 		return fail(f, -r,
 			    "Cannot make the catalog of the %zu events of '%s/%s' (%s); name "
@@ -258,6 +257,7 @@ static int open_all(const char *path, struct parts *p, bool *ret_pending)
 	r = meta_read_all(p->meta, &p->event, &p->parsed, &maps, &n, ret_pending);
 	if (r < 0)
 		return r;
+	snprintf(p->name, sizeof(p->name), "%s/%s", p->event.spec.ns, p->event.spec.name);
 	r = pins_get(path, "rings");
 	if (r >= 0)
 		r = rings_open(r, maps, n, &p->rings);
@@ -302,8 +302,8 @@ static int restore_several(struct parts *p, struct failure *f)
 		return fail(f, EBADMSG, "The catalog of '%s/%s' is damaged; delete the event.",
 			    p->event.spec.ns, p->event.spec.name);
 	catalog_records(catalog, records, n);
-	return sources_restore(&p->event.spec, p->parsed, records, n, pp_event_origin(&p->event),
-			       &p->sources, f);
+	return sources_restore(&p->event.spec, p->parsed, records, n, p->event.origin, &p->sources,
+			       f);
 }
 
 /* Its format is in each ring's header. */
@@ -319,8 +319,7 @@ static int restore_one(struct parts *p, struct failure *f)
 			    p->event.spec.name, strerror(errno));
 	record.format = (const char *)h + PP_RING_FORMAT_OFFSET;
 	record.format_size = MIN(h->format_size, size - PP_RING_FORMAT_OFFSET);
-	r = sources_restore(&p->event.spec, p->parsed, &record, 1, pp_event_origin(&p->event),
-			    &p->sources, f);
+	r = sources_restore(&p->event.spec, p->parsed, &record, 1, p->event.origin, &p->sources, f);
 	munmap(h, size);
 	return r;
 }
@@ -359,7 +358,7 @@ int parts_target(struct parts *p, struct recorder_target *ret, struct failure *f
 		.n = p->rings.n,
 		.max_rate = e->spec.max_rate,
 		.wakeup_fd = p->wakeups,
-		.event_id = pp_event_origin(e),
+		.event_id = e->origin,
 	};
 	return 0;
 }

@@ -18,7 +18,8 @@
 struct parts {
 	uid_t broker;
 	struct pp_event event;
-	struct pp_parsed *parsed; /* as it is written down */
+	char name[PINS_PATH_SIZE]; /* "NAMESPACE/EVENT" of one that was opened: for messages */
+	struct pp_parsed *parsed;  /* as it is written down */
 	struct sources sources;
 	struct rings rings;
 	int catalog;  /* -EBADF: it has none */

@@ -59,7 +59,7 @@ static void fill_header(struct pp_ring_header *h, const struct pp_event *event, 
 	h->data_size = event->spec.data_size;
 	h->spill_size = event->spill_size;
 	h->cpu = cpu;
-	h->event_id = pp_event_origin(event);
+	h->event_id = event->origin;
 	h->sample_type = event->sample_type;
 	h->clockid = CLOCK_MONOTONIC;
 	h->recorder = event->recorder;

@@ -188,8 +188,12 @@ static int read_checked(int fd, struct pp_meta **ret)
 	int r;
 
 	r = read_value(fd, &m, &size);
-	if (r >= 0)
-		r = check_value(m, size);
+	if (r < 0)
+		return r;
+	/* Earlier versions of ours wrote it down only when the first name had gone. */
+	if (!m->event.origin)
+		m->event.origin = m->event.id;
+	r = check_value(m, size);
 	if (r < 0)
 		return r;
 	*ret = TAKE_PTR(m);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the three files behind pins.h share: pins.c, pins-alias.c, pins-walk.c. */
+/* What the three files behind pins.h share: pins.c, pins-names.c, pins-walk.c. */
 #pragma once
 
 #include "daemon/engine/registry/pins.h"
@@ -24,11 +24,8 @@ int pins_remove_dir(const char *path);
  * next event can have them: the rest is the reaper's. */
 void pins_drop_counters(const char *path);
 
-/* Makes the namespace's directory, if it is not there. */
-int pins_make_namespace(const char *ns, gid_t group, mode_t mode);
-
 /* Gives a directory the rights of its namespace. */
 int pins_grant_directory(const char *path, gid_t group, mode_t mode);
 
-/* Makes `link` the symlink "../path". 0; -EEXIST: there is something that is none; -errno. */
-int pins_point(const char *link, const char *path);
+/* Removes the symlinks that an earlier version had in by-id/. -errno. */
+int pins_drop_old_ids(void);

@@ -52,7 +52,7 @@ struct walk {
 	mode_t type;
 };
 
-static int walk_event(const char *dir, const char *leaf, void *userdata)
+static int walk_leaf(const char *dir, const char *leaf, void *userdata)
 {
 	const struct walk *w = userdata;
 	char path[PINS_PATH_SIZE];
@@ -64,19 +64,26 @@ static int walk_event(const char *dir, const char *leaf, void *userdata)
 
 static int walk_namespace(const char *dir _unused_, const char *leaf, void *userdata)
 {
-	return is_namespace(leaf) ? pins_each_entry(leaf, walk_event, userdata) : 0;
+	return is_namespace(leaf) ? pins_each_entry(leaf, walk_leaf, userdata) : 0;
 }
 
 int pins_foreach(int (*fn)(const char *path, void *userdata), void *userdata)
 {
 	struct walk w = { fn, userdata, S_IFDIR };
 
+	return pins_each_entry(PP_BY_ID, walk_leaf, &w);
+}
+
+int pins_foreach_link(int (*fn)(const char *path, void *userdata), void *userdata)
+{
+	struct walk w = { fn, userdata, S_IFLNK };
+
 	return pins_each_entry(".", walk_namespace, &w);
 }
 
-int pins_foreach_alias(int (*fn)(const char *path, void *userdata), void *userdata)
+int pins_foreach_old(int (*fn)(const char *path, void *userdata), void *userdata)
 {
-	struct walk w = { fn, userdata, S_IFLNK };
+	struct walk w = { fn, userdata, S_IFDIR };
 
 	return pins_each_entry(".", walk_namespace, &w);
 }
@@ -273,15 +280,16 @@ int pins_recover(void)
 	return r < 0 ? r : pins_foreach_orphans(recover_orphans, NULL);
 }
 
-static int drop_dangling(const char *dir, const char *leaf, void *userdata _unused_)
+static int drop_link(const char *path, void *userdata _unused_)
 {
-	char path[PINS_PATH_SIZE];
-	struct stat st;
+	return unlink(path) < 0 ? -errno : 0;
+}
 
-	if (pins_join(path, dir, leaf) >= 0 && stat(path, &st) < 0 &&
-	    (errno == ENOENT || errno == ELOOP))
-		unlink(path);
-	return 0;
+int pins_drop_old_ids(void)
+{
+	struct walk w = { drop_link, NULL, S_IFLNK };
+
+	return pins_each_entry(PP_BY_ID, walk_leaf, &w);
 }
 
 static int drop_empty_namespace(const char *dir _unused_, const char *leaf, void *userdata _unused_)
@@ -293,7 +301,5 @@ static int drop_empty_namespace(const char *dir _unused_, const char *leaf, void
 
 int pins_sweep(void)
 {
-	int r = pins_each_entry(PP_BY_ID, drop_dangling, NULL);
-
-	return r < 0 ? r : pins_each_entry(".", drop_empty_namespace, NULL);
+	return pins_each_entry(".", drop_empty_namespace, NULL);
 }

@@ -16,6 +16,7 @@
 #include "daemon/log.h"
 #include "proto/clock.h"
 #include "proto/macro.h"
+#include "proto/name-record.h"
 #include "proto/places.h"
 
 #define LAST_ID "+last-id"
@@ -23,6 +24,7 @@
 int pins_open(const char *registry)
 {
 	struct statfs fs;
+	int r;
 
 	if (mkdir(registry, 0755) < 0 && errno != EEXIST)
 		return -errno;
@@ -33,11 +35,14 @@ int pins_open(const char *registry)
 		return -errno;
 	if (chdir(registry) < 0)
 		return -errno;
-	/* An id leads to the names of its event, and ids count up: to go through them would list the
-	 * events of namespaces that one may not read. */
+	/* All names lead through it, and who may not list it can still count up ids: so nothing that
+	 * others see in there tells what the names are. Symlinks did, of an earlier version. */
 	if (mkdir(PP_BY_ID, 0700) < 0 && errno != EEXIST)
 		return -errno;
-	return chmod(PP_BY_ID, 0700) < 0 ? -errno : 0;
+	r = pins_drop_old_ids();
+	if (r < 0)
+		return r;
+	return chmod(PP_BY_ID, 0711) < 0 ? -errno : 0;
 }
 
 int pins_join(char ret[PINS_PATH_SIZE], const char *dir, const char *leaf)
@@ -51,11 +56,6 @@ int pins_get(const char *path, const char *leaf)
 	char pin[PINS_PATH_SIZE];
 
 	return pins_join(pin, path, leaf) < 0 ? -ENAMETOOLONG : bpf_obj_get(pin);
-}
-
-void pins_namespace(const char *path, char ret[PINS_PATH_SIZE])
-{
-	snprintf(ret, PINS_PATH_SIZE, "%.*s", (int)strcspn(path, "/"), path);
 }
 
 /* ── ids ────────────────────────────────────────────────────────────────────────────────── */
@@ -97,25 +97,9 @@ int pins_next_id(uint64_t *ret)
 	return 0;
 }
 
-static void id_path(uint64_t id, char ret[PINS_PATH_SIZE])
+void pins_event(uint64_t id, char ret[PINS_PATH_SIZE])
 {
 	snprintf(ret, PINS_PATH_SIZE, "%s/%" PRIu64, PP_BY_ID, id);
-}
-
-int pins_link_id(uint64_t id, const char *path)
-{
-	char link[PINS_PATH_SIZE];
-
-	id_path(id, link);
-	return pins_point(link, path);
-}
-
-void pins_unlink_id(uint64_t id)
-{
-	char link[PINS_PATH_SIZE];
-
-	id_path(id, link);
-	unlink(link);
 }
 
 /* ── making ─────────────────────────────────────────────────────────────────────────────── */
@@ -184,19 +168,16 @@ int pins_commit(struct pins_draft *d, const struct pp_spec *spec, uint64_t id)
 	char path[PINS_PATH_SIZE];
 	int r;
 
-	if (pins_join(path, spec->ns, spec->name) < 0)
-		return -ENAMETOOLONG;
+	pins_event(id, path);
 	r = pins_grant_directory(d->path, d->group, d->mode);
-	if (r >= 0)
-		r = pins_make_namespace(spec->ns, d->group, d->mode);
-	/* The id first: an event that is there can always be found by it. */
-	if (r >= 0)
-		r = pins_link_id(id, path);
 	if (r >= 0 && renameat2(AT_FDCWD, d->path, AT_FDCWD, path, RENAME_NOREPLACE) < 0)
 		r = -errno;
+	if (r < 0)
+		return r;
+	/* It is an event; who dies here has its name's record, of which recovery makes the link. */
+	r = pins_link(spec, path);
 	if (r < 0) {
-		pins_unlink_id(id);
-		rmdir(spec->ns); /* only if it is empty, so if it was made here */
+		rename(path, d->path);
 		return r;
 	}
 	d->path[0] = 0;
@@ -218,12 +199,12 @@ void pins_abandon(struct pins_draft *d)
 
 /* ── replacing ──────────────────────────────────────────────────────────────────────────── */
 
-static int carry_alias(const char *path, const char *leaf, void *userdata)
+static int carry_name(const char *path, const char *leaf, void *userdata)
 {
 	struct pins_draft *d = userdata;
 	_cleanup_close_ int fd = -EBADF;
 
-	if (strncmp(leaf, PINS_ALIAS, strlen(PINS_ALIAS)) != 0)
+	if (strncmp(leaf, PP_NAME_RECORD_LEAF, strlen(PP_NAME_RECORD_LEAF)) != 0)
 		return 0;
 	fd = pins_get(path, leaf);
 	return fd < 0 ? fd : pins_add(d, fd, leaf, 0, 0, 0600);
@@ -234,7 +215,7 @@ int pins_replace(struct pins_draft *d, const char *path, uint64_t orphans_id)
 	char gone[PINS_PATH_SIZE];
 	int r;
 
-	r = pins_each_entry(path, carry_alias, d);
+	r = pins_each_entry(path, carry_name, d);
 	if (r >= 0)
 		r = pins_grant_directory(d->path, d->group, d->mode);
 	if (r < 0)
@@ -253,77 +234,21 @@ int pins_replace(struct pins_draft *d, const char *path, uint64_t orphans_id)
 
 /* ── finding and removing ───────────────────────────────────────────────────────────────── */
 
-/* "NAMESPACE/EVENT", which the symlink leads to from one directory further down. */
-static int read_link(const char *link, char ret[PINS_PATH_SIZE])
-{
-	char target[PINS_PATH_SIZE];
-	ssize_t n = readlink(link, target, sizeof(target) - 1);
-
-	if (n < 0)
-		return -errno;
-	target[n] = 0;
-	if (strncmp(target, "../", 3) != 0)
-		return -ENOENT;
-	strcpy(ret, target + 3);
-	return 0;
-}
-
-int pins_find(uint64_t id, char ret[PINS_PATH_SIZE])
-{
-	char link[PINS_PATH_SIZE], path[PINS_PATH_SIZE];
-	struct stat st;
-	int r;
-
-	id_path(id, link);
-	r = read_link(link, path);
-	if (r < 0)
-		return r;
-	if (lstat(path, &st) < 0)
-		return -errno;
-	strcpy(ret, path);
-	return 0;
-}
-
-int pins_directory(const char *path, char ret[PINS_PATH_SIZE])
-{
-	char target[PINS_PATH_SIZE];
-	struct stat st;
-	int r;
-
-	snprintf(target, sizeof(target), "%s", path);
-	if (lstat(path, &st) < 0)
-		return -errno;
-	if (S_ISLNK(st.st_mode)) {
-		r = read_link(path, target);
-		if (r < 0)
-			return r;
-		if (lstat(target, &st) < 0)
-			return -errno;
-	}
-	if (!S_ISDIR(st.st_mode))
-		return -ENOENT;
-	strcpy(ret, target);
-	return 0;
-}
-
 bool pins_exists(const char *ns, const char *name)
 {
 	char path[PINS_PATH_SIZE];
 	struct stat st;
 
-	return pins_join(path, ns, name) >= 0 && lstat(path, &st) == 0;
+	return pins_join(path, ns, name) >= 0 && stat(path, &st) == 0;
 }
 
-int pins_remove(const char *path, uint64_t id, uint64_t orphans_id)
+int pins_remove(const char *path, uint64_t orphans_id)
 {
-	char gone[PINS_PATH_SIZE], ns[PINS_PATH_SIZE];
+	char gone[PINS_PATH_SIZE];
 
 	pins_orphans_path(orphans_id, gone);
 	if (renameat2(AT_FDCWD, path, AT_FDCWD, gone, RENAME_NOREPLACE) < 0)
 		return -errno;
 	pins_drop_counters(gone);
-	pins_unlink_id(id);
-	pins_namespace(path, ns);
-	rmdir(ns); /* the last event takes its namespace's directory with it */
 	return 0;
 }

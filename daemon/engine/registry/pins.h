@@ -6,10 +6,9 @@
  *
  * All paths are relative to the registry: pins_open() makes it the working directory.
  *   +new-N/            being made: N counts up, nobody looks inside
- *   NAMESPACE/EVENT/   there; arrives, is replaced and leaves by one rename
- *   NAMESPACE/EVENT    a symlink: an alias, another name for the rings there
+ *   by-id/ID/          there; arrives, is replaced and leaves by one rename
+ *   NAMESPACE/EVENT    a symlink to it: a name, of which there is a record in it (name.h)
  *   +del-ID/           being reaped; stays with `meta` alone as long as somebody has its rings
- *   by-id/ID           a convenience; made anew by pins_link_id() if it is missing
  */
 #pragma once
 
@@ -20,7 +19,6 @@
 #include "daemon/order.h"
 
 #define PINS_PATH_SIZE (2 * PP_NAME_SIZE + 64)
-#define PINS_ALIAS "alias-" /* pins that begin so stay with an event when it is replaced */
 
 /* An event that is being made. */
 struct pins_draft {
@@ -38,7 +36,7 @@ int pins_open(const char *registry);
  */
 int pins_recover(void);
 
-/* Sweeps away ids that lead nowhere and empty namespaces. -errno. */
+/* Sweeps away empty namespaces. -errno. */
 int pins_sweep(void);
 
 /* A new id: above all that were ever given in this registry. -errno. */
@@ -54,8 +52,8 @@ int pins_begin(const struct pp_spec *spec, struct pins_draft *ret);
 int pins_add(struct pins_draft *d, int fd, const char *leaf, uid_t owner, gid_t group, mode_t mode);
 
 /*
- * The one step that makes it an event: renamed into its namespace (made if it is not there).
- * -EEXIST: the name is taken. On success the draft is empty.
+ * The one step that makes it an event: renamed to by-id/ID. Then it gets the link of its name, whose
+ * record is in the draft. -EEXIST: the name is taken. On success the draft is empty.
  */
 int pins_commit(struct pins_draft *d, const struct pp_spec *spec, uint64_t id);
 
@@ -82,22 +80,16 @@ int pins_keep_cpus(const char *path, const struct pp_cpumask *cpus);
 
 /*
  * The one step of a change: the draft and the event's directory at `path` change places; then
- * what was there goes out of sight as "+del-<orphans_id>", for orphans_add() and the reaper. Its
- * aliases stay with the event. The namespace's rights are the new directory's. On success the
+ * what was there goes out of sight as "+del-<orphans_id>", for orphans_add() and the reaper. The
+ * records of names stay with the event. The namespace's rights are the new directory's. On success the
  * draft is empty. -EINVAL: a kernel before 5.16, which cannot exchange. -errno.
  */
 int pins_replace(struct pins_draft *d, const char *path, uint64_t orphans_id);
 
-/* What by-id/ID leads to: "NAMESPACE/EVENT", a directory or an alias. -ENOENT. */
-int pins_find(uint64_t id, char ret[PINS_PATH_SIZE]);
+/* "by-id/ID", the directory of the event whose rings have this id. */
+void pins_event(uint64_t id, char ret[PINS_PATH_SIZE]);
 
-/* The directory that "NAMESPACE/EVENT" is, or that it leads to as an alias. -ENOENT. */
-int pins_directory(const char *path, char ret[PINS_PATH_SIZE]);
-
-/* Makes an event findable by its id, if it is not. -errno. */
-int pins_link_id(uint64_t id, const char *path);
-void pins_unlink_id(uint64_t id);
-
+/* Whether the name is taken. */
 bool pins_exists(const char *ns, const char *name);
 
 /*
@@ -105,22 +97,17 @@ bool pins_exists(const char *ns, const char *name);
  * breakpoints are gone then; removing the rest, which may block for long, is the reaper's work.
  * -ENOENT.
  */
-int pins_remove(const char *path, uint64_t id, uint64_t orphans_id);
+int pins_remove(const char *path, uint64_t orphans_id);
 
-/* "NAMESPACE" of "NAMESPACE/EVENT". */
-void pins_namespace(const char *path, char ret[PINS_PATH_SIZE]);
+/* ── names ──────────────────────────────────────────────────────────────────────────────── */
 
-/* ── aliases ────────────────────────────────────────────────────────────────────────────── */
+/* Makes a name a symlink to the directory `path`, whatever symlink it was; its namespace is made if
+ * it is not there. -EEXIST: there is something else; -errno. */
+int pins_link(const struct pp_spec *name, const char *path);
 
-/* Makes `alias` ("NAMESPACE/EVENT") a symlink to the directory `path`, whatever symlink it was.
- * -EEXIST: there is a directory; -errno. */
-int pins_alias(const char *alias, const char *path, const struct pp_spec *rights);
-
-/* Removes a symlink, and its namespace with the last one. What is no symlink stays. -errno. */
-int pins_unalias(const char *alias);
-
-/* The directory `path` and the symlink `alias` change places. -errno. */
-int pins_move(const char *path, const char *alias);
+/* Removes the symlink "NAMESPACE/EVENT", and its namespace with the last one. What is no symlink
+ * stays. -errno. */
+int pins_unlink(const char *name);
 
 /* Gives files and directory of an event the rights of a namespace: info and stat are `broker`'s. */
 int pins_grant(const char *path, uid_t broker, const struct pp_spec *rights);
@@ -133,8 +120,8 @@ int pins_grant_namespace(const struct pp_spec *rights);
 /* Runs fn for the directory of each event, until it returns < 0; returns that, or 0. */
 int pins_foreach(int (*fn)(const char *path, void *userdata), void *userdata);
 
-/* The same for each alias. */
-int pins_foreach_alias(int (*fn)(const char *path, void *userdata), void *userdata);
+/* The same for each symlink in a namespace. */
+int pins_foreach_link(int (*fn)(const char *path, void *userdata), void *userdata);
 
 /* The same for each pin ("meta", …) in a directory. */
 int pins_foreach_leaf(const char *path,
@@ -156,3 +143,11 @@ int pins_forget(uint64_t id);
  * tracepoint's link: an RCU grace period). A directory without `meta` goes, too.
  */
 int pins_reap(void (*first)(const char *path));
+
+/* ── of the versions before, where an event's directory had the place of its first name ──── */
+
+/* Runs fn for each directory in a namespace, as above. */
+int pins_foreach_old(int (*fn)(const char *path, void *userdata), void *userdata);
+
+/* The directory "NAMESPACE/EVENT" becomes by-id/ID, and its name a link to that. -errno. */
+int pins_move(const char *name, uint64_t id);

@@ -152,7 +152,7 @@ int tree_create(const struct pp_event *event, uid_t broker, int meta_fd, int rin
 		.missed_unknown = event->missed_unknown == PP_MISSED_UNKNOWN,
 		.missed_at_least = event->missed_unknown == PP_MISSED_AT_LEAST,
 		.set = event->set,
-		.id = pp_event_origin(event),
+		.id = event->origin,
 	};
 	_cleanup_close_ int rodata = -EBADF, distances = -EBADF;
 	int r, tasks;

@@ -155,7 +155,7 @@ static int count_event(const char *path, void *userdata _unused_)
 
 	if (r == -ENOMEM || r == -EMFILE || r == -ENFILE)
 		return r;
-	return r < 0 ? 0 : add_event(&event, parsed); /* event_foreach() complains of those */
+	return r < 0 ? 0 : add_event(&event, parsed); /* names_foreach() complains of those */
 }
 
 static void forget(void)
@@ -184,7 +184,7 @@ void crowd_add(const struct pp_event *event)
 {
 	char path[PINS_PATH_SIZE];
 
-	snprintf(path, sizeof(path), "%s/%s", event->spec.ns, event->spec.name);
+	pins_event(event->origin, path);
 	if (counted && count_event(path, NULL) < 0)
 		counted = false;
 }

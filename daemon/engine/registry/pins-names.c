@@ -1,11 +1,32 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Names beside the first one, and rights: the links and modes of the registry. See pins.h. */
+/* Names and rights: the links and modes of the registry. See pins.h. */
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "daemon/engine/registry/pins-internal.h"
 #include "proto/macro.h"
+
+/* ── directories ────────────────────────────────────────────────────────────────────────── */
+
+/*
+ * The namespace's r lets its directories be listed; everyone may pass through, since the
+ * broker must and has no rights of its own: what is inside is guarded by its own modes.
+ */
+int pins_grant_directory(const char *path, gid_t group, mode_t mode)
+{
+	mode = 0711 | (mode & 040) | (mode & 004);
+	if (chmod(path, mode) < 0 || chown(path, 0, group) < 0)
+		return -errno;
+	return 0;
+}
+
+static int make_namespace(const char *ns, gid_t group, mode_t mode)
+{
+	if (mkdir(ns, 0700) < 0)
+		return errno == EEXIST ? 0 : -errno;
+	return pins_grant_directory(ns, group, mode);
+}
 
 /* ── symlinks ───────────────────────────────────────────────────────────────────────────── */
 
@@ -27,7 +48,8 @@ static bool points_to(const char *link, const char *target)
 	return !strcmp(is, target);
 }
 
-int pins_point(const char *link, const char *path)
+/* Makes `link` the symlink "../path". 0; -EEXIST: there is something that is none; -errno. */
+static int point(const char *link, const char *path)
 {
 	char target[PINS_PATH_SIZE];
 
@@ -44,61 +66,53 @@ int pins_point(const char *link, const char *path)
 	return 0;
 }
 
-int pins_alias(const char *alias, const char *path, const struct pp_spec *rights)
+int pins_link(const struct pp_spec *name, const char *path)
 {
-	int r = pins_make_namespace(rights->ns, rights->group, rights->mode);
+	char link[PINS_PATH_SIZE];
+	int r;
 
+	if (pins_join(link, name->ns, name->name) < 0)
+		return -ENAMETOOLONG;
+	r = make_namespace(name->ns, name->group, name->mode);
 	if (r >= 0)
-		r = pins_point(alias, path);
+		r = point(link, path);
 	if (r < 0)
-		rmdir(rights->ns); /* only if it is empty, so if it was made here */
+		rmdir(name->ns); /* only if it is empty, so if it was made here */
 	return r;
 }
 
-int pins_unalias(const char *alias)
+int pins_unlink(const char *name)
 {
 	char ns[PINS_PATH_SIZE];
 
-	if (is_symlink(alias) && unlink(alias) < 0)
+	if (is_symlink(name) && unlink(name) < 0)
 		return -errno;
-	pins_namespace(alias, ns);
-	rmdir(ns);
+	snprintf(ns, sizeof(ns), "%.*s", (int)strcspn(name, "/"), name);
+	rmdir(ns); /* the last name takes its namespace's directory with it */
 	return 0;
 }
 
-int pins_move(const char *path, const char *alias)
+int pins_move(const char *name, uint64_t id)
 {
-	if (renameat2(AT_FDCWD, path, AT_FDCWD, alias, RENAME_EXCHANGE) == 0)
+	char path[PINS_PATH_SIZE];
+	int r;
+
+	/* It leads to itself until it has the name's place, and to the event from then on. */
+	pins_event(id, path);
+	r = point(path, path);
+	if (r < 0)
+		return r;
+	if (renameat2(AT_FDCWD, name, AT_FDCWD, path, RENAME_EXCHANGE) == 0)
 		return 0;
 	if (errno != EINVAL)
 		return -errno;
-	/* Before 5.16 bpffs cannot exchange. If this ends halfway, the alias' record is still
-	 * beside the pins, from which recovery makes the symlink again. */
-	if (unlink(alias) < 0 || renameat2(AT_FDCWD, path, AT_FDCWD, alias, RENAME_NOREPLACE) < 0)
+	/* Before 5.16 bpffs cannot exchange. Recovery makes the link of the name's record. */
+	if (unlink(path) < 0 || renameat2(AT_FDCWD, name, AT_FDCWD, path, RENAME_NOREPLACE) < 0)
 		return -errno;
 	return 0;
 }
 
 /* ── rights ─────────────────────────────────────────────────────────────────────────────── */
-
-/*
- * The namespace's r lets its directories be listed; everyone may pass through, since the
- * broker must and has no rights of its own: what is inside is guarded by its own modes.
- */
-int pins_grant_directory(const char *path, gid_t group, mode_t mode)
-{
-	mode = 0711 | (mode & 040) | (mode & 004);
-	if (chmod(path, mode) < 0 || chown(path, 0, group) < 0)
-		return -errno;
-	return 0;
-}
-
-int pins_make_namespace(const char *ns, gid_t group, mode_t mode)
-{
-	if (mkdir(ns, 0700) < 0)
-		return errno == EEXIST ? 0 : -errno;
-	return pins_grant_directory(ns, group, mode);
-}
 
 int pins_grant_namespace(const struct pp_spec *rights)
 {
