@@ -177,6 +177,9 @@ command_of() {
 		command=(bash -c "make --no-print-directory BUILD='$BUILD' deb &&
 			make --no-print-directory BUILD='$BUILD' DEB_REVISION=2 deb")
 		;;
+	build/packages-before)
+		command=(bash tests/vm/before.sh "$BUILD")
+		;;
 	unit/* | asan/unit/*)
 		command=("${SUDO[@]}" bash tests/one-at-a-time.sh "$file"
 			env BUILD="$build" TEST_LENGTH="$TEST_LENGTH"
@@ -217,6 +220,7 @@ needs_of() {
 	asan/integration/*) echo build/asan-unit build/asan ;;
 	fuzz/*) echo build/fuzzers ;;
 	vm/*-newest) echo build/packages build/guest build/guest-newest ;;
+	vm/test-upgrade-*) echo build/packages build/packages-before build/guest ;;
 	build/guest-newest) echo build/guest ;;
 	vm/*) echo build/packages build/guest ;;
 	esac
