@@ -322,6 +322,13 @@ DEB_REVISION ?= 1
 deb: ## Debian packages, into build/deb
 	@packaging/build-deb.sh $(BUILD) $(VERSION) $(DEB_REVISION)
 
+# tests/check-tidy.sh names the files; .clang-tidy the checks.
+$(BUILD)/compile_flags.txt: Makefile
+	@mkdir -p $(@D)
+	printf '%s\n' -std=gnu17 $(CPPFLAGS) -I$(CURDIR) -I$(abspath $(BUILD)/gen) -I$(abspath $(PAGE)) \
+		-DPAGE_DIR='"$(abspath $(PAGE))"' \
+		$(call pkg-cflags,libsystemd inih libtraceevent libdw libbpf check) >$@
+
 format: ## clang-format over all C
 	git ls-files '*.c' '*.h' | xargs clang-format -i
 

@@ -23,7 +23,7 @@ declare -A group=(
 	[package]="debhelper dpkg-dev lintian"
 	[test]="check jq strace bpftrace shellcheck util-linux systemtap-sdt-dev
 		libclang-rt-dev|libclang-rt-14-dev|libclang-common-14-dev linux-perf|linux-tools-generic
-		clang-format groff-base mandoc bash-completion zsh chromium protobuf-compiler"
+		clang-format clang-tidy groff-base mandoc bash-completion zsh chromium protobuf-compiler"
 	[guest]="qemu-system-x86 qemu-utils mmdebstrap e2fsprogs cpio kmod dpkg-dev xz-utils"
 )
 # The guest's packages are for amd64; elsewhere its tests are skipped.

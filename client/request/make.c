@@ -28,8 +28,8 @@ static int fill(char *field, size_t size, const char *what, const char *text)
 				   "the %s \"%.40s…\" is too long: it has %zu bytes, %zu "
 				   "are allowed",
 				   what, text, n, size - 1);
-	if (n)
-		memcpy(field, text, n);
+	if (text)
+		memcpy(field, text, n + 1);
 	return 0;
 }
 #define FILL(field, what, text) fill(field, sizeof(field), what, text)

@@ -29,8 +29,8 @@ struct perfpersist_snapshot {
 	struct snapshot_ring *rings;
 };
 
-/* Copies a ring into *to, whose header, catalog, data (for data and spill) and touched are set. */
-void snapshot_ring_take(struct snapshot_ring *to, const struct client_ring *ring);
+/* Copies a ring into *rin, whose header, catalog, data (for data and spill) and touched are set. */
+void snapshot_ring_take(struct snapshot_ring *rin, const struct client_ring *ring);
 
 /*
  * The whole record that begins `distance` bytes above the ring's head. Returns 1 with

@@ -11,8 +11,8 @@
 
 struct map_node;
 
-struct map_node *maps_ref(struct map_node *maps);
-void maps_unref(struct map_node *maps);
+struct map_node *maps_ref(struct map_node *n);
+void maps_unref(struct map_node *n);
 
 /* Maps it, over what was there, as mmap(2) does. -ENOMEM: *maps is empty then. */
 int maps_insert(struct map_node **maps, const struct map *map);
@@ -21,4 +21,4 @@ int maps_insert(struct map_node **maps, const struct map *map);
 int maps_remove(struct map_node **maps, uint64_t start, uint64_t end);
 
 /* NULL: nothing. Valid until the next change of any. */
-const struct map *maps_find(const struct map_node *maps, uint64_t address);
+const struct map *maps_find(const struct map_node *n, uint64_t address);

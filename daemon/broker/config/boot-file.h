@@ -17,8 +17,8 @@ struct boot_file {
 };
 
 /* 0; a negative errno value with a sentence. -EINVAL: a file cannot say what is in the request. */
-int boot_file_write(const struct boot_file *f, char *sentence, size_t size);
+int boot_file_write(const struct boot_file *b, char *sentence, size_t size);
 
 /* One that is not there is no failure. 0; a negative errno value with a sentence. */
-int boot_file_remove(const char *folder, const char *ns, const char *name, char *sentence,
+int boot_file_remove(const char *path, const char *ns, const char *event, char *sentence,
 		     size_t size);

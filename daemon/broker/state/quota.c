@@ -203,7 +203,7 @@ static int check_all(struct quota *q, enum quota_kind kind, uint32_t uid, const 
 
 int quota_take(struct quota *q, enum quota_kind kind, uint32_t uid, const char *ns, uint64_t amount)
 {
-	struct quota_account *user, *namespace = NULL;
+	struct quota_account *user, *in_ns = NULL;
 	int r;
 
 	if (amount == 0)
@@ -211,14 +211,14 @@ int quota_take(struct quota *q, enum quota_kind kind, uint32_t uid, const char *
 	r = have(&q->users, uid, NULL, &user);
 	if (r < 0)
 		return r;
-	r = ns ? have(&q->namespaces, 0, ns, &namespace) : 0;
+	r = ns ? have(&q->namespaces, 0, ns, &in_ns) : 0;
 	if (r < 0) {
 		drop_if_empty(&q->users, user);
 		return r;
 	}
 	user->used[kind] += amount;
-	if (namespace)
-	namespace->used[kind] += amount;
+	if (in_ns)
+		in_ns->used[kind] += amount;
 	q->sum.used[kind] += amount;
 	return 0;
 }

@@ -243,19 +243,20 @@ static int take_place(struct spec_parser *p, struct spec_elf *f, const struct no
 		      uint64_t base, struct spec_usdt *ret)
 {
 	uint64_t moved = base && n->base ? base - n->base : 0;
+	uint64_t address = n->address + moved, semaphore = n->semaphore + moved;
 	struct spec_usdt u = { 0 };
 
-	if (spec_elf_offset(f, n->address + moved, true, &u.offset) < 0)
+	if (spec_elf_offset(f, address, true, &u.offset) < 0)
 		return spec_refuse(
 			p, -EINVAL,
 			"the probe of '%s' is at 0x%llx, where %s has no code: its notes "
 			"are damaged",
-			p->quote, (unsigned long long)(n->address + moved), f->path);
-	if (n->semaphore && spec_elf_offset(f, n->semaphore + moved, false, &u.semaphore) < 0)
+			p->quote, (unsigned long long)address, f->path);
+	if (n->semaphore && spec_elf_offset(f, semaphore, false, &u.semaphore) < 0)
 		return spec_refuse(p, -EINVAL,
 				   "the probe of '%s' counts its users at 0x%llx, where %s has no "
 				   "data: its notes are damaged",
-				   p->quote, (unsigned long long)(n->semaphore + moved), f->path);
+				   p->quote, (unsigned long long)semaphore, f->path);
 	snprintf(u.args, sizeof(u.args), "%.*s", (int)sizeof(u.args) - 1, n->args);
 	*ret = u;
 	return 0;
