@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # `make install DESTDIR=` puts every file into its place and nothing elsewhere. The installed files
-# work from there: the program of docs/program.md, built by its commands against the installed
+# work from there: the first program of docs/program.md, built by its commands against the installed
 # header, library and .pc file; the daemon, which finds its engine; and the units.
 . "$(dirname "$0")/../lib.sh"
 
@@ -120,9 +120,9 @@ sed -E "s/^#(\[|[A-Z][A-Za-z]+=)/\1/; s/=(perfpersist)$/=$DAEMON_UID/" "$DEST/et
 expect_ok "$DEST/usr/sbin/perfpersistd" --check-config --config "$CONF"
 echo "  $(grep -cE '^[A-Z][A-Za-z]+=' "$CONF") keys, all known to the daemon"
 
-echo "the program of docs/program.md, by its commands"
+echo "the first program of docs/program.md, by its commands"
 # shellcheck disable=SC2016
-sed -n '/^```c$/,/^```$/p' "$ROOT/docs/program.md" | sed '/^```/d' >"$SCRATCH/newest.c"
+sed -n '/^```c$/,/^```$/{/^```$/q; /^```/!p}' "$ROOT/docs/program.md" >"$SCRATCH/newest.c"
 compile=$(grep -m1 -E '^    cc .*newest\.c' "$ROOT/docs/program.md" | sed 's/^ *//')
 [ -n "$compile" ] || fail "docs/program.md does not say how to compile"
 export PKG_CONFIG_SYSROOT_DIR=$DEST PKG_CONFIG_PATH=$DEST$libdir/pkgconfig PKG_CONFIG_ALLOW_SYSTEM_CFLAGS=1 \
