@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Owns the reading and writing of lists of CPUs. */
+/* Reads and writes lists of CPUs. */
 #include "client/cpus.h"
 
 #include <stdlib.h>

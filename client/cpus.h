@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Sets of CPUs, their lists as text ("0-3,8"), and those that sysfs has. */
+/* Sets of CPUs, their lists as text ("0-3,8"), and sysfs's sets. */
 #pragma once
 
 #include <stdbool.h>
@@ -20,10 +20,10 @@ static inline bool client_cpus_have(const struct client_cpus *c, unsigned cpu)
 /* An empty list is an empty set. 0 or -EINVAL. */
 int client_cpus_parse(const char *text, struct client_cpus *ret);
 
-/* What does not fit is left out in whole ranges. */
+/* Ranges that do not fit are left out entirely. */
 void client_cpus_format(const struct client_cpus *c, char *buf, size_t size);
 
-/* Takes those of b out of a. */
+/* Removes the CPUs of b from a. */
 void client_cpus_remove(struct client_cpus *a, const struct client_cpus *b);
 
 /* /sys/devices/system/cpu/WHICH: online, present. 0 or -errno. */

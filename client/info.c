@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Owns the forms in which an event's description comes in and goes out. Pure. */
+/* Converts an event's description between its forms. Pure. */
 #include "client/info.h"
 
 #include <linux/perf_event.h>
@@ -65,7 +65,7 @@ int client_info_export(const struct perfpersist_info *info, struct perfpersist_i
 	return 0;
 }
 
-/* Both fields are of the same size, and the codec has proved the NUL. */
+/* Both fields have the same size, and the codec has checked the NUL. */
 #define COPY_FIELD(to, from)                                                      \
 	do {                                                                      \
 		_Static_assert(sizeof(to) == sizeof(from), "fields of one size"); \
@@ -97,7 +97,7 @@ void client_info_from_message(const struct pp_msg_event *m, struct perfpersist_i
 		.bytes = m->bytes,
 		.missed = m->missed,
 		.limited = m->limited,
-		/* what a newer daemon may say is unknown to us */
+		/* a newer daemon's other values are unknown to us */
 		.missed_unknown = m->missed_unknown && m->missed_unknown != PP_MISSED_AT_LEAST,
 		.missed_at_least = m->missed_unknown == PP_MISSED_AT_LEAST,
 		.lacking_error = m->lacking_error > 0 ? -m->lacking_error : 0,

@@ -2,14 +2,14 @@
 /*
  * libperfpersist: persistent perf events by name.
  *
- * A persistent event records on its own, from its creation to its deletion, into one ring
- * buffer per CPU that any number of processes with the right may map, read-only, at any
- * time. This library lists, creates and deletes such events, opens them, and reads what
- * they recorded.
+ * A persistent event records from its creation to its deletion into one ring buffer per CPU.
+ * Any number of processes with the right may map these read-only at any time. This library
+ * creates, lists, changes and deletes such events, opens them, and reads what they recorded
+ * without disturbing the recorders.
  *
  * Conventions
- *   - Functions return 0 or a positive documented outcome, or a negative errno value.
- *   - `ret_…` arguments are written only on success, and are then the caller's to free.
+ *   - Functions return 0, a positive documented outcome, or a negative errno value.
+ *   - `ret_…` arguments are written only on success; the caller then frees them.
  *   - An object belongs to one thread at a time; different objects are independent.
  *   - Option and info structs begin with their size (`sz`), set by the caller with
  *     `.sz = sizeof(struct …)`, so that later versions can append fields. -EINVAL if too small.
@@ -17,17 +17,17 @@
  *   - Every descriptor is CLOEXEC. Nothing here installs signal handlers.
  *   - Since: version 0.1, unless a declaration says otherwise.
  *
- * Errors that any call which talks to the daemon may return
+ * Any call that talks to the daemon may return
  *   -ECONNREFUSED  the daemon is not running
- *   -ECONNRESET    the daemon went away during the call; the request may have been carried out
+ *   -ECONNRESET    the daemon went away during the call; the request may have succeeded
  *   -EACCES        the namespace does not give the caller that right
  *   -ENOENT        no event (or namespace) of that name or id
- *   -EBADMSG       what arrived is not the protocol
+ *   -EBADMSG       a packet violates the protocol
  *   -EPROTONOSUPPORT  the daemon speaks another version
- *   -EDQUOT        the daemon has as many connections as it may
- *   -EAGAIN        its engine is away, or it is short of descriptors: ask again
+ *   -EDQUOT        the daemon's limit of connections is reached
+ *   -EAGAIN        the daemon's engine is away, or it is short of descriptors: try again
  *   -EBUSY         the event is being created, or deleted, just now
- * perfpersist_error() holds one sentence about the last failure on a connection.
+ * perfpersist_error() returns an error message about the last failure on a connection.
  */
 #ifndef PERFPERSIST_H
 #define PERFPERSIST_H
@@ -57,17 +57,22 @@ struct perfpersist_options {
 			      of a save: that one of the instance. NULL: no */
 };
 
-/* Connects. opts may be NULL. -ECONNREFUSED, -EACCES (direct: not root), -ENOENT (direct: there
- * is no registry; saved: there is no save), -EINVAL (no name of an instance, the path is too long,
- * or direct and saved at once), -ENOMEM. */
+/*
+ * Connects. opts may be NULL. -ECONNREFUSED, -EACCES (direct: not root), -ENOENT (direct: no
+ * registry; saved: no save), -EINVAL (not a valid instance name, the path is too long, or direct
+ * and saved at once), -ENOMEM.
+ */
 int perfpersist_connect(const struct perfpersist_options *opts, struct perfpersist **ret);
 
-/* Ends the connection and frees it; requests under way end with -ECANCELED. NULL is fine. */
+/* Ends the connection and frees it; pending requests end with -ECANCELED. NULL is fine. */
 void perfpersist_free(struct perfpersist *p);
 
-/* One sentence on the last failed call: what, on what, why, what to do. Valid until the next
- * call on p. Never NULL. With p NULL: on this thread's last failed call without a connection
- * (perfpersist_connect, perfpersist_open_fds and all about opened events). */
+/*
+ * An error message about the last failed call: what was tried, on what, why it failed and what can
+ * be done. Valid until the next call on p. Never NULL. With p NULL: about this thread's last failed
+ * call without a connection (perfpersist_connect, perfpersist_open_fds and all functions on opened
+ * events).
+ */
 const char *perfpersist_error(struct perfpersist *p);
 
 /* ── Events ─────────────────────────────────────────────────────────────────────────────── */
@@ -90,13 +95,13 @@ enum perfpersist_state {
 #define PERFPERSIST_FREQ (1U << 0)	 /* period is a frequency in Hz */
 #define PERFPERSIST_CALLCHAIN (1U << 1)	 /* with kernel and user call chains */
 #define PERFPERSIST_ALL_CPUS (1U << 2)	 /* info only: no CPUs were named */
-#define PERFPERSIST_GENERIC (1U << 3)	 /* tracepoints: generic, though a tp_btf one is there */
-#define PERFPERSIST_WAKEUP (1U << 4)	 /* wakes readers on each record: perfpersist_wakeup() */
+#define PERFPERSIST_GENERIC (1U << 3)	 /* tracepoints: use the generic recorder */
+#define PERFPERSIST_WAKEUP (1U << 4)	 /* readers may ask for wakeups: perfpersist_wakeup() */
 #define PERFPERSIST_CONFIGURED (1U << 5) /* info only: the configuration made it */
 #define PERFPERSIST_SHARE (1U << 6)	 /* create: a second name for an equal event, if one runs */
 #define PERFPERSIST_NO_SHARE (1U << 7)	 /* create: not even if the daemon's default is to share */
-#define PERFPERSIST_BOOT (1U << 8)   /* create: write it down, so that it is there after a reboot */
-#define PERFPERSIST_COPIES (1U << 9) /* info only: who asks gets copies of the rings */
+#define PERFPERSIST_BOOT (1U << 8)	 /* create: write a file, to exist after a reboot */
+#define PERFPERSIST_COPIES (1U << 9)	 /* info only: the caller gets copies of the rings */
 
 /* An event, as lists show it. Holds no resources. */
 struct perfpersist_info {
@@ -116,27 +121,27 @@ struct perfpersist_info {
 	uint64_t memory;      /* bytes of all rings, with what they need beside the records */
 	uint64_t sample_type; /* PERF_SAMPLE_*; several sources: PERF_SAMPLE_IDENTIFIER alone */
 	uint64_t period;      /* sampling events: period or frequency (flags); else 0 */
-	uint64_t max_rate;    /* records a second and CPU that are let through; 0: all */
+	uint64_t max_rate;    /* limit of records a second and CPU; 0: no limit */
 	uint32_t flags;	      /* PERFPERSIST_* */
 	uint32_t owner, group, mode; /* of the namespace */
 	uint32_t creator;	     /* uid that is charged for it */
 	uint64_t created;	     /* CLOCK_REALTIME, ns */
 	char cpus[1024];	     /* CPUs that have a ring, as a list: "0-3,8" */
-	char away[1024];	     /* those of them that are offline; what they recorded is there,
-				      * and they record again when they come back */
+	char away[1024];	     /* those of them that are offline; their records remain, and
+				      * they record again when they are online again */
 	char lacking[1024];	     /* CPUs that are online and wanted and have no ring yet */
-	int lacking_error; /* why, as a negative errno value: -EDQUOT: a limit; else what the
-				  * daemon met when it tried; 0: they are about to have one */
+	int lacking_error; /* why, as a negative errno value: -EDQUOT: a limit; else the error of
+			    * the daemon's last try; 0: they are about to have one */
 	/* since it was created, on all CPUs (of descriptors and saves: since
 	 * these rings were made) */
 	uint64_t records, bytes;
 	uint64_t missed;      /* on all CPUs */
-	uint64_t limited;     /* kept out by max_rate, on all CPUs */
+	uint64_t limited;     /* dropped by max_rate, on all CPUs */
 	bool missed_unknown;  /* this kernel cannot tell; missed is then a lower bound */
-	bool missed_at_least; /* missed is a lower bound: perf itself hides some events from
-				  * whoever records their tracepoint */
+	bool missed_at_least; /* missed is a lower bound: perf itself hides some events from users
+			       * who record their tracepoint */
 	uint64_t saved;	      /* read from a save: when that was made, CLOCK_REALTIME, ns; else 0 */
-	uint64_t saved_mono;  /* the same moment by CLOCK_MONOTONIC of that boot */
+	uint64_t saved_mono;  /* the same time by CLOCK_MONOTONIC of that boot */
 };
 
 /* Events with a filter of their own. */
@@ -170,36 +175,35 @@ struct perfpersist_daemon_info {
 	char instance[64];
 };
 
-/* Is the daemon there? Direct: -EOPNOTSUPP. */
+/* Asks whether the daemon runs, and which one it is. Direct: -EOPNOTSUPP. */
 int perfpersist_ping(struct perfpersist *p, struct perfpersist_daemon_info *ret);
 
 /*
  * Creates an event; when it returns 0, the event records. ret (with its sz set) may be NULL.
- * -EINVAL (name, text, filter, size or list is wrong), -EEXIST, -EACCES (also: who asks may not
+ * -EINVAL (name, text, filter, size or list is wrong), -EEXIST, -EACCES (also: the caller may not
  * have probes), -ENOENT (this kernel has no such tracepoint, this machine no such PMU, file or
  * cgroup), -ENODEV (a CPU is offline, or there is no tracefs), -EOPNOTSUPP (this kernel or machine
  * cannot record it), -E2BIG (the kernel's 64 programs of a tracepoint are used up), -ENOSPC,
- * -EDQUOT (a limit), -ENOMEM; others are the kernel's.
+ * -EDQUOT (a limit), -ENOMEM; other errors are the kernel's.
  */
 int perfpersist_create(struct perfpersist *p, const char *ns, const char *name,
 		       const struct perfpersist_create_options *opts, struct perfpersist_info *ret);
 
-/* Deletes it; who has opened it keeps what it recorded. ret (what it was) may be NULL. */
+/* Deletes an event; a process that has it open keeps its records. ret, which receives the deleted
+ * event, may be NULL. */
 int perfpersist_delete(struct perfpersist *p, const char *ns, const char *name,
 		       struct perfpersist_info *ret);
 int perfpersist_delete_by_id(struct perfpersist *p, uint64_t id, struct perfpersist_info *ret);
 
-/*
- * All events that the caller may read, by id; of one namespace, or of all if ns is NULL.
- * *ret is one array for free(3).
- */
+/* Lists all events that the caller may read, ordered by id, of one namespace, or of all if ns is
+ * NULL. *ret is one array for free(3). */
 int perfpersist_list(struct perfpersist *p, const char *ns, struct perfpersist_info **ret,
 		     size_t *ret_n);
 
 int perfpersist_show(struct perfpersist *p, const char *ns, const char *name,
 		     struct perfpersist_info *ret);
 
-/* What to change; the others stay as they are. */
+/* Bits of `what`: the settings to change; all others stay. */
 #define PERFPERSIST_CHANGE_FILTER (1U << 0)
 #define PERFPERSIST_CHANGE_BUFFER (1U << 1)
 #define PERFPERSIST_CHANGE_MAX_RATE (1U << 2)
@@ -213,23 +217,29 @@ struct perfpersist_change_options {
 };
 
 /*
- * Changes an event that goes on recording: each record goes by the old or by the new, and none
- * is lost or doubled. A new buffer is a new set of rings: who has the old ones open keeps them
- * as they were (perfpersist_event_state() tells). ret may be NULL. -EINVAL, -ENOENT (also of a
- * filter's cgroup), -EMLINK (the event has several names, which would all change), -EOPNOTSUPP
- * (before Linux 5.16), -EDQUOT, -ENOMEM.
+ * Changes an event while it records: each record goes by the old or by the new settings, and none
+ * is lost or duplicated. A new buffer is a new set of rings: a process that has the old rings open
+ * keeps them, and perfpersist_event_state() reports the change. ret may be NULL. -EINVAL, -ENOENT
+ * (also for a filter's cgroup), -EMLINK (the event has several names, which would all change),
+ * -EOPNOTSUPP (before Linux 5.16), -EDQUOT, -ENOMEM.
  */
 int perfpersist_change(struct perfpersist *p, const char *ns, const char *name,
 		       const struct perfpersist_change_options *opts, struct perfpersist_info *ret);
 
-/* Pauses or resumes an event, under all names it has, or, if name is NULL, all of a namespace; if
- * some of these fail, so does the call, and the others are done. *ret_n (may be NULL): how many
- * were not so before. -EMLINK: it is a second name, and the first one's owner has the say. */
+/*
+ * Pauses or resumes an event under all its names, or, if name is NULL, all events of a namespace.
+ * If some of these fail, the call fails, and the others are still paused or resumed. *ret_n (may be
+ * NULL): the number of events whose state changed. -EMLINK: a second name; only the first name's
+ * owner may pause the event.
+ */
 int perfpersist_pause(struct perfpersist *p, const char *ns, const char *name, bool pause,
 		      size_t *ret_n);
 
-/* Reads the daemon's configuration again and applies what differs; root only (-EACCES). 0 also if
- * some of it failed: *ret (may be NULL) tells how much, and the daemon's log all of it. */
+/*
+ * Makes the daemon read its configuration again and apply the differences; only for root (-EACCES).
+ * Returns 0 even if some of that failed: *ret (may be NULL) says how much, and the daemon's log has
+ * every failure.
+ */
 struct perfpersist_reload_result {
 	size_t sz;
 	uint32_t created, changed, deleted, failed;
@@ -239,15 +249,15 @@ int perfpersist_reload(struct perfpersist *p, struct perfpersist_reload_result *
 
 /* ── CPUs ─────────────────────────────────────────────────────────────────────────────────── */
 
-/* A CPU that is offline: one that is there, or on which an event has recorded. */
+/* A CPU that is offline, of those that exist or on which an event has recorded. */
 struct perfpersist_cpu_away {
 	size_t sz;
 	uint32_t cpu;
-	uint64_t since; /* CLOCK_REALTIME, ns: when it went, or when that was first seen; 0: not
-			   known */
+	uint64_t since; /* CLOCK_REALTIME, ns: when it went offline, or when that was first seen;
+			 * 0: unknown */
 };
 
-/* All of them, by number; also with `direct`. *ret is one array for free(3), *ret_n may be 0.
+/* Lists all of them by number; also with `direct`. *ret is one array for free(3), *ret_n may be 0.
  * -EOPNOTSUPP: the daemon is older than this library. */
 int perfpersist_cpus_away(struct perfpersist *p, struct perfpersist_cpu_away **ret, size_t *ret_n);
 
@@ -259,7 +269,7 @@ enum perfpersist_limit_scope {
 	PERFPERSIST_LIMIT_USER = 3,
 };
 
-/* What is used and how much may be, in bytes or numbers; UINT64_MAX: no limit. */
+/* Usage and limits, in bytes or numbers; UINT64_MAX: no limit. */
 struct perfpersist_limit {
 	size_t sz;
 	uint32_t scope;		     /* enum perfpersist_limit_scope */
@@ -271,19 +281,19 @@ struct perfpersist_limit {
 	uint64_t connections, max_connections;
 	uint64_t requests, max_requests;
 	uint64_t copies, max_copies;	 /* bytes of copies of rings */
-	uint64_t programs, max_programs; /* that record: one for each source of an event */
+	uint64_t programs, max_programs; /* one for each source of an event */
 	uint64_t max_on_tracepoint;	 /* programs on one tracepoint: of a user, or of all */
 	uint64_t sample_rate, max_sample_rate; /* samples a second and CPU */
 };
 
-/* All, those of the namespaces the caller may read, and the caller's own (root: everybody's).
+/* Lists the total, the namespaces that the caller may read, and the caller's own (root: all users).
  * *ret is one array for free(3). */
 int perfpersist_limits(struct perfpersist *p, struct perfpersist_limit **ret, size_t *ret_n);
 
-/* ── Being told ─────────────────────────────────────────────────────────────────────────── */
+/* ── Notifications ─────────────────────────────────────────────────────────────────────────── */
 
 enum perfpersist_notice_kind {
-	PERFPERSIST_NOTICE_STARTED = 1, /* the first one: from here on nothing is left out */
+	PERFPERSIST_NOTICE_STARTED = 1, /* the first one: from here on no notice is missing */
 	PERFPERSIST_NOTICE_CREATED = 2,
 	PERFPERSIST_NOTICE_CHANGED = 3, /* filter, rate, buffer, or it records on more CPUs */
 	PERFPERSIST_NOTICE_PAUSED = 4,
@@ -291,7 +301,7 @@ enum perfpersist_notice_kind {
 	PERFPERSIST_NOTICE_DELETED = 6,
 	PERFPERSIST_NOTICE_CPU_ONLINE = 7,
 	PERFPERSIST_NOTICE_CPU_OFFLINE = 8,
-	PERFPERSIST_NOTICE_LOST = 9, /* so many came faster than they were read: list anew */
+	PERFPERSIST_NOTICE_LOST = 9, /* so many came faster than they were read: list again */
 };
 
 struct perfpersist_notice {
@@ -305,26 +315,28 @@ typedef void (*perfpersist_watch_callback)(struct perfpersist *p,
 					   const struct perfpersist_notice *notice, void *userdata);
 
 /*
- * From now on tells of what happens to the events of a namespace, or of all that the caller may
- * read (ns NULL): the callback runs within perfpersist_dispatch() and other calls on p, the first
- * time (STARTED) within this one, until p is freed. It may not free p. When the connection ends it
- * runs no more, and perfpersist_dispatch() returns -ECONNRESET. A namespace need not be there yet.
- * -EACCES, -EINVAL (no name of a namespace), -EDQUOT (too many on this connection).
+ * From this call on, the callback gets notifications of changes to the events of a namespace, or to
+ * all that the caller may read (ns NULL), and of CPU hotplug. It runs within perfpersist_dispatch()
+ * and other calls on p, the first time (STARTED) within this call, until p is freed. It must not
+ * free p. When the connection ends it runs no more, and perfpersist_dispatch() returns -ECONNRESET.
+ * The namespace need not exist yet. -EACCES, -EINVAL (not a namespace's name), -EDQUOT (too many on
+ * this connection).
  */
 int perfpersist_watch(struct perfpersist *p, const char *ns, perfpersist_watch_callback cb,
 		      void *userdata);
 
 /*
- * An eventfd (non-blocking) that becomes readable with new records of an event created with
- * PERFPERSIST_WAKEUP, at once for the first and then every 10 ms at most; read(2) it, then look. It
- * is the caller's, and works as long as p lives. -EINVAL: the event does not wake readers;
- * -EDQUOT: too many on this connection, or of this user; -EOPNOTSUPP: the kernel has no aio.
+ * Returns a non-blocking eventfd that becomes readable with new records of an event created with
+ * PERFPERSIST_WAKEUP: at once for the first, then every 10 ms at most. read(2) it, then look into
+ * the rings. The caller closes it; it works as long as p lives. -EINVAL: the event does not wake
+ * readers; -EDQUOT: too many on this connection, or of this user; -EOPNOTSUPP: the kernel has no
+ * aio.
  */
 int perfpersist_wakeup(struct perfpersist *p, const char *ns, const char *name, int *ret_fd);
 
 /* ── Saves ──────────────────────────────────────────────────────────────────────────────── */
 
-/* A name of an event, or of a namespace (name NULL): all of its events. */
+/* The name of an event, or of a namespace (name NULL): all its events. */
 struct perfpersist_name {
 	const char *ns, *name;
 };
@@ -333,29 +345,29 @@ struct perfpersist_name {
 
 struct perfpersist_save_options {
 	size_t sz;
-	const char *path; /* of the directory to make; NULL: the instance's place, by its time */
+	const char *path; /* directory to make; NULL: the instance's place, by its time */
 	uint32_t keep;	  /* path NULL: remove the oldest saves beyond so many; 0: 3 */
-	const struct perfpersist_name *names; /* what to save; n_names 0: all the caller may read */
+	const struct perfpersist_name *names; /* n_names 0: all that the caller may read */
 	size_t n_names;
 };
 
 struct perfpersist_save_result {
 	size_t sz;
-	uint32_t events;  /* 0: there were none, and no save was made */
-	uint32_t failed;  /* events that could not be read, or not in whole */
+	uint32_t events;  /* 0: there were none; no save was made */
+	uint32_t failed;  /* events that could not be read completely */
 	uint32_t removed; /* older saves */
 	uint64_t records, bytes;
 	char path[4096];
-	char message[512]; /* why the first of the failed ones did */
+	char message[512]; /* why the first of the failed ones failed */
 };
 
 /*
- * Saves what the rings hold to files, from where perfpersist_connect() with `saved` reads it, also
- * after a reboot. Recording goes on meanwhile. The save is there in whole and on the disk, or not
- * at all. Its files belong to the caller, and to the group of each namespace, which may read them
- * if it may read the namespace. ret may be NULL. -EACCES, -EEXIST (path), -EBUSY (it is being
- * written by another), -ENOSPC, -EDQUOT, -EROFS, -ENOENT (no such event), -EOPNOTSUPP (p is a
- * save); others are the file system's.
+ * Saves the rings' contents to files. A connection with `saved` reads them, also after a reboot.
+ * Recording continues meanwhile. The save is complete and on the disk, or does not exist. Its files
+ * belong to the caller, and to the group of each namespace, which may read them if it may read the
+ * namespace. ret may be NULL. -EACCES, -EEXIST (path), -EBUSY (another process is writing it),
+ * -ENOSPC, -EDQUOT, -EROFS, -ENOENT (no such event), -EOPNOTSUPP (p is a save); other errors are
+ * the file system's.
  */
 int perfpersist_save(struct perfpersist *p, const struct perfpersist_save_options *opts,
 		     struct perfpersist_save_result *ret);
@@ -367,34 +379,36 @@ struct perfpersist_saved {
 	char path[256];
 };
 
-/* The saves of an instance (NULL or "": the system's own), the oldest first. *ret is one array for
- * free(3). -EINVAL, -EACCES, -ENOMEM. */
+/* Lists the saves of an instance (NULL or "": the system's own), the oldest first. *ret is one
+ * array for free(3). -EINVAL, -EACCES, -ENOMEM. */
 int perfpersist_saves(const char *instance, struct perfpersist_saved **ret, size_t *ret_n);
 
 /* ── Sideband ───────────────────────────────────────────────────────────────────────────── */
 
-/* Who ran, and from which files: what names the processes and addresses in samples. */
+/* The processes that ran, and their files: the names of the processes and addresses in samples. */
 struct perfpersist_sideband_info {
 	size_t sz;
 	bool keeping; /* false: nothing is kept: nothing records, or the configuration forbids it */
 	uint32_t pid; /* of the keeper; 0: there is none */
-	uint64_t size;		     /* of the file that came; 0: none */
-	uint64_t began;		     /* CLOCK_MONOTONIC, ns: since when it is kept */
+	uint64_t size;		     /* of the file returned; 0: none */
+	uint64_t began;		     /* CLOCK_MONOTONIC, ns: when the keeping began */
 	uint64_t complete;	     /* processes that ended before this time may be missing */
 	uint64_t lost;		     /* records that the kernel could not deliver since `began` */
-	uint64_t forgotten;	     /* ended processes that had to go for the limit's sake */
-	uint64_t processes;	     /* that are kept */
-	uint64_t ended;		     /* those of them that have ended */
+	uint64_t forgotten;	     /* ended processes that the limit removed */
+	uint64_t processes;	     /* processes that are kept */
+	uint64_t ended;		     /* of these, those that have ended */
 	uint64_t memory, max_memory; /* bytes */
 	uint64_t cpu_time;	     /* ns that the keeper has run */
-	/* PERFPERSIST_SIDEBAND_*: kept since then, or not kept, because of what */
+	/* PERFPERSIST_SIDEBAND_*: why kept only since `began`, or why not kept */
 	uint32_t why;
-	uint32_t unseen; /* BPF programs that came and went before anybody looked */
+	uint32_t unseen; /* BPF programs loaded and unloaded between two looks */
 };
 
-/* FIRST: since there is an event, or not known. Not kept: NOTHING records, OFF by configuration,
- * SOON to be, REFUSED by engine or kernel, AWAY: no keeper can be had, STUCK: it does not answer.
- * Kept, but not since there is an event: the keeper before has GONE, or was STUCK. */
+/*
+ * FIRST: kept since the first event, or unknown. Not kept: NOTHING records, OFF by configuration,
+ * SOON to be, REFUSED by engine or kernel, AWAY: no keeper is available, STUCK: it does not answer.
+ * Kept for a shorter time than there are events: the previous keeper has GONE, or was STUCK.
+ */
 enum {
 	PERFPERSIST_SIDEBAND_FIRST,
 	PERFPERSIST_SIDEBAND_NOTHING,
@@ -407,34 +421,32 @@ enum {
 };
 
 /*
- * The sideband of a time (CLOCK_MONOTONIC, ns; until 0: now): of all processes that were alive at
- * `since` or later and began no later than `until`. For whoever may read an event. *ret_fd is a
- * sealed memfd, the caller's, to be read or mapped: a header and perf records, as
- * proto/sideband.h has them; -1 if nothing is kept. ret_fd NULL: only what info says. info may be
- * NULL. Direct: asks the keeper itself, as root. -EACCES (may read no event), -EDQUOT (copies),
- * -EAGAIN (the keeper is away), -EOPNOTSUPP (of a save that has none, or the daemon is older).
+ * Gets the sideband of a time (CLOCK_MONOTONIC, ns; until 0: now): of all processes that were alive
+ * at `since` or later and began no later than `until`. A caller who may read any event may call it.
+ * *ret_fd is a sealed memfd, to be read or mapped: a header and perf records, as proto/sideband.h
+ * describes; the caller closes it. It is -1 if nothing is kept. ret_fd NULL: only info is set. info
+ * may be NULL. Direct: asks the keeper itself, as root. -EACCES (may read no event), -EDQUOT
+ * (copies), -EAGAIN (the keeper is away), -EOPNOTSUPP (the save has none, or the daemon is older).
  */
 int perfpersist_sideband(struct perfpersist *p, uint64_t since, uint64_t until,
 			 struct perfpersist_sideband_info *info, int *ret_fd);
 
-/* ── Asynchronous use, for foreign event loops ──────────────────────────────────────────── */
+/* ── Asynchronous use, for the caller's event loop ──────────────────────────────────────────── */
 
-/* To be polled for perfpersist_events(); then call perfpersist_dispatch(). -1 when direct:
- * perfpersist_dispatch() then carries out what was started. */
+/* The descriptor to poll for perfpersist_events(); then call perfpersist_dispatch(). -1 when
+ * direct: perfpersist_dispatch() then carries out the started requests. */
 int perfpersist_fd(struct perfpersist *p);
 short perfpersist_events(struct perfpersist *p); /* POLLIN, with POLLOUT while output waits */
 
-/*
- * Does what can be done without blocking, running the callbacks of replies that arrived.
- * Returns how many ran; -ECONNRESET when the daemon is gone (all callbacks have run with it).
- */
+/* Does all that does not block, and runs the callbacks of the replies that arrived. Returns how
+ * many ran; -ECONNRESET when the daemon is gone, after all callbacks have run with that error. */
 int perfpersist_dispatch(struct perfpersist *p);
 
 /*
- * Runs once per request: error is 0 or a negative errno value (the sentence is then in
- * perfpersist_error()). infos holds n events (list: all; create, delete, show: one) and is
- * valid during the callback. event (open) is the callback's to free, else NULL.
- * It may start new requests, but not free p.
+ * Runs once for each request: error is 0 or a negative errno value, with a message in
+ * perfpersist_error(). infos holds n events (list: all; create, delete, show: one), valid during
+ * the callback. event (open) belongs to the callback, which frees it; otherwise it is NULL. The
+ * callback may start new requests, and must not free p.
  */
 struct perfpersist_event;
 struct perfpersist_result {
@@ -447,7 +459,8 @@ struct perfpersist_result {
 typedef void (*perfpersist_callback)(struct perfpersist *p, const struct perfpersist_result *result,
 				     void *userdata);
 
-/* Each starts a request and returns 0 at once, or a negative errno value and never calls back. */
+/* Each starts a request and returns 0 at once, or a negative errno value, and then does not run the
+ * callback. */
 int perfpersist_create_async(struct perfpersist *p, const char *ns, const char *name,
 			     const struct perfpersist_create_options *opts, perfpersist_callback cb,
 			     void *userdata);
@@ -462,32 +475,32 @@ int perfpersist_open_async(struct perfpersist *p, const char *ns, const char *na
 
 /* ── Reading ────────────────────────────────────────────────────────────────────────────── */
 
-/*
- * An opened event: its rings, mapped read-only and live. It needs neither connection nor
- * daemon any more, and outlives the event's deletion.
- */
+/* An opened event: its rings, mapped read-only and live. It needs neither connection nor daemon any
+ * more, and outlives the event's deletion. */
 
 int perfpersist_open(struct perfpersist *p, const char *ns, const char *name,
 		     struct perfpersist_event **ret);
 int perfpersist_open_by_id(struct perfpersist *p, uint64_t id, struct perfpersist_event **ret);
 
-/* Copies of the rings, made by the daemon just now, though the caller may have the rings
- * themselves: perfpersist_event_is_copy() is then true. */
+/* Gets copies of the rings as of now, even if the caller may have the rings themselves:
+ * perfpersist_event_is_copy() is then true. */
 int perfpersist_open_copy(struct perfpersist *p, const char *ns, const char *name,
 			  struct perfpersist_event **ret);
 
-/* Whether e holds copies. Who may read an event but not hold its live rings gets them from every
- * open. */
+/* Whether e holds copies. A caller who may read an event but may not have its live rings gets
+ * copies from every open. */
 bool perfpersist_event_is_copy(struct perfpersist_event *e);
 
-/* Of copies: replaces them by new ones, over p. Of live rings: brings those of CPUs that came since
- * (perfpersist_watch() tells: the event is CHANGED). Snapshots and cursors that were taken keep
- * what they have, and a follow goes on where it was; none may be taken in another thread meanwhile,
- * and descriptors of perfpersist_ring_fd() are closed. After a failure the old ones stay. -ESTALE:
- * the event's rings are others by now; open it again. -ENOENT: it is gone. */
+/*
+ * Replaces copies by new ones, over p. For live rings, adds those of CPUs that came online since
+ * (perfpersist_watch() reports the event as CHANGED). Existing snapshots and cursors keep their
+ * contents, and a follower continues where it was. No other thread may take one meanwhile, and
+ * descriptors of perfpersist_ring_fd() are closed. After a failure the old rings stay. -ESTALE: the
+ * event's rings were replaced; open it again. -ENOENT: the event is gone.
+ */
 int perfpersist_event_refresh(struct perfpersist_event *e, struct perfpersist *p);
 
-/* What has become of an opened event's rings, as they say themselves. */
+/* The rings' state, which they contain themselves. */
 enum perfpersist_ring_state {
 	PERFPERSIST_RINGS_RUNNING = 0,
 	PERFPERSIST_RINGS_PAUSED = 1,
@@ -497,27 +510,31 @@ enum perfpersist_ring_state {
 enum perfpersist_ring_state perfpersist_event_state(struct perfpersist_event *e);
 
 /*
- * From ring descriptors of one event got otherwise (LISTEN_FDS, a file with the copy of a
- * ring); where several events share the rings, with the descriptor of their catalog. They are
- * duplicated. -EBADMSG (not a ring), -EINVAL (rings of different events or sets, two of one CPU,
- * or no catalog).
+ * Opens an event from ring descriptors that come from elsewhere (LISTEN_FDS, a file with the copy
+ * of a ring); if several events share the rings, the descriptor of their catalog must be among
+ * them. Duplicates the descriptors. -EBADMSG (not a ring), -EINVAL (rings of different events or
+ * sets, two of one CPU, or no catalog).
  */
 int perfpersist_open_fds(const int *fds, size_t n, struct perfpersist_event **ret);
 
 void perfpersist_event_free(struct perfpersist_event *e);
 
-/* What the rings' headers say (id, names, text, sizes, sample type, cpus) with their live
- * counts; owner, group, mode, creator, filter, limits and misses of tracepoint recorders are as
- * of the opening; after perfpersist_open_fds() they are not known: UINT32_MAX for ids of users,
- * else 0, with missed_unknown. */
+/*
+ * Returns the contents of the rings' headers (id, names, text, sizes, sample type, CPUs) with their
+ * live counts; owner, group, mode, creator, filter, limits and the misses of tracepoint recorders
+ * are as of the opening. After perfpersist_open_fds() these are unknown: UINT32_MAX for ids of
+ * users, else 0, with missed_unknown.
+ */
 int perfpersist_event_info(struct perfpersist_event *e, struct perfpersist_info *ret);
 
-/* The CLOCK_REALTIME, in nanoseconds, that belongs to the time of one of e's records: by this
- * machine's clocks as they are at the first call; of a save, as they were then; of other copies
- * from an earlier boot, as they were when the event was created. */
+/*
+ * The CLOCK_REALTIME, in nanoseconds, that belongs to the time of one of e's records: by this
+ * machine's clocks as of the first call; for a save, as they were then; for other copies from an
+ * earlier boot, as they were when the event was created.
+ */
 uint64_t perfpersist_event_realtime(struct perfpersist_event *e, uint64_t time);
 
-/* Rings are numbered 0 … n - 1; their CPUs are names, not indices. */
+/* Rings are numbered 0 … n - 1; CPUs are names, not indices. */
 size_t perfpersist_event_rings(struct perfpersist_event *e);
 int perfpersist_ring_cpu(struct perfpersist_event *e, size_t ring);
 int perfpersist_ring_fd(struct perfpersist_event *e, size_t ring); /* stays e's */
@@ -525,24 +542,27 @@ int perfpersist_ring_fd(struct perfpersist_event *e, size_t ring); /* stays e's 
 struct perfpersist_ring_stat {
 	size_t sz;
 	uint64_t records, bytes;
-	uint64_t missed;  /* those that the recorder itself knows of: of sampling, and of writers
-			   * that interrupt each other; perfpersist_show() tells all */
-	uint64_t limited; /* kept out by max_rate */
-	uint64_t idle; /* of sampling clocks: periods that brought no sample because the CPU idled;
-			* none of missed */
-	uint64_t missed_time; /* of sampling: when something was last missed, CLOCK_MONOTONIC ns; 0:
-			       * never, or it is not known */
+	uint64_t missed;  /* those that the recorder itself counts: of sampling, and of writers
+			   * that interrupt each other; perfpersist_show() returns all */
+	uint64_t limited; /* dropped by max_rate */
+	uint64_t idle;	  /* sampling clocks: periods without a sample because the CPU idled; not in
+		        * missed */
+	uint64_t missed_time; /* sampling: when something was last missed, CLOCK_MONOTONIC ns; 0:
+			       * never, or unknown */
 };
 int perfpersist_ring_stat(struct perfpersist_event *e, size_t ring,
 			  struct perfpersist_ring_stat *ret);
 
-/* The struct perf_event_attr (size bytes), and the tracepoint's format text as tracefs gave
- * it (not NUL-terminated; NULL and 0 if it is no tracepoint). Both valid as long as e. */
+/*
+ * The struct perf_event_attr (size bytes), and the text of the tracepoint's format as tracefs has
+ * it, without a NUL at its end; NULL with a size of 0 if it is no tracepoint. Both are valid as
+ * long as e.
+ */
 const void *perfpersist_event_attr(struct perfpersist_event *e, size_t *ret_size);
 const char *perfpersist_event_format(struct perfpersist_event *e, size_t *ret_size);
 
-/* The events that share the rings: 1, or as many as are under the name. All pointers are valid
- * as long as e; texts are not NUL-terminated. -EINVAL: there is no source of that index. */
+/* The events that share the rings: 1, or as many as there are under the name. All pointers are
+ * valid as long as e; texts have no NUL. -EINVAL: there is no source of that index. */
 struct perfpersist_source {
 	size_t sz;
 	uint64_t id; /* in each record's PERF_SAMPLE_IDENTIFIER; a single source: 0 */
@@ -559,19 +579,17 @@ size_t perfpersist_event_sources(struct perfpersist_event *e);
 int perfpersist_event_source(struct perfpersist_event *e, size_t source,
 			     struct perfpersist_source *ret);
 
-/*
- * A snapshot: copies of all rings, consistent, nothing lost, the recorders undisturbed.
- * Records stay valid until the snapshot is taken anew or freed.
- */
+/* A snapshot: copies of all rings, consistent, with nothing lost and the recorders undisturbed.
+ * Records are valid until the snapshot is taken anew or freed. */
 struct perfpersist_snapshot;
 
 int perfpersist_snapshot_new(struct perfpersist_event *e, struct perfpersist_snapshot **ret);
 
-/* Keeps the memory (of one snapshot, up to 256 MiB) for the next one of this process; what is
- * more than 4 MiB of it the kernel may take back whenever it is short (MADV_FREE). */
+/* Keeps the memory (of one snapshot, up to 256 MiB) for the next one of this process; the kernel
+ * may take back all but 4 MiB of it when memory is short (MADV_FREE). */
 void perfpersist_snapshot_free(struct perfpersist_snapshot *s);
 
-/* Copies all rings as they are now, into the memory it already has. -ENOMEM. */
+/* Copies all rings as they are now, into the memory that the snapshot already has. -ENOMEM. */
 int perfpersist_snapshot_take(struct perfpersist_snapshot *s);
 
 /* A record, decoded. Pointers lead into the snapshot. Fields that sample_type lacks are 0. */
@@ -589,10 +607,8 @@ struct perfpersist_sample {
 	size_t record_size;
 };
 
-/*
- * Walks one ring's records, the newest first. Returns 1 with *ret filled; 0 at the end;
- * -EBADMSG (damaged; the walk is over); -ESTALE (the snapshot was taken anew since).
- */
+/* Iterates over one ring's records, the newest first. Returns 1 with *ret filled; 0 at the end;
+ * -EBADMSG (damaged; the iteration is over); -ESTALE (the snapshot was taken anew since). */
 struct perfpersist_cursor;
 int perfpersist_cursor_new(struct perfpersist_snapshot *s, size_t ring,
 			   struct perfpersist_cursor **ret);
@@ -600,11 +616,11 @@ int perfpersist_cursor_next(struct perfpersist_cursor *c, struct perfpersist_sam
 void perfpersist_cursor_free(struct perfpersist_cursor *c);
 
 /*
- * Walks the records of all rings in order of time. newest > 0: only the newest so many.
- * A damaged ring contributes what could be read of it; perfpersist_merge_damaged() tells how
- * many rings are. perfpersist_merge_next() returns 1, 0 or -ESTALE as a cursor does.
- * Records of one ring keep their order; of different rings with the same time, the later ring's
- * counts as the newer.
+ * Iterates over the records of all rings in order of time. newest > 0: only that many of the
+ * newest. From a damaged ring a merge returns the records that could be read;
+ * perfpersist_merge_damaged() is the number of damaged rings. perfpersist_merge_next() returns 1, 0
+ * or -ESTALE, as a cursor does. Records of one ring keep their order; between different rings with
+ * the same time, the later ring's record counts as the newer.
  */
 enum perfpersist_order {
 	PERFPERSIST_OLDEST_FIRST = 0,
@@ -618,19 +634,22 @@ size_t perfpersist_merge_damaged(struct perfpersist_merge *m);
 void perfpersist_merge_free(struct perfpersist_merge *m);
 
 /*
- * Following: the records that come after perfpersist_follow_new(), each once, with an exact count
- * of those that were overwritten before they could be read. It polls memory and makes no system
- * call; the recorder is not touched. Of copies: perfpersist_event_refresh() brings the next ones.
+ * A follower returns the records that come after perfpersist_follow_new(), each once, with an exact
+ * count of those that were overwritten before they could be read. It polls memory and makes no
+ * system call; the recorder is not touched. For copies, perfpersist_event_refresh() brings the next
+ * records.
  */
 struct perfpersist_follow;
 
-/* newest > 0: begins with so many of the newest records that are there already. */
+/* newest > 0: begins with that many of the newest records that are there already. */
 int perfpersist_follow_new(struct perfpersist_event *e, size_t newest,
 			   struct perfpersist_follow **ret);
 
-/* The next record, in order of time among those that have been found. 1 with *ret filled, valid
- * until the next call; 0: nothing new just now; -EBADMSG (damaged: for ever, after what could be
- * read); -ENOMEM. */
+/*
+ * The next record, in order of time among the records found so far. 1 with *ret filled, valid until
+ * the next call; 0: nothing new just now; -EBADMSG (for ever, at damage, after all readable
+ * records); -ENOMEM.
+ */
 int perfpersist_follow_next(struct perfpersist_follow *f, struct perfpersist_sample *ret);
 
 struct perfpersist_follow_stat {
@@ -639,13 +658,16 @@ struct perfpersist_follow_stat {
 	uint64_t overwritten; /* records that came and were overwritten before they were read */
 	uint64_t begin;	      /* records that the ring had had before the first that is followed */
 };
-/* Of one ring. Once its writer rests and all has been read: begin + read + overwritten = what it
- * has written, exactly. While it writes without a pause, overwritten may be behind. */
+/*
+ * Reads the counts of one ring. Once its writer rests and all has been read, begin + read +
+ * overwritten is exactly the number of records that it has written; while it writes without a
+ * pause, overwritten may lag behind.
+ */
 int perfpersist_follow_stat(struct perfpersist_follow *f, size_t ring,
 			    struct perfpersist_follow_stat *ret);
 
-/* How long to wait before looking again, in nanoseconds: short while records come, up to 100 ms
- * when none do, and never so long that a ring would wrap at its present rate. */
+/* The number of nanoseconds to wait before looking again: few while records come, up to 100 ms when
+ * none do, and never so many that a ring would wrap at its present rate. */
 uint64_t perfpersist_follow_delay(struct perfpersist_follow *f);
 
 void perfpersist_follow_free(struct perfpersist_follow *f);
@@ -758,47 +780,48 @@ void perfpersist_stream_free(struct perfpersist_stream *s);
 /*
  * Writes a file that perf(1) reads: attributes and names of all sources of one or more events, the
  * formats of tracepoints, build ids, clocks, the machine; sideband; and samples. Records must come
- * in order of time. What the file says of this machine is read from /proc and /sys as far as the
- * caller may; what it may not read is left out.
+ * in order of time. The facts about this machine come from /proc and /sys; those that the caller
+ * may not read are left out.
  */
 struct perfpersist_perfdata;
 
 struct perfpersist_perfdata_options {
 	size_t sz;
 	bool pipe;		 /* fd cannot seek: perf's pipe format, all in one direction */
-	const char *const *argv; /* the command line that the file tells; NULL: none */
+	const char *const *argv; /* command line to store in the file; NULL: none */
 	size_t argc;
 	bool late_sideband; /* perfdata_sideband() may come when samples have been written, again
-			     * and again: for what is recorded as it comes. Who reads such a file
-			     * has to sort all of it */
+			     * and again: for records that are written as they come. Readers of
+			     * such a file must sort all of it */
 	/* CLOCK_REALTIME that belongs to CLOCK_MONOTONIC 0, ns; 0: this machine's, now */
 	uint64_t realtime_offset;
 };
 
-/* fd stays the caller's; it is written from its present position (pipe) or from 0 on. -ENOMEM. */
+/* The caller keeps fd; it is written from its present position (pipe) or from 0 on. -ENOMEM. */
 int perfpersist_perfdata_new(int fd, const struct perfpersist_perfdata_options *opts,
 			     struct perfpersist_perfdata **ret);
 
-/* The sources of e; before the first record. Returns a number for perfdata_sample(). -ENOMEM,
- * -EBUSY: records have been written. e need not live on. */
+/* Adds the sources of e; before the first record. Returns a number for perfdata_sample(). -ENOMEM,
+ * -EBUSY: records have been written. e may be freed afterwards. */
 int perfpersist_perfdata_event(struct perfpersist_perfdata *d, struct perfpersist_event *e);
 
-/* From here on: records of a sideband file (perfpersist_sideband()) come by themselves, each before
- * the first sample of its time. Before the first sample, unless late_sideband is set. fd stays the
- * caller's. -1: none is kept; what runs now is taken from /proc, as far as the caller may. -EBADMSG
- * (not such a file). */
+/*
+ * From here on, records of a sideband file (perfpersist_sideband()) are written automatically, each
+ * before the first sample of its time. Before the first sample, unless late_sideband is set. The
+ * caller keeps fd. -1: no sideband; the running processes are taken from /proc, as far as the
+ * caller may. -EBADMSG (not such a file).
+ */
 int perfpersist_perfdata_sideband(struct perfpersist_perfdata *d, int fd);
 
-/* event: what perfdata_event() returned. In order of time. -EINVAL, or the error of write(2). */
+/* event: the result of perfdata_event(). In order of time. -EINVAL, or the error of write(2). */
 int perfpersist_perfdata_sample(struct perfpersist_perfdata *d, int event,
 				const struct perfpersist_sample *sample);
 
-/* Samples that are known to be missing at this place, as PERF_RECORD_LOST_SAMPLES. */
+/* Samples known to be missing at this place, as PERF_RECORD_LOST_SAMPLES. */
 int perfpersist_perfdata_lost(struct perfpersist_perfdata *d, int event, uint32_t cpu,
 			      uint64_t time, uint64_t lost);
 
-/* What remains to be written: the rest of sideband, features, the header. Then the file is whole.
- */
+/* Writes the rest: sideband, features, the header. Then the file is complete. */
 int perfpersist_perfdata_finish(struct perfpersist_perfdata *d);
 
 uint64_t perfpersist_perfdata_bytes(struct perfpersist_perfdata *d); /* written so far */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Owns the sentence about the last failure of each thread, and the library's version. */
+/* Each thread's last error message, and the library's version. */
 #include "client/public.h"
 
 #include <stdarg.h>

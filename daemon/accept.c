@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* See accept.h. */
 #include "daemon/accept.h"
 
 #include <errno.h>
@@ -11,7 +10,7 @@
 #include "daemon/log.h"
 #include "proto/macro.h"
 
-#define TELL_EVERY 60 /* seconds: who comes again and again must not fill the log */
+#define TELL_EVERY 60 /* seconds: a peer that tries again and again must not fill the log */
 
 static bool is_welcome(int fd, const struct accept_rule *rule)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Takes connections from those whom a socket is for, and from root; others are turned away. */
+/* Accepts connections from a socket's intended peer and from root; turns others away. */
 #pragma once
 
 #include <sys/types.h>
@@ -10,11 +10,12 @@ struct accept_rule {
 };
 
 /*
- * The next connection, CLOEXEC and with these flags of accept4(2); who it is the kernel says
- * (SO_PEERCRED). -EPERM: it was turned away, which the log is told once a minute; -errno.
+ * Accepts the next connection, CLOEXEC and with these flags of accept4(2). The kernel says who the
+ * peer is (SO_PEERCRED). -EPERM: the connection was turned away, which is logged at most once a
+ * minute; another -errno.
  */
 int accept_from(int listener, const struct accept_rule *rule, int flags);
 
-/* The same in place of the connection that there is: who connects anew has given up what was asked
- * before. */
+/* Likewise, but replaces the present connection: a peer that connects anew has given up its earlier
+ * requests. */
 void accept_instead(int listener, const struct accept_rule *rule, int *connection);

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Reads the CPU lists of sysfs. */
 #include "daemon/cpus.h"
 
 #include <string.h>

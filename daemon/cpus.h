@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Which CPUs this machine has, as sysfs says it. */
+/* This machine's CPUs, as sysfs lists them. */
 #pragma once
 
 #include "daemon/order.h"

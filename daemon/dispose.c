@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * A thread takes a table of descriptors of its own, so that our close() is not the last, and ends.
- * The kernel closes such a table after it has told pthread_join(3), with PF_EXITING set: then
- * inet_release() does not wait (Linux 2.6 to 7.x), and whatever else takes time is not ours.
+ * A thread with its own descriptor table closes the descriptor, so that our close() is not the last
+ * one. The kernel frees the table after it has woken pthread_join(3), with PF_EXITING set: then
+ * inet_release() does not wait (Linux 2.6 to 7.x), and any other delay is not ours.
  */
 #include "daemon/dispose.h"
 
@@ -72,14 +72,14 @@ int dispose_fd(int fd)
 	sem_init(&h.released, 0, 0);
 	r = start(&h, &thread);
 	if (r) {
-		log_debug("A connection is closed without a thread: %s.", strerror(r));
+		log_debug("Cannot start a thread to close a connection: %s.", strerror(r));
 		close_fd(fd);
 		return -EBADF;
 	}
 	while (sem_wait(&h.held) < 0)
 		;
 	if (h.error)
-		log_debug("A thread has no descriptors of its own: %s.", strerror(h.error));
+		log_debug("Cannot give a thread its own descriptor table: %s.", strerror(h.error));
 	close_fd(fd);
 	sem_post(&h.released);
 	pthread_join(thread, NULL);

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Closing what a stranger filled. A packet that lies unread in a socket may hold the last reference
- * to a file of its sender's choice, and whoever drops that reference closes the file: a TCP socket
- * that lingers sleeps in there for as long as the sender likes, a large memfd takes its time.
+ * Closes a socket that a stranger filled. An unread packet in a socket may hold the last reference
+ * to a file of the sender's choice, and dropping that reference closes the file: a lingering TCP
+ * socket sleeps there for as long as the sender likes, and a large memfd takes its time.
  */
 #pragma once
 
 #include <stdbool.h>
 
-/* Lets no descriptors into this socket, nor into those that it accepts: their senders get EPERM.
- * False: the kernel cannot (SO_PASSRIGHTS is of Linux 6.16). */
+/* Refuses descriptors on this socket and on those that it accepts: senders get EPERM. False: the
+ * kernel cannot do that (SO_PASSRIGHTS is new in Linux 6.16). */
 bool dispose_keep_out(int socket);
 
 /*
- * Closes fd; what lay in it is dropped in the time of a thread that is ending, which no socket makes
- * linger. Also if nothing lay in it: before Linux 6.8 whoever closes a socket collects the garbage
- * that others have made of theirs. Does not sleep. Returns -EBADF, for the place where fd was.
+ * Closes fd. Its queued files are dropped by an ending thread, which no lingering socket can delay.
+ * An empty socket needs this too: before Linux 6.8, closing a socket also collects the garbage that
+ * others made of theirs. Does not sleep. Returns -EBADF, to store where fd was.
  */
 int dispose_fd(int fd);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The tree that a filter is: whether an array of nodes is one, and how far a subtree goes. Must
- * not know the syntax (filter-parse.c) nor what fields an event has. The nodes may come from
- * anybody: nothing here recurses or trusts a length.
+ * A filter's tree: whether an array of nodes is a tree, and where a subtree ends. Must not know the
+ * syntax (filter-parse.c) or an event's fields. The nodes are untrusted: nothing here recurses or
+ * trusts a length.
  */
 #include "daemon/filter.h"
 
@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Operands of a node, or -1 for what is no operation. */
+/* The number of a node's operands, or -1 for an unknown operation. */
 static int operands(uint32_t op)
 {
 	switch (op) {
@@ -25,7 +25,7 @@ static int operands(uint32_t op)
 	return -1;
 }
 
-/* Printable, ended by a NUL within the field, zeros behind it. Bytes over 0x7f are letters. */
+/* Printable, terminated within the field, zeros behind the NUL. Bytes over 0x7f are letters. */
 static bool text_is_good(const char *field, size_t size)
 {
 	size_t n = strnlen(field, size);
@@ -56,7 +56,7 @@ static bool field_is_good(const char *field)
 	return true;
 }
 
-/* A number's value has the sign that it says; that of text is its only character, or 0. */
+/* A number's sign agrees with its value; a text's value is its only character, or 0. */
 static bool value_is_good(const struct pp_filter_node *n)
 {
 	if (n->is_text)
@@ -78,7 +78,7 @@ static bool leaf_is_good(const struct pp_filter_node *n)
 	       value_is_good(n);
 }
 
-/* And, or, not: nothing but the operation. */
+/* And, or, not: no field but the operation is set. */
 static bool inner_is_good(const struct pp_filter_node *n)
 {
 	const struct pp_filter_node bare = { .op = n->op };
@@ -88,7 +88,7 @@ static bool inner_is_good(const struct pp_filter_node *n)
 
 int pp_filter_check(const struct pp_filter_node *nodes, size_t n)
 {
-	int missing[PP_FILTER_DEPTH_MAX + 1]; /* operands, of the nodes that lead to this one */
+	int missing[PP_FILTER_DEPTH_MAX + 1]; /* operands, of this node and those above it */
 	unsigned depth = 0;
 
 	if (n == 0 || n > PP_FILTER_NODES_MAX)
@@ -107,7 +107,7 @@ int pp_filter_check(const struct pp_filter_node *nodes, size_t n)
 			missing[depth] = wants;
 			continue;
 		}
-		/* A leaf ends itself and all that it is the last operand of. */
+		/* A leaf completes itself and each node whose last operand it ends. */
 		while (--missing[depth] == 0 && depth > 0)
 			depth--;
 	}

@@ -7,18 +7,18 @@
  *   OP      := == != < <= > >= &          numbers: decimal, 0x…, 0…, negative, 'c'
  *              == != ~ !~                 text, in "" or '' or bare; ~ is a glob: * ? [...]
  *
- * FIELD is a field of the event, or, where it has none of that name:
- *   comm COMM (text), cpu CPU, pid PID (of the process), tid TID, uid UID    of who is running
+ * FIELD is a field of the event, or, if the event has none of that name:
+ *   comm COMM (text), cpu CPU, pid PID (of the process), tid TID, uid UID    of the current task
  *   ip IP                                           sampling events and probes
  *   cgroup CGROUP == != "/path"                     a cgroup (version 2) and all below it
  * common_pid and the other common fields are fields of every tracepoint.
  *
- * 'c' is both: a node with is_text 1, text "c" and value its character's number, for fields that
- * are numbers; other text has value 0. A number's text is how it was written (or empty). A word
- * that begins as a number is one, but for ~ and !~. No character is special within quotes.
+ * 'c' is both: a node with is_text 1, text "c" and value its character's number, for numeric
+ * fields; other text has value 0. A number's text is its spelling (or empty). A word that begins
+ * like a number is a number, except after ~ and !~. No character is special within quotes.
  *
- * Parsing is the broker's: pure, bounded, of strangers' bytes. Which fields there are only the
- * engine knows: it checks names and types against the event's format when it emits the program.
+ * The broker parses untrusted text: pure, bounded code. Only the engine knows an event's fields: it
+ * checks names and types against the event's format when it emits the program.
  */
 #pragma once
 
@@ -58,9 +58,9 @@ struct pp_filter_node {
 };
 
 /*
- * Parses text into at most cap nodes. Returns their number (> 0), or -EINVAL with a sentence:
- * what is wrong, at which byte, and what may stand there; -E2BIG (more nodes, deeper, or a longer
- * word than there may be; with a sentence too).
+ * Parses text into at most cap nodes. Returns their number (> 0); -EINVAL with an error message
+ * that says the fault, its byte and the possible continuations; -E2BIG, also with a message (too
+ * many nodes, too deep, or a word too long).
  */
 int pp_filter_parse(const char *text, struct pp_filter_node *nodes, size_t cap, char *sentence,
 		    size_t size);
@@ -68,8 +68,9 @@ int pp_filter_parse(const char *text, struct pp_filter_node *nodes, size_t cap, 
 /* Whether the n nodes are exactly one well-formed tree. 0 or -EBADMSG. */
 int pp_filter_check(const struct pp_filter_node *nodes, size_t n);
 
-/* Nodes of the subtree that begins at nodes[0], of a checked filter. */
+/* The number of nodes in the subtree that begins at nodes[0] of a checked filter. */
 size_t pp_filter_span(const struct pp_filter_node *nodes);
 
-/* Does text match a glob of * ? and [...] ([!...], ranges)? What the emitted programs must do. */
+/* Does text match a glob of * ? and [...] ([!...], ranges)? The emitted programs must match
+ * alike. */
 int pp_glob_match(const char *glob, const char *text);

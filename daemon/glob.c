@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Globs, as the kernel matches them for ftrace's filters (glob_match() in lib/glob.c): * ? [...]
- * [!...], ranges, and \ before a character that stands for itself. A bracket that is never
- * closed is a bracket. Must not know what is matched. Bytes are bytes: no locale.
+ * [!...], ranges, and \ before a literal character. An unclosed bracket is a literal bracket. Must
+ * not know what is matched. Compares bytes: no locale.
  */
 #include <stddef.h>
 
 #include "daemon/filter.h"
 
-/*
- * Does the class that begins at class (behind its bracket) hold c? Returns what follows the
- * class and sets *ret; NULL if it is not closed, and so is none.
- */
+/* Does the class that begins at class (behind its bracket) contain c? Sets *ret and returns the end
+ * of the class; NULL if the class is not closed and so is literal text. */
 static const char *match_class(const char *class, unsigned char c, int *ret)
 {
 	int inverted = *class == '!', found = 0;
@@ -34,7 +32,7 @@ static const char *match_class(const char *class, unsigned char c, int *ret)
 	return class + 1;
 }
 
-/* One character of text against what stands at *glob, which is moved behind it; no star. */
+/* Matches one character of text against *glob (not a star), and advances *glob. */
 static int match_one(const char **glob, unsigned char c)
 {
 	const char *s = *glob, *end;
@@ -59,10 +57,10 @@ static int match_one(const char **glob, unsigned char c)
 	return (unsigned char)*s == c;
 }
 
-/* The last star takes one character more whenever what follows it does not match: no recursion. */
+/* The last star takes one more character whenever its rest does not match: no recursion. */
 int pp_glob_match(const char *glob, const char *text)
 {
-	const char *star = NULL, *taken = NULL; /* behind the last star; where what it took ends */
+	const char *star = NULL, *taken = NULL; /* behind the last star; the end of its match */
 
 	for (;;) {
 		if (*glob == '*') {

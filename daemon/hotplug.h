@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What the kernel's own steps of CPU hotplug leave behind: an array map of the instance with one
- * of these for each possible CPU, pinned as +cpus (readable to the broker's user) and written by a
- * program of ours on the tracepoint cpuhp:cpuhp_enter, whose link is pinned as +cpus-link. It
- * counts while no daemon runs, so that nobody can miss that a CPU was away, however short.
+ * The record that CPU hotplug leaves: an array map of the instance with one of these for each
+ * possible CPU, pinned as +cpus (readable to the broker's user). A program of ours on the
+ * tracepoint cpuhp:cpuhp_enter writes it, whose link is pinned as +cpus-link. It counts while no
+ * daemon runs, so even the shortest time offline is noticed.
  *
- * sysfs says which CPUs are online; this says since when they are not, and how often they were not.
+ * sysfs says which CPUs are online; this map says since when the others are offline, and how often
+ * each was.
  */
 #pragma once
 
@@ -15,8 +16,8 @@
 #define PP_CPU_STATES_LINK "+cpus-link"
 
 struct pp_cpu_state {
-	__u64 generation; /* counts the times it went offline: perf events on it died each time */
-	/* CLOCK_MONOTONIC, ns: when it went offline, or when it was first looked at,
-	 * if it was offline then; 0: it is online, or on its way there */
+	__u64 generation; /* how often it went offline: each time its perf events died */
+	/* CLOCK_MONOTONIC, ns: when it went offline, or when an offline CPU was first looked at; 0:
+	 * it is online, or coming online */
 	__u64 away;
 };

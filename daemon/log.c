@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Where log lines go: decided once, at log_open(). Owns the way out; must not know why
- * something is told.
+ * The log's destination, decided once, in log_open(). Must not know why something is logged.
  *
- * Without a journal each line is one write(2), so that the lines of several processes on one
- * terminal stay whole. PERFPERSIST_LOG_LEVEL=1 asks for <level> in front of each, as a
- * service manager or a supervisor that reads the pipe understands it (sd-daemon(3)).
+ * Without a journal each line is one write(2), so that lines of several processes on one terminal
+ * stay whole. With PERFPERSIST_LOG_LEVEL=1 each line begins with <level>, for a service manager or
+ * a supervisor that reads the pipe (sd-daemon(3)).
  */
 #include "daemon/log.h"
 
@@ -29,12 +28,12 @@ static struct {
 } sink = { .ident = "perfpersist" };
 
 /*
- * Who may write to an event makes a line by each request. The journal takes 10,000 lines of a
- * service in 30 seconds, and then none (RateLimitBurst= of journald.conf(5)): half of them are kept
- * for what is not of events.
+ * A user who may write to an event causes a line with each request. The journal takes 10,000 lines
+ * of a service in 30 seconds, and then none (RateLimitBurst= of journald.conf(5)): half of them are
+ * reserved for lines that are not about events.
  */
 static struct {
-	uint64_t begun; /* the present window, as log_is_due() has it */
+	uint64_t begun; /* start of the present window, for log_is_due() */
 	unsigned lines;
 } of_events;
 
@@ -48,7 +47,7 @@ bool log_is_due(uint64_t *told, unsigned seconds)
 	return true;
 }
 
-/* Whether there may be one more line on what became of an event, in this window. */
+/* Whether the present window has room for one more line about an event. */
 static bool has_room(void)
 {
 	if (log_is_due(&of_events.begun, LOG_EVENTS_SECONDS)) {
@@ -71,7 +70,7 @@ static bool is_set(const char *variable)
 	return v && !strcmp(v, "1");
 }
 
-/* systemd names the stream that it connected; somebody may have redirected stderr since. */
+/* systemd names the stream that it connected; stderr may have been redirected since. */
 static bool stderr_is_journal(void)
 {
 	const char *v = getenv("JOURNAL_STREAM");
@@ -103,7 +102,7 @@ static void write_stderr(int level, const char *message)
 		return;
 	n = MIN(n, (int)sizeof(line) - 2);
 	line[n++] = '\n';
-	/* Nothing can be done about a log that cannot be written. */
+	/* Nothing can be done if the log cannot be written. */
 	if (write(STDERR_FILENO, line, n) < 0)
 		return;
 }
@@ -128,7 +127,7 @@ static _printf_(4, 0) void log_any(int level, const char *ns, const char *name, 
 	if (level == LOG_DEBUG && !sink.debug)
 		return;
 	if (vsnprintf(message, sizeof(message), fmt, ap) >= 0) {
-		make_printable(message, '?'); /* one line is one line */
+		make_printable(message, '?'); /* a message stays one line */
 		if (sink.journal)
 			write_journal(level, ns, name, message);
 		else

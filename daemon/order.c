@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/*
- * Judges orders. Runs in the engine as if whoever sent them were hostile, and over what
- * recovery finds in pins. Pure; the event's text is only looked at as text, never parsed.
- */
+/* Checks orders. The engine runs it on orders as if their sender were hostile, and on what recovery
+ * finds in pins. Pure; the event's text is checked as text, never parsed. */
 #include "daemon/order.h"
 
 #include <errno.h>
@@ -22,8 +20,8 @@
 #define CHANGES_KNOWN (PP_CHANGE_FILTER | PP_CHANGE_BUFFER | PP_CHANGE_MAX_RATE)
 
 #define DEREFERENCES_MAX 4
-#define ARGUMENTS_MAX 6	 /* that a calling convention passes in registers */
-#define REGISTERS_MAX 64 /* words of any machine's struct pt_regs */
+#define ARGUMENTS_MAX 6	 /* registers in any calling convention */
+#define REGISTERS_MAX 64 /* words in any machine's struct pt_regs */
 #define PMU_TYPE_MAX (1U << 16)
 
 /* ── text ───────────────────────────────────────────────────────────────────────────────── */
@@ -38,7 +36,7 @@ static bool name_is_good(const char *field)
 	return is_terminated(field, PP_NAME_SIZE) && pp_name_is_valid(field);
 }
 
-/* It is shown on terminals and stands in text files, a line for itself. */
+/* Terminals show it, and text files hold it on one line. */
 static bool is_printable(const char *field, size_t size)
 {
 	if (!is_terminated(field, size))
@@ -49,7 +47,7 @@ static bool is_printable(const char *field, size_t size)
 	return true;
 }
 
-/* The same, but that text in it may be of any language. */
+/* The same, but text of any language is allowed. */
 static bool filter_text_is_good(const char *field)
 {
 	if (!is_terminated(field, PP_FILTER_SIZE))
@@ -71,7 +69,7 @@ static bool is_made_of(const char *field, size_t size, const char *others)
 	return true;
 }
 
-/* A tracepoint's system or name, or a glob of such: no way out of tracefs. */
+/* A tracepoint's system or name, or a glob of these: it must not leave tracefs. */
 static bool tp_name_is_good(const char *field)
 {
 	return is_made_of(field, PP_TP_NAME_SIZE, "_-*?[]!");
@@ -79,7 +77,7 @@ static bool tp_name_is_good(const char *field)
 
 /* ── sources ────────────────────────────────────────────────────────────────────────────── */
 
-/* What is of no kind but this one must be nothing: no recorder looks at it. */
+/* Fields of other kinds must be 0: no recorder looks at them. */
 static bool has_no_counter(const struct pp_source *s)
 {
 	return !s->type && !s->config && !s->config1 && !s->config2 && !s->bp_type && !s->exclude &&
@@ -97,8 +95,7 @@ static bool tracepoint_is_good(const struct pp_source *s)
 	       has_no_probe(s);
 }
 
-/* A hardware event's config; on machines with several kinds of CPUs the PMU is in its upper half.
- */
+/* A hardware event's config; its upper half is the PMU on machines with several kinds of CPUs. */
 static bool hardware_is_known(uint64_t config)
 {
 	return (uint32_t)config < PERF_COUNT_HW_MAX && config >> 32 < PMU_TYPE_MAX;
@@ -120,7 +117,7 @@ static bool breakpoint_is_good(const struct pp_source *s)
 	       s->config2 <= 8;
 }
 
-/* Does this event count anything? What else a PMU's numbers say is for the kernel to judge. */
+/* Does this event count anything? The kernel judges a PMU's other numbers. */
 static bool counter_is_known(const struct pp_source *s)
 {
 	if (s->type == PERF_TYPE_BREAKPOINT)
@@ -220,7 +217,7 @@ static bool source_is_good(const struct pp_source *s)
 	}
 }
 
-/* Its filter: a tree that lies within the parsed event's nodes. Several sources may have the same. */
+/* A source's filter: a tree within the parsed event's nodes. Several sources may share it. */
 static bool filter_is_good(const struct pp_parsed *parsed, uint32_t first, uint32_t n)
 {
 	if (first > parsed->n_nodes || n > parsed->n_nodes - first)
@@ -265,13 +262,13 @@ static bool namespace_is_good(const char *ns)
 	return name_is_good(ns) && strcmp(ns, PP_BY_ID) != 0;
 }
 
-/* An id of -1 would tell chown(2) to leave things with root. */
+/* chown(2) with an id of -1 would leave files to root. */
 static bool rights_are_good(const struct pp_spec *spec)
 {
 	return spec->owner != UINT32_MAX && spec->group != UINT32_MAX && spec->mode <= 0777;
 }
 
-/* What a spec says of a name, and not of what is recorded under it. */
+/* The part of a spec that belongs to the name, not to what is recorded. */
 static bool identity_is_good(const struct pp_spec *spec)
 {
 	return namespace_is_good(spec->ns) && name_is_good(spec->name) && rights_are_good(spec) &&
@@ -296,7 +293,7 @@ int pp_spec_check(const struct pp_spec *spec)
 
 int pp_event_check(const struct pp_event *event)
 {
-	/* The ids of sources have 52 bits for the event's. */
+	/* Source ids have 52 bits for the event's id. */
 	if (!event->id || event->id >> 52 || !event->origin || event->origin >> 52 ||
 	    event->shares == event->id)
 		return -EBADMSG;
@@ -328,7 +325,7 @@ static bool has_kind(const struct pp_parsed *parsed, enum pp_source_kind kind)
 	return false;
 }
 
-/* Periods and call chains are of sampling events, the choice of recorder is of tracepoints. */
+/* Only sampling events have periods and call chains; only tracepoints have a choice of recorder. */
 static int check_create(const struct pp_spec *spec, const struct pp_parsed *parsed)
 {
 	if (pp_spec_check(spec) < 0 || pp_parsed_check(parsed, true) < 0)
@@ -351,7 +348,7 @@ static int check_change(const struct pp_order *o)
 	return pp_parsed_check(&o->parsed, false);
 }
 
-/* CPUs alone, or the iterators, or both; nothing else is meant by such an order. */
+/* CPUs, or the iterators, or both; all other fields are unused. */
 static bool sideband_is_good(const struct pp_order *o)
 {
 	static const struct pp_spec none;

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Orders: all that the broker can ask of the engine, and all that the engine answers. They
- * are the only thing the two share.
+ * Orders: the whole interface between broker and engine.
  *
- * One SOCK_SEQPACKET packet is one order or one answer, of exactly the size that its type has,
- * in host byte order (both ends are of one build; `abi` proves it). No descriptors, but with the
- * answer to SIDEBAND. The engine takes orders one at a time and in turn; it checks every field
- * again (pp_order_check), as if the broker had been taken over. One kind of answer comes unasked:
- * RELEASED.
+ * One SOCK_SEQPACKET packet is one order or one answer, of exactly its type's size, in host byte
+ * order (both ends are of one build; `abi` proves it). Only the answer to SIDEBAND has descriptors.
+ * The engine takes orders one at a time, in order, and checks every field again (pp_order_check),
+ * as if the broker had been taken over. One answer comes unasked: RELEASED.
  */
 #pragma once
 
@@ -34,7 +32,7 @@ enum pp_source_kind {
 	PP_SOURCE_UPROBE = 4,	  /* path + offset in the file */
 };
 
-/* Bits of pp_source.exclude: what a sampling event leaves out. */
+/* Bits of pp_source.exclude: modes in which a sampling event does not count. */
 #define PP_EXCLUDE_USER (1U << 0)
 #define PP_EXCLUDE_KERNEL (1U << 1)
 #define PP_EXCLUDE_HV (1U << 2)
@@ -47,7 +45,7 @@ enum pp_source_kind {
 #define PP_PROBE_ARGS_MAX 8
 #define PP_PROBE_NAME_SIZE 32 /* of an argument with its NUL */
 
-/* Where a probe's argument is found. */
+/* The place of a probe's argument. */
 enum pp_probe_place {
 	PP_PROBE_REGISTER = 1, /* number: word of struct pt_regs, as offset / 8 */
 	PP_PROBE_ARGUMENT = 2, /* number: 1..6, by the machine's calling convention */
@@ -72,7 +70,7 @@ struct pp_probe_arg {
 
 #define PP_PROBE_STRING_SIZE 64 /* a string argument's field, with its NUL */
 
-/* One event or glob of what is recorded: its text, parsed. */
+/* One event or glob of an event's text, parsed. */
 struct pp_source {
 	uint32_t kind;			   /* enum pp_source_kind */
 	uint32_t type;			   /* sampling: perf_event_attr.type */
@@ -94,36 +92,37 @@ struct pp_source {
 	struct pp_probe_arg args[PP_PROBE_ARGS_MAX];
 };
 
-/* A persistent event, as it was ordered; what the broker keeps of it. */
+/* A persistent event, as ordered; the broker keeps this. */
 struct pp_spec {
 	char ns[PP_NAME_SIZE];
 	char name[PP_NAME_SIZE];
 	char event[PP_EVENT_TEXT_SIZE]; /* the text, for people */
-	char filter[PP_FILTER_SIZE];	/* the filter's text, for people; empty: none */
+	char filter[PP_FILTER_SIZE];	/* the filter as text; empty: none */
 	uint64_t data_size;		/* of each CPU's ring: a power of two */
 	uint64_t period;		/* sampling: period, or Hz with PP_EVENT_FREQ; > 0 */
 	uint64_t max_rate;		/* records a second and CPU; 0: no limit */
 	uint32_t flags;			/* PP_EVENT_* that describe it: no SHARE, BOOT, COPIES */
 	uint32_t owner, group, mode;	/* of the namespace */
-	uint32_t creator;		/* uid that is charged */
+	uint32_t creator;		/* uid to charge */
 	/* a second and CPU, at most, if it samples: what is charged */
 	uint32_t samples;
-	struct pp_cpumask cpus; /* those asked for; with PP_EVENT_ALL_CPUS: none */
+	struct pp_cpumask cpus; /* the CPUs asked for; empty with PP_EVENT_ALL_CPUS */
 };
 
-/* What is recorded, parsed: as large as it may be, passed and kept as short as it is. */
+/* The parsed event. The struct has the maximum size; packets and pins end behind the parts
+ * in use. */
 struct pp_parsed {
 	uint32_t n_sources, n_nodes;
 	struct pp_source sources[PP_TERMS_MAX];
 	struct pp_filter_node nodes[PP_FILTER_NODES_MAX];
 };
 
-/* A persistent event, as it is: what recovery finds. */
+/* A persistent event as it exists: what recovery finds. */
 struct pp_event {
 	uint64_t id;	 /* of the name */
 	uint64_t shares; /* the id of the oldest name of its rings, if that is another; else 0 */
-	/* the id that rings, sources, wakeups and the registry's directory have: of the name that
-	 * they were made with, which may be gone */
+	/* the id in rings, sources, wakeups and the registry's directory: that of the name that they
+	 * were made with, which may be gone */
 	uint64_t origin;
 	uint64_t created, created_mono; /* ns */
 	uint32_t recorder;		/* enum pp_recorder; of the first source */
@@ -131,22 +130,22 @@ struct pp_event {
 	uint64_t sample_type;
 	uint32_t header_size, spill_size; /* of its rings */
 	uint32_t n_sources;		  /* globs resolved */
-	uint32_t set;			  /* of rings: 1, then 1 more each */
+	uint32_t set;			  /* number of the ring set: from 1, one more with each */
 	uint32_t paused;		  /* 0, 1 */
-	uint32_t catalog_size;		  /* bytes of the catalog's map; 0: it has none */
+	uint32_t catalog_size;		  /* bytes of the catalog's map; 0: no catalog */
 	uint32_t incomplete;		  /* 1: a CPUS order would change something: a CPU that is
 					   * online, and wanted, does not record. Not written down */
 	uint32_t weight;	 /* each of its programs counts as so many where it runs, for
 			  * what its filter compares; 0: as 1 */
 	uint64_t memory;	 /* bytes of all its rings and the catalog */
-	struct pp_cpumask rings; /* CPUs that have a ring */
+	struct pp_cpumask rings; /* CPUs with a ring */
 	struct pp_spec spec;
 };
 
-/* Rings that belong to no event any more, and that somebody has mapped. */
+/* Orphan rings: they belong to no event any more, and somebody has them mapped. */
 struct pp_orphans {
-	uint64_t id;	/* theirs: given once, as events' are; not the event's */
-	uint64_t bytes; /* that are still held; 0: all gone */
+	uint64_t id;	/* their own: unique, as events' ids are; not the event's */
+	uint64_t bytes; /* still held; 0: all gone */
 	uint32_t creator;
 	uint32_t reserved;
 	char ns[PP_NAME_SIZE];
@@ -168,25 +167,22 @@ enum pp_order_type {
 	 * resize, the old rings, which are orphans now; or FAILED */
 	PP_ORDER_CHANGE = 4,
 	PP_ORDER_PAUSE = 5, /* id, what: 1 or 0; answer: DONE with the event, or FAILED */
-	/* id: whose rings; spec: the new name, its namespace's rights, creator
+	/* id: the event with the rings; spec: the new name, its namespace's rights, creator
 	 * and flags; answer: DONE with the event, or FAILED */
 	PP_ORDER_ALIAS = 6,
 	/* spec: ns, group, mode, for all files of the namespace; answer: DONE,
 	 * or FAILED */
 	PP_ORDER_RIGHTS = 7,
-	/* id, spec.cpus: CPUs that came online, and that rings may be made for.
-	 * The event gets a ring on each of those that it wants and that has
-	 * none (those that it has stay what they are, with their records),
-	 * and what has died with a CPU is attached anew. Nothing to do is
-	 * no failure, nor is a CPU that has gone again. Answer: DONE with the
-	 * event, or FAILED */
+	/* id, spec.cpus: CPUs that came online, and that rings may be made for. The event gets a
+	 * ring on each wanted one that has none (existing rings keep their records), and counters
+	 * that died with a CPU are attached anew. It is no failure if nothing has to be done, or if
+	 * a CPU is offline again. Answer: DONE with the event, or FAILED */
 	PP_ORDER_CPUS = 8,
-	/* spec.cpus: at most PP_SIDEBAND_CPUS of them; what: PP_SIDEBAND_TASKS
-	 * (then they may be none) or 0; the rest is 0. Answer: DONE; event.rings
-	 * has those of the CPUs that are online, and with it come, in this
-	 * order, a perf event's descriptor for each, which tells of processes
-	 * and of no sample, and, if so asked, the iterators that
-	 * the keeper wants (proto/keep.h); or FAILED */
+	/* spec.cpus: at most PP_SIDEBAND_CPUS of them; what: PP_SIDEBAND_TASKS (then there may be
+	 * no CPUs) or 0; the rest is 0. Answer: DONE; event.rings has those of the CPUs that are
+	 * online. With it come a perf event's descriptor for each of them, in this order, which
+	 * reports processes and no samples, and, if requested, the iterators for the keeper
+	 * (proto/keep.h); or FAILED */
 	PP_ORDER_SIDEBAND = 9,
 };
 
@@ -201,15 +197,14 @@ enum pp_answer_type {
 	PP_ANSWER_RELEASED = 5, /* unasked, serial 0: orphans that hold less than before */
 };
 
-/* How much an order may come to that the broker cannot know: it is the engine that finds out what
- * a glob stands for. UINT32_MAX: no limit. */
+/* Limits that the broker cannot check itself, because only the engine resolves globs. UINT32_MAX:
+ * no limit. */
 struct pp_allowance {
-	/* CREATE: the event's; DELETE: 0: whom it would be handed down to may
-	 * not have it */
+	/* CREATE: the event's; DELETE: 0: the successor's creator may not have it */
 	uint32_t sources;
 	uint32_t creator_there; /* CREATE, CHANGE: programs of its creator, by their weight, on each
-				 * of its tracepoints; DELETE: of whom it would be handed down to */
-	uint32_t all_there;	/* the same: of all of them */
+				 * of its tracepoints; DELETE: of the successor's creator */
+	uint32_t all_there;	/* the same, for all users */
 	uint32_t work;		/* CREATE, CHANGE, PAUSE: sources, and nodes of each one's filter */
 };
 
@@ -261,13 +256,12 @@ static inline bool pp_cpumask_test(const struct pp_cpumask *m, unsigned cpu)
 size_t pp_order_size(uint32_t type);
 
 /*
- * Whether an order (a spec, a parsed event) is one that the engine may act upon: known type, terminated
- * and valid names, sizes, flags and numbers within the contract, filters that are well-formed
- * trees within the parsed event's nodes. pp_parsed_check: alone: with sources; else: nodes for a change
- * of filter, at most one tree and no sources.
- * pp_event_check: whether an event, found in pins or told by the engine, can be one. What the
- * engine tells has passed it, so that one damaged pin does not cost the others.
- * Returns 0 or -EBADMSG.
+ * Whether the engine may act on an order (a spec, a parsed event): known type, terminated and valid
+ * names, sizes, flags and numbers within the contract, filters that are well-formed trees within
+ * the parsed event's nodes. pp_parsed_check: alone: with sources; else: nodes for a change of
+ * filter, at most one tree and no sources. pp_event_check: whether an event from pins or from the
+ * engine is valid. The engine checks its answers with it, so that one damaged pin does not cost the
+ * others. Returns 0 or -EBADMSG.
  */
 int pp_order_check(const struct pp_order *order);
 int pp_spec_check(const struct pp_spec *spec);

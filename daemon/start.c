@@ -32,7 +32,7 @@ int start_options(const struct start *start, int argc, char **argv, void *contex
 		}
 	if (optind == argc)
 		return 0;
-	log_error("'%s' is not expected; see --help.", argv[optind]);
+	log_error("Unexpected argument '%s'; see --help.", argv[optind]);
 	return -EINVAL;
 }
 
@@ -41,7 +41,7 @@ int start_broker_pid(const char *text, uint32_t *ret)
 	uint32_t pid;
 
 	if (pp_parse_u32(text, &pid) < 0 || !pid || pid > INT_MAX) {
-		log_error("--broker-pid: '%s' is no process's number.", text);
+		log_error("Invalid --broker-pid '%s': not a process id.", text);
 		return -EINVAL;
 	}
 	*ret = pid;

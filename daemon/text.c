@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/*
- * Names, numbers and CPU lists as people write them. Owns nothing; must not know where the
- * text came from. Bytes are compared as ASCII: a locale has no say in what a name is.
- */
+/* Names, numbers and CPU lists as people write them. Must not know where a text comes from.
+ * Compares bytes as ASCII: a name's validity must not depend on the locale. */
 #include "daemon/text.h"
 
 #include <errno.h>
@@ -59,7 +57,7 @@ bool pp_is_glob(const char *text)
 	return strpbrk(text, "*?[]") != NULL;
 }
 
-/* The value of c as a digit of that base, or -1. */
+/* The value of c as a digit in this base, or -1. */
 static int digit_value(char c, unsigned base)
 {
 	if (is_digit(c))
@@ -71,10 +69,8 @@ static int digit_value(char c, unsigned base)
 	return -1;
 }
 
-/*
- * Reads digits from *text on and moves it behind them. A number over max is read to its end
- * all the same, so that "wrong" and "too large" are told apart. 0, -EINVAL, -ERANGE.
- */
+/* Reads the digits at *text and advances it. Reads a number over max to its end, so that "wrong"
+ * and "too large" are distinguished. 0, -EINVAL, -ERANGE. */
 static int scan_number(const char **text, unsigned base, uint64_t max, uint64_t *ret)
 {
 	const char *s = *text;
@@ -177,7 +173,7 @@ int pp_parse_cpus(const char *text, struct pp_cpumask *ret)
 	return 0;
 }
 
-/* Appends to the text of length *len in buf; what does not fit is left out as a whole. */
+/* Appends to the text of length *len in buf; a part that does not fit is left out entirely. */
 static _printf_(4, 5) int append(char *buf, size_t size, size_t *len, const char *fmt, ...)
 {
 	va_list ap;
@@ -206,7 +202,7 @@ int pp_format_cpus(const struct pp_cpumask *mask, char *buf, size_t size)
 		unsigned last = first;
 		int r;
 
-		if (!mask->bits[first / 64]) { /* most of them: lists of events are full of these */
+		if (!mask->bits[first / 64]) { /* most words: events' lists are full of these */
 			first |= 63;
 			continue;
 		}

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * Text that people write, made into values and back: names, numbers, sizes, CPU lists.
- * Strict and bounded: the whole text must be consumed. Outputs are untouched on failure.
- */
+/* Converts text that people write to values and back: names, numbers, sizes, CPU lists. Strict and
+ * bounded: the whole text must be consumed. Outputs are untouched on failure. */
 #pragma once
 
 #include <stdbool.h>
@@ -17,7 +15,7 @@ bool pp_name_is_valid(const char *name);
 /* As above, at most PP_TP_NAME_SIZE - 1 bytes; may begin with a digit (9p:9p_client_req). */
 bool pp_tp_name_is_valid(const char *name);
 
-/* Such a name, or a glob of such names: * ? [...]; nothing else is in it. */
+/* A name as above, or a glob of such names with * ? [...]. */
 bool pp_tp_glob_is_valid(const char *glob);
 bool pp_is_glob(const char *text);
 
@@ -31,8 +29,8 @@ int pp_parse_u32(const char *text, uint32_t *ret);
  */
 int pp_parse_cpus(const char *text, struct pp_cpumask *ret);
 
-/* The shortest list that says the same, always NUL-terminated; -ENOSPC if it does not fit. */
+/* The shortest equivalent list, always NUL-terminated; -ENOSPC if it does not fit. */
 int pp_format_cpus(const struct pp_cpumask *mask, char *buf, size_t size);
 
-/* Bounded copy of text into a field of that size; the rest is zeroed. 0 or -ENAMETOOLONG. */
+/* Copies text into a field of that size and zeroes the rest. 0 or -ENAMETOOLONG. */
 int pp_copy_text(char *field, size_t size, const char *text);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What a recorder sends to the broker when its event wakes readers: one of these in a
+ * A recorder's message to the broker when its event wakes readers: one of these in a
  * BPF_MAP_TYPE_RINGBUF of the instance (pinned as +wakeups, owned by the broker's user).
  *
- * A ring sends at most one in PP_WAKEUP_INTERVAL (limit.woken): whoever is told of it looks once
- * more after as long, so that a record right behind is not slept over.
+ * A ring sends at most one in PP_WAKEUP_INTERVAL (limit.woken): a woken reader looks again after
+ * that interval, so that it does not miss a record that came right behind.
  */
 #pragma once
 

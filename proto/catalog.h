@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The catalog: what the events are that share the rings of one name (`sched:*`). There is one
- * for all CPUs, a frozen one-element array map as a ring is, or a sealed copy of it. An event of
- * one source has none: its rings' headers say all.
+ * The catalog describes the events that share the rings of one name (`sched:*`). One catalog
+ * serves all CPUs: a frozen one-element array map, like a ring, or a sealed copy of it. An event of
+ * one source has none: its rings' headers say everything.
  *
  *   0        header_size          … n_sources entries of entry_size    … texts and formats
  *
  * Records in such rings begin with PERF_SAMPLE_IDENTIFIER, the u64 behind the
  * perf_event_header: the id of the source, whose entry has the sample_type for the rest.
- * Offsets are from the catalog's beginning. Nothing here is to be trusted by a reader.
+ * Offsets count from the catalog's beginning. A reader must not trust anything here.
  */
 #pragma once
 
@@ -37,7 +37,7 @@ struct pp_catalog_entry {
 	__u64 sample_type; /* PERF_SAMPLE_IDENTIFIER | … */
 	__u32 recorder;	   /* enum pp_recorder */
 	__u32 reserved0;
-	/* the event, as perf writes it: sched:sched_switch; no NUL */
+	/* the event in perf's notation: sched:sched_switch; no NUL */
 	__u32 text_offset, text_size;
 	__u32 attr_offset, attr_size;	  /* struct perf_event_attr */
 	__u32 format_offset, format_size; /* tracepoints and probes: the format text; no NUL */
@@ -49,8 +49,8 @@ _Static_assert(sizeof(struct pp_catalog_header) == 64, "catalog header");
 _Static_assert(sizeof(struct pp_catalog_entry) == 64, "catalog entry");
 
 /*
- * Checks the catalog at `catalog` (`size` readable bytes, private: it must not change) so that
- * every offset in it may be followed. 0; -EBADMSG; -EPROTONOSUPPORT (made by a newer version).
+ * Checks the catalog at `catalog` (`size` readable bytes, a private copy that cannot change), so
+ * that every offset in it can be followed. 0; -EBADMSG; -EPROTONOSUPPORT (made by a newer version).
  */
 int pp_catalog_check(const void *catalog, size_t size);
 

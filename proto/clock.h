@@ -19,8 +19,8 @@ static inline int64_t pp_clock_ms(void)
 	return (int64_t)(pp_clock_ns(CLOCK_MONOTONIC) / 1000000);
 }
 
-/* On a busy machine the CPU can go to others between two readings, and they are milliseconds apart:
- * of some attempts the one counts that took least. Modulo 2^64. */
+/* On a busy machine another task may run between two readings, which are then milliseconds apart:
+ * of several attempts, the fastest counts. Modulo 2^64. */
 static inline uint64_t pp_clock_offset(void)
 {
 	uint64_t offset = 0, least = UINT64_MAX;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Reads numbers and texts one after the other, and never beyond the end: then it is bad, for good.
- */
+/* Reads numbers and texts one after the other, never beyond the end: a read that would go beyond
+ * makes the cursor bad, for good. */
 #pragma once
 
 #include <stdbool.h>
@@ -47,7 +47,8 @@ static inline uint64_t cursor_u64(struct cursor *c)
 	return v;
 }
 
-/* A text that has its end within `max` bytes, which it takes all (max > left: bad). NULL: bad. */
+/* A NUL-terminated text in a field of `max` bytes, all of which it consumes (max > left: bad).
+ * NULL: bad. */
 static inline const char *cursor_text(struct cursor *c, size_t max)
 {
 	const char *text = (const char *)cursor_bytes(c, max);
@@ -59,7 +60,7 @@ static inline const char *cursor_text(struct cursor *c, size_t max)
 	return text;
 }
 
-/* A text that is followed by the next thing. NULL: bad. */
+/* A text that ends at its NUL; the next field follows. NULL: bad. */
 static inline const char *cursor_line(struct cursor *c)
 {
 	const uint8_t *end = c->bad ? NULL : (const uint8_t *)memchr(c->p, 0, c->left);

@@ -6,7 +6,7 @@
 
 #include "table.h"
 
-/* Bytes on the wire: of a whole message, an array at its end not counted. */
+/* Bytes on the wire of a whole message, without an array at its end. */
 static size_t wire_size(const struct pp_message_type *type)
 {
 	size_t size = 0;

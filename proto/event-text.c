@@ -100,7 +100,7 @@ static const char *word_of(const char *const *words, size_t n, uint64_t number)
 	return number < n && words[number] ? words[number] : "unknown";
 }
 
-/* It is one line, whatever is in it. */
+/* The text stays one line, whatever it contains. */
 static void write_text(FILE *f, const char *text, size_t size)
 {
 	for (size_t i = 0; i < size && text[i]; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The text of an event that people and programs read: the file `info`, in the registry and in saves,
- * with a line "key=value" for each. Owns the keys and the words of their values; knows no files.
+ * The text of an event for people and programs: the file `info`, in the registry and in saves, with
+ * a line "key=value" for each field. Owns the keys and the words of their values; knows no files.
  */
 #pragma once
 
@@ -17,5 +17,6 @@ struct pp_event_text {
 
 void pp_event_text_write(FILE *f, const struct pp_event_text *t);
 
-/* What the text has not is left as it is; unknown keys are of later versions. Destroys the text. */
+/* Leaves fields that the text lacks as they are; unknown keys are of later versions. Modifies the
+ * text. */
 void pp_event_text_parse(char *text, struct pp_event_text *t);

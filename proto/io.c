@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-/* What a call that moved n bytes means: 1: go on; 0: it was the end; -errno. */
+/* The meaning of a call's result n: 1: continue; 0: the end; -errno. */
 static int went(ssize_t n)
 {
 	if (n < 0)

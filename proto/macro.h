@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The few C idioms every part of the project uses. Libc only, no state.
+ * C idioms that every part of the project uses. Libc only, no state.
  *
- * Scope-bound ownership: a local marked _cleanup_(f) is released by f when its scope ends;
- * TAKE_FD and TAKE_PTR hand ownership on and leave nothing behind.
+ * Scope-bound ownership: a local marked _cleanup_(f) is released by f when its scope ends; TAKE_FD
+ * and TAKE_PTR hand ownership on and leave nothing behind.
  */
 #pragma once
 
@@ -42,9 +42,9 @@
 	})
 
 /*
- * Makes room for one more element in an array of n elements that grows by this alone. The room is n
- * rounded up to a power of two, so that nobody has to remember it. False: there is no memory, and
- * the array is as it was.
+ * Makes room for one more element in an array of n elements that grows by this macro alone. The
+ * room is n rounded up to a power of two, so it need not be stored. False: no memory; the array is
+ * unchanged.
  */
 #define GROW(array, n)                                                 \
 	({                                                             \
@@ -61,7 +61,8 @@ static inline void *grow_array(void *array, size_t n, size_t size)
 	return reallocarray(array, n ? 2 * n : 1, size);
 }
 
-/* Closes fd if it is one, keeps errno, returns -EBADF so that a field can be reset in one line. */
+/* Closes fd if it is valid, keeps errno, and returns -EBADF, so that a field can be reset in one
+ * line. */
 static inline int close_fd(int fd)
 {
 	if (fd >= 0) {

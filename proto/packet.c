@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/*
- * Moves packets and the descriptors that come with them. Owns every descriptor from the
- * moment the kernel installs it until the caller has it; must not know what a packet says.
- */
+/* Moves packets and their descriptors. Owns every descriptor from the moment the kernel installs it
+ * until the caller has it; must not know a packet's contents. */
 #include "packet.h"
 
 #include <errno.h>
@@ -12,7 +10,7 @@
 
 #include "macro.h"
 
-/* Room for as many descriptors as the kernel ever passes at once, aligned as cmsghdr is. */
+/* Room for as many descriptors as the kernel ever passes at once, aligned for cmsghdr. */
 union control {
 	struct cmsghdr align;
 	char buf[CMSG_SPACE(PP_FDS_MAX * sizeof(int))];
@@ -55,10 +53,8 @@ int pp_packet_send(int socket, const void *buf, size_t size, const int *fds, siz
 	return (size_t)n == size ? 0 : -EMSGSIZE;
 }
 
-/*
- * Takes the descriptors out of the control data, all of them, before anything is judged:
- * what is not taken is leaked. Returns false if there was other control data as well.
- */
+/* Takes all descriptors out of the control data before anything is checked: a descriptor left there
+ * leaks. Returns false if there was other control data as well. */
 static bool take_fds(struct msghdr *msg, struct pp_fds *fds)
 {
 	bool clean = true;
@@ -91,9 +87,9 @@ ssize_t pp_packet_receive(int socket, void *buf, size_t cap, size_t max_fds, str
 	if (max_fds > PP_FDS_MAX || (max_fds > 0 && !ret_fds))
 		return -EINVAL;
 	/*
-	 * Where none are expected the kernel gets no room for any: it drops them on its side
-	 * and says MSG_CTRUNC, and a stranger's descriptors never enter our table. They are
-	 * dropped in our time all the same: see pp_packet_brings_fds().
+	 * If none are expected, the kernel gets no room for descriptors: it drops them on its side
+	 * and sets MSG_CTRUNC, so a stranger's descriptors never enter our table. Dropping them
+	 * still takes our time: see pp_packet_brings_fds().
 	 */
 	if (max_fds > 0) {
 		msg.msg_control = control.buf;
@@ -116,7 +112,7 @@ ssize_t pp_packet_receive(int socket, void *buf, size_t cap, size_t max_fds, str
 	return n;
 }
 
-/* MSG_CTRUNC says that there was control data, for which there is no room. */
+/* MSG_CTRUNC: there was control data, for which this call has no room. */
 bool pp_packet_brings_fds(int socket)
 {
 	char byte;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * What stands where in a perf.data file, as far as it is not the kernel's own (linux/perf_event.h):
- * the header, the records that perf made up, the sections of features. Numbers and shapes, no code.
- */
+/* The layout of a perf.data file, beyond the kernel's own linux/perf_event.h: the header, perf's
+ * own records, the sections of features. Numbers and shapes, no code. */
 #pragma once
 
 #include <linux/perf_event.h>
@@ -18,10 +16,12 @@ struct perf_file_section {
 
 struct perf_file_header {
 	uint64_t magic;
-	uint64_t size; /* of this; of the pipe's header: the pipe format, and that is all of it */
-	uint64_t attr_size; /* of an attr and the section of its ids */
+	/* of this struct; if it is that of the pipe's header: the pipe format, and this is the
+	 * whole header */
+	uint64_t size;
+	uint64_t attr_size; /* of an attr and its ids' section */
 	struct perf_file_section attrs, data, event_types;
-	uint64_t features[4]; /* a bit each */
+	uint64_t features[4]; /* one bit each */
 };
 _Static_assert(sizeof(struct perf_file_header) == 104, "as perf has it");
 
@@ -29,7 +29,7 @@ struct perf_file_pipe_header {
 	uint64_t magic, size;
 };
 
-/* Bits of features; for each that is set there is a section behind the data, in this order. */
+/* Bits of features; each set bit has a section behind the data, in this order. */
 enum perf_file_feature {
 	FEATURE_TRACING_DATA = 1,
 	FEATURE_BUILD_ID = 2,
@@ -66,14 +66,14 @@ enum perf_file_record {
 	PERF_FILE_COMPRESSED = 81,
 	PERF_FILE_FINISHED_INIT = 82,
 	PERF_FILE_COMPRESSED2 = 83,
-	PERF_FILE_USER_KNOWN = 83, /* the last that has a meaning */
+	PERF_FILE_USER_KNOWN = 83, /* the last known one */
 };
 
 /* PERF_FILE_BUILD_ID, also each entry of FEATURE_BUILD_ID; a path follows. */
 #define PERF_FILE_BUILD_ID_HAS_SIZE (1U << 15) /* in header.misc; else it has 20 bytes */
 struct perf_file_build_id {
 	struct perf_event_header header;
-	int32_t pid; /* -1: of the host */
+	int32_t pid; /* -1: the host */
 	uint8_t build_id[20];
 	uint8_t size;
 	uint8_t reserved[3];
@@ -87,5 +87,5 @@ struct perf_file_event_update {
 
 struct perf_file_tracing_data {
 	struct perf_event_header header;
-	uint32_t size; /* of what follows the record, a multiple of 8 */
+	uint32_t size; /* bytes behind the record, a multiple of 8 */
 };

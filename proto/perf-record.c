@@ -7,8 +7,8 @@
 #include "cursor.h"
 #include "macro.h"
 
-/* A record's fields, one after the other: out of it, or into it. Beyond its end nothing is touched;
- * then the cursor is bad. */
+/* A record's fields in order: reads or writes them. Never goes beyond the end; the cursor is then
+ * bad. */
 struct walk {
 	struct cursor at;
 	bool writes;
@@ -25,7 +25,7 @@ static void field(struct walk *w, void *value, size_t size)
 }
 #define FIELD(w, value) field(w, &(value), sizeof(value))
 
-/* Bytes of which not the value is wanted, but the place in the record. */
+/* For bytes whose place in the record is wanted, not their value. */
 static const void *part(struct walk *w, const void *bytes, size_t size)
 {
 	void *place = (void *)cursor_bytes(&w->at, size);
@@ -78,7 +78,7 @@ void pp_record_rewrite_id(const struct pp_record *r, uint64_t sample_type, void 
 
 /* ── the fields of each type ────────────────────────────────────────────────────────────── */
 
-/* Behind it there is nothing but NULs up to a multiple of 8. */
+/* Only NULs follow it, up to a multiple of 8. */
 static void walk_text(struct walk *w, struct pp_record *r)
 {
 	if (w->writes) {

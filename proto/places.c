@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* As a namespace's name: no slash, no dot, so that it stays one path component. */
+/* Like a namespace's name: no slash, no dot, so that it stays one path component. */
 static int instance_is_valid(const char *s)
 {
 	static const char first[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_";

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Where an instance's things are. An instance NAME has "-NAME" behind each place; the
- * system's own instance is the empty string.
+ * The paths of an instance. Each path of an instance NAME ends in "-NAME"; the system's own
+ * instance has the empty name.
  *
  *   /run/perfpersist[-NAME]/           0755
  *     control                          the broker's socket
- *     engine, dumper                   theirs; the broker's alone
- *     keeper                           its own; the broker's and root's, who may ask it themselves
+ *     engine, dumper                   their sockets, for the broker alone
+ *     keeper                           its socket, for the broker and root
  *     lock, engine.lock                held by the foreground's daemon; by each engine
  *     registry/                        a bpffs:
  *       by-id/                         0711 root: nobody else can list it
@@ -21,15 +21,15 @@
  *       +new-N/, +del-ID/              being made; being reaped, or still mapped by somebody
  *       +last-id                       the newest id given
  *       +wakeups                       ring buffer of wakeups 0660 broker's user:root
- *       +cpus                          when each CPU went away (daemon/hotplug.h) 0440 broker's user:root
- *       +cpus-link                     of the program that writes it 0600 root
+ *       +cpus                          when each CPU went offline (daemon/hotplug.h) 0440 broker's user:root
+ *       +cpus-link                     the program that writes it 0600 root
  *       +totals                        program that counts any event (daemon/totals.h) 0660 broker's user:root
- *       +totals-known-1                what it knows of events 0600 root
+ *       +totals-known-1                that program's map of events 0600 root
  *   /etc/perfpersist[-NAME]/, /usr/lib/perfpersist[-NAME]/
- *     events.d/NAME.conf               what always records; also in /run/perfpersist[-NAME]/
+ *     events.d/NAME.conf               configured events; also in /run/perfpersist[-NAME]/
  *   /var/lib/perfpersist[-NAME]/
  *     events.d/NS.NAME.conf            the same, written by `perfctl create --boot`
- *     saved/TIME/                      what rings held at a shutdown, written by `perfctl save`
+ *     saved/TIME/                      the rings' contents at a shutdown, written by `perfctl save`
  */
 #pragma once
 

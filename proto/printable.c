@@ -21,7 +21,7 @@ size_t utf8_length(const char *s, size_t n, uint32_t *ret_character)
 			return 0;
 		c = c << 6 | (u[i] & 0x3f);
 	}
-	/* Overlong, surrogates, beyond Unicode. */
+	/* Overlong forms, surrogates, beyond Unicode. */
 	if ((len == 3 && c < 0x800) || (len == 4 && c < 0x10000) || (c >= 0xd800 && c < 0xe000) ||
 	    c > 0x10ffff)
 		return 0;
@@ -29,9 +29,11 @@ size_t utf8_length(const char *s, size_t n, uint32_t *ret_character)
 	return len;
 }
 
-/* What has no place of its own and changes how others stand: marks and embeddings of direction, by
- * which a name can look like another, and its rest like what we say; separators of lines and
- * paragraphs; blanks without width. */
+/*
+ * Invisible characters that change how others appear: direction marks and embeddings, which can
+ * make one name look like another, or its end like our own text; line and paragraph separators;
+ * zero-width spaces.
+ */
 static bool is_hidden(uint32_t c)
 {
 	return c == 0x61c || (c >= 0x200b && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) ||

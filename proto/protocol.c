@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/*
- * The codec: one encoder and one decoder that walk the tables made from protocol.def. Owns
- * the bytes of a packet; knows neither sockets nor what a message means.
- */
+/* The codec: one encoder and one decoder that walk the tables made from protocol.def. Owns a
+ * packet's bytes; knows neither sockets nor a message's meaning. */
 #include "protocol.h"
 
 #include <errno.h>
@@ -68,7 +66,7 @@ static int put_number(struct output *out, const uint8_t *value, size_t size)
 	return 0;
 }
 
-/* What is behind the NUL in the struct stays there: it may be anything. */
+/* The bytes behind the NUL in the struct are not copied: they may be uninitialized. */
 static int put_string(struct output *out, const char *text, size_t size)
 {
 	size_t n = strnlen(text, size);
@@ -188,7 +186,7 @@ static int take_number(struct input *in, uint8_t *value, size_t size)
 	return 0;
 }
 
-/* Text, a NUL, and only NULs after it: no bytes may travel unseen. */
+/* Text, a NUL, and only NULs after it: no hidden bytes. */
 static int take_string(struct input *in, char *text, size_t size)
 {
 	size_t n;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The wire protocol between clients and perfpersistd: SOCK_SEQPACKET, one packet is one
- * message with its file descriptors. protocol.def is the table; this file turns it into
- * structs and numbers. PROTOCOL.md tells the rest to people.
+ * The wire protocol between clients and perfpersistd over SOCK_SEQPACKET: one packet is one message
+ * with its file descriptors. This file turns the table protocol.def into structs and numbers.
+ * PROTOCOL.md explains the rest.
  *
  * Pure: the codec reads and writes memory, nothing else. packet.h moves packets.
  */
@@ -26,19 +26,19 @@
 #define PP_FILTER_SIZE 1024  /* of a filter's text with its NUL */
 #define PP_SELECTIONS_MAX 16 /* events with filters of their own in one request */
 #define PP_LIMITS_MAX 128    /* lines in one page of the limits */
-#define PP_AWAY_MAX 1024     /* CPUs in one page of those that are away */
+#define PP_AWAY_MAX 1024     /* offline CPUs in one page */
 
 /* Bits of the flags of an event. */
 #define PP_EVENT_FREQ (1U << 0)	      /* period is a frequency in Hz */
 #define PP_EVENT_CALLCHAIN (1U << 1)  /* record kernel and user call chains */
 #define PP_EVENT_ALL_CPUS (1U << 2)   /* reply only: no CPUs were named */
-#define PP_EVENT_GENERIC (1U << 3)    /* tracepoints: generic, though a tp_btf one is there */
-#define PP_EVENT_WAKEUP (1U << 4)     /* readers that asked for it are woken on each record */
-#define PP_EVENT_CONFIGURED (1U << 5) /* reply only: the configuration made it */
-#define PP_EVENT_SHARE (1U << 6)      /* request: take part in an equal event that runs already */
+#define PP_EVENT_GENERIC (1U << 3)    /* tracepoints: generic, although a tp_btf recorder exists */
+#define PP_EVENT_WAKEUP (1U << 4)     /* wakes readers that asked for it on each record */
+#define PP_EVENT_CONFIGURED (1U << 5) /* reply only: made by the configuration */
+#define PP_EVENT_SHARE (1U << 6)      /* request: share an equal event that runs already */
 #define PP_EVENT_NO_SHARE (1U << 7)   /* request: not even if the configuration says so */
-#define PP_EVENT_BOOT (1U << 8)	      /* request: write it down, to be there after a reboot */
-#define PP_EVENT_COPIES (1U << 9) /* reply only: who asks gets copies of the rings, not the rings */
+#define PP_EVENT_BOOT (1U << 8)	      /* request: write it down, to exist after a reboot */
+#define PP_EVENT_COPIES (1U << 9)     /* reply only: the requester gets copies of the rings */
 
 /* Bits of `what` of a change. */
 #define PP_CHANGE_FILTER (1U << 0)
@@ -46,25 +46,25 @@
 #define PP_CHANGE_MAX_RATE (1U << 2)
 
 /* Bits of the flags of an open request. */
-#define PP_OPEN_COPY (1U << 0) /* copies, even for who may have the rings */
+#define PP_OPEN_COPY (1U << 0) /* copies, even for a requester that may have the rings */
 
 /* Bits of the flags of a sideband request. */
-#define PP_SIDEBAND_STATUS (1U << 0) /* the numbers alone, no descriptor */
+#define PP_SIDEBAND_STATUS (1U << 0) /* only the numbers, no descriptor */
 
-/* Why sideband is kept since when it is, or why none is. */
+/* Why sideband is kept only since `began`, or not at all. */
 enum pp_sideband_why {
-	PP_SIDEBAND_FIRST = 0,	 /* since there is an event; or a reason is not known */
+	PP_SIDEBAND_FIRST = 0,	 /* since the first event; or the reason is unknown */
 	PP_SIDEBAND_NOTHING = 1, /* not kept: nothing records */
 	PP_SIDEBAND_OFF = 2,	 /* not kept: the configuration says so */
-	PP_SIDEBAND_SOON = 3,	 /* not kept: it is about to be */
+	PP_SIDEBAND_SOON = 3,	 /* not kept: about to start */
 	PP_SIDEBAND_REFUSED = 4, /* not kept: the engine or the keeper cannot; the log says why */
-	PP_SIDEBAND_AWAY = 5,	 /* not kept: no keeper can be had */
-	PP_SIDEBAND_GONE = 6,	 /* the keeper before has ended */
-	PP_SIDEBAND_STUCK = 7,	 /* the keeper before, or the one there is, did not answer */
+	PP_SIDEBAND_AWAY = 5,	 /* not kept: no keeper is available */
+	PP_SIDEBAND_GONE = 6,	 /* the previous keeper has ended */
+	PP_SIDEBAND_STUCK = 7,	 /* the previous or the present keeper did not answer */
 };
 
-/* Of events that happened and were not recorded: the kernel counts them all; it cannot tell; it counts
- * some, and others it hides. */
+/* How the kernel counts events that happened and were not recorded: all; not at all; some, while it
+ * hides others. */
 enum pp_missed { PP_MISSED_COUNTED, PP_MISSED_UNKNOWN, PP_MISSED_AT_LEAST };
 
 enum pp_event_state {
@@ -72,12 +72,12 @@ enum pp_event_state {
 	PP_EVENT_RUNNING = 2,
 	PP_EVENT_DELETING = 3,
 	PP_EVENT_PAUSED = 4,
-	PP_EVENT_CHANGING = 5, /* an order changes, pauses or resumes it just now */
+	PP_EVENT_CHANGING = 5, /* an order to change, pause or resume it is under way */
 };
 
-/* What a notice tells of. */
+/* The subject of a notice. */
 enum pp_notice_kind {
-	PP_NOTICE_STARTED = 1, /* the first one: from here on nothing is left out */
+	PP_NOTICE_STARTED = 1, /* the first one: from here on no notice is missing */
 	PP_NOTICE_CREATED = 2,
 	/* filter, rate or buffer (a new buffer is a new set of rings), or more CPUs */
 	PP_NOTICE_CHANGED = 3,
@@ -86,10 +86,10 @@ enum pp_notice_kind {
 	PP_NOTICE_DELETED = 6,
 	PP_NOTICE_CPU_ONLINE = 7,
 	PP_NOTICE_CPU_OFFLINE = 8,
-	PP_NOTICE_LOST = 9, /* so many notices did not fit: ask for the list */
+	PP_NOTICE_LOST = 9, /* that many notices did not fit: list again */
 };
 
-/* What a line of the limits is about. */
+/* The subject of a line of the limits. */
 enum pp_limit_scope {
 	PP_LIMIT_TOTAL = 1,
 	PP_LIMIT_NAMESPACE = 2,
@@ -98,9 +98,9 @@ enum pp_limit_scope {
 
 enum pp_right {
 	PP_RIGHT_NONE = 0,
-	PP_RIGHT_R = 4,	   /* list and read, as of a file */
+	PP_RIGHT_R = 4,	   /* list and read, like a file */
 	PP_RIGHT_W = 2,	   /* create, delete, change and pause */
-	PP_RIGHT_ROOT = 8, /* root's alone */
+	PP_RIGHT_ROOT = 8, /* root only */
 };
 
 /* A reply's opcode is its request's with this bit; an error's is PP_OP_ERROR. */
@@ -138,9 +138,9 @@ union pp_body {
 struct pp_header {
 	uint16_t version; /* PP_PROTOCOL_VERSION */
 	uint16_t opcode;
-	uint32_t serial; /* the requester's own; repeated by the reply */
+	uint32_t serial; /* chosen by the requester; repeated in the reply */
 	uint32_t size;	 /* of the packet, header included; == bytes received */
-	uint32_t fds;	 /* file descriptors that come with it; == those received */
+	uint32_t fds;	 /* number of file descriptors; == those received */
 };
 
 struct pp_field;
@@ -148,7 +148,7 @@ struct pp_field;
 struct pp_message_type {
 	const char *name;
 	const char *doc;
-	const struct pp_field *fields; /* ended by one with no name */
+	const struct pp_field *fields; /* the last one has no name */
 	size_t struct_size;
 };
 
@@ -170,23 +170,24 @@ const struct pp_operation *pp_operation_by_number(uint16_t number);
 const struct pp_message_type *pp_message_by_opcode(uint16_t opcode);
 
 /*
- * Writes header and body as one packet into buf. header->size is set; opcode, serial and fds
- * are the caller's. The body is the struct that belongs to the opcode.
+ * Writes header and body as one packet into buf. Sets header->size; the caller sets opcode, serial
+ * and fds. The body is the struct that belongs to the opcode.
  *
- * Returns the packet's size; -EINVAL (no such opcode, a string without NUL, an array count
- * over its maximum: our own bug); -EMSGSIZE (cap is too small).
+ * Returns the packet's size; -EINVAL (no such opcode, a string without NUL, an array count over its
+ * maximum: our own bug); -EMSGSIZE (cap is too small).
  */
 ssize_t pp_encode(struct pp_header *header, const void *body, void *buf, size_t cap);
 
 /*
- * Reads one packet of `size` bytes that came with `fds` descriptors. Everything is checked:
- * version, known opcode, direction (`reply`: true when the reader is the client), size ==
- * what was received == what the opcode's fields take, fds == those received, every string
- * NUL-terminated with nothing behind its NUL, counts at most their maxima.
+ * Reads one packet of `size` bytes that came with `fds` descriptors. Checks everything: version,
+ * opcode, direction (`reply`: true if the reader is the client), size (header == received == the
+ * opcode's fields), fds == those received, every string NUL-terminated with only NULs behind,
+ * counts within their maxima.
  *
  * On failure *ret_header and *ret_body have no meaning.
- * Returns 0; -EBADMSG (malformed); -EPROTONOSUPPORT (other version); -EOPNOTSUPP (well
- * formed header, unknown opcode: *ret_header is valid).
+ *
+ * Returns 0; -EBADMSG (malformed); -EPROTONOSUPPORT (another version); -EOPNOTSUPP (well-formed
+ * header, unknown opcode: *ret_header is valid).
  */
 int pp_decode(const void *buf, size_t size, size_t fds, bool reply, struct pp_header *ret_header,
 	      union pp_body *ret_body);

@@ -18,7 +18,7 @@
 #define FUSE_SUPER_MAGIC 0x65735546
 #endif
 
-/* A file system that stores nothing has no blocks. Some of those that do store do not tell them. */
+/* A file system that stores nothing has no blocks. Some that do store report none. */
 static bool stores_something(const struct statfs *s)
 {
 	return s->f_blocks || s->f_type == TMPFS_MAGIC || s->f_type == RAMFS_MAGIC ||
@@ -26,8 +26,9 @@ static bool stores_something(const struct statfs *s)
 }
 
 /*
- * systemd's RestrictSUIDSGID= takes openat2(2) away, with ENOSYS. Without it links are refused at
- * the end of the path alone, and those of /proc are followed: it is still looked at what was found.
+ * systemd's RestrictSUIDSGID= makes openat2(2) fail with ENOSYS. Without it, links are refused only
+ * at the end of the path, and those of /proc are followed: the caller still checks the file that
+ * was found.
  */
 static int find(int dir_fd, const char *path, uint64_t resolve)
 {
@@ -71,7 +72,7 @@ int regular_open(int dir_fd, const char *path, uint64_t resolve)
 
 	if (found < 0)
 		return found;
-	/* This is what was looked at, whatever the path leads to by now. */
+	/* This is the checked file, whatever the path leads to by now. */
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", found);
 	fd = open(self, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;

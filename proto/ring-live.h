@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Owns how the live words of a ring are read that is being written. */
+/* Reads the live words of a ring that is being written. */
 #pragma once
 
 #include <stddef.h>
@@ -8,11 +8,11 @@
 #include "ring.h"
 
 /*
- * Head, and the counts that belong to it: while reserve == head no record is under way, and as head
- * is the same before and after none has come. On a ring that never rests the counts may be ahead of
- * head by the records under way.
+ * Reads head and the counts that belong to it: while reserve == head no record is under way, and if
+ * head is the same before and after, none has come. On a ring that never rests, the counts may be
+ * ahead of head by the records under way.
  *
- * load: a word of 8 bytes at an offset of the ring (acquire).
+ * load: reads a word of 8 bytes at an offset of the ring (acquire).
  */
 void pp_ring_read_live(uint64_t (*load)(const void *ring, size_t at), const void *ring,
 		       struct pp_ring_live *ret);

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* How often to look for a moment at which no record is under way. */
+/* Attempts to find a moment without a record under way. */
 #define STILL_TRIES 1000
 
 static bool is_power_of_two(__u64 v)
@@ -33,7 +33,7 @@ static bool sizes_fit(const struct pp_ring_header *h, size_t size)
 	       h->attr_size <= sizeof(h->attr);
 }
 
-/* Rings of version 1 have 0 in that place, and one source. */
+/* Rings of version 1 have 0 there, and one source. */
 static bool sources_fit(const struct pp_ring_header *h)
 {
 	return h->n_sources <= 1 ||

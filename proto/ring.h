@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The ring contract: what one CPU's ring of a persistent event looks like in memory.
+ * The ring contract: the layout in memory of one CPU's ring of a persistent event.
  *
  * A ring is the value of a one-element BPF_MAP_TYPE_ARRAY (BPF_F_MMAPABLE, frozen): BPF
- * programs write it, user space can only map it PROT_READ. Whoever finds a ring, or a copy
- * of one, can decode it with this file alone.
+ * programs write it, user space can only map it PROT_READ. This file alone is enough to decode a
+ * ring or a copy of one.
  *
  *   0                header_size             header_size + data_size
  *   ┌────────────────┬───────────────────────┬───────┐
@@ -15,8 +15,8 @@
  * The ring is written backward, as perf's write_backward rings are: `head` starts at 0 and
  * only decreases (modulo 2^64); the newest record begins at `head`, the next older one at
  * `head + its size`, and so on. The record at virtual position p lies at
- * data[p & (data_size - 1)], in one piece: one that begins near the end of the data runs on
- * into the spill, whose size is that of the largest record.
+ * data[p & (data_size - 1)], in one piece: a record that begins near the end of the data runs on
+ * into the spill, which is as large as the largest record.
  *
  * Each record is a struct perf_event_header (type PERF_RECORD_SAMPLE) followed by the fields
  * that `sample_type` names, in the order perf_event_open(2) gives; its size is a multiple of
@@ -26,32 +26,33 @@
  *   reserve = head - n;  write the record;  records += 1;  head = reserve;
  * in this order as other CPUs see it. So the record that ends at virtual position e is whole
  * as long as   e <= reserve + data_size.
- * If reserve != head before, or another head is there behind the record, there were two writers:
- * missed += 1 instead of the record, or of the other's, which this one has written over.
+ * If reserve != head before, or head has changed after the record, there were two writers:
+ * missed += 1 instead of this record, or for the other writer's, which this one has overwritten.
  *
- * Writing where several programs write one ring, or one that can be interrupted by itself
- * (an event of several sources, a uprobe): each takes its place by an atomic step, and only
- * the writer that finds no other one under way moves head, over everything written meanwhile.
+ * Writing, if several programs write one ring or one program can interrupt itself (an event of
+ * several sources, a uprobe): each writer reserves its place atomically, and only a writer that
+ * finds no other one under way moves head, over everything written meanwhile.
  *   nest += 1 (atomic)
  *   p = reserve - n by compare-and-exchange; if it fails too often, or head - p would exceed
- *       data_size (records of others that are not committed yet would be written over):
- *       missed += 1 instead of a record. The record's time is read before the exchange that
- *       succeeds and after the look at reserve: in a ring times only go up.
+ *       data_size (it would overwrite others' records that are not committed yet):
+ *       missed += 1 instead of a record. The record's time is read after reserve and before
+ *       the exchange that succeeds: so times in a ring only go up.
  *   write the record at p;  records += 1 (atomic)
  *   again: r = reserve;  if (nest == 1) head = r;  nest -= 1 (atomic)
  *          if that made it 0 and reserve != head: nest += 1, again
- *   (Not `reserve != r`: two that leave at once may both have seen the other, and not moved head.)
- * Nothing at or above head is ever uncommitted, so that readers need not know which way it was.
+ *   (Not `reserve != r`: two writers that finish at once may both have seen the other and not moved
+ *    head.)
+ * Everything at or above head is committed, so readers need not know which way was used.
  *
- * Reading while it is written, losing nothing and pausing nobody:
+ * Reading while it is written, without losing records or pausing the writers:
  *   1. h = head (acquire)
- *   2. copy the data, or the part of it that is wanted
+ *   2. copy the data, or a part of it
  *   3. (load barrier) r = reserve
  *   4. records that begin in [h, ...) and end at or before r + data_size, and at or before 0
  *      (the position where the ring began), are whole; the others have been overwritten.
  * The positions are compared as distances from h: (e - h) <= data_size - (h - r).
  *
- * Nothing here is to be trusted by a reader: a copy may come from anywhere.
+ * A reader must not trust anything here: a copy may come from anywhere.
  */
 #pragma once
 
@@ -69,8 +70,8 @@
 #define PP_EVENT_TEXT_SIZE 1024 /* of the event's text with its NUL */
 
 #define PP_DATA_SIZE_MIN 4096ULL /* one page, as perf's smallest ring */
-/* Of one CPU's ring: the verifier lets a program reach no further into a map than 512 MiB, the
- * spill and the size of a record included. */
+/* For one CPU's ring: the verifier lets a program access at most 512 MiB of a map, including the
+ * spill and the size of a record. */
 #define PP_DATA_SIZE_MAX (1ULL << 28)
 #define PP_SPILL_SIZE_MAX 65536U /* a perf record's size is a __u16 */
 
@@ -82,10 +83,8 @@ enum pp_recorder {
 	PP_RECORDER_PROBE = 4,	  /* kprobe or uprobe program, emitted */
 };
 
-/*
- * What has become of a ring; told to whoever has it mapped. The engine writes it, by way of a
- * program, after the fact: a hint to look again, never a promise about the next record.
- */
+/* A ring's state, for readers that have it mapped. The engine writes it, through a program, after
+ * the fact: a hint to look again, never a promise about the next record. */
 enum pp_ring_state {
 	PP_RING_RUNNING = 0,
 	PP_RING_PAUSED = 1,
@@ -93,30 +92,31 @@ enum pp_ring_state {
 	PP_RING_DELETED = 3, /* the event is gone */
 };
 
-/* The words the recording program writes; on a cache line of their own. */
+/* The words that the recording program writes, on a cache line of their own. */
 struct pp_ring_live {
-	__u64 head;	  /* where the newest record begins */
-	__u64 reserve;	  /* how far down the program may be writing; == head when it is not */
-	__u64 records;	  /* written since the ring was made */
-	__u64 missed;	  /* overflow recorder: periods of the counter that brought no sample, but
-			   * for `idle` */
+	__u64 head;    /* where the newest record begins */
+	__u64 reserve; /* how far down the program may be writing; == head if it is not */
+	__u64 records; /* written since the ring was made */
+	__u64 missed; /* overflow recorder: the counter's periods without a sample, except `idle` */
 	__u64 counter;	  /* overflow recorder: the counter at the newest sample */
 	__u32 state;	  /* enum pp_ring_state */
 	__u32 generation; /* reserved for triggers: 0 */
 	__u64 nest;	  /* rings with nesting writers: how many are under way; else 0 */
-	__u64 idle;	  /* overflow recorder, clocks: periods that brought no sample while the CPU
-			   * idled; 0: none, or an older recorder */
+	/* overflow recorder, clocks: periods without a sample while the CPU idled; 0: none, or an
+	 * older recorder */
+	__u64 idle;
 };
 
-/* What stands between an event and its record; on the next cache line, touched only if the
- * event has a rate limit or wakes readers. */
+/* Limits between an event and its record, on the next cache line; touched only if the event has a
+ * rate limit or wakes readers. */
 struct pp_ring_limit {
-	__u64 limited;	   /* records that the event's max_rate kept out */
-	__u64 window;	   /* when the second began that in_window counts in; jiffies in ns */
-	__u64 in_window;   /* records let through in it */
-	__u64 woken;	   /* when readers were last woken; CLOCK_MONOTONIC, ns */
-	__u64 missed_time; /* overflow recorder: when it last counted something in `missed`;
-			    * CLOCK_MONOTONIC, ns; 0: never, or an older recorder */
+	__u64 limited;	 /* records that max_rate dropped */
+	__u64 window;	 /* when the second that in_window counts began; jiffies in ns */
+	__u64 in_window; /* records let through in it */
+	__u64 woken;	 /* when readers were last woken; CLOCK_MONOTONIC, ns */
+	/* overflow recorder: when `missed` last grew; CLOCK_MONOTONIC, ns; 0: never, or an older
+	 * recorder */
+	__u64 missed_time;
 	__u64 reserved[3];
 };
 
@@ -136,17 +136,17 @@ struct pp_ring_header {
 	/*  60 */ __u32
 		format_size;	 /* bytes at PP_RING_FORMAT_OFFSET: the tracepoint's format; or 0 */
 	/*  64 */ __u64 created; /* CLOCK_REALTIME ns */
-	/*  72 */ __u64 created_mono; /* CLOCK_MONOTONIC ns of the same moment */
+	/*  72 */ __u64 created_mono; /* the same instant by CLOCK_MONOTONIC, ns */
 	/*  80 */ __u8 boot_id[16];
 	/*  96 */ __u32 n_sources; /* events that share the ring: 1, or see proto/catalog.h */
-	/* 100 */ __u32 set;	   /* counts the ring sets of the event: 1, and 1 more a resize */
+	/* 100 */ __u32 set;	   /* number of the ring set: 1, and 1 more each resize */
 	/* 104 */ __u64 reserved0[3];
 	/* 128 */ struct pp_ring_live live;
 	/* 192 */ struct pp_ring_limit limit;
 	/* 256 */ char ns[PP_NAME_SIZE]; /* the namespace */
 	/* 320 */ char name[PP_NAME_SIZE];
 	/* 384 */ char event[PP_EVENT_TEXT_SIZE]; /* in perf's syntax */
-	/* 1408 */ __u8 attr[256];		  /* struct perf_event_attr; of the first source */
+	/* 1408 */ __u8 attr[256];		  /* struct perf_event_attr of the first source */
 	/* 1664 */ __u8 reserved2[384];
 	/* 2048: format text */
 };
@@ -162,16 +162,16 @@ _Static_assert(offsetof(struct pp_ring_header, event) == 384, "event text");
 _Static_assert(offsetof(struct pp_ring_header, attr) == 1408, "attr");
 _Static_assert(sizeof(struct pp_ring_header) == PP_RING_FORMAT_OFFSET, "static part");
 
-/* Bytes of the whole ring: what to map, and the value_size of its map. */
+/* Bytes of the whole ring, to map; also the value_size of its map. */
 static inline __u64 pp_ring_size(__u32 header_size, __u64 data_size, __u32 spill_size)
 {
 	return header_size + data_size + spill_size;
 }
 
 /*
- * Copies the static header of the ring at `ring` (`size` readable bytes) into *ret and checks
- * every field of the copy against the contract and against size. All that later code trusts
- * is in the copy; its live words are a snapshot without meaning.
+ * Copies the static header of the ring at `ring` (`size` readable bytes) into *ret and checks every
+ * field of the copy against the contract and against size. Later code trusts only the copy; its
+ * live words are meaningless.
  *
  * Returns 0; -EBADMSG (not a ring, or damaged); -EPROTONOSUPPORT (made by a newer version).
  */

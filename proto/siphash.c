@@ -36,8 +36,8 @@ void siphash_begin(struct siphash *h, const uint8_t key[16])
 {
 	uint64_t k[2];
 
-	/* Random bytes that the kernel makes for each program that it starts, also where random
-	 * numbers would have to be waited for. */
+	/* Random bytes from the kernel for each program that it starts: no wait, unlike other
+	 * random numbers early at boot. */
 	memcpy(k, key ? key : (const uint8_t *)getauxval(AT_RANDOM), sizeof(k)); /* NOLINT */
 	k[0] = le64toh(k[0]);
 	k[1] = le64toh(k[1]);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The tables that protocol.def turns into, and looking things up in them. Knows no bytes.
+ * The tables made from protocol.def, and look-ups in them. Knows no bytes.
  *
- * A field's place in its struct is not in the tables: fields stand in the struct in the
- * table's order, so the walk finds it as the compiler did, by size and alignment.
+ * A field's place in its struct is not in the tables: the struct has the fields in the table's
+ * order, so the walk finds it as the compiler does, by size and alignment.
  */
 #include "table.h"
 

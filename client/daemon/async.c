@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Owns the verbs that return at once and hand the outcome to a callback. */
+/* Verbs that return at once and pass the outcome to a callback. */
 #include "client/daemon/connection.h"
 #include "client/request/make.h"
 
@@ -15,7 +15,7 @@ static void call_back(struct request *r, int error)
 	r->callback(r->p, &result, r->userdata);
 }
 
-/* made: what making the request returned. */
+/* made: the result of making the request. */
 static int start(struct perfpersist *p, int made, struct request *r, perfpersist_callback cb,
 		 void *userdata)
 {

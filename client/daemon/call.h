@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Blocking calls: a request, and the wait for its answer. */
+/* Blocking calls: send a request and wait for its answer. */
 #pragma once
 
 #include "client/request/request.h"
 
 /*
- * Sends req and waits. made: what making it returned; if that is negative there is no req, and the
- * call fails with it. The answer is the caller's to end with answer_done(), whatever the outcome;
- * it must have been initialized.
+ * Sends req and waits. made: the result of making it; if negative, there is no req, and the call
+ * fails with that error. *ret must be initialized; the caller ends it with answer_done(), whatever
+ * the outcome.
  */
 int call(struct perfpersist *p, int made, struct request *req, struct answer *ret);
 

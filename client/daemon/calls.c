@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Owns the blocking verbs about events and the daemon; those that open rings are in open.c. */
+/* The blocking verbs about events and the daemon; open.c has those that open rings. */
 #include <string.h>
 
 #include "client/daemon/call.h"
@@ -38,14 +38,14 @@ int call(struct perfpersist *p, int made, struct request *req, struct answer *re
 	return w.error;
 }
 
-/* A call whose answer is one event, which ret may leave out. */
+/* A call whose answer is one event; ret may be NULL. */
 static int call_for_info(struct perfpersist *p, int made, struct request *req,
 			 struct perfpersist_info *ret)
 {
 	_cleanup_answer_ struct answer a = { .fd = -EBADF };
 	int r;
 
-	if (ret && client_info_check(ret) < 0) { /* before anything is done */
+	if (ret && client_info_check(ret) < 0) { /* before the request is sent */
 		request_free(req);
 		return connection_fail(p, -EINVAL);
 	}

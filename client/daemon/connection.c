@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Owns the socket. There is one way to get an answer: requests are queued and sent as far as
- * the socket takes them, dispatch reads packets and finishes requests. A call that blocks is
- * the same with poll(2) around it.
+ * The socket. Answers come in one way only: requests are queued and sent as far as the socket takes
+ * them; dispatch reads packets and finishes requests. A blocking call does the same, with poll(2)
+ * around it.
  */
 #include "client/daemon/connection.h"
 
@@ -21,11 +21,11 @@
 #include "proto/packet.h"
 #include "proto/places.h"
 
-/* Packets that one dispatch reads at most, so that a foreign loop gets its turn. */
+/* Packets that one dispatch reads at most, so that the caller's loop gets its turn. */
 #define PACKETS_PER_DISPATCH 64
 
-/* How long to look for an answer before sleeping: it mostly takes less than waking a sleeper on
- * an idle CPU. Looking yields, since the daemon may need this very CPU to answer. */
+/* How long to look for an answer before sleeping: an answer mostly takes less time than waking a
+ * sleeper on an idle CPU. The loop yields, because the daemon may need this very CPU to answer. */
 #define LOOK_NS 100000
 
 int connection_fail(struct perfpersist *p, int error)
@@ -148,7 +148,7 @@ _public_ int perfpersist_connect(const struct perfpersist_options *opts, struct 
 	snprintf(p->error, sizeof(p->error), "nothing has failed");
 	r = connect_to(p, opts);
 	if (r < 0) {
-		p->ended = r; /* keeps the sentence */
+		p->ended = r; /* keeps the error message */
 		perfpersist_free(p);
 		return r;
 	}
@@ -167,13 +167,13 @@ static void finish(struct perfpersist *p, struct request *req, int error)
 	request_free(req);
 }
 
-/* Nothing can be asked any more; the next dispatch tells all who wait. */
+/* No requests are possible any more; the next dispatch tells all waiters. */
 static void end(struct perfpersist *p, int error)
 {
 	if (p->ended)
 		return;
 	p->ended = connection_fail(p, error);
-	shutdown(p->fd, SHUT_RDWR); /* wakes a foreign loop that polls for us */
+	shutdown(p->fd, SHUT_RDWR); /* wakes a caller's loop that polls the descriptor */
 }
 
 static int finish_all(struct perfpersist *p)
@@ -217,7 +217,8 @@ _public_ void perfpersist_free(struct perfpersist *p)
 
 static uint32_t next_serial(struct perfpersist *p)
 {
-	if (++p->serial == 0) /* 0 is nobody's: what the daemon says of the connection itself */
+	if (++p->serial == 0) /* 0 is no request's: the daemon uses it for messages about the
+			       * connection */
 		p->serial = 1;
 	return p->serial;
 }
@@ -246,7 +247,7 @@ static int send_request(struct perfpersist *p, struct request *req)
 	return 0;
 }
 
-/* Sends what waits, in order, as far as the socket takes it. */
+/* Sends queued requests, in order, as far as the socket takes them. */
 static int flush(struct perfpersist *p)
 {
 	struct request *req;
@@ -271,7 +272,7 @@ int connection_submit(struct perfpersist *p, struct request *req)
 	TAILQ_INSERT_TAIL(&p->requests, req, entry);
 	if (!p->socket)
 		return 0;
-	flush(p); /* if it fails, replies may still be there to read: dispatch finds the end */
+	flush(p); /* on failure replies may still be readable: dispatch finds the end */
 	return 0;
 }
 
@@ -300,7 +301,7 @@ static struct request *find_request(struct perfpersist *p, uint32_t serial)
 	return NULL;
 }
 
-/* Why a request failed, or (req is NULL, or a watch that had begun) the connection ends. */
+/* Reports why a request failed. If req is NULL, or a watch that has begun, the connection ends. */
 static int deliver_error(struct perfpersist *p, struct request *req, const struct pp_msg_error *m)
 {
 	int r;
@@ -308,14 +309,15 @@ static int deliver_error(struct perfpersist *p, struct request *req, const struc
 	if (m->error <= 0 || m->error > 4095)
 		return malformed(p, -EBADMSG);
 	r = client_fail(-m->error, "%s", *m->message ? m->message : strerror(m->error));
-	/* Who watches must not be left to believe that nothing happens. */
+	/* A watcher must not believe that nothing happens. */
 	if (!req || req->goes_on)
 		return r;
 	finish(p, req, r);
 	return 1;
 }
 
-/* Gives a decoded packet to its request. 1: a callback ran; 0; negative: the end. */
+/* Passes a decoded packet to its request. 1: a callback ran; 0: none did; negative: the connection
+ * ends. */
 static int deliver(struct perfpersist *p, const struct pp_header *h, struct pp_fds *fds)
 {
 	struct request *req = find_request(p, h->serial);
@@ -330,7 +332,7 @@ static int deliver(struct perfpersist *p, const struct pp_header *h, struct pp_f
 	outcome = request_reply(req, p->body, fds);
 	if (outcome == REQUEST_GOES_ON)
 		return 1;
-	if (outcome == REQUEST_MORE) { /* the next page is asked for at the end of the queue */
+	if (outcome == REQUEST_MORE) { /* the next page is requested at the end of the queue */
 		TAILQ_REMOVE(&p->requests, req, entry);
 		TAILQ_INSERT_TAIL(&p->requests, req, entry);
 		req->sent = false;
@@ -341,7 +343,8 @@ static int deliver(struct perfpersist *p, const struct pp_header *h, struct pp_f
 	return 1;
 }
 
-/* Reads one packet. 1: a callback ran; 0: none did; -EAGAIN: nothing there; else the end. */
+/* Reads one packet. 1: a callback ran; 0: none did; -EAGAIN: no packet; other errors end the
+ * connection. */
 static int receive(struct perfpersist *p)
 {
 	_cleanup_(pp_fds_close) struct pp_fds fds = { .n = 0 };
@@ -390,7 +393,7 @@ _public_ int perfpersist_dispatch(struct perfpersist *p)
 		if (got > 0)
 			ran += got;
 	}
-	if (got >= 0 || got == -EAGAIN) /* what came is read; then what waits is sent */
+	if (got >= 0 || got == -EAGAIN) /* read what arrived, then send what is queued */
 		got = flush(p);
 	if (got < 0)
 		end(p, got);
@@ -415,7 +418,7 @@ _public_ short perfpersist_events(struct perfpersist *p)
 	return last && !last->sent ? POLLIN | POLLOUT : POLLIN;
 }
 
-/* Waits for something to happen at the socket, or for a signal. */
+/* Waits for the socket or a signal. */
 static void wait_for_socket(struct perfpersist *p)
 {
 	struct pollfd pfd = { .fd = p->fd, .events = perfpersist_events(p) };

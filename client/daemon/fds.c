@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Owns the opening of events from descriptors that came by another way than a connection. */
+/* Opens events from descriptors that came without a connection. */
 #include <fcntl.h>
 #include <string.h>
 
 #include "client/public.h"
 #include "client/rings/event.h"
 
-/* A ring, or else the catalog. What is neither is complained of as what is no ring. */
+/* Adds a ring, or else the catalog. The error for anything else is that of a ring. */
 static int add_any(struct perfpersist_event *e, int fd)
 {
 	_cleanup_close_ int other = fcntl(fd, F_DUPFD_CLOEXEC, 3);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Owns the blocking verbs that get rings, or copies of them, over a connection. */
+/* The blocking verbs that get rings, or copies of them, over a connection. */
 #include <string.h>
 
 #include "client/daemon/call.h"

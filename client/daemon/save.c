@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/*
- * Owns the making of a save: which events, one after the other, and what is told of it. An event
- * that cannot be read is left out and told; what cannot be written ends it all.
- */
+/* Makes a save: selects the events, saves one after the other, and reports. An event that cannot be
+ * read is left out and reported; a write error ends the save. */
 #include <stdarg.h>
 #include <string.h>
 
@@ -27,7 +25,7 @@ static void job_done(struct job *j)
 	saving_done(&j->saving);
 }
 
-/* ── What to save ───────────────────────────────────────────────────────────────────────── */
+/* ── Which events to save ───────────────────────────────────────────────────────────────── */
 
 static bool has(const struct client_infos *infos, const struct perfpersist_info *info)
 {
@@ -142,7 +140,7 @@ static int save_event(struct job *j, const struct perfpersist_info *info)
 	return r;
 }
 
-/* Who ran, as far as it is kept: what names the processes in the records. */
+/* Saves the sideband, if any is kept: it names the processes in the records. */
 static int save_sideband(struct job *j)
 {
 	struct perfpersist_sideband_info info = { .sz = sizeof(info) };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Owns the call for sideband. What is in the file is not its business: proto/sideband.h. */
+/* The call for sideband. Does not know the file's contents: see proto/sideband.h. */
 #include "client/daemon/call.h"
 #include "client/daemon/connection.h"
 #include "client/public.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Owns the verbs by which the daemon tells us of something: watching, and being woken. */
+/* The verbs for notifications: watching events, and wakeups. */
 #include "client/daemon/call.h"
 #include "client/daemon/connection.h"
 #include "client/request/make.h"
@@ -15,7 +15,7 @@ _Static_assert((int)PERFPERSIST_NOTICE_STARTED == (int)PP_NOTICE_STARTED &&
 		       (int)PERFPERSIST_NOTICE_LOST == (int)PP_NOTICE_LOST,
 	       "notices");
 
-/* Of perfpersist_watch(), until the first notice. */
+/* The state of perfpersist_watch() until the first notice. */
 struct start {
 	bool done;
 	int error;

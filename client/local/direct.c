@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/*
- * Owns the walk over the registry and the opening of pinned rings. Nothing is made, changed or
- * removed here; who wants that needs the daemon.
- */
+/* Walks the registry and opens pinned rings. Makes, changes and removes nothing: that needs the
+ * daemon. */
 #include "client/local/direct.h"
 
 #include <dirent.h>
@@ -20,7 +18,7 @@
 #include "client/rings/event.h"
 #include "proto/places.h"
 
-/* How often to begin anew when the rings become others while they are opened. */
+/* How often to restart if the rings are replaced while they are opened. */
 #define OPEN_RESTARTS_MAX 5
 
 int direct_check(const char *registry)
@@ -39,7 +37,7 @@ int direct_check(const char *registry)
 	return 0;
 }
 
-/* Half-made and half-removed things begin with a '+'. */
+/* Unfinished and half-removed entries begin with a '+'. */
 static bool is_hidden(const char *name)
 {
 	return name[0] == '+' || name[0] == '.' || !strcmp(name, PP_BY_ID);
@@ -76,8 +74,8 @@ static int cannot_read(int error, const char *registry, const char *ns, const ch
 }
 
 /*
- * What is at NS/NAME of the open directory of NS. The texts are those of the oldest name that the rings
- * have; what is this one's own is put in place of that.
+ * Reads the event NAME in the open directory of NS. Its texts are those of the oldest name that the
+ * rings have, with this name's own fields put in.
  */
 static int read_event(const char *registry, int ns_dir, const char *ns, const char *name,
 		      struct ids *ids, struct perfpersist_info *ret)
@@ -209,7 +207,7 @@ static int resolve_id(const char *registry, uint64_t id, struct ids *ids, struct
 	return 0;
 }
 
-/* Which event is meant, what its texts say, and the path of its directory. */
+/* Finds the requested event, its description and the path of its directory. */
 static int find_event(const char *registry, const struct pp_msg_name *which, char *path,
 		      size_t size, struct perfpersist_info *ret)
 {
@@ -257,7 +255,7 @@ int direct_ring_cpu(const char *name)
 	return *end || cpu > INT_MAX ? -EINVAL : (int)cpu;
 }
 
-/* Adds the ring of a CPU, or (cpu < 0) the catalog. -ESTALE: the pins are others by now. */
+/* Adds the ring of a CPU, or (cpu < 0) the catalog. -ESTALE: the pins have been replaced. */
 static int add_pin(struct perfpersist_event *e, const char *dir, const char *name, int cpu)
 {
 	char path[PATH_MAX + NAME_MAX + 2];
@@ -325,7 +323,7 @@ static int open_once(const char *registry, struct request *req)
 	return 0;
 }
 
-/* A resize puts other pins in the place of these, between one and the next. */
+/* A resize may replace the pins while they are opened. */
 static int open_rings(const char *registry, struct request *req)
 {
 	int r;

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * Answers requests from an instance's registry (proto/places.h), with no daemon: root's way in
- * when there is none.
- */
+/* Answers requests from an instance's registry (proto/places.h) without a daemon, for root. */
 #pragma once
 
 #include "client/request/request.h"
@@ -13,8 +10,8 @@ int direct_check(const char *registry);
 /* Carries out a request and fills in its answer: 0 or a negative errno value. */
 int direct_run(const char *registry, struct request *req);
 
-/* For all who read such a directory of an event. "cpu12" → 12; negative: another of its files. */
+/* For all readers of an event's directory. "cpu12" → 12; negative: another file. */
 int direct_ring_cpu(const char *name);
 
-/* When all rings were added: client_event_complete(), and they are put in the order of CPUs. */
+/* Call after adding all rings: client_event_complete(), then sorts them by CPU. */
 int direct_complete(struct perfpersist_event *e);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Owns the reading of by-id/. */
+/* Reads by-id/. */
 #include "client/local/ids.h"
 
 #include <dirent.h>

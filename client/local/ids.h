@@ -11,7 +11,7 @@
 struct ids {
 	struct pp_name_record *v;
 	size_t n, cap;
-	int read; /* 1: they are there */
+	int read; /* 1: already read */
 };
 
 void ids_done(struct ids *ids);

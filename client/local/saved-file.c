@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Owns the way from a name in a save to a descriptor. */
+/* Opens the files of a save by name. */
 #include "client/local/saved-file.h"
 
 #include <fcntl.h>
@@ -21,7 +21,7 @@ int saved_dir_open(int dir_fd, const char *name)
 	int r = fd < 0 ? -errno : 0;
 	struct stat st;
 
-	/* Of a link the kernel says that it is no directory. */
+	/* The kernel reports a link as ENOTDIR. */
 	if (r == -ENOTDIR && fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 	    S_ISLNK(st.st_mode))
 		r = -ELOOP;

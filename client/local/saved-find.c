@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Owns the choice of a save: by its path, by its name, the newest of several; and their list. */
+/* Finds a save: by its path, by its name, or the newest of several; lists saves. */
 #include <fcntl.h>
 #include <limits.h>
 #include <string.h>
@@ -36,7 +36,7 @@ static int join(const char *path, const char *name, char **ret)
 	return client_fail(-ENOMEM, "cannot open the save %s: out of memory", path);
 }
 
-/* Of the saves in an open directory the newest, if there are any: 1. */
+/* Opens the newest save in an open directory. 1: there is one. */
 static int open_newest(const char *path, int fd, char **ret_path, int *ret_fd)
 {
 	_cleanup_free_ struct saved_name *names = NULL;
@@ -61,7 +61,7 @@ static int open_newest(const char *path, int fd, char **ret_path, int *ret_fd)
 	return 1;
 }
 
-/* Whoever names a path may have links in it. */
+/* The caller's own path may have links in it. */
 static int open_path(const char *path, char **ret_path, int *ret_fd)
 {
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -75,7 +75,7 @@ static int open_path(const char *path, char **ret_path, int *ret_fd)
 	return found;
 }
 
-/* The instance's own: the newest, or (name) that one. */
+/* A save of the instance: the one of that name, or the newest. */
 static int open_own(const char *place, const char *name, char **ret_path, int *ret_fd)
 {
 	_cleanup_close_ int fd = saved_dir_open(AT_FDCWD, place);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Owns the directory of a save on its way from nothing to being there. Others can see that somebody
- * is at it by the lock on it, which ends with the process. (Not on the directory that it is in:
- * everybody may read that, and could lock it.)
+ * The directory of a save, from its creation to its final name. A lock on it, which ends with the
+ * process, shows others that it is in use. (A lock on the parent directory would not do: everybody
+ * may read that one and so could lock it.)
  */
 #include "client/local/saved-make.h"
 
@@ -29,7 +29,7 @@ int saving_failed(const struct saving *s, const char *what, int error)
 			   hint);
 }
 
-#define NAMES_AHEAD 60 /* seconds that a name may be ahead of its time */
+#define NAMES_AHEAD 60 /* how many seconds a name may be ahead of its time */
 
 /* ── Beginning ──────────────────────────────────────────────────────────────────────────── */
 
@@ -41,7 +41,7 @@ static bool is_same(int fd, int at, const char *name)
 	       a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-/* A directory of ours alone, and locked. What somebody left under this name goes first. */
+/* Makes a private, locked directory. First removes what another process left under this name. */
 static int make_temp(struct saving *s)
 {
 	for (;;) {
@@ -52,7 +52,7 @@ static int make_temp(struct saving *s)
 		if (made < 0 && error != -EEXIST)
 			return saving_failed(s, "making the directory", error);
 		fd = saved_dir_open(s->parent_fd, s->temp);
-		if (fd == -ENOENT) /* somebody took it for an abandoned one */
+		if (fd == -ENOENT) /* another process took it for an abandoned one */
 			continue;
 		if (fd < 0)
 			return saving_failed(s, s->temp, fd);
@@ -93,7 +93,7 @@ static bool is_there(const struct saving *s)
 	return faccessat(s->parent_fd, s->name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* Only one of ours, which nobody else can write: others could lead us elsewhere. */
+/* Accepts only a directory of ours that nobody else can write: others could redirect us. */
 static int open_place(struct saving *s, const char *place)
 {
 	char state[PATH_MAX];
@@ -120,8 +120,11 @@ static int open_place(struct saving *s, const char *place)
 	return 0;
 }
 
-/* So that names sort as the saves were made: behind one of this very second, and behind those that
- * had to go behind others so. (Where a clock was wrong by more, names are wrong, too.) */
+/*
+ * Chooses a time so that names sort in the order of the saves: later than a save of this very
+ * second, and later than those that were moved ahead for the same reason. (If a clock was wrong by
+ * more, names are wrong, too.)
+ */
 static int find_time(const struct saving *s, time_t *ret)
 {
 	_cleanup_free_ struct saved_name *names = NULL;
@@ -160,7 +163,7 @@ static int begin(struct saving *s, const char *place)
 {
 	int r;
 
-	snprintf(s->path, sizeof(s->path), "%s", place); /* until it has a name of its own */
+	snprintf(s->path, sizeof(s->path), "%s", place); /* until it has its own name */
 	r = open_place(s, place);
 	if (r < 0)
 		return r;
@@ -212,7 +215,7 @@ int saving_begin_at(const char *path, struct saving *ret)
 	return make_temp(ret);
 }
 
-/* ── What is in it ──────────────────────────────────────────────────────────────────────── */
+/* ── Contents ───────────────────────────────────────────────────────────────────────────── */
 
 static int open_made(int at, const char *name, const struct saved_rights *rights, int *ret)
 {
@@ -247,7 +250,7 @@ static int rename_temp(struct saving *s)
 {
 	if (renameat2(s->parent_fd, s->temp, s->parent_fd, s->name, RENAME_NOREPLACE) == 0)
 		return 0;
-	if (errno != EINVAL) /* not of every file system */
+	if (errno != EINVAL) /* not every file system can do that */
 		return -errno;
 	return renameat(s->parent_fd, s->temp, s->parent_fd, s->name) < 0 ? -errno : 0;
 }
@@ -258,7 +261,7 @@ int saving_finish(struct saving *s)
 
 	if (fchmod(s->fd, 0755) < 0)
 		return saving_failed(s, "its mode", -errno);
-	/* One call for all files, of which there may be thousands. */
+	/* One call for all files: there may be thousands. */
 	if (syncfs(s->fd) < 0)
 		return saving_failed(s, "writing to the disk", -errno);
 	r = rename_temp(s);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Owns the names of saves and of the directory that they are in. */
+/* The names of saves and the path of their directory. */
 #include "client/local/saved-place.h"
 
 #include <fcntl.h>
@@ -20,7 +20,7 @@ int saved_place(const char *instance, char *buf, size_t size)
 				   "\"%s\" cannot be the name of an instance: names are "
 				   "[a-zA-Z_][a-zA-Z0-9_-]*, at most 63 bytes",
 				   instance);
-	/* What stands behind the last slash of the run directory is the instance's name. */
+	/* The instance's name follows the last slash of the run directory. */
 	n = snprintf(buf, size, STATE_ROOT "%s/saved", strrchr(run, '/'));
 	if (n < 0 || (size_t)n >= size)
 		return client_fail(-ENAMETOOLONG, "the path of the saves of \"%s\" is too long",
@@ -33,7 +33,7 @@ void saved_name(time_t t, char buf[static SAVED_NAME_SIZE])
 	struct tm tm;
 
 	if (!gmtime_r(&t, &tm) || !strftime(buf, SAVED_NAME_SIZE, "%Y-%m-%dT%H-%M-%SZ", &tm) ||
-	    !saved_name_is_valid(buf)) /* beyond the year 9999 */
+	    !saved_name_is_valid(buf)) /* after the year 9999 */
 		snprintf(buf, SAVED_NAME_SIZE, "9999-12-31T23-59-59Z");
 }
 

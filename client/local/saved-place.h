@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * Where an instance's saves are, and how they are called: by their time, in a form that sorts.
- * Knows nothing of what is in them.
- */
+/* The place of an instance's saves, and their names: their times, in a form that sorts. Does not
+ * know their contents. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,17 +9,17 @@
 
 #define SAVED_NAME_SIZE 24 /* "2026-11-21T23-40-12Z" with its NUL, rounded up */
 
-/* "/var/lib/perfpersist[-INSTANCE]/saved". 0; -EINVAL and -ENAMETOOLONG, with a sentence. */
+/* "/var/lib/perfpersist[-INSTANCE]/saved". 0; -EINVAL and -ENAMETOOLONG, with an error message. */
 int saved_place(const char *instance, char *buf, size_t size);
 
 /* "2026-11-21T23-40-12Z" */
 void saved_name(time_t t, char buf[static SAVED_NAME_SIZE]);
 bool saved_name_is_valid(const char *name);
-time_t saved_name_time(const char *name); /* of a valid one */
+time_t saved_name_time(const char *name); /* of a valid name */
 
 struct saved_name {
 	char s[SAVED_NAME_SIZE];
 };
 
-/* All in an open directory, the oldest first; *ret is for free(3). 0 or -errno. */
+/* All saves in an open directory, oldest first; *ret is for free(3). 0 or -errno. */
 int saved_names(int dir_fd, struct saved_name **ret, size_t *ret_n);

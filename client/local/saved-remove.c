@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/*
- * Owns the end of saves. A save that is removed gets another name first, so that a half-removed one
- * never looks like a whole one.
- */
+/* Removes saves. First renames a save, so that a half-removed one never looks complete. */
 #include "client/local/saved-remove.h"
 
 #include <fcntl.h>
@@ -14,7 +11,7 @@
 #include "client/local/saved-place.h"
 #include "proto/macro.h"
 
-#define DEPTH_MAX 4 /* a save, a namespace, an event; and what only the first call needs */
+#define DEPTH_MAX 4 /* a save, a namespace, an event; one more only for the first call */
 
 static bool is_dots(const char *name)
 {
@@ -50,7 +47,8 @@ int saved_remove(int at, const char *name)
 	return remove_below(at, name, DEPTH_MAX);
 }
 
-/* Half-made, and nobody is making it: whoever does holds a lock. Ours lasts as long as we look. */
+/* Removes an unfinished save, if nobody is making it: its maker would hold a lock. We hold the lock
+ * while we look. */
 static void remove_abandoned(int at, const char *name)
 {
 	_cleanup_close_ int fd = saved_dir_open(at, name);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/*
- * Owns the way from files of a save to an opened event. They are read, not mapped: a file that
- * is cut off later costs records, not the process.
- */
+/* Opens an event from the files of a save. Files are read, not mapped: truncating a file later
+ * costs records, not the process. */
 #include "client/local/saved-rings.h"
 
 #include <fcntl.h>
@@ -26,7 +24,7 @@ static int fail(const struct opening *o, const char *name, int error, const char
 			   o->info->name, name, why);
 }
 
-/* Whether all of the ring is there that its header promises. */
+/* Checks that the file is as long as its header promises. */
 static int check_size(const struct opening *o, const char *name, int fd)
 {
 	struct pp_ring_header raw, h;
@@ -40,7 +38,7 @@ static int check_size(const struct opening *o, const char *name, int fd)
 	size = sizeof(raw);
 	if (n == sizeof(raw)) {
 		if (pp_ring_check(&raw, SIZE_MAX, &h) < 0)
-			return 0; /* no ring at all, as who opens it will find */
+			return 0; /* not a ring at all, which opening it will report */
 		size = pp_ring_size(h.header_size, h.data_size, h.spill_size);
 	}
 	if ((uint64_t)st.st_size >= size)
@@ -50,7 +48,7 @@ static int check_size(const struct opening *o, const char *name, int fd)
 	return fail(o, name, -EBADMSG, why);
 }
 
-/* A ring, or (cpu < 0) the catalog. */
+/* Adds a ring, or (cpu < 0) the catalog. */
 static int add_file(const struct opening *o, int dir_fd, const char *name, int cpu)
 {
 	_cleanup_close_ int fd = saved_file_open(dir_fd, name);
@@ -63,7 +61,7 @@ static int add_file(const struct opening *o, int dir_fd, const char *name, int c
 		return r;
 	r = cpu < 0 ? client_event_add_catalog(o->e, TAKE_FD(fd), 0)
 		    : client_event_add(o->e, TAKE_FD(fd), cpu, 0);
-	/* Who opens a save cannot know our descriptors, of which the sentence speaks. */
+	/* The error message speaks of our descriptors, which mean nothing to the user. */
 	if (r == -EBADMSG)
 		return fail(
 			o, name, r,

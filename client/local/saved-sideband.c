@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Owns the file +sideband of a save. Of what is in it only the header is looked at. */
+/* The file +sideband of a save. Reads only its header. */
 #include "client/local/saved-sideband.h"
 
 #include <string.h>
@@ -55,7 +55,7 @@ static int copy(int from, int to, uint64_t size)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
-			return n < 0 ? -errno : -EBADMSG; /* it was cut off meanwhile */
+			return n < 0 ? -errno : -EBADMSG; /* truncated meanwhile */
 	}
 	return pp_memfile_seal(to);
 }
@@ -76,7 +76,7 @@ static void fill(const struct pp_sideband_header *h, struct pp_msg_sideband_repl
 	};
 }
 
-/* All of it, whatever time is wanted: who reads it looks at times anyway. */
+/* Copies the whole file, whatever time is requested: readers check times anyway. */
 int saved_sideband(const char *path, int dir_fd, const struct pp_msg_sideband_request *request,
 		   struct answer *ret)
 {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/*
- * Owns the making of a ring at rest: a copy in memory, as a snapshot is taken, of which the whole
- * records go to the file, at the places they have in the ring. All else is a hole.
- */
+/* Writes a ring at rest: copies the ring into memory as a snapshot does, then writes the whole
+ * records to the file, at their places in the ring. All else is a hole. */
 #include <fcntl.h>
 #include <string.h>
 
@@ -18,7 +16,7 @@ struct image {
 	void *memory;
 	size_t memory_size;
 	struct pp_ring_header header; /* with the live words of the copy */
-	uint64_t whole;		      /* bytes from head on that are whole records */
+	uint64_t whole;		      /* bytes of whole records, from head on */
 	uint64_t n_whole;
 	int fd;
 };
@@ -34,7 +32,7 @@ static uint64_t load(const void *ring, size_t at)
 	return client_ring_load(ring, at);
 }
 
-/* Walks the copy: how much of it is whole, and how many records came after `before`. */
+/* Walks the copy: counts the bytes of whole records, and the records after `before`. */
 static uint64_t measure(struct image *m, uint64_t before)
 {
 	uint64_t distance = 0, came = 0, since = before - m->copy.head;
@@ -76,8 +74,8 @@ static int take(struct image *m, const struct client_ring *ring, const struct cl
 	return 0;
 }
 
-/* The words of a ring at rest that holds these records and no other: `reserve` says that what is
- * behind them was overwritten, as it was, or what is left of it. */
+/* Sets the live words of a ring at rest that holds exactly these records: `reserve` says that
+ * everything behind them was overwritten. */
 static void settle(struct image *m, const struct client_ring *ring)
 {
 	struct pp_ring_header *h = &m->header;
@@ -96,8 +94,8 @@ static int write_run(const struct image *m, size_t at, size_t n)
 	return pp_pwrite_all(m->fd, m->copy.data + at, n, m->header.header_size + at);
 }
 
-/* In one piece, or two: the record that begins near the end of the data runs into the spill, and
- * the next older one stands where its end would have been. */
+/* Writes one piece or two: the record that begins near the end of the data runs into the spill, and
+ * the next older one begins where its end would have been. */
 static int write_records(const struct image *m)
 {
 	size_t mask = m->header.data_size - 1, start = m->copy.head & mask, n = 0, size;
@@ -120,7 +118,7 @@ static int write_records(const struct image *m)
 	return r < 0 ? r : write_run(m, start, n);
 }
 
-/* What follows the static part: the format. */
+/* The static part and the format behind it. */
 static int write_header(const struct image *m, const struct client_ring *ring)
 {
 	const struct pp_ring_header *h = &m->header;
@@ -153,7 +151,8 @@ static int write_image(struct image *m, const struct client_ring *ring, int dir_
 		r = saved_give(m->fd, rights, rights->mode);
 	if (r < 0)
 		return r;
-	return close(TAKE_FD(m->fd)) < 0 ? -errno : 0; /* some file systems only tell now */
+	return close(TAKE_FD(m->fd)) < 0 ? -errno
+					 : 0; /* some file systems report errors only here */
 }
 
 int saved_write_ring(int dir_fd, const char *name, const struct client_ring *ring,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Owns the files of one event in a save: its rings, its catalog, and its texts as the registry's
- * are. The last line of each text is always there, so that one that is cut off shows. */
+/* The files of one event in a save: its rings, its catalog, and its texts, as in the registry. Each
+ * text ends with a line that is always there, so that truncation shows. */
 #include "client/local/saved-write.h"
 
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 #include "proto/io.h"
 #include "proto/macro.h"
 
-#define FILE_NAME_SIZE 32 /* "cpu4294967295" is the longest */
+#define FILE_NAME_SIZE 32 /* the longest is "cpu4294967295" */
 
 struct saved_rights saved_rights_of(const struct perfpersist_info *info)
 {
@@ -32,7 +32,7 @@ int saved_give(int fd, const struct saved_rights *rights, mode_t mode)
 	if (fchown(fd, (uid_t)-1, rights->group) < 0) {
 		if (errno != EPERM)
 			return -errno;
-		mode &= ~077U; /* those whom it is not for must not get it in their stead */
+		mode &= ~077U; /* without its group the file must not be readable for another one */
 	} else if (rights->group == (gid_t)-1) {
 		mode &= ~077U;
 	}
@@ -53,7 +53,7 @@ int saved_write_file(int dir_fd, const char *name, const void *bytes, size_t n,
 		r = saved_give(fd, rights, rights->mode);
 	if (r < 0)
 		return r;
-	return close(TAKE_FD(fd)) < 0 ? -errno : 0; /* some file systems only tell now */
+	return close(TAKE_FD(fd)) < 0 ? -errno : 0; /* some file systems report errors only here */
 }
 
 /* ── The texts ──────────────────────────────────────────────────────────────────────────── */
@@ -86,7 +86,8 @@ static void print_stat_line(FILE *f, const struct totals *t, bool missed_unknown
 		fprintf(f, "%" PRIu64 "%s\n", t->missed, at_least ? "+" : "");
 }
 
-/* Of CPUs the rings tell what a single sampling event missed; for all others there is a total. */
+/* Only rings of a single sampling event tell the misses of a CPU; other events have just a
+ * total. */
 static void print_stat(FILE *f, const struct perfpersist_info *info, const uint32_t *cpus,
 		       const struct saved_ring_counts *rings, size_t n)
 {
@@ -115,7 +116,7 @@ static void print_stat(FILE *f, const struct perfpersist_info *info, const uint3
 struct event_files {
 	int dir_fd;
 	struct saved_rights rights;
-	char *file; /* what is being written */
+	char *file; /* the file being written */
 };
 
 static int write_stream(const struct event_files *w, const char *name, FILE *f, char **text,

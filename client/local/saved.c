@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/*
- * Owns the walk over a save, from its directory to its events' texts. What is done with an event's
- * rings is in saved-rings.c.
- */
+/* Walks a save, from its directory to its events' texts. saved-rings.c opens an event's rings. */
 #include "client/local/saved.h"
 
 #include <fcntl.h>
@@ -51,7 +48,7 @@ static int open_stream(int at, const char *name, DIR **ret)
 	return 0;
 }
 
-/* Where an event is decides what it is called. */
+/* An event's place decides its name. */
 static int read_event(int ns_dir, const char *ns, const char *name, struct perfpersist_info *ret)
 {
 	_cleanup_close_ int fd = saved_dir_open(ns_dir, name);
@@ -68,7 +65,7 @@ static int read_event(int ns_dir, const char *ns, const char *name, struct perfp
 
 /* ── Listing ────────────────────────────────────────────────────────────────────────────── */
 
-/* What is no event, or not for us to know. */
+/* Not an event, or not readable for us. */
 static bool is_skipped(int error)
 {
 	return error == -ENOENT || error == -ENOTDIR || error == -ELOOP || error == -EACCES;
@@ -161,7 +158,7 @@ static int find_by_id(const struct save *s, uint64_t id, struct perfpersist_info
 			   id, s->path, s->path);
 }
 
-/* Which event is meant, what its texts say, and its directory. */
+/* Finds the requested event, its description and its directory. */
 static int find_event(const struct save *s, const struct pp_msg_name *which,
 		      struct perfpersist_info *ret, int *ret_fd)
 {

@@ -5,19 +5,20 @@
  *
  *   NAMESPACE/EVENT/info, stat   text as in the registry; info also says when it was saved
  *   NAMESPACE/EVENT/cpuN         a ring at rest (proto/ring.h)
- *   NAMESPACE/EVENT/catalog      of several sources (proto/catalog.h)
- *   +sideband                    who ran (proto/sideband.h); its owner's alone
+ *   NAMESPACE/EVENT/catalog      if several sources (proto/catalog.h)
+ *   +sideband                    processes (proto/sideband.h); for its owner alone
  *
- * Whoever may read the files may ask. They are not trusted: they may come from anywhere.
+ * Access to the files decides who may read events. The files are untrusted: they may come from
+ * anywhere.
  */
 #pragma once
 
 #include "client/request/request.h"
 
 /*
- * Finds a save: that at a path, the newest in the directory at a path, the instance's own of that
- * name, or (which is "") its newest. *ret_path is for free(3), *ret_fd its directory. -ENOENT, or
- * another -errno, with a sentence.
+ * Opens a save: the one at a path, the newest in the directory at a path, the instance's own of
+ * that name, or (which is "") the instance's newest. *ret_path is for free(3), *ret_fd is its
+ * directory. -ENOENT, or another -errno, with an error message.
  */
 int saved_open(const char *instance, const char *which, char **ret_path, int *ret_fd);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Owns the conversation with the keeper (proto/keep.h): who it is, and what it has. */
+/* Talks to the keeper (proto/keep.h): its identity and its sideband. */
 #include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -33,7 +33,7 @@ static int cannot_ask(const struct keeper *k, int error)
 			   error ? strerror(-error) : "it has ended; try again");
 }
 
-/* It is beside the registry. */
+/* The keeper's socket is beside the registry. */
 static int find_address(const char *registry, struct sockaddr_un *ret)
 {
 	const char *slash = strrchr(registry, '/');
@@ -49,7 +49,7 @@ static int find_address(const char *registry, struct sockaddr_un *ret)
 	return 0;
 }
 
-/* 0; -ENOENT, -ECONNREFUSED: nobody is there; another -errno. */
+/* 0; -ENOENT, -ECONNREFUSED: no keeper runs; another -errno. */
 static int connect_keeper(struct keeper *k)
 {
 	const struct timeval patience = { .tv_sec = PATIENCE_SECONDS };
@@ -65,7 +65,7 @@ static int connect_keeper(struct keeper *k)
 	return 0;
 }
 
-/* An answer of another version has another size; whether it is one is all that is told. */
+/* An answer of another version has another size: only that is reported. */
 static int ask(struct keeper *k, struct pp_fds *fds)
 {
 	ssize_t n;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Owns the reading of `info` (key=value lines) and `stat` (a line per CPU, and a total). */
+/* Reads `info` (key=value lines) and `stat` (a line per CPU, and a total). */
 #include "client/local/textfile.h"
 
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 
 #define TEXTFILE_MAX (1U << 20) /* `stat` has a line per CPU */
 
-/* The whole file as a string; such files have no size to be told before. Takes fd over. */
+/* Reads the whole file as a string; such files do not report their size. Takes fd over. */
 static int read_text(int opened, char **ret)
 {
 	_cleanup_close_ int fd = opened;
@@ -41,7 +41,7 @@ static int read_text(int opened, char **ret)
 	return 0;
 }
 
-/* Takes in the text of `info`. 0 or -EBADMSG. */
+/* Parses `info`. 0 or -EBADMSG. */
 static int parse_info(char *text, struct perfpersist_info *ret)
 {
 	struct pp_event_text t = { .event = { .sources = 1, .set = 1 } };
@@ -56,7 +56,7 @@ static int parse_info(char *text, struct perfpersist_info *ret)
 	return 0;
 }
 
-/* The number behind " KEY=" in a line: 1; 0: it is unknown, or not there. */
+/* The number behind " KEY=" in a line: 1; 0: unknown or missing. */
 static int find_number(const char *line, const char *key, uint64_t *ret)
 {
 	size_t line_size = strcspn(line, "\n"), n = strlen(key);
@@ -74,7 +74,7 @@ static int find_number(const char *line, const char *key, uint64_t *ret)
 	return 0;
 }
 
-/* "KEY=N+": at least so many. Only where find_number() has found it. */
+/* "KEY=N+": at least N. Call it only if find_number() has found KEY. */
 static bool has_more(const char *line, const char *key)
 {
 	char name[32];
@@ -92,7 +92,7 @@ static const char *find_total(const char *stat)
 	return !strncmp(stat, "total ", 6) ? stat : line ? line + 1 : NULL;
 }
 
-/* Takes in the `total` line of `stat`; without one the numbers stay 0, missed unknown. */
+/* Parses the `total` line of `stat`; without one the numbers stay 0, missed unknown. */
 static void parse_stat(const char *text, struct perfpersist_info *ret)
 {
 	const char *total = find_total(text);
@@ -107,7 +107,7 @@ static void parse_stat(const char *text, struct perfpersist_info *ret)
 	ret->missed_at_least = !ret->missed_unknown && has_more(total, "missed");
 }
 
-/* Files on a disk may be cut off; both of them end with a line that is always there. */
+/* Files on a disk may be truncated; both end with a line that is always there. */
 static bool is_whole(const char *info, const char *stat)
 {
 	size_t n = strlen(info), m = strlen(stat);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/*
- * Owns build ids: finds them in the notes of the kernel and of ELF files, and keeps the table of
- * them that a perf.data file has. Nothing in a file is trusted.
- */
+/* Build ids: finds them in the notes of the kernel and of ELF files, and keeps a perf.data file's
+ * table of them. Trusts nothing in a file. */
 #include <elf.h>
 #include <fcntl.h>
 #include <string.h>
@@ -17,7 +15,7 @@
 size_t build_id_in_notes(const void *notes, size_t size, uint8_t ret[static 20])
 {
 	const uint8_t *p = notes;
-	Elf64_Nhdr h; /* that of 32 bit files is the same */
+	Elf64_Nhdr h; /* 32-bit files have the same header */
 
 	while (size >= sizeof(h)) {
 		size_t name, all;
@@ -40,7 +38,7 @@ size_t build_id_in_notes(const void *notes, size_t size, uint8_t ret[static 20])
 	return 0;
 }
 
-/* Takes what it reads off from what may be read of the file. */
+/* Reads at most *left bytes and subtracts them from it. */
 static size_t read_notes(int fd, uint64_t offset, uint64_t size, size_t *left,
 			 uint8_t ret[static 20])
 {
@@ -54,7 +52,7 @@ static size_t read_notes(int fd, uint64_t offset, uint64_t size, size_t *left,
 	return n > 0 ? build_id_in_notes(notes, (size_t)n, ret) : 0;
 }
 
-/* `each`: what the file says that an entry of its table has. */
+/* `each`: the size of a table entry, as the file says. */
 static size_t find_in_segments(int fd, bool is_64, uint64_t offset, size_t n, size_t each,
 			       uint8_t ret[static 20])
 {

@@ -22,7 +22,7 @@ static struct path_entry *entry_at(const struct path_set *s, size_t at)
 	return (struct path_entry *)(void *)(s->entries.bytes + at);
 }
 
-/* The entry's place, or the free one where it would go. */
+/* The entry's place, or the free one for it. */
 static size_t *find(const struct path_set *s, uint64_t hash, const char *path, uint64_t device,
 		    uint64_t inode)
 {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/*
- * Owns the attributes of a perf.data file's events: those of the sources, made so that perf finds
- * what it expects of its own files, with the tracepoints' numbers, by which it finds formats.
- */
+/* The attributes of a perf.data file's events: those of the sources, changed to what perf expects
+ * in its own files, with the tracepoints' numbers, by which perf finds formats. */
 #include "client/perfdata/perfdata.h"
 
 #include <string.h>
@@ -12,14 +10,14 @@
 
 _Static_assert(sizeof(struct perf_event_attr) >= PERFDATA_ATTR_SIZE, "attr of Linux 5.13 or later");
 
-/* What every sample says; then those that a source has, or has not. */
+/* The fields of every sample, then those that a source may have. */
 #define SAMPLE_ALWAYS                                                                    \
 	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | \
 	 PERF_SAMPLE_PERIOD)
 #define SAMPLE_SOMETIMES \
 	(PERF_SAMPLE_IP | PERF_SAMPLE_ADDR | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW)
 
-/* A tracepoint's number is the __u16 that each of its payloads begins with. */
+/* A tracepoint's number is the __u16 at the beginning of each payload. */
 #define NUMBER_MAX UINT16_MAX
 
 static const char id_key[] = "\nID: ";
@@ -42,7 +40,7 @@ static bool find_number(const char *format, size_t size, size_t *ret_begin, size
 	return true;
 }
 
-/* The format with another number. 0 or -ENOMEM. */
+/* Replaces the number in the format. 0 or -ENOMEM. */
 static int set_number(struct perfdata_evsel *evsel, uint64_t number)
 {
 	size_t begin, end;
@@ -63,7 +61,7 @@ static int set_number(struct perfdata_evsel *evsel, uint64_t number)
 	return 0;
 }
 
-/* Whether two formats are the same but for their numbers: that is told apart by attr.config. */
+/* Whether two formats are equal except for their numbers: attr.config distinguishes these. */
 static bool is_same_format(const struct perfdata_evsel *a, const struct perfdata_evsel *b)
 {
 	return a->format_size == b->format_size && !memcmp(a->format, b->format, a->format_size);
@@ -93,7 +91,7 @@ int evsel_number(struct perfdata_evsel *evsels, size_t n)
 		evsel->is_known = true;
 		return 0;
 	}
-	/* Probes have numbers that we made up, and saves those of another boot. */
+	/* Our probes have made-up numbers, and saves those of another boot. */
 	while (number && find_numbered(evsels, n, number))
 		number--;
 	evsel->is_renumbered = true;
@@ -130,7 +128,7 @@ static void take_attr(const struct perfpersist_source *source, struct perf_event
 	*ret = attr;
 }
 
-/* Our probes are perf events of other kinds; what perf decodes by a format is a tracepoint. */
+/* Our probes are other perf events; perf decodes only tracepoints by a format. */
 static int take_format(struct perfdata_evsel *evsel, const struct perfpersist_source *source)
 {
 	size_t begin, end;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/*
- * Owns the shapes of a perf.data file's features: what it says of itself, of its events, and of the
- * machine it was written on. What the machine has to say is found in perfdata-machine.c.
- */
+/* The layout of a perf.data file's features, which describe the file, its events, and the machine
+ * that wrote it. perfdata-machine.c collects the facts about the machine. */
 #include <string.h>
 #include <sys/sysinfo.h>
 #include <sys/utsname.h>
@@ -72,7 +70,7 @@ static void put_clockid(struct blob *b)
 		blob_u64(b, (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec);
 }
 
-/* Both clocks of one moment; any does, so that of the first sample. */
+/* Both clocks at one instant; any instant does, so this is the first sample's. */
 static void put_clock_data(const struct perfpersist_perfdata *d, struct blob *b)
 {
 	blob_u32(b, 1); /* version */

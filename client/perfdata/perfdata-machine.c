@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/*
- * Reads what perf.data files say of the machine: its processor, how its CPUs lie together, its
- * PMUs. Where the kernel does not say it, nothing is written.
- */
+/* Collects a perf.data file's facts about the machine: its processor, its CPU topology, its PMUs.
+ * Leaves out facts that the kernel does not report. */
 #include <ctype.h>
 #include <fcntl.h>
 #include <string.h>
@@ -12,7 +10,7 @@
 #define CPU_PATH "/sys/devices/system/cpu/cpu%u/%s"
 #define PMU_PATH "/sys/bus/event_source/devices"
 
-/* What a file begins with, without the newline. The size of it; 0: it cannot be read. */
+/* Reads the beginning of a file, without the newline. Its size; 0: not readable. */
 static size_t read_text(int dir_fd, const char *path, char *ret, size_t size)
 {
 	_cleanup_close_ int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC);
@@ -58,7 +56,7 @@ static bool find_value(const char *cpuinfo, const char *key, char *ret, size_t s
 	return false;
 }
 
-/* The first CPU's part: of all of them the kernel would have to ask each for its speed. */
+/* Only the first CPU's part: for all CPUs the kernel would have to ask each for its speed. */
 static void read_cpuinfo(char *ret, size_t size)
 {
 	read_text(AT_FDCWD, "/proc/cpuinfo", ret, size);
@@ -97,9 +95,9 @@ void perfdata_cpuid(struct blob *b)
 }
 #endif
 
-/* ── How CPUs lie together ──────────────────────────────────────────────────────────────── */
+/* ── CPU topology ──────────────────────────────────────────────────────────────── */
 
-/* The lists that CPUs have in a file of this name, each once. */
+/* The distinct lists of CPUs in the files of this name. */
 static void put_lists(const char *name, uint32_t n_cpus, struct blob *b)
 {
 	_cleanup_(blob_done) struct blob lists = {};
@@ -108,7 +106,7 @@ static void put_lists(const char *name, uint32_t n_cpus, struct blob *b)
 
 	for (uint32_t cpu = 0; cpu < n_cpus; cpu++) {
 		snprintf(path, sizeof(path), CPU_PATH, cpu, name);
-		/* One that begins with another CPU has been there already. */
+		/* A list that begins with another CPU was there already. */
 		if (!read_text(AT_FDCWD, path, list, sizeof(list)) ||
 		    strtoul(list, NULL, 10) != cpu)
 			continue;
@@ -126,11 +124,11 @@ static uint32_t cpu_number(uint32_t cpu, const char *name)
 	uint32_t v;
 
 	snprintf(path, sizeof(path), CPU_PATH, cpu, name);
-	return read_number(path, &v) ? v : UINT32_MAX; /* it is offline */
+	return read_number(path, &v) ? v : UINT32_MAX; /* the CPU is offline */
 }
 
-/* Of dies older kernels say nothing: none are told then. They must come, though, or perf takes what
- * pads a record for them. */
+/* Older kernels do not report dies: then none are listed. The field must be there, or perf takes a
+ * record's padding for it. */
 void perfdata_cpu_topology(struct blob *b)
 {
 	uint32_t n_cpus = (uint32_t)sysconf(_SC_NPROCESSORS_CONF);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Owns the bytes of a perf.data file until they are in the kernel's hands. */
+/* Buffers the bytes of a perf.data file until they are written. */
 #include "client/perfdata/perfdata-output.h"
 
 #include <string.h>

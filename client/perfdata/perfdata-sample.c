@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Owns what a sample of a ring is in a perf.data file. */
+/* Converts a ring's samples to perf.data's form. */
 #include "client/perfdata/perfdata.h"
 
 static uint64_t period_of(const struct perfdata_evsel *evsel, const struct perfpersist_sample *s)
@@ -9,7 +9,7 @@ static uint64_t period_of(const struct perfdata_evsel *evsel, const struct perfp
 	return evsel->attr.freq ? 1 : evsel->attr.sample_period;
 }
 
-/* Whether it was in the kernel or in user space stands there. */
+/* misc says whether the CPU was in the kernel or in user space. */
 static uint16_t misc_of(const struct perfpersist_sample *s)
 {
 	struct perf_event_header header = {};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Owns the way of sideband into a perf.data file: checked as a whole when it comes, then written as
- * it is, each record before the first sample of its time. Build ids are looked for in the files
- * that were mapped, where these are still the same.
+ * Writes sideband into a perf.data file: checks it as a whole first, then writes the records
+ * unchanged, each before the first sample of its time. Takes build ids from the mapped files if
+ * these are unchanged.
  */
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -16,7 +16,7 @@
 #include "proto/regular.h"
 #include "proto/sideband.h"
 
-/* Of a file that is no memory of ours: more than any table of processes may take. */
+/* For a file that is not a memfd of ours: more than any table of processes may take. */
 #define SIDEBAND_MAX (1ULL << 30)
 
 static bool is_sideband_type(uint32_t type)
@@ -45,9 +45,9 @@ static uint64_t time_at(const struct perfdata_sideband *s, size_t at, size_t *re
 /* ── Build ids ──────────────────────────────────────────────────────────────────────────── */
 
 /*
- * Of the file that was mapped, and as it was then. A stranger chose the path, and his mount
- * namespace may have another file there than ours: device, inode and the time of its last change
- * must fit.
+ * Reads the build id of the file that was mapped, if it is still the same. A stranger chose the
+ * path, and his mount namespace may have another file there than ours: device, inode and the time
+ * of its last change must match.
  */
 static void read_build_id(struct perfpersist_perfdata *d, const struct path_entry *e)
 {
@@ -67,7 +67,7 @@ static void read_build_id(struct perfpersist_perfdata *d, const struct path_entr
 		     build_id_of_file(fd, build_id));
 }
 
-/* The newest mapping of a file tells most of whether it is still that one. 0: it is there now. */
+/* A file's newest mapping tells best whether it is still that file. 0: it is mapped now. */
 static void note_file(struct path_set *files, const struct pp_record *m)
 {
 	uint64_t device = makedev(m->file.major, m->file.minor);
@@ -82,7 +82,7 @@ static void note_file(struct path_set *files, const struct pp_record *m)
 	}
 }
 
-/* A file is looked at once, however often it was mapped, and whether or not it has a build id. */
+/* Each file is examined once, however often it was mapped, and with or without a build id. */
 static void collect_build_ids(struct perfpersist_perfdata *d)
 {
 	_cleanup_(path_set_done) struct path_set files = {};
@@ -106,7 +106,7 @@ static void collect_build_ids(struct perfpersist_perfdata *d)
 
 /* ── The file ───────────────────────────────────────────────────────────────────────────── */
 
-/* What of them is looked at is MMAP2 alone. */
+/* Only MMAP2 records are examined. */
 static bool are_records(const uint8_t *bytes, size_t size)
 {
 	struct pp_record r;
@@ -122,7 +122,7 @@ static bool are_records(const uint8_t *bytes, size_t size)
 	return true;
 }
 
-/* From its beginning, wherever the descriptor is. */
+/* Reads from the beginning, wherever the descriptor's position is. */
 static int read_bytes(int fd, void *bytes, size_t size)
 {
 	ssize_t n = pp_pread_all(fd, bytes, size, 0);
@@ -130,7 +130,7 @@ static int read_bytes(int fd, void *bytes, size_t size)
 	return n < 0 ? (int)n : (size_t)n < size ? -EBADMSG : 0;
 }
 
-/* Its header is taken off; what is behind the end that it tells is of a later version. */
+/* Strips the header; bytes behind the end that it gives belong to a later version. */
 static int read_file(int fd, uint8_t **ret, size_t *ret_size)
 {
 	_cleanup_free_ uint8_t *bytes = NULL;

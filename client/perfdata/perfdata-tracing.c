@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Owns the tracing data in a perf.data file: the formats of its tracepoints, in the shape of a
- * trace.dat of version 0.6. What is about ftrace's own buffers is there because readers expect it;
- * perf has none of these.
+ * The tracing data of a perf.data file: the formats of its tracepoints, in the form of a trace.dat
+ * of version 0.6. Parts about ftrace's own buffers are empty: perf has none, but readers expect
+ * them.
  */
 #include <string.h>
 
@@ -52,12 +52,12 @@ static bool is_of_system(const struct perfdata_evsel *evsel, const struct perfda
 	       !memcmp(evsel->name, other->name, n);
 }
 
-/* Whether no earlier one is of the same system. */
+/* Whether no earlier source has the same system. */
 static bool is_first_of_system(const struct perfpersist_perfdata *d, size_t i)
 {
 	if (!is_written(&d->evsels[i]))
 		return false;
-	/* Globs bring neighbours of one system: the last before it is the likeliest. */
+	/* A glob's sources are neighbours of one system: the previous one is the likeliest. */
 	for (size_t j = i; j-- > 0;)
 		if (is_of_system(&d->evsels[i], &d->evsels[j]))
 			return false;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Writes perf.data files: owns the order of their parts. In a seekable one the header comes last,
- * over the room that was left for it, and features stand behind the records; in the pipe format
- * everything is a record, and what describes records comes before them.
+ * Writes perf.data files: the order of their parts. In a seekable file the header comes last, in
+ * the room left for it, and features follow the records. In the pipe format everything is a record,
+ * and descriptions come before the records.
  */
 #include "client/perfdata/perfdata.h"
 
@@ -12,7 +12,7 @@
 #include "proto/clock.h"
 #include "proto/sideband.h"
 
-/* perf keeps what comes between two of these in memory, to sort it. */
+/* Between two of these perf keeps all records in memory, to sort them. */
 #define ROUND (1U << 20)
 
 /* ── Beginning ──────────────────────────────────────────────────────────────────────────── */
@@ -72,7 +72,7 @@ static struct perfdata_evsel *add_evsel(struct perfpersist_perfdata *d)
 	return GROW(d->evsels, d->n_evsels) ? &d->evsels[d->n_evsels] : NULL;
 }
 
-/* Ids follow sideband's. */
+/* Ids follow the sideband's. */
 static int add_source(struct perfpersist_perfdata *d, const struct perfpersist_source *source)
 {
 	struct perfdata_evsel *evsel = add_evsel(d);
@@ -143,7 +143,7 @@ _public_ int perfpersist_perfdata_sideband(struct perfpersist_perfdata *d, int f
 	return d->out.error < 0 ? failed(d) : 0;
 }
 
-/* ── What comes before records ──────────────────────────────────────────────────────────── */
+/* ── Before the records ──────────────────────────────────────────────────────────── */
 
 static void put_file_start(struct perfpersist_perfdata *d)
 {
@@ -201,8 +201,8 @@ static void put_attr_records(struct perfpersist_perfdata *d)
 	}
 }
 
-/* A feature that does not fit into a record is left out: the command line of a shell's glob, say,
- * or the events of a large one, whose names have been told one by one. */
+/* Leaves out a feature that does not fit into a record: the command line of a shell's glob, for
+ * example, or the events of a large file, whose names were written one by one. */
 static void put_feature_record(struct perfpersist_perfdata *d, uint64_t feature,
 			       const struct blob *b)
 {
@@ -288,14 +288,14 @@ static int start(struct perfpersist_perfdata *d)
 
 /* ── Records ────────────────────────────────────────────────────────────────────────────── */
 
-/* What comes before a record of that time. */
+/* Writes everything that must precede a record of that time. */
 static int prepare(struct perfpersist_perfdata *d, uint64_t time)
 {
 	if (!d->is_started && start(d) < 0)
 		return failed(d);
 	if (d->sideband.next_time <= time)
 		sideband_put_until(d, time);
-	/* What comes late is of earlier rounds. */
+	/* Late sideband belongs to earlier rounds. */
 	if (d->out.written >= d->round && !d->is_late) {
 		put_header(d, PERF_FILE_FINISHED_ROUND, sizeof(struct perf_event_header));
 		d->round = d->out.written + ROUND;
@@ -356,7 +356,7 @@ _public_ int perfpersist_perfdata_lost(struct perfpersist_perfdata *d, int event
 
 /* ── The end ────────────────────────────────────────────────────────────────────────────── */
 
-/* A table of where each is, in the order of their numbers, and then they themselves. */
+/* A table of all sections, in the order of their numbers, then the sections themselves. */
 static int put_features(struct perfpersist_perfdata *d)
 {
 	_cleanup_(blob_done) struct blob all = {};

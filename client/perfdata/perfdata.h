@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A perf.data file that is being written: what its parts share. Each part is a file: the events'
- * attributes (perfdata-attr.c), tracing data, features, sideband, build ids; perfdata.c has the
- * order they come in.
+ * A perf.data file being written: the declarations that its parts share. Each part is a file: the
+ * events' attributes (perfdata-attr.c), tracing data, features, sideband, build ids; perfdata.c has
+ * their order.
  */
 #pragma once
 
@@ -12,23 +12,23 @@
 #include "proto/perf-file.h"
 #include "proto/perf-record.h"
 
-/* Of each attr in a file. Longer ones are refused by a perf that knows no longer one, and in the
- * pipe format perf 6.1 finds an attr's ids behind so many bytes, whatever its size says. */
+/* The size of each attr in a file. An older perf refuses longer ones, and in the pipe format perf
+ * 6.1 expects an attr's ids behind this many bytes, whatever its size says. */
 #define PERFDATA_ATTR_SIZE 128
 
 /* One source of an event: an evsel, in perf's words. */
 struct perfdata_evsel {
-	struct perf_event_attr attr; /* as it stands in the file */
+	struct perf_event_attr attr; /* as in the file */
 	uint64_t id;
 	uint64_t source_type; /* the sample_type of its records in the rings */
 	char *name;
-	char *format; /* of a tracepoint, as it stands in the file; else NULL */
+	char *format; /* a tracepoint's, as in the file; else NULL */
 	size_t format_size;
 	bool is_known;	    /* an earlier evsel has the same format */
-	bool is_renumbered; /* records say another tracepoint's number than the file */
+	bool is_renumbered; /* records have another tracepoint number than the file */
 };
 
-/* The evsels of one event, by the index of its sources. */
+/* The evsels of one event, by source index. */
 struct perfdata_event {
 	uint32_t first, n;
 };
@@ -40,22 +40,22 @@ struct build_id_table {
 };
 
 struct perfdata_sideband {
-	uint8_t *bytes; /* records alone; NULL: there are none */
+	uint8_t *bytes; /* records only; NULL: none */
 	size_t at, size;
-	uint64_t next_time; /* of the record at `at`; UINT64_MAX: there is none */
+	uint64_t next_time; /* of the record at `at`; UINT64_MAX: none */
 };
 
 struct perfpersist_perfdata {
 	struct perfdata_output out;
 	bool pipe;
-	bool is_late;	 /* sideband comes when samples have been written */
-	bool is_started; /* what comes before records is written */
+	bool is_late;	 /* sideband comes after samples */
+	bool is_started; /* everything before the records is written */
 	bool is_finished;
 	char **argv;
 	size_t argc;
 	uint64_t realtime_offset;
 
-	struct perfdata_evsel *evsels; /* the last one, added at the start, is sideband's */
+	struct perfdata_evsel *evsels; /* the last one, added at the start, is the sideband's */
 	size_t n_evsels;
 	struct perfdata_event *events;
 	size_t n_events;
@@ -64,20 +64,19 @@ struct perfpersist_perfdata {
 	struct build_id_table build_ids;
 	struct perf_file_header header;
 	uint64_t first_time, last_time; /* of samples */
-	uint64_t round;			/* where the next FINISHED_ROUND comes */
+	uint64_t round;			/* where the next FINISHED_ROUND goes */
 };
 
 /* ── perfdata-attr.c ── */
 
-/* The evsel of a source; id: what its records are to have in the file. -ENOMEM. */
+/* Makes the evsel of a source; id: the id of its records in the file. -ENOMEM. */
 int evsel_init(struct perfdata_evsel *evsel, const struct perfpersist_source *source, uint64_t id);
 
-/* That of sideband. */
+/* The evsel of the sideband. */
 int evsel_init_sideband(struct perfdata_evsel *evsel);
 void evsel_done(struct perfdata_evsel *evsel);
 
-/* Gives evsels[n] a tracepoint's number that no other format among evsels[0 … n - 1] has. -ENOMEM.
- */
+/* Gives evsels[n] a tracepoint number that no other format among evsels[0 … n - 1] has. -ENOMEM. */
 int evsel_number(struct perfdata_evsel *evsels, size_t n);
 
 /* ── perfdata-sample.c ── */
@@ -92,7 +91,8 @@ void perfdata_tracing_data(const struct perfpersist_perfdata *d, struct blob *b)
 
 /* ── perfdata-features.c ── */
 
-/* What the section of a feature contains; empty: this machine, or this file, has no such. */
+/* Writes the contents of a feature's section; empty: this machine, or this file, has no such
+ * feature. */
 void perfdata_feature(const struct perfpersist_perfdata *d, enum perf_file_feature feature,
 		      struct blob *b);
 
@@ -108,15 +108,15 @@ void perfdata_pmu_mappings(struct blob *b);
 /* Takes the records of a sideband file. -EBADMSG, -ENOMEM, or of read(2). */
 int perfdata_sideband_open(struct perfpersist_perfdata *d, int fd);
 
-/* Writes those up to a time. */
+/* Writes the records up to a time. */
 void sideband_put_until(struct perfpersist_perfdata *d, uint64_t time);
 
 /* ── synthesize.c ── */
 
-/* From /proc, what runs: as records of sideband, with time 0. -ENOMEM. */
+/* Makes records of the running processes from /proc, as sideband with time 0. -ENOMEM. */
 int synthesize_processes(struct blob *records);
 
-/* Where the kernel's code is, as PERF_RECORD_MMAP. */
+/* The kernel's code, as PERF_RECORD_MMAP. */
 void synthesize_kernel(struct blob *records);
 
 /* ── build-id.c ── */

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/*
- * Makes records of what /proc says: the processes that run, for who has no sideband of a keeper,
- * and where the kernel's code lies. All have time 0: before every sample.
- */
+/* Makes records from /proc: the running processes, if no keeper has sideband, and the place of the
+ * kernel's code. All have time 0: before every sample. */
 #include <ctype.h>
 #include <fcntl.h>
 #include <string.h>
@@ -13,14 +11,14 @@
 
 #define KERNEL_PID UINT32_MAX
 #define KERNEL_MAP "[kernel.kallsyms]_text"
-#define KALLSYMS_MAX (256U << 10) /* of its beginning, which is where the text's begins */
+#define KALLSYMS_MAX (256U << 10) /* of its beginning, where the text begins */
 #if defined(__x86_64__)
 #define KERNEL_END 0xffffffffc0000000ULL /* modules' begin there */
 #else
 #define KERNEL_END UINT64_MAX
 #endif
-#define KERNEL_SIZE (1ULL << 30)	  /* if it is not known */
-#define KERNEL_HALF 0xffff800000000000ULL /* likewise where it begins */
+#define KERNEL_SIZE (1ULL << 30)	  /* if unknown */
+#define KERNEL_HALF 0xffff800000000000ULL /* likewise the kernel's begin */
 
 /* ── Records ────────────────────────────────────────────────────────────────────────────── */
 
@@ -39,7 +37,7 @@ static void put_record(struct blob *b, struct pp_record *r, const char *text)
 static void put_fork(struct blob *b, uint32_t ppid, uint32_t ptid, uint32_t pid, uint32_t tid)
 {
 	struct pp_record fork = {
-		/* As if by exec: what its parent has mapped today is none of its own. */
+		/* As if by exec: the parent's present mappings are not the child's. */
 		.type = PERF_RECORD_FORK,
 		.misc = PERF_RECORD_MISC_FORK_EXEC,
 		.pid = pid,
@@ -128,7 +126,7 @@ static void put_maps(struct blob *b, int proc, uint32_t pid)
 	}
 }
 
-/* "PID (comm) S PPID …"; comm may have anything in it, so that its end is the last ")". */
+/* "PID (comm) S PPID …"; comm may contain anything, so it ends at the last ")". */
 static bool read_stat(int proc, uint32_t pid, uint32_t tid, char ret_comm[static 17],
 		      uint32_t *ret_ppid)
 {
@@ -211,7 +209,7 @@ int synthesize_processes(struct blob *records)
 
 /* ── The kernel ─────────────────────────────────────────────────────────────────────────── */
 
-/* 0: the caller may not know, or there is no such file. */
+/* 0: the caller may not know it, or there is no such file. */
 static uint64_t find_text(void)
 {
 	_cleanup_fclose_ FILE *f = fopen("/proc/kallsyms", "re");
@@ -230,7 +228,7 @@ static uint64_t find_text(void)
 	return 0;
 }
 
-/* As memory is laid out, which only root sees. */
+/* From the memory layout, which only root can read. */
 static uint64_t find_text_size(void)
 {
 	_cleanup_fclose_ FILE *f = fopen("/proc/iomem", "re");
@@ -272,7 +270,7 @@ void synthesize_kernel(struct blob *records)
 	uint64_t text = find_text(), size = find_text_size(), end;
 
 	if (!text) {
-		/* perf finds symbols by an offset of 0 as they are on its own machine. */
+		/* With an offset of 0, perf looks symbols up in its own machine's kernel. */
 		put_kernel_map(records, KERNEL_HALF, UINT64_MAX - KERNEL_HALF, 0, KERNEL_MAP);
 		return;
 	}

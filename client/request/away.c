@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Owns the form in which CPUs that are away go out, and the way to them without a daemon. */
+/* Converts the list of offline CPUs, and makes it without a daemon. */
 #include "client/request/away.h"
 
 #include <limits.h>
@@ -11,7 +11,7 @@
 #include "client/rings/bpf.h"
 #include "proto/clock.h"
 
-/* What stands in the registry as "+cpus": an array of these, one for each CPU. */
+/* The registry's "+cpus" is an array of these, one for each CPU. */
 #define STATES "+cpus"
 struct cpu_state {
 	uint64_t generation;
@@ -45,7 +45,7 @@ int client_away_add(struct client_away *a, uint32_t cpu, uint64_t since)
 
 /* ── Without a daemon ───────────────────────────────────────────────────────────────────── */
 
-/* CLOCK_REALTIME; 0: nobody knows. states: the map; negative: this kernel has none. */
+/* CLOCK_REALTIME; 0: unknown. states: the map; negative: this kernel has none. */
 static uint64_t away_since(int states, uint32_t cpu)
 {
 	struct cpu_state s = { 0 };
@@ -55,7 +55,7 @@ static uint64_t away_since(int states, uint32_t cpu)
 	return pp_clock_ns(CLOCK_REALTIME) - (pp_clock_ns(CLOCK_MONOTONIC) - s.away);
 }
 
-/* -EBADMSG: it is something else. */
+/* -EBADMSG: something else. */
 static int open_states(const char *registry)
 {
 	_cleanup_close_ int fd = -EBADF;
@@ -85,7 +85,7 @@ int client_away_direct(const char *registry, struct client_away *ret)
 
 		if (client_cpus_have(&online, cpu))
 			continue;
-		/* One that went and was taken out of the machine is written down, too. */
+		/* The map also has CPUs that were removed from the machine while offline. */
 		since = away_since(states, cpu);
 		if (!since && !client_cpus_have(&present, cpu))
 			continue;

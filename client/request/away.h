@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * CPUs that are away, gathered one by one: from messages of the daemon, or with none of it from
- * sysfs and what the kernel's steps of hotplug left in the registry.
- */
+/* A list of offline CPUs: from the daemon's messages, or without a daemon from sysfs and the
+ * registry's map of CPU hotplug. */
 #pragma once
 
 #include "client/perfpersist.h"
@@ -17,9 +15,9 @@ struct client_away {
 void client_away_done(struct client_away *a);
 int client_away_add(struct client_away *a, uint32_t cpu, uint64_t since);
 
-/* Those of an instance's registry. 0 or a negative errno value. */
+/* The offline CPUs of an instance's registry. 0 or a negative errno value. */
 int client_away_direct(const char *registry, struct client_away *ret);
 
-/* Of the CPUs that an event has rings on, those that sysfs does not have online: fills in `away`;
- * where sysfs cannot be read, nothing. */
+/* Sets `away`: the CPUs with rings of the event that sysfs does not list as online. Leaves it empty
+ * if sysfs cannot be read. */
 void client_away_fill(struct perfpersist_info *info);

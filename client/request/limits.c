@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Owns the form in which limits go out. */
+/* Converts limits. */
 #include "client/request/limits.h"
 
 #include <string.h>

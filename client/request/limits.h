@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Limits, gathered one by one from messages. Knows neither sockets nor what a limit does. */
+/* A list of limits, from messages. Knows neither sockets nor the meaning of a limit. */
 #pragma once
 
 #include "client/perfpersist.h"
 #include "proto/protocol.h"
 
-/* More lines than any daemon has namespaces and users: it would never end. */
+/* No daemon has as many namespaces and users: a longer list would never end. */
 #define CLIENT_LIMITS_MAX (1U << 20)
 
 /* v is one array for free(3). */

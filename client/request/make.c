@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Owns the way from arguments to messages. */
+/* Makes messages from arguments. */
 #include "client/request/make.h"
 
 #include <string.h>
@@ -55,7 +55,7 @@ int make_plain(struct perfpersist *p, enum pp_op op, struct request **ret)
 	return *ret ? 0 : -ENOMEM;
 }
 
-/* The messages of some operations begin with the event that is meant. */
+/* The event's name, with which some operations' messages begin. */
 static struct pp_msg_name *which_of(struct request *req)
 {
 	switch (req->op) {

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Makes requests out of what the caller gave. Names and texts are the daemon's to judge: here
- * they only have to fit into their fields. Sends nothing.
+ * Makes requests from the caller's arguments. Only checks that texts fit into their fields: the
+ * daemon judges them. Sends nothing.
  *
- * Each returns 0 with *ret the caller's; -EINVAL; -ENOMEM.
+ * Each returns 0, and the caller owns *ret; -EINVAL; -ENOMEM.
  */
 #pragma once
 
 #include "client/request/request.h"
 
-/* Of operations that need to be told nothing. */
+/* For operations without arguments. */
 int make_plain(struct perfpersist *p, enum pp_op op, struct request **ret);
 
-/* Of an event by name or id: show, delete, wakeup, open, change. */
+/* For an event by name or id: show, delete, wakeup, open, change. */
 int make_by_name(struct perfpersist *p, enum pp_op op, const char *ns, const char *name,
 		 struct request **ret);
 int make_by_id(struct perfpersist *p, enum pp_op op, uint64_t id, struct request **ret);
@@ -23,6 +23,6 @@ int make_create(struct perfpersist *p, const char *ns, const char *name,
 		const struct perfpersist_create_options *opts, struct request **ret);
 int make_change(struct perfpersist *p, const char *ns, const char *name,
 		const struct perfpersist_change_options *opts, struct request **ret);
-/* name NULL: all of the namespace. */
+/* name NULL: all events of the namespace. */
 int make_pause(struct perfpersist *p, const char *ns, const char *name, bool pause,
 	       struct request **ret);

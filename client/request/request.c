@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Owns the gathering of an answer from its pages. */
+/* Collects an answer from its pages. */
 #include "client/request/request.h"
 
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "client/public.h"
 #include "client/rings/event.h"
 
-/* How often to begin anew when CPUs come online, or the rings become others, between two pages. */
+/* How often to restart if CPUs come online, or the rings are replaced, between two pages. */
 #define OPEN_RESTARTS_MAX 5
 
 void answer_init(struct answer *a)
@@ -140,7 +140,7 @@ static int begin_open(struct request *req, const struct pp_msg_open_reply *m, st
 	return client_event_add_catalog(req->answer.event, TAKE_FD(fds->fd[0]), m->catalog_size);
 }
 
-/* Other rings than at the first page: they cannot be put together. */
+/* The rings differ from the first page's: the pages do not fit together. */
 static int restart_open(struct request *req, uint64_t id)
 {
 	perfpersist_event_free(TAKE_PTR(req->answer.event));

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * A request: what is asked, what was answered so far, and whom to tell. An answer may come in
- * pages, or (of a watch) again and again. Knows nothing of sockets.
- */
+/* A request: the question, the answer so far, and the callback. An answer may come in pages, or
+ * (for a watch) again and again. Knows nothing of sockets. */
 #pragma once
 
 #include <sys/queue.h>
@@ -14,7 +12,7 @@
 #include "proto/packet.h"
 #include "proto/protocol.h"
 
-/* What came of it; which members depends on the operation. */
+/* The result; its members depend on the operation. */
 struct answer {
 	struct client_infos infos;	 /* list, show, create, delete, change */
 	struct perfpersist_event *event; /* open */
@@ -34,28 +32,29 @@ struct request {
 	TAILQ_ENTRY(request) entry;
 	struct perfpersist *p;
 	uint16_t op;	 /* enum pp_op */
-	uint32_t serial; /* of the packet under way; 0: not given yet */
+	uint32_t serial; /* of the packet under way; 0: none yet */
 	bool sent;
 	struct answer answer;
 
-	struct {		   /* open, as of the first page */
-		uint32_t total;	   /* rings there are */
-		uint32_t set;	   /* which set of rings they are */
+	struct {		   /* open, as on the first page */
+		uint32_t total;	   /* number of rings */
+		uint32_t set;	   /* number of the ring set */
 		uint32_t copies;   /* 1: copies */
 		unsigned restarts; /* because one of these changed */
 	} open;
 
-	/* Runs once, with 0 or a negative errno value; may take the answer out of req. */
+	/* Runs once, with 0 or a negative errno value; may take over the answer. */
 	void (*done)(struct request *req, int error);
 	perfpersist_callback callback;
 	/* Watch: runs with each notice; it may start requests. */
 	void (*notice)(struct request *req, const struct perfpersist_notice *notice);
 	perfpersist_watch_callback watch;
 	void *userdata;
-	void *waiter; /* of who blocks until it is done */
-	bool goes_on; /* watch: it has started */
+	void *waiter; /* the blocking call that waits for it */
+	bool goes_on; /* watch: started */
 
-	/* The message of op, and no more memory than that: the last member. */
+	/* The message of op; the last member, because memory is allocated only as far as it
+	 * needs. */
 	union {
 		struct pp_msg_name name; /* show, delete, wakeup */
 		struct pp_msg_list_request list;
@@ -70,7 +69,7 @@ struct request {
 	} body;
 };
 
-/* Returns NULL and notes a sentence if out of memory. */
+/* Returns NULL and stores an error message if out of memory. */
 struct request *request_new(struct perfpersist *p, enum pp_op op);
 void request_free(struct request *req);
 
@@ -80,9 +79,9 @@ static inline void request_cleanup(struct request **r)
 }
 
 /*
- * Takes in a reply to req. Returns 0: answered; REQUEST_MORE: body asks for the next page now;
- * REQUEST_GOES_ON: more will come by itself (req may be gone: its callback ran); or a negative
- * errno value: failed. Descriptors that it keeps are taken out of fds.
+ * Processes a reply to req. Returns 0: finished; REQUEST_MORE: body now asks for the next page;
+ * REQUEST_GOES_ON: more replies will come unasked (req may be gone: its callback ran); or a
+ * negative errno value: failed. Takes descriptors that it keeps out of fds.
  */
 #define REQUEST_MORE 1
 #define REQUEST_GOES_ON 2

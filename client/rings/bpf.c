@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Owns the calls of bpf(2); a libbpf for so few would be too much to ask of a client. */
+/* The calls of bpf(2); a client should not need libbpf for so few. */
 #include "client/rings/bpf.h"
 
 #include <linux/bpf.h>
@@ -15,7 +15,7 @@ int client_bpf_open_pin(const char *path)
 	return fd < 0 ? -errno : (int)fd;
 }
 
-/* Whether it could be found out, as far as we look. */
+/* Whether the kernel gave the fields that we need. */
 static bool get_info(int fd, struct bpf_map_info *ret)
 {
 	union bpf_attr attr = {

@@ -8,11 +8,11 @@
 /* Opens a pinned map for mapping; the descriptor is CLOEXEC. -errno. */
 int client_bpf_open_pin(const char *path);
 
-/* Bytes of the value of a one-element array; 0: fd is something else, or we may not ask. */
+/* Size of the value of a one-element array; 0: fd is something else, or we may not ask. */
 size_t client_bpf_value_size(int fd);
 
-/* Whether fd is an array by number, of values of this size. */
+/* Whether fd is an array map with values of this size. */
 bool client_bpf_is_array(int fd, size_t value_size);
 
-/* The value at key, as many bytes as the map's are. 0 or -errno. */
+/* Reads the value at key, in full. 0 or -errno. */
 int client_bpf_lookup(int fd, const void *key, void *value);

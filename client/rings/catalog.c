@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/*
- * Owns the private copy of a catalog. What is behind the descriptor may come from anywhere and
- * change at any moment; it is copied first and checked then.
- */
+/* The private copy of a catalog. The file behind the descriptor may come from anywhere and change
+ * at any moment; so it is copied first and checked then. */
 #include "client/rings/catalog.h"
 
 #include <linux/perf_event.h>
@@ -24,7 +22,7 @@ static int not_a_catalog(int fd)
 			   fd);
 }
 
-/* A file may be cut while it is mapped, so it is read. */
+/* A mapped file may be truncated, so it is read. */
 static int read_file(int fd, void *buf, size_t size)
 {
 	return pp_pread_all(fd, buf, size, 0) == (ssize_t)size ? 0 : not_a_catalog(fd);
@@ -151,7 +149,8 @@ int client_decode(const struct pp_ring_header *h, const struct client_catalog *c
 	if (source < 0)
 		return -EBADMSG;
 	e = pp_catalog_entry(c->bytes, (uint32_t)source);
-	if (!(e->sample_type & PERF_SAMPLE_IDENTIFIER)) /* its fields would be in other places */
+	if (!(e->sample_type & PERF_SAMPLE_IDENTIFIER)) /* otherwise its fields would be at other
+							 * offsets */
 		return -EBADMSG;
 	r = sample_decode(e->sample_type, record, size, ret);
 	if (r >= 0)

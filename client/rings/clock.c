@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Owns the way from a record's time to that of the calendar: one offset for all of an event. */
+/* Converts a record's time to calendar time: one offset for the whole event. */
 #include <string.h>
 
 #include "client/public.h"
@@ -16,7 +16,7 @@ static int hex_digit(int c)
 	return at ? (int)(at - digits) : -1;
 }
 
-/* Whether the rings are of the boot that is. */
+/* Whether the rings were made in this boot. */
 static bool is_of_this_boot(const uint8_t boot_id[16])
 {
 	_cleanup_fclose_ FILE *f = fopen(BOOT_ID, "re");
@@ -35,7 +35,7 @@ static bool is_of_this_boot(const uint8_t boot_id[16])
 	return n == 32;
 }
 
-/* From CLOCK_MONOTONIC to CLOCK_REALTIME: modulo 2^64. */
+/* The offset from CLOCK_MONOTONIC to CLOCK_REALTIME, modulo 2^64. */
 static uint64_t find_offset(const struct perfpersist_event *e)
 {
 	const struct pp_ring_header *h = &e->header;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Owns the walk over one ring's copy. It moves by at least 8 bytes a step, so it ends. */
+/* Walks one ring's copy. Each step moves at least 8 bytes, so the walk ends. */
 #include "client/rings/cursor.h"
 
 #include "client/public.h"

@@ -7,13 +7,13 @@
 struct perfpersist_cursor {
 	const struct perfpersist_snapshot *snapshot;
 	const struct snapshot_ring *ring;
-	uint64_t taken;	   /* the snapshot's, when the walk began */
-	uint64_t distance; /* of the next record from the head */
-	int end;	   /* what to return for ever; 1: there may be more */
+	uint64_t taken;	   /* the snapshot's count when the walk began */
+	uint64_t distance; /* from the head to the next record */
+	int end;	   /* the final result; 1: there may be more records */
 };
 
 void cursor_init(struct perfpersist_cursor *c, const struct perfpersist_snapshot *s, size_t ring);
 
-/* The record at a distance from the head of a ring, decoded: 1, 0 or -EBADMSG. */
+/* Decodes the record at a distance from the head of a ring: 1, 0 or -EBADMSG. */
 int cursor_decode_at(const struct snapshot_ring *ring, uint64_t distance,
 		     struct perfpersist_sample *ret);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Owns the answers to what an opened event is: what its headers, catalog and live words say. */
+/* Describes an opened event from its headers, catalog and live words. */
 #include <string.h>
 
 #include "client/info.h"
 #include "client/public.h"
 #include "client/rings/event.h"
 
-/* ── What headers and live words say ────────────────────────────────────────────────────── */
+/* ── From headers and live words ────────────────────────────────────────────────────── */
 
 static int compare_cpus(const void *a, const void *b)
 {
@@ -60,7 +60,7 @@ _public_ int perfpersist_event_info(struct perfpersist_event *e, struct perfpers
 		info.limited += stat.limited;
 		missed += stat.missed;
 	}
-	/* A single sampling event's rings know of all; others only of a part. */
+	/* Rings of a single sampling event count all misses; others only a part. */
 	if (info.recorder == PERFPERSIST_RECORDER_OVERFLOW && info.sources <= 1)
 		info.missed = missed;
 	else
@@ -77,7 +77,7 @@ _public_ enum perfpersist_ring_state perfpersist_event_state(struct perfpersist_
 			       (int)PERFPERSIST_RINGS_RETIRED == (int)PP_RING_RETIRED &&
 			       (int)PERFPERSIST_RINGS_DELETED == (int)PP_RING_DELETED,
 		       "states of rings");
-	/* They are marked one after the other, and later states are the greater ones. */
+	/* Rings are marked one after the other, and later states have greater numbers. */
 	for (size_t i = 0; i < e->n; i++)
 		state = MAX(state, client_ring_state(&e->rings[i]));
 	return (enum perfpersist_ring_state)state;
@@ -134,7 +134,7 @@ _public_ size_t perfpersist_event_sources(struct perfpersist_event *e)
 	return e->catalog.bytes ? e->catalog.n : 1;
 }
 
-/* A private copy: whoever parses it must find the same bytes at the second look. */
+/* A private copy: its parser must find the same bytes at a second look. */
 static void copy_format(struct perfpersist_event *e)
 {
 	const struct client_ring *r = &e->rings[0];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Owns the set of rings of one event, and what may be put together in it. */
+/* The set of rings of one event, and the rule for which rings belong together. */
 #include "client/rings/event.h"
 
 #include <string.h>
@@ -38,12 +38,10 @@ _public_ void perfpersist_event_free(struct perfpersist_event *e)
 	free(e);
 }
 
-/* ── What belongs together ──────────────────────────────────────────────────────────────── */
+/* ── Rings that belong together ──────────────────────────────────────────────────────────────── */
 
-/*
- * Rings keep the id of their creation. An event that took them over from another name, which was
- * deleted, is younger than they are; a second name may be older than the newest rings it shares.
- */
+/* Rings keep the id of their creation. An event that inherited them from a deleted name is younger
+ * than they are; a second name may be older than the newest rings that it shares. */
 static bool may_have(const struct perfpersist_info *base, uint64_t event_id)
 {
 	return event_id <= base->id || event_id == base->shares;
@@ -77,7 +75,7 @@ static int check_other(const struct client_ring *ring, const struct client_ring 
 	return 0;
 }
 
-/* The ring's header against what is known of the event and its other rings. */
+/* Checks the ring's header against the event and its other rings. */
 static int check_member(const struct perfpersist_event *e, const struct client_ring *ring, int cpu)
 {
 	const struct pp_ring_header *h = &ring->header;
@@ -97,7 +95,8 @@ static int check_member(const struct perfpersist_event *e, const struct client_r
 	return 0;
 }
 
-/* Who opened an event by its name cannot know our descriptors, of which the sentence speaks. */
+/* The error message speaks of our descriptors, which mean nothing to a user who opened an event by
+ * name. */
 static int name_event(const struct perfpersist_event *e, int cpu, int error)
 {
 	char why[CLIENT_SENTENCE_SIZE];

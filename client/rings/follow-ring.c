@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Owns the position in a ring that is written meanwhile, by the protocol of proto/ring.h.
+ * The position in a ring while it is written, by the protocol of proto/ring.h.
  *
- * What was found is what could be walked; what was lost cannot be, so it is counted from the
- * other side: the ring's own count of records. That count and head are two words, and belong
- * together only if no record was under way while they were read. On a ring that never rests such
- * a moment may not be found; then the count is left behind, and made good at the next one.
+ * The found records are those that could be walked. Lost ones cannot be walked, so they are counted
+ * from the ring's own count of records. That count and head are two words, and belong together only
+ * if no record was under way while both were read. A ring that never rests may offer no such
+ * instant; then the count stays behind, and is corrected at the next one.
  */
 #include "client/rings/follow-ring.h"
 
@@ -16,26 +16,24 @@
 #include "client/rings/memory.h"
 #include "client/rings/sample.h"
 
-/* How often to look for a moment without a record under way: at each look, and once at the
- * beginning, where nothing later makes good what was missed. */
+/* How often to look for an instant without a record under way: at each look, and at the beginning,
+ * which nothing later corrects. */
 #define STILL_TRIES 100
 #define STILL_TRIES_BEGIN 10000
 
-/* Memory for a copy that large is given back when a quarter of it would have done so many times:
- * its first touch is what costs. */
+/* Memory for a larger copy is freed only after a quarter of it has sufficed so many times: the first
+ * touch of new memory is expensive. */
 #define COPY_KEPT (1UL << 20)
 #define COPY_IDLE_LOOKS 256
 
 struct moment {
 	uint64_t head;
 	uint64_t records;
-	bool is_still; /* records is the number down to head */
+	bool is_still; /* records counts exactly down to head */
 };
 
-/*
- * Every writer moves reserve before it counts its record. So while reserve is still where head
- * was read to be, nothing but what is above head has been counted.
- */
+/* Every writer moves reserve before it counts its record. So while reserve still equals the head
+ * that was read, the count includes only records at or above head. */
 static struct moment find_moment(const struct client_ring *ring, int tries)
 {
 	struct moment m;
@@ -67,7 +65,7 @@ static int make_room(struct follow_ring *f, size_t size)
 		size = MAX(size, MIN(2 * f->copy_size, most));
 	}
 	copy = malloc(size);
-	if (!copy && size <= f->copy_size) /* a waste, and no failure */
+	if (!copy && size <= f->copy_size) /* a waste, but no failure */
 		return 0;
 	if (!copy)
 		return client_fail(-ENOMEM, "cannot follow %s/%s: no memory for %zu bytes",
@@ -79,7 +77,7 @@ static int make_room(struct follow_ring *f, size_t size)
 	return 0;
 }
 
-/* The bytes in [head, head + n); they may run over the end of the data once. */
+/* Copies [head, head + n), which may wrap around the end of the data once. */
 static int copy(struct follow_ring *f, const struct client_ring *ring, uint64_t head, size_t n)
 {
 	const struct pp_ring_header *h = &f->header;
@@ -100,7 +98,7 @@ static const uint8_t *at_distance(const struct follow_ring *f, size_t distance)
 	return f->copy + distance + (distance >= f->first ? f->header.spill_size : 0);
 }
 
-/* How many of the n bytes that were copied from head on have not been overwritten meanwhile. */
+/* How many of the n bytes copied from head on were not overwritten meanwhile. */
 static size_t whole_part(const struct follow_ring *f, const struct client_ring *ring, uint64_t head,
 			 size_t n)
 {
@@ -129,10 +127,8 @@ static int add_place(struct follow_ring *f, uint32_t distance)
 	return 0;
 }
 
-/*
- * Notes where the records in the first n bytes of the copy begin. is_cut: what is older was
- * overwritten or is not wanted, so that the last one may end behind n; else it must end there.
- */
+/* Notes where the records in the first n bytes of the copy begin. is_cut: older records were
+ * overwritten or are not wanted, so the last one may end behind n; otherwise it must end there. */
 static int walk(struct follow_ring *f, size_t n, bool is_cut, size_t *ret_walked)
 {
 	size_t distance = 0;
@@ -157,7 +153,8 @@ static int walk(struct follow_ring *f, size_t n, bool is_cut, size_t *ret_walked
 	return 0;
 }
 
-/* Copies what is wanted of [head, head + n) and walks it. *ret_walked: bytes of whole records. */
+/* Copies as much of [head, head + n) as is wanted and walks it. *ret_walked: bytes of whole
+ * records. */
 static int find(struct follow_ring *f, const struct client_ring *ring, uint64_t head, size_t n,
 		bool is_cut, size_t *ret_walked)
 {
@@ -166,7 +163,7 @@ static int find(struct follow_ring *f, const struct client_ring *ring, uint64_t 
 
 	if (r < 0)
 		return r;
-	if (copy(f, ring, head, n) < 0) { /* a file that was cut */
+	if (copy(f, ring, head, n) < 0) { /* a file that was truncated */
 		f->is_damaged = true;
 		whole = 0;
 	} else {
@@ -177,7 +174,7 @@ static int find(struct follow_ring *f, const struct client_ring *ring, uint64_t 
 
 /* ── Counting ───────────────────────────────────────────────────────────────────────────── */
 
-/* pos has come down to the moment's head, with n_places records found and some lost or not. */
+/* pos has reached the instant's head, with n_places records found, and some lost or not. */
 static void count(struct follow_ring *f, const struct moment *m, bool has_lost)
 {
 	uint64_t lost;
@@ -198,7 +195,7 @@ static void count(struct follow_ring *f, const struct moment *m, bool has_lost)
 	f->overwritten = (int64_t)lost > 0 ? lost : 0;
 }
 
-/* Positions are multiples of 8, and only go down; pos lies between head and the beginning. */
+/* Positions are multiples of 8 and only decrease; pos lies between head and the beginning. */
 static bool is_position(const struct follow_ring *f, uint64_t head)
 {
 	return head % 8 == 0 && f->pos - head <= 0 - head;
@@ -274,14 +271,14 @@ int follow_ring_begin(struct follow_ring *f, const struct client_ring *ring, siz
 
 void follow_ring_keep(struct follow_ring *f, size_t n)
 {
-	uint64_t all = f->begin + f->found; /* as of the beginning */
+	uint64_t all = f->begin + f->found; /* at the beginning */
 
 	f->n_places = MIN(f->n_places, n);
 	f->found = f->n_places;
 	f->begin = all - f->found;
 }
 
-/* ── What was found ─────────────────────────────────────────────────────────────────────── */
+/* ── Found records ─────────────────────────────────────────────────────────────────────── */
 
 const void *follow_ring_record(const struct follow_ring *f, size_t i, size_t *ret_size)
 {

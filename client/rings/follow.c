@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/*
- * Owns following: rounds of looking at all rings, each round's records in order of time, and how
- * long to wait for the next. Between two looks nothing is read from the rings.
- */
+/* Follows an event: rounds over all rings, each round's records in order of time, and the wait
+ * before the next round. Between two rounds nothing is read from the rings. */
 #include <string.h>
 #include <time.h>
 
@@ -12,32 +10,34 @@
 #include "client/rings/heap.h"
 #include "proto/clock.h"
 
-/* While records come, and when none have come for a while. In between we wait as long again as
- * it has been quiet. */
+/* The delays while records come, and after a quiet time. In between, the delay is as long as it has
+ * been quiet. */
 #define DELAY_MIN 1000000ULL
 #define DELAY_MAX 100000000ULL
-/* The part of a ring that may fill while we wait, and what a rate is measured over at least. */
+/* The part of a ring that may fill during a delay, and the minimum time for measuring a rate. */
 #define FILL_PART 4
 #define RATE_TIME 1000000ULL
 
 struct follower {
 	struct follow_ring ring;
-	size_t left;			/* of ring.places: records to be given out behind next */
-	struct perfpersist_sample next; /* the oldest that was not given out */
-	uint64_t rate_pos; /* the ring's position when the measuring of its rate began */
+	size_t left;			/* records in ring.places behind next, still to be given
+					 * out */
+	struct perfpersist_sample next; /* the oldest one not given out yet */
+	uint64_t rate_pos;		/* the ring's position when its rate measurement began */
 };
 
 struct perfpersist_follow {
 	struct perfpersist_event *event;
-	unsigned generation; /* of the event's rings that followers are in the order of */
+	unsigned generation; /* generation of the event's rings that the order of followers is
+			      * based on */
 	struct follower *followers;
 	size_t n;
-	uint32_t *heap; /* those with records to give out; the oldest on top */
+	uint32_t *heap; /* rings with records to give out; the oldest on top */
 	size_t n_heap;
 	bool is_damaged;
 
 	uint64_t looked;  /* CLOCK_MONOTONIC, ns: the last look */
-	uint64_t found;	  /* the last one that found something, or the beginning */
+	uint64_t found;	  /* the last one that found records, or the beginning */
 	uint64_t rated;	  /* when the measuring of rates began */
 	uint64_t wrap_ns; /* how long the fastest ring takes to wrap, as last measured */
 };
@@ -57,7 +57,7 @@ static bool is_newer(const void *follow, uint32_t a, uint32_t b)
 	return is_older(follow, b, a);
 }
 
-/* Decodes the record at places[i]; whether it is one. */
+/* Decodes the record at places[i]; returns whether it is valid. */
 static bool decode(struct perfpersist_follow *f, struct follower *w, size_t i)
 {
 	size_t size;
@@ -70,7 +70,7 @@ static bool decode(struct perfpersist_follow *f, struct follower *w, size_t i)
 	return false;
 }
 
-/* Whether the ring has a next record to give out, which is then decoded. */
+/* Decodes the ring's next record to give out; returns whether there is one. */
 static bool advance(struct perfpersist_follow *f, struct follower *w)
 {
 	if (w->left > 0 && decode(f, w, w->left - 1)) {
@@ -81,7 +81,7 @@ static bool advance(struct perfpersist_follow *f, struct follower *w)
 	return false;
 }
 
-/* Takes what the rings have found as what is to be given out. */
+/* Queues the records that the rings have found. */
 static void fill_heap(struct perfpersist_follow *f)
 {
 	f->n_heap = 0;
@@ -96,7 +96,7 @@ static void fill_heap(struct perfpersist_follow *f)
 	heap_make(f->heap, f->n_heap, is_older, f);
 }
 
-/* Of all that the rings have found, keeps the newest records. */
+/* Keeps the newest of the records that the rings have found. */
 static void keep_newest(struct perfpersist_follow *f, size_t newest)
 {
 	f->n_heap = 0;
@@ -157,7 +157,7 @@ static struct follower *find_cpu(const struct perfpersist_follow *f, uint32_t cp
 	return NULL;
 }
 
-/* The event has other copies of the same rings, perhaps with another CPU's among them. */
+/* The event has newer copies of the same rings, perhaps with those of additional CPUs. */
 static int renew(struct perfpersist_follow *f)
 {
 	const struct perfpersist_event *e = f->event;
@@ -190,7 +190,7 @@ static int renew(struct perfpersist_follow *f)
 	return 0;
 }
 
-/* One round. -ENOMEM: what the rings before have found is given out all the same. */
+/* One round. -ENOMEM: the records found in the previous rings are given out all the same. */
 static int look(struct perfpersist_follow *f)
 {
 	int r = f->generation == f->event->generation ? 0 : renew(f);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A heap of ring numbers, the first of them by the caller's order on top. */
+/* A heap of ring numbers; the first one in the caller's order is on top. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,7 +9,7 @@
 /* Does ring a come before ring b? */
 typedef bool (*heap_before)(const void *context, uint32_t a, uint32_t b);
 
-/* Inlined with a known order, it costs what one of its own would. */
+/* Inlined with a known order, it costs no more than a specialized heap. */
 static inline void heap_sift(uint32_t *heap, size_t n, size_t i, heap_before before,
 			     const void *context)
 {
@@ -28,7 +28,7 @@ static inline void heap_sift(uint32_t *heap, size_t n, size_t i, heap_before bef
 	}
 }
 
-/* Orders n numbers that lie in any order. */
+/* Makes a heap of n numbers in any order. */
 static inline void heap_make(uint32_t *heap, size_t n, heap_before before, const void *context)
 {
 	for (size_t i = n / 2; i-- > 0;)

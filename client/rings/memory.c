@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Owns the memory that snapshots are copied into. Knows nothing of rings. */
+/* The memory for copies in snapshots. Knows nothing of rings. */
 #include "client/rings/memory.h"
 
 #include <stdatomic.h>
@@ -16,7 +16,7 @@
 
 #define HUGE_PAGE (2UL << 20)
 #define KEPT_MAX (256UL << 20)
-#define KEPT_QUIETLY (4UL << 20) /* more than this the kernel may take back when it likes */
+#define KEPT_QUIETLY (4UL << 20) /* the kernel may take back more than this at any time */
 #define STREAM_MIN (4UL << 20)
 
 struct piece {
@@ -24,7 +24,7 @@ struct piece {
 	size_t size;
 };
 
-/* The piece that was given back last; its pages are there already. */
+/* The last returned piece; its pages are populated already. */
 static _Atomic(struct piece *) kept;
 
 static void drop(struct piece *p)
@@ -125,8 +125,8 @@ void client_memory_touch(void *begin, void *end)
 
 #ifdef __SSE2__
 /*
- * Stores that go around the caches: they need not fetch what they overwrite, a third faster, and
- * the recorders' cache lines stay where they are. libc does the same, but on machines with a
+ * Non-temporal stores: they need not fetch the lines that they overwrite, which is a third faster,
+ * and the recorders' cache lines stay in the cache. libc does the same, but on machines with a
  * large cache only from hundreds of MiB on. n is a multiple of 64, `to` is aligned to 16.
  */
 static void stream(__m128i *to, const __m128i *from, size_t n)

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Owns the order in time of the records of all rings.
+ * Merges the records of all rings in order of time.
  *
- * There is one merge, from the newest record on, since that is how rings are walked: a heap
- * holds each ring's next record. The oldest-first order is the same one backward, noted down
- * as far as it is wanted and then read from its end; so the newest ten records cost ten steps,
- * however large the rings are. Of records with the same time, those of the later ring count as
- * newer.
+ * There is one merge, from the newest record on, because rings are walked that way: a heap holds
+ * each ring's next record. The oldest-first order is the same walk, noted down as far as it is
+ * wanted and then read from its end; so the newest ten records cost ten steps, however large the
+ * rings are. If records have the same time, those of the later ring count as newer.
  */
 #include "client/public.h"
 
@@ -28,10 +27,10 @@ struct perfpersist_merge {
 	struct perfpersist_snapshot *snapshot;
 	uint64_t taken;
 	enum perfpersist_order order;
-	size_t left; /* newest first: records still wanted */
+	size_t left; /* newest first: number of records still wanted */
 	size_t damaged;
 	struct source *sources; /* one per ring */
-	uint32_t *heap;		/* rings that have a next record; the newest on top */
+	uint32_t *heap;		/* rings with a next record; the newest on top */
 	size_t n_heap;
 	struct place *places; /* oldest first: newest to oldest, read backward */
 	size_t n_places, cap_places;
@@ -45,7 +44,7 @@ static bool is_newer(const void *merge, uint32_t a, uint32_t b)
 	return x != y ? x > y : a > b;
 }
 
-/* Fetches the ring's next record: whether there is one. */
+/* Fetches the ring's next record; returns whether there is one. */
 static bool advance(struct perfpersist_merge *m, uint32_t ring)
 {
 	struct source *s = &m->sources[ring];
@@ -66,7 +65,7 @@ static void fill_heap(struct perfpersist_merge *m)
 	heap_make(m->heap, m->n_heap, is_newer, m);
 }
 
-/* Takes the newest record that is left, and the ring it is of. False at the end. */
+/* Takes the newest remaining record and its ring. False at the end. */
 static bool take_newest(struct perfpersist_merge *m, uint32_t *ret_ring,
 			struct perfpersist_sample *ret)
 {

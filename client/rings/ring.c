@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Owns the mapping of one ring. A frozen BPF map cannot shrink and is mapped; so is a memfd
- * sealed against it. Any other file could be truncated under a mapping, which would be a
- * SIGBUS in our caller's process: it is read with pread(2).
+ * Maps one ring. A frozen BPF map cannot shrink and is mapped; so is a memfd sealed against
+ * shrinking. Any other file could be truncated under a mapping, which would be a SIGBUS in the
+ * caller's process: it is read with pread(2).
  */
 #include "client/rings/ring.h"
 
@@ -78,7 +78,7 @@ static size_t whole_size(const struct pp_ring_header *h)
 	return pp_ring_size(h->header_size, h->data_size, h->spill_size);
 }
 
-/* Nobody can tell how large it is but its first page. */
+/* Only its first page tells its size. */
 static int open_by_header(struct client_ring *ring)
 {
 	int r = map(ring, PP_RING_PAGE, 0);
@@ -90,7 +90,7 @@ static int open_by_header(struct client_ring *ring)
 	return r < 0 ? r : map_whole(ring, whole_size(&ring->header), 0);
 }
 
-/* What was said of its size may be true of the ring that was in its place a moment ago. */
+/* The given size may be that of a ring that was replaced a moment ago. */
 static int open_map(struct client_ring *ring, size_t said)
 {
 	size_t size = said ? said : client_bpf_value_size(ring->fd);

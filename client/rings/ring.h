@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * One CPU's ring: its descriptor, its checked header, and the way to its bytes. Knows nothing
- * of records.
+ * One CPU's ring: its descriptor, its checked header, and access to its bytes. Knows nothing of
+ * records.
  *
- * What is behind the descriptor is not to be trusted and may change at any moment. `header` is
- * a private copy, checked once; nothing later looks at the ring's own.
+ * The memory behind the descriptor is untrusted and may change at any moment. `header` is a private
+ * copy, checked once; later code never looks at the ring's own.
  */
 #pragma once
 
@@ -22,17 +22,13 @@ struct client_ring {
 	struct pp_ring_header header;
 };
 
-/*
- * Takes fd over, whatever the outcome. size: bytes to map, as the daemon said; 0: as the
- * header says. -EBADMSG (not a ring), -EPROTONOSUPPORT (of a newer version), -ENOMEM.
- */
+/* Takes fd over, whatever the outcome. size: bytes to map, as the daemon said; 0: as the header
+ * says. -EBADMSG (not a ring), -EPROTONOSUPPORT (made by a newer version), -ENOMEM. */
 int client_ring_open(int fd, size_t size, struct client_ring *ret);
 void client_ring_close(struct client_ring *ring);
 
-/*
- * Copies n bytes at offset of the ring, or tells that they are not there: 0 or -EIO. The
- * range must lie within the sizes of the header.
- */
+/* Copies n bytes at offset of the ring: 0, or -EIO if they do not exist. The range must lie within
+ * the sizes of the header. */
 int client_ring_read(const struct client_ring *ring, size_t offset, void *buf, size_t n);
 
 /* Loads a live word of 8 bytes (acquire); 0 if it cannot be read. */
@@ -42,5 +38,5 @@ uint64_t client_ring_load(const struct client_ring *ring, size_t member);
 #define CLIENT_RING_LIMIT(ring, word) \
 	client_ring_load(ring, PP_RING_LIMIT_OFFSET + offsetof(struct pp_ring_limit, word))
 
-/* The live state: enum pp_ring_state; what no version knows counts as running. */
+/* The live state: enum pp_ring_state; unknown values count as running. */
 enum pp_ring_state client_ring_state(const struct client_ring *ring);

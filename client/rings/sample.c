@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Owns which samples a ring can have, and what is told of them. */
+/* The sample types that rings can have, and their decoding. */
 #include "client/rings/sample.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@ int sample_decode(uint64_t sample_type, const void *record, size_t size,
 	if (pp_sample_parse(record, size, sample_type, 0, &s) < 0)
 		return -EBADMSG;
 	*ret = (struct perfpersist_sample){
-		.cpu = ret->cpu, /* the ring's, as all of its records */
+		.cpu = ret->cpu, /* the ring's, for all its records */
 		.pid = s.pid,
 		.tid = s.tid,
 		.time = s.time,

@@ -4,8 +4,8 @@
 
 #include "client/perfpersist.h"
 
-/* The size of the record that begins there, of which 8 bytes can be read: a multiple of 8, at least
- * 8, at most max; 0: it is no record. */
+/* Size of the record that begins there; 8 bytes are readable: a multiple of 8, at least 8, at most
+ * max; 0: not a record. */
 size_t sample_record_size(const void *record, size_t max);
 
 /*

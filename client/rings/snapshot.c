@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Owns the copies of an event's rings: the reader's half of the protocol in proto/ring.h.
- * The recorder is never stopped, and nothing in a ring is believed: whatever head and reserve
- * say, offsets are taken modulo the checked sizes.
+ * The copies of an event's rings: the reader's half of the protocol in proto/ring.h. Never stops
+ * the recorder and trusts nothing in a ring: offsets are taken modulo the checked sizes, whatever
+ * head and reserve say.
  */
 #include "client/rings/snapshot.h"
 
@@ -12,8 +12,8 @@
 #include "client/rings/memory.h"
 #include "client/rings/sample.h"
 
-/* How often to copy a ring again of which more than half was overwritten meanwhile: we were
- * not running for a while. */
+/* A copy of which more than half was overwritten meanwhile is made again, at most so often: we were
+ * preempted for a while. */
 #define SNAPSHOT_TRIES 4
 
 #define LARGE_PAGE (2UL << 20)
@@ -27,7 +27,7 @@ static size_t copy_size(const struct pp_ring_header *h)
 	return ALIGN_TO(size, size >= LARGE_PAGE ? LARGE_PAGE : (size_t)64);
 }
 
-/* Memory and places for the copies of the event's rings, in place of those that s has. */
+/* Allocates memory for the copies of the event's rings, in place of the present ones. */
 static int lay_out(struct perfpersist_snapshot *s)
 {
 	const struct perfpersist_event *e = s->event;
@@ -93,9 +93,9 @@ _public_ void perfpersist_snapshot_free(struct perfpersist_snapshot *s)
 }
 
 /*
- * Copies n bytes at an offset of the data. Where the memory is new it is given its pages a piece
- * at a time, so that the kernel's zeroes are still in the cache when they are overwritten. A
- * ring fills from its end downward: what lies above `touched` has its pages.
+ * Copies n bytes at an offset of the data. New memory gets its pages a piece at a time, so that the
+ * kernel's zeroes are still in the cache when they are overwritten. A ring fills from its end
+ * downward: the pages above `touched` are populated.
  */
 static int copy_part(struct snapshot_ring *rin, const struct client_ring *ring, size_t at, size_t n)
 {
@@ -118,7 +118,7 @@ static int copy_part(struct snapshot_ring *rin, const struct client_ring *ring, 
 	return 0;
 }
 
-/* The records in [head, head + filled), which may run over the end of the data once. */
+/* Copies the records in [head, head + filled), which may wrap around the end of the data once. */
 static int copy(struct snapshot_ring *rin, const struct client_ring *ring, uint64_t filled)
 {
 	const struct pp_ring_header *h = &rin->header;
@@ -144,7 +144,7 @@ static int take_once(struct snapshot_ring *rin, const struct client_ring *ring,
 	if (r < 0)
 		return r;
 
-	/* What was overwritten while we copied lies at the far end. */
+	/* Bytes overwritten during the copy are at the far end. */
 	atomic_thread_fence(memory_order_acquire);
 	overwritten = rin->head - CLIENT_RING_LIVE(ring, reserve);
 	rin->limit = overwritten < size ? MIN(size - overwritten, written) : 0;
@@ -192,13 +192,13 @@ int snapshot_record(const struct snapshot_ring *ring, uint64_t distance, const v
 		return -EBADMSG;
 	if (left == 0)
 		return 0;
-	if (left < 8) /* positions are multiples of 8, unless someone forged them */
+	if (left < 8) /* positions are multiples of 8, unless forged */
 		return -EBADMSG;
 	p = ring->data + ((ring->head + distance) & (ring->header.data_size - 1));
 	size = sample_record_size(p, ring->header.spill_size);
 	if (size == 0)
 		return -EBADMSG;
-	if (size > left) /* cut off by newer records; at the ring's beginning nothing is */
+	if (size > left) /* cut off by newer records; the ring's first record never is */
 		return ring->has_begin ? -EBADMSG : 0;
 	*ret_record = p;
 	*ret_size = size;

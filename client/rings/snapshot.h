@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * A snapshot: private copies of an event's rings. All walking is done on them; knows nothing
- * of what is in a record.
- */
+/* A snapshot: private copies of an event's rings, on which all walking is done. Does not know a
+ * record's contents. */
 #pragma once
 
 #include "client/rings/event.h"
 
-/* The copy of one ring; data and spill lie as they do in the ring. */
+/* The copy of one ring; data and spill are laid out as in the ring. */
 struct snapshot_ring {
 	struct pp_ring_header header; /* checked; the event's rings may be renewed meanwhile */
 	const struct client_catalog *catalog;
@@ -15,14 +13,14 @@ struct snapshot_ring {
 	uint64_t head;	/* virtual position of the newest record */
 	uint64_t limit; /* bytes from head on that are whole; at most data_size */
 	bool has_begin; /* nothing was overwritten: the ring's first record is there */
-	bool damaged;	/* no ring looks like this; limit is then 0 */
-	size_t touched; /* offset from which on the memory of data has pages */
+	bool damaged;	/* not a valid ring; limit is then 0 */
+	size_t touched; /* offset in data from which on its pages are populated */
 };
 
 struct perfpersist_snapshot {
 	struct perfpersist_event *event;
-	unsigned generation; /* of the event's rings that it is laid out for */
-	uint64_t taken;	     /* how often; a cursor belongs to one of them */
+	unsigned generation; /* generation of the event's rings that it is laid out for */
+	uint64_t taken;	     /* how often it was taken; a cursor belongs to one taking */
 	void *memory;
 	size_t memory_size;
 	size_t n;

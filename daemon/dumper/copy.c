@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Owns the reader's half of the protocol in proto/ring.h, into a file in memory. Nothing in a
- * ring is believed: its sizes are checked once, in a private copy of the header, and whatever
- * head and reserve say, offsets are taken modulo those.
+ * Implements the reader's half of the protocol in proto/ring.h, into a memfd. Trusts nothing in a
+ * ring: sizes are checked once, in a private copy of the header, and offsets are taken modulo
+ * these, whatever head and reserve say.
  */
 #include "daemon/dumper/copy.h"
 
@@ -18,12 +18,12 @@
 #include "proto/memfile.h"
 #include "proto/ring-live.h"
 
-/* How often a ring is copied again of which more than half was overwritten meanwhile: we were
- * not running for a while. */
+/* A copy of which more than half was overwritten meanwhile is made again, at most so often: the
+ * dumper was preempted for a while. */
 #define COPY_TRIES 4
 #define RESERVE_OFFSET (PP_RING_LIVE_OFFSET + offsetof(struct pp_ring_live, reserve))
 
-#define NAME "perfpersist-copy" /* of the file in memory */
+#define NAME "perfpersist-copy" /* the memfd's name */
 
 struct source {
 	const uint8_t *map;
@@ -36,7 +36,7 @@ static void source_close(struct source *s)
 		munmap((void *)s->map, s->size);
 }
 
-/* A BPF map has no end that moves. A file has one: reading behind it would be a SIGBUS. */
+/* A BPF map cannot shrink. A file can: reading behind its new end would be a SIGBUS. */
 static bool may_shrink(int fd)
 {
 	struct stat st;
@@ -79,7 +79,7 @@ static uint64_t load(const void *map, size_t at)
 		memory_order_acquire);
 }
 
-/* The records in [head, head + filled), which may run over the end of the data once. */
+/* Writes the records in [head, head + filled), which may wrap around the end of the data once. */
 static int write_records(const struct source *s, const struct pp_ring_header *h, uint64_t head,
 			 uint64_t filled, int fd)
 {
@@ -93,7 +93,8 @@ static int write_records(const struct source *s, const struct pp_ring_header *h,
 	return pp_pwrite_all(fd, s->map + h->header_size, rest, h->header_size);
 }
 
-/* How many bytes from head on are whole after the copying; *ret_filled: of how many. */
+/* Returns how many bytes from head on are still whole after copying; *ret_filled: how many there
+ * were. */
 static int copy_once(const struct source *s, struct pp_ring_header *h, int fd, uint64_t *ret_whole,
 		     uint64_t *ret_filled)
 {
@@ -109,7 +110,7 @@ static int copy_once(const struct source *s, struct pp_ring_header *h, int fd, u
 		return r;
 	atomic_thread_fence(memory_order_acquire);
 	overwritten = MIN(h->live.head - load(s->map, RESERVE_OFFSET), h->data_size);
-	/* What a reader of the copy derives from this is what we would have. */
+	/* From this a reader of the copy derives the same `overwritten`. */
 	h->live.reserve = h->live.head - overwritten;
 	*ret_whole = MIN(h->data_size - overwritten, filled);
 	*ret_filled = filled;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * perfpersist-dumper: makes the copies of rings that readers get who may not have the rings
- * themselves. It has no rights at all, is handed everything it works on by the broker, and
- * keeps nothing: it can die at any moment.
+ * perfpersist-dumper: copies rings for readers that may not have the rings themselves. It has no
+ * rights, gets everything it works on from the broker, and keeps nothing: it can die at any moment.
  */
 #include <signal.h>
 #include <string.h>

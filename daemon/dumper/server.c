@@ -20,7 +20,7 @@ struct server {
 	struct pp_fds from, to;
 };
 
-/* Everything is as it must be; else whoever sends this is no broker of ours. */
+/* False: the sender is not our broker. */
 static bool job_is_sound(const struct server *s, ssize_t size)
 {
 	return size == sizeof(s->job) && s->job.abi == PP_COPY_ABI && s->job.count > 0 &&
@@ -57,7 +57,7 @@ static int answer(struct server *s, int error, bool last)
 	return pp_packet_send(s->connection, &answer, sizeof(answer), s->to.fd, s->to.n);
 }
 
-/* < 0: the connection is of no use any more. */
+/* < 0: close the connection. */
 static int carry_out(struct server *s)
 {
 	int error = copy_all(s);
@@ -68,7 +68,7 @@ static int carry_out(struct server *s)
 	return err < 0 ? err : answer(s, error, true);
 }
 
-/* One job, from packet to answer. < 0: the connection is of no use any more. */
+/* Handles one job, from packet to answer. < 0: close the connection. */
 static int serve_job(struct server *s)
 {
 	ssize_t n =
@@ -78,12 +78,12 @@ static int serve_job(struct server *s)
 	if (n <= 0)
 		return n < 0 ? (int)n : -ECONNRESET;
 	if (job_is_sound(s, n)) {
-		/* Nobody waits for longer, and whatever holds us up ends with us. */
+		/* The broker waits no longer than this; a job that hangs ends with the dumper. */
 		alarm(PP_COPY_SECONDS);
 		r = carry_out(s);
 		alarm(0);
 	} else {
-		log_error("The broker sent what is no job; its connection is closed.");
+		log_error("The broker sent an invalid job; its connection is closed.");
 	}
 	pp_fds_close(&s->from);
 	pp_fds_close(&s->to);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Owns the table of what is shared, and how it is found. */
+/* Implements the table of shared bytes and their lookup. */
 #include "daemon/keeper/blob.h"
 
 #include <assert.h>
@@ -25,7 +25,7 @@ void blobs_done(struct blobs *blobs)
 	*blobs = (struct blobs){ 0 };
 }
 
-/* Whoever chooses paths must not choose buckets. */
+/* A process that chooses its paths must not be able to choose buckets. */
 static uint64_t hash_of(const void *a, size_t size_a, const void *b, size_t size_b)
 {
 	struct siphash h;
@@ -36,7 +36,8 @@ static uint64_t hash_of(const void *a, size_t size_a, const void *b, size_t size
 	return siphash_end(&h);
 }
 
-/* At most as many as there are buckets, so that none is long; without memory they get longer. */
+/* Keeps at least one bucket for each blob, so that chains stay short; without memory they get
+ * longer. */
 static void grow(struct blobs *blobs)
 {
 	size_t n = blobs->n_buckets * 2;

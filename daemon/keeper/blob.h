@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Bytes of which many want the same: files that are mapped, sets of namespaces. Each is there once.
- */
+/* Shared bytes: mapped files and sets of namespaces, of which many threads have the same. Each is
+ * stored once. */
 #pragma once
 
 #include <stddef.h>
@@ -29,10 +29,11 @@ struct blobs {
 };
 
 int blobs_init(struct blobs *blobs, struct memory *memory);
-/* All of them must have been given back. */
+/* All references must have been given back. */
 void blobs_done(struct blobs *blobs);
 
-/* The one with these bytes, which come in two parts: a reference, the caller's. NULL: no memory. */
+/* Returns a reference, which the caller owns, to the blob with these bytes, given in two parts.
+ * NULL: no memory. */
 struct blob *blobs_get(struct blobs *blobs, enum blob_kind kind, const void *a, size_t size_a,
 		       const void *b, size_t size_b);
 static inline struct blob *blob_ref(struct blob *b)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Owns what the sideband's records say, and the file that they are put in. */
+/* Writes the records of the sideband and the file that holds them. */
 #include "daemon/keeper/emit.h"
 
 #include <string.h>
@@ -16,7 +16,7 @@
 
 struct output {
 	int fd;
-	uint64_t at; /* in the file, of the buffer's beginning */
+	uint64_t at; /* the buffer's offset in the file */
 	uint64_t records;
 	uint8_t *buffer;
 	size_t n;
@@ -42,7 +42,7 @@ static void flush(struct output *o)
 
 /* ── records ────────────────────────────────────────────────────────────────────────────── */
 
-/* Room for any record. */
+/* Returns room for a record of any size. */
 static uint8_t *room(struct output *o)
 {
 	if (BUFFER_SIZE - o->n < PP_RECORD_SIZE_MAX)
@@ -56,7 +56,7 @@ static void end(struct output *o, size_t size)
 	o->records += size > 0;
 }
 
-/* On which CPU it was is not kept. */
+/* The table does not keep the CPU. */
 static void put(struct output *o, struct pp_record *r, uint64_t time)
 {
 	r->time = time;
@@ -83,12 +83,12 @@ static void emit_task(struct output *o, uint32_t type, const struct item *i)
 		.task_time = i->time,
 	};
 
-	r.on_pid = type == PERF_RECORD_FORK ? r.ppid : r.pid; /* who did it */
+	r.on_pid = type == PERF_RECORD_FORK ? r.ppid : r.pid; /* the process that acted */
 	r.on_tid = type == PERF_RECORD_FORK ? r.ptid : r.tid;
 	put(o, &r, i->time);
 }
 
-/* A record that a thread makes of itself. */
+/* A record in which a thread reports its own change. */
 static struct pp_record record_of(uint32_t type, uint32_t pid, uint32_t tid)
 {
 	return (struct pp_record){

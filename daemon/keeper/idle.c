@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Owns the watch over the socket's file, and the time given to the first one to come. */
+/* Watches the socket's file, and waits a limited time for the first connection. */
 #include "daemon/keeper/idle.h"
 
 #include <libgen.h>
@@ -14,7 +14,7 @@
 
 #define FIRST_SECONDS 10
 
-/* The file that is there now may be another keeper's. */
+/* The file that exists now may belong to another keeper. */
 static bool is_there(const struct idle *idle)
 {
 	struct stat st;
@@ -48,7 +48,7 @@ static int start_timer(struct idle *idle)
 
 int idle_init(struct idle *idle, int listener)
 {
-	socklen_t size = sizeof(idle->address) - 1; /* a NUL is behind it */
+	socklen_t size = sizeof(idle->address) - 1; /* leaves room for a NUL */
 	struct stat st;
 	int r;
 
@@ -59,7 +59,7 @@ int idle_init(struct idle *idle, int listener)
 	if (getsockname(listener, (struct sockaddr *)&idle->address, &size) < 0)
 		return -errno;
 	if (idle->address.sun_path[0] != '/')
-		return 0; /* no file, which could be gone */
+		return 0; /* no file that could vanish */
 	r = watch_directory(idle);
 	if (r < 0)
 		return r;
@@ -87,6 +87,6 @@ void idle_wake(struct idle *idle)
 		idle->waiting = false;
 	if (idle->watch < 0 || read(idle->watch, events, sizeof(events)) <= 0)
 		return;
-	/* What happened is not looked at: only what is there now. */
+	/* The events' contents do not matter: the file system is the truth. */
 	idle->gone = !is_there(idle);
 }

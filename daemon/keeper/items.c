@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Owns the choice of what is told, and its order. */
+/* Selects the records for one request and puts them in order. */
 #include "daemon/keeper/items.h"
 
 #include <string.h>
@@ -9,8 +9,8 @@
 
 #define ITEMS_MIN 1024
 #define BUSY_EVERY 4096	      /* processes */
-#define BUSY_EVERY_ITEM 65536 /* a process may have that many */
-#define MAP_BYTES 112	      /* of what is said of a mapping, beside its path, at most */
+#define BUSY_EVERY_ITEM 65536 /* one process may have that many */
+#define MAP_BYTES 112	      /* of a mapping's record beside its path, at most */
 #define ROUNDS_MAX 8
 
 struct choice {
@@ -20,9 +20,9 @@ struct choice {
 	void *context;
 	struct items items;
 	uint64_t bytes; /* of all mappings */
-	uint64_t share; /* that one process may take of them */
-	uint64_t left;	/* of it, of the process that is told just now */
-	bool is_cut;	/* there was not enough left */
+	uint64_t share; /* limit for one process */
+	uint64_t left;	/* rest of the present process's share */
+	bool is_cut;	/* its share was not enough */
 	int err;
 };
 
@@ -55,7 +55,7 @@ static void add(struct choice *c, enum item_kind kind, uint64_t time, const stru
 	items->item[items->n++] = (struct item){ time, thread, of, kind };
 }
 
-/* ── what is chosen ─────────────────────────────────────────────────────────────────────── */
+/* ── selection ──────────────────────────────────────────────────────────────────────────── */
 
 static bool is_alive_since(uint64_t ended, uint64_t since)
 {
@@ -67,8 +67,8 @@ static bool is_chosen(const struct choice *c, const struct process *p)
 	return is_alive_since(p->ended, c->since) && p->main.started <= c->until;
 }
 
-/* Whoever reads gets from the parent's records what the process began with: its name, unless what
- * the parent was called had to go (parent->partial), and the same of its mappings (->unmapped). */
+/* A reader gets from the parent's records what a child began with: its name, unless the parent's
+ * older names were dropped (parent->partial), and its mappings, unless those were (->unmapped). */
 static bool tells_for(const struct choice *c, const struct process *parent,
 		      const struct process *child)
 {
@@ -93,9 +93,9 @@ static bool fits(struct choice *c, const struct map *m)
 }
 
 /*
- * Lists are newest first, and their times never grow. What is older than `known` has been told.
- * `at`: not before, which 0 makes the time of each. There is no end to how long a list is and how
- * many share it: nothing is walked that is not told.
+ * Lists are newest first, and times never increase along them. Entries older than `known` have been
+ * added before. `at`: the time for all of them; 0: each has its own. Lists can be of any length and
+ * any number of processes can share one, so the walk visits only entries that it adds.
  */
 static void add_maps(struct choice *c, const struct process *p, const struct map *from,
 		     const struct map *to, uint64_t known, uint64_t at)
@@ -120,7 +120,7 @@ static void add_maps(struct choice *c, const struct process *p, const struct map
 	}
 }
 
-/* A list, and first what it was before each compacting. *former: the next of the process's. */
+/* A list, preceded by its states before each compacting. *former: the process's next one. */
 static void add_list(struct choice *c, const struct process *p, struct map *const *list,
 		     const struct map *to, const struct former **former)
 {
@@ -141,7 +141,7 @@ static void add_changes(struct choice *c, const struct thread *thread, const str
 	}
 }
 
-/* `alone`: no other thread has the name that it began with. */
+/* `alone`: no other thread has the same first name. */
 static void add_beginning(struct choice *c, const struct thread *thread, bool alone)
 {
 	if (thread->forked)
@@ -185,7 +185,8 @@ static void add_process(struct choice *c, const struct process *p)
 		add(c, ITEM_EXIT, p->main.ended, &p->main, NULL);
 }
 
-/* From the last end backwards: of a short time not all that is kept is looked at. */
+/* Walks backwards from the last end, so that a request for a short time does not visit all
+ * processes. */
 static void add_processes(struct choice *c, const struct processes *from)
 {
 	const struct process *p;
@@ -215,7 +216,7 @@ static void add_notices(struct choice *c, const struct notices *from)
 	}
 }
 
-/* With so many bytes of mappings for each process. */
+/* Each process may use `share` bytes for mappings. */
 static void choose(struct choice *c, uint64_t share)
 {
 	c->items.n = c->items.cut = c->bytes = 0;
@@ -225,9 +226,9 @@ static void choose(struct choice *c, uint64_t share)
 }
 
 /*
- * As much as there is, if that is not too much. Else all have the same share, and what some do not
- * need of theirs goes to the others. Children whose parents are not told of have to be told of
- * with all that these had mapped: so a small table can have no end of things to say.
+ * Selects everything, if it fits. Otherwise all processes have equal shares, and what some leave
+ * unused goes to the others. Children whose parents are not selected need all of their parents'
+ * mappings repeated: so even a small table can need any number of records.
  */
 static void choose_bounded(struct choice *c)
 {
@@ -246,7 +247,7 @@ static void choose_bounded(struct choice *c)
 	}
 }
 
-/* ── their order ────────────────────────────────────────────────────────────────────────── */
+/* ── order ──────────────────────────────────────────────────────────────────────────────── */
 
 #define DIGIT_BITS 11
 #define DIGITS (1U << DIGIT_BITS)
@@ -268,8 +269,7 @@ static void sort_by_digit(const struct item *from, struct item *to, size_t n, ui
 		to[place[(from[i].time - base) >> shift & (DIGITS - 1)]++] = from[i];
 }
 
-/* Digit by digit, from the lowest: what is of one time stays as it was, and the effort grows with
- * their number and no faster. */
+/* Radix sort from the lowest digit: stable, and linear in the number of items. */
 static int sort(const struct choice *c, struct items *items)
 {
 	struct item *other = calloc(items->n + 1, sizeof(*other));

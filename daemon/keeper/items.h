@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * What is to be told of a time, in order: which processes, which of their threads, and what of
- * them has to be said although a parent has said it. Knows no record's bytes.
- */
+/* The records to write for a span of time, in order: which processes, which of their threads, and
+ * which facts must be repeated although a parent's records have them. Knows no record's bytes. */
 #pragma once
 
 #include <stddef.h>
@@ -13,11 +11,11 @@ struct thread;
 
 enum item_kind {
 	ITEM_FORK,
-	ITEM_COMM,   /* what the thread was called at first */
-	ITEM_CHANGE, /* of: struct change */
-	ITEM_MAP,    /* of: struct map */
+	ITEM_COMM,   /* the thread's first name */
+	ITEM_CHANGE, /* data: struct change */
+	ITEM_MAP,    /* data: struct map */
 	ITEM_EXIT,
-	ITEM_NOTICE, /* of: struct notice; no thread */
+	ITEM_NOTICE, /* data: struct notice; no thread */
 };
 
 struct item {
@@ -30,17 +28,17 @@ struct item {
 struct items {
 	struct item *item;
 	size_t n, room;
-	uint64_t cut; /* processes that have more mappings than are told */
+	uint64_t cut; /* processes with more mappings than are selected */
 };
 
-/* Bytes that the mappings of a telling take at most. A table that holds no more than it may has
- * little more to say than what it takes itself, unless somebody wants it to. */
+/* Upper bound of the mappings' bytes in one file. A table within its limit needs little more than
+ * its own size, unless somebody provokes it. */
 #define TOLD_MAPS_MAX(t) (2 * (t)->memory.max)
 
 /*
- * By time, and of one time in the order in which they hold. They point into the table: valid until
- * that changes. busy() is called now and then. If there is too much of it, those who have most
- * mappings are told of with fewer. -ENOMEM.
+ * Sorted by time; items of one time in the order in which they took effect. They point into the
+ * table and are valid until it changes. busy() is called from time to time. If there are too many,
+ * the processes with most mappings get fewer. -ENOMEM.
  */
 int items_of(const struct table *t, uint64_t since, uint64_t until, void (*busy)(void *context),
 	     void *context, struct items *ret);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Owns what the requests do, and when rings are emptied into the table. */
+/* Carries out the requests, and decides when to empty the rings into the table. */
 #include "daemon/keeper/keep.h"
 
 #include <malloc.h>
@@ -13,8 +13,8 @@
 #include "proto/macro.h"
 
 #define MEMORY_MIN (1UL << 20)
-/* What a CPU has begun to write when we look, it has written a moment later. What is as new as that
- * is left for the next time, so that nothing older comes behind it. */
+/* A record that a CPU is writing when we look is complete a moment later. Records newer than this
+ * stay for the next time, so that no older one arrives behind them. */
 #define UNSETTLED 1000000 /* ns */
 
 int keep_init(struct keep *k)
@@ -32,19 +32,19 @@ void keep_done(struct keep *k)
 	table_clear(&k->table);
 }
 
-/* ── when ───────────────────────────────────────────────────────────────────────────────── */
+/* ── pauses ─────────────────────────────────────────────────────────────────────────────── */
 
 /*
- * The rings' descriptors are never polled. The kernel wakes who does that from perf_pending_irq(),
- * which holds perf's recursion context meanwhile: so that each of these wakeups would be missing
- * from what others record of wakeups (sched:sched_waking and all that follows from it) by perf or
- * by a generic recorder, uncounted.
+ * The keeper never polls the rings' descriptors. The kernel wakes pollers from perf_pending_irq(),
+ * which holds perf's recursion context meanwhile: other users who record wakeups
+ * (sched:sched_waking and all that follows from it) by perf or by a generic recorder would lose
+ * each of these wakeups, uncounted.
  *
- * At the rate of late a sixteenth of a ring is filled in a pause: on a busy machine a keeper may
- * have to wait for a CPU for as long again and more. How soon a rate may grow nobody knows: one CPU
- * can end 30,000 processes a second, which are 7 MB of records, and a ring of 4 MiB (rings.c) has
- * room for half a second of that. Only where nearly nothing happens the pauses become longer. A CPU
- * that runs anyway looks sooner.
+ * At the recent rate, a pause fills a sixteenth of a ring: on a busy machine the keeper may have to
+ * wait as long again, and longer, for a CPU. The rate can grow suddenly: one CPU can end 30,000
+ * processes a second, which are 7 MB of records, and a ring of 4 MiB (rings.c) has room for half a
+ * second of that. Pauses get longer only where nearly nothing happens. A CPU that runs anyway looks
+ * sooner.
  */
 #define PAUSE_MIN 5000000ULL /* ns */
 #define PAUSE_SOON 50000000ULL
@@ -88,11 +88,11 @@ static void tell_untimed(struct keep *k)
 	if (k->table.untimed == 0 || k->told_untimed)
 		return;
 	k->told_untimed = true;
-	log_warning("The kernel tells of processes with a time that cannot be; that is "
-		    "taken to be of when it came, and counted.");
+	log_warning("The kernel reports processes with an impossible time; their records get the "
+		    "time of their arrival, and are counted.");
 }
 
-/* Of what takes long: the rings must not get full meanwhile. */
+/* Called from long operations: the rings must not fill up meanwhile. */
 static void busy(void *context)
 {
 	struct keep *k = context;
@@ -105,8 +105,7 @@ static void look_for_programs(struct keep *k)
 	int r = loaded_look(&k->loaded, &k->table, busy, k);
 
 	if (r < 0 && !k->told_programs)
-		log_warning("Cannot look which BPF programs there are: %s; samples in them have "
-			    "no names.",
+		log_warning("Cannot list the BPF programs: %s; samples in them have no names.",
 			    strerror(-r));
 	k->told_programs |= r < 0;
 }
@@ -119,8 +118,8 @@ static void merge(struct keep *k, uint64_t until)
 	tell_untimed(k);
 }
 
-/* For who must not miss what has come. It is a third of what the broker waits for an answer before
- * it takes us for stuck (daemon/broker/sideband/keeper.c). */
+/* For callers that need every record that has arrived. This is a third of the time after which the
+ * broker gives the keeper up as stuck (daemon/broker/sideband/keeper.c). */
 #define DRAIN_MAX 10000000000ULL /* ns */
 
 static int drain(struct keep *k)
@@ -132,7 +131,7 @@ static int drain(struct keep *k)
 	while (k->behind && pp_clock_ns(CLOCK_MONOTONIC) - begun < DRAIN_MAX);
 	if (!k->behind)
 		return 0;
-	log_warning("More is told of processes than can be worked through in %llu seconds.",
+	log_warning("Cannot apply the records of processes in %llu seconds: too many.",
 		    DRAIN_MAX / 1000000000);
 	return -EAGAIN;
 }
@@ -147,7 +146,7 @@ void keep_wake(struct keep *k)
 		look_for_programs(k);
 }
 
-/* ── what is asked ──────────────────────────────────────────────────────────────────────── */
+/* ── requests ───────────────────────────────────────────────────────────────────────────── */
 
 static int put_rings(struct keep *k, const struct pp_keep_cpu *cpus, size_t n, int *fds)
 {
@@ -169,7 +168,7 @@ int keep_rings(struct keep *k, const struct pp_keep_cpu *cpus, size_t n, int *fd
 		return -EINVAL;
 	if (!k->keeping)
 		k->table.first = pp_clock_ns(CLOCK_MONOTONIC) - RINGS_CLOCK_SLACK;
-	merge(k, UINT64_MAX); /* what it leaves goes over into the new rings */
+	merge(k, UINT64_MAX); /* the remaining records go to the new rings */
 	r = put_rings(k, cpus, n, fds);
 	if (r < 0) {
 		if (!k->keeping)
@@ -207,7 +206,8 @@ int keep_tasks(struct keep *k, int fds[static PP_KEEP_ITERATORS])
 	return table_tell(&k->table, time, &of_tasks, &of_maps);
 }
 
-/* Who fills the table can do so again at once, and to be told costs the engine as much as us. */
+/* A user who fills the table can do so again at once, and telling costs the engine as much
+ * as us. */
 #define TELL_AGAIN 60000000000ULL /* ns */
 
 static bool is_told(const struct keep *k)
@@ -260,7 +260,7 @@ void keep_status(struct keep *k, struct pp_keep_status *ret)
 {
 	const struct table *t = &k->table;
 
-	merge(k, UINT64_MAX); /* a step, so that the answer comes soon */
+	merge(k, UINT64_MAX); /* one step, so that the answer comes soon */
 	*ret = (struct pp_keep_status){
 		.keeping = k->keeping,
 		.tasks = is_told(k),

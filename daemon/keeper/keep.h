@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Rings and table as one thing that is asked for and answers. Knows nothing of connections. */
+/* Rings and table as one object, with the requests' operations. Knows nothing of connections. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,10 +10,8 @@
 #include "daemon/keeper/table.h"
 #include "proto/keep.h"
 
-/*
- * How long nobody looks into the rings: between the two, ns. That is when a CPU that runs anyway
- * does it; one that sleeps is woken by the latter.
- */
+/* Bounds, in ns, for the time between two looks into the rings. A CPU that runs anyway looks after
+ * the first; the second wakes a sleeping one. */
 struct keep_pause {
 	uint64_t least, most;
 };
@@ -24,22 +22,23 @@ struct keep {
 	struct loaded loaded;
 	bool keeping;
 	bool told_untimed, told_programs;
-	bool behind;	 /* there is more to apply than fits into a step */
-	uint64_t looked; /* when the rings were emptied last because it was time */
-	uint64_t told;	 /* when it was told last what runs */
+	bool behind;	 /* more records wait than one step applies */
+	uint64_t looked; /* when the rings were last emptied on schedule */
+	uint64_t told;	 /* when the engine's iterators last told what runs */
 	struct keep_pause pause;
 };
 
 int keep_init(struct keep *k);
 void keep_done(struct keep *k);
 
-/* It is time: what is old enough to be in order is applied, a step of it if it is much. */
+/* Call when due: applies the records that are old enough to be in order, at most one step of
+ * them. */
 void keep_wake(struct keep *k);
-/* Whether it is; at once if there is more. While nothing is kept it never is. */
+/* Whether keep_wake() is due: at once while more records wait, never while nothing is kept. */
 bool keep_is_due(const struct keep *k);
 
-/* As PP_KEEP_* say. fds that are taken over become -EBADF. -ENODATA: nothing is kept; -EAGAIN: what
- * is to be in the table first is too much for now. */
+/* See PP_KEEP_*. Descriptors that are taken over become -EBADF. -ENODATA: nothing is kept; -EAGAIN:
+ * too many records would have to be applied first. */
 int keep_rings(struct keep *k, const struct pp_keep_cpu *cpus, size_t n, int *fds);
 int keep_tasks(struct keep *k, int fds[static PP_KEEP_ITERATORS]);
 int keep_limit(struct keep *k, uint64_t max_memory);

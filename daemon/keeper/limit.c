@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Owns what goes when the memory's limit is reached, in this order: whatever ended longest ago; of
- * what is alive the mappings, of those who have most first, and of them those before their last
- * EXEC; what it was called before; and last,
- * if there is no end to what is alive, the processes that are oldest. Nothing goes uncounted.
+ * Makes room when the memory's limit is reached. In this order it drops: whatever ended longest
+ * ago; mappings of live processes, of those with most mappings first, and of each those before its
+ * last EXEC first; earlier names; and last, if live processes alone are too many, the oldest
+ * processes. Everything dropped is counted.
  */
 #include "daemon/keeper/table.h"
 #include "proto/macro.h"
 
-/* How far below the limit one looks when all must be looked at for it: that is seldom then. */
+/* A scan of all processes frees down to so far below the limit, so that scans are rare. */
 #define ROOM(t) ((t)->memory.max / 16)
 
 static bool is_over(const struct table *t, uint64_t room)
@@ -52,7 +52,7 @@ static void forget_notice(struct table *t, struct notice *n)
 	notice_forget(t, n);
 }
 
-/* Of processes, threads and notices that which ended first. */
+/* Drops the process, thread or notice that ended first. */
 static bool forget_ended(struct table *t)
 {
 	struct process *p = TAILQ_FIRST(&t->ended);
@@ -77,7 +77,7 @@ static uint64_t newest_map(const struct process *p)
 	return *p->maps ? (*p->maps)->time : 0;
 }
 
-/* Lists are shared, so that what one of them gives back is not known before it is gone. */
+/* Lists are shared: only dropping one shows how much it frees. */
 static void drop_maps(struct table *t)
 {
 	for (uint32_t most = 1U << 16; most > 0 && is_over(t, ROOM(t)); most /= 4) {
@@ -121,7 +121,7 @@ static void drop_changes(struct table *t)
 	}
 }
 
-/* Threads that are called as their process is need no place of their own. */
+/* Threads with their process's name need no entry of their own. */
 static void drop_threads(struct table *t)
 {
 	struct process *p;
@@ -132,7 +132,7 @@ static void drop_threads(struct table *t)
 
 		for (i = TAILQ_FIRST(&p->threads); i && is_over(t, ROOM(t)); i = next) {
 			next = TAILQ_NEXT(i, link);
-			/* The process must not live on without any that could end it. */
+			/* A live process needs a thread whose end can end it. */
 			if (p->main.ended || has_own_name(i))
 				continue;
 			process_lessen_names(t, p, i->started);
@@ -170,7 +170,8 @@ void table_make_room(struct table *t)
 		;
 	if (!is_over(t, 0))
 		return;
-	/* Each of these looks at all that is alive; so does the next only after much has come. */
+	/* Each of these scans all live processes. After it, much must arrive before the next
+	 * scan. */
 	drop_maps(t);
 	drop_changes(t);
 	drop_threads(t);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Owns what the iterator of programs told last, and what is different now. */
+/* Compares the programs that the iterator reports with its last report. */
 #include "daemon/keeper/loaded.h"
 
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 #include "proto/sideband.h"
 
 #define PAUSE 1000000000ULL /* ns */
-#define SHARE 100	    /* of the time, one in so many */
+#define SHARE 100	    /* one part in so many of the time */
 
 void loaded_init(struct loaded *p)
 {
@@ -41,9 +41,9 @@ bool loaded_is_due(const struct loaded *p, uint64_t now)
 	return p->file >= 0 && now - p->looked >= MAX(PAUSE, SHARE * p->cost);
 }
 
-/* ── what the iterator tells ────────────────────────────────────────────────────────────── */
+/* ── the iterator's output ──────────────────────────────────────────────────────────────── */
 
-/* The entries stand at multiples of 8 in memory that malloc() gave. NULL: the end. */
+/* malloc() aligns the memory, and entries are at multiples of 8. NULL: the end. */
 static const struct pp_task_program *entry_at(const struct tasks *of, size_t at)
 {
 	return at < of->size ? (const struct pp_task_program *)(of->bytes + at) : NULL;
@@ -85,7 +85,7 @@ static int read_there(int file, void (*busy)(void *context), void *context, stru
 	return fd < 0 ? -errno : tasks_read(fd, TASKS_SIZE_MAX, busy, context, ret);
 }
 
-/* ── what is different ──────────────────────────────────────────────────────────────────── */
+/* ── differences ────────────────────────────────────────────────────────────────────────── */
 
 struct ended {
 	const struct pp_task_program *entry;
@@ -97,10 +97,10 @@ struct look {
 	const struct pp_task_program **came;
 	struct ended *went;
 	size_t n_came, n_went;
-	uint64_t last, now; /* the look before began then, 0: there was none; and this one */
+	uint64_t last, now; /* start of the look before (0: none), and of this one */
 };
 
-/* An id is another program's only after 2^31 more of them. */
+/* An id is reused only after 2^31 programs. */
 static bool is_same(const struct pp_task_program *a, const struct pp_task_program *b)
 {
 	return a->start == b->start && memcmp(a->tag, b->tag, sizeof(a->tag)) == 0;
@@ -134,7 +134,7 @@ static void compare(struct look *l, const struct tasks *before, const struct tas
 	}
 }
 
-/* What was not there at the last look cannot have run before it. */
+/* A program that the last look did not see cannot have run before it. */
 static uint64_t begin_of(const struct look *l, const struct pp_task_program *e)
 {
 	return MIN(MAX(e->loaded, l->last), l->now);
@@ -155,7 +155,7 @@ static int by_end(const void *a, const void *b)
 	return (x->end > y->end) - (x->end < y->end);
 }
 
-/* `came` is sorted by where it is, and two pieces of code are never in one place. */
+/* `came` is sorted by address, and two pieces of code never overlap. */
 static uint64_t end_of(const struct look *l, const struct pp_task_program *e)
 {
 	uint64_t end = l->now;
@@ -173,7 +173,7 @@ static uint64_t end_of(const struct look *l, const struct pp_task_program *e)
 	return end;
 }
 
-/* ── telling ────────────────────────────────────────────────────────────────────────────── */
+/* ── reporting ──────────────────────────────────────────────────────────────────────────── */
 
 static void tell(const struct look *l, struct pp_record *r, uint64_t key, uint64_t time, bool ends)
 {
@@ -217,7 +217,8 @@ static void tell_program(const struct look *l, const struct pp_task_program *e, 
 		tell_symbol(l, e, time, ends);
 }
 
-/* Who went first: another may have its place. And in order of their ends, as the table wants it. */
+/* Ended programs first: a new one may be at the same address. In order of their ends, as the table
+ * requires. */
 static void tell_all(struct look *l)
 {
 	if (l->n_came > 0)
@@ -232,7 +233,7 @@ static void tell_all(struct look *l)
 		tell_program(l, l->came[i], begin_of(l, l->came[i]), false);
 }
 
-/* The ids that came are those that were given out, but for programs that have gone again. */
+/* New programs use up ids in sequence; missing ids are programs that have gone again. */
 static void count_unseen(struct loaded *p, struct look *l)
 {
 	uint32_t newest = p->newest, n = 0;
@@ -280,7 +281,7 @@ int loaded_look(struct loaded *p, struct table *t, void (*busy)(void *context), 
 	r = read_there(p->file, busy, context, &there);
 	if (r == 0)
 		r = loaded_told(p, t, &there, now);
-	p->looked = now; /* also if it failed: not at once again */
+	p->looked = now; /* also after a failure: no retry at once */
 	p->cost = pp_clock_ns(CLOCK_MONOTONIC) - now;
 	return r;
 }

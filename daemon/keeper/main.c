@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/*
- * perfpersist-keeper: holds what the kernel says of processes, and the rings in which it says it,
- * while all others come and go. It has no rights at all, and is handed everything it works on.
- */
+/* perfpersist-keeper: holds the perf rings of process records and the table made from them, while
+ * all other programs come and go. It has no rights, and gets everything it works on. */
 #include <string.h>
 #include <systemd/sd-daemon.h>
 

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/*
- * Owns lists of mappings. The kernel tells of what is mapped and never of what is unmapped, so that
- * a list only grows: what newer mappings have covered goes when there is much of it.
- */
+/* Lists of mappings. The kernel reports what is mapped and never what is unmapped, so a list only
+ * grows: when it is long, compacting drops mappings that newer ones have covered. */
 #include <errno.h>
 #include <string.h>
 
 #include "daemon/keeper/table.h"
 #include "proto/macro.h"
 
-#define KEPT_MAX 16384 /* mappings of one list that are left by a compacting */
+#define KEPT_MAX 16384 /* mappings of one list that survive a compacting */
 
 struct map *map_ref(struct map *m)
 {
@@ -39,7 +37,7 @@ int process_map(struct table *t, struct process *p, const struct map *what, stru
 {
 	struct map *m = *p->maps;
 
-	/* mprotect() tells of a mapping again. */
+	/* mprotect() reports a mapping again. */
 	if (m && is_same(m, what, file)) {
 		blobs_put(&t->blobs, file);
 		return 0;
@@ -53,7 +51,7 @@ int process_map(struct table *t, struct process *p, const struct map *what, stru
 	m->file = file;
 	m->refs = 1;
 	m->older = *p->maps;
-	/* So that of two lists it can be told by the time what one has of the other. */
+	/* Times never decrease, so that a time alone says which part of a list another one has. */
 	if (m->older)
 		m->time = MAX(m->time, m->older->time);
 	*p->maps = m;
@@ -62,10 +60,10 @@ int process_map(struct table *t, struct process *p, const struct map *what, stru
 	return 0;
 }
 
-/* ── what is covered ────────────────────────────────────────────────────────────────────── */
+/* ── coverage ───────────────────────────────────────────────────────────────────────────── */
 
-/* All the places where one of the maps begins or ends, in order, and for each of the pieces
- * between them the next one that nothing newer lies upon. */
+/* All addresses at which a map begins or ends, sorted; and for each piece between two of them, the
+ * next piece that no newer map covers. */
 struct pieces {
 	uint64_t *at;
 	uint32_t *free;
@@ -130,7 +128,7 @@ static uint32_t next_free(struct pieces *p, uint32_t i)
 	return i;
 }
 
-/* Lies upon what is older; whether anything of it can be seen below what is newer. */
+/* Covers older maps with this one. Returns whether any of it shows below newer maps. */
 static bool cover(struct pieces *p, const struct map *m)
 {
 	uint32_t end = place(p, map_end(m)), i = next_free(p, place(p, m->start));
@@ -156,7 +154,7 @@ static size_t list_of(struct map *from, struct map **ret)
 	return n;
 }
 
-/* A list of the maps, the newest first, on top of the root. */
+/* A new list of these maps, newest first, on top of the root. */
 static struct map *rebuild(struct table *t, struct map *const *maps, size_t n, struct map *root)
 {
 	struct map *list = map_ref(root);
@@ -183,7 +181,7 @@ static size_t keep_seen(struct pieces *pieces, struct map **maps, size_t n, uint
 	uint64_t last = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		/* What lies upon it came later, but when is not looked up: at the latest now. */
+		/* Newer maps cover it. When they did is not looked up: now at the latest. */
 		if (kept < KEPT_MAX && cover(pieces, maps[i]))
 			maps[kept++] = maps[i];
 		else
@@ -193,7 +191,7 @@ static size_t keep_seen(struct pieces *pieces, struct map **maps, size_t n, uint
 	return kept;
 }
 
-/* ── what the list was before ───────────────────────────────────────────────────────────── */
+/* ── former lists ───────────────────────────────────────────────────────────────────────── */
 
 static void former_free(struct table *t, struct former *f)
 {
@@ -225,7 +223,7 @@ void process_lessen_maps(struct table *t, struct process *p, uint64_t time)
 	p->unmapped = MAX(p->unmapped, MAX(time, 1U));
 }
 
-/* Of children that have been forgotten. */
+/* Formers of children that have been forgotten. */
 static void drop_useless_formers(struct table *t, struct process *p)
 {
 	struct former **at = &p->formers, *f;
@@ -239,7 +237,7 @@ static void drop_useless_formers(struct table *t, struct process *p)
 		}
 }
 
-/* The list is to be given up. What of it others hold stays, to be told for all of them. */
+/* Before the list is given up: keeps the part that others hold, to be told once for all of them. */
 static void keep_former(struct table *t, struct process *p)
 {
 	struct map *m = *p->maps;
@@ -270,7 +268,7 @@ void process_compact(struct table *t, struct process *p)
 	struct map *list;
 	uint64_t last;
 
-	p->compact_at = (uint32_t)MAX(2 * n, p->compact_at); /* if it cannot be done */
+	p->compact_at = (uint32_t)MAX(2 * n, p->compact_at); /* if compacting fails */
 	if (!maps || n == 0)
 		return;
 	list_of(*p->maps, maps);
@@ -285,7 +283,7 @@ void process_compact(struct table *t, struct process *p)
 	if (!list)
 		return;
 	if (p->maps == &p->first) {
-		/* What it has begun with is not told apart any more. */
+		/* Its first mappings are no longer told separately. */
 		map_put(t, p->inherited);
 		p->inherited = NULL;
 	}
@@ -296,7 +294,7 @@ void process_compact(struct table *t, struct process *p)
 	process_lessen(t, p, last);
 }
 
-/* All of its lists. The root stays, for what is told later. */
+/* Drops all of its lists. The root stays, for later reports. */
 void process_drop_maps(struct table *t, struct process *p)
 {
 	process_drop_formers(t, p);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the table takes, to the byte. Knows nothing of what is kept in it. */
+/* Counts the table's memory, to the byte. Knows nothing of its contents. */
 #pragma once
 
 #include <malloc.h>
@@ -13,14 +13,13 @@ struct memory {
 	uint64_t used, max;
 };
 
-/* Of one allocation, with what the allocator itself needs for it. */
+/* Bytes of one allocation, with the allocator's own overhead. */
 static inline size_t memory_of(void *p)
 {
 	return malloc_usable_size(p) + sizeof(size_t);
 }
 
-/* Zeroed; NULL if there is none. Nothing is refused for the limit's sake: that is for who can make
- * room (limit.h). */
+/* Zeroed; NULL: no memory. Never refuses for the limit's sake: limit.c makes room. */
 static inline void *memory_get(struct memory *m, size_t size)
 {
 	void *p = calloc(1, size);

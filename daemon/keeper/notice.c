@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/*
- * Owns what is no process's: symbols and programs that came to the kernel and went, cgroups,
- * losses. They are kept as they will be told; what has an end is found by its key when that comes.
- */
+/* Facts that belong to no process: kernel symbols and BPF programs that came and went, cgroups,
+ * losses. They are kept as records. Facts that end are found by a key when their end arrives. */
 #include <string.h>
 
 #include "daemon/keeper/table.h"
@@ -16,13 +14,13 @@ static struct notice_bucket *bucket(const struct table *t, uint16_t type, uint64
 	return &t->notice_buckets[hash >> 52 & (NOTICE_BUCKETS - 1)];
 }
 
-/* Of these the end is told. */
+/* The kernel reports an end of these. */
 static bool can_end(uint16_t type)
 {
 	return type == PERF_RECORD_KSYMBOL || type == PERF_RECORD_BPF_EVENT;
 }
 
-/* By their ends, as processes are. */
+/* Sorted by end, as processes are. */
 static void insert_over(struct table *t, struct notice *n)
 {
 	struct notice *before = TAILQ_LAST(&t->over, notices);
@@ -62,7 +60,7 @@ static void begin(struct table *t, struct notice *n)
 		LIST_INSERT_HEAD(bucket(t, n->type, n->key), n, hash);
 }
 
-/* A loss is over at once, and so is what ends something. */
+/* A loss is over at once, and so is a record that ends something. */
 static void add(struct table *t, const struct pp_record *r, uint64_t key, bool ends)
 {
 	struct notice *n = memory_get(&t->memory, sizeof(*n) + r->size);
@@ -81,7 +79,7 @@ static void add(struct table *t, const struct pp_record *r, uint64_t key, bool e
 	n->type = (uint16_t)r->type;
 	n->size = r->size;
 	memcpy(n->bytes, r->bytes, r->size);
-	/* The time that it came with may be none, and the identifier was the kernel's. */
+	/* The record may have come without a valid time, and its identifier was the kernel's. */
 	told.id = PP_SIDEBAND_ID;
 	pp_record_rewrite_id(&told, PP_SIDEBAND_SAMPLE_TYPE, n->bytes, n->size);
 	if (over)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Owns processes: what makes them, what ends them, and how they are forgotten. */
+/* Processes: their creation, their ends, and how they are forgotten. */
 #include "daemon/keeper/table.h"
 #include "proto/macro.h"
 
@@ -19,14 +19,14 @@ struct process *process_new(struct table *t, uint32_t pid, uint64_t started, str
 		p->parent = parent;
 		p->ppid = parent->main.tid;
 		parent->refs++;
-		/* Nothing mapped yet is no place in the list. */
+		/* Without a mapping there is no place in the list. */
 		if (*parent->maps) {
 			p->inherited = map_ref(*parent->maps);
 			p->first = map_ref(p->inherited);
 		}
 		p->n_maps = parent->n_maps;
-		/* A compacting walks over the parent's mappings as well. The child is to have
-		 * mapped as many itself before, or each of many children would cost one. */
+		/* Compacting also walks the parent's mappings. A child must first have mapped as
+		 * many itself; otherwise each of many children would cost a walk. */
 		p->compact_at = MAX(p->compact_at, 2 * parent->n_maps + COMPACT_MORE);
 	}
 	thread_new(t, p, pid, started);
@@ -35,19 +35,19 @@ struct process *process_new(struct table *t, uint32_t pid, uint64_t started, str
 	return p;
 }
 
-/* Threads whose EXIT did not come ended at the latest with it. */
+/* Threads whose EXIT is missing ended with the process at the latest. */
 static void end_threads(struct table *t, struct process *p, uint64_t time)
 {
 	struct thread *i;
 
-	p->live++; /* that the end of the last of them is not the process's once more */
+	p->live++; /* so that the last thread's end does not end the process again */
 	thread_end(t, &p->main, time);
 	while ((i = TAILQ_FIRST(&p->threads)))
 		thread_end(t, i, time);
 	p->live--;
 }
 
-/* By their ends. Records come nearly in order, so that the place is the last or next to it. */
+/* Sorted by end. Records come nearly in order, so the place is the last one or next to it. */
 static void insert_ended(struct table *t, struct process *p)
 {
 	struct process *before = TAILQ_LAST(&t->ended, processes);
@@ -89,7 +89,7 @@ void process_revive(struct table *t, struct process *p)
 
 void process_put(struct table *t, struct process *p)
 {
-	/* A line of ancestors may end all at once. */
+	/* A line of ancestors may be freed at once. */
 	while (p && --p->refs == 0) {
 		struct process *parent = p->parent;
 
@@ -116,8 +116,8 @@ void process_forget(struct table *t, struct process *p)
 	TAILQ_REMOVE(p->ended ? &t->ended : &t->alive, p, link);
 	t->n_processes--;
 	p->forgotten = true;
-	/* Whoever is told with it has it from nobody else, and it is told no more itself. Its
-	 * ancestors are not to stay for that: there may be any number of them. */
+	/* Children need only this process's data, and it is no longer told itself, so it does not
+	 * need its parent. Its ancestors must not stay for it: there may be any number. */
 	process_put(t, p->parent);
 	p->parent = NULL;
 	process_put(t, p);
@@ -134,6 +134,7 @@ void process_lessen(struct table *t, struct process *p, uint64_t time)
 void process_lessen_names(struct table *t, struct process *p, uint64_t time)
 {
 	process_lessen(t, p, time);
-	/* Who was forked before has what is gone, and can have it from nobody else. */
+	/* Children forked before then began with the dropped data, and have no other source
+	 * for it. */
 	p->partial = MAX(p->partial, MAX(t->now, time));
 }

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Owns the mappings of the perf rings, and the kernel's protocol in them: data_head is the
- * kernel's, data_tail ours, and what is between them is whole.
+ * The mappings of the perf rings, and the kernel's protocol for them: the kernel owns data_head, we
+ * own data_tail, and the records between them are whole.
  *
- * A CPU's records are in the order of its clock. Of several CPUs the one with the oldest record is
- * always the next, by a heap.
+ * One CPU's records are in order of its clock. A heap finds the CPU with the oldest record.
  */
 #include "daemon/keeper/rings.h"
 
@@ -18,16 +17,16 @@
 #include "proto/sideband.h"
 
 /*
- * What comes in the longest pause (keep.c) must fit. On large machines all together are not to take
- * more than DATA_OF_ALL, if that leaves each as much as perf_event_mlock_kb lets an ordinary user
- * have: 512 KiB and a page.
+ * A ring must hold the records of the longest pause (keep.c). On large machines all rings together
+ * take no more than DATA_OF_ALL, unless a ring would then be smaller than perf_event_mlock_kb
+ * allows an ordinary user: 512 KiB and a page.
  */
 #define DATA_MAX (4U << 20)
 #define DATA_LARGE (512U << 10)
 #define DATA_MIN (64U << 10)
 #define DATA_OF_ALL (64U << 20)
-/* Collected and not yet merged, of one CPU. What does not fit stays in the ring; if that gets
- * full, the kernel counts what is lost. */
+/* Limit for one CPU's collected, not yet merged records. The rest stays in the ring; if the ring
+ * fills up, the kernel counts what is lost. */
 #define PENDING_MAX (16U << 20)
 #define PENDING_KEEP (1U << 20)
 
@@ -42,7 +41,7 @@ struct ring {
 	size_t begin, end, room;
 	uint64_t next;	 /* time of the record at begin */
 	uint64_t last;	 /* of the one before */
-	uint64_t filled; /* bytes, since it was asked last */
+	uint64_t filled; /* bytes, since last asked */
 };
 
 static struct perf_event_mmap_page *control(const struct ring *ring)
@@ -75,7 +74,7 @@ static size_t data_wanted(void)
 	return data;
 }
 
-/* The largest that the limits for locked memory let us have. */
+/* Maps the largest ring that the limits for locked memory allow. */
 static int map_ring(struct ring *ring, int fd)
 {
 	ring->page = (size_t)sysconf(_SC_PAGESIZE);
@@ -104,7 +103,7 @@ static int ring_new(uint32_t cpu, uint64_t generation, int fd, struct ring **ret
 	ring->fd = -EBADF;
 	ring->cpu = cpu;
 	ring->generation = generation;
-	/* A file in its place could be cut short under us. */
+	/* A plain file could be cut short under us, so the descriptor must be a perf event. */
 	if (ioctl(fd, PERF_EVENT_IOC_ID, &id) < 0)
 		return -EBADMSG;
 	r = map_ring(ring, fd);
@@ -112,7 +111,7 @@ static int ring_new(uint32_t cpu, uint64_t generation, int fd, struct ring **ret
 		return r;
 	if (control(ring)->data_offset != ring->page || control(ring)->data_size != ring->data)
 		return -EBADMSG;
-	/* Who had it before may have read some of it. */
+	/* An earlier owner may have read some of it. */
 	ring->tail = control(ring)->data_tail;
 	*ret = TAKE_PTR(ring);
 	return 0;
@@ -131,7 +130,7 @@ void rings_unmap(struct rings *rings)
 	rings_init(rings);
 }
 
-/* Where the CPU's ring is, or would have to be. */
+/* The index of the CPU's ring, or where to insert it. */
 static size_t place(const struct rings *rings, uint32_t cpu)
 {
 	size_t i = 0;
@@ -151,7 +150,7 @@ uint64_t ring_generation(const struct ring *ring)
 	return ring->generation;
 }
 
-/* ── out of the kernel's memory ─────────────────────────────────────────────────────────── */
+/* ── collecting ─────────────────────────────────────────────────────────────────────────── */
 
 static bool make_room(struct ring *ring, size_t more)
 {
@@ -216,7 +215,7 @@ static bool can_be(const struct rings *rings, uint64_t time)
 	return time > 0 && time <= rings->now + RINGS_CLOCK_SLACK;
 }
 
-/* Bytes of the record that stands at a place in what was collected, and its time. 0: there is none. */
+/* Bytes and time of the record at an offset of the collected bytes. 0: there is none. */
 static size_t record_at(const struct ring *ring, size_t at, uint64_t *ret_time)
 {
 	const uint8_t *record = ring->pending + at;
@@ -227,9 +226,9 @@ static size_t record_at(const struct ring *ring, size_t at, uint64_t *ret_time)
 	return size;
 }
 
-/* ── into one order ─────────────────────────────────────────────────────────────────────── */
+/* ── merging ────────────────────────────────────────────────────────────────────────────── */
 
-/* Whether there is a next record, and of when it is. */
+/* Whether the ring has a next record; sets its time. */
 static bool look(struct rings *rings, struct ring *ring)
 {
 	if (record_at(ring, ring->begin, &ring->next) > 0) {
@@ -239,7 +238,7 @@ static bool look(struct rings *rings, struct ring *ring)
 		return true;
 	}
 	if (ring->begin < ring->end)
-		rings->bad++; /* and all that was behind it */
+		rings->bad++; /* including everything behind it */
 	ring->begin = ring->end = 0;
 	if (ring->room > PENDING_KEEP) {
 		free(ring->pending);
@@ -275,7 +274,7 @@ static size_t heap_of(struct rings *rings, struct ring **heap)
 	return n;
 }
 
-/* What a record costs depends on who made it, so that no number of records is a bound. */
+/* The cost of a record depends on its process, so a number of records would be no bound. */
 bool rings_merge(struct rings *rings, uint64_t until,
 		 void (*apply)(void *context, const uint8_t *record, size_t size), void *context)
 {
@@ -326,9 +325,9 @@ bool rings_pressed(const struct rings *rings)
 	return false;
 }
 
-/* ── another ring for a CPU ─────────────────────────────────────────────────────────────── */
+/* ── replacing a ring ───────────────────────────────────────────────────────────────────── */
 
-/* Up to a time. */
+/* Bytes of the records up to a time. */
 static size_t bytes_before(const struct rings *rings, const struct ring *ring, uint64_t time)
 {
 	size_t at = ring->begin, size;
@@ -342,8 +341,8 @@ static size_t bytes_before(const struct rings *rings, const struct ring *ring, u
 	return at - ring->begin;
 }
 
-/* What the old one has, and not the new one as well: both were written for a moment. The old one is
- * collected first, so that whatever comes later is in the new one. */
+/* Moves over the records that the new ring lacks; for a moment the kernel wrote into both. The old
+ * ring is collected first, so that every later record is in the new one. */
 static void take_over(struct rings *rings, struct ring *old, struct ring *new)
 {
 	size_t n, rest;

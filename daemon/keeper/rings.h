@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * The perf rings of the CPUs: mapped, emptied, and their records brought into one order. Knows
- * where a record begins and when it was, and nothing else of it.
- */
+/* The perf rings of the CPUs: maps and empties them, and merges their records into one order. Knows
+ * where a record begins and its time, nothing else of it. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,42 +12,39 @@ struct ring;
 struct rings {
 	struct ring **ring; /* by CPU number */
 	size_t n;
-	uint64_t now; /* CLOCK_MONOTONIC, after what was collected last */
-	uint64_t bad; /* places where no record was, since rings_init() */
+	uint64_t now; /* CLOCK_MONOTONIC, after the last collection */
+	uint64_t bad; /* places without a valid record, since rings_init() */
 };
 
 void rings_init(struct rings *rings);
-/* Unmaps and closes all; what was in them is gone. */
+/* Unmaps and closes all; unread records are lost. */
 void rings_unmap(struct rings *rings);
 
-/*
- * Maps the perf event's ring, in place of the one that the CPU had, whose records it takes over. fd
- * becomes the rings' own if this succeeds. -EBADMSG: not a perf event; another -errno of the
- * kernel's.
- */
+/* Maps the perf event's ring in place of the CPU's previous one, and takes over its records. On
+ * success the rings own fd. -EBADMSG: not a perf event; another -errno of the kernel's. */
 int rings_put(struct rings *rings, uint32_t cpu, uint64_t generation, int fd);
 
 uint32_t ring_cpu(const struct ring *ring);
 uint64_t ring_generation(const struct ring *ring);
 
-/* Moves what the kernel has written into memory of ours, so that there is room for more. It does
- * not call anybody, and so can be done in the midst of anything. */
+/* Moves the kernel's records into our memory, so that the rings have room. Calls nothing back, so
+ * it is safe in the middle of any operation. */
 void rings_collect(struct rings *rings);
 
-/* The kernel reads the clock in another way than we do, which may be ahead a little. */
+/* The kernel reads the clock in another way than we do; its time may be slightly ahead. */
 #define RINGS_CLOCK_SLACK 10000000 /* ns */
 
-/* A step of merging ends with the record after so long. */
+/* A merging step ends with the first record after this long. */
 #define RINGS_STEP 50000000 /* ns */
 
-/* Collects, and hands out records up to a time, of all CPUs, in order of time. One whose time
- * cannot be comes when the one before it does. false: there are more, and the step is over. */
+/* Collects, and hands out the records of all CPUs up to a time, in order of time. A record with an
+ * impossible time comes with the one before it. false: the step is over, and more records wait. */
 bool rings_merge(struct rings *rings, uint64_t until,
 		 void (*apply)(void *context, const uint8_t *record, size_t size), void *context);
 
-/* How much of a ring has been filled since this was asked last, of the one that was filled most: 1
- * is all of it, and more of it if it was emptied meanwhile. */
+/* How much of the fullest ring has filled since the last call: 1 is a whole ring, and more than 1
+ * is possible if it was emptied meanwhile. */
 double rings_take_filled(struct rings *rings);
 
-/* Half a ring or more waits for a later time than that of the last merging. */
+/* Half a ring or more waits for a time after the last merging. */
 bool rings_pressed(const struct rings *rings);

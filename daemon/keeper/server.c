@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Owns the connections and the loop: one request, one answer, in turn, and never a wait for a peer.
- */
+/* Connections and the loop: one request, one answer, in turn. Never waits for a peer. */
 #include "daemon/keeper/server.h"
 
 #include <string.h>
@@ -17,7 +16,7 @@
 
 #define CONNECTIONS_MAX 64
 #define EVENTS 64
-/* Of any keeper's, also of a newer one. */
+/* Larger than any keeper's request, a newer version's too. */
 #define REQUEST_SIZE_MAX (64U << 10)
 #define REQUEST_SIZE_MIN offsetof(struct pp_keep_request, n_cpus)
 
@@ -54,7 +53,7 @@ static size_t fds_wanted(const struct pp_keep_request *r)
 	}
 }
 
-/* Else whoever sent this is nobody whom we know. */
+/* False: the peer is unknown to us. */
 static bool is_sound(const struct server *s, size_t size)
 {
 	const struct pp_keep_request *r = &s->request;
@@ -93,7 +92,7 @@ static int carry_out(struct server *s, int *ret_fd)
 	}
 }
 
-/* < 0: the connection is of no use any more. One that does not take its answer is none. */
+/* < 0: close the connection, as for a peer that does not take its answer. */
 static int answer(struct server *s, int fd)
 {
 	_cleanup_close_ int taken = -EBADF;
@@ -106,7 +105,8 @@ static int answer(struct server *s, int fd)
 	};
 	r = carry_out(s, &taken);
 	if (r < 0 && r != -ENODATA)
-		log_warning("A request of type %u failed: %s.", s->request.type, strerror(-r));
+		log_warning("Cannot carry out a request of type %u: %s.", s->request.type,
+			    strerror(-r));
 	s->answer.error = -r;
 	keep_status(&s->keep, &s->answer.status);
 	return pp_packet_send(fd, &s->answer, sizeof(s->answer), &taken, taken >= 0 ? 1 : 0);
@@ -123,7 +123,7 @@ static int serve_request(struct server *s, int fd)
 	if (is_sound(s, (size_t)n))
 		r = answer(s, fd);
 	else
-		log_error("A peer sent what is no request; its connection is closed.");
+		log_error("A peer sent an invalid request; its connection is closed.");
 	pp_fds_close(&s->fds);
 	return r;
 }
@@ -160,8 +160,7 @@ static void accept_peer(struct server *s)
 	if (fd < 0)
 		return;
 	if (!c) {
-		log_warning("More than %d connections at once: one was turned away.",
-			    CONNECTIONS_MAX);
+		log_warning("Refused a connection: %d are open already.", CONNECTIONS_MAX);
 		return;
 	}
 	if (listen_to(s, fd, c) < 0)
@@ -193,15 +192,15 @@ static void serve_event(struct server *s, void *data)
 	}
 }
 
-/* Until somebody wants something, or it is time to look into the rings: how late that may become is
- * the timer's slack, of which the kernel makes what costs least. */
+/* Waits for a request or until the rings are due. The timer's slack lets the kernel choose the
+ * cheapest moment. */
 static int wait_for(const struct server *s, struct epoll_event *events)
 {
 	const struct keep_pause *pause = &s->keep.pause;
 
 	if (!s->keep.keeping)
 		return epoll_wait(s->epoll, events, EVENTS, -1);
-	if (s->keep.behind) /* requests come between the steps */
+	if (s->keep.behind) /* requests are handled between the steps */
 		return epoll_wait(s->epoll, events, EVENTS, 0);
 	prctl(PR_SET_TIMERSLACK, pause->most - pause->least + 1, 0, 0, 0);
 	return epoll_wait(s->epoll, events, EVENTS, (int)(pause->least / 1000000));
@@ -263,7 +262,7 @@ static void server_done(struct server *s)
 
 int serve_keeping(int listener, bool exit_idle)
 {
-	static struct server s; /* large, and there is one */
+	static struct server s; /* static, because it is large */
 	int r;
 
 	s = (struct server){ .listener = listener, .exit_idle = exit_idle, .epoll = -EBADF };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Owns the table as a whole: its beginning and end, and what each kind of record does to it. */
+/* The table as a whole: creation, destruction, and the effect of each type of record. */
 #include "daemon/keeper/table.h"
 
 #include <assert.h>
@@ -49,15 +49,15 @@ void table_clear(struct table *t)
 	assert(t->memory.used == 0 && t->n_processes == 0 && t->n_ended == 0);
 }
 
-/* Of another pid namespace than that of the events, a process has none. */
+/* In a pid namespace other than the events' a process has no number. */
 static bool has_number(uint32_t pid)
 {
 	return pid != 0 && pid != UINT32_MAX;
 }
 
-/* ── who a record is about ──────────────────────────────────────────────────────────────── */
+/* ── a record's process and thread ──────────────────────────────────────────────────────── */
 
-/* Its EXIT was lost: the number is somebody else's now. */
+/* The old process's EXIT was lost: another one has its number now. */
 static void end_old(struct table *t, uint32_t tid, uint64_t time)
 {
 	struct thread *old = thread_find(t, tid);
@@ -90,7 +90,7 @@ static bool is_told_later(const struct table *t, const struct process *p)
 	return !t->told && !p->main.forked;
 }
 
-/* The process that has the number now. */
+/* The process that has this number now. */
 static struct process *process_of(struct table *t, uint32_t pid, uint64_t time)
 {
 	struct thread *thread = thread_find(t, pid);
@@ -99,7 +99,7 @@ static struct process *process_of(struct table *t, uint32_t pid, uint64_t time)
 		return process_found(t, pid, time);
 	if (!thread->process->ended)
 		return thread->process;
-	/* Its main thread has ended, and of the others nobody has told. */
+	/* Its main thread has ended, and the other threads are not yet known. */
 	if (is_told_later(t, thread->process)) {
 		process_revive(t, thread->process);
 		return thread->process;
@@ -123,7 +123,7 @@ static struct thread *thread_of(struct table *t, uint32_t pid, uint32_t tid, uin
 	return thread_new(t, p, tid, t->told ? time : p->main.started);
 }
 
-/* ── what a record does ─────────────────────────────────────────────────────────────────── */
+/* ── the effect of each record ──────────────────────────────────────────────────────────── */
 
 static int apply_fork_process(struct table *t, const struct pp_record *r)
 {
@@ -151,7 +151,7 @@ static int apply_fork_thread(struct table *t, const struct pp_record *r)
 	struct thread *creator = thread_find(t, r->ptid), *thread;
 
 	end_old(t, r->tid, r->time);
-	/* That would have been the process. */
+	/* This thread would have been the process. */
 	if (!p || p->ended)
 		return -ENOMEM;
 	thread = thread_new(t, p, r->tid, r->time);
@@ -179,7 +179,7 @@ static int apply_exit(struct table *t, const struct pp_record *r)
 	struct thread *thread = thread_find(t, r->tid);
 
 	if (!thread || thread->ended || thread->process->main.tid != r->pid) {
-		/* It will not be brought back by what is told later. */
+		/* Later reports will not bring it back. */
 		if (t->told)
 			return 0;
 		thread = thread_of(t, r->pid, r->tid, r->time);
@@ -190,7 +190,7 @@ static int apply_exit(struct table *t, const struct pp_record *r)
 	return 0;
 }
 
-/* All other threads have ended, and whichever did it is the main one now. */
+/* All other threads have ended, and the one that called exec() is the main thread now. */
 static int apply_exec(struct table *t, struct process *p, const struct pp_record *r)
 {
 	struct change *c = thread_change(t, &p->main, CHANGE_EXEC, r->time);
@@ -234,8 +234,8 @@ static int apply_comm(struct table *t, const struct pp_record *r)
 	return 0;
 }
 
-/* PERF_RECORD_MISC_MMAP_BUILD_ID may be there, and means nothing: build ids were not asked for, and
- * the kernel leaves it in when somebody else's event did so (daemon/engine/sideband.c). */
+/* PERF_RECORD_MISC_MMAP_BUILD_ID may be set here without meaning: we do not ask for build ids, and
+ * the kernel leaves the bit set when another user's event did (daemon/engine/sideband.c). */
 static int apply_mmap2(struct table *t, const struct pp_record *r)
 {
 	struct map m = {
@@ -268,7 +268,7 @@ static struct blob *namespaces_now(const struct thread *thread)
 	return b;
 }
 
-/* A thread is in those of its process, unless it says otherwise. */
+/* A thread has its process's namespaces, unless a record says otherwise. */
 static int apply_namespaces(struct table *t, const struct pp_record *r)
 {
 	struct thread *thread = thread_of(t, r->pid, r->tid, r->time);
@@ -314,7 +314,7 @@ void table_apply(struct table *t, const struct pp_record *r)
 {
 	struct pp_record timed = *r;
 
-	/* What it says is true all the same, and it came after the others. */
+	/* The record is true all the same; only its time is not, so it counts as of now. */
 	if (r->time < t->first || r->time > t->last) {
 		t->untimed++;
 		timed.time = MAX(t->now, t->first);
@@ -337,7 +337,7 @@ void table_apply(struct table *t, const struct pp_record *r)
 		table_make_room(t);
 }
 
-/* 1: it is about something; 0: it is not; -EBADMSG: damaged, or of a type that nobody asked for. */
+/* 1: a record to apply; 0: one to ignore; -EBADMSG: damaged, or of an unrequested type. */
 static int parse(const uint8_t *bytes, size_t size, struct pp_record *ret)
 {
 	int r = pp_record_open(bytes, size, PP_SIDEBAND_SAMPLE_TYPE, ret);
@@ -354,7 +354,7 @@ static int parse(const uint8_t *bytes, size_t size, struct pp_record *ret)
 	case PERF_RECORD_LOST:
 		r = pp_record_parse(ret);
 		return r < 0 ? r : 1;
-	/* An event that counts nothing is never throttled; should it be, nothing is lost. */
+	/* An event that counts nothing is never throttled; if it were, nothing would be lost. */
 	case PERF_RECORD_THROTTLE:
 	case PERF_RECORD_UNTHROTTLE:
 		return 0;

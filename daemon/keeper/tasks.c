@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Owns the entries of the iterators, how they are read and checked. */
+/* Reads and checks the iterators' entries. */
 #include "daemon/keeper/tasks.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "daemon/tasks.h"
 #include "proto/macro.h"
 
-#define CUT 0	       /* type of an entry of ours, behind what is left of a process's */
+#define CUT 0	       /* our own entry, behind the rest of a process that was cut short */
 #define SHARE_MIN 4096 /* bytes of one process's entries; each is less */
 
 struct cut {
@@ -19,12 +19,12 @@ struct cut {
 
 /* ── reading ────────────────────────────────────────────────────────────────────────────── */
 
-/* What every entry begins with. */
+/* The beginning of every entry. */
 struct head {
 	uint32_t type, size, pid;
 };
 
-/* Whether there is a whole entry. -EBADMSG: it is none. */
+/* Whether there is a whole entry. -EBADMSG: it is not valid. */
 static int head_at(const struct tasks *tasks, size_t at, struct head *ret)
 {
 	if (tasks->size - at < 8)
@@ -46,8 +46,8 @@ static size_t put_cut(struct tasks *tasks, size_t at, uint32_t pid)
 	return at + sizeof(cut);
 }
 
-/* Leaves each process so many bytes of its entries, which follow one another. What has been read of
- * an entry that is not whole stays at the end. */
+/* Leaves each process so many bytes of its entries, which are adjacent. A partly read entry stays
+ * at the end. */
 static int share_out(struct tasks *tasks, size_t share)
 {
 	struct head h = { 0 };
@@ -80,7 +80,7 @@ static int share_out(struct tasks *tasks, size_t share)
 	return r;
 }
 
-/* To half of it, so that this is not done for every few bytes. */
+/* Cuts to half the limit, so that this is not repeated every few bytes. */
 static int cut_short(struct tasks *tasks, size_t max)
 {
 	for (size_t share = max / 2; share >= SHARE_MIN; share /= 2) {
@@ -123,7 +123,7 @@ int tasks_read(int fd, size_t max, void (*busy)(void *context), void *context, s
 		if (r < 0)
 			return r;
 		n = read(fd, tasks.bytes + tasks.size, TASKS_READ);
-		/* An iterator that found nobody on its way asks to be read again. */
+		/* An iterator that met no process in a while asks to be read again. */
 		if (n < 0 && (errno == EINTR || errno == EAGAIN))
 			continue;
 		if (n < 0)
@@ -144,19 +144,19 @@ void tasks_free(struct tasks *tasks)
 	*tasks = (struct tasks){ 0 };
 }
 
-/* ── telling ────────────────────────────────────────────────────────────────────────────── */
+/* ── applying entries ───────────────────────────────────────────────────────────────────── */
 
 struct place {
 	uint64_t start, size, offset;
 };
 
 /*
- * What one process had mapped when the first of its entries came, in order of address. An iterator
- * tells of one process after another, so that each list is walked once: a search for each entry
- * would be quadratic, and a process may have 65,000 mappings.
+ * One process's mappings when its first entry came, in order of address. An iterator reports one
+ * process after another, so each list is walked once: a search for each entry would be quadratic,
+ * and a process may have 65,000 mappings.
  */
 struct known {
-	struct process *process; /* a reference: nobody else has its address meanwhile */
+	struct process *process; /* a reference: its address is not reused meanwhile */
 	struct place *place;
 	size_t n;
 };
@@ -165,7 +165,7 @@ struct telling {
 	struct table *table;
 	struct known *known;
 	uint64_t time;
-	bool mending; /* records were lost, or had to go: what the table has may be wrong */
+	bool mending; /* records were lost or data dropped: the table may be wrong */
 };
 
 static bool is_later(const struct telling *s, const struct pp_task *task)
@@ -191,7 +191,7 @@ static void describe(const struct telling *s, struct thread *thread, const struc
 		memcpy(c->comm, task->comm, COMM_SIZE - 1);
 }
 
-/* The process of the entry, or NULL if it must not be brought back. */
+/* The entry's process, or NULL if it must not be brought back. */
 static struct process *process_told(const struct telling *s, const struct pp_task *task)
 {
 	struct thread *thread = thread_find(s->table, task->pid);
@@ -223,7 +223,7 @@ static int tell_task(const struct telling *s, const struct pp_task *task)
 	}
 	thread = thread_find(s->table, task->tid);
 	if (!thread || thread->process != p) {
-		/* Forgotten already, because there are so many; or it was not known so far. */
+		/* The table has no room for it and forgot it already, or did not know it. */
 		if ((s->table->told || p->main.forked) && !s->mending)
 			return 0;
 		if ((s->table->told || p->main.forked) && p->ended)
@@ -295,7 +295,7 @@ static bool has_execed(const struct process *p)
 	return p->maps != &p->first;
 }
 
-/* Behind the root: before all that was mapped since. */
+/* Behind the root: before everything mapped since. */
 static int put_behind(struct table *t, struct process *p, struct map *what, struct blob *file)
 {
 	struct map *m = memory_get(&t->memory, sizeof(*m));
@@ -353,7 +353,7 @@ static int tell_map(const struct telling *s, const struct pp_task_map *map)
 	return behind ? put_behind(t, p, &m, file) : process_map(t, p, &m, file);
 }
 
-/* Nobody has ended of whom nothing would be known for it. */
+/* The time is 0: no process that has ended is missing because of this. */
 static void tell_cut(const struct telling *s, uint32_t pid)
 {
 	struct thread *thread = thread_find(s->table, pid);
@@ -412,7 +412,7 @@ static int tell_all(const struct telling *s, uint32_t type, const struct tasks *
 	return 0;
 }
 
-/* ── around it ──────────────────────────────────────────────────────────────────────────── */
+/* ── the whole output ───────────────────────────────────────────────────────────────────── */
 
 static void see_nobody(struct table *t)
 {
@@ -427,7 +427,7 @@ static void see_nobody(struct table *t)
 	}
 }
 
-/* The EXIT of those whom the iterator has not met was lost. */
+/* The iterator did not meet these: their EXIT was lost. */
 static void end_unseen(struct table *t, uint64_t time)
 {
 	struct process *p, *next_p;
@@ -436,7 +436,7 @@ static void end_unseen(struct table *t, uint64_t time)
 	TAILQ_FOREACH(p, &t->alive, link)
 	for (i = TAILQ_FIRST(&p->threads); i; i = next_i) {
 		next_i = TAILQ_NEXT(i, link);
-		p->live++; /* whether it was the last is seen below */
+		p->live++; /* thread_end() must not end the process: see below */
 		if (!i->seen && i->started < time)
 			thread_end(t, i, time);
 		p->live--;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the engine's iterators say (daemon/tasks.h), read whole, and told to the table. */
+/* Reads the output of the engine's iterators (daemon/tasks.h) and applies it to the table. */
 #pragma once
 
 #include <stddef.h>
@@ -8,25 +8,22 @@
 struct table;
 
 #define TASKS_SIZE_MAX (256UL << 20) /* of one iterator */
-#define TASKS_READ (256UL << 10)     /* at once; what is read at most has room for several of it */
+#define TASKS_READ (256UL << 10)     /* bytes a read; the buffer has room for several */
 
 struct tasks {
 	uint8_t *bytes;
 	size_t size;
 };
 
-/*
- * Reads an iterator to its end; busy() is called now and then. If it has more than `max` bytes to
- * say, the processes of which it says most are cut short, and nobody else. -EFBIG: there is no end
- * of processes.
- */
+/* Reads an iterator to its end; busy() is called from time to time. If the output exceeds `max`
+ * bytes, only the processes with the most output are cut short. -EFBIG: too many processes. */
 int tasks_read(int fd, size_t max, void (*busy)(void *context), void *context, struct tasks *ret);
 void tasks_free(struct tasks *tasks);
 
 /*
- * Tells the table who was there (at `time` or later) and what they had mapped. All records up to
- * now must have been applied: what they say is the truth, and whoever has ended stays so. Processes
- * that were cut short are counted as lessened.
- * -EBADMSG: an entry is none; what came before it has been told.
+ * Tells the table which processes ran (at `time` or later) and their mappings. The caller has
+ * applied all records up to now: records take precedence, and ended processes stay ended. Processes
+ * that were cut short are counted as lessened. -EBADMSG: an entry is damaged; those before it are
+ * applied.
  */
 int table_tell(struct table *t, uint64_t time, const struct tasks *tasks, const struct tasks *maps);

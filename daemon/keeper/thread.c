@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Owns threads: how they are found by number, what they are called, and their ends. */
+/* Threads: lookup by number, names, and ends. */
 #include <string.h>
 
 #include "daemon/keeper/table.h"
 #include "proto/macro.h"
 
-#define CHANGES_MAX 256 /* that are kept of one thread; the oldest go */
-#define GONE_MAX 4096	/* ended threads that are kept of one process that lives */
+#define CHANGES_MAX 256 /* kept for one thread; the oldest go */
+#define GONE_MAX 4096	/* ended threads kept for one live process */
 
 static struct thread **bucket(const struct table *t, uint32_t tid)
 {
@@ -22,7 +22,7 @@ struct thread *thread_find(const struct table *t, uint32_t tid)
 	return i;
 }
 
-/* Within each chain the order stays: of one number, the newest first. */
+/* The order within a chain stays: for one number, the newest first. */
 static void grow(struct table *t)
 {
 	size_t old_n = t->n_buckets;
@@ -91,7 +91,7 @@ void thread_set_comm(struct thread *thread, const char *comm, size_t size)
 	memcpy(thread->comm, comm, MIN(size, COMM_SIZE - 1U));
 }
 
-/* The process's own maps must not be among what goes. */
+/* The process's present mappings must stay. */
 static void drop_change(struct table *t, struct thread *thread)
 {
 	struct change *c = thread->changes;
@@ -116,7 +116,7 @@ static uint64_t last_exec(const struct thread *thread)
 	return time;
 }
 
-/* Its name stays, as if it had always had it; so does the list of maps that grows. */
+/* Its present name stays, as if it had always had it; so does its present list of maps. */
 void thread_drop_changes(struct table *t, struct thread *thread)
 {
 	struct process *p = thread->process;
@@ -210,7 +210,7 @@ void thread_end(struct table *t, struct thread *thread, uint64_t time)
 	if (p->n_gone > GONE_MAX) {
 		struct thread *oldest = TAILQ_FIRST(&p->gone);
 
-		/* One that is called as its process is has nothing to tell. */
+		/* A thread with its process's name has nothing to tell. */
 		if (strncmp(thread_comm(oldest), thread_comm(&p->main), COMM_SIZE) != 0)
 			process_lessen_names(t, p, oldest->ended);
 		thread_forget(t, oldest);

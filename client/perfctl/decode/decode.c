@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * A tracepoint's payloads, decoded with libtraceevent: by the kernel's print format where that
- * is safe with bytes from anywhere, else field by field. Formats from anywhere are looked through
- * (format-check.h) before libtraceevent sees them.
+ * Decodes a tracepoint's payloads with libtraceevent: by the kernel's print format if that is safe
+ * with untrusted bytes, otherwise field by field. Untrusted formats are checked (format-check.h)
+ * before libtraceevent sees them.
  */
 #include <string.h>
 
 #include "client/perfctl/decode/decode.h"
 #include "client/perfctl/decode/format-check.h"
 
-/* NULs behind the copy of a payload: a string without an end ends there. */
+/* NULs behind the copy of a payload: an unterminated string ends there. */
 #define PADDING 64
 
 static struct tep_handle *new_tep(void)
@@ -35,7 +35,7 @@ static const struct tep_format_field *common_type(const struct tep_event *event)
 	return f && f->size == sizeof(uint16_t) && f->offset >= 0 ? f : NULL;
 }
 
-/* The format without its print fmt, as a text of *ret_size bytes. */
+/* The format without its print fmt, a text of *ret_size bytes. */
 static char *fields_alone(const char *format, size_t fields, size_t *ret_size)
 {
 	char *text;
@@ -65,7 +65,7 @@ int decoder_new(const char *event, const char *format, size_t size, struct decod
 	d->tep = new_tep();
 	if (!d->tep || dynamic_arrays_init(d->tep) < 0)
 		goto no_memory;
-	/* A print fmt that libtraceevent can't read is an error here, but the fields are there. */
+	/* A print fmt that libtraceevent can't read is an error here, but the fields are parsed. */
 	tep_parse_format(d->tep, &d->event, format, size, system);
 	if (!d->event || !d->event->format.fields) {
 		decoder_free(d);
@@ -84,7 +84,7 @@ void decoder_free(struct decoder *d)
 {
 	if (!d)
 		return;
-	tep_free(d->tep); /* the event is its own */
+	tep_free(d->tep); /* this frees the event, too */
 	free(d->raw);
 	free(d);
 }
@@ -116,7 +116,7 @@ int decoder_load(struct decoder *d, const void *raw, size_t size)
 	    !fields_fit(d->event->format.fields, d->raw, size))
 		return -EBADMSG;
 
-	/* By it libtraceevent finds the event; which one it is, we know. */
+	/* libtraceevent finds the event by it; we know which one it is. */
 	type = common_type(d->event);
 	if (type) {
 		uint16_t id = (uint16_t)d->event->id;

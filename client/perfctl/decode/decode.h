@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * Decodes the payloads of one tracepoint by its format text. The format is the kernel's; the
- * payloads are not trusted: each is checked before anything reads its fields.
- */
+/* Decodes the payloads of one tracepoint by its format text. The format comes from the kernel;
+ * payloads are untrusted: each is checked before anything reads its fields. */
 #pragma once
 
 #include <event-parse.h>
@@ -11,17 +9,17 @@
 
 struct decoder {
 	struct tep_handle *tep;
-	struct tep_event *event; /* of the one format that tep knows */
-	bool by_print_fmt;	 /* the kernel's own print format can be used */
+	struct tep_event *event; /* the only format that tep knows */
+	bool by_print_fmt;	 /* the kernel's own print format is usable */
 	unsigned char *raw;	 /* the payload, copied, with NULs behind it */
 	size_t size, cap;
 };
 
-/* event: the event's text, "SYSTEM:NAME…". -EBADMSG: the format cannot be understood. */
+/* event: the event's text, "SYSTEM:NAME…". -EBADMSG: the format cannot be parsed. */
 int decoder_new(const char *event, const char *format, size_t size, struct decoder **ret);
 void decoder_free(struct decoder *d);
 
-/* Takes a payload for the two below. -EBADMSG: it is not one of this format; -ENOMEM. */
+/* Loads a payload for the two below. -EBADMSG: it does not match this format; -ENOMEM. */
 int decoder_load(struct decoder *d, const void *raw, size_t size);
 void decoder_print(struct decoder *d, FILE *f);
 void decoder_json(struct decoder *d, const char *key, struct json *j);
@@ -32,7 +30,7 @@ bool field_fits(const struct tep_format_field *field, const unsigned char *raw, 
 void field_print(const struct tep_format_field *field, const unsigned char *raw, FILE *f);
 void field_json(const struct tep_format_field *field, const unsigned char *raw, struct json *j);
 
-/* What a field is, for those who write it in another way. */
+/* A field's kind, for other output forms. */
 enum field_kind {
 	FIELD_UNSIGNED,
 	FIELD_SIGNED,
@@ -43,26 +41,26 @@ enum field_kind {
 };
 struct field_value {
 	enum field_kind kind;
-	uint64_t number;	    /* of the first three; extended by its sign */
-	const unsigned char *bytes; /* of the others; of a string: without its NUL */
-	size_t n, element;	    /* bytes, and (of an array) of each number */
+	uint64_t number;	    /* for the first three; sign-extended */
+	const unsigned char *bytes; /* for the others; strings without their NUL */
+	size_t n, element;	    /* bytes, and (for an array) of each number */
 };
 void field_value(const struct tep_format_field *field, const unsigned char *raw,
 		 struct field_value *ret);
 uint64_t field_element(const struct tep_format_field *field, const struct field_value *v, size_t i);
 
-/* 1, 2, 4 or 8 bytes as a number of the machine, extended by its sign to 64 bits if it has one. */
+/* Reads 1, 2, 4 or 8 bytes in the machine's byte order; sign-extended to 64 bits if signed. */
 uint64_t field_number(const unsigned char *p, size_t n, bool is_signed);
 
-/* ── dynamic-array.c: what libtraceevent does not print as the kernel does ── */
+/* ── dynamic-array.c: arrays that libtraceevent prints differently ── */
 
 /* -ENOMEM */
 int dynamic_arrays_init(struct tep_handle *tep);
-/* The format as that handle is to see it, a text of *ret_size bytes. NULL: no memory. */
+/* Prepares the format for that handle, a text of *ret_size bytes. NULL: no memory. */
 char *dynamic_arrays_format(const char *format, size_t size, size_t *ret_size);
 
 /* ── printfmt.c ── */
 
-/* Whether libtraceevent prints every payload that fits the fields by the event's print fmt
+/* Whether libtraceevent can print every payload that fits the fields by the event's print fmt
  * without reading outside of it. */
 bool print_fmt_is_safe(struct tep_event *event);

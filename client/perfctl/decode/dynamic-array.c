@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * __print_dynamic_array(), which kernels have since 6.13. libtraceevent 1.8.4 does not know it, and
- * those before that print no array as the kernel does. So libtraceevent is given a function of ours
- * instead, with the array's place, its length and the size of its elements as arguments.
+ * __print_dynamic_array(), which is new in Linux 6.13. libtraceevent 1.8.4 does not know it, and
+ * earlier versions print no array as the kernel does. So libtraceevent gets a function of ours
+ * instead, with the array's place, its length and its element size as arguments.
  */
 #include <ctype.h>
 #include <inttypes.h>
@@ -13,7 +13,7 @@
 #define KERNELS "__print_dynamic_array("
 #define OURS "perfctl_print_array"
 
-/* As trace_print_array_seq() in kernel/trace/trace_output.c. */
+/* Like trace_print_array_seq() in kernel/trace/trace_output.c. */
 static unsigned long long print(struct trace_seq *s, unsigned long long *args)
 {
 	const unsigned char *p = (const unsigned char *)(uintptr_t)args[0];
@@ -37,7 +37,7 @@ int dynamic_arrays_init(struct tep_handle *tep)
 		       : 0;
 }
 
-/* The element's size, as the kernel's formats have it. 0: it is another one. */
+/* The element's size, as the kernel's formats write it. 0: unknown. */
 static unsigned size_of(const char *text, size_t n)
 {
 	static const struct {
@@ -55,7 +55,7 @@ static unsigned size_of(const char *text, size_t n)
 	return 0;
 }
 
-/* Behind KERNELS: "NAME, SIZE)", of which it returns the length, or 0. */
+/* Parses "NAME, SIZE)" behind KERNELS; returns its length, or 0. */
 static size_t arguments(const char *p, const char *end, int *ret_name, unsigned *ret_size)
 {
 	const char *q = p, *size;

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/*
- * A field of a tracepoint's payload: where its bytes are, what they mean, how they are shown.
- * field_fits() is asked first; the others then read nothing that it has not seen.
- */
+/* A field of a tracepoint's payload: its bytes, their meaning, its text. Call field_fits() first;
+ * the other functions then read only bytes that it has checked. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "client/perfctl/decode/decode.h"
 
-/* A field's bytes, found. */
+/* A field's bytes. */
 struct span {
 	const unsigned char *p;
 	size_t n;
@@ -27,7 +25,7 @@ static bool is_dynamic(const struct tep_format_field *field)
 	return field->flags & TEP_FIELD_IS_DYNAMIC;
 }
 
-/* The offset and length that the word of a __data_loc or __rel_loc field gives. */
+/* Reads offset and length from the word of a __data_loc or __rel_loc field. */
 static void dynamic_place(const struct tep_format_field *field, const unsigned char *raw,
 			  size_t *ret_offset, size_t *ret_size)
 {
@@ -72,8 +70,8 @@ static bool is_number_size(size_t n)
 static enum kind kind_of(const struct tep_format_field *field)
 {
 	if (field->flags & (TEP_FIELD_IS_ARRAY | TEP_FIELD_IS_DYNAMIC)) {
-		/* libtraceevent takes u8 arrays for strings as well; they are addresses and hashes.
-		 */
+		/* libtraceevent takes u8 arrays for strings as well; they are addresses and
+		 * hashes. */
 		if (strstr(field->type, "char") && !strstr(field->type, "unsigned char"))
 			return KIND_STRING;
 		return is_number_size(field->elementsize) ? KIND_ARRAY : KIND_BYTES;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The grammar of what print fmt may be here: a string, and expressions as in C, made of numbers,
- * fields, casts, operators and the few functions that printfmt.c lets through. What the kernel has
- * beyond that (GCC's statements in parentheses, its own functions) libtraceevent could not print.
+ * The grammar that a print fmt must follow: a string, and C expressions of numbers, fields, casts,
+ * operators and the few functions that printfmt.c allows. libtraceevent could not print the
+ * kernel's other constructs (GCC's statements in parentheses, the kernel's own functions).
  */
 #include <ctype.h>
 #include <stdint.h>
@@ -11,7 +11,7 @@
 #include "client/perfctl/decode/format-check.h"
 #include "proto/macro.h"
 
-#define NESTING_MAX 48 /* libtraceevent goes as deep, and deeper, on its stack */
+#define NESTING_MAX 48 /* libtraceevent's recursion reaches this depth and more */
 #define PRINT_MAX 65536
 
 struct text {
@@ -49,7 +49,7 @@ static int is_word(int c)
 	return isalnum(c) || c == '_';
 }
 
-/* An identifier. Its length; 0: there is none. */
+/* Takes an identifier and returns its length; 0: there is none. */
 static size_t take_word(struct text *t)
 {
 	const char *first;
@@ -63,7 +63,7 @@ static size_t take_word(struct text *t)
 	return (size_t)(t->p - first);
 }
 
-/* A field's name. libtraceevent looks it up without asking whether it is there. */
+/* Takes a field's name. libtraceevent looks it up without checking that it exists. */
 static bool take_field(struct text *t, bool dynamic)
 {
 	size_t n = take_word(t);
@@ -98,12 +98,12 @@ static bool one_string(struct text *t)
 	while (t->p < t->end && *t->p != '"') {
 		if (iscntrl((unsigned char)*t->p) && *t->p != '\n' && *t->p != '\t')
 			return false;
-		t->p += *t->p == '\\' ? 2 : 1; /* and whatever it is that is escaped */
+		t->p += *t->p == '\\' ? 2 : 1; /* and any escaped character */
 	}
 	return t->p < t->end && *t->p++ == '"';
 }
 
-/* Strings in a row are one. */
+/* Adjacent strings form one. */
 static bool string(struct text *t)
 {
 	if (!one_string(t))
@@ -126,7 +126,7 @@ static bool character(struct text *t)
 
 /* ── Functions ──────────────────────────────────────────────────────────────────────────── */
 
-/* ", { VALUE, STRING }" any number of times. Behind the last one: "((void *)0)". */
+/* ", { VALUE, STRING }" any number of times; the last one is followed by "((void *)0)". */
 static bool pairs(struct text *t)
 {
 	while (take(t, ",")) {
@@ -156,7 +156,7 @@ static bool dynamic_field(struct text *t)
 	return take_field(t, true);
 }
 
-/* Its elements' size is a number, or that of a type. */
+/* The elements' size is a number, or sizeof a type. */
 static bool dynamic_array(struct text *t)
 {
 	if (!take_field(t, true) || !take(t, ","))
@@ -185,7 +185,7 @@ static const struct {
 	{ "__builtin_expect", expected },
 };
 
-/* Behind its name. */
+/* A function call, behind its name. */
 static bool function(struct text *t, const char *name, size_t n)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(functions); i++)
@@ -196,7 +196,7 @@ static bool function(struct text *t, const char *name, size_t n)
 
 /* ── Expressions ────────────────────────────────────────────────────────────────────────── */
 
-/* What must be words and stars, in parentheses. Otherwise nothing is taken. */
+/* A cast: only words and stars, in parentheses. Otherwise takes nothing. */
 static bool cast(struct text *t)
 {
 	struct text try = *t;
@@ -219,7 +219,7 @@ static bool in_parentheses(struct text *t)
 	return take(t, "(") && expression(t) && take(t, ")");
 }
 
-/* REC->field, a function's call, or a constant of the kernel's, which counts as 0. */
+/* REC->field, a function call, or a kernel constant, which counts as 0. */
 static bool named(struct text *t)
 {
 	const char *name = t->p;
@@ -252,7 +252,7 @@ static bool primary(struct text *t)
 	}
 }
 
-/* With the operators that stand before one value, and indices behind it. */
+/* A value with its prefix operators and indices. */
 static bool value(struct text *t)
 {
 	bool good;
@@ -270,8 +270,8 @@ static bool value(struct text *t)
 	return good;
 }
 
-/* The longer ones before those that they begin with. No division: libtraceevent calculates
- * constants while it reads them, and divides by 0. */
+/* Longer operators come before their prefixes. No division: libtraceevent evaluates constants while
+ * it parses, and divides by 0. */
 static bool operator(struct text *t)
 {
 	static const char *const operators[] = { "<<", ">>", "<=", ">=", "==", "!=", "&&", "||",

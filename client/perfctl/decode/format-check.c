@@ -20,8 +20,8 @@
 
 #define FORMAT_MAX (1U << 20)
 #define NAME_MAX_CHARS 128
-#define WORDS_MAX 32  /* of a field's type */
-#define NESTING_MAX 4 /* of parentheses in an array's length */
+#define WORDS_MAX 32  /* in a field's type */
+#define NESTING_MAX 4 /* parentheses in an array's length */
 #define PLACE_MAX UINT16_MAX
 
 struct text {
@@ -65,7 +65,7 @@ static bool take_word(struct text *t)
 	return t->p > first && !isdigit((unsigned char)*first);
 }
 
-/* Names of probes have other characters as well. */
+/* Probes' names may have other characters as well. */
 static bool take_name(struct text *t)
 {
 	const char *first = t->p;
@@ -76,7 +76,8 @@ static bool take_name(struct text *t)
 	return t->p > first;
 }
 
-/* "16]", "TASK_COMM_LEN]", "(6)]", "sizeof(struct sockaddr_in6)]": behind the bracket. */
+/* Takes a length behind its bracket: "16]", "TASK_COMM_LEN]", "(6)]", "sizeof(struct
+ * sockaddr_in6)]". */
 static bool take_length(struct text *t)
 {
 	unsigned nesting = 0;
@@ -95,21 +96,19 @@ static bool take_length(struct text *t)
 	return any && nesting == 0 && take(t, "]");
 }
 
-/* Of the name: none, or "[…]"; ftrace's own events have "[]", of what is behind all others. */
+/* Takes the name's "[…]", if any; ftrace's own events have "[]" for data behind all fields. */
 static bool take_array(struct text *t)
 {
 	return !take(t, "[") || take(t, "]") || take_length(t);
 }
 
-/*
- * TYPE NAME: words, stars and (of dynamic arrays) "[]", the last word being the name; a length.
- * Says in *ret where the name is.
- */
+/* Takes TYPE NAME, then a length: words, stars and (for dynamic arrays) "[]"; the last word is the
+ * name. *ret says where the name is. */
 static bool take_declaration(struct text *t, struct format_field *ret)
 {
 	static const char *const dynamic[] = { "__data_loc ", "__rel_loc " };
 	unsigned words = 0;
-	bool named = false; /* the last thing was a word that can be the name */
+	bool named = false; /* the last token may be the name */
 
 	*ret = (struct format_field){ 0 };
 	for (size_t i = 0; i < ARRAY_SIZE(dynamic); i++)
@@ -148,7 +147,7 @@ static bool take_field(struct text *t, struct format_field *ret)
 	       take(t, ";\tsigned:") && take_number(t, 1) && take(t, ";\n");
 }
 
-/* Some, and an empty line. */
+/* Takes one or more fields, and an empty line. */
 static bool take_fields(struct text *t, struct format_fields *f)
 {
 	size_t before = f->n;

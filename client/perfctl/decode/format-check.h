@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Whether the format text of a tracepoint has the form in which the kernel writes it. Formats come
- * from files of strangers as well, and libtraceevent, which reads them, trusts their form. So it is
- * given nothing that has not passed here.
+ * Checks that the format text of a tracepoint has the kernel's form. Formats also come from
+ * strangers' files, and libtraceevent, which parses them, trusts their form. So it gets only
+ * formats that have passed here.
  */
 #pragma once
 
@@ -10,9 +10,9 @@
 #include <stddef.h>
 
 /*
- * 0: all of it is well-formed, and its print fmt uses only what is printed by it (printfmt.c);
- * 1: its fields are, its print fmt is not: *ret_fields (in either case) says how many bytes come
- * before that; -EBADMSG: its fields are not.
+ * 0: well-formed, and its print fmt uses only supported constructs (printfmt.c); 1: only its fields
+ * are well-formed. In either case *ret_fields says how many bytes precede the print fmt. -EBADMSG:
+ * its fields are malformed.
  */
 int format_check(const char *format, size_t size, size_t *ret_fields);
 
@@ -24,11 +24,11 @@ struct format_fields {
 	struct format_field {
 		const char *name; /* in the text */
 		size_t length;
-		bool dynamic; /* its word says where its bytes are */
+		bool dynamic; /* a word in the payload gives its place */
 	} all[FORMAT_FIELDS_MAX];
 	size_t n;
 };
 
-/* Whether a print fmt (what is behind "print fmt: ") is a list of strings and expressions over
- * these fields, as far as they are printed. */
+/* Whether a print fmt (the text behind "print fmt: ") is a list of strings and supported
+ * expressions over these fields. */
 bool format_check_print(const char *text, size_t size, const struct format_fields *fields);

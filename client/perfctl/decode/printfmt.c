@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Which print formats libtraceevent may be given payloads from anywhere for. It checks the
- * places of single fields, but it takes lengths, widths, indices and divisors from the payload
- * on trust. So: only constructs that read fields and strings, which decoder_load() has checked;
- * an event with any other is printed field by field.
+ * Decides which print formats libtraceevent may apply to untrusted payloads. It checks the offsets
+ * of single fields, but trusts lengths, widths, indices and divisors from the payload. So only
+ * constructs that read fields and strings are allowed, which decoder_load() has checked; an event
+ * with any other construct is printed field by field.
  */
 #include <ctype.h>
 #include <string.h>
@@ -12,8 +12,8 @@
 
 static bool arg_is_safe(struct tep_event *event, const struct tep_print_arg *arg);
 
-/* The 4-byte word of a dynamic field, relative ones left out: libtraceevent 1.7 adds their
- * base behind its own check, and through a null pointer where only the length is wanted. */
+/* A dynamic field's 4-byte word. Relative ones are left out: libtraceevent 1.7 adds their base
+ * after its own check, and through a null pointer if only the length is wanted. */
 static bool dynamic_is_safe(const struct tep_format_field *field)
 {
 	return field && field->flags & TEP_FIELD_IS_DYNAMIC &&
@@ -47,7 +47,7 @@ static bool op_is_safe(struct tep_event *event, const struct tep_print_arg_op *o
 	return arg_is_safe(event, op->left) && arg_is_safe(event, op->right);
 }
 
-/* Ours (dynamic-array.c), there is no other: of a field, its length, and a number. */
+/* The only function is ours (dynamic-array.c): a field, its length, and a number. */
 static bool function_is_safe(const struct tep_print_arg_func *func)
 {
 	const struct tep_print_arg *array = func->args, *length = array ? array->next : NULL;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* An opened event's sources. Makes a decoder when the first record of a source comes. */
+/* An opened event's sources. Makes a source's decoder at its first record. */
 #include <string.h>
 
 #include "client/perfctl/decode/sources.h"
@@ -53,7 +53,7 @@ struct source *sources_of(struct sources *s, const struct perfpersist_sample *sa
 	if (!one || one->tried)
 		return one;
 	one->tried = true;
-	/* A format that cannot be understood costs the decoding, not the records: they come as hex. */
+	/* Without a valid format, records are shown as hex. */
 	if (one->info.format &&
 	    decoder_new(one->name, one->info.format, one->info.format_size, &one->decoder) < 0)
 		one->decoder = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* An opened event's sources, with what decodes and names their records. */
+/* An opened event's sources, with their names and decoders. */
 #pragma once
 
 #include "client/perfctl/decode/decode.h"
@@ -7,8 +7,8 @@
 
 struct source {
 	struct perfpersist_source info;
-	char *name; /* the event, as perf writes it */
-	/* made when first needed; NULL: it has no format, or none we read */
+	char *name; /* the event in perf's notation */
+	/* made when first needed; NULL: no format, or none that can be parsed */
 	struct decoder *decoder;
 	bool tried;
 };
@@ -22,5 +22,5 @@ struct sources {
 int sources_open(struct perfpersist_event *e, struct sources *ret);
 void sources_done(struct sources *s);
 
-/* The source of a record; NULL: it names one that is not there. */
+/* The source of a record; NULL: it names an unknown one. */
 struct source *sources_of(struct sources *s, const struct perfpersist_sample *sample);

@@ -6,7 +6,7 @@
 
 #include "proto/macro.h"
 
-/* Hundredths of a second are what perf's names tell; two files of one are told apart by more. */
+/* perf's names have hundredths of a second; files of the same hundredth need more digits. */
 char *dated_name(const char *path)
 {
 	struct timespec now;

@@ -11,7 +11,7 @@
 
 #define TRIES 100
 
-/* The directory that a path is in. *ret is the caller's to free. */
+/* The directory of a path. The caller frees *ret. */
 static int directory_of(const char *path, char **ret)
 {
 	_cleanup_free_ char *copy = strdup(path);
@@ -53,7 +53,7 @@ static int open_hidden(const char *directory, struct outfile *f)
 	return -errno;
 }
 
-/* What a rename must not replace: a pipe or a device is not what is meant with -o FILE. */
+/* A rename must not replace a pipe or a device: -o FILE does not mean that. */
 static int check_place(const char *path)
 {
 	struct stat st;
@@ -114,7 +114,7 @@ void outfile_rename(struct outfile *f, char *path)
 	f->path = path;
 }
 
-/* A nameless file gets a hidden name first: linkat(2) does not replace what is there. */
+/* A nameless file first gets a hidden name: linkat(2) does not replace an existing file. */
 static int name_it(struct outfile *f)
 {
 	_cleanup_free_ char *directory = NULL;
@@ -145,7 +145,7 @@ int outfile_commit(struct outfile *f)
 
 	if (f->fd < 0 || !f->path)
 		return 0;
-	/* Nothing is there: no hidden name is needed, and nobody ever sees one. */
+	/* No file exists there: no hidden name is needed, and nobody ever sees one. */
 	if (!f->hidden) {
 		char self[64];
 
@@ -163,7 +163,7 @@ int outfile_commit(struct outfile *f)
 	free(f->hidden);
 	f->hidden = NULL;
 done:
-	/* What a file system writes late it tells of at close(2), if at all. */
+	/* A file system that writes late reports errors at close(2), if at all. */
 	if (close(f->fd) < 0)
 		r = -errno;
 	f->fd = -EBADF;

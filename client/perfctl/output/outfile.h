@@ -1,36 +1,36 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A file that is there in whole or not at all: it is written without a name where the file system
- * can do that, else under a hidden one, and gets its name when it is done, in place of a file that
- * has it. "-" is stdout.
+ * A file that appears complete or not at all: it is written without a name if the file system can
+ * do that, otherwise under a hidden one. It gets its name when it is complete, and replaces a file
+ * of that name. "-" is stdout.
  */
 #pragma once
 
 #include <stdbool.h>
 
 struct outfile {
-	int fd;	      /* to be written; -EBADF: none is open */
-	char *path;   /* that it will have; NULL: stdout */
-	char *hidden; /* that it has; NULL: none */
+	int fd;	      /* open for writing; -EBADF: none */
+	char *path;   /* final path; NULL: stdout */
+	char *hidden; /* present name; NULL: none */
 };
 #define OUTFILE_NONE ((struct outfile){ .fd = -EBADF })
 
 /*
- * Mode 0600: what was recorded is not for everybody. -EISDIR, -EACCES, -ENOENT (its directory is not
- * there), -ENOTTY ("-" is a terminal), -EEXIST (there is something that is no file: a device, say),
- * or open(2)'s.
+ * Mode 0600: recorded data is not for everybody. -EISDIR, -EACCES, -ENOENT (its directory does not
+ * exist), -ENOTTY ("-" is a terminal), -EEXIST (not a regular file: a device, for example), or an
+ * error of open(2).
  */
 int outfile_open(const char *path, struct outfile *ret);
 bool outfile_is_stdout(const struct outfile *f);
 
-/* It will have this name instead, in the same directory: path is f's from now on. */
+/* Changes the final name, in the same directory: f takes path over. */
 void outfile_rename(struct outfile *f, char *path);
 
-/* Gives it its name, and closes it. Not synced to the disk. -errno; the file is then gone. */
+/* Gives the file its name and closes it. Not synced to the disk. -errno: the file is gone. */
 int outfile_commit(struct outfile *f);
 
-/* Closes it, and what was written is gone. Fine after outfile_commit(), and of OUTFILE_NONE. */
+/* Closes the file and discards it if it was not committed. Also for OUTFILE_NONE. */
 void outfile_done(struct outfile *f);
 
-/* Says in one sentence why it could not be opened or written; returns an exit code. */
+/* Prints why it could not be opened or written; returns an exit code. */
 int outfile_failed(const char *path, int error);

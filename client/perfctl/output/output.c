@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/*
- * Tables, JSON and text that is safe to show. Knows nothing of events.
- */
+/* Tables, JSON and text that is safe to show. Knows nothing of events. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <string.h>
@@ -9,7 +7,7 @@
 #include "client/perfctl/output/output.h"
 #include "proto/printable.h"
 
-/* Writes the plain letters that bytes begin with, which are most; returns how many. */
+/* Writes the plain characters at the beginning, which are most; returns how many. */
 static size_t write_plain(FILE *f, const char *bytes, size_t n)
 {
 	size_t len = 0;
@@ -69,7 +67,7 @@ static void table_add(struct table *t, char *cell)
 	t->cells[t->n_cells++] = cell;
 }
 
-/* What print_text() makes of s; or NULL. */
+/* The output of print_text() for s; or NULL. */
 static char *to_text(const char *s)
 {
 	char *text = NULL;
@@ -115,7 +113,7 @@ static size_t text_width(const char *text)
 	return n;
 }
 
-/* Cuts text to so many characters; what is cut shows as an ellipsis. */
+/* Cuts text to that many characters and marks the cut with an ellipsis. */
 static void cut_text(char *text, size_t width)
 {
 	char *c = text;
@@ -129,7 +127,7 @@ static void cut_text(char *text, size_t width)
 	memcpy(c, "...", sizeof("..."));
 }
 
-/* The last column is what has to give way where a line has a width. */
+/* If lines have a width, the last column shrinks. */
 static void cut_last(struct table *t, const size_t *width)
 {
 	size_t used = 0;
@@ -140,7 +138,7 @@ static void cut_last(struct table *t, const size_t *width)
 		cut_text(t->cells[i], t->width > used + 16 ? t->width - used : 16);
 }
 
-/* The last column is not padded: no blanks at the end of a line. */
+/* The last column is not padded, so that lines do not end in blanks. */
 static void print_cell(FILE *f, const struct column *c, const char *text, size_t width, bool last)
 {
 	int pad = (int)(width - text_width(text));

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * The two shapes of output: tables and text for people, JSON for programs. Neither trusts
- * the bytes it is given: text cannot steer a terminal, JSON is always valid UTF-8.
- */
+/* The two forms of output: tables and text for people, JSON for programs. Neither trusts its input:
+ * text cannot control a terminal, JSON is always valid UTF-8. */
 #pragma once
 
 #include "proto/macro.h"
 
-/* Bytes for a terminal: printable UTF-8 as it is, a backslash too; all else as \xNN. */
+/* Writes bytes to a terminal: printable UTF-8 and backslashes as they are, all else as \xNN. */
 void print_text(FILE *f, const char *bytes, size_t n);
 void print_hex(FILE *f, const void *bytes, size_t n);
 
@@ -15,16 +13,16 @@ void print_hex(FILE *f, const void *bytes, size_t n);
 
 struct column {
 	const char *title;
-	bool right; /* numbers stand to the right */
+	bool right; /* right-aligned, for numbers */
 };
 
-/* Columns as wide as what is in them; cells are filled row by row. */
+/* Columns are as wide as their contents; cells are added row by row. */
 struct table {
 	const struct column *columns;
 	size_t n_columns;
 	char **cells;
 	size_t n_cells, cap;
-	size_t width; /* of a line; what is longer is cut at its end; 0: any */
+	size_t width; /* of a line, which is cut at its end; 0: unlimited */
 	bool failed;  /* out of memory */
 };
 
@@ -40,7 +38,7 @@ void table_done(struct table *t);
 struct json {
 	FILE *f;
 	unsigned depth;
-	bool more[JSON_DEPTH_MAX]; /* something stands before, on this level */
+	bool more[JSON_DEPTH_MAX]; /* an element precedes, on this level */
 };
 
 void json_begin(struct json *j, const char *key, char bracket); /* '{' or '[' */
@@ -51,6 +49,6 @@ void json_unsigned(struct json *j, const char *key, uint64_t v);
 void json_signed(struct json *j, const char *key, int64_t v);
 void json_bool(struct json *j, const char *key, bool v);
 void json_null(struct json *j, const char *key);
-/* Addresses are strings, "0x…": a JSON number loses their low bits in most readers. */
+/* Addresses are strings, "0x…": most readers lose the low bits of such a JSON number. */
 void json_address(struct json *j, const char *key, uint64_t v);
 void json_hex(struct json *j, const char *key, const void *bytes, size_t n);

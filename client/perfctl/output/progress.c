@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Draws a progress bar, not before there is need of one. */
+/* Draws a progress bar if the work takes long. */
 #include "client/perfctl/output/progress.h"
 
 #include <stdio.h>

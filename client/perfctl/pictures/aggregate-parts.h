@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * The inside of an aggregate: what its files share.
- */
+/* The internals of an aggregate, for its files. */
 #pragma once
 
 #include "client/perfctl/decode/decoders.h"
 #include "client/perfctl/pictures/aggregate.h"
 #include "client/perfctl/pictures/hash.h"
 
-#define CHAIN_MAX 127 /* functions of a chain, as the kernel gives at most by default */
+#define CHAIN_MAX 127 /* functions of a chain; the kernel's default maximum */
 
-/* Who runs on a CPU, as sched_switch told last. */
+/* The task on a CPU, as the last sched_switch said. */
 struct running {
 	bool known;
 	uint32_t tid;
@@ -18,7 +16,7 @@ struct running {
 };
 
 struct aggregate_parts {
-	struct aggregate a; /* first: what others see */
+	struct aggregate a; /* first: the public part */
 	struct trace *trace;
 	struct symbols *symbols;
 	size_t max_stack;
@@ -40,18 +38,18 @@ struct aggregate_parts {
 	struct running *running; /* of each CPU */
 	size_t n_running;
 	struct decoders decoders;
-	struct switch_fields *switches; /* of each event: where sched_switch's fields are */
+	struct switch_fields *switches; /* for each event: sched_switch's fields */
 };
 
-/* Makes room for one more in an array of n items; at first for some. NULL: no memory. */
+/* Makes room for one more in an array of n items, at first for several. NULL: no memory. */
 void *grow(void *items, size_t n, size_t *cap, size_t size);
 
 /* ── aggregate-tree.c ── */
 
-/* comm's text, kept; NULL: no memory. */
+/* A copy of comm that is kept; NULL: no memory. */
 const char *keep_comm(struct aggregate_parts *p, const char *comm);
 
-/* The node of a sample; its weight is not counted yet. -ENOMEM. */
+/* The node of a sample; does not add its weight yet. -ENOMEM. */
 int tree_place(struct aggregate_parts *p, struct event_sum *e, const struct trace_record *record,
 	       struct flame_node **ret);
 int tree_root(struct aggregate_parts *p, struct flame_node **ret);
@@ -61,7 +59,7 @@ void tree_done(struct aggregate_parts *p);
 /* ── aggregate-processes.c ── */
 
 int sums_start(struct aggregate_parts *p);
-/* wanted: it counts for its process; if not, it says who was on a CPU, at most. */
+/* wanted: counts for its process; otherwise only tells the task on a CPU. */
 int sums_add(struct aggregate_parts *p, const struct trace_record *record, bool wanted);
 void sums_sort(struct aggregate *a);
 void sums_done(struct aggregate_parts *p);

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/*
- * Counts by process, and from sched_switch who was on a CPU for how long. Time counts only between
- * two switches that agree on who ran: where records are missing in between, nobody knows.
- */
+/* Counts by process, and from sched_switch each task's time on CPUs. Time counts only between two
+ * switches that agree on the task: if records are missing in between, it is unknown. */
 #include <string.h>
 
 #include "client/perfctl/pictures/aggregate-parts.h"
 
 struct switch_fields {
 	struct decoder
-		*decoder; /* one of `decoders`; NULL: not sched_switch, or not as it should be */
+		*decoder; /* one of `decoders`; NULL: not sched_switch, or with unexpected fields */
 	const struct tep_format_field *prev_pid, *next_pid;
 };
 
@@ -53,7 +51,7 @@ int sums_start(struct aggregate_parts *p)
 	return 0;
 }
 
-/* The index of pid's sums, made if it is new; -ENOMEM. */
+/* The index of pid's sums; makes new ones. -ENOMEM. */
 static int process_of(struct aggregate_parts *p, uint32_t pid, const char *comm, size_t *ret)
 {
 	struct aggregate *a = &p->a;
@@ -93,7 +91,7 @@ static int mark_cpu(struct process_sum *s, uint32_t cpu)
 	return 0;
 }
 
-/* Remembers whose thread tid is, or (remember false) tells it; pid -1: nobody knows. */
+/* Stores tid's process, or (remember false) looks it up; pid -1: unknown. */
 static int thread_of(struct aggregate_parts *p, uint32_t tid, uint32_t *pid, bool remember)
 {
 	uint32_t hash = hash_numbers(tid, 1), i;
@@ -142,8 +140,7 @@ static uint32_t read_u32(const struct tep_format_field *f, const struct decoder 
 	return v;
 }
 
-/* who: the index of the process that the record is of, which is the one that leaves the CPU;
- * counts: its time is asked for. */
+/* who: the index of the record's process, which leaves the CPU; counts: its time is wanted. */
 static int add_switch(struct aggregate_parts *p, const struct switch_fields *s, size_t who,
 		      bool counts, const struct trace_record *r)
 {
@@ -187,11 +184,11 @@ int sums_add(struct aggregate_parts *p, const struct trace_record *r, bool wante
 	comm = keep_comm(p, r->comm);
 	if (!comm)
 		return -ENOMEM;
-	/* Of a task that is being taken down the kernel no longer tells the number. */
+	/* The kernel no longer gives the pid of a task that is exiting. */
 	if (thread_of(p, tid, &pid, pid != UINT32_MAX) < 0 || process_of(p, pid, comm, &who) < 0)
 		return -ENOMEM;
 	sum = &p->a.processes[who];
-	/* A process is called as its first thread is. */
+	/* A process has the name of its first thread. */
 	if (tid == pid || !sum->samples)
 		sum->comm = comm;
 	sum->samples += wanted;
@@ -201,7 +198,7 @@ int sums_add(struct aggregate_parts *p, const struct trace_record *r, bool wante
 					   : 0;
 }
 
-/* The time on CPUs is 0 of all where no switches were recorded. */
+/* Without recorded switches all times on CPUs are 0. */
 static int busiest_first(const void *left, const void *right)
 {
 	const struct process_sum *l = left, *r = right;
@@ -213,7 +210,7 @@ static int busiest_first(const void *left, const void *right)
 	return l->pid < r->pid ? -1 : l->pid > r->pid;
 }
 
-/* Those without a record that was wanted were there for the others' sake. */
+/* Drops processes without a wanted record: they were needed only for the others. */
 static void leave_out_others(struct aggregate *a)
 {
 	size_t n = 0;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/*
- * The trees of call chains: functions, names of processes and nodes, each once.
- */
+/* The trees of call chains: each function, process name and node is stored once. */
 #include <string.h>
 
 #include "client/perfctl/pictures/aggregate-parts.h"
@@ -28,7 +26,7 @@ const char *keep_comm(struct aggregate_parts *p, const char *comm)
 	return p->comms[p->n_comms++] = copy;
 }
 
-/* All places of a file that have no name are one function: else a file could make any number. */
+/* All nameless addresses of a file are one function: otherwise a file could make any number. */
 static bool is_unknown(const struct symbol *s)
 {
 	return !strcmp(s->name, "[unknown]");
@@ -87,7 +85,7 @@ static struct flame_node *new_node(struct aggregate_parts *p)
 	return a->nodes[a->n_nodes++] = node;
 }
 
-/* The child of parent that is comm, or frame; made if it is new. NULL: no memory. */
+/* The child of parent for comm or frame; makes a new one. NULL: no memory. */
 static struct flame_node *child(struct aggregate_parts *p, struct flame_node *parent,
 				const char *comm, const struct frame *frame)
 {
@@ -156,7 +154,7 @@ void tree_totals(struct aggregate *a)
 {
 	for (size_t i = 0; i < a->n_nodes; i++)
 		a->nodes[i]->total = a->nodes[i]->self;
-	/* Parents stand before their children. */
+	/* Parents precede their children. */
 	for (size_t i = a->n_nodes; i-- > 0;) {
 		const struct flame_node *node = a->nodes[i];
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/*
- * Takes the records of a trace in turn and counts: by event, and with the help of the other parts
- * by call chain and by process.
- */
+/* Takes the records of a trace in turn and counts: by event, and with the other parts by call chain
+ * and by process. */
 #include <linux/perf_event.h>
 #include <string.h>
 

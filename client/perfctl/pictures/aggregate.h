@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The sums over all records of a trace that pictures are made of: a tree of call chains for each
- * event, counts for each event, CPU and process. Its memory grows with what is different (stacks,
- * processes), not with the records. Knows how nothing of it is shown.
+ * The sums over all records of a trace that reports and exports need: a tree of call chains for
+ * each event, counts for each event, CPU and process. Memory grows with the number of different
+ * items (stacks, processes), not with the records. Knows no output format.
  */
 #pragma once
 
@@ -14,10 +14,10 @@
 
 struct weight {
 	uint64_t samples;
-	uint64_t period; /* what perf weighs by; of tracepoints mostly 1 a sample */
+	uint64_t period; /* perf's weight; mostly 1 for each sample of a tracepoint */
 };
 
-/* A function that was seen in a chain: one for each name, file and start. */
+/* A function in a chain: one for each name, file and start. */
 struct frame {
 	uint32_t index;		/* 0, 1, … */
 	const char *symbol;	/* "[unknown]" if it has no name */
@@ -28,18 +28,18 @@ struct frame {
 };
 
 /*
- * A place in the tree: who called whom, from the root on. The root has neither comm nor frame; its
+ * A node of the tree, from the root along the calls. The root has neither comm nor frame; its
  * children are process names (comm set); below these are functions (frame set), the outermost
- * first. A sample belongs to the node of its innermost function; without any address it belongs
- * to that of its comm.
+ * first. A sample belongs to the node of its innermost function; without any address it belongs to
+ * the node of its comm.
  */
 struct flame_node {
 	uint32_t index; /* 0, 1, … over all trees; parents before children */
 	const char *comm;
 	const struct frame *frame;
 	struct flame_node *parent, *children, *next;
-	struct weight self;  /* of samples that belong here */
-	struct weight total; /* with all below; after aggregate_finish() */
+	struct weight self;  /* of the samples of this node */
+	struct weight total; /* including all nodes below; after aggregate_finish() */
 };
 
 struct event_sum {
@@ -52,12 +52,12 @@ struct event_sum {
 };
 
 struct process_sum {
-	uint32_t pid;	  /* (uint32_t)-1: of tasks that were no more when it happened */
+	uint32_t pid;	  /* (uint32_t)-1: for tasks that had exited when it happened */
 	const char *comm; /* the newest */
 	uint64_t samples;
-	uint64_t *cpus;	   /* a bit for each CPU that it had samples on */
+	uint64_t *cpus;	   /* one bit for each CPU with samples */
 	size_t n_words;	   /* of cpus */
-	uint64_t run;	   /* ns on a CPU, as sched_switch tells; 0 without */
+	uint64_t run;	   /* ns on a CPU, from sched_switch; 0 without */
 	uint64_t switches; /* sched_switch away from it */
 };
 
@@ -65,10 +65,10 @@ struct aggregate {
 	struct event_sum *events; /* as the trace's, index for index */
 	size_t n_events;
 	size_t n_cpus;	 /* highest CPU seen, + 1; at most AGGREGATE_CPUS */
-	uint64_t no_cpu; /* samples that name no CPU, or none there can be */
+	uint64_t no_cpu; /* samples with no CPU, or an impossible one */
 
-	struct process_sum *processes; /* after aggregate_finish(): the longest on CPUs first, or
-					* (no switches) those with the most samples */
+	struct process_sum *processes; /* after aggregate_finish(): sorted by time on CPUs, or (no
+				        * switches) by samples */
 	size_t n_processes;
 
 	struct frame **frames; /* by index */
@@ -77,21 +77,21 @@ struct aggregate {
 	size_t n_nodes;
 
 	uint64_t samples;
-	uint64_t nameless;    /* of them: of processes whose name the trace does not tell */
+	uint64_t nameless;    /* in processes without a name in the trace */
 	uint64_t first, last; /* times of samples */
 	uint64_t lost;	      /* records that the trace says are missing */
-	uint64_t other;	      /* records that mean nothing to us */
-	uint64_t run; /* ns of all CPUs of which sched_switch tells who ran, idle left out */
+	uint64_t other;	      /* records of unknown meaning */
+	uint64_t run;	      /* ns on all CPUs, from sched_switch, without idle */
 	uint64_t idle;
 	bool has_switches;
 };
 
 struct aggregate_options {
 	size_t max_stack;   /* functions of a chain, from the innermost; 0: 127 */
-	bool threads_alone; /* a process has the time of those of its threads that were added */
+	bool threads_alone; /* a process has only the time of its added threads */
 };
 
-/* The trace and symbols must outlive it. symbols NULL: no functions, comms only. -ENOMEM. */
+/* The trace and symbols must outlive it. symbols NULL: only comms, no functions. -ENOMEM. */
 int aggregate_new(struct trace *t, struct symbols *symbols, const struct aggregate_options *opts,
 		  struct aggregate **ret);
 void aggregate_free(struct aggregate *a);
@@ -101,20 +101,20 @@ static inline void aggregate_freep(struct aggregate **a)
 	aggregate_free(*a);
 }
 
-/* Any record of the trace, in turn. ret_leaf (may be NULL): of a sample, the node that it belongs
- * to; of others NULL. -ENOMEM. */
+/* Adds any record of the trace, in turn. ret_leaf (may be NULL): a sample's node; NULL for other
+ * records. -ENOMEM. */
 int aggregate_add(struct aggregate *a, const struct trace_record *record,
 		  const struct flame_node **ret_leaf);
 
-/* A record that is not wanted: it counts for nobody, but a switch says who had a CPU until then and
- * who has it now. -ENOMEM. */
+/* Passes a record that is not wanted: it counts for no process, but a switch says which task had
+ * the CPU and which one gets it. -ENOMEM. */
 int aggregate_pass(struct aggregate *a, const struct trace_record *record);
 
-/* What a sample weighs. Where it does not say, it is, as perf has it, what its event says. */
+/* The weight of a sample. If the sample has none, its event's, as in perf. */
 uint64_t sample_period(const struct trace_record *record);
 
-/* After the last: totals, and the order of processes. */
+/* After the last record: computes totals and sorts processes. */
 void aggregate_finish(struct aggregate *a);
 
-/* The next node of a tree in order, parents first; NULL: it was the last. Begin with the root. */
+/* The next node of a tree in order, parents first; NULL: the end. Begin with the root. */
 const struct flame_node *flame_next(const struct flame_node *node);

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/*
- * Writes folded stacks. In these a semicolon ends a function and a blank the stack, so that
- * neither can stand in a name.
- */
+/* Writes folded stacks. In these a semicolon ends a function and a blank ends the stack, so names
+ * cannot contain them. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "client/perfctl/pictures/folded.h"
 #include "proto/printable.h"
 
-#define DEPTH_MAX 256 /* more than a chain can have */
+#define DEPTH_MAX 256 /* longer than any chain */
 
-/* Blanks can stand in functions ("operator new"), as the last one of a line counts; in the names of
- * processes stackcollapse-perf.pl makes them underscores. */
+/* Functions may contain blanks ("operator new"), because only a line's last blank counts; in
+ * process names, blanks become underscores, as in stackcollapse-perf.pl. */
 static void write_name(const char *name, bool comm, FILE *f)
 {
 	size_t n = strlen(name), len;
@@ -29,7 +27,7 @@ static void write_name(const char *name, bool comm, FILE *f)
 	}
 }
 
-/* Of what has no name at least the file is told. */
+/* For a nameless function, at least the file is written. */
 static void write_frame(const struct frame *frame, FILE *f)
 {
 	putc(';', f);

@@ -1,7 +1,4 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/*
- * See html-block.h.
- */
 #include <limits.h>
 #include <string.h>
 #include <zlib.h>
@@ -65,7 +62,7 @@ void bytes_done(struct bytes *b)
 	*b = (struct bytes){};
 }
 
-/* A multiple of 3 bytes, but for the last of all. */
+/* n is a multiple of 3, except for the last call. */
 static void write_base64(FILE *f, const unsigned char *p, size_t n)
 {
 	static const char letters[] =

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/*
- * The end of the page: the tree of call chains, and what there is to know beside the records, as
- * JSON: the machine, CPUs, events, the tables of tasks and functions, what was lost.
- */
+/* The end of the page: the tree of call chains, and everything beside the records, as JSON: the
+ * machine, CPUs, events, the tables of tasks and functions, losses. */
 #include <inttypes.h>
 #include <linux/perf_event.h>
 #include <string.h>
 
 #include "client/perfctl/pictures/html-internal.h"
 
-/* Frames of the page: 0 is the root, then functions, then the names of processes. */
+/* The page's frame numbers: 0 is the root, then functions, then process names. */
 static uint32_t frame_of(const struct flame_node *node, const struct aggregate *a, uint32_t comm)
 {
 	if (node->frame)
@@ -41,7 +39,7 @@ static void json_time(struct json *j, const char *key, uint64_t ns)
 {
 	char text[32];
 
-	/* Nanoseconds are more than a number of JSON holds everywhere. */
+	/* Not all JSON readers hold nanoseconds in a number. */
 	snprintf(text, sizeof(text), "%" PRIu64, ns);
 	json_string(j, key, text);
 }
@@ -81,7 +79,7 @@ static void json_events(struct json *j, const struct html *h, const struct aggre
 	json_end(j, ']');
 }
 
-/* [name, file (of dsos), kernel], as frame_of() counts them. The file "" is a process. */
+/* [name, file (of dsos), kernel], numbered as in frame_of(). The file "" is a process. */
 static int json_frames(struct json *j, const struct html *h, const struct aggregate *a)
 {
 	_cleanup_(texts_done) struct texts dsos = {};

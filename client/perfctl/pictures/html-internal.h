@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * The inside of a page that is being written: what its files share.
- */
+/* The internals of a page being written, for its files. */
 #pragma once
 
 #include "client/perfctl/decode/decoders.h"
@@ -20,10 +18,10 @@ enum html_column {
 	N_COLUMNS,
 };
 
-#define HTML_NO_CPU AGGREGATE_CPUS /* stands for what names none, or none there can be */
+#define HTML_NO_CPU AGGREGATE_CPUS /* for records with no CPU, or an impossible one */
 
 struct html_event {
-	struct decoder *decoder; /* NULL: it has no format, or none that can be read */
+	struct decoder *decoder; /* NULL: no format, or none that can be read */
 	const struct tep_format_field *next_pid, *next_comm; /* of sched_switch */
 	uint64_t n;
 };
@@ -44,10 +42,10 @@ struct html {
 	struct texts texts;
 	size_t n;
 
-	/* of all */
+	/* of all records */
 	struct texts comms;
 	struct tasks tasks;
-	uint64_t records, base, time; /* time: of the newest */
+	uint64_t records, base, time; /* time: of the newest record */
 	uint64_t nameless;
 	bool cpus[HTML_NO_CPU + 1];
 	struct html_lost *lost;

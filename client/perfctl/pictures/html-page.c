@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/*
- * Puts the parts of the page where its frame has their marks. The policy lets run the one script
- * and the one style that are in it, by their hashes, and lets nothing be loaded from anywhere.
- */
+/* Replaces the marks in the page's frame by the page's parts. The content security policy allows
+ * exactly the one script and the one style in the page, by their hashes, and loads nothing. */
 #include <string.h>
 
 #include "client/perfctl/pictures/html-page.h"
-#include "page-hashes.h" /* made with the program: see the Makefile */
+#include "page-hashes.h" /* generated: see the Makefile */
 
 #define EMBED(name, file)                                                                        \
 	extern const char name[] __attribute__((visibility("hidden")));                          \
@@ -32,7 +30,7 @@ static const struct {
 	{ "<!--SCRIPT-->", "<script>", page_js, "</script>" },
 };
 
-/* A part of the frame, with all that it has marks for. */
+/* Writes a part of the frame, and replaces its marks. */
 static void write_frame(FILE *f, const char *p, const char *end)
 {
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {

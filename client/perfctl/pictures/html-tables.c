@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/*
- * See html-tables.h.
- */
 #include <string.h>
 
 #include "client/perfctl/pictures/html-tables.h"
 #include "proto/macro.h"
 
-/* Room for one more of size bytes. */
+/* Makes room for one more item of `size` bytes. */
 static int room(void **items, size_t n, size_t *cap, size_t size)
 {
 	size_t more = *cap ? *cap * 2 : 64;

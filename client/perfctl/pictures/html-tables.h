@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * The tables that columns point into: texts that occur again and again, and tasks. A task is a
- * thread by one name.
- */
+/* Tables that columns point into: repeated texts, and tasks. A task is a thread with one name. */
 #pragma once
 
 #include "client/perfctl/pictures/hash.h"
 #include "client/perfctl/pictures/html-block.h"
 
-/* Texts, one behind the other, each once; by number. */
+/* Texts, each stored once, one behind the other; by number. */
 struct texts {
 	struct bytes bytes;
-	size_t *ends; /* of each, in bytes; behind it stands a newline */
+	size_t *ends; /* of each, in bytes; a newline follows */
 	size_t n, cap;
 	struct hash hash;
 };
@@ -23,7 +20,7 @@ void texts_done(struct texts *t);
 
 struct task {
 	uint32_t pid, tid, comm; /* comm: of texts */
-	bool guessed;		 /* pid is not known: of a thread that only a switch named */
+	bool guessed;		 /* pid is unknown: a thread that only a switch named */
 };
 
 struct tasks {
@@ -32,6 +29,6 @@ struct tasks {
 	struct hash hash; /* of tid and comm */
 };
 
-/* pid NULL: not known; it is what it was, or becomes it when it is. -ENOMEM. */
+/* pid NULL: unknown; the task keeps its pid, or gets it once it is known. -ENOMEM. */
 int tasks_number(struct tasks *t, const uint32_t *pid, uint32_t tid, uint32_t comm, uint32_t *ret);
 void tasks_done(struct tasks *t);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/*
- * Records become columns; a block of them is written when it is full.
- */
+/* Turns records into columns; writes a block of them when it is full. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/perf_event.h>
@@ -11,11 +9,11 @@
 #include "client/perfctl/pictures/html-page.h"
 
 #define BLOCK_RECORDS 65536
-#define BLOCK_TEXTS (8u << 20) /* bytes of texts, about */
+#define BLOCK_TEXTS (8u << 20) /* approximate bytes of texts */
 
 /* ── events ── */
 
-/* What tells who runs next, if it is as the kernel's is. */
+/* Finds the fields that say which task runs next, if they are the kernel's. */
 static void find_switch(const struct trace_event *event, struct html_event *e)
 {
 	struct tep_format_field *pid, *comm;
@@ -113,7 +111,7 @@ static int write_block(struct html *h)
 
 /* ── one record ── */
 
-/* What a sample of no tracepoint has to say: where it was. */
+/* The text of a sample without a tracepoint: its function. */
 static void print_place(const struct trace_record *record, const struct flame_node *leaf, FILE *f)
 {
 	const struct frame *frame = leaf ? leaf->frame : NULL;
@@ -163,7 +161,7 @@ static int task_of(struct html *h, const uint32_t *pid, uint32_t tid, const char
 	return r < 0 ? r : tasks_number(&h->tasks, pid, tid, name, ret);
 }
 
-/* The task that a switch lets run; the decoder has its payload. */
+/* The task that runs after a switch; the decoder has its payload. */
 static int add_next(struct html *h, const struct html_event *e)
 {
 	struct field_value pid, comm;
@@ -204,7 +202,7 @@ static int add_sample(struct html *h, const struct trace_record *record,
 	bytes_number(&h->columns[COLUMN_TEXT], text);
 	bytes_number(&h->columns[COLUMN_NODE], leaf ? leaf->index + 1 : 0);
 	bytes_number(&h->columns[COLUMN_PERIOD], record->sample.period);
-	/* Of a damaged one the column has its own task, so that rows stay rows. */
+	/* A damaged record gets its own task in this column, so that rows stay aligned. */
 	if (e->next_pid && !loaded)
 		bytes_number(&h->columns[COLUMN_NEXT], task);
 	else if (e->next_pid)

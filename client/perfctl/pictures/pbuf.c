@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The wire format: a field is a tag (number and type), then a varint, or a length and so many
- * bytes. A message's length is known at its end: one byte is kept free for it, and where that is
- * not enough the message is moved.
+ * The wire format: a field is a tag (number and type), then a varint, or a length and that many
+ * bytes. A message's length is known only at its end: one byte is kept free for it, and if that is
+ * not enough, the message is moved.
  */
 #include <string.h>
 
@@ -61,7 +61,7 @@ void pbuf_unsigned(struct pbuf *b, uint32_t field, uint64_t v)
 	add_varint(b, v);
 }
 
-/* A negative int32 takes 10 bytes as well: it is extended to 64 bits. */
+/* A negative int32 also takes 10 bytes: it is extended to 64 bits. */
 void pbuf_signed(struct pbuf *b, uint32_t field, int64_t v)
 {
 	pbuf_unsigned(b, field, (uint64_t)v);

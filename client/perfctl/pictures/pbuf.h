@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * Writes protocol buffers' wire format into memory: fields with their numbers, messages in
- * messages. Knows no message. What fails (memory) shows in `failed`, at the end.
- */
+/* Writes protocol buffers' wire format into memory: numbered fields, nested messages. Knows no
+ * message. Errors (memory) show in `failed`, at the end. */
 #pragma once
 
 #include <stdbool.h>
@@ -19,14 +17,14 @@ void pbuf_unsigned(struct pbuf *b, uint32_t field, uint64_t v); /* also bool, en
 void pbuf_signed(struct pbuf *b, uint32_t field, int64_t v);	/* int32, int64; not sint */
 void pbuf_bytes(struct pbuf *b, uint32_t field, const void *bytes, size_t n);
 void pbuf_string(struct pbuf *b, uint32_t field, const char *s);
-/* The same, with all that is no UTF-8 or steers a terminal as \xNN. */
+/* The same, with invalid UTF-8 and control characters as \xNN. */
 void pbuf_text(struct pbuf *b, uint32_t field, const char *bytes, size_t n);
 
-/* What is written between the two is a message. begin returns what end needs; in between, other
- * messages may begin and end. */
+/* Everything written between the two is a message. begin returns a value for end; messages may
+ * nest. */
 size_t pbuf_begin(struct pbuf *b, uint32_t field);
 void pbuf_end(struct pbuf *b, size_t begun);
 
-/* Fields that were written elsewhere. */
+/* Appends fields that were written elsewhere. */
 void pbuf_append(struct pbuf *b, const struct pbuf *fields);
 void pbuf_done(struct pbuf *b);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Tracepoints that perfetto knows: from sched_switch it draws who ran on each CPU and what state
- * each thread was in, from system calls and interrupts how long they took. An event is one of these
- * only if it has all the fields here; of another kernel's it is shown as any other.
+ * Tracepoints that perfetto knows: from sched_switch it draws the tasks on each CPU and each
+ * thread's state, from system calls and interrupts how long they took. An event is one of these
+ * only if it has all the fields listed here; otherwise, as on another kernel, it is shown like any
+ * other event.
  */
 #include <string.h>
 
@@ -11,7 +12,7 @@
 #define BUNDLE_SIZE ((size_t)64 << 10)
 #define BUNDLE_CPUS 1024 /* perfetto takes a trace with more for damaged */
 
-/* number: of the field in FtraceEvent; of its own fields: their number there, and whether it is
+/* number: of the field in FtraceEvent; for its own fields: their number there, and whether they are
  * text there. */
 struct native {
 	const char *event;
@@ -105,7 +106,7 @@ static const struct native natives[] = {
 	  { { "work", 1, false }, { "function", 2, false } } },
 };
 
-/* A single system call's tracepoints are parts of those of all. */
+/* A single system call's tracepoints are included in those for all calls. */
 static const struct native sys_enter = { "syscalls:sys_enter_",
 					 329,
 					 { { "__syscall_nr", 1, false } } };
@@ -118,7 +119,7 @@ static const struct native *native_of(const struct perfetto *p, const char *name
 	for (size_t i = 0; i < ARRAY_SIZE(natives); i++)
 		if (!strcmp(natives[i].event, name))
 			return &natives[i];
-	if (p->has_raw_syscalls) /* then each call would be there twice */
+	if (p->has_raw_syscalls) /* otherwise each call would be there twice */
 		return NULL;
 	if (!strncmp(name, sys_enter.event, strlen(sys_enter.event)))
 		return &sys_enter;
@@ -167,7 +168,7 @@ static void add_value(struct pbuf *b, const struct tep_format_field *f, const un
 	}
 }
 
-/* What follows the number of the system call are its arguments, a word each. */
+/* The arguments follow the number of the system call, a word each. */
 static void add_arguments(struct pbuf *b, const struct perfetto_event *e)
 {
 	for (const struct tep_format_field *f = e->native_fields[0]->next; f; f = f->next)
@@ -192,7 +193,7 @@ static void add_event(struct pbuf *b, const struct perfetto_event *e,
 	pbuf_end(b, event);
 }
 
-/* A bundle is of one CPU; perfetto sorts what is in different ones. */
+/* A bundle has events of one CPU; perfetto sorts those of different bundles. */
 static int flush_cpu(struct perfetto *p, uint32_t cpu)
 {
 	struct perfetto_cpu *c = &p->cpus[cpu];
@@ -215,7 +216,7 @@ static int flush_cpu(struct perfetto *p, uint32_t cpu)
 	return 0;
 }
 
-/* 1: it is there; 0: it cannot be one of these after all. */
+/* 1: added; 0: the record does not fit the event after all. */
 int ftrace_add(struct perfetto *p, struct perfetto_event *e, const struct trace_record *record)
 {
 	struct perfetto_cpu *c;
@@ -237,7 +238,7 @@ int ftrace_add(struct perfetto *p, struct perfetto_event *e, const struct trace_
 
 void ftrace_lost(struct perfetto *p, uint32_t cpu)
 {
-	/* Of a CPU that nothing is known of, nothing more has to be said. */
+	/* A loss on a CPU without any event needs no mark. */
 	if (cpu < p->n_cpus && flush_cpu(p, cpu) >= 0)
 		p->cpus[cpu].lost = true;
 }

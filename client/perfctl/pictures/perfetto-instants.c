@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/*
- * Tracepoints that perfetto does not know, as TrackEvent instants on the track of their
- * thread, or, of idle CPUs, on one of the CPU. Names are interned: told once, then numbers.
- */
+/* Tracepoints that perfetto does not know, as TrackEvent instants on their thread's track, or, on
+ * idle CPUs, on the CPU's track. Names are interned: written once, then numbers. */
 #include <string.h>
 
 #include "client/perfctl/pictures/perfetto-parts.h"
@@ -56,7 +54,7 @@ static void tell_cpu_track(struct perfetto *p, uint32_t cpu, uint64_t time)
 	packet_end(p, packet);
 }
 
-/* All idle threads are called 0; each CPU has its own. 0: no memory. */
+/* All idle threads have the number 0; each CPU has its own. 0: no memory. */
 static uint64_t track_of(struct perfetto *p, const struct trace_record *record,
 			 struct perfetto_thread *t)
 {
@@ -163,7 +161,7 @@ static void add_field(struct pbuf *b, const struct tep_format_field *f, const un
 	pbuf_end(b, begun);
 }
 
-/* False: they are not as the format says. */
+/* False: they do not match the format. */
 static bool load_fields(struct perfetto *p, struct perfetto_event *e,
 			const struct trace_record *record)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The inside of a perfetto trace being written: what its files share. Field numbers are those of
- * perfetto's own protos (perfetto/trace/trace_packet.proto and what it includes), which never
- * change them.
+ * The internals of a perfetto trace being written, for its files. Field numbers are those of
+ * perfetto's own protos (perfetto/trace/trace_packet.proto and its imports), which never change
+ * them.
  */
 #pragma once
 
@@ -11,7 +11,7 @@
 #include "client/perfctl/pictures/pbuf.h"
 #include "client/perfctl/pictures/perfetto.h"
 
-/* Packets of a sequence share what is interned: names by number. */
+/* The packets of a sequence share interned data: names by number. */
 enum {
 	SEQUENCE_SYSTEM = 1, /* clocks, processes, ftrace */
 	SEQUENCE_MOMENTS,
@@ -19,7 +19,7 @@ enum {
 };
 
 enum {			 /* TracePacket.sequence_flags */
-       FLAG_CLEARED = 1, /* the first: nothing is interned yet */
+       FLAG_CLEARED = 1, /* the first packet: nothing is interned yet */
        FLAG_NEEDED = 2,
 };
 
@@ -28,7 +28,7 @@ enum {			 /* TracePacket.sequence_flags */
 
 struct native;
 
-/* What is known of an event of the trace. */
+/* An event of the trace. */
 struct perfetto_event {
 	const struct trace_event *event;
 	struct decoder *decoder;     /* NULL: it has no fields */
@@ -40,18 +40,18 @@ struct perfetto_event {
 	struct cpu_counts counts; /* its counter, summed up */
 };
 
-/* Events of a CPU that are not written yet. */
+/* A CPU's events that are not written yet. */
 struct perfetto_cpu {
 	struct pbuf events;
 	uint64_t time;	/* of the last */
-	bool lost;	/* some are missing before these */
-	bool has_track; /* for what happens when it is idle */
+	bool lost;	/* events are missing before these */
+	bool has_track; /* for events while it is idle */
 };
 
 struct perfetto_thread {
 	uint32_t tid, pid, ppid;
 	char comm[COMM_SIZE];
-	bool told;	/* of, as it is */
+	bool told;	/* its present state is written */
 	bool has_track; /* as a thread of pid */
 };
 
@@ -59,14 +59,14 @@ struct perfetto {
 	int fd;
 	struct trace *trace;
 	const struct aggregate *a;
-	struct pbuf out; /* packets that are not written yet */
+	struct pbuf out; /* packets to write */
 	bool begun;	 /* there was a sample */
 	uint64_t damaged;
 
 	struct decoders decoders;
 	struct perfetto_event *events;
 	size_t n_events;
-	bool has_raw_syscalls; /* these know of all system calls */
+	bool has_raw_syscalls; /* these include all system calls */
 
 	struct perfetto_cpu *cpus;
 	size_t n_cpus;
@@ -74,11 +74,11 @@ struct perfetto {
 	struct perfetto_thread *threads;
 	size_t n_threads, cap_threads;
 	struct hash thread_hash;
-	bool all_told; /* what was known before the first sample */
+	bool all_told; /* everything known before the first sample is written */
 
 	bool instants_begun;
 
-	/* What has been told of samples' chains, functions and files: perfetto-stacks.c's keys. */
+	/* Interned chains, functions and files; keys as in perfetto-stacks.c. */
 	struct hash interned;
 	uint64_t *keys;
 	size_t n_keys, cap_keys;
@@ -92,7 +92,7 @@ struct perfetto_cpu *perfetto_cpu(struct perfetto *p, uint32_t cpu); /* NULL: no
 
 /* ── perfetto-ftrace.c ── */
 
-/* Finds out whether perfetto knows the event, with the fields that it has here. */
+/* Finds out whether perfetto knows the event with its present fields. */
 void ftrace_find(struct perfetto *p, struct perfetto_event *e);
 int ftrace_add(struct perfetto *p, struct perfetto_event *e, const struct trace_record *record);
 int ftrace_flush(struct perfetto *p);

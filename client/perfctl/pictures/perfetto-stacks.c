@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/*
- * Samples with their call chains, as PerfSample packets: a sequence for each event, on which files,
- * functions and chains are told once, when they are first needed.
- */
+/* Samples with their call chains, as PerfSample packets: one sequence for each event. Files,
+ * functions and chains are written to it once, when they are first needed. */
 #include <linux/perf_event.h>
 #include <string.h>
 
 #include "client/perfctl/pictures/perfetto-parts.h"
 
-#define CHAIN_DEPTH 256 /* more than a chain can have */
+#define CHAIN_DEPTH 256 /* longer than any chain */
 
-/* What has been told on an event's sequence; chains are of one event anyway. */
+/* The kinds of data interned on an event's sequence; a chain always belongs to one event. */
 enum kind { KIND_FILE, KIND_FRAME, KIND_CHAIN };
 
 /* PerfEvents.Counter, by config. */
@@ -43,7 +41,7 @@ static unsigned counter_of(const struct trace_event *e)
 	return 0;
 }
 
-/* What drives the samples. */
+/* The event that triggers the samples. */
 static void add_timebase(struct pbuf *b, const struct trace_event *e)
 {
 	size_t begun = pbuf_begin(b, 1), inner; /* PerfSampleDefaults.timebase */
@@ -80,7 +78,7 @@ static void begin_sequence(struct perfetto *p, struct perfetto_event *e, uint64_
 	e->sampling = true;
 }
 
-/* 1: it is to be told now; 0: that has been done; -ENOMEM. */
+/* 1: write it now; 0: already written; -ENOMEM. */
 static int is_new(struct perfetto *p, const struct perfetto_event *e, enum kind kind,
 		  uint64_t number)
 {
@@ -103,7 +101,7 @@ static int is_new(struct perfetto *p, const struct perfetto_event *e, enum kind 
 	return hash_add(&p->interned, hash, (uint32_t)p->n_keys++) < 0 ? -ENOMEM : 1;
 }
 
-/* Numbers begin at 1; of files 1 is none. */
+/* Numbers begin at 1; file 1 means none. */
 static uint64_t file_number(const struct frame *f)
 {
 	return f->file ? (uint64_t)f->file->index + 2 : 1;

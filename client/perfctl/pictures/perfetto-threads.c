@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/*
- * Threads, their names and whose they are, as ProcessTree packets. What sideband says of the time
- * before the first record is told with that record: a trace that began at boot would be shown as
- * one of many days.
- */
+/* Threads, their names and their processes, as ProcessTree packets. Sideband from before the first
+ * record is written with that record: otherwise a trace that began at boot would span many days. */
 #include <string.h>
 
 #include "client/perfctl/pictures/perfetto-parts.h"
 
-/* tid's thread, made if it is new; NULL: no memory. Valid until the next call. */
+/* tid's thread; makes a new one; NULL: no memory. Valid until the next call. */
 static struct perfetto_thread *thread_of(struct perfetto *p, uint32_t tid)
 {
 	uint32_t hash = hash_numbers(tid, 0), i;
@@ -54,8 +51,7 @@ static void add_thread(struct pbuf *b, const struct perfetto_thread *t)
 	pbuf_end(b, begun);
 }
 
-/* The idle threads are perfetto's own knowledge; of a thread that is no more, nobody knows whose
- * it was. */
+/* Perfetto knows the idle threads itself; the process of an exited thread is unknown. */
 static bool can_be_told(const struct perfetto_thread *t)
 {
 	return !t->told && t->tid && t->pid != UINT32_MAX && t->comm[0];
@@ -78,7 +74,7 @@ static void tell(struct perfetto *p, struct perfetto_thread *threads, size_t n, 
 	packet_end(p, packet);
 }
 
-/* pid -1: not known any more. */
+/* pid -1: no longer known. */
 static void set(struct perfetto_thread *t, uint32_t pid, uint32_t ppid, const char *comm)
 {
 	if (pid != UINT32_MAX && pid != t->pid) {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/*
- * The trace as a whole: what it says first, which way each record goes, and how packets get into
- * the file. What goes out is bounded by the buffers here, however long the trace is.
- */
+/* The trace as a whole: its first packets, the dispatch of records, and the output of packets. The
+ * buffers here bound the memory, however long the trace is. */
 #include <string.h>
 
 #include "client/perfctl/pictures/perfetto-parts.h"
@@ -38,7 +36,7 @@ static int write_out(struct perfetto *p)
 	return p->out.failed ? -ENOMEM : 0;
 }
 
-/* ── What is said first ── */
+/* ── First packets ── */
 
 static void add_clock(struct pbuf *b, unsigned clock, uint64_t time)
 {
@@ -49,10 +47,8 @@ static void add_clock(struct pbuf *b, unsigned clock, uint64_t time)
 	pbuf_end(b, begun);
 }
 
-/*
- * Perfetto reads the times of ftrace as CLOCK_BOOTTIME; ours are CLOCK_MONOTONIC. The file does not
- * say for how long the machine slept before, so that both are said to be the same.
- */
+/* Perfetto reads ftrace's times as CLOCK_BOOTTIME; ours are CLOCK_MONOTONIC. The file does not say
+ * how long the machine had slept, so both clocks are set equal. */
 static void add_clocks(struct perfetto *p, uint64_t time)
 {
 	enum { REALTIME = 1, MONOTONIC = 3, BOOTTIME = 6 };
@@ -69,7 +65,7 @@ static void add_clocks(struct perfetto *p, uint64_t time)
 	packet_end(p, packet);
 }
 
-/* Which kernel it was decides what a thread's state and a system call's number mean. */
+/* The kernel's version decides the meaning of a thread's state and of a system call's number. */
 static void add_system(struct perfetto *p, uint64_t time)
 {
 	const struct trace_info *info = trace_info(p->trace);
@@ -103,7 +99,7 @@ static int find_event(struct perfetto *p, size_t i, uint32_t *next_field)
 	e->first_field = *next_field;
 	r = decoders_get(&p->decoders, e->event, &e->decoder);
 	if (r < 0 || !e->decoder)
-		return r; /* its records show without fields */
+		return r; /* its records are shown without fields */
 	for (const struct tep_format_field *f = e->decoder->event->format.fields; f; f = f->next)
 		(*next_field)++;
 	return 0;
@@ -156,7 +152,7 @@ struct perfetto_cpu *perfetto_cpu(struct perfetto *p, uint32_t cpu)
 	return &p->cpus[cpu];
 }
 
-/* A tracepoint is what it is; where it has a call chain, that is a sample, too. */
+/* A tracepoint is written as such; with a call chain it is a sample, too. */
 static int add_sample(struct perfetto *p, const struct trace_record *record,
 		      const struct flame_node *leaf)
 {

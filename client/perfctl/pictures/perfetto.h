@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Writes a trace that ui.perfetto.dev opens: tracepoints that it knows as the ftrace events they
- * are, samples with their call chains, and all other tracepoints as instants on the threads that
- * they happened on, their fields as arguments.
+ * Writes a trace that ui.perfetto.dev opens: tracepoints that it knows as ftrace events, samples
+ * with their call chains, and all other tracepoints as instants on their threads, with their fields
+ * as arguments.
  */
 #pragma once
 
@@ -10,10 +10,11 @@
 
 struct perfetto;
 
-/* fd: a file, the caller's; it is written as it comes. Trace and aggregate must outlive it. */
+/* fd: the caller's file, written from its present position on. Trace and aggregate must
+ * outlive it. */
 int perfetto_new(int fd, struct trace *t, const struct aggregate *a, struct perfetto **ret);
 
-/* A record, with what aggregate_add() told of it. -ENOMEM, or the error of write(2). */
+/* Adds a record, with the result of aggregate_add(). -ENOMEM, or the error of write(2). */
 int perfetto_add(struct perfetto *p, const struct trace_record *record,
 		 const struct flame_node *leaf);
 int perfetto_finish(struct perfetto *p);

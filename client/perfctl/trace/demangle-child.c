@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * C++ names, by __cxa_demangle() of whatever libstdc++ is installed, in a child: a name of a few
- * hundred letters can be made to stand for gigabytes, and comes from a file that anybody made. The
- * child has little time and memory; if it dies of a name, that name stays as it is.
+ * Demangles C++ names with __cxa_demangle() of the installed libstdc++, in a child: a name of a few
+ * hundred letters can expand to gigabytes, and comes from an untrusted file. The child has little
+ * time and memory; if a name kills it, that name stays mangled.
  */
 #include <dlfcn.h>
 #include <signal.h>
@@ -17,13 +17,13 @@
 
 #define NAME_MAX_MANGLED 4096
 #define NAME_MAX_SHOWN 2047
-#define CHILD_MEMORY (256 << 20) /* above what it was born with */
+#define CHILD_MEMORY (256 << 20) /* on top of its initial size */
 #define CHILD_SECONDS 2
 #define DEATHS_MAX 4
 
 typedef char *(*cxa_demangle)(const char *name, char *buffer, size_t *size, int *status);
 
-/* How much address space we have; the child has it from us. */
+/* The size of our address space, which the child inherits. */
 static uint64_t address_space(void)
 {
 	_cleanup_(cleanup_fclose) FILE *f = fopen("/proc/self/statm", "re");
@@ -63,14 +63,14 @@ static _Noreturn void child(int fd)
 		name[n] = '\0';
 		shown = cxa(name, NULL, NULL, &status);
 		if (!shown || strlen(shown) > NAME_MAX_SHOWN)
-			send(fd, "", 1, MSG_NOSIGNAL); /* a NUL alone: it stays as it is */
+			send(fd, "", 1, MSG_NOSIGNAL); /* just a NUL: it stays as it is */
 		else
 			send(fd, shown, strlen(shown) + 1, MSG_NOSIGNAL);
 	}
 	_exit(0);
 }
 
-/* What the child needs none of: files, events, and our output. */
+/* Closes what the child does not need: files, events, and our output. */
 static void close_others(int fd)
 {
 	for (int i = 0; i < 3; i++)
@@ -90,7 +90,7 @@ static int start(struct demangler *d)
 		return -errno;
 	pid = fork();
 	if (pid == 0) {
-		signal(SIGINT, SIG_IGN); /* of a terminal: ours to handle */
+		signal(SIGINT, SIG_IGN); /* from a terminal: the parent handles it */
 		close_others(fds[1]);
 		child(fds[1]);
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Rust's older mangling: "_ZN", parts with their lengths, the last of them "h" and 16 hex digits,
- * "E". */
+/* Rust's legacy mangling: "_ZN", parts with their lengths, the last one "h" and 16 hex
+ * digits, "E". */
 #include <ctype.h>
 #include <string.h>
 
@@ -39,7 +39,7 @@ static bool is_hash(const char *part, size_t len)
 	return true;
 }
 
-/* What stands between two '$'. Returns how many bytes were written to *out; 0: it is not known. */
+/* Decodes the text between two '$'. Returns how many bytes it wrote to *out; 0: unknown. */
 static size_t unescape(const char *s, size_t len, char *out)
 {
 	static const struct {
@@ -61,7 +61,7 @@ static size_t unescape(const char *s, size_t len, char *out)
 	return 1;
 }
 
-/* Never longer than what it is made of. Returns the length. */
+/* Never longer than its source. Returns the length. */
 static size_t write_part(const char *part, size_t len, char *out)
 {
 	size_t n = 0;
@@ -96,7 +96,7 @@ char *demangle_rust(const char *name)
 
 	if (strncmp(name, "_ZN", 3))
 		return NULL;
-	/* "::" stands for a length, which has a digit at least. */
+	/* "::" replaces a length, which has at least one digit. */
 	out = malloc(2 * strlen(name) + 1);
 	if (!out)
 		return NULL;
@@ -109,7 +109,7 @@ char *demangle_rust(const char *name)
 		}
 		n += write_part(last, last_len, out + n);
 	}
-	/* Behind it can stand ".llvm.1234". */
+	/* ".llvm.1234" may follow. */
 	if (!n || !is_hash(last, last_len) || at[0] != 'E' || (at[1] && at[1] != '.'))
 		return NULL;
 	out[n] = '\0';

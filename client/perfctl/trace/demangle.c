@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What of a demangled name is shown: as perf does, neither parameters nor what is returned. */
+/* The shown part of a demangled name: as in perf, without parameters and return type. */
 #include "client/perfctl/trace/demangle.h"
 
 #include <ctype.h>
@@ -7,8 +7,7 @@
 
 #include "proto/macro.h"
 
-/* Behind the word `operator` in s: the length of what stands for the operator; 0: it is a
- * conversion, to a type. */
+/* The length of the operator behind the word `operator` in s; 0: it is a conversion to a type. */
 static size_t operator_length(const char *s)
 {
 	static const char *const with_brackets[] = { "()", "[]", "<<=", ">>=", "<=>", "->*", "<<",
@@ -29,22 +28,23 @@ static bool is_operator(const char *text, const char *at)
 	       !isalnum((unsigned char)at[len]) && at[len] != '_';
 }
 
-/* What can stand behind parameters; anything else there shows that they were of a decltype(). */
+/* Text that may follow parameters; any other text there shows that they belonged to a
+ * decltype(). */
 static bool is_suffix(const char *text)
 {
 	return *text == '&' || *text == '[' || !strncmp(text, "const", 5) ||
 	       !strncmp(text, "volatile", 8);
 }
 
-/* "virtual thunk to ", "guard variable for ": no type that is returned. */
+/* "virtual thunk to ", "guard variable for ": not a return type. */
 static bool is_prefix(const char *text, const char *end)
 {
 	return (end - text > 4 && !strncmp(end - 4, " to ", 4)) ||
 	       (end - text > 5 && !strncmp(end - 5, " for ", 5));
 }
 
-/* "int ns::f<int>(long) const" to "ns::f<int>": the name begins behind the last blank outside of
- * all brackets, and ends before the last bracketed part that follows on it. */
+/* Shortens "int ns::f<int>(long) const" to "ns::f<int>": the name begins behind the last blank
+ * outside of all brackets, and ends before the last bracketed part that follows it. */
 static char *name_alone(char *text)
 {
 	char *begin = text, *parameters = NULL;
@@ -56,7 +56,8 @@ static char *name_alone(char *text)
 
 			c += strlen("operator");
 			n = operator_length(c);
-			/* `operator new`, `operator bool`: up to the parameters it is all name */
+			/* `operator new`, `operator bool`: all of it up to the parameters is the
+			 * name */
 			c += n ? n : strcspn(c, "(<");
 			continue;
 		}
@@ -70,7 +71,7 @@ static char *name_alone(char *text)
 			begin = c + 1;
 			parameters = NULL;
 		} else if (*c == ':' && !depth) {
-			parameters = NULL; /* those were of what this is inside of */
+			parameters = NULL; /* those belonged to an enclosing function */
 		}
 		c++;
 	}

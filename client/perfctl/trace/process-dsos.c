@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/*
- * Found by a hash of path, build id, device and inode. Who announces a build id makes one more
- * entry, by the path alone, that stands for the one with the build id.
- */
+/* Looked up by a hash of path, build id, device and inode. Announcing a build id adds an entry by
+ * the path alone, which points to the one with the build id. */
 #include "client/perfctl/trace/process-dsos.h"
 
 #include <errno.h>
@@ -14,8 +12,8 @@
 
 struct dso_entry {
 	struct dso dso;
-	struct dso_entry *announced; /* stands for: has the build id that was announced */
-	int64_t next;		     /* another one of the same hash; -1: none */
+	struct dso_entry *announced; /* points to the entry with the announced build id */
+	int64_t next;		     /* next entry with the same hash; -1: none */
 };
 
 static uint64_t key_of(const char *path, const uint8_t *build_id, size_t size, uint64_t device,
@@ -89,8 +87,7 @@ static int add(struct dsos *d, const char *path, const uint8_t *build_id, size_t
 	return 0;
 }
 
-/* Memory, and files that have no name any more, are many of one name, and nothing can be read
- * there. */
+/* Anonymous memory and deleted files share names, and cannot be read. */
 static bool can_be_opened(const char *path)
 {
 	static const char deleted[] = " (deleted)";

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * A treap (a search tree by address, a heap by random weights) that is persistent: nodes are
- * counted, and copied before they are changed if anybody else has them. The weights cannot be
- * foreseen, so that no file can make it deep.
+ * A persistent treap (a search tree by address, a heap by random weights): nodes are reference
+ * counted, and copied before a change if they are shared. The weights are unpredictable, so that no
+ * file can make the tree deep.
  */
 #include "client/perfctl/trace/process-maps.h"
 
@@ -50,7 +50,7 @@ static struct map_node *node_new(const struct map *map)
 	return n;
 }
 
-/* A node like n that nobody else has. Takes the reference; NULL: no memory. */
+/* An unshared copy of n, or n itself. Takes the reference; NULL: no memory. */
 static struct map_node *own(struct map_node *n)
 {
 	struct map_node *copy;
@@ -68,7 +68,7 @@ static struct map_node *own(struct map_node *n)
 	return copy;
 }
 
-/* All of a is below all of b. Takes both references, also if it fails. */
+/* All of a is below all of b. Takes both references, also on failure. */
 static int join(struct map_node *a, struct map_node *b, struct map_node **ret)
 {
 	struct map_node *top, *below, **side;
@@ -98,7 +98,7 @@ static int join(struct map_node *a, struct map_node *b, struct map_node **ret)
 	return 0;
 }
 
-/* Cuts a map that reaches over `at`; what is behind goes in front of *right. */
+/* Cuts a map that extends beyond `at`; the upper part goes to the front of *right. */
 static int cut(struct map_node *n, uint64_t at, struct map_node **right)
 {
 	struct map behind = n->map;
@@ -117,7 +117,7 @@ static int cut(struct map_node *n, uint64_t at, struct map_node **right)
 	return join(piece, *right, right);
 }
 
-/* What is below an address, and what is not. Takes the reference, also if it fails. */
+/* Splits into maps below an address and the others. Takes the reference, also on failure. */
 static int split(struct map_node *n, uint64_t at, struct map_node **ret_left,
 		 struct map_node **ret_right)
 {
@@ -153,7 +153,7 @@ static int split(struct map_node *n, uint64_t at, struct map_node **ret_left,
 	return 0;
 }
 
-/* Into what is below and above a place; what was there goes. */
+/* Splits into the maps below and above a range, and drops those inside. */
 static int part(struct map_node **maps, uint64_t start, uint64_t end, struct map_node **ret_left,
 		struct map_node **ret_right)
 {

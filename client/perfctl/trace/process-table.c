@@ -13,11 +13,11 @@ uint64_t keytable_seed(void)
 	uint64_t seed = 0;
 
 	if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) != sizeof(seed))
-		seed = (uint64_t)(uintptr_t)&seed; /* the stack's place, at least */
+		seed = (uint64_t)(uintptr_t)&seed; /* at least the randomized address */
 	return seed;
 }
 
-/* The finalizer of splitmix64: each bit of x changes half of the result's. */
+/* The finalizer of splitmix64: each bit of x changes half of the result's bits. */
 uint64_t keytable_mix(uint64_t x)
 {
 	x += 0x9e3779b97f4a7c15;
@@ -26,7 +26,7 @@ uint64_t keytable_mix(uint64_t x)
 	return x ^ (x >> 31);
 }
 
-/* The key's slot, or the free one where it would go. */
+/* The key's slot, or the free one for it. */
 static struct keytable_slot *find(const struct keytable *t, uint64_t key)
 {
 	size_t i = (size_t)keytable_mix(key ^ t->seed);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * A table of numbers by 64-bit keys. It only grows; the keys may come from anywhere, so they are
- * mixed with a seed that nobody can foresee.
- */
+/* A table of numbers by 64-bit keys. It only grows; keys are untrusted, so they are mixed with an
+ * unpredictable seed. */
 #pragma once
 
 #include <stdbool.h>
@@ -18,12 +16,12 @@ struct keytable {
 	uint64_t seed;
 };
 
-/* A number that is another one in each process. */
+/* A number that differs between processes. */
 uint64_t keytable_seed(void);
 uint64_t keytable_mix(uint64_t x);
 
-/* -1: not there. */
+/* -1: not found. */
 int64_t keytable_get(const struct keytable *t, uint64_t key);
-/* Adds the key or gives it another value. -ENOMEM. */
+/* Sets the key's value. -ENOMEM. */
 int keytable_set(struct keytable *t, uint64_t key, uint32_t value);
 void keytable_done(struct keytable *t);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/*
- * Owns who is called what and has mapped what. Processes and threads are never removed: a name is
- * asked for after the exit, too, and another one with the same number takes the place of the first.
- */
+/* Names and mappings of processes. Processes and threads are never removed: names are needed after
+ * the exit, too, and a new process with the same number replaces the old one. */
 #include "client/perfctl/trace/process.h"
 
 #include <errno.h>
@@ -14,11 +12,12 @@
 #include "client/perfctl/trace/process-table.h"
 #include "proto/macro.h"
 
-/* The kernel's own have 16 with the NUL; those of its threads can be longer in /proc. */
+/* The kernel's names have 16 bytes with the NUL; those of its own threads can be longer in
+ * /proc. */
 #define COMM_SIZE 32
 
 struct thread {
-	char comm[COMM_SIZE]; /* "": nobody said */
+	char comm[COMM_SIZE]; /* "": unknown */
 };
 
 struct process {
@@ -81,7 +80,7 @@ int processes_new(struct processes **ret)
 
 	if (!p)
 		return -ENOMEM;
-	/* The idle threads, which have no record of their own. */
+	/* The idle threads, which have no record. */
 	if (processes_comm(p, 0, 0, "swapper", false) < 0) {
 		processes_free(p);
 		return -ENOMEM;
@@ -154,7 +153,7 @@ int processes_fork(struct processes *p, uint32_t ppid, uint32_t ptid, uint32_t p
 	return 0;
 }
 
-/* What it was called and had mapped is still asked for: until its number is given again. */
+/* Name and mappings stay available until the number is reused. */
 int processes_exit(struct processes *p, uint32_t pid, uint32_t tid)
 {
 	struct thread *thread;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/*
- * The functions of one ELF file, by libdwfl: from .symtab; if it is stripped, from its separate
- * debug file; and from .dynsym with .gnu_debugdata.
- */
+/* The functions of one ELF file, by libdwfl: from .symtab; if it is stripped, from its separate
+ * debug file; and from .dynsym with .gnu_debugdata. */
 #include "client/perfctl/trace/symbols-elf.h"
 
 #include <elfutils/libdwelf.h>
@@ -23,8 +21,8 @@ static bool has_build_id(Elf *elf, const uint8_t *build_id, size_t size)
 	return n > 0 && (size_t)n == size && !memcmp(id, build_id, size);
 }
 
-/* Nobody packs symbols or their names, as linkers do with what is for debuggers; a file that was
- * made for it unpacks to a thousand times its size, and libdwfl does that by itself. */
+/* Linkers compress debug sections, but never symbols or their names. A hostile file can expand to a
+ * thousand times its size, and libdwfl expands it without asking. */
 static bool has_packed_symbols(Elf *elf)
 {
 	Elf_Scn *scn = NULL;
@@ -47,7 +45,7 @@ static bool has_packed_symbols(Elf *elf)
 
 /* ── Debug files ── */
 
-/* An opened debug file, if it is the one of that build id; or -1. */
+/* Opens a debug file if it has that build id; or -1. */
 static int open_debug(const char *path, const uint8_t *build_id, size_t size,
 		      struct strangers *payer)
 {
@@ -63,7 +61,7 @@ static int open_debug(const char *path, const uint8_t *build_id, size_t size,
 	return right ? TAKE_FD(fd) : -1;
 }
 
-/* In the places where GDB looks for the file that .gnu_debuglink names. */
+/* Searches where GDB looks for the file that .gnu_debuglink names. */
 static int debug_by_link(const char *file, const char *link, const uint8_t *id, size_t size,
 			 struct strangers *payer)
 {
@@ -85,8 +83,8 @@ static int debug_by_link(const char *file, const char *link, const uint8_t *id, 
 	return -1;
 }
 
-/* libdwfl's own way would open whatever a stranger's file names, without a look at what it is. And
- * the build id is what shows that two files belong together: without one there is no debug file. */
+/* libdwfl's own search would open any path that a hostile file names, without checking its type.
+ * Only a build id shows that two files belong together: without one no debug file is used. */
 static int find_debuginfo(Dwfl_Module *mod, void **userdata, const char *name _unused_,
 			  Dwarf_Addr base _unused_, const char *file, const char *debuglink,
 			  GElf_Word crc _unused_, char **ret _unused_)
@@ -107,7 +105,7 @@ static int find_debuginfo(Dwfl_Module *mod, void **userdata, const char *name _u
 static int find_elf(Dwfl_Module *mod _unused_, void **userdata _unused_, const char *name _unused_,
 		    Dwarf_Addr base _unused_, char **file _unused_, Elf **elf _unused_)
 {
-	return -1; /* we always bring it */
+	return -1; /* the file is always given */
 }
 
 static const Dwfl_Callbacks callbacks = {
@@ -126,7 +124,7 @@ static bool is_code(Elf *elf, GElf_Word section)
 	return scn && gelf_getshdr(scn, &shdr) && shdr.sh_flags & SHF_EXECINSTR;
 }
 
-/* Functions; and labels in code, which assembly has instead. */
+/* Functions, and code labels, which assembly has instead. */
 static bool is_function(const GElf_Sym *sym, GElf_Word section, Elf *elf)
 {
 	switch (GELF_ST_TYPE(sym->st_info)) {
@@ -201,8 +199,8 @@ static void read_segments(Elf *elf, struct elf_symbols *s)
 	}
 }
 
-/* What .gnu_debugdata unpacks to is held in memory, is up to thousands of times as large, and can
- * have in it what unpacks once more: of strangers' files it is not looked for. */
+/* .gnu_debugdata is unpacked in memory, can grow thousands of times, and can contain a section that
+ * unpacks again: in strangers' files it is ignored. */
 static void hide_debugdata(Elf *elf)
 {
 	Elf_Scn *scn = NULL;
@@ -249,7 +247,7 @@ static int read_module(Dwfl_Module *mod, bool strange, const uint8_t *build_id,
 	return r;
 }
 
-/* Also for what was read in vain. */
+/* Charges also for failed reads. */
 static void pay(struct strangers *payer, const struct symtab *t, int r)
 {
 	payer->tables -= MIN(payer->tables, symtab_bytes(t));
@@ -265,7 +263,7 @@ static void set_payer(Dwfl_Module *mod, struct strangers *payer)
 	*userdata = payer;
 }
 
-/* Takes fd. payer: NULL: it costs nobody. */
+/* Takes fd over. payer: NULL: not charged. */
 static int read_fd(int fd, const char *path, bool strange, struct strangers *payer,
 		   const uint8_t *build_id, size_t build_id_size, struct elf_symbols *ret)
 {
@@ -279,7 +277,7 @@ static int read_fd(int fd, const char *path, bool strange, struct strangers *pay
 		return r;
 	}
 	dwfl_report_begin(dwfl);
-	/* From 0 on and as the program headers say: addresses are those in the file. */
+	/* Starts at 0 and follows the program headers: addresses are those in the file. */
 	mod = dwfl_report_elf(dwfl, path, path, fd, 0, true);
 	if (mod)
 		set_payer(mod, payer);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * The functions of one ELF file: a program, a library, a kernel's vmlinux. elfutils reads it, with
- * its debug file if one is installed; nothing is asked for over a network.
- */
+/* The functions of one ELF file: a program, a library, a kernel's vmlinux. elfutils reads it, with
+ * its debug file if one is installed; no network requests. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,7 +9,7 @@
 
 #define SEGMENTS_MAX 16
 
-/* Where parts of the file are to be in memory, relative to each other. */
+/* A segment's address in memory, relative to the others. */
 struct elf_segment {
 	uint64_t offset, size, address;
 };
@@ -23,34 +21,34 @@ struct elf_symbols {
 	uint64_t text; /* of the symbol _text, which kernels have; else 0 */
 };
 
-/* What the files of strangers, who can make any number of them, may take together. */
+/* Limits for strangers' files together: strangers can make any number of them. */
 struct strangers {
-	size_t tables;	 /* bytes that are left for their functions */
+	size_t tables;	 /* bytes left for their functions */
 	uint64_t copies; /* bytes of files that may still be copied */
-	bool refused;	 /* one was too much */
+	bool refused;	 /* a limit was exceeded */
 };
 
 /*
- * What the file must be: the path may lead elsewhere by now, on this machine, or in this mount
- * namespace. The build id tells it, or else device and inode; a size or an inode of 0
- * is any.
+ * The identity that a file must have: its path may lead elsewhere by now, on this machine, or in
+ * this mount namespace. The build id identifies it, or else device and inode; a size or an inode of
+ * 0 matches any.
  */
 struct elf_identity {
 	const uint8_t *build_id;
 	size_t build_id_size;
-	uint64_t device, inode;	     /* looked at if there is no build id */
-	struct strangers *strangers; /* who pays; NULL: there is no end to it */
+	uint64_t device, inode;	     /* compared if there is no build id */
+	struct strangers *strangers; /* to charge; NULL: no limit */
 };
 
-/* which may be NULL: any file. -ESTALE: it is another; -ENOEXEC: no such file, or one that is
- * refused; -E2BIG: it is too much; -errno. */
+/* which may be NULL: any file. -ESTALE: another file; -ENOEXEC: not an ELF file, or a refused one;
+ * -E2BIG: too large; -errno. */
 int elf_symbols_read(const char *path, const struct elf_identity *which, struct elf_symbols *ret);
 
-/* Of an image in memory, as the vdso is one. */
+/* For an image in memory, such as the vdso. */
 int elf_symbols_read_image(const void *image, size_t size, const uint8_t *build_id,
 			   size_t build_id_size, struct elf_symbols *ret);
 
-/* The address, as the table has them, of an offset in the file; false: there is no code. */
+/* Converts an offset in the file to the table's address; false: there is no code. */
 bool elf_symbols_address(const struct elf_symbols *s, uint64_t offset, uint64_t *ret);
 void elf_symbols_done(struct elf_symbols *s);
 
@@ -62,13 +60,15 @@ int elf_symbols_plt(struct Elf *elf, struct symtab *t);
 
 /* ── symbols-open.c ── */
 
-/* Opens what proto/regular.h allows and nothing else: a trace can name a device. Files that belong
- * to strangers, who could shorten them under our eyes, come as copies. which: its device
- * and inode (if it has no build id), and who pays. *ret_strange (may be NULL): it is such a one.
- * -ESTALE, -ENOEXEC: it is no ELF file; -E2BIG; -errno. */
+/*
+ * Opens only what proto/regular.h allows: a trace can name a device. Strangers' files, which could
+ * be truncated while we read, come as copies. which: the expected device and inode (if it has no
+ * build id), and the payer. *ret_strange (may be NULL): a stranger's file. -ESTALE, -ENOEXEC: not
+ * an ELF file; -E2BIG; -errno.
+ */
 int elf_open(const char *path, const struct elf_identity *which, bool *ret_strange);
 
-/* Where the debug file with a build id is installed, if it is. */
+/* The directory of debug files by build id. */
 #define DEBUG_ROOT "/usr/lib/debug"
 struct debug_path {
 	char text[sizeof(DEBUG_ROOT "/.build-id/xx/.debug") + 2 * 64];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Where the functions of one dso are told: which file it is, and whether it is still that file. */
+/* Finds the file with the functions of one dso, and checks that it is still the same file. */
 #include "client/perfctl/trace/symbols-file.h"
 
 #include <limits.h>
@@ -10,7 +10,7 @@
 
 /* ── Programs and libraries ── */
 
-/* perf keeps copies of what it saw, by build id; they outlive the files. */
+/* perf caches the files that it saw, by build id; they outlive the originals. */
 static int load_cached(const struct dso *dso, struct strangers *strangers, struct elf_symbols *ret)
 {
 	struct elf_identity which = { dso->build_id, dso->build_id_size, 0, 0, strangers };
@@ -54,14 +54,14 @@ static void load_elf(const struct dso *dso, struct strangers *strangers, struct 
 	ret->kind = SYMBOLS_ELF;
 }
 
-/* The kernel brings it to each process, the same one: ours will do, if it is the same kernel. */
+/* The kernel maps the same vdso into each process: ours will do, if it is the same kernel. */
 static void load_vdso(const struct map *map, const struct kernel_id *kernel,
 		      struct symbols_file *ret)
 {
 	const struct dso *dso = map->dso;
 	const void *image = (const void *)getauxval(AT_SYSINFO_EHDR); /* NOLINT */
 
-	/* Below 4 GiB it is the one of 32-bit programs. */
+	/* Below 4 GiB it belongs to a 32-bit program. */
 	if (!image || map->start < 1ULL << 32 || map->end - map->start > 1 << 20 ||
 	    (!dso->build_id_size && !kernel_is_running(kernel)))
 		return;
@@ -85,7 +85,7 @@ static bool is_kernel_address(uint64_t address)
 	return address >> 63;
 }
 
-/* Its map's offset is where _text was when the trace was made: of another boot, elsewhere. */
+/* Its map's offset is the address of _text when the trace was made: another one in another boot. */
 static void load_core(const struct map *map, struct symbols_kernel *kernel,
 		      struct symbols_file *ret)
 {
@@ -114,8 +114,8 @@ static bool module_name(const struct dso *dso, char *ret, size_t size)
 	return true;
 }
 
-/* Modules are where they are in this boot only, and since they were loaded last: what is told of
- * them must lie in the map. */
+/* Modules keep their addresses only in this boot and while loaded: the functions must lie in the
+ * map. */
 static void load_module(const struct map *map, struct symbols_kernel *kernel,
 			struct symbols_file *ret)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The kernel's functions. The one file that is certain to be right is /proc/kallsyms, if the trace
- * is of the kernel that runs; it shows addresses only to who may see them. */
+/* The kernel's functions. If the trace is of the running kernel, /proc/kallsyms is certain to be
+ * right; it shows addresses only to privileged users. */
 #include "client/perfctl/trace/symbols-kernel.h"
 
 #include <elf.h>
@@ -14,9 +14,9 @@
 
 #define KERNEL_MODULES_MAX 4096
 
-/* ── Which kernel it is ── */
+/* ── The kernel's identity ── */
 
-/* The note with the build id, of all that the kernel has. */
+/* The note with the build id, among all notes of the kernel. */
 static size_t find_build_id(const uint8_t *notes, size_t size, uint8_t *ret, size_t max)
 {
 	Elf64_Nhdr n;
@@ -72,7 +72,7 @@ static int module_of(struct kernel_symbols *k, const char *name, size_t len, str
 	struct kernel_module *modules;
 	char *copy;
 
-	/* A module's symbols stand together. */
+	/* A module's symbols are adjacent. */
 	for (size_t i = k->n_modules; i--;)
 		if (!strncmp(k->modules[i].name, name, len) && !k->modules[i].name[len]) {
 			*ret = &k->modules[i].table;
@@ -132,7 +132,7 @@ static int parse_line(struct kernel_symbols *k, char *line)
 	}
 	if (!*name)
 		return 0;
-	/* As perf has it: where the kernel is, the first of these says. */
+	/* As in perf, the first of these gives the kernel's place. */
 	if (!module && !strcmp(name, "_text"))
 		k->text = address;
 	if (!module && !strcmp(name, "_stext") && !k->text)
@@ -200,7 +200,7 @@ static int read_vmlinux_of_release(const struct kernel_id *id, struct kernel_sym
 		{ "/boot/vmlinux-", "" },
 	};
 
-	/* It is part of a path. */
+	/* It becomes part of a path. */
 	if (!*id->release || strchr(id->release, '/'))
 		return -ENOENT;
 	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
@@ -221,7 +221,7 @@ static int read_vmlinux_of_build_id(const struct kernel_id *id, struct kernel_sy
 	return read_vmlinux(debug_path(id->build_id, id->build_id_size).text, id, ret);
 }
 
-/* It has no build id of its own: only for the kernel that runs, to which the name belongs. */
+/* It has no build id of its own: only used for the running kernel, whose name it has. */
 static int read_system_map(const struct kernel_id *id, struct kernel_symbols *ret)
 {
 	char path[PATH_MAX];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Opens files whose names a trace told. */
+/* Opens files that a trace names. */
 #include <elf.h>
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -13,10 +13,10 @@
 #include "proto/macro.h"
 #include "proto/regular.h"
 
-/* The largest copy that is made; larger files of strangers are refused. */
+/* The largest copy; larger files of strangers are refused. */
 #define COPY_MAX (256 << 20)
 
-/* What is none libdwfl would unpack, if it can. */
+/* Other files libdwfl would unpack, if it can. */
 static bool is_elf(int fd)
 {
 	char magic[SELFMAG];
@@ -25,8 +25,8 @@ static bool is_elf(int fd)
 	       !memcmp(magic, ELFMAG, sizeof(magic));
 }
 
-/* elfutils maps what it reads, and a mapping of a file that was cut off kills. A file may be large
- * and have nothing in it. */
+/* elfutils maps its input, and reading a truncated mapping kills the process. A file may be large
+ * and sparse. */
 static int copy_of(int fd, off_t size, struct strangers *payer)
 {
 	_cleanup_close_ int copy = -EBADF;
@@ -53,8 +53,8 @@ static int copy_of(int fd, off_t size, struct strangers *payer)
 	return TAKE_FD(copy);
 }
 
-/* A stranger can give a file of his own any inode, on a file system that is his. Of btrfs and
- * overlayfs stat() has devices of its own, which the kernel does not record. */
+/* A stranger can give a file any inode, on a file system of his own. On btrfs and overlayfs, stat()
+ * has other devices than the kernel records. */
 static bool is_it(int fd, const struct stat *st, const struct elf_identity *which)
 {
 	struct statfs fs;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/*
- * The jumps into other libraries, that no symbol table has: "memcpy@plt" is made from the order of
- * .rela.plt, which is that of the jumps.
- */
+/* The jumps into other libraries, which no symbol table has: "memcpy@plt" follows from the order of
+ * .rela.plt, which is the order of the jumps. */
 #include <gelf.h>
 #include <string.h>
 
@@ -34,7 +32,7 @@ static bool find_section(Elf *elf, const char *name, struct section *ret)
 	return false;
 }
 
-/* Where the first jump is, and how long each is. */
+/* The address of the first jump, and the size of each. */
 static bool find_jumps(Elf *elf, uint64_t *ret_first, uint64_t *ret_size)
 {
 	struct section plt;
@@ -44,7 +42,7 @@ static bool find_jumps(Elf *elf, uint64_t *ret_first, uint64_t *ret_size)
 	if (!gelf_getehdr(elf, &ehdr) ||
 	    (ehdr.e_machine != EM_X86_64 && ehdr.e_machine != EM_AARCH64))
 		return false;
-	/* With indirect branch tracking, it is these that are called. */
+	/* With indirect branch tracking, these are called. */
 	if (find_section(elf, ".plt.sec", &plt))
 		header = 0;
 	else if (find_section(elf, ".plt", &plt))
@@ -71,7 +69,7 @@ static int add_jump(Elf *elf, const struct section *symbols, Elf_Data *data, con
 	const char *name = symbol_name(elf, symbols, data, GELF_R_SYM(rela->r_info));
 	_cleanup_free_ char *jump = NULL;
 
-	/* What is resolved by calling a function has no name. */
+	/* Entries resolved by calling a function have no name. */
 	if (!name || !*name)
 		return 0;
 	if (asprintf(&jump, "%s@plt", name) < 0) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* A sorted table of functions. Which of several names for one place is kept is perf's choice, so
- * that both programs show the same. */
+/* A sorted table of functions. If one address has several names, it keeps the one that perf would,
+ * so that both programs show the same. */
 #include "client/perfctl/trace/symbols-table.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "proto/macro.h"
 
 #define TEXT_MAX (512U << 20)
-/* What a last function without a size is taken to be long, as perf does. */
+/* The assumed length of a last function without a size, as in perf. */
 #define LAST_PAGE 4096
 
 static int grow(void *array, size_t *cap, size_t need, size_t element)
@@ -62,7 +62,7 @@ static size_t underscores(const char *name)
 	return strspn(name, "_");
 }
 
-/* Whether b is the better name for where a is, too. */
+/* Whether b is the better name for a's address. */
 static bool is_better(const struct symtab *t, const struct symtab_entry *b,
 		      const struct symtab_entry *a)
 {
@@ -80,7 +80,7 @@ static bool is_better(const struct symtab *t, const struct symtab_entry *b,
 	return strlen(name_b) > strlen(name_a);
 }
 
-/* In order of places; of one place, as they came. */
+/* By address; at one address in the order of insertion. */
 static int compare(const void *a, const void *b)
 {
 	const struct symtab_entry *x = a, *y = b;
@@ -103,8 +103,8 @@ void symtab_finish(struct symtab *t)
 	if (!t->n)
 		return;
 	qsort(t->entries, t->n, sizeof(*t->entries), compare);
-	/* First the ends, as perf has it: of several names without a size the last one gets it, and
-	 * is the better one for it. */
+	/* First the ends, as in perf: of several names without a size the last one gets it, and is
+	 * then the better one. */
 	for (size_t i = 0; i + 1 < t->n; i++)
 		if (t->entries[i].end == t->entries[i].start)
 			t->entries[i].end = t->entries[i + 1].start;
@@ -132,7 +132,7 @@ struct symtab_entry *symtab_find(const struct symtab *t, uint64_t address)
 		else
 			high = middle;
 	}
-	/* A function can have small ones inside; far back nobody looks. */
+	/* A function can contain small ones; the search goes only a few back. */
 	for (size_t i = 0; i < 8 && low; i++) {
 		struct symtab_entry *e = &t->entries[--low];
 

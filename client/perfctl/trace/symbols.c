@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Names of functions for addresses: finds the map, the file behind it once, the function in that,
- * and remembers. */
+/* Names of functions for addresses: finds the map, its file once, and the function in the file, and
+ * caches the result. */
 #include "client/perfctl/trace/symbols.h"
 
 #include <fcntl.h>
@@ -15,17 +15,17 @@
 #include "proto/macro.h"
 #include "proto/regular.h"
 
-/* Addresses that are remembered: of a program, some thousand are hit again and again. */
+/* Cached addresses: in a program, some thousand are hit again and again. */
 #define CACHE_SIZE 16384
 
-/* Of all strangers' files together. A large program of C++ has 30 MiB. */
+/* For all strangers' files together. A large C++ program has 30 MiB. */
 #define STRANGE_TABLES (256U << 20)
 #define STRANGE_COPIES (4ULL << 30)
 
 static const char unknown[] = "[unknown]";
 
 struct cached {
-	const struct symbols_file *file; /* NULL: an empty place */
+	const struct symbols_file *file; /* NULL: an empty slot */
 	uint64_t address;		 /* in the file */
 	struct symtab_entry *entry;	 /* NULL: no function there */
 };
@@ -33,9 +33,9 @@ struct cached {
 struct symbols {
 	char *release;
 	struct symbols_kernel kernel;
-	struct symbols_file **files; /* by the dsos' indices; NULL: not wanted yet */
+	struct symbols_file **files; /* by the dsos' indices; NULL: not loaded yet */
 	size_t n_files;
-	struct keytable by_file; /* the first of the dsos that are one file, by a hash */
+	struct keytable by_file; /* the first dso of each file, by a hash */
 	struct strangers strangers;
 	struct demangler demangler;
 	bool keep_mangled;
@@ -64,7 +64,7 @@ void symbols_free(struct symbols *s)
 {
 	if (!s)
 		return;
-	/* What several share goes with the one whose index it has, when nobody looks at it any more. */
+	/* A file that several dsos share is freed with the one whose index it has, at the end. */
 	for (size_t i = 0; i < s->n_files; i++)
 		if (s->files[i] && s->files[i]->index != i)
 			s->files[i] = NULL;
@@ -91,7 +91,7 @@ bool symbols_refused(const struct symbols *s)
 	return s && s->strangers.refused;
 }
 
-/* The kernel's build id is that of its dso, wherever that is among all. */
+/* The kernel's build id is that of its dso, whichever that is. */
 static void learn_kernel(struct symbols *s, struct processes *p)
 {
 	if (s->kernel.tried || s->kernel.id.build_id)
@@ -123,10 +123,8 @@ static struct symbols_file **place_of(struct symbols *s, uint32_t index)
 	return &s->files[index];
 }
 
-/*
- * A file has many paths, by links and by "/./", and a trace can name it by each. Its functions are
- * kept once. 0: it is no file, and not shared.
- */
+/* A file has many paths, by links and by "/./", and a trace can name it by each. Its functions are
+ * loaded once. 0: not a file, and not shared. */
 static uint64_t file_key(const struct dso *dso, struct stat *ret)
 {
 	uint64_t key;
@@ -140,7 +138,7 @@ static uint64_t file_key(const struct dso *dso, struct stat *ret)
 	return key ^ (!dso->build_id_size && dso->inode);
 }
 
-/* What was loaded for another dso, and is what would be loaded for this one; or NULL. */
+/* A file loaded for another dso that would be the same for this one; or NULL. */
 static struct symbols_file *find_loaded(struct symbols *s, struct processes *p,
 					const struct dso *dso, uint64_t key, const struct stat *st)
 {
@@ -156,7 +154,7 @@ static struct symbols_file *find_loaded(struct symbols *s, struct processes *p,
 	return f;
 }
 
-/* NULL: out of memory, and so no name. */
+/* NULL: out of memory, and therefore no name. */
 static const struct symbols_file *file_of(struct symbols *s, struct processes *p,
 					  const struct map *map)
 {
@@ -178,7 +176,7 @@ static const struct symbols_file *file_of(struct symbols *s, struct processes *p
 	(*place)->index = map->dso->index;
 	(*place)->device = st.st_dev;
 	(*place)->inode = st.st_ino;
-	/* If it cannot be kept it is read again. */
+	/* If it cannot be stored, it is read again. */
 	if (key && (*place)->kind == SYMBOLS_ELF)
 		keytable_set(&s->by_file, key, map->dso->index);
 	return *place;
@@ -205,14 +203,14 @@ static const char *shown(struct symbols *s, const struct symtab *table, struct s
 	return e->shown ?: name;
 }
 
-/* What an address is in, or of a return address what is before it: where the call is. The unwinder
- * tells others as well: where there is nothing before it, it was none. */
+/* The function at an address, or, for a return address, before it: at the call. The unwinder gives
+ * other addresses as well: with no function before it, it was not a return address. */
 static struct symtab_entry *look_around(struct symbols *s, const struct symbols_file *f,
 					uint64_t address, bool is_return)
 {
 	struct symtab_entry *e = is_return && address ? look_up(s, f, address - 1) : NULL;
 
-	/* Before the kernel's functions there is room, with a name, where nothing runs. */
+	/* Padding with a name precedes the kernel's functions; nothing runs there. */
 	if (e && !strncmp(symtab_name(f->table, e), "__pfx_", strlen("__pfx_")))
 		e = NULL;
 	return e ?: look_up(s, f, address);
@@ -261,7 +259,7 @@ void symbols_find(struct symbols *s, struct processes *p, uint32_t pid, uint64_t
 
 enum space { USER, KERNEL, OTHER };
 
-/* Of a sample without marks, or before the first one. */
+/* For a sample without marks, or before the first mark. */
 static enum space space_of(uint32_t misc)
 {
 	switch (misc & PERF_RECORD_MISC_CPUMODE_MASK) {
@@ -300,7 +298,7 @@ size_t symbols_chain(struct symbols *s, struct processes *p, const struct trace_
 {
 	const struct perfpersist_sample *sample = &r->sample;
 	enum space space = space_of(r->misc);
-	bool is_return = false; /* the first of each space is where it was interrupted */
+	bool is_return = false; /* the first of each space is the interrupted instruction */
 	size_t n = 0;
 
 	for (size_t i = 0; i < sample->n_callchain && n < max; i++) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What went wrong, as a sentence for people; and the memory that lives as long as a trace. */
+/* Error messages, and memory that lives as long as a trace. */
 #include <stdarg.h>
 #include <stdlib.h>
 

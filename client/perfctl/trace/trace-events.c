@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The events of a file, and how a record's event is found: by the id that is in the record. */
+/* The events of a file, and the event of a record, by the id in the record. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,7 +41,7 @@ int events_add_id(struct trace *t, uint64_t id)
 	return keytable_set(&t->by_id, id, (uint32_t)t->n_events - 1);
 }
 
-/* The first one to name it has named it. */
+/* The first name counts. */
 void events_name(struct trace *t, size_t i, const char *name)
 {
 	if (i < t->n_events && *name && !t->events[i]->pub.name)
@@ -56,9 +56,9 @@ void events_free(struct trace *t)
 	keytable_done(&t->by_id);
 }
 
-/* ── Which event's ──────────────────────────────────────────────────────────────────────── */
+/* ── A record's event ──────────────────────────────────────────────────────────────────────── */
 
-/* Where the id is in all records but samples, from the end; -1: it is not. */
+/* Offset of the id in all records but samples, from the end; -1: none. */
 static int id_place_back(const struct event *e)
 {
 	if (!e->sample_id_all || !(e->pub.sample_type & PERF_SAMPLE_ID))
@@ -113,7 +113,7 @@ static const struct event *of_sample(const struct trace *t, const uint8_t *recor
 	return end > size ? NULL : by_id(t, record + end - 8);
 }
 
-/* What perf itself wrote has no id, and the fields of the first event. */
+/* perf's own records have no id, and the fields of the first event. */
 const struct event *events_of(const struct trace *t, const uint8_t *record, size_t size,
 			      uint32_t type)
 {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What a file says of itself and of the machine, section by section; unknown ones are skipped. */
+/* A file's facts about itself and the machine, by section; unknown sections are skipped. */
 #include <string.h>
 
 #include "proto/cursor.h"
 #include "client/perfctl/trace/trace-internal.h"
 
-/* A length, and so many bytes with a text in them. Lives as long as the section. */
+/* A length, and that many bytes with a text. Lives as long as the section. */
 static const char *get_text(struct cursor *c)
 {
 	uint32_t n = cursor_u32(c);
@@ -44,7 +44,7 @@ static int read_cmdline(struct trace *t, struct cursor *c)
 	return trace_keep(t, all);
 }
 
-/* The events once more, with their names. */
+/* The events again, with their names. */
 static int read_event_desc(struct trace *t, struct cursor *c)
 {
 	uint32_t n = cursor_u32(c), attr_size = cursor_u32(c);
@@ -68,7 +68,7 @@ static void read_clock_data(struct trace *t, struct cursor *c)
 	uint32_t version = cursor_u32(c);
 	uint64_t realtime, clock;
 
-	cursor_u32(c); /* which clock it is the times are of; they are what counts */
+	cursor_u32(c); /* the clock of the times; only the times matter */
 	realtime = cursor_u64(c);
 	clock = cursor_u64(c);
 	if (version == 1 && !c->bad)

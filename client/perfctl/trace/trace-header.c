@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/*
- * The header of a seekable file: its events, where its records are, and the sections behind them.
- * (Of the pipe format all of that comes as records: trace-index.c.)
- */
+/* The header of a seekable file: its events, the place of its records, and the sections behind
+ * them. (In the pipe format all of that comes as records: trace-index.c.) */
 #include <inttypes.h>
 #include <string.h>
 
@@ -14,8 +12,8 @@ static bool inside(const struct trace *t, uint64_t offset, uint64_t size)
 	return offset <= t->source.size && size <= t->source.size - offset;
 }
 
-/* Ids of two events in one place are nobody's, and a thousand events would have the whole file as
- * their ids each. *left: bytes that can be others' than those so far. */
+/* Sections of ids must not overlap: otherwise a thousand events could each have the whole file as
+ * their ids. *left: bytes not used by ids so far. */
 static int read_ids(struct trace *t, const struct perf_file_section *ids, uint64_t *left)
 {
 	_cleanup_free_ uint8_t *bytes = NULL;
@@ -139,8 +137,8 @@ static int read_features(struct trace *t, const struct perf_file_header *h)
 	return 0;
 }
 
-/* Data of size 0 stands in the header until perf ends: whether it did is seen from what is there.
- */
+/* While perf writes, the header says that the data has size 0. Whether perf has closed the file
+ * shows in the data itself. */
 static bool was_closed(struct trace *t, const struct perf_file_header *h)
 {
 	uint64_t table = (uint64_t)n_features(h) * sizeof(struct perf_file_section);

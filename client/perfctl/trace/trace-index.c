@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The first pass: finds where all records are, and puts them in order of time, those of one time as
- * they are in the file. What has no time (perf writes what it found in /proc so) comes first. All
- * of a file is sorted at once: nothing has to be believed of where perf had finished a round.
+ * The first pass: finds all records and sorts them by time; those of one time stay in the file's
+ * order. Records without a time (perf's records from /proc) come first. The whole file is sorted at
+ * once: perf's round marks need not be trusted.
  *
- * In the pipe format this is where everything else is found as well.
+ * In the pipe format this pass finds everything else as well.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -31,7 +31,7 @@ static int by_time(const void *a, const void *b)
 	return x->offset < y->offset ? -1 : x->offset > y->offset;
 }
 
-/* ── What perf itself writes ────────────────────────────────────────────────────────────── */
+/* ── Records of perf itself ────────────────────────────────────────────────────────────── */
 
 static int read_attr(struct trace *t, struct cursor *c)
 {
@@ -101,7 +101,7 @@ static int read_event_update(struct trace *t, struct cursor *c)
 	return r;
 }
 
-/* Bytes that stand behind a record and are none. *at: behind the record, moved on. */
+/* Skips bytes behind a record that are not a record. *at: the end of the record, advanced. */
 static int skip_behind(struct trace *t, uint64_t *at, uint64_t n)
 {
 	if (n > t->end - *at)
@@ -126,7 +126,7 @@ static int read_tracing_data(struct trace *t, struct cursor *c, uint64_t *at)
 	return r < 0 ? r : tracing_data_read(t, bytes, n);
 }
 
-/* at: where the next record is; moved on if there is something between. -EBADMSG */
+/* at: the next record; advanced over bytes in between. -EBADMSG */
 static int read_user(struct trace *t, const uint8_t *record, const struct perf_event_header *h,
 		     uint64_t *at)
 {
@@ -134,7 +134,7 @@ static int read_user(struct trace *t, const uint8_t *record, const struct perf_e
 
 	switch (h->type) {
 	case PERF_FILE_ATTR:
-		/* Later ones would make others of the records that have been read. */
+		/* Later events would change the meaning of records that were read already. */
 		if (!t->info.pipe)
 			return 0;
 		return t->n_places ? -EBADMSG : read_attr(t, &c);
@@ -182,7 +182,7 @@ static int index_one(struct trace *t, uint64_t offset, const uint8_t *record,
 		r = record_decode(t, record, &d, ret_why);
 	if (r < 0)
 		return r;
-	/* What nobody understands stays where it is. */
+	/* Unknown records stay where they are. */
 	if (d.record.kind == TRACE_OTHER && !d.record.time)
 		d.record.time = last;
 	return add_place(t, d.record.time, offset);

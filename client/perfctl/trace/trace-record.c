@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/*
- * One record: what of its fields is told, and what it does to the processes.
- */
+/* One record: its decoded fields, and its effect on the processes. */
 #include <string.h>
 #include <sys/sysmacros.h>
 
@@ -73,8 +71,8 @@ static void take_map(struct decoded *d)
 		record->kind = TRACE_OTHER;
 }
 
-/* A function that came into the kernel: mapped as a file of its own, that has its name. When it
- * leaves, the addresses are nobody's, or the next one's. */
+/* A function loaded into the kernel: mapped as a file of its own with its name. After its removal,
+ * the addresses belong to nobody, or to the next one. */
 static void take_symbol(struct decoded *d)
 {
 	struct trace_record *record = &d->record;
@@ -97,7 +95,7 @@ static void take_lost(const struct trace *t, struct decoded *d, const struct eve
 	record->lost = d->fields.number;
 }
 
-/* What others say changes nothing here, and may be anything. */
+/* Other records change nothing here, and may contain anything. */
 static bool is_followed(uint32_t type)
 {
 	switch (type) {
@@ -172,7 +170,7 @@ int record_decode(const struct trace *t, const uint8_t *record, struct decoded *
 	if (h.type >= PERF_FILE_USER)
 		return 0;
 	e = events_of(t, record, h.size, h.type);
-	if (!e) /* a sample of an event that the file does not describe */
+	if (!e) /* a sample of an unknown event */
 		good = h.size >= events_id_end(t);
 	else if (h.type == PERF_RECORD_SAMPLE)
 		good = decode_sample(e, record, h.size, &ret->record);
@@ -183,13 +181,13 @@ int record_decode(const struct trace *t, const uint8_t *record, struct decoded *
 		return -EBADMSG;
 	}
 	if (ret->record.time == UINT64_MAX)
-		ret->record.time = 0; /* perf's word for none */
+		ret->record.time = 0; /* perf's mark for none */
 	return 0;
 }
 
-/* ── What follows from it ───────────────────────────────────────────────────────────────── */
+/* ── Effects ───────────────────────────────────────────────────────────────── */
 
-/* "[kernel.kallsyms]_text": the file, and the symbol that the offset is the address of. */
+/* "[kernel.kallsyms]_text": the file, and the symbol whose address is the offset. */
 static const char *map_path(const char *text, char buffer[64])
 {
 	static const char kernel[] = "[kernel.kallsyms]";
@@ -199,7 +197,7 @@ static const char *map_path(const char *text, char buffer[64])
 	return memcpy(buffer, kernel, sizeof(kernel));
 }
 
-/* The file is known by its build id, or by device and inode. */
+/* The build id, or device and inode, identify the file. */
 static int apply_map(struct trace *t, struct decoded *d)
 {
 	const struct pp_record *fields = &d->fields;

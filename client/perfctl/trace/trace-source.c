@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Small blocks, and many: files of perf's are read from as many places at once as it had CPUs. */
+/* Many small blocks: perf's files are read at as many places at once as perf had CPUs. */
 #include "client/perfctl/trace/trace-source.h"
 
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 
 struct source_block {
 	uint64_t number; /* of the block in the file */
-	size_t n;	 /* bytes that were there */
+	size_t n;	 /* valid bytes */
 	uint8_t *bytes;	 /* NULL: not used yet */
 };
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/*
- * The formats of tracepoints, which stand in a file of trace-cmd's form inside of the file: found
- * by the id that a format's text says, which is the event's config.
- */
+/* The formats of tracepoints, which are in an embedded file of trace-cmd's form: looked up by the
+ * id in a format's text, which is the event's config. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,10 +25,10 @@ static int64_t id_of(const char *format, size_t n)
 	return p > first && p < end && *p == '\n' ? (int64_t)id : -1;
 }
 
-/* Of a system's name or an event's: the kernel's own are shorter. */
+/* For a system's or event's name: the kernel's own are shorter. */
 #define NAME_MAX_SHOWN 256
 
-/* "name: sched_switch\n" at the beginning. */
+/* Parses "name: sched_switch\n" at the beginning. */
 static char *name_of(const char *system, const char *format, size_t n)
 {
 	static const char key[] = "name: ";
@@ -46,7 +44,7 @@ static char *name_of(const char *system, const char *format, size_t n)
 	return name;
 }
 
-/* By config: the first of the events that have it, and then `next`. */
+/* By config: the first event that has it, then `next`. */
 struct tracepoints {
 	struct keytable by_config;
 	int64_t *next;
@@ -88,7 +86,7 @@ static int use_format(struct trace *t, const struct tracepoints *points, const c
 			first = i;
 	if (first < 0)
 		return 0;
-	/* A small file can have thousands of events of one format: they share all that is made of
+	/* A small file can have thousands of events of one format: they share everything made from
 	 * it. */
 	name = name_of(system, format, n);
 	for (int64_t i = last; i >= 0; i = points->next[i]) {
@@ -104,7 +102,7 @@ static int use_format(struct trace *t, const struct tracepoints *points, const c
 	return name ? trace_keep(t, name) : 0;
 }
 
-/* "header_page" and the like: a name, a size, so many bytes. */
+/* Skips "header_page" and the like: a name, a size, that many bytes. */
 static void skip_header(struct cursor *c, const char *name)
 {
 	const char *is = cursor_line(c);
@@ -136,7 +134,7 @@ static int read_systems(struct trace *t, const struct tracepoints *points, struc
 				return r;
 		}
 	}
-	return c->bad ? -EBADMSG : 0; /* what is behind (symbols, names) is not used */
+	return c->bad ? -EBADMSG : 0; /* the rest (symbols, names) is not used */
 }
 
 int tracing_data_read(struct trace *t, const uint8_t *bytes, size_t n)

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/*
- * A file is read twice: once to find its records (trace-index.c), and once to give them out in
- * order of time. What the first pass saw is not believed in the second.
- */
+/* A file is read twice: once to find its records (trace-index.c), once to return them in order of
+ * time. The second pass does not trust the first one's results. */
 #include "client/perfctl/trace/trace.h"
 
 #include <inttypes.h>
@@ -63,7 +61,7 @@ static int read_place(struct trace *t, uint64_t at, struct decoded *ret)
 	p = source_at(&t->source, at, h.size);
 	if (!p)
 		return -EBADMSG;
-	/* The header once more: the block may have been read anew. */
+	/* Reads the header again: the block may have been read anew. */
 	if (memcmp(p, &h, sizeof(h)))
 		return -EBADMSG;
 	return record_decode(t, p, ret, &why);

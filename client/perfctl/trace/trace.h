@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Reads a perf.data file, seekable or of the pipe format, record by record, and follows what its
- * sideband says of processes: each record is seen as of its own time. Nothing in the file is
- * trusted: every size and offset is checked before it is used, memory is bounded by the file's
- * size, and what is damaged ends the reading with one sentence, after all that could be read.
+ * Reads a perf.data file, seekable or in the pipe format, record by record, and follows its
+ * sideband: each record is seen as of its own time. Trusts nothing in the file: every size and
+ * offset is checked before use, memory is bounded by the file's size, and damage ends the reading
+ * with an error message, after all readable records.
  *
- * Files of ours are in order of time; of perf's own (which are sorted between FINISHED_ROUNDs) as
- * well, once read to their end.
+ * Records come in order of time: our own files are sorted, and perf's (which are sorted between
+ * FINISHED_ROUNDs) are sorted once read to their end.
  */
 #pragma once
 
@@ -15,7 +15,7 @@
 
 struct trace;
 
-/* One event of the file: an evsel, in perf's words. All pointers live as long as the trace. */
+/* One event of the file: perf's evsel. All pointers live as long as the trace. */
 struct trace_event {
 	uint32_t index;
 	uint64_t sample_type;
@@ -26,7 +26,7 @@ struct trace_event {
 	const char *name;   /* "sched:sched_switch", "cpu-clock"; never NULL */
 	const char *format; /* of a tracepoint; else NULL; not NUL-terminated */
 	size_t format_size;
-	uint32_t format_index; /* of the first event that has this format */
+	uint32_t format_index; /* of the first event with this format */
 };
 
 enum trace_kind {
@@ -36,7 +36,7 @@ enum trace_kind {
 	TRACE_EXIT,
 	TRACE_MMAP,
 	TRACE_LOST,  /* `lost` records */
-	TRACE_OTHER, /* a record of `type` that means nothing to us; counted */
+	TRACE_OTHER, /* a record of an unknown `type`; counted */
 };
 
 struct trace_record {
@@ -47,40 +47,38 @@ struct trace_record {
 	uint32_t cpu, pid, tid;
 	const struct trace_event *event;  /* of samples */
 	struct perfpersist_sample sample; /* of samples; pointers are valid until the next record */
-	const char *comm;      /* of whom it is, as of its time; never NULL, "?" if not known */
+	const char *comm;      /* of its task, as of its time; never NULL, "?" if unknown */
 	bool exec;	       /* TRACE_COMM: by an exec */
 	uint32_t ppid, ptid;   /* TRACE_FORK, TRACE_EXIT */
 	const struct map *map; /* TRACE_MMAP */
 	uint64_t lost;
 };
 
-/* What the file says of itself; texts are "" where it says nothing. */
+/* The file's facts about itself; missing texts are "". */
 struct trace_info {
 	const char *hostname, *release, *arch, *version, *cpudesc;
 	char *cmdline;
 	uint32_t nr_cpus_online, nr_cpus_avail;
-	uint64_t first_time, last_time; /* of samples, as HEADER_SAMPLE_TIME says; 0: it does not */
-	uint64_t realtime_offset;	/* to be added to a time for CLOCK_REALTIME; 0: not known */
+	uint64_t first_time, last_time; /* of samples, from HEADER_SAMPLE_TIME; 0: missing */
+	uint64_t realtime_offset;	/* to add to a time for CLOCK_REALTIME; 0: unknown */
 	bool pipe;
 };
 
-/* fd: a file or a pipe; it stays the caller's. -EBADMSG (trace_error() says what), -ENOMEM,
- * -errno. */
+/* fd: a file or a pipe; the caller keeps it. -EBADMSG (trace_error() says why), -ENOMEM, -errno. */
 int trace_open(int fd, struct trace **ret);
 void trace_free(struct trace *t);
 
 /* 1 with *ret filled, valid until the next call; 0: the end; -EBADMSG: damaged from here on. */
 int trace_next(struct trace *t, struct trace_record *ret);
 
-/* One sentence on what was wrong with the last file on this thread. */
+/* The error message about this thread's last file. */
 const char *trace_error(void);
 
 const struct trace_info *trace_info(const struct trace *t);
 size_t trace_events(const struct trace *t);
 const struct trace_event *trace_event(const struct trace *t, size_t i);
 
-/* As of the record that was read last. */
+/* As of the last record read. */
 struct processes *trace_processes(struct trace *t);
 
-/* The kernel's own maps and all files that are mapped anywhere, with the build ids that are known.
- */
+/* The kernel's own maps and all mapped files, with the known build ids. */

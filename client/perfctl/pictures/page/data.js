@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The records: read from the page's blocks (html.h tells their form), kept as columns. Times are
- * in ns since the first record. Texts are strangers' and go nowhere but into text nodes and canvases.
+ * The records: read from the page's blocks (html.h has their format), kept as columns. Times are
+ * in ns since the first record. Texts are untrusted: they only go into text nodes and canvases.
  */
 "use strict";
 
 const data = {
 	n: 0,
 	end: 0, // time of the last record
-	info: null, // what the file says of itself
+	info: null, // the file's facts about itself
 	lost: [], // [time, cpu, records]
-	cpus: [], // numbers; a lane each
+	cpus: [], // numbers; one lane each
 	events: [], // {name, count, …}
 	tasks: [], // {pid, tid, comm, process}
 	processes: [], // {pid, comm, tasks, count}
 	chunks: [], // {first, n, texts, ends}
 	series: [], // [lane][event]: records
 	lanes: [], // [lane]: records
-	runs: [], // [lane]: who ran
+	runs: [], // [lane]: running tasks
 	frames: [], // {name, dso, kernel}
-	nodes: { parent: [0], frame: [0], n: 1 }, // call chains: a tree; parents stand before children
+	nodes: { parent: [0], frame: [0], n: 1 }, // call chains: a tree; parents precede children
 };
 
 class Reader {
@@ -65,7 +65,7 @@ async function unpack(element) {
 	return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
-/* Where each text ends: they stand one behind the other, a line each. */
+/* The end of each text: texts follow one another, one a line. */
 function lineEnds(text, n) {
 	const ends = new Uint32Array(n);
 	for (let i = 0, at = 0; i < n; i++) ends[i] = at = text.indexOf("\n", at + (i ? 1 : 0));
@@ -106,7 +106,7 @@ function readNodes(bytes) {
 	data.nodes = { parent, frame, n };
 }
 
-/* Records of each CPU, and of each event on it, by counting twice. */
+/* Records of each CPU, and of each event on it, by a counting sort. */
 function index() {
 	const d = data, lanes = d.cpus.length, events = d.events.length;
 	const sizes = new Uint32Array(lanes * events);
@@ -129,9 +129,9 @@ function index() {
 	for (let i = 0; i < d.n; i++) d.tasks[d.task[i]].process.count++;
 }
 
-/* Who ran: from each sched_switch to the next of that CPU, and from a record on by which the same
- * thread has another name (an exec). busy: ns not idle before each run. unsure: who was switched
- * away from is not who had been switched to: records are missing. */
+/* Runs: from each sched_switch to the next one of that CPU, and from a record with a new name of
+ * the same thread (an exec). busy: ns not idle before each run. unsure: the task that leaves is not
+ * the task that had come: records are missing. */
 function findRuns() {
 	const d = data;
 
@@ -250,7 +250,7 @@ function textOf(i) {
 	return shown(c.texts.slice(k ? c.ends[k - 1] + 1 : 0, c.ends[k]));
 }
 
-/* The run of a lane at t. */
+/* The lane's run at t. */
 function runAt(runs, t) {
 	let lo = 0, hi = runs.n - 1;
 	while (lo < hi) {
@@ -267,7 +267,7 @@ function busyBefore(runs, t) {
 	return runs.busy[k] + (data.tasks[runs.task[k]].tid ? t - runs.start[k] : 0);
 }
 
-/* Letters that show nothing or turn the line around are shown as what they are. */
+/* Invisible characters, and those that change the direction of writing, are shown escaped. */
 function shown(text) {
 	return text.replace(/[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g,
 		(c) => "\\u" + c.charCodeAt(0).toString(16).padStart(4, "0"));

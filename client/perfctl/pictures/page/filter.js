@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Which records pass: events and CPUs that are switched on, one process, and the query. It runs in
- * slices, so that typing stays smooth over millions of records; a newer one ends an older one.
+ * Selects records: by enabled events and CPUs, one process, and the query. It runs in slices, so
+ * that typing stays smooth with millions of records; a new run ends an older one.
  *
- * A query is words, all of which must fit; "…" keeps spaces, - in front means not. comm:, pid:,
- * tid:, cpu:, event: look there alone, any other word in process, event and text. Upper case in a
- * word makes it tell case apart.
+ * A query is a list of words that must all match; "…" keeps spaces, a leading - negates. comm:,
+ * pid:, tid:, cpu:, event: search only there, any other word searches process, event and text.
+ * Upper case in a word makes it case-sensitive.
  */
 
 function parseQuery(text) {
@@ -29,7 +29,7 @@ function numberSet(text) {
 	return (n) => set.some(([a, b = a]) => n >= a && n <= b);
 }
 
-/* What a word says of each task, event and lane; null: nothing. */
+/* Which tasks, events and lanes a word matches; null: none. */
 function compile({ not, key, word }) {
 	const has = matcher(word), among = numberSet(word);
 	const mark = (list, f) => Uint8Array.from(list, (x) => (f(x) ? 1 : 0));
@@ -48,7 +48,7 @@ function compile({ not, key, word }) {
 	};
 }
 
-/* Which of a chunk's texts have word in them. */
+/* Which texts of a chunk contain word. */
 function textsWith(chunk, word) {
 	const found = new Uint8Array(chunk.ends.length), ends = chunk.ends;
 	const pattern = new RegExp(word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"), /[A-Z]/.test(word) ? "g" : "gi");
@@ -75,7 +75,7 @@ const filter = {
 		return view.process || view.query || view.events.includes(0) || view.lanes.includes(0);
 	},
 
-	/* Begins anew; done is fulfilled when the newest one is through. */
+	/* Starts again; done resolves when the newest run has finished. */
 	start() {
 		const me = ++filter.running;
 		filter.done = filter.run(me);
@@ -128,7 +128,7 @@ const filter = {
 	},
 };
 
-/* A record that the switches let through, whatever the query says. */
+/* Whether the switches let a record through, regardless of the query. */
 function isOn(i) {
 	return view.events[data.event[i]] && view.lanes[data.lane[i]] &&
 		(!view.process || data.tasks[data.task[i]].process === view.process);

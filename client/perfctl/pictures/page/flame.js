@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The flame graph: the call chains of the selected records, widths by samples or by period. Chains
- * are a tree from the outermost frame; below the root stands the process, or, not split by process,
- * the functions of all together.
+ * The flame graph: the call chains of the selected records, with widths by samples or by period.
+ * Chains form a tree from the outermost frame; below the root are processes, or, if not split by
+ * process, the functions of all processes together.
  */
 
-/* The trees of all events as one; processes: with their level. of tells where each node went. A
+/* Joins the trees of all events; processes: with their level. `of` maps each node to its new one. A
  * frame without a file is a process, frame 0 a root. */
 function joined(tree, processes) {
 	const parent = [0], frame = [0], of = new Uint32Array(tree.n), known = new Map();
@@ -26,16 +26,16 @@ function joined(tree, processes) {
 
 const flame = {
 	tree: null,
-	total: null, // of each node, with what is under it
+	total: null, // of each node, including the nodes below
 	self: null,
-	children: null, // lists, the widest first; null: not asked for yet
+	children: null, // lists, the widest first; null: not computed yet
 	zoomed: 0,
 	focus: 0,
-	boxes: [], // what is drawn: {node, x, y, w}
+	boxes: [], // drawn boxes: {node, x, y, w}
 	row: 18,
-	samples: 0, // records that were counted
-	has: null, // of each event: whether its samples have call chains
-	event: -1, // -1: all that have chains
+	samples: 0, // counted records
+	has: null, // for each event: whether its samples have call chains
+	event: -1, // -1: all events with chains
 	weight: "samples",
 
 	choose() {
@@ -103,7 +103,7 @@ const flame = {
 		return up.add(0);
 	},
 
-	/* Places: what is zoomed into has all the width, its callers as well. */
+	/* The layout: the zoomed node and its callers have the full width. */
 	layout(width) {
 		const { total, children, tree } = flame, above = [];
 		for (let i = flame.zoomed; i; i = tree.parent[i]) above.unshift(tree.parent[i]);
@@ -117,7 +117,7 @@ const flame = {
 			let at = x;
 			for (const child of children.get(node) ?? []) {
 				const cw = w * total[child] / total[node];
-				if (cw < 0.4) break; // they only get narrower
+				if (cw < 0.4) break; // the rest is even narrower
 				stack.push([child, at, y + 1, cw]);
 				at += cw;
 			}
@@ -144,7 +144,7 @@ const flame = {
 			b.top = icicle ? b.y * flame.row : height - (b.y + 1) * flame.row;
 			flame.drawBox(c, b, hit);
 		}
-		/* The root is in sight until somebody scrolls. */
+		/* The root is in view until the user scrolls. */
 		const edge = icicle ? 0 : height;
 		if (flame.edge !== edge) box.scrollTop = flame.edge = edge;
 	},
@@ -170,7 +170,7 @@ const flame = {
 		c.globalAlpha = 1;
 	},
 
-	/* Frames that have the query's words in their names, and their share, each sample once. */
+	/* Frames whose names match the query, and their share; each sample counts once. */
 	matching() {
 		if (!view.words.length) {
 			$("flame-match").textContent = "";
@@ -205,7 +205,7 @@ const flame = {
 		return flame.boxes.find((b) => x >= b.x && x < b.x + b.w && y >= b.top && y < b.top + flame.row);
 	},
 
-	/* Towards the leaves, the root, or to the neighbours. */
+	/* Moves towards the leaves, the root, or to the neighbours. */
 	key(key) {
 		const { tree, children, focus } = flame, outward = $("flame-icicle").checked ? "ArrowDown" : "ArrowUp";
 		const list = children?.get(tree?.parent[focus]) ?? [], at = list.indexOf(focus);
@@ -230,7 +230,7 @@ function flameChoices() {
 	flame.has = Uint8Array.from(data.events, (e) => events.includes(e));
 	const option = (value, text) => Object.assign(document.createElement("option"), { value, textContent: text });
 
-	/* Different events do not add up: the first sampling one, else the first. */
+	/* Different events do not add up: take the first sampling one, else the first. */
 	flame.event = (events.find((e) => !e.tracepoint) ?? events[0])?.index ?? -1;
 	$("flame-event").replaceChildren(...events.map((e) => option(e.index, e.name)),
 		...(events.length > 1 ? [option(-1, "all events")] : []));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Reads the records, starts the parts, and has the keys. With "#test" in the address, and "=QUERY"
- * behind it, it writes into <pre id="test"> what it counts: tests compare that.
+ * Reads the records, starts the parts, and handles keys. With "#test" in the address, optionally
+ * followed by "=QUERY", it writes its counts into <pre id="test">, for tests.
  */
 
 const faults = [];
@@ -57,7 +57,7 @@ function pageKey(e) {
 	f();
 }
 
-/* The borders between the parts can be moved. */
+/* The user can move the borders between the parts. */
 function startSplits() {
 	const root = document.documentElement.style;
 	dragged($("split-y"), () => ({
@@ -100,7 +100,7 @@ function startControls() {
 	document.addEventListener("keydown", pageKey);
 }
 
-/* How tall the timeline is to begin with: all CPUs, if they leave room for the rest. */
+/* The timeline's initial height: all CPUs, if that leaves room for the rest. */
 function firstShape() {
 	const lane = data.runs.some(Boolean) ? 58 : 44;
 	const height = Math.min(innerHeight * 0.42, Math.max(130, data.cpus.length * lane + 62));

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The table of records: rows exist for what can be seen, out of any number. Browsers end at some
- * tens of millions of pixels, so that the scrollbar stands for a part of the way, and the wheel moves
- * by rows.
+ * The table of records: only visible rows exist, out of any number. Browsers limit heights to some
+ * tens of millions of pixels, so the scrollbar is scaled, and the wheel moves by rows.
  */
 
 const records = {
 	row: 22,
 	limit: 8e6, // pixels
-	top: 0, // the first row that is seen; has a fraction
+	top: 0, // the first visible row; may have a fraction
 	lo: 0,
 	n: 0,
 	pool: [],
@@ -28,7 +27,7 @@ const records = {
 	seen: () => $("rows").clientHeight / records.row,
 	last: () => Math.max(0, records.n - records.seen()),
 
-	/* scrollTop and rows, whatever the scale. */
+	/* scrollTop in rows, at any scale. */
 	scale() {
 		const way = Math.max(1, $("rows-size").offsetHeight - $("rows").clientHeight);
 		return records.last() / way;
@@ -50,7 +49,7 @@ const records = {
 		records.draw();
 	},
 
-	/* Where record i stands, or would. */
+	/* The row of record i, or where it would be. */
 	rowOf(i) {
 		if (!view.matches) return i - records.lo;
 		let lo = 0, hi = view.matches.length;
@@ -109,7 +108,7 @@ const records = {
 	},
 };
 
-/* centre: the timeline goes there too. */
+/* centre: the timeline moves there too. */
 function pickRecord(i, centre) {
 	view.record = i;
 	if (centre) {
@@ -128,7 +127,7 @@ function pickRecord(i, centre) {
 	changed("record");
 }
 
-/* The innermost frames, in a line. */
+/* The innermost frames, on one line. */
 function chainText(node) {
 	const names = [];
 	for (let i = node; i && data.frames[data.nodes.frame[i]].dso !== ""; i = data.nodes.parent[i]) names.push(data.frames[data.nodes.frame[i]].name);
@@ -136,7 +135,7 @@ function chainText(node) {
 	return `  ← ${names.slice(0, 12).join(" ← ")}${names.length > 12 ? ` ← … ${names.length - 12} more` : ""}`;
 }
 
-/* The neighbour of the picked record, or the first that is seen. */
+/* The neighbour of the picked record, or the first visible one. */
 function step(by) {
 	if (!records.n) return;
 	const now = view.record < 0 ? Math.floor(records.top) - (by > 0 ? 1 : 0) : records.rowOf(view.record);

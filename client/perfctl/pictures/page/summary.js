@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What it is all about: the head, the events to switch on and off, and the tables of processes and
- * events in the selection.
+ * The summary: the head, the switches for events, and the tables of processes and events in the
+ * selection.
  */
 
 function element(name, text, attributes = {}) {
@@ -11,7 +11,7 @@ function element(name, text, attributes = {}) {
 	return e;
 }
 
-/* An event that only carries sideband has no records, and is nobody's. */
+/* An event that only carries sideband has no records. */
 const realEvents = () => data.events.filter((e) => e.count || !e.dummy);
 
 function longDate(ns) {

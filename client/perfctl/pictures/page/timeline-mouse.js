@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The timeline under mouse, finger and keyboard.
+ * Mouse, touch and keyboard input of the timeline.
  */
 
-/* The record nearest to x on a lane, among those that are switched on; -1: none within 4 pixels. */
+/* The record nearest to x on a lane, among the enabled ones; -1: none within 4 pixels. */
 function recordNear(lane, x) {
 	const list = data.lanes[lane], t = timeline.t(x), reach = timeline.perPixel() * 4;
 	let best = -1, distance = reach;
@@ -20,7 +20,7 @@ function recordNear(lane, x) {
 	return best;
 }
 
-/* The records of the pixel at x by event; null if they are few. */
+/* The records at pixel x by event; null if they are few. */
 function crowdAt(lane, x) {
 	const t = timeline.t(Math.floor(x)), end = t + timeline.perPixel(), seen = [];
 	let all = 0;
@@ -67,7 +67,7 @@ function timelineTip(e) {
 	showTip(e.clientX, e.clientY, tipOfRecord(i));
 }
 
-/* Follows a pointer that is down until it is up. */
+/* Follows a pressed pointer until it is released. */
 function dragged(element, start) {
 	element.addEventListener("pointerdown", (e) => {
 		if (e.button > 1) return;
@@ -121,7 +121,7 @@ function pickOrSelect(e) {
 	};
 }
 
-/* Into the selection if that was meant, or into the run or the place that was clicked. */
+/* Zooms into the selection, or into the clicked run or place. */
 function zoomInto(e) {
 	const box = $("cpus").getBoundingClientRect(), x = e.clientX - box.left, y = e.clientY - box.top;
 	const lane = Math.floor(y / timeline.lane), t = timeline.t(x), runs = data.runs[lane];

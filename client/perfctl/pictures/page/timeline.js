@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The timeline: a lane for each CPU, with who ran (where there are context switches) and under it
- * the records. Where many share a pixel their number is the height, exactly, at every zoom: counted
- * by looking up each pixel's edges among the sorted times, so that it costs pixels and not records.
+ * The timeline: a lane for each CPU, with the running tasks (if there are context switches) and
+ * below them the records. If many share a pixel, the height is their exact number, at every zoom:
+ * it is counted by looking up each pixel's edges in the sorted times, so the cost depends on
+ * pixels, not on records.
  */
 
 const timeline = {
@@ -34,7 +35,8 @@ const timeline = {
 			for (let i = lo; i < hi; i++) out[Math.min(w - 1, (time[list[i]] - from) * k | 0)]++;
 		} else {
 			for (let p = 0, at = lo; p < w && at < hi; p++) {
-				/* Most pixels have about as many as the average: look near there first. */
+				/* Most pixels have nearly the average number: search near there
+				 * first. */
 				const edge = from + (p + 1) / k;
 				let end = Math.min(hi, at + Math.ceil((hi - at) / (w - p) * 2));
 				if (end < hi && time[list[end]] < edge) end = hi;
@@ -46,7 +48,8 @@ const timeline = {
 		return hi - lo;
 	},
 
-	/* Of a lane: the events in view, each with its counts, and the highest pixel of all together. */
+	/* For a lane: the events in view with their counts, and the highest pixel of all events
+	 * together. */
 	countLane(lane) {
 		const w = timeline.width, sum = new Float64Array(w), parts = [];
 		data.series[lane].forEach((list, e) => {
@@ -135,7 +138,7 @@ const timeline = {
 		c.globalAlpha = 1;
 	},
 
-	/* By the square root, so that single records can be seen beside a thousand. */
+	/* On a square root scale, so that single records are visible beside a thousand. */
 	high: (n, top, room) => Math.max(2, Math.sqrt(n / top) * room),
 
 	drawByEvent(c, y, room, { parts, sum }, top) {
@@ -152,7 +155,7 @@ const timeline = {
 		}
 	},
 
-	/* A pixel has the colour of the one that most of a few of its records are of. */
+	/* A pixel has the colour of the process with most of a few sampled records. */
 	drawByProcess(c, l, y, room, { sum }, top) {
 		const list = data.lanes[l], g = timeline.gutter, w = timeline.width;
 		let at = lowerBound(list, view.from);
@@ -202,7 +205,8 @@ const timeline = {
 		}
 	},
 
-	/* More runs than pixels: how busy each was, in the colour of one that ran there long. */
+	/* More runs than pixels: the share of busy time, in the colour of a task that ran long
+	 * there. */
 	drawBusy(c, runs, y, h) {
 		const g = timeline.gutter, w = timeline.width, step = timeline.perPixel();
 		for (let p = 0; p < w; p++) {
@@ -234,7 +238,7 @@ const timeline = {
 		}
 	},
 
-	/* The selection, the record that is picked, the mouse. */
+	/* Draws the selection, the picked record and the mouse. */
 	drawMarks(c, height) {
 		const g = timeline.gutter, w = timeline.width;
 		const clip = (x) => Math.min(g + w, Math.max(g, x));
@@ -279,7 +283,7 @@ const timeline = {
 		if (step / 5 >= least) step /= 5;
 		else if (step / 2 >= least) step /= 2;
 		step = Math.max(1, step);
-		/* Clocks other than ours are round elsewhere. */
+		/* Other clocks have round numbers elsewhere. */
 		const zero = view.clock === "relative" ? 0n : view.clock === "real" ? data.base + data.realtime : data.base;
 		const shift = step >= 1 && zero ? Number(zero % BigInt(Math.round(step))) : 0;
 		const list = [];
@@ -317,9 +321,9 @@ const timeline = {
 		c.globalAlpha = 1;
 	},
 
-	/* ── the whole, above ── */
+	/* ── the overview, above ── */
 
-	/* Its counts change with the filter's switches only. */
+	/* Its counts change only with the filter's switches. */
 	recount() {
 		const w = timeline.width, out = new Uint32Array(w), k = w / data.end;
 		for (let i = 0; i < data.n; i++) if (isOn(i)) out[Math.min(w - 1, data.time[i] * k | 0)]++;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What is looked at: the visible part of the time, the selected one, the filter, the record; how
- * times, numbers and colours look. The pictures are told of changes and never change each other.
+ * The view: the visible time, the selected time, the filter, the record; the format of times,
+ * numbers and colours. Parts receive changes and never change each other.
  */
 
 const view = {
@@ -13,9 +13,9 @@ const view = {
 	events: null, // Uint8Array: 1 is shown
 	lanes: null,
 	process: null,
-	matches: null, // records that pass the filter, in order; null: all do
+	matches: null, // records that pass the filter, in order; null: all of them
 	query: "",
-	words: [], // of the query, those that are only text
+	words: [], // of the query, those without a key
 };
 
 const $ = (id) => document.getElementById(id);
@@ -65,7 +65,7 @@ function select(range) {
 	changed("range");
 }
 
-/* What the tables and the flame graph are of. */
+/* The range that the tables and the flame graph show. */
 const rangeOf = () => view.range ?? [-Infinity, Infinity];
 
 /* list's part in the selected range: [from, to) as indices. */
@@ -109,14 +109,14 @@ function timeText(t, digits = 9) {
 	return `${pad(at.getHours())}:${pad(at.getMinutes())}:${pad(at.getSeconds())}${point}${cut(ns % 1000000000n)}`;
 }
 
-/* ── colours: the same lightness for all of a kind, so that text on them can be read ── */
+/* ── colours: the same lightness for all of a kind, so that text on them is readable ── */
 
 const dark = () => {
 	const forced = document.documentElement.dataset.theme;
 	return forced ? forced === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
 };
 
-/* Hues that colour-blind people tell apart, first; then by the golden angle. */
+/* First hues that colour-blind people can distinguish; then by the golden angle. */
 const hues = [250, 65, 160, 345, 215, 35, 300, 110];
 const colors = { of: new Map() };
 
@@ -161,7 +161,7 @@ function readColors() {
 
 /* ── canvases ── */
 
-/* Sized to css pixels, sharp on any screen. */
+/* Sized in css pixels, sharp on any screen. */
 function canvasOf(element, width, height) {
 	const scale = devicePixelRatio || 1;
 	const w = Math.max(1, Math.round(width * scale)), h = Math.max(1, Math.round(height * scale));
@@ -179,7 +179,7 @@ function canvasOf(element, width, height) {
 	return c;
 }
 
-/* As much of a text as goes into width, or nothing. */
+/* As much of a text as fits into width, or nothing. */
 function fitted(c, text, width) {
 	const letter = 6.1;
 	if (width < 18) return "";
@@ -191,7 +191,7 @@ function fitted(c, text, width) {
 	return text;
 }
 
-/* ── what is under the mouse ── */
+/* ── the tip under the mouse ── */
 
 /* lines: [text, …] or {dot, text}; the first is the title. */
 function showTip(x, y, lines) {
@@ -216,7 +216,7 @@ function hideTip() {
 	$("tip").hidden = true;
 }
 
-const NO_CPU = 8192; // of records that name none
+const NO_CPU = 8192; // for records without a CPU
 const cpuName = (cpu) => (cpu === NO_CPU ? "?" : cpu);
 const procName = (p) => (p.pid || !p.tasks ? `${p.comm} (${p.pid | 0})` : p.comm);
 const taskName = (t) => (t.tid ? `${t.comm} ${t.pid | 0}/${t.tid | 0}` : t.comm);
