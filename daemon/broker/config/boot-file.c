@@ -38,7 +38,7 @@ static void print_namespace(FILE *f, const struct namespace *ns)
 	fputc('\n', f);
 }
 
-/* What the section is to say. NULL: no memory. */
+/* Returns the section to write. NULL: no memory. */
 static struct dropin_draft *draft_of(const struct boot_file *b)
 {
 	struct dropin_draft *d = calloc(1, sizeof(*d));
@@ -77,8 +77,8 @@ static int print_file(const struct boot_file *b, const struct dropin_draft *d, c
 }
 
 /*
- * The texts are a stranger's, and who may create an event must not come to write sections of his
- * own: with a line break in a filter, say. What is read back is what was asked for, and no more.
+ * The client chose the texts. A line break in a filter, say, must not let a user who may create an
+ * event write sections of their own. The file that is read back must be exactly the request.
  */
 static bool says_it(const struct boot_file *b, const struct dropin_draft *wanted, const char *text,
 		    size_t size)
@@ -111,7 +111,7 @@ static int open_folder(const char *path, bool make)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Under a name that is not read (it begins with a dot); then under its own, in one step. */
+/* Writes under a name that is not read (it begins with a dot), then renames: one atomic step. */
 static int write_file(int folder, const char *name, const char *text, size_t size)
 {
 	_cleanup_close_ int fd = -EBADF;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What `perfctl create --boot` leaves behind: /var/lib/perfpersist[-INSTANCE]/events.d/
- * NAMESPACE.NAME.conf, a file as people write them for events.d. It is there, whole and on the
- * disk, or it is not.
+ * The file that `perfctl create --boot` leaves behind:
+ * /var/lib/perfpersist[-INSTANCE]/events.d/NAMESPACE.NAME.conf, in the same form as people write
+ * files for events.d. The file is complete and on the disk, or it does not exist.
  */
 #pragma once
 
@@ -10,15 +10,15 @@
 #include "proto/protocol.h"
 
 struct boot_file {
-	const char *folder; /* events.d; made if only it is missing */
+	const char *folder; /* events.d; created if only the last component is missing */
 	const struct pp_msg_create_request *request;
 	uint32_t creator;
-	const struct namespace *ns; /* to be written down, too; or NULL */
+	const struct namespace *ns; /* to be written too; or NULL */
 };
 
-/* 0; a negative errno value with a sentence. -EINVAL: a file cannot say what is in the request. */
+/* 0; a negative errno value with an error message. -EINVAL: a file cannot express the request. */
 int boot_file_write(const struct boot_file *b, char *sentence, size_t size);
 
-/* One that is not there is no failure. 0; a negative errno value with a sentence. */
+/* A missing file is no failure. 0; a negative errno value with an error message. */
 int boot_file_remove(const char *path, const char *ns, const char *event, char *sentence,
 		     size_t size);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Makes the text of a value into the value. Must not know keys. */
+/* Parses the text of a value. Must not know keys. */
 #include "daemon/broker/config/config-value.h"
 
 #include <grp.h>
@@ -9,7 +9,6 @@
 #include "daemon/text.h"
 #include "proto/macro.h"
 
-/* A whole number with K, M or G behind it, or nothing. */
 int config_parse_size(const char *text, uint64_t *ret)
 {
 	static const char units[] = "KMG";

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Texts of values that perfpersistd.conf can have. All outputs are untouched on failure. */
+/* Texts of values in perfpersistd.conf. All outputs are untouched on failure. */
 #pragma once
 
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Bytes: a whole number with K, M or G behind it, or nothing. 0; -EINVAL; -ERANGE. */
+/* Bytes: a whole number, optionally with the suffix K, M or G. 0; -EINVAL; -ERANGE. */
 int config_parse_size(const char *text, uint64_t *ret);
 
-/* The same, or per cent of a whole: 10%. 0; -EINVAL; -ERANGE. */
+/* The same, or a percentage of `whole`: 10%. 0; -EINVAL; -ERANGE. */
 int config_parse_share(const char *text, uint64_t whole, uint64_t *ret);
 
-/* Bytes of memory that this machine has. */
+/* Bytes of memory in this machine. */
 uint64_t config_machine_memory(void);
 
 /* Three or four octal digits, at most 0777. 0; -EINVAL. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Reads perfpersistd.conf. Must not know what its values are good for. */
+/* Reads perfpersistd.conf. Must not know what its values are used for. */
 #include "daemon/broker/config/config.h"
 
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 struct reading {
 	struct config *config;
 	struct settings settings;
-	bool in_daemon, in_unknown;  /* which section; else: */
+	bool in_daemon, in_unknown;  /* which section; if neither: */
 	struct config_namespace *ns; /* the last one, or NULL */
 };
 
@@ -149,7 +149,8 @@ static struct config *config_new(const char *path)
 
 #define MIB (1ULL << 20)
 
-/* What was left open and depends on something else. perfpersistd.conf gives the reasons. */
+/* Fills in the values that were left open and depend on others. perfpersistd.conf gives the
+ * reasons. */
 static void fill_in(struct config *c)
 {
 	if (!c->max_memory)
@@ -239,7 +240,7 @@ int config_path(const char *instance, char *buf, size_t size)
 
 	if (r < 0)
 		return r;
-	/* What stands behind the last slash of the run directory is the instance's name. */
+	/* The part after the last slash of the run directory is the instance's name. */
 	n = snprintf(buf, size, "%s%s/perfpersistd.conf", PP_SYSCONFDIR, strrchr(run, '/'));
 	return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The configuration: what perfpersistd.conf says, checked, with defaults for what it does
- * not say. Names of users and groups become numbers here.
+ * The configuration: the checked contents of perfpersistd.conf, with defaults for the rest. Names
+ * of users and groups become numbers here.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 
 #include "daemon/broker/edge/policy.h"
 
-#define CONFIG_GROUP_OF_DAEMON UINT32_MAX /* as a namespace's, until they are resolved */
+#define CONFIG_GROUP_OF_DAEMON UINT32_MAX /* a namespace's group until config_resolve sets it */
 
 struct settings;
 
@@ -20,8 +20,8 @@ struct config_namespace {
 	char name[PP_NAME_SIZE];
 	uint32_t owner, group, mode;
 	enum namespace_live live;
-	uint64_t max_memory, max_events; /* UINT64_MAX: as for any namespace */
-	bool written;			 /* by the daemon itself: gives way to what people write */
+	uint64_t max_memory, max_events; /* UINT64_MAX: the limit for any namespace */
+	bool written; /* by the daemon itself: files that people write take precedence */
 };
 
 struct config {
@@ -31,20 +31,20 @@ struct config {
 	gid_t gid;
 	gid_t ns_group; /* of namespaces made on demand */
 	uint64_t max_connections, max_connections_per_user;
-	uint64_t max_requests, max_requests_per_user; /* the first: of one connection */
+	uint64_t max_requests, max_requests_per_user; /* the first: per connection */
 	uint64_t max_events, max_events_per_namespace, max_events_per_user;
 	uint64_t max_programs, max_programs_per_user;
-	uint64_t max_on_tracepoint, max_on_tracepoint_per_user; /* programs; not of root */
-	uint64_t max_sample_rate_per_user;			/* Hz on a CPU; not of root */
+	uint64_t max_on_tracepoint, max_on_tracepoint_per_user; /* programs; root is exempt */
+	uint64_t max_sample_rate_per_user;			/* Hz on a CPU; root is exempt */
 	uint64_t max_memory, max_memory_per_namespace, max_memory_per_user; /* bytes */
-	uint64_t max_copies;						    /* bytes, of a user */
+	uint64_t max_copies;						    /* bytes, per user */
 	uint64_t max_buffer; /* bytes of one CPU's ring */
 	enum policy_makers makers;
 	enum policy_probers probers;
-	bool share;	       /* equal events, unless the request says otherwise */
-	bool keep_events;      /* when the daemon is ended */
-	bool sideband;	       /* names and maps of processes are kept while anything records */
-	uint64_t max_sideband; /* bytes of them */
+	bool share;	       /* share equal events, unless the request says otherwise */
+	bool keep_events;      /* when the daemon ends */
+	bool sideband;	       /* record names and maps of processes while anything records */
+	uint64_t max_sideband; /* bytes of sideband */
 	struct config_namespace *namespaces;
 	size_t n_namespaces;
 };
@@ -53,30 +53,30 @@ struct config {
 int config_path(const char *instance, char *buf, size_t size);
 
 /*
- * Reads the file; one that is not there is an empty one, unless required. Everything wrong
- * with it is told to `complaints`, a sentence a line, with file and line.
- * 0; -EINVAL (told); another -errno (told) of reading; -ENOMEM.
+ * Reads the file. A missing file counts as empty, unless required. Each fault goes to `complaints`
+ * as one line, with file and line number. 0; -EINVAL (reported); another -errno (reported) of
+ * reading; -ENOMEM.
  */
 int config_load(const char *path, bool required, FILE *complaints, struct config **ret);
 
-/* The same of a text in memory. path: for people. */
+/* The same for a text in memory. path: for messages. */
 int config_parse(const char *path, const char *text, size_t size, FILE *complaints,
 		 struct config **ret);
 
-/* Finds User= and Group=. 0; -EINVAL (told: no such user or group, or root). */
+/* Finds User= and Group=. 0; -EINVAL (reported: no such user or group, or root). */
 int config_resolve(struct config *c, FILE *complaints);
 
-/* Gives namespaces that were told no group the daemon's. config_resolve does it, too. */
+/* Gives the daemon's group to namespaces without one. config_resolve does it, too. */
 void config_resolve_namespaces(struct config *c);
 
 /* The namespace of this name, or NULL. */
 struct config_namespace *config_namespace(const struct config *c, const char *name);
 
-/* One more, with the defaults. name is valid. NULL: no memory. */
+/* Adds a namespace with the defaults. name is valid. NULL: no memory. */
 struct config_namespace *config_add_namespace(struct config *c, const char *name);
 
-/* What the files of events.d have, too: NAME, if the section is [namespace NAME], else NULL; and
- * whether a namespace can have this name (complained of). */
+/* Also for the files of events.d. The first returns NAME if the section is [namespace NAME], else
+ * NULL; the second says whether a namespace can have this name, and reports it if not. */
 const char *config_section_namespace(const char *section);
 bool config_take_name(struct settings *s, const char *name);
 

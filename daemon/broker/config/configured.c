@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * A pass over events, driven by the ends of its orders; and namespaces. Must not know files or
- * clients.
+ * A pass over the configured events, driven by the completions of its orders; and namespaces. Must
+ * not know files or clients.
  */
 #include <assert.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "daemon/log.h"
 #include "proto/macro.h"
 
-/* One order at a time is under way, so that clients' orders come between. */
+/* One order at a time is under way, so that clients' orders get their turn in between. */
 struct pass {
 	struct waiter waiter; /* first: our waiter is the pass */
 	struct configured *owner;
@@ -22,9 +22,9 @@ struct pass {
 	struct machine machine;
 
 	enum { DELETING, WANTING, FINISHED } phase;
-	uint64_t after; /* DELETING: of the ids, those up to here have been seen */
-	size_t next;	/* WANTING: index into the dropins */
-	const struct dropin_event *about; /* what the order is about; DELETING: NULL */
+	uint64_t after;			  /* DELETING: ids up to this one have been seen */
+	size_t next;			  /* WANTING: index into the dropins */
+	const struct dropin_event *about; /* the subject of the order; DELETING: NULL */
 	enum { CREATE, CHANGE, DELETE, REPLACE } order;
 	bool waiting, replacing;
 
@@ -82,13 +82,13 @@ static void on_done(struct waiter *waiter, const struct outcome *outcome)
 	case DELETE:
 		p->result.deleted++;
 		break;
-	case REPLACE: /* its other half comes with the next step: the name is taken until then */
+	case REPLACE: /* the creation follows in the next step: the name is taken until then */
 		p->replacing = true;
 		break;
 	}
 }
 
-/* err: of the function that gave the order. */
+/* err: from the function that gave the order. */
 static void ordered(struct pass *p, const struct dropin_event *w, int err, const char *ns,
 		    const char *name)
 {
@@ -101,7 +101,7 @@ static void ordered(struct pass *p, const struct dropin_event *w, int err, const
 	refused(p, w, w ? w->line : 0, -err, sentence);
 }
 
-/* Before the order is given: it may end from within. */
+/* Called before the order is given: the order may complete inside that call. */
 static struct waiter *wait_for(struct pass *p, const struct dropin_event *w, int order)
 {
 	p->about = w;
@@ -115,9 +115,9 @@ static struct waiter *wait_for(struct pass *p, const struct dropin_event *w, int
 /* ── creating ───────────────────────────────────────────────────────────────────────────── */
 
 /*
- * The namespace belongs to somebody because they were there first, or had it written down: what the
- * administrator configures anew, with no word on the namespace, is not for their eyes. 0; -EACCES
- * (complained of).
+ * Somebody was first to use the namespace, or wrote it with --boot, and owns it. The administrator
+ * configures an event there and says nothing about the namespace: its owner must not see that
+ * event's records. 0; -EACCES (reported).
  */
 static int check_namespace(struct pass *p, const struct dropin_event *w)
 {
@@ -136,7 +136,7 @@ static int check_namespace(struct pass *p, const struct dropin_event *w)
 	return -EACCES;
 }
 
-/* 0; -errno (complained of). */
+/* 0; -errno (reported). */
 static int resolve_wanted(struct pass *p, const struct dropin_event *w, struct pp_spec *ret)
 {
 	char sentence[PP_SENTENCE_SIZE] = "";
@@ -161,8 +161,9 @@ static void take_namespace(const struct pass *p, struct pp_spec *spec)
 }
 
 /*
- * An event that runs and is what is wanted, if that is to be shared. Across namespaces only where
- * root says so in as many words: the other one's settings say who may have its rings.
+ * Returns a running event that equals the wanted one, if sharing is allowed. Sharing across
+ * namespaces needs root's explicit word: the other namespace's settings decide who may read its
+ * rings.
  */
 static struct event *find_equal(const struct pass *p, const struct dropin_event *w,
 				const struct pp_spec *spec)
@@ -206,8 +207,8 @@ static void create(struct pass *p, const struct dropin_event *w)
 /* ── comparing ──────────────────────────────────────────────────────────────────────────── */
 
 /*
- * Whether the event that runs has the period that it would be given. That depends on the kernel's
- * limit at its creation, which the kernel lowers by itself.
+ * Whether the running event has the default period that it would get now. The default depends on
+ * the kernel's limit at the event's creation, and the kernel lowers that limit by itself.
  */
 static bool has_default_period(struct pass *p, const struct dropin_event *w,
 			       const struct pp_spec *runs)
@@ -223,7 +224,7 @@ static bool has_default_period(struct pass *p, const struct dropin_event *w,
 	machine.max_sample_rate = UINT64_MAX;
 	if (dropin_resolve(w, &p->request, &machine, p->config->max_buffer, &spec, &p->parsed,
 			   sentence, sizeof(sentence), &line) < 0)
-		return true; /* it could not be had anew */
+		return true; /* it could not be created again */
 	if ((runs->flags & PP_EVENT_FREQ) != (spec.flags & PP_EVENT_FREQ))
 		return false;
 	return runs->period == spec.period ||
@@ -231,8 +232,7 @@ static bool has_default_period(struct pass *p, const struct dropin_event *w,
 		runs->period >= p->machine.max_sample_rate);
 }
 
-/* Whether the difference is one that a change can make. p->request is w's, and `wanted` its
- * outline. */
+/* Whether a change order can make the difference. p->request is w's, and `wanted` its outline. */
 static bool can_change(struct pass *p, const struct dropin_event *w, const struct pp_spec *runs,
 		       const struct pp_spec *wanted)
 {
@@ -251,7 +251,7 @@ static bool can_change(struct pass *p, const struct dropin_event *w, const struc
 
 /* ── changing ───────────────────────────────────────────────────────────────────────────── */
 
-/* What can be found out beforehand is, so that the old one is not lost for a slip of the pen. */
+/* Resolves the new event first, so that a typing error does not cost the old one. */
 static void replace(struct pass *p, const struct dropin_event *w, struct event *e)
 {
 	struct pp_spec spec;
@@ -285,7 +285,7 @@ static void change(struct pass *p, const struct dropin_event *w, struct event *e
 	}
 	r = lifecycle_change(p->owner->lifecycle, e, what, &spec, &p->parsed,
 			     wait_for(p, w, CHANGE));
-	if (r == -EMLINK) /* its other names go on as they are */
+	if (r == -EMLINK) /* a change would affect its other names: those keep the old rings */
 		replace(p, w, e);
 	else
 		ordered(p, w, r, w->ns, w->name);
@@ -300,7 +300,7 @@ static void compare(struct pass *p, const struct dropin_event *w, struct event *
 
 	dropin_request(w, &p->request);
 	if (p->request.count == 0) {
-		resolve_wanted(p, w, &wanted); /* says so */
+		resolve_wanted(p, w, &wanted); /* reports the fault */
 		return;
 	}
 	r = resolve_outline(&p->request, p->config->max_buffer, &wanted, sentence,
@@ -320,8 +320,8 @@ static void compare(struct pass *p, const struct dropin_event *w, struct event *
 
 /* ── one after the other ────────────────────────────────────────────────────────────────── */
 
-/* Somebody else's event has the name. What was created to be there after a reboot is, and may have
- * been changed since. */
+/* Another event has the name. An event from --boot exists already, and may have been changed
+ * since. */
 static void meet_other(struct pass *p, const struct dropin_event *w)
 {
 	char sentence[PP_SENTENCE_SIZE];
@@ -339,7 +339,8 @@ static void consider(struct pass *p, const struct dropin_event *w)
 {
 	struct event *e = registry_by_name(&p->owner->lifecycle->registry, w->ns, w->name);
 
-	/* One with a fault in its sections was complained of, and stays as it is. */
+	/* A fault in the event's sections was reported already; the running event stays as it
+	 * is. */
 	if (!w->enabled || !w->request || (e && w->faulty))
 		return;
 	if (!e)
@@ -360,7 +361,7 @@ static bool is_unwanted(const struct pass *p, const struct event *e)
 	return w ? !w->enabled && !w->faulty : !p->dropins->incomplete;
 }
 
-/* Whether there was one. */
+/* Returns whether there was an event to delete. */
 static bool delete_next(struct pass *p)
 {
 	struct lifecycle *l = p->owner->lifecycle;
@@ -440,7 +441,7 @@ void configured_stop(struct configured *c)
 
 static void give_rights(struct lifecycle *l, const char *name)
 {
-	/* Without an engine: when it is back, what its files have is compared. */
+	/* Without an engine: its return makes the broker compare the rights. */
 	if (l->synced && lifecycle_rights(l, registry_namespace(&l->registry, name)) < 0)
 		log_debug("The files of the namespace %s get their rights when the engine is back.",
 			  name);

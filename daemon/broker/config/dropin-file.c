@@ -9,7 +9,7 @@
 #include "daemon/text.h"
 #include "proto/macro.h"
 
-#define EVENTS_MAX 65536 /* that files can name; of those that run MaxEvents= decides */
+#define EVENTS_MAX 65536 /* that files can name; MaxEvents= limits how many run */
 
 struct reading {
 	struct settings settings;
@@ -184,7 +184,7 @@ static void end_event(struct reading *r, bool faulty)
 	}
 	if (faulty) {
 		e->faulty = true;
-		if (e->written && !r->written) { /* nor does that count any more: begin_event */
+		if (e->written && !r->written) { /* people's section counts, though faulty */
 			free(e->request);
 			e->request = NULL;
 			e->written = false;
@@ -196,7 +196,7 @@ static void end_event(struct reading *r, bool faulty)
 	e->request = request;
 }
 
-/* What was said is taken over, all of it or nothing. */
+/* Accepts the section as a whole, or nothing of it. */
 static void end_section(struct reading *r)
 {
 	bool faulty = r->settings.faults != r->faults;
@@ -210,7 +210,7 @@ static void end_section(struct reading *r)
 	r->faults = r->settings.faults;
 }
 
-/* What the daemon wrote counts where people have written nothing, and not beside it. */
+/* A section that the daemon wrote only counts where people wrote none. */
 static void begin_namespace(struct reading *r, const char *name)
 {
 	const struct config_namespace *ns = config_namespace(r->config, name);
@@ -255,8 +255,8 @@ static bool take_names(struct reading *r, const char *names)
 	return true;
 }
 
-/* As of namespaces: what the daemon wrote is what a client asked for. It neither overrides what
- * people have written nor is a part of it. */
+/* As for namespaces: a section that the daemon wrote is a client's request. It neither overrides a
+ * section that people wrote nor merges with one. */
 static void begin_event(struct reading *r, const char *names)
 {
 	const struct dropin_event *e;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* From a section to a spec, or to the line that is to blame. Must not know what runs. */
+/* From a section to a spec, or to the line with the fault. Must not know which events run. */
 #include "daemon/broker/config/dropin-resolve.h"
 
 #include <string.h>
@@ -10,7 +10,8 @@
 
 /* ── which line it is ───────────────────────────────────────────────────────────────────── */
 
-/* Of the first text that cannot be parsed; 0: they all can, or it is in another section. */
+/* The line of the first text that cannot be parsed; 0: all can, or the text is in another
+ * section. */
 static unsigned line_of(const struct dropin_event *e, const struct pp_msg_create_request *request,
 			struct pp_parsed *scratch)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Finds the files, in the order that counts. Must not know what is in them. */
+/* Finds the files, in the order that counts. Must not know their contents. */
 #include "daemon/broker/config/dropins.h"
 
 #include <fcntl.h>
@@ -23,7 +23,7 @@ static int place(const char *root, const char *instance, const char *leaf, char 
 
 	if (r < 0)
 		return r;
-	/* What stands behind the last slash of the run directory is the instance's name. */
+	/* The part after the last slash of the run directory is the instance's name. */
 	n = snprintf(buf, size, "%s%s%s", root, strrchr(run, '/'), leaf);
 	return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
 }
@@ -54,7 +54,7 @@ int dropin_places(const char *instance, const char *config, struct dropin_places
 			return r;
 	}
 	ret->n = ARRAY_SIZE(roots);
-	ret->written = 3; /* last: clients name these files, and must not hide others */
+	ret->written = 3; /* last: clients choose these files' names and must not hide others */
 	return 0;
 }
 
@@ -139,7 +139,7 @@ static int list_folder(struct search *s, size_t folder)
 	return 0;
 }
 
-/* By name, and those of one name by folder. */
+/* By name; files of one name by folder. */
 static int compare(const void *a, const void *b)
 {
 	const struct file *f = a, *g = b;
@@ -148,7 +148,7 @@ static int compare(const void *a, const void *b)
 	return c ? c : (f->folder > g->folder) - (f->folder < g->folder);
 }
 
-/* 0; 1 (it stands for none); -errno. */
+/* 0; 1 (the file counts as missing); -errno. */
 static int read_file(const char *path, char **ret, size_t *ret_size)
 {
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);

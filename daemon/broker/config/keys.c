@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What values can be, and the table of keys. See keys.h. */
+/* The types of values, and the table of keys. See keys.h. */
 #include "daemon/broker/config/keys.h"
 
 #include <inttypes.h>
@@ -20,23 +20,23 @@ struct word {
 struct key {
 	const char *name;
 	const struct type *type;
-	size_t offset, size;	  /* of where the value is kept */
-	uint64_t fallback;	  /* what it is if nothing is said */
-	uint64_t min, max;	  /* of numbers and sizes */
-	const struct word *words; /* the values; ended by one with no text */
-	uint32_t yes, no;	  /* flags that are set by it */
+	size_t offset, size;	  /* of the value's member */
+	uint64_t fallback;	  /* the default */
+	uint64_t min, max;	  /* for numbers and sizes */
+	const struct word *words; /* the possible values; an entry without text ends them */
+	uint32_t yes, no;	  /* flags that a yes and a no set */
 };
 
 struct type {
 	void (*take)(struct settings *s, const struct key *k, const char *value, void *into);
-	void (*print)(FILE *f, const struct key *k, const void *from); /* NULL: nobody writes it */
-	bool is_text;						       /* and no number */
+	void (*print)(FILE *f, const struct key *k, const void *from); /* NULL: never written */
+	bool is_text;						       /* not a number */
 };
 
 struct keys {
 	const struct key *all;
 	size_t n;
-	const char *others; /* what to say of a key that is not there; NULL: the list of them */
+	const char *others; /* the message for an unknown key; NULL: the list of keys */
 };
 
 static uint64_t get(const struct key *k, const void *from)
@@ -80,7 +80,7 @@ static void print_number(FILE *f, const struct key *k, const void *from)
 
 static const struct type number = { .take = take_number, .print = print_number };
 
-/* As people write it: 256M. */
+/* As people write sizes: 256M. */
 static void format_size(uint64_t size, char buf[32])
 {
 	static const char *const units[] = { "", "K", "M", "G" };
@@ -148,7 +148,7 @@ static void print_rate(FILE *f, const struct key *k, const void *from)
 
 static const struct type rate = { .take = take_rate, .print = print_rate };
 
-/* The last one that is said counts: a period, or with PP_EVENT_FREQ a frequency. */
+/* The last setting counts: a period, or with PP_EVENT_FREQ a frequency. */
 static void take_period(struct settings *s, const struct key *k, const char *value, void *into)
 {
 	struct dropin_draft *d = into;
@@ -204,7 +204,7 @@ static const struct word live[] = { { "owner", NAMESPACE_LIVE_OWNER },
 				    { "nobody", NAMESPACE_LIVE_NOBODY },
 				    { 0 } };
 
-/* The word, or NULL (complained of). */
+/* The word, or NULL (reported). */
 static const struct word *find_word(struct settings *s, const struct key *k,
 				    const struct word *words, const char *value)
 {
@@ -298,7 +298,7 @@ static void take_gid(struct settings *s, const struct key *k, const char *value,
 static const struct type user = { .take = take_uid, .print = print_number };
 static const struct type group = { .take = take_gid, .print = print_number };
 
-/* By name, to be looked up at the start. */
+/* A name that is resolved at the start. */
 static void take_name(struct settings *s, const struct key *k, const char *value, void *into)
 {
 	char **field = (char **)((char *)into + k->offset), *copy = strdup(value);
@@ -410,7 +410,7 @@ static void take_filter(struct settings *s, const struct key *k, const char *val
 	}
 }
 
-/* Filters are printed with their events, in front of them in the table. */
+/* print_events prints the filters too. */
 static const struct type events = { .take = take_event, .print = print_events, .is_text = true };
 static const struct type filter = { .take = take_filter, .is_text = true };
 
@@ -444,7 +444,7 @@ static const struct type cpus = { .take = take_cpus, .print = print_text, .is_te
 	.offset = offsetof(struct structure, member), \
 	.size = sizeof(((struct structure *)0)->member)
 
-/* With a fallback of 0: it depends on another, or on the machine (fill_in() in config.c). */
+/* A default of 0 depends on another value or on the machine (fill_in() in config.c). */
 #define DAEMON(member) FIELD(config, member)
 static const struct key of_daemon[] = {
 	{ "User", &user_name, DAEMON(user) },

@@ -6,9 +6,9 @@
 
 #include "proto/macro.h"
 
-#define COPIES_USERS 4 /* that may have all the copies they may */
+#define COPIES_USERS 4 /* users that may have their full limit at the same time */
 
-/* Namespaces that the configuration does not name any more are as any other. */
+/* Namespaces that are no longer configured get the general limits. */
 static void forget_others(const struct config *c, struct quota *q)
 {
 	for (size_t i = q->namespaces.n; i > 0; i--) {
@@ -34,7 +34,7 @@ int limits_apply(const struct config *config, struct quota *q)
 	q->total.max[QUOTA_MEMORY] = config->max_memory;
 	q->per_namespace.max[QUOTA_MEMORY] = config->max_memory_per_namespace;
 	q->per_user.max[QUOTA_MEMORY] = config->max_memory_per_user;
-	/* One person can be many users (of a user namespace): there has to be an end in all. */
+	/* One person can be many users (of a user namespace): the total needs a limit. */
 	q->total.max[QUOTA_COPIES] = config->max_copies > QUOTA_UNLIMITED / COPIES_USERS
 					     ? QUOTA_UNLIMITED
 					     : config->max_copies * COPIES_USERS;
@@ -45,7 +45,8 @@ int limits_apply(const struct config *config, struct quota *q)
 	q->per_user.max[QUOTA_SAMPLES] = config->max_sample_rate_per_user;
 	q->on_tracepoint = config->max_on_tracepoint;
 	q->on_tracepoint_of_user = config->max_on_tracepoint_per_user;
-	/* Root has all that there is, and what keeps the administrator out is no limit. */
+	/* Root may use the whole total; limits that would lock the administrator out do not
+	 * apply. */
 	q->root.max[QUOTA_EVENTS] = config->max_events;
 	q->root.max[QUOTA_MEMORY] = config->max_memory;
 	q->root.max[QUOTA_PROGRAMS] = config->max_programs;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Takes files of settings apart, with inih. */
+/* Parses settings files with inih. */
 #include "daemon/broker/config/settings.h"
 
 #include <ini.h>
@@ -23,7 +23,7 @@ void settings_complain(struct settings *s, const char *fmt, ...)
 	va_end(ap);
 	if (n < 0)
 		text = NULL;
-	/* It quotes the file, which need not be the reader's. */
+	/* The message quotes the file, which the reader may not be allowed to see. */
 	if (text)
 		make_printable(text, '?');
 	fprintf(s->complaints, "%s:%u: %s\n", s->path, s->line, text ?: "out of memory");
@@ -31,18 +31,18 @@ void settings_complain(struct settings *s, const char *fmt, ...)
 
 /* ── with inih ──────────────────────────────────────────────────────────────────────────── */
 
-/* What inih takes for blanks within a line. */
+/* The characters that inih treats as blanks within a line. */
 #define BLANKS " \t\r\v\f"
 
-/* Where in the text inih is. */
+/* inih's position in the text. */
 struct lines {
 	struct settings *settings;
 	const char *at, *end;
 };
 
 /*
- * inih cuts the names of sections at 49 bytes, and says nothing of one that has no settings; so
- * they are read here. False: that is no name of a section.
+ * inih cuts section names at 49 bytes and does not report sections without settings, so section
+ * lines are read here. False: this is no section line.
  */
 static bool take_section(struct settings *s, const char *line)
 {
@@ -62,7 +62,7 @@ static bool take_section(struct settings *s, const char *line)
 	return true;
 }
 
-/* As fgets(3): the next line, as it stands in the file. Those that cannot be are passed over. */
+/* As fgets(3): the next line, unchanged. Lines that cannot be read are skipped. */
 static char *next_line(char *buf, int size, void *userdata)
 {
 	struct lines *l = userdata;
@@ -92,7 +92,7 @@ static char *next_line(char *buf, int size, void *userdata)
 	return NULL;
 }
 
-/* How much of a value is before a comment: a ; behind a blank. Filters may have these in quotes. */
+/* The length of a value before a comment: a ; behind a blank. Filters may have these in quotes. */
 static size_t without_comment(const char *value)
 {
 	size_t n = 0;
@@ -125,9 +125,10 @@ static int take_setting(void *userdata, const char *section _unused_, const char
 }
 
 /*
- * inih's options are variables as Debian builds it. It is to take lines as long as ours, to leave
- * comments behind values to us, since it knows no quotes, and to stop at each line that it cannot
- * read, since else it tells the first one alone. A line that is indented is a setting of its own.
+ * In Debian's build, inih's options are variables. inih must accept lines as long as ours. It must
+ * leave comments behind values to us, since it knows no quotes. It must stop at each line that it
+ * cannot read, since otherwise it only reports the first one. An indented line is a setting of its
+ * own.
  */
 void settings_parse(struct settings *s, const char *text, size_t size)
 {
@@ -155,7 +156,7 @@ int settings_read(int fd, char **ret, size_t *ret_size)
 		return -EINVAL;
 	if (st.st_size > (off_t)SETTINGS_FILE_MAX)
 		return -EFBIG;
-	/* With room for one more: it may have grown. */
+	/* One byte more: the file may have grown. */
 	text = malloc(SETTINGS_FILE_MAX + 1);
 	if (!text)
 		return -ENOMEM;

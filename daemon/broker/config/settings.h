@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Files of settings, as systemd and many others have them: [SECTION], KEY=VALUE, and comments that
- * begin with # or ;. A comment may also follow a value, with a blank and a ; that are not within
- * quotes. Must not know which sections and keys there are.
+ * Settings files in the style of systemd: [SECTION], KEY=VALUE, and comments that begin with # or
+ * ;. A comment may also follow a value, after a blank and a ; outside quotes. Must not know which
+ * sections and keys exist.
  */
 #pragma once
 
@@ -14,24 +14,25 @@
 #define SETTINGS_LINE_MAX 4095	      /* bytes of a line */
 
 struct settings {
-	const char *path; /* for people */
+	const char *path; /* for messages */
 	FILE *complaints;
-	/* A section begins, if only to say that one with no name that can be read does (NULL). */
+	/* A section begins. NULL: its name cannot be read. */
 	void (*section)(struct settings *s, const char *name);
 	void (*key)(struct settings *s, const char *key, const char *value);
 	void *userdata;
 
-	char in[SETTINGS_LINE_MAX + 1]; /* the section, for people */
-	unsigned line;			/* that is being read */
+	char in[SETTINGS_LINE_MAX + 1]; /* the section, for messages */
+	unsigned line;			/* the current line */
 	unsigned faults;		/* complaints so far */
-	int error;			/* -ENOMEM: of section or key */
+	int error;			/* -ENOMEM: from section or key */
 };
 
-/* "PATH:LINE: …", for people. */
+/* Reports "PATH:LINE: …". */
 void settings_complain(struct settings *s, const char *fmt, ...) _printf_(2, 3);
 
-/* Goes through a text. What is wrong with its form is complained about and passed over. */
+/* Parses a text. Malformed lines are reported and skipped. */
 void settings_parse(struct settings *s, const char *text, size_t size);
 
-/* Reads a whole file, which must be a regular one. 0; -EINVAL (it is none); -EFBIG; -errno. */
+/* Reads a whole file, which must be a regular one. 0; -EINVAL (not a regular file); -EFBIG;
+ * -errno. */
 int settings_read(int fd, char **ret, size_t *ret_size);
