@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Round robin over users. Must not know what it is that waits. */
+/* Round robin over users. Must not know the kind of work that waits. */
 #include "daemon/broker/edge/fair-queue.h"
 
 #include <assert.h>
@@ -13,28 +13,28 @@
 #define DEBT_MAX_USEC (60 * 1000 * 1000ULL)
 
 struct fair_queue_user {
-	struct fair_queue_user *next;  /* of all */
-	struct fair_queue_user *after; /* of those with something waiting */
+	struct fair_queue_user *next;  /* list of all users */
+	struct fair_queue_user *after; /* list of users with waiting members */
 	uint32_t uid;
 	size_t members;
 	struct fair_queue_member *first, **last; /* waiting, in order */
 	bool queued;
-	bool indebted;	     /* is not queued, whatever waits, and not freed */
+	bool indebted;	     /* stays unqueued whatever waits, and is not freed */
 	uint64_t until_usec; /* CLOCK_MONOTONIC */
-	uint64_t spent_nsec; /* as of spent_usec; a share of the time that passes is given back */
+	uint64_t spent_nsec; /* at spent_usec; passing time pays a share of it back */
 	uint64_t spent_usec;
 };
 
 /*
- * An eventfd, and not a deferred source: those count as pending since the beginning of time, and
- * would keep everything else of the loop from being looked at for as long as there are turns.
+ * The queue uses an eventfd. Deferred event sources count as pending since the beginning of time:
+ * the loop would not look at anything else while there is work.
  */
 struct fair_queue {
 	struct fair_queue_hooks hooks;
-	sd_event_source *io, *timer; /* the latter: the next debt that ends */
+	sd_event_source *io, *timer; /* timer: the next debt that ends */
 	int fd;
 	struct fair_queue_user *users;
-	struct fair_queue_user *first, **last; /* with something waiting, in order */
+	struct fair_queue_user *first, **last; /* users with waiting members, in order */
 };
 
 static void append_user(struct fair_queue *t, struct fair_queue_user *user)
@@ -100,7 +100,7 @@ static int on_turn(sd_event_source *s _unused_, int fd _unused_, uint32_t revent
 		return 0;
 	turn = user->first;
 	remove_turn(turn);
-	/* To the end, before what is taken can make it go away. */
+	/* Requeue first: the callback can free the user. */
 	remove_user(t, user);
 	if (user->first)
 		append_user(t, user);
@@ -221,7 +221,7 @@ void fair_queue_leave(struct fair_queue *t, struct fair_queue_member *turn)
 	if (user->queued && !user->first)
 		remove_user(t, user);
 	turn->user = NULL;
-	/* Nobody gets rid of a debt by coming anew. */
+	/* A user cannot lose a debt by reconnecting. */
 	if (--user->members == 0 && !user->indebted)
 		free_user(t, user);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Accepts connections. Must not know what is said on them. */
+/* Accepts connections. Must not know the protocol. */
 #include "daemon/broker/edge/listener.h"
 
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 #define ACCEPTS_PER_TURN 16
 #define PAUSE_USEC (100 * 1000ULL)
 
-/* 0: goes on; -errno of what this process has run out of. */
+/* 0: go on; -errno: this process has run out of something. */
 static int accept_one(struct listener *l)
 {
 	_cleanup_close_ int fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -34,7 +34,7 @@ static int accept_one(struct listener *l)
 	return 0;
 }
 
-/* The socket stays readable while we have no descriptor to accept with: not to spin, pause. */
+/* Without descriptors accept fails and the socket stays readable: pause instead of spinning. */
 static void pause_accepting(struct listener *l, int err)
 {
 	log_warning("Cannot accept connections just now: %s.", strerror(-err));
@@ -56,7 +56,7 @@ static int on_io(sd_event_source *s _unused_, int fd _unused_, uint32_t revents 
 			pause_accepting(l, r);
 			break;
 		}
-		/* Others belong to the connection that was not made. */
+		/* Other errors belong to the connection that failed. */
 	}
 	return 0;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What peer.c and peer-send.c share, and nobody else sees. */
+/* Shared by peer.c and peer-send.c only. */
 #pragma once
 
 #include "daemon/broker/edge/peer.h"
 
-/* A packet kept for later: a reply without room, or a request to be handled again. */
+/* A packet kept for later: a reply that waits for room, or a request to handle again. */
 struct packet {
 	struct packet *next;
 	size_t size;
@@ -17,43 +17,43 @@ struct peer {
 	struct credentials credentials;
 	int fd;
 	sd_event_source *io;
-	uint32_t interest; /* what io waits for */
-	bool dead;	   /* shut down; freed by its next event */
+	uint32_t interest; /* the events that io waits for */
+	bool dead;	   /* shut down; its next event frees it */
 
 	struct packet *first, **last; /* replies that wait for room */
 	size_t n_waiting;
-	struct packet *deferred; /* a request that waits for room for its descriptors */
-	size_t passed;		 /* descriptors sent since its socket was last seen empty */
-	bool unasked;		 /* what is being sent answers no request of this moment */
-	bool silenced;		 /* something was not sent because its user is in debt */
-	struct fair_queue_member
-		turn; /* waits while there is something to receive or to do again */
+	struct packet *deferred;       /* a request that waits for room for its descriptors */
+	size_t passed;		       /* descriptors sent since its socket was last seen empty */
+	bool unasked;		       /* the packet being sent is a notification or was queued */
+	bool silenced;		       /* a notification was dropped because its user is in debt */
+	struct fair_queue_member turn; /* waits while there is a packet to receive or to retry */
 	struct peer_claim *claims;
 	size_t n_claims;
 	struct peer_guest *guests;
 };
 
 /*
- * Disconnects a peer from wherever we are: the hang-up that shutdown(2) makes wakes its own
- * handler, where it is freed while nobody holds it, and charged until nothing of ours is in its
- * socket any more.
+ * Disconnects a peer from any context. The hang-up that shutdown(2) causes wakes the peer's own
+ * handler, which frees it while nobody uses it. The peer stays charged until none of our packets is
+ * in its socket.
  */
 void peer_kill(struct peer *p);
 
-/* Around each system call on its socket: what it cost is charged to the user's turns. */
+/* Called after each system call on its socket that began at `since`: charges the time to the user's
+ * turns. */
 void peer_owe(struct peer *p, uint64_t since);
 
-/* To be called when what its events depend on has changed. */
+/* Call this when the state behind its epoll events has changed. */
 void peer_update_interest(struct peer *p);
 
-/* A copy of the packet, the caller's; or NULL. */
+/* A copy of the packet for the caller; or NULL. */
 struct packet *peer_packet_new(const void *bytes, size_t size);
 
-/* Descriptors in its socket that it has not read, at most. */
+/* The most descriptors that its socket can hold unread. */
 size_t peer_in_flight(struct peer *p);
 
-/* Nothing keeps it from being notified: tells peers.drained. */
+/* If nothing blocks notifications, calls peers.drained. */
 void peer_speak_again(struct peer *p);
 
-/* Sends of what waits for room as much as there is room for. */
+/* Sends waiting packets while there is room. */
 void peer_flush(struct peer *p);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Packets on their way to a peer, and the descriptors that go with them: how many, and what waits
- * for room. Must not know what is received, nor when a connection ends.
+ * Packets on their way to a peer, and their descriptors: how many there are, and which packets wait
+ * for room. Must not know how packets are received, nor when a connection ends.
  */
 #include <assert.h>
 #include <linux/sockios.h>
@@ -15,10 +15,10 @@
 #include "proto/packet.h"
 #include "proto/printable.h"
 
-/* Of the charge that the kernel keeps for a packet in a socket; any packet costs more. */
+/* Lower bound of what the kernel charges for a packet in a socket. */
 #define CHARGE_MIN 256
 
-/* pp_packet_send, and what it costs. */
+/* pp_packet_send with its time charged. */
 static int send_now(struct peer *p, const void *bytes, size_t size, const int *fds, size_t n_fds)
 {
 	uint64_t began = peer_clock();
@@ -49,8 +49,9 @@ static void enqueue(struct peer *p, const void *bytes, size_t size)
 {
 	struct packet *packet;
 
-	/* One for each claim, the one that made us stop reading, and one for watchers (see
-	 * peer_is_backlogged): more is our own bug. Claims may be of a time with a higher limit. */
+	/* One for each claim, one for the request that stopped our reading, and one for watchers
+	 * (see peer_is_backlogged); more is our own bug. Claims may date from a time with a higher
+	 * limit. */
 	assert(p->n_waiting <= PEER_REQUESTS_MAX + 1);
 	packet = peer_packet_new(bytes, size);
 	if (!packet) {
@@ -108,16 +109,16 @@ size_t peer_in_flight(struct peer *p)
 {
 	int charge;
 
-	/* The kernel says that there is room while it still holds the last byte of the charge. */
+	/* The socket is writable while the kernel still holds the last byte of the charge. */
 	if (p->passed && ioctl(p->fd, SIOCOUTQ, &charge) == 0 && charge < CHARGE_MIN)
 		p->passed = 0;
 	return p->passed;
 }
 
 /*
- * The kernel lets our user have so many descriptors in flight and refuses more to everyone, so
- * nobody may fill that up by not reading. 0; -EAGAIN: the peer has to read first;
- * -ETOOMANYREFS: its user has to, on other connections, or several users.
+ * The kernel limits the descriptors that our user has in flight. At the limit it refuses
+ * everyone's, so a peer that does not read must not fill it. 0; -EAGAIN: the peer has to read
+ * first; -ETOOMANYREFS: its user has to read on other connections, or several users have to.
  */
 static int may_pass(struct peer *p, size_t n_fds)
 {
@@ -133,7 +134,7 @@ static int may_pass(struct peer *p, size_t n_fds)
 		all += n;
 		user += q->credentials.uid == p->credentials.uid ? n : 0;
 	}
-	/* The first of a user, and the first of all, may be as large as they are. */
+	/* A user's first packet, and the first of all, may have any size. */
 	if ((user > limit / 2 && user > n_fds) || (all > limit && all > n_fds))
 		return -ETOOMANYREFS;
 	return 0;
@@ -167,7 +168,8 @@ static int send_packet(struct peer *p, size_t size, const int *fds, size_t n_fds
 		enqueue(p, bytes, size);
 		return 0;
 	}
-	/* A peer without descriptors in the way can only be gone, or the kernel out of memory. */
+	/* A send without descriptors only fails when the peer is gone or the kernel has no
+	 * memory. */
 	if (r < 0 && (n_fds == 0 || r == -EPIPE || r == -ECONNRESET)) {
 		peer_kill(p);
 		return 0;
@@ -206,7 +208,7 @@ void peer_fail(struct peer *peer, const struct pp_header *request, int error, co
 	va_start(ap, fmt);
 	vsnprintf(body.message, sizeof(body.message), fmt, ap);
 	va_end(ap);
-	/* Names in a sentence may be what a stranger sent. */
+	/* Names in an error message may come from a client. */
 	make_printable(body.message, '?');
 	send_message(peer, PP_OP_ERROR, request->serial, &body, NULL, 0);
 }

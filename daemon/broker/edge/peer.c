@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The lives of connections, what they wait for, and the requests that come in. Must not know what
- * requests mean, nor how packets are sent: peer-send.c.
+ * Connections: their lives, their epoll events and incoming requests. Must not know what requests
+ * mean, nor how packets are sent: peer-send.c.
  */
 #include <assert.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 
 /* ── life ───────────────────────────────────────────────────────────────────────────────── */
 
-/* The request goes on without it, and stays charged. */
+/* The request goes on without the peer, and stays charged. */
 static void detach_claim(struct peer_claim *claim)
 {
 	*claim->link = claim->next;
@@ -39,10 +39,10 @@ static void dismiss_guests(struct peer *p)
 	}
 }
 
-/* A packet of the largest size, on a slow machine, is a tenth of this. */
+/* On a slow machine a packet of the largest size takes a tenth of this. */
 #define COSTLY_NSEC (1000 * 1000ULL)
 
-#define TELL_EVERY 60 /* seconds: who begins debts must not fill the log as well */
+#define TELL_EVERY 60 /* seconds: a user who begins debts must not fill the log as well */
 
 uint64_t peer_clock(void)
 {
@@ -128,7 +128,7 @@ void peer_kill(struct peer *p)
 	peer_owe(p, began);
 }
 
-/* What to wait for now. A hang-up is told in any case. */
+/* Sets the epoll events. A hang-up is always reported. */
 void peer_update_interest(struct peer *p)
 {
 	uint32_t events = 0;
@@ -136,7 +136,8 @@ void peer_update_interest(struct peer *p)
 	if (p->first && !p->dead)
 		events = fair_queue_in_debt(&p->turn) ? 0 : EPOLLOUT; /* see on_relieved */
 	else if (p->deferred || p->dead)
-		/* There may be room, and yet too much in flight: each packet that is read tells. */
+		/* The socket may be writable with too much in flight: edge-triggered, each packet
+		 * that the peer reads wakes us. */
 		events = EPOLLOUT | EPOLLET;
 	else if (p->n_claims < p->peers->max_requests && !p->turn.waiting)
 		events = EPOLLIN;
@@ -153,7 +154,7 @@ const struct credentials *peer_credentials(const struct peer *peer)
 
 /* ── receiving ──────────────────────────────────────────────────────────────────────────── */
 
-/* The request that lies in peers->body: charged until it is answered. */
+/* Handles the request in peers->body. It is charged until it is answered. */
 static void handle_request(struct peer *p, const struct pp_header *header)
 {
 	struct peers *peers = p->peers;
@@ -171,12 +172,12 @@ static void handle_request(struct peer *p, const struct pp_header *header)
 	}
 	peers->claimed = false;
 	peers->request(peers->userdata, p, header, &peers->body);
-	/* A claim has taken over the charge: see peer_claim_end. */
+	/* A claim takes over the charge: see peer_claim_end. */
 	if (!peers->claimed)
 		quota_release(peers->quota, QUOTA_REQUESTS, p->credentials.uid, NULL, 1);
 }
 
-/* Handles the packet that lies in peers->in. */
+/* Handles the packet in peers->in. */
 static void handle_packet(struct peer *p, size_t size)
 {
 	struct peers *peers = p->peers;
@@ -206,7 +207,7 @@ static void handle_packet(struct peer *p, size_t size)
 	}
 }
 
-/* -EBADMSG also for descriptors that come along, and then the packet stays where it is. */
+/* Also -EBADMSG if descriptors come along; the packet then stays in the socket. */
 static ssize_t take_packet(struct peers *peers, int fd)
 {
 	if (peers->files_come && pp_packet_brings_fds(fd))
@@ -237,7 +238,7 @@ void peer_defer(struct peer *peer)
 		peer_kill(peer);
 }
 
-/* Its turn: one request, the one that had no room first. */
+/* Handles one request: a deferred one first. */
 static void on_turn(struct fair_queue_member *turn)
 {
 	struct peer *p = (struct peer *)((char *)turn - offsetof(struct peer, turn));
@@ -265,7 +266,7 @@ static int on_io(sd_event_source *s _unused_, int fd _unused_, uint32_t revents,
 		p->dead = true;
 	if (p->dead)
 		dismiss_guests(p);
-	/* Who hangs up need not have closed the socket, and what is in it stays in flight. */
+	/* After a hang-up the socket may still be open elsewhere; its content stays in flight. */
 	if (p->dead && !peer_in_flight(p))
 		peer_free(p);
 	else
@@ -303,11 +304,11 @@ void peer_claim_end(struct peer_claim *claim)
 
 #define WAITED_MAX 100000000ULL /* ns */
 
-/* A disk lets us wait and takes no CPU time. */
+/* Waiting for a disk takes wall-clock time and no CPU time. */
 void peer_claim_owe(struct peer_claim *claim, uint64_t nsec)
 {
 	struct fair_queue *queue =
-		claim->peers->queue; /* NULL: all peers are gone, and we are going */
+		claim->peers->queue; /* NULL: all peers are gone, because the daemon ends */
 	struct fair_queue_member turn;
 
 	if (!queue || fair_queue_join(queue, &turn, claim->uid) < 0)
@@ -346,9 +347,9 @@ const struct peer_guest *peer_guests(const struct peer *peer)
 /* ── all of them ────────────────────────────────────────────────────────────────────────── */
 
 /*
- * Tells who is one too many, before the connection is closed. What it may have asked already is
- * taken and dropped: closing a socket with something unread would make the kernel say ECONNRESET
- * there in place of our sentence.
+ * Tells a client that there are too many connections, then closes. Requests that have arrived are
+ * read and dropped: closing a socket with unread data makes the client see ECONNRESET instead of
+ * our error message.
  */
 static void tell_away(struct peers *peers, int fd)
 {
@@ -365,7 +366,7 @@ static void tell_away(struct peers *peers, int fd)
 		;
 }
 
-/* That costs what any reply does. Whoever is in debt is not told. */
+/* Turning a client away is charged like any reply. A user in debt gets no message. */
 static void turn_away(struct peers *peers, int fd, const struct credentials *c)
 {
 	struct peer p = { .peers = peers, .credentials = *c };
@@ -421,7 +422,7 @@ fail:
 	return r;
 }
 
-/* What was kept back from those in debt may be sent. */
+/* Sends the packets that were held back during the debt. */
 static void on_relieved(void *userdata)
 {
 	struct peers *peers = userdata;

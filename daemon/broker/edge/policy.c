@@ -25,7 +25,8 @@ static int read_groups(int socket, gid_t **ret, size_t *ret_n)
 		if (!p)
 			return -ENOMEM;
 		groups = p;
-		/* When it does not fit the kernel says ERANGE, and sets the size it needs. */
+		/* If the buffer is too small, the kernel returns ERANGE and sets the size it
+		 * needs. */
 		if (getsockopt(socket, SOL_SOCKET, SO_PEERGROUPS, groups, &size) == 0)
 			break;
 		if (errno != ERANGE)
@@ -74,7 +75,7 @@ bool policy_allows(const struct credentials *c, const struct namespace *ns, enum
 
 	if (c->uid == 0)
 		return true;
-	/* The first class that fits decides, even if a later one would give more. */
+	/* The first class that matches decides, even if a later one grants more. */
 	if (c->uid == ns->owner)
 		bits = ns->mode >> 6;
 	else if (credentials_in_group(c, ns->group))
