@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Sets the foreground up. Must be called by root, before rights are given up. */
+/* Sets up the foreground mode. Must be called as root, before privileges are dropped. */
 #include "daemon/broker/foreground/foreground.h"
 
 #include <fcntl.h>
@@ -20,8 +20,8 @@
 /* ── what is written ────────────────────────────────────────────────────────────────────── */
 
 /*
- * Where --boot writes: under systemd the unit's StateDirectory=. The broker is an ordinary user and
- * could not make it. The launcher removes it at the end, if it is empty.
+ * The folder for --boot: under systemd the unit's StateDirectory=. The broker is an ordinary user
+ * and could not create it. The launcher removes it at the end, if it is empty.
  */
 static int make_state(const struct foreground_options *o)
 {
@@ -46,7 +46,7 @@ static int make_state(const struct foreground_options *o)
 		goto fail;
 	return 0;
 fail:
-	/* Without it all but --boot works. */
+	/* Without the folder everything but --boot works. */
 	log_warning("Cannot make %s: %s; nothing can be created to be there after a reboot.", path,
 		    strerror(errno));
 	return 0;
@@ -54,7 +54,7 @@ fail:
 
 /* ── those it runs ──────────────────────────────────────────────────────────────────────── */
 
-/* Beside our own program, as in a build tree; else where it is installed. */
+/* Beside our own program, as in a build tree; else the installed one. */
 static int find_program(const char *what, const char *given, char *buf, size_t size)
 {
 	char name[64];
@@ -95,7 +95,8 @@ static int find_programs(const struct foreground_options *o, struct programs *p)
 	return r;
 }
 
-/* One that an earlier daemon has left goes on; else a socket, at which one is started. */
+/* A keeper that an earlier daemon left goes on; otherwise makes a socket, where the launcher starts
+ * one on demand. */
 static int find_keeper(const struct foreground_options *o, int *ret_found, int *ret_listen)
 {
 	int found = keeper_find(o->instance);
@@ -164,7 +165,8 @@ int foreground_start(const struct foreground_options *options, struct foreground
 	r = launch(options, &programs, lock, &f);
 	if (r < 0)
 		return r;
-	/* After the fork: a launcher that outlives us must not seem to answer clients. */
+	/* After the fork: a launcher that outlives us must not hold the socket that clients connect
+	 * to. */
 	r = socket_listen(options->instance, "/control", 0666, 0, &f.control);
 	if (r < 0) {
 		foreground_done(&f);

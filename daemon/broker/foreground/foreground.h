@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Where there is no systemd: makes, as root, what the units would have made. The instance's
+ * Without systemd: creates, as root, everything the units would create. These are the instance's
  * directory and lock, all sockets, and the launcher that runs engine, dumper and keeper.
  */
 #pragma once
@@ -20,15 +20,15 @@ struct foreground {
 	}
 
 struct foreground_options {
-	const char *instance;		      /* "": the system's own */
+	const char *instance;		      /* "": the default instance */
 	const char *engine, *dumper, *keeper; /* paths, or NULL to look for them */
-	uid_t uid;			      /* the broker's, the dumper's and the keeper's */
+	uid_t uid;			      /* for the broker, the dumper and the keeper */
 	gid_t gid;
 };
 
-/* 0; -errno (logged, with what to do). */
+/* 0; -errno (logged, with advice). */
 int foreground_start(const struct foreground_options *options, struct foreground *ret);
 
-/* Ends the launcher and waits for it; a keeper that has something to keep goes on. Does nothing to
- * an empty one. */
+/* Ends the launcher and waits for it; a keeper with sideband in it goes on. No effect on an empty
+ * struct. */
 void foreground_done(struct foreground *f);

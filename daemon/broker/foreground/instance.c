@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Makes, locks and removes the folder of an instance. Must not know who runs in it. */
+/* Makes, locks and removes the folder of an instance. Must not know the processes in it. */
 #include "daemon/broker/foreground/instance.h"
 
 #include <dirent.h>
@@ -53,7 +53,7 @@ static void on_alarm(int signal_number _unused_)
 {
 }
 
-/* flock(2), but for so many seconds only: what is left of a killed daemon is about to end. */
+/* flock(2) with a timeout: the processes of a killed daemon are about to end. */
 static int lock_patiently(int fd)
 {
 	struct sigaction action = { .sa_handler = on_alarm }, old;
@@ -92,7 +92,7 @@ static int take_lock(const char *path, int *ret)
 	return 0;
 }
 
-/* The one before us may have removed the file, for which somebody else has another by now. */
+/* An earlier daemon may have removed the file; somebody else may hold a new one. */
 static bool is_at(int fd, const char *path)
 {
 	struct stat ours, theirs;
@@ -125,7 +125,7 @@ int instance_take(const char *instance, int *ret_lock)
 			*ret_lock = TAKE_FD(fd);
 			return 0;
 		}
-		if (r == -ENOENT) /* the folder was removed meanwhile */
+		if (r == -ENOENT) /* the folder was removed in the meantime */
 			r = 0;
 	}
 	if (r < 0)
@@ -146,8 +146,8 @@ static bool is_directory(int dir, const char *name)
 	return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* Its own files aside: namespaces, and what is left of an event that somebody still reads, which
- * is charged to him. */
+/* Whether there are directories besides the registry's own files: namespaces, and orphan rings that
+ * somebody still maps, and is charged for. */
 static bool has_directories(const char *registry)
 {
 	_cleanup_closedir_ DIR *d = opendir(registry);
@@ -179,7 +179,7 @@ static bool unmount(const char *path)
 
 void instance_remove(const char *instance)
 {
-	/* The lock last: whoever takes it then looks whether it is still the one. */
+	/* The lock last: a process that gets the lock then checks that the path still names it. */
 	static const char *const files[] = { "/control", "/engine", "/engine.lock",
 					     "/dumper",	 "/keeper", "/lock" };
 	char path[PATH_MAX];

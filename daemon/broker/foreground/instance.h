@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The place of an instance where there is no systemd: its folder below /run, and the lock in it.
- * Must be called by root.
+ * An instance's place without systemd: its folder below /run, and the lock in it. Must be called as
+ * root.
  */
 #pragma once
 
@@ -9,17 +9,17 @@
 
 /*
  * Makes the folder and takes the lock, which is held while anything of the instance runs: two
- * engines must never work on one registry. Waits some seconds for what is left of a daemon that was
- * killed. 0 with a descriptor to be closed; -errno (logged, with what to do).
+ * engines must never work on one registry. Waits some seconds for the processes of a killed daemon.
+ * 0 with a descriptor to close; -errno (logged, with advice).
  */
 int instance_take(const char *instance, int *ret_lock);
 
-/* Whether its registry has neither an event nor what readers have of one; also if there is none. */
+/* Whether its registry has neither events nor orphan rings; also true without a registry. */
 bool instance_is_empty(const char *instance);
 
 /*
- * Removes what an empty instance would leave behind: the mount of its registry, its
- * sockets, lock and folder. Whoever calls has the lock, and has seen engine, dumper and keeper end.
- * What somebody else still uses stays, as does what is none of ours.
+ * Removes what an empty instance would leave behind: its registry's mount, its sockets, lock and
+ * folder. The caller holds the lock; engine, dumper and keeper have ended. Files that are in use,
+ * and foreign files, stay.
  */
 void instance_remove(const char *instance);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Greets whoever listens where the keeper does, for its process id: a keeper is the child of a
- * launcher that may have ended. Must not know what it keeps.
+ * Greets the process that listens on the keeper's socket and learns its process id. The keeper is
+ * the child of a launcher that may have ended. Must not know the keeper's contents.
  */
 #include "daemon/broker/foreground/keeper-find.h"
 
@@ -18,7 +18,7 @@
 #include "proto/packet.h"
 #include "proto/places.h"
 
-#define PATIENCE_MSEC 3000 /* it answers at once; it may be about to write a long table */
+#define PATIENCE_MSEC 3000 /* it answers at once, or after writing a long table */
 
 static int greet(int fd, pid_t *ret_pid)
 {
@@ -48,8 +48,8 @@ static int greet(int fd, pid_t *ret_pid)
 	return 0;
 }
 
-/* Its end closes the connection: whoever has that number while it stands is the one that said so.
- */
+/* The kernel closes the connection when the process ends. So while the connection stands, the pid
+ * still belongs to the process that sent it. */
 static int open_process(int fd, pid_t pid)
 {
 	_cleanup_close_ int process = (int)syscall(SYS_pidfd_open, pid, 0);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* In the foreground: finds the keeper that an earlier daemon has left, which goes on. */
+/* Foreground mode: finds a keeper that an earlier daemon left running. */
 #pragma once
 
 /*
- * A pidfd of the keeper that answers in the instance's place: it tells its end. May wait for a
- * moment. -ENOENT: nobody is there, or (logged) somebody who is of no use; -errno.
+ * A pidfd of the keeper that answers on the instance's socket; it becomes readable when the keeper
+ * ends. May block for a moment. -ENOENT: nobody answers, or (logged) the process there is unusable;
+ * -errno.
  */
 int keeper_find(const char *instance);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Who the launcher's children are, and what each does in its own process until it is its program.
- */
+/* The launcher's children: their descriptions, and the steps each takes in its own process until it
+ * runs its program. */
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
@@ -36,8 +36,8 @@ static void raise_limit(int which)
 	setrlimit(which, &limit);
 }
 
-/* Whoever waits for the end of a pipe, or has a terminal, does not wait for the keeper; a file may
- * have what it has to say. */
+/* A process that waits for the end of a pipe, or owns the terminal, must not wait for the keeper. A
+ * file may stay: it takes the keeper's messages. */
 static int leave_streams(void)
 {
 	_cleanup_close_ int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -50,8 +50,8 @@ static int leave_streams(void)
 	return dup2(null, STDERR_FILENO) < 0 ? -errno : 0;
 }
 
-/* It will live without any of us, and holds nothing of ours: neither session, folder nor terminal.
- * The kernel counts rings against what their user may lock. */
+/* The keeper outlives all of us and holds nothing of ours: no session, folder or terminal. The
+ * kernel counts rings against its user's locked-memory limit. */
 static int stand_alone(const struct launcher *l)
 {
 	int r;
@@ -106,7 +106,7 @@ void children_describe(struct launcher *l)
 	};
 	snprintf(l->uid, sizeof(l->uid), "%u", o->broker);
 	snprintf(l->pid, sizeof(l->pid), "%d", (int)getppid());
-	/* As long as we live, and it with us, no other process of its user's can be it. */
+	/* We end with the broker, so no other process of its user can have this pid. */
 	describe_child(
 		l, engine,
 		(const char *const[]){ "--broker-uid", l->uid, "--broker-pid", l->pid, NULL });
@@ -116,7 +116,7 @@ void children_describe(struct launcher *l)
 
 /* ── a child's own process ──────────────────────────────────────────────────────────────── */
 
-/* The socket becomes descriptor 3, as systemd would pass it; all others close. */
+/* Makes the socket descriptor 3, as systemd passes it, and closes all others. */
 static int place_socket(int fd)
 {
 	if (fd == 3)
@@ -126,8 +126,8 @@ static int place_socket(int fd)
 
 void child_exec(const struct launcher *l, const struct child *c, pid_t launcher)
 {
-	/* Opened by root: where the program lies its user may not be able to go. Above the socket's
-	 * place, which is taken next. */
+	/* Opened as root: the child's user may not be able to reach the program. The descriptor
+	 * stays above the socket's number, which is taken next. */
 	int program = fcntl(open(c->program, O_PATH | O_CLOEXEC), F_DUPFD_CLOEXEC, 4);
 	sigset_t none;
 	char pid[16];
@@ -143,8 +143,8 @@ void child_exec(const struct launcher *l, const struct child *c, pid_t launcher)
 			  strerror(-r));
 		return;
 	}
-	/* Without its launcher it would run on, and keep the next one from its work. (Becoming
-	 * another user clears this, so that it comes after.) */
+	/* Without its launcher the child would run on and block its successor. (Becoming another
+	 * user clears this setting, so it comes last.) */
 	if (!c->lasting && (prctl(PR_SET_PDEATHSIG, SIGTERM) < 0 || getppid() != launcher))
 		return;
 	sigemptyset(&none);
@@ -154,8 +154,8 @@ void child_exec(const struct launcher *l, const struct child *c, pid_t launcher)
 	setenv("LISTEN_PID", pid, 1);
 	setenv("LISTEN_FDS", "1", 1);
 	execveat(program, "", c->argv, environ, AT_EMPTY_PATH);
-	/* A script: its interpreter could not open what closes now, and the kernel says so by this.
-	 */
+	/* The program is a script: its interpreter cannot open the descriptor that closes on exec,
+	 * and the kernel reports ENOENT. */
 	if (errno == ENOENT)
 		execv(c->program, c->argv);
 	log_error("Cannot run the %s %s: %s.", c->what, c->program, strerror(errno));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Runs engine, dumper and keeper, and nothing else. Takes no orders, reads nothing that anyone
- * sends; must not know who they are. */
+/* Runs engine, dumper and keeper, and nothing else. Takes no orders and reads no input; must not
+ * know what its children do. */
 #include "daemon/broker/foreground/launcher.h"
 
 #include <fcntl.h>
@@ -20,10 +20,10 @@
 #include "proto/clock.h"
 #include "proto/macro.h"
 
-#define HASTY_MSEC 1000	      /* a child that dies sooner is started again later */
-#define BACKOFF_MIN_MSEC 100  /* … by this, */
+#define HASTY_MSEC 1000	      /* a child that dies sooner restarts later */
+#define BACKOFF_MIN_MSEC 100  /* … after this time, */
 #define BACKOFF_MAX_MSEC 5000 /* … doubled each time up to this */
-#define MERCY_MSEC 5000	      /* from SIGTERM to SIGKILL; they recover from either */
+#define MERCY_MSEC 5000	      /* from SIGTERM to SIGKILL; the children recover from either */
 
 /* ── watching them ──────────────────────────────────────────────────────────────────────── */
 
@@ -55,7 +55,7 @@ static void tell_end(const struct child *c, int status)
 			    WEXITSTATUS(status));
 }
 
-/* Whether it has ended. */
+/* Returns whether it has ended. */
 static bool reap(struct child *c, int *ret_status)
 {
 	if (!c->pid || waitpid(c->pid, ret_status, WNOHANG) != c->pid)
@@ -83,17 +83,17 @@ static bool is_readable(int fd)
 	return fd >= 0 && poll(&p, 1, 0) > 0;
 }
 
-/* What there is to wait for, but for its end if it is our child. < 0: nothing. */
+/* The descriptor to wait for, apart from SIGCHLD. < 0: none. */
 static int lasting_fd(const struct launcher *l, const struct child *c)
 {
-	if (l->alive < 0) /* the end of one that was found is all that counts any more */
+	if (l->alive < 0) /* while ending, only the end of a keeper that was found matters */
 		return c->found;
 	if (!c->lasting || c->pid || pp_clock_ms() < c->due)
 		return -EBADF;
 	return c->found >= 0 ? c->found : c->listen;
 }
 
-/* The one that was found has ended, and its socket with it. */
+/* The keeper that was found has ended, and its socket with it. */
 static void replace_found(struct launcher *l, struct child *c)
 {
 	const struct launcher_options *o = &l->options;
@@ -105,7 +105,7 @@ static void replace_found(struct launcher *l, struct child *c)
 	c->found = close_fd(c->found);
 }
 
-/* It is wanted when somebody waits at its socket. */
+/* The keeper is needed when somebody waits on its socket. */
 static bool is_wanted(struct launcher *l, struct child *c)
 {
 	if (c->pid || pp_clock_ms() < c->due)
@@ -117,7 +117,7 @@ static bool is_wanted(struct launcher *l, struct child *c)
 	return is_readable(c->listen);
 }
 
-/* Nobody needed it any more: no mishap, even if somebody has come since. */
+/* An idle keeper ends by itself: no failure, even if somebody has connected since. */
 static bool ended_in_peace(const struct child *c, int status)
 {
 	return c->lasting && WIFEXITED(status) && WEXITSTATUS(status) == 0;
@@ -125,7 +125,7 @@ static bool ended_in_peace(const struct child *c, int status)
 
 /* ── waiting ────────────────────────────────────────────────────────────────────────────── */
 
-/* Waits up to msec (< 0: for ever). Whether the launcher shall end. */
+/* Waits up to msec (< 0: forever). Returns whether the launcher must end. */
 static bool wait_for_news(struct launcher *l, int msec)
 {
 	struct pollfd p[2 + ARRAY_SIZE(l->children)] = {
@@ -144,7 +144,8 @@ static bool wait_for_news(struct launcher *l, int msec)
 	       si.ssi_signo == SIGTERM;
 }
 
-/* Looks after one of them. Milliseconds until that is to be done again; -1: it tells itself. */
+/* Starts, restarts or reaps one child. Returns the milliseconds until the next call; -1: an event
+ * will wake us. */
 static int look_after(struct launcher *l, struct child *c)
 {
 	int status;
@@ -178,7 +179,7 @@ static void watch(struct launcher *l)
 	} while (!wait_for_news(l, msec));
 }
 
-/* But for the one that lasts, unless it is asked for, too. */
+/* `lasting`: the keeper counts, too. */
 static bool all_ended(struct launcher *l, bool lasting)
 {
 	bool ended = true;
@@ -196,7 +197,7 @@ static bool all_ended(struct launcher *l, bool lasting)
 	return ended;
 }
 
-/* Whether they have ended before their time is over. */
+/* Returns whether they ended in time. */
 static bool wait_for_end(struct launcher *l, bool lasting)
 {
 	int64_t end = pp_clock_ms() + MERCY_MSEC;
@@ -216,11 +217,11 @@ static void end_children(struct launcher *l)
 	FOREACH_CHILD(c, l)
 	{
 		if (c->lasting)
-			c->due = INT64_MAX; /* nor is it started any more */
+			c->due = INT64_MAX; /* prevents a restart */
 		else if (c->pid)
 			kill(c->pid, SIGTERM);
 	}
-	l->alive = close_fd(l->alive); /* poll(2) passes over a negative one */
+	l->alive = close_fd(l->alive); /* poll(2) ignores a negative descriptor */
 	if (wait_for_end(l, false))
 		return;
 	FOREACH_CHILD(c, l)
@@ -234,7 +235,7 @@ static void end_children(struct launcher *l)
 
 /* ── life ───────────────────────────────────────────────────────────────────────────────── */
 
-/* Keeps the standard three and those named; whoever forked us may hold others. */
+/* Keeps the standard streams and the descriptors in `keep`; our parent may have others open. */
 static void close_others(const int *keep, size_t n)
 {
 	unsigned from = 3;
@@ -254,7 +255,7 @@ static void close_others(const int *keep, size_t n)
 	close_range(from, ~0U, 0);
 }
 
-/* Of what the broker has written to be there after a reboot, nothing is left: no folder, then. */
+/* Removes the folder for --boot if it is empty. */
 static void remove_empty_state(const struct launcher *l)
 {
 	char path[PATH_MAX];
@@ -267,9 +268,9 @@ static void remove_empty_state(const struct launcher *l)
 }
 
 /*
- * With its last event an instance has nothing to come back for, and nobody else would ever remove
- * what it has made. The system's own place is systemd's. Nothing is kept any more, so that the
- * keeper ends by itself.
+ * An instance without events has no reason to come back, and nobody else would remove its files.
+ * systemd owns the default instance's place. Nothing is recorded any more, so the keeper ends by
+ * itself.
  */
 static void remove_empty_instance(struct launcher *l)
 {
@@ -287,7 +288,7 @@ static void launcher_main(struct launcher *l)
 	sigset_t mask;
 
 	close_others(keep, ARRAY_SIZE(keep));
-	/* A session of its own: ^C ends the broker, and the others after it, in order. */
+	/* Its own session: ^C reaches only the broker, which then ends the others in order. */
 	setsid();
 	prctl(PR_SET_NAME, "perfpersist-run");
 	unsetenv("NOTIFY_SOCKET");

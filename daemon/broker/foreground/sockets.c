@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Makes and tries sockets by their paths. Must not know who talks there, nor of what. */
+/* Makes sockets by path, and connects to them. Must not know the protocols. */
 #include "daemon/broker/foreground/sockets.h"
 
 #include <limits.h>
@@ -35,7 +35,7 @@ static int listen_at(const char *path, mode_t mode, uid_t owner, int *ret)
 		return r;
 	if (unlink(path) < 0 && errno != ENOENT)
 		return -errno;
-	/* Closed to all until it has its owner and mode. */
+	/* Closed to everyone until owner and mode are set. */
 	mask = umask(0777);
 	r = bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 ? -errno : 0;
 	umask(mask);
@@ -79,5 +79,5 @@ bool socket_answers(const char *path)
 {
 	_cleanup_close_ int fd = socket_connect(path);
 
-	return fd >= 0 || fd == -EAGAIN; /* a queue that is full is a queue that somebody owns */
+	return fd >= 0 || fd == -EAGAIN; /* a full queue has an owner */
 }
