@@ -12,24 +12,24 @@
 #include "daemon/log.h"
 #include "proto/macro.h"
 
-/* After so long nobody works on a job any more: see PP_COPY_SECONDS. */
+/* After this time the dumper has given the job up: see PP_COPY_SECONDS. */
 #define PATIENCE_USEC ((PP_COPY_SECONDS + 1) * 1000000ULL)
 
 struct copies {
 	struct quota *quota;
 	struct memfd_refs memfds;
-	struct link link; /* connected when there was something to ask; and then kept */
+	struct link link; /* connected on first use; then kept */
 	sd_event_source *patience;
 
-	struct copying *first, **last; /* those that wait */
-	struct copying *current;       /* has been sent */
-	uint32_t last_uid;	       /* whose turn was last */
+	struct copying *first, **last; /* the waiting jobs */
+	struct copying *current;       /* the job at the dumper */
+	uint32_t last_uid;	       /* the user of the last job */
 	bool pumping;
-	struct pp_copy_job job; /* of current */
-	struct pp_fds copies;	/* that have come for it */
+	struct pp_copy_job job; /* current's */
+	struct pp_fds copies;	/* received for it so far */
 };
 
-/* What a file of this size takes. */
+/* The memory that a file of this size takes. */
 static uint64_t memory_of(uint64_t size)
 {
 	return ALIGN_TO(size, (uint64_t)sysconf(_SC_PAGESIZE));
@@ -55,7 +55,7 @@ static void disconnect(struct copies *c)
 	timer_stop(c->patience);
 }
 
-/* On a connection that was kept, its end may be seen only now: a new one then. */
+/* The broken end of a kept connection may show only now: then connects anew. */
 static int send_job(struct copies *c, const struct pp_fds *fds)
 {
 	int r = -ENOTCONN;
@@ -78,7 +78,7 @@ static int send_job(struct copies *c, const struct pp_fds *fds)
 
 /* ── jobs ───────────────────────────────────────────────────────────────────────────────── */
 
-/* Users take turns: the next job is the first of somebody else, if there is one. */
+/* Users take turns: the next job is the first of another user, if there is one. */
 static struct copying *take_next(struct copies *c)
 {
 	struct copying **p = &c->first, *copying;
@@ -107,7 +107,7 @@ static void uncharge(struct copies *c, const struct copying *copying)
 	quota_release(c->quota, QUOTA_COPIES, copying->uid, NULL, job_bytes(&c->job));
 }
 
-/* 0: it is under way. */
+/* 0: the dumper has the job. */
 static int start(struct copies *c, struct copying *copying)
 {
 	_cleanup_(pp_fds_close) struct pp_fds fds = { .n = 0 };
@@ -132,7 +132,7 @@ static int start(struct copies *c, struct copying *copying)
 	return 0;
 }
 
-/* Not from within itself: what is done may bring the next. */
+/* Does not call itself recursively: a done callback may submit the next job. */
 static void pump(struct copies *c)
 {
 	if (c->pumping)
@@ -181,7 +181,7 @@ int copies_hold(struct copies *c, int file, uint32_t uid, uint64_t size)
 	return r;
 }
 
-/* What the job was charged becomes what each copy is charged; what is not watched is released. */
+/* Turns the job's charge into a charge for each copy, and releases the rest. */
 static int hold(struct copies *c, const struct copying *copying)
 {
 	int r = 0;
@@ -212,7 +212,8 @@ static void finish(struct copies *c, int error)
 	pp_fds_close(&c->copies);
 }
 
-/* The copies, or, when those have come or with an error, the last one. */
+/* The answer either brings copies or is the last one, which comes after all copies or with an
+ * error. */
 static bool answer_is_sound(const struct copies *c, const struct pp_copy_answer *a, ssize_t size,
 			    const struct pp_fds *fds)
 {
@@ -276,7 +277,7 @@ void copies_free(struct copies *c)
 {
 	if (!c)
 		return;
-	c->pumping = true; /* nothing is begun any more */
+	c->pumping = true; /* no job starts any more */
 	if (c->current)
 		finish(c, -ECANCELED);
 	while (c->first) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Watches files that have no name. Must not know what is in them. */
+/* Watches memfds. Must not know their contents. */
 #include "daemon/broker/handout/memfd-refs.h"
 
 #include <stdlib.h>
@@ -49,7 +49,7 @@ static int compare_watches(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The watches that the kernel still has, sorted: of each "inotify wd:HEX …" in the fdinfo. */
+/* The watches that the kernel still has, sorted: from each "inotify wd:HEX …" in the fdinfo. */
 static int read_watches(int inotify, int **ret, size_t *ret_n)
 {
 	_cleanup_fclose_ FILE *f = NULL;
@@ -88,7 +88,7 @@ void memfd_refs_review(struct memfd_refs *h)
 	int r = read_watches(h->fd, &watches, &n);
 
 	if (r < 0) {
-		/* What is not released now stays charged until the daemon is started anew. */
+		/* The charges that cannot be released now last until the daemon restarts. */
 		log_warning("Cannot find out which copies of rings are gone: %s.", strerror(-r));
 		return;
 	}
@@ -100,7 +100,7 @@ void memfd_refs_review(struct memfd_refs *h)
 
 /* ── what the kernel tells ──────────────────────────────────────────────────────────────── */
 
-/* One read's worth of notices. false: there were none. */
+/* Handles one read of notices. false: there were none. */
 static bool take_notices(struct memfd_refs *h)
 {
 	_Alignas(struct inotify_event) char buf[4096];
@@ -153,7 +153,7 @@ int memfd_refs_add(struct memfd_refs *h, int file, uint32_t uid, uint64_t bytes)
 	if (watch < 0)
 		return -errno;
 	i = place_of(h, watch);
-	/* The same file twice has one watch, which would be released once. */
+	/* The same file added twice has one watch, and IN_DELETE_SELF would come once. */
 	if (i < h->n && h->all[i].watch == watch)
 		return -EEXIST;
 	memmove(&h->all[i + 1], &h->all[i], (h->n - i) * sizeof(h->all[0]));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Takes records out of a ring buffer map. No libbpf: this is all that the broker needs of it. */
+/* Consumes records of a ring buffer map. The broker needs nothing else of libbpf, so it does
+ * without. */
 #include "daemon/broker/handout/ringbuf.h"
 
 #include <linux/bpf.h>
@@ -78,7 +79,8 @@ int ringbuf_consume(struct ringbuf *ringbuf, ringbuf_callback cb, void *userdata
 		uint64_t size = head & ~(BPF_RINGBUF_BUSY_BIT | BPF_RINGBUF_DISCARD_BIT);
 		uint64_t whole = ALIGN_TO(size + BPF_RINGBUF_HDR_SZ, (uint64_t)8);
 
-		/* Being written: its writer wakes us when we have come this far. */
+		/* A writer still fills this record, and wakes us because we have consumed
+		 * everything before it. */
 		if (head & BPF_RINGBUF_BUSY_BIT)
 			break;
 		if (whole > end - at) {
@@ -89,8 +91,8 @@ int ringbuf_consume(struct ringbuf *ringbuf, ringbuf_callback cb, void *userdata
 			cb(userdata, record + BPF_RINGBUF_HDR_SZ, size);
 		at += whole;
 		n++;
-		/* Record by record: whoever produces compares this with where it is, to know
-		 * whether to wake us. */
+		/* After each record: the kernel compares this position with the producer's to
+		 * decide whether to wake us. */
 		__atomic_store_n(ringbuf->consumer, at, __ATOMIC_RELEASE);
 	}
 	return n;

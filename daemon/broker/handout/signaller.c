@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Raw system calls: libc has none of these. Must not know whose eventfds they are. */
+/* Raw system calls: libc has none of these. Must not know the eventfds' owners. */
 #include "daemon/broker/handout/signaller.h"
 
 #include <fcntl.h>
@@ -34,7 +34,7 @@ void signaller_done(struct signaller *s)
 	s->n = 0;
 }
 
-/* What has completed must be taken, or there is no room for more. */
+/* Completed requests occupy slots until they are reaped. */
 static void take_completed(struct signaller *s)
 {
 	struct io_event events[SIGNALLER_BATCH];
@@ -62,7 +62,7 @@ void signaller_flush(struct signaller *s)
 		take_completed(s);
 		if (n <= 0) {
 			log_debug("Cannot wake a reader: %s.", strerror(n < 0 ? errno : EIO));
-			n = 1; /* this one; the others are tried */
+			n = 1; /* skips this one; the others are tried */
 		}
 		done += n;
 	}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Reads the registry's tree. Makes no decision on who may have what it returns, and writes
- * nothing: the pins are the engine's.
+ * Reads the registry's tree. Does not decide on rights and writes nothing: the pins are the
+ * engine's.
  */
 #include "daemon/broker/handout/tree.h"
 
@@ -17,7 +17,7 @@
 #include "proto/macro.h"
 #include "proto/places.h"
 
-/* A raw system call: the broker has no other use for libbpf. */
+/* A raw system call: the broker needs nothing else of libbpf. */
 static int bpf_obj_get(const char *path, uint32_t flags)
 {
 	union bpf_attr attr;
@@ -41,8 +41,8 @@ static _printf_(1, 2) int open_pin(const char *fmt, ...)
 	va_end(ap);
 	if (n < 0 || (size_t)n >= sizeof(path))
 		return -ENAMETOOLONG;
-	/* Not BPF_F_RDONLY: a map's descriptor opened with it cannot be mapped at all (EINVAL).
-	 * What keeps the ring read-only is that the map is frozen. */
+	/* Not BPF_F_RDONLY: the kernel refuses to map a map whose descriptor was opened with it
+	 * (EINVAL). The map is frozen, which keeps the ring read-only. */
 	return bpf_obj_get(path, 0);
 }
 
@@ -86,7 +86,7 @@ int tree_wakeups_open(const char *registry)
 	return open_pin("%s/+wakeups", registry);
 }
 
-/* Its pin is not ours to write, so that it is looked up, CPU by CPU, and not mapped. */
+/* We may not write the pin, so the map cannot be mapped; the code looks CPUs up one by one. */
 int tree_cpus_open(const char *registry)
 {
 	struct bpf_map_info info;
@@ -166,8 +166,8 @@ static int take_count(const char **p, const char *key, uint64_t *ret)
 	return 0;
 }
 
-/* "total records=N bytes=N limited=N missed=N|N+|unknown", and maybe more, each with a blank before
- * it. 0; -EBADMSG. */
+/* Parses "total records=N bytes=N limited=N missed=N|N+|unknown", and maybe more, each after a
+ * blank. 0; -EBADMSG. */
 static int parse_stat(const char *line, struct tree_stat *ret)
 {
 	struct tree_stat s = { 0 };
@@ -194,7 +194,7 @@ static int parse_stat(const char *line, struct tree_stat *ret)
 	return 0;
 }
 
-/* Whether the text ends with the total's line, whole: there is nothing behind it. */
+/* Whether the text ends with the complete line of the total. */
 static bool has_total(const char *text, size_t size)
 {
 	const char *line;
@@ -207,8 +207,9 @@ static bool has_total(const char *text, size_t size)
 }
 
 /*
- * The total is the last line, behind one per CPU: only the end of the file is kept. Lists of many
- * events read as many files, so that the read which would only say that this was all is saved.
+ * The total is the last line, after one per CPU, so only the end of the file is kept. Listing many
+ * events reads as many files; stopping at the total saves the read that would only return end of
+ * file.
  */
 static int read_tail(int fd, char *buf, size_t size)
 {

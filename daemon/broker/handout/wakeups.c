@@ -15,8 +15,8 @@
 #include "daemon/wakeup.h"
 #include "proto/macro.h"
 
-/* A ring that has woken readers is silent for an interval: what it recorded meanwhile they are
- * told of after it, and certainly after two. */
+/* After a wakeup a ring is silent for an interval. Records of that time are announced after one
+ * interval, and certainly after two. */
 #define AFTER_USEC (2 * PP_WAKEUP_INTERVAL / 1000)
 
 struct waker {
@@ -24,15 +24,15 @@ struct waker {
 	struct target *target;
 	struct waker *next, **link; /* of the target */
 	int fd;
-	bool late; /* to be woken when its user is not in debt any more */
+	bool late; /* to be woken when its user is no longer in debt */
 };
 
-/* An event that somebody waits for. */
+/* An event with waiting readers. */
 struct target {
 	uint64_t id;
 	struct wakeups *wakeups;
 	struct waker *first;
-	uint64_t due; /* when it is woken once more; 0: not */
+	uint64_t due; /* time of the second wakeup; 0: none */
 	struct target *next_due, *previous_due;
 };
 
@@ -41,9 +41,9 @@ struct wakeups {
 	char registry[256];
 	struct ringbuf ring;
 	struct signaller signaller;
-	struct peer *payer; /* of what the signaller has gathered; all of it is its user's */
-	bool late;	    /* some waker is */
-	int fd;		    /* of the ring buffer */
+	struct peer *payer; /* user of the batch in the signaller; a batch has one user */
+	bool late;	    /* some waker is late */
+	int fd;		    /* the ring buffer */
 	sd_event_source *io, *timer;
 	struct target **targets; /* sorted by id */
 	size_t n, room;
@@ -126,7 +126,7 @@ static void not_due(struct target *t)
 	t->due = 0;
 }
 
-/* Each is due so much later than now, so that the newest goes to the end. */
+/* All have the same delay, so the newest goes to the end. */
 static void due_later(struct target *t)
 {
 	struct wakeups *w = t->wakeups;
@@ -143,7 +143,7 @@ static void due_later(struct target *t)
 
 /* ── waking ─────────────────────────────────────────────────────────────────────────────── */
 
-/* Whoever polls an eventfd, or has it in an epoll set, is woken in our time: its user pays. */
+/* Signalling an eventfd wakes its pollers and epoll sets in our time: its user pays. */
 static void flush(struct wakeups *w)
 {
 	uint64_t began;
@@ -249,7 +249,7 @@ static int on_timer(sd_event_source *s _unused_, uint64_t usec, void *userdata)
 
 /* ── the ring buffer ────────────────────────────────────────────────────────────────────── */
 
-/* The engine makes it with the first event that wakes readers. */
+/* The engine creates it with the first event that wakes readers. */
 static int open_ring(struct wakeups *w)
 {
 	_cleanup_close_ int fd = -EBADF;
@@ -281,8 +281,8 @@ static void close_ring(struct wakeups *w)
 }
 
 /*
- * While nobody waits the ring buffer fills up and is full, which costs its writers nothing. Then
- * it has to be emptied first: the kernel tells of a record only to who has read those before it.
+ * While nobody waits, the ring buffer fills up, which costs its writers nothing. Before listening
+ * it must be emptied: the kernel only wakes a consumer that has read all earlier records.
  */
 static void listen_to_ring(struct wakeups *w, bool on)
 {
@@ -339,7 +339,7 @@ void wakeups_take_back(struct peer_guest *guest)
 	peer_spend(peer, began);
 }
 
-/* Whether there may be one more of this peer, of its user, and in all. */
+/* Whether the limits of this peer, of its user and of all permit another waker. */
 static bool has_room(const struct wakeups *w, const struct peer *peer)
 {
 	uint32_t uid = peer_credentials(peer)->uid;
@@ -408,7 +408,7 @@ int wakeups_add(struct wakeups *w, struct peer *peer, uint64_t event_id, int *re
 		return r;
 	}
 	listen_to_ring(w, true);
-	/* A ring may have spoken just before anybody listened, and be silent now. */
+	/* A ring may have sent its wakeup just before the reader listened, and be silent now. */
 	due_later(t);
 	set_timer(w);
 	*ret = waker->fd;
@@ -449,7 +449,7 @@ int wakeups_new(sd_event *loop, const char *registry, size_t max, struct wakeups
 	if ((size_t)snprintf(w->registry, sizeof(w->registry), "%s", registry) >=
 	    sizeof(w->registry))
 		return -ENAMETOOLONG;
-	/* To the millisecond: a reader that is told a little later has lost nothing. */
+	/* To the millisecond: a small delay costs a reader nothing. */
 	r = timer_add(loop, &w->timer, on_timer, w);
 	if (r < 0)
 		return r;
