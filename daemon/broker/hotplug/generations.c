@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Owns what was counted at the last look. See generations.h. */
+/* Owns the counts of the last look. See generations.h. */
 #include "daemon/broker/hotplug/generations.h"
 
 #include "daemon/broker/handout/tree.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Listens to the kernel's own uevents, not to udev's: those come into every network namespace,
- * the one of our unit included, and where there is no udev. (An sd_device_monitor hears udev's
- * alone: libsystemd does not let one choose the kernel's group.)
+ * Listens to the kernel's own uevents instead of udev's: those reach every network namespace,
+ * including our unit's, and systems without udev. (An sd_device_monitor only hears udev: libsystemd
+ * does not let one choose the kernel's group.)
  */
 #include "daemon/broker/hotplug/hotplug.h"
 
@@ -20,7 +20,7 @@
 #include "proto/macro.h"
 
 #define LOOK_USEC (10 * 1000000ULL)
-#define LOOK_ACCURACY_USEC (2 * 1000000ULL) /* so that it wakes the machine with something else */
+#define LOOK_ACCURACY_USEC (2 * 1000000ULL) /* lets the timer share another wakeup */
 #define KERNEL_GROUP 1			    /* of NETLINK_KOBJECT_UEVENT */
 #define NOTICE_SIZE 8192		    /* the kernel's own buffer is smaller */
 
@@ -34,7 +34,7 @@ static void tell(struct hotplug *h, unsigned cpu, bool online)
 	h->changed(h->userdata, cpu, online);
 }
 
-/* Of one that is online: was it away? */
+/* For a CPU that is online: was it offline? */
 static bool has_come(struct hotplug *h, unsigned cpu, bool before, bool noticed)
 {
 	bool went = pp_cpumask_test(&h->went, cpu);
@@ -42,7 +42,7 @@ static bool has_come(struct hotplug *h, unsigned cpu, bool before, bool noticed)
 	if (!before) {
 		tell(h, cpu, true);
 	} else if (noticed && went) {
-		/* It went and came back before anybody looked. */
+		/* The CPU went offline and came back between two looks. */
 		tell(h, cpu, false);
 		tell(h, cpu, true);
 	}
@@ -75,7 +75,7 @@ void hotplug_update(struct hotplug *h, const struct pp_cpumask *online,
 		h->came(h->userdata, &h->online);
 }
 
-/* The file is kept open: each look is one system call. */
+/* The file stays open: each look is one system call. */
 static int read_online(struct hotplug *h, struct pp_cpumask *ret)
 {
 	char line[4096];
@@ -88,7 +88,7 @@ static int read_online(struct hotplug *h, struct pp_cpumask *ret)
 	return pp_parse_cpus(line, ret);
 }
 
-/* As if notices told of those that the account tells of. */
+/* Treats CPUs that the account reports like CPUs with a uevent. */
 static void hear_account(struct hotplug *h, const struct pp_cpumask *online,
 			 struct pp_cpumask *came)
 {
@@ -131,7 +131,7 @@ void hotplug_notice(struct hotplug *h, const void *notice, size_t size, struct p
 		pp_cpumask_set(&h->went, u.cpu);
 }
 
-/* 1: there was one; 0: that was all; -errno. */
+/* 1: took one; 0: there are no more; -errno. */
 static int take_notice(struct hotplug *h, struct pp_cpumask *came)
 {
 	struct sockaddr_nl from = { 0 };
@@ -142,13 +142,14 @@ static int take_notice(struct hotplug *h, struct pp_cpumask *came)
 
 	if (n < 0)
 		return errno == EAGAIN ? 0 : -errno;
-	if (from.nl_pid == 0) /* the kernel, and no process that may send such things */
+	if (from.nl_pid ==
+	    0) /* from the kernel, and not from a process that may send such messages */
 		hotplug_notice(h, notice, n, came);
 	return 1;
 }
 
-/* Takes all that are there, and looks once. ENOBUFS: there were more than the socket could hold,
- * and each CPU may have been away. */
+/* Takes all uevents, and looks once. ENOBUFS: the socket overflowed, and any CPU may have been
+ * offline. */
 static int on_io(sd_event_source *s _unused_, int fd _unused_, uint32_t revents _unused_,
 		 void *userdata)
 {
@@ -186,7 +187,7 @@ static void look_unasked(struct hotplug *h)
 	h->looked(h->userdata);
 }
 
-/* Whenever something else has woken us, the watchdog if nothing did: never a wakeup of its own. */
+/* Runs after any other wakeup, at least the watchdog's, so that it never causes one. */
 static int on_anything(sd_event_source *s _unused_, void *userdata)
 {
 	struct hotplug *h = userdata;
@@ -196,7 +197,7 @@ static int on_anything(sd_event_source *s _unused_, void *userdata)
 	return 0;
 }
 
-/* While there are no notices. */
+/* Runs while there are no uevents. */
 static int on_timer(sd_event_source *s, uint64_t usec _unused_, void *userdata)
 {
 	look_unasked(userdata);
@@ -205,8 +206,8 @@ static int on_timer(sd_event_source *s, uint64_t usec _unused_, void *userdata)
 }
 
 /*
- * Of "ACTION@/devices/…" only online and offline, which hardly anything but a CPU does: others
- * do not even wake us. (BPF of the old kind, which anybody may use.)
+ * A classic BPF filter (unprivileged users may attach it): of "ACTION@/devices/…" it passes online
+ * and offline only. Hardly anything but CPUs sends those, so other uevents do not even wake us.
  */
 static int filter_notices(int fd)
 {
@@ -238,7 +239,7 @@ static int listen_to_kernel(struct hotplug *h, sd_event *loop)
 	if (bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
 		return -errno;
 	r = sd_event_add_io(loop, &h->io, fd, EPOLLIN, on_io, h);
-	/* Before the timer: what notices tell is not told once more for the account. */
+	/* Uevents go before the account, so that a CPU is reported once. */
 	if (r >= 0)
 		r = sd_event_source_set_priority(h->io, SD_EVENT_PRIORITY_IMPORTANT);
 	if (r < 0)
@@ -270,7 +271,7 @@ int hotplug_init(struct hotplug *h, sd_event *loop)
 		log_notice("The kernel's word on CPUs that come and go cannot be had (%s); every "
 			   "ten seconds is looked instead.",
 			   strerror(-r));
-	/* After the notices have begun: none is missed. */
+	/* After the socket is open: no uevent is missed. */
 	h->looked_at = pp_clock_ns(CLOCK_MONOTONIC);
 	r = read_online(h, &h->online);
 	if (r >= 0 && h->bounced)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Owns the marks of events that CPUs came for. Must not know where word of the CPUs came from. */
+/* Owns the marks of events whose rings are missing. Must not know where hotplug news comes from. */
 #include "daemon/broker/hotplug/missing-rings.h"
 
 #include <inttypes.h>
@@ -20,8 +20,8 @@ static bool wants_any(const struct event *e, const struct pp_cpumask *cpus)
 	return false;
 }
 
-/* Also those that are being created just now: the engine may have looked before. Second names have
- * no rings of their own. */
+/* Also marks events that are being created: the engine may have looked before the CPU came. Second
+ * names have no rings of their own. */
 void missing_rings_add(struct missing_rings *a)
 {
 	struct registry *r = &a->lifecycle->registry;
@@ -50,7 +50,7 @@ void missing_rings_retry(struct missing_rings *a)
 	missing_rings_continue(a);
 }
 
-/* After an enumeration: those that the engine says something would change for. */
+/* After an enumeration: marks the events that the engine reports as incomplete. */
 static void hear_engine(struct missing_rings *a)
 {
 	struct lifecycle *l = a->lifecycle;
@@ -73,8 +73,8 @@ bool missing_rings_of(const struct lifecycle *l, const struct event *e,
 	const struct event *target =
 		e->truth.shares ? registry_by_id(&l->registry, e->truth.shares) : e;
 
-	/* Of one that nothing is to be done for they are not wanted: a PMU that counts on some
-	 * CPUs has no rings on others. */
+	/* Missing rings of an event without a mark are not wanted: a PMU that counts on some CPUs
+	 * has no rings on others. */
 	if (!target || (target->missing == MISSING_NONE && !target->truth.incomplete))
 		return false;
 	*ret_error = target->missing_error;
@@ -88,8 +88,8 @@ static uint64_t memory_used(const struct missing_rings *a)
 	return a->lifecycle->charges.quota->sum.used[QUOTA_MEMORY];
 }
 
-/* error: positive errno value. Without an engine nothing is wrong with the event, and when it is
- * back all are looked at. */
+/* error: positive errno value. Without an engine nothing is wrong with the event; when the engine
+ * returns, all events are checked. */
 static void refused(struct missing_rings *a, struct event *e, int error, const char *sentence)
 {
 	const struct pp_spec *spec = &e->truth.spec;
@@ -111,14 +111,14 @@ static void on_done(struct waiter *waiter, const struct outcome *outcome)
 	struct missing_rings *a = (struct missing_rings *)waiter;
 	struct event *e = TAKE_PTR(a->about);
 
-	if (outcome->error == ENOENT) /* it is gone, or about to be */
+	if (outcome->error == ENOENT) /* the event is gone, or about to go */
 		return;
 	if (outcome->error) {
 		refused(a, e, outcome->error, outcome->sentence);
 		return;
 	}
 	e->missing_error = 0;
-	/* More may have come since the order was given. */
+	/* More CPUs may have come since the order was given. */
 	if (e->missing == MISSING_NONE && e->truth.incomplete)
 		e->missing = MISSING_REFUSED;
 }
@@ -147,8 +147,8 @@ static bool is_ready(const struct event *e)
 }
 
 /*
- * The next by its id, and from the lowest on again. What counts comes first: it records nothing on
- * that CPU until it is attached anew, while all others have gone on if they have a ring.
+ * The next event by id, then from the lowest again. Counters come first: they record nothing on the
+ * CPU until they are attached anew, while other events have gone on if they have a ring.
  */
 static struct event *find_next(const struct missing_rings *a)
 {

@@ -12,27 +12,27 @@
 struct missing_rings {
 	struct waiter waiter; /* first: a waiter of ours is this struct */
 
-	/* To be filled in; borrowed. */
+	/* The caller sets these; borrowed. */
 	struct lifecycle *lifecycle;
-	const struct pp_cpumask *online; /* as of now, always */
+	const struct pp_cpumask *online; /* always up to date */
 
-	struct event *about; /* of the order under way, or NULL */
+	struct event *about; /* subject of the order under way, or NULL */
 	bool stepping;
-	uint64_t generation; /* of events: up to here the engine's word was heard */
-	uint64_t memory;     /* that all had when the last one was refused for it */
-	uint64_t after;	     /* the id that was ordered last: all get their turn */
+	uint64_t generation; /* of events: the enumeration that was handled last */
+	uint64_t memory;     /* total memory when the last refusal for memory came */
+	uint64_t after;	     /* id of the last order: every event gets its turn */
 };
 
-/* CPUs came online: every event that wants one of them is due. */
+/* CPUs came online: marks every event that wants one of them. */
 void missing_rings_add(struct missing_rings *a);
 
-/* Tries again what was refused. */
+/* Retries refused orders. */
 void missing_rings_retry(struct missing_rings *a);
 
-/* To be called when an order has ended, or events came or went (lifecycle.changed). */
+/* Call this when an order has completed, or events came or went (lifecycle.changed). */
 void missing_rings_continue(struct missing_rings *a);
 
-/* Which CPUs are online, and wanted by the event, or by that whose rings it shares, and have no
- * ring. Returns whether there are any; *ret_error: why, 0: they are about to. */
+/* Finds the online CPUs that the event (or the event whose rings it shares) wants and has no ring
+ * on. Returns whether there are any; *ret_error: why, 0: the order is still to come. */
 bool missing_rings_of(const struct lifecycle *l, const struct event *e,
 		      const struct pp_cpumask *online, struct pp_cpumask *ret, int *ret_error);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Takes a notice of the kernel apart: bytes that need not be text. A CPU that is added is only
- * there; what counts is that it comes online, of which a notice of its own tells.
+ * Parses a uevent: bytes that need not be text. An added CPU is only present; a second uevent
+ * reports that it comes online, and that one counts.
  */
 #include "daemon/broker/hotplug/uevent.h"
 
@@ -9,7 +9,7 @@
 
 #include "daemon/text.h"
 
-/* What stands behind the prefix, up to the NUL; NULL: the notice does not begin so. */
+/* The text after the prefix, up to the NUL; NULL: the uevent does not begin with the prefix. */
 static const char *after(const char *notice, const char *prefix)
 {
 	size_t n = strlen(prefix);
@@ -29,7 +29,7 @@ bool uevent_parse(const void *notice, size_t size, struct uevent *ret)
 		u.online = false;
 		number = after(text, "offline@/devices/system/cpu/cpu");
 	}
-	/* Digits alone: pp_parse_u32 would take hexadecimal, too. */
+	/* Digits only: pp_parse_u32 would accept hexadecimal, too. */
 	if (!number || number[strspn(number, "0123456789")] != '\0' ||
 	    pp_parse_u32(number, &u.cpu) < 0 || u.cpu >= PP_CPUS_MAX)
 		return false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the kernel says when a CPU comes or goes. Must not know sockets, nor what is true. */
+/* The kernel's uevents about CPUs. Must not know sockets, nor whether a uevent is true. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,6 +10,6 @@ struct uevent {
 	bool online; /* else offline */
 };
 
-/* A notice as it came: "online@/devices/system/cpu/cpu3", a NUL, and more texts that say the same.
- * Returns whether it is about a CPU that came online or went offline. */
+/* A uevent in full: "online@/devices/system/cpu/cpu3", a NUL, and more texts that say the same.
+ * Returns whether it says that a CPU came online or went offline. */
 bool uevent_parse(const void *notice, size_t size, struct uevent *ret);
