@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * How orders end: what the engine's answer, or its lack, makes of the event, of what is charged
- * for it, and of who waits. Must not know where the answer came from.
+ * How orders complete: the effects of the engine's answer, or of its absence, on the event, its
+ * charges and the waiter. Must not know where the answer came from.
  */
 #include <assert.h>
 #include <inttypes.h>
@@ -39,8 +39,7 @@ void lifecycle_notify(struct lifecycle *l, enum pp_notice_kind kind, const struc
 		l->notice(l->userdata, kind, e);
 }
 
-/* CPUs that came are no reason for anything else to wait, so that the event may go before they
- * have been ordered. */
+/* An order for new CPUs blocks nothing else, so the event may go while such orders wait. */
 static void forget_cpus(struct lifecycle *l, const struct event *e)
 {
 	struct order *order = l->orders ? orders_first(l->orders) : NULL;
@@ -67,7 +66,7 @@ void lifecycle_forget(struct lifecycle *l, struct event *e)
 	registry_remove(&l->registry, e);
 }
 
-/* What the engine says of an event's rings holds for all of their names. */
+/* The engine's statement about an event's rings holds for all their names. */
 static void tell_names(struct lifecycle *l, const struct event *target, int notice)
 {
 	const struct pp_event *t = &target->truth;
@@ -98,7 +97,7 @@ static void tell_names(struct lifecycle *l, const struct event *target, int noti
 
 /* ── done ───────────────────────────────────────────────────────────────────────────────── */
 
-/* Made, and settled in the registry. */
+/* The event is created and has its id in the registry. */
 static void created(struct lifecycle *l, struct job *job)
 {
 	struct event *e = job->event;
@@ -114,7 +113,7 @@ static void created(struct lifecycle *l, struct job *job)
 			  t->spec.ns, t->spec.name, t->id, t->spec.event);
 	e->seen = l->generation;
 	if (t->incomplete && !t->shares)
-		e->missing = MISSING_DUE; /* a CPU came while it was being made */
+		e->missing = MISSING_DUE; /* a CPU came during the creation */
 	charges_settle(&l->charges, e);
 	lifecycle_notify(l, PP_NOTICE_CREATED, e);
 	tell(job, 0, NULL);
@@ -161,8 +160,8 @@ struct event *lifecycle_successor(const struct lifecycle *l, const struct event 
 }
 
 /*
- * The rings of what was deleted live on under their other names: the oldest of these is the
- * event's own from now on, as the engine has it, and who created it is charged.
+ * The rings of a deleted event live on under their other names. As in the engine, the oldest name
+ * becomes the event itself, and its creator is charged.
  */
 static void inherit(struct lifecycle *l, const struct event *gone)
 {
@@ -181,11 +180,11 @@ static void inherit(struct lifecycle *l, const struct event *gone)
 	for (size_t i = 0; i < r->n_settled; i++)
 		if (r->by_id[i]->truth.shares == gone->truth.id)
 			r->by_id[i]->truth.shares = shares;
-	/* Names that are being made: for the engine the old id is gone, and it will say so. */
+	/* Names under creation: the engine no longer knows the old id, and will refuse them. */
 }
 
-/* They do not: its user would have had more than there may be of one. Those that are being made or
- * deleted are told so when it is their turn. */
+/* The rings do not live on: the successor's user would exceed a limit. Names under creation or
+ * deletion learn this when their turn comes. */
 static void end_other_names(struct lifecycle *l, const struct event *gone)
 {
 	struct registry *r = &l->registry;
@@ -225,7 +224,7 @@ static void deleted(struct lifecycle *l, struct job *job, const struct pp_answer
 	lifecycle_forget(l, e);
 }
 
-/* What the event is by now, and not what becomes of it: another order may be waiting. */
+/* Updates the facts about the event but not its state: another order may be waiting. */
 static void joined(struct lifecycle *l, struct job *job, const struct pp_answer *answer)
 {
 	struct event *e = job->event;
@@ -297,7 +296,7 @@ void job_failed(struct lifecycle *l, struct job *job, int error, const char *sen
 	struct event *e = job->event;
 	bool reserved = e && e->state == PP_EVENT_CREATING;
 
-	/* One that the engine has all the same stays; somebody else's, then. */
+	/* An event that exists stays. After a failed creation it is somebody else's. */
 	if (e && !reserved) {
 		if (job->order.type != PP_ORDER_CPUS)
 			event_rest(e);

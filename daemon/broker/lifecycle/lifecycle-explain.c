@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What people are told when nothing could be ordered. */
+/* Error messages for orders that could not be given. */
 #include <errno.h>
 #include <string.h>
 

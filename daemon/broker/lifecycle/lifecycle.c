@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What can be asked of events' lives, made into orders. Must not know peers, policy or files. */
+/* Turns operations on events into orders. Must not know peers, policy or files. */
 #include "daemon/broker/lifecycle/lifecycle.h"
 
 #include <assert.h>
@@ -16,7 +16,7 @@ static void on_answered(void *userdata, struct order *order, const struct pp_ans
 	struct lifecycle *l = userdata;
 	struct job *job = job_of(order);
 
-	/* One that is to be deleted and is not there any more is deleted. */
+	/* Deleting an event that no longer exists is a success. */
 	if (answer->type == PP_ANSWER_FAILED &&
 	    !(order->type == PP_ORDER_DELETE && answer->error == ENOENT)) {
 		job_failed(l, job, answer->error, answer->sentence);
@@ -136,7 +136,7 @@ static void submit(struct lifecycle *l, struct job *job, struct event *e, struct
 	orders_submit(l->orders, &job->order);
 }
 
-/* Whether an order can be given about it now. */
+/* Whether the event's state permits an order now. */
 static int check_rest(const struct event *e)
 {
 	switch (e->state) {
@@ -157,7 +157,7 @@ struct event *lifecycle_target(struct lifecycle *l, struct event *e)
 	return e->truth.shares ? registry_by_id(&l->registry, e->truth.shares) : e;
 }
 
-/* Whether other names, also such as are being made, share the rings of e. */
+/* Whether other names, including names under creation, share e's rings. */
 static bool has_other_names(const struct lifecycle *l, const struct event *e)
 {
 	for (size_t i = 0; i < l->registry.n_events; i++)
@@ -168,7 +168,6 @@ static bool has_other_names(const struct lifecycle *l, const struct event *e)
 
 /* ── what others ask for ────────────────────────────────────────────────────────────────── */
 
-/* Reserves the name and charges for it. */
 static int reserve(struct lifecycle *l, const struct pp_spec *spec, uint64_t memory,
 		   uint32_t programs, uint32_t samples, struct event **ret)
 {

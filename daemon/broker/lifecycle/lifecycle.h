@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The life of events: created, changed, paused, given second names, deleted, and found again.
- * Owns registry and orders, and keeps the one true to what the engine says; start-up, a broken
- * link and a restarted engine take the same way. Charges what events cost. Rights have been
- * checked by those who call.
+ * The life of events: creation, change, pause, second names, deletion, and recovery. Owns registry
+ * and orders, and keeps the registry true to the engine's state; start-up, a broken link and a
+ * restarted engine take the same path. Charges the cost of events. The callers have checked rights.
  */
 #pragma once
 
@@ -11,97 +10,99 @@
 #include "daemon/broker/state/charges.h"
 #include "daemon/broker/state/registry.h"
 
-/* How it ended. */
+/* The result of an order. */
 struct outcome {
-	int error;		       /* 0, or a positive errno value */
-	const char *sentence;	       /* with an error: one for people */
-	const struct event *event;     /* without: what was made or changed, or what was deleted */
-	const struct pp_cpumask *cpus; /* without, of sideband: that descriptors have come for */
+	int error;		   /* 0, or a positive errno value */
+	const char *sentence;	   /* with an error: the message */
+	const struct event *event; /* on success: the event that was made, changed or deleted */
+	const struct pp_cpumask
+		*cpus; /* on success of a sideband order: the CPUs with a descriptor */
 };
 
-/* Who waits for it; done is called exactly once, and owns the waiter from then on. */
+/* The party that waits for an order; done is called exactly once, and then owns the waiter. */
 struct waiter {
 	void (*done)(struct waiter *waiter, const struct outcome *outcome);
-	uint32_t uid; /* whose turn it takes in the queue of orders */
+	uint32_t uid; /* the user whose turn the order takes in the queue */
 };
 
 struct lifecycle {
 	struct registry registry;
 	struct orders *orders;
 	struct charges charges;
-	uint64_t generation; /* of the reconciliation that runs, or ran last */
+	uint64_t generation; /* of the current or last reconciliation */
 	bool synced;	     /* the registry has been filled once */
-	bool closed;	     /* nothing is created any more */
+	bool closed;	     /* creates nothing any more */
 
-	void (*changed)(void *userdata);  /* events, or the link, came or went */
-	void (*creating)(void *userdata); /* an event is about to be ordered. May be NULL. */
-	/* An event was created, changed, paused, resumed or deleted, through this daemon or, as a
-	 * reconciliation finds, without it. e is as it is then. May be NULL. */
+	void (*changed)(void *userdata); /* events changed, or the link went up or down */
+	void (*creating)(
+		void *userdata); /* Called before an event's creation is ordered. May be NULL. */
+	/* An event was created, changed, paused, resumed or deleted, by this daemon or, as a
+	 * reconciliation finds, without it. e shows the new state. May be NULL. */
 	void (*notice)(void *userdata, enum pp_notice_kind kind, const struct event *e);
 	void *userdata;
 };
 
-/* l is all zeroes but for the hooks, userdata and charges.quota. 0; -errno. */
+/* l is all zeroes except the hooks, userdata and charges.quota. 0; -errno. */
 int lifecycle_init(struct lifecycle *l, sd_event *loop, const char *engine_path);
-/* Ends what waits (ECANCELED) and frees everything. Accepts a half-made or empty one. */
+/* Cancels waiting orders (ECANCELED) and frees everything. Accepts a half-made or empty struct. */
 void lifecycle_done(struct lifecycle *l);
 
 /*
- * Each of these orders something and returns 0: waiter->done will be called, also from within.
- * Or nothing has happened:
+ * Each of these queues an order and returns 0: waiter->done is called later, or from within.
+ * An error means that nothing has happened:
  * -EAGAIN (no engine); -ENOMEM; -EDQUOT (over a limit: see quota_sentence);
  * -EBUSY (the event is being created or changed); -EALREADY (it is being deleted);
- * -ESHUTDOWN (it would create something, and that is over).
+ * -ESHUTDOWN (the order would create something, and the daemon is ending).
  */
 
-/* Reserves the name, charges spec->creator, and orders the event. Also -EEXIST (the name is
- * there, or reserved); another -errno of finding out which CPUs are online. */
+/* Reserves the name, charges spec->creator, and orders the event. Also -EEXIST (the name exists, or
+ * is reserved); another -errno if the online CPUs cannot be read. */
 int lifecycle_create(struct lifecycle *l, const struct pp_spec *spec,
 		     const struct pp_parsed *parsed, struct waiter *waiter);
 
-/* Reserves the name in spec (ns, name, owner, group, mode, creator and flags count) for the rings
- * of the target, or of the event whose rings those are. Also -EEXIST. */
+/* Reserves the name in spec (uses ns, name, owner, group, mode, creator and flags) for the rings of
+ * the target, or of the event whose rings the target shares. Also -EEXIST. */
 int lifecycle_alias(struct lifecycle *l, struct event *target, const struct pp_spec *spec,
 		    struct waiter *waiter);
 
-/* what: PP_CHANGE_* bits; of spec filter, data_size and max_rate count; parsed: nodes of the
- * filter, or NULL. Also -EMLINK (the event has other names, which share its rings). */
+/* what: PP_CHANGE_* bits; uses spec's filter, data_size and max_rate; parsed: nodes of the filter,
+ * or NULL. Also -EMLINK (other names of the event share its rings). */
 int lifecycle_change(struct lifecycle *l, struct event *e, uint32_t what,
 		     const struct pp_spec *spec, const struct pp_parsed *parsed,
 		     struct waiter *waiter);
 
-/* One that is so already is done at once. An event's other names are paused with it. Also
- * -EMLINK (it is a second name itself). */
+/* Succeeds at once if the event is in that state already. An event's other names are paused with
+ * it. Also -EMLINK (e is a second name). */
 int lifecycle_pause(struct lifecycle *l, struct event *e, bool pause, struct waiter *waiter);
 
 int lifecycle_delete(struct lifecycle *l, struct event *e, struct waiter *waiter);
 
 /*
- * These CPUs are online: the event gets a ring on each that it wants and has none on, and what died
- * with a CPU is attached anew. It stays in the state it is in, and other orders about it may be
- * given meanwhile. e is not a second name. -EBUSY only while it is being created or deleted.
+ * These CPUs are online: the event gets its missing rings there, and perf events that died with a
+ * CPU are attached anew. The event keeps its state, and other orders about it may be given
+ * meanwhile. e is not a second name. -EBUSY only while it is being created or deleted.
  */
 int lifecycle_cpus(struct lifecycle *l, struct event *e, const struct pp_cpumask *cpus,
 		   struct waiter *waiter);
 
 /*
- * The perf events of sideband on these CPUs (at most PP_SIDEBAND_CPUS), in the order of their
- * numbers, or, with PP_SIDEBAND_TASKS and no CPUs, the iterators of what runs. They come into fds,
- * which is empty, and the caller's for as long as the waiter's.
+ * Fetches the perf events of sideband on these CPUs (at most PP_SIDEBAND_CPUS), in the order of
+ * their numbers, or, with PP_SIDEBAND_TASKS and no CPUs, the iterators over running processes. The
+ * descriptors go into fds, which is empty, belongs to the caller and outlives the waiter.
  */
 int lifecycle_sideband(struct lifecycle *l, const struct pp_cpumask *cpus, uint32_t what,
 		       struct pp_fds *fds, struct waiter *waiter);
 
-/* The sentence on such a result, about ns/name. */
+/* The error message for such a result, about ns/name. */
 void lifecycle_explain(const struct lifecycle *l, int err, const char *ns, const char *name,
 		       char *buf, size_t size);
 
-/* Whether it is so, and whether nothing is under way that will make it otherwise. */
+/* Whether the event is paused, and no order under way will change that. */
 bool lifecycle_is_paused(const struct event *e);
 
-/* The event that e's rings belong to: itself, unless it is a second name. */
+/* The event that owns e's rings: e itself, unless it is a second name. */
 struct event *lifecycle_target(struct lifecycle *l, struct event *e);
 
-/* Makes the files of all events of ns belong to its group, with its mode. 0; -EAGAIN; -ENOMEM.
- * What goes wrong later is logged. */
+/* Gives the files of all events of ns its group and mode. 0; -EAGAIN; -ENOMEM. Later failures are
+ * logged. */
 int lifecycle_rights(struct lifecycle *l, const struct namespace *ns);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What the engine answers: received, checked, and told to whom it concerns. Must not know how the
- * connection comes and goes, nor how orders are sent.
+ * The engine's answers: receives and checks them, and passes them to the hooks. Must not know how
+ * the connection comes and goes, nor how orders are sent.
  */
 #include <string.h>
 #include <sys/socket.h>
@@ -12,7 +12,8 @@
 #include "proto/keep.h"
 #include "proto/macro.h"
 
-/* What comes beside the bytes: who sent them, and descriptors, which are ours from here on. */
+/* Takes the control messages: the sender's credentials, and descriptors, which are ours from here
+ * on. */
 static int take_control(struct orders *o, struct msghdr *m)
 {
 	struct ucred sender;
@@ -37,10 +38,10 @@ static int take_control(struct orders *o, struct msghdr *m)
 }
 
 /*
- * One answer into o->in, what came with it into o->fds, and who sent it. SO_PEERCRED would name
- * whoever called listen(2), which is systemd or the launcher; the credentials that come with a
- * packet name the engine. Returns 1; 0 (nothing more now); -errno (-ECONNRESET: the engine is
- * gone).
+ * Receives one answer into o->in, its descriptors into o->fds, and its sender. SO_PEERCRED would
+ * name the process that called listen(2), which is systemd or the launcher; the credentials that
+ * come with a packet name the engine. Returns 1; 0 (nothing more now); -errno (-ECONNRESET: the
+ * engine is gone).
  */
 static int receive(struct orders *o)
 {
@@ -68,7 +69,7 @@ static int receive(struct orders *o)
 	return r < 0 ? r : 1;
 }
 
-/* Of those that have no rings left only the id counts. */
+/* If they hold nothing any more, only the id counts. */
 static bool orphans_are_good(const struct pp_orphans *orphans)
 {
 	if (!memchr(orphans->ns, 0, sizeof(orphans->ns)))
@@ -98,7 +99,7 @@ static int take_enumeration(struct orders *o)
 	}
 }
 
-/* Whether the event that comes with DONE is one that the order can have led to. */
+/* Whether the event in DONE is a possible result of the order. */
 static bool event_is_good(const struct pp_event *e, const struct order *order)
 {
 	switch (order->type) {
@@ -116,7 +117,7 @@ static bool event_is_good(const struct pp_event *e, const struct order *order)
 	}
 }
 
-/* The descriptors are as many as the order and the answer say; of no other order there are any. */
+/* Only a successful sideband order brings descriptors, and as many as order and answer say. */
 static bool fds_are_good(const struct orders *o, const struct order *order)
 {
 	const struct pp_cpumask *cpus = &o->in.event.rings;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What orders.c and orders-answer.c share, and nobody else sees. */
+/* Shared by orders.c and orders-answer.c only. */
 #pragma once
 
 #include "daemon/broker/lifecycle/orders.h"
@@ -23,21 +23,21 @@ struct orders {
 	bool patient;
 
 	struct order *first;
-	struct order *walk; /* what orders_next returns next */
-	uint64_t round;	    /* of the order that was sent last */
-	bool under_way;	    /* the first of the queue has been sent on this connection */
-	uint64_t serial;    /* of what is under way */
+	struct order *walk; /* orders_next returns this one */
+	uint64_t round;	    /* of the last order sent */
+	bool under_way;	    /* the first order has been sent on this connection */
+	uint64_t serial;    /* of the order under way */
 
 	struct pp_order out;
 	struct pp_answer in;
-	struct pp_fds fds; /* that came with it */
+	struct pp_fds fds; /* received with it */
 };
 
-/* The one transition of the link's state; tells who must know. */
+/* The only place where the link's state changes; calls hooks.changed. */
 void orders_set_link(struct orders *o, enum link_state to);
 
 /*
- * One answer, if there is one. 1; 0: there is none; -EBADMSG: what came is no answer; -ECONNRESET:
- * the engine is gone; another -errno. On failure the connection is of no more use.
+ * Takes one answer. 1; 0: there is none; -EBADMSG: the packet is no answer; -ECONNRESET: the engine
+ * is gone; another -errno. After a failure the connection is useless.
  */
 int orders_take_answer(struct orders *o);

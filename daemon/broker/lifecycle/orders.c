@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The connection to the engine and the queue of orders. Must not know registry or peers, nor what
- * answers say: orders-answer.c.
+ * The connection to the engine and the queue of orders. Must not know registry or peers, nor the
+ * contents of answers: orders-answer.c.
  */
 #include <assert.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 
 #define BACKOFF_MAX_USEC (1000 * 1000ULL)
 #define PATIENCE_USEC (10 * 1000 * 1000ULL)
-#define ANSWERS_PER_TURN 64 /* so that a long enumeration does not keep peers waiting */
+#define ANSWERS_PER_TURN 64 /* a long enumeration must not keep peers waiting */
 
 /* ── the link's state ───────────────────────────────────────────────────────────────────── */
 
@@ -34,7 +34,7 @@ void orders_set_link(struct orders *o, enum link_state to)
 		o->hooks.changed(o->userdata);
 }
 
-/* Closes the connection and tries again later; a first retry comes almost at once. */
+/* Closes the connection and starts the retry timer; the first retry comes almost at once. */
 static void break_link(struct orders *o)
 {
 	link_close(&o->link);
@@ -66,7 +66,7 @@ static int send_order(struct orders *o, const struct order *order)
 	return 0;
 }
 
-/* Sends the first of the queue if nothing is under way. */
+/* Sends the first order if none is under way. */
 static void pump(struct orders *o)
 {
 	int r;
@@ -87,8 +87,8 @@ static void pump(struct orders *o)
 }
 
 /*
- * Each user's orders have rounds of their own, one more each; who has none in the queue begins
- * with the round that is under way. So the queue goes round the users, one order of each.
+ * Each order of a user gets the round after the user's previous order. A user without orders in the
+ * queue gets the current round. So the queue alternates between users, one order of each.
  */
 void orders_submit(struct orders *o, struct order *order)
 {
@@ -142,7 +142,7 @@ struct order *orders_next(struct orders *o)
 
 void orders_abandon(struct orders *o)
 {
-	o->patient = false; /* who is given up must not come back with another one */
+	o->patient = false; /* waiters that are given up must not submit new orders */
 	while (o->first) {
 		struct order *order = o->first;
 

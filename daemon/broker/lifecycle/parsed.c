@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Packs parsed events. Knows sizes, and not what they mean. */
+/* Packs parsed events. Knows their sizes, not their meaning. */
 #include "daemon/broker/lifecycle/parsed.h"
 
 #include <assert.h>

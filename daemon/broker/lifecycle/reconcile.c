@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Reconciliation: the model of events is made true to what the engine enumerates, at the start
- * and whenever its connection comes back, and orders that were under way are decided by it.
+ * Reconciliation: updates the model of events to the engine's enumeration, at start-up and after
+ * each reconnect, and decides the orders that were under way.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "daemon/log.h"
 #include "proto/macro.h"
 
-#define TRIES 2 /* an order whose engine died under it is sent again once */
+#define TRIES 2 /* an order is sent again once if the engine died during it */
 
 void reconcile_begin(struct lifecycle *l)
 {
@@ -21,14 +21,14 @@ void reconcile_begin(struct lifecycle *l)
 
 static struct job *job_about(struct lifecycle *l, const struct event *e)
 {
-	/* Of CPUs that came see lifecycle_forget. */
+	/* Orders for new CPUs: see lifecycle_forget. */
 	for (struct order *o = orders_first(l->orders); o; o = o->next)
 		if (job_of(o)->event == e && o->type != PP_ORDER_CPUS)
 			return job_of(o);
 	return NULL;
 }
 
-/* The engine has no such event any more. */
+/* The engine no longer has this event. */
 static void drop(struct lifecycle *l, struct event *e)
 {
 	struct job *job = job_about(l, e);
@@ -79,7 +79,7 @@ static bool has_changed(const struct pp_event *from, const struct pp_event *to)
 	       event_find_changes(&from->spec, &to->spec) != 0;
 }
 
-/* One that is known, as it is by now. */
+/* Updates a known event. */
 static int learn(struct lifecycle *l, struct event *e, const struct pp_event *truth)
 {
 	bool at_rest = e->state == PP_EVENT_RUNNING || e->state == PP_EVENT_PAUSED;
@@ -89,7 +89,7 @@ static int learn(struct lifecycle *l, struct event *e, const struct pp_event *tr
 
 	e->truth = *truth;
 	e->seen = l->generation;
-	/* What is under way has its own charge, and its own notice when it ends. */
+	/* A running change has its own charge, and sends its own notice when it completes. */
 	if (e->state == PP_EVENT_CHANGING)
 		return 0;
 	r = charges_adopt(&l->charges, e);
@@ -113,7 +113,7 @@ static bool is_named(const struct event *e, const struct pp_spec *spec)
 	       strcmp(e->truth.spec.name, spec->name) == 0;
 }
 
-/* Whether the engine has told of this one already, and now says otherwise. */
+/* Whether the engine has reported this event already, and now contradicts itself. */
 static bool is_contradicted(const struct lifecycle *l, const struct event *e)
 {
 	if (e->seen != l->generation)
@@ -135,7 +135,7 @@ int reconcile_found(struct lifecycle *l, const struct pp_event *truth)
 		return learn(l, e, truth);
 	if (e && is_contradicted(l, e))
 		return 0;
-	if (e) /* the id was given anew: what we know under it is not there any more */
+	if (e) /* The engine reused the id: our old event is gone. */
 		drop(l, e);
 	e = registry_by_name(registry, truth->spec.ns, truth->spec.name);
 	if (e && e->state == PP_EVENT_CREATING) {
@@ -157,7 +157,7 @@ int reconcile_held(struct lifecycle *l, const struct pp_orphans *orphans)
 
 /* ── what that means for orders ─────────────────────────────────────────────────────────── */
 
-/* Whether the event is as a change or a pause was to make it. */
+/* Whether the event matches the change or pause that was ordered. */
 static bool is_as_ordered(const struct job *job)
 {
 	const struct pp_event *t = &job->event->truth;
@@ -165,7 +165,7 @@ static bool is_as_ordered(const struct job *job)
 
 	if (job->order.type == PP_ORDER_PAUSE)
 		return t->paused == what;
-	/* A new buffer can have the old size; its set of rings is another. */
+	/* A new buffer can have the old size; its set of rings differs. */
 	if (what & PP_CHANGE_BUFFER && t->set <= job->set)
 		return false;
 	return !(what & event_find_changes(&t->spec, &job->spec) & ~PP_CHANGE_BUFFER);
@@ -176,7 +176,7 @@ static bool is_creation(const struct job *job)
 	return job->order.type == PP_ORDER_CREATE || job->order.type == PP_ORDER_ALIAS;
 }
 
-/* Whether the engine carried it out and could not say so. */
+/* Whether the engine carried the order out but could not answer. */
 static bool is_carried_out(const struct lifecycle *l, const struct job *job)
 {
 	const struct event *e = job->event;
@@ -196,7 +196,7 @@ static bool is_carried_out(const struct lifecycle *l, const struct job *job)
 	}
 }
 
-/* Decides an order from what was found, or leaves it in the queue, to be sent (again). */
+/* Completes an order by the enumeration, or leaves it in the queue to be sent (again). */
 static void review(struct lifecycle *l, struct job *job)
 {
 	struct event *e = job->event;
@@ -210,7 +210,7 @@ static void review(struct lifecycle *l, struct job *job)
 			   "An event of this name is there already: the engine found it when it "
 			   "started. Delete it first, or take another name.");
 	} else if (job->order.sent >= TRIES || (is_creation(job) && e->truth.id)) {
-		/* (The second: found by an enumeration that broke off, and then gone.) */
+		/* (The second: an enumeration that broke off found it, and then it went.) */
 		orders_remove(l->orders, &job->order);
 		job_failed(
 			l, job, EAGAIN,
@@ -219,7 +219,7 @@ static void review(struct lifecycle *l, struct job *job)
 	}
 }
 
-/* The rights that count are the namespace's; its events' files are made to follow. */
+/* The namespace's rights decide; the files of its events must follow. */
 static void compare_rights(struct lifecycle *l)
 {
 	const struct namespace *ordered = NULL;
@@ -244,7 +244,7 @@ void reconcile_end(struct lifecycle *l)
 {
 	struct order *order;
 
-	/* An event that turns out to be gone takes the orders about its CPUs along. */
+	/* Forgetting an event removes its orders for new CPUs, too. */
 	orders_rewind(l->orders);
 	while ((order = orders_next(l->orders)))
 		review(l, job_of(order));
