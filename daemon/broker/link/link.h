@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A connection from the broker to the engine, the dumper or the keeper, at the path of its socket.
- * Must not know what is said there, nor when to connect.
+ * A connection from the broker to the engine, the dumper or the keeper, by the path of its socket.
+ * Must not know the protocol, nor when to connect.
  */
 #pragma once
 
@@ -10,21 +10,21 @@
 #include <systemd/sd-event.h>
 
 struct link {
-	sd_event *loop; /* NULL: it was never made */
+	sd_event *loop; /* NULL: never initialised */
 	sd_event_source *io;
 	struct sockaddr_un address;
 	socklen_t address_size;
 	int fd; /* < 0: not connected */
 };
 
-/* Does not connect. 0; -ENAMETOOLONG: nothing is to be ended. */
+/* Does not connect. 0; -ENAMETOOLONG: there is nothing to clean up. */
 int link_init(struct link *l, sd_event *loop, const char *path);
 
-/* handler is told whenever there is something to read. 0; -errno. */
+/* Calls handler whenever the socket is readable. 0; -errno. */
 int link_connect(struct link *l, sd_event_io_handler_t handler, void *userdata);
 
-/* Connected or not. */
+/* Also accepts a link that is not connected. */
 void link_close(struct link *l);
 
-/* Accepts one that is all zeroes. */
+/* Accepts a struct of zeroes. */
 void link_done(struct link *l);

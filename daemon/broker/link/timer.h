@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Timers that are started and stopped again and again, each for once. 0; -errno. */
+/* One-shot timers that are started and stopped repeatedly. 0; -errno. */
 #pragma once
 
 #include <systemd/sd-event.h>
@@ -8,7 +8,7 @@
 
 #define TIMER_BACKOFF_MIN_USEC (20 * 1000ULL)
 
-/* One that does not run; to the millisecond. */
+/* Creates a stopped timer, accurate to the millisecond. */
 static inline int timer_add(sd_event *loop, sd_event_source **ret, sd_event_time_handler_t handler,
 			    void *userdata)
 {
@@ -24,7 +24,7 @@ static inline int timer_start(sd_event_source *timer, uint64_t usec)
 	return r < 0 ? r : sd_event_source_set_enabled(timer, SD_EVENT_ONESHOT);
 }
 
-/* In *backoff, which is doubled for the next time, to max at most. */
+/* Starts it with a delay of *backoff, then doubles *backoff, up to max. */
 static inline int timer_start_backoff(sd_event_source *timer, uint64_t *backoff, uint64_t max)
 {
 	uint64_t usec = *backoff;
@@ -33,7 +33,7 @@ static inline int timer_start_backoff(sd_event_source *timer, uint64_t *backoff,
 	return timer_start(timer, usec);
 }
 
-/* NULL is fine. */
+/* NULL is accepted. */
 static inline void timer_stop(sd_event_source *timer)
 {
 	if (timer)
