@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Puts together what the registry and the tree know of an event. Decides nothing. */
+/* Combines the registry's and the tree's facts about an event. Makes no decisions. */
 #include "daemon/broker/request/describe.h"
 
 #include <string.h>
@@ -24,7 +24,7 @@ void event_count(const char *registry, const struct event *e, int totals, struct
 
 	*ret = (struct tree_stat){ 0 };
 	r = count(registry, e, totals, ret);
-	/* Without the file nothing is known, which is not the same as nothing missed. */
+	/* Without the stat file nothing is known, which differs from nothing missed. */
 	if (r < 0)
 		ret->missed_unknown = PP_MISSED_UNKNOWN;
 	if (r < 0 && e->state != PP_EVENT_CREATING && e->state != PP_EVENT_DELETING)

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/*
- * DELETE and CHANGE: checked here, carried out by the event's life, answered when that is done.
- */
+/* DELETE and CHANGE: checked here, carried out by the lifecycle, answered at completion. */
 #include <string.h>
 
 #include "daemon/broker/request/request-internal.h"
@@ -9,7 +7,7 @@
 #include "proto/clock.h"
 #include "proto/macro.h"
 
-/* With its counts as they were before. */
+/* Reports the counts from before the deletion. */
 static bool answer_delete(struct request *req, struct pending *p, const struct event *e)
 {
 	char sentence[PP_SENTENCE_SIZE] = "";

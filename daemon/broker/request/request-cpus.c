@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * CPUS: which CPUs are away, and since when. The kernel's own steps have written it down, whether
- * a daemon ran or not; where they could not, what we saw ourselves must do.
+ * CPUS: which CPUs are offline, and since when. The kernel's own hotplug steps record the time,
+ * whether a daemon runs or not; where they cannot, our own observations must do.
  */
 #include <string.h>
 #include <time.h>
@@ -12,11 +12,11 @@
 #include "proto/clock.h"
 #include "proto/macro.h"
 
-#define LAG_NSEC 1000000000ULL /* from the kernel's writing down to sysfs saying so, at most */
+#define LAG_NSEC 1000000000ULL /* the most between the kernel's record and sysfs */
 
 /*
- * CLOCK_MONOTONIC. states: the map, or negative. 0: not known. What was written down before the CPU
- * was last seen online is not about this time: nobody wrote when it came.
+ * CLOCK_MONOTONIC. states: the map, or negative. 0: unknown. A record from before the CPU was last
+ * seen online is about an earlier time: nobody recorded when it came.
  */
 static uint64_t away_since(const struct hotplug *h, int states, unsigned cpu)
 {
@@ -28,8 +28,8 @@ static uint64_t away_since(const struct hotplug *h, int states, unsigned cpu)
 	return h->away[cpu].since;
 }
 
-/* CPUs that could come and are not there are no one's loss; one that has a ring, or was seen to go,
- * is, though it may have been taken out of the machine since. */
+/* A possible CPU that is absent is nobody's loss. One that has a ring or was seen to go counts,
+ * though it may have been removed from the machine since. */
 static void find_candidates(const struct service *s, struct pp_cpumask *ret)
 {
 	const struct registry *registry = &s->lifecycle->registry;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * CREATE: rights first, then the text; then an equal event that runs already is shared, or a new
- * one is ordered.
+ * CREATE: checks rights first, then the text; then shares an equal running event, or orders a new
+ * one.
  */
 #include <string.h>
 
@@ -15,7 +15,7 @@
 
 /* ── rights ─────────────────────────────────────────────────────────────────────────────── */
 
-/* Whether the peer may create there; sets whose the event will be. */
+/* Whether the peer may create there; sets the event's owner, group and mode. */
 static bool take_namespace(struct request *req, struct pp_spec *spec)
 {
 	const struct config *config = req->service->config;
@@ -42,7 +42,7 @@ static bool take_namespace(struct request *req, struct pp_spec *spec)
 	return false;
 }
 
-/* Asked before the text is parsed, which looks at the files that probes are in. */
+/* Checked before the text is parsed, since parsing looks at the files of probes. */
 static bool may_have_sources(struct request *req, const struct pp_msg_create_request *request)
 {
 	const struct config *config = req->service->config;
@@ -68,8 +68,9 @@ static bool may_have_sources(struct request *req, const struct pp_msg_create_req
 /* ── sharing ────────────────────────────────────────────────────────────────────────────── */
 
 /*
- * Whose event it is can pause it and all of its names. Who did not ask to depend on that (Share=yes
- * is for all) shares with root, with itself and within a namespace, and with nobody else.
+ * The owner of an event's namespace can pause it under all its names. Unless the client asked to
+ * share with anybody (Share=yes), it shares only with root, with its own user and within a
+ * namespace.
  */
 static bool is_dependable(const struct request *req, struct event *e, const struct pp_spec *spec)
 {
@@ -81,8 +82,8 @@ static bool is_dependable(const struct request *req, struct event *e, const stru
 }
 
 /*
- * An event that runs and is what is asked for. Who gets copies of it must not come by its live
- * rings through a name in a namespace of its own.
+ * Returns a running event that equals the request. A peer that gets copies must not reach live
+ * rings through a name in its own namespace.
  */
 static struct event *find_equal(struct request *req, const struct pp_spec *spec, bool asked)
 {
@@ -107,7 +108,7 @@ static bool is_to_share(const struct request *req, uint32_t flags)
 
 /* ── creating ───────────────────────────────────────────────────────────────────────────── */
 
-/* What could not be written down has been deleted again: the reason, which was kept. */
+/* The event could not be written down and was deleted again: gives the reason, which was kept. */
 static bool answer_undone(struct request *req, struct pending *p, const struct event *e _unused_)
 {
 	if (req->peer)
@@ -115,7 +116,7 @@ static bool answer_undone(struct request *req, struct pending *p, const struct e
 	return true;
 }
 
-/* It records; and is to be there after a reboot, or it is not to be there now. */
+/* The event records. If it cannot be written down for the next boot, it is deleted again. */
 static bool answer_boot(struct request *req, struct pending *p, const struct event *e)
 {
 	char sentence[PP_SENTENCE_SIZE] = "";
@@ -142,7 +143,7 @@ static bool answer_boot(struct request *req, struct pending *p, const struct eve
 	return answer_undone(req, p, e);
 }
 
-/* Waits; and, if it is to be there after a reboot, keeps what was asked for. */
+/* Waits for the order. With --boot, keeps a copy of the request. */
 static struct pending *wait_for_it(struct request *req, const struct pp_msg_create_request *request)
 {
 	struct pending *p = request_wait(req);
@@ -173,7 +174,7 @@ static void create(struct request *req, const struct pp_msg_create_request *requ
 		return;
 	if (equal)
 		r = lifecycle_alias(s->lifecycle, equal, spec, &p->waiter);
-	if (r == -EBUSY || r == -EALREADY) /* none, or it will not be what was asked for */
+	if (r == -EBUSY || r == -EALREADY) /* it is going, or will not match the request */
 		r = lifecycle_create(s->lifecycle, spec, &s->parsed, &p->waiter);
 	request_ordered(req, p, r, spec->ns, spec->name);
 }

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * LIMITS: what is charged to whom, a line each, a page at a time: the total, then the namespaces
- * that the peer may read, then its user, or for root all users.
+ * LIMITS: the charges, one line each, a page at a time: the total, then the namespaces that the
+ * peer may read, then its user, or for root all users.
  */
 #include <string.h>
 
 #include "daemon/broker/request/request-internal.h"
 #include "proto/macro.h"
 
-/* The page that is being filled. */
+/* The page being filled. */
 struct page {
 	struct request *request;
 	struct pp_msg_limits_reply *reply;
-	uint32_t skip; /* lines before it */
+	uint32_t skip; /* lines before the page */
 };
 
-/* The next line, or NULL: it is before the page, or behind it. */
+/* The next line, or NULL: the line is outside the page. */
 static struct pp_msg_limit *next_line(struct page *p)
 {
 	struct pp_msg_limit *line;
@@ -103,7 +103,7 @@ static void put_user(struct page *p, const struct quota *q, uint32_t uid)
 		line->max_on_tracepoint = q->on_tracepoint_of_user;
 }
 
-/* Also those that have nothing but rings that are still mapped: root alone may read them. */
+/* Includes namespaces with nothing but orphan rings: only root may read those. */
 static void put_namespaces(struct page *p, const struct quota *q)
 {
 	const struct registry *r = &p->request->service->lifecycle->registry;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * OPEN: the rings of an event, or copies of them. Pins are opened for one reply, or for one job
- * of the dumper, and closed again. Without room for a reply with rings the request is handled
- * anew later, rather than descriptors kept.
+ * OPEN: the rings of an event, or copies of them. Pins are opened for one reply, or for one job of
+ * the dumper, and closed again. Without room for a reply with rings, the request is retried later,
+ * and no descriptors are kept.
  */
 #include <string.h>
 
@@ -11,11 +11,11 @@
 #include "proto/macro.h"
 #include "proto/packet.h"
 
-/* Bytes of the copies in one page, unless one ring alone is more: so that a page of large rings
- * neither takes long nor has to fit a user's limit as a whole. */
+/* Bytes of the copies in one page; a single larger ring still fits. So a page of large rings takes
+ * little time, and need not fit a user's limit as a whole. */
 #define COPIES_PAGE (64ULL << 20)
 
-/* Waits for copies. */
+/* A request that waits for copies. */
 struct opening {
 	struct copying copying; /* first: a job of ours is an opening */
 	struct opening *next, **link;
@@ -29,7 +29,7 @@ struct opening {
 
 /* ── a page ─────────────────────────────────────────────────────────────────────────────── */
 
-/* Which rings are in it; reply->event is left alone. */
+/* Selects the rings of the page; leaves reply->event alone. */
 static void fill_page(const struct pp_event *t, uint32_t first, bool copies,
 		      struct pp_msg_open_reply *reply)
 {
@@ -51,8 +51,8 @@ static void fill_page(const struct pp_event *t, uint32_t first, bool copies,
 	}
 }
 
-/* A ring's descriptor. While the engine changes the event there may be other rings in the place of
- * those that we know of, of another size. */
+/* A ring's descriptor. While the engine changes the event, the pin may already be another ring, of
+ * another size. */
 static int open_ring(const struct service *s, const struct event *e, struct pp_msg_cpu *cpu)
 {
 	int fd = tree_ring_open(s->registry, e->truth.origin, cpu->cpu), err;
@@ -158,7 +158,7 @@ static void refuse_copies(struct request *req, const struct pp_msg_event *e, int
 	}
 }
 
-/* Whether there is a page that begins there. */
+/* Whether a page can begin there. */
 static bool check_first(struct request *req, const struct event *e, uint32_t first,
 			const struct pp_msg_open_reply *reply)
 {
@@ -189,7 +189,7 @@ static struct request request_of(struct opening *o)
 	};
 }
 
-/* Its turn has come: what is copied is the event as it is now, if the peer may read it now. */
+/* The job's turn has come: copies the event's present rings, if the peer may still read it. */
 static int opening_prepare(struct copying *copying, struct pp_copy_job *job, struct pp_fds *fds)
 {
 	struct opening *o = (struct opening *)copying;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * PAUSE: an event, or all of a namespace, one order after the other, answered when all are done.
- * An event is paused under all of its names; the names that only share its rings cannot pause it.
+ * PAUSE: an event, or all events of a namespace, one order after the other, answered when all are
+ * done. Pausing an event pauses all its names; a second name cannot be paused.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -46,7 +46,7 @@ static void pause_one(struct request *req, const struct pp_msg_pause_request *re
 
 /* ── all of a namespace ─────────────────────────────────────────────────────────────────── */
 
-/* Those that were not so, by id, so that whatever happens to them meanwhile is noticed. */
+/* The events that must change state, by id, so that changes in the meantime are noticed. */
 struct batch {
 	struct waiter waiter; /* first: a waiter of ours is a batch */
 	struct service *service;
@@ -55,7 +55,7 @@ struct batch {
 	char ns[PP_NAME_SIZE];
 	bool pause;
 	size_t n, next;
-	int error; /* of the first that could not be had, with a sentence */
+	int error; /* from the first failure, with its message */
 	char sentence[PP_SENTENCE_SIZE];
 	uint64_t ids[];
 };
@@ -97,7 +97,7 @@ static void finish(struct batch *b)
 	free(b);
 }
 
-/* A name that only shares rings: whether it is paused with another one of this namespace. */
+/* Explains why a second name is skipped, unless its event is in this namespace too. */
 static void pass_over(struct batch *b, struct event *e)
 {
 	const struct event *target = lifecycle_target(lifecycle_of(b), e);
@@ -111,7 +111,7 @@ static void pass_over(struct batch *b, struct event *e)
 	note(b, EBUSY, sentence);
 }
 
-/* Orders the next one. false: there is none. */
+/* Orders the next event. false: there is none. */
 static bool order_next(struct batch *b)
 {
 	struct request req = { .service = b->service };
@@ -130,7 +130,7 @@ static bool order_next(struct batch *b)
 		r = lifecycle_pause(lifecycle_of(b), e, b->pause, &b->waiter);
 		if (r == 0)
 			return true;
-		if (r == -EALREADY) /* it is going anyway */
+		if (r == -EALREADY) /* it is being deleted anyway */
 			continue;
 		request_explain(&req, r, e->truth.spec.ns, e->truth.spec.name, sentence,
 				sizeof(sentence));

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * SIDEBAND: who ran, for whoever may read an event; or only how much of it there is. The file is
- * the keeper's work, is charged as a copy, and is on its way through us no longer than a packet.
+ * SIDEBAND: the names and maps of processes, for a peer that may read an event; or only their
+ * numbers. The keeper makes the file. It is charged as a copy, and the broker has it open no longer
+ * than a packet takes.
  */
 #include <string.h>
 
 #include "daemon/broker/request/request-internal.h"
 #include "proto/macro.h"
 
-/* Waits for the keeper. */
+/* A request that waits for the keeper. */
 struct asking_sideband {
 	struct taking taking; /* first: a taking of ours is one who asks */
 	struct asking_sideband *next, **link;
@@ -63,7 +64,7 @@ static void refuse_sideband(struct request *r, int err)
 	}
 }
 
-/* pid: of a keeper that keeps nothing. */
+/* pid: of a keeper without sideband. */
 static void fill(const struct pp_keep_answer *a, uint32_t pid, struct pp_msg_sideband_reply *ret)
 {
 	if (a)

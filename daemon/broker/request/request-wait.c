@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Requests that are answered later: when the order that they led to has ended, if the peer is
- * still there then. Must not know which order it was.
+ * Requests that are answered when their order completes, if the peer is still there. Must not know
+ * the kind of order.
  */
 #include <string.h>
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* WATCH and WAKEUP: to be told, for as long as the connection lives. */
+/* WATCH and WAKEUP: notifications for as long as the connection lives. */
 #include <string.h>
 
 #include "daemon/broker/request/request-internal.h"
 #include "daemon/text.h"
 #include "proto/macro.h"
 
-/* A namespace that is not there yet may come; what of it is told is decided each time. */
+/* A missing namespace may still come; rights are checked at each notice. */
 void request_watch(struct request *req, const struct pp_msg_watch_request *request)
 {
 	const struct namespace *ns;

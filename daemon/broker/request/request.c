@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Requests: finding what is meant, with the rights to it, and those that only ask. Must not
- * know sockets: peer.c moves packets and descriptors.
+ * Requests: finds their subjects and checks rights; handles those that only ask. Must not know
+ * sockets: peer.c moves packets and descriptors.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -42,7 +42,7 @@ bool request_is_synced(struct request *r)
 	return false;
 }
 
-/* The event that is meant, if the peer has that right on it; else NULL, and refused. */
+/* Finds the event and checks the peer's right on it; else refuses and returns NULL. */
 struct event *request_find(struct request *r, const struct pp_msg_name *which, enum pp_right right)
 {
 	const struct registry *registry = &r->service->lifecycle->registry;
@@ -57,7 +57,7 @@ struct event *request_find(struct request *r, const struct pp_msg_name *which, e
 			return NULL;
 		}
 		e = registry_by_id(registry, which->id);
-		/* Ids count up: who may not read an event does not learn whose it is. */
+		/* Ids count up: a peer that may not read an event must not learn whose it is. */
 		if (e && !policy_allows(peer_credentials(r->peer), e->ns, PP_RIGHT_R))
 			e = NULL;
 		if (!e)
@@ -75,7 +75,7 @@ struct event *request_find(struct request *r, const struct pp_msg_name *which, e
 		       which->ns, which->name);
 		return NULL;
 	}
-	/* Rights first: who may not read a namespace does not learn which names are in it. */
+	/* Rights first: a peer that may not read a namespace must not learn the names in it. */
 	if (!request_may(r, ns, right))
 		return NULL;
 	e = registry_by_name(registry, which->ns, which->name);
@@ -87,7 +87,7 @@ struct event *request_find(struct request *r, const struct pp_msg_name *which, e
 	return e;
 }
 
-/* Until the engine has made it there is only a name, which nobody else can have. */
+/* Until the engine has made the event, only its name is reserved. */
 bool request_is_made(struct request *r, const struct event *e)
 {
 	if (e->state != PP_EVENT_CREATING)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Requests: what each operation of the protocol does. Finds the event, asks policy.c, and
- * answers from the registry and the tree, or hands on to the event's life.
+ * Requests: the operations of the protocol. Finds the event, asks policy.c, and answers from the
+ * registry and the tree, or passes the request to the lifecycle.
  */
 #pragma once
 
@@ -14,36 +14,37 @@
 #include "daemon/broker/request/watchers.h"
 #include "daemon/broker/sideband/sideband.h"
 
-/* What requests are answered from. All borrowed but the scratch space. */
+/* The service that answers requests. Everything but the scratch space is borrowed. */
 struct service {
 	const struct config *config;
-	const char *instance; /* "": the system's own */
+	const char *instance; /* "": the default instance */
 	const char *registry; /* path */
 	struct lifecycle *lifecycle;
 	uint64_t started; /* CLOCK_REALTIME, ns */
 
-	/* Writes an event that was just created down, to be there after a reboot. 0; a negative
-	 * errno value with a sentence. NULL: there is no such thing. */
+	/* Writes a new event to a file that recreates it at the next boot. 0; a negative errno
+	 * value with an error message. NULL: not supported. */
 	int (*boot)(void *userdata, const struct event *e,
 		    const struct pp_msg_create_request *request, char *sentence, size_t size);
-	/* An event was deleted: a reboot is not to bring it back. NULL: likewise. */
+	/* An event was deleted: removes its file, so that a reboot does not bring it back. NULL:
+	 * likewise. */
 	int (*forget)(void *userdata, const struct event *e, char *sentence, size_t size);
 	/* Reads the configuration again and answers, at once or by a claim. NULL: likewise. */
 	void (*reload)(void *userdata, struct peer *peer, const struct pp_header *header);
-	void *userdata; /* of these three */
+	void *userdata; /* for these three */
 
 	const struct hotplug *hotplug;
 	struct copies *copies;
 	struct watchers *watchers;
 	struct wakeups *wakeups;
-	struct opening *openings; /* those that wait for copies */
+	struct opening *openings; /* requests that wait for copies */
 	struct sideband *sideband;
-	struct asking_sideband *sidebands; /* those that wait for it */
+	struct asking_sideband *sidebands; /* requests that wait for it */
 
 	union pp_body reply;
 	struct pp_parsed parsed;
 };
 
-/* As peers.request; userdata is the service. Replies now, or later. */
+/* As peers.request; userdata is the service. Replies now or later. */
 void request_handle(void *userdata, struct peer *peer, const struct pp_header *header,
 		    const union pp_body *body);

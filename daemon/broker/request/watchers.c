@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Owns the watchers; each goes with its peer. Must not know why something is told. */
+/* Owns the watchers; each goes with its peer. Must not know why a notice is sent. */
 #include "daemon/broker/request/watchers.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@ struct watcher {
 	struct watcher *next, **link;
 	struct pp_header request;
 	char ns[PP_NAME_SIZE]; /* "": all */
-	uint64_t lost;	       /* notices since the last that was sent */
+	uint64_t lost;	       /* notices since the last one sent */
 };
 
 static void on_gone(struct peer_guest *guest)
@@ -29,7 +29,7 @@ static void on_gone(struct peer_guest *guest)
 
 /* ── sending ────────────────────────────────────────────────────────────────────────────── */
 
-/* What was lost is told first, and by a notice of its own: w->notice stays as it is. */
+/* Sends the number of lost notices first, in a notice of its own: w->notice stays unchanged. */
 static bool tell_lost(struct watcher *watcher)
 {
 	struct pp_msg_notice *notice;
@@ -62,7 +62,7 @@ static void begin_notice(struct watchers *w, enum pp_notice_kind kind)
 	w->notice = (struct pp_msg_notice){ .kind = kind };
 }
 
-/* By the rights of now, which may be other than when it began to watch. */
+/* Checks the present rights, which may differ from those at the beginning of the watch. */
 static bool concerns(const struct watcher *watcher, const struct event *e)
 {
 	if (watcher->ns[0] && strcmp(watcher->ns, e->truth.spec.ns) != 0)
@@ -127,7 +127,7 @@ int watchers_add(struct watchers *w, struct peer *peer, const struct pp_header *
 		watcher->next->link = &watcher->next;
 	w->first = watcher;
 	peer_attach(peer, &watcher->guest);
-	/* Sent as every reply is, room or not: it is the answer to a request. */
+	/* Sent like any reply, regardless of room: it answers the request. */
 	begin_notice(w, PP_NOTICE_STARTED);
 	peer_reply(peer, request, &w->notice, NULL, 0);
 	return 0;

@@ -1,27 +1,26 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Watchers: peers that are told of events and CPUs that come, change and go, as far as they may
- * read. Nobody is waited for: what a peer has no room for is counted, and it is told how many
- * were lost.
+ * Watchers: peers that are notified about events and CPUs, as far as they may read them. Watchers
+ * never block the broker; dropped notices are counted and reported.
  */
 #pragma once
 
 #include "daemon/broker/edge/peer.h"
 #include "daemon/broker/state/event.h"
 
-#define WATCHERS_MAX 8 /* of one connection */
+#define WATCHERS_MAX 8 /* per connection */
 
 struct watcher;
 
 /* Empty: all zeroes. */
 struct watchers {
 	struct watcher *first;
-	struct pp_msg_notice notice; /* what is being sent */
+	struct pp_msg_notice notice; /* the notice being sent */
 };
 
 /*
- * From now on the request is answered with notices, the first of which (STARTED) is sent at
- * once. ns: of this namespace only; "": of all. 0; -EDQUOT (WATCHERS_MAX); -ENOMEM.
+ * From now on notices answer the request; the first (STARTED) is sent at once. ns: watches this
+ * namespace only; "": all. 0; -EDQUOT (WATCHERS_MAX); -ENOMEM.
  */
 int watchers_add(struct watchers *w, struct peer *peer, const struct pp_header *request,
 		 const char *ns);
