@@ -12,8 +12,8 @@
 #include "daemon/log.h"
 #include "proto/macro.h"
 
-/* After so long it will not answer any more. To read what runs on a large machine takes seconds,
- * and longer if somebody wants it to. */
+/* After this time it will not answer any more. Reading the processes of a large machine takes
+ * seconds, and longer if a process makes it slow. */
 #define PATIENCE_SECONDS 30
 #define TASKS_SECONDS 150
 #define GREETING_SECONDS 3 /* to start takes less */
@@ -32,8 +32,8 @@ void keeper_disconnect(struct keeper *k)
 
 /* ── its process ────────────────────────────────────────────────────────────────────────── */
 
-/* Its end closes the connection: whoever has that number while it stands is the one that said so.
- */
+/* The kernel closes the connection when the process ends. So while the connection stands, the pid
+ * still belongs to the process that sent it. */
 static void know_process(struct keeper *k, uint32_t pid)
 {
 	struct pollfd p = { .events = POLLIN };
@@ -46,7 +46,7 @@ static void know_process(struct keeper *k, uint32_t pid)
 		close_fd(p.fd);
 }
 
-/* It holds what nobody else can have while it lives, and would never let go of it. */
+/* A keeper that hangs never lets go of resources that nobody else can have while it lives. */
 static bool kill_process(struct keeper *k)
 {
 	if (k->process < 0 || syscall(SYS_pidfd_send_signal, k->process, SIGKILL, NULL, 0) < 0)
@@ -108,7 +108,8 @@ int keeper_ask(struct keeper *k, const int *fds, size_t n_fds)
 
 /* ── answers ────────────────────────────────────────────────────────────────────────────── */
 
-/* An older one, or a newer one, after an upgrade; all that it can be told is to end. */
+/* After an upgrade the keeper may be of an older or newer version; the only request to it is to
+ * end. */
 static void replace(struct keeper *k)
 {
 	log_info("The keeper at %s is of another version; it is ended, and another one begins "
@@ -162,7 +163,7 @@ static int on_io(sd_event_source *s _unused_, int fd, uint32_t revents _unused_,
 	return 0;
 }
 
-/* One that is at something long for somebody else may not answer a greeting at once. */
+/* A keeper that is busy for somebody else may not answer a greeting at once. */
 static bool is_stuck(struct keeper *k, uint64_t now)
 {
 	if (k->greeted)

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Owns what the keeper lacks, and its way here from the engine. Must not know the keeper. */
+/* Owns the list of parts that the keeper is missing, and fetches them from the engine. Must not
+ * know the keeper. */
 #include "daemon/broker/handout/tree.h"
 #include "daemon/broker/sideband/sideband-internal.h"
 #include "daemon/log.h"
 #include "proto/macro.h"
 
-/* The account is read anew each time. Where the kernel keeps none all are of the same one. */
+/* The account is read anew each time. Where the kernel keeps none, all CPUs have the same
+ * generation. */
 static uint64_t generation_of(int account, unsigned cpu)
 {
 	struct pp_cpu_state state;
@@ -15,7 +17,7 @@ static uint64_t generation_of(int account, unsigned cpu)
 	return state.generation;
 }
 
-/* The perf event of a CPU dies with it: so one of another generation is none. */
+/* The perf event of a CPU dies with it: an event of another generation is missing. */
 static void look(struct sideband *s)
 {
 	_cleanup_close_ int account = tree_cpus_open(s->registry);
@@ -29,8 +31,8 @@ static void look(struct sideband *s)
 	}
 }
 
-/* The next page of CPUs, with their generations as of now: if one goes before its event is opened
- * that is one too few, and it is ordered once more. */
+/* The next page of CPUs, with their present generations. A CPU that goes before its event is opened
+ * then has an old generation, and is ordered again. */
 static void fill_page(struct sideband *s, struct pp_cpumask *cpus)
 {
 	_cleanup_close_ int account = tree_cpus_open(s->registry);
@@ -49,8 +51,8 @@ static void fill_page(struct sideband *s, struct pp_cpumask *cpus)
 	}
 }
 
-/* Those of the page that descriptors came for; the others are offline, and are looked at when word
- * of them comes. */
+/* Keeps the CPUs with a descriptor. The others are offline; the next hotplug event triggers a look
+ * at them. */
 static void keep_those(struct sideband *s, const struct pp_cpumask *cpus)
 {
 	uint32_t n = 0;
@@ -67,7 +69,7 @@ static void on_ordered(struct waiter *waiter, const struct outcome *outcome)
 
 	s->ordering = false;
 	if (outcome->error) {
-		/* Without an engine it is ordered when there is one. */
+		/* Without an engine the order follows when it returns. */
 		s->refused = outcome->error != EAGAIN;
 		s->look = true;
 		if (s->refused)

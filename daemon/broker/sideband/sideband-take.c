@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Owns the queue of those who want sideband. Must not know how it comes to be kept. */
+/* Owns the queue of sideband requests. Must not know how sideband is recorded. */
 #include "daemon/broker/sideband/sideband-internal.h"
 #include "daemon/log.h"
 #include "proto/macro.h"
 
-/* Users take turns: the next one is the first of somebody else, if there is one. */
+/* Users take turns: the next request is the first of another user, if there is one. */
 static struct taking *take_next(struct sideband *s)
 {
 	struct taking **p = &s->first_taking, *taking;
@@ -22,7 +22,6 @@ static struct taking *take_next(struct sideband *s)
 	return taking;
 }
 
-/* Which of the two the first one wants: all that wait are alike in what they can be told now. */
 static bool can_answer(const struct sideband *s, const struct taking *taking, bool settled)
 {
 	return taking->numbers || settled || (s->status.keeping && s->status.tasks);
@@ -51,7 +50,8 @@ static void ask(struct sideband *s, struct taking *taking)
 		s->current = taking;
 }
 
-/* One that has to wait goes behind all others: they may be ones for numbers, which need not. */
+/* A request that must wait goes behind all others: some may ask for numbers only, which are
+ * available at once. */
 bool takings_ask(struct sideband *s, bool settled)
 {
 	while (any_can_be_answered(s, settled)) {

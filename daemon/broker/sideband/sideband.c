@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Owns the keeper's state as far as it is known here, and what it is asked next. What it lacks is
- * ordered in sideband-order.c; who wants something of it is in sideband-take.c.
+ * Owns the known state of the keeper, and decides the next request to it. sideband-order.c orders
+ * missing parts; sideband-take.c has the clients' requests.
  */
 #include "daemon/broker/sideband/sideband.h"
 
@@ -14,8 +14,8 @@
 #include "proto/macro.h"
 
 #define BACKOFF_MAX_USEC (5 * 1000 * 1000ULL)
-#define ATTEMPTS_SOON 5 /* so often it is worth waiting for */
-#define ATTEMPTS_MAX 12 /* after these it is tried only when something else wakes us */
+#define ATTEMPTS_SOON 5 /* attempts for which clients wait */
+#define ATTEMPTS_MAX 12 /* after these only another wakeup triggers an attempt */
 
 bool sideband_is_wanted(const struct sideband *s)
 {
@@ -24,7 +24,7 @@ bool sideband_is_wanted(const struct sideband *s)
 
 /* ── the way to the keeper ──────────────────────────────────────────────────────────────── */
 
-/* Nothing that was true of a connection is of the next one. */
+/* Facts about one connection do not hold for the next. */
 static void forget_connection(struct sideband *s)
 {
 	s->status = (struct pp_keep_status){ 0 };
@@ -83,7 +83,7 @@ static void on_ended(void *userdata)
 	forget_connection(s);
 	takings_break(s, -EAGAIN);
 	if (s->keeper.stuck)
-		s->refused = false; /* another one may have what this one could not */
+		s->refused = false; /* another keeper may succeed */
 	if (s->keeper.stuck)
 		s->replaced = PP_SIDEBAND_STUCK;
 	else if (kept)
@@ -111,7 +111,7 @@ static int on_retry(sd_event_source *source _unused_, uint64_t usec _unused_, vo
 	return 0;
 }
 
-/* It has all it needs: what happens to it from now on is nothing that went on all the time. */
+/* The keeper has all it needs: from now on an outage is a new one. */
 void sideband_is_whole(struct sideband *s)
 {
 	s->attempts = 0;
@@ -146,7 +146,7 @@ static void ask_held(struct sideband *s)
 	ask(s, NULL);
 }
 
-/* What has come from the engine; ours are closed when they are on their way. */
+/* Passes on the engine's descriptors; ours are closed once they are sent. */
 static void hand_over(struct sideband *s)
 {
 	_cleanup_(pp_fds_close) struct pp_fds fds = s->fds;
@@ -236,8 +236,8 @@ static void on_answered(void *userdata, enum pp_keep_type type, const struct pp_
 
 /* ── one after the other ────────────────────────────────────────────────────────────────── */
 
-/* No events: what is kept goes, and then we do. Not before the keeper has said whether it has
- * anything: it may be from before our time. */
+/* There are no events: drops the recorded sideband, then disconnects. The keeper must first say
+ * whether it has any: it may be older than this broker. */
 static void leave(struct sideband *s)
 {
 	bool may_keep = s->status.keeping || s->keeper.n_asked > 0;
@@ -253,7 +253,7 @@ static void leave(struct sideband *s)
 		s->left = s->attempts > ATTEMPTS_MAX || keeper_connect(&s->keeper) < 0;
 	} else if (s->keeper.greeted && may_keep && !s->dropping) {
 		s->dropping = true;
-		s->connection++; /* what was ordered is for nothing that will be there */
+		s->connection++; /* an order under way is for a connection that will be gone */
 		keeper_request(&s->keeper, PP_KEEP_DROP);
 		ask(s, NULL);
 	} else if (keeper_is_idle(&s->keeper)) {
@@ -265,13 +265,13 @@ static void leave(struct sideband *s)
 	}
 }
 
-/* Whether what is not kept by now had better not be waited for. */
+/* Whether clients must not wait for sideband that is not recorded by now. */
 static bool is_settled(const struct sideband *s)
 {
 	return !s->ordering && s->fds.n == 0 && (s->refused || !orders_is_up(s->lifecycle->orders));
 }
 
-/* The engine and the keeper work side by side. */
+/* The engine and the keeper work in parallel. */
 static void go_on(struct sideband *s)
 {
 	sideband_order(s);
@@ -320,7 +320,7 @@ void sideband_configure(struct sideband *s, bool enabled, uint64_t max_memory)
 	sideband_continue(s);
 }
 
-/* Where the kernel keeps no account of CPUs, any of them may have been away. */
+/* Where the kernel keeps no account of CPUs, any CPU may have been offline. */
 void sideband_came(struct sideband *s)
 {
 	_cleanup_close_ int account = tree_cpus_open(s->registry);
@@ -382,7 +382,7 @@ int sideband_init(struct sideband *s, sd_event *loop, const char *path)
 
 void sideband_done(struct sideband *s)
 {
-	s->stepping = true; /* nothing is begun any more */
+	s->stepping = true; /* nothing starts any more */
 	takings_break(s, -ECANCELED);
 	if (s->last_taking)
 		takings_end(s, -ECANCELED);

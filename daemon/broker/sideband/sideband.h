@@ -1,39 +1,39 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Sideband: that the keeper has what it needs to tell who ran, for as long as there are events:
- * perf events of all CPUs that are online, the list of what runs already, and its limit. What it
- * lacks is ordered from the engine and handed on, a little at a time, so that nothing else waits
- * for it; and nothing else fails for want of it. Keeper, engine and we may each die at any moment:
- * what is there is found out by asking, never remembered across a connection.
+ * Sideband: while there are events, ensures that the keeper has everything it needs to record the
+ * names and maps of processes: perf events of all online CPUs, the list of running processes, and
+ * its limit. The broker orders missing parts from the engine and passes them on in small pieces, so
+ * that nothing else waits for sideband, and nothing else fails with it. Keeper, engine and broker
+ * may each die at any moment: the broker asks for the state after each connect, and remembers none.
  *
- * Who wants sideband waits here for the keeper's answer, one at a time, users in turn.
+ * Clients' sideband requests wait here for the keeper's answer, one at a time, users in turn.
  */
 #pragma once
 
 #include "daemon/broker/lifecycle/lifecycle.h"
 #include "daemon/broker/sideband/keeper.h"
 
-/* Somebody's wish for sideband: the caller's, who makes it part of something larger. */
+/* A sideband request. The caller owns it and embeds it in a larger struct. */
 struct taking {
 	struct taking *next;
 	uint32_t uid;
-	bool numbers; /* alone: no descriptor */
+	bool numbers; /* numbers only: no descriptor */
 	uint64_t since, until;
 
-	/* It is over, exactly once. answer: the keeper's; NULL: nothing is kept. fd: on loan, or
-	 * negative. error: 0; -EAGAIN (the keeper died over it); -ECANCELED (the daemon ends);
-	 * another one, that the keeper told. */
+	/* Called exactly once, at the end. answer: the keeper's; NULL: no sideband is recorded. fd:
+	 * on loan, or negative. error: 0; -EAGAIN (the keeper died during it); -ECANCELED (the
+	 * daemon ends); or the keeper's error. */
 	void (*done)(struct taking *taking, int error, const struct pp_keep_answer *answer, int fd);
 };
 
 struct sideband {
 	struct waiter waiter; /* first: our waiter is this sideband */
 
-	/* To be filled in; borrowed. */
+	/* The caller sets these; borrowed. */
 	struct lifecycle *lifecycle;
-	const struct pp_cpumask *online; /* as of now, always */
+	const struct pp_cpumask *online; /* always up to date */
 	const char *registry;
-	/* May be NULL. Nothing is wanted, and nothing is kept, or nobody is there to say so. */
+	/* May be NULL. No sideband is wanted, and none is recorded or no keeper exists. */
 	void (*gone)(void *userdata);
 	void *userdata;
 
@@ -41,66 +41,66 @@ struct sideband {
 	uint64_t max_memory;
 
 	struct keeper keeper;
-	struct pp_keep_status status; /* as last told on this connection */
-	uint32_t pid;		      /* of the keeper; 0: none is connected */
-	uint64_t limit;		      /* as last set on this connection */
-	bool dropping;		      /* DROP has been sent, and not answered */
-	bool left;		      /* nothing is wanted, and nothing is kept: nobody is asked */
+	struct pp_keep_status status; /* from the last answer on this connection */
+	uint32_t pid;		      /* of the keeper; 0: not connected */
+	uint64_t limit;		      /* the last one set on this connection */
+	bool dropping;		      /* DROP was sent and is not answered */
+	bool left;		      /* nothing is wanted or recorded: the keeper is left alone */
 	bool stepping;
 
-	/* The way back to a keeper that cannot be had. */
+	/* Reconnecting to a keeper that is unreachable. */
 	sd_event_source *retry;
-	bool waiting; /* for it */
+	bool waiting; /* for the retry */
 	unsigned attempts;
 	uint64_t backoff;
-	enum pp_sideband_why replaced; /* GONE, STUCK: what became of the keeper before this one */
-	bool told;		       /* that there is none: once is enough */
+	enum pp_sideband_why replaced; /* GONE, STUCK: the fate of the previous keeper */
+	bool told;		       /* the log has the message that there is none */
 
-	/* CPUs: the generation of each one whose ring the keeper has, and 1 more; 0: it has none.
-	 */
+	/* CPUs: the generation of each CPU whose ring the keeper has, plus 1; 0: no ring. */
 	uint64_t held[PP_CPUS_MAX];
-	uint32_t first; /* CPUS_HELD: of the next page */
-	bool known;	/* all pages have come */
+	uint32_t first; /* CPUS_HELD: first CPU of the next page */
+	bool known;	/* all pages have arrived */
 	bool look;	/* CPUs may have come since */
 	struct pp_cpumask missing;
 
-	/* What was ordered of the engine for the keeper. */
+	/* The order to the engine on the keeper's behalf. */
 	bool ordering, refused;
-	uint64_t connection, ordered_on; /* connections are counted */
-	uint32_t what;			 /* of the order */
+	uint64_t connection,
+		ordered_on; /* number of the connection; and at the time of the order */
+	uint32_t what;	    /* the order's */
 	struct pp_keep_cpu page[PP_KEEP_CPUS];
 	uint32_t n_page;
-	struct pp_fds fds; /* has come, and is to be handed over */
+	struct pp_fds fds; /* received, to be passed to the keeper */
 
 	struct taking *first_taking, **last_taking;
-	struct taking *current; /* the keeper works on it */
-	uint32_t last_uid;	/* whose turn was last */
+	struct taking *current; /* the request at the keeper */
+	uint32_t last_uid;	/* user of the last request */
 };
 
-/* s is all zeroes but for what is to be filled in. path: of the keeper's socket, which is connected
- * to when there is a reason. 0; -errno. */
+/* s is all zeroes except the fields that the caller sets. path: the keeper's socket; connects on
+ * demand. 0; -errno. */
 int sideband_init(struct sideband *s, sd_event *loop, const char *path);
-/* Ends what waits (-ECANCELED). What the keeper has it goes on keeping. Accepts an empty one. */
+/* Cancels waiting requests (-ECANCELED). The keeper keeps its sideband. Accepts an empty struct. */
 void sideband_done(struct sideband *s);
 
-/* Whether it is to be kept at all, and in how many bytes. */
+/* Whether to record sideband, and the limit in bytes. */
 void sideband_configure(struct sideband *s, bool enabled, uint64_t max_memory);
 
-/* Whenever events or the link to the engine come or go, or an order has ended. */
+/* Call this when events or the link to the engine come or go, or an order has completed. */
 void sideband_continue(struct sideband *s);
 
-/* CPUs came, or went. */
+/* CPUs came or went. */
 void sideband_came(struct sideband *s);
 void sideband_went(struct sideband *s, unsigned cpu);
 
-/* What could not be had is tried again. */
+/* Retries failed steps. */
 void sideband_retry(struct sideband *s);
 
-/* Nothing is wanted, and the keeper has not said yet that nothing is kept: see `gone`. */
+/* No sideband is wanted, and the keeper has not yet confirmed that none is recorded: see `gone`. */
 bool sideband_is_leaving(const struct sideband *s);
 
-/* Why it is kept since when it is, or is not. */
+/* The reason for the start of the recorded sideband, or for its absence. */
 enum pp_sideband_why sideband_why(const struct sideband *s, bool keeping);
 
-/* done will be called, also from within. */
+/* Calls done later, or from within. */
 void sideband_take(struct sideband *s, struct taking *taking);
