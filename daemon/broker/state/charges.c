@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What events cost. Must not know who asks, nor what becomes of events: lifecycle.c tells. */
+/* The cost of events. Must not know requests, nor the lives of events: lifecycle.c reports them. */
 #include "daemon/broker/state/charges.h"
 
 #include <assert.h>
@@ -8,13 +8,12 @@
 #include "daemon/cpus.h"
 #include "proto/macro.h"
 
-/* Beside its data a ring has a header with the tracepoint's format, and room for one record at
- * its end. */
+/* A ring also has a header with the tracepoint's format, and room for one record at its end. */
 #define HEADER_ESTIMATE (16 * 1024ULL)
 #define SPILL_ESTIMATE PP_SPILL_SIZE_MAX
 
-/* The engine takes one order at a time: 4096 programs or parts of their filters are about three
- * seconds of it. */
+/* The engine takes one order at a time; 4096 programs or parts of their filters take it about three
+ * seconds. */
 #define WORK_MAX 4096
 
 static uint64_t count_cpus(const struct pp_cpumask *cpus)
@@ -151,7 +150,7 @@ void charges_lower(struct charges *c, struct event *e, uint64_t memory)
 	charges_settle(c, e);
 }
 
-/* As below: cannot fail. */
+/* Like the next function, cannot fail. */
 static void settle_number(struct charges *c, const struct event *e, enum quota_kind kind,
 			  uint32_t has, uint32_t *charged)
 {
@@ -178,7 +177,8 @@ void charges_settle(struct charges *c, struct event *e)
 	uint64_t takes = e->truth.memory + e->pending;
 	const char *ns = e->truth.spec.ns;
 
-	/* Its accounts exist, if only for the event itself: this cannot fail. */
+	/* At least the event itself is charged to these accounts, so they exist: this cannot
+	 * fail. */
 	if (takes > e->charged &&
 	    quota_take(c->quota, QUOTA_MEMORY, e->creator, ns, takes - e->charged) < 0)
 		assert(!"an event without accounts");
@@ -205,7 +205,7 @@ void charges_end(struct charges *c, struct event *e)
 
 /* ── orphan rings ────────────────────────────────────────────────────────────────────────────── */
 
-/* Index of the first one that is not before this id. */
+/* Index of the first orphan rings that are not before this id. */
 static size_t place_of(const struct charges *c, uint64_t id)
 {
 	size_t low = 0, high = c->n_orphans;
@@ -258,7 +258,7 @@ int charges_hold(struct charges *c, const struct pp_orphans *orphans, uint64_t s
 	int r;
 
 	if (i < c->n_orphans && c->orphans[i].orphans.id == orphans->id)
-		drop(c, i); /* and taken again as it is now */
+		drop(c, i); /* and charged again with the present amount */
 	if (orphans->bytes == 0)
 		return 0;
 	r = make_room(c);
@@ -280,7 +280,7 @@ void charges_released(struct charges *c, const struct pp_orphans *orphans)
 	size_t i = place_of(c, orphans->id);
 	struct charged_orphans *orp = &c->orphans[i];
 
-	/* Of others the enumeration tells, with what they hold by then. */
+	/* The enumeration reports unknown orphan rings with their present size. */
 	if (i == c->n_orphans || orp->orphans.id != orphans->id ||
 	    orp->orphans.bytes < orphans->bytes)
 		return;

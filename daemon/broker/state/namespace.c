@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Owns a single namespace's memory. Who may do what in it is policy.c's to say. */
+/* Owns a single namespace's memory. policy.c decides on rights. */
 #include "daemon/broker/state/namespace.h"
 
 #include <assert.h>

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A namespace: a name with an owner, a group and a mode, as a directory has them, and a word on
- * who may have its rings live. One from the configuration is always there; any other exists
- * while it has events.
+ * A namespace: a name with an owner, a group and a mode, like a directory's, and a setting for live
+ * rings. A configured namespace always exists; any other exists while it has events.
  */
 #pragma once
 
@@ -12,11 +11,11 @@
 
 #include "proto/ring.h"
 
-#define NAMESPACE_MODE 0640 /* unless the configuration says otherwise */
+#define NAMESPACE_MODE 0640 /* the default */
 
-/* Who of those that may read gets the live rings; the others get copies. Root always does. */
+/* The readers that get live rings; other readers get copies. Root always gets live rings. */
 enum namespace_live {
-	NAMESPACE_LIVE_GROUP = 0, /* owner and group, unless the configuration says otherwise */
+	NAMESPACE_LIVE_GROUP = 0, /* owner and group; the default */
 	NAMESPACE_LIVE_NOBODY,
 	NAMESPACE_LIVE_OWNER,
 	NAMESPACE_LIVE_READERS,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Counts by user, by namespace and in all. Must not know what it is that is counted. */
+/* Counts by user, by namespace and in total. Must not know the meaning of the counts. */
 #include "daemon/broker/state/quota.h"
 
 #include <assert.h>
@@ -18,7 +18,7 @@ static int compare(const struct quota_account *a, uint32_t uid, const char *ns)
 	return (a->uid > uid) - (a->uid < uid);
 }
 
-/* Index of the first account that is not before this namespace or, if that is NULL, user. */
+/* Index of the first account that is not before this namespace or, if that is NULL, this user. */
 static size_t place_of(const struct quota_accounts *accounts, uint32_t uid, const char *ns)
 {
 	size_t low = 0, high = accounts->n;
@@ -44,7 +44,7 @@ static struct quota_account *find(const struct quota_accounts *accounts, uint32_
 	return &accounts->all[i];
 }
 
-/* Finds or makes it. */
+/* Finds or creates the account. */
 static int have(struct quota_accounts *accounts, uint32_t uid, const char *ns,
 		struct quota_account **ret)
 {
@@ -159,7 +159,7 @@ int quota_limit(struct quota *q, const char *ns, const struct quota_limits *limi
 	return 0;
 }
 
-/* Whether root itself is refused: not what keeps the administrator out. */
+/* Whether the total limits root, too: a limit must not lock the administrator out. */
 static bool binds_root(enum quota_kind kind)
 {
 	return kind != QUOTA_CONNECTIONS && kind != QUOTA_REQUESTS;
@@ -185,7 +185,7 @@ static int check_all(struct quota *q, enum quota_kind kind, uint32_t uid, const 
 	if (uid == 0 && !binds_root(kind))
 		return 0;
 	snprintf(refusal.ns, sizeof(refusal.ns), "%s", ns ? ns : "");
-	/* The total first: it is all that binds root for memory and events. */
+	/* The total first: for root it is the only limit, on memory, events and copies. */
 	refusal.scope = PP_LIMIT_TOTAL;
 	r = check(q, refusal, &q->sum, q->total.max[kind]);
 	if (r < 0)
@@ -302,7 +302,7 @@ static const struct {
 			    "MaxSampleRatePerUser=", "MaxSampleRatePerUser=", "", "" },
 };
 
-/* 12 or, of bytes, 12.5 MiB. */
+/* 12 or, for bytes, 12.5 MiB. */
 static void format_amount(enum quota_kind kind, uint64_t amount, char *buf, size_t size)
 {
 	static const char units[] = "KMGTPE";
@@ -360,6 +360,6 @@ void quota_done(struct quota *q)
 		assert(q->sum.used[k] == 0);
 	assert(q->sum.held == 0 && q->users.n == 0);
 	free(q->users.all);
-	free(q->namespaces.all); /* those with limits of their own may be left, with nothing */
+	free(q->namespaces.all); /* namespaces with limits of their own remain, without charges */
 	*q = (struct quota){ 0 };
 }

@@ -65,13 +65,13 @@ static size_t place_of_namespace(const struct registry *registry, const char *na
 	return low;
 }
 
-/* Opens (closes) a gap at index i of an array that holds n pointers. */
+/* Open or close a gap at index i of an array that holds n pointers. */
 #define GAP_OPEN(array, i, n) \
 	memmove(&(array)[(i) + 1], &(array)[i], ((n) - (i)) * sizeof(*(array)))
 #define GAP_CLOSE(array, i, n) \
 	memmove(&(array)[i], &(array)[(i) + 1], ((n) - (i)-1) * sizeof(*(array)))
 
-/* Room for one more event in both arrays, so that settling it can't fail later. */
+/* Reserves room in both arrays, so that settling cannot fail later. */
 static int make_room(struct registry *registry)
 {
 	size_t room = registry->room ? registry->room * 2 : 64;

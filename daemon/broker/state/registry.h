@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The registry: all events by name and, once they have one, by id; all namespaces by name.
- * A model in memory, made from what the engine finds; nothing here touches the machine.
+ * The registry: all events by name and, once they have one, by id; all namespaces by name. A model
+ * in memory, built from the engine's enumeration; this file never touches the machine.
  */
 #pragma once
 
@@ -11,7 +11,7 @@
 struct registry {
 	struct event **by_name; /* sorted by namespace, then name */
 	size_t n_events;
-	struct event **by_id; /* sorted; those that have an id */
+	struct event **by_id; /* sorted; the events with an id */
 	size_t n_settled;
 	size_t room; /* of both arrays */
 
@@ -19,15 +19,15 @@ struct registry {
 	size_t n_namespaces, namespace_room;
 };
 
-/* The empty registry is all zeroes. Frees everything in it. */
+/* The empty registry is all zeroes. Frees all its contents. */
 void registry_done(struct registry *registry);
 
-/* Makes it a namespace that stays when it has no events, with these rights, whatever it was.
- * 0; 1 (its group or mode was another: the files of its events have them still); -ENOMEM. */
+/* Makes it a permanent namespace with these rights, whether it exists or not. 0; 1 (group or mode
+ * has changed: its events' files still have the old one); -ENOMEM. */
 int registry_configure(struct registry *registry, const char *name, uint32_t owner, uint32_t group,
 		       uint32_t mode, enum namespace_live live);
 
-/* From now on it exists only as long as it has events. */
+/* From now on the namespace exists only while it has events. */
 void registry_unconfigure(struct registry *registry, struct namespace *ns);
 
 struct namespace *registry_namespace(const struct registry *registry, const char *name);
@@ -38,14 +38,14 @@ struct event *registry_by_id(const struct registry *registry, uint64_t id);
 size_t registry_after(const struct registry *registry, uint64_t id);
 
 /*
- * Reserves the spec's name: an event that is creating, in its namespace, which is made with
- * the spec's owner, group and mode if it is not there. 0; -EEXIST; -ENOMEM.
+ * Reserves the spec's name: adds an event in state CREATING, and creates its namespace with the
+ * spec's owner, group and mode if necessary. 0; -EEXIST; -ENOMEM.
  */
 int registry_add(struct registry *registry, const struct pp_spec *spec, struct event **ret);
 
-/* What was reserved is there: it gets its id, and runs, or is paused. 0; -EEXIST (the id is
+/* The reserved event exists now: sets its id, and makes it running or paused. 0; -EEXIST (the id is
  * taken). */
 int registry_settle(struct registry *registry, struct event *e, const struct pp_event *truth);
 
-/* Frees the event, and its namespace if that was its last one and it is not configured. */
+/* Frees the event, and its namespace if that is empty then and not configured. */
 void registry_remove(struct registry *registry, struct event *e);
