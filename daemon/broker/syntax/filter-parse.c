@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The parser of filters: owns their syntax and the sentences about it. Must not know which
- * fields an event has. Terms of one chain (a && b && c) become a balanced tree, so that long
- * chains are not deep ones; their order is kept.
+ * The parser of filters: owns their syntax and its error messages. Must not know the fields of an
+ * event. The terms of a chain (a && b && c) become a balanced tree, so that long chains are not
+ * deep; their order stays.
  */
 #include "daemon/filter.h"
 
@@ -16,7 +16,7 @@
 #include "daemon/text.h"
 #include "proto/macro.h"
 
-#define NEAR_MAX 20 /* bytes of the text that a sentence repeats */
+#define NEAR_MAX 20 /* bytes of the text that an error message repeats */
 
 struct parser {
 	const char *text, *at;
@@ -86,7 +86,7 @@ static bool is_field(char c)
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) || c == '_';
 }
 
-/* What a value without quotes may consist of. */
+/* The characters of a value without quotes. */
 static bool is_bare(char c)
 {
 	return (unsigned char)c > 0x20 && c != 0x7f && !strchr("&|()!<>=~\"'", c);
@@ -123,7 +123,7 @@ static int parse_field(struct parser *p, struct pp_filter_node *node)
 
 static int parse_operator(struct parser *p, struct pp_filter_node *node)
 {
-	/* Those that begin others stand behind them. */
+	/* A longer operator stands before its own beginnings. */
 	static const struct {
 		const char *token;
 		uint32_t op;
@@ -163,7 +163,7 @@ static bool op_wants_number(uint32_t op)
 	return op >= PP_FILTER_LT && op <= PP_FILTER_BITS;
 }
 
-/* "…" or '…'; no character is special in it, as with the kernel. */
+/* "…" or '…'; as in the kernel, no character inside is special. */
 static int parse_quoted(struct parser *p, struct pp_filter_node *node)
 {
 	const char *open = p->at, *text = open + 1, *end = text;
@@ -186,7 +186,7 @@ static int parse_quoted(struct parser *p, struct pp_filter_node *node)
 	if (!node->value)
 		return refuse(p, -EINVAL, open,
 			      "text is compared by == != ~ !~ only: write a number here");
-	node->is_text = 0; /* flags & 'x': the character's number */
+	node->is_text = 0; /* flags & 'x': the character's code */
 	return set_text(p, node, text, 1);
 }
 
@@ -232,7 +232,7 @@ static int scan_number(const char *s, size_t n, struct pp_filter_node *node)
 	return 0;
 }
 
-/* A word: a number if it begins as one, but for a glob. */
+/* A word: a number if it begins like one, unless it is a glob. */
 static int parse_bare(struct parser *p, struct pp_filter_node *node)
 {
 	bool glob = node->op == PP_FILTER_GLOB || node->op == PP_FILTER_NOT_GLOB;
@@ -349,7 +349,7 @@ static int parse_term(struct parser *p)
 	return r;
 }
 
-/* Counts, for each of the terms [first, last), the operators before it in a balanced tree. */
+/* For each of the terms [first, last), counts the operators before it in a balanced tree. */
 static void balance(unsigned char *before, size_t first, size_t last)
 {
 	size_t middle = first + (last - first + 1) / 2;
@@ -383,7 +383,7 @@ static int join(struct parser *p, uint32_t op, const size_t *starts, size_t n)
 	return 0;
 }
 
-/* Terms with that operator between them. */
+/* Parses terms with that operator between them. */
 static int parse_chain(struct parser *p, uint32_t op, const char *token,
 		       int (*parse)(struct parser *p))
 {

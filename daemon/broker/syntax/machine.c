@@ -9,7 +9,7 @@
 #include "daemon/text.h"
 #include "proto/macro.h"
 
-/* The file's one line without its newline. */
+/* Reads the file's one line without its newline. */
 static int read_line(const char *path, char *buf, size_t size)
 {
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -33,8 +33,8 @@ static int read_number(const char *path, uint64_t *ret)
 	return r < 0 ? r : pp_parse_u64(line, ret);
 }
 
-/* A kernel without bpf(2) has no such file, and nothing to fear; but then there is nothing here
- * to hand out either. So what is not known counts as open. */
+/* A kernel without bpf(2) lacks this file and poses no threat, but then there are no rings to
+ * protect either. So unknown counts as open. */
 bool machine_unprivileged_bpf(void)
 {
 	uint64_t number;

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * What the machine says of itself at the moment of asking: its CPUs, and the kernel's
- * settings that decide what may be asked of it.
- */
+/* The machine's present state: its CPUs, and the kernel settings that limit requests. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,11 +8,11 @@
 
 struct machine {
 	struct pp_cpumask online, possible;
-	uint64_t max_sample_rate; /* Hz; UINT64_MAX where the kernel does not say */
+	uint64_t max_sample_rate; /* Hz; UINT64_MAX: unlimited or unknown */
 };
 
-/* 0; -errno of reading the CPUs. */
+/* 0; -errno if the CPUs cannot be read. */
 int machine_read(struct machine *ret);
 
-/* Whether users without rights may load programs, or it is not known. */
+/* Whether unprivileged users may load programs, or the answer is unknown. */
 bool machine_unprivileged_bpf(void);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What is recorded, of the draft of an event: its texts and filters, as they are to be shown, and
- * parsed. Must not know what of it this machine has.
+ * The texts and filters of a draft: parsed, and in the form for display. Must not know which events
+ * this machine has.
  */
 #include <stdarg.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "proto/macro.h"
 #include "proto/printable.h"
 
-/* Appends to a text of that size; false: it does not fit. */
+/* Appends to a text of that size; false: there is no room. */
 static bool append(char *text, size_t size, const char *fmt, ...) _printf_(3, 4);
 static bool append(char *text, size_t size, const char *fmt, ...)
 {
@@ -26,7 +26,7 @@ static bool append(char *text, size_t size, const char *fmt, ...)
 	return n >= 0 && (size_t)n < size - used;
 }
 
-/* What goes into one line of the registry's files, which people show with cat. */
+/* Each text goes into one line of the registry's files, which people read with cat. */
 static int refuse_control(struct draft *d, const char *what, const char *text)
 {
 	size_t n = strlen(text), at = 0, len;

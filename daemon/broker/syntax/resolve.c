@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * From request to spec and parsed event: names, CPUs, buffer and manner; texts and filters are
- * resolve-texts.c's. Must not know peers, rights or the registry.
+ * From request to spec and parsed event: names, CPUs, buffer and recording options; resolve-texts.c
+ * has texts and filters. Must not know peers, rights or the registry.
  */
 #include <inttypes.h>
 #include <linux/perf_event.h>
@@ -16,7 +16,7 @@
 #define FLAGS_KNOWN                                                                \
 	(PP_EVENT_FREQ | PP_EVENT_CALLCHAIN | PP_EVENT_GENERIC | PP_EVENT_WAKEUP | \
 	 PP_EVENT_SHARE | PP_EVENT_NO_SHARE | PP_EVENT_BOOT)
-/* Those that describe the event once it is there. */
+/* The flags that remain part of the event. */
 #define DESCRIBING (PP_EVENT_FREQ | PP_EVENT_CALLCHAIN | PP_EVENT_GENERIC | PP_EVENT_WAKEUP)
 #define CHANGES_KNOWN (PP_CHANGE_FILTER | PP_CHANGE_BUFFER | PP_CHANGE_MAX_RATE)
 
@@ -65,7 +65,7 @@ static bool without(const struct pp_cpumask *a, const struct pp_cpumask *b, stru
 	return any;
 }
 
-/* The list; none: all of them. */
+/* Parses the list; an empty one means all CPUs. */
 static int read_cpus(struct draft *d, struct pp_cpumask *ret)
 {
 	int r;
@@ -132,7 +132,7 @@ static int take_buffer(struct draft *d, uint64_t wanted, uint64_t max_buffer)
 
 /* ── how it is recorded ─────────────────────────────────────────────────────────────────── */
 
-/* How many sources are of this kind. */
+/* The number of sources of this kind. */
 static uint32_t count_kind(const struct pp_parsed *parsed, enum pp_source_kind kind)
 {
 	uint32_t n = 0;
@@ -151,7 +151,7 @@ static bool are_breakpoints(const struct pp_parsed *parsed)
 	return true;
 }
 
-/* What only sampling events have, where there are none. */
+/* Refuses options for sampling events if there are none. */
 static int refuse_sampling(struct draft *d)
 {
 	uint32_t flags = d->request->flags;
@@ -173,7 +173,7 @@ static int refuse_sampling(struct draft *d)
 	return 0;
 }
 
-/* The period and its flag, for all sources that sample. */
+/* Sets the period and its flag, for all sources that sample. */
 static int take_period(struct draft *d)
 {
 	uint64_t max = d->machine->max_sample_rate;
@@ -181,9 +181,10 @@ static int take_period(struct draft *d)
 	uint32_t flags = d->request->flags & (PP_EVENT_FREQ | PP_EVENT_CALLCHAIN);
 
 	if (period == 0 && !(flags & PP_EVENT_FREQ) && are_breakpoints(d->parsed)) {
-		period = 1; /* every hit, as perf's */
+		period = 1; /* every hit, as in perf */
 	} else if (period == 0) {
-		/* The default gives way, as perf's does; what was asked for is refused instead. */
+		/* As in perf, the default adapts to the kernel's limit; an explicit rate over it is
+		 * refused. */
 		flags |= PP_EVENT_FREQ;
 		period = MAX(1ULL, MIN(max, (uint64_t)RESOLVE_FREQUENCY));
 	}
@@ -202,15 +203,15 @@ static int take_period(struct draft *d)
 	return 0;
 }
 
-/* A timer's shortest period in the kernel, and how fast a processor's counters may count. */
+/* The kernel's shortest period of a timer, and the fastest rate of a processor's counters. */
 #define CLOCK_PERIOD_MIN 10000ULL
 #define CLOCK_PER_SECOND 1000000000ULL
 #define COUNTER_PER_SECOND (5 * CLOCK_PER_SECOND)
 
 /*
- * How many samples a second one source comes to on a CPU, whatever happens there. Of what counts
- * occurrences (page faults) nobody can say; that is paid for where they occur, as with tracepoints,
- * and bounded as theirs: by how many programs may be there.
+ * The most samples per second of one source on one CPU. 0 for counters of occurrences (page
+ * faults), whose rate nobody can predict. As with tracepoints, recording them costs time where they
+ * occur, and the limit on programs bounds it.
  */
 static uint64_t samples_of(const struct draft *d, const struct pp_source *source)
 {
@@ -310,7 +311,7 @@ int resolve(const struct pp_msg_create_request *request, const struct machine *m
 	if (r < 0)
 		return r;
 	take_samples(&d);
-	/* The engine takes nothing else, and would break off the link. */
+	/* The engine accepts nothing else, and would close the link. */
 	if (pp_spec_check(&d.spec) < 0 || pp_parsed_check(ret_parsed, true) < 0)
 		return refuse(&d, -EINVAL,
 			      "%s/%s has something in its texts or numbers that no event can have; "

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * A probe's arguments in event text: [NAME=]PLACE[:TYPE],… Owns their syntax, which is that of
- * ftrace's probes; must not know what kind of probe it is, but for returns.
+ * ftrace's probes. Must not know the kind of probe, except whether it is a return.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -41,7 +41,7 @@ static int parse_type(struct spec_parser *p, const char *text, struct pp_probe_a
 
 /* ── Places ─────────────────────────────────────────────────────────────────────────────── */
 
-/* Of +OFFSET(+OFFSET(…)): takes the offsets off both ends of text, outermost first. */
+/* Parses +OFFSET(+OFFSET(…)): strips the offsets from both ends of text, outermost first. */
 static int parse_dereferences(struct spec_parser *p, char **text, struct pp_probe_arg *arg)
 {
 	int32_t offsets[ARRAY_SIZE(arg->offsets)];
@@ -109,7 +109,7 @@ static int parse_register(struct spec_parser *p, const char *text, struct pp_pro
 	return 0;
 }
 
-/* ftrace writes a $ before what is no register; it may be left out here. */
+/* ftrace writes a $ before places that are not registers; here it is optional. */
 static int parse_place(struct spec_parser *p, const char *text, bool is_return,
 		       struct pp_probe_arg *arg)
 {

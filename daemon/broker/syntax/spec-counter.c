@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Counters in event text: perf's names, rHEX, modifiers, and breakpoints (mem:). Owns their
- * syntax and sentences; must not know whether this machine counts them.
+ * Counters in event text: perf's names, rHEX, modifiers, and breakpoints (mem:). Owns their syntax
+ * and error messages; must not know whether this machine counts them.
  */
 #include <errno.h>
 #include <linux/hw_breakpoint.h>
@@ -15,7 +15,7 @@
 
 /* ── Modifiers ──────────────────────────────────────────────────────────────────────────── */
 
-/* Each but p stands once, as perf has it. */
+/* As in perf, each modifier except p stands once. */
 static int check_modifiers(struct spec_parser *p, const char *mods)
 {
 	unsigned precise = 0;
@@ -45,9 +45,9 @@ static int check_modifiers(struct spec_parser *p, const char *mods)
 }
 
 /*
- * perf's meaning, checked against perf 6.1: without modifiers guests are left out; u, k and h
- * count only the levels named; H and G only the sides named, and they have the last word on
- * guests; u and p leave guests out, k, h and I do not.
+ * perf's meaning, checked against perf 6.1. Without modifiers guests are excluded. u, k and h count
+ * only the levels named; H and G count only the sides named, and override the others about guests.
+ * u and p exclude guests; k, h and I do not.
  */
 static void apply_modifiers(const char *mods, struct pp_source *s)
 {
@@ -179,7 +179,7 @@ static int parse_access(struct spec_parser *p, const char *text, uint32_t *ret)
 			   p->quote);
 }
 
-/* What perf takes: words to execute, else four bytes. Processors know no other lengths. */
+/* perf's default: a word for x, else four bytes. Processors support no other lengths. */
 static int parse_length(struct spec_parser *p, const char *text, struct pp_source *s)
 {
 	uint64_t length = s->bp_type == HW_BREAKPOINT_X ? sizeof(long) : HW_BREAKPOINT_LEN_4;
@@ -219,7 +219,7 @@ int spec_parse_breakpoint(struct spec_parser *p)
 	access = strsep(&words, ":");
 	length = address;
 	address = strsep(&length, "/");
-	/* One word is an access if it can be; no letter is both. */
+	/* A single word is an access if it can be; no letter is both an access and a modifier. */
 	if (words || (access && *access && strchr("rwx", *access)))
 		mods = words;
 	else if (access)

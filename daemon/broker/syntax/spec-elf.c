@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Functions in ELF files, for uprobes: where in the file a symbol's code is. Owns how a file is
- * opened and what is taken from it; must not know the event text around.
+ * Functions in ELF files, for uprobes: the place of a symbol's code in the file. Owns how a file is
+ * opened and read; must not know the event text around the name.
  *
- * The file is a stranger's: it may be anything, and change while it is read. It is read, never
- * mapped (a mapped file that shrinks is a SIGBUS), sections have a largest size, and every
+ * The file is a client's choice: it may contain anything, and change during the read. It is read,
+ * never mapped (a mapped file that shrinks causes SIGBUS), sections have a largest size, and every
  * offset goes through libelf's checks.
  */
 #include <errno.h>
@@ -20,7 +20,7 @@
 #define SYMBOLS_MAX (64U << 20) /* bytes of a symbol table */
 #define NAMES_MAX (64U << 20)	/* bytes of its names */
 #define SECTION_NAMES_MAX (4U << 20)
-#define VERSION_HIDDEN 0x8000 /* of a symbol: not the version that programs are linked to */
+#define VERSION_HIDDEN 0x8000 /* of a symbol: not the version that new programs link to */
 
 #if defined(__x86_64__)
 #define MACHINE EM_X86_64
@@ -48,8 +48,8 @@ static int refuse_open(struct spec_parser *p, const char *path, int error)
 			   strerror(-error));
 }
 
-/* Whoever names a file is asked for the right to probe it elsewhere; a path like
- * /proc/PID/root/usr/bin/ls is how a container's program is named. */
+/* Other code checks the right to probe this file. A path like /proc/PID/root/usr/bin/ls names a
+ * container's program, so any path is permitted. */
 static int open_regular(struct spec_parser *p, const char *path, uint64_t *ret_size)
 {
 	_cleanup_close_ int fd = regular_open(AT_FDCWD, path, 0);
@@ -79,7 +79,7 @@ static bool is_ours(int fd)
 		(h.e_shentsize == sizeof(Elf64_Shdr) && h.e_shnum && h.e_shstrndx != SHN_XINDEX));
 }
 
-/* libelf reads the names of sections whole, however long they say they are. */
+/* libelf reads the section names as a whole, whatever their claimed length. */
 static bool names_are_short(Elf *elf)
 {
 	GElf_Shdr shdr;
@@ -87,7 +87,7 @@ static bool names_are_short(Elf *elf)
 	size_t index;
 
 	if (elf_getshdrstrndx(elf, &index) < 0 || index == SHN_UNDEF)
-		return true; /* it has none */
+		return true; /* without section names */
 	scn = elf_getscn(elf, index);
 	return !scn || (gelf_getshdr(scn, &shdr) && shdr.sh_size <= SECTION_NAMES_MAX);
 }
@@ -121,7 +121,7 @@ void spec_elf_close(struct spec_elf *f)
 
 /* ── Addresses ──────────────────────────────────────────────────────────────────────────── */
 
-/* Both ways by the segments that are loaded: what is at this address, or this offset? */
+/* Finds the loaded segment that holds this address, or this file offset. */
 static bool find_segment(struct spec_elf *f, uint64_t at, bool by_offset, bool code, GElf_Phdr *ret)
 {
 	size_t n;
@@ -134,7 +134,7 @@ static bool find_segment(struct spec_elf *f, uint64_t at, bool by_offset, bool c
 		if (!gelf_getphdr(f->elf, i, ret) || ret->p_type != PT_LOAD ||
 		    !(ret->p_flags & PF_X) == code)
 			continue;
-		/* A segment that the file has not cannot have code either. */
+		/* A segment beyond the end of the file has no code. */
 		if (ret->p_filesz > f->size || ret->p_offset > f->size - ret->p_filesz)
 			continue;
 		begin = by_offset ? ret->p_offset : ret->p_vaddr;
@@ -207,7 +207,7 @@ struct found {
 	bool ambiguous; /* several of that rank, at different places */
 };
 
-/* The versions that belong to the symbol table with that index. */
+/* The versions for the symbol table with that index. */
 static Elf_Data *find_versions(Elf *elf, size_t index)
 {
 	Elf_Scn *scn = NULL;
@@ -220,7 +220,7 @@ static Elf_Data *find_versions(Elf *elf, size_t index)
 	return NULL;
 }
 
-/* A file has one symbol table of each kind; whoever makes one with thousands wants our memory. */
+/* A file has one symbol table of each kind; a file with thousands wants our memory. */
 static Elf_Scn *find_table(Elf *elf, uint32_t type)
 {
 	Elf_Scn *scn = NULL;
@@ -232,7 +232,7 @@ static Elf_Scn *find_table(Elf *elf, uint32_t type)
 	return NULL;
 }
 
-/* Is it a symbol table that can be walked? */
+/* Whether it is a sound symbol table. */
 static bool open_table(Elf *elf, Elf_Scn *scn, struct table *ret)
 {
 	GElf_Shdr shdr, names;
@@ -251,8 +251,8 @@ static bool open_table(Elf *elf, Elf_Scn *scn, struct table *ret)
 }
 
 /*
- * Of symbols with one name those count most that others link to: global ones of the default
- * version, weak ones, old versions, and then those of a single source file.
+ * Ranks symbols with the same name by how likely other files link to them: global ones of the
+ * default version, weak ones, old versions, then those of a single source file.
  */
 static int rank(const struct table *t, size_t i, const GElf_Sym *sym, const char *version)
 {
@@ -281,7 +281,7 @@ static void consider(const struct table *t, size_t i, const GElf_Sym *sym, const
 	*f = (struct found){ .sym = *sym, .rank = r };
 }
 
-/* Looks for a name in one table; what follows an @ is a version. */
+/* Looks for a name in one table; the part after an @ is a version. */
 static void search(Elf *elf, const struct table *t, const char *name, struct found *f)
 {
 	size_t n = strlen(name);

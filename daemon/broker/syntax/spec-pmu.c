@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * PMUs in event text: PMU/TERM[=VALUE],…/[MODIFIERS]. Owns which PMUs a name stands for and
- * their folders in sysfs; their terms are spec-terms.c's. Must not know what a PMU can count.
+ * PMUs in event text: PMU/TERM[=VALUE],…/[MODIFIERS]. Owns which PMUs a name stands for and their
+ * folders in sysfs; spec-terms.c has their terms. Must not know which events a PMU counts.
  *
- * As in perf: `imc` stands for all of uncore_imc_0, uncore_imc_1…; a name can also be given
- * without its PMU (`tsc` for msr/tsc/); terms may follow a counter's name (cycles//u).
+ * As in perf, `imc` stands for all of uncore_imc_0, uncore_imc_1…; a name can stand without its PMU
+ * (`tsc` for msr/tsc/); terms may follow a counter's name (cycles//u).
  */
 #include <dirent.h>
 #include <errno.h>
@@ -20,7 +20,7 @@
 #include "daemon/filter.h"
 #include "daemon/text.h"
 
-#define PMUS_MAX 64 /* that one name stands for */
+#define PMUS_MAX 64 /* for one name */
 
 bool pmu_is_word(const char *s)
 {
@@ -61,7 +61,7 @@ static int compare_names(const struct dirent **a, const struct dirent **b)
 	return strverscmp((*a)->d_name, (*b)->d_name);
 }
 
-/* PMUs whose configuration is no number, or that have an event text of their own. */
+/* PMUs without a numeric config, or with an event text of their own. */
 static const struct {
 	const char *pmu, *instead;
 } others[] = {
@@ -128,7 +128,7 @@ static void cleanup_pmu(struct pmu *pmu)
 	close_fd(pmu->fd);
 }
 
-/* One PMU's event, added with that text. */
+/* Adds one PMU's event with that text. */
 static int add_event(struct spec_parser *p, const char *name, const char *terms, const char *mods,
 		     const char *text)
 {
@@ -155,15 +155,15 @@ static int add_event(struct spec_parser *p, const char *name, const char *terms,
 		return r;
 	s.any_cpu = exists(pmu.fd, "", "cpumask");
 	/*
-	 * Only processors' own PMUs tell guests apart (they have `cpus`, or the oldest types); the
-	 * others refuse any such wish, and perf drops its default for them.
+	 * Only processors' own PMUs (they have `cpus`, or the oldest types) support guest
+	 * modifiers. The others refuse them, and perf drops its default for them.
 	 */
 	if (!*mods && s.type > PERF_TYPE_BREAKPOINT && !exists(pmu.fd, "", "cpus"))
 		s.exclude = 0;
 	return spec_add(p, &s, text);
 }
 
-/* Is it what somebody means who writes `wanted`: it, or one of several such (perf's rule)? */
+/* perf's rule: `wanted` matches the PMU itself, or one of several of its kind. */
 static bool is_meant(const char *wanted, const char *name)
 {
 	size_t n;
@@ -181,8 +181,8 @@ static bool is_meant(const char *wanted, const char *name)
 }
 
 /*
- * The PMUs that a name stands for, or that have an event of a name. Returns how many; names are
- * to be freed.
+ * The PMUs that a name stands for, or that have an event of that name. Returns their number; the
+ * caller frees names.
  */
 static int find_pmus(struct spec_parser *p, const char *wanted, const char *event,
 		     char *ret[PMUS_MAX])
@@ -204,7 +204,7 @@ static int find_pmus(struct spec_parser *p, const char *wanted, const char *even
 	return found;
 }
 
-/* That event of all these PMUs; with several each has a text of its own. */
+/* Adds that event of all these PMUs; if there are several, each has its own text. */
 static int add_all(struct spec_parser *p, char **names, int n, const char *terms, const char *mods)
 {
 	int r = 0;
@@ -240,7 +240,7 @@ static int refuse_pmu(struct spec_parser *p, const char *name)
 			   name, known);
 }
 
-/* NAME/TERMS/MODIFIERS where NAME is that of a counter; 1 if it is. */
+/* Parses NAME/TERMS/MODIFIERS where NAME is a counter; 1 if it is one. */
 static int parse_counter(struct spec_parser *p, const char *name, const char *terms,
 			 const char *mods)
 {

@@ -11,15 +11,15 @@ struct pmu {
 	int fd;		  /* its folder, or -EBADF */
 };
 
-/* What stands in sysfs is named so; nothing that could lead out of its folder. */
+/* Whether it can be a name in sysfs; rejects anything that could leave the folder. */
 bool pmu_is_word(const char *s);
 
-/* The first line of a file, in buf. 0 or -errno. */
+/* Reads the first line of a file into buf. 0 or -errno. */
 int pmu_read(int dir, const char *folder, const char *name, char *buf, size_t size);
 
-/* "a, b, c", cut short with "..." if it is long; "none" if there are none. */
+/* Lists "a, b, c", shortened with "..." if it is long; "none" for an empty folder. */
 void pmu_list(int dir, const char *folder, char *buf, size_t size);
 
-/* Sets config, config1 and config2 by the terms. */
+/* Sets config, config1 and config2 from the terms. */
 int pmu_apply_terms(struct spec_parser *p, const struct pmu *pmu, const char *terms,
 		    struct pp_source *s);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Probes in event text: kprobe: kretprobe: uprobe: uretprobe: usdt:. Owns what stands before the
- * arguments; those are spec-args.c's. What is in a file is looked up here, with the rights of the
- * daemon's user; which functions the kernel has only the engine can know.
+ * Probes in event text: kprobe: kretprobe: uprobe: uretprobe: usdt:. Owns the part before the
+ * arguments; spec-args.c has the arguments. Places in files are looked up here, with the rights of
+ * the daemon's user; only the engine knows the kernel's functions.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -43,7 +43,7 @@ static void cleanup_elf(struct spec_elf *f)
 
 /* ── Parts ──────────────────────────────────────────────────────────────────────────────── */
 
-/* Takes "(ARGS)" off the end of text and parses it, if there is any. */
+/* Strips "(ARGS)" from the end of text, if there is one, and parses it. */
 static int take_args(struct spec_parser *p, char *text, struct pp_source *s)
 {
 	char *open = strchr(text, '('), *end;
@@ -57,11 +57,11 @@ static int take_args(struct spec_parser *p, char *text, struct pp_source *s)
 				   "FUNCTION(ARG,...) and nothing behind it",
 				   p->quote);
 	*open = *end = 0;
-	/* f() has none, as f has. */
+	/* f() has no arguments, like f. */
 	return open[1] ? spec_parse_args(p, open + 1, s) : 0;
 }
 
-/* Takes "+OFFSET" off the end of text. */
+/* Strips "+OFFSET" from the end of text. */
 static int take_offset(struct spec_parser *p, char *text, const struct kind *kind, uint64_t *ret)
 {
 	char *plus = strchr(text, '+');
@@ -131,7 +131,7 @@ static int parse_kprobe(struct spec_parser *p, char *text, const struct kind *ki
 
 /* ── User ───────────────────────────────────────────────────────────────────────────────── */
 
-/* FUNCTION[+OFFSET]: where it is in the file. */
+/* Parses FUNCTION[+OFFSET] and finds its place in the file. */
 static int find_function(struct spec_parser *p, char *text, const struct kind *kind,
 			 struct pp_source *s)
 {
@@ -191,7 +191,7 @@ static int parse_uprobe(struct spec_parser *p, char *text, const struct kind *ki
 	return r < 0 ? r : spec_add(p, s, NULL);
 }
 
-/* Every place of a static probe is a source, with arguments of its own. */
+/* Each place of a static probe becomes a source, with its own arguments. */
 static int parse_usdt(struct spec_parser *p, char *text, struct pp_source *s)
 {
 	_cleanup_(cleanup_elf) struct spec_elf f = { .fd = -EBADF };

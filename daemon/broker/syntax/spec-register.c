@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Registers by name, as words of struct pt_regs (arm64: of struct user_pt_regs, which is what
- * programs are shown). Pure; the machine is the one that this is compiled for.
+ * Registers by name, as words of struct pt_regs (arm64: of struct user_pt_regs, which BPF programs
+ * see). Pure; supports the machine that this is compiled for.
  */
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +10,8 @@
 
 #if defined(__x86_64__)
 
-/* In the order of struct pt_regs. The first two name the whole register, as perf and ftrace do. */
+/* In the order of struct pt_regs. As in perf and ftrace, the first two columns name the whole
+ * register. */
 static const struct {
 	const char *whole, *ftrace, *parts[3];
 } registers[] = {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The terms of a PMU's event, by what the kernel tells in sysfs: format/TERM says which bits of
- * config, config1 and config2 it is, events/NAME is terms with a name. Owns their syntax and
- * sentences; must not know how the PMU was found.
+ * The terms of a PMU's event, from sysfs: format/TERM names the term's bits in config, config1 and
+ * config2; events/NAME is a list of terms with a name. Owns their syntax and error messages; must
+ * not know how the PMU was found.
  */
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -33,8 +33,8 @@ static int refuse_term(struct spec_parser *p, const struct pmu *pmu, const char 
 }
 
 /*
- * Puts value into the bits that a format says ("config1:0-7,32-35"), its lowest ones first. Bits
- * of other terms stay, as perf leaves them.
+ * Puts value into the bits that a format names ("config1:0-7,32-35"), from the lowest bit up. As in
+ * perf, bits of other terms stay.
  */
 static int set_bits(struct spec_parser *p, const char *term, const char *format, uint64_t value,
 		    struct pp_source *s)
@@ -50,7 +50,7 @@ static int set_bits(struct spec_parser *p, const char *term, const char *format,
 			field = fields[i];
 			format += strlen(names[i]);
 		}
-	/* A list of bits is written as one of CPUs is. */
+	/* A list of bits has the same syntax as a list of CPUs. */
 	if (!field || pp_parse_cpus(format, &bits) < 0)
 		return spec_refuse(p, -EOPNOTSUPP,
 				   "term '%s' of '%s' is kept where this version does not write, "
@@ -68,7 +68,7 @@ static int set_bits(struct spec_parser *p, const char *term, const char *format,
 	return 0;
 }
 
-/* perf's terms of any PMU: for how perf records, which is asked for otherwise here. */
+/* perf's terms for any PMU: they say how perf records, which is requested in other ways here. */
 static const struct {
 	const char *term, *instead;
 } options[] = {
@@ -90,14 +90,14 @@ static const struct {
 	{ "metric-id", "leave it out" },
 };
 
-/* A term that every PMU has. 1: it was one; 0: it was none. */
+/* A term that every PMU has. 1: handled it; 0: it is another term. */
 static int apply_generic(struct spec_parser *p, const char *term, const char *value,
 			 struct pp_source *s)
 {
 	static const char *const names[] = { "config", "config1", "config2", "config3" };
 	uint64_t *fields[] = { &s->config, &s->config1, &s->config2, NULL };
 
-	/* A name of its own is what it gets here anyway. */
+	/* name= has no effect: the source has its own text anyway. */
 	if (!strcmp(term, "name") && value)
 		return 1;
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
@@ -120,7 +120,7 @@ static int apply_generic(struct spec_parser *p, const char *term, const char *va
 	return 0;
 }
 
-/* Was that term given a value by who wrote the event? */
+/* Whether the event's text gives that term a value. */
 static bool is_given(const char *terms, const char *term)
 {
 	size_t n = strlen(term);
@@ -155,7 +155,8 @@ static int apply_term(struct spec_parser *p, const struct pmu *pmu, const char *
 	return refuse_term(p, pmu, term);
 }
 
-/* The terms of a named event; `terms` of who wrote it fill in what it leaves open (core=?). */
+/* Applies the terms of a named event; `terms`, from the event text, fill in those it leaves open
+ * (core=?). */
 static int apply_event(struct spec_parser *p, const struct pmu *pmu, char *text, const char *terms,
 		       struct pp_source *s)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * User static probes: their notes in .note.stapsdt, and what a note says of the arguments, in the
- * assembler's words: -4@%edi, 8@16(%rsp), 4@$5; on arm64 8@x0, 8@[sp, 16], 4@5. Owns both; must
- * not know the event text around. The notes are a stranger's.
+ * User static probes: their notes in .note.stapsdt, and the arguments in a note, in the assembler's
+ * syntax: -4@%edi, 8@16(%rsp), 4@$5; on arm64 8@x0, 8@[sp, 16], 4@5. Owns both; must not know the
+ * event text. The notes are untrusted.
  */
 #include <errno.h>
 #include <gelf.h>
@@ -13,11 +13,11 @@
 #include "daemon/text.h"
 
 #define NOTES_MAX (16U << 20) /* bytes of all notes of a file */
-#define NOTE_TYPE 3	      /* of the only kind that there is */
+#define NOTE_TYPE 3	      /* the only kind of note */
 
 /* ── Arguments ──────────────────────────────────────────────────────────────────────────── */
 
-/* A decimal number with or without a sign from *text on, which is moved behind it. */
+/* Parses a decimal number with or without a sign at *text, and moves *text behind it. */
 static bool take_number(const char **text, int64_t *ret)
 {
 	char digits[24];
@@ -71,7 +71,7 @@ static bool set_constant(const char *s, struct pp_probe_arg *arg)
 
 #if defined(__x86_64__)
 
-/* %REG, OFFSET(%REG), $NUMBER. What is computed from two registers or a symbol is not told. */
+/* %REG, OFFSET(%REG), $NUMBER. False for a place computed from two registers or a symbol. */
 static bool parse_operand(const char *s, struct pp_probe_arg *arg)
 {
 	int64_t offset = 0;
@@ -116,7 +116,7 @@ static bool parse_operand(const char *s, struct pp_probe_arg *arg)
 
 #endif
 
-/* SIZE@OPERAND, its size negative if it is signed; without, it is a word. */
+/* SIZE@OPERAND; the size is negative for a signed argument; without a size it is a word. */
 static bool parse_arg(const char *text, struct pp_probe_arg *arg)
 {
 	const char *at = strchr(text, '@');
@@ -133,7 +133,7 @@ static bool parse_arg(const char *text, struct pp_probe_arg *arg)
 	return parse_operand(at ? at + 1 : text, arg);
 }
 
-/* Bytes of the first argument: those within brackets belong together. */
+/* Bytes of the first argument; a part in brackets is not split. */
 static size_t arg_length(const char *s)
 {
 	size_t n = 0;
@@ -145,7 +145,8 @@ static size_t arg_length(const char *s)
 	return n;
 }
 
-/* An argument that cannot be told (a place computed from two registers) is left out by its name. */
+/* An argument with an unsupported place (computed from two registers) is skipped; others keep their
+ * numbers. */
 void spec_usdt_args(const char *text, struct pp_source *source)
 {
 	char word[64];
@@ -173,7 +174,7 @@ struct note {
 	const char *provider, *name, *args;
 };
 
-/* The string at *at, which is moved behind it; NULL if it has no end. */
+/* The string at *at, which moves behind it; NULL if it has no end. */
 static const char *take_string(const char **at, const char *end)
 {
 	const char *s = *at;
@@ -202,7 +203,7 @@ static bool parse_note(const char *owner, size_t owner_size, const char *desc, s
 	return ret->args != NULL;
 }
 
-/* The next note from *offset on, which is moved behind it; false at the end. */
+/* The next note at *offset, which moves behind it; false at the end. */
 static bool next_note(Elf_Data *notes, size_t *offset, struct note *ret)
 {
 	size_t next, name, desc;
@@ -220,7 +221,7 @@ static bool next_note(Elf_Data *notes, size_t *offset, struct note *ret)
 	return false;
 }
 
-/* Where .stapsdt.base is now, against where it was when the notes were written; 0: as it was. */
+/* The present address of .stapsdt.base; a note holds the one from when it was written. 0: none. */
 static uint64_t base_address(Elf *elf)
 {
 	Elf_Scn *scn = NULL;
@@ -262,7 +263,7 @@ static int take_place(struct spec_parser *p, struct spec_elf *f, const struct no
 	return 0;
 }
 
-/* Shows a stranger's name: nothing but printable characters, and not many. */
+/* Shows an untrusted name: only printable characters, and few. */
 static size_t append_name(char *buf, size_t size, size_t len, const struct note *n)
 {
 	char text[100];

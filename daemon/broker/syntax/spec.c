@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The parser of event text: owns the list and the shapes of events, and tracepoints. Must not
- * know whether this kernel has the tracepoint or counter: that is the engine's to find out.
+ * The parser of event text: owns the list, the forms of events, and tracepoints. Must not know
+ * whether this kernel has a tracepoint or counter: the engine finds out.
  *
- * The order is perf's: a shape that tells by itself what it is (a breakpoint, a probe, a PMU's
- * terms), then a symbolic name, then SYSTEM:NAME. What perf knows and is not recorded here is
- * recognised and named, so that nobody is told that right text is wrong.
+ * The order is perf's: a form that identifies itself (a breakpoint, a probe, a PMU's terms), then a
+ * symbolic name, then SYSTEM:NAME. Valid perf syntax that is not recorded here gets its own error
+ * message, so that nobody is told that correct text is wrong.
  */
 #include "daemon/broker/syntax/spec.h"
 
@@ -83,7 +83,7 @@ static int parse_tracepoint(struct spec_parser *p, const char *system, const cha
 
 /* ── Names: NAME[:MODIFIERS] ────────────────────────────────────────────────────────────── */
 
-/* What `perf list` calls tool events. */
+/* The names that `perf list` calls tool events. */
 static bool is_tool(const char *name)
 {
 	static const char *const tools[] = { "duration_time", "user_time", "system_time" };
@@ -94,7 +94,7 @@ static bool is_tool(const char *name)
 	return false;
 }
 
-/* A name that stands for nothing here: why, and what may have been meant. -errno. */
+/* Refuses an unknown name: explains why, and suggests a similar one. -errno. */
 static int refuse_name(struct spec_parser *p, const char *head, const char *mods)
 {
 	const char *nearest = symbol_nearest(head);
@@ -109,7 +109,8 @@ static int refuse_name(struct spec_parser *p, const char *head, const char *mods
 	if (nearest)
 		return spec_refuse(p, -EINVAL, "'%s' is not an event: did you mean '%s%s%s'?",
 				   p->quote, nearest, *mods ? ":" : "", mods);
-	/* Names such as perf's tables of processors have: nobody here can tell right from wrong. */
+	/* A name in the style of perf's processor tables: this code cannot tell right from
+	 * wrong. */
 	if (strpbrk(head, "_.") && spec_consists_of(head, SPEC_LETTERS SPEC_DIGITS ".-"))
 		return spec_refuse(p, -EOPNOTSUPP,
 				   "'%s' is no event of this kernel: write SYSTEM:NAME for a "
@@ -133,7 +134,7 @@ static int parse_name(struct spec_parser *p)
 	int r;
 
 	snprintf(head, sizeof(head), "%.*s", (int)strcspn(p->text, ":"), p->text);
-	/* What follows a name in perf's tables is modifiers, right or wrong ones. */
+	/* After a name in perf's tables follow modifiers, right or wrong. */
 	if (modifiers || symbol_find(head)) {
 		r = spec_counter(p, head, &source);
 		if (r > 0)
@@ -145,7 +146,7 @@ static int parse_name(struct spec_parser *p)
 		r = spec_parse_pmu_event(p, head, rest);
 		if (r != 0)
 			return MIN(r, 0);
-		/* Hardly the name of a tracepoint, which could be called `u` all the same. */
+		/* Hardly a tracepoint, although one could be called `u`. */
 		if (!*rest || is_tool(head) || symbol_nearest(head))
 			return refuse_name(p, head, rest);
 	}
@@ -183,7 +184,7 @@ static int parse_event(struct spec_parser *p)
 
 /* ── The list ───────────────────────────────────────────────────────────────────────────── */
 
-/* Bytes of the first event: what brackets of a probe and slashes of a PMU enclose is whole. */
+/* Bytes of the first event; brackets of a probe and slashes of a PMU are not split. */
 static size_t event_length(const char *s)
 {
 	size_t n = strcspn(s, ",/");
@@ -201,7 +202,7 @@ static size_t event_length(const char *s)
 	return n + strcspn(s + n, ",");
 }
 
-/* Text that may be shown: printable, in one piece, not too long. */
+/* Accepts text that can be shown: printable, without spaces, not too long. */
 static int check_text(struct spec_parser *p, const char *text)
 {
 	size_t n = strnlen(text, PP_EVENT_TEXT_SIZE);
@@ -227,7 +228,7 @@ static int check_text(struct spec_parser *p, const char *text)
 	return 0;
 }
 
-/* Makes the n bytes at text the event to parse. */
+/* Makes the n bytes at text the current event. */
 static int take_event(struct spec_parser *p, const char *text, const char *at, size_t n)
 {
 	if (n == 0)

@@ -26,16 +26,15 @@
 
 /*
  * Parses text into at most cap sources (filter and n_filter 0). Returns their number (> 0), or:
- * -EINVAL (the text is wrong); -E2BIG (more than cap); -ENOENT (no such file, function, PMU or
- * PMU event); -EACCES (the daemon may not read the file); -EOPNOTSUPP (valid perf syntax that is
- * not recorded). Then `sentence` says what is wrong with which part of the text and what to write
- * instead.
+ * -EINVAL (the text is wrong); -E2BIG (more than cap); -ENOENT (no such file, function, PMU or PMU
+ * event); -EACCES (the daemon may not read the file); -EOPNOTSUPP (valid perf syntax that is not
+ * recorded). On an error `sentence` names the wrong part of the text and a correction.
  */
 int pp_spec_parse(const char *text, struct pp_source *sources, size_t cap, char *sentence,
 		  size_t size);
 
 /*
- * Whether the text names a probe or a breakpoint. To be asked before it is parsed, if not everybody
- * may have those: no file is looked at.
+ * Whether the text names a probe or a breakpoint. Call this before parsing if not everybody may
+ * have those: it looks at no file.
  */
 bool pp_spec_has_probe(const char *text);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The table of perf's symbolic event names, and looking things up in it. Must not know the
- * syntax around a name: modifiers, groups and the rest are spec.c's.
+ * The table of perf's symbolic event names, and its lookups. Must not know the syntax around a
+ * name: spec.c has modifiers, groups and the rest.
  */
 #include "daemon/broker/syntax/symbol.h"
 
@@ -62,14 +62,14 @@ const struct symbol *symbol_find(const char *text)
 
 /* ── The nearest name ───────────────────────────────────────────────────────────────────── */
 
-#define NEAREST_SIZE 32 /* longer text resembles no name */
+#define NEAREST_SIZE 32 /* longer text is not similar to any name */
 
 static char lower(char c)
 {
 	return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c;
 }
 
-/* Letters to insert, drop or replace to get from one to the other (Levenshtein). */
+/* The Levenshtein distance: letters to insert, drop or replace. */
 static unsigned distance(const char *a, const char *b)
 {
 	unsigned row[NEAREST_SIZE];
@@ -175,7 +175,7 @@ static const struct word results[] = {
 };
 #undef CACHE
 
-/* The operations that a cache has, as bits: perf's own table. */
+/* The operations of each cache, as bits; perf's own table. */
 static const unsigned char cache_operations[PERF_COUNT_HW_CACHE_MAX] = {
 #define R (1U << PERF_COUNT_HW_CACHE_OP_READ)
 #define W (1U << PERF_COUNT_HW_CACHE_OP_WRITE)
@@ -189,7 +189,7 @@ static const unsigned char cache_operations[PERF_COUNT_HW_CACHE_MAX] = {
 #undef P
 };
 
-/* What follows the word of that list at the start of text ("" or "-…"), or NULL. */
+/* The text ("" or "-…") behind the word of that list that starts it, or NULL. */
 static const char *behind(const char *text, const struct word *words, size_t n, int *ret_value)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -203,7 +203,7 @@ static const char *behind(const char *text, const struct word *words, size_t n, 
 	return NULL;
 }
 
-/* Without operation it is read, without result access; in any order, each once. */
+/* The default operation is read, the default result access; in any order, each once. */
 int symbol_cache(const char *text, uint64_t *ret)
 {
 	int cache = -1, operation = -1, result = -1;

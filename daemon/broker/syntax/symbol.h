@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * perf's symbolic names of hardware, software and cache events: what `cycles` stands for. The
- * kernel's numbers are its ABI; the names are perf's. Pure.
+ * perf's symbolic names of hardware, software and cache events, and their meaning. The kernel's
+ * numbers are its ABI; the names are perf's. Pure.
  */
 #pragma once
 
@@ -14,20 +14,20 @@ struct symbol {
 	const char *alias; /* or NULL */
 	uint32_t type;	   /* perf_event_attr.type */
 	uint64_t config;   /* perf_event_attr.config */
-	bool counts;	   /* false: it never counts anything, so it cannot be sampled */
+	bool counts;	   /* false: it never counts, so it cannot be sampled */
 };
 
-/* By name or alias, exactly as perf writes it; NULL if there is none. */
+/* Finds a name or alias, spelled exactly as in perf; NULL if there is none. */
 const struct symbol *symbol_find(const char *text);
 
-/* The name or alias that somebody who wrote `text` may have meant, or NULL. */
+/* The name or alias most similar to `text`, or NULL. */
 const char *symbol_nearest(const char *text);
 
-/* All names that count, with ", " between them; cut short if they do not fit. */
+/* All names that count, with ", " between them; shortened if there is no room. */
 void symbol_list(char *buf, size_t size);
 
 /*
- * The config of a hardware cache event (L1-dcache-load-misses, LLC-stores, dTLB and so on).
- * Returns 0; -ENOENT (no such name); -EINVAL (one, of an operation which that cache has not).
+ * The config of a hardware cache event (L1-dcache-load-misses, LLC-stores, dTLB and so on). Returns
+ * 0; -ENOENT (no such name); -EINVAL (that cache lacks the operation).
  */
 int symbol_cache(const char *text, uint64_t *ret);
