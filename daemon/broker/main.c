@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* perfpersistd: options, configuration, rights given up; the rest is the manager's. */
+/* perfpersistd: options, configuration, privileges dropped; the manager does the rest. */
 #include <getopt.h>
 #include <signal.h>
 #include <string.h>
@@ -42,7 +42,7 @@ static const char help[] =
 	"of its configuration. SIGHUP has the configuration read again; SIGTERM ends it, and the\n"
 	"events go on recording, unless KeepEvents=no.\n";
 
-/* 0; 1 (done: exit with success); -EINVAL (told). */
+/* 0; 1 (done: exit with success); -EINVAL (reported). */
 static int parse_options(int argc, char **argv, struct options *ret)
 {
 	enum { INSTANCE = 256, CONFIG, ENGINE, DUMPER, KEEPER, CHECK, VERSION, HELP };
@@ -135,7 +135,7 @@ static int check_dropins(const struct options *o, struct config *config)
 	return 0;
 }
 
-/* The control socket that systemd passed. 0: none; 1 with *ret; -errno (logged). */
+/* Takes the control socket that systemd passed. 0: none; 1 with *ret; -errno (logged). */
 static int passed_socket(int *ret)
 {
 	int n = sd_listen_fds(1);
@@ -151,7 +151,7 @@ static int passed_socket(int *ret)
 	return 1;
 }
 
-/* Signals are taken by the event loop; writing to who has gone is no reason to die. */
+/* The event loop takes signals; writing to a closed connection must not kill us. */
 static void prepare_process(void)
 {
 	struct rlimit limit;
@@ -164,7 +164,7 @@ static void prepare_process(void)
 	sigaddset(&mask, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &mask, NULL);
 	signal(SIGPIPE, SIG_IGN);
-	/* Whoever started us may ignore it, and the kernel would not tell of children that end. */
+	/* Our parent may ignore it, and then the kernel would not report children that end. */
 	signal(SIGCHLD, SIG_DFL);
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
 		limit.rlim_cur = limit.rlim_max;
@@ -189,8 +189,8 @@ static int run_manager(const struct options *o, const struct config *config, str
 			  strerror(-r));
 		return r;
 	}
-	/* Nobody else of our user's looks into us, or stops us; nor are others' data in a core file.
-	 * (To become another user sets this to what fs.suid_dumpable says.) */
+	/* Other processes of our user must not trace us or read our memory, and clients' data must
+	 * not get into a core file. (Changing the user resets this to fs.suid_dumpable.) */
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	r = manager_new(&options, &m);
 	if (r < 0) {
@@ -220,7 +220,7 @@ static int run(const struct options *o)
 			  "its systemd units.");
 		return -EPERM;
 	}
-	/* Under systemd the unit says who we are; only the group of namespaces is wanted. */
+	/* Under systemd the unit sets our user; only the group of namespaces is needed. */
 	r = config_resolve(config, stderr);
 	if (r < 0)
 		return r;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Puts the parts together and runs them. Decides nothing about requests or events. */
+/* Connects the parts and runs them. Decides nothing about requests or events. */
 #include "daemon/broker/manager.h"
 
 #include <inttypes.h>
@@ -70,8 +70,8 @@ static void notify(struct manager *m)
 }
 
 /*
- * Clients wait in the socket's queue until it is known which events there are; when the
- * engine does not come at all they had better be told.
+ * Clients wait in the socket's queue until the events are known. If the engine does not come at
+ * all, they get an error instead.
  */
 static void on_changed(void *userdata)
 {
@@ -83,7 +83,7 @@ static void on_changed(void *userdata)
 	}
 	reload_continue(&m->reload);
 	missing_rings_continue(&m->missing_rings);
-	sideband_continue(&m->sideband); /* before what may be the end */
+	sideband_continue(&m->sideband); /* before stop_continue, which may end the daemon */
 	stop_continue(&m->stop);
 	if (!m->stop.begun)
 		notify(m);
@@ -182,7 +182,8 @@ static void on_stopped(void *userdata)
 {
 	struct manager *m = userdata;
 
-	/* A keeper that is not told would go on. It answers at once, or is not waited for long. */
+	/* Without being told, the keeper would go on. It answers at once, and we do not wait for
+	 * long. */
 	m->stopped = true;
 	if (!sideband_is_leaving(&m->sideband))
 		sd_event_exit(m->loop, 0);
@@ -196,7 +197,7 @@ static void on_sideband_gone(void *userdata)
 		sd_event_exit(m->loop, 0);
 }
 
-/* Who cannot wait for the end of all events says so by a second signal. */
+/* A second signal ends the daemon without waiting for the deletion of events. */
 static int on_signal(sd_event_source *s _unused_, const struct signalfd_siginfo *si, void *userdata)
 {
 	struct manager *m = userdata;
@@ -258,8 +259,8 @@ static int on_watchdog(sd_event_source *s, uint64_t usec _unused_, void *userdat
 	return sd_event_source_set_enabled(s, SD_EVENT_ONESHOT);
 }
 
-/* A source of its own, and not the loop's (sd_event_set_watchdog()): what else is to be looked
- * after now and then comes with it, and so costs no wakeup. */
+/* Our own timer instead of the loop's (sd_event_set_watchdog()): periodic checks run with it and
+ * cost no wakeup. */
 static int watch_over_us(struct manager *m)
 {
 	uint64_t limit;
@@ -287,8 +288,8 @@ static void wire(struct manager *m)
 {
 	m->peers.loop = m->loop;
 	m->peers.quota = &m->quota;
-	/* Half of what the kernel lets this user have in flight, which is as many as it may open.
-	 */
+	/* Half of the descriptors that the kernel lets this user have in flight: as many as it may
+	 * open. */
 	m->peers.max_in_flight = max_descriptors() / 2;
 	m->peers.request = request_handle;
 	m->peers.drained = on_drained;
@@ -344,7 +345,6 @@ static int read_configuration(struct manager *m, const struct manager_options *o
 	return r;
 }
 
-/* What comes and goes with readers. */
 static int make_edge(struct manager *m)
 {
 	int r = copies_new(m->loop, &m->quota, m->dumper, &m->service.copies);
@@ -432,7 +432,7 @@ void manager_free(struct manager *m)
 {
 	if (!m)
 		return;
-	/* Peers first: who waits for an order that ends now is not there any more. */
+	/* Peers first: orders that end after this have no client to answer. */
 	listener_done(&m->listener);
 	peers_done(&m->peers);
 	sideband_done(&m->sideband);

@@ -13,7 +13,7 @@
 
 static int empty_bounding_set(void)
 {
-	/* PR_CAPBSET_READ fails behind the last capability that this kernel knows. */
+	/* PR_CAPBSET_READ fails after the last capability that this kernel knows. */
 	for (unsigned long cap = 0; prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0; cap++)
 		if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0)
 			return -errno;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Giving up rights, for good: the broker handles what strangers send with none at all. */
+/* Drops privileges for good: the broker handles clients' input without any. */
 #pragma once
 
 #include <sys/types.h>
 
 /*
- * Becomes that user and group (if it is root; else it is what it is), with no supplementary
- * groups, no capability in any set, and no way to get one by execve(2). 0; -errno.
+ * Changes to that user and group (only if it is root), with no supplementary groups, no capability
+ * in any set, and no way to gain one by execve(2). 0; -errno.
  */
 int privileges_drop(uid_t uid, gid_t gid);

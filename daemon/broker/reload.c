@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Reads, compares and puts in force; who asked for it is told. */
+/* Reads the configuration, compares it, puts it in force, and reports the result. */
 #include "daemon/broker/reload.h"
 
 #include <assert.h>
@@ -11,7 +11,7 @@
 #include "daemon/text.h"
 #include "proto/macro.h"
 
-/* A client that waits for the end of a reading. */
+/* A client that waits for the end of a reload. */
 struct asking {
 	struct asking *next;
 	struct peer_claim claim;
@@ -42,7 +42,8 @@ static void complain_lines(struct reload *reload, char *lines)
 
 /* ── reading ────────────────────────────────────────────────────────────────────────────── */
 
-/* What the running process is cannot be changed, and what goes by it must not be, either. */
+/* The running process cannot change its identity, so nothing that follows from it may change,
+ * either. */
 static void keep_identity(struct config *new, const struct config *old, FILE *complaints)
 {
 	if (new->uid != old->uid || new->gid != old->gid || new->ns_group != old->ns_group)
@@ -57,7 +58,7 @@ static void keep_identity(struct config *new, const struct config *old, FILE *co
 	config_resolve_namespaces(new);
 }
 
-/* One with faults leaves in force what is. 0; -ENOMEM. */
+/* A file with faults leaves the old configuration in force. 0; -ENOMEM. */
 static int read_base(struct reload *reload, FILE *complaints)
 {
 	_cleanup_(cleanup_config) struct config *new = NULL;
@@ -73,7 +74,7 @@ static int read_base(struct reload *reload, FILE *complaints)
 	return 0;
 }
 
-/* What events.d says goes over what perfpersistd.conf says. */
+/* The contents of events.d override perfpersistd.conf. */
 static int read_dropins(struct reload *reload, FILE *complaints)
 {
 	_cleanup_(cleanup_config) struct config *config = NULL;
@@ -98,7 +99,7 @@ static int read_dropins(struct reload *reload, FILE *complaints)
 				     reload->dropins->incomplete);
 }
 
-/* base: perfpersistd.conf, too. 0; -ENOMEM (told, where it is not the first). */
+/* base: perfpersistd.conf, too. 0; -ENOMEM (reported, except at the start). */
 static int read_files(struct reload *reload, bool base)
 {
 	_cleanup_free_ char *lines = NULL;
@@ -206,7 +207,7 @@ static void begin(struct reload *reload)
 	on_done(reload, &none);
 }
 
-/* What is due, until something has to be waited for. */
+/* Does the steps that are due, until one has to wait. */
 void reload_continue(struct reload *reload)
 {
 	bool back;
@@ -253,7 +254,7 @@ int reload_boot(void *userdata, const struct event *e, const struct pp_msg_creat
 		.folder = reload->places.folders[reload->places.written],
 		.request = request,
 		.creator = e->truth.spec.creator,
-		/* One that is made on demand would be root's after the boot. */
+		/* A namespace made on demand would be root's after the boot. */
 		.ns = ns && !ns->written ? NULL : e->ns,
 	};
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The configuration while the daemon runs: read when it starts and whenever it is asked to
- * (SIGHUP, RELOAD), and applied as far as it differs. Owns what is in force.
+ * The configuration while the daemon runs: read at the start and on request (SIGHUP, RELOAD), and
+ * applied as far as it differs. Owns the configuration in force.
  */
 #pragma once
 
@@ -14,44 +14,44 @@
 struct asking;
 
 struct reload {
-	/* To be filled in; all borrowed. */
+	/* The caller sets these; all borrowed. */
 	struct lifecycle *lifecycle;
 	struct quota *quota;
 	struct peers *peers;
-	struct service *service; /* its config is set by this */
-	/* A reading has begun; has ended, and all that is wanted records, or cannot. */
+	struct service *service; /* this struct sets its config */
+	/* A reload has begun; a reload has ended: all configured events record, or have failed. */
 	void (*begun)(void *userdata);
 	void (*ended)(void *userdata);
 	void *userdata;
 
 	struct dropin_places places;
-	bool required;		 /* perfpersistd.conf must be there: it was named */
-	struct config *base;	 /* what perfpersistd.conf says */
-	struct config *in_force; /* and what events.d adds */
+	bool required;		 /* perfpersistd.conf must exist: --config names it */
+	struct config *base;	 /* the contents of perfpersistd.conf */
+	struct config *in_force; /* with events.d */
 	struct dropins *dropins; /* while a pass is due or under way */
 	struct configured configured;
-	struct asking *asking, *waiting; /* clients: of this reading; of the next */
-	uint32_t failed;		 /* of this reading */
+	struct asking *asking, *waiting; /* clients: of this reload; of the next */
+	uint32_t failed;		 /* of this reload */
 	char message[512];		 /* its first complaint */
-	uint64_t generation;		 /* of events, when the pass began */
+	uint64_t generation;		 /* of the enumeration, when the pass began */
 	bool due, again, unfinished, ending, read_again;
-	bool settled; /* all that was wanted so far is in force */
+	bool settled; /* the whole configuration is in force */
 };
 
 struct reload_options {
 	const struct config *config; /* perfpersistd.conf, resolved; copied */
 	const char *instance;	     /* may be "" */
-	const char *named;	     /* what --config gave, or NULL */
+	const char *named;	     /* the argument of --config, or NULL */
 };
 
-/* Reads events.d for the first time; namespaces and limits are in force when it returns, events
- * are created when reload_continue finds that it is known which there are. 0; -errno. */
+/* Reads events.d for the first time. Namespaces and limits are in force at return; reload_continue
+ * creates the events once the running events are known. 0; -errno. */
 int reload_init(struct reload *reload, const struct reload_options *options);
 
-/* Whenever an order has ended, or events came or went (lifecycle.changed). */
+/* Call this whenever an order has completed, or events came or went (lifecycle.changed). */
 void reload_continue(struct reload *reload);
 
-/* Reads all of it again, now or when the reading that is under way has ended. */
+/* Reads everything again, now or after the present reload. */
 void reload_again(struct reload *reload);
 
 /* The same as service.reload; userdata is the struct reload. */
@@ -62,7 +62,7 @@ int reload_boot(void *userdata, const struct event *e, const struct pp_msg_creat
 		char *sentence, size_t size);
 int reload_forget(void *userdata, const struct event *e, char *sentence, size_t size);
 
-/* Before lifecycle_done: nothing more is ordered or said. */
+/* Call this before lifecycle_done: no order or report follows. */
 void reload_end(struct reload *reload);
-/* After lifecycle_done and peers_done. Accepts an empty one. */
+/* Call this after lifecycle_done and peers_done. Accepts an empty struct. */
 void reload_done(struct reload *reload);

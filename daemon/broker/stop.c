@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Deletes one event after the other, and watches that it gets on. */
+/* Deletes one event after the other, and watches for progress. */
 #include "daemon/broker/stop.h"
 
 #include <inttypes.h>
@@ -10,9 +10,7 @@
 #include "daemon/log.h"
 #include "proto/macro.h"
 
-#define PATIENCE_USEC \
-	(10 * 1000000ULL) /* without any event ended: nothing more will come of it \
-			   */
+#define PATIENCE_USEC (10 * 1000000ULL) /* without a deleted event: gives up */
 #define TELL_USEC 1000000ULL
 
 /* ── how it ends ────────────────────────────────────────────────────────────────────────── */
@@ -61,7 +59,7 @@ static int on_timer(sd_event_source *source _unused_, uint64_t usec _unused_, vo
 	return 0;
 }
 
-/* systemd waits so much longer. */
+/* Extends systemd's timeout. */
 static void get_on(struct stop *s)
 {
 	uint64_t now = 0;
@@ -102,7 +100,7 @@ static struct event *find_below(const struct stop *s)
 	return NULL;
 }
 
-/* Others' orders end first; what comes of them is ended, too. */
+/* Waits for clients' orders first, and then deletes their events, too. */
 static bool is_awaited(const struct stop *s)
 {
 	const struct registry *r = &s->lifecycle->registry;
@@ -152,7 +150,7 @@ void stop_continue(struct stop *s)
 	if (!s->timer || s->stepping || s->about || !s->lifecycle->synced)
 		return;
 	s->stepping = true;
-	/* Without an engine each would say the same. */
+	/* Without an engine each would fail the same way. */
 	while (r != -EAGAIN && !s->about && (e = find_next(s)))
 		r = order(s, e);
 	s->stepping = false;
