@@ -48,9 +48,8 @@ static void keep_identity(struct config *new, const struct config *old, FILE *co
 {
 	if (new->uid != old->uid || new->gid != old->gid || new->ns_group != old->ns_group)
 		fprintf(complaints,
-			"%s: another User= or Group= counts only when perfpersistd is started "
-			"anew; "
-			"restart it, which costs no event a record.\n",
+			"%s: a change of User= or Group= needs a restart of perfpersistd, which "
+			"costs no event a record.\n",
 			new->path);
 	new->uid = old->uid;
 	new->gid = old->gid;

@@ -44,8 +44,8 @@ static void end(struct stop *s)
 
 	s->timer = sd_event_source_disable_unref(s->timer);
 	if (!s->lifecycle->synced)
-		log_warning("No event could be ended, because there is no engine, and what records "
-			    "goes on.");
+		log_warning("No event could be ended, because there is no engine; all events go on "
+			    "recording.");
 	else if (r->n_events > 0)
 		tell_left(r);
 	else

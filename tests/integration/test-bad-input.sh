@@ -264,7 +264,7 @@ for verb in "change t/taken --max-rate 5" "pause t/taken" "resume t/taken" "paus
 	# shellcheck disable=SC2086
 	refused 4 'may not create, change or delete in the namespace t, ' as_member perfctl $verb
 done
-refused 4 'Only root may have the configuration read again' as_member perfctl reload
+refused 4 'Only root may reload the configuration' as_member perfctl reload
 refused 4 "has a probe or a breakpoint, which user 65534 may not set.* Probes= in perfpersistd.conf" \
 	as_member perfctl create shared/x -e mem:0x1000
 refused 4 'only root may; ask perfpersistd instead, without --direct' as_member perfctl --direct list

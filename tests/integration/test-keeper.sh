@@ -88,7 +88,7 @@ kill -STOP "$keeper"
 : >"$LOG"
 start_daemon
 wait_until 20 is_new "$keeper" || fail "it is not replaced"
-expect_match "$(<"$LOG")" "Whoever listens on $RUN/keeper does not answer as the keeper" "what is said of it"
+expect_match "$(<"$LOG")" "The process that listens on $RUN/keeper does not answer like the keeper" "what is said of it"
 kill -CONT "$keeper"
 wait_until 20 gone "$keeper" || fail "it stays, although nothing can reach it"
 

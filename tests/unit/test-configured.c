@@ -488,7 +488,7 @@ START_TEST(a_strangers_namespace)
 	for (unsigned i = 0; i < 2; i++) { /* then through their own file */
 		expect(0, 0, 0, 1);
 		ck_assert_ptr_nonnull(strstr(root.body.reload_reply.message, "/a.conf:1: "));
-		ck_assert_ptr_nonnull(strstr(root.body.reload_reply.message, "was made by user"));
+		ck_assert_ptr_nonnull(strstr(root.body.reload_reply.message, "belongs to user"));
 		ck_assert_ptr_null(runs("own", "y"));
 	}
 	/* The event may be charged to that user, or the namespace may become the

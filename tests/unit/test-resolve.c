@@ -197,7 +197,7 @@ START_TEST(unknown_bits)
 	request.flags = 1U << 31;
 	refused(-EINVAL, "flags");
 	request.flags = PP_EVENT_SHARE | PP_EVENT_NO_SHARE;
-	refused(-EINVAL, "one of these");
+	refused(-EINVAL, "choose one");
 	/* These flags say how to create it, not what it is. */
 	request.flags = PP_EVENT_SHARE | PP_EVENT_BOOT;
 	accepted();

@@ -298,8 +298,8 @@ START_TEST(misspelt)
 	expect_refusal("contextswitches", -EINVAL, "did you mean 'context-switches'?");
 	expect_refusal("L1-dcache-lods", -EINVAL, "is not an event");
 	/* Similar to nothing: the message lists all known ones. */
-	expect_refusal("iTLB-stores", -EINVAL, "that this cache has not");
-	expect_refusal("L1-icache-store-misses", -EINVAL, "that this cache has not");
+	expect_refusal("iTLB-stores", -EINVAL, "that this cache lacks");
+	expect_refusal("L1-icache-store-misses", -EINVAL, "that this cache lacks");
 	expect_refusal("r12345678123456789", -EINVAL, "at most 16 digits");
 	expect_refusal("sched/sched_switch", -EINVAL, "lacks the slash");
 	expect_refusal("xyzzy", -EINVAL, "cgroup-switches");

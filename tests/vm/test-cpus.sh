@@ -222,12 +222,12 @@ put 2 1
 is_dead 2
 kill -CONT "$pid"
 records_on 2
-logged "CPUs came and went faster than the kernel could tell" || fail "it was not lost on the way"
+logged "notices about CPUs overflowed" || fail "it was not lost on the way"
 
 echo "the kernel's word cannot be had"
 drop_in perfpersistd WatchdogSec=0 RestrictAddressFamilies= RestrictAddressFamilies=AF_UNIX
 expect_ok systemctl restart perfpersistd
-logged "word on CPUs that come and go cannot be had" || fail "the broker has it: $(journalctl --unit perfpersistd --output cat | tail -n 20)"
+logged "notices about CPUs are not available" || fail "the broker has it: $(journalctl --unit perfpersistd --output cat | tail -n 20)"
 put 2 0
 wait_until 60 shows clock away 2 || fail "CPU 2 is not away: $(perfctl show c/clock)"
 put 2 1

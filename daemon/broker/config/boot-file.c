@@ -146,8 +146,8 @@ int boot_file_write(const struct boot_file *b, char *sentence, size_t size)
 	r = d ? print_file(b, d, &text, &n) : -ENOMEM;
 	if (r >= 0 && !says_it(b, d, text, n)) {
 		snprintf(sentence, size,
-			 "%s/%s cannot be written down to be there after a reboot, because its "
-			 "texts have blanks or line breaks where a file cannot; leave these out.",
+			 "%s/%s cannot be created with --boot, because its texts have blanks or "
+			 "line breaks where a file cannot; leave these out.",
 			 b->request->ns, b->request->name);
 		return -EINVAL;
 	}
@@ -157,8 +157,8 @@ int boot_file_write(const struct boot_file *b, char *sentence, size_t size)
 		r = write_file(folder, name, text, n);
 	if (r < 0)
 		snprintf(sentence, size,
-			 "%s/%s cannot be written down to be there after a reboot: %s/%s: %s. Let "
-			 "perfpersistd's user write there, or create it without --boot.",
+			 "%s/%s cannot be created with --boot: %s/%s: %s. Let perfpersistd's user "
+			 "write there, or create it without --boot.",
 			 b->request->ns, b->request->name, b->folder, name, strerror(-r));
 	return MIN(r, 0);
 }
@@ -181,10 +181,9 @@ int boot_file_remove(const char *path, const char *ns, const char *event, char *
 	if (r >= 0 && fsync(folder) < 0)
 		r = -errno;
 	if (r < 0)
-		snprintf(
-			sentence, size,
-			"%s/%s is deleted, but it will be there again after a reboot: %s/%s cannot "
-			"be removed: %s. Remove it by hand.",
-			ns, event, path, name, strerror(-r));
+		snprintf(sentence, size,
+			 "%s/%s is deleted, but will return after a reboot: %s/%s cannot be "
+			 "removed: %s. Remove it by hand.",
+			 ns, event, path, name, strerror(-r));
 	return r;
 }

@@ -129,8 +129,8 @@ static int check_namespace(struct pass *p, const struct dropin_event *w)
 	    (configured && !configured->written))
 		return 0;
 	snprintf(sentence, sizeof(sentence),
-		 "The namespace %s was made by user %u, who would have this event's records; put a "
-		 "section [namespace %s] beside it, or take another one.",
+		 "The namespace %s belongs to user %u, who could read this event's records; put a "
+		 "section [namespace %s] beside it, or choose another namespace.",
 		 w->ns, ns->owner, w->ns);
 	refused(p, w, w->line, EACCES, sentence);
 	return -EACCES;

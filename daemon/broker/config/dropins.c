@@ -135,7 +135,7 @@ static int list_folder(struct search *s, size_t folder)
 			return r;
 	}
 	if (errno)
-		complain(s, path, NULL, "The folder cannot be read to its end.");
+		complain(s, path, NULL, "Part of the folder cannot be read.");
 	return 0;
 }
 

@@ -397,8 +397,7 @@ static void take_filter(struct settings *s, const struct key *k, const char *val
 	struct pp_msg_create_request *q = &d->request;
 
 	if (q->count == 0) {
-		settings_complain(s, "%s= stands before the Event= that it is for; put it behind.",
-				  k->name);
+		settings_complain(s, "%s= stands before its Event=; move it behind.", k->name);
 		return;
 	}
 	for (uint32_t i = d->has_texts ? q->count - 1 : 0; i < q->count; i++) {

@@ -52,10 +52,11 @@ uint64_t peer_clock(void)
 static void tell_debt(struct peer *p, uint64_t cost)
 {
 	if (log_is_due(&p->peers->told, TELL_EVERY))
-		log_warning("Process %d (uid %u) makes a system call on its connection cost %u us, "
-			    "by what waits for it, or is told and woken too often; that user is "
-			    "served the less often.",
-			    (int)p->credentials.pid, p->credentials.uid, (unsigned)(cost / 1000));
+		log_warning(
+			"Process %d (uid %u) made a system call on its connection cost %u us (by "
+			"adding it to many epoll sets), or is notified and woken too often; its "
+			"user is served less often.",
+			(int)p->credentials.pid, p->credentials.uid, (unsigned)(cost / 1000));
 }
 
 void peer_owe(struct peer *p, uint64_t since)
@@ -199,7 +200,7 @@ static void handle_packet(struct peer *p, size_t size)
 			  PP_PROTOCOL_VERSION);
 		peer_kill(p);
 	} else if (r < 0) {
-		log_debug("Process %d (uid %u) sent what is no request; disconnected.",
+		log_debug("Process %d (uid %u) sent a malformed request; disconnected.",
 			  (int)p->credentials.pid, p->credentials.uid);
 		peer_kill(p);
 	} else {

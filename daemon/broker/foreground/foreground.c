@@ -47,7 +47,7 @@ static int make_state(const struct foreground_options *o)
 	return 0;
 fail:
 	/* Without the folder everything but --boot works. */
-	log_warning("Cannot make %s: %s; nothing can be created to be there after a reboot.", path,
+	log_warning("Cannot create %s: %s; events cannot be created with --boot.", path,
 		    strerror(errno));
 	return 0;
 }

@@ -130,10 +130,9 @@ int instance_take(const char *instance, int *ret_lock)
 	}
 	if (r < 0)
 		return r;
-	log_error(
-		"The lock %s was removed %d times by others while this waited for it. Try again when "
-		"they are done.",
-		lock, TAKE_TRIES);
+	log_error("Other processes removed the lock %s %d times while this one waited for it. Try "
+		  "again when they are done.",
+		  lock, TAKE_TRIES);
 	return -EBUSY;
 }
 

@@ -79,8 +79,9 @@ int keeper_find(const char *instance)
 		r = open_process(fd, pid);
 	if (r >= 0 || r == -ENOENT)
 		return r;
-	log_warning("Whoever listens on %s does not answer as the keeper of sideband does (%s); "
-		    "another one takes its place.",
-		    path, strerror(-r));
+	log_warning(
+		"The process that listens on %s does not answer like the keeper of sideband (%s); "
+		"a new keeper takes its place.",
+		path, strerror(-r));
 	return -ENOENT;
 }

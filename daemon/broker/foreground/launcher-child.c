@@ -139,8 +139,7 @@ void child_exec(const struct launcher *l, const struct child *c, pid_t launcher)
 	}
 	r = c->prepare(l);
 	if (r < 0) {
-		log_error("Cannot make a process of its own for the %s: %s.", c->what,
-			  strerror(-r));
+		log_error("Cannot set up the process of the %s: %s.", c->what, strerror(-r));
 		return;
 	}
 	/* Without its launcher the child would run on and block its successor. (Becoming another

@@ -160,7 +160,7 @@ void copies_submit(struct copies *c, struct copying *copying)
 
 static void log_unwatched(int err)
 {
-	log_warning("Cannot watch what becomes of a copy: %s.%s", strerror(-err),
+	log_warning("Cannot watch a copy: %s.%s", strerror(-err),
 		    err == -ENOSPC ? " Raise fs.inotify.max_user_watches." : "");
 }
 
@@ -247,7 +247,7 @@ static int on_io(sd_event_source *s _unused_, int fd, uint32_t revents _unused_,
 		take_answer(c, &answer, &fds);
 	} else {
 		if (n > 0 || n == -EBADMSG)
-			log_error("The dumper sent what is no answer; it is connected to anew.");
+			log_error("The dumper sent a malformed answer; reconnecting.");
 		else if (c->current)
 			log_warning("The dumper ended while it made copies.");
 		disconnect(c);
@@ -262,7 +262,7 @@ static int on_patience(sd_event_source *s _unused_, uint64_t usec _unused_, void
 {
 	struct copies *c = userdata;
 
-	log_error("The dumper at %s has not answered for %d seconds; it is connected to anew.",
+	log_error("The dumper at %s has not answered for %d seconds; reconnecting.",
 		  c->link.address.sun_path, PP_COPY_SECONDS + 1);
 	disconnect(c);
 	if (c->current)

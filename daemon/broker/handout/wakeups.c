@@ -222,8 +222,8 @@ static int on_io(sd_event_source *s _unused_, int fd _unused_, uint32_t revents 
 	struct wakeups *w = userdata;
 
 	if (ringbuf_consume(&w->ring, on_record, w) < 0)
-		log_error("The ring buffer of wakeups holds what cannot be; it was passed over, "
-			  "and some readers may see records later than they should.");
+		log_error("The ring buffer of wakeups is malformed; its content was skipped, and "
+			  "some readers may see records late.");
 	flush(w);
 	set_timer(w);
 	return 0;

@@ -165,12 +165,12 @@ static int on_io(sd_event_source *s _unused_, int fd _unused_, uint32_t revents 
 			break;
 	}
 	if (lost)
-		log_notice("CPUs came and went faster than the kernel could tell; all are looked "
-			   "after.");
+		log_notice("The kernel's notices about CPUs overflowed; all CPUs are checked.");
 	if (r < 0) {
-		log_error("The kernel's word on CPUs that come and go cannot be had any more (%s); "
-			  "every ten seconds is looked instead.",
-			  strerror(-r));
+		log_error(
+			"The kernel's notices about CPUs are no longer available (%s); the online "
+			"CPUs are checked every ten seconds instead.",
+			strerror(-r));
 		h->io = sd_event_source_disable_unref(h->io);
 		sd_event_source_set_enabled(h->timer, SD_EVENT_ONESHOT);
 		lost = true;
@@ -268,9 +268,10 @@ int hotplug_init(struct hotplug *h, sd_event *loop)
 	if (r >= 0)
 		r = sd_event_source_set_enabled(h->timer, SD_EVENT_OFF);
 	else
-		log_notice("The kernel's word on CPUs that come and go cannot be had (%s); every "
-			   "ten seconds is looked instead.",
-			   strerror(-r));
+		log_notice(
+			"The kernel's notices about CPUs are not available (%s); the online CPUs "
+			"are checked every ten seconds instead.",
+			strerror(-r));
 	/* After the socket is open: no uevent is missed. */
 	h->looked_at = pp_clock_ns(CLOCK_MONOTONIC);
 	r = read_online(h, &h->online);

@@ -122,9 +122,10 @@ static void created(struct lifecycle *l, struct job *job)
 static void hold(struct lifecycle *l, const struct pp_orphans *orphans)
 {
 	if (orphans->id && charges_hold(&l->charges, orphans, l->generation) < 0)
-		log_error("No memory to charge what is left of an event of %s; it is charged again "
-			  "when the engine returns.",
-			  orphans->ns);
+		log_error(
+			"No memory to charge the orphan rings of an event of %s; they are charged "
+			"when the engine returns.",
+			orphans->ns);
 }
 
 static void changed(struct lifecycle *l, struct job *job, const struct pp_answer *answer)

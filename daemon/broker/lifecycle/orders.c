@@ -41,7 +41,7 @@ static void break_link(struct orders *o)
 	o->under_way = false;
 	o->engine_pid = 0;
 	if (o->state == LINK_UP)
-		log_warning("The engine is gone; reading goes on, and it is looked for again.");
+		log_warning("The engine is gone; reading goes on; reconnecting.");
 	orders_set_link(o, LINK_DOWN);
 	timer_start_backoff(o->retry, &o->backoff, BACKOFF_MAX_USEC);
 }
@@ -164,7 +164,7 @@ static int on_io(sd_event_source *s _unused_, int fd _unused_, uint32_t revents 
 		if (r == 0)
 			break;
 		if (r == -EBADMSG)
-			log_error("The engine sent what is no answer; it is connected to anew.");
+			log_error("The engine sent a malformed answer; reconnecting.");
 		else if (r < 0 && r != -ECONNRESET && r != -ECANCELED)
 			log_error("Cannot take the engine's answer: %s.", strerror(-r));
 		if (r < 0)

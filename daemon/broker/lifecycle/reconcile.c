@@ -214,7 +214,7 @@ static void review(struct lifecycle *l, struct job *job)
 		orders_remove(l->orders, &job->order);
 		job_failed(
 			l, job, EAGAIN,
-			"The engine ended twice while it was at this; nothing was changed. Look at "
+			"The engine ended twice during this request; nothing was changed. Look at "
 			"the daemon's log for why, and try again.");
 	}
 }

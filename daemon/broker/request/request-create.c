@@ -198,8 +198,8 @@ void request_create(struct request *req, const struct pp_msg_create_request *req
 		return;
 	if (request->flags & PP_EVENT_BOOT && !s->boot) {
 		refuse(req, EOPNOTSUPP,
-		       "This daemon cannot write events down to be there after a reboot; put it "
-		       "into a file in events.d.");
+		       "This daemon does not support --boot; write the event into a file in "
+		       "events.d.");
 		return;
 	}
 	r = machine_read(&machine);

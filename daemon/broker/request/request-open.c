@@ -107,8 +107,8 @@ static void refuse_open(struct request *req, const struct event *e, int err)
 						     : "not in the registry any more");
 	else if (err == -EMFILE || err == -ENFILE || err == -ETOOMANYREFS)
 		refuse(req, EAGAIN,
-		       "The daemon has too many descriptors in hand or on their way to open %s/%s; "
-		       "try again.",
+		       "The daemon has too many descriptors open or in flight to open %s/%s; try "
+		       "again.",
 		       spec->ns, spec->name);
 	else
 		refuse(req, EIO, "The daemon cannot open the rings of %s/%s: %s.", spec->ns,
@@ -133,9 +133,8 @@ static void refuse_copies(struct request *req, const struct pp_msg_event *e, int
 		break;
 	case -ENOSPC:
 		refuse(req, EAGAIN,
-		       "The daemon cannot keep count of more copies than it has handed out, and so "
-		       "makes none of %s/%s; close some, or have fs.inotify.max_user_watches "
-		       "raised.",
+		       "The daemon cannot watch more copies than it has handed out, and so makes "
+		       "none of %s/%s; close some, or have fs.inotify.max_user_watches raised.",
 		       e->ns, e->name);
 		break;
 	case -ENOMEM:
@@ -148,13 +147,13 @@ static void refuse_copies(struct request *req, const struct pp_msg_event *e, int
 	case -ENFILE:
 	case -ETOOMANYREFS:
 		refuse(req, EAGAIN,
-		       "Too many descriptors are in hand or on their way to pass copies of %s/%s; "
-		       "try again.",
+		       "Too many descriptors are open or in flight to pass copies of %s/%s; try "
+		       "again.",
 		       e->ns, e->name);
 		break;
 	default:
-		refuse(req, EIO, "The daemon cannot have the rings of %s/%s copied: %s.", e->ns,
-		       e->name, strerror(-err));
+		refuse(req, EIO, "The dumper cannot copy the rings of %s/%s: %s.", e->ns, e->name,
+		       strerror(-err));
 	}
 }
 
@@ -231,9 +230,8 @@ static void opening_done(struct copying *copying, int error, const struct pp_fds
 			error = peer_reply(req.peer, req.header, &o->reply, copies->fd, copies->n);
 		if (error == -EAGAIN && copies)
 			refuse(&req, EAGAIN,
-			       "There is no room on this connection for the copies of %s/%s, "
-			       "behind "
-			       "replies that are not read; read those, and try again.",
+			       "Unread replies leave no room on this connection for the copies of "
+			       "%s/%s; read those, and try again.",
 			       o->reply.event.ns, o->reply.event.name);
 		else if (error < 0)
 			refuse_copies(&req, &o->reply.event, error);

@@ -201,7 +201,7 @@ void request_pause(struct request *req, const struct pp_msg_pause_request *reque
 {
 	if (request->pause > 1 || request->reserved)
 		refuse(req, EINVAL,
-		       "The request asks for what this version does not know; use a "
+		       "The request has fields that this version does not know; use a "
 		       "client of the same version.");
 	else if (!request->which.id && request->which.ns[0] && !request->which.name[0])
 		pause_namespace(req, request);

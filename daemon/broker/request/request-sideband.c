@@ -38,29 +38,28 @@ static void refuse_sideband(struct request *r, int err)
 		break;
 	case -ENOBUFS:
 		refuse(r, EAGAIN,
-		       "There is no room on this connection for the sideband, behind replies that "
-		       "are not read; read those, and try again.");
+		       "Unread replies leave no room on this connection for the sideband; read "
+		       "those, and try again.");
 		break;
 	case -ENOSPC:
 		refuse(r, EAGAIN,
-		       "The daemon cannot keep count of more copies than it has handed out, and so "
-		       "hands out no sideband; close some, or have fs.inotify.max_user_watches "
-		       "raised.");
+		       "The daemon cannot watch more copies than it has handed out, and so hands "
+		       "out no sideband; close some, or have fs.inotify.max_user_watches raised.");
 		break;
 	case -ENOMEM:
 		refuse(r, ENOMEM,
-		       "There is no memory for the sideband; try again later, or ask for that of a "
-		       "shorter time.");
+		       "There is no memory for the sideband; try again later, or ask for a shorter "
+		       "time.");
 		break;
 	case -EMFILE:
 	case -ENFILE:
 	case -ETOOMANYREFS:
 		refuse(r, EAGAIN,
-		       "Too many descriptors are in hand or on their way to pass the sideband; try "
+		       "Too many descriptors are open or in flight to pass the sideband; try "
 		       "again.");
 		break;
 	default:
-		refuse(r, EIO, "The daemon cannot have the sideband: %s.", strerror(-err));
+		refuse(r, EIO, "The daemon cannot get the sideband: %s.", strerror(-err));
 	}
 }
 
@@ -132,10 +131,10 @@ static bool check(struct request *r, const struct pp_msg_sideband_request *reque
 		       ") does not know; use a client of its version.",
 		       request->flags);
 	else if (request->until && request->until < request->since)
-		refuse(r, EINVAL, "The sideband is wanted of a time that ends before it begins.");
+		refuse(r, EINVAL, "The time of the sideband ends before it begins; swap the two.");
 	else if (request->flags & PP_SIDEBAND_STATUS && (request->since || request->until))
 		refuse(r, EINVAL,
-		       "The numbers of the sideband are those of now: they have no time.");
+		       "The numbers of the sideband are the present ones; leave out the time.");
 	else
 		return true;
 	return false;

@@ -40,22 +40,21 @@ static void refuse_wakeup(struct request *req, const struct event *e, int err)
 
 	if (err == -EDQUOT)
 		refuse(req, EDQUOT,
-		       "There are as many descriptors for wakeups as there may be, on this "
-		       "connection (%d), of this user or of all; close some, or look at %s/%s "
-		       "every now and then.",
+		       "The limit of wakeup descriptors is reached, for this connection (%d), this "
+		       "user or all users; close some, or read %s/%s periodically.",
 		       WAKEUPS_MAX, spec->ns, spec->name);
 	else if (err == -EOPNOTSUPP)
 		refuse(req, EOPNOTSUPP,
-		       "This kernel has no asynchronous I/O, or has none left (fs.aio-max-nr), "
-		       "which waking readers of %s/%s takes; look at it every now and then.",
+		       "Waking readers of %s/%s needs asynchronous I/O, which this kernel lacks or "
+		       "has used up (fs.aio-max-nr); read the event periodically.",
 		       spec->ns, spec->name);
 	else if (err == -EMFILE || err == -ENFILE || err == -ETOOMANYREFS)
 		refuse(req, EAGAIN,
-		       "The daemon has too many descriptors in hand or on their way to make one "
-		       "for %s/%s; try again.",
+		       "The daemon has too many descriptors open or in flight to create one for "
+		       "%s/%s; try again.",
 		       spec->ns, spec->name);
 	else
-		refuse(req, EIO, "The daemon cannot have readers of %s/%s woken: %s.", spec->ns,
+		refuse(req, EIO, "The daemon cannot wake readers of %s/%s: %s.", spec->ns,
 		       spec->name, strerror(-err));
 }
 
@@ -70,8 +69,8 @@ void request_wakeup(struct request *req, const struct pp_msg_name *request)
 		return;
 	if (!(e->truth.spec.flags & PP_EVENT_WAKEUP)) {
 		refuse(req, EINVAL,
-		       "%s/%s wakes no readers; create an event with --wakeup for that, or look at "
-		       "this one every now and then.",
+		       "%s/%s wakes no readers; create an event with --wakeup for that, or read "
+		       "this one periodically.",
 		       e->truth.spec.ns, e->truth.spec.name);
 		return;
 	}

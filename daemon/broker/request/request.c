@@ -201,7 +201,7 @@ static void handle_reload(struct request *r)
 	struct service *s = r->service;
 
 	if (peer_credentials(r->peer)->uid != 0)
-		refuse(r, EACCES, "Only root may have the configuration read again.");
+		refuse(r, EACCES, "Only root may reload the configuration.");
 	else if (!s->reload)
 		refuse(r, EOPNOTSUPP,
 		       "This daemon reads its configuration when it starts and not again; restart "

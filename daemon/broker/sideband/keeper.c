@@ -112,8 +112,8 @@ int keeper_ask(struct keeper *k, const int *fds, size_t n_fds)
  * end. */
 static void replace(struct keeper *k)
 {
-	log_info("The keeper at %s is of another version; it is ended, and another one begins "
-		 "anew: of processes that have ended already nothing is known any more.",
+	log_info("The keeper at %s is of another version; a new one replaces it, and exited "
+		 "processes will be unnamed.",
 		 k->link.address.sun_path);
 	keeper_request(k, PP_KEEP_END);
 	keeper_ask(k, NULL, 0);
@@ -155,7 +155,7 @@ static int on_io(sd_event_source *s _unused_, int fd, uint32_t revents _unused_,
 		replace(k);
 	} else if (n != sizeof(k->in) || k->in.abi != PP_KEEP_ABI || !answer_is_sound(k, &k->in)) {
 		if (n > 0 || n == -EBADMSG)
-			log_error("The keeper sent what is no answer; it is connected to anew.");
+			log_error("The keeper sent a malformed answer; reconnecting.");
 		lose(k);
 	} else {
 		take_answer(k, &fds);
@@ -186,8 +186,7 @@ static int on_patience(sd_event_source *s _unused_, uint64_t usec, void *userdat
 		k->silent_since = 0;
 		log_error("The keeper at %s has not answered for %u seconds; %s.",
 			  k->link.address.sun_path, waited,
-			  k->stuck ? "it is killed, and another one begins anew"
-				   : "it is connected to anew");
+			  k->stuck ? "it is killed, and a new one starts" : "reconnecting");
 	}
 	lose(k);
 	return 0;

@@ -73,8 +73,8 @@ static void on_ordered(struct waiter *waiter, const struct outcome *outcome)
 		s->refused = outcome->error != EAGAIN;
 		s->look = true;
 		if (s->refused)
-			log_warning("Names and mappings of processes cannot be kept; this is tried "
-				    "again later: %s",
+			log_warning("Names and mappings of processes cannot be recorded; retrying "
+				    "later: %s",
 				    outcome->sentence);
 		return;
 	}

@@ -40,9 +40,10 @@ static void forget_connection(struct sideband *s)
 static void tell_unreachable(struct sideband *s, const char *why)
 {
 	if (!s->told)
-		log_warning("Cannot reach the keeper at %s: %s; names and mappings of processes "
-			    "are not kept until it can be had.",
-			    s->keeper.link.address.sun_path, why);
+		log_warning(
+			"Cannot reach the keeper at %s: %s; names and mappings of processes are "
+			"not recorded until it answers.",
+			s->keeper.link.address.sun_path, why);
 	s->told = true;
 }
 
@@ -89,11 +90,13 @@ static void on_ended(void *userdata)
 	else if (kept)
 		s->replaced = PP_SIDEBAND_GONE;
 	if (kept && s->keeper.stuck)
-		log_warning("What the keeper knew of processes that have ended is lost; of those "
-			    "that run now its successor is told.");
+		log_warning(
+			"The keeper's records of exited processes are lost; its successor learns "
+			"the running ones.");
 	else if (kept)
-		log_warning("The keeper is gone, and with it what was known of processes that have "
-			    "ended; another one begins anew.");
+		log_warning(
+			"The keeper is gone, and with it the records of exited processes; a new "
+			"one starts.");
 	else if (s->keeper.mute)
 		tell_unreachable(s, "it does not answer");
 	try_later(s);
@@ -127,8 +130,7 @@ static void ask(struct sideband *s, const struct pp_fds *fds)
 
 	if (r >= 0)
 		return;
-	log_warning("Cannot send a request to the keeper: %s; it is connected to anew.",
-		    strerror(-r));
+	log_warning("Cannot send a request to the keeper: %s; reconnecting.", strerror(-r));
 	keeper_disconnect(&s->keeper);
 	on_ended(s);
 }
@@ -180,9 +182,10 @@ static void rings_answered(struct sideband *s, const struct pp_keep_answer *a)
 {
 	if (a->error) {
 		s->refused = true;
-		log_error("The keeper cannot have what the kernel tells of processes: %s; this is "
-			  "tried again later.",
-			  strerror(a->error));
+		log_error(
+			"The keeper cannot receive the kernel's records of processes: %s; retrying "
+			"later.",
+			strerror(a->error));
 		return;
 	}
 	for (uint32_t i = 0; i < s->n_page; i++)
@@ -193,9 +196,9 @@ static void tasks_answered(struct sideband *s, const struct pp_keep_answer *a)
 {
 	if (a->error) {
 		s->refused = true;
-		log_error("The keeper cannot read which processes run already: %s; this is tried "
-			  "again later.",
-			  strerror(a->error));
+		log_error(
+			"The keeper cannot read the list of running processes: %s; retrying later.",
+			strerror(a->error));
 	} else if (a->status.tasks) {
 		sideband_is_whole(s);
 	}

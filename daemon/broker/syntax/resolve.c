@@ -267,8 +267,7 @@ static int check_flags(struct draft *d)
 			      flags);
 	if (flags & PP_EVENT_SHARE && flags & PP_EVENT_NO_SHARE)
 		return refuse(d, -EINVAL,
-			      "The event is to share an equal one's rings, and is not to: ask for "
-			      "one of these.");
+			      "The request both asks for sharing and forbids it: choose one.");
 	return 0;
 }
 

@@ -142,11 +142,11 @@ int spec_counter(struct spec_parser *p, const char *name, struct pp_source *ret)
 	s.type = PERF_TYPE_HW_CACHE;
 	r = symbol_cache(name, &s.config);
 	if (r == -EINVAL)
-		return spec_refuse(p, -EINVAL,
-				   "'%s' is an operation that this cache has not: all have loads, "
-				   "L1-dcache LLC dTLB node also stores, those and L1-icache also "
-				   "prefetches",
-				   p->quote);
+		return spec_refuse(
+			p, -EINVAL,
+			"'%s' is an operation that this cache lacks: all have loads, L1-dcache LLC "
+			"dTLB node also stores, those and L1-icache also prefetches",
+			p->quote);
 	if (r < 0) {
 		s.type = PERF_TYPE_RAW;
 		r = parse_raw(p, name, &s.config);
