@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* perfctl change: filter, rate limit or buffer of an event that goes on recording. */
+/* perfctl change: changes the filter, rate limit or buffers of an event while it records. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@ struct change {
 	char *text;
 };
 
-/* 0 is a limit, too: none. */
+/* 0 is a valid value: it removes the limit. */
 static int take_max_rate(const struct given *g)
 {
 	struct perfpersist_change_options *o = g->to;
@@ -22,13 +22,13 @@ static int take_max_rate(const struct given *g)
 }
 
 static const struct verb_option options[] = {
-	{ 0, "filter", "FILTER", "another filter, for all that is under the name; '': none",
+	{ 0, "filter", "FILTER", "replace the filter, for all -e of the event; '' removes it",
 	  TAKE_TEXT(struct change, filter.filter) },
-	{ 0, "max-rate", "N/s", "another limit; 0: none", .take = take_max_rate,
-	  .to = offsetof(struct change, opts), .refusal = NOT_A_RATE, .completes = COMPLETE_WORDS,
-	  .words = RATES },
+	{ 0, "max-rate", "N/s", "replace the limit of records a second on a CPU; 0 removes it",
+	  .take = take_max_rate, .to = offsetof(struct change, opts), .refusal = NOT_A_RATE,
+	  .completes = COMPLETE_WORDS, .words = RATES },
 	{ 'm', "mmap-pages", "SIZE",
-	  "other buffers, which begin empty; who has the old ones open keeps what they hold",
+	  "replace the buffers by empty ones of this size; open readers keep the old ones",
 	  TAKE_VALUE(struct change, opts.buffer, parse_buffer_size, NOT_A_BUFFER_SIZE),
 	  .completes = COMPLETE_WORDS, .words = BUFFER_SIZES },
 	{},
@@ -41,16 +41,17 @@ static int take_operands(struct call *call, struct change *c, struct event_name 
 	if (call->n_operands != 1)
 		return bad_usage(call, "change takes one NAME");
 	if (parse_event_name(call->operands[0], NULL, ret) < 0)
-		return bad_usage(call, "%s: not a name of an event", call->operands[0]);
+		return bad_usage(call, "%s: not a valid event name", call->operands[0]);
 	if (c->opts.buffer)
 		c->opts.what |= PERFPERSIST_CHANGE_BUFFER;
 	if (c->filter.filter || c->filter.pids || c->filter.comm || c->filter.cgroup)
 		c->opts.what |= PERFPERSIST_CHANGE_FILTER;
 	if (!c->opts.what)
-		return bad_usage(call, "what shall change? --filter, --max-rate or -m is missing");
+		return bad_usage(call, "nothing to change: --filter, --max-rate or -m is missing");
 	r = filter_compose(&c->filter, &c->text);
 	if (r == -EINVAL)
-		return bad_usage(call, "-p %s: not a list of process ids as 12,34", c->filter.pids);
+		return bad_usage(call, "-p %s: not a list of process ids such as 12,34",
+				 c->filter.pids);
 	if (r < 0) {
 		complain("cannot change the event: out of memory");
 		return EXIT_FAILED;
@@ -116,8 +117,8 @@ const struct verb verb_change = {
 		     { .rows = filter_options, .at = offsetof(struct change, filter) } },
 	.operands = COMPLETE_NAME,
 	.one_operand = true,
-	.help = "--filter, -p, --comm and --cgroup together are the new filter, in place of the old one.\n"
-		"Each record goes by the old or by the new: none is lost, none is there twice.\n"
+	.help = "--filter, -p, --comm and --cgroup together replace the old filter. Each record passes\n"
+		"either the old filter or the new one: the change loses none and repeats none.\n"
 		"\n"
 		"Examples:\n"
 		"  perfctl change switches --filter 'prev_pid != 0'\n"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* perfctl create: a new event. Only what stands on the command line is checked here. */
+/* perfctl create: creates an event. Checks only the command line; the daemon checks the rest. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -22,37 +22,37 @@ static int take_event(const struct given *g)
 
 static const struct verb_option options[] = {
 	{ 'e', "event", "EVENT",
-	  "what to record, as perf writes it: SYSTEM:NAME of a tracepoint, cycles:u, "
+	  "the event to record, in perf's syntax: SYSTEM:NAME of a tracepoint, cycles:u, "
 	  "LLC-load-misses, r1a8, cpu/event=0x3c/, mem:ADDRESS:w, kprobe:FUNCTION, "
-	  "uprobe:FILE:FUNCTION(size=arg1), usdt:FILE:NAME; several with commas, a glob as "
-	  "'raw_syscalls:*', or several -e: they share the name's buffers",
+	  "uprobe:FILE:FUNCTION(size=arg1), usdt:FILE:NAME; several with commas, a glob such as "
+	  "'raw_syscalls:*', or several -e share the buffers of one NAME",
 	  .take = take_event, .to = offsetof(struct create, make), .completes = COMPLETE_EVENT },
-	{ 'n', "namespace", "NS", "the namespace of a bare NAME; else `default`",
+	{ 'n', "namespace", "NS", "the namespace of a NAME that has none; default: `default`",
 	  .take = take_namespace, .to = MEMBER(struct create, make.ns, const char *),
 	  .completes = COMPLETE_NAMESPACE },
-	{ 'C', "cpu", "LIST", "only on these: 0-3,8", TAKE_TEXT(struct create, make.opts.cpus),
-	  .completes = COMPLETE_CPUS },
+	{ 'C', "cpu", "LIST", "record only on these CPUs: 0-3,8",
+	  TAKE_TEXT(struct create, make.opts.cpus), .completes = COMPLETE_CPUS },
 	{},
 };
 
 static const struct verb_option more_options[] = {
-	{ 0, "max-rate", "N/s", "at most N records a second on a CPU; others are counted",
+	{ 0, "max-rate", "N/s", "record at most N a second on each CPU, and count the rest",
 	  TAKE_VALUE(struct make_events, opts.max_rate, parse_max_rate, NOT_A_RATE), .min = 1,
 	  .completes = COMPLETE_WORDS, .words = RATES },
-	{ 0, "share", NULL, "a second name for an equal event, if one records already",
+	{ 0, "share", NULL, "if an equal event already records, give it a second name",
 	  TAKE_BITS(struct make_events, opts.flags, PERFPERSIST_SHARE) },
-	{ 0, "no-share", NULL, "not even if the daemon is configured to",
+	{ 0, "no-share", NULL, "do not share, even if the daemon is configured to share",
 	  TAKE_BITS(struct make_events, opts.flags, PERFPERSIST_NO_SHARE) },
-	{ 0, "wakeup", NULL, "readers may ask to be woken by each record: for rare ones",
+	{ 0, "wakeup", NULL, "let readers ask to be woken by each record; for rare events",
 	  TAKE_BITS(struct make_events, opts.flags, PERFPERSIST_WAKEUP) },
-	{ 0, "boot", NULL, "write it down as well, to be there after a reboot",
+	{ 0, "boot", NULL, "also write it to disk, so that it exists again after a reboot",
 	  TAKE_BITS(struct make_events, opts.flags, PERFPERSIST_BOOT) },
-	{ 0, "generic", NULL, "tracepoints: the generic recorder, even where a faster one is there",
+	{ 0, "generic", NULL, "for tracepoints: the generic recorder, even if a faster one exists",
 	  TAKE_BITS(struct make_events, opts.flags, PERFPERSIST_GENERIC) },
 	{},
 };
 
-/* Each selection's filter, with what is asked for of who is recorded. */
+/* Combines each selection's filter with -p, --comm and --cgroup. */
 static int compose_filters(struct call *call, struct create *c)
 {
 	for (size_t i = 0; i < c->make.n; i++) {
@@ -62,7 +62,8 @@ static int compose_filters(struct call *call, struct create *c)
 		o.filter = c->make.events[i].filter;
 		r = filter_compose(&o, &c->filters[i]);
 		if (r == -EINVAL)
-			return bad_usage(call, "-p %s: not a list of process ids as 12,34", o.pids);
+			return bad_usage(call, "-p %s: not a list of process ids such as 12,34",
+					 o.pids);
 		if (r < 0) {
 			complain("cannot create the event: out of memory");
 			return EXIT_FAILED;
@@ -85,26 +86,27 @@ static int take_operands(struct call *call, const struct create *c, struct event
 	if (!call->n_operands)
 		return bad_usage(call, "the event needs a NAME");
 	if (call->n_operands > 1)
-		return bad_usage(call, "%s: one event has one NAME", call->operands[1]);
+		return bad_usage(call, "%s: a second NAME; create takes one", call->operands[1]);
 	if (!c->make.n)
-		return bad_usage(call, "what shall %s record? -e EVENT is missing",
+		return bad_usage(call, "%s has nothing to record: -e EVENT is missing",
 				 call->operands[0]);
 	if (c->make.n > SELECTIONS_MAX)
 		return bad_usage(call,
-				 "-e %s: %d times -e is the most; several events can stand "
-				 "behind one, with commas",
+				 "-e %s: create takes -e at most %d times; one -e can have several "
+				 "events, with commas",
 				 c->make.events[SELECTIONS_MAX].event, SELECTIONS_MAX);
 	if (o->flags & PERFPERSIST_SHARE && o->flags & PERFPERSIST_NO_SHARE)
-		return bad_usage(call, "--share and --no-share: one of them");
+		return bad_usage(call, "--share and --no-share are mutually exclusive");
 	if (o->cpus && !*o->cpus)
 		return bad_usage(call, "-C: the list of CPUs is empty");
 	if (c->make.all_cpus && o->cpus)
-		return bad_usage(call, "-a and -C: all CPUs or some");
+		return bad_usage(call, "-a and -C are mutually exclusive");
 	if (c->make.ns && strchr(call->operands[0], '/'))
-		return bad_usage(call, "-n %s and %s: one namespace", c->make.ns,
-				 call->operands[0]);
+		return bad_usage(call, "-n %s and %s both name a namespace; give one namespace",
+				 c->make.ns, call->operands[0]);
 	if (parse_event_name(call->operands[0], c->make.ns, ret) < 0)
-		return bad_usage(call, "%s: not a name (letters, digits, _ and -, at most 63)",
+		return bad_usage(call,
+				 "%s: not a valid name (letters, digits, _ and -, at most 63)",
 				 call->operands[0]);
 	return EXIT_OK;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* perfctl delete: ends events. All that are named are tried, the first failure is the code. */
+/* perfctl delete: deletes events. Tries all; the first failure decides the exit code. */
 #include <inttypes.h>
 
 #include "client/perfctl/perfctl.h"
@@ -38,8 +38,9 @@ static void delete_named(struct deletion *d)
 		finish(d, perfpersist_delete_by_id(d->p, d->ids[i], &info), &info);
 }
 
-/* The newest first, so that second names go before the event whose buffers they share. What is gone
- * by then somebody else has deleted. ns NULL: of all that the caller may read. */
+/* Deletes the newest first, so that second names go before the event whose buffers they share.
+ * Ignores events that somebody else has deleted meanwhile. ns NULL: all that the caller may
+ * read. */
 static void delete_all(struct deletion *d, const char *ns)
 {
 	_cleanup_free_ struct perfpersist_info *infos = NULL;
@@ -69,10 +70,11 @@ static void delete_them(struct deletion *d)
 static int take_namespaces(struct call *call, size_t n_ids)
 {
 	if (n_ids)
-		return bad_usage(call, "--all takes namespaces, and no --id");
+		return bad_usage(call,
+				 "--all and --id are mutually exclusive; --all takes namespaces");
 	for (size_t i = 0; i < call->n_operands; i++)
 		if (!name_is_valid(call->operands[i]))
-			return bad_usage(call, "%s: not a name of a namespace", call->operands[i]);
+			return bad_usage(call, "%s: not a valid namespace name", call->operands[i]);
 	return EXIT_OK;
 }
 
@@ -81,10 +83,10 @@ static int take_operands(struct call *call, struct deletion *d)
 	if (d->all)
 		return take_namespaces(call, d->n_ids);
 	if (!call->n_operands && !d->n_ids)
-		return bad_usage(call, "which event? NAME, --id or --all is missing");
+		return bad_usage(call, "no event given: NAME, --id or --all is missing");
 	for (size_t i = 0; i < call->n_operands; i++)
 		if (parse_event_name(call->operands[i], NULL, &d->names[i]) < 0)
-			return bad_usage(call, "%s: not a name of an event", call->operands[i]);
+			return bad_usage(call, "%s: not a valid event name", call->operands[i]);
 	return EXIT_OK;
 }
 
@@ -98,7 +100,7 @@ static int take_id(const struct given *g)
 
 static const struct verb_option options[] = {
 	{ 0, "id", "ID", "the event with this id", .take = take_id, .completes = COMPLETE_ID },
-	{ 0, "all", NULL, "all events, or all of these namespaces, that you may read",
+	{ 0, "all", NULL, "delete all events that you may read, or all of these namespaces",
 	  TAKE_FLAG(struct deletion, all), .operands = COMPLETE_NAMESPACE },
 	{},
 };
@@ -144,8 +146,8 @@ const struct verb verb_delete = {
 	.run = run,
 	.options = { { .rows = options } },
 	.operands = COMPLETE_NAME,
-	.help = "Who has an event open keeps what it recorded. Several are deleted one after the\n"
-		"other; when some fail, the exit code is the first failure's.\n"
+	.help = "Open readers keep the records of a deleted event. Several events are deleted one\n"
+		"after the other; if some fail, the exit code is that of the first failure.\n"
 		"\n"
 		"Examples:\n"
 		"  perfctl delete switches web/profile\n"

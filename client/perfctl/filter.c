@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Composes a filter: --pid, --comm and --cgroup are shorthands for what --filter can say, too,
- * and are shown as that. The daemon judges the text.
+ * Composes a filter. --pid, --comm and --cgroup are shorthands: they become filter text, and the
+ * event's properties show that text. The daemon checks it.
  */
 #include <string.h>
 
 #include "client/perfctl/perfctl.h"
 
 const struct verb_option filter_options[] = {
-	{ 'p', "pid", "PID,...", "only of these processes", TAKE_TEXT(struct filter_options, pids),
-	  .completes = COMPLETE_PIDS },
-	{ 0, "comm", "GLOB", "only of tasks with such a name",
+	{ 'p', "pid", "PID,...", "record only these processes",
+	  TAKE_TEXT(struct filter_options, pids), .completes = COMPLETE_PIDS },
+	{ 0, "comm", "GLOB", "record only tasks with a matching name",
 	  TAKE_TEXT(struct filter_options, comm), .completes = COMPLETE_TASK },
-	{ 0, "cgroup", "PATH", "only of this cgroup and those in it",
+	{ 0, "cgroup", "PATH", "record only this cgroup and those below it",
 	  TAKE_TEXT(struct filter_options, cgroup), .completes = COMPLETE_CGROUP },
 	{},
 };
@@ -50,7 +50,7 @@ static int put_pids(FILE *f, const char *pids)
 	return 0;
 }
 
-/* In the quotes that it does not hold itself. */
+/* Takes the kind of quotes that the text does not contain. */
 static void put_text(FILE *f, const char *field, const char *op, const char *text)
 {
 	char quote = strchr(text, '"') ? '\'' : '"';

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* perfctl help, and --help of all verbs: what the tables of options say, with what they do not. */
+/* perfctl help, and --help of all verbs: prints the option tables and the verbs' own texts. */
 #include <string.h>
 
 #include "client/perfctl/perfctl.h"
 
 #define WIDTH 80
-#define HEAD_MAX 26 /* what is longer has a line of its own */
+#define HEAD_MAX 26 /* a longer head has a line of its own */
 
 /* "-s, --switch-output[=WHEN]" */
 struct head {
@@ -28,7 +28,6 @@ static struct head head_of(const struct verb_option *o)
 	return h;
 }
 
-/* Fills lines with words. */
 static void print_wrapped(const char *text, int indent, FILE *f)
 {
 	int column = indent;
@@ -59,7 +58,7 @@ static void print_rows(const struct verb_option *rows, int indent, FILE *f)
 	}
 }
 
-/* Where the texts of all these tables begin. */
+/* The column at which the help texts of all these tables begin. */
 static int indent_of(const struct option_table *tables)
 {
 	size_t widest = 0;
@@ -144,11 +143,11 @@ static int run(struct call *call)
 	if (!options_read(call, NULL))
 		return call->code;
 	if (call->n_operands > 1)
-		return bad_usage(call, "help takes one verb");
+		return bad_usage(call, "help takes at most one verb");
 	if (call->n_operands) {
 		verb = find_verb(call->operands[0]);
 		if (!verb)
-			return bad_usage(call, "there is no verb %s", call->operands[0]);
+			return bad_usage(call, "unknown verb %s", call->operands[0]);
 	}
 	print_help(verb, stdout);
 	return EXIT_OK;
@@ -157,7 +156,7 @@ static int run(struct call *call)
 const struct verb verb_help = {
 	.name = "help",
 	.synopsis = "[VERB]",
-	.summary = "a verb's options and examples; so does `perfctl VERB --help`",
+	.summary = "show a verb's options and examples, as `perfctl VERB --help` does",
 	.run = run,
 	.operands = COMPLETE_VERB,
 	.one_operand = true,

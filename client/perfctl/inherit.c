@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * `reopen NAME -- CMD`: turns into CMD, which inherits the rings as sd_listen_fds(3) expects
- * them. What CMD then does with them is its own business; the kernel lets it only read.
+ * `reopen NAME -- CMD`: executes CMD, which inherits the rings as sd_listen_fds(3) expects them.
+ * The kernel lets CMD only read them.
  */
 #include <fcntl.h>
 #include <string.h>
@@ -10,14 +10,15 @@
 
 #define FIRST_FD 3 /* SD_LISTEN_FDS_START */
 
-/* Puts the rings at FIRST_FD and up, without CLOEXEC. What was there before is closed. */
+/* Moves the rings to FIRST_FD and up, without CLOEXEC. Closes the descriptors that were there. */
 static int place_rings(struct perfpersist_event *e, size_t n)
 {
 	_cleanup_free_ int *high = calloc(n + 1, sizeof(*high));
 
 	if (!high)
 		return -ENOMEM;
-	/* First all of them out of the way, so that none is overwritten before it is moved. */
+	/* Move all of them out of the way first, so that dup2(2) closes none that is still
+	 * needed. */
 	for (size_t i = 0; i < n; i++) {
 		high[i] = fcntl(perfpersist_ring_fd(e, i), F_DUPFD_CLOEXEC, FIRST_FD + (int)n);
 		if (high[i] < 0)
@@ -79,7 +80,7 @@ int run_with_rings(struct perfpersist_event *e, const char *ns, const char *name
 	if (r >= 0)
 		r = place_rings(e, n);
 	if (r < 0) {
-		complain("cannot hand the rings of %s/%s on to %s: %s", ns, name, command[0],
+		complain("cannot pass the rings of %s/%s to %s: %s", ns, name, command[0],
 			 strerror(-r));
 		return EXIT_FAILED;
 	}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* perfctl limits: what is charged to whom, and how much may be. */
+/* perfctl limits: shows usage and limits, in total, by namespace and by user. */
 #include <inttypes.h>
 #include <pwd.h>
 
@@ -154,16 +154,16 @@ static int run(struct call *call)
 const struct verb verb_limits = {
 	.name = "limits",
 	.synopsis = "",
-	.summary = "show what is used, by whom, and how much may be",
+	.summary = "show usage and limits, in total, by namespace and by user",
 	.run = run,
-	.help = "A line for all, one for each namespace that you may read, and your own; root sees\n"
-		"every user's. MEMORY is that of buffers; HELD is the part of it whose events are\n"
-		"gone while somebody still has the buffers mapped. PROGRAMS: one for each event under a\n"
-		"name; ON ONE is how many there may be on one tracepoint, of a user, or of all before\n"
-		"users are refused. Whatever passes a tracepoint takes up to 0.3 us longer for each\n"
-		"program there, also where its filter lets nothing pass. SAMPLES: how many a second and\n"
-		"CPU events that sample come to at most. `-`: no limit. The limits are set in\n"
-		"perfpersistd.conf.\n"
+	.help = "Prints a line for the total, one for each namespace that you may read, and your own;\n"
+		"root sees every user's. OF is the limit of the column before it; `-` means no limit.\n"
+		"MEMORY counts buffers; HELD is the part of it whose events are deleted while somebody\n"
+		"still maps the buffers. PROGRAMS has one for each event under a name. ON ONE limits the\n"
+		"programs on one tracepoint: those of a user, or those of all, beyond which users are\n"
+		"refused. Each program makes its tracepoint up to 0.3 us slower, even if its filter\n"
+		"drops every record. SAMPLES is how many samples a second the sampling events can reach\n"
+		"on a CPU. perfpersistd.conf sets the limits.\n"
 		"\n"
 		"Examples:\n"
 		"  perfctl limits\n"

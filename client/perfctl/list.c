@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* perfctl list: the events there are, one a line. */
+/* perfctl list: lists events, one a line. */
 #include <inttypes.h>
 
 #include "client/perfctl/perfctl.h"
@@ -39,7 +39,7 @@ static int print_table(const struct perfpersist_info *infos, size_t n)
 	return EXIT_OK;
 }
 
-/* If names are not what an event's reader would expect: since its keeper had to begin anew, say. */
+/* Warns if process names are incomplete, for example because the keeper was restarted. */
 static void tell_names(struct perfpersist *p)
 {
 	struct perfpersist_sideband_info s = { .sz = sizeof(s) };
@@ -56,10 +56,11 @@ static void tell_names(struct perfpersist *p)
 		return;
 	}
 	if (s.keeping)
-		complain("names of processes are complete for %s: %s",
+		complain("process names are complete only for the last %s: %s",
 			 format_age(clock_realtime_of(s.complete)).s, sideband_reason(&s));
 	else
-		complain("no names of processes are kept: %s", sideband_reason(&s));
+		complain("sideband is not being recorded, exited processes will be unnamed: %s",
+			 sideband_reason(&s));
 }
 
 static void print_json(const struct perfpersist_info *infos, size_t n)
@@ -94,7 +95,7 @@ static int run(struct call *call)
 	}
 	r = print_table(infos, n);
 	if (r == EXIT_OK && n) {
-		fflush(stdout); /* a keeper may take its time */
+		fflush(stdout); /* the keeper may be slow to answer */
 		tell_names(p);
 	}
 	return r;
@@ -109,10 +110,10 @@ const struct verb verb_list = {
 	.operands = COMPLETE_NAMESPACE,
 	.one_operand = true,
 	.reads_saves = true,
-	.help = "Without NAMESPACE: of all namespaces. MISSED is what is known not to have been\n"
-		"recorded (12+: at least so many), or `unknown` (JSON: null) where this kernel cannot\n"
-		"tell. CPUs that are away are offline: what they recorded is there, and they record\n"
-		"again when they come back.\n"
+	.help = "Without NAMESPACE, lists all namespaces. MISSED counts records that could not be written\n"
+		"(12+ means at least 12), or is `unknown` (JSON: null) where this kernel cannot tell.\n"
+		"CPUs marked as away are offline: their records stay readable, and they record again\n"
+		"when they come online.\n"
 		"\n"
 		"Examples:\n"
 		"  perfctl list\n"

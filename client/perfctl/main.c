@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * perfctl: the table of verbs, and the way from a failure to an exit code. What the verbs do is in
- * their files.
+ * perfctl: the table of verbs, and the exit code of each failure. Each verb has its own file.
  */
 #include <stdarg.h>
 #include <string.h>
@@ -28,7 +27,7 @@ void complain(const char *fmt, ...)
 	va_end(ap);
 	if (n < 0)
 		text = NULL;
-	/* One line and nothing a terminal would obey, whoever the words came from. */
+	/* The text may hold anybody's words: print one line, without control characters. */
 	if (text)
 		make_printable(text, ' ');
 	fflush(stdout);
@@ -76,7 +75,7 @@ int call_connect(struct call *call, struct perfpersist **ret)
 	int r;
 
 	if (call->connect.saved && !call->verb->reads_saves)
-		return bad_usage(call, "--saved: saves can be listed, shown and read, and no more");
+		return bad_usage(call, "--saved: a save can only be listed, shown and read");
 	call->connect.sz = sizeof(call->connect);
 	r = perfpersist_connect(&call->connect, ret);
 	return r < 0 ? call_failed(NULL, r) : EXIT_OK;
@@ -113,7 +112,7 @@ static int run(int argc, char **argv)
 	call.argv = argv + first;
 	call.verb = find_verb(call.argv[0]);
 	if (!call.verb)
-		return bad_usage(&call, "there is no verb %s", call.argv[0]);
+		return bad_usage(&call, "unknown verb %s", call.argv[0]);
 	code = call.verb->run(&call);
 	options_done(&call);
 	return code;
@@ -123,11 +122,11 @@ int main(int argc, char **argv)
 {
 	int code = run(argc, argv);
 
-	/* What could not be written must not look like success: a full disk, a closed pipe. */
+	/* A full disk or a closed pipe must not look like success. */
 	errno = 0;
 	if (ferror(stdout) || fclose(stdout)) {
 		fprintf(stderr, "perfctl: cannot write the output: %s\n",
-			errno ? strerror(errno) : "some of it was refused");
+			errno ? strerror(errno) : "an earlier write failed");
 		return code ?: EXIT_FAILED;
 	}
 	return code;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Reads command lines, as the tables say: the global options, that may stand on both sides of the
- * verb, and each verb's own. Knows no verb's options; those come with the verb.
+ * Reads command lines by the option tables: the global options, which may stand before and after
+ * the verb, and each verb's own. Knows no verb's options; those come with the verb.
  */
 #include <getopt.h>
 #include <string.h>
@@ -29,15 +29,15 @@ const struct verb_option global_options[] = {
 	  TAKE_TEXT(struct call, connect.socket), .completes = COMPLETE_FILE },
 	{ 0, "registry", "PATH", "the registry that --direct reads",
 	  TAKE_TEXT(struct call, connect.registry), .completes = COMPLETE_DIRECTORY },
-	{ 0, "direct", NULL, "no daemon: list, show and reopen from the registry, as root",
+	{ 0, "direct", NULL, "without a daemon: list, show and reopen from the registry, as root",
 	  TAKE_FLAG(struct call, connect.direct) },
 	{ 0, "saved", "[SAVE]",
-	  "what `perfctl save` or a shutdown saved: list, show, stat, snapshot and reopen from the "
-	  "newest save, or from one by its name or path",
+	  "list, show, stat, snapshot and reopen from what `perfctl save` or a shutdown saved: the "
+	  "newest save, or the one with this name or path",
 	  TAKE_TEXT(struct call, connect.saved), .if_none = "", .completes = COMPLETE_SAVE },
 	{ 0, "json", NULL, "write JSON", TAKE_FLAG(struct call, json) },
-	{ 'h', "help", NULL, "this text", .take = take_help },
-	{ 0, "version", NULL, "the version", .take = take_version },
+	{ 'h', "help", NULL, "show this text", .take = take_help },
+	{ 0, "version", NULL, "show the version", .take = take_version },
 	{},
 };
 
@@ -84,7 +84,7 @@ static void parser_make(struct parser *p, const char *mode)
 	size_t n = 0;
 
 	option_list_make(&p->list, p->call->verb);
-	/* ":": a missing value is told from an unknown option. */
+	/* ":": getopt(3) tells a missing value from an unknown option. */
 	snprintf(p->shorts, sizeof(p->shorts), "%s:", mode);
 	for (size_t i = 0; i < p->list.n; i++) {
 		const struct verb_option *o = p->list.rows[i];
@@ -113,12 +113,11 @@ static bool stop_unknown(struct parser *p, int opt, char *const *argv)
 	const char *text = argv[optind - 1];
 	char letter[] = { '-', (char)optopt, '\0' };
 
-	/* A letter can be one of several in a word, which optind may not have left yet. */
+	/* A letter can be one of several in a word that optind has not left yet. */
 	if (optopt && optopt < FIRST)
 		text = letter;
 	return stop(p->call,
-		    bad_usage(p->call,
-			      opt == ':' ? "option %s needs a value" : "%s is not an option here",
+		    bad_usage(p->call, opt == ':' ? "option %s needs a value" : "unknown option %s",
 			      text));
 }
 
@@ -160,7 +159,7 @@ bool options_global(struct call *call, int argc, char **argv, int *ret)
 	return true;
 }
 
-/* What stands behind "--": a command where the verb runs one, else more operands. */
+/* Takes the words after "--": a command if the verb runs one, else more operands. */
 static void take_rest(struct call *call)
 {
 	if (call->verb->runs_command && !strcmp(call->argv[optind - 1], "--"))
@@ -189,7 +188,7 @@ static bool take_all(struct parser *p)
 	return true;
 }
 
-/* What all verbs have in common that take such operands. */
+/* Checks the operands that mean the same to every verb. */
 static bool check_operands(struct call *call)
 {
 	const struct verb *verb = call->verb;
@@ -199,10 +198,10 @@ static bool check_operands(struct call *call)
 	if (verb->operands != COMPLETE_NAMESPACE || !call->n_operands)
 		return true;
 	if (call->n_operands > 1)
-		return stop(call, bad_usage(call, "%s takes one namespace, or none", verb->name));
+		return stop(call, bad_usage(call, "%s takes at most one namespace", verb->name));
 	if (!name_is_valid(call->operands[0]))
 		return stop(call,
-			    bad_usage(call, "%s: not a name of a namespace", call->operands[0]));
+			    bad_usage(call, "%s: not a valid namespace name", call->operands[0]));
 	return true;
 }
 
@@ -213,8 +212,8 @@ bool options_read(struct call *call, void *into)
 	call->operands = calloc((size_t)call->argc + 1, sizeof(*call->operands));
 	if (!call->operands)
 		return stop(call, EXIT_FAILED);
-	parser_make(&p, "-"); /* operands come in turn, whatever POSIXLY_CORRECT says */
-	optind = 0;	      /* glibc: begin anew */
+	parser_make(&p, "-"); /* operands in order, whatever POSIXLY_CORRECT says */
+	optind = 0;	      /* glibc: start over */
 	return take_all(&p) && check_operands(call);
 }
 

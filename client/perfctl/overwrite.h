@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * perfctl record --overwrite: waits, and writes a snapshot to FILE.DATE with each SIGUSR2 and at the
+ * perfctl record --overwrite: waits, and writes a snapshot to FILE.DATE on each SIGUSR2 and at the
  * end, as perf record --overwrite does.
  */
 #pragma once
@@ -11,6 +11,7 @@
 struct call;
 struct perfpersist;
 
-/* Until a signal, the workload's end, or `until` (CLOCK_MONOTONIC, ns). Returns an exit code. */
+/* Runs until a signal, the workload's end, or `until` (CLOCK_MONOTONIC, ns). Returns an exit
+ * code. */
 int overwrite(struct call *call, struct perfpersist *p, char **names, size_t n_names,
 	      struct selection *selection, const char *output, uint64_t until, struct workload *w);

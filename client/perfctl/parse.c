@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What people type on a command line, made into values: names, numbers, sizes. Strict: the
- * whole text must be consumed. Prints nothing.
+ * Parses names, numbers and sizes on a command line. Strict: the whole text must be valid. Prints
+ * nothing.
  */
 #include <string.h>
 
@@ -178,7 +178,7 @@ int parse_size(const char *text, uint64_t *ret)
 	return 0;
 }
 
-/* Decimal digits with at most one point, and nothing that strtod(3) would take besides. */
+/* Accepts decimal digits with at most one point, and nothing else that strtod(3) accepts. */
 int parse_duration(const char *text, uint64_t *ret)
 {
 	static const struct {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* perfctl pause and perfctl resume: of an event, or of all in a namespace. */
+/* perfctl pause and perfctl resume: pause and resume an event, or all of a namespace. */
 #include "client/perfctl/output/output.h"
 #include "client/perfctl/perfctl.h"
 
@@ -62,10 +62,10 @@ static int run(struct call *call)
 		return call->code;
 	if (!call->n_operands)
 		return bad_usage(call,
-				 "which event? NAME, or NAMESPACE/ for all of one, is missing");
+				 "no event given: NAME, or NAMESPACE/ for all of one, is missing");
 	for (size_t i = 0; i < call->n_operands; i++)
 		if (parse_events_name(call->operands[i], &names[i]) < 0)
-			return bad_usage(call, "%s: neither a name of an event nor NAMESPACE/",
+			return bad_usage(call, "%s: neither an event name nor NAMESPACE/",
 					 call->operands[i]);
 	r = call_connect(call, &p);
 	if (r)
@@ -76,11 +76,11 @@ static int run(struct call *call)
 const struct verb verb_pause = {
 	.name = "pause",
 	.synopsis = "NAME | NAMESPACE/ ...",
-	.summary = "let events rest; what they recorded stays readable",
+	.summary = "pause events; their records stay readable",
 	.run = run,
 	.operands = COMPLETE_NAMES,
 	.help = "A paused event records nothing and costs next to nothing; it stays paused when the\n"
-		"daemon is restarted. NAMESPACE/ stands for all events in it.\n"
+		"daemon restarts. NAMESPACE/ means all events of that namespace.\n"
 		"\n"
 		"Examples:\n"
 		"  perfctl pause switches\n"
@@ -90,7 +90,7 @@ const struct verb verb_pause = {
 const struct verb verb_resume = {
 	.name = "resume",
 	.synopsis = "NAME | NAMESPACE/ ...",
-	.summary = "let paused events record again",
+	.summary = "resume paused events",
 	.run = run,
 	.operands = COMPLETE_NAMES,
 	.help = "Examples:\n"

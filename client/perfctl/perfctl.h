@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What the parts of perfctl share: verbs, the call that a command line becomes, exit codes,
- * and how a failure is told. Of the project it sees the public library alone.
+ * Shared by all parts of perfctl: verbs, the parsed command line, exit codes and error messages.
+ * perfctl uses the project's rings and daemon only through the public library.
  */
 #pragma once
 
@@ -9,7 +9,7 @@
 #include "client/perfpersist.h"
 #include "proto/macro.h"
 
-/* Exit codes; --help and perfctl(1) document them, scripts count on them. */
+/* Exit codes; --help and perfctl(1) document them, scripts rely on them. */
 enum exit_code {
 	EXIT_OK = 0,
 	EXIT_FAILED = 1,
@@ -22,23 +22,23 @@ enum exit_code {
 
 struct verb {
 	const char *name;
-	const char *letter;		/* "-l": the verb in perf's manner; or NULL */
+	const char *letter;		/* "-l": perf's letter for the verb; or NULL */
 	const char *synopsis;		/* what follows the name */
 	const char *summary;		/* one line */
-	const char *help;		/* what its options do not say, and examples */
+	const char *help;		/* text below the options, and examples */
 	int (*run)(struct call *call);	/* returns an exit code */
 	struct option_table options[5]; /* ended by an empty one */
-	enum completes operands;	/* what they are */
-	bool one_operand;		/* there is no second */
-	bool reads_saves;		/* goes with --saved */
-	bool runs_command;		/* which stands behind "--" */
+	enum completes operands;	/* their kind */
+	bool one_operand;		/* at most one */
+	bool reads_saves;		/* works with --saved */
+	bool runs_command;		/* after "--" */
 };
 
 extern const struct verb verb_create, verb_list, verb_reopen, verb_delete, verb_show, verb_change,
 	verb_pause, verb_resume, verb_save, verb_snapshot, verb_record, verb_stat, verb_top,
 	verb_watch, verb_limits, verb_reload, verb_script, verb_report, verb_ping, verb_help;
 
-/* A command line: what main read of it, then what the verb's options left of it. */
+/* A command line: the part that main parses, then the part that the verb parses. */
 struct call {
 	const struct verb *verb;
 	int argc; /* from the verb on */
@@ -48,9 +48,9 @@ struct call {
 	char **operands;
 	size_t n_operands;
 	char **command; /* what follows "--", ended by NULL; NULL if there is no "--" */
-	/* for takers to set: the first operand begins a command, as with perf */
+	/* set by takers: the first operand begins a command, as with perf */
 	bool command_follows;
-	int code; /* what to exit with when an option said that this is all */
+	int code; /* the exit code when options_read() returns false */
 };
 
 /* ── main.c ── */
@@ -58,16 +58,16 @@ struct call {
 extern const struct verb *const verbs[]; /* ended by NULL */
 const struct verb *find_verb(const char *name);
 
-/* Says a sentence on stderr, as one line. */
+/* Prints an error message on stderr, as one line. */
 void complain(const char *fmt, ...) _printf_(1, 2);
 
-/* The same about the command line, with a hint at the verb's help. Returns EXIT_USAGE. */
+/* The same for a bad command line, with a reference to the verb's help. Returns EXIT_USAGE. */
 int bad_usage(const struct call *call, const char *fmt, ...) _printf_(2, 3);
 
 /* Connects as the global options say. Returns an exit code; has complained if not EXIT_OK. */
 int call_connect(struct call *call, struct perfpersist **ret);
 
-/* Tells the last failure on p. Returns the exit code for it. */
+/* Reports the last failure on p. Returns the exit code for it. */
 int call_failed(struct perfpersist *p, int error);
 
 static inline void cleanup_perfpersist(struct perfpersist **p)
@@ -80,23 +80,23 @@ static inline void cleanup_event(struct perfpersist_event **e)
 	perfpersist_event_free(*e);
 }
 
-/* ── parse.c: what people type; outputs are untouched on failure ── */
+/* ── parse.c; outputs are untouched on failure ── */
 
 struct event_name {
 	char ns[64], name[64];
 };
 
-/* "NAME" or "NAMESPACE/NAME". ns: of a bare NAME; NULL: `default`. 0 or -EINVAL. */
+/* "NAME" or "NAMESPACE/NAME". ns: the namespace of a bare NAME; NULL: `default`. 0 or -EINVAL. */
 int parse_event_name(const char *text, const char *ns, struct event_name *ret);
 
-/* The same, or "NAMESPACE/" for all of it: the name is then empty. */
+/* Also takes "NAMESPACE/", which means all of it: the name is then empty. */
 int parse_events_name(const char *text, struct event_name *ret);
 bool name_is_valid(const char *name);
 
 /* Decimal, nothing else. 0, -EINVAL, -ERANGE. */
 int parse_number(const char *text, uint64_t *ret);
 
-/* perf's -m: pages, or with B, K, M, G a size; in bytes, a power of two, at least a page. */
+/* perf's -m: pages, or a size with B, K, M, G. *ret: bytes, a power of two, at least a page. */
 int parse_buffer_size(const char *text, uint64_t *ret);
 
 /* Bytes, exactly: "4096", "10M". 0, -EINVAL (also 0), -ERANGE. */
@@ -108,34 +108,34 @@ int parse_duration(const char *text, uint64_t *ret);
 /* "1000" or "1000/s"; 0: none. */
 int parse_max_rate(const char *text, uint64_t *ret);
 
-/* ── filter.c: what --filter, --pid, --comm and --cgroup ask for, as one filter's text ── */
+/* ── filter.c: --filter, --pid, --comm and --cgroup as one filter's text ── */
 
 struct filter_options {
 	const char *filter, *comm, *cgroup;
 	const char *pids; /* 12 or 12,34 */
 };
-extern const struct verb_option filter_options[]; /* all of it but --filter */
+extern const struct verb_option filter_options[]; /* all but --filter */
 
-/* *ret is the caller's to free; empty: nothing was asked for. -EINVAL: pids is no list of
- * process ids; -ENOMEM. */
+/* The caller frees *ret, which is empty if no option is given. -EINVAL: pids is no list of process
+ * ids; -ENOMEM. */
 int filter_compose(const struct filter_options *o, char **ret);
 
 /* ── signals.c ── */
 
-/* From now on SIGINT and SIGTERM end what runs in order, instead of at once. */
+/* From now on SIGINT and SIGTERM end the work in order, instead of at once. */
 void signals_catch(void);
 bool signals_caught(void);
 
-/* The same of a signal that ends nothing (SIGUSR2, SIGCHLD): it ends a wait, and is then to be
- * taken, which tells whether it came since the last time. */
+/* The same for a signal that only ends a wait (SIGUSR2, SIGCHLD). signals_take() says whether it
+ * arrived since the last call. */
 void signals_catch_also(int number);
 bool signals_take(int number);
 
-/* Waits for that, at most so many nanoseconds; fd (or -1) ends it too when it can be read. */
+/* Waits for a signal, at most nsec nanoseconds; a readable fd (or -1) ends the wait, too. */
 void signals_wait(uint64_t nsec, int fd);
 
 /* ── inherit.c ── */
 
-/* Becomes command, with e's rings as fds from 3 on, as LISTEN_FDS tells. Returns only on
- * failure: an exit code, 126 and 127 as env(1) has them. */
+/* Executes command, with e's rings as fds from 3 on, as LISTEN_FDS says. Returns only on failure:
+ * an exit code, 126 or 127 as of env(1). */
 int run_with_rings(struct perfpersist_event *e, const char *ns, const char *name, char **command);

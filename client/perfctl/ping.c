@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* perfctl ping: is the daemon there, and who is it? */
+/* perfctl ping: checks whether the daemon runs, and prints what it is. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "client/perfctl/perfctl.h"
 #include "client/perfctl/print/info.h"
 
-/* What is kept of processes; NULL: not for us to know, or the daemon is older. */
+/* s NULL: the caller may not read it, or the daemon is older. */
 static void print_sideband_json(struct json *j, const struct perfpersist_sideband_info *s)
 {
 	if (!s) {
@@ -55,7 +55,7 @@ static void print_json(const struct perfpersist_daemon_info *d,
 	putchar('\n');
 }
 
-/* 4.1M: to one digit, since it is a measure. */
+/* 4.1M: one digit is enough for a measure. */
 static void print_mebibytes(uint64_t bytes)
 {
 	printf("%.1fM", (double)bytes / (1 << 20));
@@ -74,7 +74,7 @@ static void print_sideband(const struct perfpersist_sideband_info *s)
 	       format_size(s->max_memory).s, format_age(clock_realtime_of(s->began)).s, s->lost,
 	       s->forgotten);
 	if (s->unseen)
-		printf("sideband: %u BPF programs came and went unseen, and have no names\n",
+		printf("sideband: %u BPF programs were loaded and unloaded unseen, and have no names\n",
 		       s->unseen);
 	printf("sideband: names are complete for %s: %s\n",
 	       format_age(clock_realtime_of(s->complete)).s, sideband_reason(s));
@@ -112,7 +112,7 @@ static int run(struct call *call)
 	r = perfpersist_ping(p, &d);
 	if (r < 0)
 		return call_failed(p, r);
-	/* A keeper may take its time, or not answer: the daemon is there all the same. */
+	/* The keeper may be slow or not answer; the daemon runs all the same. */
 	if (!call->json) {
 		print_human(&d);
 		fflush(stdout);
@@ -122,7 +122,7 @@ static int run(struct call *call)
 		print_json(&d, r >= 0 ? &s : NULL);
 	else if (r >= 0)
 		print_sideband(&s);
-	else if (r != -EACCES && r != -EOPNOTSUPP) /* not for us to know; an older daemon */
+	else if (r != -EACCES && r != -EOPNOTSUPP) /* no right to read it; an older daemon */
 		printf("sideband: not known: %s\n", perfpersist_error(p));
 	return EXIT_OK;
 }
@@ -130,11 +130,12 @@ static int run(struct call *call)
 const struct verb verb_ping = {
 	.name = "ping",
 	.synopsis = "",
-	.summary = "ask whether the daemon is there",
+	.summary = "check whether the daemon runs",
 	.run = run,
-	.help = "Says who it is and what runs; exit code 5 if it does not. To whoever may read an\n"
-		"event it also tells what is kept of the processes that ran, since when the names\n"
-		"of those that have ended are complete, and why since then, or why none are kept.\n"
+	.help = "Prints the daemon's version, processes and number of events; the exit code is 5 if it\n"
+		"does not run. If you may read an event, ping also prints the recorded sideband: how\n"
+		"many processes it knows, since when it names all exited processes and why since then,\n"
+		"or why none is recorded.\n"
 		"\n"
 		"Examples:\n"
 		"  perfctl ping\n"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * perfctl record: events into perf.data files, until a time, a size, a signal or a command's end;
- * and, with -e EVENT -P NAMESPACE, the making of such events, as perf record was to make them.
+ * perfctl record: follows events into perf.data files, until a time, a size, a signal or a
+ * command's end. With -e EVENT -P NAMESPACE it creates events, as perf record was to create them.
  */
 #include <inttypes.h>
 #include <signal.h>
@@ -20,7 +20,7 @@
 
 struct record {
 	struct make_events make; /* -P and what belongs to it */
-	char **names;		 /* of events to be read */
+	char **names;		 /* of the events to read */
 	size_t n_names;
 	bool kill, overwrite, on_signal;
 	uint64_t timeout;
@@ -44,7 +44,7 @@ static int add_name(struct record *o, const char *name, size_t n)
 	return o->names[o->n_names++] ? EXIT_OK : EXIT_FAILED;
 }
 
-/* persistent/NAMESPACE/, persistent/NAMESPACE/NAME/: events that are there; all else: new ones. */
+/* persistent/NAMESPACE/, persistent/NAMESPACE/NAME/: existing events; all else: new ones. */
 static int take_event(const struct given *g)
 {
 	struct record *o = g->to;
@@ -54,10 +54,10 @@ static int take_event(const struct given *g)
 	if (strncmp(event, PERSISTENT, prefix) != 0)
 		return make_events_event(g->call, &o->make, event);
 	if (n < prefix + 2 || event[n - 1] != '/')
-		return refuse(g, "persistent/NAMESPACE/ or persistent/NAMESPACE/NAME/");
-	/* As with perf: record -e persistent/web/ -a sleep 10. Behind names it is "--". */
+		return refuse(g, "write persistent/NAMESPACE/ or persistent/NAMESPACE/NAME/");
+	/* As with perf: record -e persistent/web/ -a sleep 10. After names, "--" precedes it. */
 	g->call->command_follows = true;
-	/* What these buffers hold is what was asked for. */
+	/* The user asks for the records that these buffers hold. */
 	o->options.history = true;
 	if (memchr(event + prefix, '/', n - prefix - 1))
 		return add_name(o, event + prefix, n - prefix - 1);
@@ -70,7 +70,7 @@ static int take_persistent(const struct given *g)
 	return take_namespace(g);
 }
 
-/* As perf has it: nothing or `signal`, a size, a time. */
+/* As in perf: nothing or `signal`, a size, a time. */
 static int take_switch(const struct given *g)
 {
 	struct record *o = g->to;
@@ -86,39 +86,41 @@ static int take_switch(const struct given *g)
 		r = parse_size(g->value, &o->options.switch_size);
 	else
 		r = *unit ? parse_duration(g->value, &o->options.switch_time) : -EINVAL;
-	return r < 0 ? refuse(g, "`signal`, a size as 100M, or a time as 30s") : EXIT_OK;
+	return r < 0 ? refuse(g, "neither `signal`, a size such as 100M, nor a time such as 30s")
+		     : EXIT_OK;
 }
 
 static const struct verb_option options[] = {
-	{ 'o', "output", "FILE", "else perf.data; `-`: to stdout, in perf's pipe format",
+	{ 'o', "output", "FILE",
+	  "the output file; default: perf.data; `-`: stdout, in perf's pipe format",
 	  TAKE_TEXT(struct record, options.output), .completes = COMPLETE_FILE },
 	{ 0, "timeout", "TIME",
-	  "for so long: 10s, 500ms, 2m; else until COMMAND ends, or a signal (Ctrl-C)",
-	  TAKE_VALUE(struct record, timeout, parse_duration, "not a time as 10s or 500ms") },
-	{ 0, "max-size", "SIZE", "or until so much is written: 100M",
-	  TAKE_VALUE(struct record, options.max_size, parse_size, "not a size as 100M") },
-	{ 0, "history", NULL, "begin with what the buffers hold already",
+	  "stop after 10s, 500ms, 2m; default: when COMMAND ends, or on a signal (Ctrl-C)",
+	  TAKE_VALUE(struct record, timeout, parse_duration, "not a time such as 10s or 500ms") },
+	{ 0, "max-size", "SIZE", "stop when so much is written: 100M",
+	  TAKE_VALUE(struct record, options.max_size, parse_size, "not a size such as 100M") },
+	{ 0, "history", NULL, "begin with the records that the buffers hold already",
 	  TAKE_FLAG(struct record, options.history) },
 	{ 0, "switch-output", "[WHEN]",
-	  "go on in another file, FILE.DATE, after a size (100M), a time (30s), or with SIGUSR2 "
+	  "switch to a new file, FILE.DATE, after a size (100M), a time (30s), or on SIGUSR2 "
 	  "(`signal`, the default)",
 	  .take = take_switch },
-	{ 0, "switch-max-files", "N", "remove the oldest of them beyond N",
+	{ 0, "switch-max-files", "N", "keep the newest N of these files, remove older ones",
 	  TAKE_NUMBER(struct record, options.max_files, "not a number above 0"), .min = 1 },
 	{ 0, "overwrite", NULL,
-	  "follow nothing: with SIGUSR2, and at the end, write what the buffers hold to FILE.DATE",
+	  "do not follow; write the buffers' records to FILE.DATE on SIGUSR2 and at the end",
 	  TAKE_FLAG(struct record, overwrite) },
 	{ 'k', "kill", NULL, "delete the events afterwards", TAKE_FLAG(struct record, kill) },
 	{ 'e', "event", "EVENT",
-	  "persistent/NAMESPACE/: the events of that namespace, with what they hold; any other: to "
-	  "be made, with -P",
+	  "persistent/NAMESPACE/: the events of that namespace, with the records they hold; any "
+	  "other EVENT is created, with -P",
 	  .take = take_event, .completes = COMPLETE_EVENT },
 	{},
 };
 
 static const struct verb_option making_options[] = {
 	{ 'P', "persistent", "NS",
-	  "make a persistent event of each -e in this namespace; they stay, and a COMMAND is run",
+	  "create a persistent event for each -e in this namespace, then run COMMAND; they stay",
 	  .take = take_persistent, .to = MEMBER(struct make_events, ns, const char *),
 	  .completes = COMPLETE_NAMESPACE },
 	{},
@@ -127,41 +129,42 @@ static const struct verb_option making_options[] = {
 static int check(struct call *call, struct record *o)
 {
 	if (o->make.n && !o->make.ns)
-		return bad_usage(call,
-				 "-e %s: with -P NAMESPACE it makes an event that stays; to read "
-				 "those that are there: NAME, or -e persistent/NAMESPACE/",
-				 o->make.events[0].event);
+		return bad_usage(
+			call,
+			"-e %s creates an event: -P NAMESPACE is missing; to read existing "
+			"events, give NAME or -e persistent/NAMESPACE/",
+			o->make.events[0].event);
 	if (o->make.ns && !o->make.n)
-		return bad_usage(call, "-P %s: what shall be recorded there? -e EVENT is missing",
+		return bad_usage(call, "-P %s has nothing to create: -e EVENT is missing",
 				 o->make.ns);
 	if (o->make.ns && (o->n_names || call->n_operands))
 		return bad_usage(
-			call, "-P makes events, and NAME or persistent/ reads such: one of them");
+			call,
+			"-P creates events, NAME or -e persistent/ reads them: give one of these");
 	if (o->make.ns && (o->kill || o->overwrite || o->options.switches || o->options.output))
-		return bad_usage(call, "-P makes events, which record into their buffers; -k, -o, "
-				       "--overwrite and --switch-output are for reading them");
+		return bad_usage(call, "-P only creates events; -k, -o, --overwrite and "
+				       "--switch-output are for reading them");
 	if (o->make.ns && (selection_has_ids(&o->selection) || o->selection.last ||
 			   o->selection.since || o->selection.until))
 		return bad_usage(
-			call, "-P makes events; --pid, --tid, --last, --since and --until are for "
-			      "reading them (--filter 'common_pid == N' for making)");
+			call,
+			"-P only creates events; --pid, --tid, --last, --since and --until are "
+			"for reading them (--filter 'common_pid == N' is for creating them)");
 	if (!o->make.ns && (o->make.opts.buffer || o->make.opts.period || o->make.opts.flags))
-		return bad_usage(call,
-				 "-m, -c, -F and -g are for events that are made: -P is missing");
+		return bad_usage(call, "-m, -c, -F and -g are for creating events: -P is missing");
 	if (call->command && !call->command[0])
-		return bad_usage(call, "-- needs a command behind it");
+		return bad_usage(call, "-- needs a command after it");
 	if (o->options.output && !strcmp(o->options.output, "-") &&
 	    (o->options.switches || o->overwrite))
-		return bad_usage(call,
-				 "-o -: one stream has no second file for --switch-output and "
-				 "--overwrite");
-	if (o->options.max_files && !o->options.switches)
-		return bad_usage(call, "--switch-max-files belongs to --switch-output");
-	if (o->overwrite && (o->options.switch_size || o->options.switch_time))
 		return bad_usage(
-			call, "--overwrite: a file is written with each SIGUSR2, and at the end");
+			call, "-o - writes one stream; --switch-output and --overwrite need files");
+	if (o->options.max_files && !o->options.switches)
+		return bad_usage(call, "--switch-max-files needs --switch-output");
+	if (o->overwrite && (o->options.switch_size || o->options.switch_time))
+		return bad_usage(call, "with --overwrite, --switch-output takes no size or time");
 	if (call->connect.direct && o->kill)
-		return bad_usage(call, "-k and --direct: without a daemon nobody deletes events");
+		return bad_usage(
+			call, "-k needs the daemon, which deletes the events; leave --direct out");
 	return EXIT_OK;
 }
 
@@ -207,7 +210,7 @@ static int follow_them(struct call *call, const struct record *o,
 	return code;
 }
 
-/* -k: they have been read. */
+/* For -k, after they have been read. */
 static int kill_them(struct perfpersist *p, const struct perfpersist_info *infos, size_t n)
 {
 	int code = EXIT_OK;
@@ -293,14 +296,14 @@ const struct verb verb_record = {
 		     { .rows = selection_options, .at = offsetof(struct record, selection) },
 		     { .rows = making_options,
 		       .at = offsetof(struct record, make),
-		       .title = "To make events:" },
+		       .title = "To create events:" },
 		     { .rows = make_events_options, .at = offsetof(struct record, make) } },
 	.operands = COMPLETE_NAMES,
 	.runs_command = true,
-	.help = "With --last or --since it begins with what the buffers hold of that time.\n"
+	.help = "With --last or --since, record begins with the buffers' records of that time.\n"
 		"\n"
-		"NAME is NAMESPACE/NAME, NAMESPACE/ or a glob of these. Records that were overwritten\n"
-		"before they could be read are counted, and stand in the file as lost ones.\n"
+		"NAME is NAMESPACE/NAME, NAMESPACE/ or a glob of these. The file counts\n"
+		"records that were overwritten before they could be read as lost.\n"
 		"\n"
 		"Examples:\n"
 		"  perfctl record switches -o sw.data --timeout 10s\n"

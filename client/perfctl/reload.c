@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* perfctl reload: the daemon reads its configuration again. */
+/* perfctl reload: makes the daemon read its configuration again. */
 #include <string.h>
 
 #include "client/perfctl/output/output.h"
@@ -44,19 +44,20 @@ static int run(struct call *call)
 	report(call, &result);
 	if (!result.failed)
 		return EXIT_OK;
-	complain("%s", result.message[0] ? result.message
-					 : "some of the configuration could not be had; see the "
-					   "daemon's log");
+	complain("%s", result.message[0]
+			       ? result.message
+			       : "some of the configuration could not be applied; see the "
+				 "daemon's log");
 	return EXIT_FAILED;
 }
 
 const struct verb verb_reload = {
 	.name = "reload",
 	.synopsis = "",
-	.summary = "let the daemon read its configuration again",
+	.summary = "make the daemon read its configuration again",
 	.run = run,
-	.help = "Only what differs is applied: an event whose file did not change records on as it\n"
-		"is. Exit code 1 if some of it could not be had; the others apply all the same.\n"
+	.help = "Applies only differences: an event whose file did not change keeps recording. The exit\n"
+		"code is 1 if some of the configuration could not be applied; the rest applies.\n"
 		"\n"
 		"Examples:\n"
 		"  perfctl reload\n",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * perfctl reopen: an event's newest records, from a snapshot of its rings; or the rings
- * themselves, for a command.
+ * perfctl reopen: prints an event's newest records from a snapshot of its rings, or passes the
+ * rings themselves to a command.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 struct reopen {
 	struct event_name name;
 	struct event_id id;
-	uint64_t newest; /* as it was written; SIZE_MAX: `all` */
+	uint64_t newest; /* as typed; SIZE_MAX: `all` */
 	struct follow_options follow;
 };
 
@@ -37,8 +37,9 @@ static int cannot_read(const struct perfpersist_info *info, int error)
 }
 
 /*
- * The records go to stdout; how many they are, of how many, to stderr. That is asked after the
- * snapshot, so that it is no less; and of the event, whose buffers may not be its first.
+ * The records go to stdout, the counts to stderr. The event's counts are read after the snapshot,
+ * so that they are not below the printed number, and from the event, whose buffers may not be its
+ * first.
  */
 static void summarize(struct perfpersist *p, struct perfpersist_event *e, uint64_t printed,
 		      size_t damaged)
@@ -123,16 +124,17 @@ static int take_wakeup(const struct given *g)
 }
 
 static const struct verb_option options[] = {
-	{ 'n', NULL, "N", "the newest N records, oldest first; 0 or `all`: everything; else 10",
+	{ 'n', NULL, "N",
+	  "print the newest N records, oldest first; 0 or `all`: all records; default: 10",
 	  TAKE_VALUE(struct reopen, newest, parse_newest, "neither a number of records nor `all`"),
 	  .max = SIZE_MAX, .completes = COMPLETE_WORDS, .words = "all" },
-	{ 'f', "follow", NULL, "after them, those that come (after none with -n 0)",
+	{ 'f', "follow", NULL, "then print new records as they arrive; -n 0: only these",
 	  TAKE_FLAG(struct reopen, follow.on) },
 	{ 0, "wakeup", NULL,
-	  "the same, woken by each record instead of looking: for rare events that were created "
+	  "follow, woken by each record instead of polling; for rare events that were created "
 	  "with --wakeup",
 	  .take = take_wakeup, .to = offsetof(struct reopen, follow) },
-	{ 0, "copy", NULL, "from copies that the daemon makes, instead of the live buffers",
+	{ 0, "copy", NULL, "read copies that the daemon makes, instead of the live buffers",
 	  TAKE_FLAG(struct reopen, follow.copies) },
 	{},
 };
@@ -142,19 +144,21 @@ static int take_operands(struct call *call, struct reopen *o)
 	if (call->n_operands + o->id.given != 1)
 		return bad_usage(call, "reopen takes one NAME, or one --id");
 	if (!o->id.given && parse_event_name(call->operands[0], NULL, &o->name) < 0)
-		return bad_usage(call, "%s: not a name of an event", call->operands[0]);
+		return bad_usage(call, "%s: not a valid event name", call->operands[0]);
 	if (call->command && !call->command[0])
-		return bad_usage(call, "-- needs a command behind it");
+		return bad_usage(call, "-- needs a command after it");
 	if (call->command && o->follow.on)
-		return bad_usage(call, "-f and -- COMMAND: follow here, or hand the buffers over");
+		return bad_usage(call, "-f and -- COMMAND are mutually exclusive");
 	if (o->id.given && (o->follow.on || o->follow.copies))
 		return bad_usage(call,
-				 "--id goes with neither -f, --wakeup nor --copy: give the NAME");
+				 "--id does not work with -f, --wakeup or --copy; give the NAME");
 	if (call->connect.saved && (o->follow.on || o->follow.copies))
-		return bad_usage(call, "--saved goes with neither -f, --wakeup nor --copy: nothing "
-				       "comes to a save");
+		return bad_usage(call,
+				 "--saved does not work with -f, --wakeup or --copy: a save gets "
+				 "no new records");
 	if (o->follow.wakeup && call->connect.direct)
-		return bad_usage(call, "--wakeup and --direct: it is the daemon that wakes");
+		return bad_usage(
+			call, "--wakeup needs the daemon, which wakes readers; leave --direct out");
 	return EXIT_OK;
 }
 
@@ -207,7 +211,7 @@ static int run(struct call *call)
 const struct verb verb_reopen = {
 	.name = "reopen",
 	.synopsis = "NAME | --id ID [OPTIONS] [-- COMMAND [ARG...]]",
-	.summary = "print an event's records, follow it, or hand its buffers to a command",
+	.summary = "print an event's records, follow it, or pass its buffers to a command",
 	.run = run,
 	.options = { { .rows = options },
 		     { .rows = event_id_options, .at = offsetof(struct reopen, id) } },
@@ -215,13 +219,13 @@ const struct verb verb_reopen = {
 	.one_operand = true,
 	.reads_saves = true,
 	.runs_command = true,
-	.help = "The event goes on recording; nothing that is read is taken away. With --json: an\n"
-		"object a line. How much there was stands on stderr; of a follower also how many\n"
-		"records were overwritten before they could be read.\n"
+	.help = "The event keeps recording, and reading removes nothing. --json prints an object a line.\n"
+		"The counts of records go to stderr; with -f, also the count of records that were\n"
+		"overwritten before they could be read.\n"
 		"\n"
-		"COMMAND inherits each CPU's buffer as a descriptor, from 3 on, to be mapped\n"
-		"read-only: LISTEN_FDS, LISTEN_PID, LISTEN_FDNAMES=cpu0:cpu1:..., and\n"
-		"PERFPERSIST_EVENT=NAMESPACE/NAME. Its exit code is perfctl's.\n"
+		"COMMAND inherits each CPU's buffer as a file descriptor, from 3 on, to map read-only.\n"
+		"The environment describes them: LISTEN_FDS, LISTEN_PID, LISTEN_FDNAMES=cpu0:cpu1:...,\n"
+		"and PERFPERSIST_EVENT=NAMESPACE/NAME. perfctl's exit code is that of COMMAND.\n"
 		"\n"
 		"Examples:\n"
 		"  perfctl reopen switches -n 20\n"

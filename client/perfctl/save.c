@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* perfctl save: what the rings hold, to files that outlive a reboot; and the list of such saves. */
+/* perfctl save: saves the rings' records to files that survive a reboot, and lists such saves. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -23,7 +23,7 @@ struct save {
 
 struct contents {
 	size_t events;
-	uint64_t records; /* counted until then */
+	uint64_t records; /* up to the save */
 	bool is_damaged;
 };
 
@@ -134,7 +134,7 @@ static void print_json(const struct perfpersist_save_result *s)
 static void print(const struct perfpersist_save_result *s)
 {
 	if (!s->events) {
-		puts("there are no events that you may read: nothing is saved");
+		puts("nothing is saved: there are no events that you may read");
 		return;
 	}
 	printf("%u event%s saved, %" PRIu64 " record%s of %" PRIu64 " bytes: ", s->events,
@@ -159,7 +159,7 @@ static int save(struct call *call, struct perfpersist *p,
 		print(&result);
 	if (!result.failed)
 		return EXIT_OK;
-	complain("%u event%s could not be saved as they should: %s", result.failed,
+	complain("%u event%s could not be saved completely: %s", result.failed,
 		 result.failed == 1 ? "" : "s", result.message);
 	return EXIT_FAILED;
 }
@@ -176,7 +176,7 @@ static int save_named(struct call *call, struct perfpersist_save_options *option
 		return EXIT_FAILED;
 	for (size_t i = 0; i < n; i++) {
 		if (parse_events_name(call->operands[i], &parsed[i]) < 0)
-			return bad_usage(call, "%s: neither a name of an event nor NAMESPACE/",
+			return bad_usage(call, "%s: neither an event name nor NAMESPACE/",
 					 call->operands[i]);
 		names[i].ns = parsed[i].ns;
 		names[i].name = parsed[i].name[0] ? parsed[i].name : NULL;
@@ -203,13 +203,14 @@ static int parse_keep(const char *text, uint64_t *ret)
 
 static const struct verb_option options[] = {
 	{ 'o', "output", "DIR",
-	  "the directory to make; else one named by the time, below /var/lib/perfpersist/saved (for "
-	  "root)",
+	  "the directory to create; default: one named after the time, below "
+	  "/var/lib/perfpersist/saved (for root)",
 	  TAKE_TEXT(struct save, options.path), .completes = COMPLETE_DIRECTORY },
-	{ 0, "keep", "N", "there, remove the oldest saves beyond N, or none with `all`; else 3",
+	{ 0, "keep", "N",
+	  "keep the newest N saves there and remove older ones; `all`: remove none; default: 3",
 	  TAKE_VALUE(struct save, keep, parse_keep, "neither a number above 0 nor `all`"), .min = 1,
 	  .completes = COMPLETE_WORDS, .words = "all" },
-	{ 0, "list", NULL, "show the saves there are", TAKE_FLAG(struct save, list) },
+	{ 0, "list", NULL, "list the saves", TAKE_FLAG(struct save, list) },
 	{},
 };
 
@@ -221,27 +222,25 @@ static int run(struct call *call)
 		return call->code;
 	s.options.keep = (uint32_t)s.keep;
 	if (s.options.path && s.options.keep)
-		return bad_usage(call, "-o and --keep: only what is saved to the usual place is "
-				       "kept or removed");
+		return bad_usage(call,
+				 "-o and --keep are mutually exclusive: only saves in the default "
+				 "directory are removed");
 	if (s.list && (call->n_operands || s.options.path || s.options.keep))
-		return bad_usage(call, "--list stands alone");
+		return bad_usage(call, "--list takes no NAME, -o or --keep");
 	return s.list ? list(call) : save_named(call, &s.options);
 }
 
 const struct verb verb_save = {
 	.name = "save",
 	.synopsis = "[NAME | NAMESPACE/ ...] [-o DIR] [--keep N] | --list",
-	.summary = "save what the buffers hold to files, for after a reboot",
+	.summary = "save the buffers' records to files that survive a reboot",
 	.run = run,
 	.options = { { .rows = options } },
 	.operands = COMPLETE_NAMES,
-	.help = "Without NAME: all events that you may read. Recording goes on meanwhile. "
-		"`perfctl\n"
-		"--saved list`, show, stat and reopen read the newest save, also in another boot, "
-		"and\n"
-		"with no daemon; --saved=SAVE one by its name or path. Each namespace's files can "
-		"be\n"
-		"read by those who may read the namespace.\n"
+	.help = "Without NAME, saves all events that you may read. Recording continues meanwhile.\n"
+		"`perfctl --saved list`, show, stat and reopen read the newest save, also after a\n"
+		"reboot and without a daemon; --saved=SAVE reads one by its name or path. Users who may\n"
+		"read a namespace may read its files.\n"
 		"\n"
 		"Examples:\n"
 		"  perfctl save\n"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* perfctl show: all there is to say of one event. */
+/* perfctl show: prints everything about one event. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #include "client/perfctl/print/away.h"
 #include "client/perfctl/print/info.h"
 
-/* An option as it was given, so that the command can be copied; quoted if it must be. */
+/* Prints an option as it was given, quoted if necessary, so that the command can be copied. */
 static void print_option(const char *option, const char *value)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -45,7 +45,7 @@ static void print_reopen(const struct call *call, const struct perfpersist_info 
 	printf("%s reopen %s/%s\n", call->connect.direct ? " --direct" : "", info->ns, info->name);
 }
 
-/* Ids are looked for among all events that the caller may read. */
+/* Looks for the id among all events that the caller may read. */
 static int show_by_id(struct perfpersist *p, uint64_t id, struct perfpersist_info *ret)
 {
 	_cleanup_free_ struct perfpersist_info *infos = NULL;
@@ -61,7 +61,7 @@ static int show_by_id(struct perfpersist *p, uint64_t id, struct perfpersist_inf
 			return EXIT_OK;
 		}
 	complain("cannot show the event with id %" PRIu64
-		 ": there is none that you may read; `perfctl list` shows those there are",
+		 ": there is none that you may read; `perfctl list` shows the events",
 		 id);
 	return EXIT_NOT_FOUND;
 }
@@ -107,7 +107,7 @@ static int show(struct call *call, const struct event_name *name, const struct e
 		r = find(p, name, id, &info);
 	if (r)
 		return r;
-	/* Who cannot tell since when tells the rest all the same. */
+	/* Print the rest even if it is not known since when CPUs are away. */
 	if (info.away[0] && perfpersist_cpus_away(p, &away, &n) < 0)
 		n = 0;
 	print(call, &info, away, n);
@@ -124,7 +124,7 @@ static int run(struct call *call)
 	if (call->n_operands + id.given != 1)
 		return bad_usage(call, "show takes one NAME, or one --id");
 	if (!id.given && parse_event_name(call->operands[0], NULL, &name) < 0)
-		return bad_usage(call, "%s: not a name of an event", call->operands[0]);
+		return bad_usage(call, "%s: not a valid event name", call->operands[0]);
 	return show(call, &name, &id);
 }
 
@@ -137,11 +137,9 @@ const struct verb verb_show = {
 	.operands = COMPLETE_NAME,
 	.one_operand = true,
 	.reads_saves = true,
-	.help = "`away` are CPUs that are offline, and since when; what they recorded is there, "
-		"and they\n"
-		"record again when they come back. `lacking` are CPUs that are online and do not "
-		"record\n"
-		"yet, and why.\n"
+	.help = "`away` lists CPUs that are offline, and since when; their records stay readable, and\n"
+		"they record again when they come online. `lacking` lists CPUs that are online and do\n"
+		"not record yet, and why.\n"
 		"\n"
 		"Examples:\n"
 		"  perfctl show switches\n"

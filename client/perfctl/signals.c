@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What runs until it is interrupted ends in order: the signals are blocked but for the moments
- * of waiting, so that none is missed in between.
+ * Lets work that runs until it is interrupted end in order. Signals are blocked except during
+ * waits, so that none is missed between two waits.
  */
 #include <poll.h>
 #include <signal.h>
@@ -9,7 +9,7 @@
 #include "client/perfctl/perfctl.h"
 
 static volatile sig_atomic_t caught;
-static volatile sig_atomic_t came[_NSIG]; /* of those that end nothing */
+static volatile sig_atomic_t came[_NSIG]; /* signals that only end a wait */
 
 static void on_signal(int number)
 {
@@ -64,7 +64,7 @@ bool signals_caught(void)
 
 	if (caught)
 		return true;
-	/* Who never waits, because there is always more to do, looks here. */
+	/* A caller that always has more to do never waits: look for pending signals. */
 	sigemptyset(&pending);
 	sigpending(&pending);
 	return sigismember(&pending, SIGINT) == 1 || sigismember(&pending, SIGTERM) == 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* perfctl snapshot: what the rings hold, as a file that perf reads. */
+/* perfctl snapshot: writes the rings' records to a file that perf reads. */
 #include <inttypes.h>
 #include <signal.h>
 #include <string.h>
@@ -57,7 +57,7 @@ static int snapshot(struct call *call, struct selection *selection, const char *
 	if (r < 0)
 		return outfile_failed(path, r);
 	is_stdout = outfile_is_stdout(&out);
-	/* Who reads may leave early; that is told, and no end without a word. */
+	/* The reader of a pipe may exit early: report that, instead of dying silently. */
 	signal(SIGPIPE, SIG_IGN);
 	signals_catch();
 	r = take(call, p, call->operands, call->n_operands, selection, out.fd, is_stdout, true,
@@ -76,8 +76,8 @@ static int snapshot(struct call *call, struct selection *selection, const char *
 
 static const struct verb_option options[] = {
 	{ 'o', "output", "FILE",
-	  "the file, replaced if it is there; else perf.data; -: to stdout, in the format of `perf "
-	  "record -o -`",
+	  "the output file, replaced if it exists; default: perf.data; -: stdout, in the format of "
+	  "`perf record -o -`",
 	  TAKE_TEXT(struct request, path), .completes = COMPLETE_FILE },
 	{},
 };
@@ -90,7 +90,7 @@ static int run(struct call *call)
 	if (!options_read(call, &o))
 		r = call->code;
 	else if (call->json && !strcmp(o.path, "-"))
-		r = bad_usage(call, "--json and -o -: stdout can have one of them");
+		r = bad_usage(call, "--json and -o - are mutually exclusive: both write to stdout");
 	else
 		r = snapshot(call, &o.selection, o.path);
 	selection_done(&o.selection);
@@ -100,17 +100,16 @@ static int run(struct call *call)
 const struct verb verb_snapshot = {
 	.name = "snapshot",
 	.synopsis = "[NAME | NAMESPACE/ | GLOB ...] [-o FILE] [OPTIONS]",
-	.summary = "write what the buffers hold to a file that perf reads",
+	.summary = "write the buffers' records to a file that perf reads",
 	.run = run,
 	.options = { { .rows = options },
 		     { .rows = selection_options, .at = offsetof(struct request, selection) },
 		     { .rows = selection_about, .at = offsetof(struct request, selection) } },
 	.operands = COMPLETE_NAMES,
 	.reads_saves = true,
-	.help = "Without NAME: all events that you may read. Recording goes on meanwhile. The "
-		"file\n"
-		"is there in whole or not at all; perf report, perf script, perf sched and others\n"
-		"read it, also on another machine. With --json: what was written, as an object.\n"
+	.help = "Without NAME, takes all events that you may read. Recording continues meanwhile. The\n"
+		"file appears complete or not at all; perf report, perf script, perf sched and others\n"
+		"read it, also on another machine. --json prints an object about the file.\n"
 		"\n"
 		"Examples:\n"
 		"  perfctl snapshot web/ --last 10s -o slow.data\n"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * perfctl stat: what events do, interval by interval. By CPU the rings tell it themselves, but for
- * what tracepoints missed; of all CPUs the daemon or the registry tells it.
+ * perfctl stat: prints the rates of events, interval by interval. Counts of one CPU come from its
+ * ring, which does not know what a tracepoint missed; counts of all CPUs come from the daemon or
+ * the registry.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -13,22 +14,21 @@
 #include "client/perfctl/replay/saved-stat.h"
 #include "proto/clock.h"
 
-/* An event that is looked at. */
 struct subject {
 	struct event_name name;
-	struct perfpersist_event *e; /* NULL: it is gone */
+	struct perfpersist_event *e; /* NULL: it was deleted */
 	struct history history;
 	struct counts before;
 	struct counts *ring_before; /* of each ring */
 	uint32_t set;
-	char cpus[1024]; /* that have rings, as the rings were opened */
+	char cpus[1024]; /* that had rings when these were opened */
 };
 
 struct stat {
 	struct call *call;
 	struct perfpersist *p;
 	uint64_t interval; /* ms */
-	uint64_t left;	   /* 0: without an end */
+	uint64_t left;	   /* 0: no end */
 	bool per_cpu;
 	uint64_t began, looked;
 	unsigned turn;
@@ -36,7 +36,7 @@ struct stat {
 	size_t n;
 };
 
-/* ── what is looked at ──────────────────────────────────────────────────────────────────── */
+/* ── events ─────────────────────────────────────────────────────────────────────────────── */
 
 static void subject_close(struct subject *s)
 {
@@ -82,7 +82,7 @@ static int subject_open(struct stat *st, struct subject *s)
 	return 0;
 }
 
-/* Of all that the caller may read, or of those named. */
+/* Finds the events that are named, or all that the caller may read. */
 static int find_subjects(struct stat *st)
 {
 	_cleanup_free_ struct perfpersist_info *infos = NULL;
@@ -106,14 +106,14 @@ static int find_subjects(struct stat *st)
 			memcpy(name->ns, infos[i].ns, sizeof(name->ns));
 			memcpy(name->name, infos[i].name, sizeof(name->name));
 		} else if (parse_event_name(st->call->operands[i], NULL, name) < 0) {
-			return bad_usage(st->call, "%s: not a name of an event",
+			return bad_usage(st->call, "%s: not a valid event name",
 					 st->call->operands[i]);
 		}
 	}
 	return EXIT_OK;
 }
 
-/* ── what is printed ────────────────────────────────────────────────────────────────────── */
+/* ── printing ───────────────────────────────────────────────────────────────────────────── */
 
 static void print_title(const struct stat *st)
 {
@@ -181,7 +181,7 @@ static void print(const struct stat *st, const struct subject *s, int cpu, bool 
 
 /* ── looking ────────────────────────────────────────────────────────────────────────────── */
 
-/* How far back all CPUs reach: as far as that which reaches back least. */
+/* How far back all CPUs reach: as far as the CPU with the shortest history. */
 static double shortest_history(const struct subject *s, uint64_t now)
 {
 	double shortest = -1;
@@ -209,7 +209,7 @@ static void print_rings(const struct stat *st, struct subject *s,
 	}
 }
 
-/* The event went, or got other rings, or more of them. 0; -errno. */
+/* Opens the event again, because it was deleted or has other or more rings. 0; -errno. */
 static int renew(struct stat *st, struct subject *s)
 {
 	int r;
@@ -265,7 +265,7 @@ static int look(struct stat *st)
 	fflush(stdout);
 	if (there || !st->n)
 		return EXIT_OK;
-	complain("the events are gone");
+	complain("nothing left to show: the events were deleted");
 	return EXIT_NOT_FOUND;
 }
 
@@ -298,10 +298,10 @@ static int run_stat(struct stat *st)
 }
 
 static const struct verb_option options[] = {
-	{ 'I', "interval-print", "MSEC", "the time between two lines; else 1000",
+	{ 'I', "interval-print", "MSEC", "the time between two lines; default: 1000",
 	  TAKE_NUMBER(struct stat, interval, "not a number of milliseconds"), .min = 1,
 	  .max = 1000000000 },
-	{ 0, "per-cpu", NULL, "a line for each CPU", TAKE_FLAG(struct stat, per_cpu) },
+	{ 0, "per-cpu", NULL, "print a line for each CPU", TAKE_FLAG(struct stat, per_cpu) },
 	{ 0, "interval-count", "N", "end after N intervals",
 	  TAKE_NUMBER(struct stat, left, "not a number above 0"), .min = 1 },
 	{},
@@ -336,14 +336,11 @@ const struct verb verb_stat = {
 	.options = { { .rows = options } },
 	.operands = COMPLETE_NAME,
 	.reads_saves = true,
-	.help = "HISTORY is how far back the buffers reach: on the CPU that reaches back least, or "
-		"with\n"
-		"--per-cpu on each. Without NAME: all events that you may read. With --json: an "
-		"object\n"
-		"a line, with the counts of the interval. A CPU that is offline is marked as "
-		"away.\n"
-		"With --saved: one line of what was counted until then; HISTORY is what the\n"
-		"records reach over, from the oldest to the newest.\n"
+	.help = "HISTORY is how far back the buffers reach, on the CPU with the shortest history, or\n"
+		"with --per-cpu on each. Without NAME, shows all events that you may read. --json\n"
+		"prints an object a line, with the counts of the interval. `away` marks a CPU that is\n"
+		"offline. --saved prints one line with the counts up to the save; HISTORY is then the\n"
+		"time from the oldest record to the newest.\n"
 		"\n"
 		"Examples:\n"
 		"  perfctl stat switches\n"

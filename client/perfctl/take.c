@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* How options are taken from the command line: the ways that most tables need. */
+/* The functions that take option values, for most tables. */
 #include <string.h>
 
 #include "client/perfctl/perfctl.h"

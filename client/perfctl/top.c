@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* perfctl top: the busiest events, anew every few seconds. */
+/* perfctl top: prints the busiest events every few seconds. */
 #include <inttypes.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -17,7 +17,7 @@ struct top {
 	const struct call *call;
 	struct perfpersist *p;
 	const char *ns;
-	uint64_t interval, left; /* left 0: without an end */
+	uint64_t interval, left; /* left 0: no end */
 	struct perfpersist_info *before;
 	size_t n_before;
 	uint64_t looked; /* when `before` was taken */
@@ -37,7 +37,7 @@ static int compare_lines(const void *a, const void *b)
 	return (x->info->id > y->info->id) - (x->info->id < y->info->id);
 }
 
-/* Lists come in the order of ids. */
+/* Lists are sorted by id. */
 static const struct perfpersist_info *find(const struct perfpersist_info *infos, size_t n,
 					   uint64_t id)
 {
@@ -69,7 +69,7 @@ static void fill(const struct top *t, const struct perfpersist_info *infos, size
 	qsort(lines, n, sizeof(*lines), compare_lines);
 }
 
-/* Lines that the terminal has for events; all of them if it is none. */
+/* How many lines for events the terminal has; SIZE_MAX: stdout is no terminal. */
 static size_t room(void)
 {
 	struct winsize w;
@@ -155,7 +155,7 @@ static int print(const struct top *t, const struct perfpersist_info *infos, size
 	return r;
 }
 
-/* The first look only counts; each later one prints what came since. */
+/* The first call only counts; each later call prints the rates since the call before. */
 static int look(struct top *t)
 {
 	struct perfpersist_info *infos = NULL;
@@ -192,9 +192,9 @@ static int top(struct top *t)
 }
 
 static const struct verb_option options[] = {
-	{ 'd', NULL, "SECONDS", "the time between two looks; else 2",
+	{ 'd', NULL, "SECONDS", "the time between two updates; default: 2",
 	  TAKE_VALUE(struct top, interval, parse_seconds, "not a number of seconds") },
-	{ 'n', NULL, "N", "end after N of them",
+	{ 'n', NULL, "N", "end after N updates",
 	  TAKE_NUMBER(struct top, left, "not a number above 0"), .min = 1 },
 	{},
 };
@@ -218,12 +218,12 @@ static int run(struct call *call)
 const struct verb verb_top = {
 	.name = "top",
 	.synopsis = "[NAMESPACE] [-d SECONDS] [-n N]",
-	.summary = "show the busiest events, by what they write",
+	.summary = "show the busiest events, by the bytes they write",
 	.run = run,
 	.options = { { .rows = options } },
 	.operands = COMPLETE_NAMESPACE,
 	.one_operand = true,
-	.help = "With --json: an array a line.\n"
+	.help = "--json prints an array a line.\n"
 		"\n"
 		"Examples:\n"
 		"  perfctl top\n"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* perfctl watch: a line for each event and CPU that comes, changes or goes. */
+/* perfctl watch: prints a line for each change of an event or a CPU. */
 #include <inttypes.h>
 #include <string.h>
 #include <time.h>
@@ -9,7 +9,7 @@
 
 struct watch {
 	const struct call *call;
-	uint64_t left; /* notices to print; UINT64_MAX: all that come */
+	uint64_t left; /* notices to print; UINT64_MAX: no end */
 };
 
 static const char *kind_name(uint32_t kind)
@@ -73,7 +73,7 @@ static void print_line(const struct perfpersist_notice *n)
 		printf(" CPU %u", n->cpu);
 	} else if (n->kind == PERFPERSIST_NOTICE_LOST) {
 		printf(" %" PRIu64 " notices came faster than they were read; `perfctl list` shows "
-		       "what there is",
+		       "the current events",
 		       n->lost);
 	}
 	putchar('\n');
@@ -124,7 +124,9 @@ static int run(struct call *call)
 	if (!options_read(call, &w))
 		return call->code;
 	if (call->connect.direct)
-		return bad_usage(call, "--direct: it is the daemon that tells");
+		return bad_usage(
+			call,
+			"watch needs the daemon, which sends the notices; leave --direct out");
 	r = call_connect(call, &p);
 	if (r)
 		return r;
@@ -135,12 +137,12 @@ static int run(struct call *call)
 const struct verb verb_watch = {
 	.name = "watch",
 	.synopsis = "[NAMESPACE] [-n N]",
-	.summary = "tell of events and CPUs as they come, change and go",
+	.summary = "report events and CPUs as they come, change and go",
 	.run = run,
 	.options = { { .rows = options } },
 	.operands = COMPLETE_NAMESPACE,
 	.one_operand = true,
-	.help = "The first line, `started`, says that from there on nothing is left out. With --json: an\n"
+	.help = "The first line, `started`, says that every later change is reported. --json prints an\n"
 		"object a line.\n"
 		"\n"
 		"Examples:\n"

@@ -7,7 +7,7 @@
 
 #include "client/perfctl/perfctl.h"
 
-/* In the child: waits for the word, and tells with an errno value why it cannot be run. */
+/* In the child: waits for the start byte, and sends an errno value if it cannot run the command. */
 static _Noreturn void become(int go, char **command)
 {
 	int r;
@@ -53,7 +53,7 @@ int workload_start(struct workload *w)
 
 	if (!w->command)
 		return EXIT_OK;
-	/* The other end is closed by a successful exec. */
+	/* A successful exec closes the other end. */
 	if (write(w->go, "", 1) == 1 && read(w->go, &r, sizeof(r)) != sizeof(r))
 		return EXIT_OK;
 	complain("cannot run %s: %s", w->command[0], strerror(r));
@@ -85,7 +85,7 @@ void workload_done(struct workload *w)
 {
 	close_fd(w->go);
 	w->go = -1;
-	/* Without the word it ends at once. */
+	/* A child that gets no start byte ends at once. */
 	if (w->pid)
 		waitpid(w->pid, &w->status, WNOHANG);
 }

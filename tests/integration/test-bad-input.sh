@@ -34,23 +34,23 @@ create() {
 echo "names"
 long=$(printf 'x%.0s' {1..64})
 for name in 9lives a.b a/b/c /x x/ 'sp ace' +new-1 .. a/.. "$long" "$long/x" "t/$long" t/9 ''; do
-	create 2 'not a name .*(letters, digits, _ and -, at most 63)' "$name"
+	create 2 'not a valid name .*(letters, digits, _ and -, at most 63)' "$name"
 done
-create 2 '-n 9: not a name of a namespace' x -n 9
+create 2 '-n 9: not a valid namespace name' x -n 9
 create 2 "No namespace can be named 'by-id'.*take another name" by-id/x
 create 2 'the event needs a NAME' -e sched:sched_switch
-create 2 'one event has one NAME' t/a t/b
-create 2 'one namespace' t/a -n u
+create 2 'a second NAME; create takes one' t/a t/b
+create 2 'give one namespace' t/a -n u
 create 6 'already.* delete it first, or take another name' t/taken
 create 6 'already.* delete it first, or take another name' t/taken -e cpu-clock
 
 echo "events"
-refused 2 'what shall t/x record\? -e EVENT is missing' perfctl create t/x
+refused 2 't/x has nothing to record: -e EVENT is missing' perfctl create t/x
 events=()
 for ((i = 0; i < 17; i++)); do
 	events+=(-e cpu-clock)
 done
-refused 2 '16 times -e is the most; several events can stand behind one' \
+refused 2 'create takes -e at most 16 times; one -e can have several events' \
 	perfctl create t/x "${events[@]}"
 create 2 'the event is empty' t/x -e ''
 create 2 'not an event that this version knows: write SYSTEM:NAME' t/x -e bogus
@@ -85,7 +85,7 @@ done
 for n in 0 -1 x 1/m 99999999999999999999; do
 	create 2 "max-rate $n: not a number of records a second" t/x --max-rate "$n"
 done
-create 2 'share and --no-share: one of them' t/x --share --no-share
+create 2 'share and --no-share are mutually exclusive' t/x --share --no-share
 
 echo "several events in one"
 create 2 "did you mean 'cpu-clock'" t/x -e cpu-clock,cpu-clok
@@ -177,7 +177,7 @@ create 2 'is not a path from the root of the cgroups' t/x --cgroup relative
 refused 2 'it belongs behind the -e that it is for' perfctl create t/x --filter 'prev_pid == 1' -e sched:sched_switch
 create 2 'one for each -e; write \(A\) && \(B\)' t/x -e sched:sched_switch --filter 'prev_pid == 1' --filter 'prev_pid == 2'
 for pids in '' abc -1 '1,' '1,,2' 99999999999; do
-	create 2 'not a list of process ids as 12,34' t/x -p "$pids"
+	create 2 'not a list of process ids such as 12,34' t/x -p "$pids"
 done
 
 echo "changing an event"
@@ -189,12 +189,12 @@ what_it_is() {
 	perfctl show t/clock --json | jq -S 'del(.records, .bytes, .missed, .limited)'
 }
 before=$(what_it_is)
-refused 2 'what shall change\? --filter, --max-rate or -m is missing' perfctl change t/clock
+refused 2 'nothing to change: --filter, --max-rate or -m is missing' perfctl change t/clock
 refused 2 'change takes one NAME' perfctl change t/clock t/taken --max-rate 5
 refused 3 "no event 'nosuch' in the namespace t" perfctl change t/nosuch --max-rate 5
 refused 3 "no namespace 'nosuch'" perfctl change nosuch/event --max-rate 5
 refused 2 'not a number of records a second' perfctl change t/clock --max-rate x
-refused 2 'neither a number of pages nor a size as 512K' perfctl change t/clock -m x
+refused 2 'neither a number of pages nor a size such as 512K' perfctl change t/clock -m x
 refused 2 'more than the [0-9]+ that a ring can have; ask for less' perfctl change t/clock -m 2G
 refused 1 "over this daemon's limit of 67108864; ask for less" perfctl change t/clock -m 65M
 refused 2 'at its end .*: a value is expected' perfctl change t/clock --filter 'pid =='
@@ -208,8 +208,8 @@ refused 1 'shares its rings with other names, .* delete these, or create it anew
 refused 3 "no event 'nosuch' in the namespace t" perfctl pause t/nosuch
 refused 3 "no namespace 'nosuch'" perfctl pause nosuch/
 refused 3 "no namespace 'nosuch'" perfctl resume nosuch/event
-refused 2 'neither a name of an event nor NAMESPACE/' perfctl pause 9
-refused 2 'which event\? NAME, or NAMESPACE/ for all of one' perfctl resume
+refused 2 'neither an event name nor NAMESPACE/' perfctl pause 9
+refused 2 'no event given: NAME, or NAMESPACE/ for all of one' perfctl resume
 refused 2 't/clock wakes no readers; create an event with --wakeup' perfctl reopen t/clock --wakeup
 expect_eq "$(what_it_is)" "$before" "the event that was not changed"
 perfctl delete t/second t/clock >/dev/null
@@ -217,7 +217,7 @@ remember
 
 echo "sizes"
 for size in 0 -1 '' K 4T 4KB 1.5M 0x10 99999999999999999999; do
-	create 2 'neither a number of pages nor a size as 512K' t/x -m "$size"
+	create 2 'neither a number of pages nor a size such as 512K' t/x -m "$size"
 done
 create 2 'more than the [0-9]+ that a ring can have; ask for less' t/x -m 2G
 create 1 "over this daemon's limit of 67108864; ask for less, or have MaxBuffer= raised" t/x -m 65M
@@ -231,14 +231,14 @@ create 2 'the list of CPUs is empty' t/x -C ''
 create 2 'not a list of CPUs that Linux can have; write' t/x -C 99999
 create 2 'cannot have CPU 4000; its CPUs are' t/x -C 0,4000
 create 2 'the list of CPUs ".*too long: .* 1023 are allowed' t/x -C "$(seq -s, 0 999)"
-create 2 'all CPUs or some' t/x -a -C 0
+create 2 '-a and -C are mutually exclusive' t/x -a -C 0
 
 echo "things that do not exist"
 for verb in show reopen delete; do
 	refused 3 "no event 'nosuch' in the namespace t" perfctl $verb t/nosuch
 	refused 3 "no namespace 'nosuch'" perfctl $verb nosuch/event
 	refused 3 'with (the )?id 1' perfctl $verb --id 1
-	refused 2 'not a name of an event' perfctl $verb t/9
+	refused 2 'not a valid event name' perfctl $verb t/9
 	refused 2 "not an event's id" perfctl $verb --id x
 done
 refused 3 "no namespace 'nosuch'" perfctl list nosuch

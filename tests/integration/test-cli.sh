@@ -255,7 +255,7 @@ id_of_e=$(perfctl show verbs/e --json | jq .id)
 text '^verbs/e \(id [0-9]+\) records with .*filter prev_pid != 0' change verbs/e --filter 'prev_pid != 0'
 json '"\(.id) \(.filter) \(.max_rate) \(.buffer)"' "$id_of_e prev_pid != 0 1000000 65536" change verbs/e --max-rate 1000000/s
 json '"\(.id) \(.filter) \(.max_rate) \(.buffer)"' "$id_of_e  0 131072" change verbs/e --filter '' --max-rate 0 -m 128K
-said 2 'what shall change.*see .perfctl change --help' perfctl change verbs/e
+said 2 'nothing to change.*see .perfctl change --help' perfctl change verbs/e
 said 3 'no event' perfctl change verbs/nosuch -m 64K
 text '^verbs/e is paused$' pause verbs/e
 json .state paused show verbs/e
@@ -269,7 +269,7 @@ json .state running show verbs/e
 wait_until 20 more_records_than "$before" verbs/e
 json '[.[] | "\(.namespace)/\(.name) \(.count)"] | join(" ")' "verbs/e 1" pause verbs/e
 perfctl resume verbs/e >/dev/null
-said 2 'neither a name of an event nor NAMESPACE/' perfctl pause 9
+said 2 'neither an event name nor NAMESPACE/' perfctl pause 9
 said 3 "no namespace 'nosuch'" perfctl resume nosuch/
 
 echo "stat, top, limits, watch, reload"
@@ -310,7 +310,7 @@ for command in list "list --json" "show bare" "reopen bare -n all" "reopen bare 
 	# shellcheck disable=SC2086
 	perfctl $command >/dev/full 2>"$SCRATCH/stderr" || got=$?
 	expect_eq "$got" 1 "exit code of $command >/dev/full"
-	expect_match "$(tail -n 1 "$SCRATCH/stderr")" '^perfctl: cannot write the output: (No space left on device|some of it was refused)$' "$command"
+	expect_match "$(tail -n 1 "$SCRATCH/stderr")" '^perfctl: cannot write the output: (No space left on device|an earlier write failed)$' "$command"
 done
 
 echo "delete"
@@ -325,7 +325,7 @@ json length 3 delete kinds/c $ids
 expect_exit 3 perfctl delete nosuch kinds/g two/long nosuch/too
 expect_eq "$(grep -c 'is deleted$' <<<"$OUT")" 2 "deleted"
 expect_eq "$(grep -c '^perfctl: ' <<<"$OUT")" 2 "not found"
-said 2 'not a name' perfctl delete kinds/hot 9
+said 2 'not a valid event name' perfctl delete kinds/hot 9
 json '[.[].name] | contains(["hot"])' true list kinds
 said 3 'no event' perfctl delete --id "$id"
 expect_exit 3 perfctl delete --json --id "$id"

@@ -227,10 +227,10 @@ expect_eq "$(perf script -i - <user.data 2>/dev/null | grep -c 'NR 3 (ffffffffff
 expect_sentence 'own' 4 as_user perfctl record own/calls -o - --timeout 1ms
 expect_sentence 'no event that no\*/such fits' 3 perfctl record 'no*/such' -o other.data
 expect_sentence 'usage|--help|NAMESPACE' 2 perfctl record -e sched:sched_switch
-expect_sentence 'One of them|one of them' 2 perfctl record t/calls -e sched:sched_switch -P web
+expect_sentence '-P creates events, .* reads them: give one of these' 2 perfctl record t/calls -e sched:sched_switch -P web
 expect_sentence '-e EVENT is missing' 2 perfctl record -P web
 expect_sentence 'switch-output=10x' 2 perfctl record t/calls --switch-output=10x
-expect_sentence 'belongs to --switch-output' 2 perfctl record t/calls --switch-max-files 3
+expect_sentence 'needs --switch-output' 2 perfctl record t/calls --switch-max-files 3
 expect_sentence 'one stream' 2 perfctl record t/calls -o - --overwrite
 expect_sentence 'it is a directory' 1 perfctl record t/calls -o . --timeout 1ms
 expect_sentence 'something is there that is no file' 1 perfctl record t/calls -o /dev/null --timeout 1ms

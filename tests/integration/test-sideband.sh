@@ -174,7 +174,7 @@ said "MMAP $old [0-9a-f]+ [0-9a-f]+ [0-9a-f]+ $WORK"
 unsaid "(EXEC|COMM) $began .*"
 is_told "$after" sideband-work
 expect_match "$(perfctl list 2>&1 >/dev/null)" \
-	'^perfctl: names of processes are complete for [^:]+: the keeper before has ended$'
+	'^perfctl: process names are complete only for the last [^:]+: the keeper before has ended$'
 
 # ── limits ───────────────────────────────────────────────────────────────────────────────
 echo "in 1 MiB"
