@@ -78,7 +78,7 @@ create 1 'call chains; leave them out' t/x -g
 create 2 'the generic recorder is one for tracepoints; leave it out' t/x -e cpu-clock --generic
 create 2 'Hz is more than .* allows; ask for less' t/x -e cpu-clock -F 2000000000
 create 2 'more than the kernel can count; ask for less' t/x -e cpu-clock -c 18446744073709551615
-create 2 'an event has one of them, once' t/x -e cpu-clock -c 1 -F 1
+create 2 '-c and -F are mutually exclusive; give one of them once' t/x -e cpu-clock -c 1 -F 1
 for n in 0 -1 abc 1.5 99999999999999999999; do
 	create 2 "-c $n: not a number above 0" t/x -e cpu-clock -c "$n"
 done
@@ -174,8 +174,8 @@ filter 2 "'prev_comm' of sched:sched_switch is text; compare it with text" 'prev
 filter 3 "cgroup '/nosuch' cannot be found under /sys/fs/cgroup.*; see /proc/PID/cgroup" 'cgroup == "/nosuch"'
 create 3 "cgroup '/nosuch' cannot be found" t/x --cgroup /nosuch
 create 2 'is not a path from the root of the cgroups' t/x --cgroup relative
-refused 2 'it belongs behind the -e that it is for' perfctl create t/x --filter 'prev_pid == 1' -e sched:sched_switch
-create 2 'one for each -e; write \(A\) && \(B\)' t/x -e sched:sched_switch --filter 'prev_pid == 1' --filter 'prev_pid == 2'
+refused 2 'an -e EVENT must precede its filter' perfctl create t/x --filter 'prev_pid == 1' -e sched:sched_switch
+create 2 'an -e has one filter; write \(A\) && \(B\)' t/x -e sched:sched_switch --filter 'prev_pid == 1' --filter 'prev_pid == 2'
 for pids in '' abc -1 '1,' '1,,2' 99999999999; do
 	create 2 'not a list of process ids such as 12,34' t/x -p "$pids"
 done

@@ -225,7 +225,7 @@ as_user perfctl record t/calls -o - -- "$BIN/$OURS" 200000 500 2>record.out >use
 	fail "others cannot record: $(<record.out)"
 expect_eq "$(perf script -i - <user.data 2>/dev/null | grep -c 'NR 3 (ffffffffffffffff')" 500 "calls that others see"
 expect_sentence 'own' 4 as_user perfctl record own/calls -o - --timeout 1ms
-expect_sentence 'no event that no\*/such fits' 3 perfctl record 'no*/such' -o other.data
+expect_sentence 'no event that you may read fits no\*/such' 3 perfctl record 'no*/such' -o other.data
 expect_sentence 'usage|--help|NAMESPACE' 2 perfctl record -e sched:sched_switch
 expect_sentence '-P creates events, .* reads them: give one of these' 2 perfctl record t/calls -e sched:sched_switch -P web
 expect_sentence '-e EVENT is missing' 2 perfctl record -P web

@@ -175,7 +175,7 @@ read -r by about <ours
 [ "$about" -gt "$by" ] || fail "no other thread has a record about thread $tid"
 # A number that no process has.
 expect_exit 3 perfctl report -i traces --pid 2147483647
-expect_match "$OUT" 'has no record by whom --pid and --tid choose; --about' "nobody has the number"
+expect_match "$OUT" 'has no record of the threads that --pid and --tid select; --about' "nobody has the number"
 expect_exit 3 perfctl script -i traces --tid 2147483647 --about
 for picture in --perfetto=none --html=none --folded=none; do
 	expect_exit 3 perfctl report -i traces --pid 2147483647 "$picture"

@@ -27,8 +27,8 @@ static bool is_second_name(const struct perfpersist_info *infos, size_t i)
 	return false;
 }
 
-/* is_alone: it was asked for by its name. Else, if it has gone meanwhile or is not ready, nobody
- * misses it. */
+/* is_alone: the user asked for this event alone. Otherwise skips an event that was deleted
+ * meanwhile or is not ready. */
 static int open_one(struct perfpersist *p, const struct perfpersist_info *info, bool is_alone,
 		    struct chosen *c)
 {
@@ -40,7 +40,7 @@ static int open_one(struct perfpersist *p, const struct perfpersist_info *info, 
 	return EXIT_OK;
 }
 
-/* Rings of many events on many CPUs are many descriptors. */
+/* Rings of many events on many CPUs need many descriptors. */
 static void allow_descriptors(void)
 {
 	struct rlimit limit;
@@ -74,7 +74,7 @@ int choose_events(struct call *call, struct perfpersist *p, char **names, size_t
 	if (r)
 		return r;
 	if (!c.n) {
-		complain("the events that were meant are gone, or not ready yet");
+		complain("cannot open the events: they were deleted or are not ready yet");
 		return EXIT_NOT_FOUND;
 	}
 	*ret = c;

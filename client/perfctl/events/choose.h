@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Opens the events that names and globs mean (find.h). Of several names for the same rings the
- * first counts, so that no record comes twice.
+ * Opens the events that names and globs mean (find.h). If several names share rings, the first
+ * counts, so that no record comes twice.
  */
 #pragma once
 

@@ -19,7 +19,7 @@ static void found_done(struct found *f)
 	free(f->is_chosen);
 }
 
-/* A name's two parts, as they are to be matched. */
+/* Splits a name into the two patterns to match. */
 static int split(struct call *call, const char *text, struct event_name *ret)
 {
 	const char *slash = strchr(text, '/'), *name = slash ? slash + 1 : text;
@@ -29,8 +29,8 @@ static int split(struct call *call, const char *text, struct event_name *ret)
 	    strlen(name) >= sizeof(ret->name))
 		return bad_usage(
 			call,
-			"%s: not a name of events: NAME, NAMESPACE/NAME, NAMESPACE/ for all "
-			"of it, or a glob of these",
+			"%s: not a valid event name: write NAME, NAMESPACE/NAME, NAMESPACE/ for "
+			"all of it, or a glob of these",
 			text);
 	*ret = (struct event_name){ .ns = "default" };
 	if (slash) {
@@ -58,7 +58,7 @@ static bool choose(struct found *f, const struct event_name *name)
 	return any;
 }
 
-/* Nothing fits: whether it is not there, or not to be seen, the daemon tells of a plain name. */
+/* Nothing fits. For a plain name the daemon says whether it does not exist or is not readable. */
 static int not_found(struct perfpersist *p, const char *text, const struct event_name *name)
 {
 	struct perfpersist_info info = { .sz = sizeof(info) };
@@ -69,9 +69,7 @@ static int not_found(struct perfpersist *p, const char *text, const struct event
 		if (r < 0)
 			return call_failed(p, r);
 	}
-	complain(
-		"there is no event that %s fits, or none that you may read; `perfctl list` shows them",
-		text);
+	complain("no event that you may read fits %s; `perfctl list` shows the events", text);
 	return EXIT_NOT_FOUND;
 }
 
@@ -89,11 +87,11 @@ static int choose_all(struct call *call, struct perfpersist *p, char **names, si
 	}
 	if (n || choose(f, &(struct event_name){ .ns = "*", .name = "*" }))
 		return EXIT_OK;
-	complain("there are no events that you may read; `perfctl create` makes one");
+	complain("there are no events that you may read; `perfctl create` creates one");
 	return EXIT_NOT_FOUND;
 }
 
-/* Plain names are asked for one by one: a list of thousands takes longer than their snapshot. */
+/* Asks for plain names one by one: a list of thousands takes longer than their snapshot. */
 static int show_each(struct call *call, struct perfpersist *p, char **names, size_t n,
 		     struct perfpersist_info *infos, size_t *ret_n)
 {

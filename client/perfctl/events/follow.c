@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* perfctl reopen -f. */
+/* perfctl reopen -f: prints records as they arrive. */
 #include "client/perfctl/events/follow.h"
 
 #include <inttypes.h>
@@ -21,7 +21,8 @@ static void print_record(struct following *w, const struct perfpersist_sample *s
 {
 	struct source *source = sources_of(&w->sources, sample);
 
-	/* Of what has been found, nothing more is printed; but what was overwritten is counted. */
+	/* After a signal, records that are already read are not printed; overwritten ones still
+	 * count. */
 	if (signals_caught() || ferror(stdout))
 		return;
 	if (w->call->json)
@@ -43,11 +44,11 @@ static void tell_overwritten(struct following *w, uint64_t n)
 
 static int open_again(struct following *w, bool gap)
 {
-	/* They are the old event's, which goes. */
+	/* They belong to the old event, which is about to be freed. */
 	sources_done(&w->sources);
-	fprintf(stderr, "perfctl: %s/%s has new buffers, which are followed from here on%s\n",
+	fprintf(stderr, "perfctl: %s/%s has new buffers; following those from here on%s\n",
 		w->name->ns, w->name->name,
-		gap ? "; there were others in between, and what they held was not read" : "");
+		gap ? "; it had others in between, whose records were not read" : "");
 	return sources_open(perfpersist_stream_event(w->stream, 0), &w->sources);
 }
 
@@ -68,8 +69,8 @@ static int take_item(struct following *w, const struct perfpersist_stream_item *
 		break;
 	case PERFPERSIST_STREAM_UNATTENDED:
 		if (w->options->wakeup)
-			fprintf(stderr, "perfctl: the daemon is gone, and nobody wakes any more; "
-					"looking for records instead\n");
+			fprintf(stderr, "perfctl: the daemon is gone and wakes no readers; "
+					"polling for records instead\n");
 		break;
 	case PERFPERSIST_STREAM_END:
 		w->ended = true;
@@ -80,7 +81,7 @@ static int take_item(struct following *w, const struct perfpersist_stream_item *
 	return 0;
 }
 
-/* Prints all there is to read just now. 0; 1: there is more; -errno. */
+/* Prints what can be read now. 0; 1: there is more; -errno. */
 static int go_round(struct following *w)
 {
 	struct perfpersist_stream_item item = { .sz = sizeof(item) };

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Following an event on the terminal: its records as they come, until a signal or its end. */
+/* Follows an event on the terminal: prints its records as they arrive, until a signal or its
+ * end. */
 #pragma once
 
 #include "client/perfctl/perfctl.h"
 
 struct follow_options {
 	bool on;
-	bool wakeup; /* be woken, instead of looking */
-	bool copies; /* of the rings, also where the rings themselves could be had */
+	bool wakeup; /* be woken, instead of polling */
+	bool copies; /* of the rings, even if the rings themselves can be opened */
 };
 
 /* Takes over p, over which e was opened. newest: how many records to begin with. Returns an exit

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What script and report read: a file, or a snapshot that is taken now. */
+/* The input of script and report: a file, or a snapshot that is taken now. */
 #include "client/perfctl/events/input.h"
 
 #include <fcntl.h>
@@ -12,8 +12,9 @@
 static int cannot_open(const char *file, int error)
 {
 	if (error == -ENOENT && !strcmp(file, DEFAULT_FILE))
-		complain("there is no file " DEFAULT_FILE " here: name events, a file with -i, or "
-			 "make one with `perfctl snapshot -o " DEFAULT_FILE "`");
+		complain("there is no file " DEFAULT_FILE
+			 " here: name events, give a file with -i, or "
+			 "create one with `perfctl snapshot -o " DEFAULT_FILE "`");
 	else
 		complain("cannot open %s: %s", file, strerror(-error));
 	return error == -ENOENT			     ? EXIT_NOT_FOUND
@@ -27,7 +28,8 @@ static int open_file(struct call *call, const char *file, struct input *in)
 
 	file = file ?: DEFAULT_FILE;
 	if (is_stdin && isatty(STDIN_FILENO))
-		return bad_usage(call, "-i -: stdin is a terminal, and no file comes from there");
+		return bad_usage(call,
+				 "-i -: stdin is a terminal; redirect a perf.data file to it");
 	in->fd = is_stdin ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
 			  : open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	if (in->fd < 0)
@@ -55,7 +57,7 @@ static char *name_snapshot(const struct call *call)
 	return text;
 }
 
-/* Into memory: it is as large as the rings are, and gone when we are. */
+/* Into memory: it is as large as the rings, and ends with this process. */
 static int take_snapshot(struct call *call, struct selection *selection, struct input *in)
 {
 	_cleanup_(cleanup_perfpersist) struct perfpersist *p = NULL;
@@ -63,8 +65,8 @@ static int take_snapshot(struct call *call, struct selection *selection, struct 
 	struct selection all = *selection;
 	int r = call_connect(call, &p);
 
-	/* Whose records are wanted is looked at when they are read: with the help of the others,
-	 * which say whose a thread is, and who had a CPU before. */
+	/* --pid and --tid select records only when the snapshot is read: the other records say
+	 * which process a thread belongs to, and who had a CPU before. */
 	all.pids = all.tids = (struct ids){};
 	all.owners = NULL;
 
@@ -98,8 +100,8 @@ int input_open(struct call *call, const char *file, struct selection *selection,
 	int r;
 
 	if (file && call->n_operands)
-		return bad_usage(call, "-i %s and %s: either a file, or events", file,
-				 call->operands[0]);
+		return bad_usage(call, "-i %s and %s are mutually exclusive: give a file or events",
+				 file, call->operands[0]);
 	r = call->n_operands ? take_snapshot(call, selection, &in) : open_file(call, file, &in);
 	if (!r)
 		r = open_trace(&in);
@@ -113,7 +115,7 @@ int input_open(struct call *call, const char *file, struct selection *selection,
 	return EXIT_OK;
 }
 
-/* Whose it is, or what it is about. -ENOMEM. */
+/* Whether --pid, --tid and --about select the record. 0 or -ENOMEM. */
 static int look_who(struct input *in, const struct selection *s, const struct trace_record *record,
 		    bool *ret_wanted)
 {
@@ -141,7 +143,7 @@ int input_next(struct input *in, const struct selection *selection, struct trace
 	} while (r > 0 && ret->kind == TRACE_SAMPLE &&
 		 !selection_wants_when(selection, ret->time, ret->cpu));
 	if (r == -EBADMSG)
-		complain("%s: %s; what stands before that was read", in->what, trace_error());
+		complain("%s: %s; the records before that were read", in->what, trace_error());
 	else if (r < 0)
 		complain("%s: %s", in->what, strerror(-r));
 	return r;
@@ -159,6 +161,6 @@ void input_done(struct input *in)
 void input_tell_refused(const struct symbols *s)
 {
 	if (symbols_refused(s))
-		complain("the functions of some files of other users have no names here: they are "
-			 "more than these may have together");
+		complain("some functions of other users' files have no names: these files have "
+			 "too many symbols");
 }

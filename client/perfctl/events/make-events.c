@@ -10,22 +10,23 @@
 int make_events_event(struct call *call, struct make_events *m, const char *event)
 {
 	if (m->n == MAKE_EVENTS_MAX)
-		return bad_usage(call, "-e %s: %d times -e is the most", event, MAKE_EVENTS_MAX);
+		return bad_usage(call, "-e %s: -e can be given at most %d times", event,
+				 MAKE_EVENTS_MAX);
 	if (!*event)
 		return bad_usage(call, "-e: the event is empty");
 	m->events[m->n++].event = event;
 	return EXIT_OK;
 }
 
-/* As perf: a filter is for the -e before it. */
+/* As in perf, a filter applies to the -e before it. */
 static int take_filter(const struct given *g)
 {
 	struct make_events *m = g->to;
 
 	if (!m->n)
-		return refuse(g, "it belongs behind the -e that it is for");
+		return refuse(g, "an -e EVENT must precede its filter");
 	if (m->events[m->n - 1].filter)
-		return refuse(g, "one for each -e; write (A) && (B)");
+		return refuse(g, "an -e has one filter; write (A) && (B)");
 	m->events[m->n - 1].filter = g->value;
 	return EXIT_OK;
 }
@@ -35,7 +36,8 @@ static int take_rate(const struct given *g)
 	struct perfpersist_create_options *o = g->to;
 
 	if (o->period)
-		return bad_usage(g->call, "-c and -F: an event has one of them, once");
+		return bad_usage(g->call,
+				 "-c and -F are mutually exclusive; give one of them once");
 	if (parse_number(g->value, &o->period) < 0 || !o->period)
 		return refuse(g, "not a number above 0");
 	o->flags |= g->option->bits;
@@ -44,19 +46,19 @@ static int take_rate(const struct given *g)
 
 const struct verb_option make_events_options[] = {
 	{ 0, "filter", "FILTER",
-	  "only what fits, of the -e before it, as perf and ftrace write it: 'prev_pid != 0 && comm "
-	  "~ \"nginx*\"'",
+	  "record only what fits, for the -e before it, in the syntax of perf and ftrace: "
+	  "'prev_pid != 0 && comm ~ \"nginx*\"'",
 	  .take = take_filter },
-	{ 'a', "all-cpus", NULL, "on all CPUs that are online: the default",
+	{ 'a', "all-cpus", NULL, "record on all online CPUs; the default",
 	  TAKE_FLAG(struct make_events, all_cpus) },
 	{ 'm', "mmap-pages", "SIZE",
-	  "of each CPU's buffer: pages; with B, K, M, G a size; rounded up to a power of two; else "
-	  "512K",
+	  "the buffer of each CPU: a number of pages, or a size with B, K, M, G; rounded up to a "
+	  "power of two; default: 512K",
 	  TAKE_VALUE(struct make_events, opts.buffer, parse_buffer_size, NOT_A_BUFFER_SIZE),
 	  .completes = COMPLETE_WORDS, .words = BUFFER_SIZES },
 	{ 'c', "count", "PERIOD", "sampling: a record every PERIOD events", .take = take_rate,
 	  .to = offsetof(struct make_events, opts) },
-	{ 'F', "freq", "FREQ", "sampling: FREQ records a second; else 4000", .take = take_rate,
+	{ 'F', "freq", "FREQ", "sampling: FREQ records a second; default: 4000", .take = take_rate,
 	  .to = offsetof(struct make_events, opts), .bits = PERFPERSIST_FREQ,
 	  .completes = COMPLETE_WORDS, .words = "99 999 4000" },
 	{ 'g', NULL, NULL, "sampling: with kernel and user call chains",
@@ -65,8 +67,8 @@ const struct verb_option make_events_options[] = {
 };
 
 /*
- * sched:sched_switch is "sched_switch", cpu/event=0x3c/ is "cpu_event_0x3c": the name of a
- * tracepoint, and else all of the text, with _ for what a name cannot have.
+ * sched:sched_switch is "sched_switch", cpu/event=0x3c/ is "cpu_event_0x3c": takes the name of a
+ * tracepoint, else the whole text, with _ for characters that a name cannot have.
  */
 static void name_after(const char *event, char *name, size_t size)
 {
@@ -88,7 +90,7 @@ static void name_after(const char *event, char *name, size_t size)
 	name[n] = '\0';
 }
 
-/* A name that is taken gets a number behind it: the events of two calls stand side by side. */
+/* Appends a number to a name that is taken, so that a second call adds its events. */
 static int make_one(struct perfpersist *p, const struct make_events *m, size_t i,
 		    struct perfpersist_info *ret)
 {

@@ -22,17 +22,17 @@ struct recording {
 	struct followed *all;
 	size_t n;
 	bool deserted; /* the daemon is gone */
-	bool ended;    /* all events are gone */
+	bool ended;    /* all events were deleted */
 	bool has_complained;
 
-	struct outfile out; /* that is being written */
+	struct outfile out; /* the current file */
 	struct perfpersist_perfdata *data;
 	uint64_t opened;  /* CLOCK_MONOTONIC, ns */
 	uint64_t first;	  /* time of its first sample; 0: none yet */
 	uint64_t samples; /* in it */
 
-	struct dated dated; /* files that are done */
-	uint64_t bytes;	    /* in these */
+	struct dated dated; /* finished files */
+	uint64_t bytes;	    /* in finished files */
 	uint64_t all_samples, all_files, overwritten;
 };
 
@@ -46,7 +46,7 @@ static int cannot_write(struct recording *recording, int error)
 	return error;
 }
 
-/* Of a daemon that came after the one we had, or of the keeper itself, if we are root. */
+/* Asks a daemon that was started since, or, as root, the keeper itself. */
 static int ask_another(const struct recording *recording, uint64_t since, int *ret_fd)
 {
 	struct perfpersist_options o = recording->call->connect;
@@ -60,7 +60,7 @@ static int ask_another(const struct recording *recording, uint64_t since, int *r
 	return r < 0 ? r : perfpersist_sideband(p, since, 0, NULL, ret_fd);
 }
 
-/* Who ran since. Where nobody can tell, what runs now. */
+/* Writes the sideband since then; if there is none, the processes that run now. */
 static int write_sideband(struct recording *recording, uint64_t since)
 {
 	_cleanup_close_ int fd = -EBADF;
@@ -73,7 +73,7 @@ static int write_sideband(struct recording *recording, uint64_t since)
 	if (r >= 0)
 		fd = got;
 	else
-		complain("nobody tells who ran (%s): only what runs now has names in the file",
+		complain("there is no sideband (%s): exited processes will be unnamed",
 			 strerror(-r));
 	return perfpersist_perfdata_sideband(recording->data, fd >= 0 ? fd : -1);
 }
@@ -99,7 +99,7 @@ static int open_file(struct recording *recording)
 	}
 	recording->opened = pp_clock_ns(CLOCK_MONOTONIC);
 	recording->first = recording->samples = 0;
-	/* Who reads a pipe wants names at once; what happens from here on comes at the end. */
+	/* The reader of a pipe needs names at once; later sideband comes at the end. */
 	if (r >= 0 && o.pipe)
 		r = write_sideband(recording, recording->opened);
 	return r < 0 ? cannot_write(recording, r) : 0;
@@ -187,7 +187,7 @@ static int write_sample(struct recording *recording, size_t event,
 	return perfpersist_perfdata_sample(recording->data, recording->all[event].number, sample);
 }
 
-/* What was overwritten unread stands in the file where it is missing. */
+/* Overwritten records are marked as lost in the file, at the place where they are missing. */
 static int write_item(struct recording *recording, const struct perfpersist_stream_item *item)
 {
 	const struct followed *w = &recording->all[item->event];
@@ -202,7 +202,7 @@ static int write_item(struct recording *recording, const struct perfpersist_stre
 	case PERFPERSIST_STREAM_RESIZED:
 	case PERFPERSIST_STREAM_REPLACED:
 		if (item->gap)
-			complain("%s/%s had buffers in between that nobody read", w->name.ns,
+			complain("%s/%s had buffers in between that were not read", w->name.ns,
 				 w->name.name);
 		return 0;
 	case PERFPERSIST_STREAM_UNATTENDED:

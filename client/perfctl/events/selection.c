@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Which records are wanted: reads it from the command line, and says it of each. */
+/* Selects records: parses the options, and checks each record. */
 #include "client/perfctl/events/selection.h"
 
 #include <ctype.h>
@@ -16,7 +16,7 @@
 
 /* ── Numbers ────────────────────────────────────────────────────────────────────────────── */
 
-/* "12.345" in ns, as many digits as there are up to nine; *text is moved behind it. */
+/* Reads "12.345", with up to nine decimals, in ns; moves *text behind it. */
 static bool read_seconds(const char **text, uint64_t *ret)
 {
 	const char *p = *text;
@@ -105,7 +105,7 @@ static bool read_fraction(const char *text, uint64_t *ret)
 	return *text == '.' && isdigit((unsigned char)text[1]) && read_seconds(&p, ret) && !*p;
 }
 
-/* A date and a time, or a time of today, as the clock on the wall has it. */
+/* A date and a time, or a time of today, in local time. */
 static bool parse_wall_clock(const char *text, uint64_t *ret)
 {
 	time_t today = time(NULL), seconds;
@@ -156,7 +156,7 @@ static bool parse_time(const char *text, uint64_t *ret, bool *ret_is_real)
 
 /* ── The command line ───────────────────────────────────────────────────────────────────── */
 
-/* It has been taken. */
+/* Keeps the option as it was typed. */
 static int note(struct selection *s, const struct given *g)
 {
 	size_t n = strlen(s->typed);
@@ -173,8 +173,8 @@ static int take_last(const struct given *g)
 	return parse_duration(g->value, &s->last) < 0 ? refuse(g, NULL) : note(s, g);
 }
 
-#define WRONG_TIME                                                     \
-	"not a time: 1234.567 as records have it, -10s, @1700000000, " \
+#define WRONG_TIME                                                \
+	"not a time: 1234.567 as in records, -10s, @1700000000, " \
 	"\"2026-11-21 10:00:00\" or 10:00:00"
 
 static int take_since(const struct given *g)
@@ -222,25 +222,25 @@ static int take_about(const struct given *g)
 }
 
 const struct verb_option selection_options[] = {
-	{ 0, "last", "TIME", "only the newest so much: 10s, 500ms, 2m or 1h", .take = take_last,
-	  .refusal = "not a time like 10s, 500ms, 2m or 1h" },
+	{ 0, "last", "TIME", "only records of the last 10s, 500ms, 2m or 1h", .take = take_last,
+	  .refusal = "not a time such as 10s, 500ms, 2m or 1h" },
 	{ 0, "since", "TIME",
-	  "only from then on: 1234.567 as records have it, -10s, @1700000000, \"2026-11-21 "
+	  "only records from then on: 1234.567 as in records, -10s, @1700000000, \"2026-11-21 "
 	  "10:00:00\" or 10:00:00",
 	  .take = take_since, .refusal = WRONG_TIME },
-	{ 0, "until", "TIME", "only up to then, likewise", .take = take_until,
+	{ 0, "until", "TIME", "only records up to then; the same syntax", .take = take_until,
 	  .refusal = WRONG_TIME },
-	{ 'C', "cpu", "LIST", "only of these CPUs: 0-3,8", .take = take_cpus,
-	  .refusal = "not a list of CPUs like 0-3,8", .completes = COMPLETE_CPUS },
-	{ 0, "pid", "PID,...", "only by these processes", .take = take_pids,
-	  .refusal = "neither a process id nor a list of these", .completes = COMPLETE_PIDS },
-	{ 0, "tid", "TID,...", "only by these threads", .take = take_tids,
-	  .refusal = "neither a thread id nor a list of these", .completes = COMPLETE_PIDS },
+	{ 'C', "cpu", "LIST", "only records of these CPUs: 0-3,8", .take = take_cpus,
+	  .refusal = "not a list of CPUs such as 0-3,8", .completes = COMPLETE_CPUS },
+	{ 0, "pid", "PID,...", "only records of these processes", .take = take_pids,
+	  .refusal = "not a list of process ids such as 12,34", .completes = COMPLETE_PIDS },
+	{ 0, "tid", "TID,...", "only records of these threads", .take = take_tids,
+	  .refusal = "not a list of thread ids such as 12,34", .completes = COMPLETE_PIDS },
 	{},
 };
 
 const struct verb_option selection_about[] = {
-	{ 0, "about", NULL, "also what others did to them: wakeups, switches to them",
+	{ 0, "about", NULL, "also records of others about them: wakeups, switches to them",
 	  .take = take_about },
 	{},
 };
@@ -258,7 +258,7 @@ void selection_done(struct selection *s)
 
 /* ── Records ────────────────────────────────────────────────────────────────────────────── */
 
-/* A moment before the clock began is its beginning. */
+/* A time before the boot becomes 1, the beginning of the clock. */
 static uint64_t to_monotonic(uint64_t real, uint64_t realtime_offset)
 {
 	return real > realtime_offset ? real - realtime_offset : 1;
@@ -320,7 +320,7 @@ static bool has(const struct ids *ids, uint32_t id)
 	return false;
 }
 
-/* The process of a thread; itself, if nobody said. */
+/* The process of a thread; the thread itself if no record said. */
 static uint32_t owner_of(const struct selection *s, uint32_t tid)
 {
 	int64_t pid = keytable_get(s->owners, tid);
@@ -335,9 +335,9 @@ bool selection_wants_whose(const struct selection *s, uint32_t pid, uint32_t tid
 	return has(&s->tids, tid) || has(&s->pids, pid == UINT32_MAX ? owner_of(s, tid) : pid);
 }
 
-/* ── What they are about ────────────────────────────────────────────────────────────────── */
+/* ── About whom they are ────────────────────────────────────────────────────────────────── */
 
-/* As the kernel's tracepoints name those that hold a thread's number: pid, next_pid, parent_pid. */
+/* The kernel's tracepoints name a field with a thread's id so: pid, next_pid, parent_pid. */
 static bool names_a_thread(const struct tep_format_field *f)
 {
 	const char *last = strrchr(f->name, '_');
@@ -382,7 +382,7 @@ void selection_tell_none(const struct selection *s, const char *what)
 			complain("%u is a thread of process %u: --tid %u selects it", id, owner,
 				 id);
 	}
-	complain("%s has no record %s --pid and --tid choose%s", what,
-		 s->about ? "about whom" : "by whom",
-		 s->about ? "" : "; --about also selects what others did to them");
+	complain("%s has no record %s the threads that --pid and --tid select%s", what,
+		 s->about ? "of or about" : "of",
+		 s->about ? "" : "; --about also selects records of others about them");
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Which records are wanted: --last, --since, --until, -C, --pid, --tid, --about; one syntax for
+ * Selects records: --last, --since, --until, -C, --pid, --tid, --about; one syntax for
  * snapshot, record, script and report.
  */
 #pragma once
@@ -23,37 +23,38 @@ struct selection {
 	struct ids {
 		uint32_t *all;
 		size_t n;
-	} pids, tids;		 /* processes, threads; none of both: all */
-	bool about;		 /* also what names them in a field */
+	} pids, tids;		 /* processes, threads; both empty: all */
+	bool about;		 /* also records that name them in a field */
 	const char *cpu_list;	 /* of cpus, as it was typed */
-	char typed[256];	 /* all of it as it was typed; what does not fit is left out */
-	struct keytable *owners; /* if there are pids or tids: the process of each thread, as far as
-				  * records told */
+	char typed[256];	 /* all options as they were typed, cut off at its end */
+	struct keytable *owners; /* with pids or tids: the process of each thread, as far as records
+				  * told */
 };
 
 extern const struct verb_option selection_options[]; /* all but --about */
 extern const struct verb_option selection_about[];
 
-/* Turns what is of CLOCK_REALTIME or relative into CLOCK_MONOTONIC: realtime_offset is what is to
- * be added to a monotonic time (0: this machine's now), newest the time that --last counts from. */
+/* Converts relative and CLOCK_REALTIME times to CLOCK_MONOTONIC. realtime_offset is CLOCK_REALTIME
+ * minus CLOCK_MONOTONIC (0: that of this machine now), newest the time that --last counts from. */
 void selection_settle(struct selection *s, uint64_t realtime_offset, uint64_t newest);
 
-/* Who: is anything chosen by --pid or --tid? */
+/* Whether --pid or --tid was given. */
 bool selection_has_ids(const struct selection *s);
 
-/* Threads of processes that run now are known from the beginning. */
+/* Learns the threads of the processes that run now. */
 void selection_learn_running(const struct selection *s);
-/* Each record says whose its thread is; pid (uint32_t)-1: it does not, as the kernel does for tasks
- * that are being taken down. -ENOMEM. */
+/* Learns the process of a record's thread. pid (uint32_t)-1: unknown; the kernel writes that for
+ * tasks that are exiting. -ENOMEM. */
 int selection_learn(const struct selection *s, uint32_t pid, uint32_t tid);
 
 bool selection_wants_when(const struct selection *s, uint64_t time, uint32_t cpu);
-/* By --pid and --tid, whose it is. */
+/* Whether --pid and --tid select its thread. */
 bool selection_wants_whose(const struct selection *s, uint32_t pid, uint32_t tid);
-/* Whose it is, or with --about what it names: sample's payload, decoded by d (NULL: nothing). */
+/* The same; with --about also whether its payload, decoded by d (NULL: none), names such a
+ * thread. */
 bool selection_wants_who(const struct selection *s, const struct perfpersist_sample *sample,
 			 struct decoder *d);
 
-/* That --pid or --tid chose nothing of `what`: says which are threads of others. */
+/* Complains that --pid and --tid select nothing of `what`, and which ids are threads of others. */
 void selection_tell_none(const struct selection *s, const char *what);
 void selection_done(struct selection *s);

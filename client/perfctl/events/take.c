@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Owns the way from rings to a perf.data file. How either looks is the library's business. */
+/* Owns the way from rings to a perf.data file. The library knows both formats. */
 #include "client/perfctl/events/take.h"
 
 #include <inttypes.h>
@@ -12,7 +12,7 @@
 #include "client/perfctl/print/rates.h"
 #include "proto/clock.h"
 
-/* Between two looks at the clock and for signals. */
+/* Records between two checks of the clock and of signals. */
 #define RECORDS_AT_ONCE 1024
 
 struct taking {
@@ -51,7 +51,7 @@ static int failed(const struct taking *t, int error)
 
 /* ── The file's beginning ───────────────────────────────────────────────────────────────── */
 
-/* The command line, as it would be typed: the verb's words behind the program's. */
+/* The file's command line is as typed: the program, then the verb's words. */
 static int begin_file(struct taking *t, int fd, bool pipe)
 {
 	size_t argc = (size_t)t->call->argc + 1;
@@ -77,24 +77,24 @@ static int begin_file(struct taking *t, int fd, bool pipe)
 	return r < 0 ? r : 0;
 }
 
-/* Whoever ended before that may have no name in the file. */
+/* Processes that exited before that may have no name in the file. */
 static void tell_gaps(const struct perfpersist_sideband_info *info, uint64_t since)
 {
 	if (!info->keeping)
-		complain("nobody keeps who ran (%s): processes that have ended have no names in "
-			 "the file",
+		complain("sideband is not being recorded (%s): exited processes will be unnamed",
 			 sideband_reason(info));
 	else if (info->complete > since)
-		complain("who ran is kept since %.1f s after the first record (%s): processes that "
-			 "ended before have no names in the file",
-			 (double)(info->complete - since) / 1e9, sideband_reason(info));
+		complain(
+			"sideband begins %.1f s after the first record (%s): processes that exited "
+			"before that will be unnamed",
+			(double)(info->complete - since) / 1e9, sideband_reason(info));
 	if (info->lost)
-		complain("%" PRIu64 " record%s of who ran %s lost: some names may be missing",
+		complain("%" PRIu64 " record%s of sideband %s lost: some processes may be unnamed",
 			 info->lost, info->lost == 1 ? "" : "s", info->lost == 1 ? "was" : "were");
 }
 
-/* A file without it is a file: what is missing are names. Of a save that has none /proc says
- * nothing either. */
+/* A file without sideband is valid; only names are missing. For a save without sideband, /proc has
+ * no names either. */
 static int add_sideband(struct taking *t, uint64_t since)
 {
 	struct perfpersist_sideband_info info = { .sz = sizeof(info) };
@@ -104,7 +104,7 @@ static int add_sideband(struct taking *t, uint64_t since)
 	if (r == -EOPNOTSUPP && t->call->connect.saved)
 		return 0;
 	if (r < 0)
-		complain("%s; only what runs now has names in the file", perfpersist_error(t->p));
+		complain("%s; exited processes will be unnamed", perfpersist_error(t->p));
 	else
 		tell_gaps(&info, since);
 	return perfpersist_perfdata_sideband(t->data, fd >= 0 ? fd : -1);
@@ -117,7 +117,6 @@ static bool is_interrupted(const struct taking *t)
 	return !t->was_interrupted && signals_caught();
 }
 
-/* What --about looks into. */
 static struct decoder *decoder_of(struct taking *t, size_t event,
 				  const struct perfpersist_sample *s)
 {
@@ -152,7 +151,7 @@ static int write_sample(struct taking *t, size_t event, const struct perfpersist
 	if (!selection_wants_when(&t->selection, s->time, s->cpu) ||
 	    !selection_wants_who(&t->selection, s, decoder_of(t, event, s)))
 		return 0;
-	/* With the first record it is known whose names are wanted. */
+	/* The first record tells from when on sideband is needed. */
 	if (!result->records++) {
 		result->first = s->time;
 		r = add_sideband(t, s->time);
@@ -193,8 +192,9 @@ static int write_samples(struct taking *t)
 /* ── What is missing ────────────────────────────────────────────────────────────────────── */
 
 /*
- * Whether what an event missed is worth a word: not if all of it was missed before what is read
- * begins, nor if a hundredth of a sampling event's samples is missing, which changes no picture.
+ * Whether an event's missed records are worth a message: not if it missed all of them before the
+ * records that are read, nor if a sampling event missed less than a hundredth of its samples, which
+ * does not change the result.
  */
 static bool missed_matters(const struct taking *t, size_t event,
 			   const struct perfpersist_info *info)
@@ -208,7 +208,7 @@ static bool missed_matters(const struct taking *t, size_t event,
 	for (size_t i = 0; i < perfpersist_event_rings(e); i++) {
 		struct perfpersist_ring_stat stat = { .sz = sizeof(stat) };
 
-		/* Misses of an older recorder have no time. */
+		/* An older recorder does not store the time of its misses. */
 		if (perfpersist_ring_stat(e, i, &stat) < 0 || (stat.missed && !stat.missed_time))
 			newest = UINT64_MAX;
 		newest = MAX(newest, stat.missed_time);
@@ -216,7 +216,7 @@ static bool missed_matters(const struct taking *t, size_t event,
 	return newest >= begin && info->missed >= info->records / 100;
 }
 
-/* Missed records have no time. They stand in the file if all that was ever recorded does. */
+/* Missed records have no time. The file counts them only if it has all that was ever recorded. */
 static int write_missed(struct taking *t, size_t i, const struct perfpersist_info *info)
 {
 	bool at_least = info->missed_unknown || info->missed_at_least;
@@ -243,7 +243,7 @@ static void tell_begin(const struct taking *t, size_t i, const struct perfpersis
 	if (!t->selection.since || begin <= t->selection.since)
 		return;
 	complain(
-		"%s/%s reaches back %.1f s only, not %.1f s: a larger buffer (`perfctl change -m`) "
+		"%s/%s reaches back %.1f s only, not %.1f s; a larger buffer (`perfctl change -m`) "
 		"holds more",
 		info->ns, info->name, (double)(t->now - MIN(begin, t->now)) / 1e9,
 		(double)(t->now - MIN(t->selection.since, t->now)) / 1e9);
@@ -267,13 +267,13 @@ static int write_end(struct taking *t)
 	t->result.bytes = perfpersist_perfdata_bytes(t->data);
 	t->result.damaged = perfpersist_interleave_damaged(t->records);
 	if (t->result.damaged)
-		complain("%" PRIu64 " ring%s damaged: what could be read of %s is in the file",
+		complain("%" PRIu64 " ring%s damaged: the file has the readable records of %s",
 			 t->result.damaged, t->result.damaged == 1 ? " is" : "s are",
 			 t->result.damaged == 1 ? "it" : "them");
 	return r;
 }
 
-/* Of a save time stands still. */
+/* In a save, now is the time of the save. */
 static void settle(struct taking *t)
 {
 	struct perfpersist_info info = { .sz = sizeof(info) };

@@ -9,7 +9,7 @@
 #include "client/perfctl/perfctl.h"
 
 struct take_result {
-	/* damaged: rings of which not all could be read */
+	/* damaged: rings that could not be read completely */
 	uint64_t events, records, bytes, damaged;
 	/* records of these events that were never written, since they began */
 	uint64_t missed;
@@ -20,8 +20,8 @@ struct take_result {
 /*
  * names: NAME, NAMESPACE/NAME, NAMESPACE/ or a glob of these; none: all that the caller may read.
  * fd: an empty file, or (pipe) anything that takes bytes. progress: shown on stderr, if that is a
- * terminal and it takes longer than a second. What is missing is told on stderr. SIGINT or SIGTERM
- * (signals_catch()) end it, unless they had come before. Returns an exit code; has complained if it
+ * terminal and it takes longer than a second. Reports missing records on stderr. SIGINT or SIGTERM
+ * (signals_catch()) end it, unless they came before. Returns an exit code; has complained if it
  * is not EXIT_OK.
  */
 int take(struct call *call, struct perfpersist *p, char **names, size_t n_names,
