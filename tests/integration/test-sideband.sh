@@ -73,7 +73,7 @@ expect_eq "$(perfctl list 2>&1 >/dev/null)" "" "list of names that are complete"
 expect_match "$(perfctl ping)" \
 	$'\nsideband: [0-9]+ processes \([0-9]+ ended\) in [0-9]+\.[0-9]M of 64M, for [^,]+, lost [0-9]+, forgotten [0-9]+\n'
 # Other tests overload every keeper of the machine: then it reports what it had to forget.
-expect_match "$(perfctl ping)" $'forgotten (0\nsideband: names are complete for [^:]+: since the first event began|[1-9][0-9]*\nsideband: names are complete for [^:]+: what is older had to make room)$'
+expect_match "$(perfctl ping)" $'forgotten (0\nsideband: names are complete for [^:]+: since the first event began|[1-9][0-9]*\nsideband: names are complete for [^:]+: older sideband was dropped to make room)$'
 keeper=$(status pid)
 expect_eq "$(keeper_pid)" "$keeper" "the keeper"
 expect_eq "$(stat -c %u "/proc/$keeper")" "$DAEMON_UID" "the keeper's user"
@@ -174,7 +174,7 @@ said "MMAP $old [0-9a-f]+ [0-9a-f]+ [0-9a-f]+ $WORK"
 unsaid "(EXEC|COMM) $began .*"
 is_told "$after" sideband-work
 expect_match "$(perfctl list 2>&1 >/dev/null)" \
-	'^perfctl: process names are complete only for the last [^:]+: the keeper before has ended$'
+	'^perfctl: process names are complete only for the last [^:]+: the previous keeper has ended$'
 
 # ── limits ───────────────────────────────────────────────────────────────────────────────
 echo "in 1 MiB"

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* CPUs that come and go, as text and as JSON. Prints what it is given, asks nobody. */
+/* Offline CPUs and missing rings, as text and as JSON. Prints its arguments, asks nobody. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "client/perfctl/print/away.h"
 #include "client/perfctl/print/info.h"
 
-/* The next range of a list; moves *list behind it. */
+/* Reads the next range of a list; moves *list behind it. */
 static bool next_range(const char **list, unsigned long *first, unsigned long *last)
 {
 	char *end;
@@ -36,7 +36,7 @@ const char *lacking_why(const struct perfpersist_info *info)
 		return "";
 	switch (info->lacking_error) {
 	case 0:
-		return "it has just come, and is about to record";
+		return "it has just come online and is about to record";
 	case -EDQUOT:
 		return "its buffer would be over a limit (`perfctl limits`)";
 	case -EAGAIN:
@@ -46,7 +46,7 @@ const char *lacking_why(const struct perfpersist_info *info)
 	}
 }
 
-/* 0: nobody knows. */
+/* 0: unknown. */
 static uint64_t since(unsigned cpu, const struct perfpersist_cpu_away *v, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -67,10 +67,10 @@ static void print_since(FILE *f, uint64_t when)
 	if (when)
 		fprintf(f, ", since %s, %s ago\n", format_time(when).s, format_age(when).s);
 	else
-		fputs(", nobody knows since when\n", f);
+		fputs(", since an unknown time\n", f);
 }
 
-/* As many CPUs in a line as went in the same second. */
+/* Puts CPUs that went offline in the same second on one line. */
 static void print_away(FILE *f, unsigned long first, unsigned long last,
 		       const struct perfpersist_cpu_away *v, size_t n)
 {

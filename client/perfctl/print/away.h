@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Which of an event's CPUs are away, since when, and which do not record yet, and why. */
+/* An event's CPUs that are offline, since when, and those that do not record yet, and why. */
 #pragma once
 
 #include "client/perfctl/output/output.h"
@@ -8,10 +8,10 @@
 /* Whether a list such as "0-3,8" has the CPU. */
 bool list_has_cpu(const char *list, unsigned cpu);
 
-/* Why CPUs are lacking, in some words; "" if none are. */
+/* Why online CPUs have no rings; "" if none is lacking. */
 const char *lacking_why(const struct perfpersist_info *info);
 
-/* n of v: what perfpersist_cpus_away() told; may be 0. */
+/* v, n: from perfpersist_cpus_away(); n may be 0. */
 void away_print(FILE *f, const struct perfpersist_info *info, const struct perfpersist_cpu_away *v,
 		size_t n);
 void away_json(struct json *j, const struct perfpersist_info *info,

@@ -6,12 +6,12 @@
 
 struct history {
 	struct perfpersist_event *e;
-	struct perfpersist_snapshot *snapshot; /* made when first asked for */
+	struct perfpersist_snapshot *snapshot; /* created on first use */
 };
 
 /*
- * Looks at all rings anew. Copies them, unless they are so large that this would be felt each
- * second: those are looked at every tenth time only. 0; -errno.
+ * Reads all rings again. It copies them; rings so large that a copy each second would be noticeable
+ * are read only every tenth time. 0; -errno.
  */
 int history_look(struct history *h, unsigned turn);
 void history_done(struct history *h);

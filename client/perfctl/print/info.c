@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * An event's properties, as text and as JSON. Prints what it is given, asks nobody.
+ * An event's properties, as text and as JSON. Prints its arguments, asks nobody.
  */
 #include <grp.h>
 #include <inttypes.h>
@@ -80,7 +80,7 @@ struct text format_size(uint64_t bytes)
 	return t;
 }
 
-/* Where the kernel cannot tell, what was counted is a lower bound: not worth a number here. */
+/* If the kernel cannot tell, the count is only a lower bound; print no number then. */
 struct text format_missed(const struct perfpersist_info *info)
 {
 	struct text t;
@@ -246,8 +246,8 @@ static void print_when(FILE *f, const char *key, uint64_t time)
 	fprintf(f, "%s, %s ago\n", format_time(time).s, format_age(time).s);
 }
 
-/* Where everybody may use BPF, whoever holds a ring could write it: the daemon then hands out none.
- */
+/* If unprivileged users may use BPF, every holder of a ring could write it: the daemon then hands
+ * out none. */
 static bool unprivileged_bpf(void)
 {
 	FILE *f = fopen("/proc/sys/kernel/unprivileged_bpf_disabled", "re");
@@ -324,16 +324,16 @@ const char *sideband_reason(const struct perfpersist_sideband_info *info)
 		[PERFPERSIST_SIDEBAND_FIRST] = "since the first event began",
 		[PERFPERSIST_SIDEBAND_NOTHING] = "nothing records",
 		[PERFPERSIST_SIDEBAND_OFF] = "perfpersistd.conf has Sideband=no",
-		[PERFPERSIST_SIDEBAND_SOON] = "it is about to begin",
-		[PERFPERSIST_SIDEBAND_REFUSED] = "it cannot be had; the daemon's log says why",
-		[PERFPERSIST_SIDEBAND_AWAY] = "no keeper can be had; see the daemon's log",
-		[PERFPERSIST_SIDEBAND_GONE] = "the keeper before has ended",
-		[PERFPERSIST_SIDEBAND_STUCK] = "the keeper before did not answer, and was killed",
+		[PERFPERSIST_SIDEBAND_SOON] = "it is about to start",
+		[PERFPERSIST_SIDEBAND_REFUSED] = "it cannot be recorded; see the daemon's log",
+		[PERFPERSIST_SIDEBAND_AWAY] = "no keeper can be started; see the daemon's log",
+		[PERFPERSIST_SIDEBAND_GONE] = "the previous keeper has ended",
+		[PERFPERSIST_SIDEBAND_STUCK] = "the previous keeper did not answer and was killed",
 	};
 
 	if (!info->keeping && info->why == PERFPERSIST_SIDEBAND_STUCK)
 		return "the keeper does not answer; see the daemon's log";
 	if (info->keeping && info->complete > info->began)
-		return "what is older had to make room";
+		return "older sideband was dropped to make room";
 	return info->why < ARRAY_SIZE(reasons) ? reasons[info->why] : "for another reason";
 }

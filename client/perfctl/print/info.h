@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * An event's properties, as text and as JSON; list, show and create say them the same way.
+ * An event's properties, as text and as JSON, the same for list, show and create.
  */
 #pragma once
 
@@ -8,7 +8,7 @@
 #include "client/perfpersist.h"
 
 void info_json(struct json *j, const char *key, const struct perfpersist_info *info);
-/* The same without its end, for who has more to say of it: json_end(j, '}'). */
+/* The same without its end, so that the caller can add members: json_end(j, '}'). */
 void info_json_begin(struct json *j, const char *key, const struct perfpersist_info *info);
 void info_print(FILE *f, const struct perfpersist_info *info);
 
@@ -20,9 +20,9 @@ struct text {
 
 struct text format_size(uint64_t bytes); /* 512K: the largest unit that is exact */
 struct text format_missed(const struct perfpersist_info *info);
-/* What CLOCK_REALTIME shows, or showed, when CLOCK_MONOTONIC was so much: ns. */
+/* Converts a CLOCK_MONOTONIC time to CLOCK_REALTIME, both in ns. */
 uint64_t clock_realtime_of(uint64_t monotonic);
-/* Why names are complete since then, or none are kept. */
+/* Why names are complete since then, or why no sideband is recorded. */
 const char *sideband_reason(const struct perfpersist_sideband_info *info);
 
 struct text format_age(uint64_t since); /* CLOCK_REALTIME ns: "3d 4h" */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Prints one record, as `perf script` would or as a JSON object. Which fields it has, its
- * source's sample type says.
+ * Prints one record, as `perf script` does or as a JSON object. The sample type of its source says
+ * which fields it has.
  */
 #include <inttypes.h>
 #include <linux/perf_event.h>
@@ -18,7 +18,7 @@ static uint64_t callchain_entry(const struct perfpersist_sample *s, size_t i)
 	return ip;
 }
 
-/* Call chains have marks among their addresses: from here on it is the kernel, or the user. */
+/* Call chains contain marks between addresses: the kernel, or the user, begins here. */
 static bool is_mark(uint64_t ip)
 {
 	return ip >= (uint64_t)PERF_CONTEXT_MAX;
@@ -68,7 +68,7 @@ void payload_print(struct decoder *d, const struct perfpersist_sample *s, FILE *
 	print_hex(f, s->raw, s->raw_size);
 }
 
-/* Wall-clock time as the readers' machine tells it, or seconds since the boot. */
+/* Local time of the reader's machine, or seconds since the boot. */
 void time_print(const struct record_time *t, bool nanoseconds, FILE *f)
 {
 	uint64_t time = t->is_relative ? t->relative : t->mono;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What an event did between two looks at its counts; stat and top say it the same way. */
+/* Counts and rates of an event between two readings, the same for stat and top. */
 #pragma once
 
 #include <stdbool.h>
@@ -20,7 +20,7 @@ struct rates {
 
 struct counts counts_of(const struct perfpersist_info *info);
 
-/* What was counted from `before` to `now`; of other rings than before, `now` alone. */
+/* The difference from `before` to `now`; `now` itself if the rings were replaced. */
 struct counts counts_since(const struct counts *now, const struct counts *before);
 struct rates rates_of(const struct counts *counts, double seconds);
 
