@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Call chains as indented trees: the caller's view is the tree as it was summed up; the callee's
- * is made of it, with the functions that were hit at the top and their callers below.
+ * Call chains as indented trees. The caller view is the summed tree; the callee view is built from
+ * it, with the sampled functions at the top and their callers below.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "client/perfctl/pictures/hash.h"
 #include "client/perfctl/replay/report.h"
 
-/* A tree that can be printed; children stand in a list, the heaviest first once sorted. */
+/* A tree to print; children are in a list, the heaviest first once sorted. */
 struct branch {
 	const char *comm;
 	const struct frame *frame;
@@ -46,7 +46,7 @@ static struct branch *new_branch(struct chains *c, uint32_t parent, const char *
 	return b;
 }
 
-/* Goes from branch at to its child, which is made if it is new; -ENOMEM. */
+/* Goes from branch `at` to its child, and creates the child if it is new. -ENOMEM. */
 static int64_t descend(struct chains *c, uint32_t at, const char *comm, const struct frame *frame)
 {
 	uint32_t hash = hash_numbers(at, frame ? (uintptr_t)frame : (uintptr_t)comm), i;
@@ -66,7 +66,7 @@ static int64_t descend(struct chains *c, uint32_t at, const char *comm, const st
 	return i;
 }
 
-/* One stack of the tree, with what was hit at its end: from there to the top, or the other way. */
+/* Adds one stack, which ends at the sampled function: from there to the top, or the other way. */
 static int add_stack(struct chains *c, const struct flame_node *leaf, bool callee)
 {
 	const struct flame_node *path[256];
@@ -94,7 +94,7 @@ static bool is_heavier(const struct branch *l, const struct branch *r)
 	return l->total > r->total;
 }
 
-/* Merge sort of a list: there can be very many children. */
+/* Merge sort, because there can be very many children. */
 static struct branch *sort_list(struct branch *list)
 {
 	struct branch *half = list, *end, *sorted = NULL, **tail = &sorted;
@@ -142,7 +142,7 @@ static void print_branch(const struct report *r, const struct branch *b, uint64_
 	putchar('\n');
 }
 
-/* Goes on without a deeper indent where there is one way only. Depth is bounded by the chains'. */
+/* Does not indent an only child. The chains' depth bounds the recursion. */
 static void print_below(const struct report *r, const struct branch *parent, uint64_t whole,
 			int indent, size_t *left)
 {
@@ -163,7 +163,7 @@ static void print_chains(const struct report *r, const struct event_sum *e, stru
 
 	fputs("\nCall chains of ", stdout);
 	print_text(stdout, e->event->name, strlen(e->event->name));
-	puts(r->o->graph == GRAPH_CALLEE ? ", from where it was hit to its callers"
+	puts(r->o->graph == GRAPH_CALLEE ? ", from the sampled function to its callers"
 					 : ", callers first");
 	printf("%8s  %8s  FUNCTION\n", "TOTAL", "SELF");
 	for (size_t i = 0; i < c->n; i++)

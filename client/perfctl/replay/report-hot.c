@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The samples of a tree, summed up by process name, file and function, as perf's --sort has it.
- * With --children a function has all that was sampled below it, too, once for each sample, however
- * often it stands in its chain.
+ * Sums up the samples of a tree by process name, file and function, as perf's --sort does. With
+ * --children a function also has the samples of the functions it called; each sample counts once,
+ * however often the function is in its chain.
  */
 #include <string.h>
 
@@ -54,7 +54,7 @@ static struct hot_row *row_of(struct sums *s, const char *comm, const struct fra
 	return &h->rows[h->n++];
 }
 
-/* Whether the same stands above it: then its samples have been counted there. */
+/* Whether the same function is above it: its samples are counted there then. */
 static bool is_recursion(const struct flame_node *node, unsigned sort)
 {
 	for (const struct flame_node *up = node->parent; up && up->frame; up = up->parent)

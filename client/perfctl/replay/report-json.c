@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The report for programs: the same sums as one JSON object. Percentages are left to the reader.
+ * The report for programs: the same sums as one JSON object, without percentages.
  */
 #include <string.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The report for people: what this is, what happened how often, where the time went, who it was.
+ * The report for people: the input, counts of events, functions, processes.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 
 #include "client/perfctl/replay/report.h"
 
-#define CPU_COLUMNS 8 /* more CPUs than that have no column each */
+#define CPU_COLUMNS 8 /* more CPUs have no columns */
 
 double report_percent(uint64_t part, uint64_t whole)
 {
@@ -40,7 +40,7 @@ char *report_cpus(const uint64_t *bits, size_t n_words)
 	return text;
 }
 
-/* ── What it is ── */
+/* ── The input ── */
 
 static void print_text_line(const char *label, const char *text)
 {
@@ -114,10 +114,9 @@ static int print_head(const struct report *r)
 	if (a->lost)
 		printf("%-10s%" PRIu64 " records are known to be missing\n", "Lost", a->lost);
 	if (a->no_cpu)
-		printf("%-10s%" PRIu64 " records do not say on which CPU they were\n", "",
-		       a->no_cpu);
+		printf("%-10s%" PRIu64 " records have no CPU\n", "", a->no_cpu);
 	if (a->nameless)
-		printf("%-10s%" PRIu64 " records are of processes that the trace has no name of\n",
+		printf("%-10s%" PRIu64 " records are of processes without a name in the trace\n",
 		       "Nameless", a->nameless);
 	return 0;
 }
@@ -200,8 +199,8 @@ static int print_events(const struct report *r, const struct event_sum **events)
 
 /* ── Functions ── */
 
-/* Tracepoints are hit in the function that has them: that is not worth a table without being asked
- * for, if there is nothing about who called it. */
+/* A tracepoint is always hit in the same function: without call chains, a table of functions is
+ * printed only on request. */
 static bool has_functions(const struct report *r, const struct event_sum *e)
 {
 	if (e->event->format && !e->has_chains && !r->o->sorted)
@@ -333,8 +332,8 @@ static int print_processes(const struct report *r)
 	if (n < a->n_processes)
 		printf("(%zu more)\n", a->n_processes - n);
 	if (a->has_switches)
-		printf("CPUs were busy for %.3f ms and idle for %.3f ms, as far as sched_switch "
-		       "tells\n",
+		printf("CPUs were busy for %.3f ms and idle for %.3f ms, according to "
+		       "sched_switch\n",
 		       (double)a->run / 1e6, (double)a->idle / 1e6);
 	return 0;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * perfctl report: sums up what was recorded, for the terminal, or as a file that other tools show.
+ * perfctl report: sums up records, for the terminal, or as a file that other tools show.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -42,8 +42,8 @@ static int take_sort(const struct given *g)
 			if (strlen(keys[i].name) == len && !strncmp(keys[i].name, word, len))
 				key = keys[i].key;
 		if (!key)
-			return bad_usage(g->call, "--sort %.*s: can be comm, dso and symbol",
-					 (int)len, word);
+			return bad_usage(g->call, "--sort %.*s: not comm, dso or symbol", (int)len,
+					 word);
 		sort |= key;
 	}
 	o->sort = sort;
@@ -71,40 +71,40 @@ static int take_percent(const struct given *g)
 static const struct verb_option options[] = {
 	{ 'i', "input", "FILE", "read this file", TAKE_TEXT(struct report_options, file),
 	  .completes = COMPLETE_FILE },
-	{ 0, "sort", "KEYS", "functions by comm, dso, symbol, or some of these", .take = take_sort,
+	{ 0, "sort", "KEYS", "group functions by these: comm, dso, symbol", .take = take_sort,
 	  .completes = COMPLETE_WORDS, .words = "comm dso symbol" },
-	{ 0, "children", NULL, "add what a function called to what it did itself",
+	{ 0, "children", NULL, "add the samples of called functions to those of the caller",
 	  TAKE_FLAG(struct report_options, children) },
-	{ 0, "no-children", NULL, "do not: the default", .take = take_no_children,
+	{ 0, "no-children", NULL, "do not add them; the default", .take = take_no_children,
 	  .to = offsetof(struct report_options, children) },
 	{ 'g', "call-graph", "[caller|callee]",
-	  "also call chains: callers first, or from what was hit upwards",
-	  TAKE_CHOICE(struct report_options, graph, "can be caller or callee"), .min = GRAPH_CALLER,
-	  .words = "caller callee", .if_none = "caller" },
-	{ 0, "percent-limit", "N", "leave out what is less than N percent", .take = take_percent,
+	  "also print call chains: callers first, or from the sampled function upwards",
+	  TAKE_CHOICE(struct report_options, graph, "neither caller nor callee"),
+	  .min = GRAPH_CALLER, .words = "caller callee", .if_none = "caller" },
+	{ 0, "percent-limit", "N", "leave out lines below N percent", .take = take_percent,
 	  .to = offsetof(struct report_options, percent_limit),
 	  .refusal = "not a number from 0 to 100" },
-	{ 0, "max-stack", "N", "use N functions of a chain at most, from the innermost on",
+	{ 0, "max-stack", "N", "use at most the N innermost functions of a chain",
 	  TAKE_NUMBER(struct report_options, max_stack, "not a number from 1 to 1000000"), .min = 1,
 	  .max = 1000000 },
-	{ 0, "top", "N", "lines of each table (20)",
+	{ 0, "top", "N", "print N lines of each table; default: 20",
 	  TAKE_NUMBER(struct report_options, top, "not a number from 1 to 1000000"), .min = 1,
 	  .max = 1000000 },
-	{ 0, "event", "GLOB", "of these events only", TAKE_TEXT(struct report_options, event) },
+	{ 0, "event", "GLOB", "only these events", TAKE_TEXT(struct report_options, event) },
 	{},
 };
 
 static const struct verb_option instead_options[] = {
-	{ 0, "folded", "[FILE]", "stacks as lines, for flame graph tools; without FILE to stdout",
+	{ 0, "folded", "[FILE]", "write stacks as lines, for flame graph tools; default: stdout",
 	  TAKE_TEXT(struct report_options, folded), .if_none = "-", .completes = COMPLETE_FILE },
 	{ 0, "weight", "samples|period",
-	  "what they count; by default the period, or samples if there are several events, which "
-	  "then stand at the end of each stack",
-	  TAKE_CHOICE(struct report_options, weight, "can be samples or period"),
+	  "the unit of --folded; default: period, or samples if there are several events, whose "
+	  "names then end each stack",
+	  TAKE_CHOICE(struct report_options, weight, "neither samples nor period"),
 	  .min = WEIGHT_SAMPLES, .words = "samples period" },
-	{ 0, "perfetto", "FILE", "a trace that ui.perfetto.dev opens",
+	{ 0, "perfetto", "FILE", "write a trace that ui.perfetto.dev opens",
 	  TAKE_TEXT(struct report_options, perfetto), .completes = COMPLETE_FILE },
-	{ 0, "html", "FILE", "one page with all of it: timeline, flame graph, records",
+	{ 0, "html", "FILE", "write one page with a timeline, a flame graph and the records",
 	  TAKE_TEXT(struct report_options, html), .completes = COMPLETE_FILE },
 	{},
 };
@@ -114,12 +114,11 @@ static int check_options(const struct call *call, const struct report_options *o
 	int pictures = !!o->folded + !!o->perfetto + !!o->html;
 
 	if (pictures > 1)
-		return bad_usage(call, "--folded, --perfetto and --html: one at a time");
+		return bad_usage(call, "--folded, --perfetto and --html are mutually exclusive");
 	if (call->json && pictures)
-		return bad_usage(call,
-				 "--json is for the report, which there is not with a picture");
+		return bad_usage(call, "--json does not work with --folded, --perfetto or --html");
 	if (o->weight && !o->folded)
-		return bad_usage(call, "--weight goes with --folded");
+		return bad_usage(call, "--weight needs --folded");
 	return EXIT_OK;
 }
 
@@ -142,7 +141,7 @@ static bool *wanted_events(const struct trace *t, const char *glob)
 	return wanted;
 }
 
-/* A picture that is written while the records come. */
+/* A picture that is written while the records are read. */
 struct picture {
 	struct perfetto *perfetto;
 	struct html *html;
@@ -162,8 +161,8 @@ static void picture_done(struct picture *p)
 	html_free(p->html);
 }
 
-/* The whole input, summed up, and told to the picture. 0, -EBADMSG (damaged at some place, which
- * has been said; all before it is there), -ENOMEM, or an error of writing. */
+/* Sums up the whole input, and passes it to the picture. 0, -EBADMSG (the rest is damaged, and it
+ * has complained; the sums have all before it), -ENOMEM, or a write error. */
 static int read_all(struct input *in, const struct selection *selection, const bool *wanted,
 		    struct aggregate *a, struct picture *picture)
 {
@@ -189,7 +188,7 @@ static int read_all(struct input *in, const struct selection *selection, const b
 	return r;
 }
 
-/* Whether the numbers of processes that were asked for chose no record, which is said. */
+/* Whether --pid and --tid selected no record; complains then. */
 static bool chose_none(const struct input *in, const struct selection *selection,
 		       const struct aggregate *a)
 {
@@ -199,7 +198,7 @@ static bool chose_none(const struct input *in, const struct selection *selection
 	return true;
 }
 
-/* ── What becomes of it ── */
+/* ── Output ── */
 
 static size_t terminal_width(void)
 {
@@ -224,7 +223,7 @@ static int print_report(const struct call *call, const struct report_options *o,
 	return EXIT_OK;
 }
 
-/* Several events have no unit in common: they are told apart, and each sample is one. */
+/* Several events have no common unit: count samples, and mark each stack with its event. */
 static void choose_weights(const struct report_options *o, const struct aggregate *a,
 			   struct folded *folded)
 {
@@ -246,7 +245,7 @@ static int write_folded(const struct report_options *o, const struct aggregate *
 
 	choose_weights(o, a, &folded);
 	if (to_stdout) {
-		folded_write(a, &folded, stdout); /* main looks whether that was possible */
+		folded_write(a, &folded, stdout); /* main() reports write errors */
 	} else {
 		r = outfile_open(o->folded, &out);
 		if (r < 0)
@@ -307,7 +306,7 @@ static int write_picture(const struct report_options *o, struct input *in,
 		r = read_all(in, selection, wanted, a, &picture);
 		if (!r && chose_none(in, selection, a))
 			return EXIT_NOT_FOUND;
-		damaged = r == -EBADMSG; /* what could be read is a picture all the same */
+		damaged = r == -EBADMSG; /* the readable part still makes a picture */
 	}
 	if (r >= 0 || damaged)
 		r = finish_picture(o, in, a, damaged, &picture);
@@ -317,7 +316,7 @@ static int write_picture(const struct report_options *o, struct input *in,
 		return outfile_failed(path, r);
 	if (picture.perfetto && perfetto_damaged(picture.perfetto))
 		complain("%s: the fields of %" PRIu64 " records do not fit the formats of their "
-			 "events; these records are there without them",
+			 "events; the file has these records without fields",
 			 path, perfetto_damaged(picture.perfetto));
 	return damaged ? EXIT_FAILED : EXIT_OK;
 }
@@ -353,7 +352,7 @@ static int report(struct call *call, const struct report_options *o, struct sele
 	}
 	if (!r && chose_none(&in, selection, a))
 		return EXIT_NOT_FOUND;
-	/* What could be read is reported even if the rest is damaged. */
+	/* Report the readable part even if the rest is damaged. */
 	return (o->folded ? write_folded(o, a) : print_report(call, o, &in, a))
 		       ?: r < 0 ? EXIT_FAILED
 				: EXIT_OK;
@@ -375,21 +374,19 @@ static int run(struct call *call)
 const struct verb verb_report = {
 	.name = "report",
 	.synopsis = "[-i FILE | NAME...] [OPTIONS]",
-	.summary = "sum up what was recorded: functions, events, processes; pictures of it",
+	.summary = "sum up records by function, event and process, or export pictures",
 	.run = run,
 	.options = { { .rows = options },
 		     { .rows = instead_options, .title = "Instead of the report:" },
 		     { .rows = selection_options,
 		       .at = offsetof(struct report_options, selection),
-		       .title = "Of all records only some:" },
+		       .title = "To select records:" },
 		     { .rows = selection_about,
 		       .at = offsetof(struct report_options, selection) } },
 	.operands = COMPLETE_NAMES,
 	.reads_saves = true,
-	.help = "Reads FILE (`-`: stdin; by default perf.data), as `perfctl snapshot` or `perf "
-		"record` "
-		"wrote it,\n"
-		"or, if there are NAMEs, what these events hold now.\n"
+	.help = "Reads FILE (`-`: stdin; default: perf.data), which `perfctl snapshot` or `perf record`\n"
+		"wrote, or, if NAMEs are given, a snapshot of these events.\n"
 		"\n"
 		"Examples:\n"
 		"  perfctl report -i perf.data --children -g\n"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What the parts of `perfctl report` share: what was asked for, and the sums it is printed from.
+ * Shared by the parts of `perfctl report`: its options, and the sums that it prints.
  */
 #pragma once
 
@@ -13,15 +13,15 @@ enum { SORT_COMM = 1, SORT_DSO = 2, SORT_SYMBOL = 4, SORT_ALL = 7 };
 enum report_graph {
 	GRAPH_NONE,
 	GRAPH_CALLER, /* from the outermost function down */
-	GRAPH_CALLEE, /* from where the samples are, up to who called it */
+	GRAPH_CALLEE, /* from the sampled function up to its callers */
 };
 
 struct report_options {
 	unsigned sort;
 	bool sorted;	      /* --sort was given */
-	bool children;	      /* functions by all that they called, too */
+	bool children;	      /* a function has the samples of those it called, too */
 	unsigned graph;	      /* enum report_graph */
-	double percent_limit; /* what is less is not shown; < 0: not given */
+	double percent_limit; /* smaller parts are not shown; < 0: not given */
 	uint64_t max_stack, top;
 	const char *event; /* glob; NULL: all */
 	enum { WEIGHT_DEFAULT, WEIGHT_SAMPLES, WEIGHT_PERIOD } weight;
@@ -35,14 +35,14 @@ struct report {
 	const struct input *in;
 	const struct trace_info *info;
 	const struct aggregate *a;
-	size_t width; /* of the terminal; 0: it is none */
+	size_t width; /* of the terminal; 0: stdout is none */
 };
 
-/* ── report-hot.c: the tree's samples by what was asked for ── */
+/* ── report-hot.c: the tree's samples, grouped by --sort ── */
 
 struct hot_row {
 	const char *comm;	   /* NULL: not sorted by it */
-	const struct frame *frame; /* one of those that are summed up; NULL: they have no address */
+	const struct frame *frame; /* any of the summed frames; NULL: they have no address */
 	struct weight self, total;
 };
 
@@ -64,5 +64,5 @@ int report_text(const struct report *report);
 int report_json(const struct report *report);
 
 double report_percent(uint64_t part, uint64_t whole);
-/* The CPUs with a bit set, "0-3,8"; the caller's to free. */
+/* The CPUs with a bit set, "0-3,8"; the caller frees it. */
 char *report_cpus(const uint64_t *bits, size_t n_words);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* perfctl --saved stat: a line for each event of a save, or for each of its CPUs. */
+/* perfctl --saved stat: prints a line for each event of a save, or for each of its CPUs. */
 #include "client/perfctl/replay/saved-stat.h"
 
 #include <inttypes.h>
@@ -13,7 +13,7 @@ static const struct column columns[] = {
 	{ "HELD", true },    { "HISTORY", true }, { "CPU", false },   { "NAME", false },
 };
 
-/* What the records of a ring, or of all rings, reach over. */
+/* The times of the oldest and newest record of a ring, or of all rings. */
 struct span {
 	uint64_t held, oldest, newest;
 };
@@ -101,7 +101,7 @@ static void print(struct saved_stat *s, const struct perfpersist_info *info, int
 	table_cell(t, "%s/%s", info->ns, info->name);
 }
 
-/* Of one CPU the rings alone tell, and not what a tracepoint missed. */
+/* Counts of one CPU come only from its ring, which does not know what a tracepoint missed. */
 static int print_ring(struct saved_stat *s, struct perfpersist_event *e,
 		      const struct perfpersist_info *info, size_t ring, const struct span *span)
 {
@@ -189,7 +189,7 @@ int stat_saved(struct call *call, struct perfpersist *p, bool per_cpu)
 		struct event_name name;
 
 		if (parse_event_name(call->operands[i], NULL, &name) < 0)
-			r = bad_usage(call, "%s: not a name of an event", call->operands[i]);
+			r = bad_usage(call, "%s: not a valid event name", call->operands[i]);
 		else
 			r = stat_event(&s, p, name.ns, name.name, per_cpu);
 	}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What `stat` says of a save, in which nothing changes any more. */
+/* `stat` for a save, whose counts do not change. */
 #pragma once
 
 #include "client/perfctl/perfctl.h"
 
-/* Of the events that the operands name, or of all. Returns an exit code. */
+/* Prints the events that the operands name, or all. Returns an exit code. */
 int stat_saved(struct call *call, struct perfpersist *p, bool per_cpu);

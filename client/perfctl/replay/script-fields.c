@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* perf's -F: which columns there are, for each type of event. */
+/* perf's -F: selects the columns for each type of event. */
 #include <linux/perf_event.h>
 #include <string.h>
 
@@ -14,8 +14,8 @@ static const char *const type_names[] = { "sw", "hw", "trace", "raw", NULL };
 
 struct chosen {
 	unsigned of[TYPES];
-	unsigned asked;	 /* by name: these must be there */
-	bool set[TYPES]; /* not perf's default any more */
+	unsigned asked;	 /* by name: an event must have these */
+	bool set[TYPES]; /* replaces perf's default */
 };
 
 static enum type type_of(const struct trace_event *e)
@@ -50,7 +50,7 @@ static unsigned field_named(const char *name, size_t len)
 
 static int no_such_field(const struct call *call, const char *name, size_t len)
 {
-	return bad_usage(call, "-F: there is no field %.*s; there are " SCRIPT_FIELDS, (int)len,
+	return bad_usage(call, "-F: unknown field %.*s; the fields are " SCRIPT_FIELDS, (int)len,
 			 name);
 }
 
@@ -100,8 +100,8 @@ static int parse(const struct call *call, const char *text, struct chosen *c)
 
 		if (changes != !!sign)
 			return bad_usage(call,
-					 "-F %s: either all fields are named, or each is one "
-					 "more (+) or one less (-)",
+					 "-F %s: either each field has a sign, + to add or - to "
+					 "remove it, or none has",
 					 text);
 		field = field_named(list + changes, len - changes);
 		if (!field)
@@ -113,7 +113,7 @@ static int parse(const struct call *call, const char *text, struct chosen *c)
 	}
 }
 
-/* What an event's samples have of fields. */
+/* The fields that an event's samples have. */
 static unsigned fields_of(const struct trace_event *e)
 {
 	static const struct {
@@ -127,7 +127,7 @@ static unsigned fields_of(const struct trace_event *e)
 		{ PERF_SAMPLE_IP | PERF_SAMPLE_CALLCHAIN, PLACE },
 		{ PERF_SAMPLE_ADDR, FIELD_ADDR },
 	};
-	unsigned all = FIELD_EVENT | FIELD_PERIOD; /* a period that is fixed is in no record */
+	unsigned all = FIELD_EVENT | FIELD_PERIOD; /* a fixed period is in no record */
 
 	for (size_t i = 0; i < ARRAY_SIZE(has); i++)
 		if (e->sample_type & has[i].sample)
@@ -135,7 +135,7 @@ static unsigned fields_of(const struct trace_event *e)
 	return all;
 }
 
-/* perf's defaults. Tracepoints show where they were hit only if there is a chain to show. */
+/* perf's defaults. Tracepoints print the address only with a call chain. */
 static void choose_defaults(const struct script *s, struct chosen *c)
 {
 	for (size_t i = 0; i < TYPES; i++)
@@ -160,8 +160,8 @@ static int check_asked(const struct script *s, const struct call *call, unsigned
 		return EXIT_OK;
 	for (; !(lacking & 1); lacking >>= 1)
 		name += strcspn(name, " ") + 1;
-	return bad_usage(call, "-F: no event in %s was recorded with what the field %.*s needs",
-			 s->in.what, (int)strcspn(name, " "), name);
+	return bad_usage(call, "-F: no event in %s has the field %.*s", s->in.what,
+			 (int)strcspn(name, " "), name);
 }
 
 int script_choose_fields(struct script *s, const struct call *call)
@@ -180,7 +180,7 @@ int script_choose_fields(struct script *s, const struct call *call)
 		e->fields = c.of[type_of(e->event)] & fields_of(e->event);
 		if (s->time == TIME_REAL)
 			e->fields &= ~(unsigned)FIELD_TOD;
-		/* What is done to a place needs it. */
+		/* These fields print parts of ip. */
 		if (!(e->fields & FIELD_IP))
 			e->fields &= ~(unsigned)PLACE;
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* A record as a JSON object: what `perfctl reopen --json` writes of one, and whose it was and where
- * in the code. */
+/* A record as a JSON object, as of `perfctl reopen --json`, with its process and its place in the
+ * code. */
 #include <inttypes.h>
 #include <linux/perf_event.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* A record as `perf script` prints it: column for column, so that what reads that reads this. */
+/* A record, column for column as `perf script` prints it, so that the same parsers read it. */
 #include <inttypes.h>
 #include <linux/perf_event.h>
 #include <string.h>
@@ -15,7 +15,7 @@ static void print_padded(const char *text, int width, FILE *f)
 	print_text(f, text, strlen(text));
 }
 
-/* Of those that nobody named perf tells the thread's id. */
+/* For an unnamed thread, perf prints its id. */
 static void print_comm(const struct trace_record *r, int width, FILE *f)
 {
 	char unnamed[16];
@@ -35,8 +35,7 @@ struct record_time script_time_of(const struct script *s, uint64_t time)
 	return (struct record_time){
 		.mono = time,
 		.realtime = s->time == TIME_REAL && time ? time + offset : 0,
-		/* Sideband that tells of what was there before comes before the first of all times.
-		 */
+		/* Sideband about the state before the recording precedes the first time. */
 		.relative = time > s->first ? time - s->first : 0,
 		.is_relative = s->time == TIME_RELATIVE,
 	};
@@ -57,7 +56,7 @@ static void print_times(const struct script *s, uint64_t time, unsigned fields, 
 	}
 }
 
-/* What all lines begin with. */
+/* Prints the columns that begin every line. */
 static void print_start(const struct script *s, const struct trace_record *r, unsigned fields,
 			bool chain, FILE *f)
 {
@@ -122,7 +121,7 @@ static bool has_chain(const struct script *s, const struct trace_record *r, unsi
 	return fields & FIELD_IP && r->event->sample_type & PERF_SAMPLE_CALLCHAIN && !s->no_chains;
 }
 
-/* The place alone, on the line; a sample has it without a chain as well. */
+/* Prints only the place, on the line; a sample without a chain has it, too. */
 static void print_place(struct script *s, const struct trace_record *r, unsigned fields, FILE *f)
 {
 	struct symbols_frame frame = {
@@ -168,7 +167,7 @@ static void print_sample(struct script *s, const struct trace_record *r, FILE *f
 	fputc('\n', f);
 }
 
-/* ── What is not a sample, in perf's words ── */
+/* ── Other records, in perf's words ── */
 
 static void print_map(const struct trace_record *r, FILE *f)
 {
@@ -188,7 +187,7 @@ static void print_task(const struct trace_record *r, FILE *f)
 
 static void print_other(struct script *s, const struct trace_record *r, FILE *f)
 {
-	/* As the first event's samples have it: sideband is kept for it. */
+	/* Print the columns of the first event's samples: the sideband belongs to that event. */
 	unsigned fields = s->n_events ? s->events[0].fields : FIELD_COMM | FIELD_TIME;
 
 	print_start(s, r, fields, false, f);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* perfctl script: the records of a perf.data file, or of a snapshot taken now, in order of time. */
+/* perfctl script: prints the records of a perf.data file or of a new snapshot, in order of time. */
 #include "client/perfctl/replay/script.h"
 
 #include <inttypes.h>
@@ -19,33 +19,33 @@ static void script_done(struct script *s)
 }
 
 static const struct verb_option options[] = {
-	{ 'i', "input", "FILE", "a perf.data file; -: stdin; else perf.data",
+	{ 'i', "input", "FILE", "read this perf.data file; -: stdin; default: perf.data",
 	  TAKE_TEXT(struct script, file), .completes = COMPLETE_FILE },
 	{ 'F', "fields", "LIST",
-	  "of comm, tid, pid, time, cpu, event, trace, ip, sym, symoff, dso, addr, period, tod; "
-	  "+FIELD or -FIELD: one more or less; for events of one type: sw:, hw:, trace: or raw:LIST",
+	  "print comm, tid, pid, time, cpu, event, trace, ip, sym, symoff, dso, addr, period, "
+	  "tod; +FIELD adds one, -FIELD removes one; sw:, hw:, trace: or raw:LIST, for one type of event",
 	  TAKE_TEXT(struct script, fields), .completes = COMPLETE_WORDS, .words = SCRIPT_FIELDS },
-	{ 'G', "hide-call-graph", NULL, "no call chains", TAKE_FLAG(struct script, no_chains) },
-	{ 0, "max-stack", "N", "no more than N of a call chain",
+	{ 'G', "hide-call-graph", NULL, "print no call chains",
+	  TAKE_FLAG(struct script, no_chains) },
+	{ 0, "max-stack", "N", "print at most N functions of a call chain",
 	  TAKE_NUMBER(struct script, max_stack, "not a number from 1 to 1024"), .min = 1,
 	  .max = SCRIPT_STACK_MAX },
 	{ 0, "time", "KIND",
-	  "mono: as they were recorded (CLOCK_MONOTONIC); real: date and time of day; relative: since "
-	  "the first one",
+	  "mono: as recorded (CLOCK_MONOTONIC); real: date and time of day; relative: since the "
+	  "first record",
 	  TAKE_CHOICE(struct script, time,
-		      "neither mono, real nor relative (what part of the time is wanted, --since "
-		      "and --until say)"),
+		      "neither mono, real nor relative (--since and --until select a time "
+		      "range)"),
 	  .words = "mono real relative" },
-	{ 0, "ns", NULL, "with nanoseconds, instead of microseconds",
+	{ 0, "ns", NULL, "print nanoseconds instead of microseconds",
 	  TAKE_FLAG(struct script, nanoseconds) },
-	{ 0, "no-symbols", NULL, "addresses alone", TAKE_FLAG(struct script, no_symbols) },
-	{ 0, "no-demangle", NULL, "names of C++ and Rust as they are in the files",
+	{ 0, "no-symbols", NULL, "print only addresses", TAKE_FLAG(struct script, no_symbols) },
+	{ 0, "no-demangle", NULL, "print names of C++ and Rust as they are in the files",
 	  TAKE_FLAG(struct script, keep_mangled) },
-	{ 0, "show-task-events", NULL, "also who forked, executed and exited",
+	{ 0, "show-task-events", NULL, "also print forks, execs and exits",
 	  TAKE_FLAG(struct script, show_tasks) },
-	{ 0, "show-mmap-events", NULL, "also what was mapped",
-	  TAKE_FLAG(struct script, show_maps) },
-	{ 0, "show-lost-events", NULL, "also where records were lost",
+	{ 0, "show-mmap-events", NULL, "also print mappings", TAKE_FLAG(struct script, show_maps) },
+	{ 0, "show-lost-events", NULL, "also print where records were lost",
 	  TAKE_FLAG(struct script, show_lost) },
 	{},
 };
@@ -91,8 +91,8 @@ static int open_all(struct call *call, struct script *s)
 		return EXIT_FAILED;
 	}
 	if (s->time == TIME_REAL && !trace_info(s->in.trace)->realtime_offset) {
-		complain("%s does not say what time of day its times are; --time mono and relative "
-			 "need no such thing",
+		complain("%s does not store the time of day; use --time mono or --time "
+			 "relative",
 			 s->in.what);
 		return EXIT_FAILED;
 	}
@@ -101,7 +101,7 @@ static int open_all(struct call *call, struct script *s)
 
 static bool is_shown(const struct script *s, const struct trace_record *r)
 {
-	/* What is no sample comes from all times, since it says who runs now. */
+	/* input_next() returns other records of all times, because they say who runs now. */
 	if (r->kind != TRACE_SAMPLE &&
 	    (!selection_wants_when(&s->selection, r->time, r->cpu) ||
 	     !(selection_wants_whose(&s->selection, r->pid, r->tid) ||
@@ -124,14 +124,14 @@ static bool is_shown(const struct script *s, const struct trace_record *r)
 	}
 }
 
-/* What was lost is told, where it is not shown in its place. */
+/* Reports lost records, unless --show-lost-events prints them in their place. */
 static void tell_lost(const struct script *s, uint64_t lost)
 {
 	if (!lost || s->show_lost)
 		return;
 	fflush(stdout);
 	fprintf(stderr,
-		"perfctl: %" PRIu64 " record%s not in %s: lost when it was recorded; "
+		"perfctl: %" PRIu64 " record%s missing in %s, lost during recording; "
 		"--show-lost-events shows where\n",
 		lost, lost == 1 ? " is" : "s are", s->in.what);
 }
@@ -196,17 +196,16 @@ static int run(struct call *call)
 const struct verb verb_script = {
 	.name = "script",
 	.synopsis = "[NAME... | -i FILE] [OPTIONS]",
-	.summary = "print the records of a perf.data file or of a snapshot taken now",
+	.summary = "print the records of a perf.data file or of a new snapshot",
 	.run = run,
 	.options = { { .rows = options },
 		     { .rows = selection_options, .at = offsetof(struct script, selection) },
 		     { .rows = selection_about, .at = offsetof(struct script, selection) } },
 	.operands = COMPLETE_NAMES,
 	.reads_saves = true,
-	.help = "Lines are those of `perf script`; with --json: an object a line. NAMEs are "
-		"events,\n"
-		"NAMESPACE/ or globs of these: of them a snapshot is taken first, as `perfctl\n"
-		"snapshot` does, and is kept nowhere.\n"
+	.help = "Prints the lines of `perf script`; --json prints an object a line. NAMEs are events,\n"
+		"NAMESPACE/ or globs of these: script first takes a snapshot of them, as `perfctl\n"
+		"snapshot` does, and discards it afterwards.\n"
 		"\n"
 		"Examples:\n"
 		"  perfctl script sched/switch --last 1s\n"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the parts of `perfctl script` share. */
+/* Shared by the parts of `perfctl script`. */
 #pragma once
 
 #include "client/perfctl/decode/decoders.h"
@@ -7,7 +7,7 @@
 #include "client/perfctl/print/print-record.h"
 #include "client/perfctl/trace/symbols.h"
 
-/* perf's limit is 127, if nobody changed it. */
+/* perf's limit is 127 by default. */
 #define SCRIPT_STACK_MAX 1024
 
 /* perf's names for the bits of enum script_field, in their order. */
@@ -35,7 +35,7 @@ enum script_time { TIME_MONO, TIME_REAL, TIME_RELATIVE };
 struct script_event {
 	const struct trace_event *event;
 	unsigned fields;
-	struct decoder *decoder; /* NULL: it has no format, or none we read */
+	struct decoder *decoder; /* NULL: it has no format, or an unknown one */
 };
 
 struct script {
@@ -53,14 +53,14 @@ struct script {
 	struct script_event *events;
 	size_t n_events;
 	int name_width; /* of the longest event's name */
-	uint64_t first; /* the first time there is, for TIME_RELATIVE */
-	uint64_t n;	/* records that were printed */
+	uint64_t first; /* the first time in the input, for TIME_RELATIVE */
+	uint64_t n;	/* printed records */
 	struct symbols_frame frames[SCRIPT_STACK_MAX];
 };
 
 /* ── script-fields.c ── */
 
-/* Which fields the events have, by what is asked for and by what is in them. Returns an exit code;
+/* Selects the fields to print, by -F and by the fields that the events have. Returns an exit code;
  * has complained. */
 int script_choose_fields(struct script *s, const struct call *call);
 
@@ -72,5 +72,5 @@ void script_print_json(struct script *s, const struct trace_record *record, FILE
 /* The frames of a record, in s->frames; without symbols: the addresses. */
 size_t script_frames(struct script *s, const struct trace_record *record);
 
-/* A time of a record as --time wants it. */
+/* A record's time in the form that --time selects. */
 struct record_time script_time_of(const struct script *s, uint64_t time);
