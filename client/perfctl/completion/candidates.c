@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What there is to complete with. Names of events come from the files of the registry: the daemon is
- * asked only where these cannot be read.
+ * Finds candidates. Names of events come from the files of the registry; the daemon is asked only
+ * if these are not readable.
  */
 #include <glob.h>
 #include <inttypes.h>
@@ -12,7 +12,7 @@
 #include "client/perfctl/completion/complete.h"
 #include "proto/printable.h"
 
-#define DAEMON_SECONDS 5 /* what the daemon has, before the tab key is let go */
+#define DAEMON_SECONDS 5 /* the daemon's time, before the tab key gets no answer */
 
 void candidates_add(struct completion *c, const char *about, const char *fmt, ...)
 {
@@ -25,7 +25,7 @@ void candidates_add(struct completion *c, const char *about, const char *fmt, ..
 	va_end(ap);
 	if (n < 0)
 		return;
-	/* What the shells would take apart is not offered. */
+	/* The shells would split a candidate with a tab or a newline. */
 	if (strncmp(one.text, c->text, strlen(c->text)) != 0 || strpbrk(one.text, "\t\n") ||
 	    !GROW(c->found, c->n)) {
 		free(one.text);
@@ -38,7 +38,7 @@ void candidates_add(struct completion *c, const char *about, const char *fmt, ..
 	c->found[c->n++] = one;
 }
 
-/* What comes before the last of these characters stays as it is. */
+/* Completes only the text behind the last of these characters. */
 static void behind_last(struct completion *c, const char *separators)
 {
 	for (const char *p = c->text; *p; p++)
@@ -182,12 +182,12 @@ static void add_event(struct completion *c, const char *ns, const char *name)
 	if (!name_is_valid(name) || (c->kind != COMPLETE_NAME && c->kind != COMPLETE_NAMES))
 		return;
 	candidates_add(c, NULL, "%s/%s", ns, name);
-	/* Without `default`, once it is clear that one of these is meant. */
+	/* An event of `default` needs no namespace; offer it so once text is typed. */
 	if (*c->text && !strchr(c->text, '/') && !strcmp(ns, "default"))
 		candidates_add(c, NULL, "%s", name);
 }
 
-/* The library: the daemon, or a save. */
+/* Asks the daemon, or reads a save, through the library. */
 static void ask(struct completion *c)
 {
 	_cleanup_(cleanup_perfpersist) struct perfpersist *p = NULL;
@@ -231,7 +231,7 @@ static void find_names(struct completion *c, const char *place)
 		add_event(c, ns.s, "");
 		for (size_t k = 0; k < events.gl_pathc; k++)
 			add_event(c, ns.s, part_of(events.gl_pathv[k], 0).s);
-		/* Who owns a namespace, and is not in its group, cannot list its folder. */
+		/* The owner of a namespace who is not in its group cannot list its folder. */
 		all_readable = all_readable && access(g.gl_pathv[i], R_OK) == 0;
 	}
 	if (!all_readable)
@@ -255,7 +255,7 @@ static void find_events(struct completion *c)
 
 /* ── perf's events ──────────────────────────────────────────────────────────────────────── */
 
-/* What every machine may count. */
+/* The counters that any machine may have. */
 #define COUNTERS                                                                                 \
 	"cpu-clock task-clock page-faults minor-faults major-faults context-switches "           \
 	"cpu-migrations alignment-faults emulation-faults cgroup-switches cpu-cycles cycles "    \
@@ -271,8 +271,8 @@ static const char *tracefs(void)
 							       : "/sys/kernel/debug/tracing";
 }
 
-/* Whether an event ends with these n bytes, at the comma behind them: within a PMU's terms or a
- * probe's arguments it does not. */
+/* Whether an event ends after these n bytes, at a comma: a comma in a PMU's terms or a probe's
+ * arguments does not end it. */
 static bool is_whole(const char *text, size_t n)
 {
 	const char *paren = memchr(text, '(', n), *slash = memchr(text, '/', n);

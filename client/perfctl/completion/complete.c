@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What is wanted at the cursor: by the tables of options, and what was typed before it. */
+/* Finds out what can stand at the cursor, from the option tables and the words before it. */
 #include "client/perfctl/completion/complete.h"
 
 #include <string.h>
@@ -35,7 +35,7 @@ static const struct verb_option *find_letter(const struct line *l, char letter)
 	return NULL;
 }
 
-/* The option that a word is, and the value in it, or NULL; of several letters, the last. */
+/* The option in a word, and its value or NULL; the last of several letters. */
 static const struct verb_option *option_of(const struct line *l, const char *word,
 					   const char **ret_value)
 {
@@ -61,7 +61,7 @@ static const struct verb_option *option_of(const struct line *l, const char *wor
 	return o;
 }
 
-/* What the word says of where the events are, and which operands follow. */
+/* Applies options that say where the events are, or which operands follow. */
 static void note_option(struct completion *c, struct line *l, const struct verb_option *o,
 			const char *value)
 {
@@ -99,7 +99,7 @@ static void read_line(struct completion *c, struct line *l)
 			continue;
 		}
 		if (!strcmp(word, "--")) {
-			/* Before the verb it ends the global options alone. */
+			/* Before the verb, "--" ends only the global options. */
 			l->ended = c->call.verb != NULL;
 			if (l->ended && c->call.verb->runs_command)
 				l->command = i + 1;
@@ -119,7 +119,7 @@ static void read_line(struct completion *c, struct line *l)
 	}
 }
 
-/* ── What is said ───────────────────────────────────────────────────────────────────────── */
+/* ── Output ─────────────────────────────────────────────────────────────────────────────── */
 
 static void offer_options(struct completion *c, const struct line *l)
 {

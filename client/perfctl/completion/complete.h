@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * `perfctl --complete WORD...`, which the shells' functions ask what can stand at the cursor, where
- * the last WORD ends; the others are those behind `perfctl`. It says, a line each:
+ * `perfctl --complete WORD...`: the shells' functions ask it what can stand at the cursor. The
+ * WORDs are those after `perfctl`; the last one ends at the cursor. It prints, a line each:
  *
- *     how the shell goes on: list (what follows is all), file, directory (it adds those that
- *         there are), file: (likewise, and a colon behind a file), command (one begins)
- *     what is wanted, for people
- *     what of the last word stays as it is; where a command begins, the number of its word, from 1
- *     then, sorted, what can follow that, with a tab and what it is about, if there is more to say
+ *     how the shell goes on: list (the lines below are all), file, directory (it adds existing
+ *         ones), file: (likewise, with a colon after a file), command (one begins)
+ *     a description of the word, for people
+ *     the part of the last word that stays; where a command begins, the number of its word, from 1
+ *     then, sorted, the candidates that can follow that part, each with an optional tab and
+ *         description
  *
- * Nothing is changed by it, and no daemon is started if the registry's files say it all.
+ * It changes nothing, and starts no daemon if the registry's files are enough.
  */
 #pragma once
 
@@ -17,7 +18,7 @@
 
 struct candidate {
 	char *text;
-	char *about; /* NULL: nothing */
+	char *about; /* NULL: none */
 };
 
 struct completion {
@@ -36,8 +37,8 @@ int complete(int n, char **words);
 
 /* ── candidates.c ── */
 
-/* Adds what there is of c->kind; may move c->text, and change c->how. */
+/* Adds the candidates of c->kind; may move c->text, and change c->how. */
 void candidates_find(struct completion *c);
 
-/* Adds one, if c->text begins it and a terminal can show it. */
+/* Adds a candidate that begins with c->text, if a terminal can show it. */
 void candidates_add(struct completion *c, const char *about, const char *fmt, ...) _printf_(3, 4);
