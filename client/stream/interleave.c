@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Owns the walk over snapshots of several events in order of time, and of each event how far back
- * it reaches. Each event's own records a merge has in order; here the oldest of these is on top.
+ * Owns the walk over snapshots of several events in order of time, and how far back each event
+ * reaches. A merge orders each event's own records; a heap finds the oldest of these.
  */
 #include "client/public.h"
 #include "client/rings/event.h"
@@ -10,7 +10,7 @@
 struct ring_history {
 	uint32_t cpu;
 	uint64_t written; /* records, at least: counted before the snapshot */
-	uint64_t held;	  /* of them, that have been found */
+	uint64_t held;	  /* of these, found in the snapshot */
 	uint64_t oldest;  /* time of the first of these */
 };
 
@@ -19,7 +19,7 @@ struct interleaved {
 	struct perfpersist_info info;	 /* just before its snapshot */
 	struct perfpersist_snapshot *snapshot;
 	struct perfpersist_merge *merge;
-	struct perfpersist_sample next; /* its record that comes next */
+	struct perfpersist_sample next; /* its next record */
 	struct ring_history *rings;
 	size_t n_rings;
 };
@@ -27,11 +27,11 @@ struct interleaved {
 struct perfpersist_interleave {
 	struct interleaved *all;
 	size_t n;
-	uint32_t *heap; /* of those that have a next record; the oldest on top */
+	uint32_t *heap; /* of events that have a next record; the oldest on top */
 	size_t n_heap;
 };
 
-/* Of records of one time those of the earlier event come first. */
+/* Records of the same time come in the order of events. */
 static bool is_before(const void *interleave, uint32_t a, uint32_t b)
 {
 	const struct perfpersist_interleave *i = interleave;
@@ -63,7 +63,7 @@ static int fetch(struct interleaved *one)
 	return r;
 }
 
-/* What has been written by now, so that less in the snapshot means that some is overwritten. */
+/* Counts written records first, so that fewer in the snapshot mean that some are overwritten. */
 static int look(struct interleaved *one)
 {
 	one->info.sz = sizeof(one->info);
@@ -83,7 +83,7 @@ static int look(struct interleaved *one)
 	return perfpersist_event_info(one->event, &one->info);
 }
 
-/* All snapshots come before anything else is done, so that they are of nearly one moment. */
+/* Takes all snapshots before it does anything else, so that they are of nearly the same time. */
 static int take_all(struct perfpersist_interleave *i)
 {
 	int r = 0;

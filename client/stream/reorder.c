@@ -29,7 +29,7 @@ static int make_room(struct reorder *reorder, size_t more)
 	return 0;
 }
 
-/* A pointer into the record, as the distance from its beginning; 0 stays NULL. */
+/* A pointer into the record, as an offset from its beginning; NULL stays NULL. */
 static const void *unbound(const struct perfpersist_sample *s, const void *p)
 {
 	return p ? (const void *)((const uint8_t *)p - (const uint8_t *)s->record) : NULL;
@@ -40,7 +40,7 @@ static const void *bound(const uint8_t *record, const void *offset)
 	return offset ? record + (uintptr_t)offset : NULL;
 }
 
-/* What is held points to nothing, because bytes[] moves. */
+/* Held records use offsets instead of pointers, because bytes[] moves. */
 static void bind(struct perfpersist_sample *s, const uint8_t *record)
 {
 	s->callchain = bound(record, s->callchain);
@@ -84,8 +84,8 @@ static int by_time(const void *a, const void *b)
 	return x->order < y->order ? -1 : 1;
 }
 
-/* What is left moves to the front, with its records. Not before it is the smaller part, so that no
- * record is moved again and again. */
+/* Moves the remaining items to the front, with their records. Waits until they are the smaller
+ * part, so that no record moves again and again. */
 static void forget(struct reorder *reorder)
 {
 	size_t left = reorder->n - reorder->next, n = 0;
@@ -101,7 +101,7 @@ static void forget(struct reorder *reorder)
 		n += reorder->all[i].item.sample.record_size;
 	bytes = malloc(n + 1);
 	if (!bytes)
-		return; /* no harm: it stays where it is, with what is not needed */
+		return; /* harmless: the items stay where they are, with what is not needed */
 	n = 0;
 	for (size_t i = 0; i < left; i++) {
 		struct held *h = &reorder->all[i];

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Owns following several events for as long as they are there: through the replacement of their
- * rings (a resize), onto CPUs that come, to their deletion. Each dispatch looks at all of them once;
- * what it finds goes through reorder.
+ * Follows several events until they are deleted, also when their rings are replaced (a resize) and
+ * onto CPUs that come online. Each dispatch reads all events once; the records go through reorder.
  */
 #include <string.h>
 #include <sys/epoll.h>
@@ -13,53 +12,53 @@
 #include "client/stream/reorder.h"
 #include "proto/clock.h"
 
-/* Between two looks at copies, each of which the daemon has to make. */
+/* Between two reads of copies: the daemon has to make each copy. */
 #define COPY_INTERVAL 500000000ULL
-/* Who is woken looks by himself only this often, for the case that nobody is there to wake. */
+/* A stream with wakeups still reads this often, in case nobody is left to wake it. */
 #define WOKEN_INTERVAL 10000000000ULL
-/* What is held of all events together, about. */
+/* Approximate limit on the records held for all events together. */
 #define HELD_MAX (64U << 20)
-/* For so long after its time a record may still be on its way into its ring: an interrupt or two. */
+/* A record may reach its ring this long after its time: an interrupt or two. */
 #define UNDER_WAY 5000000ULL
 
 struct streamed {
 	char ns[64], name[64];
 	struct perfpersist_event *event; /* whose rings are followed */
-	struct perfpersist_event *shown; /* whose records are given out */
+	struct perfpersist_event *shown; /* whose records are returned */
 	struct perfpersist_follow *follow;
 	uint64_t id;
-	uint32_t set;	 /* of rings, that is followed */
+	uint32_t set;	 /* the set of rings that is followed */
 	int wakeup;	 /* an eventfd, or -EBADF */
 	bool is_told;	 /* the daemon tells what happens to the event */
-	bool has_notice; /* and has done so */
+	bool has_notice; /* and has just done so */
 	bool is_paused;
 	bool ended;
-	/* What its rings say that has become of it: rest of them is read first. */
+	/* The state that its rings announce; their remaining records are read first. */
 	enum perfpersist_ring_state becomes; /* RETIRED or DELETED; else RUNNING */
 
-	uint64_t looked;	    /* CLOCK_MONOTONIC, ns: up to then all has been found */
+	uint64_t looked;	    /* CLOCK_MONOTONIC, ns: all records up to then were found */
 	uint64_t last;		    /* time of the newest record that was found */
 	size_t held;		    /* bytes */
-	uint64_t overwritten, told; /* of rings that were replaced; of all, that were told of */
+	uint64_t overwritten, told; /* in replaced rings; reported in all */
 };
 
 struct perfpersist_stream {
-	struct perfpersist *p; /* NULL: nobody tells */
+	struct perfpersist *p; /* NULL: no daemon reports changes */
 	struct perfpersist_stream_options options;
 	struct streamed **all;
 	size_t n;
 	int epoll;
 	struct reorder reorder;
-	struct perfpersist_event *spent; /* was shown before the item that was given out last */
-	uint64_t until;			 /* up to there all has been given out */
-	uint64_t stop;			 /* what is of later is not wanted any more; 0: not known */
-	bool is_told;			 /* by the daemon, of any */
+	struct perfpersist_event *spent; /* was shown before the item that was returned last */
+	uint64_t until;			 /* all up to there was returned */
+	uint64_t stop;			 /* later records are not wanted; 0: not known */
+	bool is_told;			 /* the daemon tells about an event */
 	bool has_notice;
-	bool has_more; /* that could be read at once */
+	bool has_more; /* can be read at once */
 	bool is_over, has_told_end;
 };
 
-/* Makes the thread's last sentence the connection's. */
+/* Copies the thread's last error message to the connection. */
 static int fail(struct perfpersist *p, int error)
 {
 	return p ? connection_fail(p, error) : error;
@@ -129,7 +128,7 @@ _public_ void perfpersist_stream_free(struct perfpersist_stream *s)
 {
 	if (!s)
 		return;
-	perfpersist_free(s->p); /* before those whom it tells what happens */
+	perfpersist_free(s->p); /* before the events that its notices use */
 	for (size_t i = 0; i < s->n; i++)
 		streamed_free(s->all[i]);
 	perfpersist_event_free(s->spent);
@@ -169,8 +168,8 @@ static bool is_told_of(const struct perfpersist_stream *s, const char *ns)
 	return false;
 }
 
-/* What is told of the namespace wakes, too: that the event was deleted, say. Who is not told goes
- * on with the rings there are; copies tell themselves when they are renewed. */
+/* Watches the event's namespace, because notices, for example of a deletion, wake the stream, too.
+ * Without notices it goes on with the rings it has; copies report changes when they are renewed. */
 static int be_told(struct perfpersist_stream *s, struct streamed *one)
 {
 	int r = 0;
@@ -192,7 +191,7 @@ static int be_told(struct perfpersist_stream *s, struct streamed *one)
 	return s->options.wakeup ? r : 0;
 }
 
-/* Takes over e. */
+/* Takes ownership of e. */
 static int start(struct streamed *one, struct perfpersist_event *e, size_t newest)
 {
 	one->event = e;
@@ -242,7 +241,7 @@ _public_ void perfpersist_stream_stop(struct perfpersist_stream *s)
 		s->all[i]->looked = 0; /* copies, too, once more */
 }
 
-/* ── What becomes of an event ───────────────────────────────────────────────────────────── */
+/* ── Changes of an event ────────────────────────────────────────────────────────────────── */
 
 static int tell(struct perfpersist_stream *s, size_t i, enum perfpersist_stream_kind kind,
 		uint64_t time)
@@ -275,7 +274,7 @@ static int tell_overwritten(struct perfpersist_stream *s, size_t i, uint64_t tim
 	return push(s, i, &item, NULL);
 }
 
-/* Records of new rings that were overwritten before we had opened them. */
+/* Counts records of new rings that were overwritten before the stream opened them. */
 static void count_begin(struct streamed *one)
 {
 	for (size_t k = 0; k < perfpersist_event_rings(one->event); k++) {
@@ -286,7 +285,7 @@ static void count_begin(struct streamed *one)
 	}
 }
 
-/* The event's other rings, from their beginning. -ENOENT: it is gone meanwhile. */
+/* Opens the event's new rings, from their beginning. -ENOENT: it was deleted meanwhile. */
 static int open_again(struct perfpersist_stream *s, size_t i, uint64_t time)
 {
 	struct streamed *one = s->all[i];
@@ -314,7 +313,7 @@ static int open_again(struct perfpersist_stream *s, size_t i, uint64_t time)
 	return push(s, i, &item, client_event_ref(e));
 }
 
-/* All of its rings that came to their end has been read. */
+/* Called when rings that ended are read completely: goes over to new rings, or ends the event. */
 static int go_over(struct perfpersist_stream *s, size_t i)
 {
 	struct streamed *one = s->all[i];
@@ -345,7 +344,7 @@ static int look_at_copies(struct perfpersist_stream *s, struct streamed *one, ui
 	return r == -ESTALE || r == -ENOENT || r == -EAGAIN ? 0 : r;
 }
 
-/* Has the event come to an end, or to other rings, or to more of them? */
+/* Checks whether the event was deleted, or has new or more rings. */
 static int look_around(struct perfpersist_stream *s, size_t i, uint64_t now)
 {
 	struct streamed *one = s->all[i];
@@ -365,8 +364,8 @@ static int look_around(struct perfpersist_stream *s, size_t i, uint64_t now)
 		one->becomes = state;
 		return 0;
 	}
-	/* What is in the way (it was deleted, or replaced) the rings themselves tell at the next
-	 * look; who is asked to come again does so. */
+	/* If the refresh fails because the event was deleted or replaced, its rings say so at the
+	 * next read; on -EAGAIN the stream tries again. */
 	if (one->has_notice && s->is_told)
 		one->has_notice = perfpersist_event_refresh(one->event, s->p) == -EAGAIN;
 	is_paused = state == PERFPERSIST_RINGS_PAUSED;
@@ -379,9 +378,9 @@ static int look_around(struct perfpersist_stream *s, size_t i, uint64_t now)
 /* ── Reading ────────────────────────────────────────────────────────────────────────────── */
 
 /*
- * No event may hold more than its share, since others may be far behind: what it holds can only be
- * given out up to where they are. But what is under way is held in any case, so that each release
- * comes nearer to now.
+ * No event may hold more than its share, because others may be far behind: the stream returns its
+ * records only up to where they are. Records under way are held in any case, so that each release
+ * gets closer to now.
  */
 static bool is_full(const struct perfpersist_stream *s, const struct streamed *one)
 {
@@ -399,7 +398,7 @@ static int cannot_go_on(const struct perfpersist_stream *s, const struct streame
 					  one->name, strerror(-error)));
 }
 
-/* Takes in what there is. 1: there is more to read at once. */
+/* Reads the available records. 1: there is more to read at once. */
 static int read_one(struct perfpersist_stream *s, size_t i)
 {
 	struct streamed *one = s->all[i];
@@ -422,7 +421,7 @@ static int read_one(struct perfpersist_stream *s, size_t i)
 	return 1;
 }
 
-/* One round of one event. *until: up to where nothing older can come any more. */
+/* One round of one event. *until: no older record can come any more. */
 static int go_round(struct perfpersist_stream *s, size_t i, uint64_t now, uint64_t *until)
 {
 	struct streamed *one = s->all[i];
@@ -443,7 +442,7 @@ static int go_round(struct perfpersist_stream *s, size_t i, uint64_t now, uint64
 	return tell_overwritten(s, i, now);
 }
 
-/* Nobody tells or wakes any more. */
+/* Goes on without the daemon: nobody reports changes or wakes any more. */
 static int desert(struct perfpersist_stream *s, uint64_t now)
 {
 	epoll_ctl(s->epoll, EPOLL_CTL_DEL, perfpersist_fd(s->p), NULL);
@@ -453,7 +452,7 @@ static int desert(struct perfpersist_stream *s, uint64_t now)
 	return s->n ? tell(s, 0, PERFPERSIST_STREAM_UNATTENDED, now) : 0;
 }
 
-/* What ended the wait is taken before anything is looked at. */
+/* Takes notices and wakeups before it reads rings, so that none is lost in between. */
 static int hear(struct perfpersist_stream *s, uint64_t now)
 {
 	uint64_t count;
@@ -475,7 +474,7 @@ static int hear(struct perfpersist_stream *s, uint64_t now)
 	return r;
 }
 
-/* Up to where all may be given out. */
+/* The time up to which all items may be returned. */
 static uint64_t release_until(const struct perfpersist_stream *s, uint64_t until)
 {
 	if (s->options.at_once || s->is_over)
