@@ -22,11 +22,11 @@ static int make_room(struct reorder *reorder, size_t more)
 	while (cap - reorder->n_bytes < more)
 		cap *= 2;
 	bytes = cap == reorder->cap_bytes ? reorder->bytes : realloc(reorder->bytes, cap);
-	if (!bytes || !GROW(reorder->all, reorder->n))
+	if (!bytes)
 		return -ENOMEM;
 	reorder->bytes = bytes;
 	reorder->cap_bytes = cap;
-	return 0;
+	return GROW(reorder->all, reorder->n) ? 0 : -ENOMEM;
 }
 
 /* A pointer into the record, as an offset from its beginning; NULL stays NULL. */

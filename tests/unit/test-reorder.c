@@ -8,6 +8,12 @@
 
 static uint64_t last_time, last_value;
 static bool is_seen[MANY];
+static bool has_no_memory; /* for arrays */
+
+void *reallocarray(void *p, size_t n, size_t size)
+{
+	return has_no_memory ? NULL : realloc(p, n * size);
+}
 
 /* A record of 24 bytes: a header, a payload, a call chain. */
 static void push(struct reorder *r, size_t event, uint64_t time, uint64_t value)
@@ -130,6 +136,27 @@ START_TEST(not_taken)
 }
 END_TEST
 
+/* The bytes have grown, and then the array cannot: what was pushed before is still there. */
+START_TEST(no_memory)
+{
+	uint64_t big[4096] = {};
+	struct perfpersist_stream_item item = {
+		.kind = PERFPERSIST_STREAM_RECORD,
+		.sample = { .record = big, .record_size = sizeof(big) },
+	};
+	struct reorder r = {};
+
+	push(&r, 0, 10, 0);
+	has_no_memory = true;
+	ck_assert_int_eq(reorder_push(&r, &item, NULL), -ENOMEM);
+	has_no_memory = false;
+	ck_assert_uint_ge(r.cap_bytes, sizeof(big)); /* where they are now */
+	reorder_release(&r, 20);
+	ck_assert_uint_eq(take(&r, 20), 1);
+	reorder_done(&r);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("reorder");
@@ -139,6 +166,7 @@ int main(void)
 	tcase_add_test(t, in_order);
 	tcase_add_test(t, once_each);
 	tcase_add_test(t, not_taken);
+	tcase_add_test(t, no_memory);
 	suite_add_tcase(s, t);
 	return run_suite(s);
 }
