@@ -147,6 +147,14 @@ static int listen_to(const struct perfpersist_stream *s, int fd)
 	return fail(s->p, client_fail(-errno, "cannot wait for events: %m"));
 }
 
+/* The daemon has the eventfd, too: it would go on to wake after we have closed it. */
+static void stop_wakeup(const struct perfpersist_stream *s, struct streamed *one)
+{
+	if (one->wakeup >= 0)
+		epoll_ctl(s->epoll, EPOLL_CTL_DEL, one->wakeup, NULL);
+	one->wakeup = close_fd(one->wakeup);
+}
+
 static void on_notice(struct perfpersist *p _unused_, const struct perfpersist_notice *notice,
 		      void *userdata)
 {
@@ -191,13 +199,22 @@ static int be_told(struct perfpersist_stream *s, struct streamed *one)
 	return s->options.wakeup ? r : 0;
 }
 
-/* Takes ownership of e. */
+/* Takes ownership of e, in place of the event that was followed before; on failure that one stays. */
 static int start(struct streamed *one, struct perfpersist_event *e, size_t newest)
 {
+	struct perfpersist_follow *follow;
+	int r = perfpersist_follow_new(e, newest, &follow);
+
+	if (r < 0) {
+		perfpersist_event_free(e);
+		return r;
+	}
+	close_rings(one);
 	one->event = e;
+	one->follow = follow;
 	one->id = e->base.id;
 	one->set = e->base.set;
-	return perfpersist_follow_new(e, newest, &one->follow);
+	return 0;
 }
 
 _public_ int perfpersist_stream_add(struct perfpersist_stream *s, struct perfpersist_event *e,
@@ -221,6 +238,7 @@ _public_ int perfpersist_stream_add(struct perfpersist_stream *s, struct perfper
 	else
 		fail(s->p, r);
 	if (r < 0) {
+		stop_wakeup(s, one);
 		streamed_free(one);
 		return r;
 	}
@@ -302,11 +320,10 @@ static int open_again(struct perfpersist_stream *s, size_t i, uint64_t time)
 		    : perfpersist_open(s->p, one->ns, one->name, &e);
 	if (r < 0)
 		return r;
-	one->overwritten = one->told;
-	close_rings(one);
 	r = start(one, e, SIZE_MAX);
 	if (r < 0)
 		return fail(s->p, r);
+	one->overwritten = one->told;
 	count_begin(one);
 	item.kind = one->id == id ? PERFPERSIST_STREAM_RESIZED : PERFPERSIST_STREAM_REPLACED;
 	item.gap = one->set > set + 1;
@@ -448,7 +465,7 @@ static int desert(struct perfpersist_stream *s, uint64_t now)
 	epoll_ctl(s->epoll, EPOLL_CTL_DEL, perfpersist_fd(s->p), NULL);
 	s->is_told = false;
 	for (size_t i = 0; i < s->n; i++)
-		s->all[i]->wakeup = close_fd(s->all[i]->wakeup);
+		stop_wakeup(s, s->all[i]);
 	return s->n ? tell(s, 0, PERFPERSIST_STREAM_UNATTENDED, now) : 0;
 }
 
@@ -466,7 +483,7 @@ static int hear(struct perfpersist_stream *s, uint64_t now)
 		if (read(one->wakeup, &count, sizeof(count)) > 0)
 			one->looked = 0;
 		else if (errno != EAGAIN)
-			one->wakeup = close_fd(one->wakeup);
+			stop_wakeup(s, one);
 	}
 	if (s->is_told && perfpersist_dispatch(s->p) < 0)
 		r = desert(s, now);

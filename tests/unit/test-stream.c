@@ -2,6 +2,7 @@
 /* Following several events: each record once or counted, in order of time, and what becomes of the
  * events. */
 #include <poll.h>
+#include <sys/eventfd.h>
 
 #include "client/rings/event.h"
 #include "proto/clock.h"
@@ -390,6 +391,44 @@ START_TEST(test_unattended)
 }
 END_TEST
 
+static int waker;
+
+static void unwatched_script(int fd)
+{
+	_cleanup_free_ union pp_body *body = calloc(1, sizeof(*body));
+	struct pp_msg_wakeup_reply reply = { .id = 5 };
+	uint32_t serial = server_expect(fd, PP_OP_WAKEUP, body);
+
+	waker = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
+	server_send(fd, PP_OP_WAKEUP | PP_OP_REPLY, serial, &reply, &waker, 1);
+	serial = server_expect(fd, PP_OP_WATCH, body);
+	server_error(fd, serial, EBUSY, "too many watch");
+}
+
+/* An event that could not be added wakes nobody, though the daemon still has its eventfd. */
+START_TEST(test_not_added)
+{
+	struct perfpersist_stream_options o = { .sz = sizeof(o), .wakeup = true };
+	struct writer w = writer_new(0, 4096, 64);
+	struct perfpersist_event *e = writer_open(&w, 1);
+	struct perfpersist_stream *s = NULL;
+	struct server server;
+	struct pollfd pfd = { .events = POLLIN };
+
+	e->is_copy = false;
+	server_start(&server, unwatched_script);
+	ck_assert_int_eq(perfpersist_stream_new(server_connect(&server), &o, &s), 0);
+	ck_assert_int_eq(perfpersist_stream_add(s, e, SIZE_MAX), -EBUSY);
+	pfd.fd = perfpersist_stream_fd(s);
+	ck_assert_int_eq(poll(&pfd, 1, 0), 0);
+	server_end(&server);
+	close(waker);
+	perfpersist_stream_free(s);
+	perfpersist_event_free(e);
+	writer_done(&w);
+}
+END_TEST
+
 START_TEST(test_refused)
 {
 	struct perfpersist_stream_options o = { .sz = sizeof(o) - 1 };
@@ -423,6 +462,7 @@ int main(void)
 	tcase_add_test(t, test_far_behind);
 	tcase_add_test(t, test_damaged);
 	tcase_add_test(t, test_unattended);
+	tcase_add_test(t, test_not_added);
 	tcase_add_test(t, test_refused);
 	suite_add_tcase(s, t);
 	return run_suite(s);
