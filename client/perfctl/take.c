@@ -64,7 +64,7 @@ int take_choice(const struct given *g)
 int take_namespace(const struct given *g)
 {
 	if (!name_is_valid(g->value))
-		return refuse(g, "not a name of a namespace");
+		return refuse(g, "not a valid namespace name");
 	return take_text(g);
 }
 

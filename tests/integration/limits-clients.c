@@ -220,7 +220,7 @@ static void on_notice(struct perfpersist *p _unused_,
 
 static void wakeups(unsigned rounds)
 {
-	struct limit l = { .name = "wakeups of a connection", .says = "on this connection (64)" };
+	struct limit l = { .name = "wakeups of a connection", .says = "for this connection (64)" };
 	int fd[WAKEUPS], none;
 
 	must(root, CREATE(root, "w", "e", .flags = PERFPERSIST_WAKEUP), "creating");

@@ -85,6 +85,12 @@ offers "perfctl create x -C 0," "$(online_cpus | sed 's/^/0,/' | sort | xargs)"
 offers "perfctl create x -C0," "$(online_cpus | sed 's/^/-C0,/' | sort | xargs)"
 offers_also "perfctl create x -p $$" "$$"
 offers_also "perfctl create x --comm bas" "bash"
+# Any user may call a process so; Enter behind the tab would run it.
+for comm in 'pp-zq;id' 'pp-zq&id' pp-zq-1; do
+	cp "$(command -v sleep)" "$SCRATCH/$comm"
+	spawn "$SCRATCH/$comm" 1000
+done
+offers "perfctl create x --comm pp-z" "pp-zq-1"
 offers "perfctl script --time re" "real relative"
 offers "perfctl script -F comm,ti" "comm,tid comm,time"
 # A user's own COMP_WORDBREAKS, without ":" and "=".

@@ -128,7 +128,7 @@ expect_eq "$(wc -l <<<"$OUT")" 1 "lines about a file that is none"
 expect_exit 1 perfctl script -i "$SCRATCH"
 expect_exit 2 perfctl script -i all.data some/event
 expect_exit 2 perfctl script -i all.data -F comm,nothing
-expect_match "$OUT" "no field nothing"
+expect_match "$OUT" "unknown field nothing"
 expect_exit 2 perfctl script -i all.data -F comm,+time
 expect_exit 2 perfctl script -i all.data -F ''
 expect_exit 2 perfctl script -i tracepoints.data -F comm,addr

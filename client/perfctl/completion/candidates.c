@@ -3,6 +3,7 @@
  * Finds candidates. Names of events come from the files of the registry; the daemon is asked only
  * if these are not readable.
  */
+#include <ctype.h>
 #include <glob.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -13,6 +14,19 @@
 #include "proto/printable.h"
 
 #define DAEMON_SECONDS 5 /* the daemon's time, before the tab key gets no answer */
+
+/*
+ * The shell puts a candidate onto the command line as it is. Any user may call a process or a cgroup
+ * "x;id", and root's next Enter would run that: a candidate with a character that a shell could
+ * understand is not offered.
+ */
+static bool is_plain(const char *text)
+{
+	for (; *text; text++)
+		if (!isalnum((unsigned char)*text) && !strchr("_.,:+/@%=^-", *text))
+			return false;
+	return true;
+}
 
 void candidates_add(struct completion *c, const char *about, const char *fmt, ...)
 {
@@ -25,13 +39,11 @@ void candidates_add(struct completion *c, const char *about, const char *fmt, ..
 	va_end(ap);
 	if (n < 0)
 		return;
-	/* The shells would split a candidate with a tab or a newline. */
-	if (strncmp(one.text, c->text, strlen(c->text)) != 0 || strpbrk(one.text, "\t\n") ||
+	if (strncmp(one.text, c->text, strlen(c->text)) != 0 || !is_plain(one.text) ||
 	    !GROW(c->found, c->n)) {
 		free(one.text);
 		return;
 	}
-	make_printable(one.text, '?');
 	one.about = about ? strdup(about) : NULL;
 	if (one.about)
 		make_printable(one.about, ' ');
