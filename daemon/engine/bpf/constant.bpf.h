@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Constants of a template (daemon/engine/emit/template.h): read in a form that instantiation can
- * turn into immediates, the address of the constants and the load from it side by side in one
- * register. The verifier knows which way the jump of an option goes, and removes it and all that
- * nobody can reach.
+ * Constants of a template (daemon/engine/emit/template.h). The macros read them in a form that
+ * instantiation can turn into immediates: the address of the constants and the load from it stand
+ * side by side and use one register. The verifier then knows which way an option's jump goes, and
+ * removes it and the unreachable code.
  */
 #pragma once
 
 #include <linux/types.h>
 
-/* `constants` is the variable in .rodata and the tag of its struct; the member a __u64. */
+/* `constants` is the variable in .rodata and the tag of its struct; the member is a __u64. */
 #define CONSTANT(constants, member)                                       \
 	({                                                                \
 		__u64 _value;                                             \
@@ -21,7 +21,7 @@
 		_value;                                                   \
 	})
 
-/* The same of a __u8: whether it is not 0. */
+/* The same for a __u8: whether it is not 0. */
 #define OPTION(constants, member)                                                     \
 	({                                                                            \
 		__label__ _no;                                                        \

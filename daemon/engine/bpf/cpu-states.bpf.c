@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Notes when CPUs go away and come back: as the kernel's steps of CPU hotplug do, before the one in
- * which perf events are removed from a CPU (perf_event_exit_cpu()), and before the same step on the
- * way up. Should the way down be given up later, the kernel goes back through the step with the old
- * target (cpuhp_reset_state()): the CPU has not been away, but its perf events have died.
+ * Notes when CPUs go offline and online. On the way down it notes before the step of CPU hotplug
+ * that removes perf events from a CPU (perf_event_exit_cpu()), on the way up before the same step.
+ * If the kernel gives the way down up later, it goes back through the step with the old target
+ * (cpuhp_reset_state()): the CPU has not been offline, but its perf events have died.
  */
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
@@ -12,7 +12,7 @@
 
 char LICENSE[] SEC("license") = "GPL";
 
-/* CPUHP_AP_PERF_ONLINE, which every kernel has with a number of its own; the engine sets it. */
+/* CPUHP_AP_PERF_ONLINE, whose number differs between kernels; the engine sets it. */
 const volatile int perf_online = -1;
 
 struct {
@@ -40,7 +40,8 @@ int pp_cpus(struct bpf_raw_tracepoint_args *ctx)
 		state->away = 0;
 		return 0;
 	}
-	/* In this order: who sees the new generation sees that the CPU is going, too. */
+	/* In this order: a reader that sees the new generation also sees that the CPU goes
+	 * offline. */
 	__sync_lock_test_and_set(&state->away, bpf_ktime_get_ns());
 	__sync_fetch_and_add(&state->generation, 1);
 	return 0;

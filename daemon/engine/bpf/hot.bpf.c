@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The tp_btf recorders: one program per hot tracepoint and layout. Each builds, byte for byte,
- * the payload that the kernel's own tracepoint would (payload.h), and writes it into this
- * CPU's ring. What the values are is taken from the kernel's TRACE_EVENT definitions;
- * layout.c says which programs fit the running kernel.
+ * The tp_btf recorders: one program per hot tracepoint and layout. Each builds, byte for byte, the
+ * payload that the kernel's own tracepoint would (payload.h), and writes it into this CPU's ring.
+ * The values follow the kernel's TRACE_EVENT definitions; layout.c says which programs fit the
+ * running kernel.
  */
 #include "daemon/engine/bpf/hot.bpf.h"
 #include "daemon/engine/bpf/kernel.bpf.h"
@@ -46,7 +46,7 @@ static __always_inline __s64 syscall_number(const struct pt_regs *regs)
 static __always_inline void put_syscall_args(void *at, const struct pt_regs *regs,
 					     const struct task_struct *task)
 {
-	(void)task; /* 32-bit calls have the same registers */
+	(void)task; /* 32-bit calls use the same registers */
 	PUT_AT(__u64, at, 0, regs->orig_x0);
 	PUT_AT(__u64, at, 8, regs->regs[1]);
 	PUT_AT(__u64, at, 16, regs->regs[2]);
@@ -70,7 +70,7 @@ RECORDER(sys_enter, sys_enter)
 
 	if (hot_is_nowhere(&hot))
 		return 0;
-	task = bpf_get_current_task_btf(); /* a call as any other: once */
+	task = bpf_get_current_task_btf(); /* recorded like any other call */
 	if (!BEGIN(&hot, struct payload_sys_enter, args, task))
 		return 0;
 	PUT(&hot, struct payload_sys_enter, id, id);
@@ -118,7 +118,7 @@ static __always_inline __s64 switch_state(_Bool preempt, __u32 state,
 	if (state & (TASK_RTLOCK_WAIT | TASK_FROZEN))
 		report = TASK_UNINTERRUPTIBLE;
 
-	/* Only the highest bit is left; one bit is all there is, but in the rarest of states. */
+	/* Only the highest bit is left. All but the rarest states have only one bit. */
 	if (report & (report - 1)) {
 		report |= report >> 1;
 		report |= report >> 2;

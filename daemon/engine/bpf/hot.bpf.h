@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Making a record of a hot tracepoint: PERF_SAMPLE_TID | TIME | RAW, the raw part a payload of
+ * Makes a record of a hot tracepoint: PERF_SAMPLE_TID | TIME | RAW, the raw part a payload of
  * payload.h. Owns everything around the payload's fields; knows no tracepoint.
  *
- * A tp_btf program cannot nest on its CPU: the kernel skips it then, and counts that.
+ * A tp_btf program cannot nest on its CPU: the kernel skips and counts the inner run.
  *
- * This runs on the hottest paths there are. The order of things is for that: one look-up tells
- * whether the CPU is recorded at all, stores are as wide as the layout allows, and the clock
- * comes last: reading it waits for all loads before it, and meanwhile the stores get done. Of
- * what it costs, most is the kernel's call of the program and the clock.
+ * These are the hottest paths, and the order of things serves speed. One look-up tells whether the
+ * CPU is recorded at all. Stores are as wide as the layout allows. The clock comes last: reading it
+ * waits for all earlier loads, and meanwhile the stores complete. The kernel's call of the program
+ * and the clock cost the most.
  */
 #pragma once
 
@@ -20,8 +20,8 @@
 const volatile struct hot_constants hot_constants = {};
 
 /*
- * Where a record with a filter is made before the filter has agreed: as large as the largest,
- * and the event's own. It needs no more than one for each CPU, since the program cannot nest.
+ * Holds a record while its filter runs; as large as the largest record of the event. One for each
+ * CPU is enough, since the program cannot nest.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -30,13 +30,13 @@ struct {
 	__type(value, __u64);
 } scratch SEC(".maps");
 
-/* What the kernel writes for a string that is NULL. */
+/* The kernel writes this for a string that is NULL. */
 static const volatile char no_string[] = "(null)";
 
 struct hot {
 	struct ring_place place;
 	__u64 size; /* of the record without its identifier */
-	void *at;   /* where it is written, behind 8 bytes more if it has one */
+	void *at;   /* where it is written; 8 bytes further if the record has an identifier */
 };
 
 #define HAS(hot, option) RING_OPTION(&(hot)->place, option)
@@ -47,8 +47,8 @@ static __always_inline struct hot hot_here(bool plain)
 }
 
 /*
- * A program: twice in one, for events that want no more than records, which must stay as fast as
- * it can be, and for all others. The verifier looks at one of the two, and removes the other.
+ * A program contains two variants: one for events without options, which must be as fast as
+ * possible, and one for all others. The verifier looks at one of the two, and removes the other.
  */
 #define RECORDER(tracepoint, name)                                              \
 	static __always_inline int name##_record(const __u64 *ctx, bool plain); \
@@ -61,7 +61,7 @@ static __always_inline struct hot hot_here(bool plain)
 	}                                                                       \
 	static __always_inline int name##_record(const __u64 *ctx, bool plain)
 
-/* Payloads lie 4 bytes off an 8-byte border; volatile keeps each store in one piece. */
+/* Payloads lie 4 bytes off an 8-byte boundary; volatile keeps each store in one piece. */
 #define PUT_AT(type, at, offset, value) (*(volatile type *)((at) + (offset)) = (value))
 
 #define FIELD_OFFSET(payload, field) (HOT_PAYLOAD_OFFSET + __builtin_offsetof(payload, field))
@@ -74,8 +74,8 @@ static __always_inline struct hot hot_here(bool plain)
 #define FIELDS_END(payload, last) \
 	(FIELD_OFFSET(payload, last) + (sizeof(FIELD_TYPE(payload, last)) & ~3))
 
-/* Opens a record of a fixed layout whose last field (of 4 bytes or more) is `last`. False: it is
- * not to be. */
+/* Opens a record of a fixed layout whose last field (of 4 bytes or more) is `last`. False: there is
+ * no record. */
 #define BEGIN(hot, payload, last, task)                            \
 	(hot_begin(hot, HOT_RECORD_SIZE(sizeof(payload)), task) && \
 	 zero((hot)->at, FIELDS_END(payload, last), HOT_RECORD_SIZE(sizeof(payload))))
@@ -96,7 +96,8 @@ static __always_inline __u64 whole_size(const struct hot *hot)
 	return HAS(hot, identified) ? hot->size + HOT_IDENTIFIER_SIZE : hot->size;
 }
 
-/* Whether there is nothing to be recorded here; which a filter has to be asked for first. */
+/* Whether the CPU is not recorded, which is counted. With a filter, hot_reserve() counts it
+ * instead, once the filter has agreed. */
 static __always_inline bool hot_is_nowhere(const struct hot *hot)
 {
 	if (hot->place.ring || HAS(hot, filtered))
@@ -105,7 +106,7 @@ static __always_inline bool hot_is_nowhere(const struct hot *hot)
 	return true;
 }
 
-/* Room in the ring; NULL: this record is not to be, and that is counted. */
+/* Reserves room in the ring. NULL: there is no record, and that is counted. */
 static __always_inline void *hot_reserve(struct hot *hot)
 {
 	if (HAS(hot, filtered) && !hot->place.ring) {
@@ -117,7 +118,7 @@ static __always_inline void *hot_reserve(struct hot *hot)
 	return ring_reserve(&hot->place, whole_size(hot));
 }
 
-/* Where the record is made: in its place at once, unless a filter decides first. */
+/* Opens the record at once in its place, or in the scratch map if a filter decides first. */
 static __always_inline void *hot_open(struct hot *hot)
 {
 	__u32 zero = 0;
@@ -128,7 +129,7 @@ static __always_inline void *hot_open(struct hot *hot)
 	at = bpf_map_lookup_elem(&scratch, &zero);
 	if (!at)
 		return NULL;
-	barrier_var(at); /* or the sum is made first, which 6.1's verifier does not allow */
+	barrier_var(at); /* else the compiler adds first, which 6.1's verifier does not allow */
 	return at + HOT_SCRATCH_OFFSET;
 }
 
@@ -149,7 +150,7 @@ static __always_inline bool hot_begin(struct hot *hot, __u64 size, const struct 
 		at += HOT_IDENTIFIER_SIZE;
 	}
 	PUT_AT(__u64, at, 8, tgid | (__u64)pid << 32);
-	/* The common fields; flags and preempt count are not known here: 0. */
+	/* The common fields. Programs cannot see flags and preempt count: both are 0. */
 	PUT_AT(__u64, at, HOT_RAW_SIZE_OFFSET,
 	       raw_size | CONSTANT(hot_constants, tracepoint_id) << 32);
 	PUT_AT(__u32, at, FIELD_OFFSET(struct payload_common, pid), pid);
@@ -157,7 +158,7 @@ static __always_inline bool hot_begin(struct hot *hot, __u64 size, const struct 
 	return true;
 }
 
-/* What is of a fixed layout has a size that the compiler knows, and is small. */
+/* Copies a small field whose size the compiler knows. */
 static __always_inline void copy(void *to, const void *from, __u64 size)
 {
 	if (!__builtin_constant_p(size)) {
@@ -169,7 +170,7 @@ static __always_inline void copy(void *to, const void *from, __u64 size)
 		PUT_AT(__u64, to, i, *(const volatile __u64 *)(from + i));
 }
 
-/* From where the filter saw it into the ring. */
+/* Moves the record from the scratch map into the ring. */
 static __always_inline bool hot_move(struct hot *hot)
 {
 	const void *from = hot->at;
@@ -213,9 +214,8 @@ static __always_inline void put_comm(void *at, const struct task_struct *task)
 #define PIECE 128
 
 /*
- * Bytes of a kernel string with its NUL, 1 to HOT_STRING_MAX. A record's size must be known
- * before its place is, so the string is measured first, in pieces; that needs no memory of
- * its own.
+ * Bytes of a kernel string with its NUL, 1 to HOT_STRING_MAX. A record's size must be known before
+ * it is reserved, so the string is measured first, in pieces; that needs no memory.
  */
 static __always_inline __u64 string_size(const char *string)
 {
@@ -227,17 +227,17 @@ static __always_inline __u64 string_size(const char *string)
 
 		if (n <= 0)
 			break;
-		barrier_var(n); /* or the two become one, which 6.1's verifier learns nothing of */
+		barrier_var(n); /* else the two merge, and 6.1's verifier learns nothing */
 		if (n < PIECE) {
 			size += n;
 			return size < HOT_STRING_MAX ? size : HOT_STRING_MAX;
 		}
-		size += PIECE - 1; /* cut short, or ended just so: look on */
+		size += PIECE - 1; /* cut short, or exactly as long: continue */
 	}
 	return HOT_STRING_MAX;
 }
 
-/* Copies a measured string, and ends it whatever has become of it meanwhile. */
+/* Copies a measured string, and ends it even if it has changed meanwhile. */
 static __always_inline void put_string(void *at, const char *string, __u64 size)
 {
 	bpf_probe_read_kernel(at, size, string);
@@ -246,8 +246,8 @@ static __always_inline void put_string(void *at, const char *string, __u64 size)
 
 #define DATA_LOC(size, offset) ((__u32)(size) << 16 | (__u32)(offset))
 
-/* Opens a record with `dynamic` bytes behind the fixed part. What is padding lies in the last
- * 8 bytes. */
+/* Opens a record with `dynamic` bytes behind the fixed part. All padding lies in the last 8
+ * bytes. */
 #define BEGIN_DYNAMIC(hot, payload, dynamic) \
 	hot_begin_dynamic(hot, HOT_RECORD_SIZE(sizeof(payload) + (dynamic)))
 
@@ -259,7 +259,7 @@ static __always_inline bool hot_begin_dynamic(struct hot *hot, __u64 size)
 	return true;
 }
 
-/* A task's name, taken once: it may be changed at any time. Bytes with its NUL, 1 to 16. */
+/* Copies a task's name once, as it can change at any time. Bytes with its NUL, 1 to 16. */
 static __always_inline __u64 take_comm(char comm[TASK_COMM_LEN], const struct task_struct *task)
 {
 	long size = bpf_probe_read_kernel_str(comm, TASK_COMM_LEN, task->comm);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What hot.c tells the programs of hot.bpf.c, beside what all that write rings are told. */
+/* Constants of the programs in hot.bpf.c, beside those of ring.h. */
 #pragma once
 
 #include <linux/types.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* When each CPU went away: shared with the broker and with clients, which read it. */
+/* Shared with the broker and with clients, which read it: when each CPU went offline. */
 #pragma once
 
 #include "daemon/hotplug.h"

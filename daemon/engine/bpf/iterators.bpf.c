@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * All iterators that the engine needs at its start. They are one object because libbpf reads all of
- * the kernel's BTF for each, and searches it for each type of the kernel's.
+ * the kernel's BTF for each object, and searches it for each kernel type.
  */
 #include "daemon/engine/bpf/tree.bpf.h"
 #include "daemon/engine/bpf/tasks.bpf.h"

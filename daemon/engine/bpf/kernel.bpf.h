@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The few kernel structures the recorders look into, by CO-RE: only names and types matter
- * here, libbpf puts in the running kernel's offsets. Owns no code.
+ * The few kernel structures that the recorders read, by CO-RE: only names and types matter here,
+ * libbpf fills in the running kernel's offsets. Owns no code.
  */
 #pragma once
 
@@ -31,7 +31,7 @@ struct task_struct {
 	struct mm_struct *mm;
 };
 
-/* Its name on both architectures; the kernel's own has none but that. */
+/* Both architectures use this name; the kernel's own type is an anonymous typedef. */
 typedef struct {
 	void *vdso;
 } mm_context_t;
@@ -68,7 +68,7 @@ struct vm_area_struct {
 
 struct bpf_ksym {
 	unsigned long start, end;
-	char name[1]; /* longer, and not by this length: 128 before 6.1, 512 since */
+	char name[1]; /* the kernel's is longer: 128 before 6.1, 512 since */
 };
 
 struct bpf_prog_aux {
@@ -160,12 +160,12 @@ struct pt_regs {
 
 #pragma clang attribute pop
 
-/* What iterators are called with has the same form on all kernels: nothing is searched for. */
+/* The contexts of iterators have the same layout in all kernels: no relocation is needed. */
 struct seq_file;
 
 struct bpf_iter_meta {
 	struct seq_file *seq;
-	__u64 session_id; /* of this opening of the file */
+	__u64 session_id; /* of this open file */
 	__u64 seq_num;	  /* elements shown before in this session */
 };
 

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The recorder of sampling events: runs when the event's counter has counted a period, and
- * writes a PERF_SAMPLE_IP | TID | TIME | [ADDR |] PERIOD [| CALLCHAIN] record into this CPU's
- * ring.
+ * The recorder of sampling events: runs when the event's counter has counted a period, and writes a
+ * PERF_SAMPLE_IP | TID | TIME | [ADDR |] PERIOD [| CALLCHAIN] record into this CPU's ring.
  *
- * A sample's period is the kernel's, as perf's is: what the counter had to count for this one. The
- * kernel runs one program of this kind (or of a tracepoint, or a probe) on a CPU at a time, and
- * silently skips any other. So the counter itself is read each time: whole periods that are missing
- * since the program last ran are counted in the ring, and never given to the sample that comes next,
- * whose task need not have to do with them. What a filter or a rate limit keeps out is not missing.
+ * A sample's period is the kernel's, as in perf: the number that the counter had to reach for this
+ * sample. The kernel runs one program of this kind (or of a tracepoint, or a probe) on a CPU at a
+ * time, and silently skips any other. So the program reads the counter each time. It counts whole
+ * periods that are missing since it last ran in the ring, and never gives them to the next sample,
+ * whose task may be another one. Samples that a filter or a rate limit drops are not missing.
  */
 #include <linux/bpf_perf_event.h>
 #include <stddef.h>
@@ -32,7 +31,7 @@ const volatile struct overflow_constants overflow_constants = {};
 #define IN_USER(regs) (((regs)->pstate & 0xf) == 0)
 #endif
 
-/* The program's own: the counter when it last ran on this CPU. */
+/* This program's own: the counter's value when it last ran on this CPU. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
@@ -41,9 +40,9 @@ struct {
 } counters SEC(".maps");
 
 /*
- * The two halves of a call chain are gathered here first: their size must be known before the
- * record's place is. One copy per CPU serves all events, since no two of these programs run
- * on a CPU at a time.
+ * Scratch for the two halves of a call chain: their size must be known before the record is
+ * reserved. One copy per CPU serves all events, since no two of these programs run on a CPU at a
+ * time.
  */
 #define FRAMES 128 /* perf's 127, and a mark */
 
@@ -63,8 +62,8 @@ struct {
 	__type(value, struct chain);
 } chains SEC(".maps");
 
-/* Of the scheduler: its clock on this CPU when it last looked, and when the CPU last became idle; and
- * when a task last came to a CPU. */
+/* The scheduler's times: its clock on this CPU when it last looked, when the CPU last became idle,
+ * and when a task last arrived on the CPU. */
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 struct rq {
 	__u64 clock, clock_idle;
@@ -112,8 +111,8 @@ static __always_inline void look_at_cpu(struct moment *ret)
 
 /*
  * How many of the missing periods are no loss: while a CPU idles its clock goes on, and the kernel
- * takes few samples of that or none. Where it idled since the last sample, only the time since the
- * present task came is certainly not idle; where it did not, nothing is.
+ * takes few samples or none. If the CPU idled since the last sample, only the time since the
+ * present task arrived is certainly not idle. If it did not idle, all periods are loss.
  */
 static __always_inline __u64 count_idle(const struct overflow_counter *last,
 					const struct moment *now, __u64 missing, __u64 period)
@@ -128,12 +127,12 @@ static __always_inline __u64 count_idle(const struct overflow_counter *last,
 }
 
 /*
- * Counts the periods that brought no sample since the program last ran, but for the first time. (The
- * program is loaded anew after a pause, whose periods are nobody's loss.)
+ * Counts the periods without a sample since the program last ran. The first run counts none: the
+ * program is loaded anew after a pause, whose periods are no loss.
  *
- * Periods are rounded to the nearest number, since an interrupt comes late by a little. What is missing
- * but for idle time is what the kernel did not let us record: another program ran (bpf_prog_active), or
- * the virtual CPU did not.
+ * Rounds to the nearest number of periods, since an interrupt comes slightly late. Missing periods
+ * outside idle time are those that the kernel could not record: another program ran
+ * (bpf_prog_active), or the virtual CPU did not.
  */
 static __always_inline void count_missed(struct bpf_perf_event_data *ctx, struct pp_ring_live *live,
 					 struct pp_ring_limit *limit)
@@ -148,8 +147,8 @@ static __always_inline void count_missed(struct bpf_perf_event_data *ctx, struct
 	if (!last || !period || bpf_perf_prog_read_value(ctx, &value, sizeof(value)))
 		return;
 	cookie = bpf_get_attach_cookie(ctx);
-	/* A new counter began at 0. Its cookie is larger than that of the one before, which may
-	 * have samples on their way still: they are no loss of the new one's. */
+	/* A new counter starts at 0 and has a larger cookie than the old one. Late samples of the
+	 * old counter are not a loss of the new one. */
 	if (cookie < last->cookie)
 		return;
 	if (cookie != last->cookie)
@@ -175,7 +174,7 @@ static __always_inline void count_missed(struct bpf_perf_event_data *ctx, struct
 	last->idled = now.idles;
 }
 
-/* What is known of a sample before its record has a place. */
+/* The parts of a sample that are known before its record is reserved. */
 struct sample {
 	struct ring_place place;
 	__u64 ip;
@@ -185,7 +184,7 @@ struct sample {
 
 #define FIXED_SIZE 40 /* header, IP, TID, TIME, PERIOD */
 
-/* Whether there is to be a record. */
+/* Whether to write a record. */
 static __always_inline bool take_sample(struct sample *s, struct bpf_perf_event_data *ctx)
 {
 	struct overflow_payload payload;
@@ -214,7 +213,7 @@ static __always_inline __u64 *put(__u64 *at, __u64 value)
 	return at + 1;
 }
 
-/* Writes the sample; what follows it goes to where the return value says. */
+/* Writes the sample; returns where the optional parts go. */
 static __always_inline __u64 *put_sample(const struct sample *s, __u64 *at,
 					 struct bpf_perf_event_data *ctx, __u64 time)
 {
@@ -251,9 +250,9 @@ int overflow(struct bpf_perf_event_data *ctx)
 }
 
 /*
- * One half of a call chain: bytes, and where they begin; 0: there is none. perf puts a mark in
- * front of each half. The kernel hands the mark out with the frames, or it does not, depending
- * on its version and on the event.
+ * Gathers one half of a call chain: bytes, and where they begin; 0: there is none. perf puts a mark
+ * in front of each half. Whether the kernel hands the mark out with the frames depends on its
+ * version and on the event.
  */
 static __always_inline __u64 take_half(struct bpf_perf_event_data *ctx, struct half *half,
 				       __u64 flags, __u64 mark, void **ret)

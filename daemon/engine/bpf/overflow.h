@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What overflow.c tells the programs of overflow.bpf.c, beside what all that write rings are
- * told, and what they keep. */
+/* Constants of the programs in overflow.bpf.c, beside those of ring.h, and the state that they
+ * keep. */
 #pragma once
 
 #include <linux/types.h>
 
 /* Options. */
 struct overflow_constants {
-	__u8 count_missed; /* periods are fixed, and the counter says how many went by */
+	__u8 count_missed; /* periods are fixed, and the counter tells how many passed */
 	__u8 is_clock;	   /* it counts ns, while the CPU idles too */
 	__u8 has_addr;	   /* the event comes with an address: PERF_SAMPLE_ADDR */
 	__u8 reserved[5];
@@ -15,13 +15,13 @@ struct overflow_constants {
 
 struct overflow_counter {
 	__u64 counter;
-	__u64 has_run; /* 0, 1 */
-	__u64 idled;   /* the sample was of the idle task: 0, 1 */
-	__u64 clock;   /* the scheduler's, as it stood then */
-	__u64 cookie;  /* of the link whose counter it is: a CPU that comes back gets another */
+	__u64 has_run; /* 0 or 1 */
+	__u64 idled;   /* the sample hit the idle task: 0 or 1 */
+	__u64 clock;   /* the scheduler's, at that time */
+	__u64 cookie;  /* of the counter's link: a CPU that comes online again gets another one */
 };
 
-/* What a filter sees of a sample. */
+/* The fields that a filter sees of a sample. */
 struct overflow_payload {
 	__u64 ip;
 };

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The payloads that the tp_btf recorders build: one structure per tracepoint and layout, laid
- * out as the kernel's own entry. The programs write by them (hot.bpf.c), and what a running
- * kernel says in its `format` is compared with them (hot.c), so that the two cannot differ.
+ * The payloads that the tp_btf recorders build: one structure per tracepoint and layout, laid out
+ * as the kernel's own entry. The programs (hot.bpf.c) write these structures, and hot.c compares
+ * them with the running kernel's `format`, so that the two cannot differ.
  *
- * A __data_loc field is a word: length << 16 | offset; what it points to lies behind the
- * structure's last field, in the fields' order, unaligned.
+ * A __data_loc field is a word: length << 16 | offset. Its data lie behind the structure's last
+ * field, in the fields' order, unaligned.
  */
 #pragma once
 
@@ -15,17 +15,17 @@
  * part, the raw part. In rings of several sources PERF_SAMPLE_IDENTIFIER is behind the header. */
 #define HOT_IDENTIFIER_SIZE 8
 
-/* Where a record begins that is made for a filter: the verifier does not see that 8 bytes before
- * the end of a record of unknown size are still in it. */
+/* Offset of a record in the scratch map: the verifier does not see that 8 bytes before the end of a
+ * record of unknown size are still inside it. */
 #define HOT_SCRATCH_OFFSET 8
 #define HOT_RAW_SIZE_OFFSET 24
 #define HOT_PAYLOAD_OFFSET 28
 
-/* perf rounds so that the payload and its size end on 8 bytes; it counts the structure's own
- * tail padding too. Both are 0 here. */
+/* perf rounds so that the payload and its size end on 8 bytes, and includes the structure's own
+ * tail padding. Both are 0 here. */
 #define HOT_RECORD_SIZE(payload) (((payload) + HOT_PAYLOAD_OFFSET + 7) & ~7)
 
-/* Of a string with its NUL; no path, and no interrupt's name, is longer. */
+/* Size of a string with its NUL; no path and no interrupt's name is longer. */
 #define HOT_STRING_MAX 4096
 
 struct payload_common {
@@ -58,7 +58,7 @@ struct payload_sched_switch {
 	__s32 next_prio;
 };
 
-struct payload_sched_wakeup { /* and sched_waking */
+struct payload_sched_wakeup { /* also sched_waking */
 	struct payload_common common;
 	char comm[16];
 	__s32 pid;
@@ -121,7 +121,7 @@ struct payload_softirq { /* entry, exit, raise */
 	__u32 vec;
 };
 
-struct payload_hrtimer_setup { /* and hrtimer_init, its name up to 6.14 */
+struct payload_hrtimer_setup { /* also hrtimer_init, its name up to 6.14 */
 	struct payload_common common;
 	__u64 hrtimer;
 	__s32 clockid;

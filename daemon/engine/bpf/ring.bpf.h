@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Writing into this CPU's ring, in the two ways of proto/ring.h, and what stands before and
- * behind it: the filter, the rate limit, the wakeup. Owns the map of rings and the constants
- * that say how a ring is laid out; knows nothing of what a record holds.
+ * Writes into this CPU's ring, in the two ways of proto/ring.h, with the steps around it: the
+ * filter, the rate limit, the wakeup. Owns the map of rings and the constants that say how a ring
+ * is laid out; knows nothing of a record's contents.
  *
- * The file is part of a template (daemon/engine/emit/template.h): maps and constants are replaced for
- * each event, and filter_hook() by the event's filter. The verifier sees the constants as such,
- * and proves from them that a record at any position lies within the ring.
+ * The file is part of a template (daemon/engine/emit/template.h): each event gets its own maps and
+ * constants, and its filter replaces filter_hook(). The verifier sees the constants as such, and
+ * proves from them that a record at any position lies within the ring.
  */
 #pragma once
 
@@ -28,7 +28,7 @@ const volatile struct ring_constants ring_constants = {
 
 #define RING_CONSTANT(member) CONSTANT(ring_constants, member)
 
-/* Only the verifier of the template looks at the size: the largest spill there can be. */
+/* Only the verifier of the template looks at the size: the largest possible spill. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
 	__uint(max_entries, 1);
@@ -43,7 +43,7 @@ struct {
 		});
 } rings SEC(".maps");
 
-/* What found no ring, of each CPU; as large as there are CPUs. */
+/* Counts, for each CPU, the events that found no ring; one element per possible CPU. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -57,9 +57,8 @@ struct {
 } wakeups SEC(".maps");
 
 /*
- * Stores that other CPUs must see in the order of the program. x86 keeps stores in order, so
- * that the compiler alone has to be held back; elsewhere it takes an exchange, which BPF
- * defines to be fully ordered.
+ * A store that other CPUs must see in program order. x86 keeps stores in order, so a compiler
+ * barrier is enough; elsewhere it takes an exchange, which BPF defines to be fully ordered.
  */
 #ifdef __TARGET_ARCH_x86
 #define ring_publish(p, v) (*(volatile __u64 *)(p) = (v))
@@ -72,15 +71,15 @@ struct {
 /* A record's place, from its ring to ring_commit(). */
 struct ring_place {
 	struct pp_ring_header *ring;
-	bool plain; /* the compiler knows it: there are no options */
+	bool plain; /* known at compile time: there are no options */
 	__u64 head; /* where the record begins */
-	__u64 end;  /* of a ring with one writer: where it ends, which was the head before */
+	__u64 end;  /* of a ring with one writer: where it ends; this was the head before */
 	__u64 time; /* of a ring with nesting writers */
 };
 
 #define RING_OPTION(place, member) (!(place)->plain && OPTION(ring_constants, member))
 
-/* This CPU's ring; NULL: the CPU is not recorded. */
+/* Finds this CPU's ring. NULL: the CPU is not recorded. */
 static __always_inline struct pp_ring_header *ring_here(void)
 {
 	__u32 cpu = bpf_get_smp_processor_id(), zero = 0;
@@ -91,7 +90,7 @@ static __always_inline struct pp_ring_header *ring_here(void)
 	return bpf_map_lookup_elem(ring, &zero);
 }
 
-/* What would have been recorded on a CPU that has no ring (yet). */
+/* Counts an event on a CPU that has no ring (yet). */
 static __always_inline void ring_count_ringless(void)
 {
 	__u32 cpu = bpf_get_smp_processor_id();
@@ -105,8 +104,8 @@ static __always_inline void ring_count_ringless(void)
 }
 
 /*
- * The event's filter: instantiation puts its instructions in place of this function's. It must
- * stay a function, and be the last of the program. The payload is as large as was said there.
+ * Stands for the event's filter: instantiation replaces its instructions. It must stay a function,
+ * and be the last of the program. The payload has the size that was given there.
  */
 static __attribute__((noinline)) int filter_hook(const void *payload)
 {
@@ -119,10 +118,10 @@ static __attribute__((noinline)) int filter_hook(const void *payload)
 /* ── one writer, which cannot nest ──────────────────────────────────────────────────────── */
 
 /*
- * That it cannot is the kernel's word (of 6.1 to 7.2: programs exclude each other, or themselves,
- * on a CPU). It costs a load and a comparison each to see if it is broken, and that is counted: who
- * comes while another is under way leaves; who finds at the end that another came between its first
- * look and its mark has written over that one's record.
+ * The kernel guarantees that these programs cannot nest (6.1 to 7.2: programs exclude each other,
+ * or themselves, on a CPU). A load and a comparison each verify that, and violations are counted: a
+ * program that finds another one at work leaves. A program that finds at its end that another one
+ * came between its first look and its mark has overwritten that one's record.
  */
 
 static __always_inline void *ring_address(struct pp_ring_header *ring, __u64 position)
@@ -159,9 +158,9 @@ static __always_inline void ring_commit_alone(const struct ring_place *place)
 
 /* ── writers that nest ──────────────────────────────────────────────────────────────────── */
 
-#define RESERVE_TRIES 4 /* each costs another writer that came between */
+#define RESERVE_TRIES 4 /* each retry means that another writer came between */
 
-/* False: another came while it left, and it is back in. */
+/* False: another writer came meanwhile, and this one is in again. */
 static __always_inline bool ring_try_to_leave(struct pp_ring_live *live)
 {
 	__u64 reserve = ring_read(&live->reserve);
@@ -176,12 +175,12 @@ static __always_inline bool ring_try_to_leave(struct pp_ring_live *live)
 }
 
 /*
- * Moves head if nobody else is under way. Whoever came and went between our look at reserve and
- * our leaving has left that to us; and so has who left while we did, if each saw the other. So it
- * is head itself that the last one looks at.
+ * Moves head if no other writer is active. A writer that came and went between our look at reserve
+ * and our leaving has left that to us. So has a writer that left at the same time, if each saw the
+ * other. So the last one looks at head itself.
  *
- * Written out, and the next loop, too: before 6.5 the verifier refuses a loop that ends in anything
- * but a jump ("back-edge"), and how it ends is the compiler's choice.
+ * The loop is written out, and the next one, too: before 6.5 the verifier refuses a loop that ends
+ * in anything but a jump ("back-edge"), and the compiler chooses how it ends.
  */
 static __always_inline void ring_leave(struct pp_ring_live *live)
 {
@@ -193,10 +192,10 @@ static __always_inline void ring_leave(struct pp_ring_live *live)
 }
 
 /*
- * The clock is read before the place is taken, and again if another writer was faster: so times
- * only go up in a ring, nested writers or not.
+ * Reads the clock before it takes the place, and again if another writer was faster: so times only
+ * increase in a ring, even if writers nest.
  *
- * NULL: no place; that is counted, and nothing is left to be done.
+ * NULL: there is no place; that is counted, and the caller has nothing to clean up.
  */
 static __always_inline void *ring_reserve_nesting(struct ring_place *place, __u64 size)
 {
@@ -224,8 +223,8 @@ static __always_inline void *ring_reserve_nesting(struct ring_place *place, __u6
 /* ── either ─────────────────────────────────────────────────────────────────────────────── */
 
 /*
- * Room for a record of that many bytes, a multiple of 8 and not above the ring's spill. NULL:
- * none, because writers nest too deep, or nest where they cannot; that is counted.
+ * Reserves room for a record of `size` bytes, a multiple of 8 and at most the ring's spill. NULL:
+ * writers nest too deep, or nest where they cannot; that is counted.
  */
 static __always_inline void *ring_reserve(struct ring_place *place, __u64 size)
 {
@@ -234,7 +233,7 @@ static __always_inline void *ring_reserve(struct ring_place *place, __u64 size)
 	return ring_reserve_alone(place, size);
 }
 
-/* The record's time; to be asked for as late as possible. */
+/* The record's time. Call it as late as possible. */
 static __always_inline __u64 ring_time(const struct ring_place *place)
 {
 	if (RING_OPTION(place, nests))
@@ -242,12 +241,12 @@ static __always_inline __u64 ring_time(const struct ring_place *place)
 	return bpf_ktime_get_ns();
 }
 
-/* Tells the broker that there is something to read, not too often. */
+/* Tells the broker that there is something to read, at most once an interval. */
 static __always_inline void ring_wake(struct pp_ring_header *ring, __u64 time)
 {
 	struct pp_wakeup wakeup = { .event_id = RING_CONSTANT(event_id), .cpu = ring->cpu };
 
-	/* Signed: a writer that nested may have been here with a time after ours. */
+	/* Signed: a nested writer may have stored a time after ours. */
 	if ((__s64)(time - ring->limit.woken) < (__s64)PP_WAKEUP_INTERVAL)
 		return;
 	ring->limit.woken = time;
@@ -269,9 +268,9 @@ static __always_inline void ring_commit(const struct ring_place *place, __u64 ti
 #define SECOND 1000000000LL
 
 /*
- * Whether the rate limit lets one more record through; counts it if not. Jiffies are enough for
- * that, cost one load, and can be read in an NMI; the kernel's coarse clock could not, and is not
- * given to programs like these.
+ * Whether the rate limit admits one more record; counts it if not. Jiffies are precise enough, cost
+ * one load, and can be read in an NMI. The kernel's coarse clock cannot, and is not available to
+ * these programs.
  */
 static __always_inline bool ring_admits(struct ring_place *place)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a program that writes rings (ring.bpf.h) is told when it is loaded for an event. They
- * become part of its instructions (daemon/engine/emit/template.h), so that an option that is off
- * costs nothing.
+ * Constants of a program that writes rings (ring.bpf.h), set when it is loaded for an event. They
+ * become part of its instructions (daemon/engine/emit/template.h), so that an unused option costs
+ * nothing.
  */
 #pragma once
 
@@ -11,18 +11,18 @@
 struct ring_constants {
 	__u64 data_mask;   /* of each ring: data_size - 1 */
 	__u64 header_size; /* of each ring: bytes before the data */
-	__u64 source_id;   /* `identified`: what each record says first */
+	__u64 source_id;   /* `identified`: each record's first word */
 	__u64 max_rate;	   /* `limited`: records a second and CPU */
 	__u64 tick;	   /* `limited`: nanoseconds of a jiffy */
-	__u64 event_id;	   /* `wakes`: what a wakeup says */
+	__u64 event_id;	   /* `wakes`: the id in a wakeup */
 
 	/* Options, a byte each. */
-	__u8 extended;	 /* any of those below */
+	__u8 extended;	 /* any of the options below */
 	__u8 identified; /* records begin with PERF_SAMPLE_IDENTIFIER */
 	__u8 nests;	 /* others write the same ring, or this program inside itself */
 	__u8 limited;
 	__u8 wakes;
 	__u8 filtered;	 /* filter_hook() decides */
-	__u8 everywhere; /* CPUs without a ring are to have one: what is lost there is counted */
+	__u8 everywhere; /* every CPU should have a ring: events on one without are counted */
 	__u8 reserved[1];
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Which system calls the tracepoints of syscalls:* are of: the kernel knows the numbers, and tells
- * them nowhere. It has all its tracepoints in a list, which is reached from a perf event of any of
- * them that the reader has open.
+ * Finds which system calls the tracepoints of syscalls:* belong to: the kernel knows the numbers,
+ * and shows them nowhere. It keeps all its tracepoints in a list, which any tracepoint's perf event
+ * leads to. The reader has such an event open.
  */
 #include <linux/bpf.h>
 #include <bpf/bpf_core_read.h>
@@ -11,7 +11,7 @@
 #include "daemon/engine/bpf/kernel.bpf.h"
 #include "daemon/engine/bpf/syscall.h"
 
-#define TRACEPOINTS_MAX 65536 /* all there are; the list ends where it began */
+#define TRACEPOINTS_MAX 65536 /* an upper bound; the list ends where it began */
 
 char LICENSE[] SEC("license") = "GPL";
 
@@ -22,8 +22,8 @@ struct syscall_table table = {};
 static __u64 first, at; /* of the list */
 
 /*
- * Reads without a lock, which programs cannot take: if modules come or go just then, what is read
- * may be cut short, or be anything. So what the reader does not find he looks for once more.
+ * Reads without a lock, which programs cannot take. If modules come or go just then, the result may
+ * be cut short or garbage. So the reader asks once more for a call that it does not find.
  */
 static long take(__u32 i __attribute__((unused)), void *userdata __attribute__((unused)))
 {

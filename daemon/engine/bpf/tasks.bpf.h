@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Iterators that tell of what runs, as daemon/tasks.h has it: threads, what processes have mapped to
- * be executed, and BPF programs. What is told, and its names, are those of perf's records. A part of
- * iterators.bpf.c.
+ * Iterators that list what runs (daemon/tasks.h): threads, executable mappings of processes, and
+ * BPF programs. Contents and names follow perf's records. A part of iterators.bpf.c.
  *
- * Owns the one buffer for paths and names: only the keeper reads, one of them at a time.
+ * Owns the one buffer for paths and names: only the keeper reads, and one iterator at a time.
  */
 #pragma once
 
@@ -49,7 +48,7 @@ int pp_tasks(struct bpf_iter__task *ctx)
 	struct task_struct *task = ctx->task;
 	struct pp_task t = { .type = PP_TASK, .size = sizeof(t) };
 
-	/* Of one that has ended perf has told that; nobody would ever take it away again. */
+	/* perf has already reported its exit; nothing would remove this entry again. */
 	if (!task || task->exit_state)
 		return 0;
 	t.pid = task->tgid;
@@ -63,14 +62,15 @@ int pp_tasks(struct bpf_iter__task *ctx)
 
 /* ── mappings ───────────────────────────────────────────────────────────────────────────── */
 
-/* What it has mapped is told once: with its first thread, and should that have ended, with any. */
+/* A process's mappings are listed once: with its first thread, or with any if that one has
+ * ended. */
 static __always_inline int stands_for_process(struct task_struct *task)
 {
 	return task->pid == task->tgid || !task->group_leader->mm;
 }
 
-/* The path's end, as much of it as an entry has room for. Returns its length with the NUL; 0: the
- * kernel cannot tell it. */
+/* Copies the path's end, as much as an entry holds. Returns its length with the NUL; 0: the kernel
+ * cannot tell it. */
 static __always_inline __u32 find_path(struct file *file, struct buffer *buffer, __u32 *ret_from)
 {
 	long n = bpf_d_path(&file->f_path, buffer->path, sizeof(buffer->path));
@@ -107,7 +107,7 @@ static __always_inline void describe_file(struct pp_task_map *m, struct file *fi
 	m->minor = device & ((1U << MINOR_BITS) - 1);
 }
 
-/* An entry in three parts; the kernel takes the whole of it back if its page is full. */
+/* Writes an entry in three parts; the kernel takes all of it back if its page is full. */
 static __always_inline void write_map(struct seq_file *seq, struct pp_task_map *m, const char *path,
 				      __u32 size)
 {
@@ -121,7 +121,7 @@ static __always_inline void write_map(struct seq_file *seq, struct pp_task_map *
 	bpf_seq_write(seq, zeroes, padding);
 }
 
-/* perf's names for what is no file. */
+/* Uses perf's names for mappings without a file. */
 static __always_inline void write_anonymous(struct seq_file *seq, struct pp_task_map *m,
 					    struct mm_struct *mm)
 {
@@ -174,15 +174,15 @@ int pp_maps(struct bpf_iter__task_vma *ctx)
 /* ── BPF programs ───────────────────────────────────────────────────────────────────────── */
 
 #define PARTS_MAX 256 /* BPF_MAX_SUBPROGS of the kernel, 5.12 to 7.x */
-/* All that is written of one program must fit into the kernel's buffer (PAGE_SIZE << 3, 5.8 to 7.x),
- * or the reader gets E2BIG and nothing: names of parts are cut. */
+/* Everything that is written about one program must fit into the kernel's buffer (PAGE_SIZE << 3,
+ * 5.8 to 7.x), or the reader gets E2BIG and nothing: so names of parts are cut. */
 #define PART_NAME_SIZE 72
 _Static_assert(sizeof(struct pp_task_program) + PP_TASK_PATH_SIZE +
 			       PARTS_MAX * (sizeof(struct pp_task_program) + PART_NAME_SIZE) <
 		       (4096 << 3),
 	       "a program's entries fit into the kernel's buffer");
 
-/* A symbol that the kernel is just making is none yet: it sets the start first, and the name last. */
+/* Skips a symbol that the kernel is still making: it sets the start first, and the name last. */
 static __always_inline void write_program(struct seq_file *seq, struct pp_task_program *p,
 					  struct bpf_prog_aux *aux, __u32 name_size)
 {
@@ -201,8 +201,8 @@ static __always_inline void write_program(struct seq_file *seq, struct pp_task_p
 	p->start = n > 1 && start < end ? start : 0;
 	p->length = p->start ? end - start : 0;
 	size = n;
-	/* The verifier of 6.1 has forgotten that comparison by now; the compiler would leave this
-	 * out if it knew what it is. */
+	/* The verifier of 6.1 has forgotten that comparison by now; the compiler would drop this if
+	 * it knew the value. */
 	asm volatile("%0 &= %1" : "+r"(size) : "i"(2 * PP_TASK_PATH_SIZE - 1));
 	padding = -size & 7;
 	p->type = PP_TASK_PROGRAM;
@@ -215,9 +215,9 @@ static __always_inline void write_program(struct seq_file *seq, struct pp_task_p
 
 struct parts {
 	struct seq_file *seq;
-	struct pp_task_program *p; /* as which they are told, one after the other */
+	struct pp_task_program *p; /* written one after the other */
 	struct bpf_prog **of;
-	__u64 first; /* of them is the program itself, which has been told */
+	__u64 first; /* the first is the program itself, which is already written */
 };
 
 static __always_inline long write_part(__u32 i, struct parts *parts)
@@ -239,8 +239,8 @@ static long write_next_part(__u32 i, struct parts *parts)
 	return write_part(i, parts);
 }
 
-/* The verifier goes through a loop of our own once for each part that there may be, which takes it
- * longer than all else that is loaded at the start, while the boot waits. */
+/* The verifier walks a loop of our own once for each possible part, which takes longer than
+ * everything else that is loaded at the start, while the boot waits. */
 static __always_inline void write_parts(struct parts *parts, __u32 n)
 {
 	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_loop)) {
@@ -263,7 +263,7 @@ int pp_programs(struct bpf_iter__bpf_prog *ctx)
 	if (!prog)
 		return 0;
 	p.id = prog->aux->id;
-	/* What the machine has slept since counts as if it had done so before. */
+	/* Counts the time that the machine has slept since as if it had slept before. */
 	slept = bpf_ktime_get_boot_ns() - bpf_ktime_get_ns();
 	p.loaded = prog->aux->load_time > slept ? prog->aux->load_time - slept : 0;
 	bpf_probe_read_kernel(p.tag, sizeof(p.tag), prog->tag);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The totals of an event's `stat` in numbers, of any event (daemon/totals.h): a part of tree.bpf.h,
- * whose maps it reads and whose `stat` calls be_known().
+ * The totals of any event's `stat` in numbers (daemon/totals.h). A part of tree.bpf.h, whose maps
+ * it reads and whose `stat` calls be_known().
  */
 #pragma once
 
-/* Where in the kernel a map is, and its id, by which it is known to be still that. */
+/* A map's address in the kernel, and its id, which tells whether the same map is still there. */
 struct place {
 	__u64 map;
 	__u32 id, n;
@@ -16,14 +16,15 @@ struct totals_key {
 	__u32 set, reserved;
 };
 
-/* What an event's `stat` counts by. A change makes another `stat`, with some other maps. */
+/* The maps that an event's `stat` reads. A change makes another `stat`, with some other maps. */
 struct totals_places {
 	struct place rings, ringless, earlier, distances, meta;
-	__u64 element; /* of per_cpu, where the distances begin */
+	__u64 element; /* of per_cpu, from which the distances count */
 	struct tree_constants constants;
 };
 
-/* The instance's, which outlives the engine; forgets events that nobody counts. iterators.c sizes it. */
+/* Belongs to the instance and outlives the engine; forgets events that nobody counts. iterators.c
+ * sizes it. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 1);
@@ -31,7 +32,7 @@ struct {
 	__type(value, struct totals_places);
 } known SEC(".maps");
 
-/* The verifier lets a pointer become a number only by way of memory. */
+/* The verifier lets a pointer become a number only through memory. */
 #define ADDRESS_OF(map)                                                   \
 	({                                                                \
 		void *pointer = &(map);                                   \
@@ -71,8 +72,8 @@ static __always_inline __u64 per_cpu_element(void)
 	return (__u64)read_pointer(ADDRESS_OF(per_cpu) + VALUES);
 }
 
-/* Each update takes a free element, and the CPU that did it keeps what it replaced for its own: who
- * reads `stat` again and again would use up what all have. */
+/* Each update takes a free element, and its CPU keeps the replaced one for itself. A reader that
+ * reads `stat` again and again would use up the elements of all CPUs. */
 static __always_inline bool are_known(const struct totals_key *key,
 				      const struct totals_places *places)
 {
@@ -84,7 +85,7 @@ static __always_inline bool are_known(const struct totals_key *key,
 	return old;
 }
 
-/* Also where there is no such map: then the template's own is there, which is empty. */
+/* Works without such a map, too: then the template's own is there, which is empty. */
 static __always_inline void be_known(void)
 {
 	struct totals_key key = { .id = constants.id, .set = constants.set };
@@ -101,12 +102,12 @@ static __always_inline void be_known(void)
 		bpf_map_update_elem(&known, &key, &places, BPF_ANY);
 }
 
-/* How far the loops below are. */
+/* The progress of the loops below. */
 struct totals_walk {
 	struct totals_places places;
 	struct counts sum;
 	__u64 element; /* of our own per_cpu */
-	__u64 per_cpu; /* of the CPU: what distances of this event are added to */
+	__u64 per_cpu; /* of the CPU: the base of this event's distances */
 };
 
 static __always_inline bool sum_ring(struct totals_walk *w, __u32 cpu)
@@ -183,8 +184,8 @@ static long sum_cpu(__u32 cpu, struct totals_walk *w)
 	return 0;
 }
 
-/* Maps may go with their event, or its change, while they are read: what was read is nothing then.
- */
+/* Maps may disappear with their event, or its change, while they are read: then the result is
+ * void. */
 static __always_inline bool are_there(const struct totals_places *places)
 {
 	return id_of(places->rings.map) == places->rings.id &&
@@ -194,7 +195,7 @@ static __always_inline bool are_there(const struct totals_places *places)
 	       id_of(places->meta.map) == places->meta.id;
 }
 
-/* On its way out: the programs whose misses it counts may be gone. */
+/* The event is being deleted: the programs whose misses it counts may be gone. */
 static __always_inline bool is_on_its_way_out(const struct totals_places *places)
 {
 	__u32 deleted = 1;
@@ -205,7 +206,8 @@ static __always_inline bool is_on_its_way_out(const struct totals_places *places
 	return deleted;
 }
 
-/* An element of such a map may become another's at any moment, from its beginning to its end. */
+/* Copies the element, which another event may take over at any moment, from its beginning to its
+ * end. */
 static __always_inline bool take_places(const struct totals_places *of,
 					const struct totals_key *key, struct totals_places *ret)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The registry's files, as iterator programs: `info` and `stat` are links of these, pinned;
- * whoever may open the file runs the program and reads what it prints, daemon or not. `totals` says
- * to the broker what the last line of each `stat` does (daemon/totals.h). A part of
+ * The registry's files, as iterator programs. `info` and `stat` are pinned links of these: opening
+ * the file runs the program, and reading it returns the program's output, with or without a daemon.
+ * `totals` gives the broker the last line of each `stat` (daemon/totals.h). A part of
  * iterators.bpf.c.
  *
  * The first two are loaded as templates: each event has its own copies, with its own maps in place
@@ -46,7 +46,7 @@ struct {
 	__type(value, struct pp_meta_head);
 } meta SEC(".maps");
 
-/* Shared by all events: what `stat` walks, an element per possible CPU, of no content. */
+/* Shared by all events: `stat` walks its elements, one per possible CPU, which have no content. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1); /* the engine sets it */
@@ -54,7 +54,8 @@ struct {
 	__type(value, __u32);
 } cpus SEC(".maps");
 
-/* What found no ring, of each CPU; an event of listed CPUs has none, and looks into this. */
+/* Counts, for each CPU, the events that found no ring. An event of listed CPUs has no such map, and
+ * reads this one. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -62,8 +63,8 @@ struct {
 	__type(value, __u64);
 } ringless SEC(".maps");
 
-/* What the event's rings had counted before they were replaced, of each CPU; an event whose rings
- * never were has none, and looks into this. */
+/* The counts, for each CPU, of the event's rings before they were replaced. An event with its first
+ * rings has no such map, and reads this one. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -71,7 +72,7 @@ struct {
 	__type(value, struct tree_counts);
 } earlier SEC(".maps");
 
-/* The instance's, where the kernel tells when CPUs go away. */
+/* Belongs to the instance, on kernels that tell when CPUs go offline. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -80,7 +81,7 @@ struct {
 	__type(value, struct pp_cpu_state);
 } states SEC(".maps");
 
-/* One element whose address on each CPU tells where that CPU's copy of any variable lies. */
+/* One element. Its address on each CPU tells where that CPU's copy of any variable lies. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
@@ -89,8 +90,8 @@ struct {
 } per_cpu SEC(".maps");
 
 /*
- * For each program: from the address of per_cpu's element on a CPU to the counter of that
- * program's misses on that CPU. An event's own map has as many as it has programs.
+ * For each program: the distance from the address of per_cpu's element on a CPU to the counter of
+ * that program's misses on that CPU. An event's own map has one element per program.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -114,18 +115,18 @@ int info(struct bpf_iter__bpf_map_elem *ctx)
 	return 0;
 }
 
-/* ── stat: what each ring's live words say, and what the kernel says was missed ─────────── */
+/* ── stat: each ring's live words, and the kernel's counts of misses ────────────────────── */
 
 struct counts {
 	__u64 records, bytes, limited, missed;
-	__u64 ringless; /* of missed: those that found no ring */
-	__u64 idle;	/* periods without a sample while the CPU idled: none of missed */
+	__u64 ringless; /* part of missed: events that found no ring */
+	__u64 idle;	/* periods without a sample while the CPU idled; not part of missed */
 	__u64 away;	/* CPUs with a ring that are offline */
 };
 
 /*
- * The sum over the CPUs shown so far, for each opening of a file. The newest is kept apart:
- * when the reader's buffer is full, the kernel shows the same element once more.
+ * The sum over the CPUs shown so far, for each open file. The newest is kept apart: when the
+ * reader's buffer is full, the kernel shows the same element once more.
  */
 struct sum {
 	__u64 seq_num; /* of newest */
@@ -150,7 +151,7 @@ static __always_inline void add(struct counts *to, const struct counts *c)
 	to->away += c->away;
 }
 
-/* Begins a sum with the first CPU; one that was forgotten since is not begun again. */
+/* Begins a sum with the first CPU; a sum that was forgotten does not begin again. */
 static __always_inline void sum_up(const struct bpf_iter_meta *reader, const struct counts *one)
 {
 	__u64 session = reader->session_id;
@@ -179,9 +180,9 @@ static __always_inline bool is_deleted(void)
 }
 
 /*
- * Misses of the event's programs on one CPU: the kernel keeps them in a per-CPU struct each, of
- * which only the address relative to per_cpu's is known here. The verifier knows how many there
- * are, so that the loop is no longer than that.
+ * Misses of the event's programs on one CPU. The kernel counts them in a per-CPU struct for each
+ * program, and `distances` has its address relative to per_cpu's. The verifier knows how many there
+ * are, and bounds the loop.
  */
 static __always_inline __u64 program_misses(__u32 cpu)
 {
@@ -194,7 +195,7 @@ static __always_inline __u64 program_misses(__u32 cpu)
 		return 0;
 	distance = bpf_map_lookup_elem(&distances, &zero);
 	mine = bpf_map_lookup_percpu_elem(&per_cpu, &zero, cpu);
-	/* The verifier lets a pointer become a number only by way of memory. */
+	/* The verifier lets a pointer become a number only through memory. */
 	bpf_probe_read_kernel(&address, sizeof(address), &mine);
 	if (!address || !distance)
 		return 0;
@@ -249,7 +250,7 @@ static __always_inline __u64 count_ringless(__u32 cpu)
 	return count ? *count : 0;
 }
 
-/* Since when the CPU is offline, in nanoseconds; 0: it is not. */
+/* When the CPU went offline, in nanoseconds; 0: it is online. */
 static __always_inline __u64 away_since(__u32 cpu)
 {
 	const struct pp_cpu_state *state = bpf_map_lookup_elem(&states, &cpu);
@@ -267,7 +268,7 @@ static __always_inline void print_counts(struct seq_file *seq, const struct coun
 		BPF_SEQ_PRINTF(seq, "%llu", c->missed);
 	if (constants.missed_at_least && !constants.missed_unknown)
 		BPF_SEQ_PRINTF(seq, "+");
-	/* These are known, whatever else there may be. */
+	/* These are known in any case. */
 	if (c->ringless)
 		BPF_SEQ_PRINTF(seq, " ringless=%llu", c->ringless);
 	if (c->idle)
@@ -279,8 +280,7 @@ static __always_inline int print_total(struct seq_file *seq, __u64 session)
 	struct sum *sum = bpf_map_lookup_elem(&sums, &session);
 	struct counts total;
 
-	if (!sum) { /* more readers at once than are remembered: no total is better than a low one
-		     */
+	if (!sum) { /* more readers at once than the map holds: no total is better than a low one */
 		BPF_SEQ_PRINTF(seq, "total unknown\n");
 		return 0;
 	}
@@ -339,7 +339,7 @@ int stat(struct bpf_iter__bpf_map_elem *ctx)
 	return 0;
 }
 
-/* ── where programs' misses are counted: run once when an event's files are made ─────────── */
+/* ── finds the counters of programs' misses: run once when an event's files are made ─────── */
 
 /* In: the ids of the programs. Out: the distance of each (see `distances`); 0: not found. */
 struct {
@@ -364,7 +364,7 @@ int find_stats(struct bpf_iter__bpf_prog *ctx)
 	distance = bpf_map_lookup_elem(&wanted, &id);
 	if (!distance)
 		return 0;
-	/* Kernels before 5.16 have it otherwise, those before 5.19 lack what `stat` needs. */
+	/* Kernels before 5.16 have another layout, those before 5.19 lack what `stat` needs. */
 	if (!bpf_core_field_exists(struct bpf_prog_stats, misses) ||
 	    !bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_map_lookup_percpu_elem))
 		return 0;

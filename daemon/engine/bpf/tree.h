@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What tree.c tells the programs of tree.bpf.h. */
+/* Constants of the programs in tree.bpf.h. */
 #pragma once
 
 #include <linux/types.h>
 
-/* The kernel's own counters of so many programs can be summed up; of more it is not told. */
+/* The most programs whose misses `stat` sums up; with more, it says that they are unknown. */
 #define TREE_PROGRAMS_MAX 1024
 
-/* What rings that are gone had counted on a CPU, for `stat`. */
+/* The counts of replaced rings on a CPU, for `stat`. */
 struct tree_counts {
 	__u64 records, bytes, limited, missed, idle;
 };
 
 struct tree_constants {
-	__u32 n_programs; /* whose misses are to be told; how to find them is in `distances` */
+	__u32 n_programs; /* whose misses `stat` sums up; `distances` leads to their counters */
 	__u32 missed_unknown;
-	__u32 missed_at_least; /* there may be more than are counted */
+	__u32 missed_at_least; /* more may be missed than are counted */
 	__u32 set;	       /* of the rings */
 	__u64 id;	       /* as rings have it */
 };

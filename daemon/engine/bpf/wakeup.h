@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What recorders send to wake readers: shared with the broker, which takes it. */
+/* Shared with the broker, which receives it: the message of recorders that wakes readers. */
 #pragma once
 
 #include "daemon/wakeup.h"
