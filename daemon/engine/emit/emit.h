@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A small BPF emitter: instructions appended one by one to a growing program, forward jumps
- * patched when their target is known. Errors (no memory, a jump that is too far) are sticky and
- * seen once, at the end. Knows the instruction set, nothing of what is emitted.
+ * A small BPF emitter: appends instructions one by one to a growing program, and patches forward
+ * jumps when their target is known. Errors (no memory, a jump that is too far) are sticky and
+ * reported once, at the end. Knows the instruction set, nothing of the programs.
  */
 #pragma once
 
@@ -14,14 +14,14 @@ struct emitter {
 	struct bpf_insn *insns;
 	size_t n, cap;
 	int error; /* -ENOMEM, -E2BIG: sticky */
-	int *fds;  /* maps that the instructions name and nobody else holds */
+	int *fds;  /* maps that the instructions name and only the emitter holds */
 	size_t n_fds;
 };
 
 /* A forward jump that waits for its target. */
 typedef size_t emit_label;
 
-/* Several that wait for the same one. */
+/* Several jumps that wait for the same target. */
 struct emit_labels {
 	emit_label *at;
 	size_t n, cap;
@@ -37,7 +37,7 @@ void emit_mov(struct emitter *e, int dst, int src);
 void emit_mov_imm(struct emitter *e, int dst, int32_t imm); /* sign-extended to 64 bits */
 void emit_load_imm64(struct emitter *e, int dst, uint64_t imm);
 void emit_load_map(struct emitter *e, int dst, int map_fd);
-/* The address of its one element, so many bytes into it. */
+/* The address `off` bytes into the map's one element. */
 void emit_load_map_value(struct emitter *e, int dst, int map_fd, uint32_t offset);
 void emit_alu(struct emitter *e, int op, int dst, int src);		/* BPF_ADD, … 64 bits */
 void emit_alu_imm(struct emitter *e, int op, int dst, int32_t imm);	/* 64 bits */
@@ -46,19 +46,20 @@ void emit_store(struct emitter *e, int size, int dst, int off, int src);
 void emit_store_imm(struct emitter *e, int size, int dst, int off, int32_t imm);
 /* Swaps src with the 8 bytes at dst + off, as a full barrier. */
 void emit_exchange(struct emitter *e, int dst, int off, int src);
-/* The 8 bytes at dst + off += src; src = what they were. A full barrier. */
+/* The 8 bytes at dst + off += src; src = the old value. A full barrier. */
 void emit_fetch_add(struct emitter *e, int dst, int off, int src);
-/* If the 8 bytes at dst + off are R0 they become src; R0 = what they were. A full barrier. */
+/* If the 8 bytes at dst + off equal R0, they become src; R0 = the old value. A full barrier. */
 void emit_compare_exchange(struct emitter *e, int dst, int off, int src);
 void emit_call(struct emitter *e, int helper);
 void emit_exit(struct emitter *e);
 
 emit_label emit_jump(struct emitter *e);
-/* A jump that is always taken, where the verifier would find what follows unreachable. */
+/* A jump that is always taken, but not for the verifier: it would find the code behind
+ * unreachable. */
 emit_label emit_always(struct emitter *e, int scratch);
 /* if (dst OP imm/src) goto a place given later by emit_land(). op: BPF_JEQ, BPF_JGT, … */
 emit_label emit_jump_imm(struct emitter *e, int op, int dst, int32_t imm); /* sign-extended */
-/* … with any constant; it takes the register `scratch` if it must. */
+/* … with any constant; uses the register `scratch` if it must. */
 emit_label emit_jump_imm64(struct emitter *e, int op, int dst, uint64_t imm, int scratch);
 emit_label emit_jump_reg(struct emitter *e, int op, int dst, int src);
 void emit_land(struct emitter *e, emit_label jump);

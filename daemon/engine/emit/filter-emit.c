@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Filters made into instructions: the tree of comparisons. See filter-emit.h. */
+/* Turns filters into instructions: the tree of comparisons. See filter-emit.h. */
 #include "daemon/engine/emit/filter-emit.h"
 
 #include "daemon/engine/emit/filter-leaf.h"
@@ -13,7 +13,7 @@ static int emit_tree(const struct filter_state *s, const struct pp_filter_node *
 {
 	_cleanup_(emit_labels_done) struct emit_labels decided = {};
 	const struct pp_filter_node *second;
-	bool decisive; /* the value of an operand that settles it */
+	bool decisive; /* an operand with this value decides the result */
 	int r;
 
 	if (node->op == PP_FILTER_NOT)
@@ -31,7 +31,7 @@ static int emit_tree(const struct filter_state *s, const struct pp_filter_node *
 	return r;
 }
 
-/* All patterns of the filter, their tables in one map. */
+/* Makes all patterns of the filter, with their tables in one map. */
 static int make_patterns(struct filter_state *s, size_t n)
 {
 	int r;
@@ -94,7 +94,8 @@ int filter_subprogram(const struct source *source, uint32_t payload_size, struct
 		return r;
 	emit_mov_imm(ret, R0, 1);
 	emit_exit(ret);
-	/* A filter that all fulfils (`comm ~ "*"`) has no way here, and the verifier wants one. */
+	/* A filter that always holds (`comm ~ "*"`) has no jump to this place, and the verifier
+	 * wants one. */
 	if (no.n) {
 		emit_land_all(ret, &no);
 		emit_mov_imm(ret, R0, 0);

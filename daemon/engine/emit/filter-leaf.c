@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Comparisons made into instructions. See filter-leaf.h. */
+/* Turns comparisons into instructions. See filter-leaf.h. */
 #include "daemon/engine/emit/filter-leaf.h"
 
 #include <string.h>
@@ -9,12 +9,12 @@
 
 enum { R0, R1, R2, R3, R4, R5, FRAME = BPF_REG_10 };
 
-/* Below view->stack: what emit_text() needs, then the copy of a text. */
+/* Below view->stack: the state of emit_text(), then the copy of a text. */
 #define STATE_SIZE (8 * GLOB_WORDS)
 _Static_assert(STATE_SIZE + TEXT_MAX + 1 == FILTER_STACK, "stack");
 _Static_assert(STATE_SIZE + FILTER_COMM_SIZE == FILTER_STACK_SMALL, "stack");
 
-/* What can be asked of every event: who is running, and where. */
+/* Fields that every event has: the current task, and where it runs. */
 enum special {
 	SPECIAL_NONE,
 	SPECIAL_COMM,
@@ -55,7 +55,7 @@ static enum special find_special(const struct filter_view *view, const char *nam
 	return SPECIAL_NONE;
 }
 
-/* ── what is wrong ──────────────────────────────────────────────────────────────────────── */
+/* ── failures ───────────────────────────────────────────────────────────────────────────── */
 
 static const char *event_name(const struct filter_view *view, char *buf, size_t size)
 {
@@ -71,7 +71,7 @@ static int fail_field(const struct filter_state *s, const char *name)
 	char fields[300] = "", event[300];
 	size_t used = 0;
 
-	/* Those of its own; as many as fit. */
+	/* Lists the event's own fields; as many as fit. */
 	for (size_t i = 0; tp && i < tp->n_fields; i++) {
 		const char *field = tp->fields[i].name;
 
@@ -105,7 +105,7 @@ static const char hint_text[] = "compare it with text in quotes, by == != ~ or !
 
 /* ── numbers ────────────────────────────────────────────────────────────────────────────── */
 
-/* A field's loads are as wide as its alignment lets them be: a context takes no others. */
+/* Loads a field by steps as wide as its alignment allows: a context takes no others. */
 static void emit_field(struct emitter *e, const struct filter_view *view, int dst, int scratch,
 		       uint32_t offset, uint32_t size)
 {
@@ -126,8 +126,8 @@ static void emit_field(struct emitter *e, const struct filter_view *view, int ds
 	}
 }
 
-/* The value as a field of that size holds it; false: it does not fit. As with ftrace a number
- * may be written with either sign. */
+/* The value as a field of that size holds it; false: it does not fit. As in ftrace, a number may be
+ * written with either sign. */
 static bool fit_value(const struct pp_filter_node *node, uint32_t size, bool is_signed,
 		      uint64_t *ret)
 {
@@ -143,7 +143,7 @@ static bool fit_value(const struct pp_filter_node *node, uint32_t size, bool is_
 
 struct comparison {
 	int unsigned_op, signed_op; /* the jump taken if it holds */
-	uint32_t inverse;	    /* enum pp_filter_op: the one that holds if this does not */
+	uint32_t inverse;	    /* enum pp_filter_op: the opposite comparison */
 };
 
 static const struct comparison comparisons[] = {
@@ -155,7 +155,7 @@ static const struct comparison comparisons[] = {
 	[PP_FILTER_GE] = { BPF_JGE, BPF_JSGE, PP_FILTER_LT },
 };
 
-/* Jumps if (R1 OP value) == sense. R1 has a number of that size, the rest of it zero. */
+/* Jumps if (R1 OP value) == sense. R1 holds a number of that size, zero-extended. */
 static int emit_number(const struct filter_state *s, const struct pp_filter_node *node,
 		       uint32_t size, bool is_signed, bool sense, struct emit_labels *out)
 {
@@ -193,7 +193,7 @@ static int emit_number(const struct filter_state *s, const struct pp_filter_node
 
 /* ── text ───────────────────────────────────────────────────────────────────────────────── */
 
-/* Copies so many bytes of a context, which takes only aligned loads, to the stack, alike. */
+/* Copies bytes of a context, which takes only aligned loads, to the stack, aligned as they were. */
 static void emit_copy(struct emitter *e, const struct filter_view *view, uint32_t offset,
 		      uint32_t size, int to)
 {
@@ -208,7 +208,7 @@ static void emit_copy(struct emitter *e, const struct filter_view *view, uint32_
 	}
 }
 
-/* Reads the text at R3 to the stack; who cannot leaves by *unreadable. */
+/* Reads the text at R3 to the stack; takes *unreadable if that fails. */
 static void emit_read_text(struct emitter *e, uint32_t size, int to, bool user,
 			   struct emit_labels *unreadable)
 {
@@ -219,7 +219,7 @@ static void emit_read_text(struct emitter *e, uint32_t size, int to, bool user,
 	emit_later(e, unreadable, emit_jump_imm(e, BPF_JSLE, R0, 0));
 }
 
-/* The dynamic part that a word describes; it need not end with a NUL. */
+/* The dynamic part that a word describes; it may lack a NUL. */
 static void emit_dynamic_text(struct emitter *e, const struct filter_view *view,
 			      const struct tp_field *field, uint32_t size, int to,
 			      struct emit_labels *unreadable)
@@ -249,7 +249,7 @@ static bool reads_user_memory(const struct filter_view *view)
 	return view->user_memory || !strcmp(view->tp->system, "syscalls");
 }
 
-/* Where the field's text can be read, once it has been copied if it must be. */
+/* Finds where the field's text can be read, and copies it first if it must. */
 static int emit_find_text(const struct filter_state *s, const struct pp_filter_node *node,
 			  const struct text_pattern *pattern, struct text_place *ret,
 			  struct emit_labels *unreadable)
@@ -313,7 +313,7 @@ static int emit_text_leaf(const struct filter_state *s, const struct pp_filter_n
 		for (size_t i = 0; i < mismatch.n; i++)
 			emit_later(s->e, out, mismatch.at[i]);
 	}
-	/* What cannot be read fulfils nothing. */
+	/* A comparison with unreadable text does not hold. */
 	if (sense)
 		emit_land_all(s->e, &unreadable);
 	else
@@ -338,7 +338,7 @@ static int emit_cgroup_leaf(const struct filter_state *s, const struct pp_filter
 	r = cgroup_find(node->text, &id, &level, s->f);
 	if (r < 0)
 		return r;
-	/* Who is as deep below the root, above the one that runs: 0 if that is not as deep. */
+	/* The ancestor at that depth below the root; 0 if the current cgroup is not as deep. */
 	emit_mov_imm(s->e, R1, (int32_t)level);
 	emit_call(s->e, BPF_FUNC_get_current_ancestor_cgroup_id);
 	emit_later(s->e, out,
@@ -391,7 +391,7 @@ static int emit_special_leaf(const struct filter_state *s, const struct pp_filte
 	return emit_number(s, node, size, false, sense, out);
 }
 
-/* The common fields are made up by the recorders: type and pid are known, the others are 0. */
+/* The recorders make the common fields up: type and pid are known, the others are 0. */
 static void emit_common_field(const struct filter_state *s, const struct tp_field *field)
 {
 	if (!strcmp(field->name, "common_pid")) {
@@ -412,7 +412,7 @@ int filter_emit_leaf(const struct filter_state *s, const struct pp_filter_node *
 		return emit_special_leaf(s, node, find_special(s->view, node->field), sense, out);
 	if (!field->is_user_copy && field->offset + field->size > s->view->size)
 		return fail_field(s, node->field);
-	/* A pointer to text is an address, too. */
+	/* A pointer to text is also an address. */
 	if (field->is_text || (field->is_pointer && node->is_text))
 		return emit_text_leaf(s, node, sense, out);
 	if (field->is_array ||

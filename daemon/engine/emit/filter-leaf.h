@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * One comparison of a filter made into instructions: its field is looked up in the event, loaded or
- * asked for, and compared. What filter-emit.c has of a filter stands here, too.
+ * Turns one comparison of a filter into instructions: finds its field in the event, loads it, and
+ * compares it. Also holds the state that filter-emit.c has of a filter.
  */
 #pragma once
 
 #include "daemon/engine/emit/filter-emit.h"
 #include "daemon/engine/emit/filter-text.h"
 
-/* One filter on its way into a program. */
+/* A filter that is being emitted. */
 struct filter_state {
 	struct emitter *e;
 	const struct filter_view *view;
 	const struct pp_filter_node *nodes;
-	struct text_pattern *patterns; /* as many as nodes; of those that compare text */
+	struct text_pattern *patterns; /* as many as nodes; used for those that compare text */
 	struct text_tables tables;
 	struct failure *f;
 };
@@ -30,10 +30,10 @@ static inline bool filter_is_leaf(const struct pp_filter_node *node)
 
 #define FILTER_COMM_SIZE 16
 
-/* The event's own field of this name; NULL: none, but it may be one that all have (comm). */
+/* The event's own field of this name; NULL: none, but it may be one that all events have (comm). */
 const struct tp_field *filter_find_field(const struct tracepoint *tp, const char *name);
 
-/* Jumps to *out if the comparison's result is `sense`; else falls through. R0..R5 are lost.
- * -errno with a sentence. */
+/* Jumps to *out if the comparison's result is `sense`; else falls through. R0..R5 are lost. -errno
+ * with a message. */
 int filter_emit_leaf(const struct filter_state *s, const struct pp_filter_node *node, bool sense,
 		     struct emit_labels *out);

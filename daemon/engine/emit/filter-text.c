@@ -9,7 +9,7 @@
 
 /* ── patterns ───────────────────────────────────────────────────────────────────────────── */
 
-/* Bytes of the element that a glob begins with, as pp_glob_match() divides it; no star. */
+/* Bytes of a glob's first element, as pp_glob_match() splits it; not for a star. */
 static size_t element_size(const char *glob)
 {
 	const char *s = glob + 1;
@@ -21,7 +21,7 @@ static size_t element_size(const char *glob)
 	s += *s == '!';
 	do {
 		if (!*s++)
-			return 1; /* never closed: a bracket */
+			return 1; /* a bracket that is never closed */
 		if (s[0] == '-' && s[1] != ']') {
 			if (!s[1])
 				return 1;
@@ -31,7 +31,7 @@ static size_t element_size(const char *glob)
 	return s + 1 - glob;
 }
 
-/* Which characters the element is: pp_glob_match() itself is asked. */
+/* Marks the characters that the element matches: pp_glob_match() itself decides. */
 static void fill_table(const char *element, size_t size, uint64_t *table, unsigned words,
 		       unsigned bit)
 {
@@ -47,7 +47,7 @@ static void fill_table(const char *element, size_t size, uint64_t *table, unsign
 	}
 }
 
-/* A \ with nothing behind it is the end of the text, as the end is. */
+/* A \ at the end of the text ends the glob. */
 static bool is_end(const char *glob)
 {
 	return !*glob || !strcmp(glob, "\\");
@@ -70,7 +70,7 @@ static int add_glob(const char *glob, struct text_tables *tables, struct text_pa
 	size_t size;
 
 	p->n = count_elements(glob);
-	p->words = p->n / 64 + 1; /* the bit behind the last element is the one that counts */
+	p->words = p->n / 64 + 1; /* the bit behind the last element is the result */
 	size = 256 * p->words;
 	grown = reallocarray(tables->words, tables->n + size, sizeof(*grown));
 	if (!grown)
@@ -146,7 +146,7 @@ uint32_t text_needed(const struct text_pattern *p)
 
 enum { R0, R1, R2, R3, R4, R5, FRAME = BPF_REG_10 };
 
-/* By the widest loads that stay inside and aligned: the stack has to be read so. */
+/* Compares by the widest loads that stay inside and aligned, as the stack requires. */
 static void emit_same_bytes(struct emitter *e, const char *text, unsigned n,
 			    const struct text_place *place, struct emit_labels *mismatch)
 {
@@ -178,9 +178,9 @@ static void emit_plain(struct emitter *e, const struct text_pattern *p,
 }
 
 /*
- * One character moves the state on, word by word from the top, since each takes over the bit that
- * leaves the one below. R3: the character's row in the table. The state is in R2, or on the
- * stack if it is of several words.
+ * Moves the state on by one character, word by word from the top, since each word takes over the
+ * bit that leaves the one below. R3: the character's row in the table. The state is in R2, or on
+ * the stack if it has several words.
  */
 static void emit_step(struct emitter *e, const struct text_pattern *p, int stack)
 {
@@ -219,9 +219,9 @@ static void emit_first_state(struct emitter *e, const struct text_pattern *p, in
 }
 
 /*
- * Leaves unless dst OP imm. The verifier walks what falls through first, here the way out and all
- * of the program behind it, which the rounds that follow find walked already: so that it never has
- * more than one open end of a loop to remember, and there can be as many globs as will fit.
+ * Leaves unless dst OP imm. The verifier walks the fall-through path first, here the exit and all
+ * of the program behind it, and the later rounds find that already walked. So it never has more
+ * than one open end of a loop to remember, and the number of globs is limited by size alone.
  */
 static emit_label emit_leave_unless(struct emitter *e, int op, int dst, int32_t imm)
 {
@@ -251,7 +251,7 @@ static void emit_glob(struct emitter *e, const struct text_pattern *p,
 	emit_alu(e, BPF_ADD, R3, R4);
 	emit_step(e, p, stack);
 	if (p->words == 1) {
-		/* No way left; or all of the glob behind us, and a star at its end. */
+		/* The state is empty; or the whole glob has matched, and a star ends it. */
 		emit_later(e, mismatch, emit_leave_unless(e, BPF_JNE, R2, 0));
 		if (open_end) {
 			emit_mov(e, R4, R2);

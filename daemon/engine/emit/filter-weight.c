@@ -5,12 +5,11 @@
 #include "daemon/engine/emit/filter-leaf.h"
 #include "proto/macro.h"
 
-#define BYTES_PER_PROGRAM 256 /* at some 3 ns each */
-#define BYTES_AT_HAND 16      /* what it takes to come by a text in the record, or by comm … */
-#define BYTES_FETCHED 40      /* … and by one that a helper reads somewhere else */
+#define BYTES_PER_PROGRAM 256 /* at about 3 ns each */
+#define BYTES_AT_HAND 16      /* the cost of finding a text in the record, or comm … */
+#define BYTES_FETCHED 40      /* … and one that a helper reads from elsewhere */
 
-/* Where the text is that a leaf compares, and how long it can be, who emits it says
- * (filter-leaf.c). */
+/* Where a compared text is, and how long it can be; filter-leaf.c, which emits it, decides that. */
 static uint32_t text_bytes(const struct tracepoint *tp, const struct pp_filter_node *leaf)
 {
 	const struct tp_field *field = filter_find_field(tp, leaf->field);

@@ -8,9 +8,9 @@
 #include "proto/macro.h"
 
 #define LOG_BYTES (1024 * 1024)
-#define LOG_TAIL 900 /* what matters in a verifier's log is at its end */
+#define LOG_TAIL 900 /* a verifier's log says what matters at its end */
 
-/* The verifier is asked to explain itself only after it refused: the log costs time. */
+/* Asks the verifier for its log only after a refusal: the log costs time. */
 int program_load(enum bpf_prog_type type, const char *name, const struct bpf_insn *insns, size_t n,
 		 struct bpf_prog_load_opts *opts)
 {
@@ -33,5 +33,5 @@ int program_load(enum bpf_prog_type type, const char *name, const struct bpf_ins
 	length = strnlen(log, LOG_BYTES);
 	log_debug("the kernel refuses the program %s (%s): %s", name, strerror(-fd),
 		  length > LOG_TAIL ? log + length - LOG_TAIL : log);
-	return fd; /* not the second one: that may be ENOSPC, for the log */
+	return fd; /* not the second error: that may be ENOSPC, for the log */
 }

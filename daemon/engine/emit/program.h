@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Loads instructions into the kernel; says why (log_debug) when it refuses. */
+/* Loads instructions into the kernel; logs the reason (log_debug) when it refuses. */
 #pragma once
 
 #include <bpf/bpf.h>

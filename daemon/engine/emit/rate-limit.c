@@ -13,8 +13,8 @@ enum { R0, R1, R2, R3, R4, R5, RING = RING_RING, POS = RING_POS, FRAME = RING_FR
 #define SECOND 1000000000
 
 /*
- * Jiffies are enough for this, and cost one load; the kernel's coarse clock is not given to
- * tracing programs (5e0bc3082e2e). Signed: a writer that nested may have been here meanwhile.
+ * Jiffies are precise enough, and cost one load; the kernel's coarse clock is not available to
+ * tracing programs (5e0bc3082e2e). Signed: a nested writer may have been here meanwhile.
  */
 static void emit_window(struct emitter *e)
 {
@@ -61,7 +61,7 @@ void emit_wakeup(struct emitter *e, const struct recorder_target *target, int ti
 
 	if (target->wakeup_fd < 0)
 		return;
-	/* Others may have written over a committed record before we get here. */
+	/* Other writers may have overwritten the committed record by now. */
 	if (target->nests)
 		emit_load(e, 8, R1, FRAME, RING_STACK_TIME);
 	else

@@ -6,7 +6,7 @@
 
 enum { R0, R1, R2, R3, POS = RING_POS, FRAME = RING_FRAME };
 
-/* Offsets in a record without the source's id, which moves all of them. */
+/* Offsets in a record without the source's id, which shifts all of them. */
 #define TID 8
 #define TIME 16
 #define RAW_SIZE 24
@@ -17,7 +17,7 @@ static int moved(const struct record *record, int offset)
 	return offset + (record->id ? (int)sizeof(record->id) : 0);
 }
 
-/* As perf lays RAW out: with its 4-byte size in front it ends on an 8-byte border. */
+/* As perf lays RAW out: with its 4-byte size in front it ends on an 8-byte boundary. */
 static uint32_t raw_size(uint32_t payload)
 {
 	return ALIGN_TO(payload + 4, 8U) - 4;

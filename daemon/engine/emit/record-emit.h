@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The record that emitted programs write, whatever they record: the header, the source's id if it
- * has one, TID, TIME, RAW, and in RAW the payload, which begins with the common fields. Knows how
- * large it is, and emits all but the payload's own fields.
+ * The record that all emitted programs write: the header, the source's id if it has one, TID, TIME,
+ * RAW, and in RAW the payload, which begins with the common fields. Knows its size, and emits
+ * everything but the payload's own fields.
  */
 #pragma once
 
@@ -12,25 +12,25 @@
 #define RECORD_COMMON_SIZE 8 /* of the common fields */
 
 struct record {
-	uint64_t id;	     /* of the source; 0: it is not written */
+	uint64_t id;	     /* of the source; 0: the record has none */
 	uint32_t type;	     /* the payload's common_type */
 	uint32_t fixed_size; /* of the payload */
 	bool has_dynamic;    /* more follows; the record's size is in RING_STACK_SIZE */
 	uint32_t misc;	     /* PERF_RECORD_MISC_* */
 };
 
-/* Bytes of a record whose payload has that many. */
+/* The size of a record with that many bytes of payload. */
 uint32_t record_size(const struct record *record, uint32_t payload);
 /* Offsets in it. */
 int record_time(const struct record *record);
 int record_payload(const struct record *record);
 
 /*
- * RING_STACK_SIZE and R1 = the size of a record whose payload has as many bytes as the register
- * tail says more than the fixed ones.
+ * RING_STACK_SIZE and R1 = the size of a record whose payload has the fixed bytes and as many more
+ * as the register tail says.
  */
 void emit_record_size(struct emitter *e, const struct record *record, int tail);
 
-/* Writes all of it at POS but the payload behind the common fields. R0..R5 are lost. */
+/* Writes everything at POS except the payload behind the common fields. R0..R5 are lost. */
 void emit_record(struct emitter *e, const struct record *record,
 		 const struct recorder_target *target);

@@ -7,11 +7,11 @@
 
 enum { R0, R1, R2, R3, R4, R5, RING = RING_RING, POS = RING_POS, FRAME = RING_FRAME };
 
-/* A program can name 64 maps. So many rings are reached without a look-up; the others are that of
- * all rings, that of wakeups, and a filter's tables. */
+/* A program can name 64 maps. So many rings are reached without a look-up; the others are the map
+ * of all rings, that of wakeups, and a filter's tables. */
 #define DIRECT_MAX 60
 
-#define TRIES 4 /* each costs another writer that came between */
+#define TRIES 4 /* each retry means that another writer came between */
 
 #define LIVE(word) (PP_RING_LIVE_OFFSET + (int)offsetof(struct pp_ring_live, word))
 
@@ -19,7 +19,7 @@ enum { R0, R1, R2, R3, R4, R5, RING = RING_RING, POS = RING_POS, FRAME = RING_FR
 
 /*
  * RING = the ring of CPU R0, if it is one of [begin, end): halves the range until one is left.
- * Appends the jumps that leave with it; whoever finds nothing falls through.
+ * Appends the jumps that leave with the ring; falls through if there is none.
  */
 static void emit_direct(struct emitter *e, const struct recorder_target *target, unsigned begin,
 			unsigned end, struct emit_labels *found)
@@ -40,7 +40,7 @@ static void emit_direct(struct emitter *e, const struct recorder_target *target,
 	emit_direct(e, target, middle, end, found);
 }
 
-/* Counts with its CPU what has no ring, and leaves; goes on with R0 if that is one. */
+/* Counts a CPU without a ring, and leaves; goes on with R0 if that is a ring. */
 static void emit_ringless(struct emitter *e, const struct recorder_target *target,
 			  struct emit_labels *no_ring)
 {
@@ -58,8 +58,8 @@ static void emit_ringless(struct emitter *e, const struct recorder_target *targe
 }
 
 /*
- * The look-ups are for rings that come later, and for the many of a large machine: they cost as
- * much as half the copying.
+ * The look-ups serve rings that are added later, and large machines: they cost half as much as the
+ * copying.
  */
 void emit_ring_find(struct emitter *e, const struct recorder_target *target,
 		    struct emit_labels *no_ring)
@@ -108,9 +108,9 @@ void emit_ring_missed(struct emitter *e, const struct recorder_target *target)
 }
 
 /*
- * Writes a live word so that other CPUs see it after all that was written before, and before
- * all that is written behind it. Elsewhere than on x86, which keeps stores in order, that
- * takes an exchange, a full barrier; it uses R1 and R2.
+ * Writes a live word so that other CPUs see it after all earlier writes, and before all later ones.
+ * x86 keeps stores in order; elsewhere that takes an exchange, a full barrier, which uses R1 and
+ * R2.
  */
 static void emit_publish(struct emitter *e, int word, int src)
 {
@@ -127,7 +127,7 @@ static void emit_publish(struct emitter *e, int word, int src)
 
 /* ── reserving ──────────────────────────────────────────────────────────────────────────── */
 
-/* See bpf/ring.bpf.h for what is looked at, and why. */
+/* bpf/ring.bpf.h explains these checks. */
 static void emit_reserve_alone(struct emitter *e, const struct recorder_target *target,
 			       uint32_t size, struct emit_labels *no_room)
 {
@@ -149,9 +149,9 @@ static void emit_reserve_alone(struct emitter *e, const struct recorder_target *
 }
 
 /*
- * Moves head if nobody else is under way. Whoever came and went between our look at reserve and
- * our leaving has left that to us; and so has who left while we did, if each saw the other. So it
- * is head itself that the last one looks at.
+ * Moves head if no other writer is active. A writer that came and went between our look at reserve
+ * and our leaving has left that to us. So has a writer that left at the same time, if each saw the
+ * other. So the last one looks at head itself.
  */
 static void emit_leave(struct emitter *e)
 {
@@ -182,8 +182,8 @@ static void emit_leave(struct emitter *e)
 }
 
 /*
- * The clock is read between the look at reserve and the step: who was faster makes the step fail,
- * so that times only go up in a ring.
+ * Reads the clock between the look at reserve and the step: a faster writer makes the step fail, so
+ * times only increase in a ring.
  */
 static void emit_reserve_nesting(struct emitter *e, const struct recorder_target *target,
 				 uint32_t size, struct emit_labels *no_room)

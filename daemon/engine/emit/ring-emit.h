@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Writing into this CPU's ring, as proto/ring.h demands it, in emitted instructions: what
- * bpf/ring.bpf.h is in C. Owns the roles of the registers from the look-up to the end. Knows
- * nothing of what a record holds, but for where its time is.
+ * Writes into this CPU's ring, as proto/ring.h demands it, in emitted instructions: the counterpart
+ * of bpf/ring.bpf.h, which is in C. Owns the roles of the registers from the look-up to the end.
+ * Knows nothing of a record's contents, except where its time is.
  *
- * In this order: find, then (rate-limit.h) limit, reserve, the record's bytes, commit, (rate-limit.h) wake.
+ * In this order: find, then (rate-limit.h) limit, reserve, the record's bytes, commit,
+ * (rate-limit.h) wake.
  */
 #pragma once
 
@@ -18,7 +19,7 @@ enum ring_register {
 	RING_FRAME = BPF_REG_10,
 };
 
-/* What is kept on the stack, at offsets from FRAME. */
+/* Offsets of stack slots from FRAME. */
 enum ring_stack {
 	RING_STACK_CPU = -4,
 	RING_STACK_ZERO = -8,
@@ -30,27 +31,27 @@ enum ring_stack {
 	RING_STACK_END = -48,
 };
 
-/* RING = the ring of the CPU that runs this; R0..R5 are lost. Leaves by *no_ring if there is none,
- * which is counted if the target says where. */
+/* RING = the ring of the current CPU; R0..R5 are lost. Takes *no_ring if there is none, and counts
+ * that if the target says where. */
 void emit_ring_find(struct emitter *e, const struct recorder_target *target,
 		    struct emit_labels *no_ring);
 
 /*
  * POS = room for a record of that many bytes; 0: as many as RING_STACK_SIZE and R1 say. R0..R5 are
- * lost. Leaves by *no_room, with all done that has to be, if nesting writers have left none, or if
+ * lost. Takes *no_room, with nothing left to clean up, if nesting writers have left no room, or if
  * there is another writer where none can be.
  */
 void emit_ring_reserve(struct emitter *e, const struct recorder_target *target, uint32_t size,
 		       struct emit_labels *no_room);
 
-/* R0 = the record's time, for a record that is reserved. R1..R5 are lost. */
+/* R0 = the time of a reserved record. R1..R5 are lost. */
 void emit_ring_time(struct emitter *e, const struct recorder_target *target);
 
-/* The record is whole. R1..R3 are lost. */
+/* Publishes the complete record. R1..R3 are lost. */
 void emit_ring_commit(struct emitter *e, const struct recorder_target *target);
 
 /* missed += 1: an event without a record. R1 is lost. */
 void emit_ring_missed(struct emitter *e, const struct recorder_target *target);
 
-/* The word at RING + offset += 1, as it has to be done in this ring. R1 is lost. */
+/* The word at RING + offset += 1, in the way that this ring requires. R1 is lost. */
 void emit_ring_count(struct emitter *e, const struct recorder_target *target, int offset);

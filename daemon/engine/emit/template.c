@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Owns the step from a template to a program: copying libbpf's relocated instructions,
- * changing maps, constants and the hook in them, and loading the result. Knows nothing of what
- * the program does, nor of pins and links.
+ * Owns the step from a template to a program: copies libbpf's relocated instructions, replaces
+ * maps, constants and the hook in them, and loads the result. Knows nothing of the program's
+ * purpose, nor of pins and links.
  *
- * What the copy does not carry is BTF: the new program has no function or line information.
- * Static functions work without; helpers that take a callback (bpf_loop, …) do not.
+ * The copy does not carry BTF: the new program has no function or line information. Static
+ * functions work without it; helpers that take a callback (bpf_loop, …) do not.
  */
 #include "daemon/engine/emit/template.h"
 
@@ -30,7 +30,7 @@ struct draft {
 	size_t n;
 };
 
-/* A load of 64 bits takes two instructions; the second is no instruction of its own. */
+/* A 64-bit load takes two instructions; the second is no instruction of its own. */
 #define DRAFT_FOREACH(i, d)            \
 	for (size_t i = 0; i < (d)->n; \
 	     i += (d)->insns[i].code == (BPF_LD | BPF_IMM | BPF_DW) ? 2 : 1)
@@ -41,7 +41,7 @@ static void replace_map(struct bpf_insn *load, const struct template_map *map)
 		load->imm = map->fd;
 		return;
 	}
-	/* The verifier demands a map even where it will never come along. */
+	/* The verifier demands a map even where it never gets to. */
 	load[0].src_reg = 0;
 	load[0].imm = load[1].imm = 0;
 }
@@ -64,8 +64,8 @@ static void replace_maps(struct draft *d, const struct template_map *maps, size_
 static const struct bpf_insn nothing = { .code = BPF_JMP | BPF_JA };
 
 /*
- * Whether these are the address of a constant and the load of it, in one register, so that
- * nobody else can be using the address: then *ret is what is loaded.
+ * Whether these are the address of a constant and the load of it, in one register, so that no other
+ * instruction can use the address: then *ret is the value.
  */
 static bool is_constant(const struct bpf_insn *insn, const struct template_changes *c,
 			uint64_t *ret)
@@ -106,7 +106,7 @@ static void settle_constants(struct draft *d, const struct template_changes *c)
 	}
 }
 
-/* What could not be made part of the instructions is read from a map after all. */
+/* Constants that are not immediates are still read from a map. */
 static int replace_rodata(struct draft *d, const struct template_changes *c, int *ret_fd)
 {
 	bool is_read = false;
@@ -125,7 +125,7 @@ static int replace_rodata(struct draft *d, const struct template_changes *c, int
 
 /* ── the hook ───────────────────────────────────────────────────────────────────────────── */
 
-/* Where the one subprogram begins; it must be called from before it only. 0: not so. */
+/* Where the one subprogram begins; only code in front of it may call it. 0: not so. */
 static size_t find_hook(const struct draft *d)
 {
 	size_t hook = 0, last_call = 0;
@@ -145,7 +145,7 @@ static size_t find_hook(const struct draft *d)
 	return hook > last_call && hook < d->n ? hook : 0;
 }
 
-/* It is the last in the program, so that no jump and no call has to be changed. */
+/* It is the last in the program, so that no jump and no call has to change. */
 static int replace_hook(struct draft *d, const struct template_changes *c)
 {
 	size_t begin = find_hook(d);
@@ -165,8 +165,8 @@ static int replace_hook(struct draft *d, const struct template_changes *c)
 /* ── loading ────────────────────────────────────────────────────────────────────────────── */
 
 /*
- * The kernel tells what the template was attached to since 5.19 (attach_btf_id in
- * bpf_prog_info); before, it is looked up by name once more. 0: the type needs none.
+ * Since 5.19 the kernel tells where the template is attached (attach_btf_id in bpf_prog_info); on
+ * older kernels this looks it up by name again. 0: the type needs none.
  */
 int template_attach_target(const struct bpf_program *prog, uint32_t *ret)
 {
@@ -198,7 +198,7 @@ int template_attach_target(const struct bpf_program *prog, uint32_t *ret)
 	return 0;
 }
 
-/* The kernel refuses names with anything but these. */
+/* The kernel refuses names with other characters. */
 static void kernel_name(const char *name, char ret[BPF_OBJ_NAME_LEN])
 {
 	size_t i;
@@ -208,7 +208,7 @@ static void kernel_name(const char *name, char ret[BPF_OBJ_NAME_LEN])
 	ret[i] = '\0';
 }
 
-/* Maps last: the hook has maps of its own, whose descriptors may be anything. */
+/* Maps last: the hook has maps of its own, whose descriptors may be any number. */
 static int make_draft(struct draft *d, const struct template_changes *c, int *ret_constants)
 {
 	int r = 0;
@@ -258,7 +258,7 @@ int template_load(const struct bpf_program *prog, const struct template_changes 
 	_cleanup_close_ int constants = -EBADF;
 	int r;
 
-	/* Not loaded (left out, or not yet): its instructions are not relocated. */
+	/* Not loaded (yet, or at all): its instructions are not relocated. */
 	if (bpf_program__fd(prog) < 0)
 		return -ENOENT;
 	d.insns = calloc(d.n, sizeof(*d.insns));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A template is a BPF program in C, opened, relocated and verified once with libbpf (tens of
- * milliseconds), kept as instructions, and from then on loaded for each event with maps of
- * its own (well under a millisecond).
+ * A template is a BPF program in C: libbpf opens, relocates and verifies it once (tens of
+ * milliseconds), and the engine keeps its instructions. Each event then loads them with maps of its
+ * own (well under a millisecond).
  */
 #pragma once
 
@@ -12,23 +12,23 @@
 
 struct template_map {
 	int template_fd; /* the fd that the skeleton's own map has */
-	int fd;		 /* the one to use in its place; < 0: none, the program does not use it */
+	int fd;		 /* its replacement; < 0: none, the program does not use it */
 };
 
-/* What makes a program of an event from a template. */
+/* The differences between an event's program and its template. */
 struct template_changes {
 	const struct template_map *maps;
 	size_t n_maps;
 
 	/*
-	 * Constants in place of .rodata: read by CONSTANT() and OPTION() of constant.bpf.h they
-	 * become part of the instructions.
+	 * Replace .rodata: with CONSTANT() and OPTION() of constant.bpf.h they become part of the
+	 * instructions.
 	 */
 	int rodata_fd; /* the skeleton's */
 	const void *constants;
 	size_t constants_size;
 
-	/* In place of the body of the program's one subprogram; NULL: as it is. */
+	/* Replaces the body of the program's one subprogram; NULL: leaves it. */
 	const struct bpf_insn *hook;
 	size_t n_hook;
 };
@@ -41,11 +41,11 @@ struct template_changes {
 int template_load(const struct bpf_program *prog, const struct template_changes *changes,
 		  const char *name, int *ret_fd);
 
-/* The same with other maps and nothing else. */
+/* The same, with other maps only. */
 int template_instantiate(const struct bpf_program *prog, const struct template_map *maps,
 			 size_t n_maps, const char *name, int *ret_fd);
 
-/* What prog is attached to, in the kernel's BTF; 0: its type needs nothing. -errno. */
+/* The BTF id that prog attaches to in the kernel; 0: its type needs none. -errno. */
 int template_attach_target(const struct bpf_program *prog, uint32_t *ret);
 
 /*
