@@ -9,7 +9,7 @@
 #include "proto/macro.h"
 
 struct writing {
-	char *base; /* NULL: only measure */
+	char *base; /* NULL: only measures */
 	size_t at;
 };
 
@@ -40,7 +40,7 @@ static void put_source(struct writing *w, const struct source *source, struct pp
 		    &e->format_size);
 }
 
-/* Into base, which is zeroed; or, if it is NULL, nowhere. Returns the size. */
+/* Writes into base, which is zeroed; base NULL: only measures. Returns the size. */
 static size_t write_catalog(char *base, const struct sources *s, uint64_t event_id)
 {
 	struct pp_catalog_header *h = (struct pp_catalog_header *)base;

@@ -6,11 +6,11 @@
 
 #include "daemon/engine/sources/sources.h"
 
-/* The frozen map, with room for no more than there is. *ret_fd is the caller's. -errno. */
+/* The frozen map, exactly as large as needed. *ret_fd is the caller's. -errno. */
 int catalog_create(const struct sources *s, uint64_t event_id, int *ret_fd, uint32_t *ret_size);
 
-/* A private, checked copy of the one in a map; *ret is for free(3). -EBADMSG, -errno. */
+/* A private, checked copy of the catalog in a map; *ret is for free(3). -EBADMSG, -errno. */
 int catalog_read(int fd, uint32_t size, void **ret);
 
-/* What it says of its sources, of which there are n; they point into it. */
+/* The records of its n sources; they point into the catalog. */
 void catalog_records(const void *catalog, struct source_record *ret, size_t n);

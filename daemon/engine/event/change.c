@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * How an event changes while it records. What is new is made beside the old, complete and in a
- * draft, its programs loaded; then the directories change places, and the slots are filled one
- * after the other: each record goes by the old program or by the new one. Entries and links stay
- * what they were.
+ * Changes an event while it records. The new parts are made beside the old ones, complete and in a
+ * draft, with their programs loaded. Then the directories change places, and the slots are filled
+ * one after the other: each record goes by the old program or by the new one. Entries and links
+ * stay as they are.
  *
- * Whoever dies between these two steps leaves `pending` in the new meta (event_recover_one()).
+ * An engine that dies between these two steps leaves `pending` in the new meta
+ * (event_recover_one()).
  */
 #include "daemon/engine/event/event.h"
 
@@ -27,9 +28,9 @@ struct change {
 	char path[PINS_PATH_SIZE];
 	uint32_t what;
 	const struct pp_allowance *allowance; /* NULL: no limits */
-	struct parts new;		      /* with the old rings, if they stay */
-	struct rings old;		      /* those that go; else none */
-	int before; /* what the rings before those had counted; -EBADF: there were none */
+	struct parts new;		      /* with the old rings, if those stay */
+	struct rings old;		      /* the replaced rings; else none */
+	int before; /* the counts of the rings before those; -EBADF: there were none */
 	struct failure *f;
 };
 
@@ -40,9 +41,9 @@ static void change_done(struct change *c)
 	close_fd(c->before);
 }
 
-/* ── what is to be ──────────────────────────────────────────────────────────────────────── */
+/* ── the new parts ──────────────────────────────────────────────────────────────────────── */
 
-/* One filter for all sources, in place of what they had. */
+/* One filter for all sources replaces those that they had. */
 static void change_filter(struct parts *p, const struct pp_spec *spec,
 			  const struct pp_parsed *parsed)
 {
@@ -56,7 +57,7 @@ static void change_filter(struct parts *p, const struct pp_spec *spec,
 	}
 }
 
-/* Written into the parts, but for the rings, which the sources are still to be read from. */
+/* Updates the parts, except the rings, which the sources are still to be read from. */
 static void change_spec(struct change *c, const struct pp_spec *spec,
 			const struct pp_parsed *parsed)
 {
@@ -70,7 +71,7 @@ static void change_spec(struct change *c, const struct pp_spec *spec,
 		p->event.spec.max_rate = spec->max_rate;
 }
 
-/* A filter that costs no more than the one before is welcome however many programs are there. */
+/* A filter that costs no more than the one before is accepted however many programs are there. */
 static int change_weight(struct change *c)
 {
 	struct parts *p = &c->new;
@@ -83,7 +84,7 @@ static int change_weight(struct change *c)
 	return r;
 }
 
-/* Empty rings beside the old ones, which are put aside. */
+/* Makes empty rings beside the old ones, which are put aside. */
 static int change_rings(struct change *c, uint64_t data_size)
 {
 	struct parts *p = &c->new;
@@ -104,7 +105,7 @@ static int change_rings(struct change *c, uint64_t data_size)
 		return fail(c->f, -p->earlier, "Cannot make a map for the counts of '%s': %s.",
 			    c->new.name, strerror(-p->earlier));
 	r = parts_make_rings(p, c->f);
-	/* Of the same CPUs, and what is attached there stays. */
+	/* The CPUs and the attached counters stay the same. */
 	if (r >= 0)
 		memcpy(p->rings.generation, old.generation, old.n * sizeof(*old.generation));
 	return r;
@@ -164,7 +165,7 @@ static int prepare(struct change *c, uint64_t data_size)
 
 /* ── and then ───────────────────────────────────────────────────────────────────────────── */
 
-/* What the old rings have counted by now: no less is shown from the exchange on. */
+/* Saves the counts of the old rings: `stat` never shows less after the exchange. */
 static int carry_counts(struct change *c)
 {
 	return c->old.n ? earlier_fill(c->new.earlier, &c->old, c->before) : 0;
@@ -190,7 +191,7 @@ static int exchange(struct change *c, uint64_t *ret_orphans)
 	return 0;
 }
 
-/* There is no way back from here: what fails is finished at the engine's next start. */
+/* There is no way back from here: the engine's next start finishes a failed step. */
 static int flip(struct change *c)
 {
 	struct parts *p = &c->new;
@@ -198,7 +199,7 @@ static int flip(struct change *c)
 
 	if (!p->event.paused)
 		r = programs_fill(&p->programs);
-	/* Until then the old ones are written to: a program of before the flip may have been
+	/* The old rings are written to until then: a program from before the flip may be
 	 * interrupted, a uprobe's for long. */
 	if (r >= 0)
 		r = rings_settle(&c->old);
@@ -214,7 +215,7 @@ static int flip(struct change *c)
 	return 0;
 }
 
-/* Who reads "retired" and then reads the rest has all of it. */
+/* Retires the old rings; a reader that sees "retired" and then reads the rest has all of it. */
 static void let_go(struct change *c, uint64_t orphans, struct pp_orphans *ret)
 {
 	int r = mark_rings(c->old.fd, c->old.n, PP_RING_RETIRED);

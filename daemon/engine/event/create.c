@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * How an event comes to be. Every step happens inside a draft that nobody sees; then a rename makes
- * it an event, and a symlink shows it.
+ * Creates an event. Every step happens inside a draft that nobody sees; then a rename makes it an
+ * event, and a symlink shows it.
  */
 #include "daemon/engine/event/event.h"
 
@@ -44,7 +44,7 @@ static int name_is_taken(const struct pp_spec *spec, struct failure *f)
 		    path);
 }
 
-/* ── what, and where ────────────────────────────────────────────────────────────────────── */
+/* ── checks and choices ─────────────────────────────────────────────────────────────────── */
 
 static int choose_cpus(struct parts *p, struct failure *f)
 {
@@ -86,7 +86,8 @@ static int begin(struct parts *p, const struct pp_spec *spec, const struct pp_pa
 {
 	int r;
 
-	/* Else it would be told in a hundred ways: there is no tracepoint, no program is valid. */
+	/* One clear message: else each kind of event fails with another one, as there are no
+	 * tracepoints and no valid programs. */
 	if (kernel_is_confidential())
 		return fail(f, EPERM,
 			    "Kernel lockdown (confidentiality) lets no program read what the "
@@ -123,7 +124,8 @@ static int make_memory(struct parts *p, struct failure *f)
 		r = parts_plan(p, f);
 	if (r >= 0)
 		r = parts_make_rings(p, f);
-	/* What dies from here on is found to be of an old generation. */
+	/* A CPU that goes offline from here on has a newer generation than its ring, which counts
+	 * as dead. */
 	for (unsigned i = 0; r >= 0 && i < p->rings.n; i++)
 		p->rings.generation[i] = cpu_states_generation(p->rings.cpu[i]);
 	if (r >= 0)
@@ -131,7 +133,7 @@ static int make_memory(struct parts *p, struct failure *f)
 	return r;
 }
 
-/* From its end on everything is recorded; but for what is marked in `out`. */
+/* When it returns, all sources record, except those that are marked in `out`. */
 static int make_programs(struct parts *p, bool *out, struct failure *f)
 {
 	struct recorder_target target;
@@ -161,7 +163,7 @@ static int make_all(struct parts *p, bool *out, struct failure *f)
 	return r < 0 ? r : make_programs(p, out, f);
 }
 
-/* All but the sources. */
+/* Releases everything but the sources. */
 static void unmake(struct parts *p)
 {
 	struct sources sources = p->sources;
@@ -175,8 +177,8 @@ static void unmake(struct parts *p)
 	p->broker = broker;
 }
 
-/* What turns out not to be recordable is in no ring's and catalog's account of the event: so it
- * is made once more without. */
+/* If some sources cannot be recorded, makes the event again without them: rings and catalog must
+ * not list them. */
 static int make_what_can_be(struct parts *p, struct failure *f)
 {
 	bool all_cpus = p->event.spec.flags & PP_EVENT_ALL_CPUS;
@@ -186,7 +188,7 @@ static int make_what_can_be(struct parts *p, struct failure *f)
 		int r = out ? make_all(p, out, f)
 			    : fail(f, ENOMEM, "No memory for %zu events.", p->sources.n);
 
-		/* One of all CPUs went away: once more, with those that are left. */
+		/* A CPU went offline: starts again with the others. */
 		if (r == -ENODEV && all_cpus && gone < CPUS_GONE_MAX) {
 			unmake(p);
 			continue;
@@ -239,7 +241,7 @@ int event_create(const struct pp_spec *spec, const struct pp_parsed *parsed,
 		r = commit(&p, f);
 	if (r < 0)
 		return r;
-	/* CPUs may have come or gone meanwhile. */
+	/* CPUs may have come online or gone offline meanwhile. */
 	pins_event(p.event.id, path);
 	if (event_read(path, ret) < 0)
 		*ret = p.event;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Reads the counts of rings, and writes them down. See earlier.h. */
+/* Reads the counts of rings, and stores them. See earlier.h. */
 #include "daemon/engine/event/earlier.h"
 
 #include <bpf/bpf.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Events as they are pinned: read, paused, resumed, mended. See event.h. */
+/* Pinned events: reads, pauses, resumes and mends them. See event.h. */
 #include "daemon/engine/event/event.h"
 
 #include <string.h>
@@ -27,7 +27,7 @@ int event_read(const char *path, struct pp_event *ret)
 	if (fd < 0)
 		return fd;
 	r = meta_read_all(fd, ret, &parsed, &maps, &n, NULL);
-	/* What cannot be found out now is not in need of anything now. */
+	/* If this cannot be found out now, nothing is reported as missing. */
 	if (r >= 0)
 		ret->incomplete = missing_find(ret, parsed, maps, n, NULL, &missing) >= 0 &&
 				  !missing_nothing(&missing);
@@ -61,7 +61,7 @@ int event_not_understood(const char *name, const char *path, int r)
 
 /* ── pausing and resuming ───────────────────────────────────────────────────────────────── */
 
-/* Told to readers; what they are not told they find out when they open the event again. */
+/* Tells readers the state; readers that miss it see it when they open the event again. */
 static void tell(const struct parts *p, enum pp_ring_state state)
 {
 	int r = mark_rings(p->rings.fd, p->rings.n, state);
@@ -89,7 +89,7 @@ static int write_down(struct parts *p, bool pending, struct failure *f)
 		     : 0;
 }
 
-/* What the rings counted that a change took from the event, and that are orphans now. */
+/* Saves the counts of rings that a change has replaced, and that are orphans now. */
 static int carry_counts(const char *path, uint64_t id _unused_, void *userdata)
 {
 	_cleanup_close_ int meta = pins_get(path, "meta"), before = pins_get(path, "earlier");
@@ -106,7 +106,7 @@ static int carry_counts(const char *path, uint64_t id _unused_, void *userdata)
 	outer = pins_get(path, "rings");
 	if (outer < 0)
 		return 0;
-	/* Half reaped: what was written down before the exchange stays. */
+	/* The rings are half reaped: the counts from before the exchange stay. */
 	if (before < 0 && event.set > 1) {
 		close_fd(outer);
 		return 0;
@@ -118,8 +118,8 @@ static int carry_counts(const char *path, uint64_t id _unused_, void *userdata)
 }
 
 /*
- * All slots are as they should be. A change of the rings that was cut short may have left its last
- * step undone: until then the old ones were written to, and they are not reaped yet.
+ * All slots are complete. The last step of an interrupted change of the rings may be left to do:
+ * the old rings were written to until then, and they are not reaped yet.
  */
 static int finish(struct parts *p, struct failure *f)
 {
@@ -129,8 +129,7 @@ static int finish(struct parts *p, struct failure *f)
 	return write_down(p, false, f);
 }
 
-/* Rings that were pinned and not written down are nobody's; those that are may not have their slots
- * yet. */
+/* Removes rings that are pinned but not in meta; fills the slots of those that are in it. */
 static int mend_rings(struct parts *p, const char *path, struct failure *f)
 {
 	int r = pins_keep_cpus(path, &p->event.rings);
@@ -142,7 +141,7 @@ static int mend_rings(struct parts *p, const char *path, struct failure *f)
 		     : 0;
 }
 
-/* Whatever the sources are, an event can be stopped. */
+/* An event can be stopped even if its sources cannot be restored. */
 static int idle(struct parts *p, const char *path, int restored)
 {
 	int r = restored < 0 ? restored : programs_idle(&p->programs, &p->sources);
@@ -151,8 +150,8 @@ static int idle(struct parts *p, const char *path, int restored)
 }
 
 /*
- * restored: what parts_restore() said.
- * What is to be is written down first: whoever finds it half done knows what is missing.
+ * restored: the result of parts_restore(). Writes the new state first: recovery then knows how to
+ * finish a half-done step.
  */
 static int stop(struct parts *p, const char *path, int restored, struct failure *f)
 {
@@ -170,7 +169,7 @@ static int stop(struct parts *p, const char *path, int restored, struct failure 
 	return finish(p, f);
 }
 
-/* restored: the same, with a sentence in *f. After a failure the slots are empty. */
+/* restored: the same, with a message in *f. After a failure the slots are empty. */
 static int resume(struct parts *p, const char *path, int restored, struct failure *f)
 {
 	int r;
@@ -190,7 +189,7 @@ static int resume(struct parts *p, const char *path, int restored, struct failur
 	return finish(p, f);
 }
 
-/* Whoever pauses it must be able to have it run again: of what nobody can restore only root may. */
+/* Only root may pause an event that nobody can restore: others could not resume it. */
 static int pause_or_resume(struct parts *p, const char *path, bool pause,
 			   const struct pp_allowance *allowance, struct failure *f)
 {
@@ -237,7 +236,7 @@ int event_recover_one(const char *path, uid_t broker)
 	bool pending = false;
 	int r;
 
-	/* What cannot be understood names_foreach() tells of. */
+	/* names_foreach() logs the events that it cannot read. */
 	if (meta < 0 || meta_read_all(meta, &event, NULL, NULL, NULL, &pending) < 0 || !pending)
 		return 0;
 	r = parts_open(path, broker, &p, &pending, &f);

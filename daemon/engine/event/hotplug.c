@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * How an event follows CPUs that come: rings for new ones, and what counts attached anew where it
- * has died. The event is changed where it stands, since rings and links of all other CPUs, and what
- * readers know, stay as they are.
+ * Adapts an event to CPUs that come online: adds rings for new ones, and attaches counters anew
+ * where they have died. The event is changed in place: the rings and links of all other CPUs, and
+ * the maps that readers have, stay.
  *
- * What is new is made and loaded first, then pinned, then written down, and only then put into the
- * slots: a ring that has records is one that recovery knows (parts_mend()). Who dies before that
- * leaves pins that nobody knows, and are removed; links are attached by the next order, because
- * only what lives is written down as such.
+ * New parts are made and loaded first, then pinned, then written into meta, and only then put into
+ * the slots: so recovery knows every ring that has records (parts_mend()). An engine that dies
+ * earlier leaves pins that meta does not list, and recovery removes them. The next order attaches
+ * the links, because meta lists only the living ones.
  */
 #include "daemon/engine/event/event.h"
 
@@ -29,7 +29,7 @@ struct renewal {
 	uid_t broker;
 	struct parts p;
 	struct missing missing;
-	struct pp_event before; /* and its maps, as written down */
+	struct pp_event before; /* and its maps, as meta has them */
 	struct meta_map *maps;
 	size_t n_maps;
 	struct failure *f;
@@ -58,7 +58,7 @@ static bool is_empty(const struct pp_cpumask *m)
 	return missing_nothing(&(struct missing){ .counters = *m });
 }
 
-/* ── what is to be done ─────────────────────────────────────────────────────────────────── */
+/* ── what to do ─────────────────────────────────────────────────────────────────────────── */
 
 static int find_missing(struct renewal *a, const struct pp_cpumask *come)
 {
@@ -75,7 +75,7 @@ static int find_missing(struct renewal *a, const struct pp_cpumask *come)
 	return 0;
 }
 
-/* An earlier change that was cut short is finished first. */
+/* An interrupted earlier change is finished first. */
 static int open_event(struct renewal *a, uint64_t id)
 {
 	bool pending;
@@ -115,7 +115,7 @@ static int mark_new(struct renewal *a)
 		     : 0;
 }
 
-/* Made and loaded, and nothing of it to be seen. */
+/* Makes and loads them; nothing of it is visible yet. */
 static int make_rings(struct renewal *a)
 {
 	struct recorder_target target;
@@ -152,7 +152,7 @@ static int pin_rings(struct renewal *a)
 		     : 0;
 }
 
-/* In this order: what has records is written down. */
+/* In this order: meta lists every ring that has records. */
 static int place_rings(struct renewal *a)
 {
 	int r;
@@ -178,7 +178,7 @@ static void take_generations(const struct renewal *a, uint64_t *ret)
 		ret[i] = cpu_states_generation(a->p.rings.cpu[i]);
 }
 
-/* A CPU that has gone again meanwhile stays as it is, and is tried when it comes again. */
+/* A CPU that is offline again stays as it is, and is tried when it comes online again. */
 static int renew_links(struct renewal *a)
 {
 	_cleanup_free_ uint64_t *generations = calloc(a->p.rings.n, sizeof(*generations));
@@ -197,9 +197,9 @@ static int renew_links(struct renewal *a)
 	return r;
 }
 
-/* ── all of it ──────────────────────────────────────────────────────────────────────────── */
+/* ── all steps ──────────────────────────────────────────────────────────────────────────── */
 
-/* The slots first, and the pins last: what is written down is always there. */
+/* The slots first, and the pins last: everything that meta lists exists. */
 static void undo(struct renewal *a)
 {
 	int r;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Where an event does not record. See missing.h. */
+/* Finds where an event does not record. See missing.h. */
 #include "daemon/engine/event/missing.h"
 
 #include "daemon/cpus.h"
@@ -28,7 +28,7 @@ static int find_wanted(const struct pp_event *event, const struct pp_parsed *par
 	return links_parsed_cpus(parsed, ret);
 }
 
-/* A CPU on its way out is nobody's: it will come again, or not. */
+/* A CPU that is going offline is not dead: it will come online again, or not. */
 static bool is_dead(const struct meta_map *ring, const struct pp_cpumask *come)
 {
 	uint64_t now = cpu_states_generation(ring->cpu);

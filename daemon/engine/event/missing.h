@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Finds where an event should record and does not, after CPUs went offline and came back: by what
- * its meta says, sysfs, and the generations of CPUs.
+ * Finds where an event should record and does not, after CPUs went offline and online: from its
+ * meta, sysfs, and the generations of CPUs.
  */
 #pragma once
 
@@ -10,12 +10,12 @@
 
 struct missing {
 	struct pp_cpumask rings;    /* wanted, online, and without a ring */
-	struct pp_cpumask counters; /* with a ring, but what counts there died with the CPU */
+	struct pp_cpumask counters; /* with a ring, but its counter died with the CPU */
 };
 
 /*
- * n maps as meta has them. Of `counters` there is none where the kernel does not tell who went away;
- * then it is those that are in `come`, which may be NULL. 0 or -errno.
+ * n maps as meta has them. Where the kernel does not tell which CPUs went offline, `counters` has
+ * the CPUs of `come` that have a ring; none if `come` is NULL. 0 or -errno.
  */
 int missing_find(const struct pp_event *event, const struct pp_parsed *parsed,
 		 const struct meta_map *maps, size_t n, const struct pp_cpumask *come,

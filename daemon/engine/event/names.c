@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The names of events: finding, deleting, adding one, their rights, and what is mended. See names.h. */
+/* The names of events: finds, deletes and adds them, changes their rights, mends them. See
+ * names.h. */
 #include "daemon/engine/event/names.h"
 
 #include <string.h>
@@ -36,14 +37,14 @@ int names_find(uint64_t id, char ret[PINS_PATH_SIZE])
 	struct search s = { id, ret };
 	int r;
 
-	pins_event(id, ret); /* as most are: the name that it was made with */
+	pins_event(id, ret); /* the usual case: the name that it was made with */
 	r = name_exists(ret, id) ? -ECANCELED : pins_foreach(has_name, &s);
 	if (r == -ECANCELED)
 		return 0;
 	return r < 0 ? r : -ENOENT;
 }
 
-/* What an id means: the event, as its directory has it, its names, and which of these is meant. */
+/* An id resolved: the event, as its directory has it, its names, and which of these is meant. */
 struct named {
 	char path[PINS_PATH_SIZE];
 	struct pp_event event;
@@ -72,7 +73,7 @@ static int resolve(uint64_t id, struct named *ret)
 	return -EBADMSG;
 }
 
-/* What the event is under the name names[i]. */
+/* The event as seen under the name names[i]. */
 static void view(const struct name *names, size_t i, struct pp_event *e)
 {
 	name_view(&names[i], e);
@@ -136,8 +137,8 @@ int names_foreach(int (*fn)(const struct pp_event *event, void *userdata), void 
 /* ── the oldest name ────────────────────────────────────────────────────────────────────── */
 
 /*
- * What the event is for who reads its texts, and may: what the oldest of its names says. When that is
- * another one, those alone may read them for a moment who may read both.
+ * Sets the readers of the event's texts: the oldest name decides. When another name becomes the
+ * oldest, only users whom both names permit can read them for a moment.
  */
 static int settle(const char *path, const struct name *oldest, uid_t broker)
 {
@@ -147,7 +148,7 @@ static int settle(const char *path, const struct name *oldest, uid_t broker)
 	bool pending;
 	int r = meta < 0 ? meta : meta_read_all(meta, &was, NULL, NULL, NULL, &pending);
 
-	if (event_is_strange(r)) /* not for us to understand */
+	if (event_is_strange(r)) /* an event that this version cannot read */
 		return pins_grant(path, broker, &oldest->spec);
 	if (r < 0)
 		return r;
@@ -165,8 +166,7 @@ static int settle(const char *path, const struct name *oldest, uid_t broker)
 
 /* ── deleting ───────────────────────────────────────────────────────────────────────────── */
 
-/* The record is gone, and it is no name any more; the link is mended at the next start if it cannot
- * be removed now. */
+/* The record is gone, and with it the name; the next start removes the link if that fails now. */
 static void drop_link(const struct name *name)
 {
 	int r = pins_unlink(name->path);
@@ -214,7 +214,7 @@ static int delete_rings(const struct named *n, struct pp_orphans *ret, struct fa
 	return 0;
 }
 
-/* Whether the rings live on without the name. */
+/* Whether the rings outlive the name. */
 static bool is_kept(const struct named *n, const struct pp_allowance *allowance)
 {
 	return n->i > 0 ||
@@ -315,7 +315,7 @@ int names_rights(const struct pp_spec *spec, uid_t broker, struct failure *f)
 	int r = pins_grant_namespace(spec);
 
 	if (r == -ENOENT)
-		return 0; /* nothing is in it */
+		return 0; /* the namespace is empty */
 	if (r >= 0)
 		r = pins_foreach(grant_event, &rights);
 	if (r < 0)
@@ -328,7 +328,7 @@ int names_rights(const struct pp_spec *spec, uid_t broker, struct failure *f)
 
 /* ── mending ────────────────────────────────────────────────────────────────────────────── */
 
-/* The names that there are records of; sorted once they are all there. */
+/* The existing name records; sorted once all are there. */
 struct mending {
 	char (*name)[PINS_PATH_SIZE];
 	size_t n, room;
@@ -360,7 +360,7 @@ static int mend_name(const char *path, const struct name *name, struct mending *
 	int r = pins_link(&name->spec, path);
 
 	if (r >= 0)
-		r = pins_grant_namespace(&name->spec); /* it may have been made and no more */
+		r = pins_grant_namespace(&name->spec); /* it may be new and still empty */
 	if (r == -EEXIST) {
 		log_warning("%s is something else, and no name for the rings in %s", name->path,
 			    path);

@@ -83,7 +83,7 @@ static int no_rings(const struct pp_spec *spec, int r, struct failure *f)
 		    strerror(-r));
 }
 
-/* A count for each CPU that there may be: so few bytes that nobody is charged for them. */
+/* A count for each possible CPU: too few bytes to be charged. */
 static int make_ringless(int *ret)
 {
 	int possible = pp_cpus_possible(), fd;
@@ -102,7 +102,7 @@ int parts_make_rings(struct parts *p, struct failure *f)
 	const struct pp_event *e = &p->event;
 	int r = rings_create(e, &p->sources.v[0].attr, only_tracepoint(p), &p->rings);
 
-	/* Rings that take others' place go on counting what finds none. */
+	/* New rings go on with the old ones' count of events that found no ring. */
 	if (r >= 0 && e->spec.flags & PP_EVENT_ALL_CPUS && p->ringless < 0)
 		r = make_ringless(&p->ringless);
 	return r < 0 ? no_rings(&e->spec, r, f) : 0;
@@ -264,7 +264,7 @@ static int open_all(const char *path, struct parts *p, bool *ret_pending)
 	if (r >= 0 && p->event.spec.flags & PP_EVENT_ALL_CPUS)
 		r = p->ringless = pins_get(path, "ringless");
 	if (r >= 0)
-		p->earlier = pins_get(path, "earlier"); /* or there is none */
+		p->earlier = pins_get(path, "earlier"); /* or there are none */
 	if (r < 0 || p->event.n_sources == 1)
 		return r;
 	p->catalog = open_catalog(maps, n);
@@ -306,7 +306,7 @@ static int restore_several(struct parts *p, struct failure *f)
 			       f);
 }
 
-/* Its format is in each ring's header. */
+/* The format is in each ring's header. */
 static int restore_one(struct parts *p, struct failure *f)
 {
 	size_t size = p->event.header_size;

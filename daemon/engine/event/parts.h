@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The parts of an event, while the engine has its hands on it: rings, catalog, sources, programs,
- * what is written down of it, and the draft in which they are pinned. Made new, or opened from an
- * event's directory. What is done with them, and in which order, is for create.c and change.c.
+ * The parts of an event while the engine works on it: rings, catalog, sources, programs, meta, and
+ * the draft in which they are pinned. They are new, or opened from an event's directory. create.c
+ * and change.c decide what is done with them, and in which order.
  */
 #pragma once
 
@@ -18,13 +18,13 @@
 struct parts {
 	uid_t broker;
 	struct pp_event event;
-	char name[PINS_PATH_SIZE]; /* "NAMESPACE/EVENT" of one that was opened: for messages */
-	struct pp_parsed *parsed;  /* as it is written down */
+	char name[PINS_PATH_SIZE]; /* "NAMESPACE/EVENT" of an opened one: for messages */
+	struct pp_parsed *parsed;  /* as meta has it */
 	struct sources sources;
 	struct rings rings;
 	int catalog;  /* -EBADF: it has none */
-	int ringless; /* what found no ring, of each CPU; -EBADF: only listed CPUs are recorded */
-	int earlier;  /* what replaced rings had counted (earlier.h); -EBADF: none were replaced */
+	int ringless; /* events that found no ring, by CPU; -EBADF: only listed CPUs are recorded */
+	int earlier;  /* the counts of replaced rings (earlier.h); -EBADF: none were replaced */
 	struct programs programs;
 	int meta, wakeups;
 	struct pins_draft draft;
@@ -36,41 +36,41 @@ struct parts {
 		.earlier = -EBADF, .wakeups = -EBADF                                          \
 	}
 
-/* Releases all of it; a draft that was not committed is abandoned. */
+/* Releases everything; abandons a draft that is not committed. */
 void parts_done(struct parts *p);
 
-/* ── new ones; sentences in *f ──────────────────────────────────────────────────────────── */
+/* ── new ones; messages in *f ───────────────────────────────────────────────────────────── */
 
-/* What of the event follows from its sources: sizes, sample type, recorder. */
+/* Derives from the sources: sizes, sample type, recorder. */
 int parts_plan(struct parts *p, struct failure *f);
 
 int parts_make_rings(struct parts *p, struct failure *f);
 
-/* More of them, for these CPUs, whose slots stay empty (rings_add()). */
+/* Adds rings for these CPUs, whose slots stay empty (rings_add()). */
 int parts_add_rings(struct parts *p, const struct pp_cpumask *cpus, struct failure *f);
 
-/* For several sources; else nothing. */
+/* Only for several sources. */
 int parts_make_catalog(struct parts *p, struct failure *f);
 
 /* Pins rings and catalog in the draft. */
 int parts_pin_rings(struct parts *p, struct failure *f);
 
-/* Makes and pins meta, info and stat; links must be pinned in the draft. */
+/* Makes and pins meta, info and stat; links must be pinned in the draft already. */
 int parts_make_files(struct parts *p, bool pending, struct failure *f);
 
-/* ── those of an event that is there ────────────────────────────────────────────────────── */
+/* ── those of an existing event ─────────────────────────────────────────────────────────── */
 
-/* Event, parsed event, rings, catalog, meta. */
+/* Opens event, parsed event, rings, catalog, meta. */
 int parts_open(const char *path, uid_t broker, struct parts *ret, bool *ret_pending,
 	       struct failure *f);
 
-/* Writes the event down, and which maps it has by now. */
+/* Writes the event, and the maps that it has now, into meta. */
 int parts_write_down(struct parts *p, bool pending, struct failure *f);
 
-/* Then, with what was changed of spec and parsed event: sources and programs. */
+/* Then, once spec and parsed event are changed as needed: restores sources and programs. */
 int parts_restore(struct parts *p, const char *path, struct failure *f);
 
 /* ── either ─────────────────────────────────────────────────────────────────────────────── */
 
-/* Where the programs' records go; it points into p. */
+/* Where the programs write records; it points into p. */
 int parts_target(struct parts *p, struct recorder_target *ret, struct failure *f);

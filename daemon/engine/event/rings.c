@@ -79,7 +79,7 @@ static void fill_header(struct pp_ring_header *h, const struct pp_event *event, 
 	}
 }
 
-/* One CPU's ring. The writable mapping must be gone before the map can be frozen (EBUSY). */
+/* Makes one CPU's ring. The writable mapping must be gone before the map can be frozen (EBUSY). */
 static int create_ring(const struct pp_event *event, unsigned cpu,
 		       const struct perf_event_attr *attr, const struct tracepoint *tp, int *ret)
 {
@@ -101,7 +101,7 @@ static int create_ring(const struct pp_event *event, unsigned cpu,
 	return 0;
 }
 
-/* All slots in one call: each alone waits for a grace period of its own. */
+/* Fills all slots in one call: separate calls wait for a grace period each. */
 int rings_fill(const struct rings *rings)
 {
 	LIBBPF_OPTS(bpf_map_batch_opts, opts);
@@ -212,7 +212,7 @@ int rings_add(const struct pp_event *event, const struct pp_cpumask *cpus,
 		return r;
 	merge(rings, &more, &all);
 	all.outer = TAKE_FD(rings->outer);
-	rings->n = more.n = 0; /* theirs no more */
+	rings->n = more.n = 0; /* `all` has them now */
 	rings_done(rings);
 	*rings = all;
 	all = (struct rings){ .outer = -EBADF };
@@ -225,8 +225,8 @@ void rings_empty(const struct rings *rings, const struct pp_cpumask *cpus)
 	bpf_map_delete_elem(rings->outer, &cpu);
 }
 
-/* Whoever puts a map into a map of maps gets the control back when no program is left that could
- * have seen what was there before (maybe_wait_bpf_programs()): one grace period of RCU. */
+/* After an update of a map of maps the kernel waits until no program is left that could have seen
+ * the old value (maybe_wait_bpf_programs()): one grace period of RCU. */
 int rings_settle(const struct rings *rings)
 {
 	if (rings->n == 0)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* An earlier version's registry becomes ours. See takeover.h. */
+/* Takes over an earlier version's registry. See takeover.h. */
 #include "daemon/engine/event/takeover.h"
 
 #include <bpf/bpf.h>
@@ -21,7 +21,7 @@ struct alias {
 	uint32_t version; /* 1 */
 	uint32_t size;
 	uint64_t id;
-	struct pp_spec spec; /* of it what a name's record has, too */
+	struct pp_spec spec; /* the fields that a name's record also has */
 };
 
 static int read_alias(int fd, uint64_t id, struct alias *ret)
@@ -63,8 +63,8 @@ static int take_alias(const char *path, const char *leaf, void *userdata _unused
 }
 
 /*
- * The directory's own name. It may have come to the place of one of its aliases, of which there was a
- * record then, and that version died before it wrote down that it is that one now.
+ * Takes over the directory's own name. It may have replaced an alias with a record, in a version
+ * that died before it noted the change.
  */
 static int take_first(const char *path, const struct pp_event *event)
 {

@@ -6,8 +6,8 @@
 #pragma once
 
 /*
- * At start, before names_recover(), which makes the links. Every step is one that the next start goes
- * on from, also where that version died in the middle of its own. What cannot be understood is logged
- * and left alone. -errno.
+ * At start, before names_recover(), which makes the links. The next start can continue after any
+ * step, even if that version died in the middle of its own. Logs what it cannot read, and leaves it
+ * alone. -errno.
  */
 int takeover(void);
