@@ -132,7 +132,7 @@ expect_match "$OUT" "unknown field nothing"
 expect_exit 2 perfctl script -i all.data -F comm,+time
 expect_exit 2 perfctl script -i all.data -F ''
 expect_exit 2 perfctl script -i tracepoints.data -F comm,addr
-expect_match "$OUT" "field addr needs"
+expect_match "$OUT" "has the field addr"
 expect_exit 2 perfctl script -i all.data --time yesterday
 expect_exit 2 perfctl script -i all.data --max-stack 0
 expect_exit 2 perfctl script -i all.data --last soon
