@@ -755,10 +755,10 @@ struct perfpersist_stream_item {
 
 /* Looks what has become of the events and what there is to read. 0; 1: there is more, so come again
  * when all was given out, without waiting. -EBADMSG (a ring is damaged), -ENOMEM, or as
- * perfpersist_open(); what was found before is given out all the same. */
+ * perfpersist_open(); perfpersist_stream_next() still gives out what was complete by then. */
 int perfpersist_stream_dispatch(struct perfpersist_stream *s);
 
-/* What comes next. 1 with *ret filled (its sz set), valid until the next dispatch; 0: nothing until
+/* The next item. 1 with *ret filled (its sz set), valid until the next dispatch; 0: nothing until
  * then; -EINVAL. */
 int perfpersist_stream_next(struct perfpersist_stream *s, struct perfpersist_stream_item *ret);
 
@@ -766,11 +766,11 @@ int perfpersist_stream_next(struct perfpersist_stream *s, struct perfpersist_str
  * the one before is valid until the next of these. NULL: there is none of that number. */
 struct perfpersist_event *perfpersist_stream_event(struct perfpersist_stream *s, size_t event);
 
-/* What to poll (it stays the stream's), and for how long, in nanoseconds. */
+/* The descriptor to poll (it stays the stream's), and for how long, in nanoseconds. */
 int perfpersist_stream_fd(struct perfpersist_stream *s);
 uint64_t perfpersist_stream_delay(struct perfpersist_stream *s);
 
-/* What is recorded from now on is not wanted any more: dispatch as long as that returns 1; what was
+/* The stream ignores records that are written from now on: dispatch as long as that returns 1; what was
  * recorded before is given out, and then END. */
 void perfpersist_stream_stop(struct perfpersist_stream *s);
 void perfpersist_stream_free(struct perfpersist_stream *s);

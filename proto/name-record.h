@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What is written down of each name of an event: a map of one element, pinned beside the event's
+ * The record of each name of an event: a map of one element, pinned beside the event's
  * rings as "name-ID". The engine writes it; root may read it (perfctl --direct).
  */
 #pragma once
