@@ -11,7 +11,7 @@
 
 #define INITIAL_NAMESPACE 0xEFFFFFFBU /* the kernel's PROC_CGROUP_INIT_INO */
 
-/* mountinfo writes the bytes that would end a word as \ooo. */
+/* mountinfo writes bytes that would end a word as \ooo. */
 static void unescape(char *text)
 {
 	char *to = text;
@@ -27,7 +27,7 @@ static void unescape(char *text)
 	*to = '\0';
 }
 
-/* Where the whole hierarchy is mounted. 0 or -ENOENT. */
+/* Finds the mount of the whole hierarchy. 0 or -ENOENT. */
 static int find_mount(char ret[static PATH_MAX])
 {
 	_cleanup_fclose_ FILE *file = fopen("/proc/self/mountinfo", "re");
@@ -50,7 +50,7 @@ static int find_mount(char ret[static PATH_MAX])
 	return -ENOENT;
 }
 
-/* How many names the path has; -EINVAL if it is none, or not a plain one. */
+/* The number of names in the path; -EINVAL: not an absolute path, or it has . or .. */
 static int count_levels(const char *path)
 {
 	int levels = 0;

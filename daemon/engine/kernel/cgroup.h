@@ -8,7 +8,7 @@
 
 /*
  * path: from the hierarchy's root, wherever that is mounted. *ret_id is the kernel's id of the
- * cgroup; *ret_level how many are above it. With a sentence in *f: -ENOENT (no such cgroup, or no
- * hierarchy), -EINVAL (no path), -EOPNOTSUPP (only a part of the hierarchy can be seen).
+ * cgroup; *ret_level the number of its ancestors. With a message in *f: -ENOENT (no such cgroup, or
+ * no hierarchy), -EINVAL (no path), -EOPNOTSUPP (only a part of the hierarchy is visible).
  */
 int cgroup_find(const char *path, uint64_t *ret_id, unsigned *ret_level, struct failure *f);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Mounts that are attached nowhere. See detached.h. */
+/* Mounts without a mount point. See detached.h. */
 #include "daemon/engine/kernel/detached.h"
 
 #include <linux/mount.h>

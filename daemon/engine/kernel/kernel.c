@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What the running kernel can do. */
+/* Features of the running kernel. */
 #include "daemon/engine/kernel/kernel.h"
 
 #include <bpf/btf.h>
@@ -35,7 +35,7 @@ bool kernel_is_at_least(int major, int minor)
 	return has_major > major || (has_major == major && has_minor >= minor);
 }
 
-/* What its BTF tells, read once. */
+/* Facts from the kernel's BTF, read once. */
 static const struct facts {
 	bool preempts_tracepoints, preempts_syscalls;
 } * facts(void)
@@ -49,13 +49,13 @@ static const struct facts {
 	known = true;
 	btf = btf__load_vmlinux_btf();
 	if (!btf) {
-		/* Without it there is no tp_btf; of syscalls:* what is right on all kernels. */
+		/* Without BTF there is no tp_btf; `true` is right for syscalls:* on all kernels. */
 		f.preempts_syscalls = kernel_is_at_least(7, 0);
 		return &f;
 	}
 	f.preempts_syscalls =
 		btf__find_by_name_kind(btf, "trace_call_bpf_faultable", BTF_KIND_FUNC) > 0;
-	/* Until 6.12 there was another SRCU of this name, for what was called in idle CPUs. */
+	/* Until 6.12 another SRCU had this name, for tracepoints called on idle CPUs. */
 	f.preempts_tracepoints =
 		kernel_is_at_least(6, 13) &&
 		btf__find_by_name_kind(btf, "tracepoint_srcu_srcu_data", BTF_KIND_VAR) > 0;
@@ -73,7 +73,7 @@ bool kernel_preempts_syscalls(void)
 	return facts()->preempts_syscalls;
 }
 
-/* The kernel's coarse clocks go by its ticks, and say so. */
+/* The coarse clocks advance with the ticks; their resolution is the tick. */
 uint64_t kernel_tick(void)
 {
 	struct timespec t = { .tv_nsec = 10000000 };

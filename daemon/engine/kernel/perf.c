@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* perf_event_open(2) as the recorders use it. */
+/* perf_event_open(2) for the recorders. */
 #include "daemon/engine/kernel/perf.h"
 
 #include <string.h>

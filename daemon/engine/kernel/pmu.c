@@ -36,7 +36,7 @@ static bool has_type(const char *pmu, uint32_t type)
 	       its == type;
 }
 
-/* `cpus` is what the PMUs of machines with two kinds of cores have. */
+/* On machines with two kinds of cores PMUs have `cpus` instead. */
 static int read_cpus(const char *pmu, struct pp_cpumask *ret)
 {
 	char line[PP_CPUS_SIZE];

@@ -28,8 +28,8 @@ static bool is_tracefs(const char *path)
 }
 
 /*
- * Where the machine has it mounted; else our own, which is kept for the engine's life. (In a mount
- * namespace of its own the engine would keep whatever else is mounted busy, too.)
+ * Opens tracefs where it is mounted; otherwise mounts one and keeps it for the engine's life. (In a
+ * mount namespace of its own the engine would also keep other file systems busy.)
  */
 static int open_root(int *ret)
 {
@@ -59,7 +59,7 @@ static int open_root(int *ret)
 	return 0;
 }
 
-/* tracefs files say they are empty, so read to the end. A NUL is behind what was read. */
+/* tracefs files have size 0, so this reads to their end. A NUL follows the content. */
 static int read_file(int root, const char *path, size_t max, char **ret, size_t *ret_size)
 {
 	_cleanup_close_ int fd = -EBADF;
@@ -86,7 +86,7 @@ static int read_file(int root, const char *path, size_t max, char **ret, size_t 
 	return 0;
 }
 
-/* Whether the format prints that field as bytes, not as text. */
+/* Whether the format prints the field as bytes, not as text. */
 static bool is_printed_as_bytes(const struct tracepoint *tp, const char *name)
 {
 	char words[128];
@@ -96,8 +96,8 @@ static bool is_printed_as_bytes(const struct tracepoint *tp, const char *name)
 }
 
 /*
- * Since 6.19 syscalls:sys_enter_* end in fields `__ARGUMENT_val`. Of bytes, the argument behind the
- * address is how many: so it is in all calls that the kernel has them of
+ * Since 6.19 syscalls:sys_enter_* end in fields `__ARGUMENT_val`. If such a field holds bytes, the
+ * argument behind the address is their number: true for all calls of which the kernel copies bytes
  * (check_faultable_syscall() in kernel/trace/trace_syscalls.c, 7.2).
  */
 static void take_user_copy(const struct tracepoint *tp, struct tp_field *f)
@@ -126,7 +126,7 @@ static int take_field(struct tracepoint *tp, const struct tep_format_field *from
 	struct tp_field *f = &tp->fields[tp->n_fields];
 	bool dynamic = from->flags & TEP_FIELD_IS_DYNAMIC;
 
-	/* An array field's name carries no brackets here; nothing longer exists in the kernel. */
+	/* An array field's name has no brackets here; the kernel has no longer names. */
 	if (snprintf(f->name, sizeof(f->name), "%s", from->name) >= (int)sizeof(f->name))
 		return -EBADMSG;
 	if (from->offset < 0 || from->size < 0 || from->offset > 8192 || from->size > 8192)
@@ -134,7 +134,7 @@ static int take_field(struct tracepoint *tp, const struct tep_format_field *from
 	f->offset = from->offset;
 	f->size = from->size;
 	f->is_signed = from->flags & TEP_FIELD_IS_SIGNED;
-	/* Told by the type's words, as ftrace's filters do it (filter_assign_type()). */
+	/* By words in the type, like ftrace's filters (filter_assign_type()). */
 	f->is_array = dynamic || from->flags & TEP_FIELD_IS_ARRAY;
 	f->is_text = f->is_array && strstr(from->type, "char");
 	f->is_pointer = !strcmp(from->type, "char *") || !strcmp(from->type, "const char *");
@@ -172,8 +172,8 @@ static int take_fields(struct tracepoint *tp, const struct tep_event *event)
 }
 
 /*
- * The format without what is for printing: nobody here prints, and of some tracepoints the library
- * cannot read that part, and loses memory. *ret is the caller's.
+ * The format without its print part: nobody here prints, and for some tracepoints libtraceevent
+ * cannot parse that part, and leaks memory. *ret is the caller's.
  */
 static int take_declarations(const struct tracepoint *tp, char **ret, size_t *ret_size)
 {
@@ -216,7 +216,7 @@ static int parse_format(struct tracepoint *tp)
 	return r;
 }
 
-/* Takes over the format, or releases it. */
+/* Takes ownership of format. */
 static int make_tracepoint(const char *system, const char *name, char *format, size_t size,
 			   struct tracepoint *ret)
 {
@@ -264,7 +264,7 @@ int tracepoint_parse(const char *system, const char *name, const char *format, s
 	return make_tracepoint(system, name, copy, size, ret);
 }
 
-/* ── which there are ────────────────────────────────────────────────────────────────────── */
+/* ── lists ──────────────────────────────────────────────────────────────────────────────── */
 
 static int compare_names(const void *a, const void *b)
 {
@@ -274,7 +274,7 @@ static int compare_names(const void *a, const void *b)
 	return r ? r : strcmp(x->name, y->name);
 }
 
-/* A line "SYSTEM:NAME". Anything else is not for us. */
+/* A line "SYSTEM:NAME"; others are ignored. */
 static bool take_name(char *line, const char *system, const char *name, struct tracepoint_name *ret)
 {
 	char *colon = strchr(line, ':');
@@ -319,8 +319,8 @@ static int take_names(char *text, const char *system, const char *name,
 }
 
 /*
- * Tracefs has directories for more (`ftrace`), which describe ftrace's own records and cannot be
- * attached to: this list leaves them out.
+ * Tracefs has more directories (`ftrace`): those describe ftrace's own records and cannot be
+ * attached to. This list leaves them out.
  */
 int tracepoint_list(const char *system, const char *name, struct tracepoint_name **ret,
 		    size_t *ret_n)
