@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The recorder's program of a source, where it is emitted: from its instructions into the kernel. */
+/* Emits and loads a source's program, for recorders that emit it. */
 #pragma once
 
 #include "daemon/engine/emit/emit.h"
@@ -7,8 +7,8 @@
 
 /*
  * emit writes the instructions of the whole program; 0, -errno, or an explained failure, as all
- * recorders' load(). The same are the results of this one: -EINVAL (the target's spill is too
- * small), and, of a filter that makes it too large, an explained -E2BIG.
+ * recorders' load(). This returns the same, also -EINVAL (the target's spill is too small) and an
+ * explained -E2BIG (the filter makes the program too large).
  */
 int emitted_load(enum bpf_prog_type type, const char *name, const struct source *source,
 		 const struct recorder_target *target,

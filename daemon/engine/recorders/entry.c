@@ -8,7 +8,7 @@
 
 enum { R0, R1, R2, R3, CONTEXT = BPF_REG_6, NUMBER };
 
-#define NUMBER_OFFSET 8 /* in the context, behind the common fields */
+#define NUMBER_OFFSET 8 /* in the context, after the common fields */
 
 /* R1 = the context, R3 = the slot's index. */
 static int load(struct emitter *e, struct emit_labels *leave, enum bpf_prog_type type,
@@ -43,7 +43,7 @@ int entry_load(enum bpf_prog_type type, enum bpf_attach_type expected, uint32_t 
 	return load(&e, &leave, type, &opts, slot->fd, ret_value, ret_fd);
 }
 
-/* Tasks in 32-bit calls are left out, as syscalls:* do. */
+/* Leaves out tasks in 32-bit calls, as syscalls:* do. */
 int entry_load_syscall(const struct recorder_slot *slot, const struct syscall_facts *call,
 		       bool is_one, int *ret_fd)
 {

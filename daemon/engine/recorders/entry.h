@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The entry: the small program that the kernel calls, and that goes on to the recording program
- * in its slot; see recorder.h. Knows nothing of either.
+ * The entry: the small program that the kernel calls, and that goes on to the recording program in
+ * its slot; see recorder.h. Knows nothing of either.
  */
 #pragma once
 
@@ -10,15 +10,14 @@
 #include "daemon/engine/recorders/recorder.h"
 
 /*
- * Loads an entry of that type; expected and attach_btf_id are 0 where the type has none.
- * ret_value is what the program returns when the slot is empty: as much as the recording program
- * itself returns (tracepoints 1, so that others see them; all others 0). *ret_fd is the caller's.
- * -errno of the kernel.
+ * Loads an entry of that type; expected and attach_btf_id are 0 where the type has none. ret_value
+ * is the program's result when the slot is empty: the same as the recording program's (tracepoints
+ * 1, so that others see them; all others 0). *ret_fd is the caller's. -errno of the kernel.
  */
 int entry_load(enum bpf_prog_type type, enum bpf_attach_type expected, uint32_t attach_btf_id,
 	       const struct recorder_slot *slot, int32_t ret_value, int *ret_fd);
 
-/* The same on raw_syscalls. With is_one this system call goes on to the slot, and no other; else
- * each to the slot that has its number, if it is full, wherever slot->index is. */
+/* The same on raw_syscalls. With is_one only this system call goes on to its slot; otherwise each
+ * call goes to the slot of its number, if it is full, whatever slot->index is. */
 int entry_load_syscall(const struct recorder_slot *slot, const struct syscall_facts *call,
 		       bool is_one, int *ret_fd);

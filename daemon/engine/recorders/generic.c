@@ -2,21 +2,20 @@
 /*
  * The generic recorder: for any tracepoint, a program emitted from its format.
  *
- * The context of a tracepoint program is the entry that the kernel would give to perf, but
- * for its first 8 bytes (the common fields), which hold a pointer and are made anew here:
- * type and pid are known, flags and preempt count are not and are 0. The kernel allows loads
- * at constant offsets up to the end of the last field, and none at all through a moved
- * context pointer; so the fixed part is copied by loads of 8, 4, 2 and 1 bytes, and what
- * follows it (all __data_loc and __rel_loc parts, which the kernel packs behind the last
- * field) in one piece by bpf_probe_read_kernel. Offsets in the words stay true that way: the
- * payload is the kernel's own, byte for byte.
+ * The context of a tracepoint program is the entry that perf would get, except for its first 8
+ * bytes (the common fields): they hold a pointer, so the program makes them anew; type and pid are
+ * known, flags and preempt count are not and are 0. The kernel allows loads at constant offsets up
+ * to the end of the last field, and none through a moved context pointer. So loads of 8, 4, 2 and 1
+ * bytes copy the fixed part, and bpf_probe_read_kernel copies the rest in one piece (all __data_loc
+ * and __rel_loc parts, which the kernel packs behind the last field). This keeps the words' offsets
+ * true: the payload is the kernel's own, byte for byte.
  *
- * Copies of user memory (tp_field.is_user_copy) are no part of the context, though the format says
- * so and the verifier believes it. They are made here, as the kernel makes them for perf, but that
- * what is not in memory is not waited for.
+ * Copies of user memory (tp_field.is_user_copy) are not part of the context, though the format says
+ * so and the verifier believes it. The program makes them as the kernel does for perf, but does not
+ * wait for pages that are not in memory.
  *
- * Returning 0 would hide the tracepoint from every other perf user; so it returns 1, and the
- * perf event that carries the link is never enabled.
+ * Returning 0 would hide the tracepoint from all other perf users; so the program returns 1, and
+ * the perf event that carries the link is never enabled.
  */
 #include "daemon/engine/recorders/recorder.h"
 
@@ -36,7 +35,7 @@
 #include "proto/macro.h"
 
 #define USER_COPIES_MAX 3 /* mount(2) has that many */
-#define USER_COPY_MAX 128 /* bytes; what is longer is cut off */
+#define USER_COPY_MAX 128 /* bytes; longer ones are cut */
 
 #define ENTRY_MAX 8192 /* the kernel's PERF_MAX_TRACE_SIZE (2048 before 5.16) */
 
@@ -48,7 +47,7 @@ enum {
 	R10 = RING_FRAME,
 	CONTEXT = RING_CONTEXT,
 	POS = RING_POS,
-	TAIL = BPF_REG_9, /* dynamic: bytes of payload behind the fixed part */
+	TAIL = BPF_REG_9, /* dynamic: bytes of payload after the fixed part */
 };
 
 static struct record record_of(const struct source *source)
@@ -63,8 +62,8 @@ static struct record record_of(const struct source *source)
 }
 
 /*
- * Before 6.7 the kernel shuts a tracepoint's programs out (while another program runs on that
- * CPU) without counting it: dd8657894c11 "bpf: Count missed stats in trace_call_bpf".
+ * Before 6.7 the kernel does not count when it skips a tracepoint's programs (while another program
+ * runs on that CPU): dd8657894c11 "bpf: Count missed stats in trace_call_bpf".
  */
 static bool kernel_counts_missed(void)
 {
@@ -81,10 +80,10 @@ static size_t user_copies(const struct tracepoint *tp)
 }
 
 /*
- * perf takes its recursion context before it calls our program, and where it is in use, calls
- * nobody and counts nothing (perf_trace_buf_alloc(), measured on 6.18): the event came while perf
- * itself was recording, or was waking who polls it, at that level (task, softirq, hardirq, NMI). No
- * system call is made there.
+ * perf takes its recursion context before it calls our program. If that is in use, perf calls no
+ * program and counts nothing (perf_trace_buf_alloc(), measured on 6.18): the event came while perf
+ * itself was recording, or waking a poller, at that level (task, softirq, hardirq, NMI). No system
+ * call is made there.
  */
 static enum pp_missed counts_missed(const struct tracepoint *tp)
 {
@@ -124,7 +123,7 @@ static int generic_plan(struct source *source, struct failure *f)
 	record = record_of(source);
 	source->recorder = &recorder_generic;
 	source->sample_type = RECORD_SAMPLE_TYPE;
-	/* 8 more: the verifier takes the largest size for what it was before rounding. */
+	/* 8 more: the verifier assumes the largest size before rounding. */
 	source->spill_size = tp->has_dynamic ? record_size(&record, ENTRY_MAX) + 8
 					     : record_size(&record, tp->fixed_size);
 	source->missed = counts_missed(tp);
@@ -152,8 +151,8 @@ static int emit_filter(struct emitter *e, const struct source *source, struct em
 }
 
 /*
- * TAIL = bytes of payload behind the fixed part: up to the end of the part that ends last, 0
- * if there is none. Leaves if that is more than any entry can have.
+ * TAIL = bytes of payload after the fixed part: up to the end of the last part, 0 if there is none.
+ * Leaves if no entry can have that many.
  */
 static void emit_tail_size(struct emitter *e, const struct tracepoint *tp,
 			   struct emit_labels *too_long)
@@ -179,7 +178,7 @@ static void emit_tail_size(struct emitter *e, const struct tracepoint *tp,
 	emit_later(e, too_long, emit_jump_imm(e, BPF_JGT, TAIL, ENTRY_MAX - (int)tp->fixed_size));
 }
 
-/* The fixed part behind the common fields, by the widest loads that stay inside and aligned. */
+/* The fixed part after the common fields, by the widest aligned loads that stay inside. */
 static void emit_fixed(struct emitter *e, const struct tracepoint *tp, int payload)
 {
 	uint32_t offset = RECORD_COMMON_SIZE;
@@ -207,7 +206,7 @@ static void emit_dynamic(struct emitter *e, const struct tracepoint *tp, int pay
 
 /* ── copies of user memory ──────────────────────────────────────────────────────────────── */
 
-/* On the stack: how large each of them is, and behind that the copies themselves. */
+/* On the stack: the size of each copy, followed by the copies. */
 static int user_size_place(size_t k)
 {
 	return RING_STACK_END - 8 * (int)(k + 1);
@@ -218,7 +217,7 @@ static int user_copy_place(size_t k)
 	return RING_STACK_END - 8 * USER_COPIES_MAX - USER_COPY_MAX * (int)(k + 1);
 }
 
-/* R1 = the place. R0 = its size. What perf writes for text that cannot be read. */
+/* R1 = the place. R0 = its size. Text that cannot be read becomes "(fault)", as in perf. */
 static void emit_user_text(struct emitter *e, const struct tp_field *f, int place)
 {
 	static const char fault[8] = "(fault)";
@@ -255,7 +254,7 @@ static void emit_user_bytes(struct emitter *e, const struct tp_field *f, int siz
 	emit_land(e, read);
 }
 
-/* All of them onto the stack, before it is known how large the record is. TAIL = their sum. */
+/* Puts all copies onto the stack, before the record's size is known. TAIL = their sum. */
 static void emit_user_read(struct emitter *e, const struct tracepoint *tp)
 {
 	size_t k = 0;
@@ -267,7 +266,7 @@ static void emit_user_read(struct emitter *e, const struct tracepoint *tp)
 
 		if (!f->is_user_copy)
 			continue;
-		/* The verifier wants to see all written that is copied later. */
+		/* The verifier requires that everything copied later has been written. */
 		for (int at = 0; at < USER_COPY_MAX; at += 8)
 			emit_store_imm(e, 8, R10, place + at, 0);
 		emit_mov(e, R1, R10);
@@ -282,7 +281,7 @@ static void emit_user_read(struct emitter *e, const struct tracepoint *tp)
 	}
 }
 
-/* From the stack into the record. TAIL is lost. */
+/* Copies them from the stack into the record. Clobbers TAIL. */
 static void emit_user_write(struct emitter *e, const struct tracepoint *tp, int payload)
 {
 	size_t k = 0;
@@ -310,7 +309,7 @@ static void emit_user_write(struct emitter *e, const struct tracepoint *tp, int 
 	}
 }
 
-/* ── all of it ──────────────────────────────────────────────────────────────────────────── */
+/* ── the whole program ──────────────────────────────────────────────────────────────────── */
 
 static int emit_program(struct emitter *e, const struct source *source,
 			const struct recorder_target *target, struct failure *f)
@@ -384,8 +383,8 @@ static int generic_attach(const struct source *source, int entry_fd, unsigned cp
 	int fd;
 
 	perf_tracepoint_attr(source->tp, &attr);
-	/* It takes no samples; of some (irq_work_exit, which perf's own samples cause) the kernel
-	 * gives none to anybody, but counts them. */
+	/* It takes no samples. For some tracepoints (irq_work_exit, which perf's own samples cause)
+	 * the kernel delivers no samples at all, but counts them. */
 	attr.sample_period = 0;
 	if (source->is_carried) {
 		uint32_t id;

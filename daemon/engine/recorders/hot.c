@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The recorder for hot tracepoints: tp_btf programs in C (bpf/hot.bpf.c). Owns the loaded
- * copies of them, the templates. Knows nothing of rings' insides.
+ * The recorder for hot tracepoints: tp_btf programs in C (bpf/hot.bpf.c). Owns their loaded copies,
+ * the templates. Knows nothing of rings' insides.
  *
- * A program is used only where the running kernel says the same as its source (layout.h). In
- * any other case plan() says -EOPNOTSUPP, and the generic recorder takes the event.
+ * A program is used only where the running kernel matches its source (layout.h). Otherwise plan()
+ * returns -EOPNOTSUPP, and the generic recorder takes the event.
  */
 #include <string.h>
 #include <bpf/bpf.h>
@@ -25,8 +25,8 @@
 #include "proto/macro.h"
 
 /*
- * The templates, loaded when first asked for and kept, since that takes tens of milliseconds:
- * all of them in one object, or, if the kernel refuses that, each in its own.
+ * The templates, loaded at first use and kept, since loading takes tens of milliseconds: all in one
+ * object, or, if the kernel refuses that, each in its own.
  */
 static struct {
 	bool tried;
@@ -38,8 +38,8 @@ static struct bpf_program *program_of(const struct hot_bpf *skel, const struct l
 	return bpf_object__find_program_by_name(skel->obj, layout->program);
 }
 
-/* Loads the programs of the layouts [from, to) that fit; NULL with errno if the kernel
- * refuses one. */
+/* Loads the programs of the layouts [from, to) that fit; NULL with errno if the kernel refuses
+ * one. */
 static struct hot_bpf *load_layouts(const bool *fits, size_t from, size_t to)
 {
 	struct hot_bpf *skel = hot_bpf__open();
@@ -72,13 +72,13 @@ static void load_one_by_one(const bool *fits)
 	}
 }
 
-/* Whether it is right to record it so on this kernel: nobody is shut out but for a moment. */
+/* Whether a hot program records it exactly on this kernel: events are missed only for a moment. */
 static bool is_exact(const char *system, const char *name)
 {
 	return !layout_is_preemptible(system, name) || !kernel_preempts_tracepoints();
 }
 
-/* Of a tracepoint with several layouts one is enough. */
+/* Whether any layout of the tracepoint fits. */
 static bool any_fits(const bool *fits, const struct layout *layout)
 {
 	for (size_t i = 0; i < LAYOUTS_N; i++)
@@ -87,7 +87,7 @@ static bool any_fits(const bool *fits, const struct layout *layout)
 	return false;
 }
 
-/* Which of them this kernel has, but not as any program was written for. */
+/* Logs the tracepoints that this kernel has, but that no program fits. */
 static void tell_misfits(const struct btf *btf, const bool *fits)
 {
 	for (size_t i = 0; i < LAYOUTS_N; i++) {
@@ -136,7 +136,7 @@ static void templates_load(void)
 		templates.of[i] = fits[i] ? skel : NULL;
 }
 
-/* 0 and the index of the layout that fits this tracepoint; -EOPNOTSUPP: there is none. */
+/* Finds the layout of this tracepoint. -EOPNOTSUPP: there is none. */
 static int find_layout(const struct tracepoint *tp, size_t *ret)
 {
 	for (size_t i = 0; i < LAYOUTS_N; i++) {
@@ -161,7 +161,7 @@ static int hot_plan(struct source *source, struct failure *f _unused_)
 	size_t i;
 	int r;
 
-	/* Before 6.1 a tp_btf program can nest in itself (05b24ff9b2cf gave it a guard). */
+	/* Before 6.1 a tp_btf program can nest in itself (05b24ff9b2cf added a guard). */
 	if (!source->tp || !kernel_is_at_least(6, 1))
 		return -EOPNOTSUPP;
 	r = find_layout(source->tp, &i);
@@ -234,17 +234,17 @@ static int hot_entry(const struct source *source, const struct recorder_slot *sl
 	return entry_load(BPF_PROG_TYPE_TRACING, BPF_TRACE_RAW_TP, target, slot, 0, ret_fd);
 }
 
-/* Newer kernels let a program tail-call only what is attached to the same. */
+/* Newer kernels allow tail calls only between programs with the same attach target. */
 static const char *hot_entry_class(const struct source *source)
 {
 	size_t i;
 
 	if (find_layout(source->tp, &i) < 0)
-		return "tp_btf"; /* plan() has found one */
+		return "tp_btf"; /* impossible: plan() has found one */
 	return bpf_program__section_name(program_of(templates.of[i], &layouts[i]));
 }
 
-/* A tp_btf link has no CPU: the entry runs wherever the tracepoint fires. */
+/* A tp_btf link has no CPU: the entry runs on all of them. */
 static int hot_attach(const struct source *source _unused_, int entry_fd, unsigned cpu _unused_,
 		      int *ret_fd)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The table of layouts (bpf/payload.h), and whether the running kernel has them: in the
- * tracepoint's `format` the very fields of the payload, in BTF the very parameters that the
- * program reads. Loads nothing.
+ * The table of layouts (bpf/payload.h), and whether the running kernel has them: the tracepoint's
+ * `format` must have exactly the fields of the payload, BTF exactly the parameters that the program
+ * reads. Loads nothing.
  */
 #include "daemon/engine/recorders/layout.h"
 
@@ -16,7 +16,7 @@
 	{ #field, offsetof(struct payload, field), sizeof(((struct payload *)0)->field), false }
 #define DATA_LOC(payload, field) { #field, offsetof(struct payload, field), 4, true }
 #define FIXED(payload) HOT_RECORD_SIZE(sizeof(struct payload))
-/* The verifier does not see that a size it cannot know is a multiple of 8: 8 bytes of slack. */
+/* The verifier does not see that a variable size is a multiple of 8: 8 bytes of slack. */
 #define DYNAMIC(payload, bytes) (HOT_RECORD_SIZE(sizeof(struct payload) + (bytes)) + 8)
 
 const struct layout layouts[LAYOUTS_N] = {
@@ -128,7 +128,7 @@ static bool parameter_fits(const struct btf *btf, uint32_t id, const char *want)
 		return false;
 	if (want[0] != '*')
 		return (btf_is_int(t) || btf_is_any_enum(t)) && t->size == (uint32_t)atoi(want);
-	/* btf__resolve_type follows no pointers: t is the pointer, or it is none. */
+	/* btf__resolve_type() does not follow pointers: t is the pointer, or there is none. */
 	if (!btf_is_ptr(t))
 		return false;
 	if (!want[1])
@@ -139,7 +139,7 @@ static bool parameter_fits(const struct btf *btf, uint32_t id, const char *want)
 	return t && btf_is_struct(t) && !strcmp(btf__name_by_offset(btf, t->name_off), want + 1);
 }
 
-/* The kernel's own type of a tracepoint's BTF handler: typedef to pointer to prototype. */
+/* The kernel's type of a tracepoint's BTF handler: typedef to pointer to prototype. */
 static const struct btf_type *prototype(const struct btf *btf, const char *name)
 {
 	const struct btf_type *t;
@@ -155,7 +155,7 @@ static const struct btf_type *prototype(const struct btf *btf, const char *name)
 	return t && btf_is_func_proto(t) ? t : NULL;
 }
 
-/* All others are called with interrupts off, or by an interrupt. */
+/* All others are called by an interrupt or with interrupts off. */
 bool layout_is_preemptible(const char *system, const char *name)
 {
 	static const char *const calls[][2] = {

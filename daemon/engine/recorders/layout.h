@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What the tp_btf programs can record: each layout of each hot tracepoint, and the program of
- * bpf/hot.bpf.c that builds it. Kernels differ, so a tracepoint can have more than one.
+ * The layouts that tp_btf programs can record: for each hot tracepoint one or more, since kernels
+ * differ, and the program of bpf/hot.bpf.c that builds it.
  */
 #pragma once
 
@@ -26,8 +26,8 @@ struct layout {
 	const char *system, *name;
 	const char *program;
 	uint32_t record_size; /* the largest, as the verifier sees it */
-	/* As BTF has them: "*NAME" a pointer to that structure, "*" any other pointer, else the
-	 * bytes of a number. */
+	/* From BTF: "*NAME": a pointer to that structure, "*": any other pointer, else the size of
+	 * a number in bytes. */
 	const char *parameters[PARAMETERS_MAX + 1];
 	struct layout_field fields[FIELDS_MAX + 1]; /* without the common ones */
 };
@@ -36,7 +36,7 @@ struct layout {
 
 extern const struct layout layouts[LAYOUTS_N];
 
-/* Whether the tracepoint is the layout's, and its format says the same, field by field. */
+/* Whether the tracepoint is the layout's, and its format matches field by field. */
 bool layout_fits_format(const struct layout *layout, const struct tracepoint *tp);
 
 /* Whether the kernel calls that hot tracepoint with preemption on. */

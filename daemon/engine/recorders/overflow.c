@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The recorder of sampling events: software and hardware counters, breakpoints and whatever else
- * a PMU counts, that run a program each time they have counted a period (bpf/overflow.bpf.c). Owns
- * the templates of that program; knows nothing of rings' insides.
+ * The recorder of sampling events: software and hardware counters, breakpoints and all other PMU
+ * events, which run a program after each counted period (bpf/overflow.bpf.c). Owns the templates of
+ * that program; knows nothing of rings' insides.
  *
- * A counter belongs to one CPU, so each CPU has a link of its own. The link keeps its perf
- * event alive; nobody else holds it.
+ * A counter belongs to one CPU, so each CPU has its own link. Only the link holds its perf event.
  */
 #include <bpf/bpf.h>
 #include <string.h>
@@ -27,10 +26,10 @@
 /* header, IP, TID, TIME, PERIOD; then the chain: nr, and two halves of a mark and 128 words. */
 #define RECORD_SIZE 40
 #define CHAIN_SIZE (8 + 2 * 129 * 8)
-/* The verifier does not see that a size it cannot know is a multiple of 8. */
+/* The verifier does not see that a variable size is a multiple of 8. */
 #define CHAIN_SLACK 8
 
-/* The templates, loaded when first asked for and kept: they take tens of milliseconds. */
+/* The templates, loaded at first use and kept: loading takes tens of milliseconds. */
 static struct overflow_bpf *templates;
 
 static int templates_get(void)
@@ -63,7 +62,7 @@ static bool is_clock(const struct pp_source *source)
 						      source->config == PERF_COUNT_SW_TASK_CLOCK);
 }
 
-/* Events at an address: what was accessed. */
+/* Whether samples have the accessed address. */
 static bool has_addr(const struct pp_source *source)
 {
 	if (source->type == PERF_TYPE_BREAKPOINT)
@@ -79,15 +78,15 @@ static bool has_addr(const struct pp_source *source)
 #define CLOCKS_GO_ON (PP_EXCLUDE_USER | PP_EXCLUDE_KERNEL | PP_EXCLUDE_IDLE)
 
 /*
- * Whether what was counted between two samples says how many there should have been.
+ * Whether the count between two samples tells how many samples there should have been.
  *
- * The clocks go on counting in what the event leaves out (the kernel, user space, idle), and
- * only their samples are dropped there; other counters stand still meanwhile. So here what was
- * counted between two samples is not what they stand for. Guests and hypervisors, which plain
- * events leave out as perf's do, are nothing to the clocks.
+ * The clocks keep counting in the modes that the event excludes (the kernel, user space, idle), and
+ * only their samples are dropped there, so their count does not tell; other counters stop
+ * meanwhile. Excluding guests and hypervisors, as plain events do like perf's, does not affect the
+ * clocks.
  *
- * Precise samples can come several at once, after the counter has counted for all of them. And of
- * PMUs that are not the processor's own nobody knows how they count: they are believed.
+ * Precise samples can come in batches, after the counter has counted for all of them. Samples of
+ * PMUs that are not the processor's own are trusted: how these count is unknown.
  */
 static bool counter_tells(const struct pp_source *source)
 {
@@ -96,16 +95,15 @@ static bool counter_tells(const struct pp_source *source)
 	return source->type < PERF_TYPE_MAX && !source->precise_ip;
 }
 
-/* Breakpoints are for each access, unless a number of them is asked for; perf's -F means nothing
- * to them. */
+/* A breakpoint samples each access unless a period is given; perf's -F does not apply to it. */
 static bool has_frequency(const struct pp_spec *spec, const struct pp_source *source)
 {
 	return spec->flags & PP_EVENT_FREQ && source->type != PERF_TYPE_BREAKPOINT;
 }
 
 /*
- * With a frequency the kernel changes a counter's period all the time and at will, so what is
- * missing cannot be counted in periods. Only the clocks turn it into a fixed period.
+ * With a frequency the kernel changes a counter's period all the time, so missing samples cannot be
+ * counted in periods. Only the clocks turn a frequency into a fixed period.
  */
 static bool can_count_missed(const struct pp_spec *spec, const struct pp_source *source)
 {
@@ -118,7 +116,7 @@ static uint64_t sample_type(const struct pp_spec *spec, const struct pp_source *
 	       (has_chain(spec) ? PERF_SAMPLE_CALLCHAIN : 0);
 }
 
-/* The kernel has a frequency in the place of a period. */
+/* In the attributes a frequency takes the place of the period. */
 static void set_period(const struct pp_spec *spec, const struct pp_source *source,
 		       struct perf_event_attr *attr)
 {
@@ -133,7 +131,7 @@ static void set_period(const struct pp_spec *spec, const struct pp_source *sourc
 static void make_attr(const struct pp_spec *spec, const struct pp_source *source,
 		      struct perf_event_attr *ret)
 {
-	/* Of breakpoints config1 and config2 are address and length: the same words. */
+	/* A breakpoint's address and length are the words config1 and config2. */
 	*ret = (struct perf_event_attr){
 		.type = source->type,
 		.size = sizeof(*ret),
@@ -235,18 +233,19 @@ static int overflow_attach(const struct source *source, int entry_fd, unsigned c
 
 	make_attr(source->spec, source->parsed, &attr);
 	/*
-	 * The period in our records is our own doing. Asked for it, the kernel gives a software
-	 * event with a fixed period a sample at each count instead of at each period
-	 * (perf_swevent_event()). So is the call chain. Asked for it, the kernel hands out the one
-	 * that it has, and it has none if the program that it calls, which is the entry, asks for
-	 * none (bpf_overflow_handler()).
+	 * Our program writes the period and the call chain itself. Asked for the period, the kernel
+	 * gives a software event with a fixed period a sample at each count, not at each period
+	 * (perf_swevent_event()). Asked for the chain, the kernel hands out the one that it has,
+	 * and has none if the program that it calls, which is the entry, asks for none
+	 * (bpf_overflow_handler()).
 	 */
 	attr.sample_type &= ~(uint64_t)(PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN);
 	/*
-	 * What a software event has asked for, the time above all, others who count the same are
-	 * given as theirs, of whatever clock it is (do_perf_sw_event(); two perfs do that to each
-	 * other on 6.18). Processors' counters must ask for a time of a clock: else precise ones
-	 * come in batches, of which a program sees the last (large PEBS, intel_pmu_hw_config()).
+	 * A software event passes the fields that it asked for, above all the time, to other events
+	 * that count the same, whatever their clock (do_perf_sw_event(); two perfs do that to each
+	 * other on 6.18). Processors' counters must ask for a time and a clock: otherwise precise
+	 * samples come in batches, of which a program sees only the last (large PEBS,
+	 * intel_pmu_hw_config()).
 	 */
 	if (attr.type == PERF_TYPE_SOFTWARE) {
 		attr.sample_type &= PERF_SAMPLE_ADDR;
@@ -256,7 +255,7 @@ static int overflow_attach(const struct source *source, int entry_fd, unsigned c
 	perf_fd = perf_open(&attr, cpu);
 	if (perf_fd < 0)
 		return perf_fd;
-	/* Of two counters of a CPU the newer one counts: see overflow.bpf.c. */
+	/* If a CPU has two counters the newer one counts: see overflow.bpf.c. */
 	opts.perf_event.bpf_cookie = pp_clock_ns(CLOCK_MONOTONIC);
 	link_fd = bpf_link_create(entry_fd, perf_fd, BPF_PERF_EVENT, &opts);
 	if (link_fd < 0)

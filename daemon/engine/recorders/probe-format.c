@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What a probe records, told as a tracepoint's format: the common fields, where it was, and the
- * arguments, as ftrace writes it for its own probes. Knows the layout of the payload and nothing of
- * the program that fills it.
+ * A probe's payload as a tracepoint's format: the common fields, the probe's address, and the
+ * arguments, as ftrace writes it for its own probes. Knows the layout of the payload, not the
+ * program that fills it.
  */
 #include "daemon/engine/recorders/probe.h"
 
@@ -12,9 +12,9 @@
 #include "proto/macro.h"
 
 #define FIELDS_MAX (4 + 2 + PP_PROBE_ARGS_MAX)
-#define ID_FIRST 0x8000 /* above those of the kernel; common_type has 16 bits */
+#define ID_FIRST 0x8000 /* above the kernel's; common_type has 16 bits */
 
-/* A tracepoint that grows by fields, and its text with it. */
+/* A tracepoint to which fields are added, and its text. */
 struct draft {
 	struct tracepoint *tp;
 	FILE *out;
@@ -71,7 +71,7 @@ static void add_fields(struct draft *d, const struct pp_source *parsed)
 
 static void print_argument(FILE *out, const struct pp_probe_arg *arg)
 {
-	/* By each size: who prints it may not look at the field's sign. */
+	/* A length for each size: a printer may not look at the field's sign. */
 	static const char *const lengths[] = { [1] = "hh", [2] = "h", [4] = "", [8] = "L" };
 	const char *length = arg->is_string ? "" : lengths[arg->size];
 
@@ -96,7 +96,7 @@ static void print_format(FILE *out, const struct pp_source *parsed)
 	fputc('\n', out);
 }
 
-/* FNV-1a: the same text, the same id; so an id that is found twice still says what it is. */
+/* FNV-1a: the same text has the same id, so that an id found twice means the same. */
 static uint32_t id_of(const char *name, const char *body)
 {
 	uint32_t hash = 2166136261;
@@ -108,7 +108,7 @@ static uint32_t id_of(const char *name, const char *body)
 	return ID_FIRST | (hash ^ hash >> 16) % ID_FIRST;
 }
 
-/* Names of events have no other characters. */
+/* Event names allow no other characters. */
 static void take_name(const struct pp_source *parsed, char ret[static 128])
 {
 	size_t i;
@@ -120,7 +120,7 @@ static void take_name(const struct pp_source *parsed, char ret[static 128])
 		strcpy(ret, "probe");
 }
 
-/* The text between the ID and the end; fills in the fields. -ENOMEM. */
+/* Writes the text after the ID; fills in the fields. -ENOMEM. */
 static int write_body(const struct pp_source *parsed, struct tracepoint *tp, char **ret)
 {
 	struct draft d = { .tp = tp };

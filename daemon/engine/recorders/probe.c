@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * The recorder of kprobes and uprobes: a program emitted from the list of arguments, on a perf
- * event of the kernel's dynamic PMU for them, so that nothing of it shows in tracefs. The payload
- * is laid out by probe-format.c. Like that of a tracepoint the perf event is never enabled: it
- * carries the link, and one is enough for all CPUs.
+ * event of the kernel's dynamic PMU for probes, so that tracefs shows nothing. probe-format.c lays
+ * out the payload. As with tracepoints the perf event is never enabled: it carries the link, and
+ * one is enough for all CPUs.
  *
- * Whoever filters must see the arguments before there is a record: then they are gathered on the
- * stack and copied; else they are written to where they belong.
+ * A filter must see the arguments before there is a record: then the program gathers them on the
+ * stack and copies them; otherwise it writes them to their place.
  */
 #include "daemon/engine/recorders/probe.h"
 
@@ -37,7 +37,7 @@ enum {
 	FRAME = RING_FRAME,
 };
 
-#define STACK_WORD (RING_STACK_END - 8) /* what a dereference has read */
+#define STACK_WORD (RING_STACK_END - 8) /* the result of a dereference */
 #define STACK_MAX 512
 #define GATHERED_MAX (STACK_MAX - FILTER_STACK_SMALL + STACK_WORD)
 
@@ -48,7 +48,7 @@ enum {
 #define REGISTERS_SIZE sizeof(struct pt_regs)
 #define REGISTER_IP REGISTER(rip)
 #define REGISTER_RETURN REGISTER(rax)
-/* A kprobe's handler sees the address behind the breakpoint. */
+/* A kprobe's handler sees the address after the breakpoint. */
 #define KPROBE_IP_BEYOND 1
 static const int argument_registers[] = { REGISTER(rdi), REGISTER(rsi), REGISTER(rdx),
 					  REGISTER(rcx), REGISTER(r8),	REGISTER(r9) };
@@ -64,7 +64,7 @@ static const int argument_registers[] = { REGISTER(0), REGISTER(1), REGISTER(2),
 #error "the calling convention of this architecture is not known here"
 #endif
 
-/* The dynamic PMU's number; -EOPNOTSUPP: the kernel was built without such probes. */
+/* The dynamic PMU's type; -EOPNOTSUPP: the kernel was built without such probes. */
 static int pmu_type(const struct pp_source *parsed, uint32_t *ret, struct failure *f)
 {
 	bool is_kprobe = parsed->kind == PP_SOURCE_KPROBE;
@@ -105,7 +105,7 @@ static void make_attr(const struct pp_source *parsed, uint32_t type, struct perf
 	*ret = (struct perf_event_attr){
 		.type = type,
 		.size = sizeof(*ret),
-		/* As the PMUs' format files have it: bit 0 for returns, the counter from bit 32. */
+		/* By the PMUs' format files: bit 0 for returns, the counter from bit 32. */
 		.config = parsed->is_return | parsed->ref_ctr_offset << 32,
 		.config2 = parsed->offset,
 		.sample_period = 1,
@@ -118,9 +118,9 @@ static void make_attr(const struct pp_source *parsed, uint32_t type, struct perf
 }
 
 /*
- * A kprobe that is hit while another one is being handled is lost, and so is a return for which the
- * kernel has no room to remember it; where it counts that, no program can see it. What remains are
- * uprobes at entries: since 6.0 nothing keeps their programs from running.
+ * The kernel misses a kprobe that is hit while another one is handled, and a return that it has no
+ * room to remember; programs cannot see its counts of these. Only uprobes at entries miss nothing
+ * unseen: since 6.0 nothing keeps their programs from running.
  */
 static bool misses_unseen(const struct source *source)
 {
@@ -157,7 +157,7 @@ static int probe_plan(struct source *source, struct failure *f)
 
 /* ── arguments ──────────────────────────────────────────────────────────────────────────── */
 
-/* R3 = the place's value. -EINVAL: there is no such place. */
+/* R3 = the place's value. -EINVAL: no such place. */
 static int emit_place(struct emitter *e, const struct pp_probe_arg *arg)
 {
 	switch (arg->place) {
@@ -192,7 +192,7 @@ static void emit_follow(struct emitter *e, bool user, uint32_t size)
 	emit_load(e, (int)size, R3, FRAME, STACK_WORD);
 }
 
-/* Writes the argument at dst + off. Of a string the last step does not follow: it is there. */
+/* Writes the argument at dst + off. A string's last dereference is left to probe_read_*_str(). */
 static int emit_argument(struct emitter *e, const struct pp_probe_arg *arg, bool user, int dst,
 			 int off)
 {
@@ -220,7 +220,7 @@ static int emit_argument(struct emitter *e, const struct pp_probe_arg *arg, bool
 	return 0;
 }
 
-/* Where the probe is: the fields in front of the arguments. */
+/* Writes the probe's address: the fields in front of the arguments. */
 static void emit_where(struct emitter *e, const struct source *source, int dst, int off)
 {
 	int ip = off + RECORD_COMMON_SIZE;
@@ -247,13 +247,13 @@ static uint32_t step(uint32_t at, uint32_t end)
 	return size;
 }
 
-/* Writes the payload behind the common fields to dst + off; dst survives calls. */
+/* Writes the payload after the common fields to dst + off; dst survives calls. */
 static int emit_payload(struct emitter *e, const struct source *source, int dst, int off)
 {
 	const struct tracepoint *tp = source->tp;
 	size_t first = tp->n_fields - source->parsed->n_args;
 
-	/* Strings that end early and gaps show nothing of what was there before. */
+	/* Clears it: gaps and the ends of strings must not show older bytes. */
 	for (uint32_t i = RECORD_COMMON_SIZE; i < tp->fixed_size; i += step(i, tp->fixed_size))
 		emit_store_imm(e, (int)step(i, tp->fixed_size), dst, off + (int)i, 0);
 	emit_where(e, source, dst, off);
@@ -269,7 +269,7 @@ static int emit_payload(struct emitter *e, const struct source *source, int dst,
 
 /* ── the program ────────────────────────────────────────────────────────────────────────── */
 
-/* GATHERED = the payload on the stack, and the filter has agreed with it. */
+/* GATHERED = the payload on the stack. Leaves if the filter rejects it. */
 static int emit_filtered(struct emitter *e, const struct source *source, struct emit_labels *leave,
 			 struct failure *f)
 {
@@ -360,7 +360,7 @@ static int probe_attach(const struct source *source, int entry_fd, unsigned cpu,
 	_cleanup_close_ int carrier = -EBADF;
 	int fd;
 
-	/* kprobe_func and uprobe_path are the same word. */
+	/* kprobe_func and uprobe_path share config1. */
 	attr.config1 = (uintptr_t)(is_user(source) ? parsed->path : parsed->name);
 	carrier = perf_open(&attr, cpu);
 	if (carrier < 0)

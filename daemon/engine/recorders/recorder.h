@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What every recorder is: a program that turns a source's events into records in the rings, and
- * the links that make it run. Four of them: generic.c (tracepoints, emitted from the format),
- * hot.c (tracepoints with a tp_btf program of their own), overflow.c (sampling events), probe.c
- * (kprobes and uprobes, emitted). None of them knows names, pins or who asked.
+ * A recorder: a program that turns a source's events into records in the rings, and the links that
+ * make it run. There are four: generic.c (tracepoints, emitted from the format), hot.c (tracepoints
+ * with a tp_btf program of their own), overflow.c (sampling events), probe.c (kprobes and uprobes,
+ * emitted). None knows names, pins or users.
  *
- * What the kernel calls is never the recording program itself but its entry: a program of two
- * instructions that tail-calls it through a slot of a PROG_ARRAY. The slot is the word that flips
- * when an event is changed: every event that happens runs the old program or the new one, and
- * nothing is attached anew. In a pause a program that does nothing is in the slot: an empty one
- * would do, but to empty it takes the kernel a grace period. Whom the kernel shuts out is counted
- * with the entry.
+ * The kernel never calls the recording program itself but its entry: a program of two instructions
+ * that tail-calls it through a slot of a PROG_ARRAY. A change of the event replaces the slot's
+ * program: each event runs the old program or the new one, and nothing is attached again. While
+ * paused, the slot has a program that does nothing: an empty slot would do, but emptying it takes
+ * the kernel a grace period. Misses are counted with the entry.
  */
 #pragma once
 
@@ -25,53 +24,53 @@
 
 struct recorder;
 
-/* One event that is recorded under a name: what it is. Globs are resolved, so that there are
- * more of these than terms in the text. */
+/* One event that is recorded under a name. Globs are resolved, so there can be more of these than
+ * terms in the text. */
 struct source {
 	const struct pp_spec *spec;	     /* period, flags */
 	const struct pp_source *parsed;	     /* its term */
 	const struct pp_filter_node *filter; /* NULL: none */
 	size_t n_filter;
-	struct tracepoint *tp; /* NULL: a sampling event. Of probes: made up, with their format */
-	uint64_t id;	       /* written with each record (PERF_SAMPLE_IDENTIFIER); 0: it is not */
-	bool is_of_many;       /* a glob stands for it, in an event of more than SYSCALL_MANY */
+	struct tracepoint *tp; /* NULL: a sampling event; probes: generated */
+	uint64_t id;	       /* in each record (PERF_SAMPLE_IDENTIFIER); 0: not written */
+	bool is_of_many;       /* from a glob, in an event of more than SYSCALL_MANY */
 
 	/* Set by plan(). */
 	const struct recorder *recorder;
 	uint64_t sample_type;  /* without PERF_SAMPLE_IDENTIFIER */
 	uint32_t spill_size;   /* the largest record, with the identifier if it has an id */
-	enum pp_missed missed; /* whether this kernel tells who was shut out */
-	bool can_nest;	       /* its program can run inside itself on a CPU */
-	bool is_preemptible;   /* a task can be preempted in it, so that others come between */
+	enum pp_missed missed; /* whether this kernel counts misses */
+	bool can_nest;	       /* its program can interrupt itself on a CPU */
+	bool is_preemptible;   /* a task can be preempted in it, and others run it meanwhile */
 	struct perf_event_attr attr;
-	bool is_carried;	   /* its entry is a program of raw_syscalls: see syscall.h */
+	bool is_carried;	   /* its entry is on raw_syscalls: see syscall.h */
 	struct syscall_facts call; /* if it is carried */
 };
 
-/* Of several that are carried each has the slot of its number, and the first one's entry finds all
- * of its class. */
+/* Several carried sources share one entry per class, the first one's: each has the slot of its
+ * call's number. */
 static inline bool source_shares_entry(const struct source *s)
 {
 	return s->is_carried && s->id;
 }
 
-/* Where and how the records go, fixed when a program is loaded. */
+/* Where and how records are written, fixed when a program is loaded. */
 struct recorder_target {
 	int fd;		      /* ARRAY_OF_MAPS, a slot per possible CPU; empty slot: not recorded */
-	int ringless_fd;      /* counts, by CPU, what would have been; -EBADF: that is as wanted */
+	int ringless_fd;      /* counts events that find no ring, by CPU; -EBADF: not counted */
 	uint32_t header_size; /* of each ring: see proto/ring.h */
 	uint64_t data_size;
 	uint32_t spill_size; /* no record may be larger */
-	bool nests;	     /* several writers: reserve and commit by proto/ring.h's second way */
+	bool nests;	     /* nested writers: reserve and commit in proto/ring.h's second way */
 
-	/* The rings that are in their slots already, for programs that go there directly. */
-	const unsigned *cpu; /* their CPUs, upward */
+	/* The rings that are in their slots already, for programs with direct access to them. */
+	const unsigned *cpu; /* their CPUs, ascending */
 	const int *ring_fd;
 	unsigned n;
 
-	uint64_t max_rate; /* records a second and CPU; 0: no limit */
+	uint64_t max_rate; /* records per second and CPU; 0: no limit */
 	int wakeup_fd;	   /* the ring buffer map for wakeups (bpf/wakeup.h); -EBADF: none wanted */
-	uint64_t event_id; /* what a wakeup says */
+	uint64_t event_id; /* the content of a wakeup */
 };
 
 /* A slot of a PROG_ARRAY, where an entry finds its program. */
@@ -84,37 +83,37 @@ struct recorder {
 	enum pp_recorder kind;
 
 	/*
-	 * Can it record this? 0 with source->recorder and what follows it set; -EOPNOTSUPP if
-	 * another recorder must; another -errno if none can, with a sentence in *f.
+	 * Can it record this source? 0: source->recorder and the fields after it are set.
+	 * -EOPNOTSUPP: another recorder may. Another -errno, with a message in *f: none can.
 	 */
 	int (*plan)(struct source *source, struct failure *f);
 
 	/*
 	 * Loads the recording program. *ret_fd is the caller's. -errno of the kernel; or with a
-	 * sentence in *f: a filter that does not fit the source (-EINVAL: no such field, text for
-	 * a number; -ENOENT: no such cgroup).
+	 * message in *f: the filter does not fit the source (-EINVAL: no such field, text for a
+	 * number; -ENOENT: no such cgroup).
 	 *
-	 * In this order a program decides: filter, max_rate (counted in limit.limited), reserve.
-	 * All recorders that share a ring go by one clock for limit.window: bpf_jiffies64() *
-	 * kernel_tick() (kernel.h). bpf_ktime_get_coarse_ns() is refused to tracing programs.
-	 * After the commit: the wakeup. What is not asked for costs no instruction.
+	 * A program decides in this order: filter, max_rate (counted in limit.limited), reserve.
+	 * All recorders that share a ring use one clock for limit.window: bpf_jiffies64() *
+	 * kernel_tick() (kernel.h); the kernel refuses bpf_ktime_get_coarse_ns() to tracing
+	 * programs. The wakeup follows the commit. Unused features emit no code.
 	 */
 	int (*load)(const struct source *source, const struct recorder_target *target, int *ret_fd,
 		    struct failure *f);
 
-	/* Loads the entry. Two sources may have their slots in one PROG_ARRAY if entry_class says
-	 * the same string for both. One entry is for all of a class that share it
-	 * (source_shares_entry()). */
+	/* Loads the entry. Two sources may have their slots in one PROG_ARRAY if entry_class
+	 * returns the same string for both. Sources of a class that share an entry
+	 * (source_shares_entry()) have only one. */
 	int (*entry)(const struct source *source, const struct recorder_slot *slot, int *ret_fd);
 	const char *(*entry_class)(const struct source *source);
 
-	/* Makes the entry run: on this CPU, or everywhere at once if not per_cpu (cpu: any that is
-	 * online). The link's fd is the caller's. -ENODEV: the CPU is offline; -E2BIG: the
-	 * tracepoint has its 64 programs. */
+	/* Makes the entry run: on this CPU, or on all if not per_cpu (cpu: any online one). The
+	 * link's fd is the caller's. -ENODEV: the CPU is offline; -E2BIG: the tracepoint has 64
+	 * programs. */
 	int (*attach)(const struct source *source, int entry_fd, unsigned cpu, int *ret_fd);
-	bool per_cpu;	/* attach once per CPU */
-	bool is_direct; /* its programs go to the rings there are when they are loaded without a
-			 * look-up: where more come it is worth while to load them anew */
+	bool per_cpu;	/* attach on each CPU */
+	bool is_direct; /* its programs access the rings that exist at load time without a look-up:
+			 * worth loading again when more are added */
 };
 
 extern const struct recorder recorder_generic;
@@ -122,6 +121,6 @@ extern const struct recorder recorder_hot;
 extern const struct recorder recorder_overflow;
 extern const struct recorder recorder_probe;
 
-/* Whether recorder_hot, if it can take this tracepoint, misses no more of it on the running kernel
- * than the generic one does. */
+/* Whether recorder_hot, if it can record this tracepoint, misses no more of its events on this
+ * kernel than the generic one. */
 bool hot_is_exact(const struct tracepoint *tp);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Asks the kernel for the numbers of its system calls. See syscall.h. */
+/* Reads the numbers of system calls from the kernel. See syscall.h. */
 #include "daemon/engine/recorders/syscall.h"
 
 #include <bpf/bpf.h>
@@ -25,7 +25,7 @@ const char *syscall_carrier_name(const struct tracepoint *tp)
 	return strncmp(tp->name, "sys_enter_", 10) ? "sys_exit" : "sys_enter";
 }
 
-/* On any CPU that is online. */
+/* Opens it on any online CPU. */
 static int open_event(const struct tracepoint *tp)
 {
 	struct perf_event_attr attr;
@@ -45,10 +45,10 @@ static int open_event(const struct tracepoint *tp)
 	return r;
 }
 
-/* As long as the kernel runs, numbers stay. */
+/* Numbers stay the same as long as the kernel runs. */
 static struct syscall_table *table;
 
-/* The iterator walks this thread's descriptors alone (6.1), and comes upon the event. */
+/* The iterator walks only this thread's descriptors (6.1), and finds the event. */
 static int run(struct syscall_bpf *skel)
 {
 	union bpf_iter_link_info info = { .task.tid = (uint32_t)gettid() };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Owns what all recording programs in C have in common when they are loaded: which maps and
- * constants of ring.bpf.h are replaced by what, and that the hook becomes the event's filter.
+ * Loads recording programs in C: replaces the maps and constants of ring.bpf.h, and the hook by the
+ * event's filter.
  */
 #include "daemon/engine/recorders/writer.h"
 

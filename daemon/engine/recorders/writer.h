@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Loads recording programs that are written in C, for an event: from their templates and from
- * what all that include bpf/ring.bpf.h want to be told. Knows no recorder.
+ * Loads recording programs in C for an event, from their templates and the constants of
+ * bpf/ring.bpf.h. Knows no recorder.
  */
 #pragma once
 
@@ -17,8 +17,8 @@ struct writer {
 	const struct bpf_program *prog;
 	const struct bpf_map *rings, *wakeups, *ringless, *rodata; /* of its skeleton */
 
-	/* All of .rodata, a copy of the template's; the part that is told here; the rest is the
-	 * recorder's to fill in. */
+	/* A copy of all of the template's .rodata; `ring` is the part that is filled in here, the
+	 * recorder fills in the rest. */
 	void *constants;
 	struct ring_constants *ring;
 
@@ -26,15 +26,15 @@ struct writer {
 	struct template_map maps[WRITER_MAPS_MAX];
 	size_t n_maps;
 
-	uint32_t payload_size; /* of what the filter looks at */
+	uint32_t payload_size; /* visible to the filter */
 };
 
-/* As recorder.load. */
+/* Like recorder.load. */
 int writer_load(const struct writer *w, const struct source *source,
 		const struct recorder_target *target, int *ret_fd, struct failure *f);
 
-/* A copy of all of .rodata, more than the skeleton shows; to be freed. NULL: no memory. */
+/* A copy of all of .rodata, which is more than the skeleton shows; for free(3). NULL: no memory. */
 void *writer_constants(const struct bpf_map *rodata, const void *initial);
 
-/* A map of one element for each CPU, of this program alone. *ret_fd is the caller's. -errno. */
+/* A map with one element per CPU, for this program alone. *ret_fd is the caller's. -errno. */
 int writer_scratch(uint32_t size, int *ret_fd);
