@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* When CPUs went away. See cpu-states.h. */
+/* When CPUs went offline. See cpu-states.h. */
 #include "daemon/engine/registry/cpu-states.h"
 
 #include <bpf/bpf.h>
@@ -17,7 +17,7 @@
 
 static struct {
 	int fd;
-	struct pp_cpu_state *of; /* each CPU; NULL: nobody knows */
+	struct pp_cpu_state *of; /* each CPU; NULL: unknown */
 	unsigned n;
 } states = { .fd = -EBADF };
 
@@ -26,7 +26,7 @@ int cpu_states_fd(void)
 	return states.fd;
 }
 
-/* The program writes `away` before the generation: so they are read the other way round. */
+/* The program writes `away` before the generation, so this reads them in reverse. */
 uint64_t cpu_states_generation(unsigned cpu)
 {
 	uint64_t generation;
@@ -38,14 +38,14 @@ uint64_t cpu_states_generation(unsigned cpu)
 								       : generation;
 }
 
-/* ── what sysfs says ────────────────────────────────────────────────────────────────────── */
+/* ── the state in sysfs ─────────────────────────────────────────────────────────────────── */
 
 static void replace(__u64 *word, __u64 old, __u64 new)
 {
 	__atomic_compare_exchange_n(word, &old, new, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }
 
-/* Whoever was offline before the program was there. It may have come meanwhile. */
+/* Marks CPUs that were offline before the program existed. They may come online meanwhile. */
 static int note_offline(uint64_t time)
 {
 	struct pp_cpumask present, online;
@@ -64,7 +64,7 @@ static int note_offline(uint64_t time)
 	return r;
 }
 
-/* A CPU that never went away before the program's eyes, and is there: it was us who noted it. */
+/* Clears an engine's mark of a CPU that is online and that the program never saw offline. */
 static int note_online(void)
 {
 	struct pp_cpumask online;
@@ -112,8 +112,8 @@ static void forget_states(void)
 }
 
 /*
- * The running kernel's number of the step in which perf events come and go. It is in BTF as well,
- * but all of that would have to be read for it, while the boot waits.
+ * The running kernel's number of the hotplug step in which perf events start and stop. BTF has it
+ * as well, but would have to be read as a whole for it, while the boot waits.
  */
 static int perf_step(void)
 {
@@ -128,8 +128,8 @@ static int perf_step(void)
 	return -EOPNOTSUPP;
 }
 
-/* Loads the program, on this map or on one of its own, and attaches it. The pin of the link comes
- * before that of the map: where the map is the link was, too. */
+/* Loads the program, with this map or one of its own, and attaches it. The link is pinned before
+ * the map: where the map is pinned the link was, too. */
 static int load_and_attach(struct cpu_states_bpf *skel, int map_fd, int *ret_link)
 {
 	int possible = pp_cpus_possible(), step = perf_step(), r;
@@ -168,7 +168,7 @@ static int make_link(int map_fd, int *ret_map)
 	return r < 0 ? r : 0;
 }
 
-/* The pin lets it be read only, even by us; whoever may ask for it by its id may write it. */
+/* Through its pin the map is read-only, even for us; by its id it can be written. */
 static int open_map(void)
 {
 	LIBBPF_OPTS(bpf_obj_get_opts, opts, .file_flags = BPF_F_RDONLY);
@@ -195,7 +195,7 @@ static int find_or_make(bool *ret_new, bool *ret_doubt)
 		return fd;
 	*ret_doubt = !*ret_new && access(PP_CPU_STATES_LINK, F_OK) < 0;
 	if (*ret_new || *ret_doubt) {
-		/* A link without a map is of an engine that died between the two. */
+		/* An engine that died between the two leaves a link without a map. */
 		unlink(PP_CPU_STATES_LINK);
 		r = make_link(fd, &made);
 		if (r < 0)
@@ -209,7 +209,7 @@ static int find_or_make(bool *ret_new, bool *ret_doubt)
 	return r;
 }
 
-/* Somebody has removed the link: who knows what died meanwhile. */
+/* The link was removed: any CPU may have been offline since. */
 static void doubt_all(void)
 {
 	log_warning(PP_CPU_STATES_LINK " was missing in the registry; what counts on CPUs is "

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The instance's record of CPUs that go away (daemon/hotplug.h), kept by a program in the kernel
- * whether the engine runs or not: what counts on a CPU dies with it, and nothing else tells.
+ * The instance's record of CPUs that go offline (daemon/hotplug.h). A program in the kernel keeps
+ * it, even without an engine: a CPU's counters die with it, and nothing else tells.
  */
 #pragma once
 
@@ -9,20 +9,20 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* No generation: a CPU that is gone, or on its way; or of a ring: nothing was attached there. */
+/* No generation: the CPU is offline, or going offline; for a ring: nothing was attached there. */
 #define CPU_STATES_NONE UINT64_MAX
 
 /*
- * At start: finds the map and the program's link in the registry, or makes them, and says in the
- * map what sysfs says. -errno: this kernel cannot tell; all that follows works without.
+ * At start: finds or makes the map and the program's link in the registry, and brings the map in
+ * line with sysfs. -errno: this kernel cannot tell; the functions below work without.
  */
 int cpu_states_open(uid_t broker);
 
-/* The map, for programs; -EBADF: there is none. */
+/* The map, for programs; -EBADF: none. */
 int cpu_states_fd(void);
 
 /*
- * The generation of what is attached to this CPU from now on; to be read before it is attached.
- * Always 0 where there is no map.
+ * The generation of counters that are attached to this CPU from now on; to be read before they are
+ * attached. Always 0 without a map.
  */
 uint64_t cpu_states_generation(unsigned cpu);

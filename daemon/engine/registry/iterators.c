@@ -13,7 +13,7 @@
 #include "daemon/totals.h"
 #include "proto/macro.h"
 
-/* Each CPU keeps up to that many free elements of such a map for its own (LOCAL_FREE_TARGET in
+/* Each CPU reserves up to that many free elements of such a map for itself (LOCAL_FREE_TARGET in
  * kernel/bpf/bpf_lru_list.c, 6.1 to 7.3). */
 #define KNOWN_EVENTS 4096
 #define KNOWN_BY_CPU 128
@@ -61,7 +61,7 @@ static int load_with_totals(bool tasks, uid_t broker)
 {
 	int r = load_with(true, tasks);
 
-	/* What an older engine knew may have another form. */
+	/* The map of an older engine may have another form. */
 	if (r == -EINVAL && unlink(PP_TOTALS_KNOWN) == 0)
 		r = load_with(true, tasks);
 	return r < 0 ? r
@@ -69,7 +69,7 @@ static int load_with_totals(bool tasks, uid_t broker)
 				0660);
 }
 
-/* The registry's files are there without totals, and lists take longer. */
+/* Without totals the registry has its files, and lists take longer. */
 static int load(uid_t broker)
 {
 	int r = load_with_totals(true, broker), without_totals = r;

@@ -16,7 +16,7 @@
 
 #define STATE_OFFSET (PP_RING_LIVE_OFFSET + (int)offsetof(struct pp_ring_live, state))
 
-/* BPF_PROG_TYPE_SYSCALL (5.14): a program that is for nothing but to be run by user space. */
+/* BPF_PROG_TYPE_SYSCALL (5.14): a program that only user space runs. */
 static int mark_some(const int *ring_fds, size_t n, enum pp_ring_state state)
 {
 	LIBBPF_OPTS(bpf_prog_load_opts, load, .prog_flags = BPF_F_SLEEPABLE);

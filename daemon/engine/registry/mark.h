@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Tells whoever has an event's rings mapped what has become of them: pp_ring_live.state. Rings
- * are frozen, so that not even the engine can write them; but programs can, and one that is
- * made for the purpose is run once.
+ * Tells readers that have an event's rings mapped about a new state: pp_ring_live.state. Rings are
+ * frozen, so not even the engine can write them; but programs can, and one made for the purpose
+ * runs once.
  */
 #pragma once
 
@@ -10,11 +10,11 @@
 
 #include "proto/ring.h"
 
-/* Writes the state into these rings. -errno: some of them may not have it. */
+/* Writes the state into these rings. -errno: some may not have it. */
 int mark_rings(const int *ring_fds, size_t n, enum pp_ring_state state);
 
 /*
  * The same for the rings that the `meta` in an event's directory ("NAMESPACE/EVENT", "+del-ID")
- * lists, as far as they are still there. -errno.
+ * lists, as far as they still exist. -errno.
  */
 int mark_path(const char *event_path, enum pp_ring_state state);

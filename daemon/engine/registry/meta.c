@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What is known of an event, in a map. See meta.h. */
+/* An event's description, in a map. See meta.h. */
 #include "daemon/engine/registry/meta.h"
 
 #include <bpf/bpf.h>
@@ -11,7 +11,8 @@
 #include "proto/event-text.h"
 #include "proto/macro.h"
 
-/* The text of `info`. All of it fits: no value is longer than 1 KiB, and three can be so long. */
+/* Writes the text of `info`. It always fits: no value is longer than 1 KiB, and only three can be
+ * that long. */
 static int print_text(const struct pp_event *e, char *buf, size_t size, unsigned *ret_used)
 {
 	_cleanup_fclose_ FILE *f = fmemopen(buf, size, "w");
@@ -41,7 +42,7 @@ static int print_text(const struct pp_event *e, char *buf, size_t size, unsigned
 	memcpy(t.event.name, s->name, sizeof(t.event.name));
 	memcpy(t.event.event, s->event, sizeof(t.event.event));
 	memcpy(t.event.filter, s->filter, sizeof(t.event.filter));
-	/* A list that is too long is cut, as in the protocol: the pins name every CPU. */
+	/* Cuts a list that is too long, as the protocol does: the pins name every CPU. */
 	(void)pp_format_cpus(&e->rings, t.event.cpus, sizeof(t.event.cpus));
 	pp_event_text_write(f, &t);
 	if (fflush(f) < 0 || ftell(f) >= (long)size)
@@ -58,7 +59,7 @@ static size_t meta_size(size_t room, size_t n_sources, size_t n_nodes)
 	       n_sources * sizeof(struct pp_source) + n_nodes * sizeof(struct pp_filter_node);
 }
 
-/* Whoever prints it meanwhile may see some of the old text and some of the new. */
+/* A reader that prints it meanwhile may see parts of both texts. */
 static int set_event(struct pp_meta *m, const struct pp_event *event, bool pending)
 {
 	m->event = *event;
@@ -83,7 +84,7 @@ static void set_rest(struct pp_meta *m, const struct pp_parsed *parsed, const st
 int meta_create(const struct pp_event *event, const struct pp_parsed *parsed,
 		const struct meta_map *maps, size_t n_maps, bool pending, int *ret_fd)
 {
-	/* A ring for each CPU that may ever come, and the catalog. */
+	/* A ring for each possible CPU, and the catalog. */
 	int possible = pp_cpus_possible(), r;
 	size_t room = MAX((size_t)MAX(possible, 0) + 1, n_maps);
 	size_t size = meta_size(room, parsed->n_sources, parsed->n_nodes);
@@ -121,10 +122,10 @@ static int write_value(int fd, const struct pp_meta *m)
 /* ── reading ────────────────────────────────────────────────────────────────────────────── */
 
 /*
- * Mapped, because while the kernel copies a value no program of a tracepoint runs on that CPU
- * (bpf_disable_instrumentation()), and for milliseconds if the reader is preempted in it. Maps of
- * earlier versions of ours cannot be mapped. Writing remains a call: who is killed in it has
- * written all or nothing.
+ * Maps the value, because while the kernel copies one no program of a tracepoint runs on that CPU
+ * (bpf_disable_instrumentation()), for milliseconds if the reader is preempted in it. Maps of our
+ * earlier versions cannot be mapped. Writing remains a call: if it is killed, all or nothing is
+ * written.
  */
 static int copy_value(int fd, const struct bpf_map_info *info, struct pp_meta *ret)
 {
@@ -141,7 +142,7 @@ static int copy_value(int fd, const struct bpf_map_info *info, struct pp_meta *r
 	return 0;
 }
 
-/* The map's whole value, whose size its maker chose; larger than that for what we look at. */
+/* The map's whole value, whose size its maker chose; zero-filled to at least our size. */
 static int read_value(int fd, struct pp_meta **ret, size_t *ret_size)
 {
 	struct bpf_map_info info = {};
@@ -190,7 +191,7 @@ static int read_checked(int fd, struct pp_meta **ret)
 	r = read_value(fd, &m, &size);
 	if (r < 0)
 		return r;
-	/* Earlier versions of ours wrote it down only when the first name had gone. */
+	/* Our earlier versions stored it only after the first name was deleted. */
 	if (!m->event.origin)
 		m->event.origin = m->event.id;
 	r = check_value(m, size);
@@ -310,7 +311,7 @@ int meta_update_maps(int fd, const struct pp_event *event, const struct meta_map
 	return r < 0 ? r : write_value(fd, m);
 }
 
-/* In any version's: the head is the same in all. */
+/* Works with any version: the head is the same in all. */
 int meta_mark_deleted(int fd)
 {
 	_cleanup_free_ struct pp_meta *m = NULL;

@@ -141,7 +141,7 @@ static int read_name(const char *path, uint64_t id, struct name *ret)
 	return 0;
 }
 
-/* ── all of an event ────────────────────────────────────────────────────────────────────── */
+/* ── all names of an event ──────────────────────────────────────────────────────────────── */
 
 struct list {
 	struct name *names;
@@ -173,7 +173,7 @@ static int list_leaf(const char *path, const char *leaf, void *userdata)
 	    pp_parse_u64(leaf + strlen(PP_NAME_RECORD_LEAF), &id) < 0)
 		return 0;
 	r = read_name(path, id, &name);
-	/* For want of memory or descriptors nothing may be said to be gone. */
+	/* A lack of memory or descriptors must not make a name look deleted. */
 	if (r == -ENOMEM || r == -EMFILE || r == -ENFILE)
 		return r;
 	if (r < 0) {

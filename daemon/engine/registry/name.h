@@ -15,22 +15,22 @@
 struct name {
 	uint64_t id;
 	char path[PINS_PATH_SIZE]; /* "NAMESPACE/EVENT" */
-	struct pp_spec spec; /* of it ns, name, owner, group, mode, creator, PP_EVENT_CONFIGURED */
+	struct pp_spec spec; /* only ns, name, owner, group, mode, creator, PP_EVENT_CONFIGURED */
 };
 
 /* Pins the record of a new name in the directory `path`. -errno. */
 int name_create(const char *path, uint64_t id, const struct pp_spec *spec);
 
-/* Writes owner, group and mode anew. */
+/* Updates owner, group and mode. */
 int name_update(const char *path, const struct name *name);
 
-/* Removes the record: with it the name is none any more. */
+/* Removes the record, and with it the name. */
 int name_remove(const char *path, uint64_t id);
 
 bool name_exists(const char *path, uint64_t id);
 
-/* All of an event, by id; *ret is for free(3). Those that cannot be understood are left out. -errno. */
+/* All names of an event, by id; *ret is for free(3). Leaves out malformed ones. -errno. */
 int name_list(const char *path, struct name **ret, size_t *ret_n);
 
-/* What the event `e` is under this name. */
+/* Gives the event `e` the fields that it has under this name. */
 void name_view(const struct name *name, struct pp_event *e);

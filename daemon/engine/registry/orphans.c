@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Rings that belong to no event any more, and that somebody still has. See orphans.h. */
+/* Rings without an event that somebody still has mapped. See orphans.h. */
 #include "daemon/engine/registry/orphans.h"
 
 #include <bpf/bpf.h>
@@ -13,12 +13,12 @@
 #include "proto/clock.h"
 #include "proto/macro.h"
 
-#define LOOK_SOON 10 /* ms; half as much again each time that nothing has changed */
+#define LOOK_SOON 10 /* ms; grows by half each time that nothing has changed */
 #define LOOK_LATE 2000
 
 struct remain {
-	struct pp_orphans told; /* as it was told last */
-	struct meta_map *maps;	/* those that were still there */
+	struct pp_orphans told; /* as last reported */
+	struct meta_map *maps;	/* those that still existed */
 	size_t n;
 };
 
@@ -62,7 +62,7 @@ static int in_use_add(const char *path, void *userdata)
 	uint32_t *more;
 	size_t n = 0;
 
-	/* What cannot be understood has no maps that anything else of ours could have. */
+	/* A meta that cannot be read has no maps that our events could have, too. */
 	if (read_maps(path, &event, &maps, &n) < 0 || n == 0)
 		return 0;
 	more = reallocarray(u->id, u->n + n, sizeof(*more));
@@ -120,7 +120,7 @@ static bool has_ring(const struct meta_map *maps, size_t n)
 	return false;
 }
 
-/* ── taking note ────────────────────────────────────────────────────────────────────────── */
+/* ── registering ────────────────────────────────────────────────────────────────────────── */
 
 static int keep(uint64_t id, const struct pp_event *event, struct meta_map *maps, size_t n)
 {
@@ -143,7 +143,7 @@ static int keep(uint64_t id, const struct pp_event *event, struct meta_map *maps
 	return 0;
 }
 
-/* Takes note of one. Returns how many maps are charged, all the rest can go; or -errno. */
+/* Registers one. Returns the number of charged maps; 0: it can be removed; or -errno. */
 static int take(const char *path, uint64_t id, const struct in_use *in_use)
 {
 	_cleanup_free_ struct meta_map *maps = NULL;
@@ -199,10 +199,10 @@ void orphans_bury(const char *path)
 		meta_mark_deleted(meta);
 }
 
-/* ── looking ────────────────────────────────────────────────────────────────────────────── */
+/* ── checking what is left ──────────────────────────────────────────────────────────────── */
 
-/* Ids count up, so that another map with this one's can only be there after four thousand
- * million of them; its name tells. What cannot be looked at is there. */
+/* Ids count up, so another map can have this id only after four thousand million; the name tells it
+ * apart. A map that cannot be examined counts as existing. */
 static bool is_there(const struct meta_map *map)
 {
 	struct bpf_map_info info = {};
@@ -216,7 +216,7 @@ static bool is_there(const struct meta_map *map)
 	return !strcmp(info.name, map->cpu == UINT32_MAX ? "pp_catalog" : "pp_ring");
 }
 
-/* Whether it holds less than before. */
+/* Updates it. Returns whether it holds less than before. */
 static bool look_at(struct remain *r)
 {
 	size_t left = 0;
@@ -269,8 +269,8 @@ static int recover_one(const char *path, uint64_t id, void *userdata)
 	take_or_forget(path, id, userdata);
 	if (n_all == i)
 		return 0;
-	/* Whoever did this may have died before the rings were told; who opens the event again
-	 * finds out which it was. */
+	/* The engine may have died before it marked the rings. A reader that opens the event again
+	 * finds out whether it was changed or deleted. */
 	if (has_ring(all[i].maps, all[i].n))
 		mark_path(path, PP_RING_RETIRED);
 	if (look_at(&all[i]) && all[i].n == 0)
@@ -300,7 +300,7 @@ int orphans_recover(void)
 	return pins_foreach_orphans(recover_one, &in_use);
 }
 
-/* ── telling ────────────────────────────────────────────────────────────────────────────── */
+/* ── reporting ──────────────────────────────────────────────────────────────────────────── */
 
 int orphans_timeout(void)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the three files behind pins.h share: pins.c, pins-names.c, pins-walk.c. */
+/* Shared by the three files of pins.h: pins.c, pins-names.c, pins-walk.c. */
 #pragma once
 
 #include "daemon/engine/registry/pins.h"
@@ -8,20 +8,20 @@
 #define DEL_PREFIX "+del-"
 #define SPARE_LINK "+link" /* a symlink that is about to replace another */
 
-#define SPARE_PIN "+pin" /* a pin that is about to come into its place */
+#define SPARE_PIN "+pin" /* a pin that is about to be renamed to its place */
 
 /* "dir/leaf". 0 or -ENAMETOOLONG. */
 int pins_join(char ret[PINS_PATH_SIZE], const char *dir, const char *leaf);
 
-/* Runs fn for each entry of a directory but "." and "..", until it returns < 0. */
+/* Runs fn for each entry of a directory, except "." and "..", until it returns < 0. */
 int pins_each_entry(const char *dir, int (*fn)(const char *dir, const char *leaf, void *userdata),
 		    void *userdata);
 
-/* Removes a directory of pins. One that is gone is fine. */
+/* Removes a directory of pins. A missing one is fine. */
 int pins_remove_dir(const char *path);
 
-/* Removes of a directory that is on its way out what holds registers of processors, so that the
- * next event can have them: the rest is the reaper's. */
+/* Removes the pins that hold processor registers from a directory that is being deleted, so that
+ * the next event can have them; the reaper removes the rest. */
 void pins_drop_counters(const char *path);
 
 /* Gives a directory the rights of its namespace. */

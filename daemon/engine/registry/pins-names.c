@@ -10,8 +10,8 @@
 /* ── directories ────────────────────────────────────────────────────────────────────────── */
 
 /*
- * The namespace's r lets its directories be listed; everyone may pass through, since the
- * broker must and has no rights of its own: what is inside is guarded by its own modes.
+ * The namespace's r permission allows listing its directories; everyone may pass through, since the
+ * broker must and has no privileges; the files inside have modes of their own.
  */
 int pins_grant_directory(const char *path, gid_t group, mode_t mode)
 {
@@ -48,7 +48,7 @@ static bool points_to(const char *link, const char *target)
 	return !strcmp(is, target);
 }
 
-/* Makes `link` the symlink "../path". 0; -EEXIST: there is something that is none; -errno. */
+/* Makes `link` the symlink "../path". 0; -EEXIST: it is something else; -errno. */
 static int point(const char *link, const char *path)
 {
 	char target[PINS_PATH_SIZE];
@@ -59,7 +59,7 @@ static int point(const char *link, const char *path)
 		return 0;
 	if (errno != EEXIST || !is_symlink(link))
 		return -errno;
-	/* It leads elsewhere: from one moment to the next it is another. */
+	/* It leads elsewhere: rename() replaces it atomically. */
 	unlink(SPARE_LINK);
 	if (symlink(target, SPARE_LINK) < 0 || rename(SPARE_LINK, link) < 0)
 		return -errno;
@@ -77,7 +77,7 @@ int pins_link(const struct pp_spec *name, const char *path)
 	if (r >= 0)
 		r = point(link, path);
 	if (r < 0)
-		rmdir(name->ns); /* only if it is empty, so if it was made here */
+		rmdir(name->ns); /* only succeeds if it is empty, so if it was made here */
 	return r;
 }
 
@@ -97,7 +97,7 @@ int pins_move(const char *name, uint64_t id)
 	char path[PINS_PATH_SIZE];
 	int r;
 
-	/* It leads to itself until it has the name's place, and to the event from then on. */
+	/* The link leads to itself until it has the name's place, and to the event from then on. */
 	pins_event(id, path);
 	r = point(path, path);
 	if (r < 0)
@@ -106,7 +106,7 @@ int pins_move(const char *name, uint64_t id)
 		return 0;
 	if (errno != EINVAL)
 		return -errno;
-	/* Before 5.16 bpffs cannot exchange. Recovery makes the link of the name's record. */
+	/* Before 5.16 bpffs cannot exchange. Recovery makes the link from the name's record. */
 	if (unlink(path) < 0 || renameat2(AT_FDCWD, name, AT_FDCWD, path, RENAME_NOREPLACE) < 0)
 		return -errno;
 	return 0;
@@ -119,8 +119,8 @@ int pins_grant_namespace(const struct pp_spec *rights)
 	return pins_grant_directory(rights->ns, rights->group, rights->mode);
 }
 
-/* A text file: root's for a moment, because chmod of what is another's needs CAP_FOWNER. Who
- * dies in it is mended at the next start. */
+/* A text file. root owns it for a moment, because chmod of another user's file needs CAP_FOWNER.
+ * The next start repairs it if the engine dies in between. */
 static int grant_file(const char *path, const char *leaf, uid_t broker,
 		      const struct pp_spec *rights)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Walking the registry, and sweeping away what nobody needs any more. See pins.h. */
+/* Walks the registry, and removes leftovers. See pins.h. */
 #include <bpf/bpf.h>
 #include <inttypes.h>
 #include <string.h>
@@ -88,7 +88,7 @@ int pins_foreach_old(int (*fn)(const char *path, void *userdata), void *userdata
 	return pins_each_entry(".", walk_namespace, &w);
 }
 
-/* ── what is deleted ────────────────────────────────────────────────────────────────────── */
+/* ── orphans ────────────────────────────────────────────────────────────────────────────── */
 
 void pins_orphans_path(uint64_t id, char ret[PINS_PATH_SIZE])
 {
@@ -118,19 +118,19 @@ int pins_foreach_orphans(int (*fn)(const char *path, uint64_t id, void *userdata
 	return pins_each_entry(".", walk_deleted, &w);
 }
 
-/* "linkS-CPU" is of a counter or breakpoint; all others have one link for all CPUs (links.c). */
+/* "linkS-CPU" holds a counter or breakpoint; all others have one link for all CPUs (links.c). */
 static bool is_counter(const char *leaf)
 {
 	return !strncmp(leaf, "link", 4) && strchr(leaf, '-');
 }
 
 /*
- * Two may be at it: what is gone is what was wanted.
+ * Engine and reaper may both remove it: a missing pin is fine.
  *
- * What only its pin holds the kernel closes in one worker for the whole machine, one after the
- * other (delayed_fput()). Behind 720 tracepoints, each of which waits for grace periods, a
- * breakpoint kept its register for 34 s on a busy machine (6.18). By a descriptor that outlives the
- * pin it is closed here and now. (Before Linux 6.18, and the stable releases of its time, a pin
+ * The kernel closes objects that only a pin holds in one worker for the whole machine, one after
+ * the other (delayed_fput()). Behind 720 tracepoints, each of which waits for grace periods, a
+ * breakpoint kept its register for 34 s on a busy machine (6.18). With a descriptor that outlives
+ * the pin it is closed here and now. (Before Linux 6.18, and the stable releases of its time, a pin
  * holds on for one grace period more: there the worker may still be the last.)
  */
 static int remove_leaf(const char *dir, const char *leaf, void *userdata _unused_)
@@ -160,7 +160,7 @@ void pins_drop_counters(const char *path)
 	pins_each_entry(path, drop_counter, NULL);
 }
 
-/* What `remove` leaves there stays, with the directory. */
+/* Pins that `remove` leaves stay, with the directory. */
 static int remove_dir(const char *path,
 		      int (*remove)(const char *dir, const char *leaf, void *userdata))
 {
@@ -185,7 +185,7 @@ int pins_forget(uint64_t id)
 	r = remove_leaf(path, "meta", NULL);
 	if (r < 0)
 		return r;
-	/* If the reaper is not through it removes the directory. */
+	/* If the reaper is still at work it removes the directory. */
 	return rmdir(path) < 0 && errno != ENOENT && errno != ENOTEMPTY ? -errno : 0;
 }
 
@@ -242,8 +242,8 @@ int pins_keep_cpus(const char *path, const struct pp_cpumask *cpus)
 
 /* ── recovery ───────────────────────────────────────────────────────────────────────────── */
 
-/* What was an event, or could have been, has rings that count; and links that take the kernel long
- * are the reaper's. */
+/* Makes drafts orphans: a draft that was an event, or nearly one, has rings that are charged; and
+ * its links, which the kernel releases slowly, are left to the reaper. */
 static int drop_draft(const char *dir _unused_, const char *leaf, void *userdata _unused_)
 {
 	char gone[PINS_PATH_SIZE];
@@ -275,7 +275,7 @@ int pins_recover(void)
 	int r;
 
 	unlink(SPARE_LINK);
-	unlink(SPARE_PIN); /* of the instance's own; those of events: pins_keep_cpus() */
+	unlink(SPARE_PIN); /* the instance's; those of events: pins_keep_cpus() */
 	r = pins_each_entry(".", drop_draft, NULL);
 	return r < 0 ? r : pins_foreach_orphans(recover_orphans, NULL);
 }

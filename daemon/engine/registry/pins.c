@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The registry on disk: how events arrive in it, are replaced, found and leave. See pins.h. */
+/* The registry in bpffs: adds, replaces, finds and removes events. See pins.h. */
 #include "daemon/engine/registry/pins.h"
 
 #include <bpf/bpf.h>
@@ -35,8 +35,8 @@ int pins_open(const char *registry)
 		return -errno;
 	if (chdir(registry) < 0)
 		return -errno;
-	/* All names lead through it, and who may not list it can still count up ids: so nothing that
-	 * others see in there tells what the names are. Symlinks did, of an earlier version. */
+	/* All names lead through by-id/, and users who may not list it can still guess ids: so
+	 * nothing visible in it may tell names. An earlier version had symlinks that did. */
 	if (mkdir(PP_BY_ID, 0700) < 0 && errno != EEXIST)
 		return -errno;
 	r = pins_drop_old_ids();
@@ -75,8 +75,8 @@ static int open_last_id(void)
 }
 
 /*
- * Ids count up from the microsecond of the first one, so that they differ from those of an
- * earlier boot, too, whose saved rings may still be around.
+ * Ids count up from the time of the first one in microseconds, so that they also differ from those
+ * of an earlier boot, whose saved rings may still exist.
  */
 int pins_next_id(uint64_t *ret)
 {
@@ -128,7 +128,7 @@ int pins_add(struct pins_draft *d, int fd, const char *leaf, uid_t owner, gid_t 
 		return -ENAMETOOLONG;
 	if (bpf_obj_pin(fd, path) < 0)
 		return -errno;
-	/* The mode first: chmod of what is another's would need one more capability. */
+	/* The mode first: chmod of another user's file needs one more capability. */
 	if (chmod(path, mode) < 0 || chown(path, owner, group) < 0)
 		return -errno;
 	return 0;
@@ -140,7 +140,7 @@ int pins_own(const char *leaf, uid_t owner, mode_t mode)
 
 	if (stat(leaf, &st) < 0)
 		return -errno;
-	if (st.st_uid == 0 && chmod(leaf, mode) < 0) /* later it would need CAP_FOWNER */
+	if (st.st_uid == 0 && chmod(leaf, mode) < 0) /* later this needs CAP_FOWNER */
 		return -errno;
 	return chown(leaf, owner, 0) < 0 ? -errno : 0;
 }
@@ -174,7 +174,8 @@ int pins_commit(struct pins_draft *d, const struct pp_spec *spec, uint64_t id)
 		r = -errno;
 	if (r < 0)
 		return r;
-	/* It is an event; who dies here has its name's record, of which recovery makes the link. */
+	/* Now it is an event. If the engine dies here recovery makes the link from the name's
+	 * record. */
 	r = pins_link(spec, path);
 	if (r < 0) {
 		rename(path, d->path);
@@ -222,7 +223,7 @@ int pins_replace(struct pins_draft *d, const char *path, uint64_t orphans_id)
 		return r;
 	if (renameat2(AT_FDCWD, d->path, AT_FDCWD, path, RENAME_EXCHANGE) < 0)
 		return -errno;
-	/* Done. What is at the draft's path now is what was there before. */
+	/* Done. The draft's path now has the old directory. */
 	pins_orphans_path(orphans_id, gone);
 	if (renameat2(AT_FDCWD, d->path, AT_FDCWD, gone, RENAME_NOREPLACE) < 0)
 		pins_abandon(d);

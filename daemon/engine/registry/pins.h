@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The registry on disk: a bpffs in which each event is a directory of pins. Owns names,
- * modes and the order of steps that makes creation and deletion atomic; what is pinned is
- * not its business.
+ * The registry: a bpffs in which each event is a directory of pins. Owns names, modes and the order
+ * of steps that makes creation and deletion atomic; does not know what is pinned.
  *
  * All paths are relative to the registry: pins_open() makes it the working directory.
- *   +new-N/            being made: N counts up, nobody looks inside
- *   by-id/ID/          there; arrives, is replaced and leaves by one rename
- *   NAMESPACE/EVENT    a symlink to it: a name, of which there is a record in it (name.h)
- *   +del-ID/           being reaped; stays with `meta` alone as long as somebody has its rings
+ *   +new-N/            a draft: N counts up, nobody looks inside
+ *   by-id/ID/          an event; one rename adds, replaces or removes it
+ *   NAMESPACE/EVENT    a symlink to it: a name, whose record is in the directory (name.h)
+ *   +del-ID/           being reaped; keeps `meta` alone as long as somebody has its rings
  */
 #pragma once
 
@@ -20,69 +19,69 @@
 
 #define PINS_PATH_SIZE (2 * PP_NAME_SIZE + 64)
 
-/* An event that is being made. */
+/* A new event that is being made. */
 struct pins_draft {
 	char path[PINS_PATH_SIZE]; /* "+new-N"; empty: none */
 	gid_t group;
 	mode_t mode; /* of the namespace */
 };
 
-/* Mounts a bpffs there if there is none, and goes in. -errno. */
+/* Mounts a bpffs there if none is mounted, and makes it the working directory. -errno. */
 int pins_open(const char *registry);
 
 /*
- * At start: what was half-made becomes orphans. (What had its `meta` already may have been an
- * event, whose change was cut short.) No counter and no breakpoint stays among the orphans. -errno.
+ * At start: drafts become orphans. (One with `meta` may have been an event whose change was
+ * interrupted.) Orphans keep no counters or breakpoints. -errno.
  */
 int pins_recover(void);
 
-/* Sweeps away empty namespaces. -errno. */
+/* Removes empty namespaces. -errno. */
 int pins_sweep(void);
 
-/* A new id: above all that were ever given in this registry. -errno. */
+/* A new id, above all earlier ones of this registry. -errno. */
 int pins_next_id(uint64_t *ret);
 
-/* An fd of what is pinned in a directory, the caller's; or -errno. */
+/* An fd of a pin in a directory, the caller's; or -errno. */
 int pins_get(const char *path, const char *leaf);
 
-/* Starts a draft: its directory is there, and invisible to all but root. */
+/* Starts a draft: makes its directory, invisible to all but root. */
 int pins_begin(const struct pp_spec *spec, struct pins_draft *ret);
 
 /* Pins fd in the draft as leaf, with this owner, group and mode. */
 int pins_add(struct pins_draft *d, int fd, const char *leaf, uid_t owner, gid_t group, mode_t mode);
 
 /*
- * The one step that makes it an event: renamed to by-id/ID. Then it gets the link of its name, whose
+ * The step that makes it an event: renamed to by-id/ID. Then it gets the link of its name, whose
  * record is in the draft. -EEXIST: the name is taken. On success the draft is empty.
  */
 int pins_commit(struct pins_draft *d, const struct pp_spec *spec, uint64_t id);
 
-/* Removes a draft that was not committed; nothing of it stays. May take a grace period for each
- * tracepoint that it has a link on. */
+/* Removes a draft that was not committed, completely. May take a grace period for each tracepoint
+ * that it has a link on. */
 void pins_abandon(struct pins_draft *d);
 
 /*
- * Pins fd in the directory of an event that is there, or in the registry itself ("."), from one
- * moment to the next: in the place of what had that name before, if anything had.
+ * Pins fd atomically in the directory of an existing event, or in the registry itself ("."),
+ * replacing a pin of that name.
  */
 int pins_put(const char *path, int fd, const char *leaf, uid_t owner, gid_t group, mode_t mode);
 
-/* Gives one of the instance's own pins to that user, and to root's group, so that the engine finds
- * it again without CAP_DAC_OVERRIDE. -errno. */
+/* Gives one of the instance's pins to that user, and to root's group, so that the engine finds it
+ * again without CAP_DAC_OVERRIDE. -errno. */
 int pins_own(const char *leaf, uid_t owner, mode_t mode);
 
-/* Removes a pin, and closes here what it alone held of a processor's registers (see pins-walk.c). */
+/* Removes a pin, and frees the processor registers that only it held (see pins-walk.c). */
 void pins_drop(const char *path, const char *leaf);
 
-/* Removes from an event's directory the pins of CPUs that are not among these ("cpuN", "linkS-N"),
- * and what pins_put() has left half-done. -errno. */
+/* Removes from an event's directory the pins of all other CPUs ("cpuN", "linkS-N"), and what an
+ * interrupted pins_put() left. -errno. */
 int pins_keep_cpus(const char *path, const struct pp_cpumask *cpus);
 
 /*
- * The one step of a change: the draft and the event's directory at `path` change places; then
- * what was there goes out of sight as "+del-<orphans_id>", for orphans_add() and the reaper. The
- * records of names stay with the event. The namespace's rights are the new directory's. On success the
- * draft is empty. -EINVAL: a kernel before 5.16, which cannot exchange. -errno.
+ * The step of a change: the draft and the event's directory at `path` change places; then the old
+ * directory becomes "+del-<orphans_id>", for orphans_add() and the reaper. The records of names
+ * stay with the event; the new directory gets the namespace's rights. On success the draft is
+ * empty. -EINVAL: a kernel before 5.16, which cannot exchange. -errno.
  */
 int pins_replace(struct pins_draft *d, const char *path, uint64_t orphans_id);
 
@@ -93,23 +92,22 @@ void pins_event(uint64_t id, char ret[PINS_PATH_SIZE]);
 bool pins_exists(const char *ns, const char *name);
 
 /*
- * The one step that makes it none: renamed out of sight, to "+del-<orphans_id>". Its counters and
- * breakpoints are gone then; removing the rest, which may block for long, is the reaper's work.
- * -ENOENT.
+ * The step of a deletion: renamed out of sight, to "+del-<orphans_id>". Its counters and
+ * breakpoints are gone then; the reaper removes the rest, which may block for long. -ENOENT.
  */
 int pins_remove(const char *path, uint64_t orphans_id);
 
 /* ── names ──────────────────────────────────────────────────────────────────────────────── */
 
-/* Makes a name a symlink to the directory `path`, whatever symlink it was; its namespace is made if
- * it is not there. -EEXIST: there is something else; -errno. */
+/* Makes a name a symlink to the directory `path`, replacing another symlink; makes its namespace if
+ * necessary. -EEXIST: something else has the name; -errno. */
 int pins_link(const struct pp_spec *name, const char *path);
 
-/* Removes the symlink "NAMESPACE/EVENT", and its namespace with the last one. What is no symlink
- * stays. -errno. */
+/* Removes the symlink "NAMESPACE/EVENT", and its namespace with the last one. Leaves anything but
+ * symlinks. -errno. */
 int pins_unlink(const char *name);
 
-/* Gives files and directory of an event the rights of a namespace: info and stat are `broker`'s. */
+/* Gives an event's files and directory the rights of a namespace: `broker` owns info and stat. */
 int pins_grant(const char *path, uid_t broker, const struct pp_spec *rights);
 
 /* The same for the namespace's own directory. -ENOENT. */
@@ -128,26 +126,26 @@ int pins_foreach_leaf(const char *path,
 		      int (*fn)(const char *path, const char *leaf, void *userdata),
 		      void *userdata);
 
-/* ── what is deleted ────────────────────────────────────────────────────────────────────── */
+/* ── orphans ────────────────────────────────────────────────────────────────────────────── */
 
 void pins_orphans_path(uint64_t id, char ret[PINS_PATH_SIZE]);
 
 /* Runs fn for each "+del-ID", until it returns < 0; returns that, or 0. */
 int pins_foreach_orphans(int (*fn)(const char *path, uint64_t id, void *userdata), void *userdata);
 
-/* The meta of orphans goes, with the directory once it is empty. -errno. */
+/* Removes the meta of orphans, with the directory once it is empty. -errno. */
 int pins_forget(uint64_t id);
 
 /*
- * Removes all that is in "+del-*" but `meta`, after `first` was called with each; may block (a
- * tracepoint's link: an RCU grace period). A directory without `meta` goes, too.
+ * Removes everything in "+del-*" except `meta`, after calling `first` for each; may block (a
+ * tracepoint's link: an RCU grace period). A directory without `meta` is removed, too.
  */
 int pins_reap(void (*first)(const char *path));
 
-/* ── of the versions before, where an event's directory had the place of its first name ──── */
+/* ── earlier versions, whose directories had the place of the event's first name ─────────── */
 
-/* Runs fn for each directory in a namespace, as above. */
+/* Likewise for each directory in a namespace. */
 int pins_foreach_old(int (*fn)(const char *path, void *userdata), void *userdata);
 
-/* The directory "NAMESPACE/EVENT" becomes by-id/ID, and its name a link to that. -errno. */
+/* Makes the directory "NAMESPACE/EVENT" by-id/ID, and its name a link to that. -errno. */
 int pins_move(const char *name, uint64_t id);

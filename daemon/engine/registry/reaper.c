@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Removes what was deleted, in a process of its own. */
+/* Removes deleted events, in a process of its own. */
 #include "daemon/engine/registry/reaper.h"
 
 #include <poll.h>
@@ -13,10 +13,10 @@
 #include "proto/clock.h"
 #include "proto/macro.h"
 
-static pid_t reaper = -1; /* the one that runs */
-static bool again;	  /* there is more since it was started */
+static pid_t reaper = -1; /* the running one */
+static bool again;	  /* more was deleted since it started */
 
-/* In the child. It inherits the engine's lock and sockets; others must not wait for it. */
+/* In the child: it inherits the engine's lock and sockets, which others wait for. */
 static void close_all_but(int fd)
 {
 	if (fd >= 0)
@@ -24,7 +24,7 @@ static void close_all_but(int fd)
 	close_range(STDERR_FILENO + (fd >= 0 ? 2 : 1), ~0U, 0);
 }
 
-/* Of two at a time each would complain of what the other removed: this one waits for the other. */
+/* Waits for an earlier reaper: each would complain of what the other removed. */
 static int start(void)
 {
 	_cleanup_close_ int before = -EBADF;
@@ -54,7 +54,7 @@ int reaper_kick(void)
 	return 0;
 }
 
-/* One that was killed has left work behind; one that failed would only fail again. */
+/* Starts another if this one was killed, and left work; one that failed would only fail again. */
 static void collect(int flags)
 {
 	int status = 0;
@@ -65,7 +65,7 @@ static void collect(int flags)
 	pid = waitpid(reaper, &status, flags);
 	if (pid == 0 || (pid < 0 && errno == EINTR))
 		return;
-	/* (< 0: it is gone, and nobody says how; to wait for it would be for ever.) */
+	/* (< 0: it is gone without a status; waiting would never end.) */
 	reaper = -1;
 	if (again || (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL))
 		start();

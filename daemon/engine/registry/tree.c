@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Makes the registry's files out of the programs in bpf/tree.bpf.h. Knows no event's path. */
+/* Makes the registry's files from the programs in bpf/tree.bpf.h. Knows no event's path. */
 #include "daemon/engine/registry/tree.h"
 
 #include <bpf/bpf.h>
@@ -14,7 +14,7 @@
 
 static const struct iterators_bpf *skeleton;
 
-/* Runs find_stats over all programs of the machine, once for all that are wanted. */
+/* Runs find_stats over all programs of the machine, once for all wanted ones. */
 static int run_find_stats(void)
 {
 	_cleanup_close_ int link = -EBADF, iter = -EBADF;
@@ -38,7 +38,7 @@ static void forget_wanted(const uint32_t *programs, size_t n)
 		bpf_map_delete_elem(fd, &programs[i]);
 }
 
-/* ret: a distance for each program; 0 where the kernel does not let it be seen. */
+/* ret: a distance for each program; 0: the kernel hides it. */
 static int find_stats(const uint32_t *programs, size_t n, int64_t *ret)
 {
 	int fd = bpf_map__fd(skeleton->maps.wanted), r = 0;
@@ -56,7 +56,7 @@ static int find_stats(const uint32_t *programs, size_t n, int64_t *ret)
 	return r;
 }
 
-/* One file: a copy of the program with these maps, linked to run over the elements of one. */
+/* One file: a copy of the program with these maps, linked to iterate over the elements of one. */
 static int create_file(const struct bpf_program *prog, const struct template_map *maps,
 		       size_t n_maps, int over_fd, int *ret)
 {
@@ -76,7 +76,7 @@ static int create_file(const struct bpf_program *prog, const struct template_map
 	return 0;
 }
 
-/* The programs' read-only data (format strings are in it, too) with these constants. */
+/* The programs' read-only data, which includes format strings, with these constants. */
 static int create_rodata(const struct tree_constants *constants, int *ret)
 {
 	size_t size, offset;
@@ -91,7 +91,7 @@ static int create_rodata(const struct tree_constants *constants, int *ret)
 	return template_constants(copy, size, ret);
 }
 
-/* What cannot be read is unknown, not 0. *ret_fd stays -EBADF if nothing is to be read. */
+/* Counts that cannot be read are unknown, not 0. *ret_fd stays -EBADF if there are none to read. */
 static int find_distances(const uint32_t *programs, size_t n, struct tree_constants *constants,
 			  int *ret_fd)
 {
@@ -116,7 +116,7 @@ static int find_distances(const uint32_t *programs, size_t n, struct tree_consta
 	return template_constants(distances, n * sizeof(*distances), ret_fd);
 }
 
-/* In place of a map that is not there its template's own stays. */
+/* Instead of a missing map the template keeps its own. */
 static struct template_map map_or_template(const struct bpf_map *map, int fd)
 {
 	return (struct template_map){ bpf_map__fd(map), fd < 0 ? bpf_map__fd(map) : fd };

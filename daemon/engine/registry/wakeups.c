@@ -8,9 +8,9 @@
 #include "daemon/wakeup.h"
 #include "proto/macro.h"
 
-/* At one wakeup per ring and PP_WAKEUP_INTERVAL: what 256 CPUs of 100 events send while the
- * broker is busy for 5 ms, and a multiple of every page size. What does not fit is no loss: the
- * next one tells as much. */
+/* At one wakeup per ring and PP_WAKEUP_INTERVAL: the messages of 256 CPUs with 100 events while the
+ * broker is busy for 5 ms; also a multiple of every page size. Dropping more is no loss: the next
+ * wakeup has the same effect. */
 #define WAKEUPS_SIZE (256 * 1024)
 
 static int make(int *ret)
@@ -31,12 +31,12 @@ int wakeups_fd(uid_t broker)
 	_cleanup_close_ int fd = bpf_obj_get(PP_WAKEUPS);
 	int r = 0;
 
-	/* Never another in its place: programs that write to the one that is there run on. */
+	/* Never replaced: programs keep writing to the existing one. */
 	if (fd < 0 && errno != ENOENT)
 		return -errno;
 	if (fd < 0)
 		r = make(&fd);
-	/* To read it moves the consumer's position: for nobody but the broker. */
+	/* Reading it moves the consumer's position: only the broker may. */
 	if (r >= 0)
 		r = pins_own(PP_WAKEUPS, broker, 0660);
 	return r < 0 ? r : TAKE_FD(fd);
