@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Attaching one source to the kernel. See attach.h. */
+/* Attaches one source to the kernel. See attach.h. */
 #include "daemon/engine/sources/attach.h"
 
 #include <linux/membarrier.h>
@@ -12,22 +12,21 @@
 #include "proto/macro.h"
 
 #define TEXT_SIZE (PP_TP_NAME_SIZE * 2)
-#define ATTEMPTS 10 /* to attach where all places are taken */
+#define ATTEMPTS 10 /* while all places are in use */
 #define REAPER_MS 1000
 
-/* ── once, or again ─────────────────────────────────────────────────────────────────────── */
+/* ── attaching ──────────────────────────────────────────────────────────────────────────── */
 
-/* Programs of a tracepoint and registers of a processor are few. */
+/* A tracepoint has few places for programs, a processor few registers. */
 bool attach_is_used_up(int r)
 {
 	return r == -E2BIG || r == -ENOSPC;
 }
 
 /*
- * What was deleted a moment ago may still hold a place. Of a tracepoint the reaper may not have
- * come to it, which in the worst case takes longer than others may be kept waiting; and the kernel
- * lets go behind everybody's back, some grace periods after the last pin has gone. A barrier of all
- * CPUs waits for one.
+ * Deleted events may still hold a place: the reaper may not have reached a tracepoint, which in the
+ * worst case takes longer than other orders may wait; and the kernel releases it some grace periods
+ * after the last pin has gone. A barrier of all CPUs waits for one.
  */
 static int attach_again(const struct source *source, int entry, unsigned cpu, int r, int *ret_fd)
 {
@@ -51,7 +50,7 @@ int attach_source(const struct source *source, int entry, unsigned cpu, int *ret
 	return attach_is_used_up(r) ? attach_again(source, entry, cpu, r, ret_fd) : r;
 }
 
-/* ── why not ────────────────────────────────────────────────────────────────────────────── */
+/* ── explaining failures ────────────────────────────────────────────────────────────────── */
 
 static bool can_open(const struct perf_event_attr *attr, pid_t pid, int cpu)
 {
@@ -62,7 +61,7 @@ static bool can_open(const struct perf_event_attr *attr, pid_t pid, int cpu)
 	return fd >= 0;
 }
 
-/* What the PMU would have taken, if not this, tells why it did not. */
+/* The attributes that the PMU accepts instead show why it refused these. */
 static int sampling_failure(const struct source *source, int r, unsigned cpu, struct failure *f)
 {
 	const char *text = source->parsed->text;
@@ -102,7 +101,7 @@ static int sampling_failure(const struct source *source, int r, unsigned cpu, st
 		    text, strerror(-r));
 }
 
-/* A function of the kernel; what is in files the broker has found already. */
+/* Only kernel functions: the broker checks files itself. */
 static int kprobe_failure(const struct source *source, int r, struct failure *f)
 {
 	const struct pp_source *parsed = source->parsed;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Remembers what the events that are there were made of. See crowd.h. */
+/* Remembers the sources of existing events. See crowd.h. */
 #include "daemon/engine/sources/crowd.h"
 
 #include <inttypes.h>
@@ -13,24 +13,24 @@
 
 #define PLACE_SIZE (PP_TP_NAME_SIZE + PP_PATH_SIZE + 32)
 
-/* A term of an event, by what it stands for: a glob counts for all that match. */
+/* A term of an event, by its place: a glob counts at all that match. */
 struct member {
 	uint64_t id;
 	uint32_t creator, weight;
 	bool is_glob;
-	bool is_once;	 /* a tracepoint: there once of its event, whatever names it */
-	bool is_carrier; /* of system calls: one more, whatever else of the event is there */
+	bool is_once;	 /* a tracepoint: its event has it once, however many terms match */
+	bool is_carrier; /* of system calls: counts in addition to the event's others */
 	char *place;
 };
 
 static struct member *members;
 static size_t n_members, room;
-static bool counted; /* all events' members are there */
+static bool counted; /* members has all events */
 
 /* ── places ─────────────────────────────────────────────────────────────────────────────── */
 
-/* "sched:sched_switch", or a probe's or a counter's place, which no tracepoint's name is like. Of
- * breakpoints an address is the place. */
+/* "sched:sched_switch", or the place of a probe or counter, which no tracepoint's name resembles. A
+ * breakpoint's place is its address. */
 static void name_place(const struct pp_source *term, const struct tracepoint *tp,
 		       char ret[PLACE_SIZE])
 {
@@ -47,14 +47,14 @@ static void name_place(const struct pp_source *term, const struct tracepoint *tp
 			 term->type == PERF_TYPE_BREAKPOINT ? term->config1 : 0);
 }
 
-/* Of the system call's tracepoint. */
+/* The place that carries the system call's tracepoint. */
 static void name_carrier(const struct tracepoint *tp, char place[PLACE_SIZE])
 {
 	snprintf(place, PLACE_SIZE, "raw_syscalls:%s", syscall_carrier_name(tp));
 }
 
-/* Whether it is one more than the last of its kind that was counted; an event's members stand side
- * by side. */
+/* Whether it counts beside the last one of its kind: a tracepoint's event counts once, and its
+ * members are adjacent. */
 static bool is_another(const struct member *m, uint64_t last[2])
 {
 	bool is = !m->is_once || m->id != last[m->is_carrier];
@@ -68,7 +68,7 @@ static bool is_there(const struct member *m, const char *place)
 	return m->is_glob ? pp_glob_match(m->place, place) : strcmp(m->place, place) == 0;
 }
 
-/* ── who is there ───────────────────────────────────────────────────────────────────────── */
+/* ── existing events ────────────────────────────────────────────────────────────────────── */
 
 static int add_member(const struct pp_event *event, const struct pp_source *term, bool is_carrier,
 		      const char *place)
@@ -99,8 +99,7 @@ static int add_member(const struct pp_event *event, const struct pp_source *term
 	return 0;
 }
 
-/* Of a glob it is not known here what it stands for: it is taken to match unless it begins
- * differently. */
+/* Globs are not resolved here: one is assumed to match unless it begins differently. */
 static bool may_match(const struct pp_source *term, const char *begin)
 {
 	size_t n = MIN(strcspn(term->name, "*?[\\"), strlen(begin));
@@ -109,7 +108,7 @@ static bool may_match(const struct pp_source *term, const char *begin)
 	       strncmp(term->name, begin, n) == 0;
 }
 
-/* System calls may be taken from among all (syscall.h), where everybody passes. */
+/* System calls may be carried by raw_syscalls (syscall.h), which all calls pass. */
 static int add_carriers(const struct pp_event *event, const struct pp_source *term)
 {
 	static const char *const begin[] = { "sys_enter_", "sys_exit_" };
@@ -155,7 +154,7 @@ static int count_event(const char *path, void *userdata _unused_)
 
 	if (r == -ENOMEM || r == -EMFILE || r == -ENFILE)
 		return r;
-	return r < 0 ? 0 : add_event(&event, parsed); /* names_foreach() complains of those */
+	return r < 0 ? 0 : add_event(&event, parsed); /* names_foreach() logs unreadable ones */
 }
 
 static void forget(void)
@@ -207,9 +206,9 @@ void crowd_recount(void)
 	counted = false;
 }
 
-/* ── whether there is room ──────────────────────────────────────────────────────────────── */
+/* ── limits ─────────────────────────────────────────────────────────────────────────────── */
 
-/* raw_syscalls itself, and system calls that are taken from there, in one event: two programs. */
+/* raw_syscalls itself and carried system calls in one event are two programs. */
 static uint32_t count_raw_before(const struct sources *s, size_t n)
 {
 	const struct source *source = &s->v[n];
@@ -230,8 +229,8 @@ static uint32_t count_raw_before(const struct sources *s, size_t n)
 	return 0;
 }
 
-/* Those of the event itself: a tracepoint is there once, whatever names it, the rest as often as it
- * was named. */
+/* Programs of the event itself: a tracepoint has one, however many terms match, other places one
+ * for each term. */
 static uint32_t count_before(const struct sources *s, size_t n, const char *place)
 {
 	char other[PLACE_SIZE];
@@ -248,7 +247,7 @@ static uint32_t count_before(const struct sources *s, size_t n, const char *plac
 	return there;
 }
 
-/* weight: of all of s, each of which runs with the same filter. */
+/* weight: of the heaviest source in s. */
 static int check_place(const struct pp_event *event, const struct sources *s, size_t n,
 		       uint32_t weight, const struct pp_allowance *a, struct failure *f)
 {
@@ -289,8 +288,8 @@ static int check_place(const struct pp_event *event, const struct sources *s, si
 	return 0;
 }
 
-/* Whether there may be something that is at both. Of two globs that is not known without the
- * kernel's list of what there is: they are taken to meet unless they begin differently. */
+/* Whether both may be at one place. For two globs only the kernel's list could tell: they are
+ * assumed to meet unless they begin differently. */
 static bool may_meet(const struct member *a, const struct member *b)
 {
 	size_t n;
@@ -301,7 +300,7 @@ static bool may_meet(const struct member *a, const struct member *b)
 	return strncmp(a->place, b->place, n) == 0;
 }
 
-/* What the successor would have where this is, with what comes along with it. */
+/* The weight that `creator` would have at this member's place after inheriting the event. */
 static uint64_t inherited_there(const struct member *m, uint32_t creator)
 {
 	uint64_t sum = 0, last[2] = {};
@@ -318,7 +317,7 @@ static uint64_t inherited_there(const struct member *m, uint32_t creator)
 	return sum;
 }
 
-/* What cannot be counted is no reason to end somebody's event. */
+/* A failure to count must not end anybody's event. */
 bool crowd_may_inherit(const struct pp_event *event, uint32_t creator, const struct pp_allowance *a)
 {
 	struct failure f = {};

@@ -14,9 +14,9 @@
 
 #define TEXT_SIZE (PP_TP_NAME_SIZE * 2)
 
-/* ── on which CPUs ──────────────────────────────────────────────────────────────────────── */
+/* ── CPUs ───────────────────────────────────────────────────────────────────────────────── */
 
-/* Those of `cpus` on which the term counts. */
+/* The CPUs of `cpus` on which the term counts. */
 static int term_cpus(const struct pp_source *term, const struct pp_cpumask *cpus,
 		     struct pp_cpumask *ret)
 {
@@ -98,7 +98,7 @@ static int no_cpu(const struct source *source, struct failure *f)
 
 /* ── linking ────────────────────────────────────────────────────────────────────────────── */
 
-/* What can be said of one event and need not be said of all. */
+/* Failures that concern one source and not all. */
 static bool is_its_own_fault(int r)
 {
 	return r == -EOPNOTSUPP || r == -EPERM || r == -EACCES || r == -ENOENT;
@@ -173,7 +173,7 @@ static int link_source(const struct source *source, size_t i, const struct progr
 	return r < 0 ? r : link_everywhere(source, i, entry, &mine, draft, f);
 }
 
-/* The first of those that share an entry links it. */
+/* The first source of those that share an entry links it. */
 static bool has_link(const struct sources *s, size_t i)
 {
 	const struct source *source = &s->v[i], *other;
@@ -185,7 +185,7 @@ static bool has_link(const struct sources *s, size_t i)
 	return true;
 }
 
-/* What is to be linked, and how many sources are left of it. */
+/* The sources to link, and how many of them are left. */
 struct linking {
 	const struct sources *s;
 	const struct programs *p;
@@ -214,8 +214,8 @@ static int link_or_leave_out(struct linking *l, size_t i, struct failure *f)
 	return 0;
 }
 
-/* What the event cannot do without comes first: to take hundreds of links back, because no register
- * is free for the last of its sources, would take the kernel long, and others wait. */
+/* Required sources come first: if no register were free for the last of them, the kernel would take
+ * long to take back hundreds of links, and other orders would wait. */
 int links_create(const struct sources *s, const struct programs *p, const struct pp_cpumask *cpus,
 		 struct pins_draft *draft, bool *out, struct failure *f)
 {
@@ -231,9 +231,9 @@ int links_create(const struct sources *s, const struct programs *p, const struct
 	return r;
 }
 
-/* ── anew ───────────────────────────────────────────────────────────────────────────────── */
+/* ── attaching again ────────────────────────────────────────────────────────────────────── */
 
-/* What died with its CPU still has its register: it goes first if there is no other. */
+/* A link that died with its CPU still holds its register: it goes first if no other is free. */
 static int renew_on(const struct source *source, int entry, unsigned cpu, const char *path,
 		    const char *leaf, struct failure *f)
 {
@@ -288,7 +288,7 @@ int links_renew(const struct sources *s, const struct programs *p, const char *p
 	return r;
 }
 
-/* ── those that are pinned ──────────────────────────────────────────────────────────────── */
+/* ── pinned links ───────────────────────────────────────────────────────────────────────── */
 
 static int carry_link(const char *path, const char *leaf, void *userdata)
 {
@@ -305,7 +305,7 @@ int links_carry(const char *path, struct pins_draft *draft)
 	return pins_foreach_leaf(path, carry_link, draft);
 }
 
-/* Each had a slot then, one after the other; now they have those of their numbers. */
+/* Earlier engines gave each a slot of its own, in order; now slots go by call numbers. */
 void links_recognize(struct sources *s, const char *path)
 {
 	if (programs_fit(s, path))
@@ -317,7 +317,7 @@ void links_recognize(struct sources *s, const char *path)
 		}
 }
 
-/* Overflows compare the counter with the samples instead; uprobes are shut out by nothing. */
+/* Overflow programs compare the counter with the samples instead; uprobes miss nothing. */
 static bool is_counted(const struct source *source)
 {
 	return !source->recorder->per_cpu && !source->can_nest;

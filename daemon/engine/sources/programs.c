@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Slots and what is in them. See programs.h. */
+/* Slots and their programs. See programs.h. */
 #include "daemon/engine/sources/programs.h"
 
 #include <bpf/bpf.h>
@@ -8,7 +8,7 @@
 
 #include "proto/macro.h"
 
-#define SPARE_FDS 1024 /* beside the programs: rings, links, what else the engine has open */
+#define SPARE_FDS 1024 /* beside the programs: rings, links, the engine's others */
 
 void programs_done(struct programs *p)
 {
@@ -22,7 +22,7 @@ void programs_done(struct programs *p)
 	*p = (struct programs){};
 }
 
-/* ── where each source's slot is ────────────────────────────────────────────────────────── */
+/* ── assigning slots ────────────────────────────────────────────────────────────────────── */
 
 static int find_array(struct programs *p, const char *class, uint32_t *ret)
 {
@@ -142,7 +142,7 @@ int programs_open(const struct sources *s, const char *path, struct programs *re
 	return 0;
 }
 
-/* Whether that is the array for all its sources: no larger, no smaller. */
+/* Whether that is the array of all its sources: not larger, not smaller. */
 static bool is_array(const char *path, size_t i, uint32_t n)
 {
 	struct bpf_map_info info = {};
@@ -197,7 +197,7 @@ static int load_one(struct programs *p, const struct source *source, size_t i,
 		    text, strerror(-r));
 }
 
-/* As far as it may be: whoever runs out of descriptors is told. */
+/* As far as allowed; running out of descriptors fails later, with a message. */
 static void make_room(size_t n)
 {
 	struct rlimit limit;
@@ -273,9 +273,9 @@ int programs_start(struct programs *p, const struct sources *s,
 /* ── pausing ────────────────────────────────────────────────────────────────────────────── */
 
 /*
- * A program that does nothing, of the right kind: another entry, whose slot is empty for ever.
- * Where jumps into slots are compiled in (x86), the kernel waits for a grace period when a slot
- * becomes empty, and does not when another program comes into it.
+ * A program of the right kind that does nothing: another entry, whose slot is always empty. Where
+ * jumps into slots are compiled in (x86), the kernel waits for a grace period when a slot becomes
+ * empty, but not when its program is replaced.
  */
 static int load_idle(const struct source *source, int *ret_fd)
 {
@@ -330,7 +330,7 @@ static int empty_array(int fd)
 	return 0;
 }
 
-/* Whatever is in them; nothing has to be known of the sources. */
+/* Empties any slot, without knowing the sources. */
 int programs_stop(const char *path)
 {
 	char leaf[32];

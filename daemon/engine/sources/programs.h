@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The recording programs of an event, and the slots that make them run: PROG_ARRAYs, one for each
- * class of entries, with a slot for each source; see recorder.h. A PROG_ARRAY is pinned
- * ("progs0", "progs1", …), because the kernel empties it when its last descriptor and pin go; what
- * is in its slots needs no pin of its own.
+ * class of entries, with a slot for each source; see recorder.h. PROG_ARRAYs are pinned ("progs0",
+ * "progs1", …), because the kernel empties one when its last descriptor and pin go; the programs in
+ * the slots need no pins.
  */
 #pragma once
 
@@ -13,7 +13,7 @@
 #include "daemon/engine/sources/sources.h"
 
 struct program_array {
-	const char *class; /* the recorder's word, as long as the sources are there */
+	const char *class; /* the recorder's; valid as long as the sources are */
 	uint32_t n;	   /* slots */
 	int fd;
 };
@@ -22,7 +22,7 @@ struct program_slot {
 	uint32_t array, index;
 };
 
-/* Which sources have their slots where comes from their order, and from system calls' numbers. */
+/* The sources' order, and the numbers of system calls, determine the slots. */
 struct programs {
 	struct program_array *arrays;
 	size_t n_arrays;
@@ -31,16 +31,16 @@ struct programs {
 	size_t n;
 };
 
-/* The arrays of a new event, pinned in its draft; slots are empty. */
+/* Makes the arrays of a new event, pinned in its draft; slots are empty. */
 int programs_create(const struct sources *s, struct pins_draft *draft, struct programs *ret,
 		    struct failure *f);
 
-/* Those that are pinned in the event's directory. */
+/* Opens those that are pinned in the event's directory. */
 int programs_open(const struct sources *s, const char *path, struct programs *ret,
 		  struct failure *f);
 void programs_done(struct programs *p);
 
-/* Whether those that are pinned there are as they would be made of these sources. */
+/* Whether the pinned ones are as they would be made for these sources. */
 bool programs_fit(const struct sources *s, const char *path);
 
 /* Pins the arrays in another draft, too. */
@@ -49,29 +49,29 @@ int programs_carry(const struct programs *p, struct pins_draft *draft);
 /* Where the entry of source i finds its program. */
 struct recorder_slot programs_slot(const struct programs *p, size_t i);
 
-/* Loads the programs of all sources, and keeps them; sentences in *f. */
+/* Loads the programs of all sources, and keeps them; messages in *f. */
 int programs_load(struct programs *p, const struct sources *s, const struct recorder_target *target,
 		  struct failure *f);
 
-/* The same for those sources whose programs know their rings (recorder.is_direct). */
+/* The same for sources whose programs know their rings (recorder.is_direct). */
 int programs_load_direct(struct programs *p, const struct sources *s,
 			 const struct recorder_target *target, struct failure *f);
 
-/* Puts all that were loaded into their slots, one after the other: from there on each records. */
+/* Puts all loaded programs into their slots, one after the other: from then on each records. */
 int programs_fill(struct programs *p);
 
-/* Loads and puts in each at once. After a failure some slots may be full. */
+/* Loads each and puts it in at once. After a failure some slots may be full. */
 int programs_start(struct programs *p, const struct sources *s,
 		   const struct recorder_target *target, struct failure *f);
 
 /*
- * Puts programs that do nothing into all slots: nothing is recorded, and the recording programs
- * are gone. -errno: some slots may still have theirs.
+ * Puts programs that do nothing into all slots: nothing is recorded, and the recording programs are
+ * gone. -errno: some slots may still have theirs.
  */
 int programs_idle(struct programs *p, const struct sources *s);
 
 /*
- * Empties all slots of the event at `path`, of which nothing needs to be known. It takes a grace
- * period (tens of milliseconds) for each slot: programs_idle() is for everyday.
+ * Empties all slots of the event at `path`, whose sources need not be known. It takes a grace
+ * period (tens of milliseconds) for each slot: prefer programs_idle().
  */
 int programs_stop(const char *path);

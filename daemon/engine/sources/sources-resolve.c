@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Makes the sources of a new event out of its terms. See sources.h. */
+/* Makes the sources of a new event from its terms. See sources.h. */
 #include <string.h>
 
 #include "daemon/engine/recorders/probe.h"
@@ -8,9 +8,9 @@
 #include "daemon/log.h"
 #include "proto/macro.h"
 
-/* ── which there are ────────────────────────────────────────────────────────────────────── */
+/* ── candidates ─────────────────────────────────────────────────────────────────────────── */
 
-/* A source in the making: a term, and the tracepoint it stands for. */
+/* A future source: a term, and its tracepoint. */
 struct candidate {
 	const struct pp_source *term;
 	struct tracepoint_name tp;
@@ -35,7 +35,7 @@ static bool same_filter(const struct pp_parsed *parsed, const struct pp_source *
 		      a->n_filter * sizeof(parsed->nodes[0])) == 0;
 }
 
-/* The candidate that is this tracepoint already, or NULL. */
+/* The candidate for this tracepoint, or NULL. */
 static const struct candidate *find_tracepoint(const struct candidates *c,
 					       const struct tracepoint_name *tp)
 {
@@ -66,7 +66,7 @@ static int append(struct candidates *c, const struct candidate *one, struct fail
 	return 0;
 }
 
-/* Each tracepoint once, whatever names it. */
+/* Each tracepoint once, however many terms match. */
 static int append_tracepoint(struct candidates *c, const struct pp_source *term,
 			     const struct tracepoint_name *tp, struct failure *f)
 {
@@ -124,7 +124,7 @@ static int append_term(struct candidates *c, const struct pp_source *term, struc
 	return append_tracepoint(c, term, &tp, f);
 }
 
-/* ── what they are ──────────────────────────────────────────────────────────────────────── */
+/* ── sources ────────────────────────────────────────────────────────────────────────────── */
 
 static int read_tracepoint(const struct candidate *c, struct tracepoint *ret, struct failure *f)
 {
@@ -170,7 +170,7 @@ static int resolve_one(const struct pp_spec *spec, const struct candidates *c, s
 	return r < 0 ? r : source_plan(&s->v[i], 0, f);
 }
 
-/* What cannot be had of a glob is left out; the last of them must not be. */
+/* Leaves out members of globs that cannot be recorded; at least one source must remain. */
 static int resolve_all(const struct pp_spec *spec, const struct candidates *c, struct sources *s,
 		       struct failure *f)
 {
@@ -198,8 +198,9 @@ static int resolve_all(const struct pp_spec *spec, const struct candidates *c, s
 	return left == c->n ? 0 : sources_drop(s, out, f);
 }
 
-/* Before any of them is looked at: to read 2000 formats takes seconds. And before more are sought:
- * each is compared with all that are there, which with sixteen globs for all takes as long. */
+/* Before any candidate is examined, since reading 2000 formats takes seconds. And before more
+ * are added: each is compared with all others, which with sixteen globs for everything takes as
+ * long. */
 static int check_size(const struct pp_spec *spec, const struct candidates *c,
 		      const struct pp_allowance *allowance, struct failure *f)
 {

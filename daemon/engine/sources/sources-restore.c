@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Makes the sources of an event again, out of what was written down of them. See sources.h. */
+/* Makes the sources of an existing event from its meta and catalog. See sources.h. */
 #include <string.h>
 
 #include "daemon/engine/recorders/probe.h"
@@ -7,10 +7,10 @@
 #include "daemon/filter.h"
 #include "proto/macro.h"
 
-/* Walks the terms along with the sources that they stood for. */
+/* Walks the terms along with their sources. */
 struct terms {
 	const struct pp_parsed *parsed;
-	uint32_t next; /* of those that stand for themselves */
+	uint32_t next; /* of those that are no tracepoints */
 };
 
 static const struct pp_source *next_term(struct terms *t, uint32_t recorder)
@@ -90,7 +90,7 @@ static int restore_one(const struct pp_spec *spec, struct terms *t,
 		return fail(f, -r, "Cannot make out what '%s' of '%s/%s' records: %s.", term->text,
 			    spec->ns, spec->name, strerror(-r));
 	source->id = s->n > 1;
-	/* links_recognize() tells whether it was */
+	/* links_recognize() corrects it */
 	source->is_of_many = s->n > 1 && source_is_optional(source);
 	return source_plan(source, record->recorder, f);
 }

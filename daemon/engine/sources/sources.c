@@ -36,7 +36,7 @@ bool source_is_optional(const struct source *source)
 	return source_term_is_glob(source->parsed);
 }
 
-/* ── what they are, and who records them ────────────────────────────────────────────────── */
+/* ── one source ─────────────────────────────────────────────────────────────────────────── */
 
 int source_plan(struct source *s, uint32_t only, struct failure *f)
 {
@@ -86,7 +86,7 @@ int sources_allocate(struct sources *s, size_t n, struct failure *f)
 	return s->n ? 0 : fail(f, ENOMEM, "No memory for %zu events.", n);
 }
 
-/* ── all of them ────────────────────────────────────────────────────────────────────────── */
+/* ── all sources ────────────────────────────────────────────────────────────────────────── */
 
 void sources_number(struct sources *s, uint64_t event_id)
 {
@@ -112,7 +112,7 @@ int sources_drop(struct sources *s, const bool *marked, struct failure *f)
 	s->n = n;
 	if (n != 1)
 		return 0;
-	/* Alone it has no id, so that its records are shorter. */
+	/* A single source has no id, which makes its records shorter. */
 	s->v[0].id = 0;
 	s->v[0].is_of_many = false;
 	return source_plan(&s->v[0], 0, f);
@@ -157,8 +157,8 @@ enum pp_missed sources_missed(const struct sources *s)
 
 /*
  * Programs on tracepoints, overflows and kprobes exclude each other on a CPU (bpf_prog_active);
- * tp_btf programs exclude themselves and nothing else. Since 7.0 those on syscalls:* would,
- * too: they are carried by raw_syscalls there (syscall.h), unless an older engine linked them.
+ * tp_btf programs exclude only themselves. Since 7.0 the same would be true of those on syscalls:*:
+ * raw_syscalls carries them there (syscall.h), unless an older engine linked them.
  */
 bool sources_nest(const struct sources *s)
 {
