@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The engine's ceiling on the memory of rings. */
+/* The engine's limit on the memory of rings. */
 #include "daemon/engine/budget.h"
 
 #include <inttypes.h>
@@ -11,11 +11,11 @@
 #include "daemon/engine/registry/orphans.h"
 #include "proto/macro.h"
 
-/* What a ring may take beside its data: the largest record, and a header with a format. */
+/* A ring's memory beside its data, at most: the largest record, and a header with a format. */
 #define RING_OVERHEAD (PP_SPILL_SIZE_MAX + 4ULL * PP_RING_PAGE)
 
 static uint64_t max_bytes;
-static uint64_t live; /* of events that are there */
+static uint64_t live; /* bytes of existing events */
 static bool counted;  /* live is known */
 
 void budget_set(uint64_t bytes)

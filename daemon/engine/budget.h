@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * How much memory rings may take in all, whatever the broker orders: the engine's own ceiling,
- * far above what the broker's limits should be. Counts what its events and their orphan rings have.
+ * The engine's own limit on the memory of all rings, whatever the broker orders. The broker's
+ * limits should be far lower. Counts events and orphan rings.
  */
 #pragma once
 
@@ -11,12 +11,12 @@
 /* bytes 0: half of the machine's memory. */
 void budget_set(uint64_t bytes);
 
-/* May an event with these rings be made? -ENOMEM with a sentence; -errno. */
+/* May an event with these rings be made? -ENOMEM with a message; -errno. */
 int budget_check(const struct pp_spec *spec, struct failure *f);
 
 /* An event was made, or deleted (its orphan rings are counted as such). */
 void budget_add(const struct pp_event *event);
 void budget_subtract(const struct pp_event *event);
 
-/* Events have changed: they are counted anew when it matters. */
+/* Events have changed: the next check counts them again. */
 void budget_recount(void);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Why an order failed: an errno value and the sentence that people will read. */
+/* Why an order failed: an errno value and the message for the user. */
 #pragma once
 
 #include "daemon/order.h"
@@ -10,6 +10,6 @@ struct failure {
 	char sentence[PP_SENTENCE_SIZE];
 };
 
-/* Notes a failure and returns -error, so that `return fail(f, EEXIST, "…")` reads well. The
- * first failure stands: what goes wrong while cleaning up does not hide it. */
+/* Notes a failure and returns -error, for `return fail(f, EEXIST, "…")`. The first failure stays:
+ * those of the cleanup do not hide it. */
 int fail(struct failure *f, int error, const char *fmt, ...) _printf_(3, 4);

@@ -2,7 +2,7 @@
 /*
  * perfpersist-engine: the process that holds capabilities. Takes orders from the broker over
  * a socket it is started with (LISTEN_FDS), one at a time, and may block while it works.
- * What it makes is the kernel's; it can die at any moment.
+ * The kernel holds what it makes; it can die at any moment.
  */
 #include <bpf/libbpf.h>
 #include <fcntl.h>
@@ -32,7 +32,7 @@
 
 #define PROGRAM "perfpersist-engine"
 
-#define LEAVE_MSEC 3000 /* less than whoever ends the engine waits */
+#define LEAVE_MSEC 3000 /* less than systemd and the launcher wait */
 #define LIBBPF_TAIL 3000
 
 struct options {
@@ -119,7 +119,7 @@ static int parse_options(int argc, char **argv, struct options *ret)
 	return -EINVAL;
 }
 
-/* An engine that was left behind by a broker that died may still finish an order: wait. */
+/* Waits for an earlier engine, which may still finish an order of a broker that died. */
 static int take_lock(const char *instance)
 {
 	_cleanup_close_ int fd = -EBADF;
@@ -137,16 +137,16 @@ static int take_lock(const char *instance)
 
 static int recover_event(const char *path, void *userdata)
 {
-	event_recover_one(path, *(const uid_t *)userdata); /* tells of its failures */
+	event_recover_one(path, *(const uid_t *)userdata); /* logs its failures */
 	return 0;
 }
 
-/* In this order: names first, since what is under them is read by who follows. */
+/* Paths and names come first: the later steps read what is under them. */
 static int recover(uid_t broker)
 {
 	int r;
 
-	cpu_states_open(broker); /* tells of its failures; all works without */
+	cpu_states_open(broker); /* logs its failures; everything works without it */
 	r = pins_recover();
 	if (r >= 0)
 		r = takeover();
@@ -196,7 +196,7 @@ static int block_signals(void)
 	sigaddset(&set, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
-	signal(SIGCHLD, SIG_DFL); /* an ignored one is not told */
+	signal(SIGCHLD, SIG_DFL); /* a signalfd does not get ignored signals */
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
@@ -209,8 +209,8 @@ static void lift_memlock(void)
 }
 
 /*
- * libbpf's warnings explain failures that are told in the engine's own words elsewhere. A line each;
- * of a verifier's log the end is what matters.
+ * libbpf's warnings are debug lines: the engine reports the same failures in its own words. Only
+ * the end of a verifier's log matters.
  */
 static _printf_(2, 0) int quiet(enum libbpf_print_level level, const char *fmt, va_list args)
 {
@@ -247,8 +247,8 @@ static void ignore(const struct pp_orphans *orphans _unused_, void *userdata _un
 }
 
 /*
- * With no event left, what the reaper does and the kernel frees is done in a moment, and then nothing
- * keeps the registry. What a reader has stays, and is counted at the next start.
+ * With no event left, the reaper and the kernel soon finish, and nothing keeps the registry: waits
+ * for that. Rings that a reader still has mapped stay; the next start counts them.
  */
 static void leave(void)
 {

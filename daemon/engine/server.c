@@ -26,9 +26,9 @@ struct server {
 	int listener, signals, connection;
 	struct accept_rule broker;
 	bool stop;
-	struct pp_order order; /* of the largest size, so not on the stack */
+	struct pp_order order; /* too large for the stack */
 	struct pp_answer answer;
-	struct pp_fds fds; /* that go with it, and are closed then */
+	struct pp_fds fds; /* sent with it, then closed */
 };
 
 static void answer_begin(struct server *s, uint64_t serial, enum pp_answer_type type)
@@ -48,7 +48,7 @@ static int answer_send(struct server *s)
 	return r;
 }
 
-/* ── telling what there is ──────────────────────────────────────────────────────────────── */
+/* ── listing events and orphans ─────────────────────────────────────────────────────────── */
 
 static int send_found(const struct pp_event *event, void *userdata)
 {
@@ -78,7 +78,7 @@ static int enumerate(struct server *s)
 	return r;
 }
 
-/* Nobody asked: the broker's charges follow. */
+/* Sent unasked: the broker adjusts its charges. */
 static void send_released(const struct pp_orphans *orphans, void *userdata)
 {
 	struct server *s = userdata;
@@ -121,14 +121,14 @@ static int delete (struct server *s, struct failure *f)
 	crowd_remove(a->event.id);
 	if (a->orphans.id) {
 		budget_subtract(&a->event);
-	} else if (a->event.memory) { /* somebody else has it now */
+	} else if (a->event.memory) { /* a successor has it now */
 		budget_recount();
 		crowd_recount();
 	}
 	return r;
 }
 
-/* New rings are there before the old ones go. */
+/* The new rings exist before the old ones go: both must fit. */
 static int check_change(const struct pp_order *o, struct failure *f)
 {
 	struct pp_event event;
@@ -205,7 +205,7 @@ static int answer(struct server *s)
 	return 0;
 }
 
-/* A packet of exactly the size that its type has; nothing of an earlier one is behind it. */
+/* A packet must have exactly its type's size: else bytes of an earlier one would be read. */
 static int check_packet(const struct pp_order *order, size_t n)
 {
 	if (n < offsetof(struct pp_order, parsed) || n != pp_order_size(order->type))
@@ -213,7 +213,7 @@ static int check_packet(const struct pp_order *order, size_t n)
 	return pp_order_check(order);
 }
 
-/* One order, from packet to answer. < 0: the connection is of no use any more. */
+/* One order, from packet to answer. < 0: the connection is unusable. */
 static int serve_order(struct server *s)
 {
 	ssize_t n = recv(s->connection, &s->order, sizeof(s->order), MSG_TRUNC | MSG_CMSG_CLOEXEC);
@@ -246,7 +246,7 @@ static void take_signals(struct server *s)
 		}
 }
 
-/* Half of what systemd's watchdog allows, in milliseconds; -1: there is none. */
+/* Half of systemd's watchdog interval, in milliseconds; -1: no watchdog. */
 static int watchdog_interval(void)
 {
 	uint64_t usec;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Makes what the keeper keeps: a perf event for each CPU, and the iterators. Must not know what
- * becomes of them: rings are made, mapped and read by who has the descriptors.
+ * Makes a perf event for each CPU, and iterators, for the keeper. Must not know how they are used:
+ * the keeper makes, maps and reads the rings.
  */
 #include "daemon/engine/sideband.h"
 
@@ -24,12 +24,12 @@
 /* ── events ─────────────────────────────────────────────────────────────────────────────── */
 
 /*
- * Counts nothing, and tells what becomes of processes on its CPU. Without build_id: the kernel (seen
- * on 6.18) tells one mapping to all events that want it with one header, and the bit that says
- * "this is a build id" stays in it for those behind, which asked for none: every perf record beside
- * us would read an inode as a build id, and die of it. Without ksymbol and bpf_event: their records
- * grow with each listener (perf_event_ksymbol_output(), seen on 6.18), so that those of a perf
- * record beside us would end in garbage. An iterator tells of BPF programs instead.
+ * Counts nothing, and reports processes on its CPU. Without build_id: the kernel (seen on 6.18)
+ * reports a mapping to all interested events with one header, in which the bit for "this is a build
+ * id" stays set for later events that did not ask for it: every perf record beside us would read an
+ * inode as a build id, and crash. Without ksymbol and bpf_event: their records grow with each
+ * listener (perf_event_ksymbol_output(), seen on 6.18), so that those of a perf record beside us
+ * would end in garbage. An iterator lists BPF programs instead.
  */
 static void make_attr(struct perf_event_attr *ret)
 {
@@ -39,7 +39,7 @@ static void make_attr(struct perf_event_attr *ret)
 		.config = PERF_COUNT_SW_DUMMY,
 		.sample_type = PP_SIDEBAND_SAMPLE_TYPE,
 		.sample_id_all = 1,
-		.mmap = 1, /* what is executable; what is not is mmap_data */
+		.mmap = 1, /* executable mappings; mmap_data: the others */
 		.mmap2 = 1,
 		.comm = 1,
 		.comm_exec = 1,
@@ -50,7 +50,7 @@ static void make_attr(struct perf_event_attr *ret)
 		.exclude_hv = 1,
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
-		/* Nobody waits for it (daemon/keeper/keep.c): as seldom as can be. */
+		/* Nobody needs wakeups (daemon/keeper/keep.c): as few as possible. */
 		.watermark = 1,
 		.wakeup_watermark = UINT32_MAX,
 	};
@@ -71,7 +71,7 @@ static int open_events(const struct pp_cpumask *cpus, struct pp_cpumask *ret_cpu
 		int fd = pp_cpumask_test(&online, cpu) ? perf_open(&attr, cpu) : -ENODEV;
 
 		if (fd == -ENODEV)
-			continue; /* offline, or gone meanwhile */
+			continue; /* offline, or went offline meanwhile */
 		if (fd < 0)
 			return fail(f, -fd,
 				    "Cannot open the perf event that tells of processes on CPU %u: "
@@ -89,15 +89,15 @@ static int open_events(const struct pp_cpumask *cpus, struct pp_cpumask *ret_cpu
 
 /* ── iterators ──────────────────────────────────────────────────────────────────────────── */
 
-/* The iterator holds its program; the link is needed to make it, and not to read it. */
+/* The iterator holds its program; reading it does not need the link. */
 static int open_once(int link)
 {
 	return bpf_iter_create(link);
 }
 
-/* An iterator is made by each open() of a pin, and open() takes one that nobody finds by its
- * descriptor (O_PATH: that one is not an iterator itself). In a bpffs of its own: a descriptor of
- * something in the registry would keep that mounted. */
+/* Each open() of a pin makes an iterator. An O_PATH descriptor allows that without a path, and is
+ * not an iterator itself. The pin has a bpffs of its own: a descriptor of something in the registry
+ * would keep that mounted. */
 static int open_again(int link, uid_t reader)
 {
 	_cleanup_close_ int mount = detached_mount("bpf");
@@ -106,7 +106,7 @@ static int open_again(int link, uid_t reader)
 
 	if (mount < 0)
 		return mount;
-	/* BPF_F_PATH_FD is of Linux 6.5. */
+	/* BPF_F_PATH_FD needs Linux 6.5. */
 	snprintf(pin, sizeof(pin), "/proc/self/fd/%d/programs", mount);
 	if (bpf_obj_pin(link, pin) < 0 || fchmodat(mount, "programs", 0400, 0) < 0 ||
 	    fchownat(mount, "programs", reader, (gid_t)-1, 0) < 0)
