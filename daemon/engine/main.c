@@ -92,8 +92,8 @@ static int take_option(int option, const char *argument, void *context)
 	case 'u':
 		o->has_broker = parse_user(argument, &o->broker) >= 0;
 		if (!o->has_broker)
-			log_error("--broker-uid: there is no user '%s'; run systemd-sysusers, or "
-				  "give a number",
+			log_error("Invalid --broker-uid '%s': there is no such user; run "
+				  "systemd-sysusers, or give a number.",
 				  argument);
 		return o->has_broker ? 0 : -EINVAL;
 	case 'p':
@@ -101,8 +101,8 @@ static int take_option(int option, const char *argument, void *context)
 	default:
 		if (pp_parse_u64(argument, &o->max_memory) >= 0 && o->max_memory)
 			return 0;
-		log_error("--max-memory: '%s' is no number of bytes above 0; write one, or leave "
-			  "it out for half of the machine's memory",
+		log_error("Invalid --max-memory '%s': not a number of bytes above 0; omit it for "
+			  "half of the machine's memory.",
 			  argument);
 		return -EINVAL;
 	}
@@ -115,7 +115,7 @@ static int parse_options(int argc, char **argv, struct options *ret)
 
 	if (r != 0 || ret->has_broker)
 		return r;
-	log_error("--broker-uid is missing; see --help");
+	log_error("The option --broker-uid is missing; see --help.");
 	return -EINVAL;
 }
 
@@ -168,12 +168,12 @@ static int open_registry(const char *instance, uid_t broker)
 
 	r = pp_place(instance, "/registry", path, sizeof(path));
 	if (r < 0) {
-		log_error("'%s' is not a valid instance name", instance);
+		log_error("Invalid --instance '%s': not an instance's name.", instance);
 		return r;
 	}
 	r = pins_open(path);
 	if (r < 0) {
-		log_error("cannot use %s as the registry: %s; %s", path, strerror(-r),
+		log_error("Cannot use %s as the registry: %s; %s.", path, strerror(-r),
 			  r == -ENODEV ? "this kernel has no bpffs, which comes with "
 					 "CONFIG_BPF_SYSCALL=y"
 				       : "it must be a bpffs, or root must be able to mount one "
@@ -182,7 +182,7 @@ static int open_registry(const char *instance, uid_t broker)
 	}
 	r = recover(broker);
 	if (r < 0)
-		log_error("cannot recover the registry %s: %s", path, strerror(-r));
+		log_error("Cannot recover the registry %s: %s.", path, strerror(-r));
 	return r;
 }
 
@@ -282,7 +282,7 @@ int main(int argc, char **argv)
 	signals = block_signals();
 	lock = take_lock(o.instance);
 	if (lock < 0) {
-		log_error("cannot lock the instance's run directory: %s", strerror(-lock));
+		log_error("Cannot lock the instance's run directory: %s.", strerror(-lock));
 		return 1;
 	}
 	budget_set(o.max_memory);
@@ -290,7 +290,7 @@ int main(int argc, char **argv)
 		return 1;
 	r = serve(listener, signals, &(struct accept_rule){ o.broker, (pid_t)o.broker_pid });
 	if (r < 0)
-		log_error("the engine's loop failed: %s", strerror(-r));
+		log_error("The engine's loop failed: %s.", strerror(-r));
 	leave();
 	return r < 0;
 }

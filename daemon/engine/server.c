@@ -224,7 +224,7 @@ static int serve_order(struct server *s)
 	if (n == 0)
 		return -ECONNRESET;
 	if (check_packet(&s->order, n) < 0) {
-		log_error("the broker sent what is no order; its connection is closed");
+		log_error("The broker sent a malformed order; its connection is closed.");
 		return -EBADMSG;
 	}
 	r = answer(s);

@@ -99,7 +99,7 @@ wait_until 20 more_records_than 0 t/switches
 expect_match "$(perfctl reopen t/switches -n 1 2>/dev/null)" 'next_comm=' "its records"
 echo "  $(perfctl show t/switches --json | jq -c '{event, recorder, records, missed}')"
 expect_eq "$(tracefs_mounts)" "$before" "what others see of tracefs"
-expect_match "$(<"$LOG")" 'tracefs is not mounted; mounted it for this process alone' "the log"
+expect_match "$(<"$LOG")" 'Tracefs is not mounted; the engine has mounted it for itself alone' "the log"
 perfctl delete t/switches >/dev/null
 refused 3 "no tracepoint 'sched:nosuch'" perfctl create t/x -e sched:nosuch
 

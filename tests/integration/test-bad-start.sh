@@ -80,7 +80,7 @@ END
 chmod 0755 "$SCRATCH/no-bpffs"
 "${PERFPERSISTD[@]}" --engine "$SCRATCH/no-bpffs" >>"$LOG" 2>&1 &
 DAEMON_PID=$!
-wait_until 20 grep -q 'cannot use .*/registry as the registry: No such device; this kernel has no bpffs' "$LOG"
+wait_until 20 grep -q 'Cannot use .*/registry as the registry: No such device; this kernel has no bpffs' "$LOG"
 # Clients wait ten seconds for an engine.
 if full; then
 	wait_until 20 perfctl ping

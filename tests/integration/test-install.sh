@@ -111,7 +111,7 @@ expect_match "$OUT" 'in LISTEN_FDS' "what the dumper lacks, started by hand"
 expect_exit 2 "$DEST/usr/lib/perfpersist/perfpersist-keeper"
 expect_match "$OUT" 'in LISTEN_FDS' "what the keeper lacks, started by hand"
 expect_exit 2 "$DEST/usr/lib/perfpersist/perfpersist-engine" --broker-uid no-such-user
-expect_match "$OUT" "there is no user 'no-such-user'; run systemd-sysusers" "what the engine says of a user who is not there"
+expect_match "$OUT" "Invalid --broker-uid 'no-such-user': there is no such user; run systemd-sysusers" "what the engine says of a user who is not there"
 
 echo "configuration"
 expect_ok "$DEST/usr/sbin/perfpersistd" --check-config --config "$DEST/etc/perfpersist/perfpersistd.conf"

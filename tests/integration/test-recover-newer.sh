@@ -41,13 +41,13 @@ the_rest() {
 	for name in newer larger; do
 		grep "t/$name " "$LOG" >"$SCRATCH/said"
 		one_sentence "$SCRATCH/said" \
-			"t/$name was made by a newer perfpersist; left alone, delete it with that one" "$name"
+			"Event t/$name was made by a newer perfpersist and is left alone; delete it with that version" "$name"
 		echo "  log: $SENTENCE"
 	done
 	for name in damaged gutted nothing; do
 		grep "t/$name " "$LOG" >"$SCRATCH/said"
 		one_sentence "$SCRATCH/said" \
-			"t/$name cannot be understood .*left alone, remove ${place[$name]} from the registry if" "$name"
+			"Cannot read event t/$name (.*); it is left alone; remove ${place[$name]} from the registry if" "$name"
 		echo "  log: $SENTENCE"
 	done
 	expect_eq "$(perfctl list --json | jq -r '[.[].name] | join(" ")')" "plain rings strangers" "the list"

@@ -31,7 +31,7 @@ int program_load(enum bpf_prog_type type, const char *name, const struct bpf_ins
 	if (again >= 0)
 		return again;
 	length = strnlen(log, LOG_BYTES);
-	log_debug("the kernel refuses the program %s (%s): %s", name, strerror(-fd),
+	log_debug("The kernel refuses the program %s (%s): %s", name, strerror(-fd),
 		  length > LOG_TAIL ? log + length - LOG_TAIL : log);
 	return fd; /* not the second error: that may be ENOSPC, for the log */
 }

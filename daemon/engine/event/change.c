@@ -221,7 +221,7 @@ static void let_go(struct change *c, uint64_t orphans, struct pp_orphans *ret)
 	int r = mark_rings(c->old.fd, c->old.n, PP_RING_RETIRED);
 
 	if (r < 0)
-		log_debug("readers of the old rings of %s are not told: %s", c->new.name,
+		log_debug("Cannot tell readers of the old rings of event %s: %s.", c->new.name,
 			  strerror(-r));
 	rings_done(&c->old);
 	orphans_add(orphans, c->path, ret);

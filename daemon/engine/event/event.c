@@ -44,17 +44,17 @@ int event_not_understood(const char *name, const char *path, int r)
 	if (r == -ENOMEM || r == -EMFILE || r == -ENFILE)
 		return r;
 	if (r == -EPROTONOSUPPORT)
-		log_warning(
-			"%s was made by a newer perfpersist; left alone, delete it with that one",
-			name);
+		log_warning("Event %s was made by a newer perfpersist and is left alone; delete it "
+			    "with that version.",
+			    name);
 	else if (r == -ESTALE)
 		log_warning(
-			"%s was made by an older perfpersist and cannot be used by this one; it "
-			"records on, left alone: remove %s from the registry",
+			"Event %s was made by an older perfpersist, and this version cannot use "
+			"it; it still records and is left alone; remove %s from the registry.",
 			name, path);
 	else
-		log_warning("%s cannot be understood (%s); left alone, remove %s from the registry "
-			    "if it is of no use",
+		log_warning("Cannot read event %s (%s); it is left alone; remove %s from the "
+			    "registry if you do not need it.",
 			    name, strerror(-r), path);
 	return 0;
 }
@@ -67,8 +67,8 @@ static void tell(const struct parts *p, enum pp_ring_state state)
 	int r = mark_rings(p->rings.fd, p->rings.n, state);
 
 	if (r < 0)
-		log_debug("readers of %s/%s are not told: %s", p->event.spec.ns, p->event.spec.name,
-			  strerror(-r));
+		log_debug("Cannot tell readers of event %s/%s its new state: %s.", p->event.spec.ns,
+			  p->event.spec.name, strerror(-r));
 }
 
 /* Loads the programs into their slots. */
@@ -124,7 +124,8 @@ static int carry_counts(const char *path, uint64_t id _unused_, void *userdata)
 static int finish(struct parts *p, struct failure *f)
 {
 	if (p->earlier >= 0 && pins_foreach_orphans(carry_counts, p) < 0)
-		log_warning("%s: not all that was counted before its buffers were changed is known",
+		log_warning("Some counts of event %s from before the change of its buffers are "
+			    "lost.",
 			    p->name);
 	return write_down(p, false, f);
 }
@@ -245,10 +246,12 @@ int event_recover_one(const char *path, uid_t broker)
 	if (r >= 0)
 		r = pause_or_resume(&p, path, p.event.paused, NULL, &f);
 	if (r < 0)
-		log_error("%s/%s was being changed when the engine died, and does not record: %s",
+		log_error("Event %s/%s was being changed when the engine died, and does not "
+			  "record: %s",
 			  event.spec.ns, event.spec.name, f.sentence);
 	else
-		log_notice("%s/%s was being changed when the engine died; that is finished now",
+		log_notice("Event %s/%s was being changed when the engine died; the change is "
+			   "complete now.",
 			   event.spec.ns, event.spec.name);
 	return r;
 }

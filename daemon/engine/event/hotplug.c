@@ -211,8 +211,9 @@ static void undo(struct renewal *a)
 	if (r >= 0)
 		r = meta_update(a->p.meta, &a->before, false);
 	if (r < 0)
-		log_error("what was made of %s for new CPUs cannot all be removed: %s", a->p.name,
-			  strerror(-r));
+		log_error("Cannot remove the new CPUs of event %s completely: %s; the engine's "
+			  "next start does that.",
+			  a->p.name, strerror(-r));
 }
 
 /* As with every change: there is no way back from here, and recovery finishes it. */

@@ -115,8 +115,8 @@ static int each_event(const char *path, void *userdata)
 	if (r < 0)
 		return event_not_understood(n ? names[0].path : path, path, r);
 	if (n == 0)
-		log_warning("%s has no name that can be understood; left alone, remove it from the "
-			    "registry if it is of no use",
+		log_warning("Event %s has no readable name; it is left alone; remove it from the "
+			    "registry if you do not need it.",
 			    path);
 	for (size_t i = 0; r >= 0 && i < n; i++) {
 		struct pp_event seen = event;
@@ -172,8 +172,9 @@ static void drop_link(const struct name *name)
 	int r = pins_unlink(name->path);
 
 	if (r < 0)
-		log_warning("%s is no event any more, but its link stays: %s", name->path,
-			    strerror(-r));
+		log_warning("Cannot remove the link of the deleted name %s: %s; the engine's next "
+			    "start does that.",
+			    name->path, strerror(-r));
 }
 
 static int delete_name(const struct named *n, uid_t broker, struct failure *f)
@@ -187,8 +188,8 @@ static int delete_name(const struct named *n, uid_t broker, struct failure *f)
 	drop_link(name);
 	r = n->i > 0 ? 0 : settle(n->path, &n->names[1], broker);
 	if (r < 0)
-		log_error("'%s' has the rings of '%s' now, but its files do not all say so: %s; "
-			  "restart the engine",
+		log_error("Event %s has inherited the rings of %s, but not all of its files show "
+			  "that: %s; restart the engine.",
 			  n->names[1].path, name->path, strerror(-r));
 	return 0;
 }
@@ -362,8 +363,9 @@ static int mend_name(const char *path, const struct name *name, struct mending *
 	if (r >= 0)
 		r = pins_grant_namespace(&name->spec); /* it may be new and still empty */
 	if (r == -EEXIST) {
-		log_warning("%s is something else, and no name for the rings in %s", name->path,
-			    path);
+		log_warning("Cannot restore the name %s of the event in %s: something else has its "
+			    "place; remove that and restart the engine.",
+			    name->path, path);
 		return 0;
 	}
 	return r < 0 ? r : add_name(m, name->path);
@@ -383,8 +385,9 @@ static int mend_event(const char *path, void *userdata)
 		return r;
 	r = settle(path, &names[0], m->broker);
 	if (r < 0)
-		log_warning("not all of %s in the registry is as it should be: %s", names[0].path,
-			    strerror(-r));
+		log_warning("Cannot update the files of event %s in the registry: %s; the engine's "
+			    "next start tries again.",
+			    names[0].path, strerror(-r));
 	return 0;
 }
 

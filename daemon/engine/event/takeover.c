@@ -52,7 +52,8 @@ static int take_alias(const char *path, const char *leaf, void *userdata _unused
 	fd = pins_get(path, leaf);
 	r = fd < 0 ? fd : read_alias(fd, id, &alias);
 	if (r == -EBADMSG) {
-		log_warning("%s/%s cannot be understood; left alone, and is no name", path, leaf);
+		log_warning("The name in %s/%s is malformed; it is left alone and not used.", path,
+			    leaf);
 		return 0;
 	}
 	if (r >= 0 && !name_exists(path, id))
@@ -95,8 +96,8 @@ static int take_event(const char *path, void *userdata _unused_)
 	if (r == -ENOMEM || r == -EMFILE || r == -ENFILE)
 		return r;
 	if (r < 0)
-		log_error("%s was made by an earlier version and cannot be taken over: %s; left "
-			  "alone",
+		log_error("Cannot take over event %s of an earlier version: %s; it is left alone, "
+			  "and the engine's next start tries again.",
 			  path, strerror(-r));
 	return 0;
 }

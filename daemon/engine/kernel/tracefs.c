@@ -47,10 +47,10 @@ static int open_root(int *ret)
 	if (detached < 0) {
 		detached = detached_mount("tracefs");
 		if (detached < 0) {
-			log_debug("mounting tracefs: %s", strerror(-detached));
+			log_debug("Cannot mount tracefs: %s.", strerror(-detached));
 			return -ENOMEDIUM;
 		}
-		log_notice("tracefs is not mounted; mounted it for this process alone");
+		log_notice("Tracefs is not mounted; the engine has mounted it for itself alone.");
 	}
 	fd = fcntl(detached, F_DUPFD_CLOEXEC, 0);
 	if (fd < 0)

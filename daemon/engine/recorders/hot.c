@@ -66,8 +66,8 @@ static void load_one_by_one(const bool *fits)
 			continue;
 		templates.of[i] = load_layouts(fits, i, i + 1);
 		if (!templates.of[i])
-			log_warning("The kernel refused the recorder for %s:%s (%s); it is "
-				    "recorded like any other tracepoint.",
+			log_warning("The kernel refused the faster recorder for tracepoint %s:%s "
+				    "(%s), which is recorded like any other.",
 				    layouts[i].system, layouts[i].name, strerror(errno));
 	}
 }
@@ -96,11 +96,11 @@ static void tell_misfits(const struct btf *btf, const bool *fits)
 		if (i > 0 && !strcmp(layout->name, layouts[i - 1].name))
 			continue;
 		if (!is_exact(layout->system, layout->name))
-			log_info("%s:%s is recorded like any other tracepoint: this kernel may "
+			log_info("Tracepoint %s:%s is recorded like any other: this kernel may "
 				 "preempt the faster recorder, which would miss records.",
 				 layout->system, layout->name);
 		else if (!any_fits(fits, layout) && layout_is_there(layout, btf))
-			log_notice("%s:%s is recorded like any other tracepoint: this kernel calls "
+			log_notice("Tracepoint %s:%s is recorded like any other: this kernel calls "
 				   "it with parameters that the faster recorder does not know.",
 				   layout->system, layout->name);
 	}

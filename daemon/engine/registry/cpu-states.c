@@ -212,8 +212,8 @@ static int find_or_make(bool *ret_new, bool *ret_doubt)
 /* The link was removed: any CPU may have been offline since. */
 static void doubt_all(void)
 {
-	log_warning(PP_CPU_STATES_LINK " was missing in the registry; what counts on CPUs is "
-				       "attached anew");
+	log_warning("The link " PP_CPU_STATES_LINK
+		    " was missing in the registry; all counters of CPUs are attached again.");
 	for (unsigned cpu = 0; cpu < states.n; cpu++)
 		__atomic_fetch_add(&states.of[cpu].generation, 1, __ATOMIC_SEQ_CST);
 }
@@ -242,8 +242,8 @@ int cpu_states_open(uid_t broker)
 		r = make_true(broker, is_new, doubt);
 	if (r < 0) {
 		forget_states();
-		log_notice("this kernel does not tell when CPUs go away (%s); what they were doing "
-			   "is started anew whenever they are said to have come back",
+		log_notice("This kernel does not report CPUs that go offline (%s); counters are "
+			   "attached again to every CPU that is said to have come online.",
 			   strerror(-r));
 	}
 	return r;

@@ -85,8 +85,8 @@ static int load(uid_t broker)
 	if (!skeleton)
 		return r;
 	if (without_totals < 0)
-		log_notice("lists of many events take longer: there can be no program that counts "
-			   "them (%s)",
+		log_notice("Lists of many events take longer: the program that counts for them "
+			   "cannot be loaded (%s).",
 			   strerror(-without_totals));
 	return 0;
 }

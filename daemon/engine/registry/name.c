@@ -177,8 +177,8 @@ static int list_leaf(const char *path, const char *leaf, void *userdata)
 	if (r == -ENOMEM || r == -EMFILE || r == -ENFILE)
 		return r;
 	if (r < 0) {
-		log_warning("%s/%s cannot be understood (%s); left alone, and is no name", path,
-			    leaf, strerror(-r));
+		log_warning("Cannot read the name in %s/%s (%s); it is left alone and not used.",
+			    path, leaf, strerror(-r));
 		return 0;
 	}
 	return list_add(userdata, &name);

@@ -171,7 +171,8 @@ static void take_or_forget(const char *path, uint64_t id, const struct in_use *i
 	if (r > 0)
 		return;
 	if (r < 0 && r != -ENOENT)
-		log_warning("what %s was cannot be read (%s); its rings are charged to nobody",
+		log_warning("Cannot read the description of the deleted or changed event in %s "
+			    "(%s); its rings are charged to no user.",
 			    path, strerror(-r));
 	orphans_bury(path);
 	pins_forget(id);
@@ -233,11 +234,15 @@ static bool look_at(struct remain *r)
 
 static void drop(size_t i)
 {
-	int r = pins_forget(all[i].told.id);
+	uint64_t id = all[i].told.id;
+	char path[PINS_PATH_SIZE];
+	int r = pins_forget(id);
 
+	pins_orphans_path(id, path);
 	if (r < 0)
-		log_warning("cannot remove what is left of an event from the registry: %s",
-			    strerror(-r));
+		log_warning("Cannot remove %s, the rest of a deleted or changed event, from the "
+			    "registry: %s.",
+			    path, strerror(-r));
 	free(all[i].maps);
 	all[i] = all[--n_all];
 }

@@ -202,7 +202,9 @@ static int reap_one(const char *path, uint64_t id _unused_, void *userdata)
 	(*first)(path);
 	r = remove_dir(path, remove_but_meta);
 	if (r < 0)
-		log_error("cannot remove %s from the registry: %s", path, strerror(-r));
+		log_error("Cannot remove %s, the rest of a deleted or changed event, from the "
+			  "registry: %s.",
+			  path, strerror(-r));
 	return 0;
 }
 
@@ -259,8 +261,9 @@ static int drop_draft(const char *dir _unused_, const char *leaf, void *userdata
 			r = -errno;
 	}
 	if (r < 0)
-		log_error("cannot remove the half-made %s from the registry: %s", leaf,
-			  strerror(-r));
+		log_error("Cannot remove the draft %s from the registry: %s; the engine's next "
+			  "start tries again.",
+			  leaf, strerror(-r));
 	return 0;
 }
 

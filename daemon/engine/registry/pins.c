@@ -193,8 +193,9 @@ void pins_abandon(struct pins_draft *d)
 		return;
 	r = pins_remove_dir(d->path);
 	if (r < 0)
-		log_error("cannot remove the half-made %s from the registry: %s", d->path,
-			  strerror(-r));
+		log_error("Cannot remove the draft %s from the registry: %s; the engine's next "
+			  "start tries again.",
+			  d->path, strerror(-r));
 	d->path[0] = 0;
 }
 

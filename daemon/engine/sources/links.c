@@ -208,8 +208,9 @@ static int link_or_leave_out(struct linking *l, size_t i, struct failure *f)
 		*f = mine;
 		return r;
 	}
-	log_notice("%s:%s is left out of '%s': %s", source->tp->system, source->tp->name,
-		   source->parsed->text, mine.sentence);
+	log_notice("Event %s/%s leaves out tracepoint %s:%s of '%s': %s", source->spec->ns,
+		   source->spec->name, source->tp->system, source->tp->name, source->parsed->text,
+		   mine.sentence);
 	l->out[i] = true;
 	return 0;
 }

@@ -191,8 +191,9 @@ static int resolve_all(const struct pp_spec *spec, const struct candidates *c, s
 			*f = mine;
 			return r;
 		}
-		log_notice("%s:%s is left out of '%s': %s", c->v[i].tp.system, c->v[i].tp.name,
-			   c->v[i].term->text, mine.sentence);
+		log_notice("Event %s/%s leaves out tracepoint %s:%s of '%s': %s", spec->ns,
+			   spec->name, c->v[i].tp.system, c->v[i].tp.name, c->v[i].term->text,
+			   mine.sentence);
 		out[i] = true;
 	}
 	return left == c->n ? 0 : sources_drop(s, out, f);
