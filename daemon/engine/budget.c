@@ -42,8 +42,7 @@ static int count_live(struct failure *f)
 		return 0;
 	r = names_foreach(count, &sum);
 	if (r < 0)
-		return fail(f, -r, "Cannot count what memory the events have that are there: %s.",
-			    strerror(-r));
+		return fail(f, -r, "Cannot count the memory of existing events: %s.", strerror(-r));
 	live = sum;
 	counted = true;
 	return 0;

@@ -294,7 +294,7 @@ while [ $full_at -lt 64 ] &&
 done
 [ $full_at -ge 7 ] || fail "others have the tracepoint for themselves"
 remember
-create 1 'sched:sched_kthread_stop. already runs 64 BPF programs, .*share an event that is there .*delete one on it' \
+create 1 'sched:sched_kthread_stop. already runs 64 BPF programs, .*share an existing event .*delete one on it' \
 	full/n65 -e sched:sched_kthread_stop --generic -m 16K
 perfctl delete full/n7 >/dev/null
 perfctl create full/n65 -e sched:sched_kthread_stop --generic -m 16K >/dev/null

@@ -604,7 +604,7 @@ static unsigned steps_until_refused(const char *event)
 	/* Other processes may have all of the few registers: the kernel reports that first, for the
 	 * same system call. */
 	ck_assert_msg(strstr(failure.sentence, "cannot watch") ||
-			      strstr(failure.sentence, "is in use"),
+			      strstr(failure.sentence, "are in use"),
 		      "%s", failure.sentence);
 	ck_assert_uint_eq(traces(), 0);
 	return 100000 - steps_left;

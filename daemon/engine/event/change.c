@@ -128,7 +128,7 @@ static int make_draft(struct change *c)
 	if (r >= 0)
 		r = links_carry(c->path, &p->draft);
 	if (r < 0)
-		return fail(c->f, -r, "Cannot pin the programs of '%s' anew: %s.", c->new.name,
+		return fail(c->f, -r, "Cannot pin the programs of '%s' again: %s.", c->new.name,
 			    strerror(-r));
 	p->meta = close_fd(p->meta); /* the old one */
 	return parts_make_files(p, true, c->f);

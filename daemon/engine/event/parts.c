@@ -280,7 +280,7 @@ int parts_open(const char *path, uid_t broker, struct parts *ret, bool *ret_pend
 	p.broker = broker;
 	r = open_all(path, &p, ret_pending);
 	if (r < 0)
-		return fail(f, -r, "Cannot open what is pinned of '%s': %s.", path, strerror(-r));
+		return fail(f, -r, "Cannot open the pins of '%s': %s.", path, strerror(-r));
 	*ret = p;
 	p = (struct parts)PARTS_NONE;
 	return 0;

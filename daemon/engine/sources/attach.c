@@ -124,8 +124,8 @@ static int kprobe_failure(const struct source *source, int r, struct failure *f)
 			    parsed->text);
 	default:
 		return fail(f, EOPNOTSUPP,
-			    "The kernel allows no probe at '%s' (%s); it keeps them away from what "
-			    "they are made with (/sys/kernel/debug/kprobes/blacklist).",
+			    "The kernel allows no probe at '%s' (%s), since probes use such code "
+			    "themselves (/sys/kernel/debug/kprobes/blacklist).",
 			    parsed->text, strerror(-r));
 	}
 }
@@ -137,18 +137,18 @@ int attach_failure(const struct source *source, int r, unsigned cpu, struct fail
 	source_text(source, text, sizeof(text));
 	switch (-r) {
 	case E2BIG:
-		return fail(f, E2BIG,
-			    "Tracepoint '%s' already runs 64 BPF programs, the most that the "
-			    "kernel allows for all tools together; share an event that is there "
-			    "(--share), delete one on it, or end another tool that uses it.",
-			    text);
-	case ENOSPC:
 		return fail(
-			f, ENOSPC,
-			"All that CPU %u has to count or watch '%s' with is in use: a processor "
-			"has few such registers, for all tools together; delete an event that "
-			"has one, or end another tool.",
-			cpu, text);
+			f, E2BIG,
+			"Tracepoint '%s' already runs 64 BPF programs, the most that the "
+			"kernel allows for all tools together; share an existing event (--share), "
+			"delete one on it, or end another tool that uses it.",
+			text);
+	case ENOSPC:
+		return fail(f, ENOSPC,
+			    "All registers of CPU %u that can count or watch '%s' are in use: a "
+			    "processor has few, for all tools together; delete an event that has "
+			    "one, or end another tool.",
+			    cpu, text);
 	case ENODEV:
 		return fail(f, ENODEV, "CPU %u is offline; choose CPUs that are online.", cpu);
 	case EACCES:

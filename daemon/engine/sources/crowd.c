@@ -172,8 +172,7 @@ static int count(struct failure *f)
 	forget();
 	r = pins_foreach(count_event, NULL);
 	if (r < 0)
-		return fail(f, -r,
-			    "Cannot count which programs the events have that are there: %s.",
+		return fail(f, -r, "Cannot count the programs of existing events: %s.",
 			    strerror(-r));
 	counted = true;
 	return 0;
@@ -272,17 +271,16 @@ static int check_place(const struct pp_event *event, const struct sources *s, si
 	if (own + weight > a->creator_there)
 		return fail(
 			f, EDQUOT,
-			"User %u has %ju programs on '%s', and this one is %u more, counted by "
-			"the text that filters compare; they may be %u, since each costs "
-			"everybody who passes there: share an event that is there (--share), join "
-			"filters with ||, compare less text, or have MaxOnTracepointPerUser= "
-			"raised.",
+			"User %u has %ju programs on '%s', and this event counts as %u more (by "
+			"the text that its filter compares); the limit is %u, since each program "
+			"delays all tasks there: share an existing event (--share), join filters "
+			"with ||, compare less text, or have MaxOnTracepointPerUser= raised.",
 			creator, (uintmax_t)own, text ? text : place, weight, a->creator_there);
 	if (all + weight > a->all_there)
 		return fail(
 			f, EDQUOT,
-			"%ju programs are on '%s' already, this one is %u more, and what room is "
-			"left there is for root and for other tools; share an event that is there "
+			"%ju programs are on '%s' already, and this event counts as %u more; the "
+			"remaining places are for root and other tools; share an existing event "
 			"(--share), or have MaxOnTracepoint= raised.",
 			(uintmax_t)all, text ? text : place, weight);
 	return 0;
@@ -340,10 +338,9 @@ int crowd_check_work(uint64_t work, const struct pp_allowance *a, struct failure
 	if (!a || work <= a->work || a->work == UINT32_MAX)
 		return 0;
 	return fail(f, EDQUOT,
-		    "All events under one name and the parts of their filters come to %" PRIu64
-		    " programs' and comparisons' work, for which others would have to wait; at "
-		    "most %u may be asked for at once: name fewer events, or write a shorter "
-		    "filter.",
+		    "The events under one name have %" PRIu64 " programs and comparisons of "
+		    "filters, whose loading delays other users; the limit is %u: name fewer "
+		    "events, or write a shorter filter.",
 		    work, a->work);
 }
 

@@ -77,8 +77,8 @@ static int restore_one(const struct pp_spec *spec, struct terms *t,
 
 	if (!term)
 		return fail(f, EBADMSG,
-			    "What is written down of '%s/%s' does not fit together; delete it and "
-			    "make it anew.",
+			    "The description of '%s/%s' is inconsistent; delete the event and "
+			    "create it again.",
 			    spec->ns, spec->name);
 	source_begin(spec, t->parsed, term, &s->tp[i], source);
 	if (term->kind == PP_SOURCE_TRACEPOINT)
@@ -87,7 +87,7 @@ static int restore_one(const struct pp_spec *spec, struct terms *t,
 	else if (term->kind != PP_SOURCE_SAMPLING)
 		r = probe_tracepoint(term, source->tp);
 	if (r < 0)
-		return fail(f, -r, "Cannot make out what '%s' of '%s/%s' records: %s.", term->text,
+		return fail(f, -r, "Cannot tell what '%s' of '%s/%s' records: %s.", term->text,
 			    spec->ns, spec->name, strerror(-r));
 	source->id = s->n > 1;
 	/* links_recognize() corrects it */
