@@ -48,6 +48,13 @@ static void bind(struct perfpersist_sample *s, const uint8_t *record)
 	s->record = record;
 }
 
+int reorder_reserve(struct reorder *reorder)
+{
+	return make_room(reorder, 0) < 0
+		       ? client_fail(-ENOMEM, "cannot put records in order: out of memory")
+		       : 0;
+}
+
 int reorder_push(struct reorder *reorder, const struct perfpersist_stream_item *item,
 		 struct perfpersist_event *event)
 {

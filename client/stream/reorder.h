@@ -31,6 +31,9 @@ void reorder_done(struct reorder *reorder);
 int reorder_push(struct reorder *reorder, const struct perfpersist_stream_item *item,
 		 struct perfpersist_event *event);
 
+/* Makes room, so that the next push of an item without a record cannot fail. -ENOMEM. */
+int reorder_reserve(struct reorder *reorder);
+
 /* Allows reorder_pop() to return all items with a time below `until`, and forgets returned ones. */
 void reorder_release(struct reorder *reorder, uint64_t until);
 

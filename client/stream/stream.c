@@ -18,6 +18,10 @@
 #define WOKEN_INTERVAL 10000000000ULL
 /* Approximate limit on the records held for all events together. */
 #define HELD_MAX (64U << 20)
+/* Limit for one event, even if the times of its records do not advance. */
+#define HELD_MOST (2 * HELD_MAX)
+/* A record whose time is further ahead than this gets the time at which it was read. */
+#define AHEAD_MAX 1000000000ULL
 /* A record may reach its ring this long after its time: an interrupt or two. */
 #define UNDER_WAY 5000000ULL
 
@@ -278,6 +282,7 @@ static int tell_overwritten(struct perfpersist_stream *s, size_t i, uint64_t tim
 		.time = time,
 	};
 	uint64_t overwritten = one->overwritten;
+	int r;
 
 	for (size_t k = 0; one->follow && k < perfpersist_event_rings(one->event); k++) {
 		struct perfpersist_follow_stat stat = { .sz = sizeof(stat) };
@@ -288,8 +293,10 @@ static int tell_overwritten(struct perfpersist_stream *s, size_t i, uint64_t tim
 	if (overwritten <= one->told)
 		return 0;
 	item.count = overwritten - one->told;
-	one->told = overwritten;
-	return push(s, i, &item, NULL);
+	r = push(s, i, &item, NULL);
+	if (r >= 0)
+		one->told = overwritten;
+	return r;
 }
 
 /* Counts records of new rings that were overwritten before the stream opened them. */
@@ -320,7 +327,11 @@ static int open_again(struct perfpersist_stream *s, size_t i, uint64_t time)
 		    : perfpersist_open(s->p, one->ns, one->name, &e);
 	if (r < 0)
 		return r;
-	r = start(one, e, SIZE_MAX);
+	r = reorder_reserve(&s->reorder); /* the notice must not fail once the rings are others */
+	if (r < 0)
+		perfpersist_event_free(e);
+	else
+		r = start(one, e, SIZE_MAX);
 	if (r < 0)
 		return fail(s->p, r);
 	one->overwritten = one->told;
@@ -339,11 +350,13 @@ static int go_over(struct perfpersist_stream *s, size_t i)
 
 	if (r >= 0)
 		r = one->becomes == PERFPERSIST_RINGS_RETIRED ? open_again(s, i, time) : -ENOENT;
-	one->becomes = PERFPERSIST_RINGS_RUNNING;
-	if (r != -ENOENT)
-		return r;
-	one->ended = true;
-	return tell(s, i, PERFPERSIST_STREAM_DELETED, time);
+	if (r == -ENOENT) {
+		r = tell(s, i, PERFPERSIST_STREAM_DELETED, time);
+		one->ended = r >= 0;
+	}
+	if (r >= 0)
+		one->becomes = PERFPERSIST_RINGS_RUNNING;
+	return r;
 }
 
 static int look_at_copies(struct perfpersist_stream *s, struct streamed *one, uint64_t now)
@@ -367,10 +380,10 @@ static int look_around(struct perfpersist_stream *s, size_t i, uint64_t now)
 	struct streamed *one = s->all[i];
 	enum perfpersist_ring_state state;
 	bool is_paused;
+	int r;
 
 	if (perfpersist_event_is_copy(one->event) && s->p) {
-		int r = look_at_copies(s, one, now);
-
+		r = look_at_copies(s, one, now);
 		if (r < 0)
 			return r;
 	} else {
@@ -388,8 +401,10 @@ static int look_around(struct perfpersist_stream *s, size_t i, uint64_t now)
 	is_paused = state == PERFPERSIST_RINGS_PAUSED;
 	if (is_paused == one->is_paused)
 		return 0;
-	one->is_paused = is_paused;
-	return tell(s, i, is_paused ? PERFPERSIST_STREAM_PAUSED : PERFPERSIST_STREAM_RESUMED, now);
+	r = tell(s, i, is_paused ? PERFPERSIST_STREAM_PAUSED : PERFPERSIST_STREAM_RESUMED, now);
+	if (r >= 0)
+		one->is_paused = is_paused;
+	return r;
 }
 
 /* ── Reading ────────────────────────────────────────────────────────────────────────────── */
@@ -402,7 +417,8 @@ static int look_around(struct perfpersist_stream *s, size_t i, uint64_t now)
 static bool is_full(const struct perfpersist_stream *s, const struct streamed *one)
 {
 	return one->held > HELD_MAX / s->n &&
-	       (s->options.at_once || one->last > s->until + 2 * UNDER_WAY);
+	       (s->options.at_once || one->last > s->until + 2 * UNDER_WAY ||
+		one->held > HELD_MOST);
 }
 
 static int cannot_go_on(const struct perfpersist_stream *s, const struct streamed *one, int error)
@@ -416,7 +432,7 @@ static int cannot_go_on(const struct perfpersist_stream *s, const struct streame
 }
 
 /* Reads the available records. 1: there is more to read at once. */
-static int read_one(struct perfpersist_stream *s, size_t i)
+static int read_one(struct perfpersist_stream *s, size_t i, uint64_t now)
 {
 	struct streamed *one = s->all[i];
 	struct perfpersist_stream_item item = { .kind = PERFPERSIST_STREAM_RECORD, .event = i };
@@ -429,7 +445,7 @@ static int read_one(struct perfpersist_stream *s, size_t i)
 		/* A recorder at full speed is never read to its end. */
 		if (r == 0 || (s->stop && item.sample.time > s->stop))
 			return 0;
-		item.time = item.sample.time;
+		item.time = item.sample.time > now + AHEAD_MAX ? now : item.sample.time;
 		one->last = MAX(one->last, item.time);
 		r = push(s, i, &item, NULL);
 		if (r < 0)
@@ -445,16 +461,19 @@ static int go_round(struct perfpersist_stream *s, size_t i, uint64_t now, uint64
 	int r = one->becomes ? 0 : look_around(s, i, now);
 
 	if (r >= 0)
-		r = read_one(s, i);
+		r = read_one(s, i, now);
 	if (r == 0 && one->becomes) {
 		r = go_over(s, i);
 		if (r < 0 || one->ended)
 			return r;
-		r = read_one(s, i);
+		r = read_one(s, i, now);
 	}
 	if (r < 0)
 		return r;
-	*until = MIN(*until, r ? one->last : one->looked);
+	if (r && one->held > HELD_MOST) /* released even if records are under way */
+		*until = MIN(*until, one->last + UNDER_WAY + 1);
+	else
+		*until = MIN(*until, r ? one->last : one->looked);
 	s->has_more |= r;
 	return tell_overwritten(s, i, now);
 }
@@ -502,19 +521,32 @@ static uint64_t release_until(const struct perfpersist_stream *s, uint64_t until
 _public_ int perfpersist_stream_dispatch(struct perfpersist_stream *s)
 {
 	uint64_t now = pp_clock_ns(CLOCK_MONOTONIC), until = now;
+	uint64_t before = s->until;
 	bool any = false;
 	int r = hear(s, now);
 
 	s->has_more = false;
-	for (size_t i = 0; r >= 0 && i < s->n && !s->is_over; i++) {
-		if (!s->all[i]->ended)
-			r = go_round(s, i, now, &until);
-		any |= !s->all[i]->ended;
+	for (size_t i = 0; i < s->n && !s->is_over; i++) {
+		struct streamed *one = s->all[i];
+		int err = one->ended ? 0 : go_round(s, i, now, &until);
+
+		if (err < 0)
+			r = err;
+		if (err == -EBADMSG) { /* a damaged ring: the other events go on */
+			one->ended = true;
+			stop_wakeup(s, one);
+		} else if (err < 0) {
+			until = 0;
+		}
+		any |= !one->ended;
 	}
 	if (r >= 0 && (!any || (s->stop && !s->has_more)))
 		s->is_over = true;
-	s->until = release_until(s, r < 0 ? 0 : until);
+	s->until = release_until(s, until);
 	reorder_release(&s->reorder, s->until);
+	/* Its share is full and nothing can be returned: another event must advance first. */
+	if (!s->stop && s->until == before && s->reorder.next == s->reorder.ready)
+		s->has_more = false;
 	return r < 0 ? r : s->has_more;
 }
 

@@ -346,9 +346,76 @@ START_TEST(test_damaged)
 			 "cannot go on reading space/name: a ring is damaged");
 	expect_record(s, 0, 1);
 	expect_nothing(s);
+	/* It is told once, and the other event goes on. */
+	writer_write(&w[0], 2, 2, 4);
+	ck_assert_int_eq(perfpersist_stream_dispatch(s), 0);
+	expect_record(s, 0, 2);
 	perfpersist_stream_free(s);
 	writer_done(&w[0]);
 	writer_done(&w[1]);
+}
+END_TEST
+
+/* More than an event's share, all an hour ahead of this clock: all is returned, and no caller is
+ * told again and again that there is more while nothing is returned. */
+START_TEST(test_future)
+{
+	struct perfpersist_stream *s = stream_new(NULL, false);
+	struct perfpersist_stream_item item = { .sz = sizeof(item) };
+	struct writer w[2] = { writer_new(0, 1 << 27, 8192), writer_new(1, 4096, 64) };
+	uint64_t time = now() + 3600000000000ULL;
+	unsigned items = 0, in_vain = 0;
+
+	for (uint32_t i = 0; i < 16000; i++)
+		writer_write(&w[0], i, time + i, 8004);
+	add(s, &w[0], 0);
+	add(s, &w[1], 1);
+	while (items < 16000) {
+		bool more = perfpersist_stream_dispatch(s) == 1;
+		unsigned before = items;
+
+		while (perfpersist_stream_next(s, &item) == 1)
+			items++;
+		in_vain = more && items == before ? in_vain + 1 : 0;
+		ck_assert_uint_lt(in_vain, 10);
+		if (!more && items < 16000)
+			poll(NULL, 0, (int)(perfpersist_stream_delay(s) / 1000000) + 1);
+	}
+	perfpersist_stream_free(s);
+	writer_done(&w[0]);
+	writer_done(&w[1]);
+}
+END_TEST
+
+/* Records whose time does not advance are returned before all of them have been read. */
+START_TEST(test_still)
+{
+	enum { N = 1500000 };
+	struct perfpersist_stream *s = stream_new(NULL, false);
+	struct perfpersist_stream_item item = { .sz = sizeof(item) };
+	struct writer w = writer_new(0, 1 << 26, 64);
+	unsigned items = 0, most = 0;
+	bool is_over = false;
+
+	for (uint32_t i = 0; i < N; i++)
+		writer_write(&w, i, 1, 4);
+	add(s, &w, 0);
+	perfpersist_stream_stop(s);
+	while (!is_over) {
+		unsigned n = 0;
+
+		ck_assert_int_ge(perfpersist_stream_dispatch(s), 0);
+		while (!is_over && perfpersist_stream_next(s, &item) == 1) {
+			is_over = item.kind == PERFPERSIST_STREAM_END;
+			n += item.kind == PERFPERSIST_STREAM_RECORD;
+		}
+		most = MAX(most, n);
+		items += n;
+	}
+	ck_assert_uint_eq(items, N);
+	ck_assert_uint_lt(most, N);
+	perfpersist_stream_free(s);
+	writer_done(&w);
 }
 END_TEST
 
@@ -461,6 +528,8 @@ int main(void)
 	tcase_add_test(t, test_stop);
 	tcase_add_test(t, test_far_behind);
 	tcase_add_test(t, test_damaged);
+	tcase_add_test(t, test_future);
+	tcase_add_test(t, test_still);
 	tcase_add_test(t, test_unattended);
 	tcase_add_test(t, test_not_added);
 	tcase_add_test(t, test_refused);
