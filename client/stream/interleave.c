@@ -6,6 +6,7 @@
 #include "client/public.h"
 #include "client/rings/event.h"
 #include "client/rings/heap.h"
+#include "proto/clock.h"
 
 struct ring_history {
 	uint32_t cpu;
@@ -20,6 +21,7 @@ struct interleaved {
 	struct perfpersist_snapshot *snapshot;
 	struct perfpersist_merge *merge;
 	struct perfpersist_sample next; /* its next record */
+	uint64_t taken;			/* when, by the clock of its records */
 	struct ring_history *rings;
 	size_t n_rings;
 };
@@ -83,6 +85,12 @@ static int look(struct interleaved *one)
 	return perfpersist_event_info(one->event, &one->info);
 }
 
+static int take(struct interleaved *one)
+{
+	one->taken = one->info.saved ? one->info.saved_mono : pp_clock_ns(CLOCK_MONOTONIC);
+	return perfpersist_snapshot_take(one->snapshot);
+}
+
 /* Takes all snapshots before it does anything else, so that they are of nearly the same time. */
 static int take_all(struct perfpersist_interleave *i)
 {
@@ -94,7 +102,7 @@ static int take_all(struct perfpersist_interleave *i)
 			r = perfpersist_snapshot_new(i->all[k].event, &i->all[k].snapshot);
 	}
 	for (size_t k = 0; r >= 0 && k < i->n; k++)
-		r = perfpersist_snapshot_take(i->all[k].snapshot);
+		r = take(&i->all[k]);
 	return r;
 }
 
@@ -201,7 +209,7 @@ _public_ uint64_t perfpersist_interleave_begin(struct perfpersist_interleave *i,
 		const struct ring_history *ring = &i->all[event].rings[r];
 
 		if (ring->held < ring->written)
-			begin = MAX(begin, ring->oldest);
+			begin = MAX(begin, ring->held ? ring->oldest : i->all[event].taken);
 	}
 	return begin;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Snapshots of several events: their records in order of time, and how far back they reach. */
+#include "proto/clock.h"
 #include "tests/unit/needs.h"
 #include "tests/unit/ring-writer.h"
 
@@ -154,6 +155,24 @@ START_TEST(test_about)
 }
 END_TEST
 
+/* A writer of large records has overwritten all of a ring at the moment of its snapshot. */
+START_TEST(test_nothing_readable)
+{
+	struct writer w[1][RINGS];
+	uint64_t before = pp_clock_ns(CLOCK_MONOTONIC);
+	struct perfpersist_interleave *i;
+
+	make(w, 1, 4096);
+	writer_write(&w[0][0], 1, 1, 4);
+	atomic_fetch_sub(WRITER_WORD(&w[0][0], reserve), 4096);
+	i = interleave(w, 1);
+	expect_end(i);
+	ck_assert_uint_ge(perfpersist_interleave_begin(i, 0), before);
+	perfpersist_interleave_free(i);
+	done(w, 1);
+}
+END_TEST
+
 START_TEST(test_none)
 {
 	struct perfpersist_interleave *i = NULL;
@@ -174,6 +193,7 @@ int main(void)
 	tcase_add_test(t, test_order);
 	tcase_add_test(t, test_many);
 	tcase_add_test(t, test_about);
+	tcase_add_test(t, test_nothing_readable);
 	tcase_add_test(t, test_none);
 	suite_add_tcase(s, t);
 	return run_suite(s);
