@@ -70,9 +70,12 @@ static void walk_id(struct walk *w, uint64_t sample_type, struct pp_record *r)
 void pp_record_rewrite_id(const struct pp_record *r, uint64_t sample_type, void *bytes, size_t size)
 {
 	size_t id_size = pp_sample_id_size(sample_type);
-	struct walk w = { { (uint8_t *)bytes + size - id_size, id_size, false }, true };
+	struct walk w = { .writes = true };
 	struct pp_record copy = *r;
 
+	if (size < sizeof(struct perf_event_header) + id_size)
+		return;
+	w.at = (struct cursor){ (uint8_t *)bytes + size - id_size, id_size, false };
 	walk_id(&w, sample_type, &copy);
 }
 
@@ -202,7 +205,7 @@ int pp_record_open(const void *bytes, size_t size, uint64_t sample_type, struct 
 	struct perf_event_header h;
 	struct walk w = { .writes = false };
 
-	if (size < sizeof(h) + id_size)
+	if (size < sizeof(h) + id_size || size > UINT16_MAX)
 		return -EBADMSG;
 	memcpy(&h, bytes, sizeof(h));
 	r.type = h.type;

@@ -98,7 +98,8 @@ struct pp_record {
 	size_t text_size; /* with the NUL */
 };
 
-/* Reads header and sample_id of a record of `size` bytes. -EBADMSG: it is too small for them.
+/* Reads header and sample_id of a record of `size` bytes. -EBADMSG: it is too small for them, or
+ * larger than a record can be (65,535 bytes).
  * Pointers lead into the record. */
 int pp_record_open(const void *bytes, size_t size, uint64_t sample_type, struct pp_record *ret);
 
@@ -110,7 +111,8 @@ int pp_record_parse(struct pp_record *r);
  * in r. 0: no room, or the type is unknown. */
 size_t pp_record_write(const struct pp_record *r, uint64_t sample_type, void *to, size_t room);
 
-/* Overwrites the sample_id of a whole record with that of `r`. */
+/* Overwrites the sample_id of a whole record with that of `r`. Leaves a record alone that is too
+ * small for both. */
 void pp_record_rewrite_id(const struct pp_record *r, uint64_t sample_type, void *bytes,
 			  size_t size);
 

@@ -114,7 +114,23 @@ START_TEST(cut_off)
 		if (ret == 0 && !(size - n < 8 && memchr(cut + 8, 0, r.body_size)))
 			ck_assert_int_eq(pp_record_parse(&r), -EBADMSG);
 		ck_assert_uint_eq(pp_record_write(&wanted, PP_SIDEBAND_SAMPLE_TYPE, cut, n), 0);
+		if (n < 8 + PP_SIDEBAND_ID_SIZE) {
+			memcpy(cut, bytes, n);
+			pp_record_rewrite_id(&wanted, PP_SIDEBAND_SAMPLE_TYPE, cut, n);
+			ck_assert_int_eq(memcmp(cut, bytes, n), 0);
+		}
 	}
+}
+END_TEST
+
+START_TEST(too_large)
+{
+	_cleanup_free_ uint8_t *large = calloc(1, UINT16_MAX + 1);
+	struct pp_record r;
+
+	ck_assert_int_eq(pp_record_open(large, UINT16_MAX, PP_SIDEBAND_SAMPLE_TYPE, &r), 0);
+	ck_assert_int_eq(pp_record_open(large, UINT16_MAX + 1, PP_SIDEBAND_SAMPLE_TYPE, &r),
+			 -EBADMSG);
 }
 END_TEST
 
@@ -225,6 +241,7 @@ int main(void)
 
 	tcase_add_loop_test(tc, written_is_read, 0, ARRAY_SIZE(types));
 	tcase_add_loop_test(tc, cut_off, 0, ARRAY_SIZE(types));
+	tcase_add_test(tc, too_large);
 	tcase_add_test(tc, id_is_rewritten);
 	tcase_add_test(tc, unknown_types);
 	tcase_add_test(tc, too_many_namespaces);
