@@ -503,6 +503,27 @@ START_TEST(a_strangers_namespace)
 }
 END_TEST
 
+/* A section of a namespace that is left out widens neither rights nor limits. */
+START_TEST(a_faulty_namespace)
+{
+	put_dropin("a.conf", "[namespace n]\nMode=0600\nMaxMemory=8M\nLive=nobdy\n"
+			     "[event n/a]\nEvent=cpu-clock\n");
+	start();
+	ck_assert_ptr_null(runs("n", "a"));
+	expect(0, 0, 0, 2);
+	ck_assert_ptr_nonnull(strstr(root.body.reload_reply.message, "/a.conf:"));
+	put_dropin("a.conf", "[namespace n]\nMode=0600\nMaxMemory=8M\n"
+			     "[event n/a]\nEvent=cpu-clock\n");
+	expect(1, 0, 0, 0);
+	ck_assert_uint_eq(runs("n", "a")->spec.mode, 0600);
+	put_dropin("a.conf", "[namespace n]\nMode=0640\nMaxMemory=9M\nLive=nobdy\n"
+			     "[event n/a]\nEvent=cpu-clock\n");
+	expect(0, 0, 0, 1);
+	ck_assert_uint_eq(runs("n", "a")->spec.mode, 0600);
+	ck_assert_uint_eq(quota_max_of_namespace(&b.quota, QUOTA_MEMORY, "n"), 8 << 20);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("configured");
@@ -525,6 +546,7 @@ int main(void)
 	tcase_add_test(t, ended_half_way);
 	tcase_add_test(t, there_after_a_reboot);
 	tcase_add_test(t, a_strangers_namespace);
+	tcase_add_test(t, a_faulty_namespace);
 	suite_add_tcase(s, t);
 	return run_suite(s);
 }

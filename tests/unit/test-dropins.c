@@ -224,7 +224,9 @@ START_TEST(faults)
 	ck_assert(found->incomplete);
 	refused("[namespace n]\nMode=9", 4, "Mode=");
 	ck_assert(found->incomplete);
-	ck_assert_uint_eq(config.n_namespaces, 0);
+	/* Known as faulty, so that no wider rights apply in its place. */
+	ck_assert_uint_eq(config.n_namespaces, 1);
+	ck_assert(config.namespaces[0].faulty);
 	parse("Event=x\n");
 	ck_assert_ptr_nonnull(strstr(told, "f:1: Event= stands before any section"));
 	ck_assert(found->incomplete);

@@ -125,6 +125,14 @@ static int check_namespace(struct pass *p, const struct dropin_event *w)
 	const struct config_namespace *configured = config_namespace(p->config, w->ns);
 	char sentence[PP_SENTENCE_SIZE];
 
+	if (configured && configured->faulty && !(ns && ns->configured)) {
+		snprintf(sentence, sizeof(sentence),
+			 "The section [namespace %s] has a fault, so it is not known who may read "
+			 "%s/%s, and it is not created; correct the section.",
+			 w->ns, w->ns, w->name);
+		refused(p, w, w->line, EINVAL, sentence);
+		return -EINVAL;
+	}
 	if (!ns || ns->owner == 0 || ns->owner == w->creator || w->written || p->replacing ||
 	    (configured && !configured->written))
 		return 0;
@@ -453,9 +461,12 @@ int configured_namespaces(struct lifecycle *l, const struct config *config, bool
 
 	for (size_t i = 0; i < config->n_namespaces; i++) {
 		const struct config_namespace *ns = &config->namespaces[i];
-		int r = registry_configure(registry, ns->name, ns->owner, ns->group, ns->mode,
-					   ns->live);
+		int r;
 
+		if (ns->faulty)
+			continue;
+		r = registry_configure(registry, ns->name, ns->owner, ns->group, ns->mode,
+				       ns->live);
 		if (r < 0)
 			return r;
 		if (r > 0)

@@ -196,6 +196,19 @@ static void end_event(struct reading *r, bool faulty)
 	e->request = request;
 }
 
+/* The section is left out. So wider rights must not apply in its place. */
+static void end_faulty_namespace(struct reading *r)
+{
+	struct config_namespace *ns = config_namespace(r->config, r->ns.name);
+
+	if (!ns)
+		ns = config_add_namespace(r->config, r->ns.name);
+	if (!ns)
+		r->settings.error = -ENOMEM;
+	else
+		ns->faulty = true;
+}
+
 /* Accepts the section as a whole, or nothing of it. */
 static void end_section(struct reading *r)
 {
@@ -207,6 +220,8 @@ static void end_section(struct reading *r)
 		end_namespace(r);
 	else if (faulty)
 		r->dropins->incomplete = true;
+	if (r->in == NAMESPACE && faulty && !r->written)
+		end_faulty_namespace(r);
 	r->faults = r->settings.faults;
 }
 

@@ -57,6 +57,8 @@ int limits_apply(const struct config *config, struct quota *q)
 		struct quota_limits own;
 		int r;
 
+		if (ns->faulty)
+			continue;
 		for (enum quota_kind k = 0; k < QUOTA_KINDS; k++)
 			own.max[k] = QUOTA_UNLIMITED;
 		own.max[QUOTA_MEMORY] = ns->max_memory;
