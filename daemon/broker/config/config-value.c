@@ -91,9 +91,9 @@ int config_find_user(const char *text, uid_t *ret, gid_t *ret_gid)
 	if (pp_parse_u32(text, &uid) == 0) {
 		if (uid == (uid_t)-1)
 			return -EINVAL;
-		pw = getpwuid(uid);
+		pw = ret_gid ? getpwuid(uid) : NULL; /* may ask other machines */
 		*ret = uid;
-		if (ret_gid && pw)
+		if (pw)
 			*ret_gid = pw->pw_gid;
 		return 0;
 	}
