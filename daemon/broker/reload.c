@@ -216,14 +216,17 @@ void reload_continue(struct reload *reload)
 	configured_continue(&reload->configured);
 	if (reload->configured.pass || !reload->lifecycle->synced)
 		return;
-	back = reload->unfinished && reload->lifecycle->generation != reload->generation;
+	back = reload->unfinished && orders_is_up(reload->lifecycle->orders) &&
+	       reload->lifecycle->generation != reload->generation;
 	if (!reload->due && (reload->again || back))
 		begin(reload);
 	if (reload->due) {
 		int r;
 
 		reload->due = false;
-		reload->generation = reload->lifecycle->generation;
+		/* What fails before the enumeration is complete is tried again after it. */
+		reload->generation =
+			orders_is_up(reload->lifecycle->orders) ? reload->lifecycle->generation : 0;
 		r = configured_begin(&reload->configured, reload->in_force, reload->dropins);
 		if (r < 0) {
 			struct configured_result none = { 0 };

@@ -524,6 +524,25 @@ START_TEST(a_faulty_namespace)
 }
 END_TEST
 
+/* The engine is gone between the deletion and the creation of one event, and comes back only when
+ * the order to create has been given up. */
+START_TEST(engine_away_for_long)
+{
+	put_dropin("a.conf", "[event n/b]\nEvent=cpu-clock\n");
+	start();
+	ck_assert_ptr_nonnull(runs("n", "b"));
+	put_dropin("a.conf", "[event n/b]\nEvent=page-faults\n");
+	client_send(&root, PP_OP_RELOAD, NULL);
+	broker_until(&b, b.engine.deleted == 1);
+	fake_wait(&b.engine, true); /* accepts connections, and answers nothing */
+	fake_hang_up(&b.engine);
+	broker_until(&b, reload.unfinished && !reload.configured.pass);
+	broker_settle(&b);
+	fake_wait(&b.engine, false);
+	broker_until(&b, runs("n", "b"));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("configured");
@@ -547,6 +566,7 @@ int main(void)
 	tcase_add_test(t, there_after_a_reboot);
 	tcase_add_test(t, a_strangers_namespace);
 	tcase_add_test(t, a_faulty_namespace);
+	tcase_add_test(t, engine_away_for_long);
 	suite_add_tcase(s, t);
 	return run_suite(s);
 }
