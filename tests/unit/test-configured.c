@@ -543,6 +543,33 @@ START_TEST(engine_away_for_long)
 }
 END_TEST
 
+/* A creation waits in the engine while the namespace is narrowed: its files get the new rights. */
+START_TEST(narrowed_while_created)
+{
+	struct pp_msg_create_request request = to_boot("x");
+
+	put(conf, "[daemon]\nUser=61996\nGroup=61998\nCreateNamespaces=all\n"
+		  "MaxSampleRatePerUser=100000\n");
+	start();
+	again();
+	request.flags = PP_EVENT_NO_SHARE;
+	ck_assert_int_eq(client_call(&team, PP_OP_CREATE, &request), 0);
+	fake_wait(&b.engine, true);
+	strcpy(request.name, "y");
+	client_send(&team, PP_OP_CREATE, &request);
+	strcpy(request.name, "z");
+	client_send(&team, PP_OP_CREATE, &request);
+	broker_settle(&b);
+	put_dropin("a.conf", "[namespace own]\nOwner=61997\nMode=0600\n");
+	client_send(&root, PP_OP_RELOAD, NULL);
+	broker_settle(&b);
+	fake_wait(&b.engine, false);
+	broker_until(&b, runs("own", "x")->spec.mode == 0600 && runs("own", "y") &&
+				 runs("own", "y")->spec.mode == 0600 && runs("own", "z") &&
+				 runs("own", "z")->spec.mode == 0600);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("configured");
@@ -567,6 +594,7 @@ int main(void)
 	tcase_add_test(t, a_strangers_namespace);
 	tcase_add_test(t, a_faulty_namespace);
 	tcase_add_test(t, engine_away_for_long);
+	tcase_add_test(t, narrowed_while_created);
 	suite_add_tcase(s, t);
 	return run_suite(s);
 }
