@@ -124,6 +124,13 @@ static void on_creating(void *userdata)
 
 /* ── what watchers are told ─────────────────────────────────────────────────────────────── */
 
+static void on_name_ended(void *userdata, const struct event *e)
+{
+	struct manager *m = userdata;
+
+	reload_ended(&m->reload, e);
+}
+
 static void on_notice(void *userdata, enum pp_notice_kind kind, const struct event *e)
 {
 	struct manager *m = userdata;
@@ -316,6 +323,7 @@ static void wire(struct manager *m)
 	m->lifecycle.changed = on_changed;
 	m->lifecycle.creating = on_creating;
 	m->lifecycle.notice = on_notice;
+	m->lifecycle.ended = on_name_ended;
 	m->lifecycle.userdata = m;
 }
 

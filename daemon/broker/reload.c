@@ -268,7 +268,16 @@ int reload_forget(void *userdata, const struct event *e, char *sentence, size_t 
 	struct reload *reload = userdata;
 
 	return boot_file_remove(reload->places.folders[reload->places.written], e->truth.spec.ns,
-				e->truth.spec.name, sentence, size);
+				e->truth.spec.name, true, sentence, size);
+}
+
+void reload_ended(struct reload *reload, const struct event *e)
+{
+	char sentence[PP_SENTENCE_SIZE];
+
+	if (boot_file_remove(reload->places.folders[reload->places.written], e->truth.spec.ns,
+			     e->truth.spec.name, false, sentence, sizeof(sentence)) < 0)
+		log_event(LOG_WARNING, e->truth.spec.ns, e->truth.spec.name, "%s", sentence);
 }
 
 /* ── life ───────────────────────────────────────────────────────────────────────────────── */

@@ -62,6 +62,10 @@ int reload_boot(void *userdata, const struct event *e, const struct pp_msg_creat
 		char *sentence, size_t size);
 int reload_forget(void *userdata, const struct event *e, char *sentence, size_t size);
 
+/* Removes the file of a name that ended with another's rings. Does not wait for the disk, because
+ * there may be many: after a crash such a name may return. */
+void reload_ended(struct reload *reload, const struct event *e);
+
 /* Call this before lifecycle_done: no order or report follows. */
 void reload_end(struct reload *reload);
 /* Call this after lifecycle_done and peers_done. Accepts an empty struct. */

@@ -30,6 +30,11 @@ static void on_ended(void *userdata _unused_)
 	ended++;
 }
 
+static void on_name_ended(void *userdata _unused_, const struct event *e)
+{
+	reload_ended(&reload, e);
+}
+
 static void put(const char *path, const char *text)
 {
 	FILE *f = fopen(path, "we");
@@ -81,6 +86,7 @@ static void setup(void)
 	begun = ended = 0;
 	broker_begin(&b);
 	b.lifecycle.changed = on_changed;
+	b.lifecycle.ended = on_name_ended;
 	base = b.config;
 	snprintf(conf, sizeof(conf), "%s/conf", b.dir);
 	snprintf(folder, sizeof(folder), "%s/conf.d", b.dir);
@@ -503,6 +509,64 @@ START_TEST(a_strangers_namespace)
 }
 END_TEST
 
+static bool is_written(const char *file)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/%s", written, file);
+	return access(path, F_OK) == 0;
+}
+
+/* A name that ends with another user's event does not return at the next boot. */
+START_TEST(ended_with_another)
+{
+	struct pp_msg_create_request request = to_boot("y");
+
+	put(conf, "[daemon]\nUser=61996\nGroup=61998\nCreateNamespaces=all\n"
+		  "MaxProgramsPerUser=7\nMaxSampleRatePerUser=100000\n");
+	put_dropin("a.conf", "[namespace a]\nMode=0644\nLive=readers\n");
+	start();
+	again();
+	b.engine.sources = 3;
+	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
+	request.flags = PP_EVENT_BOOT | PP_EVENT_SHARE;
+	ck_assert_int_eq(client_call(&team, PP_OP_CREATE, &request), 0);
+	ck_assert_uint_ne(team.body.event.shares, 0);
+	ck_assert(is_written("own.y.conf"));
+	b.engine.sources = 7; /* now the member has no room for y's programs */
+	request.flags = PP_EVENT_NO_SHARE;
+	strcpy(request.name, "z");
+	ck_assert_int_eq(client_call(&team, PP_OP_CREATE, &request), 0);
+	ck_assert_int_eq(client_delete(&root, "a", "x"), 0);
+	ck_assert_int_eq(client_show(&team, "own", "y"), -ENOENT);
+	ck_assert(!is_written("own.y.conf"));
+}
+END_TEST
+
+/* Files that would not be read at the next start are not written. */
+START_TEST(no_room_for_files)
+{
+	struct pp_msg_create_request request = to_boot("x");
+	char path[256];
+
+	put(conf, "[daemon]\nUser=61996\nGroup=61998\nCreateNamespaces=all\n"
+		  "MaxSampleRatePerUser=100000\n");
+	start();
+	again();
+	ck_assert_int_eq(mkdir(written, 0755), 0);
+	for (unsigned i = 0; i < DROPINS_FILES_MAX; i++) {
+		snprintf(path, sizeof(path), "%s/n.e%u.conf", written, i);
+		put(path, "");
+	}
+	ck_assert_int_eq(client_call(&team, PP_OP_CREATE, &request), -ENOSPC);
+	ck_assert(!is_written("own.x.conf"));
+	ck_assert_int_eq(client_show(&team, "own", "x"), -ENOENT);
+	ck_assert_int_eq(unlink(path), 0);
+	ck_assert_int_eq(client_call(&team, PP_OP_CREATE, &request), 0);
+	ck_assert(is_written("own.x.conf"));
+}
+END_TEST
+
 /* A section of a namespace that is left out widens neither rights nor limits. */
 START_TEST(a_faulty_namespace)
 {
@@ -592,6 +656,8 @@ int main(void)
 	tcase_add_test(t, ended_half_way);
 	tcase_add_test(t, there_after_a_reboot);
 	tcase_add_test(t, a_strangers_namespace);
+	tcase_add_test(t, ended_with_another);
+	tcase_add_test(t, no_room_for_files);
 	tcase_add_test(t, a_faulty_namespace);
 	tcase_add_test(t, engine_away_for_long);
 	tcase_add_test(t, narrowed_while_created);

@@ -537,16 +537,16 @@ START_TEST(written_and_read_back)
 	load();
 	ck_assert_uint_eq(event("a", "x")->creator, 0);
 	ck_assert_uint_eq(config.n_namespaces, 0);
-	ck_assert_int_eq(boot_file_remove(places.folders[1], "a", "x", sentence, sizeof(sentence)),
-			 0);
+	ck_assert_int_eq(
+		boot_file_remove(places.folders[1], "a", "x", true, sentence, sizeof(sentence)), 0);
 	load();
 	ck_assert_uint_eq(found->n, 0);
-	ck_assert_int_eq(boot_file_remove(places.folders[1], "a", "x", sentence, sizeof(sentence)),
-			 0);
+	ck_assert_int_eq(
+		boot_file_remove(places.folders[1], "a", "x", true, sentence, sizeof(sentence)), 0);
 	/* The folder is empty otherwise, without temporary files. */
 	ck_assert_int_eq(rmdir(places.folders[1]), 0);
-	ck_assert_int_eq(boot_file_remove(places.folders[1], "a", "x", sentence, sizeof(sentence)),
-			 0);
+	ck_assert_int_eq(
+		boot_file_remove(places.folders[1], "a", "x", true, sentence, sizeof(sentence)), 0);
 	ck_assert_int_eq(write_down(0, NULL), 0); /* this creates the folder */
 }
 END_TEST

@@ -2,11 +2,13 @@
 /* Writes and removes single files of events.d. Must not know events or clients. */
 #include "daemon/broker/config/boot-file.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "daemon/broker/config/dropin-file.h"
+#include "daemon/broker/config/dropins.h"
 #include "daemon/broker/config/keys.h"
 #include "proto/io.h"
 #include "proto/macro.h"
@@ -133,6 +135,29 @@ static int write_file(int folder, const char *name, const char *text, size_t siz
 	return r;
 }
 
+/* Files beyond this number are not read at the next start: other users' events would not return. */
+static int check_room(int folder, const char *name)
+{
+	_cleanup_closedir_ DIR *dir = NULL;
+	size_t n = 0;
+	int fd;
+
+	if (faccessat(folder, name, F_OK, 0) == 0)
+		return 0;
+	fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	dir = fd < 0 ? NULL : fdopendir(fd);
+	if (!dir) {
+		int r = -errno;
+
+		if (fd >= 0)
+			close(fd);
+		return r;
+	}
+	for (const struct dirent *entry; (entry = readdir(dir));)
+		n += *entry->d_name != '.';
+	return n < DROPINS_FILES_MAX ? 0 : -ENOSPC;
+}
+
 int boot_file_write(const struct boot_file *b, char *sentence, size_t size)
 {
 	_cleanup_close_ int folder = -EBADF;
@@ -154,6 +179,15 @@ int boot_file_write(const struct boot_file *b, char *sentence, size_t size)
 	if (r >= 0)
 		r = folder = open_folder(b->folder, true);
 	if (r >= 0)
+		r = check_room(folder, name);
+	if (r == -ENOSPC) {
+		snprintf(sentence, size,
+			 "%s/%s cannot be created with --boot: %s has %d files, and no more are "
+			 "read; delete events there, or create it without --boot.",
+			 b->request->ns, b->request->name, b->folder, DROPINS_FILES_MAX);
+		return r;
+	}
+	if (r >= 0)
 		r = write_file(folder, name, text, n);
 	if (r < 0)
 		snprintf(sentence, size,
@@ -163,8 +197,8 @@ int boot_file_write(const struct boot_file *b, char *sentence, size_t size)
 	return MIN(r, 0);
 }
 
-int boot_file_remove(const char *path, const char *ns, const char *event, char *sentence,
-		     size_t size)
+int boot_file_remove(const char *path, const char *ns, const char *event, bool durable,
+		     char *sentence, size_t size)
 {
 	_cleanup_close_ int folder = open_folder(path, false);
 	char name[FILE_NAME_SIZE];
@@ -178,7 +212,7 @@ int boot_file_remove(const char *path, const char *ns, const char *event, char *
 		r = unlinkat(folder, name, 0) < 0 ? -errno : 0;
 	if (r == -ENOENT)
 		return 0;
-	if (r >= 0 && fsync(folder) < 0)
+	if (r >= 0 && durable && fsync(folder) < 0)
 		r = -errno;
 	if (r < 0)
 		snprintf(sentence, size,

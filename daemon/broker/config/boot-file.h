@@ -16,9 +16,11 @@ struct boot_file {
 	const struct namespace *ns; /* to be written too; or NULL */
 };
 
-/* 0; a negative errno value with an error message. -EINVAL: a file cannot express the request. */
+/* 0; a negative errno value with an error message. -EINVAL: a file cannot express the request;
+ * -ENOSPC: the folder has as many files as are read (DROPINS_FILES_MAX). */
 int boot_file_write(const struct boot_file *b, char *sentence, size_t size);
 
-/* A missing file is no failure. 0; a negative errno value with an error message. */
-int boot_file_remove(const char *path, const char *ns, const char *event, char *sentence,
-		     size_t size);
+/* A missing file is no failure. durable: the removal is on the disk at return. 0; a negative errno
+ * value with an error message. */
+int boot_file_remove(const char *path, const char *ns, const char *event, bool durable,
+		     char *sentence, size_t size);

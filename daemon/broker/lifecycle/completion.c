@@ -207,6 +207,8 @@ static void end_other_names(struct lifecycle *l, const struct event *gone)
 			  "the limits of who has the oldest of these names have no room for them.",
 			  e->truth.spec.ns, e->truth.spec.name, e->truth.id, gone->truth.spec.ns,
 			  gone->truth.spec.name);
+		if (l->ended)
+			l->ended(l->userdata, e);
 		lifecycle_notify(l, PP_NOTICE_DELETED, e);
 		lifecycle_forget(l, e);
 	}

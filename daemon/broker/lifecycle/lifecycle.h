@@ -39,6 +39,8 @@ struct lifecycle {
 	/* An event was created, changed, paused, resumed or deleted, by this daemon or, as a
 	 * reconciliation finds, without it. e shows the new state. May be NULL. */
 	void (*notice)(void *userdata, enum pp_notice_kind kind, const struct event *e);
+	/* The name went because its rings did, not by a request of its own. May be NULL. */
+	void (*ended)(void *userdata, const struct event *e);
 	void *userdata;
 };
 
