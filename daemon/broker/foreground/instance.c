@@ -145,14 +145,16 @@ static bool is_directory(int dir, const char *name)
 	return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* Whether there are directories besides the registry's own files: namespaces, and orphan rings that
- * somebody still maps, and is charged for. */
-static bool has_directories(const char *registry)
+/* Whether there may be directories: namespaces, events (also one that no name leads to), and orphan
+ * rings that somebody still maps, and is charged for. */
+static bool has_directories(const char *path)
 {
-	_cleanup_closedir_ DIR *d = opendir(registry);
+	_cleanup_closedir_ DIR *d = opendir(path);
 	const struct dirent *e;
 
-	while (d && (e = readdir(d)))
+	if (!d)
+		return errno != ENOENT;
+	while ((e = readdir(d)))
 		if (e->d_name[0] != '.' && strcmp(e->d_name, PP_BY_ID) != 0 &&
 		    is_directory(dirfd(d), e->d_name))
 			return true;
@@ -161,10 +163,11 @@ static bool has_directories(const char *registry)
 
 bool instance_is_empty(const char *instance)
 {
-	char registry[PATH_MAX];
+	char registry[PATH_MAX], events[PATH_MAX];
 
 	return pp_place(instance, "/registry", registry, sizeof(registry)) >= 0 &&
-	       !has_directories(registry);
+	       pp_place(instance, "/registry/" PP_BY_ID, events, sizeof(events)) >= 0 &&
+	       !has_directories(registry) && !has_directories(events);
 }
 
 static bool unmount(const char *path)
