@@ -64,6 +64,31 @@ STEP(mkdir, (const char *path, mode_t mode), SYS_mkdirat, AT_FDCWD, path, mode)
 STEP(chmod, (const char *path, mode_t mode), SYS_fchmodat, AT_FDCWD, path, mode)
 STEP(chown, (const char *path, uid_t uid, gid_t gid), SYS_fchownat, AT_FDCWD, path, uid, gid, 0)
 
+/* The read that fails, counted from here, with EIO; 0: none. */
+static unsigned read_fails;
+
+static bool fails(void)
+{
+	if (read_fails == 0 || --read_fails > 0)
+		return false;
+	errno = EIO;
+	return true;
+}
+
+int bpf_obj_get(const char *path)
+{
+	int (*real)(const char *) = dlsym(RTLD_NEXT, "bpf_obj_get");
+
+	return fails() ? -EIO : real(path);
+}
+
+int bpf_map_lookup_elem(int fd, const void *key, void *value)
+{
+	int (*real)(int, const void *, void *) = dlsym(RTLD_NEXT, "bpf_map_lookup_elem");
+
+	return fails() ? -EIO : real(fd, key, value);
+}
+
 int bpf_obj_pin(int fd, const char *path)
 {
 	int (*real)(int, const char *) = dlsym(RTLD_NEXT, "bpf_obj_pin");

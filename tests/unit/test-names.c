@@ -19,6 +19,7 @@
 #include "daemon/log.h"
 #include "needs.h"
 #include "old-registry.h"
+#include "proto/name-record.h"
 
 static char registry[] = "/tmp/perfpersist-names-XXXXXX";
 
@@ -554,6 +555,87 @@ START_TEST(killed)
 }
 END_TEST
 
+/* ── a failure of the engine ────────────────────────────────────────────────────────────── */
+
+static int recover(void)
+{
+	int r = pins_recover();
+
+	if (r >= 0)
+		r = takeover();
+	if (r >= 0)
+		r = names_recover(BROKER);
+	return r < 0 ? r : orphans_recover();
+}
+
+/* A read that fails ends the start, or costs nothing: no name is lost. */
+START_TEST(a_read_fails)
+{
+	bool through = false;
+
+	for (unsigned at = 1; !through; at++) {
+		make_world();
+		read_fails = at;
+		if (recover() >= 0) {
+			through = read_fails > 0;
+			read_fails = 0;
+			enumerate();
+			ck_assert_msg(world_is_whole(), "read %u fails: %zu names are left", at,
+				      n_found);
+			for (size_t i = 0; i < n_found; i++) {
+				char path[PINS_PATH_SIZE], target[PINS_PATH_SIZE];
+
+				snprintf(path, sizeof(path), "%s/%s", found[i].spec.ns,
+					 found[i].spec.name);
+				ck_assert_int_gt(readlink(path, target, sizeof(target)), 0);
+			}
+		}
+		start_again();
+		ck_assert(world_is_whole());
+		delete_all();
+	}
+}
+END_TEST
+
+/* ── a name of a newer version ──────────────────────────────────────────────────────────── */
+
+static void change_version(uint64_t origin, uint64_t id, int by)
+{
+	_cleanup_close_ int fd = -EBADF;
+	char path[PINS_PATH_SIZE], leaf[PP_NAME_SIZE];
+	struct pp_name_record record;
+	uint32_t zero = 0;
+
+	pins_event(origin, path);
+	snprintf(leaf, sizeof(leaf), PP_NAME_RECORD_LEAF "%llu", (unsigned long long)id);
+	fd = pins_get(path, leaf);
+	ck_assert_int_eq(bpf_map_lookup_elem(fd, &zero, &record), 0);
+	record.version += by;
+	ck_assert_int_eq(bpf_map_update_elem(fd, &zero, &record, BPF_ANY), 0);
+}
+
+/* It keeps its link, and its rings. */
+START_TEST(a_newer_name)
+{
+	struct pp_orphans orphans;
+	struct failure f = {};
+	struct pp_event was;
+
+	make_world();
+	change_version(id_a, id_b, 1);
+	ck_assert_int_eq(recover(), 0);
+	delete_path("web/a", &orphans);
+	ck_assert_uint_eq(orphans.id, 0);
+	ck_assert_int_eq(names_delete(id_c, NULL, BROKER, &was, &orphans, &f), -EBUSY);
+	ck_assert(*f.sentence);
+	change_version(id_a, id_b, -1);
+	ck_assert_int_eq(recover(), 0);
+	check_registry();
+	ck_assert(by_path("db/b") && by_path("web/c"));
+	delete_all();
+}
+END_TEST
+
 /* ── a registry of a version before ─────────────────────────────────────────────────────── */
 
 static void take_over(void)
@@ -673,6 +755,8 @@ int main(void)
 	tcase_add_test(t, wakeups);
 	tcase_add_test(t, ceiling);
 	tcase_add_test(t, deleted_last);
+	tcase_add_test(t, a_read_fails);
+	tcase_add_test(t, a_newer_name);
 	tcase_add_loop_test(t, killed, 0, ARRAY_SIZE(operations));
 	tcase_add_loop_test(t, taken_over, 0, 2 * OLD_STATES); /* with an old kernel, too */
 	tcase_add_test(t, names_are_there_at_any_time);

@@ -36,12 +36,13 @@ int event_read(const char *path, struct pp_event *ret)
 
 bool event_is_strange(int r)
 {
-	return r == -ENOENT || r == -EBADMSG || r == -EPROTONOSUPPORT || r == -ESTALE;
+	return r == -ENOENT || r == -EACCES || r == -EBADMSG || r == -EPROTONOSUPPORT ||
+	       r == -ESTALE;
 }
 
 int event_not_understood(const char *name, const char *path, int r)
 {
-	if (r == -ENOMEM || r == -EMFILE || r == -ENFILE)
+	if (!event_is_strange(r))
 		return r;
 	if (r == -EPROTONOSUPPORT)
 		log_warning("Event %s was made by a newer perfpersist and is left alone; delete it "

@@ -222,6 +222,22 @@ static bool is_kept(const struct named *n, const struct pp_allowance *allowance)
 	       (n->n > 1 && crowd_may_inherit(&n->event, n->names[1].spec.creator, allowance));
 }
 
+/* A name that this version cannot read may be in use: its rings stay. */
+static int check_left_out(const struct named *n, struct failure *f)
+{
+	int r = name_left_out(n->path);
+
+	if (r < 0)
+		return fail(f, -r, "Cannot read the names of '%s': %s.", n->names[n->i].path,
+			    strerror(-r));
+	if (r > 0)
+		return fail(f, EBUSY,
+			    "The rings of '%s' have another name, which this version cannot read; "
+			    "delete that name with the version that made it.",
+			    n->names[n->i].path);
+	return 0;
+}
+
 int names_delete(uint64_t id, const struct pp_allowance *allowance, uid_t broker,
 		 struct pp_event *ret, struct pp_orphans *ret_orphans, struct failure *f)
 {
@@ -235,6 +251,9 @@ int names_delete(uint64_t id, const struct pp_allowance *allowance, uid_t broker
 		return fail(f, -r, "Cannot find the event with id %llu in the registry: %s.",
 			    (unsigned long long)id, strerror(-r));
 	kept = is_kept(&n, allowance);
+	r = kept ? 0 : check_left_out(&n, f);
+	if (r < 0)
+		return r;
 	r = kept ? delete_name(&n, broker, f) : delete_rings(&n, &orphans, f);
 	if (r < 0)
 		return r;
@@ -399,10 +418,16 @@ static int by_name(const void *a, const void *b)
 static int drop_nobodys(const char *path, void *userdata)
 {
 	const struct mending *m = userdata;
+	int r;
 
 	if (m->n && bsearch(path, m->name, m->n, PINS_PATH_SIZE, by_name))
 		return 0;
-	return pins_unlink(path);
+	/* It may be a name whose record only a newer version can read. */
+	r = name_left_out(path);
+	if (r > 0)
+		return 0;
+	/* Old engines left links that lead nowhere, or to themselves. */
+	return r < 0 && r != -ENOENT && r != -ELOOP ? r : pins_unlink(path);
 }
 
 int names_recover(uid_t broker)

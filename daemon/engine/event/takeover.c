@@ -51,7 +51,7 @@ static int take_alias(const char *path, const char *leaf, void *userdata _unused
 		return 0;
 	fd = pins_get(path, leaf);
 	r = fd < 0 ? fd : read_alias(fd, id, &alias);
-	if (r == -EBADMSG) {
+	if (r == -EBADMSG || r == -EACCES) {
 		log_warning("The name in %s/%s is malformed; it is left alone and not used.", path,
 			    leaf);
 		return 0;
@@ -93,7 +93,8 @@ static int take_event(const char *path, void *userdata _unused_)
 		r = take_first(path, &event);
 	if (r >= 0)
 		r = pins_move(path, event.origin);
-	if (r == -ENOMEM || r == -EMFILE || r == -ENFILE)
+	/* Only these are faults of the event, which another start would find again. */
+	if (r < 0 && r != -EBADMSG && r != -EACCES && r != -EEXIST)
 		return r;
 	if (r < 0)
 		log_error("Cannot take over event %s of an earlier version: %s; it is left alone, "

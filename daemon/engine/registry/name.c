@@ -173,8 +173,8 @@ static int list_leaf(const char *path, const char *leaf, void *userdata)
 	    pp_parse_u64(leaf + strlen(PP_NAME_RECORD_LEAF), &id) < 0)
 		return 0;
 	r = read_name(path, id, &name);
-	/* A lack of memory or descriptors must not make a name look deleted. */
-	if (r == -ENOMEM || r == -EMFILE || r == -ENFILE)
+	/* Only the record's own fault makes it no name. After any other, it would look deleted. */
+	if (r < 0 && r != -EBADMSG && r != -EACCES)
 		return r;
 	if (r < 0) {
 		log_warning("Cannot read the name in %s/%s (%s); it is left alone and not used.",
@@ -205,6 +205,23 @@ int name_list(const char *path, struct name **ret, size_t *ret_n)
 	*ret = l.names;
 	*ret_n = l.n;
 	return 0;
+}
+
+static int count_leaf(const char *path _unused_, const char *leaf, void *userdata)
+{
+	*(size_t *)userdata += !strncmp(leaf, PP_NAME_RECORD_LEAF, strlen(PP_NAME_RECORD_LEAF));
+	return 0;
+}
+
+int name_left_out(const char *path)
+{
+	_cleanup_free_ struct name *names = NULL;
+	size_t n = 0, records = 0;
+	int r = name_list(path, &names, &n);
+
+	if (r >= 0)
+		r = pins_foreach_leaf(path, count_leaf, &records);
+	return r < 0 ? r : records > n;
 }
 
 void name_view(const struct name *name, struct pp_event *e)

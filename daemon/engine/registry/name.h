@@ -32,5 +32,8 @@ bool name_exists(const char *path, uint64_t id);
 /* All names of an event, by id; *ret is for free(3). Leaves out malformed ones. -errno. */
 int name_list(const char *path, struct name **ret, size_t *ret_n);
 
+/* Whether the event has records that name_list() leaves out. 1, 0 or -errno. */
+int name_left_out(const char *path);
+
 /* Gives the event `e` the fields that it has under this name. */
 void name_view(const struct name *name, struct pp_event *e);
