@@ -281,6 +281,7 @@ static int serve_once(struct server *s, int watchdog)
 		s->connection = close_fd(s->connection);
 	else if (!fds[2].revents && fds[1].revents)
 		accept_instead(s->listener, &s->broker, &s->connection);
+	reaper_collect(); /* it may be time for the next try: what is not reaped is an orphan */
 	orphans_look(send_released, s);
 	return 0;
 }

@@ -736,6 +736,56 @@ START_TEST(deleted_last)
 }
 END_TEST
 
+/* These override libc's. */
+static bool fork_fails, opendir_fails;
+
+pid_t fork(void)
+{
+	pid_t (*real)(void) = dlsym(RTLD_NEXT, "fork");
+
+	if (!fork_fails)
+		return real();
+	errno = EAGAIN;
+	return -1;
+}
+
+DIR *opendir(const char *path)
+{
+	DIR *(*real)(const char *) = dlsym(RTLD_NEXT, "opendir");
+
+	if (!opendir_fails)
+		return real(path);
+	errno = ENOMEM;
+	return NULL;
+}
+
+static void reap(void)
+{
+	struct stat st;
+
+	while (stat("+del-7", &st) == 0) {
+		reaper_collect();
+		poll(NULL, 0, 10);
+	}
+	reaper_wait(INT_MAX);
+}
+
+/* A reaper that cannot start, or cannot begin, is tried again. */
+START_TEST(tried_again)
+{
+	ck_assert_int_eq(mkdir("+del-7", 0700), 0);
+	fork_fails = true;
+	ck_assert_int_eq(reaper_kick(), -EAGAIN);
+	fork_fails = false;
+	reap();
+	ck_assert_int_eq(mkdir("+del-7", 0700), 0);
+	opendir_fails = true;
+	ck_assert_int_eq(reaper_kick(), 0);
+	opendir_fails = false;
+	reap();
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("names");
@@ -755,6 +805,7 @@ int main(void)
 	tcase_add_test(t, wakeups);
 	tcase_add_test(t, ceiling);
 	tcase_add_test(t, deleted_last);
+	tcase_add_test(t, tried_again);
 	tcase_add_test(t, a_read_fails);
 	tcase_add_test(t, a_newer_name);
 	tcase_add_loop_test(t, killed, 0, ARRAY_SIZE(operations));

@@ -4,17 +4,34 @@
 
 #include <poll.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 
 #include "daemon/engine/registry/pins.h"
 #include "daemon/engine/registry/orphans.h"
+#include "daemon/log.h"
 #include "proto/clock.h"
 #include "proto/macro.h"
 
+#define RETRY_MSEC 1000 /* doubles with each failure, up to 64 times */
+
 static pid_t reaper = -1; /* the running one */
-static bool again;	  /* more was deleted since it started */
+static bool again;	  /* more was deleted since it started, or it failed */
+static unsigned failed;	  /* so many in a row */
+static int64_t due;	  /* ms, of CLOCK_MONOTONIC: no start before, after a failure */
+
+static void try_later(const char *why)
+{
+	if (!failed)
+		log_error("Cannot remove deleted events from the registry: %s. They record until "
+			  "that succeeds; the engine tries again.",
+			  why);
+	again = true;
+	due = pp_clock_ms() + (RETRY_MSEC << MIN(failed, 6U));
+	failed++;
+}
 
 /* In the child: it inherits the engine's lock and sockets, which others wait for. */
 static void close_all_but(int fd)
@@ -33,8 +50,12 @@ static int start(void)
 	if (reaper >= 0)
 		before = (int)syscall(SYS_pidfd_open, reaper, 0); /* < 0: it has ended */
 	pid = fork();
-	if (pid < 0)
-		return -errno;
+	if (pid < 0) {
+		int r = -errno;
+
+		try_later(strerror(-r));
+		return r;
+	}
 	if (pid == 0) {
 		close_all_but(before);
 		if (before >= 0)
@@ -54,12 +75,14 @@ int reaper_kick(void)
 	return 0;
 }
 
-/* Starts another if this one was killed, and left work; one that failed would only fail again. */
+/* Starts another if this one was killed, and left work; if one failed, only after a while. */
 static void collect(int flags)
 {
 	int status = 0;
 	pid_t pid;
 
+	if (reaper < 0 && again && pp_clock_ms() >= due)
+		start();
 	if (reaper < 0)
 		return;
 	pid = waitpid(reaper, &status, flags);
@@ -67,6 +90,11 @@ static void collect(int flags)
 		return;
 	/* (< 0: it is gone without a status; waiting would never end.) */
 	reaper = -1;
+	if (WIFEXITED(status) && WEXITSTATUS(status) != 0) {
+		try_later("the registry cannot be read");
+		return;
+	}
+	failed = 0;
 	if (again || (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL))
 		start();
 }

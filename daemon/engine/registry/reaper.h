@@ -12,7 +12,8 @@ int reaper_kick(void);
 /* Waits until all of it is gone, at most so many milliseconds. */
 void reaper_wait(int ms);
 
-/* Collects a finished reaper; to be called on SIGCHLD. */
+/* Collects a finished reaper, and starts one in the place of one that failed; to be called on SIGCHLD
+ * and now and then. */
 void reaper_collect(void);
 
 /* Before the engine ends: starts another reaper for events that were deleted while one was at work;
