@@ -440,11 +440,10 @@ static bool event_is_added(void)
 	return n_found == 5 && e && e->id == e->origin && e->spec.creator == 300;
 }
 
-static void replace(bool same_rings)
+/* Returns the id of the old directory. */
+static uint64_t exchange(bool same_rings, char path[PINS_PATH_SIZE])
 {
 	_cleanup_free_ struct meta_map *maps = NULL;
-	struct pp_orphans orphans;
-	char path[PINS_PATH_SIZE];
 	struct pins_draft d;
 	struct pp_event e;
 	uint64_t id;
@@ -457,6 +456,15 @@ static void replace(bool same_rings)
 	add_files(&d, &e, maps);
 	ck_assert_int_eq(pins_next_id(&id), 0);
 	ck_assert_int_eq(pins_replace(&d, path, id), 0);
+	return id;
+}
+
+static void replace(bool same_rings)
+{
+	struct pp_orphans orphans;
+	char path[PINS_PATH_SIZE];
+	uint64_t id = exchange(same_rings, path);
+
 	orphans_add(id, path, &orphans);
 	ck_assert_uint_eq(orphans.bytes, same_rings ? 0 : EVENT_BYTES);
 }
@@ -594,6 +602,39 @@ START_TEST(a_read_fails)
 		ck_assert(world_is_whole());
 		delete_all();
 	}
+}
+END_TEST
+
+/* If it is not known which rings are in use, none is marked or charged as deleted. The engine died
+ * after it had exchanged the directories. */
+START_TEST(rings_in_use)
+{
+	_cleanup_close_ int ring = -EBADF;
+	const struct pp_ring_header *header;
+	_cleanup_free_ struct meta_map *maps = NULL;
+	char path[PINS_PATH_SIZE];
+	bool through = false;
+	struct pp_event e;
+	uint32_t state;
+
+	make_world();
+	exchange(true, path);
+	maps = read_event_maps("web/c", &e);
+	ring = meta_map_open(&maps[0]);
+	header = mmap(NULL, RING_BYTES, PROT_READ, MAP_SHARED, ring, 0);
+	ck_assert_ptr_ne(header, MAP_FAILED);
+	ring = close_fd(ring);
+	state = header->live.state;
+	for (unsigned at = 1; !through; at++) {
+		read_fails = at;
+		orphans_recover();
+		through = read_fails > 0;
+		read_fails = 0;
+		ck_assert_msg(header->live.state == state && orphans_bytes() == 0,
+			      "read %u fails: a ring in use is deleted", at);
+	}
+	munmap((void *)header, RING_BYTES);
+	delete_all();
 }
 END_TEST
 
@@ -807,6 +848,7 @@ int main(void)
 	tcase_add_test(t, deleted_last);
 	tcase_add_test(t, tried_again);
 	tcase_add_test(t, a_read_fails);
+	tcase_add_test(t, rings_in_use);
 	tcase_add_test(t, a_newer_name);
 	tcase_add_loop_test(t, killed, 0, ARRAY_SIZE(operations));
 	tcase_add_loop_test(t, taken_over, 0, 2 * OLD_STATES); /* with an old kernel, too */

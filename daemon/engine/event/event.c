@@ -34,15 +34,9 @@ int event_read(const char *path, struct pp_event *ret)
 	return r;
 }
 
-bool event_is_strange(int r)
-{
-	return r == -ENOENT || r == -EACCES || r == -EBADMSG || r == -EPROTONOSUPPORT ||
-	       r == -ESTALE;
-}
-
 int event_not_understood(const char *name, const char *path, int r)
 {
-	if (!event_is_strange(r))
+	if (!meta_is_strange(r))
 		return r;
 	if (r == -EPROTONOSUPPORT)
 		log_warning("Event %s was made by a newer perfpersist and is left alone; delete it "

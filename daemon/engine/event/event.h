@@ -53,11 +53,8 @@ int event_recover_one(const char *path, uid_t broker);
  */
 int event_read(const char *path, struct pp_event *ret);
 
-/* Whether the error describes the event, and not a failure of the engine. */
-bool event_is_strange(int r);
-
 /*
  * Logs that `name`, whose directory is `path`, cannot be read because of r, and is left alone.
- * Returns 0; or r, if memory or descriptors are short: then no event may be reported as gone.
+ * Returns 0; or r, if the engine failed: then no event may be reported as gone.
  */
 int event_not_understood(const char *name, const char *path, int r);

@@ -148,7 +148,7 @@ static int settle(const char *path, const struct name *oldest, uid_t broker)
 	bool pending;
 	int r = meta < 0 ? meta : meta_read_all(meta, &was, NULL, NULL, NULL, &pending);
 
-	if (event_is_strange(r)) /* an event that this version cannot read */
+	if (meta_is_strange(r)) /* an event that this version cannot read */
 		return pins_grant(path, broker, &oldest->spec);
 	if (r < 0)
 		return r;

@@ -286,6 +286,12 @@ int meta_map_describe(int fd, uint32_t cpu, uint64_t bytes, uint64_t generation,
 	return 0;
 }
 
+bool meta_is_strange(int r)
+{
+	return r == -ENOENT || r == -EACCES || r == -EBADMSG || r == -EPROTONOSUPPORT ||
+	       r == -ESTALE;
+}
+
 /* ── changing ───────────────────────────────────────────────────────────────────────────── */
 
 int meta_update(int fd, const struct pp_event *event, bool pending)

@@ -53,6 +53,9 @@ int meta_read(int fd, struct pp_event *ret);
 int meta_read_all(int fd, struct pp_event *ret, struct pp_parsed **ret_parsed,
 		  struct meta_map **ret_maps, size_t *ret_n_maps, bool *ret_pending);
 
+/* Whether the error, of opening or reading it, describes the event, and not a failure of the engine. */
+bool meta_is_strange(int r);
+
 /*
  * Opens the map by its id: even the engine may not open the broker's pins (it has no
  * CAP_DAC_OVERRIDE). An fd, the caller's; -ENOENT: it is gone; -errno.

@@ -61,10 +61,13 @@ static int in_use_add(const char *path, void *userdata)
 	struct pp_event event;
 	uint32_t *more;
 	size_t n = 0;
+	int r;
 
-	/* A meta that cannot be read has no maps that our events could have, too. */
-	if (read_maps(path, &event, &maps, &n) < 0 || n == 0)
-		return 0;
+	r = read_maps(path, &event, &maps, &n);
+	/* An event that this version cannot read shares no maps with ours. After any other failure the
+	 * rings of a living event would look deleted. */
+	if (r < 0 || n == 0)
+		return meta_is_strange(r) ? 0 : MIN(r, 0);
 	more = reallocarray(u->id, u->n + n, sizeof(*more));
 	if (!more)
 		return -ENOMEM;
