@@ -605,6 +605,36 @@ START_TEST(a_read_fails)
 }
 END_TEST
 
+/* Another name is there, or it is refused. */
+START_TEST(an_alias_fails)
+{
+	bool through = false;
+
+	for (unsigned at = 1; !through; at++) {
+		struct pp_event made, read;
+		struct pp_orphans orphans;
+		struct failure f = {};
+		struct pp_spec spec;
+		int r;
+
+		make_world();
+		make_spec(&spec, "new", "n", 300);
+		read_fails = at;
+		r = names_alias(id_a, &spec, &made, &f);
+		through = read_fails > 0;
+		read_fails = 0;
+		check_registry();
+		ck_assert_msg((r >= 0) == !!by_path("new/n"), "read %u fails: %d", at, r);
+		if (r >= 0 && through) {
+			ck_assert_int_eq(names_read(made.id, &read), 0);
+			ck_assert_mem_eq(&made, &read, sizeof(made));
+			delete_path("new/n", &orphans);
+		}
+		delete_all();
+	}
+}
+END_TEST
+
 /* If it is not known which rings are in use, none is marked or charged as deleted. The engine died
  * after it had exchanged the directories. */
 START_TEST(rings_in_use)
@@ -848,6 +878,7 @@ int main(void)
 	tcase_add_test(t, deleted_last);
 	tcase_add_test(t, tried_again);
 	tcase_add_test(t, a_read_fails);
+	tcase_add_test(t, an_alias_fails);
 	tcase_add_test(t, rings_in_use);
 	tcase_add_test(t, a_newer_name);
 	tcase_add_loop_test(t, killed, 0, ARRAY_SIZE(operations));

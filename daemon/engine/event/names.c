@@ -272,6 +272,7 @@ int names_alias(uint64_t target, const struct pp_spec *spec, struct pp_event *re
 {
 	_cleanup_(named_done) struct named n = {};
 	char path[PINS_PATH_SIZE];
+	struct name made;
 	uint64_t id;
 	int r;
 
@@ -295,9 +296,13 @@ int names_alias(uint64_t target, const struct pp_spec *spec, struct pp_event *re
 	if (r < 0)
 		return fail(f, -r, "Cannot put '%s' into the registry, beside '%s': %s.", path,
 			    n.names[n.i].path, strerror(-r));
-	r = names_read(id, ret);
-	if (r < 0)
-		return fail(f, -r, "Cannot read back what '%s' is: %s.", path, strerror(-r));
+	/* The name is there: nothing may fail now. */
+	made = (struct name){ .id = id, .spec = *spec };
+	made.spec.flags &= PP_EVENT_CONFIGURED;
+	name_view(&made, &n.event);
+	n.event.shares = n.names[0].id;
+	n.event.memory = 0;
+	*ret = n.event;
 	return 0;
 }
 
