@@ -563,6 +563,35 @@ START_TEST(killed)
 }
 END_TEST
 
+/* Once a record has other rights, its files permit no more, wherever the engine died. */
+START_TEST(rights_only_shrink)
+{
+	bool through = false;
+
+	for (unsigned at = 1; !through; at++) {
+		make_world();
+		through = run_until(change_rights, at);
+		enumerate();
+		for (size_t i = 0; i < n_found; i++) {
+			_cleanup_free_ struct name *names = NULL;
+			char path[PINS_PATH_SIZE], info[PINS_PATH_SIZE + 8];
+			struct stat st;
+			size_t n;
+
+			pins_event(found[i].origin, path);
+			snprintf(info, sizeof(info), "%s/info", path);
+			ck_assert_int_eq(name_list(path, &names, &n), 0);
+			ck_assert_int_eq(stat(info, &st), 0);
+			ck_assert_msg(st.st_gid == names[0].spec.group || !(st.st_mode & 040),
+				      "killed at step %u: group %u may read", at, st.st_gid);
+		}
+		start_again();
+		delete_names();
+	}
+	delete_all();
+}
+END_TEST
+
 /* ── a failure of the engine ────────────────────────────────────────────────────────────── */
 
 static int recover(void)
@@ -878,6 +907,7 @@ int main(void)
 	tcase_add_test(t, deleted_last);
 	tcase_add_test(t, tried_again);
 	tcase_add_test(t, a_read_fails);
+	tcase_add_test(t, rights_only_shrink);
 	tcase_add_test(t, an_alias_fails);
 	tcase_add_test(t, rings_in_use);
 	tcase_add_test(t, a_newer_name);

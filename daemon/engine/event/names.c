@@ -136,6 +136,16 @@ int names_foreach(int (*fn)(const struct pp_event *event, void *userdata), void 
 
 /* ── the oldest name ────────────────────────────────────────────────────────────────────── */
 
+/* Only users whom both permit can read the event's texts. */
+static int narrow(const char *path, uid_t broker, const struct pp_spec *was,
+		  const struct pp_spec *now)
+{
+	struct pp_spec both = *now;
+
+	both.mode &= was->mode & (both.group == was->group ? 0777 : 04);
+	return pins_grant(path, broker, &both);
+}
+
 /*
  * Sets the readers of the event's texts: the oldest name decides. When another name becomes the
  * oldest, only users whom both names permit can read them for a moment.
@@ -144,7 +154,6 @@ static int settle(const char *path, const struct name *oldest, uid_t broker)
 {
 	_cleanup_close_ int meta = pins_get(path, "meta");
 	struct pp_event event, was;
-	struct pp_spec both;
 	bool pending;
 	int r = meta < 0 ? meta : meta_read_all(meta, &was, NULL, NULL, NULL, &pending);
 
@@ -155,9 +164,7 @@ static int settle(const char *path, const struct name *oldest, uid_t broker)
 	event = was;
 	name_view(oldest, &event);
 	if (memcmp(&event, &was, sizeof(event)) != 0) {
-		both = event.spec;
-		both.mode &= was.spec.mode & (both.group == was.spec.group ? 0777 : 04);
-		r = pins_grant(path, broker, &both);
+		r = narrow(path, broker, &was.spec, &event.spec);
 		if (r >= 0)
 			r = meta_update(meta, &event, pending);
 	}
@@ -322,6 +329,9 @@ static int grant_event(const char *path, void *userdata)
 	int r;
 
 	r = name_list(path, &names, &n);
+	/* The files come first: what the records permit must not be less. */
+	if (r >= 0 && n > 0 && !strcmp(names[0].spec.ns, rights->spec->ns))
+		r = narrow(path, rights->broker, &names[0].spec, rights->spec);
 	for (size_t i = 0; r >= 0 && i < n; i++) {
 		if (strcmp(names[i].spec.ns, rights->spec->ns) != 0)
 			continue;
