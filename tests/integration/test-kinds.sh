@@ -181,7 +181,7 @@ while make_watching k/b$registers; do
 	registers=$((registers + 1))
 	[ $registers -lt 100 ] || fail "100 breakpoints on a CPU"
 done
-one_sentence "$SCRATCH/stderr" 'in use.*registers' "the last breakpoint"
+one_sentence "$SCRATCH/stderr" 'registers.*in use' "the last breakpoint"
 echo "  made: $registers breakpoints; then: $SENTENCE"
 mapfile -t names < <(seq -f k/b%g 0 $((registers - 1)))
 # Tracepoints of the largest subsystems; system calls would share two links.
