@@ -151,8 +151,8 @@ static int write_image(struct image *m, const struct client_ring *ring, int dir_
 		r = saved_give(m->fd, rights, rights->mode);
 	if (r < 0)
 		return r;
-	return close(TAKE_FD(m->fd)) < 0 ? -errno
-					 : 0; /* some file systems report errors only here */
+	/* Some file systems report errors only here. */
+	return close(TAKE_FD(m->fd)) < 0 ? -errno : 0;
 }
 
 int saved_write_ring(int dir_fd, const char *name, const struct client_ring *ring,

@@ -481,11 +481,15 @@ static int go_round(struct perfpersist_stream *s, size_t i, uint64_t now, uint64
 /* Goes on without the daemon: nobody reports changes or wakes any more. */
 static int desert(struct perfpersist_stream *s, uint64_t now)
 {
+	int r = s->n ? tell(s, 0, PERFPERSIST_STREAM_UNATTENDED, now) : 0;
+
+	if (r < 0)
+		return r; /* the next dispatch finds the connection broken again */
 	epoll_ctl(s->epoll, EPOLL_CTL_DEL, perfpersist_fd(s->p), NULL);
 	s->is_told = false;
 	for (size_t i = 0; i < s->n; i++)
 		stop_wakeup(s, s->all[i]);
-	return s->n ? tell(s, 0, PERFPERSIST_STREAM_UNATTENDED, now) : 0;
+	return 0;
 }
 
 /* Takes notices and wakeups before it reads rings, so that none is lost in between. */
