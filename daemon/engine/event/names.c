@@ -240,8 +240,9 @@ static int check_left_out(const struct named *n, struct failure *f)
 	if (r > 0)
 		return fail(f, EBUSY,
 			    "The rings of '%s' have another name, which this version cannot read; "
-			    "delete that name with the version that made it.",
-			    n->names[n->i].path);
+			    "delete that name with the version that made it, or remove its record "
+			    "from %s in the registry.",
+			    n->names[n->i].path, n->path);
 	return 0;
 }
 
@@ -329,7 +330,7 @@ static int grant_event(const char *path, void *userdata)
 	int r;
 
 	r = name_list(path, &names, &n);
-	/* The files come first: what the records permit must not be less. */
+	/* The files are narrowed first: they never permit more than the records. */
 	if (r >= 0 && n > 0 && !strcmp(names[0].spec.ns, rights->spec->ns))
 		r = narrow(path, rights->broker, &names[0].spec, rights->spec);
 	for (size_t i = 0; r >= 0 && i < n; i++) {

@@ -146,6 +146,7 @@ static int read_name(const char *path, uint64_t id, struct name *ret)
 struct list {
 	struct name *names;
 	size_t n, room;
+	size_t left_out;
 };
 
 static int list_add(struct list *l, const struct name *name)
@@ -165,23 +166,25 @@ static int list_add(struct list *l, const struct name *name)
 
 static int list_leaf(const char *path, const char *leaf, void *userdata)
 {
+	struct list *l = userdata;
 	struct name name;
 	uint64_t id;
 	int r;
 
-	if (strncmp(leaf, PP_NAME_RECORD_LEAF, strlen(PP_NAME_RECORD_LEAF)) != 0 ||
-	    pp_parse_u64(leaf + strlen(PP_NAME_RECORD_LEAF), &id) < 0)
+	if (strncmp(leaf, PP_NAME_RECORD_LEAF, strlen(PP_NAME_RECORD_LEAF)) != 0)
 		return 0;
-	r = read_name(path, id, &name);
+	r = pp_parse_u64(leaf + strlen(PP_NAME_RECORD_LEAF), &id) < 0 ? -EBADMSG
+								      : read_name(path, id, &name);
 	/* Only the record's own fault makes it no name. After any other, it would look deleted. */
 	if (r < 0 && r != -EBADMSG && r != -EACCES)
 		return r;
 	if (r < 0) {
 		log_warning("Cannot read the name in %s/%s (%s); it is left alone and not used.",
 			    path, leaf, strerror(-r));
+		l->left_out++;
 		return 0;
 	}
-	return list_add(userdata, &name);
+	return list_add(l, &name);
 }
 
 static int by_id(const void *a, const void *b)
@@ -207,21 +210,13 @@ int name_list(const char *path, struct name **ret, size_t *ret_n)
 	return 0;
 }
 
-static int count_leaf(const char *path _unused_, const char *leaf, void *userdata)
-{
-	*(size_t *)userdata += !strncmp(leaf, PP_NAME_RECORD_LEAF, strlen(PP_NAME_RECORD_LEAF));
-	return 0;
-}
-
 int name_left_out(const char *path)
 {
-	_cleanup_free_ struct name *names = NULL;
-	size_t n = 0, records = 0;
-	int r = name_list(path, &names, &n);
+	struct list l = {};
+	int r = pins_foreach_leaf(path, list_leaf, &l);
 
-	if (r >= 0)
-		r = pins_foreach_leaf(path, count_leaf, &records);
-	return r < 0 ? r : records > n;
+	free(l.names);
+	return r < 0 ? r : l.left_out > 0;
 }
 
 void name_view(const struct name *name, struct pp_event *e)

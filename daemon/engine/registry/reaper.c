@@ -90,12 +90,12 @@ static void collect(int flags)
 		return;
 	/* (< 0: it is gone without a status; waiting would never end.) */
 	reaper = -1;
-	if (WIFEXITED(status) && WEXITSTATUS(status) != 0) {
-		try_later("the registry cannot be read");
+	if (status != 0 && !(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)) {
+		try_later("the process that removes them failed");
 		return;
 	}
 	failed = 0;
-	if (again || (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL))
+	if (again || status != 0)
 		start();
 }
 
