@@ -585,6 +585,12 @@ START_TEST(a_faulty_namespace)
 	expect(0, 0, 0, 1);
 	ck_assert_uint_eq(runs("n", "a")->spec.mode, 0600);
 	ck_assert_uint_eq(quota_max_of_namespace(&b.quota, QUOTA_MEMORY, "n"), 8 << 20);
+	/* An event that is replaced meanwhile is not lost. */
+	put_dropin("b.conf", "[event m/a]\nEvent=cpu-clock\n");
+	expect(1, 0, 0, 1);
+	put_dropin("b.conf", "[namespace m]\nMode=9\n[event m/a]\nEvent=page-faults\n");
+	expect(0, 1, 0, 2);
+	ck_assert_ptr_nonnull(runs("m", "a"));
 }
 END_TEST
 

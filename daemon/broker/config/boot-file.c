@@ -135,27 +135,21 @@ static int write_file(int folder, const char *name, const char *text, size_t siz
 	return r;
 }
 
-/* Files beyond this number are not read at the next start: other users' events would not return. */
-static int check_room(int folder, const char *name)
+/* Files beyond this number are not read at the next start: other users' events would not return.
+ * 1: there is room for `name`; 0; -errno. */
+static int has_room(int folder, const char *path, const char *name)
 {
-	_cleanup_closedir_ DIR *dir = NULL;
+	_cleanup_closedir_ DIR *dir = opendir(path);
+	const struct dirent *entry;
 	size_t n = 0;
-	int fd;
 
 	if (faccessat(folder, name, F_OK, 0) == 0)
-		return 0;
-	fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	dir = fd < 0 ? NULL : fdopendir(fd);
-	if (!dir) {
-		int r = -errno;
-
-		if (fd >= 0)
-			close(fd);
-		return r;
-	}
-	for (const struct dirent *entry; (entry = readdir(dir));)
-		n += *entry->d_name != '.';
-	return n < DROPINS_FILES_MAX ? 0 : -ENOSPC;
+		return 1;
+	if (!dir)
+		return -errno;
+	while (errno = 0, (entry = readdir(dir)))
+		n += dropin_is_named_so(entry->d_name);
+	return errno ? -errno : n < DROPINS_FILES_MAX;
 }
 
 int boot_file_write(const struct boot_file *b, char *sentence, size_t size)
@@ -179,15 +173,15 @@ int boot_file_write(const struct boot_file *b, char *sentence, size_t size)
 	if (r >= 0)
 		r = folder = open_folder(b->folder, true);
 	if (r >= 0)
-		r = check_room(folder, name);
-	if (r == -ENOSPC) {
+		r = has_room(folder, b->folder, name);
+	if (r == 0) {
 		snprintf(sentence, size,
 			 "%s/%s cannot be created with --boot: %s has %d files, and no more are "
 			 "read; delete events there, or create it without --boot.",
 			 b->request->ns, b->request->name, b->folder, DROPINS_FILES_MAX);
-		return r;
+		return -ENOSPC;
 	}
-	if (r >= 0)
+	if (r > 0)
 		r = write_file(folder, name, text, n);
 	if (r < 0)
 		snprintf(sentence, size,

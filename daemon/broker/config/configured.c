@@ -117,31 +117,35 @@ static struct waiter *wait_for(struct pass *p, const struct dropin_event *w, int
 /*
  * Somebody was first to use the namespace, or wrote it with --boot, and owns it. The administrator
  * configures an event there and says nothing about the namespace: its owner must not see that
- * event's records. 0; -EACCES (reported).
+ * event's records. Nor is an event created in a namespace whose section has a fault, as long as no
+ * earlier section is in force; one that is replaced keeps the rights it had. 0; -EACCES; -EINVAL
+ * (reported).
  */
 static int check_namespace(struct pass *p, const struct dropin_event *w)
 {
 	const struct namespace *ns = registry_namespace(&p->owner->lifecycle->registry, w->ns);
 	const struct config_namespace *configured = config_namespace(p->config, w->ns);
 	char sentence[PP_SENTENCE_SIZE];
+	int error = 0;
 
-	if (configured && configured->faulty && !(ns && ns->configured)) {
+	if (configured && configured->faulty && !p->replacing && !(ns && ns->configured)) {
+		error = EINVAL;
 		snprintf(sentence, sizeof(sentence),
 			 "The section [namespace %s] has a fault, so it is not known who may read "
 			 "%s/%s, and it is not created; correct the section.",
 			 w->ns, w->ns, w->name);
-		refused(p, w, w->line, EINVAL, sentence);
-		return -EINVAL;
+	} else if (ns && ns->owner != 0 && ns->owner != w->creator && !w->written &&
+		   !p->replacing && (!configured || configured->written)) {
+		error = EACCES;
+		snprintf(
+			sentence, sizeof(sentence),
+			"The namespace %s belongs to user %u, who could read this event's records; "
+			"put a section [namespace %s] beside it, or choose another namespace.",
+			w->ns, ns->owner, w->ns);
 	}
-	if (!ns || ns->owner == 0 || ns->owner == w->creator || w->written || p->replacing ||
-	    (configured && !configured->written))
-		return 0;
-	snprintf(sentence, sizeof(sentence),
-		 "The namespace %s belongs to user %u, who could read this event's records; put a "
-		 "section [namespace %s] beside it, or choose another namespace.",
-		 w->ns, ns->owner, w->ns);
-	refused(p, w, w->line, EACCES, sentence);
-	return -EACCES;
+	if (error)
+		refused(p, w, w->line, error, sentence);
+	return -error;
 }
 
 /* 0; -errno (reported). */

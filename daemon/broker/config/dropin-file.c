@@ -149,16 +149,22 @@ void cleanup_dropins(struct dropins **d)
 
 /* ── sections ───────────────────────────────────────────────────────────────────────────── */
 
-static void end_namespace(struct reading *r)
+/* A faulty section that people wrote is remembered: no wider rights may apply in its place. */
+static void end_namespace(struct reading *r, bool faulty)
 {
 	struct config_namespace *ns = config_namespace(r->config, r->ns.name);
 
+	r->dropins->incomplete |= faulty;
+	if (faulty && r->written)
+		return;
 	if (!ns)
 		ns = config_add_namespace(r->config, r->ns.name);
-	if (ns)
-		*ns = r->ns;
-	else
+	if (!ns)
 		r->settings.error = -ENOMEM;
+	else if (faulty)
+		ns->faulty = true;
+	else
+		*ns = r->ns;
 }
 
 static void end_event(struct reading *r, bool faulty)
@@ -196,19 +202,6 @@ static void end_event(struct reading *r, bool faulty)
 	e->request = request;
 }
 
-/* The section is left out. So wider rights must not apply in its place. */
-static void end_faulty_namespace(struct reading *r)
-{
-	struct config_namespace *ns = config_namespace(r->config, r->ns.name);
-
-	if (!ns)
-		ns = config_add_namespace(r->config, r->ns.name);
-	if (!ns)
-		r->settings.error = -ENOMEM;
-	else
-		ns->faulty = true;
-}
-
 /* Accepts the section as a whole, or nothing of it. */
 static void end_section(struct reading *r)
 {
@@ -216,12 +209,10 @@ static void end_section(struct reading *r)
 
 	if (r->in == EVENT)
 		end_event(r, faulty);
-	else if (r->in == NAMESPACE && !faulty)
-		end_namespace(r);
+	else if (r->in == NAMESPACE)
+		end_namespace(r, faulty);
 	else if (faulty)
 		r->dropins->incomplete = true;
-	if (r->in == NAMESPACE && faulty && !r->written)
-		end_faulty_namespace(r);
 	r->faults = r->settings.faults;
 }
 

@@ -80,7 +80,7 @@ static void complain(struct search *s, const char *folder, const char *name, con
 	s->dropins->incomplete = true;
 }
 
-static bool is_named_so(const char *name)
+bool dropin_is_named_so(const char *name)
 {
 	size_t n = strlen(name);
 
@@ -123,7 +123,7 @@ static int list_folder(struct search *s, size_t folder)
 		return 0;
 	}
 	while (errno = 0, (entry = readdir(dir))) {
-		if (!is_named_so(entry->d_name))
+		if (!dropin_is_named_so(entry->d_name))
 			continue;
 		if (s->n - before == DROPINS_FILES_MAX) {
 			complain(s, path, NULL,

@@ -29,6 +29,9 @@ struct dropin_places {
 /* instance: may be NULL; config: the argument of --config, or NULL. 0; -EINVAL; -ENAMETOOLONG. */
 int dropin_places(const char *instance, const char *config, struct dropin_places *ret);
 
+/* Whether a file of this name in one of the folders is read. */
+bool dropin_is_named_so(const char *name);
+
 /* "/var/lib/perfpersist[-INSTANCE]" + leaf. 0; -EINVAL; -ENAMETOOLONG. */
 int dropin_state_place(const char *instance, const char *leaf, char *buf, size_t size);
 

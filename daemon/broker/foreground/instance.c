@@ -154,11 +154,11 @@ static bool has_directories(const char *path)
 
 	if (!d)
 		return errno != ENOENT;
-	while ((e = readdir(d)))
+	while (errno = 0, (e = readdir(d)))
 		if (e->d_name[0] != '.' && strcmp(e->d_name, PP_BY_ID) != 0 &&
 		    is_directory(dirfd(d), e->d_name))
 			return true;
-	return false;
+	return errno != 0;
 }
 
 bool instance_is_empty(const char *instance)
