@@ -27,6 +27,7 @@ enum fake_mood {
 	FAKE_CALM,
 	FAKE_DIES_BEFORE, /* it carries out an order */
 	FAKE_DIES_AFTER,  /* … and before it answers */
+	FAKE_DIES_PAUSED, /* … and the next one cannot start the events again */
 	FAKE_FAILS,
 	FAKE_LIES_SIZE,
 	FAKE_LIES_SERIAL,
@@ -391,6 +392,9 @@ static void fake_carry_out(struct fake_engine *f, const struct pp_order *o)
 		fake_sideband(f, o);
 	} else if (!fake_act(f, o, &event, &orphans)) {
 		fake_fail(f, o->serial, ENOENT, "The fake has no such event.");
+	} else if (fake_dies(f, FAKE_DIES_PAUSED)) {
+		for (size_t i = 0; i < f->n; i++)
+			f->events[i].paused = 1;
 	} else if (!fake_dies(f, FAKE_DIES_AFTER)) {
 		fake_send(f, PP_ANSWER_DONE, o->serial, &event, &orphans);
 	}

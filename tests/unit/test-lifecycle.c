@@ -501,6 +501,24 @@ START_TEST(death_at_a_change)
 }
 END_TEST
 
+/* The change is there, but nobody may take it for a success. */
+START_TEST(a_change_that_left_its_event_paused)
+{
+	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
+	be(FAKE_DIES_PAUSED, 1);
+	ck_assert_int_eq(change(&root, "x", PP_CHANGE_BUFFER, 8192, 0, ""), -EAGAIN);
+	ck_assert_ptr_nonnull(strstr(root.body.error.message, "it is paused now"));
+	ck_assert_uint_eq(b.notices[PP_NOTICE_CHANGED], 1);
+	ck_assert_uint_eq(b.notices[PP_NOTICE_PAUSED], 1);
+	ck_assert_uint_eq(used(QUOTA_MEMORY), real_memory(8192) + real_memory(512 * 1024));
+	ck_assert_int_eq(client_show(&root, "a", "x"), 0);
+	ck_assert_uint_eq(root.body.event.state, PP_EVENT_PAUSED);
+	/* An event that was paused before stays so. */
+	be(FAKE_DIES_PAUSED, 1);
+	ck_assert_int_eq(change(&root, "x", PP_CHANGE_MAX_RATE, 0, 1, ""), 0);
+}
+END_TEST
+
 START_TEST(pauses)
 {
 	struct pp_msg_pause_request request = { .which = client_name("a", "x"), .pause = 1 };
@@ -855,6 +873,7 @@ int main(void)
 	tcase_add_test(t, nobody_inherits_over_a_limit);
 	tcase_add_test(t, changes);
 	tcase_add_test(t, death_at_a_change);
+	tcase_add_test(t, a_change_that_left_its_event_paused);
 	tcase_add_test(t, pauses);
 	tcase_add_test(t, pauses_of_a_namespace);
 	tcase_add_test(t, second_names);

@@ -134,6 +134,22 @@ static void hold(struct lifecycle *l, const struct pp_orphans *orphans)
 			orphans->ns);
 }
 
+/* The engine died during the change; the next one completed it, but could not start the event. */
+static void left_paused(struct lifecycle *l, struct job *job)
+{
+	const struct event *e = job->event;
+
+	log_event(LOG_WARNING, e->truth.spec.ns, e->truth.spec.name,
+		  "%s/%s (id %" PRIu64
+		  ") is paused since its change, during which the engine ended; "
+		  "resume it.",
+		  e->truth.spec.ns, e->truth.spec.name, e->truth.id);
+	lifecycle_notify(l, PP_NOTICE_PAUSED, e);
+	tell(job, EAGAIN,
+	     "The event is changed, but it is paused now: the engine ended during the change, and "
+	     "the next one could not start the event again, see the daemon's log. Resume it.");
+}
+
 static void changed(struct lifecycle *l, struct job *job, const struct pp_answer *answer)
 {
 	struct event *e = job->event;
@@ -155,7 +171,10 @@ static void changed(struct lifecycle *l, struct job *job, const struct pp_answer
 		  e->truth.spec.ns, e->truth.spec.name, e->truth.id);
 	lifecycle_notify(l, notice, e);
 	tell_names(l, e, notice);
-	tell(job, 0, NULL);
+	if (!pause && e->truth.paused && !job->was_paused)
+		left_paused(l, job);
+	else
+		tell(job, 0, NULL);
 }
 
 struct event *lifecycle_successor(const struct lifecycle *l, const struct event *e)

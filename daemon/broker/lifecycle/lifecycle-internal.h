@@ -12,6 +12,7 @@ struct job {
 	struct pp_spec spec;   /* the order points at this */
 	struct packed_event *parsed;
 	uint32_t set;	 /* CHANGE: the set of rings before */
+	bool was_paused; /* CHANGE */
 	uint64_t raised; /* CHANGE, CPUS: bytes charged for it */
 };
 

@@ -276,6 +276,7 @@ int lifecycle_change(struct lifecycle *l, struct event *e, uint32_t what,
 	job->order.id = e->truth.id;
 	job->order.what = what;
 	job->set = e->truth.set;
+	job->was_paused = e->truth.paused;
 	event_set_state(e, PP_EVENT_CHANGING);
 	submit(l, TAKE_PTR(job), e, waiter);
 	return 0;

@@ -59,17 +59,26 @@ static struct hot_bpf *load_layouts(const bool *fits, size_t from, size_t to)
 	return skel;
 }
 
-static void load_one_by_one(const bool *fits)
+/* The machine lacks something for the moment; the kernel has refused nothing. */
+static bool is_passing(int r)
+{
+	return r == -ENOMEM || r == -EMFILE || r == -ENFILE || r == -EAGAIN || r == -EINTR;
+}
+
+static int load_one_by_one(const bool *fits)
 {
 	for (size_t i = 0; i < LAYOUTS_N; i++) {
-		if (!fits[i])
+		if (!fits[i] || templates.of[i])
 			continue;
 		templates.of[i] = load_layouts(fits, i, i + 1);
+		if (!templates.of[i] && is_passing(-errno))
+			return -errno;
 		if (!templates.of[i])
 			log_warning("The kernel refused the faster recorder for tracepoint %s:%s "
 				    "(%s), which is recorded like any other.",
 				    layouts[i].system, layouts[i].name, strerror(errno));
 	}
+	return 0;
 }
 
 /* Whether a hot program records it exactly on this kernel: events are missed only for a moment. */
@@ -106,17 +115,20 @@ static void tell_misfits(const struct btf *btf, const bool *fits)
 	}
 }
 
-static void templates_load(void)
+/* 0, whatever the kernel refuses; what is passing is tried again at the next event. */
+static int templates_load(void)
 {
 	bool fits[LAYOUTS_N], any = false;
 	struct btf *btf = btf__load_vmlinux_btf();
 	struct hot_bpf *skel;
 
+	if (!btf && is_passing(-errno))
+		return -errno;
 	if (!btf) {
 		log_info("This kernel has no BTF (%s); hot tracepoints are recorded like any "
 			 "other.",
 			 strerror(errno));
-		return;
+		return 0;
 	}
 	for (size_t i = 0; i < LAYOUTS_N; i++) {
 		fits[i] = layout_fits_prototype(&layouts[i], btf);
@@ -125,26 +137,29 @@ static void templates_load(void)
 	tell_misfits(btf, fits);
 	btf__free(btf);
 	if (!any)
-		return;
+		return 0;
 
 	skel = load_layouts(fits, 0, LAYOUTS_N);
-	if (!skel) {
-		load_one_by_one(fits);
-		return;
-	}
+	if (!skel)
+		return is_passing(-errno) ? -errno : load_one_by_one(fits);
 	for (size_t i = 0; i < LAYOUTS_N; i++)
 		templates.of[i] = fits[i] ? skel : NULL;
+	return 0;
 }
 
-/* Finds the layout of this tracepoint. -EOPNOTSUPP: there is none. */
+/* Finds the layout of this tracepoint. -EOPNOTSUPP: there is none. Another -errno: not now. */
 static int find_layout(const struct tracepoint *tp, size_t *ret)
 {
+	int r;
+
 	for (size_t i = 0; i < LAYOUTS_N; i++) {
 		if (!layout_fits_format(&layouts[i], tp))
 			continue;
 		if (!templates.tried) {
+			r = templates_load();
+			if (r < 0)
+				return r;
 			templates.tried = true;
-			templates_load();
 		}
 		if (!templates.of[i])
 			continue;
