@@ -137,8 +137,7 @@ static int take_lock(const char *instance)
 
 static int recover_event(const char *path, void *userdata)
 {
-	event_recover_one(path, *(const uid_t *)userdata); /* logs its failures */
-	return 0;
+	return event_recover_one(path, *(const uid_t *)userdata);
 }
 
 /* Paths and names come first: the later steps read what is under them. */

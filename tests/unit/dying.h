@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A way to die at any step that changes a registry or a map. */
+/* A way to die at any step that changes a registry or a map, and to fail at any that reads one. */
 #pragma once
 
 #include <bpf/bpf.h>
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -27,8 +30,19 @@ static void step(void)
 		return syscall(__VA_ARGS__); \
 	}
 
-STEP(renameat2, (int from, const char *a, int to, const char *b, unsigned int flags), SYS_renameat2,
-     from, a, to, b, flags)
+static bool no_exchange; /* as before Linux 5.16 */
+
+int renameat2(int from, const char *a, int to, const char *b, unsigned int flags)
+{
+	step();
+	if (no_exchange && flags == RENAME_EXCHANGE) {
+		errno = EINVAL;
+		return -1;
+	}
+	return syscall(SYS_renameat2, from, a, to, b, flags);
+}
+
+STEP(rename, (const char *a, const char *b), SYS_renameat2, AT_FDCWD, a, AT_FDCWD, b, 0)
 STEP(symlink, (const char *target, const char *path), SYS_symlinkat, target, AT_FDCWD, path)
 STEP(unlink, (const char *path), SYS_unlinkat, AT_FDCWD, path, 0)
 STEP(rmdir, (const char *path), SYS_unlinkat, AT_FDCWD, path, AT_REMOVEDIR)
@@ -53,3 +67,34 @@ BPF_STEP(bpf_link_create,
 	 (int prog, int target, enum bpf_attach_type type, const struct bpf_link_create_opts *opts),
 	 (int, int, enum bpf_attach_type, const struct bpf_link_create_opts *), prog, target, type,
 	 opts)
+
+/* The read that fails, counted from here, and how; 0: none. */
+static unsigned read_fails;
+static int read_error = EIO;
+
+static bool fails(void)
+{
+	if (read_fails == 0 || --read_fails > 0)
+		return false;
+	errno = read_error;
+	return true;
+}
+
+int lstat(const char *path, struct stat *st)
+{
+	return fails() ? -1 : fstatat(AT_FDCWD, path, st, AT_SYMLINK_NOFOLLOW);
+}
+
+int bpf_obj_get(const char *path)
+{
+	int (*real)(const char *) = dlsym(RTLD_NEXT, "bpf_obj_get");
+
+	return fails() ? -read_error : real(path);
+}
+
+int bpf_map_lookup_elem(int fd, const void *key, void *value)
+{
+	int (*real)(int, const void *, void *) = dlsym(RTLD_NEXT, "bpf_map_lookup_elem");
+
+	return fails() ? -read_error : real(fd, key, value);
+}

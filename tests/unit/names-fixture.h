@@ -1,110 +1,25 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * A registry of the test's own, with events that have rings and record nothing, and a way to die at
- * any step that changes it.
- */
+/* A registry of the test's own, with events that have rings and record nothing. */
 #pragma once
 
 #include <bpf/bpf.h>
 #include <check.h>
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "daemon/engine/event/names.h"
 #include "daemon/engine/registry/meta.h"
 #include "daemon/engine/registry/name.h"
 #include "daemon/engine/registry/pins.h"
+#include "dying.h"
 #include "proto/macro.h"
 
 #define BROKER 61999
 #define RING_BYTES 65536
 #define CATALOG_BYTES 4096
 #define EVENT_BYTES (2 * RING_BYTES + CATALOG_BYTES)
-#define KILLED 77
-
-/* ── dying ──────────────────────────────────────────────────────────────────────────────── */
-
-/* The step before which this process dies; 0: never. These functions override libc's. */
-static unsigned steps_left;
-
-static void step(void)
-{
-	if (steps_left && --steps_left == 0)
-		_exit(KILLED);
-}
-
-#define STEP(name, params, ...)              \
-	int name params                      \
-	{                                    \
-		step();                      \
-		return syscall(__VA_ARGS__); \
-	}
-
-static bool no_exchange; /* as before Linux 5.16 */
-
-int renameat2(int from, const char *a, int to, const char *b, unsigned int flags)
-{
-	step();
-	if (no_exchange && flags == RENAME_EXCHANGE) {
-		errno = EINVAL;
-		return -1;
-	}
-	return syscall(SYS_renameat2, from, a, to, b, flags);
-}
-
-STEP(rename, (const char *a, const char *b), SYS_renameat2, AT_FDCWD, a, AT_FDCWD, b, 0)
-STEP(symlink, (const char *target, const char *path), SYS_symlinkat, target, AT_FDCWD, path)
-STEP(unlink, (const char *path), SYS_unlinkat, AT_FDCWD, path, 0)
-STEP(rmdir, (const char *path), SYS_unlinkat, AT_FDCWD, path, AT_REMOVEDIR)
-STEP(mkdir, (const char *path, mode_t mode), SYS_mkdirat, AT_FDCWD, path, mode)
-STEP(chmod, (const char *path, mode_t mode), SYS_fchmodat, AT_FDCWD, path, mode)
-STEP(chown, (const char *path, uid_t uid, gid_t gid), SYS_fchownat, AT_FDCWD, path, uid, gid, 0)
-
-/* The read that fails, counted from here, with EIO; 0: none. */
-static unsigned read_fails;
-
-static bool fails(void)
-{
-	if (read_fails == 0 || --read_fails > 0)
-		return false;
-	errno = EIO;
-	return true;
-}
-
-int bpf_obj_get(const char *path)
-{
-	int (*real)(const char *) = dlsym(RTLD_NEXT, "bpf_obj_get");
-
-	return fails() ? -EIO : real(path);
-}
-
-int bpf_map_lookup_elem(int fd, const void *key, void *value)
-{
-	int (*real)(int, const void *, void *) = dlsym(RTLD_NEXT, "bpf_map_lookup_elem");
-
-	return fails() ? -EIO : real(fd, key, value);
-}
-
-int bpf_obj_pin(int fd, const char *path)
-{
-	int (*real)(int, const char *) = dlsym(RTLD_NEXT, "bpf_obj_pin");
-
-	step();
-	return real(fd, path);
-}
-
-int bpf_map_update_elem(int fd, const void *key, const void *value, __u64 flags)
-{
-	int (*real)(int, const void *, const void *, __u64) =
-		dlsym(RTLD_NEXT, "bpf_map_update_elem");
-
-	step();
-	return real(fd, key, value, flags);
-}
 
 /* ── events ─────────────────────────────────────────────────────────────────────────────── */
 

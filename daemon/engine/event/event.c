@@ -213,6 +213,8 @@ int event_pause(uint64_t id, bool pause, const struct pp_allowance *allowance, u
 		return fail(f, -r, "Cannot find the event with id %llu in the registry: %s.",
 			    (unsigned long long)id, strerror(-r));
 	r = parts_open(path, broker, &p, &pending, f);
+	if (r >= 0 && pending)
+		r = mend_rings(&p, path, f);
 	if (r >= 0 && (pending || p.event.paused != pause))
 		r = pause_or_resume(&p, path, pause, allowance, f);
 	if (r < 0)
@@ -223,30 +225,74 @@ int event_pause(uint64_t id, bool pause, const struct pp_allowance *allowance, u
 
 /* ── mending ────────────────────────────────────────────────────────────────────────────── */
 
-int event_recover_one(const char *path, uid_t broker)
+/* 1: a step of it is half done; 0. An error about a strange event is none: names_foreach() logs
+ * those. */
+static int read_pending(const char *path, struct pp_event *ret)
+{
+	_cleanup_close_ int meta = pins_get(path, "meta");
+	bool pending;
+	int r = meta < 0 ? meta : meta_read_all(meta, ret, NULL, NULL, NULL, &pending);
+
+	if (r < 0)
+		return meta_is_strange(r) ? 0 : r;
+	return pending;
+}
+
+/* The step stays half done, but no slot leads into rings that another step reaps, and all can see
+ * that nothing is recorded. */
+static void put_off(const char *path, struct pp_event *event)
+{
+	_cleanup_close_ int meta = pins_get(path, "meta");
+	int r = programs_stop(path);
+
+	event->paused = 1;
+	if (r >= 0)
+		r = meta < 0 ? meta : meta_update(meta, event, true);
+	if (r < 0)
+		log_error("Cannot pause event %s/%s, which is half changed: %s; restart the "
+			  "engine.",
+			  event->spec.ns, event->spec.name, strerror(-r));
+}
+
+int event_finish(const char *path, uid_t broker, struct failure *f)
 {
 	_cleanup_(parts_done) struct parts p = PARTS_NONE;
-	_cleanup_close_ int meta = pins_get(path, "meta");
-	struct failure f = {};
 	struct pp_event event;
-	bool pending = false;
-	int r;
+	bool pending;
+	int r = read_pending(path, &event);
 
-	/* names_foreach() logs the events that it cannot read. */
-	if (meta < 0 || meta_read_all(meta, &event, NULL, NULL, NULL, &pending) < 0 || !pending)
-		return 0;
-	r = parts_open(path, broker, &p, &pending, &f);
-	if (r >= 0)
-		r = mend_rings(&p, path, &f);
-	if (r >= 0)
-		r = pause_or_resume(&p, path, p.event.paused, NULL, &f);
 	if (r < 0)
-		log_error("Event %s/%s was being changed when the engine died, and does not "
-			  "record: %s",
-			  event.spec.ns, event.spec.name, f.sentence);
-	else
+		return fail(f, -r, "Cannot read the event in '%s': %s.", path, strerror(-r));
+	if (r == 0)
+		return 0;
+	r = parts_open(path, broker, &p, &pending, f);
+	if (r >= 0)
+		r = mend_rings(&p, path, f);
+	if (r < 0) {
+		put_off(path, &event);
+		return r;
+	}
+	r = pause_or_resume(&p, path, p.event.paused, NULL, f);
+	if (r >= 0)
 		log_notice("Event %s/%s was being changed when the engine died; the change is "
 			   "complete now.",
 			   event.spec.ns, event.spec.name);
 	return r;
+}
+
+int event_recover_one(const char *path, uid_t broker)
+{
+	struct failure f = {};
+	struct pp_event event;
+	int r = read_pending(path, &event);
+
+	/* Slots that nobody completes may lead into rings that are reaped next. */
+	if (r <= 0)
+		return r;
+	r = event_finish(path, broker, &f);
+	if (r < 0)
+		log_error("Event %s/%s was being changed when the engine died, and does not "
+			  "record: %s",
+			  event.spec.ns, event.spec.name, f.sentence);
+	return 0;
 }

@@ -44,7 +44,12 @@ int event_pause(uint64_t id, bool pause, const struct pp_allowance *allowance, u
 int event_cpus(uint64_t id, const struct pp_cpumask *come, uid_t broker, struct pp_event *ret,
 	       struct failure *f);
 
-/* At start, for each event's directory: finishes the half-done step of a dead engine. -errno. */
+/* Finishes the half-done step of a dead engine, if there is one. An event whose step cannot be
+ * finished is paused; a later call, or event_pause(), may finish it. -errno, with a message in *f. */
+int event_finish(const char *path, uid_t broker, struct failure *f);
+
+/* The same at start, for each event's directory. Logs what cannot be finished. -errno: it cannot be
+ * found out whether there is such a step, so its slots may hold the programs of retired rings. */
 int event_recover_one(const char *path, uid_t broker);
 
 /*

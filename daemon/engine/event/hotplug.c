@@ -84,11 +84,8 @@ static int open_event(struct renewal *a, uint64_t id)
 	if (r < 0)
 		return fail(a->f, -r, "Cannot find the event with id %llu in the registry: %s.",
 			    (unsigned long long)id, strerror(-r));
-	r = event_recover_one(a->path, a->broker);
-	if (r < 0)
-		return fail(a->f, -r, "'%s' was being changed, and that cannot be finished: %s.",
-			    a->path, strerror(-r));
-	return parts_open(a->path, a->broker, &a->p, &pending, a->f);
+	r = event_finish(a->path, a->broker, a->f);
+	return r < 0 ? r : parts_open(a->path, a->broker, &a->p, &pending, a->f);
 }
 
 static int check_budget(struct renewal *a)

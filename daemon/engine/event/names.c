@@ -25,9 +25,10 @@ struct search {
 static int has_name(const char *path, void *userdata)
 {
 	const struct search *s = userdata;
+	int r = name_exists(path, s->id);
 
-	if (!name_exists(path, s->id))
-		return 0;
+	if (r <= 0)
+		return r;
 	snprintf(s->ret, PINS_PATH_SIZE, "%s", path);
 	return -ECANCELED; /* found */
 }
@@ -38,8 +39,10 @@ int names_find(uint64_t id, char ret[PINS_PATH_SIZE])
 	int r;
 
 	pins_event(id, ret); /* the usual case: the name that it was made with */
-	r = name_exists(ret, id) ? -ECANCELED : pins_foreach(has_name, &s);
-	if (r == -ECANCELED)
+	r = name_exists(ret, id);
+	if (r == 0)
+		r = pins_foreach(has_name, &s);
+	if (r > 0 || r == -ECANCELED)
 		return 0;
 	return r < 0 ? r : -ENOENT;
 }

@@ -264,7 +264,9 @@ static int open_all(const char *path, struct parts *p, bool *ret_pending)
 	if (r >= 0 && p->event.spec.flags & PP_EVENT_ALL_CPUS)
 		r = p->ringless = pins_get(path, "ringless");
 	if (r >= 0)
-		p->earlier = pins_get(path, "earlier"); /* or there are none */
+		p->earlier = pins_get(path, "earlier");
+	if (r >= 0 && p->earlier < 0 && p->earlier != -ENOENT) /* that: there are none */
+		r = p->earlier;
 	if (r < 0 || p->event.n_sources == 1)
 		return r;
 	p->catalog = open_catalog(maps, n);

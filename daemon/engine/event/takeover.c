@@ -56,11 +56,13 @@ static int take_alias(const char *path, const char *leaf, void *userdata _unused
 			    leaf);
 		return 0;
 	}
-	if (r >= 0 && !name_exists(path, id))
+	if (r >= 0)
+		r = name_exists(path, id);
+	if (r == 0)
 		r = name_create(path, id, &alias.spec);
 	if (r >= 0)
 		pins_drop(path, leaf);
-	return r;
+	return r < 0 ? r : 0;
 }
 
 /*

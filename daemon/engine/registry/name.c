@@ -81,13 +81,15 @@ int name_remove(const char *path, uint64_t id)
 	return unlink(pin) < 0 ? -errno : 0;
 }
 
-bool name_exists(const char *path, uint64_t id)
+int name_exists(const char *path, uint64_t id)
 {
 	char pin[PINS_PATH_SIZE + PP_NAME_SIZE];
 	struct stat st;
 
 	pin_of(path, id, pin);
-	return lstat(pin, &st) == 0;
+	if (lstat(pin, &st) == 0)
+		return 1;
+	return errno == ENOENT ? 0 : -errno;
 }
 
 static bool name_is_good(const char *text)

@@ -27,7 +27,8 @@ int name_update(const char *path, const struct name *name);
 /* Removes the record, and with it the name. */
 int name_remove(const char *path, uint64_t id);
 
-bool name_exists(const char *path, uint64_t id);
+/* 1, 0 or -errno. */
+int name_exists(const char *path, uint64_t id);
 
 /* All names of an event, by id; *ret is for free(3). Leaves out malformed ones. -errno. */
 int name_list(const char *path, struct name **ret, size_t *ret_n);

@@ -34,16 +34,19 @@ int pins_foreach_leaf(const char *path,
 	return pins_each_entry(path, fn, userdata);
 }
 
-static mode_t type_of(const char *path)
+/* Whether the path is there and of that type; -errno. */
+static int is_of_type(const char *path, mode_t type)
 {
 	struct stat st;
 
-	return lstat(path, &st) < 0 ? 0 : st.st_mode & S_IFMT;
+	if (lstat(path, &st) < 0)
+		return errno == ENOENT ? 0 : -errno;
+	return (st.st_mode & S_IFMT) == type;
 }
 
-static bool is_namespace(const char *leaf)
+static int is_namespace(const char *leaf)
 {
-	return leaf[0] != '+' && strcmp(leaf, PP_BY_ID) != 0 && type_of(leaf) == S_IFDIR;
+	return leaf[0] != '+' && strcmp(leaf, PP_BY_ID) != 0 ? is_of_type(leaf, S_IFDIR) : 0;
 }
 
 struct walk {
@@ -56,15 +59,19 @@ static int walk_leaf(const char *dir, const char *leaf, void *userdata)
 {
 	const struct walk *w = userdata;
 	char path[PINS_PATH_SIZE];
+	int r;
 
-	if (pins_join(path, dir, leaf) < 0 || type_of(path) != w->type)
+	if (pins_join(path, dir, leaf) < 0)
 		return 0;
-	return w->fn(path, w->userdata);
+	r = is_of_type(path, w->type);
+	return r > 0 ? w->fn(path, w->userdata) : r;
 }
 
 static int walk_namespace(const char *dir _unused_, const char *leaf, void *userdata)
 {
-	return is_namespace(leaf) ? pins_each_entry(leaf, walk_leaf, userdata) : 0;
+	int r = is_namespace(leaf);
+
+	return r > 0 ? pins_each_entry(leaf, walk_leaf, userdata) : r;
 }
 
 int pins_foreach(int (*fn)(const char *path, void *userdata), void *userdata)
@@ -297,7 +304,7 @@ int pins_drop_old_ids(void)
 
 static int drop_empty_namespace(const char *dir _unused_, const char *leaf, void *userdata _unused_)
 {
-	if (is_namespace(leaf))
+	if (is_namespace(leaf) > 0)
 		rmdir(leaf);
 	return 0;
 }
