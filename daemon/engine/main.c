@@ -143,10 +143,10 @@ static int recover_event(const char *path, void *userdata)
 /* Paths and names come first: the later steps read what is under them. */
 static int recover(uid_t broker)
 {
-	int r;
+	int r = cpu_states_open(broker);
 
-	cpu_states_open(broker); /* logs its failures; everything works without it */
-	r = pins_recover();
+	if (r >= 0)
+		r = pins_recover();
 	if (r >= 0)
 		r = takeover();
 	if (r >= 0)

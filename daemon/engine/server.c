@@ -153,7 +153,7 @@ static int change(struct server *s, struct failure *f)
 
 	if (r >= 0)
 		r = event_change(o->id, o->what, &o->spec, &o->parsed, &o->allowance, s->broker.uid,
-				 &s->answer.event, &s->answer.orphans, f);
+				 &s->answer.orphans, f);
 	budget_recount();
 	crowd_recount();
 	return r;
@@ -172,12 +172,12 @@ static int carry_out(struct server *s, struct failure *f)
 	case PP_ORDER_CHANGE:
 		return change(s, f);
 	case PP_ORDER_PAUSE:
-		return event_pause(o->id, o->what, &o->allowance, s->broker.uid, event, f);
+		return event_pause(o->id, o->what, &o->allowance, s->broker.uid, f);
 	case PP_ORDER_ALIAS:
 		return names_alias(o->id, &o->spec, event, f);
 	case PP_ORDER_CPUS:
 		budget_recount();
-		return event_cpus(o->id, &o->spec.cpus, s->broker.uid, event, f);
+		return event_cpus(o->id, &o->spec.cpus, s->broker.uid, f);
 	case PP_ORDER_RIGHTS:
 		return names_rights(&o->spec, s->broker.uid, f);
 	case PP_ORDER_SIDEBAND:
@@ -185,6 +185,30 @@ static int carry_out(struct server *s, struct failure *f)
 				     f);
 	default:
 		return fail(f, EOPNOTSUPP, "The engine does not know orders of type %u.", o->type);
+	}
+}
+
+/*
+ * What has become of an event that is changed in place. If that cannot be read, the order is done
+ * all the same, so no answer is right: the connection ends, and the broker's next enumeration
+ * decides the order.
+ */
+static int read_back(struct server *s)
+{
+	int r;
+
+	switch (s->order.type) {
+	case PP_ORDER_CHANGE:
+	case PP_ORDER_PAUSE:
+	case PP_ORDER_CPUS:
+		r = names_read(s->order.id, &s->answer.event);
+		if (r < 0)
+			log_error("Cannot read the changed event with id %llu: %s; the broker's "
+				  "connection is closed.",
+				  (unsigned long long)s->order.id, strerror(-r));
+		return r;
+	default:
+		return 0;
 	}
 }
 
@@ -198,7 +222,7 @@ static int answer(struct server *s)
 	answer_begin(s, s->order.serial, PP_ANSWER_DONE);
 	r = carry_out(s, &f);
 	if (r >= 0)
-		return 0;
+		return read_back(s);
 	answer_begin(s, s->order.serial, PP_ANSWER_FAILED);
 	s->answer.error = -r;
 	memcpy(s->answer.sentence, f.sentence, sizeof(s->answer.sentence));

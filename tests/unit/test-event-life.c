@@ -142,10 +142,11 @@ static struct pp_event change(uint32_t what)
 	struct pp_event e;
 
 	ck_assert_int_eq(event_read(NAME, &e), 0);
-	ck_assert_msg(
-		event_change(e.id, what, &spec, &parsed, NULL, BROKER, &e, &orphans, &failure) == 0,
-		"%s", failure.sentence);
+	ck_assert_msg(event_change(e.id, what, &spec, &parsed, NULL, BROKER, &orphans, &failure) ==
+			      0,
+		      "%s", failure.sentence);
 	ck_assert_int_eq(orphans.id != 0, (what & PP_CHANGE_BUFFER) != 0);
+	ck_assert_int_eq(event_read(NAME, &e), 0);
 	return e;
 }
 
@@ -154,8 +155,9 @@ static void pause_it(bool pause)
 	struct pp_event e;
 
 	ck_assert_int_eq(event_read(NAME, &e), 0);
-	ck_assert_msg(event_pause(e.id, pause, NULL, BROKER, &e, &failure) == 0, "%s",
+	ck_assert_msg(event_pause(e.id, pause, NULL, BROKER, &failure) == 0, "%s",
 		      failure.sentence);
+	ck_assert_int_eq(event_read(NAME, &e), 0);
 	ck_assert_int_eq(e.paused, pause);
 }
 
@@ -694,7 +696,7 @@ START_TEST(a_refused_change)
 
 	ask("", SMALL, 0);
 	ask_filter(0, "no_such == 1");
-	ck_assert_int_eq(event_change(was.id, PP_CHANGE_FILTER, &spec, &parsed, NULL, BROKER, &e,
+	ck_assert_int_eq(event_change(was.id, PP_CHANGE_FILTER, &spec, &parsed, NULL, BROKER,
 				      &orphans, &failure),
 			 -EINVAL);
 	ck_assert_int_eq(event_read(NAME, &e), 0);

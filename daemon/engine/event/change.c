@@ -258,7 +258,7 @@ static int change(struct change *c, uint64_t id, const struct pp_spec *spec,
 
 int event_change(uint64_t id, uint32_t what, const struct pp_spec *spec,
 		 const struct pp_parsed *parsed, const struct pp_allowance *allowance, uid_t broker,
-		 struct pp_event *ret, struct pp_orphans *ret_orphans, struct failure *f)
+		 struct pp_orphans *ret_orphans, struct failure *f)
 {
 	_cleanup_(change_done) struct change c = {
 		.what = what,
@@ -268,12 +268,6 @@ int event_change(uint64_t id, uint32_t what, const struct pp_spec *spec,
 		.before = -EBADF,
 		.f = f,
 	};
-	int r = change(&c, id, spec, parsed, broker, ret_orphans);
 
-	if (r < 0)
-		return r;
-	r = names_read(id, ret);
-	return r < 0 ? fail(f, -r, "'%s' is changed, but cannot be read: %s.", c.new.name,
-			    strerror(-r))
-		     : 0;
+	return change(&c, id, spec, parsed, broker, ret_orphans);
 }

@@ -201,7 +201,7 @@ static int pause_or_resume(struct parts *p, const char *path, bool pause,
 }
 
 int event_pause(uint64_t id, bool pause, const struct pp_allowance *allowance, uid_t broker,
-		struct pp_event *ret, struct failure *f)
+		struct failure *f)
 {
 	_cleanup_(parts_done) struct parts p = PARTS_NONE;
 	char path[PINS_PATH_SIZE];
@@ -217,10 +217,7 @@ int event_pause(uint64_t id, bool pause, const struct pp_allowance *allowance, u
 		r = mend_rings(&p, path, f);
 	if (r >= 0 && (pending || p.event.paused != pause))
 		r = pause_or_resume(&p, path, pause, allowance, f);
-	if (r < 0)
-		return r;
-	r = names_read(id, ret);
-	return r < 0 ? fail(f, -r, "Cannot read what '%s' is: %s.", p.name, strerror(-r)) : 0;
+	return r;
 }
 
 /* ── mending ────────────────────────────────────────────────────────────────────────────── */

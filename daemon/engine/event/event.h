@@ -24,25 +24,23 @@ int event_create(const struct pp_spec *spec, const struct pp_parsed *parsed,
 /*
  * Changes what the PP_CHANGE_* bits say: the filter of all sources (spec's text, the parsed event's
  * nodes), data_size, max_rate. The filter must not weigh more than allowance permits; no change may
- * be more work. Each record goes by the old program or by the new one. *ret: as enumerated;
- * *ret_orphans: the old rings, if somebody may have them, else id 0. On failure nothing is changed.
+ * be more work. Each record goes by the old program or by the new one. *ret_orphans: the old rings,
+ * if somebody may have them, else id 0. On failure nothing is changed.
  */
 int event_change(uint64_t id, uint32_t what, const struct pp_spec *spec,
 		 const struct pp_parsed *parsed, const struct pp_allowance *allowance, uid_t broker,
-		 struct pp_event *ret, struct pp_orphans *ret_orphans, struct failure *f);
+		 struct pp_orphans *ret_orphans, struct failure *f);
 
-/* Pauses or resumes the event; resuming must not be more work than allowance permits. *ret: as
- * enumerated. It is no failure if the event already is in that state. */
+/* Pauses or resumes the event; resuming must not be more work than allowance permits. It is no
+ * failure if the event already is in that state. */
 int event_pause(uint64_t id, bool pause, const struct pp_allowance *allowance, uid_t broker,
-		struct pp_event *ret, struct failure *f);
+		struct failure *f);
 
 /*
  * CPUs have come online: those that the event wants get rings, if they have none, and counters that
- * died are attached anew. *ret: as enumerated. Nothing to do is no failure. On failure no ring is
- * added.
+ * died are attached anew. Nothing to do is no failure. On failure no ring is added.
  */
-int event_cpus(uint64_t id, const struct pp_cpumask *come, uid_t broker, struct pp_event *ret,
-	       struct failure *f);
+int event_cpus(uint64_t id, const struct pp_cpumask *come, uid_t broker, struct failure *f);
 
 /* Finishes the half-done step of a dead engine, if there is one. An event whose step cannot be
  * finished is paused; a later call, or event_pause(), may finish it. -errno, with a message in *f. */

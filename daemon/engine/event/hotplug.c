@@ -247,8 +247,7 @@ static int renew(struct renewal *a)
 	return r;
 }
 
-int event_cpus(uint64_t id, const struct pp_cpumask *come, uid_t broker, struct pp_event *ret,
-	       struct failure *f)
+int event_cpus(uint64_t id, const struct pp_cpumask *come, uid_t broker, struct failure *f)
 {
 	_cleanup_(renewal_done) struct renewal a = { .broker = broker, .p = PARTS_NONE, .f = f };
 	int r = open_event(&a, id);
@@ -260,8 +259,5 @@ int event_cpus(uint64_t id, const struct pp_cpumask *come, uid_t broker, struct 
 		if (r >= 0)
 			r = renew(&a);
 	}
-	if (r < 0)
-		return r;
-	r = names_read(id, ret);
-	return r < 0 ? fail(f, -r, "Cannot read what '%s' is: %s.", a.p.name, strerror(-r)) : 0;
+	return r;
 }

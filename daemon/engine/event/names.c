@@ -322,12 +322,12 @@ int names_alias(uint64_t target, const struct pp_spec *spec, struct pp_event *re
 struct rights {
 	const struct pp_spec *spec;
 	uid_t broker;
+	int error; /* the first */
 };
 
-static int grant_event(const char *path, void *userdata)
+static int grant_event(const char *path, const struct rights *rights)
 {
 	_cleanup_free_ struct name *names = NULL;
-	const struct rights *rights = userdata;
 	bool is_oldest = false;
 	size_t n = 0;
 	int r;
@@ -348,15 +348,28 @@ static int grant_event(const char *path, void *userdata)
 	return r < 0 || !is_oldest ? r : settle(path, &names[0], rights->broker);
 }
 
+/* One event's failure leaves no other event open to those who have lost their rights. */
+static int grant_next(const char *path, void *userdata)
+{
+	struct rights *rights = userdata;
+	int r = grant_event(path, rights);
+
+	if (r < 0 && !rights->error)
+		rights->error = r;
+	return 0;
+}
+
 int names_rights(const struct pp_spec *spec, uid_t broker, struct failure *f)
 {
-	struct rights rights = { spec, broker };
+	struct rights rights = { spec, broker, 0 };
 	int r = pins_grant_namespace(spec);
 
 	if (r == -ENOENT)
 		return 0; /* the namespace is empty */
 	if (r >= 0)
-		r = pins_foreach(grant_event, &rights);
+		r = pins_foreach(grant_next, &rights);
+	if (r >= 0)
+		r = rights.error;
 	if (r < 0)
 		return fail(f, -r,
 			    "Cannot give all of the namespace '%s' its rights in the registry: "

@@ -3,6 +3,7 @@
 #include "daemon/engine/kernel/kernel.h"
 
 #include <bpf/btf.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -10,6 +11,11 @@
 #include <unistd.h>
 
 #include "proto/macro.h"
+
+bool kernel_lacks_for_now(int r)
+{
+	return r == -ENOMEM || r == -EMFILE || r == -ENFILE || r == -EAGAIN || r == -EINTR;
+}
 
 bool kernel_has_btf(void)
 {

@@ -5,6 +5,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Whether -errno says that the machine lacks something for the moment: the kernel refuses nothing,
+ * and the same may succeed later. */
+bool kernel_lacks_for_now(int r);
+
 /* Whether it has BTF, which iterators and tp_btf programs need. */
 bool kernel_has_btf(void);
 

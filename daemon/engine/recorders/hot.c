@@ -59,19 +59,13 @@ static struct hot_bpf *load_layouts(const bool *fits, size_t from, size_t to)
 	return skel;
 }
 
-/* The machine lacks something for the moment; the kernel has refused nothing. */
-static bool is_passing(int r)
-{
-	return r == -ENOMEM || r == -EMFILE || r == -ENFILE || r == -EAGAIN || r == -EINTR;
-}
-
 static int load_one_by_one(const bool *fits)
 {
 	for (size_t i = 0; i < LAYOUTS_N; i++) {
 		if (!fits[i] || templates.of[i])
 			continue;
 		templates.of[i] = load_layouts(fits, i, i + 1);
-		if (!templates.of[i] && is_passing(-errno))
+		if (!templates.of[i] && kernel_lacks_for_now(-errno))
 			return -errno;
 		if (!templates.of[i])
 			log_warning("The kernel refused the faster recorder for tracepoint %s:%s "
@@ -122,7 +116,7 @@ static int templates_load(void)
 	struct btf *btf = btf__load_vmlinux_btf();
 	struct hot_bpf *skel;
 
-	if (!btf && is_passing(-errno))
+	if (!btf && kernel_lacks_for_now(-errno))
 		return -errno;
 	if (!btf) {
 		log_info("This kernel has no BTF (%s); hot tracepoints are recorded like any "
@@ -141,7 +135,7 @@ static int templates_load(void)
 
 	skel = load_layouts(fits, 0, LAYOUTS_N);
 	if (!skel)
-		return is_passing(-errno) ? -errno : load_one_by_one(fits);
+		return kernel_lacks_for_now(-errno) ? -errno : load_one_by_one(fits);
 	for (size_t i = 0; i < LAYOUTS_N; i++)
 		templates.of[i] = fits[i] ? skel : NULL;
 	return 0;

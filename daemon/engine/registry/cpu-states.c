@@ -9,6 +9,7 @@
 
 #include "cpu-states.skel.h"
 #include "daemon/cpus.h"
+#include "daemon/engine/kernel/kernel.h"
 #include "daemon/engine/registry/pins.h"
 #include "daemon/hotplug.h"
 #include "daemon/log.h"
@@ -242,9 +243,11 @@ int cpu_states_open(uid_t broker)
 		r = make_true(broker, is_new, doubt);
 	if (r < 0) {
 		forget_states();
+		if (kernel_lacks_for_now(r))
+			return r;
 		log_notice("This kernel does not report CPUs that go offline (%s); counters are "
 			   "attached again to every CPU that is said to have come online.",
 			   strerror(-r));
 	}
-	return r;
+	return 0;
 }

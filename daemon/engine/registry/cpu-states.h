@@ -14,7 +14,8 @@
 
 /*
  * At start: finds or makes the map and the program's link in the registry, and brings the map in
- * line with sysfs. -errno: this kernel cannot tell; the functions below work without.
+ * line with sysfs. Logs why this kernel cannot tell; the functions below work without. -errno: the
+ * machine lacks something for the moment, and all counters of CPUs would count as dead.
  */
 int cpu_states_open(uid_t broker);
 

@@ -2,6 +2,7 @@
 /* Loads the engine's iterators. See iterators.h. */
 #include "daemon/engine/registry/iterators.h"
 
+#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <string.h>
 #include <unistd.h>
@@ -57,16 +58,50 @@ static int load_with(bool totals, bool tasks)
 	return r;
 }
 
+/* The map of another engine may have another form. */
+static int drop_strange_known(void)
+{
+	_cleanup_close_ int fd = bpf_obj_get(PP_TOTALS_KNOWN);
+	struct iterators_bpf *s;
+	struct bpf_map_info info = {};
+	uint32_t size = sizeof(info);
+	bool fits;
+	int r;
+
+	if (fd < 0)
+		return fd == -ENOENT ? 0 : fd;
+	if (bpf_obj_get_info_by_fd(fd, &info, &size) < 0)
+		return -errno;
+	s = iterators_bpf__open();
+	if (!s)
+		return -errno;
+	r = set_up(s, true, false);
+	fits = r >= 0 && info.type == bpf_map__type(s->maps.known) &&
+	       info.key_size == bpf_map__key_size(s->maps.known) &&
+	       info.value_size == bpf_map__value_size(s->maps.known) &&
+	       info.max_entries == bpf_map__max_entries(s->maps.known) &&
+	       info.map_flags == bpf_map__map_flags(s->maps.known);
+	iterators_bpf__destroy(s);
+	if (r >= 0 && !fits && unlink(PP_TOTALS_KNOWN) < 0)
+		r = -errno;
+	return r;
+}
+
 static int load_with_totals(bool tasks, uid_t broker)
 {
-	int r = load_with(true, tasks);
+	int r = drop_strange_known();
 
-	/* The map of an older engine may have another form. */
-	if (r == -EINVAL && unlink(PP_TOTALS_KNOWN) == 0)
+	if (r >= 0)
 		r = load_with(true, tasks);
 	return r < 0 ? r
 		     : pins_put(".", bpf_program__fd(skeleton->progs.totals), PP_TOTALS, broker, 0,
 				0660);
+}
+
+/* Whether to try with fewer programs: the kernel refuses these, and does so at the next call. */
+static bool is_refused(int r)
+{
+	return !skeleton && !kernel_lacks_for_now(r);
 }
 
 /* Without totals the registry has its files, and lists take longer. */
@@ -74,13 +109,14 @@ static int load(uid_t broker)
 {
 	int r = load_with_totals(true, broker), without_totals = r;
 
-	if (!skeleton)
+	without_tasks = 0;
+	if (is_refused(r))
 		r = load_with(false, true);
-	if (!skeleton) {
+	if (is_refused(r)) {
 		without_tasks = r;
 		r = without_totals = load_with_totals(false, broker);
 	}
-	if (!skeleton)
+	if (is_refused(r))
 		r = load_with(false, false);
 	if (!skeleton)
 		return r;
