@@ -150,10 +150,10 @@ log_of() {
 
 # ── one job: a test, or a build that tests stand on ──────────────────────────────────────
 
-# command_of NAME: sets command, and limit in seconds. A name without a folder here is a build.
+# command_of NAME: sets command, which ends after some time at the latest. A name without a folder
+# here is a build.
 command_of() {
-	local name=$1 file=${1##*/} build=$BUILD
-	limit=$LIMIT
+	local name=$1 file=${1##*/} build=$BUILD limit=$LIMIT
 	[[ $name != build/* ]] || limit=1800
 	[[ $name != asan/* ]] || build=$BUILD/asan
 	case $name in
@@ -181,7 +181,7 @@ command_of() {
 		command=(bash tests/vm/before.sh "$BUILD")
 		;;
 	unit/* | asan/unit/*)
-		command=("${SUDO[@]}" bash tests/one-at-a-time.sh "$file"
+		command=("${SUDO[@]}" bash tests/one-at-a-time.sh "$file" "$LIMIT"
 			env BUILD="$build" TEST_LENGTH="$TEST_LENGTH"
 			ASAN_OPTIONS="$ASAN_OPTIONS" UBSAN_OPTIONS="$UBSAN_OPTIONS" "$build/tests/unit/$file")
 		;;
@@ -189,7 +189,7 @@ command_of() {
 		command=(env BUILD="$BUILD" bash "tests/$file.sh")
 		;;
 	integration/* | asan/integration/*)
-		command=("${SUDO[@]}" bash tests/one-at-a-time.sh "$file"
+		command=("${SUDO[@]}" bash tests/one-at-a-time.sh "$file" "$LIMIT"
 			env BUILD="$build" TEST_LENGTH="$TEST_LENGTH"
 			PP_TEST_INSTANCE="${instance_of[$name]}" ASAN_OPTIONS="$ASAN_OPTIONS"
 			UBSAN_OPTIONS="$UBSAN_OPTIONS" bash "tests/integration/$file.sh")
@@ -211,6 +211,9 @@ command_of() {
 			bash tests/vm/run.sh --kernel "${file##*-}" "tests/vm/${file%-*}.sh")
 		;;
 	esac
+	# Those that wait for another run of the same test count their time from then on.
+	[[ $name == *unit/* || $name == *integration/* ]] ||
+		command=(timeout --kill-after=60 "$limit" "${command[@]}")
 }
 
 # The builds that a test needs.
@@ -232,14 +235,14 @@ running=() # pids of the timeouts that watch over what runs now
 
 # begin NAME: starts it in the background, in a process group of its own.
 begin() {
-	local name=$1 command limit
+	local name=$1 command
 	# Each test has an instance of its own, so that run.sh can clean up after a killed test.
 	instances=$((instances + 1))
 	instance_of[$name]=t$$x$instances
 	attempts[$name]=$((${attempts[$name]:-0} + 1))
 	command_of "$name"
 	began[$name]=$EPOCHREALTIME
-	timeout --kill-after=60 "$limit" "${command[@]}" >"$(log_of "$name")" 2>&1 </dev/null &
+	"${command[@]}" >"$(log_of "$name")" 2>&1 </dev/null &
 	running+=($!)
 	name_of[$!]=$name
 }

@@ -1033,7 +1033,6 @@ int main(void)
 	tcase_add_test(tc, test_full_socket);
 	add_test_unless(no_bpffs(), tc, test_direct);
 	tcase_add_test(tc, test_direct_is_roots);
-	tcase_set_timeout(tc, 30);
 	suite_add_tcase(suite, tc);
 	return run_suite(suite);
 }

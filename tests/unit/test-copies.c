@@ -301,7 +301,6 @@ int main(void)
 	TCase *t = tcase_create("all");
 
 	need(no_bpffs());
-	tcase_set_timeout(t, 60);
 	tcase_add_test(t, who_gets_them);
 	tcase_add_test(t, charged_until_gone);
 	tcase_add_test(t, limits);

@@ -141,7 +141,6 @@ int main(void)
 	need(no_btf());
 	need(no_tracefs());
 	need(no_dir(registry));
-	tcase_set_timeout(t, 120);
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_loop_test(t, system_calls_are_where_all_are, 0, ARRAY_SIZE(carried));
 	tcase_add_test(t, beside_what_carries_them);

@@ -166,7 +166,6 @@ int main(void)
 	Suite *s = suite_create("dispose");
 	TCase *t = tcase_create("all");
 
-	tcase_set_timeout(t, 60);
 	tcase_add_test(t, a_socket_with_a_file_in_it);
 	add_test_unless(no_passrights(), t, kept_out);
 	add_test_unless(no_root(), t, along_with_a_request);

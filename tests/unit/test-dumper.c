@@ -373,7 +373,6 @@ int main(void)
 	Suite *s = suite_create("dumper");
 	TCase *t = tcase_create("all");
 
-	tcase_set_timeout(t, 60);
 	tcase_add_test(t, at_rest);
 	tcase_add_test(t, in_the_middle);
 	tcase_add_test(t, under_load);

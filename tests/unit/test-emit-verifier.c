@@ -133,7 +133,6 @@ int main(void)
 	log_open("test-emit-verifier");
 	need(no_bpf());
 	need(no_tracefs());
-	tcase_set_timeout(tc, 300);
 	tcase_add_test(tc, every_tracepoint);
 	suite_add_tcase(suite, tc);
 	return run_suite(suite);

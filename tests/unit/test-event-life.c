@@ -957,7 +957,6 @@ int main(void)
 	need(no_tracefs());
 	need(no_dir(registry));
 	snprintf(closer_name, sizeof(closer_name), "pp-%d", getpid());
-	tcase_set_timeout(t, 240);
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_loop_test(t, changes_are_exact, 0, ARRAY_SIZE(kinds));
 	tcase_add_loop_test(t, changes_take_effect, 0, ARRAY_SIZE(kinds));

@@ -573,7 +573,6 @@ int main(void)
 	need(no_bpf());
 	for (int i = 0; i < PAYLOADS; i++)
 		make_payload(&payloads[i]);
-	tcase_set_timeout(tc, 120);
 	tcase_add_test(tc, agreement);
 	tcase_add_test(tc, refusals);
 	add_test_unless(no_cgroups(), tc, cgroups);

@@ -418,7 +418,6 @@ int main(void)
 	tcase_add_test(tc, test_forged_words);
 	tcase_add_test(tc, test_damaged);
 	tcase_add_test(tc, test_delay);
-	tcase_set_timeout(tc, 60);
 	suite_add_tcase(suite, tc);
 	return run_suite(suite);
 }

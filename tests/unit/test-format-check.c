@@ -310,7 +310,6 @@ int main(void)
 	Suite *s = suite_create("format-check");
 	TCase *t = tcase_create("format-check");
 
-	tcase_set_timeout(t, 60);
 	add_test_unless(no_tracefs(), t, all_of_this_kernel);
 	tcase_add_test(t, declarations);
 	tcase_add_test(t, print_formats);

@@ -365,7 +365,6 @@ int main(void)
 	Suite *s = suite_create("hotplug");
 	TCase *t = tcase_create("all");
 
-	tcase_set_timeout(t, 60);
 	tcase_add_checked_fixture(t, setup, NULL);
 	tcase_add_test(t, notices_are_read);
 	tcase_add_test(t, others_are_not);

@@ -200,7 +200,6 @@ int main(void)
 	Suite *s = suite_create("keeper-limit");
 	TCase *t = tcase_create("all");
 
-	tcase_set_timeout(t, 120);
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, children_of_many_maps);
 	tcase_add_test(t, maps_before_exec);

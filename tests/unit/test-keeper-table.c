@@ -835,7 +835,6 @@ int main(void)
 	Suite *s = suite_create("keeper-table");
 	TCase *t = tcase_create("all");
 
-	tcase_set_timeout(t, 120);
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, a_life);
 	tcase_add_test(t, parent_has_ended);

@@ -525,7 +525,6 @@ int main(void)
 	TCase *t = tcase_create("all");
 
 	need(no_root());
-	tcase_set_timeout(t, 120);
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, malformed);
 	tcase_add_test(t, another_version);

@@ -854,7 +854,6 @@ int main(void)
 	TCase *t = tcase_create("engine");
 
 	need(no_root());
-	tcase_set_timeout(t, 30);
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, failures_are_the_engines_own_words);
 	tcase_add_test(t, death_before_a_creation);

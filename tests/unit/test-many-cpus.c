@@ -278,7 +278,6 @@ int main(void)
 	need(no_btf());
 	need(no_tracefs());
 	need(no_dir(registry));
-	tcase_set_timeout(t, 240);
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_loop_test(t, made_for_all_of_them, 0, ARRAY_SIZE(machines) * ARRAY_SIZE(events));
 	suite_add_tcase(s, t);

@@ -405,7 +405,6 @@ int main(void)
 	TCase *t = tcase_create("all");
 
 	need(no_root());
-	tcase_set_timeout(t, 60);
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, those_that_want_them);
 	tcase_add_test(t, not_those_that_do_not);

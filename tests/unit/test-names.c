@@ -929,7 +929,6 @@ int main(void)
 	umask(077);
 	need(no_bpffs());
 	need(no_dir(registry));
-	tcase_set_timeout(t, 120);
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, sharing);
 	tcase_add_test(t, inheriting);

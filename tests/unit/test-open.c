@@ -434,7 +434,6 @@ int main(void)
 	tcase_add_test(tc, test_resized_all_the_time);
 	tcase_add_test(tc, test_copies);
 	tcase_add_test(tc, test_state);
-	tcase_set_timeout(tc, 30);
 	suite_add_tcase(suite, tc);
 	return run_suite(suite);
 }

@@ -328,7 +328,6 @@ int main(void)
 	TCase *t = tcase_create("process");
 
 	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_set_timeout(t, 60);
 	tcase_add_test(t, test_names);
 	tcase_add_test(t, test_number_again);
 	tcase_add_test(t, test_long_name);

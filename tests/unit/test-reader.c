@@ -439,7 +439,6 @@ int main(void)
 	tcase_add_test(tc, test_copy_in_a_file);
 	tcase_add_test(tc, test_event);
 	tcase_add_loop_test(tc, test_concurrent_writer, 0, 4);
-	tcase_set_timeout(tc, 60);
 	suite_add_tcase(suite, tc);
 	return run_suite(suite);
 }

@@ -774,7 +774,6 @@ int main(void)
 	none = no_hot("raw_syscalls", "sys_enter");
 	if (is_full_length())
 		n_calls = 20000;
-	tcase_set_timeout(tc, 60);
 	add_layouts(tc);
 	if (!is_left_out("test_exact", none))
 		add_options(tc, ALL_OPTIONS, test_exact);

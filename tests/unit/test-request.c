@@ -1117,7 +1117,6 @@ int main(void)
 	TCase *t = tcase_create("connections");
 
 	need(no_root());
-	tcase_set_timeout(t, 30);
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, ping);
 	tcase_add_test(t, from_creation_to_deletion);

@@ -173,7 +173,6 @@ int main(void)
 	tcase_add_test(tc, test_no_plain_files);
 	tcase_add_test(tc, test_wrong_places);
 	tcase_add_test(tc, test_bad_texts);
-	tcase_set_timeout(tc, 120);
 	suite_add_tcase(suite, tc);
 	return run_suite(suite);
 }

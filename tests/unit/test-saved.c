@@ -293,7 +293,6 @@ int main(void)
 	tcase_add_test(tc, test_sweep);
 	tcase_add_test(tc, test_prune);
 	tcase_add_test(tc, test_same_place);
-	tcase_set_timeout(tc, 120);
 	suite_add_tcase(suite, tc);
 	return run_suite(suite);
 }

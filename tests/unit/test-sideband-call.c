@@ -245,7 +245,6 @@ int main(void)
 	Suite *s = suite_create("sideband-call");
 	TCase *t = tcase_create("all");
 
-	tcase_set_timeout(t, 60);
 	tcase_add_test(t, of_a_daemon);
 	add_test_unless(no_root(), t, of_a_keeper);
 	add_test_unless(no_root(), t, nobody_there);

@@ -609,7 +609,6 @@ int main(void)
 
 	need(no_bpf());
 	need(no_btf());
-	tcase_set_timeout(tc, 60);
 	tcase_add_checked_fixture(tc, engine_start, engine_end);
 	add_test_unless(no_program("ps"), tc, threads);
 	tcase_add_test(tc, zombies);

@@ -512,7 +512,6 @@ int main(void)
 	TCase *t = tcase_create("all");
 
 	need(no_root());
-	tcase_set_timeout(t, 60);
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, reasons);
 	tcase_add_test(t, first_event);

@@ -222,7 +222,6 @@ int main(void)
 	Suite *suite = suite_create("symbols-strange");
 	TCase *tc = tcase_create("all");
 
-	tcase_set_timeout(tc, 60);
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, long_names);
 	add_test_unless(no_root(), tc, strangers_share);

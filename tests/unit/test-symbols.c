@@ -585,7 +585,6 @@ int main(void)
 	Suite *suite = suite_create("symbols");
 	TCase *tc = tcase_create("symbols");
 
-	tcase_set_timeout(tc, 60);
 	tcase_add_test(tc, finds_what_an_address_is_in);
 	tcase_add_test(tc, an_empty_table_finds_nothing);
 	tcase_add_test(tc, of_aliases_the_one_is_kept_that_perf_shows);

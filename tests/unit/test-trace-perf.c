@@ -266,7 +266,6 @@ int main(void)
 
 	need(no_program("perf"));
 	need(no_dir(dir));
-	tcase_set_timeout(t, 120);
 	add_files(t);
 	suite_add_tcase(s, t);
 	r = run_suite(s);

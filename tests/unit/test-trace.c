@@ -638,7 +638,6 @@ int main(void)
 	TCase *c = tcase_create("trace");
 
 	tcase_add_checked_fixture(c, NULL, teardown);
-	tcase_set_timeout(c, 60);
 	tcase_add_test(c, file);
 	tcase_add_test(c, pipe_format);
 	tcase_add_test(c, through_a_pipe);

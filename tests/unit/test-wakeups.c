@@ -424,7 +424,6 @@ int main(void)
 	Suite *s = suite_create("wakeups");
 	TCase *t = tcase_create("all");
 
-	tcase_set_timeout(t, 60);
 	tcase_add_test(t, consuming);
 	tcase_add_test(t, never_waits);
 	add_test_unless(no_bpffs(), t, woken);

@@ -307,7 +307,6 @@ int main(void)
 	tcase_add_loop_test(tc, test_not_started, 0, 3);
 	tcase_add_loop_test(tc, test_watch_ends, 0, 2);
 	tcase_add_test(tc, test_wakeup);
-	tcase_set_timeout(tc, 30);
 	suite_add_tcase(suite, tc);
 	return run_suite(suite);
 }

@@ -221,7 +221,6 @@ int main(void)
 	TCase *t = tcase_create("all");
 
 	need(no_root());
-	tcase_set_timeout(t, 60);
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, what_happens_is_told);
 	tcase_add_test(t, what_may_be_read);
