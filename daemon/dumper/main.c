@@ -20,7 +20,7 @@ static const char usage[] =
 	"LISTEN_FDS convention. Not to be started by hand.\n"
 	"\n"
 	"  --instance NAME   shown in the list of processes, and nothing else\n"
-	"  --broker-pid PID  obey no other process of our user\n"
+	"  --broker-pid PID  take jobs from no other process of our user\n"
 	"  --version, --help\n";
 
 static const struct option options[] = {

@@ -51,10 +51,11 @@ static const char usage[] =
 	"that it is handed in the LISTEN_FDS convention. Not to be started by hand.\n"
 	"\n"
 	"  --instance NAME     work in /run/perfpersist-NAME\n"
-	"  --broker-uid UID    whom to obey, and who owns the rings' pins: a uid or a user name\n"
-	"  --broker-pid PID    obey no other process of that user's\n"
-	"  --max-memory BYTES  of all rings together, whatever the broker orders; half of the\n"
-	"                      machine's memory\n"
+	"  --broker-uid UID    take orders only from this user, a uid or a name; it owns the pins\n"
+	"                      of the rings\n"
+	"  --broker-pid PID    take orders from no other process of that user\n"
+	"  --max-memory BYTES  refuse orders after which all rings together would take more;\n"
+	"                      the default is half of the machine's memory\n"
 	"  --version, --help\n";
 
 /* A uid, or a name: a unit file cannot know the number. */
