@@ -231,9 +231,9 @@ needs_of() {
 
 declare -A began=() instance_of=() attempts=() name_of=()
 instances=0
-running=() # pids of the timeouts that watch over what runs now
+running=() # pids of what runs now: timeouts, or what becomes one or has one (sudo)
 
-# begin NAME: starts it in the background, in a process group of its own.
+# begin NAME: starts it in the background. Its timeout makes a process group of its own.
 begin() {
 	local name=$1 command
 	# Each test has an instance of its own, so that run.sh can clean up after a killed test.

@@ -853,12 +853,13 @@ static bool is_half_done(void)
 /* Changes the event back and forth until an engine dies when its slots are half exchanged. */
 static void half_resize(void)
 {
-	unsigned at = 8;
+	static unsigned at = 8; /* the step is found once */
 
-	while (!is_half_done()) {
-		ck_assert(!run_until(RESIZE, at++));
-		if (!is_half_done())
-			start_again();
+	for (;; at++) {
+		ck_assert(!run_until(RESIZE, at));
+		if (is_half_done())
+			return;
+		start_again();
 	}
 }
 
@@ -885,7 +886,7 @@ START_TEST(a_read_fails_at_the_start)
 
 	op_create();
 	read_error = ENOMEM;
-	for (unsigned at = 1; !through; at += is_full_length() ? 1 : 3) {
+	for (unsigned at = 1; !through; at++) {
 		int r;
 
 		half_resize();

@@ -236,8 +236,8 @@ static int read_pending(const char *path, struct pp_event *ret)
 }
 
 /* The step stays half done, but no slot leads into rings that another step reaps, and all can see
- * that nothing is recorded. */
-static void put_off(const char *path, struct pp_event *event)
+ * that nothing is recorded. -errno: neither is sure. */
+static int put_off(const char *path, struct pp_event *event)
 {
 	_cleanup_close_ int meta = pins_get(path, "meta");
 	int r = programs_stop(path);
@@ -249,31 +249,38 @@ static void put_off(const char *path, struct pp_event *event)
 		log_error("Cannot pause event %s/%s, which is half changed: %s; restart the "
 			  "engine.",
 			  event->spec.ns, event->spec.name, strerror(-r));
+	return r;
+}
+
+static int finish_step(const char *path, uid_t broker, struct failure *f)
+{
+	_cleanup_(parts_done) struct parts p = PARTS_NONE;
+	bool pending;
+	int r = parts_open(path, broker, &p, &pending, f);
+
+	if (r >= 0)
+		r = mend_rings(&p, path, f);
+	if (r >= 0)
+		r = pause_or_resume(&p, path, p.event.paused, NULL, f);
+	if (r >= 0)
+		log_notice("Event %s was being changed when the engine died; the change is "
+			   "complete now.",
+			   p.name);
+	return r;
 }
 
 int event_finish(const char *path, uid_t broker, struct failure *f)
 {
-	_cleanup_(parts_done) struct parts p = PARTS_NONE;
 	struct pp_event event;
-	bool pending;
 	int r = read_pending(path, &event);
 
 	if (r < 0)
 		return fail(f, -r, "Cannot read the event in '%s': %s.", path, strerror(-r));
 	if (r == 0)
 		return 0;
-	r = parts_open(path, broker, &p, &pending, f);
-	if (r >= 0)
-		r = mend_rings(&p, path, f);
-	if (r < 0) {
+	r = finish_step(path, broker, f);
+	if (r < 0)
 		put_off(path, &event);
-		return r;
-	}
-	r = pause_or_resume(&p, path, p.event.paused, NULL, f);
-	if (r >= 0)
-		log_notice("Event %s/%s was being changed when the engine died; the change is "
-			   "complete now.",
-			   event.spec.ns, event.spec.name);
 	return r;
 }
 
@@ -283,13 +290,11 @@ int event_recover_one(const char *path, uid_t broker)
 	struct pp_event event;
 	int r = read_pending(path, &event);
 
-	/* Slots that nobody completes may lead into rings that are reaped next. */
 	if (r <= 0)
 		return r;
-	r = event_finish(path, broker, &f);
-	if (r < 0)
-		log_error("Event %s/%s was being changed when the engine died, and does not "
-			  "record: %s",
-			  event.spec.ns, event.spec.name, f.sentence);
-	return 0;
+	if (finish_step(path, broker, &f) >= 0)
+		return 0;
+	log_error("Event %s/%s was being changed when the engine died, and does not record: %s",
+		  event.spec.ns, event.spec.name, f.sentence);
+	return put_off(path, &event);
 }

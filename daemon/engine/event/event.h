@@ -46,8 +46,8 @@ int event_cpus(uint64_t id, const struct pp_cpumask *come, uid_t broker, struct 
  * finished is paused; a later call, or event_pause(), may finish it. -errno, with a message in *f. */
 int event_finish(const char *path, uid_t broker, struct failure *f);
 
-/* The same at start, for each event's directory. Logs what cannot be finished. -errno: it cannot be
- * found out whether there is such a step, so its slots may hold the programs of retired rings. */
+/* The same at start, for each event's directory. Logs what cannot be finished. -errno: nor can the
+ * event be read, or paused, so its slots may hold the programs of retired rings. */
 int event_recover_one(const char *path, uid_t broker);
 
 /*

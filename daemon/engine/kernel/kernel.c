@@ -41,19 +41,23 @@ bool kernel_is_at_least(int major, int minor)
 	return has_major > major || (has_major == major && has_minor >= minor);
 }
 
-/* Facts from the kernel's BTF, read once. */
+/* Facts from the kernel's BTF, read once. If there is no memory for it now, what costs speed and no
+ * record, on any kernel. */
 static const struct facts {
 	bool preempts_tracepoints, preempts_syscalls;
 } * facts(void)
 {
+	static const struct facts careful = { true, true };
 	static struct facts f;
 	static bool known;
 	struct btf *btf;
 
 	if (known)
 		return &f;
-	known = true;
 	btf = btf__load_vmlinux_btf();
+	if (!btf && kernel_lacks_for_now(-errno))
+		return &careful;
+	known = true;
 	if (!btf) {
 		/* Without BTF there is no tp_btf; `true` is right for syscalls:* on all kernels. */
 		f.preempts_syscalls = kernel_is_at_least(7, 0);

@@ -22,6 +22,27 @@
 static struct iterators_bpf *skeleton;
 static int without_tasks; /* why */
 
+/* Begins with a new map if another engine's has another form; else goes on with the one there is. */
+static int share_known(struct bpf_map *known)
+{
+	_cleanup_close_ int fd = bpf_obj_get(PP_TOTALS_KNOWN);
+	struct bpf_map_info info = {};
+	uint32_t size = sizeof(info);
+
+	if (fd < 0 && fd != -ENOENT)
+		return fd;
+	if (fd >= 0 && bpf_obj_get_info_by_fd(fd, &info, &size) < 0)
+		return -errno;
+	if (fd >= 0 &&
+	    (info.type != bpf_map__type(known) || info.key_size != bpf_map__key_size(known) ||
+	     info.value_size != bpf_map__value_size(known) ||
+	     info.max_entries != bpf_map__max_entries(known) ||
+	     info.map_flags != bpf_map__map_flags(known)) &&
+	    unlink(PP_TOTALS_KNOWN) < 0)
+		return -errno;
+	return bpf_map__set_pin_path(known, PP_TOTALS_KNOWN);
+}
+
 static int set_up(struct iterators_bpf *s, bool totals, bool tasks)
 {
 	int possible = pp_cpus_possible(), r;
@@ -37,7 +58,7 @@ static int set_up(struct iterators_bpf *s, bool totals, bool tasks)
 	if (r >= 0)
 		r = bpf_map__set_max_entries(s->maps.known, KNOWN_EVENTS + possible * KNOWN_BY_CPU);
 	if (r >= 0 && totals)
-		r = bpf_map__set_pin_path(s->maps.known, PP_TOTALS_KNOWN);
+		r = share_known(s->maps.known);
 	return r;
 }
 
@@ -58,41 +79,10 @@ static int load_with(bool totals, bool tasks)
 	return r;
 }
 
-/* The map of another engine may have another form. */
-static int drop_strange_known(void)
-{
-	_cleanup_close_ int fd = bpf_obj_get(PP_TOTALS_KNOWN);
-	struct iterators_bpf *s;
-	struct bpf_map_info info = {};
-	uint32_t size = sizeof(info);
-	bool fits;
-	int r;
-
-	if (fd < 0)
-		return fd == -ENOENT ? 0 : fd;
-	if (bpf_obj_get_info_by_fd(fd, &info, &size) < 0)
-		return -errno;
-	s = iterators_bpf__open();
-	if (!s)
-		return -errno;
-	r = set_up(s, true, false);
-	fits = r >= 0 && info.type == bpf_map__type(s->maps.known) &&
-	       info.key_size == bpf_map__key_size(s->maps.known) &&
-	       info.value_size == bpf_map__value_size(s->maps.known) &&
-	       info.max_entries == bpf_map__max_entries(s->maps.known) &&
-	       info.map_flags == bpf_map__map_flags(s->maps.known);
-	iterators_bpf__destroy(s);
-	if (r >= 0 && !fits && unlink(PP_TOTALS_KNOWN) < 0)
-		r = -errno;
-	return r;
-}
-
 static int load_with_totals(bool tasks, uid_t broker)
 {
-	int r = drop_strange_known();
+	int r = load_with(true, tasks);
 
-	if (r >= 0)
-		r = load_with(true, tasks);
 	return r < 0 ? r
 		     : pins_put(".", bpf_program__fd(skeleton->progs.totals), PP_TOTALS, broker, 0,
 				0660);
