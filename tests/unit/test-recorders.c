@@ -19,10 +19,12 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #undef fail /* check has one, too */
+#include "daemon/engine/bpf/tape.h"
 #include "daemon/engine/bpf/wakeup.h"
 #include "daemon/engine/recorders/layout.h"
 #include "daemon/engine/recorders/recorder.h"
@@ -362,6 +364,159 @@ START_TEST(test_exact)
 	ck_assert(options & LIMITED || b.ring->live.records > seen.records);
 	stop(&running);
 	bench_done(&b);
+}
+END_TEST
+
+/* ── the sides of a tape ────────────────────────────────────────────────────────────────── */
+
+/* An armed event: two sets of rings, and none. */
+struct armed {
+	struct bench rings[2], nowhere;
+	int ringless, tape_fd, sides;
+	struct pp_tape *tape;
+	int program[PP_SIDES];
+};
+
+static void arm(struct armed *a, const struct source *s, bool nests)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, mapped, .map_flags = BPF_F_MMAPABLE);
+	uint32_t n_cpus = (uint32_t)libbpf_num_possible_cpus();
+
+	a->tape_fd =
+		bpf_map_create(BPF_MAP_TYPE_ARRAY, "tape", 4, sizeof(struct pp_tape), 1, &mapped);
+	a->sides = bpf_map_create(BPF_MAP_TYPE_PROG_ARRAY, "sides", 4, 4, PP_SIDES, NULL);
+	a->ringless = bpf_map_create(BPF_MAP_TYPE_ARRAY, "ringless", 4, 8, n_cpus, NULL);
+	ck_assert(a->tape_fd >= 0 && a->sides >= 0 && a->ringless >= 0);
+	a->tape = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, a->tape_fd, 0);
+	ck_assert(a->tape != MAP_FAILED);
+	for (uint32_t side = 0; side < PP_SIDES; side++) {
+		struct recorder_guard guard = { a->tape_fd, side, a->sides };
+		struct bench *b = side == PP_SIDE_NONE ? &a->nowhere : &a->rings[side];
+		struct recorder_target t;
+
+		*b = bench_new(DATA_SIZE, s->spill_size);
+		t = bench_target(b);
+		t.guard = &guard;
+		t.nests = nests;
+		if (side == PP_SIDE_NONE) {
+			ck_assert_int_eq(bpf_map_delete_elem(b->outer, &b->cpu), 0);
+			t.ringless_fd = a->ringless;
+			t.n = 0;
+		}
+		load(s, &t, &a->program[side]);
+		ck_assert_int_eq(bpf_map_update_elem(a->sides, &side, &a->program[side], 0), 0);
+	}
+}
+
+static void disarm(struct armed *a)
+{
+	for (uint32_t side = 0; side < PP_SIDES; side++) {
+		close(a->program[side]);
+		bench_done(side == PP_SIDE_NONE ? &a->nowhere : &a->rings[side]);
+	}
+	munmap(a->tape, 4096);
+	close(a->tape_fd);
+	close(a->sides);
+	close(a->ringless);
+}
+
+/* Changes the side on another CPU, if there is one, until it is killed. */
+static pid_t start_flipper(struct pp_tape *tape, unsigned cpu)
+{
+	pid_t pid = fork();
+	cpu_set_t set;
+
+	ck_assert_int_ge(pid, 0);
+	if (pid > 0)
+		return pid;
+	memset(&set, 0xff, sizeof(set));
+	CPU_CLR(cpu, &set);
+	sched_setaffinity(0, sizeof(set), &set);
+	for (;;) {
+		__atomic_store_n(&tape->side, (tape->side + 1) % PP_SIDES, __ATOMIC_RELEASE);
+		for (volatile int i = 0; i < 1000; i++)
+			;
+	}
+}
+
+static uint64_t ringless_of(const struct armed *a)
+{
+	uint64_t n;
+
+	ck_assert_int_eq(bpf_map_lookup_elem(a->ringless, &a->rings[0].cpu, &n), 0);
+	return n;
+}
+
+static const struct {
+	const struct recorder *recorder;
+	const char *system, *name, *number;
+	bool nests;
+} armed[] = {
+	{ &recorder_hot, "raw_syscalls", "sys_enter", "id", false },
+	{ &recorder_hot, "raw_syscalls", "sys_enter", "id", true },
+	{ &recorder_generic, "raw_syscalls", "sys_enter", "id", false },
+	{ &recorder_generic, "raw_syscalls", "sys_enter", "id", true },
+	{ &recorder_generic, "syscalls", "sys_enter_close", "__syscall_nr", false },
+};
+
+/* While the side changes at any moment each event is on one side, once. */
+START_TEST(test_sides)
+{
+	const struct pp_filter_node mine[] = { { .op = PP_FILTER_AND },
+					       equals("common_pid", (uint64_t)getpid()),
+					       equals(armed[_i].number, SYS_close) };
+	struct pp_source parsed = { .kind = PP_SOURCE_TRACEPOINT };
+	struct recorder_slot slot = { .index = PP_SIDE_A };
+	struct tracepoint tp = {};
+	struct source s = { .spec = &spec,
+			    .parsed = &parsed,
+			    .tp = &tp,
+			    .filter = mine,
+			    .n_filter = ARRAY_SIZE(mine) };
+	struct failure f = {};
+	struct armed a;
+	struct pp_tape *tape;
+	uint64_t n[PP_SIDES], calls = 0;
+	int entry, link;
+	pid_t flipper;
+
+	ck_assert_int_eq(tracepoint_read(armed[_i].system, armed[_i].name, &tp), 0);
+	ck_assert_int_eq(armed[_i].recorder->plan(&s, &f), 0);
+	arm(&a, &s, armed[_i].nests);
+	tape = a.tape;
+	/* Attaching makes calls, too: they find a side without a program, and are counted. */
+	tape->side = PP_SIDES;
+	slot.fd = a.sides;
+	ck_assert_int_eq(s.recorder->entry(&s, &slot, &entry), 0);
+	ck_assert_int_eq(s.recorder->attach(&s, entry, a.rings[0].cpu, &link), 0);
+	make_calls();
+	ck_assert_uint_ge(tape->lost, n_calls);
+	tape->lost = 0;
+	for (uint32_t side = 0; side < PP_SIDES; side++) {
+		tape->side = side;
+		make_calls();
+		calls += n_calls;
+	}
+	ck_assert_uint_eq(a.rings[0].ring->live.records, n_calls);
+	ck_assert_uint_eq(a.rings[1].ring->live.records, n_calls);
+	ck_assert_uint_eq(ringless_of(&a), n_calls);
+	flipper = start_flipper(tape, a.rings[0].cpu);
+	do {
+		make_calls();
+		calls += n_calls;
+		n[0] = a.rings[0].ring->live.records;
+		n[1] = a.rings[1].ring->live.records;
+		n[2] = ringless_of(&a);
+	} while (calls < 20 * n_calls || n[0] == n_calls || n[1] == n_calls || n[2] == n_calls);
+	kill(flipper, SIGKILL);
+	ck_assert_int_eq(waitpid(flipper, NULL, 0), flipper);
+	ck_assert_uint_eq(n[0] + n[1] + n[2], calls);
+	ck_assert_uint_eq(a.rings[0].ring->live.missed + a.rings[1].ring->live.missed, 0);
+	ck_assert_uint_eq(tape->lost, 0);
+	close(link);
+	close(entry);
+	disarm(&a);
+	tracepoint_done(&tp);
 }
 END_TEST
 
@@ -777,6 +932,8 @@ int main(void)
 	add_layouts(tc);
 	if (!is_left_out("test_exact", none))
 		add_options(tc, ALL_OPTIONS, test_exact);
+	if (!is_left_out("test_sides", none))
+		tcase_add_loop_test(tc, test_sides, 0, ARRAY_SIZE(armed));
 	add_test_unless(none, tc, test_filter_none);
 	if (!is_left_out("test_filter_any", none))
 		tcase_add_loop_test(tc, test_filter_any, 0, 2);

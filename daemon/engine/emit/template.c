@@ -162,6 +162,23 @@ static int replace_hook(struct draft *d, const struct template_changes *c)
 	return 0;
 }
 
+/* ── the head ───────────────────────────────────────────────────────────────────────────── */
+
+/* All jumps and calls are relative. */
+static int prepend_head(struct draft *d, const struct template_changes *c)
+{
+	struct bpf_insn *insns = calloc(c->n_head + d->n, sizeof(*insns));
+
+	if (!insns)
+		return -ENOMEM;
+	memcpy(insns, c->head, c->n_head * sizeof(*insns));
+	memcpy(insns + c->n_head, d->insns, d->n * sizeof(*insns));
+	free(d->insns);
+	d->insns = insns;
+	d->n += c->n_head;
+	return 0;
+}
+
 /* ── loading ────────────────────────────────────────────────────────────────────────────── */
 
 /*
@@ -208,7 +225,7 @@ static void kernel_name(const char *name, char ret[BPF_OBJ_NAME_LEN])
 	ret[i] = '\0';
 }
 
-/* Maps last: the hook has maps of its own, whose descriptors may be any number. */
+/* Maps before hook and head, which have maps of their own: those may have any descriptors. */
 static int make_draft(struct draft *d, const struct template_changes *c, int *ret_constants)
 {
 	int r = 0;
@@ -221,6 +238,8 @@ static int make_draft(struct draft *d, const struct template_changes *c, int *re
 		replace_maps(d, c->maps, c->n_maps);
 	if (r >= 0 && c->hook)
 		r = replace_hook(d, c);
+	if (r >= 0 && c->head)
+		r = prepend_head(d, c);
 	return r;
 }
 

@@ -31,6 +31,10 @@ struct template_changes {
 	/* Replaces the body of the program's one subprogram; NULL: leaves it. */
 	const struct bpf_insn *hook;
 	size_t n_hook;
+
+	/* Go in front of the program. */
+	const struct bpf_insn *head;
+	size_t n_head;
 };
 
 /*

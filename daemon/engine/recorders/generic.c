@@ -24,6 +24,7 @@
 #include <string.h>
 
 #include "daemon/engine/emit/filter-emit.h"
+#include "daemon/engine/emit/guard.h"
 #include "daemon/engine/emit/rate-limit.h"
 #include "daemon/engine/emit/program.h"
 #include "daemon/engine/emit/record-emit.h"
@@ -320,6 +321,7 @@ static int emit_program(struct emitter *e, const struct source *source,
 	bool copies = user_copies(tp) > 0;
 	int r;
 
+	emit_guard(e, target->guard, 1);
 	emit_mov(e, CONTEXT, R1);
 	r = emit_filter(e, source, &leave, f);
 	if (r < 0)

@@ -17,6 +17,7 @@
 #include <time.h>
 
 #include "daemon/engine/emit/filter-emit.h"
+#include "daemon/engine/emit/guard.h"
 #include "daemon/engine/emit/rate-limit.h"
 #include "daemon/engine/emit/program.h"
 #include "daemon/engine/emit/record-emit.h"
@@ -309,6 +310,7 @@ static int emit_program(struct emitter *e, const struct source *source,
 	const struct record record = record_of(source);
 	int payload = record_payload(&record), r = 0;
 
+	emit_guard(e, target->guard, 0);
 	emit_mov(e, CONTEXT, R1);
 	if (source->n_filter)
 		r = emit_filtered(e, source, &leave, f);

@@ -54,6 +54,13 @@ static inline bool source_shares_entry(const struct source *s)
 	return s->is_carried && s->id;
 }
 
+/* What a program of an armed event asks first: see emit/guard.h. */
+struct recorder_guard {
+	int tape_fd;   /* the event's tape (bpf/tape.h) */
+	uint32_t side; /* the program's */
+	int sides_fd;  /* PROG_ARRAY: the source's program of each side */
+};
+
 /* Where and how records are written, fixed when a program is loaded. */
 struct recorder_target {
 	int fd;		      /* ARRAY_OF_MAPS, a slot per possible CPU; empty slot: not recorded */
@@ -71,6 +78,7 @@ struct recorder_target {
 	uint64_t max_rate; /* records per second and CPU; 0: no limit */
 	int wakeup_fd;	   /* the ring buffer map for wakeups (bpf/wakeup.h); -EBADF: none wanted */
 	uint64_t event_id; /* the content of a wakeup */
+	const struct recorder_guard *guard; /* NULL: the event is not armed */
 };
 
 /* A slot of a PROG_ARRAY, where an entry finds its program. */

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "daemon/engine/emit/filter-emit.h"
+#include "daemon/engine/emit/guard.h"
 #include "daemon/engine/kernel/kernel.h"
 #include "proto/macro.h"
 
@@ -34,7 +35,7 @@ static void tell(struct ring_constants *c, const struct source *source,
 int writer_load(const struct writer *w, const struct source *source,
 		const struct recorder_target *target, int *ret_fd, struct failure *f)
 {
-	_cleanup_(emit_done) struct emitter filter = {};
+	_cleanup_(emit_done) struct emitter filter = {}, guard = {};
 	struct template_map maps[WRITER_MAPS_MAX + 3] = {
 		{ bpf_map__fd(w->rings), target->fd },
 		{ bpf_map__fd(w->wakeups), target->wakeup_fd },
@@ -61,6 +62,13 @@ int writer_load(const struct writer *w, const struct source *source,
 			return r;
 		changes.hook = filter.insns;
 		changes.n_hook = filter.n;
+	}
+	if (target->guard) {
+		emit_guard(&guard, target->guard, 0);
+		if (guard.error)
+			return guard.error;
+		changes.head = guard.insns;
+		changes.n_head = guard.n;
 	}
 	return template_load(w->prog, &changes, source->spec->name, ret_fd);
 }

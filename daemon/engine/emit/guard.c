@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Emits the guard. See guard.h. */
+#include "daemon/engine/emit/guard.h"
+
+#include <stddef.h>
+
+#include "daemon/engine/bpf/tape.h"
+
+enum { R0, R1, R2, R3 };
+
+void emit_guard(struct emitter *e, const struct recorder_guard *guard, int32_t ret_value)
+{
+	emit_label ours;
+
+	if (!guard)
+		return;
+	emit_load_map_value(e, R2, guard->tape_fd, 0);
+	emit_load(e, 8, R3, R2, offsetof(struct pp_tape, side));
+	ours = emit_jump_imm(e, BPF_JEQ, R3, (int32_t)guard->side);
+	emit_load_map(e, R2, guard->sides_fd);
+	emit_call(e, BPF_FUNC_tail_call);
+	/* There is no such program, or there were 33 tail calls. */
+	emit_load_map_value(e, R2, guard->tape_fd, 0);
+	emit_mov_imm(e, R1, 1);
+	emit_fetch_add(e, R2, offsetof(struct pp_tape, lost), R1);
+	emit_mov_imm(e, R0, ret_value);
+	emit_exit(e);
+	emit_land(e, ours);
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The guard in front of a recording program of an armed event: it lets the program run if the
+ * tape (bpf/tape.h) is on its side, and otherwise goes on to the program of the side that it is on.
+ * Programs of events without a trigger have none, so those cost nothing more.
+ *
+ * On the program's own side it is a load and a jump (0.4 to 1.5 ns of 20, Linux 6.18).
+ */
+#pragma once
+
+#include "daemon/engine/emit/emit.h"
+#include "daemon/engine/recorders/recorder.h"
+
+/* Appends it: at the program's beginning, R1 is the context, and stays so. ret_value: as in
+ * entry_load(). */
+void emit_guard(struct emitter *e, const struct recorder_guard *guard, int32_t ret_value);
