@@ -26,6 +26,7 @@
 #undef fail /* check has one, too */
 #include "daemon/engine/bpf/tape.h"
 #include "daemon/engine/bpf/wakeup.h"
+#include "daemon/engine/recorders/fire.h"
 #include "daemon/engine/recorders/layout.h"
 #include "daemon/engine/recorders/recorder.h"
 #include "proto/macro.h"
@@ -520,6 +521,231 @@ START_TEST(test_sides)
 }
 END_TEST
 
+/* ── triggers ───────────────────────────────────────────────────────────────────────────── */
+
+struct firing {
+	struct fire fire;
+	struct pp_trigger *state;
+	const uint8_t *ringbuf;
+	int slot; /* PROG_ARRAY with the program */
+};
+
+/* A trigger of events of this class, on these tapes. */
+static void make_trigger(struct firing *t, const struct source *s, const int *tapes, unsigned n)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, mapped, .map_flags = BPF_F_MMAPABLE);
+	LIBBPF_OPTS(bpf_map_create_opts, outer, .inner_map_fd = (uint32_t)tapes[0]);
+	struct recorder_class class;
+	uint32_t zero = 0;
+	int program;
+
+	t->fire.state_fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "state", 4, sizeof(struct pp_trigger),
+					  1, &mapped);
+	t->fire.targets_fd = bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "targets", 4, 4,
+					    FIRE_TARGETS_MAX, &outer);
+	t->fire.firings_fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "firings", 0, 0, 4096, NULL);
+	t->slot = bpf_map_create(BPF_MAP_TYPE_PROG_ARRAY, "fire", 4, 4, 1, NULL);
+	ck_assert(t->fire.state_fd >= 0 && t->fire.targets_fd >= 0 && t->fire.firings_fd >= 0 &&
+		  t->slot >= 0);
+	for (uint32_t i = 0; i < n; i++)
+		ck_assert_int_eq(bpf_map_update_elem(t->fire.targets_fd, &i, &tapes[i], 0), 0);
+	t->state = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, t->fire.state_fd, 0);
+	t->ringbuf = mmap(NULL, 8192, PROT_READ, MAP_SHARED, t->fire.firings_fd, 4096);
+	ck_assert(t->state != MAP_FAILED && t->ringbuf != MAP_FAILED);
+	ck_assert_int_eq(s->recorder->class(s, &class), 0);
+	ck_assert_int_eq(fire_load(&t->fire, &class, &program), 0);
+	ck_assert_int_eq(bpf_map_update_elem(t->slot, &zero, &program, 0), 0);
+	close(program);
+}
+
+static void unmake_trigger(struct firing *t)
+{
+	munmap(t->state, 4096);
+	munmap((void *)t->ringbuf, 8192);
+	close(t->fire.state_fd);
+	close(t->fire.targets_fd);
+	close(t->fire.firings_fd);
+	close(t->slot);
+}
+
+/* What the broker was told last; returns how many messages there were. */
+static uint64_t told(const struct firing *t, struct pp_fired *ret)
+{
+	const uint64_t size = 8 + sizeof(*ret);
+	uint64_t bytes;
+
+	memcpy(&bytes, t->ringbuf, sizeof(bytes));
+	if (bytes >= size)
+		memcpy(ret, t->ringbuf + 4096 + bytes - size + 8, sizeof(*ret));
+	return bytes / size;
+}
+
+#define MAGIC 0x7fffff00 /* no such descriptor */
+#define NO_CALL 4000
+
+/*
+ * Closes of MAGIC fire; all calls of this process are recorded in two targets. In both the side that
+ * was ends with the trigger's event. (The kernel calls first whoever came first to the tracepoint:
+ * so the targets record that event before or after it fires, and it is on one side or the other.)
+ */
+START_TEST(test_trigger)
+{
+	const struct pp_filter_node mine[] = { equals("common_pid", (uint64_t)getpid()) };
+	const struct pp_filter_node fires[] = { { .op = PP_FILTER_AND },
+						equals("common_pid", (uint64_t)getpid()),
+						equals("fd", MAGIC) };
+	struct pp_source parsed[2] = { { .kind = PP_SOURCE_TRACEPOINT },
+				       { .kind = PP_SOURCE_TRACEPOINT } };
+	struct tracepoint all = {}, one = {};
+	struct source target = { .spec = &spec,
+				 .parsed = &parsed[0],
+				 .tp = &all,
+				 .filter = mine,
+				 .n_filter = ARRAY_SIZE(mine) };
+	struct source trigger = { .spec = &spec,
+				  .parsed = &parsed[1],
+				  .tp = &one,
+				  .filter = fires,
+				  .n_filter = ARRAY_SIZE(fires) };
+	struct recorder_slot slot = { .index = PP_SIDE_A };
+	struct armed a[2];
+	int entry[2], link[2], tapes[2];
+	struct failure f = {};
+	struct pp_fired fired;
+	struct recorder_target t;
+	struct running running;
+	struct firing firing = { .fire.constants = { .id = 4711, .max_per_day = 3 } };
+	uint64_t calls_to_attach;
+	struct bench b;
+
+	ck_assert_int_eq(tracepoint_read("raw_syscalls", "sys_enter", &all), 0);
+	ck_assert_int_eq(tracepoint_read("syscalls", "sys_enter_close", &one), 0);
+	ck_assert_int_eq((_i ? &recorder_hot : &recorder_generic)->plan(&target, &f), 0);
+	ck_assert_int_eq(recorder_generic.plan(&trigger, &f), 0);
+	for (unsigned i = 0; i < 2; i++) {
+		arm(&a[i], &target, false);
+		a[i].tape->side = PP_SIDE_A;
+		a[i].tape->next = i ? PP_SIDE_NONE : PP_SIDE_B;
+		tapes[i] = a[i].tape_fd;
+		slot.fd = a[i].sides;
+		ck_assert_int_eq(target.recorder->entry(&target, &slot, &entry[i]), 0);
+		ck_assert_int_eq(
+			target.recorder->attach(&target, entry[i], a[i].rings[0].cpu, &link[i]), 0);
+	}
+	make_trigger(&firing, &trigger, tapes, 2);
+	b = bench_new(DATA_SIZE, trigger.spill_size);
+	t = bench_target(&b);
+	t.fire_fd = &firing.slot;
+	running = run(&b, &trigger, &t);
+	for (int i = 0; i < 100; i++)
+		close(-1);
+	ck_assert_uint_eq(firing.state->fired, 0);
+	calls_to_attach = a[0].rings[0].ring->live.records - 100;
+	close(MAGIC);
+	for (int i = 0; i < 100; i++)
+		close(-1);
+	ck_assert_uint_eq(firing.state->fired, 1);
+	ck_assert_uint_eq(told(&firing, &fired), 1);
+	ck_assert_uint_eq(fired.trigger, 4711);
+	ck_assert_uint_eq(fired.number, 1);
+	ck_assert_uint_eq(fired.turned, 2);
+	ck_assert_uint_eq(fired.cpu, b.cpu);
+	ck_assert_uint_eq(fired.pid, (uint32_t)getpid());
+	ck_assert_str_eq(fired.comm, "test-recorders");
+	for (unsigned i = 0; i < 2; i++) {
+		const struct pp_ring_header *ring = a[i].rings[0].ring;
+		uint64_t newest;
+
+		ck_assert_uint_eq(a[i].tape->side, i ? PP_SIDE_NONE : PP_SIDE_B);
+		ck_assert_uint_eq(a[i].tape->next, PP_SIDES);
+		ck_assert_uint_eq(a[i].tape->number, 1);
+		newest = word_of((const uint8_t *)ring + HEADER_SIZE +
+					 (ring->live.head & (DATA_SIZE - 1)),
+				 false, TIME_OFFSET, 8);
+		ck_assert_uint_le(newest, fired.time);
+		ck_assert_uint_ge(ring->live.records, 100);
+		ck_assert_uint_le(ring->live.records, 101 + calls_to_attach);
+	}
+	ck_assert_uint_ge(a[0].rings[1].ring->live.records, 100);
+	ck_assert_uint_ge(ringless_of(&a[1]), 100);
+
+	/* Not armed; then again; then often enough for a day. */
+	close(MAGIC);
+	ck_assert_uint_eq(a[0].tape->late + a[1].tape->late, 2);
+	a[0].tape->next = PP_SIDE_A;
+	close(MAGIC);
+	ck_assert_uint_eq(a[0].tape->side, PP_SIDE_A);
+	ck_assert_uint_eq(told(&firing, &fired), 3);
+	ck_assert_uint_eq(fired.turned, 1);
+	close(MAGIC);
+	ck_assert_uint_eq(firing.state->fired, 3);
+	ck_assert_uint_eq(firing.state->spent, 1);
+	ck_assert_uint_eq(firing.state->untold, 0);
+	stop(&running);
+	for (unsigned i = 0; i < 2; i++) {
+		close(link[i]);
+		close(entry[i]);
+		disarm(&a[i]);
+	}
+	unmake_trigger(&firing);
+	bench_done(&b);
+	tracepoint_done(&all);
+	tracepoint_done(&one);
+}
+END_TEST
+
+/* Within the hold-off it fires once, however often and on however many CPUs its event happens. */
+START_TEST(test_hold_off)
+{
+	enum { N = 2000, PROCESSES = 4 };
+	const struct pp_filter_node fires[] = { equals("id", NO_CALL) };
+	struct pp_source parsed = { .kind = PP_SOURCE_TRACEPOINT };
+	struct tracepoint tp = {};
+	struct source s = { .spec = &spec,
+			    .parsed = &parsed,
+			    .tp = &tp,
+			    .filter = fires,
+			    .n_filter = ARRAY_SIZE(fires) };
+	struct firing firing = { .fire.constants = { .id = 1,
+						     .hold_off = 3600 * 1000000000ULL,
+						     .max_per_day = UINT64_MAX } };
+	struct failure f = {};
+	struct recorder_target t;
+	struct running running;
+	struct armed a;
+	struct bench b;
+
+	ck_assert_int_eq(tracepoint_read("raw_syscalls", "sys_enter", &tp), 0);
+	ck_assert_int_eq((_i ? &recorder_hot : &recorder_generic)->plan(&s, &f), 0);
+	arm(&a, &s, true);
+	make_trigger(&firing, &s, &a.tape_fd, 1);
+	b = bench_new(DATA_SIZE, s.spill_size);
+	t = bench_target(&b);
+	t.fire_fd = &firing.slot;
+	t.nests = true; /* any CPU writes this one ring */
+	running = run(&b, &s, &t);
+	for (int i = 0; i < PROCESSES; i++)
+		if (fork() == 0) {
+			for (int k = 0; k < N; k++)
+				syscall(NO_CALL);
+			_exit(0);
+		}
+	while (wait(NULL) > 0)
+		;
+	ck_assert_uint_eq(firing.state->fired, 1);
+	ck_assert_uint_eq(firing.state->fired + firing.state->held, b.ring->live.records);
+	ck_assert_uint_eq(b.ring->live.records, PROCESSES * N);
+	firing.state->last -= 3600 * 1000000000ULL;
+	syscall(NO_CALL);
+	ck_assert_uint_eq(firing.state->fired, 2);
+	stop(&running);
+	unmake_trigger(&firing);
+	disarm(&a);
+	bench_done(&b);
+	tracepoint_done(&tp);
+}
+END_TEST
+
 /* Events that do not match the filter leave no trace at all. */
 START_TEST(test_filter_none)
 {
@@ -934,6 +1160,10 @@ int main(void)
 		add_options(tc, ALL_OPTIONS, test_exact);
 	if (!is_left_out("test_sides", none))
 		tcase_add_loop_test(tc, test_sides, 0, ARRAY_SIZE(armed));
+	if (!is_left_out("test_trigger", none))
+		tcase_add_loop_test(tc, test_trigger, 0, 2);
+	if (!is_left_out("test_hold_off", none))
+		tcase_add_loop_test(tc, test_hold_off, 0, 2);
 	add_test_unless(none, tc, test_filter_none);
 	if (!is_left_out("test_filter_any", none))
 		tcase_add_loop_test(tc, test_filter_any, 0, 2);

@@ -75,8 +75,7 @@ RECORDER(sys_enter, sys_enter)
 		return 0;
 	PUT(&hot, struct payload_sys_enter, id, id);
 	put_syscall_args(hot.at + FIELD_OFFSET(struct payload_sys_enter, args), regs, task);
-	hot_end(&hot);
-	return 0;
+	return hot_end(&hot);
 }
 
 RECORDER(sys_exit, sys_exit)
@@ -91,8 +90,7 @@ RECORDER(sys_exit, sys_exit)
 		return 0;
 	PUT(&hot, struct payload_sys_exit, id, syscall_number(regs));
 	PUT(&hot, struct payload_sys_exit, ret, ret);
-	hot_end(&hot);
-	return 0;
+	return hot_end(&hot);
 }
 
 /* ── sched ──────────────────────────────────────────────────────────────────────────────── */
@@ -147,8 +145,7 @@ RECORDER(sched_switch, sched_switch)
 	PUT_COMM(&hot, struct payload_sched_switch, next_comm, next);
 	PUT(&hot, struct payload_sched_switch, next_pid, next->pid);
 	PUT(&hot, struct payload_sched_switch, next_prio, next->prio);
-	hot_end(&hot);
-	return 0;
+	return hot_end(&hot);
 }
 
 static __always_inline __s32 task_cpu(const struct task_struct *task)
@@ -170,8 +167,7 @@ static __always_inline int record_wakeup(bool plain, const struct task_struct *p
 	PUT(&hot, struct payload_sched_wakeup, pid, p->pid);
 	PUT(&hot, struct payload_sched_wakeup, prio, p->prio);
 	PUT(&hot, struct payload_sched_wakeup, target_cpu, task_cpu(p));
-	hot_end(&hot);
-	return 0;
+	return hot_end(&hot);
 }
 
 RECORDER(sched_waking, sched_waking)
@@ -200,8 +196,7 @@ RECORDER(sched_process_exit, sched_process_exit)
 	PUT(&hot, struct payload_sched_process_exit, pid, p->pid);
 	PUT(&hot, struct payload_sched_process_exit, prio, p->prio);
 	PUT(&hot, struct payload_sched_process_exit, group_dead, group_dead);
-	hot_end(&hot);
-	return 0;
+	return hot_end(&hot);
 }
 
 RECORDER(sched_process_exit, sched_process_exit_plain)
@@ -216,8 +211,7 @@ RECORDER(sched_process_exit, sched_process_exit_plain)
 	PUT_COMM(&hot, struct payload_sched_process_exit_plain, comm, p);
 	PUT(&hot, struct payload_sched_process_exit_plain, pid, p->pid);
 	PUT(&hot, struct payload_sched_process_exit_plain, prio, p->prio);
-	hot_end(&hot);
-	return 0;
+	return hot_end(&hot);
 }
 
 RECORDER(sched_process_fork, sched_process_fork_fixed)
@@ -235,8 +229,7 @@ RECORDER(sched_process_fork, sched_process_fork_fixed)
 	PUT(&hot, struct payload_sched_process_fork_fixed, parent_pid, parent->pid);
 	PUT_COMM(&hot, struct payload_sched_process_fork_fixed, child_comm, child);
 	PUT(&hot, struct payload_sched_process_fork_fixed, child_pid, child->pid);
-	hot_end(&hot);
-	return 0;
+	return hot_end(&hot);
 }
 
 /* ── with strings behind the fixed part ─────────────────────────────────────────────────── */
@@ -261,8 +254,7 @@ RECORDER(sched_process_exec, sched_process_exec)
 	PUT(&hot, struct payload_sched_process_exec, pid, p->pid);
 	PUT(&hot, struct payload_sched_process_exec, old_pid, (int)ctx[1]);
 	put_string(hot.at + HOT_PAYLOAD_OFFSET + fixed, filename, size);
-	hot_end(&hot);
-	return 0;
+	return hot_end(&hot);
 }
 
 RECORDER(irq_handler_entry, irq_handler_entry)
@@ -283,8 +275,7 @@ RECORDER(irq_handler_entry, irq_handler_entry)
 	PUT(&hot, struct payload_irq_handler_entry, irq, (int)ctx[0]);
 	PUT(&hot, struct payload_irq_handler_entry, name, DATA_LOC(size, fixed));
 	put_string(hot.at + HOT_PAYLOAD_OFFSET + fixed, name, size);
-	hot_end(&hot);
-	return 0;
+	return hot_end(&hot);
 }
 
 RECORDER(sched_process_fork, sched_process_fork)
@@ -311,8 +302,7 @@ RECORDER(sched_process_fork, sched_process_fork)
 	strings = hot.at + HOT_PAYLOAD_OFFSET + fixed;
 	bpf_probe_read_kernel(strings, parent_size, parent_comm);
 	bpf_probe_read_kernel(strings + parent_size, child_size, child_comm);
-	hot_end(&hot);
-	return 0;
+	return hot_end(&hot);
 }
 
 /* ── irq ────────────────────────────────────────────────────────────────────────────────── */
@@ -327,8 +317,7 @@ RECORDER(irq_handler_exit, irq_handler_exit)
 		return 0;
 	PUT(&hot, struct payload_irq_handler_exit, irq, (int)ctx[0]);
 	PUT(&hot, struct payload_irq_handler_exit, ret, (int)ctx[2]);
-	hot_end(&hot);
-	return 0;
+	return hot_end(&hot);
 }
 
 static __always_inline int record_softirq(bool plain, __u32 vec)
@@ -340,8 +329,7 @@ static __always_inline int record_softirq(bool plain, __u32 vec)
 	if (!BEGIN(&hot, struct payload_softirq, vec, bpf_get_current_task_btf()))
 		return 0;
 	PUT(&hot, struct payload_softirq, vec, vec);
-	hot_end(&hot);
-	return 0;
+	return hot_end(&hot);
 }
 
 RECORDER(softirq_entry, softirq_entry)
@@ -372,8 +360,7 @@ static __always_inline int record_hrtimer_setup(bool plain, const __u64 *ctx)
 	PUT(&hot, struct payload_hrtimer_setup, hrtimer, ctx[0]);
 	PUT(&hot, struct payload_hrtimer_setup, clockid, (int)ctx[1]);
 	PUT(&hot, struct payload_hrtimer_setup, mode, (__u32)ctx[2]);
-	hot_end(&hot);
-	return 0;
+	return hot_end(&hot);
 }
 
 RECORDER(hrtimer_init, hrtimer_init)
@@ -406,8 +393,7 @@ RECORDER(hrtimer_start, hrtimer_start)
 		return 0;
 	put_hrtimer_start(&hot, (const struct hrtimer *)ctx[0], (__u32)ctx[1]);
 	PUT(&hot, struct payload_hrtimer_start, was_armed, (__u8)ctx[2]);
-	hot_end(&hot);
-	return 0;
+	return hot_end(&hot);
 }
 
 /* The layout is that of hrtimer_start without its last field. */
@@ -420,8 +406,7 @@ RECORDER(hrtimer_start, hrtimer_start_plain)
 	if (!BEGIN(&hot, struct payload_hrtimer_start_plain, mode, bpf_get_current_task_btf()))
 		return 0;
 	put_hrtimer_start(&hot, (const struct hrtimer *)ctx[0], (__u32)ctx[1]);
-	hot_end(&hot);
-	return 0;
+	return hot_end(&hot);
 }
 
 static __always_inline int record_hrtimer_expire(bool plain, const struct hrtimer *timer, __s64 now)
@@ -435,8 +420,7 @@ static __always_inline int record_hrtimer_expire(bool plain, const struct hrtime
 	PUT(&hot, struct payload_hrtimer_expire_entry, hrtimer, (__u64)timer);
 	PUT(&hot, struct payload_hrtimer_expire_entry, now, now);
 	PUT(&hot, struct payload_hrtimer_expire_entry, function, (__u64)timer->function);
-	hot_end(&hot);
-	return 0;
+	return hot_end(&hot);
 }
 
 RECORDER(hrtimer_expire_entry, hrtimer_expire_entry)
@@ -462,8 +446,7 @@ static __always_inline int record_hrtimer(bool plain, const __u64 *ctx)
 	if (!BEGIN(&hot, struct payload_hrtimer, hrtimer, bpf_get_current_task_btf()))
 		return 0;
 	PUT(&hot, struct payload_hrtimer, hrtimer, ctx[0]);
-	hot_end(&hot);
-	return 0;
+	return hot_end(&hot);
 }
 
 RECORDER(hrtimer_expire_exit, hrtimer_expire_exit)

@@ -49,15 +49,18 @@ static __always_inline struct hot hot_here(bool plain)
 /*
  * A program contains two variants: one for events without options, which must be as fast as
  * possible, and one for all others. The verifier looks at one of the two, and removes the other.
+ * The body returns whether it has written a record.
  */
 #define RECORDER(tracepoint, name)                                              \
 	static __always_inline int name##_record(const __u64 *ctx, bool plain); \
 	SEC("tp_btf/" #tracepoint)                                              \
 	int name(const __u64 *ctx)                                              \
 	{                                                                       \
-		if (OPTION(ring_constants, extended))                           \
-			return name##_record(ctx, false);                       \
-		return name##_record(ctx, true);                                \
+		if (!OPTION(ring_constants, extended))                          \
+			name##_record(ctx, true);                               \
+		else if (name##_record(ctx, false))                             \
+			ring_fire(ctx);                                         \
+		return 0;                                                       \
 	}                                                                       \
 	static __always_inline int name##_record(const __u64 *ctx, bool plain)
 
@@ -190,15 +193,16 @@ static __always_inline bool hot_move(struct hot *hot)
 	return true;
 }
 
-static __always_inline void hot_end(struct hot *hot)
+static __always_inline bool hot_end(struct hot *hot)
 {
 	__u64 time;
 
 	if (HAS(hot, filtered) && !hot_move(hot))
-		return;
+		return false;
 	time = ring_time(&hot->place);
 	PUT_AT(__u64, hot->at, 16, time);
 	ring_commit(&hot->place, time);
+	return true;
 }
 
 static __always_inline void put_comm(void *at, const struct task_struct *task)

@@ -246,6 +246,7 @@ int overflow(struct bpf_perf_event_data *ctx)
 	time = ring_time(&s.place);
 	put_sample(&s, at, ctx, time);
 	ring_commit(&s.place, time);
+	ring_fire(ctx);
 	return 0;
 }
 
@@ -296,5 +297,6 @@ int overflow_chain(struct bpf_perf_event_data *ctx)
 	if (user_size)
 		bpf_probe_read_kernel(frames + kernel_size, user_size, user);
 	ring_commit(&s.place, time);
+	ring_fire(ctx);
 	return 0;
 }

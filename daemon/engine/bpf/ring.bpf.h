@@ -265,6 +265,25 @@ static __always_inline void ring_commit(const struct ring_place *place, __u64 ti
 		ring_wake(place->ring, time);
 }
 
+/*
+ * The record is written: goes on to the trigger, if there is one, and does not return. A PROG_ARRAY
+ * is for programs with one attach target (newer kernels), so the templates in one object cannot
+ * share one: a number stands for it.
+ */
+static __always_inline void ring_fire(const void *ctx)
+{
+	if (!OPTION(ring_constants, fires))
+		return;
+	asm volatile(
+		"r1 = %[ctx]\n\t"
+		"r2 = %[mark] ll\n\t"
+		"r3 = 0\n\t"
+		"call %[tail_call]"
+		:
+		: [ctx] "r"(ctx), [mark] "i"(RING_FIRE_MARK), [tail_call] "i"(BPF_FUNC_tail_call)
+		: "r0", "r1", "r2", "r3", "r4", "r5", "memory");
+}
+
 #define SECOND 1000000000LL
 
 /*

@@ -8,6 +8,9 @@
 
 #include <linux/types.h>
 
+/* Stands for the PROG_ARRAY of the trigger in the instructions. */
+#define RING_FIRE_MARK 0x657269662d707021
+
 struct ring_constants {
 	__u64 data_mask;   /* of each ring: data_size - 1 */
 	__u64 header_size; /* of each ring: bytes before the data */
@@ -24,5 +27,5 @@ struct ring_constants {
 	__u8 wakes;
 	__u8 filtered;	 /* filter_hook() decides */
 	__u8 everywhere; /* every CPU should have a ring: events on one without are counted */
-	__u8 reserved[1];
+	__u8 fires;	 /* each record fires a trigger */
 };

@@ -27,3 +27,13 @@ void emit_guard(struct emitter *e, const struct recorder_guard *guard, int32_t r
 	emit_exit(e);
 	emit_land(e, ours);
 }
+
+void emit_fire(struct emitter *e, const struct recorder_target *target, int context)
+{
+	if (!target->fire_fd)
+		return;
+	emit_mov(e, R1, context);
+	emit_load_map(e, R2, *target->fire_fd);
+	emit_mov_imm(e, R3, 0);
+	emit_call(e, BPF_FUNC_tail_call);
+}

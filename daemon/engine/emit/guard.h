@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The guard in front of a recording program of an armed event: it lets the program run if the
+ * What the program of an event with triggers does besides recording. The guard in front of a recording program of an armed event: it lets the program run if the
  * tape (bpf/tape.h) is on its side, and otherwise goes on to the program of the side that it is on.
  * Programs of events without a trigger have none, so those cost nothing more.
  *
@@ -11,6 +11,9 @@
 #include "daemon/engine/emit/emit.h"
 #include "daemon/engine/recorders/recorder.h"
 
-/* Appends it: at the program's beginning, R1 is the context, and stays so. ret_value: as in
- * entry_load(). */
+/* Appends it: at the program's beginning, R1 is the context, and stays so. ret_value: the class's result. */
 void emit_guard(struct emitter *e, const struct recorder_guard *guard, int32_t ret_value);
+
+/* At the end of a record: goes on to the program that fires the event's trigger, if it has one.
+ * `context` is the register with the program's context. */
+void emit_fire(struct emitter *e, const struct recorder_target *target, int context);

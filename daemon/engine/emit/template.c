@@ -35,10 +35,23 @@ struct draft {
 	for (size_t i = 0; i < (d)->n; \
 	     i += (d)->insns[i].code == (BPF_LD | BPF_IMM | BPF_DW) ? 2 : 1)
 
+static bool is_for(const struct bpf_insn *load, const struct template_map *map)
+{
+	if (map->template_fd >= 0)
+		return is_map_load(load) && load->imm == map->template_fd;
+	return load[0].code == (BPF_LD | BPF_IMM | BPF_DW) && load[0].src_reg == 0 &&
+	       load[0].imm == (int32_t)(uint32_t)map->mark &&
+	       load[1].imm == (int32_t)(uint32_t)(map->mark >> 32);
+}
+
 static void replace_map(struct bpf_insn *load, const struct template_map *map)
 {
 	if (map->fd >= 0) {
 		load->imm = map->fd;
+		if (map->template_fd < 0) {
+			load[0].src_reg = BPF_PSEUDO_MAP_FD;
+			load[1].imm = 0;
+		}
 		return;
 	}
 	/* The verifier demands a map even where it never gets to. */
@@ -50,8 +63,8 @@ static void replace_maps(struct draft *d, const struct template_map *maps, size_
 {
 	DRAFT_FOREACH(i, d)
 	{
-		for (size_t m = 0; is_map_load(&d->insns[i]) && m < n_maps; m++)
-			if (d->insns[i].imm == maps[m].template_fd) {
+		for (size_t m = 0; m < n_maps; m++)
+			if (is_for(&d->insns[i], &maps[m])) {
 				replace_map(&d->insns[i], &maps[m]);
 				break;
 			}
@@ -119,7 +132,7 @@ static int replace_rodata(struct draft *d, const struct template_changes *c, int
 	r = template_constants(c->constants, c->constants_size, ret_fd);
 	if (r < 0)
 		return r;
-	replace_maps(d, &(struct template_map){ c->rodata_fd, *ret_fd }, 1);
+	replace_maps(d, &(struct template_map){ .template_fd = c->rodata_fd, .fd = *ret_fd }, 1);
 	return 0;
 }
 
@@ -243,22 +256,31 @@ static int make_draft(struct draft *d, const struct template_changes *c, int *re
 	return r;
 }
 
-static int load_draft(const struct bpf_program *prog, const struct draft *d, const char *name,
-		      int *ret_fd)
+static int class_of(const struct bpf_program *prog, struct recorder_class *ret)
+{
+	*ret = (struct recorder_class){
+		.type = bpf_program__type(prog),
+		.expected = bpf_program__expected_attach_type(prog),
+	};
+	return template_attach_target(prog, &ret->attach_btf_id);
+}
+
+static int load_draft(const struct bpf_program *prog, const struct recorder_class *class,
+		      const struct draft *d, const char *name, int *ret_fd)
 {
 	LIBBPF_OPTS(bpf_prog_load_opts, opts);
 	char kname[BPF_OBJ_NAME_LEN];
-	uint32_t target;
-	int r;
+	struct recorder_class own;
+	int r = class ? 0 : class_of(prog, &own);
 
-	r = template_attach_target(prog, &target);
 	if (r < 0)
 		return r;
+	class = class ? class : &own;
 	kernel_name(name ? name : bpf_program__name(prog), kname);
-	opts.expected_attach_type = bpf_program__expected_attach_type(prog);
-	opts.attach_btf_id = target;
+	opts.expected_attach_type = class->expected;
+	opts.attach_btf_id = class->attach_btf_id;
 	opts.prog_flags = bpf_program__flags(prog);
-	r = program_load(bpf_program__type(prog), kname, d->insns, d->n, &opts);
+	r = program_load(class->type, kname, d->insns, d->n, &opts);
 	if (r < 0)
 		return r;
 	*ret_fd = r;
@@ -287,7 +309,7 @@ int template_load(const struct bpf_program *prog, const struct template_changes 
 	r = make_draft(&d, changes, &constants);
 	if (r < 0)
 		return r;
-	return load_draft(prog, &d, name, ret_fd);
+	return load_draft(prog, changes->class, &d, name, ret_fd);
 }
 
 int template_instantiate(const struct bpf_program *prog, const struct template_map *maps,

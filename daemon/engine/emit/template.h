@@ -10,9 +10,13 @@
 #include <stdint.h>
 #include <bpf/libbpf.h>
 
+#include "daemon/engine/recorders/recorder.h"
+
 struct template_map {
-	int template_fd; /* the fd that the skeleton's own map has */
+	int template_fd; /* the fd that the skeleton's own map has; < 0: see mark */
 	int fd;		 /* its replacement; < 0: none, the program does not use it */
+	/* A 64-bit number that stands for the map, where the template can have none. */
+	uint64_t mark;
 };
 
 /* The differences between an event's program and its template. */
@@ -35,11 +39,14 @@ struct template_changes {
 	/* Go in front of the program. */
 	const struct bpf_insn *head;
 	size_t n_head;
+
+	/* Type and attach target; NULL: prog's. */
+	const struct recorder_class *class;
 };
 
 /*
  * Loads prog (of an object that bpf_object__load has loaded, and that is still open) again, with
- * these changes. Type, attach type and attach target are prog's. name: shown by bpftool, may be
+ * these changes. name: shown by bpftool, may be
  * NULL. *ret_fd is the caller's. -errno of the kernel; -ENOTSUP: it has no subprogram to replace.
  */
 int template_load(const struct bpf_program *prog, const struct template_changes *changes,

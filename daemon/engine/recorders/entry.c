@@ -11,36 +11,35 @@ enum { R0, R1, R2, R3, CONTEXT = BPF_REG_6, NUMBER };
 #define NUMBER_OFFSET 8 /* in the context, after the common fields */
 
 /* R1 = the context, R3 = the slot's index. */
-static int load(struct emitter *e, struct emit_labels *leave, enum bpf_prog_type type,
-		struct bpf_prog_load_opts *opts, int slots, int32_t ret_value, int *ret_fd)
+static int load(struct emitter *e, struct emit_labels *leave, const struct recorder_class *class,
+		int slots, int *ret_fd)
 {
+	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = class->expected,
+		    .attach_btf_id = class->attach_btf_id);
 	int fd;
 
 	emit_load_map(e, R2, slots);
 	emit_call(e, BPF_FUNC_tail_call);
 	emit_land_all(e, leave);
-	emit_mov_imm(e, R0, ret_value);
+	emit_mov_imm(e, R0, class->result);
 	emit_exit(e);
 	if (e->error)
 		return e->error;
-	fd = program_load(type, "pp_entry", e->insns, e->n, opts);
+	fd = program_load(class->type, "pp_entry", e->insns, e->n, &opts);
 	if (fd < 0)
 		return fd;
 	*ret_fd = fd;
 	return 0;
 }
 
-int entry_load(enum bpf_prog_type type, enum bpf_attach_type expected, uint32_t attach_btf_id,
-	       const struct recorder_slot *slot, int32_t ret_value, int *ret_fd)
+int entry_load(const struct recorder_class *class, const struct recorder_slot *slot, int *ret_fd)
 {
 	_cleanup_(emit_labels_done) struct emit_labels leave = {};
 	_cleanup_(emit_done) struct emitter e = {};
-	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = expected,
-		    .attach_btf_id = attach_btf_id);
 
 	/* R1 is the context already. */
 	emit_mov_imm(&e, R3, (int32_t)slot->index);
-	return load(&e, &leave, type, &opts, slot->fd, ret_value, ret_fd);
+	return load(&e, &leave, class, slot->fd, ret_fd);
 }
 
 /* Leaves out tasks in 32-bit calls, as syscalls:* do. */
@@ -49,7 +48,7 @@ int entry_load_syscall(const struct recorder_slot *slot, const struct syscall_fa
 {
 	_cleanup_(emit_labels_done) struct emit_labels leave = {};
 	_cleanup_(emit_done) struct emitter e = {};
-	LIBBPF_OPTS(bpf_prog_load_opts, opts);
+	const struct recorder_class class = { .type = BPF_PROG_TYPE_TRACEPOINT, .result = 1 };
 
 	emit_load(&e, 4, NUMBER, R1, NUMBER_OFFSET);
 	if (is_one)
@@ -64,5 +63,5 @@ int entry_load_syscall(const struct recorder_slot *slot, const struct syscall_fa
 		emit_mov_imm(&e, R3, (int32_t)slot->index);
 	else
 		emit_mov(&e, R3, NUMBER);
-	return load(&e, &leave, BPF_PROG_TYPE_TRACEPOINT, &opts, slot->fd, 1, ret_fd);
+	return load(&e, &leave, &class, slot->fd, ret_fd);
 }

@@ -9,13 +9,8 @@
 
 #include "daemon/engine/recorders/recorder.h"
 
-/*
- * Loads an entry of that type; expected and attach_btf_id are 0 where the type has none. ret_value
- * is the program's result when the slot is empty: the same as the recording program's (tracepoints
- * 1, so that others see them; all others 0). *ret_fd is the caller's. -errno of the kernel.
- */
-int entry_load(enum bpf_prog_type type, enum bpf_attach_type expected, uint32_t attach_btf_id,
-	       const struct recorder_slot *slot, int32_t ret_value, int *ret_fd);
+/* Loads an entry of that class. *ret_fd is the caller's. -errno of the kernel. */
+int entry_load(const struct recorder_class *class, const struct recorder_slot *slot, int *ret_fd);
 
 /* The same on raw_syscalls. With is_one only this system call goes on to its slot; otherwise each
  * call goes to the slot of its number, if it is full, whatever slot->index is. */

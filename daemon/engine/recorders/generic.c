@@ -310,6 +310,8 @@ static void emit_user_write(struct emitter *e, const struct tracepoint *tp, int 
 	}
 }
 
+static const struct recorder_class class = { .type = BPF_PROG_TYPE_TRACEPOINT, .result = 1 };
+
 /* ── the whole program ──────────────────────────────────────────────────────────────────── */
 
 static int emit_program(struct emitter *e, const struct source *source,
@@ -321,7 +323,7 @@ static int emit_program(struct emitter *e, const struct source *source,
 	bool copies = user_copies(tp) > 0;
 	int r;
 
-	emit_guard(e, target->guard, 1);
+	emit_guard(e, target->guard, class.result);
 	emit_mov(e, CONTEXT, R1);
 	r = emit_filter(e, source, &leave, f);
 	if (r < 0)
@@ -344,6 +346,7 @@ static int emit_program(struct emitter *e, const struct source *source,
 		emit_dynamic(e, tp, record_payload(&record));
 	emit_ring_commit(e, target);
 	emit_wakeup(e, target, record_time(&record));
+	emit_fire(e, target, CONTEXT);
 	emit_land_all(e, &leave);
 	emit_mov_imm(e, R0, 1);
 	emit_exit(e);
@@ -365,12 +368,18 @@ static int generic_load(const struct source *source, const struct recorder_targe
 
 /* ── the entry ──────────────────────────────────────────────────────────────────────────── */
 
+static int generic_class(const struct source *source _unused_, struct recorder_class *ret)
+{
+	*ret = class;
+	return 0;
+}
+
 static int generic_entry(const struct source *source, const struct recorder_slot *slot, int *ret_fd)
 {
 	if (source->is_carried)
 		return entry_load_syscall(slot, &source->call, !source_shares_entry(source),
 					  ret_fd);
-	return entry_load(BPF_PROG_TYPE_TRACEPOINT, 0, 0, slot, 1, ret_fd);
+	return entry_load(&class, slot, ret_fd);
 }
 
 static const char *generic_entry_class(const struct source *source)
@@ -410,6 +419,7 @@ const struct recorder recorder_generic = {
 	.kind = PP_RECORDER_GENERIC,
 	.plan = generic_plan,
 	.load = generic_load,
+	.class = generic_class,
 	.entry = generic_entry,
 	.entry_class = generic_entry_class,
 	.attach = generic_attach,

@@ -221,7 +221,7 @@ static int hot_load(const struct source *source, const struct recorder_target *t
 		.rodata = skel->maps.rodata,
 		.constants = constants,
 		.ring = &constants->ring_constants,
-		.maps = { { bpf_map__fd(skel->maps.scratch), scratch } },
+		.maps = { { .template_fd = bpf_map__fd(skel->maps.scratch), .fd = scratch } },
 		.n_maps = 1,
 		.payload_size = layouts[i].record_size - HOT_PAYLOAD_OFFSET,
 	};
@@ -229,18 +229,26 @@ static int hot_load(const struct source *source, const struct recorder_target *t
 	return writer_load(&writer, source, target, ret_fd, f);
 }
 
+static int hot_class(const struct source *source, struct recorder_class *ret)
+{
+	size_t i;
+	int r = find_layout(source->tp, &i);
+
+	*ret = (struct recorder_class){
+		.type = BPF_PROG_TYPE_TRACING,
+		.expected = BPF_TRACE_RAW_TP,
+	};
+	return r < 0 ? r
+		     : template_attach_target(program_of(templates.of[i], &layouts[i]),
+					      &ret->attach_btf_id);
+}
+
 static int hot_entry(const struct source *source, const struct recorder_slot *slot, int *ret_fd)
 {
-	uint32_t target;
-	size_t i;
-	int r;
+	struct recorder_class class;
+	int r = hot_class(source, &class);
 
-	r = find_layout(source->tp, &i);
-	if (r >= 0)
-		r = template_attach_target(program_of(templates.of[i], &layouts[i]), &target);
-	if (r < 0)
-		return r;
-	return entry_load(BPF_PROG_TYPE_TRACING, BPF_TRACE_RAW_TP, target, slot, 0, ret_fd);
+	return r < 0 ? r : entry_load(&class, slot, ret_fd);
 }
 
 /* Newer kernels allow tail calls only between programs with the same attach target. */
@@ -269,6 +277,7 @@ const struct recorder recorder_hot = {
 	.kind = PP_RECORDER_TP_BTF,
 	.plan = hot_plan,
 	.load = hot_load,
+	.class = hot_class,
 	.entry = hot_entry,
 	.entry_class = hot_entry_class,
 	.attach = hot_attach,

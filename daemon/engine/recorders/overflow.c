@@ -205,7 +205,8 @@ static int overflow_load(const struct source *source, const struct recorder_targ
 		.rodata = templates->maps.rodata,
 		.constants = constants,
 		.ring = &constants->ring_constants,
-		.maps = { { bpf_map__fd(templates->maps.counters), counters } },
+		.maps = { { .template_fd = bpf_map__fd(templates->maps.counters),
+			    .fd = counters } },
 		.n_maps = 1,
 		.payload_size = sizeof(struct overflow_payload),
 	};
@@ -213,10 +214,18 @@ static int overflow_load(const struct source *source, const struct recorder_targ
 	return writer_load(&writer, source, target, ret_fd, f);
 }
 
+static const struct recorder_class class = { .type = BPF_PROG_TYPE_PERF_EVENT };
+
+static int overflow_class(const struct source *source _unused_, struct recorder_class *ret)
+{
+	*ret = class;
+	return 0;
+}
+
 static int overflow_entry(const struct source *source _unused_, const struct recorder_slot *slot,
 			  int *ret_fd)
 {
-	return entry_load(BPF_PROG_TYPE_PERF_EVENT, 0, 0, slot, 0, ret_fd);
+	return entry_load(&class, slot, ret_fd);
 }
 
 static const char *overflow_entry_class(const struct source *source _unused_)
@@ -270,6 +279,7 @@ const struct recorder recorder_overflow = {
 	.kind = PP_RECORDER_OVERFLOW,
 	.plan = overflow_plan,
 	.load = overflow_load,
+	.class = overflow_class,
 	.entry = overflow_entry,
 	.entry_class = overflow_entry_class,
 	.attach = overflow_attach,

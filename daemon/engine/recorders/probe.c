@@ -328,6 +328,7 @@ static int emit_program(struct emitter *e, const struct source *source,
 		return r;
 	emit_ring_commit(e, target);
 	emit_wakeup(e, target, record_time(&record));
+	emit_fire(e, target, CONTEXT);
 	emit_land_all(e, &leave);
 	emit_mov_imm(e, R0, 0);
 	emit_exit(e);
@@ -343,10 +344,18 @@ static int probe_load(const struct source *source, const struct recorder_target 
 
 /* ── the entry ──────────────────────────────────────────────────────────────────────────── */
 
+static const struct recorder_class class = { .type = BPF_PROG_TYPE_KPROBE };
+
+static int probe_class(const struct source *source _unused_, struct recorder_class *ret)
+{
+	*ret = class;
+	return 0;
+}
+
 static int probe_entry(const struct source *source _unused_, const struct recorder_slot *slot,
 		       int *ret_fd)
 {
-	return entry_load(BPF_PROG_TYPE_KPROBE, 0, 0, slot, 0, ret_fd);
+	return entry_load(&class, slot, ret_fd);
 }
 
 static const char *probe_entry_class(const struct source *source _unused_)
@@ -378,6 +387,7 @@ const struct recorder recorder_probe = {
 	.kind = PP_RECORDER_PROBE,
 	.plan = probe_plan,
 	.load = probe_load,
+	.class = probe_class,
 	.entry = probe_entry,
 	.entry_class = probe_entry_class,
 	.attach = probe_attach,

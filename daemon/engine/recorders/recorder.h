@@ -13,6 +13,7 @@
  */
 #pragma once
 
+#include <linux/bpf.h>
 #include <linux/perf_event.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -79,12 +80,21 @@ struct recorder_target {
 	int wakeup_fd;	   /* the ring buffer map for wakeups (bpf/wakeup.h); -EBADF: none wanted */
 	uint64_t event_id; /* the content of a wakeup */
 	const struct recorder_guard *guard; /* NULL: the event is not armed */
+	const int *fire_fd; /* PROG_ARRAY: each record goes on to its program; NULL: none */
 };
 
 /* A slot of a PROG_ARRAY, where an entry finds its program. */
 struct recorder_slot {
 	int fd;
 	uint32_t index;
+};
+
+/* What all programs of a source have in common, so that one can go on to another. */
+struct recorder_class {
+	enum bpf_prog_type type;
+	enum bpf_attach_type expected; /* 0: the type has none */
+	uint32_t attach_btf_id;	       /* 0: the type has none */
+	int32_t result;		       /* tracepoints: 1, so that others see them; all others 0 */
 };
 
 struct recorder {
@@ -108,6 +118,9 @@ struct recorder {
 	 */
 	int (*load)(const struct source *source, const struct recorder_target *target, int *ret_fd,
 		    struct failure *f);
+
+	/* -errno of the kernel. */
+	int (*class)(const struct source *source, struct recorder_class *ret);
 
 	/* Loads the entry. Two sources may have their slots in one PROG_ARRAY if entry_class
 	 * returns the same string for both. Sources of a class that share an entry

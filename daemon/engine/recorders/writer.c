@@ -14,6 +14,8 @@
 #include "daemon/engine/kernel/kernel.h"
 #include "proto/macro.h"
 
+#define BASE_MAPS 4 /* those of ring.bpf.h */
+
 static void tell(struct ring_constants *c, const struct source *source,
 		 const struct recorder_target *target)
 {
@@ -29,21 +31,24 @@ static void tell(struct ring_constants *c, const struct source *source,
 	c->wakes = target->wakeup_fd >= 0;
 	c->filtered = source->n_filter != 0;
 	c->everywhere = target->ringless_fd >= 0;
-	c->extended = c->identified || c->nests || c->limited || c->wakes || c->filtered;
+	c->fires = target->fire_fd != NULL;
+	c->extended =
+		c->identified || c->nests || c->limited || c->wakes || c->filtered || c->fires;
 }
 
 int writer_load(const struct writer *w, const struct source *source,
 		const struct recorder_target *target, int *ret_fd, struct failure *f)
 {
 	_cleanup_(emit_done) struct emitter filter = {}, guard = {};
-	struct template_map maps[WRITER_MAPS_MAX + 3] = {
-		{ bpf_map__fd(w->rings), target->fd },
-		{ bpf_map__fd(w->wakeups), target->wakeup_fd },
-		{ bpf_map__fd(w->ringless), target->ringless_fd },
+	struct template_map maps[WRITER_MAPS_MAX + BASE_MAPS] = {
+		{ .template_fd = bpf_map__fd(w->rings), .fd = target->fd },
+		{ .template_fd = bpf_map__fd(w->wakeups), .fd = target->wakeup_fd },
+		{ .template_fd = bpf_map__fd(w->ringless), .fd = target->ringless_fd },
+		{ -EBADF, target->fire_fd ? *target->fire_fd : -EBADF, RING_FIRE_MARK },
 	};
 	struct template_changes changes = {
 		.maps = maps,
-		.n_maps = 3 + w->n_maps,
+		.n_maps = BASE_MAPS + w->n_maps,
 		.rodata_fd = bpf_map__fd(w->rodata),
 		.constants = w->constants,
 		.constants_size = bpf_map__value_size(w->rodata),
@@ -52,7 +57,7 @@ int writer_load(const struct writer *w, const struct source *source,
 
 	if (target->spill_size < source->spill_size)
 		return -EINVAL;
-	memcpy(maps + 3, w->maps, w->n_maps * sizeof(*maps));
+	memcpy(maps + BASE_MAPS, w->maps, w->n_maps * sizeof(*maps));
 	tell(w->ring, source, target);
 	if (source->n_filter) {
 		r = filter_subprogram(source, w->payload_size, &filter, f);

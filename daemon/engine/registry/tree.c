@@ -119,16 +119,17 @@ static int find_distances(const uint32_t *programs, size_t n, struct tree_consta
 /* Instead of a missing map the template keeps its own. */
 static struct template_map map_or_template(const struct bpf_map *map, int fd)
 {
-	return (struct template_map){ bpf_map__fd(map), fd < 0 ? bpf_map__fd(map) : fd };
+	return (struct template_map){ .template_fd = bpf_map__fd(map),
+				      .fd = fd < 0 ? bpf_map__fd(map) : fd };
 }
 
 static int create_files(int meta_fd, int rings_fd, int ringless_fd, int earlier_fd, int rodata,
 			int distances, struct tree_files *ret)
 {
 	const struct template_map maps[] = {
-		{ bpf_map__fd(skeleton->maps.rings), rings_fd },
-		{ bpf_map__fd(skeleton->maps.meta), meta_fd },
-		{ bpf_map__fd(skeleton->maps.rodata), rodata },
+		{ .template_fd = bpf_map__fd(skeleton->maps.rings), .fd = rings_fd },
+		{ .template_fd = bpf_map__fd(skeleton->maps.meta), .fd = meta_fd },
+		{ .template_fd = bpf_map__fd(skeleton->maps.rodata), .fd = rodata },
 		map_or_template(skeleton->maps.distances, distances),
 		map_or_template(skeleton->maps.ringless, ringless_fd),
 		map_or_template(skeleton->maps.earlier, earlier_fd),

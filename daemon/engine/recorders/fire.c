@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Loads programs that fire triggers. See fire.h. */
+#include "daemon/engine/recorders/fire.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "daemon/engine/emit/template.h"
+#include "daemon/engine/recorders/writer.h"
+#include "fire.skel.h"
+#include "proto/macro.h"
+
+static struct fire_bpf *template; /* loaded at first use and kept */
+
+static int load_template(void)
+{
+	if (!template)
+		template = fire_bpf__open_and_load();
+	return template ? 0 : -errno;
+}
+
+int fire_load(const struct fire *fire, const struct recorder_class *class, int *ret_fd)
+{
+	_cleanup_free_ struct fire_bpf__rodata *constants = NULL;
+	int r = load_template();
+
+	if (r < 0)
+		return r;
+	constants = writer_constants(template->maps.rodata, template->rodata);
+	if (!constants)
+		return -ENOMEM;
+	constants->fire_constants = fire->constants;
+	constants->fire_constants.result = (uint64_t)class->result;
+
+	const struct template_map maps[] = {
+		{ .template_fd = bpf_map__fd(template->maps.state), .fd = fire->state_fd },
+		{ .template_fd = bpf_map__fd(template->maps.targets), .fd = fire->targets_fd },
+		{ .template_fd = bpf_map__fd(template->maps.firings), .fd = fire->firings_fd },
+	};
+	const struct template_changes changes = {
+		.maps = maps,
+		.n_maps = ARRAY_SIZE(maps),
+		.rodata_fd = bpf_map__fd(template->maps.rodata),
+		.constants = constants,
+		.constants_size = bpf_map__value_size(template->maps.rodata),
+		.class = class,
+	};
+
+	return template_load(template->progs.pp_fire, &changes, "pp_fire", ret_fd);
+}

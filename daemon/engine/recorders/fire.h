@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Loads the program that fires a trigger (bpf/fire.bpf.c). The recording programs of the trigger's
+ * event go on to it (recorder_target.fire_fd). Knows neither the event nor the targets' names.
+ */
+#pragma once
+
+#include "daemon/engine/bpf/fire.h"
+#include "daemon/engine/bpf/tape.h"
+#include "daemon/engine/recorders/recorder.h"
+
+struct fire {
+	struct fire_constants constants; /* without the result */
+	int state_fd;			 /* of a struct pp_trigger */
+	int targets_fd; /* ARRAY_OF_MAPS of tapes, FIRE_TARGETS_MAX slots, filled from the first */
+	int firings_fd; /* the ring buffer that tells the broker */
+};
+
+/* Loads it for programs of that class. *ret_fd is the caller's. -errno of the kernel. */
+int fire_load(const struct fire *fire, const struct recorder_class *class, int *ret_fd);
