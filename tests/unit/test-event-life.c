@@ -16,6 +16,8 @@
 #include "daemon/broker/handout/tree.h"
 #include "daemon/broker/syntax/spec.h"
 #include "daemon/cpus.h"
+#include "daemon/engine/bpf/tape.h"
+#include "daemon/engine/event/arm.h"
 #include "daemon/engine/event/event.h"
 #include "daemon/engine/event/names.h"
 #include "daemon/engine/kernel/kernel.h"
@@ -375,6 +377,106 @@ START_TEST(changes_are_exact)
 	/* The counts continue. */
 	ck_assert_uint_eq(total().records, records);
 	ck_assert_uint_eq(total().bytes, bytes);
+	munmap(closing, sizeof(*closing));
+	let_go();
+	delete ();
+}
+END_TEST
+
+/* ── armed ──────────────────────────────────────────────────────────────────────────────── */
+
+static void hold_ring(uint32_t id)
+{
+	_cleanup_close_ int fd = bpf_map_get_fd_by_id(id);
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_uint_lt(n_held, ARRAY_SIZE(held));
+	held[n_held] = (struct held){ id, mmap(NULL, PP_RING_PAGE, PROT_READ, MAP_SHARED, fd, 0) };
+	ck_assert_ptr_ne(held[n_held++].ring, MAP_FAILED);
+}
+
+/* The second set. */
+static void hold_spare(void)
+{
+	_cleanup_close_ int fd = pins_get(NAME, "spare");
+	uint32_t id;
+
+	ck_assert_int_ge(fd, 0);
+	for (uint32_t cpu = 0; cpu < (uint32_t)pp_cpus_possible(); cpu++)
+		if (bpf_map_lookup_elem(fd, &cpu, &id) == 0)
+			hold_ring(id);
+}
+
+static struct pp_tape *map_tape(void)
+{
+	_cleanup_close_ int fd = pins_get(NAME, "tape");
+	struct pp_tape *tape;
+
+	ck_assert_int_ge(fd, 0);
+	tape = mmap(NULL, sizeof(*tape), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	ck_assert_ptr_ne(tape, MAP_FAILED);
+	return tape;
+}
+
+static void wait_for_calls(uint64_t n)
+{
+	for (uint64_t calls = closing->calls; closing->calls < calls + n;)
+		sched_yield();
+}
+
+static uint64_t frozen_calls(int fd)
+{
+	uint64_t sum = 0, n;
+
+	for (uint32_t cpu = 0; cpu < (uint32_t)pp_cpus_possible(); cpu++) {
+		ck_assert_int_eq(bpf_map_lookup_elem(fd, &cpu, &n), 0);
+		sum += n;
+	}
+	return sum;
+}
+
+/* Arming, a trigger's turn and disarming lose no record: each is in one of the sets, or counted. */
+START_TEST(arming_is_exact)
+{
+	const unsigned kind = _i / 2;
+	const bool swap = _i % 2;
+	struct pp_event e = created(kinds[kind].event, kinds[kind].flags);
+	_cleanup_close_ int frozen = -EBADF;
+	uint64_t by_rings = 0, shut_out, n, first;
+	struct pp_tape *tape;
+	char path[PINS_PATH_SIZE];
+	pid_t closer;
+
+	pins_event(e.origin, path);
+	hold();
+	closer = start_endless_closer();
+	wait_for_calls(100);
+	ck_assert_msg(event_arm(path, BROKER, swap, &failure) == 0, "%s", failure.sentence);
+	ck_assert_int_eq(event_arm(path, BROKER, swap, &failure), -EALREADY);
+	first = accounted();
+	wait_for_calls(100);
+	ck_assert_uint_gt(accounted(), first);
+	frozen = pins_get(path, "frozen");
+	tape = map_tape();
+	if (swap)
+		hold_spare();
+	ck_assert_uint_eq(tape->next, swap ? PP_SIDE_B : PP_SIDE_NONE);
+	tape->side = tape->next; /* a trigger */
+	wait_for_calls(1000);
+	ck_assert_uint_eq(frozen_calls(frozen) > 0, !swap);
+	ck_assert_msg(event_disarm(path, BROKER, &failure) == 0, "%s", failure.sentence);
+	ck_assert_int_eq(pins_get(path, "tape"), -ENOENT);
+	ck_assert_int_eq(pins_get(path, "sides0"), -ENOENT);
+	wait_for_calls(100);
+	closing->stop = true;
+	wait_for(closer);
+	for (size_t i = 0; i < n_held; i++)
+		by_rings += held[i].ring->live.missed;
+	n = accounted() + frozen_calls(frozen);
+	shut_out = e.missed_unknown ? 0 : total().missed - by_rings;
+	ck_assert_uint_eq(n + shut_out, closing->calls * kinds[kind].per_call);
+	ck_assert_uint_eq(tape->lost, 0);
+	munmap(tape, sizeof(*tape));
 	munmap(closing, sizeof(*closing));
 	let_go();
 	delete ();
@@ -960,6 +1062,7 @@ int main(void)
 	snprintf(closer_name, sizeof(closer_name), "pp-%d", getpid());
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_loop_test(t, changes_are_exact, 0, ARRAY_SIZE(kinds));
+	tcase_add_loop_test(t, arming_is_exact, 0, 2 * ARRAY_SIZE(kinds));
 	tcase_add_loop_test(t, changes_take_effect, 0, ARRAY_SIZE(kinds));
 	tcase_add_loop_test(t, a_pause_records_nothing, 0, ARRAY_SIZE(kinds));
 	tcase_add_test(t, without_totals);

@@ -391,7 +391,7 @@ static void arm(struct armed *a, const struct source *s, bool nests)
 	a->tape = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, a->tape_fd, 0);
 	ck_assert(a->tape != MAP_FAILED);
 	for (uint32_t side = 0; side < PP_SIDES; side++) {
-		struct recorder_guard guard = { a->tape_fd, side, a->sides };
+		struct recorder_guard guard = { a->tape_fd, side, a->sides, 0 };
 		struct bench *b = side == PP_SIDE_NONE ? &a->nowhere : &a->rings[side];
 		struct recorder_target t;
 

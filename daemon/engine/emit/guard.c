@@ -10,15 +10,18 @@ enum { R0, R1, R2, R3 };
 
 void emit_guard(struct emitter *e, const struct recorder_guard *guard, int32_t ret_value)
 {
-	emit_label ours;
+	emit_label ours, none;
 
 	if (!guard)
 		return;
 	emit_load_map_value(e, R2, guard->tape_fd, 0);
 	emit_load(e, 8, R3, R2, offsetof(struct pp_tape, side));
 	ours = emit_jump_imm(e, BPF_JEQ, R3, (int32_t)guard->side);
+	none = emit_jump_imm(e, BPF_JGE, R3, PP_SIDES);
+	emit_alu_imm(e, BPF_ADD, R3, (int32_t)guard->base);
 	emit_load_map(e, R2, guard->sides_fd);
 	emit_call(e, BPF_FUNC_tail_call);
+	emit_land(e, none);
 	/* There is no such program, or there were 33 tail calls. */
 	emit_load_map_value(e, R2, guard->tape_fd, 0);
 	emit_mov_imm(e, R1, 1);

@@ -32,7 +32,7 @@ int fire_load(const struct fire *fire, const struct recorder_class *class, int *
 	if (!constants)
 		return -ENOMEM;
 	constants->fire_constants = fire->constants;
-	constants->fire_constants.result = (uint64_t)class->result;
+	constants->fire_constants.result = (uint64_t) class->result;
 
 	const struct template_map maps[] = {
 		{ .template_fd = bpf_map__fd(template->maps.state), .fd = fire->state_fd },

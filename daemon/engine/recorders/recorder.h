@@ -59,7 +59,8 @@ static inline bool source_shares_entry(const struct source *s)
 struct recorder_guard {
 	int tape_fd;   /* the event's tape (bpf/tape.h) */
 	uint32_t side; /* the program's */
-	int sides_fd;  /* PROG_ARRAY: the source's program of each side */
+	int sides_fd;  /* PROG_ARRAY: PP_SIDES programs of the source, */
+	uint32_t base; /* from here on */
 };
 
 /* Where and how records are written, fixed when a program is loaded. */

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "daemon/engine/bpf/tape.h"
 #include "proto/macro.h"
 
 #define SPARE_FDS 1024 /* beside the programs: rings, links, the engine's others */
@@ -177,11 +178,11 @@ struct recorder_slot programs_slot(const struct programs *p, size_t i)
 
 /* ── loading and filling ────────────────────────────────────────────────────────────────── */
 
-static int load_one(struct programs *p, const struct source *source, size_t i,
-		    const struct recorder_target *target, struct failure *f)
+static int load_program(const struct source *source, const struct recorder_target *target,
+			int *ret_fd, struct failure *f)
 {
 	char text[PP_TP_NAME_SIZE * 2];
-	int r = source->recorder->load(source, target, &p->loaded[i], f);
+	int r = source->recorder->load(source, target, ret_fd, f);
 
 	if (r >= 0)
 		return 0;
@@ -195,6 +196,12 @@ static int load_one(struct programs *p, const struct source *source, size_t i,
 		    "The kernel refuses the program that would record '%s' (%s); "
 		    "PERFPERSIST_DEBUG=1 in the engine's environment shows why.",
 		    text, strerror(-r));
+}
+
+static int load_one(struct programs *p, const struct source *source, size_t i,
+		    const struct recorder_target *target, struct failure *f)
+{
+	return load_program(source, target, &p->loaded[i], f);
 }
 
 /* As far as allowed; running out of descriptors fails later, with a message. */
@@ -267,6 +274,125 @@ int programs_start(struct programs *p, const struct sources *s,
 			return fail(f, -r, "Cannot put the program of '%s' into its slot: %s.",
 				    text, strerror(-r));
 	}
+	return r;
+}
+
+/* ── sides ──────────────────────────────────────────────────────────────────────────────── */
+
+void sides_done(struct sides *sides)
+{
+	for (size_t i = 0; i < sides->n; i++)
+		close_fd(sides->fd[i]);
+	free(sides->fd);
+	*sides = (struct sides){};
+}
+
+static int make_sides(const struct programs *p, struct sides *ret,
+		      int (*get)(const struct programs *p, size_t i, const char *path),
+		      const char *path)
+{
+	_cleanup_(sides_done) struct sides sides = { .fd = calloc(p->n_arrays, sizeof(int)) };
+
+	if (!sides.fd)
+		return -ENOMEM;
+	for (; sides.n < p->n_arrays; sides.n++) {
+		int fd = get(p, sides.n, path);
+
+		if (fd < 0)
+			return fd;
+		sides.fd[sides.n] = fd;
+	}
+	*ret = sides;
+	sides = (struct sides){};
+	return 0;
+}
+
+static int create_one(const struct programs *p, size_t i, const char *path _unused_)
+{
+	return bpf_map_create(BPF_MAP_TYPE_PROG_ARRAY, "pp_sides", 4, 4, p->arrays[i].n * PP_SIDES,
+			      NULL);
+}
+
+static void sides_leaf(size_t i, char ret[32])
+{
+	snprintf(ret, 32, SIDES_PIN "%zu", i);
+}
+
+static int open_one(const struct programs *p _unused_, size_t i, const char *path)
+{
+	char leaf[32];
+
+	sides_leaf(i, leaf);
+	return pins_get(path, leaf);
+}
+
+int sides_create(const struct programs *p, struct sides *ret)
+{
+	return make_sides(p, ret, create_one, NULL);
+}
+
+int sides_open(const struct programs *p, const char *path, struct sides *ret)
+{
+	return make_sides(p, ret, open_one, path);
+}
+
+int sides_pin(const struct sides *sides, const char *path)
+{
+	char leaf[32];
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < sides->n; i++) {
+		sides_leaf(i, leaf);
+		r = pins_put(path, sides->fd[i], leaf, 0, 0, 0600);
+	}
+	return r;
+}
+
+/* Loads the program of source i for a side. */
+static int load_guarded(const struct sides *sides, const struct programs *p,
+			const struct sources *s, size_t i, const struct recorder_target *target,
+			int tape_fd, uint32_t side, int *ret_fd, struct failure *f)
+{
+	const struct recorder_guard guard = {
+		.tape_fd = tape_fd,
+		.side = side,
+		.sides_fd = sides->fd[p->slots[i].array],
+		.base = p->slots[i].index * PP_SIDES,
+	};
+	struct recorder_target guarded = *target;
+
+	guarded.guard = &guard;
+	return load_program(&s->v[i], &guarded, ret_fd, f);
+}
+
+int sides_fill(const struct sides *sides, const struct programs *p, const struct sources *s,
+	       const struct recorder_target *target, int tape_fd, uint32_t side, struct failure *f)
+{
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < p->n; i++) {
+		uint32_t slot = p->slots[i].index * PP_SIDES + side;
+		_cleanup_close_ int fd = -EBADF;
+
+		r = load_guarded(sides, p, s, i, target, tape_fd, side, &fd, f);
+		if (r < 0)
+			return r;
+		if (bpf_map_update_elem(sides->fd[p->slots[i].array], &slot, &fd, BPF_ANY) < 0)
+			return fail(f, errno, "Cannot put a program of '%s/%s' into its slot: %s.",
+				    s->v[0].spec->ns, s->v[0].spec->name, strerror(errno));
+	}
+	return r;
+}
+
+int programs_load_guarded(struct programs *p, const struct sources *s,
+			  const struct recorder_target *target, const struct sides *sides,
+			  int tape_fd, uint32_t side, struct failure *f)
+{
+	int r = 0;
+
+	make_room(p->n);
+	for (size_t i = 0; r >= 0 && i < p->n; i++)
+		r = load_guarded(sides, p, s, i, target, tape_fd, side, &p->loaded[i], f);
 	return r;
 }
 

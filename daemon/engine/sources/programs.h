@@ -64,6 +64,37 @@ int programs_fill(struct programs *p);
 int programs_start(struct programs *p, const struct sources *s,
 		   const struct recorder_target *target, struct failure *f);
 
+/* ── of an armed event ── */
+
+/*
+ * The programs of its sides (bpf/tape.h): PROG_ARRAYs like those of the slots ("sides0", …), with
+ * PP_SIDES slots for each of theirs.
+ */
+struct sides {
+	int *fd; /* as many as there are programs.arrays */
+	size_t n;
+};
+
+#define SIDES_PIN "sides"
+
+/* Makes them for these programs, empty. -errno. */
+int sides_create(const struct programs *p, struct sides *ret);
+/* Opens those that are pinned in the event's directory. -errno. */
+int sides_open(const struct programs *p, const char *path, struct sides *ret);
+/* Pins them there. -errno. */
+int sides_pin(const struct sides *sides, const char *path);
+void sides_done(struct sides *sides);
+
+/* Loads all sources' programs for one side, which record to `target`, and puts them there; messages
+ * in *f. */
+int sides_fill(const struct sides *sides, const struct programs *p, const struct sources *s,
+	       const struct recorder_target *target, int tape_fd, uint32_t side, struct failure *f);
+
+/* Loads those of the side that the slots begin with, and keeps them for programs_fill(). */
+int programs_load_guarded(struct programs *p, const struct sources *s,
+			  const struct recorder_target *target, const struct sides *sides,
+			  int tape_fd, uint32_t side, struct failure *f);
+
 /*
  * Puts programs that do nothing into all slots: nothing is recorded, and the recording programs are
  * gone. -errno: some slots may still have theirs.
