@@ -387,8 +387,11 @@ END_TEST
 
 static void hold_ring(uint32_t id)
 {
-	_cleanup_close_ int fd = bpf_map_get_fd_by_id(id);
+	_cleanup_close_ int fd = -EBADF;
 
+	if (is_held(id))
+		return;
+	fd = bpf_map_get_fd_by_id(id);
 	ck_assert_int_ge(fd, 0);
 	ck_assert_uint_lt(n_held, ARRAY_SIZE(held));
 	held[n_held] = (struct held){ id, mmap(NULL, PP_RING_PAGE, PROT_READ, MAP_SHARED, fd, 0) };
@@ -475,6 +478,116 @@ START_TEST(arming_is_exact)
 	n = accounted() + frozen_calls(frozen);
 	shut_out = e.missed_unknown ? 0 : total().missed - by_rings;
 	ck_assert_uint_eq(n + shut_out, closing->calls * kinds[kind].per_call);
+	ck_assert_uint_eq(tape->lost, 0);
+	munmap(tape, sizeof(*tape));
+	munmap(closing, sizeof(*closing));
+	let_go();
+	delete ();
+}
+END_TEST
+
+/* What the last turn gave to be saved. */
+static struct saved {
+	unsigned times;
+	uint64_t number;
+	uint32_t set;
+	uint64_t records;
+	unsigned n;
+	int fd[8];
+} saved;
+
+static uint64_t saved_records(void)
+{
+	uint64_t records = 0;
+
+	for (unsigned i = 0; i < saved.n; i++) {
+		const struct pp_ring_header *h =
+			mmap(NULL, PP_RING_PAGE, PROT_READ, MAP_SHARED, saved.fd[i], 0);
+
+		ck_assert_ptr_ne(h, MAP_FAILED);
+		records += h->live.records;
+		saved.set = h->set;
+		munmap((void *)h, PP_RING_PAGE);
+	}
+	return records;
+}
+
+static void save(const struct rings *rings, const struct pp_tape *tape, void *userdata _unused_)
+{
+	saved.times++;
+	saved.number = tape->number;
+	saved.n = MIN(rings->n, ARRAY_SIZE(saved.fd));
+	for (unsigned i = 0; i < saved.n; i++)
+		saved.fd[i] = dup(rings->fd[i]);
+	saved.records = saved_records();
+}
+
+/* As fire.bpf.c does it. */
+static void fire(struct pp_tape *tape)
+{
+	uint64_t next = tape->next;
+
+	ck_assert_uint_lt(next, PP_SIDES);
+	tape->next = PP_SIDES;
+	__atomic_store_n(&tape->side, next, __ATOMIC_SEQ_CST);
+	tape->number++;
+}
+
+/* One trigger after the other: what is saved does not change any more, recording goes on, and every
+ * call is in one of the sets, or counted as frozen. */
+START_TEST(turns_are_exact)
+{
+	const unsigned kind = _i / 2;
+	const bool swap = _i % 2;
+	struct pp_event e = created(kinds[kind].event, kinds[kind].flags);
+	_cleanup_close_ int frozen = -EBADF;
+	uint64_t by_rings = 0, shut_out;
+	struct pp_orphans orphans;
+	struct pp_tape *tape;
+	char path[PINS_PATH_SIZE];
+	pid_t closer;
+
+	pins_event(e.origin, path);
+	closer = start_endless_closer();
+	hold();
+	ck_assert_msg(event_arm(path, BROKER, swap, &failure) == 0, "%s", failure.sentence);
+	frozen = pins_get(path, "frozen");
+	tape = map_tape();
+	ck_assert_int_eq(event_turn(path, BROKER, save, NULL, &orphans, &failure), 0);
+	for (unsigned i = 1; i <= 5; i++) {
+		if (swap)
+			hold_spare();
+		wait_for_calls(100);
+		fire(tape);
+		wait_for_calls(100);
+		saved.times = 0;
+		ck_assert_msg(event_turn(path, BROKER, save, NULL, &orphans, &failure) == 1, "%s",
+			      failure.sentence);
+		ck_assert_uint_eq(saved.times, 1);
+		ck_assert_uint_eq(saved.number, i);
+		ck_assert_int_eq(event_read(NAME, &e), 0);
+		ck_assert_uint_eq(e.set, swap ? i + 1 : 1);
+		ck_assert_uint_eq(tape->next, !swap ? PP_SIDE_NONE : i % 2 ? PP_SIDE_A : PP_SIDE_B);
+		hold();
+		wait_for_calls(100);
+		if (swap) {
+			ck_assert_uint_eq(saved_records(), saved.records);
+			ck_assert_uint_eq(saved.set, i);
+		}
+		while (saved.n > 0)
+			close(saved.fd[--saved.n]);
+	}
+	if (swap)
+		hold_spare();
+	ck_assert_msg(event_disarm(path, BROKER, &failure) == 0, "%s", failure.sentence);
+	wait_for_calls(100);
+	closing->stop = true;
+	wait_for(closer);
+	for (size_t i = 0; i < n_held; i++)
+		by_rings += held[i].ring->live.missed;
+	shut_out = e.missed_unknown ? 0 : total().missed - by_rings;
+	ck_assert_uint_eq(accounted() + frozen_calls(frozen) + shut_out,
+			  closing->calls * kinds[kind].per_call);
 	ck_assert_uint_eq(tape->lost, 0);
 	munmap(tape, sizeof(*tape));
 	munmap(closing, sizeof(*closing));
@@ -1063,6 +1176,7 @@ int main(void)
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_loop_test(t, changes_are_exact, 0, ARRAY_SIZE(kinds));
 	tcase_add_loop_test(t, arming_is_exact, 0, 2 * ARRAY_SIZE(kinds));
+	tcase_add_loop_test(t, turns_are_exact, 0, 2 * ARRAY_SIZE(kinds));
 	tcase_add_loop_test(t, changes_take_effect, 0, ARRAY_SIZE(kinds));
 	tcase_add_loop_test(t, a_pause_records_nothing, 0, ARRAY_SIZE(kinds));
 	tcase_add_test(t, without_totals);

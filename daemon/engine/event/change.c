@@ -12,6 +12,8 @@
 
 #include <string.h>
 
+#include "daemon/engine/event/arm.h"
+#include "daemon/engine/event/armed.h"
 #include "daemon/engine/event/earlier.h"
 #include "daemon/engine/event/names.h"
 #include "daemon/engine/event/parts.h"
@@ -254,6 +256,135 @@ static int change(struct change *c, uint64_t id, const struct pp_spec *spec,
 	r = flip(c);
 	let_go(c, orphans, ret);
 	return r;
+}
+
+/* ── after a trigger ────────────────────────────────────────────────────────────────────── */
+
+/* A change whose new rings record already. */
+struct turn {
+	struct change c;
+	struct armed armed;
+	struct pp_tape tape; /* as the trigger left it */
+	struct rings spare;  /* for the next one */
+};
+
+static void turn_done(struct turn *t)
+{
+	change_done(&t->c);
+	armed_done(&t->armed);
+	rings_done(&t->spare);
+}
+
+/* The set that records already becomes the event's. */
+static int take_spare(struct turn *t)
+{
+	struct parts *p = &t->c.new;
+	int outer = pins_get(t->c.path, "spare"), r;
+
+	if (outer < 0)
+		return fail(t->c.f, -outer, "Cannot open the second set of rings of '%s': %s.",
+			    p->name, strerror(-outer));
+	t->c.old = p->rings;
+	p->rings = (struct rings){ .outer = -EBADF };
+	r = rings_open_like(outer, &t->c.old, &p->rings);
+	if (r < 0)
+		return fail(t->c.f, -r, "Cannot open the second set of rings of '%s': %s.", p->name,
+			    strerror(-r));
+	p->event.set++;
+	t->c.before = p->earlier;
+	p->earlier = earlier_create();
+	if (p->earlier < 0)
+		return fail(t->c.f, -p->earlier, "Cannot make a map for the counts of '%s': %s.",
+			    p->name, strerror(-p->earlier));
+	return 0;
+}
+
+static int prepare_turn(struct turn *t)
+{
+	struct parts *p = &t->c.new;
+	struct recorder_target target;
+	int r = take_spare(t);
+
+	if (r >= 0)
+		r = armed_make_spare(p, &t->spare, t->c.f);
+	if (r >= 0)
+		r = parts_target(p, &target, t->c.f);
+	if (r >= 0)
+		r = programs_load_guarded(&p->programs, &p->sources, &target, &t->armed.sides,
+					  t->armed.tape, t->tape.side, t->c.f);
+	if (r >= 0)
+		r = make_draft(&t->c);
+	return r < 0 ? r : armed_carry(&t->armed, &t->spare, p, t->c.f);
+}
+
+/* The slots have the new side's programs: now the other side can get other rings. */
+static int arm_again(struct turn *t)
+{
+	uint32_t other = t->tape.side == PP_SIDE_A ? PP_SIDE_B : PP_SIDE_A;
+	int r = armed_fill(&t->armed, &t->c.new, &t->spare, other, t->c.f);
+
+	return r < 0 ? r : armed_set_next(&t->armed, other, t->c.f);
+}
+
+/* There was no second set: its programs still are on their side. */
+static int turn_back(struct turn *t)
+{
+	int r = armed_set_side(&t->armed, PP_SIDE_A, t->c.f);
+
+	return r < 0 ? r : armed_set_next(&t->armed, PP_SIDE_NONE, t->c.f);
+}
+
+static int open_turned(struct turn *t, uid_t broker)
+{
+	struct change *c = &t->c;
+	bool pending;
+	int r = parts_open(c->path, broker, &c->new, &pending, c->f);
+
+	if (r >= 0)
+		r = parts_restore(&c->new, c->path, c->f);
+	if (r >= 0)
+		r = armed_open(c->path, &c->new, &t->armed, &t->tape, c->f);
+	return r < 0 ? r : t->tape.next == PP_SIDES;
+}
+
+int event_turn(const char *path, uid_t broker,
+	       void (*saved)(const struct rings *rings, const struct pp_tape *tape, void *userdata),
+	       void *userdata, struct pp_orphans *ret, struct failure *f)
+{
+	_cleanup_(turn_done) struct turn t = {
+		.c = { .new = PARTS_NONE, .old.outer = -EBADF, .before = -EBADF, .f = f },
+		.armed = ARMED_NONE,
+		.spare.outer = -EBADF,
+	};
+	uint64_t orphans;
+	int r;
+
+	*ret = (struct pp_orphans){};
+	snprintf(t.c.path, sizeof(t.c.path), "%s", path);
+	r = open_turned(&t, broker);
+	if (r <= 0)
+		return r;
+	if (t.tape.side == PP_SIDE_NONE) {
+		r = rings_settle(&t.c.new.rings);
+		if (r < 0)
+			return fail(f, -r, "Cannot wait for the last records of '%s': %s.",
+				    t.c.new.name, strerror(-r));
+		saved(&t.c.new.rings, &t.tape, userdata);
+		r = turn_back(&t);
+		return r < 0 ? r : 1;
+	}
+	r = prepare_turn(&t);
+	if (r >= 0)
+		r = exchange(&t.c, &orphans);
+	if (r < 0)
+		return r;
+	r = flip(&t.c);
+	if (r >= 0)
+		saved(&t.c.old, &t.tape, userdata);
+	if (r >= 0)
+		r = arm_again(&t);
+	let_go(&t.c, orphans, ret);
+	return r < 0 ? r : 1;
 }
 
 int event_change(uint64_t id, uint32_t what, const struct pp_spec *spec,

@@ -187,6 +187,27 @@ int rings_open(int outer, const struct meta_map *maps, size_t n, struct rings *r
 	return 0;
 }
 
+int rings_open_like(int outer, const struct rings *like, struct rings *ret)
+{
+	_cleanup_(rings_done) struct rings rings = { .outer = outer };
+	int r = allocate(&rings, MAX(like->n, 1U));
+
+	for (unsigned i = 0; r >= 0 && i < like->n; i++) {
+		uint32_t id;
+
+		if (bpf_map_lookup_elem(outer, &like->cpu[i], &id) < 0)
+			return -errno;
+		r = bpf_map_get_fd_by_id(id);
+		if (r >= 0)
+			append(&rings, like->cpu[i], r, like->generation[i]);
+	}
+	if (r < 0)
+		return r;
+	*ret = rings;
+	rings = (struct rings){ .outer = -EBADF };
+	return 0;
+}
+
 /* Both are sorted. */
 static void merge(const struct rings *a, const struct rings *b, struct rings *ret)
 {

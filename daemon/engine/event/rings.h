@@ -43,6 +43,10 @@ int rings_create(const struct pp_event *event, const struct perf_event_attr *att
  */
 int rings_open(int outer, const struct meta_map *maps, size_t n, struct rings *ret);
 
+/* Opens rings by their outer map alone (which becomes theirs, also on failure), on the CPUs of
+ * `like`, whose generations they get. -errno. */
+int rings_open_like(int outer, const struct rings *like, struct rings *ret);
+
 /*
  * Makes rings for CPUs that have none yet, and adds them to `r`, but not to their slots: they
  * record nothing before rings_fill(). On failure nothing is changed. -errno as above.

@@ -313,9 +313,9 @@ static int create_one(const struct programs *p, size_t i, const char *path _unus
 			      NULL);
 }
 
-static void sides_leaf(size_t i, char ret[32])
+void sides_leaf(size_t i, char ret[32])
 {
-	snprintf(ret, 32, SIDES_PIN "%zu", i);
+	snprintf(ret, 32, "sides%zu", i);
 }
 
 static int open_one(const struct programs *p _unused_, size_t i, const char *path)
@@ -334,18 +334,6 @@ int sides_create(const struct programs *p, struct sides *ret)
 int sides_open(const struct programs *p, const char *path, struct sides *ret)
 {
 	return make_sides(p, ret, open_one, path);
-}
-
-int sides_pin(const struct sides *sides, const char *path)
-{
-	char leaf[32];
-	int r = 0;
-
-	for (size_t i = 0; r >= 0 && i < sides->n; i++) {
-		sides_leaf(i, leaf);
-		r = pins_put(path, sides->fd[i], leaf, 0, 0, 0600);
-	}
-	return r;
 }
 
 /* Loads the program of source i for a side. */

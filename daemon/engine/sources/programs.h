@@ -75,14 +75,12 @@ struct sides {
 	size_t n;
 };
 
-#define SIDES_PIN "sides"
-
 /* Makes them for these programs, empty. -errno. */
 int sides_create(const struct programs *p, struct sides *ret);
 /* Opens those that are pinned in the event's directory. -errno. */
 int sides_open(const struct programs *p, const char *path, struct sides *ret);
-/* Pins them there. -errno. */
-int sides_pin(const struct sides *sides, const char *path);
+/* The name of the pin of array i. */
+void sides_leaf(size_t i, char ret[32]);
 void sides_done(struct sides *sides);
 
 /* Loads all sources' programs for one side, which record to `target`, and puts them there; messages

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The parts that an armed event has beside those of parts.h. Used by arm.c and change.c. */
+#pragma once
+
+#include "daemon/engine/bpf/tape.h"
+#include "daemon/engine/event/parts.h"
+
+struct armed {
+	struct sides sides;
+	int tape;    /* struct pp_tape */
+	int frozen;  /* counts, by CPU, what happened while no side recorded */
+	int nowhere; /* rings of no CPU; -EBADF: not opened again, only its programs need it */
+};
+
+#define ARMED_NONE                                              \
+	{                                                       \
+		.tape = -EBADF, .frozen = -EBADF, .nowhere = -EBADF \
+	}
+
+void armed_done(struct armed *a);
+
+/* Makes the maps; `p` is restored. swap: see event_arm(). Messages in *f, as below. */
+int armed_create(struct parts *p, bool swap, struct armed *ret, struct failure *f);
+
+/* Opens those of the event at `path`, and reads the tape. -ENOENT: it is not armed. */
+int armed_open(const char *path, struct parts *p, struct armed *ret, struct pp_tape *ret_tape,
+	       struct failure *f);
+
+/* Makes a set of rings like p's, for the change after p's present set. */
+int armed_make_spare(struct parts *p, struct rings *ret, struct failure *f);
+
+/* Loads the programs of a side, which record into `rings`, and puts them there. */
+int armed_fill(const struct armed *a, struct parts *p, const struct rings *rings, uint32_t side,
+	       struct failure *f);
+
+/* Pins everything in the directory at `path`, the tape last; spare: may have no rings. -errno. */
+int armed_pin(const struct armed *a, const struct rings *spare, const char *path);
+
+/* The same in p's draft. */
+int armed_carry(const struct armed *a, const struct rings *spare, struct parts *p,
+		struct failure *f);
+
+int armed_set_side(const struct armed *a, uint64_t side, struct failure *f);
+int armed_set_next(const struct armed *a, uint64_t next, struct failure *f);
