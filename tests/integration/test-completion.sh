@@ -191,5 +191,6 @@ fi
 echo "without the daemon"
 stop_daemon
 offers "perfctl --instance $I show " "default/switches own/clock"
-[ -z "$(daemon_pids)" ] || fail "completion started a daemon"
+# The shell does not wait for perfctl to end, only for what it prints.
+wait_until 20 _no_processes || fail "completion started a daemon: $(daemon_pids | xargs)"
 start_daemon
