@@ -13,7 +13,7 @@
 
 #define FLAGS_KNOWN                                                                  \
 	(PP_EVENT_FREQ | PP_EVENT_CALLCHAIN | PP_EVENT_ALL_CPUS | PP_EVENT_GENERIC | \
-	 PP_EVENT_WAKEUP | PP_EVENT_CONFIGURED)
+	 PP_EVENT_WAKEUP | PP_EVENT_CONFIGURED | PP_EVENT_TRIGGER)
 #define EXCLUDE_KNOWN                                                            \
 	(PP_EXCLUDE_USER | PP_EXCLUDE_KERNEL | PP_EXCLUDE_HV | PP_EXCLUDE_HOST | \
 	 PP_EXCLUDE_GUEST | PP_EXCLUDE_IDLE)
@@ -325,9 +325,19 @@ static bool has_kind(const struct pp_parsed *parsed, enum pp_source_kind kind)
 	return false;
 }
 
-/* Only sampling events have periods and call chains; only tracepoints have a choice of recorder. */
-static int check_create(const struct pp_spec *spec, const struct pp_parsed *parsed)
+int pp_trigger_check(const struct pp_trigger_spec *trigger)
 {
+	return *trigger->targets && is_printable(trigger->targets, sizeof(trigger->targets))
+		       ? 0
+		       : -EBADMSG;
+}
+
+/* Only sampling events have periods and call chains; only tracepoints have a choice of recorder. */
+static int check_create(const struct pp_spec *spec, const struct pp_parsed *parsed,
+			const struct pp_trigger_spec *trigger)
+{
+	if (spec->flags & PP_EVENT_TRIGGER && pp_trigger_check(trigger) < 0)
+		return -EBADMSG;
 	if (pp_spec_check(spec) < 0 || pp_parsed_check(parsed, true) < 0)
 		return -EBADMSG;
 	if (has_kind(parsed, PP_SOURCE_SAMPLING) != (spec->period > 0))
@@ -370,16 +380,26 @@ int pp_order_check(const struct pp_order *order)
 	case PP_ORDER_ENUMERATE:
 		return 0;
 	case PP_ORDER_CREATE:
-		return check_create(&order->spec, &order->parsed);
+		return check_create(&order->spec, &order->parsed, &order->trigger);
 	case PP_ORDER_CHANGE:
 		return check_change(order);
 	case PP_ORDER_DELETE:
+	case PP_ORDER_DISARM:
+	case PP_ORDER_FIRE:
+	case PP_ORDER_RELEASE:
 		return order->id ? 0 : -EBADMSG;
+	case PP_ORDER_AIM:
+		good = order->id && order->what <= PP_TARGETS_MAX;
+		break;
 	case PP_ORDER_PAUSE:
+	case PP_ORDER_ARM:
+	case PP_ORDER_TURN:
 		good = order->id && order->what <= 1;
 		break;
 	case PP_ORDER_ALIAS:
-		good = order->id && identity_is_good(&order->spec);
+		/* What fires are the rings' programs, not a second name for them. */
+		good = order->id && identity_is_good(&order->spec) &&
+		       !(order->spec.flags & PP_EVENT_TRIGGER);
 		break;
 	case PP_ORDER_CPUS:
 		good = order->id && !cpumask_is_empty(&order->spec.cpus);

@@ -13,10 +13,11 @@
 #include <stdint.h>
 
 #include "daemon/filter.h"
+#include "daemon/trigger.h"
 #include "proto/catalog.h"
 #include "proto/protocol.h"
 
-#define PP_ORDER_ABI 7
+#define PP_ORDER_ABI 8
 #define PP_CPUS_MAX 4096    /* CPU numbers are below this */
 #define PP_TP_NAME_SIZE 128 /* of a tracepoint's system or name, with its NUL */
 #define PP_SENTENCE_SIZE 512
@@ -117,6 +118,13 @@ struct pp_parsed {
 	struct pp_filter_node nodes[PP_FILTER_NODES_MAX];
 };
 
+/* Facts of the moment about an event. */
+#define PP_NOW_INCOMPLETE \
+	(1U << 0)		/* a CPUS order would change something: a CPU that is online, \
+				     * and wanted, does not record */
+#define PP_NOW_ARMED (1U << 1)	/* a trigger can turn it */
+#define PP_NOW_TURNED (1U << 2) /* one has: a TURN order is due */
+
 /* A persistent event as it exists: what recovery finds. */
 struct pp_event {
 	uint64_t id;	 /* of the name */
@@ -133,11 +141,10 @@ struct pp_event {
 	uint32_t set;			  /* number of the ring set: from 1, one more with each */
 	uint32_t paused;		  /* 0, 1 */
 	uint32_t catalog_size;		  /* bytes of the catalog's map; 0: no catalog */
-	uint32_t incomplete;		  /* 1: a CPUS order would change something: a CPU that is
-					   * online, and wanted, does not record. Not written down */
-	uint32_t weight;	 /* each of its programs counts as so many where it runs, for
+	uint32_t now;			  /* PP_NOW_* bits; not written down */
+	uint32_t weight; /* each of its programs counts as so many where it runs, for
 			  * what its filter compares; 0: as 1 */
-	uint64_t memory;	 /* bytes of all its rings and the catalog */
+	uint64_t memory; /* bytes of all its rings, both sets if it is armed, and the catalog */
 	struct pp_cpumask rings; /* CPUs with a ring */
 	struct pp_spec spec;
 };
@@ -184,6 +191,23 @@ enum pp_order_type {
 	 * reports processes and no samples, and, if requested, the iterators for the keeper
 	 * (proto/keep.h); or FAILED */
 	PP_ORDER_SIDEBAND = 9,
+	/* id, what: 1: the event gets a second set of rings, to which a trigger turns it; 0: it has
+	 * none, and a trigger stops it. An armed event is left alone. Answer: DONE with the event, or
+	 * FAILED */
+	PP_ORDER_ARM = 10,
+	PP_ORDER_DISARM = 11, /* id; likewise, the other way round */
+	/* id of a trigger, what: the number of its targets, targets: their ids; those that are not
+	 * armed are left out. Answer: DONE, or FAILED */
+	PP_ORDER_AIM = 12,
+	/* id: an event that a trigger has turned; what: 1: it is armed again, 0: not. Its second set of
+	 * rings becomes its own; the first is a tape, TAPE tells of it before the answer, which is DONE
+	 * with the event and the tape's memory as orphans (id 0: it was not turned); or FAILED. Orders
+	 * that change an event (CHANGE, PAUSE, CPUS) do that first, and disarm it. An event without a
+	 * second set is itself the tape: its id is the event's, and it records again when that is
+	 * released; until then it cannot be changed (EBUSY) */
+	PP_ORDER_TURN = 13,
+	PP_ORDER_FIRE = 14,    /* id of a trigger. Answer: DONE, or FAILED (EAGAIN: its limits) */
+	PP_ORDER_RELEASE = 15, /* id of a tape. Answer: DONE (RELEASED may follow), or FAILED */
 };
 
 #define PP_SIDEBAND_CPUS 250
@@ -195,6 +219,8 @@ enum pp_answer_type {
 	PP_ANSWER_FAILED = 3,
 	PP_ANSWER_HELD = 4,	/* to ENUMERATE: orphan rings, as they are */
 	PP_ANSWER_RELEASED = 5, /* unasked, serial 0: orphans that hold less than before */
+	/* to ENUMERATE, and unasked with serial 0: orphans (what it holds), event, by */
+	PP_ANSWER_TAPE = 6,
 };
 
 /* Limits that the broker cannot check itself, because only the engine resolves globs. UINT32_MAX:
@@ -212,12 +238,14 @@ struct pp_order {
 	uint32_t abi;
 	uint32_t type;
 	uint64_t serial;
-	uint64_t id;   /* DELETE, CHANGE, PAUSE, ALIAS, CPUS */
-	uint32_t what; /* CHANGE: PP_CHANGE_* bits; PAUSE */
+	uint64_t id;   /* all but ENUMERATE, CREATE, RIGHTS, SIDEBAND */
+	uint32_t what; /* CHANGE: PP_CHANGE_* bits; PAUSE, SIDEBAND, AIM, TURN */
 	uint32_t reserved;
-	struct pp_allowance allowance; /* CREATE, CHANGE, PAUSE, DELETE */
-	struct pp_spec spec;	       /* CREATE, CHANGE, ALIAS, RIGHTS, CPUS */
-	struct pp_parsed parsed;       /* CREATE, CHANGE; other types' packets end before it */
+	struct pp_allowance allowance;	  /* CREATE, CHANGE, PAUSE, DELETE */
+	struct pp_spec spec;		  /* CREATE, CHANGE, ALIAS, RIGHTS, CPUS */
+	struct pp_trigger_spec trigger;	  /* CREATE with PP_EVENT_TRIGGER */
+	uint64_t targets[PP_TARGETS_MAX]; /* AIM */
+	struct pp_parsed parsed;	  /* CREATE, CHANGE; other types' packets end before it */
 };
 
 struct pp_answer {
@@ -227,8 +255,10 @@ struct pp_answer {
 	int32_t error; /* FAILED: errno value, positive */
 	uint32_t reserved;
 	char sentence[PP_SENTENCE_SIZE]; /* FAILED: what, on what, why, what to do */
-	struct pp_orphans orphans;	 /* DELETE, CHANGE (id 0: none), HELD, RELEASED */
+	struct pp_orphans orphans; /* DELETE, CHANGE, TURN (id 0: none), HELD, RELEASED, TAPE */
 	struct pp_event event;
+	struct pp_trigger_spec trigger; /* of an event with PP_EVENT_TRIGGER: FOUND, CREATE */
+	struct pp_fired by;		/* TAPE */
 };
 
 static inline void pp_cpumask_set(struct pp_cpumask *m, unsigned cpu)
@@ -259,7 +289,7 @@ size_t pp_order_size(uint32_t type);
  * Whether the engine may act on an order (a spec, a parsed event): known type, terminated and valid
  * names, sizes, flags and numbers within the contract, filters that are well-formed trees within
  * the parsed event's nodes. pp_parsed_check: alone: with sources; else: nodes for a change of
- * filter, at most one tree and no sources. pp_event_check: whether an event from pins or from the
+ * filter, at most one tree and no sources. pp_trigger_check: names targets. pp_event_check: whether an event from pins or from the
  * engine is valid. The engine checks its answers with it, so that one damaged pin does not cost the
  * others. Returns 0 or -EBADMSG.
  */
@@ -267,3 +297,4 @@ int pp_order_check(const struct pp_order *order);
 int pp_spec_check(const struct pp_spec *spec);
 int pp_parsed_check(const struct pp_parsed *parsed, bool alone);
 int pp_event_check(const struct pp_event *event);
+int pp_trigger_check(const struct pp_trigger_spec *trigger);

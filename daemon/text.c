@@ -52,6 +52,25 @@ bool pp_tp_glob_is_valid(const char *glob)
 	return n < PP_TP_NAME_SIZE;
 }
 
+bool pp_targets_are_valid(const char *text)
+{
+	char item[PP_NAME_SIZE];
+	unsigned items = 0;
+
+	do {
+		size_t n = strcspn(text, ",");
+
+		if (n == 0 || n >= sizeof(item) || ++items > PP_TARGET_NAMES_MAX)
+			return false;
+		memcpy(item, text, n);
+		item[n] = 0;
+		if (!pp_name_is_valid(item) && !(pp_is_glob(item) && pp_tp_glob_is_valid(item)))
+			return false;
+		text += n;
+	} while (*text++ == ',');
+	return true;
+}
+
 bool pp_is_glob(const char *text)
 {
 	return strpbrk(text, "*?[]") != NULL;

@@ -19,6 +19,10 @@ bool pp_tp_name_is_valid(const char *name);
 bool pp_tp_glob_is_valid(const char *glob);
 bool pp_is_glob(const char *text);
 
+/* Targets of a trigger: names of events and globs of them, with commas between, at most
+ * PP_TARGET_NAMES_MAX. */
+bool pp_targets_are_valid(const char *text);
+
 /* Decimal, or hexadecimal with 0x. Returns 0, -EINVAL, -ERANGE. */
 int pp_parse_u64(const char *text, uint64_t *ret);
 int pp_parse_u32(const char *text, uint32_t *ret);

@@ -17,10 +17,18 @@
  *       by-id/ID/meta                  what it was made from 0600 root
  *       by-id/ID/name-ID               each of its names (name-record.h) 0600 root
  *       by-id/ID/rings, …              the outer map, slots, links 0600 root
+ *       by-id/ID/tape, spare,          of an armed event: which set of rings records, the second set,
+ *                sidesN, frozen        programs for each set, events while none records 0600 root
+ *       by-id/ID/fired                 what turned it; for a moment, see +tape-ID 0600 root
+ *       by-id/ID/trigger               a trigger's limits and counts 0460 broker's user:root
+ *       by-id/ID/targets, fireN        the tapes that it turns, its programs 0600 root
  *       NAMESPACE/EVENT                a name: symlink to ../by-id/ID
  *       +new-N/, +del-ID/              being made; being reaped, or still mapped by somebody
+ *       +tape-ID/                      what an event had recorded when a trigger fired, until it is
+ *                                      released: its rings, catalog, meta and `fired`, as above
  *       +last-id                       the newest id given
  *       +wakeups                       ring buffer of wakeups 0660 broker's user:root
+ *       +firings                       ring buffer of firings (daemon/trigger.h) 0660 broker's user:root
  *       +cpus                          when each CPU went offline (daemon/hotplug.h) 0440 broker's user:root
  *       +cpus-link                     the program that writes it 0600 root
  *       +totals                        program that counts any event (daemon/totals.h) 0660 broker's user:root
@@ -30,6 +38,9 @@
  *   /var/lib/perfpersist[-NAME]/
  *     events.d/NS.NAME.conf            the same, written by `perfctl create --boot`
  *     saved/TIME/                      the rings' contents at a shutdown, written by `perfctl save`
+ *     snapshots/                       0750, files 0640, or 0600 where the namespace's group may not
+ *                                      read; of the user of `perfctl snapshots collect`, who writes
+ *                                      one for each firing of a trigger
  */
 #pragma once
 

@@ -19,14 +19,21 @@
 #define PP_PROTOCOL_VERSION 1
 
 #define PP_HEADER_SIZE 16
-#define PP_PACKET_MAX 65536  /* bytes of any packet, header included */
-#define PP_FDS_MAX 253	     /* of one packet: the kernel's SCM_MAX_FD */
-#define PP_LIST_MAX 12	     /* events in one page of a list */
-#define PP_CPUS_SIZE 1024    /* of a CPU list with its NUL */
-#define PP_FILTER_SIZE 1024  /* of a filter's text with its NUL */
-#define PP_SELECTIONS_MAX 16 /* events with filters of their own in one request */
-#define PP_LIMITS_MAX 128    /* lines in one page of the limits */
-#define PP_AWAY_MAX 1024     /* offline CPUs in one page */
+#define PP_PACKET_MAX 65536    /* bytes of any packet, header included */
+#define PP_FDS_MAX 253	       /* of one packet: the kernel's SCM_MAX_FD */
+#define PP_LIST_MAX 12	       /* events in one page of a list */
+#define PP_CPUS_SIZE 1024      /* of a CPU list with its NUL */
+#define PP_FILTER_SIZE 1024    /* of a filter's text with its NUL */
+#define PP_SELECTIONS_MAX 16   /* events with filters of their own in one request */
+#define PP_LIMITS_MAX 128      /* lines in one page of the limits */
+#define PP_AWAY_MAX 1024       /* offline CPUs in one page */
+#define PP_TARGETS_SIZE 256    /* of the names of a trigger's targets, with its NUL */
+#define PP_TARGET_NAMES_MAX 16 /* and how many these can be */
+#define PP_TRIGGERS_MAX 64     /* of a namespace; root may create more */
+#define PP_TAPES_MAX 64	       /* tapes in one page */
+
+/* The shortest time between two firings of a trigger, ns: each wakes the daemon. */
+#define PP_HOLD_OFF_MIN 10000000ULL
 
 /* Bits of the flags of an event. */
 #define PP_EVENT_FREQ (1U << 0)	      /* period is a frequency in Hz */
@@ -39,6 +46,7 @@
 #define PP_EVENT_NO_SHARE (1U << 7)   /* request: not even if the configuration says so */
 #define PP_EVENT_BOOT (1U << 8)	      /* request: write it down, to exist after a reboot */
 #define PP_EVENT_COPIES (1U << 9)     /* reply only: the requester gets copies of the rings */
+#define PP_EVENT_TRIGGER (1U << 10)   /* reply only: it is a trigger, each of its records fires */
 
 /* Bits of `what` of a change. */
 #define PP_CHANGE_FILTER (1U << 0)
@@ -87,6 +95,8 @@ enum pp_notice_kind {
 	PP_NOTICE_CPU_ONLINE = 7,
 	PP_NOTICE_CPU_OFFLINE = 8,
 	PP_NOTICE_LOST = 9, /* that many notices did not fit: list again */
+	PP_NOTICE_TAPE =
+		10, /* a trigger has frozen the event: what it had recorded is the tape `event` */
 };
 
 /* The subject of a line of the limits. */

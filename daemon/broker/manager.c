@@ -23,6 +23,8 @@
 #include "daemon/broker/sideband/sideband.h"
 #include "daemon/broker/state/quota.h"
 #include "daemon/broker/stop.h"
+#include "daemon/broker/triggers/firings.h"
+#include "daemon/broker/triggers/triggers.h"
 #include "daemon/log.h"
 #include "proto/clock.h"
 #include "proto/macro.h"
@@ -40,6 +42,8 @@ struct manager {
 	struct hotplug hotplug;
 	struct generations generations;
 	struct missing_rings missing_rings;
+	struct triggers triggers;
+	struct firings firings;
 	struct sideband sideband;
 	struct stop stop;
 	struct listener listener;
@@ -69,6 +73,21 @@ static void notify(struct manager *m)
 		 r->n_settled == 1 ? "" : "s", r->n_namespaces, r->n_namespaces == 1 ? "" : "s");
 }
 
+/* The engine makes the ring buffer with the first trigger. */
+static void continue_triggers(struct manager *m)
+{
+	int r;
+
+	if (m->stop.begun)
+		return;
+	triggers_continue(&m->triggers);
+	r = m->triggers.first ? firings_listen(&m->firings) : 0;
+	if (r < 0 && r != -ENOENT)
+		log_error("Cannot read what triggers fire: %s; what they freeze is saved when the "
+			  "engine is started again.",
+			  strerror(-r));
+}
+
 /*
  * Clients wait in the socket's queue until the events are known. If the engine does not come at
  * all, they get an error instead.
@@ -83,6 +102,7 @@ static void on_changed(void *userdata)
 	}
 	reload_continue(&m->reload);
 	missing_rings_continue(&m->missing_rings);
+	continue_triggers(m);
 	sideband_continue(&m->sideband); /* before stop_continue, which may end the daemon */
 	stop_continue(&m->stop);
 	if (!m->stop.begun)
@@ -138,6 +158,38 @@ static void on_notice(void *userdata, enum pp_notice_kind kind, const struct eve
 	watchers_tell_event(&m->watchers, kind, e);
 }
 
+static void on_fired(void *userdata, const struct pp_fired *fired)
+{
+	struct manager *m = userdata;
+
+	triggers_fired(&m->triggers, fired->trigger);
+}
+
+static void on_fired_by_hand(void *userdata, const struct event *e)
+{
+	struct manager *m = userdata;
+
+	triggers_fired(&m->triggers, e->truth.id);
+}
+
+static void on_tape(void *userdata, const struct tape *tape)
+{
+	struct manager *m = userdata;
+	const struct pp_spec *spec = &tape->event.truth.spec;
+	const struct event *by = registry_by_id(&m->lifecycle.registry, tape->by.trigger);
+	char cause[64] = "by hand";
+
+	if (!tape->by.by_hand)
+		snprintf(cause, sizeof(cause), "CPU %u, %s[%u]", tape->by.cpu, tape->by.comm,
+			 tape->by.pid);
+	log_event(LOG_NOTICE, spec->ns, spec->name,
+		  "Trigger %s/%s has fired (number %llu, %s), and what %s/%s had recorded waits to "
+		  "be saved.",
+		  spec->ns, by ? by->truth.spec.name : "(removed)", tape->by.number, cause,
+		  spec->ns, spec->name);
+	watchers_tell_event(&m->watchers, PP_NOTICE_TAPE, &tape->event);
+}
+
 static void on_cpu(void *userdata, unsigned cpu, bool online)
 {
 	struct manager *m = userdata;
@@ -160,6 +212,8 @@ static void on_looked(void *userdata)
 	struct manager *m = userdata;
 
 	missing_rings_retry(&m->missing_rings);
+	if (!m->stop.begun)
+		triggers_retry(&m->triggers);
 	sideband_retry(&m->sideband);
 }
 
@@ -240,6 +294,21 @@ static int on_hangup(sd_event_source *s _unused_, const struct signalfd_siginfo 
 	return 0;
 }
 
+/* All triggers, as `perfctl trigger fire` does; their limits count. */
+static int on_fire(sd_event_source *s _unused_, const struct signalfd_siginfo *si _unused_,
+		   void *userdata)
+{
+	struct manager *m = userdata;
+	const struct registry *r = &m->lifecycle.registry;
+
+	for (size_t i = 0; i < r->n_settled; i++)
+		if (r->by_id[i]->truth.spec.flags & PP_EVENT_TRIGGER &&
+		    lifecycle_fire(&m->lifecycle, r->by_id[i], NULL) < 0)
+			log_warning("Cannot fire %s/%s: there is no engine.",
+				    r->by_id[i]->truth.spec.ns, r->by_id[i]->truth.spec.name);
+	return 0;
+}
+
 static int add_endings(struct manager *m, pid_t launcher)
 {
 	int r = sd_event_add_signal(m->loop, NULL, SIGTERM, on_signal, m);
@@ -247,6 +316,9 @@ static int add_endings(struct manager *m, pid_t launcher)
 	if (r < 0)
 		return r;
 	r = sd_event_add_signal(m->loop, NULL, SIGINT, on_signal, m);
+	if (r < 0)
+		return r;
+	r = sd_event_add_signal(m->loop, NULL, SIGUSR2, on_fire, m);
 	if (r < 0)
 		return r;
 	r = sd_event_add_signal(m->loop, NULL, SIGHUP, on_hangup, m);
@@ -311,6 +383,13 @@ static void wire(struct manager *m)
 	m->service.hotplug = &m->hotplug;
 	m->missing_rings.lifecycle = &m->lifecycle;
 	m->missing_rings.online = &m->hotplug.online;
+	m->triggers.lifecycle = &m->lifecycle;
+	m->triggers.ready = on_tape;
+	m->triggers.userdata = m;
+	m->firings.loop = m->loop;
+	m->firings.registry = m->registry;
+	m->firings.fired = on_fired;
+	m->firings.userdata = m;
 	m->sideband.lifecycle = &m->lifecycle;
 	m->sideband.online = &m->hotplug.online;
 	m->sideband.registry = m->registry;
@@ -323,6 +402,7 @@ static void wire(struct manager *m)
 	m->lifecycle.changed = on_changed;
 	m->lifecycle.creating = on_creating;
 	m->lifecycle.notice = on_notice;
+	m->lifecycle.fired = on_fired_by_hand;
 	m->lifecycle.ended = on_name_ended;
 	m->lifecycle.userdata = m;
 }
@@ -381,6 +461,7 @@ int manager_new(const struct manager_options *options, struct manager **ret)
 	if (!m)
 		return -ENOMEM;
 	m->listener.fd = -EBADF;
+	m->firings.fd = -EBADF;
 	r = pp_place(options->instance, "/registry", m->registry, sizeof(m->registry));
 	if (r < 0)
 		return r;
@@ -444,6 +525,7 @@ void manager_free(struct manager *m)
 	listener_done(&m->listener);
 	peers_done(&m->peers);
 	sideband_done(&m->sideband);
+	firings_done(&m->firings);
 	copies_free(m->service.copies);
 	wakeups_free(m->service.wakeups);
 	hotplug_done(&m->hotplug);

@@ -142,20 +142,46 @@ static int order(struct stop *s, struct event *e)
 	return r;
 }
 
+static void on_released(struct waiter *waiter, const struct outcome *outcome)
+{
+	struct stop *s = (struct stop *)waiter;
+
+	if (outcome->error)
+		log_warning("Cannot release what a trigger had frozen: %s", outcome->sentence);
+	s->tape = 0;
+}
+
+/* Whether there was one to release. */
+static bool release_next(struct stop *s)
+{
+	const struct tapes *tapes = &s->lifecycle->tapes;
+	size_t i = tapes_after(tapes, s->released);
+
+	if (i == tapes->n)
+		return false;
+	s->tape = s->released = tapes->all[i]->event.truth.id;
+	s->waiter = (struct waiter){ .done = on_released };
+	if (lifecycle_release(s->lifecycle, s->tape, &s->waiter) < 0)
+		s->tape = 0;
+	return true;
+}
+
 void stop_continue(struct stop *s)
 {
 	struct event *e;
 	int r = 0;
 
-	if (!s->timer || s->stepping || s->about || !s->lifecycle->synced)
+	if (!s->timer || s->stepping || s->about || s->tape || !s->lifecycle->synced)
 		return;
 	s->stepping = true;
 	/* Without an engine each would fail the same way. */
 	while (r != -EAGAIN && !s->about && (e = find_next(s)))
 		r = order(s, e);
+	while (r != -EAGAIN && !s->about && !s->tape && release_next(s))
+		;
 	s->stepping = false;
 	s->again |= !s->about && is_awaited(s);
-	if (s->about)
+	if (s->about || s->tape)
 		get_on(s);
 	else if (r == -EAGAIN || !s->again)
 		end(s);

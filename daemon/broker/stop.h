@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * A stop that ends all events (KeepEvents=no): deletes the newest first, so that second names go
- * before the rings they share. Nobody can create events meanwhile. It runs as long as it makes
+ * before the rings they share. What triggers had frozen goes, too. Nobody can create events meanwhile. It runs as long as it makes
  * progress. The log names events that could not be deleted; they go on recording.
  */
 #pragma once
@@ -20,6 +20,7 @@ struct stop {
 	sd_event_source *timer;
 	const struct event *about; /* subject of the order under way, or NULL */
 	uint64_t before;	   /* the next event's id is below this */
+	uint64_t tape, released;   /* subject of an order under way, or 0; of the last one */
 	size_t deleted;
 	uint64_t told; /* when systemd last heard of progress, CLOCK_MONOTONIC, us */
 	bool again;    /* a client's order ended meanwhile: starts from the newest again */

@@ -11,10 +11,13 @@
 
 #include "daemon/accept.h"
 #include "daemon/engine/budget.h"
+#include "daemon/engine/event/arm.h"
 #include "daemon/engine/event/event.h"
 #include "daemon/engine/event/names.h"
+#include "daemon/engine/event/trigger.h"
 #include "daemon/engine/registry/reaper.h"
 #include "daemon/engine/registry/orphans.h"
+#include "daemon/engine/registry/tapes.h"
 #include "daemon/engine/sideband.h"
 #include "daemon/engine/sources/crowd.h"
 #include "daemon/log.h"
@@ -50,13 +53,27 @@ static int answer_send(struct server *s)
 
 /* ── listing events and orphans ─────────────────────────────────────────────────────────── */
 
+/* What a trigger is, beside being an event. */
+static int add_trigger(struct server *s)
+{
+	const struct pp_event *e = &s->answer.event;
+	char path[PINS_PATH_SIZE];
+
+	if (!(e->spec.flags & PP_EVENT_TRIGGER))
+		return 0;
+	pins_event(e->origin, path);
+	return trigger_read(path, &s->answer.trigger);
+}
+
 static int send_found(const struct pp_event *event, void *userdata)
 {
 	struct server *s = userdata;
+	int r;
 
 	answer_begin(s, s->order.serial, PP_ANSWER_FOUND);
 	s->answer.event = *event;
-	return answer_send(s);
+	r = add_trigger(s);
+	return r < 0 ? r : answer_send(s);
 }
 
 static int send_held(const struct pp_orphans *orphans, void *userdata)
@@ -68,12 +85,31 @@ static int send_held(const struct pp_orphans *orphans, void *userdata)
 	return answer_send(s);
 }
 
+static void answer_tape(struct server *s, uint64_t serial, const struct tape *tape)
+{
+	answer_begin(s, serial, PP_ANSWER_TAPE);
+	s->answer.orphans.id = tape->id;
+	memcpy(s->answer.orphans.ns, tape->event.spec.ns, sizeof(s->answer.orphans.ns));
+	s->answer.event = tape->event;
+	s->answer.by = tape->by;
+}
+
+static int send_tape(const struct tape *tape, void *userdata)
+{
+	struct server *s = userdata;
+
+	answer_tape(s, s->order.serial, tape);
+	return answer_send(s);
+}
+
 static int enumerate(struct server *s)
 {
 	int r = names_foreach(send_found, s);
 
 	if (r >= 0)
 		r = orphans_foreach(send_held, s);
+	if (r >= 0)
+		r = tapes_foreach(send_tape, s);
 	answer_begin(s, s->order.serial, PP_ANSWER_DONE);
 	return r;
 }
@@ -99,13 +135,142 @@ static int create(struct server *s, struct failure *f)
 	int r = budget_check(&o->spec, f);
 
 	if (r >= 0)
-		r = event_create(&o->spec, &o->parsed, &o->allowance, s->broker.uid,
+		r = event_create(&o->spec, &o->parsed, &o->trigger, &o->allowance, s->broker.uid,
 				 &s->answer.event, f);
 	if (r < 0)
 		return r;
+	s->answer.trigger = o->trigger;
 	budget_add(&s->answer.event);
 	crowd_add(&s->answer.event);
 	return 0;
+}
+
+/* ── triggers ───────────────────────────────────────────────────────────────────────────── */
+
+static int find_event(uint64_t id, char path[PINS_PATH_SIZE], struct failure *f)
+{
+	int r = names_find(id, path);
+
+	return r < 0 ? fail(f, -r, "Cannot find the event with id %llu in the registry: %s.",
+			    (unsigned long long)id, strerror(-r))
+		     : 0;
+}
+
+/* A second set of rings, beside the first and its catalog. */
+static int check_second_set(uint64_t id, struct failure *f)
+{
+	struct pp_event event;
+	int r = names_read(id, &event);
+
+	if (r < 0)
+		return fail(f, -r, "Cannot find the event with id %llu in the registry: %s.",
+			    (unsigned long long)id, strerror(-r));
+	if (event.now & (PP_NOW_ARMED | PP_NOW_TURNED))
+		return 0;
+	event.spec.cpus = event.rings;
+	event.spec.flags &= ~PP_EVENT_ALL_CPUS;
+	return budget_check(&event.spec, f);
+}
+
+static int arm(struct server *s, struct failure *f)
+{
+	char path[PINS_PATH_SIZE];
+	int r = find_event(s->order.id, path, f);
+
+	if (r >= 0 && s->order.what)
+		r = check_second_set(s->order.id, f);
+	if (r >= 0)
+		r = event_arm(path, s->broker.uid, s->order.what, f);
+	budget_recount();
+	return r;
+}
+
+/* The event itself is the tape. */
+static int read_frozen(const char *path, struct tape *ret)
+{
+	int r = event_read(path, &ret->event);
+
+	ret->id = ret->event.id;
+	return r < 0 ? r : event_turned_by(path, &ret->by);
+}
+
+/* Told before the order's answer; the broker finds an untold tape at its next enumeration. */
+static int tell_tape(struct server *s, const char *path, uint64_t id)
+{
+	struct pp_answer answer = s->answer;
+	struct tape tape;
+	int r = id ? tapes_read(id, &tape) : read_frozen(path, &tape);
+
+	if (r >= 0) {
+		answer_tape(s, 0, &tape);
+		if (id)
+			s->answer.orphans = answer.orphans;
+		r = answer_send(s);
+	}
+	s->answer = answer;
+	return r;
+}
+
+static int turn_at(struct server *s, const char *path, bool again, struct failure *f)
+{
+	struct pp_orphans *orphans = &s->answer.orphans;
+	int r = event_turn(path, s->broker.uid, again, orphans, f);
+
+	budget_recount();
+	if (r > 0 && tell_tape(s, path, orphans->id) < 0)
+		return fail(f, EIO, "Cannot tell the broker of a tape.");
+	return r;
+}
+
+static int turn(struct server *s, struct failure *f)
+{
+	char path[PINS_PATH_SIZE];
+	int r = find_event(s->order.id, path, f);
+
+	return r < 0 ? r : turn_at(s, path, s->order.what, f);
+}
+
+static int release(struct server *s, struct failure *f)
+{
+	char path[PINS_PATH_SIZE];
+	int r = tapes_release(s->order.id);
+
+	if (r == -ENOENT && names_find(s->order.id, path) >= 0)
+		return event_thaw(path, s->broker.uid, f);
+	return r < 0 ? fail(f, -r, "Cannot release the tape with id %llu: %s.",
+			    (unsigned long long)s->order.id, strerror(-r))
+		     : 0;
+}
+
+/* What changes an event loads programs without a tape: a turn that is due comes first. */
+static int disarm(struct server *s, struct failure *f)
+{
+	char path[PINS_PATH_SIZE];
+	int r = find_event(s->order.id, path, f), state;
+
+	if (r < 0)
+		return r;
+	for (unsigned i = 0; i < 2; i++) {
+		state = event_arm_state(path);
+		if (state == ARM_TURNED)
+			r = turn_at(s, path, false, f);
+		else if (state == ARM_READY)
+			r = event_disarm(path, s->broker.uid, f);
+		else if (state == ARM_FROZEN)
+			return fail(
+				f, EBUSY,
+				"A trigger has frozen the event with id %llu, which has no second "
+				"set of buffers; it can be changed when that is saved.",
+				(unsigned long long)s->order.id);
+		else
+			return state < 0 ? fail(f, -state, "Cannot read the pins of '%s': %s.",
+						path, strerror(-state))
+					 : 0;
+		if (r != -EBUSY) /* that: it fired meanwhile */
+			break;
+	}
+	budget_recount();
+	return MIN(r, 0);
 }
 
 static int delete (struct server *s, struct failure *f)
@@ -152,6 +317,8 @@ static int change(struct server *s, struct failure *f)
 	int r = check_change(o, f);
 
 	if (r >= 0)
+		r = disarm(s, f);
+	if (r >= 0)
 		r = event_change(o->id, o->what, &o->spec, &o->parsed, &o->allowance, s->broker.uid,
 				 &s->answer.orphans, f);
 	budget_recount();
@@ -163,6 +330,7 @@ static int carry_out(struct server *s, struct failure *f)
 {
 	const struct pp_order *o = &s->order;
 	struct pp_event *event = &s->answer.event;
+	int r;
 
 	switch (o->type) {
 	case PP_ORDER_CREATE:
@@ -172,17 +340,30 @@ static int carry_out(struct server *s, struct failure *f)
 	case PP_ORDER_CHANGE:
 		return change(s, f);
 	case PP_ORDER_PAUSE:
-		return event_pause(o->id, o->what, &o->allowance, s->broker.uid, f);
+		r = disarm(s, f);
+		return r < 0 ? r : event_pause(o->id, o->what, &o->allowance, s->broker.uid, f);
 	case PP_ORDER_ALIAS:
 		return names_alias(o->id, &o->spec, event, f);
 	case PP_ORDER_CPUS:
-		budget_recount();
-		return event_cpus(o->id, &o->spec.cpus, s->broker.uid, f);
+		r = disarm(s, f);
+		return r < 0 ? r : event_cpus(o->id, &o->spec.cpus, s->broker.uid, f);
 	case PP_ORDER_RIGHTS:
 		return names_rights(&o->spec, s->broker.uid, f);
 	case PP_ORDER_SIDEBAND:
 		return sideband_open(&o->spec.cpus, o->what, s->broker.uid, &event->rings, &s->fds,
 				     f);
+	case PP_ORDER_ARM:
+		return arm(s, f);
+	case PP_ORDER_DISARM:
+		return disarm(s, f);
+	case PP_ORDER_AIM:
+		return trigger_aim(o->id, o->targets, o->what, f);
+	case PP_ORDER_TURN:
+		return turn(s, f);
+	case PP_ORDER_FIRE:
+		return trigger_fire(o->id, f);
+	case PP_ORDER_RELEASE:
+		return release(s, f);
 	default:
 		return fail(f, EOPNOTSUPP, "The engine does not know orders of type %u.", o->type);
 	}
@@ -201,6 +382,9 @@ static int read_back(struct server *s)
 	case PP_ORDER_CHANGE:
 	case PP_ORDER_PAUSE:
 	case PP_ORDER_CPUS:
+	case PP_ORDER_ARM:
+	case PP_ORDER_DISARM:
+	case PP_ORDER_TURN:
 		r = names_read(s->order.id, &s->answer.event);
 		if (r < 0)
 			log_error("Cannot read the changed event with id %llu: %s; the broker's "

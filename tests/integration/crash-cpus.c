@@ -156,7 +156,7 @@ static void check_whole(const struct victim *v, bool *ret_done)
 		die("%s is half changed: %s a ring, %s pinned, %s link", v->path,
 		    *ret_done ? "it has" : "it has not", has_pin(v, "cpu", last) ? "it is" : "not",
 		    has_pin(v, "link1-", last) ? "and a" : "and no");
-	if (!*ret_done && !e.incomplete)
+	if (!*ret_done && !(e.now & PP_NOW_INCOMPLETE))
 		die("%s lacks a CPU, and is not incomplete", v->path);
 	expect_records(v, first);
 	if (*ret_done)
@@ -172,7 +172,7 @@ static void make_whole(const struct victim *v)
 
 	pp_cpumask_set(&cpus, last);
 	hotplug_order(services.instance, v->id, &cpus, &answer);
-	if (answer.type != PP_ANSWER_DONE || answer.event.incomplete)
+	if (answer.type != PP_ANSWER_DONE || (answer.event.now & PP_NOW_INCOMPLETE))
 		die("%s cannot be made whole: %s", v->path, answer.sentence);
 	check_whole(v, &done);
 	if (!done || !has_pin(v, "link1-", last))
@@ -200,7 +200,7 @@ static bool die_in_order(const struct victim *v, unsigned n)
 	_cleanup_close_ int fd = -EBADF;
 	struct pp_event e;
 
-	if (!hotplug_find(services.instance, v->id, &e) || !e.incomplete)
+	if (!hotplug_find(services.instance, v->id, &e) || !(e.now & PP_NOW_INCOMPLETE))
 		die("%s is not as it shall be", v->path);
 	tracer_begin(services.pid[ENGINE], true);
 	fd = hotplug_connect(services.instance);

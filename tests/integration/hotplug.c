@@ -67,7 +67,7 @@ static int come(uint64_t id, const struct pp_cpumask *cpus)
 		return 1;
 	}
 	printf("rings=%llx incomplete=%u\n", (unsigned long long)answer.event.rings.bits[0],
-	       answer.event.incomplete);
+	       (answer.event.now & PP_NOW_INCOMPLETE));
 	return 0;
 }
 
@@ -77,7 +77,7 @@ static unsigned is_incomplete(uint64_t id)
 
 	if (!hotplug_find(instance, id, &event))
 		die("there is no event %llu", (unsigned long long)id);
-	return event.incomplete;
+	return event.now & PP_NOW_INCOMPLETE;
 }
 
 /* ── offline and online again ───────────────────────────────────────────────────────────── */
@@ -94,7 +94,7 @@ static void bounce_event(unsigned cpu, const char *leaf, uint64_t id)
 	hotplug_order(instance, id, &cpus, &answer);
 	if (answer.type != PP_ANSWER_DONE)
 		die("%s: %s", leaf, answer.sentence);
-	if (answer.event.incomplete || is_incomplete(id))
+	if ((answer.event.now & PP_NOW_INCOMPLETE) || is_incomplete(id))
 		die("%s is still incomplete", leaf);
 	if (hotplug_link(instance, leaf).id == before)
 		die("%s is the same link as before", leaf);

@@ -39,7 +39,7 @@ bad_conf 'before any section; put it under' 'User=1'
 bad_conf 'no setting; write KEY=VALUE' $'[daemon]\nUser'
 bad_conf "name has no end" '[daemon'
 bad_conf 'must be octal' $'[namespace x]\nMode=rw'
-bad_conf 'has no key Colour=; there are Owner=, Group=, Mode=, Live=, MaxMemory= and MaxEvents=' $'[namespace x]\nColour=red'
+bad_conf 'has no key Colour=; there are Owner=, Group=, Mode=, Live=, Fire=, MaxMemory= and MaxEvents=' $'[namespace x]\nColour=red'
 bad_conf "cannot be a namespace's name" '[namespace 9]'
 bad_conf 'there twice; keep one' $'[namespace x]\n[namespace x]'
 rm "$CONF"

@@ -7,6 +7,7 @@
 
 #include <check.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -16,12 +17,15 @@
 #include "daemon/broker/config/limits.h"
 #include "daemon/broker/hotplug/missing-rings.h"
 #include "daemon/broker/request/request.h"
+#include "daemon/broker/triggers/triggers.h"
 #include "proto/macro.h"
 #include "proto/packet.h"
 
 #define MEMBER 61997U /* a uid in no group but its own */
 #define TEAM 61998U
 #define FAKE_EVENTS 256
+#define FAKE_TRIGGERS 16
+#define FAKE_TAPES 160
 
 enum fake_mood {
 	FAKE_CALM,
@@ -33,6 +37,20 @@ enum fake_mood {
 	FAKE_LIES_SERIAL,
 	FAKE_LIES_ABI,
 	FAKE_LIES_NAME,
+};
+
+struct fake_trigger {
+	uint64_t id;
+	struct pp_trigger_spec spec;
+	uint64_t targets[PP_TARGETS_MAX]; /* what it is aimed at */
+	size_t n_targets;
+	struct pp_fired fired; /* last */
+};
+
+struct fake_tape {
+	struct pp_orphans orphans; /* id: the tape's */
+	struct pp_event event;
+	struct pp_fired by;
 };
 
 struct fake_engine {
@@ -47,9 +65,19 @@ struct fake_engine {
 	bool holds;
 	uint64_t last_id;
 	enum fake_mood mood;
-	unsigned moods;	  /* how many more orders the mood applies to */
-	bool hold;	  /* does not read orders */
-	uint32_t sources; /* sources of each event */
+	unsigned moods;	      /* how many more orders the mood applies to */
+	uint32_t moody;	      /* only to those of this type; 0: of any */
+	int error;	      /* of FAKE_FAILS; 0: E2BIG */
+	unsigned holds_after; /* does not read orders after so many; 0: reads all */
+	bool hold;	      /* does not read orders */
+	uint32_t sources;     /* sources of each event */
+	struct fake_trigger triggers[FAKE_TRIGGERS]; /* deleted ones, too */
+	size_t n_triggers;
+	struct fake_tape tapes[FAKE_TAPES];
+	size_t n_tapes;
+	struct pp_fired turned_by[FAKE_EVENTS]; /* by the event's id */
+	bool single[FAKE_EVENTS];		/* likewise: armed without a second set */
+	char did[4096];	  /* the orders about triggers: "arm1 aim2:1 turn1 off1 fire2 give3" */
 	uint64_t listing; /* serial of the current enumeration, or 0 */
 	size_t listed;
 	struct pp_order last; /* without its parsed event */
@@ -68,11 +96,14 @@ struct broker {
 	struct watchers watchers;
 	struct hotplug hotplug; /* only its online set: CPUs 0 to 3 */
 	struct missing_rings missing_rings;
+	struct triggers triggers;
 	struct sideband sideband; /* for all four; a test that wants it configures it */
 	struct service service;
 	struct fake_engine engine;
 	unsigned changes;
-	unsigned notices[PP_NOTICE_LOST + 1]; /* of each kind */
+	unsigned notices[PP_NOTICE_TAPE + 1]; /* of each kind */
+	unsigned ready;			      /* tapes that can be saved */
+	size_t tapes_at_ready; /* how many there were when the last of them was told */
 };
 
 /* A client's end; a test takes one reply at a time. */
@@ -96,6 +127,14 @@ static void fake_hang_up(struct fake_engine *f)
 	f->listing = 0;
 }
 
+static _unused_ struct fake_trigger *fake_trigger(struct fake_engine *f, uint64_t id)
+{
+	for (size_t i = 0; i < f->n_triggers; i++)
+		if (f->triggers[i].id == id)
+			return &f->triggers[i];
+	return NULL;
+}
+
 /* Returns false if there is no room now. */
 static bool fake_send(struct fake_engine *f, uint32_t type, uint64_t serial,
 		      const struct pp_event *event, const struct pp_orphans *orphans)
@@ -107,8 +146,11 @@ static bool fake_send(struct fake_engine *f, uint32_t type, uint64_t serial,
 	fake_answer.serial = serial;
 	memset(&fake_answer.event, 0, sizeof(fake_answer.event));
 	memset(&fake_answer.orphans, 0, sizeof(fake_answer.orphans));
+	memset(&fake_answer.trigger, 0, sizeof(fake_answer.trigger));
 	if (event)
 		fake_answer.event = *event;
+	if (event && event->spec.flags & PP_EVENT_TRIGGER)
+		fake_answer.trigger = fake_trigger(f, event->id)->spec;
 	if (orphans)
 		fake_answer.orphans = *orphans;
 	if (type == PP_ANSWER_DONE && f->moods > 0 && event) {
@@ -131,9 +173,29 @@ static bool fake_send(struct fake_engine *f, uint32_t type, uint64_t serial,
 	return errno == EPIPE;
 }
 
+static bool fake_send_tape(struct fake_engine *f, uint64_t serial, const struct fake_tape *tape,
+			   bool is_new)
+{
+	struct pp_orphans orphans = tape->orphans;
+	bool sent;
+
+	if (!is_new) /* HELD has it */
+		orphans.bytes = 0;
+	fake_answer.by = tape->by;
+	sent = fake_send(f, PP_ANSWER_TAPE, serial, &tape->event, &orphans);
+	memset(&fake_answer.by, 0, sizeof(fake_answer.by));
+	return sent;
+}
+
+/* Bytes of a ring. */
+static uint64_t fake_ring(const struct pp_event *e)
+{
+	return PP_RING_PAGE + e->spec.data_size + 4096;
+}
+
 static void fake_fill(struct pp_event *e)
 {
-	e->memory = 2 * (PP_RING_PAGE + e->spec.data_size + 4096);
+	e->memory = 2 * fake_ring(e);
 	e->rings = (struct pp_cpumask){ 0 };
 	pp_cpumask_set(&e->rings, 0);
 	pp_cpumask_set(&e->rings, 3);
@@ -217,9 +279,14 @@ static _unused_ bool fake_unmake(struct fake_engine *f, uint64_t id)
 	return true;
 }
 
+static bool fake_feels(struct fake_engine *f, enum fake_mood mood)
+{
+	return f->mood == mood && f->moods > 0 && (!f->moody || f->moody == f->last.type);
+}
+
 static bool fake_dies(struct fake_engine *f, enum fake_mood mood)
 {
-	if (f->mood != mood || f->moods == 0)
+	if (!fake_feels(f, mood))
 		return false;
 	f->moods--;
 	fake_hang_up(f);
@@ -230,6 +297,7 @@ static bool fake_dies(struct fake_engine *f, enum fake_mood mood)
 static void fake_list(struct fake_engine *f)
 {
 	bool room = true;
+	size_t i;
 
 	while (room && f->listed < f->n) {
 		room = fake_send(f, PP_ANSWER_FOUND, f->listing, &f->events[f->listed], NULL);
@@ -237,6 +305,11 @@ static void fake_list(struct fake_engine *f)
 	}
 	while (room && f->listed < f->n + f->n_held) {
 		room = fake_send(f, PP_ANSWER_HELD, f->listing, NULL, &f->held[f->listed - f->n]);
+		f->listed += room;
+	}
+	while (room && (i = f->listed - f->n - f->n_held) < f->n_tapes) {
+		room = fake_send(f, PP_ANSWER_HELD, f->listing, NULL, &f->tapes[i].orphans) &&
+		       fake_send_tape(f, f->listing, &f->tapes[i], false);
 		f->listed += room;
 	}
 	if (room && fake_send(f, PP_ANSWER_DONE, f->listing, NULL, NULL))
@@ -264,6 +337,195 @@ static _unused_ void fake_release(struct fake_engine *f, uint64_t left)
 		f->n_held--;
 }
 
+/* ── what the fake engine does about triggers ───────────────────────────────────────────── */
+
+static _printf_(2, 3) void fake_log(struct fake_engine *f, const char *fmt, ...)
+{
+	size_t n = strlen(f->did);
+	va_list args;
+
+	va_start(args, fmt);
+	n += (size_t)vsnprintf(f->did + n, sizeof(f->did) - n, fmt, args);
+	va_end(args);
+	ck_assert_uint_lt(n, sizeof(f->did));
+}
+
+static void fake_log_order(struct fake_engine *f, const char *what, uint64_t id)
+{
+	fake_log(f, "%s%s%llu", *f->did ? " " : "", what, (unsigned long long)id);
+}
+
+/* Bytes of a set of rings. */
+static uint64_t fake_set(const struct pp_event *e)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(e->rings.bits); i++)
+		n += (uint64_t)__builtin_popcountll(e->rings.bits[i]);
+	return n * fake_ring(e);
+}
+
+static void fake_arm(struct fake_engine *f, struct pp_event *e, bool swap)
+{
+	if (e->now & (PP_NOW_ARMED | PP_NOW_TURNED))
+		return;
+	e->now |= PP_NOW_ARMED;
+	e->memory += swap ? fake_set(e) : 0;
+	f->single[e->id] = !swap;
+}
+
+/* The tape, or NULL: nothing has turned it. */
+static const struct fake_tape *fake_turn(struct fake_engine *f, struct pp_event *e, bool again)
+{
+	struct fake_tape *tape = &f->tapes[f->n_tapes];
+
+	if (!(e->now & PP_NOW_TURNED))
+		return NULL;
+	ck_assert_uint_lt(f->n_tapes, FAKE_TAPES);
+	if (f->single[e->id]) { /* the event itself; not in the list */
+		*tape = (struct fake_tape){
+			.orphans.id = e->id,
+			.event = *e,
+			.by = f->turned_by[e->id],
+		};
+		memcpy(tape->orphans.ns, e->spec.ns, sizeof(tape->orphans.ns));
+		return tape;
+	}
+	*tape = (struct fake_tape){
+		.orphans.id = ++f->last_id,
+		.orphans.bytes = fake_set(e),
+		.orphans.creator = e->spec.creator,
+		.event = *e,
+		.by = f->turned_by[e->id],
+	};
+	memcpy(tape->orphans.ns, e->spec.ns, sizeof(tape->orphans.ns));
+	tape->event.now = 0;
+	tape->event.memory = tape->orphans.bytes;
+	f->n_tapes++;
+	e->now &= ~PP_NOW_TURNED;
+	e->memory -= fake_set(e);
+	e->set++;
+	if (again)
+		fake_arm(f, e, true);
+	return tape;
+}
+
+static const struct fake_tape *fake_disarm(struct fake_engine *f, struct pp_event *e)
+{
+	const struct fake_tape *tape = fake_turn(f, e, false);
+
+	if (e->now & PP_NOW_ARMED && !f->single[e->id])
+		e->memory -= fake_set(e);
+	e->now &= ~PP_NOW_ARMED;
+	return tape;
+}
+
+static void fake_aim(struct fake_engine *f, const struct pp_order *o)
+{
+	struct fake_trigger *t = fake_trigger(f, o->id);
+
+	ck_assert_ptr_nonnull(t);
+	fake_log_order(f, "aim", o->id);
+	t->n_targets = 0;
+	for (uint32_t i = 0; i < o->what; i++) {
+		struct pp_event *e = fake_find(f, o->targets[i]);
+
+		fake_log(f, "%c%llu", i ? ',' : ':', (unsigned long long)o->targets[i]);
+		if (e && e->now & (PP_NOW_ARMED | PP_NOW_TURNED))
+			t->targets[t->n_targets++] = e->id;
+	}
+}
+
+/* A trigger fires: in the kernel, so the broker learns nothing of it here. */
+static _unused_ void fake_fire(struct fake_engine *f, uint64_t id, bool by_hand)
+{
+	struct fake_trigger *t = fake_trigger(f, id);
+
+	ck_assert_ptr_nonnull(t);
+	t->fired = (struct pp_fired){
+		.trigger = id,
+		.number = t->fired.number + 1,
+		.time = 1000 * (t->fired.number + 1),
+		.cpu = 3,
+		.pid = 4711,
+		.tid = 4712,
+		.by_hand = by_hand,
+		.comm = "sh",
+	};
+	for (size_t i = 0; i < t->n_targets; i++) {
+		struct pp_event *e = fake_find(f, t->targets[i]);
+
+		if (!e || !(e->now & PP_NOW_ARMED))
+			continue;
+		ck_assert_uint_lt(e->id, FAKE_EVENTS);
+		e->now ^= PP_NOW_ARMED | PP_NOW_TURNED;
+		f->turned_by[e->id] = t->fired;
+	}
+}
+
+/* The memory is given back later: fake_give_back(). */
+static bool fake_drop_tape(struct fake_engine *f, uint64_t id)
+{
+	for (size_t i = 0; i < f->n_tapes; i++) {
+		struct fake_tape *tape = &f->tapes[i];
+
+		if (tape->orphans.id != id)
+			continue;
+		ck_assert_uint_lt(f->n_held, FAKE_EVENTS);
+		f->held[f->n_held++] = tape->orphans;
+		memmove(tape, tape + 1,
+			(size_t)(&f->tapes[f->n_tapes] - (tape + 1)) * sizeof(*tape));
+		f->n_tapes--;
+		return true;
+	}
+	return false;
+}
+
+/* Carries an order about triggers out. Returns whether there is such an event or tape; the tape of
+ * a TURN or DISARM in *ret. */
+static bool fake_act_aside(struct fake_engine *f, const struct pp_order *o,
+			   const struct fake_tape **ret)
+{
+	struct pp_event *e = fake_find(f, o->id);
+
+	if (o->type == PP_ORDER_RELEASE) {
+		fake_log_order(f, "give", o->id);
+		if (e && e->now & PP_NOW_TURNED) {
+			e->now ^= PP_NOW_ARMED | PP_NOW_TURNED;
+			return true;
+		}
+		return fake_drop_tape(f, o->id);
+	}
+	if (!e)
+		return false;
+	switch (o->type) {
+	case PP_ORDER_ARM:
+		fake_log_order(f, "arm", o->id);
+		fake_log(f, "%s", o->what ? "" : "-");
+		ck_assert_uint_eq(e->shares, 0);
+		fake_arm(f, e, o->what);
+		break;
+	case PP_ORDER_DISARM:
+		fake_log_order(f, "off", o->id);
+		*ret = fake_disarm(f, e);
+		break;
+	case PP_ORDER_AIM:
+		fake_aim(f, o);
+		break;
+	case PP_ORDER_TURN:
+		fake_log_order(f, "turn", o->id);
+		fake_log(f, "%s", o->what ? "" : "-");
+		*ret = fake_turn(f, e, o->what);
+		break;
+	default:
+		fake_log_order(f, "fire", o->id);
+		fake_fire(f, o->id, true);
+	}
+	return true;
+}
+
+/* ── orders ─────────────────────────────────────────────────────────────────────────────── */
+
 /* Adds rings on the wanted CPUs that have none. */
 static void fake_add_cpus(struct fake_engine *f, struct pp_event *e, const struct pp_cpumask *cpus)
 {
@@ -273,9 +535,9 @@ static void fake_add_cpus(struct fake_engine *f, struct pp_event *e, const struc
 		    (!(e->spec.flags & PP_EVENT_ALL_CPUS) && !pp_cpumask_test(&e->spec.cpus, cpu)))
 			continue;
 		pp_cpumask_set(&e->rings, cpu);
-		e->memory += PP_RING_PAGE + e->spec.data_size + 4096;
+		e->memory += fake_ring(e);
 	}
-	e->incomplete = 0;
+	e->now = 0;
 	for (size_t i = 0; i < f->n; i++)
 		if (f->events[i].shares == e->id)
 			f->events[i].rings = e->rings;
@@ -283,17 +545,33 @@ static void fake_add_cpus(struct fake_engine *f, struct pp_event *e, const struc
 
 /* Carries out the order and returns the event afterwards. false: there is no such event. */
 static bool fake_act(struct fake_engine *f, const struct pp_order *o, struct pp_event *ret,
-		     struct pp_orphans *ret_orphans)
+		     struct pp_orphans *ret_orphans, const struct fake_tape **ret_tape)
 {
 	struct pp_event *e = fake_find(f, o->id);
 
 	*ret_orphans = (struct pp_orphans){ 0 };
+	*ret_tape = NULL;
+	if (o->type >= PP_ORDER_ARM) {
+		bool there = fake_act_aside(f, o, ret_tape);
+
+		if (*ret_tape && o->type == PP_ORDER_TURN && (*ret_tape)->orphans.bytes)
+			*ret_orphans = (*ret_tape)->orphans;
+		*ret = e ? *e : (struct pp_event){};
+		return there;
+	}
 	if (o->id && !e)
 		return false;
+	if (o->type == PP_ORDER_CHANGE || o->type == PP_ORDER_CPUS || o->type == PP_ORDER_PAUSE)
+		*ret_tape = fake_disarm(f, e);
 	switch (o->type) {
 	case PP_ORDER_CREATE:
 		f->created++;
 		e = fake_make(f, &o->spec);
+		if (!(o->spec.flags & PP_EVENT_TRIGGER))
+			break;
+		ck_assert_uint_lt(f->n_triggers, FAKE_TRIGGERS);
+		f->triggers[f->n_triggers++] =
+			(struct fake_trigger){ .id = e->id, .spec = o->trigger };
 		break;
 	case PP_ORDER_ALIAS:
 		f->aliased++;
@@ -374,6 +652,7 @@ static void fake_sideband(struct fake_engine *f, const struct pp_order *o)
 static void fake_carry_out(struct fake_engine *f, const struct pp_order *o)
 {
 	static struct pp_event event;
+	const struct fake_tape *tape;
 	struct pp_orphans orphans;
 
 	if (o->type == PP_ORDER_ENUMERATE) {
@@ -385,19 +664,28 @@ static void fake_carry_out(struct fake_engine *f, const struct pp_order *o)
 	}
 	if (fake_dies(f, FAKE_DIES_BEFORE))
 		return;
-	if (f->mood == FAKE_FAILS && f->moods > 0) {
+	if (fake_feels(f, FAKE_FAILS)) {
 		f->moods--;
-		fake_fail(f, o->serial, E2BIG, "The fake failed.");
+		fake_fail(f, o->serial, f->error ?: E2BIG, "The fake failed.");
 	} else if (o->type == PP_ORDER_SIDEBAND) {
 		fake_sideband(f, o);
-	} else if (!fake_act(f, o, &event, &orphans)) {
+	} else if (!fake_act(f, o, &event, &orphans, &tape)) {
 		fake_fail(f, o->serial, ENOENT, "The fake has no such event.");
 	} else if (fake_dies(f, FAKE_DIES_PAUSED)) {
 		for (size_t i = 0; i < f->n; i++)
 			f->events[i].paused = 1;
 	} else if (!fake_dies(f, FAKE_DIES_AFTER)) {
+		if (tape)
+			fake_send_tape(f, 0, tape, true);
 		fake_send(f, PP_ANSWER_DONE, o->serial, &event, &orphans);
 	}
+}
+
+static void fake_wait(struct fake_engine *f, bool hold)
+{
+	f->hold = hold;
+	if (f->io)
+		sd_event_source_set_enabled(f->io, hold ? SD_EVENT_OFF : SD_EVENT_ON);
 }
 
 static int fake_on_order(sd_event_source *s _unused_, int fd _unused_, uint32_t revents _unused_,
@@ -425,14 +713,9 @@ static int fake_on_order(sd_event_source *s _unused_, int fd _unused_, uint32_t 
 		f->last_nodes = order.parsed.n_nodes;
 	}
 	fake_carry_out(f, &order);
+	if (f->holds_after > 0 && --f->holds_after == 0)
+		fake_wait(f, true);
 	return 0;
-}
-
-static void fake_wait(struct fake_engine *f, bool hold)
-{
-	f->hold = hold;
-	if (f->io)
-		sd_event_source_set_enabled(f->io, hold ? SD_EVENT_OFF : SD_EVENT_ON);
 }
 
 static int fake_on_connection(sd_event_source *s _unused_, int fd _unused_,
@@ -478,7 +761,24 @@ static void broker_on_changed(void *userdata)
 
 	b->changes++;
 	missing_rings_continue(&b->missing_rings);
+	triggers_continue(&b->triggers);
 	sideband_continue(&b->sideband);
+}
+
+static void broker_on_fired(void *userdata, const struct event *e)
+{
+	struct broker *b = userdata;
+
+	triggers_fired(&b->triggers, e->truth.id);
+}
+
+static void broker_on_ready(void *userdata, const struct tape *tape)
+{
+	struct broker *b = userdata;
+
+	b->ready++;
+	b->tapes_at_ready = b->lifecycle.tapes.n;
+	watchers_tell_event(&b->watchers, PP_NOTICE_TAPE, &tape->event);
 }
 
 static void broker_on_creating(void *userdata)
@@ -574,6 +874,10 @@ static void broker_begin(struct broker *b)
 	b->hotplug.online.bits[0] = 0xf;
 	b->missing_rings.lifecycle = &b->lifecycle;
 	b->missing_rings.online = &b->hotplug.online;
+	b->triggers.lifecycle = &b->lifecycle;
+	b->triggers.ready = broker_on_ready;
+	b->triggers.userdata = b;
+	b->lifecycle.fired = broker_on_fired;
 	b->sideband.lifecycle = &b->lifecycle;
 	b->sideband.online = &b->hotplug.online;
 	b->sideband.registry = b->registry;
@@ -761,4 +1065,41 @@ static _unused_ int client_list(struct client *c, const char *ns, uint64_t after
 
 	snprintf(request.ns, sizeof(request.ns), "%s", ns);
 	return client_call(c, PP_OP_LIST, &request);
+}
+
+static _unused_ struct pp_msg_trigger_request
+client_trigger_request(const char *ns, const char *name, const char *targets)
+{
+	struct pp_msg_trigger_request request = {
+		.hold_off = PP_HOLD_OFF_MIN,
+		.event.count = 1,
+		.event.selections[0].event = "cpu-clock",
+	};
+
+	snprintf(request.event.ns, sizeof(request.event.ns), "%s", ns);
+	snprintf(request.event.name, sizeof(request.event.name), "%s", name);
+	snprintf(request.targets, sizeof(request.targets), "%s", targets);
+	return request;
+}
+
+static _unused_ int client_trigger(struct client *c, const char *ns, const char *name,
+				   const char *targets)
+{
+	struct pp_msg_trigger_request request = client_trigger_request(ns, name, targets);
+
+	return client_call(c, PP_OP_TRIGGER, &request);
+}
+
+static _unused_ int client_fire(struct client *c, const char *ns, const char *name)
+{
+	struct pp_msg_name which = client_name(ns, name);
+
+	return client_call(c, PP_OP_FIRE, &which);
+}
+
+static _unused_ int client_by_id(struct client *c, enum pp_op op, uint64_t id)
+{
+	struct pp_msg_name which = { .id = id };
+
+	return client_call(c, op, &which);
 }

@@ -227,6 +227,44 @@ START_TEST(differences)
 }
 END_TEST
 
+/* A trigger is made as one; another trigger of that name is made anew, another filter is a change. */
+START_TEST(triggers)
+{
+	const struct event *e;
+	uint64_t id;
+
+	put_dropin("a.conf",
+		   "[event n/a]\nEvent=cpu-clock\n"
+		   "[trigger n/t]\nOn=sched:sched_switch\nFilter=prev_pid == 1\nTargets=a\n");
+	start();
+	e = registry_by_name(&b.lifecycle.registry, "n", "t");
+	ck_assert_ptr_nonnull(e);
+	id = e->truth.id;
+	ck_assert_uint_eq(e->truth.spec.flags,
+			  PP_EVENT_CONFIGURED | PP_EVENT_TRIGGER | PP_EVENT_ALL_CPUS);
+	ck_assert_str_eq(e->trigger.targets, "a");
+	ck_assert_uint_eq(e->trigger.hold_off, 10000000000);
+	ck_assert_uint_eq(e->trigger.max_per_day, 0);
+	ck_assert_uint_eq(e->truth.spec.data_size, 64 * 1024);
+	ck_assert_str_eq(fake_trigger(&b.engine, id)->spec.targets, "a");
+	expect(0, 0, 0, 0);
+	put_dropin("b.conf", "[trigger n/t]\nFilter=prev_pid == 2\n");
+	expect(0, 1, 0, 0);
+	ck_assert_uint_eq(id_of("n", "t"), id);
+	put_dropin("b.conf", "[trigger n/t]\nHoldOff=500ms\nMaxPerDay=3\n");
+	expect(0, 1, 0, 0);
+	ck_assert_uint_ne(id_of("n", "t"), id);
+	e = registry_by_name(&b.lifecycle.registry, "n", "t");
+	ck_assert_uint_eq(e->trigger.hold_off, 500000000);
+	ck_assert_uint_eq(e->trigger.max_per_day, 3);
+	expect(0, 0, 0, 0);
+	put_dropin("b.conf", "[trigger n/t]\nEnabled=no\n[trigger n/u]\nOn=cpu-clock\n");
+	expect(0, 0, 1, 1); /* no Targets= */
+	ck_assert_ptr_null(runs("n", "t"));
+	ck_assert_ptr_null(runs("n", "u"));
+}
+END_TEST
+
 /* The period that the kernel would choose today is no difference. */
 START_TEST(periods_left_open)
 {
@@ -650,6 +688,7 @@ int main(void)
 	tcase_add_test(t, at_the_start);
 	tcase_add_test(t, at_the_next_start);
 	tcase_add_test(t, differences);
+	tcase_add_test(t, triggers);
 	tcase_add_test(t, periods_left_open);
 	tcase_add_test(t, other_peoples_events);
 	tcase_add_test(t, faults_leave_what_runs);

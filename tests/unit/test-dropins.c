@@ -211,6 +211,14 @@ START_TEST(faults)
 	refused_key("Nothing", "no setting");
 	refused_key("=1", "no setting");
 	refused("[event a/x]\nFilter=f", 4, "before its Event=");
+	refused("[event a/x]\nEvent=e\nTargets=y", 5, "has no key Targets=");
+	refused("[trigger a/x]\nEvent=e", 4, "has no key Event=");
+	refused("[trigger a/x]\nOn=e\nTargets=a b", 5, "Targets=");
+	refused("[trigger a/x]\nOn=e\nTargets=b/c", 5, "Targets=");
+	refused("[trigger a/x]\nOn=e\nHoldOff=9ms", 5, "10 ms at least");
+	refused("[trigger a/x]\nOn=e\nHoldOff=1.5s", 5, "HoldOff=");
+	refused("[trigger a/x]\nOn=e\nMaxPerDay=0", 5, "MaxPerDay=");
+	refused("[trigger a/before]\nOn=e", 3, "an event in another section");
 	/* A section whose target is unclear must not delete its event. */
 	refused("[event x]\nEvent=e", 3, "NAMESPACE/NAME");
 	ck_assert(found->incomplete);

@@ -16,7 +16,7 @@
 #include "daemon/broker/handout/tree.h"
 #include "daemon/broker/syntax/spec.h"
 #include "daemon/cpus.h"
-#include "daemon/engine/bpf/tape.h"
+#include "daemon/trigger.h"
 #include "daemon/engine/event/arm.h"
 #include "daemon/engine/event/event.h"
 #include "daemon/engine/event/names.h"
@@ -24,6 +24,7 @@
 #include "daemon/engine/registry/meta.h"
 #include "daemon/engine/registry/pins.h"
 #include "daemon/engine/registry/reaper.h"
+#include "daemon/engine/registry/tapes.h"
 #include "daemon/engine/registry/orphans.h"
 #include "daemon/filter.h"
 #include "daemon/log.h"
@@ -124,7 +125,7 @@ static struct pp_event create(void)
 
 	ck_assert_int_eq(pp_spec_check(&spec), 0);
 	ck_assert_int_eq(pp_parsed_check(&parsed, true), 0);
-	ck_assert_msg(event_create(&spec, &parsed, NULL, BROKER, &e, &failure) == 0, "%s",
+	ck_assert_msg(event_create(&spec, &parsed, NULL, NULL, BROKER, &e, &failure) == 0, "%s",
 		      failure.sentence);
 	ck_assert_int_eq(pp_event_check(&e), 0);
 	return e;
@@ -455,16 +456,16 @@ START_TEST(arming_is_exact)
 	closer = start_endless_closer();
 	wait_for_calls(100);
 	ck_assert_msg(event_arm(path, BROKER, swap, &failure) == 0, "%s", failure.sentence);
-	ck_assert_int_eq(event_arm(path, BROKER, swap, &failure), -EALREADY);
+	ck_assert_int_eq(event_arm(path, BROKER, swap, &failure), 0);
 	first = accounted();
 	wait_for_calls(100);
 	ck_assert_uint_gt(accounted(), first);
-	frozen = pins_get(path, "frozen");
+	frozen = pins_get(path, "ringless");
 	tape = map_tape();
 	if (swap)
 		hold_spare();
-	ck_assert_uint_eq(tape->next, swap ? PP_SIDE_B : PP_SIDE_NONE);
-	tape->side = tape->next; /* a trigger */
+	ck_assert_uint_eq(tape->state.next, swap ? PP_SIDE_B : PP_SIDE_NONE);
+	tape->state.side = tape->state.next; /* a trigger */
 	wait_for_calls(1000);
 	ck_assert_uint_eq(frozen_calls(frozen) > 0, !swap);
 	ck_assert_msg(event_disarm(path, BROKER, &failure) == 0, "%s", failure.sentence);
@@ -476,7 +477,7 @@ START_TEST(arming_is_exact)
 	for (size_t i = 0; i < n_held; i++)
 		by_rings += held[i].ring->live.missed;
 	n = accounted() + frozen_calls(frozen);
-	shut_out = e.missed_unknown ? 0 : total().missed - by_rings;
+	shut_out = e.missed_unknown ? 0 : total().missed - by_rings - frozen_calls(frozen);
 	ck_assert_uint_eq(n + shut_out, closing->calls * kinds[kind].per_call);
 	ck_assert_uint_eq(tape->lost, 0);
 	munmap(tape, sizeof(*tape));
@@ -486,10 +487,26 @@ START_TEST(arming_is_exact)
 }
 END_TEST
 
-/* What the last turn gave to be saved. */
+static int count_counter(const char *path _unused_, const char *leaf, void *userdata)
+{
+	size_t *n = userdata;
+
+	n[0] += !strncmp(leaf, "link", 4) && strchr(leaf, '-');
+	n[1] += !strncmp(leaf, "link", 4) && !strchr(leaf, '-');
+	return 0;
+}
+
+static void expect_links(const char *path, bool counters, size_t others)
+{
+	size_t n[2] = {};
+
+	ck_assert_int_eq(pins_foreach_leaf(path, count_counter, n), 0);
+	ck_assert_int_eq(n[0] > 0, counters);
+	ck_assert_uint_eq(n[1], others);
+}
+
+/* The rings that the last turn left to be saved. */
 static struct saved {
-	unsigned times;
-	uint64_t number;
 	uint32_t set;
 	uint64_t records;
 	unsigned n;
@@ -512,34 +529,79 @@ static uint64_t saved_records(void)
 	return records;
 }
 
-static void save(const struct rings *rings, const struct pp_tape *tape, void *userdata _unused_)
+static int save_ring(const char *path, const char *leaf, void *userdata _unused_)
 {
-	saved.times++;
-	saved.number = tape->number;
-	saved.n = MIN(rings->n, ARRAY_SIZE(saved.fd));
-	for (unsigned i = 0; i < saved.n; i++)
-		saved.fd[i] = dup(rings->fd[i]);
+	if (strncmp(leaf, "cpu", 3) != 0)
+		return 0;
+	ck_assert_uint_lt(saved.n, ARRAY_SIZE(saved.fd));
+	saved.fd[saved.n] = pins_get(path, leaf);
+	ck_assert_int_ge(saved.fd[saved.n++], 0);
+	return 0;
+}
+
+static void save(const char *path)
+{
+	saved.n = 0;
+	ck_assert_int_eq(pins_foreach_leaf(path, save_ring, NULL), 0);
+	ck_assert_uint_gt(saved.n, 0);
 	saved.records = saved_records();
 }
 
-/* As fire.bpf.c does it. */
-static void fire(struct pp_tape *tape)
+static void unsave(void)
 {
-	uint64_t next = tape->next;
+	while (saved.n > 0)
+		close(saved.fd[--saved.n]);
+}
 
-	ck_assert_uint_lt(next, PP_SIDES);
-	tape->next = PP_SIDES;
-	__atomic_store_n(&tape->side, next, __ATOMIC_SEQ_CST);
-	tape->number++;
+static void fire(struct pp_tape *tape, uint64_t count)
+{
+	const struct pp_fired fired = { .trigger = 4711, .number = count, .comm = "me" };
+
+	ck_assert_int_eq(pp_turn(tape, &fired), 1);
+	ck_assert_int_eq(pp_turn(tape, &fired), 0);
+}
+
+static int only_tape(const struct tape *tape, void *userdata)
+{
+	struct tape *ret = userdata;
+
+	ck_assert_uint_eq(ret->id, 0);
+	*ret = *tape;
+	return 0;
+}
+
+/* The turned rings are a tape, and then are no more. */
+static void take_tape(uint64_t id, uint32_t count)
+{
+	struct tape tape = {};
+	char path[PINS_PATH_SIZE];
+
+	ck_assert_int_eq(tapes_foreach(only_tape, &tape), 0);
+	ck_assert_uint_eq(tape.id, id);
+	ck_assert_uint_eq(tape.by.trigger, 4711);
+	ck_assert_uint_eq(tape.by.number, count);
+	ck_assert_str_eq(tape.by.comm, "me");
+	ck_assert_uint_eq(tape.event.set, count);
+	pins_tape_path(id, path);
+	expect_links(path, false, 0);
+	save(path);
+	wait_for_calls(100);
+	ck_assert_uint_eq(saved_records(), saved.records);
+	ck_assert_uint_eq(saved.set, count);
+	ck_assert_int_eq(tapes_release(id), 0);
+	ck_assert_int_eq(tapes_release(id), -ENOENT);
+	ck_assert_int_eq(tapes_foreach(only_tape, &tape), 0);
+	unsave();
 }
 
 /* One trigger after the other: what is saved does not change any more, recording goes on, and every
- * call is in one of the sets, or counted as frozen. */
+ * call is in one of the sets, or counted as frozen. The last turn leaves the event unarmed. */
 START_TEST(turns_are_exact)
 {
 	const unsigned kind = _i / 2;
 	const bool swap = _i % 2;
 	struct pp_event e = created(kinds[kind].event, kinds[kind].flags);
+	const uint64_t memory = e.memory;
 	_cleanup_close_ int frozen = -EBADF;
 	uint64_t by_rings = 0, shut_out;
 	struct pp_orphans orphans;
@@ -551,41 +613,52 @@ START_TEST(turns_are_exact)
 	closer = start_endless_closer();
 	hold();
 	ck_assert_msg(event_arm(path, BROKER, swap, &failure) == 0, "%s", failure.sentence);
-	frozen = pins_get(path, "frozen");
+	frozen = pins_get(path, "ringless");
 	tape = map_tape();
-	ck_assert_int_eq(event_turn(path, BROKER, save, NULL, &orphans, &failure), 0);
+	ck_assert_int_eq(event_turn(path, BROKER, true, &orphans, &failure), 0);
 	for (unsigned i = 1; i <= 5; i++) {
 		if (swap)
 			hold_spare();
 		wait_for_calls(100);
-		fire(tape);
+		fire(tape, i);
 		wait_for_calls(100);
-		saved.times = 0;
-		ck_assert_msg(event_turn(path, BROKER, save, NULL, &orphans, &failure) == 1, "%s",
+		ck_assert_int_eq(event_read(NAME, &e), 0);
+		ck_assert_uint_eq(e.now & ~PP_NOW_INCOMPLETE, PP_NOW_TURNED);
+		ck_assert_int_eq(event_arm(path, BROKER, swap, &failure), -EBUSY);
+		ck_assert_int_eq(event_disarm(path, BROKER, &failure), -EBUSY);
+		ck_assert_msg(event_turn(path, BROKER, i < 5, &orphans, &failure) == 1, "%s",
 			      failure.sentence);
-		ck_assert_uint_eq(saved.times, 1);
-		ck_assert_uint_eq(saved.number, i);
+		hold();
+		if (swap) {
+			ck_assert_uint_ge(orphans.bytes, saved.n * SMALL);
+			take_tape(orphans.id, i);
+		} else {
+			ck_assert_uint_eq(orphans.id, 0);
+			save(path);
+			wait_for_calls(100);
+			ck_assert_uint_eq(saved_records(), saved.records);
+			unsave();
+			ck_assert_int_eq(event_thaw(path, BROKER, &failure), 1);
+			ck_assert_int_eq(event_thaw(path, BROKER, &failure), 0);
+		}
 		ck_assert_int_eq(event_read(NAME, &e), 0);
 		ck_assert_uint_eq(e.set, swap ? i + 1 : 1);
-		ck_assert_uint_eq(tape->next, !swap ? PP_SIDE_NONE : i % 2 ? PP_SIDE_A : PP_SIDE_B);
-		hold();
-		wait_for_calls(100);
-		if (swap) {
-			ck_assert_uint_eq(saved_records(), saved.records);
-			ck_assert_uint_eq(saved.set, i);
-		}
-		while (saved.n > 0)
-			close(saved.fd[--saved.n]);
+		ck_assert_uint_eq(e.now & ~PP_NOW_INCOMPLETE, swap && i == 5 ? 0 : PP_NOW_ARMED);
+		if (swap && i < 5)
+			ck_assert_uint_gt(e.memory, memory);
+		else
+			ck_assert_uint_eq(e.memory, memory);
+		if (swap && i < 5)
+			ck_assert_uint_eq(tape->state.next, i % 2 ? PP_SIDE_A : PP_SIDE_B);
 	}
-	if (swap)
-		hold_spare();
 	ck_assert_msg(event_disarm(path, BROKER, &failure) == 0, "%s", failure.sentence);
 	wait_for_calls(100);
 	closing->stop = true;
 	wait_for(closer);
 	for (size_t i = 0; i < n_held; i++)
 		by_rings += held[i].ring->live.missed;
-	shut_out = e.missed_unknown ? 0 : total().missed - by_rings;
+	shut_out = e.missed_unknown ? 0 : total().missed - by_rings - frozen_calls(frozen);
+	ck_assert_uint_eq(tape->lost, 0);
 	ck_assert_uint_eq(accounted() + frozen_calls(frozen) + shut_out,
 			  closing->calls * kinds[kind].per_call);
 	ck_assert_uint_eq(tape->lost, 0);
@@ -801,7 +874,7 @@ START_TEST(refused)
 	ask(refusals[_i].event, refusals[_i].data_size, 0);
 	if (refusals[_i].filter) /* not for the first of two equal ones */
 		ask_filter(_i == 3 ? 1 : 0, refusals[_i].filter);
-	ck_assert_int_eq(event_create(&spec, &parsed, NULL, BROKER, &e, &failure),
+	ck_assert_int_eq(event_create(&spec, &parsed, NULL, NULL, BROKER, &e, &failure),
 			 refusals[_i].error);
 	ck_assert_uint_gt(strlen(failure.sentence), 20);
 	ck_assert_uint_eq(traces(), 0);
@@ -817,7 +890,7 @@ static unsigned steps_until_refused(const char *event)
 		if (parsed.sources[i].kind == PP_SOURCE_SAMPLING)
 			parsed.sources[i].config1 |= 1; /* no processor can watch there */
 	steps_left = 100000;
-	ck_assert_int_lt(event_create(&spec, &parsed, NULL, BROKER, &e, &failure), 0);
+	ck_assert_int_lt(event_create(&spec, &parsed, NULL, NULL, BROKER, &e, &failure), 0);
 	/* Other processes may have all of the few registers: the kernel reports that first, for the
 	 * same system call. */
 	ck_assert_msg(strstr(failure.sentence, "cannot watch") ||
@@ -839,24 +912,6 @@ START_TEST(refused_before_much_is_linked)
 	steps_left = 0;
 }
 END_TEST
-
-static int count_counter(const char *path _unused_, const char *leaf, void *userdata)
-{
-	size_t *n = userdata;
-
-	n[0] += !strncmp(leaf, "link", 4) && strchr(leaf, '-');
-	n[1] += !strncmp(leaf, "link", 4) && !strchr(leaf, '-');
-	return 0;
-}
-
-static void expect_links(const char *path, bool counters, size_t others)
-{
-	size_t n[2] = {};
-
-	ck_assert_int_eq(pins_foreach_leaf(path, count_counter, n), 0);
-	ck_assert_int_eq(n[0] > 0, counters);
-	ck_assert_uint_eq(n[1], others);
-}
 
 /* Many system calls have one link for all entries, and one for all exits, so they are freed as
  * fast. */
@@ -959,6 +1014,18 @@ static void op_pause(void)
 	pause_it(!e.paused);
 }
 
+/* An engine that is killed while it arms an event leaves it armed, or not; both can be armed. */
+static void op_arm(void)
+{
+	char path[PINS_PATH_SIZE];
+	struct pp_event e;
+
+	ck_assert_int_eq(event_read(NAME, &e), 0);
+	pins_event(e.origin, path);
+	ck_assert_msg(event_disarm(path, BROKER, &failure) == 0, "%s", failure.sentence);
+	ck_assert_msg(event_arm(path, BROKER, true, &failure) == 0, "%s", failure.sentence);
+}
+
 #define RESIZE 2
 
 static const struct {
@@ -970,6 +1037,7 @@ static const struct {
 	{ "change the filter", op_filter, 1 },
 	[RESIZE] = { "resize", op_resize, 1 },
 	{ "pause and resume", op_pause, 2 },
+	{ "arm", op_arm, 2 },
 };
 
 static bool run_until(size_t i, unsigned at)
@@ -1158,6 +1226,67 @@ START_TEST(cut_changes_count)
 }
 END_TEST
 
+static uint64_t records_at(const char *path)
+{
+	uint64_t records;
+
+	save(path);
+	records = saved.records;
+	unsave();
+	return records;
+}
+
+/* An engine that is killed while it completes a turn loses no firing: there is one tape of it, with
+ * all that was recorded before, or the turn is still due. The event goes on recording. */
+START_TEST(killed_turns)
+{
+	char path[PINS_PATH_SIZE], gone[PINS_PATH_SIZE];
+	struct pp_event e = created(BOTH, PP_EVENT_GENERIC);
+	struct pp_orphans orphans;
+	bool through = false;
+	uint64_t count = 0;
+
+	pins_event(e.origin, path);
+	for (unsigned at = 1; !through; at += is_full_length() ? 1 : 3) {
+		struct tape tape = {};
+		struct pp_tape *armed;
+		uint64_t before;
+		pid_t pid;
+		int status;
+
+		ck_assert_msg(event_arm(path, BROKER, true, &failure) == 0, "%s", failure.sentence);
+		check_event("arm", at);
+		before = records_at(path);
+		armed = map_tape();
+		fire(armed, ++count);
+		munmap(armed, sizeof(*armed));
+		pid = fork();
+		if (pid == 0) {
+			steps_left = at;
+			_exit(event_turn(path, BROKER, at % 2, &orphans, &failure) < 0);
+		}
+		ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+		ck_assert(WIFEXITED(status));
+		through = WEXITSTATUS(status) != KILLED;
+		ck_assert(!through || WEXITSTATUS(status) == 0);
+		start_again();
+		if (event_arm_state(path) == ARM_TURNED)
+			ck_assert_int_eq(event_turn(path, BROKER, at % 2, &orphans, &failure), 1);
+		ck_assert_int_eq(tapes_foreach(only_tape, &tape), 0);
+		ck_assert_uint_ne(tape.id, 0);
+		ck_assert_uint_eq(tape.by.number, count);
+		pins_tape_path(tape.id, gone);
+		ck_assert_uint_eq(records_at(gone), before);
+		expect_links(gone, false, 0);
+		ck_assert_int_eq(tapes_release(tape.id), 0);
+		check_event("turn", at);
+		ck_assert_int_eq(reaper_kick(), 0);
+		reaper_wait(INT_MAX);
+	}
+	delete ();
+}
+END_TEST
+
 /* ── ─────────────────────────────────────────────────────────────────────────────────────── */
 
 int main(void)
@@ -1191,6 +1320,7 @@ int main(void)
 	tcase_add_loop_test(t, killed, 0, ARRAY_SIZE(operations));
 	tcase_add_test(t, a_read_fails_at_the_start);
 	tcase_add_test(t, cut_changes_count);
+	tcase_add_test(t, killed_turns);
 	suite_add_tcase(s, t);
 	r = run_suite(s);
 	rmdir(registry);

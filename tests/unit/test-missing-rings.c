@@ -336,7 +336,7 @@ START_TEST(after_an_enumeration)
 {
 	create_on("x", "");
 	create_on("y", "");
-	b.engine.events[1].incomplete = 1;
+	b.engine.events[1].now = PP_NOW_INCOMPLETE;
 	fake_stop(&b.engine);
 	broker_settle(&b);
 	fake_start(&b.engine);

@@ -153,6 +153,31 @@ static void good_pause(void)
 	order.what = 1;
 }
 
+static void good_trigger(void)
+{
+	good_tracepoint();
+	spec->flags |= PP_EVENT_TRIGGER;
+	strcpy(order.trigger.targets, "a,b*");
+}
+
+static void good_aim(void)
+{
+	memset(&order, 0, sizeof(order));
+	order.abi = PP_ORDER_ABI;
+	order.type = PP_ORDER_AIM;
+	order.id = 7;
+	order.what = PP_TARGETS_MAX;
+}
+
+static void good_turn(void)
+{
+	memset(&order, 0, sizeof(order));
+	order.abi = PP_ORDER_ABI;
+	order.type = PP_ORDER_TURN;
+	order.id = 7;
+	order.what = 1;
+}
+
 static void good_cpus(void)
 {
 	memset(&order, 0, sizeof(order));
@@ -189,7 +214,7 @@ START_TEST(orders)
 {
 	SPOIL(good_tracepoint, order.abi++);
 	SPOIL(good_tracepoint, order.type = 0);
-	SPOIL(good_tracepoint, order.type = PP_ORDER_SIDEBAND + 1);
+	SPOIL(good_tracepoint, order.type = PP_ORDER_RELEASE + 1);
 
 	memset(&order, 0, sizeof(order));
 	order.abi = PP_ORDER_ABI;
@@ -209,7 +234,7 @@ END_TEST
 /* An order has only the bytes that its type needs, and the engine reads no others. */
 START_TEST(lengths)
 {
-	for (uint32_t type = 0; type < 10; type++) {
+	for (uint32_t type = 0; type <= PP_ORDER_RELEASE + 1; type++) {
 		bool has_parsed = type == PP_ORDER_CREATE || type == PP_ORDER_CHANGE;
 
 		ck_assert_uint_eq(pp_order_size(type),
@@ -219,6 +244,8 @@ START_TEST(lengths)
 	ALLOW(good_alias, memset(parsed, 0xff, sizeof(*parsed)));
 	ALLOW(good_rights, memset(parsed, 0xff, sizeof(*parsed)));
 	ALLOW(good_cpus, memset(parsed, 0xff, sizeof(*parsed)));
+	ALLOW(good_aim, memset(parsed, 0xff, sizeof(*parsed)));
+	ALLOW(good_turn, memset(parsed, 0xff, sizeof(*parsed)));
 }
 END_TEST
 
@@ -237,6 +264,7 @@ START_TEST(other_orders)
 	SPOIL(good_alias, spec->group = UINT32_MAX);
 	SPOIL(good_alias, spec->creator = UINT32_MAX);
 	SPOIL(good_alias, spec->flags = PP_EVENT_SHARE);
+	SPOIL(good_alias, spec->flags = PP_EVENT_TRIGGER);
 	ALLOW(good_alias, spec->flags = PP_EVENT_CONFIGURED);
 
 	SPOIL(good_rights, *spec->ns = 0);
@@ -245,6 +273,51 @@ START_TEST(other_orders)
 	SPOIL(good_rights, spec->owner = UINT32_MAX);
 	SPOIL(good_rights, spec->group = UINT32_MAX);
 	SPOIL(good_rights, spec->mode = 01000);
+}
+END_TEST
+
+START_TEST(triggers)
+{
+	static const uint32_t by_id[] = { PP_ORDER_ARM, PP_ORDER_DISARM, PP_ORDER_FIRE,
+					  PP_ORDER_RELEASE };
+
+	for (size_t i = 0; i < ARRAY_SIZE(by_id); i++) {
+		ALLOW(good_turn, order.type = by_id[i]);
+		SPOIL(good_turn, order.type = by_id[i], order.id = 0);
+	}
+	SPOIL(good_aim, order.id = 0);
+	SPOIL(good_aim, order.what = PP_TARGETS_MAX + 1);
+	SPOIL(good_aim, order.what = UINT32_MAX);
+	ALLOW(good_aim, order.what = 0);
+	SPOIL(good_turn, order.id = 0);
+	SPOIL(good_turn, order.what = 2);
+	ALLOW(good_turn, order.what = 0);
+
+	SPOIL(good_trigger, *order.trigger.targets = 0);
+	SPOIL(good_trigger, FILL(order.trigger.targets));
+	SPOIL(good_trigger, order.trigger.targets[1] = '\n');
+	SPOIL(good_trigger, order.trigger.targets[1] = '\x7f');
+	SPOIL(good_trigger, order.trigger.targets[1] = '\xc3');
+	SPOIL(good_trigger, *spec->name = 0);
+	/* No other event has targets, so nobody looks at them. */
+	ALLOW(good_tracepoint, FILL(order.trigger.targets));
+}
+END_TEST
+
+/* A recovered trigger's text is checked again, by engine and broker. */
+START_TEST(trigger_texts)
+{
+	struct pp_trigger_spec t = { .targets = "x" };
+
+	ck_assert_int_eq(pp_trigger_check(&t), 0);
+	*t.targets = 0;
+	ck_assert_int_eq(pp_trigger_check(&t), -EBADMSG);
+	FILL(t.targets);
+	ck_assert_int_eq(pp_trigger_check(&t), -EBADMSG);
+	t.targets[sizeof(t.targets) - 1] = 0;
+	ck_assert_int_eq(pp_trigger_check(&t), 0);
+	t.targets[3] = '\033';
+	ck_assert_int_eq(pp_trigger_check(&t), -EBADMSG);
 }
 END_TEST
 
@@ -616,6 +689,8 @@ int main(void)
 	tcase_add_test(t, orders);
 	tcase_add_test(t, lengths);
 	tcase_add_test(t, other_orders);
+	tcase_add_test(t, triggers);
+	tcase_add_test(t, trigger_texts);
 	tcase_add_test(t, changes);
 	tcase_add_test(t, names);
 	tcase_add_test(t, texts);

@@ -129,6 +129,71 @@ START_TEST(live_rings)
 }
 END_TEST
 
+START_TEST(firing_by_hand)
+{
+	static const struct {
+		enum namespace_fire fire;
+		bool owner, member, reader, other;
+	} table[] = {
+		{ NAMESPACE_FIRE_WRITERS, false, false, false, false },
+		{ NAMESPACE_FIRE_GROUP, true, true, false, false },
+		{ NAMESPACE_FIRE_READERS, true, true, true, false },
+		{ NAMESPACE_FIRE_ALL, true, true, true, true },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+		struct namespace ns = { .owner = 1000, .group = 200, .mode = 0440 };
+		struct credentials c;
+
+		ns.fire = table[i].fire;
+		c = who(1000, 1, 0);
+		ck_assert(policy_may_fire(&c, &ns) == table[i].owner);
+		c = who(5, 200, 0);
+		ck_assert(policy_may_fire(&c, &ns) == table[i].member);
+		c = who(5, 1, 0);
+		ck_assert(policy_may_fire(&c, &ns) == table[i].other);
+		ns.mode = 0444;
+		ck_assert(policy_may_fire(&c, &ns) == table[i].reader);
+		ns.mode = 0222;
+		ck_assert(policy_may_fire(&c, &ns));
+		c = who(0, 0, 0);
+		ck_assert(policy_may_fire(&c, &ns));
+	}
+}
+END_TEST
+
+/* The process that saves tapes has the daemon's user: it reads and releases everything, and writes
+ * nothing. */
+START_TEST(the_daemons_own_user)
+{
+	enum { US = 61990 };
+	struct namespace ns = { .name = "ns", .owner = 1000, .group = 200, .mode = 0600 };
+	struct credentials us = who(US, US, 0), root = who(0, 0, 0), owner = who(1000, 1, 0),
+			   member = who(5, 200, 3);
+
+	ck_assert(!may(us, 0600, PP_RIGHT_R));
+	ck_assert(!policy_may_release(&us, &ns));
+	ck_assert_int_eq(setresuid(US, US, US), 0);
+	ck_assert(may(us, 0600, PP_RIGHT_R));
+	ck_assert(may(us, 0000, PP_RIGHT_R));
+	ck_assert(!may(us, 0600, PP_RIGHT_W));
+	ck_assert(policy_may_release(&us, &ns));
+	ck_assert(may_hold(us, NAMESPACE_LIVE_NOBODY, true));
+	ck_assert(!policy_may_make_namespace(&us, POLICY_MAKERS_ROOT, 200));
+	ck_assert(!policy_may_probe(&us, POLICY_PROBERS_ROOT, 200));
+	ck_assert(!policy_may_resize(&us, 1000));
+	/* Nothing of that is others'. */
+	ck_assert(!may(member, 0600, PP_RIGHT_R));
+	ck_assert(policy_may_release(&root, &ns));
+	ck_assert(policy_may_release(&owner, &ns));
+	ck_assert(!policy_may_release(&member, &ns));
+	ns.mode = 0640; /* readers do not release */
+	ck_assert(!policy_may_release(&member, &ns));
+	ns.mode = 0660;
+	ck_assert(policy_may_release(&member, &ns));
+}
+END_TEST
+
 /* Requires the right to read an event; a namespace alone is not enough. */
 START_TEST(sideband)
 {
@@ -201,9 +266,11 @@ int main(void)
 	tcase_add_test(t, makers_of_namespaces);
 	tcase_add_test(t, setters_of_probes);
 	tcase_add_test(t, live_rings);
+	tcase_add_test(t, firing_by_hand);
 	tcase_add_test(t, sideband);
 	tcase_add_test(t, credentials_are_the_kernels);
 	add_test_unless(no_root(), t, many_groups);
+	add_test_unless(no_root(), t, the_daemons_own_user);
 	suite_add_tcase(s, t);
 	return run_suite(s);
 }

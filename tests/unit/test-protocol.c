@@ -13,6 +13,8 @@
 #include "tests/unit/needs.h"
 
 #define SIZE_OF_EVENT 5388 /* on the wire */
+#define SIZE_OF_TRIGGER 2528
+#define SIZE_OF_TAPE 264
 
 static uint8_t packet[PP_PACKET_MAX + 1], again[PP_PACKET_MAX];
 static union pp_body body, expected;
@@ -345,6 +347,133 @@ static void fill_sideband_reply(union pp_body *b)
 	};
 }
 
+static void fill_trigger_request(union pp_body *b)
+{
+	struct pp_msg_trigger_request *m = &b->trigger_request;
+
+	strcpy(m->targets, "sched,sys*");
+	m->hold_off = 250000000;
+	m->max_per_day = 24;
+	strcpy(m->event.ns, "web");
+	strcpy(m->event.name, "slow");
+	m->event.data_size = 65536;
+	m->event.max_rate = 10;
+	m->event.flags = PP_EVENT_WAKEUP;
+	m->event.count = 1;
+	strcpy(m->event.selections[0].event, "syscalls:sys_exit_fsync");
+	strcpy(m->event.selections[0].filter, "ret == -5");
+}
+
+static void fill_trigger_event(union pp_body *b)
+{
+	struct pp_msg_event *e = &b->event;
+
+	e->id = 22;
+	strcpy(e->ns, "web");
+	strcpy(e->name, "slow");
+	strcpy(e->event, "syscalls:sys_exit_fsync");
+	strcpy(e->filter, "ret == -5");
+	e->recorder = PP_RECORDER_GENERIC;
+	e->state = PP_EVENT_RUNNING;
+	e->sources = 1;
+	e->set = 1;
+	e->data_size = 65536;
+	e->memory = 1 << 19;
+	e->sample_type = 0x10000;
+	e->max_rate = 10;
+	e->flags = PP_EVENT_TRIGGER | PP_EVENT_ALL_CPUS;
+	e->owner = 1000;
+	e->group = 1001;
+	e->mode = 0640;
+	e->creator = 1002;
+	e->created = 1700000003000000003;
+	strcpy(e->cpus, "0-1");
+}
+
+static void fill_triggers_request(union pp_body *b)
+{
+	b->list_request.after = 21;
+	strcpy(b->list_request.ns, "web");
+}
+
+static void fill_triggers_reply(union pp_body *b)
+{
+	b->triggers_reply.count = 2;
+	b->triggers_reply.more = 1;
+	b->triggers_reply.triggers[0] = (struct pp_msg_trigger){
+		.id = 22,
+		.ns = "web",
+		.name = "slow",
+		.event = "syscalls:sys_exit_fsync",
+		.filter = "ret == -5",
+		.targets = "sched,sys*",
+		.hold_off = 250000000,
+		.max_per_day = 24,
+		.state = PP_EVENT_RUNNING,
+		.creator = 1002,
+		.n_targets = 5,
+		.n_armed = 4,
+		.fired = 3,
+		.held = 17,
+		.spent = 6,
+		.late = 1,
+		.last = 987654321012,
+		.missed = 2,
+		.missed_unknown = 1,
+	};
+	b->triggers_reply.triggers[1] = (struct pp_msg_trigger){
+		.id = 0x1122334455667788,
+		.ns = "web",
+		.name = "oom",
+		.event = "oom:mark_victim",
+		.targets = "a",
+		.hold_off = PP_HOLD_OFF_MIN,
+		.state = PP_EVENT_PAUSED,
+	};
+}
+
+static void fill_fire_request(union pp_body *b)
+{
+	strcpy(b->name.ns, "web");
+	strcpy(b->name.name, "slow");
+}
+
+static void fill_tapes_reply(union pp_body *b)
+{
+	b->tapes_reply.count = 2;
+	b->tapes_reply.tapes[0] = (struct pp_msg_tape){
+		.id = 31,
+		.event = 19,
+		.ns = "web",
+		.name = "sched",
+		.trigger = 22,
+		.trigger_name = "slow",
+		.number = 3,
+		.fired = 987654321012,
+		.cpu = 7,
+		.pid = 4711,
+		.tid = 4712,
+		.comm = "postgres",
+	};
+	b->tapes_reply.tapes[1] = (struct pp_msg_tape){
+		.id = 32,
+		.event = 20,
+		.ns = "web",
+		.name = "sys-enter",
+		.trigger = 23,
+		.number = 1,
+		.fired = 987654321013,
+		.cpu = 4095,
+		.by_hand = 1,
+		.comm = "perfpersistd-en",
+	};
+}
+
+static void fill_release_request(union pp_body *b)
+{
+	b->name.id = 31;
+}
+
 static const struct vector {
 	const char *file;
 	uint16_t opcode;
@@ -380,6 +509,16 @@ static const struct vector {
 	{ "cpus-reply", PP_OP_CPUS | PP_OP_REPLY, 11, 0, fill_cpus_reply },
 	{ "sideband-request", PP_OP_SIDEBAND, 12, 0, fill_sideband_request },
 	{ "sideband-reply", PP_OP_SIDEBAND | PP_OP_REPLY, 12, 1, fill_sideband_reply },
+	{ "trigger-request", PP_OP_TRIGGER, 13, 0, fill_trigger_request },
+	{ "trigger-reply", PP_OP_TRIGGER | PP_OP_REPLY, 13, 0, fill_trigger_event },
+	{ "triggers-request", PP_OP_TRIGGERS, 14, 0, fill_triggers_request },
+	{ "triggers-reply", PP_OP_TRIGGERS | PP_OP_REPLY, 14, 0, fill_triggers_reply },
+	{ "fire-request", PP_OP_FIRE, 15, 0, fill_fire_request },
+	{ "fire-reply", PP_OP_FIRE | PP_OP_REPLY, 15, 0, fill_nothing },
+	{ "tapes-request", PP_OP_TAPES, 16, 0, fill_nothing },
+	{ "tapes-reply", PP_OP_TAPES | PP_OP_REPLY, 16, 0, fill_tapes_reply },
+	{ "release-request", PP_OP_RELEASE, 17, 0, fill_release_request },
+	{ "release-reply", PP_OP_RELEASE | PP_OP_REPLY, 17, 0, fill_nothing },
 };
 
 /* Hexadecimal bytes separated by spaces; XX*N is N times XX; # begins a comment. */
@@ -550,6 +689,27 @@ START_TEST(largest_messages_fit)
 	n = pp_encode(&header, &body, packet, sizeof(packet));
 	ck_assert_int_eq(n, 16 + 8 + PP_LIMITS_MAX * 200);
 	ck_assert_int_eq(decode(n, true), 0);
+
+	memset(&body, 0, sizeof(body));
+	body.trigger_request.event.count = PP_SELECTIONS_MAX;
+	header = (struct pp_header){ .opcode = PP_OP_TRIGGER };
+	n = pp_encode(&header, &body, packet, sizeof(packet));
+	ck_assert_int_eq(n, 16 + PP_TARGETS_SIZE + 16 + 1184 + PP_SELECTIONS_MAX * 2048);
+	ck_assert_int_eq(decode(n, false), 0);
+
+	memset(&body, 0, sizeof(body));
+	body.triggers_reply.count = PP_LIST_MAX;
+	header = (struct pp_header){ .opcode = PP_OP_TRIGGERS | PP_OP_REPLY };
+	n = pp_encode(&header, &body, packet, sizeof(packet));
+	ck_assert_int_eq(n, 16 + 8 + PP_LIST_MAX * SIZE_OF_TRIGGER);
+	ck_assert_int_eq(decode(n, true), 0);
+
+	memset(&body, 0, sizeof(body));
+	body.tapes_reply.count = PP_TAPES_MAX;
+	header = (struct pp_header){ .opcode = PP_OP_TAPES | PP_OP_REPLY };
+	n = pp_encode(&header, &body, packet, sizeof(packet));
+	ck_assert_int_eq(n, 16 + 8 + PP_TAPES_MAX * SIZE_OF_TAPE);
+	ck_assert_int_eq(decode(n, true), 0);
 }
 END_TEST
 
@@ -719,11 +879,16 @@ START_TEST(operations_are_found)
 	ck_assert_ptr_eq(pp_message_by_opcode(PP_OP_DELETE), op->request);
 	ck_assert_ptr_eq(pp_message_by_opcode(PP_OP_DELETE | PP_OP_REPLY), op->reply);
 	ck_assert_str_eq(pp_message_by_opcode(PP_OP_ERROR)->name, "error");
+	/* Readers neither fire nor release what others want to save. */
+	ck_assert_int_eq(pp_operation_by_number(PP_OP_TRIGGER)->right, PP_RIGHT_W);
+	ck_assert_int_eq(pp_operation_by_number(PP_OP_FIRE)->right, PP_RIGHT_W);
+	ck_assert_int_eq(pp_operation_by_number(PP_OP_RELEASE)->right, PP_RIGHT_W);
+	ck_assert_int_eq(pp_operation_by_number(PP_OP_TAPES)->right, PP_RIGHT_R);
 	ck_assert_ptr_null(pp_operation_by_number(0));
-	ck_assert_ptr_null(pp_operation_by_number(15));
+	ck_assert_ptr_null(pp_operation_by_number(20));
 	ck_assert_ptr_null(pp_operation_by_number(PP_OP_DELETE | PP_OP_REPLY));
 	ck_assert_ptr_null(pp_message_by_opcode(0));
-	ck_assert_ptr_null(pp_message_by_opcode(15 | PP_OP_REPLY));
+	ck_assert_ptr_null(pp_message_by_opcode(20 | PP_OP_REPLY));
 }
 END_TEST
 

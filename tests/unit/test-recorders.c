@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 #undef fail /* check has one, too */
-#include "daemon/engine/bpf/tape.h"
+#include "daemon/trigger.h"
 #include "daemon/engine/bpf/wakeup.h"
 #include "daemon/engine/recorders/fire.h"
 #include "daemon/engine/recorders/layout.h"
@@ -434,7 +434,8 @@ static pid_t start_flipper(struct pp_tape *tape, unsigned cpu)
 	CPU_CLR(cpu, &set);
 	sched_setaffinity(0, sizeof(set), &set);
 	for (;;) {
-		__atomic_store_n(&tape->side, (tape->side + 1) % PP_SIDES, __ATOMIC_RELEASE);
+		__atomic_store_n(&tape->state.side, (tape->state.side + 1) % PP_SIDES,
+				 __ATOMIC_RELEASE);
 		for (volatile int i = 0; i < 1000; i++)
 			;
 	}
@@ -486,7 +487,7 @@ START_TEST(test_sides)
 	arm(&a, &s, armed[_i].nests);
 	tape = a.tape;
 	/* Attaching makes calls, too: they find a side without a program, and are counted. */
-	tape->side = PP_SIDES;
+	tape->state.side = PP_SIDES;
 	slot.fd = a.sides;
 	ck_assert_int_eq(s.recorder->entry(&s, &slot, &entry), 0);
 	ck_assert_int_eq(s.recorder->attach(&s, entry, a.rings[0].cpu, &link), 0);
@@ -494,7 +495,7 @@ START_TEST(test_sides)
 	ck_assert_uint_ge(tape->lost, n_calls);
 	tape->lost = 0;
 	for (uint32_t side = 0; side < PP_SIDES; side++) {
-		tape->side = side;
+		tape->state.side = side;
 		make_calls();
 		calls += n_calls;
 	}
@@ -531,7 +532,8 @@ struct firing {
 };
 
 /* A trigger of events of this class, on these tapes. */
-static void make_trigger(struct firing *t, const struct source *s, const int *tapes, unsigned n)
+static void make_trigger(struct firing *t, const struct pp_trigger *state, const struct source *s,
+			 const int *tapes, unsigned n)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, mapped, .map_flags = BPF_F_MMAPABLE);
 	LIBBPF_OPTS(bpf_map_create_opts, outer, .inner_map_fd = (uint32_t)tapes[0]);
@@ -541,8 +543,8 @@ static void make_trigger(struct firing *t, const struct source *s, const int *ta
 
 	t->fire.state_fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "state", 4, sizeof(struct pp_trigger),
 					  1, &mapped);
-	t->fire.targets_fd = bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "targets", 4, 4,
-					    FIRE_TARGETS_MAX, &outer);
+	t->fire.targets_fd =
+		bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "targets", 4, 4, PP_TARGETS_MAX, &outer);
 	t->fire.firings_fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "firings", 0, 0, 4096, NULL);
 	t->slot = bpf_map_create(BPF_MAP_TYPE_PROG_ARRAY, "fire", 4, 4, 1, NULL);
 	ck_assert(t->fire.state_fd >= 0 && t->fire.targets_fd >= 0 && t->fire.firings_fd >= 0 &&
@@ -552,6 +554,7 @@ static void make_trigger(struct firing *t, const struct source *s, const int *ta
 	t->state = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, t->fire.state_fd, 0);
 	t->ringbuf = mmap(NULL, 8192, PROT_READ, MAP_SHARED, t->fire.firings_fd, 4096);
 	ck_assert(t->state != MAP_FAILED && t->ringbuf != MAP_FAILED);
+	*t->state = *state;
 	ck_assert_int_eq(s->recorder->class(s, &class), 0);
 	ck_assert_int_eq(fire_load(&t->fire, &class, &program), 0);
 	ck_assert_int_eq(bpf_map_update_elem(t->slot, &zero, &program, 0), 0);
@@ -614,7 +617,8 @@ START_TEST(test_trigger)
 	struct pp_fired fired;
 	struct recorder_target t;
 	struct running running;
-	struct firing firing = { .fire.constants = { .id = 4711, .max_per_day = 3 } };
+	const struct pp_trigger state = { .id = 4711, .spec.max_per_day = 3 };
+	struct firing firing = {};
 	uint64_t calls_to_attach;
 	struct bench b;
 
@@ -624,15 +628,15 @@ START_TEST(test_trigger)
 	ck_assert_int_eq(recorder_generic.plan(&trigger, &f), 0);
 	for (unsigned i = 0; i < 2; i++) {
 		arm(&a[i], &target, false);
-		a[i].tape->side = PP_SIDE_A;
-		a[i].tape->next = i ? PP_SIDE_NONE : PP_SIDE_B;
+		a[i].tape->state.side = PP_SIDE_A;
+		a[i].tape->state.next = i ? PP_SIDE_NONE : PP_SIDE_B;
 		tapes[i] = a[i].tape_fd;
 		slot.fd = a[i].sides;
 		ck_assert_int_eq(target.recorder->entry(&target, &slot, &entry[i]), 0);
 		ck_assert_int_eq(
 			target.recorder->attach(&target, entry[i], a[i].rings[0].cpu, &link[i]), 0);
 	}
-	make_trigger(&firing, &trigger, tapes, 2);
+	make_trigger(&firing, &state, &trigger, tapes, 2);
 	b = bench_new(DATA_SIZE, trigger.spill_size);
 	t = bench_target(&b);
 	t.fire_fd = &firing.slot;
@@ -648,7 +652,6 @@ START_TEST(test_trigger)
 	ck_assert_uint_eq(told(&firing, &fired), 1);
 	ck_assert_uint_eq(fired.trigger, 4711);
 	ck_assert_uint_eq(fired.number, 1);
-	ck_assert_uint_eq(fired.turned, 2);
 	ck_assert_uint_eq(fired.cpu, b.cpu);
 	ck_assert_uint_eq(fired.pid, (uint32_t)getpid());
 	ck_assert_str_eq(fired.comm, "test-recorders");
@@ -656,9 +659,9 @@ START_TEST(test_trigger)
 		const struct pp_ring_header *ring = a[i].rings[0].ring;
 		uint64_t newest;
 
-		ck_assert_uint_eq(a[i].tape->side, i ? PP_SIDE_NONE : PP_SIDE_B);
-		ck_assert_uint_eq(a[i].tape->next, PP_SIDES);
-		ck_assert_uint_eq(a[i].tape->number, 1);
+		ck_assert_uint_eq(a[i].tape->state.side, i ? PP_SIDE_NONE : PP_SIDE_B);
+		ck_assert_uint_eq(a[i].tape->state.next, PP_SIDES);
+		ck_assert_uint_eq(a[i].tape->by.number, 1);
 		newest = word_of((const uint8_t *)ring + HEADER_SIZE +
 					 (ring->live.head & (DATA_SIZE - 1)),
 				 false, TIME_OFFSET, 8);
@@ -671,12 +674,12 @@ START_TEST(test_trigger)
 
 	/* Not armed; then again; then often enough for a day. */
 	close(MAGIC);
-	ck_assert_uint_eq(a[0].tape->late + a[1].tape->late, 2);
-	a[0].tape->next = PP_SIDE_A;
+	ck_assert_uint_eq(firing.state->late, 2);
+	a[0].tape->state.next = PP_SIDE_A;
 	close(MAGIC);
-	ck_assert_uint_eq(a[0].tape->side, PP_SIDE_A);
+	ck_assert_uint_eq(a[0].tape->state.side, PP_SIDE_A);
 	ck_assert_uint_eq(told(&firing, &fired), 3);
-	ck_assert_uint_eq(fired.turned, 1);
+	ck_assert_uint_eq(firing.state->late, 3);
 	close(MAGIC);
 	ck_assert_uint_eq(firing.state->fired, 3);
 	ck_assert_uint_eq(firing.state->spent, 1);
@@ -706,9 +709,8 @@ START_TEST(test_hold_off)
 			    .tp = &tp,
 			    .filter = fires,
 			    .n_filter = ARRAY_SIZE(fires) };
-	struct firing firing = { .fire.constants = { .id = 1,
-						     .hold_off = 3600 * 1000000000ULL,
-						     .max_per_day = UINT64_MAX } };
+	const struct pp_trigger state = { .id = 1, .spec.hold_off = 3600 * 1000000000ULL };
+	struct firing firing = {};
 	struct failure f = {};
 	struct recorder_target t;
 	struct running running;
@@ -718,7 +720,7 @@ START_TEST(test_hold_off)
 	ck_assert_int_eq(tracepoint_read("raw_syscalls", "sys_enter", &tp), 0);
 	ck_assert_int_eq((_i ? &recorder_hot : &recorder_generic)->plan(&s, &f), 0);
 	arm(&a, &s, true);
-	make_trigger(&firing, &s, &a.tape_fd, 1);
+	make_trigger(&firing, &state, &s, &a.tape_fd, 1);
 	b = bench_new(DATA_SIZE, s.spill_size);
 	t = bench_target(&b);
 	t.fire_fd = &firing.slot;

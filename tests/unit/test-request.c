@@ -916,14 +916,14 @@ START_TEST(directories_change_places)
 	}
 	pthread_create(&thread, NULL, change_places, &stop);
 	for (unsigned i = 0; i < 20000; i++) {
-		int fd = tree_ring_open(b.registry, 1, 0);
+		int fd = tree_ring_open(b.registry, "by-id/1", 0);
 
 		ck_assert_int_ge(fd, 0);
 		close(fd);
 	}
 	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
 	pthread_join(thread, NULL);
-	ck_assert_int_eq(tree_ring_open(b.registry, 3, 0), -ENOENT);
+	ck_assert_int_eq(tree_ring_open(b.registry, "by-id/3", 0), -ENOENT);
 	pins_end(&b);
 }
 END_TEST

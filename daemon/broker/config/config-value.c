@@ -65,6 +65,37 @@ uint64_t config_machine_memory(void)
 	return pages > 0 && size > 0 ? (uint64_t)pages * size : 0;
 }
 
+int config_parse_duration(const char *text, uint64_t *ret)
+{
+	static const struct {
+		const char *name;
+		uint64_t nsec;
+	} units[] = {
+		{ "", 1000000000 },	{ "us", 1000 },		 { "ms", 1000000 },
+		{ "s", 1000000000 },	{ "m", 60000000000 },	 { "min", 60000000000 },
+		{ "h", 3600000000000 }, { "d", 86400000000000 },
+	};
+	size_t n = strspn(text, "0123456789");
+	char number[24];
+	uint64_t value;
+	int r;
+
+	if (n == 0 || n >= sizeof(number))
+		return -EINVAL;
+	memcpy(number, text, n);
+	number[n] = '\0';
+	r = pp_parse_u64(number, &value);
+	for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(units); i++) {
+		if (strcmp(text + n, units[i].name) != 0)
+			continue;
+		if (value > INT64_MAX / units[i].nsec)
+			return -ERANGE;
+		*ret = value * units[i].nsec;
+		return 0;
+	}
+	return r < 0 ? r : -EINVAL;
+}
+
 int config_parse_mode(const char *text, uint32_t *ret)
 {
 	uint32_t mode = 0;

@@ -14,6 +14,9 @@ int config_parse_share(const char *text, uint64_t whole, uint64_t *ret);
 /* Bytes of memory in this machine. */
 uint64_t config_machine_memory(void);
 
+/* "10s", "500ms", "2m", "1h", "10" (seconds), in nanoseconds. 0; -EINVAL; -ERANGE. */
+int config_parse_duration(const char *text, uint64_t *ret);
+
 /* Three or four octal digits, at most 0777. 0; -EINVAL. */
 int config_parse_mode(const char *text, uint32_t *ret);
 

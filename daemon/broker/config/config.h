@@ -20,6 +20,7 @@ struct config_namespace {
 	char name[PP_NAME_SIZE];
 	uint32_t owner, group, mode;
 	enum namespace_live live;
+	enum namespace_fire fire;
 	uint64_t max_memory, max_events; /* UINT64_MAX: the limit for any namespace */
 	bool faulty;  /* a section of it was left out: its rights and limits stay as they are */
 	bool written; /* by the daemon itself: files that people write take precedence */

@@ -208,11 +208,12 @@ static void create(struct pass *p, const struct dropin_event *w)
 		return;
 	}
 	take_namespace(p, &spec);
-	equal = find_equal(p, w, &spec);
+	equal = w->is_trigger ? NULL : find_equal(p, w, &spec);
 	if (equal)
 		r = lifecycle_alias(l, equal, &spec, wait_for(p, w, CREATE));
 	if (r == -EBUSY || r == -EALREADY)
-		r = lifecycle_create(l, &spec, &p->parsed, wait_for(p, w, CREATE));
+		r = lifecycle_create(l, &spec, &p->parsed, w->is_trigger ? &w->trigger : NULL,
+				     wait_for(p, w, CREATE));
 	ordered(p, w, r, w->ns, w->name);
 }
 
@@ -321,7 +322,10 @@ static void compare(struct pass *p, const struct dropin_event *w, struct event *
 		refused(p, w, w->line, -r, sentence);
 		return;
 	}
-	if (!can_change(p, w, &e->truth.spec, &wanted)) {
+	if (w->is_trigger)
+		wanted.flags |= PP_EVENT_TRIGGER;
+	if (!can_change(p, w, &e->truth.spec, &wanted) ||
+	    (w->is_trigger && memcmp(&e->trigger, &w->trigger, sizeof(e->trigger)) != 0)) {
 		replace(p, w, e);
 		return;
 	}
@@ -473,6 +477,7 @@ int configured_namespaces(struct lifecycle *l, const struct config *config, bool
 				       ns->live);
 		if (r < 0)
 			return r;
+		registry_namespace(registry, ns->name)->fire = ns->fire;
 		if (r > 0)
 			give_rights(l, ns->name);
 	}

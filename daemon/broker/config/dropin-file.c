@@ -233,13 +233,14 @@ static void begin_namespace(struct reading *r, const char *name)
 	memcpy(r->ns.name, name, strlen(name) + 1);
 }
 
-static bool take_names(struct reading *r, const char *names)
+static bool take_names(struct reading *r, const char *names, bool is_trigger)
 {
 	const char *slash = strchr(names, '/');
 	char ns[PP_NAME_SIZE] = "";
 
 	if (!slash || (size_t)(slash - names) >= sizeof(ns)) {
-		complain(r, "'%s' is no event's name; write [event NAMESPACE/NAME].", names);
+		complain(r, "'%s' is no event's name; write [%s NAMESPACE/NAME].", names,
+			 is_trigger ? "trigger" : "event");
 		return false;
 	}
 	memcpy(ns, names, slash - names);
@@ -255,7 +256,8 @@ static bool take_names(struct reading *r, const char *names)
 	}
 	memset(&r->draft, 0, sizeof(r->draft));
 	r->draft.event.written = r->written;
-	keys_default(&event_keys, &r->draft);
+	r->draft.event.is_trigger = is_trigger;
+	keys_default(is_trigger ? &trigger_keys : &event_keys, &r->draft);
 	memcpy(r->draft.event.ns, ns, sizeof(ns));
 	memcpy(r->draft.event.name, slash + 1, strlen(slash + 1) + 1);
 	return true;
@@ -263,13 +265,18 @@ static bool take_names(struct reading *r, const char *names)
 
 /* As for namespaces: a section that the daemon wrote is a client's request. It neither overrides a
  * section that people wrote nor merges with one. */
-static void begin_event(struct reading *r, const char *names)
+static void begin_event(struct reading *r, const char *names, bool is_trigger)
 {
 	const struct dropin_event *e;
 
-	if (!take_names(r, names))
+	if (!take_names(r, names, is_trigger))
 		return;
 	e = find(r->dropins, r->draft.event.ns, r->draft.event.name);
+	if (e && e->is_trigger != is_trigger) {
+		complain(r, "'%s' is %s in another section; take another name.", names,
+			 e->is_trigger ? "a trigger" : "an event");
+		return;
+	}
 	if (e && r->written && !e->written)
 		return;
 	if (e && !r->written && e->written)
@@ -301,11 +308,13 @@ static void on_section(struct settings *s, const char *section)
 	if (ns)
 		begin_namespace(r, ns);
 	else if (strncmp(section, "event ", 6) == 0)
-		begin_event(r, section + 6 + strspn(section + 6, " \t"));
+		begin_event(r, section + 6 + strspn(section + 6, " \t"), false);
+	else if (strncmp(section, "trigger ", 8) == 0)
+		begin_event(r, section + 8 + strspn(section + 8, " \t"), true);
 	else
 		complain(r,
-			 "There is no section [%.64s]; there are [namespace NAME] and [event "
-			 "NAMESPACE/NAME].",
+			 "There is no section [%.64s]; there are [namespace NAME], [event "
+			 "NAMESPACE/NAME] and [trigger NAMESPACE/NAME].",
 			 section);
 }
 
@@ -314,13 +323,14 @@ static void on_key(struct settings *s, const char *key, const char *value)
 	struct reading *r = s->userdata;
 
 	if (r->in == EVENT)
-		keys_take(s, &event_keys, key, value, &r->draft);
+		keys_take(s, r->draft.event.is_trigger ? &trigger_keys : &event_keys, key, value,
+			  &r->draft);
 	else if (r->in == NAMESPACE)
 		keys_take(s, &namespace_keys, key, value, &r->ns);
 	else if (r->in == NO_SECTION)
 		complain(r,
-			 "%s= stands before any section; put it under [namespace NAME] or [event "
-			 "NAMESPACE/NAME].",
+			 "%s= stands before any section; put it under [namespace NAME], [event "
+			 "NAMESPACE/NAME] or [trigger NAMESPACE/NAME].",
 			 key);
 }
 

@@ -5,6 +5,8 @@
  *   [namespace NAME]        as in perfpersistd.conf
  *   [event NAMESPACE/NAME]
  *   Event= …                keys.c has them
+ *   [trigger NAMESPACE/NAME]
+ *   On= …                   likewise
  *
  * A later section, in the same file or another, overrides an earlier one of the same event or
  * namespace key by key. A section with a fault is left out. A section that the daemon itself wrote
@@ -13,6 +15,7 @@
 #pragma once
 
 #include "daemon/broker/config/config.h"
+#include "daemon/trigger.h"
 
 struct packed_request;
 
@@ -23,6 +26,8 @@ struct dropin_event {
 	unsigned line;
 	/* Lines of its texts in that section; else 0. */
 	unsigned event_lines[PP_SELECTIONS_MAX], filter_lines[PP_SELECTIONS_MAX];
+	bool is_trigger;
+	struct pp_trigger_spec trigger; /* without targets: none are written yet */
 	bool enabled, optional;
 	bool faulty;			/* one of its sections was left out */
 	bool written;			/* by the daemon itself: nobody else has a section for it */
@@ -30,7 +35,7 @@ struct dropin_event {
 	struct packed_request *request; /* NULL: it has no section that counts */
 };
 
-/* A section of an event, while it is read or written. */
+/* A section of an event or trigger, while it is read or written. */
 struct dropin_draft {
 	struct dropin_event event; /* with no request */
 	struct pp_msg_create_request request;

@@ -39,8 +39,16 @@ int dropin_resolve(const struct dropin_event *e, const struct pp_msg_create_requ
 
 	if (request->count == 0) {
 		snprintf(sentence, size,
-			 "%s/%s has no Event=; write what it is to record, or Enabled=no.", e->ns,
-			 e->name);
+			 "%s/%s has no %s=; write what it is to record, or Enabled=no.", e->ns,
+			 e->name, e->is_trigger ? "On" : "Event");
+		*ret_line = e->line;
+		return -EINVAL;
+	}
+	if (e->is_trigger && !*e->trigger.targets) {
+		snprintf(
+			sentence, size,
+			"%s/%s has no Targets=; name the events that it is to freeze, or Enabled=no.",
+			e->ns, e->name);
 		*ret_line = e->line;
 		return -EINVAL;
 	}
@@ -50,7 +58,7 @@ int dropin_resolve(const struct dropin_event *e, const struct pp_msg_create_requ
 		*ret_line = line ? line : e->line;
 		return r;
 	}
-	ret->flags |= PP_EVENT_CONFIGURED;
+	ret->flags |= PP_EVENT_CONFIGURED | (e->is_trigger ? PP_EVENT_TRIGGER : 0);
 	ret->creator = e->creator;
 	return 0;
 }

@@ -167,6 +167,26 @@ static void print_period(FILE *f, const struct key *k, const void *from)
 
 static const struct type period = { .take = take_period, .print = print_period };
 
+static void take_duration(struct settings *s, const struct key *k, const char *value, void *into)
+{
+	uint64_t nsec;
+
+	if (config_parse_duration(value, &nsec) < 0 || nsec < k->min)
+		settings_complain(s,
+				  "%s= must be a time such as 10s or 500ms, of %" PRIu64
+				  " ms at least, and '%s' is not.",
+				  k->name, k->min / 1000000, value);
+	else
+		put(k, into, nsec);
+}
+
+static void print_duration(FILE *f, const struct key *k, const void *from)
+{
+	fprintf(f, "%s=%" PRIu64 "us\n", k->name, get(k, from) / 1000);
+}
+
+static const struct type duration = { .take = take_duration, .print = print_duration };
+
 static void take_mode(struct settings *s, const struct key *k, const char *value, void *into)
 {
 	uint32_t mode;
@@ -202,6 +222,12 @@ static const struct word live[] = { { "owner", NAMESPACE_LIVE_OWNER },
 				    { "group", NAMESPACE_LIVE_GROUP },
 				    { "readers", NAMESPACE_LIVE_READERS },
 				    { "nobody", NAMESPACE_LIVE_NOBODY },
+				    { 0 } };
+
+static const struct word fire[] = { { "writers", NAMESPACE_FIRE_WRITERS },
+				    { "group", NAMESPACE_FIRE_GROUP },
+				    { "readers", NAMESPACE_FIRE_READERS },
+				    { "all", NAMESPACE_FIRE_ALL },
 				    { 0 } };
 
 /* The word, or NULL (reported). */
@@ -426,6 +452,18 @@ static void take_cpus(struct settings *s, const struct key *k, const char *value
 		take_text(s, k, value, (char *)into + k->offset, k->size);
 }
 
+static void take_targets(struct settings *s, const struct key *k, const char *value, void *into)
+{
+	if (!pp_targets_are_valid(value))
+		settings_complain(
+			s,
+			"%s= must be names of events in the trigger's namespace, or globs, "
+			"with commas between, and '%.64s' is not.",
+			k->name, value);
+	else
+		take_text(s, k, value, (char *)into + k->offset, k->size);
+}
+
 static void print_text(FILE *f, const struct key *k, const void *from)
 {
 	const char *text = (const char *)from + k->offset;
@@ -435,6 +473,7 @@ static void print_text(FILE *f, const struct key *k, const void *from)
 }
 
 static const struct type cpus = { .take = take_cpus, .print = print_text, .is_text = true };
+static const struct type targets = { .take = take_targets, .print = print_text, .is_text = true };
 
 /* ── the table ──────────────────────────────────────────────────────────────────────────── */
 
@@ -481,6 +520,7 @@ static const struct key of_namespace[] = {
 	{ "Group", &group, NAMESPACE(group), CONFIG_GROUP_OF_DAEMON },
 	{ "Mode", &mode, NAMESPACE(mode), NAMESPACE_MODE },
 	{ "Live", &word, NAMESPACE(live), NAMESPACE_LIVE_GROUP, .words = live },
+	{ "Fire", &word, NAMESPACE(fire), NAMESPACE_FIRE_WRITERS, .words = fire },
 	{ "MaxMemory", &memory, NAMESPACE(max_memory), UINT64_MAX },
 	{ "MaxEvents", &number, NAMESPACE(max_events), UINT64_MAX, .max = 1000000 },
 };
@@ -504,10 +544,30 @@ static const struct key of_event[] = {
 	{ "Creator", &user, EVENT(event.creator), 0 },
 };
 
+#define SECOND 1000000000ULL
+static const struct key of_trigger[] = {
+	{ "On", .type = &events },
+	{ "Filter", .type = &filter },
+	{ "Targets", &targets, EVENT(event.trigger.targets) },
+	{ "HoldOff", &duration, EVENT(event.trigger.hold_off), 10 * SECOND, PP_HOLD_OFF_MIN },
+	{ "MaxPerDay", &number, EVENT(event.trigger.max_per_day), .max = 1000000000 },
+	{ "CPUs", &cpus, EVENT(request.cpus) },
+	{ "Buffer", &size, EVENT(request.data_size), 64 * 1024, PP_DATA_SIZE_MIN,
+	  PP_DATA_SIZE_MAX },
+	{ "Period", &period, EVENT(request.period), .max = INT64_MAX },
+	{ "Frequency", &period, EVENT(request.period), .max = INT64_MAX, .yes = PP_EVENT_FREQ },
+	{ "MaxRate", &rate, EVENT(request.max_rate) },
+	{ "CallGraph", &flag, FLAGS, .yes = PP_EVENT_CALLCHAIN },
+	{ "Generic", &flag, FLAGS, .yes = PP_EVENT_GENERIC },
+	{ "Optional", &word, EVENT(event.optional), false, .words = yes_no },
+	{ "Enabled", &word, EVENT(event.enabled), true, .words = yes_no },
+};
+
 const struct keys daemon_keys = { of_daemon, ARRAY_SIZE(of_daemon),
 				  "see the commented perfpersistd.conf for those there are" };
 const struct keys namespace_keys = { of_namespace, ARRAY_SIZE(of_namespace), NULL };
 const struct keys event_keys = { of_event, ARRAY_SIZE(of_event), NULL };
+const struct keys trigger_keys = { of_trigger, ARRAY_SIZE(of_trigger), NULL };
 
 /* ── all of a section ───────────────────────────────────────────────────────────────────── */
 

@@ -10,10 +10,10 @@
 
 struct settings;
 
-/* [daemon] fills a struct config, [namespace] a struct config_namespace, [event] a struct
- * dropin_draft. */
+/* [daemon] fills a struct config, [namespace] a struct config_namespace, [event] and [trigger] a
+ * struct dropin_draft. */
 struct keys;
-extern const struct keys daemon_keys, namespace_keys, event_keys;
+extern const struct keys daemon_keys, namespace_keys, event_keys, trigger_keys;
 
 /* Sets all defaults; the caller owns texts. */
 void keys_default(const struct keys *keys, void *into);

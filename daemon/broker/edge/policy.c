@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "proto/macro.h"
 
@@ -69,11 +70,17 @@ bool credentials_in_group(const struct credentials *c, gid_t group)
 							      sizeof(gid_t), compare_gids));
 }
 
+/* The process that saves tapes, or another of ours; our user is no person's. */
+static bool is_us(const struct credentials *c)
+{
+	return c->uid == getuid();
+}
+
 bool policy_allows(const struct credentials *c, const struct namespace *ns, enum pp_right right)
 {
 	uint32_t bits;
 
-	if (c->uid == 0)
+	if (c->uid == 0 || (right == PP_RIGHT_R && is_us(c)))
 		return true;
 	/* The first class that matches decides, even if a later one grants more. */
 	if (c->uid == ns->owner)
@@ -115,6 +122,28 @@ bool policy_may_probe(const struct credentials *c, enum policy_probers probers, 
 	return false;
 }
 
+bool policy_may_fire(const struct credentials *c, const struct namespace *ns)
+{
+	if (policy_allows(c, ns, PP_RIGHT_W))
+		return true;
+	switch (ns->fire) {
+	case NAMESPACE_FIRE_WRITERS:
+		return false;
+	case NAMESPACE_FIRE_GROUP:
+		return c->uid == ns->owner || credentials_in_group(c, ns->group);
+	case NAMESPACE_FIRE_READERS:
+		return policy_allows(c, ns, PP_RIGHT_R);
+	case NAMESPACE_FIRE_ALL:
+		return true;
+	}
+	return false;
+}
+
+bool policy_may_release(const struct credentials *c, const struct namespace *ns)
+{
+	return is_us(c) || policy_allows(c, ns, PP_RIGHT_W);
+}
+
 bool policy_may_resize(const struct credentials *c, uid_t creator)
 {
 	return c->uid == 0 || c->uid == creator;
@@ -134,7 +163,7 @@ bool policy_may_have_sideband(const struct credentials *c, struct namespace *con
 bool policy_may_hold_rings(const struct credentials *c, const struct namespace *ns,
 			   bool unprivileged_bpf)
 {
-	if (c->uid == 0)
+	if (c->uid == 0 || is_us(c))
 		return true;
 	if (unprivileged_bpf)
 		return false;

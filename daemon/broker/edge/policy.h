@@ -26,7 +26,8 @@ void credentials_done(struct credentials *c);
 
 bool credentials_in_group(const struct credentials *c, gid_t group);
 
-/* As the kernel decides for a file with that owner, group and mode. Root may do everything. */
+/* As the kernel decides for a file with that owner, group and mode. Root may do everything; the
+ * daemon's own user may read everything, because it saves what triggers freeze. */
 bool policy_allows(const struct credentials *c, const struct namespace *ns, enum pp_right right);
 
 /* The users that may make a namespace by creating its first event. */
@@ -50,6 +51,12 @@ enum policy_probers {
 };
 
 bool policy_may_probe(const struct credentials *c, enum policy_probers probers, gid_t group);
+
+/* Whether this peer may fire triggers there by hand. */
+bool policy_may_fire(const struct credentials *c, const struct namespace *ns);
+
+/* Whether this peer may give back what a trigger has frozen there, saved or not. */
+bool policy_may_release(const struct credentials *c, const struct namespace *ns);
 
 /* Whether this peer, which may write to the event, may give it other buffers. Its creator is
  * charged for the new buffers, and for the old ones as long as somebody holds them. */

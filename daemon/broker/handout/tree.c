@@ -46,9 +46,21 @@ static _printf_(1, 2) int open_pin(const char *fmt, ...)
 	return bpf_obj_get(path, 0);
 }
 
-int tree_ring_open(const char *registry, uint64_t origin, unsigned cpu)
+const char *tree_event(uint64_t origin, char buf[TREE_DIRECTORY_SIZE])
 {
-	return open_pin("%s/" PP_BY_ID "/%" PRIu64 "/cpu%u", registry, origin, cpu);
+	snprintf(buf, TREE_DIRECTORY_SIZE, PP_BY_ID "/%" PRIu64, origin);
+	return buf;
+}
+
+const char *tree_tape(uint64_t id, char buf[TREE_DIRECTORY_SIZE])
+{
+	snprintf(buf, TREE_DIRECTORY_SIZE, "+tape-%" PRIu64, id);
+	return buf;
+}
+
+int tree_ring_open(const char *registry, const char *directory, unsigned cpu)
+{
+	return open_pin("%s/%s/cpu%u", registry, directory, cpu);
 }
 
 static int read_map_info(int fd, struct bpf_map_info *ret)
@@ -76,14 +88,46 @@ int tree_ring_size(int fd, uint32_t *ret)
 	return 0;
 }
 
-int tree_catalog_open(const char *registry, uint64_t origin)
+int tree_catalog_open(const char *registry, const char *directory)
 {
-	return open_pin("%s/" PP_BY_ID "/%" PRIu64 "/catalog", registry, origin);
+	return open_pin("%s/%s/catalog", registry, directory);
 }
 
 int tree_wakeups_open(const char *registry)
 {
 	return open_pin("%s/+wakeups", registry);
+}
+
+int tree_firings_open(const char *registry)
+{
+	return open_pin("%s/" PP_FIRINGS, registry);
+}
+
+int tree_trigger_read(const char *registry, uint64_t origin, struct pp_trigger *ret)
+{
+	struct bpf_map_info info;
+	_cleanup_close_ int fd = -EBADF;
+	char path[PATH_MAX];
+	uint32_t zero = 0;
+	union bpf_attr attr;
+	int r, n = snprintf(path, sizeof(path), "%s/" PP_BY_ID "/%" PRIu64 "/trigger", registry,
+			    origin);
+
+	if (n < 0 || (size_t)n >= sizeof(path))
+		return -ENAMETOOLONG;
+	fd = bpf_obj_get(path, BPF_F_RDONLY);
+	if (fd < 0)
+		return fd;
+	r = read_map_info(fd, &info);
+	if (r < 0)
+		return r;
+	if (info.type != BPF_MAP_TYPE_ARRAY || info.value_size != sizeof(*ret))
+		return -EBADMSG;
+	memset(&attr, 0, sizeof(attr));
+	attr.map_fd = fd;
+	attr.key = (uint64_t)(uintptr_t)&zero;
+	attr.value = (uint64_t)(uintptr_t)ret;
+	return syscall(SYS_bpf, BPF_MAP_LOOKUP_ELEM, &attr, sizeof(attr)) < 0 ? -errno : 0;
 }
 
 /* We may not write the pin, so the map cannot be mapped; the code looks CPUs up one by one. */

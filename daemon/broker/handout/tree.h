@@ -10,20 +10,32 @@
 #include <stdint.h>
 
 #include "daemon/hotplug.h"
+#include "daemon/trigger.h"
 #include "proto/protocol.h"
 
-/* A CLOEXEC descriptor for the caller: the frozen map that is this CPU's ring. origin: from
- * pp_event. -errno. */
-int tree_ring_open(const char *registry, uint64_t origin, unsigned cpu);
+/* The directory of the pins of an event (origin: from pp_event), or of a tape, in the registry. */
+#define TREE_DIRECTORY_SIZE 64
+const char *tree_event(uint64_t origin, char buf[TREE_DIRECTORY_SIZE]);
+const char *tree_tape(uint64_t id, char buf[TREE_DIRECTORY_SIZE]);
+
+/* A CLOEXEC descriptor for the caller: the frozen map that is this CPU's ring, in that directory.
+ * -errno. */
+int tree_ring_open(const char *registry, const char *directory, unsigned cpu);
 
 /* Size to map of that descriptor, from the map itself. 0; -EBADMSG (not a ring); -errno. */
 int tree_ring_size(int fd, uint32_t *ret);
 
 /* As tree_ring_open, for the catalog of an event with several sources. */
-int tree_catalog_open(const char *registry, uint64_t origin);
+int tree_catalog_open(const char *registry, const char *directory);
 
 /* As tree_ring_open, for the ring buffer of wakeups. -ENOENT: no event wakes readers yet. */
 int tree_wakeups_open(const char *registry);
+
+/* The same for the ring buffer of firings. -ENOENT: there was no trigger yet. */
+int tree_firings_open(const char *registry);
+
+/* What a trigger has done. 0; -errno. */
+int tree_trigger_read(const char *registry, uint64_t origin, struct pp_trigger *ret);
 
 /* The map of CPU states (daemon/hotplug.h), which the broker can only look up. -ENOENT: this kernel
  * has no such map. */

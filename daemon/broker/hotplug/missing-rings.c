@@ -61,7 +61,7 @@ static void hear_engine(struct missing_rings *a)
 	for (size_t i = 0; i < l->registry.n_settled; i++) {
 		struct event *e = l->registry.by_id[i];
 
-		if (!e->truth.shares && e->truth.incomplete)
+		if (!e->truth.shares && e->truth.now & PP_NOW_INCOMPLETE)
 			e->missing = MISSING_DUE;
 	}
 	make_due(a);
@@ -75,7 +75,8 @@ bool missing_rings_of(const struct lifecycle *l, const struct event *e,
 
 	/* Missing rings of an event without a mark are not wanted: a PMU that counts on some CPUs
 	 * has no rings on others. */
-	if (!target || (target->missing == MISSING_NONE && !target->truth.incomplete))
+	if (!target ||
+	    (target->missing == MISSING_NONE && !(target->truth.now & PP_NOW_INCOMPLETE)))
 		return false;
 	*ret_error = target->missing_error;
 	return event_lacks(target, online, ret);
@@ -119,7 +120,7 @@ static void on_done(struct waiter *waiter, const struct outcome *outcome)
 	}
 	e->missing_error = 0;
 	/* More CPUs may have come since the order was given. */
-	if (e->missing == MISSING_NONE && e->truth.incomplete)
+	if (e->missing == MISSING_NONE && e->truth.now & PP_NOW_INCOMPLETE)
 		e->missing = MISSING_REFUSED;
 }
 

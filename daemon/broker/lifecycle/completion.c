@@ -39,8 +39,8 @@ void lifecycle_notify(struct lifecycle *l, enum pp_notice_kind kind, const struc
 		l->notice(l->userdata, kind, e);
 }
 
-/* An order for new CPUs blocks nothing else, so the event may go while such orders wait. */
-static void forget_cpus(struct lifecycle *l, const struct event *e)
+/* Some orders block nothing else, so the event may go while they wait. */
+static void forget_orders_aside(struct lifecycle *l, const struct event *e)
 {
 	struct order *order = l->orders ? orders_first(l->orders) : NULL;
 
@@ -49,7 +49,7 @@ static void forget_cpus(struct lifecycle *l, const struct event *e)
 		struct job *job = job_of(order);
 
 		if (job->event == e) {
-			assert(order->type == PP_ORDER_CPUS);
+			assert(order_is_aside(order));
 			orders_remove(l->orders, order);
 			job->event = NULL;
 			tell(job, ENOENT, "The event has been deleted meanwhile.");
@@ -61,7 +61,8 @@ static void forget_cpus(struct lifecycle *l, const struct event *e)
 
 void lifecycle_forget(struct lifecycle *l, struct event *e)
 {
-	forget_cpus(l, e);
+	forget_orders_aside(l, e);
+	tapes_remove(&l->tapes, e->truth.id); /* if it was one itself */
 	charges_end(&l->charges, e);
 	registry_remove(&l->registry, e);
 }
@@ -112,7 +113,7 @@ static void created(struct lifecycle *l, struct job *job)
 		log_event(LOG_INFO, t->spec.ns, t->spec.name, "Created %s/%s (id %" PRIu64 "): %s.",
 			  t->spec.ns, t->spec.name, t->id, t->spec.event);
 	e->seen = l->generation;
-	if (t->incomplete && !t->shares)
+	if (t->now & PP_NOW_INCOMPLETE && !t->shares)
 		e->missing = MISSING_DUE; /* a CPU came during the creation */
 	charges_settle(&l->charges, e);
 	/* The namespace's rights may have changed while the order waited. */
@@ -275,6 +276,39 @@ static void joined(struct lifecycle *l, struct job *job, const struct pp_answer 
 	tell(job, 0, NULL);
 }
 
+/* Armed, disarmed, or turned; what a turned event had recorded is a tape already. */
+static void rearmed(struct lifecycle *l, struct job *job, const struct pp_answer *answer)
+{
+	struct event *e = job->event;
+	bool replaced = answer && answer->event.set != e->truth.set;
+	const struct pp_spec *spec = &e->truth.spec;
+
+	if (answer)
+		e->truth = answer->event;
+	charges_lower(&l->charges, e, job->raised);
+	if (job->order.type == PP_ORDER_ARM && !job->order.what)
+		log_event(LOG_NOTICE, spec->ns, spec->name,
+			  "%s/%s (id %" PRIu64
+			  ") has no second set of buffers, for which the limits "
+			  "have no room: a trigger stops it until what it had recorded is saved.",
+			  spec->ns, spec->name, e->truth.id);
+	if (replaced)
+		lifecycle_notify(l, PP_NOTICE_CHANGED, e);
+	tell_names(l, e, replaced ? PP_NOTICE_CHANGED : 0);
+	tell(job, 0, NULL);
+}
+
+/* An event without a second set of rings records again. */
+static void released(struct lifecycle *l, struct job *job)
+{
+	struct event *e = registry_by_id(&l->registry, job->order.id);
+
+	tapes_remove(&l->tapes, job->order.id);
+	if (e && e->truth.now & PP_NOW_TURNED)
+		e->truth.now ^= PP_NOW_ARMED | PP_NOW_TURNED;
+	tell(job, 0, NULL);
+}
+
 static void given_rights(struct lifecycle *l, const struct job *job)
 {
 	for (size_t i = 0; i < l->registry.n_settled; i++) {
@@ -310,6 +344,22 @@ void job_done(struct lifecycle *l, struct job *job, const struct pp_answer *answ
 	case PP_ORDER_SIDEBAND:
 		tell_sideband(job, answer);
 		break;
+	case PP_ORDER_ARM:
+	case PP_ORDER_DISARM:
+	case PP_ORDER_TURN:
+		rearmed(l, job, answer);
+		break;
+	case PP_ORDER_RELEASE:
+		released(l, job);
+		break;
+	case PP_ORDER_FIRE:
+		if (l->fired)
+			l->fired(l->userdata, job->event);
+		tell(job, 0, NULL);
+		break;
+	case PP_ORDER_AIM:
+		tell(job, 0, NULL);
+		break;
 	case PP_ORDER_ENUMERATE:
 		break;
 	}
@@ -326,7 +376,7 @@ void job_failed(struct lifecycle *l, struct job *job, int error, const char *sen
 
 	/* An event that exists stays. After a failed creation it is somebody else's. */
 	if (e && !reserved) {
-		if (job->order.type != PP_ORDER_CPUS)
+		if (!order_is_aside(&job->order))
 			event_rest(e);
 		charges_lower(&l->charges, e, job->raised);
 	}

@@ -11,10 +11,18 @@ struct job {
 	struct waiter *waiter; /* RIGHTS: none */
 	struct pp_spec spec;   /* the order points at this */
 	struct packed_event *parsed;
-	uint32_t set;	 /* CHANGE: the set of rings before */
-	bool was_paused; /* CHANGE */
-	uint64_t raised; /* CHANGE, CPUS: bytes charged for it */
+	uint32_t set;			  /* CHANGE: the set of rings before */
+	bool was_paused;		  /* CHANGE */
+	uint64_t raised;		  /* CHANGE, CPUS, ARM, TURN: bytes charged for it */
+	struct pp_trigger_spec trigger;	  /* CREATE: the order points at this, */
+	uint64_t targets[PP_TARGETS_MAX]; /* AIM: and at this */
 };
+
+/* Orders that need no rest of the event, and block no others about it. */
+static inline bool order_is_aside(const struct order *order)
+{
+	return order->type == PP_ORDER_CPUS || order->type >= PP_ORDER_ARM;
+}
 
 static inline struct job *job_of(struct order *order)
 {
@@ -39,6 +47,7 @@ void lifecycle_forget(struct lifecycle *l, struct event *e);
 
 /* The hooks of a reconciliation. */
 void reconcile_begin(struct lifecycle *l);
-int reconcile_found(struct lifecycle *l, const struct pp_event *truth);
+int reconcile_found(struct lifecycle *l, const struct pp_event *truth,
+		    const struct pp_trigger_spec *trigger);
 int reconcile_held(struct lifecycle *l, const struct pp_orphans *orphans);
 void reconcile_end(struct lifecycle *l);

@@ -16,9 +16,10 @@ static void on_answered(void *userdata, struct order *order, const struct pp_ans
 	struct lifecycle *l = userdata;
 	struct job *job = job_of(order);
 
-	/* Deleting an event that no longer exists is a success. */
+	/* Deleting an event or tape that no longer exists is a success. */
 	if (answer->type == PP_ANSWER_FAILED &&
-	    !(order->type == PP_ORDER_DELETE && answer->error == ENOENT)) {
+	    !(order->type == PP_ORDER_DELETE && answer->error == ENOENT) &&
+	    !(order->type == PP_ORDER_RELEASE && answer->error == ENOENT)) {
 		job_failed(l, job, answer->error, answer->sentence);
 		return;
 	}
@@ -64,9 +65,21 @@ static void on_syncing(void *userdata)
 	reconcile_begin(userdata);
 }
 
-static int on_found(void *userdata, const struct pp_event *truth)
+static int on_found(void *userdata, const struct pp_event *truth,
+		    const struct pp_trigger_spec *trigger)
 {
-	return reconcile_found(userdata, truth);
+	return reconcile_found(userdata, truth, trigger);
+}
+
+static int on_tape(void *userdata, uint64_t id, const struct pp_event *event,
+		   const struct pp_fired *by, const struct pp_orphans *orphans)
+{
+	struct lifecycle *l = userdata;
+	int r = tapes_add(&l->tapes, id, event, by, l->generation);
+
+	if (r >= 0 && orphans->bytes)
+		r = charges_hold(&l->charges, orphans, l->generation);
+	return r;
 }
 
 static int on_held(void *userdata, const struct pp_orphans *orphans)
@@ -79,6 +92,7 @@ static void on_released(void *userdata, const struct pp_orphans *orphans)
 	struct lifecycle *l = userdata;
 
 	charges_released(&l->charges, orphans);
+	l->changed(l->userdata);
 }
 
 static void on_synced(void *userdata)
@@ -186,7 +200,8 @@ static int reserve(struct lifecycle *l, const struct pp_spec *spec, uint64_t mem
 }
 
 int lifecycle_create(struct lifecycle *l, const struct pp_spec *spec,
-		     const struct pp_parsed *parsed, struct waiter *waiter)
+		     const struct pp_parsed *parsed, const struct pp_trigger_spec *trigger,
+		     struct waiter *waiter)
 {
 	_cleanup_(cleanup_job) struct job *job = NULL;
 	struct event *e;
@@ -206,6 +221,11 @@ int lifecycle_create(struct lifecycle *l, const struct pp_spec *spec,
 	r = reserve(l, spec, memory, parsed->n_sources, spec->samples, &e);
 	if (r < 0)
 		return r;
+	if (trigger) {
+		job->trigger = e->trigger = *trigger;
+		job->order.trigger = &job->trigger;
+		e->aim_due = true;
+	}
 	if (l->creating)
 		l->creating(l->userdata);
 	submit(l, TAKE_PTR(job), e, waiter);
@@ -355,6 +375,106 @@ int lifecycle_cpus(struct lifecycle *l, struct event *e, const struct pp_cpumask
 	return 0;
 }
 
+/* ── triggers ───────────────────────────────────────────────────────────────────────────── */
+
+static int order_aside(struct lifecycle *l, enum pp_order_type type, struct event *e,
+		       uint64_t memory, uint32_t what, struct waiter *waiter)
+{
+	_cleanup_(cleanup_job) struct job *job = NULL;
+	int r;
+
+	if (e->state == PP_EVENT_CREATING || e->state == PP_EVENT_DELETING)
+		return -EBUSY;
+	r = job_new(l, type, NULL, NULL, &job);
+	if (r >= 0 && memory)
+		r = charges_raise(&l->charges, e, memory);
+	if (r < 0)
+		return r;
+	job->raised = memory;
+	job->order.id = e->truth.id;
+	job->order.what = what;
+	submit(l, TAKE_PTR(job), e, waiter);
+	return 0;
+}
+
+int lifecycle_arm(struct lifecycle *l, struct event *e, struct waiter *waiter)
+{
+	uint64_t memory;
+	int r = charges_estimate(&e->truth.spec, &e->truth.rings, &memory);
+
+	if (r >= 0)
+		r = order_aside(l, PP_ORDER_ARM, e, memory, 1, waiter);
+	/* A tape gives its memory back soon. */
+	if (r == -EDQUOT && !tapes_of(&l->tapes, e->truth.id))
+		r = order_aside(l, PP_ORDER_ARM, e, 0, 0, waiter);
+	return r;
+}
+
+int lifecycle_disarm(struct lifecycle *l, struct event *e, struct waiter *waiter)
+{
+	return order_aside(l, PP_ORDER_DISARM, e, 0, 0, waiter);
+}
+
+int lifecycle_turn(struct lifecycle *l, struct event *e, struct waiter *waiter)
+{
+	uint64_t memory;
+	int r = charges_estimate(&e->truth.spec, &e->truth.rings, &memory);
+
+	if (r >= 0)
+		r = order_aside(l, PP_ORDER_TURN, e, memory, 1, waiter);
+	return r == -EDQUOT ? order_aside(l, PP_ORDER_TURN, e, 0, 0, waiter) : r;
+}
+
+int lifecycle_fire(struct lifecycle *l, struct event *e, struct waiter *waiter)
+{
+	return order_aside(l, PP_ORDER_FIRE, e, 0, 0, waiter);
+}
+
+int lifecycle_aim(struct lifecycle *l, struct event *e, const uint64_t *targets, size_t n,
+		  struct waiter *waiter)
+{
+	struct job *job;
+	int r;
+
+	if (e->state == PP_EVENT_CREATING || e->state == PP_EVENT_DELETING)
+		return -EBUSY;
+	r = job_new(l, PP_ORDER_AIM, NULL, NULL, &job);
+	if (r < 0)
+		return r;
+	assert(n <= PP_TARGETS_MAX);
+	memcpy(job->targets, targets, n * sizeof(*targets));
+	job->order.id = e->truth.id;
+	job->order.what = (uint32_t)n;
+	job->order.targets = job->targets;
+	submit(l, job, e, waiter);
+	return 0;
+}
+
+const struct namespace *lifecycle_tape_ns(const struct lifecycle *l, struct tape *tape)
+{
+	struct namespace *ns = registry_namespace(&l->registry, tape->ns.name);
+
+	tape->event.ns = ns && ns->owner == tape->ns.owner ? ns : &tape->ns;
+	return tape->event.ns;
+}
+
+int lifecycle_release(struct lifecycle *l, uint64_t id, struct waiter *waiter)
+{
+	struct job *job;
+	int r;
+
+	if (!tapes_find(&l->tapes, id))
+		return -ENOENT;
+	r = job_new(l, PP_ORDER_RELEASE, NULL, NULL, &job);
+	if (r < 0)
+		return r;
+	job->order.id = id;
+	submit(l, job, NULL, waiter);
+	return 0;
+}
+
+/* ── others ─────────────────────────────────────────────────────────────────────────────── */
+
 int lifecycle_sideband(struct lifecycle *l, const struct pp_cpumask *cpus, uint32_t what,
 		       struct pp_fds *fds, struct waiter *waiter)
 {
@@ -396,6 +516,7 @@ int lifecycle_init(struct lifecycle *l, sd_event *loop, const char *engine_path)
 		.syncing = on_syncing,
 		.found = on_found,
 		.held = on_held,
+		.tape = on_tape,
 		.released = on_released,
 		.synced = on_synced,
 		.sending = on_sending,
@@ -418,4 +539,5 @@ void lifecycle_done(struct lifecycle *l)
 		lifecycle_forget(l, l->registry.by_name[l->registry.n_events - 1]);
 	registry_done(&l->registry);
 	charges_done(&l->charges);
+	tapes_done(&l->tapes);
 }

@@ -9,12 +9,13 @@
 #include "daemon/broker/lifecycle/orders.h"
 #include "daemon/broker/state/charges.h"
 #include "daemon/broker/state/registry.h"
+#include "daemon/broker/state/tapes.h"
 
 /* The result of an order. */
 struct outcome {
 	int error;		   /* 0, or a positive errno value */
 	const char *sentence;	   /* with an error: the message */
-	const struct event *event; /* on success: the event that was made, changed or deleted */
+	const struct event *event; /* that was made, changed or deleted; NULL: it is gone already */
 	const struct pp_cpumask
 		*cpus; /* on success of a sideband order: the CPUs with a descriptor */
 };
@@ -29,16 +30,20 @@ struct lifecycle {
 	struct registry registry;
 	struct orders *orders;
 	struct charges charges;
+	struct tapes tapes;
 	uint64_t generation; /* of the current or last reconciliation */
 	bool synced;	     /* the registry has been filled once */
 	bool closed;	     /* creates nothing any more */
 
-	void (*changed)(void *userdata); /* events changed, or the link went up or down */
+	/* Events or charges changed, or the link went up or down. */
+	void (*changed)(void *userdata);
 	void (*creating)(
 		void *userdata); /* Called before an event's creation is ordered. May be NULL. */
 	/* An event was created, changed, paused, resumed or deleted, by this daemon or, as a
 	 * reconciliation finds, without it. e shows the new state. May be NULL. */
 	void (*notice)(void *userdata, enum pp_notice_kind kind, const struct event *e);
+	/* A trigger was fired by hand. May be NULL. */
+	void (*fired)(void *userdata, const struct event *e);
 	/* The name went because its rings did, not by a request of its own. May be NULL. */
 	void (*ended)(void *userdata, const struct event *e);
 	void *userdata;
@@ -60,7 +65,8 @@ void lifecycle_done(struct lifecycle *l);
 /* Reserves the name, charges spec->creator, and orders the event. Also -EEXIST (the name exists, or
  * is reserved); another -errno if the online CPUs cannot be read. */
 int lifecycle_create(struct lifecycle *l, const struct pp_spec *spec,
-		     const struct pp_parsed *parsed, struct waiter *waiter);
+		     const struct pp_parsed *parsed, const struct pp_trigger_spec *trigger,
+		     struct waiter *waiter);
 
 /* Reserves the name in spec (uses ns, name, owner, group, mode, creator and flags) for the rings of
  * the target, or of the event whose rings the target shares. Also -EEXIST. */
@@ -86,6 +92,32 @@ int lifecycle_delete(struct lifecycle *l, struct event *e, struct waiter *waiter
  */
 int lifecycle_cpus(struct lifecycle *l, struct event *e, const struct pp_cpumask *cpus,
 		   struct waiter *waiter);
+
+/* ── triggers and their targets; these orders, too, leave an event its state ── */
+
+/* The event gets a second set of rings, which its creator is charged for, or, if there is no room
+ * for that, none; but -EDQUOT while it has a tape, whose memory is to come back. -EBUSY: see above. */
+int lifecycle_arm(struct lifecycle *l, struct event *e, struct waiter *waiter);
+int lifecycle_disarm(struct lifecycle *l, struct event *e, struct waiter *waiter);
+
+/* These are the targets of the trigger e; n is at most PP_TARGETS_MAX. */
+int lifecycle_aim(struct lifecycle *l, struct event *e, const uint64_t *targets, size_t n,
+		  struct waiter *waiter);
+
+/* A trigger may have turned the event: what it had recorded becomes a tape. If there is no room for
+ * another set of rings, it is not armed again. */
+int lifecycle_turn(struct lifecycle *l, struct event *e, struct waiter *waiter);
+
+/* waiter may be NULL. */
+int lifecycle_fire(struct lifecycle *l, struct event *e, struct waiter *waiter);
+
+/* The namespace whose rights a tape has: as it is now, or, if it is gone or is another user's by now,
+ * as it was when the tape was made. Sets tape->event.ns to it, which is good until the registry
+ * changes. */
+const struct namespace *lifecycle_tape_ns(const struct lifecycle *l, struct tape *tape);
+
+/* The tape with this id is saved, or not wanted: it goes when the order is done. -ENOENT. */
+int lifecycle_release(struct lifecycle *l, uint64_t id, struct waiter *waiter);
 
 /*
  * Fetches the perf events of sideband on these CPUs (at most PP_SIDEBAND_CPUS), in the order of

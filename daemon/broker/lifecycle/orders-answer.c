@@ -77,15 +77,29 @@ static bool orphans_are_good(const struct pp_orphans *orphans)
 	return orphans->id == 0 ? orphans->bytes == 0 : pp_name_is_valid(orphans->ns);
 }
 
+static int take_tape(struct orders *o)
+{
+	if (pp_event_check(&o->in.event) < 0 || !o->in.orphans.id ||
+	    !memchr(o->in.by.comm, 0, sizeof(o->in.by.comm)))
+		return -EBADMSG;
+	return o->hooks.tape(o->userdata, o->in.orphans.id, &o->in.event, &o->in.by,
+			     &o->in.orphans);
+}
+
 static int take_enumeration(struct orders *o)
 {
 	switch (o->in.type) {
 	case PP_ANSWER_FOUND:
 		if (pp_event_check(&o->in.event) < 0)
 			return -EBADMSG;
-		return o->hooks.found(o->userdata, &o->in.event);
+		if (o->in.event.spec.flags & PP_EVENT_TRIGGER &&
+		    pp_trigger_check(&o->in.trigger) < 0)
+			return -EBADMSG;
+		return o->hooks.found(o->userdata, &o->in.event, &o->in.trigger);
 	case PP_ANSWER_HELD:
 		return o->hooks.held(o->userdata, &o->in.orphans);
+	case PP_ANSWER_TAPE:
+		return take_tape(o);
 	case PP_ANSWER_DONE:
 		o->patient = true;
 		o->hooks.synced(o->userdata);
@@ -111,6 +125,9 @@ static bool event_is_good(const struct pp_event *e, const struct order *order)
 	case PP_ORDER_CHANGE:
 	case PP_ORDER_PAUSE:
 	case PP_ORDER_CPUS:
+	case PP_ORDER_ARM:
+	case PP_ORDER_DISARM:
+	case PP_ORDER_TURN:
 		return pp_event_check(e) == 0 && e->id == order->id;
 	default:
 		return true;
@@ -158,17 +175,18 @@ static int take_outcome(struct orders *o)
 
 static int take_answer(struct orders *o)
 {
-	bool unasked = o->in.type == PP_ANSWER_RELEASED;
+	bool unasked = o->in.type == PP_ANSWER_RELEASED ||
+		       (o->in.type == PP_ANSWER_TAPE && o->state != LINK_SYNCING);
 
 	if (o->fds.n > 0 && (unasked || o->state == LINK_SYNCING))
 		return -EBADMSG;
 	if (o->in.abi != PP_ORDER_ABI || o->in.serial != (unasked ? 0 : o->serial) ||
 	    !memchr(o->in.sentence, 0, sizeof(o->in.sentence)) || !orphans_are_good(&o->in.orphans))
 		return -EBADMSG;
-	if (unasked) {
+	if (o->in.type == PP_ANSWER_RELEASED)
 		o->hooks.released(o->userdata, &o->in.orphans);
-		return 0;
-	}
+	if (unasked)
+		return o->in.type == PP_ANSWER_TAPE ? take_tape(o) : 0;
 	return o->state == LINK_SYNCING ? take_enumeration(o) : take_outcome(o);
 }
 

@@ -60,6 +60,11 @@ static int send_order(struct orders *o, const struct order *order)
 		o->out.spec = *order->spec;
 	else
 		memset(&o->out.spec, 0, sizeof(o->out.spec));
+	o->out.trigger = order->trigger ? *order->trigger : (struct pp_trigger_spec){};
+	if (order->targets)
+		memcpy(o->out.targets, order->targets, order->what * sizeof(*order->targets));
+	else
+		memset(o->out.targets, 0, sizeof(o->out.targets));
 	parsed_unpack(order->parsed, &o->out.parsed);
 	if (send(o->link.fd, &o->out, pp_order_size(order->type), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
 		return -errno;

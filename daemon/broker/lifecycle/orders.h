@@ -20,10 +20,12 @@ struct order {
 	enum pp_order_type type;
 	uint64_t id; /* as in struct pp_order, like what, spec and parsed */
 	uint32_t what;
-	uint32_t uid;			   /* the user whose turn it takes */
-	const struct pp_spec *spec;	   /* the submitter's */
-	const struct packed_event *parsed; /* likewise */
-	struct pp_allowance allowance;	   /* hooks.sending sets it */
+	uint32_t uid;			       /* the user whose turn it takes */
+	const struct pp_spec *spec;	       /* the submitter's */
+	const struct packed_event *parsed;     /* likewise */
+	const struct pp_trigger_spec *trigger; /* likewise */
+	const uint64_t *targets;	       /* likewise; `what` of them */
+	struct pp_allowance allowance;	       /* hooks.sending sets it */
 	struct pp_fds *fds; /* the submitter's; SIDEBAND: empty, receives the descriptors of DONE */
 	unsigned sent;	    /* number of sends; > 0: the engine may have acted */
 	uint64_t round;	    /* the user's round; sorts the queue */
@@ -32,12 +34,17 @@ struct order {
 struct orders_hooks {
 	/* A new connection: an enumeration of all events begins. */
 	void (*syncing)(void *userdata);
-	/* The engine has this event. A negative result breaks the link and causes a retry. */
-	int (*found)(void *userdata, const struct pp_event *event);
+	/* The engine has this event, which may be a trigger. A negative result breaks the link and
+	 * causes a retry. */
+	int (*found)(void *userdata, const struct pp_event *event,
+		     const struct pp_trigger_spec *trigger);
 	/* Likewise for orphan rings, which belong to no event any more. */
 	int (*held)(void *userdata, const struct pp_orphans *orphans);
 	/* Orphan rings hold less than before. */
 	void (*released)(void *userdata, const struct pp_orphans *orphans);
+	/* Likewise for tapes; also when one is made. orphans: what it holds, if it is new. */
+	int (*tape)(void *userdata, uint64_t id, const struct pp_event *event,
+		    const struct pp_fired *by, const struct pp_orphans *orphans);
 	/* The enumeration is complete. Orders sent before a break are still in the queue, and are
 	 * sent again unless this callback removes them (orders_remove). */
 	void (*synced)(void *userdata);

@@ -21,9 +21,9 @@ void reconcile_begin(struct lifecycle *l)
 
 static struct job *job_about(struct lifecycle *l, const struct event *e)
 {
-	/* Orders for new CPUs: see lifecycle_forget. */
+	/* Others: see lifecycle_forget. */
 	for (struct order *o = orders_first(l->orders); o; o = o->next)
-		if (job_of(o)->event == e && o->type != PP_ORDER_CPUS)
+		if (job_of(o)->event == e && !order_is_aside(o))
 			return job_of(o);
 	return NULL;
 }
@@ -51,7 +51,14 @@ static void drop(struct lifecycle *l, struct event *e)
 	l->changed(l->userdata);
 }
 
-static int adopt(struct lifecycle *l, const struct pp_event *truth)
+static void take_trigger(struct event *e, const struct pp_trigger_spec *trigger)
+{
+	if (e->truth.spec.flags & PP_EVENT_TRIGGER)
+		e->trigger = *trigger;
+}
+
+static int adopt(struct lifecycle *l, const struct pp_event *truth,
+		 const struct pp_trigger_spec *trigger)
 {
 	struct event *e;
 	int r = registry_add(&l->registry, &truth->spec, &e);
@@ -66,6 +73,7 @@ static int adopt(struct lifecycle *l, const struct pp_event *truth)
 		return r;
 	}
 	e->seen = l->generation;
+	take_trigger(e, trigger);
 	log_event(LOG_INFO, truth->spec.ns, truth->spec.name, "Adopted %s/%s (id %" PRIu64 "): %s.",
 		  truth->spec.ns, truth->spec.name, truth->id, truth->spec.event);
 	if (l->synced)
@@ -125,7 +133,8 @@ static bool is_contradicted(const struct lifecycle *l, const struct event *e)
 	return true;
 }
 
-int reconcile_found(struct lifecycle *l, const struct pp_event *truth)
+int reconcile_found(struct lifecycle *l, const struct pp_event *truth,
+		    const struct pp_trigger_spec *trigger)
 {
 	struct registry *registry = &l->registry;
 	struct event *e = registry_by_id(registry, truth->id);
@@ -140,6 +149,7 @@ int reconcile_found(struct lifecycle *l, const struct pp_event *truth)
 	e = registry_by_name(registry, truth->spec.ns, truth->spec.name);
 	if (e && e->state == PP_EVENT_CREATING) {
 		e->seen = l->generation;
+		take_trigger(e, trigger);
 		r = registry_settle(registry, e, truth);
 		return r < 0 ? r : charges_adopt(&l->charges, e);
 	}
@@ -147,7 +157,7 @@ int reconcile_found(struct lifecycle *l, const struct pp_event *truth)
 		return 0;
 	if (e)
 		drop(l, e);
-	return adopt(l, truth);
+	return adopt(l, truth, trigger);
 }
 
 int reconcile_held(struct lifecycle *l, const struct pp_orphans *orphans)
@@ -201,7 +211,12 @@ static void review(struct lifecycle *l, struct job *job)
 {
 	struct event *e = job->event;
 
-	if (is_carried_out(l, job)) {
+	if (job->order.type == PP_ORDER_FIRE && job->order.sent > 0) {
+		orders_remove(l->orders, &job->order);
+		job_failed(l, job, EAGAIN,
+			   "The engine ended during this request, and the trigger may or may not "
+			   "have fired; see `perfctl trigger list`.");
+	} else if (is_carried_out(l, job)) {
 		orders_remove(l->orders, &job->order);
 		job_done(l, job, NULL);
 	} else if (is_creation(job) && e->state != PP_EVENT_CREATING && e->seen == l->generation) {
@@ -255,6 +270,7 @@ void reconcile_end(struct lifecycle *l)
 			drop(l, e);
 	}
 	charges_sweep(&l->charges, l->generation);
+	tapes_sweep(&l->tapes, l->generation);
 	compare_rights(l);
 	l->synced = true;
 }

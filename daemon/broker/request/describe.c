@@ -23,6 +23,11 @@ void event_count(const char *registry, const struct event *e, int totals, struct
 	int r;
 
 	*ret = (struct tree_stat){ 0 };
+	/* A tape has no stat file; its rings tell what they hold. */
+	if (e->is_tape) {
+		ret->missed_unknown = PP_MISSED_UNKNOWN;
+		return;
+	}
 	r = count(registry, e, totals, ret);
 	/* Without the stat file nothing is known, which differs from nothing missed. */
 	if (r < 0)

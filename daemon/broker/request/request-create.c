@@ -161,12 +161,12 @@ static struct pending *wait_for_it(struct request *req, const struct pp_msg_crea
 }
 
 static void create(struct request *req, const struct pp_msg_create_request *request,
-		   const struct pp_spec *spec)
+		   const struct pp_spec *spec, const struct pp_trigger_spec *trigger)
 {
 	struct service *s = req->service;
 	bool asked = request->flags & PP_EVENT_SHARE;
 	struct event *equal =
-		is_to_share(req, request->flags) ? find_equal(req, spec, asked) : NULL;
+		!trigger && is_to_share(req, request->flags) ? find_equal(req, spec, asked) : NULL;
 	struct pending *p = wait_for_it(req, request);
 	int r = -EBUSY;
 
@@ -175,11 +175,17 @@ static void create(struct request *req, const struct pp_msg_create_request *requ
 	if (equal)
 		r = lifecycle_alias(s->lifecycle, equal, spec, &p->waiter);
 	if (r == -EBUSY || r == -EALREADY) /* it is going, or will not match the request */
-		r = lifecycle_create(s->lifecycle, spec, &s->parsed, &p->waiter);
+		r = lifecycle_create(s->lifecycle, spec, &s->parsed, trigger, &p->waiter);
 	request_ordered(req, p, r, spec->ns, spec->name);
 }
 
 void request_create(struct request *req, const struct pp_msg_create_request *request)
+{
+	request_make(req, request, NULL);
+}
+
+void request_make(struct request *req, const struct pp_msg_create_request *request,
+		  const struct pp_trigger_spec *trigger)
 {
 	char sentence[PP_SENTENCE_SIZE] = "";
 	struct service *s = req->service;
@@ -218,5 +224,7 @@ void request_create(struct request *req, const struct pp_msg_create_request *req
 	spec.group = named.group;
 	spec.mode = named.mode;
 	spec.creator = named.creator;
-	create(req, request, &spec);
+	if (trigger)
+		spec.flags |= PP_EVENT_TRIGGER;
+	create(req, request, &spec, trigger);
 }

@@ -18,10 +18,16 @@ struct request {
 
 /* Each of these refuses the request before it returns false or NULL. */
 bool request_may(struct request *req, const struct namespace *ns, enum pp_right right);
+/* The namespace that a list is about, in *ret; NULL: all. */
+bool request_may_list(struct request *req, const char *name, const struct namespace **ret);
 bool request_is_synced(struct request *req);
 bool request_is_made(struct request *req, const struct event *e);
 struct event *request_find(struct request *req, const struct pp_msg_name *which,
 			   enum pp_right right);
+
+/* The same, or a tape of that id; e->is_tape. Only for reading. */
+struct event *request_find_or_tape(struct request *req, const struct pp_msg_name *which,
+				   enum pp_right right);
 
 /* Whether the peer, which may read there, may hold live rings of that namespace; otherwise it gets
  * copies. */
@@ -64,6 +70,10 @@ void request_ordered(struct request *req, struct pending *p, int err, const char
 void request_explain(const struct request *req, int err, const char *ns, const char *name,
 		     char *buf, size_t size);
 
+/* Creates the event of either request. trigger: NULL: it is none. */
+void request_make(struct request *req, const struct pp_msg_create_request *request,
+		  const struct pp_trigger_spec *trigger);
+
 void request_create(struct request *req, const struct pp_msg_create_request *request);
 void request_delete(struct request *req, const struct pp_msg_name *request);
 void request_change(struct request *req, const struct pp_msg_change_request *request);
@@ -73,4 +83,9 @@ void request_open(struct request *req, const struct pp_msg_open_request *request
 void request_watch(struct request *req, const struct pp_msg_watch_request *request);
 void request_cpus(struct request *req, const struct pp_msg_cpus_request *request);
 void request_wakeup(struct request *req, const struct pp_msg_name *request);
+void request_trigger(struct request *req, const struct pp_msg_trigger_request *request);
+void request_triggers(struct request *req, const struct pp_msg_list_request *request);
+void request_fire(struct request *req, const struct pp_msg_name *request);
+void request_tapes(struct request *req, const struct pp_msg_list_request *request);
+void request_release(struct request *req, const struct pp_msg_name *request);
 void request_sideband(struct request *req, const struct pp_msg_sideband_request *request);

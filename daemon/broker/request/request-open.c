@@ -53,9 +53,10 @@ static void fill_page(const struct pp_event *t, uint32_t first, bool copies,
 
 /* A ring's descriptor. While the engine changes the event, the pin may already be another ring, of
  * another size. */
-static int open_ring(const struct service *s, const struct event *e, struct pp_msg_cpu *cpu)
+static int open_ring(const struct service *s, const struct event *e, const char *directory,
+		     struct pp_msg_cpu *cpu)
 {
-	int fd = tree_ring_open(s->registry, e->truth.origin, cpu->cpu), err;
+	int fd = tree_ring_open(s->registry, directory, cpu->cpu), err;
 
 	if (fd < 0 || e->state != PP_EVENT_CHANGING)
 		return fd;
@@ -70,15 +71,18 @@ static int open_ring(const struct service *s, const struct event *e, struct pp_m
 static int open_page(const struct service *s, const struct event *e,
 		     struct pp_msg_open_reply *reply, struct pp_fds *fds)
 {
+	char buf[TREE_DIRECTORY_SIZE];
+	const char *directory =
+		e->is_tape ? tree_tape(e->truth.id, buf) : tree_event(e->truth.origin, buf);
 	int fd = 0;
 
 	if (reply->catalog_size) {
-		fd = tree_catalog_open(s->registry, e->truth.origin);
+		fd = tree_catalog_open(s->registry, directory);
 		if (fd >= 0)
 			fds->fd[fds->n++] = fd;
 	}
 	for (uint32_t i = 0; fd >= 0 && i < reply->count; i++) {
-		fd = open_ring(s, e, &reply->cpus[i]);
+		fd = open_ring(s, e, directory, &reply->cpus[i]);
 		if (fd >= 0)
 			fds->fd[fds->n++] = fd;
 	}
@@ -199,7 +203,7 @@ static int opening_prepare(struct copying *copying, struct pp_copy_job *job, str
 	o->answered = true;
 	if (!req.peer)
 		return -ECANCELED;
-	e = request_find(&req, &o->request.which, PP_RIGHT_R);
+	e = request_find_or_tape(&req, &o->request.which, PP_RIGHT_R);
 	if (!e || !request_is_made(&req, e))
 		return -ECANCELED;
 	fill_page(&e->truth, o->request.first, true, &o->reply);
@@ -312,7 +316,7 @@ void request_open(struct request *req, const struct pp_msg_open_request *request
 		       request->flags);
 		return;
 	}
-	e = request_find(req, &request->which, PP_RIGHT_R);
+	e = request_find_or_tape(req, &request->which, PP_RIGHT_R);
 	if (!e || !request_is_made(req, e))
 		return;
 	if (request->flags & PP_OPEN_COPY || !request_may_hold(req, e->ns))

@@ -87,6 +87,22 @@ struct event *request_find(struct request *r, const struct pp_msg_name *which, e
 	return e;
 }
 
+struct event *request_find_or_tape(struct request *r, const struct pp_msg_name *which,
+				   enum pp_right right)
+{
+	const struct lifecycle *l = r->service->lifecycle;
+	bool by_id = which->id && !which->ns[0] && !which->name[0];
+	struct tape *tape = by_id ? tapes_find(&l->tapes, which->id) : NULL;
+
+	if (!tape)
+		return request_find(r, which, right);
+	if (policy_allows(peer_credentials(r->peer), lifecycle_tape_ns(l, tape), right))
+		return &tape->event;
+	refuse(r, ENOENT, "There is no event with the id %" PRIu64 " that you may read.",
+	       which->id);
+	return NULL;
+}
+
 /* Until the engine has made the event, only its name is reserved. */
 bool request_is_made(struct request *r, const struct event *e)
 {
@@ -144,6 +160,21 @@ static void handle_ping(struct request *r)
 	peer_reply(r->peer, r->header, reply, NULL, 0);
 }
 
+bool request_may_list(struct request *r, const char *name, const struct namespace **ret)
+{
+	*ret = NULL;
+	if (!request_is_synced(r))
+		return false;
+	if (!*name)
+		return true;
+	*ret = registry_namespace(&r->service->lifecycle->registry, name);
+	if (*ret)
+		return request_may(r, *ret, PP_RIGHT_R);
+	refuse(r, ENOENT, "There is no namespace '%s'; `perfctl list` shows those there are.",
+	       name);
+	return false;
+}
+
 static void handle_list(struct request *r, const struct pp_msg_list_request *request)
 {
 	struct service *s = r->service;
@@ -152,19 +183,8 @@ static void handle_list(struct request *r, const struct pp_msg_list_request *req
 	const struct namespace *only = NULL;
 	_cleanup_close_ int totals = -EBADF;
 
-	if (!request_is_synced(r))
+	if (!request_may_list(r, request->ns, &only))
 		return;
-	if (request->ns[0]) {
-		only = registry_namespace(registry, request->ns);
-		if (!only) {
-			refuse(r, ENOENT,
-			       "There is no namespace '%s'; `perfctl list` shows those there are.",
-			       request->ns);
-			return;
-		}
-		if (!request_may(r, only, PP_RIGHT_R))
-			return;
-	}
 	totals = tree_totals_open(s->registry);
 	reply->count = 0;
 	reply->more = 0;
@@ -188,7 +208,7 @@ static void handle_list(struct request *r, const struct pp_msg_list_request *req
 
 static void handle_show(struct request *r, const struct pp_msg_name *request)
 {
-	const struct event *e = request_find(r, request, PP_RIGHT_R);
+	const struct event *e = request_find_or_tape(r, request, PP_RIGHT_R);
 
 	if (e && request_is_made(r, e))
 		request_reply_event(r, e);
@@ -259,6 +279,21 @@ void request_handle(void *userdata, struct peer *peer, const struct pp_header *h
 		break;
 	case PP_OP_SIDEBAND:
 		request_sideband(&r, &body->sideband_request);
+		break;
+	case PP_OP_TRIGGER:
+		request_trigger(&r, &body->trigger_request);
+		break;
+	case PP_OP_TRIGGERS:
+		request_triggers(&r, &body->list_request);
+		break;
+	case PP_OP_FIRE:
+		request_fire(&r, &body->name);
+		break;
+	case PP_OP_TAPES:
+		request_tapes(&r, &body->list_request);
+		break;
+	case PP_OP_RELEASE:
+		request_release(&r, &body->name);
 		break;
 	}
 }

@@ -28,6 +28,18 @@ struct event {
 		MISSING_REFUSED, /* the order failed, and is retried */
 	} missing;
 	int missing_error; /* of the last attempt: positive errno value */
+
+	struct pp_trigger_spec trigger; /* with PP_EVENT_TRIGGER */
+	/* Its part in triggers; triggers.c owns these. */
+	struct event *next_trigger;
+	uint64_t target_version; /* of the triggers for which the next was found out */
+	bool is_target;
+	bool aim_due;	/* a trigger: its targets, or their tapes, are others now */
+	bool was_fired; /* a target: a trigger of it has fired since the last order */
+	bool arm_tried; /* a target: it could not be armed; tried again when memory was given back */
+	int arm_error;	/* of that attempt: positive errno value */
+
+	bool is_tape; /* of struct tape, with pins of its own */
 };
 
 /* A new event in state CREATING with this spec. NULL: no memory. */

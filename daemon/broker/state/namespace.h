@@ -21,11 +21,20 @@ enum namespace_live {
 	NAMESPACE_LIVE_READERS,
 };
 
+/* The users that may fire its triggers by hand; what these do is defined by who may write. */
+enum namespace_fire {
+	NAMESPACE_FIRE_WRITERS = 0, /* the default */
+	NAMESPACE_FIRE_GROUP,	    /* owner and group, too */
+	NAMESPACE_FIRE_READERS,
+	NAMESPACE_FIRE_ALL,
+};
+
 struct namespace
 {
 	char name[PP_NAME_SIZE];
 	uint32_t owner, group, mode;
 	enum namespace_live live;
+	enum namespace_fire fire;
 	bool configured;
 	size_t n_events;
 };

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "daemon/engine/bpf/tape.h"
+#include "daemon/trigger.h"
 
 enum { R0, R1, R2, R3 };
 
@@ -15,7 +15,7 @@ void emit_guard(struct emitter *e, const struct recorder_guard *guard, int32_t r
 	if (!guard)
 		return;
 	emit_load_map_value(e, R2, guard->tape_fd, 0);
-	emit_load(e, 8, R3, R2, offsetof(struct pp_tape, side));
+	emit_load(e, 4, R3, R2, offsetof(struct pp_tape, state.side));
 	ours = emit_jump_imm(e, BPF_JEQ, R3, (int32_t)guard->side);
 	none = emit_jump_imm(e, BPF_JGE, R3, PP_SIDES);
 	emit_alu_imm(e, BPF_ADD, R3, (int32_t)guard->base);

@@ -2,6 +2,7 @@
 /* Arms and disarms events. See arm.h. */
 #include "daemon/engine/event/arm.h"
 
+#include <bpf/bpf.h>
 #include <string.h>
 
 #include "daemon/engine/event/armed.h"
@@ -25,20 +26,52 @@ static void arming_done(struct arming *a)
 		.p = PARTS_NONE, .armed = ARMED_NONE, .spare.outer = -EBADF \
 	}
 
-static void unpin_all(const char *path, size_t n_sides)
+static int drop_side(const char *path, const char *leaf, void *userdata _unused_)
 {
-	char leaf[32];
-
-	pins_drop(path, "tape");
-	pins_drop(path, "spare");
-	pins_drop(path, "frozen");
-	for (size_t i = 0; i < n_sides; i++) {
-		sides_leaf(i, leaf);
+	if (!strncmp(leaf, "sides", 5) || !strcmp(leaf, "spare") || !strcmp(leaf, "frozen"))
 		pins_drop(path, leaf);
-	}
+	return 0;
 }
 
-/* The slots last: from then on the tape decides. */
+void event_forget_arming(const char *path)
+{
+	pins_drop(path, "tape");
+	pins_foreach_leaf(path, drop_side, NULL);
+}
+
+static int read_tape(const char *path, struct pp_tape *ret)
+{
+	_cleanup_close_ int fd = pins_get(path, "tape");
+	uint32_t zero = 0;
+
+	if (fd < 0)
+		return fd;
+	return bpf_map_lookup_elem(fd, &zero, ret) < 0 ? -errno : 0;
+}
+
+int event_arm_state(const char *path)
+{
+	struct pp_tape tape;
+	int r = read_tape(path, &tape);
+
+	if (r < 0)
+		return r == -ENOENT ? ARM_NONE : r;
+	if (tape.state.next == PP_SIDES)
+		return tape.state.side == PP_SIDE_NONE ? ARM_FROZEN : ARM_TURNED;
+	return tape.state.next < PP_SIDES ? ARM_READY : ARM_NONE;
+}
+
+int event_turned_by(const char *path, struct pp_fired *ret)
+{
+	struct pp_tape tape = {};
+	int r = read_tape(path, &tape);
+
+	*ret = tape.by;
+	return r;
+}
+
+/* From when the slots are full the tape decides; it is pinned then, so that no trigger finds it
+ * earlier. */
 static int begin(struct arming *a, const char *path, struct failure *f)
 {
 	struct recorder_target target;
@@ -54,6 +87,8 @@ static int begin(struct arming *a, const char *path, struct failure *f)
 	if (r < 0)
 		return r;
 	r = programs_fill(&a->p.programs);
+	if (r >= 0)
+		r = armed_pin_tape(&a->armed, path);
 	return r < 0 ? fail(f, -r, "Cannot put the programs of '%s' into their slots: %s.",
 			    a->p.name, strerror(-r))
 		     : 0;
@@ -67,59 +102,86 @@ static int open_event(struct arming *a, const char *path, uid_t broker, struct f
 	return r < 0 ? r : parts_restore(&a->p, path, f);
 }
 
-static int check_unarmed(const struct arming *a, const char *path, struct failure *f)
+static int disarm(struct arming *a, const char *path, struct failure *f)
 {
-	_cleanup_close_ int tape = pins_get(path, "tape");
+	struct recorder_target target;
+	int r = 0;
 
-	if (tape == -ENOENT)
-		return 0;
-	return tape < 0 ? fail(f, -tape, "Cannot find out whether '%s' is armed: %s.", a->p.name,
-			       strerror(-tape))
-			: fail(f, EALREADY, "'%s' is armed already.", a->p.name);
+	if (!a->p.event.paused) {
+		r = parts_target(&a->p, &target, f);
+		if (r >= 0)
+			r = programs_start(&a->p.programs, &a->p.sources, &target, f);
+	}
+	if (r >= 0)
+		event_forget_arming(path);
+	return r;
 }
 
-static int fill_all(struct arming *a, bool swap, struct failure *f)
+/* The slots' own programs are of side A. Without a second set the tape is turned back to that while
+ * programs of the other side run, which then go on to it. */
+static int fill_other(struct arming *a, bool swap, struct failure *f)
 {
-	int r = armed_fill(&a->armed, &a->p, &a->p.rings, PP_SIDE_A, f);
+	int r;
 
-	if (r >= 0 && swap)
-		r = armed_fill(&a->armed, &a->p, &a->spare, PP_SIDE_B, f);
+	if (swap)
+		return armed_fill(&a->armed, &a->p, &a->spare, PP_SIDE_B, f);
+	r = armed_fill(&a->armed, &a->p, &a->p.rings, PP_SIDE_A, f);
 	return r < 0 ? r : armed_fill(&a->armed, &a->p, &a->p.rings, PP_SIDE_NONE, f);
 }
 
-int event_arm(const char *path, uid_t broker, bool swap, struct failure *f)
+static int arm(const char *path, uid_t broker, bool swap, struct failure *f)
 {
 	_cleanup_(arming_done) struct arming a = ARMING_NONE;
 	int r = open_event(&a, path, broker, f);
 
-	if (r >= 0)
-		r = check_unarmed(&a, path, f);
+	if (r >= 0 && a.p.event.paused)
+		return fail(f, EAGAIN, "'%s' is paused.", a.p.name);
 	if (r >= 0)
 		r = armed_create(&a.p, swap, &a.armed, f);
 	if (r >= 0 && swap)
 		r = armed_make_spare(&a.p, &a.spare, f);
 	if (r >= 0)
-		r = fill_all(&a, swap, f);
+		r = fill_other(&a, swap, f);
 	if (r < 0)
 		return r;
 	r = begin(&a, path, f);
 	if (r < 0)
-		event_disarm(path, broker, &(struct failure){});
+		disarm(&a, path, &(struct failure){});
 	return r;
+}
+
+int event_arm(const char *path, uid_t broker, bool swap, struct failure *f)
+{
+	int state = event_arm_state(path);
+
+	if (state < 0)
+		return fail(f, -state, "Cannot find out whether '%s' is armed: %s.", path,
+			    strerror(-state));
+	if (state == ARM_TURNED || state == ARM_FROZEN)
+		return fail(f, EBUSY, "A trigger has fired, and '%s' is not saved yet.", path);
+	return state == ARM_READY ? 0 : arm(path, broker, swap, f);
+}
+
+/* No trigger turns the tape from here on. */
+static int hold_tape(struct arming *a, const char *path, struct failure *f)
+{
+	struct pp_tape tape;
+	int r = armed_open(path, &a->p, &a->armed, &tape, f);
+
+	if (r == -ENOENT)
+		return 0;
+	if (r >= 0)
+		r = armed_hold(&a->armed, f);
+	return r == 0 ? fail(f, EBUSY, "A trigger has fired, and '%s' is not saved yet.", a->p.name)
+		      : r;
 }
 
 int event_disarm(const char *path, uid_t broker, struct failure *f)
 {
 	_cleanup_(arming_done) struct arming a = ARMING_NONE;
-	struct recorder_target target;
 	int r = open_event(&a, path, broker, f);
 
-	if (r >= 0 && !a.p.event.paused) {
-		r = parts_target(&a.p, &target, f);
-		if (r >= 0)
-			r = programs_start(&a.p.programs, &a.p.sources, &target, f);
-	}
 	if (r >= 0)
-		unpin_all(path, a.p.programs.n_arrays);
-	return r;
+		r = hold_tape(&a, path, f);
+	return r < 0 ? r : disarm(&a, path, f);
 }

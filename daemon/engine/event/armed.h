@@ -2,18 +2,18 @@
 /* The parts that an armed event has beside those of parts.h. Used by arm.c and change.c. */
 #pragma once
 
-#include "daemon/engine/bpf/tape.h"
+#include "daemon/trigger.h"
 #include "daemon/engine/event/parts.h"
 
 struct armed {
 	struct sides sides;
 	int tape;    /* struct pp_tape */
-	int frozen;  /* counts, by CPU, what happened while no side recorded */
+	int frozen;  /* counts, by CPU, what happened while no side recorded; see arm.h */
 	int nowhere; /* rings of no CPU; -EBADF: not opened again, only its programs need it */
 };
 
-#define ARMED_NONE                                              \
-	{                                                       \
+#define ARMED_NONE                                                  \
+	{                                                           \
 		.tape = -EBADF, .frozen = -EBADF, .nowhere = -EBADF \
 	}
 
@@ -33,12 +33,18 @@ int armed_make_spare(struct parts *p, struct rings *ret, struct failure *f);
 int armed_fill(const struct armed *a, struct parts *p, const struct rings *rings, uint32_t side,
 	       struct failure *f);
 
-/* Pins everything in the directory at `path`, the tape last; spare: may have no rings. -errno. */
+/* Pins everything but the tape in the directory at `path`; spare: may have no rings. -errno. */
 int armed_pin(const struct armed *a, const struct rings *spare, const char *path);
+int armed_pin_tape(const struct armed *a, const char *path);
 
-/* The same in p's draft. */
+/* Pins all of it in p's draft. */
 int armed_carry(const struct armed *a, const struct rings *spare, struct parts *p,
 		struct failure *f);
 
-int armed_set_side(const struct armed *a, uint64_t side, struct failure *f);
-int armed_set_next(const struct armed *a, uint64_t next, struct failure *f);
+/* For a tape that no trigger turns now. */
+int armed_set(const struct armed *a, uint32_t side, uint32_t next, struct failure *f);
+/* From now on no trigger turns it, unless one was faster. 1: done; 0: not. */
+int armed_hold(const struct armed *a, struct failure *f);
+/* Waits until the trigger that has turned it has written down what it is: an interrupt may hold it
+ * up. After a second *ret has what there is. */
+int armed_read_by(const struct armed *a, struct pp_fired *ret, struct failure *f);

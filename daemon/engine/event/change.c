@@ -21,6 +21,7 @@
 #include "daemon/engine/registry/meta.h"
 #include "daemon/engine/registry/reaper.h"
 #include "daemon/engine/registry/orphans.h"
+#include "daemon/engine/registry/tapes.h"
 #include "daemon/engine/sources/crowd.h"
 #include "daemon/engine/sources/links.h"
 #include "daemon/log.h"
@@ -299,39 +300,53 @@ static int take_spare(struct turn *t)
 	return 0;
 }
 
-static int prepare_turn(struct turn *t)
+/* Programs of the side that records, and another second set; or programs without a tape. */
+static int load_turned(struct turn *t, bool again)
 {
 	struct parts *p = &t->c.new;
 	struct recorder_target target;
+	int r = again ? armed_make_spare(p, &t->spare, t->c.f) : 0;
+
+	if (r >= 0)
+		r = parts_target(p, &target, t->c.f);
+	if (r < 0)
+		return r;
+	return again ? programs_load_guarded(&p->programs, &p->sources, &target, &t->armed.sides,
+					     t->armed.tape, t->tape.state.side, t->c.f)
+		     : programs_load(&p->programs, &p->sources, &target, t->c.f);
+}
+
+static int prepare_turn(struct turn *t, bool again)
+{
+	struct parts *p = &t->c.new;
+	struct pp_fired by;
 	int r = take_spare(t);
 
 	if (r >= 0)
-		r = armed_make_spare(p, &t->spare, t->c.f);
-	if (r >= 0)
-		r = parts_target(p, &target, t->c.f);
-	if (r >= 0)
-		r = programs_load_guarded(&p->programs, &p->sources, &target, &t->armed.sides,
-					  t->armed.tape, t->tape.side, t->c.f);
+		r = load_turned(t, again);
 	if (r >= 0)
 		r = make_draft(&t->c);
-	return r < 0 ? r : armed_carry(&t->armed, &t->spare, p, t->c.f);
+	if (r >= 0 && again)
+		r = armed_carry(&t->armed, &t->spare, p, t->c.f);
+	if (r < 0)
+		return r;
+	r = armed_read_by(&t->armed, &by, t->c.f);
+	if (r < 0)
+		return r;
+	r = tapes_mark(t->c.path, &by);
+	return r < 0 ? fail(t->c.f, -r, "Cannot write down what fired, for '%s': %s.", p->name,
+			    strerror(-r))
+		     : 0;
 }
 
 /* The slots have the new side's programs: now the other side can get other rings. */
 static int arm_again(struct turn *t)
 {
-	uint32_t other = t->tape.side == PP_SIDE_A ? PP_SIDE_B : PP_SIDE_A;
+	uint32_t side = t->tape.state.side;
+	uint32_t other = side == PP_SIDE_A ? PP_SIDE_B : PP_SIDE_A;
 	int r = armed_fill(&t->armed, &t->c.new, &t->spare, other, t->c.f);
 
-	return r < 0 ? r : armed_set_next(&t->armed, other, t->c.f);
-}
-
-/* There was no second set: its programs still are on their side. */
-static int turn_back(struct turn *t)
-{
-	int r = armed_set_side(&t->armed, PP_SIDE_A, t->c.f);
-
-	return r < 0 ? r : armed_set_next(&t->armed, PP_SIDE_NONE, t->c.f);
+	return r < 0 ? r : armed_set(&t->armed, side, other, t->c.f);
 }
 
 static int open_turned(struct turn *t, uid_t broker)
@@ -344,19 +359,38 @@ static int open_turned(struct turn *t, uid_t broker)
 		r = parts_restore(&c->new, c->path, c->f);
 	if (r >= 0)
 		r = armed_open(c->path, &c->new, &t->armed, &t->tape, c->f);
-	return r < 0 ? r : t->tape.next == PP_SIDES;
+	return r < 0 ? r : t->tape.state.next == PP_SIDES;
 }
 
-int event_turn(const char *path, uid_t broker,
-	       void (*saved)(const struct rings *rings, const struct pp_tape *tape, void *userdata),
-	       void *userdata, struct pp_orphans *ret, struct failure *f)
+/* The second set takes the place of the first, which becomes a tape. If the engine dies after the
+ * exchange, the event is not armed (event_finish()). */
+static int turn(struct turn *t, bool again, struct pp_orphans *ret)
+{
+	uint64_t id;
+	int r = prepare_turn(t, again);
+
+	if (r >= 0)
+		r = exchange(&t->c, &id);
+	if (r < 0)
+		return r;
+	if (again)
+		r = armed_set(&t->armed, t->tape.state.side, PP_SIDES_TAKEN, t->c.f);
+	if (r >= 0)
+		r = flip(&t->c);
+	if (r >= 0 && again)
+		r = arm_again(t);
+	let_go(&t->c, id, ret);
+	return r;
+}
+
+int event_turn(const char *path, uid_t broker, bool again, struct pp_orphans *ret,
+	       struct failure *f)
 {
 	_cleanup_(turn_done) struct turn t = {
 		.c = { .new = PARTS_NONE, .old.outer = -EBADF, .before = -EBADF, .f = f },
 		.armed = ARMED_NONE,
 		.spare.outer = -EBADF,
 	};
-	uint64_t orphans;
 	int r;
 
 	*ret = (struct pp_orphans){};
@@ -364,26 +398,31 @@ int event_turn(const char *path, uid_t broker,
 	r = open_turned(&t, broker);
 	if (r <= 0)
 		return r;
-	if (t.tape.side == PP_SIDE_NONE) {
-		r = rings_settle(&t.c.new.rings);
-		if (r < 0)
-			return fail(f, -r, "Cannot wait for the last records of '%s': %s.",
-				    t.c.new.name, strerror(-r));
-		saved(&t.c.new.rings, &t.tape, userdata);
-		r = turn_back(&t);
+	if (t.tape.state.side != PP_SIDE_NONE) {
+		r = turn(&t, again, ret);
 		return r < 0 ? r : 1;
 	}
-	r = prepare_turn(&t);
-	if (r >= 0)
-		r = exchange(&t.c, &orphans);
-	if (r < 0)
-		return r;
-	r = flip(&t.c);
-	if (r >= 0)
-		saved(&t.c.old, &t.tape, userdata);
-	if (r >= 0)
-		r = arm_again(&t);
-	let_go(&t.c, orphans, ret);
+	r = rings_settle(&t.c.new.rings);
+	return r < 0 ? fail(f, -r, "Cannot wait for the last records of '%s': %s.", t.c.new.name,
+			    strerror(-r))
+		     : 1;
+}
+
+/* The programs of the first set still are on their side. */
+int event_thaw(const char *path, uid_t broker, struct failure *f)
+{
+	_cleanup_(turn_done) struct turn t = {
+		.c = { .new = PARTS_NONE, .old.outer = -EBADF, .before = -EBADF, .f = f },
+		.armed = ARMED_NONE,
+		.spare.outer = -EBADF,
+	};
+	int r;
+
+	snprintf(t.c.path, sizeof(t.c.path), "%s", path);
+	r = open_turned(&t, broker);
+	if (r <= 0 || t.tape.state.side != PP_SIDE_NONE)
+		return MIN(r, 0);
+	r = armed_set(&t.armed, PP_SIDE_A, PP_SIDE_NONE, f);
 	return r < 0 ? r : 1;
 }
 

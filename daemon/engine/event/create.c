@@ -10,6 +10,7 @@
 
 #include "daemon/cpus.h"
 #include "daemon/engine/event/parts.h"
+#include "daemon/engine/event/trigger.h"
 #include "daemon/engine/kernel/kernel.h"
 #include "daemon/engine/registry/cpu-states.h"
 #include "daemon/engine/registry/name.h"
@@ -134,12 +135,15 @@ static int make_memory(struct parts *p, struct failure *f)
 }
 
 /* When it returns, all sources record, except those that are marked in `out`. */
-static int make_programs(struct parts *p, bool *out, struct failure *f)
+static int make_programs(struct parts *p, const struct pp_trigger_spec *trigger, bool *out,
+			 struct failure *f)
 {
 	struct recorder_target target;
 	int r;
 
 	r = programs_create(&p->sources, &p->draft, &p->programs, f);
+	if (r >= 0 && p->event.spec.flags & PP_EVENT_TRIGGER)
+		r = trigger_make(p, trigger, f);
 	if (r >= 0)
 		r = parts_target(p, &target, f);
 	/* The slots before the entries: a jump into a full slot is compiled into them. */
@@ -150,7 +154,8 @@ static int make_programs(struct parts *p, bool *out, struct failure *f)
 	return r;
 }
 
-static int make_all(struct parts *p, bool *out, struct failure *f)
+static int make_all(struct parts *p, const struct pp_trigger_spec *trigger, bool *out,
+		    struct failure *f)
 {
 	int r = make_memory(p, f);
 
@@ -159,8 +164,8 @@ static int make_all(struct parts *p, bool *out, struct failure *f)
 	r = pins_begin(&p->event.spec, &p->draft);
 	if (r < 0)
 		return fail(f, -r, "Cannot write to the registry: %s.", strerror(-r));
-	r = parts_pin_rings(p, f);
-	return r < 0 ? r : make_programs(p, out, f);
+	r = make_programs(p, trigger, out, f);
+	return r < 0 ? r : parts_pin_rings(p, f);
 }
 
 /* Releases everything but the sources. */
@@ -179,13 +184,14 @@ static void unmake(struct parts *p)
 
 /* If some sources cannot be recorded, makes the event again without them: rings and catalog must
  * not list them. */
-static int make_what_can_be(struct parts *p, struct failure *f)
+static int make_what_can_be(struct parts *p, const struct pp_trigger_spec *trigger,
+			    struct failure *f)
 {
 	bool all_cpus = p->event.spec.flags & PP_EVENT_ALL_CPUS;
 
 	for (unsigned gone = 0;; gone++) {
 		_cleanup_free_ bool *out = calloc(p->sources.n, sizeof(*out));
-		int r = out ? make_all(p, out, f)
+		int r = out ? make_all(p, trigger, out, f)
 			    : fail(f, ENOMEM, "No memory for %zu events.", p->sources.n);
 
 		/* A CPU went offline: starts again with the others. */
@@ -218,8 +224,8 @@ static int commit(struct parts *p, struct failure *f)
 }
 
 int event_create(const struct pp_spec *spec, const struct pp_parsed *parsed,
-		 const struct pp_allowance *allowance, uid_t broker, struct pp_event *ret,
-		 struct failure *f)
+		 const struct pp_trigger_spec *trigger, const struct pp_allowance *allowance,
+		 uid_t broker, struct pp_event *ret, struct failure *f)
 {
 	_cleanup_(parts_done) struct parts p = PARTS_NONE;
 	char path[PINS_PATH_SIZE];
@@ -230,7 +236,7 @@ int event_create(const struct pp_spec *spec, const struct pp_parsed *parsed,
 		return name_is_taken(spec, f);
 	r = begin(&p, spec, parsed, allowance, f);
 	if (r >= 0)
-		r = make_what_can_be(&p, f);
+		r = make_what_can_be(&p, trigger, f);
 	if (r < 0)
 		return r;
 	r = sources_parsed(&p.sources, parsed, &p.parsed);

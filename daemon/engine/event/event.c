@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "daemon/engine/event/arm.h"
 #include "daemon/engine/event/earlier.h"
 #include "daemon/engine/event/names.h"
 #include "daemon/engine/event/parts.h"
@@ -14,6 +15,23 @@
 #include "daemon/engine/sources/crowd.h"
 #include "daemon/log.h"
 #include "proto/macro.h"
+
+/* An armed event may have a second set of rings. */
+static int read_arming(const char *path, struct pp_event *e)
+{
+	_cleanup_close_ int spare = -EBADF;
+	int state = event_arm_state(path);
+
+	if (state <= ARM_NONE)
+		return state;
+	e->now |= state == ARM_READY ? PP_NOW_ARMED : PP_NOW_TURNED;
+	spare = pins_get(path, "spare");
+	if (spare < 0 && spare != -ENOENT)
+		return spare;
+	if (spare >= 0)
+		e->memory += rings_memory(e);
+	return 0;
+}
 
 int event_read(const char *path, struct pp_event *ret)
 {
@@ -27,11 +45,13 @@ int event_read(const char *path, struct pp_event *ret)
 	if (fd < 0)
 		return fd;
 	r = meta_read_all(fd, ret, &parsed, &maps, &n, NULL);
+	if (r < 0)
+		return r;
 	/* If this cannot be found out now, nothing is reported as missing. */
-	if (r >= 0)
-		ret->incomplete = missing_find(ret, parsed, maps, n, NULL, &missing) >= 0 &&
-				  !missing_nothing(&missing);
-	return r;
+	ret->now = 0;
+	if (missing_find(ret, parsed, maps, n, NULL, &missing) >= 0 && !missing_nothing(&missing))
+		ret->now |= PP_NOW_INCOMPLETE;
+	return read_arming(path, ret);
 }
 
 int event_not_understood(const char *name, const char *path, int r)
@@ -262,6 +282,8 @@ static int finish_step(const char *path, uid_t broker, struct failure *f)
 		r = mend_rings(&p, path, f);
 	if (r >= 0)
 		r = pause_or_resume(&p, path, p.event.paused, NULL, f);
+	if (r >= 0) /* its slots have programs without a tape now */
+		event_forget_arming(path);
 	if (r >= 0)
 		log_notice("Event %s was being changed when the engine died; the change is "
 			   "complete now.",

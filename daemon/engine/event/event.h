@@ -14,12 +14,12 @@
 
 /*
  * Makes the event; when it returns 0 the event records and is in the registry. `broker` owns the
- * rings' pins and the registry's files. allowance: see crowd.h; NULL: no limits. On failure nothing
- * of it stays.
+ * rings' pins and the registry's files. trigger: with PP_EVENT_TRIGGER, what it is as one.
+ * allowance: see crowd.h; NULL: no limits. On failure nothing of it stays.
  */
 int event_create(const struct pp_spec *spec, const struct pp_parsed *parsed,
-		 const struct pp_allowance *allowance, uid_t broker, struct pp_event *ret,
-		 struct failure *f);
+		 const struct pp_trigger_spec *trigger, const struct pp_allowance *allowance,
+		 uid_t broker, struct pp_event *ret, struct failure *f);
 
 /*
  * Changes what the PP_CHANGE_* bits say: the filter of all sources (spec's text, the parsed event's

@@ -25,6 +25,8 @@ void parts_done(struct parts *p)
 	close_fd(p->catalog);
 	close_fd(p->ringless);
 	close_fd(p->earlier);
+	close_fd(p->trigger);
+	close_fd(p->targets);
 	close_fd(p->meta);
 	close_fd(p->wakeups);
 	*p = (struct parts)PARTS_NONE;
@@ -157,6 +159,11 @@ int parts_pin_rings(struct parts *p, struct failure *f)
 		r = pin(p, p->ringless, "ringless", 0, 0, 0600, f);
 	if (r >= 0 && p->earlier >= 0)
 		r = pin(p, p->earlier, "earlier", 0, 0, 0600, f);
+	/* The broker reads the counts; the engine opens it again as a member of root's group. */
+	if (r >= 0 && p->trigger >= 0)
+		r = pin(p, p->trigger, "trigger", p->broker, 0, 0460, f);
+	if (r >= 0 && p->targets >= 0)
+		r = pin(p, p->targets, "targets", 0, 0, 0600, f);
 	return r;
 }
 
@@ -267,6 +274,10 @@ static int open_all(const char *path, struct parts *p, bool *ret_pending)
 		p->earlier = pins_get(path, "earlier");
 	if (r >= 0 && p->earlier < 0 && p->earlier != -ENOENT) /* that: there are none */
 		r = p->earlier;
+	if (r >= 0 && p->event.spec.flags & PP_EVENT_TRIGGER)
+		r = p->trigger = pins_get(path, "trigger");
+	if (r >= 0 && p->event.spec.flags & PP_EVENT_TRIGGER)
+		r = p->targets = pins_get(path, "targets");
 	if (r < 0 || p->event.n_sources == 1)
 		return r;
 	p->catalog = open_catalog(maps, n);

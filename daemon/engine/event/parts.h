@@ -25,6 +25,8 @@ struct parts {
 	int catalog;  /* -EBADF: it has none */
 	int ringless; /* events that found no ring, by CPU; -EBADF: only listed CPUs are recorded */
 	int earlier;  /* the counts of replaced rings (earlier.h); -EBADF: none were replaced */
+	int trigger;  /* struct pp_trigger; -EBADF, also the next: the event is no trigger */
+	int targets;  /* ARRAY_OF_MAPS of its targets' tapes (trigger.h) */
 	struct programs programs;
 	int meta, wakeups;
 	struct pins_draft draft;
@@ -33,7 +35,7 @@ struct parts {
 #define PARTS_NONE                                                                            \
 	{                                                                                     \
 		.rings.outer = -EBADF, .catalog = -EBADF, .ringless = -EBADF, .meta = -EBADF, \
-		.earlier = -EBADF, .wakeups = -EBADF                                          \
+		.earlier = -EBADF, .trigger = -EBADF, .targets = -EBADF, .wakeups = -EBADF    \
 	}
 
 /* Releases everything; abandons a draft that is not committed. */

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "daemon/engine/bpf/fire.h"
 #include "daemon/engine/emit/template.h"
 #include "daemon/engine/recorders/writer.h"
 #include "fire.skel.h"
@@ -31,7 +32,6 @@ int fire_load(const struct fire *fire, const struct recorder_class *class, int *
 	constants = writer_constants(template->maps.rodata, template->rodata);
 	if (!constants)
 		return -ENOMEM;
-	constants->fire_constants = fire->constants;
 	constants->fire_constants.result = (uint64_t) class->result;
 
 	const struct template_map maps[] = {

@@ -5,14 +5,12 @@
  */
 #pragma once
 
-#include "daemon/engine/bpf/fire.h"
-#include "daemon/engine/bpf/tape.h"
+#include "daemon/trigger.h"
 #include "daemon/engine/recorders/recorder.h"
 
 struct fire {
-	struct fire_constants constants; /* without the result */
-	int state_fd;			 /* of a struct pp_trigger */
-	int targets_fd; /* ARRAY_OF_MAPS of tapes, FIRE_TARGETS_MAX slots, filled from the first */
+	int state_fd;	/* of a struct pp_trigger */
+	int targets_fd; /* ARRAY_OF_MAPS of tapes, PP_TARGETS_MAX slots, filled from the first */
 	int firings_fd; /* the ring buffer that tells the broker */
 };
 

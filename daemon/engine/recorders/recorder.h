@@ -57,7 +57,7 @@ static inline bool source_shares_entry(const struct source *s)
 
 /* What a program of an armed event asks first: see emit/guard.h. */
 struct recorder_guard {
-	int tape_fd;   /* the event's tape (bpf/tape.h) */
+	int tape_fd;   /* the event's tape (daemon/trigger.h) */
 	uint32_t side; /* the program's */
 	int sides_fd;  /* PROG_ARRAY: PP_SIDES programs of the source, */
 	uint32_t base; /* from here on */

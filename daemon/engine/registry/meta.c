@@ -63,7 +63,7 @@ static size_t meta_size(size_t room, size_t n_sources, size_t n_nodes)
 static int set_event(struct pp_meta *m, const struct pp_event *event, bool pending)
 {
 	m->event = *event;
-	m->event.incomplete = 0;
+	m->event.now = 0;
 	m->pending = pending;
 	return print_text(event, m->head.text, sizeof(m->head.text), &m->head.text_size);
 }

@@ -5,7 +5,9 @@
 #include <bpf/bpf.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
+#include "daemon/cpus.h"
 #include "daemon/engine/registry/mark.h"
 #include "daemon/engine/registry/meta.h"
 #include "daemon/engine/registry/pins.h"
@@ -54,12 +56,39 @@ static void in_use_done(struct in_use *u)
 	free(u->id);
 }
 
+static int make_room(struct in_use *u, size_t n)
+{
+	uint32_t *more = reallocarray(u->id, u->n + n, sizeof(*more));
+
+	if (!more)
+		return -ENOMEM;
+	u->id = more;
+	return 0;
+}
+
+/* The second set of an armed event (event/arm.h): meta does not list it, and it may record already. */
+static int in_use_add_spare(const char *path, struct in_use *u)
+{
+	_cleanup_close_ int spare = pins_get(path, "spare");
+	int possible = pp_cpus_possible(), r;
+
+	if (spare < 0 || possible < 0)
+		return spare == -ENOENT ? 0 : MIN(spare, possible);
+	r = make_room(u, (size_t)possible);
+	for (uint32_t cpu = 0; r >= 0 && cpu < (uint32_t)possible; cpu++) {
+		if (bpf_map_lookup_elem(spare, &cpu, &u->id[u->n]) >= 0)
+			u->n++;
+		else if (errno != ENOENT)
+			r = -errno;
+	}
+	return r;
+}
+
 static int in_use_add(const char *path, void *userdata)
 {
 	_cleanup_free_ struct meta_map *maps = NULL;
 	struct in_use *u = userdata;
 	struct pp_event event;
-	uint32_t *more;
 	size_t n = 0;
 	int r;
 
@@ -68,13 +97,10 @@ static int in_use_add(const char *path, void *userdata)
 	 * rings of a living event would look deleted. */
 	if (r < 0 || n == 0)
 		return meta_is_strange(r) ? 0 : MIN(r, 0);
-	more = reallocarray(u->id, u->n + n, sizeof(*more));
-	if (!more)
-		return -ENOMEM;
-	u->id = more;
-	for (size_t i = 0; i < n; i++)
+	r = make_room(u, n);
+	for (size_t i = 0; r >= 0 && i < n; i++)
 		u->id[u->n++] = maps[i].id;
-	return 0;
+	return r < 0 ? r : in_use_add_spare(path, u);
 }
 
 static int by_id(const void *a, const void *b)
@@ -189,7 +215,9 @@ void orphans_add(uint64_t id, const char *successor, struct pp_orphans *ret)
 	int r = successor ? in_use_add(successor, &in_use) : 0;
 
 	seal(&in_use);
-	pins_orphans_path(id, path);
+	pins_tape_path(id, path);
+	if (access(path, F_OK) < 0)
+		pins_orphans_path(id, path);
 	if (r >= 0) /* else it would be charged for what lives on */
 		take_or_forget(path, id, &in_use);
 	*ret = n_all > before ? all[before].told : (struct pp_orphans){};
@@ -299,13 +327,16 @@ int orphans_recover(void)
 	while (n_all > 0)
 		free(all[--n_all].maps);
 	r = pins_foreach_orphans(any, NULL);
+	if (r >= 0)
+		r = pins_foreach_tape(any, NULL);
 	if (r != -ECANCELED)
 		return r;
 	r = pins_foreach(in_use_add, &in_use);
 	if (r < 0)
 		return r;
 	seal(&in_use);
-	return pins_foreach_orphans(recover_one, &in_use);
+	r = pins_foreach_tape(recover_one, &in_use);
+	return r < 0 ? r : pins_foreach_orphans(recover_one, &in_use);
 }
 
 /* ── reporting ──────────────────────────────────────────────────────────────────────────── */

@@ -6,7 +6,7 @@
  * there are orphans.
  *
  * The orphans of one event have a directory "+del-ID" with the event's `meta`, so that they are not
- * forgotten when a daemon dies.
+ * forgotten when a daemon dies. A tape (tapes.h) counts as orphans from the beginning.
  */
 #pragma once
 

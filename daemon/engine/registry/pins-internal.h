@@ -6,6 +6,7 @@
 
 #define NEW_PREFIX "+new-"
 #define DEL_PREFIX "+del-"
+#define TAPE_PREFIX "+tape-"
 #define SPARE_LINK "+link" /* a symlink that is about to replace another */
 
 #define SPARE_PIN "+pin" /* a pin that is about to be renamed to its place */
@@ -23,6 +24,12 @@ int pins_remove_dir(const char *path);
 /* Removes the pins that hold processor registers from a directory that is being deleted, so that
  * the next event can have them; the reaper removes the rest. */
 void pins_drop_counters(const char *path);
+
+/* A directory that was an event becomes an orphan, or a tape. -errno. */
+int pins_put_aside(const char *path, uint64_t id);
+
+/* Leaves of a tape's directory only the rings and what describes them. */
+void pins_strip_tape(const char *path);
 
 /* Gives a directory the rights of its namespace. */
 int pins_grant_directory(const char *path, gid_t group, mode_t mode);

@@ -102,27 +102,40 @@ void pins_orphans_path(uint64_t id, char ret[PINS_PATH_SIZE])
 	snprintf(ret, PINS_PATH_SIZE, DEL_PREFIX "%" PRIu64, id);
 }
 
-struct walk_orphans {
+void pins_tape_path(uint64_t id, char ret[PINS_PATH_SIZE])
+{
+	snprintf(ret, PINS_PATH_SIZE, TAPE_PREFIX "%" PRIu64, id);
+}
+
+struct walk_aside {
+	const char *prefix;
 	int (*fn)(const char *path, uint64_t id, void *userdata);
 	void *userdata;
 };
 
-static int walk_deleted(const char *dir _unused_, const char *leaf, void *userdata)
+static int walk_aside(const char *dir _unused_, const char *leaf, void *userdata)
 {
-	const struct walk_orphans *w = userdata;
+	const struct walk_aside *w = userdata;
 	uint64_t id;
 
-	if (strncmp(leaf, DEL_PREFIX, strlen(DEL_PREFIX)) != 0 ||
-	    pp_parse_u64(leaf + strlen(DEL_PREFIX), &id) < 0)
+	if (strncmp(leaf, w->prefix, strlen(w->prefix)) != 0 ||
+	    pp_parse_u64(leaf + strlen(w->prefix), &id) < 0)
 		return 0;
 	return w->fn(leaf, id, w->userdata);
 }
 
 int pins_foreach_orphans(int (*fn)(const char *path, uint64_t id, void *userdata), void *userdata)
 {
-	struct walk_orphans w = { fn, userdata };
+	struct walk_aside w = { DEL_PREFIX, fn, userdata };
 
-	return pins_each_entry(".", walk_deleted, &w);
+	return pins_each_entry(".", walk_aside, &w);
+}
+
+int pins_foreach_tape(int (*fn)(const char *path, uint64_t id, void *userdata), void *userdata)
+{
+	struct walk_aside w = { TAPE_PREFIX, fn, userdata };
+
+	return pins_each_entry(".", walk_aside, &w);
 }
 
 /* "linkS-CPU" holds a counter or breakpoint; all others have one link for all CPUs (links.c). */
@@ -155,6 +168,27 @@ static int remove_leaf(const char *dir, const char *leaf, void *userdata _unused
 void pins_drop(const char *path, const char *leaf)
 {
 	remove_leaf(path, leaf, NULL);
+}
+
+static bool is_of_tape(const char *leaf)
+{
+	static const char *const leaves[] = { "meta",	 "rings",    "catalog",
+					      "earlier", "ringless", PINS_FIRED };
+
+	for (size_t i = 0; i < ARRAY_SIZE(leaves); i++)
+		if (!strcmp(leaf, leaves[i]))
+			return true;
+	return !strncmp(leaf, "cpu", 3);
+}
+
+static int strip_leaf(const char *dir, const char *leaf, void *userdata _unused_)
+{
+	return is_of_tape(leaf) ? 0 : remove_leaf(dir, leaf, NULL);
+}
+
+void pins_strip_tape(const char *path)
+{
+	pins_each_entry(path, strip_leaf, NULL);
 }
 
 static int drop_counter(const char *dir, const char *leaf, void *userdata _unused_)
@@ -251,22 +285,18 @@ int pins_keep_cpus(const char *path, const struct pp_cpumask *cpus)
 
 /* ── recovery ───────────────────────────────────────────────────────────────────────────── */
 
-/* Makes drafts orphans: a draft that was an event, or nearly one, has rings that are charged; and
- * its links, which the kernel releases slowly, are left to the reaper. */
+/* Makes drafts orphans, or tapes: a draft that was an event, or nearly one, has rings that are
+ * charged; and its links, which the kernel releases slowly, are left to the reaper. */
 static int drop_draft(const char *dir _unused_, const char *leaf, void *userdata _unused_)
 {
-	char gone[PINS_PATH_SIZE];
 	uint64_t id;
 	int r;
 
 	if (strncmp(leaf, NEW_PREFIX, strlen(NEW_PREFIX)) != 0)
 		return 0;
 	r = pins_next_id(&id);
-	if (r >= 0) {
-		pins_orphans_path(id, gone);
-		if (rename(leaf, gone) < 0)
-			r = -errno;
-	}
+	if (r >= 0)
+		r = pins_put_aside(leaf, id);
 	if (r < 0)
 		log_error("Cannot remove the draft %s from the registry: %s; the engine's next "
 			  "start tries again.",
@@ -280,6 +310,12 @@ static int recover_orphans(const char *path, uint64_t id _unused_, void *userdat
 	return 0;
 }
 
+static int recover_tape(const char *path, uint64_t id _unused_, void *userdata _unused_)
+{
+	pins_strip_tape(path);
+	return 0;
+}
+
 int pins_recover(void)
 {
 	int r;
@@ -287,6 +323,8 @@ int pins_recover(void)
 	unlink(SPARE_LINK);
 	unlink(SPARE_PIN); /* the instance's; those of events: pins_keep_cpus() */
 	r = pins_each_entry(".", drop_draft, NULL);
+	if (r >= 0)
+		r = pins_foreach_tape(recover_tape, NULL);
 	return r < 0 ? r : pins_foreach_orphans(recover_orphans, NULL);
 }
 

@@ -212,9 +212,42 @@ static int carry_name(const char *path, const char *leaf, void *userdata)
 	return fd < 0 ? fd : pins_add(d, fd, leaf, 0, 0, 0600);
 }
 
+static bool was_fired(const char *path)
+{
+	char fired[PINS_PATH_SIZE];
+
+	return pins_join(fired, path, PINS_FIRED) >= 0 && access(fired, F_OK) == 0;
+}
+
+int pins_put_aside(const char *path, uint64_t id)
+{
+	bool is_tape = was_fired(path);
+	char aside[PINS_PATH_SIZE];
+
+	if (is_tape)
+		pins_tape_path(id, aside);
+	else
+		pins_orphans_path(id, aside);
+	if (renameat2(AT_FDCWD, path, AT_FDCWD, aside, RENAME_NOREPLACE) < 0)
+		return -errno;
+	if (is_tape)
+		pins_strip_tape(aside);
+	else
+		pins_drop_counters(aside);
+	return 0;
+}
+
+int pins_release_tape(uint64_t id)
+{
+	char path[PINS_PATH_SIZE], gone[PINS_PATH_SIZE];
+
+	pins_tape_path(id, path);
+	pins_orphans_path(id, gone);
+	return renameat2(AT_FDCWD, path, AT_FDCWD, gone, RENAME_NOREPLACE) < 0 ? -errno : 0;
+}
+
 int pins_replace(struct pins_draft *d, const char *path, uint64_t orphans_id)
 {
-	char gone[PINS_PATH_SIZE];
 	int r;
 
 	r = pins_each_entry(path, carry_name, d);
@@ -225,11 +258,8 @@ int pins_replace(struct pins_draft *d, const char *path, uint64_t orphans_id)
 	if (renameat2(AT_FDCWD, d->path, AT_FDCWD, path, RENAME_EXCHANGE) < 0)
 		return -errno;
 	/* Done. The draft's path now has the old directory. */
-	pins_orphans_path(orphans_id, gone);
-	if (renameat2(AT_FDCWD, d->path, AT_FDCWD, gone, RENAME_NOREPLACE) < 0)
+	if (pins_put_aside(d->path, orphans_id) < 0)
 		pins_abandon(d);
-	else
-		pins_drop_counters(gone);
 	d->path[0] = 0;
 	return 0;
 }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The instance's ring buffer of wakeups. */
+/* The instance's ring buffers. See wakeups.h. */
 #include "daemon/engine/registry/wakeups.h"
 
 #include <bpf/bpf.h>
 
 #include "daemon/engine/registry/pins.h"
+#include "daemon/trigger.h"
 #include "daemon/wakeup.h"
 #include "proto/macro.h"
 
@@ -13,31 +14,45 @@
  * wakeup has the same effect. */
 #define WAKEUPS_SIZE (256 * 1024)
 
-static int make(int *ret)
+/* More than 800 firings. Those that find no room are counted, and their tapes are found at the next
+ * one, or when the broker asks. */
+#define FIRINGS_SIZE (64 * 1024)
+
+static int make(const char *pin, uint32_t size, int *ret)
 {
 	_cleanup_close_ int fd = -EBADF;
 
-	fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "pp_wakeups", 0, 0, WAKEUPS_SIZE, NULL);
+	fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "pp_ringbuf", 0, 0, size, NULL);
 	if (fd < 0)
 		return fd;
-	if (bpf_obj_pin(fd, PP_WAKEUPS) < 0)
+	if (bpf_obj_pin(fd, pin) < 0)
 		return -errno;
 	*ret = TAKE_FD(fd);
 	return 0;
 }
 
-int wakeups_fd(uid_t broker)
+static int ringbuf_fd(const char *pin, uint32_t size, uid_t broker)
 {
-	_cleanup_close_ int fd = bpf_obj_get(PP_WAKEUPS);
+	_cleanup_close_ int fd = bpf_obj_get(pin);
 	int r = 0;
 
 	/* Never replaced: programs keep writing to the existing one. */
 	if (fd < 0 && errno != ENOENT)
 		return -errno;
 	if (fd < 0)
-		r = make(&fd);
+		r = make(pin, size, &fd);
 	/* Reading it moves the consumer's position: only the broker may. */
 	if (r >= 0)
-		r = pins_own(PP_WAKEUPS, broker, 0660);
+		r = pins_own(pin, broker, 0660);
 	return r < 0 ? r : TAKE_FD(fd);
+}
+
+int wakeups_fd(uid_t broker)
+{
+	return ringbuf_fd(PP_WAKEUPS, WAKEUPS_SIZE, broker);
+}
+
+int firings_fd(uid_t broker)
+{
+	return ringbuf_fd(PP_FIRINGS, FIRINGS_SIZE, broker);
 }

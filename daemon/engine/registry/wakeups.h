@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The instance's ring buffer of wakeups: recorders write it, the broker reads it (see
- * daemon/wakeup.h). It exists from the first event on that wakes readers.
+ * The instance's ring buffers, which programs write and the broker reads: wakeups
+ * (daemon/wakeup.h), and firings of triggers (daemon/trigger.h). Each exists from the first event on
+ * that needs it.
  */
 #pragma once
 
@@ -9,3 +10,4 @@
 
 /* The map, which is made and pinned for `broker` if necessary. An fd, the caller's; or -errno. */
 int wakeups_fd(uid_t broker);
+int firings_fd(uid_t broker);

@@ -6,15 +6,17 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "daemon/engine/bpf/tape.h"
+#include "daemon/trigger.h"
 #include "proto/macro.h"
 
 #define SPARE_FDS 1024 /* beside the programs: rings, links, the engine's others */
 
 void programs_done(struct programs *p)
 {
-	for (size_t i = 0; i < p->n_arrays; i++)
+	for (size_t i = 0; i < p->n_arrays; i++) {
 		close_fd(p->arrays[i].fd);
+		close_fd(p->arrays[i].fire);
+	}
 	for (size_t i = 0; i < p->n; i++)
 		close_fd(p->loaded[i]);
 	free(p->arrays);
@@ -39,7 +41,11 @@ static int find_array(struct programs *p, const char *class, uint32_t *ret)
 		return -ENOMEM;
 	p->arrays = more;
 	*ret = p->n_arrays;
-	p->arrays[p->n_arrays++] = (struct program_array){ .class = class, .fd = -EBADF };
+	p->arrays[p->n_arrays++] = (struct program_array){
+		.class = class,
+		.fd = -EBADF,
+		.fire = -EBADF,
+	};
 	return 0;
 }
 
@@ -74,6 +80,11 @@ static void array_leaf(size_t i, char ret[32])
 	snprintf(ret, 32, "progs%zu", i);
 }
 
+static void fire_leaf(size_t i, char ret[32])
+{
+	snprintf(ret, 32, "fire%zu", i);
+}
+
 static int create_arrays(struct programs *p, struct pins_draft *draft)
 {
 	int r = 0;
@@ -85,6 +96,19 @@ static int create_arrays(struct programs *p, struct pins_draft *draft)
 	return r < 0 ? r : programs_carry(p, draft);
 }
 
+static int carry_fire(const struct programs *p, struct pins_draft *draft)
+{
+	char leaf[32];
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < p->n_arrays; i++) {
+		fire_leaf(i, leaf);
+		if (p->arrays[i].fire >= 0)
+			r = pins_add(draft, p->arrays[i].fire, leaf, 0, 0, 0600);
+	}
+	return r;
+}
+
 int programs_carry(const struct programs *p, struct pins_draft *draft)
 {
 	char leaf[32];
@@ -94,7 +118,20 @@ int programs_carry(const struct programs *p, struct pins_draft *draft)
 		array_leaf(i, leaf);
 		r = pins_add(draft, p->arrays[i].fd, leaf, 0, 0, 0600);
 	}
-	return r;
+	return r < 0 ? r : carry_fire(p, draft);
+}
+
+static int open_fire(struct program_array *array, const char *path, size_t i)
+{
+	char leaf[32];
+	int fd;
+
+	fire_leaf(i, leaf);
+	fd = pins_get(path, leaf);
+	if (fd < 0 && fd != -ENOENT) /* that: it is no trigger */
+		return fd;
+	array->fire = fd;
+	return 0;
 }
 
 static int open_arrays(struct programs *p, const char *path)
@@ -106,6 +143,8 @@ static int open_arrays(struct programs *p, const char *path)
 		array_leaf(i, leaf);
 		r = pins_get(path, leaf);
 		p->arrays[i].fd = r;
+		if (r >= 0)
+			r = open_fire(&p->arrays[i], path, i);
 	}
 	return r;
 }
@@ -125,6 +164,43 @@ int programs_create(const struct sources *s, struct pins_draft *draft, struct pr
 	*ret = p;
 	p = (struct programs){};
 	return 0;
+}
+
+/* The sources of an array have one class. */
+static int make_fire(struct program_array *array, const struct source *source,
+		     const struct fire *fire)
+{
+	_cleanup_close_ int program = -EBADF;
+	struct recorder_class class;
+	uint32_t zero = 0;
+	int r = source->recorder->class(source, &class);
+
+	if (r >= 0)
+		r = fire_load(fire, &class, &program);
+	if (r >= 0)
+		r = array->fire = bpf_map_create(BPF_MAP_TYPE_PROG_ARRAY, "pp_fire", 4, 4, 1, NULL);
+	if (r >= 0 && bpf_map_update_elem(array->fire, &zero, &program, BPF_ANY) < 0)
+		r = -errno;
+	return r;
+}
+
+int programs_make_fire(struct programs *p, const struct sources *s, const struct fire *fire,
+		       struct pins_draft *draft, struct failure *f)
+{
+	const struct pp_spec *spec = s->v[0].spec;
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < p->n; i++) {
+		struct program_array *array = &p->arrays[p->slots[i].array];
+
+		if (array->fire < 0)
+			r = make_fire(array, &s->v[i], fire);
+	}
+	if (r >= 0)
+		r = carry_fire(p, draft);
+	return r < 0 ? fail(f, -r, "Cannot make the program that fires the trigger '%s/%s': %s.",
+			    spec->ns, spec->name, strerror(-r))
+		     : 0;
 }
 
 int programs_open(const struct sources *s, const char *path, struct programs *ret,
@@ -178,11 +254,17 @@ struct recorder_slot programs_slot(const struct programs *p, size_t i)
 
 /* ── loading and filling ────────────────────────────────────────────────────────────────── */
 
-static int load_program(const struct source *source, const struct recorder_target *target,
-			int *ret_fd, struct failure *f)
+static int load_program(const struct programs *p, const struct sources *s, size_t i,
+			const struct recorder_target *target, int *ret_fd, struct failure *f)
 {
+	const struct program_array *array = &p->arrays[p->slots[i].array];
+	const struct source *source = &s->v[i];
+	struct recorder_target firing = *target;
 	char text[PP_TP_NAME_SIZE * 2];
-	int r = source->recorder->load(source, target, ret_fd, f);
+	int r;
+
+	firing.fire_fd = array->fire < 0 ? NULL : &array->fire;
+	r = source->recorder->load(source, &firing, ret_fd, f);
 
 	if (r >= 0)
 		return 0;
@@ -196,12 +278,6 @@ static int load_program(const struct source *source, const struct recorder_targe
 		    "The kernel refuses the program that would record '%s' (%s); "
 		    "PERFPERSIST_DEBUG=1 in the engine's environment shows why.",
 		    text, strerror(-r));
-}
-
-static int load_one(struct programs *p, const struct source *source, size_t i,
-		    const struct recorder_target *target, struct failure *f)
-{
-	return load_program(source, target, &p->loaded[i], f);
 }
 
 /* As far as allowed; running out of descriptors fails later, with a message. */
@@ -222,7 +298,7 @@ int programs_load(struct programs *p, const struct sources *s, const struct reco
 
 	make_room(p->n);
 	for (size_t i = 0; r >= 0 && i < p->n; i++)
-		r = load_one(p, &s->v[i], i, target, f);
+		r = load_program(p, s, i, target, &p->loaded[i], f);
 	return r;
 }
 
@@ -234,7 +310,7 @@ int programs_load_direct(struct programs *p, const struct sources *s,
 	make_room(p->n);
 	for (size_t i = 0; r >= 0 && i < p->n; i++)
 		if (s->v[i].recorder->is_direct)
-			r = load_one(p, &s->v[i], i, target, f);
+			r = load_program(p, s, i, target, &p->loaded[i], f);
 	return r;
 }
 
@@ -265,7 +341,7 @@ int programs_start(struct programs *p, const struct sources *s,
 	int r = 0;
 
 	for (size_t i = 0; r >= 0 && i < p->n; i++) {
-		r = load_one(p, &s->v[i], i, target, f);
+		r = load_program(p, s, i, target, &p->loaded[i], f);
 		if (r < 0)
 			break;
 		r = fill_one(p, i);
@@ -350,7 +426,7 @@ static int load_guarded(const struct sides *sides, const struct programs *p,
 	struct recorder_target guarded = *target;
 
 	guarded.guard = &guard;
-	return load_program(&s->v[i], &guarded, ret_fd, f);
+	return load_program(p, s, i, &guarded, ret_fd, f);
 }
 
 int sides_fill(const struct sides *sides, const struct programs *p, const struct sources *s,

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "daemon/engine/failure.h"
+#include "daemon/engine/recorders/fire.h"
 #include "daemon/engine/recorders/recorder.h"
 #include "daemon/engine/registry/pins.h"
 #include "daemon/engine/sources/sources.h"
@@ -16,6 +17,7 @@ struct program_array {
 	const char *class; /* the recorder's; valid as long as the sources are */
 	uint32_t n;	   /* slots */
 	int fd;
+	int fire; /* PROG_ARRAY with the program that fires; -EBADF: the event is no trigger */
 };
 
 struct program_slot {
@@ -34,6 +36,11 @@ struct programs {
 /* Makes the arrays of a new event, pinned in its draft; slots are empty. */
 int programs_create(const struct sources *s, struct pins_draft *draft, struct programs *ret,
 		    struct failure *f);
+
+/* Of an event that is a trigger: each record goes on to the program that fires it, of which each
+ * array has one, pinned in the draft ("fire0", …). Before any program is loaded. */
+int programs_make_fire(struct programs *p, const struct sources *s, const struct fire *fire,
+		       struct pins_draft *draft, struct failure *f);
 
 /* Opens those that are pinned in the event's directory. */
 int programs_open(const struct sources *s, const char *path, struct programs *ret,
@@ -67,7 +74,7 @@ int programs_start(struct programs *p, const struct sources *s,
 /* ── of an armed event ── */
 
 /*
- * The programs of its sides (bpf/tape.h): PROG_ARRAYs like those of the slots ("sides0", …), with
+ * The programs of its sides (daemon/trigger.h): PROG_ARRAYs like those of the slots ("sides0", …), with
  * PP_SIDES slots for each of theirs.
  */
 struct sides {

@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Decides which events are armed, and for which triggers. Must not know how triggers fire. */
+#include "daemon/broker/triggers/triggers.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "daemon/filter.h"
+#include "daemon/log.h"
+#include "proto/macro.h"
+
+/* ── whom it concerns ───────────────────────────────────────────────────────────────────── */
+
+static bool is_trigger(const struct event *e)
+{
+	return e->truth.spec.flags & PP_EVENT_TRIGGER;
+}
+
+/* Whether the name is in a list of names and globs with commas. */
+static bool is_listed(const char *list, const char *name)
+{
+	char item[PP_TARGETS_TEXT];
+
+	while (*list) {
+		size_t n = strcspn(list, ",");
+
+		memcpy(item, list, n);
+		item[n] = 0;
+		if (pp_glob_match(item, name))
+			return true;
+		list += n + (list[n] == ',');
+	}
+	return false;
+}
+
+/* The second set of rings is charged to the event's creator, so nobody but root spends another's
+ * memory. Second names have no rings of their own, and what fires goes on recording. */
+bool triggers_match(const struct event *trigger, const struct event *e)
+{
+	uint32_t creator = trigger->truth.spec.creator;
+
+	return is_trigger(trigger) && !is_trigger(e) && trigger->ns == e->ns && !e->truth.shares &&
+	       (creator == 0 || creator == e->truth.spec.creator) &&
+	       is_listed(trigger->trigger.targets, e->truth.spec.name);
+}
+
+/* Of so many events only a few are triggers. version: differs when they are others. */
+static void find_triggers(struct triggers *t)
+{
+	const struct registry *r = &t->lifecycle->registry;
+	struct event **last = &t->first;
+
+	t->version = 1;
+	for (size_t i = 0; i < r->n_settled; i++) {
+		struct event *e = r->by_id[i];
+
+		if (!is_trigger(e) || e->state == PP_EVENT_DELETING)
+			continue;
+		t->version = t->version * 1099511628211 ^ e->truth.id;
+		*last = e;
+		last = &e->next_trigger;
+	}
+	*last = NULL;
+}
+
+/* Found out once for each event and set of triggers: each step looks at all events. */
+static bool is_target(const struct triggers *t, struct event *e)
+{
+	if (e->target_version == t->version)
+		return e->is_target;
+	e->target_version = t->version;
+	e->is_target = false;
+	for (const struct event *i = t->first; i && !e->is_target; i = i->next_trigger)
+		e->is_target = triggers_match(i, e);
+	return e->is_target;
+}
+
+void triggers_count(const struct lifecycle *l, const struct event *trigger, unsigned *ret,
+		    unsigned *ret_armed)
+{
+	const struct registry *r = &l->registry;
+
+	*ret = *ret_armed = 0;
+	for (size_t i = 0; i < r->n_settled; i++)
+		if (triggers_match(trigger, r->by_id[i])) {
+			++*ret;
+			*ret_armed += !trigger->aim_due && r->by_id[i]->truth.now & PP_NOW_ARMED;
+		}
+	*ret_armed = MIN(*ret_armed, (unsigned)PP_TARGETS_MAX);
+}
+
+/* The event has another tape than before, or none. */
+static void aim_anew(struct triggers *t, const struct event *e)
+{
+	find_triggers(t);
+	for (struct event *i = t->first; i; i = i->next_trigger)
+		i->aim_due |= triggers_match(i, e);
+}
+
+/* ── what is due ────────────────────────────────────────────────────────────────────────── */
+
+/* A second tape of an event waits until the first is saved. */
+static bool is_turn_due(const struct triggers *t, const struct event *e)
+{
+	return e->truth.now & PP_NOW_TURNED && !e->arm_tried &&
+	       !tapes_of(&t->lifecycle->tapes, e->truth.id);
+}
+
+static enum pp_order_type find_due(const struct triggers *t, struct event *e)
+{
+	bool armed = e->truth.now & PP_NOW_ARMED;
+
+	if (e->state != PP_EVENT_RUNNING && e->state != PP_EVENT_PAUSED)
+		return 0;
+	if (is_turn_due(t, e))
+		return PP_ORDER_TURN;
+	if (is_trigger(e))
+		return e->aim_due && !e->arm_tried ? PP_ORDER_AIM : 0;
+	if (e->truth.shares || e->truth.now & PP_NOW_TURNED)
+		return 0;
+	if (e->arm_tried)
+		return 0;
+	if (armed)
+		return is_target(t, e) ? 0 : PP_ORDER_DISARM;
+	return e->state == PP_EVENT_RUNNING && is_target(t, e) ? PP_ORDER_ARM : 0;
+}
+
+/* A firing may be read while the order that arms its target again is under way, whose answer says
+ * that it is armed. To turn what is not turned does nothing. */
+static void expect_turn(struct event *e)
+{
+	if (e->was_fired && e->truth.now & PP_NOW_ARMED)
+		e->truth.now ^= PP_NOW_ARMED | PP_NOW_TURNED;
+}
+
+/* Turned events first, in one go, since the tapes of one firing are saved together; then what is to
+ * be armed, and last the triggers, which then know all tapes. */
+static struct event *find_next(struct triggers *t, enum pp_order_type *ret)
+{
+	static const enum pp_order_type order[] = { PP_ORDER_TURN, PP_ORDER_DISARM, PP_ORDER_ARM,
+						    PP_ORDER_AIM };
+	const struct registry *r = &t->lifecycle->registry;
+	size_t first = registry_after(r, t->after), best = ARRAY_SIZE(order);
+	struct event *found = NULL;
+
+	find_triggers(t);
+	for (size_t i = 0; i < r->n_settled && best > 0; i++) {
+		struct event *e = r->by_id[(first + i) % r->n_settled];
+		enum pp_order_type due;
+
+		expect_turn(e);
+		due = find_due(t, e);
+		for (size_t k = 0; due && k < best; k++)
+			if (order[k] == due) {
+				best = k;
+				found = e;
+			}
+	}
+	*ret = best < ARRAY_SIZE(order) ? order[best] : 0;
+	return found;
+}
+
+/* ── one after the other ────────────────────────────────────────────────────────────────── */
+
+static uint64_t memory_used(const struct triggers *t)
+{
+	return t->lifecycle->charges.quota->sum.used[QUOTA_MEMORY];
+}
+
+/* Without an engine nothing is wrong with the event; when the engine returns, all are looked at. */
+static void refused(struct triggers *t, struct event *e, int error, const char *sentence)
+{
+	const struct pp_spec *spec = &e->truth.spec;
+
+	if (error == EDQUOT)
+		t->memory = memory_used(t);
+	if (error != EAGAIN && error != EBUSY && error != e->arm_error)
+		log_event(LOG_WARNING, spec->ns, spec->name,
+			  "%s/%s (id %" PRIu64 ") %s; this is tried again: %s", spec->ns,
+			  spec->name, e->truth.id,
+			  is_trigger(e) ? "does not freeze all of its targets when it fires"
+					: "is not armed for its triggers, which would freeze it "
+					  "when they fire",
+			  sentence);
+	e->arm_error = error;
+	e->arm_tried = true;
+	e->aim_due = is_trigger(e);
+}
+
+static void on_done(struct waiter *waiter, const struct outcome *outcome)
+{
+	struct triggers *t = (struct triggers *)waiter;
+	struct event *e = TAKE_PTR(t->about);
+
+	if (!outcome->event) /* it is about to go */
+		return;
+	if (outcome->error) {
+		refused(t, e, outcome->error, outcome->sentence);
+		return;
+	}
+	e->arm_error = 0;
+	/* A turned event keeps its tape, or counts as late until it is armed again. */
+	if (t->type == PP_ORDER_AIM)
+		e->aim_due = false;
+	else if (t->type != PP_ORDER_TURN)
+		aim_anew(t, e);
+}
+
+static int aim(struct triggers *t, struct event *trigger)
+{
+	const struct registry *r = &t->lifecycle->registry;
+	const struct pp_spec *spec = &trigger->truth.spec;
+	uint64_t targets[PP_TARGETS_MAX];
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->n_settled; i++) {
+		const struct event *e = r->by_id[i];
+
+		if (!(e->truth.now & (PP_NOW_ARMED | PP_NOW_TURNED)) || !triggers_match(trigger, e))
+			continue;
+		if (n < PP_TARGETS_MAX)
+			targets[n] = e->truth.id;
+		n++;
+	}
+	if (n > PP_TARGETS_MAX)
+		log_event(
+			LOG_WARNING, spec->ns, spec->name,
+			"Trigger %s/%s would freeze %zu events, and freezes the oldest %d of them; "
+			"make another trigger for the others.",
+			spec->ns, spec->name, n, PP_TARGETS_MAX);
+	return lifecycle_aim(t->lifecycle, trigger, targets, MIN(n, (size_t)PP_TARGETS_MAX),
+			     &t->waiter);
+}
+
+static int give_order(struct triggers *t, struct event *e)
+{
+	switch (t->type) {
+	case PP_ORDER_TURN:
+		return lifecycle_turn(t->lifecycle, e, &t->waiter);
+	case PP_ORDER_DISARM:
+		return lifecycle_disarm(t->lifecycle, e, &t->waiter);
+	case PP_ORDER_ARM:
+		return lifecycle_arm(t->lifecycle, e, &t->waiter);
+	default:
+		return aim(t, e);
+	}
+}
+
+static void order(struct triggers *t, struct event *e, enum pp_order_type type)
+{
+	char sentence[PP_SENTENCE_SIZE];
+	int r;
+
+	t->about = e;
+	t->type = type;
+	t->after = e->truth.id;
+	e->was_fired = false;
+	t->waiter = (struct waiter){ .done = on_done, .uid = e->truth.spec.creator };
+	r = give_order(t, e);
+	if (r >= 0)
+		return;
+	t->about = NULL;
+	lifecycle_explain(t->lifecycle, r, e->truth.spec.ns, e->truth.spec.name, sentence,
+			  sizeof(sentence));
+	refused(t, e, -r, sentence);
+}
+
+/* ── tapes ──────────────────────────────────────────────────────────────────────────────── */
+
+/* Whether another target may have been turned by the same firing, and has no tape of it yet: its turn
+ * is due, or waits until its tape of an earlier firing is saved. No tape waits for later ones, so the
+ * oldest waits for none. */
+static bool is_early(const struct triggers *t, const struct tape *tape)
+{
+	const struct registry *r = &t->lifecycle->registry;
+	const struct event *by = registry_by_id(r, tape->by.trigger);
+
+	for (size_t i = 0; i < r->n_settled; i++) {
+		const struct event *e = r->by_id[i];
+		const struct tape *earlier = tapes_of(&t->lifecycle->tapes, e->truth.id);
+
+		if (!(e->truth.now & PP_NOW_TURNED) || (by && !triggers_match(by, e)))
+			continue;
+		if (earlier ? earlier->by.time < tape->by.time : !e->arm_tried)
+			return true;
+	}
+	return false;
+}
+
+/* Turns come first: if none is under way, and none waits, all tapes of what has fired are there. */
+static void tell_ready(struct triggers *t)
+{
+	struct tapes *tapes = &t->lifecycle->tapes;
+
+	for (size_t i = 0; i < tapes->n; i++) {
+		if (tapes->all[i]->ready || is_early(t, tapes->all[i]))
+			continue;
+		tapes->all[i]->ready = true;
+		lifecycle_tape_ns(t->lifecycle, tapes->all[i]);
+		if (t->ready)
+			t->ready(t->userdata, tapes->all[i]);
+	}
+}
+
+/* ── from outside ───────────────────────────────────────────────────────────────────────── */
+
+static void forget_refusals(struct triggers *t)
+{
+	const struct registry *r = &t->lifecycle->registry;
+
+	t->memory = 0;
+	for (size_t i = 0; i < r->n_settled; i++)
+		r->by_id[i]->arm_tried = false;
+}
+
+/* After an enumeration everything is looked at again: the kernel has gone on meanwhile. */
+static void hear_engine(struct triggers *t)
+{
+	struct lifecycle *l = t->lifecycle;
+
+	if (t->generation == l->generation || !orders_is_up(l->orders))
+		return;
+	t->generation = l->generation;
+	forget_refusals(t);
+	for (size_t i = 0; i < l->registry.n_settled; i++)
+		l->registry.by_id[i]->aim_due = is_trigger(l->registry.by_id[i]);
+}
+
+void triggers_continue(struct triggers *t)
+{
+	struct lifecycle *l = t->lifecycle;
+	enum pp_order_type type;
+	struct event *e;
+
+	if (t->stepping || !l->synced)
+		return;
+	t->stepping = true;
+	hear_engine(t);
+	if (t->memory > memory_used(t))
+		forget_refusals(t);
+	while (!t->about && orders_is_patient(l->orders) && (e = find_next(t, &type)))
+		order(t, e, type);
+	t->stepping = false;
+	if (orders_is_patient(l->orders) && !(t->about && t->type == PP_ORDER_TURN))
+		tell_ready(t);
+}
+
+void triggers_fired(struct triggers *t, uint64_t trigger)
+{
+	const struct registry *r = &t->lifecycle->registry;
+	const struct event *by = registry_by_id(r, trigger);
+
+	/* A deleted trigger fires until the reaper has detached it. */
+	for (size_t i = 0; i < r->n_settled; i++) {
+		struct event *e = r->by_id[i];
+
+		e->was_fired |= !by || triggers_match(by, e);
+		expect_turn(e);
+	}
+	triggers_continue(t);
+}
+
+void triggers_retry(struct triggers *t)
+{
+	forget_refusals(t);
+	triggers_continue(t);
+}

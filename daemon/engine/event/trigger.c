@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Triggers. See trigger.h. */
+#include "daemon/engine/event/trigger.h"
+
+#include <bpf/bpf.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "daemon/engine/event/names.h"
+#include "daemon/engine/registry/wakeups.h"
+#include "proto/clock.h"
+#include "proto/macro.h"
+
+/* ── making ─────────────────────────────────────────────────────────────────────────────── */
+
+static int make_state(const struct parts *p, const struct pp_trigger_spec *spec)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
+	const struct pp_trigger trigger = { .id = p->event.id, .spec = *spec };
+	_cleanup_close_ int fd = -EBADF;
+	uint32_t zero = 0;
+
+	fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "pp_trigger", 4, sizeof(trigger), 1, &opts);
+	if (fd < 0)
+		return fd;
+	return bpf_map_update_elem(fd, &zero, &trigger, BPF_ANY) < 0 ? -errno : TAKE_FD(fd);
+}
+
+static int make_targets(void)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, mapped, .map_flags = BPF_F_MMAPABLE);
+	LIBBPF_OPTS(bpf_map_create_opts, opts);
+	_cleanup_close_ int tape = -EBADF;
+
+	tape = bpf_map_create(BPF_MAP_TYPE_ARRAY, "pp_tape", 4, sizeof(struct pp_tape), 1, &mapped);
+	if (tape < 0)
+		return tape;
+	opts.inner_map_fd = (uint32_t)tape;
+	return bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "pp_targets", 4, 4, PP_TARGETS_MAX,
+			      &opts);
+}
+
+int trigger_make(struct parts *p, const struct pp_trigger_spec *spec, struct failure *f)
+{
+	_cleanup_close_ int firings = firings_fd(p->broker);
+	int r = firings;
+
+	if (r >= 0)
+		r = p->trigger = make_state(p, spec);
+	if (r >= 0)
+		r = p->targets = make_targets();
+	if (r < 0)
+		return fail(f, -r, "Cannot make the maps of the trigger '%s/%s': %s.",
+			    p->event.spec.ns, p->event.spec.name, strerror(-r));
+
+	const struct fire fire = {
+		.state_fd = p->trigger,
+		.targets_fd = p->targets,
+		.firings_fd = firings,
+	};
+
+	return programs_make_fire(&p->programs, &p->sources, &fire, &p->draft, f);
+}
+
+/* ── the maps ───────────────────────────────────────────────────────────────────────────── */
+
+int trigger_read(const char *path, struct pp_trigger_spec *ret)
+{
+	_cleanup_close_ int fd = pins_get(path, "trigger");
+	struct pp_trigger trigger;
+	uint32_t zero = 0;
+
+	if (fd < 0)
+		return fd;
+	if (bpf_map_lookup_elem(fd, &zero, &trigger) < 0)
+		return -errno;
+	*ret = trigger.spec;
+	return 0;
+}
+
+static int find(uint64_t id, char ret[PINS_PATH_SIZE], struct failure *f)
+{
+	int r = names_find(id, ret);
+
+	return r < 0 ? fail(f, -r, "Cannot find the event with id %llu in the registry: %s.",
+			    (unsigned long long)id, strerror(-r))
+		     : 0;
+}
+
+/* The tape of a target. -ENOENT: the event is gone, or not armed. */
+static int open_tape(uint64_t id)
+{
+	char path[PINS_PATH_SIZE];
+	int r = names_find(id, path);
+
+	return r < 0 ? r : pins_get(path, "tape");
+}
+
+static int put_tape(int targets, uint32_t slot, uint64_t id)
+{
+	_cleanup_close_ int tape = open_tape(id);
+
+	if (tape < 0)
+		return tape == -ENOENT ? 0 : tape;
+	return bpf_map_update_elem(targets, &slot, &tape, BPF_ANY) < 0 ? -errno : 1;
+}
+
+/* A firing meanwhile turns the new targets, or some of the old ones, too. */
+static int put_all(int targets, const uint64_t *ids, size_t n)
+{
+	uint32_t slot = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		int r = put_tape(targets, slot, ids[i]);
+
+		if (r < 0)
+			return r;
+		slot += (uint32_t)r;
+	}
+	for (; slot < PP_TARGETS_MAX; slot++)
+		if (bpf_map_delete_elem(targets, &slot) < 0 && errno != ENOENT)
+			return -errno;
+	return 0;
+}
+
+int trigger_aim(uint64_t id, const uint64_t *targets, size_t n, struct failure *f)
+{
+	_cleanup_close_ int fd = -EBADF;
+	char path[PINS_PATH_SIZE];
+	int r = find(id, path, f);
+
+	if (r < 0)
+		return r;
+	r = fd = pins_get(path, "targets");
+	if (r >= 0)
+		r = put_all(fd, targets, n);
+	return r < 0 ? fail(f, -r, "Cannot give the trigger with id %llu its targets: %s.",
+			    (unsigned long long)id, strerror(-r))
+		     : 0;
+}
+
+/* ── by hand ────────────────────────────────────────────────────────────────────────────── */
+
+static void *map(int fd, size_t size)
+{
+	void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	return at == MAP_FAILED ? NULL : at;
+}
+
+/* 1: turned; 0: it was; -ENOENT: no target in this slot. */
+static int turn_slot(int targets, uint32_t slot, const struct pp_fired *fired)
+{
+	_cleanup_close_ int fd = -EBADF;
+	struct pp_tape *tape;
+	uint32_t id;
+	int r;
+
+	if (bpf_map_lookup_elem(targets, &slot, &id) < 0)
+		return -errno;
+	fd = bpf_map_get_fd_by_id(id);
+	if (fd < 0)
+		return fd == -ENOENT ? 1 : fd; /* replaced since */
+	tape = map(fd, sizeof(*tape));
+	if (!tape)
+		return -errno;
+	r = pp_turn(tape, fired);
+	munmap(tape, sizeof(*tape));
+	return r;
+}
+
+static int fire(struct pp_trigger *t, int targets, struct failure *f)
+{
+	struct pp_fired fired = {
+		.time = pp_clock_ns(CLOCK_MONOTONIC),
+		.pid = (uint32_t)getpid(),
+		.tid = (uint32_t)getpid(),
+		.by_hand = 1,
+	};
+	int r = 0;
+
+	if (!pp_may_fire(t, &fired))
+		return fail(f, EAGAIN,
+			    "The trigger has fired a moment ago, or often enough today: its "
+			    "hold-off or its number of firings per day does not let it.");
+	for (uint32_t slot = 0; r >= 0 && slot < PP_TARGETS_MAX; slot++) {
+		r = turn_slot(targets, slot, &fired);
+		if (r == 0)
+			__sync_fetch_and_add(&t->late, 1);
+	}
+	return r < 0 && r != -ENOENT
+		       ? fail(f, -r, "Cannot turn the targets of the trigger: %s.", strerror(-r))
+		       : 0;
+}
+
+int trigger_fire(uint64_t id, struct failure *f)
+{
+	_cleanup_close_ int state = -EBADF, targets = -EBADF;
+	struct pp_trigger *t = NULL;
+	char path[PINS_PATH_SIZE];
+	int r = find(id, path, f);
+
+	if (r < 0)
+		return r;
+	state = pins_get(path, "trigger");
+	targets = pins_get(path, "targets");
+	if (state >= 0 && targets >= 0)
+		t = map(state, sizeof(*t));
+	if (!t)
+		return fail(f, EINVAL, "The event with id %llu is no trigger.",
+			    (unsigned long long)id);
+	r = fire(t, targets, f);
+	munmap(t, sizeof(*t));
+	return r;
+}

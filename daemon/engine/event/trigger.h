@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Triggers: events whose records turn other events' tapes (daemon/trigger.h). Pins in the event's
+ * directory: "trigger", its struct pp_trigger; "targets", the targets' tapes; "fire0", …, the
+ * programs (sources/programs.h).
+ */
+#pragma once
+
+#include <sys/types.h>
+
+#include "daemon/engine/event/parts.h"
+#include "daemon/trigger.h"
+
+/* Makes what a trigger has beside an event, in p's draft, for its programs; messages in *f. */
+int trigger_make(struct parts *p, const struct pp_trigger_spec *spec, struct failure *f);
+
+/* What the trigger at `path` is. -ENOENT: no trigger; -errno. */
+int trigger_read(const char *path, struct pp_trigger_spec *ret);
+
+/* The trigger with this id turns the tapes of these events (at most PP_TARGETS_MAX), and of no
+ * others; those that are not armed are left out. -errno, with a message in *f. */
+int trigger_aim(uint64_t id, const uint64_t *targets, size_t n, struct failure *f);
+
+/* Fires it by hand, within its limits, as one of its records does; -EAGAIN: these do not let it,
+ * with a message in *f; -errno. */
+int trigger_fire(uint64_t id, struct failure *f);

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Rings that triggers have turned. See tapes.h. */
+#include "daemon/engine/registry/tapes.h"
+
+#include <bpf/bpf.h>
+#include <string.h>
+
+#include "daemon/engine/registry/meta.h"
+#include "daemon/engine/registry/orphans.h"
+#include "daemon/engine/registry/pins.h"
+#include "daemon/engine/registry/reaper.h"
+#include "daemon/log.h"
+#include "proto/macro.h"
+
+int tapes_mark(const char *path, const struct pp_fired *by)
+{
+	_cleanup_close_ int fd = -EBADF;
+	uint32_t zero = 0;
+
+	fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "pp_fired", 4, sizeof(*by), 1, NULL);
+	if (fd < 0)
+		return fd;
+	if (bpf_map_update_elem(fd, &zero, by, BPF_ANY) < 0)
+		return -errno;
+	return pins_put(path, fd, PINS_FIRED, 0, 0, 0600);
+}
+
+static int read_at(const char *path, uint64_t id, struct tape *ret)
+{
+	_cleanup_close_ int meta = pins_get(path, "meta"), fired = pins_get(path, PINS_FIRED);
+	uint32_t zero = 0;
+	int r;
+
+	if (meta < 0 || fired < 0)
+		return MIN(meta, fired);
+	*ret = (struct tape){ .id = id };
+	r = meta_read(meta, &ret->event);
+	if (r >= 0 && bpf_map_lookup_elem(fired, &zero, &ret->by) < 0)
+		r = -errno;
+	return r;
+}
+
+int tapes_read(uint64_t id, struct tape *ret)
+{
+	char path[PINS_PATH_SIZE];
+
+	pins_tape_path(id, path);
+	return read_at(path, id, ret);
+}
+
+struct each {
+	int (*fn)(const struct tape *tape, void *userdata);
+	void *userdata;
+};
+
+static int each_tape(const char *path, uint64_t id, void *userdata)
+{
+	const struct each *each = userdata;
+	struct tape tape;
+	int r = read_at(path, id, &tape);
+
+	if (r >= 0)
+		return each->fn(&tape, each->userdata);
+	if (!meta_is_strange(r))
+		return r;
+	log_warning(
+		"Cannot read the tape %s (%s); it is left alone; remove it from the registry if "
+		"you do not need it.",
+		path, strerror(-r));
+	return 0;
+}
+
+int tapes_foreach(int (*fn)(const struct tape *tape, void *userdata), void *userdata)
+{
+	struct each each = { fn, userdata };
+
+	return pins_foreach_tape(each_tape, &each);
+}
+
+int tapes_release(uint64_t id)
+{
+	char path[PINS_PATH_SIZE];
+	int r = pins_release_tape(id);
+
+	if (r < 0)
+		return r;
+	pins_orphans_path(id, path);
+	orphans_bury(path);
+	orphans_hurry();
+	return reaper_kick();
+}

@@ -1,0 +1,755 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Triggers in the broker: which events are armed and turned, in which order, whatever dies. */
+#include "tests/unit/broker-fixture.h"
+#include "tests/unit/needs.h"
+
+static struct broker b;
+static struct client root;
+
+static void setup(void)
+{
+	broker_start(&b);
+	client_begin(&b, &root, 0);
+}
+
+static void teardown(void)
+{
+	client_end(&root);
+	broker_end(&b);
+}
+
+/* The orders about triggers since the last time. */
+static void expect(const char *orders)
+{
+	broker_settle(&b);
+	ck_assert_str_eq(b.engine.did, orders);
+	b.engine.did[0] = 0;
+}
+
+static void be(enum fake_mood mood, uint32_t type, unsigned times)
+{
+	b.engine.mood = mood;
+	b.engine.moody = type;
+	b.engine.moods = times;
+}
+
+static struct event *event_of(uint64_t id)
+{
+	struct event *e = registry_by_id(&b.lifecycle.registry, id);
+
+	ck_assert_ptr_nonnull(e);
+	return e;
+}
+
+/* Events 1 and 2, x and y, and their trigger 3, t. */
+static void begin(void)
+{
+	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
+	ck_assert_int_eq(client_create(&root, "a", "y"), 0);
+	ck_assert_int_eq(client_trigger(&root, "a", "t", "x,y"), 0);
+	expect("arm1 arm2 aim3:1,2");
+}
+
+/* In the kernel, and the broker reads of it. */
+static void fire(uint64_t trigger)
+{
+	fake_fire(&b.engine, trigger, false);
+	triggers_fired(&b.triggers, trigger);
+}
+
+static uint64_t memory(void)
+{
+	return b.quota.sum.used[QUOTA_MEMORY];
+}
+
+/* What the engine has is what is charged. */
+static void check_memory(void)
+{
+	uint64_t has = 0;
+
+	for (size_t i = 0; i < b.engine.n; i++)
+		has += b.engine.events[i].memory;
+	for (size_t i = 0; i < b.engine.n_held; i++)
+		has += b.engine.held[i].bytes;
+	for (size_t i = 0; i < b.engine.n_tapes; i++)
+		has += b.engine.tapes[i].orphans.bytes;
+	ck_assert_uint_eq(memory(), has);
+}
+
+/* The client has saved the oldest tape, and the engine has freed its rings. */
+static void release(void)
+{
+	ck_assert_int_eq(client_by_id(&root, PP_OP_RELEASE, b.engine.tapes[0].orphans.id), 0);
+	fake_release(&b.engine, 0);
+	broker_settle(&b);
+}
+
+/* ── who is armed ───────────────────────────────────────────────────────────────────────── */
+
+START_TEST(targets_are_armed_then_aimed_at)
+{
+	uint64_t before;
+
+	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
+	ck_assert_int_eq(client_create(&root, "a", "y"), 0);
+	before = memory();
+	b.engine.holds_after = 2; /* the trigger's creation, and one more */
+	ck_assert_int_eq(client_trigger(&root, "a", "t", "x,y"), 0);
+	ck_assert_uint_eq(root.body.event.flags & PP_EVENT_TRIGGER, PP_EVENT_TRIGGER);
+	/* One at a time: others get their turn in between. */
+	expect("arm1");
+	client_send_create(&root, "a", "z");
+	fake_wait(&b.engine, false);
+	ck_assert_int_eq(client_receive(&root), 0);
+	expect("arm2 aim3:1,2");
+	ck_assert_uint_gt(memory(), 2 * before);
+	check_memory();
+	/* Once is enough. */
+	triggers_continue(&b.triggers);
+	triggers_retry(&b.triggers);
+	expect("");
+}
+END_TEST
+
+START_TEST(later_events_are_armed_too)
+{
+	begin();
+	ck_assert_int_eq(client_create(&root, "a", "z"), 0);
+	expect("");
+	ck_assert_int_eq(client_trigger(&root, "a", "u", "z*,new"), 0);
+	expect("arm4 aim5:4");
+	ck_assert_int_eq(client_create(&root, "a", "new"), 0);
+	expect("arm6 aim5:4,6");
+	ck_assert_int_eq(client_create(&root, "a", "zz"), 0);
+	expect("arm7 aim5:4,6,7");
+	ck_assert_int_eq(client_create(&root, "a", "other"), 0);
+	expect("");
+}
+END_TEST
+
+/* Which of them are targets: a/x, a/xy-1, a/x_2, a/q, a/Xx, and b/x. */
+START_TEST(globs)
+{
+	static const struct {
+		const char *targets, *orders;
+	} table[] = {
+		{ "x", "arm1 aim7:1" },
+		{ "*", "arm1 arm2 arm3 arm4 arm5 aim7:1,2,3,4,5" },
+		{ "x*", "arm1 arm2 arm3 aim7:1,2,3" },
+		{ "x?*", "arm2 arm3 aim7:2,3" },
+		{ "?", "arm1 arm4 aim7:1,4" },
+		{ "[xX]*", "arm1 arm2 arm3 arm5 aim7:1,2,3,5" },
+		{ "*[0-9]", "arm2 arm3 aim7:2,3" },
+		{ "*-1,q", "arm2 arm4 aim7:2,4" },
+		{ "q,q,q", "arm4 aim7:4" },
+		{ "missing", "aim7" },
+		{ "x[", "aim7" }, /* a literal bracket */
+		{ "t", "aim7" },  /* no trigger is frozen */
+	};
+
+	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
+	ck_assert_int_eq(client_create(&root, "a", "xy-1"), 0);
+	ck_assert_int_eq(client_create(&root, "a", "x_2"), 0);
+	ck_assert_int_eq(client_create(&root, "a", "q"), 0);
+	ck_assert_int_eq(client_create(&root, "a", "Xx"), 0);
+	ck_assert_int_eq(client_create(&root, "b", "x"), 0);
+	ck_assert_int_eq(client_trigger(&root, "a", "t", table[_i].targets), 0);
+	expect(table[_i].orders);
+	ck_assert_uint_eq(event_of(6)->truth.now, 0);
+}
+END_TEST
+
+START_TEST(second_names_are_no_targets)
+{
+	struct pp_msg_create_request request = {
+		.ns = "a",
+		.name = "x2",
+		.flags = PP_EVENT_SHARE,
+		.count = 1,
+		.selections[0].event = "cpu-clock",
+	};
+
+	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
+	ck_assert_int_eq(client_call(&root, PP_OP_CREATE, &request), 0);
+	ck_assert_uint_eq(root.body.event.shares, 1);
+	ck_assert_int_eq(client_trigger(&root, "a", "t", "*"), 0);
+	expect("arm1 aim3:1");
+	/* Nobody shares a trigger's rings: their programs fire. */
+	ck_assert_int_eq(client_delete(&root, "a", "x2"), 0);
+	ck_assert_int_eq(client_delete(&root, "a", "x"), 0);
+	ck_assert_int_eq(client_call(&root, PP_OP_CREATE, &request), 0);
+	ck_assert_uint_eq(root.body.event.shares, 0);
+}
+END_TEST
+
+START_TEST(removing_the_trigger_disarms)
+{
+	uint64_t before;
+
+	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
+	ck_assert_int_eq(client_create(&root, "a", "y"), 0);
+	before = memory();
+	ck_assert_int_eq(client_trigger(&root, "a", "t", "x,y"), 0);
+	ck_assert_int_eq(client_trigger(&root, "a", "u", "y"), 0);
+	expect("arm1 arm2 aim3:1,2 aim4:2");
+	ck_assert_int_eq(client_delete(&root, "a", "t"), 0);
+	expect("off1"); /* y is another's target still */
+	ck_assert_int_eq(client_delete(&root, "a", "u"), 0);
+	expect("off2");
+	ck_assert_uint_eq(memory(), before);
+}
+END_TEST
+
+/* A paused event records nothing worth freezing; a change takes the second set of rings away. */
+START_TEST(changes_of_targets)
+{
+	begin();
+	ck_assert_int_eq(client_pause(&root, "a", "x", true), 0);
+	expect("");
+	ck_assert_uint_eq(event_of(1)->truth.now, 0);
+	ck_assert_int_eq(client_pause(&root, "a", "x", false), 0);
+	expect("arm1 aim3:1,2");
+	check_memory();
+	ck_assert_int_eq(client_delete(&root, "a", "y"), 0);
+	expect("");
+	check_memory();
+}
+END_TEST
+
+START_TEST(many_targets)
+{
+	char name[16];
+
+	ck_assert_int_eq(client_trigger(&root, "a", "t", "e*"), 0);
+	for (unsigned i = 0; i < PP_TARGETS_MAX + 3; i++) {
+		snprintf(name, sizeof(name), "e%u", i);
+		ck_assert_int_eq(client_create(&root, "a", name), 0);
+		broker_settle(&b);
+		b.engine.did[0] = 0;
+	}
+	ck_assert_uint_eq(fake_trigger(&b.engine, 1)->n_targets, PP_TARGETS_MAX);
+}
+END_TEST
+
+/* ── firings ────────────────────────────────────────────────────────────────────────────── */
+
+START_TEST(a_firing)
+{
+	begin();
+	fire(3);
+	b.engine.holds_after = 1;
+	expect("turn1");
+	/* The tapes of one firing are saved together. */
+	ck_assert_uint_eq(b.lifecycle.tapes.n, 1);
+	ck_assert_uint_eq(b.ready, 0);
+	fake_wait(&b.engine, false);
+	expect("turn2");
+	ck_assert_uint_eq(b.ready, 2);
+	ck_assert_uint_eq(b.tapes_at_ready, 2);
+	check_memory();
+	release();
+	release();
+	ck_assert_uint_eq(b.lifecycle.tapes.n, 0);
+	expect("give4 give5");
+	check_memory();
+}
+END_TEST
+
+/* Whoever fired: a trigger that is gone, one of another namespace, an event that is none. */
+START_TEST(firings_of_strangers)
+{
+	begin();
+	ck_assert_int_eq(client_trigger(&root, "b", "t", "*"), 0);
+	expect("aim4");
+	triggers_fired(&b.triggers, 4);
+	triggers_fired(&b.triggers, 1);
+	expect("");
+	/* A deleted trigger may have fired last. */
+	triggers_fired(&b.triggers, 99);
+	expect("turn1 turn2");
+	/* Said, and not true: nothing is lost by looking. */
+	triggers_fired(&b.triggers, 3);
+	expect("turn1 turn2");
+	ck_assert_uint_eq(b.ready, 0);
+	check_memory();
+}
+END_TEST
+
+START_TEST(by_hand)
+{
+	begin();
+	ck_assert_int_eq(client_fire(&root, "a", "t"), 0);
+	expect("fire3 turn1 turn2");
+	ck_assert_uint_eq(b.ready, 2);
+	b.engine.error = EAGAIN;
+	be(FAKE_FAILS, PP_ORDER_FIRE, 1);
+	ck_assert_int_eq(client_fire(&root, "a", "t"), -EAGAIN);
+	ck_assert_str_eq(root.body.error.message, "The fake failed.");
+	expect("");
+}
+END_TEST
+
+/* The event was turned a second time before anybody has saved the first tape. */
+START_TEST(a_second_firing_waits)
+{
+	begin();
+	fire(3);
+	expect("turn1 turn2");
+	fire(3);
+	expect("");
+	ck_assert_uint_eq(b.lifecycle.tapes.n, 2);
+	ck_assert_uint_eq(event_of(1)->truth.now, PP_NOW_TURNED);
+	triggers_retry(&b.triggers);
+	expect("");
+	release();
+	expect("give4 turn1");
+	release();
+	expect("give5 turn2");
+	ck_assert_uint_eq(b.ready, 4);
+	check_memory();
+}
+END_TEST
+
+START_TEST(an_event_of_two_triggers)
+{
+	begin();
+	ck_assert_int_eq(client_trigger(&root, "a", "u", "y"), 0);
+	expect("aim4:2");
+	fire(4);
+	expect("turn2");
+	ck_assert_uint_eq(b.lifecycle.tapes.all[0]->by.trigger, 4);
+	fire(3);
+	expect("turn1");
+	ck_assert_uint_eq(b.ready, 2);
+}
+END_TEST
+
+/* A user's order turns the event first, before the broker has read of the firing. */
+START_TEST(a_pause_of_a_turned_event)
+{
+	begin();
+	fake_fire(&b.engine, 3, false);
+	ck_assert_int_eq(client_pause(&root, "a", "x", true), 0);
+	ck_assert_uint_eq(b.lifecycle.tapes.n, 1);
+	triggers_fired(&b.triggers, 3);
+	expect("turn2");
+	ck_assert_uint_eq(b.lifecycle.tapes.n, 2);
+	ck_assert_uint_eq(b.ready, 2);
+	check_memory();
+}
+END_TEST
+
+/* ── memory ─────────────────────────────────────────────────────────────────────────────── */
+
+/* No more than there is now. */
+static void allow_no_more(void)
+{
+	b.config.max_memory = b.config.max_memory_per_namespace = memory();
+	broker_limits(&b);
+}
+
+START_TEST(no_memory_to_arm)
+{
+	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
+	ck_assert_int_eq(client_create(&root, "b", "gives"), 0);
+	ck_assert_int_eq(client_trigger(&root, "b", "t", "-"), -EINVAL);
+	b.config.max_memory = memory() + memory() / 2 + memory() / 4;
+	broker_limits(&b);
+	ck_assert_int_eq(client_trigger(&root, "a", "t", "x"), 0);
+	expect("arm1- aim3:1");
+	check_memory();
+	/* The event itself is what fired, until that is released; a second firing finds it frozen. */
+	fire(3);
+	expect("turn1-");
+	ck_assert_uint_eq(b.ready, 1);
+	ck_assert_ptr_nonnull(tapes_find(&b.lifecycle.tapes, 1));
+	fire(3);
+	expect("");
+	ck_assert_int_eq(client_by_id(&root, PP_OP_RELEASE, 1), 0);
+	expect("give1 turn1-");
+	ck_assert_uint_eq(event_of(1)->truth.now, PP_NOW_ARMED);
+	fire(3);
+	expect("turn1-");
+	check_memory();
+	/* It goes with its event. */
+	ck_assert_int_eq(client_delete(&root, "a", "x"), 0);
+	ck_assert_uint_eq(b.lifecycle.tapes.n, 0);
+}
+END_TEST
+
+/* What fired is a tape all the same. */
+START_TEST(no_memory_to_turn)
+{
+	begin();
+	allow_no_more();
+	fire(3);
+	expect("turn1- turn2-");
+	ck_assert_uint_eq(b.ready, 2);
+	check_memory();
+	ck_assert_uint_eq(event_of(1)->truth.now, 0);
+	triggers_retry(&b.triggers);
+	expect("");
+	/* The answer to RELEASE comes first, the memory later. */
+	ck_assert_int_eq(client_by_id(&root, PP_OP_RELEASE, 4), 0);
+	ck_assert_int_eq(client_by_id(&root, PP_OP_RELEASE, 5), 0);
+	expect("give4 give5");
+	b.config.max_memory = b.config.max_memory_per_namespace = 1ULL << 30;
+	broker_limits(&b);
+	fake_release(&b.engine, 0);
+	expect("arm1 arm2 aim3:1,2");
+	check_memory();
+}
+END_TEST
+
+/* ── deaths ─────────────────────────────────────────────────────────────────────────────── */
+
+static const enum fake_mood deaths[] = { FAKE_DIES_BEFORE, FAKE_DIES_AFTER, FAKE_LIES_SIZE,
+					 FAKE_LIES_ABI };
+
+static bool is_ready(void)
+{
+	const struct fake_trigger *t = fake_trigger(&b.engine, 3);
+
+	return t && t->n_targets == 2 && !b.triggers.about && orders_is_up(b.lifecycle.orders);
+}
+
+/* However the engine dies, the end is the same. */
+START_TEST(deaths_while_arming)
+{
+	static const uint32_t types[] = { PP_ORDER_ARM, PP_ORDER_AIM };
+	enum fake_mood mood = deaths[(size_t)_i % ARRAY_SIZE(deaths)];
+	uint32_t type = types[(size_t)_i / ARRAY_SIZE(deaths) % 2];
+	unsigned times = (unsigned)_i / ARRAY_SIZE(deaths) / 2 ? 5 : 1;
+
+	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
+	ck_assert_int_eq(client_create(&root, "a", "y"), 0);
+	be(mood, type, times);
+	ck_assert_int_eq(client_trigger(&root, "a", "t", "x,y"), 0);
+	broker_until(&b, is_ready());
+	broker_settle(&b);
+	ck_assert_uint_eq(event_of(1)->truth.now, PP_NOW_ARMED);
+	ck_assert_uint_eq(event_of(2)->truth.now, PP_NOW_ARMED);
+	check_memory();
+	fire(3);
+	broker_until(&b, b.ready == 2);
+	check_memory();
+}
+END_TEST
+
+START_TEST(deaths_while_turning)
+{
+	enum fake_mood mood = deaths[(size_t)_i % ARRAY_SIZE(deaths)];
+	unsigned times = (unsigned)_i / ARRAY_SIZE(deaths) ? 3 : 1;
+
+	begin();
+	be(mood, PP_ORDER_TURN, times);
+	fire(3);
+	broker_until(&b, b.ready == 2 && is_ready());
+	ck_assert_uint_eq(b.engine.n_tapes, 2);
+	ck_assert_uint_eq(b.tapes_at_ready, 2);
+	ck_assert_uint_eq(event_of(1)->truth.now, PP_NOW_ARMED);
+	ck_assert_uint_eq(event_of(2)->truth.now, PP_NOW_ARMED);
+	check_memory();
+}
+END_TEST
+
+START_TEST(deaths_while_disarming)
+{
+	begin();
+	be(deaths[_i], PP_ORDER_DISARM, 1);
+	ck_assert_int_eq(client_delete(&root, "a", "t"), 0);
+	broker_until(&b, b.engine.moods == 0 && orders_is_up(b.lifecycle.orders) &&
+				 !(b.engine.events[0].now | b.engine.events[1].now));
+	broker_settle(&b);
+	check_memory();
+}
+END_TEST
+
+/* It may or may not have fired, and it must not fire twice. */
+START_TEST(deaths_while_firing)
+{
+	bool fired = deaths[_i] != FAKE_DIES_BEFORE;
+
+	begin();
+	be(deaths[_i], PP_ORDER_FIRE, 1);
+	ck_assert_int_eq(client_fire(&root, "a", "t"), -EAGAIN);
+	broker_until(&b, is_ready());
+	broker_settle(&b);
+	ck_assert_uint_eq(b.engine.n_tapes, fired ? 2 : 0);
+	ck_assert_uint_eq(b.ready, fired ? 2 : 0);
+	ck_assert_uint_eq(fake_trigger(&b.engine, 3)->fired.number, fired);
+}
+END_TEST
+
+START_TEST(deaths_while_releasing)
+{
+	begin();
+	fire(3);
+	broker_settle(&b);
+	be(deaths[_i], PP_ORDER_RELEASE, 1);
+	ck_assert_int_eq(client_by_id(&root, PP_OP_RELEASE, 4), 0);
+	ck_assert_ptr_null(tapes_find(&b.lifecycle.tapes, 4));
+	ck_assert_ptr_nonnull(tapes_find(&b.lifecycle.tapes, 5));
+	fake_release(&b.engine, 0);
+	broker_settle(&b);
+	check_memory();
+}
+END_TEST
+
+/* Tapes that went while there was no engine. */
+START_TEST(lost_tapes)
+{
+	begin();
+	fire(3);
+	broker_settle(&b);
+	fake_hang_up(&b.engine);
+	ck_assert(fake_drop_tape(&b.engine, 4));
+	b.engine.n_held = 0;
+	broker_until(&b, !orders_is_up(b.lifecycle.orders));
+	broker_until(&b, orders_is_up(b.lifecycle.orders));
+	ck_assert_uint_eq(b.lifecycle.tapes.n, 1);
+	ck_assert_int_eq(client_by_id(&root, PP_OP_RELEASE, 4), -ENOENT);
+	/* It is told once. */
+	ck_assert_uint_eq(b.ready, 2);
+	check_memory();
+}
+END_TEST
+
+/* ── refusals ───────────────────────────────────────────────────────────────────────────── */
+
+/* An order that fails is not given again at once, and again, and again. */
+START_TEST(refusals)
+{
+	static const struct {
+		uint32_t type;
+		int error;
+	} table[] = {
+		{ PP_ORDER_ARM, E2BIG },     { PP_ORDER_ARM, EAGAIN }, { PP_ORDER_ARM, ENOENT },
+		{ PP_ORDER_AIM, E2BIG },     { PP_ORDER_AIM, ENOENT }, { PP_ORDER_TURN, E2BIG },
+		{ PP_ORDER_TURN, ENOENT },   { PP_ORDER_TURN, EBUSY }, { PP_ORDER_DISARM, EBUSY },
+		{ PP_ORDER_DISARM, ENOMEM },
+	};
+	uint32_t type = table[_i].type;
+	unsigned failed;
+
+	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
+	b.engine.error = table[_i].error;
+	be(FAKE_FAILS, type, 100);
+	ck_assert_int_eq(client_trigger(&root, "a", "t", "x"), 0);
+	broker_settle(&b);
+	if (type == PP_ORDER_TURN)
+		fire(2);
+	if (type == PP_ORDER_DISARM)
+		ck_assert_int_eq(client_delete(&root, "a", "t"), 0);
+	broker_settle(&b);
+	failed = 100 - b.engine.moods;
+	ck_assert_uint_ge(failed, 1);
+	ck_assert_uint_le(failed, 2);
+	check_memory();
+
+	be(FAKE_CALM, 0, 0);
+	triggers_retry(&b.triggers);
+	broker_settle(&b);
+	if (type == PP_ORDER_DISARM) {
+		ck_assert_uint_eq(b.engine.events[0].now, 0);
+		return;
+	}
+	ck_assert_uint_eq(b.engine.events[0].now, PP_NOW_ARMED);
+	ck_assert_uint_eq(fake_trigger(&b.engine, 2)->n_targets, 1);
+	ck_assert_uint_eq(b.ready, type == PP_ORDER_TURN);
+	check_memory();
+}
+END_TEST
+
+/* ── events that go ─────────────────────────────────────────────────────────────────────── */
+
+static void delete_while_waiting(const char *name)
+{
+	struct pp_msg_name which = client_name("a", name);
+
+	client_send(&root, PP_OP_DELETE, &which);
+	broker_settle(&b);
+	fake_wait(&b.engine, false);
+	ck_assert_int_eq(client_receive(&root), 0);
+	broker_settle(&b);
+	check_memory();
+}
+
+START_TEST(a_target_goes_before_it_is_armed)
+{
+	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
+	ck_assert_int_eq(client_create(&root, "a", "y"), 0);
+	b.engine.holds_after = 1;
+	ck_assert_int_eq(client_trigger(&root, "a", "t", "x,y"), 0);
+	ck_assert_ptr_nonnull(b.triggers.about);
+	delete_while_waiting("x");
+	expect("arm1 arm2 aim3:2");
+}
+END_TEST
+
+START_TEST(a_trigger_goes_before_it_is_aimed)
+{
+	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
+	b.engine.holds_after = 2;
+	ck_assert_int_eq(client_trigger(&root, "a", "t", "x"), 0);
+	expect("arm1");
+	delete_while_waiting("t");
+	expect("aim2:1 off1");
+}
+END_TEST
+
+START_TEST(a_target_goes_before_it_is_turned)
+{
+	begin();
+	fake_wait(&b.engine, true);
+	fire(3);
+	broker_settle(&b);
+	delete_while_waiting("y");
+	expect("turn1");
+	ck_assert_uint_eq(b.ready, 1);
+}
+END_TEST
+
+/* The order is queued, and the engine has lost its event. */
+START_TEST(the_engine_forgets_an_event)
+{
+	begin();
+	fake_wait(&b.engine, true);
+	fire(3);
+	broker_settle(&b);
+	ck_assert_ptr_nonnull(b.triggers.about);
+	fake_unmake(&b.engine, b.triggers.about->truth.id);
+	fake_hang_up(&b.engine);
+	b.engine.hold = false;
+	broker_until(&b, b.ready == 1);
+	expect("turn2 aim3:2");
+	check_memory();
+}
+END_TEST
+
+/* The namespace is gone with its last event; its tapes, which somebody looked at, are not. */
+START_TEST(tapes_outlive_their_namespace)
+{
+	struct pp_msg_watch_request watch = { 0 };
+	struct client team;
+
+	ck_assert_int_eq(setegid(TEAM), 0);
+	client_begin(&b, &team, MEMBER);
+	ck_assert_int_eq(setegid(0), 0);
+	begin();
+	b.triggers.after = 1; /* as if the last order had been about x */
+	b.engine.holds_after = 1;
+	fire(3);
+	expect("turn2");
+	ck_assert_int_eq(client_by_id(&team, PP_OP_SHOW, 4), 0);
+	ck_assert_uint_eq(b.ready, 0);
+	client_send(&team, PP_OP_WATCH, &watch);
+	ck_assert_int_eq(client_receive(&team), 0);
+	ck_assert_uint_eq(team.body.notice.kind, PP_NOTICE_STARTED);
+	/* The turn of x is under way until the last of them is gone. */
+	while (b.engine.n > 0)
+		fake_unmake(&b.engine, b.engine.events[0].id);
+	fake_hang_up(&b.engine);
+	b.engine.hold = false;
+	broker_until(&b, b.ready == 1);
+	ck_assert_uint_eq(b.lifecycle.registry.n_namespaces, 0);
+	do
+		ck_assert_int_eq(client_receive(&team), 0);
+	while (team.body.notice.kind != PP_NOTICE_TAPE);
+	ck_assert_uint_eq(team.body.notice.event.id, 4);
+	client_end(&team);
+	ck_assert_int_eq(setegid(TEAM), 0);
+	client_begin(&b, &team, MEMBER);
+	ck_assert_int_eq(setegid(0), 0);
+	ck_assert_int_eq(client_by_id(&team, PP_OP_SHOW, 4), 0);
+	ck_assert_str_eq(team.body.event.name, "y");
+	client_end(&team);
+}
+END_TEST
+
+/* ── a new broker ───────────────────────────────────────────────────────────────────────── */
+
+START_TEST(a_new_broker_goes_on)
+{
+	struct pp_spec spec = {
+		.ns = "a",
+		.event = "cpu-clock",
+		.data_size = 1 << 16,
+		.period = 4000,
+		.flags = PP_EVENT_FREQ | PP_EVENT_ALL_CPUS,
+		.mode = 0640,
+	};
+	struct fake_engine *f = &b.engine;
+
+	broker_begin(&b);
+	for (const char *name = "uvwxyz"; *name; name++) {
+		spec.name[0] = *name;
+		fake_make(f, &spec);
+	}
+	spec.name[0] = 't';
+	spec.flags |= PP_EVENT_TRIGGER;
+	fake_make(f, &spec);
+	f->triggers[f->n_triggers++] = (struct fake_trigger){
+		.id = 7, .spec.targets = "[v-z]", .n_targets = 4, .targets = { 2, 3, 4, 5 }
+	};
+	/* u was a target once; v and w fired; w has a tape of before; x and y are armed; z is not. */
+	fake_arm(f, fake_find(f, 1), true);
+	for (uint64_t id = 2; id <= 5; id++)
+		fake_arm(f, fake_find(f, id), true);
+	fake_find(f, 3)->now = PP_NOW_TURNED;
+	fake_turn(f, fake_find(f, 3), true);
+	fake_find(f, 2)->now = fake_find(f, 3)->now = PP_NOW_TURNED;
+	ck_assert_int_ge(orders_start(b.lifecycle.orders), 0);
+	broker_until(&b, orders_is_up(b.lifecycle.orders));
+	client_begin(&b, &root, 0);
+	expect("turn2 off1 arm6 aim7:2,3,4,5,6");
+	ck_assert_uint_eq(b.ready, 2);
+	check_memory();
+	ck_assert_int_eq(client_by_id(&root, PP_OP_RELEASE, 8), 0);
+	expect("give8 turn3");
+	ck_assert_uint_eq(b.ready, 3);
+	client_end(&root);
+	broker_end(&b);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("triggers");
+	TCase *t = tcase_create("triggers");
+
+	need(no_root());
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_test(t, targets_are_armed_then_aimed_at);
+	tcase_add_test(t, later_events_are_armed_too);
+	tcase_add_loop_test(t, globs, 0, 12);
+	tcase_add_test(t, second_names_are_no_targets);
+	tcase_add_test(t, removing_the_trigger_disarms);
+	tcase_add_test(t, changes_of_targets);
+	tcase_add_test(t, many_targets);
+	tcase_add_test(t, a_firing);
+	tcase_add_test(t, firings_of_strangers);
+	tcase_add_test(t, by_hand);
+	tcase_add_test(t, a_second_firing_waits);
+	tcase_add_test(t, an_event_of_two_triggers);
+	tcase_add_test(t, a_pause_of_a_turned_event);
+	tcase_add_test(t, no_memory_to_arm);
+	tcase_add_test(t, no_memory_to_turn);
+	tcase_add_loop_test(t, deaths_while_arming, 0, 4 * ARRAY_SIZE(deaths));
+	tcase_add_loop_test(t, deaths_while_turning, 0, 2 * ARRAY_SIZE(deaths));
+	tcase_add_loop_test(t, deaths_while_disarming, 0, ARRAY_SIZE(deaths));
+	tcase_add_loop_test(t, deaths_while_firing, 0, 2);
+	tcase_add_loop_test(t, deaths_while_releasing, 0, 2);
+	tcase_add_test(t, lost_tapes);
+	tcase_add_loop_test(t, refusals, 0, 10);
+	tcase_add_test(t, a_target_goes_before_it_is_armed);
+	tcase_add_test(t, a_trigger_goes_before_it_is_aimed);
+	tcase_add_test(t, a_target_goes_before_it_is_turned);
+	tcase_add_test(t, the_engine_forgets_an_event);
+	tcase_add_test(t, tapes_outlive_their_namespace);
+	suite_add_tcase(s, t);
+	t = tcase_create("a new broker");
+	tcase_add_test(t, a_new_broker_goes_on);
+	suite_add_tcase(s, t);
+	return run_suite(s);
+}
