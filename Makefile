@@ -265,6 +265,7 @@ $(BUILD)/tests/%: tests/bench/%.c $(BUILD)/libperfpersist.a Makefile
 FUZZ_SRCS := $(wildcard proto/*.c daemon/*.c daemon/broker/syntax/*.c client/perfctl/decode/*.c \
 	client/perfctl/trace/trace*.c client/perfctl/trace/process*.c) \
 	$(patsubst $(BUILD)/obj/%.o,%.c,$(CLIENT_OBJS)) client/perfctl/output/output.c \
+	client/perfctl/events/spool.c client/perfctl/parse.c \
 	$(patsubst %,daemon/broker/%.c,hotplug/uevent $(addprefix config/,settings config \
 		config-value keys dropin-file)) \
 	$(filter-out %/main.c %/server.c,$(wildcard daemon/keeper/*.c))
@@ -311,7 +312,7 @@ install: programs ## to DESTDIR
 	install -d $(DESTDIR)$(SYSCONFDIR)/perfpersist/events.d $(DESTDIR)$(PREFIX)/lib/perfpersist/events.d
 	install -m 0644 conf/events.d/*.conf $(DESTDIR)$(PREFIX)/lib/perfpersist/events.d/
 	install -d $(DESTDIR)$(UNITDIR)
-	for u in units/*.service units/*.socket units/*.mount; do \
+	for u in units/*.service units/*.socket units/*.mount units/*.path; do \
 		sed -e 's|@BINDIR@|$(BINDIR)|; s|@SBINDIR@|$(SBINDIR)|; s|@LIBEXECDIR@|$(LIBEXECDIR)|' $$u \
 			> $(DESTDIR)$(UNITDIR)/$${u##*/} || exit 1; done
 	install -D -m 0644 units/perfpersist.sysusers $(DESTDIR)$(SYSUSERSDIR)/perfpersist.conf

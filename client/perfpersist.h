@@ -102,6 +102,7 @@ enum perfpersist_state {
 #define PERFPERSIST_NO_SHARE (1U << 7)	 /* create: not even if the daemon's default is to share */
 #define PERFPERSIST_BOOT (1U << 8)	 /* create: write a file, to exist after a reboot */
 #define PERFPERSIST_COPIES (1U << 9)	 /* info only: the caller gets copies of the rings */
+#define PERFPERSIST_TRIGGER (1U << 10)	 /* info only: it is the event of a trigger */
 
 /* An event, as lists show it. Holds no resources. */
 struct perfpersist_info {
@@ -247,6 +248,80 @@ struct perfpersist_reload_result {
 };
 int perfpersist_reload(struct perfpersist *p, struct perfpersist_reload_result *ret);
 
+/* ── Triggers ───────────────────────────────────────────────────────────────────────────── */
+
+/*
+ * A trigger is an event that freezes other events of its namespace when it happens, in the kernel
+ * and on all CPUs at once: a second set of rings takes over, and what was recorded until then is a
+ * tape, which perfpersist_open_by_id() opens, until it is released. The trigger's own event records
+ * what fired.
+ */
+struct perfpersist_trigger_options {
+	size_t sz;
+	const char *targets;  /* names and globs of events, with commas between; required */
+	uint64_t hold_off;    /* ns from one firing to the next, at least; 0: 10 s */
+	uint64_t max_per_day; /* firings in 24 hours; 0: no limit */
+	const struct perfpersist_create_options *event; /* what fires; neither SHARE nor BOOT */
+};
+
+/* Creates the trigger's event; targets are armed then, one after the other, and events that are
+ * created later, too. -EINVAL, or as perfpersist_create(). It is deleted, changed and paused as an
+ * event. */
+int perfpersist_trigger_add(struct perfpersist *p, const char *ns, const char *name,
+			    const struct perfpersist_trigger_options *opts,
+			    struct perfpersist_info *ret);
+
+struct perfpersist_trigger {
+	size_t sz;
+	uint64_t id; /* its event's, as all of these */
+	char ns[64], name[64];
+	char event[1024], filter[1024];
+	char targets[256];
+	uint64_t hold_off, max_per_day;
+	uint32_t state;	  /* enum perfpersist_state */
+	uint32_t creator; /* uid */
+	uint32_t n_targets,
+		n_armed;     /* events that match; of them, those that it would freeze now */
+	uint64_t fired;	     /* how often; and how often it did not, because */
+	uint64_t held;	     /* of the hold-off, */
+	uint64_t spent;	     /* it had fired often enough that day, */
+	uint64_t missed;     /* its event was missed */
+	bool missed_unknown; /* this kernel cannot tell; missed is then a lower bound */
+	bool missed_at_least;
+	uint64_t late; /* targets that were not frozen: their last tape was not saved yet */
+	uint64_t last; /* CLOCK_MONOTONIC, ns: when it fired; 0: never */
+};
+
+/* Lists triggers as perfpersist_list() does events. *ret is one array for free(3), *ret_n may be 0.
+ * Direct, and of a save: -EOPNOTSUPP. */
+int perfpersist_triggers(struct perfpersist *p, const char *ns, struct perfpersist_trigger **ret,
+			 size_t *ret_n);
+
+/* Fires it by hand, within its limits. -EAGAIN: these do not let it; -EINVAL: it is no trigger. */
+int perfpersist_trigger_fire(struct perfpersist *p, const char *ns, const char *name);
+
+/* What one event had recorded when a trigger fired. */
+struct perfpersist_tape {
+	size_t sz;
+	uint64_t id;	/* for perfpersist_open_by_id(); */
+	uint64_t event; /* the event's, */
+	char ns[64], name[64];
+	uint64_t trigger;	/* and the trigger's */
+	char trigger_name[64];	/* in the same namespace; "": it is deleted */
+	uint64_t number;	/* of the firing: one with several targets has as many tapes */
+	uint64_t fired;		/* CLOCK_MONOTONIC, ns */
+	uint32_t cpu, pid, tid; /* where it fired, and the task that ran there */
+	bool by_hand;		/* then these mean nothing */
+	char comm[16];
+};
+
+/* Lists the tapes that nobody has released, likewise. */
+int perfpersist_tapes(struct perfpersist *p, const char *ns, struct perfpersist_tape **ret,
+		      size_t *ret_n);
+
+/* It is saved, or not wanted. A process that has it open keeps it. */
+int perfpersist_tape_release(struct perfpersist *p, uint64_t id);
+
 /* ── CPUs ─────────────────────────────────────────────────────────────────────────────────── */
 
 /* A CPU that is offline, of those that exist or on which an event has recorded. */
@@ -302,6 +377,9 @@ enum perfpersist_notice_kind {
 	PERFPERSIST_NOTICE_CPU_ONLINE = 7,
 	PERFPERSIST_NOTICE_CPU_OFFLINE = 8,
 	PERFPERSIST_NOTICE_LOST = 9, /* so many came faster than they were read: list again */
+	PERFPERSIST_NOTICE_TAPE =
+		10, /* a trigger has fired: info->id is the tape's, the rest is as of
+				       * the event that it froze */
 };
 
 struct perfpersist_notice {

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# The functions for bash and zsh have no errors; bash offers each verb and each option that --help
+# The functions for bash and zsh have no errors; bash offers each verb, command and option that --help
 # names, and no other, and no option is there twice; the events that perfctl --complete knows by name
 # are events.
 set -u -o pipefail
@@ -48,12 +48,25 @@ missing=$(diff <(sort <<<"$verbs") <(offered ''))
 [ -z "$missing" ] || wrong "verbs of --help (<) and those that are offered (>):" "$missing"
 global=$(options)
 n=0
-for verb in '' $verbs; do
-	[ "$verb" != help ] || continue # it has the global options alone
-	all=$({ echo "$global"; [ -z "$verb" ] || options "$verb"; } | sort)
-	missing=$(diff <(echo "$all") <(offered ${verb:+"$verb"} -))
-	[ -z "$missing" ] || wrong "options of $verb in --help (<) and those that are offered (>):" "$missing"
+# check_options WORD…: those of a verb, or of one of its commands.
+check_options() {
+	all=$({ echo "$global"; [ $# -eq 0 ] || options "$@"; } | sort)
+	missing=$(diff <(echo "$all") <(offered "$@" -))
+	[ -z "$missing" ] || wrong "options of $* in --help (<) and those that are offered (>):" "$missing"
 	n=$((n + $(wc -l <<<"$all") - $(wc -l <<<"$global")))
+}
+
+check_options
+for verb in $verbs; do
+	[ "$verb" != help ] || continue # it has the global options alone
+	check_options "$verb"
+	parts=$("$PERFCTL" "$verb" --help | grep -B 99 'COMMAND --help' | sed -nE 's/^  ([a-z]+) .*/\1/p')
+	[ -n "$parts" ] || continue
+	missing=$(diff <(sort <<<"$parts") <(offered "$verb" ''))
+	[ -z "$missing" ] || wrong "commands of $verb in --help (<) and those that are offered (>):" "$missing"
+	for part in $parts; do
+		check_options "$verb" "$part"
+	done
 done
 [ $n -gt 20 ] || wrong "only $n options were found"
 

@@ -35,15 +35,16 @@ $b/edge        | proto daemon $b/link $b/state | | systemd/.*
 $b/handout     | proto daemon $b/link $b/state $b/edge | | systemd/.*
 $b/sideband    | proto daemon $b/link $b/handout $b/lifecycle | | systemd/.*
 $b/hotplug     | proto daemon $b/handout $b/lifecycle | | systemd/.*
+$b/triggers    | proto daemon $b/handout $b/lifecycle $b/state | | systemd/.*
 $b/config      | proto daemon $b/syntax $b/state $b/lifecycle $b/edge | | systemd/.*
-$b/request     | proto daemon $b/syntax $b/state $b/lifecycle $b/edge $b/handout $b/sideband $b/hotplug $b/config | | systemd/.*
+$b/request     | proto daemon $b/syntax $b/state $b/lifecycle $b/edge $b/handout $b/sideband $b/hotplug $b/triggers $b/config | | systemd/.*
 $b/foreground  | proto daemon $b/config | $b/privileges.h | systemd/.*
-$b             | proto daemon $b/link $b/syntax $b/state $b/lifecycle $b/edge $b/handout $b/sideband $b/hotplug $b/config $b/request $b/foreground | | systemd/.*
+$b             | proto daemon $b/link $b/syntax $b/state $b/lifecycle $b/edge $b/handout $b/sideband $b/hotplug $b/triggers $b/config $b/request $b/foreground | | systemd/.*
 
 daemon/dumper  | proto daemon | | systemd/.*
 daemon/keeper  | proto daemon | | systemd/.*
 
-$e/bpf         | | proto/ring.h daemon/totals.h daemon/wakeup.h daemon/hotplug.h daemon/tasks.h $e/registry/meta.h | bpf/.*
+$e/bpf         | | proto/ring.h daemon/totals.h daemon/wakeup.h daemon/hotplug.h daemon/tasks.h daemon/trigger.h $e/registry/meta.h | bpf/.*
 $e/kernel      | proto daemon | $e/failure.h | bpf/.*|traceevent/.*|event-parse\.h
 $e/emit        | proto daemon $e/bpf $e/kernel | $e/failure.h $e/recorders/recorder.h | bpf/.*
 $e/recorders   | proto daemon $e/bpf $e/kernel $e/emit | $e/failure.h | bpf/.*
@@ -65,7 +66,7 @@ $p/output      | | $own $p/perfctl.h
 $p/trace       | | $c/perfpersist.h proto/cursor.h proto/io.h proto/macro.h proto/perf-file.h proto/perf-record.h proto/regular.h proto/siphash.h | elfutils/.*|dwarf\.h|(libelf|gelf)\.h
 $p/decode      | $p/output $p/trace | $own | traceevent/.*|event-parse\.h|trace-seq\.h
 $p/print       | $p/output $p/decode $p/trace | $own $p/perfctl.h
-$p/events      | $p/output $p/decode $p/print $p/trace | $own $p/perfctl.h
+$p/events      | $p/output $p/decode $p/print $p/trace | $own $p/perfctl.h proto/places.h
 $p/pictures    | $p/output $p/decode $p/trace $p/events | $own proto/siphash.h page-hashes.h | event-parse\.h
 $p/replay      | $p/output $p/decode $p/print $p/trace $p/events $p/pictures | $own $p/perfctl.h | event-parse\.h
 $p             | $p/completion $p/output $p/decode $p/print $p/trace $p/events $p/pictures $p/replay | $own

@@ -80,22 +80,37 @@ page_options() {
 	grep '^\.It' | grep -oE '\bFl [^ ]+' | sed 's/^Fl /-/; s/\\//g' | grep -vx -e --
 }
 
+# The commands of a verb, as `trigger add`, are in its help, in front of a line that says so.
+commands() {
+	"$BUILD/perfctl" "$1" --help | grep -B 99 'COMMAND --help' | sed -nE 's/^  ([a-z]+) .*/\1/p'
+}
+
 perfctl() {
-	local overview help verbs verb options
+	local overview help verbs verb parts part options all=()
 	overview=$("$BUILD/perfctl" --help) || wrong "perfctl --help fails"
 	verbs=$(sed -n '/^Verbs:/,/^$/s/^  \([a-z][a-z]*\).*/\1/p' <<<"$overview")
 
 	# The synopsis has a line for each verb; `.Cm pause | resume` names two.
 	same "verbs" "$verbs" "perfctl --help" \
-		"$(section $PERFCTL_1 SYNOPSIS | sed -n 's/^\.Cm //p' | sed 's/Fl.*//' | grep -oE '[a-z]+')" $PERFCTL_1
+		"$(section $PERFCTL_1 SYNOPSIS | sed -n 's/^\.Cm //p' | sed 's/ Cm .*//; s/Fl.*//' | grep -oE '[a-z]+')" $PERFCTL_1
 	# `list, -l` is in the verb's own section.
 	same "global options" "$(sed '/^Verbs:/,/^$/d' <<<"$overview" | help_options)" "perfctl --help" \
 		"$(section $PERFCTL_1 Options | page_options)" $PERFCTL_1
 	for verb in $verbs; do
+		parts=$(commands "$verb")
+		[ -n "$parts$(section $PERFCTL_1 SYNOPSIS | grep "^\.Cm $verb Cm ")" ] &&
+			same "commands of $verb" "$parts" "perfctl $verb --help" \
+				"$(section $PERFCTL_1 SYNOPSIS | sed -n "s/^\.Cm $verb Cm //p" | grep -oE '[a-z]+')" $PERFCTL_1
+		for part in ${parts:-''}; do
+			all+=("$verb${part:+ $part}")
+		done
+	done
+	for verb in "${all[@]}"; do
 		[ "$verb" = help ] && continue
-		help=$("$BUILD/perfctl" --socket /nowhere "$verb" --help 2>&1) || wrong "perfctl $verb --help does more than that:" "$help"
+		# shellcheck disable=SC2086 # two words
+		help=$("$BUILD/perfctl" --socket /nowhere $verb --help 2>&1) || wrong "perfctl $verb --help does more than that:" "$help"
 		options=$(help_options <<<"$help")
-		section $PERFCTL_1 "(.* )?$verb( |$)" >"$dir/section"
+		section $PERFCTL_1 "(.* , )?$verb( |$)" >"$dir/section"
 		[ -s "$dir/section" ] || wrong "$verb has no section in $PERFCTL_1"
 		[ -z "$options$(page_options <"$dir/section")" ] && continue
 		same "options of $verb" "$options" "perfctl $verb --help" "$(page_options <"$dir/section")" $PERFCTL_1
@@ -106,7 +121,7 @@ perfctl() {
 	same "exit codes" \
 		"$(sed -n '/^Exit codes/,/\.$/p' <<<"$overview" | grep -oE '\b[0-9]\b')" "perfctl --help" \
 		"$(section $PERFCTL_1 EXIT | sed -n 's/^\.It .*\b\([0-9]\)$/\1/p')" $PERFCTL_1
-	echo "perfctl: $(wc -w <<<"$verbs") verbs"
+	echo "perfctl: ${#all[@]} verbs"
 }
 
 daemon() {
@@ -145,13 +160,16 @@ keys() {
 	for section in daemon namespace event; do
 		same "keys of [$section]" "$(parsed $section)" "the table" "$(described $section)" $CONF_5
 	done
+	# Keys that triggers and events have in common are listed there, and described for events.
+	same "keys of [trigger]" "$(parsed trigger)" "the table" \
+		"$(section $CONF_5 "[[]trigger" | sed -nE 's/^(\.It )?\.?Cm ([A-Z][A-Za-z]*)=.*/\2/p' | sort -u | grep -vx Event)" $CONF_5
 	for section in daemon namespace; do
 		same "keys of [$section]" "$(described $section)" $CONF_5 "$(shown $section)" conf/perfpersistd.conf
 	done
 	unknown=$(comm -23 <(named) <(described '(daemon|namespace|event)' | sort -u))
 	[ -z "$unknown" ] || wrong "sentences name keys that are not there:" "$unknown"
 	same "keys of [event]" "$(described event)" $CONF_5 \
-		"$(sed -n '/\[event NAMESPACE/,$p' conf/perfpersistd.conf | sed -nE 's/^# +([A-Z][A-Za-z]*)= .*/\1/p')" \
+		"$(sed -n '/\[event NAMESPACE/,/\[trigger NAMESPACE/p' conf/perfpersistd.conf | sed -nE 's/^# +([A-Z][A-Za-z]*)= .*/\1/p')" \
 		"conf/perfpersistd.conf"
 	echo "perfpersistd.conf: $(described '(daemon|namespace|event)' | wc -l) keys"
 	understood

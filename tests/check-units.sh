@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # The units are well formed. systemd-analyze rates their sandboxes: the broker at most 1.2, the
-# engine at most 2.2, dumper and keeper at most 0.8, the save at shutdown at most 1.5. The unit
+# engine at most 2.2, dumper and keeper at most 0.8, the save at shutdown at most 1.5, the writer of snapshots at most 1.2. The unit
 # explains each remaining exposure. The daemons' units wait for nothing late in the boot.
 set -u -o pipefail
 cd "$(dirname "$0")/.." || exit 1
@@ -20,14 +20,14 @@ complain() {
 	status=1
 }
 
-for unit in units/*.service units/*.socket units/*.mount; do
+for unit in units/*.service units/*.socket units/*.mount units/*.path; do
 	sed -e 's|@[A-Z]*DIR@/[a-z-]*|/bin/true|' "$unit" >"$dir/${unit##*/}"
 done
 while read -r place; do
 	grep -qF "s|$place|" Makefile || complain "$place is not known to make install"
-done < <(grep -ohE '@[A-Z]+@' units/*.service units/*.socket units/*.mount | sort -u)
+done < <(grep -ohE '@[A-Z]+@' units/*.service units/*.socket units/*.mount units/*.path | sort -u)
 cd "$dir" || exit 1
-SYSTEMD_UNIT_PATH=$dir: systemd-analyze verify --man=no ./*.service ./*.socket ./*.mount || status=1
+SYSTEMD_UNIT_PATH=$dir: systemd-analyze verify --man=no ./*.service ./*.socket ./*.mount ./*.path || status=1
 
 # explained UNIT: a comment of the unit names each exposure in the report.
 explained() {
@@ -55,6 +55,7 @@ exposure perfpersist-engine.service 22
 exposure perfpersist-dumper.service 8
 exposure perfpersist-keeper.service 8
 exposure perfpersist-save.service 15
+exposure perfpersist-snapshots.service 12
 
 # By default a unit starts after sysinit.target; some settings make it wait for /tmp and tmpfiles.
 for unit in perfpersistd.service perfpersist-{engine,dumper,keeper}.service perfpersist*.socket *.mount; do

@@ -12,11 +12,11 @@ REFUSALS=0
 _standing=
 _held=
 
-# Everything in the registry, except the instance's permanent files (the newest id, the wakeup
-# buffer, the states of CPUs, the program counts) and the files that some kernels put into each
-# bpffs.
+# Everything in the registry, except the instance's permanent files (the newest id, the buffers of
+# wakeups and firings, the states of CPUs, the program counts) and the files that some kernels put
+# into each bpffs.
 standing() {
-	find "$REGISTRY" -mindepth 1 ! -name '*.debug' ! -name +last-id ! -name +wakeups ! -name "+cpus*" ! -name "+totals*" \
+	find "$REGISTRY" -mindepth 1 ! -name '*.debug' ! -name +last-id ! -name +wakeups ! -name +firings ! -name "+cpus*" ! -name "+totals*" \
 		2>/dev/null | sort
 }
 

@@ -50,7 +50,7 @@ _public_ int perfpersist_list_async(struct perfpersist *p, const char *ns, perfp
 				    void *userdata)
 {
 	struct request *r = NULL;
-	int made = make_list(p, ns, &r);
+	int made = make_list(p, PP_OP_LIST, ns, &r);
 
 	return start(p, made, r, cb, userdata);
 }

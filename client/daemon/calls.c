@@ -192,7 +192,7 @@ _public_ int perfpersist_list(struct perfpersist *p, const char *ns, struct perf
 {
 	_cleanup_answer_ struct answer a = { .fd = -EBADF };
 	struct request *req = NULL;
-	int made = make_list(p, ns, &req);
+	int made = make_list(p, PP_OP_LIST, ns, &req);
 	int r = call(p, made, req, &a);
 
 	if (r < 0)
@@ -225,4 +225,64 @@ _public_ int perfpersist_pause(struct perfpersist *p, const char *ns, const char
 	if (ret_n)
 		*ret_n = a.count;
 	return 0;
+}
+
+/* ── Triggers ───────────────────────────────────────────────────────────────────────────── */
+
+_public_ int perfpersist_trigger_add(struct perfpersist *p, const char *ns, const char *name,
+				     const struct perfpersist_trigger_options *opts,
+				     struct perfpersist_info *ret)
+{
+	struct request *req = NULL;
+	int made = make_trigger(p, ns, name, opts, &req);
+
+	return call_for_info(p, made, req, ret);
+}
+
+_public_ int perfpersist_triggers(struct perfpersist *p, const char *ns,
+				  struct perfpersist_trigger **ret, size_t *ret_n)
+{
+	_cleanup_answer_ struct answer a = { .fd = -EBADF };
+	struct request *req = NULL;
+	int made = make_list(p, PP_OP_TRIGGERS, ns, &req);
+	int r = call(p, made, req, &a);
+
+	if (r < 0)
+		return r;
+	*ret = TAKE_PTR(a.triggers.v);
+	*ret_n = a.triggers.n;
+	return 0;
+}
+
+_public_ int perfpersist_trigger_fire(struct perfpersist *p, const char *ns, const char *name)
+{
+	_cleanup_answer_ struct answer a = { .fd = -EBADF };
+	struct request *req = NULL;
+	int made = make_by_name(p, PP_OP_FIRE, ns, name, &req);
+
+	return call(p, made, req, &a);
+}
+
+_public_ int perfpersist_tapes(struct perfpersist *p, const char *ns, struct perfpersist_tape **ret,
+			       size_t *ret_n)
+{
+	_cleanup_answer_ struct answer a = { .fd = -EBADF };
+	struct request *req = NULL;
+	int made = make_list(p, PP_OP_TAPES, ns, &req);
+	int r = call(p, made, req, &a);
+
+	if (r < 0)
+		return r;
+	*ret = TAKE_PTR(a.tapes.v);
+	*ret_n = a.tapes.n;
+	return 0;
+}
+
+_public_ int perfpersist_tape_release(struct perfpersist *p, uint64_t id)
+{
+	_cleanup_answer_ struct answer a = { .fd = -EBADF };
+	struct request *req = NULL;
+	int made = make_by_id(p, PP_OP_RELEASE, id, &req);
+
+	return call(p, made, req, &a);
 }

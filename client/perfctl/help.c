@@ -129,6 +129,10 @@ void print_help(const struct verb *verb, FILE *f)
 	if (verb->letter)
 		fprintf(f, "       perfctl %s %s\n", verb->letter, verb->synopsis);
 	fputc('\n', f);
+	for (const struct verb *const *p = verb->parts; p && *p; p++)
+		fprintf(f, "  %-12s %s\n", part_name(*p), (*p)->summary);
+	if (verb->parts)
+		fprintf(f, "\nSee `perfctl %s COMMAND --help`.\n\n", verb->name);
 	if (verb->options[0].rows) {
 		print_tables(verb->options, f);
 		fputc('\n', f);
@@ -142,13 +146,16 @@ static int run(struct call *call)
 
 	if (!options_read(call, NULL))
 		return call->code;
-	if (call->n_operands > 1)
+	if (call->n_operands > 2)
 		return bad_usage(call, "help takes at most one verb");
-	if (call->n_operands) {
+	if (call->n_operands)
 		verb = find_verb(call->operands[0]);
-		if (!verb)
-			return bad_usage(call, "unknown verb %s", call->operands[0]);
-	}
+	if (verb && call->n_operands > 1)
+		verb = find_part(verb, call->operands[1]);
+	if (call->n_operands && !verb)
+		return bad_usage(call, "unknown verb %s%s%s", call->operands[0],
+				 call->n_operands > 1 ? " " : "",
+				 call->n_operands > 1 ? call->operands[1] : "");
 	print_help(verb, stdout);
 	return EXIT_OK;
 }

@@ -10,10 +10,10 @@
 #include "proto/printable.h"
 
 const struct verb *const verbs[] = {
-	&verb_create, &verb_list,     &verb_reopen, &verb_delete, &verb_show,	&verb_change,
-	&verb_pause,  &verb_resume,   &verb_stat,   &verb_top,	  &verb_watch,	&verb_limits,
-	&verb_save,   &verb_snapshot, &verb_record, &verb_script, &verb_report, &verb_reload,
-	&verb_ping,   &verb_help,     NULL,
+	&verb_create,	 &verb_list,	 &verb_reopen, &verb_delete, &verb_show,   &verb_change,
+	&verb_pause,	 &verb_resume,	 &verb_stat,   &verb_top,    &verb_watch,  &verb_limits,
+	&verb_save,	 &verb_snapshot, &verb_record, &verb_script, &verb_report, &verb_trigger,
+	&verb_snapshots, &verb_reload,	 &verb_ping,   &verb_help,   NULL,
 };
 
 void complain(const char *fmt, ...)
@@ -95,6 +95,37 @@ const struct verb *find_verb(const char *name)
 	return NULL;
 }
 
+const char *part_name(const struct verb *part)
+{
+	return strchr(part->name, ' ') + 1;
+}
+
+const struct verb *find_part(const struct verb *verb, const char *word)
+{
+	for (const struct verb *const *p = verb->parts; p && *p; p++)
+		if (!strcmp(part_name(*p), word))
+			return *p;
+	return NULL;
+}
+
+/* "trigger add": the second word belongs to the verb. */
+static int take_part(struct call *call)
+{
+	const char *word = call->argc > 1 ? call->argv[1] : NULL;
+	const struct verb *part = word ? find_part(call->verb, word) : NULL;
+
+	if (part) {
+		call->verb = part;
+		call->argc--;
+		call->argv++;
+		return EXIT_OK;
+	}
+	if (word && *word == '-')
+		return EXIT_OK; /* the verb's own options: --help */
+	return word ? bad_usage(call, "%s %s: there is no such command", call->verb->name, word)
+		    : bad_usage(call, "%s what? %s", call->verb->name, call->verb->synopsis);
+}
+
 static int run(int argc, char **argv)
 {
 	struct call call = {};
@@ -113,7 +144,9 @@ static int run(int argc, char **argv)
 	call.verb = find_verb(call.argv[0]);
 	if (!call.verb)
 		return bad_usage(&call, "unknown verb %s", call.argv[0]);
-	code = call.verb->run(&call);
+	code = call.verb->parts ? take_part(&call) : EXIT_OK;
+	if (code == EXIT_OK)
+		code = call.verb->run(&call);
 	options_done(&call);
 	return code;
 }

@@ -21,6 +21,7 @@ enum completes {
 	COMPLETE_FILE,
 	COMPLETE_DIRECTORY,
 	COMPLETE_VERB,
+	COMPLETE_PART,	    /* of the verb */
 	COMPLETE_NAME,	    /* of an event */
 	COMPLETE_NAMESPACE, /* as an operand: one or none */
 	COMPLETE_NAMES,	    /* NAME or NAMESPACE/ */
@@ -31,6 +32,7 @@ enum completes {
 	COMPLETE_CGROUP,
 	COMPLETE_INSTANCE,
 	COMPLETE_SAVE,
+	COMPLETE_SNAPSHOT,
 	COMPLETE_PIDS,
 	COMPLETE_TASK,
 };

@@ -32,11 +32,14 @@ struct verb {
 	bool one_operand;		/* at most one */
 	bool reads_saves;		/* works with --saved */
 	bool runs_command;		/* after "--" */
+	const struct verb *const
+		*parts; /* "trigger add", …: its first word is one; ended by NULL */
 };
 
 extern const struct verb verb_create, verb_list, verb_reopen, verb_delete, verb_show, verb_change,
 	verb_pause, verb_resume, verb_save, verb_snapshot, verb_record, verb_stat, verb_top,
-	verb_watch, verb_limits, verb_reload, verb_script, verb_report, verb_ping, verb_help;
+	verb_watch, verb_trigger, verb_snapshots, verb_limits, verb_reload, verb_script,
+	verb_report, verb_ping, verb_help;
 
 /* A command line: the part that main parses, then the part that the verb parses. */
 struct call {
@@ -57,6 +60,12 @@ struct call {
 
 extern const struct verb *const verbs[]; /* ended by NULL */
 const struct verb *find_verb(const char *name);
+
+/* The part of a verb that this word names; NULL: none. */
+const struct verb *find_part(const struct verb *verb, const char *word);
+
+/* Its name without the verb's. */
+const char *part_name(const struct verb *part);
 
 /* Prints an error message on stderr, as one line. */
 void complain(const char *fmt, ...) _printf_(1, 2);

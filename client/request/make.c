@@ -104,19 +104,19 @@ static int make_of_namespace(struct perfpersist *p, enum pp_op op, const char *n
 
 	if (!req)
 		return -ENOMEM;
-	if (op == PP_OP_LIST)
-		r = FILL(req->body.list.ns, "namespace", ns);
-	else
+	if (op == PP_OP_WATCH)
 		r = FILL(req->body.watch.ns, "namespace", ns);
+	else
+		r = FILL(req->body.list.ns, "namespace", ns);
 	if (r < 0)
 		return r;
 	*ret = TAKE_PTR(req);
 	return 0;
 }
 
-int make_list(struct perfpersist *p, const char *ns, struct request **ret)
+int make_list(struct perfpersist *p, enum pp_op op, const char *ns, struct request **ret)
 {
-	return make_of_namespace(p, PP_OP_LIST, ns, ret);
+	return make_of_namespace(p, op, ns, ret);
 }
 
 int make_watch(struct perfpersist *p, const char *ns, struct request **ret)
@@ -181,18 +181,57 @@ static int fill_create(struct pp_msg_create_request *m, const char *ns, const ch
 	return FILL(m->cpus, "list of CPUs", opts->cpus);
 }
 
-int make_create(struct perfpersist *p, const char *ns, const char *name,
-		const struct perfpersist_create_options *opts, struct request **ret)
+static int check_options(const struct perfpersist_create_options *opts)
+{
+	if (opts && SZ_IS_VALID(opts))
+		return 0;
+	return client_fail(-EINVAL,
+			   "cannot create an event with a struct perfpersist_create_options of "
+			   "%zu bytes: set its sz to its size",
+			   opts ? opts->sz : 0);
+}
+
+#define HOLD_OFF_DEFAULT 10000000000ULL /* ns */
+
+int make_trigger(struct perfpersist *p, const char *ns, const char *name,
+		 const struct perfpersist_trigger_options *opts, struct request **ret)
 {
 	_cleanup_request_ struct request *req = NULL;
+	struct pp_msg_trigger_request *m;
 	int r;
 
 	if (!opts || !SZ_IS_VALID(opts))
 		return client_fail(-EINVAL,
-				   "cannot create an event with a struct "
-				   "perfpersist_create_options of %zu bytes: set its sz "
-				   "to its size",
+				   "cannot create a trigger with a struct "
+				   "perfpersist_trigger_options of %zu bytes: set its sz to its "
+				   "size",
 				   opts ? opts->sz : 0);
+	r = check_options(opts->event);
+	if (r < 0)
+		return r;
+	req = request_new(p, PP_OP_TRIGGER);
+	if (!req)
+		return -ENOMEM;
+	m = &req->body.trigger;
+	m->hold_off = opts->hold_off ?: HOLD_OFF_DEFAULT;
+	m->max_per_day = opts->max_per_day;
+	r = FILL_REQUIRED(m->targets, "list of targets", opts->targets);
+	if (r >= 0)
+		r = fill_create(&m->event, ns, name, opts->event);
+	if (r < 0)
+		return r;
+	*ret = TAKE_PTR(req);
+	return 0;
+}
+
+int make_create(struct perfpersist *p, const char *ns, const char *name,
+		const struct perfpersist_create_options *opts, struct request **ret)
+{
+	_cleanup_request_ struct request *req = NULL;
+	int r = check_options(opts);
+
+	if (r < 0)
+		return r;
 	req = request_new(p, PP_OP_CREATE);
 	r = req ? fill_create(&req->body.create, ns, name, opts) : -ENOMEM;
 	if (r < 0)

@@ -20,6 +20,8 @@ void answer_done(struct answer *a)
 	client_infos_done(&a->infos);
 	client_limits_done(&a->limits);
 	client_away_done(&a->away);
+	client_triggers_done(&a->triggers);
+	client_tapes_done(&a->tapes);
 	perfpersist_event_free(a->event);
 	a->event = NULL;
 	a->fd = close_fd(a->fd);
@@ -63,21 +65,55 @@ static int add_event(struct request *req, const struct pp_msg_event *m)
 
 /* ── Pages of lists ─────────────────────────────────────────────────────────────────────── */
 
+static int go_on(struct request *req, uint64_t id)
+{
+	if (id <= req->body.list.after)
+		return senseless("a list that is not in the order of ids");
+	req->body.list.after = id;
+	return 0;
+}
+
+static int end_page(uint32_t count, uint32_t more)
+{
+	if (more && count == 0)
+		return senseless("an empty page of a list that goes on");
+	return more ? REQUEST_MORE : 0;
+}
+
 static int list_reply(struct request *req, const struct pp_msg_list_reply *m)
 {
-	for (uint32_t i = 0; i < m->count; i++) {
-		int r;
+	int r = 0;
 
-		if (m->events[i].id <= req->body.list.after)
-			return senseless("a list that is not in the order of ids");
-		req->body.list.after = m->events[i].id;
-		r = add_event(req, &m->events[i]);
-		if (r < 0)
-			return r;
+	for (uint32_t i = 0; r >= 0 && i < m->count; i++) {
+		r = go_on(req, m->events[i].id);
+		if (r >= 0)
+			r = add_event(req, &m->events[i]);
 	}
-	if (m->more && m->count == 0)
-		return senseless("an empty page of a list that goes on");
-	return m->more ? REQUEST_MORE : 0;
+	return r < 0 ? r : end_page(m->count, m->more);
+}
+
+static int triggers_reply(struct request *req, const struct pp_msg_triggers_reply *m)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; r >= 0 && i < m->count; i++) {
+		r = go_on(req, m->triggers[i].id);
+		if (r >= 0)
+			r = client_triggers_add(&req->answer.triggers, &m->triggers[i]);
+	}
+	return r < 0 ? r : end_page(m->count, m->more);
+}
+
+static int tapes_reply(struct request *req, const struct pp_msg_tapes_reply *m)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; r >= 0 && i < m->count; i++) {
+		r = go_on(req, m->tapes[i].id);
+		if (r >= 0)
+			r = client_tapes_add(&req->answer.tapes, &m->tapes[i]);
+	}
+	return r < 0 ? r : end_page(m->count, m->more);
 }
 
 static int limits_reply(struct request *req, const struct pp_msg_limits_reply *m)
@@ -262,7 +298,14 @@ int request_reply(struct request *req, const union pp_body *body, struct pp_fds 
 		return wakeup_reply(req, fds);
 	case PP_OP_WATCH:
 		return take_notice(req, &body->notice);
-	default: /* show, create, delete, change */
+	case PP_OP_TRIGGERS:
+		return triggers_reply(req, &body->triggers_reply);
+	case PP_OP_TAPES:
+		return tapes_reply(req, &body->tapes_reply);
+	case PP_OP_FIRE:
+	case PP_OP_RELEASE:
+		return 0;
+	default: /* show, create, delete, change, trigger */
 		return add_event(req, &body->event);
 	}
 }

@@ -9,6 +9,7 @@
 #include "client/perfpersist.h"
 #include "client/request/away.h"
 #include "client/request/limits.h"
+#include "client/request/triggers.h"
 #include "proto/packet.h"
 #include "proto/protocol.h"
 
@@ -18,6 +19,8 @@ struct answer {
 	struct perfpersist_event *event; /* open */
 	struct client_limits limits;
 	struct client_away away; /* cpus */
+	struct client_triggers triggers;
+	struct client_tapes tapes;
 	struct pp_msg_ping_reply ping;
 	struct pp_msg_reload_reply reload;
 	struct pp_msg_sideband_reply sideband;
@@ -56,9 +59,10 @@ struct request {
 	/* The message of op; the last member, because memory is allocated only as far as it
 	 * needs. */
 	union {
-		struct pp_msg_name name; /* show, delete, wakeup */
-		struct pp_msg_list_request list;
+		struct pp_msg_name name;	 /* show, delete, wakeup, fire, release */
+		struct pp_msg_list_request list; /* triggers, tapes, too */
 		struct pp_msg_create_request create;
+		struct pp_msg_trigger_request trigger;
 		struct pp_msg_change_request change;
 		struct pp_msg_pause_request pause;
 		struct pp_msg_open_request open;

@@ -37,6 +37,8 @@ cat >"$SCRATCH/want" <<END
 0644 /usr/lib/systemd/system/perfpersist-keeper.service
 0644 /usr/lib/systemd/system/perfpersist-keeper.socket
 0644 /usr/lib/systemd/system/perfpersist-save.service
+0644 /usr/lib/systemd/system/perfpersist-snapshots.path
+0644 /usr/lib/systemd/system/perfpersist-snapshots.service
 0644 /usr/lib/systemd/system/perfpersistd.service
 0644 /usr/lib/systemd/system/perfpersistd.socket
 0644 /usr/lib/systemd/system/run-perfpersist-registry.mount
@@ -94,9 +96,11 @@ if command -v systemd-sysusers >/dev/null; then
 fi
 # Each program accepts the options that its unit passes.
 for unit in "$DEST"/usr/lib/systemd/system/*.service; do
-	while read -ra line; do
-		for option in "${line[@]:1}"; do
-			[[ $option != --* ]] || grep -q -e "$option" < <("$DEST${line[0]}" --help) || fail "${unit##*/}: $option"
+	while read -r line; do
+		read -ra command <<<"${line%% --*}"
+		for option in ${line#"${command[*]}"}; do
+			[[ $option != --* ]] || grep -q -e "$option" < <("$DEST${command[0]}" "${command[@]:1}" --help) ||
+				fail "${unit##*/}: $option"
 		done
 	done < <(sed -nE 's/^Exec[A-Za-z]*=[-+!@:]*//p' "$unit")
 done

@@ -128,6 +128,20 @@ refused 4 "may not read" stranger perfctl reopen mce/mce_record
 refused 1 "Permission denied" stranger cat $registry/mce/mce_record/stat
 echo "perf_event_paranoid is 3: a member of the group reads and may not delete, a stranger may not read"
 
+section trigger
+expect_ok perfctl create tour/target -e raw_syscalls:sys_enter -m 64K
+expect_ok perfctl trigger add tour/exec --on sched:sched_process_exec --filter 'filename ~ "*/true"' target
+is_armed() { perfctl trigger list tour | grep -q '1 of 1'; }
+wait_until 60 is_armed
+/bin/true
+is_written() { perfctl snapshots list --json | grep -q '"trigger":"exec"'; }
+wait_until 120 is_written
+expect_match "$(as member perfctl snapshots list)" "tour/exec +1 +true" "what a member sees"
+refused 4 "its group may" stranger perfctl snapshots list
+expect_match "$(perfctl script -i "$(perfctl snapshots show)" | tail -n 1)" "sched_process_exec.*/true" "the newest record"
+expect_eq "$(ls -d $registry/+tape-* 2>/dev/null)" "" "what is frozen and not written"
+echo "a trigger fired, and what was recorded until then is a file"
+
 section removal
 stay_inside $registry/tour
 expect_ok dpkg --remove perfpersist

@@ -385,6 +385,24 @@ static void find_verbs(struct completion *c)
 		candidates_add(c, (*v)->summary, "%s", (*v)->name);
 }
 
+static void find_parts(struct completion *c)
+{
+	for (const struct verb *const *v = c->call.verb->parts; *v; v++)
+		candidates_add(c, (*v)->summary, "%s", part_name(*v));
+}
+
+/* Their directory is readable to few. */
+static void find_snapshots(struct completion *c)
+{
+	_cleanup_(globfree) glob_t g =
+		paths("/var/lib/perfpersist%s%s/snapshots/*.data",
+		      c->call.connect.instance ? "-" : "", c->call.connect.instance ?: "");
+
+	candidates_add(c, NULL, "latest");
+	for (size_t i = 0; i < g.gl_pathc; i++)
+		candidates_add(c, NULL, "%s", part_of(g.gl_pathv[i], 0).s);
+}
+
 static void find_words(struct completion *c)
 {
 	behind_last(c, ",+-");
@@ -396,6 +414,7 @@ void candidates_find(struct completion *c)
 	static void (*const find[])(struct completion *) = {
 		[COMPLETE_WORDS] = find_words,	      [COMPLETE_FILE] = find_files,
 		[COMPLETE_DIRECTORY] = find_files,    [COMPLETE_VERB] = find_verbs,
+		[COMPLETE_PART] = find_parts,	      [COMPLETE_SNAPSHOT] = find_snapshots,
 		[COMPLETE_NAME] = find_events,	      [COMPLETE_NAMESPACE] = find_events,
 		[COMPLETE_NAMES] = find_events,	      [COMPLETE_NEW_NAME] = find_events,
 		[COMPLETE_ID] = find_events,	      [COMPLETE_EVENT] = find_perf_events,

@@ -78,11 +78,11 @@ static void note_option(struct completion *c, struct line *l, const struct verb_
 
 static void note_word(struct completion *c, struct line *l, const char *word)
 {
-	if (c->call.verb) {
+	if (c->call.verb && !c->call.verb->parts) {
 		l->operands++;
 		return;
 	}
-	c->call.verb = find_verb(word);
+	c->call.verb = c->call.verb ? find_part(c->call.verb, word) : find_verb(word);
 	option_list_make(&l->list, c->call.verb);
 	l->operand = c->call.verb ? c->call.verb->operands : COMPLETE_NOTHING;
 }

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "client/perfctl/decode/sources.h"
-#include "client/perfctl/events/choose.h"
 #include "client/perfctl/output/progress.h"
 #include "client/perfctl/print/info.h"
 #include "client/perfctl/print/rates.h"
@@ -23,6 +22,7 @@ struct taking {
 	bool progress;
 	uint64_t now; /* CLOCK_MONOTONIC of what is read, ns */
 	struct chosen chosen;
+	const uint64_t *until; /* of each event; NULL: no end */
 	struct perfpersist_interleave *records;
 	struct perfpersist_perfdata *data;
 	int *numbers;		 /* of the events, in the file */
@@ -145,6 +145,8 @@ static int write_sample(struct taking *t, size_t event, const struct perfpersist
 	struct take_result *result = &t->result;
 	int r;
 
+	if (t->until && t->until[event] && s->time > t->until[event])
+		return 0;
 	r = selection_learn(&t->selection, s->pid, s->tid);
 	if (r < 0)
 		return r;
@@ -283,6 +285,30 @@ static void settle(struct taking *t)
 	selection_settle(&t->selection, perfpersist_event_realtime(t->chosen.events[0], 0), t->now);
 }
 
+static int write_file(struct taking *t, int fd, bool pipe, struct take_result *ret)
+{
+	int r = perfpersist_interleave_new(t->chosen.events, t->chosen.n, &t->records);
+
+	if (r >= 0) {
+		settle(t);
+		r = begin_file(t, fd, pipe);
+	}
+	if (r >= 0)
+		r = open_sources(t);
+	if (r >= 0)
+		r = write_samples(t);
+	if (r >= 0)
+		r = write_end(t);
+	if (r == -EINTR) {
+		complain("interrupted: no snapshot was written");
+		return EXIT_FAILED;
+	}
+	if (r < 0)
+		return failed(t, r);
+	*ret = t->result;
+	return EXIT_OK;
+}
+
 int take(struct call *call, struct perfpersist *p, char **names, size_t n_names,
 	 struct selection *selection, int fd, bool pipe, bool progress, struct take_result *ret)
 {
@@ -295,25 +321,20 @@ int take(struct call *call, struct perfpersist *p, char **names, size_t n_names,
 	};
 	int r = choose_events(call, p, names, n_names, &t.chosen);
 
-	if (r)
-		return r;
-	r = perfpersist_interleave_new(t.chosen.events, t.chosen.n, &t.records);
-	if (r >= 0) {
-		settle(&t);
-		r = begin_file(&t, fd, pipe);
-	}
-	if (r >= 0)
-		r = open_sources(&t);
-	if (r >= 0)
-		r = write_samples(&t);
-	if (r >= 0)
-		r = write_end(&t);
-	if (r == -EINTR) {
-		complain("interrupted: no snapshot was written");
-		return EXIT_FAILED;
-	}
-	if (r < 0)
-		return failed(&t, r);
-	*ret = t.result;
-	return EXIT_OK;
+	return r ? r : write_file(&t, fd, pipe, ret);
+}
+
+int take_opened(struct call *call, struct perfpersist *p, struct chosen *events,
+		const uint64_t *until, int fd, struct take_result *ret)
+{
+	_cleanup_(taking_done) struct taking t = {
+		.call = call,
+		.p = p,
+		.was_interrupted = signals_caught(),
+		.chosen = *events,
+		.until = until,
+	};
+
+	*events = (struct chosen){};
+	return write_file(&t, fd, false, ret);
 }

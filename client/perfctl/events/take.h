@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "client/perfctl/events/choose.h"
 #include "client/perfctl/events/selection.h"
 #include "client/perfctl/perfctl.h"
 
@@ -26,3 +27,8 @@ struct take_result {
  */
 int take(struct call *call, struct perfpersist *p, char **names, size_t n_names,
 	 struct selection *selection, int fd, bool pipe, bool progress, struct take_result *ret);
+
+/* The same for events that are open already, which become its own. until: of each event, records up
+ * to that time (0: all). */
+int take_opened(struct call *call, struct perfpersist *p, struct chosen *events,
+		const uint64_t *until, int fd, struct take_result *ret);

@@ -12,7 +12,7 @@ static const char *const type_names[] = { "sw", "hw", "trace", "raw", NULL };
 #define ALWAYS (FIELD_COMM | FIELD_TID | FIELD_CPU | FIELD_TIME | FIELD_EVENT)
 #define PLACE (FIELD_IP | FIELD_SYM | FIELD_SYMOFF | FIELD_DSO)
 
-struct chosen {
+struct chosen_fields {
 	unsigned of[TYPES];
 	unsigned asked;	 /* by name: an event must have these */
 	bool set[TYPES]; /* replaces perf's default */
@@ -69,7 +69,7 @@ static const char *take_type(const char *text, size_t *ret_type)
 	return text;
 }
 
-static void change(struct chosen *c, size_t type, char sign, unsigned field)
+static void change(struct chosen_fields *c, size_t type, char sign, unsigned field)
 {
 	for (size_t i = 0; i < TYPES; i++) {
 		if (type != TYPES && i != type)
@@ -84,7 +84,7 @@ static void change(struct chosen *c, size_t type, char sign, unsigned field)
 		c->asked |= field;
 }
 
-static int parse(const struct call *call, const char *text, struct chosen *c)
+static int parse(const struct call *call, const char *text, struct chosen_fields *c)
 {
 	size_t type;
 	const char *list = take_type(text, &type);
@@ -136,7 +136,7 @@ static unsigned fields_of(const struct trace_event *e)
 }
 
 /* perf's defaults. Tracepoints print the address only with a call chain. */
-static void choose_defaults(const struct script *s, struct chosen *c)
+static void choose_defaults(const struct script *s, struct chosen_fields *c)
 {
 	for (size_t i = 0; i < TYPES; i++)
 		c->of[i] = ALWAYS | PLACE | FIELD_PERIOD;
@@ -166,7 +166,7 @@ static int check_asked(const struct script *s, const struct call *call, unsigned
 
 int script_choose_fields(struct script *s, const struct call *call)
 {
-	struct chosen c = {};
+	struct chosen_fields c = {};
 	int r = EXIT_OK;
 
 	choose_defaults(s, &c);

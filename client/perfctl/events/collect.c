@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "client/perfctl/events/collect.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "client/perfctl/events/take.h"
+#include "client/perfctl/output/outfile.h"
+#include "proto/clock.h"
+
+#define SECOND 1000000000ULL
+#define RETRY_MAX (60 * SECOND)
+#define IDLE (3 * SECOND)
+
+struct collecting {
+	struct call *call;
+	const struct collect_options *options;
+	struct perfpersist *p;
+	bool came;	/* a notice of a tape */
+	uint64_t retry; /* ns, until what could not be written is tried again; 0: nothing waits */
+};
+
+/* ── one firing ─────────────────────────────────────────────────────────────────────────── */
+
+/* The tapes of one firing: tapes[0 … n). */
+struct firing {
+	const struct perfpersist_tape *tapes;
+	size_t n;
+};
+
+static void describe(const struct firing *f, struct spooled *ret)
+{
+	const struct perfpersist_tape *t = f->tapes;
+	uint64_t ago = pp_clock_ns(CLOCK_MONOTONIC) - t->fired;
+
+	*ret = (struct spooled){
+		.number = t->number,
+		.id = t->id,
+		.pid = t->by_hand ? 0 : t->pid,
+		.time = pp_clock_ns(CLOCK_REALTIME) - ago,
+	};
+	memcpy(ret->ns, t->ns, sizeof(ret->ns));
+	memcpy(ret->trigger, t->trigger_name, sizeof(ret->trigger));
+	if (!ret->trigger[0])
+		strcpy(ret->trigger, "deleted");
+	if (t->by_hand)
+		strcpy(ret->comm, "hand");
+	else
+		memcpy(ret->comm, t->comm, sizeof(ret->comm));
+	spool_name(ret);
+}
+
+/* The tapes, and the trigger's own event, whose records until then tell what fired. */
+static int open_all(struct collecting *c, const struct firing *f, struct chosen *ret,
+		    uint64_t *until)
+{
+	_cleanup_(chosen_done) struct chosen events = {
+		.events = calloc(f->n + 1, sizeof(*events.events)),
+	};
+	int r = 0;
+
+	if (!events.events)
+		return -ENOMEM;
+	for (size_t i = 0; i < f->n; i++) {
+		r = perfpersist_open_by_id(c->p, f->tapes[i].id, &events.events[events.n]);
+		if (r < 0)
+			return r;
+		events.n++;
+	}
+	r = perfpersist_open_by_id(c->p, f->tapes[0].trigger, &events.events[events.n]);
+	if (r >= 0)
+		until[events.n++] = f->tapes[0].fired;
+	*ret = events;
+	events = (struct chosen){};
+	return 0;
+}
+
+/* So many bytes at most, as far as it can be known. */
+static uint64_t estimate(const struct chosen *events)
+{
+	struct perfpersist_info info = { .sz = sizeof(info) };
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < events->n; i++)
+		if (perfpersist_event_info(events->events[i], &info) >= 0)
+			bytes += MIN(info.bytes, info.memory ?: info.bytes);
+	return bytes;
+}
+
+/* Readers of the directory get no more than the namespace gives its group. */
+static mode_t mode_of(const struct chosen *events)
+{
+	struct perfpersist_info info = { .sz = sizeof(info) };
+	mode_t mode = 0640;
+
+	for (size_t i = 0; i < events->n; i++)
+		if (perfpersist_event_info(events->events[i], &info) < 0 || !(info.mode & 040) ||
+		    info.group != getegid())
+			mode = 0600;
+	return mode;
+}
+
+static int sync_directory(const char *directory)
+{
+	_cleanup_close_ int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	return fd < 0 || fsync(fd) < 0 ? -errno : 0;
+}
+
+/* -ENOSPC, -EDQUOT: maybe with older files gone. */
+static int write_file(struct collecting *c, const struct firing *f, const struct spooled *file,
+		      const char *path)
+{
+	_cleanup_free_ uint64_t *until = calloc(f->n + 1, sizeof(*until));
+	_cleanup_(outfile_done) struct outfile out = OUTFILE_NONE;
+	_cleanup_(chosen_done) struct chosen events = {};
+	struct take_result result = {};
+	struct stat st = {};
+	mode_t mode;
+	int r;
+
+	if (!until)
+		return -ENOMEM;
+	r = open_all(c, f, &events, until);
+	if (r < 0)
+		return r;
+	mode = mode_of(&events);
+	r = spool_make_room(c->options->directory, &c->options->limits, file, estimate(&events));
+	if (r >= 0)
+		r = outfile_open(path, &out);
+	if (r < 0)
+		return r;
+	errno = 0;
+	if (take_opened(c->call, c->p, &events, until, out.fd, &result) != EXIT_OK)
+		return errno == ENOSPC || errno == EDQUOT ? -errno : -EIO;
+	if (fchmod(out.fd, mode) < 0 || fsync(out.fd) < 0 || fstat(out.fd, &st) < 0)
+		return -errno;
+	r = spool_make_room(c->options->directory, &c->options->limits, file,
+			    (uint64_t)st.st_blocks * 512);
+	if (r >= 0)
+		r = outfile_commit(&out);
+	if (r >= 0)
+		r = sync_directory(c->options->directory);
+	if (r >= 0)
+		printf("%s: %" PRIu64 " record%s of %" PRIu64 " event%s, %" PRIu64 " bytes\n", path,
+		       result.records, result.records == 1 ? "" : "s", result.events,
+		       result.events == 1 ? "" : "s", result.bytes);
+	fflush(stdout);
+	return r;
+}
+
+/* The tapes of a firing may be released in part when this or the daemon ends. The first one names the
+ * file and is released last: while it is there, the file is known. */
+static int release(struct collecting *c, const struct firing *f)
+{
+	int r = 0;
+
+	for (size_t i = f->n; r >= 0 && i-- > 0;) {
+		r = perfpersist_tape_release(c->p, f->tapes[i].id);
+		if (r == -ENOENT)
+			r = 0;
+		if (r < 0)
+			complain("%s", perfpersist_error(c->p));
+	}
+	return r;
+}
+
+/* Not by its name: a trigger that was removed meanwhile gives another one. Nor by its id alone: an event
+ * that was frozen without a second set has the same id at each firing. A clock that was set in between
+ * makes a second file. */
+static bool is_saved(const struct collecting *c, const struct spooled *file)
+{
+	_cleanup_free_ struct spooled *all = NULL;
+	size_t n = 0;
+
+	if (spool_list(c->options->directory, &all, &n) < 0)
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		uint64_t apart = all[i].time > file->time ? all[i].time - file->time
+							  : file->time - all[i].time;
+
+		if (all[i].id == file->id && all[i].number == file->number && apart <= 2 * SECOND)
+			return true;
+	}
+	return false;
+}
+
+static int save(struct collecting *c, const struct firing *f)
+{
+	struct spooled file;
+	char path[1024];
+	int r;
+
+	describe(f, &file);
+	if (is_saved(c, &file))
+		return release(c, f);
+	if ((size_t)snprintf(path, sizeof(path), "%s/%s", c->options->directory, file.name) >=
+	    sizeof(path))
+		return -ENAMETOOLONG;
+	do
+		r = write_file(c, f, &file, path);
+	while ((r == -ENOSPC || r == -EDQUOT) && spool_remove_oldest(c->options->directory) > 0);
+	if (r < 0)
+		complain("cannot write %s: %s; what was frozen waits, and this is tried again",
+			 path, strerror(-r));
+	return r < 0 ? r : release(c, f);
+}
+
+/* ── all of them ────────────────────────────────────────────────────────────────────────── */
+
+static int compare(const void *a, const void *b)
+{
+	const struct perfpersist_tape *x = a, *y = b;
+
+	if (x->trigger != y->trigger)
+		return x->trigger < y->trigger ? -1 : 1;
+	if (x->number != y->number)
+		return x->number < y->number ? -1 : 1;
+	return x->id < y->id ? -1 : x->id > y->id;
+}
+
+/* The first failure, of which the others are not tried. */
+static int save_all(struct collecting *c)
+{
+	_cleanup_free_ struct perfpersist_tape *tapes = NULL;
+	size_t n = 0, end;
+	int r = perfpersist_tapes(c->p, NULL, &tapes, &n);
+
+	if (r < 0) {
+		complain("%s", perfpersist_error(c->p));
+		return r;
+	}
+	if (n)
+		qsort(tapes, n, sizeof(*tapes), compare);
+	for (size_t i = 0; r >= 0 && i < n && !signals_caught(); i = end) {
+		for (end = i + 1; end < n && tapes[end].trigger == tapes[i].trigger &&
+				  tapes[end].number == tapes[i].number;)
+			end++;
+		r = save(c, &(struct firing){ &tapes[i], end - i });
+	}
+	return r;
+}
+
+static void on_notice(struct perfpersist *p _unused_, const struct perfpersist_notice *n,
+		      void *userdata)
+{
+	struct collecting *c = userdata;
+
+	/* After lost notices there may be tapes as well. */
+	c->came |= n->kind == PERFPERSIST_NOTICE_TAPE || n->kind == PERFPERSIST_NOTICE_LOST;
+}
+
+static void plan(struct collecting *c, int r)
+{
+	c->retry = r >= 0 ? 0 : c->retry ? MIN(2 * c->retry, RETRY_MAX) : SECOND;
+}
+
+static int look(struct collecting *c)
+{
+	int r;
+
+	c->came = false;
+	r = save_all(c);
+	plan(c, r);
+	return r;
+}
+
+/* How long it waits for the next tape. */
+static uint64_t patience(const struct collecting *c)
+{
+	if (c->retry)
+		return c->retry;
+	return c->options->until_idle ? IDLE : 3600 * SECOND;
+}
+
+static int wait_for_more(struct collecting *c)
+{
+	uint64_t now = pp_clock_ns(CLOCK_MONOTONIC), due = now + patience(c);
+	int r;
+
+	for (; !signals_caught() && !c->came && now < due; now = pp_clock_ns(CLOCK_MONOTONIC)) {
+		signals_wait(due - now, perfpersist_fd(c->p));
+		r = perfpersist_dispatch(c->p);
+		if (r < 0)
+			return call_failed(c->p, r);
+	}
+	/* Files grow old while nothing happens. */
+	if (!c->came)
+		spool_make_room(c->options->directory, &c->options->limits, NULL, 0);
+	return EXIT_OK;
+}
+
+static bool is_over(const struct collecting *c)
+{
+	return signals_caught() || (c->options->until_idle && !c->came && !c->retry);
+}
+
+int collect(struct call *call, const struct collect_options *options)
+{
+	_cleanup_(cleanup_perfpersist) struct perfpersist *p = NULL;
+	struct collecting c = { .call = call, .options = options };
+	int r = call_connect(call, &p);
+
+	if (r)
+		return r;
+	c.p = p;
+	if (mkdir(options->directory, 0750) < 0 && errno != EEXIST) {
+		complain("cannot make %s: %s", options->directory, strerror(errno));
+		return EXIT_FAILED;
+	}
+	spool_sweep(options->directory);
+	signals_catch();
+	r = options->once ? 0 : perfpersist_watch(p, NULL, on_notice, &c);
+	if (r < 0)
+		return call_failed(p, r);
+	do {
+		r = look(&c);
+		if (options->once)
+			return r < 0 ? EXIT_FAILED : EXIT_OK;
+		if (r == -ECONNRESET || r == -ECONNREFUSED)
+			return EXIT_NO_DAEMON;
+		r = wait_for_more(&c);
+	} while (!r && !is_over(&c));
+	return r;
+}

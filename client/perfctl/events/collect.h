@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Writes what triggers freeze into the spool, one file for each firing, and then releases it. */
+#pragma once
+
+#include "client/perfctl/events/spool.h"
+#include "client/perfctl/perfctl.h"
+
+struct collect_options {
+	const char *directory;
+	struct spool_limits limits;
+	bool once;	 /* what there is, and no more */
+	bool until_idle; /* ends when nothing has come for a few seconds */
+};
+
+/*
+ * Until a signal comes (SIGINT, SIGTERM). What cannot be written, because the disk is full even
+ * without the older files, waits and is tried again. Returns an exit code; has complained if it is
+ * not EXIT_OK.
+ */
+int collect(struct call *call, const struct collect_options *options);

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The spool: a directory of perf.data files, one for each firing of a trigger. A file is there as a
+ * whole or not at all, and within limits: the oldest go first, and the newest stays in any case.
+ *
+ * A name is TIME.NAMESPACE.TRIGGER.NUMBER.COMM-PID.ID.data, TIME in UTC as of the firing. IDs count
+ * up whatever the clock does, so they give the order.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define SPOOL_NAME_SIZE 256
+
+struct spooled {
+	char name[SPOOL_NAME_SIZE];
+	char ns[64], trigger[64];
+	uint64_t number, id;
+	char comm[16];
+	uint32_t pid;	/* 0: fired by hand (comm is "hand"), or on an idle CPU */
+	uint64_t time;	/* CLOCK_REALTIME, ns; in whole seconds */
+	uint64_t bytes; /* on the disk */
+	uint64_t mtime; /* CLOCK_REALTIME, ns */
+};
+
+/* "/var/lib/perfpersist[-INSTANCE]/snapshots". 0; -EINVAL, -ENAMETOOLONG. */
+int spool_place(const char *instance, char *buf, size_t size);
+
+/* Writes the name of what f says. */
+void spool_name(struct spooled *f);
+
+/* 0; -EINVAL: no name of the spool. Does not set bytes and mtime. */
+int spool_parse(const char *name, struct spooled *ret);
+
+/* Lists the directory, the oldest first; *ret is for free(3). A directory that does not exist is
+ * empty. -errno. */
+int spool_list(const char *directory, struct spooled **ret, size_t *ret_n);
+
+struct spool_limits {
+	uint64_t files, files_of_trigger; /* 0: no limit; like the others */
+	uint64_t bytes;
+	uint64_t age; /* ns */
+};
+
+/*
+ * Removes the oldest files until one more, of that trigger (NULL: none is to come) and of so many
+ * bytes, is within the limits. Age is by the files' own times. Returns how many it removed; -errno of
+ * the first that could not be.
+ */
+int spool_make_room(const char *directory, const struct spool_limits *limits,
+		    const struct spooled *coming, uint64_t bytes);
+
+/* Removes what a writer that was killed left under a hidden name (output/outfile.h). */
+void spool_sweep(const char *directory);
+
+/* Leaves the newest. 1; 0: there is no other; -errno. */
+int spool_remove_oldest(const char *directory);

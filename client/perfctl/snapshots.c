@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* perfctl snapshots: the files of what triggers have frozen; and the service that writes them. */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+
+#include "client/perfctl/events/collect.h"
+#include "client/perfctl/events/spool.h"
+#include "client/perfctl/output/outfile.h"
+#include "client/perfctl/perfctl.h"
+#include "client/perfctl/print/info.h"
+
+static const struct column columns[] = {
+	{ "AGE", true }, { "TRIGGER", false }, { "FIRING", true },
+	{ "BY", false }, { "SIZE", true },     { "SNAPSHOT", false },
+};
+
+/* The options of all of these. */
+struct snapshots {
+	const char *directory;
+	char path[256]; /* of the directory */
+};
+
+static const struct verb_option place_options[] = {
+	{ 'D', "directory", "DIR", "where they are; default: /var/lib/perfpersist/snapshots",
+	  TAKE_TEXT(struct snapshots, directory), .completes = COMPLETE_DIRECTORY },
+	{},
+};
+
+static int take_place(struct call *call, struct snapshots *s)
+{
+	int n, r;
+
+	if (!s->directory) {
+		r = spool_place(call->connect.instance, s->path, sizeof(s->path));
+		return r < 0 ? bad_usage(call, "--instance %s: not an instance's name",
+					 call->connect.instance)
+			     : EXIT_OK;
+	}
+	n = snprintf(s->path, sizeof(s->path), "%s", s->directory);
+	return n >= (int)sizeof(s->path) ? bad_usage(call, "-D: the path is too long") : EXIT_OK;
+}
+
+static int cannot_read(const struct snapshots *s, int r)
+{
+	complain("cannot read the snapshots in %s: %s%s", s->path, strerror(-r),
+		 r == -EACCES ? "; its group may, and root" : "");
+	return r == -EACCES ? EXIT_NOT_ALLOWED : EXIT_FAILED;
+}
+
+/* ── list, show ─────────────────────────────────────────────────────────────────────────── */
+
+static void by_cell(struct table *t, const struct spooled *f)
+{
+	if (f->pid)
+		table_cell(t, "%s[%u]", f->comm, f->pid);
+	else
+		table_cell(t, "%s", f->comm);
+}
+
+static void to_json(struct json *j, const struct snapshots *s, const struct spooled *f)
+{
+	_cleanup_free_ char *path = NULL;
+
+	if (asprintf(&path, "%s/%s", s->path, f->name) < 0)
+		path = NULL;
+	json_begin(j, NULL, '{');
+	json_string(j, "name", f->name);
+	json_string(j, "path", path ?: f->name);
+	json_string(j, "namespace", f->ns);
+	json_string(j, "trigger", f->trigger);
+	json_unsigned(j, "number", f->number);
+	json_string(j, "comm", f->comm);
+	json_unsigned(j, "pid", f->pid);
+	json_unsigned(j, "time", f->time);
+	json_unsigned(j, "bytes", f->bytes);
+	json_end(j, '}');
+}
+
+static int list_table(const struct spooled *all, size_t n)
+{
+	_cleanup_(table_done) struct table t = { .columns = columns,
+						 .n_columns = ARRAY_SIZE(columns) };
+
+	for (size_t i = 0; i < n; i++) {
+		table_cell(&t, "%s", format_age(all[i].time).s);
+		table_cell(&t, "%s/%s", all[i].ns, all[i].trigger);
+		table_cell(&t, "%" PRIu64, all[i].number);
+		by_cell(&t, &all[i]);
+		table_cell(&t, "%s", format_size(all[i].bytes).s);
+		table_cell(&t, "%s", all[i].name);
+	}
+	if (table_print(&t, stdout) < 0) {
+		complain("cannot print the list: out of memory");
+		return EXIT_FAILED;
+	}
+	return EXIT_OK;
+}
+
+static int run_list(struct call *call)
+{
+	_cleanup_free_ struct spooled *all = NULL;
+	struct json j = { .f = stdout };
+	struct snapshots s = {};
+	size_t n = 0;
+	int r;
+
+	if (!options_read(call, &s))
+		return call->code;
+	r = take_place(call, &s);
+	if (r)
+		return r;
+	r = spool_list(s.path, &all, &n);
+	if (r < 0)
+		return cannot_read(&s, r);
+	if (!call->json)
+		return list_table(all, n);
+	json_begin(&j, NULL, '[');
+	for (size_t i = 0; i < n; i++)
+		to_json(&j, &s, &all[i]);
+	json_end(&j, ']');
+	putchar('\n');
+	return EXIT_OK;
+}
+
+static const struct verb verb_list_snapshots = {
+	.name = "snapshots list",
+	.synopsis = "",
+	.summary = "list the snapshots, the oldest first",
+	.run = run_list,
+	.options = { { .rows = place_options } },
+	.help = "AGE: since the trigger fired.\n"
+		"FIRING: its number, counted for each trigger from 1.\n"
+		"BY: the task that ran on that CPU, or `hand`.\n",
+};
+
+/* The snapshot of that name, or the newest. */
+static int find(struct snapshots *s, const char *name, struct spooled *ret)
+{
+	_cleanup_free_ struct spooled *all = NULL;
+	bool latest = !strcmp(name, "latest");
+	size_t n = 0;
+	int r = spool_list(s->path, &all, &n);
+
+	if (r < 0)
+		return cannot_read(s, r);
+	for (size_t i = n; i-- > 0;)
+		if (latest || !strcmp(all[i].name, name)) {
+			*ret = all[i];
+			return EXIT_OK;
+		}
+	if (latest)
+		complain("there are no snapshots in %s", s->path);
+	else
+		complain("there is no snapshot '%s' in %s; `perfctl snapshots list` shows those "
+			 "there are",
+			 name, s->path);
+	return EXIT_NOT_FOUND;
+}
+
+static int run_show(struct call *call)
+{
+	struct json j = { .f = stdout };
+	struct snapshots s = {};
+	struct spooled f;
+	int r;
+
+	if (!options_read(call, &s))
+		return call->code;
+	r = take_place(call, &s);
+	if (!r)
+		r = find(&s, call->n_operands ? call->operands[0] : "latest", &f);
+	if (r)
+		return r;
+	if (call->json) {
+		to_json(&j, &s, &f);
+		putchar('\n');
+	} else {
+		printf("%s/%s\n", s.path, f.name);
+	}
+	return EXIT_OK;
+}
+
+static const struct verb verb_show_snapshot = {
+	.name = "snapshots show",
+	.synopsis = "[NAME | latest]",
+	.summary = "print the path of a snapshot; with --json, all about it",
+	.run = run_show,
+	.options = { { .rows = place_options } },
+	.operands = COMPLETE_SNAPSHOT,
+	.one_operand = true,
+	.help = "Without NAME, it is the latest.\n"
+		"\n"
+		"Examples:\n"
+		"  perfctl report -i \"$(perfctl snapshots show)\"\n"
+		"  perf script -i \"$(perfctl snapshots show latest)\"\n",
+};
+
+/* ── delete, export ─────────────────────────────────────────────────────────────────────── */
+
+static int run_delete(struct call *call)
+{
+	struct snapshots s = {};
+	int r, code = EXIT_OK;
+
+	if (!options_read(call, &s))
+		return call->code;
+	if (!call->n_operands)
+		return bad_usage(call, "give the NAME of a snapshot");
+	r = take_place(call, &s);
+	for (size_t i = 0; !r && i < call->n_operands; i++) {
+		char path[1024];
+		struct spooled f;
+		int failed = find(&s, call->operands[i], &f);
+
+		if (!failed && snprintf(path, sizeof(path), "%s/%s", s.path, f.name) > 0 &&
+		    unlink(path) < 0) {
+			complain("cannot delete %s: %s", path, strerror(errno));
+			failed = errno == EACCES || errno == EPERM ? EXIT_NOT_ALLOWED : EXIT_FAILED;
+		}
+		if (!failed)
+			printf("%s is deleted\n", f.name);
+		code = code ?: failed;
+	}
+	return r ?: code;
+}
+
+static const struct verb verb_delete_snapshot = {
+	.name = "snapshots delete",
+	.synopsis = "NAME...",
+	.summary = "delete snapshots",
+	.run = run_delete,
+	.options = { { .rows = place_options } },
+	.operands = COMPLETE_SNAPSHOT,
+	.help = "`latest` is a name, too.\n",
+};
+
+struct export
+{
+	struct snapshots place;
+	const char *output;
+};
+
+static const struct verb_option export_options[] = {
+	{ 'o', "output", "FILE",
+	  "the output file; default: the snapshot's name, in the current directory; -: stdout",
+	  TAKE_TEXT(struct export, output), .completes = COMPLETE_FILE },
+	{},
+};
+
+static int copy(const char *from, int to)
+{
+	_cleanup_close_ int fd = open(from, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	ssize_t n;
+
+	if (fd < 0)
+		return -errno;
+	while ((n = sendfile(to, fd, NULL, 1 << 30)) > 0)
+		;
+	return n < 0 ? -errno : 0;
+}
+
+static int export_to(const char *from, const char *to)
+{
+	_cleanup_(outfile_done) struct outfile out = OUTFILE_NONE;
+	int r = outfile_open(to, &out);
+
+	if (r >= 0)
+		r = copy(from, out.fd);
+	if (r >= 0)
+		r = outfile_commit(&out);
+	return r < 0 ? outfile_failed(to, r) : EXIT_OK;
+}
+
+static int run_export(struct call *call)
+{
+	struct export e = {};
+	struct spooled f;
+	char path[1024];
+	int r;
+
+	if (!options_read(call, &e))
+		return call->code;
+	r = take_place(call, &e.place);
+	if (!r)
+		r = find(&e.place, call->n_operands ? call->operands[0] : "latest", &f);
+	if (r)
+		return r;
+	snprintf(path, sizeof(path), "%s/%s", e.place.path, f.name);
+	r = export_to(path, e.output ?: f.name);
+	if (!r && !(e.output && !strcmp(e.output, "-")))
+		printf("%s\n", e.output ?: f.name);
+	return r;
+}
+
+static const struct verb verb_export = {
+	.name = "snapshots export",
+	.synopsis = "[NAME | latest] [-o FILE]",
+	.summary = "copy a snapshot to a file",
+	.run = run_export,
+	.options = { { .rows = export_options },
+		     { .rows = place_options, .at = offsetof(struct export, place) } },
+	.operands = COMPLETE_SNAPSHOT,
+	.one_operand = true,
+	.help = "Without NAME, it is the latest. `perfctl report -i FILE --html PAGE` makes a page of\n"
+		"it.\n",
+};
+
+/* ── collect ────────────────────────────────────────────────────────────────────────────── */
+
+struct collecting {
+	struct snapshots place;
+	struct collect_options options;
+};
+
+static const struct verb_option collect_options[] = {
+	{ 0, "max-files", "N", "keep N snapshots at most; default: 100",
+	  TAKE_NUMBER(struct collecting, options.limits.files, "not a number above 0"), .min = 1 },
+	{ 0, "max-files-of-trigger", "N", "keep N of each trigger at most; default: 50",
+	  TAKE_NUMBER(struct collecting, options.limits.files_of_trigger, "not a number above 0"),
+	  .min = 1 },
+	{ 0, "max-size", "SIZE", "keep so many bytes at most; default: 1G",
+	  TAKE_VALUE(struct collecting, options.limits.bytes, parse_size, "not a size such as 1G"),
+	  .completes = COMPLETE_WORDS, .words = "100M 1G 10G" },
+	{ 0, "max-age", "TIME", "remove snapshots that are older; default: 720h",
+	  TAKE_VALUE(struct collecting, options.limits.age, parse_duration,
+		     "not a time such as 24h"),
+	  .completes = COMPLETE_WORDS, .words = "24h 168h 720h" },
+	{ 0, "once", NULL, "save what is frozen now, and end",
+	  TAKE_FLAG(struct collecting, options.once) },
+	{ 0, "until-idle", NULL, "end when nothing has come for three seconds",
+	  TAKE_FLAG(struct collecting, options.until_idle) },
+	{},
+};
+
+static int run_collect(struct call *call)
+{
+	struct collecting c = {
+		.options.limits = {
+			.files = 100,
+			.files_of_trigger = 50,
+			.bytes = 1ULL << 30,
+			.age = 30 * 24 * 3600 * 1000000000ULL,
+		},
+	};
+	int r;
+
+	if (!options_read(call, &c))
+		return call->code;
+	r = take_place(call, &c.place);
+	if (r)
+		return r;
+	c.options.directory = c.place.path;
+	return collect(call, &c.options);
+}
+
+static const struct verb verb_collect = {
+	.name = "snapshots collect",
+	.synopsis = "[OPTIONS]",
+	.summary = "write what triggers freeze into files; a service does this",
+	.run = run_collect,
+	.options = { { .rows = collect_options },
+		     { .rows = place_options, .at = offsetof(struct collecting, place) } },
+	.help = "Waits for triggers to fire, writes a snapshot of each firing, and gives the frozen\n"
+		"buffers back. Beyond a limit it removes the oldest snapshots, and never the newest. It\n"
+		"runs as root, as the daemon's user, or as a user who may write to the namespaces.\n",
+};
+
+/* ── all of them ────────────────────────────────────────────────────────────────────────── */
+
+static const struct verb *const parts[] = {
+	&verb_list_snapshots,  &verb_show_snapshot, &verb_export,
+	&verb_delete_snapshot, &verb_collect,	    NULL,
+};
+
+static int run(struct call *call)
+{
+	return options_read(call, NULL)
+		       ? bad_usage(call, "snapshots what? %s", verb_snapshots.synopsis)
+		       : call->code;
+}
+
+const struct verb verb_snapshots = {
+	.name = "snapshots",
+	.synopsis = "list | show | export | delete | collect ...",
+	.summary = "what triggers have frozen, as files that perf reads",
+	.run = run,
+	.parts = parts,
+	.operands = COMPLETE_PART,
+	.help = "Examples:\n"
+		"  perfctl snapshots list\n"
+		"  perfctl report -i \"$(perfctl snapshots show latest)\"\n",
+};
