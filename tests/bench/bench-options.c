@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Measures what options add to the cost of recording raw_syscalls:sys_enter, per event: filters, a
- * rate limit, several sources in one ring, concurrent readers.
+ * rate limit, several sources in one ring, an armed trigger, concurrent readers.
  *
  *   bench-options INSTANCE ROUNDS
  *
@@ -135,6 +135,65 @@ static void two_sources(void)
 	begin((struct how){ .event = "raw_syscalls:sys_enter,raw_syscalls:sys_exit" });
 }
 
+/* ── a trigger that never fires ─────────────────────────────────────────────────────────── */
+
+static void arm(void)
+{
+	const struct perfpersist_create_options event = {
+		.sz = sizeof(event),
+		.event = "signal:signal_generate",
+		.filter = "sig == 63",
+		.buffer = 64 << 10,
+	};
+	const struct perfpersist_trigger_options opts = {
+		.sz = sizeof(opts),
+		.targets = "options",
+		.event = &event,
+	};
+	struct perfpersist_trigger *triggers;
+	unsigned armed = 0;
+	size_t n;
+
+	if (perfpersist_trigger_add(daemon_connection, NAMESPACE, "never", &opts, NULL) < 0)
+		die("%s", perfpersist_error(daemon_connection));
+	while (!armed) {
+		if (perfpersist_triggers(daemon_connection, NAMESPACE, &triggers, &n) < 0)
+			die("%s", perfpersist_error(daemon_connection));
+		armed = n ? triggers[0].n_armed : 0;
+		free(triggers);
+	}
+}
+
+static void tp_btf_armed(void)
+{
+	tp_btf();
+	arm();
+}
+
+static void generic_armed(void)
+{
+	generic();
+	arm();
+}
+
+static void end_armed(void)
+{
+	if (perfpersist_delete(daemon_connection, NAMESPACE, "never", NULL) < 0)
+		die("%s", perfpersist_error(daemon_connection));
+	end();
+}
+
+/* What a trigger adds to an event that it could freeze, round by round. */
+static void print_difference(const char *key, const struct variant *with,
+			     const struct variant *without, size_t rounds)
+{
+	double ns[ROUNDS_MAX];
+
+	for (size_t i = 0; i < rounds; i++)
+		ns[i] = with->ns[i] - without->ns[i];
+	print_result(key, ns, rounds);
+}
+
 /* ── a concurrent reader ────────────────────────────────────────────────────────────────── */
 
 static pid_t reader = -1;
@@ -252,11 +311,22 @@ static struct variant variants[] = {
 	{ "generic_filter_all_ns", 1, generic_all, check_all, end, { 0 } },
 	{ "generic_filter_none_ns", 1, generic_none, check_none, end, { 0 } },
 	{ "generic_low_rate_ns", 1, generic_low_rate, check_limited, end, { 0 } },
+	{ "armed_ns", 1, tp_btf_armed, check_all, end_armed, { 0 } },
+	{ "generic_armed_ns", 1, generic_armed, check_all, end_armed, { 0 } },
 	{ "polled_ns", 1, polled, check_all, end_reader, { 0 } },
 	{ "busy_reader_ns", 1, read_at_full_speed, check_all, end_reader, { 0 } },
 	{ "copied_ns", 1, copied, check_all, end_reader, { 0 } },
 	{ "busy_copier_ns", 1, copied_at_full_speed, check_all, end_reader, { 0 } },
 };
+
+static const struct variant *find(const char *key)
+{
+	const struct variant *v = variants;
+
+	while (strcmp(v->key, key) != 0)
+		v++;
+	return v;
+}
 
 int main(int argc, char **argv)
 {
@@ -275,6 +345,9 @@ int main(int argc, char **argv)
 	daemon_connection = connect_to(instance);
 	measure(variants, ARRAY_SIZE(variants), rounds);
 	rounds = drop_disturbed(variants, ARRAY_SIZE(variants), rounds);
+	print_difference("armed_added_ns", find("armed_ns"), find("plain_ns"), rounds);
+	print_difference("generic_armed_added_ns", find("generic_armed_ns"),
+			 find("generic_plain_ns"), rounds);
 	print_added(variants, ARRAY_SIZE(variants), rounds);
 	perfpersist_free(daemon_connection);
 	return 0;

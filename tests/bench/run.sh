@@ -14,7 +14,7 @@ cd "$(dirname "$0")/../.." || exit 1
 BUILD=${1:-build}
 ROUNDS=${ROUNDS:-15}
 for program in perfpersistd perfctl tests/bench-cost tests/bench-options tests/bench-latency \
-	tests/bench-many tests/bench-file; do
+	tests/bench-many tests/bench-file tests/bench-trigger; do
 	[ -x "$BUILD/$program" ] || { echo "bench: $BUILD/$program is not built; type: make bench" >&2; exit 1; }
 done
 
@@ -51,6 +51,8 @@ spawn "$BIN/bench-options" "$INSTANCE" $((ROUNDS / 3 + 1)) >>"$RESULTS"
 wait "$SPAWNED" || fail "the cost of options cannot be measured"
 spawn "$BIN/bench-latency" "$INSTANCE" >>"$RESULTS"
 wait "$SPAWNED" || fail "the latencies cannot be measured"
+spawn "$BIN/bench-trigger" "$INSTANCE" "$TRACEFS" "$SCRATCH" 500 >>"$RESULTS"
+wait "$SPAWNED" || fail "how fast triggers freeze cannot be measured"
 mkdir "$SCRATCH/files"
 spawn "$BIN/bench-file" "$INSTANCE" "$BIN/perfctl" "$SCRATCH/files" "$ROUNDS" >>"$RESULTS"
 wait "$SPAWNED" || fail "the time to a file cannot be measured"
@@ -109,6 +111,13 @@ row ns ftrace_mono_ns "ftrace with the clock that perf and we have"
 row ns perf_overwrite_ns "perf record --overwrite"
 row ns bare_ns "for comparison: the whole call with nothing attached"
 
+heading "When a trigger fires: how long another CPU goes on writing to what is frozen (median of 500, quartiles)"
+row ns frozen_late_ns "perfpersist"
+row ns frozen_late_p99_ns "  99th percentile (least … most)"
+row ns traceoff_late_ns "ftrace, traceoff trigger (it shows microseconds)"
+row ns traceoff_late_p99_ns "  99th percentile (least … most)"
+row ns switch_output_late_ns "perf record --switch-output-event (of 10)"
+
 heading "What options add to it: raw_syscalls:sys_enter alone (median of $((ROUNDS / 3 + 1)), quartiles)"
 row ns plain_ns "tp_btf recorder, no options"
 row ns filter_all_ns "  with a filter that lets all pass"
@@ -116,7 +125,11 @@ row ns filter_none_ns "  with a filter that lets none pass"
 row ns high_rate_ns "  with a rate limit that lets all pass"
 row ns low_rate_ns "  with a rate limit that keeps nearly all out"
 row ns two_sources_ns "  two events in one ring, per record"
+row ns armed_ns "  with a trigger armed on it"
+row ns armed_added_ns "    more than without, round by round"
 row ns generic_plain_ns "generic recorder, no options"
+row ns generic_armed_ns "  with a trigger armed on it"
+row ns generic_armed_added_ns "    more than without, round by round"
 row ns generic_filter_all_ns "  with a filter that lets all pass"
 row ns generic_filter_none_ns "  with a filter that lets none pass"
 row ns generic_low_rate_ns "  with a rate limit that keeps nearly all out"
@@ -158,6 +171,9 @@ heading "Bars"
 bar 0.90 recorder_ns ftrace_ns "tp_btf recorder / ftrace"
 bar 0.35 recorder_ns perf_overwrite_ns "tp_btf recorder / perf record --overwrite"
 bar 1.05 generic_ns ftrace_ns "generic recorder / ftrace"
+bar 2 armed_added_ns 1 "a trigger armed on an event, ns a record"
+bar 2 generic_armed_added_ns 1 "  the same, generic recorder"
+bar 500 frozen_late_p99_ns 1 "how long another CPU goes on when a trigger fires, 99th pct, ns"
 bar 60 reopen_rest_us 1 "reopening by name, without the kernel's mmap, us"
 bar 100 reopen_connect_us 1 "reopening by name, connecting and mmap included, us"
 bar 10000 list_us 1 "a list of 1,000 events, us"
