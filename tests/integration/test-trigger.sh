@@ -479,6 +479,30 @@ done
 kill "$ROOM"
 echo "limits hold across collectors, and a killed one leaves no part of a file"
 
+# ── no room for a second set ─────────────────────────────────────────────────────────────
+
+perfctl delete --all >/dev/null
+write_conf "[namespace z]
+MaxMemory=$(($(getconf _NPROCESSORS_ONLN) * 3 / 2))M"
+expect_ok perfctl reload
+perfctl create z/calls -e raw_syscalls:sys_enter --filter 'id == 3' --comm "${NUMBERED##*/}" -m 1M >/dev/null
+perfctl trigger add z/mark "${ON_MARK[@]}" -m 16K calls >/dev/null
+collected=$SCRATCH/single
+mkdir "$collected"
+MADE=0
+for ((i = 1; i <= 3; i++)); do
+	armed z/mark 1
+	calls $((2 * CHUNK))
+	mark 1
+	collect $i "$collected"
+done
+# It goes on in the same buffers.
+expect_eq "$(numbers_of_files "$(files "$collected" | tail -n 1)" | sort -u | wc -l)" $MADE "calls in the last snapshot"
+armed z/mark 1
+write_conf
+expect_ok perfctl reload
+echo "without a second set: stopped, saved and resumed $((i - 1)) times"
+
 # ── what is refused, and what is left ────────────────────────────────────────────────────
 
 perfctl delete --all >/dev/null

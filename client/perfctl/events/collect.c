@@ -52,7 +52,8 @@ static void describe(const struct firing *f, struct spooled *ret)
 	spool_name(ret);
 }
 
-/* The tapes, and the trigger's own event, whose records until then tell what fired. */
+/* The tapes, and the trigger's own event, whose records until then tell what fired. 1: nothing is left
+ * of them. */
 static int open_all(struct collecting *c, const struct firing *f, struct chosen *ret,
 		    uint64_t *until)
 {
@@ -65,10 +66,14 @@ static int open_all(struct collecting *c, const struct firing *f, struct chosen 
 		return -ENOMEM;
 	for (size_t i = 0; i < f->n; i++) {
 		r = perfpersist_open_by_id(c->p, f->tapes[i].id, &events.events[events.n]);
+		if (r == -ENOENT) /* somebody has released it */
+			continue;
 		if (r < 0)
 			return r;
 		events.n++;
 	}
+	if (!events.n)
+		return 1;
 	r = perfpersist_open_by_id(c->p, f->tapes[0].trigger, &events.events[events.n]);
 	if (r >= 0)
 		until[events.n++] = f->tapes[0].fired;
@@ -109,7 +114,7 @@ static int sync_directory(const char *directory)
 	return fd < 0 || fsync(fd) < 0 ? -errno : 0;
 }
 
-/* -ENOSPC, -EDQUOT: maybe with older files gone. */
+/* 1: nothing is left to be written. -ENOSPC, -EDQUOT: maybe with older files gone. */
 static int write_file(struct collecting *c, const struct firing *f, const struct spooled *file,
 		      const char *path)
 {
@@ -124,10 +129,14 @@ static int write_file(struct collecting *c, const struct firing *f, const struct
 	if (!until)
 		return -ENOMEM;
 	r = open_all(c, f, &events, until);
-	if (r < 0)
+	if (r != 0)
 		return r;
 	mode = mode_of(&events);
-	r = spool_make_room(c->options->directory, &c->options->limits, file, estimate(&events));
+	/* Not all at once for one that is larger than everything may be. */
+	r = spool_make_room(c->options->directory, &c->options->limits, file,
+			    c->options->limits.bytes
+				    ? MIN(estimate(&events), c->options->limits.bytes / 2)
+				    : estimate(&events));
 	if (r >= 0)
 		r = outfile_open(path, &out);
 	if (r < 0)
@@ -234,11 +243,16 @@ static int save_all(struct collecting *c)
 	}
 	if (n)
 		qsort(tapes, n, sizeof(*tapes), compare);
-	for (size_t i = 0; r >= 0 && i < n && !signals_caught(); i = end) {
+	/* One that cannot be saved does not keep the others. */
+	for (size_t i = 0; r != -ECONNRESET && i < n && !signals_caught(); i = end) {
+		int saved;
+
 		for (end = i + 1; end < n && tapes[end].trigger == tapes[i].trigger &&
 				  tapes[end].number == tapes[i].number;)
 			end++;
-		r = save(c, &(struct firing){ &tapes[i], end - i });
+		saved = save(c, &(struct firing){ &tapes[i], end - i });
+		if (saved == -ECONNRESET || r >= 0)
+			r = saved;
 	}
 	return r;
 }
