@@ -162,7 +162,14 @@ static void on_fired(void *userdata, const struct pp_fired *fired)
 {
 	struct manager *m = userdata;
 
-	triggers_fired(&m->triggers, fired->trigger);
+	triggers_note(&m->triggers, fired->trigger);
+}
+
+static void on_firings_read(void *userdata)
+{
+	struct manager *m = userdata;
+
+	triggers_continue(&m->triggers);
 }
 
 static void on_fired_by_hand(void *userdata, const struct event *e)
@@ -389,6 +396,7 @@ static void wire(struct manager *m)
 	m->firings.loop = m->loop;
 	m->firings.registry = m->registry;
 	m->firings.fired = on_fired;
+	m->firings.done = on_firings_read;
 	m->firings.userdata = m;
 	m->sideband.lifecycle = &m->lifecycle;
 	m->sideband.online = &m->hotplug.online;

@@ -217,7 +217,8 @@ static int turn_at(struct server *s, const char *path, bool again, struct failur
 	int r = event_turn(path, s->broker.uid, again, orphans, f);
 
 	budget_recount();
-	if (r > 0 && tell_tape(s, path, orphans->id) < 0)
+	/* A tape may be there although what came after it failed. */
+	if ((r > 0 || orphans->id) && tell_tape(s, path, orphans->id) < 0)
 		return fail(f, EIO, "Cannot tell the broker of a tape.");
 	return r;
 }

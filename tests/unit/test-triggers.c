@@ -218,6 +218,7 @@ END_TEST
 
 START_TEST(many_targets)
 {
+	unsigned turns = 0;
 	char name[16];
 
 	ck_assert_int_eq(client_trigger(&root, "a", "t", "e*"), 0);
@@ -228,6 +229,12 @@ START_TEST(many_targets)
 		b.engine.did[0] = 0;
 	}
 	ck_assert_uint_eq(fake_trigger(&b.engine, 1)->n_targets, PP_TARGETS_MAX);
+	/* No order for those it does not turn. */
+	fire(1);
+	broker_settle(&b);
+	for (const char *p = b.engine.did; (p = strstr(p, "turn")); p++)
+		turns++;
+	ck_assert_uint_eq(turns, PP_TARGETS_MAX);
 }
 END_TEST
 

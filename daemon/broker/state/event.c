@@ -20,6 +20,9 @@ struct event *event_new(const struct pp_spec *spec, struct namespace *ns)
 
 void event_free(struct event *e)
 {
+	if (!e)
+		return;
+	free(e->aim);
 	free(e);
 }
 

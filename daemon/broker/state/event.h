@@ -34,6 +34,8 @@ struct event {
 	struct event *next_trigger;
 	uint64_t target_version; /* of the triggers for which the next was found out */
 	bool is_target;
+	struct aim *
+		aim; /* a trigger: whom its firings turn; NULL: never aimed; freed with the event */
 	bool aim_due;	/* a trigger: its targets, or their tapes, are others now */
 	bool was_fired; /* a target: a trigger of it has fired since the last order */
 	bool arm_tried; /* a target: it could not be armed; tried again when memory was given back */

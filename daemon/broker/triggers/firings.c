@@ -26,6 +26,7 @@ static void consume(struct firings *f)
 	if (ringbuf_consume(&f->ring, on_record, f) < 0)
 		log_error("The ring buffer of firings is malformed; its content was skipped, and "
 			  "what some triggers froze is saved late.");
+	f->done(f->userdata);
 }
 
 static int on_io(sd_event_source *s _unused_, int fd _unused_, uint32_t revents _unused_,

@@ -15,6 +15,7 @@ struct firings {
 	sd_event *loop;
 	const char *registry;
 	void (*fired)(void *userdata, const struct pp_fired *fired);
+	void (*done)(void *userdata); /* all that was there has been told */
 	void *userdata;
 
 	int fd; /* < 0: not open */

@@ -3,11 +3,24 @@
 #include "daemon/broker/triggers/triggers.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "daemon/filter.h"
 #include "daemon/log.h"
 #include "proto/macro.h"
+
+/* Turns come first, but for one other order after so many. */
+#define TURNS_MAX 16
+
+/* Whom the slots of a trigger name. While an order is under way: before or after it. */
+struct aim {
+	bool known; /* the last order was carried out */
+	struct {
+		uint64_t ids[PP_TARGETS_MAX];
+		size_t n;
+	} is, will_be;
+};
 
 /* ── whom it concerns ───────────────────────────────────────────────────────────────────── */
 
@@ -134,8 +147,8 @@ static void expect_turn(struct event *e)
 }
 
 /* Turned events first, in one go, since the tapes of one firing are saved together; then what is to
- * be armed, and last the triggers, which then know all tapes. */
-static struct event *find_next(struct triggers *t, enum pp_order_type *ret)
+ * be armed, and last the triggers, which then know all tapes. skip: so many of these types. */
+static struct event *find_first(struct triggers *t, size_t skip, enum pp_order_type *ret)
 {
 	static const enum pp_order_type order[] = { PP_ORDER_TURN, PP_ORDER_DISARM, PP_ORDER_ARM,
 						    PP_ORDER_AIM };
@@ -143,14 +156,13 @@ static struct event *find_next(struct triggers *t, enum pp_order_type *ret)
 	size_t first = registry_after(r, t->after), best = ARRAY_SIZE(order);
 	struct event *found = NULL;
 
-	find_triggers(t);
-	for (size_t i = 0; i < r->n_settled && best > 0; i++) {
+	for (size_t i = 0; i < r->n_settled && best > skip; i++) {
 		struct event *e = r->by_id[(first + i) % r->n_settled];
 		enum pp_order_type due;
 
 		expect_turn(e);
 		due = find_due(t, e);
-		for (size_t k = 0; due && k < best; k++)
+		for (size_t k = skip; due && k < best; k++)
 			if (order[k] == due) {
 				best = k;
 				found = e;
@@ -158,6 +170,20 @@ static struct event *find_next(struct triggers *t, enum pp_order_type *ret)
 	}
 	*ret = best < ARRAY_SIZE(order) ? order[best] : 0;
 	return found;
+}
+
+/* Who fires all the time does not keep others from being armed. */
+static struct event *find_next(struct triggers *t, enum pp_order_type *ret)
+{
+	struct event *e = NULL;
+
+	find_triggers(t);
+	if (t->turns >= TURNS_MAX)
+		e = find_first(t, 1, ret);
+	if (!e)
+		e = find_first(t, 0, ret);
+	t->turns = e && *ret == PP_ORDER_TURN ? t->turns + 1 : 0;
+	return e;
 }
 
 /* ── one after the other ────────────────────────────────────────────────────────────────── */
@@ -185,6 +211,8 @@ static void refused(struct triggers *t, struct event *e, int error, const char *
 	e->arm_error = error;
 	e->arm_tried = true;
 	e->aim_due = is_trigger(e);
+	if (e->aim)
+		e->aim->known = false;
 }
 
 static void on_done(struct waiter *waiter, const struct outcome *outcome)
@@ -200,13 +228,17 @@ static void on_done(struct waiter *waiter, const struct outcome *outcome)
 	}
 	e->arm_error = 0;
 	/* A turned event keeps its tape, or counts as late until it is armed again. */
-	if (t->type == PP_ORDER_AIM)
+	if (t->type == PP_ORDER_AIM) {
 		e->aim_due = false;
-	else if (t->type != PP_ORDER_TURN)
+		if (e->aim) {
+			e->aim->is = e->aim->will_be;
+			e->aim->known = true;
+		}
+	} else if (t->type != PP_ORDER_TURN)
 		aim_anew(t, e);
 }
 
-static int aim(struct triggers *t, struct event *trigger)
+static int give_aim(struct triggers *t, struct event *trigger)
 {
 	const struct registry *r = &t->lifecycle->registry;
 	const struct pp_spec *spec = &trigger->truth.spec;
@@ -228,8 +260,14 @@ static int aim(struct triggers *t, struct event *trigger)
 			"Trigger %s/%s would freeze %zu events, and freezes the oldest %d of them; "
 			"make another trigger for the others.",
 			spec->ns, spec->name, n, PP_TARGETS_MAX);
-	return lifecycle_aim(t->lifecycle, trigger, targets, MIN(n, (size_t)PP_TARGETS_MAX),
-			     &t->waiter);
+	n = MIN(n, (size_t)PP_TARGETS_MAX);
+	if (!trigger->aim)
+		trigger->aim = calloc(1, sizeof(*trigger->aim));
+	if (trigger->aim) {
+		memcpy(trigger->aim->will_be.ids, targets, n * sizeof(*targets));
+		trigger->aim->will_be.n = n;
+	}
+	return lifecycle_aim(t->lifecycle, trigger, targets, n, &t->waiter);
 }
 
 static int give_order(struct triggers *t, struct event *e)
@@ -242,7 +280,7 @@ static int give_order(struct triggers *t, struct event *e)
 	case PP_ORDER_ARM:
 		return lifecycle_arm(t->lifecycle, e, &t->waiter);
 	default:
-		return aim(t, e);
+		return give_aim(t, e);
 	}
 }
 
@@ -287,7 +325,7 @@ static bool is_early(const struct triggers *t, const struct tape *tape)
 	return false;
 }
 
-/* Turns come first: if none is under way, and none waits, all tapes of what has fired are there. */
+/* Turns come first: if none waits (or is under way), all tapes of what has fired are there. */
 static void tell_ready(struct triggers *t)
 {
 	struct tapes *tapes = &t->lifecycle->tapes;
@@ -341,22 +379,53 @@ void triggers_continue(struct triggers *t)
 	while (!t->about && orders_is_patient(l->orders) && (e = find_next(t, &type)))
 		order(t, e, type);
 	t->stepping = false;
-	if (orders_is_patient(l->orders) && !(t->about && t->type == PP_ORDER_TURN))
+	if (orders_is_patient(l->orders))
 		tell_ready(t);
+}
+
+static void note_target(struct event *e)
+{
+	e->was_fired = true;
+	expect_turn(e);
+}
+
+/* One that has gone is in the slots until they are filled anew. */
+static void note_targets(const struct registry *r, struct event *trigger, const uint64_t *ids,
+			 size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct event *e = registry_by_id(r, ids[i]);
+
+		if (e)
+			note_target(e);
+		else
+			trigger->aim_due = true;
+	}
+}
+
+/* Only those that it has turned: for each of the others an order would be given in vain. What it has
+ * turned is not known of a deleted trigger, which fires until the reaper has detached it, nor of one
+ * that an earlier broker aimed. */
+void triggers_note(struct triggers *t, uint64_t trigger)
+{
+	const struct registry *r = &t->lifecycle->registry;
+	struct event *by = registry_by_id(r, trigger);
+	const struct aim *a = by ? by->aim : NULL;
+
+	if (a && a->known) {
+		note_targets(r, by, a->is.ids, a->is.n);
+		if (t->about == by)
+			note_targets(r, by, a->will_be.ids, a->will_be.n);
+		return;
+	}
+	for (size_t i = 0; i < r->n_settled; i++)
+		if (!by || triggers_match(by, r->by_id[i]))
+			note_target(r->by_id[i]);
 }
 
 void triggers_fired(struct triggers *t, uint64_t trigger)
 {
-	const struct registry *r = &t->lifecycle->registry;
-	const struct event *by = registry_by_id(r, trigger);
-
-	/* A deleted trigger fires until the reaper has detached it. */
-	for (size_t i = 0; i < r->n_settled; i++) {
-		struct event *e = r->by_id[i];
-
-		e->was_fired |= !by || triggers_match(by, e);
-		expect_turn(e);
-	}
+	triggers_note(t, trigger);
 	triggers_continue(t);
 }
 

@@ -28,12 +28,17 @@ struct triggers {
 	uint64_t generation; /* of events: the enumeration that was handled last */
 	uint64_t memory;     /* total memory when the last refusal came; 0: none */
 	uint64_t after;	     /* id of the last order: every event gets its turn */
+	unsigned turns;	     /* orders TURN without another between them */
 };
 
 /* Call this when an order has completed, or events came or went (lifecycle.changed). */
 void triggers_continue(struct triggers *t);
 
-/* This trigger has fired: its targets may be turned. */
+/* This trigger has fired: its targets may be turned. Follow it by triggers_continue(): one for many
+ * firings, since that looks at all events. */
+void triggers_note(struct triggers *t, uint64_t trigger);
+
+/* Both. */
 void triggers_fired(struct triggers *t, uint64_t trigger);
 
 /* Tries what was refused again. */
