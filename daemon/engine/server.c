@@ -347,6 +347,7 @@ static int carry_out(struct server *s, struct failure *f)
 		return names_alias(o->id, &o->spec, event, f);
 	case PP_ORDER_CPUS:
 		r = disarm(s, f);
+		budget_recount();
 		return r < 0 ? r : event_cpus(o->id, &o->spec.cpus, s->broker.uid, f);
 	case PP_ORDER_RIGHTS:
 		return names_rights(&o->spec, s->broker.uid, f);
