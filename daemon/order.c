@@ -327,9 +327,10 @@ static bool has_kind(const struct pp_parsed *parsed, enum pp_source_kind kind)
 
 int pp_trigger_check(const struct pp_trigger_spec *trigger)
 {
-	return *trigger->targets && is_printable(trigger->targets, sizeof(trigger->targets))
-		       ? 0
-		       : -EBADMSG;
+	if (!*trigger->targets || !is_printable(trigger->targets, sizeof(trigger->targets)))
+		return -EBADMSG;
+	return trigger->hold_off >= PP_HOLD_OFF_MIN && trigger->hold_off <= INT64_MAX ? 0
+										      : -EBADMSG;
 }
 
 /* Only sampling events have periods and call chains; only tracepoints have a choice of recorder. */

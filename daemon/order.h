@@ -289,9 +289,9 @@ size_t pp_order_size(uint32_t type);
  * Whether the engine may act on an order (a spec, a parsed event): known type, terminated and valid
  * names, sizes, flags and numbers within the contract, filters that are well-formed trees within
  * the parsed event's nodes. pp_parsed_check: alone: with sources; else: nodes for a change of
- * filter, at most one tree and no sources. pp_trigger_check: names targets. pp_event_check: whether an event from pins or from the
- * engine is valid. The engine checks its answers with it, so that one damaged pin does not cost the
- * others. Returns 0 or -EBADMSG.
+ * filter, at most one tree and no sources. pp_trigger_check: names targets, and has a hold-off.
+ * pp_event_check: whether an event from pins or from the engine is valid. The engine checks its
+ * answers with it, so that one damaged pin does not cost the others. Returns 0 or -EBADMSG.
  */
 int pp_order_check(const struct pp_order *order);
 int pp_spec_check(const struct pp_spec *spec);

@@ -60,8 +60,8 @@ struct pp_tape {
 /* What a trigger is. */
 struct pp_trigger_spec {
 	char targets[PP_TARGETS_TEXT]; /* names and globs of events in its namespace, with commas */
-	__u64 hold_off;		       /* ns from one firing to the next, at least; 0: none */
-	__u64 max_per_day;	       /* firings in 24 hours; 0: no limit */
+	__u64 hold_off;	   /* ns from one firing to the next; PP_HOLD_OFF_MIN at least */
+	__u64 max_per_day; /* firings in 24 hours; 0: no limit */
 };
 
 struct pp_trigger {

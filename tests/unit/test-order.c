@@ -158,6 +158,7 @@ static void good_trigger(void)
 	good_tracepoint();
 	spec->flags |= PP_EVENT_TRIGGER;
 	strcpy(order.trigger.targets, "a,b*");
+	order.trigger.hold_off = PP_HOLD_OFF_MIN;
 }
 
 static void good_aim(void)
@@ -296,6 +297,8 @@ START_TEST(triggers)
 	SPOIL(good_trigger, *order.trigger.targets = 0);
 	SPOIL(good_trigger, FILL(order.trigger.targets));
 	SPOIL(good_trigger, order.trigger.targets[1] = '\n');
+	SPOIL(good_trigger, order.trigger.hold_off = PP_HOLD_OFF_MIN - 1);
+	SPOIL(good_trigger, order.trigger.hold_off = 1ULL << 63);
 	SPOIL(good_trigger, order.trigger.targets[1] = '\x7f');
 	SPOIL(good_trigger, order.trigger.targets[1] = '\xc3');
 	SPOIL(good_trigger, *spec->name = 0);
@@ -307,7 +310,7 @@ END_TEST
 /* A recovered trigger's text is checked again, by engine and broker. */
 START_TEST(trigger_texts)
 {
-	struct pp_trigger_spec t = { .targets = "x" };
+	struct pp_trigger_spec t = { .targets = "x", .hold_off = PP_HOLD_OFF_MIN };
 
 	ck_assert_int_eq(pp_trigger_check(&t), 0);
 	*t.targets = 0;

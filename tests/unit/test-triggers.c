@@ -696,9 +696,11 @@ START_TEST(a_new_broker_goes_on)
 	spec.name[0] = 't';
 	spec.flags |= PP_EVENT_TRIGGER;
 	fake_make(f, &spec);
-	f->triggers[f->n_triggers++] = (struct fake_trigger){
-		.id = 7, .spec.targets = "[v-z]", .n_targets = 4, .targets = { 2, 3, 4, 5 }
-	};
+	f->triggers[f->n_triggers++] =
+		(struct fake_trigger){ .id = 7,
+				       .spec = { .targets = "[v-z]", .hold_off = PP_HOLD_OFF_MIN },
+				       .n_targets = 4,
+				       .targets = { 2, 3, 4, 5 } };
 	/* u was a target once; v and w fired; w has a tape of before; x and y are armed; z is not. */
 	fake_arm(f, fake_find(f, 1), true);
 	for (uint64_t id = 2; id <= 5; id++)
