@@ -26,6 +26,8 @@
  *       +new-N/, +del-ID/              being made; being reaped, or still mapped by somebody
  *       +tape-ID/                      what an event had recorded when a trigger fired, until it is
  *                                      released: its rings, catalog, meta and `fired`, as above
+ *       +frozen-ID                     symlink to an event that a trigger has stopped, until what it
+ *                                      had recorded is saved
  *       +last-id                       the newest id given
  *       +wakeups                       ring buffer of wakeups 0660 broker's user:root
  *       +firings                       ring buffer of firings (daemon/trigger.h) 0660 broker's user:root

@@ -490,11 +490,26 @@ perfctl trigger add z/mark "${ON_MARK[@]}" -m 16K calls >/dev/null
 collected=$SCRATCH/single
 mkdir "$collected"
 MADE=0
+# is_due: whether the path unit would start the service.
+is_due() {
+	local glob
+	while read -r glob; do
+		! compgen -G "$REGISTRY/${glob##*/}" >/dev/null || return 0
+	done < <(sed -n 's/^PathExistsGlob=//p' "$ROOT/units/perfpersist-snapshots.path")
+	return 1
+}
+is_saved() {
+	! is_due
+}
 for ((i = 1; i <= 3; i++)); do
 	armed z/mark 1
+	is_saved || fail "the path unit sees something to save, and there is nothing"
 	calls $((2 * CHUNK))
 	mark 1
+	wait_until 20 is_due || fail "the path unit does not see what is frozen"
+	[ $i -ne 2 ] || kill_engine
 	collect $i "$collected"
+	wait_until 20 is_saved || fail "the path unit sees what is saved"
 done
 # It goes on in the same buffers.
 expect_eq "$(numbers_of_files "$(files "$collected" | tail -n 1)" | sort -u | wc -l)" $MADE "calls in the last snapshot"

@@ -269,6 +269,12 @@ struct turn {
 	struct rings spare;  /* for the next one */
 };
 
+#define TURN_NONE                                                                  \
+	{                                                                          \
+		.c = { .new = PARTS_NONE, .old.outer = -EBADF, .before = -EBADF }, \
+		.armed = ARMED_NONE, .spare.outer = -EBADF                         \
+	}
+
 static void turn_done(struct turn *t)
 {
 	change_done(&t->c);
@@ -349,12 +355,16 @@ static int arm_again(struct turn *t)
 	return r < 0 ? r : armed_set(&t->armed, side, other, t->c.f);
 }
 
-static int open_turned(struct turn *t, uid_t broker)
+/* 1: a trigger has turned it; 0: none has. */
+static int open_turned(struct turn *t, const char *path, uid_t broker, struct failure *f)
 {
 	struct change *c = &t->c;
 	bool pending;
-	int r = parts_open(c->path, broker, &c->new, &pending, c->f);
+	int r;
 
+	c->f = f;
+	snprintf(c->path, sizeof(c->path), "%s", path);
+	r = parts_open(c->path, broker, &c->new, &pending, c->f);
 	if (r >= 0)
 		r = parts_restore(&c->new, c->path, c->f);
 	if (r >= 0)
@@ -383,47 +393,47 @@ static int turn(struct turn *t, bool again, struct pp_orphans *ret)
 	return r;
 }
 
+/* Without a second set: nothing records until event_thaw(). */
+static int freeze(struct turn *t)
+{
+	int r = rings_settle(&t->c.new.rings);
+
+	if (r < 0)
+		return fail(t->c.f, -r, "Cannot wait for the last records of '%s': %s.",
+			    t->c.new.name, strerror(-r));
+	r = pins_mark_frozen(t->c.path);
+	return r < 0 ? fail(t->c.f, -r, "Cannot show in the registry that '%s' is frozen: %s.",
+			    t->c.new.name, strerror(-r))
+		     : 0;
+}
+
 int event_turn(const char *path, uid_t broker, bool again, struct pp_orphans *ret,
 	       struct failure *f)
 {
-	_cleanup_(turn_done) struct turn t = {
-		.c = { .new = PARTS_NONE, .old.outer = -EBADF, .before = -EBADF, .f = f },
-		.armed = ARMED_NONE,
-		.spare.outer = -EBADF,
-	};
+	_cleanup_(turn_done) struct turn t = TURN_NONE;
 	int r;
 
 	*ret = (struct pp_orphans){};
-	snprintf(t.c.path, sizeof(t.c.path), "%s", path);
-	r = open_turned(&t, broker);
+	r = open_turned(&t, path, broker, f);
 	if (r <= 0)
 		return r;
-	if (t.tape.state.side != PP_SIDE_NONE) {
-		r = turn(&t, again, ret);
-		return r < 0 ? r : 1;
-	}
-	r = rings_settle(&t.c.new.rings);
-	return r < 0 ? fail(f, -r, "Cannot wait for the last records of '%s': %s.", t.c.new.name,
-			    strerror(-r))
-		     : 1;
+	r = t.tape.state.side == PP_SIDE_NONE ? freeze(&t) : turn(&t, again, ret);
+	return r < 0 ? r : 1;
 }
 
 /* The programs of the first set still are on their side. */
 int event_thaw(const char *path, uid_t broker, struct failure *f)
 {
-	_cleanup_(turn_done) struct turn t = {
-		.c = { .new = PARTS_NONE, .old.outer = -EBADF, .before = -EBADF, .f = f },
-		.armed = ARMED_NONE,
-		.spare.outer = -EBADF,
-	};
-	int r;
+	_cleanup_(turn_done) struct turn t = TURN_NONE;
+	int r = open_turned(&t, path, broker, f);
 
-	snprintf(t.c.path, sizeof(t.c.path), "%s", path);
-	r = open_turned(&t, broker);
 	if (r <= 0 || t.tape.state.side != PP_SIDE_NONE)
 		return MIN(r, 0);
 	r = armed_set(&t.armed, PP_SIDE_A, PP_SIDE_NONE, f);
-	return r < 0 ? r : 1;
+	if (r < 0)
+		return r;
+	pins_unmark_frozen(path);
+	return 1;
 }
 
 int event_change(uint64_t id, uint32_t what, const struct pp_spec *spec,

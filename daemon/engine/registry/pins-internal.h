@@ -7,6 +7,7 @@
 #define NEW_PREFIX "+new-"
 #define DEL_PREFIX "+del-"
 #define TAPE_PREFIX "+tape-"
+#define FROZEN_PREFIX "+frozen-"
 #define SPARE_LINK "+link" /* a symlink that is about to replace another */
 
 #define SPARE_PIN "+pin" /* a pin that is about to be renamed to its place */

@@ -316,12 +316,20 @@ static int recover_tape(const char *path, uint64_t id _unused_, void *userdata _
 	return 0;
 }
 
+static int drop_frozen(const char *dir _unused_, const char *leaf, void *userdata _unused_)
+{
+	if (!strncmp(leaf, FROZEN_PREFIX, strlen(FROZEN_PREFIX)))
+		unlink(leaf);
+	return 0;
+}
+
 int pins_recover(void)
 {
 	int r;
 
 	unlink(SPARE_LINK);
 	unlink(SPARE_PIN); /* the instance's; those of events: pins_keep_cpus() */
+	pins_each_entry(".", drop_frozen, NULL);
 	r = pins_each_entry(".", drop_draft, NULL);
 	if (r >= 0)
 		r = pins_foreach_tape(recover_tape, NULL);

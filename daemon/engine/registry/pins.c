@@ -274,10 +274,32 @@ bool pins_exists(const char *ns, const char *name)
 	return pins_join(path, ns, name) >= 0 && stat(path, &st) == 0;
 }
 
+static void frozen_path(const char *path, char ret[PINS_PATH_SIZE])
+{
+	snprintf(ret, PINS_PATH_SIZE, FROZEN_PREFIX "%s", strrchr(path, '/') + 1);
+}
+
+int pins_mark_frozen(const char *path)
+{
+	char link[PINS_PATH_SIZE];
+
+	frozen_path(path, link);
+	return symlink(path, link) < 0 && errno != EEXIST ? -errno : 0;
+}
+
+void pins_unmark_frozen(const char *path)
+{
+	char link[PINS_PATH_SIZE];
+
+	frozen_path(path, link);
+	unlink(link);
+}
+
 int pins_remove(const char *path, uint64_t orphans_id)
 {
 	char gone[PINS_PATH_SIZE];
 
+	pins_unmark_frozen(path);
 	pins_orphans_path(orphans_id, gone);
 	if (renameat2(AT_FDCWD, path, AT_FDCWD, gone, RENAME_NOREPLACE) < 0)
 		return -errno;

@@ -8,6 +8,7 @@
  *   by-id/ID/          an event; one rename adds, replaces or removes it
  *   NAMESPACE/EVENT    a symlink to it: a name, whose record is in the directory (name.h)
  *   +tape-ID/          rings that a trigger's firing replaced, to be saved (tapes.h)
+ *   +frozen-ID         an event that a trigger has stopped, to be saved
  *   +del-ID/           being reaped; keeps `meta` alone as long as somebody has its rings
  */
 #pragma once
@@ -145,6 +146,14 @@ void pins_tape_path(uint64_t id, char ret[PINS_PATH_SIZE]);
 
 /* The tape becomes "+del-ID", for the reaper. -ENOENT; -errno. */
 int pins_release_tape(uint64_t id);
+
+/*
+ * A symlink "+frozen-ID" to the event at `path`, so that what watches the registry sees that there is
+ * something to save: see event_thaw(). A new engine begins without any, and the broker has the events
+ * turned again. 0, also if it is there; -errno. The other also if it is not there.
+ */
+int pins_mark_frozen(const char *path);
+void pins_unmark_frozen(const char *path);
 
 /* Removes the meta of orphans, with the directory once it is empty. -errno. */
 int pins_forget(uint64_t id);
