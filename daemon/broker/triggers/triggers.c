@@ -403,15 +403,17 @@ static void note_targets(const struct registry *r, struct event *trigger, const 
 	}
 }
 
-/* Only those that it has turned: for each of the others an order would be given in vain. What it has
- * turned is not known of a deleted trigger, which fires until the reaper has detached it, nor of one
- * that an earlier broker aimed. */
+/* Only those that it has turned: for each of the others an order would be given in vain. Whom an
+ * earlier broker has aimed a trigger at is not known until that is done anew. A trigger that has gone
+ * turns nothing (trigger_disown()); what it turned before was told before its end. */
 void triggers_note(struct triggers *t, uint64_t trigger)
 {
 	const struct registry *r = &t->lifecycle->registry;
 	struct event *by = registry_by_id(r, trigger);
 	const struct aim *a = by ? by->aim : NULL;
 
+	if (!by)
+		return;
 	if (a && a->known) {
 		note_targets(r, by, a->is.ids, a->is.n);
 		if (t->about == by)
@@ -419,7 +421,7 @@ void triggers_note(struct triggers *t, uint64_t trigger)
 		return;
 	}
 	for (size_t i = 0; i < r->n_settled; i++)
-		if (!by || triggers_match(by, r->by_id[i]))
+		if (triggers_match(by, r->by_id[i]))
 			note_target(r->by_id[i]);
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "daemon/engine/event/event.h"
+#include "daemon/engine/event/trigger.h"
 #include "daemon/engine/registry/mark.h"
 #include "daemon/engine/registry/meta.h"
 #include "daemon/engine/registry/name.h"
@@ -219,6 +220,8 @@ static int delete_rings(const struct named *n, struct pp_orphans *ret, struct fa
 	for (size_t i = 0; i < n->n; i++)
 		drop_link(&n->names[i]);
 	pins_orphans_path(id, gone);
+	if (n->event.spec.flags & PP_EVENT_TRIGGER)
+		trigger_disown(gone);
 	mark_path(gone, PP_RING_DELETED);
 	orphans_add(id, NULL, ret);
 	reaper_kick();

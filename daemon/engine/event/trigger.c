@@ -9,6 +9,7 @@
 
 #include "daemon/engine/event/names.h"
 #include "daemon/engine/registry/wakeups.h"
+#include "daemon/log.h"
 #include "proto/clock.h"
 #include "proto/macro.h"
 
@@ -106,6 +107,21 @@ static int put_tape(int targets, uint32_t slot, uint64_t id)
 	return bpf_map_update_elem(targets, &slot, &tape, BPF_ANY) < 0 ? -errno : 1;
 }
 
+/* From the last one on, so that an engine that dies leaves no gap. To look costs nothing; to empty a
+ * slot waits until programs that run have ended. */
+static int empty_from(int targets, uint32_t first)
+{
+	for (uint32_t slot = PP_TARGETS_MAX; slot-- > first;) {
+		uint32_t id;
+
+		if (bpf_map_lookup_elem(targets, &slot, &id) < 0 && errno == ENOENT)
+			continue;
+		if (bpf_map_delete_elem(targets, &slot) < 0 && errno != ENOENT)
+			return -errno;
+	}
+	return 0;
+}
+
 /* A firing meanwhile turns the new targets, or some of the old ones, too. */
 static int put_all(int targets, const uint64_t *ids, size_t n)
 {
@@ -118,10 +134,20 @@ static int put_all(int targets, const uint64_t *ids, size_t n)
 			return r;
 		slot += (uint32_t)r;
 	}
-	for (; slot < PP_TARGETS_MAX; slot++)
-		if (bpf_map_delete_elem(targets, &slot) < 0 && errno != ENOENT)
-			return -errno;
-	return 0;
+	return empty_from(targets, slot);
+}
+
+/* The kernel waits for running programs whenever a map in a map goes (maybe_wait_bpf_programs(), Linux
+ * 4.16 to 6.18), so what these have turned is in the ring buffer of firings when this returns. */
+void trigger_disown(const char *path)
+{
+	_cleanup_close_ int targets = pins_get(path, "targets");
+	int r = targets < 0 ? targets : empty_from(targets, 0);
+
+	if (r < 0)
+		log_error("Cannot take the targets from a trigger that is being deleted: %s; what "
+			  "it freezes before it is gone is saved when the engine is started again.",
+			  strerror(-r));
 }
 
 int trigger_aim(uint64_t id, const uint64_t *targets, size_t n, struct failure *f)
