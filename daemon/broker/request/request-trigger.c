@@ -62,6 +62,8 @@ void request_trigger(struct request *req, const struct pp_msg_trigger_request *r
 	request_make(req, &request->event, &spec);
 }
 
+#define COMPARISONS_MAX 4096 /* of a trigger's globs with events' names, in one page */
+
 /* ── TRIGGERS ───────────────────────────────────────────────────────────────────────────── */
 
 static void describe(const struct service *s, const struct event *e, struct pp_msg_trigger *ret)
@@ -104,17 +106,20 @@ void request_triggers(struct request *req, const struct pp_msg_list_request *req
 	const struct registry *registry = &s->lifecycle->registry;
 	struct pp_msg_triggers_reply *reply = &s->reply.triggers_reply;
 	const struct namespace *only;
+	size_t most;
 
 	if (!request_may_list(req, request->ns, &only))
 		return;
 	reply->count = reply->more = 0;
+	/* Each row compares a trigger with all events: no page takes longer than a few of these. */
+	most = MAX(1U, MIN((size_t)PP_LIST_MAX, COMPARISONS_MAX / (registry->n_settled + 1)));
 	for (size_t i = registry_after(registry, request->after); i < registry->n_settled; i++) {
 		const struct event *e = registry->by_id[i];
 
 		if (!(e->truth.spec.flags & PP_EVENT_TRIGGER) || (only && e->ns != only) ||
 		    !policy_allows(peer_credentials(req->peer), e->ns, PP_RIGHT_R))
 			continue;
-		if (reply->count == PP_LIST_MAX) {
+		if (reply->count == most) {
 			reply->more = 1;
 			break;
 		}

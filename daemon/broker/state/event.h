@@ -32,10 +32,13 @@ struct event {
 	struct pp_trigger_spec trigger; /* with PP_EVENT_TRIGGER */
 	/* Its part in triggers; triggers.c owns these. */
 	struct event *next_trigger;
-	uint64_t target_version; /* of the triggers for which the next was found out */
-	bool is_target;
-	struct aim *
-		aim; /* a trigger: whom its firings turn; NULL: never aimed; freed with the event */
+	/* Id of a trigger that has it as a target, or 0; no trigger with a lower id than `searched`
+	 * has, but that one. */
+	uint64_t found, searched;
+	/* A trigger: whom its firings turn; NULL: never aimed. Freed with the event. */
+	struct aim *aim;
+	uint64_t
+		untold; /* a trigger: its firings without a record in the ring buffer, when last seen */
 	bool aim_due;	/* a trigger: its targets, or their tapes, are others now */
 	bool was_fired; /* a target: a trigger of it has fired since the last order */
 	bool arm_tried; /* a target: it could not be armed; tried again when memory was given back */

@@ -57,35 +57,45 @@ bool triggers_match(const struct event *trigger, const struct event *e)
 	       is_listed(trigger->trigger.targets, e->truth.spec.name);
 }
 
-/* Of so many events only a few are triggers. version: differs when they are others. */
+/* Of so many events only a few are triggers. */
 static void find_triggers(struct triggers *t)
 {
 	const struct registry *r = &t->lifecycle->registry;
 	struct event **last = &t->first;
 
-	t->version = 1;
 	for (size_t i = 0; i < r->n_settled; i++) {
 		struct event *e = r->by_id[i];
 
 		if (!is_trigger(e) || e->state == PP_EVENT_DELETING)
 			continue;
-		t->version = t->version * 1099511628211 ^ e->truth.id;
 		*last = e;
 		last = &e->next_trigger;
 	}
 	*last = NULL;
 }
 
-/* Found out once for each event and set of triggers: each step looks at all events. */
+static bool has_trigger(const struct triggers *t, uint64_t id)
+{
+	const struct event *e = id ? registry_by_id(&t->lifecycle->registry, id) : NULL;
+
+	return e && e->state != PP_EVENT_DELETING;
+}
+
+/* Each step looks at all events, and globs can be slow: a trigger and an event are compared once as
+ * long as both are there. What decides never changes, and later triggers have higher ids. */
 static bool is_target(const struct triggers *t, struct event *e)
 {
-	if (e->target_version == t->version)
-		return e->is_target;
-	e->target_version = t->version;
-	e->is_target = false;
-	for (const struct event *i = t->first; i && !e->is_target; i = i->next_trigger)
-		e->is_target = triggers_match(i, e);
-	return e->is_target;
+	if (has_trigger(t, e->found))
+		return true;
+	e->found = 0;
+	for (const struct event *i = t->first; i && !e->found; i = i->next_trigger) {
+		if (i->truth.id < e->searched)
+			continue;
+		e->searched = i->truth.id + 1;
+		if (triggers_match(i, e))
+			e->found = i->truth.id;
+	}
+	return e->found;
 }
 
 void triggers_count(const struct lifecycle *l, const struct event *trigger, unsigned *ret,
@@ -305,20 +315,20 @@ static void order(struct triggers *t, struct event *e, enum pp_order_type type)
 
 /* ── tapes ──────────────────────────────────────────────────────────────────────────────── */
 
-/* Whether another target may have been turned by the same firing, and has no tape of it yet: its turn
- * is due, or waits until its tape of an earlier firing is saved. No tape waits for later ones, so the
- * oldest waits for none. */
+/* Whether another event of the namespace may have been turned by the same firing, and has no tape of
+ * it yet: its turn is due, or waits until its tape of an earlier firing is saved. No tape waits for
+ * later ones, so the oldest waits for none. */
 static bool is_early(const struct triggers *t, const struct tape *tape)
 {
 	const struct registry *r = &t->lifecycle->registry;
-	const struct event *by = registry_by_id(r, tape->by.trigger);
 
 	for (size_t i = 0; i < r->n_settled; i++) {
 		const struct event *e = r->by_id[i];
-		const struct tape *earlier = tapes_of(&t->lifecycle->tapes, e->truth.id);
+		const struct tape *earlier;
 
-		if (!(e->truth.now & PP_NOW_TURNED) || (by && !triggers_match(by, e)))
+		if (!(e->truth.now & PP_NOW_TURNED) || strcmp(e->ns->name, tape->ns.name) != 0)
 			continue;
+		earlier = tapes_of(&t->lifecycle->tapes, e->truth.id);
 		if (earlier ? earlier->by.time < tape->by.time : !e->arm_tried)
 			return true;
 	}

@@ -22,8 +22,7 @@ struct triggers {
 
 	struct event *about; /* subject of the order under way, or NULL */
 	enum pp_order_type type;
-	struct event *first; /* triggers; only while it steps */
-	uint64_t version;    /* of these */
+	struct event *first; /* triggers, by id; only while it steps */
 	bool stepping;
 	uint64_t generation; /* of events: the enumeration that was handled last */
 	uint64_t memory;     /* total memory when the last refusal came; 0: none */
