@@ -14,9 +14,10 @@
 #include "daemon/broker/edge/listener.h"
 #include "daemon/broker/edge/peer.h"
 #include "daemon/broker/handout/copies.h"
-#include "daemon/broker/hotplug/missing-rings.h"
+#include "daemon/broker/handout/tree.h"
 #include "daemon/broker/hotplug/generations.h"
 #include "daemon/broker/hotplug/hotplug.h"
+#include "daemon/broker/hotplug/missing-rings.h"
 #include "daemon/broker/lifecycle/lifecycle.h"
 #include "daemon/broker/reload.h"
 #include "daemon/broker/request/request.h"
@@ -214,11 +215,30 @@ static void on_came(void *userdata, const struct pp_cpumask *cpus _unused_)
 	sideband_came(&m->sideband);
 }
 
+/* Of firings for which the ring buffer had no room the kernel only keeps the number. */
+static void note_untold(struct manager *m)
+{
+	const struct registry *r = &m->lifecycle.registry;
+
+	for (size_t i = 0; i < r->n_settled; i++) {
+		struct event *e = r->by_id[i];
+		struct pp_trigger state;
+
+		if (!(e->truth.spec.flags & PP_EVENT_TRIGGER) ||
+		    tree_trigger_read(m->registry, e->truth.origin, &state) < 0 ||
+		    state.untold == e->untold)
+			continue;
+		e->untold = state.untold;
+		triggers_note(&m->triggers, e->truth.id);
+	}
+}
+
 static void on_looked(void *userdata)
 {
 	struct manager *m = userdata;
 
 	missing_rings_retry(&m->missing_rings);
+	note_untold(m);
 	if (!m->stop.begun)
 		triggers_retry(&m->triggers);
 	sideband_retry(&m->sideband);

@@ -317,6 +317,27 @@ collect 5 "$collected"
 perfctl trigger remove c/late >/dev/null
 echo "fired, held, spent and late are what happened"
 
+# As many firings as the broker is told of at a time (FIRINGS_SIZE), and then one more. It finds that
+# when it looks around, after ten seconds.
+if full; then
+	cp "$MARK" "$SCRATCH/late-$$"
+	perfctl trigger add c/untold --on sched:sched_process_exec --filter "filename ~ \"*/late-$$\"" two >/dev/null
+	for ((i = 0; i < 32; i++)); do
+		perfctl trigger add c/noise$i "${ON_MARK[@]}" none >/dev/null
+	done
+	armed c/untold 1
+	kill -STOP "$DAEMON_PID"
+	mark 40
+	"$SCRATCH/late-$$"
+	kill -CONT "$DAEMON_PID"
+	expect_counts c/noise0 40 0 0 0
+	collect 6 "$collected"
+	perfctl trigger remove c/untold >/dev/null
+	perfctl delete $(seq -f 'c/noise%g' 0 31) >/dev/null
+	rm "$(perfctl snapshots show -D "$collected")"
+	echo "a firing that the broker is not told of is found"
+fi
+
 # ── by hand, and while other things change ───────────────────────────────────────────────
 
 # memory_is N: for wait_until.

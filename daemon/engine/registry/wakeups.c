@@ -14,8 +14,8 @@
  * wakeup has the same effect. */
 #define WAKEUPS_SIZE (256 * 1024)
 
-/* More than 800 firings. Those that find no room are counted, and their tapes are found at the next
- * one, or when the broker asks. */
+/* A thousand firings. Those that find no room are counted, and the broker looks at the counts every
+ * ten seconds. */
 #define FIRINGS_SIZE (64 * 1024)
 
 static int make(const char *pin, uint32_t size, int *ret)
