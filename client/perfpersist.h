@@ -377,9 +377,8 @@ enum perfpersist_notice_kind {
 	PERFPERSIST_NOTICE_CPU_ONLINE = 7,
 	PERFPERSIST_NOTICE_CPU_OFFLINE = 8,
 	PERFPERSIST_NOTICE_LOST = 9, /* so many came faster than they were read: list again */
-	PERFPERSIST_NOTICE_TAPE =
-		10, /* a trigger has fired: info->id is the tape's, the rest is as of
-				       * the event that it froze */
+	/* A trigger has fired: info->id is the tape's, the rest is as of the event that it froze. */
+	PERFPERSIST_NOTICE_TAPE = 10,
 };
 
 struct perfpersist_notice {

@@ -295,6 +295,24 @@ START_TEST(by_hand)
 }
 END_TEST
 
+/* What disarms an event makes a tape of what a trigger has turned; not a second one. */
+START_TEST(no_second_tape_by_a_pause)
+{
+	begin();
+	fire(3);
+	expect("turn1 turn2");
+	fire(3);
+	expect("");
+	ck_assert_int_eq(client_pause(&root, "a", "x", true), -EBUSY);
+	ck_assert_int_eq(client_by_id(&root, PP_OP_RELEASE, 4), 0);
+	ck_assert_int_eq(client_by_id(&root, PP_OP_RELEASE, 5), 0);
+	expect("give4 turn1 give5 turn2");
+	ck_assert_int_eq(client_by_id(&root, PP_OP_RELEASE, 6), 0);
+	expect("give6");
+	ck_assert_int_eq(client_pause(&root, "a", "x", true), 0);
+}
+END_TEST
+
 /* The event was turned a second time before anybody has saved the first tape. */
 START_TEST(a_second_firing_waits)
 {
@@ -738,6 +756,7 @@ int main(void)
 	tcase_add_test(t, a_firing);
 	tcase_add_test(t, firings_of_strangers);
 	tcase_add_test(t, by_hand);
+	tcase_add_test(t, no_second_tape_by_a_pause);
 	tcase_add_test(t, a_second_firing_waits);
 	tcase_add_test(t, an_event_of_two_triggers);
 	tcase_add_test(t, a_pause_of_a_turned_event);

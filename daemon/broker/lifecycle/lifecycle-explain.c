@@ -19,9 +19,8 @@ void lifecycle_explain(const struct lifecycle *l, int err, const char *ns, const
 		break;
 	case -EBUSY:
 		snprintf(buf, size,
-			 "%s/%s is being created, changed or paused just now; try again when that "
-			 "is "
-			 "done.",
+			 "%s/%s is being created, changed, paused or saved just now; try again "
+			 "when that is done.",
 			 ns, name);
 		break;
 	case -EMLINK:

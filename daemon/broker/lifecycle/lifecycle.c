@@ -164,6 +164,15 @@ static int check_rest(const struct event *e)
 	}
 }
 
+/* The same for an order that disarms the event. What a trigger has turned becomes a tape then, and an
+ * event has one at a time. */
+static int check_rest_of_tape(const struct lifecycle *l, const struct event *e)
+{
+	if (e->truth.now & PP_NOW_TURNED && tapes_of(&l->tapes, e->truth.id))
+		return -EBUSY;
+	return check_rest(e);
+}
+
 /* ── names ──────────────────────────────────────────────────────────────────────────────── */
 
 struct event *lifecycle_target(struct lifecycle *l, struct event *e)
@@ -274,7 +283,7 @@ int lifecycle_change(struct lifecycle *l, struct event *e, uint32_t what,
 {
 	_cleanup_(cleanup_job) struct job *job = NULL;
 	uint64_t memory;
-	int r = check_rest(e);
+	int r = check_rest_of_tape(l, e);
 
 	if (r < 0)
 		return r;
@@ -311,7 +320,7 @@ int lifecycle_pause(struct lifecycle *l, struct event *e, bool pause, struct wai
 {
 	struct outcome outcome = { .event = e };
 	struct job *job;
-	int r = check_rest(e);
+	int r = check_rest_of_tape(l, e);
 
 	if (r < 0)
 		return r;
