@@ -112,7 +112,7 @@ newest() {
 	perf script -i "$1" -F cpu,event 2>/dev/null | grep -F "$2" | grep -vE "$BY_INTERRUPTS" | tail -n 1
 }
 
-for ((i = 1; i <= $(length 5 50); i++)); do
+for ((i = 1; i <= $(length 3 50); i++)); do
 	armed k/mark $kinds
 	[ $kinds -lt 6 ] || "$BIN/probe-target" 3 <<<'' >/dev/null
 	taskset -c "${CPUS[i % ${#CPUS[@]}]}" "$MARK"
@@ -195,7 +195,7 @@ perfctl create e/switches -e sched:sched_switch --comm "${NUMBERED##*/}" -m 4M >
 perfctl trigger add e/storm --on syscalls:sys_enter_close --comm "${NUMBERED##*/}" --hold-off 10ms -m 4M '*' >/dev/null
 armed e/storm 3
 start_collector "$collected"
-calls $((CHUNK * $(length 60 600)))
+calls $((CHUNK * $(length 40 600)))
 all_saved e/storm 3
 # Before its buffers overflow: looking at all the files takes a while.
 perfctl pause e/returns e/switches >/dev/null
@@ -251,7 +251,7 @@ echo "broker, engine and collector killed after $marks firings: one snapshot eac
 # The engine dies while it turns and arms, again and again.
 perfctl trigger add e/storm --on syscalls:sys_enter_close --comm "${NUMBERED##*/}" --hold-off 10ms -m 4M '*' >/dev/null
 armed e/storm 3
-for ((i = 0; i < $(length 5 50); i++)); do
+for ((i = 0; i < $(length 3 50); i++)); do
 	calls $((2 * CHUNK))
 	kill_engine
 	calls $CHUNK
@@ -485,7 +485,7 @@ done
 expect_eq "$(perfctl snapshots list -D "$kept" --json | jq -c '[.[].number]')" '[13,14]' "with --max-files-of-trigger 2"
 
 # A collector that is killed while it writes.
-for ((i = 15; i <= $(length 18 30); i++)); do
+for ((i = 15; i <= $(length 16 30); i++)); do
 	freeze
 	perfctl snapshots collect --once -D "$kept" >/dev/null 2>&1 &
 	sleep 0.0$((i % 10))
