@@ -26,7 +26,7 @@
  *   -EPROTONOSUPPORT  the daemon speaks another version
  *   -EDQUOT        the daemon's limit of connections is reached
  *   -EAGAIN        the daemon's engine is away, or it is short of descriptors: try again
- *   -EBUSY         the event is being created, or deleted, just now
+ *   -EBUSY         the event is being created, changed, saved or deleted just now
  * perfpersist_error() returns an error message about the last failure on a connection.
  */
 #ifndef PERFPERSIST_H

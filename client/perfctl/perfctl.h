@@ -32,8 +32,8 @@ struct verb {
 	bool one_operand;		/* at most one */
 	bool reads_saves;		/* works with --saved */
 	bool runs_command;		/* after "--" */
-	const struct verb *const
-		*parts; /* "trigger add", …: its first word is one; ended by NULL */
+	/* "trigger add", …: the first word is one of them; ended by NULL. */
+	const struct verb *const *parts;
 };
 
 extern const struct verb verb_create, verb_list, verb_reopen, verb_delete, verb_show, verb_change,

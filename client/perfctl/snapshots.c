@@ -217,8 +217,8 @@ static int run_delete(struct call *call)
 
 		if (!failed && snprintf(path, sizeof(path), "%s/%s", s.path, f.name) > 0 &&
 		    unlink(path) < 0) {
-			complain("cannot delete %s: %s", path, strerror(errno));
 			failed = errno == EACCES || errno == EPERM ? EXIT_NOT_ALLOWED : EXIT_FAILED;
+			complain("cannot delete %s: %s", path, strerror(errno));
 		}
 		if (!failed)
 			printf("%s is deleted\n", f.name);

@@ -328,11 +328,20 @@ static int on_fire(sd_event_source *s _unused_, const struct signalfd_siginfo *s
 	struct manager *m = userdata;
 	const struct registry *r = &m->lifecycle.registry;
 
-	for (size_t i = 0; i < r->n_settled; i++)
-		if (r->by_id[i]->truth.spec.flags & PP_EVENT_TRIGGER &&
-		    lifecycle_fire(&m->lifecycle, r->by_id[i], NULL) < 0)
-			log_warning("Cannot fire %s/%s: there is no engine.",
-				    r->by_id[i]->truth.spec.ns, r->by_id[i]->truth.spec.name);
+	for (size_t i = 0; i < r->n_settled; i++) {
+		const struct pp_spec *spec = &r->by_id[i]->truth.spec;
+		char sentence[PP_SENTENCE_SIZE];
+		int err;
+
+		if (!(spec->flags & PP_EVENT_TRIGGER))
+			continue;
+		err = lifecycle_fire(&m->lifecycle, r->by_id[i], NULL);
+		if (err >= 0)
+			continue;
+		lifecycle_explain(&m->lifecycle, err, spec->ns, spec->name, sentence,
+				  sizeof(sentence));
+		log_warning("Cannot fire %s/%s: %s", spec->ns, spec->name, sentence);
+	}
 	return 0;
 }
 

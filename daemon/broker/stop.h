@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * A stop that ends all events (KeepEvents=no): deletes the newest first, so that second names go
- * before the rings they share. What triggers had frozen goes, too. Nobody can create events meanwhile. It runs as long as it makes
- * progress. The log names events that could not be deleted; they go on recording.
+ * before the rings they share. What triggers had frozen goes, too. Nobody can create events
+ * meanwhile. It runs as long as it makes progress. The log names events that could not be deleted;
+ * they go on recording.
  */
 #pragma once
 

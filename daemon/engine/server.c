@@ -147,15 +147,6 @@ static int create(struct server *s, struct failure *f)
 
 /* ── triggers ───────────────────────────────────────────────────────────────────────────── */
 
-static int find_event(uint64_t id, char path[PINS_PATH_SIZE], struct failure *f)
-{
-	int r = names_find(id, path);
-
-	return r < 0 ? fail(f, -r, "Cannot find the event with id %llu in the registry: %s.",
-			    (unsigned long long)id, strerror(-r))
-		     : 0;
-}
-
 /* A second set of rings, beside the first and its catalog. */
 static int check_second_set(uint64_t id, struct failure *f)
 {
@@ -163,8 +154,7 @@ static int check_second_set(uint64_t id, struct failure *f)
 	int r = names_read(id, &event);
 
 	if (r < 0)
-		return fail(f, -r, "Cannot find the event with id %llu in the registry: %s.",
-			    (unsigned long long)id, strerror(-r));
+		return names_not_found(id, r, f);
 	if (event.now & (PP_NOW_ARMED | PP_NOW_TURNED))
 		return 0;
 	event.spec.cpus = event.rings;
@@ -175,7 +165,7 @@ static int check_second_set(uint64_t id, struct failure *f)
 static int arm(struct server *s, struct failure *f)
 {
 	char path[PINS_PATH_SIZE];
-	int r = find_event(s->order.id, path, f);
+	int r = names_find_or_fail(s->order.id, path, f);
 
 	if (r >= 0 && s->order.what)
 		r = check_second_set(s->order.id, f);
@@ -194,7 +184,7 @@ static int read_frozen(const char *path, struct tape *ret)
 	return r < 0 ? r : event_turned_by(path, &ret->by);
 }
 
-/* Told before the order's answer; the broker finds an untold tape at its next enumeration. */
+/* Told before the order's answer; if that fails, the next enumeration tells it. */
 static int tell_tape(struct server *s, const char *path, uint64_t id)
 {
 	struct pp_answer answer = s->answer;
@@ -226,7 +216,7 @@ static int turn_at(struct server *s, const char *path, bool again, struct failur
 static int turn(struct server *s, struct failure *f)
 {
 	char path[PINS_PATH_SIZE];
-	int r = find_event(s->order.id, path, f);
+	int r = names_find_or_fail(s->order.id, path, f);
 
 	return r < 0 ? r : turn_at(s, path, s->order.what, f);
 }
@@ -247,7 +237,7 @@ static int release(struct server *s, struct failure *f)
 static int disarm(struct server *s, struct failure *f)
 {
 	char path[PINS_PATH_SIZE];
-	int r = find_event(s->order.id, path, f), state;
+	int r = names_find_or_fail(s->order.id, path, f), state;
 
 	if (r < 0)
 		return r;

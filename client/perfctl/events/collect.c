@@ -121,8 +121,10 @@ static int write_file(struct collecting *c, const struct firing *f, const struct
 	_cleanup_free_ uint64_t *until = calloc(f->n + 1, sizeof(*until));
 	_cleanup_(outfile_done) struct outfile out = OUTFILE_NONE;
 	_cleanup_(chosen_done) struct chosen events = {};
+	const struct spool_limits *limits = &c->options->limits;
 	struct take_result result = {};
 	struct stat st = {};
+	uint64_t bytes;
 	mode_t mode;
 	int r;
 
@@ -133,10 +135,10 @@ static int write_file(struct collecting *c, const struct firing *f, const struct
 		return r;
 	mode = mode_of(&events);
 	/* Not all at once for one that is larger than everything may be. */
-	r = spool_make_room(c->options->directory, &c->options->limits, file,
-			    c->options->limits.bytes
-				    ? MIN(estimate(&events), c->options->limits.bytes / 2)
-				    : estimate(&events));
+	bytes = estimate(&events);
+	if (limits->bytes)
+		bytes = MIN(bytes, limits->bytes / 2);
+	r = spool_make_room(c->options->directory, limits, file, bytes);
 	if (r >= 0)
 		r = outfile_open(path, &out);
 	if (r < 0)
@@ -146,8 +148,7 @@ static int write_file(struct collecting *c, const struct firing *f, const struct
 		return errno == ENOSPC || errno == EDQUOT ? -errno : -EIO;
 	if (fchmod(out.fd, mode) < 0 || fsync(out.fd) < 0 || fstat(out.fd, &st) < 0)
 		return -errno;
-	r = spool_make_room(c->options->directory, &c->options->limits, file,
-			    (uint64_t)st.st_blocks * 512);
+	r = spool_make_room(c->options->directory, limits, file, (uint64_t)st.st_blocks * 512);
 	if (r >= 0)
 		r = outfile_commit(&out);
 	if (r >= 0)

@@ -170,30 +170,12 @@ static int remove_file(const char *directory, const char *name)
 
 static bool is_of(const struct spooled *f, const struct spooled *coming)
 {
-	return !strcmp(f->ns, coming->ns) && !strcmp(f->trigger, coming->trigger);
+	return coming && !strcmp(f->ns, coming->ns) && !strcmp(f->trigger, coming->trigger);
 }
 
-/* What the files from `first` on come to. */
-struct sum {
-	uint64_t files, of_trigger, bytes;
-};
-
-static struct sum sum_of(const struct spooled *all, size_t first, size_t n,
-			 const struct spooled *coming)
+static bool exceeds(uint64_t n, uint64_t max)
 {
-	struct sum s = {};
-
-	for (size_t i = first; i < n; i++) {
-		s.files++;
-		s.of_trigger += coming && is_of(&all[i], coming);
-		s.bytes += all[i].bytes;
-	}
-	return s;
-}
-
-static bool exceeds(uint64_t has, uint64_t comes, uint64_t max)
-{
-	return max && has + comes > max;
+	return max && n > max;
 }
 
 /* The newest stays, unless one more is to come. */
@@ -204,20 +186,26 @@ int spool_make_room(const char *directory, const struct spool_limits *limits,
 	uint64_t now = pp_clock_ns(CLOCK_REALTIME);
 	size_t n = 0, removed = 0;
 	int r = spool_list(directory, &all, &n);
+	uint64_t files = n + !!coming, of_trigger = !!coming;
 
 	for (size_t i = 0; r >= 0 && i < n; i++) {
-		struct sum s = sum_of(all, i, n, coming);
+		of_trigger += is_of(&all[i], coming);
+		bytes += all[i].bytes;
+	}
+	for (size_t i = 0; r >= 0 && i < n; i++) {
 		bool is_last = i + 1 == n && !coming;
 		bool old = limits->age && now > all[i].mtime && now - all[i].mtime > limits->age;
-		bool too_many = exceeds(s.files, !!coming, limits->files) ||
-				exceeds(s.bytes, bytes, limits->bytes);
-		bool of_one = coming && is_of(&all[i], coming) &&
-			      exceeds(s.of_trigger, 1, limits->files_of_trigger);
+		bool too_many = exceeds(files, limits->files) || exceeds(bytes, limits->bytes);
+		bool of_one =
+			is_of(&all[i], coming) && exceeds(of_trigger, limits->files_of_trigger);
 
 		if (is_last || (!old && !too_many && !of_one))
 			continue;
 		r = remove_file(directory, all[i].name);
 		removed += r > 0;
+		files--;
+		of_trigger -= is_of(&all[i], coming);
+		bytes -= all[i].bytes;
 	}
 	return r < 0 ? r : (int)removed;
 }

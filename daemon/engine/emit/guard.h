@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What the program of an event with triggers does besides recording. The guard in front of a recording program of an armed event: it lets the program run if the
- * tape (daemon/trigger.h) is on its side, and otherwise goes on to the program of the side that it is on.
- * Programs of events without a trigger have none, so those cost nothing more.
+ * What the programs of targets and triggers do besides recording (daemon/trigger.h).
  *
- * On the program's own side it is a load and a jump (0.4 to 1.5 ns of 20, Linux 6.18).
+ * The guard is in front of a recording program of an armed event. It lets the program run if the tape
+ * is on its side, and otherwise goes on to the program of the side that it is on. On the program's own
+ * side it is a load and a jump (0.4 to 1.5 ns of 20, Linux 6.18). Programs of other events have none.
  */
 #pragma once
 

@@ -46,8 +46,8 @@ struct template_changes {
 
 /*
  * Loads prog (of an object that bpf_object__load has loaded, and that is still open) again, with
- * these changes. name: shown by bpftool, may be
- * NULL. *ret_fd is the caller's. -errno of the kernel; -ENOTSUP: it has no subprogram to replace.
+ * these changes. name: shown by bpftool, may be NULL. *ret_fd is the caller's. -errno of the kernel;
+ * -ENOTSUP: it has no subprogram to replace.
  */
 int template_load(const struct bpf_program *prog, const struct template_changes *changes,
 		  const char *name, int *ret_fd);

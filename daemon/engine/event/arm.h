@@ -5,8 +5,8 @@
  *
  * Pins in the event's directory: "sides0", …; "spare", the ARRAY_OF_MAPS of the second set; "frozen",
  * which counts, for each CPU, what happened while no side recorded and "ringless" is not there to do
- * so; and last, when all programs are
- * in their slots, "tape". An engine that dies before that leaves an event that is not armed.
+ * so; and last, when all programs are in their slots, "tape". An engine that dies before that leaves
+ * an event that is not armed.
  */
 #pragma once
 

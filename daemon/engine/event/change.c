@@ -238,10 +238,9 @@ static int change(struct change *c, uint64_t id, const struct pp_spec *spec,
 	bool pending;
 	int r;
 
-	r = names_find(id, c->path);
+	r = names_find_or_fail(id, c->path, c->f);
 	if (r < 0)
-		return fail(c->f, -r, "Cannot find the event with id %llu in the registry: %s.",
-			    (unsigned long long)id, strerror(-r));
+		return r;
 	r = parts_open(c->path, broker, &c->new, &pending, c->f);
 	if (r < 0)
 		return r;

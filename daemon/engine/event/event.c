@@ -228,10 +228,9 @@ int event_pause(uint64_t id, bool pause, const struct pp_allowance *allowance, u
 	bool pending;
 	int r;
 
-	r = names_find(id, path);
+	r = names_find_or_fail(id, path, f);
 	if (r < 0)
-		return fail(f, -r, "Cannot find the event with id %llu in the registry: %s.",
-			    (unsigned long long)id, strerror(-r));
+		return r;
 	r = parts_open(path, broker, &p, &pending, f);
 	if (r >= 0 && pending)
 		r = mend_rings(&p, path, f);

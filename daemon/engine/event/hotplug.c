@@ -79,11 +79,10 @@ static int find_missing(struct renewal *a, const struct pp_cpumask *come)
 static int open_event(struct renewal *a, uint64_t id)
 {
 	bool pending;
-	int r = names_find(id, a->path);
+	int r = names_find_or_fail(id, a->path, a->f);
 
 	if (r < 0)
-		return fail(a->f, -r, "Cannot find the event with id %llu in the registry: %s.",
-			    (unsigned long long)id, strerror(-r));
+		return r;
 	r = event_finish(a->path, a->broker, a->f);
 	return r < 0 ? r : parts_open(a->path, a->broker, &a->p, &pending, a->f);
 }

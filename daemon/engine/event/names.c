@@ -48,6 +48,19 @@ int names_find(uint64_t id, char ret[PINS_PATH_SIZE])
 	return r < 0 ? r : -ENOENT;
 }
 
+int names_not_found(uint64_t id, int r, struct failure *f)
+{
+	return fail(f, -r, "Cannot find the event with id %llu in the registry: %s.",
+		    (unsigned long long)id, strerror(-r));
+}
+
+int names_find_or_fail(uint64_t id, char ret[PINS_PATH_SIZE], struct failure *f)
+{
+	int r = names_find(id, ret);
+
+	return r < 0 ? names_not_found(id, r, f) : 0;
+}
+
 /* An id resolved: the event, as its directory has it, its names, and which of these is meant. */
 struct named {
 	char path[PINS_PATH_SIZE];
@@ -262,8 +275,7 @@ int names_delete(uint64_t id, const struct pp_allowance *allowance, uid_t broker
 
 	r = resolve(id, &n);
 	if (r < 0)
-		return fail(f, -r, "Cannot find the event with id %llu in the registry: %s.",
-			    (unsigned long long)id, strerror(-r));
+		return names_not_found(id, r, f);
 	kept = is_kept(&n, allowance);
 	r = kept ? 0 : check_left_out(&n, f);
 	if (r < 0)

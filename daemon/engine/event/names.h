@@ -18,6 +18,9 @@
 
 /* The directory of the event that has a name with this id. -ENOENT only if there is none. */
 int names_find(uint64_t id, char ret[PINS_PATH_SIZE]);
+int names_find_or_fail(uint64_t id, char ret[PINS_PATH_SIZE], struct failure *f);
+/* r: why it was not found. Returns it. */
+int names_not_found(uint64_t id, int r, struct failure *f);
 
 /* The event under the name of this id, as enumerated. Under the oldest name it is the event itself;
  * under any other it is a copy with name and rights of its own, `shares` set and no memory.

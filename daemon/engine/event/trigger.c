@@ -80,15 +80,6 @@ int trigger_read(const char *path, struct pp_trigger_spec *ret)
 	return 0;
 }
 
-static int find(uint64_t id, char ret[PINS_PATH_SIZE], struct failure *f)
-{
-	int r = names_find(id, ret);
-
-	return r < 0 ? fail(f, -r, "Cannot find the event with id %llu in the registry: %s.",
-			    (unsigned long long)id, strerror(-r))
-		     : 0;
-}
-
 /* The tape of a target. -ENOENT: the event is gone, or not armed. */
 static int open_tape(uint64_t id)
 {
@@ -154,7 +145,7 @@ int trigger_aim(uint64_t id, const uint64_t *targets, size_t n, struct failure *
 {
 	_cleanup_close_ int fd = -EBADF;
 	char path[PINS_PATH_SIZE];
-	int r = find(id, path, f);
+	int r = names_find_or_fail(id, path, f);
 
 	if (r < 0)
 		return r;
@@ -225,7 +216,7 @@ int trigger_fire(uint64_t id, struct failure *f)
 	_cleanup_close_ int state = -EBADF, targets = -EBADF;
 	struct pp_trigger *t = NULL;
 	char path[PINS_PATH_SIZE];
-	int r = find(id, path, f);
+	int r = names_find_or_fail(id, path, f);
 
 	if (r < 0)
 		return r;
