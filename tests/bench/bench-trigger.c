@@ -26,15 +26,16 @@
 #define ROUNDS_MAX 10000
 #define PERF_ROUNDS 10
 #define FIRES SYS_getpgid
-#define RECORDED SYS_close /* call() */
+#define FIRES_FTRACE SYS_getsid /* another one: our trigger is there all the time */
+#define RECORDED SYS_close	/* call() */
 #define MS 1000000
 
 static int cpus[CPUS_MAX], own, other;
 static double late[ROUNDS_MAX];
 
-static void fire(void)
+static void fire(long call)
 {
-	syscall(FIRES, 0);
+	syscall(call, 0);
 }
 
 static void rest(long ns)
@@ -147,7 +148,7 @@ static double freeze_once(void)
 
 	wait_until_armed();
 	rest(11 * MS);
-	fire();
+	fire(FIRES);
 	while (n == 0) {
 		if (perfpersist_tapes(p, NAMESPACE, &tapes, &n) < 0)
 			die("%s", perfpersist_error(p));
@@ -194,7 +195,7 @@ static void begin_ftrace(const char *tracefs)
 	put("buffer_size_kb", "256");
 	put("events/raw_syscalls/sys_enter/filter", "id == %d", RECORDED);
 	put("events/raw_syscalls/sys_enter/trigger", "traceoff if id == %d && common_pid == %d",
-	    FIRES, getpid());
+	    FIRES_FTRACE, getpid());
 }
 
 static void end_ftrace(void)
@@ -239,7 +240,7 @@ static double traceoff_once(void)
 	put("tracing_on", "1");
 	rest(2 * MS);
 	fired = now(CLOCK_MONOTONIC); /* what stops ftrace may not be in its buffer any more */
-	fire();
+	fire(FIRES_FTRACE);
 	rest(2 * MS);
 	put("events/raw_syscalls/sys_enter/enable", "0");
 	newest = last_of(other, RECORDED);
@@ -302,7 +303,7 @@ static void measure_perf(const char *scratch)
 	sleep(2);
 	for (size_t i = 0; i < PERF_ROUNDS; i++) {
 		fired[i] = now(CLOCK_MONOTONIC);
-		fire();
+		fire(FIRES);
 		rest(500 * MS);
 	}
 	kill(perf, SIGINT);
