@@ -238,9 +238,10 @@ static void on_looked(void *userdata)
 	struct manager *m = userdata;
 
 	missing_rings_retry(&m->missing_rings);
-	note_untold(m);
-	if (!m->stop.begun)
+	if (!m->stop.begun) {
+		note_untold(m);
 		triggers_retry(&m->triggers);
+	}
 	sideband_retry(&m->sideband);
 }
 

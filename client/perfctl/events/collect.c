@@ -231,7 +231,7 @@ static int compare(const void *a, const void *b)
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
-/* The first failure, of which the others are not tried. */
+/* -errno: of the first one that could not be saved. */
 static int save_all(struct collecting *c)
 {
 	_cleanup_free_ struct perfpersist_tape *tapes = NULL;

@@ -37,10 +37,9 @@ struct event {
 	uint64_t found, searched;
 	/* A trigger: whom its firings turn; NULL: never aimed. Freed with the event. */
 	struct aim *aim;
-	uint64_t
-		untold; /* a trigger: its firings without a record in the ring buffer, when last seen */
-	bool aim_due;	/* a trigger: its targets, or their tapes, are others now */
-	bool was_fired; /* a target: a trigger of it has fired since the last order */
+	uint64_t untold; /* a trigger: firings without a record in the ring buffer, as last seen */
+	bool aim_due;	 /* a trigger: its targets, or their tapes, are others now */
+	bool was_fired;	 /* a target: a trigger of it has fired since the last order */
 	bool arm_tried; /* a target: it could not be armed; tried again when memory was given back */
 	int arm_error;	/* of that attempt: positive errno value */
 
