@@ -404,7 +404,7 @@ echo "fired by hand, and changed while armed: memory comes back"
 # ── a place that is full, and limits ─────────────────────────────────────────────────────
 
 # The daemon's registry is in the mount namespace that this test has, too; only the directory differs.
-spawn unshare --mount sh -c "mount -t tmpfs -o size=2M tmpfs '$SPOOL' && touch '$SPOOL/.ready' && exec sleep 600"
+spawn unshare --mount sh -c "mount -t tmpfs -o size=8M tmpfs '$SPOOL' && touch '$SPOOL/.ready' && exec sleep 600"
 ROOM=$SPAWNED
 in_room() {
 	nsenter -t "$ROOM" -m -- "$@"
@@ -416,9 +416,9 @@ room_files() {
 	in_room find "$SPOOL" -mindepth 1 -printf '%f\n' | sort -t. -k4n
 }
 
-# numbers: of the firings whose snapshots are there.
+# numbers [TRIGGER]: of the firings whose snapshots are there.
 numbers() {
-	room_files | grep '\.data$' | cut -d. -f4 | xargs
+	room_files | grep "^[^.]*\.s\.${1:-mark}\..*\.data$" | cut -d. -f4 | xargs
 }
 
 save_to_room() {
@@ -434,25 +434,33 @@ tapes() {
 	[ -n "$(find "$REGISTRY" -maxdepth 1 -name '+tape*')" ]
 }
 
-# A snapshot takes about 600K here: three have room.
+# The snapshots find older ones of another trigger, which leave room for none.
 perfctl delete --all c >/dev/null
 perfctl create s/calls -e raw_syscalls:sys_enter --filter 'id == 3' --comm "${NUMBERED##*/}" -m 1M >/dev/null
 perfctl trigger add s/mark "${ON_MARK[@]}" calls >/dev/null
+for ((i = 1; i <= 27; i++)); do
+	head -c 300K /dev/zero | in_room tee "$SPOOL/2026-01-01T00-00-00Z.s.old.$i.old-1.$i.data" >/dev/null
+done
 MADE=0
 freeze() {
 	armed s/mark 1
-	calls $((8 * CHUNK))
+	calls "$CHUNK"
 	mark 1
 	wait_until 20 tapes
 }
-for ((i = 1; i <= 5; i++)); do
+for ((i = 1; i <= 3; i++)); do
+	calls $((8 * CHUNK))
 	freeze
-	wait_until 20 newest_in_room $i || fail "the newest one finds no room"
+	wait_until 20 newest_in_room $i || fail "the newest one finds no room: $(in_room du -k "$SPOOL"/*)"
 	expect_eq "$(room_files | sed '/\.data$/d')" '' "parts of files"
+	newest=$(in_room find "$SPOOL" -name "*.s.mark.$i.*")
+	expect_eq "$(in_room perf script -i "$newest" -F event | grep -c exec)" 1 "what fired, in the snapshot"
 done
-expect_match "$(numbers)" '^([2-9] )*4 5$' "the newest are kept"
+expect_eq "$(numbers)" "1 2 3" "the newest are kept"
+expect_match " $(numbers old)" '.* 25 26 27$' "of the older ones, the newest are kept"
+[ "$(numbers old | wc -w)" -lt 27 ] || fail "there was room enough"
 in_room find "$SPOOL" -name '*.data' -delete
-in_room dd if=/dev/zero of="$SPOOL/others" bs=1M count=3 status=none 2>/dev/null || true
+in_room dd if=/dev/zero of="$SPOOL/others" bs=1M count=9 status=none 2>/dev/null || true
 freeze
 has_no_room() {
 	! save_to_room
@@ -462,7 +470,7 @@ expect_eq "$(room_files)" others "what is in a full directory"
 tapes || fail "what could not be written is gone"
 in_room rm "$SPOOL/others"
 save_to_room || fail "there is room again"
-expect_eq "$(numbers)" 6 "after room was made"
+expect_eq "$(numbers)" 4 "after room was made"
 echo "a full file system: older ones go, and the newest waits"
 
 kept=$SCRATCH/kept
@@ -473,19 +481,19 @@ saved() {
 	[ "$(perfctl snapshots list -D "$kept" --json | jq '.[-1].number')" = "$1" ]
 }
 perfctl trigger add s/other "${ON_MARK[@]}" none >/dev/null
-for ((i = 7; i <= 12; i++)); do
+for ((i = 5; i <= 10; i++)); do
 	freeze
 	wait_until 20 saved $i --max-files 3
 done
-expect_eq "$(perfctl snapshots list -D "$kept" --json | jq -c '[.[].number]')" '[10,11,12]' "with --max-files 3"
-for ((i = 13; i <= 14; i++)); do
+expect_eq "$(perfctl snapshots list -D "$kept" --json | jq -c '[.[].number]')" '[8,9,10]' "with --max-files 3"
+for ((i = 11; i <= 12; i++)); do
 	freeze
 	wait_until 20 saved $i --max-files-of-trigger 2
 done
-expect_eq "$(perfctl snapshots list -D "$kept" --json | jq -c '[.[].number]')" '[13,14]' "with --max-files-of-trigger 2"
+expect_eq "$(perfctl snapshots list -D "$kept" --json | jq -c '[.[].number]')" '[11,12]' "with --max-files-of-trigger 2"
 
 # A collector that is killed while it writes.
-for ((i = 15; i <= $(length 16 30); i++)); do
+for ((i = 13; i <= $(length 14 28); i++)); do
 	freeze
 	perfctl snapshots collect --once -D "$kept" >/dev/null 2>&1 &
 	sleep 0.0$((i % 10))

@@ -52,10 +52,27 @@ static void describe(const struct firing *f, struct spooled *ret)
 	spool_name(ret);
 }
 
-/* The tapes, and the trigger's own event, whose records until then tell what fired. 1: nothing is left
- * of them. */
+/* Of the trigger's own event: its newest record until then is what fired. Those of earlier firings would
+ * bring the sideband of all the time since then. */
+static int window_of(struct perfpersist_event *trigger, uint64_t fired, struct take_window *ret)
+{
+	struct perfpersist_interleave *records = NULL;
+	struct perfpersist_sample s;
+	size_t event;
+	int r = perfpersist_interleave_new(&trigger, 1, &records);
+
+	if (r < 0)
+		return r;
+	*ret = (struct take_window){ .until = fired };
+	while ((r = perfpersist_interleave_next(records, &s, &event)) > 0 && s.time <= fired)
+		ret->since = s.time;
+	perfpersist_interleave_free(records);
+	return r;
+}
+
+/* The tapes, and the trigger's own event, which tells what fired. 1: nothing is left of them. */
 static int open_all(struct collecting *c, const struct firing *f, struct chosen *ret,
-		    uint64_t *until)
+		    struct take_window *windows)
 {
 	_cleanup_(chosen_done) struct chosen events = {
 		.events = calloc(f->n + 1, sizeof(*events.events)),
@@ -75,8 +92,12 @@ static int open_all(struct collecting *c, const struct firing *f, struct chosen 
 	if (!events.n)
 		return 1;
 	r = perfpersist_open_by_id(c->p, f->tapes[0].trigger, &events.events[events.n]);
-	if (r >= 0)
-		until[events.n++] = f->tapes[0].fired;
+	if (r >= 0) {
+		r = window_of(events.events[events.n], f->tapes[0].fired, &windows[events.n]);
+		events.n++;
+		if (r < 0)
+			return r;
+	}
 	*ret = events;
 	events = (struct chosen){};
 	return 0;
@@ -118,7 +139,7 @@ static int sync_directory(const char *directory)
 static int write_file(struct collecting *c, const struct firing *f, const struct spooled *file,
 		      const char *path)
 {
-	_cleanup_free_ uint64_t *until = calloc(f->n + 1, sizeof(*until));
+	_cleanup_free_ struct take_window *windows = calloc(f->n + 1, sizeof(*windows));
 	_cleanup_(outfile_done) struct outfile out = OUTFILE_NONE;
 	_cleanup_(chosen_done) struct chosen events = {};
 	const struct spool_limits *limits = &c->options->limits;
@@ -128,9 +149,9 @@ static int write_file(struct collecting *c, const struct firing *f, const struct
 	mode_t mode;
 	int r;
 
-	if (!until)
+	if (!windows)
 		return -ENOMEM;
-	r = open_all(c, f, &events, until);
+	r = open_all(c, f, &events, windows);
 	if (r != 0)
 		return r;
 	mode = mode_of(&events);
@@ -143,9 +164,9 @@ static int write_file(struct collecting *c, const struct firing *f, const struct
 		r = outfile_open(path, &out);
 	if (r < 0)
 		return r;
-	errno = 0;
-	if (take_opened(c->call, c->p, &events, until, out.fd, &result) != EXIT_OK)
-		return errno == ENOSPC || errno == EDQUOT ? -errno : -EIO;
+	r = take_opened(c->call, c->p, &events, windows, out.fd, &result);
+	if (r < 0)
+		return r;
 	if (fchmod(out.fd, mode) < 0 || fsync(out.fd) < 0 || fstat(out.fd, &st) < 0)
 		return -errno;
 	r = spool_make_room(c->options->directory, limits, file, (uint64_t)st.st_blocks * 512);
@@ -212,7 +233,7 @@ static int save(struct collecting *c, const struct firing *f)
 	do
 		r = write_file(c, f, &file, path);
 	while ((r == -ENOSPC || r == -EDQUOT) && spool_remove_oldest(c->options->directory) > 0);
-	if (r < 0)
+	if (r < 0 && r != -EINTR)
 		complain("cannot write %s: %s; what was frozen waits, and this is tried again",
 			 path, strerror(-r));
 	return r < 0 ? r : release(c, f);

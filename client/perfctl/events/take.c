@@ -22,7 +22,7 @@ struct taking {
 	bool progress;
 	uint64_t now; /* CLOCK_MONOTONIC of what is read, ns */
 	struct chosen chosen;
-	const uint64_t *until; /* of each event; NULL: no end */
+	const struct take_window *windows; /* of each event; NULL: all */
 	struct perfpersist_interleave *records;
 	struct perfpersist_perfdata *data;
 	int *numbers;		 /* of the events, in the file */
@@ -39,14 +39,6 @@ static void taking_done(struct taking *t)
 	free(t->sources);
 	chosen_done(&t->chosen);
 	free(t->numbers);
-}
-
-static int failed(const struct taking *t, int error)
-{
-	if (t->data)
-		return call_failed(NULL, error);
-	complain("cannot take a snapshot: %s", strerror(-error));
-	return EXIT_FAILED;
 }
 
 /* ── The file's beginning ───────────────────────────────────────────────────────────────── */
@@ -140,12 +132,19 @@ static int open_sources(struct taking *t)
 	return r;
 }
 
+static bool is_in_window(const struct taking *t, size_t event, uint64_t time)
+{
+	const struct take_window *w = t->windows ? &t->windows[event] : NULL;
+
+	return !w || !w->until || (time <= w->until && (time >= w->since || t->result.records));
+}
+
 static int write_sample(struct taking *t, size_t event, const struct perfpersist_sample *s)
 {
 	struct take_result *result = &t->result;
 	int r;
 
-	if (t->until && t->until[event] && s->time > t->until[event])
+	if (!is_in_window(t, event, s->time))
 		return 0;
 	r = selection_learn(&t->selection, s->pid, s->tid);
 	if (r < 0)
@@ -299,14 +298,19 @@ static int write_file(struct taking *t, int fd, bool pipe, struct take_result *r
 		r = write_samples(t);
 	if (r >= 0)
 		r = write_end(t);
-	if (r == -EINTR) {
-		complain("interrupted: no snapshot was written");
-		return EXIT_FAILED;
-	}
-	if (r < 0)
-		return failed(t, r);
 	*ret = t->result;
-	return EXIT_OK;
+	return MIN(r, 0);
+}
+
+static int failed(const struct taking *t, int error)
+{
+	if (error != -EINTR && t->data)
+		return call_failed(NULL, error);
+	if (error == -EINTR)
+		complain("interrupted: no snapshot was written");
+	else
+		complain("cannot take a snapshot: %s", strerror(-error));
+	return EXIT_FAILED;
 }
 
 int take(struct call *call, struct perfpersist *p, char **names, size_t n_names,
@@ -321,18 +325,21 @@ int take(struct call *call, struct perfpersist *p, char **names, size_t n_names,
 	};
 	int r = choose_events(call, p, names, n_names, &t.chosen);
 
-	return r ? r : write_file(&t, fd, pipe, ret);
+	if (r)
+		return r;
+	r = write_file(&t, fd, pipe, ret);
+	return r < 0 ? failed(&t, r) : EXIT_OK;
 }
 
 int take_opened(struct call *call, struct perfpersist *p, struct chosen *events,
-		const uint64_t *until, int fd, struct take_result *ret)
+		const struct take_window *windows, int fd, struct take_result *ret)
 {
 	_cleanup_(taking_done) struct taking t = {
 		.call = call,
 		.p = p,
 		.was_interrupted = signals_caught(),
 		.chosen = *events,
-		.until = until,
+		.windows = windows,
 	};
 
 	*events = (struct chosen){};

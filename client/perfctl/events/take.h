@@ -28,7 +28,13 @@ struct take_result {
 int take(struct call *call, struct perfpersist *p, char **names, size_t n_names,
 	 struct selection *selection, int fd, bool pipe, bool progress, struct take_result *ret);
 
-/* The same for events that are open already, which become its own. until: of each event, records up
- * to that time (0: all). */
+/* What of an event is taken: records up to a time, and those before another time only if records of
+ * another event come before them. 0: all. */
+struct take_window {
+	uint64_t since, until;
+};
+
+/* The same for events that are open already, which become its own; windows: of each. Returns 0 or
+ * -errno, and leaves it to the caller to complain of that. */
 int take_opened(struct call *call, struct perfpersist *p, struct chosen *events,
-		const uint64_t *until, int fd, struct take_result *ret);
+		const struct take_window *windows, int fd, struct take_result *ret);
