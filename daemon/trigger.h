@@ -7,7 +7,7 @@
  * rings it records. Firing turns the tapes of all targets, and writes a pp_fired into the ring
  * buffer of the instance. Each of the others is the value of an array map with one element.
  *
- * pp_may_fire() and pp_turn() are the whole mechanism: the kernel runs them in a program
+ * pp_may_fire(), pp_turn() and pp_sign() are the whole mechanism: the kernel runs them in a program
  * (daemon/engine/bpf/fire.bpf.c), and the engine when somebody fires the trigger by hand.
  */
 #pragma once
@@ -107,20 +107,23 @@ static inline __attribute__((__always_inline__)) int pp_may_fire(struct pp_trigg
 	return 1;
 }
 
-/* Turns a target's tape. Of several triggers at the same time one does; 0: it was turned. */
-static inline __attribute__((__always_inline__)) int pp_turn(struct pp_tape *tape,
-							     const struct pp_fired *fired)
+/* Turns a target's tape. Of several triggers at the same time one does, and signs it when it has turned
+ * the others; 0: it was turned. */
+static inline __attribute__((__always_inline__)) int pp_turn(struct pp_tape *tape)
 {
 	union pp_tape_state from = { .word = pp_read_word(&tape->state.word) }, to;
 
 	to.side = from.next;
 	to.next = PP_SIDES;
-	if (from.next >= PP_SIDES ||
-	    __sync_val_compare_and_swap(&tape->state.word, from.word, to.word) != from.word)
-		return 0;
+	return from.next < PP_SIDES &&
+	       __sync_val_compare_and_swap(&tape->state.word, from.word, to.word) == from.word;
+}
+
+static inline __attribute__((__always_inline__)) void pp_sign(struct pp_tape *tape,
+							      const struct pp_fired *fired)
+{
 	tape->by = *fired;
 	tape->by.number = 0;
 	/* All of it is there before the number, which is read first. */
 	__sync_fetch_and_add(&tape->by.number, fired->number);
-	return 1;
 }

@@ -46,32 +46,59 @@ struct {
 	__uint(max_entries, 4096); /* its size */
 } firings SEC(".maps");
 
-static __always_inline void turn_all(struct pp_trigger *t, const struct pp_fired *fired)
+#define AT_ONCE 4
+
+static __always_inline struct pp_tape *tape_of(__u32 slot)
 {
 	__u32 zero = 0;
+	void *inner = bpf_map_lookup_elem(&targets, &slot);
 
-	for (__u32 i = 0; i < PP_TARGETS_MAX; i++) {
-		__u32 slot = i;
-		void *inner = bpf_map_lookup_elem(&targets, &slot);
-		struct pp_tape *tape = inner ? bpf_map_lookup_elem(inner, &zero) : NULL;
+	return inner ? bpf_map_lookup_elem(inner, &zero) : NULL;
+}
 
-		if (!tape)
+static __always_inline void describe(struct pp_fired *fired)
+{
+	__u64 who = bpf_get_current_pid_tgid();
+
+	fired->cpu = bpf_get_smp_processor_id();
+	fired->pid = who >> 32;
+	fired->tid = who;
+	bpf_get_current_comm(fired->comm, sizeof(fired->comm));
+}
+
+/* What need not be known before the first targets are turned comes after that. A tape is looked up once:
+ * the engine may put another one into the slot. */
+static __always_inline void turn_all(struct pp_trigger *t, struct pp_fired *fired)
+{
+	for (__u32 slot = 0; slot < PP_TARGETS_MAX; slot += AT_ONCE) {
+		struct pp_tape *turned[AT_ONCE] = {};
+		bool end = false;
+
+#pragma unroll
+		for (__u32 i = 0; i < AT_ONCE; i++) {
+			struct pp_tape *tape = end ? NULL : tape_of(slot + i);
+
+			end = !tape;
+			if (tape && pp_turn(tape))
+				turned[i] = tape;
+			else if (tape)
+				__sync_fetch_and_add(&t->late, 1);
+		}
+		if (slot == 0)
+			describe(fired);
+#pragma unroll
+		for (__u32 i = 0; i < AT_ONCE; i++)
+			if (turned[i])
+				pp_sign(turned[i], fired);
+		if (end)
 			break;
-		if (!pp_turn(tape, fired))
-			__sync_fetch_and_add(&t->late, 1);
 	}
 }
 
 SEC("kprobe")
 int pp_fire(void *ctx)
 {
-	__u64 who = bpf_get_current_pid_tgid();
-	struct pp_fired fired = {
-		.time = bpf_ktime_get_ns(),
-		.cpu = bpf_get_smp_processor_id(),
-		.pid = who >> 32,
-		.tid = who,
-	};
+	struct pp_fired fired = { .time = bpf_ktime_get_ns() };
 	struct pp_trigger *t;
 	__u32 zero = 0;
 
@@ -79,7 +106,6 @@ int pp_fire(void *ctx)
 	t = bpf_map_lookup_elem(&state, &zero);
 	if (!t || !pp_may_fire(t, &fired))
 		return (int)CONSTANT(fire_constants, result);
-	bpf_get_current_comm(fired.comm, sizeof(fired.comm));
 	turn_all(t, &fired);
 	if (bpf_ringbuf_output(&firings, &fired, sizeof(fired), 0) < 0)
 		__sync_fetch_and_add(&t->untold, 1);

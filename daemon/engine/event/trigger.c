@@ -182,7 +182,9 @@ static int turn_slot(int targets, uint32_t slot, const struct pp_fired *fired)
 	tape = map(fd, sizeof(*tape));
 	if (!tape)
 		return -errno;
-	r = pp_turn(tape, fired);
+	r = pp_turn(tape);
+	if (r)
+		pp_sign(tape, fired);
 	munmap(tape, sizeof(*tape));
 	return r;
 }
