@@ -117,7 +117,7 @@ static void wait_until_armed(void)
 	}
 }
 
-static uint64_t newest_of(struct perfpersist_event *e)
+static uint64_t newest_of(struct perfpersist_event *e, int cpu)
 {
 	struct perfpersist_snapshot *s;
 	struct perfpersist_sample sample;
@@ -127,7 +127,7 @@ static uint64_t newest_of(struct perfpersist_event *e)
 	if (perfpersist_snapshot_new(e, &s) < 0 || perfpersist_snapshot_take(s) < 0)
 		die("%s", perfpersist_error(NULL));
 	for (size_t ring = 0; ring < perfpersist_event_rings(e); ring++) {
-		if (perfpersist_ring_cpu(e, ring) != other)
+		if (perfpersist_ring_cpu(e, ring) != cpu)
 			continue;
 		if (perfpersist_cursor_new(s, ring, &c) < 0)
 			die("%s", perfpersist_error(NULL));
@@ -143,7 +143,7 @@ static double freeze_once(void)
 {
 	struct perfpersist_event *e;
 	struct perfpersist_tape *tapes;
-	uint64_t id = 0, fired = 0, newest;
+	uint64_t id = 0, trigger = 0, fired, newest;
 	size_t n = 0;
 
 	wait_until_armed();
@@ -153,12 +153,16 @@ static double freeze_once(void)
 		if (perfpersist_tapes(p, NAMESPACE, &tapes, &n) < 0)
 			die("%s", perfpersist_error(p));
 		id = n ? tapes[0].id : 0;
-		fired = n ? tapes[0].fired : 0;
+		trigger = n ? tapes[0].trigger : 0;
 		free(tapes);
 	}
 	if (perfpersist_open_by_id(p, id, &e) < 0)
 		die("%s", perfpersist_error(p));
-	newest = newest_of(e);
+	newest = newest_of(e, other);
+	perfpersist_event_free(e);
+	if (perfpersist_open_by_id(p, trigger, &e) < 0)
+		die("%s", perfpersist_error(p));
+	fired = newest_of(e, own);
 	perfpersist_event_free(e);
 	if (perfpersist_tape_release(p, id) < 0)
 		die("%s", perfpersist_error(p));
