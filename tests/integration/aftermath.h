@@ -24,17 +24,26 @@ static const char *step;  /* the current wait, named if it times out */
 
 /* ── waiting ────────────────────────────────────────────────────────────────────────────── */
 
+/* Tasks that wait inside the kernel, and where: they may be what the test waited for. */
+__attribute__((noreturn)) static void waited_in_vain(const char *what)
+{
+	if (system("for t in /proc/[0-9]*/task/[0-9]*; do"
+		   " grep -qs '^State:.D' $t/status && cat $t/comm $t/stack; done >&2") < 0)
+		die("cannot look who waits in the kernel: %m");
+	die("waited %d s in vain: %s", PATIENCE_SECONDS, what);
+}
+
 /* Evaluates cond again and again until it holds. */
-#define WAIT_UNTIL(what, cond)                                                          \
-	do {                                                                            \
-		time_t _end = time(NULL) + PATIENCE_SECONDS;                            \
-		step = what;                                                            \
-		while (!(cond)) {                                                       \
-			services_check(&services);                                      \
-			if (time(NULL) > _end)                                          \
-				die("waited %d s in vain: %s", PATIENCE_SECONDS, what); \
-			poll(NULL, 0, 2);                                               \
-		}                                                                       \
+#define WAIT_UNTIL(what, cond)                               \
+	do {                                                 \
+		time_t _end = time(NULL) + PATIENCE_SECONDS; \
+		step = what;                                 \
+		while (!(cond)) {                            \
+			services_check(&services);           \
+			if (time(NULL) > _end)               \
+				waited_in_vain(what);        \
+			poll(NULL, 0, 2);                    \
+		}                                            \
 	} while (0)
 
 /* The test's processes end with it, whatever happens. */
