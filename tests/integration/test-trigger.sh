@@ -385,8 +385,14 @@ calls $((4 * CHUNK))
 armed c/storm 1
 perfctl resume c/one >/dev/null
 armed c/storm 2
+# What has been turned twice cannot be changed until the first is saved, and says so.
+change_filter() {
+	until perfctl change c/calls --comm "${NUMBERED##*/}" --filter "$1" >/dev/null 2>"$SCRATCH/refused"; do
+		expect_match "$(<"$SCRATCH/refused")" 'or saved just now; try again' "a change while it fires"
+	done
+}
 for filter in 'id == 3 && common_pid > 0' 'id == 3'; do
-	spawn perfctl change c/calls --comm "${NUMBERED##*/}" --filter "$filter" >/dev/null
+	spawn change_filter "$filter"
 	calls $((4 * CHUNK))
 	wait "$SPAWNED" || fail "cannot change the filter of c/calls"
 done
