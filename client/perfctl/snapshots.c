@@ -11,6 +11,7 @@
 #include "client/perfctl/output/outfile.h"
 #include "client/perfctl/perfctl.h"
 #include "client/perfctl/print/info.h"
+#include "client/perfctl/replay/report.h"
 
 static const struct column columns[] = {
 	{ "AGE", true }, { "TRIGGER", false }, { "FIRING", true },
@@ -240,13 +241,16 @@ static const struct verb verb_delete_snapshot = {
 struct export
 {
 	struct snapshots place;
-	const char *output;
+	const char *output, *html;
 };
 
 static const struct verb_option export_options[] = {
 	{ 'o', "output", "FILE",
-	  "the output file; default: the snapshot's name, in the current directory; -: stdout",
+	  "the output file; default, without --html: the snapshot's name, in the current directory; "
+	  "-: stdout",
 	  TAKE_TEXT(struct export, output), .completes = COMPLETE_FILE },
+	{ 0, "html", "FILE", "write the page of `perfctl report --html`",
+	  TAKE_TEXT(struct export, html), .completes = COMPLETE_FILE },
 	{},
 };
 
@@ -274,6 +278,22 @@ static int export_to(const char *from, const char *to)
 	return r < 0 ? outfile_failed(to, r) : EXIT_OK;
 }
 
+static bool is_stdout(const char *file)
+{
+	return file && !strcmp(file, "-");
+}
+
+/* Says what was written, unless it went where this goes. */
+static void tell_exported(const struct export *e)
+{
+	if (is_stdout(e->output) || is_stdout(e->html))
+		return;
+	if (e->output)
+		printf("%s\n", e->output);
+	if (e->html)
+		printf("%s\n", e->html);
+}
+
 static int run_export(struct call *call)
 {
 	struct export e = {};
@@ -283,29 +303,38 @@ static int run_export(struct call *call)
 
 	if (!options_read(call, &e))
 		return call->code;
+	if (is_stdout(e.output) && is_stdout(e.html))
+		return bad_usage(call, "-o - and --html - are mutually exclusive");
 	r = take_place(call, &e.place);
 	if (!r)
 		r = find(&e.place, call->n_operands ? call->operands[0] : "latest", &f);
 	if (r)
 		return r;
+	if (!e.html && !e.output)
+		e.output = f.name;
 	snprintf(path, sizeof(path), "%s/%s", e.place.path, f.name);
-	r = export_to(path, e.output ?: f.name);
-	if (!r && !(e.output && !strcmp(e.output, "-")))
-		printf("%s\n", e.output ?: f.name);
+	if (e.output)
+		r = export_to(path, e.output);
+	if (!r && e.html)
+		r = report_html(call, path, e.html);
+	if (!r)
+		tell_exported(&e);
 	return r;
 }
 
 static const struct verb verb_export = {
 	.name = "snapshots export",
-	.synopsis = "[NAME | latest] [-o FILE]",
-	.summary = "copy a snapshot to a file",
+	.synopsis = "[NAME | latest] [-o FILE] [--html FILE]",
+	.summary = "copy a snapshot to a file, or write a page of it",
 	.run = run_export,
 	.options = { { .rows = export_options },
 		     { .rows = place_options, .at = offsetof(struct export, place) } },
 	.operands = COMPLETE_SNAPSHOT,
 	.one_operand = true,
-	.help = "Without NAME, it is the latest. `perfctl report -i FILE --html PAGE` makes a page of\n"
-		"it.\n",
+	.help = "Without NAME, it is the latest.\n"
+		"\n"
+		"Examples:\n"
+		"  perfctl snapshots export latest --html incident.html\n",
 };
 
 /* ── collect ────────────────────────────────────────────────────────────────────────────── */

@@ -317,6 +317,21 @@ collect 5 "$collected"
 perfctl trigger remove c/late >/dev/null
 echo "fired, held, spent and late are what happened"
 
+exported() {
+	expect_ok perfctl snapshots export -D "$collected" "$@"
+}
+file=$(perfctl snapshots show -D "$collected")
+expect_ok perfctl report -i "$file" --html "$SCRATCH/report.html"
+exported "${file##*/}" --html "$SCRATCH/page.html"
+expect_eq "$OUT" "$SCRATCH/page.html" "what export says"
+cmp "$SCRATCH/report.html" "$SCRATCH/page.html" || fail "another page than that of report"
+rm "$SCRATCH/page.html"
+exported -o "$SCRATCH/copy.data" --html "$SCRATCH/page.html"
+cmp "$SCRATCH/report.html" "$SCRATCH/page.html" || fail "with -o, another page than that of report"
+cmp "$file" "$SCRATCH/copy.data" || fail "another file than the snapshot"
+said 2 'mutually exclusive' perfctl snapshots export -D "$collected" -o - --html -
+echo "a page of a snapshot is that of report"
+
 # As many firings as the broker is told of at a time (FIRINGS_SIZE), and then one more. It finds that
 # when it looks around, after ten seconds.
 if full; then

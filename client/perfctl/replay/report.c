@@ -358,6 +358,18 @@ static int report(struct call *call, const struct report_options *o, struct sele
 				: EXIT_OK;
 }
 
+int report_html(const struct call *call, const char *file, const char *page)
+{
+	struct report_options o = { .file = file, .html = page };
+	struct call other = *call;
+	int r;
+
+	other.n_operands = 0; /* they name no events */
+	r = report(&other, &o, &o.selection);
+	selection_done(&o.selection);
+	return r;
+}
+
 static int run(struct call *call)
 {
 	struct report_options o = { .sort = SORT_ALL, .percent_limit = -1, .top = 20 };

@@ -64,5 +64,11 @@ int report_text(const struct report *report);
 int report_json(const struct report *report);
 
 double report_percent(uint64_t part, uint64_t whole);
+
+/* ── report.c ── */
+
+/* Writes what `perfctl report -i file --html page` writes, whatever call's operands are. Returns an
+ * exit code; has complained if it is not EXIT_OK. */
+int report_html(const struct call *call, const char *file, const char *page);
 /* The CPUs with a bit set, "0-3,8"; the caller frees it. */
 char *report_cpus(const uint64_t *bits, size_t n_words);
