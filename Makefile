@@ -24,6 +24,7 @@ LIBDIR ?= $(PREFIX)/lib/$(MULTIARCH)
 UNITDIR ?= $(PREFIX)/lib/systemd/system
 SYSUSERSDIR ?= $(PREFIX)/lib/sysusers.d
 TMPFILESDIR ?= $(PREFIX)/lib/tmpfiles.d
+CATALOGDIR ?= $(PREFIX)/lib/systemd/catalog
 # Where Debian's shells look for completions; others' zsh: $(PREFIX)/share/zsh/site-functions.
 BASHDIR ?= $(PREFIX)/share/bash-completion/completions
 ZSHDIR ?= $(PREFIX)/share/zsh/vendor-completions
@@ -161,7 +162,7 @@ $(KEEPER_OBJS): EXTRA_CFLAGS = $(call pkg-cflags,libsystemd)
 $(DUMPER_OBJS): EXTRA_CFLAGS = $(call pkg-cflags,libsystemd)
 $(COMMON_OBJS): EXTRA_CFLAGS = $(call pkg-cflags,libsystemd)
 $(ENGINE_OBJS): EXTRA_CFLAGS = $(call pkg-cflags,libbpf libtraceevent libsystemd)
-$(PERFCTL_OBJS): EXTRA_CFLAGS = $(call pkg-cflags,libtraceevent libdw zlib)
+$(PERFCTL_OBJS): EXTRA_CFLAGS = $(call pkg-cflags,libsystemd libtraceevent libdw zlib)
 $(CLIENT_OBJS) $(PROTO_OBJS): EXTRA_CFLAGS = -fvisibility=hidden
 
 # The page of `perfctl report --html` is built into perfctl, with the hashes that its policy names.
@@ -224,7 +225,7 @@ $(BUILD)/$(SONAME): $(CLIENT_OBJS) $(PROTO_OBJS) client/libperfpersist.map
 
 $(BUILD)/perfctl: $(PERFCTL_OBJS) $(BUILD)/libperfpersist.a
 	$(call say,LINK)
-	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call pkg-libs,libtraceevent libdw libelf zlib)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call pkg-libs,libsystemd libtraceevent libdw libelf zlib)
 
 # ── tests ────────────────────────────────────────────────────────────────────────────────
 
@@ -317,6 +318,7 @@ install: programs ## to DESTDIR
 			> $(DESTDIR)$(UNITDIR)/$${u##*/} || exit 1; done
 	install -D -m 0644 units/perfpersist.sysusers $(DESTDIR)$(SYSUSERSDIR)/perfpersist.conf
 	install -D -m 0644 units/perfpersist.tmpfiles $(DESTDIR)$(TMPFILESDIR)/perfpersist.conf
+	install -D -m 0644 conf/perfpersist.catalog $(DESTDIR)$(CATALOGDIR)/perfpersist.catalog
 
 # Of the tree as it is; another DEB_REVISION is an upgrade, and costs seconds.
 DEB_REVISION ?= 1

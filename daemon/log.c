@@ -11,13 +11,14 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <sys/uio.h>
 #include <time.h>
 
 #define SD_JOURNAL_SUPPRESS_LOCATION
 #include <systemd/sd-journal.h>
 
 #include "proto/clock.h"
+#include "proto/journal.h"
 #include "proto/printable.h"
 
 #define LINE_SIZE 2048
@@ -70,22 +71,10 @@ static bool is_set(const char *variable)
 	return v && !strcmp(v, "1");
 }
 
-/* systemd names the stream that it connected; stderr may have been redirected since. */
-static bool stderr_is_journal(void)
-{
-	const char *v = getenv("JOURNAL_STREAM");
-	unsigned long long dev, ino;
-	struct stat st;
-	int end = 0;
-
-	return v && sscanf(v, "%llu:%llu%n", &dev, &ino, &end) == 2 && !v[end] &&
-	       fstat(STDERR_FILENO, &st) == 0 && st.st_dev == dev && st.st_ino == ino;
-}
-
 void log_open(const char *ident)
 {
 	sink.ident = ident;
-	sink.journal = stderr_is_journal();
+	sink.journal = pp_is_journal(STDERR_FILENO);
 	sink.debug = is_set("PERFPERSIST_DEBUG");
 	sink.level = is_set("PERFPERSIST_LOG_LEVEL");
 }
@@ -107,18 +96,45 @@ static void write_stderr(int level, const char *message)
 		return;
 }
 
-static void write_journal(int level, const char *ns, const char *name, const char *message)
+/* What a line is about. */
+struct about {
+	const char *ns, *name; /* the event; NULL: none */
+	const char *fields;    /* more of them, a line each; NULL: none */
+};
+
+static _printf_(4, 5) void add_field(struct iovec *v, char *buf, size_t size, const char *fmt, ...)
 {
-	if (ns)
-		sd_journal_send("PRIORITY=%d", level & LOG_PRIMASK, "SYSLOG_IDENTIFIER=%s",
-				sink.ident, "MESSAGE=%s", message, "PERFPERSIST_NAMESPACE=%s", ns,
-				"PERFPERSIST_EVENT=%s", name, NULL);
-	else
-		sd_journal_send("PRIORITY=%d", level & LOG_PRIMASK, "SYSLOG_IDENTIFIER=%s",
-				sink.ident, "MESSAGE=%s", message, NULL);
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(buf, size, fmt, ap);
+	va_end(ap);
+	*v = (struct iovec){ buf, strlen(buf) };
 }
 
-static _printf_(4, 0) void log_any(int level, const char *ns, const char *name, const char *fmt,
+static void write_journal(int level, const struct about *about, const char *message)
+{
+	char priority[16], ident[64], text[LINE_SIZE + 16], ns[128], name[128];
+	struct iovec v[5 + LOG_FIELDS_MAX];
+	int n = 0;
+
+	add_field(&v[n++], priority, sizeof(priority), "PRIORITY=%d", level & LOG_PRIMASK);
+	add_field(&v[n++], ident, sizeof(ident), "SYSLOG_IDENTIFIER=%s", sink.ident);
+	add_field(&v[n++], text, sizeof(text), "MESSAGE=%s", message);
+	if (about->ns) {
+		add_field(&v[n++], ns, sizeof(ns), "PERFPERSIST_NAMESPACE=%s", about->ns);
+		add_field(&v[n++], name, sizeof(name), "PERFPERSIST_EVENT=%s", about->name);
+	}
+	for (const char *f = about->fields; f && *f && n < (int)ARRAY_SIZE(v);) {
+		size_t length = strcspn(f, "\n");
+
+		v[n++] = (struct iovec){ (void *)f, length };
+		f += length + (f[length] == '\n');
+	}
+	sd_journal_sendv(v, n);
+}
+
+static _printf_(3, 0) void log_any(int level, const struct about *about, const char *fmt,
 				   va_list ap)
 {
 	char message[LINE_SIZE];
@@ -129,7 +145,7 @@ static _printf_(4, 0) void log_any(int level, const char *ns, const char *name, 
 	if (vsnprintf(message, sizeof(message), fmt, ap) >= 0) {
 		make_printable(message, '?'); /* a message stays one line */
 		if (sink.journal)
-			write_journal(level, ns, name, message);
+			write_journal(level, about, message);
 		else
 			write_stderr(level, message);
 	}
@@ -141,7 +157,7 @@ void log_message(int level, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	log_any(level, NULL, NULL, fmt, ap);
+	log_any(level, &(struct about){}, fmt, ap);
 	va_end(ap);
 }
 
@@ -152,6 +168,18 @@ void log_event(int level, const char *ns, const char *name, const char *fmt, ...
 	if (level == LOG_INFO && !has_room())
 		return;
 	va_start(ap, fmt);
-	log_any(level, ns, name, fmt, ap);
+	log_any(level, &(struct about){ ns, name, NULL }, fmt, ap);
+	va_end(ap);
+}
+
+void log_event_fields(int level, const char *ns, const char *name, const char *fields,
+		      const char *fmt, ...)
+{
+	va_list ap;
+
+	if (level == LOG_INFO && !has_room())
+		return;
+	va_start(ap, fmt);
+	log_any(level, &(struct about){ ns, name, fields }, fmt, ap);
 	va_end(ap);
 }

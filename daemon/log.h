@@ -24,6 +24,11 @@ void log_message(int level, const char *fmt, ...) _printf_(2, 3);
 #define LOG_EVENTS_SECONDS 30
 void log_event(int level, const char *ns, const char *name, const char *fmt, ...) _printf_(4, 5);
 
+/* Likewise, with LOG_FIELDS_MAX more fields at most: each is a line of `fields`, FIELD=value. */
+#define LOG_FIELDS_MAX 10
+void log_event_fields(int level, const char *ns, const char *name, const char *fields,
+		      const char *fmt, ...) _printf_(5, 6);
+
 /* Whether to log something again that a stranger can provoke: at most once in so many seconds.
  * *told: the caller's, 0 at first; seconds of CLOCK_MONOTONIC. */
 bool log_is_due(uint64_t *told, unsigned seconds);

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # The documents' links lead to existing files and headings, the README names every page, and the
-# programs in docs/program.md compile without a warning and link with both libraries.
+# programs in docs/program.md compile without a warning and link with both libraries. The journal's
+# catalog has a text for each MESSAGE_ID, and names no field that its message does not have.
 set -u -o pipefail
 cd "$(dirname "$0")/.." || exit 1
 BUILD=$(cd "${BUILD:-build}" && pwd) || exit 1
@@ -39,6 +40,21 @@ done
 [ "$links" -gt 10 ] || fail "only $links links were found"
 [ "$(stat -c %s docs/report.png)" -le $((300 * 1024)) ] || fail "docs/report.png has more than 300 KiB"
 
+CATALOG=conf/perfpersist.catalog
+messages=$(grep -rhoE --include='*.[ch]' '^#define MESSAGE_[A-Z_]+ +"[^"]+"' client daemon proto)
+ids=$(sed -E 's/.*"(.*)"/\1/' <<<"$messages" | sort)
+lost=$(diff <(echo "$ids") <(sed -n 's/^-- //p' $CATALOG | sort) | grep '^[<>]')
+[ -z "$lost" ] || fail "MESSAGE_IDs of the source (<) and of $CATALOG (>) differ: $lost"
+! grep -qvE '^[0-9a-f]{32}$' <<<"$ids" || fail "these are no MESSAGE_IDs of 32 digits: $ids"
+while read -r _ name _; do
+	file=$(grep -rlE --include='*.c' "MESSAGE_ID=\" $name\b" client daemon) || fail "no message has $name"
+	id=$(sed -nE "s/^#define $name +\"(.*)\"/\1/p" "$file")
+	for field in $(sed -n "/^-- $id/,/^-- /p" $CATALOG | grep -oE '@[A-Z_]+@' | tr -d @ | sort -u); do
+		grep -qE "(\"|\\\\n)$field=" "$file" daemon/log.c || fail "$CATALOG names $field, which $file does not send"
+	done
+	grep -qF "$id" client/perfctl/perfctl.1 daemon/broker/perfpersistd.8 || fail "no man page names the MESSAGE_ID $id"
+done <<<"$messages"
+
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 awk -v dir="$dir" '/^```c$/ { n++; on = 1; next } /^```$/ { on = 0 } on { print >(dir "/" n ".c") }' docs/program.md
@@ -61,5 +77,13 @@ says() {
 }
 says 2 no-namespace
 says 1 nowhere nothing
-echo "$links links; the programs say: $(<"$dir/stderr")"
+if command -v journalctl >/dev/null; then
+	mkdir -p "$dir/usr/lib/systemd/catalog" "$dir/var/lib/systemd/catalog"
+	cp $CATALOG "$dir/usr/lib/systemd/catalog/"
+	journalctl --root="$dir" --update-catalog 2>"$dir/said" || fail "journalctl: $(<"$dir/said")"
+	for id in $ids; do
+		journalctl --root="$dir" --dump-catalog "$id" 2>/dev/null | grep -q '^Subject:' || fail "journalctl finds no text for $id"
+	done
+fi
+echo "$(wc -l <<<"$ids") MESSAGE_IDs, $links links; the programs say: $(<"$dir/stderr")"
 exit $failed

@@ -24,6 +24,7 @@
 #include "daemon/broker/sideband/sideband.h"
 #include "daemon/broker/state/quota.h"
 #include "daemon/broker/stop.h"
+#include "daemon/broker/triggers/fired.h"
 #include "daemon/broker/triggers/firings.h"
 #include "daemon/broker/triggers/triggers.h"
 #include "daemon/log.h"
@@ -183,18 +184,9 @@ static void on_fired_by_hand(void *userdata, const struct event *e)
 static void on_tape(void *userdata, const struct tape *tape)
 {
 	struct manager *m = userdata;
-	const struct pp_spec *spec = &tape->event.truth.spec;
 	const struct event *by = registry_by_id(&m->lifecycle.registry, tape->by.trigger);
-	char cause[64] = "by hand";
 
-	if (!tape->by.by_hand)
-		snprintf(cause, sizeof(cause), "CPU %u, %s[%u]", tape->by.cpu, tape->by.comm,
-			 tape->by.pid);
-	log_event(LOG_NOTICE, spec->ns, spec->name,
-		  "Trigger %s/%s has fired (number %llu, %s), and what %s/%s had recorded waits to "
-		  "be saved.",
-		  spec->ns, by ? by->truth.spec.name : "(removed)", tape->by.number, cause,
-		  spec->ns, spec->name);
+	fired_log(tape, by ? by->truth.spec.name : NULL);
 	watchers_tell_event(&m->watchers, PP_NOTICE_TAPE, &tape->event);
 }
 

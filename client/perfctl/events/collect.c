@@ -2,10 +2,10 @@
 #include "client/perfctl/events/collect.h"
 
 #include <fcntl.h>
-#include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "client/perfctl/events/announce.h"
 #include "client/perfctl/events/take.h"
 #include "client/perfctl/output/outfile.h"
 #include "proto/clock.h"
@@ -175,10 +175,7 @@ static int write_file(struct collecting *c, const struct firing *f, const struct
 	if (r >= 0)
 		r = sync_directory(c->options->directory);
 	if (r >= 0)
-		printf("%s: %" PRIu64 " record%s of %" PRIu64 " event%s, %" PRIu64 " bytes\n", path,
-		       result.records, result.records == 1 ? "" : "s", result.events,
-		       result.events == 1 ? "" : "s", result.bytes);
-	fflush(stdout);
+		announce(path, file, f->tapes, &result);
 	return r;
 }
 

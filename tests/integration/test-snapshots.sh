@@ -1,0 +1,130 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# What is told of firings and snapshots: an entry in the journal for each, with all fields; without a
+# journal, a line.
+
+# In a mount namespace with a /run of its own, so that the journal's socket is ours.
+if [ -z "${PRIVATE_RUN-}" ] && unshare --mount true 2>/dev/null; then
+	PRIVATE_RUN=yes exec unshare --mount --propagation private "$0" "$@"
+fi
+. "$(dirname "$0")/../lib.sh"
+
+command -v jq >/dev/null || skip "needs jq"
+[ -n "${PRIVATE_RUN-}" ] || skip "mount namespaces cannot be made here"
+mount -t tmpfs -o mode=0755 tmpfs /run
+mkdir -p /run/systemd/journal
+MARK=$SCRATCH/mark-$$
+cp "$(type -P true)" "$MARK"
+SPOOL=$SCRATCH/spool
+mkdir "$SPOOL"
+
+# Prints each entry as it was sent, and an empty line.
+# shellcheck disable=SC2016
+spawn perl -MSocket -e '
+	$| = 1;
+	umask(0);
+	socket(S, PF_UNIX, SOCK_DGRAM, 0) && bind(S, sockaddr_un($ARGV[0])) or die "$ARGV[0]: $!";
+	print "$entry\n" while defined recv(S, $entry, 65536, 0);' /run/systemd/journal/socket >"$SCRATCH/entries"
+wait_until 10 test -S /run/systemd/journal/socket
+# To the daemon and the collector it is the journal.
+touch "$LOG"
+JOURNAL_STREAM=$(stat -c %d:%i "$LOG")
+export JOURNAL_STREAM
+
+start_daemon
+perfctl create s/calls -e raw_syscalls:sys_enter -m 64K >/dev/null
+perfctl create s/switches -e sched:sched_switch -m 64K >/dev/null
+perfctl trigger add s/mark --on sched:sched_process_exec --filter "filename ~ \"*/${MARK##*/}\"" \
+	--hold-off 10ms -m 16K '*' >/dev/null
+is_armed() {
+	[ "$(perfctl trigger show s/mark --json | json_field n_armed)" = 2 ]
+}
+
+n_files() {
+	find "$SPOOL" -name '*.data' | wc -l
+}
+
+# collected N CMD…: whether CMD runs a collector, and there are more than N files; for wait_until.
+collected() {
+	"${@:2}" "${PERFCTL[@]}" snapshots collect --once -D "$SPOOL" >>"$LOG" 2>&1
+	[ "$(n_files)" -gt "$1" ]
+}
+
+# collect CMD…: what fired last, into FILE.
+collect() {
+	wait_until 20 collected "$(n_files)" "$@" || fail "no snapshot was written"
+	FILE=$(perfctl snapshots show -D "$SPOOL")
+}
+
+# The same order as in the catalog.
+{
+	read -r FIRED
+	read -r WRITTEN
+} < <(sed -n 's/^-- //p' "$ROOT/conf/perfpersist.catalog")
+
+# entries ID: those with this MESSAGE_ID.
+entries() {
+	awk -v RS= -v id="MESSAGE_ID=$1" 'index("\n" $0 "\n", "\n" id "\n") { print $0 "\n" }' "$SCRATCH/entries"
+}
+
+has_entries() {
+	[ "$(entries "$1" | grep -c ^MESSAGE=)" -ge "$2" ]
+}
+
+# field NAME: of the last snapshot's entry.
+field() {
+	entries "$WRITTEN" | awk -v RS= '{ last = $0 } END { print last }' | sed -n "s/^$1=//p"
+}
+
+wait_until 20 is_armed
+before=$(date +%s)
+"$MARK" &
+pid=$!
+wait $pid
+collect env
+wait_until 10 has_entries "$WRITTEN" 1 || fail "no entry says that a snapshot was written"
+expect_eq "$(entries "$WRITTEN" | grep -c ^MESSAGE=)" 1 "entries"
+expect_eq "$(field PERFPERSIST_FILE)" "$FILE" "the file"
+perfctl report -i "$FILE" --json 2>/dev/null >"$SCRATCH/report"
+of_report=$(jq -r '"\([.events[].records] | add) \([.events[] | select(.records > 0)] | length)"' "$SCRATCH/report")
+expect_eq "$(field PERFPERSIST_RECORDS) $(field PERFPERSIST_EVENTS)" "$of_report" "records and events"
+expect_eq "$(field PERFPERSIST_BYTES)" "$(stat -c %s "$FILE")" "bytes"
+expect_eq "$(field PERFPERSIST_NAMESPACE)/$(field PERFPERSIST_TRIGGER) $(field PERFPERSIST_NUMBER)" "s/mark 1" "what fired"
+expect_eq "$(field PERFPERSIST_EVENT) $(field PRIORITY) $(field SYSLOG_IDENTIFIER)" "mark 5 perfctl" "common fields"
+expect_eq "$(field PERFPERSIST_PID) $(field PERFPERSIST_TID)" "$pid $pid" "who ran"
+# The kernel names a task after its program before this event.
+expect_eq "$(field PERFPERSIST_COMM)" "${MARK##*/}" "its name"
+cpu=$(perfctl script -i "$FILE" --json 2>/dev/null | grep sched_process_exec | tail -n 1 | json_field cpu | head -n 1)
+expect_eq "$(field PERFPERSIST_CPU)" "$cpu" "the CPU"
+time=$(($(field PERFPERSIST_TIME) / 1000000000))
+if [ $time -lt "$before" ] || [ $time -gt "$(date +%s)" ]; then
+	fail "it fired at $time, not between $before and now"
+fi
+expect_match "$(field MESSAGE)" "^$FILE: [0-9]+ records of [0-9]+ events, [0-9]+ bytes$" "the message"
+
+# The daemon's entries: one for each event that is frozen, with the same facts.
+wait_until 10 has_entries "$FIRED" 2 || fail "the daemon does not say what was frozen"
+expect_eq "$(entries "$FIRED" | grep ^PERFPERSIST_EVENT= | sort | xargs)" \
+	"PERFPERSIST_EVENT=calls PERFPERSIST_EVENT=switches" "what was frozen"
+for name in NAMESPACE TRIGGER NUMBER COMM PID TID CPU; do
+	expect_eq "$(entries "$FIRED" | grep -cxF "PERFPERSIST_$name=$(field PERFPERSIST_$name)")" 2 "the daemon's PERFPERSIST_$name"
+done
+apart=$((time - $(entries "$FIRED" | sed -n 's/^PERFPERSIST_TIME=//p' | head -n 1) / 1000000000))
+expect_match $apart '^(-1|0|1)$' "seconds between both times"
+
+wait_until 20 is_armed
+perfctl trigger fire s/mark >/dev/null
+collect env
+wait_until 10 has_entries "$WRITTEN" 2
+expect_eq "$(field PERFPERSIST_COMM) $(field PERFPERSIST_NUMBER)" "hand 2" "by hand"
+expect_eq "$(field PERFPERSIST_PID)$(field PERFPERSIST_CPU)" "" "who ran, by hand"
+
+# stdout is something else than the stream that systemd connected.
+wait_until 20 is_armed
+"$MARK"
+collect env JOURNAL_STREAM=1:1
+expect_match "$(grep -F "$FILE" "$LOG")" "^$FILE: [0-9]+ records of [0-9]+ events, [0-9]+ bytes$" "the line"
+expect_eq "$(grep -cF "${FILE##*/}" "$SCRATCH/entries" || true)" 0 "entries without a journal"
+echo "each firing and each snapshot is an entry in the journal with all its fields, or a line"
+stop_daemon
