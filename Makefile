@@ -312,6 +312,8 @@ install: programs ## to DESTDIR
 	install -D -m 0644 conf/perfpersistd.conf $(DESTDIR)$(SYSCONFDIR)/perfpersist/perfpersistd.conf
 	install -d $(DESTDIR)$(SYSCONFDIR)/perfpersist/events.d $(DESTDIR)$(PREFIX)/lib/perfpersist/events.d
 	install -m 0644 conf/events.d/*.conf $(DESTDIR)$(PREFIX)/lib/perfpersist/events.d/
+	install -d $(DESTDIR)$(PREFIX)/lib/perfpersist/presets
+	install -m 0644 conf/presets/*.conf $(DESTDIR)$(PREFIX)/lib/perfpersist/presets/
 	install -d $(DESTDIR)$(UNITDIR)
 	for u in units/*.service units/*.socket units/*.mount units/*.path; do \
 		sed -e 's|@BINDIR@|$(BINDIR)|; s|@SBINDIR@|$(SBINDIR)|; s|@LIBEXECDIR@|$(LIBEXECDIR)|' $$u \

@@ -33,6 +33,7 @@ enum completes {
 	COMPLETE_INSTANCE,
 	COMPLETE_SAVE,
 	COMPLETE_SNAPSHOT,
+	COMPLETE_CRASHED, /* the process id of a snapshot */
 	COMPLETE_PIDS,
 	COMPLETE_TASK,
 };

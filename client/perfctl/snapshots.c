@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* perfctl snapshots: the files of what triggers have frozen; and the service that writes them. */
+#include "client/perfctl/snapshots.h"
+
 #include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
@@ -7,9 +9,7 @@
 #include <sys/stat.h>
 
 #include "client/perfctl/events/collect.h"
-#include "client/perfctl/events/spool.h"
 #include "client/perfctl/output/outfile.h"
-#include "client/perfctl/perfctl.h"
 #include "client/perfctl/print/info.h"
 #include "client/perfctl/replay/report.h"
 
@@ -18,19 +18,13 @@ static const struct column columns[] = {
 	{ "BY", false }, { "SIZE", true },     { "SNAPSHOT", false },
 };
 
-/* The options of all of these. */
-struct snapshots {
-	const char *directory;
-	char path[256]; /* of the directory */
-};
-
-static const struct verb_option place_options[] = {
+const struct verb_option snapshots_options[] = {
 	{ 'D', "directory", "DIR", "where they are; default: /var/lib/perfpersist/snapshots",
 	  TAKE_TEXT(struct snapshots, directory), .completes = COMPLETE_DIRECTORY },
 	{},
 };
 
-static int take_place(struct call *call, struct snapshots *s)
+int snapshots_place(struct call *call, struct snapshots *s)
 {
 	int n, r;
 
@@ -44,11 +38,22 @@ static int take_place(struct call *call, struct snapshots *s)
 	return n >= (int)sizeof(s->path) ? bad_usage(call, "-D: the path is too long") : EXIT_OK;
 }
 
-static int cannot_read(const struct snapshots *s, int r)
+int snapshots_list(const struct snapshots *s, struct spooled **ret, size_t *ret_n)
 {
+	int r = spool_list(s->path, ret, ret_n);
+
+	if (r >= 0)
+		return EXIT_OK;
 	complain("cannot read the snapshots in %s: %s%s", s->path, strerror(-r),
 		 r == -EACCES ? "; its group may, and root" : "");
 	return r == -EACCES ? EXIT_NOT_ALLOWED : EXIT_FAILED;
+}
+
+char *snapshots_path(const struct snapshots *s, const struct spooled *f)
+{
+	char *path = NULL;
+
+	return asprintf(&path, "%s/%s", s->path, f->name) < 0 ? NULL : path;
 }
 
 /* ── list, show ─────────────────────────────────────────────────────────────────────────── */
@@ -61,12 +66,10 @@ static void by_cell(struct table *t, const struct spooled *f)
 		table_cell(t, "%s", f->comm);
 }
 
-static void to_json(struct json *j, const struct snapshots *s, const struct spooled *f)
+void snapshots_json(struct json *j, const struct snapshots *s, const struct spooled *f)
 {
-	_cleanup_free_ char *path = NULL;
+	_cleanup_free_ char *path = snapshots_path(s, f);
 
-	if (asprintf(&path, "%s/%s", s->path, f->name) < 0)
-		path = NULL;
 	json_begin(j, NULL, '{');
 	json_string(j, "name", f->name);
 	json_string(j, "path", path ?: f->name);
@@ -110,17 +113,17 @@ static int run_list(struct call *call)
 
 	if (!options_read(call, &s))
 		return call->code;
-	r = take_place(call, &s);
+	r = snapshots_place(call, &s);
 	if (r)
 		return r;
-	r = spool_list(s.path, &all, &n);
-	if (r < 0)
-		return cannot_read(&s, r);
+	r = snapshots_list(&s, &all, &n);
+	if (r)
+		return r;
 	if (!call->json)
 		return list_table(all, n);
 	json_begin(&j, NULL, '[');
 	for (size_t i = 0; i < n; i++)
-		to_json(&j, &s, &all[i]);
+		snapshots_json(&j, &s, &all[i]);
 	json_end(&j, ']');
 	putchar('\n');
 	return EXIT_OK;
@@ -131,7 +134,7 @@ static const struct verb verb_list_snapshots = {
 	.synopsis = "",
 	.summary = "list the snapshots, the oldest first",
 	.run = run_list,
-	.options = { { .rows = place_options } },
+	.options = { { .rows = snapshots_options } },
 	.help = "AGE: since the trigger fired.\n"
 		"FIRING: its number, counted for each trigger from 1.\n"
 		"BY: the task that ran on that CPU, or `hand`.\n",
@@ -143,10 +146,10 @@ static int find(struct snapshots *s, const char *name, struct spooled *ret)
 	_cleanup_free_ struct spooled *all = NULL;
 	bool latest = !strcmp(name, "latest");
 	size_t n = 0;
-	int r = spool_list(s->path, &all, &n);
+	int r = snapshots_list(s, &all, &n);
 
-	if (r < 0)
-		return cannot_read(s, r);
+	if (r)
+		return r;
 	for (size_t i = n; i-- > 0;)
 		if (latest || !strcmp(all[i].name, name)) {
 			*ret = all[i];
@@ -170,13 +173,13 @@ static int run_show(struct call *call)
 
 	if (!options_read(call, &s))
 		return call->code;
-	r = take_place(call, &s);
+	r = snapshots_place(call, &s);
 	if (!r)
 		r = find(&s, call->n_operands ? call->operands[0] : "latest", &f);
 	if (r)
 		return r;
 	if (call->json) {
-		to_json(&j, &s, &f);
+		snapshots_json(&j, &s, &f);
 		putchar('\n');
 	} else {
 		printf("%s/%s\n", s.path, f.name);
@@ -189,7 +192,7 @@ static const struct verb verb_show_snapshot = {
 	.synopsis = "[NAME | latest]",
 	.summary = "print the path of a snapshot; with --json, all about it",
 	.run = run_show,
-	.options = { { .rows = place_options } },
+	.options = { { .rows = snapshots_options } },
 	.operands = COMPLETE_SNAPSHOT,
 	.one_operand = true,
 	.help = "Without NAME, it is the latest.\n"
@@ -210,7 +213,7 @@ static int run_delete(struct call *call)
 		return call->code;
 	if (!call->n_operands)
 		return bad_usage(call, "give the NAME of a snapshot");
-	r = take_place(call, &s);
+	r = snapshots_place(call, &s);
 	for (size_t i = 0; !r && i < call->n_operands; i++) {
 		char path[1024];
 		struct spooled f;
@@ -233,7 +236,7 @@ static const struct verb verb_delete_snapshot = {
 	.synopsis = "NAME...",
 	.summary = "delete snapshots",
 	.run = run_delete,
-	.options = { { .rows = place_options } },
+	.options = { { .rows = snapshots_options } },
 	.operands = COMPLETE_SNAPSHOT,
 	.help = "`latest` is a name, too.\n",
 };
@@ -305,7 +308,7 @@ static int run_export(struct call *call)
 		return call->code;
 	if (is_stdout(e.output) && is_stdout(e.html))
 		return bad_usage(call, "-o - and --html - are mutually exclusive");
-	r = take_place(call, &e.place);
+	r = snapshots_place(call, &e.place);
 	if (!r)
 		r = find(&e.place, call->n_operands ? call->operands[0] : "latest", &f);
 	if (r)
@@ -328,7 +331,7 @@ static const struct verb verb_export = {
 	.summary = "copy a snapshot to a file, or write a page of it",
 	.run = run_export,
 	.options = { { .rows = export_options },
-		     { .rows = place_options, .at = offsetof(struct export, place) } },
+		     { .rows = snapshots_options, .at = offsetof(struct export, place) } },
 	.operands = COMPLETE_SNAPSHOT,
 	.one_operand = true,
 	.help = "Without NAME, it is the latest.\n"
@@ -378,7 +381,7 @@ static int run_collect(struct call *call)
 
 	if (!options_read(call, &c))
 		return call->code;
-	r = take_place(call, &c.place);
+	r = snapshots_place(call, &c.place);
 	if (r)
 		return r;
 	c.options.directory = c.place.path;
@@ -391,7 +394,7 @@ static const struct verb verb_collect = {
 	.summary = "write what triggers freeze into files; a service does this",
 	.run = run_collect,
 	.options = { { .rows = collect_options },
-		     { .rows = place_options, .at = offsetof(struct collecting, place) } },
+		     { .rows = snapshots_options, .at = offsetof(struct collecting, place) } },
 	.help = "Waits for triggers to fire, writes a snapshot of each firing, and gives the frozen\n"
 		"buffers back. Beyond a limit it removes the oldest snapshots, and never the newest. It\n"
 		"runs as root, as the daemon's user, or as a user who may write to the namespaces.\n",

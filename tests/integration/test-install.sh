@@ -30,6 +30,7 @@ cat >"$SCRATCH/want" <<END
 0755 /usr/lib/perfpersist/perfpersist-dumper
 0755 /usr/lib/perfpersist/perfpersist-engine
 0755 /usr/lib/perfpersist/perfpersist-keeper
+0644 /usr/lib/perfpersist/presets/coredump.conf
 0644 /usr/lib/systemd/catalog/perfpersist.catalog
 0644 /usr/lib/systemd/system/perfpersist-dumper.service
 0644 /usr/lib/systemd/system/perfpersist-dumper.socket

@@ -6,6 +6,7 @@
 # and whoever is killed meanwhile; each firing is counted; nothing stays behind.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/../refused.sh"
+. "$(dirname "$0")/../collector.sh"
 
 command -v perf >/dev/null || skip "needs perf"
 command -v jq >/dev/null || skip "needs jq"
@@ -18,19 +19,6 @@ cp "$BIN/numbered" "$NUMBERED"
 # A file system of its own, which nobody else sees, for files in want of room.
 SPOOL=$SCRATCH/spool
 mkdir "$SPOOL"
-
-trigger_field() {
-	perfctl trigger show "$1" --json | json_field "$2"
-}
-
-# is_armed TRIGGER N: for wait_until.
-is_armed() {
-	[ "$(trigger_field "$1" n_armed)" = "$2" ]
-}
-
-armed() {
-	wait_until 20 is_armed "$@" || fail "$1 has $(trigger_field "$1" n_armed) of $2 targets armed"
-}
 
 nothing_frozen() {
 	[ "$(perfctl limits --json | jq '[.. | .held? // empty] | add // 0')" = 0 ]
@@ -60,30 +48,6 @@ collect() {
 	}
 	wait_until 20 _collected "$@" || true
 	expect_files "$@"
-}
-
-# A service that restarts, as systemd does it. Kill it by end_collector.
-start_collector() {
-	mkdir -p "$1"
-	rm -f "$SCRATCH/enough"
-	(
-		trap - EXIT ERR
-		set +e
-		until [ -e "$SCRATCH/enough" ]; do
-			"${PERFCTL[@]}" snapshots collect --max-files 9999 --max-files-of-trigger 9999 --max-size 1000G -D "$1" >>"$LOG" 2>&1 &
-			echo $! >"$SCRATCH/collector"
-			wait $!
-			sleep 0.05
-		done
-	) &
-	COLLECTOR=$!
-	_spawned+=("$COLLECTOR")
-}
-
-end_collector() {
-	touch "$SCRATCH/enough"
-	kill -TERM "$(<"$SCRATCH/collector")" 2>/dev/null || true
-	wait "$COLLECTOR"
 }
 
 # ── every kind, at one moment ────────────────────────────────────────────────────────────

@@ -392,11 +392,34 @@ static void find_parts(struct completion *c)
 }
 
 /* Their directory is readable to few. */
+static glob_t snapshots(const struct completion *c)
+{
+	return paths("/var/lib/perfpersist%s%s/snapshots/*.data",
+		     c->call.connect.instance ? "-" : "", c->call.connect.instance ?: "");
+}
+
+/* Their names end with COMM-PID.ID.data. */
+static void find_crashed(struct completion *c)
+{
+	_cleanup_(globfree) glob_t g = snapshots(c);
+
+	candidates_add(c, NULL, "latest");
+	for (size_t i = 0; i < g.gl_pathc; i++) {
+		char *dash = strrchr(g.gl_pathv[i], '-'), *comm = dash;
+		int digits = dash ? (int)strcspn(dash + 1, ".") : 0;
+
+		while (comm && comm > g.gl_pathv[i] && comm[-1] != '.')
+			comm--;
+		if (!digits || dash[1] == '0')
+			continue;
+		*dash = 0;
+		candidates_add(c, comm, "%.*s", digits, dash + 1);
+	}
+}
+
 static void find_snapshots(struct completion *c)
 {
-	_cleanup_(globfree) glob_t g =
-		paths("/var/lib/perfpersist%s%s/snapshots/*.data",
-		      c->call.connect.instance ? "-" : "", c->call.connect.instance ?: "");
+	_cleanup_(globfree) glob_t g = snapshots(c);
 
 	candidates_add(c, NULL, "latest");
 	for (size_t i = 0; i < g.gl_pathc; i++)
@@ -421,6 +444,7 @@ void candidates_find(struct completion *c)
 		[COMPLETE_CPUS] = find_cpus,	      [COMPLETE_CGROUP] = find_cgroups,
 		[COMPLETE_INSTANCE] = find_instances, [COMPLETE_SAVE] = find_saves,
 		[COMPLETE_PIDS] = find_tasks,	      [COMPLETE_TASK] = find_tasks,
+		[COMPLETE_CRASHED] = find_crashed,
 	};
 
 	if (find[c->kind])
