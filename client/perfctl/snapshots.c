@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "client/perfctl/events/collect.h"
+#include "client/perfctl/events/hook.h"
 #include "client/perfctl/output/outfile.h"
 #include "client/perfctl/print/info.h"
 #include "client/perfctl/replay/report.h"
@@ -400,11 +401,61 @@ static const struct verb verb_collect = {
 		"runs as root, as the daemon's user, or as a user who may write to the namespaces.\n",
 };
 
+/* ── exec ───────────────────────────────────────────────────────────────────────────────── */
+
+struct exec {
+	struct snapshots place;
+	struct hook_options options;
+};
+
+static const struct verb_option exec_options[] = {
+	{ 0, "timeout", "TIME", "kill a command that takes longer; default: 5m",
+	  TAKE_VALUE(struct exec, options.timeout, parse_duration, "not a time such as 5m"),
+	  .completes = COMPLETE_WORDS, .words = "30s 5m 1h" },
+	{ 0, "once", NULL, "for the snapshots that are there, and end",
+	  TAKE_FLAG(struct exec, options.once) },
+	{},
+};
+
+static int run_exec(struct call *call)
+{
+	struct exec e = { .options.timeout = 300 * 1000000000ULL };
+	int r;
+
+	if (!options_read(call, &e))
+		return call->code;
+	if (!call->command || !call->command[0])
+		return bad_usage(call, "give a command behind --");
+	r = snapshots_place(call, &e.place);
+	if (r)
+		return r;
+	e.options.directory = e.place.path;
+	e.options.command = call->command;
+	return hook(&e.options);
+}
+
+static const struct verb verb_exec = {
+	.name = "snapshots exec",
+	.synopsis = "[OPTIONS] -- COMMAND [ARG...]",
+	.summary = "run a command for each snapshot, to upload it; a service does this",
+	.run = run_exec,
+	.runs_command = true,
+	.options = { { .rows = exec_options },
+		     { .rows = snapshots_options, .at = offsetof(struct exec, place) } },
+	.help = "COMMAND gets the snapshot's path as its last argument, and PERFPERSIST_TRIGGER and others\n"
+		"in its environment (`man perfctl`). It runs once for each snapshot, one after the other,\n"
+		"and again, after others, where it failed: after a minute, later after up to an hour. The\n"
+		"service is perfpersist-on-snapshot; its command is /etc/perfpersist/on-snapshot.\n"
+		"\n"
+		"Examples:\n"
+		"  perfctl snapshots exec -- curl -fsS https://perf.example/put -T\n",
+};
+
 /* ── all of them ────────────────────────────────────────────────────────────────────────── */
 
 static const struct verb *const parts[] = {
-	&verb_list_snapshots,  &verb_show_snapshot, &verb_export,
-	&verb_delete_snapshot, &verb_collect,	    NULL,
+	&verb_list_snapshots, &verb_show_snapshot, &verb_export, &verb_delete_snapshot,
+	&verb_collect,	      &verb_exec,	   NULL,
 };
 
 static int run(struct call *call)
@@ -416,7 +467,7 @@ static int run(struct call *call)
 
 const struct verb verb_snapshots = {
 	.name = "snapshots",
-	.synopsis = "list | show | export | delete | collect ...",
+	.synopsis = "list | show | export | delete | collect | exec ...",
 	.summary = "what triggers have frozen, as files that perf reads",
 	.run = run,
 	.parts = parts,

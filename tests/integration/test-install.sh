@@ -38,6 +38,7 @@ cat >"$SCRATCH/want" <<END
 0644 /usr/lib/systemd/system/perfpersist-engine.socket
 0644 /usr/lib/systemd/system/perfpersist-keeper.service
 0644 /usr/lib/systemd/system/perfpersist-keeper.socket
+0644 /usr/lib/systemd/system/perfpersist-on-snapshot.service
 0644 /usr/lib/systemd/system/perfpersist-save.service
 0644 /usr/lib/systemd/system/perfpersist-snapshots.path
 0644 /usr/lib/systemd/system/perfpersist-snapshots.service

@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "client/perfctl/events/hook.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "client/perfctl/events/spool.h"
+#include "client/perfctl/perfctl.h"
+#include "proto/clock.h"
+
+#define SECOND ((uint64_t)1000000000)
+#define RETRY_MIN (60 * SECOND)
+#define RETRY_MAX (3600 * SECOND)
+
+/* A snapshot whose command has failed, or which is done and could not be marked. */
+struct tried {
+	char name[SPOOL_NAME_SIZE];
+	unsigned failures;
+	unsigned round; /* the last one that tried it */
+	bool done;
+};
+
+struct hook {
+	const struct hook_options *options;
+	char done[4096]; /* the directory of what is done */
+	int watch;	 /* inotify */
+	struct tried *tried;
+	size_t n_tried;
+	unsigned round;	 /* of trying again what has failed */
+	uint64_t pause;	 /* ns before that; 0: nothing has failed */
+	uint64_t due;	 /* CLOCK_MONOTONIC, ns: when it ends */
+	uint64_t failed; /* commands, in all */
+};
+
+static void hook_done(struct hook *h)
+{
+	free(h->tried);
+	close_fd(h->watch);
+}
+
+/* ── which one ──────────────────────────────────────────────────────────────────────────── */
+
+static bool mark_path(const struct hook *h, const char *name, char *buf, size_t size)
+{
+	return (size_t)snprintf(buf, size, "%s/%s", h->done, name) < size;
+}
+
+static bool is_marked(const struct hook *h, const struct spooled *f)
+{
+	char path[4096 + SPOOL_NAME_SIZE];
+
+	return mark_path(h, f->name, path, sizeof(path)) && access(path, F_OK) == 0;
+}
+
+static struct tried *find_tried(const struct hook *h, const char *name)
+{
+	for (size_t i = 0; i < h->n_tried; i++)
+		if (!strcmp(h->tried[i].name, name))
+			return &h->tried[i];
+	return NULL;
+}
+
+static bool is_there(const struct spooled *all, size_t n, const char *name)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!strcmp(all[i].name, name))
+			return true;
+	return false;
+}
+
+/* Forgets snapshots that are gone. */
+static void forget(struct hook *h, const struct spooled *all, size_t n)
+{
+	_cleanup_closedir_ DIR *dir = opendir(h->done);
+	struct spooled f;
+	struct dirent *e;
+	size_t kept = 0;
+
+	while (dir && (e = readdir(dir)))
+		if (spool_parse(e->d_name, &f) >= 0 && !is_there(all, n, e->d_name))
+			unlinkat(dirfd(dir), e->d_name, 0);
+	for (size_t i = 0; i < h->n_tried; i++)
+		if (is_there(all, n, h->tried[i].name))
+			h->tried[kept++] = h->tried[i];
+	h->n_tried = kept;
+}
+
+/* The oldest that was not tried yet, else the oldest that this round has not tried. 1; 0: none. */
+static int find_next(struct hook *h, struct spooled *ret)
+{
+	_cleanup_free_ struct spooled *all = NULL;
+	size_t n = 0, again = SIZE_MAX;
+	int r = spool_list(h->options->directory, &all, &n);
+
+	if (r < 0)
+		return r;
+	forget(h, all, n);
+	for (size_t i = 0; i < n; i++) {
+		const struct tried *t;
+
+		if (is_marked(h, &all[i]))
+			continue;
+		t = find_tried(h, all[i].name);
+		if (!t) {
+			*ret = all[i];
+			return 1;
+		}
+		if (!t->done && t->round < h->round && again == SIZE_MAX)
+			again = i;
+	}
+	if (again == SIZE_MAX)
+		return 0;
+	*ret = all[again];
+	return 1;
+}
+
+/* ── its command ────────────────────────────────────────────────────────────────────────── */
+
+/* The names and numbers of a spool's file hold no character that means anything to a shell. */
+static int make_environment(const struct spooled *f, const char *path, char ***ret)
+{
+	size_t n = 0;
+	char **all;
+
+	while (environ[n])
+		n++;
+	all = calloc(n + 9, sizeof(*all));
+	if (!all)
+		return -ENOMEM;
+	/* The first of two with one name counts. */
+	if (asprintf(&all[0], "PERFPERSIST_FILE=%s", path) < 0 ||
+	    asprintf(&all[1], "PERFPERSIST_NAMESPACE=%s", f->ns) < 0 ||
+	    asprintf(&all[2], "PERFPERSIST_TRIGGER=%s", f->trigger) < 0 ||
+	    asprintf(&all[3], "PERFPERSIST_NUMBER=%" PRIu64, f->number) < 0 ||
+	    asprintf(&all[4], "PERFPERSIST_TIME=%" PRIu64, f->time) < 0 ||
+	    asprintf(&all[5], "PERFPERSIST_COMM=%s", f->comm) < 0 ||
+	    asprintf(&all[6], "PERFPERSIST_PID=%" PRIu32, f->pid) < 0 ||
+	    asprintf(&all[7], "PERFPERSIST_BYTES=%" PRIu64, f->bytes) < 0) {
+		for (size_t i = 0; i < 8; i++)
+			free(all[i]);
+		free(all);
+		return -ENOMEM;
+	}
+	memcpy(all + 8, environ, (n + 1) * sizeof(*all));
+	*ret = all;
+	return 0;
+}
+
+static void free_environment(char **all)
+{
+	for (size_t i = 0; i < 8; i++)
+		free(all[i]);
+	free(all);
+}
+
+static char **make_arguments(char **command, const char *path)
+{
+	size_t n = 0;
+	char **all;
+
+	while (command[n])
+		n++;
+	all = calloc(n + 2, sizeof(*all));
+	if (!all)
+		return NULL;
+	memcpy(all, command, n * sizeof(*all));
+	all[n] = (char *)path;
+	return all;
+}
+
+/* In a process group of its own, with the signals as a program expects them. */
+static int spawn(char **arguments, char **environment, pid_t *ret)
+{
+	posix_spawn_file_actions_t files;
+	posix_spawnattr_t how;
+	sigset_t none;
+	int r;
+
+	sigemptyset(&none);
+	posix_spawnattr_init(&how);
+	posix_spawnattr_setflags(&how, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
+	posix_spawnattr_setpgroup(&how, 0);
+	posix_spawnattr_setsigmask(&how, &none);
+	posix_spawn_file_actions_init(&files);
+	posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+	r = posix_spawnp(ret, arguments[0], &files, &how, arguments, environment);
+	posix_spawn_file_actions_destroy(&files);
+	posix_spawnattr_destroy(&how);
+	return -r;
+}
+
+/* Whether it has ended; it is reaped later, so that its number is still its group's. */
+static bool has_ended(pid_t pid)
+{
+	siginfo_t info = {};
+
+	return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0 || info.si_pid;
+}
+
+/* Its wait status. -ETIMEDOUT; -EINTR: this program is to end. Nothing of its group is left. */
+static int wait_for(pid_t pid, uint64_t timeout)
+{
+	uint64_t now = pp_clock_ns(CLOCK_MONOTONIC), end = now + timeout;
+	int r = 0, status = 0;
+
+	while (!has_ended(pid)) {
+		now = pp_clock_ns(CLOCK_MONOTONIC);
+		r = signals_caught() ? -EINTR : now >= end ? -ETIMEDOUT : 0;
+		if (r < 0)
+			break;
+		signals_wait(end - now, -1);
+	}
+	kill(-pid, SIGKILL);
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	return r < 0 ? r : status;
+}
+
+static int run(const struct hook *h, const struct spooled *f, const char *path)
+{
+	_cleanup_free_ char **arguments = make_arguments(h->options->command, path);
+	char **environment = NULL;
+	pid_t pid;
+	int r;
+
+	if (!arguments || make_environment(f, path, &environment) < 0)
+		return -ENOMEM;
+	r = spawn(arguments, environment, &pid);
+	free_environment(environment);
+	return r < 0 ? r : wait_for(pid, h->options->timeout);
+}
+
+/* ── and what became of it ──────────────────────────────────────────────────────────────── */
+
+/* NULL: no memory; it is tried again at once then. */
+static struct tried *note(struct hook *h, const struct spooled *f)
+{
+	struct tried *t = find_tried(h, f->name);
+
+	if (!t) {
+		t = reallocarray(h->tried, h->n_tried + 1, sizeof(*t));
+		if (!t)
+			return NULL;
+		h->tried = t;
+		t += h->n_tried++;
+		*t = (struct tried){};
+		memcpy(t->name, f->name, sizeof(t->name));
+	}
+	t->round = h->round;
+	return t;
+}
+
+static int done(struct hook *h, const struct spooled *f)
+{
+	char path[4096 + SPOOL_NAME_SIZE];
+	int fd = -EBADF, r;
+	struct tried *t;
+
+	printf("%s: done\n", f->name);
+	fflush(stdout);
+	if (mark_path(h, f->name, path, sizeof(path)))
+		fd = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd >= 0) {
+		close_fd(fd);
+		return 0;
+	}
+	r = -errno;
+	complain("cannot make %s: %s; the command runs again for this snapshot when this service "
+		 "is started again",
+		 path, strerror(-r));
+	t = note(h, f);
+	if (t)
+		t->done = true;
+	return t ? 0 : -ENOMEM;
+}
+
+static int failed(struct hook *h, const struct spooled *f, int status)
+{
+	struct tried *t = note(h, f);
+	char why[64];
+
+	if (!t)
+		return -ENOMEM;
+	t->failures++;
+	h->failed++;
+	if (status == -ETIMEDOUT)
+		snprintf(why, sizeof(why), "it took longer than %" PRIu64 " s, and was killed",
+			 h->options->timeout / SECOND);
+	else if (status < 0)
+		snprintf(why, sizeof(why), "%s", strerror(-status));
+	else if (WIFEXITED(status))
+		snprintf(why, sizeof(why), "exit status %d", WEXITSTATUS(status));
+	else
+		snprintf(why, sizeof(why), "signal %d", WTERMSIG(status));
+	complain("%s failed for %s (attempt %u; %" PRIu64 " failures in all): %s%s",
+		 h->options->command[0], f->name, t->failures, h->failed, why,
+		 h->options->once ? "" : "; it is tried again");
+	return 0;
+}
+
+/* For all that this round has not tried. */
+static int run_all(struct hook *h)
+{
+	char path[4096 + SPOOL_NAME_SIZE];
+	struct spooled f;
+	int r = 0;
+
+	while (r >= 0 && !signals_caught()) {
+		r = find_next(h, &f);
+		if (r <= 0)
+			break;
+		snprintf(path, sizeof(path), "%s/%s", h->options->directory, f.name);
+		r = run(h, &f, path);
+		if (r == -EINTR)
+			return 0;
+		r = r == 0 ? done(h, &f) : failed(h, &f, r);
+	}
+	if (r < 0)
+		complain("cannot go on with the snapshots in %s: %s", h->options->directory,
+			 strerror(-r));
+	return r;
+}
+
+/* ── all the time ───────────────────────────────────────────────────────────────────────── */
+
+static bool has_failures(const struct hook *h)
+{
+	for (size_t i = 0; i < h->n_tried; i++)
+		if (!h->tried[i].done)
+			return true;
+	return false;
+}
+
+/* When what has failed is tried again. */
+static void plan(struct hook *h, uint64_t now)
+{
+	if (!has_failures(h)) {
+		h->pause = h->due = 0;
+	} else if (!h->due) {
+		h->pause = h->pause ? MIN(2 * h->pause, RETRY_MAX) : RETRY_MIN;
+		h->due = now + h->pause;
+	}
+}
+
+static void wait_for_more(struct hook *h)
+{
+	uint64_t now = pp_clock_ns(CLOCK_MONOTONIC);
+	char events[4096];
+
+	plan(h, now);
+	/* An hour, if nothing is due: what came while it looked is in the queue already. */
+	if (!h->due || h->due > now)
+		signals_wait(h->due ? h->due - now : RETRY_MAX, h->watch);
+	while (read(h->watch, events, sizeof(events)) > 0)
+		;
+	if (h->due && pp_clock_ns(CLOCK_MONOTONIC) >= h->due) {
+		h->round++;
+		h->due = 0;
+	}
+}
+
+static int make_directory(const char *path)
+{
+	if (mkdir(path, 0750) == 0 || errno == EEXIST)
+		return EXIT_OK;
+	complain("cannot make %s: %s", path, strerror(errno));
+	return EXIT_FAILED;
+}
+
+static int watch(struct hook *h)
+{
+	h->watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	if (h->watch >= 0 && inotify_add_watch(h->watch, h->options->directory,
+					       IN_CREATE | IN_MOVED_TO | IN_ONLYDIR) >= 0)
+		return EXIT_OK;
+	complain("cannot watch %s: %s", h->options->directory, strerror(errno));
+	return EXIT_FAILED;
+}
+
+int hook(const struct hook_options *options)
+{
+	_cleanup_(hook_done) struct hook h = { .options = options, .watch = -EBADF, .round = 1 };
+	int r;
+
+	if ((size_t)snprintf(h.done, sizeof(h.done), "%s.done", options->directory) >=
+	    sizeof(h.done))
+		return EXIT_FAILED;
+	r = make_directory(options->directory) ?: make_directory(h.done) ?: watch(&h);
+	if (r)
+		return r;
+	signals_catch();
+	signals_catch_also(SIGCHLD);
+	do {
+		if (run_all(&h) < 0)
+			return EXIT_FAILED;
+		if (options->once)
+			return h.failed ? EXIT_FAILED : EXIT_OK;
+		wait_for_more(&h);
+	} while (!signals_caught());
+	return EXIT_OK;
+}
