@@ -57,7 +57,12 @@ int filter_emit(struct emitter *e, const struct pp_filter_node *nodes, size_t n,
 		const struct filter_view *view, struct emit_labels *no, struct failure *f)
 {
 	struct filter_state s = {
-		.e = e, .view = view, .nodes = nodes, .f = f, .tables = { .fd = -EBADF }
+		.e = e,
+		.view = view,
+		.nodes = nodes,
+		.f = f,
+		.tables = { .fd = -EBADF },
+		.what = "filter",
 	};
 	int r;
 

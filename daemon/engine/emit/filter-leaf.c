@@ -83,12 +83,12 @@ static int fail_field(const struct filter_state *s, const char *name)
 		}
 		used += sprintf(fields + used, "%s, ", field);
 	}
-	return fail(
-		s->f, EINVAL,
-		"The filter asks for the field '%.63s', which %.100s does not have; it can ask for "
-		"%s%scomm, cpu, pid, tid, uid and cgroup.",
-		name, event_name(s->view, event, sizeof(event)), fields,
-		s->view->ip_offset < 0 ? "" : "ip, ");
+	return fail(s->f, EINVAL,
+		    "The %s asks for the field '%.63s', which %.100s does not have; it can ask for "
+		    "%s%s%s.",
+		    s->what, name, event_name(s->view, event, sizeof(event)), fields,
+		    s->view->ip_offset < 0 ? "" : "ip, ",
+		    s->nodes ? "comm, cpu, pid, tid, uid and cgroup" : "cpu, pid, tid and uid");
 }
 
 static int fail_type(const struct filter_state *s, const char *name, const char *what,
@@ -96,11 +96,12 @@ static int fail_type(const struct filter_state *s, const char *name, const char 
 {
 	char event[300];
 
-	return fail(s->f, EINVAL, "The filter's field '%.63s' of %.100s is %s; %s.", name,
+	return fail(s->f, EINVAL, "The %s's field '%.63s' of %.100s is %s; %s.", s->what, name,
 		    event_name(s->view, event, sizeof(event)), what, hint);
 }
 
 static const char hint_number[] = "compare it with a number, by == != < <= > >= or &";
+static const char hint_fields[] = "take one of at most 8 bytes that is a number";
 static const char hint_text[] = "compare it with text in quotes, by == != ~ or !~";
 
 /* ── numbers ────────────────────────────────────────────────────────────────────────────── */
@@ -354,41 +355,40 @@ static void emit_mov32(struct emitter *e, int dst, int src)
 	emit_alu_imm(e, BPF_RSH, dst, 32);
 }
 
-static int emit_special_leaf(const struct filter_state *s, const struct pp_filter_node *node,
-			     enum special special, bool sense, struct emit_labels *out)
+/* R1 = what all events have. */
+static int emit_special(const struct filter_state *s, const char *name, enum special special,
+			struct filter_number *ret)
 {
-	uint32_t size = 4;
-
+	*ret = (struct filter_number){ .size = 4 };
 	switch (special) {
-	case SPECIAL_COMM:
-		return emit_text_leaf(s, node, sense, out);
-	case SPECIAL_CGROUP:
-		return emit_cgroup_leaf(s, node, sense, out);
 	case SPECIAL_CPU:
 		emit_call(s->e, BPF_FUNC_get_smp_processor_id);
 		emit_mov32(s->e, R1, R0);
-		break;
+		return 0;
 	case SPECIAL_PID:
 		emit_call(s->e, BPF_FUNC_get_current_pid_tgid);
 		emit_mov(s->e, R1, R0);
 		emit_alu_imm(s->e, BPF_RSH, R1, 32);
-		break;
+		return 0;
 	case SPECIAL_TID:
 		emit_call(s->e, BPF_FUNC_get_current_pid_tgid);
 		emit_mov32(s->e, R1, R0);
-		break;
+		return 0;
 	case SPECIAL_UID:
 		emit_call(s->e, BPF_FUNC_get_current_uid_gid);
 		emit_mov32(s->e, R1, R0);
-		break;
+		return 0;
 	case SPECIAL_IP:
-		size = 8;
-		emit_field(s->e, s->view, R1, R2, (uint32_t)s->view->ip_offset, size);
+		ret->size = 8;
+		emit_field(s->e, s->view, R1, R2, (uint32_t)s->view->ip_offset, ret->size);
+		return 0;
+	case SPECIAL_COMM:
+	case SPECIAL_CGROUP:
+		return fail_type(s, name, "no number", hint_fields);
+	case SPECIAL_NONE:
 		break;
-	default:
-		return fail_field(s, node->field);
 	}
-	return emit_number(s, node, size, false, sense, out);
+	return fail_field(s, name);
 }
 
 /* The recorders make the common fields up: type and pid are known, the others are 0. */
@@ -403,25 +403,49 @@ static void emit_common_field(const struct filter_state *s, const struct tp_fiel
 	}
 }
 
-int filter_emit_leaf(const struct filter_state *s, const struct pp_filter_node *node, bool sense,
-		     struct emit_labels *out)
+int filter_emit_number(const struct filter_state *s, const char *name, struct filter_number *ret)
 {
-	const struct tp_field *field = filter_find_field(s->view->tp, node->field);
+	const struct tp_field *field = filter_find_field(s->view->tp, name);
 
 	if (!field)
-		return emit_special_leaf(s, node, find_special(s->view, node->field), sense, out);
+		return emit_special(s, name, find_special(s->view, name), ret);
 	if (!field->is_user_copy && field->offset + field->size > s->view->size)
-		return fail_field(s, node->field);
-	/* A pointer to text is also an address. */
-	if (field->is_text || (field->is_pointer && node->is_text))
-		return emit_text_leaf(s, node, sense, out);
-	if (field->is_array ||
+		return fail_field(s, name);
+	if (field->is_text || field->is_array ||
 	    (field->size != 1 && field->size != 2 && field->size != 4 && field->size != 8))
-		return fail_type(s, field->name, "neither a number nor text",
-				 "filters cannot look into it");
+		return fail_type(s, field->name,
+				 field->is_text ? "text" : "neither a number nor text",
+				 s->nodes ? "filters cannot look into it" : hint_fields);
 	if (!strncmp(field->name, "common_", 7))
 		emit_common_field(s, field);
 	else
 		emit_field(s->e, s->view, R1, R2, field->offset, field->size);
-	return emit_number(s, node, field->size, field->is_signed, sense, out);
+	*ret = (struct filter_number){ field->size, field->is_signed };
+	return 0;
+}
+
+/* A pointer to text is also an address. */
+static bool is_text(const struct filter_state *s, const struct pp_filter_node *node)
+{
+	const struct tp_field *field = filter_find_field(s->view->tp, node->field);
+
+	if (!field)
+		return find_special(s->view, node->field) == SPECIAL_COMM;
+	return (field->is_user_copy || field->offset + field->size <= s->view->size) &&
+	       (field->is_text || (field->is_pointer && node->is_text));
+}
+
+int filter_emit_leaf(const struct filter_state *s, const struct pp_filter_node *node, bool sense,
+		     struct emit_labels *out)
+{
+	struct filter_number number;
+	int r;
+
+	if (is_text(s, node))
+		return emit_text_leaf(s, node, sense, out);
+	if (!filter_find_field(s->view->tp, node->field) &&
+	    find_special(s->view, node->field) == SPECIAL_CGROUP)
+		return emit_cgroup_leaf(s, node, sense, out);
+	r = filter_emit_number(s, node->field, &number);
+	return r < 0 ? r : emit_number(s, node, number.size, number.is_signed, sense, out);
 }

@@ -16,6 +16,7 @@ struct filter_state {
 	struct text_pattern *patterns; /* as many as nodes; used for those that compare text */
 	struct text_tables tables;
 	struct failure *f;
+	const char *what; /* asks for the fields: for messages */
 };
 
 static inline bool filter_is_glob(uint32_t op)
@@ -32,6 +33,16 @@ static inline bool filter_is_leaf(const struct pp_filter_node *node)
 
 /* The event's own field of this name; NULL: none, but it may be one that all events have (comm). */
 const struct tp_field *filter_find_field(const struct tracepoint *tp, const char *name);
+
+/* A number in R1, zero-extended. */
+struct filter_number {
+	uint32_t size; /* bytes: 1, 2, 4, 8 */
+	bool is_signed;
+};
+
+/* R1 = the number in the field of that name, or, if the event has none, the one of all events (tid).
+ * R0..R5 are lost. -EINVAL with a message: there is no such number. */
+int filter_emit_number(const struct filter_state *s, const char *name, struct filter_number *ret);
 
 /* Jumps to *out if the comparison's result is `sense`; else falls through. R0..R5 are lost. -errno
  * with a message. */
