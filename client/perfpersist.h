@@ -262,6 +262,18 @@ struct perfpersist_trigger_options {
 	uint64_t hold_off;    /* ns from one firing to the next, at least; 0: 10 s */
 	uint64_t max_per_day; /* firings in 24 hours; 0: no limit */
 	const struct perfpersist_create_options *event; /* what fires; neither SHARE nor BOOT */
+
+	/*
+	 * NULL: each record fires. Else `event` begins a pair, and makes no record; this ends the pair
+	 * whose key is equal, the latest if there are several, and fires if it came more than longer_than
+	 * after. The daemon fires, too, while it is missing, and then it fires no more.
+	 */
+	const char *until, *until_filter; /* the filter may be NULL */
+	const char *key; /* a field that both have, or one of each with a comma between: "tid" */
+	uint64_t longer_than; /* ns */
+	/* "over N/s for TIME": it fires when there were more occurrences than that in each of so many
+	 * seconds; these alone make a record. NULL: no matter how many; not with until. */
+	const char *rate;
 };
 
 /* Creates the trigger's event; targets are armed then, one after the other, and events that are
@@ -290,6 +302,12 @@ struct perfpersist_trigger {
 	bool missed_at_least;
 	uint64_t late; /* targets that were not frozen: their last tape was not saved yet */
 	uint64_t last; /* CLOCK_MONOTONIC, ns: when it fired; 0: never */
+	char until[1024], key[128]; /* of two events, of which `event` begins; else "" */
+	uint64_t longer_than;
+	uint64_t unkept;  /* beginnings that found no room in the table, */
+	uint64_t overdue; /* whose end was missing in time: it fired, or was held or spent, */
+	uint64_t ended;	  /* and that have none because the task that is the key has ended */
+	char rate[64];	  /* "": no matter how many */
 };
 
 /* Lists triggers as perfpersist_list() does events. *ret is one array for free(3), *ret_n may be 0.
@@ -313,6 +331,7 @@ struct perfpersist_tape {
 	uint32_t cpu, pid, tid; /* where it fired, and the task that ran there */
 	bool by_hand;		/* then these mean nothing */
 	char comm[16];
+	bool overdue; /* the end of a pair was missing: pid and tid are its key, if that is a task */
 };
 
 /* Lists the tapes that nobody has released, likewise. */

@@ -325,9 +325,31 @@ static bool has_kind(const struct pp_parsed *parsed, enum pp_source_kind kind)
 	return false;
 }
 
+static bool is_key(const char key[PP_KEY_FIELD_SIZE])
+{
+	return *key && is_printable(key, PP_KEY_FIELD_SIZE);
+}
+
+static bool condition_is_good(const struct pp_condition *c)
+{
+	switch (c->kind) {
+	case PP_CONDITION_NONE:
+		return true;
+	case PP_CONDITION_PAIR:
+		return c->n_on > 0 && c->n_on < PP_TERMS_MAX && c->until_at > 0 &&
+		       c->until_at < PP_EVENT_TEXT_SIZE && c->longer_than > 0 &&
+		       c->longer_than <= INT64_MAX && is_key(c->key[0]) && is_key(c->key[1]);
+	case PP_CONDITION_RATE:
+		return c->rate < UINT32_MAX && c->seconds > 0 && c->seconds <= PP_RATE_SECONDS_MAX;
+	default:
+		return false;
+	}
+}
+
 int pp_trigger_check(const struct pp_trigger_spec *trigger)
 {
-	if (!*trigger->targets || !is_printable(trigger->targets, sizeof(trigger->targets)))
+	if (!*trigger->targets || !is_printable(trigger->targets, sizeof(trigger->targets)) ||
+	    !condition_is_good(&trigger->condition))
 		return -EBADMSG;
 	return trigger->hold_off >= PP_HOLD_OFF_MIN && trigger->hold_off <= INT64_MAX ? 0
 										      : -EBADMSG;
@@ -340,6 +362,9 @@ static int check_create(const struct pp_spec *spec, const struct pp_parsed *pars
 	if (spec->flags & PP_EVENT_TRIGGER && pp_trigger_check(trigger) < 0)
 		return -EBADMSG;
 	if (pp_spec_check(spec) < 0 || pp_parsed_check(parsed, true) < 0)
+		return -EBADMSG;
+	if (spec->flags & PP_EVENT_TRIGGER && trigger->condition.kind == PP_CONDITION_PAIR &&
+	    trigger->condition.n_on >= parsed->n_sources)
 		return -EBADMSG;
 	if (has_kind(parsed, PP_SOURCE_SAMPLING) != (spec->period > 0))
 		return -EBADMSG;
@@ -386,7 +411,6 @@ int pp_order_check(const struct pp_order *order)
 		return check_change(order);
 	case PP_ORDER_DELETE:
 	case PP_ORDER_DISARM:
-	case PP_ORDER_FIRE:
 	case PP_ORDER_RELEASE:
 		return order->id ? 0 : -EBADMSG;
 	case PP_ORDER_AIM:
@@ -395,6 +419,7 @@ int pp_order_check(const struct pp_order *order)
 	case PP_ORDER_PAUSE:
 	case PP_ORDER_ARM:
 	case PP_ORDER_TURN:
+	case PP_ORDER_FIRE:
 		good = order->id && order->what <= 1;
 		break;
 	case PP_ORDER_ALIAS:

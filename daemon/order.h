@@ -17,7 +17,7 @@
 #include "proto/catalog.h"
 #include "proto/protocol.h"
 
-#define PP_ORDER_ABI 8
+#define PP_ORDER_ABI 9
 #define PP_CPUS_MAX 4096    /* CPU numbers are below this */
 #define PP_TP_NAME_SIZE 128 /* of a tracepoint's system or name, with its NUL */
 #define PP_SENTENCE_SIZE 512
@@ -206,7 +206,9 @@ enum pp_order_type {
 	 * second set is itself the tape: its id is the event's, and it records again when that is
 	 * released; until then it cannot be changed (EBUSY) */
 	PP_ORDER_TURN = 13,
-	PP_ORDER_FIRE = 14,    /* id of a trigger. Answer: DONE, or FAILED (EAGAIN: its limits) */
+	/* id of a trigger, what: 0: by hand; 1: for each pair of it that should have ended by now. Answer:
+	 * DONE, or FAILED (by hand: EAGAIN: its limits) */
+	PP_ORDER_FIRE = 14,
 	PP_ORDER_RELEASE = 15, /* id of a tape. Answer: DONE (RELEASED may follow), or FAILED */
 };
 
@@ -239,7 +241,7 @@ struct pp_order {
 	uint32_t type;
 	uint64_t serial;
 	uint64_t id;   /* all but ENUMERATE, CREATE, RIGHTS, SIDEBAND */
-	uint32_t what; /* CHANGE: PP_CHANGE_* bits; PAUSE, SIDEBAND, AIM, TURN */
+	uint32_t what; /* CHANGE: PP_CHANGE_* bits; PAUSE, SIDEBAND, AIM, TURN, FIRE */
 	uint32_t reserved;
 	struct pp_allowance allowance;	  /* CREATE, CHANGE, PAUSE, DELETE */
 	struct pp_spec spec;		  /* CREATE, CHANGE, ALIAS, RIGHTS, CPUS */
@@ -289,7 +291,8 @@ size_t pp_order_size(uint32_t type);
  * Whether the engine may act on an order (a spec, a parsed event): known type, terminated and valid
  * names, sizes, flags and numbers within the contract, filters that are well-formed trees within
  * the parsed event's nodes. pp_parsed_check: alone: with sources; else: nodes for a change of
- * filter, at most one tree and no sources. pp_trigger_check: names targets, and has a hold-off.
+ * filter, at most one tree and no sources. pp_trigger_check: names targets, and has a hold-off
+ * and a condition that can be met.
  * pp_event_check: whether an event from pins or from the engine is valid. The engine checks its
  * answers with it, so that one damaged pin does not cost the others. Returns 0 or -EBADMSG.
  */

@@ -3,9 +3,10 @@
  * What a trigger and its targets have in common; shared by recording programs, engine and broker.
  *
  * A trigger is an event that also has a pp_trigger: each of its records fires it, within its
- * limits. A target is an armed event: it has a pp_tape, which says into which of its two sets of
- * rings it records. Firing turns the tapes of all targets, and writes a pp_fired into the ring
- * buffer of the instance. Each of the others is the value of an array map with one element.
+ * limits; a pp_condition says which occurrences make one. A target is an armed event: it has a
+ * pp_tape, which says into which of its two sets of rings it records. Firing turns the tapes of all
+ * targets, and writes a pp_fired into the ring buffer of the instance. Each of the others is the value of
+ * an array map with one element.
  *
  * pp_may_fire(), pp_turn() and pp_sign() are the whole mechanism: the kernel runs them in a program
  * (daemon/engine/bpf/fire.bpf.c), and the engine when somebody fires the trigger by hand.
@@ -17,6 +18,8 @@
 #define PP_FIRINGS "+firings" /* the instance's BPF_MAP_TYPE_RINGBUF, for the broker */
 #define PP_TARGETS_MAX 64     /* events that one trigger turns */
 #define PP_TARGETS_TEXT 256   /* of the text that names them, with its NUL */
+
+#define pp_read_word(p) (*(const volatile __u64 *)(p))
 
 /* Sides are slots of a PROG_ARRAY for each source. */
 enum pp_side {
@@ -34,8 +37,16 @@ struct pp_fired {
 	__u64 number;  /* counts the trigger's firings, from 1 */
 	__u64 time;    /* CLOCK_MONOTONIC, ns */
 	__u32 cpu, pid, tid;
-	__u32 by_hand; /* 1: by a user (pid and comm are the engine's) */
+	__u32 by_hand; /* enum pp_fired_by */
 	char comm[16];
+};
+
+enum pp_fired_by {
+	PP_FIRED_BY_RECORD,
+	PP_FIRED_BY_HAND, /* by a user (pid and comm are the engine's) */
+	/* The end of a pair is missing: pid and tid are the task that its key names, or 0; comm is
+	 * empty. */
+	PP_FIRED_BY_TIMER,
 };
 
 /* One word, so that one step changes both. */
@@ -57,11 +68,41 @@ struct pp_tape {
 	struct pp_fired by; /* what turned it last; number 0: it is about to write this */
 };
 
+#define PP_KEY_FIELD_SIZE 64 /* of a field's name with its NUL, as in filters */
+
+/*
+ * Which occurrences of a trigger's event make a record, and so fire, beside what its filters say
+ * (emit/condition.h). Either
+ *   an occurrence that ends a pair: of those terms of the event's text that do not begin one, more than
+ *   longer_than after the latest occurrence with the same key that began one (those that begin a pair
+ *   make no records); or
+ *   the first above the rate in the last of so many consecutive seconds of CLOCK_MONOTONIC in each of
+ *   which there were more than `rate` occurrences.
+ */
+struct pp_condition {
+	__u32 kind; /* enum pp_condition_kind */
+	__u32 n_on; /* PAIR: so many terms of the event's text begin a pair, the others end one */
+	__u32 until_at;	   /* PAIR: where the text of these begins in the event's text */
+	__u32 seconds;	   /* RATE: 1 to PP_RATE_SECONDS_MAX */
+	__u64 longer_than; /* PAIR: ns; above 0 */
+	__u64 rate;	   /* RATE: below UINT32_MAX */
+	char key[2][PP_KEY_FIELD_SIZE]; /* PAIR: the fields that begin and end have in common */
+};
+
+enum pp_condition_kind {
+	PP_CONDITION_NONE,
+	PP_CONDITION_PAIR,
+	PP_CONDITION_RATE,
+};
+
+#define PP_RATE_SECONDS_MAX 3600
+
 /* What a trigger is. */
 struct pp_trigger_spec {
 	char targets[PP_TARGETS_TEXT]; /* names and globs of events in its namespace, with commas */
 	__u64 hold_off;	   /* ns from one firing to the next; PP_HOLD_OFF_MIN at least */
 	__u64 max_per_day; /* firings in 24 hours; 0: no limit */
+	struct pp_condition condition;
 };
 
 struct pp_trigger {
@@ -74,12 +115,47 @@ struct pp_trigger {
 	__u64 untold; /* firings that did not fit into the instance's ring buffer */
 	__u64 day;    /* when the current day began; CLOCK_MONOTONIC, ns */
 	__u64 in_day; /* firings in it */
+	/* PAIR: */
+	__u64 unkept;  /* pairs that began, and that the table had no room for */
+	__u64 overdue; /* pairs whose end was missing in time: the timer fired, within the limits */
+	__u64 ended;   /* and those that had none because the task that is their key had ended */
+	__u64 is_task; /* the key is the current task, not a field of the event */
+	/* RATE: words of a second of CLOCK_MONOTONIC in the high half and a count in the low one. */
+	__u64 window; /* this second: occurrences */
+	__u64 over;   /* the last one above the rate: how many in a row */
 	struct pp_trigger_spec spec;
 };
 
-#define PP_DAY (24 * 3600 * 1000000000ULL)
+/*
+ * Pairs that have begun: a hash table in an array map, changed by single atomic steps, since programs
+ * of all kinds (also in NMIs) change it, and hash maps refuse some of these. A key has one bucket.
+ * `since` is the pair's state: whoever exchanges the value that it has seen for another owns that step,
+ * so each pair is ended once, by its end, by another beginning or by the timer.
+ */
+#define PP_PAIRS_WAYS 8
+#define PP_PAIRS_BUCKETS_BITS 11
+#define PP_PAIRS_MAX (PP_PAIRS_WAYS << PP_PAIRS_BUCKETS_BITS)
 
-#define pp_read_word(p) (*(volatile __u64 *)(p))
+struct pp_pair {
+	__u64 key;
+	__u64 since; /* when it began: CLOCK_MONOTONIC, ns; or one of these */
+};
+
+#define PP_PAIR_FREE 0
+#define PP_PAIR_TAKEN 1 /* its key is about to be written */
+
+#define PP_PAIRS_SIZE (PP_PAIRS_MAX * sizeof(struct pp_pair))
+
+/* Whether the pair has begun, so that it should have ended by now. Its key is good if `since` is still
+ * the same afterwards. */
+static inline __attribute__((__always_inline__)) int
+pp_pair_is_overdue(const struct pp_pair *pair, __u64 longer_than, __u64 now, __u64 *ret_since)
+{
+	*ret_since = pp_read_word(&pair->since);
+	return *ret_since > PP_PAIR_TAKEN && (__s64)(now - *ret_since) > (__s64)longer_than;
+}
+
+#define PP_DAY (24 * 3600 * 1000000000ULL)
 
 /* Whether it may fire now; *fired: time is set, and gets its id and number. Of several CPUs at the
  * same time one may; the others count as held. */

@@ -29,6 +29,8 @@
 #define PP_AWAY_MAX 1024       /* offline CPUs in one page */
 #define PP_TARGETS_SIZE 256    /* of the names of a trigger's targets, with its NUL */
 #define PP_TARGET_NAMES_MAX 16 /* and how many these can be */
+#define PP_KEY_SIZE 128	       /* of a trigger's fields, with their NUL */
+#define PP_RATE_SIZE 64	       /* of its rate, likewise */
 #define PP_TRIGGERS_MAX 64     /* of a namespace; root may create more */
 #define PP_TAPES_MAX 64	       /* tapes in one page */
 

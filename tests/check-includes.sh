@@ -35,7 +35,7 @@ $b/edge        | proto daemon $b/link $b/state | | systemd/.*
 $b/handout     | proto daemon $b/link $b/state $b/edge | | systemd/.*
 $b/sideband    | proto daemon $b/link $b/handout $b/lifecycle | | systemd/.*
 $b/hotplug     | proto daemon $b/handout $b/lifecycle | | systemd/.*
-$b/triggers    | proto daemon $b/handout $b/lifecycle $b/state | | systemd/.*
+$b/triggers    | proto daemon $b/link $b/handout $b/lifecycle $b/state | | systemd/.*
 $b/config      | proto daemon $b/syntax $b/state $b/lifecycle $b/edge | | systemd/.*
 $b/request     | proto daemon $b/syntax $b/state $b/lifecycle $b/edge $b/handout $b/sideband $b/hotplug $b/triggers $b/config | | systemd/.*
 $b/foreground  | proto daemon $b/config | $b/privileges.h | systemd/.*

@@ -17,6 +17,9 @@ struct add {
 	struct make_events make;
 	struct filter_options who; /* pids, comm and cgroup */
 	uint64_t hold_off, max_per_day;
+	bool until; /* the last of make.events */
+	const char *key, *rate;
+	uint64_t longer_than;
 };
 
 static int take_on(const struct given *g)
@@ -27,11 +30,40 @@ static int take_on(const struct given *g)
 		    : make_events_event(g->call, m, g->value);
 }
 
+/* The --filter behind it is its own. */
+static int take_until(const struct given *g)
+{
+	struct add *a = g->to;
+
+	if (a->until)
+		return refuse(g,
+			      "a trigger has one --until; it can have several events, with commas");
+	if (!a->make.n)
+		return refuse(g, "it ends what --on EVENT begins, which stands in front of it");
+	a->until = true;
+	return make_events_event(g->call, &a->make, g->value);
+}
+
 static const struct verb_option add_options[] = {
 	{ 0, "on", "EVENT",
 	  "fire when this happens, in the syntax of `perfctl create -e`; each of its records fires, so "
 	  "a frequent event needs a --filter",
 	  .take = take_on, .to = offsetof(struct add, make), .completes = COMPLETE_EVENT },
+	{ 0, "until", "EVENT",
+	  "fire when EVENT comes too late after the --on with the same --key, or is missing; a --filter "
+	  "behind it is for EVENT",
+	  .take = take_until, .completes = COMPLETE_EVENT },
+	{ 0, "key", "FIELD[,FIELD]",
+	  "the field that --on and --until have in common, or one of each; tid and pid are the current "
+	  "task's, unless the event has fields of these names",
+	  TAKE_TEXT(struct add, key), .completes = COMPLETE_WORDS, .words = "tid pid" },
+	{ 0, "longer-than", "TIME", "too late: so long after it, or longer",
+	  TAKE_VALUE(struct add, longer_than, parse_duration, "not a time such as 10ms"),
+	  .completes = COMPLETE_WORDS, .words = "1ms 10ms 100ms 1s" },
+	{ 0, "rate", "'over N/s for TIME'",
+	  "fire when there were more than N matching events in each second of that time, such as "
+	  "'over 1000/s for 5s'",
+	  TAKE_TEXT(struct add, rate) },
 	{ 0, "hold-off", "TIME",
 	  "do not fire again within this time, 10ms or more; such records are counted; default: 10s",
 	  TAKE_VALUE(struct add, hold_off, parse_duration, "not a time such as 10s"),
@@ -78,6 +110,14 @@ static int check_add(struct call *call, const struct add *a, struct event_name *
 	if (!a->make.n)
 		return bad_usage(call, "nothing would fire %s: --on EVENT is missing",
 				 call->operands[0]);
+	if (a->until && (!a->key || !a->longer_than))
+		return bad_usage(call, "--until needs --key FIELD and --longer-than TIME");
+	if (!a->until && (a->key || a->longer_than))
+		return bad_usage(
+			call,
+			"--key and --longer-than are for two events: --until EVENT is missing");
+	if (a->until && a->rate)
+		return bad_usage(call, "--until and --rate are mutually exclusive");
 	if (call->n_operands < 2)
 		return bad_usage(
 			call,
@@ -87,8 +127,31 @@ static int check_add(struct call *call, const struct add *a, struct event_name *
 	return EXIT_OK;
 }
 
-static void tell_added(const struct call *call, const struct perfpersist_info *info,
-		       const char *targets)
+/* Of two events, or of one at a rate; sentences and tables. */
+static void print_on(FILE *f, const char *on, const char *until, const char *rate)
+{
+	print_text(f, on, strlen(on));
+	if (*until) {
+		fputs(" until ", f);
+		print_text(f, until, strlen(until));
+	}
+	if (*rate)
+		fprintf(f, " %s", rate);
+}
+
+static void print_key(FILE *f, const char *key, uint64_t longer_than)
+{
+	const char *comma = strchr(key, ',');
+
+	if (comma)
+		fprintf(f, "%.*s = %s", (int)(comma - key), key, comma + 1);
+	else
+		fprintf(f, "the same %s", key);
+	fprintf(f, ", longer than %g ms", (double)longer_than / 1e6);
+}
+
+static void tell_added(const struct call *call, const struct add *a,
+		       const struct perfpersist_info *info, const char *targets)
 {
 	if (call->json) {
 		struct json j = { .f = stdout };
@@ -98,7 +161,12 @@ static void tell_added(const struct call *call, const struct perfpersist_info *i
 		return;
 	}
 	printf("%s/%s (id %" PRIu64 ") fires on ", info->ns, info->name, info->id);
-	print_text(stdout, info->event, strlen(info->event));
+	print_on(stdout, a->make.events[0].event, a->until ? a->make.events[1].event : "",
+		 a->rate ?: "");
+	if (a->until) {
+		fputs(" with ", stdout);
+		print_key(stdout, a->key, a->longer_than);
+	}
 	if (info->filter[0]) {
 		fputs(" if ", stdout);
 		print_text(stdout, info->filter, strlen(info->filter));
@@ -116,13 +184,18 @@ static int add(struct call *call, struct add *a, const struct event_name *name, 
 		.hold_off = a->hold_off,
 		.max_per_day = a->max_per_day,
 		.event = &a->make.opts,
+		.until = a->until ? a->make.events[1].event : NULL,
+		.until_filter = a->until ? a->make.events[1].filter : NULL,
+		.key = a->key,
+		.longer_than = a->longer_than,
+		.rate = a->rate,
 	};
 	struct perfpersist_info info = { .sz = sizeof(info) };
 	int r;
 
 	a->make.events[0].filter = filter;
 	a->make.opts.selections = a->make.events;
-	a->make.opts.n_selections = a->make.n;
+	a->make.opts.n_selections = a->make.n - a->until;
 	if (!a->make.opts.buffer)
 		a->make.opts.buffer = BUFFER;
 	r = call_connect(call, &p);
@@ -131,7 +204,7 @@ static int add(struct call *call, struct add *a, const struct event_name *name, 
 	r = perfpersist_trigger_add(p, name->ns, name->name, &o, &info);
 	if (r < 0)
 		return call_failed(p, r);
-	tell_added(call, &info, targets);
+	tell_added(call, a, &info, targets);
 	return EXIT_OK;
 }
 
@@ -176,20 +249,28 @@ static const struct verb verb_add = {
 		"buffers, which takes as much memory again. TARGETs are names or globs of events in\n"
 		"the trigger's namespace; events that are created later match, too.\n"
 		"\n"
+		"With --until it fires when the EVENT of --until comes too late, or, within 10 ms, while it\n"
+		"is missing. With --rate it fires when EVENT has been that frequent for that time.\n"
+		"\n"
 		"`perfctl snapshots collect`, a service, saves what is frozen to files.\n"
 		"\n"
 		"Examples:\n"
 		"  perfctl create sched -e 'sched:*' -m 4M\n"
 		"  perfctl trigger add oom --on oom:mark_victim sched\n"
-		"  perfctl trigger add slow --on uprobe:/usr/bin/app:on_timeout --hold-off 1m '*'\n",
+		"  perfctl trigger add slow --on uprobe:/usr/bin/app:on_timeout --hold-off 1m '*'\n"
+		"  perfctl trigger add late --on sched:sched_waking --until sched:sched_switch \\\n"
+		"    --key pid,next_pid --longer-than 10ms sched\n"
+		"  perfctl trigger add fsync --on syscalls:sys_enter_fsync \\\n"
+		"    --until syscalls:sys_exit_fsync --key tid --longer-than 100ms sched\n"
+		"  perfctl trigger add storm --on irq:irq_handler_entry --rate 'over 50000/s for 3s' '*'\n",
 };
 
 /* ── list, show ─────────────────────────────────────────────────────────────────────────── */
 
 static const struct column columns[] = {
-	{ "ID", true },	   { "NAME", false },  { "ON", false },	 { "FREEZES", false },
-	{ "ARMED", true }, { "FIRED", true },  { "HELD", true }, { "SPENT", true },
-	{ "LATE", true },  { "MISSED", true }, { "LAST", true },
+	{ "ID", true },	   { "NAME", false },  { "ON", false },	   { "FREEZES", false },
+	{ "ARMED", true }, { "FIRED", true },  { "HELD", true },   { "SPENT", true },
+	{ "LATE", true },  { "MISSED", true }, { "UNKEPT", true }, { "LAST", true },
 };
 
 static void missed_cell(struct table *t, const struct perfpersist_trigger *v)
@@ -215,7 +296,8 @@ static int list_table(const struct perfpersist_trigger *all, size_t n)
 
 		table_cell(&t, "%" PRIu64, v->id);
 		table_cell(&t, "%s/%s", v->ns, v->name);
-		table_cell(&t, "%s", v->event);
+		table_cell(&t, "%s%s%s%s%s", v->event, *v->until ? " until " : "", v->until,
+			   *v->rate ? " " : "", v->rate);
 		table_cell(&t, "%s", v->targets);
 		table_cell(&t, "%u of %u", v->n_armed, v->n_targets);
 		table_cell(&t, "%" PRIu64, v->fired);
@@ -223,6 +305,7 @@ static int list_table(const struct perfpersist_trigger *all, size_t n)
 		table_cell(&t, "%" PRIu64, v->spent);
 		table_cell(&t, "%" PRIu64, v->late);
 		missed_cell(&t, v);
+		table_cell(&t, "%" PRIu64, v->unkept);
 		if (v->last)
 			table_cell(&t, "%s", format_age(realtime_of(v->last)).s);
 		else
@@ -243,6 +326,10 @@ static void trigger_json(struct json *j, const struct perfpersist_trigger *v)
 	json_string(j, "name", v->name);
 	json_string(j, "event", v->event);
 	json_string(j, "filter", v->filter);
+	json_string(j, "until", v->until);
+	json_string(j, "key", v->key);
+	json_unsigned(j, "longer_than", v->longer_than);
+	json_string(j, "rate", v->rate);
 	json_string(j, "targets", v->targets);
 	json_unsigned(j, "hold_off", v->hold_off);
 	json_unsigned(j, "max_per_day", v->max_per_day);
@@ -258,6 +345,9 @@ static void trigger_json(struct json *j, const struct perfpersist_trigger *v)
 	else
 		json_unsigned(j, "missed", v->missed);
 	json_bool(j, "missed_at_least", v->missed_at_least);
+	json_unsigned(j, "unkept", v->unkept);
+	json_unsigned(j, "overdue", v->overdue);
+	json_unsigned(j, "ended", v->ended);
 	if (v->last)
 		json_unsigned(j, "last", realtime_of(v->last));
 	else
@@ -270,7 +360,11 @@ static void show_one(const struct perfpersist_trigger *v)
 	printf("%s/%s (id %" PRIu64 ")%s\n", v->ns, v->name, v->id,
 	       v->state == PERFPERSIST_PAUSED ? ", paused" : "");
 	printf("  on        ");
-	print_text(stdout, v->event, strlen(v->event));
+	print_on(stdout, v->event, v->until, v->rate);
+	if (*v->until) {
+		printf("\n  with      ");
+		print_key(stdout, v->key, v->longer_than);
+	}
 	if (v->filter[0]) {
 		fputs("\n  if        ", stdout);
 		print_text(stdout, v->filter, strlen(v->filter));
@@ -290,6 +384,13 @@ static void show_one(const struct perfpersist_trigger *v)
 		puts("unknown how many missed");
 	else
 		printf("%" PRIu64 "%s missed\n", v->missed, v->missed_at_least ? "+" : "");
+	if (*v->until) {
+		printf("  missing   %" PRIu64 " ends, which fired, or not, as if they had come\n",
+		       v->overdue);
+		printf("  no end    %" PRIu64 " whose task has ended, %" PRIu64
+		       " that found no room in the table\n",
+		       v->ended, v->unkept);
+	}
 	printf("  late      %" PRIu64
 	       " target%s not frozen: not armed, or the last one not saved\n",
 	       v->late, v->late == 1 ? "" : "s");
@@ -343,6 +444,7 @@ static const struct verb verb_list_triggers = {
 		"LATE: targets that it could not freeze, because what was frozen before was not saved\n"
 		"yet.\n"
 		"MISSED: occurrences of its event that made no record, and so did not fire.\n"
+		"UNKEPT: occurrences of --on for which there was no room, so that their --until cannot fire.\n"
 		"LAST: how long ago it fired.\n",
 };
 

@@ -191,6 +191,33 @@ static int check_options(const struct perfpersist_create_options *opts)
 			   opts ? opts->sz : 0);
 }
 
+static int fill_until(struct pp_msg_create_request *m, const char *event, const char *filter)
+{
+	if (m->count == PP_SELECTIONS_MAX)
+		return client_fail(
+			-EINVAL,
+			"%u selections are too many for an event that another one ends: %d "
+			"are allowed",
+			m->count, PP_SELECTIONS_MAX - 1);
+	return fill_selection(&m->selections[m->count++], event, filter);
+}
+
+static int fill_condition(struct pp_msg_trigger_request *m,
+			  const struct perfpersist_trigger_options *opts)
+{
+	int r = FILL(m->key, "key", opts->key);
+
+	if (r >= 0)
+		r = FILL(m->rate, "rate", opts->rate);
+	if (r < 0)
+		return r;
+	if (opts->until_filter && !opts->until)
+		return client_fail(-EINVAL, "a filter is given for an end, and no end");
+	m->longer_than = opts->longer_than;
+	m->until = opts->until != NULL;
+	return opts->until ? fill_until(&m->event, opts->until, opts->until_filter) : 0;
+}
+
 #define HOLD_OFF_DEFAULT 10000000000ULL /* ns */
 
 int make_trigger(struct perfpersist *p, const char *ns, const char *name,
@@ -218,6 +245,8 @@ int make_trigger(struct perfpersist *p, const char *ns, const char *name,
 	r = FILL_REQUIRED(m->targets, "list of targets", opts->targets);
 	if (r >= 0)
 		r = fill_create(&m->event, ns, name, opts->event);
+	if (r >= 0)
+		r = fill_condition(m, opts);
 	if (r < 0)
 		return r;
 	*ret = TAKE_PTR(req);

@@ -59,14 +59,24 @@ int client_triggers_add(struct client_triggers *t, const struct pp_msg_trigger *
 		.missed_at_least = m->missed_unknown == PP_MISSED_AT_LEAST,
 		.late = m->late,
 		.last = m->last,
+		.longer_than = m->longer_than,
+		.unkept = m->unkept,
+		.overdue = m->overdue,
+		.ended = m->ended,
 	};
 	COPY_FIELD(to->ns, m->ns);
 	COPY_FIELD(to->name, m->name);
 	COPY_FIELD(to->event, m->event);
 	COPY_FIELD(to->filter, m->filter);
 	COPY_FIELD(to->targets, m->targets);
+	COPY_FIELD(to->until, m->until);
+	COPY_FIELD(to->key, m->key);
+	COPY_FIELD(to->rate, m->rate);
 	return 0;
 }
+
+/* Of pp_msg_tape.by_hand. */
+enum { BY_HAND = 1, BY_TIMER = 2 };
 
 void client_tapes_done(struct client_tapes *t)
 {
@@ -92,7 +102,8 @@ int client_tapes_add(struct client_tapes *t, const struct pp_msg_tape *m)
 		.cpu = m->cpu,
 		.pid = m->pid,
 		.tid = m->tid,
-		.by_hand = m->by_hand,
+		.by_hand = m->by_hand == BY_HAND,
+		.overdue = m->by_hand == BY_TIMER,
 	};
 	COPY_FIELD(to->ns, m->ns);
 	COPY_FIELD(to->name, m->name);

@@ -26,6 +26,7 @@
 #include "daemon/broker/stop.h"
 #include "daemon/broker/triggers/fired.h"
 #include "daemon/broker/triggers/firings.h"
+#include "daemon/broker/triggers/overdue.h"
 #include "daemon/broker/triggers/triggers.h"
 #include "daemon/log.h"
 #include "proto/clock.h"
@@ -46,6 +47,7 @@ struct manager {
 	struct missing_rings missing_rings;
 	struct triggers triggers;
 	struct firings firings;
+	struct overdue overdue;
 	struct sideband sideband;
 	struct stop stop;
 	struct listener listener;
@@ -83,6 +85,7 @@ static void continue_triggers(struct manager *m)
 	if (m->stop.begun)
 		return;
 	triggers_continue(&m->triggers);
+	overdue_continue(&m->overdue);
 	r = m->triggers.first ? firings_listen(&m->firings) : 0;
 	if (r < 0 && r != -ENOENT)
 		log_error("Cannot read what triggers fire: %s; what they freeze is saved when the "
@@ -328,7 +331,7 @@ static int on_fire(sd_event_source *s _unused_, const struct signalfd_siginfo *s
 
 		if (!(spec->flags & PP_EVENT_TRIGGER))
 			continue;
-		err = lifecycle_fire(&m->lifecycle, r->by_id[i], NULL);
+		err = lifecycle_fire(&m->lifecycle, r->by_id[i], false, NULL);
 		if (err >= 0)
 			continue;
 		lifecycle_explain(&m->lifecycle, err, spec->ns, spec->name, sentence,
@@ -415,6 +418,9 @@ static void wire(struct manager *m)
 	m->triggers.lifecycle = &m->lifecycle;
 	m->triggers.ready = on_tape;
 	m->triggers.userdata = m;
+	m->overdue.loop = m->loop;
+	m->overdue.lifecycle = &m->lifecycle;
+	m->overdue.registry = m->registry;
 	m->firings.loop = m->loop;
 	m->firings.registry = m->registry;
 	m->firings.fired = on_fired;
@@ -563,6 +569,7 @@ void manager_free(struct manager *m)
 	m->ready = m->listening = true;
 	reload_end(&m->reload);
 	lifecycle_done(&m->lifecycle);
+	overdue_done(&m->overdue);
 	reload_done(&m->reload);
 	quota_done(&m->quota);
 	sd_event_unref(m->loop);

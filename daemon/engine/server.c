@@ -353,7 +353,7 @@ static int carry_out(struct server *s, struct failure *f)
 	case PP_ORDER_TURN:
 		return turn(s, f);
 	case PP_ORDER_FIRE:
-		return trigger_fire(o->id, f);
+		return trigger_fire(o->id, o->what, f);
 	case PP_ORDER_RELEASE:
 		return release(s, f);
 	default:

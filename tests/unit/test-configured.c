@@ -265,6 +265,48 @@ START_TEST(triggers)
 }
 END_TEST
 
+/* Of two events, and rates: settled as for requests, and no difference if they are the same. */
+START_TEST(conditions)
+{
+	const char *pair = "[event n/a]\nEvent=cpu-clock\n"
+			   "[trigger n/t]\nOn=sched:sched_waking,sched:sched_wakeup_new\n"
+			   "Filter=pid == 1\nUntil=sched:sched_switch\nFilter=next_pid == 1\n"
+			   "Key=pid,next_pid\nLongerThan=10ms\nTargets=a\n";
+	const struct pp_condition *c;
+	uint64_t id;
+
+	put_dropin("a.conf", pair);
+	start();
+	id = id_of("n", "t");
+	c = &fake_trigger(&b.engine, id)->spec.condition;
+	ck_assert_uint_eq(c->kind, PP_CONDITION_PAIR);
+	ck_assert_uint_eq(c->n_on, 2);
+	ck_assert_str_eq(runs("n", "t")->spec.event + c->until_at, "sched:sched_switch");
+	ck_assert_str_eq(c->key[0], "pid");
+	ck_assert_str_eq(c->key[1], "next_pid");
+	ck_assert_uint_eq(c->longer_than, 10000000);
+	expect(0, 0, 0, 0);
+	ck_assert_uint_eq(id_of("n", "t"), id);
+	put_dropin("b.conf", "[trigger n/t]\nLongerThan=20ms\n");
+	expect(0, 1, 0, 0);
+	ck_assert_uint_ne(id_of("n", "t"), id);
+	put_dropin("b.conf", "[trigger n/t]\nRate=over 5/s for 1m\n");
+	expect(0, 0, 0, 1); /* both */
+	put_dropin("b.conf", "[trigger n/t]\nOn=cpu-clock\nRate=over 5/s for 1m\n");
+	expect(0, 0, 0, 1); /* a key for one event */
+	put_dropin("a.conf", "[event n/a]\nEvent=cpu-clock\n[trigger n/t]\nTargets=a\n");
+	expect(0, 1, 0, 0);
+	c = &fake_trigger(&b.engine, id_of("n", "t"))->spec.condition;
+	ck_assert_uint_eq(c->kind, PP_CONDITION_RATE);
+	ck_assert_uint_eq(c->rate, 5);
+	ck_assert_uint_eq(c->seconds, 60);
+	put_dropin("b.conf", "[trigger n/t]\nUntil=cpu-clock\nKey=tid\nLongerThan=1s\n");
+	expect(0, 0, 0, 1); /* nothing begins */
+	put_dropin("b.conf", "[trigger n/t]\nOn=cpu-clock\nRate=under 5/s for 1m\n");
+	expect(0, 0, 0, 1);
+}
+END_TEST
+
 /* The period that the kernel would choose today is no difference. */
 START_TEST(periods_left_open)
 {
@@ -689,6 +731,7 @@ int main(void)
 	tcase_add_test(t, at_the_next_start);
 	tcase_add_test(t, differences);
 	tcase_add_test(t, triggers);
+	tcase_add_test(t, conditions);
 	tcase_add_test(t, periods_left_open);
 	tcase_add_test(t, other_peoples_events);
 	tcase_add_test(t, faults_leave_what_runs);

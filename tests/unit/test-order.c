@@ -161,6 +161,30 @@ static void good_trigger(void)
 	order.trigger.hold_off = PP_HOLD_OFF_MIN;
 }
 
+static void good_pair(void)
+{
+	good_trigger();
+	order.parsed.sources[1] = order.parsed.sources[0];
+	order.parsed.n_sources = 2;
+	order.trigger.condition = (struct pp_condition){
+		.kind = PP_CONDITION_PAIR,
+		.n_on = 1,
+		.until_at = 5,
+		.longer_than = 1,
+		.key = { "tid", "tid" },
+	};
+}
+
+static void good_rate(void)
+{
+	good_trigger();
+	order.trigger.condition = (struct pp_condition){
+		.kind = PP_CONDITION_RATE,
+		.rate = UINT32_MAX - 1,
+		.seconds = PP_RATE_SECONDS_MAX,
+	};
+}
+
 static void good_aim(void)
 {
 	memset(&order, 0, sizeof(order));
@@ -168,6 +192,13 @@ static void good_aim(void)
 	order.type = PP_ORDER_AIM;
 	order.id = 7;
 	order.what = PP_TARGETS_MAX;
+}
+
+static void good_fire(void)
+{
+	good_aim();
+	order.type = PP_ORDER_FIRE;
+	order.what = 1;
 }
 
 static void good_turn(void)
@@ -293,6 +324,23 @@ START_TEST(triggers)
 	SPOIL(good_turn, order.id = 0);
 	SPOIL(good_turn, order.what = 2);
 	ALLOW(good_turn, order.what = 0);
+
+	SPOIL(good_fire, order.id = 0);
+	SPOIL(good_fire, order.what = 2);
+
+	SPOIL(good_trigger, order.trigger.condition.kind = PP_CONDITION_RATE + 1);
+	SPOIL(good_pair, order.trigger.condition.n_on = 0);
+	SPOIL(good_pair, order.trigger.condition.n_on = 2);
+	SPOIL(good_pair, order.trigger.condition.until_at = 0);
+	SPOIL(good_pair, order.trigger.condition.until_at = PP_EVENT_TEXT_SIZE);
+	SPOIL(good_pair, order.trigger.condition.longer_than = 0);
+	SPOIL(good_pair, order.trigger.condition.longer_than = 1ULL << 63);
+	SPOIL(good_pair, *order.trigger.condition.key[0] = 0);
+	SPOIL(good_pair, FILL(order.trigger.condition.key[1]));
+	SPOIL(good_pair, order.trigger.condition.key[1][1] = '\n');
+	SPOIL(good_rate, order.trigger.condition.rate = UINT32_MAX);
+	SPOIL(good_rate, order.trigger.condition.seconds = 0);
+	SPOIL(good_rate, order.trigger.condition.seconds = PP_RATE_SECONDS_MAX + 1);
 
 	SPOIL(good_trigger, *order.trigger.targets = 0);
 	SPOIL(good_trigger, FILL(order.trigger.targets));

@@ -13,7 +13,7 @@
 #include "tests/unit/needs.h"
 
 #define SIZE_OF_EVENT 5388 /* on the wire */
-#define SIZE_OF_TRIGGER 2528
+#define SIZE_OF_TRIGGER 3776
 #define SIZE_OF_TAPE 264
 
 static uint8_t packet[PP_PACKET_MAX + 1], again[PP_PACKET_MAX];
@@ -362,6 +362,10 @@ static void fill_trigger_request(union pp_body *b)
 	m->event.count = 1;
 	strcpy(m->event.selections[0].event, "syscalls:sys_exit_fsync");
 	strcpy(m->event.selections[0].filter, "ret == -5");
+	m->longer_than = 5000000;
+	strcpy(m->key, "tid,pid");
+	strcpy(m->rate, "over 5/s for 2s");
+	m->until = 1;
 }
 
 static void fill_trigger_event(union pp_body *b)
@@ -420,6 +424,13 @@ static void fill_triggers_reply(union pp_body *b)
 		.last = 987654321012,
 		.missed = 2,
 		.missed_unknown = 1,
+		.until = "block:block_rq_complete",
+		.key = "sector",
+		.longer_than = 7000000,
+		.rate = "over 9/s for 3s",
+		.unkept = 8,
+		.overdue = 9,
+		.ended = 10,
 	};
 	b->triggers_reply.triggers[1] = (struct pp_msg_trigger){
 		.id = 0x1122334455667788,
@@ -694,7 +705,8 @@ START_TEST(largest_messages_fit)
 	body.trigger_request.event.count = PP_SELECTIONS_MAX;
 	header = (struct pp_header){ .opcode = PP_OP_TRIGGER };
 	n = pp_encode(&header, &body, packet, sizeof(packet));
-	ck_assert_int_eq(n, 16 + PP_TARGETS_SIZE + 16 + 1184 + PP_SELECTIONS_MAX * 2048);
+	ck_assert_int_eq(n, 16 + PP_TARGETS_SIZE + 16 + 1184 + PP_SELECTIONS_MAX * 2048 + 8 +
+				    PP_KEY_SIZE + PP_RATE_SIZE + 8);
 	ck_assert_int_eq(decode(n, false), 0);
 
 	memset(&body, 0, sizeof(body));

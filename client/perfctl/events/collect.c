@@ -47,6 +47,8 @@ static void describe(const struct firing *f, struct spooled *ret)
 		strcpy(ret->trigger, "deleted");
 	if (t->by_hand)
 		strcpy(ret->comm, "hand");
+	else if (t->overdue)
+		strcpy(ret->comm, "overdue");
 	else
 		memcpy(ret->comm, t->comm, sizeof(ret->comm));
 	spool_name(ret);
@@ -93,7 +95,11 @@ static int open_all(struct collecting *c, const struct firing *f, struct chosen 
 		return 1;
 	r = perfpersist_open_by_id(c->p, f->tapes[0].trigger, &events.events[events.n]);
 	if (r >= 0) {
-		r = window_of(events.events[events.n], f->tapes[0].fired, &windows[events.n]);
+		/* No record fired if one was missing. */
+		windows[events.n] = (struct take_window){ f->tapes[0].fired, f->tapes[0].fired };
+		if (!f->tapes[0].overdue)
+			r = window_of(events.events[events.n], f->tapes[0].fired,
+				      &windows[events.n]);
 		events.n++;
 		if (r < 0)
 			return r;

@@ -199,11 +199,14 @@ static struct event *find_equal(const struct pass *p, const struct dropin_event 
 static void create(struct pass *p, const struct dropin_event *w)
 {
 	struct lifecycle *l = p->owner->lifecycle;
+	char sentence[PP_SENTENCE_SIZE];
+	struct pp_trigger_spec trigger;
 	struct event *equal;
 	struct pp_spec spec;
 	int r = -EBUSY;
 
-	if (check_namespace(p, w) < 0 || resolve_wanted(p, w, &spec) < 0) {
+	if (check_namespace(p, w) < 0 || resolve_wanted(p, w, &spec) < 0 ||
+	    dropin_trigger(w, &p->request, &trigger, sentence, sizeof(sentence)) < 0) {
 		p->replacing = false;
 		return;
 	}
@@ -212,7 +215,7 @@ static void create(struct pass *p, const struct dropin_event *w)
 	if (equal)
 		r = lifecycle_alias(l, equal, &spec, wait_for(p, w, CREATE));
 	if (r == -EBUSY || r == -EALREADY)
-		r = lifecycle_create(l, &spec, &p->parsed, w->is_trigger ? &w->trigger : NULL,
+		r = lifecycle_create(l, &spec, &p->parsed, w->is_trigger ? &trigger : NULL,
 				     wait_for(p, w, CREATE));
 	ordered(p, w, r, w->ns, w->name);
 }
@@ -304,6 +307,17 @@ static void change(struct pass *p, const struct dropin_event *w, struct event *e
 		ordered(p, w, r, w->ns, w->name);
 }
 
+/* What cannot be settled is another, and its fault is reported. p->request is w's. */
+static bool is_same_trigger(struct pass *p, const struct dropin_event *w, const struct event *e)
+{
+	char sentence[PP_SENTENCE_SIZE];
+	struct pp_trigger_spec trigger;
+
+	return !w->is_trigger ||
+	       (dropin_trigger(w, &p->request, &trigger, sentence, sizeof(sentence)) >= 0 &&
+		memcmp(&e->trigger, &trigger, sizeof(trigger)) == 0);
+}
+
 static void compare(struct pass *p, const struct dropin_event *w, struct event *e)
 {
 	char sentence[PP_SENTENCE_SIZE] = "";
@@ -324,8 +338,7 @@ static void compare(struct pass *p, const struct dropin_event *w, struct event *
 	}
 	if (w->is_trigger)
 		wanted.flags |= PP_EVENT_TRIGGER;
-	if (!can_change(p, w, &e->truth.spec, &wanted) ||
-	    (w->is_trigger && memcmp(&e->trigger, &w->trigger, sizeof(e->trigger)) != 0)) {
+	if (!can_change(p, w, &e->truth.spec, &wanted) || !is_same_trigger(p, w, e)) {
 		replace(p, w, e);
 		return;
 	}

@@ -27,7 +27,9 @@ struct dropin_event {
 	/* Lines of its texts in that section; else 0. */
 	unsigned event_lines[PP_SELECTIONS_MAX], filter_lines[PP_SELECTIONS_MAX];
 	bool is_trigger;
-	struct pp_trigger_spec trigger; /* without targets: none are written yet */
+	/* Without targets: none are written yet. Its condition is not settled (dropin_trigger()). */
+	struct pp_trigger_spec trigger;
+	bool until; /* the last text ends pairs */
 	bool enabled, optional;
 	bool faulty;			/* one of its sections was left out */
 	bool written;			/* by the daemon itself: nobody else has a section for it */

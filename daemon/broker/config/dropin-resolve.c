@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "daemon/broker/syntax/condition.h"
 #include "daemon/broker/syntax/spec.h"
 #include "daemon/filter.h"
 #include "proto/macro.h"
@@ -30,10 +31,18 @@ static unsigned line_of(const struct dropin_event *e, const struct pp_msg_create
 	return 0;
 }
 
+int dropin_trigger(const struct dropin_event *e, const struct pp_msg_create_request *request,
+		   struct pp_trigger_spec *ret, char *sentence, size_t size)
+{
+	*ret = e->trigger;
+	return condition_settle(&ret->condition, request, e->until, sentence, size);
+}
+
 int dropin_resolve(const struct dropin_event *e, const struct pp_msg_create_request *request,
 		   const struct machine *machine, uint64_t max_buffer, struct pp_spec *ret,
 		   struct pp_parsed *ret_parsed, char *sentence, size_t size, unsigned *ret_line)
 {
+	struct pp_trigger_spec trigger;
 	unsigned line;
 	int r;
 
@@ -56,6 +65,11 @@ int dropin_resolve(const struct dropin_event *e, const struct pp_msg_create_requ
 	if (r < 0) {
 		line = line_of(e, request, ret_parsed);
 		*ret_line = line ? line : e->line;
+		return r;
+	}
+	r = e->is_trigger ? dropin_trigger(e, request, &trigger, sentence, size) : 0;
+	if (r < 0) {
+		*ret_line = e->line;
 		return r;
 	}
 	ret->flags |= PP_EVENT_CONFIGURED | (e->is_trigger ? PP_EVENT_TRIGGER : 0);

@@ -14,6 +14,11 @@ int dropin_resolve(const struct dropin_event *e, const struct pp_msg_create_requ
 		   const struct machine *machine, uint64_t max_buffer, struct pp_spec *ret,
 		   struct pp_parsed *ret_parsed, char *sentence, size_t size, unsigned *ret_line);
 
+/* What the trigger is, with its condition settled; dropin_resolve() has checked that it can be. 0;
+ * -EINVAL, -ENOMEM with a message. */
+int dropin_trigger(const struct dropin_event *e, const struct pp_msg_create_request *request,
+		   struct pp_trigger_spec *ret, char *sentence, size_t size);
+
 /* Whether this error is acceptable for an optional event. error: positive errno value. */
 bool dropin_is_excused(const struct dropin_event *e, int error);
 

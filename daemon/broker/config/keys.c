@@ -9,6 +9,7 @@
 #include "daemon/broker/config/dropin-file.h"
 #include "daemon/broker/config/settings.h"
 #include "daemon/broker/edge/peer.h"
+#include "daemon/broker/syntax/condition.h"
 #include "daemon/text.h"
 #include "proto/macro.h"
 
@@ -173,9 +174,9 @@ static void take_duration(struct settings *s, const struct key *k, const char *v
 
 	if (config_parse_duration(value, &nsec) < 0 || nsec < k->min)
 		settings_complain(s,
-				  "%s= must be a time such as 10s or 500ms, of %" PRIu64
-				  " ms at least, and '%s' is not.",
-				  k->name, k->min / 1000000, value);
+				  "%s= must be a time such as 10s or 500ms, of %g ms at least, and "
+				  "'%s' is not.",
+				  k->name, (double)k->min / 1e6, value);
 	else
 		put(k, into, nsec);
 }
@@ -387,7 +388,12 @@ static void take_event(struct settings *s, const struct key *k, const char *valu
 				  k->name);
 		return;
 	}
+	if (d->has_texts && d->event.until) {
+		settings_complain(s, "%s= stands behind Until=; move it in front.", k->name);
+		return;
+	}
 	if (!d->has_texts) {
+		d->event.until = false;
 		memset(q->selections, 0, sizeof(q->selections));
 		memset(d->event.filter_lines, 0, sizeof(d->event.filter_lines));
 		q->count = 0;
@@ -406,12 +412,23 @@ static void take_event(struct settings *s, const struct key *k, const char *valu
 	d->event.event_lines[q->count++] = s->line;
 }
 
+static void take_until(struct settings *s, const struct key *k, const char *value, void *into)
+{
+	struct dropin_draft *d = into;
+	uint32_t count = d->has_texts ? d->request.count : 0;
+
+	take_event(s, k, value, into);
+	d->event.until |= d->request.count > count;
+}
+
 static void print_events(FILE *f, const struct key *k, const void *from)
 {
 	const struct dropin_draft *d = from;
 
 	for (uint32_t i = 0; i < d->request.count; i++) {
-		fprintf(f, "%s=%s\n", k->name, d->request.selections[i].event);
+		bool until = d->event.until && i + 1 == d->request.count;
+
+		fprintf(f, "%s=%s\n", until ? "Until" : k->name, d->request.selections[i].event);
 		if (d->request.selections[i].filter[0])
 			fprintf(f, "%s=%s\n", k[1].name, d->request.selections[i].filter);
 	}
@@ -426,7 +443,8 @@ static void take_filter(struct settings *s, const struct key *k, const char *val
 		settings_complain(s, "%s= stands before its Event=; move it behind.", k->name);
 		return;
 	}
-	for (uint32_t i = d->has_texts ? q->count - 1 : 0; i < q->count; i++) {
+	for (uint32_t i = d->has_texts ? q->count - 1 : 0;
+	     i < q->count - (!d->has_texts && d->event.until); i++) {
 		struct pp_msg_selection *selection = &q->selections[i];
 
 		if (!take_text(s, k, value, selection->filter, sizeof(selection->filter)))
@@ -436,6 +454,52 @@ static void take_filter(struct settings *s, const struct key *k, const char *val
 }
 
 /* print_events prints the filters too. */
+static struct pp_condition *condition_of(void *into)
+{
+	return &((struct dropin_draft *)into)->event.trigger.condition;
+}
+
+static void take_key(struct settings *s, const struct key *k, const char *value, void *into)
+{
+	char sentence[PP_SENTENCE_SIZE];
+
+	if (condition_parse_key(value, condition_of(into), sentence, sizeof(sentence)) < 0)
+		settings_complain(s, "%s=: %s", k->name, sentence);
+}
+
+static void take_sustained(struct settings *s, const struct key *k, const char *value, void *into)
+{
+	char sentence[PP_SENTENCE_SIZE];
+
+	if (condition_parse_rate(value, condition_of(into), sentence, sizeof(sentence)) < 0)
+		settings_complain(s, "%s=: %s", k->name, sentence);
+}
+
+static void print_key(FILE *f, const struct key *k, const void *from)
+{
+	char text[PP_KEY_SIZE];
+
+	condition_print_key(&((const struct dropin_draft *)from)->event.trigger.condition, text);
+	if (*text)
+		fprintf(f, "%s=%s\n", k->name, text);
+}
+
+static void print_sustained(FILE *f, const struct key *k, const void *from)
+{
+	char text[PP_RATE_SIZE];
+
+	condition_print_rate(&((const struct dropin_draft *)from)->event.trigger.condition, text);
+	if (*text)
+		fprintf(f, "%s=%s\n", k->name, text);
+}
+
+static const struct type until = { .take = take_until, .is_text = true };
+static const struct type pair_key = { .take = take_key, .print = print_key, .is_text = true };
+static const struct type sustained = {
+	.take = take_sustained,
+	.print = print_sustained,
+	.is_text = true,
+};
 static const struct type events = { .take = take_event, .print = print_events, .is_text = true };
 static const struct type filter = { .take = take_filter, .is_text = true };
 
@@ -548,6 +612,10 @@ static const struct key of_event[] = {
 static const struct key of_trigger[] = {
 	{ "On", .type = &events },
 	{ "Filter", .type = &filter },
+	{ "Until", .type = &until },
+	{ "Key", .type = &pair_key },
+	{ "LongerThan", &duration, EVENT(event.trigger.condition.longer_than), 0, 1000 },
+	{ "Rate", .type = &sustained },
 	{ "Targets", &targets, EVENT(event.trigger.targets) },
 	{ "HoldOff", &duration, EVENT(event.trigger.hold_off), 10 * SECOND, PP_HOLD_OFF_MIN },
 	{ "MaxPerDay", &number, EVENT(event.trigger.max_per_day), .max = 1000000000 },

@@ -42,7 +42,7 @@ static _printf_(1, 2) int open_pin(const char *fmt, ...)
 	if (n < 0 || (size_t)n >= sizeof(path))
 		return -ENAMETOOLONG;
 	/* Not BPF_F_RDONLY: the kernel refuses to map a map whose descriptor was opened with it
-	 * (EINVAL). The map is frozen, which keeps the ring read-only. */
+	 * (EINVAL). A ring's map is frozen, which keeps it read-only. */
 	return bpf_obj_get(path, 0);
 }
 
@@ -101,6 +101,19 @@ int tree_wakeups_open(const char *registry)
 int tree_firings_open(const char *registry)
 {
 	return open_pin("%s/" PP_FIRINGS, registry);
+}
+
+int tree_pairs_open(const char *registry, uint64_t origin)
+{
+	struct bpf_map_info info;
+	_cleanup_close_ int fd = open_pin("%s/" PP_BY_ID "/%" PRIu64 "/pairs", registry, origin);
+	int r = fd < 0 ? fd : read_map_info(fd, &info);
+
+	if (r < 0)
+		return r;
+	if (info.type != BPF_MAP_TYPE_ARRAY || info.value_size != PP_PAIRS_SIZE)
+		return -EBADMSG;
+	return TAKE_FD(fd);
 }
 
 int tree_trigger_read(const char *registry, uint64_t origin, struct pp_trigger *ret)

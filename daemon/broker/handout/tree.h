@@ -37,6 +37,9 @@ int tree_firings_open(const char *registry);
 /* What a trigger has done. 0; -errno. */
 int tree_trigger_read(const char *registry, uint64_t origin, struct pp_trigger *ret);
 
+/* As tree_ring_open, for a trigger's pairs: PP_PAIRS_SIZE bytes to be mapped. -ENOENT: it has none. */
+int tree_pairs_open(const char *registry, uint64_t origin);
+
 /* The map of CPU states (daemon/hotplug.h), which the broker can only look up. -ENOENT: this kernel
  * has no such map. */
 int tree_cpus_open(const char *registry);

@@ -224,6 +224,8 @@ int lifecycle_create(struct lifecycle *l, const struct pp_spec *spec,
 	r = charges_estimate(spec, NULL, &memory);
 	if (r < 0)
 		return r;
+	if (trigger && trigger->condition.kind == PP_CONDITION_PAIR)
+		memory += PP_PAIRS_SIZE;
 	r = job_new(l, PP_ORDER_CREATE, spec, parsed, &job);
 	if (r < 0)
 		return r;
@@ -434,9 +436,9 @@ int lifecycle_turn(struct lifecycle *l, struct event *e, struct waiter *waiter)
 	return r == -EDQUOT ? order_aside(l, PP_ORDER_TURN, e, 0, 0, waiter) : r;
 }
 
-int lifecycle_fire(struct lifecycle *l, struct event *e, struct waiter *waiter)
+int lifecycle_fire(struct lifecycle *l, struct event *e, bool overdue, struct waiter *waiter)
 {
-	return order_aside(l, PP_ORDER_FIRE, e, 0, 0, waiter);
+	return order_aside(l, PP_ORDER_FIRE, e, 0, overdue, waiter);
 }
 
 int lifecycle_aim(struct lifecycle *l, struct event *e, const uint64_t *targets, size_t n,

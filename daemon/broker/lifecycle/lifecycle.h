@@ -42,7 +42,7 @@ struct lifecycle {
 	/* An event was created, changed, paused, resumed or deleted, by this daemon or, as a
 	 * reconciliation finds, without it. e shows the new state. May be NULL. */
 	void (*notice)(void *userdata, enum pp_notice_kind kind, const struct event *e);
-	/* A trigger was fired by hand. May be NULL. */
+	/* A trigger was fired by an order. May be NULL. */
 	void (*fired)(void *userdata, const struct event *e);
 	/* The name went because its rings did, not by a request of its own. May be NULL. */
 	void (*ended)(void *userdata, const struct event *e);
@@ -108,8 +108,8 @@ int lifecycle_aim(struct lifecycle *l, struct event *e, const uint64_t *targets,
  * another set of rings, it is not armed again. */
 int lifecycle_turn(struct lifecycle *l, struct event *e, struct waiter *waiter);
 
-/* waiter may be NULL. */
-int lifecycle_fire(struct lifecycle *l, struct event *e, struct waiter *waiter);
+/* By hand; or overdue: for each pair that should have ended. waiter may be NULL. */
+int lifecycle_fire(struct lifecycle *l, struct event *e, bool overdue, struct waiter *waiter);
 
 /* The namespace whose rights a tape has: as it is now, or, if it is gone or is another user's by now,
  * as it was when the tape was made. Sets tape->event.ns to it, which is good until the registry

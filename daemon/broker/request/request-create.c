@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "daemon/broker/request/request-internal.h"
+#include "daemon/broker/syntax/condition.h"
 #include "daemon/broker/syntax/machine.h"
 #include "daemon/broker/syntax/spec.h"
 #include "daemon/broker/syntax/resolve.h"
@@ -181,11 +182,11 @@ static void create(struct request *req, const struct pp_msg_create_request *requ
 
 void request_create(struct request *req, const struct pp_msg_create_request *request)
 {
-	request_make(req, request, NULL);
+	request_make(req, request, NULL, false);
 }
 
 void request_make(struct request *req, const struct pp_msg_create_request *request,
-		  const struct pp_trigger_spec *trigger)
+		  struct pp_trigger_spec *trigger, bool until)
 {
 	char sentence[PP_SENTENCE_SIZE] = "";
 	struct service *s = req->service;
@@ -216,6 +217,9 @@ void request_make(struct request *req, const struct pp_msg_create_request *reque
 	}
 	r = resolve(request, &machine, s->config->max_buffer, &spec, &s->parsed, sentence,
 		    sizeof(sentence));
+	if (r >= 0 && trigger)
+		r = condition_settle(&trigger->condition, request, until, sentence,
+				     sizeof(sentence));
 	if (r < 0) {
 		refuse(req, -r, "%s", sentence);
 		return;

@@ -70,9 +70,10 @@ void request_ordered(struct request *req, struct pending *p, int err, const char
 void request_explain(const struct request *req, int err, const char *ns, const char *name,
 		     char *buf, size_t size);
 
-/* Creates the event of either request. trigger: NULL: it is none. */
+/* Creates the event of either request. trigger: NULL: it is none; its condition is settled. until: the
+ * last selection ends pairs. */
 void request_make(struct request *req, const struct pp_msg_create_request *request,
-		  const struct pp_trigger_spec *trigger);
+		  struct pp_trigger_spec *trigger, bool until);
 
 void request_create(struct request *req, const struct pp_msg_create_request *request);
 void request_delete(struct request *req, const struct pp_msg_name *request);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "daemon/broker/request/request-internal.h"
+#include "daemon/broker/syntax/condition.h"
 #include "daemon/broker/triggers/triggers.h"
 #include "daemon/text.h"
 #include "proto/macro.h"
@@ -48,6 +49,28 @@ static bool check_trigger(struct request *req, const struct pp_msg_trigger_reque
 	return false;
 }
 
+static bool take_condition(struct request *req, const struct pp_msg_trigger_request *request,
+			   struct pp_condition *ret)
+{
+	char sentence[PP_SENTENCE_SIZE] = "";
+	int r = 0;
+
+	if (request->longer_than > INT64_MAX || request->until > 1 || request->reserved) {
+		refuse(req, EINVAL,
+		       "The request has numbers that this version does not know; use a client of the "
+		       "same version.");
+		return false;
+	}
+	ret->longer_than = request->longer_than;
+	if (*request->key)
+		r = condition_parse_key(request->key, ret, sentence, sizeof(sentence));
+	if (r >= 0 && *request->rate)
+		r = condition_parse_rate(request->rate, ret, sentence, sizeof(sentence));
+	if (r < 0)
+		refuse(req, -r, "%s", sentence);
+	return r >= 0;
+}
+
 void request_trigger(struct request *req, const struct pp_msg_trigger_request *request)
 {
 	struct pp_trigger_spec spec = {
@@ -56,15 +79,27 @@ void request_trigger(struct request *req, const struct pp_msg_trigger_request *r
 	};
 
 	_Static_assert(sizeof(spec.targets) == sizeof(request->targets), "the same text");
-	if (!check_trigger(req, request))
+	if (!check_trigger(req, request) || !take_condition(req, request, &spec.condition))
 		return;
 	memcpy(spec.targets, request->targets, sizeof(spec.targets));
-	request_make(req, &request->event, &spec);
+	request_make(req, &request->event, &spec, request->until);
 }
 
 #define COMPARISONS_MAX 4096 /* of a trigger's globs with events' names, in one page */
 
 /* ── TRIGGERS ───────────────────────────────────────────────────────────────────────────── */
+
+/* Of two events, which the event's text has with a comma between. */
+static void describe_condition(const struct pp_condition *c, struct pp_msg_trigger *ret)
+{
+	ret->longer_than = c->longer_than;
+	condition_print_key(c, ret->key);
+	condition_print_rate(c, ret->rate);
+	if (c->kind != PP_CONDITION_PAIR || c->until_at >= sizeof(ret->event))
+		return;
+	pp_copy_text(ret->until, sizeof(ret->until), ret->event + c->until_at);
+	memset(ret->event + c->until_at - 1, 0, sizeof(ret->event) - c->until_at + 1);
+}
 
 static void describe(const struct service *s, const struct event *e, struct pp_msg_trigger *ret)
 {
@@ -92,12 +127,16 @@ static void describe(const struct service *s, const struct event *e, struct pp_m
 		.last = state.last,
 		.missed = stat.missed,
 		.missed_unknown = stat.missed_unknown,
+		.unkept = state.unkept,
+		.overdue = state.overdue,
+		.ended = state.ended,
 	};
 	memcpy(ret->ns, t->spec.ns, sizeof(ret->ns));
 	memcpy(ret->name, t->spec.name, sizeof(ret->name));
 	memcpy(ret->event, t->spec.event, sizeof(ret->event));
 	memcpy(ret->filter, t->spec.filter, sizeof(ret->filter));
 	memcpy(ret->targets, e->trigger.targets, sizeof(ret->targets));
+	describe_condition(&e->trigger.condition, ret);
 }
 
 void request_triggers(struct request *req, const struct pp_msg_list_request *request)
@@ -177,7 +216,7 @@ void request_fire(struct request *req, const struct pp_msg_name *request)
 	if (!p)
 		return;
 	p->answer = answer_empty;
-	request_ordered(req, p, lifecycle_fire(req->service->lifecycle, e, &p->waiter),
+	request_ordered(req, p, lifecycle_fire(req->service->lifecycle, e, false, &p->waiter),
 			e->truth.spec.ns, e->truth.spec.name);
 }
 

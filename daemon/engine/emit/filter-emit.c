@@ -2,6 +2,7 @@
 /* Turns filters into instructions: the tree of comparisons. See filter-emit.h. */
 #include "daemon/engine/emit/filter-emit.h"
 
+#include "daemon/engine/emit/condition.h"
 #include "daemon/engine/emit/filter-leaf.h"
 #include "proto/macro.h"
 
@@ -81,8 +82,8 @@ int filter_too_large(struct failure *f)
 		    "above all globs with stars in the middle cost it much.");
 }
 
-int filter_subprogram(const struct source *source, uint32_t payload_size, struct emitter *ret,
-		      struct failure *f)
+int filter_subprogram(const struct source *source, const struct recorder_target *target,
+		      uint32_t payload_size, struct emitter *ret, struct failure *f)
 {
 	_cleanup_(emit_labels_done) struct emit_labels no = {};
 	const struct filter_view view = {
@@ -94,7 +95,7 @@ int filter_subprogram(const struct source *source, uint32_t payload_size, struct
 	int r;
 
 	emit_mov(ret, PAYLOAD, R1);
-	r = filter_emit(ret, source->filter, source->n_filter, &view, &no, f);
+	r = condition_emit(ret, source, target->condition, &view, &no, f);
 	if (r < 0)
 		return r;
 	emit_mov_imm(ret, R0, 1);

@@ -42,13 +42,13 @@ int filter_emit(struct emitter *e, const struct pp_filter_node *nodes, size_t n,
 		const struct filter_view *view, struct emit_labels *no, struct failure *f);
 
 /*
- * The source's filter as the body of a subprogram. R1 points at payload_size readable bytes of the
+ * The source's filter, and the target's condition, as the body of a subprogram. R1 points at payload_size readable bytes of the
  * payload (map memory; also the dynamic parts, if the event has any); R0 = 1 if the filter holds,
  * else 0. An event without fields has a payload of struct { __u64 ip; }. *ret must be empty; call
  * emit_done() on it when the program is loaded.
  */
-int filter_subprogram(const struct source *source, uint32_t payload_size, struct emitter *ret,
-		      struct failure *f);
+int filter_subprogram(const struct source *source, const struct recorder_target *target,
+		      uint32_t payload_size, struct emitter *ret, struct failure *f);
 
 /* The failure when the kernel refuses a program with a filter as too large: -E2BIG with a
  * message. */

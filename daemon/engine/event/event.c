@@ -8,6 +8,7 @@
 #include "daemon/engine/event/earlier.h"
 #include "daemon/engine/event/names.h"
 #include "daemon/engine/event/parts.h"
+#include "daemon/engine/event/trigger.h"
 #include "daemon/engine/event/missing.h"
 #include "daemon/engine/registry/mark.h"
 #include "daemon/engine/registry/meta.h"
@@ -33,6 +34,16 @@ static int read_arming(const char *path, struct pp_event *e)
 	return 0;
 }
 
+/* A trigger may have a table of pairs. */
+static int read_pairs(const char *path, struct pp_event *e)
+{
+	_cleanup_close_ int pairs = pins_get(path, "pairs");
+
+	if (pairs >= 0)
+		e->memory += PP_PAIRS_SIZE;
+	return pairs == -ENOENT ? 0 : pairs;
+}
+
 int event_read(const char *path, struct pp_event *ret)
 {
 	_cleanup_free_ struct pp_parsed *parsed = NULL;
@@ -51,7 +62,8 @@ int event_read(const char *path, struct pp_event *ret)
 	ret->now = 0;
 	if (missing_find(ret, parsed, maps, n, NULL, &missing) >= 0 && !missing_nothing(&missing))
 		ret->now |= PP_NOW_INCOMPLETE;
-	return read_arming(path, ret);
+	r = read_pairs(path, ret);
+	return r < 0 ? r : read_arming(path, ret);
 }
 
 int event_not_understood(const char *name, const char *path, int r)
@@ -92,6 +104,9 @@ static int start(struct parts *p, struct failure *f)
 	struct recorder_target target;
 	int r = parts_target(p, &target, f);
 
+	/* Pairs that began before a pause may have ended in it. */
+	if (r >= 0)
+		r = trigger_forget_pairs(p, f);
 	return r < 0 ? r : programs_start(&p->programs, &p->sources, &target, f);
 }
 

@@ -27,6 +27,7 @@ void parts_done(struct parts *p)
 	close_fd(p->earlier);
 	close_fd(p->trigger);
 	close_fd(p->targets);
+	close_fd(p->pairs);
 	close_fd(p->meta);
 	close_fd(p->wakeups);
 	*p = (struct parts)PARTS_NONE;
@@ -164,6 +165,10 @@ int parts_pin_rings(struct parts *p, struct failure *f)
 		r = pin(p, p->trigger, "trigger", p->broker, 0, 0460, f);
 	if (r >= 0 && p->targets >= 0)
 		r = pin(p, p->targets, "targets", 0, 0, 0600, f);
+	/* The broker maps it to look for pairs whose end is missing. What it could write there would
+	 * fire the trigger or not, as its orders do. */
+	if (r >= 0 && p->pairs >= 0)
+		r = pin(p, p->pairs, "pairs", p->broker, 0, 0660, f);
 	return r;
 }
 
@@ -278,6 +283,10 @@ static int open_all(const char *path, struct parts *p, bool *ret_pending)
 		r = p->trigger = pins_get(path, "trigger");
 	if (r >= 0 && p->event.spec.flags & PP_EVENT_TRIGGER)
 		r = p->targets = pins_get(path, "targets");
+	if (r >= 0)
+		p->pairs = pins_get(path, "pairs");
+	if (r >= 0 && p->pairs < 0 && p->pairs != -ENOENT) /* that: it has none */
+		r = p->pairs;
 	if (r < 0 || p->event.n_sources == 1)
 		return r;
 	p->catalog = open_catalog(maps, n);
@@ -349,9 +358,28 @@ int parts_restore(struct parts *p, const char *path, struct failure *f)
 
 /* ── either ─────────────────────────────────────────────────────────────────────────────── */
 
+static int read_condition(struct parts *p, struct failure *f)
+{
+	struct pp_trigger trigger;
+	uint32_t zero = 0;
+
+	if (p->trigger < 0)
+		return 0;
+	if (bpf_map_lookup_elem(p->trigger, &zero, &trigger) < 0)
+		return fail(f, errno, "Cannot read when the trigger '%s/%s' fires: %s.",
+			    p->event.spec.ns, p->event.spec.name, strerror(errno));
+	p->condition = (struct recorder_condition){
+		.is = trigger.spec.condition,
+		.trigger_fd = p->trigger,
+		.pairs_fd = p->pairs,
+	};
+	return 0;
+}
+
 int parts_target(struct parts *p, struct recorder_target *ret, struct failure *f)
 {
 	const struct pp_event *e = &p->event;
+	int r;
 
 	if (e->spec.flags & PP_EVENT_WAKEUP && p->wakeups < 0) {
 		p->wakeups = wakeups_fd(p->broker);
@@ -359,6 +387,9 @@ int parts_target(struct parts *p, struct recorder_target *ret, struct failure *f
 			return fail(f, -p->wakeups, "Cannot make the buffer of wakeups: %s.",
 				    strerror(-p->wakeups));
 	}
+	r = read_condition(p, f);
+	if (r < 0)
+		return r;
 	*ret = (struct recorder_target){
 		.fd = p->rings.outer,
 		.ringless_fd = p->ringless,
@@ -372,6 +403,7 @@ int parts_target(struct parts *p, struct recorder_target *ret, struct failure *f
 		.max_rate = e->spec.max_rate,
 		.wakeup_fd = p->wakeups,
 		.event_id = e->origin,
+		.condition = p->condition.is.kind ? &p->condition : NULL,
 	};
 	return 0;
 }

@@ -27,6 +27,8 @@ struct parts {
 	int earlier;  /* the counts of replaced rings (earlier.h); -EBADF: none were replaced */
 	int trigger;  /* struct pp_trigger; -EBADF, also the next: the event is no trigger */
 	int targets;  /* ARRAY_OF_MAPS of its targets' tapes (trigger.h) */
+	int pairs;    /* the pairs that have begun (daemon/trigger.h); -EBADF: it knows none */
+	struct recorder_condition condition; /* as of `trigger`, once parts_target() has read it */
 	struct programs programs;
 	int meta, wakeups;
 	struct pins_draft draft;
@@ -35,7 +37,8 @@ struct parts {
 #define PARTS_NONE                                                                            \
 	{                                                                                     \
 		.rings.outer = -EBADF, .catalog = -EBADF, .ringless = -EBADF, .meta = -EBADF, \
-		.earlier = -EBADF, .trigger = -EBADF, .targets = -EBADF, .wakeups = -EBADF    \
+		.earlier = -EBADF, .trigger = -EBADF, .targets = -EBADF, .pairs = -EBADF,     \
+		.wakeups = -EBADF                                                             \
 	}
 
 /* Releases everything; abandons a draft that is not committed. */

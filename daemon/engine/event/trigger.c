@@ -3,8 +3,11 @@
 #include "daemon/engine/event/trigger.h"
 
 #include <bpf/bpf.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "daemon/engine/event/names.h"
@@ -13,12 +16,26 @@
 #include "proto/clock.h"
 #include "proto/macro.h"
 
+#define PROC_PID_INIT_INO 0xeffffffcU /* the kernel's: of the first namespace of ids */
+
 /* ── making ─────────────────────────────────────────────────────────────────────────────── */
+
+static bool key_is_task(const struct sources *s, const struct pp_condition *condition)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (fire_key_is_task(&s->v[i], condition))
+			return true;
+	return false;
+}
 
 static int make_state(const struct parts *p, const struct pp_trigger_spec *spec)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
-	const struct pp_trigger trigger = { .id = p->event.id, .spec = *spec };
+	const struct pp_trigger trigger = {
+		.id = p->event.id,
+		.is_task = key_is_task(&p->sources, &spec->condition),
+		.spec = *spec,
+	};
 	_cleanup_close_ int fd = -EBADF;
 	uint32_t zero = 0;
 
@@ -42,15 +59,44 @@ static int make_targets(void)
 			      &opts);
 }
 
+static int make_pairs(void)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
+
+	return bpf_map_create(BPF_MAP_TYPE_ARRAY, "pp_pairs", 4, PP_PAIRS_SIZE, 1, &opts);
+}
+
+/* Each tracepoint is recorded once, for the first term that it fits, so there may be none for the end. */
+static int check_pairs(const struct parts *p, const struct pp_condition *c, struct failure *f)
+{
+	size_t n = 0;
+
+	if (c->kind != PP_CONDITION_PAIR)
+		return 0;
+	for (size_t i = 0; i < p->sources.n; i++)
+		n += p->sources.v[i].term < c->n_on;
+	return n > 0 && n < p->sources.n
+		       ? 0
+		       : fail(f, EINVAL,
+			      "What begins and what ends a pair must be different events, and '%s' has "
+			      "only the same ones for both.",
+			      p->event.spec.event);
+}
+
 int trigger_make(struct parts *p, const struct pp_trigger_spec *spec, struct failure *f)
 {
 	_cleanup_close_ int firings = firings_fd(p->broker);
-	int r = firings;
+	int r = check_pairs(p, &spec->condition, f);
 
+	if (r < 0)
+		return r;
+	r = firings;
 	if (r >= 0)
 		r = p->trigger = make_state(p, spec);
 	if (r >= 0)
 		r = p->targets = make_targets();
+	if (r >= 0 && spec->condition.kind == PP_CONDITION_PAIR)
+		r = p->pairs = make_pairs();
 	if (r < 0)
 		return fail(f, -r, "Cannot make the maps of the trigger '%s/%s': %s.",
 			    p->event.spec.ns, p->event.spec.name, strerror(-r));
@@ -157,7 +203,7 @@ int trigger_aim(uint64_t id, const uint64_t *targets, size_t n, struct failure *
 		     : 0;
 }
 
-/* ── by hand ────────────────────────────────────────────────────────────────────────────── */
+/* ── pairs ──────────────────────────────────────────────────────────────────────────────── */
 
 static void *map(int fd, size_t size)
 {
@@ -166,6 +212,43 @@ static void *map(int fd, size_t size)
 	return at == MAP_FAILED ? NULL : at;
 }
 
+int trigger_forget_pairs(const struct parts *p, struct failure *f)
+{
+	struct pp_pair *pairs;
+
+	if (p->pairs < 0)
+		return 0;
+	pairs = map(p->pairs, PP_PAIRS_SIZE);
+	if (!pairs)
+		return fail(f, errno, "Cannot map the pairs of the trigger '%s/%s': %s.",
+			    p->event.spec.ns, p->event.spec.name, strerror(errno));
+	memset(pairs, 0, PP_PAIRS_SIZE);
+	munmap(pairs, PP_PAIRS_SIZE);
+	return 0;
+}
+
+/* Whether a task that began a pair can no longer end it: it is gone, or its whole process has ended and
+ * nobody has waited for it. Another id is that of a thread, which leaves nothing behind. */
+static bool task_has_ended(uint64_t id)
+{
+	struct pollfd ended = { .events = POLLIN };
+	_cleanup_close_ int fd = (int)syscall(SYS_pidfd_open, (pid_t)id, 0);
+
+	if (fd < 0)
+		return errno == ESRCH;
+	ended.fd = fd;
+	return poll(&ended, 1, 0) == 1;
+}
+
+/* Ids of tasks are those of the first namespace; in others they cannot be looked up. */
+static bool sees_all_tasks(void)
+{
+	struct stat st;
+
+	return stat("/proc/self/ns/pid", &st) == 0 && st.st_ino == PROC_PID_INIT_INO;
+}
+
+/* ── by hand, and by the timer ──────────────────────────────────────────────────────────── */
 /* 1: turned; 0: it was; -ENOENT: no target in this slot. */
 static int turn_slot(int targets, uint32_t slot, const struct pp_fired *fired)
 {
@@ -189,31 +272,86 @@ static int turn_slot(int targets, uint32_t slot, const struct pp_fired *fired)
 	return r;
 }
 
-static int fire(struct pp_trigger *t, int targets, struct failure *f)
+/* 1: it has fired; 0: its limits do not let it. */
+static int fire(struct pp_trigger *t, int targets, struct pp_fired *fired, struct failure *f)
 {
-	struct pp_fired fired = {
-		.time = pp_clock_ns(CLOCK_MONOTONIC),
-		.pid = (uint32_t)getpid(),
-		.tid = (uint32_t)getpid(),
-		.by_hand = 1,
-	};
 	int r = 0;
 
-	if (!pp_may_fire(t, &fired))
-		return fail(f, EAGAIN,
-			    "The trigger has fired a moment ago, or often enough today: its "
-			    "hold-off or its number of firings per day does not let it.");
+	if (!pp_may_fire(t, fired))
+		return 0;
 	for (uint32_t slot = 0; r >= 0 && slot < PP_TARGETS_MAX; slot++) {
-		r = turn_slot(targets, slot, &fired);
+		r = turn_slot(targets, slot, fired);
 		if (r == 0)
 			__sync_fetch_and_add(&t->late, 1);
 	}
 	return r < 0 && r != -ENOENT
 		       ? fail(f, -r, "Cannot turn the targets of the trigger: %s.", strerror(-r))
-		       : 0;
+		       : 1;
 }
 
-int trigger_fire(uint64_t id, struct failure *f)
+static int fire_by_hand(struct pp_trigger *t, int targets, struct failure *f)
+{
+	struct pp_fired fired = {
+		.time = pp_clock_ns(CLOCK_MONOTONIC),
+		.pid = (uint32_t)getpid(),
+		.tid = (uint32_t)getpid(),
+		.by_hand = PP_FIRED_BY_HAND,
+	};
+	int r = fire(t, targets, &fired, f);
+
+	return r ? r
+		 : fail(f, EAGAIN,
+			"The trigger has fired a moment ago, or often enough today: its "
+			"hold-off or its number of firings per day does not let it.");
+}
+
+/* Each overdue pair fires once, or is held as a record would be; a pair that ends meanwhile fires by its
+ * end. */
+static int fire_overdue(struct pp_trigger *t, int targets, struct pp_pair *pairs, struct failure *f)
+{
+	uint64_t now = pp_clock_ns(CLOCK_MONOTONIC);
+	bool tasks = t->is_task && sees_all_tasks();
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < PP_PAIRS_MAX; i++) {
+		struct pp_fired fired = { .by_hand = PP_FIRED_BY_TIMER };
+		__u64 since, key;
+
+		if (!pp_pair_is_overdue(&pairs[i], t->spec.condition.longer_than, now, &since))
+			continue;
+		__sync_synchronize();
+		key = pp_read_word(&pairs[i].key);
+		if (!__sync_bool_compare_and_swap(&pairs[i].since, since, PP_PAIR_FREE))
+			continue;
+		if (tasks && task_has_ended(key)) {
+			__sync_fetch_and_add(&t->ended, 1);
+			continue;
+		}
+		__sync_fetch_and_add(&t->overdue, 1);
+		fired.time = pp_clock_ns(CLOCK_MONOTONIC);
+		if (t->is_task)
+			fired.pid = fired.tid = (uint32_t)key;
+		r = fire(t, targets, &fired, f);
+	}
+	return r;
+}
+
+static int fire_by_timer(struct pp_trigger *t, const char *path, int targets, struct failure *f)
+{
+	_cleanup_close_ int fd = pins_get(path, "pairs");
+	struct pp_pair *pairs = fd < 0 ? NULL : map(fd, PP_PAIRS_SIZE);
+	int r;
+
+	if (!pairs)
+		return fail(f, fd < 0 ? -fd : errno,
+			    "Cannot map the pairs of the trigger '%s': %s.", path,
+			    strerror(fd < 0 ? -fd : errno));
+	r = fire_overdue(t, targets, pairs, f);
+	munmap(pairs, PP_PAIRS_SIZE);
+	return r;
+}
+
+int trigger_fire(uint64_t id, bool overdue, struct failure *f)
 {
 	_cleanup_close_ int state = -EBADF, targets = -EBADF;
 	struct pp_trigger *t = NULL;
@@ -229,7 +367,7 @@ int trigger_fire(uint64_t id, struct failure *f)
 	if (!t)
 		return fail(f, EINVAL, "The event with id %llu is no trigger.",
 			    (unsigned long long)id);
-	r = fire(t, targets, f);
+	r = overdue ? fire_by_timer(t, path, targets, f) : fire_by_hand(t, targets, f);
 	munmap(t, sizeof(*t));
-	return r;
+	return r < 0 ? r : 0;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Triggers: events whose records turn other events' tapes (daemon/trigger.h). Pins in the event's
- * directory: "trigger", its struct pp_trigger; "targets", the targets' tapes; "fire0", …, the
- * programs (sources/programs.h).
+ * directory: "trigger", its struct pp_trigger; "targets", the targets' tapes; "pairs", those that
+ * have begun, if it knows any; "fire0", …, the programs (sources/programs.h).
  */
 #pragma once
 
@@ -26,5 +26,9 @@ int trigger_aim(uint64_t id, const uint64_t *targets, size_t n, struct failure *
 void trigger_disown(const char *path);
 
 /* Fires it by hand, within its limits, as one of its records does; -EAGAIN: these do not let it,
- * with a message in *f; -errno. */
-int trigger_fire(uint64_t id, struct failure *f);
+ * with a message in *f; -errno. overdue: fires it once for each pair that should have ended by now,
+ * which may be none; what its limits do not let it counts as held or spent. */
+int trigger_fire(uint64_t id, bool overdue, struct failure *f);
+
+/* A trigger's pairs that have begun are none. No program of it runs. -errno with a message. */
+int trigger_forget_pairs(const struct parts *p, struct failure *f);

@@ -21,7 +21,7 @@ int emitted_load(enum bpf_prog_type type, const char *name, const struct source 
 	if (r < 0)
 		return r;
 	fd = program_load(type, name, e.insns, e.n, &opts);
-	if (fd == -E2BIG && source->n_filter)
+	if (fd == -E2BIG && recorder_filters(source, target))
 		return filter_too_large(f);
 	if (fd < 0)
 		return fd;

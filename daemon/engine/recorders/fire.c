@@ -6,8 +6,10 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "daemon/engine/bpf/fire.h"
+#include "daemon/engine/emit/filter-leaf.h"
 #include "daemon/engine/emit/template.h"
 #include "daemon/engine/recorders/writer.h"
 #include "fire.skel.h"
@@ -49,4 +51,17 @@ int fire_load(const struct fire *fire, const struct recorder_class *class, int *
 	};
 
 	return template_load(template->progs.pp_fire, &changes, "pp_fire", ret_fd);
+}
+
+bool fire_key_is_task(const struct source *source, const struct pp_condition *condition)
+{
+	static const char *const names[] = { "tid", "TID", "pid", "PID" };
+
+	if (condition->kind != PP_CONDITION_PAIR || source->term >= condition->n_on ||
+	    filter_find_field(source->tp, condition->key[0]))
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (!strcmp(condition->key[0], names[i]))
+			return true;
+	return false;
 }

@@ -16,3 +16,7 @@ struct fire {
 
 /* Loads it for programs of that class. *ret_fd is the caller's. -errno of the kernel. */
 int fire_load(const struct fire *fire, const struct recorder_class *class, int *ret_fd);
+
+/* Whether the source begins pairs, and their key is the current task (tid, pid), and no field of the
+ * event. */
+bool fire_key_is_task(const struct source *source, const struct pp_condition *condition);

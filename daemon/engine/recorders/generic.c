@@ -23,7 +23,7 @@
 #include <linux/perf_event.h>
 #include <string.h>
 
-#include "daemon/engine/emit/filter-emit.h"
+#include "daemon/engine/emit/condition.h"
 #include "daemon/engine/emit/guard.h"
 #include "daemon/engine/emit/rate-limit.h"
 #include "daemon/engine/emit/program.h"
@@ -135,7 +135,8 @@ static int generic_plan(struct source *source, struct failure *f)
 
 /* ── the program ────────────────────────────────────────────────────────────────────────── */
 
-static int emit_filter(struct emitter *e, const struct source *source, struct emit_labels *leave,
+static int emit_filter(struct emitter *e, const struct source *source,
+		       const struct recorder_target *target, struct emit_labels *leave,
 		       struct failure *f)
 {
 	const struct filter_view view = {
@@ -146,9 +147,7 @@ static int emit_filter(struct emitter *e, const struct source *source, struct em
 		.ip_offset = -1,
 	};
 
-	if (!source->n_filter)
-		return 0;
-	return filter_emit(e, source->filter, source->n_filter, &view, leave, f);
+	return condition_emit(e, source, target->condition, &view, leave, f);
 }
 
 /*
@@ -325,7 +324,7 @@ static int emit_program(struct emitter *e, const struct source *source,
 
 	emit_guard(e, target->guard, class.result);
 	emit_mov(e, CONTEXT, R1);
-	r = emit_filter(e, source, &leave, f);
+	r = emit_filter(e, source, target, &leave, f);
 	if (r < 0)
 		return r;
 	emit_ring_find(e, target, &leave);

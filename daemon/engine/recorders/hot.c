@@ -207,7 +207,7 @@ static int hot_load(const struct source *source, const struct recorder_target *t
 	if (!constants)
 		return -ENOMEM;
 	constants->hot_constants.tracepoint_id = source->tp->id;
-	if (source->n_filter) {
+	if (recorder_filters(source, target)) {
 		r = writer_scratch(HOT_SCRATCH_OFFSET + source->spill_size, &scratch);
 		if (r < 0)
 			return r;

@@ -16,7 +16,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "daemon/engine/emit/filter-emit.h"
+#include "daemon/engine/emit/condition.h"
 #include "daemon/engine/emit/guard.h"
 #include "daemon/engine/emit/rate-limit.h"
 #include "daemon/engine/emit/program.h"
@@ -128,6 +128,17 @@ static bool misses_unseen(const struct source *source)
 	return !is_user(source) || source->parsed->is_return || !kernel_is_at_least(6, 0);
 }
 
+static int check_gathered(const struct source *source, struct failure *f)
+{
+	if (source->tp->fixed_size <= GATHERED_MAX)
+		return 0;
+	return fail(
+		f, E2BIG,
+		"A filter or key on '%.200s' would need %u bytes of arguments at hand, and %d is "
+		"the most; record fewer strings, or leave it out.",
+		source->parsed->text, source->tp->fixed_size, GATHERED_MAX);
+}
+
 static int probe_plan(struct source *source, struct failure *f)
 {
 	const struct pp_source *parsed = source->parsed;
@@ -140,12 +151,10 @@ static int probe_plan(struct source *source, struct failure *f)
 	r = pmu_type(parsed, &type, f);
 	if (r < 0)
 		return r;
-	if (source->n_filter && source->tp->fixed_size > GATHERED_MAX)
-		return fail(
-			f, E2BIG,
-			"A filter on '%.200s' would need %u bytes of arguments at hand, and %d is "
-			"the most; record fewer strings, or leave the filter out.",
-			parsed->text, source->tp->fixed_size, GATHERED_MAX);
+	if (source->n_filter)
+		r = check_gathered(source, f);
+	if (r < 0)
+		return r;
 	record = record_of(source);
 	source->recorder = &recorder_probe;
 	source->sample_type = RECORD_SAMPLE_TYPE;
@@ -271,7 +280,8 @@ static int emit_payload(struct emitter *e, const struct source *source, int dst,
 /* ── the program ────────────────────────────────────────────────────────────────────────── */
 
 /* GATHERED = the payload on the stack. Leaves if the filter rejects it. */
-static int emit_filtered(struct emitter *e, const struct source *source, struct emit_labels *leave,
+static int emit_filtered(struct emitter *e, const struct source *source,
+			 const struct recorder_target *target, struct emit_labels *leave,
 			 struct failure *f)
 {
 	int place = STACK_WORD - (int)ALIGN_TO(source->tp->fixed_size, 8U), r;
@@ -285,12 +295,15 @@ static int emit_filtered(struct emitter *e, const struct source *source, struct 
 		.user_memory = is_user(source),
 	};
 
+	r = check_gathered(source, f);
+	if (r < 0)
+		return r;
 	emit_mov(e, GATHERED, FRAME);
 	emit_alu_imm(e, BPF_ADD, GATHERED, place);
 	r = emit_payload(e, source, GATHERED, 0);
 	if (r < 0)
 		return r;
-	return filter_emit(e, source->filter, source->n_filter, &view, leave, f);
+	return condition_emit(e, source, target->condition, &view, leave, f);
 }
 
 static void emit_gathered(struct emitter *e, const struct tracepoint *tp, int payload)
@@ -312,15 +325,15 @@ static int emit_program(struct emitter *e, const struct source *source,
 
 	emit_guard(e, target->guard, 0);
 	emit_mov(e, CONTEXT, R1);
-	if (source->n_filter)
-		r = emit_filtered(e, source, &leave, f);
+	if (recorder_filters(source, target))
+		r = emit_filtered(e, source, target, &leave, f);
 	if (r < 0)
 		return r;
 	emit_ring_find(e, target, &leave);
 	emit_rate_limit(e, target, &leave);
 	emit_ring_reserve(e, target, record_size(&record, record.fixed_size), &leave);
 	emit_record(e, &record, target);
-	if (source->n_filter)
+	if (recorder_filters(source, target))
 		emit_gathered(e, source->tp, payload);
 	else
 		r = emit_payload(e, source, POS, payload);

@@ -35,6 +35,7 @@ struct source {
 	struct tracepoint *tp; /* NULL: a sampling event; probes: generated */
 	uint64_t id;	       /* in each record (PERF_SAMPLE_IDENTIFIER); 0: not written */
 	bool is_of_many;       /* from a glob, in an event of more than SYSCALL_MANY */
+	uint32_t term;	       /* its number in the event's text */
 
 	/* Set by plan(). */
 	const struct recorder *recorder;
@@ -63,6 +64,13 @@ struct recorder_guard {
 	uint32_t base; /* from here on */
 };
 
+/* Which occurrences of a trigger's event make a record: see emit/condition.h. */
+struct recorder_condition {
+	struct pp_condition is;
+	int trigger_fd; /* of a struct pp_trigger */
+	int pairs_fd;	/* an array map of one element: PP_PAIRS_MAX of struct pp_pair */
+};
+
 /* Where and how records are written, fixed when a program is loaded. */
 struct recorder_target {
 	int fd;		      /* ARRAY_OF_MAPS, a slot per possible CPU; empty slot: not recorded */
@@ -82,6 +90,7 @@ struct recorder_target {
 	uint64_t event_id; /* the content of a wakeup */
 	const struct recorder_guard *guard; /* NULL: the event is not armed */
 	const int *fire_fd; /* PROG_ARRAY: each record goes on to its program; NULL: none */
+	const struct recorder_condition *condition; /* NULL: every occurrence makes a record */
 };
 
 /* A slot of a PROG_ARRAY, where an entry finds its program. */
@@ -98,6 +107,13 @@ struct recorder_class {
 	int32_t result;		       /* tracepoints: 1, so that others see them; all others 0 */
 };
 
+/* Whether the program decides by the event's fields before there is a record. */
+static inline bool recorder_filters(const struct source *source,
+				    const struct recorder_target *target)
+{
+	return source->n_filter || target->condition;
+}
+
 struct recorder {
 	enum pp_recorder kind;
 
@@ -112,7 +128,7 @@ struct recorder {
 	 * message in *f: the filter does not fit the source (-EINVAL: no such field, text for a
 	 * number; -ENOENT: no such cgroup).
 	 *
-	 * A program decides in this order: filter, max_rate (counted in limit.limited), reserve.
+	 * A program decides in this order: filter, condition, max_rate (counted in limit.limited), reserve.
 	 * All recorders that share a ring use one clock for limit.window: bpf_jiffies64() *
 	 * kernel_tick() (kernel.h); the kernel refuses bpf_ktime_get_coarse_ns() to tracing
 	 * programs. The wakeup follows the commit. Unused features emit no code.

@@ -29,7 +29,7 @@ static void tell(struct ring_constants *c, const struct source *source,
 	c->nests = target->nests;
 	c->limited = target->max_rate != 0;
 	c->wakes = target->wakeup_fd >= 0;
-	c->filtered = source->n_filter != 0;
+	c->filtered = recorder_filters(source, target);
 	c->everywhere = target->ringless_fd >= 0;
 	c->fires = target->fire_fd != NULL;
 	c->extended =
@@ -59,8 +59,8 @@ int writer_load(const struct writer *w, const struct source *source,
 		return -EINVAL;
 	memcpy(maps + BASE_MAPS, w->maps, w->n_maps * sizeof(*maps));
 	tell(w->ring, source, target);
-	if (source->n_filter) {
-		r = filter_subprogram(source, w->payload_size, &filter, f);
+	if (recorder_filters(source, target)) {
+		r = filter_subprogram(source, target, w->payload_size, &filter, f);
 		if (r >= 0)
 			r = filter.error;
 		if (r < 0)

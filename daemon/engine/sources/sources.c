@@ -72,6 +72,7 @@ void source_begin(const struct pp_spec *spec, const struct pp_parsed *parsed,
 	*ret = (struct source){
 		.spec = spec,
 		.parsed = term,
+		.term = (uint32_t)(term - parsed->sources),
 		.filter = term->n_filter ? parsed->nodes + term->filter : NULL,
 		.n_filter = term->n_filter,
 		.tp = term->kind == PP_SOURCE_SAMPLING ? NULL : tp,

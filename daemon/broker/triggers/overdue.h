@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Watches the pairs of triggers (struct pp_pair in daemon/trigger.h) for those whose end is missing, and
+ * has the engine fire for them. Only reads the tables, which are mapped: so a look disturbs no program.
+ * It sleeps until the first pair can be overdue, and for OVERDUE_INTERVAL between two looks, so that is
+ * how late it can be. Must not know how triggers fire.
+ */
+#pragma once
+
+#include <systemd/sd-event.h>
+
+#include "daemon/broker/lifecycle/lifecycle.h"
+
+#define OVERDUE_INTERVAL 10000000ULL /* ns; longer if there are many tables */
+
+struct overdue_table;
+
+struct overdue {
+	struct waiter waiter; /* first: a waiter of ours is this struct */
+
+	/* The caller sets these; borrowed. */
+	sd_event *loop;
+	struct lifecycle *lifecycle;
+	const char *registry;
+
+	struct overdue_table *tables;
+	size_t n;
+	sd_event_source *timer;
+	bool ordered; /* an order is under way */
+};
+
+/* Call this when events came, went or changed. */
+void overdue_continue(struct overdue *o);
+
+/* Accepts one that is all zeroes. */
+void overdue_done(struct overdue *o);
