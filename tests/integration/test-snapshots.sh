@@ -9,6 +9,7 @@ if [ -z "${PRIVATE_RUN-}" ] && unshare --mount true 2>/dev/null; then
 	PRIVATE_RUN=yes exec unshare --mount --propagation private "$0" "$@"
 fi
 . "$(dirname "$0")/../lib.sh"
+. "$(dirname "$0")/../collector.sh"
 
 command -v jq >/dev/null || skip "needs jq"
 [ -n "${PRIVATE_RUN-}" ] || skip "mount namespaces cannot be made here"
@@ -37,10 +38,6 @@ perfctl create s/calls -e raw_syscalls:sys_enter -m 64K >/dev/null
 perfctl create s/switches -e sched:sched_switch -m 64K >/dev/null
 perfctl trigger add s/mark --on sched:sched_process_exec --filter "filename ~ \"*/${MARK##*/}\"" \
 	--hold-off 10ms -m 16K '*' >/dev/null
-is_armed() {
-	[ "$(perfctl trigger show s/mark --json | json_field n_armed)" = 2 ]
-}
-
 n_files() {
 	find "$SPOOL" -name '*.data' | wc -l
 }
@@ -77,7 +74,7 @@ field() {
 	entries "$WRITTEN" | awk -v RS= '{ last = $0 } END { print last }' | sed -n "s/^$1=//p"
 }
 
-wait_until 20 is_armed
+armed s/mark 2
 before=$(date +%s)
 "$MARK" &
 pid=$!
@@ -113,7 +110,7 @@ done
 apart=$((time - $(entries "$FIRED" | sed -n 's/^PERFPERSIST_TIME=//p' | head -n 1) / 1000000000))
 expect_match $apart '^(-1|0|1)$' "seconds between both times"
 
-wait_until 20 is_armed
+armed s/mark 2
 perfctl trigger fire s/mark >/dev/null
 collect env
 wait_until 10 has_entries "$WRITTEN" 2
@@ -121,7 +118,7 @@ expect_eq "$(field PERFPERSIST_COMM) $(field PERFPERSIST_NUMBER)" "hand 2" "by h
 expect_eq "$(field PERFPERSIST_PID)$(field PERFPERSIST_CPU)" "" "who ran, by hand"
 
 # stdout is something else than the stream that systemd connected.
-wait_until 20 is_armed
+armed s/mark 2
 "$MARK"
 collect env JOURNAL_STREAM=1:1
 expect_match "$(grep -F "$FILE" "$LOG")" "^$FILE: [0-9]+ records of [0-9]+ events, [0-9]+ bytes$" "the line"
