@@ -103,6 +103,11 @@ enum perfpersist_state {
 #define PERFPERSIST_BOOT (1U << 8)	 /* create: write a file, to exist after a reboot */
 #define PERFPERSIST_COPIES (1U << 9)	 /* info only: the caller gets copies of the rings */
 #define PERFPERSIST_TRIGGER (1U << 10)	 /* info only: it is the event of a trigger */
+/* Seconds from one checkpoint of the rings to the next (perfpersist_checkpoint_new()), as bits of
+ * the flags, and back; 0: none are written. */
+#define PERFPERSIST_CHECKPOINT(seconds) ((uint32_t)(seconds) << 16)
+#define PERFPERSIST_CHECKPOINT_OF(flags) ((flags) >> 16 & 0xfff)
+#define PERFPERSIST_CHECKPOINT_MAX 3600
 
 /* An event, as lists show it. Holds no resources. */
 struct perfpersist_info {
@@ -159,7 +164,8 @@ struct perfpersist_create_options {
 	uint64_t buffer;    /* bytes of each CPU's ring, rounded up to a power of two; 0: 512 KiB */
 	uint64_t period;    /* sampling events; 0: 4000 Hz */
 	uint64_t max_rate;  /* records a second and CPU; 0: no limit */
-	uint32_t flags; /* PERFPERSIST_FREQ, CALLCHAIN, GENERIC, WAKEUP, SHARE, NO_SHARE, BOOT */
+	/* PERFPERSIST_FREQ, CALLCHAIN, GENERIC, WAKEUP, SHARE, NO_SHARE, BOOT, CHECKPOINT() */
+	uint32_t flags;
 	const struct perfpersist_selection
 		*selections; /* in place of event and filter; at most 16 */
 	size_t n_selections;
@@ -208,6 +214,7 @@ int perfpersist_show(struct perfpersist *p, const char *ns, const char *name,
 #define PERFPERSIST_CHANGE_FILTER (1U << 0)
 #define PERFPERSIST_CHANGE_BUFFER (1U << 1)
 #define PERFPERSIST_CHANGE_MAX_RATE (1U << 2)
+#define PERFPERSIST_CHANGE_CHECKPOINT (1U << 3)
 
 struct perfpersist_change_options {
 	size_t sz;
@@ -215,6 +222,7 @@ struct perfpersist_change_options {
 	const char *filter; /* for all sources of the event; NULL or "": none */
 	uint64_t buffer;    /* bytes of each CPU's ring; the old rings and what they hold go */
 	uint64_t max_rate;
+	uint32_t checkpoint; /* seconds; 0: none */
 };
 
 /*

@@ -169,7 +169,7 @@ enum pp_order_type {
 				 * share with it), there are no orphan rings, and the answer's event.shares
 				 * is that id; or, if the allowance has no room for that, all of these
 				 * names are gone */
-	/* id, what, spec (filter, data_size, max_rate), parsed event (nodes for the
+	/* id, what, spec (filter, data_size, max_rate, flags), parsed event (nodes for the
 	 * filter; no sources); answer: DONE with the event and, after a
 	 * resize, the old rings, which are orphans now; or FAILED */
 	PP_ORDER_CHANGE = 4,

@@ -17,6 +17,7 @@ enum kind {
 	RECORDER,
 	STATE,
 	FLAGS,
+	CHECKPOINT, /* bits of the flags; left out if it is 0 */
 };
 
 struct key {
@@ -47,6 +48,7 @@ static const struct key keys[] = {
 	KEY("period", DECIMAL, event.period),
 	KEY("max_rate", DECIMAL, event.max_rate),
 	KEY("flags", FLAGS, event.flags),
+	KEY("checkpoint", CHECKPOINT, event.flags), /* behind the flags, which replace it */
 	KEY("owner", DECIMAL, event.owner),
 	KEY("group", DECIMAL, event.group),
 	KEY("mode", OCTAL, event.mode),
@@ -92,7 +94,7 @@ static uint64_t number_of(const struct pp_event_text *t, const struct key *k)
 		return v;
 	}
 	memcpy(&v32, field, sizeof(v32));
-	return v32;
+	return k->kind == CHECKPOINT ? pp_event_checkpoint(v32) : v32;
 }
 
 static const char *word_of(const char *const *words, size_t n, uint64_t number)
@@ -123,6 +125,7 @@ static void write_value(FILE *f, const struct pp_event_text *t, const struct key
 	switch (k->kind) {
 	case DECIMAL:
 	case NOT_ZERO:
+	case CHECKPOINT:
 		fprintf(f, "%" PRIu64, number_of(t, k));
 		break;
 	case HEX:
@@ -149,7 +152,9 @@ static void write_value(FILE *f, const struct pp_event_text *t, const struct key
 void pp_event_text_write(FILE *f, const struct pp_event_text *t)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
-		if (keys[i].kind == NOT_ZERO && number_of(t, &keys[i]) == 0)
+		bool is_optional = keys[i].kind == NOT_ZERO || keys[i].kind == CHECKPOINT;
+
+		if (is_optional && number_of(t, &keys[i]) == 0)
 			continue;
 		fprintf(f, "%s=", keys[i].name);
 		write_value(f, t, &keys[i]);
@@ -206,6 +211,8 @@ static void take(struct pp_event_text *t, const struct key *k, char *value)
 	}
 	v = parse_number(k->kind, value);
 	v32 = (uint32_t)v;
+	if (k->kind == CHECKPOINT)
+		v32 = t->event.flags | pp_checkpoint_flags(v);
 	memcpy(field, k->size == sizeof(v) ? (void *)&v : &v32, k->size);
 }
 

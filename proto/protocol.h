@@ -49,11 +49,27 @@
 #define PP_EVENT_BOOT (1U << 8)	      /* request: write it down, to exist after a reboot */
 #define PP_EVENT_COPIES (1U << 9)     /* reply only: the requester gets copies of the rings */
 #define PP_EVENT_TRIGGER (1U << 10)   /* reply only: it is a trigger, each of its records fires */
+/* Seconds from one checkpoint of its rings to the next; 0: none are written. */
+#define PP_EVENT_CHECKPOINT (0xfffU << PP_EVENT_CHECKPOINT_SHIFT)
+#define PP_EVENT_CHECKPOINT_SHIFT 16
+#define PP_CHECKPOINT_MAX 3600
+
+static inline uint32_t pp_event_checkpoint(uint32_t flags)
+{
+	return (flags & PP_EVENT_CHECKPOINT) >> PP_EVENT_CHECKPOINT_SHIFT;
+}
+
+static inline uint32_t pp_checkpoint_flags(uint64_t seconds)
+{
+	return (uint32_t)(seconds < PP_CHECKPOINT_MAX ? seconds : PP_CHECKPOINT_MAX)
+	       << PP_EVENT_CHECKPOINT_SHIFT;
+}
 
 /* Bits of `what` of a change. */
 #define PP_CHANGE_FILTER (1U << 0)
 #define PP_CHANGE_BUFFER (1U << 1)
 #define PP_CHANGE_MAX_RATE (1U << 2)
+#define PP_CHANGE_CHECKPOINT (1U << 3)
 
 /* Bits of the flags of an open request. */
 #define PP_OPEN_COPY (1U << 0) /* copies, even for a requester that may have the rings */

@@ -21,12 +21,24 @@ static int take_max_rate(const struct given *g)
 	return parse_max_rate(g->value, &o->max_rate) < 0 ? refuse(g, NULL) : EXIT_OK;
 }
 
+static int take_checkpoint(const struct given *g)
+{
+	struct perfpersist_change_options *o = g->to;
+
+	o->what |= PERFPERSIST_CHANGE_CHECKPOINT;
+	return parse_interval(g->value, &o->checkpoint) < 0 ? refuse(g, NULL) : EXIT_OK;
+}
+
 static const struct verb_option options[] = {
 	{ 0, "filter", "FILTER", "replace the filter, for all -e of the event; '' removes it",
 	  TAKE_TEXT(struct change, filter.filter) },
 	{ 0, "max-rate", "N/s", "replace the limit of records a second on a CPU; 0 removes it",
 	  .take = take_max_rate, .to = offsetof(struct change, opts), .refusal = NOT_A_RATE,
 	  .completes = COMPLETE_WORDS, .words = RATES },
+	{ 0, "checkpoint", "TIME",
+	  "replace the time between checkpoints, which are for crashes of the machine; 0: none",
+	  .take = take_checkpoint, .to = offsetof(struct change, opts), .refusal = NOT_AN_INTERVAL,
+	  .completes = COMPLETE_WORDS, .words = INTERVALS },
 	{ 'm', "mmap-pages", "SIZE",
 	  "replace the buffers by empty ones of this size; open readers keep the old ones",
 	  TAKE_VALUE(struct change, opts.buffer, parse_buffer_size, NOT_A_BUFFER_SIZE),
@@ -47,7 +59,9 @@ static int take_operands(struct call *call, struct change *c, struct event_name 
 	if (c->filter.filter || c->filter.pids || c->filter.comm || c->filter.cgroup)
 		c->opts.what |= PERFPERSIST_CHANGE_FILTER;
 	if (!c->opts.what)
-		return bad_usage(call, "nothing to change: --filter, --max-rate or -m is missing");
+		return bad_usage(call,
+				 "nothing to change: --filter, --max-rate, --checkpoint or -m is "
+				 "missing");
 	r = filter_compose(&c->filter, &c->text);
 	if (r == -EINVAL)
 		return bad_usage(call, "-p %s: not a list of process ids such as 12,34",
@@ -73,6 +87,8 @@ static void report(const struct call *call, const struct perfpersist_info *info)
 	       format_size(info->buffer).s);
 	if (info->max_rate)
 		printf(", at most %" PRIu64 "/s", info->max_rate);
+	if (PERFPERSIST_CHECKPOINT_OF(info->flags))
+		printf(", a checkpoint every %u s", PERFPERSIST_CHECKPOINT_OF(info->flags));
 	if (info->filter[0]) {
 		fputs(", filter ", stdout);
 		print_text(stdout, info->filter, strlen(info->filter));
@@ -110,7 +126,7 @@ static int run(struct call *call)
 
 const struct verb verb_change = {
 	.name = "change",
-	.synopsis = "NAME [--filter FILTER] [--max-rate N/s] [-m SIZE]",
+	.synopsis = "NAME [--filter FILTER] [--max-rate N/s] [--checkpoint TIME] [-m SIZE]",
 	.summary = "change an event while it records",
 	.run = run,
 	.options = { { .rows = options },

@@ -35,10 +35,25 @@ static const struct verb_option options[] = {
 	{},
 };
 
+static int take_checkpoint(const struct given *g)
+{
+	struct perfpersist_create_options *o = g->to;
+	uint32_t seconds;
+
+	if (parse_interval(g->value, &seconds) < 0 || !seconds)
+		return refuse(g, NULL);
+	o->flags |= PERFPERSIST_CHECKPOINT(seconds);
+	return EXIT_OK;
+}
+
 static const struct verb_option more_options[] = {
 	{ 0, "max-rate", "N/s", "record at most N a second on each CPU, and count the rest",
 	  TAKE_VALUE(struct make_events, opts.max_rate, parse_max_rate, NOT_A_RATE), .min = 1,
 	  .completes = COMPLETE_WORDS, .words = RATES },
+	{ 0, "checkpoint", "TIME",
+	  "write what is new to disk so often, for the time after a crash of the machine",
+	  .take = take_checkpoint, .to = offsetof(struct make_events, opts),
+	  .refusal = NOT_AN_INTERVAL, .completes = COMPLETE_WORDS, .words = INTERVALS },
 	{ 0, "share", NULL, "if an equal event already records, give it a second name",
 	  TAKE_BITS(struct make_events, opts.flags, PERFPERSIST_SHARE) },
 	{ 0, "no-share", NULL, "do not share, even if the daemon is configured to share",

@@ -210,3 +210,16 @@ int parse_duration(const char *text, uint64_t *ret)
 	}
 	return -EINVAL;
 }
+
+int parse_interval(const char *text, uint32_t *ret)
+{
+	uint64_t nsec = 0;
+	int r = strcmp(text, "0") ? parse_duration(text, &nsec) : 0;
+
+	if (r < 0)
+		return r;
+	if (nsec % 1000000000 || nsec / 1000000000 > PERFPERSIST_CHECKPOINT_MAX)
+		return -ERANGE;
+	*ret = (uint32_t)(nsec / 1000000000);
+	return 0;
+}

@@ -117,6 +117,9 @@ int parse_duration(const char *text, uint64_t *ret);
 /* "1000" or "1000/s"; 0: none. */
 int parse_max_rate(const char *text, uint64_t *ret);
 
+/* A time in whole seconds, such as 5s; at most an hour; 0: none. */
+int parse_interval(const char *text, uint32_t *ret);
+
 /* ── filter.c: --filter, --pid, --comm and --cgroup as one filter's text ── */
 
 struct filter_options {

@@ -8,16 +8,19 @@
 
 _Static_assert(PERFPERSIST_CHANGE_FILTER == PP_CHANGE_FILTER &&
 		       PERFPERSIST_CHANGE_BUFFER == PP_CHANGE_BUFFER &&
-		       PERFPERSIST_CHANGE_MAX_RATE == PP_CHANGE_MAX_RATE,
+		       PERFPERSIST_CHANGE_MAX_RATE == PP_CHANGE_MAX_RATE &&
+		       PERFPERSIST_CHANGE_CHECKPOINT == PP_CHANGE_CHECKPOINT,
 	       "changes");
 
 #define _cleanup_request_ _cleanup_(request_cleanup)
 
 #define CREATE_FLAGS                                                                           \
 	(PERFPERSIST_FREQ | PERFPERSIST_CALLCHAIN | PERFPERSIST_GENERIC | PERFPERSIST_WAKEUP | \
-	 PERFPERSIST_SHARE | PERFPERSIST_NO_SHARE | PERFPERSIST_BOOT)
-#define CHANGES \
-	(PERFPERSIST_CHANGE_FILTER | PERFPERSIST_CHANGE_BUFFER | PERFPERSIST_CHANGE_MAX_RATE)
+	 PERFPERSIST_SHARE | PERFPERSIST_NO_SHARE | PERFPERSIST_BOOT |                         \
+	 PERFPERSIST_CHECKPOINT(0xfff))
+#define CHANGES                                                                                \
+	(PERFPERSIST_CHANGE_FILTER | PERFPERSIST_CHANGE_BUFFER | PERFPERSIST_CHANGE_MAX_RATE | \
+	 PERFPERSIST_CHANGE_CHECKPOINT)
 
 static int fill(char *field, size_t size, const char *what, const char *text)
 {
@@ -279,6 +282,13 @@ static int fill_change(struct pp_msg_change_request *m,
 		m->data_size = opts->buffer;
 	if (opts->what & PERFPERSIST_CHANGE_MAX_RATE)
 		m->max_rate = opts->max_rate;
+	if (opts->what & PERFPERSIST_CHANGE_CHECKPOINT && opts->checkpoint > PP_CHECKPOINT_MAX)
+		return client_fail(-EINVAL,
+				   "cannot change an event: checkpoints every %u s are given; "
+				   "%d s are the most",
+				   opts->checkpoint, PP_CHECKPOINT_MAX);
+	if (opts->what & PERFPERSIST_CHANGE_CHECKPOINT)
+		m->flags = pp_checkpoint_flags(opts->checkpoint);
 	if (opts->what & PERFPERSIST_CHANGE_FILTER)
 		return FILL(m->filter, "filter", opts->filter);
 	return 0;
@@ -299,7 +309,7 @@ int make_change(struct perfpersist *p, const char *ns, const char *name,
 	if (!opts->what || opts->what & ~CHANGES)
 		return client_fail(-EINVAL,
 				   "cannot change an event: what to change is given as %#x; it is "
-				   "any of filter, buffer and max_rate",
+				   "any of filter, buffer, max_rate and checkpoint",
 				   opts->what);
 	r = make_by_name(p, PP_OP_CHANGE, ns, name, &req);
 	if (r >= 0)

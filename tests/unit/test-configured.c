@@ -213,6 +213,18 @@ START_TEST(differences)
 	ck_assert_uint_eq(id_of("n", "b"), x);
 	ck_assert_uint_eq(runs("n", "c")->spec.period, 6);
 	ck_assert_uint_eq(b.engine.changed, 1);
+	/* So often, less often, no more. */
+	put_dropin("b.conf", "[event n/b]\nEvent=cpu-clock\nCheckpoint=5s\n");
+	expect(0, 1, 0, 0);
+	ck_assert_uint_eq(runs("n", "b")->spec.flags & PP_EVENT_CHECKPOINT, pp_checkpoint_flags(5));
+	put_dropin("b.conf", "[event n/b]\nEvent=cpu-clock\nCheckpoint=1m\n");
+	expect(0, 1, 0, 0);
+	ck_assert_uint_eq(runs("n", "b")->spec.flags & PP_EVENT_CHECKPOINT,
+			  pp_checkpoint_flags(60));
+	remove_dropin("b.conf");
+	expect(0, 1, 0, 0);
+	ck_assert_uint_eq(runs("n", "b")->spec.flags & PP_EVENT_CHECKPOINT, 0);
+	ck_assert_uint_eq(id_of("n", "b"), x);
 	put_dropin("b.conf", "[event n/a]\nBuffer=128K\n[event n/b]\nEnabled=no\n"
 			     "[event m/d]\nEvent=cpu-clock\nFrequency=9\n");
 	expect(1, 1, 1, 0);

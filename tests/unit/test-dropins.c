@@ -79,7 +79,7 @@ START_TEST(every_key)
 	      "[event web/all]\nEvent=sched:sched_switch\n  Filter = comm ~ \"a ;b\" ; of these\n"
 	      "Event=cpu-clock\nCPUs=0-3,8\nBuffer=64K\nFrequency=99\nMaxRate=1000/"
 	      "s\nCallGraph=yes\n"
-	      "Wakeup=yes\nGeneric=yes\nShare=yes\nOptional=yes\nEnabled=no\nCreator=5\n"
+	      "Checkpoint=5s\nWakeup=yes\nGeneric=yes\nShare=yes\nOptional=yes\nEnabled=no\nCreator=5\n"
 	      "[event web/bare]\nEvent=cpu-clock\nPeriod=10\nShare=no\nMaxRate=7\n");
 	ck_assert_str_eq(told, "");
 	ck_assert_uint_eq(config.n_namespaces, 1);
@@ -106,7 +106,8 @@ START_TEST(every_key)
 	ck_assert_uint_eq(request.period, 99);
 	ck_assert_uint_eq(request.max_rate, 1000);
 	ck_assert_uint_eq(request.flags, PP_EVENT_FREQ | PP_EVENT_CALLCHAIN | PP_EVENT_WAKEUP |
-						 PP_EVENT_GENERIC | PP_EVENT_SHARE);
+						 PP_EVENT_GENERIC | PP_EVENT_SHARE |
+						 pp_checkpoint_flags(5));
 	e = event("web", "bare");
 	ck_assert(e->enabled && !e->optional);
 	ck_assert_uint_eq(request.flags, PP_EVENT_NO_SHARE);
@@ -205,6 +206,8 @@ START_TEST(faults)
 	refused_key("Frequency=x", "Frequency=");
 	refused_key("MaxRate=10/m", "MaxRate=");
 	refused_key("MaxRate=99999999999999999999999999999999999", "MaxRate=");
+	refused_key("Checkpoint=1500ms", "Checkpoint=");
+	refused_key("Checkpoint=2h", "Checkpoint=");
 	refused_key("Wakeup=maybe", "Wakeup=");
 	refused_key("Optional=", "Optional=");
 	refused_key("Creator=no-such-user-here", "no such user");

@@ -376,7 +376,7 @@ START_TEST(changes)
 {
 	SPOIL(good_change, order.id = 0);
 	SPOIL(good_change, order.what = 0);
-	SPOIL(good_change, order.what |= 8);
+	SPOIL(good_change, order.what |= 16);
 	SPOIL(good_change, spec->data_size = 4097);
 	SPOIL(good_change, FILL(spec->filter));
 	SPOIL(good_change, parsed->n_sources = 1);
@@ -386,6 +386,7 @@ START_TEST(changes)
 	SPOIL(good_change, add_filter()); /* two trees */
 	ALLOW(good_change, parsed->n_nodes = 0);
 	ALLOW(good_change, order.what = PP_CHANGE_MAX_RATE, spec->data_size = 0);
+	ALLOW(good_change, order.what = PP_CHANGE_CHECKPOINT);
 }
 END_TEST
 

@@ -164,6 +164,7 @@ void info_json_begin(struct json *j, const char *key, const struct perfpersist_i
 	json_unsigned(j, "freq", i->flags & PERFPERSIST_FREQ ? i->period : 0);
 	json_bool(j, "callchain", i->flags & PERFPERSIST_CALLCHAIN);
 	json_bool(j, "wakeup", i->flags & PERFPERSIST_WAKEUP);
+	json_unsigned(j, "checkpoint", PERFPERSIST_CHECKPOINT_OF(i->flags));
 	json_bool(j, "configured", i->flags & PERFPERSIST_CONFIGURED);
 	json_string(j, "reads", reads(i));
 	json_unsigned(j, "owner", i->owner);
@@ -204,6 +205,10 @@ static void print_rate(FILE *f, const struct perfpersist_info *i)
 	}
 	if (i->flags & PERFPERSIST_WAKEUP)
 		print_line(f, "wakeup", "yes");
+	if (PERFPERSIST_CHECKPOINT_OF(i->flags)) {
+		print_key(f, "checkpoint");
+		fprintf(f, "every %u s\n", PERFPERSIST_CHECKPOINT_OF(i->flags));
+	}
 }
 
 static void print_sample_type(FILE *f, uint64_t sample_type)

@@ -252,7 +252,7 @@ static bool has_default_period(struct pass *p, const struct dropin_event *w,
 static bool can_change(struct pass *p, const struct dropin_event *w, const struct pp_spec *runs,
 		       const struct pp_spec *wanted)
 {
-	uint32_t flags = ~(uint32_t)PP_EVENT_CONFIGURED;
+	uint32_t flags = ~(uint32_t)(PP_EVENT_CONFIGURED | PP_EVENT_CHECKPOINT);
 
 	if (wanted->period == 0)
 		flags &= ~PP_EVENT_FREQ;
@@ -283,6 +283,7 @@ static void change(struct pass *p, const struct dropin_event *w, struct event *e
 	const struct pp_msg_create_request *q = &p->request;
 	struct pp_msg_change_request request = {
 		.what = what,
+		.flags = q->flags & PP_EVENT_CHECKPOINT,
 		.data_size = q->data_size,
 		.max_rate = q->max_rate,
 	};

@@ -13,6 +13,8 @@
 #include "daemon/text.h"
 #include "proto/macro.h"
 
+#define SECOND 1000000000ULL
+
 struct word {
 	const char *text;
 	uint64_t value;
@@ -281,6 +283,28 @@ static void print_flag(FILE *f, const struct key *k, const void *from)
 }
 
 static const struct type flag = { .take = take_flag, .print = print_flag };
+
+static void take_checkpoint(struct settings *s, const struct key *k, const char *value, void *into)
+{
+	uint64_t nsec;
+
+	if (config_parse_duration(value, &nsec) < 0 || nsec % SECOND != 0 ||
+	    nsec / SECOND > PP_CHECKPOINT_MAX)
+		settings_complain(s,
+				  "%s= must be a time in whole seconds such as 5s, of one hour at "
+				  "most, or 0 for none, and '%s' is not.",
+				  k->name, value);
+	else
+		put(k, into, (get(k, into) & ~k->yes) | pp_checkpoint_flags(nsec / SECOND));
+}
+
+static void print_checkpoint(FILE *f, const struct key *k, const void *from)
+{
+	if (get(k, from) & k->yes)
+		fprintf(f, "%s=%us\n", k->name, pp_event_checkpoint((uint32_t)get(k, from)));
+}
+
+static const struct type checkpoint = { .take = take_checkpoint, .print = print_checkpoint };
 
 /* ── users and groups ───────────────────────────────────────────────────────────────────── */
 
@@ -602,13 +626,13 @@ static const struct key of_event[] = {
 	{ "CallGraph", &flag, FLAGS, .yes = PP_EVENT_CALLCHAIN },
 	{ "Wakeup", &flag, FLAGS, .yes = PP_EVENT_WAKEUP },
 	{ "Generic", &flag, FLAGS, .yes = PP_EVENT_GENERIC },
+	{ "Checkpoint", &checkpoint, FLAGS, .yes = PP_EVENT_CHECKPOINT },
 	{ "Share", &flag, FLAGS, .yes = PP_EVENT_SHARE, .no = PP_EVENT_NO_SHARE },
 	{ "Optional", &word, EVENT(event.optional), false, .words = yes_no },
 	{ "Enabled", &word, EVENT(event.enabled), true, .words = yes_no },
 	{ "Creator", &user, EVENT(event.creator), 0 },
 };
 
-#define SECOND 1000000000ULL
 static const struct key of_trigger[] = {
 	{ "On", .type = &events },
 	{ "Filter", .type = &filter },

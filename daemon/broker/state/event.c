@@ -74,7 +74,8 @@ uint32_t event_find_changes(const struct pp_spec *a, const struct pp_spec *b)
 {
 	return (strcmp(a->filter, b->filter) != 0 ? PP_CHANGE_FILTER : 0) |
 	       (a->data_size != b->data_size ? PP_CHANGE_BUFFER : 0) |
-	       (a->max_rate != b->max_rate ? PP_CHANGE_MAX_RATE : 0);
+	       (a->max_rate != b->max_rate ? PP_CHANGE_MAX_RATE : 0) |
+	       ((a->flags ^ b->flags) & PP_EVENT_CHECKPOINT ? PP_CHANGE_CHECKPOINT : 0);
 }
 
 void event_take_changes(struct pp_spec *into, const struct pp_spec *from, uint32_t what)
@@ -85,6 +86,9 @@ void event_take_changes(struct pp_spec *into, const struct pp_spec *from, uint32
 		into->data_size = from->data_size;
 	if (what & PP_CHANGE_MAX_RATE)
 		into->max_rate = from->max_rate;
+	if (what & PP_CHANGE_CHECKPOINT)
+		into->flags =
+			(into->flags & ~PP_EVENT_CHECKPOINT) | (from->flags & PP_EVENT_CHECKPOINT);
 }
 
 bool event_is_equal(const struct pp_spec *a, const struct pp_spec *b)

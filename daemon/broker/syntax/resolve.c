@@ -15,10 +15,13 @@
 
 #define FLAGS_KNOWN                                                                \
 	(PP_EVENT_FREQ | PP_EVENT_CALLCHAIN | PP_EVENT_GENERIC | PP_EVENT_WAKEUP | \
-	 PP_EVENT_SHARE | PP_EVENT_NO_SHARE | PP_EVENT_BOOT)
+	 PP_EVENT_SHARE | PP_EVENT_NO_SHARE | PP_EVENT_BOOT | PP_EVENT_CHECKPOINT)
 /* The flags that remain part of the event. */
-#define DESCRIBING (PP_EVENT_FREQ | PP_EVENT_CALLCHAIN | PP_EVENT_GENERIC | PP_EVENT_WAKEUP)
-#define CHANGES_KNOWN (PP_CHANGE_FILTER | PP_CHANGE_BUFFER | PP_CHANGE_MAX_RATE)
+#define DESCRIBING                                                                 \
+	(PP_EVENT_FREQ | PP_EVENT_CALLCHAIN | PP_EVENT_GENERIC | PP_EVENT_WAKEUP | \
+	 PP_EVENT_CHECKPOINT)
+#define CHANGES_KNOWN \
+	(PP_CHANGE_FILTER | PP_CHANGE_BUFFER | PP_CHANGE_MAX_RATE | PP_CHANGE_CHECKPOINT)
 
 int resolve_refuse(struct draft *d, int error, const char *fmt, ...)
 {
@@ -249,7 +252,7 @@ static int take_manner(struct draft *d)
 			      "%s is no tracepoint, and the generic recorder is one for "
 			      "tracepoints; leave it out.",
 			      d->spec.event);
-	d->spec.flags |= flags & (PP_EVENT_GENERIC | PP_EVENT_WAKEUP);
+	d->spec.flags |= flags & (PP_EVENT_GENERIC | PP_EVENT_WAKEUP | PP_EVENT_CHECKPOINT);
 	d->spec.max_rate = d->request->max_rate;
 	return count_kind(d->parsed, PP_SOURCE_SAMPLING) == 0 ? refuse_sampling(d) : take_period(d);
 }
@@ -350,14 +353,16 @@ int resolve_change(const struct pp_msg_change_request *request, uint64_t max_buf
 	uint32_t n;
 	int r = 0;
 
-	if (request->what & ~CHANGES_KNOWN || request->reserved)
+	if (request->what & ~CHANGES_KNOWN || request->flags & ~PP_EVENT_CHECKPOINT)
 		return refuse(&d, -EINVAL,
 			      "The request is for changes (%#x) that this version does not know; "
 			      "use a client of the same version.",
 			      request->what);
 	if (!request->what)
-		return refuse(&d, -EINVAL,
-			      "Nothing is to be changed; name a filter, a buffer or a rate.");
+		return refuse(
+			&d, -EINVAL,
+			"Nothing is to be changed; name a filter, a buffer, a rate or the time of "
+			"checkpoints.");
 	memset(ret_parsed, 0, sizeof(*ret_parsed));
 	if (request->what & PP_CHANGE_FILTER && request->filter[0])
 		r = resolve_take_filter(&d, request->filter, &n);
@@ -368,6 +373,7 @@ int resolve_change(const struct pp_msg_change_request *request, uint64_t max_buf
 	if (request->what & PP_CHANGE_FILTER)
 		memcpy(d.spec.filter, request->filter, sizeof(d.spec.filter));
 	d.spec.max_rate = request->max_rate;
+	d.spec.flags = request->flags;
 	*ret = d.spec;
 	return 0;
 }

@@ -72,6 +72,9 @@ static void change_spec(struct change *c, const struct pp_spec *spec,
 		change_filter(p, spec, parsed);
 	if (c->what & PP_CHANGE_MAX_RATE)
 		p->event.spec.max_rate = spec->max_rate;
+	if (c->what & PP_CHANGE_CHECKPOINT)
+		p->event.spec.flags = (p->event.spec.flags & ~PP_EVENT_CHECKPOINT) |
+				      (spec->flags & PP_EVENT_CHECKPOINT);
 }
 
 /* A filter that costs no more than the one before is accepted however many programs are there. */
