@@ -54,7 +54,8 @@ struct perfpersist_options {
 				 and delete then return -EOPNOTSUPP */
 	const char *saved; /* neither: from a save (perfpersist_save()), or the newest of those in
 			      a directory, by its path; "": the newest of the instance; the name
-			      of a save: that one of the instance. NULL: no */
+			      of a save: that one of the instance; "previous-boot": from the newest
+			      checkpoints of an earlier boot. NULL: no */
 };
 
 /*
@@ -148,6 +149,7 @@ struct perfpersist_info {
 			       * who record their tracepoint */
 	uint64_t saved;	      /* read from a save: when that was made, CLOCK_REALTIME, ns; else 0 */
 	uint64_t saved_mono;  /* the same time by CLOCK_MONOTONIC of that boot */
+	uint64_t skipped; /* from a checkpoint: bytes that its limit of bytes a second left out */
 };
 
 /* Events with a filter of their own. */
@@ -486,6 +488,62 @@ struct perfpersist_saved {
 /* Lists the saves of an instance (NULL or "": the system's own), the oldest first. *ret is one
  * array for free(3). -EINVAL, -EACCES, -ENOMEM. */
 int perfpersist_saves(const char *instance, struct perfpersist_saved **ret, size_t *ret_n);
+
+/* ── Checkpoints ────────────────────────────────────────────────────────────────────────────── */
+
+/*
+ * What rings hold, in files that survive a crash of the machine at any moment. They are written
+ * again and again, and only with what is new. After the next boot they become a save; a connection
+ * with `saved` "previous-boot" reads the newest of these. Only the process that has the directory
+ * open writes there. No two threads may use the same directory at a time.
+ */
+struct perfpersist_event;
+struct perfpersist_checkpoints;
+struct perfpersist_checkpoint;
+
+/* Opens the directory, which must exist, belong to the caller, and be writable to nobody else.
+ * instance: NULL or "": the system's own; directory NULL: the instance's place. -EBUSY: another
+ * process has it open; -EACCES, -ENOENT and others. */
+int perfpersist_checkpoints_open(const char *instance, const char *directory,
+				 struct perfpersist_checkpoints **ret);
+/* Call it after freeing all checkpoints in it. NULL is fine. */
+void perfpersist_checkpoints_free(struct perfpersist_checkpoints *c);
+
+/*
+ * Turns what earlier boots left into saves, one for each boot, and removes the oldest saves beyond
+ * `keep`. 1: a save was made, and *ret (may be NULL) describes the last one; 0: there was nothing.
+ * Files that cannot be read are left out and counted as failed. Errors as of perfpersist_save().
+ */
+int perfpersist_checkpoints_recover(struct perfpersist_checkpoints *c, uint32_t keep,
+				    struct perfpersist_save_result *ret);
+
+/* Removes the files of this boot that no open checkpoint writes: of events that are gone. */
+void perfpersist_checkpoints_sweep(struct perfpersist_checkpoints *c);
+
+/* Bytes on the disk that a checkpoint of the event takes: a little more than twice its rings. */
+uint64_t perfpersist_checkpoint_size(struct perfpersist_event *e);
+
+/*
+ * Begins checkpoints of an opened event, or goes on with the file of an earlier process. All of its
+ * space is allocated now. It keeps e's rings open; the caller may free e. -EEXIST: there is one of
+ * these rings; -EINVAL (e has copies), -ENOSPC, -EDQUOT and others.
+ */
+int perfpersist_checkpoint_new(struct perfpersist_checkpoints *c, struct perfpersist_event *e,
+			       struct perfpersist_checkpoint **ret);
+void perfpersist_checkpoint_free(struct perfpersist_checkpoint *one);
+
+struct perfpersist_checkpoint_stat {
+	size_t sz;
+	uint64_t written; /* bytes; 0: nothing was new */
+	uint64_t skipped; /* bytes that max_bytes left out; these are older than what was written */
+};
+
+/*
+ * Writes what is new, the newest max_bytes of it at most, and waits until it is on the disk. Until
+ * then, and after any error, the file has what the last call wrote. ret may be NULL.
+ */
+int perfpersist_checkpoint_write(struct perfpersist_checkpoint *one, uint64_t max_bytes,
+				 struct perfpersist_checkpoint_stat *ret);
 
 /* ── Sideband ───────────────────────────────────────────────────────────────────────────── */
 

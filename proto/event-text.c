@@ -55,6 +55,7 @@ static const struct key keys[] = {
 	KEY("creator", DECIMAL, event.creator),
 	KEY("created", DECIMAL, event.created),
 	KEY("state", STATE, event.state),
+	KEY("skipped", NOT_ZERO, skipped),
 	KEY("saved_mono", NOT_ZERO, saved_mono),
 	KEY("saved", NOT_ZERO, saved),
 #undef KEY

@@ -13,6 +13,7 @@ struct pp_event_text {
 	struct pp_msg_event event; /* state: running or paused; without the counts */
 	uint64_t saved_mono; /* both clocks when a save was made, so that its records can be */
 	uint64_t saved;	     /* dated in another boot; ns; 0: it is no save, and has no such keys */
+	uint64_t skipped;    /* bytes that a limit left out of it */
 };
 
 void pp_event_text_write(FILE *f, const struct pp_event_text *t);

@@ -100,11 +100,33 @@ static int open_own(const char *place, const char *name, char **ret_path, int *r
 	return 0;
 }
 
+/* Checkpoints become saves when their service starts. */
+static int open_previous_boot(const char *place, char **ret_path, int *ret_fd)
+{
+	_cleanup_close_ int fd = saved_dir_open(AT_FDCWD, place);
+	int found = fd < 0 ? fd : open_newest(place, fd, ret_path, ret_fd);
+
+	if (found == 0 || found == -ENOENT)
+		return client_fail(
+			-ENOENT,
+			"there are no checkpoints of an earlier boot in %s: `perfctl create "
+			"--checkpoint 5s` asks for them, and perfpersist-checkpoint.service "
+			"writes them, and finds them when it starts",
+			place);
+	if (fd < 0)
+		return client_fail(fd, "cannot read %s: %s", place, saved_file_error(fd));
+	return MIN(found, 0);
+}
+
 int saved_open(const char *instance, const char *which, char **ret_path, int *ret_fd)
 {
 	char place[PATH_MAX];
 	int r;
 
+	if (!strcmp(which, SAVED_PREVIOUS_BOOT)) {
+		r = checkpoint_place(instance, place, sizeof(place));
+		return r < 0 ? r : open_previous_boot(place, ret_path, ret_fd);
+	}
 	if (*which && !saved_name_is_valid(which))
 		return open_path(which, ret_path, ret_fd);
 	r = saved_place(instance, place, sizeof(place));

@@ -177,8 +177,13 @@ int saving_begin(const char *instance, struct saving *ret)
 	char place[PATH_MAX / 2];
 	int r = saved_place(instance, place, sizeof(place));
 
+	return r < 0 ? r : saving_begin_in(place, ret);
+}
+
+int saving_begin_in(const char *place, struct saving *ret)
+{
 	*ret = (struct saving){ .parent_fd = -EBADF, .fd = -EBADF };
-	return r < 0 ? r : begin(ret, place);
+	return begin(ret, place);
 }
 
 static int open_parent(struct saving *s)

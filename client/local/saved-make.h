@@ -21,6 +21,9 @@ struct saving {
  * -errno. */
 int saving_begin(const char *instance, struct saving *ret);
 
+/* Likewise in another directory of that kind. */
+int saving_begin_in(const char *place, struct saving *ret);
+
 /* Begins a save at a path that must not exist. */
 int saving_begin_at(const char *path, struct saving *ret);
 

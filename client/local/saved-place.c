@@ -10,7 +10,7 @@
 
 #define STATE_ROOT "/var/lib"
 
-int saved_place(const char *instance, char *buf, size_t size)
+static int state_place(const char *instance, const char *leaf, char *buf, size_t size)
 {
 	char run[256];
 	int n, r = pp_place(instance, "", run, sizeof(run));
@@ -21,11 +21,21 @@ int saved_place(const char *instance, char *buf, size_t size)
 				   "[a-zA-Z_][a-zA-Z0-9_-]*, at most 63 bytes",
 				   instance);
 	/* The instance's name follows the last slash of the run directory. */
-	n = snprintf(buf, size, STATE_ROOT "%s/saved", strrchr(run, '/'));
+	n = snprintf(buf, size, STATE_ROOT "%s/%s", strrchr(run, '/'), leaf);
 	if (n < 0 || (size_t)n >= size)
 		return client_fail(-ENAMETOOLONG, "the path of the saves of \"%s\" is too long",
 				   instance);
 	return 0;
+}
+
+int saved_place(const char *instance, char *buf, size_t size)
+{
+	return state_place(instance, "saved", buf, size);
+}
+
+int checkpoint_place(const char *instance, char *buf, size_t size)
+{
+	return state_place(instance, "checkpoints", buf, size);
 }
 
 void saved_name(time_t t, char buf[static SAVED_NAME_SIZE])

@@ -12,6 +12,12 @@
 /* "/var/lib/perfpersist[-INSTANCE]/saved". 0; -EINVAL and -ENAMETOOLONG, with an error message. */
 int saved_place(const char *instance, char *buf, size_t size);
 
+/* "/var/lib/perfpersist[-INSTANCE]/checkpoints": of the checkpoints of this boot and of the saves that
+ * those of earlier ones became. */
+int checkpoint_place(const char *instance, char *buf, size_t size);
+
+#define SAVED_PREVIOUS_BOOT "previous-boot" /* stands for the newest of these */
+
 /* "2026-11-21T23-40-12Z" */
 void saved_name(time_t t, char buf[static SAVED_NAME_SIZE]);
 bool saved_name_is_valid(const char *name);

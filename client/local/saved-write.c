@@ -58,11 +58,12 @@ int saved_write_file(int dir_fd, const char *name, const void *bytes, size_t n,
 
 /* ── The texts ──────────────────────────────────────────────────────────────────────────── */
 
-static void print_info(FILE *f, const struct perfpersist_info *info)
+void saved_print_info(FILE *f, const struct perfpersist_info *info)
 {
 	struct pp_event_text t = {
-		.saved_mono = pp_clock_ns(CLOCK_MONOTONIC),
-		.saved = pp_clock_ns(CLOCK_REALTIME),
+		.saved_mono = info->saved_mono,
+		.saved = info->saved,
+		.skipped = info->skipped,
 	};
 
 	client_info_to_message(info, &t.event);
@@ -131,15 +132,20 @@ static int write_stream(const struct event_files *w, const char *name, FILE *f, 
 	return r;
 }
 
-static int write_info(const struct event_files *w, const struct perfpersist_info *info)
+static int write_info(const struct event_files *w, const struct perfpersist_info *event)
 {
+	struct perfpersist_info info = *event;
 	char *text = NULL;
 	size_t size = 0;
 	FILE *f = open_memstream(&text, &size);
 
 	if (!f)
 		return -ENOMEM;
-	print_info(f, info);
+	if (!info.saved) {
+		info.saved_mono = pp_clock_ns(CLOCK_MONOTONIC);
+		info.saved = pp_clock_ns(CLOCK_REALTIME);
+	}
+	saved_print_info(f, &info);
 	return write_stream(w, "info", f, &text, &size);
 }
 

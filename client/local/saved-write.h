@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include <stdio.h>
 #include <sys/types.h>
 
 #include "client/rings/event.h"
@@ -27,6 +28,9 @@ int saved_give(int fd, const struct saved_rights *rights, mode_t mode);
 int saved_write_file(int dir_fd, const char *name, const void *bytes, size_t n,
 		     const struct saved_rights *rights);
 
+/* The text of an event, as `info` has it; saved, saved_mono 0: without them. */
+void saved_print_info(FILE *f, const struct perfpersist_info *info);
+
 struct saved_ring_counts {
 	uint64_t held, held_bytes;		  /* in the file */
 	uint64_t records, bytes, limited, missed; /* since the ring was made */
@@ -43,6 +47,6 @@ struct saved_event_counts {
 	size_t damaged;		 /* rings */
 };
 
-/* Writes all files of an event. ret_file: the one that failed. */
+/* Writes all files of an event. info->saved 0: it is saved now. ret_file: the one that failed. */
 int saved_write_event(int dir_fd, struct perfpersist_event *e, const struct perfpersist_info *info,
 		      struct saved_event_counts *ret, char ret_file[static 32]);

@@ -41,8 +41,7 @@ static int read_text(int opened, char **ret)
 	return 0;
 }
 
-/* Parses `info`. 0 or -EBADMSG. */
-static int parse_info(char *text, struct perfpersist_info *ret)
+int textfile_parse_info(char *text, struct perfpersist_info *ret)
 {
 	struct pp_event_text t = { .event = { .sources = 1, .set = 1 } };
 	const struct pp_msg_event *e = &t.event;
@@ -53,6 +52,7 @@ static int parse_info(char *text, struct perfpersist_info *ret)
 	client_info_from_message(e, ret);
 	ret->saved = t.saved;
 	ret->saved_mono = t.saved_mono;
+	ret->skipped = t.skipped;
 	return 0;
 }
 
@@ -125,7 +125,7 @@ static int read_both(int info_fd, int stat_fd, bool is_saved, struct perfpersist
 	if (r >= 0 && is_saved && !is_whole(info, stat))
 		r = -EBADMSG;
 	if (r >= 0)
-		r = parse_info(info, ret);
+		r = textfile_parse_info(info, ret);
 	if (r >= 0)
 		parse_stat(stat, ret);
 	return r;

@@ -8,6 +8,9 @@
  * missing), another -errno of reading. */
 int textfile_read_event(int dir_fd, struct perfpersist_info *ret);
 
+/* Parses the text of `info`, and modifies it. -EBADMSG: id or names are missing or wrong. */
+int textfile_parse_info(char *text, struct perfpersist_info *ret);
+
 /* Likewise from a save, where nothing is trusted: errors as above, or those of saved_file_open();
  * -EBADMSG also if the time of the save is missing. */
 int textfile_read_saved(int dir_fd, struct perfpersist_info *ret);

@@ -131,15 +131,14 @@ static int copy(struct snapshot_ring *rin, const struct client_ring *ring, uint6
 	return r < 0 || !rest ? r : copy_part(rin, ring, 0, rest);
 }
 
-static int take_once(struct snapshot_ring *rin, const struct client_ring *ring,
-		     uint64_t *ret_filled)
+static int take_once(struct snapshot_ring *rin, const struct client_ring *ring, uint64_t since,
+		     uint64_t max, uint64_t *ret_filled)
 {
-	uint64_t size = rin->header.data_size, written, filled, overwritten;
+	uint64_t size = rin->header.data_size, filled, overwritten;
 	int r;
 
 	rin->head = CLIENT_RING_LIVE(ring, head);
-	written = 0 - rin->head;
-	filled = MIN(written, size);
+	filled = MIN(MIN(since - rin->head, size), max);
 	r = copy(rin, ring, filled);
 	if (r < 0)
 		return r;
@@ -147,19 +146,26 @@ static int take_once(struct snapshot_ring *rin, const struct client_ring *ring,
 	/* Bytes overwritten during the copy are at the far end. */
 	atomic_thread_fence(memory_order_acquire);
 	overwritten = rin->head - CLIENT_RING_LIVE(ring, reserve);
-	rin->limit = overwritten < size ? MIN(size - overwritten, written) : 0;
-	rin->has_begin = rin->limit == written;
+	rin->limit = overwritten < size ? MIN(size - overwritten, filled) : 0;
+	rin->has_begin = rin->limit == 0 - rin->head;
 	*ret_filled = filled;
 	return 0;
 }
 
 void snapshot_ring_take(struct snapshot_ring *rin, const struct client_ring *ring)
 {
+	/* A ring begins at 0. */
+	snapshot_ring_take_newer(rin, ring, 0, UINT64_MAX);
+}
+
+void snapshot_ring_take_newer(struct snapshot_ring *rin, const struct client_ring *ring,
+			      uint64_t since, uint64_t max)
+{
 	uint64_t filled;
 
 	rin->damaged = false;
 	for (int i = 0; i < SNAPSHOT_TRIES; i++) {
-		if (take_once(rin, ring, &filled) < 0 || rin->head % 8) {
+		if (take_once(rin, ring, since, max, &filled) < 0 || rin->head % 8) {
 			rin->damaged = true;
 			rin->limit = 0;
 			return;

@@ -30,6 +30,11 @@ struct perfpersist_snapshot {
 /* Copies a ring into *rin, whose header, catalog, data (for data and spill) and touched are set. */
 void snapshot_ring_take(struct snapshot_ring *rin, const struct client_ring *ring);
 
+/* The same for the records that are newer than those that began at `since`, and of these only the
+ * newest `max` bytes (a multiple of 8). */
+void snapshot_ring_take_newer(struct snapshot_ring *rin, const struct client_ring *ring,
+			      uint64_t since, uint64_t max);
+
 /*
  * The whole record that begins `distance` bytes above the ring's head. Returns 1 with
  * *ret_record (inside the copy) and *ret_size, a multiple of 8, at least 8; 0 at the end;

@@ -124,7 +124,7 @@ perfctl "--saved=$SCRATCH/boot" reopen all/several -n 1 --json 2>/dev/null |
 	jq -e '.realtime == 1700000000000000000 + .time' >/dev/null || fail "the clock of another boot"
 
 # The save describes the event as it was.
-same='del(.saved, .reads, .cpus_away, .away, .lacking, .lacking_reason, .missed)'
+same='del(.saved, .skipped, .reads, .cpus_away, .away, .lacking, .lacking_reason, .missed)'
 for name in "${EVENTS[@]}"; do
 	expect_eq "$(perfctl --saved show "$name" --json | jq -cS "$same")" \
 		"$(perfctl show "$name" --json | jq -cS "$same")" "show of $name"

@@ -172,8 +172,10 @@ void info_json_begin(struct json *j, const char *key, const struct perfpersist_i
 	json_unsigned(j, "creator", i->creator);
 	json_string(j, "mode", mode);
 	json_unsigned(j, "created", i->created);
-	if (i->saved)
-		json_unsigned(j, "saved", i->saved);
+	if (!i->saved)
+		return;
+	json_unsigned(j, "saved", i->saved);
+	json_unsigned(j, "skipped", i->skipped);
 }
 
 static void print_key(FILE *f, const char *key)
@@ -316,6 +318,10 @@ void info_print(FILE *f, const struct perfpersist_info *i)
 	print_when(f, "created", i->created);
 	if (i->saved)
 		print_when(f, "saved", i->saved);
+	if (i->skipped) {
+		print_key(f, "skipped");
+		fprintf(f, "%" PRIu64 " bytes, for the limit of checkpoints\n", i->skipped);
+	}
 }
 
 uint64_t clock_realtime_of(uint64_t monotonic)

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* A checkpoint: copies the new records of each ring, writes them behind the last ones, and then says
+ * so in a slot. */
+#include "client/local/checkpoint-write.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <time.h>
+
+#include "client/rings/memory.h"
+#include "client/rings/snapshot.h"
+#include "proto/clock.h"
+#include "proto/io.h"
+#include "proto/macro.h"
+#include "proto/ring-live.h"
+
+/* ── the file ───────────────────────────────────────────────────────────────────────────── */
+
+static int allocate(struct checkpoint_writer *w)
+{
+	bool fresh;
+
+	for (size_t i = 0; i < w->layout.n; i++) {
+		const struct pp_ring_header *h = &w->layout.rings[i].header;
+
+		w->touched = MAX(w->touched, h->data_size + h->spill_size);
+	}
+	w->copy = client_memory_get(w->touched, &w->copy_size, &fresh);
+	if (!fresh)
+		w->touched = 0;
+	w->slot = calloc(1, w->layout.slot_size);
+	w->next = calloc(1, w->layout.slot_size);
+	return w->copy && w->slot && w->next ? 0 : -ENOMEM;
+}
+
+int checkpoint_writer_init(struct checkpoint_writer *w, struct perfpersist_event *e)
+{
+	int r;
+
+	*w = (struct checkpoint_writer){ .fd = -EBADF, .event = client_event_ref(e) };
+	r = checkpoint_header_make(e, &w->layout);
+	return r < 0 ? r : allocate(w);
+}
+
+void checkpoint_writer_done(struct checkpoint_writer *w)
+{
+	if (w->copy)
+		client_memory_put(w->copy, w->copy_size);
+	free(w->slot);
+	free(w->next);
+	checkpoint_layout_done(&w->layout);
+	perfpersist_event_free(w->event);
+	w->fd = close_fd(w->fd);
+}
+
+int checkpoint_writer_begin(struct checkpoint_writer *w, int fd)
+{
+	/* The space is taken now, so that no later checkpoint fails for the lack of it, and none changes
+	 * the file's size, which would have to be written, too. */
+	int r = -posix_fallocate(fd, 0, (off_t)w->layout.size);
+
+	if (r >= 0)
+		r = pp_pwrite_all(fd, w->layout.bytes, w->layout.bytes_size, 0);
+	if (r >= 0 && fsync(fd) < 0)
+		r = -errno;
+	if (r < 0)
+		return r;
+	w->fd = fd;
+	w->is_new = true;
+	return 0;
+}
+
+int checkpoint_writer_resume(struct checkpoint_writer *w, int fd)
+{
+	_cleanup_(checkpoint_layout_done) struct checkpoint_layout there = {};
+	struct checkpoint_slot *slot = NULL;
+	int r = checkpoint_header_read(fd, &there);
+
+	if (r == -EBADMSG)
+		return 0;
+	if (r < 0)
+		return r;
+	if (there.bytes_size != w->layout.bytes_size ||
+	    memcmp(there.bytes, w->layout.bytes, there.bytes_size) != 0)
+		return 0;
+	r = checkpoint_slot_find(fd, &w->layout, &slot);
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	free(w->slot);
+	w->slot = slot;
+	w->which = !r;
+	w->fd = fd;
+	return 1;
+}
+
+/* ── a ring ─────────────────────────────────────────────────────────────────────────────── */
+
+struct round {
+	struct checkpoint_writer *w;
+	size_t i;
+	const struct client_ring *ring;
+	struct checkpoint_ring *at; /* before, then after it */
+	struct snapshot_ring copy;
+	uint64_t whole; /* bytes of records in the copy */
+	bool is_next;	/* they begin where the last checkpoint ended */
+};
+
+static uint64_t load(const void *ring, size_t at)
+{
+	return client_ring_load(ring, at);
+}
+
+/* Walks the copy. The live words were read before it was made: counts what came in between. */
+static void measure(struct round *o, struct pp_ring_live *live)
+{
+	uint64_t since = live->head - o->copy.head, fresh = o->at->live.head - o->copy.head;
+	const void *record;
+	size_t size;
+
+	for (; snapshot_record(&o->copy, o->whole, &record, &size) > 0; o->whole += size)
+		live->records += o->whole < since;
+	live->head = o->copy.head;
+	o->is_next = o->whole == fresh;
+}
+
+/* Writes one run of bytes: a part of the copy that is in one piece in the place, too. */
+static int write_run(const struct round *o, size_t from, size_t to, size_t n)
+{
+	return pp_pwrite_all(o->w->fd, o->copy.data + from, n, o->w->layout.rings[o->i].at + to);
+}
+
+static int write_records(const struct round *o)
+{
+	size_t mask = o->copy.header.data_size - 1, there = 2 * mask + 1;
+	uint64_t place = o->at->place - o->whole, distance = 0;
+	size_t from = o->copy.head & mask, to = place & there, n = 0, size;
+	const void *record;
+	int r = 0;
+
+	for (; r >= 0 && distance < o->whole; distance += size) {
+		size_t record_from = (o->copy.head + distance) & mask;
+		size_t record_to = (place + distance) & there;
+
+		if (snapshot_record(&o->copy, distance, &record, &size) <= 0)
+			return -EIO;
+		/* A record that begins near an end runs on into a spill, here or there; the next one
+		 * is elsewhere. */
+		if (record_from != from + n || record_to != to + n) {
+			r = write_run(o, from, to, n);
+			from = record_from;
+			to = record_to;
+			n = 0;
+		}
+		n += size;
+	}
+	return r < 0 ? r : write_run(o, from, to, n);
+}
+
+static void advance(struct round *o, const struct pp_ring_live *live)
+{
+	uint64_t held = o->is_next ? o->at->held + o->whole : o->whole;
+
+	o->at->live = *live;
+	o->at->live.reserve = live->head;
+	o->at->live.nest = 0;
+	o->at->live.state = client_ring_state(o->ring);
+	o->at->limited = CLIENT_RING_LIMIT(o->ring, limited);
+	o->at->place -= o->whole;
+	o->at->held = MIN(held, o->copy.header.data_size);
+}
+
+/* Writes the newest `max` bytes of what is new in a ring, and adds up what it left out. */
+static int write_ring(struct round *o, uint64_t max, uint64_t *written, uint64_t *skipped)
+{
+	uint64_t fresh, size = o->ring->header.data_size;
+	struct pp_ring_live live;
+	int r;
+
+	pp_ring_read_live(load, o->ring, &live);
+	if (live.head == o->at->live.head)
+		return 0;
+	o->copy = (struct snapshot_ring){
+		.header = o->ring->header,
+		.catalog = &o->w->event->catalog,
+		.data = o->w->copy,
+		.touched = o->w->touched,
+	};
+	snapshot_ring_take_newer(&o->copy, o->ring, o->at->live.head, max & ~7ULL);
+	o->w->touched = o->copy.touched;
+	fresh = MIN(o->at->live.head - o->copy.head, size);
+	measure(o, &live);
+	if (o->whole == 0) /* these are for the next checkpoint */
+		return 0;
+	r = write_records(o);
+	if (r < 0)
+		return r;
+	if (max < fresh)
+		*skipped += fresh - o->whole;
+	*written += o->whole;
+	advance(o, &live);
+	return 0;
+}
+
+/* ── all of them ────────────────────────────────────────────────────────────────────────── */
+
+static int write_slot(struct checkpoint_writer *w)
+{
+	struct checkpoint_slot *done = w->next;
+	int r;
+
+	done->sequence++;
+	done->mono = pp_clock_ns(CLOCK_MONOTONIC);
+	done->real = pp_clock_ns(CLOCK_REALTIME);
+	checkpoint_slot_seal(&w->layout, done);
+	r = pp_pwrite_all(w->fd, done, w->layout.slot_size, w->layout.slot_at[w->which]);
+	if (r < 0)
+		return r;
+	if (fdatasync(w->fd) < 0)
+		return -errno;
+	w->next = w->slot;
+	w->slot = done;
+	w->which = !w->which;
+	return 0;
+}
+
+/* Rings get equal parts of the limit; what one does not need is for those behind it. */
+static int write_rings(struct checkpoint_writer *w, uint64_t max_bytes, uint64_t *written)
+{
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < w->layout.n; i++) {
+		struct round o = {
+			.w = w,
+			.i = i,
+			.ring = &w->event->rings[i],
+			.at = &w->next->rings[i],
+		};
+		uint64_t left = max_bytes - MIN(*written, max_bytes);
+
+		r = write_ring(&o, left / (w->layout.n - i), written, &w->next->skipped);
+	}
+	return r;
+}
+
+int checkpoint_writer_write(struct checkpoint_writer *w, uint64_t max_bytes,
+			    struct perfpersist_checkpoint_stat *ret)
+{
+	uint64_t written = 0, skipped = w->slot->skipped;
+	int r;
+
+	memcpy(w->next, w->slot, w->layout.slot_size);
+	r = write_rings(w, max_bytes, &written);
+	if (r >= 0 && written && fdatasync(w->fd) < 0)
+		r = -errno;
+	/* A new file without a record says that there was none. */
+	if (r >= 0 && (written || w->is_new))
+		r = write_slot(w);
+	if (r < 0)
+		return r;
+	w->is_new = false;
+	if (ret) {
+		ret->written = written ? written + w->layout.slot_size : 0;
+		ret->skipped = w->slot->skipped - skipped;
+	}
+	return 0;
+}

@@ -1,0 +1,548 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Checkpoints: whatever part of their writes a disk has when the power fails, the file has one whole
+ * checkpoint, the last that was complete or the one before. All writes are recorded, and cut off,
+ * left out and reordered as far as the calls of fdatasync(2) between them allow.
+ */
+#include "client/local/checkpoint-write.h"
+#include "client/local/saved-remove.h"
+#include "tests/unit/catalog-writer.h"
+#include "tests/unit/needs.h"
+
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#define RINGS 2
+#define RECORDS_MAX 512
+#define OPS_MAX 64
+#define FILE_MAX (128U << 10)
+
+/* ── what is written to the disk ────────────────────────────────────────────────────────── */
+
+struct op {
+	uint64_t at;
+	size_t n;
+	uint8_t *bytes;
+	unsigned group; /* the number of syncs before it */
+};
+
+static struct op ops[OPS_MAX];
+static size_t n_ops;
+static unsigned group;
+static int recorded = -1; /* the descriptor */
+
+ssize_t pwrite64(int fd, const void *bytes, size_t n, off64_t at);
+
+static ssize_t record_write(int fd, const void *bytes, size_t n, off64_t at)
+{
+	if (fd == recorded) {
+		ck_assert_uint_lt(n_ops, OPS_MAX);
+		ops[n_ops] = (struct op){ (uint64_t)at, n, malloc(n), group };
+		memcpy(ops[n_ops++].bytes, bytes, n);
+	}
+	return syscall(SYS_pwrite64, fd, bytes, n, at);
+}
+
+ssize_t pwrite(int fd, const void *bytes, size_t n, off_t at)
+{
+	return record_write(fd, bytes, n, at);
+}
+
+ssize_t pwrite64(int fd, const void *bytes, size_t n, off64_t at)
+{
+	return record_write(fd, bytes, n, at);
+}
+
+int fdatasync(int fd)
+{
+	group += fd == recorded;
+	return 0;
+}
+
+static void forget_ops(void)
+{
+	while (n_ops)
+		free(ops[--n_ops].bytes);
+	group = 0;
+}
+
+/* ── what is in it ──────────────────────────────────────────────────────────────────────── */
+
+/* The tids of the records of all rings, the newest of each first. */
+struct contents {
+	size_t n;
+	uint32_t tids[RINGS * RECORDS_MAX];
+	size_t of_ring[RINGS];
+};
+
+static void read_contents(struct perfpersist_event *e, struct contents *ret)
+{
+	struct perfpersist_snapshot *s = writer_snapshot(e);
+	struct perfpersist_sample sample;
+	struct perfpersist_cursor *c;
+
+	*ret = (struct contents){};
+	for (size_t i = 0; i < perfpersist_event_rings(e); i++) {
+		ck_assert_int_eq(perfpersist_cursor_new(s, i, &c), 0);
+		for (int r; (r = perfpersist_cursor_next(c, &sample));) {
+			ck_assert_int_eq(r, 1);
+			ck_assert(writer_is_whole(&sample));
+			ck_assert_uint_lt(ret->n, ARRAY_SIZE(ret->tids));
+			ret->tids[ret->n++] = sample.tid;
+			ret->of_ring[i]++;
+		}
+		perfpersist_cursor_free(c);
+	}
+	perfpersist_snapshot_free(s);
+}
+
+static bool is_same(const struct contents *a, const struct contents *b)
+{
+	return a->n == b->n && memcmp(a->of_ring, b->of_ring, sizeof(a->of_ring)) == 0 &&
+	       memcmp(a->tids, b->tids, a->n * sizeof(a->tids[0])) == 0;
+}
+
+static int read_file(int fd, struct contents *ret, struct perfpersist_info *ret_info)
+{
+	struct perfpersist_event *e = NULL;
+	int r = checkpoint_read(fd, &e, ret_info);
+
+	if (r < 0)
+		return r;
+	read_contents(e, ret);
+	perfpersist_event_free(e);
+	return 0;
+}
+
+/* ── a machine ──────────────────────────────────────────────────────────────────────────── */
+
+static struct writer w[RINGS];
+static struct perfpersist_event *event;
+static struct checkpoint_writer writer;
+static uint32_t tid;
+
+static int new_file(void)
+{
+	int fd = memfd_create("checkpoint", MFD_CLOEXEC);
+
+	ck_assert_int_ge(fd, 0);
+	return fd;
+}
+
+static void setup(void)
+{
+	w[0] = writer_new(0, 4096, 512);
+	w[1] = writer_new(3, 8192, 128);
+	event = writer_open(w, RINGS);
+	ck_assert_int_eq(checkpoint_writer_init(&writer, event), 0);
+	ck_assert_int_eq(checkpoint_writer_begin(&writer, new_file()), 0);
+	recorded = writer.fd;
+	tid = 0;
+}
+
+static void teardown(void)
+{
+	recorded = -1;
+	forget_ops();
+	checkpoint_writer_done(&writer);
+	perfpersist_event_free(event);
+	for (size_t i = 0; i < RINGS; i++)
+		writer_done(&w[i]);
+}
+
+static void record(size_t ring, unsigned n)
+{
+	for (; n; n--, tid++)
+		writer_write(&w[ring], tid, 1000 + tid, 4 + 8 * (tid * 7 % (ring ? 10 : 40)));
+}
+
+/* From nothing to more than the ring holds; sometimes nothing at all. */
+static void record_round(unsigned round)
+{
+	static const unsigned sizes[] = { 3, 0, 17, 1, 40, 5, 200, 2, 11, 60 };
+
+	record(0, sizes[round % ARRAY_SIZE(sizes)]);
+	record(1, sizes[(round * 3 + 1) % ARRAY_SIZE(sizes)]);
+}
+
+/* ── the power fails ────────────────────────────────────────────────────────────────────── */
+
+struct disk {
+	uint8_t before[FILE_MAX]; /* the last checkpoint */
+	uint8_t now[FILE_MAX];
+	size_t size;
+	int fd;
+	struct contents last, next; /* expected */
+	int last_error;		    /* of reading the last one */
+	unsigned images;
+};
+
+static void put(struct disk *d, const struct op *op, size_t n)
+{
+	memcpy(d->now + op->at, op->bytes, n);
+}
+
+/* The newest slot is written in the last group: with all of it, it is the new checkpoint. */
+static void expect(struct disk *d, bool is_complete, bool is_begun)
+{
+	struct perfpersist_info info;
+	struct contents found;
+	int r;
+
+	ck_assert_int_eq(syscall(SYS_pwrite64, d->fd, d->now, d->size, 0), d->size);
+	r = read_file(d->fd, &found, &info);
+	d->images++;
+	if (r == 0 && is_begun && is_same(&found, &d->next))
+		return;
+	ck_assert(!is_complete);
+	ck_assert_int_eq(r, d->last_error);
+	ck_assert(r < 0 || is_same(&found, &d->last));
+}
+
+/* Everything of the groups before this one. */
+static void start(struct disk *d, unsigned of_group)
+{
+	memcpy(d->now, d->before, d->size);
+	for (size_t i = 0; i < n_ops && ops[i].group < of_group; i++)
+		put(d, &ops[i], ops[i].n);
+}
+
+static void try_group(struct disk *d, size_t first, size_t end)
+{
+	bool is_last = end == n_ops;
+
+	for (size_t i = first; i < end; i++) {
+		/* cut off at each sector, and within some */
+		for (size_t n = 0; n <= ops[i].n; n += n % 512 || ops[i].n - n < 512 ? 504 : 8) {
+			start(d, ops[i].group);
+			for (size_t k = first; k < i; k++)
+				put(d, &ops[k], ops[k].n);
+			put(d, &ops[i], n);
+			expect(d, false, is_last);
+		}
+		/* this one alone, and all but this one */
+		start(d, ops[i].group);
+		put(d, &ops[i], ops[i].n);
+		expect(d, is_last && end - first == 1, is_last);
+		start(d, ops[i].group);
+		for (size_t k = first; k < end; k++)
+			if (k != i)
+				put(d, &ops[k], ops[k].n);
+		expect(d, false, is_last);
+	}
+	start(d, ops[first].group);
+	for (size_t i = first; i < end; i++)
+		put(d, &ops[i], ops[i].n);
+	expect(d, is_last, is_last);
+}
+
+static void try_all(struct disk *d)
+{
+	size_t first = 0;
+
+	for (size_t i = 1; i <= n_ops; i++)
+		if (i == n_ops || ops[i].group != ops[first].group) {
+			try_group(d, first, i);
+			first = i;
+		}
+}
+
+START_TEST(test_power_fails)
+{
+	struct disk *d = calloc(1, sizeof(*d));
+	struct perfpersist_info info;
+
+	d->size = writer.layout.size;
+	d->fd = new_file();
+	d->last_error = -ENOENT;
+	ck_assert_uint_le(d->size, FILE_MAX);
+	ck_assert_int_eq(pread(writer.fd, d->before, d->size, 0), d->size);
+	for (unsigned round = 0; round < 40; round++) {
+		struct perfpersist_checkpoint_stat stat = {};
+
+		record_round(round);
+		forget_ops();
+		ck_assert_int_eq(checkpoint_writer_write(&writer, UINT64_MAX, &stat), 0);
+		ck_assert_uint_eq(stat.skipped, 0);
+		read_contents(event, &d->next);
+		if (n_ops)
+			try_all(d);
+		ck_assert_int_eq(pread(writer.fd, d->before, d->size, 0), d->size);
+		ck_assert_int_eq(read_file(writer.fd, &d->last, &info), 0);
+		ck_assert(is_same(&d->last, &d->next));
+		d->last_error = 0;
+	}
+	ck_assert_uint_gt(d->images, 1000);
+	printf("%u images of a file that was cut off had a whole checkpoint\n", d->images);
+	close(d->fd);
+	free(d);
+}
+END_TEST
+
+/* ── the rest ───────────────────────────────────────────────────────────────────────────── */
+
+START_TEST(test_nothing_new)
+{
+	record(0, 10);
+	ck_assert_int_eq(checkpoint_writer_write(&writer, UINT64_MAX, NULL), 0);
+	forget_ops();
+	ck_assert_int_eq(checkpoint_writer_write(&writer, UINT64_MAX, NULL), 0);
+	ck_assert_uint_eq(n_ops, 0);
+	/* Only what is new: a record of 36 bytes, and a slot. */
+	record(1, 1);
+	ck_assert_int_eq(checkpoint_writer_write(&writer, UINT64_MAX, NULL), 0);
+	ck_assert_uint_eq(n_ops, 2);
+	ck_assert_uint_le(ops[0].n, 128);
+	ck_assert_uint_eq(ops[1].n, CHECKPOINT_PAGE);
+}
+END_TEST
+
+/* The newest is written, in one piece, and the rest is counted. */
+START_TEST(test_limit)
+{
+	struct perfpersist_info info;
+	struct contents found;
+	uint64_t skipped = 0;
+
+	for (unsigned i = 0; i < 30; i++) {
+		struct perfpersist_checkpoint_stat stat = {};
+
+		record(1, 20 + i);
+		forget_ops();
+		ck_assert_int_eq(checkpoint_writer_write(&writer, 1024, &stat), 0);
+		ck_assert_uint_le(stat.written, 1024 + CHECKPOINT_PAGE);
+		ck_assert_uint_gt(stat.skipped, 0);
+		skipped += stat.skipped;
+		ck_assert_int_eq(read_file(writer.fd, &found, &info), 0);
+		ck_assert_uint_eq(info.skipped, skipped);
+		ck_assert_uint_gt(found.n, 5);
+		for (size_t k = 0; k < found.n; k++)
+			ck_assert_uint_eq(found.tids[k], tid - 1 - k);
+	}
+	/* What comes later is joined to it. */
+	record(1, 2);
+	ck_assert_int_eq(checkpoint_writer_write(&writer, UINT64_MAX, NULL), 0);
+	ck_assert_int_eq(read_file(writer.fd, &found, &info), 0);
+	ck_assert_uint_gt(found.n, 7);
+	ck_assert_uint_eq(found.tids[0], tid - 1);
+	ck_assert_uint_eq(info.skipped, skipped);
+}
+END_TEST
+
+START_TEST(test_facts)
+{
+	struct perfpersist_info info, now = { .sz = sizeof(now) };
+	struct perfpersist_event *e = NULL;
+
+	record(0, 300);
+	w[0].header->limit.limited = 5;
+	ck_assert_int_eq(checkpoint_writer_write(&writer, UINT64_MAX, NULL), 0);
+	ck_assert_int_eq(checkpoint_read(writer.fd, &e, &info), 0);
+	ck_assert_int_eq(perfpersist_event_info(e, &now), 0);
+	ck_assert_uint_eq(now.records, 300);
+	ck_assert_uint_eq(now.bytes, 0 - w[0].header->live.head);
+	ck_assert_uint_eq(now.limited, 5);
+	ck_assert_str_eq(now.cpus, "0,3");
+	ck_assert_str_eq(info.name, "name");
+	ck_assert_str_eq(info.event, "sys:tracepoint");
+	ck_assert_uint_gt(info.saved, 1600000000000000000);
+	ck_assert_uint_gt(info.saved_mono, 0);
+	ck_assert(info.missed_unknown);
+	perfpersist_event_free(e);
+}
+END_TEST
+
+static int duplicate(void)
+{
+	return fcntl(writer.fd, F_DUPFD_CLOEXEC, 0);
+}
+
+/* Another process of the same boot goes on; other rings have another file. */
+START_TEST(test_resume)
+{
+	struct checkpoint_writer second;
+	struct perfpersist_info info;
+	struct contents expected, found;
+	int fd;
+
+	record(0, 20);
+	ck_assert_int_eq(checkpoint_writer_init(&second, event), 0);
+	fd = duplicate();
+	ck_assert_int_eq(checkpoint_writer_resume(&second, fd), 0); /* there is no checkpoint */
+	ck_assert_int_eq(checkpoint_writer_write(&writer, UINT64_MAX, NULL), 0);
+	ck_assert_int_eq(checkpoint_writer_resume(&second, fd), 1);
+	record(0, 3);
+	recorded = second.fd;
+	forget_ops();
+	ck_assert_int_eq(checkpoint_writer_write(&second, UINT64_MAX, NULL), 0);
+	ck_assert_uint_lt(ops[0].n, 1200);
+	ck_assert_int_eq(read_file(fd, &found, &info), 0);
+	read_contents(event, &expected);
+	ck_assert(is_same(&found, &expected));
+	checkpoint_writer_done(&second);
+
+	w[0].header->set = w[1].header->set = 2;
+	perfpersist_event_free(event);
+	event = writer_open(w, RINGS);
+	ck_assert_int_eq(checkpoint_writer_init(&second, event), 0);
+	fd = duplicate();
+	ck_assert_int_eq(checkpoint_writer_resume(&second, fd), 0);
+	close(fd);
+	checkpoint_writer_done(&second);
+}
+END_TEST
+
+/* Any byte of the fixed part counts; a file that is shorter is none. */
+START_TEST(test_damage)
+{
+	struct perfpersist_info info;
+	struct contents found;
+	size_t header = writer.layout.bytes_size;
+
+	record(0, 20);
+	ck_assert_int_eq(checkpoint_writer_write(&writer, UINT64_MAX, NULL), 0);
+	recorded = -1;
+	for (size_t at = 0; at < header; at += 61) {
+		uint8_t byte, other;
+
+		ck_assert_int_eq(pread(writer.fd, &byte, 1, (off_t)at), 1);
+		other = byte ^ 0x10;
+		ck_assert_int_eq(pwrite(writer.fd, &other, 1, (off_t)at), 1);
+		ck_assert_int_eq(read_file(writer.fd, &found, &info), -EBADMSG);
+		ck_assert_int_eq(pwrite(writer.fd, &byte, 1, (off_t)at), 1);
+	}
+	ck_assert_int_eq(read_file(writer.fd, &found, &info), 0);
+	ck_assert_int_eq(ftruncate(writer.fd, (off_t)writer.layout.rings[0].at + 100), 0);
+	ck_assert_int_eq(read_file(writer.fd, &found, &info), -EBADMSG);
+	ck_assert_int_eq(ftruncate(writer.fd, (off_t)writer.layout.slot_at[0] + 100), 0);
+	ck_assert_int_eq(read_file(writer.fd, &found, &info), -ENOENT);
+	ck_assert_int_eq(ftruncate(writer.fd, 100), 0);
+	ck_assert_int_eq(read_file(writer.fd, &found, &info), -EBADMSG);
+}
+END_TEST
+
+START_TEST(test_several_sources)
+{
+	struct writer shared = writer_new_shared(2, 4096, 64, 3);
+	int fds[2] = { shared.fd, writer_catalog(3) };
+	struct perfpersist_event *e = NULL, *back = NULL;
+	struct checkpoint_writer one;
+	struct perfpersist_info info;
+
+	for (uint32_t i = 0; i < 500; i++)
+		writer_write_source(&shared, i % 3, i, 1000 + i);
+	ck_assert_int_eq(perfpersist_open_fds(fds, 2, &e), 0);
+	ck_assert_int_eq(checkpoint_writer_init(&one, e), 0);
+	ck_assert_int_eq(checkpoint_writer_begin(&one, new_file()), 0);
+	ck_assert_int_eq(checkpoint_writer_write(&one, UINT64_MAX, NULL), 0);
+	ck_assert_int_eq(checkpoint_read(one.fd, &back, &info), 0);
+	ck_assert_uint_eq(perfpersist_event_sources(back), 3);
+	perfpersist_event_free(back);
+	checkpoint_writer_done(&one);
+	perfpersist_event_free(e);
+	close(fds[1]);
+	writer_done(&shared);
+}
+END_TEST
+
+/* ── the directory ──────────────────────────────────────────────────────────────────────── */
+
+static char root[] = "/tmp/perfpersist-checkpoint-XXXXXX";
+
+static void rename_boot(const char *to)
+{
+	DIR *dir = opendir(root);
+	struct dirent *entry;
+
+	ck_assert_ptr_nonnull(dir);
+	while ((entry = readdir(dir)))
+		if (!strncmp(entry->d_name, "+boot-", 6))
+			ck_assert_int_eq(renameat(dirfd(dir), entry->d_name, dirfd(dir), to), 0);
+	closedir(dir);
+}
+
+/* One boot: records, writes a checkpoint, and leaves the file. */
+static void boot(unsigned n, const char *name)
+{
+	struct perfpersist_checkpoints *c = NULL, *other = NULL;
+	struct perfpersist_checkpoint *one = NULL, *two = NULL;
+
+	ck_assert_int_eq(perfpersist_checkpoints_open(NULL, root, &c), 0);
+	ck_assert_int_eq(perfpersist_checkpoints_open(NULL, root, &other), -EBUSY);
+	event->is_copy = false;
+	ck_assert_int_eq(perfpersist_checkpoint_new(c, event, &one), 0);
+	ck_assert_int_eq(perfpersist_checkpoint_new(c, event, &two), -EEXIST);
+	record(0, n);
+	ck_assert_int_eq(perfpersist_checkpoint_write(one, UINT64_MAX, NULL), 0);
+	perfpersist_checkpoints_sweep(c);
+	perfpersist_checkpoint_free(one);
+	perfpersist_checkpoints_free(c);
+	rename_boot(name);
+}
+
+static unsigned count_saves(void)
+{
+	DIR *dir = opendir(root);
+	struct dirent *entry;
+	unsigned n = 0;
+
+	while ((entry = readdir(dir)))
+		n += entry->d_name[0] == '2';
+	closedir(dir);
+	return n;
+}
+
+static int recover(struct perfpersist_save_result *ret)
+{
+	struct perfpersist_checkpoints *c = NULL;
+	int r;
+
+	ck_assert_int_eq(perfpersist_checkpoints_open(NULL, root, &c), 0);
+	r = perfpersist_checkpoints_recover(c, 2, ret);
+	perfpersist_checkpoints_free(c);
+	return r;
+}
+
+START_TEST(test_directory)
+{
+	struct perfpersist_save_result result = { .sz = sizeof(result) };
+
+	strcpy(root + sizeof(root) - 7, "XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(root));
+	ck_assert_int_eq(recover(&result), 0);
+	for (unsigned i = 1; i <= 4; i++) {
+		boot(2, "+boot-another");
+		ck_assert_int_eq(recover(&result), 1);
+		ck_assert_uint_eq(result.events, 1);
+		ck_assert_uint_eq(result.records, 2 * i);
+		ck_assert_uint_eq(result.failed, 0);
+		ck_assert_int_eq(recover(&result), 0);
+		ck_assert_uint_eq(count_saves(), MIN(i, 2U));
+	}
+	ck_assert_int_eq(chmod(root, 0777), 0);
+	ck_assert_int_eq(perfpersist_checkpoints_open(NULL, root,
+						      &(struct perfpersist_checkpoints *){ NULL }),
+			 -EACCES);
+	ck_assert_int_eq(saved_remove(AT_FDCWD, root), 0);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("checkpoint");
+	TCase *tc = tcase_create("checkpoint");
+
+	umask(022);
+	tcase_set_timeout(tc, 120);
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, test_power_fails);
+	tcase_add_test(tc, test_nothing_new);
+	tcase_add_test(tc, test_limit);
+	tcase_add_test(tc, test_facts);
+	tcase_add_test(tc, test_resume);
+	tcase_add_test(tc, test_damage);
+	tcase_add_test(tc, test_several_sources);
+	tcase_add_test(tc, test_directory);
+	suite_add_tcase(suite, tc);
+	return run_suite(suite);
+}
