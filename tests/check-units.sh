@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # The units are well formed. systemd-analyze rates their sandboxes: the broker at most 1.2, the
-# engine at most 2.2, dumper and keeper at most 0.8, the save at shutdown at most 1.5, the writer of snapshots and the command for each at most 1.2. The unit
-# explains each remaining exposure. The daemons' units wait for nothing late in the boot.
+# engine at most 2.2, dumper and keeper at most 0.8, the save at shutdown at most 1.5, the writers
+# of snapshots and of checkpoints and the command for each snapshot at most 1.2. The unit explains
+# each remaining exposure. The daemons' units wait for nothing late in the boot.
 set -u -o pipefail
 cd "$(dirname "$0")/.." || exit 1
 
@@ -57,6 +58,7 @@ exposure perfpersist-keeper.service 8
 exposure perfpersist-save.service 15
 exposure perfpersist-snapshots.service 12
 exposure perfpersist-on-snapshot.service 12
+exposure perfpersist-checkpoint.service 12
 
 # By default a unit starts after sysinit.target; some settings make it wait for /tmp and tmpfiles.
 for unit in perfpersistd.service perfpersist-{engine,dumper,keeper}.service perfpersist*.socket *.mount; do

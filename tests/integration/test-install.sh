@@ -32,6 +32,7 @@ cat >"$SCRATCH/want" <<END
 0755 /usr/lib/perfpersist/perfpersist-keeper
 0644 /usr/lib/perfpersist/presets/coredump.conf
 0644 /usr/lib/systemd/catalog/perfpersist.catalog
+0644 /usr/lib/systemd/system/perfpersist-checkpoint.service
 0644 /usr/lib/systemd/system/perfpersist-dumper.service
 0644 /usr/lib/systemd/system/perfpersist-dumper.socket
 0644 /usr/lib/systemd/system/perfpersist-engine.service

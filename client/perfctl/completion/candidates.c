@@ -176,6 +176,7 @@ static void find_saves(struct completion *c)
 	size_t n = 0;
 
 	c->how = "directory";
+	candidates_add(c, NULL, "previous-boot");
 	if (perfpersist_saves(c->call.connect.instance, &saves, &n) < 0)
 		return;
 	for (size_t i = 0; i < n; i++)

@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "client/perfctl/events/checkpoint.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "client/perfctl/print/info.h"
+#include "proto/clock.h"
+
+#define SECOND 1000000000ULL
+#define AVERAGE 10ULL /* s, over which the limit of bytes a second is kept */
+#define RETRY (2 * SECOND)
+#define RELIST (30 * SECOND) /* what there was no room for is tried again */
+
+/* An event that asks for checkpoints. */
+struct target {
+	struct perfpersist_info info;
+	struct perfpersist_event *event;     /* NULL: there are no checkpoints of it now */
+	struct perfpersist_checkpoint *file; /* NULL likewise */
+	uint64_t size;			     /* of the file */
+	uint64_t due;			     /* CLOCK_MONOTONIC, ns */
+	bool is_seen;			     /* in the present list */
+	bool has_complained;
+	bool has_skipped;
+};
+
+struct checkpointing {
+	struct call *call;
+	const struct checkpoint_options *options;
+	struct perfpersist_checkpoints *files;
+	struct perfpersist *p; /* NULL: the daemon is away */
+	struct target *all;
+	size_t n;
+	bool came;	  /* a notice: the list may be another */
+	bool is_told;	  /* that the daemon is away */
+	uint64_t looked;  /* when it was read, CLOCK_MONOTONIC, ns */
+	uint64_t allowed; /* bytes that may be written now */
+	uint64_t counted; /* CLOCK_MONOTONIC, ns: up to when `allowed` has been added up */
+};
+
+static uint64_t now(void)
+{
+	return pp_clock_ns(CLOCK_MONOTONIC);
+}
+
+static void close_target(struct target *t)
+{
+	perfpersist_checkpoint_free(t->file);
+	perfpersist_event_free(t->event);
+	t->file = NULL;
+	t->event = NULL;
+	t->size = 0;
+}
+
+static void checkpointing_done(struct checkpointing *c)
+{
+	for (size_t i = 0; i < c->n; i++)
+		close_target(&c->all[i]);
+	free(c->all);
+	perfpersist_free(c->p);
+	perfpersist_checkpoints_free(c->files);
+}
+
+/* ── which events ───────────────────────────────────────────────────────────────────────── */
+
+/* Users other than root get half of the space, so that they cannot use up the rest. */
+static uint64_t room_for(const struct checkpointing *c, const struct target *t)
+{
+	uint64_t all = c->options->max_size, others = all / 2, used = 0, used_by_others = 0;
+
+	for (size_t i = 0; i < c->n; i++) {
+		used += c->all[i].size;
+		if (c->all[i].info.creator)
+			used_by_others += c->all[i].size;
+	}
+	all -= MIN(used, all);
+	others -= MIN(used_by_others, others);
+	return t->info.creator ? MIN(all, others) : all;
+}
+
+static void say(struct target *t, const char *why)
+{
+	if (!t->has_complained)
+		complain("there are no checkpoints of %s/%s: %s", t->info.ns, t->info.name, why);
+	t->has_complained = true;
+}
+
+static void no_room(const struct checkpointing *c, struct target *t, uint64_t size, uint64_t room)
+{
+	char why[512];
+
+	snprintf(
+		why, sizeof(why),
+		"they would take %s on the disk, and of --max-size %s there are %s left%s; raise it "
+		"(`systemctl edit perfpersist-checkpoint`) or make the buffers smaller",
+		format_size(size).s, format_size(c->options->max_size).s, format_size(room).s,
+		t->info.creator ? " for events of users other than root" : "");
+	say(t, why);
+}
+
+static int open_file(struct checkpointing *c, struct target *t, uint64_t had)
+{
+	uint64_t size = perfpersist_checkpoint_size(t->event), room = room_for(c, t);
+	int r;
+
+	if (size > room) {
+		no_room(c, t, size, room);
+		return -EDQUOT;
+	}
+	/* The file of its earlier rings stays until the new one has a checkpoint, if there is room. */
+	if (size > room - MIN(had, room))
+		perfpersist_checkpoints_sweep(c->files);
+	r = perfpersist_checkpoint_new(c->files, t->event, &t->file);
+	if (r == -EEXIST)
+		return r; /* a second name */
+	if (r < 0) {
+		say(t, perfpersist_error(NULL));
+		return r;
+	}
+	t->size = size;
+	t->due = now();
+	t->has_complained = false;
+	return 0;
+}
+
+static void open_target(struct checkpointing *c, struct target *t, uint64_t had)
+{
+	int r = perfpersist_open_by_id(c->p, t->info.id, &t->event);
+
+	if (r < 0 && r != -ENOENT)
+		say(t, perfpersist_error(c->p));
+	if (r >= 0 && open_file(c, t, had) < 0)
+		close_target(t);
+}
+
+static bool has_same_rings(const struct target *t, const struct perfpersist_info *info)
+{
+	enum perfpersist_ring_state state;
+
+	if (!t->file || t->info.set != info->set || strcmp(t->info.cpus, info->cpus) != 0)
+		return false;
+	state = perfpersist_event_state(t->event);
+	return state == PERFPERSIST_RINGS_RUNNING || state == PERFPERSIST_RINGS_PAUSED;
+}
+
+static int take_info(struct checkpointing *c, const struct perfpersist_info *info)
+{
+	struct target *t;
+	uint64_t had;
+	size_t i;
+
+	for (i = 0; i < c->n && c->all[i].info.id != info->id; i++)
+		;
+	if (i == c->n) {
+		t = reallocarray(c->all, c->n + 1, sizeof(*t));
+		if (!t)
+			return -ENOMEM;
+		c->all = t;
+		c->all[c->n++] = (struct target){ .info = *info };
+	}
+	t = &c->all[i];
+	t->is_seen = true;
+	if (has_same_rings(t, info)) {
+		t->info = *info;
+		return 0;
+	}
+	had = t->size;
+	close_target(t);
+	t->info = *info;
+	open_target(c, t, had);
+	return 0;
+}
+
+/* Events that are gone, or ask for checkpoints no more, make room for others. */
+static void drop_unseen(struct checkpointing *c)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < c->n; i++) {
+		if (c->all[i].is_seen)
+			c->all[n++] = c->all[i];
+		else
+			close_target(&c->all[i]);
+	}
+	c->n = n;
+}
+
+static bool is_wanted(const struct perfpersist_info *info)
+{
+	return PERFPERSIST_CHECKPOINT_OF(info->flags) && info->state != PERFPERSIST_CREATING &&
+	       info->state != PERFPERSIST_DELETING;
+}
+
+static void mark_seen(struct checkpointing *c, const struct perfpersist_info *infos, size_t n)
+{
+	for (size_t k = 0; k < c->n; k++) {
+		c->all[k].is_seen = false;
+		for (size_t i = 0; i < n; i++)
+			c->all[k].is_seen |=
+				infos[i].id == c->all[k].info.id && is_wanted(&infos[i]);
+	}
+}
+
+static int look(struct checkpointing *c)
+{
+	_cleanup_free_ struct perfpersist_info *infos = NULL;
+	size_t n = 0;
+	int r = perfpersist_list(c->p, NULL, &infos, &n);
+
+	if (r < 0)
+		return r;
+	c->came = false;
+	c->looked = now();
+	mark_seen(c, infos, n);
+	drop_unseen(c);
+	for (size_t i = 0; r >= 0 && i < n; i++)
+		if (is_wanted(&infos[i]))
+			r = take_info(c, &infos[i]);
+	perfpersist_checkpoints_sweep(c->files);
+	return r;
+}
+
+/* ── writing ────────────────────────────────────────────────────────────────────────────── */
+
+static void refill(struct checkpointing *c)
+{
+	uint64_t t = now(), most = c->options->max_rate * AVERAGE;
+	double more = (double)(t - c->counted) / SECOND * (double)c->options->max_rate;
+
+	c->allowed = more < (double)(most - c->allowed) ? c->allowed + (uint64_t)more : most;
+	c->counted = t;
+}
+
+static void write_target(struct checkpointing *c, struct target *t, uint64_t max_bytes)
+{
+	struct perfpersist_checkpoint_stat stat = { .sz = sizeof(stat) };
+	int r = perfpersist_checkpoint_write(t->file, max_bytes, &stat);
+
+	t->due = now() + PERFPERSIST_CHECKPOINT_OF(t->info.flags) * SECOND;
+	if (r < 0) {
+		say(t, perfpersist_error(NULL));
+		close_target(t);
+		return;
+	}
+	c->allowed -= MIN(stat.written, c->allowed);
+	if (stat.skipped && !t->has_skipped)
+		complain("checkpoints of %s/%s leave out records for --max-rate; `perfctl "
+			 "--saved=previous-boot show` will say how many bytes",
+			 t->info.ns, t->info.name);
+	t->has_skipped |= stat.skipped > 0;
+	/* Other rings have taken their place. */
+	if (perfpersist_event_state(t->event) >= PERFPERSIST_RINGS_RETIRED)
+		c->came = true;
+}
+
+/* Those that are due get equal parts of the limit; what one leaves is for those behind it. */
+static void write_due(struct checkpointing *c, uint64_t until)
+{
+	size_t n = 0;
+
+	refill(c);
+	for (size_t i = 0; i < c->n; i++)
+		n += c->all[i].file && c->all[i].due <= until;
+	for (size_t i = 0; i < c->n; i++)
+		if (c->all[i].file && c->all[i].due <= until)
+			write_target(c, &c->all[i], c->allowed / n--);
+}
+
+/* ── the daemon ─────────────────────────────────────────────────────────────────────────── */
+
+static void on_notice(struct perfpersist *p _unused_, const struct perfpersist_notice *n _unused_,
+		      void *userdata)
+{
+	struct checkpointing *c = userdata;
+
+	c->came = true;
+}
+
+static void disconnect(struct checkpointing *c)
+{
+	if (!c->is_told)
+		complain("%s; meanwhile the buffers that are open are written",
+			 perfpersist_error(c->p));
+	c->is_told = true;
+	perfpersist_free(c->p);
+	c->p = NULL;
+}
+
+/* While there is no daemon, the rings that are open are written. */
+static void reconnect(struct checkpointing *c)
+{
+	c->looked = now();
+	if (perfpersist_connect(&c->call->connect, &c->p) < 0 ||
+	    perfpersist_watch(c->p, NULL, on_notice, c) < 0) {
+		disconnect(c);
+		return;
+	}
+	c->came = true;
+	c->is_told = false;
+}
+
+static void wait_for_more(struct checkpointing *c)
+{
+	uint64_t due = c->looked + (c->p ? RELIST : RETRY), t = now();
+
+	for (size_t i = 0; i < c->n; i++)
+		if (c->all[i].file)
+			due = MIN(due, c->all[i].due);
+	if (due > t)
+		signals_wait(due - t, c->p ? perfpersist_fd(c->p) : -1);
+	if (c->p && perfpersist_dispatch(c->p) < 0)
+		disconnect(c);
+}
+
+static void go_on(struct checkpointing *c)
+{
+	while (!signals_caught()) {
+		uint64_t t = now();
+
+		if (!c->p && t - c->looked >= RETRY)
+			reconnect(c);
+		if (c->p && (c->came || t - c->looked >= RELIST) && look(c) < 0)
+			disconnect(c);
+		write_due(c, now());
+		wait_for_more(c);
+	}
+}
+
+/* ── beginning ──────────────────────────────────────────────────────────────────────────── */
+
+/* What cannot be saved now, for a full disk, can be at the next start. */
+static void recover(struct checkpointing *c)
+{
+	struct perfpersist_save_result result = { .sz = sizeof(result) };
+	int r = perfpersist_checkpoints_recover(c->files, (uint32_t)c->options->keep, &result);
+
+	if (r < 0)
+		complain("%s", perfpersist_error(NULL));
+	if (r > 0)
+		printf("%s: %" PRIu64 " record%s of %u event%s, from before the boot\n",
+		       result.path, result.records, result.records == 1 ? "" : "s", result.events,
+		       result.events == 1 ? "" : "s");
+	fflush(stdout);
+	if (r >= 0 && result.failed)
+		complain("%u of the checkpoints from before the boot cannot be read: %s",
+			 result.failed, result.message);
+}
+
+static int begin(struct checkpointing *c)
+{
+	int r = perfpersist_checkpoints_open(c->call->connect.instance, c->options->directory,
+					     &c->files);
+
+	if (r < 0)
+		return call_failed(NULL, r);
+	recover(c);
+	c->allowed = c->options->max_rate * AVERAGE;
+	c->counted = now();
+	return EXIT_OK;
+}
+
+static int write_once(struct checkpointing *c)
+{
+	int r = call_connect(c->call, &c->p);
+
+	if (r)
+		return r;
+	r = look(c);
+	if (r < 0)
+		return call_failed(c->p, r);
+	write_due(c, UINT64_MAX);
+	for (size_t i = 0; i < c->n; i++)
+		if (c->all[i].has_complained)
+			return EXIT_FAILED;
+	return EXIT_OK;
+}
+
+int checkpoint(struct call *call, const struct checkpoint_options *options)
+{
+	_cleanup_(checkpointing_done) struct checkpointing c = { .call = call, .options = options };
+	int r = begin(&c);
+
+	if (r)
+		return r;
+	if (options->once)
+		return write_once(&c);
+	signals_catch();
+	call->connect.sz = sizeof(call->connect);
+	reconnect(&c);
+	go_on(&c);
+	write_due(&c, UINT64_MAX);
+	return EXIT_OK;
+}

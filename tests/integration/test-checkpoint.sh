@@ -1,0 +1,187 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# What was recorded until the last checkpoint is there after the machine has died. Here that is the
+# death of every process at once, by SIGKILL, and the next boot is another boot_id, mounted over the
+# kernel's for the service alone. (tests/vm/test-crash.sh crashes a machine.)
+. "$(dirname "$0")/../lib.sh"
+
+PLACE=$STATE/checkpoints
+NUMBERED=$BIN/calls-$$ # other tests run it, too
+BOOT_ID=$SCRATCH/boot_id
+boots=0
+. "$ROOT/tests/checkpoints.sh"
+
+cp "$BIN/numbered" "$NUMBERED"
+
+# ── a machine ────────────────────────────────────────────────────────────────────────────
+
+# service OPTION…: as the daemon's user, in the present boot. SERVICE is its pid.
+service() {
+	# shellcheck disable=SC2016 # the other shell's variables
+	spawn unshare --mount sh -c '
+		mount --bind "$1" /proc/sys/kernel/random/boot_id && shift && exec "$@"' sh \
+		"$BOOT_ID" setpriv --reuid=$DAEMON_UID --regid=$DAEMON_GID --clear-groups -- \
+		"${PERFCTL[@]}" checkpoint "$@" >>"$SCRATCH/service.log" 2>&1
+	SERVICE=$SPAWNED
+}
+
+stop_service() {
+	kill -"$1" "$SERVICE"
+	wait "$SERVICE" 2>/dev/null || true
+}
+
+boot() {
+	boots=$((boots + 1))
+	printf '%08x-1111-2222-3333-444444444444\n' $boots >"$BOOT_ID"
+	chmod 0644 "$BOOT_ID"
+	start_daemon
+}
+
+# The events go with the machine.
+crash() {
+	stop_service KILL
+	kill_daemon
+	boot
+	perfctl delete --all >/dev/null
+}
+
+said() {
+	grep -qE -e "$1" "$SCRATCH/service.log"
+}
+
+create() {
+	create_calls
+	perfctl create t/several -e 'sched:sched_process_exec,sched:sched_process_exit' -m 64K >/dev/null
+	perfctl change t/several --checkpoint 1s >/dev/null
+}
+
+# crash_and_find: what the crash has left is a save when the service has started in the next boot.
+found=0
+crash_and_find() {
+	crash
+	service
+	found=$((found + 1))
+	wait_until 20 found_all || fail "what the crash left is not found"
+}
+
+found_all() {
+	[ "$(grep -c 'from before the boot' "$SCRATCH/service.log")" -eq $found ]
+}
+
+# ── the first boot ───────────────────────────────────────────────────────────────────────
+
+expect_exit 3 perfctl --saved=previous-boot list
+expect_match "$OUT" 'no checkpoints of an earlier boot'
+install -d -m 0755 -o $DAEMON_UID "$STATE" "$PLACE"
+write_conf '[namespace u]
+Mode=0660'
+boot
+create
+perfctl create t/none -e sched:sched_process_fork -m 64K >/dev/null
+expect_eq "$(perfctl list --json | jq -c 'map([.name, .checkpoint]) | sort')" \
+	'[["calls",1],["none",0],["several",1]]' "who has checkpoints"
+service
+wait_until 20 test -e "$(file_of t/calls)" || fail "no checkpoint is written"
+wait_until 20 test -e "$(file_of t/several)" || fail "no checkpoint is written after a change"
+[ ! -e "$(file_of t/none)" ] || fail "a checkpoint that nobody asked for"
+expect_eq "$(stat -c %a "$(file_of t/calls)")" 600 "a file's mode"
+
+# ── busy when it crashes: up to the last checkpoint ──────────────────────────────────────
+
+busy_calls
+for _ in $(seq "$(length 1 10)"); do
+	until=$(numbers | newest)
+	next_checkpoint t/calls
+done
+echo "the service: $(sed -nE 's/^(write_bytes): /\1 /p' "/proc/$SERVICE/io") of a busy event," \
+	"$(awk '{ print $14 + $15 }' "/proc/$SERVICE/stat") ticks of CPU time"
+crash_and_find
+kill "$busy"
+busy=
+expect_calls "$until"
+expect_eq "$(perfctl --saved=previous-boot list --json | jq -c 'map([.name, .skipped, .reads]) | sort')" \
+	'[["calls",0,"saved"],["several",0,"saved"]]' "what is there"
+expect_match "$(perfctl --saved=previous-boot reopen t/several -n all 2>/dev/null)" 'sched_process_exec'
+expect_match "$(perfctl --saved=previous-boot script t/several 2>/dev/null)" 'sched_process_exec'
+expect_ok perfctl --saved=previous-boot stat
+expect_ok perfctl --saved=previous-boot snapshot -o "$SCRATCH/crash.data" t/calls
+
+# ── what cannot be asked for ─────────────────────────────────────────────────────────────
+
+for bad in 0 500ms 1.5s 2h x; do
+	expect_exit 2 perfctl create t/bad -e sched:sched_switch --checkpoint "$bad"
+done
+expect_exit 2 perfctl change t/calls --checkpoint 2h
+expect_exit 3 perfctl checkpoint -D "$SCRATCH/none" --once
+expect_exit 4 perfctl checkpoint --once # the directory is the daemon's
+expect_exit 2 perfctl checkpoint --keep 0
+expect_exit 2 perfctl --direct checkpoint
+expect_exit 2 perfctl --saved checkpoint
+stop_service TERM
+full || exit 0
+
+# ── quiet when it crashes: everything is there ───────────────────────────────────────────
+
+create
+service
+made=0
+wait_until 20 test -e "$(file_of t/calls)" || fail "no checkpoint is written"
+calls 20000
+next_checkpoint t/calls
+crash_and_find
+expect_calls 19999
+echo "the last was $((made - 1))"
+
+# ── the daemon and the service die ───────────────────────────────────────────────────────
+
+create
+wait_until 20 test -e "$(file_of t/calls)" || fail "no checkpoint is written"
+kill_broker
+start_daemon
+next_checkpoint t/calls
+before=$(sequence "$(file_of t/calls)" | sort -n | tail -n 1)
+stop_service KILL
+service
+next_checkpoint t/calls
+[ "$(sequence "$(file_of t/calls)" | sort -n | head -n 1)" -ge "$before" ] ||
+	fail "the service began a new file of the same buffers"
+perfctl change t/calls -m 64K >/dev/null
+smaller() {
+	[ "$(stat -c %s "$(file_of t/calls)")" -lt 500000 ]
+}
+wait_until 20 smaller || fail "new buffers have no new file"
+
+# ── limits ───────────────────────────────────────────────────────────────────────────────
+
+file=$(file_of t/calls)
+gone_file() {
+	[ ! -e "$file" ]
+}
+perfctl change t/calls --checkpoint 0 -m 256K >/dev/null
+wait_until 20 gone_file || fail "the file of an event that wants no checkpoints stays"
+perfctl change t/calls --checkpoint 1s >/dev/null
+stop_service TERM
+service --max-size 1M
+wait_until 20 said 't/calls: they would take .* on the disk, and of --max-size 1M there are' ||
+	fail "a file that is too large is not refused"
+stop_service TERM
+# Others get half: 512K, where root's own has room.
+perfctl change t/calls --checkpoint 0 >/dev/null
+perfctl delete t/several >/dev/null
+perfctl create u/root -e sched:sched_process_fork -m 4K --checkpoint 1s >/dev/null
+as_member perfctl create u/other -e sched:sched_process_fork -m 128K --checkpoint 1s >/dev/null
+service --max-size 1M
+wait_until 20 said 'u/other: .* left for events of users other than root' || fail "there is no share"
+wait_until 20 test -e "$(file_of u/root)" || fail "root's event has no checkpoint"
+[ ! -e "$(file_of u/other)" ] || fail "another user's event takes more than half"
+stop_service TERM
+perfctl delete u/root u/other >/dev/null
+perfctl change t/calls --checkpoint 1s >/dev/null
+service --max-rate 8K
+wait_until 20 test -e "$(file_of t/calls)" || fail "no checkpoint is written"
+calls 30000
+wait_until 20 said 'leave out records for --max-rate' || fail "no limit of bytes a second"
+crash_and_find
+expect_match "$(perfctl --saved=previous-boot show t/calls)" 'skipped +[0-9]+ bytes'
+expect_eq "$(find "$PLACE" -mindepth 1 -maxdepth 1 -name '2*' | wc -l)" 3 "boots that are kept"
