@@ -34,6 +34,13 @@ reboot() {
 	exit 0
 }
 
+# lose_power: QEMU is killed; the test runs again in the next boot. Needs `# vm: --disk durable`.
+lose_power() {
+	next_boot
+	touch "$OUT_DIR/kill"
+	sleep infinity
+}
+
 # monitor CMD…: runs CMD in QEMU's human monitor, and prints the answer. The monitor reports errors
 # only as text.
 monitor() {

@@ -7,6 +7,8 @@
 #
 #   --kernel 6.1      one of those that build.sh found, or newest
 #   --smp 2,maxcpus=4 --memory 1024 (MiB)   --append "words for the kernel's command line"
+#   --disk fast       or durable: the file system has a journal, and what the guest has synced
+#                     survives a panic and the end of QEMU
 #   --boot 600        seconds until the test has to have begun, after each start of the guest
 #   --timeout 600     seconds until it has to have ended or asked for another boot
 #
@@ -24,11 +26,12 @@ tests=$(cd "$(dirname "$0")/.." && pwd)
 BUILD=$(realpath -m "${BUILD:-$tests/../build}")
 GUEST=$BUILD/vm/guest
 
-kernel=6.1 smp=2,maxcpus=4 memory=1024 append='' boot_limit=600 limit=600 test=
+kernel=6.1 smp=2,maxcpus=4 memory=1024 append='' disk=fast boot_limit=600 limit=600 test=
 KERNEL=
 
 usage() {
 	echo "usage: tests/vm/run.sh [--kernel 6.1] [--smp N] [--memory MIB] [--append WORDS]" \
+		"[--disk fast|durable]" \
 		"[--boot SECONDS] [--timeout SECONDS] TEST" >&2
 	exit 2
 }
@@ -49,6 +52,7 @@ options() {
 		--smp) smp=$2 ;;
 		--memory) memory=$2 ;;
 		--append) append=$2 ;;
+		--disk) disk=$2 ;;
 		--boot) boot_limit=$2 ;;
 		--timeout) limit=$2 ;;
 		-*) usage ;;
@@ -97,7 +101,15 @@ flock -n "$lock" || say 2 "is running already, in $place"
 rm -rf "$place"
 mkdir -p "$place/out"
 echo "${test#"$tests"/}" >"$place/out/test"
-qemu-img create -q -f qcow2 -F raw -b "$GUEST/root.ext4" "$place/root.qcow2" || exit 2
+if [ "$disk" = durable ]; then
+	root=$place/root.raw
+	drive="file=$root,if=virtio,format=raw,cache=writeback"
+	cp --sparse=always "$GUEST/root.ext4" "$root" && tune2fs -O has_journal "$root" >/dev/null || exit 2
+else
+	root=$place/root.qcow2
+	drive="file=$root,if=virtio,cache=unsafe"
+	qemu-img create -q -f qcow2 -F raw -b "$GUEST/root.ext4" "$root" || exit 2
+fi
 
 qemu= # the pid of the timeout that QEMU is under
 # shellcheck disable=SC2317 # called by a trap
@@ -105,7 +117,7 @@ cleanup() {
 	trap '' INT TERM HUP
 	[ -z "$qemu" ] || kill -TERM "$qemu" 2>/dev/null
 	wait
-	rm -f "$place/root.qcow2" "$place.lock"
+	rm -f "$root" "$place.lock"
 	# `make clean` must work for the user who built the rest.
 	chown -h --reference="$BUILD" "$BUILD/vm/results"
 	chown -hR --reference="$BUILD" "$place"
@@ -137,7 +149,7 @@ machine() {
 		-nodefaults -no-user-config -display none -no-reboot -nic none \
 		-device virtio-rng-pci \
 		-serial "file:$console" \
-		-drive "file=$place/root.qcow2,if=virtio,cache=unsafe" \
+		-drive "$drive" \
 		-drive "file=$KERNEL/modules.ext4,if=virtio,format=raw,readonly=on" \
 		"${shares[@]}" \
 		-virtfs "local,path=$place/out,mount_tag=out,security_model=none" \
@@ -155,15 +167,24 @@ begun() {
 	[ -e "$place/out/begun" ]
 }
 
+# The test wants the machine to lose its power.
+kill_wanted() {
+	[ -e "$place/out/kill" ]
+}
+
 # Waits for QEMU's end, and enforces it. Sets ended to how QEMU ended, or "hang".
 watch() {
-	local from=$SECONDS end=$((SECONDS + boot_limit)) running=
+	local from=$SECONDS end=$((SECONDS + boot_limit)) running='' killed=
 
 	while kill -0 "$qemu" 2>/dev/null; do
 		if [ -z "$running" ] && begun; then
 			running=1
 			booted=$((SECONDS - from))
 			end=$((SECONDS + limit))
+		fi
+		if kill_wanted; then
+			# shellcheck disable=SC2046 # the child of timeout, which is QEMU
+			kill -KILL $(<"/proc/$qemu/task/$qemu/children") && rm "$place/out/kill" && killed=1
 		fi
 		if [ "$SECONDS" -ge "$end" ]; then
 			kill -TERM "$qemu"
@@ -176,6 +197,7 @@ watch() {
 	done
 	ended=0
 	wait "$qemu" || ended=$?
+	[ -z "$killed" ] || ended=0
 	qemu=
 }
 
