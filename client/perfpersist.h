@@ -284,6 +284,10 @@ struct perfpersist_trigger_options {
 	/* "over N/s for TIME": it fires when there were more occurrences than that in each of so many
 	 * seconds; these alone make a record. NULL: no matter how many; not with until. */
 	const char *rate;
+	/* ns that the targets go on recording into what is frozen then: at most a minute, and the
+	 * hold-off; and until each has so many more records, at most. 0: no limit, but a number without a
+	 * time is for 10 s, or the hold-off, if that is shorter; both 0: freeze at once */
+	uint64_t after, after_records;
 };
 
 /* Creates the trigger's event; targets are armed then, one after the other, and events that are
@@ -318,6 +322,8 @@ struct perfpersist_trigger {
 	uint64_t overdue; /* whose end was missing in time: it fired, or was held or spent, */
 	uint64_t ended;	  /* and that have none because the task that is the key has ended */
 	char rate[64];	  /* "": no matter how many */
+	/* ns that its targets go on at most, 0: not at all; records, 0: any number */
+	uint64_t after, after_records;
 };
 
 /* Lists triggers as perfpersist_list() does events. *ret is one array for free(3), *ret_n may be 0.

@@ -347,13 +347,23 @@ static bool condition_is_good(const struct pp_condition *c)
 	}
 }
 
+/* Within its hold-off a trigger does not fire, so the next window begins after the last. */
+static bool window_is_good(const struct pp_trigger_spec *trigger)
+{
+	if (!trigger->after)
+		return !trigger->after_records;
+	return trigger->after <= MIN(trigger->hold_off, (uint64_t)PP_AFTER_MAX) &&
+	       trigger->after_records <= PP_AFTER_RECORDS_MAX;
+}
+
 int pp_trigger_check(const struct pp_trigger_spec *trigger)
 {
 	if (!*trigger->targets || !is_printable(trigger->targets, sizeof(trigger->targets)) ||
 	    !condition_is_good(&trigger->condition))
 		return -EBADMSG;
-	return trigger->hold_off >= PP_HOLD_OFF_MIN && trigger->hold_off <= INT64_MAX ? 0
-										      : -EBADMSG;
+	if (trigger->hold_off < PP_HOLD_OFF_MIN || trigger->hold_off > INT64_MAX)
+		return -EBADMSG;
+	return window_is_good(trigger) ? 0 : -EBADMSG;
 }
 
 /* Only sampling events have periods and call chains; only tracepoints have a choice of recorder. */
@@ -418,10 +428,12 @@ int pp_order_check(const struct pp_order *order)
 		good = order->id && order->what <= PP_TARGETS_MAX;
 		break;
 	case PP_ORDER_PAUSE:
-	case PP_ORDER_ARM:
 	case PP_ORDER_TURN:
 	case PP_ORDER_FIRE:
 		good = order->id && order->what <= 1;
+		break;
+	case PP_ORDER_ARM:
+		good = order->id && !(order->what & ~(PP_ARM_SWAP | PP_ARM_WINDOWS));
 		break;
 	case PP_ORDER_ALIAS:
 		/* What fires are the rings' programs, not a second name for them. */

@@ -124,6 +124,9 @@ struct pp_parsed {
 				     * and wanted, does not record */
 #define PP_NOW_ARMED (1U << 1)	/* a trigger can turn it */
 #define PP_NOW_TURNED (1U << 2) /* one has: a TURN order is due */
+#define PP_NOW_CLOSING \
+	(1U << 3) /* one has let it go on: a TURN order is due when its window is over */
+#define PP_NOW_WINDOWS (1U << 4) /* a trigger can let it go on */
 
 /* A persistent event as it exists: what recovery finds. */
 struct pp_event {
@@ -191,9 +194,10 @@ enum pp_order_type {
 	 * reports processes and no samples, and, if requested, the iterators for the keeper
 	 * (proto/keep.h); or FAILED */
 	PP_ORDER_SIDEBAND = 9,
-	/* id, what: 1: the event gets a second set of rings, to which a trigger turns it; 0: it has
-	 * none, and a trigger stops it. An armed event is left alone. Answer: DONE with the event, or
-	 * FAILED */
+	/* id, what: PP_ARM_SWAP: the event gets a second set of rings, to which a trigger turns it;
+	 * else it has none, and a trigger stops it. PP_ARM_WINDOWS: a trigger may let it go on for a
+	 * while. An armed event is left alone, but for windows that it lacks. Answer: DONE with the
+	 * event, or FAILED */
 	PP_ORDER_ARM = 10,
 	PP_ORDER_DISARM = 11, /* id; likewise, the other way round */
 	/* id of a trigger, what: the number of its targets, targets: their ids; those that are not
@@ -201,7 +205,8 @@ enum pp_order_type {
 	PP_ORDER_AIM = 12,
 	/* id: an event that a trigger has turned; what: 1: it is armed again, 0: not. Its second set of
 	 * rings becomes its own; the first is a tape, TAPE tells of it before the answer, which is DONE
-	 * with the event and the tape's memory as orphans (id 0: it was not turned); or FAILED. Orders
+	 * with the event and the tape's memory as orphans (id 0: it was not turned, or its window is not
+	 * over); or FAILED. Orders
 	 * that change an event (CHANGE, PAUSE, CPUS) do that first, and disarm it. An event without a
 	 * second set is itself the tape: its id is the event's, and it records again when that is
 	 * released; until then it cannot be changed (EBUSY) */
@@ -211,6 +216,9 @@ enum pp_order_type {
 	PP_ORDER_FIRE = 14,
 	PP_ORDER_RELEASE = 15, /* id of a tape. Answer: DONE (RELEASED may follow), or FAILED */
 };
+
+#define PP_ARM_SWAP 1U
+#define PP_ARM_WINDOWS 2U
 
 #define PP_SIDEBAND_CPUS 250
 #define PP_SIDEBAND_TASKS 1

@@ -8,8 +8,13 @@
  * targets, and writes a pp_fired into the ring buffer of the instance. Each of the others is the value of
  * an array map with one element.
  *
- * pp_may_fire(), pp_turn() and pp_sign() are the whole mechanism: the kernel runs them in a program
- * (daemon/engine/bpf/fire.bpf.c), and the engine when somebody fires the trigger by hand.
+ * A trigger may let its targets go on for a while (pp_trigger_spec.after): then firing puts their
+ * tapes on a closing side of their present set, whose programs end this window, and turn the tape,
+ * at the first record beyond it; or the engine does, if no record comes.
+ *
+ * pp_may_fire(), pp_turn(), pp_sign() and pp_close() are the whole mechanism: the kernel runs them in
+ * programs (daemon/engine/bpf/fire.bpf.c, ring.bpf.h), and the engine when somebody fires the trigger by
+ * hand.
  */
 #pragma once
 
@@ -26,10 +31,17 @@ enum pp_side {
 	PP_SIDE_A,
 	PP_SIDE_B,
 	PP_SIDE_NONE, /* frozen, and no other set of rings: its program only counts */
+	/* As A and B, which go on for a while: there are such programs if the tape has windows. */
+	PP_SIDE_A_CLOSING,
+	PP_SIDE_B_CLOSING,
 	PP_SIDES,
 	/* Of pp_tape_state.next: what was turned is taken, and the event is not armed again yet. */
 	PP_SIDES_TAKEN,
+	/* Likewise: a window is open. Added to the side that the tape turns to at its end. */
+	PP_SIDES_CLOSING,
 };
+
+#define PP_AFTER_DEFAULT 10000000000ULL /* ns: of a window that only counts records, at most */
 
 /* A firing. */
 struct pp_fired {
@@ -39,6 +51,7 @@ struct pp_fired {
 	__u32 cpu, pid, tid;
 	__u32 by_hand; /* enum pp_fired_by */
 	char comm[16];
+	__u64 closed; /* not 0: not the firing itself, but the end of this target's window: its id */
 };
 
 enum pp_fired_by {
@@ -66,6 +79,12 @@ struct pp_tape {
 	/* Events that found no program on their side: never, if the engine has made no mistake. */
 	__u64 lost;
 	struct pp_fired by; /* what turned it last; number 0: it is about to write this */
+	__u64 id;	    /* the event's */
+	__u64 windows;	    /* 1: there are programs for the closing sides */
+	/* While a window is open: the time of its last record, CLOCK_MONOTONIC, ns, at most; 0: what
+	 * fired is about to write this, and the window does not end yet. */
+	__u64 until;
+	__s64 left; /* so many more records belong to it; below 0: those of too many are turned away */
 };
 
 #define PP_KEY_FIELD_SIZE 64 /* of a field's name with its NUL, as in filters */
@@ -100,10 +119,19 @@ enum pp_condition_kind {
 /* What a trigger is. */
 struct pp_trigger_spec {
 	char targets[PP_TARGETS_TEXT]; /* names and globs of events in its namespace, with commas */
-	__u64 hold_off;	   /* ns from one firing to the next; PP_HOLD_OFF_MIN at least */
-	__u64 max_per_day; /* firings in 24 hours; 0: no limit */
+	__u64 hold_off;	     /* ns from one firing to the next; PP_HOLD_OFF_MIN at least */
+	__u64 max_per_day;   /* firings in 24 hours; 0: no limit */
+	__u64 after;	     /* ns that the targets go on, PP_AFTER_MAX at most; 0: not at all */
+	__u64 after_records; /* or until each has so many more records; 0: any number */
 	struct pp_condition condition;
 };
+
+/* A window that only counts records ends all the same: at the latest with the hold-off. */
+static inline void pp_window_complete(struct pp_trigger_spec *spec)
+{
+	if (spec->after_records && !spec->after)
+		spec->after = spec->hold_off < PP_AFTER_DEFAULT ? spec->hold_off : PP_AFTER_DEFAULT;
+}
 
 struct pp_trigger {
 	__u64 id;
@@ -183,23 +211,44 @@ static inline __attribute__((__always_inline__)) int pp_may_fire(struct pp_trigg
 	return 1;
 }
 
-/* Turns a target's tape. Of several triggers at the same time one does, and signs it when it has turned
- * the others; 0: it was turned. */
-static inline __attribute__((__always_inline__)) int pp_turn(struct pp_tape *tape)
+/* Turns a target's tape, or opens its window. Of several triggers at the same time one does, and signs it
+ * when it has turned the others; 0: it was turned, or its window is open; 1; 2: a window is open now. */
+static inline __attribute__((__always_inline__)) int pp_turn(struct pp_tape *tape,
+							     const struct pp_trigger_spec *spec)
 {
 	union pp_tape_state from = { .word = pp_read_word(&tape->state.word) }, to;
+	int window = spec->after && tape->windows;
 
-	to.side = from.next;
-	to.next = PP_SIDES;
-	return from.next < PP_SIDES &&
-	       __sync_val_compare_and_swap(&tape->state.word, from.word, to.word) == from.word;
+	to.side = window ? from.side + PP_SIDE_A_CLOSING : from.next;
+	to.next = window ? from.next + PP_SIDES_CLOSING : PP_SIDES;
+	if (from.next >= PP_SIDES ||
+	    __sync_val_compare_and_swap(&tape->state.word, from.word, to.word) != from.word)
+		return 0;
+	return 1 + window;
 }
 
+/* turned: what pp_turn() returned. */
 static inline __attribute__((__always_inline__)) void pp_sign(struct pp_tape *tape,
-							      const struct pp_fired *fired)
+							      const struct pp_fired *fired,
+							      const struct pp_trigger_spec *spec,
+							      int turned)
 {
 	tape->by = *fired;
 	tape->by.number = 0;
-	/* All of it is there before the number, which is read first. */
+	tape->left = spec->after_records ? (__s64)spec->after_records : (__s64)(~0ULL >> 1);
+	/* All of it is there before the number, which is read first, and before `until`. */
 	__sync_fetch_and_add(&tape->by.number, fired->number);
+	if (turned > 1)
+		__sync_fetch_and_add(&tape->until, fired->time + spec->after);
+}
+
+/* Ends the window of a tape: turns it. Of several at the same time one does; 0: none is open. */
+static inline __attribute__((__always_inline__)) int pp_close(struct pp_tape *tape)
+{
+	union pp_tape_state from = { .word = pp_read_word(&tape->state.word) }, to;
+
+	to.side = from.next - PP_SIDES_CLOSING;
+	to.next = PP_SIDES;
+	return from.next >= PP_SIDES_CLOSING &&
+	       __sync_val_compare_and_swap(&tape->state.word, from.word, to.word) == from.word;
 }

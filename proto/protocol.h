@@ -37,6 +37,10 @@
 /* The shortest time between two firings of a trigger, ns: each wakes the daemon. */
 #define PP_HOLD_OFF_MIN 10000000ULL
 
+/* The longest window in which a trigger's targets go on recording: ns, and records of each. */
+#define PP_AFTER_MAX 60000000000ULL
+#define PP_AFTER_RECORDS_MAX 1000000000ULL
+
 /* Bits of the flags of an event. */
 #define PP_EVENT_FREQ (1U << 0)	      /* period is a frequency in Hz */
 #define PP_EVENT_CALLCHAIN (1U << 1)  /* record kernel and user call chains */

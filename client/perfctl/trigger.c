@@ -7,6 +7,7 @@
 #include "client/perfctl/perfctl.h"
 #include "client/perfctl/print/info.h"
 #include "proto/clock.h"
+#include "proto/window.h"
 
 #define BUFFER (64 * 1024) /* of each CPU, for what fires: hundreds of records */
 #define SECOND 1000000000.0
@@ -20,6 +21,7 @@ struct add {
 	bool until; /* the last of make.events */
 	const char *key, *rate;
 	uint64_t longer_than;
+	uint64_t after, after_records;
 };
 
 static int take_on(const struct given *g)
@@ -42,6 +44,15 @@ static int take_until(const struct given *g)
 		return refuse(g, "it ends what --on EVENT begins, which stands in front of it");
 	a->until = true;
 	return make_events_event(g->call, &a->make, g->value);
+}
+
+static int take_after(const struct given *g)
+{
+	struct add *a = g->to;
+	int r = pp_parse_window(g->value, parse_duration, &a->after, &a->after_records);
+
+	return r < 0 ? refuse(g, "neither a time such as 5ms nor a number of records such as 200r")
+		     : EXIT_OK;
 }
 
 static const struct verb_option add_options[] = {
@@ -68,6 +79,10 @@ static const struct verb_option add_options[] = {
 	  "do not fire again within this time, 10ms or more; such records are counted; default: 10s",
 	  TAKE_VALUE(struct add, hold_off, parse_duration, "not a time such as 10s"),
 	  .completes = COMPLETE_WORDS, .words = "100ms 1s 10s 1m 10m" },
+	{ 0, "after", "TIME|Nr",
+	  "the targets go on recording for this time, 1m at most, or until each has N more records "
+	  "(within 10s), and what they have then is saved; or both: 200r,1s; default: not at all",
+	  .take = take_after, .completes = COMPLETE_WORDS, .words = "5ms 100ms 1s 200r" },
 	{ 0, "max-per-day", "N", "fire at most N times in 24 hours; default: no limit",
 	  TAKE_NUMBER(struct add, max_per_day, "not a number above 0"), .min = 1 },
 	{},
@@ -183,6 +198,8 @@ static int add(struct call *call, struct add *a, const struct event_name *name, 
 		.targets = targets,
 		.hold_off = a->hold_off,
 		.max_per_day = a->max_per_day,
+		.after = a->after,
+		.after_records = a->after_records,
 		.event = &a->make.opts,
 		.until = a->until ? a->make.events[1].event : NULL,
 		.until_filter = a->until ? a->make.events[1].filter : NULL,
@@ -333,6 +350,8 @@ static void trigger_json(struct json *j, const struct perfpersist_trigger *v)
 	json_string(j, "targets", v->targets);
 	json_unsigned(j, "hold_off", v->hold_off);
 	json_unsigned(j, "max_per_day", v->max_per_day);
+	json_unsigned(j, "after", v->after);
+	json_unsigned(j, "after_records", v->after_records);
 	json_bool(j, "paused", v->state == PERFPERSIST_PAUSED);
 	json_unsigned(j, "n_targets", v->n_targets);
 	json_unsigned(j, "n_armed", v->n_armed);
@@ -372,6 +391,11 @@ static void show_one(const struct perfpersist_trigger *v)
 	printf("\n  freezes   %s: %u event%s, %u of them armed\n", v->targets, v->n_targets,
 	       v->n_targets == 1 ? "" : "s", v->n_armed);
 	printf("  hold-off  %g s\n", (double)v->hold_off / SECOND);
+	if (v->after_records)
+		printf("  goes on   for %" PRIu64 " records of each, %g s at most\n",
+		       v->after_records, (double)v->after / SECOND);
+	else if (v->after)
+		printf("  goes on   for %g s\n", (double)v->after / SECOND);
 	if (v->max_per_day)
 		printf("  per day   %" PRIu64 " at most\n", v->max_per_day);
 	printf("  fired     %" PRIu64, v->fired);

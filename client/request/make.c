@@ -245,6 +245,8 @@ int make_trigger(struct perfpersist *p, const char *ns, const char *name,
 	m = &req->body.trigger;
 	m->hold_off = opts->hold_off ?: HOLD_OFF_DEFAULT;
 	m->max_per_day = opts->max_per_day;
+	m->after = opts->after;
+	m->after_records = opts->after_records;
 	r = FILL_REQUIRED(m->targets, "list of targets", opts->targets);
 	if (r >= 0)
 		r = fill_create(&m->event, ns, name, opts->event);

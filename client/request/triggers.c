@@ -47,6 +47,8 @@ int client_triggers_add(struct client_triggers *t, const struct pp_msg_trigger *
 		.id = m->id,
 		.hold_off = m->hold_off,
 		.max_per_day = m->max_per_day,
+		.after = m->after,
+		.after_records = m->after_records,
 		.state = m->state,
 		.creator = m->creator,
 		.n_targets = m->n_targets,

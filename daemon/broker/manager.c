@@ -167,7 +167,10 @@ static void on_fired(void *userdata, const struct pp_fired *fired)
 {
 	struct manager *m = userdata;
 
-	triggers_note(&m->triggers, fired->trigger);
+	if (fired->closed)
+		triggers_note_closed(&m->triggers, fired->closed);
+	else
+		triggers_note(&m->triggers, fired->trigger, fired->time);
 }
 
 static void on_firings_read(void *userdata)
@@ -181,7 +184,7 @@ static void on_fired_by_hand(void *userdata, const struct event *e)
 {
 	struct manager *m = userdata;
 
-	triggers_fired(&m->triggers, e->truth.id);
+	triggers_fired(&m->triggers, e->truth.id, pp_clock_ns(CLOCK_MONOTONIC));
 }
 
 static void on_tape(void *userdata, const struct tape *tape)
@@ -224,7 +227,7 @@ static void note_untold(struct manager *m)
 		    state.untold == e->untold)
 			continue;
 		e->untold = state.untold;
-		triggers_note(&m->triggers, e->truth.id);
+		triggers_note(&m->triggers, e->truth.id, state.last);
 	}
 }
 
@@ -416,6 +419,7 @@ static void wire(struct manager *m)
 	m->missing_rings.lifecycle = &m->lifecycle;
 	m->missing_rings.online = &m->hotplug.online;
 	m->triggers.lifecycle = &m->lifecycle;
+	m->triggers.loop = m->loop;
 	m->triggers.ready = on_tape;
 	m->triggers.userdata = m;
 	m->overdue.loop = m->loop;
@@ -562,6 +566,7 @@ void manager_free(struct manager *m)
 	peers_done(&m->peers);
 	sideband_done(&m->sideband);
 	firings_done(&m->firings);
+	triggers_done(&m->triggers);
 	copies_free(m->service.copies);
 	wakeups_free(m->service.wakeups);
 	hotplug_done(&m->hotplug);

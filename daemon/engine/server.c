@@ -155,7 +155,7 @@ static int check_second_set(uint64_t id, struct failure *f)
 
 	if (r < 0)
 		return names_not_found(id, r, f);
-	if (event.now & (PP_NOW_ARMED | PP_NOW_TURNED))
+	if (event.now & (PP_NOW_ARMED | PP_NOW_TURNED | PP_NOW_CLOSING))
 		return 0;
 	event.spec.cpus = event.rings;
 	event.spec.flags &= ~PP_EVENT_ALL_CPUS;
@@ -167,10 +167,11 @@ static int arm(struct server *s, struct failure *f)
 	char path[PINS_PATH_SIZE];
 	int r = names_find_or_fail(s->order.id, path, f);
 
-	if (r >= 0 && s->order.what)
+	if (r >= 0 && s->order.what & PP_ARM_SWAP)
 		r = check_second_set(s->order.id, f);
 	if (r >= 0)
-		r = event_arm(path, s->broker.uid, s->order.what, f);
+		r = event_arm(path, s->broker.uid, s->order.what & PP_ARM_SWAP,
+			      s->order.what & PP_ARM_WINDOWS, f);
 	budget_recount();
 	return r;
 }
@@ -233,7 +234,8 @@ static int release(struct server *s, struct failure *f)
 		     : 0;
 }
 
-/* What changes an event loads programs without a tape: a turn that is due comes first. */
+/* What changes an event loads programs without a tape: a window ends, and a turn that is due comes
+ * first. */
 static int disarm(struct server *s, struct failure *f)
 {
 	char path[PINS_PATH_SIZE];
@@ -241,8 +243,10 @@ static int disarm(struct server *s, struct failure *f)
 
 	if (r < 0)
 		return r;
-	for (unsigned i = 0; i < 2; i++) {
+	for (unsigned i = 0; i < 4; i++) {
 		state = event_arm_state(path);
+		if (state == ARM_CLOSING && event_close(path, true) > 0)
+			continue;
 		if (state == ARM_TURNED)
 			r = turn_at(s, path, false, f);
 		else if (state == ARM_READY)

@@ -367,7 +367,7 @@ static uint64_t fake_set(const struct pp_event *e)
 
 static void fake_arm(struct fake_engine *f, struct pp_event *e, bool swap)
 {
-	if (e->now & (PP_NOW_ARMED | PP_NOW_TURNED))
+	if (e->now & (PP_NOW_ARMED | PP_NOW_TURNED | PP_NOW_CLOSING))
 		return;
 	e->now |= PP_NOW_ARMED;
 	e->memory += swap ? fake_set(e) : 0;
@@ -379,7 +379,7 @@ static const struct fake_tape *fake_turn(struct fake_engine *f, struct pp_event 
 {
 	struct fake_tape *tape = &f->tapes[f->n_tapes];
 
-	if (!(e->now & PP_NOW_TURNED))
+	if (!(e->now & PP_NOW_TURNED)) /* or its window is open */
 		return NULL;
 	ck_assert_uint_lt(f->n_tapes, FAKE_TAPES);
 	if (f->single[e->id]) { /* the event itself; not in the list */
@@ -416,7 +416,7 @@ static const struct fake_tape *fake_disarm(struct fake_engine *f, struct pp_even
 
 	if (e->now & PP_NOW_ARMED && !f->single[e->id])
 		e->memory -= fake_set(e);
-	e->now &= ~PP_NOW_ARMED;
+	e->now &= ~(PP_NOW_ARMED | PP_NOW_WINDOWS);
 	return tape;
 }
 
@@ -431,7 +431,7 @@ static void fake_aim(struct fake_engine *f, const struct pp_order *o)
 		struct pp_event *e = fake_find(f, o->targets[i]);
 
 		fake_log(f, "%c%llu", i ? ',' : ':', (unsigned long long)o->targets[i]);
-		if (e && e->now & (PP_NOW_ARMED | PP_NOW_TURNED))
+		if (e && e->now & (PP_NOW_ARMED | PP_NOW_TURNED | PP_NOW_CLOSING))
 			t->targets[t->n_targets++] = e->id;
 	}
 }
@@ -458,9 +458,19 @@ static _unused_ void fake_fire(struct fake_engine *f, uint64_t id, bool by_hand)
 		if (!e || !(e->now & PP_NOW_ARMED))
 			continue;
 		ck_assert_uint_lt(e->id, FAKE_EVENTS);
-		e->now ^= PP_NOW_ARMED | PP_NOW_TURNED;
+		e->now ^= PP_NOW_ARMED | (t->spec.after && e->now & PP_NOW_WINDOWS ? PP_NOW_CLOSING
+										   : PP_NOW_TURNED);
 		f->turned_by[e->id] = t->fired;
 	}
+}
+
+/* A record, or the time, ends the window of an event. */
+static _unused_ void fake_close(struct fake_engine *f, uint64_t id)
+{
+	struct pp_event *e = fake_find(f, id);
+
+	ck_assert(e && e->now & PP_NOW_CLOSING);
+	e->now ^= PP_NOW_CLOSING | PP_NOW_TURNED;
 }
 
 /* The memory is given back later: fake_give_back(). */
@@ -501,9 +511,11 @@ static bool fake_act_aside(struct fake_engine *f, const struct pp_order *o,
 	switch (o->type) {
 	case PP_ORDER_ARM:
 		fake_log_order(f, "arm", o->id);
-		fake_log(f, "%s", o->what ? "" : "-");
+		fake_log(f, "%s%s", o->what & PP_ARM_SWAP ? "" : "-",
+			 o->what & PP_ARM_WINDOWS ? "w" : "");
 		ck_assert_uint_eq(e->shares, 0);
-		fake_arm(f, e, o->what);
+		fake_arm(f, e, o->what & PP_ARM_SWAP);
+		e->now |= o->what & PP_ARM_WINDOWS ? PP_NOW_WINDOWS : 0;
 		break;
 	case PP_ORDER_DISARM:
 		fake_log_order(f, "off", o->id);
@@ -771,7 +783,7 @@ static void broker_on_fired(void *userdata, const struct event *e)
 {
 	struct broker *b = userdata;
 
-	triggers_fired(&b->triggers, e->truth.id);
+	triggers_fired(&b->triggers, e->truth.id, 0);
 }
 
 static void broker_on_ready(void *userdata, const struct tape *tape)
@@ -877,6 +889,7 @@ static void broker_begin(struct broker *b)
 	b->missing_rings.lifecycle = &b->lifecycle;
 	b->missing_rings.online = &b->hotplug.online;
 	b->triggers.lifecycle = &b->lifecycle;
+	b->triggers.loop = b->loop;
 	b->triggers.ready = broker_on_ready;
 	b->triggers.userdata = b;
 	b->lifecycle.fired = broker_on_fired;
@@ -923,6 +936,7 @@ static _unused_ void broker_end(struct broker *b)
 	sideband_done(&b->sideband);
 	copies_free(b->service.copies);
 	wakeups_free(b->service.wakeups);
+	triggers_done(&b->triggers);
 	lifecycle_done(&b->lifecycle);
 	quota_done(&b->quota);
 	fake_stop(&b->engine);

@@ -269,7 +269,16 @@ START_TEST(triggers)
 	e = registry_by_name(&b.lifecycle.registry, "n", "t");
 	ck_assert_uint_eq(e->trigger.hold_off, 500000000);
 	ck_assert_uint_eq(e->trigger.max_per_day, 3);
+	ck_assert_uint_eq(e->trigger.after, 0);
 	expect(0, 0, 0, 0);
+	put_dropin("b.conf", "[trigger n/t]\nHoldOff=500ms\nMaxPerDay=3\nAfter=200r\n");
+	expect(0, 1, 0, 0);
+	e = registry_by_name(&b.lifecycle.registry, "n", "t");
+	ck_assert_uint_eq(e->trigger.after, 500000000);
+	ck_assert_uint_eq(e->trigger.after_records, 200);
+	expect(0, 0, 0, 0);
+	put_dropin("b.conf", "[trigger n/t]\nHoldOff=500ms\nMaxPerDay=3\nAfter=501ms\n");
+	expect(0, 0, 0, 1);
 	put_dropin("b.conf", "[trigger n/t]\nEnabled=no\n[trigger n/u]\nOn=cpu-clock\n");
 	expect(0, 0, 1, 1); /* no Targets= */
 	ck_assert_ptr_null(runs("n", "t"));

@@ -221,6 +221,9 @@ START_TEST(faults)
 	refused("[trigger a/x]\nOn=e\nHoldOff=9ms", 5, "10 ms at least");
 	refused("[trigger a/x]\nOn=e\nHoldOff=1.5s", 5, "HoldOff=");
 	refused("[trigger a/x]\nOn=e\nMaxPerDay=0", 5, "MaxPerDay=");
+	refused("[trigger a/x]\nOn=e\nAfter=r", 5, "After=");
+	refused("[trigger a/x]\nOn=e\nAfter=0r", 5, "After=");
+	refused("[trigger a/x]\nOn=e\nAfter=1s,2s", 5, "After=");
 	refused("[trigger a/before]\nOn=e", 3, "an event in another section");
 	/* A section whose target is unclear must not delete its event. */
 	refused("[event x]\nEvent=e", 3, "NAMESPACE/NAME");

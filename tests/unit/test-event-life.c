@@ -31,6 +31,7 @@
 #include "daemon/totals.h"
 #include "dying.h"
 #include "proto/catalog.h"
+#include "proto/clock.h"
 #include "proto/macro.h"
 
 #include "needs.h" /* after these, because check.h has a macro fail() */
@@ -455,8 +456,8 @@ START_TEST(arming_is_exact)
 	hold();
 	closer = start_endless_closer();
 	wait_for_calls(100);
-	ck_assert_msg(event_arm(path, BROKER, swap, &failure) == 0, "%s", failure.sentence);
-	ck_assert_int_eq(event_arm(path, BROKER, swap, &failure), 0);
+	ck_assert_msg(event_arm(path, BROKER, swap, false, &failure) == 0, "%s", failure.sentence);
+	ck_assert_int_eq(event_arm(path, BROKER, swap, false, &failure), 0);
 	first = accounted();
 	wait_for_calls(100);
 	ck_assert_uint_gt(accounted(), first);
@@ -553,13 +554,38 @@ static void unsave(void)
 		close(saved.fd[--saved.n]);
 }
 
-static void fire(struct pp_tape *tape, uint64_t count)
+static void fire(struct pp_tape *tape, uint64_t count, const struct pp_trigger_spec *window)
 {
-	const struct pp_fired fired = { .trigger = 4711, .number = count, .comm = "me" };
+	const struct pp_fired fired = {
+		.trigger = 4711,
+		.number = count,
+		.time = pp_clock_ns(CLOCK_MONOTONIC),
+		.comm = "me",
+	};
 
-	ck_assert_int_eq(pp_turn(tape), 1);
-	ck_assert_int_eq(pp_turn(tape), 0);
-	pp_sign(tape, &fired);
+	int turned = pp_turn(tape, window);
+
+	ck_assert_int_gt(turned, 0);
+	ck_assert_int_eq(pp_turn(tape, window), 0);
+	pp_sign(tape, &fired, window, turned);
+}
+
+/* A window that no record ends: it is over in time, or when somebody ends it early. */
+static void fire_until_closed(const char *path, struct pp_tape *tape, uint64_t count)
+{
+	const struct pp_trigger_spec window = { .after = 60000000000ULL };
+	struct pp_orphans orphans;
+
+	fire(tape, count, &window);
+	ck_assert_int_eq(event_arm_state(path), ARM_CLOSING);
+	ck_assert_int_eq(event_close(path, false), 0);
+	ck_assert_int_eq(event_turn(path, BROKER, true, &orphans, &failure), 0);
+	ck_assert_int_eq(event_arm(path, BROKER, true, true, &failure), -EBUSY);
+	ck_assert_int_eq(event_disarm(path, BROKER, &failure), -EBUSY);
+	if (count % 2)
+		ck_assert_int_eq(event_close(path, true), 1);
+	else
+		tape->until = 1; /* long ago: the next record */
 }
 
 static int only_tape(const struct tape *tape, void *userdata)
@@ -599,8 +625,12 @@ static void take_tape(uint64_t id, uint32_t count)
  * call is in one of the sets, or counted as frozen. The last turn leaves the event unarmed. */
 START_TEST(turns_are_exact)
 {
-	const unsigned kind = _i / 2;
-	const bool swap = _i % 2;
+	const unsigned kind = _i / 4;
+	const bool swap = _i % 2, windows = _i & 2;
+	const struct pp_trigger_spec window = {
+		.after = windows ? 60000000000ULL : 0,
+		.after_records = 50,
+	};
 	struct pp_event e = created(kinds[kind].event, kinds[kind].flags);
 	const uint64_t memory = e.memory;
 	_cleanup_close_ int frozen = -EBADF;
@@ -613,7 +643,8 @@ START_TEST(turns_are_exact)
 	pins_event(e.origin, path);
 	closer = start_endless_closer();
 	hold();
-	ck_assert_msg(event_arm(path, BROKER, swap, &failure) == 0, "%s", failure.sentence);
+	ck_assert_msg(event_arm(path, BROKER, swap, windows, &failure) == 0, "%s",
+		      failure.sentence);
 	frozen = pins_get(path, "ringless");
 	tape = map_tape();
 	ck_assert_int_eq(event_turn(path, BROKER, true, &orphans, &failure), 0);
@@ -621,11 +652,15 @@ START_TEST(turns_are_exact)
 		if (swap)
 			hold_spare();
 		wait_for_calls(100);
-		fire(tape, i);
+		if (windows && i > 3)
+			fire_until_closed(path, tape, i);
+		else
+			fire(tape, i, &window);
 		wait_for_calls(100);
 		ck_assert_int_eq(event_read(NAME, &e), 0);
-		ck_assert_uint_eq(e.now & ~PP_NOW_INCOMPLETE, PP_NOW_TURNED);
-		ck_assert_int_eq(event_arm(path, BROKER, swap, &failure), -EBUSY);
+		ck_assert_uint_eq(e.now & ~PP_NOW_INCOMPLETE,
+				  PP_NOW_TURNED | (windows ? PP_NOW_WINDOWS : 0));
+		ck_assert_int_eq(event_arm(path, BROKER, swap, windows, &failure), -EBUSY);
 		ck_assert_int_eq(event_disarm(path, BROKER, &failure), -EBUSY);
 		ck_assert_msg(event_turn(path, BROKER, i < 5, &orphans, &failure) == 1, "%s",
 			      failure.sentence);
@@ -644,7 +679,9 @@ START_TEST(turns_are_exact)
 		}
 		ck_assert_int_eq(event_read(NAME, &e), 0);
 		ck_assert_uint_eq(e.set, swap ? i + 1 : 1);
-		ck_assert_uint_eq(e.now & ~PP_NOW_INCOMPLETE, swap && i == 5 ? 0 : PP_NOW_ARMED);
+		ck_assert_uint_eq(e.now & ~PP_NOW_INCOMPLETE,
+				  swap && i == 5 ? 0
+						 : PP_NOW_ARMED | (windows ? PP_NOW_WINDOWS : 0));
 		if (swap && i < 5)
 			ck_assert_uint_gt(e.memory, memory);
 		else
@@ -1024,7 +1061,7 @@ static void op_arm(void)
 	ck_assert_int_eq(event_read(NAME, &e), 0);
 	pins_event(e.origin, path);
 	ck_assert_msg(event_disarm(path, BROKER, &failure) == 0, "%s", failure.sentence);
-	ck_assert_msg(event_arm(path, BROKER, true, &failure) == 0, "%s", failure.sentence);
+	ck_assert_msg(event_arm(path, BROKER, true, false, &failure) == 0, "%s", failure.sentence);
 }
 
 #define RESIZE 2
@@ -1255,11 +1292,12 @@ START_TEST(killed_turns)
 		pid_t pid;
 		int status;
 
-		ck_assert_msg(event_arm(path, BROKER, true, &failure) == 0, "%s", failure.sentence);
+		ck_assert_msg(event_arm(path, BROKER, true, false, &failure) == 0, "%s",
+			      failure.sentence);
 		check_event("arm", at);
 		before = records_at(path);
 		armed = map_tape();
-		fire(armed, ++count);
+		fire(armed, ++count, &(struct pp_trigger_spec){});
 		munmap(armed, sizeof(*armed));
 		pid = fork();
 		if (pid == 0) {
@@ -1306,7 +1344,7 @@ int main(void)
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_loop_test(t, changes_are_exact, 0, ARRAY_SIZE(kinds));
 	tcase_add_loop_test(t, arming_is_exact, 0, 2 * ARRAY_SIZE(kinds));
-	tcase_add_loop_test(t, turns_are_exact, 0, 2 * ARRAY_SIZE(kinds));
+	tcase_add_loop_test(t, turns_are_exact, 0, 4 * ARRAY_SIZE(kinds));
 	tcase_add_loop_test(t, changes_take_effect, 0, ARRAY_SIZE(kinds));
 	tcase_add_loop_test(t, a_pause_records_nothing, 0, ARRAY_SIZE(kinds));
 	tcase_add_test(t, without_totals);

@@ -347,6 +347,14 @@ START_TEST(triggers)
 	SPOIL(good_trigger, order.trigger.targets[1] = '\n');
 	SPOIL(good_trigger, order.trigger.hold_off = PP_HOLD_OFF_MIN - 1);
 	SPOIL(good_trigger, order.trigger.hold_off = 1ULL << 63);
+	SPOIL(good_trigger, order.trigger.after = PP_HOLD_OFF_MIN + 1);
+	SPOIL(good_trigger, order.trigger.after_records = 1);
+	SPOIL(good_trigger, order.trigger.hold_off = INT64_MAX;
+	      order.trigger.after = PP_AFTER_MAX + 1);
+	SPOIL(good_trigger, order.trigger.after = 1;
+	      order.trigger.after_records = PP_AFTER_RECORDS_MAX + 1);
+	ALLOW(good_trigger, order.trigger.after = PP_HOLD_OFF_MIN;
+	      order.trigger.after_records = PP_AFTER_RECORDS_MAX);
 	SPOIL(good_trigger, order.trigger.targets[1] = '\x7f');
 	SPOIL(good_trigger, order.trigger.targets[1] = '\xc3');
 	SPOIL(good_trigger, *spec->name = 0);

@@ -13,7 +13,7 @@
 #include "tests/unit/needs.h"
 
 #define SIZE_OF_EVENT 5388 /* on the wire */
-#define SIZE_OF_TRIGGER 3776
+#define SIZE_OF_TRIGGER 3792
 #define SIZE_OF_TAPE 264
 
 static uint8_t packet[PP_PACKET_MAX + 1], again[PP_PACKET_MAX];
@@ -354,6 +354,8 @@ static void fill_trigger_request(union pp_body *b)
 	strcpy(m->targets, "sched,sys*");
 	m->hold_off = 250000000;
 	m->max_per_day = 24;
+	m->after = 5000000;
+	m->after_records = 200;
 	strcpy(m->event.ns, "web");
 	strcpy(m->event.name, "slow");
 	m->event.data_size = 65536;
@@ -431,6 +433,8 @@ static void fill_triggers_reply(union pp_body *b)
 		.unkept = 8,
 		.overdue = 9,
 		.ended = 10,
+		.after = 5000000,
+		.after_records = 200,
 	};
 	b->triggers_reply.triggers[1] = (struct pp_msg_trigger){
 		.id = 0x1122334455667788,
@@ -705,7 +709,7 @@ START_TEST(largest_messages_fit)
 	body.trigger_request.event.count = PP_SELECTIONS_MAX;
 	header = (struct pp_header){ .opcode = PP_OP_TRIGGER };
 	n = pp_encode(&header, &body, packet, sizeof(packet));
-	ck_assert_int_eq(n, 16 + PP_TARGETS_SIZE + 16 + 1184 + PP_SELECTIONS_MAX * 2048 + 8 +
+	ck_assert_int_eq(n, 16 + PP_TARGETS_SIZE + 32 + 1184 + PP_SELECTIONS_MAX * 2048 + 8 +
 				    PP_KEY_SIZE + PP_RATE_SIZE + 8);
 	ck_assert_int_eq(decode(n, false), 0);
 

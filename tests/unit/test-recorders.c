@@ -300,6 +300,29 @@ static void set_options(struct recorder_target *t, const struct bench *b, int op
 	t->wakeup_fd = options & WAKES ? b->wakeups : -EBADF;
 }
 
+/* So does that of a closing side. */
+static void load_closing(const struct source *s, struct recorder_target t)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, mapped, .map_flags = BPF_F_MMAPABLE);
+	struct recorder_guard guard = {
+		.tape_fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "tape", 4, sizeof(struct pp_tape), 1,
+					  &mapped),
+		.side = PP_SIDE_A_CLOSING,
+		.sides_fd = bpf_map_create(BPF_MAP_TYPE_PROG_ARRAY, "sides", 4, 4, PP_SIDES, NULL),
+		.closes = true,
+		.other = PP_SIDE_B,
+		.firings_fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "firings", 0, 0, 4096, NULL),
+	};
+	int fd;
+
+	t.guard = &guard;
+	load(s, &t, &fd);
+	close(fd);
+	close(guard.tape_fd);
+	close(guard.sides_fd);
+	close(guard.firings_fd);
+}
+
 /* Every program in every combination of options passes the verifier. */
 START_TEST(test_verifier)
 {
@@ -321,6 +344,8 @@ START_TEST(test_verifier)
 		set_options(&t, &b, options);
 		load(&s, &t, &fd);
 		close(fd);
+		if (is_full_length() || !options || options == ALL_OPTIONS - 1)
+			load_closing(&s, t);
 	}
 	bench_done(&b);
 }
@@ -370,13 +395,20 @@ END_TEST
 
 /* ── the sides of a tape ────────────────────────────────────────────────────────────────── */
 
-/* An armed event: two sets of rings, and none. */
+/* An armed event: two sets of rings, and none; and windows. */
 struct armed {
 	struct bench rings[2], nowhere;
-	int ringless, tape_fd, sides;
+	int ringless, tape_fd, sides, firings;
 	struct pp_tape *tape;
 	int program[PP_SIDES];
 };
+
+static struct bench *bench_of(struct armed *a, uint32_t side)
+{
+	if (side == PP_SIDE_NONE)
+		return &a->nowhere;
+	return &a->rings[side >= PP_SIDE_A_CLOSING ? side - PP_SIDE_A_CLOSING : side];
+}
 
 static void arm(struct armed *a, const struct source *s, bool nests)
 {
@@ -387,15 +419,24 @@ static void arm(struct armed *a, const struct source *s, bool nests)
 		bpf_map_create(BPF_MAP_TYPE_ARRAY, "tape", 4, sizeof(struct pp_tape), 1, &mapped);
 	a->sides = bpf_map_create(BPF_MAP_TYPE_PROG_ARRAY, "sides", 4, 4, PP_SIDES, NULL);
 	a->ringless = bpf_map_create(BPF_MAP_TYPE_ARRAY, "ringless", 4, 8, n_cpus, NULL);
-	ck_assert(a->tape_fd >= 0 && a->sides >= 0 && a->ringless >= 0);
+	a->firings = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "firings", 0, 0, 4096, NULL);
+	ck_assert(a->tape_fd >= 0 && a->sides >= 0 && a->ringless >= 0 && a->firings >= 0);
 	a->tape = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, a->tape_fd, 0);
 	ck_assert(a->tape != MAP_FAILED);
 	for (uint32_t side = 0; side < PP_SIDES; side++) {
-		struct recorder_guard guard = { a->tape_fd, side, a->sides, 0 };
-		struct bench *b = side == PP_SIDE_NONE ? &a->nowhere : &a->rings[side];
+		struct recorder_guard guard = {
+			.tape_fd = a->tape_fd,
+			.side = side,
+			.sides_fd = a->sides,
+			.closes = side >= PP_SIDE_A_CLOSING,
+			.other = side == PP_SIDE_B_CLOSING ? PP_SIDE_A : PP_SIDE_B,
+			.firings_fd = a->firings,
+		};
+		struct bench *b = bench_of(a, side);
 		struct recorder_target t;
 
-		*b = bench_new(DATA_SIZE, s->spill_size);
+		if (side < PP_SIDE_A_CLOSING)
+			*b = bench_new(DATA_SIZE, s->spill_size);
 		t = bench_target(b);
 		t.guard = &guard;
 		t.nests = nests;
@@ -413,8 +454,10 @@ static void disarm(struct armed *a)
 {
 	for (uint32_t side = 0; side < PP_SIDES; side++) {
 		close(a->program[side]);
-		bench_done(side == PP_SIDE_NONE ? &a->nowhere : &a->rings[side]);
+		if (side < PP_SIDE_A_CLOSING)
+			bench_done(bench_of(a, side));
 	}
+	close(a->firings);
 	munmap(a->tape, 4096);
 	close(a->tape_fd);
 	close(a->sides);
@@ -434,7 +477,7 @@ static pid_t start_flipper(struct pp_tape *tape, unsigned cpu)
 	CPU_CLR(cpu, &set);
 	sched_setaffinity(0, sizeof(set), &set);
 	for (;;) {
-		__atomic_store_n(&tape->state.side, (tape->state.side + 1) % PP_SIDES,
+		__atomic_store_n(&tape->state.side, (tape->state.side + 1) % PP_SIDE_A_CLOSING,
 				 __ATOMIC_RELEASE);
 		for (volatile int i = 0; i < 1000; i++)
 			;
@@ -494,7 +537,7 @@ START_TEST(test_sides)
 	make_calls();
 	ck_assert_uint_ge(tape->lost, n_calls);
 	tape->lost = 0;
-	for (uint32_t side = 0; side < PP_SIDES; side++) {
+	for (uint32_t side = 0; side < PP_SIDE_A_CLOSING; side++) {
 		tape->state.side = side;
 		make_calls();
 		calls += n_calls;
@@ -522,7 +565,7 @@ START_TEST(test_sides)
 }
 END_TEST
 
-/* ── triggers ───────────────────────────────────────────────────────────────────────────── */
+/* ── windows ────────────────────────────────────────────────────────────────────────────── */
 
 struct firing {
 	struct fire fire;
@@ -530,6 +573,156 @@ struct firing {
 	const uint8_t *ringbuf;
 	int slot; /* PROG_ARRAY with the program */
 };
+
+/* What the broker was told last; returns how many messages there were. */
+static uint64_t told(const struct firing *t, struct pp_fired *ret)
+{
+	const uint64_t size = 8 + sizeof(*ret);
+	uint64_t bytes;
+
+	memcpy(&bytes, t->ringbuf, sizeof(bytes));
+	if (bytes >= size)
+		memcpy(ret, t->ringbuf + 4096 + bytes - size + 8, sizeof(*ret));
+	return bytes / size;
+}
+
+/* Opens a window: what pp_turn() does. */
+static void open_window(struct pp_tape *tape, uint32_t side, uint64_t until, int64_t left)
+{
+	union pp_tape_state to = {
+		.side = side + PP_SIDE_A_CLOSING,
+		.next = PP_SIDES_CLOSING + (side == PP_SIDE_A ? PP_SIDE_B : PP_SIDE_A),
+	};
+
+	tape->id = 4711;
+	tape->left = left;
+	tape->until = until;
+	__atomic_store_n(&tape->state.word, to.word, __ATOMIC_SEQ_CST);
+}
+
+static uint64_t monotonic(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* The time of a record, which has no identifier: header, TID, TIME. */
+static uint64_t time_at(const struct bench *b, uint64_t position)
+{
+	uint64_t time;
+
+	memcpy(&time, (const uint8_t *)b->ring + HEADER_SIZE + (position & (b->data_size - 1)) + 16,
+	       sizeof(time));
+	return time;
+}
+
+/* The first and the last of the records that were written since head was `before`, all as large. */
+static void times_of(const struct bench *b, uint64_t before, uint64_t *ret_first,
+		     uint64_t *ret_last)
+{
+	const uint8_t *data = (const uint8_t *)b->ring + HEADER_SIZE;
+	uint64_t head = b->ring->live.head;
+	uint16_t size;
+
+	memcpy(&size, data + (head & (b->data_size - 1)) + 6, sizeof(size));
+	*ret_last = time_at(b, head);
+	*ret_first = time_at(b, before - size);
+}
+
+static uint64_t total(const struct armed *a)
+{
+	return a->rings[0].ring->live.records + a->rings[1].ring->live.records;
+}
+
+/* A window has as many records as it is to have, and then the tape is turned, and the broker told. */
+static void check_count(struct armed *a, uint32_t side, uint64_t n_told)
+{
+	const uint64_t ours = a->rings[side].ring->live.records;
+	const uint64_t all = total(a), left = n_calls / 3;
+	const struct firing firing = { .ringbuf = mmap(NULL, 8192, PROT_READ, MAP_SHARED,
+						       a->firings, 4096) };
+	struct pp_fired fired = {};
+
+	ck_assert(firing.ringbuf != MAP_FAILED);
+	open_window(a->tape, side, UINT64_MAX, (int64_t)left);
+	make_calls();
+	ck_assert_uint_eq(a->rings[side].ring->live.records, ours + left);
+	ck_assert_uint_eq(total(a), all + n_calls);
+	ck_assert_uint_eq(a->tape->state.side, 1 - side);
+	ck_assert_uint_eq(a->tape->state.next, PP_SIDES);
+	ck_assert_uint_eq(told(&firing, &fired), n_told);
+	ck_assert_uint_eq(fired.closed, 4711);
+	munmap((void *)firing.ringbuf, 8192);
+}
+
+/* Each record up to the end of the window's time is on its side, each later one on the other. */
+static void check_time(struct armed *a, uint32_t side)
+{
+	struct bench *ours = &a->rings[side], *others = &a->rings[1 - side];
+	uint64_t all = total(a), of_ours = ours->ring->live.records,
+		 of_others = others->ring->live.records, until = monotonic() + 200000, first, last,
+		 heads[2] = { ours->ring->live.head, others->ring->live.head }, rounds = 0;
+
+	open_window(a->tape, side, until, INT64_MAX);
+	do {
+		make_calls();
+		rounds++;
+	} while (a->tape->state.next != PP_SIDES);
+	ck_assert_uint_eq(total(a), all + rounds * n_calls);
+	ck_assert_uint_gt(others->ring->live.records, of_others);
+	times_of(others, heads[1], &first, &last);
+	ck_assert_uint_gt(first, until);
+	if (ours->ring->live.records == of_ours)
+		return;
+	times_of(ours, heads[0], &first, &last);
+	ck_assert_uint_le(last, until);
+}
+
+START_TEST(test_window)
+{
+	const struct pp_filter_node mine[] = { { .op = PP_FILTER_AND },
+					       equals("common_pid", (uint64_t)getpid()),
+					       equals(armed[_i].number, SYS_close) };
+	struct pp_source parsed = { .kind = PP_SOURCE_TRACEPOINT };
+	struct recorder_slot slot = { .index = PP_SIDE_A };
+	struct tracepoint tp = {};
+	struct source s = { .spec = &spec,
+			    .parsed = &parsed,
+			    .tp = &tp,
+			    .filter = mine,
+			    .n_filter = ARRAY_SIZE(mine) };
+	struct failure f = {};
+	struct armed a;
+	int entry, link;
+
+	ck_assert_int_eq(tracepoint_read(armed[_i].system, armed[_i].name, &tp), 0);
+	ck_assert_int_eq(armed[_i].recorder->plan(&s, &f), 0);
+	arm(&a, &s, armed[_i].nests);
+	slot.fd = a.sides;
+	ck_assert_int_eq(s.recorder->entry(&s, &slot, &entry), 0);
+	ck_assert_int_eq(s.recorder->attach(&s, entry, a.rings[0].cpu, &link), 0);
+	for (uint64_t i = 1; i <= 6; i++)
+		check_count(&a, i % 2, i);
+	for (uint32_t i = 0; i < 6; i++)
+		check_time(&a, i % 2);
+	/* What fired has not yet written when it is over: nothing ends it. */
+	open_window(a.tape, PP_SIDE_A, 0, 1);
+	make_calls();
+	ck_assert_uint_eq(a.tape->state.side, PP_SIDE_A_CLOSING);
+	ck_assert_int_eq(pp_close(a.tape), 1);
+	ck_assert_int_eq(pp_close(a.tape), 0);
+	ck_assert_uint_eq(a.tape->state.side, PP_SIDE_B);
+	ck_assert_uint_eq(a.tape->lost, 0);
+	close(link);
+	close(entry);
+	disarm(&a);
+	tracepoint_done(&tp);
+}
+END_TEST
+
+/* ── triggers ───────────────────────────────────────────────────────────────────────────── */
 
 /* A trigger of events of this class, on these tapes. */
 static void make_trigger(struct firing *t, const struct pp_trigger *state, const struct source *s,
@@ -569,18 +762,6 @@ static void unmake_trigger(struct firing *t)
 	close(t->fire.targets_fd);
 	close(t->fire.firings_fd);
 	close(t->slot);
-}
-
-/* What the broker was told last; returns how many messages there were. */
-static uint64_t told(const struct firing *t, struct pp_fired *ret)
-{
-	const uint64_t size = 8 + sizeof(*ret);
-	uint64_t bytes;
-
-	memcpy(&bytes, t->ringbuf, sizeof(bytes));
-	if (bytes >= size)
-		memcpy(ret, t->ringbuf + 4096 + bytes - size + 8, sizeof(*ret));
-	return bytes / size;
 }
 
 #define MAGIC 0x7fffff00 /* no such descriptor */
@@ -1162,6 +1343,8 @@ int main(void)
 		add_options(tc, ALL_OPTIONS, test_exact);
 	if (!is_left_out("test_sides", none))
 		tcase_add_loop_test(tc, test_sides, 0, ARRAY_SIZE(armed));
+	if (!is_left_out("test_window", none))
+		tcase_add_loop_test(tc, test_window, 0, ARRAY_SIZE(armed));
 	if (!is_left_out("test_trigger", none))
 		tcase_add_loop_test(tc, test_trigger, 0, 2);
 	if (!is_left_out("test_hold_off", none))

@@ -49,7 +49,7 @@ static void begin_tape(void)
 {
 	begin();
 	fake_fire(&b.engine, 2, false);
-	triggers_fired(&b.triggers, 2);
+	triggers_fired(&b.triggers, 2, 0);
 	broker_settle(&b);
 	ck_assert_uint_eq(b.ready, 1);
 }
@@ -347,7 +347,7 @@ START_TEST(tapes_that_are_not_ready)
 	broker_settle(&b);
 	b.engine.holds_after = 1;
 	fake_fire(&b.engine, 3, false);
-	triggers_fired(&b.triggers, 3);
+	triggers_fired(&b.triggers, 3, 0);
 	broker_settle(&b);
 	ck_assert_uint_eq(b.lifecycle.tapes.n, 1);
 	ck_assert_int_eq(list(&root, PP_OP_TAPES, "", 0), 0);
@@ -374,8 +374,8 @@ START_TEST(tapes_in_pages)
 	broker_settle(&b);
 	fake_fire(&b.engine, EVENTS + 2, false);
 	fake_fire(&b.engine, EVENTS + 3, false);
-	triggers_fired(&b.triggers, EVENTS + 2);
-	triggers_fired(&b.triggers, EVENTS + 3);
+	triggers_fired(&b.triggers, EVENTS + 2, 0);
+	triggers_fired(&b.triggers, EVENTS + 3, 0);
 	broker_settle(&b);
 	ck_assert_uint_eq(b.ready, EVENTS);
 	ck_assert_int_eq(list(&root, PP_OP_TAPES, "", 0), 0);
@@ -430,7 +430,7 @@ START_TEST(tapes_without_a_namespace)
 	ck_assert_int_eq(client_trigger(&team, "own", "t", "x"), 0);
 	broker_settle(&b);
 	fake_fire(&b.engine, 2, false);
-	triggers_fired(&b.triggers, 2);
+	triggers_fired(&b.triggers, 2, 0);
 	broker_settle(&b);
 	ck_assert_int_eq(client_delete(&team, "own", "x"), 0);
 	ck_assert_int_eq(client_delete(&team, "own", "t"), 0);

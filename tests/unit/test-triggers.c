@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Triggers in the broker: which events are armed and turned, in which order, whatever dies. */
+#include "proto/clock.h"
 #include "tests/unit/broker-fixture.h"
 #include "tests/unit/needs.h"
 
@@ -54,7 +55,7 @@ static void begin(void)
 static void fire(uint64_t trigger)
 {
 	fake_fire(&b.engine, trigger, false);
-	triggers_fired(&b.triggers, trigger);
+	triggers_fired(&b.triggers, trigger, 0);
 }
 
 static uint64_t memory(void)
@@ -268,13 +269,13 @@ START_TEST(firings_of_strangers)
 	begin();
 	ck_assert_int_eq(client_trigger(&root, "b", "t", "*"), 0);
 	expect("aim4");
-	triggers_fired(&b.triggers, 4);
-	triggers_fired(&b.triggers, 1);
+	triggers_fired(&b.triggers, 4, 0);
+	triggers_fired(&b.triggers, 1, 0);
 	/* A deleted trigger fires, and turns nothing, until it is detached. */
-	triggers_fired(&b.triggers, 99);
+	triggers_fired(&b.triggers, 99, 0);
 	expect("");
 	/* Said, and not true: nothing is lost by looking. */
-	triggers_fired(&b.triggers, 3);
+	triggers_fired(&b.triggers, 3, 0);
 	expect("turn1 turn2");
 	ck_assert_uint_eq(b.ready, 0);
 	check_memory();
@@ -292,6 +293,109 @@ START_TEST(by_hand)
 	ck_assert_int_eq(client_fire(&root, "a", "t"), -EAGAIN);
 	ck_assert_str_eq(root.body.error.message, "The fake failed.");
 	expect("");
+}
+END_TEST
+
+#define MS 1000000ULL
+
+/* Trigger t lets x and y go on for so long. */
+static void begin_windows(uint64_t after)
+{
+	struct pp_msg_trigger_request request = client_trigger_request("a", "t", "x,y");
+
+	request.after = after;
+	request.after_records = 200;
+	request.hold_off = 60000 * MS;
+	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
+	ck_assert_int_eq(client_create(&root, "a", "y"), 0);
+	ck_assert_int_eq(client_call(&root, PP_OP_TRIGGER, &request), 0);
+	expect("arm1w arm2w aim3:1,2");
+}
+
+static uint64_t monotonic(void)
+{
+	return pp_clock_ns(CLOCK_MONOTONIC);
+}
+
+/* A record ends the window of x; the time that of y. What they had is told together. */
+START_TEST(windows)
+{
+	begin_windows(20 * MS);
+	fake_fire(&b.engine, 3, false);
+	triggers_fired(&b.triggers, 3, monotonic());
+	fake_close(&b.engine, 1);
+	triggers_note_closed(&b.triggers, 1);
+	triggers_note_closed(&b.triggers, 99);
+	triggers_continue(&b.triggers);
+	expect("turn1");
+	ck_assert_uint_eq(b.lifecycle.tapes.n, 1);
+	ck_assert_uint_eq(b.ready, 0);
+	fake_close(&b.engine, 2);
+	broker_until(&b, b.ready);
+	expect("turn2");
+	ck_assert_uint_eq(b.ready, 2);
+	ck_assert_uint_eq(event_of(1)->truth.now, PP_NOW_ARMED | PP_NOW_WINDOWS);
+	ck_assert_uint_eq(event_of(2)->truth.now, PP_NOW_ARMED | PP_NOW_WINDOWS);
+	check_memory();
+}
+END_TEST
+
+/* Nothing is ordered before it is over; and if the engine does not think so, later again. */
+START_TEST(windows_that_are_open)
+{
+	begin_windows(59000 * MS);
+	fake_fire(&b.engine, 3, false);
+	triggers_fired(&b.triggers, 3, monotonic());
+	expect("");
+	ck_assert_uint_eq(event_of(1)->truth.now, PP_NOW_CLOSING | PP_NOW_WINDOWS);
+	/* Another firing meanwhile changes nothing. */
+	triggers_fired(&b.triggers, 3, monotonic() - 59000 * MS);
+	expect("");
+	triggers_note_closed(&b.triggers, 1);
+	triggers_continue(&b.triggers);
+	expect("turn1");
+	ck_assert_uint_eq(event_of(1)->truth.now, PP_NOW_CLOSING | PP_NOW_WINDOWS);
+	ck_assert_uint_eq(b.ready, 0);
+	fake_close(&b.engine, 1);
+	fake_close(&b.engine, 2);
+	triggers_note_closed(&b.triggers, 1);
+	triggers_note_closed(&b.triggers, 2);
+	triggers_continue(&b.triggers);
+	expect("turn2 turn1");
+	ck_assert_uint_eq(b.ready, 2);
+}
+END_TEST
+
+/* Events that are armed get windows with the first trigger that wants them. */
+START_TEST(windows_of_armed_events)
+{
+	struct pp_msg_trigger_request request = client_trigger_request("a", "w", "x");
+
+	begin();
+	request.after = PP_HOLD_OFF_MIN;
+	ck_assert_int_eq(client_call(&root, PP_OP_TRIGGER, &request), 0);
+	expect("arm1w aim3:1,2 aim4:1");
+	ck_assert_uint_eq(event_of(1)->truth.now, PP_NOW_ARMED | PP_NOW_WINDOWS);
+	/* Of a trigger that lets nothing go on it turns at once. */
+	fire(3);
+	expect("turn1 turn2");
+	check_memory();
+}
+END_TEST
+
+/* The engine returns, or another broker: the windows are as they are, and nobody knows until when. */
+START_TEST(windows_after_a_death)
+{
+	begin_windows(59000 * MS);
+	fake_fire(&b.engine, 3, false);
+	fake_hang_up(&b.engine);
+	broker_until(&b, strstr(b.engine.did, "aim3"));
+	expect("turn1 turn2 aim3:1,2");
+	ck_assert_uint_eq(b.ready, 0);
+	ck_assert_uint_eq(event_of(1)->truth.now, PP_NOW_CLOSING | PP_NOW_WINDOWS);
+	fake_close(&b.engine, 1);
+	fake_close(&b.engine, 2);
+	broker_until(&b, b.ready == 2);
 }
 END_TEST
 
@@ -355,7 +459,7 @@ START_TEST(a_pause_of_a_turned_event)
 	fake_fire(&b.engine, 3, false);
 	ck_assert_int_eq(client_pause(&root, "a", "x", true), 0);
 	ck_assert_uint_eq(b.lifecycle.tapes.n, 1);
-	triggers_fired(&b.triggers, 3);
+	triggers_fired(&b.triggers, 3, 0);
 	expect("turn2");
 	ck_assert_uint_eq(b.lifecycle.tapes.n, 2);
 	ck_assert_uint_eq(b.ready, 2);
@@ -756,6 +860,10 @@ int main(void)
 	tcase_add_test(t, a_firing);
 	tcase_add_test(t, firings_of_strangers);
 	tcase_add_test(t, by_hand);
+	tcase_add_test(t, windows);
+	tcase_add_test(t, windows_that_are_open);
+	tcase_add_test(t, windows_of_armed_events);
+	tcase_add_test(t, windows_after_a_death);
 	tcase_add_test(t, no_second_tape_by_a_pause);
 	tcase_add_test(t, a_second_firing_waits);
 	tcase_add_test(t, an_event_of_two_triggers);

@@ -61,6 +61,14 @@ int dropin_resolve(const struct dropin_event *e, const struct pp_msg_create_requ
 		*ret_line = e->line;
 		return -EINVAL;
 	}
+	if (e->is_trigger && pp_trigger_check(&e->trigger) < 0) {
+		snprintf(sentence, size,
+			 "%s/%s has an After= that is longer than its HoldOff= or a minute, or has "
+			 "more than %llu records; give less, or a longer HoldOff=.",
+			 e->ns, e->name, PP_AFTER_RECORDS_MAX);
+		*ret_line = e->line;
+		return -EINVAL;
+	}
 	r = resolve(request, machine, max_buffer, ret, ret_parsed, sentence, size);
 	if (r < 0) {
 		line = line_of(e, request, ret_parsed);

@@ -239,6 +239,8 @@ int dropins_load(const struct dropin_places *places, struct config *config, FILE
 		if (r < 0)
 			return r;
 	}
+	for (size_t i = 0; i < d->n; i++)
+		pp_window_complete(&d->events[i]->trigger);
 	*ret = TAKE_PTR(d);
 	return 0;
 }

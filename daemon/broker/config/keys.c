@@ -12,6 +12,7 @@
 #include "daemon/broker/syntax/condition.h"
 #include "daemon/text.h"
 #include "proto/macro.h"
+#include "proto/window.h"
 
 #define SECOND 1000000000ULL
 
@@ -552,6 +553,22 @@ static void take_targets(struct settings *s, const struct key *k, const char *va
 		take_text(s, k, value, (char *)into + k->offset, k->size);
 }
 
+static void take_after(struct settings *s, const struct key *k, const char *value, void *into)
+{
+	struct pp_trigger_spec *spec = (void *)((char *)into + k->offset);
+
+	uint64_t time, records;
+
+	if (pp_parse_window(value, config_parse_duration, &time, &records) >= 0) {
+		spec->after = time;
+		spec->after_records = records;
+	} else
+		settings_complain(s,
+				  "%s= must be a time such as 5ms, a number of records such as "
+				  "200r, or both, with a comma between, and '%.64s' is not.",
+				  k->name, value);
+}
+
 static void print_text(FILE *f, const struct key *k, const void *from)
 {
 	const char *text = (const char *)from + k->offset;
@@ -561,6 +578,8 @@ static void print_text(FILE *f, const struct key *k, const void *from)
 }
 
 static const struct type cpus = { .take = take_cpus, .print = print_text, .is_text = true };
+/* is_text: it is more than one number. */
+static const struct type after = { .take = take_after, .is_text = true };
 static const struct type targets = { .take = take_targets, .print = print_text, .is_text = true };
 
 /* ── the table ──────────────────────────────────────────────────────────────────────────── */
@@ -643,6 +662,7 @@ static const struct key of_trigger[] = {
 	{ "Targets", &targets, EVENT(event.trigger.targets) },
 	{ "HoldOff", &duration, EVENT(event.trigger.hold_off), 10 * SECOND, PP_HOLD_OFF_MIN },
 	{ "MaxPerDay", &number, EVENT(event.trigger.max_per_day), .max = 1000000000 },
+	{ "After", &after, EVENT(event.trigger) },
 	{ "CPUs", &cpus, EVENT(request.cpus) },
 	{ "Buffer", &size, EVENT(request.data_size), 64 * 1024, PP_DATA_SIZE_MIN,
 	  PP_DATA_SIZE_MAX },

@@ -286,7 +286,7 @@ static void rearmed(struct lifecycle *l, struct job *job, const struct pp_answer
 	if (answer)
 		e->truth = answer->event;
 	charges_lower(&l->charges, e, job->raised);
-	if (job->order.type == PP_ORDER_ARM && !job->order.what)
+	if (job->order.type == PP_ORDER_ARM && !(job->order.what & PP_ARM_SWAP))
 		log_event(LOG_NOTICE, spec->ns, spec->name,
 			  "%s/%s (id %" PRIu64
 			  ") has no second set of buffers, for which the limits "

@@ -168,7 +168,7 @@ static int check_rest(const struct event *e)
  * event has one at a time. */
 static int check_rest_of_tape(const struct lifecycle *l, const struct event *e)
 {
-	if (e->truth.now & PP_NOW_TURNED && tapes_of(&l->tapes, e->truth.id))
+	if (e->truth.now & (PP_NOW_TURNED | PP_NOW_CLOSING) && tapes_of(&l->tapes, e->truth.id))
 		return -EBUSY;
 	return check_rest(e);
 }
@@ -408,16 +408,20 @@ static int order_aside(struct lifecycle *l, enum pp_order_type type, struct even
 	return 0;
 }
 
-int lifecycle_arm(struct lifecycle *l, struct event *e, struct waiter *waiter)
+int lifecycle_arm(struct lifecycle *l, struct event *e, bool windows, struct waiter *waiter)
 {
+	uint32_t what = windows ? PP_ARM_WINDOWS : 0;
 	uint64_t memory;
 	int r = charges_estimate(&e->truth.spec, &e->truth.rings, &memory);
 
+	/* It has its second set, or never gets one. */
+	if (r >= 0 && e->truth.now & PP_NOW_ARMED)
+		return order_aside(l, PP_ORDER_ARM, e, 0, what | PP_ARM_SWAP, waiter);
 	if (r >= 0)
-		r = order_aside(l, PP_ORDER_ARM, e, memory, 1, waiter);
+		r = order_aside(l, PP_ORDER_ARM, e, memory, what | PP_ARM_SWAP, waiter);
 	/* A tape gives its memory back soon. */
 	if (r == -EDQUOT && !tapes_of(&l->tapes, e->truth.id))
-		r = order_aside(l, PP_ORDER_ARM, e, 0, 0, waiter);
+		r = order_aside(l, PP_ORDER_ARM, e, 0, what, waiter);
 	return r;
 }
 

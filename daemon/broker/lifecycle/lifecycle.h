@@ -96,8 +96,9 @@ int lifecycle_cpus(struct lifecycle *l, struct event *e, const struct pp_cpumask
 /* ── triggers and their targets; these orders, too, leave an event its state ── */
 
 /* The event gets a second set of rings, which its creator is charged for, or, if there is no room
- * for that, none; but -EDQUOT while it has a tape, whose memory is to come back. -EBUSY: see above. */
-int lifecycle_arm(struct lifecycle *l, struct event *e, struct waiter *waiter);
+ * for that, none; but -EDQUOT while it has a tape, whose memory is to come back. windows: triggers may
+ * let it go on; an armed event gets only these. -EBUSY: see above. */
+int lifecycle_arm(struct lifecycle *l, struct event *e, bool windows, struct waiter *waiter);
 int lifecycle_disarm(struct lifecycle *l, struct event *e, struct waiter *waiter);
 
 /* These are the targets of the trigger e; n is at most PP_TARGETS_MAX. */

@@ -22,6 +22,27 @@ static size_t count_triggers(const struct request *req, const char *ns)
 	return n;
 }
 
+/* The next firing finds the last window over. */
+static bool check_window(struct request *req, const struct pp_trigger_spec *spec)
+{
+	if (spec->after > PP_AFTER_MAX)
+		refuse(req, EINVAL,
+		       "Targets can go on for a minute after the trigger has fired, and not for "
+		       "%llu ms; give a shorter time.",
+		       spec->after / 1000000);
+	else if (spec->after > spec->hold_off)
+		refuse(req, EINVAL,
+		       "Targets cannot go on for %llu ms after the trigger has fired: it "
+		       "would fire again before, with a hold-off of %llu ms; give a longer hold-off.",
+		       spec->after / 1000000, spec->hold_off / 1000000);
+	else if (spec->after_records > PP_AFTER_RECORDS_MAX)
+		refuse(req, EINVAL, "Targets cannot go on for %llu records; give at most %llu.",
+		       spec->after_records, PP_AFTER_RECORDS_MAX);
+	else
+		return true;
+	return false;
+}
+
 static bool check_trigger(struct request *req, const struct pp_msg_trigger_request *request)
 {
 	if (!pp_targets_are_valid(request->targets))
@@ -76,10 +97,14 @@ void request_trigger(struct request *req, const struct pp_msg_trigger_request *r
 	struct pp_trigger_spec spec = {
 		.hold_off = request->hold_off,
 		.max_per_day = request->max_per_day,
+		.after = request->after,
+		.after_records = request->after_records,
 	};
 
 	_Static_assert(sizeof(spec.targets) == sizeof(request->targets), "the same text");
-	if (!check_trigger(req, request) || !take_condition(req, request, &spec.condition))
+	pp_window_complete(&spec);
+	if (!check_trigger(req, request) || !check_window(req, &spec) ||
+	    !take_condition(req, request, &spec.condition))
 		return;
 	memcpy(spec.targets, request->targets, sizeof(spec.targets));
 	request_make(req, &request->event, &spec, request->until);
@@ -116,6 +141,8 @@ static void describe(const struct service *s, const struct event *e, struct pp_m
 		.id = t->id,
 		.hold_off = e->trigger.hold_off,
 		.max_per_day = e->trigger.max_per_day,
+		.after = e->trigger.after,
+		.after_records = e->trigger.after_records,
 		.state = e->state,
 		.creator = t->spec.creator,
 		.n_targets = n,

@@ -35,11 +35,16 @@ struct event {
 	/* Id of a trigger that has it as a target, or 0; no trigger with a lower id than `searched`
 	 * has, but that one. */
 	uint64_t found, searched;
+	uint64_t found_after,
+		searched_after; /* the same of triggers that let their targets go on */
+	/* A target: when its window is over, CLOCK_MONOTONIC, ns; 0: none was opened, or unknown. */
+	uint64_t closes;
 	/* A trigger: whom its firings turn; NULL: never aimed. Freed with the event. */
 	struct aim *aim;
 	uint64_t untold; /* a trigger: firings without a record in the ring buffer, as last seen */
 	bool aim_due;	 /* a trigger: its targets, or their tapes, are others now */
-	bool was_fired;	 /* a target: a trigger of it has fired since the last order */
+	/* A target: a trigger of it has fired, or its window has ended, since the last order. */
+	bool was_fired;
 	bool arm_tried; /* a target: it could not be armed; tried again when memory was given back */
 	int arm_error;	/* of that attempt: positive errno value */
 

@@ -6,12 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/broker/link/timer.h"
 #include "daemon/filter.h"
 #include "daemon/log.h"
+#include "proto/clock.h"
 #include "proto/macro.h"
 
 /* Turns come first, but for one other order after so many. */
 #define TURNS_MAX 16
+
+/* Of a window whose end is unknown, or later than thought. */
+#define LOOK_AGAIN 1000000000ULL
 
 /* Whom the slots of a trigger name. While an order is under way: before or after it. */
 struct aim {
@@ -83,19 +88,38 @@ static bool has_trigger(const struct triggers *t, uint64_t id)
 
 /* Each step looks at all events, and globs can be slow: a trigger and an event are compared once as
  * long as both are there. What decides never changes, and later triggers have higher ids. */
+static bool search(const struct triggers *t, const struct event *e, bool after, uint64_t *found,
+		   uint64_t *searched)
+{
+	if (has_trigger(t, *found))
+		return true;
+	*found = 0;
+	for (const struct event *i = t->first; i && !*found; i = i->next_trigger) {
+		if (i->truth.id < *searched)
+			continue;
+		*searched = i->truth.id + 1;
+		if ((!after || i->trigger.after) && triggers_match(i, e))
+			*found = i->truth.id;
+	}
+	return *found;
+}
+
 static bool is_target(const struct triggers *t, struct event *e)
 {
-	if (has_trigger(t, e->found))
-		return true;
-	e->found = 0;
-	for (const struct event *i = t->first; i && !e->found; i = i->next_trigger) {
-		if (i->truth.id < e->searched)
-			continue;
-		e->searched = i->truth.id + 1;
-		if (triggers_match(i, e))
-			e->found = i->truth.id;
-	}
-	return e->found;
+	return search(t, e, false, &e->found, &e->searched);
+}
+
+/* Whether a trigger lets it go on. */
+static bool wants_windows(const struct triggers *t, struct event *e)
+{
+	return search(t, e, true, &e->found_after, &e->searched_after);
+}
+
+/* Whether the trigger would freeze it now, as it is to. */
+static bool is_armed_for(const struct event *trigger, const struct event *e)
+{
+	return e->truth.now & PP_NOW_ARMED &&
+	       (!trigger->trigger.after || e->truth.now & PP_NOW_WINDOWS);
 }
 
 void triggers_count(const struct lifecycle *l, const struct event *trigger, unsigned *ret,
@@ -107,7 +131,7 @@ void triggers_count(const struct lifecycle *l, const struct event *trigger, unsi
 	for (size_t i = 0; i < r->n_settled; i++)
 		if (triggers_match(trigger, r->by_id[i])) {
 			++*ret;
-			*ret_armed += !trigger->aim_due && r->by_id[i]->truth.now & PP_NOW_ARMED;
+			*ret_armed += !trigger->aim_due && is_armed_for(trigger, r->by_id[i]);
 		}
 	*ret_armed = MIN(*ret_armed, (unsigned)PP_TARGETS_MAX);
 }
@@ -139,12 +163,14 @@ static enum pp_order_type find_due(const struct triggers *t, struct event *e)
 		return PP_ORDER_TURN;
 	if (is_trigger(e))
 		return e->aim_due && !e->arm_tried ? PP_ORDER_AIM : 0;
-	if (e->truth.shares || e->truth.now & PP_NOW_TURNED)
+	if (e->truth.shares || e->truth.now & (PP_NOW_TURNED | PP_NOW_CLOSING))
 		return 0;
 	if (e->arm_tried)
 		return 0;
+	if (armed && is_target(t, e))
+		return !(e->truth.now & PP_NOW_WINDOWS) && wants_windows(t, e) ? PP_ORDER_ARM : 0;
 	if (armed)
-		return is_target(t, e) ? 0 : PP_ORDER_DISARM;
+		return PP_ORDER_DISARM;
 	return e->state == PP_EVENT_RUNNING && is_target(t, e) ? PP_ORDER_ARM : 0;
 }
 
@@ -154,6 +180,11 @@ static void expect_turn(struct event *e)
 {
 	if (e->was_fired && e->truth.now & PP_NOW_ARMED)
 		e->truth.now ^= PP_NOW_ARMED | PP_NOW_TURNED;
+	if (e->closes && e->truth.now & PP_NOW_ARMED)
+		e->truth.now ^= PP_NOW_ARMED | PP_NOW_CLOSING;
+	if (e->truth.now & PP_NOW_CLOSING &&
+	    (e->was_fired || e->closes < pp_clock_ns(CLOCK_MONOTONIC)))
+		e->truth.now ^= PP_NOW_CLOSING | PP_NOW_TURNED;
 }
 
 /* Turned events first, in one go, since the tapes of one firing are saved together; then what is to
@@ -237,6 +268,8 @@ static void on_done(struct waiter *waiter, const struct outcome *outcome)
 		return;
 	}
 	e->arm_error = 0;
+	if (e->truth.now & PP_NOW_CLOSING)
+		e->closes = e->closes ?: pp_clock_ns(CLOCK_MONOTONIC) + LOOK_AGAIN;
 	/* A turned event keeps its tape, or counts as late until it is armed again. */
 	if (t->type == PP_ORDER_AIM) {
 		e->aim_due = false;
@@ -258,7 +291,8 @@ static int give_aim(struct triggers *t, struct event *trigger)
 	for (size_t i = 0; i < r->n_settled; i++) {
 		const struct event *e = r->by_id[i];
 
-		if (!(e->truth.now & (PP_NOW_ARMED | PP_NOW_TURNED)) || !triggers_match(trigger, e))
+		if (!(e->truth.now & (PP_NOW_ARMED | PP_NOW_TURNED | PP_NOW_CLOSING)) ||
+		    !triggers_match(trigger, e))
 			continue;
 		if (n < PP_TARGETS_MAX)
 			targets[n] = e->truth.id;
@@ -288,7 +322,7 @@ static int give_order(struct triggers *t, struct event *e)
 	case PP_ORDER_DISARM:
 		return lifecycle_disarm(t->lifecycle, e, &t->waiter);
 	case PP_ORDER_ARM:
-		return lifecycle_arm(t->lifecycle, e, &t->waiter);
+		return lifecycle_arm(t->lifecycle, e, wants_windows(t, e), &t->waiter);
 	default:
 		return give_aim(t, e);
 	}
@@ -303,6 +337,7 @@ static void order(struct triggers *t, struct event *e, enum pp_order_type type)
 	t->type = type;
 	t->after = e->truth.id;
 	e->was_fired = false;
+	e->closes = 0;
 	t->waiter = (struct waiter){ .done = on_done, .uid = e->truth.spec.creator };
 	r = give_order(t, e);
 	if (r >= 0)
@@ -326,7 +361,8 @@ static bool is_early(const struct triggers *t, const struct tape *tape)
 		const struct event *e = r->by_id[i];
 		const struct tape *earlier;
 
-		if (!(e->truth.now & PP_NOW_TURNED) || strcmp(e->ns->name, tape->ns.name) != 0)
+		if (!(e->truth.now & (PP_NOW_TURNED | PP_NOW_CLOSING)) ||
+		    strcmp(e->ns->name, tape->ns.name) != 0)
 			continue;
 		earlier = tapes_of(&t->lifecycle->tapes, e->truth.id);
 		if (earlier ? earlier->by.time < tape->by.time : !e->arm_tried)
@@ -374,6 +410,37 @@ static void hear_engine(struct triggers *t)
 		l->registry.by_id[i]->aim_due = is_trigger(l->registry.by_id[i]);
 }
 
+static int on_timer(sd_event_source *s _unused_, uint64_t usec _unused_, void *userdata)
+{
+	triggers_continue(userdata);
+	return 0;
+}
+
+/* If no record ends a window, the order that turns the event does. */
+static void wait_for_windows(struct triggers *t)
+{
+	const struct registry *r = &t->lifecycle->registry;
+	uint64_t first = UINT64_MAX, now = pp_clock_ns(CLOCK_MONOTONIC);
+
+	for (size_t i = 0; i < r->n_settled; i++)
+		if (r->by_id[i]->truth.now & PP_NOW_CLOSING)
+			first = MIN(first, r->by_id[i]->closes);
+	if (first == UINT64_MAX) {
+		timer_stop(t->timer);
+		return;
+	}
+	if (!t->timer && timer_add(t->loop, &t->timer, on_timer, t) < 0)
+		log_error("Cannot wait for the end of what triggers let go on: no memory; it ends "
+			  "with the next record beyond it, or the next order.");
+	else
+		timer_start(t->timer, first > now ? (first - now) / 1000 + 1 : 0);
+}
+
+void triggers_done(struct triggers *t)
+{
+	t->timer = sd_event_source_disable_unref(t->timer);
+}
+
 void triggers_continue(struct triggers *t)
 {
 	struct lifecycle *l = t->lifecycle;
@@ -389,25 +456,31 @@ void triggers_continue(struct triggers *t)
 	while (!t->about && orders_is_patient(l->orders) && (e = find_next(t, &type)))
 		order(t, e, type);
 	t->stepping = false;
+	if (!t->about)
+		wait_for_windows(t);
 	if (orders_is_patient(l->orders))
 		tell_ready(t);
 }
 
-static void note_target(struct event *e)
+/* closes: when the window of this firing is over; 0: it has none. */
+static void note_target(struct event *e, uint64_t closes)
 {
-	e->was_fired = true;
+	if (!closes || !(e->truth.now & PP_NOW_WINDOWS))
+		e->was_fired = true;
+	else if (!(e->truth.now & PP_NOW_CLOSING))
+		e->closes = closes;
 	expect_turn(e);
 }
 
 /* One that has gone is in the slots until they are filled anew. */
-static void note_targets(const struct registry *r, struct event *trigger, const uint64_t *ids,
-			 size_t n)
+static void note_targets(const struct registry *r, struct event *trigger, uint64_t closes,
+			 const uint64_t *ids, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		struct event *e = registry_by_id(r, ids[i]);
 
 		if (e)
-			note_target(e);
+			note_target(e, closes);
 		else
 			trigger->aim_due = true;
 	}
@@ -416,28 +489,38 @@ static void note_targets(const struct registry *r, struct event *trigger, const 
 /* Only those that it has turned: for each of the others an order would be given in vain. Whom an
  * earlier broker has aimed a trigger at is not known until that is done anew. A trigger that has gone
  * turns nothing (trigger_disown()); what it turned before was told before its end. */
-void triggers_note(struct triggers *t, uint64_t trigger)
+void triggers_note(struct triggers *t, uint64_t trigger, uint64_t fired)
 {
 	const struct registry *r = &t->lifecycle->registry;
 	struct event *by = registry_by_id(r, trigger);
 	const struct aim *a = by ? by->aim : NULL;
+	uint64_t closes;
 
 	if (!by)
 		return;
+	closes = by->trigger.after ? fired + by->trigger.after : 0;
 	if (a && a->known) {
-		note_targets(r, by, a->is.ids, a->is.n);
+		note_targets(r, by, closes, a->is.ids, a->is.n);
 		if (t->about == by)
-			note_targets(r, by, a->will_be.ids, a->will_be.n);
+			note_targets(r, by, closes, a->will_be.ids, a->will_be.n);
 		return;
 	}
 	for (size_t i = 0; i < r->n_settled; i++)
 		if (triggers_match(by, r->by_id[i]))
-			note_target(r->by_id[i]);
+			note_target(r->by_id[i], closes);
 }
 
-void triggers_fired(struct triggers *t, uint64_t trigger)
+void triggers_note_closed(struct triggers *t, uint64_t id)
 {
-	triggers_note(t, trigger);
+	struct event *e = registry_by_id(&t->lifecycle->registry, id);
+
+	if (e)
+		note_target(e, 0);
+}
+
+void triggers_fired(struct triggers *t, uint64_t trigger, uint64_t fired)
+{
+	triggers_note(t, trigger, fired);
 	triggers_continue(t);
 }
 

@@ -6,6 +6,9 @@
  *
  * An event has one tape at a time: while that is not saved a second firing turns the event, and
  * later ones are counted as late. Its creator pays for all of it.
+ *
+ * A target may go on recording for a while (pp_trigger_spec.after). A record ends that window and tells
+ * it; on a quiet machine the order TURN does, when the time is over.
  */
 #pragma once
 
@@ -16,6 +19,7 @@ struct triggers {
 
 	/* The caller sets these; borrowed. */
 	struct lifecycle *lifecycle;
+	sd_event *loop;
 	/* A tape can be saved. e is its event, or, if that is gone, the tape's. May be NULL. */
 	void (*ready)(void *userdata, const struct tape *tape);
 	void *userdata;
@@ -24,21 +28,28 @@ struct triggers {
 	enum pp_order_type type;
 	struct event *first; /* triggers, by id; only while it steps */
 	bool stepping;
-	uint64_t generation; /* of events: the enumeration that was handled last */
-	uint64_t memory;     /* total memory when the last refusal came; 0: none */
-	uint64_t after;	     /* id of the last order: every event gets its turn */
-	unsigned turns;	     /* orders TURN without another between them */
+	uint64_t generation;	/* of events: the enumeration that was handled last */
+	uint64_t memory;	/* total memory when the last refusal came; 0: none */
+	uint64_t after;		/* id of the last order: every event gets its turn */
+	unsigned turns;		/* orders TURN without another between them */
+	sd_event_source *timer; /* for windows that no record ends */
 };
 
 /* Call this when an order has completed, or events came or went (lifecycle.changed). */
 void triggers_continue(struct triggers *t);
 
-/* This trigger has fired: its targets may be turned. Follow it by triggers_continue(): one for many
- * firings, since that looks at all events. */
-void triggers_note(struct triggers *t, uint64_t trigger);
+void triggers_done(struct triggers *t);
+
+/* This trigger has fired at this time (CLOCK_MONOTONIC, ns): its targets may be turned, or are when its
+ * window is over. Follow it by triggers_continue(): one for many firings, since that looks at all
+ * events. */
+void triggers_note(struct triggers *t, uint64_t trigger, uint64_t fired);
+
+/* A record has ended the window of the event with this id. Follow it likewise. */
+void triggers_note_closed(struct triggers *t, uint64_t id);
 
 /* Both. */
-void triggers_fired(struct triggers *t, uint64_t trigger);
+void triggers_fired(struct triggers *t, uint64_t trigger, uint64_t fired);
 
 /* Tries what was refused again. */
 void triggers_retry(struct triggers *t);

@@ -71,25 +71,26 @@ static __always_inline void describe(struct pp_fired *fired)
 static __always_inline void turn_all(struct pp_trigger *t, struct pp_fired *fired)
 {
 	for (__u32 slot = 0; slot < PP_TARGETS_MAX; slot += AT_ONCE) {
-		struct pp_tape *turned[AT_ONCE] = {};
+		struct pp_tape *tapes[AT_ONCE] = {};
+		int turned[AT_ONCE] = {};
 		bool end = false;
 
 #pragma unroll
 		for (__u32 i = 0; i < AT_ONCE; i++) {
-			struct pp_tape *tape = end ? NULL : tape_of(slot + i);
-
-			end = !tape;
-			if (tape && pp_turn(tape))
-				turned[i] = tape;
-			else if (tape)
+			tapes[i] = end ? NULL : tape_of(slot + i);
+			end = !tapes[i];
+			if (end)
+				continue;
+			turned[i] = pp_turn(tapes[i], &t->spec);
+			if (!turned[i])
 				__sync_fetch_and_add(&t->late, 1);
 		}
 		if (slot == 0)
 			describe(fired);
 #pragma unroll
 		for (__u32 i = 0; i < AT_ONCE; i++)
-			if (turned[i])
-				pp_sign(turned[i], fired);
+			if (tapes[i] && turned[i])
+				pp_sign(tapes[i], fired, &t->spec, turned[i]);
 		if (end)
 			break;
 	}

@@ -39,6 +39,21 @@ struct hot {
 	void *at;   /* where it is written; 8 bytes further if the record has an identifier */
 };
 
+/* What has become of a record. */
+enum hot_end {
+	HOT_NONE,
+	HOT_WRITTEN,
+	HOT_BEYOND, /* it is for the next side */
+};
+
+static __always_inline void hot_go_on(const __u64 *ctx, enum hot_end end)
+{
+	if (end == HOT_WRITTEN)
+		ring_fire(ctx);
+	else if (OPTION(ring_constants, closes) && end == HOT_BEYOND)
+		ring_go_on(ctx);
+}
+
 #define HAS(hot, option) RING_OPTION(&(hot)->place, option)
 
 static __always_inline struct hot hot_here(bool plain)
@@ -49,7 +64,7 @@ static __always_inline struct hot hot_here(bool plain)
 /*
  * A program contains two variants: one for events without options, which must be as fast as
  * possible, and one for all others. The verifier looks at one of the two, and removes the other.
- * The body returns whether it has written a record.
+ * The body returns what has become of the record.
  */
 #define RECORDER(tracepoint, name)                                              \
 	static __always_inline int name##_record(const __u64 *ctx, bool plain); \
@@ -58,8 +73,8 @@ static __always_inline struct hot hot_here(bool plain)
 	{                                                                       \
 		if (!OPTION(ring_constants, extended))                          \
 			name##_record(ctx, true);                               \
-		else if (name##_record(ctx, false))                             \
-			ring_fire(ctx);                                         \
+		else                                                            \
+			hot_go_on(ctx, name##_record(ctx, false));              \
 		return 0;                                                       \
 	}                                                                       \
 	static __always_inline int name##_record(const __u64 *ctx, bool plain)
@@ -121,13 +136,14 @@ static __always_inline void *hot_reserve(struct hot *hot)
 	return ring_reserve(&hot->place, whole_size(hot));
 }
 
-/* Opens the record at once in its place, or in the scratch map if a filter decides first. */
+/* Opens the record at once in its place, or in the scratch map if a filter decides first, or its
+ * time. */
 static __always_inline void *hot_open(struct hot *hot)
 {
 	__u32 zero = 0;
 	void *at;
 
-	if (!HAS(hot, filtered))
+	if (!HAS(hot, filtered) && !HAS(hot, closes))
 		return hot_reserve(hot);
 	at = bpf_map_lookup_elem(&scratch, &zero);
 	if (!at)
@@ -174,35 +190,39 @@ static __always_inline void copy(void *to, const void *from, __u64 size)
 }
 
 /* Moves the record from the scratch map into the ring. */
-static __always_inline bool hot_move(struct hot *hot)
+static __always_inline enum hot_end hot_move(struct hot *hot)
 {
 	const void *from = hot->at;
 	void *to;
 
-	if (!filter_hook(from + HOT_PAYLOAD_OFFSET))
-		return false;
+	if (HAS(hot, filtered) && !filter_hook(from + HOT_PAYLOAD_OFFSET))
+		return HOT_NONE;
 	to = hot_reserve(hot);
 	if (!to)
-		return false;
+		return HAS(hot, closes) && hot->place.beyond ? HOT_BEYOND : HOT_NONE;
 	if (HAS(hot, identified)) {
 		PUT_AT(__u64, to, 0, *(const volatile __u64 *)(from - HOT_IDENTIFIER_SIZE));
 		to += HOT_IDENTIFIER_SIZE;
 	}
 	copy(to, from, hot->size);
 	hot->at = to;
-	return true;
+	return HOT_WRITTEN;
 }
 
-static __always_inline bool hot_end(struct hot *hot)
+static __always_inline enum hot_end hot_end(struct hot *hot)
 {
 	__u64 time;
 
-	if (HAS(hot, filtered) && !hot_move(hot))
-		return false;
+	if (HAS(hot, filtered) || HAS(hot, closes)) {
+		enum hot_end end = hot_move(hot);
+
+		if (end != HOT_WRITTEN)
+			return end;
+	}
 	time = ring_time(&hot->place);
 	PUT_AT(__u64, hot->at, 16, time);
 	ring_commit(&hot->place, time);
-	return true;
+	return HOT_WRITTEN;
 }
 
 static __always_inline void put_comm(void *at, const struct task_struct *task)

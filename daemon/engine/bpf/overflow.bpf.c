@@ -231,6 +231,14 @@ static __always_inline __u64 *put_sample(const struct sample *s, __u64 *at,
 	return put(at, s->period);
 }
 
+/* There is no record here; there may be one on the next side. */
+static __always_inline int go_on(const struct sample *s, struct bpf_perf_event_data *ctx)
+{
+	if (RING_OPTION(&s->place, closes) && s->place.beyond)
+		ring_go_on(ctx);
+	return 0;
+}
+
 SEC("perf_event")
 int overflow(struct bpf_perf_event_data *ctx)
 {
@@ -242,7 +250,7 @@ int overflow(struct bpf_perf_event_data *ctx)
 		return 0;
 	at = ring_reserve(&s.place, s.size);
 	if (!at)
-		return 0;
+		return go_on(&s, ctx);
 	time = ring_time(&s.place);
 	put_sample(&s, at, ctx, time);
 	ring_commit(&s.place, time);
@@ -289,7 +297,7 @@ int overflow_chain(struct bpf_perf_event_data *ctx)
 
 	at = ring_reserve(&s.place, s.size);
 	if (!at)
-		return 0;
+		return go_on(&s, ctx);
 	time = ring_time(&s.place);
 	frames = put(put_sample(&s, at, ctx, time), (kernel_size + user_size) / sizeof(__u64));
 	if (kernel_size)

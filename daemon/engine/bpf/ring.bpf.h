@@ -19,6 +19,7 @@
 #include "daemon/engine/bpf/constant.bpf.h"
 #include "daemon/engine/bpf/ring.h"
 #include "daemon/engine/bpf/wakeup.h"
+#include "daemon/trigger.h"
 #include "proto/ring.h"
 
 const volatile struct ring_constants ring_constants = {
@@ -56,6 +57,21 @@ struct {
 	__uint(max_entries, 4096); /* its size */
 } wakeups SEC(".maps");
 
+/* `closes`: the event's tape. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct pp_tape);
+} tape SEC(".maps");
+
+/* `closes`: those of the instance, for the broker. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096); /* its size */
+} firings SEC(".maps");
+
 /*
  * A store that other CPUs must see in program order. x86 keeps stores in order, so a compiler
  * barrier is enough; elsewhere it takes an exchange, which BPF defines to be fully ordered.
@@ -74,7 +90,9 @@ struct ring_place {
 	bool plain; /* known at compile time: there are no options */
 	__u64 head; /* where the record begins */
 	__u64 end;  /* of a ring with one writer: where it ends; this was the head before */
-	__u64 time; /* of a ring with nesting writers */
+	__u64 time; /* of a ring with nesting writers, or of a closing side */
+	struct pp_tape *tape; /* of a closing side */
+	bool beyond;	      /* likewise: the record is for the next side */
 };
 
 #define RING_OPTION(place, member) (!(place)->plain && OPTION(ring_constants, member))
@@ -156,6 +174,40 @@ static __always_inline void ring_commit_alone(const struct ring_place *place)
 	ring_publish(&live->head, place->head);
 }
 
+/* ── the window of a closing side ───────────────────────────────────────────────────────── */
+
+/* Whether the record's time is beyond the window. */
+static __always_inline bool ring_is_over(struct ring_place *place)
+{
+	__u64 until = ring_read(&place->tape->until);
+
+	place->beyond = until && place->time > until;
+	return place->beyond;
+}
+
+/* Turns the tape, and tells the broker, unless another CPU was faster. */
+static __always_inline void ring_close(struct pp_tape *tape)
+{
+	if (!pp_close(tape))
+		return;
+	tape->by.closed = tape->id;
+	bpf_ringbuf_output(&firings, &tape->by, sizeof(tape->by), 0);
+}
+
+/* Takes one of the records that the window has left; who takes the last one ends it. What comes
+ * before the firing is written down is as if it had come before the firing. */
+static __always_inline bool ring_takes_part(struct ring_place *place)
+{
+	__s64 left = 2;
+
+	if (ring_read(&place->tape->until))
+		left = __sync_fetch_and_add(&place->tape->left, -1);
+	if (left == 1)
+		ring_close(place->tape);
+	place->beyond = left <= 0;
+	return !place->beyond;
+}
+
 /* ── writers that nest ──────────────────────────────────────────────────────────────────── */
 
 #define RESERVE_TRIES 4 /* each retry means that another writer came between */
@@ -195,9 +247,10 @@ static __always_inline void ring_leave(struct pp_ring_live *live)
  * Reads the clock before it takes the place, and again if another writer was faster: so times only
  * increase in a ring, even if writers nest.
  *
- * NULL: there is no place; that is counted, and the caller has nothing to clean up.
+ * NULL: there is no place; that is counted, and the caller has nothing to clean up. Or, of a closing
+ * side, the record is beyond. closes: known at compile time.
  */
-static __always_inline void *ring_reserve_nesting(struct ring_place *place, __u64 size)
+static __always_inline void *ring_reserve_nesting(struct ring_place *place, __u64 size, bool closes)
 {
 	struct pp_ring_live *live = &place->ring->live;
 
@@ -211,6 +264,10 @@ static __always_inline void *ring_reserve_nesting(struct ring_place *place, __u6
 		if (head - position > RING_CONSTANT(data_mask) + 1)
 			break;
 		place->time = bpf_ktime_get_ns();
+		if (closes && ring_is_over(place)) {
+			ring_leave(live);
+			return NULL;
+		}
 		place->head = position;
 		if (__sync_val_compare_and_swap(&live->reserve, old, position) == old)
 			return ring_address(place->ring, position);
@@ -222,21 +279,39 @@ static __always_inline void *ring_reserve_nesting(struct ring_place *place, __u6
 
 /* ── either ─────────────────────────────────────────────────────────────────────────────── */
 
+/* The time that decides is the record's. A record that finds no room is one of the window's. */
+static __always_inline void *ring_reserve_closing(struct ring_place *place, __u64 size)
+{
+	__u32 zero = 0;
+
+	place->tape = bpf_map_lookup_elem(&tape, &zero);
+	if (!place->tape)
+		return NULL;
+	place->time = bpf_ktime_get_ns();
+	if (ring_is_over(place) || !ring_takes_part(place))
+		return NULL;
+	if (RING_OPTION(place, nests))
+		return ring_reserve_nesting(place, size, true);
+	return ring_reserve_alone(place, size);
+}
+
 /*
  * Reserves room for a record of `size` bytes, a multiple of 8 and at most the ring's spill. NULL:
- * writers nest too deep, or nest where they cannot; that is counted.
+ * writers nest too deep, or nest where they cannot; that is counted. Or the record is beyond.
  */
 static __always_inline void *ring_reserve(struct ring_place *place, __u64 size)
 {
+	if (RING_OPTION(place, closes))
+		return ring_reserve_closing(place, size);
 	if (RING_OPTION(place, nests))
-		return ring_reserve_nesting(place, size);
+		return ring_reserve_nesting(place, size, false);
 	return ring_reserve_alone(place, size);
 }
 
 /* The record's time. Call it as late as possible. */
 static __always_inline __u64 ring_time(const struct ring_place *place)
 {
-	if (RING_OPTION(place, nests))
+	if (RING_OPTION(place, nests) || RING_OPTION(place, closes))
 		return place->time;
 	return bpf_ktime_get_ns();
 }
@@ -282,6 +357,32 @@ static __always_inline void ring_fire(const void *ctx)
 		:
 		: [ctx] "r"(ctx), [mark] "i"(RING_FIRE_MARK), [tail_call] "i"(BPF_FUNC_tail_call)
 		: "r0", "r1", "r2", "r3", "r4", "r5", "memory");
+}
+
+/*
+ * The record is beyond the window of this side: ends that, goes on to the program of the side that the
+ * tape is on then, and does not return.
+ */
+static __always_inline void ring_go_on(const void *ctx)
+{
+	struct pp_tape *turned;
+	__u32 zero = 0;
+	__u64 slot;
+
+	turned = bpf_map_lookup_elem(&tape, &zero);
+	if (!turned)
+		return;
+	ring_close(turned);
+	slot = RING_CONSTANT(sides_base) + *(volatile __u32 *)&turned->state.side;
+	asm volatile("r1 = %[ctx]\n\t"
+		     "r2 = %[mark] ll\n\t"
+		     "r3 = %[slot]\n\t"
+		     "call %[tail_call]"
+		     :
+		     : [ctx] "r"(ctx), [mark] "i"(RING_SIDES_MARK), [slot] "r"(slot),
+		       [tail_call] "i"(BPF_FUNC_tail_call)
+		     : "r0", "r1", "r2", "r3", "r4", "r5", "memory");
+	__sync_fetch_and_add(&turned->lost, 1);
 }
 
 #define SECOND 1000000000LL

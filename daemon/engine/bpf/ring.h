@@ -10,6 +10,8 @@
 
 /* Stands for the PROG_ARRAY of the trigger in the instructions. */
 #define RING_FIRE_MARK 0x657269662d707021
+/* Likewise, for that of the event's sides. */
+#define RING_SIDES_MARK 0x65646973732d7021
 
 struct ring_constants {
 	__u64 data_mask;   /* of each ring: data_size - 1 */
@@ -18,6 +20,7 @@ struct ring_constants {
 	__u64 max_rate;	   /* `limited`: records a second and CPU */
 	__u64 tick;	   /* `limited`: nanoseconds of a jiffy */
 	__u64 event_id;	   /* `wakes`: the id in a wakeup */
+	__u64 sides_base;  /* `closes`: where the source's sides begin in their PROG_ARRAY */
 
 	/* Options, a byte each. */
 	__u8 extended;	 /* any of the options below */
@@ -28,4 +31,5 @@ struct ring_constants {
 	__u8 filtered;	 /* filter_hook() decides */
 	__u8 everywhere; /* every CPU should have a ring: events on one without are counted */
 	__u8 fires;	 /* each record fires a trigger */
+	__u8 closes;	 /* of a closing side: a record beyond the window goes to the next side */
 };

@@ -14,6 +14,9 @@
 /* Appends it: at the program's beginning, R1 is the context, and stays so. ret_value: the class's result. */
 void emit_guard(struct emitter *e, const struct recorder_guard *guard, int32_t ret_value);
 
+/* The same, where the program's own side is no more: R1 is the context; does not go on. */
+void emit_next_side(struct emitter *e, const struct recorder_guard *guard, int32_t ret_value);
+
 /* At the end of a record: goes on to the program that fires the event's trigger, if it has one.
  * `context` is the register with the program's context. */
 void emit_fire(struct emitter *e, const struct recorder_target *target, int context);

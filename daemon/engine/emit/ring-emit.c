@@ -2,14 +2,16 @@
 /* Writing into rings, emitted. See ring-emit.h. */
 #include "daemon/engine/emit/ring-emit.h"
 
+#include "daemon/engine/emit/closing.h"
 #include "proto/macro.h"
 #include "proto/ring.h"
 
 enum { R0, R1, R2, R3, R4, R5, RING = RING_RING, POS = RING_POS, FRAME = RING_FRAME };
 
 /* A program can name 64 maps. So many rings are reached without a look-up; the others are the map
- * of all rings, that of wakeups, and a filter's tables. */
+ * of all rings, that of wakeups, and a filter's tables; of an armed event those of its sides, too. */
 #define DIRECT_MAX 60
+#define DIRECT_MAX_ARMED 56
 
 #define TRIES 4 /* each retry means that another writer came between */
 
@@ -66,8 +68,10 @@ void emit_ring_find(struct emitter *e, const struct recorder_target *target,
 {
 	_cleanup_(emit_labels_done) struct emit_labels found = {};
 
+	unsigned most = target->guard ? DIRECT_MAX_ARMED : DIRECT_MAX;
+
 	emit_call(e, BPF_FUNC_get_smp_processor_id);
-	if (target->n > 0 && target->n <= DIRECT_MAX)
+	if (target->n > 0 && target->n <= most)
 		emit_direct(e, target, 0, target->n, &found);
 	emit_store(e, 4, FRAME, RING_STACK_CPU, R0);
 	emit_load_map(e, R1, target->fd);
@@ -186,9 +190,10 @@ static void emit_leave(struct emitter *e)
  * times only increase in a ring.
  */
 static void emit_reserve_nesting(struct emitter *e, const struct recorder_target *target,
-				 uint32_t size, struct emit_labels *no_room)
+				 uint32_t size, struct emit_labels *no_room,
+				 struct emit_labels *beyond)
 {
-	_cleanup_(emit_labels_done) struct emit_labels full = {}, got = {};
+	_cleanup_(emit_labels_done) struct emit_labels full = {}, got = {}, over = {};
 
 	emit_mov_imm(e, R1, 1);
 	emit_fetch_add(e, RING, LIVE(nest), R1);
@@ -208,6 +213,7 @@ static void emit_reserve_nesting(struct emitter *e, const struct recorder_target
 		emit_later(e, &full, emit_jump_imm(e, BPF_JGT, R1, (int32_t)target->data_size));
 		emit_call(e, BPF_FUNC_ktime_get_ns);
 		emit_store(e, 8, FRAME, RING_STACK_TIME, R0);
+		emit_closing_time(e, target, &over);
 		emit_mov(e, R0, POS);
 		emit_load(e, 8, R2, FRAME, RING_STACK_HEAD);
 		emit_compare_exchange(e, RING, LIVE(reserve), R2);
@@ -217,15 +223,34 @@ static void emit_reserve_nesting(struct emitter *e, const struct recorder_target
 	emit_ring_missed(e, target);
 	emit_leave(e);
 	emit_later(e, no_room, emit_jump(e));
+	if (over.n) {
+		emit_land_all(e, &over);
+		emit_leave(e);
+		emit_later(e, beyond, emit_jump(e));
+	}
 	emit_land_all(e, &got);
 	emit_load(e, 8, POS, FRAME, RING_STACK_HEAD);
 }
 
-void emit_ring_reserve(struct emitter *e, const struct recorder_target *target, uint32_t size,
-		       struct emit_labels *no_room)
+/* Before a place is taken in a closing side's ring. */
+static void emit_closing(struct emitter *e, const struct recorder_target *target, uint32_t size,
+			 struct emit_labels *beyond)
 {
+	emit_call(e, BPF_FUNC_ktime_get_ns);
+	emit_store(e, 8, FRAME, RING_STACK_CLOSING, R0);
+	emit_closing_time(e, target, beyond);
+	emit_closing_part(e, target, beyond);
+	if (!size)
+		emit_load(e, 8, R1, FRAME, RING_STACK_SIZE);
+}
+
+void emit_ring_reserve(struct emitter *e, const struct recorder_target *target, uint32_t size,
+		       struct emit_labels *no_room, struct emit_labels *beyond)
+{
+	if (target_closes(target))
+		emit_closing(e, target, size, beyond);
 	if (target->nests)
-		emit_reserve_nesting(e, target, size, no_room);
+		emit_reserve_nesting(e, target, size, no_room, beyond);
 	else
 		emit_reserve_alone(e, target, size, no_room);
 	emit_alu_imm(e, BPF_AND, POS, (int32_t)(target->data_size - 1));
@@ -237,6 +262,8 @@ void emit_ring_time(struct emitter *e, const struct recorder_target *target)
 {
 	if (target->nests)
 		emit_load(e, 8, R0, FRAME, RING_STACK_TIME);
+	else if (target_closes(target))
+		emit_load(e, 8, R0, FRAME, RING_STACK_CLOSING);
 	else
 		emit_call(e, BPF_FUNC_ktime_get_ns);
 }

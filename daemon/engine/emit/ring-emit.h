@@ -28,7 +28,8 @@ enum ring_stack {
 	RING_STACK_TIME = -32,	       /* nesting writers: the record's time */
 	RING_STACK_END_POSITION = -32, /* one writer: where the record ends */
 	RING_STACK_WAKEUP = -48,
-	RING_STACK_END = -48,
+	RING_STACK_CLOSING = -56, /* one writer, of a closing side: the record's time */
+	RING_STACK_END = -56,
 };
 
 /* RING = the ring of the current CPU; R0..R5 are lost. Takes *no_ring if there is none, and counts
@@ -39,10 +40,11 @@ void emit_ring_find(struct emitter *e, const struct recorder_target *target,
 /*
  * POS = room for a record of that many bytes; 0: as many as RING_STACK_SIZE and R1 say. R0..R5 are
  * lost. Takes *no_room, with nothing left to clean up, if nesting writers have left no room, or if
- * there is another writer where none can be.
+ * there is another writer where none can be. Likewise *beyond, of a closing side, if the record is for
+ * the next side (emit/closing.h).
  */
 void emit_ring_reserve(struct emitter *e, const struct recorder_target *target, uint32_t size,
-		       struct emit_labels *no_room);
+		       struct emit_labels *no_room, struct emit_labels *beyond);
 
 /* R0 = the time of a reserved record. R1..R5 are lost. */
 void emit_ring_time(struct emitter *e, const struct recorder_target *target);

@@ -4,8 +4,11 @@
 
 #include <bpf/bpf.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "daemon/engine/event/armed.h"
+#include "proto/clock.h"
 #include "proto/macro.h"
 
 struct arming {
@@ -58,7 +61,53 @@ int event_arm_state(const char *path)
 		return r == -ENOENT ? ARM_NONE : r;
 	if (tape.state.next == PP_SIDES)
 		return tape.state.side == PP_SIDE_NONE ? ARM_FROZEN : ARM_TURNED;
+	if (tape.state.next >= PP_SIDES_CLOSING)
+		return ARM_CLOSING;
 	return tape.state.next < PP_SIDES ? ARM_READY : ARM_NONE;
+}
+
+bool event_has_windows(const char *path)
+{
+	struct pp_tape tape;
+
+	return read_tape(path, &tape) >= 0 && tape.windows;
+}
+
+/* What fired writes this at once, unless an interrupt holds it up, or it was an engine that died. */
+static uint64_t read_until(const struct pp_tape *tape)
+{
+	for (int i = 0; i < 1000 && !__atomic_load_n(&tape->until, __ATOMIC_SEQ_CST); i++)
+		usleep(1000);
+	return __atomic_load_n(&tape->until, __ATOMIC_SEQ_CST);
+}
+
+static int close_window(struct pp_tape *tape, bool early)
+{
+	uint64_t until;
+
+	if (__atomic_load_n(&tape->state.next, __ATOMIC_SEQ_CST) < PP_SIDES_CLOSING)
+		return 1;
+	until = early ? 0 : read_until(tape);
+	if (pp_clock_ns(CLOCK_MONOTONIC) <= until)
+		return 0;
+	pp_close(tape); /* or a record was faster */
+	return 1;
+}
+
+int event_close(const char *path, bool early)
+{
+	_cleanup_close_ int fd = pins_get(path, "tape");
+	struct pp_tape *tape;
+	int r;
+
+	if (fd < 0)
+		return fd;
+	tape = mmap(NULL, sizeof(*tape), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (tape == MAP_FAILED)
+		return -errno;
+	r = close_window(tape, early);
+	munmap(tape, sizeof(*tape));
+	return r;
 }
 
 int event_turned_by(const char *path, struct pp_fired *ret)
@@ -74,16 +123,12 @@ int event_turned_by(const char *path, struct pp_fired *ret)
  * earlier. */
 static int begin(struct arming *a, const char *path, struct failure *f)
 {
-	struct recorder_target target;
 	int r = armed_pin(&a->armed, &a->spare, path);
 
 	if (r < 0)
 		return fail(f, -r, "Cannot pin the trigger's maps of '%s': %s.", a->p.name,
 			    strerror(-r));
-	r = parts_target(&a->p, &target, f);
-	if (r >= 0)
-		r = programs_load_guarded(&a->p.programs, &a->p.sources, &target, &a->armed.sides,
-					  a->armed.tape, PP_SIDE_A, f);
+	r = armed_load(&a->armed, &a->p, PP_SIDE_A, f);
 	if (r < 0)
 		return r;
 	r = programs_fill(&a->p.programs);
@@ -150,16 +195,39 @@ static int arm(const char *path, uid_t broker, bool swap, struct failure *f)
 	return r;
 }
 
-int event_arm(const char *path, uid_t broker, bool swap, struct failure *f)
+/* The tape may turn meanwhile: the windows are for later. */
+static int open_windows(const char *path, uid_t broker, struct failure *f)
 {
-	int state = event_arm_state(path);
+	_cleanup_(arming_done) struct arming a = ARMING_NONE;
+	struct pp_tape tape;
+	int r = open_event(&a, path, broker, f), outer;
+
+	if (r >= 0)
+		r = armed_open(path, &a.p, &a.armed, &tape, f);
+	if (r < 0 || tape.windows || tape.state.next >= PP_SIDES)
+		return r;
+	if (a.armed.swap) {
+		outer = pins_get(path, "spare");
+		r = outer < 0 ? outer : rings_open_like(outer, &a.p.rings, &a.spare);
+	}
+	if (r < 0)
+		return fail(f, -r, "Cannot open the second set of rings of '%s': %s.", a.p.name,
+			    strerror(-r));
+	return armed_open_windows(&a.armed, &a.p, &a.spare, tape.state.side, f);
+}
+
+int event_arm(const char *path, uid_t broker, bool swap, bool windows, struct failure *f)
+{
+	int state = event_arm_state(path), r = 0;
 
 	if (state < 0)
 		return fail(f, -state, "Cannot find out whether '%s' is armed: %s.", path,
 			    strerror(-state));
-	if (state == ARM_TURNED || state == ARM_FROZEN)
+	if (state == ARM_TURNED || state == ARM_FROZEN || state == ARM_CLOSING)
 		return fail(f, EBUSY, "A trigger has fired, and '%s' is not saved yet.", path);
-	return state == ARM_READY ? 0 : arm(path, broker, swap, f);
+	if (state != ARM_READY)
+		r = arm(path, broker, swap, f);
+	return r >= 0 && windows ? open_windows(path, broker, f) : r;
 }
 
 /* No trigger turns the tape from here on. */

@@ -18,21 +18,30 @@
 #include "daemon/engine/failure.h"
 
 enum arm_state {
-	ARM_NONE,   /* not armed */
-	ARM_READY,  /* a trigger can turn it */
-	ARM_TURNED, /* one has turned it, and event_turn() is due */
-	ARM_FROZEN, /* likewise, and it has no second set: event_thaw() is due after that */
+	ARM_NONE,    /* not armed */
+	ARM_READY,   /* a trigger can turn it */
+	ARM_TURNED,  /* one has turned it, and event_turn() is due */
+	ARM_FROZEN,  /* likewise, and it has no second set: event_thaw() is due after that */
+	ARM_CLOSING, /* one has opened its window, and event_close() is due */
 };
 
 /* An enum arm_state; -errno. */
 int event_arm_state(const char *path);
 
+/* Whether a trigger can open a window in which it goes on recording. */
+bool event_has_windows(const char *path);
+
+/* Ends its window, if that is over, or early: the tape is turned then. 1: none is open; 0: it is not
+ * over; -ENOENT: the event is not armed; -errno. */
+int event_close(const char *path, bool early);
+
 /*
  * Arms the event pinned at `path`, which records all the time. swap: a second set of rings, as large
- * as the first, records from the trigger on; else nothing does. An armed event is left alone. -EBUSY:
- * it was turned. -errno, with a message in *f, and nothing is changed.
+ * as the first, records from the trigger on; else nothing does. windows: a trigger can let it go on for
+ * a while. An armed event is left alone, but for windows that it lacks. -EBUSY: it was turned. -errno,
+ * with a message in *f: it may be armed without windows, else nothing is changed.
  */
-int event_arm(const char *path, uid_t broker, bool swap, struct failure *f);
+int event_arm(const char *path, uid_t broker, bool swap, bool windows, struct failure *f);
 
 /*
  * Of an armed event that a trigger has turned: completes that. Waits until the last program that
@@ -44,7 +53,7 @@ int event_arm(const char *path, uid_t broker, bool swap, struct failure *f);
  * Without a second set the old rings stay the event's, nothing records until event_thaw(), and *ret
  * is empty.
  *
- * 1: it was turned; 0: it was not. -errno, with a message in *f: the event is as before, and not
+ * 1: it was turned; 0: it was not, or its window is open. -errno, with a message in *f: the event is as before, and not
  * armed while its tape is turned; or half changed (event_finish()).
  */
 int event_turn(const char *path, uid_t broker, bool again, struct pp_orphans *ret,

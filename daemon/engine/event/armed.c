@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "daemon/cpus.h"
+#include "daemon/engine/registry/wakeups.h"
 #include "proto/macro.h"
 
 void armed_done(struct armed *a)
@@ -16,17 +17,19 @@ void armed_done(struct armed *a)
 	close_fd(a->tape);
 	close_fd(a->frozen);
 	close_fd(a->nowhere);
+	close_fd(a->firings);
 	*a = (struct armed)ARMED_NONE;
 }
 
 /* ── maps ───────────────────────────────────────────────────────────────────────────────── */
 
-static int make_tape(bool swap, int *ret)
+static int make_tape(uint64_t id, bool swap, int *ret)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
 	const struct pp_tape tape = {
 		.state.side = PP_SIDE_A,
 		.state.next = swap ? PP_SIDE_B : PP_SIDE_NONE,
+		.id = id,
 	};
 	uint32_t zero = 0;
 
@@ -43,7 +46,7 @@ static int make_maps(struct parts *p, bool swap, struct armed *a)
 
 	if (possible < 0)
 		return possible;
-	r = make_tape(swap, &a->tape);
+	r = make_tape(p->event.id, swap, &a->tape);
 	if (r >= 0)
 		r = a->frozen = bpf_map_create(BPF_MAP_TYPE_ARRAY, "pp_frozen", 4, 8,
 					       (uint32_t)possible, NULL);
@@ -61,6 +64,7 @@ int armed_create(struct parts *p, bool swap, struct armed *ret, struct failure *
 	if (r < 0)
 		return fail(f, -r, "Cannot make the maps for the trigger of '%s': %s.", p->name,
 			    strerror(-r));
+	a.swap = swap;
 	*ret = a;
 	a = (struct armed)ARMED_NONE;
 	return 0;
@@ -97,6 +101,9 @@ static int open_maps(const char *path, struct parts *p, struct armed *a, struct 
 		r = sides_open(&p->programs, path, &a->sides);
 	if (r >= 0 && bpf_map_lookup_elem(a->tape, &zero, ret_tape) < 0)
 		r = -errno;
+	if (r >= 0 && ret_tape->windows)
+		r = a->firings = firings_fd(p->broker);
+	a->swap = ret_tape->state.side != PP_SIDE_NONE && ret_tape->state.next != PP_SIDE_NONE;
 	return r;
 }
 
@@ -167,9 +174,28 @@ int armed_carry(const struct armed *a, const struct rings *spare, struct parts *
 
 /* ── sides ──────────────────────────────────────────────────────────────────────────────── */
 
-int armed_fill(const struct armed *a, struct parts *p, const struct rings *rings, uint32_t side,
-	       struct failure *f)
+static uint32_t base_of(uint32_t side)
 {
+	return side >= PP_SIDE_A_CLOSING ? side - PP_SIDE_A_CLOSING : side;
+}
+
+static struct recorder_guard guard_of(const struct armed *a, uint32_t side)
+{
+	return (struct recorder_guard){
+		.tape_fd = a->tape,
+		.side = side,
+		.closes = side >= PP_SIDE_A_CLOSING,
+		.other = base_of(side) == PP_SIDE_B ? PP_SIDE_A
+			 : a->swap		    ? PP_SIDE_B
+						    : PP_SIDE_NONE,
+		.firings_fd = a->firings,
+	};
+}
+
+static int fill_side(const struct armed *a, struct parts *p, const struct rings *rings,
+		     uint32_t side, struct failure *f)
+{
+	const struct recorder_guard guard = guard_of(a, side);
 	struct recorder_target target;
 	int r = parts_target(p, &target, f);
 
@@ -185,7 +211,28 @@ int armed_fill(const struct armed *a, struct parts *p, const struct rings *rings
 		/* Where `stat` shows it as missed; of listed CPUs it has no such counts. */
 		target.ringless_fd = p->ringless >= 0 ? p->ringless : a->frozen;
 	}
-	return sides_fill(&a->sides, &p->programs, &p->sources, &target, a->tape, side, f);
+	return sides_fill(&a->sides, &p->programs, &p->sources, &target, &guard, f);
+}
+
+int armed_fill(const struct armed *a, struct parts *p, const struct rings *rings, uint32_t side,
+	       struct failure *f)
+{
+	int r = fill_side(a, p, rings, side, f);
+
+	if (r >= 0 && a->firings >= 0 && side != PP_SIDE_NONE)
+		r = fill_side(a, p, rings, side + PP_SIDE_A_CLOSING, f);
+	return r;
+}
+
+int armed_load(const struct armed *a, struct parts *p, uint32_t side, struct failure *f)
+{
+	const struct recorder_guard guard = guard_of(a, side);
+	struct recorder_target target;
+	int r = parts_target(p, &target, f);
+
+	return r < 0 ? r
+		     : programs_load_guarded(&p->programs, &p->sources, &target, &a->sides, &guard,
+					     f);
 }
 
 static struct pp_tape *map_tape(const struct armed *a, struct failure *f)
@@ -199,6 +246,26 @@ static struct pp_tape *map_tape(const struct armed *a, struct failure *f)
 	return NULL;
 }
 
+int armed_open_windows(struct armed *a, struct parts *p, const struct rings *spare, uint32_t side,
+		       struct failure *f)
+{
+	uint32_t other = guard_of(a, side).other;
+	struct pp_tape *tape;
+	int r = a->firings = firings_fd(p->broker);
+
+	if (r < 0)
+		return fail(f, -r, "Cannot open the ring buffer of firings: %s.", strerror(-r));
+	r = fill_side(a, p, &p->rings, side + PP_SIDE_A_CLOSING, f);
+	if (r >= 0 && a->swap)
+		r = fill_side(a, p, spare, other + PP_SIDE_A_CLOSING, f);
+	tape = r < 0 ? NULL : map_tape(a, f);
+	if (!tape)
+		return r < 0 ? r : -ENOMEM;
+	__atomic_store_n(&tape->windows, 1, __ATOMIC_SEQ_CST);
+	munmap(tape, sizeof(*tape));
+	return 0;
+}
+
 int armed_set(const struct armed *a, uint32_t side, uint32_t next, struct failure *f)
 {
 	const union pp_tape_state to = { .side = side, .next = next };
@@ -207,6 +274,7 @@ int armed_set(const struct armed *a, uint32_t side, uint32_t next, struct failur
 	if (!tape)
 		return -ENOMEM;
 	__atomic_store_n(&tape->by.number, 0, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&tape->until, 0, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&tape->state.word, to.word, __ATOMIC_SEQ_CST);
 	munmap(tape, sizeof(*tape));
 	return 0;
@@ -222,7 +290,7 @@ int armed_hold(const struct armed *a, struct failure *f)
 		return -ENOMEM;
 	from.word = to.word = __atomic_load_n(&tape->state.word, __ATOMIC_SEQ_CST);
 	to.next = PP_SIDES_TAKEN;
-	r = from.next != PP_SIDES &&
+	r = from.next != PP_SIDES && from.next < PP_SIDES_CLOSING &&
 	    __sync_bool_compare_and_swap(&tape->state.word, from.word, to.word);
 	munmap(tape, sizeof(*tape));
 	return r;

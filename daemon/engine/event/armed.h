@@ -10,11 +10,13 @@ struct armed {
 	int tape;    /* struct pp_tape */
 	int frozen;  /* counts, by CPU, what happened while no side recorded; see arm.h */
 	int nowhere; /* rings of no CPU; -EBADF: not opened again, only its programs need it */
+	int firings; /* the instance's; -EBADF: the sides have no windows */
+	bool swap;   /* there is a second set of rings */
 };
 
-#define ARMED_NONE                                                  \
-	{                                                           \
-		.tape = -EBADF, .frozen = -EBADF, .nowhere = -EBADF \
+#define ARMED_NONE                                                                      \
+	{                                                                               \
+		.tape = -EBADF, .frozen = -EBADF, .nowhere = -EBADF, .firings = -EBADF, \
 	}
 
 void armed_done(struct armed *a);
@@ -29,9 +31,18 @@ int armed_open(const char *path, struct parts *p, struct armed *ret, struct pp_t
 /* Makes a set of rings like p's, for the change after p's present set. */
 int armed_make_spare(struct parts *p, struct rings *ret, struct failure *f);
 
-/* Loads the programs of a side, which record into `rings`, and puts them there. */
+/* Loads the programs of a side, which record into `rings`, and puts them there; likewise those of its
+ * closing side, if the tape has windows. */
 int armed_fill(const struct armed *a, struct parts *p, const struct rings *rings, uint32_t side,
 	       struct failure *f);
+
+/* The tape, which has none, gets windows: `rings` are those of the side that it is on, `spare` those of
+ * the other one. */
+int armed_open_windows(struct armed *a, struct parts *p, const struct rings *spare, uint32_t side,
+		       struct failure *f);
+
+/* Loads the programs of a side and keeps them for programs_fill(). */
+int armed_load(const struct armed *a, struct parts *p, uint32_t side, struct failure *f);
 
 /* Pins everything but the tape in the directory at `path`; spare: may have no rings. -errno. */
 int armed_pin(const struct armed *a, const struct rings *spare, const char *path);

@@ -312,16 +312,11 @@ static int take_spare(struct turn *t)
 static int load_turned(struct turn *t, bool again)
 {
 	struct parts *p = &t->c.new;
-	struct recorder_target target;
 	int r = again ? armed_make_spare(p, &t->spare, t->c.f) : 0;
 
-	if (r >= 0)
-		r = parts_target(p, &target, t->c.f);
 	if (r < 0)
 		return r;
-	return again ? programs_load_guarded(&p->programs, &p->sources, &target, &t->armed.sides,
-					     t->armed.tape, t->tape.state.side, t->c.f)
-		     : programs_load(&p->programs, &p->sources, &target, t->c.f);
+	return again ? armed_load(&t->armed, p, t->tape.state.side, t->c.f) : load(&t->c);
 }
 
 static int prepare_turn(struct turn *t, bool again)
@@ -416,6 +411,8 @@ int event_turn(const char *path, uid_t broker, bool again, struct pp_orphans *re
 	int r;
 
 	*ret = (struct pp_orphans){};
+	if (event_close(path, false) == 0)
+		return 0;
 	r = open_turned(&t, path, broker, f);
 	if (r <= 0)
 		return r;

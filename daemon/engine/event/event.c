@@ -25,7 +25,11 @@ static int read_arming(const char *path, struct pp_event *e)
 
 	if (state <= ARM_NONE)
 		return state;
-	e->now |= state == ARM_READY ? PP_NOW_ARMED : PP_NOW_TURNED;
+	e->now |= state == ARM_READY	 ? PP_NOW_ARMED
+		  : state == ARM_CLOSING ? PP_NOW_CLOSING
+					 : PP_NOW_TURNED;
+	if (event_has_windows(path))
+		e->now |= PP_NOW_WINDOWS;
 	spare = pins_get(path, "spare");
 	if (spare < 0 && spare != -ENOENT)
 		return spare;

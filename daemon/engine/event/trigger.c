@@ -250,7 +250,8 @@ static bool sees_all_tasks(void)
 
 /* ── by hand, and by the timer ──────────────────────────────────────────────────────────── */
 /* 1: turned; 0: it was; -ENOENT: no target in this slot. */
-static int turn_slot(int targets, uint32_t slot, const struct pp_fired *fired)
+static int turn_slot(int targets, uint32_t slot, const struct pp_fired *fired,
+		     const struct pp_trigger_spec *spec)
 {
 	_cleanup_close_ int fd = -EBADF;
 	struct pp_tape *tape;
@@ -265,9 +266,9 @@ static int turn_slot(int targets, uint32_t slot, const struct pp_fired *fired)
 	tape = map(fd, sizeof(*tape));
 	if (!tape)
 		return -errno;
-	r = pp_turn(tape);
+	r = pp_turn(tape, spec);
 	if (r)
-		pp_sign(tape, fired);
+		pp_sign(tape, fired, spec, r);
 	munmap(tape, sizeof(*tape));
 	return r;
 }
@@ -280,7 +281,7 @@ static int fire(struct pp_trigger *t, int targets, struct pp_fired *fired, struc
 	if (!pp_may_fire(t, fired))
 		return 0;
 	for (uint32_t slot = 0; r >= 0 && slot < PP_TARGETS_MAX; slot++) {
-		r = turn_slot(targets, slot, fired);
+		r = turn_slot(targets, slot, fired, &t->spec);
 		if (r == 0)
 			__sync_fetch_and_add(&t->late, 1);
 	}

@@ -23,6 +23,7 @@
 #include <linux/perf_event.h>
 #include <string.h>
 
+#include "daemon/engine/emit/closing.h"
 #include "daemon/engine/emit/condition.h"
 #include "daemon/engine/emit/guard.h"
 #include "daemon/engine/emit/rate-limit.h"
@@ -316,7 +317,7 @@ static const struct recorder_class class = { .type = BPF_PROG_TYPE_TRACEPOINT, .
 static int emit_program(struct emitter *e, const struct source *source,
 			const struct recorder_target *target, struct failure *f)
 {
-	_cleanup_(emit_labels_done) struct emit_labels leave = {}, too_long = {};
+	_cleanup_(emit_labels_done) struct emit_labels leave = {}, too_long = {}, beyond = {};
 	const struct record record = record_of(source);
 	const struct tracepoint *tp = source->tp;
 	bool copies = user_copies(tp) > 0;
@@ -336,7 +337,7 @@ static int emit_program(struct emitter *e, const struct source *source,
 	if (tp->has_dynamic)
 		emit_record_size(e, &record, TAIL);
 	emit_ring_reserve(e, target, tp->has_dynamic ? 0 : record_size(&record, tp->fixed_size),
-			  &leave);
+			  &leave, &beyond);
 	emit_record(e, &record, target);
 	emit_fixed(e, tp, record_payload(&record));
 	if (copies)
@@ -349,6 +350,7 @@ static int emit_program(struct emitter *e, const struct source *source,
 	emit_land_all(e, &leave);
 	emit_mov_imm(e, R0, 1);
 	emit_exit(e);
+	emit_closing_end(e, target, CONTEXT, class.result, &beyond);
 	if (too_long.n) {
 		emit_land_all(e, &too_long);
 		emit_ring_missed(e, target);

@@ -207,7 +207,8 @@ static int hot_load(const struct source *source, const struct recorder_target *t
 	if (!constants)
 		return -ENOMEM;
 	constants->hot_constants.tracepoint_id = source->tp->id;
-	if (recorder_filters(source, target)) {
+	/* See hot_open(). */
+	if (recorder_filters(source, target) || (target->guard && target->guard->closes)) {
 		r = writer_scratch(HOT_SCRATCH_OFFSET + source->spill_size, &scratch);
 		if (r < 0)
 			return r;
@@ -218,6 +219,8 @@ static int hot_load(const struct source *source, const struct recorder_target *t
 		.rings = skel->maps.rings,
 		.wakeups = skel->maps.wakeups,
 		.ringless = skel->maps.ringless,
+		.tape = skel->maps.tape,
+		.firings = skel->maps.firings,
 		.rodata = skel->maps.rodata,
 		.constants = constants,
 		.ring = &constants->ring_constants,

@@ -202,6 +202,8 @@ static int overflow_load(const struct source *source, const struct recorder_targ
 		.rings = templates->maps.rings,
 		.wakeups = templates->maps.wakeups,
 		.ringless = templates->maps.ringless,
+		.tape = templates->maps.tape,
+		.firings = templates->maps.firings,
 		.rodata = templates->maps.rodata,
 		.constants = constants,
 		.ring = &constants->ring_constants,

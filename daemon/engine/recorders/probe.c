@@ -16,6 +16,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "daemon/engine/emit/closing.h"
 #include "daemon/engine/emit/condition.h"
 #include "daemon/engine/emit/guard.h"
 #include "daemon/engine/emit/rate-limit.h"
@@ -319,7 +320,7 @@ static void emit_gathered(struct emitter *e, const struct tracepoint *tp, int pa
 static int emit_program(struct emitter *e, const struct source *source,
 			const struct recorder_target *target, struct failure *f)
 {
-	_cleanup_(emit_labels_done) struct emit_labels leave = {};
+	_cleanup_(emit_labels_done) struct emit_labels leave = {}, beyond = {};
 	const struct record record = record_of(source);
 	int payload = record_payload(&record), r = 0;
 
@@ -331,7 +332,7 @@ static int emit_program(struct emitter *e, const struct source *source,
 		return r;
 	emit_ring_find(e, target, &leave);
 	emit_rate_limit(e, target, &leave);
-	emit_ring_reserve(e, target, record_size(&record, record.fixed_size), &leave);
+	emit_ring_reserve(e, target, record_size(&record, record.fixed_size), &leave, &beyond);
 	emit_record(e, &record, target);
 	if (recorder_filters(source, target))
 		emit_gathered(e, source->tp, payload);
@@ -345,6 +346,7 @@ static int emit_program(struct emitter *e, const struct source *source,
 	emit_land_all(e, &leave);
 	emit_mov_imm(e, R0, 0);
 	emit_exit(e);
+	emit_closing_end(e, target, CONTEXT, 0, &beyond);
 	return e->error;
 }
 

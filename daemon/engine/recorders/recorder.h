@@ -62,6 +62,10 @@ struct recorder_guard {
 	uint32_t side; /* the program's */
 	int sides_fd;  /* PROG_ARRAY: PP_SIDES programs of the source, */
 	uint32_t base; /* from here on */
+	/* Of a closing side: each record is checked against the window. */
+	bool closes;
+	uint32_t other; /* then: the side that the tape turns to */
+	int firings_fd; /* then: the instance's ring buffer of firings */
 };
 
 /* Which occurrences of a trigger's event make a record: see emit/condition.h. */

@@ -14,7 +14,7 @@
 #include "daemon/engine/kernel/kernel.h"
 #include "proto/macro.h"
 
-#define BASE_MAPS 4 /* those of ring.bpf.h */
+#define BASE_MAPS 7 /* those of ring.bpf.h */
 
 static void tell(struct ring_constants *c, const struct source *source,
 		 const struct recorder_target *target)
@@ -32,19 +32,27 @@ static void tell(struct ring_constants *c, const struct source *source,
 	c->filtered = recorder_filters(source, target);
 	c->everywhere = target->ringless_fd >= 0;
 	c->fires = target->fire_fd != NULL;
-	c->extended =
-		c->identified || c->nests || c->limited || c->wakes || c->filtered || c->fires;
+	c->closes = target->guard && target->guard->closes;
+	c->sides_base = target->guard ? target->guard->base : 0;
+	c->extended = c->identified || c->nests || c->limited || c->wakes || c->filtered ||
+		      c->fires || c->closes;
 }
 
 int writer_load(const struct writer *w, const struct source *source,
 		const struct recorder_target *target, int *ret_fd, struct failure *f)
 {
+	const struct recorder_guard *closes =
+		target->guard && target->guard->closes ? target->guard : NULL;
 	_cleanup_(emit_done) struct emitter filter = {}, guard = {};
 	struct template_map maps[WRITER_MAPS_MAX + BASE_MAPS] = {
 		{ .template_fd = bpf_map__fd(w->rings), .fd = target->fd },
 		{ .template_fd = bpf_map__fd(w->wakeups), .fd = target->wakeup_fd },
 		{ .template_fd = bpf_map__fd(w->ringless), .fd = target->ringless_fd },
 		{ -EBADF, target->fire_fd ? *target->fire_fd : -EBADF, RING_FIRE_MARK },
+		{ .template_fd = bpf_map__fd(w->tape), .fd = closes ? closes->tape_fd : -EBADF },
+		{ .template_fd = bpf_map__fd(w->firings),
+		  .fd = closes ? closes->firings_fd : -EBADF },
+		{ -EBADF, closes ? closes->sides_fd : -EBADF, RING_SIDES_MARK },
 	};
 	struct template_changes changes = {
 		.maps = maps,

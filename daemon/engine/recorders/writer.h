@@ -15,7 +15,8 @@
 
 struct writer {
 	const struct bpf_program *prog;
-	const struct bpf_map *rings, *wakeups, *ringless, *rodata; /* of its skeleton */
+	const struct bpf_map *rings, *wakeups, *ringless, *tape, *firings,
+		*rodata; /* of its skeleton */
 
 	/* A copy of all of the template's .rodata; `ring` is the part that is filled in here, the
 	 * recorder fills in the rest. */

@@ -412,33 +412,30 @@ int sides_open(const struct programs *p, const char *path, struct sides *ret)
 	return make_sides(p, ret, open_one, path);
 }
 
-/* Loads the program of source i for a side. */
+/* Loads the program of source i for the guard's side. */
 static int load_guarded(const struct sides *sides, const struct programs *p,
 			const struct sources *s, size_t i, const struct recorder_target *target,
-			int tape_fd, uint32_t side, int *ret_fd, struct failure *f)
+			struct recorder_guard guard, int *ret_fd, struct failure *f)
 {
-	const struct recorder_guard guard = {
-		.tape_fd = tape_fd,
-		.side = side,
-		.sides_fd = sides->fd[p->slots[i].array],
-		.base = p->slots[i].index * PP_SIDES,
-	};
 	struct recorder_target guarded = *target;
 
+	guard.sides_fd = sides->fd[p->slots[i].array];
+	guard.base = p->slots[i].index * PP_SIDES;
 	guarded.guard = &guard;
 	return load_program(p, s, i, &guarded, ret_fd, f);
 }
 
 int sides_fill(const struct sides *sides, const struct programs *p, const struct sources *s,
-	       const struct recorder_target *target, int tape_fd, uint32_t side, struct failure *f)
+	       const struct recorder_target *target, const struct recorder_guard *guard,
+	       struct failure *f)
 {
 	int r = 0;
 
 	for (size_t i = 0; r >= 0 && i < p->n; i++) {
-		uint32_t slot = p->slots[i].index * PP_SIDES + side;
+		uint32_t slot = p->slots[i].index * PP_SIDES + guard->side;
 		_cleanup_close_ int fd = -EBADF;
 
-		r = load_guarded(sides, p, s, i, target, tape_fd, side, &fd, f);
+		r = load_guarded(sides, p, s, i, target, *guard, &fd, f);
 		if (r < 0)
 			return r;
 		if (bpf_map_update_elem(sides->fd[p->slots[i].array], &slot, &fd, BPF_ANY) < 0)
@@ -450,13 +447,13 @@ int sides_fill(const struct sides *sides, const struct programs *p, const struct
 
 int programs_load_guarded(struct programs *p, const struct sources *s,
 			  const struct recorder_target *target, const struct sides *sides,
-			  int tape_fd, uint32_t side, struct failure *f)
+			  const struct recorder_guard *guard, struct failure *f)
 {
 	int r = 0;
 
 	make_room(p->n);
 	for (size_t i = 0; r >= 0 && i < p->n; i++)
-		r = load_guarded(sides, p, s, i, target, tape_fd, side, &p->loaded[i], f);
+		r = load_guarded(sides, p, s, i, target, *guard, &p->loaded[i], f);
 	return r;
 }
 

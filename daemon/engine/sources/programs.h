@@ -91,14 +91,15 @@ void sides_leaf(size_t i, char ret[32]);
 void sides_done(struct sides *sides);
 
 /* Loads all sources' programs for one side, which record to `target`, and puts them there; messages
- * in *f. */
+ * in *f. The guard's slots are the sources'. */
 int sides_fill(const struct sides *sides, const struct programs *p, const struct sources *s,
-	       const struct recorder_target *target, int tape_fd, uint32_t side, struct failure *f);
+	       const struct recorder_target *target, const struct recorder_guard *guard,
+	       struct failure *f);
 
 /* Loads those of the side that the slots begin with, and keeps them for programs_fill(). */
 int programs_load_guarded(struct programs *p, const struct sources *s,
 			  const struct recorder_target *target, const struct sides *sides,
-			  int tape_fd, uint32_t side, struct failure *f);
+			  const struct recorder_guard *guard, struct failure *f);
 
 /*
  * Puts programs that do nothing into all slots: nothing is recorded, and the recording programs are
