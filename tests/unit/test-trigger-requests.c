@@ -286,6 +286,47 @@ START_TEST(who_may_fire)
 }
 END_TEST
 
+/* Of all triggers together; what is refused for another reason does not count. Others are not
+ * concerned, nor is root. */
+START_TEST(users_fire_only_so_often)
+{
+	b.config.makers = POLICY_MAKERS_ALL;
+	ck_assert_int_eq(client_create(&member, "m", "x"), 0);
+	ck_assert_int_eq(client_trigger(&member, "m", "t", "x"), 0);
+	ck_assert_int_eq(client_trigger(&member, "m", "u", "x"), 0);
+	for (unsigned i = 0; i < 10; i++) {
+		ck_assert_int_eq(client_fire(&member, "m", "missing"), -ENOENT);
+		ck_assert_int_eq(client_fire(&member, "m", i % 2 ? "t" : "u"), 0);
+	}
+	b.engine.did[0] = 0;
+	ck_assert_int_eq(client_fire(&member, "m", "t"), -EAGAIN);
+	ck_assert_ptr_nonnull(strstr(member.body.error.message, "10 times within a minute"));
+	ck_assert_int_eq(client_fire(&member, "m", "u"), -EAGAIN);
+	ck_assert_ptr_null(strstr(b.engine.did, "fire"));
+	for (unsigned i = 0; i < 20; i++)
+		ck_assert_int_eq(client_fire(&root, "m", "t"), 0);
+}
+END_TEST
+
+/* The table of users is bounded, and a place is free again when its minute is over. */
+START_TEST(the_table_of_who_fires)
+{
+	static struct fire_limit l;
+	uint64_t now = FIRES_TIME / 2; /* just booted */
+
+	for (uint32_t uid = 1; uid <= FIRES_USERS; uid++)
+		for (unsigned i = 0; i <= FIRES_MAX; i++)
+			ck_assert_int_eq(fire_limit_take(&l, uid, now), i < FIRES_MAX);
+	ck_assert(!fire_limit_take(&l, 9999, now + FIRES_TIME - 1));
+	ck_assert(fire_limit_take(&l, 0, now));
+	ck_assert(!fire_limit_take(&l, FIRES_USERS, now + FIRES_TIME - 1));
+	ck_assert(fire_limit_take(&l, 9999, now + FIRES_TIME));
+	ck_assert(fire_limit_take(&l, FIRES_USERS, now + FIRES_TIME));
+	for (unsigned i = 0; i < FIRES_MAX; i++)
+		ck_assert_int_eq(fire_limit_take(&l, 9999, now + FIRES_TIME), i < FIRES_MAX - 1);
+}
+END_TEST
+
 /* Who fires and hangs up has fired all the same. */
 START_TEST(fired_and_gone)
 {
@@ -537,6 +578,8 @@ int main(void)
 	tcase_add_test(t, who_sees_triggers);
 	tcase_add_test(t, triggers_in_pages);
 	tcase_add_test(t, who_may_fire);
+	tcase_add_test(t, users_fire_only_so_often);
+	tcase_add_test(t, the_table_of_who_fires);
 	tcase_add_test(t, fired_and_gone);
 	tcase_add_test(t, tapes_are_shown);
 	tcase_add_test(t, tapes_that_are_not_ready);

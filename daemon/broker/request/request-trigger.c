@@ -7,6 +7,7 @@
 #include "daemon/broker/syntax/condition.h"
 #include "daemon/broker/triggers/triggers.h"
 #include "daemon/text.h"
+#include "proto/clock.h"
 #include "proto/macro.h"
 
 /* ── TRIGGER ────────────────────────────────────────────────────────────────────────────── */
@@ -237,6 +238,14 @@ void request_fire(struct request *req, const struct pp_msg_name *request)
 		       "%s/%s is an event and no trigger; `perfctl trigger list` shows "
 		       "those there are.",
 		       e->truth.spec.ns, e->truth.spec.name);
+		return;
+	}
+	if (!fire_limit_take(&req->service->fires, peer_credentials(req->peer)->uid,
+			     pp_clock_ns(CLOCK_MONOTONIC))) {
+		refuse(req, EAGAIN,
+		       "You have fired triggers %d times within a minute, or many users have; wait "
+		       "for the next minute.",
+		       FIRES_MAX);
 		return;
 	}
 	p = request_wait(req);

@@ -13,6 +13,7 @@
 #include "daemon/broker/lifecycle/lifecycle.h"
 #include "daemon/broker/request/watchers.h"
 #include "daemon/broker/sideband/sideband.h"
+#include "daemon/broker/triggers/fire-limit.h"
 
 /* The service that answers requests. Everything but the scratch space is borrowed. */
 struct service {
@@ -40,6 +41,8 @@ struct service {
 	struct opening *openings; /* requests that wait for copies */
 	struct sideband *sideband;
 	struct asking_sideband *sidebands; /* requests that wait for it */
+
+	struct fire_limit fires;
 
 	union pp_body reply;
 	struct pp_parsed parsed;
