@@ -237,6 +237,7 @@ static void on_looked(void *userdata)
 
 	missing_rings_retry(&m->missing_rings);
 	if (!m->stop.begun) {
+		firings_look(&m->firings);
 		note_untold(m);
 		triggers_retry(&m->triggers);
 	}

@@ -65,6 +65,12 @@ int firings_listen(struct firings *f)
 	return 0;
 }
 
+void firings_look(struct firings *f)
+{
+	if (f->fd >= 0)
+		consume(f);
+}
+
 void firings_done(struct firings *f)
 {
 	f->io = sd_event_source_disable_unref(f->io);

@@ -27,4 +27,7 @@ struct firings {
  * listened is read at once. 0; -ENOENT: the engine has not made it yet; -errno. */
 int firings_listen(struct firings *f);
 
+/* Reads what is there, in case a wakeup was lost. */
+void firings_look(struct firings *f);
+
 void firings_done(struct firings *f);
