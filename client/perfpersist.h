@@ -104,6 +104,7 @@ enum perfpersist_state {
 #define PERFPERSIST_BOOT (1U << 8)	 /* create: write a file, to exist after a reboot */
 #define PERFPERSIST_COPIES (1U << 9)	 /* info only: the caller gets copies of the rings */
 #define PERFPERSIST_TRIGGER (1U << 10)	 /* info only: it is the event of a trigger */
+#define PERFPERSIST_PROGRAM (1U << 12)	 /* info only: a BPF program decides on its records */
 /* Seconds from one checkpoint of the rings to the next (perfpersist_checkpoint_new()), as bits of
  * the flags, and back; 0: none are written. */
 #define PERFPERSIST_CHECKPOINT(seconds) ((uint32_t)(seconds) << 16)
@@ -171,6 +172,10 @@ struct perfpersist_create_options {
 	const struct perfpersist_selection
 		*selections; /* in place of event and filter; at most 16 */
 	size_t n_selections;
+	/* the kernel's id of a BPF program that decides on each record (perfpersist.bpf.h), and that
+	 * the caller has loaded: it must stay loaded until the call ends, then the event has it and its
+	 * maps; 0: none. Such an event is one, and neither shared nor written down. Since 0.1 */
+	uint32_t program;
 };
 
 struct perfpersist_daemon_info {
@@ -189,8 +194,8 @@ int perfpersist_ping(struct perfpersist *p, struct perfpersist_daemon_info *ret)
 
 /*
  * Creates an event; when it returns 0, the event records. ret (with its sz set) may be NULL.
- * -EINVAL (name, text, filter, size or list is wrong), -EEXIST, -EACCES (also: the caller may not
- * have probes), -ENOENT (this kernel has no such tracepoint, this machine no such PMU, file or
+ * -EINVAL (name, text, filter, size or list is wrong, or the program is no such one), -EEXIST,
+ * -EACCES (also: the caller may not have probes, or a program), -ENOENT (this kernel has no such tracepoint, this machine no such PMU, file or
  * cgroup), -ENODEV (a CPU is offline, or there is no tracefs), -EOPNOTSUPP (this kernel or machine
  * cannot record it), -E2BIG (the kernel's 64 programs of a tracepoint are used up), -ENOSPC,
  * -EDQUOT (a limit), -ENOMEM; other errors are the kernel's.

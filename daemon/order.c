@@ -11,9 +11,10 @@
 #include "proto/macro.h"
 #include "proto/places.h"
 
-#define FLAGS_KNOWN                                                                  \
-	(PP_EVENT_FREQ | PP_EVENT_CALLCHAIN | PP_EVENT_ALL_CPUS | PP_EVENT_GENERIC | \
-	 PP_EVENT_WAKEUP | PP_EVENT_CONFIGURED | PP_EVENT_TRIGGER | PP_EVENT_CHECKPOINT)
+#define FLAGS_KNOWN                                                                       \
+	(PP_EVENT_FREQ | PP_EVENT_CALLCHAIN | PP_EVENT_ALL_CPUS | PP_EVENT_GENERIC |      \
+	 PP_EVENT_WAKEUP | PP_EVENT_CONFIGURED | PP_EVENT_TRIGGER | PP_EVENT_CHECKPOINT | \
+	 PP_EVENT_PROGRAM)
 #define EXCLUDE_KNOWN                                                            \
 	(PP_EXCLUDE_USER | PP_EXCLUDE_KERNEL | PP_EXCLUDE_HV | PP_EXCLUDE_HOST | \
 	 PP_EXCLUDE_GUEST | PP_EXCLUDE_IDLE)
@@ -368,8 +369,10 @@ int pp_trigger_check(const struct pp_trigger_spec *trigger)
 
 /* Only sampling events have periods and call chains; only tracepoints have a choice of recorder. */
 static int check_create(const struct pp_spec *spec, const struct pp_parsed *parsed,
-			const struct pp_trigger_spec *trigger)
+			const struct pp_trigger_spec *trigger, uint32_t program)
 {
+	if (!(spec->flags & PP_EVENT_PROGRAM) != !program)
+		return -EBADMSG;
 	if (spec->flags & PP_EVENT_TRIGGER && pp_trigger_check(trigger) < 0)
 		return -EBADMSG;
 	if (pp_spec_check(spec) < 0 || pp_parsed_check(parsed, true) < 0)
@@ -380,6 +383,8 @@ static int check_create(const struct pp_spec *spec, const struct pp_parsed *pars
 	if (has_kind(parsed, PP_SOURCE_SAMPLING) != (spec->period > 0))
 		return -EBADMSG;
 	if (spec->flags & PP_EVENT_GENERIC && !has_kind(parsed, PP_SOURCE_TRACEPOINT))
+		return -EBADMSG;
+	if (program && parsed->n_sources != 1)
 		return -EBADMSG;
 	return 0;
 }
@@ -417,7 +422,7 @@ int pp_order_check(const struct pp_order *order)
 	case PP_ORDER_ENUMERATE:
 		return 0;
 	case PP_ORDER_CREATE:
-		return check_create(&order->spec, &order->parsed, &order->trigger);
+		return check_create(&order->spec, &order->parsed, &order->trigger, order->what);
 	case PP_ORDER_CHANGE:
 		return check_change(order);
 	case PP_ORDER_DELETE:

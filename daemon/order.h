@@ -164,7 +164,9 @@ struct pp_orphans {
 enum pp_order_type {
 	PP_ORDER_ENUMERATE =
 		1, /* answers: one FOUND per event, HELD per event with orphans, then DONE */
-	PP_ORDER_CREATE = 2, /* spec, parsed event; answer: DONE with the event, or FAILED */
+	/* spec, parsed event, what: with PP_EVENT_PROGRAM the id of the creator's program, else 0;
+	 * answer: DONE with the event, or FAILED */
+	PP_ORDER_CREATE = 2,
 	PP_ORDER_DELETE = 3, /* id; answer: DONE (out of sight; reaping goes on) with what it was
 				 * and the orphan rings, which are charged until RELEASED; or FAILED.
 				 * If others share its rings, the one with the lowest id is charged for
@@ -249,7 +251,7 @@ struct pp_order {
 	uint32_t type;
 	uint64_t serial;
 	uint64_t id;   /* all but ENUMERATE, CREATE, RIGHTS, SIDEBAND */
-	uint32_t what; /* CHANGE: PP_CHANGE_* bits; PAUSE, SIDEBAND, AIM, TURN, FIRE */
+	uint32_t what; /* CHANGE: PP_CHANGE_* bits; CREATE, PAUSE, SIDEBAND, AIM, TURN, FIRE */
 	uint32_t reserved;
 	struct pp_allowance allowance;	  /* CREATE, CHANGE, PAUSE, DELETE */
 	struct pp_spec spec;		  /* CREATE, CHANGE, ALIAS, RIGHTS, CPUS */

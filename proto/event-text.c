@@ -80,6 +80,7 @@ static const struct {
 	{ PP_EVENT_FREQ, "freq" },	   { PP_EVENT_CALLCHAIN, "callchain" },
 	{ PP_EVENT_ALL_CPUS, "all-cpus" }, { PP_EVENT_GENERIC, "generic" },
 	{ PP_EVENT_WAKEUP, "wakeup" },	   { PP_EVENT_CONFIGURED, "configured" },
+	{ PP_EVENT_PROGRAM, "program" },
 };
 
 /* ── writing ────────────────────────────────────────────────────────────────────────────── */

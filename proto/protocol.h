@@ -53,6 +53,7 @@
 #define PP_EVENT_BOOT (1U << 8)	      /* request: write it down, to exist after a reboot */
 #define PP_EVENT_COPIES (1U << 9)     /* reply only: the requester gets copies of the rings */
 #define PP_EVENT_TRIGGER (1U << 10)   /* reply only: it is a trigger, each of its records fires */
+#define PP_EVENT_PROGRAM (1U << 12)   /* a program of its creator's decides on each record */
 /* Seconds from one checkpoint of its rings to the next; 0: none are written. */
 #define PP_EVENT_CHECKPOINT (0xfffU << PP_EVENT_CHECKPOINT_SHIFT)
 #define PP_EVENT_CHECKPOINT_SHIFT 16

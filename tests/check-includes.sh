@@ -24,7 +24,7 @@ while IFS='|' read -r folder folders headers libraries; do
 	also[$folder]=" $headers "
 	theirs[$folder]=$libraries
 done <<EOF
-proto
+proto          | | | bpf/bpf_helpers\.h
 daemon         | proto | | systemd/.*
 
 $b/syntax      | proto daemon | | (libelf|gelf)\.h

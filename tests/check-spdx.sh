@@ -8,6 +8,7 @@ cd "$(dirname "$0")/.." || exit 1
 wrong=0 n=0
 while read -r file; do
 	case $file in
+	proto/*.bpf.h) want='(GPL-2.0-only|LGPL-2.1-or-later)' ;;
 	*.bpf.c | *.bpf.h) want=GPL-2.0-only ;;
 	daemon/engine/bpf/*.h) want='(GPL-2.0-only|LGPL-2.1-or-later)' ;;
 	*) want=LGPL-2.1-or-later ;;
@@ -19,6 +20,6 @@ while read -r file; do
 		echo "$file: its first lines must say SPDX-License-Identifier: $want"
 		wrong=1
 	fi
-done < <(find client conf daemon proto tests \( -name '*.[ch]' -o -name '*.sh' -o -name '*.def' \) | sort)
+done < <(find client conf daemon docs proto tests \( -name '*.[ch]' -o -name '*.sh' -o -name '*.def' \) | sort)
 [ "$wrong" -eq 0 ] && echo "$n files name their licence"
 exit "$wrong"

@@ -180,7 +180,8 @@ static int fill_create(struct pp_msg_create_request *m, const char *ns, const ch
 	m->data_size = opts->buffer;
 	m->period = opts->period;
 	m->max_rate = opts->max_rate;
-	m->flags = opts->flags;
+	m->flags = opts->flags | (opts->program ? PP_EVENT_PROGRAM : 0);
+	m->program = opts->program;
 	return FILL(m->cpus, "list of CPUs", opts->cpus);
 }
 

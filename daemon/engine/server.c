@@ -135,8 +135,8 @@ static int create(struct server *s, struct failure *f)
 	int r = budget_check(&o->spec, f);
 
 	if (r >= 0)
-		r = event_create(&o->spec, &o->parsed, &o->trigger, &o->allowance, s->broker.uid,
-				 &s->answer.event, f);
+		r = event_create(&o->spec, &o->parsed, &o->trigger, o->what, &o->allowance,
+				 s->broker.uid, &s->answer.event, f);
 	if (r < 0)
 		return r;
 	s->answer.trigger = o->trigger;

@@ -71,7 +71,7 @@ static int create(const char *name, const char *event, uint32_t allowed)
 	r = pp_spec_parse(event, parsed.sources, PP_TERMS_MAX, sentence, sizeof(sentence));
 	ck_assert_msg(r > 0, "%s", sentence);
 	parsed.n_sources = r;
-	r = event_create(&spec, &parsed, NULL, &allowance, BROKER, &e, &failure);
+	r = event_create(&spec, &parsed, NULL, 0, &allowance, BROKER, &e, &failure);
 	if (r >= 0)
 		crowd_add(&e);
 	ck_assert_msg(r >= 0 || r == -EDQUOT, "%s", failure.sentence);

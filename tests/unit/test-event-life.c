@@ -126,7 +126,7 @@ static struct pp_event create(void)
 
 	ck_assert_int_eq(pp_spec_check(&spec), 0);
 	ck_assert_int_eq(pp_parsed_check(&parsed, true), 0);
-	ck_assert_msg(event_create(&spec, &parsed, NULL, NULL, BROKER, &e, &failure) == 0, "%s",
+	ck_assert_msg(event_create(&spec, &parsed, NULL, 0, NULL, BROKER, &e, &failure) == 0, "%s",
 		      failure.sentence);
 	ck_assert_int_eq(pp_event_check(&e), 0);
 	return e;
@@ -912,7 +912,7 @@ START_TEST(refused)
 	ask(refusals[_i].event, refusals[_i].data_size, 0);
 	if (refusals[_i].filter) /* not for the first of two equal ones */
 		ask_filter(_i == 3 ? 1 : 0, refusals[_i].filter);
-	ck_assert_int_eq(event_create(&spec, &parsed, NULL, NULL, BROKER, &e, &failure),
+	ck_assert_int_eq(event_create(&spec, &parsed, NULL, 0, NULL, BROKER, &e, &failure),
 			 refusals[_i].error);
 	ck_assert_uint_gt(strlen(failure.sentence), 20);
 	ck_assert_uint_eq(traces(), 0);
@@ -928,7 +928,7 @@ static unsigned steps_until_refused(const char *event)
 		if (parsed.sources[i].kind == PP_SOURCE_SAMPLING)
 			parsed.sources[i].config1 |= 1; /* no processor can watch there */
 	steps_left = 100000;
-	ck_assert_int_lt(event_create(&spec, &parsed, NULL, NULL, BROKER, &e, &failure), 0);
+	ck_assert_int_lt(event_create(&spec, &parsed, NULL, 0, NULL, BROKER, &e, &failure), 0);
 	/* Other processes may have all of the few registers: the kernel reports that first, for the
 	 * same system call. */
 	ck_assert_msg(strstr(failure.sentence, "cannot watch") ||

@@ -308,6 +308,24 @@ START_TEST(other_orders)
 }
 END_TEST
 
+static void good_program(void)
+{
+	good_tracepoint();
+	spec->flags |= PP_EVENT_PROGRAM;
+	order.what = 7;
+}
+
+/* Of one event, and named if and only if the flag says so. */
+START_TEST(programs)
+{
+	ALLOW(good_program, order.what = UINT32_MAX);
+	SPOIL(good_program, order.what = 0);
+	SPOIL(good_program, spec->flags &= ~PP_EVENT_PROGRAM);
+	SPOIL(good_program, order.parsed.n_sources = 2,
+	      order.parsed.sources[1] = order.parsed.sources[0]);
+}
+END_TEST
+
 START_TEST(triggers)
 {
 	static const uint32_t by_id[] = { PP_ORDER_ARM, PP_ORDER_DISARM, PP_ORDER_FIRE,
@@ -749,6 +767,7 @@ int main(void)
 	tcase_add_test(t, orders);
 	tcase_add_test(t, lengths);
 	tcase_add_test(t, other_orders);
+	tcase_add_test(t, programs);
 	tcase_add_test(t, triggers);
 	tcase_add_test(t, trigger_texts);
 	tcase_add_test(t, changes);

@@ -89,6 +89,18 @@ START_TEST(setters_of_probes)
 }
 END_TEST
 
+START_TEST(programmers)
+{
+	struct credentials root = who(0, 0, 0), member = who(5, 1, 3), other = who(5, 1, 0);
+
+	ck_assert(policy_may_program(&root, POLICY_PROGRAMMERS_ROOT, 200));
+	ck_assert(!policy_may_program(&member, POLICY_PROGRAMMERS_ROOT, 200));
+	ck_assert(policy_may_program(&member, POLICY_PROGRAMMERS_GROUP, 200));
+	ck_assert(!policy_may_program(&other, POLICY_PROGRAMMERS_GROUP, 200));
+	ck_assert(policy_may_program(&other, POLICY_PROGRAMMERS_ALL, 200));
+}
+END_TEST
+
 static bool may_hold(struct credentials c, enum namespace_live live, bool unprivileged_bpf)
 {
 	struct namespace ns = {
@@ -265,6 +277,7 @@ int main(void)
 	tcase_add_test(t, others_have_other_bits);
 	tcase_add_test(t, makers_of_namespaces);
 	tcase_add_test(t, setters_of_probes);
+	tcase_add_test(t, programmers);
 	tcase_add_test(t, live_rings);
 	tcase_add_test(t, firing_by_hand);
 	tcase_add_test(t, sideband);

@@ -180,7 +180,8 @@ static void fill_create_request(union pp_body *b)
 	m->period = 999;
 	m->max_rate = 5000;
 	m->flags = PP_EVENT_FREQ | PP_EVENT_CALLCHAIN | PP_EVENT_WAKEUP | PP_EVENT_SHARE |
-		   PP_EVENT_BOOT;
+		   PP_EVENT_BOOT | PP_EVENT_PROGRAM;
+	m->program = 77;
 	m->count = 2;
 	strcpy(m->selections[0].event, "cpu-clock:u");
 	strcpy(m->selections[1].event, "sched:*,irq:irq_handler_entry");
@@ -695,7 +696,7 @@ START_TEST(largest_messages_fit)
 	body.create_request.count = PP_SELECTIONS_MAX;
 	header = (struct pp_header){ .opcode = PP_OP_CREATE };
 	n = pp_encode(&header, &body, packet, sizeof(packet));
-	ck_assert_int_eq(n, 16 + 1184 + PP_SELECTIONS_MAX * 2048);
+	ck_assert_int_eq(n, 16 + 1188 + PP_SELECTIONS_MAX * 2048);
 	ck_assert_int_eq(decode(n, false), 0);
 
 	memset(&body, 0, sizeof(body));
@@ -709,7 +710,7 @@ START_TEST(largest_messages_fit)
 	body.trigger_request.event.count = PP_SELECTIONS_MAX;
 	header = (struct pp_header){ .opcode = PP_OP_TRIGGER };
 	n = pp_encode(&header, &body, packet, sizeof(packet));
-	ck_assert_int_eq(n, 16 + PP_TARGETS_SIZE + 32 + 1184 + PP_SELECTIONS_MAX * 2048 + 8 +
+	ck_assert_int_eq(n, 16 + PP_TARGETS_SIZE + 32 + 1188 + PP_SELECTIONS_MAX * 2048 + 8 +
 				    PP_KEY_SIZE + PP_RATE_SIZE + 8);
 	ck_assert_int_eq(decode(n, false), 0);
 

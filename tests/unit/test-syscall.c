@@ -305,6 +305,7 @@ static void plan_several(struct several *s, bool carried)
 
 static void start_several(struct several *s, bool carried)
 {
+	const struct user_program none = USER_PROGRAM_NONE;
 	struct pp_cpumask cpus = {};
 	bool out[SEVERAL] = {};
 	struct failure f = {};
@@ -315,7 +316,7 @@ static void start_several(struct several *s, bool carried)
 	plan_several(s, carried);
 	fixture_make(&s->rings, DATA_SIZE, SPILL_SIZE, true);
 	ck_assert_int_eq(pins_begin(&s->spec, &s->draft), 0);
-	ck_assert_msg(programs_create(&s->sources, &s->draft, &s->programs, &f) == 0, "%s",
+	ck_assert_msg(programs_create(&s->sources, &none, &s->draft, &s->programs, &f) == 0, "%s",
 		      f.sentence);
 	ck_assert_msg(programs_start(&s->programs, &s->sources, &s->rings.target, &f) == 0, "%s",
 		      f.sentence);

@@ -43,6 +43,7 @@ struct config {
 	uint64_t max_buffer; /* bytes of one CPU's ring */
 	enum policy_makers makers;
 	enum policy_probers probers;
+	enum policy_programmers programmers;
 	bool share;	       /* share equal events, unless the request says otherwise */
 	bool keep_events;      /* when the daemon ends */
 	bool sideband;	       /* record names and maps of processes while anything records */

@@ -215,7 +215,7 @@ static void create(struct pass *p, const struct dropin_event *w)
 	if (equal)
 		r = lifecycle_alias(l, equal, &spec, wait_for(p, w, CREATE));
 	if (r == -EBUSY || r == -EALREADY)
-		r = lifecycle_create(l, &spec, &p->parsed, w->is_trigger ? &trigger : NULL,
+		r = lifecycle_create(l, &spec, &p->parsed, w->is_trigger ? &trigger : NULL, 0,
 				     wait_for(p, w, CREATE));
 	ordered(p, w, r, w->ns, w->name);
 }

@@ -222,6 +222,10 @@ static const struct word probers[] = { { "root", POLICY_PROBERS_ROOT },
 				       { "group", POLICY_PROBERS_GROUP },
 				       { "all", POLICY_PROBERS_ALL },
 				       { 0 } };
+static const struct word programmers[] = { { "root", POLICY_PROGRAMMERS_ROOT },
+					   { "group", POLICY_PROGRAMMERS_GROUP },
+					   { "all", POLICY_PROGRAMMERS_ALL },
+					   { 0 } };
 static const struct word live[] = { { "owner", NAMESPACE_LIVE_OWNER },
 				    { "group", NAMESPACE_LIVE_GROUP },
 				    { "readers", NAMESPACE_LIVE_READERS },
@@ -619,6 +623,7 @@ static const struct key of_daemon[] = {
 	{ "MaxSideband", &size, DAEMON(max_sideband), 64 * MIB, MIB, 16384 * MIB },
 	{ "CreateNamespaces", &word, DAEMON(makers), POLICY_MAKERS_ROOT, .words = makers },
 	{ "Probes", &word, DAEMON(probers), POLICY_PROBERS_ROOT, .words = probers },
+	{ "Programs", &word, DAEMON(programmers), POLICY_PROGRAMMERS_ROOT, .words = programmers },
 };
 
 #define NAMESPACE(member) FIELD(config_namespace, member)

@@ -122,6 +122,22 @@ bool policy_may_probe(const struct credentials *c, enum policy_probers probers, 
 	return false;
 }
 
+bool policy_may_program(const struct credentials *c, enum policy_programmers programmers,
+			gid_t group)
+{
+	if (c->uid == 0)
+		return true;
+	switch (programmers) {
+	case POLICY_PROGRAMMERS_ROOT:
+		return false;
+	case POLICY_PROGRAMMERS_GROUP:
+		return credentials_in_group(c, group);
+	case POLICY_PROGRAMMERS_ALL:
+		return true;
+	}
+	return false;
+}
+
 bool policy_may_fire(const struct credentials *c, const struct namespace *ns)
 {
 	if (policy_allows(c, ns, PP_RIGHT_W))

@@ -52,6 +52,20 @@ enum policy_probers {
 
 bool policy_may_probe(const struct credentials *c, enum policy_probers probers, gid_t group);
 
+/*
+ * The users whose BPF programs may decide on records of events, among those that may create events and
+ * whom the kernel lets load such programs. Their programs run for everybody who passes the event, and
+ * outlive the process that loaded them.
+ */
+enum policy_programmers {
+	POLICY_PROGRAMMERS_ROOT,
+	POLICY_PROGRAMMERS_GROUP, /* members of the daemon's group too */
+	POLICY_PROGRAMMERS_ALL,
+};
+
+bool policy_may_program(const struct credentials *c, enum policy_programmers programmers,
+			gid_t group);
+
 /* Whether this peer may fire triggers there by hand. */
 bool policy_may_fire(const struct credentials *c, const struct namespace *ns);
 

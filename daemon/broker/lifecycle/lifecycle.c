@@ -8,6 +8,7 @@
 #include "daemon/broker/lifecycle/lifecycle-internal.h"
 #include "daemon/log.h"
 #include "proto/macro.h"
+#include "proto/user-program.h"
 
 /* ── what the engine answers ────────────────────────────────────────────────────────────── */
 
@@ -210,7 +211,7 @@ static int reserve(struct lifecycle *l, const struct pp_spec *spec, uint64_t mem
 
 int lifecycle_create(struct lifecycle *l, const struct pp_spec *spec,
 		     const struct pp_parsed *parsed, const struct pp_trigger_spec *trigger,
-		     struct waiter *waiter)
+		     uint32_t program, struct waiter *waiter)
 {
 	_cleanup_(cleanup_job) struct job *job = NULL;
 	struct event *e;
@@ -226,9 +227,12 @@ int lifecycle_create(struct lifecycle *l, const struct pp_spec *spec,
 		return r;
 	if (trigger && trigger->condition.kind == PP_CONDITION_PAIR)
 		memory += PP_PAIRS_SIZE;
+	if (program)
+		memory += PP_USER_MEMORY_MAX; /* until the engine tells how much it is */
 	r = job_new(l, PP_ORDER_CREATE, spec, parsed, &job);
 	if (r < 0)
 		return r;
+	job->order.what = program;
 	r = reserve(l, spec, memory, parsed->n_sources, spec->samples, &e);
 	if (r < 0)
 		return r;

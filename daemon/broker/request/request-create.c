@@ -66,6 +66,21 @@ static bool may_have_sources(struct request *req, const struct pp_msg_create_req
 	return true;
 }
 
+static bool may_have_program(struct request *req, const struct pp_msg_create_request *request)
+{
+	const struct config *config = req->service->config;
+	const struct credentials *c = peer_credentials(req->peer);
+
+	if (!(request->flags & PP_EVENT_PROGRAM) ||
+	    policy_may_program(c, config->programmers, config->ns_group))
+		return true;
+	refuse(req, EACCES,
+	       "User %u may not give an event a BPF program, because it runs for all users; ask the "
+	       "administrator to create the event, or to set Programs= in perfpersistd.conf.",
+	       c->uid);
+	return false;
+}
+
 /* ── sharing ────────────────────────────────────────────────────────────────────────────── */
 
 /*
@@ -166,8 +181,9 @@ static void create(struct request *req, const struct pp_msg_create_request *requ
 {
 	struct service *s = req->service;
 	bool asked = request->flags & PP_EVENT_SHARE;
+	bool alone = trigger || spec->flags & PP_EVENT_PROGRAM;
 	struct event *equal =
-		!trigger && is_to_share(req, request->flags) ? find_equal(req, spec, asked) : NULL;
+		!alone && is_to_share(req, request->flags) ? find_equal(req, spec, asked) : NULL;
 	struct pending *p = wait_for_it(req, request);
 	int r = -EBUSY;
 
@@ -176,7 +192,8 @@ static void create(struct request *req, const struct pp_msg_create_request *requ
 	if (equal)
 		r = lifecycle_alias(s->lifecycle, equal, spec, &p->waiter);
 	if (r == -EBUSY || r == -EALREADY) /* it is going, or will not match the request */
-		r = lifecycle_create(s->lifecycle, spec, &s->parsed, trigger, &p->waiter);
+		r = lifecycle_create(s->lifecycle, spec, &s->parsed, trigger, request->program,
+				     &p->waiter);
 	request_ordered(req, p, r, spec->ns, spec->name);
 }
 
@@ -201,7 +218,8 @@ void request_make(struct request *req, const struct pp_msg_create_request *reque
 		refuse(req, -r, "%s", sentence);
 		return;
 	}
-	if (!take_namespace(req, &named) || !may_have_sources(req, request))
+	if (!take_namespace(req, &named) || !may_have_sources(req, request) ||
+	    !may_have_program(req, request))
 		return;
 	if (request->flags & PP_EVENT_BOOT && !s->boot) {
 		refuse(req, EOPNOTSUPP,

@@ -13,9 +13,10 @@
 #include "proto/macro.h"
 #include "proto/places.h"
 
-#define FLAGS_KNOWN                                                                \
-	(PP_EVENT_FREQ | PP_EVENT_CALLCHAIN | PP_EVENT_GENERIC | PP_EVENT_WAKEUP | \
-	 PP_EVENT_SHARE | PP_EVENT_NO_SHARE | PP_EVENT_BOOT | PP_EVENT_CHECKPOINT)
+#define FLAGS_KNOWN                                                                 \
+	(PP_EVENT_FREQ | PP_EVENT_CALLCHAIN | PP_EVENT_GENERIC | PP_EVENT_WAKEUP |  \
+	 PP_EVENT_SHARE | PP_EVENT_NO_SHARE | PP_EVENT_BOOT | PP_EVENT_CHECKPOINT | \
+	 PP_EVENT_PROGRAM)
 /* The flags that remain part of the event. */
 #define DESCRIBING                                                                 \
 	(PP_EVENT_FREQ | PP_EVENT_CALLCHAIN | PP_EVENT_GENERIC | PP_EVENT_WAKEUP | \
@@ -252,9 +253,36 @@ static int take_manner(struct draft *d)
 			      "%s is no tracepoint, and the generic recorder is one for "
 			      "tracepoints; leave it out.",
 			      d->spec.event);
-	d->spec.flags |= flags & (PP_EVENT_GENERIC | PP_EVENT_WAKEUP | PP_EVENT_CHECKPOINT);
+	d->spec.flags |= flags & (PP_EVENT_GENERIC | PP_EVENT_WAKEUP | PP_EVENT_CHECKPOINT |
+				  PP_EVENT_PROGRAM);
 	d->spec.max_rate = d->request->max_rate;
 	return count_kind(d->parsed, PP_SOURCE_SAMPLING) == 0 ? refuse_sampling(d) : take_period(d);
+}
+
+/* The engine finds out what a glob stands for. */
+static int check_program(struct draft *d)
+{
+	uint32_t flags = d->request->flags;
+
+	if (!(flags & PP_EVENT_PROGRAM) != !d->request->program)
+		return refuse(
+			d, -EINVAL,
+			"The request names a BPF program and does not say so, or the other way "
+			"round; use a client of the same version.");
+	if (!(flags & PP_EVENT_PROGRAM))
+		return 0;
+	if (flags & (PP_EVENT_SHARE | PP_EVENT_BOOT))
+		return refuse(
+			d, -EINVAL,
+			"An event with a BPF program is neither shared nor created by --boot; "
+			"a unit that runs `perfctl create --bpf` creates it after each boot.");
+	if (d->parsed->n_sources > 1)
+		return refuse(
+			d, -EINVAL,
+			"'%.100s' are several events, and a BPF program decides on the records "
+			"of one; name one.",
+			d->spec.event);
+	return 0;
 }
 
 /* ── requests ───────────────────────────────────────────────────────────────────────────── */
@@ -310,6 +338,8 @@ int resolve(const struct pp_msg_create_request *request, const struct machine *m
 		r = resolve_take_selections(&d);
 	if (r >= 0)
 		r = take_manner(&d);
+	if (r >= 0)
+		r = check_program(&d);
 	if (r < 0)
 		return r;
 	take_samples(&d);

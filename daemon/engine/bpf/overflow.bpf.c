@@ -196,6 +196,8 @@ static __always_inline bool take_sample(struct sample *s, struct bpf_perf_event_
 	s->period = ctx->sample_period;
 	if (EVENT_OPTION(count_missed))
 		count_missed(ctx, &s->place.ring->live, &s->place.ring->limit);
+	if (EVENT_OPTION(drops))
+		return false;
 	s->size = FIXED_SIZE;
 	if (RING_OPTION(&s->place, identified))
 		s->size += 8;

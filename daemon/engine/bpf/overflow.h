@@ -10,7 +10,8 @@ struct overflow_constants {
 	__u8 count_missed; /* periods are fixed, and the counter tells how many passed */
 	__u8 is_clock;	   /* it counts ns, while the CPU idles too */
 	__u8 has_addr;	   /* the event comes with an address: PERF_SAMPLE_ADDR */
-	__u8 reserved[5];
+	__u8 drops;	   /* writes no records: another program of the event does */
+	__u8 reserved[4];
 };
 
 struct overflow_counter {

@@ -132,6 +132,8 @@ static int make_draft(struct change *c)
 		return r;
 	r = programs_carry(&p->programs, &p->draft);
 	if (r >= 0)
+		r = user_program_carry_maps(c->path, &p->draft);
+	if (r >= 0)
 		r = links_carry(c->path, &p->draft);
 	if (r < 0)
 		return fail(c->f, -r, "Cannot pin the programs of '%s' again: %s.", c->new.name,

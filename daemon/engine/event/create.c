@@ -17,6 +17,7 @@
 #include "daemon/engine/registry/pins.h"
 #include "daemon/engine/sources/crowd.h"
 #include "daemon/engine/sources/links.h"
+#include "daemon/engine/sources/user-program.h"
 #include "daemon/text.h"
 #include "proto/clock.h"
 #include "proto/macro.h"
@@ -82,8 +83,39 @@ static int give_id(struct pp_event *event, struct failure *f)
 	return 0;
 }
 
+/* The program's type says which recorder it goes on to. */
+static int take_program(struct parts *p, uint32_t id, const struct pp_parsed *parsed,
+			struct failure *f)
+{
+	struct pp_spec *spec = &p->event.spec;
+	int r;
+
+	if (!(spec->flags & PP_EVENT_PROGRAM))
+		return 0;
+	r = user_program_open(id, spec->creator, &p->user, f);
+	if (r >= 0 && parsed->sources[0].kind == PP_SOURCE_TRACEPOINT &&
+	    user_program_wants_generic(&p->user))
+		spec->flags |= PP_EVENT_GENERIC;
+	p->user_memory = p->user.memory;
+	return r;
+}
+
+static int resolve(struct parts *p, const struct pp_parsed *parsed,
+		   const struct pp_allowance *allowance, struct failure *f)
+{
+	const struct pp_spec *spec = &p->event.spec;
+	int r = sources_resolve(spec, parsed, allowance, &p->sources, f);
+
+	if (r >= 0 && spec->flags & PP_EVENT_PROGRAM && p->sources.n > 1)
+		return fail(f, EINVAL,
+			    "'%.100s' stands for %zu events, and a BPF program decides on the "
+			    "records of one; name one.",
+			    spec->event, p->sources.n);
+	return r < 0 ? r : crowd_check_places(&p->event, &p->sources, allowance, f);
+}
+
 static int begin(struct parts *p, const struct pp_spec *spec, const struct pp_parsed *parsed,
-		 const struct pp_allowance *allowance, struct failure *f)
+		 uint32_t program, const struct pp_allowance *allowance, struct failure *f)
 {
 	int r;
 
@@ -101,9 +133,9 @@ static int begin(struct parts *p, const struct pp_spec *spec, const struct pp_pa
 			    "the registry's files need; use one built with "
 			    "CONFIG_DEBUG_INFO_BTF=y.");
 	p->event.spec = *spec;
-	r = sources_resolve(spec, parsed, allowance, &p->sources, f);
+	r = take_program(p, program, parsed, f);
 	if (r >= 0)
-		r = crowd_check_places(&p->event, &p->sources, allowance, f);
+		r = resolve(p, parsed, allowance, f);
 	if (r < 0)
 		return r;
 	p->event.set = 1;
@@ -141,7 +173,7 @@ static int make_programs(struct parts *p, const struct pp_trigger_spec *trigger,
 	struct recorder_target target;
 	int r;
 
-	r = programs_create(&p->sources, &p->draft, &p->programs, f);
+	r = programs_create(&p->sources, &p->user, &p->draft, &p->programs, f);
 	if (r >= 0 && p->event.spec.flags & PP_EVENT_TRIGGER)
 		r = trigger_make(p, trigger, f);
 	if (r >= 0)
@@ -165,21 +197,33 @@ static int make_all(struct parts *p, const struct pp_trigger_spec *trigger, bool
 	if (r < 0)
 		return fail(f, -r, "Cannot write to the registry: %s.", strerror(-r));
 	r = make_programs(p, trigger, out, f);
-	return r < 0 ? r : parts_pin_rings(p, f);
+	if (r >= 0)
+		r = parts_pin_rings(p, f);
+	if (r < 0)
+		return r;
+	r = user_program_pin_maps(&p->user, &p->draft);
+	return r < 0 ? fail(f, -r, "Cannot pin the maps of the program of '%s/%s': %s.",
+			    p->event.spec.ns, p->event.spec.name, strerror(-r))
+		     : 0;
 }
 
-/* Releases everything but the sources. */
+/* Releases everything but the sources, and the program that was there before. */
 static void unmake(struct parts *p)
 {
-	struct sources sources = p->sources;
-	struct pp_event event = p->event;
-	uid_t broker = p->broker;
+	struct parts keep = { .sources = p->sources,
+			      .event = p->event,
+			      .broker = p->broker,
+			      .user = p->user,
+			      .user_memory = p->user_memory };
 
 	p->sources = (struct sources){};
+	p->user = (struct user_program)USER_PROGRAM_NONE;
 	parts_done(p);
-	p->sources = sources;
-	p->event = event;
-	p->broker = broker;
+	p->sources = keep.sources;
+	p->event = keep.event;
+	p->broker = keep.broker;
+	p->user = keep.user;
+	p->user_memory = keep.user_memory;
 }
 
 /* If some sources cannot be recorded, makes the event again without them: rings and catalog must
@@ -224,8 +268,9 @@ static int commit(struct parts *p, struct failure *f)
 }
 
 int event_create(const struct pp_spec *spec, const struct pp_parsed *parsed,
-		 const struct pp_trigger_spec *trigger, const struct pp_allowance *allowance,
-		 uid_t broker, struct pp_event *ret, struct failure *f)
+		 const struct pp_trigger_spec *trigger, uint32_t program,
+		 const struct pp_allowance *allowance, uid_t broker, struct pp_event *ret,
+		 struct failure *f)
 {
 	_cleanup_(parts_done) struct parts p = PARTS_NONE;
 	char path[PINS_PATH_SIZE];
@@ -234,7 +279,7 @@ int event_create(const struct pp_spec *spec, const struct pp_parsed *parsed,
 	p.broker = broker;
 	if (pins_exists(spec->ns, spec->name))
 		return name_is_taken(spec, f);
-	r = begin(&p, spec, parsed, allowance, f);
+	r = begin(&p, spec, parsed, program, allowance, f);
 	if (r >= 0)
 		r = make_what_can_be(&p, trigger, f);
 	if (r < 0)

@@ -14,12 +14,14 @@
 
 /*
  * Makes the event; when it returns 0 the event records and is in the registry. `broker` owns the
- * rings' pins and the registry's files. trigger: with PP_EVENT_TRIGGER, what it is as one.
+ * rings' pins and the registry's files. trigger: with PP_EVENT_TRIGGER, what it is as one;
+ * program: with PP_EVENT_PROGRAM, the id of the creator's.
  * allowance: see crowd.h; NULL: no limits. On failure nothing of it stays.
  */
 int event_create(const struct pp_spec *spec, const struct pp_parsed *parsed,
-		 const struct pp_trigger_spec *trigger, const struct pp_allowance *allowance,
-		 uid_t broker, struct pp_event *ret, struct failure *f);
+		 const struct pp_trigger_spec *trigger, uint32_t program,
+		 const struct pp_allowance *allowance, uid_t broker, struct pp_event *ret,
+		 struct failure *f);
 
 /*
  * Changes what the PP_CHANGE_* bits say: the filter of all sources (spec's text, the parsed event's

@@ -124,7 +124,7 @@ static int make_rings(struct renewal *a)
 	if (r < 0)
 		return r;
 	join(&p->event.rings, &a->missing.rings);
-	p->event.memory = rings_memory(&p->event) + rings_pages(p->event.catalog_size);
+	p->event.memory = parts_memory(p);
 	if (p->event.paused)
 		return mark_new(a);
 	r = parts_target(p, &target, a->f);

@@ -18,6 +18,7 @@
 void parts_done(struct parts *p)
 {
 	pins_abandon(&p->draft);
+	user_program_done(&p->user);
 	programs_done(&p->programs);
 	sources_done(&p->sources);
 	rings_done(&p->rings);
@@ -41,6 +42,11 @@ static const struct tracepoint *only_tracepoint(const struct parts *p)
 	return p->sources.n == 1 ? p->sources.v[0].tp : NULL;
 }
 
+uint64_t parts_memory(const struct parts *p)
+{
+	return rings_memory(&p->event) + rings_pages(p->event.catalog_size) + p->user_memory;
+}
+
 int parts_plan(struct parts *p, struct failure *f)
 {
 	const struct tracepoint *tp = only_tracepoint(p);
@@ -61,7 +67,7 @@ int parts_plan(struct parts *p, struct failure *f)
 	e->header_size = rings_header_size(tp ? tp->format_size : 0);
 	e->n_sources = p->sources.n;
 	e->weight = sources_weight(&p->sources);
-	e->memory = rings_memory(e) + rings_pages(e->catalog_size);
+	e->memory = parts_memory(p);
 	return 0;
 }
 
@@ -130,7 +136,7 @@ int parts_make_catalog(struct parts *p, struct failure *f)
 			    "Cannot make the catalog of the %zu events of '%s/%s' (%s); name "
 			    "fewer.",
 			    p->sources.n, p->event.spec.ns, p->event.spec.name, strerror(-r));
-	p->event.memory = rings_memory(&p->event) + rings_pages(p->event.catalog_size);
+	p->event.memory = parts_memory(p);
 	return 0;
 }
 
@@ -270,6 +276,8 @@ static int open_all(const char *path, struct parts *p, bool *ret_pending)
 	if (r < 0)
 		return r;
 	snprintf(p->name, sizeof(p->name), "%s/%s", p->event.spec.ns, p->event.spec.name);
+	if (p->event.spec.flags & PP_EVENT_PROGRAM)
+		p->user_memory = p->event.memory - MIN(p->event.memory, parts_memory(p));
 	r = pins_get(path, "rings");
 	if (r >= 0)
 		r = rings_open(r, maps, n, &p->rings);

@@ -14,6 +14,7 @@
 #include "daemon/engine/registry/pins.h"
 #include "daemon/engine/sources/programs.h"
 #include "daemon/engine/sources/sources.h"
+#include "daemon/engine/sources/user-program.h"
 
 struct parts {
 	uid_t broker;
@@ -29,6 +30,8 @@ struct parts {
 	int targets;  /* ARRAY_OF_MAPS of its targets' tapes (trigger.h) */
 	int pairs;    /* the pairs that have begun (daemon/trigger.h); -EBADF: it knows none */
 	struct recorder_condition condition; /* as of `trigger`, once parts_target() has read it */
+	struct user_program user;	     /* of a new event; of others `programs` has it */
+	uint64_t user_memory;		     /* bytes of its maps */
 	struct programs programs;
 	int meta, wakeups;
 	struct pins_draft draft;
@@ -38,7 +41,7 @@ struct parts {
 	{                                                                                     \
 		.rings.outer = -EBADF, .catalog = -EBADF, .ringless = -EBADF, .meta = -EBADF, \
 		.earlier = -EBADF, .trigger = -EBADF, .targets = -EBADF, .pairs = -EBADF,     \
-		.wakeups = -EBADF                                                             \
+		.wakeups = -EBADF, .user = USER_PROGRAM_NONE                                  \
 	}
 
 /* Releases everything; abandons a draft that is not committed. */
@@ -76,6 +79,9 @@ int parts_write_down(struct parts *p, bool pending, struct failure *f);
 int parts_restore(struct parts *p, const char *path, struct failure *f);
 
 /* ── either ─────────────────────────────────────────────────────────────────────────────── */
+
+/* Bytes of all that the event is charged for. */
+uint64_t parts_memory(const struct parts *p);
 
 /* Where the programs write records; it points into p. */
 int parts_target(struct parts *p, struct recorder_target *ret, struct failure *f);

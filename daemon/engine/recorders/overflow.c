@@ -178,7 +178,8 @@ static int overflow_load(const struct source *source, const struct recorder_targ
 			 int *ret_fd, struct failure *f)
 {
 	_cleanup_free_ struct overflow_bpf__rodata *constants = NULL;
-	_cleanup_close_ int counters = -EBADF;
+	_cleanup_close_ int own = -EBADF;
+	int *counters = target->shared ?: &own;
 	int r;
 
 	r = templates_get();
@@ -191,8 +192,9 @@ static int overflow_load(const struct source *source, const struct recorder_targ
 		.count_missed = can_count_missed(source->spec, source->parsed),
 		.is_clock = is_clock(source->parsed),
 		.has_addr = has_addr(source->parsed),
+		.drops = target->drops,
 	};
-	r = writer_scratch(sizeof(struct overflow_counter), &counters);
+	r = *counters < 0 ? writer_scratch(sizeof(struct overflow_counter), counters) : 0;
 	if (r < 0)
 		return r;
 
@@ -208,7 +210,7 @@ static int overflow_load(const struct source *source, const struct recorder_targ
 		.constants = constants,
 		.ring = &constants->ring_constants,
 		.maps = { { .template_fd = bpf_map__fd(templates->maps.counters),
-			    .fd = counters } },
+			    .fd = *counters } },
 		.n_maps = 1,
 		.payload_size = sizeof(struct overflow_payload),
 	};
@@ -285,5 +287,6 @@ const struct recorder recorder_overflow = {
 	.entry = overflow_entry,
 	.entry_class = overflow_entry_class,
 	.attach = overflow_attach,
+	.counts_missed = true,
 	.per_cpu = true,
 };

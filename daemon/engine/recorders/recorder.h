@@ -95,6 +95,10 @@ struct recorder_target {
 	const struct recorder_guard *guard; /* NULL: the event is not armed */
 	const int *fire_fd; /* PROG_ARRAY: each record goes on to its program; NULL: none */
 	const struct recorder_condition *condition; /* NULL: every occurrence makes a record */
+
+	/* Of several programs of one source, each of which runs for some of its occurrences. */
+	bool drops; /* writes no record */
+	int *shared; /* the map in which they count together; -EBADF: to be made; NULL: each has one */
 };
 
 /* A slot of a PROG_ARRAY, where an entry finds its program. */
@@ -153,7 +157,9 @@ struct recorder {
 	 * link's fd is the caller's. -ENODEV: the CPU is offline; -E2BIG: the tracepoint has 64
 	 * programs. */
 	int (*attach)(const struct source *source, int entry_fd, unsigned cpu, int *ret_fd);
-	bool per_cpu;	/* attach on each CPU */
+	bool counts_missed; /* its recording program does, so it must run for each occurrence, even
+			     * if no record is wanted of it (recorder_target.drops) */
+	bool per_cpu;	    /* attach on each CPU */
 	bool is_direct; /* its programs access the rings that exist at load time without a look-up:
 			 * worth loading again when more are added */
 };

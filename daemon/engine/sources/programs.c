@@ -3,11 +3,13 @@
 #include "daemon/engine/sources/programs.h"
 
 #include <bpf/bpf.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/resource.h>
 
 #include "daemon/trigger.h"
 #include "proto/macro.h"
+#include "proto/perfpersist.bpf.h"
 
 #define SPARE_FDS 1024 /* beside the programs: rings, links, the engine's others */
 
@@ -16,8 +18,10 @@ void programs_done(struct programs *p)
 	for (size_t i = 0; i < p->n_arrays; i++) {
 		close_fd(p->arrays[i].fd);
 		close_fd(p->arrays[i].fire);
+		close_fd(p->arrays[i].user);
+		close_fd(p->arrays[i].next);
 	}
-	for (size_t i = 0; i < p->n; i++)
+	for (size_t i = 0; i < p->n_loaded; i++)
 		close_fd(p->loaded[i]);
 	free(p->arrays);
 	free(p->slots);
@@ -45,21 +49,34 @@ static int find_array(struct programs *p, const char *class, uint32_t *ret)
 		.class = class,
 		.fd = -EBADF,
 		.fire = -EBADF,
+		.user = -EBADF,
+		.next = -EBADF,
 	};
+	return 0;
+}
+
+static int make_places(struct programs *p, const struct sources *s)
+{
+	bool has_user = s->v[0].spec->flags & PP_EVENT_PROGRAM;
+	size_t n = has_user ? PP_DECISIONS : s->n;
+
+	if (has_user && s->n != 1)
+		return -EINVAL;
+	p->slots = calloc(s->n, sizeof(*p->slots));
+	p->loaded = calloc(n, sizeof(*p->loaded));
+	if (!p->slots || !p->loaded)
+		return -ENOMEM;
+	p->n = s->n;
+	p->n_loaded = n;
+	for (size_t i = 0; i < n; i++)
+		p->loaded[i] = -EBADF;
 	return 0;
 }
 
 static int assign_slots(struct programs *p, const struct sources *s)
 {
-	int r = 0;
+	int r = make_places(p, s);
 
-	p->slots = calloc(s->n, sizeof(*p->slots));
-	p->loaded = calloc(s->n, sizeof(*p->loaded));
-	if (!p->slots || !p->loaded)
-		return -ENOMEM;
-	p->n = s->n;
-	for (size_t i = 0; i < p->n; i++)
-		p->loaded[i] = -EBADF;
 	for (size_t i = 0; r >= 0 && i < p->n; i++) {
 		const struct source *source = &s->v[i];
 		struct program_slot *slot = &p->slots[i];
@@ -96,6 +113,17 @@ static int create_arrays(struct programs *p, struct pins_draft *draft)
 	return r < 0 ? r : programs_carry(p, draft);
 }
 
+static int carry_user(const struct programs *p, struct pins_draft *draft)
+{
+	int r = 0;
+
+	if (p->arrays[0].user >= 0)
+		r = pins_add(draft, p->arrays[0].user, "program", 0, 0, 0600);
+	if (r >= 0 && p->arrays[0].next >= 0)
+		r = pins_add(draft, p->arrays[0].next, "next", 0, 0, 0600);
+	return r;
+}
+
 static int carry_fire(const struct programs *p, struct pins_draft *draft)
 {
 	char leaf[32];
@@ -118,7 +146,33 @@ int programs_carry(const struct programs *p, struct pins_draft *draft)
 		array_leaf(i, leaf);
 		r = pins_add(draft, p->arrays[i].fd, leaf, 0, 0, 0600);
 	}
+	if (r >= 0)
+		r = carry_user(p, draft);
 	return r < 0 ? r : carry_fire(p, draft);
+}
+
+static int take_user(struct programs *p, const struct user_program *user)
+{
+	struct program_array *array = &p->arrays[0];
+
+	if (user->fd < 0)
+		return 0;
+	array->user = fcntl(user->fd, F_DUPFD_CLOEXEC, 3);
+	array->next = fcntl(user->next, F_DUPFD_CLOEXEC, 3);
+	return array->user < 0 || array->next < 0 ? -errno : 0;
+}
+
+static int open_user(struct programs *p, const struct pp_spec *spec, const char *path)
+{
+	struct program_array *array = &p->arrays[0];
+
+	if (!(spec->flags & PP_EVENT_PROGRAM))
+		return 0;
+	array->user = pins_get(path, "program");
+	if (array->user < 0)
+		return array->user;
+	array->next = pins_get(path, "next");
+	return MIN(array->next, 0);
 }
 
 static int open_fire(struct program_array *array, const char *path, size_t i)
@@ -149,13 +203,15 @@ static int open_arrays(struct programs *p, const char *path)
 	return r;
 }
 
-int programs_create(const struct sources *s, struct pins_draft *draft, struct programs *ret,
-		    struct failure *f)
+int programs_create(const struct sources *s, const struct user_program *user,
+		    struct pins_draft *draft, struct programs *ret, struct failure *f)
 {
 	_cleanup_(programs_done) struct programs p = {};
 	const struct pp_spec *spec = s->v[0].spec;
 	int r = assign_slots(&p, s);
 
+	if (r >= 0)
+		r = take_user(&p, user);
 	if (r >= 0)
 		r = create_arrays(&p, draft);
 	if (r < 0)
@@ -211,6 +267,8 @@ int programs_open(const struct sources *s, const char *path, struct programs *re
 
 	if (r >= 0)
 		r = open_arrays(&p, path);
+	if (r >= 0)
+		r = open_user(&p, s->v[0].spec, path);
 	if (r < 0)
 		return fail(f, -r, "Cannot open the slots of the programs of '%s': %s.", path,
 			    strerror(-r));
@@ -252,19 +310,61 @@ struct recorder_slot programs_slot(const struct programs *p, size_t i)
 	};
 }
 
+/* ── recording programs ─────────────────────────────────────────────────────────────────── */
+
+/* Where recording program k belongs. */
+struct place {
+	size_t source;
+	uint32_t array;
+	struct recorder_slot slot;
+};
+
+static struct place place_of(const struct programs *p, size_t k)
+{
+	if (p->arrays[0].next >= 0)
+		return (struct place){ .slot = { p->arrays[0].next, (uint32_t)k } };
+	return (struct place){ k, p->slots[k].array, programs_slot(p, k) };
+}
+
+/* How many recording programs are behind the array's slots. */
+static uint32_t array_programs(const struct program_array *array)
+{
+	return array->next >= 0 ? PP_DECISIONS : array->n;
+}
+
+static int load_idle(const struct source *source, int *ret_fd);
+
+/* Decision k of the creator's program. Without a record, only a counter that counts itself what is
+ * missed has to know of the occurrence. */
+static int load_decided(const struct program_array *array, const struct source *source, size_t k,
+			struct recorder_target *target, int *ret_fd, struct failure *f)
+{
+	if (array->next < 0) {
+		target->shared = NULL;
+		return source->recorder->load(source, target, ret_fd, f);
+	}
+	if (k == PP_DROP && !source->recorder->counts_missed)
+		return load_idle(source, ret_fd);
+	target->drops = k == PP_DROP;
+	if (k != PP_FIRE)
+		target->fire_fd = NULL;
+	return source->recorder->load(source, target, ret_fd, f);
+}
+
 /* ── loading and filling ────────────────────────────────────────────────────────────────── */
 
-static int load_program(const struct programs *p, const struct sources *s, size_t i,
+static int load_program(const struct programs *p, const struct sources *s, size_t k,
 			const struct recorder_target *target, int *ret_fd, struct failure *f)
 {
-	const struct program_array *array = &p->arrays[p->slots[i].array];
-	const struct source *source = &s->v[i];
+	const struct place place = place_of(p, k);
+	const struct program_array *array = &p->arrays[place.array];
+	const struct source *source = &s->v[place.source];
 	struct recorder_target firing = *target;
 	char text[PP_TP_NAME_SIZE * 2];
 	int r;
 
 	firing.fire_fd = array->fire < 0 ? NULL : &array->fire;
-	r = source->recorder->load(source, &firing, ret_fd, f);
+	r = load_decided(array, source, k, &firing, ret_fd, f);
 
 	if (r >= 0)
 		return 0;
@@ -291,65 +391,102 @@ static void make_room(size_t n)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+/* Loads all, or only those that `wanted` says; programs of one source may share a map. */
+static int load_all(struct programs *p, const struct sources *s,
+		    const struct recorder_target *target,
+		    bool (*wanted)(const struct recorder *recorder), struct failure *f)
+{
+	_cleanup_close_ int shared = -EBADF;
+	struct recorder_target sharing = *target;
+	int r = 0;
+
+	sharing.shared = &shared;
+	make_room(p->n_loaded);
+	for (size_t k = 0; r >= 0 && k < p->n_loaded; k++)
+		if (!wanted || wanted(s->v[place_of(p, k).source].recorder))
+			r = load_program(p, s, k, &sharing, &p->loaded[k], f);
+	return r;
+}
+
 int programs_load(struct programs *p, const struct sources *s, const struct recorder_target *target,
 		  struct failure *f)
 {
-	int r = 0;
+	return load_all(p, s, target, NULL, f);
+}
 
-	make_room(p->n);
-	for (size_t i = 0; r >= 0 && i < p->n; i++)
-		r = load_program(p, s, i, target, &p->loaded[i], f);
-	return r;
+static bool is_direct(const struct recorder *recorder)
+{
+	return recorder->is_direct;
 }
 
 int programs_load_direct(struct programs *p, const struct sources *s,
 			 const struct recorder_target *target, struct failure *f)
 {
-	int r = 0;
-
-	make_room(p->n);
-	for (size_t i = 0; r >= 0 && i < p->n; i++)
-		if (s->v[i].recorder->is_direct)
-			r = load_program(p, s, i, target, &p->loaded[i], f);
-	return r;
+	return load_all(p, s, target, is_direct, f);
 }
 
-static int fill_one(struct programs *p, size_t i)
+static int fill_one(struct programs *p, size_t k)
 {
-	struct recorder_slot slot = programs_slot(p, i);
+	struct recorder_slot slot = place_of(p, k).slot;
 
-	if (bpf_map_update_elem(slot.fd, &slot.index, &p->loaded[i], BPF_ANY) < 0)
+	if (bpf_map_update_elem(slot.fd, &slot.index, &p->loaded[k], BPF_ANY) < 0)
 		return -errno;
-	p->loaded[i] = close_fd(p->loaded[i]);
+	p->loaded[k] = close_fd(p->loaded[k]);
 	return 0;
+}
+
+/* The creator's program comes in front when all that it can go on to is there. */
+static int fill_user(const struct programs *p)
+{
+	const struct program_array *array = &p->arrays[0];
+	uint32_t zero = 0;
+
+	if (array->user < 0)
+		return 0;
+	return bpf_map_update_elem(array->fd, &zero, &array->user, BPF_ANY) < 0 ? -errno : 0;
 }
 
 int programs_fill(struct programs *p)
 {
 	int r = 0;
 
-	for (size_t i = 0; r >= 0 && i < p->n; i++)
-		if (p->loaded[i] >= 0)
-			r = fill_one(p, i);
-	return r;
+	for (size_t k = 0; r >= 0 && k < p->n_loaded; k++)
+		if (p->loaded[k] >= 0)
+			r = fill_one(p, k);
+	return r < 0 ? r : fill_user(p);
+}
+
+/* The first program has the class of all. */
+static int start_one(struct programs *p, const struct sources *s, size_t k,
+		     const struct recorder_target *target, struct failure *f)
+{
+	const struct source *source = &s->v[place_of(p, k).source];
+	char text[PP_TP_NAME_SIZE * 2];
+	int r = load_program(p, s, k, target, &p->loaded[k], f);
+
+	if (r >= 0 && k == 0 && p->arrays[0].user >= 0)
+		r = user_program_check(p->arrays[0].user, p->loaded[k], source, f);
+	if (r < 0)
+		return r;
+	r = fill_one(p, k);
+	if (r >= 0 && k + 1 == p->n_loaded)
+		r = fill_user(p);
+	source_text(source, text, sizeof(text));
+	return r < 0 ? fail(f, -r, "Cannot put the program of '%s' into its slot: %s.", text,
+			    strerror(-r))
+		     : 0;
 }
 
 int programs_start(struct programs *p, const struct sources *s,
 		   const struct recorder_target *target, struct failure *f)
 {
-	char text[PP_TP_NAME_SIZE * 2];
+	_cleanup_close_ int shared = -EBADF;
+	struct recorder_target sharing = *target;
 	int r = 0;
 
-	for (size_t i = 0; r >= 0 && i < p->n; i++) {
-		r = load_program(p, s, i, target, &p->loaded[i], f);
-		if (r < 0)
-			break;
-		r = fill_one(p, i);
-		source_text(&s->v[i], text, sizeof(text));
-		if (r < 0)
-			return fail(f, -r, "Cannot put the program of '%s' into its slot: %s.",
-				    text, strerror(-r));
-	}
+	sharing.shared = &shared;
+	for (size_t k = 0; r >= 0 && k < p->n_loaded; k++)
+		r = start_one(p, s, k, &sharing, f);
 	return r;
 }
 
@@ -385,8 +522,8 @@ static int make_sides(const struct programs *p, struct sides *ret,
 
 static int create_one(const struct programs *p, size_t i, const char *path _unused_)
 {
-	return bpf_map_create(BPF_MAP_TYPE_PROG_ARRAY, "pp_sides", 4, 4, p->arrays[i].n * PP_SIDES,
-			      NULL);
+	return bpf_map_create(BPF_MAP_TYPE_PROG_ARRAY, "pp_sides", 4, 4,
+			      array_programs(&p->arrays[i]) * PP_SIDES, NULL);
 }
 
 void sides_leaf(size_t i, char ret[32])
@@ -412,33 +549,38 @@ int sides_open(const struct programs *p, const char *path, struct sides *ret)
 	return make_sides(p, ret, open_one, path);
 }
 
-/* Loads the program of source i for the guard's side. */
+/* Loads recording program k for the guard's side. */
 static int load_guarded(const struct sides *sides, const struct programs *p,
-			const struct sources *s, size_t i, const struct recorder_target *target,
+			const struct sources *s, size_t k, const struct recorder_target *target,
 			struct recorder_guard guard, int *ret_fd, struct failure *f)
 {
+	const struct place place = place_of(p, k);
 	struct recorder_target guarded = *target;
 
-	guard.sides_fd = sides->fd[p->slots[i].array];
-	guard.base = p->slots[i].index * PP_SIDES;
+	guard.sides_fd = sides->fd[place.array];
+	guard.base = place.slot.index * PP_SIDES;
 	guarded.guard = &guard;
-	return load_program(p, s, i, &guarded, ret_fd, f);
+	return load_program(p, s, k, &guarded, ret_fd, f);
 }
 
 int sides_fill(const struct sides *sides, const struct programs *p, const struct sources *s,
 	       const struct recorder_target *target, const struct recorder_guard *guard,
 	       struct failure *f)
 {
+	_cleanup_close_ int shared = -EBADF;
+	struct recorder_target sharing = *target;
 	int r = 0;
 
-	for (size_t i = 0; r >= 0 && i < p->n; i++) {
-		uint32_t slot = p->slots[i].index * PP_SIDES + guard->side;
+	sharing.shared = &shared;
+	for (size_t k = 0; r >= 0 && k < p->n_loaded; k++) {
+		const struct place place = place_of(p, k);
+		uint32_t slot = place.slot.index * PP_SIDES + guard->side;
 		_cleanup_close_ int fd = -EBADF;
 
-		r = load_guarded(sides, p, s, i, target, *guard, &fd, f);
+		r = load_guarded(sides, p, s, k, &sharing, *guard, &fd, f);
 		if (r < 0)
 			return r;
-		if (bpf_map_update_elem(sides->fd[p->slots[i].array], &slot, &fd, BPF_ANY) < 0)
+		if (bpf_map_update_elem(sides->fd[place.array], &slot, &fd, BPF_ANY) < 0)
 			return fail(f, errno, "Cannot put a program of '%s/%s' into its slot: %s.",
 				    s->v[0].spec->ns, s->v[0].spec->name, strerror(errno));
 	}
@@ -449,11 +591,14 @@ int programs_load_guarded(struct programs *p, const struct sources *s,
 			  const struct recorder_target *target, const struct sides *sides,
 			  const struct recorder_guard *guard, struct failure *f)
 {
+	_cleanup_close_ int shared = -EBADF;
+	struct recorder_target sharing = *target;
 	int r = 0;
 
-	make_room(p->n);
-	for (size_t i = 0; r >= 0 && i < p->n; i++)
-		r = load_guarded(sides, p, s, i, target, *guard, &p->loaded[i], f);
+	sharing.shared = &shared;
+	make_room(p->n_loaded);
+	for (size_t k = 0; r >= 0 && k < p->n_loaded; k++)
+		r = load_guarded(sides, p, s, k, &sharing, *guard, &p->loaded[k], f);
 	return r;
 }
 
@@ -495,13 +640,25 @@ static int idle_array(struct programs *p, const struct sources *s, uint32_t arra
 	return r;
 }
 
+/* So that no recording program, and no ring, stays behind the creator's program. */
+static int idle_decisions(const struct programs *p, const struct sources *s)
+{
+	_cleanup_close_ int idle = -EBADF;
+	int r = load_idle(&s->v[0], &idle);
+
+	for (uint32_t k = 0; r >= 0 && k < PP_DECISIONS; k++)
+		if (bpf_map_update_elem(p->arrays[0].next, &k, &idle, BPF_ANY) < 0)
+			r = -errno;
+	return r;
+}
+
 int programs_idle(struct programs *p, const struct sources *s)
 {
 	int r = 0;
 
 	for (size_t i = 0; r >= 0 && i < p->n_arrays; i++)
 		r = idle_array(p, s, i);
-	return r;
+	return r < 0 || p->arrays[0].next < 0 ? r : idle_decisions(p, s);
 }
 
 static int empty_array(int fd)
@@ -515,6 +672,15 @@ static int empty_array(int fd)
 		if (bpf_map_delete_elem(fd, &i) < 0 && errno != ENOENT)
 			return -errno;
 	return 0;
+}
+
+static int empty_next(const char *path)
+{
+	_cleanup_close_ int fd = pins_get(path, "next");
+
+	if (fd < 0)
+		return fd == -ENOENT ? 0 : fd;
+	return empty_array(fd);
 }
 
 /* Empties any slot, without knowing the sources. */
@@ -532,5 +698,5 @@ int programs_stop(const char *path)
 			break;
 		r = fd < 0 ? fd : empty_array(fd);
 	}
-	return r;
+	return r < 0 ? r : empty_next(path);
 }

@@ -4,6 +4,9 @@
  * class of entries, with a slot for each source; see recorder.h. PROG_ARRAYs are pinned ("progs0",
  * "progs1", …), because the kernel empties one when its last descriptor and pin go; the programs in
  * the slots need no pins.
+ *
+ * A program of the creator's own (user-program.h) takes the only source's slot. Then there is a
+ * recording program for each of its decisions, in the PROG_ARRAY through which it goes on.
  */
 #pragma once
 
@@ -12,12 +15,14 @@
 #include "daemon/engine/recorders/recorder.h"
 #include "daemon/engine/registry/pins.h"
 #include "daemon/engine/sources/sources.h"
+#include "daemon/engine/sources/user-program.h"
 
 struct program_array {
 	const char *class; /* the recorder's; valid as long as the sources are */
 	uint32_t n;	   /* slots */
 	int fd;
 	int fire; /* PROG_ARRAY with the program that fires; -EBADF: the event is no trigger */
+	int user, next; /* the creator's program, and its PROG_ARRAY; -EBADF: there is none */
 };
 
 struct program_slot {
@@ -29,13 +34,15 @@ struct programs {
 	struct program_array *arrays;
 	size_t n_arrays;
 	struct program_slot *slots; /* of each source */
-	int *loaded;		    /* of each source: a program that is not in its slot yet */
 	size_t n;
+	int *loaded;	 /* each recording program that is not in its slot yet */
+	size_t n_loaded; /* one of each source, or of each decision */
 };
 
-/* Makes the arrays of a new event, pinned in its draft; slots are empty. */
-int programs_create(const struct sources *s, struct pins_draft *draft, struct programs *ret,
-		    struct failure *f);
+/* Makes the arrays of a new event, pinned in its draft; slots are empty. With a program of its
+ * creator's, which stays the caller's, there is one source. */
+int programs_create(const struct sources *s, const struct user_program *user,
+		    struct pins_draft *draft, struct programs *ret, struct failure *f);
 
 /* Of an event that is a trigger: each record goes on to the program that fires it, of which each
  * array has one, pinned in the draft ("fire0", …). Before any program is loaded. */
@@ -50,7 +57,7 @@ void programs_done(struct programs *p);
 /* Whether the pinned ones are as they would be made for these sources. */
 bool programs_fit(const struct sources *s, const char *path);
 
-/* Pins the arrays in another draft, too. */
+/* Pins the arrays in another draft, too, and the creator's program. */
 int programs_carry(const struct programs *p, struct pins_draft *draft);
 
 /* Where the entry of source i finds its program. */
