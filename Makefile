@@ -88,6 +88,8 @@ UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(wildcard tests/u
 HELPERS := $(patsubst tests/integration/%.c,$(BUILD)/tests/%,$(wildcard tests/integration/*.c)) \
 	$(patsubst tests/vm/%.c,$(BUILD)/tests/%,$(wildcard tests/vm/*.c))
 BENCHES := $(patsubst tests/bench/%.c,$(BUILD)/tests/%,$(wildcard tests/bench/*.c))
+# BPF programs of users: those that tests load, and the documentation's examples.
+USER_BPF := $(patsubst %.bpf.c,$(BUILD)/tests/%.bpf.o,$(notdir $(wildcard tests/bpf/*.bpf.c docs/examples/*.bpf.c)))
 MANPAGES := client/perfctl/perfctl.1 client/libperfpersist.3 conf/perfpersistd.conf.5 \
 	daemon/broker/perfpersistd.8
 FUZZERS := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz-*.c))
@@ -147,7 +149,7 @@ asan-unit:
 	@$(MAKE) --no-print-directory BUILD=$(BUILD)/asan SANITIZE=1 unit-tests
 
 unit-tests: $(UNIT_TESTS)
-tests: unit-tests $(HELPERS)
+tests: unit-tests $(HELPERS) $(USER_BPF)
 fuzzers: $(FUZZERS)
 
 # ── compiling ────────────────────────────────────────────────────────────────────────────
@@ -162,7 +164,7 @@ $(KEEPER_OBJS): EXTRA_CFLAGS = $(call pkg-cflags,libsystemd)
 $(DUMPER_OBJS): EXTRA_CFLAGS = $(call pkg-cflags,libsystemd)
 $(COMMON_OBJS): EXTRA_CFLAGS = $(call pkg-cflags,libsystemd)
 $(ENGINE_OBJS): EXTRA_CFLAGS = $(call pkg-cflags,libbpf libtraceevent libsystemd)
-$(PERFCTL_OBJS): EXTRA_CFLAGS = $(call pkg-cflags,libsystemd libtraceevent libdw zlib)
+$(PERFCTL_OBJS): EXTRA_CFLAGS = $(call pkg-cflags,libsystemd libbpf libtraceevent libdw zlib)
 $(CLIENT_OBJS) $(PROTO_OBJS): EXTRA_CFLAGS = -fvisibility=hidden
 
 # The page of `perfctl report --html` is built into perfctl, with the hashes that its policy names.
@@ -225,7 +227,7 @@ $(BUILD)/$(SONAME): $(CLIENT_OBJS) $(PROTO_OBJS) client/libperfpersist.map
 
 $(BUILD)/perfctl: $(PERFCTL_OBJS) $(BUILD)/libperfpersist.a
 	$(call say,LINK)
-	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call pkg-libs,libsystemd libtraceevent libdw libelf zlib)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call pkg-libs,libsystemd libbpf libtraceevent libdw libelf zlib)
 
 # ── tests ────────────────────────────────────────────────────────────────────────────────
 
@@ -250,6 +252,22 @@ $(BUILD)/tests/%: tests/integration/%.c $(BUILD)/libperfpersist.a Makefile
 	$(call say,TEST)
 	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -MF $@.d $(ALL_LDFLAGS) -o $@ $< \
 		$(BUILD)/libperfpersist.a -lpthread
+
+# As a user compiles his, with the header where it is installed.
+USER_INCLUDE := $(BUILD)/gen/include
+$(USER_INCLUDE)/perfpersist/perfpersist.bpf.h: proto/perfpersist.bpf.h
+	@mkdir -p $(@D)
+	cp $< $@
+
+$(BUILD)/tests/%.bpf.o: tests/bpf/%.bpf.c Makefile
+	@mkdir -p $(@D)
+	$(call say,BPF)
+	$(CLANG) $(BPF_CFLAGS) -MMD -MP -MF $(@:.o=.d) -c -o $@ $<
+
+$(BUILD)/tests/%.bpf.o: docs/examples/%.bpf.c $(USER_INCLUDE)/perfpersist/perfpersist.bpf.h Makefile
+	@mkdir -p $(@D)
+	$(call say,BPF)
+	$(CLANG) $(filter-out -I.,$(BPF_CFLAGS)) -I$(USER_INCLUDE) -MMD -MP -MF $(@:.o=.d) -c -o $@ $<
 
 $(BUILD)/tests/%: tests/vm/%.c Makefile
 	@mkdir -p $(@D)
@@ -300,6 +318,7 @@ install: programs ## to DESTDIR
 	ln -sf $(SONAME) $(DESTDIR)$(LIBDIR)/libperfpersist.so
 	install -D -m 0644 $(BUILD)/libperfpersist.a $(DESTDIR)$(LIBDIR)/libperfpersist.a
 	install -D -m 0644 client/perfpersist.h $(DESTDIR)$(INCLUDEDIR)/perfpersist.h
+	install -D -m 0644 proto/perfpersist.bpf.h $(DESTDIR)$(INCLUDEDIR)/perfpersist/perfpersist.bpf.h
 	install -d $(DESTDIR)$(LIBDIR)/pkgconfig
 	sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@INCLUDEDIR@|$(INCLUDEDIR)|; s|@VERSION@|$(VERSION)|' \
 		client/libperfpersist.pc.in > $(DESTDIR)$(LIBDIR)/pkgconfig/libperfpersist.pc

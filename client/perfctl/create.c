@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "client/perfctl/events/make-events.h"
+#include "client/perfctl/events/user-program.h"
 #include "client/perfctl/perfctl.h"
 #include "client/perfctl/print/info.h"
 
@@ -13,6 +14,8 @@ struct create {
 	struct make_events make;
 	struct filter_options who; /* pids, comm and cgroup, for all selections */
 	char *filters[SELECTIONS_MAX];
+	const char *bpf;
+	struct user_program program;
 };
 
 static int take_event(const struct given *g)
@@ -32,6 +35,9 @@ static const struct verb_option options[] = {
 	  .completes = COMPLETE_NAMESPACE },
 	{ 'C', "cpu", "LIST", "record only on these CPUs: 0-3,8",
 	  TAKE_TEXT(struct create, make.opts.cpus), .completes = COMPLETE_CPUS },
+	{ 0, "bpf", "OBJ.o[:PROGRAM]",
+	  "let this BPF program decide which records are written; see docs/bpf.md",
+	  TAKE_TEXT(struct create, bpf), .completes = COMPLETE_FILE },
 	{},
 };
 
@@ -92,6 +98,7 @@ static void create_done(struct create *c)
 {
 	for (size_t i = 0; i < SELECTIONS_MAX; i++)
 		free(c->filters[i]);
+	user_program_done(&c->program);
 }
 
 static int take_operands(struct call *call, const struct create *c, struct event_name *ret)
@@ -161,6 +168,11 @@ static int run(struct call *call)
 	r = compose_filters(call, &c);
 	if (r)
 		return r;
+	if (c.bpf)
+		r = user_program_load(c.bpf, &c.program);
+	if (r)
+		return r;
+	c.make.opts.program = c.program.id;
 	c.make.opts.selections = c.make.events;
 	c.make.opts.n_selections = c.make.n;
 	r = call_connect(call, &p);
@@ -187,5 +199,6 @@ const struct verb verb_create = {
 	.help = "Examples:\n"
 		"  perfctl create switches -e sched:sched_switch -m 4M\n"
 		"  perfctl create web/profile -e cpu-clock -F 999 -g -C 0-3\n"
+		"  perfctl create slow -e sched:sched_switch --bpf off-cpu.bpf.o\n"
 		"  perfctl create calls -e 'raw_syscalls:*' --comm 'nginx*' --max-rate 10000/s\n",
 };

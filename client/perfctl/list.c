@@ -22,7 +22,8 @@ static int print_table(const struct perfpersist_info *infos, size_t n)
 		table_cell(&t, "%s", info->ns);
 		table_cell(&t, "%s", info->name);
 		table_cell(&t, "%" PRIu64, info->id);
-		table_cell(&t, "%s", info->event);
+		table_cell(&t, "%s%s", info->event,
+			   info->flags & PERFPERSIST_PROGRAM ? " (bpf)" : "");
 		table_cell(&t, "%s", format_size(info->buffer).s);
 		if (info->away[0])
 			table_cell(&t, "%s (away: %s)", info->cpus, info->away);

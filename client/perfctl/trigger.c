@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "client/perfctl/events/make-events.h"
+#include "client/perfctl/events/user-program.h"
 #include "client/perfctl/perfctl.h"
 #include "client/perfctl/print/info.h"
 #include "proto/clock.h"
@@ -22,6 +23,8 @@ struct add {
 	const char *key, *rate;
 	uint64_t longer_than;
 	uint64_t after, after_records;
+	const char *bpf;
+	struct user_program program;
 };
 
 static int take_on(const struct given *g)
@@ -85,6 +88,9 @@ static const struct verb_option add_options[] = {
 	  .take = take_after, .completes = COMPLETE_WORDS, .words = "5ms 100ms 1s 200r" },
 	{ 0, "max-per-day", "N", "fire at most N times in 24 hours; default: no limit",
 	  TAKE_NUMBER(struct add, max_per_day, "not a number above 0"), .min = 1 },
+	{ 0, "bpf", "OBJ.o[:PROGRAM]",
+	  "let this BPF program decide which records are written, and which of them fire; see docs/bpf.md",
+	  TAKE_TEXT(struct add, bpf), .completes = COMPLETE_FILE },
 	{},
 };
 
@@ -211,6 +217,7 @@ static int add(struct call *call, struct add *a, const struct event_name *name, 
 	int r;
 
 	a->make.events[0].filter = filter;
+	a->make.opts.program = a->program.id;
 	a->make.opts.selections = a->make.events;
 	a->make.opts.n_selections = a->make.n - a->until;
 	if (!a->make.opts.buffer)
@@ -225,9 +232,14 @@ static int add(struct call *call, struct add *a, const struct event_name *name, 
 	return EXIT_OK;
 }
 
+static void add_done(struct add *a)
+{
+	user_program_done(&a->program);
+}
+
 static int run_add(struct call *call)
 {
-	struct add a = { .make.opts.sz = sizeof(a.make.opts) };
+	_cleanup_(add_done) struct add a = { .make.opts.sz = sizeof(a.make.opts) };
 	_cleanup_free_ char *filter = NULL;
 	struct event_name name;
 	char targets[256] = "";
@@ -249,7 +261,9 @@ static int run_add(struct call *call)
 		complain("cannot create the trigger: out of memory");
 		return EXIT_FAILED;
 	}
-	return add(call, &a, &name, targets, filter);
+	if (a.bpf)
+		r = user_program_load(a.bpf, &a.program);
+	return r ? r : add(call, &a, &name, targets, filter);
 }
 
 static const struct verb verb_add = {

@@ -22,6 +22,7 @@ cat >"$SCRATCH/want" <<END
 0644 /etc/perfpersist/perfpersistd.conf
 0755 /usr/bin/perfctl
 0644 /usr/include/perfpersist.h
+0644 /usr/include/perfpersist/perfpersist.bpf.h
 0644 /usr/lib/perfpersist/events.d/10-hung-task.conf
 0644 /usr/lib/perfpersist/events.d/10-mce.conf
 0644 /usr/lib/perfpersist/events.d/10-oom.conf

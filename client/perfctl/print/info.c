@@ -165,6 +165,7 @@ void info_json_begin(struct json *j, const char *key, const struct perfpersist_i
 	json_bool(j, "callchain", i->flags & PERFPERSIST_CALLCHAIN);
 	json_bool(j, "wakeup", i->flags & PERFPERSIST_WAKEUP);
 	json_unsigned(j, "checkpoint", PERFPERSIST_CHECKPOINT_OF(i->flags));
+	json_bool(j, "program", i->flags & PERFPERSIST_PROGRAM);
 	json_bool(j, "configured", i->flags & PERFPERSIST_CONFIGURED);
 	json_string(j, "reads", reads(i));
 	json_unsigned(j, "owner", i->owner);
@@ -211,6 +212,8 @@ static void print_rate(FILE *f, const struct perfpersist_info *i)
 		print_key(f, "checkpoint");
 		fprintf(f, "every %u s\n", PERFPERSIST_CHECKPOINT_OF(i->flags));
 	}
+	if (i->flags & PERFPERSIST_PROGRAM)
+		print_line(f, "program", "a BPF program decides on each record (--bpf)");
 }
 
 static void print_sample_type(FILE *f, uint64_t sample_type)
