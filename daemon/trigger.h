@@ -212,7 +212,7 @@ static inline __attribute__((__always_inline__)) int pp_may_fire(struct pp_trigg
 }
 
 /* Turns a target's tape, or opens its window. Of several triggers at the same time one does, and signs it
- * when it has turned the others; 0: it was turned, or its window is open; 1; 2: a window is open now. */
+ * then; 0: it was turned, or its window is open. */
 static inline __attribute__((__always_inline__)) int pp_turn(struct pp_tape *tape,
 							     const struct pp_trigger_spec *spec)
 {
@@ -221,25 +221,21 @@ static inline __attribute__((__always_inline__)) int pp_turn(struct pp_tape *tap
 
 	to.side = window ? from.side + PP_SIDE_A_CLOSING : from.next;
 	to.next = window ? from.next + PP_SIDES_CLOSING : PP_SIDES;
-	if (from.next >= PP_SIDES ||
-	    __sync_val_compare_and_swap(&tape->state.word, from.word, to.word) != from.word)
-		return 0;
-	return 1 + window;
+	return from.next < PP_SIDES &&
+	       __sync_val_compare_and_swap(&tape->state.word, from.word, to.word) == from.word;
 }
 
-/* turned: what pp_turn() returned. */
-static inline __attribute__((__always_inline__)) void pp_sign(struct pp_tape *tape,
-							      const struct pp_fired *fired,
-							      const struct pp_trigger_spec *spec,
-							      int turned)
+/* The exchanges order what is around them, on all machines: all of it is there before the number, which is
+ * read first, and before `until`, which means something only while a window is open. */
+static inline __attribute__((__always_inline__)) void
+pp_sign(struct pp_tape *tape, const struct pp_fired *fired, const struct pp_trigger_spec *spec)
 {
 	tape->by = *fired;
 	tape->by.number = 0;
 	tape->left = spec->after_records ? (__s64)spec->after_records : (__s64)(~0ULL >> 1);
-	/* All of it is there before the number, which is read first, and before `until`. */
-	__sync_fetch_and_add(&tape->by.number, fired->number);
-	if (turned > 1)
-		__sync_fetch_and_add(&tape->until, fired->time + spec->after);
+	(void)__sync_val_compare_and_swap(&tape->by.number, 0, fired->number);
+	if (spec->after)
+		(void)__sync_val_compare_and_swap(&tape->until, 0, fired->time + spec->after);
 }
 
 /* Ends the window of a tape: turns it. Of several at the same time one does; 0: none is open. */

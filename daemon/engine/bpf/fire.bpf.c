@@ -46,8 +46,6 @@ struct {
 	__uint(max_entries, 4096); /* its size */
 } firings SEC(".maps");
 
-#define AT_ONCE 4
-
 static __always_inline struct pp_tape *tape_of(__u32 slot)
 {
 	__u32 zero = 0;
@@ -66,33 +64,23 @@ static __always_inline void describe(struct pp_fired *fired)
 	bpf_get_current_comm(fired->comm, sizeof(fired->comm));
 }
 
-/* What need not be known before the first targets are turned comes after that. A tape is looked up once:
- * the engine may put another one into the slot. */
+/* What need not be known before the first target is turned comes after that. A tape is looked up once: the
+ * engine may put another one into the slot. */
 static __always_inline void turn_all(struct pp_trigger *t, struct pp_fired *fired)
 {
-	for (__u32 slot = 0; slot < PP_TARGETS_MAX; slot += AT_ONCE) {
-		struct pp_tape *tapes[AT_ONCE] = {};
-		int turned[AT_ONCE] = {};
-		bool end = false;
+	for (__u32 slot = 0; slot < PP_TARGETS_MAX; slot++) {
+		struct pp_tape *tape = tape_of(slot);
+		int turned;
 
-#pragma unroll
-		for (__u32 i = 0; i < AT_ONCE; i++) {
-			tapes[i] = end ? NULL : tape_of(slot + i);
-			end = !tapes[i];
-			if (end)
-				continue;
-			turned[i] = pp_turn(tapes[i], &t->spec);
-			if (!turned[i])
-				__sync_fetch_and_add(&t->late, 1);
-		}
+		if (!tape)
+			break;
+		turned = pp_turn(tape, &t->spec);
 		if (slot == 0)
 			describe(fired);
-#pragma unroll
-		for (__u32 i = 0; i < AT_ONCE; i++)
-			if (tapes[i] && turned[i])
-				pp_sign(tapes[i], fired, &t->spec, turned[i]);
-		if (end)
-			break;
+		if (turned)
+			pp_sign(tape, fired, &t->spec);
+		else
+			__sync_fetch_and_add(&t->late, 1);
 	}
 }
 

@@ -249,6 +249,7 @@ static bool sees_all_tasks(void)
 }
 
 /* ── by hand, and by the timer ──────────────────────────────────────────────────────────── */
+
 /* 1: turned; 0: it was; -ENOENT: no target in this slot. */
 static int turn_slot(int targets, uint32_t slot, const struct pp_fired *fired,
 		     const struct pp_trigger_spec *spec)
@@ -268,7 +269,7 @@ static int turn_slot(int targets, uint32_t slot, const struct pp_fired *fired,
 		return -errno;
 	r = pp_turn(tape, spec);
 	if (r)
-		pp_sign(tape, fired, spec, r);
+		pp_sign(tape, fired, spec);
 	munmap(tape, sizeof(*tape));
 	return r;
 }
