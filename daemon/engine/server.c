@@ -245,8 +245,13 @@ static int disarm(struct server *s, struct failure *f)
 		return r;
 	for (unsigned i = 0; i < 4; i++) {
 		state = event_arm_state(path);
-		if (state == ARM_CLOSING && event_close(path, true) > 0)
-			continue;
+		if (state == ARM_CLOSING) {
+			r = event_close(path, true);
+			if (r >= 0 || r == -ENOENT)
+				continue;
+			return fail(f, -r, "Cannot end the window of '%s': %s.", path,
+				    strerror(-r));
+		}
 		if (state == ARM_TURNED)
 			r = turn_at(s, path, false, f);
 		else if (state == ARM_READY)

@@ -9,9 +9,8 @@
 enum { R0, R1, R2, R3, R4, R5, RING = RING_RING, POS = RING_POS, FRAME = RING_FRAME };
 
 /* A program can name 64 maps. So many rings are reached without a look-up; the others are the map
- * of all rings, that of wakeups, and a filter's tables; of an armed event those of its sides, too. */
-#define DIRECT_MAX 60
-#define DIRECT_MAX_ARMED 56
+ * of all rings, that of wakeups, a filter's tables, and those of a trigger or of its target. */
+#define DIRECT_MAX 56
 
 #define TRIES 4 /* each retry means that another writer came between */
 
@@ -68,10 +67,8 @@ void emit_ring_find(struct emitter *e, const struct recorder_target *target,
 {
 	_cleanup_(emit_labels_done) struct emit_labels found = {};
 
-	unsigned most = target->guard ? DIRECT_MAX_ARMED : DIRECT_MAX;
-
 	emit_call(e, BPF_FUNC_get_smp_processor_id);
-	if (target->n > 0 && target->n <= most)
+	if (target->n > 0 && target->n <= DIRECT_MAX)
 		emit_direct(e, target, 0, target->n, &found);
 	emit_store(e, 4, FRAME, RING_STACK_CPU, R0);
 	emit_load_map(e, R1, target->fd);

@@ -216,6 +216,7 @@ static void unmake(struct parts *p)
 			      .user = p->user,
 			      .user_memory = p->user_memory };
 
+	programs_forget(&p->programs);
 	p->sources = (struct sources){};
 	p->user = (struct user_program)USER_PROGRAM_NONE;
 	parts_done(p);
@@ -267,6 +268,20 @@ static int commit(struct parts *p, struct failure *f)
 	return 0;
 }
 
+static int make(struct parts *p, const struct pp_parsed *parsed,
+		const struct pp_trigger_spec *trigger, struct failure *f)
+{
+	int r = make_what_can_be(p, trigger, f);
+
+	if (r < 0)
+		return r;
+	r = sources_parsed(&p->sources, parsed, &p->parsed);
+	if (r < 0)
+		return fail(f, -r, "No memory for '%s/%s'.", p->event.spec.ns, p->event.spec.name);
+	r = parts_make_files(p, false, f);
+	return r < 0 ? r : commit(p, f);
+}
+
 int event_create(const struct pp_spec *spec, const struct pp_parsed *parsed,
 		 const struct pp_trigger_spec *trigger, uint32_t program,
 		 const struct pp_allowance *allowance, uid_t broker, struct pp_event *ret,
@@ -281,17 +296,11 @@ int event_create(const struct pp_spec *spec, const struct pp_parsed *parsed,
 		return name_is_taken(spec, f);
 	r = begin(&p, spec, parsed, program, allowance, f);
 	if (r >= 0)
-		r = make_what_can_be(&p, trigger, f);
-	if (r < 0)
+		r = make(&p, parsed, trigger, f);
+	if (r < 0) {
+		programs_forget(&p.programs);
 		return r;
-	r = sources_parsed(&p.sources, parsed, &p.parsed);
-	if (r < 0)
-		return fail(f, -r, "No memory for '%s/%s'.", spec->ns, spec->name);
-	r = parts_make_files(&p, false, f);
-	if (r >= 0)
-		r = commit(&p, f);
-	if (r < 0)
-		return r;
+	}
 	/* CPUs may have come online or gone offline meanwhile. */
 	pins_event(p.event.id, path);
 	if (event_read(path, ret) < 0)

@@ -41,7 +41,8 @@ static int read_arming(const char *path, struct pp_event *e)
 /* A trigger may have a table of pairs. */
 static int read_pairs(const char *path, struct pp_event *e)
 {
-	_cleanup_close_ int pairs = pins_get(path, "pairs");
+	_cleanup_close_ int pairs =
+		e->spec.flags & PP_EVENT_TRIGGER ? pins_get(path, "pairs") : -ENOENT;
 
 	if (pairs >= 0)
 		e->memory += PP_PAIRS_SIZE;

@@ -235,6 +235,10 @@ static int delete_rings(const struct named *n, struct pp_orphans *ret, struct fa
 	pins_orphans_path(id, gone);
 	if (n->event.spec.flags & PP_EVENT_TRIGGER)
 		trigger_disown(gone);
+	if (n->event.spec.flags & PP_EVENT_PROGRAM && programs_forget_at(gone) < 0)
+		log_error("Cannot take the recording programs of '%s' out of its creator's map: "
+			  "its memory is given back when that is closed.",
+			  n->names[n->i].path);
 	mark_path(gone, PP_RING_DELETED);
 	orphans_add(id, NULL, ret);
 	reaper_kick();

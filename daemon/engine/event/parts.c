@@ -291,9 +291,10 @@ static int open_all(const char *path, struct parts *p, bool *ret_pending)
 		r = p->trigger = pins_get(path, "trigger");
 	if (r >= 0 && p->event.spec.flags & PP_EVENT_TRIGGER)
 		r = p->targets = pins_get(path, "targets");
-	if (r >= 0)
+	if (r >= 0 && p->event.spec.flags & PP_EVENT_TRIGGER)
 		p->pairs = pins_get(path, "pairs");
-	if (r >= 0 && p->pairs < 0 && p->pairs != -ENOENT) /* that: it has none */
+	if (r >= 0 && p->event.spec.flags & PP_EVENT_TRIGGER && p->pairs < 0 &&
+	    p->pairs != -ENOENT) /* that: it has none */
 		r = p->pairs;
 	if (r < 0 || p->event.n_sources == 1)
 		return r;

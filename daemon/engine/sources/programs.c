@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "daemon/log.h"
 #include "daemon/trigger.h"
 #include "proto/macro.h"
 #include "proto/perfpersist.bpf.h"
@@ -674,13 +675,21 @@ static int empty_array(int fd)
 	return 0;
 }
 
-static int empty_next(const char *path)
+int programs_forget_at(const char *path)
 {
 	_cleanup_close_ int fd = pins_get(path, "next");
 
 	if (fd < 0)
 		return fd == -ENOENT ? 0 : fd;
 	return empty_array(fd);
+}
+
+void programs_forget(const struct programs *p)
+{
+	if (p->n_arrays > 0 && p->arrays[0].next >= 0 && empty_array(p->arrays[0].next) < 0)
+		log_error(
+			"Cannot take recording programs out of the map of an event's creator: %s.",
+			strerror(errno));
 }
 
 /* Empties any slot, without knowing the sources. */
@@ -698,5 +707,5 @@ int programs_stop(const char *path)
 			break;
 		r = fd < 0 ? fd : empty_array(fd);
 	}
-	return r < 0 ? r : empty_next(path);
+	return r < 0 ? r : programs_forget_at(path);
 }

@@ -54,6 +54,12 @@ int programs_open(const struct sources *s, const char *path, struct programs *re
 		  struct failure *f);
 void programs_done(struct programs *p);
 
+/* They are not to be: a map of the event's creator, who may keep it, lets go of those in it. */
+void programs_forget(const struct programs *p);
+
+/* The same for the event at `path`; it may have no such map. -errno. */
+int programs_forget_at(const char *path);
+
 /* Whether the pinned ones are as they would be made for these sources. */
 bool programs_fit(const struct sources *s, const char *path);
 
