@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 struct event *event_new(const struct pp_spec *spec, struct namespace *ns)
 {
@@ -22,6 +23,8 @@ void event_free(struct event *e)
 {
 	if (!e)
 		return;
+	if (e->pairs)
+		munmap((void *)e->pairs, PP_PAIRS_SIZE);
 	free(e->aim);
 	free(e);
 }

@@ -41,6 +41,8 @@ struct event {
 	uint64_t closes;
 	/* A trigger: whom its firings turn; NULL: never aimed. Freed with the event. */
 	struct aim *aim;
+	/* A trigger of pairs: its table, mapped by overdue.c; NULL: not yet. Unmapped with the event. */
+	const struct pp_pair *pairs;
 	uint64_t untold; /* a trigger: firings without a record in the ring buffer, as last seen */
 	bool aim_due;	 /* a trigger: its targets, or their tapes, are others now */
 	/* A target: a trigger of it has fired, or its window has ended, since the last order. */

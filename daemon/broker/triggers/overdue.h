@@ -13,8 +13,6 @@
 
 #define OVERDUE_INTERVAL 10000000ULL /* ns; longer if there are many tables */
 
-struct overdue_table;
-
 struct overdue {
 	struct waiter waiter; /* first: a waiter of ours is this struct */
 
@@ -23,10 +21,10 @@ struct overdue {
 	struct lifecycle *lifecycle;
 	const char *registry;
 
-	struct overdue_table *tables;
-	size_t n;
 	sd_event_source *timer;
-	bool ordered; /* an order is under way */
+	bool ordered;	/* an order is under way; the timer is off */
+	uint64_t after; /* whose trigger's it was, or the last one */
+	uint64_t told;	/* that a table cannot be mapped: log_is_due() */
 };
 
 /* Call this when events came, went or changed. */

@@ -299,20 +299,16 @@ static int fire_by_hand(struct pp_trigger *t, int targets, struct failure *f)
 		.tid = (uint32_t)getpid(),
 		.by_hand = PP_FIRED_BY_HAND,
 	};
-	int r = fire(t, targets, &fired, f);
 
-	return r ? r
-		 : fail(f, EAGAIN,
-			"The trigger has fired a moment ago, or often enough today: its "
-			"hold-off or its number of firings per day does not let it.");
+	return fire(t, targets, &fired, f);
 }
 
 /* Each overdue pair fires once, or is held as a record would be; a pair that ends meanwhile fires by its
- * end. */
+ * end. As fire(): 1 if one of them has fired. */
 static int fire_overdue(struct pp_trigger *t, int targets, struct pp_pair *pairs, struct failure *f)
 {
 	uint64_t now = pp_clock_ns(CLOCK_MONOTONIC);
-	bool tasks = t->is_task && sees_all_tasks();
+	bool tasks = t->is_task && sees_all_tasks(), any = false;
 	int r = 0;
 
 	for (size_t i = 0; r >= 0 && i < PP_PAIRS_MAX; i++) {
@@ -334,8 +330,9 @@ static int fire_overdue(struct pp_trigger *t, int targets, struct pp_pair *pairs
 		if (t->is_task)
 			fired.pid = fired.tid = (uint32_t)key;
 		r = fire(t, targets, &fired, f);
+		any |= r > 0;
 	}
-	return r;
+	return r < 0 ? r : any;
 }
 
 static int fire_by_timer(struct pp_trigger *t, const char *path, int targets, struct failure *f)
@@ -371,5 +368,11 @@ int trigger_fire(uint64_t id, bool overdue, struct failure *f)
 			    (unsigned long long)id);
 	r = overdue ? fire_by_timer(t, path, targets, f) : fire_by_hand(t, targets, f);
 	munmap(t, sizeof(*t));
-	return r < 0 ? r : 0;
+	/* The broker looks for what has been turned only if something was. */
+	if (r == 0)
+		return fail(
+			f, EAGAIN,
+			"The trigger has fired a moment ago, or often enough today: its hold-off or "
+			"its number of firings per day does not let it.");
+	return MIN(r, 0);
 }
