@@ -165,7 +165,7 @@ void log_event(int level, const char *ns, const char *name, const char *fmt, ...
 {
 	va_list ap;
 
-	if (level == LOG_INFO && !has_room())
+	if (level >= LOG_NOTICE && !has_room())
 		return;
 	va_start(ap, fmt);
 	log_any(level, &(struct about){ ns, name, NULL }, fmt, ap);
@@ -177,7 +177,7 @@ void log_event_fields(int level, const char *ns, const char *name, const char *f
 {
 	va_list ap;
 
-	if (level == LOG_INFO && !has_room())
+	if (level >= LOG_NOTICE && !has_room())
 		return;
 	va_start(ap, fmt);
 	log_any(level, &(struct about){ ns, name, fields }, fmt, ap);

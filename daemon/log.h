@@ -19,7 +19,7 @@ void log_open(const char *ident);
 void log_message(int level, const char *fmt, ...) _printf_(2, 3);
 
 /* Likewise about an event: PERFPERSIST_NAMESPACE= and PERFPERSIST_EVENT= in the journal. At most so
- * many LOG_INFO lines pass in one window, then one line says that others are left out. */
+ * many of LOG_NOTICE and below pass in one window, then one line says that others are left out. */
 #define LOG_EVENTS_MAX 5000
 #define LOG_EVENTS_SECONDS 30
 void log_event(int level, const char *ns, const char *name, const char *fmt, ...) _printf_(4, 5);

@@ -287,7 +287,7 @@ int pp_spec_check(const struct pp_spec *spec)
 	    !filter_text_is_good(spec->filter))
 		return -EBADMSG;
 	/* The kernel keeps the period's top bit for itself. */
-	if (spec->period > INT64_MAX ||
+	if (pp_event_checkpoint(spec->flags) > PP_CHECKPOINT_MAX || spec->period > INT64_MAX ||
 	    (!spec->period && spec->flags & (PP_EVENT_FREQ | PP_EVENT_CALLCHAIN)))
 		return -EBADMSG;
 	return cpumask_is_empty(&spec->cpus) == all_cpus ? 0 : -EBADMSG;

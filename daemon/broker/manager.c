@@ -566,8 +566,6 @@ void manager_free(struct manager *m)
 	listener_done(&m->listener);
 	peers_done(&m->peers);
 	sideband_done(&m->sideband);
-	firings_done(&m->firings);
-	triggers_done(&m->triggers);
 	copies_free(m->service.copies);
 	wakeups_free(m->service.wakeups);
 	hotplug_done(&m->hotplug);
@@ -575,6 +573,9 @@ void manager_free(struct manager *m)
 	m->ready = m->listening = true;
 	reload_end(&m->reload);
 	lifecycle_done(&m->lifecycle);
+	/* Orders that end go on with these. */
+	firings_done(&m->firings);
+	triggers_done(&m->triggers);
 	overdue_done(&m->overdue);
 	reload_done(&m->reload);
 	quota_done(&m->quota);

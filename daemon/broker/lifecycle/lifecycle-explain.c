@@ -43,6 +43,11 @@ void lifecycle_explain(const struct lifecycle *l, int err, const char *ns, const
 			 "The engine, which creates, changes and deletes events, is not running "
 			 "just now; look at the daemon's log, and try again.");
 		break;
+	case -ESTALE:
+		snprintf(buf, size,
+			 "The file of a probe of %s/%s was replaced while it was read; try again.",
+			 ns, name);
+		break;
 	default:
 		snprintf(buf, size, "The daemon cannot handle the request for %s/%s: %s.", ns, name,
 			 strerror(-err));

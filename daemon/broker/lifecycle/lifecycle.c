@@ -222,6 +222,10 @@ int lifecycle_create(struct lifecycle *l, const struct pp_spec *spec,
 		return -ESHUTDOWN;
 	if (registry_by_name(&l->registry, spec->ns, spec->name))
 		return -EEXIST;
+	/* A condition is read before the event, and apart: a probe's file may be another one by then. */
+	if (trigger && trigger->condition.kind == PP_CONDITION_PAIR &&
+	    trigger->condition.n_on >= parsed->n_sources)
+		return -ESTALE;
 	r = charges_estimate(spec, NULL, &memory);
 	if (r < 0)
 		return r;

@@ -63,8 +63,8 @@ void lifecycle_done(struct lifecycle *l);
  */
 
 /* Reserves the name, charges spec->creator, and orders the event. trigger, program: as in struct
- * pp_order; NULL and 0: none. Also -EEXIST (the name exists, or
- * is reserved); another -errno if the online CPUs cannot be read. */
+ * pp_order; NULL and 0: none. Also -EEXIST (the name exists, or is reserved); -ESTALE (the condition does
+ * not fit the event); another -errno if the online CPUs cannot be read. */
 int lifecycle_create(struct lifecycle *l, const struct pp_spec *spec,
 		     const struct pp_parsed *parsed, const struct pp_trigger_spec *trigger,
 		     uint32_t program, struct waiter *waiter);

@@ -59,11 +59,11 @@ void request_change(struct request *req, const struct pp_msg_change_request *req
 		refuse(req, -r, "%s", sentence);
 		return;
 	}
-	if (request->what & PP_CHANGE_BUFFER &&
+	if (request->what & (PP_CHANGE_BUFFER | PP_CHANGE_CHECKPOINT) &&
 	    !policy_may_resize(peer_credentials(req->peer), e->creator)) {
 		refuse(req, EACCES,
-		       "Only root and user %u, who created %s/%s, may give it other buffers: they "
-		       "are charged to that user.",
+		       "Only root and user %u, who created %s/%s, may give it other buffers or "
+		       "checkpoints: they are charged to that user.",
 		       e->creator, e->truth.spec.ns, e->truth.spec.name);
 		return;
 	}

@@ -287,6 +287,12 @@ static int check_program(struct draft *d)
 
 /* ── requests ───────────────────────────────────────────────────────────────────────────── */
 
+static int refuse_checkpoint(struct draft *d, uint32_t flags)
+{
+	return refuse(d, -EINVAL, "Checkpoints every %u s are too rare; give %d s or less.",
+		      pp_event_checkpoint(flags), PP_CHECKPOINT_MAX);
+}
+
 static int check_flags(struct draft *d)
 {
 	uint32_t flags = d->request->flags;
@@ -296,6 +302,8 @@ static int check_flags(struct draft *d)
 			      "The request has flags (%#x) that this version does not know; use a "
 			      "client of the same version.",
 			      flags);
+	if (pp_event_checkpoint(flags) > PP_CHECKPOINT_MAX)
+		return refuse_checkpoint(d, flags);
 	if (flags & PP_EVENT_SHARE && flags & PP_EVENT_NO_SHARE)
 		return refuse(d, -EINVAL,
 			      "The request both asks for sharing and forbids it: choose one.");
@@ -388,6 +396,8 @@ int resolve_change(const struct pp_msg_change_request *request, uint64_t max_buf
 			      "The request is for changes (%#x) that this version does not know; "
 			      "use a client of the same version.",
 			      request->what);
+	if (pp_event_checkpoint(request->flags) > PP_CHECKPOINT_MAX)
+		return refuse_checkpoint(&d, request->flags);
 	if (!request->what)
 		return refuse(
 			&d, -EINVAL,

@@ -456,8 +456,11 @@ void triggers_continue(struct triggers *t)
 	while (!t->about && orders_is_patient(l->orders) && (e = find_next(t, &type)))
 		order(t, e, type);
 	t->stepping = false;
-	if (!t->about)
+	/* Without an engine nobody would end them: all is looked at again when it returns. */
+	if (!t->about && orders_is_patient(l->orders))
 		wait_for_windows(t);
+	else
+		timer_stop(t->timer);
 	if (orders_is_patient(l->orders))
 		tell_ready(t);
 }
