@@ -83,9 +83,9 @@ START_TEST(defaults)
 	ck_assert_uint_eq(c->max_memory_per_user, c->max_memory / 4);
 	ck_assert_uint_eq(c->max_copies, c->max_memory / 4);
 	ck_assert(!c->share);
-	ck_assert_int_eq(c->makers, POLICY_MAKERS_ROOT);
-	ck_assert_int_eq(c->probers, POLICY_PROBERS_ROOT);
-	ck_assert_int_eq(c->programmers, POLICY_PROGRAMMERS_ROOT);
+	ck_assert_int_eq(c->makers, POLICY_ROOT);
+	ck_assert_int_eq(c->probers, POLICY_ROOT);
+	ck_assert_int_eq(c->programmers, POLICY_ROOT);
 	ck_assert_uint_eq(c->n_namespaces, 0);
 	config_free(c);
 }
@@ -126,9 +126,9 @@ START_TEST(every_key)
 	ck_assert(!c->sideband);
 	ck_assert_uint_eq(c->max_sideband, 2 << 20);
 	ck_assert_uint_eq(c->max_buffer, 1 << 20);
-	ck_assert_int_eq(c->makers, POLICY_MAKERS_GROUP);
-	ck_assert_int_eq(c->probers, POLICY_PROBERS_ALL);
-	ck_assert_int_eq(c->programmers, POLICY_PROGRAMMERS_GROUP);
+	ck_assert_int_eq(c->makers, POLICY_GROUP);
+	ck_assert_int_eq(c->probers, POLICY_ALL);
+	ck_assert_int_eq(c->programmers, POLICY_GROUP);
 	ck_assert_uint_eq(c->n_namespaces, 5);
 	ck_assert_str_eq(c->namespaces[0].name, "one");
 	ck_assert_uint_eq(c->namespaces[0].owner, 1);

@@ -207,7 +207,7 @@ START_TEST(programs_are_charged)
 	const struct pp_allowance *allowed = &b.engine.last.allowance;
 	struct client team;
 
-	b.config.makers = POLICY_MAKERS_ALL;
+	b.config.makers = POLICY_ALL;
 	b.config.max_programs = 10;
 	b.config.max_programs_per_user = 7;
 	broker_limits(&b);
@@ -267,7 +267,7 @@ START_TEST(samples_are_charged)
 {
 	struct client team;
 
-	b.config.makers = POLICY_MAKERS_ALL;
+	b.config.makers = POLICY_ALL;
 	b.config.max_sample_rate_per_user = 9000;
 	broker_limits(&b);
 	client_begin(&b, &team, TEAM);
@@ -306,7 +306,7 @@ START_TEST(programs_are_inherited)
 	struct client team;
 
 	client_begin(&b, &team, TEAM);
-	b.config.makers = POLICY_MAKERS_ALL;
+	b.config.makers = POLICY_ALL;
 	b.engine.sources = 3;
 	ck_assert_int_eq(client_create(&team, "a", "first"), 0);
 	ck_assert_int_eq(client_call(&root, PP_OP_CREATE, &request), 0);
@@ -335,7 +335,7 @@ START_TEST(nobody_inherits_over_a_limit)
 	struct client team;
 
 	b.config.max_programs_per_user = 7;
-	b.config.makers = POLICY_MAKERS_ALL;
+	b.config.makers = POLICY_ALL;
 	broker_limits(&b);
 	client_begin(&b, &team, TEAM);
 	b.engine.sources = 3;
@@ -660,7 +660,7 @@ START_TEST(sharing_with_strangers_is_asked_for)
 	struct client member;
 
 	b.config.share = true;
-	b.config.makers = POLICY_MAKERS_ALL;
+	b.config.makers = POLICY_ALL;
 	client_begin(&b, &member, MEMBER);
 	ck_assert_int_eq(client_create(&member, "theirs", "x"), 0);
 	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
@@ -745,7 +745,7 @@ START_TEST(users_take_turns_in_the_queue)
 	struct client one, two;
 	char name[16];
 
-	b.config.makers = POLICY_MAKERS_ALL;
+	b.config.makers = POLICY_ALL;
 	client_begin(&b, &one, MEMBER);
 	client_begin(&b, &two, MEMBER + 1);
 	fake_wait(&b.engine, true);

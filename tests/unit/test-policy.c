@@ -65,39 +65,15 @@ START_TEST(others_have_other_bits)
 }
 END_TEST
 
-START_TEST(makers_of_namespaces)
+START_TEST(who_of_the_configuration)
 {
 	struct credentials root = who(0, 0, 0), member = who(5, 1, 3), other = who(5, 1, 0);
 
-	ck_assert(policy_may_make_namespace(&root, POLICY_MAKERS_ROOT, 200));
-	ck_assert(!policy_may_make_namespace(&member, POLICY_MAKERS_ROOT, 200));
-	ck_assert(policy_may_make_namespace(&member, POLICY_MAKERS_GROUP, 200));
-	ck_assert(!policy_may_make_namespace(&other, POLICY_MAKERS_GROUP, 200));
-	ck_assert(policy_may_make_namespace(&other, POLICY_MAKERS_ALL, 200));
-}
-END_TEST
-
-START_TEST(setters_of_probes)
-{
-	struct credentials root = who(0, 0, 0), member = who(5, 1, 3), other = who(5, 1, 0);
-
-	ck_assert(policy_may_probe(&root, POLICY_PROBERS_ROOT, 200));
-	ck_assert(!policy_may_probe(&member, POLICY_PROBERS_ROOT, 200));
-	ck_assert(policy_may_probe(&member, POLICY_PROBERS_GROUP, 200));
-	ck_assert(!policy_may_probe(&other, POLICY_PROBERS_GROUP, 200));
-	ck_assert(policy_may_probe(&other, POLICY_PROBERS_ALL, 200));
-}
-END_TEST
-
-START_TEST(programmers)
-{
-	struct credentials root = who(0, 0, 0), member = who(5, 1, 3), other = who(5, 1, 0);
-
-	ck_assert(policy_may_program(&root, POLICY_PROGRAMMERS_ROOT, 200));
-	ck_assert(!policy_may_program(&member, POLICY_PROGRAMMERS_ROOT, 200));
-	ck_assert(policy_may_program(&member, POLICY_PROGRAMMERS_GROUP, 200));
-	ck_assert(!policy_may_program(&other, POLICY_PROGRAMMERS_GROUP, 200));
-	ck_assert(policy_may_program(&other, POLICY_PROGRAMMERS_ALL, 200));
+	ck_assert(policy_may(&root, POLICY_ROOT, 200));
+	ck_assert(!policy_may(&member, POLICY_ROOT, 200));
+	ck_assert(policy_may(&member, POLICY_GROUP, 200));
+	ck_assert(!policy_may(&other, POLICY_GROUP, 200));
+	ck_assert(policy_may(&other, POLICY_ALL, 200));
 }
 END_TEST
 
@@ -191,8 +167,7 @@ START_TEST(the_daemons_own_user)
 	ck_assert(!may(us, 0600, PP_RIGHT_W));
 	ck_assert(policy_may_release(&us, &ns));
 	ck_assert(may_hold(us, NAMESPACE_LIVE_NOBODY, true));
-	ck_assert(!policy_may_make_namespace(&us, POLICY_MAKERS_ROOT, 200));
-	ck_assert(!policy_may_probe(&us, POLICY_PROBERS_ROOT, 200));
+	ck_assert(!policy_may(&us, POLICY_ROOT, 200));
 	ck_assert(!policy_may_resize(&us, 1000));
 	/* Nothing of that is others'. */
 	ck_assert(!may(member, 0600, PP_RIGHT_R));
@@ -275,9 +250,7 @@ int main(void)
 	tcase_add_test(t, owner_has_owner_bits_only);
 	tcase_add_test(t, group_by_gid_or_supplementary);
 	tcase_add_test(t, others_have_other_bits);
-	tcase_add_test(t, makers_of_namespaces);
-	tcase_add_test(t, setters_of_probes);
-	tcase_add_test(t, programmers);
+	tcase_add_test(t, who_of_the_configuration);
 	tcase_add_test(t, live_rings);
 	tcase_add_test(t, firing_by_hand);
 	tcase_add_test(t, sideband);

@@ -116,13 +116,13 @@ END_TEST
 START_TEST(namespaces_on_demand)
 {
 	ck_assert_int_eq(client_create(&team, "own", "x"), -EACCES);
-	b.config.makers = POLICY_MAKERS_GROUP;
+	b.config.makers = POLICY_GROUP;
 	ck_assert_int_eq(client_create(&member, "own", "x"), -EACCES);
 	ck_assert_int_eq(client_create(&team, "own", "x"), 0);
 	ck_assert_uint_eq(team.body.event.owner, MEMBER + 10);
 	/* Its creator owns it. */
 	ck_assert_int_eq(client_create(&team, "own", "y"), 0);
-	b.config.makers = POLICY_MAKERS_ALL;
+	b.config.makers = POLICY_ALL;
 	ck_assert_int_eq(client_create(&member, "own", "z"), -EACCES);
 	ck_assert_int_eq(client_create(&member, "other", "z"), 0);
 	ck_assert_int_eq(client_delete(&team, "own", "x"), 0);
@@ -155,7 +155,7 @@ START_TEST(probes)
 		"sched:*,uprobe:/no/file:f(arg1,arg2)",
 	};
 
-	b.config.makers = POLICY_MAKERS_ALL;
+	b.config.makers = POLICY_ALL;
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
 		ck_assert_int_eq(create_of(&team, "x", texts[i], NULL), -EACCES);
 		ck_assert_ptr_nonnull(strstr(team.body.error.message, "Probes="));
@@ -164,13 +164,13 @@ START_TEST(probes)
 	ck_assert_uint_eq(b.engine.created, 0);
 	ck_assert_int_eq(create_of(&team, "x", "memory:kprobe,sched:uprobe", NULL), 0);
 
-	b.config.probers = POLICY_PROBERS_GROUP;
+	b.config.probers = POLICY_GROUP;
 	ck_assert_int_eq(create_of(&team, "y", "uprobe:/no/file:f", NULL), -ENOENT);
 	ck_assert_int_eq(create_of(&team, "y", "mem:0x1000:w", NULL), 0);
 	ck_assert_int_eq(client_delete(&team, "open", "x"), 0);
 	ck_assert_int_eq(client_delete(&team, "open", "y"), 0);
 	ck_assert_int_eq(create_of(&member, "x", "mem:0x1000:w", NULL), -EACCES);
-	b.config.probers = POLICY_PROBERS_ALL;
+	b.config.probers = POLICY_ALL;
 	ck_assert_int_eq(create_of(&member, "x", "mem:0x1000:w", NULL), 0);
 }
 END_TEST
@@ -543,7 +543,7 @@ START_TEST(who_makes_us_wait_for_the_disk)
 {
 	struct pp_msg_create_request request = create_request("a", "x", "cpu-clock");
 
-	b.config.makers = POLICY_MAKERS_ALL;
+	b.config.makers = POLICY_ALL;
 	b.service.boot = boot_slowly;
 	b.service.forget = forget_slowly;
 	request.flags = PP_EVENT_BOOT;
@@ -587,7 +587,7 @@ START_TEST(who_may_share)
 	struct pp_msg_create_request request = shared("own", "x");
 	struct namespace *ns;
 
-	b.config.makers = POLICY_MAKERS_ALL;
+	b.config.makers = POLICY_ALL;
 	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
 	ck_assert_int_eq(client_call(&member, PP_OP_CREATE, &request), 0);
 	ck_assert_uint_eq(member.body.event.shares, 0);
@@ -617,7 +617,7 @@ START_TEST(requests_of_a_user_are_limited)
 	struct client second;
 	char name[16];
 
-	b.config.makers = POLICY_MAKERS_ALL;
+	b.config.makers = POLICY_ALL;
 	b.config.max_requests_per_user = 3;
 	broker_limits(&b);
 	ck_assert_int_eq(setegid(61990), 0);
@@ -1063,7 +1063,7 @@ END_TEST
 /* The broker answers new and old requests when the debt is over. */
 START_TEST(debts_end)
 {
-	b.config.makers = POLICY_MAKERS_ALL;
+	b.config.makers = POLICY_ALL;
 	fake_wait(&b.engine, true);
 	client_send_create(&member, "own", "x");
 	broker_settle(&b);
@@ -1081,7 +1081,7 @@ START_TEST(a_limit_is_lowered)
 {
 	char name[8];
 
-	b.config.makers = POLICY_MAKERS_ALL;
+	b.config.makers = POLICY_ALL;
 	fake_wait(&b.engine, true);
 	for (unsigned i = 0; i < 6; i++) {
 		snprintf(name, sizeof(name), "x%u", i);

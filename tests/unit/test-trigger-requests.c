@@ -175,7 +175,7 @@ START_TEST(who_may_create)
 	ck_assert_int_eq(client_trigger(&team, "a", "t", "x"), -EACCES);
 	ck_assert_int_eq(client_trigger(&member, "a", "t", "x"), -EACCES);
 	ck_assert_int_eq(client_trigger(&member, "own", "t", "x"), -EACCES);
-	b.config.makers = POLICY_MAKERS_ALL;
+	b.config.makers = POLICY_ALL;
 	ck_assert_int_eq(client_trigger(&member, "own", "t", "x"), 0);
 	ck_assert_uint_eq(member.body.event.owner, MEMBER);
 	ck_assert_int_eq(client_trigger(&member, "own", "t", "x"), -EEXIST);
@@ -290,7 +290,7 @@ END_TEST
  * concerned, nor is root. */
 START_TEST(users_fire_only_so_often)
 {
-	b.config.makers = POLICY_MAKERS_ALL;
+	b.config.makers = POLICY_ALL;
 	ck_assert_int_eq(client_create(&member, "m", "x"), 0);
 	ck_assert_int_eq(client_trigger(&member, "m", "t", "x"), 0);
 	ck_assert_int_eq(client_trigger(&member, "m", "u", "x"), 0);
@@ -466,7 +466,7 @@ START_TEST(tapes_without_a_namespace)
 {
 	struct pp_msg_open_request open = { .which.id = 3 };
 
-	b.config.makers = POLICY_MAKERS_ALL;
+	b.config.makers = POLICY_ALL;
 	ck_assert_int_eq(client_create(&team, "own", "x"), 0);
 	ck_assert_int_eq(client_trigger(&team, "own", "t", "x"), 0);
 	broker_settle(&b);

@@ -41,9 +41,9 @@ struct config {
 	uint64_t max_memory, max_memory_per_namespace, max_memory_per_user; /* bytes */
 	uint64_t max_copies;						    /* bytes, per user */
 	uint64_t max_buffer; /* bytes of one CPU's ring */
-	enum policy_makers makers;
-	enum policy_probers probers;
-	enum policy_programmers programmers;
+	enum policy_who makers;
+	enum policy_who probers;
+	enum policy_who programmers;
 	bool share;	       /* share equal events, unless the request says otherwise */
 	bool keep_events;      /* when the daemon ends */
 	bool sideband;	       /* record names and maps of processes while anything records */

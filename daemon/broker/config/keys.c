@@ -214,18 +214,9 @@ static const struct type mode = { .take = take_mode, .print = print_mode };
 /* ── words ──────────────────────────────────────────────────────────────────────────────── */
 
 static const struct word yes_no[] = { { "yes", true }, { "no", false }, { 0 } };
-static const struct word makers[] = { { "root", POLICY_MAKERS_ROOT },
-				      { "group", POLICY_MAKERS_GROUP },
-				      { "all", POLICY_MAKERS_ALL },
-				      { 0 } };
-static const struct word probers[] = { { "root", POLICY_PROBERS_ROOT },
-				       { "group", POLICY_PROBERS_GROUP },
-				       { "all", POLICY_PROBERS_ALL },
-				       { 0 } };
-static const struct word programmers[] = { { "root", POLICY_PROGRAMMERS_ROOT },
-					   { "group", POLICY_PROGRAMMERS_GROUP },
-					   { "all", POLICY_PROGRAMMERS_ALL },
-					   { 0 } };
+static const struct word who[] = {
+	{ "root", POLICY_ROOT }, { "group", POLICY_GROUP }, { "all", POLICY_ALL }, { 0 }
+};
 static const struct word live[] = { { "owner", NAMESPACE_LIVE_OWNER },
 				    { "group", NAMESPACE_LIVE_GROUP },
 				    { "readers", NAMESPACE_LIVE_READERS },
@@ -455,9 +446,7 @@ static void print_events(FILE *f, const struct key *k, const void *from)
 	const struct dropin_draft *d = from;
 
 	for (uint32_t i = 0; i < d->request.count; i++) {
-		bool until = d->event.until && i + 1 == d->request.count;
-
-		fprintf(f, "%s=%s\n", until ? "Until" : k->name, d->request.selections[i].event);
+		fprintf(f, "%s=%s\n", k->name, d->request.selections[i].event);
 		if (d->request.selections[i].filter[0])
 			fprintf(f, "%s=%s\n", k[1].name, d->request.selections[i].filter);
 	}
@@ -482,7 +471,6 @@ static void take_filter(struct settings *s, const struct key *k, const char *val
 	}
 }
 
-/* print_events prints the filters too. */
 static struct pp_condition *condition_of(void *into)
 {
 	return &((struct dropin_draft *)into)->event.trigger.condition;
@@ -504,32 +492,11 @@ static void take_sustained(struct settings *s, const struct key *k, const char *
 		settings_complain(s, "%s=: %s", k->name, sentence);
 }
 
-static void print_key(FILE *f, const struct key *k, const void *from)
-{
-	char text[PP_KEY_SIZE];
-
-	condition_print_key(&((const struct dropin_draft *)from)->event.trigger.condition, text);
-	if (*text)
-		fprintf(f, "%s=%s\n", k->name, text);
-}
-
-static void print_sustained(FILE *f, const struct key *k, const void *from)
-{
-	char text[PP_RATE_SIZE];
-
-	condition_print_rate(&((const struct dropin_draft *)from)->event.trigger.condition, text);
-	if (*text)
-		fprintf(f, "%s=%s\n", k->name, text);
-}
-
 static const struct type until = { .take = take_until, .is_text = true };
-static const struct type pair_key = { .take = take_key, .print = print_key, .is_text = true };
-static const struct type sustained = {
-	.take = take_sustained,
-	.print = print_sustained,
-	.is_text = true,
-};
+static const struct type pair_key = { .take = take_key, .is_text = true };
+static const struct type sustained = { .take = take_sustained, .is_text = true };
 static const struct type events = { .take = take_event, .print = print_events, .is_text = true };
+/* print_events prints the filters too. */
 static const struct type filter = { .take = take_filter, .is_text = true };
 
 static void take_cpus(struct settings *s, const struct key *k, const char *value, void *into)
@@ -621,9 +588,9 @@ static const struct key of_daemon[] = {
 	{ "KeepEvents", &word, DAEMON(keep_events), true, .words = yes_no },
 	{ "Sideband", &word, DAEMON(sideband), true, .words = yes_no },
 	{ "MaxSideband", &size, DAEMON(max_sideband), 64 * MIB, MIB, 16384 * MIB },
-	{ "CreateNamespaces", &word, DAEMON(makers), POLICY_MAKERS_ROOT, .words = makers },
-	{ "Probes", &word, DAEMON(probers), POLICY_PROBERS_ROOT, .words = probers },
-	{ "Programs", &word, DAEMON(programmers), POLICY_PROGRAMMERS_ROOT, .words = programmers },
+	{ "CreateNamespaces", &word, DAEMON(makers), POLICY_ROOT, .words = who },
+	{ "Probes", &word, DAEMON(probers), POLICY_ROOT, .words = who },
+	{ "Programs", &word, DAEMON(programmers), POLICY_ROOT, .words = who },
 };
 
 #define NAMESPACE(member) FIELD(config_namespace, member)

@@ -92,47 +92,16 @@ bool policy_allows(const struct credentials *c, const struct namespace *ns, enum
 	return (bits & right) == right;
 }
 
-bool policy_may_make_namespace(const struct credentials *c, enum policy_makers makers, gid_t group)
+bool policy_may(const struct credentials *c, enum policy_who who, gid_t group)
 {
 	if (c->uid == 0)
 		return true;
-	switch (makers) {
-	case POLICY_MAKERS_ROOT:
+	switch (who) {
+	case POLICY_ROOT:
 		return false;
-	case POLICY_MAKERS_GROUP:
+	case POLICY_GROUP:
 		return credentials_in_group(c, group);
-	case POLICY_MAKERS_ALL:
-		return true;
-	}
-	return false;
-}
-
-bool policy_may_probe(const struct credentials *c, enum policy_probers probers, gid_t group)
-{
-	if (c->uid == 0)
-		return true;
-	switch (probers) {
-	case POLICY_PROBERS_ROOT:
-		return false;
-	case POLICY_PROBERS_GROUP:
-		return credentials_in_group(c, group);
-	case POLICY_PROBERS_ALL:
-		return true;
-	}
-	return false;
-}
-
-bool policy_may_program(const struct credentials *c, enum policy_programmers programmers,
-			gid_t group)
-{
-	if (c->uid == 0)
-		return true;
-	switch (programmers) {
-	case POLICY_PROGRAMMERS_ROOT:
-		return false;
-	case POLICY_PROGRAMMERS_GROUP:
-		return credentials_in_group(c, group);
-	case POLICY_PROGRAMMERS_ALL:
+	case POLICY_ALL:
 		return true;
 	}
 	return false;

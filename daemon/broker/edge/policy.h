@@ -30,41 +30,20 @@ bool credentials_in_group(const struct credentials *c, gid_t group);
  * daemon's own user may read everything, because it saves what triggers freeze. */
 bool policy_allows(const struct credentials *c, const struct namespace *ns, enum pp_right right);
 
-/* The users that may make a namespace by creating its first event. */
-enum policy_makers {
-	POLICY_MAKERS_ROOT,
-	POLICY_MAKERS_GROUP, /* members of the daemon's group too */
-	POLICY_MAKERS_ALL,
+/* Who besides root may do what perfpersistd.conf says for the whole machine. */
+enum policy_who {
+	POLICY_ROOT,
+	POLICY_GROUP, /* members of the daemon's group too */
+	POLICY_ALL,
 };
-
-bool policy_may_make_namespace(const struct credentials *c, enum policy_makers makers, gid_t group);
 
 /*
- * The users that may have probes and breakpoints in events, among those that may create events. A
- * probe in the middle of an instruction breaks the program; one on a hot function slows down the
- * machine; and a uprobe's file is opened through a path that somebody else controls.
+ * CreateNamespaces=, Probes= and Programs=, the last two among those that may create events. A probe in
+ * the middle of an instruction breaks the program; one on a hot function slows down the machine; and a
+ * uprobe's file is opened through a path that somebody else controls. A BPF program that decides on an
+ * event's records runs for everybody who passes the event, and outlives the process that loaded it.
  */
-enum policy_probers {
-	POLICY_PROBERS_ROOT,
-	POLICY_PROBERS_GROUP, /* members of the daemon's group too */
-	POLICY_PROBERS_ALL,
-};
-
-bool policy_may_probe(const struct credentials *c, enum policy_probers probers, gid_t group);
-
-/*
- * The users whose BPF programs may decide on records of events, among those that may create events and
- * whom the kernel lets load such programs. Their programs run for everybody who passes the event, and
- * outlive the process that loaded them.
- */
-enum policy_programmers {
-	POLICY_PROGRAMMERS_ROOT,
-	POLICY_PROGRAMMERS_GROUP, /* members of the daemon's group too */
-	POLICY_PROGRAMMERS_ALL,
-};
-
-bool policy_may_program(const struct credentials *c, enum policy_programmers programmers,
-			gid_t group);
+bool policy_may(const struct credentials *c, enum policy_who who, gid_t group);
 
 /* Whether this peer may fire triggers there by hand. */
 bool policy_may_fire(const struct credentials *c, const struct namespace *ns);

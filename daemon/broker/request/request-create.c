@@ -34,7 +34,7 @@ static bool take_namespace(struct request *req, struct pp_spec *spec)
 	spec->owner = c->uid;
 	spec->group = config->ns_group;
 	spec->mode = NAMESPACE_MODE;
-	if (policy_may_make_namespace(c, config->makers, config->ns_group))
+	if (policy_may(c, config->makers, config->ns_group))
 		return true;
 	refuse(req, EACCES,
 	       "There is no namespace '%s', and user %u may not make one; ask the administrator to "
@@ -49,7 +49,7 @@ static bool may_have_sources(struct request *req, const struct pp_msg_create_req
 	const struct config *config = req->service->config;
 	const struct credentials *c = peer_credentials(req->peer);
 
-	if (policy_may_probe(c, config->probers, config->ns_group))
+	if (policy_may(c, config->probers, config->ns_group))
 		return true;
 	for (uint32_t i = 0; i < request->count; i++) {
 		const char *text = request->selections[i].event;
@@ -72,7 +72,7 @@ static bool may_have_program(struct request *req, const struct pp_msg_create_req
 	const struct credentials *c = peer_credentials(req->peer);
 
 	if (!(request->flags & PP_EVENT_PROGRAM) ||
-	    policy_may_program(c, config->programmers, config->ns_group))
+	    policy_may(c, config->programmers, config->ns_group))
 		return true;
 	refuse(req, EACCES,
 	       "User %u may not give an event a BPF program, because it runs for all users; ask the "
