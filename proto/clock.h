@@ -37,3 +37,9 @@ static inline uint64_t pp_clock_offset(void)
 	}
 	return offset;
 }
+
+/* The CLOCK_REALTIME of a CLOCK_MONOTONIC time, as these clocks stand now. */
+static inline uint64_t pp_clock_real(uint64_t monotonic)
+{
+	return monotonic + pp_clock_offset();
+}

@@ -4,6 +4,7 @@
 
 #include "client/perfctl/perfctl.h"
 #include "client/perfctl/print/info.h"
+#include "proto/clock.h"
 
 static const struct column columns[] = {
 	{ "NAMESPACE", false }, { "NAME", false },  { "ID", true },
@@ -58,7 +59,7 @@ static void tell_names(struct perfpersist *p)
 	}
 	if (s.keeping)
 		complain("process names are complete only for the last %s: %s",
-			 format_age(clock_realtime_of(s.complete)).s, sideband_reason(&s));
+			 format_age(pp_clock_real(s.complete)).s, sideband_reason(&s));
 	else
 		complain("sideband is not being recorded, exited processes will be unnamed: %s",
 			 sideband_reason(&s));

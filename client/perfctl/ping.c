@@ -6,6 +6,7 @@
 
 #include "client/perfctl/perfctl.h"
 #include "client/perfctl/print/info.h"
+#include "proto/clock.h"
 
 /* s NULL: the caller may not read it, or the daemon is older. */
 static void print_sideband_json(struct json *j, const struct perfpersist_sideband_info *s)
@@ -71,13 +72,13 @@ static void print_sideband(const struct perfpersist_sideband_info *s)
 	       s->processes == 1 ? "" : "es", s->ended);
 	print_mebibytes(s->memory);
 	printf(" of %s, for %s, lost %" PRIu64 ", forgotten %" PRIu64 "\n",
-	       format_size(s->max_memory).s, format_age(clock_realtime_of(s->began)).s, s->lost,
+	       format_size(s->max_memory).s, format_age(pp_clock_real(s->began)).s, s->lost,
 	       s->forgotten);
 	if (s->unseen)
 		printf("sideband: %u BPF programs were loaded and unloaded unseen, and have no names\n",
 		       s->unseen);
 	printf("sideband: names are complete for %s: %s\n",
-	       format_age(clock_realtime_of(s->complete)).s, sideband_reason(s));
+	       format_age(pp_clock_real(s->complete)).s, sideband_reason(s));
 }
 
 static void print_human(const struct perfpersist_daemon_info *d)

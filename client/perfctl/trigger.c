@@ -312,11 +312,6 @@ static void missed_cell(struct table *t, const struct perfpersist_trigger *v)
 		table_cell(t, "%" PRIu64 "%s", v->missed, v->missed_at_least ? "+" : "");
 }
 
-static uint64_t realtime_of(uint64_t mono)
-{
-	return pp_clock_ns(CLOCK_REALTIME) - (pp_clock_ns(CLOCK_MONOTONIC) - mono);
-}
-
 static int list_table(const struct perfpersist_trigger *all, size_t n)
 {
 	_cleanup_(table_done) struct table t = { .columns = columns,
@@ -338,7 +333,7 @@ static int list_table(const struct perfpersist_trigger *all, size_t n)
 		missed_cell(&t, v);
 		table_cell(&t, "%" PRIu64, v->unkept);
 		if (v->last)
-			table_cell(&t, "%s", format_age(realtime_of(v->last)).s);
+			table_cell(&t, "%s", format_age(pp_clock_real(v->last)).s);
 		else
 			table_cell(&t, "never");
 	}
@@ -382,7 +377,7 @@ static void trigger_json(struct json *j, const struct perfpersist_trigger *v)
 	json_unsigned(j, "overdue", v->overdue);
 	json_unsigned(j, "ended", v->ended);
 	if (v->last)
-		json_unsigned(j, "last", realtime_of(v->last));
+		json_unsigned(j, "last", pp_clock_real(v->last));
 	else
 		json_null(j, "last");
 	json_end(j, '}');
@@ -414,7 +409,7 @@ static void show_one(const struct perfpersist_trigger *v)
 		printf("  per day   %" PRIu64 " at most\n", v->max_per_day);
 	printf("  fired     %" PRIu64, v->fired);
 	if (v->last)
-		printf(", last %s ago", format_age(realtime_of(v->last)).s);
+		printf(", last %s ago", format_age(pp_clock_real(v->last)).s);
 	printf("\n  not fired %" PRIu64 " within the hold-off, %" PRIu64
 	       " beyond the day's number, ",
 	       v->held, v->spent);

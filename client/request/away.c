@@ -52,7 +52,7 @@ static uint64_t away_since(int states, uint32_t cpu)
 
 	if (states < 0 || client_bpf_lookup(states, &cpu, &s) < 0 || !s.away)
 		return 0;
-	return pp_clock_ns(CLOCK_REALTIME) - (pp_clock_ns(CLOCK_MONOTONIC) - s.away);
+	return pp_clock_real(s.away);
 }
 
 /* -EBADMSG: something else. */

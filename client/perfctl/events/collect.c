@@ -33,13 +33,12 @@ struct firing {
 static void describe(const struct firing *f, struct spooled *ret)
 {
 	const struct perfpersist_tape *t = f->tapes;
-	uint64_t ago = pp_clock_ns(CLOCK_MONOTONIC) - t->fired;
 
 	*ret = (struct spooled){
 		.number = t->number,
 		.id = t->id,
 		.pid = t->by_hand ? 0 : t->pid,
-		.time = pp_clock_ns(CLOCK_REALTIME) - ago,
+		.time = pp_clock_real(t->fired),
 	};
 	memcpy(ret->ns, t->ns, sizeof(ret->ns));
 	memcpy(ret->trigger, t->trigger_name, sizeof(ret->trigger));

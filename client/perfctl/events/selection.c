@@ -267,7 +267,7 @@ static uint64_t to_monotonic(uint64_t real, uint64_t realtime_offset)
 void selection_settle(struct selection *s, uint64_t realtime_offset, uint64_t newest)
 {
 	if (!realtime_offset)
-		realtime_offset = pp_clock_ns(CLOCK_REALTIME) - pp_clock_ns(CLOCK_MONOTONIC);
+		realtime_offset = pp_clock_offset();
 	if (s->since_is_real)
 		s->since = to_monotonic(s->since, realtime_offset);
 	if (s->until_is_real)

@@ -327,11 +327,6 @@ void info_print(FILE *f, const struct perfpersist_info *i)
 	}
 }
 
-uint64_t clock_realtime_of(uint64_t monotonic)
-{
-	return pp_clock_ns(CLOCK_REALTIME) - (pp_clock_ns(CLOCK_MONOTONIC) - monotonic);
-}
-
 const char *sideband_reason(const struct perfpersist_sideband_info *info)
 {
 	static const char *const reasons[] = {

@@ -20,8 +20,6 @@ struct text {
 
 struct text format_size(uint64_t bytes); /* 512K: the largest unit that is exact */
 struct text format_missed(const struct perfpersist_info *info);
-/* Converts a CLOCK_MONOTONIC time to CLOCK_REALTIME, both in ns. */
-uint64_t clock_realtime_of(uint64_t monotonic);
 /* Why names are complete since then, or why no sideband is recorded. */
 const char *sideband_reason(const struct perfpersist_sideband_info *info);
 

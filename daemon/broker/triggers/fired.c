@@ -11,12 +11,6 @@
 
 #define MESSAGE_TRIGGER_FIRED "c2c64716fe5244309f1e5e54a6f8e074"
 
-/* CLOCK_REALTIME, ns. */
-static uint64_t realtime(uint64_t monotonic)
-{
-	return pp_clock_ns(CLOCK_REALTIME) - (pp_clock_ns(CLOCK_MONOTONIC) - monotonic);
-}
-
 void fired_log(const struct tape *tape, const char *trigger)
 {
 	const struct pp_spec *spec = &tape->event.truth.spec;
@@ -39,7 +33,7 @@ void fired_log(const struct tape *tape, const char *trigger)
 	snprintf(fields, sizeof(fields),
 		 "MESSAGE_ID=" MESSAGE_TRIGGER_FIRED "\nPERFPERSIST_TRIGGER=%s\n"
 		 "PERFPERSIST_NUMBER=%llu\nPERFPERSIST_TIME=%" PRIu64 "\n%s",
-		 trigger, by->number, realtime(by->time), who);
+		 trigger, by->number, pp_clock_real(by->time), who);
 	log_event_fields(LOG_NOTICE, spec->ns, spec->name, fields,
 			 "Trigger %s/%s has fired (number %llu, %s), and what %s/%s had recorded "
 			 "waits to be saved.",
