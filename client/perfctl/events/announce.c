@@ -31,8 +31,9 @@ static int to_journal(const char *line, const char *path, const struct spooled *
 		path, "PERFPERSIST_BYTES=%" PRIu64, result->bytes, "PERFPERSIST_RECORDS=%" PRIu64,
 		result->records, "PERFPERSIST_EVENTS=%" PRIu64, result->events,
 		"PERFPERSIST_TIME=%" PRIu64, file->time, "PERFPERSIST_COMM=%s", comm,
-		by->by_hand ? NULL : "PERFPERSIST_PID=%u", by->pid, "PERFPERSIST_TID=%u", by->tid,
-		"PERFPERSIST_CPU=%u", by->cpu, NULL);
+		by->by_hand || !by->pid ? NULL : "PERFPERSIST_PID=%u", by->pid,
+		"PERFPERSIST_TID=%u", by->tid, by->overdue ? NULL : "PERFPERSIST_CPU=%u", by->cpu,
+		NULL);
 }
 
 void announce(const char *path, const struct spooled *file, const struct perfpersist_tape *by,

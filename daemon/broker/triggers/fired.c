@@ -21,8 +21,12 @@ void fired_log(const struct tape *tape, const char *trigger)
 	memcpy(comm, by->comm, sizeof(comm));
 	comm[sizeof(comm) - 1] = 0;
 	make_printable(comm, '?');
-	if (by->by_hand == PP_FIRED_BY_TIMER)
+	if (by->by_hand == PP_FIRED_BY_TIMER) {
 		strcpy(cause, "the end of a pair is missing");
+		if (by->pid)
+			snprintf(who, sizeof(who), "PERFPERSIST_PID=%u\nPERFPERSIST_TID=%u\n",
+				 by->pid, by->tid);
+	}
 	if (!by->by_hand) {
 		snprintf(cause, sizeof(cause), "CPU %u, %s[%u]", by->cpu, comm, by->pid);
 		snprintf(who, sizeof(who),
