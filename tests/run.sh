@@ -24,7 +24,8 @@
 # A test runs once. Only an emulated guest that crashed, hung or did not boot gets a second attempt;
 # the closing line counts that as flaky. (TEST_ATTEMPTS=1 forbids it.)
 #
-# As many tests run side by side as there are CPUs, TEST_JOBS at most. Logs are in BUILD/log.
+# One test more than there are CPUs run side by side, since many wait for the kernel; or TEST_JOBS. Logs
+# are in BUILD/log.
 # Nothing here needs a terminal. Exit 0 if nothing failed, else 1; 2 for a wrong call.
 
 set -u -o pipefail
@@ -33,7 +34,7 @@ cd "$(dirname "$0")/.." || exit 1
 
 BUILD=build TIER='' PATTERN='' LIST=''
 TEST_ATTEMPTS=${TEST_ATTEMPTS:-2}
-TEST_JOBS=${TEST_JOBS:-$(nproc)}
+TEST_JOBS=${TEST_JOBS:-$(($(nproc) + 1))}
 
 usage() {
 	[ $# -eq 0 ] || echo "run.sh: $*" >&2
