@@ -504,36 +504,61 @@ static const struct {
 	{ &recorder_generic, "syscalls", "sys_enter_close", "__syscall_nr", false },
 };
 
+/* This process's calls of close(), recorded by armed[i]. */
+struct own_calls {
+	struct pp_filter_node mine[3];
+	struct pp_source parsed;
+	struct tracepoint tp;
+	struct source s;
+	struct armed a;
+	int entry, link;
+};
+
+/* Attaching makes calls, too; they find the side that the tape begins with. */
+static void begin_calls(struct own_calls *c, int i, uint32_t side)
+{
+	struct recorder_slot slot = { .index = PP_SIDE_A };
+	struct failure f = {};
+
+	*c = (struct own_calls){
+		.mine = { { .op = PP_FILTER_AND },
+			  equals("common_pid", (uint64_t)getpid()),
+			  equals(armed[i].number, SYS_close) },
+		.parsed = { .kind = PP_SOURCE_TRACEPOINT },
+		.s = { .spec = &spec,
+		       .parsed = &c->parsed,
+		       .tp = &c->tp,
+		       .filter = c->mine,
+		       .n_filter = ARRAY_SIZE(c->mine) },
+	};
+	ck_assert_int_eq(tracepoint_read(armed[i].system, armed[i].name, &c->tp), 0);
+	ck_assert_int_eq(armed[i].recorder->plan(&c->s, &f), 0);
+	arm(&c->a, &c->s, armed[i].nests);
+	c->a.tape->state.side = side;
+	slot.fd = c->a.sides;
+	ck_assert_int_eq(c->s.recorder->entry(&c->s, &slot, &c->entry), 0);
+	ck_assert_int_eq(c->s.recorder->attach(&c->s, c->entry, c->a.rings[0].cpu, &c->link), 0);
+}
+
+static void end_calls(struct own_calls *c)
+{
+	close(c->link);
+	close(c->entry);
+	disarm(&c->a);
+	tracepoint_done(&c->tp);
+}
+
 /* While the side changes at any moment each event is on one side, once. */
 START_TEST(test_sides)
 {
-	const struct pp_filter_node mine[] = { { .op = PP_FILTER_AND },
-					       equals("common_pid", (uint64_t)getpid()),
-					       equals(armed[_i].number, SYS_close) };
-	struct pp_source parsed = { .kind = PP_SOURCE_TRACEPOINT };
-	struct recorder_slot slot = { .index = PP_SIDE_A };
-	struct tracepoint tp = {};
-	struct source s = { .spec = &spec,
-			    .parsed = &parsed,
-			    .tp = &tp,
-			    .filter = mine,
-			    .n_filter = ARRAY_SIZE(mine) };
-	struct failure f = {};
-	struct armed a;
-	struct pp_tape *tape;
 	uint64_t n[PP_SIDES], calls = 0;
-	int entry, link;
+	struct own_calls c;
+	struct armed *a = &c.a;
+	struct pp_tape *tape;
 	pid_t flipper;
 
-	ck_assert_int_eq(tracepoint_read(armed[_i].system, armed[_i].name, &tp), 0);
-	ck_assert_int_eq(armed[_i].recorder->plan(&s, &f), 0);
-	arm(&a, &s, armed[_i].nests);
-	tape = a.tape;
-	/* Attaching makes calls, too: they find a side without a program, and are counted. */
-	tape->state.side = PP_SIDES;
-	slot.fd = a.sides;
-	ck_assert_int_eq(s.recorder->entry(&s, &slot, &entry), 0);
-	ck_assert_int_eq(s.recorder->attach(&s, entry, a.rings[0].cpu, &link), 0);
+	begin_calls(&c, _i, PP_SIDES); /* which has no program: they are counted */
+	tape = a->tape;
 	make_calls();
 	ck_assert_uint_ge(tape->lost, n_calls);
 	tape->lost = 0;
@@ -542,26 +567,23 @@ START_TEST(test_sides)
 		make_calls();
 		calls += n_calls;
 	}
-	ck_assert_uint_eq(a.rings[0].ring->live.records, n_calls);
-	ck_assert_uint_eq(a.rings[1].ring->live.records, n_calls);
-	ck_assert_uint_eq(ringless_of(&a), n_calls);
-	flipper = start_flipper(tape, a.rings[0].cpu);
+	ck_assert_uint_eq(a->rings[0].ring->live.records, n_calls);
+	ck_assert_uint_eq(a->rings[1].ring->live.records, n_calls);
+	ck_assert_uint_eq(ringless_of(a), n_calls);
+	flipper = start_flipper(tape, a->rings[0].cpu);
 	do {
 		make_calls();
 		calls += n_calls;
-		n[0] = a.rings[0].ring->live.records;
-		n[1] = a.rings[1].ring->live.records;
-		n[2] = ringless_of(&a);
+		n[0] = a->rings[0].ring->live.records;
+		n[1] = a->rings[1].ring->live.records;
+		n[2] = ringless_of(a);
 	} while (calls < 20 * n_calls || n[0] == n_calls || n[1] == n_calls || n[2] == n_calls);
 	kill(flipper, SIGKILL);
 	ck_assert_int_eq(waitpid(flipper, NULL, 0), flipper);
 	ck_assert_uint_eq(n[0] + n[1] + n[2], calls);
-	ck_assert_uint_eq(a.rings[0].ring->live.missed + a.rings[1].ring->live.missed, 0);
+	ck_assert_uint_eq(a->rings[0].ring->live.missed + a->rings[1].ring->live.missed, 0);
 	ck_assert_uint_eq(tape->lost, 0);
-	close(link);
-	close(entry);
-	disarm(&a);
-	tracepoint_done(&tp);
+	end_calls(&c);
 }
 END_TEST
 
@@ -682,43 +704,23 @@ static void check_time(struct armed *a, uint32_t side)
 
 START_TEST(test_window)
 {
-	const struct pp_filter_node mine[] = { { .op = PP_FILTER_AND },
-					       equals("common_pid", (uint64_t)getpid()),
-					       equals(armed[_i].number, SYS_close) };
-	struct pp_source parsed = { .kind = PP_SOURCE_TRACEPOINT };
-	struct recorder_slot slot = { .index = PP_SIDE_A };
-	struct tracepoint tp = {};
-	struct source s = { .spec = &spec,
-			    .parsed = &parsed,
-			    .tp = &tp,
-			    .filter = mine,
-			    .n_filter = ARRAY_SIZE(mine) };
-	struct failure f = {};
-	struct armed a;
-	int entry, link;
+	struct own_calls c;
+	struct armed *a = &c.a;
 
-	ck_assert_int_eq(tracepoint_read(armed[_i].system, armed[_i].name, &tp), 0);
-	ck_assert_int_eq(armed[_i].recorder->plan(&s, &f), 0);
-	arm(&a, &s, armed[_i].nests);
-	slot.fd = a.sides;
-	ck_assert_int_eq(s.recorder->entry(&s, &slot, &entry), 0);
-	ck_assert_int_eq(s.recorder->attach(&s, entry, a.rings[0].cpu, &link), 0);
+	begin_calls(&c, _i, PP_SIDE_A);
 	for (uint64_t i = 1; i <= 6; i++)
-		check_count(&a, i % 2, i);
+		check_count(a, i % 2, i);
 	for (uint32_t i = 0; i < 6; i++)
-		check_time(&a, i % 2);
+		check_time(a, i % 2);
 	/* What fired has not yet written when it is over: nothing ends it. */
-	open_window(a.tape, PP_SIDE_A, 0, 1);
+	open_window(a->tape, PP_SIDE_A, 0, 1);
 	make_calls();
-	ck_assert_uint_eq(a.tape->state.side, PP_SIDE_A_CLOSING);
-	ck_assert_int_eq(pp_close(a.tape), 1);
-	ck_assert_int_eq(pp_close(a.tape), 0);
-	ck_assert_uint_eq(a.tape->state.side, PP_SIDE_B);
-	ck_assert_uint_eq(a.tape->lost, 0);
-	close(link);
-	close(entry);
-	disarm(&a);
-	tracepoint_done(&tp);
+	ck_assert_uint_eq(a->tape->state.side, PP_SIDE_A_CLOSING);
+	ck_assert_int_eq(pp_close(a->tape), 1);
+	ck_assert_int_eq(pp_close(a->tape), 0);
+	ck_assert_uint_eq(a->tape->state.side, PP_SIDE_B);
+	ck_assert_uint_eq(a->tape->lost, 0);
+	end_calls(&c);
 }
 END_TEST
 
