@@ -18,8 +18,6 @@
 #define EXCLUDE_KNOWN                                                            \
 	(PP_EXCLUDE_USER | PP_EXCLUDE_KERNEL | PP_EXCLUDE_HV | PP_EXCLUDE_HOST | \
 	 PP_EXCLUDE_GUEST | PP_EXCLUDE_IDLE)
-#define CHANGES_KNOWN \
-	(PP_CHANGE_FILTER | PP_CHANGE_BUFFER | PP_CHANGE_MAX_RATE | PP_CHANGE_CHECKPOINT)
 
 #define DEREFERENCES_MAX 4
 #define ARGUMENTS_MAX 6	 /* registers in any calling convention */
@@ -391,7 +389,7 @@ static int check_create(const struct pp_spec *spec, const struct pp_parsed *pars
 
 static int check_change(const struct pp_order *o)
 {
-	if (!o->id || !o->what || o->what & ~CHANGES_KNOWN)
+	if (!o->id || !o->what || o->what & ~PP_CHANGES)
 		return -EBADMSG;
 	if (o->what & PP_CHANGE_BUFFER && !data_size_is_good(o->spec.data_size))
 		return -EBADMSG;

@@ -21,8 +21,6 @@
 #define DESCRIBING                                                                 \
 	(PP_EVENT_FREQ | PP_EVENT_CALLCHAIN | PP_EVENT_GENERIC | PP_EVENT_WAKEUP | \
 	 PP_EVENT_CHECKPOINT)
-#define CHANGES_KNOWN \
-	(PP_CHANGE_FILTER | PP_CHANGE_BUFFER | PP_CHANGE_MAX_RATE | PP_CHANGE_CHECKPOINT)
 
 int resolve_refuse(struct draft *d, int error, const char *fmt, ...)
 {
@@ -391,7 +389,7 @@ int resolve_change(const struct pp_msg_change_request *request, uint64_t max_buf
 	uint32_t n;
 	int r = 0;
 
-	if (request->what & ~CHANGES_KNOWN || request->flags & ~PP_EVENT_CHECKPOINT)
+	if (request->what & ~PP_CHANGES || request->flags & ~PP_EVENT_CHECKPOINT)
 		return refuse(&d, -EINVAL,
 			      "The request is for changes (%#x) that this version does not know; "
 			      "use a client of the same version.",
