@@ -233,6 +233,27 @@ expect_sum "$collected" e/switches sched:sched_switch
 expect_eq "$(find "$collected" -mindepth 1 ! -name '*.data')" "" "what else is among the snapshots"
 echo "the engine killed $i times while a trigger fired: all $MADE calls once in $(files "$collected" | wc -l) snapshots"
 
+# ── writers that are late ────────────────────────────────────────────────────────────────
+
+# A filter of some microseconds stands between a program's look at the side and its record. What fires runs
+# on all CPUs, as often as it may.
+perfctl delete --all e other >/dev/null
+late=$SCRATCH/late
+slow=$(seq -f "COMM ~ \"*n*u*m*-*%g*\" ||" 1000 1029)
+perfctl create l/slow -e raw_syscalls:sys_enter \
+	--filter "id == 3 && (${slow//$'\n'/ } COMM ~ \"${NUMBERED##*/}\")" -m 4M >/dev/null
+perfctl trigger add l/elsewhere --on sched:sched_switch --hold-off 10ms slow >/dev/null
+start_collector "$late"
+FIRST=$((FIRST + MADE)) MADE=0
+calls $((CHUNK * $(length 100 4000)))
+perfctl pause l/elsewhere >/dev/null
+all_saved l/elsewhere 1
+end_collector
+expect_calls "$late" l/slow
+[ "$(files "$late" | wc -l)" -ge 3 ] || fail "it fired $(trigger_field l/elsewhere fired) times, and there are few files"
+echo "$MADE calls, each recorded late, once in $(files "$late" | wc -l) snapshots"
+perfctl delete l/slow l/elsewhere >/dev/null
+
 # ── what it counts ───────────────────────────────────────────────────────────────────────
 
 # expect_counts TRIGGER FIRED HELD SPENT LATE
@@ -251,7 +272,6 @@ mark() {
 }
 
 ON_MARK=(--on sched:sched_process_exec --filter "filename ~ \"*/${MARK##*/}\"" --hold-off 10ms)
-perfctl delete --all e other >/dev/null
 perfctl create c/one -e sched:sched_switch -m 64K >/dev/null
 perfctl create c/two -e raw_syscalls:sys_exit -m 64K >/dev/null
 collected=$SCRATCH/counted
