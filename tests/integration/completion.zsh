@@ -9,7 +9,7 @@ zmodload zsh/zpty || exit 1
 folder=$1 perfctl=$2 scratch=$3
 shift 3
 
-cat >$scratch/zshrc <<END
+cat >$scratch/.zshrc <<END
 # zsh must not wait for another key after ^X.
 PS1= PS2= PROMPT_EOL_MARK= LISTMAX=100000 KEYTIMEOUT=1
 unsetopt prompt_cr prompt_sp beep
@@ -32,7 +32,9 @@ show() {
 }
 zle -N show
 bindkey '^I' complete-word '^X' show
-print >$scratch/ready
+# What is typed before zsh has its terminal can be lost.
+zle-line-init() { print >$scratch/ready }
+zle -N zle-line-init
 END
 
 # Reads the terminal, because the shell on it blocks otherwise.
@@ -47,8 +49,8 @@ await() {
 	done
 }
 
-TERM=dumb zpty shell zsh -f -i
-zpty -w shell "source $scratch/zshrc"
+export ZDOTDIR=$scratch
+TERM=dumb zpty shell zsh -d -i
 await $scratch/ready
 for line; do
 	rm -f $scratch/buffer
