@@ -528,8 +528,13 @@ void perfpersist_checkpoints_free(struct perfpersist_checkpoints *c);
 int perfpersist_checkpoints_recover(struct perfpersist_checkpoints *c, uint32_t keep,
 				    struct perfpersist_save_result *ret);
 
-/* Removes the files of this boot that no open checkpoint writes: of events that are gone. */
-void perfpersist_checkpoints_sweep(struct perfpersist_checkpoints *c);
+/*
+ * Removes the files of this boot that no open checkpoint writes: of events that are gone. keep: the ids
+ * of events (of those whose rings they are) whose files stay although nothing writes them now, because
+ * the event could not be opened, for example.
+ */
+void perfpersist_checkpoints_sweep(struct perfpersist_checkpoints *c, const uint64_t *keep,
+				   size_t n);
 
 /* Bytes on the disk that a checkpoint of the event takes: a little more than twice its rings. */
 uint64_t perfpersist_checkpoint_size(struct perfpersist_event *e);

@@ -46,6 +46,11 @@ struct perfpersist_checkpoints {
 	LIST_HEAD(, perfpersist_checkpoint) all;
 };
 
+static void file_name(uint64_t event, char ret[static FILE_NAME_SIZE])
+{
+	snprintf(ret, FILE_NAME_SIZE, "%" PRIu64, event);
+}
+
 /* ── the directory ──────────────────────────────────────────────────────────────────────── */
 
 static int read_boot_id(char ret[static BOOT_NAME_SIZE])
@@ -162,6 +167,18 @@ static bool is_written(const struct perfpersist_checkpoints *c, const char *name
 	return false;
 }
 
+static bool is_among(const uint64_t *ids, size_t n, const char *name)
+{
+	char one[FILE_NAME_SIZE];
+
+	for (size_t i = 0; i < n; i++) {
+		file_name(ids[i], one);
+		if (!strcmp(one, name))
+			return true;
+	}
+	return false;
+}
+
 static DIR *list(int at, const char *name)
 {
 	_cleanup_close_ int fd = saved_dir_open(at, name);
@@ -172,13 +189,15 @@ static DIR *list(int at, const char *name)
 	return dir;
 }
 
-_public_ void perfpersist_checkpoints_sweep(struct perfpersist_checkpoints *c)
+_public_ void perfpersist_checkpoints_sweep(struct perfpersist_checkpoints *c, const uint64_t *keep,
+					    size_t n)
 {
 	_cleanup_closedir_ DIR *dir = list(c->boot_fd, ".");
 	struct dirent *entry;
 
 	while (dir && (entry = readdir(dir)))
-		if (entry->d_name[0] != '.' && !is_written(c, entry->d_name))
+		if (entry->d_name[0] != '.' && !is_written(c, entry->d_name) &&
+		    !is_among(keep, n, entry->d_name))
 			unlinkat(c->boot_fd, entry->d_name, 0);
 }
 
@@ -248,7 +267,7 @@ static int open_file(struct perfpersist_checkpoint *one, struct perfpersist_even
 	const struct perfpersist_checkpoint *other;
 	int r = checkpoint_writer_init(&one->writer, e);
 
-	snprintf(one->name, sizeof(one->name), "%" PRIu64, (uint64_t)e->header.event_id);
+	file_name(e->header.event_id, one->name);
 	LIST_FOREACH(other, &one->owner->all, entry)
 	if (!strcmp(other->name, one->name))
 		return client_fail(-EEXIST, "%s/%s has a checkpoint under another name", e->base.ns,

@@ -16,12 +16,14 @@ cp "$BIN/numbered" "$NUMBERED"
 
 # ── a machine ────────────────────────────────────────────────────────────────────────────
 
-# service OPTION…: as the daemon's user, in the present boot. SERVICE is its pid.
+# service OPTION…: as the daemon's user, in the present boot, with the limits SOFT:HARD of descriptors in
+# FILES. SERVICE is its pid.
 service() {
 	# shellcheck disable=SC2016 # the other shell's variables
 	spawn unshare --mount sh -c '
 		mount --bind "$1" /proc/sys/kernel/random/boot_id && shift && exec "$@"' sh \
-		"$BOOT_ID" setpriv --reuid=$DAEMON_UID --regid=$DAEMON_GID --clear-groups -- \
+		"$BOOT_ID" prlimit --nofile="${FILES:-1024:4096}" \
+		setpriv --reuid=$DAEMON_UID --regid=$DAEMON_GID --clear-groups -- \
 		"${PERFCTL[@]}" checkpoint "$@" >>"$SCRATCH/service.log" 2>&1
 	SERVICE=$SPAWNED
 }
@@ -86,6 +88,16 @@ wait_until 20 test -e "$(file_of t/calls)" || fail "no checkpoint is written"
 wait_until 20 test -e "$(file_of t/several)" || fail "no checkpoint is written after a change"
 [ ! -e "$(file_of t/none)" ] || fail "a checkpoint that nobody asked for"
 expect_eq "$(stat -c %a "$(file_of t/calls)")" 600 "a file's mode"
+
+# ── few descriptors: the file of an event that cannot be opened stays ────────────────────
+
+stop_service TERM
+file=$(file_of t/calls)
+FILES=8:8 service --once
+! wait "$SERVICE" || fail "all events can be opened with 8 descriptors"
+said 'no checkpoints of t/[a-z]*: .*Too many open files' || fail "it does not say which event it cannot open"
+[ -e "$file" ] || fail "the checkpoints of an event that could not be opened are gone"
+service
 
 # ── busy when it crashes: up to the last checkpoint ──────────────────────────────────────
 

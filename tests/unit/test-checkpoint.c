@@ -9,6 +9,7 @@
 #include "tests/unit/catalog-writer.h"
 #include "tests/unit/needs.h"
 
+#include <inttypes.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
@@ -449,16 +450,30 @@ END_TEST
 
 static char root[] = "/tmp/perfpersist-checkpoint-XXXXXX";
 
+/* This boot's directory. */
+static const char *boot_name(void)
+{
+	static char name[64] = "+boot-";
+	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+
+	ck_assert_int_eq(read(fd, name + 6, 36), 36);
+	close(fd);
+	return name;
+}
+
+static void make_root(void)
+{
+	strcpy(root + sizeof(root) - 7, "XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(root));
+}
+
 static void rename_boot(const char *to)
 {
-	DIR *dir = opendir(root);
-	struct dirent *entry;
+	char from[256], path[256];
 
-	ck_assert_ptr_nonnull(dir);
-	while ((entry = readdir(dir)))
-		if (!strncmp(entry->d_name, "+boot-", 6))
-			ck_assert_int_eq(renameat(dirfd(dir), entry->d_name, dirfd(dir), to), 0);
-	closedir(dir);
+	snprintf(from, sizeof(from), "%s/%s", root, boot_name());
+	snprintf(path, sizeof(path), "%s/%s", root, to);
+	ck_assert_int_eq(rename(from, path), 0);
 }
 
 /* One boot: records, writes a checkpoint, and leaves the file. */
@@ -474,11 +489,37 @@ static void boot(unsigned n, const char *name)
 	ck_assert_int_eq(perfpersist_checkpoint_new(c, event, &two), -EEXIST);
 	record(0, n);
 	ck_assert_int_eq(perfpersist_checkpoint_write(one, UINT64_MAX, NULL), 0);
-	perfpersist_checkpoints_sweep(c);
+	perfpersist_checkpoints_sweep(c, NULL, 0);
 	perfpersist_checkpoint_free(one);
 	perfpersist_checkpoints_free(c);
 	rename_boot(name);
 }
+
+/* A file stays while a checkpoint writes it, or the caller wants it. */
+START_TEST(test_sweep)
+{
+	struct perfpersist_checkpoints *c = NULL;
+	struct perfpersist_checkpoint *one = NULL;
+	uint64_t id = event->header.event_id, keep[] = { id + 1, id };
+	char path[256];
+
+	make_root();
+	ck_assert_int_eq(perfpersist_checkpoints_open(NULL, root, &c), 0);
+	snprintf(path, sizeof(path), "%s/%s/%" PRIu64, root, boot_name(), id);
+	event->is_copy = false;
+	ck_assert_int_eq(perfpersist_checkpoint_new(c, event, &one), 0);
+	ck_assert_int_eq(perfpersist_checkpoint_write(one, UINT64_MAX, NULL), 0);
+	perfpersist_checkpoints_sweep(c, NULL, 0);
+	ck_assert_int_eq(access(path, F_OK), 0);
+	perfpersist_checkpoint_free(one);
+	perfpersist_checkpoints_sweep(c, keep, 2);
+	ck_assert_int_eq(access(path, F_OK), 0);
+	perfpersist_checkpoints_sweep(c, keep, 1);
+	ck_assert_int_lt(access(path, F_OK), 0);
+	perfpersist_checkpoints_free(c);
+	ck_assert_int_eq(saved_remove(AT_FDCWD, root), 0);
+}
+END_TEST
 
 static unsigned count_saves(void)
 {
@@ -507,8 +548,7 @@ START_TEST(test_directory)
 {
 	struct perfpersist_save_result result = { .sz = sizeof(result) };
 
-	strcpy(root + sizeof(root) - 7, "XXXXXX");
-	ck_assert_ptr_nonnull(mkdtemp(root));
+	make_root();
 	ck_assert_int_eq(recover(&result), 0);
 	for (unsigned i = 1; i <= 4; i++) {
 		boot(2, "+boot-another");
@@ -542,6 +582,7 @@ int main(void)
 	tcase_add_test(tc, test_resume);
 	tcase_add_test(tc, test_damage);
 	tcase_add_test(tc, test_several_sources);
+	tcase_add_test(tc, test_sweep);
 	tcase_add_test(tc, test_directory);
 	suite_add_tcase(suite, tc);
 	return run_suite(suite);

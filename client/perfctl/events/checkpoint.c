@@ -17,9 +17,10 @@ struct target {
 	struct perfpersist_info info;
 	struct perfpersist_event *event;     /* NULL: there are no checkpoints of it now */
 	struct perfpersist_checkpoint *file; /* NULL likewise */
-	uint64_t size;			     /* of the file */
+	uint64_t size;			     /* of the file; also of one that is kept */
 	uint64_t due;			     /* CLOCK_MONOTONIC, ns */
 	bool is_seen;			     /* in the present list */
+	bool is_kept;			     /* could not be opened: its file stays as it is */
 	bool has_complained;
 	bool has_skipped;
 };
@@ -50,6 +51,17 @@ static void close_target(struct target *t)
 	t->file = NULL;
 	t->event = NULL;
 	t->size = 0;
+	t->is_kept = false;
+}
+
+/* Closes it, but its file stays as it is. */
+static void keep_target(struct target *t)
+{
+	uint64_t size = t->size;
+
+	close_target(t);
+	t->size = size;
+	t->is_kept = true;
 }
 
 static void checkpointing_done(struct checkpointing *c)
@@ -98,6 +110,20 @@ static void no_room(const struct checkpointing *c, struct target *t, uint64_t si
 	say(t, why);
 }
 
+/* Only files that nothing wants any more: one that could not be opened now may be the next time. */
+static void sweep(struct checkpointing *c)
+{
+	_cleanup_free_ uint64_t *keep = calloc(c->n + 1, sizeof(*keep));
+	size_t n = 0;
+
+	for (size_t i = 0; keep && i < c->n; i++)
+		if (c->all[i].is_kept)
+			keep[n++] = c->all[i].info.shares ?: c->all[i].info.id;
+	if (keep)
+		perfpersist_checkpoints_sweep(c->files, keep, n);
+}
+
+/* 1: there is no room, or it is a second name: no file of it is kept. */
 static int open_file(struct checkpointing *c, struct target *t, uint64_t had)
 {
 	uint64_t size = perfpersist_checkpoint_size(t->event), room = room_for(c, t);
@@ -105,14 +131,14 @@ static int open_file(struct checkpointing *c, struct target *t, uint64_t had)
 
 	if (size > room) {
 		no_room(c, t, size, room);
-		return -EDQUOT;
+		return 1;
 	}
 	/* The file of its earlier rings stays until the new one has a checkpoint, if there is room. */
 	if (size > room - MIN(had, room))
-		perfpersist_checkpoints_sweep(c->files);
+		sweep(c);
 	r = perfpersist_checkpoint_new(c->files, t->event, &t->file);
 	if (r == -EEXIST)
-		return r; /* a second name */
+		return 1;
 	if (r < 0) {
 		say(t, perfpersist_error(NULL));
 		return r;
@@ -123,14 +149,22 @@ static int open_file(struct checkpointing *c, struct target *t, uint64_t had)
 	return 0;
 }
 
-static void open_target(struct checkpointing *c, struct target *t, uint64_t had)
+static void open_target(struct checkpointing *c, struct target *t)
 {
-	int r = perfpersist_open_by_id(c->p, t->info.id, &t->event);
+	uint64_t had = t->size;
+	int r;
 
+	close_target(t);
+	r = perfpersist_open_by_id(c->p, t->info.id, &t->event);
 	if (r < 0 && r != -ENOENT)
 		say(t, perfpersist_error(c->p));
-	if (r >= 0 && open_file(c, t, had) < 0)
+	if (r >= 0)
+		r = open_file(c, t, had);
+	if (r != 0)
 		close_target(t);
+	t->is_kept = r < 0 && r != -ENOENT;
+	if (t->is_kept)
+		t->size = had;
 }
 
 static bool has_same_rings(const struct target *t, const struct perfpersist_info *info)
@@ -146,7 +180,7 @@ static bool has_same_rings(const struct target *t, const struct perfpersist_info
 static int take_info(struct checkpointing *c, const struct perfpersist_info *info)
 {
 	struct target *t;
-	uint64_t had;
+	bool same;
 	size_t i;
 
 	for (i = 0; i < c->n && c->all[i].info.id != info->id; i++)
@@ -160,14 +194,10 @@ static int take_info(struct checkpointing *c, const struct perfpersist_info *inf
 	}
 	t = &c->all[i];
 	t->is_seen = true;
-	if (has_same_rings(t, info)) {
-		t->info = *info;
-		return 0;
-	}
-	had = t->size;
-	close_target(t);
+	same = has_same_rings(t, info);
 	t->info = *info;
-	open_target(c, t, had);
+	if (!same)
+		open_target(c, t);
 	return 0;
 }
 
@@ -216,7 +246,8 @@ static int look(struct checkpointing *c)
 	for (size_t i = 0; r >= 0 && i < n; i++)
 		if (is_wanted(&infos[i]))
 			r = take_info(c, &infos[i]);
-	perfpersist_checkpoints_sweep(c->files);
+	if (r >= 0)
+		sweep(c);
 	return r;
 }
 
@@ -239,7 +270,7 @@ static void write_target(struct checkpointing *c, struct target *t, uint64_t max
 	t->due = now() + PERFPERSIST_CHECKPOINT_OF(t->info.flags) * SECOND;
 	if (r < 0) {
 		say(t, perfpersist_error(NULL));
-		close_target(t);
+		keep_target(t);
 		return;
 	}
 	c->allowed -= MIN(stat.written, c->allowed);
