@@ -97,6 +97,8 @@ FILES=8:8 service --once
 ! wait "$SERVICE" || fail "all events can be opened with 8 descriptors"
 said 'no checkpoints of t/[a-z]*: .*Too many open files' || fail "it does not say which event it cannot open"
 [ -e "$file" ] || fail "the checkpoints of an event that could not be opened are gone"
+FILES=8:4096 service --once
+wait "$SERVICE" || fail "it does not take more descriptors"
 service
 
 # ── busy when it crashes: up to the last checkpoint ──────────────────────────────────────

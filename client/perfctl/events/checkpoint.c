@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "client/perfctl/events/choose.h"
 #include "client/perfctl/print/info.h"
 #include "proto/clock.h"
 
@@ -409,8 +410,10 @@ static int write_once(struct checkpointing *c)
 int checkpoint(struct call *call, const struct checkpoint_options *options)
 {
 	_cleanup_(checkpointing_done) struct checkpointing c = { .call = call, .options = options };
-	int r = begin(&c);
+	int r;
 
+	allow_descriptors();
+	r = begin(&c);
 	if (r)
 		return r;
 	if (options->once)

@@ -40,8 +40,7 @@ static int open_one(struct perfpersist *p, const struct perfpersist_info *info, 
 	return EXIT_OK;
 }
 
-/* Rings of many events on many CPUs need many descriptors. */
-static void allow_descriptors(void)
+void allow_descriptors(void)
 {
 	struct rlimit limit;
 

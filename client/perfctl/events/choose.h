@@ -16,3 +16,6 @@ struct chosen {
 int choose_events(struct call *call, struct perfpersist *p, char **names, size_t n_names,
 		  struct chosen *ret);
 void chosen_done(struct chosen *c);
+
+/* Allows this process as many descriptors as it may have: rings of many events on many CPUs need many. */
+void allow_descriptors(void);
