@@ -3,6 +3,7 @@
 #include "client/local/checkpoint-file.h"
 
 #include <string.h>
+#include <sys/stat.h>
 
 #include "client/local/saved-write.h"
 #include "client/rings/event.h"
@@ -56,10 +57,11 @@ static void lay_out(struct checkpoint_layout *l)
 static int parse_ring(struct cursor *c, struct pp_ring_header *ret, const uint8_t **ret_format)
 {
 	const void *raw = cursor_bytes(c, sizeof(*ret));
-
 	/* Checked against its own promise: the ring itself is elsewhere. */
-	if (!raw || pp_ring_check(raw, SIZE_MAX, ret) < 0)
-		return -EBADMSG;
+	int r = raw ? pp_ring_check(raw, SIZE_MAX, ret) : -EBADMSG;
+
+	if (r < 0)
+		return r;
 	*ret_format = cursor_bytes(c, ret->format_size);
 	return *ret_format ? 0 : -EBADMSG;
 }
@@ -85,7 +87,7 @@ static int parse(struct checkpoint_layout *l)
 	for (size_t i = 0; r >= 0 && i < l->n; i++)
 		r = parse_ring(&c, &l->rings[i].header, &l->rings[i].format);
 	if (r < 0 || c.left)
-		return -EBADMSG;
+		return r < 0 ? r : -EBADMSG;
 	lay_out(l);
 	return 0;
 }
@@ -101,19 +103,32 @@ static bool is_whole(const struct checkpoint_layout *l)
 	return sum == promised;
 }
 
+/* Of a newer version it may be anything behind the first words. */
+static int check_header(const struct checkpoint_header *h, uint64_t file_size)
+{
+	if (h->magic != CHECKPOINT_MAGIC || !h->version)
+		return -EBADMSG;
+	if (h->version > CHECKPOINT_VERSION)
+		return -EPROTONOSUPPORT;
+	if (h->size < sizeof(*h) || h->size > MIN(HEADER_MAX, file_size) || !h->n_rings ||
+	    h->n_rings > CHECKPOINT_RINGS_MAX)
+		return -EBADMSG;
+	return 0;
+}
+
 int checkpoint_header_read(int fd, struct checkpoint_layout *ret)
 {
 	_cleanup_(checkpoint_layout_done) struct checkpoint_layout l = {};
 	struct checkpoint_header h;
 	ssize_t n = pp_pread_all(fd, &h, sizeof(h), 0);
+	struct stat st;
 	int r;
 
-	if (n < 0)
-		return (int)n;
-	if (n != sizeof(h) || h.magic != CHECKPOINT_MAGIC || h.version != CHECKPOINT_VERSION ||
-	    h.size < sizeof(h) || h.size > HEADER_MAX || !h.n_rings ||
-	    h.n_rings > CHECKPOINT_RINGS_MAX)
-		return -EBADMSG;
+	if (n < 0 || fstat(fd, &st) < 0)
+		return n < 0 ? (int)n : -errno;
+	r = n == sizeof(h) ? check_header(&h, (uint64_t)st.st_size) : -EBADMSG;
+	if (r < 0)
+		return r;
 	l.bytes_size = h.size;
 	l.bytes = malloc(h.size);
 	if (!l.bytes)
@@ -125,6 +140,8 @@ int checkpoint_header_read(int fd, struct checkpoint_layout *ret)
 	if ((size_t)n != h.size || memcmp(&h, l.bytes, sizeof(h)) != 0 || !is_whole(&l))
 		return -EBADMSG;
 	r = parse(&l);
+	if (r >= 0 && l.size > (uint64_t)st.st_size)
+		r = -EBADMSG; /* cut off: what it holds is never larger than what it takes */
 	if (r < 0)
 		return r;
 	*ret = l;

@@ -81,7 +81,8 @@ static inline uint64_t checkpoint_place_size(const struct pp_ring_header *h)
 /* The header of an event's file. -ENOMEM or another -errno. */
 int checkpoint_header_make(struct perfpersist_event *e, struct checkpoint_layout *ret);
 
-/* Reads and checks the header of a file. -EBADMSG: it is none, or damaged; another -errno. */
+/* Reads and checks the header of a file, which has all of its size. -EBADMSG: it is none, or damaged;
+ * -EPROTONOSUPPORT: a newer version wrote it; another -errno. */
 int checkpoint_header_read(int fd, struct checkpoint_layout *ret);
 void checkpoint_layout_done(struct checkpoint_layout *l);
 
@@ -97,6 +98,7 @@ void checkpoint_slot_seal(const struct checkpoint_layout *l, struct checkpoint_s
 
 /*
  * Makes an event of the newest checkpoint in a file: its rings are copies in memory, its
- * description says when that was. -ENOENT: there was none; -EBADMSG: damaged; another -errno.
+ * description says when that was. -ENOENT: there was none; -EBADMSG: damaged; -EPROTONOSUPPORT: a
+ * newer version wrote it; another -errno.
  */
 int checkpoint_read(int fd, struct perfpersist_event **ret, struct perfpersist_info *ret_info);

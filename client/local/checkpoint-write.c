@@ -76,7 +76,7 @@ int checkpoint_writer_resume(struct checkpoint_writer *w, int fd)
 	struct checkpoint_slot *slot = NULL;
 	int r = checkpoint_header_read(fd, &there);
 
-	if (r == -EBADMSG)
+	if (r == -EBADMSG || r == -EPROTONOSUPPORT)
 		return 0;
 	if (r < 0)
 		return r;

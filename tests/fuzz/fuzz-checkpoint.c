@@ -31,7 +31,7 @@ static void begin(void)
 {
 	if (file < 0)
 		file = memfd_create("checkpoint", MFD_CLOEXEC);
-	if (file < 0 || ftruncate(file, 0) < 0)
+	if (file < 0 || ftruncate(file, 0) < 0 || ftruncate(file, FILE_MAX) < 0)
 		abort();
 }
 
@@ -131,7 +131,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		put_header(copy + 1, size - 1);
 	else
 		put_valid_header();
-	if (checkpoint_header_read(file, &l) >= 0 && l.size <= FILE_MAX) {
+	if (checkpoint_header_read(file, &l) >= 0) {
+		if (l.size > FILE_MAX)
+			abort();
 		if (data[0] % 2 == 0)
 			put(copy + 1, size - 1, l.slot_at[0]);
 		/* As much as such a file has; the rest is holes. */

@@ -416,9 +416,32 @@ START_TEST(test_damage)
 	ck_assert_int_eq(ftruncate(writer.fd, (off_t)writer.layout.rings[0].at + 100), 0);
 	ck_assert_int_eq(read_file(writer.fd, &found, &info), -EBADMSG);
 	ck_assert_int_eq(ftruncate(writer.fd, (off_t)writer.layout.slot_at[0] + 100), 0);
-	ck_assert_int_eq(read_file(writer.fd, &found, &info), -ENOENT);
+	ck_assert_int_eq(read_file(writer.fd, &found, &info), -EBADMSG);
 	ck_assert_int_eq(ftruncate(writer.fd, 100), 0);
 	ck_assert_int_eq(read_file(writer.fd, &found, &info), -EBADMSG);
+}
+END_TEST
+
+/* Such a header is refused before anything is spent on what it promises. */
+START_TEST(test_header)
+{
+	struct checkpoint_layout l = {};
+	struct checkpoint_header h;
+	struct perfpersist_info info;
+	struct contents found;
+
+	record(0, 20);
+	ck_assert_int_eq(checkpoint_writer_write(&writer, UINT64_MAX, NULL), 0);
+	recorded = -1;
+	ck_assert_int_eq(ftruncate(writer.fd, (off_t)writer.layout.size - 1), 0);
+	ck_assert_int_eq(checkpoint_header_read(writer.fd, &l), -EBADMSG);
+	ck_assert_int_eq(ftruncate(writer.fd, (off_t)writer.layout.size), 0);
+	ck_assert_int_eq(checkpoint_header_read(writer.fd, &l), 0);
+	checkpoint_layout_done(&l);
+	ck_assert_int_eq(pread(writer.fd, &h, sizeof(h), 0), sizeof(h));
+	h.version++;
+	ck_assert_int_eq(pwrite(writer.fd, &h, sizeof(h), 0), sizeof(h));
+	ck_assert_int_eq(read_file(writer.fd, &found, &info), -EPROTONOSUPPORT);
 }
 END_TEST
 
@@ -581,6 +604,7 @@ int main(void)
 	tcase_add_test(tc, test_facts);
 	tcase_add_test(tc, test_resume);
 	tcase_add_test(tc, test_damage);
+	tcase_add_test(tc, test_header);
 	tcase_add_test(tc, test_several_sources);
 	tcase_add_test(tc, test_sweep);
 	tcase_add_test(tc, test_directory);
