@@ -23,7 +23,8 @@ struct perfpersist_checkpoint {
 	struct perfpersist_checkpoints *owner;
 	struct checkpoint_writer writer;
 	char name[FILE_NAME_SIZE];
-	bool has_name; /* else it is still NAME.new */
+	bool has_name;	/* else it is still NAME.new */
+	bool is_synced; /* the name is on the disk */
 };
 
 static void file_name(uint64_t event, char ret[static FILE_NAME_SIZE])
@@ -292,23 +293,41 @@ static int give_name(struct perfpersist_checkpoint *one)
 	char name[FILE_NAME_SIZE + 8];
 	int at = one->owner->boot_fd;
 
-	if (one->has_name)
-		return 0;
 	snprintf(name, sizeof(name), "%s.new", one->name);
-	if (renameat(at, name, at, one->name) < 0 || fsync(at) < 0 || fsync(one->owner->fd) < 0)
+	if (!one->has_name && renameat(at, name, at, one->name) < 0)
 		return -errno;
 	one->has_name = true;
 	return 0;
+}
+
+/* EINVAL: this file system has nothing to sync of a directory. */
+static int sync_directory(int fd)
+{
+	return fsync(fd) < 0 && errno != EINVAL ? -errno : 0;
+}
+
+/* Also of a file that was resumed: who gave it its name may not have got so far. */
+static int sync_name(struct perfpersist_checkpoint *one)
+{
+	int r = one->is_synced ? 0 : sync_directory(one->owner->boot_fd);
+
+	if (r >= 0 && !one->is_synced)
+		r = sync_directory(one->owner->fd);
+	one->is_synced = r >= 0;
+	return r;
 }
 
 _public_ int perfpersist_checkpoint_write(struct perfpersist_checkpoint *one, uint64_t max_bytes,
 					  struct perfpersist_checkpoint_stat *ret)
 {
 	struct perfpersist_checkpoint_stat stat = {};
-	int r = checkpoint_writer_write(&one->writer, max_bytes, &stat);
+	int r;
 
+	r = checkpoint_writer_write(&one->writer, max_bytes, &stat);
 	if (r >= 0)
 		r = give_name(one);
+	if (r >= 0)
+		r = sync_name(one);
 	if (r < 0)
 		return fail(one, r);
 	if (ret) {
