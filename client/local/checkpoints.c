@@ -323,6 +323,11 @@ _public_ int perfpersist_checkpoint_write(struct perfpersist_checkpoint *one, ui
 	struct perfpersist_checkpoint_stat stat = {};
 	int r;
 
+	if (ret && !SZ_IS_VALID(ret))
+		return client_fail(-EINVAL,
+				   "cannot fill in a struct perfpersist_checkpoint_stat of %zu "
+				   "bytes: set its sz to its size",
+				   ret->sz);
 	r = checkpoint_writer_write(&one->writer, max_bytes, &stat);
 	if (r >= 0)
 		r = give_name(one);

@@ -22,8 +22,9 @@ int saving_failed(const struct saving *s, const char *what, int error)
 	const char *hint = "";
 
 	if (error == -ENOSPC || error == -EDQUOT)
-		hint = "; make room there, or save to another place with -o";
-	else if (error == -EACCES || error == -EPERM || error == -EROFS)
+		hint = s->is_fixed ? "; make room there"
+				   : "; make room there, or save to another place with -o";
+	else if (!s->is_fixed && (error == -EACCES || error == -EPERM || error == -EROFS))
 		hint = "; save to a place where you may write, with -o";
 	return client_fail(error, "cannot save to %s: %s: %s%s", s->path, what, strerror(-error),
 			   hint);
@@ -115,8 +116,8 @@ static int open_place(struct saving *s, const char *place)
 	if (st.st_uid != geteuid() || st.st_mode & 022)
 		return client_fail(-EACCES,
 				   "cannot save to %s: the directory belongs to another user, or "
-				   "others can write it; use a place of your own, with -o",
-				   place);
+				   "others can write it%s",
+				   place, s->is_fixed ? "" : "; use a place of your own, with -o");
 	return 0;
 }
 
@@ -177,12 +178,13 @@ int saving_begin(const char *instance, struct saving *ret)
 	char place[PATH_MAX / 2];
 	int r = saved_place(instance, place, sizeof(place));
 
-	return r < 0 ? r : saving_begin_in(place, ret);
+	*ret = (struct saving){ .parent_fd = -EBADF, .fd = -EBADF };
+	return r < 0 ? r : begin(ret, place);
 }
 
 int saving_begin_in(const char *place, struct saving *ret)
 {
-	*ret = (struct saving){ .parent_fd = -EBADF, .fd = -EBADF };
+	*ret = (struct saving){ .parent_fd = -EBADF, .fd = -EBADF, .is_fixed = true };
 	return begin(ret, place);
 }
 

@@ -15,6 +15,7 @@ struct saving {
 	int parent_fd;
 	int fd; /* of temp; locked */
 	bool done;
+	bool is_fixed; /* no other place can be chosen */
 };
 
 /* Begins a save in the instance's place, named by the time; removes leftovers of others. 0 or

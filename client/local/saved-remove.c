@@ -47,6 +47,19 @@ int saved_remove(int at, const char *name)
 	return remove_below(at, name, DEPTH_MAX);
 }
 
+int saved_discard(int at, const char *name)
+{
+	char doomed[NAME_MAX + 1];
+
+	if ((size_t)snprintf(doomed, sizeof(doomed), "+del-%s", name) >= sizeof(doomed))
+		return -ENAMETOOLONG;
+	saved_remove(at, doomed); /* an earlier one of that name, which would be in the way */
+	if (renameat(at, name, at, doomed) < 0)
+		return -errno;
+	saved_remove(at, doomed); /* else the next sweep does */
+	return 0;
+}
+
 /* Removes an unfinished save, if nobody is making it: its maker would hold a lock. We hold the lock
  * while we look. */
 static void remove_abandoned(int at, const char *name)
@@ -82,16 +95,8 @@ unsigned saved_prune(int at, unsigned keep, const char *newest)
 
 	if (saved_names(at, &names, &n) < 0)
 		return 0;
-	for (size_t i = 0; i < n && n - i > keep; i++) {
-		char doomed[SAVED_NAME_SIZE + 8];
-
-		snprintf(doomed, sizeof(doomed), "+del-%s", names[i].s);
-		if (!strcmp(names[i].s, newest)) /* the clock was set back */
-			continue;
-		if (renameat(at, names[i].s, at, doomed) < 0)
-			continue;
-		saved_remove(at, doomed);
-		removed++;
-	}
+	for (size_t i = 0; i < n && n - i > keep; i++)
+		/* the newest one is among them if the clock was set back */
+		removed += strcmp(names[i].s, newest) != 0 && saved_discard(at, names[i].s) >= 0;
 	return removed;
 }

@@ -6,6 +6,9 @@
  * -errno. */
 int saved_remove(int at, const char *name);
 
+/* Likewise, but first renames it to "+del-NAME": a half-removed one has no name that means anything. */
+int saved_discard(int at, const char *name);
+
 /* Removes leftovers of killed processes in a directory of saves: "+new-…" without a lock, and
  * "+del-…". Leaves what cannot be removed. */
 void saved_sweep(int at);

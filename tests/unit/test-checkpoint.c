@@ -10,6 +10,7 @@
 #include "tests/unit/needs.h"
 
 #include <inttypes.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
@@ -484,6 +485,11 @@ static const char *boot_name(void)
 	return name;
 }
 
+static void path_of(const char *boot, uint64_t id, char ret[static 256])
+{
+	snprintf(ret, 256, "%s/%s/%" PRIu64, root, boot, id);
+}
+
 static void make_root(void)
 {
 	strcpy(root + sizeof(root) - 7, "XXXXXX");
@@ -528,7 +534,7 @@ START_TEST(test_sweep)
 
 	make_root();
 	ck_assert_int_eq(perfpersist_checkpoints_open(NULL, root, &c), 0);
-	snprintf(path, sizeof(path), "%s/%s/%" PRIu64, root, boot_name(), id);
+	path_of(boot_name(), id, path);
 	event->is_copy = false;
 	ck_assert_int_eq(perfpersist_checkpoint_new(c, event, &one), 0);
 	ck_assert_int_eq(perfpersist_checkpoint_write(one, UINT64_MAX, NULL), 0);
@@ -590,6 +596,125 @@ START_TEST(test_directory)
 }
 END_TEST
 
+static void set_version(const char *path, uint32_t version)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(
+		pwrite(fd, &version, sizeof(version), offsetof(struct checkpoint_header, version)),
+		sizeof(version));
+	close(fd);
+}
+
+/* One boot's files cannot be read by this version: they stay, and those of the boots around it are found. */
+START_TEST(test_newer_version)
+{
+	struct perfpersist_save_result result = { .sz = sizeof(result) };
+	char path[256];
+
+	make_root();
+	boot(2, "+boot-a");
+	path_of("+boot-a", event->header.event_id, path);
+	set_version(path, CHECKPOINT_VERSION + 1);
+	ck_assert_int_eq(recover(&result), -EPROTONOSUPPORT);
+	ck_assert_ptr_nonnull(strstr(perfpersist_error(NULL), "newer version"));
+	boot(2, "+boot-b");
+	ck_assert_int_eq(recover(&result), 1);
+	ck_assert_uint_eq(result.records, 4);
+	ck_assert_uint_eq(result.failed, 1);
+	ck_assert_ptr_nonnull(strstr(result.message, "newer version"));
+	ck_assert_int_eq(access(path, F_OK), 0);
+	set_version(path, CHECKPOINT_VERSION);
+	ck_assert_int_eq(recover(&result), 1);
+	ck_assert_uint_eq(result.records, 2);
+	ck_assert_uint_eq(count_saves(), 2);
+	ck_assert_int_lt(access(path, F_OK), 0);
+	ck_assert_int_eq(saved_remove(AT_FDCWD, root), 0);
+}
+END_TEST
+
+/* What cannot be read now is not empty. */
+START_TEST(test_no_descriptors)
+{
+	struct perfpersist_save_result result = { .sz = sizeof(result) };
+	struct perfpersist_checkpoints *c = NULL;
+	struct rlimit before, few;
+	int next;
+
+	make_root();
+	boot(2, "+boot-a");
+	ck_assert_int_eq(perfpersist_checkpoints_open(NULL, root, &c), 0);
+	next = dup(0);
+	close(next);
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+	for (int more = 0; more < 4; more++) {
+		few = (struct rlimit){ (rlim_t)(next + more), before.rlim_max };
+		ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
+		ck_assert_int_eq(perfpersist_checkpoints_recover(c, 2, &result), -EMFILE);
+		ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+		ck_assert_uint_eq(count_saves(), 0);
+	}
+	ck_assert_int_eq(perfpersist_checkpoints_recover(c, 2, &result), 1);
+	ck_assert_uint_eq(result.records, 2);
+	ck_assert_uint_eq(result.failed, 0);
+	perfpersist_checkpoints_free(c);
+	ck_assert_int_eq(saved_remove(AT_FDCWD, root), 0);
+}
+END_TEST
+
+/* The newest event of a name counts. What half a removal has left means nothing. */
+START_TEST(test_leftovers)
+{
+	struct perfpersist_save_result result = { .sz = sizeof(result) };
+	char path[256], other[256];
+
+	make_root();
+	path_of("+del-+boot-b", 1, path);
+	snprintf(other, sizeof(other), "%s/+del-+boot-b", root);
+	ck_assert_int_eq(mkdir(other, 0700), 0);
+	close(open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+	ck_assert_int_eq(recover(&result), 0);
+	ck_assert_int_lt(access(other, F_OK), 0);
+	boot(2, "+boot-a");
+	path_of("+boot-a", event->header.event_id, path);
+	path_of("+boot-a", event->header.event_id * 10, other);
+	ck_assert_int_eq(link(path, other), 0);
+	ck_assert_int_eq(recover(&result), 1);
+	ck_assert_uint_eq(result.events, 1);
+	ck_assert_uint_eq(result.records, 2);
+	ck_assert_uint_eq(result.failed, 1);
+	snprintf(path, sizeof(path), "%" PRIu64 ": a newer event",
+		 (uint64_t)event->header.event_id);
+	ck_assert_int_eq(strncmp(result.message, path, strlen(path)), 0);
+	ck_assert_uint_eq(count_saves(), 1);
+	ck_assert_int_eq(saved_remove(AT_FDCWD, root), 0);
+}
+END_TEST
+
+START_TEST(test_sizes)
+{
+	struct perfpersist_checkpoint_stat stat = { .sz = sizeof(stat) - 1 };
+	struct perfpersist_save_result result = { .sz = sizeof(result) - 1 };
+	struct perfpersist_checkpoints *c = NULL;
+	struct perfpersist_checkpoint *one = NULL;
+
+	make_root();
+	ck_assert_int_eq(recover(&result), -EINVAL);
+	ck_assert_int_eq(perfpersist_checkpoints_open(NULL, root, &c), 0);
+	event->is_copy = false;
+	ck_assert_int_eq(perfpersist_checkpoint_new(c, event, &one), 0);
+	record(0, 1);
+	ck_assert_int_eq(perfpersist_checkpoint_write(one, UINT64_MAX, &stat), -EINVAL);
+	stat.sz++;
+	ck_assert_int_eq(perfpersist_checkpoint_write(one, UINT64_MAX, &stat), 0);
+	ck_assert_uint_gt(stat.written, 0);
+	perfpersist_checkpoint_free(one);
+	perfpersist_checkpoints_free(c);
+	ck_assert_int_eq(saved_remove(AT_FDCWD, root), 0);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("checkpoint");
@@ -608,6 +733,10 @@ int main(void)
 	tcase_add_test(tc, test_several_sources);
 	tcase_add_test(tc, test_sweep);
 	tcase_add_test(tc, test_directory);
+	tcase_add_test(tc, test_newer_version);
+	tcase_add_test(tc, test_no_descriptors);
+	tcase_add_test(tc, test_leftovers);
+	tcase_add_test(tc, test_sizes);
 	suite_add_tcase(suite, tc);
 	return run_suite(suite);
 }

@@ -374,7 +374,7 @@ static void recover(struct checkpointing *c)
 		       result.events == 1 ? "" : "s");
 	fflush(stdout);
 	if (r >= 0 && result.failed)
-		complain("%u of the checkpoints from before the boot cannot be read: %s",
+		complain("%u of the checkpoints from before the boot are not in a save: %s",
 			 result.failed, result.message);
 }
 
