@@ -101,6 +101,17 @@ FILES=8:4096 service --once
 wait "$SERVICE" || fail "it does not take more descriptors"
 service
 
+# ── a file says what the event is now ────────────────────────────────────────────────────
+
+file=$(file_of t/several)
+wait_until 20 test -e "$file" || fail "no checkpoint is written after a restart"
+inode=$(stat -c %i "$file")
+is_new_file() {
+	[ "$(stat -c %i "$file")" != "$inode" ]
+}
+perfctl change t/several --max-rate 12345 >/dev/null
+wait_until 20 is_new_file || fail "the file of a changed event stays"
+
 # ── busy when it crashes: up to the last checkpoint ──────────────────────────────────────
 
 busy_calls
@@ -114,8 +125,8 @@ crash_and_find
 kill "$busy"
 busy=
 expect_calls "$until"
-expect_eq "$(perfctl --saved=previous-boot list --json | jq -c 'map([.name, .skipped, .reads]) | sort')" \
-	'[["calls",0,"saved"],["several",0,"saved"]]' "what is there"
+expect_eq "$(perfctl --saved=previous-boot list --json | jq -c 'map([.name, .skipped, .max_rate, .reads]) | sort')" \
+	'[["calls",0,0,"saved"],["several",0,12345,"saved"]]' "what is there"
 expect_match "$(perfctl --saved=previous-boot reopen t/several -n all 2>/dev/null)" 'sched_process_exec'
 expect_match "$(perfctl --saved=previous-boot script t/several 2>/dev/null)" 'sched_process_exec'
 expect_ok perfctl --saved=previous-boot stat

@@ -168,11 +168,19 @@ static void open_target(struct checkpointing *c, struct target *t)
 		t->size = had;
 }
 
+/* What the file says of the event: also who may read the save that it becomes. */
+static bool has_same_text(const struct perfpersist_info *a, const struct perfpersist_info *b)
+{
+	return a->mode == b->mode && a->group == b->group && a->owner == b->owner &&
+	       a->max_rate == b->max_rate && !strcmp(a->filter, b->filter) &&
+	       !strcmp(a->cpus, b->cpus);
+}
+
 static bool has_same_rings(const struct target *t, const struct perfpersist_info *info)
 {
 	enum perfpersist_ring_state state;
 
-	if (!t->file || t->info.set != info->set || strcmp(t->info.cpus, info->cpus) != 0)
+	if (!t->file || t->info.set != info->set || !has_same_text(&t->info, info))
 		return false;
 	state = perfpersist_event_state(t->event);
 	return state == PERFPERSIST_RINGS_RUNNING || state == PERFPERSIST_RINGS_PAUSED;
