@@ -4,14 +4,18 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "client/perfctl/events/budget.h"
 #include "client/perfctl/events/choose.h"
 #include "client/perfctl/print/info.h"
 #include "proto/clock.h"
 
 #define SECOND 1000000000ULL
-#define AVERAGE 10ULL /* s, over which the limit of bytes a second is kept */
 #define RETRY (2 * SECOND)
 #define RELIST (30 * SECOND) /* what there was no room for is tried again */
+#define LOOK_AGAIN SECOND    /* whatever is created and deleted meanwhile */
+/* A slow disk is for others, too: an event waits so many times as long as a write of it took. */
+#define SLOW 32
+#define SLOW_MAX (60 * SECOND)
 
 /* An event that asks for checkpoints. */
 struct target {
@@ -33,11 +37,10 @@ struct checkpointing {
 	struct perfpersist *p; /* NULL: the daemon is away */
 	struct target *all;
 	size_t n;
-	bool came;	  /* a notice: the list may be another */
-	bool is_told;	  /* that the daemon is away */
-	uint64_t looked;  /* when it was read, CLOCK_MONOTONIC, ns */
-	uint64_t allowed; /* bytes that may be written now */
-	uint64_t counted; /* CLOCK_MONOTONIC, ns: up to when `allowed` has been added up */
+	bool came;	 /* a notice: the list may be another */
+	bool is_told;	 /* that the daemon is away */
+	uint64_t looked; /* when it was read, CLOCK_MONOTONIC, ns; 0: not yet */
+	struct budget budget;
 };
 
 static uint64_t now(void)
@@ -262,27 +265,59 @@ static int look(struct checkpointing *c)
 
 /* ── writing ────────────────────────────────────────────────────────────────────────────── */
 
-static void refill(struct checkpointing *c)
+static bool is_root(const struct target *t)
 {
-	uint64_t t = now(), most = c->options->max_rate * AVERAGE;
-	double more = (double)(t - c->counted) / SECOND * (double)c->options->max_rate;
+	return !t->info.creator;
+}
 
-	c->allowed = more < (double)(most - c->allowed) ? c->allowed + (uint64_t)more : most;
-	c->counted = t;
+static uint64_t due_of(const struct checkpointing *c, const struct target *t)
+{
+	return MAX(t->due, budget_ready(&c->budget, is_root(t)));
+}
+
+/* Root's events come first, then those that have waited the longest. */
+static bool is_before(const struct target *a, const struct target *b)
+{
+	return is_root(a) != is_root(b) ? is_root(a) : a->due < b->due;
+}
+
+static struct target *next_due(const struct checkpointing *c, uint64_t until)
+{
+	struct target *next = NULL;
+
+	for (size_t i = 0; i < c->n; i++)
+		if (c->all[i].file && due_of(c, &c->all[i]) <= until &&
+		    (!next || is_before(&c->all[i], next)))
+			next = &c->all[i];
+	return next;
+}
+
+/* Equal parts of the limit; what one leaves is for those behind it. */
+static uint64_t share_of(const struct checkpointing *c, const struct target *t, uint64_t until)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < c->n; i++)
+		n += c->all[i].file && is_root(&c->all[i]) == is_root(t) && c->all[i].due <= until;
+	return budget_share(&c->budget, is_root(t), n);
 }
 
 static void write_target(struct checkpointing *c, struct target *t, uint64_t max_bytes)
 {
 	struct perfpersist_checkpoint_stat stat = { .sz = sizeof(stat) };
+	uint64_t began = now(), ended;
 	int r = perfpersist_checkpoint_write(t->file, max_bytes, &stat);
 
-	t->due = now() + PERFPERSIST_CHECKPOINT_OF(t->info.flags) * SECOND;
+	ended = now();
+	t->due = ended + MAX(PERFPERSIST_CHECKPOINT_OF(t->info.flags) * SECOND,
+			     MIN(SLOW * (ended - began), SLOW_MAX));
 	if (r < 0) {
 		say(t, perfpersist_error(NULL));
 		keep_target(t);
 		return;
 	}
-	c->allowed -= MIN(stat.written, c->allowed);
+	if (stat.written)
+		budget_spend(&c->budget, is_root(t), stat.written);
 	if (stat.skipped && !t->has_skipped)
 		complain("checkpoints of %s/%s leave out records for --max-rate; `perfctl "
 			 "--saved=previous-boot show` will say how many bytes",
@@ -293,17 +328,29 @@ static void write_target(struct checkpointing *c, struct target *t, uint64_t max
 		c->came = true;
 }
 
-/* Those that are due get equal parts of the limit; what one leaves is for those behind it. */
-static void write_due(struct checkpointing *c, uint64_t until)
+/* One: meanwhile another may have come to be due that goes first. */
+static void write_next(struct checkpointing *c)
 {
-	size_t n = 0;
+	uint64_t t = now();
+	struct target *next;
 
-	refill(c);
+	budget_refill(&c->budget, t);
+	next = next_due(c, t);
+	if (next)
+		write_target(c, next, share_of(c, next, t));
+}
+
+/* The last one of each; those for which nothing is left of the limit have had theirs. */
+static void write_all(struct checkpointing *c)
+{
+	uint64_t t = now();
+	struct target *next;
+
+	budget_refill(&c->budget, t);
 	for (size_t i = 0; i < c->n; i++)
-		n += c->all[i].file && c->all[i].due <= until;
-	for (size_t i = 0; i < c->n; i++)
-		if (c->all[i].file && c->all[i].due <= until)
-			write_target(c, &c->all[i], c->allowed / n--);
+		c->all[i].due = 0;
+	while ((next = next_due(c, t)))
+		write_target(c, next, share_of(c, next, t));
 }
 
 /* ── the daemon ─────────────────────────────────────────────────────────────────────────── */
@@ -324,30 +371,41 @@ static void disconnect(struct checkpointing *c)
 	c->is_told = true;
 	perfpersist_free(c->p);
 	c->p = NULL;
+	c->looked = now();
 }
 
 /* While there is no daemon, the rings that are open are written. */
 static void reconnect(struct checkpointing *c)
 {
-	c->looked = now();
 	if (perfpersist_connect(&c->call->connect, &c->p) < 0 ||
 	    perfpersist_watch(c->p, NULL, on_notice, c) < 0) {
 		disconnect(c);
 		return;
 	}
-	c->came = true;
+	c->looked = 0;
 	c->is_told = false;
+}
+
+/* When it asks the daemon again: for the events, or whether it is there. */
+static uint64_t next_look(const struct checkpointing *c)
+{
+	if (!c->p)
+		return c->looked + RETRY;
+	if (!c->looked)
+		return 0;
+	return c->looked + (c->came ? LOOK_AGAIN : RELIST);
 }
 
 static void wait_for_more(struct checkpointing *c)
 {
-	uint64_t due = c->looked + (c->p ? RELIST : RETRY), t = now();
+	uint64_t due = next_look(c), t = now();
 
 	for (size_t i = 0; i < c->n; i++)
 		if (c->all[i].file)
-			due = MIN(due, c->all[i].due);
+			due = MIN(due, due_of(c, &c->all[i]));
+	/* One notice is as good as many. */
 	if (due > t)
-		signals_wait(due - t, c->p ? perfpersist_fd(c->p) : -1);
+		signals_wait(due - t, c->p && !c->came ? perfpersist_fd(c->p) : -1);
 	if (c->p && perfpersist_dispatch(c->p) < 0)
 		disconnect(c);
 }
@@ -355,13 +413,11 @@ static void wait_for_more(struct checkpointing *c)
 static void go_on(struct checkpointing *c)
 {
 	while (!signals_caught()) {
-		uint64_t t = now();
-
-		if (!c->p && t - c->looked >= RETRY)
+		if (!c->p && now() >= next_look(c))
 			reconnect(c);
-		if (c->p && (c->came || t - c->looked >= RELIST) && look(c) < 0)
+		if (c->p && now() >= next_look(c) && look(c) < 0)
 			disconnect(c);
-		write_due(c, now());
+		write_next(c);
 		wait_for_more(c);
 	}
 }
@@ -394,8 +450,7 @@ static int begin(struct checkpointing *c)
 	if (r < 0)
 		return call_failed(NULL, r);
 	recover(c);
-	c->allowed = c->options->max_rate * AVERAGE;
-	c->counted = now();
+	budget_init(&c->budget, c->options->max_rate, now());
 	return EXIT_OK;
 }
 
@@ -408,7 +463,7 @@ static int write_once(struct checkpointing *c)
 	r = look(c);
 	if (r < 0)
 		return call_failed(c->p, r);
-	write_due(c, UINT64_MAX);
+	write_all(c);
 	for (size_t i = 0; i < c->n; i++)
 		if (c->all[i].has_complained)
 			return EXIT_FAILED;
@@ -430,6 +485,6 @@ int checkpoint(struct call *call, const struct checkpoint_options *options)
 	call->connect.sz = sizeof(call->connect);
 	reconnect(&c);
 	go_on(&c);
-	write_due(&c, UINT64_MAX);
+	write_all(&c);
 	return EXIT_OK;
 }

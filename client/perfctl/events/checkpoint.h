@@ -7,7 +7,7 @@
 struct checkpoint_options {
 	const char *directory; /* NULL: the instance's */
 	uint64_t max_size;     /* bytes on the disk, of all files of this boot */
-	uint64_t max_rate;     /* bytes a second, on average over ten seconds */
+	uint64_t max_rate;     /* bytes a second (budget.h) */
 	uint64_t keep;	       /* how many earlier boots' */
 	bool once;	       /* one checkpoint of each */
 };
