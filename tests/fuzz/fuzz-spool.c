@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "client/perfctl/events/spool.h"
+#include "client/perfctl/perfctl.h"
 #include "proto/macro.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -24,6 +25,7 @@ static void fuzz_name(const char *name)
 	if (spool_parse(name, &f) < 0)
 		return;
 	require(!strcmp(f.name, name));
+	require(name_is_valid(f.ns) && name_is_valid(f.trigger));
 	again = f;
 	spool_name(&again);
 	require(!strcmp(again.name, name));

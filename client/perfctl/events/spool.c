@@ -92,7 +92,7 @@ int spool_parse(const char *name, struct spooled *ret)
 	if (!part(&p, '.', f.ns, sizeof(f.ns)) || !part(&p, '.', f.trigger, sizeof(f.trigger)) ||
 	    !number(&p, '.', &f.number) || !part(&p, '-', f.comm, sizeof(f.comm)) ||
 	    !number(&p, '.', &pid) || pid > UINT32_MAX || !number(&p, '.', &f.id) ||
-	    strcmp(p, "data") != 0)
+	    strcmp(p, "data") != 0 || !name_is_valid(f.ns) || !name_is_valid(f.trigger))
 		return -EINVAL;
 	f.pid = (uint32_t)pid;
 	f.time = (uint64_t)timegm(&tm) * SECOND;
