@@ -63,7 +63,8 @@ written
 touch "$SPOOL/.hidden.data" "$SPOOL/other"
 # shellcheck disable=SC2016
 command '{ echo "$# $1 $2"; env | grep ^PERFPERSIST_ | sort; cat "$2"; readlink /proc/self/fd/0; } >>"$0.said"'
-expect_ok run_exec --once -- "$SCRATCH/command" first
+# What the caller has of these names is not the command's.
+PERFPERSIST_NUMBER=99 PERFPERSIST_FILE=/etc/passwd expect_ok run_exec --once -- "$SCRATCH/command" first
 expect_eq "$(called)" "1 2 3" "whose command ran"
 expect_eq "$(head -n 11 "$SCRATCH/command.said")" "2 first $SPOOL/${NAMES[1]}
 PERFPERSIST_BYTES=$(($(stat -c %b "$SPOOL/${NAMES[1]}") * 512))
@@ -85,7 +86,33 @@ expect_eq "$(called)" "1 2 3 4" "and for a new one"
 expect_eq "$(marked)" "2 3 4" "what is remembered, of those that are there"
 said 2 'give a command' run_exec --once
 said 2 'not a time' run_exec --timeout soon -- true
+expect_ok "${PERFCTL[@]}" snapshots exec -D "$SPOOL/" --once -- false # they are done
 echo "each snapshot's command ran once"
+
+# ── whose directories ────────────────────────────────────────────────────────────────────
+
+# refused_place DIRECTORY TEXT
+refused_place() {
+	expect_exit 1 "${PERFCTL[@]}" snapshots exec -D "$1" --once -- false
+	expect_match "$OUT" "$2" "$1 is refused"
+}
+OTHER=$SCRATCH/other
+mkdir "$OTHER"
+ln -s "$SPOOL" "$SCRATCH/link"
+refused_place "$SCRATCH/link" 'cannot use .*/link: it is no directory, or a link'
+refused_place "$SCRATCH/link/" 'cannot use .*/link: it is no directory, or a link'
+ln -s "$DONE" "$OTHER.done"
+refused_place "$OTHER" 'cannot use .*/other.done: it is no directory, or a link'
+rm "$OTHER.done"
+chmod 0777 "$OTHER"
+refused_place "$OTHER" 'cannot use .*/other: it belongs to another user, or others can write it'
+[ ! -e "$OTHER.done" ] || fail "a refused spool has got a directory of what is done"
+chmod 0755 "$OTHER"
+install -d -o 12345 "$OTHER.done"
+refused_place "$OTHER" 'cannot use .*/other.done: it belongs to another user'
+chown 12345 "$OTHER"
+expect_ok "${PERFCTL[@]}" snapshots exec -D "$OTHER" --once -- false
+echo "nobody else chooses what a command reads"
 
 # ── failures ─────────────────────────────────────────────────────────────────────────────
 

@@ -29,7 +29,8 @@ struct tried {
 
 struct hook {
 	const struct hook_options *options;
-	char done[4096]; /* the directory of what is done */
+	char spool_path[4096], done_path[4096];
+	int spool, done; /* the directories: of snapshots, and of what is done */
 	int watch;	 /* inotify */
 	struct tried *tried;
 	size_t n_tried;
@@ -43,20 +44,15 @@ static void hook_done(struct hook *h)
 {
 	free(h->tried);
 	close_fd(h->watch);
+	close_fd(h->done);
+	close_fd(h->spool);
 }
 
 /* ── which one ──────────────────────────────────────────────────────────────────────────── */
 
-static bool mark_path(const struct hook *h, const char *name, char *buf, size_t size)
-{
-	return (size_t)snprintf(buf, size, "%s/%s", h->done, name) < size;
-}
-
 static bool is_marked(const struct hook *h, const struct spooled *f)
 {
-	char path[4096 + SPOOL_NAME_SIZE];
-
-	return mark_path(h, f->name, path, sizeof(path)) && access(path, F_OK) == 0;
+	return faccessat(h->done, f->name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 static struct tried *find_tried(const struct hook *h, const char *name)
@@ -78,11 +74,14 @@ static bool is_there(const struct spooled *all, size_t n, const char *name)
 /* Forgets snapshots that are gone. */
 static void forget(struct hook *h, const struct spooled *all, size_t n)
 {
-	_cleanup_closedir_ DIR *dir = opendir(h->done);
+	_cleanup_close_ int fd = openat(h->done, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	_cleanup_closedir_ DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	struct spooled f;
 	struct dirent *e;
 	size_t kept = 0;
 
+	if (dir)
+		TAKE_FD(fd);
 	while (dir && (e = readdir(dir)))
 		if (spool_parse(e->d_name, &f) >= 0 && !is_there(all, n, e->d_name))
 			unlinkat(dirfd(dir), e->d_name, 0);
@@ -97,7 +96,7 @@ static int find_next(struct hook *h, struct spooled *ret)
 {
 	_cleanup_free_ struct spooled *all = NULL;
 	size_t n = 0, again = SIZE_MAX;
-	int r = spool_list(h->options->directory, &all, &n);
+	int r = spool_list_at(h->spool, &all, &n);
 
 	if (r < 0)
 		return r;
@@ -123,41 +122,31 @@ static int find_next(struct hook *h, struct spooled *ret)
 
 /* ── its command ────────────────────────────────────────────────────────────────────────── */
 
-/* The names and numbers of a spool's file hold no character that means anything to a shell. */
-static int make_environment(const struct spooled *f, const char *path, char ***ret)
+static bool set_text(const char *name, const char *value)
 {
-	size_t n = 0;
-	char **all;
-
-	while (environ[n])
-		n++;
-	all = calloc(n + 9, sizeof(*all));
-	if (!all)
-		return -ENOMEM;
-	/* The first of two with one name counts. */
-	if (asprintf(&all[0], "PERFPERSIST_FILE=%s", path) < 0 ||
-	    asprintf(&all[1], "PERFPERSIST_NAMESPACE=%s", f->ns) < 0 ||
-	    asprintf(&all[2], "PERFPERSIST_TRIGGER=%s", f->trigger) < 0 ||
-	    asprintf(&all[3], "PERFPERSIST_NUMBER=%" PRIu64, f->number) < 0 ||
-	    asprintf(&all[4], "PERFPERSIST_TIME=%" PRIu64, f->time) < 0 ||
-	    asprintf(&all[5], "PERFPERSIST_COMM=%s", f->comm) < 0 ||
-	    asprintf(&all[6], "PERFPERSIST_PID=%" PRIu32, f->pid) < 0 ||
-	    asprintf(&all[7], "PERFPERSIST_BYTES=%" PRIu64, f->bytes) < 0) {
-		for (size_t i = 0; i < 8; i++)
-			free(all[i]);
-		free(all);
-		return -ENOMEM;
-	}
-	memcpy(all + 8, environ, (n + 1) * sizeof(*all));
-	*ret = all;
-	return 0;
+	return setenv(name, value, true) == 0;
 }
 
-static void free_environment(char **all)
+static bool set_number(const char *name, uint64_t value)
 {
-	for (size_t i = 0; i < 8; i++)
-		free(all[i]);
-	free(all);
+	char text[24];
+
+	snprintf(text, sizeof(text), "%" PRIu64, value);
+	return set_text(name, text);
+}
+
+/* In this process's own, which the command inherits. The names and numbers of a spool's file hold no
+ * character that means anything to a shell. */
+static int set_environment(const struct spooled *f, const char *path)
+{
+	bool is_set =
+		set_text("PERFPERSIST_FILE", path) && set_text("PERFPERSIST_NAMESPACE", f->ns) &&
+		set_text("PERFPERSIST_TRIGGER", f->trigger) &&
+		set_number("PERFPERSIST_NUMBER", f->number) &&
+		set_number("PERFPERSIST_TIME", f->time) && set_text("PERFPERSIST_COMM", f->comm) &&
+		set_number("PERFPERSIST_PID", f->pid) && set_number("PERFPERSIST_BYTES", f->bytes);
+
+	return is_set ? 0 : -ENOMEM;
 }
 
 static char **make_arguments(char **command, const char *path)
@@ -176,7 +165,7 @@ static char **make_arguments(char **command, const char *path)
 }
 
 /* In a process group of its own, with the signals as a program expects them. */
-static int spawn(char **arguments, char **environment, pid_t *ret)
+static int spawn(char **arguments, pid_t *ret)
 {
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t how;
@@ -190,7 +179,7 @@ static int spawn(char **arguments, char **environment, pid_t *ret)
 	posix_spawnattr_setsigmask(&how, &none);
 	posix_spawn_file_actions_init(&files);
 	posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-	r = posix_spawnp(ret, arguments[0], &files, &how, arguments, environment);
+	r = posix_spawnp(ret, arguments[0], &files, &how, arguments, environ);
 	posix_spawn_file_actions_destroy(&files);
 	posix_spawnattr_destroy(&how);
 	return -r;
@@ -226,14 +215,12 @@ static int wait_for(pid_t pid, uint64_t timeout)
 static int run(const struct hook *h, const struct spooled *f, const char *path)
 {
 	_cleanup_free_ char **arguments = make_arguments(h->options->command, path);
-	char **environment = NULL;
 	pid_t pid;
 	int r;
 
-	if (!arguments || make_environment(f, path, &environment) < 0)
+	if (!arguments || set_environment(f, path) < 0)
 		return -ENOMEM;
-	r = spawn(arguments, environment, &pid);
-	free_environment(environment);
+	r = spawn(arguments, &pid);
 	return r < 0 ? r : wait_for(pid, h->options->timeout);
 }
 
@@ -259,26 +246,22 @@ static struct tried *note(struct hook *h, const struct spooled *f)
 
 static int done(struct hook *h, const struct spooled *f)
 {
-	char path[4096 + SPOOL_NAME_SIZE];
-	int fd = -EBADF, r;
+	int fd = openat(h->done, f->name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	int r = fd < 0 ? -errno : 0;
 	struct tried *t;
 
+	close_fd(fd);
 	printf("%s: done\n", f->name);
 	fflush(stdout);
-	if (mark_path(h, f->name, path, sizeof(path)))
-		fd = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd >= 0) {
-		close_fd(fd);
-		return 0;
-	}
-	r = -errno;
-	complain("cannot make %s: %s; the command runs again for this snapshot when this service "
-		 "is started again",
-		 path, strerror(-r));
-	t = note(h, f);
+	if (r < 0)
+		complain("cannot make %s/%s: %s; the command runs again for this snapshot when "
+			 "this service is started again",
+			 h->done_path, f->name, strerror(-r));
+	/* One that had failed before waits no more either. */
+	t = r < 0 ? note(h, f) : find_tried(h, f->name);
 	if (t)
 		t->done = true;
-	return t ? 0 : -ENOMEM;
+	return r < 0 && !t ? -ENOMEM : 0;
 }
 
 static int failed(struct hook *h, const struct spooled *f, int status)
@@ -316,15 +299,14 @@ static int run_all(struct hook *h)
 		r = find_next(h, &f);
 		if (r <= 0)
 			break;
-		snprintf(path, sizeof(path), "%s/%s", h->options->directory, f.name);
+		snprintf(path, sizeof(path), "%s/%s", h->spool_path, f.name);
 		r = run(h, &f, path);
 		if (r == -EINTR)
 			return 0;
 		r = r == 0 ? done(h, &f) : failed(h, &f, r);
 	}
 	if (r < 0)
-		complain("cannot go on with the snapshots in %s: %s", h->options->directory,
-			 strerror(-r));
+		complain("cannot go on with the snapshots in %s: %s", h->spool_path, strerror(-r));
 	return r;
 }
 
@@ -366,33 +348,94 @@ static void wait_for_more(struct hook *h)
 	}
 }
 
-static int make_directory(const char *path)
+static int cannot_use(const char *path, const char *why)
 {
-	if (mkdir(path, 0750) == 0 || errno == EEXIST)
-		return EXIT_OK;
-	complain("cannot make %s: %s", path, strerror(errno));
+	complain("cannot use %s: %s", path, why);
 	return EXIT_FAILED;
+}
+
+static int is_not_ours(const char *path)
+{
+	return cannot_use(path,
+			  "it belongs to another user, or others can write it; use one of your "
+			  "own, with -D");
+}
+
+/* Makes it if it is missing. All that follows is about the directory that is open here, whatever has its
+ * name by then. */
+static int open_directory(const char *path, int *ret, struct stat *ret_stat)
+{
+	_cleanup_close_ int fd = -EBADF;
+
+	if (mkdir(path, 0750) < 0 && errno != EEXIST)
+		return cannot_use(path, strerror(errno));
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 && (errno == ENOTDIR || errno == ELOOP))
+		return cannot_use(path, "it is no directory, or a link; give the directory itself");
+	if (fd < 0 || fstat(fd, ret_stat) < 0)
+		return cannot_use(path, strerror(errno));
+	if (ret_stat->st_mode & 022)
+		return is_not_ours(path);
+	*ret = TAKE_FD(fd);
+	return EXIT_OK;
+}
+
+/* Who can write to the first chooses what the command reads, and to the second, for which snapshots it
+ * does not run. Root runs it for the daemon's user, too. */
+static int open_directories(struct hook *h)
+{
+	uid_t self = geteuid();
+	struct stat spool, done;
+	int r = open_directory(h->spool_path, &h->spool, &spool);
+
+	if (!r && self && spool.st_uid && spool.st_uid != self)
+		r = is_not_ours(h->spool_path);
+	if (!r)
+		r = open_directory(h->done_path, &h->done, &done);
+	if (!r && done.st_uid && done.st_uid != self && done.st_uid != spool.st_uid)
+		r = is_not_ours(h->done_path);
+	return r;
+}
+
+/* Without a slash at its end, which would follow a link, and make the second a part of the first. */
+static int set_paths(struct hook *h)
+{
+	const char *path = h->options->directory;
+	int n = (int)strlen(path);
+
+	while (n > 1 && path[n - 1] == '/')
+		n--;
+	if ((size_t)snprintf(h->done_path, sizeof(h->done_path), "%.*s.done", n, path) >=
+	    sizeof(h->done_path))
+		return cannot_use(path, strerror(ENAMETOOLONG));
+	snprintf(h->spool_path, sizeof(h->spool_path), "%.*s", n, path);
+	return EXIT_OK;
 }
 
 static int watch(struct hook *h)
 {
+	char self[32];
+
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", h->spool);
 	h->watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-	if (h->watch >= 0 && inotify_add_watch(h->watch, h->options->directory,
-					       IN_CREATE | IN_MOVED_TO | IN_ONLYDIR) >= 0)
+	if (h->watch >= 0 &&
+	    inotify_add_watch(h->watch, self, IN_CREATE | IN_MOVED_TO | IN_ONLYDIR) >= 0)
 		return EXIT_OK;
-	complain("cannot watch %s: %s", h->options->directory, strerror(errno));
+	complain("cannot watch %s: %s", h->spool_path, strerror(errno));
 	return EXIT_FAILED;
 }
 
 int hook(const struct hook_options *options)
 {
-	_cleanup_(hook_done) struct hook h = { .options = options, .watch = -EBADF, .round = 1 };
-	int r;
+	_cleanup_(hook_done) struct hook h = {
+		.options = options,
+		.spool = -EBADF,
+		.done = -EBADF,
+		.watch = -EBADF,
+		.round = 1,
+	};
+	int r = set_paths(&h) ?: open_directories(&h) ?: watch(&h);
 
-	if ((size_t)snprintf(h.done, sizeof(h.done), "%s.done", options->directory) >=
-	    sizeof(h.done))
-		return EXIT_FAILED;
-	r = make_directory(options->directory) ?: make_directory(h.done) ?: watch(&h);
 	if (r)
 		return r;
 	signals_catch();

@@ -113,47 +113,56 @@ static int by_id(const void *a, const void *b)
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
-static int add(struct spooled **all, size_t *n, size_t *cap, const struct spooled *f)
+static bool is_file(int directory, const char *name, struct spooled *ret)
 {
-	if (*n == *cap) {
-		size_t more = *cap ? 2 * *cap : 64;
-		struct spooled *p = reallocarray(*all, more, sizeof(*p));
+	struct stat st;
 
-		if (!p)
+	if (spool_parse(name, ret) < 0 || fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    !S_ISREG(st.st_mode))
+		return false;
+	ret->bytes = (uint64_t)st.st_blocks * 512;
+	ret->mtime = (uint64_t)st.st_mtim.tv_sec * SECOND + (uint64_t)st.st_mtim.tv_nsec;
+	return true;
+}
+
+int spool_list_at(int directory, struct spooled **ret, size_t *ret_n)
+{
+	_cleanup_close_ int fd = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	_cleanup_closedir_ DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	_cleanup_free_ struct spooled *all = NULL;
+	struct dirent *e;
+	struct spooled f;
+	size_t n = 0;
+
+	if (!dir)
+		return -errno;
+	TAKE_FD(fd);
+	while ((errno = 0, e = readdir(dir))) {
+		if (!is_file(dirfd(dir), e->d_name, &f))
+			continue;
+		if (!GROW(all, n))
 			return -ENOMEM;
-		*all = p;
-		*cap = more;
+		all[n++] = f;
 	}
-	(*all)[(*n)++] = *f;
+	if (errno) /* what was not read is not gone */
+		return -errno;
+	if (n)
+		qsort(all, n, sizeof(*all), by_id);
+	*ret = TAKE_PTR(all);
+	*ret_n = n;
 	return 0;
 }
 
 int spool_list(const char *directory, struct spooled **ret, size_t *ret_n)
 {
-	_cleanup_closedir_ DIR *dir = opendir(directory);
-	_cleanup_free_ struct spooled *all = NULL;
-	size_t n = 0, cap = 0;
-	struct dirent *e;
+	_cleanup_close_ int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	if (!dir && errno != ENOENT)
+	if (fd >= 0)
+		return spool_list_at(fd, ret, ret_n);
+	if (errno != ENOENT)
 		return -errno;
-	while (dir && (e = readdir(dir))) {
-		struct spooled f;
-		struct stat st;
-
-		if (spool_parse(e->d_name, &f) < 0 ||
-		    fstatat(dirfd(dir), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-		    !S_ISREG(st.st_mode))
-			continue;
-		f.bytes = (uint64_t)st.st_blocks * 512;
-		f.mtime = (uint64_t)st.st_mtim.tv_sec * SECOND + (uint64_t)st.st_mtim.tv_nsec;
-		if (add(&all, &n, &cap, &f) < 0)
-			return -ENOMEM;
-	}
-	if (n)
-		qsort(all, n, sizeof(*all), by_id);
-	*ret = TAKE_PTR(all);
-	*ret_n = n;
+	*ret = NULL;
+	*ret_n = 0;
 	return 0;
 }
 

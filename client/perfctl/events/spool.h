@@ -37,6 +37,7 @@ int spool_parse(const char *name, struct spooled *ret);
 /* Lists the directory, the oldest first; *ret is for free(3). A directory that does not exist is
  * empty. -errno. */
 int spool_list(const char *directory, struct spooled **ret, size_t *ret_n);
+int spool_list_at(int directory, struct spooled **ret, size_t *ret_n);
 
 struct spool_limits {
 	uint64_t files, files_of_trigger; /* 0: no limit; like the others */
