@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/openat2.h>
 #include <string.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
@@ -13,6 +14,7 @@
 #include "client/perfctl/output/outfile.h"
 #include "client/perfctl/print/info.h"
 #include "client/perfctl/replay/report.h"
+#include "proto/regular.h"
 
 static const struct column columns[] = {
 	{ "AGE", true }, { "TRIGGER", false }, { "FIRING", true },
@@ -258,19 +260,32 @@ static const struct verb_option export_options[] = {
 	{},
 };
 
-static int copy(const char *from, int to)
+/* Not what has its name by now: who may write there is not always who exports it. */
+static int open_snapshot(const struct snapshots *s, const struct spooled *f, int *ret)
 {
-	_cleanup_close_ int fd = open(from, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	_cleanup_close_ int dir = open(s->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int fd = dir < 0 ? -errno : regular_open(dir, f->name, RESOLVE_NO_SYMLINKS);
+
+	if (fd < 0) {
+		complain("cannot open the snapshot %s/%s: %s", s->path, f->name,
+			 fd == -EINVAL ? "it is not a plain file" : strerror(-fd));
+		return fd == -EACCES ? EXIT_NOT_ALLOWED : EXIT_FAILED;
+	}
+	*ret = fd;
+	return EXIT_OK;
+}
+
+static int copy(int from, int to)
+{
+	off_t at = 0;
 	ssize_t n;
 
-	if (fd < 0)
-		return -errno;
-	while ((n = sendfile(to, fd, NULL, 1 << 30)) > 0)
+	while ((n = sendfile(to, from, &at, 1 << 30)) > 0)
 		;
 	return n < 0 ? -errno : 0;
 }
 
-static int export_to(const char *from, const char *to)
+static int export_to(int from, const char *to)
 {
 	_cleanup_(outfile_done) struct outfile out = OUTFILE_NONE;
 	int r = outfile_open(to, &out);
@@ -300,6 +315,7 @@ static void tell_exported(const struct export *e)
 
 static int run_export(struct call *call)
 {
+	_cleanup_close_ int fd = -EBADF;
 	struct export e = {};
 	struct spooled f;
 	char path[1024];
@@ -312,15 +328,17 @@ static int run_export(struct call *call)
 	r = snapshots_place(call, &e.place);
 	if (!r)
 		r = find(&e.place, call->n_operands ? call->operands[0] : "latest", &f);
+	if (!r)
+		r = open_snapshot(&e.place, &f, &fd);
 	if (r)
 		return r;
 	if (!e.html && !e.output)
 		e.output = f.name;
 	snprintf(path, sizeof(path), "%s/%s", e.place.path, f.name);
 	if (e.output)
-		r = export_to(path, e.output);
+		r = export_to(fd, e.output);
 	if (!r && e.html)
-		r = report_html(call, path, e.html);
+		r = report_html(call, TAKE_FD(fd), path, e.html);
 	if (!r)
 		tell_exported(&e);
 	return r;

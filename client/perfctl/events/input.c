@@ -94,6 +94,32 @@ static int open_trace(struct input *in)
 	return r < 0 ? EXIT_FAILED : EXIT_OK;
 }
 
+/* Takes `in` over. */
+static int begin(struct input *in, struct selection *selection, struct input *ret)
+{
+	int r = open_trace(in);
+
+	if (r) {
+		input_done(in);
+		return r;
+	}
+	selection_settle(selection, trace_info(in->trace)->realtime_offset,
+			 trace_info(in->trace)->last_time);
+	*ret = *in;
+	return EXIT_OK;
+}
+
+int input_open_fd(int fd, const char *what, struct selection *selection, struct input *ret)
+{
+	struct input in = { .fd = fd, .what = strdup(what) };
+
+	if (in.what)
+		return begin(&in, selection, ret);
+	complain("cannot read %s: out of memory", what);
+	input_done(&in);
+	return EXIT_FAILED;
+}
+
 int input_open(struct call *call, const char *file, struct selection *selection, struct input *ret)
 {
 	struct input in = { .fd = -EBADF };
@@ -104,15 +130,9 @@ int input_open(struct call *call, const char *file, struct selection *selection,
 				 file, call->operands[0]);
 	r = call->n_operands ? take_snapshot(call, selection, &in) : open_file(call, file, &in);
 	if (!r)
-		r = open_trace(&in);
-	if (r) {
-		input_done(&in);
-		return r;
-	}
-	selection_settle(selection, trace_info(in.trace)->realtime_offset,
-			 trace_info(in.trace)->last_time);
-	*ret = in;
-	return EXIT_OK;
+		return begin(&in, selection, ret);
+	input_done(&in);
+	return r;
 }
 
 /* Whether --pid, --tid and --about select the record. 0 or -ENOMEM. */

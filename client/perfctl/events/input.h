@@ -22,6 +22,9 @@ struct input {
  * either. Returns an exit code; has complained if it is not EXIT_OK. */
 int input_open(struct call *call, const char *file, struct selection *selection, struct input *ret);
 
+/* The same for a file that is open: it takes fd over. what: for people. */
+int input_open_fd(int fd, const char *what, struct selection *selection, struct input *ret);
+
 /* The next record of the selection's times and CPUs (a record that is not a sample comes in any
  * case); *ret_wanted: --pid and --tid select it, too. Returns as trace_next(), but complains of
  * errors itself; -EBADMSG: the rest is damaged. */

@@ -321,9 +321,9 @@ static int write_picture(const struct report_options *o, struct input *in,
 	return damaged ? EXIT_FAILED : EXIT_OK;
 }
 
-static int report(struct call *call, const struct report_options *o, struct selection *selection)
+static int report_input(struct call *call, const struct report_options *o,
+			struct selection *selection, struct input *in)
 {
-	_cleanup_(input_done) struct input in = { .fd = -EBADF };
 	_cleanup_(aggregate_freep) struct aggregate *a = NULL;
 	_cleanup_(cleanup_symbols) struct symbols *symbols = NULL;
 	_cleanup_free_ bool *wanted = NULL;
@@ -331,41 +331,44 @@ static int report(struct call *call, const struct report_options *o, struct sele
 					 .threads_alone = selection->tids.n };
 	int r;
 
-	r = input_open(call, o->file, selection, &in);
-	if (r)
-		return r;
-	wanted = wanted_events(in.trace, o->event);
-	r = symbols_new(trace_info(in.trace), &symbols);
+	wanted = wanted_events(in->trace, o->event);
+	r = symbols_new(trace_info(in->trace), &symbols);
 	if (r >= 0)
-		r = aggregate_new(in.trace, symbols, &how, &a);
+		r = aggregate_new(in->trace, symbols, &how, &a);
 	if (r < 0 || !wanted) {
-		complain("cannot read %s: out of memory", in.what);
+		complain("cannot read %s: out of memory", in->what);
 		return EXIT_FAILED;
 	}
 	if (o->perfetto || o->html)
-		return write_picture(o, &in, selection, wanted, a);
+		return write_picture(o, in, selection, wanted, a);
 
-	r = read_all(&in, selection, wanted, a, &(struct picture){});
+	r = read_all(in, selection, wanted, a, &(struct picture){});
 	if (r < 0 && r != -EBADMSG) {
-		complain("cannot read %s: %s", in.what, strerror(-r));
+		complain("cannot read %s: %s", in->what, strerror(-r));
 		return EXIT_FAILED;
 	}
-	if (!r && chose_none(&in, selection, a))
+	if (!r && chose_none(in, selection, a))
 		return EXIT_NOT_FOUND;
 	/* Report the readable part even if the rest is damaged. */
-	return (o->folded ? write_folded(o, a) : print_report(call, o, &in, a))
+	return (o->folded ? write_folded(o, a) : print_report(call, o, in, a))
 		       ?: r < 0 ? EXIT_FAILED
 				: EXIT_OK;
 }
 
-int report_html(const struct call *call, const char *file, const char *page)
+static int report(struct call *call, const struct report_options *o, struct selection *selection)
 {
-	struct report_options o = { .file = file, .html = page };
-	struct call other = *call;
-	int r;
+	_cleanup_(input_done) struct input in = { .fd = -EBADF };
 
-	other.n_operands = 0; /* they name no events */
-	r = report(&other, &o, &o.selection);
+	return input_open(call, o->file, selection, &in) ?: report_input(call, o, selection, &in);
+}
+
+int report_html(struct call *call, int fd, const char *file, const char *page)
+{
+	_cleanup_(input_done) struct input in = { .fd = -EBADF };
+	struct report_options o = { .html = page };
+	int r = input_open_fd(fd, file, &o.selection, &in)
+			?: report_input(call, &o, &o.selection, &in);
+
 	selection_done(&o.selection);
 	return r;
 }

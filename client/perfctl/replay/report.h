@@ -67,8 +67,8 @@ double report_percent(uint64_t part, uint64_t whole);
 
 /* ── report.c ── */
 
-/* Writes what `perfctl report -i file --html page` writes, whatever call's operands are. Returns an
- * exit code; has complained if it is not EXIT_OK. */
-int report_html(const struct call *call, const char *file, const char *page);
+/* Writes what `perfctl report -i file --html page` writes, of a file that is open: it takes fd over.
+ * Returns an exit code; has complained if it is not EXIT_OK. */
+int report_html(struct call *call, int fd, const char *file, const char *page);
 /* The CPUs with a bit set, "0-3,8"; the caller frees it. */
 char *report_cpus(const uint64_t *bits, size_t n_words);
