@@ -174,7 +174,8 @@ struct perfpersist_create_options {
 	size_t n_selections;
 	/* the kernel's id of a BPF program that decides on each record (perfpersist.bpf.h), and that
 	 * the caller has loaded: it must stay loaded until the call ends, then the event has it and its
-	 * maps; 0: none. Such an event is one, and neither shared nor written down. Since 0.1 */
+	 * maps; 0: none. An event with a program is a single perf event; it is not shared with other
+	 * names, and excludes BOOT. Since 0.1 */
 	uint32_t program;
 };
 
@@ -195,10 +196,10 @@ int perfpersist_ping(struct perfpersist *p, struct perfpersist_daemon_info *ret)
 /*
  * Creates an event; when it returns 0, the event records. ret (with its sz set) may be NULL.
  * -EINVAL (name, text, filter, size or list is wrong, or the program is no such one), -EEXIST,
- * -EACCES (also: the caller may not have probes, or a program), -ENOENT (this kernel has no such tracepoint, this machine no such PMU, file or
- * cgroup), -ENODEV (a CPU is offline, or there is no tracefs), -EOPNOTSUPP (this kernel or machine
- * cannot record it), -E2BIG (the kernel's 64 programs of a tracepoint are used up), -ENOSPC,
- * -EDQUOT (a limit), -ENOMEM; other errors are the kernel's.
+ * -EACCES (also: the caller may not have probes, or a program), -ENOENT (this kernel has no such
+ * tracepoint, this machine no such PMU, file or cgroup), -ENODEV (a CPU is offline, or there is no
+ * tracefs), -EOPNOTSUPP (this kernel or machine cannot record it), -E2BIG (the kernel's 64 programs
+ * of a tracepoint are used up), -ENOSPC, -EDQUOT (a limit), -ENOMEM; other errors are the kernel's.
  */
 int perfpersist_create(struct perfpersist *p, const char *ns, const char *name,
 		       const struct perfpersist_create_options *opts, struct perfpersist_info *ret);
