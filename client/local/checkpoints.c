@@ -176,8 +176,9 @@ _public_ void perfpersist_checkpoints_sweep(struct perfpersist_checkpoints *c, c
 
 _public_ uint64_t perfpersist_checkpoint_size(struct perfpersist_event *e)
 {
-	/* The header has the formats; what is beside the places is small. */
-	uint64_t size = 4ULL * CHECKPOINT_PAGE;
+	const struct pp_catalog_header *catalog = e->catalog.bytes;
+	/* The header has the catalog and the formats; what is beside the places is small. */
+	uint64_t size = 4ULL * CHECKPOINT_PAGE + (catalog ? catalog->size : 0);
 
 	for (size_t i = 0; i < e->n; i++) {
 		const struct pp_ring_header *h = &e->rings[i].header;
