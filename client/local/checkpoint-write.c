@@ -18,19 +18,9 @@
 
 static int allocate(struct checkpoint_writer *w)
 {
-	bool fresh;
-
-	for (size_t i = 0; i < w->layout.n; i++) {
-		const struct pp_ring_header *h = &w->layout.rings[i].header;
-
-		w->touched = MAX(w->touched, h->data_size + h->spill_size);
-	}
-	w->copy = client_memory_get(w->touched, &w->copy_size, &fresh);
-	if (!fresh)
-		w->touched = 0;
 	w->slot = calloc(1, w->layout.slot_size);
 	w->next = calloc(1, w->layout.slot_size);
-	return w->copy && w->slot && w->next ? 0 : -ENOMEM;
+	return w->slot && w->next ? 0 : -ENOMEM;
 }
 
 int checkpoint_writer_init(struct checkpoint_writer *w, struct perfpersist_event *e)
@@ -44,8 +34,6 @@ int checkpoint_writer_init(struct checkpoint_writer *w, struct perfpersist_event
 
 void checkpoint_writer_done(struct checkpoint_writer *w)
 {
-	if (w->copy)
-		client_memory_put(w->copy, w->copy_size);
 	free(w->slot);
 	free(w->next);
 	checkpoint_layout_done(&w->layout);
@@ -66,7 +54,6 @@ int checkpoint_writer_begin(struct checkpoint_writer *w, int fd)
 	if (r < 0)
 		return r;
 	w->fd = fd;
-	w->is_new = true;
 	return 0;
 }
 
@@ -95,8 +82,15 @@ int checkpoint_writer_resume(struct checkpoint_writer *w, int fd)
 
 /* ── a ring ─────────────────────────────────────────────────────────────────────────────── */
 
+/* For a copy of any of the rings. */
+struct buffer {
+	uint8_t *data;
+	size_t size, touched;
+};
+
 struct round {
 	struct checkpoint_writer *w;
+	struct buffer *buffer;
 	size_t i;
 	const struct client_ring *ring;
 	struct checkpoint_ring *at; /* before, then after it */
@@ -182,11 +176,11 @@ static int write_ring(struct round *o, uint64_t max, uint64_t *written, uint64_t
 	o->copy = (struct snapshot_ring){
 		.header = o->ring->header,
 		.catalog = &o->w->event->catalog,
-		.data = o->w->copy,
-		.touched = o->w->touched,
+		.data = o->buffer->data,
+		.touched = o->buffer->touched,
 	};
 	snapshot_ring_take_newer(&o->copy, o->ring, o->at->live.head, max & ~7ULL);
-	o->w->touched = o->copy.touched;
+	o->buffer->touched = o->copy.touched;
 	fresh = MIN(o->at->live.head - o->copy.head, size);
 	measure(o, &live);
 	if (o->whole == 0) /* these are for the next checkpoint */
@@ -223,14 +217,31 @@ static int write_slot(struct checkpoint_writer *w)
 	return 0;
 }
 
+/* Only while one writes: a process may have many writers. */
+static int get_buffer(const struct checkpoint_layout *l, struct buffer *ret)
+{
+	size_t size = 0;
+	bool fresh;
+
+	for (size_t i = 0; i < l->n; i++)
+		size = MAX(size, l->rings[i].header.data_size + l->rings[i].header.spill_size);
+	ret->data = client_memory_get(size, &ret->size, &fresh);
+	ret->touched = fresh ? size : 0;
+	return ret->data ? 0 : -ENOMEM;
+}
+
 /* Rings get equal parts of the limit; what one does not need is for those behind it. */
 static int write_rings(struct checkpoint_writer *w, uint64_t max_bytes, uint64_t *written)
 {
-	int r = 0;
+	struct buffer buffer;
+	int r = get_buffer(&w->layout, &buffer);
 
+	if (r < 0)
+		return r;
 	for (size_t i = 0; r >= 0 && i < w->layout.n; i++) {
 		struct round o = {
 			.w = w,
+			.buffer = &buffer,
 			.i = i,
 			.ring = &w->event->rings[i],
 			.at = &w->next->rings[i],
@@ -239,6 +250,7 @@ static int write_rings(struct checkpoint_writer *w, uint64_t max_bytes, uint64_t
 
 		r = write_ring(&o, left / (w->layout.n - i), written, &w->next->skipped);
 	}
+	client_memory_put(buffer.data, buffer.size);
 	return r;
 }
 
@@ -253,11 +265,10 @@ int checkpoint_writer_write(struct checkpoint_writer *w, uint64_t max_bytes,
 	if (r >= 0 && written && fdatasync(w->fd) < 0)
 		r = -errno;
 	/* A new file without a record says that there was none. */
-	if (r >= 0 && (written || w->is_new))
+	if (r >= 0 && (written || !w->slot->sequence))
 		r = write_slot(w);
 	if (r < 0)
 		return r;
-	w->is_new = false;
 	if (ret) {
 		ret->written = written ? written + w->layout.slot_size : 0;
 		ret->skipped = w->slot->skipped - skipped;

@@ -11,10 +11,7 @@ struct checkpoint_writer {
 	struct checkpoint_slot *slot; /* as it is on the disk; the next checkpoint begins with it */
 	struct checkpoint_slot *next;
 	unsigned which; /* the slot that is written next */
-	uint8_t *copy;	/* of a ring */
-	size_t copy_size, touched;
 	int fd;
-	bool is_new; /* no checkpoint is in it */
 };
 
 /* Lays out an event's file; the writer has no file yet. Keeps a reference to e. */
