@@ -20,6 +20,8 @@
 
 #include <linux/types.h>
 
+#include "proto/fired.h"
+
 #define PP_FIRINGS "+firings" /* the instance's BPF_MAP_TYPE_RINGBUF, for the broker */
 #define PP_TARGETS_MAX 64     /* events that one trigger turns */
 #define PP_TARGETS_TEXT 256   /* of the text that names them, with its NUL */
@@ -52,14 +54,6 @@ struct pp_fired {
 	__u32 by_hand; /* enum pp_fired_by */
 	char comm[16];
 	__u64 closed; /* not 0: not the firing itself, but the end of this target's window: its id */
-};
-
-enum pp_fired_by {
-	PP_FIRED_BY_RECORD,
-	PP_FIRED_BY_HAND, /* by a user (pid and comm are the engine's) */
-	/* The end of a pair is missing: pid and tid are the task that its key names, or 0; comm is
-	 * empty. */
-	PP_FIRED_BY_TIMER,
 };
 
 /* One word, so that one step changes both. */

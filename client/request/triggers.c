@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "client/public.h"
+#include "proto/fired.h"
 
 #define COPY_FIELD(to, from)                                                      \
 	do {                                                                      \
@@ -77,9 +78,6 @@ int client_triggers_add(struct client_triggers *t, const struct pp_msg_trigger *
 	return 0;
 }
 
-/* Of pp_msg_tape.by_hand. */
-enum { BY_HAND = 1, BY_TIMER = 2 };
-
 void client_tapes_done(struct client_tapes *t)
 {
 	free(t->v);
@@ -104,8 +102,8 @@ int client_tapes_add(struct client_tapes *t, const struct pp_msg_tape *m)
 		.cpu = m->cpu,
 		.pid = m->pid,
 		.tid = m->tid,
-		.by_hand = m->by_hand == BY_HAND,
-		.overdue = m->by_hand == BY_TIMER,
+		.by_hand = m->by_hand == PP_FIRED_BY_HAND,
+		.overdue = m->by_hand == PP_FIRED_BY_TIMER,
 	};
 	COPY_FIELD(to->ns, m->ns);
 	COPY_FIELD(to->name, m->name);
