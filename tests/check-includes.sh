@@ -61,7 +61,7 @@ $c/local       | proto client $c/rings $c/request
 $c/daemon      | proto client $c/rings $c/request $c/local
 $c/stream      | proto client $c/rings $c/request $c/daemon
 
-$p/completion  | | $own $p/perfctl.h
+$p/completion  | | $own $p/perfctl.h $p/events/spool.h
 $p/output      | | $own $p/perfctl.h
 $p/trace       | | $c/perfpersist.h proto/cursor.h proto/io.h proto/macro.h proto/perf-file.h proto/perf-record.h proto/regular.h proto/siphash.h | elfutils/.*|dwarf\.h|(libelf|gelf)\.h
 $p/decode      | $p/output $p/trace | $own | traceevent/.*|event-parse\.h|trace-seq\.h

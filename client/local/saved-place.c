@@ -77,36 +77,24 @@ static int compare_names(const void *a, const void *b)
 	return strcmp(x->s, y->s);
 }
 
-static int add_name(struct saved_name **names, size_t *n, size_t *cap, const char *name)
-{
-	if (*n == *cap) {
-		size_t larger = *cap ? 2 * *cap : 16;
-		struct saved_name *p = reallocarray(*names, larger, sizeof(*p));
-
-		if (!p)
-			return -ENOMEM;
-		*names = p;
-		*cap = larger;
-	}
-	snprintf((*names)[(*n)++].s, SAVED_NAME_SIZE, "%.*s", SAVED_NAME_SIZE - 1, name);
-	return 0;
-}
-
 int saved_names(int dir_fd, struct saved_name **ret, size_t *ret_n)
 {
 	_cleanup_close_ int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	_cleanup_free_ struct saved_name *names = NULL;
 	_cleanup_closedir_ DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-	size_t n = 0, cap = 0;
+	size_t n = 0;
 	struct dirent *entry;
 
 	if (!dir)
 		return -errno;
 	TAKE_FD(fd);
-	while ((entry = readdir(dir)))
-		if (saved_name_is_valid(entry->d_name) &&
-		    add_name(&names, &n, &cap, entry->d_name) < 0)
+	while ((entry = readdir(dir))) {
+		if (!saved_name_is_valid(entry->d_name))
+			continue;
+		if (!GROW(names, n))
 			return -ENOMEM;
+		snprintf(names[n++].s, SAVED_NAME_SIZE, "%.*s", SAVED_NAME_SIZE - 1, entry->d_name);
+	}
 	if (n)
 		qsort(names, n, sizeof(*names), compare_names);
 	*ret = TAKE_PTR(names);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "client/perfctl/completion/complete.h"
+#include "client/perfctl/events/spool.h"
 #include "proto/printable.h"
 
 #define DAEMON_SECONDS 5 /* the daemon's time, before the tab key gets no answer */
@@ -399,22 +400,16 @@ static glob_t snapshots(const struct completion *c)
 		     c->call.connect.instance ? "-" : "", c->call.connect.instance ?: "");
 }
 
-/* Their names end with COMM-PID.ID.data. */
 static void find_crashed(struct completion *c)
 {
 	_cleanup_(globfree) glob_t g = snapshots(c);
 
 	candidates_add(c, NULL, "latest");
 	for (size_t i = 0; i < g.gl_pathc; i++) {
-		char *dash = strrchr(g.gl_pathv[i], '-'), *comm = dash;
-		int digits = dash ? (int)strcspn(dash + 1, ".") : 0;
+		struct spooled f;
 
-		while (comm && comm > g.gl_pathv[i] && comm[-1] != '.')
-			comm--;
-		if (!digits || dash[1] == '0')
-			continue;
-		*dash = 0;
-		candidates_add(c, comm, "%.*s", digits, dash + 1);
+		if (spool_parse(part_of(g.gl_pathv[i], 0).s, &f) >= 0 && f.pid)
+			candidates_add(c, f.comm, "%u", f.pid);
 	}
 }
 

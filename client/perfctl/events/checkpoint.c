@@ -198,10 +198,8 @@ static int take_info(struct checkpointing *c, const struct perfpersist_info *inf
 	for (i = 0; i < c->n && c->all[i].info.id != info->id; i++)
 		;
 	if (i == c->n) {
-		t = reallocarray(c->all, c->n + 1, sizeof(*t));
-		if (!t)
+		if (!GROW(c->all, c->n))
 			return -ENOMEM;
-		c->all = t;
 		c->all[c->n++] = (struct target){ .info = *info };
 	}
 	t = &c->all[i];

@@ -232,11 +232,9 @@ static struct tried *note(struct hook *h, const struct spooled *f)
 	struct tried *t = find_tried(h, f->name);
 
 	if (!t) {
-		t = reallocarray(h->tried, h->n_tried + 1, sizeof(*t));
-		if (!t)
+		if (!GROW(h->tried, h->n_tried))
 			return NULL;
-		h->tried = t;
-		t += h->n_tried++;
+		t = &h->tried[h->n_tried++];
 		*t = (struct tried){};
 		memcpy(t->name, f->name, sizeof(t->name));
 	}
