@@ -104,6 +104,7 @@ enum perfpersist_state {
 #define PERFPERSIST_BOOT (1U << 8)	 /* create: write a file, to exist after a reboot */
 #define PERFPERSIST_COPIES (1U << 9)	 /* info only: the caller gets copies of the rings */
 #define PERFPERSIST_TRIGGER (1U << 10)	 /* info only: it is the event of a trigger */
+#define PERFPERSIST_STOPPED (1U << 11)	 /* info only: it is paused, and a trigger did that */
 #define PERFPERSIST_PROGRAM (1U << 12)	 /* info only: a BPF program decides on its records */
 /* Seconds from one checkpoint of the rings to the next (perfpersist_checkpoint_new()), as bits of
  * the flags, and back; 0: none are written. */
@@ -272,9 +273,18 @@ int perfpersist_reload(struct perfpersist *p, struct perfpersist_reload_result *
  * tape, which perfpersist_open_by_id() opens, until it is released. The trigger's own event records
  * what fired.
  */
+enum perfpersist_action {
+	PERFPERSIST_ACTION_SNAPSHOT = 0, /* freezes its targets, for `perfctl snapshots collect` */
+	PERFPERSIST_ACTION_FREEZE = 1,	 /* likewise; the tapes wait until somebody releases them */
+	PERFPERSIST_ACTION_PAUSE = 2,	 /* pauses its targets; there are no tapes */
+	PERFPERSIST_ACTION_NOTIFY = 3,	 /* has no targets: PERFPERSIST_NOTICE_FIRED, the journal */
+};
+
 struct perfpersist_trigger_options {
 	size_t sz;
-	const char *targets;  /* names and globs of events, with commas between; required */
+	/* names and globs of events, with commas between; required, but for ACTION_NOTIFY, which has
+	 * none */
+	const char *targets;
 	uint64_t hold_off;    /* ns from one firing to the next, at least; 0: 10 s */
 	uint64_t max_per_day; /* firings in 24 hours; 0: no limit */
 	const struct perfpersist_create_options *event; /* what fires; neither SHARE nor BOOT */
@@ -294,6 +304,7 @@ struct perfpersist_trigger_options {
 	 * hold-off; and until each has so many more records, at most. 0: no limit, but a number without a
 	 * time is for 10 s, or the hold-off, if that is shorter; both 0: freeze at once */
 	uint64_t after, after_records;
+	uint32_t action; /* enum perfpersist_action; the last two have no `after` */
 };
 
 /* Creates the trigger's event; targets are armed then, one after the other, and events that are
@@ -330,6 +341,8 @@ struct perfpersist_trigger {
 	char rate[64];	  /* "": no matter how many */
 	/* ns that its targets go on at most, 0: not at all; records, 0: any number */
 	uint64_t after, after_records;
+	uint32_t action; /* enum perfpersist_action */
+	uint64_t tapes;	 /* of it, that nobody has released */
 };
 
 /* Lists triggers as perfpersist_list() does events. *ret is one array for free(3), *ret_n may be 0.
@@ -354,6 +367,7 @@ struct perfpersist_tape {
 	bool by_hand;		/* then these mean nothing */
 	char comm[16];
 	bool overdue; /* the end of a pair was missing: pid and tid are its key, if that is a task */
+	uint32_t action; /* enum perfpersist_action: SNAPSHOT or FREEZE */
 };
 
 /* Lists the tapes that nobody has released, likewise. */
@@ -420,6 +434,8 @@ enum perfpersist_notice_kind {
 	PERFPERSIST_NOTICE_LOST = 9, /* so many came faster than they were read: list again */
 	/* A trigger has fired: info->id is the tape's, the rest is as of the event that it froze. */
 	PERFPERSIST_NOTICE_TAPE = 10,
+	/* A trigger with ACTION_NOTIFY has fired: info is its own. */
+	PERFPERSIST_NOTICE_FIRED = 11,
 };
 
 struct perfpersist_notice {

@@ -355,9 +355,18 @@ static bool window_is_good(const struct pp_trigger_spec *trigger)
 	       trigger->after_records <= PP_AFTER_RECORDS_MAX;
 }
 
+/* Who is only told of firings freezes nothing; what is paused stops at once. */
+static bool action_is_good(const struct pp_trigger_spec *trigger)
+{
+	if (trigger->action >= PP_ACTIONS ||
+	    !*trigger->targets != (trigger->action == PP_ACTION_NOTIFY))
+		return false;
+	return trigger->action < PP_ACTION_PAUSE || !trigger->after;
+}
+
 int pp_trigger_check(const struct pp_trigger_spec *trigger)
 {
-	if (!*trigger->targets || !is_printable(trigger->targets, sizeof(trigger->targets)) ||
+	if (!is_printable(trigger->targets, sizeof(trigger->targets)) || !action_is_good(trigger) ||
 	    !condition_is_good(&trigger->condition))
 		return -EBADMSG;
 	if (trigger->hold_off < PP_HOLD_OFF_MIN || trigger->hold_off > INT64_MAX)
@@ -431,9 +440,11 @@ int pp_order_check(const struct pp_order *order)
 		good = order->id && order->what <= PP_TARGETS_MAX;
 		break;
 	case PP_ORDER_PAUSE:
-	case PP_ORDER_TURN:
 	case PP_ORDER_FIRE:
 		good = order->id && order->what <= 1;
+		break;
+	case PP_ORDER_TURN:
+		good = order->id && !(order->what & ~(PP_TURN_AGAIN | PP_TURN_STOPPED));
 		break;
 	case PP_ORDER_ARM:
 		good = order->id && !(order->what & ~(PP_ARM_SWAP | PP_ARM_WINDOWS));

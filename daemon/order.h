@@ -17,7 +17,7 @@
 #include "proto/catalog.h"
 #include "proto/protocol.h"
 
-#define PP_ORDER_ABI 9
+#define PP_ORDER_ABI 10
 #define PP_CPUS_MAX 4096    /* CPU numbers are below this */
 #define PP_TP_NAME_SIZE 128 /* of a tracepoint's system or name, with its NUL */
 #define PP_SENTENCE_SIZE 512
@@ -127,6 +127,9 @@ struct pp_parsed {
 #define PP_NOW_CLOSING \
 	(1U << 3) /* one has let it go on: a TURN order is due when its window is over */
 #define PP_NOW_WINDOWS (1U << 4) /* a trigger can let it go on */
+#define PP_NOW_SWAP (1U << 5)	 /* it has a second set of rings */
+/* A trigger has stopped it: a TURN order, which is due if it is TURNED, too, pauses it. */
+#define PP_NOW_STOPPED (1U << 6)
 
 /* A persistent event as it exists: what recovery finds. */
 struct pp_event {
@@ -205,22 +208,26 @@ enum pp_order_type {
 	/* id of a trigger, what: the number of its targets, targets: their ids; those that are not
 	 * armed are left out. Answer: DONE, or FAILED */
 	PP_ORDER_AIM = 12,
-	/* id: an event that a trigger has turned; what: 1: it is armed again, 0: not. Its second set of
+	/* id: an event that a trigger has turned; what: PP_TURN_AGAIN: it is armed again. Its second set of
 	 * rings becomes its own; the first is a tape, TAPE tells of it before the answer, which is DONE
 	 * with the event and the tape's memory as orphans (id 0: it was not turned, or its window is not
 	 * over); or FAILED. Orders
 	 * that change an event (CHANGE, PAUSE, CPUS) do that first, and disarm it. An event without a
 	 * second set is itself the tape: its id is the event's, and it records again when that is
-	 * released; until then it cannot be changed (EBUSY) */
+	 * released; until then it cannot be changed (EBUSY). One that a trigger has stopped is paused, and
+	 * not armed; with PP_TURN_STOPPED only such a one is touched. */
 	PP_ORDER_TURN = 13,
 	/* id of a trigger, what: 0: by hand; 1: for each pair of it that should have ended by now. Answer:
-	 * DONE, or FAILED (by hand: EAGAIN: its limits) */
+	 * DONE with the firing (number 0: none), or FAILED (by hand: EAGAIN: its limits) */
 	PP_ORDER_FIRE = 14,
 	PP_ORDER_RELEASE = 15, /* id of a tape. Answer: DONE (RELEASED may follow), or FAILED */
 };
 
 #define PP_ARM_SWAP 1U
 #define PP_ARM_WINDOWS 2U
+
+#define PP_TURN_AGAIN 1U
+#define PP_TURN_STOPPED 2U
 
 #define PP_SIDEBAND_CPUS 250
 #define PP_SIDEBAND_TASKS 1
@@ -270,7 +277,7 @@ struct pp_answer {
 	struct pp_orphans orphans; /* DELETE, CHANGE, TURN (id 0: none), HELD, RELEASED, TAPE */
 	struct pp_event event;
 	struct pp_trigger_spec trigger; /* of an event with PP_EVENT_TRIGGER: FOUND, CREATE */
-	struct pp_fired by;		/* TAPE */
+	struct pp_fired by; /* TAPE, FIRE; of an event that a trigger has paused: what did that */
 };
 
 static inline void pp_cpumask_set(struct pp_cpumask *m, unsigned cpu)
@@ -301,8 +308,8 @@ size_t pp_order_size(uint32_t type);
  * Whether the engine may act on an order (a spec, a parsed event): known type, terminated and valid
  * names, sizes, flags and numbers within the contract, filters that are well-formed trees within
  * the parsed event's nodes. pp_parsed_check: alone: with sources; else: nodes for a change of
- * filter, at most one tree and no sources. pp_trigger_check: names targets, and has a hold-off
- * and a condition that can be met.
+ * filter, at most one tree and no sources. pp_trigger_check: names targets if its
+ * action has any, and has a hold-off and a condition that can be met.
  * pp_event_check: whether an event from pins or from the engine is valid. The engine checks its
  * answers with it, so that one damaged pin does not cost the others. Returns 0 or -EBADMSG.
  */

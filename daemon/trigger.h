@@ -12,6 +12,10 @@
  * tapes on a closing side of their present set, whose programs end this window, and turn the tape,
  * at the first record beyond it; or the engine does, if no record comes.
  *
+ * What firing does to the targets is the trigger's action (enum pp_action). To pause them, it turns their
+ * tapes to the side that only counts, and the engine makes that a pause of the event; to notify, it has
+ * none.
+ *
  * pp_may_fire(), pp_turn(), pp_sign() and pp_close() are the whole mechanism: the kernel runs them in
  * programs (daemon/engine/bpf/fire.bpf.c, ring.bpf.h), and the engine when somebody fires the trigger by
  * hand.
@@ -39,6 +43,8 @@ enum pp_side {
 	PP_SIDES,
 	/* Of pp_tape_state.next: what was turned is taken, and the event is not armed again yet. */
 	PP_SIDES_TAKEN,
+	/* Likewise: it was turned to PP_SIDE_NONE, to be paused. */
+	PP_SIDES_STOPPED,
 	/* Likewise: a window is open. Added to the side that the tape turns to at its end. */
 	PP_SIDES_CLOSING,
 };
@@ -53,6 +59,7 @@ struct pp_fired {
 	__u32 cpu, pid, tid;
 	__u32 by_hand; /* enum pp_fired_by */
 	char comm[16];
+	__u64 action; /* enum pp_action, of the trigger */
 	__u64 closed; /* not 0: not the firing itself, but the end of this target's window: its id */
 };
 
@@ -117,6 +124,7 @@ struct pp_trigger_spec {
 	__u64 max_per_day;   /* firings in 24 hours; 0: no limit */
 	__u64 after;	     /* ns that the targets go on, PP_AFTER_MAX at most; 0: not at all */
 	__u64 after_records; /* or until each has so many more records; 0: any number */
+	__u64 action;	     /* enum pp_action */
 	struct pp_condition condition;
 };
 
@@ -201,20 +209,21 @@ static inline __attribute__((__always_inline__)) int pp_may_fire(struct pp_trigg
 		return 0;
 	}
 	fired->trigger = t->id;
+	fired->action = t->spec.action;
 	fired->number = __sync_fetch_and_add(&t->fired, 1) + 1;
 	return 1;
 }
 
-/* Turns a target's tape, or opens its window. Of several triggers at the same time one does, and signs it
- * then; 0: it was turned, or its window is open. */
+/* Turns a target's tape, or opens its window, or stops it. Of several triggers at the same time one does,
+ * and signs it then; 0: it was turned, or its window is open. */
 static inline __attribute__((__always_inline__)) int pp_turn(struct pp_tape *tape,
 							     const struct pp_trigger_spec *spec)
 {
 	union pp_tape_state from = { .word = pp_read_word(&tape->state.word) }, to;
-	int window = spec->after && tape->windows;
+	int window = spec->after && tape->windows, stop = spec->action == PP_ACTION_PAUSE;
 
-	to.side = window ? from.side + PP_SIDE_A_CLOSING : from.next;
-	to.next = window ? from.next + PP_SIDES_CLOSING : PP_SIDES;
+	to.side = stop ? PP_SIDE_NONE : window ? from.side + PP_SIDE_A_CLOSING : from.next;
+	to.next = stop ? PP_SIDES_STOPPED : window ? from.next + PP_SIDES_CLOSING : PP_SIDES;
 	return from.next < PP_SIDES &&
 	       __sync_val_compare_and_swap(&tape->state.word, from.word, to.word) == from.word;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What fired a trigger: in the records of firings and in messages to clients. Included by BPF programs. */
+/* What fires a trigger, and what that does: on the wire, and in pins. Programs in the kernel include
+ * this, too. */
 #pragma once
 
 enum pp_fired_by {
@@ -9,3 +10,18 @@ enum pp_fired_by {
 	 * empty. */
 	PP_FIRED_BY_TIMER,
 };
+
+/* Each but NOTIFY has targets. */
+enum pp_action {
+	PP_ACTION_SNAPSHOT, /* freezes them; a service saves that, and releases it */
+	PP_ACTION_FREEZE,   /* likewise, but it waits until somebody asks for either */
+	PP_ACTION_PAUSE,    /* pauses them, until somebody resumes them */
+	PP_ACTION_NOTIFY,   /* nothing: it is only told */
+	PP_ACTIONS,
+};
+
+/* By these numbers, as users type them. */
+#define PP_ACTION_NAMES                                 \
+	{                                               \
+		"snapshot", "freeze", "pause", "notify" \
+	}

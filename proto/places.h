@@ -19,14 +19,16 @@
  *       by-id/ID/rings, …              the outer map, slots, links 0600 root
  *       by-id/ID/tape, spare,          of an armed event: which set of rings records, the second set,
  *                sidesN, frozen        programs for each set, events while none records 0600 root
- *       by-id/ID/fired                 what turned it; for a moment, see +tape-ID 0600 root
+ *       by-id/ID/fired, kept           what turned it; for a moment, see +tape-ID 0600 root
+ *       by-id/ID/stopped               the trigger's firing that has paused it 0600 root
  *       by-id/ID/trigger               a trigger's limits and counts 0460 broker's user:root
  *       by-id/ID/targets, fireN        the tapes that it turns, its programs 0600 root
  *       NAMESPACE/EVENT                a name: symlink to ../by-id/ID
  *       +new-N/, +del-ID/              being made; being reaped, or still mapped by somebody
  *       +tape-ID/                      what an event had recorded when a trigger fired, until it is
  *                                      released: its rings, catalog, meta and `fired`, as above
- *       +frozen-ID                     symlink to an event that a trigger has stopped, until what it
+ *       +kept-ID/                      likewise, of a trigger whose tapes are saved if somebody asks for it
+ *       +frozen-ID                     symlink to an event that a trigger has frozen, until what it
  *                                      had recorded is saved
  *       +last-id                       the newest id given
  *       +wakeups                       ring buffer of wakeups 0660 broker's user:root

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
+#include "fired.h"
 #include "ring.h"
 
 #define PP_PROTOCOL_VERSION 1
@@ -53,6 +54,7 @@
 #define PP_EVENT_BOOT (1U << 8)	      /* request: write it down, to exist after a reboot */
 #define PP_EVENT_COPIES (1U << 9)     /* reply only: the requester gets copies of the rings */
 #define PP_EVENT_TRIGGER (1U << 10)   /* reply only: it is a trigger, each of its records fires */
+#define PP_EVENT_STOPPED (1U << 11)   /* reply only: it is paused, and a trigger did that */
 #define PP_EVENT_PROGRAM (1U << 12)   /* a program of its creator's decides on each record */
 /* Seconds from one checkpoint of its rings to the next; 0: none are written. */
 #define PP_EVENT_CHECKPOINT (0xfffU << PP_EVENT_CHECKPOINT_SHIFT)
@@ -121,6 +123,7 @@ enum pp_notice_kind {
 	PP_NOTICE_LOST = 9, /* that many notices did not fit: list again */
 	PP_NOTICE_TAPE =
 		10, /* a trigger has frozen the event: what it had recorded is the tape `event` */
+	PP_NOTICE_FIRED = 11, /* the trigger `event`, which only notifies, has fired */
 };
 
 /* The subject of a line of the limits. */

@@ -386,8 +386,24 @@ static const struct verb_option collect_options[] = {
 	{},
 };
 
+static int take_triggers(struct call *call, struct event_name **ret)
+{
+	_cleanup_free_ struct event_name *names = calloc(call->n_operands, sizeof(*names));
+
+	if (!names) {
+		complain("cannot read the names of the triggers: out of memory");
+		return EXIT_FAILED;
+	}
+	for (size_t i = 0; i < call->n_operands; i++)
+		if (parse_event_name(call->operands[i], NULL, &names[i]) < 0)
+			return bad_usage(call, "%s: not a valid name", call->operands[i]);
+	*ret = TAKE_PTR(names);
+	return EXIT_OK;
+}
+
 static int run_collect(struct call *call)
 {
+	_cleanup_free_ struct event_name *triggers = NULL;
 	struct collecting c = {
 		.options.limits = {
 			.files = 100,
@@ -401,22 +417,33 @@ static int run_collect(struct call *call)
 	if (!options_read(call, &c))
 		return call->code;
 	r = snapshots_place(call, &c.place);
+	if (!r && call->n_operands)
+		r = take_triggers(call, &triggers);
 	if (r)
 		return r;
 	c.options.directory = c.place.path;
+	c.options.triggers = triggers;
+	c.options.n_triggers = call->n_operands;
 	return collect(call, &c.options);
 }
 
 static const struct verb verb_collect = {
 	.name = "snapshots collect",
-	.synopsis = "[OPTIONS]",
+	.synopsis = "[OPTIONS] [TRIGGER...]",
 	.summary = "write what triggers freeze into files; a service does this",
 	.run = run_collect,
 	.options = { { .rows = collect_options },
 		     { .rows = snapshots_options, .at = offsetof(struct collecting, place) } },
+	.operands = COMPLETE_NAME,
 	.help = "Waits for triggers to fire, writes a snapshot of each firing, and gives the frozen\n"
 		"buffers back. Beyond a limit it removes the oldest snapshots, and never the newest. It\n"
-		"runs as root, as the daemon's user, or as a user who may write to the namespaces.\n",
+		"runs as root, as the daemon's user, or as a user who may write to the namespaces.\n"
+		"\n"
+		"With the names of triggers it saves what these freeze, and no others; only so what one with\n"
+		"--action freeze has frozen. Of one that is removed the name is `deleted`.\n"
+		"\n"
+		"Examples:\n"
+		"  perfctl snapshots collect --once slow\n",
 };
 
 /* ── exec ───────────────────────────────────────────────────────────────────────────────── */

@@ -7,11 +7,22 @@
 #include "client/perfctl/events/user-program.h"
 #include "client/perfctl/perfctl.h"
 #include "client/perfctl/print/info.h"
+#include "proto/fired.h"
 #include "proto/clock.h"
 #include "proto/window.h"
 
 #define BUFFER (64 * 1024) /* of each CPU, for what fires: hundreds of records */
 #define SECOND 1000000000.0
+
+/* What is done to the targets, as a sentence has it; to notify has none. */
+static const char *const effects[PP_ACTIONS] = { "freezes", "freezes", "pauses", "notifies" };
+
+static const char *action_name(uint32_t action)
+{
+	static const char *const names[PP_ACTIONS] = PP_ACTION_NAMES;
+
+	return action < PP_ACTIONS ? names[action] : "unknown";
+}
 
 /* ── add ────────────────────────────────────────────────────────────────────────────────── */
 
@@ -23,6 +34,7 @@ struct add {
 	const char *key, *rate;
 	uint64_t longer_than;
 	uint64_t after, after_records;
+	unsigned action;
 	const char *bpf;
 	struct user_program program;
 };
@@ -78,6 +90,12 @@ static const struct verb_option add_options[] = {
 	  "fire when there were more than N matching events in each second of that time, such as "
 	  "'over 1000/s for 5s'",
 	  TAKE_TEXT(struct add, rate) },
+	{ 0, "action", "ACTION",
+	  "snapshot (the default): freeze the targets, and a service saves that to a file; freeze: save "
+	  "nothing until `snapshots collect` or `trigger release` asks; pause: pause the targets; notify: "
+	  "only tell the journal and `perfctl watch`",
+	  TAKE_CHOICE(struct add, action, "none of snapshot, freeze, pause and notify"),
+	  .words = "snapshot freeze pause notify" },
 	{ 0, "hold-off", "TIME",
 	  "do not fire again within this time, 10ms or more; such records are counted; default: 10s",
 	  TAKE_VALUE(struct add, hold_off, parse_duration, "not a time such as 10s"),
@@ -120,6 +138,19 @@ static int join_targets(struct call *call, const char *ns, char *targets, size_t
 	return EXIT_OK;
 }
 
+static int check_targets(struct call *call, const struct add *a)
+{
+	if (a->action == PP_ACTION_NOTIFY && call->n_operands > 1)
+		return bad_usage(call, "--action notify does nothing to %s: give no targets",
+				 call->operands[1]);
+	if (a->action == PP_ACTION_NOTIFY || call->n_operands > 1)
+		return EXIT_OK;
+	return bad_usage(call,
+			 "%s has nothing to %s: give the names of events, or `*` for all "
+			 "of its namespace",
+			 call->operands[0], a->action == PP_ACTION_PAUSE ? "pause" : "freeze");
+}
+
 static int check_add(struct call *call, const struct add *a, struct event_name *ret)
 {
 	if (!call->n_operands)
@@ -139,13 +170,7 @@ static int check_add(struct call *call, const struct add *a, struct event_name *
 			"--key and --longer-than are for two events: --until EVENT is missing");
 	if (a->until && a->rate)
 		return bad_usage(call, "--until and --rate are mutually exclusive");
-	if (call->n_operands < 2)
-		return bad_usage(
-			call,
-			"%s has nothing to freeze: give the names of events, or `*` for all "
-			"of its namespace",
-			call->operands[0]);
-	return EXIT_OK;
+	return check_targets(call, a);
 }
 
 /* Of two events, or of one at a rate; sentences and tables. */
@@ -192,7 +217,7 @@ static void tell_added(const struct call *call, const struct add *a,
 		fputs(" if ", stdout);
 		print_text(stdout, info->filter, strlen(info->filter));
 	}
-	printf(" and freezes %s\n", targets);
+	printf(" and %s%s%s\n", effects[a->action], *targets ? " " : "", targets);
 }
 
 static int add(struct call *call, struct add *a, const struct event_name *name, const char *targets,
@@ -206,6 +231,7 @@ static int add(struct call *call, struct add *a, const struct event_name *name, 
 		.max_per_day = a->max_per_day,
 		.after = a->after,
 		.after_records = a->after_records,
+		.action = a->action,
 		.event = &a->make.opts,
 		.until = a->until ? a->make.events[1].event : NULL,
 		.until_filter = a->until ? a->make.events[1].filter : NULL,
@@ -268,7 +294,7 @@ static int run_add(struct call *call)
 
 static const struct verb verb_add = {
 	.name = "trigger add",
-	.synopsis = "NAME --on EVENT [--filter FILTER] [OPTIONS] TARGET...",
+	.synopsis = "NAME --on EVENT [--filter FILTER] [OPTIONS] [TARGET...]",
 	.summary = "create a trigger",
 	.run = run_add,
 	.options = { { .rows = add_options },
@@ -283,7 +309,8 @@ static const struct verb verb_add = {
 		"With --until it fires when the EVENT of --until comes too late, or, within 10 ms, while it\n"
 		"is missing. With --rate it fires when EVENT has been that frequent for that time.\n"
 		"\n"
-		"`perfctl snapshots collect`, a service, saves what is frozen to files.\n"
+		"`perfctl snapshots collect`, a service, saves what is frozen to files. --action says what\n"
+		"happens instead.\n"
 		"\n"
 		"Examples:\n"
 		"  perfctl create sched -e 'sched:*' -m 4M\n"
@@ -299,9 +326,10 @@ static const struct verb verb_add = {
 /* ── list, show ─────────────────────────────────────────────────────────────────────────── */
 
 static const struct column columns[] = {
-	{ "ID", true },	   { "NAME", false },  { "ON", false },	   { "FREEZES", false },
-	{ "ARMED", true }, { "FIRED", true },  { "HELD", true },   { "SPENT", true },
-	{ "LATE", true },  { "MISSED", true }, { "UNKEPT", true }, { "LAST", true },
+	{ "ID", true },	      { "NAME", false }, { "ON", false },    { "ACTION", false },
+	{ "TARGETS", false }, { "ARMED", true }, { "FIRED", true },  { "HELD", true },
+	{ "SPENT", true },    { "LATE", true },	 { "MISSED", true }, { "UNKEPT", true },
+	{ "LAST", true },
 };
 
 static void missed_cell(struct table *t, const struct perfpersist_trigger *v)
@@ -324,7 +352,8 @@ static int list_table(const struct perfpersist_trigger *all, size_t n)
 		table_cell(&t, "%s/%s", v->ns, v->name);
 		table_cell(&t, "%s%s%s%s%s", v->event, *v->until ? " until " : "", v->until,
 			   *v->rate ? " " : "", v->rate);
-		table_cell(&t, "%s", v->targets);
+		table_cell(&t, "%s", action_name(v->action));
+		table_cell(&t, "%s", *v->targets ? v->targets : "-");
 		table_cell(&t, "%u of %u", v->n_armed, v->n_targets);
 		table_cell(&t, "%" PRIu64, v->fired);
 		table_cell(&t, "%" PRIu64, v->held);
@@ -356,7 +385,9 @@ static void trigger_json(struct json *j, const struct perfpersist_trigger *v)
 	json_string(j, "key", v->key);
 	json_unsigned(j, "longer_than", v->longer_than);
 	json_string(j, "rate", v->rate);
+	json_string(j, "action", action_name(v->action));
 	json_string(j, "targets", v->targets);
+	json_unsigned(j, "tapes", v->tapes);
 	json_unsigned(j, "hold_off", v->hold_off);
 	json_unsigned(j, "max_per_day", v->max_per_day);
 	json_unsigned(j, "after", v->after);
@@ -397,8 +428,14 @@ static void show_one(const struct perfpersist_trigger *v)
 		fputs("\n  if        ", stdout);
 		print_text(stdout, v->filter, strlen(v->filter));
 	}
-	printf("\n  freezes   %s: %u event%s, %u of them armed\n", v->targets, v->n_targets,
-	       v->n_targets == 1 ? "" : "s", v->n_armed);
+	printf("\n  action    %s", action_name(v->action));
+	if (*v->targets)
+		printf("\n  %-9s %s: %u event%s, %u of them armed", effects[v->action % PP_ACTIONS],
+		       v->targets, v->n_targets, v->n_targets == 1 ? "" : "s", v->n_armed);
+	if (v->tapes)
+		printf("\n  waits     %" PRIu64 " event%s frozen and neither saved nor released",
+		       v->tapes, v->tapes == 1 ? "" : "s");
+	putchar('\n');
 	printf("  hold-off  %g s\n", (double)v->hold_off / SECOND);
 	if (v->after_records)
 		printf("  goes on   for %" PRIu64 " records of each, %g s at most\n",
@@ -425,7 +462,7 @@ static void show_one(const struct perfpersist_trigger *v)
 		       v->ended, v->unkept);
 	}
 	printf("  late      %" PRIu64
-	       " target%s not frozen: not armed, or the last one not saved\n",
+	       " target%s left alone: not armed, or the last one not saved\n",
 	       v->late, v->late == 1 ? "" : "s");
 }
 
@@ -470,12 +507,12 @@ static const struct verb verb_list_triggers = {
 	.run = run_list,
 	.operands = COMPLETE_NAMESPACE,
 	.one_operand = true,
-	.help = "ARMED: how many of the events that it names it would freeze now.\n"
+	.help = "ARMED: how many of the events that it names it would freeze or pause now.\n"
 		"FIRED: how often it fired.\n"
 		"HELD: records that did not fire because of the hold-off.\n"
 		"SPENT: records that did not fire because of --max-per-day.\n"
-		"LATE: targets that it could not freeze, because what was frozen before was not saved\n"
-		"yet.\n"
+		"LATE: targets that it could not freeze or pause, because what was frozen before was not\n"
+		"saved yet, or because they are paused.\n"
 		"MISSED: occurrences of its event that made no record, and so did not fire.\n"
 		"UNKEPT: occurrences of --on for which there was no room, so that their --until cannot fire.\n"
 		"LAST: how long ago it fired.\n",
@@ -606,10 +643,53 @@ static const struct verb verb_fire = {
 	.help = "The hold-off and --max-per-day apply to this, too.\n",
 };
 
+/* All that it has frozen, whoever was to save it. */
+static int release_one(struct perfpersist *p, const struct event_name *name)
+{
+	_cleanup_free_ struct perfpersist_tape *tapes = NULL;
+	size_t n = 0, released = 0;
+	int r = perfpersist_tapes(p, name->ns, &tapes, &n);
+
+	for (size_t i = 0; r >= 0 && i < n; i++) {
+		if (strcmp(tapes[i].trigger_name[0] ? tapes[i].trigger_name : "deleted",
+			   name->name) != 0)
+			continue;
+		r = perfpersist_tape_release(p, tapes[i].id);
+		released += r >= 0;
+		if (r == -ENOENT) /* somebody was faster */
+			r = 0;
+	}
+	if (r < 0)
+		return call_failed(p, r);
+	if (!released) {
+		complain("%s/%s has frozen nothing that waits", name->ns, name->name);
+		return EXIT_NOT_FOUND;
+	}
+	printf("%s/%s: what %zu event%s had recorded is released\n", name->ns, name->name, released,
+	       released == 1 ? "" : "s");
+	return EXIT_OK;
+}
+
+static int run_release(struct call *call)
+{
+	return for_each(call, release_one);
+}
+
+static const struct verb verb_release = {
+	.name = "trigger release",
+	.synopsis = "NAME...",
+	.summary = "give back what triggers have frozen, without saving it",
+	.run = run_release,
+	.operands = COMPLETE_NAME,
+	.help = "Of a trigger that is removed the name is `deleted`. What one with --action pause has paused,\n"
+		"`perfctl resume` resumes.\n",
+};
+
 /* ── all of them ────────────────────────────────────────────────────────────────────────── */
 
 static const struct verb *const parts[] = {
-	&verb_add, &verb_list_triggers, &verb_show_trigger, &verb_remove, &verb_fire, NULL,
+	&verb_add, &verb_list_triggers, &verb_show_trigger, &verb_remove, &verb_fire, &verb_release,
+	NULL,
 };
 
 static int run(struct call *call)
@@ -620,7 +700,7 @@ static int run(struct call *call)
 
 const struct verb verb_trigger = {
 	.name = "trigger",
-	.synopsis = "add | list | show | remove | fire ...",
+	.synopsis = "add | list | show | remove | fire | release ...",
 	.summary = "freeze events when something happens",
 	.run = run,
 	.parts = parts,

@@ -25,6 +25,7 @@ static const char *kind_name(uint32_t kind)
 		[PERFPERSIST_NOTICE_CPU_OFFLINE] = "cpu-offline",
 		[PERFPERSIST_NOTICE_LOST] = "lost",
 		[PERFPERSIST_NOTICE_TAPE] = "frozen",
+		[PERFPERSIST_NOTICE_FIRED] = "fired",
 	};
 
 	return kind < ARRAY_SIZE(names) && names[kind] ? names[kind] : "unknown";

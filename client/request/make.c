@@ -248,7 +248,10 @@ int make_trigger(struct perfpersist *p, const char *ns, const char *name,
 	m->max_per_day = opts->max_per_day;
 	m->after = opts->after;
 	m->after_records = opts->after_records;
-	r = FILL_REQUIRED(m->targets, "list of targets", opts->targets);
+	m->action = opts->action;
+	r = opts->action == PERFPERSIST_ACTION_NOTIFY
+		    ? FILL(m->targets, "list of targets", opts->targets)
+		    : FILL_REQUIRED(m->targets, "list of targets", opts->targets);
 	if (r >= 0)
 		r = fill_create(&m->event, ns, name, opts->event);
 	if (r >= 0)

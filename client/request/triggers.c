@@ -66,6 +66,8 @@ int client_triggers_add(struct client_triggers *t, const struct pp_msg_trigger *
 		.unkept = m->unkept,
 		.overdue = m->overdue,
 		.ended = m->ended,
+		.action = m->action,
+		.tapes = m->tapes,
 	};
 	COPY_FIELD(to->ns, m->ns);
 	COPY_FIELD(to->name, m->name);
@@ -104,6 +106,7 @@ int client_tapes_add(struct client_tapes *t, const struct pp_msg_tape *m)
 		.tid = m->tid,
 		.by_hand = m->by_hand == PP_FIRED_BY_HAND,
 		.overdue = m->by_hand == PP_FIRED_BY_TIMER,
+		.action = m->action,
 	};
 	COPY_FIELD(to->ns, m->ns);
 	COPY_FIELD(to->name, m->name);

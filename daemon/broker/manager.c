@@ -163,14 +163,27 @@ static void on_notice(void *userdata, enum pp_notice_kind kind, const struct eve
 	watchers_tell_event(&m->watchers, kind, e);
 }
 
+/* What other triggers do is told when it is done to their targets. */
+static void tell_fired(struct manager *m, const struct pp_fired *fired)
+{
+	const struct event *e = registry_by_id(&m->lifecycle.registry, fired->trigger);
+
+	if (!e || e->trigger.action != PP_ACTION_NOTIFY)
+		return;
+	fired_log(&e->truth.spec, fired, e->truth.spec.name);
+	watchers_tell_event(&m->watchers, PP_NOTICE_FIRED, e);
+}
+
 static void on_fired(void *userdata, const struct pp_fired *fired)
 {
 	struct manager *m = userdata;
 
-	if (fired->closed)
+	if (fired->closed) {
 		triggers_note_closed(&m->triggers, fired->closed);
-	else
-		triggers_note(&m->triggers, fired->trigger, fired->time);
+		return;
+	}
+	triggers_note(&m->triggers, fired->trigger, fired->time);
+	tell_fired(m, fired);
 }
 
 static void on_firings_read(void *userdata)
@@ -180,19 +193,32 @@ static void on_firings_read(void *userdata)
 	triggers_continue(&m->triggers);
 }
 
-static void on_fired_by_hand(void *userdata, const struct event *e)
+static void on_fired_by_order(void *userdata, const struct event *e, const struct pp_fired *by)
 {
 	struct manager *m = userdata;
 
+	if (by->number)
+		tell_fired(m, by);
 	triggers_fired(&m->triggers, e->truth.id, pp_clock_ns(CLOCK_MONOTONIC));
+}
+
+static void log_fired(struct manager *m, const struct pp_spec *spec, const struct pp_fired *by)
+{
+	const struct event *trigger = registry_by_id(&m->lifecycle.registry, by->trigger);
+
+	fired_log(spec, by, trigger ? trigger->truth.spec.name : NULL);
+}
+
+static void on_paused_by(void *userdata, const struct event *e, const struct pp_fired *by)
+{
+	log_fired(userdata, &e->truth.spec, by);
 }
 
 static void on_tape(void *userdata, const struct tape *tape)
 {
 	struct manager *m = userdata;
-	const struct event *by = registry_by_id(&m->lifecycle.registry, tape->by.trigger);
 
-	fired_log(tape, by ? by->truth.spec.name : NULL);
+	log_fired(m, &tape->event.truth.spec, &tape->by);
 	watchers_tell_event(&m->watchers, PP_NOTICE_TAPE, &tape->event);
 }
 
@@ -213,6 +239,18 @@ static void on_came(void *userdata, const struct pp_cpumask *cpus _unused_)
 	sideband_came(&m->sideband);
 }
 
+static void tell_untold(const struct event *e)
+{
+	const struct pp_spec *spec = &e->truth.spec;
+
+	if (e->trigger.action == PP_ACTION_NOTIFY)
+		log_event(
+			LOG_WARNING, spec->ns, spec->name,
+			"Trigger %s/%s has fired %" PRIu64
+			" times that the daemon was not told of, because more fired than it could read.",
+			spec->ns, spec->name, e->untold);
+}
+
 /* Of firings for which the ring buffer had no room the kernel only keeps the number. */
 static void note_untold(struct manager *m)
 {
@@ -228,6 +266,7 @@ static void note_untold(struct manager *m)
 			continue;
 		e->untold = state.untold;
 		triggers_note(&m->triggers, e->truth.id, state.last);
+		tell_untold(e);
 	}
 }
 
@@ -443,7 +482,8 @@ static void wire(struct manager *m)
 	m->lifecycle.changed = on_changed;
 	m->lifecycle.creating = on_creating;
 	m->lifecycle.notice = on_notice;
-	m->lifecycle.fired = on_fired_by_hand;
+	m->lifecycle.fired = on_fired_by_order;
+	m->lifecycle.paused_by = on_paused_by;
 	m->lifecycle.ended = on_name_ended;
 	m->lifecycle.userdata = m;
 }

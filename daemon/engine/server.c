@@ -65,6 +65,20 @@ static int add_trigger(struct server *s)
 	return trigger_read(path, &s->answer.trigger);
 }
 
+/* What has paused it, if that was a trigger. */
+static int add_stopped_by(struct server *s)
+{
+	const struct pp_event *e = &s->answer.event;
+	char path[PINS_PATH_SIZE];
+	int r;
+
+	if (!e->paused || !(e->now & PP_NOW_STOPPED))
+		return 0;
+	pins_event(e->origin, path);
+	r = event_stopped_by(path, &s->answer.by);
+	return r == -ENOENT ? 0 : r;
+}
+
 static int send_found(const struct pp_event *event, void *userdata)
 {
 	struct server *s = userdata;
@@ -73,6 +87,8 @@ static int send_found(const struct pp_event *event, void *userdata)
 	answer_begin(s, s->order.serial, PP_ANSWER_FOUND);
 	s->answer.event = *event;
 	r = add_trigger(s);
+	if (r >= 0)
+		r = add_stopped_by(s);
 	return r < 0 ? r : answer_send(s);
 }
 
@@ -202,14 +218,14 @@ static int tell_tape(struct server *s, const char *path, uint64_t id)
 	return r;
 }
 
-static int turn_at(struct server *s, const char *path, bool again, struct failure *f)
+static int turn_at(struct server *s, const char *path, uint32_t what, struct failure *f)
 {
 	struct pp_orphans *orphans = &s->answer.orphans;
-	int r = event_turn(path, s->broker.uid, again, orphans, f);
+	int r = event_turn(path, s->broker.uid, what, orphans, f);
 
 	budget_recount();
 	/* A tape may be there although what came after it failed. */
-	if ((r > 0 || orphans->id) && tell_tape(s, path, orphans->id) < 0)
+	if ((r == 1 || orphans->id) && tell_tape(s, path, orphans->id) < 0)
 		return fail(f, EIO, "Cannot tell the broker of a tape.");
 	return r;
 }
@@ -252,8 +268,8 @@ static int disarm(struct server *s, struct failure *f)
 			return fail(f, -r, "Cannot end the window of '%s': %s.", path,
 				    strerror(-r));
 		}
-		if (state == ARM_TURNED)
-			r = turn_at(s, path, false, f);
+		if (state == ARM_TURNED || state == ARM_STOPPED)
+			r = turn_at(s, path, 0, f);
 		else if (state == ARM_READY)
 			r = event_disarm(path, s->broker.uid, f);
 		else if (state == ARM_FROZEN)
@@ -362,7 +378,7 @@ static int carry_out(struct server *s, struct failure *f)
 	case PP_ORDER_TURN:
 		return turn(s, f);
 	case PP_ORDER_FIRE:
-		return trigger_fire(o->id, o->what, f);
+		return trigger_fire(o->id, o->what, &s->answer.by, f);
 	case PP_ORDER_RELEASE:
 		return release(s, f);
 	default:
@@ -387,6 +403,8 @@ static int read_back(struct server *s)
 	case PP_ORDER_DISARM:
 	case PP_ORDER_TURN:
 		r = names_read(s->order.id, &s->answer.event);
+		if (r >= 0)
+			r = add_stopped_by(s);
 		if (r < 0)
 			log_error("Cannot read the changed event with id %llu: %s; the broker's "
 				  "connection is closed.",

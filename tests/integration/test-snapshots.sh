@@ -123,5 +123,20 @@ armed s/mark 2
 collect env JOURNAL_STREAM=1:1
 expect_match "$(grep -F "$FILE" "$LOG")" "^$FILE: [0-9]+ records of [0-9]+ events, [0-9]+ bytes$" "the line"
 expect_eq "$(grep -cF "${FILE##*/}" "$SCRATCH/entries" || true)" 0 "entries without a journal"
+# A firing that freezes nothing is an entry of its own.
+perfctl trigger add s/tell --on sched:sched_process_exec --filter "filename ~ \"*/${MARK##*/}\"" \
+	--action notify >/dev/null
+before=$(entries "$FIRED" | grep -c ^MESSAGE=)
+"$MARK" &
+pid=$!
+wait $pid
+told() {
+	entries "$FIRED" | awk -v RS= '/PERFPERSIST_TRIGGER=tell/ { print $0 "\n" }' >"$SCRATCH/told"
+	[ -s "$SCRATCH/told" ]
+}
+wait_until 10 told || fail "no entry says that it has fired"
+for field in NAMESPACE=s EVENT=tell ACTION=notify NUMBER=1 COMM="${MARK##*/}" PID=$pid TID=$pid; do
+	grep -qxF "PERFPERSIST_$field" "$SCRATCH/told" || fail "no PERFPERSIST_$field: $(<"$SCRATCH/told")"
+done
 echo "each firing and each snapshot is an entry in the journal with all its fields, or a line"
 stop_daemon

@@ -101,8 +101,9 @@ struct broker {
 	struct service service;
 	struct fake_engine engine;
 	unsigned changes;
-	unsigned notices[PP_NOTICE_TAPE + 1]; /* of each kind */
-	unsigned ready;			      /* tapes that can be saved */
+	unsigned notices[PP_NOTICE_FIRED + 1]; /* of each kind */
+	unsigned paused_by;		       /* pauses by triggers */
+	unsigned ready;			       /* tapes that can be saved */
 	size_t tapes_at_ready; /* how many there were when the last of them was told */
 };
 
@@ -149,6 +150,8 @@ static bool fake_send(struct fake_engine *f, uint32_t type, uint64_t serial,
 	memset(&fake_answer.trigger, 0, sizeof(fake_answer.trigger));
 	if (event)
 		fake_answer.event = *event;
+	if (event && event->paused && event->now & PP_NOW_STOPPED)
+		fake_answer.by = f->turned_by[event->origin];
 	if (event && event->spec.flags & PP_EVENT_TRIGGER)
 		fake_answer.trigger = fake_trigger(f, event->id)->spec;
 	if (orphans)
@@ -371,15 +374,24 @@ static void fake_arm(struct fake_engine *f, struct pp_event *e, bool swap)
 		return;
 	e->now |= PP_NOW_ARMED;
 	e->memory += swap ? fake_set(e) : 0;
+	e->now |= swap ? PP_NOW_SWAP : 0;
 	f->single[e->id] = !swap;
 }
 
 /* The tape, or NULL: nothing has turned it. */
-static const struct fake_tape *fake_turn(struct fake_engine *f, struct pp_event *e, bool again)
+static const struct fake_tape *fake_turn(struct fake_engine *f, struct pp_event *e, uint32_t what)
 {
 	struct fake_tape *tape = &f->tapes[f->n_tapes];
 
 	if (!(e->now & PP_NOW_TURNED)) /* or its window is open */
+		return NULL;
+	if (e->now & PP_NOW_STOPPED) {
+		e->memory -= e->now & PP_NOW_SWAP ? fake_set(e) : 0;
+		e->now = PP_NOW_STOPPED;
+		e->paused = 1;
+		return NULL;
+	}
+	if (what & PP_TURN_STOPPED)
 		return NULL;
 	ck_assert_uint_lt(f->n_tapes, FAKE_TAPES);
 	if (f->single[e->id]) { /* the event itself; not in the list */
@@ -402,21 +414,21 @@ static const struct fake_tape *fake_turn(struct fake_engine *f, struct pp_event 
 	tape->event.now = 0;
 	tape->event.memory = tape->orphans.bytes;
 	f->n_tapes++;
-	e->now &= ~PP_NOW_TURNED;
+	e->now &= ~(PP_NOW_TURNED | PP_NOW_SWAP);
 	e->memory -= fake_set(e);
 	e->set++;
-	if (again)
+	if (what & PP_TURN_AGAIN)
 		fake_arm(f, e, true);
 	return tape;
 }
 
 static const struct fake_tape *fake_disarm(struct fake_engine *f, struct pp_event *e)
 {
-	const struct fake_tape *tape = fake_turn(f, e, false);
+	const struct fake_tape *tape = fake_turn(f, e, 0);
 
 	if (e->now & PP_NOW_ARMED && !f->single[e->id])
 		e->memory -= fake_set(e);
-	e->now &= ~(PP_NOW_ARMED | PP_NOW_WINDOWS);
+	e->now &= ~(PP_NOW_ARMED | PP_NOW_WINDOWS | PP_NOW_SWAP);
 	return tape;
 }
 
@@ -451,6 +463,7 @@ static _unused_ void fake_fire(struct fake_engine *f, uint64_t id, bool by_hand)
 		.tid = 4712,
 		.by_hand = by_hand,
 		.comm = "sh",
+		.action = t->spec.action,
 	};
 	for (size_t i = 0; i < t->n_targets; i++) {
 		struct pp_event *e = fake_find(f, t->targets[i]);
@@ -458,6 +471,7 @@ static _unused_ void fake_fire(struct fake_engine *f, uint64_t id, bool by_hand)
 		if (!e || !(e->now & PP_NOW_ARMED))
 			continue;
 		ck_assert_uint_lt(e->id, FAKE_EVENTS);
+		e->now |= t->spec.action == PP_ACTION_PAUSE ? PP_NOW_STOPPED : 0;
 		e->now ^= PP_NOW_ARMED | (t->spec.after && e->now & PP_NOW_WINDOWS ? PP_NOW_CLOSING
 										   : PP_NOW_TURNED);
 		f->turned_by[e->id] = t->fired;
@@ -526,7 +540,7 @@ static bool fake_act_aside(struct fake_engine *f, const struct pp_order *o,
 		break;
 	case PP_ORDER_TURN:
 		fake_log_order(f, "turn", o->id);
-		fake_log(f, "%s", o->what ? "" : "-");
+		fake_log(f, "%s", o->what & PP_TURN_STOPPED ? "!" : o->what ? "" : "-");
 		*ret = fake_turn(f, e, o->what);
 		break;
 	default:
@@ -618,6 +632,7 @@ static bool fake_act(struct fake_engine *f, const struct pp_order *o, struct pp_
 		for (size_t i = 0; i < f->n; i++)
 			if (f->events[i].id == o->id || f->events[i].shares == o->id)
 				f->events[i].paused = o->what;
+		e->now &= o->what ? ~0U : ~PP_NOW_STOPPED;
 		break;
 	case PP_ORDER_RIGHTS:
 		f->given_rights++;
@@ -779,11 +794,21 @@ static void broker_on_changed(void *userdata)
 	sideband_continue(&b->sideband);
 }
 
-static void broker_on_fired(void *userdata, const struct event *e)
+static void broker_on_fired(void *userdata, const struct event *e,
+			    const struct pp_fired *by _unused_)
 {
 	struct broker *b = userdata;
 
 	triggers_fired(&b->triggers, e->truth.id, 0);
+}
+
+static void broker_on_paused_by(void *userdata, const struct event *e, const struct pp_fired *by)
+{
+	struct broker *b = userdata;
+
+	ck_assert_uint_eq(e->truth.paused, 1);
+	ck_assert_uint_gt(by->number, 0);
+	b->paused_by++;
 }
 
 static void broker_on_ready(void *userdata, const struct tape *tape)
@@ -893,6 +918,7 @@ static void broker_begin(struct broker *b)
 	b->triggers.ready = broker_on_ready;
 	b->triggers.userdata = b;
 	b->lifecycle.fired = broker_on_fired;
+	b->lifecycle.paused_by = broker_on_paused_by;
 	b->sideband.lifecycle = &b->lifecycle;
 	b->sideband.online = &b->hotplug.online;
 	b->sideband.registry = b->registry;

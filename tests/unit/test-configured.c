@@ -279,6 +279,19 @@ START_TEST(triggers)
 	expect(0, 0, 0, 0);
 	put_dropin("b.conf", "[trigger n/t]\nHoldOff=500ms\nMaxPerDay=3\nAfter=501ms\n");
 	expect(0, 0, 0, 1);
+	put_dropin("b.conf", "[trigger n/t]\nAction=pause\n");
+	expect(0, 1, 0, 0);
+	e = registry_by_name(&b.lifecycle.registry, "n", "t");
+	ck_assert_uint_eq(e->trigger.action, PP_ACTION_PAUSE);
+	expect(0, 0, 0, 0);
+	put_dropin("b.conf", "[trigger n/t]\nAction=pause\nAfter=1ms\n");
+	expect(0, 0, 0, 1);
+	put_dropin("b.conf", "[trigger n/t]\nAction=notify\n");
+	expect(0, 0, 0, 1); /* it has Targets= */
+	put_dropin("c.conf", "[trigger n/v]\nOn=cpu-clock\nAction=notify\n");
+	put_dropin("b.conf", "[trigger n/t]\n");
+	expect(1, 1, 0, 0);
+	ck_assert_str_eq(registry_by_name(&b.lifecycle.registry, "n", "v")->trigger.targets, "");
 	put_dropin("b.conf", "[trigger n/t]\nEnabled=no\n[trigger n/u]\nOn=cpu-clock\n");
 	expect(0, 0, 1, 1); /* no Targets= */
 	ck_assert_ptr_null(runs("n", "t"));

@@ -221,6 +221,7 @@ START_TEST(faults)
 	refused("[trigger a/x]\nOn=e\nHoldOff=9ms", 5, "10 ms at least");
 	refused("[trigger a/x]\nOn=e\nHoldOff=1.5s", 5, "HoldOff=");
 	refused("[trigger a/x]\nOn=e\nMaxPerDay=0", 5, "MaxPerDay=");
+	refused("[trigger a/x]\nOn=e\nAction=stop", 5, "snapshot, freeze, pause or notify");
 	refused("[trigger a/x]\nOn=e\nAfter=r", 5, "After=");
 	refused("[trigger a/x]\nOn=e\nAfter=0r", 5, "After=");
 	refused("[trigger a/x]\nOn=e\nAfter=1s,2s", 5, "After=");

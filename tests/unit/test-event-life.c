@@ -561,6 +561,7 @@ static void fire(struct pp_tape *tape, uint64_t count, const struct pp_trigger_s
 		.number = count,
 		.time = pp_clock_ns(CLOCK_MONOTONIC),
 		.comm = "me",
+		.action = window->action,
 	};
 
 	ck_assert_int_eq(pp_turn(tape, window), 1);
@@ -577,7 +578,7 @@ static void fire_until_closed(const char *path, struct pp_tape *tape, uint64_t c
 	fire(tape, count, &window);
 	ck_assert_int_eq(event_arm_state(path), ARM_CLOSING);
 	ck_assert_int_eq(event_close(path, false), 0);
-	ck_assert_int_eq(event_turn(path, BROKER, true, &orphans, &failure), 0);
+	ck_assert_int_eq(event_turn(path, BROKER, PP_TURN_AGAIN, &orphans, &failure), 0);
 	ck_assert_int_eq(event_arm(path, BROKER, true, true, &failure), -EBUSY);
 	ck_assert_int_eq(event_disarm(path, BROKER, &failure), -EBUSY);
 	if (count % 2)
@@ -645,7 +646,7 @@ START_TEST(turns_are_exact)
 		      failure.sentence);
 	frozen = pins_get(path, "ringless");
 	tape = map_tape();
-	ck_assert_int_eq(event_turn(path, BROKER, true, &orphans, &failure), 0);
+	ck_assert_int_eq(event_turn(path, BROKER, PP_TURN_AGAIN, &orphans, &failure), 0);
 	for (unsigned i = 1; i <= 5; i++) {
 		if (swap)
 			hold_spare();
@@ -657,7 +658,8 @@ START_TEST(turns_are_exact)
 		wait_for_calls(100);
 		ck_assert_int_eq(event_read(NAME, &e), 0);
 		ck_assert_uint_eq(e.now & ~PP_NOW_INCOMPLETE,
-				  PP_NOW_TURNED | (windows ? PP_NOW_WINDOWS : 0));
+				  PP_NOW_TURNED | (windows ? PP_NOW_WINDOWS : 0) |
+					  (swap ? PP_NOW_SWAP : 0));
 		ck_assert_int_eq(event_arm(path, BROKER, swap, windows, &failure), -EBUSY);
 		ck_assert_int_eq(event_disarm(path, BROKER, &failure), -EBUSY);
 		ck_assert_msg(event_turn(path, BROKER, i < 5, &orphans, &failure) == 1, "%s",
@@ -679,7 +681,8 @@ START_TEST(turns_are_exact)
 		ck_assert_uint_eq(e.set, swap ? i + 1 : 1);
 		ck_assert_uint_eq(e.now & ~PP_NOW_INCOMPLETE,
 				  swap && i == 5 ? 0
-						 : PP_NOW_ARMED | (windows ? PP_NOW_WINDOWS : 0));
+						 : PP_NOW_ARMED | (windows ? PP_NOW_WINDOWS : 0) |
+							   (swap ? PP_NOW_SWAP : 0));
 		if (swap && i < 5)
 			ck_assert_uint_gt(e.memory, memory);
 		else
@@ -698,6 +701,83 @@ START_TEST(turns_are_exact)
 	ck_assert_uint_eq(accounted() + frozen_calls(frozen) + shut_out,
 			  closing->calls * kinds[kind].per_call);
 	ck_assert_uint_eq(tape->lost, 0);
+	munmap(tape, sizeof(*tape));
+	munmap(closing, sizeof(*closing));
+	let_go();
+	delete ();
+}
+END_TEST
+
+static const struct pp_trigger_spec pause_spec = { .action = PP_ACTION_PAUSE };
+
+static void expect_stopped(const char *path, uint64_t count)
+{
+	struct pp_fired by;
+	struct pp_event e;
+
+	ck_assert_int_eq(event_read(path, &e), 0);
+	ck_assert_uint_eq(e.paused, 1);
+	ck_assert_uint_eq(e.now & ~PP_NOW_INCOMPLETE, PP_NOW_STOPPED);
+	ck_assert_int_eq(event_stopped_by(path, &by), 0);
+	ck_assert_uint_eq(by.trigger, 4711);
+	ck_assert_uint_eq(by.number, count);
+	ck_assert_int_eq(pins_get(path, "tape"), -ENOENT);
+	ck_assert_int_eq(pins_get(path, "spare"), -ENOENT);
+}
+
+/* A trigger stops it: each call is in the rings it had, or counted, and then it is paused, until
+ * somebody resumes it. */
+START_TEST(stops_are_exact)
+{
+	const unsigned kind = _i / 2;
+	const bool swap = _i % 2;
+	struct pp_event e = created(kinds[kind].event, kinds[kind].flags);
+	_cleanup_close_ int frozen = -EBADF;
+	uint64_t by_rings = 0, shut_out, records;
+	struct pp_orphans orphans;
+	struct pp_tape *tape;
+	struct pp_fired by;
+	char path[PINS_PATH_SIZE];
+	pid_t closer;
+
+	pins_event(e.origin, path);
+	closer = start_endless_closer();
+	hold();
+	ck_assert_msg(event_arm(path, BROKER, swap, false, &failure) == 0, "%s", failure.sentence);
+	frozen = pins_get(path, "ringless");
+	tape = map_tape();
+	wait_for_calls(100);
+	ck_assert_int_eq(event_turn(path, BROKER, PP_TURN_STOPPED, &orphans, &failure), 0);
+	fire(tape, 1, &pause_spec);
+	wait_for_calls(100);
+	closing->stop = true;
+	wait_for(closer);
+	for (size_t i = 0; i < n_held; i++)
+		by_rings += held[i].ring->live.missed;
+	ck_assert_uint_ge(frozen_calls(frozen), 100);
+	shut_out = e.missed_unknown ? 0 : total().missed - by_rings - frozen_calls(frozen);
+	ck_assert_uint_eq(accounted() + frozen_calls(frozen) + shut_out,
+			  closing->calls * kinds[kind].per_call);
+	ck_assert_uint_eq(tape->lost, 0);
+	ck_assert_int_eq(event_read(path, &e), 0);
+	ck_assert_uint_eq(e.now & ~PP_NOW_INCOMPLETE,
+			  PP_NOW_TURNED | PP_NOW_STOPPED | (swap ? PP_NOW_SWAP : 0));
+	ck_assert_int_eq(event_disarm(path, BROKER, &failure), -EBUSY);
+	ck_assert_int_eq(event_thaw(path, BROKER, &failure), 0);
+	records = total().records;
+	ck_assert_int_eq(event_turn(path, BROKER, PP_TURN_STOPPED, &orphans, &failure), 2);
+	ck_assert_uint_eq(orphans.id, 0);
+	ck_assert_uint_eq(total().records, records);
+	expect_stopped(path, 1);
+	ck_assert_uint_eq(recorded(100), 0);
+	ask("", LARGE, 0);
+	change(PP_CHANGE_BUFFER);
+	expect_stopped(path, 1);
+	pause_it(false);
+	ck_assert_int_eq(event_stopped_by(path, &by), -ENOENT);
+	let_go();
+	hold();
+	ck_assert_uint_eq(recorded(100), 100 * kinds[kind].per_call);
 	munmap(tape, sizeof(*tape));
 	munmap(closing, sizeof(*closing));
 	let_go();
@@ -1324,6 +1404,50 @@ START_TEST(killed_turns)
 }
 END_TEST
 
+/* Likewise for a pause by a trigger: it is still due, or done, and what fired is known. */
+START_TEST(killed_stops)
+{
+	char path[PINS_PATH_SIZE];
+	struct pp_event e = created(BOTH, PP_EVENT_GENERIC);
+	struct pp_orphans orphans;
+	bool through = false;
+	uint64_t count = 0;
+
+	pins_event(e.origin, path);
+	for (unsigned at = 1; !through; at += is_full_length() ? 1 : 3) {
+		struct pp_tape *armed;
+		uint64_t before;
+		pid_t pid;
+		int status;
+
+		ck_assert_msg(event_arm(path, BROKER, at % 2, false, &failure) == 0, "%s",
+			      failure.sentence);
+		check_event("arm", at);
+		before = records_at(path);
+		armed = map_tape();
+		fire(armed, ++count, &pause_spec);
+		munmap(armed, sizeof(*armed));
+		pid = fork();
+		if (pid == 0) {
+			steps_left = at;
+			_exit(event_turn(path, BROKER, 0, &orphans, &failure) < 0);
+		}
+		ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+		ck_assert(WIFEXITED(status));
+		through = WEXITSTATUS(status) != KILLED;
+		ck_assert(!through || WEXITSTATUS(status) == 0);
+		start_again();
+		if (event_arm_state(path) == ARM_STOPPED)
+			ck_assert_int_eq(event_turn(path, BROKER, 0, &orphans, &failure), 2);
+		expect_stopped(path, count);
+		ck_assert_uint_eq(records_at(path), before);
+		pause_it(false);
+		check_event("stop", at);
+	}
+	delete ();
+}
+END_TEST
+
 /* ── ─────────────────────────────────────────────────────────────────────────────────────── */
 
 int main(void)
@@ -1343,6 +1467,7 @@ int main(void)
 	tcase_add_loop_test(t, changes_are_exact, 0, ARRAY_SIZE(kinds));
 	tcase_add_loop_test(t, arming_is_exact, 0, 2 * ARRAY_SIZE(kinds));
 	tcase_add_loop_test(t, turns_are_exact, 0, 4 * ARRAY_SIZE(kinds));
+	tcase_add_loop_test(t, stops_are_exact, 0, 2 * ARRAY_SIZE(kinds));
 	tcase_add_loop_test(t, changes_take_effect, 0, ARRAY_SIZE(kinds));
 	tcase_add_loop_test(t, a_pause_records_nothing, 0, ARRAY_SIZE(kinds));
 	tcase_add_test(t, without_totals);
@@ -1358,6 +1483,7 @@ int main(void)
 	tcase_add_test(t, a_read_fails_at_the_start);
 	tcase_add_test(t, cut_changes_count);
 	tcase_add_test(t, killed_turns);
+	tcase_add_test(t, killed_stops);
 	suite_add_tcase(s, t);
 	r = run_suite(s);
 	rmdir(registry);

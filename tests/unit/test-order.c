@@ -340,7 +340,8 @@ START_TEST(triggers)
 	SPOIL(good_aim, order.what = UINT32_MAX);
 	ALLOW(good_aim, order.what = 0);
 	SPOIL(good_turn, order.id = 0);
-	SPOIL(good_turn, order.what = 2);
+	ALLOW(good_turn, order.what = PP_TURN_STOPPED);
+	SPOIL(good_turn, order.what = 4);
 	ALLOW(good_turn, order.what = 0);
 
 	SPOIL(good_fire, order.id = 0);
@@ -361,6 +362,11 @@ START_TEST(triggers)
 	SPOIL(good_rate, order.trigger.condition.seconds = PP_RATE_SECONDS_MAX + 1);
 
 	SPOIL(good_trigger, *order.trigger.targets = 0);
+	SPOIL(good_trigger, order.trigger.action = PP_ACTION_PAUSE; order.trigger.after = 1);
+	ALLOW(good_trigger, order.trigger.action = PP_ACTION_PAUSE);
+	SPOIL(good_trigger, order.trigger.action = PP_ACTION_NOTIFY);
+	ALLOW(good_trigger, order.trigger.action = PP_ACTION_NOTIFY; *order.trigger.targets = 0);
+	SPOIL(good_trigger, order.trigger.action = PP_ACTIONS; *order.trigger.targets = 0);
 	SPOIL(good_trigger, FILL(order.trigger.targets));
 	SPOIL(good_trigger, order.trigger.targets[1] = '\n');
 	SPOIL(good_trigger, order.trigger.hold_off = PP_HOLD_OFF_MIN - 1);

@@ -13,8 +13,8 @@
 #include "tests/unit/needs.h"
 
 #define SIZE_OF_EVENT 5388 /* on the wire */
-#define SIZE_OF_TRIGGER 3792
-#define SIZE_OF_TAPE 264
+#define SIZE_OF_TRIGGER 3800
+#define SIZE_OF_TAPE 272
 
 static uint8_t packet[PP_PACKET_MAX + 1], again[PP_PACKET_MAX];
 static union pp_body body, expected;
@@ -369,6 +369,7 @@ static void fill_trigger_request(union pp_body *b)
 	strcpy(m->key, "tid,pid");
 	strcpy(m->rate, "over 5/s for 2s");
 	m->until = 1;
+	m->action = PP_ACTION_FREEZE;
 }
 
 static void fill_trigger_event(union pp_body *b)
@@ -436,6 +437,8 @@ static void fill_triggers_reply(union pp_body *b)
 		.ended = 10,
 		.after = 5000000,
 		.after_records = 200,
+		.action = PP_ACTION_FREEZE,
+		.tapes = 11,
 	};
 	b->triggers_reply.triggers[1] = (struct pp_msg_trigger){
 		.id = 0x1122334455667788,
@@ -470,6 +473,7 @@ static void fill_tapes_reply(union pp_body *b)
 		.pid = 4711,
 		.tid = 4712,
 		.comm = "postgres",
+		.action = PP_ACTION_FREEZE,
 	};
 	b->tapes_reply.tapes[1] = (struct pp_msg_tape){
 		.id = 32,

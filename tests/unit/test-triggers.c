@@ -42,6 +42,12 @@ static struct event *event_of(uint64_t id)
 	return e;
 }
 
+/* Whether it is armed or turned; its second set is in memory(). */
+static uint32_t now_of(uint64_t id)
+{
+	return event_of(id)->truth.now & ~PP_NOW_SWAP;
+}
+
 /* Events 1 and 2, x and y, and their trigger 3, t. */
 static void begin(void)
 {
@@ -156,7 +162,7 @@ START_TEST(globs)
 	ck_assert_int_eq(client_create(&root, "b", "x"), 0);
 	ck_assert_int_eq(client_trigger(&root, "a", "t", table[_i].targets), 0);
 	expect(table[_i].orders);
-	ck_assert_uint_eq(event_of(6)->truth.now, 0);
+	ck_assert_uint_eq(now_of(6), 0);
 }
 END_TEST
 
@@ -207,7 +213,7 @@ START_TEST(changes_of_targets)
 	begin();
 	ck_assert_int_eq(client_pause(&root, "a", "x", true), 0);
 	expect("");
-	ck_assert_uint_eq(event_of(1)->truth.now, 0);
+	ck_assert_uint_eq(now_of(1), 0);
 	ck_assert_int_eq(client_pause(&root, "a", "x", false), 0);
 	expect("arm1 aim3:1,2");
 	check_memory();
@@ -334,8 +340,8 @@ START_TEST(windows)
 	broker_until(&b, b.ready);
 	expect("turn2");
 	ck_assert_uint_eq(b.ready, 2);
-	ck_assert_uint_eq(event_of(1)->truth.now, PP_NOW_ARMED | PP_NOW_WINDOWS);
-	ck_assert_uint_eq(event_of(2)->truth.now, PP_NOW_ARMED | PP_NOW_WINDOWS);
+	ck_assert_uint_eq(now_of(1), PP_NOW_ARMED | PP_NOW_WINDOWS);
+	ck_assert_uint_eq(now_of(2), PP_NOW_ARMED | PP_NOW_WINDOWS);
 	check_memory();
 }
 END_TEST
@@ -347,14 +353,14 @@ START_TEST(windows_that_are_open)
 	fake_fire(&b.engine, 3, false);
 	triggers_fired(&b.triggers, 3, monotonic());
 	expect("");
-	ck_assert_uint_eq(event_of(1)->truth.now, PP_NOW_CLOSING | PP_NOW_WINDOWS);
+	ck_assert_uint_eq(now_of(1), PP_NOW_CLOSING | PP_NOW_WINDOWS);
 	/* Another firing meanwhile changes nothing. */
 	triggers_fired(&b.triggers, 3, monotonic() - 59000 * MS);
 	expect("");
 	triggers_note_closed(&b.triggers, 1);
 	triggers_continue(&b.triggers);
 	expect("turn1");
-	ck_assert_uint_eq(event_of(1)->truth.now, PP_NOW_CLOSING | PP_NOW_WINDOWS);
+	ck_assert_uint_eq(now_of(1), PP_NOW_CLOSING | PP_NOW_WINDOWS);
 	ck_assert_uint_eq(b.ready, 0);
 	fake_close(&b.engine, 1);
 	fake_close(&b.engine, 2);
@@ -375,7 +381,7 @@ START_TEST(windows_of_armed_events)
 	request.after = PP_HOLD_OFF_MIN;
 	ck_assert_int_eq(client_call(&root, PP_OP_TRIGGER, &request), 0);
 	expect("arm1w aim3:1,2 aim4:1");
-	ck_assert_uint_eq(event_of(1)->truth.now, PP_NOW_ARMED | PP_NOW_WINDOWS);
+	ck_assert_uint_eq(now_of(1), PP_NOW_ARMED | PP_NOW_WINDOWS);
 	/* Of a trigger that lets nothing go on it turns at once. */
 	fire(3);
 	expect("turn1 turn2");
@@ -392,7 +398,7 @@ START_TEST(windows_after_a_death)
 	broker_until(&b, strstr(b.engine.did, "aim3"));
 	expect("turn1 turn2 aim3:1,2");
 	ck_assert_uint_eq(b.ready, 0);
-	ck_assert_uint_eq(event_of(1)->truth.now, PP_NOW_CLOSING | PP_NOW_WINDOWS);
+	ck_assert_uint_eq(now_of(1), PP_NOW_CLOSING | PP_NOW_WINDOWS);
 	fake_close(&b.engine, 1);
 	fake_close(&b.engine, 2);
 	broker_until(&b, b.ready == 2);
@@ -426,7 +432,7 @@ START_TEST(a_second_firing_waits)
 	fire(3);
 	expect("");
 	ck_assert_uint_eq(b.lifecycle.tapes.n, 2);
-	ck_assert_uint_eq(event_of(1)->truth.now, PP_NOW_TURNED);
+	ck_assert_uint_eq(now_of(1), PP_NOW_TURNED);
 	triggers_retry(&b.triggers);
 	expect("");
 	release();
@@ -467,6 +473,183 @@ START_TEST(a_pause_of_a_turned_event)
 }
 END_TEST
 
+/* ── what a firing does ─────────────────────────────────────────────────────────────────── */
+
+static int trigger(const char *name, const char *targets, enum pp_action action)
+{
+	struct pp_msg_trigger_request request = client_trigger_request("a", name, targets);
+
+	request.action = action;
+	return client_call(&root, PP_OP_TRIGGER, &request);
+}
+
+static void expect_paused(uint64_t id)
+{
+	ck_assert_int_eq(event_of(id)->state, PP_EVENT_PAUSED);
+	ck_assert_int_eq(client_by_id(&root, PP_OP_SHOW, id), 0);
+	ck_assert_uint_eq(root.body.event.state, PP_EVENT_PAUSED);
+	ck_assert_uint_ne(root.body.event.flags & PP_EVENT_STOPPED, 0);
+}
+
+/* It takes no second set, makes no tape, and lasts until somebody resumes it. */
+START_TEST(pauses)
+{
+	uint64_t before;
+
+	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
+	ck_assert_int_eq(client_create(&root, "a", "y"), 0);
+	before = memory();
+	ck_assert_int_eq(trigger("t", "x,y", PP_ACTION_PAUSE), 0);
+	expect("arm1- arm2- aim3:1,2");
+	ck_assert_uint_lt(memory() - before, before / 2 + 1);
+	fire(3);
+	expect("turn1 turn2");
+	ck_assert_uint_eq(b.lifecycle.tapes.n, 0);
+	ck_assert_uint_eq(b.paused_by, 2);
+	ck_assert_uint_eq(b.notices[PP_NOTICE_PAUSED], 2);
+	expect_paused(1);
+	expect_paused(2);
+	check_memory();
+	fire(3);
+	expect("");
+	ck_assert_int_eq(client_pause(&root, "a", "x", true), 0);
+	expect_paused(1);
+	ck_assert_int_eq(client_pause(&root, "a", "x", false), 0);
+	ck_assert_int_eq(event_of(1)->state, PP_EVENT_RUNNING);
+	expect("arm1- aim3:1");
+	fire(3);
+	expect("turn1");
+	ck_assert_uint_eq(b.paused_by, 3);
+	check_memory();
+}
+END_TEST
+
+/* One that is to be frozen as well gets a second set, and is paused although it has a tape. */
+START_TEST(pauses_what_has_a_tape)
+{
+	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
+	ck_assert_int_eq(trigger("t", "x", PP_ACTION_PAUSE), 0);
+	expect("arm1- aim2:1");
+	ck_assert_int_eq(trigger("u", "x", PP_ACTION_SNAPSHOT), 0);
+	expect("off1 arm1 aim2:1 aim3:1");
+	fire(3);
+	expect("turn1");
+	fire(3);
+	expect("");
+	ck_assert_uint_eq(event_of(1)->truth.now & PP_NOW_TURNED, PP_NOW_TURNED);
+	release();
+	expect("give4 turn1");
+	fire(2);
+	expect("turn1!");
+	expect_paused(1);
+	ck_assert_uint_eq(b.lifecycle.tapes.n, 1);
+	release();
+	expect("give5");
+	check_memory();
+}
+END_TEST
+
+/* The note of a pause comes late: what another trigger turned meanwhile waits for its tape. */
+START_TEST(no_second_tape_by_a_late_pause)
+{
+	begin();
+	ck_assert_int_eq(trigger("p", "x", PP_ACTION_PAUSE), 0);
+	expect("aim4:1");
+	fire(3);
+	expect("turn1 turn2");
+	fake_fire(&b.engine, 3, false);
+	fake_fire(&b.engine, 4, false);
+	triggers_fired(&b.triggers, 4, 0);
+	expect("turn1!");
+	ck_assert_uint_eq(b.engine.n_tapes, 2);
+	ck_assert_int_eq(event_of(1)->state, PP_EVENT_RUNNING);
+	release();
+	expect("give5 turn1");
+}
+END_TEST
+
+/* A user's order finds it stopped, before the broker has read of the firing. */
+START_TEST(orders_about_what_was_stopped)
+{
+	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
+	ck_assert_int_eq(trigger("t", "x", PP_ACTION_PAUSE), 0);
+	expect("arm1- aim2:1");
+	fake_fire(&b.engine, 2, false);
+	ck_assert_int_eq(client_pause(&root, "a", "x", true), 0);
+	ck_assert_uint_eq(b.paused_by, 1);
+	ck_assert_uint_eq(b.notices[PP_NOTICE_PAUSED], 1);
+	expect_paused(1);
+	triggers_fired(&b.triggers, 2, 0);
+	expect("");
+}
+END_TEST
+
+static const enum fake_mood deaths[] = { FAKE_DIES_BEFORE, FAKE_DIES_AFTER, FAKE_LIES_SIZE,
+					 FAKE_LIES_ABI };
+
+START_TEST(deaths_while_pausing)
+{
+	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
+	ck_assert_int_eq(trigger("t", "x", PP_ACTION_PAUSE), 0);
+	expect("arm1- aim2:1");
+	be(deaths[_i], PP_ORDER_TURN, 1);
+	fire(2);
+	broker_until(&b, orders_is_up(b.lifecycle.orders) && b.paused_by);
+	broker_settle(&b);
+	expect_paused(1);
+	ck_assert_uint_eq(b.paused_by, 1);
+	ck_assert_uint_eq(b.notices[PP_NOTICE_PAUSED], 1);
+	ck_assert_uint_eq(b.lifecycle.tapes.n, 0);
+	check_memory();
+}
+END_TEST
+
+/* A tape waits under its own name, with the action of the trigger, which may have gone. */
+START_TEST(freezes)
+{
+	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
+	ck_assert_int_eq(trigger("t", "x", PP_ACTION_FREEZE), 0);
+	expect("arm1 aim2:1");
+	fire(2);
+	expect("turn1");
+	ck_assert(b.lifecycle.tapes.all[0]->event.is_kept);
+	ck_assert_int_eq(client_delete(&root, "a", "t"), 0);
+	ck_assert_int_eq(client_call(&root, PP_OP_TAPES, &(struct pp_msg_list_request){}), 0);
+	ck_assert_uint_eq(root.body.tapes_reply.count, 1);
+	ck_assert_uint_eq(root.body.tapes_reply.tapes[0].action, PP_ACTION_FREEZE);
+	ck_assert_str_eq(root.body.tapes_reply.tapes[0].trigger_name, "");
+}
+END_TEST
+
+START_TEST(notifies)
+{
+	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
+	ck_assert_int_eq(trigger("t", "", PP_ACTION_NOTIFY), 0);
+	expect("aim2");
+	fire(2);
+	expect("");
+	ck_assert_int_eq(client_fire(&root, "a", "t"), 0);
+	expect("fire2");
+}
+END_TEST
+
+START_TEST(actions_that_are_refused)
+{
+	struct pp_msg_trigger_request request = client_trigger_request("a", "t", "x");
+
+	ck_assert_int_eq(trigger("t", "x", PP_ACTION_NOTIFY), -EINVAL);
+	ck_assert_ptr_nonnull(strstr(root.body.error.message, "name no targets"));
+	for (unsigned i = 0; i < PP_ACTION_NOTIFY; i++)
+		ck_assert_int_eq(trigger("t", "", i), -EINVAL);
+	ck_assert_int_eq(trigger("t", "x", PP_ACTIONS), -EINVAL);
+	request.action = PP_ACTION_PAUSE;
+	request.after = 1;
+	ck_assert_int_eq(client_call(&root, PP_OP_TRIGGER, &request), -EINVAL);
+	ck_assert_ptr_nonnull(strstr(root.body.error.message, "pauses them at once"));
+	expect("");
+}
+END_TEST
+
 /* ── memory ─────────────────────────────────────────────────────────────────────────────── */
 
 /* No more than there is now. */
@@ -495,7 +678,7 @@ START_TEST(no_memory_to_arm)
 	expect("");
 	ck_assert_int_eq(client_by_id(&root, PP_OP_RELEASE, 1), 0);
 	expect("give1 turn1-");
-	ck_assert_uint_eq(event_of(1)->truth.now, PP_NOW_ARMED);
+	ck_assert_uint_eq(now_of(1), PP_NOW_ARMED);
 	fire(3);
 	expect("turn1-");
 	check_memory();
@@ -514,7 +697,7 @@ START_TEST(no_memory_to_turn)
 	expect("turn1- turn2-");
 	ck_assert_uint_eq(b.ready, 2);
 	check_memory();
-	ck_assert_uint_eq(event_of(1)->truth.now, 0);
+	ck_assert_uint_eq(now_of(1), 0);
 	triggers_retry(&b.triggers);
 	expect("");
 	/* The answer to RELEASE comes first, the memory later. */
@@ -530,9 +713,6 @@ START_TEST(no_memory_to_turn)
 END_TEST
 
 /* ── deaths ─────────────────────────────────────────────────────────────────────────────── */
-
-static const enum fake_mood deaths[] = { FAKE_DIES_BEFORE, FAKE_DIES_AFTER, FAKE_LIES_SIZE,
-					 FAKE_LIES_ABI };
 
 static bool is_ready(void)
 {
@@ -555,8 +735,8 @@ START_TEST(deaths_while_arming)
 	ck_assert_int_eq(client_trigger(&root, "a", "t", "x,y"), 0);
 	broker_until(&b, is_ready());
 	broker_settle(&b);
-	ck_assert_uint_eq(event_of(1)->truth.now, PP_NOW_ARMED);
-	ck_assert_uint_eq(event_of(2)->truth.now, PP_NOW_ARMED);
+	ck_assert_uint_eq(now_of(1), PP_NOW_ARMED);
+	ck_assert_uint_eq(now_of(2), PP_NOW_ARMED);
 	check_memory();
 	fire(3);
 	broker_until(&b, b.ready == 2);
@@ -575,8 +755,8 @@ START_TEST(deaths_while_turning)
 	broker_until(&b, b.ready == 2 && is_ready());
 	ck_assert_uint_eq(b.engine.n_tapes, 2);
 	ck_assert_uint_eq(b.tapes_at_ready, 2);
-	ck_assert_uint_eq(event_of(1)->truth.now, PP_NOW_ARMED);
-	ck_assert_uint_eq(event_of(2)->truth.now, PP_NOW_ARMED);
+	ck_assert_uint_eq(now_of(1), PP_NOW_ARMED);
+	ck_assert_uint_eq(now_of(2), PP_NOW_ARMED);
 	check_memory();
 }
 END_TEST
@@ -682,7 +862,7 @@ START_TEST(refusals)
 		ck_assert_uint_eq(b.engine.events[0].now, 0);
 		return;
 	}
-	ck_assert_uint_eq(b.engine.events[0].now, PP_NOW_ARMED);
+	ck_assert_uint_eq(b.engine.events[0].now, PP_NOW_ARMED | PP_NOW_SWAP);
 	ck_assert_uint_eq(fake_trigger(&b.engine, 2)->n_targets, 1);
 	ck_assert_uint_eq(b.ready, type == PP_ORDER_TURN);
 	check_memory();
@@ -868,6 +1048,14 @@ int main(void)
 	tcase_add_test(t, a_second_firing_waits);
 	tcase_add_test(t, an_event_of_two_triggers);
 	tcase_add_test(t, a_pause_of_a_turned_event);
+	tcase_add_test(t, pauses);
+	tcase_add_test(t, pauses_what_has_a_tape);
+	tcase_add_test(t, no_second_tape_by_a_late_pause);
+	tcase_add_test(t, orders_about_what_was_stopped);
+	tcase_add_loop_test(t, deaths_while_pausing, 0, ARRAY_SIZE(deaths));
+	tcase_add_test(t, freezes);
+	tcase_add_test(t, notifies);
+	tcase_add_test(t, actions_that_are_refused);
 	tcase_add_test(t, no_memory_to_arm);
 	tcase_add_test(t, no_memory_to_turn);
 	tcase_add_loop_test(t, deaths_while_arming, 0, 4 * ARRAY_SIZE(deaths));

@@ -30,6 +30,11 @@ struct firing {
 	size_t n;
 };
 
+static const char *trigger_name(const struct perfpersist_tape *t)
+{
+	return t->trigger_name[0] ? t->trigger_name : "deleted";
+}
+
 static void describe(const struct firing *f, struct spooled *ret)
 {
 	const struct perfpersist_tape *t = f->tapes;
@@ -41,9 +46,7 @@ static void describe(const struct firing *f, struct spooled *ret)
 		.time = pp_clock_real(t->fired),
 	};
 	memcpy(ret->ns, t->ns, sizeof(ret->ns));
-	memcpy(ret->trigger, t->trigger_name, sizeof(ret->trigger));
-	if (!ret->trigger[0])
-		strcpy(ret->trigger, "deleted");
+	snprintf(ret->trigger, sizeof(ret->trigger), "%s", trigger_name(t));
 	if (t->by_hand)
 		strcpy(ret->comm, "hand");
 	else if (t->overdue)
@@ -254,6 +257,20 @@ static int compare(const void *a, const void *b)
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
+/* What a trigger only freezes is saved if that trigger is named. */
+static bool is_wanted(const struct collecting *c, const struct perfpersist_tape *t)
+{
+	const struct collect_options *o = c->options;
+
+	if (!o->n_triggers)
+		return t->action != PERFPERSIST_ACTION_FREEZE;
+	for (size_t i = 0; i < o->n_triggers; i++)
+		if (!strcmp(o->triggers[i].ns, t->ns) &&
+		    !strcmp(o->triggers[i].name, trigger_name(t)))
+			return true;
+	return false;
+}
+
 /* -errno: of the first one that could not be saved. */
 static int save_all(struct collecting *c)
 {
@@ -274,6 +291,8 @@ static int save_all(struct collecting *c)
 		for (end = i + 1; end < n && tapes[end].trigger == tapes[i].trigger &&
 				  tapes[end].number == tapes[i].number;)
 			end++;
+		if (!is_wanted(c, &tapes[i]))
+			continue;
 		saved = save(c, &(struct firing){ &tapes[i], end - i });
 		if (saved == -ECONNRESET || r >= 0)
 			r = saved;

@@ -8,6 +8,9 @@
 struct collect_options {
 	const char *directory;
 	struct spool_limits limits;
+	const struct event_name
+		*triggers; /* what these have frozen; n_triggers 0: what is to be saved */
+	size_t n_triggers;
 	bool once;	 /* what there is, and no more */
 	bool until_idle; /* ends when nothing has come for a few seconds */
 };

@@ -158,6 +158,7 @@ void info_json_begin(struct json *j, const char *key, const struct perfpersist_i
 		json_unsigned(j, "missed", i->missed);
 	json_bool(j, "missed_at_least", i->missed_at_least);
 	json_string(j, "state", info_state(i));
+	json_bool(j, "paused_by_trigger", i->flags & PERFPERSIST_STOPPED);
 	json_string(j, "recorder", recorder_name(i));
 	json_unsigned(j, "sample_type", i->sample_type);
 	json_unsigned(j, "period", i->flags & PERFPERSIST_FREQ ? 0 : i->period);
@@ -296,7 +297,8 @@ void info_print(FILE *f, const struct perfpersist_info *i)
 	}
 	if (i->filter[0])
 		print_line(f, "filter", i->filter);
-	print_line(f, "state", info_state(i));
+	print_line(f, "state",
+		   i->flags & PERFPERSIST_STOPPED ? "paused, by a trigger" : info_state(i));
 	print_line(f, "recorder", recorder_name(i));
 	print_rate(f, i);
 	print_sample_type(f, i->sample_type);

@@ -31,6 +31,37 @@ static unsigned line_of(const struct dropin_event *e, const struct pp_msg_create
 	return 0;
 }
 
+static int check_trigger(const struct dropin_event *e, char *sentence, size_t size)
+{
+	const struct pp_trigger_spec *t = &e->trigger;
+	bool notifies = t->action == PP_ACTION_NOTIFY;
+
+	if (!*t->targets && !notifies)
+		snprintf(sentence, size,
+			 "%s/%s has no Targets=; name the events that it is to freeze, or give "
+			 "Action=notify or Enabled=no.",
+			 e->ns, e->name);
+	else if (*t->targets && notifies)
+		snprintf(sentence, size,
+			 "%s/%s has Targets=, and Action=notify does nothing to them; leave one of "
+			 "them out.",
+			 e->ns, e->name);
+	else if (t->after && t->action >= PP_ACTION_PAUSE)
+		snprintf(
+			sentence, size,
+			"%s/%s has an After=, and its Action= pauses its targets at once, or has none; "
+			"leave one of them out.",
+			e->ns, e->name);
+	else if (pp_trigger_check(t) < 0)
+		snprintf(sentence, size,
+			 "%s/%s has an After= that is longer than its HoldOff= or a minute, or has "
+			 "more than %llu records; give less, or a longer HoldOff=.",
+			 e->ns, e->name, PP_AFTER_RECORDS_MAX);
+	else
+		return 0;
+	return -EINVAL;
+}
+
 int dropin_trigger(const struct dropin_event *e, const struct pp_msg_create_request *request,
 		   struct pp_trigger_spec *ret, char *sentence, size_t size)
 {
@@ -53,21 +84,10 @@ int dropin_resolve(const struct dropin_event *e, const struct pp_msg_create_requ
 		*ret_line = e->line;
 		return -EINVAL;
 	}
-	if (e->is_trigger && !*e->trigger.targets) {
-		snprintf(
-			sentence, size,
-			"%s/%s has no Targets=; name the events that it is to freeze, or Enabled=no.",
-			e->ns, e->name);
+	r = e->is_trigger ? check_trigger(e, sentence, size) : 0;
+	if (r < 0) {
 		*ret_line = e->line;
-		return -EINVAL;
-	}
-	if (e->is_trigger && pp_trigger_check(&e->trigger) < 0) {
-		snprintf(sentence, size,
-			 "%s/%s has an After= that is longer than its HoldOff= or a minute, or has "
-			 "more than %llu records; give less, or a longer HoldOff=.",
-			 e->ns, e->name, PP_AFTER_RECORDS_MAX);
-		*ret_line = e->line;
-		return -EINVAL;
+		return r;
 	}
 	r = resolve(request, machine, max_buffer, ret, ret_parsed, sentence, size);
 	if (r < 0) {

@@ -229,6 +229,12 @@ static const struct word fire[] = { { "writers", NAMESPACE_FIRE_WRITERS },
 				    { "all", NAMESPACE_FIRE_ALL },
 				    { 0 } };
 
+static const struct word actions[] = { { "snapshot", PP_ACTION_SNAPSHOT },
+				       { "freeze", PP_ACTION_FREEZE },
+				       { "pause", PP_ACTION_PAUSE },
+				       { "notify", PP_ACTION_NOTIFY },
+				       { 0 } };
+
 /* The word, or NULL (reported). */
 static const struct word *find_word(struct settings *s, const struct key *k,
 				    const struct word *words, const char *value)
@@ -631,6 +637,7 @@ static const struct key of_trigger[] = {
 	{ "Key", .type = &pair_key },
 	{ "LongerThan", &duration, EVENT(event.trigger.condition.longer_than), 0, 1000 },
 	{ "Rate", .type = &sustained },
+	{ "Action", &word, EVENT(event.trigger.action), PP_ACTION_SNAPSHOT, .words = actions },
 	{ "Targets", &targets, EVENT(event.trigger.targets) },
 	{ "HoldOff", &duration, EVENT(event.trigger.hold_off), 10 * SECOND, PP_HOLD_OFF_MIN },
 	{ "MaxPerDay", &number, EVENT(event.trigger.max_per_day), .max = 1000000000 },

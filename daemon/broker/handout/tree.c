@@ -52,9 +52,9 @@ const char *tree_event(uint64_t origin, char buf[TREE_DIRECTORY_SIZE])
 	return buf;
 }
 
-const char *tree_tape(uint64_t id, char buf[TREE_DIRECTORY_SIZE])
+const char *tree_tape(uint64_t id, bool kept, char buf[TREE_DIRECTORY_SIZE])
 {
-	snprintf(buf, TREE_DIRECTORY_SIZE, "+tape-%" PRIu64, id);
+	snprintf(buf, TREE_DIRECTORY_SIZE, "+%s-%" PRIu64, kept ? "kept" : "tape", id);
 	return buf;
 }
 

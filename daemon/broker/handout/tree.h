@@ -16,7 +16,7 @@
 /* The directory of the pins of an event (origin: from pp_event), or of a tape, in the registry. */
 #define TREE_DIRECTORY_SIZE 64
 const char *tree_event(uint64_t origin, char buf[TREE_DIRECTORY_SIZE]);
-const char *tree_tape(uint64_t id, char buf[TREE_DIRECTORY_SIZE]);
+const char *tree_tape(uint64_t id, bool kept, char buf[TREE_DIRECTORY_SIZE]);
 
 /* A CLOEXEC descriptor for the caller: the frozen map that is this CPU's ring, in that directory.
  * -errno. */

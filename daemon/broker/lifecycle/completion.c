@@ -151,6 +151,25 @@ static void left_paused(struct lifecycle *l, struct job *job)
 	     "the next one could not start the event again, see the daemon's log. Resume it.");
 }
 
+/* What an answer says of an event. A trigger may have paused it, whatever was ordered. */
+static void take(struct lifecycle *l, const struct job *job, const struct pp_answer *answer)
+{
+	struct event *e = job->event;
+	bool before = is_paused_by_trigger(&e->truth);
+
+	e->truth = answer->event;
+	if (before || !is_paused_by_trigger(&e->truth))
+		return;
+	if (!order_is_aside(&job->order) || e->state == PP_EVENT_RUNNING)
+		event_rest(e);
+	if (l->paused_by)
+		l->paused_by(l->userdata, e, &answer->by);
+	if (job->order.type == PP_ORDER_PAUSE)
+		return;
+	lifecycle_notify(l, PP_NOTICE_PAUSED, e);
+	tell_names(l, e, PP_NOTICE_PAUSED);
+}
+
 static void changed(struct lifecycle *l, struct job *job, const struct pp_answer *answer)
 {
 	struct event *e = job->event;
@@ -160,7 +179,7 @@ static void changed(struct lifecycle *l, struct job *job, const struct pp_answer
 						       : PP_NOTICE_RESUMED;
 
 	if (answer) {
-		e->truth = answer->event;
+		take(l, job, answer);
 		hold(l, &answer->orphans);
 	}
 	event_rest(e);
@@ -172,7 +191,7 @@ static void changed(struct lifecycle *l, struct job *job, const struct pp_answer
 		  e->truth.spec.ns, e->truth.spec.name, e->truth.id);
 	lifecycle_notify(l, notice, e);
 	tell_names(l, e, notice);
-	if (!pause && e->truth.paused && !job->was_paused)
+	if (!pause && e->truth.paused && !job->was_paused && !is_paused_by_trigger(&e->truth))
 		left_paused(l, job);
 	else
 		tell(job, 0, NULL);
@@ -261,7 +280,7 @@ static void joined(struct lifecycle *l, struct job *job, const struct pp_answer 
 		    memcmp(&e->truth.rings, &answer->event.rings, sizeof(e->truth.rings)) != 0;
 
 	if (answer)
-		e->truth = answer->event;
+		take(l, job, answer);
 	charges_lower(&l->charges, e, job->raised);
 	if (more) {
 		char cpus[256];
@@ -284,9 +303,9 @@ static void rearmed(struct lifecycle *l, struct job *job, const struct pp_answer
 	const struct pp_spec *spec = &e->truth.spec;
 
 	if (answer)
-		e->truth = answer->event;
+		take(l, job, answer);
 	charges_lower(&l->charges, e, job->raised);
-	if (job->order.type == PP_ORDER_ARM && !(job->order.what & PP_ARM_SWAP))
+	if (job->order.type == PP_ORDER_ARM && e->no_swap)
 		log_event(LOG_NOTICE, spec->ns, spec->name,
 			  "%s/%s (id %" PRIu64
 			  ") has no second set of buffers, for which the limits "
@@ -353,8 +372,8 @@ void job_done(struct lifecycle *l, struct job *job, const struct pp_answer *answ
 		released(l, job);
 		break;
 	case PP_ORDER_FIRE:
-		if (l->fired)
-			l->fired(l->userdata, job->event);
+		if (l->fired && answer)
+			l->fired(l->userdata, job->event, &answer->by);
 		tell(job, 0, NULL);
 		break;
 	case PP_ORDER_AIM:

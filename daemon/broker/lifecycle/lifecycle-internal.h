@@ -31,6 +31,12 @@ static inline struct job *job_of(struct order *order)
 
 void job_free(struct job *job);
 
+/* Whether a trigger has paused it. */
+static inline bool is_paused_by_trigger(const struct pp_event *event)
+{
+	return event->paused && event->now & PP_NOW_STOPPED;
+}
+
 void lifecycle_notify(struct lifecycle *l, enum pp_notice_kind kind, const struct event *e);
 
 /* The completions of a job that has left the queue; each frees the job. `answer` NULL: a
@@ -47,7 +53,6 @@ void lifecycle_forget(struct lifecycle *l, struct event *e);
 
 /* The hooks of a reconciliation. */
 void reconcile_begin(struct lifecycle *l);
-int reconcile_found(struct lifecycle *l, const struct pp_event *truth,
-		    const struct pp_trigger_spec *trigger);
+int reconcile_found(struct lifecycle *l, const struct pp_answer *found);
 int reconcile_held(struct lifecycle *l, const struct pp_orphans *orphans);
 void reconcile_end(struct lifecycle *l);

@@ -66,10 +66,9 @@ static void on_syncing(void *userdata)
 	reconcile_begin(userdata);
 }
 
-static int on_found(void *userdata, const struct pp_event *truth,
-		    const struct pp_trigger_spec *trigger)
+static int on_found(void *userdata, const struct pp_answer *found)
 {
-	return reconcile_found(userdata, truth, trigger);
+	return reconcile_found(userdata, found);
 }
 
 static int on_tape(void *userdata, uint64_t id, const struct pp_event *event,
@@ -166,10 +165,11 @@ static int check_rest(const struct event *e)
 }
 
 /* The same for an order that disarms the event. What a trigger has turned becomes a tape then, and an
- * event has one at a time. */
+ * event has one at a time; what one has stopped is paused. */
 static int check_rest_of_tape(const struct lifecycle *l, const struct event *e)
 {
-	if (e->truth.now & (PP_NOW_TURNED | PP_NOW_CLOSING) && tapes_of(&l->tapes, e->truth.id))
+	if (e->truth.now & (PP_NOW_TURNED | PP_NOW_CLOSING) && !(e->truth.now & PP_NOW_STOPPED) &&
+	    tapes_of(&l->tapes, e->truth.id))
 		return -EBUSY;
 	return check_rest(e);
 }
@@ -416,20 +416,26 @@ static int order_aside(struct lifecycle *l, enum pp_order_type type, struct even
 	return 0;
 }
 
-int lifecycle_arm(struct lifecycle *l, struct event *e, bool windows, struct waiter *waiter)
+int lifecycle_arm(struct lifecycle *l, struct event *e, bool swap, bool windows,
+		  struct waiter *waiter)
 {
 	uint32_t what = windows ? PP_ARM_WINDOWS : 0;
 	uint64_t memory;
 	int r = charges_estimate(&e->truth.spec, &e->truth.rings, &memory);
 
-	/* It has its second set, or never gets one. */
+	if (!swap)
+		return order_aside(l, PP_ORDER_ARM, e, 0, what, waiter);
+	/* It has its second set, or does not get one. */
 	if (r >= 0 && e->truth.now & PP_NOW_ARMED)
 		return order_aside(l, PP_ORDER_ARM, e, 0, what | PP_ARM_SWAP, waiter);
+	e->no_swap = false;
 	if (r >= 0)
 		r = order_aside(l, PP_ORDER_ARM, e, memory, what | PP_ARM_SWAP, waiter);
 	/* A tape gives its memory back soon. */
-	if (r == -EDQUOT && !tapes_of(&l->tapes, e->truth.id))
+	if (r == -EDQUOT && !tapes_of(&l->tapes, e->truth.id)) {
 		r = order_aside(l, PP_ORDER_ARM, e, 0, what, waiter);
+		e->no_swap = r >= 0;
+	}
 	return r;
 }
 
@@ -443,8 +449,11 @@ int lifecycle_turn(struct lifecycle *l, struct event *e, struct waiter *waiter)
 	uint64_t memory;
 	int r = charges_estimate(&e->truth.spec, &e->truth.rings, &memory);
 
+	/* There is no second tape of it, whatever is the case by now. */
+	if (r >= 0 && tapes_of(&l->tapes, e->truth.id))
+		return order_aside(l, PP_ORDER_TURN, e, 0, PP_TURN_STOPPED, waiter);
 	if (r >= 0)
-		r = order_aside(l, PP_ORDER_TURN, e, memory, 1, waiter);
+		r = order_aside(l, PP_ORDER_TURN, e, memory, PP_TURN_AGAIN, waiter);
 	return r == -EDQUOT ? order_aside(l, PP_ORDER_TURN, e, 0, 0, waiter) : r;
 }
 

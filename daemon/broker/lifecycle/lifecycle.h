@@ -42,8 +42,10 @@ struct lifecycle {
 	/* An event was created, changed, paused, resumed or deleted, by this daemon or, as a
 	 * reconciliation finds, without it. e shows the new state. May be NULL. */
 	void (*notice)(void *userdata, enum pp_notice_kind kind, const struct event *e);
-	/* A trigger was fired by an order. May be NULL. */
-	void (*fired)(void *userdata, const struct event *e);
+	/* The trigger e was fired by an order; by: the last firing, number 0: none. May be NULL. */
+	void (*fired)(void *userdata, const struct event *e, const struct pp_fired *by);
+	/* A trigger has paused e; told again to a daemon that starts. May be NULL. */
+	void (*paused_by)(void *userdata, const struct event *e, const struct pp_fired *by);
 	/* The name went because its rings did, not by a request of its own. May be NULL. */
 	void (*ended)(void *userdata, const struct event *e);
 	void *userdata;
@@ -96,10 +98,11 @@ int lifecycle_cpus(struct lifecycle *l, struct event *e, const struct pp_cpumask
 
 /* ── triggers and their targets; these orders, too, leave an event its state ── */
 
-/* The event gets a second set of rings, which its creator is charged for, or, if there is no room
+/* swap: the event gets a second set of rings, which its creator is charged for, or, if there is no room
  * for that, none; but -EDQUOT while it has a tape, whose memory is to come back. windows: triggers may
  * let it go on; an armed event gets only these. -EBUSY: see above. */
-int lifecycle_arm(struct lifecycle *l, struct event *e, bool windows, struct waiter *waiter);
+int lifecycle_arm(struct lifecycle *l, struct event *e, bool swap, bool windows,
+		  struct waiter *waiter);
 int lifecycle_disarm(struct lifecycle *l, struct event *e, struct waiter *waiter);
 
 /* These are the targets of the trigger e; n is at most PP_TARGETS_MAX. */
@@ -107,7 +110,8 @@ int lifecycle_aim(struct lifecycle *l, struct event *e, const uint64_t *targets,
 		  struct waiter *waiter);
 
 /* A trigger may have turned the event: what it had recorded becomes a tape. If there is no room for
- * another set of rings, it is not armed again. */
+ * another set of rings, it is not armed again. Or one may have stopped it: it is paused; nothing else
+ * happens while it has a tape. */
 int lifecycle_turn(struct lifecycle *l, struct event *e, struct waiter *waiter);
 
 /* By hand; or overdue: for each pair that should have ended. waiter may be NULL. */

@@ -79,8 +79,7 @@ static bool orphans_are_good(const struct pp_orphans *orphans)
 
 static int take_tape(struct orders *o)
 {
-	if (pp_event_check(&o->in.event) < 0 || !o->in.orphans.id ||
-	    !memchr(o->in.by.comm, 0, sizeof(o->in.by.comm)))
+	if (pp_event_check(&o->in.event) < 0 || !o->in.orphans.id)
 		return -EBADMSG;
 	return o->hooks.tape(o->userdata, o->in.orphans.id, &o->in.event, &o->in.by,
 			     &o->in.orphans);
@@ -95,7 +94,7 @@ static int take_enumeration(struct orders *o)
 		if (o->in.event.spec.flags & PP_EVENT_TRIGGER &&
 		    pp_trigger_check(&o->in.trigger) < 0)
 			return -EBADMSG;
-		return o->hooks.found(o->userdata, &o->in.event, &o->in.trigger);
+		return o->hooks.found(o->userdata, &o->in);
 	case PP_ANSWER_HELD:
 		return o->hooks.held(o->userdata, &o->in.orphans);
 	case PP_ANSWER_TAPE:
@@ -181,7 +180,8 @@ static int take_answer(struct orders *o)
 	if (o->fds.n > 0 && (unasked || o->state == LINK_SYNCING))
 		return -EBADMSG;
 	if (o->in.abi != PP_ORDER_ABI || o->in.serial != (unasked ? 0 : o->serial) ||
-	    !memchr(o->in.sentence, 0, sizeof(o->in.sentence)) || !orphans_are_good(&o->in.orphans))
+	    !memchr(o->in.sentence, 0, sizeof(o->in.sentence)) ||
+	    !memchr(o->in.by.comm, 0, sizeof(o->in.by.comm)) || !orphans_are_good(&o->in.orphans))
 		return -EBADMSG;
 	if (o->in.type == PP_ANSWER_RELEASED)
 		o->hooks.released(o->userdata, &o->in.orphans);

@@ -34,10 +34,9 @@ struct order {
 struct orders_hooks {
 	/* A new connection: an enumeration of all events begins. */
 	void (*syncing)(void *userdata);
-	/* The engine has this event, which may be a trigger. A negative result breaks the link and
-	 * causes a retry. */
-	int (*found)(void *userdata, const struct pp_event *event,
-		     const struct pp_trigger_spec *trigger);
+	/* The engine has this event, which may be a trigger, or paused by one. A negative result breaks
+	 * the link and causes a retry. */
+	int (*found)(void *userdata, const struct pp_answer *found);
 	/* Likewise for orphan rings, which belong to no event any more. */
 	int (*held)(void *userdata, const struct pp_orphans *orphans);
 	/* Orphan rings hold less than before. */

@@ -57,9 +57,9 @@ static void take_trigger(struct event *e, const struct pp_trigger_spec *trigger)
 		e->trigger = *trigger;
 }
 
-static int adopt(struct lifecycle *l, const struct pp_event *truth,
-		 const struct pp_trigger_spec *trigger)
+static int adopt(struct lifecycle *l, const struct pp_answer *found)
 {
+	const struct pp_event *truth = &found->event;
 	struct event *e;
 	int r = registry_add(&l->registry, &truth->spec, &e);
 
@@ -73,9 +73,11 @@ static int adopt(struct lifecycle *l, const struct pp_event *truth,
 		return r;
 	}
 	e->seen = l->generation;
-	take_trigger(e, trigger);
+	take_trigger(e, &found->trigger);
 	log_event(LOG_INFO, truth->spec.ns, truth->spec.name, "Adopted %s/%s (id %" PRIu64 "): %s.",
 		  truth->spec.ns, truth->spec.name, truth->id, truth->spec.event);
+	if (is_paused_by_trigger(truth) && l->paused_by)
+		l->paused_by(l->userdata, e, &found->by);
 	if (l->synced)
 		lifecycle_notify(l, PP_NOTICE_CREATED, e);
 	return 0;
@@ -88,8 +90,10 @@ static bool has_changed(const struct pp_event *from, const struct pp_event *to)
 }
 
 /* Updates a known event. */
-static int learn(struct lifecycle *l, struct event *e, const struct pp_event *truth)
+static int learn(struct lifecycle *l, struct event *e, const struct pp_answer *found)
 {
+	const struct pp_event *truth = &found->event;
+	bool stopped = is_paused_by_trigger(truth) && !is_paused_by_trigger(&e->truth);
 	bool at_rest = e->state == PP_EVENT_RUNNING || e->state == PP_EVENT_PAUSED;
 	bool changed = has_changed(&e->truth, truth);
 	bool paused = e->truth.paused != truth->paused;
@@ -97,6 +101,8 @@ static int learn(struct lifecycle *l, struct event *e, const struct pp_event *tr
 
 	e->truth = *truth;
 	e->seen = l->generation;
+	if (stopped && l->paused_by)
+		l->paused_by(l->userdata, e, &found->by);
 	/* A running change has its own charge, and sends its own notice when it completes. */
 	if (e->state == PP_EVENT_CHANGING)
 		return 0;
@@ -133,15 +139,15 @@ static bool is_contradicted(const struct lifecycle *l, const struct event *e)
 	return true;
 }
 
-int reconcile_found(struct lifecycle *l, const struct pp_event *truth,
-		    const struct pp_trigger_spec *trigger)
+int reconcile_found(struct lifecycle *l, const struct pp_answer *found)
 {
+	const struct pp_event *truth = &found->event;
 	struct registry *registry = &l->registry;
 	struct event *e = registry_by_id(registry, truth->id);
 	int r;
 
 	if (e && is_named(e, &truth->spec))
-		return learn(l, e, truth);
+		return learn(l, e, found);
 	if (e && is_contradicted(l, e))
 		return 0;
 	if (e) /* The engine reused the id: our old event is gone. */
@@ -149,7 +155,7 @@ int reconcile_found(struct lifecycle *l, const struct pp_event *truth,
 	e = registry_by_name(registry, truth->spec.ns, truth->spec.name);
 	if (e && e->state == PP_EVENT_CREATING) {
 		e->seen = l->generation;
-		take_trigger(e, trigger);
+		take_trigger(e, &found->trigger);
 		r = registry_settle(registry, e, truth);
 		return r < 0 ? r : charges_adopt(&l->charges, e);
 	}
@@ -157,7 +163,7 @@ int reconcile_found(struct lifecycle *l, const struct pp_event *truth,
 		return 0;
 	if (e)
 		drop(l, e);
-	return adopt(l, truth, trigger);
+	return adopt(l, found);
 }
 
 int reconcile_held(struct lifecycle *l, const struct pp_orphans *orphans)

@@ -72,8 +72,8 @@ static int open_page(const struct service *s, const struct event *e,
 		     struct pp_msg_open_reply *reply, struct pp_fds *fds)
 {
 	char buf[TREE_DIRECTORY_SIZE];
-	const char *directory =
-		e->is_tape ? tree_tape(e->truth.id, buf) : tree_event(e->truth.origin, buf);
+	const char *directory = e->is_tape ? tree_tape(e->truth.id, e->is_kept, buf)
+					   : tree_event(e->truth.origin, buf);
 	int fd = 0;
 
 	if (reply->catalog_size) {

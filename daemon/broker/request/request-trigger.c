@@ -26,7 +26,11 @@ static size_t count_triggers(const struct request *req, const char *ns)
 /* The next firing finds the last window over. */
 static bool check_window(struct request *req, const struct pp_trigger_spec *spec)
 {
-	if (spec->after > PP_AFTER_MAX)
+	if (spec->after && spec->action >= PP_ACTION_PAUSE)
+		refuse(req, EINVAL,
+		       "Targets cannot go on after a trigger that pauses them at once, or has none; "
+		       "give --after only with --action snapshot or freeze.");
+	else if (spec->after > PP_AFTER_MAX)
 		refuse(req, EINVAL,
 		       "Targets can go on for a minute after the trigger has fired, and not for "
 		       "%llu ms; give a shorter time.",
@@ -46,7 +50,12 @@ static bool check_window(struct request *req, const struct pp_trigger_spec *spec
 
 static bool check_trigger(struct request *req, const struct pp_msg_trigger_request *request)
 {
-	if (!pp_targets_are_valid(request->targets))
+	if (request->action == PP_ACTION_NOTIFY && *request->targets)
+		refuse(req, EINVAL,
+		       "A trigger that only notifies does nothing to '%s'; name no targets, or give "
+		       "another --action.",
+		       request->targets);
+	else if (request->action != PP_ACTION_NOTIFY && !pp_targets_are_valid(request->targets))
 		refuse(req, EINVAL,
 		       "'%s' does not name a trigger's targets; give names of events in its "
 		       "namespace, or globs of them, with commas between, at most %d: 'sched,sys*'.",
@@ -77,7 +86,8 @@ static bool take_condition(struct request *req, const struct pp_msg_trigger_requ
 	char sentence[PP_SENTENCE_SIZE] = "";
 	int r = 0;
 
-	if (request->longer_than > INT64_MAX || request->until > 1 || request->reserved) {
+	if (request->longer_than > INT64_MAX || request->until > 1 ||
+	    request->action >= PP_ACTIONS) {
 		refuse(req, EINVAL,
 		       "The request has numbers that this version does not know; use a client of the "
 		       "same version.");
@@ -100,6 +110,7 @@ void request_trigger(struct request *req, const struct pp_msg_trigger_request *r
 		.max_per_day = request->max_per_day,
 		.after = request->after,
 		.after_records = request->after_records,
+		.action = request->action,
 	};
 
 	_Static_assert(sizeof(spec.targets) == sizeof(request->targets), "the same text");
@@ -127,6 +138,15 @@ static void describe_condition(const struct pp_condition *c, struct pp_msg_trigg
 	memset(ret->event + c->until_at - 1, 0, sizeof(ret->event) - c->until_at + 1);
 }
 
+static uint64_t count_tapes(const struct lifecycle *l, uint64_t trigger)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < l->tapes.n; i++)
+		n += l->tapes.all[i]->ready && l->tapes.all[i]->by.trigger == trigger;
+	return n;
+}
+
 static void describe(const struct service *s, const struct event *e, struct pp_msg_trigger *ret)
 {
 	const struct pp_event *t = &e->truth;
@@ -144,6 +164,8 @@ static void describe(const struct service *s, const struct event *e, struct pp_m
 		.max_per_day = e->trigger.max_per_day,
 		.after = e->trigger.after,
 		.after_records = e->trigger.after_records,
+		.action = (uint32_t)e->trigger.action,
+		.tapes = count_tapes(s->lifecycle, t->id),
 		.state = e->state,
 		.creator = t->spec.creator,
 		.n_targets = n,
@@ -274,6 +296,7 @@ static void describe_tape(const struct registry *registry, const struct tape *ta
 		.pid = tape->by.pid,
 		.tid = tape->by.tid,
 		.by_hand = tape->by.by_hand,
+		.action = (uint32_t)tape->by.action,
 	};
 	memcpy(ret->ns, spec->ns, sizeof(ret->ns));
 	memcpy(ret->name, spec->name, sizeof(ret->name));

@@ -35,22 +35,26 @@ struct event {
 	/* Id of a trigger that has it as a target, or 0; no trigger with a lower id than `searched`
 	 * has, but that one. */
 	uint64_t found, searched;
-	uint64_t found_after,
-		searched_after; /* the same of triggers that let their targets go on */
+	/* The same of triggers that let their targets go on, and of those that freeze them. */
+	uint64_t found_after, searched_after, found_swap, searched_swap;
 	/* A target: when its window is over, CLOCK_MONOTONIC, ns; 0: none was opened, or unknown. */
 	uint64_t closes;
 	/* A trigger: whom its firings turn; NULL: never aimed. Freed with the event. */
 	struct aim *aim;
 	/* A trigger of pairs: its table, mapped by overdue.c; NULL: not yet. Unmapped with the event. */
 	const struct pp_pair *pairs;
+	/* A target: armed without a second set of rings, because its creator's limits have no room. */
+	bool no_swap;
 	uint64_t untold; /* a trigger: firings without a record in the ring buffer, as last seen */
 	bool aim_due;	 /* a trigger: its targets, or their tapes, are others now */
 	/* A target: a trigger of it has fired, or its window has ended, since the last order. */
 	bool was_fired;
+	bool was_stopped; /* likewise, and that trigger pauses it */
 	bool arm_tried; /* a target: it could not be armed; tried again when memory was given back */
 	int arm_error;	/* of that attempt: positive errno value */
 
 	bool is_tape; /* of struct tape, with pins of its own */
+	bool is_kept; /* likewise, and nobody saves it unasked */
 };
 
 /* A new event in state CREATING with this spec. NULL: no memory. */

@@ -68,6 +68,7 @@ static struct tape *tape_new(uint64_t id, const struct pp_event *event, const st
 	tape->event.truth = *event;
 	tape->event.truth.id = id;
 	tape->event.is_tape = id != event->id; /* else the event itself is it */
+	tape->event.is_kept = by->action == PP_ACTION_FREEZE;
 	tape->of = event->id;
 	tape->by = *by;
 	return tape;

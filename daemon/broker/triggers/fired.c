@@ -11,35 +11,58 @@
 
 #define MESSAGE_TRIGGER_FIRED "c2c64716fe5244309f1e5e54a6f8e074"
 
-void fired_log(const struct tape *tape, const char *trigger)
+/* What the firing did to the event that it is about; empty: nothing. */
+static void print_effect(const struct pp_spec *spec, uint64_t action, char *ret, size_t size)
 {
-	const struct pp_spec *spec = &tape->event.truth.spec;
-	const struct pp_fired *by = &tape->by;
-	char comm[sizeof(by->comm)], cause[64] = "by hand", who[128] = "", fields[512];
+	static const char *const effects[PP_ACTIONS][2] = {
+		[PP_ACTION_SNAPSHOT] = { "what ", " had recorded waits to be saved" },
+		[PP_ACTION_FREEZE] = { "what ", " had recorded is kept until somebody saves or "
+						"releases it" },
+		[PP_ACTION_PAUSE] = { "", " is paused until somebody resumes it" },
+	};
+	const char *const *effect = effects[action < PP_ACTIONS ? action : PP_ACTION_NOTIFY];
+
+	*ret = 0;
+	if (effect[0])
+		snprintf(ret, size, ", and %s%s/%s%s", effect[0], spec->ns, spec->name, effect[1]);
+}
+
+/* The fields of the task that fired, or that the missing end is of. */
+static void print_who(const struct pp_fired *by, const char *comm, char *ret, size_t size)
+{
+	int n = 0;
+
+	*ret = 0;
+	if (by->by_hand == PP_FIRED_BY_HAND || (by->by_hand && !by->pid))
+		return;
+	if (!by->by_hand)
+		n = snprintf(ret, size, "PERFPERSIST_COMM=%s\nPERFPERSIST_CPU=%u\n", comm, by->cpu);
+	snprintf(ret + n, size - (size_t)n, "PERFPERSIST_PID=%u\nPERFPERSIST_TID=%u\n", by->pid,
+		 by->tid);
+}
+
+void fired_log(const struct pp_spec *spec, const struct pp_fired *by, const char *trigger)
+{
+	static const char *const actions[] = PP_ACTION_NAMES;
+	char comm[sizeof(by->comm)], cause[64] = "by hand", who[128], effect[2 * PP_NAME_SIZE + 80];
+	char fields[512];
 
 	trigger = trigger ?: "(removed)";
 	memcpy(comm, by->comm, sizeof(comm));
 	comm[sizeof(comm) - 1] = 0;
 	make_printable(comm, '?');
-	if (by->by_hand == PP_FIRED_BY_TIMER) {
+	if (by->by_hand == PP_FIRED_BY_TIMER)
 		strcpy(cause, "the end of a pair is missing");
-		if (by->pid)
-			snprintf(who, sizeof(who), "PERFPERSIST_PID=%u\nPERFPERSIST_TID=%u\n",
-				 by->pid, by->tid);
-	}
-	if (!by->by_hand) {
+	if (!by->by_hand)
 		snprintf(cause, sizeof(cause), "CPU %u, %s[%u]", by->cpu, comm, by->pid);
-		snprintf(who, sizeof(who),
-			 "PERFPERSIST_COMM=%s\nPERFPERSIST_PID=%u\nPERFPERSIST_TID=%u\n"
-			 "PERFPERSIST_CPU=%u\n",
-			 comm, by->pid, by->tid, by->cpu);
-	}
+	print_who(by, comm, who, sizeof(who));
+	print_effect(spec, by->action, effect, sizeof(effect));
 	snprintf(fields, sizeof(fields),
 		 "MESSAGE_ID=" MESSAGE_TRIGGER_FIRED "\nPERFPERSIST_TRIGGER=%s\n"
-		 "PERFPERSIST_NUMBER=%llu\nPERFPERSIST_TIME=%" PRIu64 "\n%s",
-		 trigger, by->number, pp_clock_real(by->time), who);
+		 "PERFPERSIST_ACTION=%s\nPERFPERSIST_NUMBER=%llu\nPERFPERSIST_TIME=%" PRIu64 "\n%s",
+		 trigger, actions[by->action < PP_ACTIONS ? by->action : 0], by->number,
+		 pp_clock_real(by->time), who);
 	log_event_fields(LOG_NOTICE, spec->ns, spec->name, fields,
-			 "Trigger %s/%s has fired (number %llu, %s), and what %s/%s had recorded "
-			 "waits to be saved.",
-			 spec->ns, trigger, by->number, cause, spec->ns, spec->name);
+			 "Trigger %s/%s has fired (number %llu, %s)%s.", spec->ns, trigger,
+			 by->number, cause, effect);
 }

@@ -88,7 +88,8 @@ static bool has_trigger(const struct triggers *t, uint64_t id)
 
 /* Each step looks at all events, and globs can be slow: a trigger and an event are compared once as
  * long as both are there. What decides never changes, and later triggers have higher ids. */
-static bool search(const struct triggers *t, const struct event *e, bool after, uint64_t *found,
+static bool search(const struct triggers *t, const struct event *e,
+		   bool (*fits)(const struct pp_trigger_spec *spec), uint64_t *found,
 		   uint64_t *searched)
 {
 	if (has_trigger(t, *found))
@@ -98,7 +99,7 @@ static bool search(const struct triggers *t, const struct event *e, bool after, 
 		if (i->truth.id < *searched)
 			continue;
 		*searched = i->truth.id + 1;
-		if ((!after || i->trigger.after) && triggers_match(i, e))
+		if ((!fits || fits(&i->trigger)) && triggers_match(i, e))
 			*found = i->truth.id;
 	}
 	return *found;
@@ -106,13 +107,29 @@ static bool search(const struct triggers *t, const struct event *e, bool after, 
 
 static bool is_target(const struct triggers *t, struct event *e)
 {
-	return search(t, e, false, &e->found, &e->searched);
+	return search(t, e, NULL, &e->found, &e->searched);
+}
+
+static bool lets_go_on(const struct pp_trigger_spec *spec)
+{
+	return spec->after;
 }
 
 /* Whether a trigger lets it go on. */
 static bool wants_windows(const struct triggers *t, struct event *e)
 {
-	return search(t, e, true, &e->found_after, &e->searched_after);
+	return search(t, e, lets_go_on, &e->found_after, &e->searched_after);
+}
+
+static bool freezes(const struct pp_trigger_spec *spec)
+{
+	return spec->action != PP_ACTION_PAUSE;
+}
+
+/* Whether it is to have a second set of rings; a pause takes none. */
+static bool wants_swap(const struct triggers *t, struct event *e)
+{
+	return search(t, e, freezes, &e->found_swap, &e->searched_swap);
 }
 
 /* Whether the trigger would freeze it now, as it is to. */
@@ -146,11 +163,20 @@ static void aim_anew(struct triggers *t, const struct event *e)
 
 /* ── what is due ────────────────────────────────────────────────────────────────────────── */
 
-/* A second tape of an event waits until the first is saved. */
+/* A second tape of an event waits until the first is saved; a pause makes none. */
 static bool is_turn_due(const struct triggers *t, const struct event *e)
 {
 	return e->truth.now & PP_NOW_TURNED && !e->arm_tried &&
-	       !tapes_of(&t->lifecycle->tapes, e->truth.id);
+	       (e->truth.now & PP_NOW_STOPPED || !tapes_of(&t->lifecycle->tapes, e->truth.id));
+}
+
+/* What is added to an armed event. It is armed anew if there is room for a second set that nobody
+ * needed before. */
+static enum pp_order_type find_lacking(const struct triggers *t, struct event *e)
+{
+	if (wants_swap(t, e) && !(e->truth.now & PP_NOW_SWAP) && !e->no_swap)
+		return PP_ORDER_DISARM;
+	return !(e->truth.now & PP_NOW_WINDOWS) && wants_windows(t, e) ? PP_ORDER_ARM : 0;
 }
 
 static enum pp_order_type find_due(const struct triggers *t, struct event *e)
@@ -168,7 +194,7 @@ static enum pp_order_type find_due(const struct triggers *t, struct event *e)
 	if (e->arm_tried)
 		return 0;
 	if (armed && is_target(t, e))
-		return !(e->truth.now & PP_NOW_WINDOWS) && wants_windows(t, e) ? PP_ORDER_ARM : 0;
+		return find_lacking(t, e);
 	if (armed)
 		return PP_ORDER_DISARM;
 	return e->state == PP_EVENT_RUNNING && is_target(t, e) ? PP_ORDER_ARM : 0;
@@ -178,6 +204,8 @@ static enum pp_order_type find_due(const struct triggers *t, struct event *e)
  * that it is armed. To turn what is not turned does nothing. */
 static void expect_turn(struct event *e)
 {
+	if (e->was_stopped && e->truth.now & PP_NOW_ARMED)
+		e->truth.now |= PP_NOW_STOPPED;
 	if (e->was_fired && e->truth.now & PP_NOW_ARMED)
 		e->truth.now ^= PP_NOW_ARMED | PP_NOW_TURNED;
 	if (e->closes && e->truth.now & PP_NOW_ARMED)
@@ -322,7 +350,8 @@ static int give_order(struct triggers *t, struct event *e)
 	case PP_ORDER_DISARM:
 		return lifecycle_disarm(t->lifecycle, e, &t->waiter);
 	case PP_ORDER_ARM:
-		return lifecycle_arm(t->lifecycle, e, wants_windows(t, e), &t->waiter);
+		return lifecycle_arm(t->lifecycle, e, wants_swap(t, e), wants_windows(t, e),
+				     &t->waiter);
 	default:
 		return give_aim(t, e);
 	}
@@ -336,7 +365,7 @@ static void order(struct triggers *t, struct event *e, enum pp_order_type type)
 	t->about = e;
 	t->type = type;
 	t->after = e->truth.id;
-	e->was_fired = false;
+	e->was_fired = e->was_stopped = false;
 	e->closes = 0;
 	t->waiter = (struct waiter){ .done = on_done, .uid = e->truth.spec.creator };
 	r = give_order(t, e);
@@ -362,7 +391,7 @@ static bool is_early(const struct triggers *t, const struct tape *tape)
 		const struct tape *earlier;
 
 		if (!(e->truth.now & (PP_NOW_TURNED | PP_NOW_CLOSING)) ||
-		    strcmp(e->ns->name, tape->ns.name) != 0)
+		    e->truth.now & PP_NOW_STOPPED || strcmp(e->ns->name, tape->ns.name) != 0)
 			continue;
 		earlier = tapes_of(&t->lifecycle->tapes, e->truth.id);
 		if (earlier ? earlier->by.time < tape->by.time : !e->arm_tried)
@@ -465,9 +494,17 @@ void triggers_continue(struct triggers *t)
 		tell_ready(t);
 }
 
-/* closes: when the window of this firing is over; 0: it has none. */
-static void note_target(struct event *e, uint64_t closes)
+/* What a firing does to its targets. */
+struct noted {
+	uint64_t closes; /* when its window is over; 0: it has none */
+	bool stops;	 /* it pauses them */
+};
+
+static void note_target(struct event *e, const struct noted *n)
 {
+	uint64_t closes = n->closes;
+
+	e->was_stopped |= n->stops;
 	if (!closes || !(e->truth.now & PP_NOW_WINDOWS))
 		e->was_fired = true;
 	else if (!(e->truth.now & PP_NOW_CLOSING))
@@ -476,14 +513,14 @@ static void note_target(struct event *e, uint64_t closes)
 }
 
 /* One that has gone is in the slots until they are filled anew. */
-static void note_targets(const struct registry *r, struct event *trigger, uint64_t closes,
+static void note_targets(const struct registry *r, struct event *trigger, const struct noted *noted,
 			 const uint64_t *ids, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		struct event *e = registry_by_id(r, ids[i]);
 
 		if (e)
-			note_target(e, closes);
+			note_target(e, noted);
 		else
 			trigger->aim_due = true;
 	}
@@ -497,20 +534,21 @@ void triggers_note(struct triggers *t, uint64_t trigger, uint64_t fired)
 	const struct registry *r = &t->lifecycle->registry;
 	struct event *by = registry_by_id(r, trigger);
 	const struct aim *a = by ? by->aim : NULL;
-	uint64_t closes;
+	struct noted noted;
 
 	if (!by)
 		return;
-	closes = by->trigger.after ? fired + by->trigger.after : 0;
+	noted.closes = by->trigger.after ? fired + by->trigger.after : 0;
+	noted.stops = by->trigger.action == PP_ACTION_PAUSE;
 	if (a && a->known) {
-		note_targets(r, by, closes, a->is.ids, a->is.n);
+		note_targets(r, by, &noted, a->is.ids, a->is.n);
 		if (t->about == by)
-			note_targets(r, by, closes, a->will_be.ids, a->will_be.n);
+			note_targets(r, by, &noted, a->will_be.ids, a->will_be.n);
 		return;
 	}
 	for (size_t i = 0; i < r->n_settled; i++)
 		if (triggers_match(by, r->by_id[i]))
-			note_target(r->by_id[i], closes);
+			note_target(r->by_id[i], &noted);
 }
 
 void triggers_note_closed(struct triggers *t, uint64_t id)
@@ -518,7 +556,7 @@ void triggers_note_closed(struct triggers *t, uint64_t id)
 	struct event *e = registry_by_id(&t->lifecycle->registry, id);
 
 	if (e)
-		note_target(e, 0);
+		note_target(e, &(struct noted){});
 }
 
 void triggers_fired(struct triggers *t, uint64_t trigger, uint64_t fired)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Fires a trigger: the recording program of the trigger's event goes on to this one when it has
- * written its record. It turns the tapes of the targets, and tells the broker.
+ * written its record. It turns the tapes of the targets, if it has any, and tells the broker.
  *
  * A template (daemon/engine/recorders/fire.h): it is loaded with the type of the trigger's program,
  * and so uses no context, and only helpers that all types have.
@@ -70,13 +70,12 @@ static __always_inline void turn_all(struct pp_trigger *t, struct pp_fired *fire
 {
 	for (__u32 slot = 0; slot < PP_TARGETS_MAX; slot++) {
 		struct pp_tape *tape = tape_of(slot);
-		int turned;
+		int turned = tape && pp_turn(tape, &t->spec);
 
-		if (!tape)
-			break;
-		turned = pp_turn(tape, &t->spec);
 		if (slot == 0)
 			describe(fired);
+		if (!tape)
+			break;
 		if (turned)
 			pp_sign(tape, fired, &t->spec);
 		else

@@ -59,6 +59,8 @@ int event_arm_state(const char *path)
 
 	if (r < 0)
 		return r == -ENOENT ? ARM_NONE : r;
+	if (tape.state.next == PP_SIDES_STOPPED)
+		return ARM_STOPPED;
 	if (tape.state.next == PP_SIDES)
 		return tape.state.side == PP_SIDE_NONE ? ARM_FROZEN : ARM_TURNED;
 	if (tape.state.next >= PP_SIDES_CLOSING)
@@ -163,14 +165,12 @@ static int disarm(struct arming *a, const char *path, struct failure *f)
 }
 
 /* The slots' own programs are of side A. Without a second set the tape is turned back to that while
- * programs of the other side run, which then go on to it. */
+ * programs of the other side run, which then go on to it. With one, too, a trigger can stop it. */
 static int fill_other(struct arming *a, bool swap, struct failure *f)
 {
-	int r;
+	int r = swap ? armed_fill(&a->armed, &a->p, &a->spare, PP_SIDE_B, f)
+		     : armed_fill(&a->armed, &a->p, &a->p.rings, PP_SIDE_A, f);
 
-	if (swap)
-		return armed_fill(&a->armed, &a->p, &a->spare, PP_SIDE_B, f);
-	r = armed_fill(&a->armed, &a->p, &a->p.rings, PP_SIDE_A, f);
 	return r < 0 ? r : armed_fill(&a->armed, &a->p, &a->p.rings, PP_SIDE_NONE, f);
 }
 
@@ -223,7 +223,7 @@ int event_arm(const char *path, uid_t broker, bool swap, bool windows, struct fa
 	if (state < 0)
 		return fail(f, -state, "Cannot find out whether '%s' is armed: %s.", path,
 			    strerror(-state));
-	if (state == ARM_TURNED || state == ARM_FROZEN || state == ARM_CLOSING)
+	if (state > ARM_READY)
 		return fail(f, EBUSY, "A trigger has fired, and '%s' is not saved yet.", path);
 	if (state != ARM_READY)
 		r = arm(path, broker, swap, f);

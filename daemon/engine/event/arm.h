@@ -22,6 +22,7 @@ enum arm_state {
 	ARM_READY,   /* a trigger can turn it */
 	ARM_TURNED,  /* one has turned it, and event_turn() is due */
 	ARM_FROZEN,  /* likewise, and it has no second set: event_thaw() is due after that */
+	ARM_STOPPED, /* one has stopped it, and event_turn() is due, which pauses it */
 	ARM_CLOSING, /* one has opened its window, and event_close() is due */
 };
 
@@ -49,18 +50,26 @@ int event_arm(const char *path, uid_t broker, bool swap, bool windows, struct fa
  *
  * With a second set that becomes the event's, as after a change of its rings: readers of the old one
  * see that it is retired, and it is a tape now (registry/tapes.h), whose memory is charged as
- * orphans, *ret. again: the event is armed again, with another second set; else it is not armed.
+ * orphans, *ret. what, PP_TURN_AGAIN: the event is armed again, with another second set; else it is not
+ * armed.
  * Without a second set the old rings stay the event's, nothing records until event_thaw(), and *ret
  * is empty.
  *
- * 1: it was turned; 0: it was not, or its window is open. -errno, with a message in *f: the event is as before, and not
- * armed while its tape is turned; or half changed (event_finish()).
+ * If the trigger has stopped it, it is paused and not armed any more, *ret is empty, and
+ * event_stopped_by() tells what did that until it is resumed. PP_TURN_STOPPED: only such an event is
+ * touched.
+ *
+ * 1: it was turned; 2: it was stopped; 0: it was neither, or its window is open. -errno, with a message in
+ * *f: the event is as before, and not armed while its tape is turned; or half changed (event_finish()).
  */
-int event_turn(const char *path, uid_t broker, bool again, struct pp_orphans *ret,
+int event_turn(const char *path, uid_t broker, uint32_t what, struct pp_orphans *ret,
 	       struct failure *f);
 
 /* What has turned it. -ENOENT: it is not armed; -errno. */
 int event_turned_by(const char *path, struct pp_fired *ret);
+
+/* What has paused it. -ENOENT: no trigger has; -errno. */
+int event_stopped_by(const char *path, struct pp_fired *ret);
 
 /* The event without a second set records again, and is armed. 1; 0: it was not turned; -errno. */
 int event_thaw(const char *path, uid_t broker, struct failure *f);

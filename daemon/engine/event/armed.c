@@ -290,7 +290,7 @@ int armed_hold(const struct armed *a, struct failure *f)
 		return -ENOMEM;
 	from.word = to.word = __atomic_load_n(&tape->state.word, __ATOMIC_SEQ_CST);
 	to.next = PP_SIDES_TAKEN;
-	r = from.next != PP_SIDES && from.next < PP_SIDES_CLOSING &&
+	r = (from.next < PP_SIDES || from.next == PP_SIDES_TAKEN) &&
 	    __sync_bool_compare_and_swap(&tape->state.word, from.word, to.word);
 	munmap(tape, sizeof(*tape));
 	return r;

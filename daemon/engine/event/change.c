@@ -338,7 +338,9 @@ static int prepare_turn(struct turn *t, bool again)
 	r = armed_read_by(&t->armed, &by, t->c.f);
 	if (r < 0)
 		return r;
-	r = tapes_mark(t->c.path, &by);
+	r = by.action == PP_ACTION_FREEZE ? tapes_mark(t->c.path, PINS_KEPT, &by) : 0;
+	if (r >= 0)
+		r = tapes_mark(t->c.path, PINS_FIRED, &by);
 	return r < 0 ? fail(t->c.f, -r, "Cannot write down what fired, for '%s': %s.", p->name,
 			    strerror(-r))
 		     : 0;
@@ -368,7 +370,7 @@ static int open_turned(struct turn *t, const char *path, uid_t broker, struct fa
 		r = parts_restore(&c->new, c->path, c->f);
 	if (r >= 0)
 		r = armed_open(c->path, &c->new, &t->armed, &t->tape, c->f);
-	return r < 0 ? r : t->tape.state.next == PP_SIDES;
+	return r < 0 ? r : t->tape.state.next == PP_SIDES || t->tape.state.next == PP_SIDES_STOPPED;
 }
 
 /* The second set takes the place of the first, which becomes a tape. If the engine dies after the
@@ -395,18 +397,45 @@ static int turn(struct turn *t, bool again, struct pp_orphans *ret)
 /* Without a second set: nothing records until event_thaw(). */
 static int freeze(struct turn *t)
 {
+	struct pp_fired by;
 	int r = rings_settle(&t->c.new.rings);
 
 	if (r < 0)
 		return fail(t->c.f, -r, "Cannot wait for the last records of '%s': %s.",
 			    t->c.new.name, strerror(-r));
+	/* By its number the rest is there; somebody else saves what is to be frozen alone. */
+	r = armed_read_by(&t->armed, &by, t->c.f);
+	if (r < 0 || by.action != PP_ACTION_SNAPSHOT)
+		return MIN(r, 0);
 	r = pins_mark_frozen(t->c.path);
 	return r < 0 ? fail(t->c.f, -r, "Cannot show in the registry that '%s' is frozen: %s.",
 			    t->c.new.name, strerror(-r))
 		     : 0;
 }
 
-int event_turn(const char *path, uid_t broker, bool again, struct pp_orphans *ret,
+/* Whoever dies in between, it is stopped or paused, and what did that is written down. */
+static int pause_stopped(struct turn *t)
+{
+	struct pp_fired by;
+	int r = rings_settle(&t->c.new.rings);
+
+	if (r < 0)
+		return fail(t->c.f, -r, "Cannot wait for the last records of '%s': %s.",
+			    t->c.new.name, strerror(-r));
+	r = armed_read_by(&t->armed, &by, t->c.f);
+	if (r < 0)
+		return r;
+	r = tapes_mark(t->c.path, PINS_STOPPED, &by);
+	if (r < 0)
+		return fail(t->c.f, -r, "Cannot write down what paused '%s': %s.", t->c.new.name,
+			    strerror(-r));
+	r = event_stop(&t->c.new, t->c.path, t->c.f);
+	if (r >= 0)
+		event_forget_arming(t->c.path);
+	return r;
+}
+
+int event_turn(const char *path, uid_t broker, uint32_t what, struct pp_orphans *ret,
 	       struct failure *f)
 {
 	_cleanup_(turn_done) struct turn t = TURN_NONE;
@@ -418,7 +447,13 @@ int event_turn(const char *path, uid_t broker, bool again, struct pp_orphans *re
 	r = open_turned(&t, path, broker, f);
 	if (r <= 0)
 		return r;
-	r = t.tape.state.side == PP_SIDE_NONE ? freeze(&t) : turn(&t, again, ret);
+	if (t.tape.state.next == PP_SIDES_STOPPED) {
+		r = pause_stopped(&t);
+		return r < 0 ? r : 2;
+	}
+	if (what & PP_TURN_STOPPED)
+		return 0;
+	r = t.tape.state.side == PP_SIDE_NONE ? freeze(&t) : turn(&t, what & PP_TURN_AGAIN, ret);
 	return r < 0 ? r : 1;
 }
 
@@ -428,7 +463,7 @@ int event_thaw(const char *path, uid_t broker, struct failure *f)
 	_cleanup_(turn_done) struct turn t = TURN_NONE;
 	int r = open_turned(&t, path, broker, f);
 
-	if (r <= 0 || t.tape.state.side != PP_SIDE_NONE)
+	if (r <= 0 || t.tape.state.side != PP_SIDE_NONE || t.tape.state.next != PP_SIDES)
 		return MIN(r, 0);
 	r = armed_set(&t.armed, PP_SIDE_A, PP_SIDE_NONE, f);
 	if (r < 0)

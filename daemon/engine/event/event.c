@@ -13,6 +13,7 @@
 #include "daemon/engine/registry/mark.h"
 #include "daemon/engine/registry/meta.h"
 #include "daemon/engine/registry/pins.h"
+#include "daemon/engine/registry/tapes.h"
 #include "daemon/engine/sources/crowd.h"
 #include "daemon/log.h"
 #include "proto/macro.h"
@@ -27,15 +28,34 @@ static int read_arming(const char *path, struct pp_event *e)
 		return state;
 	e->now |= state == ARM_READY	 ? PP_NOW_ARMED
 		  : state == ARM_CLOSING ? PP_NOW_CLOSING
+		  : state == ARM_STOPPED ? PP_NOW_TURNED | PP_NOW_STOPPED
 					 : PP_NOW_TURNED;
 	if (event_has_windows(path))
 		e->now |= PP_NOW_WINDOWS;
 	spare = pins_get(path, "spare");
 	if (spare < 0 && spare != -ENOENT)
 		return spare;
-	if (spare >= 0)
+	if (spare >= 0) {
 		e->memory += rings_memory(e);
+		e->now |= PP_NOW_SWAP;
+	}
 	return 0;
+}
+
+int event_stopped_by(const char *path, struct pp_fired *ret)
+{
+	return tapes_read_mark(path, PINS_STOPPED, ret);
+}
+
+/* A trigger may have paused it. */
+static int read_stopped(const char *path, struct pp_event *e)
+{
+	struct pp_fired by;
+	int r = e->paused ? event_stopped_by(path, &by) : -ENOENT;
+
+	if (r >= 0)
+		e->now |= PP_NOW_STOPPED;
+	return r == -ENOENT ? 0 : r;
 }
 
 /* A trigger may have a table of pairs. */
@@ -68,6 +88,8 @@ int event_read(const char *path, struct pp_event *ret)
 	if (missing_find(ret, parsed, maps, n, NULL, &missing) >= 0 && !missing_nothing(&missing))
 		ret->now |= PP_NOW_INCOMPLETE;
 	r = read_pairs(path, ret);
+	if (r >= 0)
+		r = read_stopped(path, ret);
 	return r < 0 ? r : read_arming(path, ret);
 }
 
@@ -205,6 +227,11 @@ static int stop(struct parts *p, const char *path, int restored, struct failure 
 	return finish(p, f);
 }
 
+int event_stop(struct parts *p, const char *path, struct failure *f)
+{
+	return stop(p, path, 0, f);
+}
+
 /* restored: the same, with a message in *f. After a failure the slots are empty. */
 static int resume(struct parts *p, const char *path, int restored, struct failure *f)
 {
@@ -214,6 +241,7 @@ static int resume(struct parts *p, const char *path, int restored, struct failur
 	r = write_down(p, true, f);
 	if (r < 0)
 		return r;
+	pins_drop(path, PINS_STOPPED);
 	r = restored < 0 ? restored : start(p, f);
 	if (r < 0) {
 		programs_stop(path);
@@ -325,12 +353,23 @@ int event_finish(const char *path, uid_t broker, struct failure *f)
 	return r;
 }
 
+/* A dead engine may have left a second set of rings of an event that it disarmed. */
+static void finish_disarming(const char *path)
+{
+	_cleanup_close_ int tape = pins_get(path, "tape");
+
+	if (tape == -ENOENT)
+		event_forget_arming(path);
+}
+
 int event_recover_one(const char *path, uid_t broker)
 {
 	struct failure f = {};
 	struct pp_event event;
 	int r = read_pending(path, &event);
 
+	if (r == 0)
+		finish_disarming(path);
 	if (r <= 0)
 		return r;
 	if (finish_step(path, broker, &f) >= 0)

@@ -291,24 +291,25 @@ static int fire(struct pp_trigger *t, int targets, struct pp_fired *fired, struc
 		       : 1;
 }
 
-static int fire_by_hand(struct pp_trigger *t, int targets, struct failure *f)
+static int fire_by_hand(struct pp_trigger *t, int targets, struct pp_fired *ret, struct failure *f)
 {
-	struct pp_fired fired = {
+	*ret = (struct pp_fired){
 		.time = pp_clock_ns(CLOCK_MONOTONIC),
 		.pid = (uint32_t)getpid(),
 		.tid = (uint32_t)getpid(),
 		.by_hand = PP_FIRED_BY_HAND,
 	};
-
-	return fire(t, targets, &fired, f);
+	return fire(t, targets, ret, f);
 }
 
 /* Each overdue pair fires once, or is held as a record would be; a pair that ends meanwhile fires by its
- * end. As fire(): 1 if one of them has fired. */
-static int fire_overdue(struct pp_trigger *t, int targets, struct pp_pair *pairs, struct failure *f)
+ * end. As fire(): 1 if one of them has fired, *ret. Only one does: those that are left when the hold-off is
+ * over wait for the next order. */
+static int fire_overdue(struct pp_trigger *t, int targets, struct pp_pair *pairs,
+			struct pp_fired *ret, struct failure *f)
 {
 	uint64_t now = pp_clock_ns(CLOCK_MONOTONIC);
-	bool tasks = t->is_task && sees_all_tasks(), any = false;
+	bool tasks = t->is_task && sees_all_tasks();
 	int r = 0;
 
 	for (size_t i = 0; r >= 0 && i < PP_PAIRS_MAX; i++) {
@@ -319,6 +320,9 @@ static int fire_overdue(struct pp_trigger *t, int targets, struct pp_pair *pairs
 			continue;
 		__sync_synchronize();
 		key = pp_read_word(&pairs[i].key);
+		fired.time = pp_clock_ns(CLOCK_MONOTONIC);
+		if (ret->number && fired.time - ret->time >= t->spec.hold_off)
+			break;
 		if (!__sync_bool_compare_and_swap(&pairs[i].since, since, PP_PAIR_FREE))
 			continue;
 		if (tasks && task_has_ended(key)) {
@@ -326,16 +330,17 @@ static int fire_overdue(struct pp_trigger *t, int targets, struct pp_pair *pairs
 			continue;
 		}
 		__sync_fetch_and_add(&t->overdue, 1);
-		fired.time = pp_clock_ns(CLOCK_MONOTONIC);
 		if (t->is_task)
 			fired.pid = fired.tid = (uint32_t)key;
 		r = fire(t, targets, &fired, f);
-		any |= r > 0;
+		if (r > 0)
+			*ret = fired;
 	}
-	return r < 0 ? r : any;
+	return r < 0 ? r : ret->number > 0;
 }
 
-static int fire_by_timer(struct pp_trigger *t, const char *path, int targets, struct failure *f)
+static int fire_by_timer(struct pp_trigger *t, const char *path, int targets, struct pp_fired *ret,
+			 struct failure *f)
 {
 	_cleanup_close_ int fd = pins_get(path, "pairs");
 	struct pp_pair *pairs = fd < 0 ? NULL : map(fd, PP_PAIRS_SIZE);
@@ -345,18 +350,19 @@ static int fire_by_timer(struct pp_trigger *t, const char *path, int targets, st
 		return fail(f, fd < 0 ? -fd : errno,
 			    "Cannot map the pairs of the trigger '%s': %s.", path,
 			    strerror(fd < 0 ? -fd : errno));
-	r = fire_overdue(t, targets, pairs, f);
+	r = fire_overdue(t, targets, pairs, ret, f);
 	munmap(pairs, PP_PAIRS_SIZE);
 	return r;
 }
 
-int trigger_fire(uint64_t id, bool overdue, struct failure *f)
+int trigger_fire(uint64_t id, bool overdue, struct pp_fired *ret, struct failure *f)
 {
 	_cleanup_close_ int state = -EBADF, targets = -EBADF;
 	struct pp_trigger *t = NULL;
 	char path[PINS_PATH_SIZE];
 	int r = names_find_or_fail(id, path, f);
 
+	*ret = (struct pp_fired){};
 	if (r < 0)
 		return r;
 	state = pins_get(path, "trigger");
@@ -366,7 +372,7 @@ int trigger_fire(uint64_t id, bool overdue, struct failure *f)
 	if (!t)
 		return fail(f, EINVAL, "The event with id %llu is no trigger.",
 			    (unsigned long long)id);
-	r = overdue ? fire_by_timer(t, path, targets, f) : fire_by_hand(t, targets, f);
+	r = overdue ? fire_by_timer(t, path, targets, ret, f) : fire_by_hand(t, targets, ret, f);
 	munmap(t, sizeof(*t));
 	/* The broker looks for what has been turned only if something was. */
 	if (r == 0)

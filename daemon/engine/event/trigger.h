@@ -26,9 +26,10 @@ int trigger_aim(uint64_t id, const uint64_t *targets, size_t n, struct failure *
 void trigger_disown(const char *path);
 
 /* Fires it by hand, within its limits, as one of its records does; -EAGAIN: these do not let it,
- * with a message in *f; -errno. overdue: fires it once for each pair that should have ended by now,
- * which may be none; what its limits do not let it counts as held or spent. */
-int trigger_fire(uint64_t id, bool overdue, struct failure *f);
+ * with a message in *f; -errno. overdue: fires it for each pair that should have ended by now, which may
+ * be none; what its limits do not let it counts as held or spent. *ret: the only firing; its number is 0
+ * if there was none. */
+int trigger_fire(uint64_t id, bool overdue, struct pp_fired *ret, struct failure *f);
 
 /* A trigger's pairs that have begun are none. No program of it runs. -errno with a message. */
 int trigger_forget_pairs(const struct parts *p, struct failure *f);

@@ -7,6 +7,7 @@
 #define NEW_PREFIX "+new-"
 #define DEL_PREFIX "+del-"
 #define TAPE_PREFIX "+tape-"
+#define KEPT_PREFIX "+kept-"
 #define FROZEN_PREFIX "+frozen-"
 #define SPARE_LINK "+link" /* a symlink that is about to replace another */
 

@@ -104,7 +104,9 @@ void pins_orphans_path(uint64_t id, char ret[PINS_PATH_SIZE])
 
 void pins_tape_path(uint64_t id, char ret[PINS_PATH_SIZE])
 {
-	snprintf(ret, PINS_PATH_SIZE, TAPE_PREFIX "%" PRIu64, id);
+	snprintf(ret, PINS_PATH_SIZE, KEPT_PREFIX "%" PRIu64, id);
+	if (access(ret, F_OK) < 0)
+		snprintf(ret, PINS_PATH_SIZE, TAPE_PREFIX "%" PRIu64, id);
 }
 
 struct walk_aside {
@@ -133,9 +135,10 @@ int pins_foreach_orphans(int (*fn)(const char *path, uint64_t id, void *userdata
 
 int pins_foreach_tape(int (*fn)(const char *path, uint64_t id, void *userdata), void *userdata)
 {
-	struct walk_aside w = { TAPE_PREFIX, fn, userdata };
+	struct walk_aside w = { TAPE_PREFIX, fn, userdata }, kept = { KEPT_PREFIX, fn, userdata };
+	int r = pins_each_entry(".", walk_aside, &w);
 
-	return pins_each_entry(".", walk_aside, &w);
+	return r < 0 ? r : pins_each_entry(".", walk_aside, &kept);
 }
 
 /* "linkS-CPU" holds a counter or breakpoint; all others have one link for all CPUs (links.c). */

@@ -206,26 +206,28 @@ static int carry_name(const char *path, const char *leaf, void *userdata)
 	struct pins_draft *d = userdata;
 	_cleanup_close_ int fd = -EBADF;
 
-	if (strncmp(leaf, PP_NAME_RECORD_LEAF, strlen(PP_NAME_RECORD_LEAF)) != 0)
+	if (strncmp(leaf, PP_NAME_RECORD_LEAF, strlen(PP_NAME_RECORD_LEAF)) != 0 &&
+	    strcmp(leaf, PINS_STOPPED) != 0)
 		return 0;
 	fd = pins_get(path, leaf);
 	return fd < 0 ? fd : pins_add(d, fd, leaf, 0, 0, 0600);
 }
 
-static bool was_fired(const char *path)
+static bool has_leaf(const char *path, const char *leaf)
 {
-	char fired[PINS_PATH_SIZE];
+	char pin[PINS_PATH_SIZE];
 
-	return pins_join(fired, path, PINS_FIRED) >= 0 && access(fired, F_OK) == 0;
+	return pins_join(pin, path, leaf) >= 0 && access(pin, F_OK) == 0;
 }
 
 int pins_put_aside(const char *path, uint64_t id)
 {
-	bool is_tape = was_fired(path);
+	bool is_tape = has_leaf(path, PINS_FIRED);
 	char aside[PINS_PATH_SIZE];
 
 	if (is_tape)
-		pins_tape_path(id, aside);
+		snprintf(aside, sizeof(aside), "%s%" PRIu64,
+			 has_leaf(path, PINS_KEPT) ? KEPT_PREFIX : TAPE_PREFIX, id);
 	else
 		pins_orphans_path(id, aside);
 	if (renameat2(AT_FDCWD, path, AT_FDCWD, aside, RENAME_NOREPLACE) < 0)

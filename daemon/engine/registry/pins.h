@@ -8,7 +8,8 @@
  *   by-id/ID/          an event; one rename adds, replaces or removes it
  *   NAMESPACE/EVENT    a symlink to it: a name, whose record is in the directory (name.h)
  *   +tape-ID/          rings that a trigger's firing replaced, to be saved (tapes.h)
- *   +frozen-ID         an event that a trigger has stopped, to be saved
+ *   +kept-ID/          likewise, to be saved if somebody asks for it
+ *   +frozen-ID         an event that a trigger has frozen, to be saved
  *   +del-ID/           being reaped; keeps `meta` alone as long as somebody has its rings
  */
 #pragma once
@@ -82,14 +83,16 @@ int pins_keep_cpus(const char *path, const struct pp_cpumask *cpus);
 /*
  * The step of a change: the draft and the event's directory at `path` change places; then the old
  * directory becomes "+del-<orphans_id>", for orphans_add() and the reaper, or, if it has PINS_FIRED,
- * "+tape-<orphans_id>". The records of names stay with the event; the new directory gets the
- * namespace's rights. On success the draft is empty. -EINVAL: a kernel before 5.16, which cannot
- * exchange. -errno.
+ * "+tape-<orphans_id>", or with PINS_KEPT, too, "+kept-<orphans_id>". The records of names and
+ * PINS_STOPPED stay with the event; the new directory gets the namespace's rights. On success the draft
+ * is empty. -EINVAL: a kernel before 5.16, which cannot exchange. -errno.
  */
 int pins_replace(struct pins_draft *d, const char *path, uint64_t orphans_id);
 
-/* The pin that makes a replaced directory a tape: the map with the firing. */
-#define PINS_FIRED "fired"
+/* Pins of a map with a firing (tapes_mark()). */
+#define PINS_FIRED "fired"     /* makes a replaced directory a tape, */
+#define PINS_KEPT "kept"       /* and this one that is to be saved if somebody asks for it */
+#define PINS_STOPPED "stopped" /* of an event that a trigger has paused */
 
 /* "by-id/ID", the directory of the event whose rings have this id. */
 void pins_event(uint64_t id, char ret[PINS_PATH_SIZE]);
@@ -139,7 +142,7 @@ void pins_orphans_path(uint64_t id, char ret[PINS_PATH_SIZE]);
 /* Runs fn for each "+del-ID", until it returns < 0; returns that, or 0. */
 int pins_foreach_orphans(int (*fn)(const char *path, uint64_t id, void *userdata), void *userdata);
 
-/* The same for each "+tape-ID". */
+/* The same for each "+tape-ID" and "+kept-ID". */
 int pins_foreach_tape(int (*fn)(const char *path, uint64_t id, void *userdata), void *userdata);
 
 void pins_tape_path(uint64_t id, char ret[PINS_PATH_SIZE]);

@@ -12,7 +12,7 @@
 #include "daemon/log.h"
 #include "proto/macro.h"
 
-int tapes_mark(const char *path, const struct pp_fired *by)
+int tapes_mark(const char *path, const char *leaf, const struct pp_fired *by)
 {
 	_cleanup_close_ int fd = -EBADF;
 	uint32_t zero = 0;
@@ -22,22 +22,29 @@ int tapes_mark(const char *path, const struct pp_fired *by)
 		return fd;
 	if (bpf_map_update_elem(fd, &zero, by, BPF_ANY) < 0)
 		return -errno;
-	return pins_put(path, fd, PINS_FIRED, 0, 0, 0600);
+	return pins_put(path, fd, leaf, 0, 0, 0600);
+}
+
+int tapes_read_mark(const char *path, const char *leaf, struct pp_fired *ret)
+{
+	_cleanup_close_ int fd = pins_get(path, leaf);
+	uint32_t zero = 0;
+
+	if (fd < 0)
+		return fd;
+	return bpf_map_lookup_elem(fd, &zero, ret) < 0 ? -errno : 0;
 }
 
 static int read_at(const char *path, uint64_t id, struct tape *ret)
 {
-	_cleanup_close_ int meta = pins_get(path, "meta"), fired = pins_get(path, PINS_FIRED);
-	uint32_t zero = 0;
+	_cleanup_close_ int meta = pins_get(path, "meta");
 	int r;
 
-	if (meta < 0 || fired < 0)
-		return MIN(meta, fired);
+	if (meta < 0)
+		return meta;
 	*ret = (struct tape){ .id = id };
 	r = meta_read(meta, &ret->event);
-	if (r >= 0 && bpf_map_lookup_elem(fired, &zero, &ret->by) < 0)
-		r = -errno;
-	return r;
+	return r < 0 ? r : tapes_read_mark(path, PINS_FIRED, &ret->by);
 }
 
 int tapes_read(uint64_t id, struct tape *ret)

@@ -2,7 +2,8 @@
 /*
  * Tapes: the rings that a trigger's firing has turned an event away from. Nothing is written to them
  * any more, and they are kept until the broker says that they are saved: the directory "+tape-ID"
- * has their pins, the event's `meta`, and the firing. Their memory is charged as orphans of this id.
+ * (or "+kept-ID", if nobody saves them unasked) has their pins, the event's `meta`, and the firing.
+ * Their memory is charged as orphans of this id.
  */
 #pragma once
 
@@ -15,8 +16,12 @@ struct tape {
 	struct pp_fired by;
 };
 
-/* Pins the firing in the event's directory, so that what is replaced becomes a tape. -errno. */
-int tapes_mark(const char *path, const struct pp_fired *by);
+/* Pins the firing in the event's directory: PINS_FIRED, so that what is replaced becomes a tape, with
+ * PINS_KEPT before that one for whoever asks; PINS_STOPPED: it has paused the event. -errno. */
+int tapes_mark(const char *path, const char *leaf, const struct pp_fired *by);
+
+/* -ENOENT: there is none; -errno. */
+int tapes_read_mark(const char *path, const char *leaf, struct pp_fired *ret);
 
 /* Runs fn for each tape, until it returns < 0; returns that, or 0. Logs those that it cannot read,
  * and leaves them out. */

@@ -1,0 +1,267 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# What a firing does: `--action freeze` keeps what was recorded until somebody asks for it, `pause` stops
+# its targets at that instant until somebody resumes them, `notify` is only told. Each by the kernel, with
+# no daemon running, and whoever is killed before it is handled.
+. "$(dirname "$0")/../lib.sh"
+. "$(dirname "$0")/../refused.sh"
+. "$(dirname "$0")/../collector.sh"
+
+MARK=$SCRATCH/mark-$$
+cp "$(type -P true)" "$MARK"
+NUMBERED=$SCRATCH/num-$$
+cp "$BIN/numbered" "$NUMBERED"
+ON_MARK=(--on sched:sched_process_exec --filter "filename ~ \"*/${MARK##*/}\"" --hold-off 10ms)
+SPOOL=$SCRATCH/spool
+mkdir "$SPOOL"
+
+# calls N: makes N recorded calls that carry a number, beside a few of the program's start.
+CALLS=0
+CALL='NR 3 \(ffffffffffffffff, 5'
+calls() {
+	"$NUMBERED" $((0x50000000 + CALLS)) "$1"
+	CALLS=$((CALLS + $1))
+}
+
+# files: how many snapshots there are.
+files() {
+	find "$SPOOL" -name '*.data' | wc -l
+}
+
+# calls_in FILE
+calls_in() {
+	perfctl script -i "$1" 2>/dev/null | grep -cE "$CALL" || true
+}
+
+# calls_of EVENT: those in its buffers.
+calls_of() {
+	perfctl reopen "$1" -n all 2>/dev/null | grep -cE "$CALL" || true
+}
+
+# told LINE N: whether the daemon has logged it as often; for wait_until.
+told() {
+	[ "$(grep -cE "$1" "$LOG")" = "$2" ]
+}
+
+# is TRIGGER FIELD VALUE: for wait_until.
+is() {
+	[ "$(trigger_field "$1" "$2")" = "$3" ]
+}
+
+# paused EVENT: by a trigger; for wait_until.
+paused() {
+	[ "$(perfctl show "$1" --json | json_field state) $(perfctl show "$1" --json | json_field paused_by_trigger)" = "paused true" ]
+}
+
+memory() {
+	perfctl limits --json | json_field memory | head -n 1
+}
+
+memory_is() {
+	[ "$(memory)" = "$1" ]
+}
+
+# Without a broker: what is sent to it meanwhile never arrives.
+kill_and_start() {
+	kill_daemon
+	start_daemon
+}
+
+write_conf "[namespace p]
+Fire=all
+Mode=0644
+[namespace small]
+MaxMemory=900K"
+start_daemon
+
+# ── freeze ───────────────────────────────────────────────────────────────────────────────
+
+perfctl create f/calls -e raw_syscalls:sys_enter --filter 'id == 3' --comm "${NUMBERED##*/}" -m 256K >/dev/null
+expect_match "$(perfctl trigger add f/keep "${ON_MARK[@]}" --action freeze calls)" 'and freezes calls$' "what it says"
+armed f/keep 1
+calls 100
+"$MARK"
+kill_and_start
+wait_until 20 is f/keep tapes 1 || fail "what was frozen is lost: $(perfctl trigger show f/keep)"
+calls 200
+# Neither a path unit nor the service finds anything.
+expect_eq "$(find "$REGISTRY" -maxdepth 1 -name '+tape-*' -o -maxdepth 1 -name '+frozen-*')" "" "what is to be saved"
+perfctl snapshots collect --once -D "$SPOOL" >/dev/null
+expect_eq "$(files)" 0 "snapshots that nobody has asked for"
+expect_match "$(perfctl trigger show f/keep)" 'waits +1 event frozen' "what show says"
+# Another firing finds the second set, and the next one nothing.
+armed f/keep 1
+"$MARK"
+sleep 0.02
+"$MARK"
+expect_eq "$(trigger_field f/keep fired) $(trigger_field f/keep late)" "3 1" "firings, and late ones"
+calls 50
+# In files only by name.
+said 3 'has frozen nothing' perfctl trigger release f/none
+perfctl snapshots collect --once -D "$SPOOL" f/keep >/dev/null
+expect_eq "$(files)" 1 "snapshots"
+expect_eq "$(calls_in "$(perfctl snapshots show -D "$SPOOL")")" 100 "calls until the first firing"
+wait_until 20 is f/keep tapes 1 || fail "the second firing is lost"
+perfctl trigger remove f/keep >/dev/null
+said 3 'has frozen nothing' perfctl trigger release f/keep
+perfctl snapshots collect --once -D "$SPOOL" >/dev/null
+expect_eq "$(files)" 1 "snapshots of a removed trigger that nobody has asked for"
+expect_match "$(perfctl trigger release f/deleted)" 'had recorded is released' "what release says"
+expect_eq "$(find "$REGISTRY" -maxdepth 1 -name '+kept-*')" "" "what is kept after that"
+expect_eq "$(calls_of f/calls)" 50 "calls since the second firing"
+
+# Without room for a second set the event itself waits, and records nothing meanwhile.
+perfctl create small/calls -e raw_syscalls:sys_enter --filter 'id == 3' --comm "${NUMBERED##*/}" -m 256K >/dev/null
+perfctl trigger add small/keep "${ON_MARK[@]}" -m 16K --action freeze calls >/dev/null
+armed small/keep 1
+calls 100
+"$MARK"
+wait_until 20 is small/keep tapes 1
+calls 100
+perfctl snapshots collect --once -D "$SPOOL" >/dev/null
+expect_eq "$(find "$REGISTRY" -maxdepth 1 -name '+frozen-*')" "" "what is to be saved"
+expect_eq "$(calls_of small/calls)" 100 "calls until the firing"
+perfctl trigger release small/keep >/dev/null
+calls 100
+expect_eq "$(calls_of small/calls)" 200 "calls, but for those while it was frozen"
+perfctl delete --all f small >/dev/null
+echo "what is frozen waits until somebody asks for it, also after SIGKILL, and is no file before"
+
+# ── pause ────────────────────────────────────────────────────────────────────────────────
+
+perfctl create p/calls -e raw_syscalls:sys_enter --filter 'id == 3' --comm "${NUMBERED##*/}" -m 256K >/dev/null
+perfctl create p/several -e 'raw_syscalls:sys_exit,sched:sched_switch' --generic --comm "${NUMBERED##*/}" -m 256K >/dev/null
+alone=$(memory)
+expect_match "$(perfctl trigger add p/stop "${ON_MARK[@]}" -m 16K --action pause '*')" "and pauses \\*$" "what it says"
+armed p/stop 2
+[ $(($(memory) - alone)) -lt 100000 ] || fail "a pause takes a second set of buffers"
+
+# records: of both events.
+records() {
+	echo "$(records_of p/calls) $(records_of p/several)"
+}
+
+# A daemon that is stopped or dead cannot have done it.
+victims=(nobody engine daemon)
+! full || victims+=(broker)
+for victim in "${victims[@]}"; do
+	calls 100
+	before=$(records) seen=$(calls_of p/calls)
+	[ "$victim" = nobody ] || kill -STOP "$(broker_pid)"
+	"$MARK"
+	calls 100
+	case $victim in
+	broker)
+		kill -KILL "$DAEMON_PID"
+		wait "$DAEMON_PID" 2>/dev/null || true
+		wait_until 20 _no_processes
+		start_daemon
+		;;
+	engine)
+		kill -KILL "$(program_pids perfpersist-engine)"
+		kill -CONT "$DAEMON_PID"
+		;;
+	daemon)
+		# shellcheck disable=SC2046
+		kill -KILL $(daemon_pids)
+		wait "$DAEMON_PID" 2>/dev/null || true
+		wait_until 20 _no_processes
+		start_daemon
+		;;
+	esac
+	for event in p/calls p/several; do
+		wait_until 20 paused $event || fail "$victim killed: $event is not paused: $(perfctl list p)"
+	done
+	calls 100
+	expect_eq "$(records)" "$before" "records after the firing, with $victim killed"
+	expect_eq "$(perfctl reopen p/calls -n all --json 2>/dev/null | wc -l)" "$(records_of p/calls)" "what readers get"
+	expect_match "$(perfctl list p)" 'calls .* paused \(trigger\)' "list"
+	wait_until 20 told 'p/stop has fired .* and p/calls is paused' 1 || fail "no entry in the log: $(<"$LOG")"
+	: >"$LOG"
+	perfctl resume p/calls p/several >/dev/null
+	expect_eq "$(perfctl show p/calls --json | json_field paused_by_trigger)" false "resumed"
+	calls 100
+	expect_eq "$(calls_of p/calls)" $((seen + 100)) "calls until it was stopped and after it was resumed, with $victim killed"
+	armed p/stop 2
+done
+perfctl snapshots collect --once -D "$SPOOL" >/dev/null
+expect_eq "$(files) $(trigger_field p/stop fired) $(trigger_field p/stop late)" "1 ${#victims[@]} 0" "files, firings and late targets"
+
+# Who may fire can do no more than that.
+expect_ok as_user perfctl trigger fire p/stop
+wait_until 20 paused p/calls
+calls 10
+expect_exit 4 as_user perfctl resume p/calls
+paused p/calls || fail "a stranger has resumed it"
+perfctl resume p/calls p/several >/dev/null
+
+# One that freezes the same event finds it with a second set, and a pause needs no room for a tape.
+perfctl trigger add p/save "${ON_MARK[@]}" -m 16K calls >/dev/null
+armed p/save 1
+calls 100
+expect_ok perfctl trigger fire p/save
+armed p/save 1
+expect_exit 4 as_user perfctl trigger release p/save
+calls 100
+expect_ok perfctl trigger fire p/stop
+wait_until 20 paused p/calls
+calls 100
+expect_eq "$(calls_of p/calls)" 100 "calls between both"
+perfctl snapshots collect --once -D "$SPOOL" >/dev/null
+expect_eq "$(files)" 2 "snapshots"
+perfctl delete --all p >/dev/null
+echo "targets stop in the kernel, are paused whoever is killed, and go on when somebody resumes them"
+
+# ── notify ───────────────────────────────────────────────────────────────────────────────
+
+: >"$LOG"
+expect_match "$(perfctl trigger add n/tell "${ON_MARK[@]}" --action notify)" 'and notifies$' "what it says"
+spawn perfctl watch -n 2 n >"$SCRATCH/watched"
+watcher=$SPAWNED
+wait_until 20 grep -q started "$SCRATCH/watched"
+"$MARK"
+wait_until 20 told 'n/tell has fired \(number 1, CPU [0-9]+, mark' 1 || fail "nobody was told: $(<"$LOG")"
+sleep 0.02 # its hold-off
+expect_ok perfctl trigger fire n/tell
+wait_until 20 told 'n/tell has fired \(number 2, by hand\)\.' 1
+wait "$watcher"
+expect_eq "$(grep -c 'fired *n/tell' "$SCRATCH/watched")" 2 "what watchers were told"
+# Those that the broker has not read wait for the next one.
+kill -STOP "$(broker_pid)"
+for ((i = 0; i < 3; i++)); do
+	sleep 0.02
+	"$MARK"
+done
+kill -KILL "$DAEMON_PID"
+wait "$DAEMON_PID" 2>/dev/null || true
+wait_until 20 _no_processes
+start_daemon
+for ((i = 3; i <= 5; i++)); do
+	wait_until 20 told "n/tell has fired \\(number $i, CPU" 1 || fail "firing $i is lost: $(<"$LOG")"
+done
+expect_eq "$(records_of n/tell) $(trigger_field n/tell fired)" "4 5" "records and firings"
+# A missing end, which the engine finds.
+cp "$(type -P sleep)" "$SCRATCH/nap-$$"
+perfctl trigger add n/slow --on syscalls:sys_enter_clock_nanosleep --until syscalls:sys_exit_clock_nanosleep --key tid \
+	--longer-than 10ms --comm "nap-$$" --hold-off 10ms --action notify >/dev/null
+spawn "$SCRATCH/nap-$$" 30
+wait_until 20 told 'n/slow has fired \(number 1, the end of a pair is missing\)\.' 1 || fail "an end was missing: $(<"$LOG")"
+perfctl snapshots collect --once -D "$SPOOL" >/dev/null
+expect_eq "$(files)" 2 "snapshots"
+perfctl delete --all n >/dev/null
+echo "firings are told, each once, also to a daemon that comes later"
+
+# ── what is refused ──────────────────────────────────────────────────────────────────────
+
+said 2 'none of snapshot' perfctl trigger add x/t "${ON_MARK[@]}" --action stop '*'
+said 2 'give no targets' perfctl trigger add x/t "${ON_MARK[@]}" --action notify '*'
+for action in freeze pause; do
+	said 2 "nothing to $action" perfctl trigger add x/t "${ON_MARK[@]}" --action $action
+done
+for action in 'pause *' notify; do
+	# shellcheck disable=SC2086
+	set -f && said 2 'pauses them at once' perfctl trigger add x/t "${ON_MARK[@]}" --after 5ms --action $action
+	set +f
+done
+stop_daemon
