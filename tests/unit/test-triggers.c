@@ -688,6 +688,28 @@ START_TEST(no_memory_to_arm)
 }
 END_TEST
 
+/* The engine ends, and what was frozen is released before it is a tape again. */
+START_TEST(a_release_before_the_turn)
+{
+	struct pp_msg_name which = { .id = 1 };
+
+	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
+	b.config.max_memory = 2 * memory() + memory() / 2;
+	broker_limits(&b);
+	ck_assert_int_eq(client_trigger(&root, "a", "t", "x"), 0);
+	expect("arm1- aim2:1");
+	fake_wait(&b.engine, true);
+	fire(2);
+	client_send(&root, PP_OP_RELEASE, &which);
+	broker_settle(&b);
+	fake_wait(&b.engine, false);
+	ck_assert_int_eq(client_receive(&root), 0);
+	expect("turn1- give1");
+	ck_assert_uint_eq(b.lifecycle.tapes.n, 0);
+	ck_assert_uint_eq(now_of(1), PP_NOW_ARMED);
+}
+END_TEST
+
 /* What fired is a tape all the same. */
 START_TEST(no_memory_to_turn)
 {
@@ -1057,6 +1079,7 @@ int main(void)
 	tcase_add_test(t, notifies);
 	tcase_add_test(t, actions_that_are_refused);
 	tcase_add_test(t, no_memory_to_arm);
+	tcase_add_test(t, a_release_before_the_turn);
 	tcase_add_test(t, no_memory_to_turn);
 	tcase_add_loop_test(t, deaths_while_arming, 0, 4 * ARRAY_SIZE(deaths));
 	tcase_add_loop_test(t, deaths_while_turning, 0, 2 * ARRAY_SIZE(deaths));

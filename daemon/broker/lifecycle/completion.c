@@ -323,7 +323,7 @@ static void released(struct lifecycle *l, struct job *job)
 	struct event *e = registry_by_id(&l->registry, job->order.id);
 
 	tapes_remove(&l->tapes, job->order.id);
-	if (e && e->truth.now & PP_NOW_TURNED)
+	if (e && event_is_frozen(e))
 		e->truth.now ^= PP_NOW_ARMED | PP_NOW_TURNED;
 	tell(job, 0, NULL);
 }

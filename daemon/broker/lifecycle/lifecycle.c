@@ -492,10 +492,11 @@ const struct namespace *lifecycle_tape_ns(const struct lifecycle *l, struct tape
 
 int lifecycle_release(struct lifecycle *l, uint64_t id, struct waiter *waiter)
 {
+	const struct event *e = registry_by_id(&l->registry, id);
 	struct job *job;
 	int r;
 
-	if (!tapes_find(&l->tapes, id))
+	if (!tapes_find(&l->tapes, id) && !(e && event_is_frozen(e)))
 		return -ENOENT;
 	r = job_new(l, PP_ORDER_RELEASE, NULL, NULL, &job);
 	if (r < 0)

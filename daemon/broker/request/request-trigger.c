@@ -334,10 +334,11 @@ void request_tapes(struct request *req, const struct pp_msg_list_request *reques
 void request_release(struct request *req, const struct pp_msg_name *request)
 {
 	const struct lifecycle *l = req->service->lifecycle;
-	struct event *e;
+	struct event *e = registry_by_id(&l->registry, request->id);
 	struct pending *p;
 
-	if (!request->id || !tapes_find(&l->tapes, request->id)) {
+	/* After the engine's end what is frozen is a tape again a moment later. */
+	if (!request->id || (!tapes_find(&l->tapes, request->id) && !(e && event_is_frozen(e)))) {
 		refuse(req, ENOENT, "There is no tape with the id %" PRIu64 ".", request->id);
 		return;
 	}

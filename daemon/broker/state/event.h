@@ -70,6 +70,13 @@ void event_free(struct event *e);
  */
 void event_set_state(struct event *e, enum pp_event_state to);
 
+/* Whether a trigger has frozen it, and it has no second set of rings: it is itself what is to be
+ * released, also while that is not a tape yet. */
+static inline bool event_is_frozen(const struct event *e)
+{
+	return e->truth.now & PP_NOW_TURNED && !(e->truth.now & (PP_NOW_SWAP | PP_NOW_STOPPED));
+}
+
 /* Sets the state to running or paused, as the engine says. */
 void event_rest(struct event *e);
 
