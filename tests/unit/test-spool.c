@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -191,6 +192,18 @@ START_TEST(places)
 END_TEST
 
 /* ── the directory ──────────────────────────────────────────────────────────────────────── */
+
+/* The clock that the spool sees, and by which files are made. */
+static int64_t clock_ahead; /* s */
+
+int clock_gettime(clockid_t id, struct timespec *ret)
+{
+	int r = (int)syscall(SYS_clock_gettime, id, ret);
+
+	if (id == CLOCK_REALTIME)
+		ret->tv_sec += clock_ahead;
+	return r;
+}
 
 static void make_file(const char *name, int64_t age)
 {
@@ -468,6 +481,40 @@ START_TEST(files_from_the_future)
 }
 END_TEST
 
+/* Whatever the clock says: never more than the limits allow, and the newest stays. */
+START_TEST(a_clock_that_jumps)
+{
+	static const int64_t days[] = { 0, 1, 0, -1, 0, 400, -400, 0, 0, 0, 1, -1 };
+	const struct spool_limits l = { .files = 4, .files_of_trigger = 3, .age = DAY / 2 };
+
+	for (uint64_t id = 1; id <= 5 * ARRAY_SIZE(days); id++) {
+		_cleanup_free_ struct spooled *all = NULL;
+		struct spooled coming = firing(id % 4 ? "a" : "b", id);
+		size_t n = 0, of_a = 0;
+
+		clock_ahead = 86400 * days[id % ARRAY_SIZE(days)];
+		/* Nothing comes, and then one more. */
+		ck_assert_int_ge(spool_make_room(dir, &l, NULL, 0), 0);
+		ck_assert_int_eq(spool_list(dir, &all, &n), 0);
+		ck_assert(id == 1 || (n > 0 && all[n - 1].id == id - 1));
+		ck_assert_int_ge(spool_make_room(dir, &l, &coming, 0), 0);
+		make_file(coming.name, 0);
+		free(TAKE_PTR(all));
+		ck_assert_int_eq(spool_list(dir, &all, &n), 0);
+		ck_assert_uint_le(n, l.files);
+		for (size_t i = 0; i < n; i++)
+			of_a += !strcmp(all[i].trigger, "a");
+		ck_assert_uint_le(of_a, l.files_of_trigger);
+		ck_assert_uint_eq(all[n - 1].id, id);
+		/* Those of a clock that was ahead stay as long as there is room. */
+		for (size_t i = 0; i + 1 < n; i++)
+			ck_assert_uint_lt(all[i].id, all[i + 1].id);
+		ck_assert(n > 1 || id == 1 || clock_ahead > 0);
+	}
+	clock_ahead = 0;
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("spool");
@@ -489,6 +536,7 @@ int main(void)
 	tcase_add_loop_test(t, limits, 0, ARRAY_SIZE(limits_table));
 	tcase_add_test(t, the_newest_stays);
 	tcase_add_test(t, files_from_the_future);
+	tcase_add_test(t, a_clock_that_jumps);
 	suite_add_tcase(s, t);
 	return run_suite(s);
 }
