@@ -169,7 +169,7 @@ for who in perfctl direct; do
 	between "$((since / 1000000000))" "$((before - 5))" "$((before + 5))" ||
 		fail "$who: offline since $since, and the kernel says $before"
 done
-expect_ok setpriv --reuid=$DAEMON_UID --clear-groups test -r "$REGISTRY/+cpus"
+expect_ok setpriv --reuid="$DAEMON_UID" --clear-groups test -r "$REGISTRY/+cpus"
 expect_exit 1 as_user test -r "$REGISTRY/+cpus"
 "$BIN/perfctl" --instance "$INSTANCE" watch --json >"$SCRATCH/watched" &
 _spawned+=($!)

@@ -128,7 +128,7 @@ expect_eq "$(as_member perfctl show old/hot --json | jq -r .reads)" copies "what
 # perfctl reads the same file.
 # shellcheck disable=SC2016
 show=$(unshare --mount --propagation private bash -c 'mount --bind "$0" /proc/sys/kernel/unprivileged_bpf_disabled
-	exec setpriv --reuid='$NOBODY' --regid='$NOBODY' --groups='$DAEMON_GID' -- "$@"' \
+	exec setpriv --reuid='"$NOBODY"' --regid='"$NOBODY"' --groups='"$DAEMON_GID"' -- "$@"' \
 	"$SCRATCH/zero" "${PERFCTL[@]}" show old/hot)
 expect_match "$show" 'read as +copies .*kernel.unprivileged_bpf_disabled is 0' "why"
 expect_match "$(as_member perfctl reopen old/hot -n 1 2>/dev/null)" 'sched:sched_switch: prev_comm=' "a record"

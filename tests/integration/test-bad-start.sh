@@ -55,7 +55,7 @@ if getent passwd perfpersist >/dev/null || getent group perfpersist >/dev/null; 
 	echo "  there is a user or group perfpersist here: that it is missing is not tested"
 else
 	will_not_start "There is no group 'perfpersist'; run systemd-sysusers, or set Group="
-	printf '[daemon]\nGroup=%s\n' $DAEMON_GID >"$CONF"
+	printf '[daemon]\nGroup=%s\n' "$DAEMON_GID" >"$CONF"
 	will_not_start "There is no user 'perfpersist' to run as; run systemd-sysusers, or set User="
 fi
 write_conf
@@ -68,7 +68,7 @@ touch "$RUN"
 said 1 "$RUN is there, but it is not a directory of root's; remove it" "${PERFPERSISTD[@]}"
 rm "$RUN"
 mkdir "$RUN"
-chown $NOBODY "$RUN"
+chown "$NOBODY" "$RUN"
 said 1 "$RUN is there, but it is not a directory of root's; remove it" "${PERFPERSISTD[@]}"
 rmdir "$RUN"
 

@@ -23,7 +23,7 @@ service() {
 	spawn unshare --mount sh -c '
 		mount --bind "$1" /proc/sys/kernel/random/boot_id && shift && exec "$@"' sh \
 		"$BOOT_ID" prlimit --nofile="${FILES:-1024:4096}" \
-		setpriv --reuid=$DAEMON_UID --regid=$DAEMON_GID --clear-groups -- \
+		setpriv --reuid="$DAEMON_UID" --regid="$DAEMON_GID" --clear-groups -- \
 		"${PERFCTL[@]}" checkpoint "$@" >>"$SCRATCH/service.log" 2>&1
 	SERVICE=$SPAWNED
 }
@@ -75,7 +75,7 @@ found_all() {
 
 expect_exit 3 perfctl --saved=previous-boot list
 expect_match "$OUT" 'no checkpoints of an earlier boot'
-install -d -m 0755 -o $DAEMON_UID "$STATE" "$PLACE"
+install -d -m 0755 -o "$DAEMON_UID" "$STATE" "$PLACE"
 write_conf '[namespace u]
 Mode=0660'
 boot

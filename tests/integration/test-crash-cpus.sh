@@ -20,7 +20,7 @@ stop_daemon
 mapfile -t names < <(for i in $(seq $EVENTS); do
 	echo "t/e$i=$(sed -n 's/^id=//p' "$REGISTRY/t/e$i/info")"
 done)
-"$BIN/crash-cpus" "$INSTANCE" "$BUILD" $DAEMON_UID "$FIRST" "$LAST" "${names[@]}" 2>>"$LOG"
+"$BIN/crash-cpus" "$INSTANCE" "$BUILD" "$DAEMON_UID" "$FIRST" "$LAST" "${names[@]}" 2>>"$LOG"
 
 # The broker finds them complete.
 start_daemon

@@ -17,7 +17,7 @@
 
 if [ "${1-}" = lane ]; then
 	write_conf
-	spawn "$BIN/crash" "$INSTANCE" "$BUILD" "$CONF" $DAEMON_UID 2>>"$LOG"
+	spawn "$BIN/crash" "$INSTANCE" "$BUILD" "$CONF" "$DAEMON_UID" 2>>"$LOG"
 	exec 3<&-
 	wait "$SPAWNED"
 	exit

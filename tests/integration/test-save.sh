@@ -164,7 +164,7 @@ expect_sentence 'Permission denied' 4 as_member perfctl --saved reopen own/profi
 expect_exit 3 as_user perfctl --saved show all/none
 
 # A user other than root saves the events that he may read, to a directory of his own.
-install -d -m 0700 -o $NOBODY "$SCRATCH/nobody"
+install -d -m 0700 -o "$NOBODY" "$SCRATCH/nobody"
 chmod 0755 "$SCRATCH"
 expect_sentence '-o' 4 as_user perfctl save
 expect_ok as_user perfctl save -o "$SCRATCH/nobody/mine"

@@ -34,8 +34,8 @@ for how in '' --copy; do
 	# shellcheck disable=SC2086 # an option, or none
 	expect_match "$(as member perfctl reopen $event $how 2>&1)" "MC3: 9c00000000000151.*1 written" "records $how"
 done
-expect_match "$(as member cat $registry/$event/info)" "event=mce:mce_record"
-expect_match "$(as member cat $registry/$event/stat)" "total records=1 "
+expect_match "$(as member cat "$registry"/$event/info)" "event=mce:mce_record"
+expect_match "$(as member cat "$registry"/$event/stat)" "total records=1 "
 expect_ok as member perfctl stat $event --interval-count 1
 
 echo "a user outside the group"
@@ -46,9 +46,9 @@ for verb in "show $event" "reopen $event" "reopen $event --copy" "stat $event" "
 done
 refused 4 "only root may" stranger perfctl --direct reopen $event
 for file in info stat cpu0; do
-	refused 1 "Permission denied" stranger cat $registry/$event/$file
+	refused 1 "Permission denied" stranger cat "$registry"/$event/$file
 done
-refused 2 "Permission denied" stranger ls $registry/mce
+refused 2 "Permission denied" stranger ls "$registry"/mce
 
 # perf_event_open(2): a software event on the process itself, excluding the kernel.
 # shellcheck disable=SC2016 # perl's variable
@@ -64,9 +64,9 @@ for user in member stranger; do
 		refused 4 "may not" $user perfctl $verb $event
 	done
 	refused 4 "Only root may" $user perfctl reload
-	refused 1 "Permission denied" $user cat $registry/$event/cpu0
-	refused 1 "Permission denied" $user rm -f $registry/$event/cpu0
-	refused 255 "Permission denied|Operation not permitted" $user bpftool map dump pinned $registry/$event/cpu0
+	refused 1 "Permission denied" $user cat "$registry"/$event/cpu0
+	refused 1 "Permission denied" $user rm -f "$registry"/$event/cpu0
+	refused 255 "Permission denied|Operation not permitted" $user bpftool map dump pinned "$registry"/$event/cpu0
 	as $user perl -e "$open_own" && fail "$user can open perf events itself"
 done
 expect_eq "$(state)" "$before" "events"

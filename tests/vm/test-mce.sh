@@ -63,15 +63,15 @@ logged() {
 }
 
 logged_all() {
-	[ "$(logged | wc -l)" -ge $injected ]
+	[ "$(logged | wc -l)" -ge "$injected" ]
 }
 
 wait_until 60 logged_all || fail "rasdaemon has logged $(logged | wc -l) of $injected: $(journalctl --unit rasdaemon | tail -n 5)"
 logged >$scratch/logged
 recorded_checks $fields >$scratch/recorded
-expect_eq "$(wc -l <$scratch/logged)" $injected "machine checks that rasdaemon has"
-expect_eq "$(wc -l <$scratch/recorded)" $injected "machine checks that we have"
-expect_eq "$(sort -u $scratch/recorded | wc -l)" $injected "different ones"
+expect_eq "$(wc -l <$scratch/logged)" "$injected" "machine checks that rasdaemon has"
+expect_eq "$(wc -l <$scratch/recorded)" "$injected" "machine checks that we have"
+expect_eq "$(sort -u $scratch/recorded | wc -l)" "$injected" "different ones"
 diff $scratch/logged $scratch/recorded || fail "rasdaemon has logged others ($fields)"
 
 # As users read it; kernels print it in different ways.

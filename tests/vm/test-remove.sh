@@ -24,7 +24,7 @@ expect_ok perfctl create kept/switches -e sched:sched_switch -m 64K --boot
 [ "$(programs)" -gt "$before" ] || fail "there are no programs: $(bpftool prog list)"
 
 echo "removal"
-stay_inside $registry/load
+stay_inside "$registry"/load
 apt-get -qq -y remove perfpersist >/dev/null
 expect_ended "$before"
 expect_kept kept.switches

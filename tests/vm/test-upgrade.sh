@@ -31,7 +31,7 @@ whose() {
 
 # no_links: the directories in the place of names.
 no_links() {
-	find $registry/load $registry/other -mindepth 1 -maxdepth 1 ! -type l -printf '%P\n' | sort | xargs
+	find "$registry"/load "$registry"/other -mindepth 1 -maxdepth 1 ! -type l -printf '%P\n' | sort | xargs
 }
 
 expect_eq "$(no_links)" "clock exact several" "directories of the version before"
@@ -40,7 +40,7 @@ ids=$(ids) whose=$(whose) lasting=$(lasting)
 
 # Until it is killed, or a name is not there.
 perl -e 'for (;;) { for (@ARGV) { -e or die "$_: $!\n" } select undef, undef, undef, 0.001 }' \
-	$registry/{load/exact,other/exact,load/also,other/several,load/several}/stat 2>/run/missed &
+	"$registry"/{load/exact,other/exact,load/also,other/several,load/several}/stat 2>/run/missed &
 looker=$!
 
 upgrade dpkg --install
@@ -50,7 +50,7 @@ kill $looker
 looker=
 expect_eq "$(whose)" "$whose" "names, ids, and whose rings they have"
 expect_eq "$(no_links)" "" "directories that are left in the place of names"
-expect_eq "$(find $registry/by-id -mindepth 1 -maxdepth 1 ! -type d)" "" "what is no event"
+expect_eq "$(find "$registry"/by-id -mindepth 1 -maxdepth 1 ! -type d)" "" "what is no event"
 expect_eq "$(lasting)" "$lasting" "since when sockets and registry are there"
 
 renewed systemctl restart perfpersistd
