@@ -3,8 +3,9 @@
 #
 # For tests in a guest: a workload with countable records, and the check that counts them.
 #
-#   sequence.pl make [N]               calls umask(2) with 0, 1, 2, …: N times at once, or some 1000
-#                                      times a second until SIGTERM; then prints how many it made
+#   sequence.pl make [N]               calls umask(2) with 0, 1, 2, …: N times at once, or once in PAUSE
+#                                      seconds (from the environment; 0.001) until SIGTERM; then prints
+#                                      how many it made
 #   sequence.pl check N MISSED PID [CPU]
 #                                      reads perfctl's output for syscalls:sys_enter_umask, and
 #                                      perhaps others: that process's 0 to N-1 must be there,
@@ -19,7 +20,7 @@ sub make {
 	$SIG{TERM} = sub { $end = 1 };
 	until (defined $times ? $n == $times : $end) {
 		umask $n++;
-		select undef, undef, undef, 0.001 unless defined $times;
+		select undef, undef, undef, $ENV{PAUSE} // 0.001 unless defined $times;
 	}
 	print "$n\n";
 }

@@ -86,7 +86,7 @@ expect_match "$(perfctl reopen mce/mce_record -n all 2>&1)" "MC3: 9c000000000001
 echo "$injected machine checks were injected and are read, each with its registers, CPU and bank"
 
 section "restart"
-load counted
+load counted env PAUSE=0.01 # two CPUs have much else to do
 expect_ok perfctl create tour/exact -e syscalls:sys_enter_umask --pid "${maker[counted]}" -m 64K
 # So many that all entries share one link, and all exits another.
 expect_ok perfctl create tour/several -e 'syscalls:sys_*_[tu]*' --pid "${maker[counted]}" --filter '__syscall_nr == 95' -m 64K
