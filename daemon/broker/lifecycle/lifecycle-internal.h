@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Shared by lifecycle.c, completion.c and reconcile.c only. */
+/* Shared by lifecycle*.c, completion.c and reconcile.c only. */
 #pragma once
 
 #include "daemon/broker/lifecycle/lifecycle.h"
@@ -29,7 +29,13 @@ static inline struct job *job_of(struct order *order)
 	return (struct job *)order;
 }
 
+/* spec and parsed are copied; each may be NULL. 0; -EAGAIN: the engine is away; -ENOMEM. */
+int job_new(struct lifecycle *l, enum pp_order_type type, const struct pp_spec *spec,
+	    const struct pp_parsed *parsed, struct job **ret);
+/* Takes the job over. e, waiter: may be NULL. */
+void job_submit(struct lifecycle *l, struct job *job, struct event *e, struct waiter *waiter);
 void job_free(struct job *job);
+void cleanup_job(struct job **job);
 
 /* Whether a trigger has paused it. */
 static inline bool is_paused_by_trigger(const struct pp_event *event)

@@ -2,7 +2,6 @@
 /* Turns operations on events into orders. Must not know peers, policy or files. */
 #include "daemon/broker/lifecycle/lifecycle.h"
 
-#include <assert.h>
 #include <string.h>
 
 #include "daemon/broker/lifecycle/lifecycle-internal.h"
@@ -109,15 +108,14 @@ static void on_changed(void *userdata)
 
 /* ── jobs ───────────────────────────────────────────────────────────────────────────────── */
 
-static void cleanup_job(struct job **job)
+void cleanup_job(struct job **job)
 {
 	if (*job)
 		job_free(*job);
 }
 
-/* parsed: may be NULL. 0; -EAGAIN; -ENOMEM. */
-static int job_new(struct lifecycle *l, enum pp_order_type type, const struct pp_spec *spec,
-		   const struct pp_parsed *parsed, struct job **ret)
+int job_new(struct lifecycle *l, enum pp_order_type type, const struct pp_spec *spec,
+	    const struct pp_parsed *parsed, struct job **ret)
 {
 	_cleanup_(cleanup_job) struct job *job = NULL;
 	int r;
@@ -142,7 +140,7 @@ static int job_new(struct lifecycle *l, enum pp_order_type type, const struct pp
 	return 0;
 }
 
-static void submit(struct lifecycle *l, struct job *job, struct event *e, struct waiter *waiter)
+void job_submit(struct lifecycle *l, struct job *job, struct event *e, struct waiter *waiter)
 {
 	job->event = e;
 	job->waiter = waiter;
@@ -247,7 +245,7 @@ int lifecycle_create(struct lifecycle *l, const struct pp_spec *spec,
 	}
 	if (l->creating)
 		l->creating(l->userdata);
-	submit(l, TAKE_PTR(job), e, waiter);
+	job_submit(l, TAKE_PTR(job), e, waiter);
 	return 0;
 }
 
@@ -283,7 +281,7 @@ int lifecycle_alias(struct lifecycle *l, struct event *target, const struct pp_s
 		return r;
 	e->truth.shares = target->truth.id;
 	job->order.id = target->truth.id;
-	submit(l, TAKE_PTR(job), e, waiter);
+	job_submit(l, TAKE_PTR(job), e, waiter);
 	return 0;
 }
 
@@ -317,7 +315,7 @@ int lifecycle_change(struct lifecycle *l, struct event *e, uint32_t what,
 	job->set = e->truth.set;
 	job->was_paused = e->truth.paused;
 	event_set_state(e, PP_EVENT_CHANGING);
-	submit(l, TAKE_PTR(job), e, waiter);
+	job_submit(l, TAKE_PTR(job), e, waiter);
 	return 0;
 }
 
@@ -346,7 +344,7 @@ int lifecycle_pause(struct lifecycle *l, struct event *e, bool pause, struct wai
 	job->order.id = e->truth.id;
 	job->order.what = pause;
 	event_set_state(e, PP_EVENT_CHANGING);
-	submit(l, job, e, waiter);
+	job_submit(l, job, e, waiter);
 	return 0;
 }
 
@@ -362,7 +360,7 @@ int lifecycle_delete(struct lifecycle *l, struct event *e, struct waiter *waiter
 		return r;
 	job->order.id = e->truth.id;
 	event_set_state(e, PP_EVENT_DELETING);
-	submit(l, job, e, waiter);
+	job_submit(l, job, e, waiter);
 	return 0;
 }
 
@@ -390,119 +388,7 @@ int lifecycle_cpus(struct lifecycle *l, struct event *e, const struct pp_cpumask
 		return r;
 	job->raised = memory;
 	job->order.id = e->truth.id;
-	submit(l, TAKE_PTR(job), e, waiter);
-	return 0;
-}
-
-/* ── triggers ───────────────────────────────────────────────────────────────────────────── */
-
-static int order_aside(struct lifecycle *l, enum pp_order_type type, struct event *e,
-		       uint64_t memory, uint32_t what, struct waiter *waiter)
-{
-	_cleanup_(cleanup_job) struct job *job = NULL;
-	int r;
-
-	if (e->state == PP_EVENT_CREATING || e->state == PP_EVENT_DELETING)
-		return -EBUSY;
-	r = job_new(l, type, NULL, NULL, &job);
-	if (r >= 0 && memory)
-		r = charges_raise(&l->charges, e, memory);
-	if (r < 0)
-		return r;
-	job->raised = memory;
-	job->order.id = e->truth.id;
-	job->order.what = what;
-	submit(l, TAKE_PTR(job), e, waiter);
-	return 0;
-}
-
-int lifecycle_arm(struct lifecycle *l, struct event *e, bool swap, bool windows,
-		  struct waiter *waiter)
-{
-	uint32_t what = windows ? PP_ARM_WINDOWS : 0;
-	uint64_t memory;
-	int r = charges_estimate(&e->truth.spec, &e->truth.rings, &memory);
-
-	if (!swap)
-		return order_aside(l, PP_ORDER_ARM, e, 0, what, waiter);
-	/* It has its second set, or does not get one. */
-	if (r >= 0 && e->truth.now & PP_NOW_ARMED)
-		return order_aside(l, PP_ORDER_ARM, e, 0, what | PP_ARM_SWAP, waiter);
-	e->no_swap = false;
-	if (r >= 0)
-		r = order_aside(l, PP_ORDER_ARM, e, memory, what | PP_ARM_SWAP, waiter);
-	/* A tape gives its memory back soon. */
-	if (r == -EDQUOT && !tapes_of(&l->tapes, e->truth.id)) {
-		r = order_aside(l, PP_ORDER_ARM, e, 0, what, waiter);
-		e->no_swap = r >= 0;
-	}
-	return r;
-}
-
-int lifecycle_disarm(struct lifecycle *l, struct event *e, struct waiter *waiter)
-{
-	return order_aside(l, PP_ORDER_DISARM, e, 0, 0, waiter);
-}
-
-int lifecycle_turn(struct lifecycle *l, struct event *e, struct waiter *waiter)
-{
-	uint64_t memory;
-	int r = charges_estimate(&e->truth.spec, &e->truth.rings, &memory);
-
-	/* There is no second tape of it, whatever is the case by now. */
-	if (r >= 0 && tapes_of(&l->tapes, e->truth.id))
-		return order_aside(l, PP_ORDER_TURN, e, 0, PP_TURN_STOPPED, waiter);
-	if (r >= 0)
-		r = order_aside(l, PP_ORDER_TURN, e, memory, PP_TURN_AGAIN, waiter);
-	return r == -EDQUOT ? order_aside(l, PP_ORDER_TURN, e, 0, 0, waiter) : r;
-}
-
-int lifecycle_fire(struct lifecycle *l, struct event *e, bool overdue, struct waiter *waiter)
-{
-	return order_aside(l, PP_ORDER_FIRE, e, 0, overdue, waiter);
-}
-
-int lifecycle_aim(struct lifecycle *l, struct event *e, const uint64_t *targets, size_t n,
-		  struct waiter *waiter)
-{
-	struct job *job;
-	int r;
-
-	if (e->state == PP_EVENT_CREATING || e->state == PP_EVENT_DELETING)
-		return -EBUSY;
-	r = job_new(l, PP_ORDER_AIM, NULL, NULL, &job);
-	if (r < 0)
-		return r;
-	assert(n <= PP_TARGETS_MAX);
-	memcpy(job->targets, targets, n * sizeof(*targets));
-	job->order.id = e->truth.id;
-	job->order.what = (uint32_t)n;
-	job->order.targets = job->targets;
-	submit(l, job, e, waiter);
-	return 0;
-}
-
-const struct namespace *lifecycle_tape_ns(const struct lifecycle *l, struct tape *tape)
-{
-	struct namespace *ns = registry_namespace(&l->registry, tape->ns.name);
-
-	tape->event.ns = ns && ns->owner == tape->ns.owner ? ns : &tape->ns;
-	return tape->event.ns;
-}
-
-int lifecycle_release(struct lifecycle *l, uint64_t id, struct waiter *waiter)
-{
-	const struct event *e = registry_by_id(&l->registry, id);
-	struct job *job;
-	int r;
-
-	if (!tapes_find(&l->tapes, id) && !(e && event_is_frozen(e)))
-		return -ENOENT;
-	r = job_new(l, PP_ORDER_RELEASE, NULL, NULL, &job);
-	if (r < 0)
-		return r;
-	job->order.id = id;
-	submit(l, job, NULL, waiter);
+	job_submit(l, TAKE_PTR(job), e, waiter);
 	return 0;
 }
 
@@ -519,7 +405,7 @@ int lifecycle_sideband(struct lifecycle *l, const struct pp_cpumask *cpus, uint3
 		return r;
 	job->order.what = what;
 	job->order.fds = fds;
-	submit(l, job, NULL, waiter);
+	job_submit(l, job, NULL, waiter);
 	return 0;
 }
 
@@ -537,7 +423,7 @@ int lifecycle_rights(struct lifecycle *l, const struct namespace *ns)
 	r = job_new(l, PP_ORDER_RIGHTS, &spec, NULL, &job);
 	if (r < 0)
 		return r;
-	submit(l, job, NULL, NULL);
+	job_submit(l, job, NULL, NULL);
 	return 0;
 }
 
