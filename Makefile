@@ -286,7 +286,7 @@ FUZZ_SRCS := $(wildcard proto/*.c daemon/*.c daemon/broker/syntax/*.c client/per
 	$(patsubst $(BUILD)/obj/%.o,%.c,$(CLIENT_OBJS)) client/perfctl/output/output.c \
 	client/perfctl/events/spool.c client/perfctl/parse.c \
 	$(patsubst %,daemon/broker/%.c,hotplug/uevent $(addprefix config/,settings config \
-		config-value keys dropin-file)) \
+		config-value keys key-types key-events dropin-file)) \
 	$(filter-out %/main.c %/server.c,$(wildcard daemon/keeper/*.c))
 FUZZ_FLAGS = -std=gnu17 -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all $(CPPFLAGS) \
 	$(call pkg-cflags,libsystemd inih libtraceevent)
