@@ -47,7 +47,7 @@ static bool map(struct overdue *o, struct event *e)
 
 /* ── looking ────────────────────────────────────────────────────────────────────────────── */
 
-/* Whether a pair is overdue; else *next is no later than the time when one can be. */
+/* Whether a pair is overdue; if not, *next is no later than the time when one can be. */
 static bool is_any_overdue(const struct event *e, uint64_t now, uint64_t *next)
 {
 	uint64_t oldest = now, longer_than = e->trigger.condition.longer_than;
@@ -55,11 +55,13 @@ static bool is_any_overdue(const struct event *e, uint64_t now, uint64_t *next)
 	/* Subtracted, what has not begun is later than all others. */
 	for (size_t i = 0; i < PP_PAIRS_MAX; i++)
 		oldest = MIN(oldest, e->pairs[i].since - PP_PAIR_TAKEN - 1);
+	if (now - oldest > longer_than)
+		return true;
 	*next = MIN(*next, oldest + longer_than);
-	return now - oldest > longer_than;
+	return false;
 }
 
-/* Whether to fire; else *next is no later than when to look again. What a paused one would find is
+/* Whether to fire; if not, *next is no later than when to look again. What a paused one would find is
  * forgotten when it goes on. */
 static bool look(struct overdue *o, struct event *e, uint64_t now, uint64_t *next)
 {
@@ -67,13 +69,17 @@ static bool look(struct overdue *o, struct event *e, uint64_t now, uint64_t *nex
 		*next = MIN(*next, now + RETRY);
 		return false;
 	}
+	if (e->state != PP_EVENT_PAUSED)
+		return is_any_overdue(e, now, next);
 	*next = MIN(*next, now + e->trigger.condition.longer_than);
-	return e->state != PP_EVENT_PAUSED && is_any_overdue(e, now, next);
+	return false;
 }
 
+/* Not before this time has passed, nor before the pause that the tables of the last look require. */
 static void start(struct overdue *o, uint64_t ns)
 {
-	int r = timer_start(o->timer, ns / 1000 + 1);
+	uint64_t pause = MAX(OVERDUE_INTERVAL, o->looked * INTERVAL_OF_TABLE);
+	int r = timer_start(o->timer, MAX(pause, ns) / 1000 + 1);
 
 	if (r < 0)
 		log_error("Cannot watch for missing ends: %s.", strerror(-r));
@@ -85,7 +91,7 @@ static void on_done(struct waiter *waiter, const struct outcome *outcome _unused
 	struct overdue *o = (struct overdue *)waiter;
 
 	o->ordered = false;
-	start(o, OVERDUE_INTERVAL);
+	start(o, 0);
 }
 
 static bool fire(struct overdue *o, struct event *e)
@@ -104,24 +110,25 @@ static int on_timer(sd_event_source *s _unused_, uint64_t usec _unused_, void *u
 {
 	struct overdue *o = userdata;
 	const struct registry *r = &o->lifecycle->registry;
-	uint64_t now = pp_clock_ns(CLOCK_MONOTONIC), next = UINT64_MAX, pause;
-	size_t first = registry_after(r, o->after), n = 0;
+	uint64_t now = pp_clock_ns(CLOCK_MONOTONIC), next = UINT64_MAX;
+	size_t first = registry_after(r, o->after);
 
+	o->soon = false;
+	o->looked = 0;
 	for (size_t i = 0; i < r->n_settled; i++) {
 		struct event *e = r->by_id[(first + i) % r->n_settled];
 
 		if (!has_pairs(e))
 			continue;
-		n++;
+		o->looked++;
 		if (!look(o, e, now, &next))
 			continue;
 		if (fire(o, e))
 			return 0;
 		next = MIN(next, now + RETRY);
 	}
-	pause = MAX(OVERDUE_INTERVAL, n * INTERVAL_OF_TABLE);
-	if (n)
-		start(o, MAX(pause, next > now ? next - now : 0));
+	if (o->looked)
+		start(o, next > now ? next - now : 0);
 	return 0;
 }
 
@@ -147,8 +154,10 @@ void overdue_continue(struct overdue *o)
 		return;
 	}
 	sd_event_source_get_enabled(o->timer, &enabled);
-	if (!o->ordered && (is_new || enabled == SD_EVENT_OFF))
-		start(o, OVERDUE_INTERVAL);
+	if (o->ordered || (enabled != SD_EVENT_OFF && (!is_new || o->soon)))
+		return;
+	o->soon = is_new;
+	start(o, 0);
 }
 
 void overdue_done(struct overdue *o)

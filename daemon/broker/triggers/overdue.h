@@ -22,7 +22,9 @@ struct overdue {
 	const char *registry;
 
 	sd_event_source *timer;
-	bool ordered;	/* an order is under way; the timer is off */
+	bool ordered; /* an order is under way; the timer is off */
+	bool soon; /* the timer runs for a table that is new, and is not put off by other changes */
+	size_t looked;	/* tables, in the last look */
 	uint64_t after; /* whose trigger's it was, or the last one */
 	uint64_t told;	/* that a table cannot be mapped: log_is_due() */
 };
