@@ -102,7 +102,8 @@ struct broker {
 	struct fake_engine engine;
 	unsigned changes;
 	unsigned notices[PP_NOTICE_FIRED + 1]; /* of each kind */
-	unsigned paused_by;		       /* pauses by triggers */
+	unsigned paused_by;		       /* pauses by triggers, */
+	unsigned known;			       /* and by those that were known */
 	unsigned ready;			       /* tapes that can be saved */
 	size_t tapes_at_ready; /* how many there were when the last of them was told */
 };
@@ -809,6 +810,7 @@ static void broker_on_paused_by(void *userdata, const struct event *e, const str
 	ck_assert_uint_eq(e->truth.paused, 1);
 	ck_assert_uint_gt(by->number, 0);
 	b->paused_by++;
+	b->known += registry_by_id(&b->lifecycle.registry, by->trigger) != NULL;
 }
 
 static void broker_on_ready(void *userdata, const struct tape *tape)

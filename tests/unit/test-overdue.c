@@ -63,8 +63,7 @@ static void teardown(void)
 /* A pair has begun long ago. */
 static void begin_pair(uint64_t id)
 {
-	((struct pp_pair *)event_of(id)->pairs)->since =
-		pp_clock_ns(CLOCK_MONOTONIC) - MINUTE - MS;
+	((struct pp_pair *)event_of(id)->pairs)->since = pp_clock_ns(CLOCK_MONOTONIC) - MINUTE - MS;
 }
 
 static uint64_t next_look(void)

@@ -1045,6 +1045,61 @@ START_TEST(a_new_broker_goes_on)
 }
 END_TEST
 
+/* Whatever comes first in the enumeration: a target, or the trigger that has paused it. */
+START_TEST(a_new_broker_tells_of_pauses)
+{
+	uint64_t target = _i ? 1 : 2, by = _i ? 2 : 1;
+	struct pp_spec spec = {
+		.ns = "a",
+		.name = "x",
+		.event = "cpu-clock",
+		.data_size = 1 << 16,
+		.period = 4000,
+		.flags = PP_EVENT_FREQ | PP_EVENT_ALL_CPUS,
+		.mode = 0640,
+	};
+	struct fake_engine *f = &b.engine;
+
+	broker_begin(&b);
+	for (uint64_t id = 1; id <= 2; id++) {
+		spec.name[0] = id == target ? 'x' : 't';
+		spec.flags ^= id == by ? PP_EVENT_TRIGGER : 0;
+		fake_make(f, &spec);
+		spec.flags &= ~PP_EVENT_TRIGGER;
+	}
+	f->triggers[f->n_triggers++] = (struct fake_trigger){
+		.id = by,
+		.spec = { .targets = "x", .hold_off = PP_HOLD_OFF_MIN, .action = PP_ACTION_PAUSE },
+		.n_targets = 1,
+		.targets = { target },
+	};
+	fake_arm(f, fake_find(f, target), false);
+	fake_fire(f, by, false);
+	fake_turn(f, fake_find(f, target), 0);
+	ck_assert_int_ge(orders_start(b.lifecycle.orders), 0);
+	broker_until(&b, orders_is_up(b.lifecycle.orders));
+	client_begin(&b, &root, 0);
+	expect(_i ? "aim2" : "aim1");
+	ck_assert_uint_eq(b.paused_by, 1);
+	ck_assert_uint_eq(b.known, 1);
+	expect_paused(target);
+	/* Once. */
+	fake_hang_up(f);
+	broker_until(&b, *f->did);
+	ck_assert_uint_eq(b.paused_by, 1);
+	/* One that paused it while no engine was there. */
+	ck_assert_int_eq(client_pause(&root, "a", "x", false), 0);
+	broker_settle(&b);
+	fake_fire(f, by, false);
+	fake_turn(f, fake_find(f, target), 0);
+	fake_hang_up(f);
+	broker_until(&b, b.paused_by == 2);
+	ck_assert_uint_eq(b.known, 2);
+	client_end(&root);
+	broker_end(&b);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("triggers");
@@ -1096,6 +1151,7 @@ int main(void)
 	suite_add_tcase(s, t);
 	t = tcase_create("a new broker");
 	tcase_add_test(t, a_new_broker_goes_on);
+	tcase_add_loop_test(t, a_new_broker_tells_of_pauses, 0, 2);
 	suite_add_tcase(s, t);
 	return run_suite(s);
 }

@@ -57,6 +57,12 @@ static void take_trigger(struct event *e, const struct pp_trigger_spec *trigger)
 		e->trigger = *trigger;
 }
 
+/* What has paused it is told when all triggers are known. */
+static int keep_pause(struct event *e, const struct pp_answer *found)
+{
+	return is_paused_by_trigger(&found->event) ? event_keep_firing(e, &found->by) : 0;
+}
+
 static int adopt(struct lifecycle *l, const struct pp_answer *found)
 {
 	const struct pp_event *truth = &found->event;
@@ -68,6 +74,8 @@ static int adopt(struct lifecycle *l, const struct pp_answer *found)
 	r = registry_settle(&l->registry, e, truth);
 	if (r >= 0)
 		r = charges_adopt(&l->charges, e);
+	if (r >= 0)
+		r = keep_pause(e, found);
 	if (r < 0) {
 		lifecycle_forget(l, e);
 		return r;
@@ -76,8 +84,6 @@ static int adopt(struct lifecycle *l, const struct pp_answer *found)
 	take_trigger(e, &found->trigger);
 	log_event(LOG_INFO, truth->spec.ns, truth->spec.name, "Adopted %s/%s (id %" PRIu64 "): %s.",
 		  truth->spec.ns, truth->spec.name, truth->id, truth->spec.event);
-	if (is_paused_by_trigger(truth) && l->paused_by)
-		l->paused_by(l->userdata, e, &found->by);
 	if (l->synced)
 		lifecycle_notify(l, PP_NOTICE_CREATED, e);
 	return 0;
@@ -93,16 +99,15 @@ static bool has_changed(const struct pp_event *from, const struct pp_event *to)
 static int learn(struct lifecycle *l, struct event *e, const struct pp_answer *found)
 {
 	const struct pp_event *truth = &found->event;
-	bool stopped = is_paused_by_trigger(truth) && !is_paused_by_trigger(&e->truth);
 	bool at_rest = e->state == PP_EVENT_RUNNING || e->state == PP_EVENT_PAUSED;
 	bool changed = has_changed(&e->truth, truth);
 	bool paused = e->truth.paused != truth->paused;
-	int r;
+	int r = is_paused_by_trigger(&e->truth) ? 0 : keep_pause(e, found);
 
+	if (r < 0)
+		return r;
 	e->truth = *truth;
 	e->seen = l->generation;
-	if (stopped && l->paused_by)
-		l->paused_by(l->userdata, e, &found->by);
 	/* A running change has its own charge, and sends its own notice when it completes. */
 	if (e->state == PP_EVENT_CHANGING)
 		return 0;
@@ -261,6 +266,20 @@ static void compare_rights(struct lifecycle *l)
 	}
 }
 
+static void tell_pauses(struct lifecycle *l)
+{
+	for (size_t i = 0; i < l->registry.n_settled; i++) {
+		struct event *e = l->registry.by_id[i];
+		_cleanup_free_ struct pp_fired *by = NULL;
+
+		if (!is_paused_by_trigger(&e->truth))
+			continue;
+		by = TAKE_PTR(e->to_tell);
+		if (by && l->paused_by)
+			l->paused_by(l->userdata, e, by);
+	}
+}
+
 void reconcile_end(struct lifecycle *l)
 {
 	struct order *order;
@@ -275,6 +294,7 @@ void reconcile_end(struct lifecycle *l)
 		if (e->seen != l->generation)
 			drop(l, e);
 	}
+	tell_pauses(l);
 	charges_sweep(&l->charges, l->generation);
 	tapes_sweep(&l->tapes, l->generation);
 	compare_rights(l);

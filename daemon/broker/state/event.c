@@ -3,6 +3,7 @@
 #include "daemon/broker/state/event.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -26,7 +27,18 @@ void event_free(struct event *e)
 	if (e->pairs)
 		munmap((void *)e->pairs, PP_PAIRS_SIZE);
 	free(e->aim);
+	free(e->to_tell);
 	free(e);
+}
+
+int event_keep_firing(struct event *e, const struct pp_fired *fired)
+{
+	if (!e->to_tell)
+		e->to_tell = malloc(sizeof(*e->to_tell));
+	if (!e->to_tell)
+		return -ENOMEM;
+	*e->to_tell = *fired;
+	return 0;
 }
 
 static bool is_at_rest(enum pp_event_state state)

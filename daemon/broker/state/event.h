@@ -53,6 +53,10 @@ struct event {
 	bool arm_tried; /* a target: it could not be armed; tried again when memory was given back */
 	int arm_error;	/* of that attempt: positive errno value */
 
+	/* A firing that is yet to be told: what has paused it, during a reconciliation. NULL: none. Freed
+	 * with the event. */
+	struct pp_fired *to_tell;
+
 	bool is_tape; /* of struct tape, with pins of its own */
 	bool is_kept; /* likewise, and nobody saves it unasked */
 };
@@ -76,6 +80,9 @@ static inline bool event_is_frozen(const struct event *e)
 {
 	return e->truth.now & PP_NOW_TURNED && !(e->truth.now & (PP_NOW_SWAP | PP_NOW_STOPPED));
 }
+
+/* Keeps the firing until it is told, instead of an earlier one. 0; -ENOMEM. */
+int event_keep_firing(struct event *e, const struct pp_fired *fired);
 
 /* Sets the state to running or paused, as the engine says. */
 void event_rest(struct event *e);
