@@ -218,7 +218,7 @@ enum pp_order_type {
 	 * not armed; with PP_TURN_STOPPED only such a one is touched. */
 	PP_ORDER_TURN = 13,
 	/* id of a trigger, what: 0: by hand; 1: for each pair of it that should have ended by now. Answer:
-	 * DONE with the firing (number 0: none), or FAILED (by hand: EAGAIN: its limits) */
+	 * DONE with the last firing, or FAILED (EAGAIN: there is none: its limits, or no pair is left) */
 	PP_ORDER_FIRE = 14,
 	PP_ORDER_RELEASE = 15, /* id of a tape. Answer: DONE (RELEASED may follow), or FAILED */
 };

@@ -156,22 +156,33 @@ static void on_name_ended(void *userdata, const struct event *e)
 	reload_ended(&m->reload, e);
 }
 
+/* What other triggers do is told when it is done to their targets. */
+static void tell_fired(struct manager *m, const struct pp_fired *fired)
+{
+	struct event *e = registry_by_id(&m->lifecycle.registry, fired->trigger);
+
+	if (fired->action != PP_ACTION_NOTIFY)
+		return;
+	if (!e)
+		log_notice("A trigger that has been removed (id %llu) has fired (number %llu).",
+			   fired->trigger, fired->number);
+	else if (fired_tell(e, fired))
+		watchers_tell_event(&m->watchers, PP_NOTICE_FIRED, e);
+}
+
+static void tell_rest(struct manager *m, struct event *e, uint64_t unread)
+{
+	if (e && e->trigger.action == PP_ACTION_NOTIFY && fired_tell_rest(e, unread))
+		watchers_tell_event(&m->watchers, PP_NOTICE_FIRED, e);
+}
+
 static void on_notice(void *userdata, enum pp_notice_kind kind, const struct event *e)
 {
 	struct manager *m = userdata;
 
+	if (kind == PP_NOTICE_DELETED)
+		tell_rest(m, registry_by_id(&m->lifecycle.registry, e->truth.id), 0);
 	watchers_tell_event(&m->watchers, kind, e);
-}
-
-/* What other triggers do is told when it is done to their targets. */
-static void tell_fired(struct manager *m, const struct pp_fired *fired)
-{
-	const struct event *e = registry_by_id(&m->lifecycle.registry, fired->trigger);
-
-	if (!e || e->trigger.action != PP_ACTION_NOTIFY)
-		return;
-	fired_log(&e->truth.spec, fired, e->truth.spec.name);
-	watchers_tell_event(&m->watchers, PP_NOTICE_FIRED, e);
 }
 
 static void on_fired(void *userdata, const struct pp_fired *fired)
@@ -197,9 +208,8 @@ static void on_fired_by_order(void *userdata, const struct event *e, const struc
 {
 	struct manager *m = userdata;
 
-	if (by->number)
-		tell_fired(m, by);
-	triggers_fired(&m->triggers, e->truth.id, pp_clock_ns(CLOCK_MONOTONIC));
+	tell_fired(m, by);
+	triggers_fired(&m->triggers, e->truth.id, by->time);
 }
 
 static void log_fired(struct manager *m, const struct pp_spec *spec, const struct pp_fired *by)
@@ -239,35 +249,28 @@ static void on_came(void *userdata, const struct pp_cpumask *cpus _unused_)
 	sideband_came(&m->sideband);
 }
 
-static void tell_untold(const struct event *e)
+/* Of firings for which the ring buffer had no room the kernel only keeps the number. Returns how many there
+ * are since the last look; those from before the daemon started are handled, and not told. */
+static uint64_t read_unread(struct manager *m, struct event *e)
 {
-	const struct pp_spec *spec = &e->truth.spec;
+	uint64_t before = e->unread;
+	struct pp_trigger state;
 
-	if (e->trigger.action == PP_ACTION_NOTIFY)
-		log_event(
-			LOG_WARNING, spec->ns, spec->name,
-			"Trigger %s/%s has fired %" PRIu64
-			" times that the daemon was not told of, because more fired than it could read.",
-			spec->ns, spec->name, e->untold);
+	if (tree_trigger_read(m->registry, e->truth.origin, &state) < 0 || state.untold == before)
+		return 0;
+	e->unread = state.untold;
+	if (state.untold)
+		triggers_note(&m->triggers, e->truth.id, state.last);
+	return before == EVENT_UNREAD_UNKNOWN ? 0 : state.untold - before;
 }
 
-/* Of firings for which the ring buffer had no room the kernel only keeps the number. */
-static void note_untold(struct manager *m)
+static void look_at_triggers(struct manager *m)
 {
 	const struct registry *r = &m->lifecycle.registry;
 
-	for (size_t i = 0; i < r->n_settled; i++) {
-		struct event *e = r->by_id[i];
-		struct pp_trigger state;
-
-		if (!(e->truth.spec.flags & PP_EVENT_TRIGGER) ||
-		    tree_trigger_read(m->registry, e->truth.origin, &state) < 0 ||
-		    state.untold == e->untold)
-			continue;
-		e->untold = state.untold;
-		triggers_note(&m->triggers, e->truth.id, state.last);
-		tell_untold(e);
-	}
+	for (size_t i = 0; i < r->n_settled; i++)
+		if (r->by_id[i]->truth.spec.flags & PP_EVENT_TRIGGER)
+			tell_rest(m, r->by_id[i], read_unread(m, r->by_id[i]));
 }
 
 static void on_looked(void *userdata)
@@ -277,7 +280,7 @@ static void on_looked(void *userdata)
 	missing_rings_retry(&m->missing_rings);
 	if (!m->stop.begun) {
 		firings_look(&m->firings);
-		note_untold(m);
+		look_at_triggers(m);
 		triggers_retry(&m->triggers);
 	}
 	sideband_retry(&m->sideband);
@@ -593,6 +596,8 @@ int manager_run(struct manager *m)
 	if (r >= 0)
 		r = sd_event_loop(m->loop);
 	sd_notify(0, "STOPPING=1");
+	for (size_t i = 0; i < m->lifecycle.registry.n_settled; i++)
+		tell_rest(m, m->lifecycle.registry.by_id[i], 0);
 	if (r < 0 && r != -ECHILD)
 		log_error("The event loop failed: %s.", strerror(-r));
 	return r;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Triggers in the broker: which events are armed and turned, in which order, whatever dies. */
+#include "daemon/broker/triggers/fired.h"
 #include "proto/clock.h"
 #include "tests/unit/broker-fixture.h"
 #include "tests/unit/needs.h"
@@ -633,6 +634,38 @@ START_TEST(notifies)
 }
 END_TEST
 
+/* At most one message a second, and none is forgotten. */
+START_TEST(notifies_often)
+{
+	struct pp_fired fired = { .trigger = 1, .action = PP_ACTION_NOTIFY };
+	const uint64_t begin = 3600 * FIRED_TELL_EVERY;
+	unsigned told = 0;
+	struct event *e;
+
+	ck_assert_int_eq(trigger("t", "", PP_ACTION_NOTIFY), 0);
+	e = event_of(1);
+	for (unsigned i = 0; i <= 300; i++) {
+		fired.time = begin + i * FIRED_TELL_EVERY / 100;
+		fired.number++;
+		told += fired_tell(e, &fired);
+	}
+	ck_assert_uint_eq(told, 4); /* the last one, too */
+	ck_assert(!fired_tell_rest(e, 0));
+	/* One by an order is told late. */
+	fired.time -= FIRED_TELL_EVERY / 100;
+	ck_assert(!fired_tell(e, &fired));
+	fired.time += FIRED_TELL_EVERY / 50;
+	ck_assert(!fired_tell(e, &fired));
+	ck_assert_uint_eq(e->n_to_tell, 2);
+	ck_assert(fired_tell_rest(e, 0));
+	ck_assert(!fired_tell_rest(e, 0));
+	ck_assert_uint_eq(e->told, fired.time);
+	ck_assert(fired_tell_rest(e, 5));
+	fired.time += FIRED_TELL_EVERY;
+	ck_assert(fired_tell(e, &fired));
+}
+END_TEST
+
 START_TEST(actions_that_are_refused)
 {
 	struct pp_msg_trigger_request request = client_trigger_request("a", "t", "x");
@@ -1132,6 +1165,7 @@ int main(void)
 	tcase_add_loop_test(t, deaths_while_pausing, 0, ARRAY_SIZE(deaths));
 	tcase_add_test(t, freezes);
 	tcase_add_test(t, notifies);
+	tcase_add_test(t, notifies_often);
 	tcase_add_test(t, actions_that_are_refused);
 	tcase_add_test(t, no_memory_to_arm);
 	tcase_add_test(t, a_release_before_the_turn);

@@ -42,7 +42,7 @@ struct lifecycle {
 	/* An event was created, changed, paused, resumed or deleted, by this daemon or, as a
 	 * reconciliation finds, without it. e shows the new state. May be NULL. */
 	void (*notice)(void *userdata, enum pp_notice_kind kind, const struct event *e);
-	/* The trigger e was fired by an order; by: the last firing, number 0: none. May be NULL. */
+	/* The trigger e was fired by an order; by: the firing. May be NULL. */
 	void (*fired)(void *userdata, const struct event *e, const struct pp_fired *by);
 	/* A trigger has paused e; told again to a daemon that starts. May be NULL. */
 	void (*paused_by)(void *userdata, const struct event *e, const struct pp_fired *by);

@@ -82,6 +82,7 @@ static int adopt(struct lifecycle *l, const struct pp_answer *found)
 	}
 	e->seen = l->generation;
 	take_trigger(e, &found->trigger);
+	e->unread = EVENT_UNREAD_UNKNOWN;
 	log_event(LOG_INFO, truth->spec.ns, truth->spec.name, "Adopted %s/%s (id %" PRIu64 "): %s.",
 		  truth->spec.ns, truth->spec.name, truth->id, truth->spec.event);
 	if (l->synced)

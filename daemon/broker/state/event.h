@@ -45,21 +45,27 @@ struct event {
 	const struct pp_pair *pairs;
 	/* A target: armed without a second set of rings, because its creator's limits have no room. */
 	bool no_swap;
-	uint64_t untold; /* a trigger: firings without a record in the ring buffer, as last seen */
-	bool aim_due;	 /* a trigger: its targets, or their tapes, are others now */
+	/* A trigger: firings without a record in the ring buffer, as last seen. */
+	uint64_t unread;
+	bool aim_due; /* a trigger: its targets, or their tapes, are others now */
 	/* A target: a trigger of it has fired, or its window has ended, since the last order. */
 	bool was_fired;
 	bool was_stopped; /* likewise, and that trigger pauses it */
 	bool arm_tried; /* a target: it could not be armed; tried again when memory was given back */
 	int arm_error;	/* of that attempt: positive errno value */
 
-	/* A firing that is yet to be told: what has paused it, during a reconciliation. NULL: none. Freed
-	 * with the event. */
+	/* A firing that is yet to be told: of a target what has paused it, during a reconciliation; of a
+	 * trigger that only notifies its last one. NULL: none. Freed with the event. */
 	struct pp_fired *to_tell;
+	/* Such a trigger; fired.c owns these. */
+	uint64_t told;	    /* time of the firing that was told last */
+	uint64_t n_to_tell; /* firings since then */
 
 	bool is_tape; /* of struct tape, with pins of its own */
 	bool is_kept; /* likewise, and nobody saves it unasked */
 };
+
+#define EVENT_UNREAD_UNKNOWN UINT64_MAX /* of an event that somebody else has made */
 
 /* A new event in state CREATING with this spec. NULL: no memory. */
 struct event *event_new(const struct pp_spec *spec, struct namespace *ns);
