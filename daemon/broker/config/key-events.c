@@ -216,4 +216,4 @@ static void print_text(FILE *f, const struct key *k, const void *from)
 const struct type key_cpus = { .take = take_cpus, .print = print_text, .is_text = true };
 /* is_text: it is more than one number. */
 const struct type key_after = { .take = take_after, .is_text = true };
-const struct type key_targets = { .take = take_targets, .print = print_text, .is_text = true };
+const struct type key_targets = { .take = take_targets, .is_text = true };
