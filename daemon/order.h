@@ -155,6 +155,12 @@ struct pp_event {
 	struct pp_spec spec;
 };
 
+/* Whether a trigger has paused it. */
+static inline bool pp_is_paused_by_trigger(const struct pp_event *event)
+{
+	return event->paused && event->now & PP_NOW_STOPPED;
+}
+
 /* Orphan rings: they belong to no event any more, and somebody has them mapped. */
 struct pp_orphans {
 	uint64_t id;	/* their own: unique, as events' ids are; not the event's */

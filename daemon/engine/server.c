@@ -72,7 +72,7 @@ static int add_stopped_by(struct server *s)
 	char path[PINS_PATH_SIZE];
 	int r;
 
-	if (!e->paused || !(e->now & PP_NOW_STOPPED))
+	if (!pp_is_paused_by_trigger(e))
 		return 0;
 	pins_event(e->origin, path);
 	r = event_stopped_by(path, &s->answer.by);

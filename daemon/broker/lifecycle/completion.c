@@ -155,10 +155,10 @@ static void left_paused(struct lifecycle *l, struct job *job)
 static void take(struct lifecycle *l, const struct job *job, const struct pp_answer *answer)
 {
 	struct event *e = job->event;
-	bool before = is_paused_by_trigger(&e->truth);
+	bool before = pp_is_paused_by_trigger(&e->truth);
 
 	e->truth = answer->event;
-	if (before || !is_paused_by_trigger(&e->truth))
+	if (before || !pp_is_paused_by_trigger(&e->truth))
 		return;
 	if (!order_is_aside(&job->order) || e->state == PP_EVENT_RUNNING)
 		event_rest(e);
@@ -191,7 +191,7 @@ static void changed(struct lifecycle *l, struct job *job, const struct pp_answer
 		  e->truth.spec.ns, e->truth.spec.name, e->truth.id);
 	lifecycle_notify(l, notice, e);
 	tell_names(l, e, notice);
-	if (!pause && e->truth.paused && !job->was_paused && !is_paused_by_trigger(&e->truth))
+	if (!pause && e->truth.paused && !job->was_paused && !pp_is_paused_by_trigger(&e->truth))
 		left_paused(l, job);
 	else
 		tell(job, 0, NULL);

@@ -37,12 +37,6 @@ void job_submit(struct lifecycle *l, struct job *job, struct event *e, struct wa
 void job_free(struct job *job);
 void cleanup_job(struct job **job);
 
-/* Whether a trigger has paused it. */
-static inline bool is_paused_by_trigger(const struct pp_event *event)
-{
-	return event->paused && event->now & PP_NOW_STOPPED;
-}
-
 void lifecycle_notify(struct lifecycle *l, enum pp_notice_kind kind, const struct event *e);
 
 /* The completions of a job that has left the queue; each frees the job. `answer` NULL: a

@@ -60,7 +60,7 @@ static void take_trigger(struct event *e, const struct pp_trigger_spec *trigger)
 /* What has paused it is told when all triggers are known. */
 static int keep_pause(struct event *e, const struct pp_answer *found)
 {
-	return is_paused_by_trigger(&found->event) ? event_keep_firing(e, &found->by) : 0;
+	return pp_is_paused_by_trigger(&found->event) ? event_keep_firing(e, &found->by) : 0;
 }
 
 static int adopt(struct lifecycle *l, const struct pp_answer *found)
@@ -103,7 +103,7 @@ static int learn(struct lifecycle *l, struct event *e, const struct pp_answer *f
 	bool at_rest = e->state == PP_EVENT_RUNNING || e->state == PP_EVENT_PAUSED;
 	bool changed = has_changed(&e->truth, truth);
 	bool paused = e->truth.paused != truth->paused;
-	int r = is_paused_by_trigger(&e->truth) ? 0 : keep_pause(e, found);
+	int r = pp_is_paused_by_trigger(&e->truth) ? 0 : keep_pause(e, found);
 
 	if (r < 0)
 		return r;
@@ -273,7 +273,7 @@ static void tell_pauses(struct lifecycle *l)
 		struct event *e = l->registry.by_id[i];
 		_cleanup_free_ struct pp_fired *by = NULL;
 
-		if (!is_paused_by_trigger(&e->truth))
+		if (!pp_is_paused_by_trigger(&e->truth))
 			continue;
 		by = TAKE_PTR(e->to_tell);
 		if (by && l->paused_by)

@@ -64,8 +64,7 @@ void event_describe(const struct event *e, const struct tree_stat *stat, struct 
 		.sample_type = t->sample_type,
 		.period = t->spec.period,
 		.max_rate = t->spec.max_rate,
-		.flags = t->spec.flags |
-			 (t->paused && t->now & PP_NOW_STOPPED ? PP_EVENT_STOPPED : 0),
+		.flags = t->spec.flags | (pp_is_paused_by_trigger(t) ? PP_EVENT_STOPPED : 0),
 		.owner = e->ns->owner,
 		.group = e->ns->group,
 		.mode = e->ns->mode,
