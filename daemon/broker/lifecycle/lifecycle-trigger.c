@@ -28,24 +28,22 @@ static int order_aside(struct lifecycle *l, enum pp_order_type type, struct even
 	return 0;
 }
 
-int lifecycle_arm(struct lifecycle *l, struct event *e, bool swap, bool windows,
-		  struct waiter *waiter)
+int lifecycle_arm(struct lifecycle *l, struct event *e, uint32_t needs, struct waiter *waiter)
 {
-	uint32_t what = windows ? PP_ARM_WINDOWS : 0;
 	uint64_t memory;
 	int r = charges_estimate(&e->truth.spec, &e->truth.rings, &memory);
 
-	if (!swap)
-		return order_aside(l, PP_ORDER_ARM, e, 0, what, waiter);
+	if (!(needs & PP_ARM_SWAP))
+		return order_aside(l, PP_ORDER_ARM, e, 0, needs, waiter);
 	/* It has its second set, or does not get one. */
 	if (r >= 0 && e->truth.now & PP_NOW_ARMED)
-		return order_aside(l, PP_ORDER_ARM, e, 0, what | PP_ARM_SWAP, waiter);
+		return order_aside(l, PP_ORDER_ARM, e, 0, needs, waiter);
 	e->no_swap = false;
 	if (r >= 0)
-		r = order_aside(l, PP_ORDER_ARM, e, memory, what | PP_ARM_SWAP, waiter);
+		r = order_aside(l, PP_ORDER_ARM, e, memory, needs, waiter);
 	/* A tape gives its memory back soon. */
 	if (r == -EDQUOT && !tapes_of(&l->tapes, e->truth.id)) {
-		r = order_aside(l, PP_ORDER_ARM, e, 0, what, waiter);
+		r = order_aside(l, PP_ORDER_ARM, e, 0, needs & ~PP_ARM_SWAP, waiter);
 		e->no_swap = r >= 0;
 	}
 	return r;

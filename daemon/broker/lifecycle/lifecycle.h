@@ -98,11 +98,10 @@ int lifecycle_cpus(struct lifecycle *l, struct event *e, const struct pp_cpumask
 
 /* ── triggers and their targets; these orders, too, leave an event its state ── */
 
-/* swap: the event gets a second set of rings, which its creator is charged for, or, if there is no room
- * for that, none; but -EDQUOT while it has a tape, whose memory is to come back. windows: triggers may
- * let it go on; an armed event gets only these. -EBUSY: see above. */
-int lifecycle_arm(struct lifecycle *l, struct event *e, bool swap, bool windows,
-		  struct waiter *waiter);
+/* needs: PP_ARM_* bits. PP_ARM_SWAP: the event gets a second set of rings, which its creator is charged
+ * for, or, if there is no room for that, none; but -EDQUOT while it has a tape, whose memory is to come
+ * back. An armed event gets only the others. -EBUSY: see above. */
+int lifecycle_arm(struct lifecycle *l, struct event *e, uint32_t needs, struct waiter *waiter);
 int lifecycle_disarm(struct lifecycle *l, struct event *e, struct waiter *waiter);
 
 /* These are the targets of the trigger e; n is at most PP_TARGETS_MAX. */

@@ -9,6 +9,14 @@
 
 struct namespace;
 
+/* Which triggers of a target are asked for. */
+enum event_aimed_by {
+	AIMED_BY_ANY,
+	AIMED_BY_WINDOW, /* those that let it go on */
+	AIMED_BY_FREEZE, /* those that freeze it: a pause takes no second set of rings */
+	AIMED_BY_KINDS,
+};
+
 struct event {
 	enum pp_event_state state;
 	struct namespace *ns;
@@ -32,11 +40,11 @@ struct event {
 	struct pp_trigger_spec trigger; /* with PP_EVENT_TRIGGER */
 	/* Its part in triggers; triggers.c owns these. */
 	struct event *next_trigger;
-	/* Id of a trigger that has it as a target, or 0; no trigger with a lower id than `searched`
-	 * has, but that one. */
-	uint64_t found, searched;
-	/* The same of triggers that let their targets go on, and of those that freeze them. */
-	uint64_t found_after, searched_after, found_swap, searched_swap;
+	struct {
+		/* Id of a trigger of this kind that has it as a target, or 0; no trigger of the kind with
+		 * a lower id than `searched` has, but that one. */
+		uint64_t found, searched;
+	} aimed_by[AIMED_BY_KINDS];
 	/* A target: when its window is over, CLOCK_MONOTONIC, ns; 0: none was opened, or unknown. */
 	uint64_t closes;
 	/* A trigger: whom its firings turn; NULL: never aimed. Freed with the event. */

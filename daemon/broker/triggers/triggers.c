@@ -86,12 +86,25 @@ static bool has_trigger(const struct triggers *t, uint64_t id)
 	return e && e->state != PP_EVENT_DELETING;
 }
 
-/* Each step looks at all events, and globs can be slow: a trigger and an event are compared once as
- * long as both are there. What decides never changes, and later triggers have higher ids. */
-static bool search(const struct triggers *t, const struct event *e,
-		   bool (*fits)(const struct pp_trigger_spec *spec), uint64_t *found,
-		   uint64_t *searched)
+static bool is_of_kind(const struct pp_trigger_spec *spec, enum event_aimed_by kind)
 {
+	switch (kind) {
+	case AIMED_BY_WINDOW:
+		return spec->after;
+	case AIMED_BY_FREEZE:
+		return spec->action != PP_ACTION_PAUSE;
+	default:
+		return true;
+	}
+}
+
+/* Whether a trigger of this kind has it as a target. Each step looks at all events, and globs can be
+ * slow: a trigger and an event are compared once as long as both are there. What decides never changes,
+ * and later triggers have higher ids. */
+static bool is_aimed_by(const struct triggers *t, struct event *e, enum event_aimed_by kind)
+{
+	uint64_t *found = &e->aimed_by[kind].found, *searched = &e->aimed_by[kind].searched;
+
 	if (has_trigger(t, *found))
 		return true;
 	*found = 0;
@@ -99,37 +112,17 @@ static bool search(const struct triggers *t, const struct event *e,
 		if (i->truth.id < *searched)
 			continue;
 		*searched = i->truth.id + 1;
-		if ((!fits || fits(&i->trigger)) && triggers_match(i, e))
+		if (is_of_kind(&i->trigger, kind) && triggers_match(i, e))
 			*found = i->truth.id;
 	}
 	return *found;
 }
 
-static bool is_target(const struct triggers *t, struct event *e)
+/* PP_ARM_* bits: what its triggers need of it. */
+static uint32_t find_needs(const struct triggers *t, struct event *e)
 {
-	return search(t, e, NULL, &e->found, &e->searched);
-}
-
-static bool lets_go_on(const struct pp_trigger_spec *spec)
-{
-	return spec->after;
-}
-
-/* Whether a trigger lets it go on. */
-static bool wants_windows(const struct triggers *t, struct event *e)
-{
-	return search(t, e, lets_go_on, &e->found_after, &e->searched_after);
-}
-
-static bool freezes(const struct pp_trigger_spec *spec)
-{
-	return spec->action != PP_ACTION_PAUSE;
-}
-
-/* Whether it is to have a second set of rings; a pause takes none. */
-static bool wants_swap(const struct triggers *t, struct event *e)
-{
-	return search(t, e, freezes, &e->found_swap, &e->searched_swap);
+	return (is_aimed_by(t, e, AIMED_BY_FREEZE) ? PP_ARM_SWAP : 0) |
+	       (is_aimed_by(t, e, AIMED_BY_WINDOW) ? PP_ARM_WINDOWS : 0);
 }
 
 /* Whether the trigger would freeze it now, as it is to. */
@@ -174,9 +167,11 @@ static bool is_turn_due(const struct triggers *t, const struct event *e)
  * needed before. */
 static enum pp_order_type find_lacking(const struct triggers *t, struct event *e)
 {
-	if (wants_swap(t, e) && !(e->truth.now & PP_NOW_SWAP) && !e->no_swap)
+	uint32_t needs = find_needs(t, e);
+
+	if (needs & PP_ARM_SWAP && !(e->truth.now & PP_NOW_SWAP) && !e->no_swap)
 		return PP_ORDER_DISARM;
-	return !(e->truth.now & PP_NOW_WINDOWS) && wants_windows(t, e) ? PP_ORDER_ARM : 0;
+	return needs & PP_ARM_WINDOWS && !(e->truth.now & PP_NOW_WINDOWS) ? PP_ORDER_ARM : 0;
 }
 
 static enum pp_order_type find_due(const struct triggers *t, struct event *e)
@@ -193,11 +188,11 @@ static enum pp_order_type find_due(const struct triggers *t, struct event *e)
 		return 0;
 	if (e->arm_tried)
 		return 0;
-	if (armed && is_target(t, e))
+	if (armed && is_aimed_by(t, e, AIMED_BY_ANY))
 		return find_lacking(t, e);
 	if (armed)
 		return PP_ORDER_DISARM;
-	return e->state == PP_EVENT_RUNNING && is_target(t, e) ? PP_ORDER_ARM : 0;
+	return e->state == PP_EVENT_RUNNING && is_aimed_by(t, e, AIMED_BY_ANY) ? PP_ORDER_ARM : 0;
 }
 
 /* A firing may be read while the order that arms its target again is under way, whose answer says
@@ -350,8 +345,7 @@ static int give_order(struct triggers *t, struct event *e)
 	case PP_ORDER_DISARM:
 		return lifecycle_disarm(t->lifecycle, e, &t->waiter);
 	case PP_ORDER_ARM:
-		return lifecycle_arm(t->lifecycle, e, wants_swap(t, e), wants_windows(t, e),
-				     &t->waiter);
+		return lifecycle_arm(t->lifecycle, e, find_needs(t, e), &t->waiter);
 	default:
 		return give_aim(t, e);
 	}
