@@ -721,6 +721,55 @@ START_TEST(no_memory_to_arm)
 }
 END_TEST
 
+/* A second set that an armed event does not have is asked for before it is disarmed, and goes when nobody
+ * needs it. */
+START_TEST(a_second_set_comes_and_goes)
+{
+	uint64_t before;
+
+	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
+	ck_assert_int_eq(trigger("p", "x", PP_ACTION_PAUSE), 0);
+	expect("arm1- aim2:1");
+	b.config.max_memory = b.config.max_memory_per_namespace =
+		memory() + memory() / 2 + memory() / 4;
+	broker_limits(&b);
+	ck_assert_int_eq(trigger("t", "x", PP_ACTION_SNAPSHOT), 0);
+	expect("aim3:1");
+	ck_assert(event_of(1)->no_swap);
+	triggers_retry(&b.triggers);
+	expect("");
+	/* Where there is room by the next time it gets one. */
+	ck_assert_int_eq(client_delete(&root, "a", "t"), 0);
+	before = memory();
+	b.config.max_memory = b.config.max_memory_per_namespace = 4 * before;
+	broker_limits(&b);
+	ck_assert_int_eq(trigger("u", "x", PP_ACTION_FREEZE), 0);
+	expect("off1 arm1 aim2:1 aim4:1");
+	ck_assert_uint_eq(event_of(1)->truth.now, PP_NOW_ARMED | PP_NOW_SWAP);
+	ck_assert_int_eq(client_delete(&root, "a", "u"), 0);
+	expect("off1 arm1- aim2:1");
+	ck_assert_uint_eq(memory(), before);
+	check_memory();
+}
+END_TEST
+
+/* What a trigger that is gone could not have is no word about the next one. */
+START_TEST(a_second_set_that_nobody_needs)
+{
+	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
+	b.config.max_memory = 2 * memory() + memory() / 2;
+	broker_limits(&b);
+	ck_assert_int_eq(client_trigger(&root, "a", "t", "x"), 0);
+	expect("arm1- aim2:1");
+	ck_assert(event_of(1)->no_swap);
+	ck_assert_int_eq(client_delete(&root, "a", "t"), 0);
+	expect("off1");
+	ck_assert_int_eq(trigger("p", "x", PP_ACTION_PAUSE), 0);
+	expect("arm1- aim3:1");
+	ck_assert(!event_of(1)->no_swap);
+}
+END_TEST
+
 /* The engine ends, and what was frozen is released before it is a tape again. */
 START_TEST(a_release_before_the_turn)
 {
@@ -1078,6 +1127,40 @@ START_TEST(a_new_broker_goes_on)
 }
 END_TEST
 
+/* An event that its last broker has armed without a second set stays as it is, if there is still no room. */
+START_TEST(a_new_broker_has_no_room)
+{
+	struct pp_spec spec = {
+		.ns = "a",
+		.name = "x",
+		.event = "cpu-clock",
+		.data_size = 1 << 16,
+		.period = 4000,
+		.flags = PP_EVENT_FREQ | PP_EVENT_ALL_CPUS,
+		.mode = 0640,
+	};
+	struct fake_engine *f = &b.engine;
+
+	broker_begin(&b);
+	fake_make(f, &spec);
+	spec.name[0] = 't';
+	spec.flags |= PP_EVENT_TRIGGER;
+	fake_make(f, &spec);
+	f->triggers[f->n_triggers++] =
+		(struct fake_trigger){ .id = 2,
+				       .spec = { .targets = "x", .hold_off = PP_HOLD_OFF_MIN },
+				       .n_targets = 1,
+				       .targets = { 1 } };
+	fake_arm(f, fake_find(f, 1), false);
+	b.config.max_memory = b.config.max_memory_per_namespace = 1 << 16;
+	broker_limits(&b);
+	ck_assert_int_ge(orders_start(b.lifecycle.orders), 0);
+	broker_until(&b, orders_is_up(b.lifecycle.orders));
+	expect("aim2:1");
+	broker_end(&b);
+}
+END_TEST
+
 /* Whatever comes first in the enumeration: a target, or the trigger that has paused it. */
 START_TEST(a_new_broker_tells_of_pauses)
 {
@@ -1168,6 +1251,8 @@ int main(void)
 	tcase_add_test(t, notifies_often);
 	tcase_add_test(t, actions_that_are_refused);
 	tcase_add_test(t, no_memory_to_arm);
+	tcase_add_test(t, a_second_set_comes_and_goes);
+	tcase_add_test(t, a_second_set_that_nobody_needs);
 	tcase_add_test(t, a_release_before_the_turn);
 	tcase_add_test(t, no_memory_to_turn);
 	tcase_add_loop_test(t, deaths_while_arming, 0, 4 * ARRAY_SIZE(deaths));
@@ -1185,6 +1270,7 @@ int main(void)
 	suite_add_tcase(s, t);
 	t = tcase_create("a new broker");
 	tcase_add_test(t, a_new_broker_goes_on);
+	tcase_add_test(t, a_new_broker_has_no_room);
 	tcase_add_loop_test(t, a_new_broker_tells_of_pauses, 0, 2);
 	suite_add_tcase(s, t);
 	return run_suite(s);

@@ -300,17 +300,13 @@ static void rearmed(struct lifecycle *l, struct job *job, const struct pp_answer
 {
 	struct event *e = job->event;
 	bool replaced = answer && answer->event.set != e->truth.set;
-	const struct pp_spec *spec = &e->truth.spec;
+	bool was_armed = e->truth.now & PP_NOW_ARMED;
 
 	if (answer)
 		take(l, job, answer);
 	charges_lower(&l->charges, e, job->raised);
-	if (job->order.type == PP_ORDER_ARM && e->no_swap)
-		log_event(LOG_NOTICE, spec->ns, spec->name,
-			  "%s/%s (id %" PRIu64
-			  ") has no second set of buffers, for which the limits "
-			  "have no room: a trigger stops it until what it had recorded is saved.",
-			  spec->ns, spec->name, e->truth.id);
+	if (job->order.type == PP_ORDER_ARM && !was_armed && e->no_swap)
+		lifecycle_log_no_swap(e);
 	if (replaced)
 		lifecycle_notify(l, PP_NOTICE_CHANGED, e);
 	tell_names(l, e, replaced ? PP_NOTICE_CHANGED : 0);

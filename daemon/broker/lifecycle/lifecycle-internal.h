@@ -39,6 +39,9 @@ void cleanup_job(struct job **job);
 
 void lifecycle_notify(struct lifecycle *l, enum pp_notice_kind kind, const struct event *e);
 
+/* The event is armed without a second set of rings. */
+void lifecycle_log_no_swap(const struct event *e);
+
 /* The completions of a job that has left the queue; each frees the job. `answer` NULL: a
  * reconciliation found the job done, and has updated the model already. */
 void job_done(struct lifecycle *l, struct job *job, const struct pp_answer *answer);

@@ -3,9 +3,11 @@
 #include "daemon/broker/lifecycle/lifecycle.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "daemon/broker/lifecycle/lifecycle-internal.h"
+#include "daemon/log.h"
 #include "proto/macro.h"
 
 static int order_aside(struct lifecycle *l, enum pp_order_type type, struct event *e,
@@ -28,17 +30,46 @@ static int order_aside(struct lifecycle *l, enum pp_order_type type, struct even
 	return 0;
 }
 
+void lifecycle_log_no_swap(const struct event *e)
+{
+	const struct pp_spec *spec = &e->truth.spec;
+
+	log_event(LOG_NOTICE, spec->ns, spec->name,
+		  "%s/%s (id %" PRIu64
+		  ") has no second set of buffers, for which the limits have no "
+		  "room: a trigger that freezes it stops it until what it had recorded is saved.",
+		  spec->ns, spec->name, e->truth.id);
+}
+
+bool lifecycle_may_swap(struct lifecycle *l, struct event *e)
+{
+	uint64_t memory;
+
+	if (e->no_swap)
+		return false;
+	if (charges_estimate(&e->truth.spec, &e->truth.rings, &memory) >= 0 &&
+	    charges_have_room(&l->charges, e, memory))
+		return true;
+	/* A tape gives its memory back soon. */
+	if (tapes_of(&l->tapes, e->truth.id))
+		return false;
+	e->no_swap = true;
+	lifecycle_log_no_swap(e);
+	return false;
+}
+
 int lifecycle_arm(struct lifecycle *l, struct event *e, uint32_t needs, struct waiter *waiter)
 {
 	uint64_t memory;
 	int r = charges_estimate(&e->truth.spec, &e->truth.rings, &memory);
 
+	if (!(e->truth.now & PP_NOW_ARMED))
+		e->no_swap = false;
 	if (!(needs & PP_ARM_SWAP))
 		return order_aside(l, PP_ORDER_ARM, e, 0, needs, waiter);
 	/* It has its second set, or does not get one. */
 	if (r >= 0 && e->truth.now & PP_NOW_ARMED)
 		return order_aside(l, PP_ORDER_ARM, e, 0, needs, waiter);
-	e->no_swap = false;
 	if (r >= 0)
 		r = order_aside(l, PP_ORDER_ARM, e, memory, needs, waiter);
 	/* A tape gives its memory back soon. */

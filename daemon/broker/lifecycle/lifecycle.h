@@ -102,6 +102,9 @@ int lifecycle_cpus(struct lifecycle *l, struct event *e, const struct pp_cpumask
  * for, or, if there is no room for that, none; but -EDQUOT while it has a tape, whose memory is to come
  * back. An armed event gets only the others. -EBUSY: see above. */
 int lifecycle_arm(struct lifecycle *l, struct event *e, uint32_t needs, struct waiter *waiter);
+/* Whether there is room for a second set of rings of an event that is armed without. If not, that is
+ * logged, and final as long as it is armed and needs one; but while it has a tape it is only not yet. */
+bool lifecycle_may_swap(struct lifecycle *l, struct event *e);
 int lifecycle_disarm(struct lifecycle *l, struct event *e, struct waiter *waiter);
 
 /* These are the targets of the trigger e; n is at most PP_TARGETS_MAX. */

@@ -132,6 +132,12 @@ int charges_adopt(struct charges *c, struct event *e)
 	return 0;
 }
 
+bool charges_have_room(const struct charges *c, const struct event *e, uint64_t memory)
+{
+	return memory <= quota_left(c->quota, QUOTA_MEMORY, e->creator) &&
+	       quota_has_room(c->quota, QUOTA_MEMORY, e->creator, e->truth.spec.ns, 0, memory);
+}
+
 int charges_raise(struct charges *c, struct event *e, uint64_t memory)
 {
 	int r = quota_charge(c->quota, QUOTA_MEMORY, e->creator, e->truth.spec.ns, memory);

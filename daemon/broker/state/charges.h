@@ -46,6 +46,9 @@ struct pp_allowance charges_allow(const struct charges *c, uint32_t uid, uint32_
  * earlier charges. 0; -ENOMEM. */
 int charges_adopt(struct charges *c, struct event *e);
 
+/* Whether charges_raise() would find room for so much. */
+bool charges_have_room(const struct charges *c, const struct event *e, uint64_t memory);
+
 /* Charges more memory for an order about the event. 0; -EDQUOT; -ENOMEM. */
 int charges_raise(struct charges *c, struct event *e, uint64_t memory);
 

@@ -51,7 +51,8 @@ struct event {
 	struct aim *aim;
 	/* A trigger of pairs: its table, mapped by overdue.c; NULL: not yet. Unmapped with the event. */
 	const struct pp_pair *pairs;
-	/* A target: armed without a second set of rings, because its creator's limits have no room. */
+	/* A target: armed without the second set of rings that it needs, because its creator's limits have
+	 * no room. */
 	bool no_swap;
 	/* A trigger: firings without a record in the ring buffer, as last seen. */
 	uint64_t unread;

@@ -163,13 +163,16 @@ static bool is_turn_due(const struct triggers *t, const struct event *e)
 	       (e->truth.now & PP_NOW_STOPPED || !tapes_of(&t->lifecycle->tapes, e->truth.id));
 }
 
-/* What is added to an armed event. It is armed anew if there is room for a second set that nobody
- * needed before. */
+/* What is added to an armed event. It is armed anew for another number of sets of rings: there is room
+ * for a second one that nobody needed before, or nobody needs it any more. */
 static enum pp_order_type find_lacking(const struct triggers *t, struct event *e)
 {
 	uint32_t needs = find_needs(t, e);
+	bool swap = e->truth.now & PP_NOW_SWAP;
 
-	if (needs & PP_ARM_SWAP && !(e->truth.now & PP_NOW_SWAP) && !e->no_swap)
+	if (!(needs & PP_ARM_SWAP))
+		e->no_swap = false;
+	if (needs & PP_ARM_SWAP ? !swap && lifecycle_may_swap(t->lifecycle, e) : swap)
 		return PP_ORDER_DISARM;
 	return needs & PP_ARM_WINDOWS && !(e->truth.now & PP_NOW_WINDOWS) ? PP_ORDER_ARM : 0;
 }
