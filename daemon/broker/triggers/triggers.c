@@ -186,7 +186,7 @@ static enum pp_order_type find_due(const struct triggers *t, struct event *e)
 	if (is_turn_due(t, e))
 		return PP_ORDER_TURN;
 	if (is_trigger(e))
-		return e->aim_due && !e->arm_tried ? PP_ORDER_AIM : 0;
+		return e->aim_due && !e->arm_tried && *e->trigger.targets ? PP_ORDER_AIM : 0;
 	if (e->truth.shares || e->truth.now & (PP_NOW_TURNED | PP_NOW_CLOSING))
 		return 0;
 	if (e->arm_tried)
