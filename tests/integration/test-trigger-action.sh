@@ -296,9 +296,6 @@ said 2 'give no targets' perfctl trigger add x/t "${ON_MARK[@]}" --action notify
 for action in freeze pause; do
 	said 2 "nothing to $action" perfctl trigger add x/t "${ON_MARK[@]}" --action $action
 done
-for action in 'pause *' notify; do
-	# shellcheck disable=SC2086
-	set -f && said 2 'pauses them at once' perfctl trigger add x/t "${ON_MARK[@]}" --after 5ms --action $action
-	set +f
-done
+said 2 'stops them at once' perfctl trigger add x/t "${ON_MARK[@]}" --after 5ms --action pause '*'
+said 2 'no targets that could go on' perfctl trigger add x/t "${ON_MARK[@]}" --after 5ms --action notify
 stop_daemon

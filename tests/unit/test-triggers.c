@@ -678,7 +678,11 @@ START_TEST(actions_that_are_refused)
 	request.action = PP_ACTION_PAUSE;
 	request.after = 1;
 	ck_assert_int_eq(client_call(&root, PP_OP_TRIGGER, &request), -EINVAL);
-	ck_assert_ptr_nonnull(strstr(root.body.error.message, "pauses them at once"));
+	ck_assert_ptr_nonnull(strstr(root.body.error.message, "stops them at once"));
+	request.action = PP_ACTION_NOTIFY;
+	*request.targets = 0;
+	ck_assert_int_eq(client_call(&root, PP_OP_TRIGGER, &request), -EINVAL);
+	ck_assert_ptr_nonnull(strstr(root.body.error.message, "no targets that could go on"));
 	expect("");
 }
 END_TEST

@@ -37,20 +37,27 @@ static int check_trigger(const struct dropin_event *e, char *sentence, size_t si
 	bool notifies = t->action == PP_ACTION_NOTIFY;
 
 	if (!*t->targets && !notifies)
-		snprintf(sentence, size,
-			 "%s/%s has no Targets=; name the events that it is to freeze, or give "
-			 "Action=notify or Enabled=no.",
-			 e->ns, e->name);
+		snprintf(
+			sentence, size,
+			"%s/%s has no Targets=; name the events that it is to freeze or pause, or give "
+			"Action=notify or Enabled=no.",
+			e->ns, e->name);
 	else if (*t->targets && notifies)
 		snprintf(sentence, size,
 			 "%s/%s has Targets=, and Action=notify does nothing to them; leave one of "
 			 "them out.",
 			 e->ns, e->name);
-	else if (t->after && t->action >= PP_ACTION_PAUSE)
+	else if (t->after && notifies)
 		snprintf(
 			sentence, size,
-			"%s/%s has an After=, and its Action= pauses its targets at once, or has none; "
-			"leave one of them out.",
+			"%s/%s has an After=, which is about targets, and Action=notify has none; leave "
+			"one of them out.",
+			e->ns, e->name);
+	else if (t->after && t->action == PP_ACTION_PAUSE)
+		snprintf(
+			sentence, size,
+			"%s/%s has an After=, and Action=pause stops its targets at once; leave one of "
+			"them out.",
 			e->ns, e->name);
 	else if (pp_trigger_check(t) < 0)
 		snprintf(sentence, size,

@@ -26,10 +26,14 @@ static size_t count_triggers(const struct request *req, const char *ns)
 /* The next firing finds the last window over. */
 static bool check_window(struct request *req, const struct pp_trigger_spec *spec)
 {
-	if (spec->after && spec->action >= PP_ACTION_PAUSE)
+	if (spec->after && spec->action == PP_ACTION_NOTIFY)
 		refuse(req, EINVAL,
-		       "Targets cannot go on after a trigger that pauses them at once, or has none; "
-		       "give --after only with --action snapshot or freeze.");
+		       "A trigger that only notifies has no targets that could go on; leave --after out, or "
+		       "give another --action.");
+	else if (spec->after && spec->action == PP_ACTION_PAUSE)
+		refuse(req, EINVAL,
+		       "A trigger that pauses its targets stops them at once; leave --after out, or give "
+		       "--action snapshot or freeze.");
 	else if (spec->after > PP_AFTER_MAX)
 		refuse(req, EINVAL,
 		       "Targets can go on for a minute after the trigger has fired, and not for "

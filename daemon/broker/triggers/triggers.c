@@ -271,9 +271,9 @@ static void refused(struct triggers *t, struct event *e, int error, const char *
 		log_event(LOG_WARNING, spec->ns, spec->name,
 			  "%s/%s (id %" PRIu64 ") %s; this is tried again: %s", spec->ns,
 			  spec->name, e->truth.id,
-			  is_trigger(e) ? "does not freeze all of its targets when it fires"
-					: "is not armed for its triggers, which would freeze it "
-					  "when they fire",
+			  is_trigger(e) ? "does not reach all of its targets when it fires"
+					: "is not armed for its triggers, which would freeze or "
+					  "pause it when they fire",
 			  sentence);
 	e->arm_error = error;
 	e->arm_tried = true;
@@ -325,11 +325,10 @@ static int give_aim(struct triggers *t, struct event *trigger)
 		n++;
 	}
 	if (n > PP_TARGETS_MAX)
-		log_event(
-			LOG_WARNING, spec->ns, spec->name,
-			"Trigger %s/%s would freeze %zu events, and freezes the oldest %d of them; "
-			"make another trigger for the others.",
-			spec->ns, spec->name, n, PP_TARGETS_MAX);
+		log_event(LOG_WARNING, spec->ns, spec->name,
+			  "Trigger %s/%s has %zu targets, and reaches the oldest %d of them; "
+			  "make another trigger for the others.",
+			  spec->ns, spec->name, n, PP_TARGETS_MAX);
 	n = MIN(n, (size_t)PP_TARGETS_MAX);
 	if (!trigger->aim)
 		trigger->aim = calloc(1, sizeof(*trigger->aim));
