@@ -19,6 +19,7 @@
 #include "daemon/broker/hotplug/hotplug.h"
 #include "daemon/broker/hotplug/missing-rings.h"
 #include "daemon/broker/lifecycle/lifecycle.h"
+#include "daemon/broker/link/timer.h"
 #include "daemon/broker/reload.h"
 #include "daemon/broker/request/request.h"
 #include "daemon/broker/sideband/sideband.h"
@@ -32,6 +33,9 @@
 #include "proto/clock.h"
 #include "proto/macro.h"
 #include "proto/places.h"
+
+/* Firings that only notify, and were not told at once. */
+#define TELL_AFTER_USEC (10 * 1000000ULL)
 
 struct manager {
 	sd_event *loop;
@@ -47,6 +51,7 @@ struct manager {
 	struct missing_rings missing_rings;
 	struct triggers triggers;
 	struct firings firings;
+	sd_event_source *rests; /* tells what fired_tell() has kept; NULL until there was any */
 	struct overdue overdue;
 	struct sideband sideband;
 	struct stop stop;
@@ -156,6 +161,41 @@ static void on_name_ended(void *userdata, const struct event *e)
 	reload_ended(&m->reload, e);
 }
 
+static void tell_rest(struct manager *m, struct event *e, uint64_t unread)
+{
+	if (e && e->trigger.action == PP_ACTION_NOTIFY && fired_tell_rest(e, unread))
+		watchers_tell_event(&m->watchers, PP_NOTICE_FIRED, e);
+}
+
+static void tell_all_rests(struct manager *m)
+{
+	for (size_t i = 0; i < m->lifecycle.registry.n_settled; i++)
+		tell_rest(m, m->lifecycle.registry.by_id[i], 0);
+}
+
+static int on_rests(sd_event_source *s _unused_, uint64_t usec _unused_, void *userdata)
+{
+	tell_all_rests(userdata);
+	return 0;
+}
+
+/* Looks wake nobody, so without this a daemon that has nothing else to do would keep the last firings to
+ * itself. */
+static void tell_later(struct manager *m)
+{
+	int enabled = SD_EVENT_OFF, r = 0;
+
+	if (!m->rests)
+		r = timer_add(m->loop, &m->rests, on_rests, m);
+	if (r >= 0)
+		r = sd_event_source_get_enabled(m->rests, &enabled);
+	if (r >= 0 && enabled == SD_EVENT_OFF)
+		r = timer_start(m->rests, TELL_AFTER_USEC);
+	if (r < 0)
+		log_error("Cannot wait to tell of firings, which are told later: %s.",
+			  strerror(-r));
+}
+
 /* What other triggers do is told when it is done to their targets. */
 static void tell_fired(struct manager *m, const struct pp_fired *fired)
 {
@@ -168,12 +208,8 @@ static void tell_fired(struct manager *m, const struct pp_fired *fired)
 			   fired->trigger, fired->number);
 	else if (fired_tell(e, fired))
 		watchers_tell_event(&m->watchers, PP_NOTICE_FIRED, e);
-}
-
-static void tell_rest(struct manager *m, struct event *e, uint64_t unread)
-{
-	if (e && e->trigger.action == PP_ACTION_NOTIFY && fired_tell_rest(e, unread))
-		watchers_tell_event(&m->watchers, PP_NOTICE_FIRED, e);
+	else
+		tell_later(m);
 }
 
 static void on_notice(void *userdata, enum pp_notice_kind kind, const struct event *e)
@@ -596,8 +632,7 @@ int manager_run(struct manager *m)
 	if (r >= 0)
 		r = sd_event_loop(m->loop);
 	sd_notify(0, "STOPPING=1");
-	for (size_t i = 0; i < m->lifecycle.registry.n_settled; i++)
-		tell_rest(m, m->lifecycle.registry.by_id[i], 0);
+	tell_all_rests(m);
 	if (r < 0 && r != -ECHILD)
 		log_error("The event loop failed: %s.", strerror(-r));
 	return r;
@@ -619,6 +654,7 @@ void manager_free(struct manager *m)
 	reload_end(&m->reload);
 	lifecycle_done(&m->lifecycle);
 	/* Orders that end go on with these. */
+	m->rests = sd_event_source_disable_unref(m->rests);
 	firings_done(&m->firings);
 	triggers_done(&m->triggers);
 	overdue_done(&m->overdue);
