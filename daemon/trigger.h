@@ -236,9 +236,9 @@ pp_sign(struct pp_tape *tape, const struct pp_fired *fired, const struct pp_trig
 	tape->by = *fired;
 	tape->by.number = 0;
 	tape->left = spec->after_records ? (__s64)spec->after_records : (__s64)(~0ULL >> 1);
-	(void)__sync_val_compare_and_swap(&tape->by.number, 0, fired->number);
 	if (spec->after)
 		(void)__sync_val_compare_and_swap(&tape->until, 0, fired->time + spec->after);
+	(void)__sync_val_compare_and_swap(&tape->by.number, 0, fired->number);
 }
 
 /* Ends the window of a tape: turns it. Of several at the same time one does; 0: none is open. */

@@ -47,17 +47,6 @@ int event_stopped_by(const char *path, struct pp_fired *ret)
 	return tapes_read_mark(path, PINS_STOPPED, ret);
 }
 
-/* A trigger may have paused it. */
-static int read_stopped(const char *path, struct pp_event *e)
-{
-	struct pp_fired by;
-	int r = e->paused ? event_stopped_by(path, &by) : -ENOENT;
-
-	if (r >= 0)
-		e->now |= PP_NOW_STOPPED;
-	return r == -ENOENT ? 0 : r;
-}
-
 /* A trigger may have a table of pairs. */
 static int read_pairs(const char *path, struct pp_event *e)
 {
@@ -88,8 +77,8 @@ int event_read(const char *path, struct pp_event *ret)
 	if (missing_find(ret, parsed, maps, n, NULL, &missing) >= 0 && !missing_nothing(&missing))
 		ret->now |= PP_NOW_INCOMPLETE;
 	r = read_pairs(path, ret);
-	if (r >= 0)
-		r = read_stopped(path, ret);
+	if (ret->paused && pins_has(path, PINS_STOPPED))
+		ret->now |= PP_NOW_STOPPED;
 	return r < 0 ? r : read_arming(path, ret);
 }
 
@@ -241,7 +230,6 @@ static int resume(struct parts *p, const char *path, int restored, struct failur
 	r = write_down(p, true, f);
 	if (r < 0)
 		return r;
-	pins_drop(path, PINS_STOPPED);
 	r = restored < 0 ? restored : start(p, f);
 	if (r < 0) {
 		programs_stop(path);
@@ -249,6 +237,7 @@ static int resume(struct parts *p, const char *path, int restored, struct failur
 		finish(p, &(struct failure){});
 		return r;
 	}
+	pins_drop(path, PINS_STOPPED);
 	tell(p, PP_RING_RUNNING);
 	return finish(p, f);
 }
@@ -290,16 +279,17 @@ int event_pause(uint64_t id, bool pause, const struct pp_allowance *allowance, u
 /* ── mending ────────────────────────────────────────────────────────────────────────────── */
 
 /* 1: a step of it is half done; 0. An error about a strange event is none: names_foreach() logs
- * those. */
+ * those, and it has no origin then. */
 static int read_pending(const char *path, struct pp_event *ret)
 {
 	_cleanup_close_ int meta = pins_get(path, "meta");
 	bool pending;
 	int r = meta < 0 ? meta : meta_read_all(meta, ret, NULL, NULL, NULL, &pending);
 
-	if (r < 0)
-		return meta_is_strange(r) ? 0 : r;
-	return pending;
+	if (r >= 0)
+		return pending;
+	ret->origin = 0;
+	return meta_is_strange(r) ? 0 : r;
 }
 
 /* The step stays half done, but no slot leads into rings that another step reaps, and all can see
@@ -368,7 +358,7 @@ int event_recover_one(const char *path, uid_t broker)
 	struct pp_event event;
 	int r = read_pending(path, &event);
 
-	if (r == 0)
+	if (r == 0 && event.origin)
 		finish_disarming(path);
 	if (r <= 0)
 		return r;

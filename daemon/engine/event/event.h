@@ -38,9 +38,10 @@ int event_change(uint64_t id, uint32_t what, const struct pp_spec *spec,
 int event_pause(uint64_t id, bool pause, const struct pp_allowance *allowance, uid_t broker,
 		struct failure *f);
 
+struct parts;
+
 /* Pauses the event of these parts, which are restored, at `path`. -errno, with a message in *f; what is
  * half done is finished as any such step. */
-struct parts;
 int event_stop(struct parts *p, const char *path, struct failure *f);
 
 /*

@@ -201,7 +201,7 @@ void pins_abandon(struct pins_draft *d)
 
 /* ── replacing ──────────────────────────────────────────────────────────────────────────── */
 
-static int carry_name(const char *path, const char *leaf, void *userdata)
+static int carry_leaf(const char *path, const char *leaf, void *userdata)
 {
 	struct pins_draft *d = userdata;
 	_cleanup_close_ int fd = -EBADF;
@@ -213,7 +213,7 @@ static int carry_name(const char *path, const char *leaf, void *userdata)
 	return fd < 0 ? fd : pins_add(d, fd, leaf, 0, 0, 0600);
 }
 
-static bool has_leaf(const char *path, const char *leaf)
+bool pins_has(const char *path, const char *leaf)
 {
 	char pin[PINS_PATH_SIZE];
 
@@ -222,12 +222,12 @@ static bool has_leaf(const char *path, const char *leaf)
 
 int pins_put_aside(const char *path, uint64_t id)
 {
-	bool is_tape = has_leaf(path, PINS_FIRED);
+	bool is_tape = pins_has(path, PINS_FIRED);
 	char aside[PINS_PATH_SIZE];
 
 	if (is_tape)
 		snprintf(aside, sizeof(aside), "%s%" PRIu64,
-			 has_leaf(path, PINS_KEPT) ? KEPT_PREFIX : TAPE_PREFIX, id);
+			 pins_has(path, PINS_KEPT) ? KEPT_PREFIX : TAPE_PREFIX, id);
 	else
 		pins_orphans_path(id, aside);
 	if (renameat2(AT_FDCWD, path, AT_FDCWD, aside, RENAME_NOREPLACE) < 0)
@@ -252,7 +252,7 @@ int pins_replace(struct pins_draft *d, const char *path, uint64_t orphans_id)
 {
 	int r;
 
-	r = pins_each_entry(path, carry_name, d);
+	r = pins_each_entry(path, carry_leaf, d);
 	if (r >= 0)
 		r = pins_grant_directory(d->path, d->group, d->mode);
 	if (r < 0)

@@ -89,6 +89,9 @@ int pins_keep_cpus(const char *path, const struct pp_cpumask *cpus);
  */
 int pins_replace(struct pins_draft *d, const char *path, uint64_t orphans_id);
 
+/* Whether there is a pin of that name in the directory. */
+bool pins_has(const char *path, const char *leaf);
+
 /* Pins of a map with a firing (tapes_mark()). */
 #define PINS_FIRED "fired"     /* makes a replaced directory a tape, */
 #define PINS_KEPT "kept"       /* and this one that is to be saved if somebody asks for it */
