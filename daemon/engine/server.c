@@ -53,43 +53,37 @@ static int answer_send(struct server *s)
 
 /* ── listing events and orphans ─────────────────────────────────────────────────────────── */
 
-/* What a trigger is, beside being an event. */
-static int add_trigger(struct server *s)
-{
-	const struct pp_event *e = &s->answer.event;
-	char path[PINS_PATH_SIZE];
-
-	if (!(e->spec.flags & PP_EVENT_TRIGGER))
-		return 0;
-	pins_event(e->origin, path);
-	return trigger_read(path, &s->answer.trigger);
-}
-
 /* What has paused it, if that was a trigger. */
-static int add_stopped_by(struct server *s)
+static int add_stopped_by(struct server *s, const char *path)
 {
 	const struct pp_event *e = &s->answer.event;
-	char path[PINS_PATH_SIZE];
-	int r;
 
 	if (!pp_is_paused_by_trigger(e))
 		return 0;
-	pins_event(e->origin, path);
-	r = event_stopped_by(path, &s->answer.by);
-	return r == -ENOENT ? 0 : r;
+	return event_stopped_by(path, &s->answer.by);
+}
+
+static int add_all(struct server *s, const char *path)
+{
+	int r = 0;
+
+	if (s->answer.event.spec.flags & PP_EVENT_TRIGGER)
+		r = trigger_read(path, &s->answer.trigger);
+	return r < 0 ? r : add_stopped_by(s, path);
 }
 
 static int send_found(const struct pp_event *event, void *userdata)
 {
+	char name[2 * PP_NAME_SIZE], path[PINS_PATH_SIZE];
 	struct server *s = userdata;
 	int r;
 
 	answer_begin(s, s->order.serial, PP_ANSWER_FOUND);
 	s->answer.event = *event;
-	r = add_trigger(s);
-	if (r >= 0)
-		r = add_stopped_by(s);
-	return r < 0 ? r : answer_send(s);
+	pins_event(event->origin, path);
+	r = add_all(s, path);
+	snprintf(name, sizeof(name), "%s/%s", event->spec.ns, event->spec.name);
+	return r < 0 ? event_not_understood(name, path, r) : answer_send(s);
 }
 
 static int send_held(const struct pp_orphans *orphans, void *userdata)
@@ -393,6 +387,7 @@ static int carry_out(struct server *s, struct failure *f)
  */
 static int read_back(struct server *s)
 {
+	char path[PINS_PATH_SIZE];
 	int r;
 
 	switch (s->order.type) {
@@ -403,8 +398,10 @@ static int read_back(struct server *s)
 	case PP_ORDER_DISARM:
 	case PP_ORDER_TURN:
 		r = names_read(s->order.id, &s->answer.event);
-		if (r >= 0)
-			r = add_stopped_by(s);
+		if (r >= 0) {
+			pins_event(s->answer.event.origin, path);
+			r = add_stopped_by(s, path);
+		}
 		if (r < 0)
 			log_error("Cannot read the changed event with id %llu: %s; the broker's "
 				  "connection is closed.",

@@ -12,8 +12,9 @@ for name in plain newer larger damaged gutted rings; do
 	perfctl create t/$name -e sched:sched_switch -m 64K >/dev/null
 done
 perfctl create t/strangers -e cpu-clock -F 10 -m 64K >/dev/null
+perfctl trigger add t/triggerless --on sched:sched_process_exec --filter 'pid == 0' plain >/dev/null
 declare -A id place=([nothing]=t/nothing)
-for name in plain newer larger damaged gutted; do
+for name in plain newer larger damaged gutted triggerless; do
 	id[$name]=$(perfctl show t/$name --json | jq .id)
 	place[$name]=by-id/${id[$name]}
 done
@@ -25,13 +26,13 @@ cpu=cpu$(online_cpu)
 said 1 'cannot open t/rings, CPU .* made by a newer version of perfpersist; update libperfpersist' perfctl --direct reopen t/rings
 "$BIN/newer-pin" damage "$REGISTRY/t/strangers/$cpu"
 said 1 'cannot open t/strangers, CPU .* not a ring of perfpersist, or it is damaged' perfctl --direct reopen t/strangers
-expect_eq "$(perfctl --direct list --json | jq length)" 7 "events, by their texts"
+expect_eq "$(perfctl --direct list --json | jq length)" 8 "events, by their texts"
 
 echo "events of a newer version, and damaged ones"
 "$BIN/newer-pin" newer "$REGISTRY/t/newer/meta"
 "$BIN/newer-pin" larger "$REGISTRY/t/larger/meta"
 "$BIN/newer-pin" damage "$REGISTRY/t/damaged/meta"
-rm "$REGISTRY/t/gutted/meta"
+rm "$REGISTRY/t/gutted/meta" "$REGISTRY/t/triggerless/trigger"
 mkdir "$REGISTRY/t/nothing"
 
 # the_rest: checks the messages and actions of a daemon that finds all these pins.
@@ -44,7 +45,7 @@ the_rest() {
 			"Event t/$name was made by a newer perfpersist and is left alone; delete it with that version" "$name"
 		echo "  log: $SENTENCE"
 	done
-	for name in damaged gutted nothing; do
+	for name in damaged gutted triggerless nothing; do
 		grep "t/$name " "$LOG" >"$SCRATCH/said"
 		one_sentence "$SCRATCH/said" \
 			"Cannot read event t/$name (.*); it is left alone; remove ${place[$name]} from the registry if" "$name"
@@ -83,7 +84,8 @@ start_daemon
 the_rest
 
 echo "removed by hand, as the sentence says: the name is free again, and its id is not given anew"
-rm -r "${REGISTRY:?}/${place[damaged]}" "${REGISTRY:?}/${place[gutted]}" "$REGISTRY/t/nothing"
+rm -r "${REGISTRY:?}/${place[damaged]}" "${REGISTRY:?}/${place[gutted]}" "${REGISTRY:?}/${place[triggerless]}" \
+	"$REGISTRY/t/nothing"
 perfctl create t/damaged -e cpu-clock >/dev/null
 [ "$(perfctl show t/damaged --json | jq .id)" -gt "${id[gutted]}" ] || fail "an id was given twice"
 perfctl delete t/damaged t/plain t/rings t/strangers >/dev/null

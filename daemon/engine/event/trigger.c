@@ -115,15 +115,20 @@ int trigger_make(struct parts *p, const struct pp_trigger_spec *spec, struct fai
 int trigger_read(const char *path, struct pp_trigger_spec *ret)
 {
 	_cleanup_close_ int fd = pins_get(path, "trigger");
+	struct bpf_map_info info = {};
+	uint32_t zero = 0, size = sizeof(info);
 	struct pp_trigger trigger;
-	uint32_t zero = 0;
 
 	if (fd < 0)
 		return fd;
+	if (bpf_obj_get_info_by_fd(fd, &info, &size) < 0)
+		return -errno;
+	if (info.value_size != sizeof(trigger))
+		return -EBADMSG;
 	if (bpf_map_lookup_elem(fd, &zero, &trigger) < 0)
 		return -errno;
 	*ret = trigger.spec;
-	return 0;
+	return pp_trigger_check(ret);
 }
 
 /* The tape of a target. -ENOENT: the event is gone, or not armed. */

@@ -25,10 +25,9 @@ int trigger_aim(uint64_t id, const uint64_t *targets, size_t n, struct failure *
  * reaper has detached them, and turn nothing any more. */
 void trigger_disown(const char *path);
 
-/* Fires it by hand, within its limits, as one of its records does; -EAGAIN: these do not let it,
- * with a message in *f; -errno. overdue: fires it for each pair that should have ended by now, which may
- * be none; what its limits do not let it counts as held or spent. *ret: the only firing; its number is 0
- * if there was none. */
+/* Fires it by hand, within its limits, as one of its records does. overdue: once, for one of the pairs
+ * that should have ended by now. *ret: the firing. -EAGAIN: its limits do not let it, or no pair is
+ * overdue; -errno; with a message in *f. */
 int trigger_fire(uint64_t id, bool overdue, struct pp_fired *ret, struct failure *f);
 
 /* A trigger's pairs that have begun are none. No program of it runs. -errno with a message. */
