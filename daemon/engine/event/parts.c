@@ -263,6 +263,16 @@ static int open_catalog(const struct meta_map *maps, size_t n)
 	return -EBADF;
 }
 
+static int open_trigger(const char *path, struct parts *p)
+{
+	p->trigger = pins_get(path, "trigger");
+	p->targets = pins_get(path, "targets");
+	p->pairs = pins_get(path, "pairs");
+	if (p->trigger < 0 || p->targets < 0)
+		return MIN(p->trigger, p->targets);
+	return p->pairs == -ENOENT ? 0 : MIN(p->pairs, 0); /* that: it has none */
+}
+
 static int open_all(const char *path, struct parts *p, bool *ret_pending)
 {
 	_cleanup_free_ struct meta_map *maps = NULL;
@@ -288,14 +298,7 @@ static int open_all(const char *path, struct parts *p, bool *ret_pending)
 	if (r >= 0 && p->earlier < 0 && p->earlier != -ENOENT) /* that: there are none */
 		r = p->earlier;
 	if (r >= 0 && p->event.spec.flags & PP_EVENT_TRIGGER)
-		r = p->trigger = pins_get(path, "trigger");
-	if (r >= 0 && p->event.spec.flags & PP_EVENT_TRIGGER)
-		r = p->targets = pins_get(path, "targets");
-	if (r >= 0 && p->event.spec.flags & PP_EVENT_TRIGGER)
-		p->pairs = pins_get(path, "pairs");
-	if (r >= 0 && p->event.spec.flags & PP_EVENT_TRIGGER && p->pairs < 0 &&
-	    p->pairs != -ENOENT) /* that: it has none */
-		r = p->pairs;
+		r = open_trigger(path, p);
 	if (r < 0 || p->event.n_sources == 1)
 		return r;
 	p->catalog = open_catalog(maps, n);
