@@ -559,9 +559,9 @@ void perfpersist_checkpoints_sweep(struct perfpersist_checkpoints *c, const uint
 uint64_t perfpersist_checkpoint_size(struct perfpersist_event *e);
 
 /*
- * Begins checkpoints of an opened event, or goes on with the file of an earlier process. All of its
- * space is allocated now. It keeps e's rings open; the caller may free e. -EEXIST: there is one of
- * these rings; -EINVAL (e has copies), -ENOSPC, -EDQUOT and others.
+ * Begins checkpoints of an opened event: 0, with a new file, all of whose space is allocated and synced
+ * now; 1: it goes on with the file of an earlier process. It keeps e's rings open; the caller may free e.
+ * -EEXIST: there is one of these rings; -EINVAL (e has copies), -ENOSPC, -EDQUOT and others.
  */
 int perfpersist_checkpoint_new(struct perfpersist_checkpoints *c, struct perfpersist_event *e,
 			       struct perfpersist_checkpoint **ret);
@@ -569,7 +569,7 @@ void perfpersist_checkpoint_free(struct perfpersist_checkpoint *one);
 
 struct perfpersist_checkpoint_stat {
 	size_t sz;
-	uint64_t written; /* bytes; 0: nothing was new */
+	uint64_t written; /* bytes; 0: nothing was new, and the file not either */
 	uint64_t skipped; /* bytes that max_bytes left out; these are older than what was written */
 };
 

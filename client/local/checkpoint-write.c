@@ -258,6 +258,7 @@ int checkpoint_writer_write(struct checkpoint_writer *w, uint64_t max_bytes,
 			    struct perfpersist_checkpoint_stat *ret)
 {
 	uint64_t written = 0, skipped = w->slot->skipped;
+	bool is_new = !w->slot->sequence;
 	int r;
 
 	memcpy(w->next, w->slot, w->layout.slot_size);
@@ -265,12 +266,12 @@ int checkpoint_writer_write(struct checkpoint_writer *w, uint64_t max_bytes,
 	if (r >= 0 && written && fdatasync(w->fd) < 0)
 		r = -errno;
 	/* A new file without a record says that there was none. */
-	if (r >= 0 && (written || !w->slot->sequence))
+	if (r >= 0 && (written || is_new))
 		r = write_slot(w);
 	if (r < 0)
 		return r;
 	if (ret) {
-		ret->written = written ? written + w->layout.slot_size : 0;
+		ret->written = written || is_new ? written + w->layout.slot_size : 0;
 		ret->skipped = w->slot->skipped - skipped;
 	}
 	return 0;

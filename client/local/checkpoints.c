@@ -248,7 +248,7 @@ static int open_file(struct perfpersist_checkpoint *one, struct perfpersist_even
 		r = resume(one);
 	if (r == 0)
 		r = begin(one);
-	return r < 0 ? fail(one, r) : 0;
+	return r < 0 ? fail(one, r) : one->has_name;
 }
 
 _public_ int perfpersist_checkpoint_new(struct perfpersist_checkpoints *c,
@@ -276,7 +276,7 @@ _public_ int perfpersist_checkpoint_new(struct perfpersist_checkpoints *c,
 	}
 	LIST_INSERT_HEAD(&c->all, one, entry);
 	*ret = one;
-	return 0;
+	return r;
 }
 
 _public_ void perfpersist_checkpoint_free(struct perfpersist_checkpoint *one)

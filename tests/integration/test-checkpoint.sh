@@ -103,14 +103,24 @@ service
 
 # ── a file says what the event is now ────────────────────────────────────────────────────
 
+# When its next checkpoint is due, and no earlier: each costs the disk.
+perfctl create t/slow -e sched:sched_process_fork -m 64K --checkpoint 1h >/dev/null
+slow=$(file_of t/slow)
 file=$(file_of t/several)
 wait_until 20 test -e "$file" || fail "no checkpoint is written after a restart"
+wait_until 20 test -e "$slow" || fail "an event with an hour between has no first checkpoint"
 inode=$(stat -c %i "$file")
+slow_inode=$(stat -c %i "$slow")
 is_new_file() {
 	[ "$(stat -c %i "$file")" != "$inode" ]
 }
+perfctl change t/slow --max-rate 12345 >/dev/null
 perfctl change t/several --max-rate 12345 >/dev/null
 wait_until 20 is_new_file || fail "the file of a changed event stays"
+if [ -e "$slow.new" ] || [ "$(stat -c %i "$slow")" != "$slow_inode" ]; then
+	fail "a change makes a new file before the event's next checkpoint is due"
+fi
+perfctl delete t/slow >/dev/null
 
 # ── busy when it crashes: up to the last checkpoint ──────────────────────────────────────
 

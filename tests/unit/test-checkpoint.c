@@ -524,6 +524,27 @@ static void boot(unsigned n, const char *name)
 	rename_boot(name);
 }
 
+/* Who limits bytes or syncs knows of all: of a new file, and of its first checkpoint, without a record. */
+START_TEST(test_costs)
+{
+	struct perfpersist_checkpoint_stat stat = { .sz = sizeof(stat) };
+	struct perfpersist_checkpoints *c = NULL;
+	struct perfpersist_checkpoint *one = NULL;
+
+	make_root();
+	ck_assert_int_eq(perfpersist_checkpoints_open(NULL, root, &c), 0);
+	event->is_copy = false;
+	for (int again = 0; again < 2; again++) {
+		ck_assert_int_eq(perfpersist_checkpoint_new(c, event, &one), again);
+		ck_assert_int_eq(perfpersist_checkpoint_write(one, UINT64_MAX, &stat), 0);
+		ck_assert_uint_eq(stat.written, again ? 0 : CHECKPOINT_PAGE);
+		perfpersist_checkpoint_free(one);
+	}
+	perfpersist_checkpoints_free(c);
+	ck_assert_int_eq(saved_remove(AT_FDCWD, root), 0);
+}
+END_TEST
+
 /* A file stays while a checkpoint writes it, or the caller wants it. */
 START_TEST(test_sweep)
 {
@@ -731,6 +752,7 @@ int main(void)
 	tcase_add_test(tc, test_damage);
 	tcase_add_test(tc, test_header);
 	tcase_add_test(tc, test_several_sources);
+	tcase_add_test(tc, test_costs);
 	tcase_add_test(tc, test_sweep);
 	tcase_add_test(tc, test_directory);
 	tcase_add_test(tc, test_newer_version);

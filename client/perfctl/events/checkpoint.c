@@ -25,7 +25,8 @@ struct target {
 	uint64_t size;			     /* of the file; also of one that is kept */
 	uint64_t due;			     /* CLOCK_MONOTONIC, ns */
 	bool is_seen;			     /* in the present list */
-	bool is_kept;			     /* could not be opened: its file stays as it is */
+	bool is_stale;			     /* is to be opened, or opened again, when it is due */
+	bool is_kept; /* not opened yet, or in vain: its file stays as it is */
 	bool has_complained;
 	bool has_skipped;
 };
@@ -78,6 +79,11 @@ static void checkpointing_done(struct checkpointing *c)
 }
 
 /* ── which events ───────────────────────────────────────────────────────────────────────── */
+
+static bool is_root(const struct target *t)
+{
+	return !t->info.creator;
+}
 
 /* Users other than root get half of the space, so that they cannot use up the rest. */
 static uint64_t room_for(const struct checkpointing *c, const struct target *t)
@@ -143,22 +149,26 @@ static int open_file(struct checkpointing *c, struct target *t, uint64_t had)
 	r = perfpersist_checkpoint_new(c->files, t->event, &t->file);
 	if (r == -EEXIST)
 		return 1;
+	/* A new file is synced. */
+	if (r <= 0)
+		budget_spend(&c->budget, is_root(t), BUDGET_WRITE);
 	if (r < 0) {
 		say(t, perfpersist_error(NULL));
 		return r;
 	}
 	t->size = size;
-	t->due = now();
 	t->has_complained = false;
 	return 0;
 }
 
+/* It is due as before: an event that changes often has no more checkpoints. */
 static void open_target(struct checkpointing *c, struct target *t)
 {
 	uint64_t had = t->size;
 	int r;
 
 	close_target(t);
+	t->is_stale = false;
 	r = perfpersist_open_by_id(c->p, t->info.id, &t->event);
 	if (r < 0 && r != -ENOENT)
 		say(t, perfpersist_error(c->p));
@@ -192,7 +202,6 @@ static bool has_same_rings(const struct target *t, const struct perfpersist_info
 static int take_info(struct checkpointing *c, const struct perfpersist_info *info)
 {
 	struct target *t;
-	bool same;
 	size_t i;
 
 	for (i = 0; i < c->n && c->all[i].info.id != info->id; i++)
@@ -200,14 +209,12 @@ static int take_info(struct checkpointing *c, const struct perfpersist_info *inf
 	if (i == c->n) {
 		if (!GROW(c->all, c->n))
 			return -ENOMEM;
-		c->all[c->n++] = (struct target){ .info = *info };
+		c->all[c->n++] = (struct target){ .info = *info, .is_kept = true };
 	}
 	t = &c->all[i];
 	t->is_seen = true;
-	same = has_same_rings(t, info);
+	t->is_stale |= !has_same_rings(t, info);
 	t->info = *info;
-	if (!same)
-		open_target(c, t);
 	return 0;
 }
 
@@ -263,9 +270,15 @@ static int look(struct checkpointing *c)
 
 /* ── writing ────────────────────────────────────────────────────────────────────────────── */
 
-static bool is_root(const struct target *t)
+/* While there is no daemon, nothing is opened. */
+static bool is_to_open(const struct checkpointing *c, const struct target *t)
 {
-	return !t->info.creator;
+	return t->is_stale && c->p;
+}
+
+static bool is_waiting(const struct checkpointing *c, const struct target *t)
+{
+	return t->file || is_to_open(c, t);
 }
 
 static uint64_t due_of(const struct checkpointing *c, const struct target *t)
@@ -284,7 +297,7 @@ static struct target *next_due(const struct checkpointing *c, uint64_t until)
 	struct target *next = NULL;
 
 	for (size_t i = 0; i < c->n; i++)
-		if (c->all[i].file && due_of(c, &c->all[i]) <= until &&
+		if (is_waiting(c, &c->all[i]) && due_of(c, &c->all[i]) <= until &&
 		    (!next || is_before(&c->all[i], next)))
 			next = &c->all[i];
 	return next;
@@ -296,7 +309,8 @@ static uint64_t share_of(const struct checkpointing *c, const struct target *t, 
 	uint64_t n = 0;
 
 	for (size_t i = 0; i < c->n; i++)
-		n += c->all[i].file && is_root(&c->all[i]) == is_root(t) && c->all[i].due <= until;
+		n += is_waiting(c, &c->all[i]) && is_root(&c->all[i]) == is_root(t) &&
+		     c->all[i].due <= until;
 	return budget_share(&c->budget, is_root(t), n);
 }
 
@@ -326,29 +340,40 @@ static void write_target(struct checkpointing *c, struct target *t, uint64_t max
 		c->came = true;
 }
 
+/* Opens or writes one that is due; false: there is none. A new file may use up what there was for a write,
+ * which then waits; the file before it stays until then. */
+static bool go_on_with_next(struct checkpointing *c, uint64_t until)
+{
+	struct target *next = next_due(c, until);
+
+	if (!next)
+		return false;
+	if (is_to_open(c, next))
+		open_target(c, next);
+	else
+		write_target(c, next, share_of(c, next, until));
+	return true;
+}
+
 /* One: meanwhile another may have come to be due that goes first. */
 static void write_next(struct checkpointing *c)
 {
 	uint64_t t = now();
-	struct target *next;
 
 	budget_refill(&c->budget, t);
-	next = next_due(c, t);
-	if (next)
-		write_target(c, next, share_of(c, next, t));
+	go_on_with_next(c, t);
 }
 
-/* The last one of each; those for which nothing is left of the limit have had theirs. */
+/* The last one of each, as far as the limit allows. */
 static void write_all(struct checkpointing *c)
 {
 	uint64_t t = now();
-	struct target *next;
 
 	budget_refill(&c->budget, t);
 	for (size_t i = 0; i < c->n; i++)
 		c->all[i].due = 0;
-	while ((next = next_due(c, t)))
-		write_target(c, next, share_of(c, next, t));
+	while (go_on_with_next(c, t))
+		;
 }
 
 /* ── the daemon ─────────────────────────────────────────────────────────────────────────── */
@@ -399,7 +424,7 @@ static void wait_for_more(struct checkpointing *c)
 	uint64_t due = next_look(c), t = now();
 
 	for (size_t i = 0; i < c->n; i++)
-		if (c->all[i].file)
+		if (is_waiting(c, &c->all[i]))
 			due = MIN(due, due_of(c, &c->all[i]));
 	/* One notice is as good as many. */
 	if (due > t)
