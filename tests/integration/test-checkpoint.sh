@@ -99,6 +99,16 @@ said 'no checkpoints of t/[a-z]*: .*Too many open files' || fail "it does not sa
 [ -e "$file" ] || fail "the checkpoints of an event that could not be opened are gone"
 FILES=8:4096 service --once
 wait "$SERVICE" || fail "it does not take more descriptors"
+
+# ── nothing is left of the limit: it says so ─────────────────────────────────────────────
+
+# Each takes 64K of 140K; a new file, another 64K.
+service --once --max-rate 14K
+wait "$SERVICE" || fail "two files are not written"
+rm "$file"
+service --once --max-rate 14K
+! wait "$SERVICE" || fail "a new file costs nothing"
+said 'no checkpoint of t/[a-z]* is written: .* --max-rate 14K' || fail "it does not say what is left out"
 service
 
 # ── a file says what the event is now ────────────────────────────────────────────────────

@@ -477,6 +477,32 @@ static int begin(struct checkpointing *c)
 	return EXIT_OK;
 }
 
+/* Nothing was left of the limit when it was its turn. */
+static void say_left_out(const struct checkpointing *c, const struct target *t)
+{
+	complain(
+		"no checkpoint of %s/%s is written: what --max-rate %s allows at once is used up%s; raise it",
+		t->info.ns, t->info.name, format_size(c->options->max_rate).s,
+		t->info.creator ? ", of which users other than root get half" : "");
+}
+
+/* Each that is not written has been complained of. */
+static int result_of_all(const struct checkpointing *c)
+{
+	int code = EXIT_OK;
+
+	for (size_t i = 0; i < c->n; i++) {
+		const struct target *t = &c->all[i];
+		bool is_left_out = is_waiting(c, t) && !t->due;
+
+		if (is_left_out)
+			say_left_out(c, t);
+		if (is_left_out || t->has_complained)
+			code = EXIT_FAILED;
+	}
+	return code;
+}
+
 static int write_once(struct checkpointing *c)
 {
 	int r = call_connect(c->call, &c->p);
@@ -487,10 +513,7 @@ static int write_once(struct checkpointing *c)
 	if (r < 0)
 		return call_failed(c->p, r);
 	write_all(c);
-	for (size_t i = 0; i < c->n; i++)
-		if (c->all[i].has_complained)
-			return EXIT_FAILED;
-	return EXIT_OK;
+	return result_of_all(c);
 }
 
 int checkpoint(struct call *call, const struct checkpoint_options *options)
