@@ -14,7 +14,7 @@
 
 #define MESSAGE_SNAPSHOT_WRITTEN "b3491d9232fa4f10902cba48fc0d33ba"
 
-/* The last three are not of who fires by hand. */
+/* The last three are not of who fires by hand; 0 is the idle task, where a record fired. */
 static int to_journal(const char *line, const char *path, const struct spooled *file,
 		      const struct perfpersist_tape *by, const struct take_result *result)
 {
@@ -31,7 +31,7 @@ static int to_journal(const char *line, const char *path, const struct spooled *
 		path, "PERFPERSIST_BYTES=%" PRIu64, result->bytes, "PERFPERSIST_RECORDS=%" PRIu64,
 		result->records, "PERFPERSIST_EVENTS=%" PRIu64, result->events,
 		"PERFPERSIST_TIME=%" PRIu64, file->time, "PERFPERSIST_COMM=%s", comm,
-		by->by_hand || !by->pid ? NULL : "PERFPERSIST_PID=%u", by->pid,
+		by->by_hand || (by->overdue && !by->pid) ? NULL : "PERFPERSIST_PID=%u", by->pid,
 		"PERFPERSIST_TID=%u", by->tid, by->overdue ? NULL : "PERFPERSIST_CPU=%u", by->cpu,
 		NULL);
 }
