@@ -541,8 +541,10 @@ void perfpersist_checkpoints_free(struct perfpersist_checkpoints *c);
  * Turns what earlier boots left into saves, one for each boot, and removes the oldest saves beyond
  * `keep`. 1: a save was made, and *ret (may be NULL) describes the last one; 0: there was nothing.
  * Files that are damaged are left out and counted as failed, and so is a boot whose files cannot be
- * read or written now: they stay for the next call. If no save was made, that is the error: those
- * of perfpersist_save(), and -EPROTONOSUPPORT: a newer version wrote a file.
+ * read or written now: they stay for the next call. Of more boots than `keep` the oldest are removed
+ * without a save, and each counts as failed. If no save was made, what failed last is the error: those
+ * of perfpersist_save(); -EPROTONOSUPPORT: a newer version wrote a file; -EDQUOT: more boots than
+ * `keep`. *ret has the number then, too.
  */
 int perfpersist_checkpoints_recover(struct perfpersist_checkpoints *c, uint32_t keep,
 				    struct perfpersist_save_result *ret);

@@ -268,6 +268,18 @@ static void add_result(struct perfpersist_save_result *all,
 		 why ?: "");
 }
 
+/* There are more than are kept after failures. */
+static int remove_boot(const struct perfpersist_checkpoints *c, const char *boot, uint32_t keep)
+{
+	int r = discard(c, boot);
+
+	return r < 0 ? r
+		     : client_fail(-EDQUOT,
+				   "the checkpoints in %s/%s are removed: only those of the newest "
+				   "%u boots are kept",
+				   c->path, boot, keep);
+}
+
 /* -errno: of the last boot that failed; the others are recovered all the same. */
 static int recover_all(struct perfpersist_checkpoints *c, uint32_t keep, const struct boot *boots,
 		       size_t n, struct perfpersist_save_result *result)
@@ -277,8 +289,7 @@ static int recover_all(struct perfpersist_checkpoints *c, uint32_t keep, const s
 
 	for (size_t i = 0; i < n; i++) {
 		struct perfpersist_save_result one = {};
-		/* There are more than are kept after failures. */
-		int r = n - i > keep ? discard(c, boots[i].name)
+		int r = n - i > keep ? remove_boot(c, boots[i].name, keep)
 				     : recover_boot(c, boots[i].name, keep, &one);
 
 		if (r < 0) {
@@ -307,11 +318,9 @@ _public_ int perfpersist_checkpoints_recover(struct perfpersist_checkpoints *c, 
 	r = find_boots(c, &boots, &n);
 	if (r >= 0)
 		r = recover_all(c, keep, boots, n, &result);
-	if (r < 0 && !result.events)
-		return r;
 	if (ret) {
 		result.sz = ret->sz;
 		*ret = result;
 	}
-	return result.events > 0;
+	return r < 0 && !result.events ? r : result.events > 0;
 }

@@ -655,6 +655,34 @@ START_TEST(test_newer_version)
 }
 END_TEST
 
+/* After failures there may be more than are kept: what goes without a save is told, also if no other is made. */
+START_TEST(test_too_many)
+{
+	struct perfpersist_save_result result = { .sz = sizeof(result) };
+	char path[256], wanted[256];
+
+	make_root();
+	boot(2, "+boot-a");
+	boot(2, "+boot-b");
+	path_of("+boot-b", event->header.event_id, path);
+	set_version(path, CHECKPOINT_VERSION + 1);
+	boot(2, "+boot-c");
+	path_of("+boot-c", event->header.event_id, path);
+	set_version(path, CHECKPOINT_VERSION + 1);
+	snprintf(wanted, sizeof(wanted), "the checkpoints in %s/+boot-a are removed", root);
+	ck_assert_int_eq(recover(&result), -EPROTONOSUPPORT);
+	ck_assert_uint_eq(result.failed, 3);
+	ck_assert_int_eq(strncmp(result.message, wanted, strlen(wanted)), 0);
+	path_of("+boot-a", event->header.event_id, path);
+	ck_assert_int_lt(access(path, F_OK), 0);
+	boot(2, "+boot-d");
+	ck_assert_int_eq(recover(&result), 1);
+	ck_assert_uint_eq(result.failed, 2); /* b is removed, c is read by nobody */
+	ck_assert_uint_eq(count_saves(), 1);
+	ck_assert_int_eq(saved_remove(AT_FDCWD, root), 0);
+}
+END_TEST
+
 /* What cannot be read now is not empty. */
 START_TEST(test_no_descriptors)
 {
@@ -756,6 +784,7 @@ int main(void)
 	tcase_add_test(tc, test_sweep);
 	tcase_add_test(tc, test_directory);
 	tcase_add_test(tc, test_newer_version);
+	tcase_add_test(tc, test_too_many);
 	tcase_add_test(tc, test_no_descriptors);
 	tcase_add_test(tc, test_leftovers);
 	tcase_add_test(tc, test_sizes);

@@ -460,7 +460,8 @@ static void recover(struct checkpointing *c)
 		       result.path, result.records, result.records == 1 ? "" : "s", result.events,
 		       result.events == 1 ? "" : "s");
 	fflush(stdout);
-	if (r >= 0 && result.failed)
+	/* The error is one of these. */
+	if (result.failed > (r < 0))
 		complain("%u of the checkpoints from before the boot are not in a save: %s",
 			 result.failed, result.message);
 }
