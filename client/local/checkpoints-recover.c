@@ -153,7 +153,7 @@ static int recover_files(struct recovery *v)
 	return r;
 }
 
-static int make_save(struct recovery *v, uint32_t keep)
+static int make_save(struct recovery *v)
 {
 	int r = recover_files(v);
 
@@ -163,8 +163,6 @@ static int make_save(struct recovery *v, uint32_t keep)
 	if (r < 0)
 		return r;
 	memcpy(v->result.path, v->saving.path, sizeof(v->result.path));
-	if (keep != PERFPERSIST_KEEP_ALL)
-		v->result.removed = saved_prune(v->saving.parent_fd, keep, v->saving.name);
 	return 0;
 }
 
@@ -177,7 +175,24 @@ static int discard(const struct perfpersist_checkpoints *c, const char *boot)
 		     : 0;
 }
 
-/* The save is on the disk before its source goes. *ret: what was made, even if it fails then. */
+/* What cannot be renamed cannot be discarded later: each start would make one more save of it. A name
+ * that stays after a crash in between is that of a boot, too. */
+static int check_discard(const struct perfpersist_checkpoints *c, const char *boot)
+{
+	char other[BOOT_NAME_SIZE];
+
+	snprintf(other, sizeof(other), "%s~", boot);
+	if (renameat(c->fd, boot, c->fd, other) == 0 && renameat(c->fd, other, c->fd, boot) == 0)
+		return 0;
+	return client_fail(
+		-errno,
+		"cannot rename %s/%s: %s; its checkpoints stay there for the next start, "
+		"because they could not be removed after a save",
+		c->path, boot, strerror(errno));
+}
+
+/* The save is on the disk before its source goes, and earlier saves go after that. *ret: what was made, even
+ * if it fails then. */
 static int recover_boot(struct perfpersist_checkpoints *c, const char *boot, uint32_t keep,
 			struct perfpersist_save_result *ret)
 {
@@ -186,13 +201,18 @@ static int recover_boot(struct perfpersist_checkpoints *c, const char *boot, uin
 		.boot = boot,
 		.saving = { .parent_fd = -EBADF, .fd = -EBADF },
 	};
-	int r = make_save(&v, keep);
+	int r = check_discard(c, boot);
 
+	if (r >= 0)
+		r = make_save(&v);
+	if (r >= 0) {
+		*ret = v.result;
+		r = discard(c, boot);
+	}
+	if (r >= 0 && v.result.events && keep != PERFPERSIST_KEEP_ALL)
+		ret->removed = saved_prune(v.saving.parent_fd, keep, v.saving.name);
 	saving_done(&v.saving);
-	if (r < 0)
-		return r;
-	*ret = v.result;
-	return discard(c, boot);
+	return r;
 }
 
 /* ── all of them ────────────────────────────────────────────────────────────────────────── */

@@ -15,7 +15,7 @@
 #include <sys/queue.h>
 
 #define CHECKPOINT_BOOT "+boot-"
-#define BOOT_NAME_SIZE (sizeof(CHECKPOINT_BOOT) + 36)
+#define BOOT_NAME_SIZE (sizeof(CHECKPOINT_BOOT) + 36 + 1) /* one more while it is recovered */
 
 struct perfpersist_checkpoint;
 

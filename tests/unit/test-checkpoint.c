@@ -683,6 +683,34 @@ START_TEST(test_too_many)
 }
 END_TEST
 
+/* What could not be removed after its save would be saved at each start, and push out the others. */
+START_TEST(test_stays)
+{
+	struct perfpersist_save_result result = { .sz = sizeof(result) };
+	char path[256];
+
+	make_root();
+	boot(2, "+boot-a");
+	ck_assert_int_eq(recover(&result), 1);
+	boot(2, "+boot-b");
+	snprintf(path, sizeof(path), "%s/+boot-b", root);
+	ck_assert_int_eq(mount(path, path, NULL, MS_BIND, NULL), 0);
+	for (int i = 0; i < 3; i++) {
+		ck_assert_int_eq(recover(&result), -EBUSY);
+		ck_assert_uint_eq(result.failed, 1);
+		ck_assert_uint_eq(count_saves(), 1);
+	}
+	ck_assert_int_eq(umount(path), 0);
+	ck_assert_int_eq(recover(&result), 1);
+	ck_assert_uint_eq(count_saves(), 2);
+	/* It ended between both renames. */
+	boot(2, "+boot-11111111-2222-3333-4444-555555555555~");
+	ck_assert_int_eq(recover(&result), 1);
+	ck_assert_uint_eq(count_saves(), 2);
+	ck_assert_int_eq(saved_remove(AT_FDCWD, root), 0);
+}
+END_TEST
+
 /* What cannot be read now is not empty. */
 START_TEST(test_no_descriptors)
 {
@@ -785,6 +813,7 @@ int main(void)
 	tcase_add_test(tc, test_directory);
 	tcase_add_test(tc, test_newer_version);
 	tcase_add_test(tc, test_too_many);
+	add_test_unless(no_mounts(), tc, test_stays);
 	tcase_add_test(tc, test_no_descriptors);
 	tcase_add_test(tc, test_leftovers);
 	tcase_add_test(tc, test_sizes);
