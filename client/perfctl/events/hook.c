@@ -122,31 +122,41 @@ static int find_next(struct hook *h, struct spooled *ret)
 
 /* ── its command ────────────────────────────────────────────────────────────────────────── */
 
-static bool set_text(const char *name, const char *value)
+#define PREFIX "PERFPERSIST_"
+#define VARIABLES 8
+
+/* One after the other, each with its NUL. The names and numbers of a spool's file hold no character that
+ * means anything to a shell. */
+static char *print_variables(const struct spooled *f, const char *path)
 {
-	return setenv(name, value, true) == 0;
+	char *text = NULL;
+	int n = asprintf(&text,
+			 PREFIX "FILE=%s%c" PREFIX "NAMESPACE=%s%c" PREFIX "TRIGGER=%s%c" PREFIX
+				"NUMBER=%" PRIu64 "%c" PREFIX "TIME=%" PRIu64 "%c" PREFIX
+				"COMM=%s%c" PREFIX "PID=%" PRIu32 "%c" PREFIX "BYTES=%" PRIu64,
+			 path, 0, f->ns, 0, f->trigger, 0, f->number, 0, f->time, 0, f->comm, 0,
+			 f->pid, 0, f->bytes);
+
+	return n < 0 ? NULL : text;
 }
 
-static bool set_number(const char *name, uint64_t value)
+/* This process's own, but those of our names, and then ours. */
+static char **make_environment(char *variables)
 {
-	char text[24];
+	size_t n = 0, kept = 0;
+	char **all;
 
-	snprintf(text, sizeof(text), "%" PRIu64, value);
-	return set_text(name, text);
-}
-
-/* In this process's own, which the command inherits. The names and numbers of a spool's file hold no
- * character that means anything to a shell. */
-static int set_environment(const struct spooled *f, const char *path)
-{
-	bool is_set =
-		set_text("PERFPERSIST_FILE", path) && set_text("PERFPERSIST_NAMESPACE", f->ns) &&
-		set_text("PERFPERSIST_TRIGGER", f->trigger) &&
-		set_number("PERFPERSIST_NUMBER", f->number) &&
-		set_number("PERFPERSIST_TIME", f->time) && set_text("PERFPERSIST_COMM", f->comm) &&
-		set_number("PERFPERSIST_PID", f->pid) && set_number("PERFPERSIST_BYTES", f->bytes);
-
-	return is_set ? 0 : -ENOMEM;
+	while (environ[n])
+		n++;
+	all = calloc(n + VARIABLES + 1, sizeof(*all));
+	if (!all)
+		return NULL;
+	for (size_t i = 0; i < n; i++)
+		if (strncmp(environ[i], PREFIX, strlen(PREFIX)) != 0)
+			all[kept++] = environ[i];
+	for (size_t i = 0; i < VARIABLES; i++, variables += strlen(variables) + 1)
+		all[kept++] = variables;
+	return all;
 }
 
 static char **make_arguments(char **command, const char *path)
@@ -165,7 +175,7 @@ static char **make_arguments(char **command, const char *path)
 }
 
 /* In a process group of its own, with the signals as a program expects them. */
-static int spawn(char **arguments, pid_t *ret)
+static int spawn(char **arguments, char **environment, pid_t *ret)
 {
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t how;
@@ -179,7 +189,7 @@ static int spawn(char **arguments, pid_t *ret)
 	posix_spawnattr_setsigmask(&how, &none);
 	posix_spawn_file_actions_init(&files);
 	posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-	r = posix_spawnp(ret, arguments[0], &files, &how, arguments, environ);
+	r = posix_spawnp(ret, arguments[0], &files, &how, arguments, environment);
 	posix_spawn_file_actions_destroy(&files);
 	posix_spawnattr_destroy(&how);
 	return -r;
@@ -218,9 +228,9 @@ static int run(const struct hook *h, const struct spooled *f, const char *path)
 	pid_t pid;
 	int r;
 
-	if (!arguments || set_environment(f, path) < 0)
+	if (!arguments || !environment)
 		return -ENOMEM;
-	r = spawn(arguments, &pid);
+	r = spawn(arguments, environment, &pid);
 	return r < 0 ? r : wait_for(pid, h->options->timeout);
 }
 
@@ -238,6 +248,8 @@ static struct tried *note(struct hook *h, const struct spooled *f)
 		*t = (struct tried){};
 		memcpy(t->name, f->name, sizeof(t->name));
 	}
+	_cleanup_free_ char *variables = print_variables(f, path);
+	_cleanup_free_ char **environment = variables ? make_environment(variables) : NULL;
 	t->round = h->round;
 	return t;
 }
