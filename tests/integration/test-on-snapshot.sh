@@ -195,3 +195,22 @@ command true
 expect_ok run_exec --once -- "$SCRATCH/command"
 is_marked "$(seq 2 12 | xargs)" || fail "these are done: $(marked)"
 echo "the service runs new ones first, and none is left out when it is killed"
+
+# ── other directories of these names ─────────────────────────────────────────────────────
+
+# What is done is known only where it was noted: nobody may go on with the old ones.
+for moved in "$SPOOL" "$DONE"; do
+	command "[ -e $moved.away ] || { mv $moved $moved.away; mkdir $moved; }"
+	written
+	expect_exit 1 run_exec --once -- "$SCRATCH/command"
+	expect_match "$OUT" "$SPOOL or $DONE was removed or moved away" "$moved is another one"
+	rm -r "$moved"
+	mv "$moved.away" "$moved"
+	expect_ok run_exec --once -- "$SCRATCH/command"
+done
+# One that is removed while it is open looks empty.
+command "rm -r $SPOOL; mkdir $SPOOL"
+written
+expect_exit 1 run_exec --once -- "$SCRATCH/command"
+[ "$(marked | wc -w)" -gt 2 ] || fail "the marks of what is done are gone"
+echo "directories that are not those of the beginning end it"

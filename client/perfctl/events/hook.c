@@ -18,6 +18,7 @@
 #define SECOND ((uint64_t)1000000000)
 #define RETRY_MIN (60 * SECOND)
 #define RETRY_MAX (3600 * SECOND)
+#define LOOK_AGAIN (60 * SECOND)
 
 /* A snapshot whose command has failed, or which is done and could not be marked. */
 struct tried {
@@ -91,6 +92,26 @@ static void forget(struct hook *h, const struct spooled *all, size_t n)
 	h->n_tried = kept;
 }
 
+/* Who removes a directory, or moves it away, and makes it again has another: that one gets the snapshots,
+ * or the one that is open here has lost its marks. */
+static int check_directory(int fd, const char *path)
+{
+	struct stat here, there;
+
+	if (fstat(fd, &here) < 0)
+		return -errno;
+	if (lstat(path, &there) < 0)
+		return errno == ENOENT ? -ESTALE : -errno;
+	return here.st_dev == there.st_dev && here.st_ino == there.st_ino ? 0 : -ESTALE;
+}
+
+static int check_directories(const struct hook *h)
+{
+	int r = check_directory(h->spool, h->spool_path);
+
+	return r < 0 ? r : check_directory(h->done, h->done_path);
+}
+
 /* The oldest that was not tried yet, else the oldest that this round has not tried. 1; 0: none. */
 static int find_next(struct hook *h, struct spooled *ret)
 {
@@ -98,6 +119,8 @@ static int find_next(struct hook *h, struct spooled *ret)
 	size_t n = 0, again = SIZE_MAX;
 	int r = spool_list_at(h->spool, &all, &n);
 
+	if (r >= 0)
+		r = check_directories(h);
 	if (r < 0)
 		return r;
 	forget(h, all, n);
@@ -225,6 +248,8 @@ static int wait_for(pid_t pid, uint64_t timeout)
 static int run(const struct hook *h, const struct spooled *f, const char *path)
 {
 	_cleanup_free_ char **arguments = make_arguments(h->options->command, path);
+	_cleanup_free_ char *variables = print_variables(f, path);
+	_cleanup_free_ char **environment = variables ? make_environment(variables) : NULL;
 	pid_t pid;
 	int r;
 
@@ -248,8 +273,6 @@ static struct tried *note(struct hook *h, const struct spooled *f)
 		*t = (struct tried){};
 		memcpy(t->name, f->name, sizeof(t->name));
 	}
-	_cleanup_free_ char *variables = print_variables(f, path);
-	_cleanup_free_ char **environment = variables ? make_environment(variables) : NULL;
 	t->round = h->round;
 	return t;
 }
@@ -315,7 +338,10 @@ static int run_all(struct hook *h)
 			return 0;
 		r = r == 0 ? done(h, &f) : failed(h, &f, r);
 	}
-	if (r < 0)
+	if (r == -ESTALE)
+		complain("%s or %s was removed or moved away; start this service again",
+			 h->spool_path, h->done_path);
+	else if (r < 0)
 		complain("cannot go on with the snapshots in %s: %s", h->spool_path, strerror(-r));
 	return r;
 }
@@ -347,9 +373,10 @@ static void wait_for_more(struct hook *h)
 	char events[4096];
 
 	plan(h, now);
-	/* An hour, if nothing is due: what came while it looked is in the queue already. */
+	/* What came while it looked is in the queue already. That a directory is gone is told to nobody who
+	 * has it open. */
 	if (!h->due || h->due > now)
-		signals_wait(h->due ? h->due - now : RETRY_MAX, h->watch);
+		signals_wait(h->due ? MIN(h->due - now, LOOK_AGAIN) : LOOK_AGAIN, h->watch);
 	while (read(h->watch, events, sizeof(events)) > 0)
 		;
 	if (h->due && pp_clock_ns(CLOCK_MONOTONIC) >= h->due) {
