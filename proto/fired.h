@@ -20,6 +20,9 @@ enum pp_action {
 	PP_ACTIONS,
 };
 
+/* What users call the trigger of a tape, once it is removed; so no trigger has this name. */
+#define PP_TRIGGER_REMOVED "deleted"
+
 /* By these numbers, as users type them. */
 #define PP_ACTION_NAMES                                 \
 	{                                               \

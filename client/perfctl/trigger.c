@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "client/perfctl/events/make-events.h"
+#include "client/perfctl/events/tape.h"
 #include "client/perfctl/events/user-program.h"
 #include "client/perfctl/perfctl.h"
 #include "client/perfctl/print/info.h"
@@ -372,8 +373,7 @@ static int release_one(struct perfpersist *p, const struct event_name *name)
 	int r = perfpersist_tapes(p, name->ns, &tapes, &n);
 
 	for (size_t i = 0; r >= 0 && i < n; i++) {
-		if (strcmp(tapes[i].trigger_name[0] ? tapes[i].trigger_name : "deleted",
-			   name->name) != 0)
+		if (!tape_is_of(&tapes[i], name))
 			continue;
 		r = perfpersist_tape_release(p, tapes[i].id);
 		released += r >= 0;
@@ -382,10 +382,8 @@ static int release_one(struct perfpersist *p, const struct event_name *name)
 	}
 	if (r < 0)
 		return call_failed(p, r);
-	if (!released) {
-		complain("%s/%s has frozen nothing that waits", name->ns, name->name);
-		return EXIT_NOT_FOUND;
-	}
+	if (!released)
+		return tape_not_found(name);
 	printf("%s/%s: what %zu event%s had recorded is released\n", name->ns, name->name, released,
 	       released == 1 ? "" : "s");
 	return EXIT_OK;
@@ -402,7 +400,8 @@ static const struct verb verb_release = {
 	.summary = "give back what triggers have frozen, without saving it",
 	.run = run_release,
 	.operands = COMPLETE_NAME,
-	.help = "Of a trigger that is removed the name is `deleted`. What one with --action pause has paused,\n"
+	.help = "Of a trigger that is removed the name is `" PP_TRIGGER_REMOVED
+		"`. What one with --action pause has paused,\n"
 		"`perfctl resume` resumes.\n",
 };
 

@@ -225,6 +225,8 @@ START_TEST(faults)
 	refused("[trigger a/x]\nOn=e\nAfter=r", 5, "After=");
 	refused("[trigger a/x]\nOn=e\nAfter=0r", 5, "After=");
 	refused("[trigger a/x]\nOn=e\nAfter=1s,2s", 5, "After=");
+	refused("[trigger a/deleted]\nOn=e", 3, "those that are removed");
+	ck_assert(found->incomplete);
 	refused("[trigger a/before]\nOn=e", 3, "an event in another section");
 	/* A section whose target is unclear must not delete its event. */
 	refused("[event x]\nEvent=e", 3, "NAMESPACE/NAME");

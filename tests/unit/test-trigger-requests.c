@@ -100,6 +100,15 @@ START_TEST(targets)
 }
 END_TEST
 
+/* By this name users release what removed ones have frozen. */
+START_TEST(name_of_the_removed)
+{
+	ck_assert_int_eq(client_trigger(&root, "a", "deleted", "x"), -EINVAL);
+	ck_assert_ptr_nonnull(strstr(root.body.error.message, "those that are removed"));
+	ck_assert_int_eq(client_create(&root, "a", "deleted"), 0);
+}
+END_TEST
+
 START_TEST(longest_targets)
 {
 	char text[PP_TARGETS_SIZE] = "";
@@ -570,6 +579,7 @@ int main(void)
 	need(no_root());
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, targets);
+	tcase_add_test(t, name_of_the_removed);
 	tcase_add_test(t, longest_targets);
 	tcase_add_test(t, hold_offs_and_flags);
 	tcase_add_test(t, creations_are_no_triggers);

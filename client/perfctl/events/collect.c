@@ -7,6 +7,7 @@
 
 #include "client/perfctl/events/announce.h"
 #include "client/perfctl/events/take.h"
+#include "client/perfctl/events/tape.h"
 #include "client/perfctl/output/outfile.h"
 #include "proto/clock.h"
 
@@ -30,11 +31,6 @@ struct firing {
 	size_t n;
 };
 
-static const char *trigger_name(const struct perfpersist_tape *t)
-{
-	return t->trigger_name[0] ? t->trigger_name : "deleted";
-}
-
 static void describe(const struct firing *f, struct spooled *ret)
 {
 	const struct perfpersist_tape *t = f->tapes;
@@ -46,7 +42,7 @@ static void describe(const struct firing *f, struct spooled *ret)
 		.time = pp_clock_real(t->fired),
 	};
 	memcpy(ret->ns, t->ns, sizeof(ret->ns));
-	snprintf(ret->trigger, sizeof(ret->trigger), "%s", trigger_name(t));
+	snprintf(ret->trigger, sizeof(ret->trigger), "%s", tape_trigger(t));
 	if (t->by_hand)
 		strcpy(ret->comm, "hand");
 	else if (t->overdue)
@@ -265,8 +261,7 @@ static bool is_wanted(const struct collecting *c, const struct perfpersist_tape 
 	if (!o->n_triggers)
 		return t->action != PERFPERSIST_ACTION_FREEZE;
 	for (size_t i = 0; i < o->n_triggers; i++)
-		if (!strcmp(o->triggers[i].ns, t->ns) &&
-		    !strcmp(o->triggers[i].name, trigger_name(t)))
+		if (tape_is_of(t, &o->triggers[i]))
 			return true;
 	return false;
 }

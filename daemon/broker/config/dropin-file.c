@@ -7,6 +7,7 @@
 #include "daemon/broker/config/keys.h"
 #include "daemon/broker/config/settings.h"
 #include "daemon/text.h"
+#include "proto/fired.h"
 #include "proto/macro.h"
 
 #define EVENTS_MAX 65536 /* that files can name; MaxEvents= limits how many run */
@@ -252,6 +253,11 @@ static bool take_names(struct reading *r, const char *names, bool is_trigger)
 			 "'%s' cannot be an event's name; take letters, digits, '_' and '-', "
 			 "beginning with a letter or '_', 63 at most.",
 			 slash + 1);
+		return false;
+	}
+	if (is_trigger && !strcmp(slash + 1, PP_TRIGGER_REMOVED)) {
+		complain(r, "A trigger cannot have the name " PP_TRIGGER_REMOVED
+			    ": that stands for those that are removed; take another one.");
 		return false;
 	}
 	memset(&r->draft, 0, sizeof(r->draft));

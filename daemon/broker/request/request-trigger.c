@@ -8,6 +8,7 @@
 #include "daemon/broker/triggers/triggers.h"
 #include "daemon/text.h"
 #include "proto/clock.h"
+#include "proto/fired.h"
 #include "proto/macro.h"
 
 /* ── TRIGGER ────────────────────────────────────────────────────────────────────────────── */
@@ -54,7 +55,12 @@ static bool check_window(struct request *req, const struct pp_trigger_spec *spec
 
 static bool check_trigger(struct request *req, const struct pp_msg_trigger_request *request)
 {
-	if (request->action == PP_ACTION_NOTIFY && *request->targets)
+	if (!strcmp(request->event.name, PP_TRIGGER_REMOVED))
+		refuse(req, EINVAL,
+		       "A trigger cannot have the name " PP_TRIGGER_REMOVED
+		       ": that stands for those that are removed, and have frozen something; take "
+		       "another one.");
+	else if (request->action == PP_ACTION_NOTIFY && *request->targets)
 		refuse(req, EINVAL,
 		       "A trigger that only notifies does nothing to '%s'; name no targets, or give "
 		       "another --action.",
