@@ -14,6 +14,7 @@
 #include "client/perfctl/output/outfile.h"
 #include "client/perfctl/print/info.h"
 #include "client/perfctl/replay/report.h"
+#include "proto/fired.h"
 #include "proto/regular.h"
 
 static const struct column columns[] = {
@@ -440,7 +441,9 @@ static const struct verb verb_collect = {
 		"runs as root, as the daemon's user, or as a user who may write to the namespaces.\n"
 		"\n"
 		"With the names of triggers it saves what these freeze, and no others; only so what one with\n"
-		"--action freeze has frozen. Of one that is removed the name is `deleted`.\n"
+		"--action freeze has frozen. Of one that is removed the name is `" PP_TRIGGER_REMOVED
+		"`.\n"
+		"With --once, those that have frozen nothing are reported, and the exit status is 3.\n"
 		"\n"
 		"Examples:\n"
 		"  perfctl snapshots collect --once slow\n",

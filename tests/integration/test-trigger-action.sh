@@ -99,7 +99,9 @@ expect_eq "$(trigger_field f/keep fired) $(trigger_field f/keep late)" "3 1" "fi
 calls 50
 # In files only by name.
 said 3 'has frozen nothing' perfctl trigger release f/none
-perfctl snapshots collect --once -D "$SPOOL" f/keep >/dev/null
+# One that has frozen nothing does not keep the others.
+said 3 'f/none has frozen nothing' perfctl snapshots collect --once -D "$SPOOL" f/none
+expect_exit 3 perfctl snapshots collect --once -D "$SPOOL" f/none f/keep
 expect_eq "$(files)" 1 "snapshots"
 expect_eq "$(calls_in "$(perfctl snapshots show -D "$SPOOL")")" 100 "calls until the first firing"
 wait_until 20 is f/keep tapes 1 || fail "the second firing is lost"

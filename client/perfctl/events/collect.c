@@ -19,7 +19,8 @@ struct collecting {
 	struct call *call;
 	const struct collect_options *options;
 	struct perfpersist *p;
-	bool came;	/* a notice of a tape */
+	bool came;   /* a notice of a tape */
+	int missing; /* exit code: with --once, whether all that are named have frozen something */
 	uint64_t retry; /* ns, until what could not be written is tried again; 0: nothing waits */
 };
 
@@ -266,6 +267,23 @@ static bool is_wanted(const struct collecting *c, const struct perfpersist_tape 
 	return false;
 }
 
+/* EXIT_NOT_FOUND: some are named that have frozen nothing. */
+static int find_named(const struct collect_options *o, const struct perfpersist_tape *tapes,
+		      size_t n)
+{
+	int code = EXIT_OK;
+
+	for (size_t i = 0; i < o->n_triggers; i++) {
+		size_t k;
+
+		for (k = 0; k < n && !tape_is_of(&tapes[k], &o->triggers[i]); k++)
+			;
+		if (k == n)
+			code = tape_not_found(&o->triggers[i]);
+	}
+	return code;
+}
+
 /* -errno: of the first one that could not be saved. */
 static int save_all(struct collecting *c)
 {
@@ -277,6 +295,8 @@ static int save_all(struct collecting *c)
 		complain("%s", perfpersist_error(c->p));
 		return r;
 	}
+	if (c->options->once)
+		c->missing = find_named(c->options, tapes, n);
 	if (n)
 		qsort(tapes, n, sizeof(*tapes), compare);
 	/* One that cannot be saved does not keep the others. */
@@ -370,7 +390,7 @@ int collect(struct call *call, const struct collect_options *options)
 	do {
 		r = look(&c);
 		if (options->once)
-			return r < 0 ? EXIT_FAILED : EXIT_OK;
+			return r < 0 ? EXIT_FAILED : c.missing;
 		if (r == -ECONNRESET || r == -ECONNREFUSED)
 			return EXIT_NO_DAEMON;
 		r = wait_for_more(&c);
