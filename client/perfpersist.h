@@ -268,10 +268,10 @@ int perfpersist_reload(struct perfpersist *p, struct perfpersist_reload_result *
 /* ── Triggers ───────────────────────────────────────────────────────────────────────────── */
 
 /*
- * A trigger is an event that freezes other events of its namespace when it happens, in the kernel
- * and on all CPUs at once: a second set of rings takes over, and what was recorded until then is a
- * tape, which perfpersist_open_by_id() opens, until it is released. The trigger's own event records
- * what fired.
+ * A trigger is an event that freezes or pauses other events of its namespace when it happens, in the
+ * kernel and on all CPUs at once, or that is only told. Of an event that is frozen a second set of
+ * rings takes over, and what was recorded until then is a tape, which perfpersist_open_by_id() opens,
+ * until it is released. The trigger's own event records what fired.
  */
 enum perfpersist_action {
 	PERFPERSIST_ACTION_SNAPSHOT = 0, /* freezes its targets, for `perfctl snapshots collect` */
@@ -324,15 +324,16 @@ struct perfpersist_trigger {
 	uint32_t state;	  /* enum perfpersist_state */
 	uint32_t creator; /* uid */
 	uint32_t n_targets,
-		n_armed;     /* events that match; of them, those that it would freeze now */
-	uint64_t fired;	     /* how often; and how often it did not, because */
-	uint64_t held;	     /* of the hold-off, */
-	uint64_t spent;	     /* it had fired often enough that day, */
-	uint64_t missed;     /* its event was missed */
+		n_armed; /* events that match; of them, those that it would freeze or pause now */
+	uint64_t fired;	 /* how often; and how often it did not, because */
+	uint64_t held;	 /* of the hold-off, */
+	uint64_t spent;	 /* it had fired often enough that day, */
+	uint64_t missed; /* its event was missed */
 	bool missed_unknown; /* this kernel cannot tell; missed is then a lower bound */
 	bool missed_at_least;
-	uint64_t late; /* targets that were not frozen: their last tape was not saved yet */
-	uint64_t last; /* CLOCK_MONOTONIC, ns: when it fired; 0: never */
+	/* targets that were left alone: their last tape was not saved yet, or they were paused */
+	uint64_t late;
+	uint64_t last;		    /* CLOCK_MONOTONIC, ns: when it fired; 0: never */
 	char until[1024], key[128]; /* of two events, of which `event` begins; else "" */
 	uint64_t longer_than;
 	uint64_t unkept;  /* beginnings that found no room in the table, */

@@ -42,9 +42,14 @@
  *   /var/lib/perfpersist[-NAME]/
  *     events.d/NS.NAME.conf            the same, written by `perfctl create --boot`
  *     saved/TIME/                      the rings' contents at a shutdown, written by `perfctl save`
+ *     checkpoints/                     0755 (client/local/checkpoints.h), of the user of `perfctl
+ *                                      checkpoint`, who writes there what events record, and what
+ *                                      earlier boots have left as saves
  *     snapshots/                       0750, files 0640, or 0600 where the namespace's group may not
  *                                      read; of the user of `perfctl snapshots collect`, who writes
  *                                      one for each firing of a trigger
+ *     snapshots.done/                  an empty file for each of them whose command has run; of the
+ *                                      user of `perfctl snapshots exec`
  */
 #pragma once
 

@@ -141,7 +141,7 @@ static const struct verb verb_list_snapshots = {
 	.options = { { .rows = snapshots_options } },
 	.help = "AGE: since the trigger fired.\n"
 		"FIRING: its number, counted for each trigger from 1.\n"
-		"BY: the task that ran on that CPU, or `hand`.\n",
+		"BY: the task that ran on that CPU; `hand`: somebody fired it; `overdue`: an end was missing.\n",
 };
 
 /* The snapshot of that name, or the newest. */

@@ -111,7 +111,7 @@ static int join_targets(struct call *call, const char *ns, char *targets, size_t
 			text += length + 1;
 		if (strchr(text, '/'))
 			return bad_usage(call,
-					 "%s: a trigger freezes events of its own namespace, %s",
+					 "%s: a trigger's targets are in its own namespace, %s",
 					 call->operands[i], ns);
 		n = snprintf(targets + used, size - used, "%s%s", used ? "," : "",
 			     *text ? text : "*");

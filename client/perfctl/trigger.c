@@ -338,7 +338,7 @@ static const struct verb verb_remove = {
 	.summary = "remove triggers",
 	.run = run_remove,
 	.operands = COMPLETE_NAME,
-	.help = "What they have frozen is still saved.\n",
+	.help = "What they have frozen is still saved; with --action freeze it waits, as before.\n",
 };
 
 static int fire_one(struct perfpersist *p, const struct event_name *name)

@@ -19,7 +19,9 @@ struct spooled {
 	char ns[64], trigger[64];
 	uint64_t number, id;
 	char comm[16];
-	uint32_t pid;	/* 0: fired by hand (comm is "hand"), or on an idle CPU */
+	/* 0: fired by hand (comm is "hand"), on an idle CPU, or because an end was missing ("overdue") whose
+	 * key is no task */
+	uint32_t pid;
 	uint64_t time;	/* CLOCK_REALTIME, ns; in whole seconds */
 	uint64_t bytes; /* on the disk */
 	uint64_t mtime; /* CLOCK_REALTIME, ns */
