@@ -447,7 +447,7 @@ int pp_order_check(const struct pp_order *order)
 		good = order->id && !(order->what & ~(PP_TURN_AGAIN | PP_TURN_STOPPED));
 		break;
 	case PP_ORDER_ARM:
-		good = order->id && !(order->what & ~(PP_ARM_SWAP | PP_ARM_WINDOWS));
+		good = order->id && !(order->what & ~(PP_ARM_SWAP | PP_ARM_WINDOWS | PP_ARM_STOPS));
 		break;
 	case PP_ORDER_ALIAS:
 		/* What fires are the rings' programs, not a second name for them. */

@@ -17,7 +17,7 @@
 #include "proto/catalog.h"
 #include "proto/protocol.h"
 
-#define PP_ORDER_ABI 10
+#define PP_ORDER_ABI 11
 #define PP_CPUS_MAX 4096    /* CPU numbers are below this */
 #define PP_TP_NAME_SIZE 128 /* of a tracepoint's system or name, with its NUL */
 #define PP_SENTENCE_SIZE 512
@@ -130,6 +130,7 @@ struct pp_parsed {
 #define PP_NOW_SWAP (1U << 5)	 /* it has a second set of rings */
 /* A trigger has stopped it: a TURN order, which is due if it is TURNED, too, pauses it. */
 #define PP_NOW_STOPPED (1U << 6)
+#define PP_NOW_STOPS (1U << 7) /* a trigger can stop it */
 
 /* A persistent event as it exists: what recovery finds. */
 struct pp_event {
@@ -206,9 +207,9 @@ enum pp_order_type {
 	 * (proto/keep.h); or FAILED */
 	PP_ORDER_SIDEBAND = 9,
 	/* id, what: PP_ARM_SWAP: the event gets a second set of rings, to which a trigger turns it;
-	 * else it has none, and a trigger stops it. PP_ARM_WINDOWS: a trigger may let it go on for a
-	 * while. An armed event is left alone, but for windows that it lacks. Answer: DONE with the
-	 * event, or FAILED */
+	 * else it has none, and a trigger freezes it as it is. PP_ARM_WINDOWS: a trigger may let it go on
+	 * for a while; PP_ARM_STOPS: one may stop it. An armed event is left alone, but for what it lacks
+	 * of these two. Answer: DONE with the event, or FAILED */
 	PP_ORDER_ARM = 10,
 	PP_ORDER_DISARM = 11, /* id; likewise, the other way round */
 	/* id of a trigger, what: the number of its targets, targets: their ids; those that are not
@@ -231,6 +232,7 @@ enum pp_order_type {
 
 #define PP_ARM_SWAP 1U
 #define PP_ARM_WINDOWS 2U
+#define PP_ARM_STOPS 4U
 
 #define PP_TURN_AGAIN 1U
 #define PP_TURN_STOPPED 2U

@@ -36,7 +36,7 @@
 enum pp_side {
 	PP_SIDE_A,
 	PP_SIDE_B,
-	PP_SIDE_NONE, /* frozen, and no other set of rings: its program only counts */
+	PP_SIDE_NONE, /* nothing is recorded: its program only counts */
 	/* As A and B, which go on for a while: there are such programs if the tape has windows. */
 	PP_SIDE_A_CLOSING,
 	PP_SIDE_B_CLOSING,
@@ -69,7 +69,7 @@ union pp_tape_state {
 	struct {
 		__u32 side; /* enum pp_side: the one that records; programs compare it (emit/guard.h) */
 		/* The side that the next firing turns to; PP_SIDES: it is turned already, and not
-		 * armed until that is saved. */
+		 * armed until that is saved; or what stands behind that in enum pp_side. */
 		__u32 next;
 	};
 };
@@ -82,6 +82,7 @@ struct pp_tape {
 	struct pp_fired by; /* what turned it last; number 0: it is about to write this */
 	__u64 id;	    /* the event's */
 	__u64 windows;	    /* 1: there are programs for the closing sides */
+	__u64 stops;	    /* 1: there is one for PP_SIDE_NONE */
 	/* While a window is open: the time of its last record, CLOCK_MONOTONIC, ns, at most; 0: what
 	 * fired is about to write this, and the window does not end yet. */
 	__u64 until;
@@ -215,7 +216,7 @@ static inline __attribute__((__always_inline__)) int pp_may_fire(struct pp_trigg
 }
 
 /* Turns a target's tape, or opens its window, or stops it. Of several triggers at the same time one does,
- * and signs it then; 0: it was turned, or its window is open. */
+ * and signs it then; 0: it was turned or stopped, its window is open, or it cannot be stopped. */
 static inline __attribute__((__always_inline__)) int pp_turn(struct pp_tape *tape,
 							     const struct pp_trigger_spec *spec)
 {
@@ -224,12 +225,12 @@ static inline __attribute__((__always_inline__)) int pp_turn(struct pp_tape *tap
 
 	to.side = stop ? PP_SIDE_NONE : window ? from.side + PP_SIDE_A_CLOSING : from.next;
 	to.next = stop ? PP_SIDES_STOPPED : window ? from.next + PP_SIDES_CLOSING : PP_SIDES;
-	return from.next < PP_SIDES &&
+	return from.next < PP_SIDES && (!stop || tape->stops) &&
 	       __sync_val_compare_and_swap(&tape->state.word, from.word, to.word) == from.word;
 }
 
 /* The exchanges order what is around them, on all machines: all of it is there before the number, which is
- * read first, and before `until`, which means something only while a window is open. */
+ * read first. */
 static inline __attribute__((__always_inline__)) void
 pp_sign(struct pp_tape *tape, const struct pp_fired *fired, const struct pp_trigger_spec *spec)
 {

@@ -180,8 +180,7 @@ static int arm(struct server *s, struct failure *f)
 	if (r >= 0 && s->order.what & PP_ARM_SWAP)
 		r = check_second_set(s->order.id, f);
 	if (r >= 0)
-		r = event_arm(path, s->broker.uid, s->order.what & PP_ARM_SWAP,
-			      s->order.what & PP_ARM_WINDOWS, f);
+		r = event_arm(path, s->broker.uid, s->order.what, f);
 	budget_recount();
 	return r;
 }

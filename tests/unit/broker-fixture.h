@@ -375,7 +375,7 @@ static void fake_arm(struct fake_engine *f, struct pp_event *e, bool swap)
 		return;
 	e->now |= PP_NOW_ARMED;
 	e->memory += swap ? fake_set(e) : 0;
-	e->now |= swap ? PP_NOW_SWAP : 0;
+	e->now |= swap ? PP_NOW_SWAP : PP_NOW_STOPS;
 	f->single[e->id] = !swap;
 }
 
@@ -429,7 +429,7 @@ static const struct fake_tape *fake_disarm(struct fake_engine *f, struct pp_even
 
 	if (e->now & PP_NOW_ARMED && !f->single[e->id])
 		e->memory -= fake_set(e);
-	e->now &= ~(PP_NOW_ARMED | PP_NOW_WINDOWS | PP_NOW_SWAP);
+	e->now &= ~(PP_NOW_ARMED | PP_NOW_WINDOWS | PP_NOW_STOPS | PP_NOW_SWAP);
 	return tape;
 }
 
@@ -468,11 +468,12 @@ static _unused_ void fake_fire(struct fake_engine *f, uint64_t id, bool by_hand)
 	};
 	for (size_t i = 0; i < t->n_targets; i++) {
 		struct pp_event *e = fake_find(f, t->targets[i]);
+		bool stop = t->spec.action == PP_ACTION_PAUSE;
 
-		if (!e || !(e->now & PP_NOW_ARMED))
+		if (!e || !(e->now & PP_NOW_ARMED) || (stop && !(e->now & PP_NOW_STOPS)))
 			continue;
 		ck_assert_uint_lt(e->id, FAKE_EVENTS);
-		e->now |= t->spec.action == PP_ACTION_PAUSE ? PP_NOW_STOPPED : 0;
+		e->now |= stop ? PP_NOW_STOPPED : 0;
 		e->now ^= PP_NOW_ARMED | (t->spec.after && e->now & PP_NOW_WINDOWS ? PP_NOW_CLOSING
 										   : PP_NOW_TURNED);
 		f->turned_by[e->id] = t->fired;
@@ -526,11 +527,12 @@ static bool fake_act_aside(struct fake_engine *f, const struct pp_order *o,
 	switch (o->type) {
 	case PP_ORDER_ARM:
 		fake_log_order(f, "arm", o->id);
-		fake_log(f, "%s%s", o->what & PP_ARM_SWAP ? "" : "-",
-			 o->what & PP_ARM_WINDOWS ? "w" : "");
+		fake_log(f, "%s%s%s", o->what & PP_ARM_SWAP ? "" : "-",
+			 o->what & PP_ARM_WINDOWS ? "w" : "", o->what & PP_ARM_STOPS ? "s" : "");
 		ck_assert_uint_eq(e->shares, 0);
 		fake_arm(f, e, o->what & PP_ARM_SWAP);
 		e->now |= o->what & PP_ARM_WINDOWS ? PP_NOW_WINDOWS : 0;
+		e->now |= o->what & PP_ARM_STOPS ? PP_NOW_STOPS : 0;
 		break;
 	case PP_ORDER_DISARM:
 		fake_log_order(f, "off", o->id);

@@ -456,8 +456,9 @@ START_TEST(arming_is_exact)
 	hold();
 	closer = start_endless_closer();
 	wait_for_calls(100);
-	ck_assert_msg(event_arm(path, BROKER, swap, false, &failure) == 0, "%s", failure.sentence);
-	ck_assert_int_eq(event_arm(path, BROKER, swap, false, &failure), 0);
+	ck_assert_msg(event_arm(path, BROKER, swap ? PP_ARM_SWAP : 0, &failure) == 0, "%s",
+		      failure.sentence);
+	ck_assert_int_eq(event_arm(path, BROKER, swap ? PP_ARM_SWAP : 0, &failure), 0);
 	first = accounted();
 	wait_for_calls(100);
 	ck_assert_uint_gt(accounted(), first);
@@ -579,7 +580,7 @@ static void fire_until_closed(const char *path, struct pp_tape *tape, uint64_t c
 	ck_assert_int_eq(event_arm_state(path), ARM_CLOSING);
 	ck_assert_int_eq(event_close(path, false), 0);
 	ck_assert_int_eq(event_turn(path, BROKER, PP_TURN_AGAIN, &orphans, &failure), 0);
-	ck_assert_int_eq(event_arm(path, BROKER, true, true, &failure), -EBUSY);
+	ck_assert_int_eq(event_arm(path, BROKER, PP_ARM_SWAP | PP_ARM_WINDOWS, &failure), -EBUSY);
 	ck_assert_int_eq(event_disarm(path, BROKER, &failure), -EBUSY);
 	if (count % 2)
 		ck_assert_int_eq(event_close(path, true), 1);
@@ -642,8 +643,10 @@ START_TEST(turns_are_exact)
 	pins_event(e.origin, path);
 	closer = start_endless_closer();
 	hold();
-	ck_assert_msg(event_arm(path, BROKER, swap, windows, &failure) == 0, "%s",
-		      failure.sentence);
+	ck_assert_msg(event_arm(path, BROKER,
+				(swap ? PP_ARM_SWAP : 0) | (windows ? PP_ARM_WINDOWS : 0),
+				&failure) == 0,
+		      "%s", failure.sentence);
 	frozen = pins_get(path, "ringless");
 	tape = map_tape();
 	ck_assert_int_eq(event_turn(path, BROKER, PP_TURN_AGAIN, &orphans, &failure), 0);
@@ -659,8 +662,12 @@ START_TEST(turns_are_exact)
 		ck_assert_int_eq(event_read(NAME, &e), 0);
 		ck_assert_uint_eq(e.now & ~PP_NOW_INCOMPLETE,
 				  PP_NOW_TURNED | (windows ? PP_NOW_WINDOWS : 0) |
-					  (swap ? PP_NOW_SWAP : 0));
-		ck_assert_int_eq(event_arm(path, BROKER, swap, windows, &failure), -EBUSY);
+					  (swap ? PP_NOW_SWAP : PP_NOW_STOPS));
+		ck_assert_int_eq(
+			event_arm(path, BROKER,
+				  (swap ? PP_ARM_SWAP : 0) | (windows ? PP_ARM_WINDOWS : 0),
+				  &failure),
+			-EBUSY);
 		ck_assert_int_eq(event_disarm(path, BROKER, &failure), -EBUSY);
 		ck_assert_msg(event_turn(path, BROKER, i < 5, &orphans, &failure) == 1, "%s",
 			      failure.sentence);
@@ -682,7 +689,7 @@ START_TEST(turns_are_exact)
 		ck_assert_uint_eq(e.now & ~PP_NOW_INCOMPLETE,
 				  swap && i == 5 ? 0
 						 : PP_NOW_ARMED | (windows ? PP_NOW_WINDOWS : 0) |
-							   (swap ? PP_NOW_SWAP : 0));
+							   (swap ? PP_NOW_SWAP : PP_NOW_STOPS));
 		if (swap && i < 5)
 			ck_assert_uint_gt(e.memory, memory);
 		else
@@ -743,7 +750,9 @@ START_TEST(stops_are_exact)
 	pins_event(e.origin, path);
 	closer = start_endless_closer();
 	hold();
-	ck_assert_msg(event_arm(path, BROKER, swap, false, &failure) == 0, "%s", failure.sentence);
+	ck_assert_msg(event_arm(path, BROKER, (swap ? PP_ARM_SWAP : 0) | PP_ARM_STOPS, &failure) ==
+			      0,
+		      "%s", failure.sentence);
 	frozen = pins_get(path, "ringless");
 	tape = map_tape();
 	wait_for_calls(100);
@@ -761,7 +770,7 @@ START_TEST(stops_are_exact)
 	ck_assert_uint_eq(tape->lost, 0);
 	ck_assert_int_eq(event_read(path, &e), 0);
 	ck_assert_uint_eq(e.now & ~PP_NOW_INCOMPLETE,
-			  PP_NOW_TURNED | PP_NOW_STOPPED | (swap ? PP_NOW_SWAP : 0));
+			  PP_NOW_TURNED | PP_NOW_STOPPED | PP_NOW_STOPS | (swap ? PP_NOW_SWAP : 0));
 	ck_assert_int_eq(event_disarm(path, BROKER, &failure), -EBUSY);
 	ck_assert_int_eq(event_thaw(path, BROKER, &failure), 0);
 	records = total().records;
@@ -1139,7 +1148,7 @@ static void op_arm(void)
 	ck_assert_int_eq(event_read(NAME, &e), 0);
 	pins_event(e.origin, path);
 	ck_assert_msg(event_disarm(path, BROKER, &failure) == 0, "%s", failure.sentence);
-	ck_assert_msg(event_arm(path, BROKER, true, false, &failure) == 0, "%s", failure.sentence);
+	ck_assert_msg(event_arm(path, BROKER, PP_ARM_SWAP, &failure) == 0, "%s", failure.sentence);
 }
 
 #define RESIZE 2
@@ -1370,7 +1379,7 @@ START_TEST(killed_turns)
 		pid_t pid;
 		int status;
 
-		ck_assert_msg(event_arm(path, BROKER, true, false, &failure) == 0, "%s",
+		ck_assert_msg(event_arm(path, BROKER, PP_ARM_SWAP, &failure) == 0, "%s",
 			      failure.sentence);
 		check_event("arm", at);
 		before = records_at(path);
@@ -1420,8 +1429,9 @@ START_TEST(killed_stops)
 		pid_t pid;
 		int status;
 
-		ck_assert_msg(event_arm(path, BROKER, at % 2, false, &failure) == 0, "%s",
-			      failure.sentence);
+		ck_assert_msg(event_arm(path, BROKER, at % 2 ? PP_ARM_SWAP | PP_ARM_STOPS : 0,
+					&failure) == 0,
+			      "%s", failure.sentence);
 		check_event("arm", at);
 		before = records_at(path);
 		armed = map_tape();

@@ -46,7 +46,7 @@ static struct event *event_of(uint64_t id)
 /* Whether it is armed or turned; its second set is in memory(). */
 static uint32_t now_of(uint64_t id)
 {
-	return event_of(id)->truth.now & ~PP_NOW_SWAP;
+	return event_of(id)->truth.now & ~(PP_NOW_SWAP | PP_NOW_STOPS);
 }
 
 /* Events 1 and 2, x and y, and their trigger 3, t. */
@@ -501,7 +501,7 @@ START_TEST(pauses)
 	ck_assert_int_eq(client_create(&root, "a", "y"), 0);
 	before = memory();
 	ck_assert_int_eq(trigger("t", "x,y", PP_ACTION_PAUSE), 0);
-	expect("arm1- arm2- aim3:1,2");
+	expect("arm1-s arm2-s aim3:1,2");
 	ck_assert_uint_lt(memory() - before, before / 2 + 1);
 	fire(3);
 	expect("turn1 turn2");
@@ -517,7 +517,7 @@ START_TEST(pauses)
 	expect_paused(1);
 	ck_assert_int_eq(client_pause(&root, "a", "x", false), 0);
 	ck_assert_int_eq(event_of(1)->state, PP_EVENT_RUNNING);
-	expect("arm1- aim3:1");
+	expect("arm1-s aim3:1");
 	fire(3);
 	expect("turn1");
 	ck_assert_uint_eq(b.paused_by, 3);
@@ -530,9 +530,9 @@ START_TEST(pauses_what_has_a_tape)
 {
 	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
 	ck_assert_int_eq(trigger("t", "x", PP_ACTION_PAUSE), 0);
-	expect("arm1- aim2:1");
+	expect("arm1-s aim2:1");
 	ck_assert_int_eq(trigger("u", "x", PP_ACTION_SNAPSHOT), 0);
-	expect("off1 arm1 aim2:1 aim3:1");
+	expect("off1 arm1s aim2:1 aim3:1");
 	fire(3);
 	expect("turn1");
 	fire(3);
@@ -555,7 +555,7 @@ START_TEST(no_second_tape_by_a_late_pause)
 {
 	begin();
 	ck_assert_int_eq(trigger("p", "x", PP_ACTION_PAUSE), 0);
-	expect("aim4:1");
+	expect("arm1s aim3:1,2 aim4:1");
 	fire(3);
 	expect("turn1 turn2");
 	fake_fire(&b.engine, 3, false);
@@ -574,7 +574,7 @@ START_TEST(orders_about_what_was_stopped)
 {
 	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
 	ck_assert_int_eq(trigger("t", "x", PP_ACTION_PAUSE), 0);
-	expect("arm1- aim2:1");
+	expect("arm1-s aim2:1");
 	fake_fire(&b.engine, 2, false);
 	ck_assert_int_eq(client_pause(&root, "a", "x", true), 0);
 	ck_assert_uint_eq(b.paused_by, 1);
@@ -592,7 +592,7 @@ START_TEST(deaths_while_pausing)
 {
 	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
 	ck_assert_int_eq(trigger("t", "x", PP_ACTION_PAUSE), 0);
-	expect("arm1- aim2:1");
+	expect("arm1-s aim2:1");
 	be(deaths[_i], PP_ORDER_TURN, 1);
 	fire(2);
 	broker_until(&b, orders_is_up(b.lifecycle.orders) && b.paused_by);
@@ -733,7 +733,7 @@ START_TEST(a_second_set_comes_and_goes)
 
 	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
 	ck_assert_int_eq(trigger("p", "x", PP_ACTION_PAUSE), 0);
-	expect("arm1- aim2:1");
+	expect("arm1-s aim2:1");
 	b.config.max_memory = b.config.max_memory_per_namespace =
 		memory() + memory() / 2 + memory() / 4;
 	broker_limits(&b);
@@ -748,10 +748,10 @@ START_TEST(a_second_set_comes_and_goes)
 	b.config.max_memory = b.config.max_memory_per_namespace = 4 * before;
 	broker_limits(&b);
 	ck_assert_int_eq(trigger("u", "x", PP_ACTION_FREEZE), 0);
-	expect("off1 arm1 aim2:1 aim4:1");
-	ck_assert_uint_eq(event_of(1)->truth.now, PP_NOW_ARMED | PP_NOW_SWAP);
+	expect("off1 arm1s aim2:1 aim4:1");
+	ck_assert_uint_eq(event_of(1)->truth.now, PP_NOW_ARMED | PP_NOW_STOPS | PP_NOW_SWAP);
 	ck_assert_int_eq(client_delete(&root, "a", "u"), 0);
-	expect("off1 arm1- aim2:1");
+	expect("off1 arm1-s aim2:1");
 	ck_assert_uint_eq(memory(), before);
 	check_memory();
 }
@@ -769,7 +769,7 @@ START_TEST(a_second_set_that_nobody_needs)
 	ck_assert_int_eq(client_delete(&root, "a", "t"), 0);
 	expect("off1");
 	ck_assert_int_eq(trigger("p", "x", PP_ACTION_PAUSE), 0);
-	expect("arm1- aim3:1");
+	expect("arm1-s aim3:1");
 	ck_assert(!event_of(1)->no_swap);
 }
 END_TEST

@@ -11,9 +11,9 @@ struct namespace;
 
 /* Which triggers of a target are asked for. */
 enum event_aimed_by {
-	AIMED_BY_ANY,
-	AIMED_BY_WINDOW, /* those that let it go on */
-	AIMED_BY_FREEZE, /* those that freeze it: a pause takes no second set of rings */
+	AIMED_BY_FREEZE, /* those that turn it to a second set of rings */
+	AIMED_BY_WINDOW, /* those of them that let it go on */
+	AIMED_BY_PAUSE,
 	AIMED_BY_KINDS,
 };
 

@@ -71,7 +71,7 @@ static void find_triggers(struct triggers *t)
 	for (size_t i = 0; i < r->n_settled; i++) {
 		struct event *e = r->by_id[i];
 
-		if (!is_trigger(e) || e->state == PP_EVENT_DELETING)
+		if (!is_trigger(e))
 			continue;
 		*last = e;
 		last = &e->next_trigger;
@@ -79,33 +79,26 @@ static void find_triggers(struct triggers *t)
 	*last = NULL;
 }
 
-static bool has_trigger(const struct triggers *t, uint64_t id)
-{
-	const struct event *e = id ? registry_by_id(&t->lifecycle->registry, id) : NULL;
-
-	return e && e->state != PP_EVENT_DELETING;
-}
-
 static bool is_of_kind(const struct pp_trigger_spec *spec, enum event_aimed_by kind)
 {
 	switch (kind) {
+	case AIMED_BY_PAUSE:
+		return spec->action == PP_ACTION_PAUSE;
 	case AIMED_BY_WINDOW:
 		return spec->after;
-	case AIMED_BY_FREEZE:
-		return spec->action != PP_ACTION_PAUSE;
 	default:
-		return true;
+		return spec->action != PP_ACTION_PAUSE;
 	}
 }
 
 /* Whether a trigger of this kind has it as a target. Each step looks at all events, and globs can be
  * slow: a trigger and an event are compared once as long as both are there. What decides never changes,
- * and later triggers have higher ids. */
+ * and later triggers have higher ids. One that is being deleted may stay after all. */
 static bool is_aimed_by(const struct triggers *t, struct event *e, enum event_aimed_by kind)
 {
 	uint64_t *found = &e->aimed_by[kind].found, *searched = &e->aimed_by[kind].searched;
 
-	if (has_trigger(t, *found))
+	if (*found && registry_by_id(&t->lifecycle->registry, *found))
 		return true;
 	*found = 0;
 	for (const struct event *i = t->first; i && !*found; i = i->next_trigger) {
@@ -118,18 +111,24 @@ static bool is_aimed_by(const struct triggers *t, struct event *e, enum event_ai
 	return *found;
 }
 
-/* PP_ARM_* bits: what its triggers need of it. */
+/* PP_ARM_* bits: what its triggers need of it; 0: it has none. */
 static uint32_t find_needs(const struct triggers *t, struct event *e)
 {
 	return (is_aimed_by(t, e, AIMED_BY_FREEZE) ? PP_ARM_SWAP : 0) |
+	       (is_aimed_by(t, e, AIMED_BY_PAUSE) ? PP_ARM_STOPS : 0) |
 	       (is_aimed_by(t, e, AIMED_BY_WINDOW) ? PP_ARM_WINDOWS : 0);
 }
 
-/* Whether the trigger would freeze it now, as it is to. */
+/* Whether the trigger would freeze or pause it now, as it is to. */
 static bool is_armed_for(const struct event *trigger, const struct event *e)
 {
-	return e->truth.now & PP_NOW_ARMED &&
-	       (!trigger->trigger.after || e->truth.now & PP_NOW_WINDOWS);
+	uint32_t needs = PP_NOW_ARMED;
+
+	if (is_of_kind(&trigger->trigger, AIMED_BY_PAUSE))
+		needs |= PP_NOW_STOPS;
+	if (is_of_kind(&trigger->trigger, AIMED_BY_WINDOW))
+		needs |= PP_NOW_WINDOWS;
+	return (e->truth.now & needs) == needs;
 }
 
 void triggers_count(const struct lifecycle *l, const struct event *trigger, unsigned *ret,
@@ -165,21 +164,23 @@ static bool is_turn_due(const struct triggers *t, const struct event *e)
 
 /* What is added to an armed event. It is armed anew for another number of sets of rings: there is room
  * for a second one that nobody needed before, or nobody needs it any more. */
-static enum pp_order_type find_lacking(const struct triggers *t, struct event *e)
+static enum pp_order_type find_lacking(const struct triggers *t, struct event *e, uint32_t needs)
 {
-	uint32_t needs = find_needs(t, e);
 	bool swap = e->truth.now & PP_NOW_SWAP;
 
 	if (!(needs & PP_ARM_SWAP))
 		e->no_swap = false;
 	if (needs & PP_ARM_SWAP ? !swap && lifecycle_may_swap(t->lifecycle, e) : swap)
 		return PP_ORDER_DISARM;
-	return needs & PP_ARM_WINDOWS && !(e->truth.now & PP_NOW_WINDOWS) ? PP_ORDER_ARM : 0;
+	if (needs & PP_ARM_WINDOWS && !(e->truth.now & PP_NOW_WINDOWS))
+		return PP_ORDER_ARM;
+	return needs & PP_ARM_STOPS && !(e->truth.now & PP_NOW_STOPS) ? PP_ORDER_ARM : 0;
 }
 
 static enum pp_order_type find_due(const struct triggers *t, struct event *e)
 {
 	bool armed = e->truth.now & PP_NOW_ARMED;
+	uint32_t needs;
 
 	if (e->state != PP_EVENT_RUNNING && e->state != PP_EVENT_PAUSED)
 		return 0;
@@ -191,11 +192,10 @@ static enum pp_order_type find_due(const struct triggers *t, struct event *e)
 		return 0;
 	if (e->arm_tried)
 		return 0;
-	if (armed && is_aimed_by(t, e, AIMED_BY_ANY))
-		return find_lacking(t, e);
+	needs = find_needs(t, e);
 	if (armed)
-		return PP_ORDER_DISARM;
-	return e->state == PP_EVENT_RUNNING && is_aimed_by(t, e, AIMED_BY_ANY) ? PP_ORDER_ARM : 0;
+		return needs ? find_lacking(t, e, needs) : PP_ORDER_DISARM;
+	return needs && e->state == PP_EVENT_RUNNING ? PP_ORDER_ARM : 0;
 }
 
 /* A firing may be read while the order that arms its target again is under way, whose answer says

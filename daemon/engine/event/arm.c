@@ -68,11 +68,13 @@ int event_arm_state(const char *path)
 	return tape.state.next < PP_SIDES ? ARM_READY : ARM_NONE;
 }
 
-bool event_has_windows(const char *path)
+uint32_t event_arm_facts(const char *path)
 {
 	struct pp_tape tape;
 
-	return read_tape(path, &tape) >= 0 && tape.windows;
+	if (read_tape(path, &tape) < 0)
+		return 0;
+	return (tape.windows ? PP_NOW_WINDOWS : 0) | (tape.stops ? PP_NOW_STOPS : 0);
 }
 
 /* What fired writes this at once, unless an interrupt holds it up, or it was an engine that died. */
@@ -165,13 +167,15 @@ static int disarm(struct arming *a, const char *path, struct failure *f)
 }
 
 /* The slots' own programs are of side A. Without a second set the tape is turned back to that while
- * programs of the other side run, which then go on to it. With one, too, a trigger can stop it. */
+ * programs of the other side run, which then go on to it. */
 static int fill_other(struct arming *a, bool swap, struct failure *f)
 {
-	int r = swap ? armed_fill(&a->armed, &a->p, &a->spare, PP_SIDE_B, f)
-		     : armed_fill(&a->armed, &a->p, &a->p.rings, PP_SIDE_A, f);
+	int r;
 
-	return r < 0 ? r : armed_fill(&a->armed, &a->p, &a->p.rings, PP_SIDE_NONE, f);
+	if (swap)
+		return armed_fill(&a->armed, &a->p, &a->spare, PP_SIDE_B, f);
+	r = armed_fill(&a->armed, &a->p, &a->p.rings, PP_SIDE_A, f);
+	return r < 0 ? r : armed_allow_stop(&a->armed, &a->p, f);
 }
 
 static int arm(const char *path, uid_t broker, bool swap, struct failure *f)
@@ -195,28 +199,39 @@ static int arm(const char *path, uid_t broker, bool swap, struct failure *f)
 	return r;
 }
 
-/* The tape may turn meanwhile: the windows are for later. */
-static int open_windows(const char *path, uid_t broker, struct failure *f)
+static int open_windows(struct arming *a, const char *path, uint32_t side, struct failure *f)
+{
+	int r = 0, outer;
+
+	if (a->armed.swap) {
+		outer = pins_get(path, "spare");
+		r = outer < 0 ? outer : rings_open_like(outer, &a->p.rings, &a->spare);
+	}
+	if (r < 0)
+		return fail(f, -r, "Cannot open the second set of rings of '%s': %s.", a->p.name,
+			    strerror(-r));
+	return armed_open_windows(&a->armed, &a->p, &a->spare, side, f);
+}
+
+/* The tape may turn meanwhile: what it lacks is for later. */
+static int add_lacking(const char *path, uid_t broker, uint32_t what, struct failure *f)
 {
 	_cleanup_(arming_done) struct arming a = ARMING_NONE;
 	struct pp_tape tape;
-	int r = open_event(&a, path, broker, f), outer;
+	int r = open_event(&a, path, broker, f);
 
 	if (r >= 0)
 		r = armed_open(path, &a.p, &a.armed, &tape, f);
-	if (r < 0 || tape.windows || tape.state.next >= PP_SIDES)
+	if (r < 0 || tape.state.next >= PP_SIDES)
 		return r;
-	if (a.armed.swap) {
-		outer = pins_get(path, "spare");
-		r = outer < 0 ? outer : rings_open_like(outer, &a.p.rings, &a.spare);
-	}
-	if (r < 0)
-		return fail(f, -r, "Cannot open the second set of rings of '%s': %s.", a.p.name,
-			    strerror(-r));
-	return armed_open_windows(&a.armed, &a.p, &a.spare, tape.state.side, f);
+	if (what & PP_ARM_STOPS && !tape.stops)
+		r = armed_allow_stop(&a.armed, &a.p, f);
+	if (r >= 0 && what & PP_ARM_WINDOWS && !tape.windows)
+		r = open_windows(&a, path, tape.state.side, f);
+	return r;
 }
 
-int event_arm(const char *path, uid_t broker, bool swap, bool windows, struct failure *f)
+int event_arm(const char *path, uid_t broker, uint32_t what, struct failure *f)
 {
 	int state = event_arm_state(path), r = 0;
 
@@ -226,8 +241,9 @@ int event_arm(const char *path, uid_t broker, bool swap, bool windows, struct fa
 	if (state > ARM_READY)
 		return fail(f, EBUSY, "A trigger has fired, and '%s' is not saved yet.", path);
 	if (state != ARM_READY)
-		r = arm(path, broker, swap, f);
-	return r >= 0 && windows ? open_windows(path, broker, f) : r;
+		r = arm(path, broker, what & PP_ARM_SWAP, f);
+	what &= PP_ARM_WINDOWS | PP_ARM_STOPS;
+	return r >= 0 && what ? add_lacking(path, broker, what, f) : r;
 }
 
 /* No trigger turns the tape from here on. */

@@ -29,20 +29,21 @@ enum arm_state {
 /* An enum arm_state; -errno. */
 int event_arm_state(const char *path);
 
-/* Whether a trigger can open a window in which it goes on recording. */
-bool event_has_windows(const char *path);
+/* What triggers can do beside turning it: PP_NOW_WINDOWS, PP_NOW_STOPS. */
+uint32_t event_arm_facts(const char *path);
 
 /* Ends its window, if that is over, or early: the tape is turned then. 1: none is open; 0: it is not
  * over; -ENOENT: the event is not armed; -errno. */
 int event_close(const char *path, bool early);
 
 /*
- * Arms the event pinned at `path`, which records all the time. swap: a second set of rings, as large
- * as the first, records from the trigger on; else nothing does. windows: a trigger can let it go on for
- * a while. An armed event is left alone, but for windows that it lacks. -EBUSY: it was turned. -errno,
- * with a message in *f: it may be armed without windows, else nothing is changed.
+ * Arms the event pinned at `path`, which records all the time. what: PP_ARM_SWAP: a second set of rings,
+ * as large as the first, records from the trigger on; else nothing does. PP_ARM_WINDOWS: a trigger can let
+ * it go on for a while; PP_ARM_STOPS: one can stop it, as always without a second set. An armed event is
+ * left alone, but for what it lacks of these two. -EBUSY: it was turned. -errno, with a message in *f: it
+ * may be armed without these two, else nothing is changed.
  */
-int event_arm(const char *path, uid_t broker, bool swap, bool windows, struct failure *f);
+int event_arm(const char *path, uid_t broker, uint32_t what, struct failure *f);
 
 /*
  * Of an armed event that a trigger has turned: completes that. Waits until the last program that

@@ -16,7 +16,6 @@ void armed_done(struct armed *a)
 	sides_done(&a->sides);
 	close_fd(a->tape);
 	close_fd(a->frozen);
-	close_fd(a->nowhere);
 	close_fd(a->firings);
 	*a = (struct armed)ARMED_NONE;
 }
@@ -41,7 +40,6 @@ static int make_tape(uint64_t id, bool swap, int *ret)
 
 static int make_maps(struct parts *p, bool swap, struct armed *a)
 {
-	LIBBPF_OPTS(bpf_map_create_opts, opts, .inner_map_fd = (uint32_t)p->rings.fd[0]);
 	int possible = pp_cpus_possible(), r;
 
 	if (possible < 0)
@@ -50,9 +48,6 @@ static int make_maps(struct parts *p, bool swap, struct armed *a)
 	if (r >= 0)
 		r = a->frozen = bpf_map_create(BPF_MAP_TYPE_ARRAY, "pp_frozen", 4, 8,
 					       (uint32_t)possible, NULL);
-	if (r >= 0)
-		r = a->nowhere = bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "pp_nowhere", 4, 4,
-						(uint32_t)possible, &opts);
 	return r < 0 ? r : sides_create(&p->programs, &a->sides);
 }
 
@@ -205,12 +200,6 @@ static int fill_side(const struct armed *a, struct parts *p, const struct rings 
 	target.cpu = rings->cpu;
 	target.ring_fd = rings->fd;
 	target.n = rings->n;
-	if (side == PP_SIDE_NONE) {
-		target.fd = a->nowhere;
-		target.n = 0;
-		/* Where `stat` shows it as missed; of listed CPUs it has no such counts. */
-		target.ringless_fd = p->ringless >= 0 ? p->ringless : a->frozen;
-	}
 	return sides_fill(&a->sides, &p->programs, &p->sources, &target, &guard, f);
 }
 
@@ -219,7 +208,7 @@ int armed_fill(const struct armed *a, struct parts *p, const struct rings *rings
 {
 	int r = fill_side(a, p, rings, side, f);
 
-	if (r >= 0 && a->firings >= 0 && side != PP_SIDE_NONE)
+	if (r >= 0 && a->firings >= 0)
 		r = fill_side(a, p, rings, side + PP_SIDE_A_CLOSING, f);
 	return r;
 }
@@ -244,6 +233,52 @@ static struct pp_tape *map_tape(const struct armed *a, struct failure *f)
 		return tape;
 	fail(f, errno, "Cannot map a trigger's tape: %s.", strerror(errno));
 	return NULL;
+}
+
+/* Rings of no CPU: of the kind of the event's rings, which the verifier compares. */
+static int make_nowhere(const struct parts *p)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, opts, .inner_map_fd = (uint32_t)p->rings.fd[0]);
+	int possible = pp_cpus_possible();
+
+	return possible < 0 ? possible
+			    : bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "pp_nowhere", 4, 4,
+					     (uint32_t)possible, &opts);
+}
+
+static int fill_none(const struct armed *a, struct parts *p, struct failure *f)
+{
+	const struct recorder_guard guard = guard_of(a, PP_SIDE_NONE);
+	_cleanup_close_ int nowhere = make_nowhere(p);
+	struct recorder_target target;
+	int r;
+
+	if (nowhere < 0)
+		return fail(f, -nowhere, "Cannot make the maps for the trigger of '%s': %s.",
+			    p->name, strerror(-nowhere));
+	r = parts_target(p, &target, f);
+	if (r < 0)
+		return r;
+	target.fd = nowhere;
+	target.n = 0;
+	/* Where `stat` shows it as missed; of listed CPUs it has no such counts. */
+	target.ringless_fd = p->ringless >= 0 ? p->ringless : a->frozen;
+	return sides_fill(&a->sides, &p->programs, &p->sources, &target, &guard, f);
+}
+
+int armed_allow_stop(const struct armed *a, struct parts *p, struct failure *f)
+{
+	struct pp_tape *tape;
+	int r = fill_none(a, p, f);
+
+	if (r < 0)
+		return r;
+	tape = map_tape(a, f);
+	if (!tape)
+		return -ENOMEM;
+	__atomic_store_n(&tape->stops, 1, __ATOMIC_SEQ_CST);
+	munmap(tape, sizeof(*tape));
+	return 0;
 }
 
 int armed_open_windows(struct armed *a, struct parts *p, const struct rings *spare, uint32_t side,

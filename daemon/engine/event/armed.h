@@ -9,14 +9,13 @@ struct armed {
 	struct sides sides;
 	int tape;    /* struct pp_tape */
 	int frozen;  /* counts, by CPU, what happened while no side recorded; see arm.h */
-	int nowhere; /* rings of no CPU; -EBADF: not opened again, only its programs need it */
 	int firings; /* the instance's; -EBADF: the sides have no windows */
 	bool swap;   /* there is a second set of rings */
 };
 
-#define ARMED_NONE                                                                      \
-	{                                                                               \
-		.tape = -EBADF, .frozen = -EBADF, .nowhere = -EBADF, .firings = -EBADF, \
+#define ARMED_NONE                                                   \
+	{                                                            \
+		.tape = -EBADF, .frozen = -EBADF, .firings = -EBADF, \
 	}
 
 void armed_done(struct armed *a);
@@ -35,6 +34,9 @@ int armed_make_spare(struct parts *p, struct rings *ret, struct failure *f);
  * closing side, if the tape has windows. */
 int armed_fill(const struct armed *a, struct parts *p, const struct rings *rings, uint32_t side,
 	       struct failure *f);
+
+/* Loads the programs that only count: a trigger can stop the event, whose tape has not that yet. */
+int armed_allow_stop(const struct armed *a, struct parts *p, struct failure *f);
 
 /* The tape, which has none, gets windows: `rings` are those of the side that it is on, `spare` those of
  * the other one. */

@@ -30,8 +30,7 @@ static int read_arming(const char *path, struct pp_event *e)
 		  : state == ARM_CLOSING ? PP_NOW_CLOSING
 		  : state == ARM_STOPPED ? PP_NOW_TURNED | PP_NOW_STOPPED
 					 : PP_NOW_TURNED;
-	if (event_has_windows(path))
-		e->now |= PP_NOW_WINDOWS;
+	e->now |= event_arm_facts(path);
 	spare = pins_get(path, "spare");
 	if (spare < 0 && spare != -ENOENT)
 		return spare;
