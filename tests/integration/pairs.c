@@ -89,12 +89,13 @@ static void do_rounds(uint64_t from, uint64_t n, uint64_t rounds, uint64_t ms)
 
 static void do_rate(uint64_t fd, uint64_t per_second, uint64_t ms)
 {
-	uint64_t n = per_second * ms / 1000, start = now(), due;
+	uint64_t n = per_second * ms / 1000, start = now(), due, t;
 
 	for (uint64_t i = 0; i < n; i++) {
 		due = start + i * 1000000000 / per_second;
-		if (due > now())
-			pause_ns(due - now());
+		t = now();
+		if (due > t)
+			pause_ns(due - t);
 		begin(fd);
 	}
 }
