@@ -260,6 +260,17 @@ static uint64_t memory_used(const struct triggers *t)
 	return t->lifecycle->charges.quota->sum.used[QUOTA_MEMORY];
 }
 
+static const char *what_fails(enum pp_order_type type, const struct event *e)
+{
+	if (type == PP_ORDER_AIM)
+		return "does not reach all of its targets when it fires";
+	if (type != PP_ORDER_TURN)
+		return "is not armed for its triggers, which would freeze or pause it when they fire";
+	if (e->truth.now & PP_NOW_STOPPED)
+		return "was stopped by a trigger, and is not paused yet";
+	return "was frozen by a trigger, and that cannot be saved yet";
+}
+
 /* Without an engine nothing is wrong with the event; when the engine returns, all are looked at. */
 static void refused(struct triggers *t, struct event *e, int error, const char *sentence)
 {
@@ -270,11 +281,7 @@ static void refused(struct triggers *t, struct event *e, int error, const char *
 	if (error != EAGAIN && error != EBUSY && error != e->arm_error)
 		log_event(LOG_WARNING, spec->ns, spec->name,
 			  "%s/%s (id %" PRIu64 ") %s; this is tried again: %s", spec->ns,
-			  spec->name, e->truth.id,
-			  is_trigger(e) ? "does not reach all of its targets when it fires"
-					: "is not armed for its triggers, which would freeze or "
-					  "pause it when they fire",
-			  sentence);
+			  spec->name, e->truth.id, what_fails(t->type, e), sentence);
 	e->arm_error = error;
 	e->arm_tried = true;
 	e->aim_due = is_trigger(e);
