@@ -42,5 +42,10 @@ names=$(grep -v '^asan/' <<<"$listed" | sed -E '/^vm\/test-/s/-([0-9]+\.[0-9]+|n
 lost=$(diff <(sort -u <<<"$files") <(sort -u <<<"$names") | grep '^[<>]')
 [ -z "$lost" ] || wrong "tests that are not listed (<), rows without a test (>):" "$lost"
 
+
+# Without what needs.h does to <check.h>, assertions in loops take most of a test's time.
+around=$(grep -l '<check\.h>' tests/unit/* | grep -v /needs.h)
+[ -z "$around" ] || wrong 'includes <check.h> rather than "tests/unit/needs.h":' "$around"
+
 [ $status -eq 0 ] && echo "$(wc -l <<<"$files") tests, each in its tier"
 exit $status

@@ -5,7 +5,6 @@
  */
 #pragma once
 
-#include <check.h>
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -20,6 +19,7 @@
 #include "daemon/broker/triggers/triggers.h"
 #include "proto/macro.h"
 #include "proto/packet.h"
+#include "tests/unit/needs.h"
 
 #define MEMBER 61997U /* a uid in no group but its own */
 #define TEAM 61998U

@@ -2,7 +2,6 @@
 /* The real dumper's loop in a child process, listening on a socket of the test's choice. */
 #pragma once
 
-#include <check.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -12,6 +11,7 @@
 
 #include "daemon/dumper/server.h"
 #include "proto/macro.h"
+#include "tests/unit/needs.h"
 
 struct dumper_process {
 	struct sockaddr_un address;

@@ -6,7 +6,6 @@
 #pragma once
 
 #include <bpf/bpf.h>
-#include <check.h>
 #undef fail /* an old macro of check; we use the name */
 #include <string.h>
 #include <sys/mman.h>
@@ -109,9 +108,9 @@ static inline uint64_t fixture_walk(const struct fixture *x,
 		ck_assert_uint_eq(x->ring[i]->live.nest, 0);
 		for (uint64_t at = x->ring[i]->live.head; (h = fixture_record(x, i, at));
 		     at += h->size) {
-			must(h->type == PERF_RECORD_SAMPLE);
-			must(h->size != 0 && h->size % 8 == 0);
-			must(h->size <= x->target.spill_size);
+			ck_assert(h->type == PERF_RECORD_SAMPLE);
+			ck_assert(h->size != 0 && h->size % 8 == 0);
+			ck_assert(h->size <= x->target.spill_size);
 			if (f)
 				f(h, data);
 			n++;

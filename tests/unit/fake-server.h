@@ -5,7 +5,6 @@
  */
 #pragma once
 
-#include <check.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -15,6 +14,7 @@
 #include "proto/macro.h"
 #include "proto/packet.h"
 #include "proto/protocol.h"
+#include "tests/unit/needs.h"
 
 struct server {
 	char dir[32];

@@ -5,7 +5,6 @@
  */
 #pragma once
 
-#include <check.h>
 #include <grp.h>
 #include <signal.h>
 #include <string.h>
@@ -20,6 +19,7 @@
 #include "proto/macro.h"
 #include "proto/packet.h"
 #include "proto/sideband.h"
+#include "tests/unit/needs.h"
 
 #define KEEPER_USER 61999
 

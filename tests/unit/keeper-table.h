@@ -2,13 +2,13 @@
 /* The keeper's table as a fixture, and handmade records of the kernel to apply to it. */
 #pragma once
 
-#include <check.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "daemon/keeper/table.h"
 #include "proto/macro.h"
 #include "proto/sideband.h"
+#include "tests/unit/needs.h"
 
 #define ROOMY (64UL << 20)
 

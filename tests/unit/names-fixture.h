@@ -3,7 +3,6 @@
 #pragma once
 
 #include <bpf/bpf.h>
-#include <check.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -15,6 +14,7 @@
 #include "daemon/engine/registry/pins.h"
 #include "dying.h"
 #include "proto/macro.h"
+#include "tests/unit/needs.h"
 
 #define BROKER 61999
 #define RING_BYTES 65536

@@ -2,7 +2,6 @@
 /* Writes valid and invalid perf.data files, byte by byte, for tests of their reader. */
 #pragma once
 
-#include <check.h>
 #include <linux/perf_event.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -10,6 +9,7 @@
 #include "client/perfctl/trace/trace.h"
 #include "proto/macro.h"
 #include "proto/perf-file.h"
+#include "tests/unit/needs.h"
 
 #define FILE_SIZE_MAX (1U << 20)
 #define SAMPLE_TYPE                                                                     \

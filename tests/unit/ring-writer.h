@@ -5,7 +5,6 @@
  */
 #pragma once
 
-#include <check.h>
 #include <linux/perf_event.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -16,6 +15,7 @@
 #include "client/perfpersist.h"
 #include "proto/macro.h"
 #include "proto/ring.h"
+#include "tests/unit/needs.h"
 
 #define WRITER_EVENT_ID 7
 #define WRITER_SAMPLE_TYPE (PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_RAW)

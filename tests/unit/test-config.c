@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* perfpersistd.conf: defaults, every key, and a message with file and line for every fault. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -4,7 +4,6 @@
  * a context and as memory, and compares them with this file's own evaluator.
  */
 #include <bpf/bpf.h>
-#include <check.h>
 #include <errno.h>
 #include <sched.h>
 #include <string.h>
@@ -19,6 +18,7 @@
 #include "daemon/log.h"
 #include "proto/macro.h"
 #include "needs.h"
+#include "tests/unit/needs.h"
 
 #define EXPRESSIONS 3000 /* a third of them at the short length */
 #define PAYLOADS 12

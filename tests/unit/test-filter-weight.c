@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* A filter's weight, where its programs count, depends on the text that it walks. */
-#include <check.h>
 #include <string.h>
 
 #undef fail /* an old macro of check; we use the name */
 #include "daemon/engine/emit/filter-weight.h"
 #include "proto/macro.h"
 #include "needs.h"
+#include "tests/unit/needs.h"
 
 static struct tp_field fields[] = {
 	{ .name = "pid", .offset = 8, .size = 4 },

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Filters: the meaning of their text, the messages about wrong ones, and that no tree does harm. */
-#include <check.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

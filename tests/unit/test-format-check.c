@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The formats of this kernel's tracepoints pass; formats that the kernel would not write do not. */
-#include <check.h>
 #include <errno.h>
 #include <glob.h>
 #include <string.h>

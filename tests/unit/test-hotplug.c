@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* CPU hotplug: the kernel's notices, hostile ones too, and the broker's reaction. */
-#include <check.h>
 #include <fcntl.h>
 #include <linux/netlink.h>
 #include <stdlib.h>

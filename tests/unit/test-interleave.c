@@ -107,9 +107,9 @@ START_TEST(test_many)
 	}
 	i = interleave(w, EVENTS);
 	for (; perfpersist_interleave_next(i, &s, &event) == 1; n++) {
-		must(s.time > last);
-		must(writer_is_whole(&s));
-		must(!oldest[event][s.cpu] || s.tid == next[event][s.cpu]);
+		ck_assert(s.time > last);
+		ck_assert(writer_is_whole(&s));
+		ck_assert(!oldest[event][s.cpu] || s.tid == next[event][s.cpu]);
 		oldest[event][s.cpu] = oldest[event][s.cpu] ?: s.time;
 		next[event][s.cpu] = s.tid + 1;
 		last = s.time;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Log lines as they appear on stderr. */
-#include <check.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>

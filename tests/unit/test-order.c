@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Orders of a hostile broker: a valid one, and each way to spoil it. */
-#include <check.h>
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <string.h>

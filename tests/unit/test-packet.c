@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Packets and descriptors over a socketpair: delivery, and no leak without it. */
-#include <check.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Records and samples: what is written is read, and of what was cut off nothing. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The parts of exports: protocol buffers, hash sets, folded stacks. */
-#include <check.h>
 #include <malloc.h>
 #include <string.h>
 

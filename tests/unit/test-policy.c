@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Rights: the one place that decides them, for every class of peer. */
-#include <check.h>
 #include <grp.h>
 #include <stdlib.h>
 #include <sys/socket.h>

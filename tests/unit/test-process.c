@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Names and mappings of processes, from sideband. */
-#include <check.h>
 #include <malloc.h>
 #include <string.h>
 

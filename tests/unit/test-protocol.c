@@ -3,7 +3,6 @@
  * The codec against golden vectors, which another implementation made from PROTOCOL.md, and against
  * every possible fault of a packet.
  */
-#include <check.h>
 #include <ctype.h>
 #include <errno.h>
 #include <string.h>

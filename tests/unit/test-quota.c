@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The quota: every limit, reached, released and reached again; and the charges of events. */
-#include <check.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>

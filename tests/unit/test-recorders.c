@@ -5,7 +5,6 @@
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
-#include <check.h>
 #include <fcntl.h>
 #include <linux/hw_breakpoint.h>
 #include <linux/perf_event.h>
@@ -246,17 +245,17 @@ static struct seen read_calls(const struct bench *b, bool identified)
 		uint64_t id;
 
 		memcpy(&h, record, sizeof(h));
-		must(h.type == PERF_RECORD_SAMPLE);
-		must(h.size >= 32 && h.size % 8 == 0);
+		ck_assert(h.type == PERF_RECORD_SAMPLE);
+		ck_assert(h.size >= 32 && h.size % 8 == 0);
 		id = identified ? word_of(record, false, 8, 8) : 0;
-		must(!identified || id == SOURCE_ID || id == OTHER_ID);
+		ck_assert(!identified || id == SOURCE_ID || id == OTHER_ID);
 		if (id == OTHER_ID) {
 			/* A sample has its IP before TID and TIME. */
-			must(word_of(record, true, TIME_OFFSET + 8, 8) <= time);
+			ck_assert(word_of(record, true, TIME_OFFSET + 8, 8) <= time);
 			time = word_of(record, true, TIME_OFFSET + 8, 8);
 			seen.others++;
 		} else {
-			must(word_of(record, identified, TIME_OFFSET, 8) <= time);
+			ck_assert(word_of(record, identified, TIME_OFFSET, 8) <= time);
 			time = word_of(record, identified, TIME_OFFSET, 8);
 			seen.closes += word_of(record, identified, 8, 4) == (uint64_t)getpid() &&
 				       word_of(record, identified, ID_OFFSET, 8) == SYS_close &&

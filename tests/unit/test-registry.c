@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The registry's two orders, the lives of its namespaces, the states of events. */
-#include <check.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>

@@ -34,7 +34,7 @@ static void push(struct reorder *r, size_t event, uint64_t time, uint64_t value)
 		},
 	};
 
-	must(reorder_push(r, &item, NULL) == 0);
+	ck_assert(reorder_push(r, &item, NULL) == 0);
 	memset(record, 0xee, sizeof(record)); /* the push copied it */
 }
 
@@ -49,15 +49,15 @@ static size_t take(struct reorder *r, uint64_t until)
 		const struct perfpersist_sample *s = &item.sample;
 		uint64_t value, ip;
 
-		must(!e);
+		ck_assert(!e);
 		memcpy(&value, s->raw, sizeof(value));
 		memcpy(&ip, s->callchain, sizeof(ip));
-		must(ip == value + 1);
-		must((const uint8_t *)s->raw == (const uint8_t *)s->record + 8);
-		must(item.event == value % 3);
-		must(item.time < until && item.time == s->time);
-		must(item.time > last_time || (item.time == last_time && value >= last_value));
-		must(value < MANY && !is_seen[value]);
+		ck_assert(ip == value + 1);
+		ck_assert((const uint8_t *)s->raw == (const uint8_t *)s->record + 8);
+		ck_assert(item.event == value % 3);
+		ck_assert(item.time < until && item.time == s->time);
+		ck_assert(item.time > last_time || (item.time == last_time && value >= last_value));
+		ck_assert(value < MANY && !is_seen[value]);
 		is_seen[value] = true;
 		last_time = item.time;
 		last_value = value;

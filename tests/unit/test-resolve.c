@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* From create request to spec: defaults, and the message of each refusal. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 

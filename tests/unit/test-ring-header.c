@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* pp_ring_check() on a valid ring, and on each way that a header can lie. */
-#include <check.h>
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <string.h>

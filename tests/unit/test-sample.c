@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Decoding of samples: the order of the fields, and invalid sizes. */
-#include <check.h>
 #include <linux/perf_event.h>
 #include <string.h>
 

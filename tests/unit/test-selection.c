@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Selection of records: by their thread, and by the threads that they name. */
-#include <check.h>
 #include <string.h>
 
 #include "client/perfctl/events/selection.h"

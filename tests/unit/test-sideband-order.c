@@ -3,7 +3,6 @@
  * The order SIDEBAND, sent to the engine's own loop over a socket: compares its iterators' output
  * with /proc, and its perf events' with what a program did.
  */
-#include <check.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/bpf.h>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* PMUs in event text, in a made-up folder like those of real machines. */
-#include <check.h>
 #include <errno.h>
 #include <ftw.h>
 #include <linux/perf_event.h>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Probes in event text: functions, arguments, files, static probes. */
-#include <check.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>

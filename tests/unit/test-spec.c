@@ -3,7 +3,6 @@
  * Event text. The expected exclude bits of modifiers are those that perf 6.1 shows in `perf record
  * -vv -e cpu-clock:MODIFIERS`.
  */
-#include <check.h>
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <string.h>

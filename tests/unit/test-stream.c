@@ -39,10 +39,10 @@ static struct perfpersist_stream_item next(struct perfpersist_stream *s)
 {
 	struct perfpersist_stream_item item = { .sz = sizeof(item) };
 
-	must(perfpersist_stream_next(s, &item) == 1);
-	must(item.sz == sizeof(item));
-	must(item.kind != PERFPERSIST_STREAM_RECORD ||
-	     (writer_is_whole(&item.sample) && item.time == item.sample.time));
+	ck_assert(perfpersist_stream_next(s, &item) == 1);
+	ck_assert(item.sz == sizeof(item));
+	ck_assert(item.kind != PERFPERSIST_STREAM_RECORD ||
+		  (writer_is_whole(&item.sample) && item.time == item.sample.time));
 	return item;
 }
 
@@ -98,23 +98,23 @@ START_TEST(test_order)
 			/* It is written a moment after its time, and after others' that are of later. */
 			writer_write(&w[k], written[k]++, now() - (uint64_t)rand() % 1000000, 4);
 		}
-		must(perfpersist_stream_dispatch(s) == 0);
+		ck_assert(perfpersist_stream_dispatch(s) == 0);
 		if (round == 299) {
 			perfpersist_stream_stop(s);
-			must(perfpersist_stream_dispatch(s) == 0);
+			ck_assert(perfpersist_stream_dispatch(s) == 0);
 		}
 		for (kept = written[0] + written[1] + written[2] - n;
 		     perfpersist_stream_next(s, &item) == 1 &&
 		     item.kind == PERFPERSIST_STREAM_RECORD;
 		     n++) {
-			must(item.time >= last);
-			must(writer_is_whole(&item.sample));
-			must(item.sample.cpu == item.event);
+			ck_assert(item.time >= last);
+			ck_assert(writer_is_whole(&item.sample));
+			ck_assert(item.sample.cpu == item.event);
 			read[item.event]++;
 			last = item.time;
 		}
 		if (round < 299)
-			must(kept > 0);
+			ck_assert(kept > 0);
 	}
 	ck_assert_uint_eq(item.kind, PERFPERSIST_STREAM_END);
 	expect_nothing(s);
@@ -195,7 +195,7 @@ START_TEST(test_overwritten)
 				told++;
 				continue;
 			}
-			must(item.sample.tid >= expected);
+			ck_assert(item.sample.tid >= expected);
 			expected = item.sample.tid + 1;
 			read++;
 		}
@@ -307,20 +307,20 @@ START_TEST(test_far_behind)
 		int more = perfpersist_stream_dispatch(s);
 		size_t some = 0;
 
-		must(more >= 0);
+		ck_assert(more >= 0);
 		for (; perfpersist_stream_next(s, &item) == 1; some++) {
 			if (item.kind == PERFPERSIST_STREAM_END) {
 				ended = true;
 				break;
 			}
-			must(item.kind == PERFPERSIST_STREAM_RECORD);
-			must(item.time > last && item.sample.tid == n[item.event]);
+			ck_assert(item.kind == PERFPERSIST_STREAM_RECORD);
+			ck_assert(item.time > last && item.sample.tid == n[item.event]);
 			last = item.time;
 			n[item.event]++;
 		}
-		must(some > 0); /* it gets on */
+		ck_assert(some > 0); /* it gets on */
 		rounds++;
-		must(ended == !more);
+		ck_assert(ended == !more);
 	}
 	ck_assert_uint_eq(n[0], 8000);
 	ck_assert_uint_eq(n[1], 8000);

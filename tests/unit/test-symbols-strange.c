@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Symbols of files that were made to harm their reader: this program, changed. */
-#include <check.h>
 #include <fcntl.h>
 #include <gelf.h>
 #include <limits.h>

@@ -3,7 +3,6 @@
  * Symbols: tables, ELF files valid and invalid (this program is one), the kernel's texts,
  * demangling.
  */
-#include <check.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Text that people write: names, numbers, CPU lists. */
-#include <check.h>
 #include <errno.h>
 #include <string.h>
 

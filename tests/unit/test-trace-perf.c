@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Files that perf itself recorded, compared line by line with `perf script`. */
-#include <check.h>
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
