@@ -1228,7 +1228,7 @@ START_TEST(killed)
 	for (unsigned round = 0; round < operations[_i].rounds; round++) {
 		bool through = false;
 
-		for (unsigned at = 1; !through; at += is_full_length() ? 1 : 3) {
+		for (unsigned at = 1; !through; at += stride(3)) {
 			struct total before = is_creation ? (struct total){} : total();
 
 			through = run_until(_i, at);
@@ -1294,7 +1294,7 @@ START_TEST(a_read_fails_at_the_start)
 
 	op_create();
 	read_error = ENOMEM;
-	for (unsigned at = 1; !through; at++) {
+	for (unsigned at = 1; !through; at += stride(1)) {
 		int r;
 
 		half_resize();
@@ -1327,7 +1327,7 @@ START_TEST(cut_changes_count)
 	bool through = false;
 
 	op_create();
-	for (unsigned at = 1; !through; at += is_full_length() ? 1 : 2) {
+	for (unsigned at = 1; !through; at += stride(2)) {
 		uint64_t records = 0;
 		pid_t closer;
 
@@ -1372,7 +1372,7 @@ START_TEST(killed_turns)
 	uint64_t count = 0;
 
 	pins_event(e.origin, path);
-	for (unsigned at = 1; !through; at += is_full_length() ? 1 : 3) {
+	for (unsigned at = 1; !through; at += stride(3)) {
 		struct tape tape = {};
 		struct pp_tape *armed;
 		uint64_t before;
@@ -1423,7 +1423,7 @@ START_TEST(killed_stops)
 	uint64_t count = 0;
 
 	pins_event(e.origin, path);
-	for (unsigned at = 1; !through; at += is_full_length() ? 1 : 3) {
+	for (unsigned at = 1; !through; at += stride(3)) {
 		struct pp_tape *armed;
 		uint64_t before;
 		pid_t pid;
@@ -1462,6 +1462,7 @@ END_TEST
 
 int main(void)
 {
+	const int n_kinds = (int)(ARRAY_SIZE(kinds) + stride(1) - 1) / (int)stride(1);
 	Suite *s = suite_create("event life");
 	TCase *t = tcase_create("life");
 	int r;
@@ -1474,12 +1475,12 @@ int main(void)
 	need(no_dir(registry));
 	snprintf(closer_name, sizeof(closer_name), "pp-%d", getpid());
 	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_add_loop_test(t, changes_are_exact, 0, ARRAY_SIZE(kinds));
-	tcase_add_loop_test(t, arming_is_exact, 0, 2 * ARRAY_SIZE(kinds));
-	tcase_add_loop_test(t, turns_are_exact, 0, 4 * ARRAY_SIZE(kinds));
-	tcase_add_loop_test(t, stops_are_exact, 0, 2 * ARRAY_SIZE(kinds));
-	tcase_add_loop_test(t, changes_take_effect, 0, ARRAY_SIZE(kinds));
-	tcase_add_loop_test(t, a_pause_records_nothing, 0, ARRAY_SIZE(kinds));
+	tcase_add_loop_test(t, changes_are_exact, 0, n_kinds);
+	tcase_add_loop_test(t, arming_is_exact, 0, 2 * n_kinds);
+	tcase_add_loop_test(t, turns_are_exact, 0, 4 * n_kinds);
+	tcase_add_loop_test(t, stops_are_exact, 0, 2 * n_kinds);
+	tcase_add_loop_test(t, changes_take_effect, 0, n_kinds);
+	tcase_add_loop_test(t, a_pause_records_nothing, 0, n_kinds);
 	tcase_add_test(t, without_totals);
 	tcase_add_test(t, totals_of_another_engine);
 	tcase_add_test(t, several_sources);

@@ -541,17 +541,6 @@ static void start_again(void)
 	check_registry();
 }
 
-/* Each step; at the short length every second one, and fewer with ASan, which is slow, and looks at memory
- * only. */
-static unsigned stride(void)
-{
-#ifdef __SANITIZE_ADDRESS__
-	return is_full_length() ? 1 : 5;
-#else
-	return is_full_length() ? 1 : 2;
-#endif
-}
-
 /* The operation is complete or has not happened; and then it can be done. */
 START_TEST(killed)
 {
@@ -621,7 +610,7 @@ START_TEST(a_read_fails)
 {
 	bool through = false;
 
-	for (unsigned at = 1; !through; at += stride()) {
+	for (unsigned at = 1; !through; at += stride(2)) {
 		make_world();
 		read_fails = at;
 		if (recover() >= 0) {
@@ -650,7 +639,7 @@ START_TEST(an_alias_fails)
 {
 	bool through = false;
 
-	for (unsigned at = 1; !through; at += stride()) {
+	for (unsigned at = 1; !through; at += stride(2)) {
 		struct pp_event made, read;
 		struct pp_orphans orphans;
 		struct failure f = {};
@@ -682,7 +671,7 @@ START_TEST(rights_fail)
 	unsigned only_first = 0, only_second = 0;
 	bool through = false;
 
-	for (unsigned at = 1; !through; at += stride()) {
+	for (unsigned at = 1; !through; at += stride(2)) {
 		struct failure f = {};
 		struct pp_spec spec;
 		bool first, second;
@@ -795,7 +784,7 @@ START_TEST(taken_over)
 	enum old_state state = _i % OLD_STATES;
 	bool inherited = state >= OLD_INHERITED && state <= OLD_FORGOTTEN, through = false;
 
-	for (unsigned at = 1; !through; at += stride()) {
+	for (unsigned at = 1; !through; at += stride(2)) {
 		const struct pp_event *b, *c;
 
 		no_exchange = false;
