@@ -418,11 +418,30 @@ static unsigned count_broker_fds(void)
 	return n;
 }
 
-/* The engine's descriptors for an event of each kind. */
+/* It waits for orders: what it closes behind an answer is closed. */
+static bool is_idle(pid_t pid)
+{
+	_cleanup_fclose_ FILE *f = NULL;
+	char path[64];
+	long call = -1;
+
+	snprintf(path, sizeof(path), "/proc/%d/syscall", pid);
+	f = fopen(path, "re");
+	if (!f || fscanf(f, "%ld", &call) != 1) /* "running" */
+		return false;
+#ifdef SYS_poll
+	if (call == SYS_poll)
+		return true;
+#endif
+	return call == SYS_ppoll;
+}
+
+/* The engine's descriptors after an event of each kind. */
 static unsigned learn_all(void)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
 		learn(&kinds[i]);
+	WAIT_UNTIL("an engine that waits", is_idle(services.pid[ENGINE]));
 	return count_fds(services.pid[ENGINE]);
 }
 
