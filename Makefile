@@ -253,6 +253,9 @@ $(BUILD)/tests/%: tests/integration/%.c $(BUILD)/libperfpersist.a Makefile
 	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -MF $@.d $(ALL_LDFLAGS) -o $@ $< \
 		$(BUILD)/libperfpersist.a -lpthread
 
+# The kernel finds callers by their frame pointers.
+$(BUILD)/tests/chained: ALL_CFLAGS += -fno-omit-frame-pointer -fno-optimize-sibling-calls
+
 # As a user compiles his, with the header where it is installed.
 USER_INCLUDE := $(BUILD)/gen/include
 $(USER_INCLUDE)/perfpersist/perfpersist.bpf.h: proto/perfpersist.bpf.h

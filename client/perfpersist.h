@@ -94,7 +94,7 @@ enum perfpersist_state {
 };
 
 #define PERFPERSIST_FREQ (1U << 0)	 /* period is a frequency in Hz */
-#define PERFPERSIST_CALLCHAIN (1U << 1)	 /* with kernel and user call chains */
+#define PERFPERSIST_CALLCHAIN (1U << 1)	 /* with call chains, of kernel and user space */
 #define PERFPERSIST_ALL_CPUS (1U << 2)	 /* info only: no CPUs were named */
 #define PERFPERSIST_GENERIC (1U << 3)	 /* tracepoints: use the generic recorder */
 #define PERFPERSIST_WAKEUP (1U << 4)	 /* readers may ask for wakeups: perfpersist_wakeup() */
@@ -106,6 +106,9 @@ enum perfpersist_state {
 #define PERFPERSIST_TRIGGER (1U << 10)	 /* info only: it is the event of a trigger */
 #define PERFPERSIST_STOPPED (1U << 11)	 /* info only: it is paused, and a trigger did that */
 #define PERFPERSIST_PROGRAM (1U << 12)	 /* info only: a BPF program decides on its records */
+/* With PERFPERSIST_CALLCHAIN, one of them. */
+#define PERFPERSIST_NO_KERNEL_CHAIN (1U << 13) /* without the kernel's half */
+#define PERFPERSIST_NO_USER_CHAIN (1U << 14)   /* without user space's */
 /* Seconds from one checkpoint of the rings to the next (perfpersist_checkpoint_new()), as bits of
  * the flags, and back; 0: none are written. */
 #define PERFPERSIST_CHECKPOINT(seconds) ((uint32_t)(seconds) << 16)
@@ -168,7 +171,7 @@ struct perfpersist_create_options {
 	uint64_t buffer;    /* bytes of each CPU's ring, rounded up to a power of two; 0: 512 KiB */
 	uint64_t period;    /* sampling events; 0: 4000 Hz */
 	uint64_t max_rate;  /* records a second and CPU; 0: no limit */
-	/* PERFPERSIST_FREQ, CALLCHAIN, GENERIC, WAKEUP, SHARE, NO_SHARE, BOOT, CHECKPOINT() */
+	/* PERFPERSIST_FREQ, CALLCHAIN, NO_KERNEL_CHAIN, NO_USER_CHAIN, GENERIC, WAKEUP, SHARE, NO_SHARE, BOOT, CHECKPOINT() */
 	uint32_t flags;
 	const struct perfpersist_selection
 		*selections; /* in place of event and filter; at most 16 */

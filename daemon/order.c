@@ -12,7 +12,7 @@
 #include "proto/places.h"
 
 #define FLAGS_KNOWN                                                                       \
-	(PP_EVENT_FREQ | PP_EVENT_CALLCHAIN | PP_EVENT_ALL_CPUS | PP_EVENT_GENERIC |      \
+	(PP_EVENT_FREQ | PP_EVENT_CHAINS | PP_EVENT_ALL_CPUS | PP_EVENT_GENERIC |         \
 	 PP_EVENT_WAKEUP | PP_EVENT_CONFIGURED | PP_EVENT_TRIGGER | PP_EVENT_CHECKPOINT | \
 	 PP_EVENT_PROGRAM)
 #define EXCLUDE_KNOWN                                                            \
@@ -286,7 +286,8 @@ int pp_spec_check(const struct pp_spec *spec)
 		return -EBADMSG;
 	/* The kernel keeps the period's top bit for itself. */
 	if (pp_event_checkpoint(spec->flags) > PP_CHECKPOINT_MAX || spec->period > INT64_MAX ||
-	    (!spec->period && spec->flags & (PP_EVENT_FREQ | PP_EVENT_CALLCHAIN)))
+	    (!spec->period && spec->flags & PP_EVENT_FREQ) ||
+	    !pp_event_chains_are_good(spec->flags))
 		return -EBADMSG;
 	return cpumask_is_empty(&spec->cpus) == all_cpus ? 0 : -EBADMSG;
 }

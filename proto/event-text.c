@@ -77,10 +77,15 @@ static const struct {
 	uint32_t bit;
 	const char *name;
 } flags[] = {
-	{ PP_EVENT_FREQ, "freq" },	   { PP_EVENT_CALLCHAIN, "callchain" },
-	{ PP_EVENT_ALL_CPUS, "all-cpus" }, { PP_EVENT_GENERIC, "generic" },
-	{ PP_EVENT_WAKEUP, "wakeup" },	   { PP_EVENT_CONFIGURED, "configured" },
+	{ PP_EVENT_FREQ, "freq" },
+	{ PP_EVENT_CALLCHAIN, "callchain" },
+	{ PP_EVENT_ALL_CPUS, "all-cpus" },
+	{ PP_EVENT_GENERIC, "generic" },
+	{ PP_EVENT_WAKEUP, "wakeup" },
+	{ PP_EVENT_CONFIGURED, "configured" },
 	{ PP_EVENT_PROGRAM, "program" },
+	{ PP_EVENT_NO_KERNEL_CHAIN, "no-kernel-chain" },
+	{ PP_EVENT_NO_USER_CHAIN, "no-user-chain" },
 };
 
 /* ── writing ────────────────────────────────────────────────────────────────────────────── */

@@ -44,7 +44,7 @@
 
 /* Bits of the flags of an event. */
 #define PP_EVENT_FREQ (1U << 0)	      /* period is a frequency in Hz */
-#define PP_EVENT_CALLCHAIN (1U << 1)  /* record kernel and user call chains */
+#define PP_EVENT_CALLCHAIN (1U << 1)  /* records call chains, of kernel and user space */
 #define PP_EVENT_ALL_CPUS (1U << 2)   /* reply only: no CPUs were named */
 #define PP_EVENT_GENERIC (1U << 3)    /* tracepoints: generic, although a tp_btf recorder exists */
 #define PP_EVENT_WAKEUP (1U << 4)     /* wakes readers that asked for it on each record */
@@ -56,10 +56,22 @@
 #define PP_EVENT_TRIGGER (1U << 10)   /* reply only: it is a trigger, each of its records fires */
 #define PP_EVENT_STOPPED (1U << 11)   /* reply only: it is paused, and a trigger did that */
 #define PP_EVENT_PROGRAM (1U << 12)   /* a program of its creator's decides on each record */
+#define PP_EVENT_NO_KERNEL_CHAIN (1U << 13) /* with CALLCHAIN: without the kernel's half */
+#define PP_EVENT_NO_USER_CHAIN (1U << 14)   /* likewise, without user space's */
+#define PP_EVENT_CHAINS (PP_EVENT_CALLCHAIN | PP_EVENT_NO_KERNEL_CHAIN | PP_EVENT_NO_USER_CHAIN)
 /* Seconds from one checkpoint of its rings to the next; 0: none are written. */
 #define PP_EVENT_CHECKPOINT (0xfffU << PP_EVENT_CHECKPOINT_SHIFT)
 #define PP_EVENT_CHECKPOINT_SHIFT 16
 #define PP_CHECKPOINT_MAX 3600
+
+/* Who asks for a chain asks for one half of it at least. */
+static inline bool pp_event_chains_are_good(uint32_t flags)
+{
+	uint32_t without = flags & (PP_EVENT_NO_KERNEL_CHAIN | PP_EVENT_NO_USER_CHAIN);
+
+	return !without || (flags & PP_EVENT_CALLCHAIN &&
+			    without != (PP_EVENT_NO_KERNEL_CHAIN | PP_EVENT_NO_USER_CHAIN));
+}
 
 static inline uint32_t pp_event_checkpoint(uint32_t flags)
 {

@@ -121,6 +121,8 @@ static void take_attr(const struct perfpersist_source *source, struct perf_event
 	attr.exclude_callchain_kernel = from.exclude_callchain_kernel;
 	attr.exclude_callchain_user = from.exclude_callchain_user;
 	attr.sample_type = SAMPLE_ALWAYS | (source->sample_type & SAMPLE_SOMETIMES);
+	if (source->sample_type & PERF_SAMPLE_CALLCHAIN) /* perf prints no chain without it */
+		attr.sample_type |= PERF_SAMPLE_IP;
 	attr.sample_id_all = 1;
 	attr.use_clockid = 1;
 	attr.clockid = CLOCK_MONOTONIC;

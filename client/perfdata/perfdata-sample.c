@@ -19,6 +19,21 @@ static uint16_t misc_of(const struct perfpersist_sample *s)
 	return header.misc;
 }
 
+/* perf gives a tracepoint's sample the place of its innermost frame. */
+static uint64_t innermost(const struct perfpersist_sample *s, uint16_t *ret_misc)
+{
+	for (size_t i = 0; i < s->n_callchain; i++) {
+		uint64_t word;
+
+		memcpy(&word, (const char *)s->callchain + i * sizeof(word), sizeof(word));
+		if (word < PERF_CONTEXT_MAX)
+			return word;
+		*ret_misc =
+			word == PERF_CONTEXT_USER ? PERF_RECORD_MISC_USER : PERF_RECORD_MISC_KERNEL;
+	}
+	return 0;
+}
+
 int perfdata_put_sample(struct perfpersist_perfdata *d, const struct perfdata_evsel *evsel,
 			const struct perfpersist_sample *sample)
 {
@@ -36,16 +51,18 @@ int perfdata_put_sample(struct perfpersist_perfdata *d, const struct perfdata_ev
 		.raw = sample->raw,
 		.raw_size = (uint32_t)sample->raw_size,
 	};
-	uint16_t number = (uint16_t)evsel->attr.config;
+	uint16_t number = (uint16_t)evsel->attr.config, misc = misc_of(sample);
 	size_t size;
 	void *p;
 
 	if (sample->n_callchain > PP_RECORD_SIZE_MAX / 8 || sample->raw_size > PP_RECORD_SIZE_MAX)
 		return -EINVAL;
+	if (!(evsel->source_type & PERF_SAMPLE_IP) && sample->n_callchain)
+		s.ip = innermost(sample, &misc);
 	p = output_room(&d->out, PP_RECORD_SIZE_MAX);
 	if (!p)
 		return d->out.error;
-	size = pp_sample_write(&s, misc_of(sample), evsel->attr.sample_type, p, PP_RECORD_SIZE_MAX);
+	size = pp_sample_write(&s, misc, evsel->attr.sample_type, p, PP_RECORD_SIZE_MAX);
 	output_give_back(&d->out, PP_RECORD_SIZE_MAX - size);
 	if (!size)
 		return -EINVAL;

@@ -14,9 +14,9 @@ _Static_assert(PERFPERSIST_CHANGE_FILTER == PP_CHANGE_FILTER &&
 
 #define _cleanup_request_ _cleanup_(request_cleanup)
 
-#define CREATE_FLAGS                                                                           \
-	(PERFPERSIST_FREQ | PERFPERSIST_CALLCHAIN | PERFPERSIST_GENERIC | PERFPERSIST_WAKEUP | \
-	 PERFPERSIST_SHARE | PERFPERSIST_NO_SHARE | PERFPERSIST_BOOT |                         \
+#define CREATE_FLAGS                                                                     \
+	(PERFPERSIST_FREQ | PP_EVENT_CHAINS | PERFPERSIST_GENERIC | PERFPERSIST_WAKEUP | \
+	 PERFPERSIST_SHARE | PERFPERSIST_NO_SHARE | PERFPERSIST_BOOT |                   \
 	 PERFPERSIST_CHECKPOINT(0xfff))
 #define CHANGES                                                                                \
 	(PERFPERSIST_CHANGE_FILTER | PERFPERSIST_CHANGE_BUFFER | PERFPERSIST_CHANGE_MAX_RATE | \

@@ -79,7 +79,8 @@ START_TEST(every_key)
 	      "Event=cpu-clock\nCPUs=0-3,8\nBuffer=64K\nFrequency=99\nMaxRate=1000/"
 	      "s\nCallGraph=yes\n"
 	      "Checkpoint=5s\nWakeup=yes\nGeneric=yes\nShare=yes\nOptional=yes\nEnabled=no\nCreator=5\n"
-	      "[event web/bare]\nEvent=cpu-clock\nPeriod=10\nShare=no\nMaxRate=7\n");
+	      "[event web/bare]\nEvent=cpu-clock\nPeriod=10\nShare=no\nMaxRate=7\n"
+	      "CallGraph=kernel\n");
 	ck_assert_str_eq(told, "");
 	ck_assert_uint_eq(config.n_namespaces, 1);
 	ck_assert_uint_eq(config.namespaces[0].owner, 7);
@@ -109,7 +110,8 @@ START_TEST(every_key)
 						 pp_checkpoint_flags(5));
 	e = event("web", "bare");
 	ck_assert(e->enabled && !e->optional);
-	ck_assert_uint_eq(request.flags, PP_EVENT_NO_SHARE);
+	ck_assert_uint_eq(request.flags,
+			  PP_EVENT_NO_SHARE | PP_EVENT_CALLCHAIN | PP_EVENT_NO_USER_CHAIN);
 	ck_assert_uint_eq(request.period, 10);
 	ck_assert_uint_eq(request.max_rate, 7);
 	ck_assert_uint_eq(request.data_size, 0);

@@ -26,6 +26,7 @@
 struct running {
 	struct fixture *rings;
 	struct source source;
+	struct pp_spec spec;
 	struct pp_source parsed;
 	struct tracepoint tp;
 	struct pp_filter_node nodes[PP_FILTER_NODES_MAX];
@@ -46,6 +47,7 @@ static void load(struct running *r, const char *filter, const struct recorder_ta
 	}
 	r->source.filter = r->nodes;
 	r->source.n_filter = n;
+	r->source.spec = &r->spec;
 	r->source.parsed = &r->parsed;
 	r->source.tp = &r->tp;
 	ck_assert_msg((r->parsed.kind == PP_SOURCE_TRACEPOINT ? &recorder_generic : &recorder_probe)
@@ -548,14 +550,18 @@ static const char *no_kprobes(void)
 							"(CONFIG_KPROBES)";
 }
 
-static int plan_kprobe(struct source *source, bool is_return, struct failure *f)
+enum { IS_RETURN = 1, FILTERED = 2, CHAINED = 4 };
+
+static int plan_kprobe(struct source *source, unsigned form, struct failure *f)
 {
+	static const struct pp_spec spec, chained = { .flags = PP_EVENT_CALLCHAIN };
 	static struct pp_source parsed;
 	static struct tracepoint tp;
 
-	make_uprobe(&parsed, is_return);
+	make_uprobe(&parsed, form & IS_RETURN);
 	parsed.kind = PP_SOURCE_KPROBE;
 	strcpy(parsed.name, "do_exit");
+	source->spec = form & CHAINED ? &chained : &spec;
 	source->parsed = &parsed;
 	source->tp = &tp;
 	ck_assert_int_eq(probe_tracepoint(&parsed, &tp), 0);
@@ -596,8 +602,8 @@ START_TEST(kprobe_programs)
 	struct fixture rings;
 	int fd;
 
-	plan_kprobe(&source, _i & 1, &f);
-	if (_i & 2) {
+	plan_kprobe(&source, _i, &f);
+	if (_i & FILTERED) {
 		source.n_filter =
 			pp_filter_parse("comm ~ \"x*y*z\" && ip > 5", nodes, ARRAY_SIZE(nodes),
 					f.sentence, sizeof(f.sentence));
@@ -724,7 +730,7 @@ int main(void)
 	tcase_add_test(tc, uprobe_everywhere);
 	add_loop_test_unless(no_kprobes(), tc, kprobe, 0, 2);
 	tcase_add_loop_test(tc, kprobe_refused, 0, 2);
-	tcase_add_loop_test(tc, kprobe_programs, 0, 4);
+	tcase_add_loop_test(tc, kprobe_programs, 0, 8);
 	tcase_add_test(tc, nesting);
 	suite_add_tcase(suite, tc);
 	return run_suite(suite);

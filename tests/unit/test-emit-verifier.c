@@ -20,6 +20,7 @@ enum {
 	WAKES = 8,
 	FILTERED = 16,
 	LOOKS_UP = 32, /* rings are looked up, not known by address */
+	CHAINED = 64,
 };
 
 static const unsigned forms[] = {
@@ -30,6 +31,8 @@ static const unsigned forms[] = {
 	FILTERED,
 	LIMITED | WAKES,
 	IDENTIFIED | NESTS | LIMITED | WAKES | FILTERED | LOOKS_UP,
+	CHAINED | WAKES,
+	CHAINED | IDENTIFIED | NESTS | LIMITED | WAKES | FILTERED,
 };
 
 static struct fixture rings;
@@ -67,9 +70,10 @@ static size_t make_filter(const struct tracepoint *tp)
 static void try(struct tracepoint *tp, unsigned form)
 {
 	const struct pp_source parsed = { .kind = PP_SOURCE_TRACEPOINT };
-	struct source source = { .parsed = &parsed,
-				 .tp = tp,
-				 .id = form & IDENTIFIED ? 5 << 12 : 0 };
+	const struct pp_spec spec = { .flags = form & CHAINED ? PP_EVENT_CALLCHAIN : 0 };
+	struct source source = {
+		.spec = &spec, .parsed = &parsed, .tp = tp, .id = form & IDENTIFIED ? 5 << 12 : 0
+	};
 	struct recorder_target target = rings.target;
 	struct failure f = {};
 	int fd = -EBADF, r;

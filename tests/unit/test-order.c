@@ -511,7 +511,8 @@ START_TEST(tracepoints)
 	SPOIL(good_tracepoint, strcpy(source->path, "/x"));
 	SPOIL(good_tracepoint, spec->period = 1);
 	SPOIL(good_tracepoint, spec->flags |= PP_EVENT_FREQ);
-	SPOIL(good_tracepoint, spec->flags |= PP_EVENT_CALLCHAIN);
+	SPOIL(good_tracepoint, spec->flags |= PP_EVENT_NO_USER_CHAIN);
+	SPOIL(good_tracepoint, spec->flags |= PP_EVENT_CHAINS);
 	ALLOW(good_tracepoint, spec->flags |= PP_EVENT_GENERIC);
 }
 END_TEST

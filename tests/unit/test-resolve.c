@@ -184,8 +184,13 @@ START_TEST(tracepoints_do_not_sample)
 	refused(-EINVAL, "frequency");
 	request.period = 0;
 	refused(-EINVAL, "frequency");
-	request.flags = PP_EVENT_CALLCHAIN;
-	refused(-EOPNOTSUPP, "call chains");
+	request.flags = PP_EVENT_NO_USER_CHAIN;
+	refused(-EINVAL, "for no chain");
+	request.flags = PP_EVENT_CHAINS;
+	refused(-EINVAL, "neither half");
+	request.flags = PP_EVENT_CALLCHAIN | PP_EVENT_NO_KERNEL_CHAIN;
+	accepted();
+	ck_assert_uint_eq(spec.flags, request.flags | PP_EVENT_ALL_CPUS);
 }
 END_TEST
 

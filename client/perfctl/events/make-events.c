@@ -44,6 +44,21 @@ static int take_rate(const struct given *g)
 	return EXIT_OK;
 }
 
+static int take_chains(const struct given *g)
+{
+	uint32_t *flags = g->to, without = 0;
+
+	if (!strcmp(g->value, "kernel"))
+		without = PERFPERSIST_NO_USER_CHAIN;
+	else if (!strcmp(g->value, "user"))
+		without = PERFPERSIST_NO_KERNEL_CHAIN;
+	else if (strcmp(g->value, "both") != 0 && strcmp(g->value, "fp") != 0) /* as perf says it */
+		return refuse(g, "neither kernel, user nor both");
+	*flags &= ~(uint32_t)(PERFPERSIST_NO_KERNEL_CHAIN | PERFPERSIST_NO_USER_CHAIN);
+	*flags |= PERFPERSIST_CALLCHAIN | without;
+	return EXIT_OK;
+}
+
 const struct verb_option make_events_options[] = {
 	{ 0, "filter", "FILTER",
 	  "record only what fits, for the -e before it, in the syntax of perf and ftrace: "
@@ -61,8 +76,12 @@ const struct verb_option make_events_options[] = {
 	{ 'F', "freq", "FREQ", "sampling: FREQ records a second; default: 4000", .take = take_rate,
 	  .to = offsetof(struct make_events, opts), .bits = PERFPERSIST_FREQ,
 	  .completes = COMPLETE_WORDS, .words = "99 999 4000" },
-	{ 'g', NULL, NULL, "sampling: with kernel and user call chains",
+	{ 'g', NULL, NULL, "with call chains, of kernel and user space",
 	  TAKE_BITS(struct make_events, opts.flags, PERFPERSIST_CALLCHAIN) },
+	{ 0, "call-graph", "HALF",
+	  "with call chains: of the `kernel`, of the `user` space, or `both`", .take = take_chains,
+	  .to = offsetof(struct make_events, opts.flags), .completes = COMPLETE_WORDS,
+	  .words = "kernel user both" },
 	{},
 };
 

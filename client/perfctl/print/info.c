@@ -121,6 +121,12 @@ static const char *reads(const struct perfpersist_info *i)
 	return i->saved ? "saved" : i->flags & PERFPERSIST_COPIES ? "copies" : "live";
 }
 
+/* Whether its records have call chains with this half, which a flag leaves out. */
+static bool has_half(const struct perfpersist_info *i, uint32_t without)
+{
+	return (i->flags & (PERFPERSIST_CALLCHAIN | without)) == PERFPERSIST_CALLCHAIN;
+}
+
 void info_json_begin(struct json *j, const char *key, const struct perfpersist_info *i)
 {
 	char mode[8];
@@ -164,6 +170,8 @@ void info_json_begin(struct json *j, const char *key, const struct perfpersist_i
 	json_unsigned(j, "period", i->flags & PERFPERSIST_FREQ ? 0 : i->period);
 	json_unsigned(j, "freq", i->flags & PERFPERSIST_FREQ ? i->period : 0);
 	json_bool(j, "callchain", i->flags & PERFPERSIST_CALLCHAIN);
+	json_bool(j, "callchain_kernel", has_half(i, PERFPERSIST_NO_KERNEL_CHAIN));
+	json_bool(j, "callchain_user", has_half(i, PERFPERSIST_NO_USER_CHAIN));
 	json_bool(j, "wakeup", i->flags & PERFPERSIST_WAKEUP);
 	json_unsigned(j, "checkpoint", PERFPERSIST_CHECKPOINT_OF(i->flags));
 	json_bool(j, "program", i->flags & PERFPERSIST_PROGRAM);
@@ -202,7 +210,10 @@ static void print_rate(FILE *f, const struct perfpersist_info *i)
 		fprintf(f, "%" PRIu64 "\n", i->period);
 	}
 	if (i->flags & PERFPERSIST_CALLCHAIN)
-		print_line(f, "call chains", "user and kernel");
+		print_line(f, "call chains",
+			   !has_half(i, PERFPERSIST_NO_KERNEL_CHAIN) ? "user"
+			   : !has_half(i, PERFPERSIST_NO_USER_CHAIN) ? "kernel"
+								     : "user and kernel");
 	if (i->max_rate) {
 		print_key(f, "max rate");
 		fprintf(f, "%" PRIu64 "/s per CPU\n", i->max_rate);

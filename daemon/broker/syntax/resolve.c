@@ -13,14 +13,12 @@
 #include "proto/macro.h"
 #include "proto/places.h"
 
-#define FLAGS_KNOWN                                                                 \
-	(PP_EVENT_FREQ | PP_EVENT_CALLCHAIN | PP_EVENT_GENERIC | PP_EVENT_WAKEUP |  \
-	 PP_EVENT_SHARE | PP_EVENT_NO_SHARE | PP_EVENT_BOOT | PP_EVENT_CHECKPOINT | \
-	 PP_EVENT_PROGRAM)
+#define FLAGS_KNOWN                                                                              \
+	(PP_EVENT_FREQ | PP_EVENT_CHAINS | PP_EVENT_GENERIC | PP_EVENT_WAKEUP | PP_EVENT_SHARE | \
+	 PP_EVENT_NO_SHARE | PP_EVENT_BOOT | PP_EVENT_CHECKPOINT | PP_EVENT_PROGRAM)
 /* The flags that remain part of the event. */
-#define DESCRIBING                                                                 \
-	(PP_EVENT_FREQ | PP_EVENT_CALLCHAIN | PP_EVENT_GENERIC | PP_EVENT_WAKEUP | \
-	 PP_EVENT_CHECKPOINT)
+#define DESCRIBING \
+	(PP_EVENT_FREQ | PP_EVENT_CHAINS | PP_EVENT_GENERIC | PP_EVENT_WAKEUP | PP_EVENT_CHECKPOINT)
 
 int resolve_refuse(struct draft *d, int error, const char *fmt, ...)
 {
@@ -166,12 +164,6 @@ static int refuse_sampling(struct draft *d)
 			      "%s, which is for sampling events.",
 			      (int)sizeof(d->parsed->sources[0].text), d->parsed->sources[0].text,
 			      what, flags & PP_EVENT_FREQ ? "frequency" : "period");
-	if (flags & PP_EVENT_CALLCHAIN)
-		return refuse(d, -EOPNOTSUPP,
-			      "%.*s is a %s, and in this version only sampling events such as "
-			      "cpu-clock record call chains; leave them out.",
-			      (int)sizeof(d->parsed->sources[0].text), d->parsed->sources[0].text,
-			      what);
 	return 0;
 }
 
@@ -180,7 +172,7 @@ static int take_period(struct draft *d)
 {
 	uint64_t max = d->machine->max_sample_rate;
 	uint64_t period = d->request->period;
-	uint32_t flags = d->request->flags & (PP_EVENT_FREQ | PP_EVENT_CALLCHAIN);
+	uint32_t flags = d->request->flags & PP_EVENT_FREQ;
 
 	if (period == 0 && !(flags & PP_EVENT_FREQ) && are_breakpoints(d->parsed)) {
 		period = 1; /* every hit, as in perf */
@@ -251,8 +243,13 @@ static int take_manner(struct draft *d)
 			      "%s is no tracepoint, and the generic recorder is one for "
 			      "tracepoints; leave it out.",
 			      d->spec.event);
+	if (!pp_event_chains_are_good(flags))
+		return refuse(
+			d, -EINVAL,
+			"The request asks for a half of a call chain and for no chain, or for "
+			"neither half; ask for one or both.");
 	d->spec.flags |= flags & (PP_EVENT_GENERIC | PP_EVENT_WAKEUP | PP_EVENT_CHECKPOINT |
-				  PP_EVENT_PROGRAM);
+				  PP_EVENT_PROGRAM | PP_EVENT_CHAINS);
 	d->spec.max_rate = d->request->max_rate;
 	return count_kind(d->parsed, PP_SOURCE_SAMPLING) == 0 ? refuse_sampling(d) : take_period(d);
 }

@@ -293,8 +293,16 @@ int overflow_chain(struct bpf_perf_event_data *ctx)
 	chain = bpf_map_lookup_elem(&chains, &zero);
 	if (!chain || !take_sample(&s, ctx))
 		return 0;
-	kernel_size = take_half(ctx, &chain->kernel, 0, PERF_CONTEXT_KERNEL, &kernel);
-	user_size = take_half(ctx, &chain->user, BPF_F_USER_STACK, PERF_CONTEXT_USER, &user);
+	kernel_size = user_size = 0;
+	kernel = user = NULL;
+	if (EVENT_OPTION(chain_kernel))
+		kernel_size = take_half(ctx, &chain->kernel, 0, PERF_CONTEXT_KERNEL, &kernel);
+	if (EVENT_OPTION(chain_user))
+		user_size =
+			take_half(ctx, &chain->user, BPF_F_USER_STACK, PERF_CONTEXT_USER, &user);
+	/* As in perf, both together have as many frames as one may have, beside two marks. */
+	if (kernel_size && user_size > sizeof(struct half) - kernel_size)
+		user_size = sizeof(struct half) - kernel_size;
 	s.size += 8 + kernel_size + user_size;
 
 	at = ring_reserve(&s.place, s.size);

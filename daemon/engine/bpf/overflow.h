@@ -11,7 +11,9 @@ struct overflow_constants {
 	__u8 is_clock;	   /* it counts ns, while the CPU idles too */
 	__u8 has_addr;	   /* the event comes with an address: PERF_SAMPLE_ADDR */
 	__u8 drops;	   /* writes no records: another program of the event does */
-	__u8 reserved[4];
+	__u8 chain_kernel; /* the chain has this half */
+	__u8 chain_user;
+	__u8 reserved[2];
 };
 
 struct overflow_counter {

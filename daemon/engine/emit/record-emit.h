@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The record that all emitted programs write: the header, the source's id if it has one, TID, TIME,
+ * The record that all emitted programs write: the header, the source's id if it has one, TID, TIME, [CALLCHAIN,]
  * RAW, and in RAW the payload, which begins with the common fields. Knows its size, and emits
  * everything but the payload's own fields.
+ *
+ * With a call chain, which perf puts in front of RAW, its size is in RING_STACK_SIZE, too, and POS moves
+ * on by that of the chain from emit_record() to emit_record_end().
  */
 #pragma once
 
-#include "daemon/engine/emit/ring-emit.h"
+#include "daemon/engine/emit/chain-emit.h"
 
 #define RECORD_SAMPLE_TYPE (PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_RAW)
 #define RECORD_COMMON_SIZE 8 /* of the common fields */
@@ -17,20 +20,25 @@ struct record {
 	uint32_t fixed_size; /* of the payload */
 	bool has_dynamic;    /* more follows; the record's size is in RING_STACK_SIZE */
 	uint32_t misc;	     /* PERF_RECORD_MISC_* */
+	struct chain chain;
 };
 
-/* The size of a record with that many bytes of payload. */
-uint32_t record_size(const struct record *record, uint32_t payload);
+/* Its sample type, and the size that its ring must have room for: `payload` bytes, and the chain. */
+uint64_t record_sample_type(const struct record *record);
+uint32_t record_spill_size(const struct record *record, uint32_t payload);
 /* Offsets in it. */
 int record_time(const struct record *record);
 int record_payload(const struct record *record);
 
-/*
- * RING_STACK_SIZE and R1 = the size of a record whose payload has the fixed bytes and as many more
- * as the register tail says.
- */
-void emit_record_size(struct emitter *e, const struct record *record, int tail);
+/* Takes the chain, and POS = room for the record, as emit_ring_reserve() does. tail: the register that has
+ * the bytes of payload behind the fixed ones, if it has_dynamic. R0..R5 are lost. */
+void emit_record_reserve(struct emitter *e, const struct record *record,
+			 const struct recorder_target *target, int tail,
+			 struct emit_labels *no_room, struct emit_labels *beyond);
 
 /* Writes everything at POS except the payload behind the common fields. R0..R5 are lost. */
 void emit_record(struct emitter *e, const struct record *record,
 		 const struct recorder_target *target);
+
+/* All is written. POS = the record again. */
+void emit_record_end(struct emitter *e, const struct record *record);

@@ -52,6 +52,18 @@ enum {
 	TAIL = BPF_REG_9, /* dynamic: bytes of payload after the fixed part */
 };
 
+/* perf records a system call with the registers of user space, so that its chain has no kernel half. The
+ * kernel hands others to programs, of its own way to the tracepoint (6.1 to 6.18). */
+static struct chain chain_of(const struct source *source)
+{
+	uint32_t halves = chain_halves(source->spec);
+
+	return (struct chain){
+		.is_there = halves,
+		.halves = strcmp(source->tp->system, "syscalls") ? halves : halves & ~CHAIN_KERNEL,
+	};
+}
+
 static struct record record_of(const struct source *source)
 {
 	return (struct record){
@@ -60,6 +72,7 @@ static struct record record_of(const struct source *source)
 		.fixed_size = source->tp->fixed_size,
 		.has_dynamic = source->tp->has_dynamic,
 		.misc = PERF_RECORD_MISC_KERNEL,
+		.chain = chain_of(source),
 	};
 }
 
@@ -124,13 +137,13 @@ static int generic_plan(struct source *source, struct failure *f)
 		return -EOPNOTSUPP;
 	record = record_of(source);
 	source->recorder = &recorder_generic;
-	source->sample_type = RECORD_SAMPLE_TYPE;
-	/* 8 more: the verifier assumes the largest size before rounding. */
-	source->spill_size = tp->has_dynamic ? record_size(&record, ENTRY_MAX) + 8
-					     : record_size(&record, tp->fixed_size);
+	source->sample_type = record_sample_type(&record);
+	source->spill_size =
+		record_spill_size(&record, tp->has_dynamic ? ENTRY_MAX : tp->fixed_size);
 	source->missed = counts_missed(tp);
 	source->can_nest = source->is_preemptible = false;
 	perf_tracepoint_attr(tp, &source->attr);
+	chain_describe(chain_halves(source->spec), &source->attr);
 	return plan_call(source, f);
 }
 
@@ -334,16 +347,14 @@ static int emit_program(struct emitter *e, const struct source *source,
 		emit_user_read(e, tp);
 	else if (tp->has_dynamic)
 		emit_tail_size(e, tp, &too_long);
-	if (tp->has_dynamic)
-		emit_record_size(e, &record, TAIL);
-	emit_ring_reserve(e, target, tp->has_dynamic ? 0 : record_size(&record, tp->fixed_size),
-			  &leave, &beyond);
+	emit_record_reserve(e, &record, target, TAIL, &leave, &beyond);
 	emit_record(e, &record, target);
 	emit_fixed(e, tp, record_payload(&record));
 	if (copies)
 		emit_user_write(e, tp, record_payload(&record));
 	else if (tp->has_dynamic)
 		emit_dynamic(e, tp, record_payload(&record));
+	emit_record_end(e, &record);
 	emit_ring_commit(e, target);
 	emit_wakeup(e, target, record_time(&record));
 	emit_fire(e, target, CONTEXT);

@@ -170,8 +170,9 @@ static int hot_plan(struct source *source, struct failure *f _unused_)
 	size_t i;
 	int r;
 
-	/* Before 6.1 a tp_btf program can nest in itself (05b24ff9b2cf added a guard). */
-	if (!source->tp || !kernel_is_at_least(6, 1))
+	/* Before 6.1 a tp_btf program can nest in itself (05b24ff9b2cf added a guard). Call chains begin
+	 * where perf's do only with perf's registers, which such a program has not. */
+	if (!source->tp || !kernel_is_at_least(6, 1) || source->spec->flags & PP_EVENT_CALLCHAIN)
 		return -EOPNOTSUPP;
 	r = find_layout(source->tp, &i);
 	if (r < 0)

@@ -13,6 +13,7 @@
 
 #include "daemon/engine/bpf/overflow.h"
 #include "daemon/engine/bpf/ring.h"
+#include "daemon/engine/emit/chain-emit.h"
 #include "daemon/engine/kernel/perf.h"
 #include "daemon/engine/recorders/entry.h"
 #include "daemon/engine/recorders/recorder.h"
@@ -152,6 +153,7 @@ static void make_attr(const struct pp_spec *spec, const struct pp_source *source
 		.clockid = CLOCK_MONOTONIC,
 		.write_backward = 1,
 	};
+	chain_describe(chain_halves(spec), ret);
 	set_period(spec, source, ret);
 }
 
@@ -193,6 +195,8 @@ static int overflow_load(const struct source *source, const struct recorder_targ
 		.is_clock = is_clock(source->parsed),
 		.has_addr = has_addr(source->parsed),
 		.drops = target->drops,
+		.chain_kernel = !!(chain_halves(source->spec) & CHAIN_KERNEL),
+		.chain_user = !!(chain_halves(source->spec) & CHAIN_USER),
 	};
 	r = *counters < 0 ? writer_scratch(sizeof(struct overflow_counter), counters) : 0;
 	if (r < 0)

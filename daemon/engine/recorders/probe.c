@@ -99,6 +99,9 @@ static struct record record_of(const struct source *source)
 		.type = source->tp->id,
 		.fixed_size = source->tp->fixed_size,
 		.misc = is_user(source) ? PERF_RECORD_MISC_USER : PERF_RECORD_MISC_KERNEL,
+		.chain = { .is_there = chain_halves(source->spec),
+			   .halves = chain_halves(source->spec),
+			   .is_preemptible = is_user(source) },
 	};
 }
 
@@ -158,11 +161,12 @@ static int probe_plan(struct source *source, struct failure *f)
 		return r;
 	record = record_of(source);
 	source->recorder = &recorder_probe;
-	source->sample_type = RECORD_SAMPLE_TYPE;
-	source->spill_size = record_size(&record, source->tp->fixed_size);
+	source->sample_type = record_sample_type(&record);
+	source->spill_size = record_spill_size(&record, source->tp->fixed_size);
 	source->missed = misses_unseen(source) ? PP_MISSED_UNKNOWN : PP_MISSED_COUNTED;
 	source->can_nest = is_user(source);
 	make_attr(parsed, type, &source->attr);
+	chain_describe(chain_halves(source->spec), &source->attr);
 	return 0;
 }
 
@@ -332,7 +336,7 @@ static int emit_program(struct emitter *e, const struct source *source,
 		return r;
 	emit_ring_find(e, target, &leave);
 	emit_rate_limit(e, target, &leave);
-	emit_ring_reserve(e, target, record_size(&record, record.fixed_size), &leave, &beyond);
+	emit_record_reserve(e, &record, target, -1, &leave, &beyond);
 	emit_record(e, &record, target);
 	if (recorder_filters(source, target))
 		emit_gathered(e, source->tp, payload);
@@ -340,6 +344,7 @@ static int emit_program(struct emitter *e, const struct source *source,
 		r = emit_payload(e, source, POS, payload);
 	if (r < 0)
 		return r;
+	emit_record_end(e, &record);
 	emit_ring_commit(e, target);
 	emit_wakeup(e, target, record_time(&record));
 	emit_fire(e, target, CONTEXT);

@@ -137,12 +137,24 @@ uint64_t sources_work(const struct sources *s)
 	return work;
 }
 
+/* At a tracepoint or probe a chain of 120 frames takes as long as so many programs and more. The rate of
+ * samples is bounded otherwise. */
+#define CHAIN_WEIGHT 8
+
+static uint32_t chain_weight(const struct source *s)
+{
+	return s->parsed->kind != PP_SOURCE_SAMPLING && s->spec->flags & PP_EVENT_CALLCHAIN
+		       ? CHAIN_WEIGHT
+		       : 0;
+}
+
 uint32_t sources_weight(const struct sources *s)
 {
 	uint32_t max = 1;
 
 	for (size_t i = 0; i < s->n; i++)
-		max = MAX(max, filter_weight(s->v[i].tp, s->v[i].filter, s->v[i].n_filter));
+		max = MAX(max, filter_weight(s->v[i].tp, s->v[i].filter, s->v[i].n_filter) +
+				       chain_weight(&s->v[i]));
 	return max;
 }
 

@@ -1,0 +1,111 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# Call chains of every kind of event are those of a `perf record -g` that ran at the same time, address for
+# address, record for record: tracepoints, system calls, a probe and its return, a breakpoint, counters.
+# --call-graph takes one half or both. All programs read them: perf, script, report, flame graphs.
+. "$(dirname "$0")/../lib.sh"
+. "$(dirname "$0")/../refused.sh"
+command -v perf >/dev/null || skip "there is no perf"
+alone_with breakpoints
+
+PROGRAM=$BIN/chained
+GROUP=ppchains$$
+ADDRESS=$(setarch -R "$PROGRAM" --address)
+ROUNDS=3
+full && ROUNDS=20
+
+# as we name it, and as perf does where that differs
+EVENTS=(raw_syscalls:sys_enter syscalls:sys_enter_write sched:sched_process_fork signal:signal_deliver
+	exceptions:page_fault_user sched:sched_process_wait "mem:$ADDRESS:w" page-faults
+	"uprobe:$PROGRAM:inner" "uretprobe:$PROGRAM:inner")
+if full; then
+	EVENTS+=(raw_syscalls:sys_exit syscalls:sys_exit_write syscalls:sys_enter_clone sched:sched_process_exit
+		signal:signal_generate task:task_newtask syscalls:sys_enter_clock_nanosleep kmem:mm_page_alloc
+		sched:sched_switch minor-faults context-switches mmap:vm_unmapped_area)
+fi
+declare -A PERF_NAME=([uprobe:$PROGRAM:inner]=$GROUP:inner [uretprobe:$PROGRAM:inner]=$GROUP:back__return)
+
+# record OPTION…: perf record of the program. perf's probes are the machine's: they go with this shell.
+record() (
+	trap 'perf probe -q -d "$GROUP:*" 2>/dev/null' EXIT
+	trap - ERR
+	perf probe -q -x "$PROGRAM" "$GROUP:inner=inner" && perf probe -q -x "$PROGRAM" "$GROUP:back=inner%return" &&
+		perf record -q -c 1 -g -m 8M "$@" -o "$SCRATCH/perf.data" -- setarch -R "$PROGRAM" $ROUNDS
+)
+
+# chains FILE: FILE.chains has a line for each of the program's records: its event, and its chain.
+chains() {
+	perfctl script -i "$1" --json 2>/dev/null | jq -r 'select(.comm == "chained") | .event + "\t" +
+		(.callchain | map(.space + " " + .ip + (if .sym == "do_exit" then " ends" else "" end)) | join(", "))' |
+		sort >"$1.chains"
+}
+
+# compare EVENT: perf leaves a task at the beginning of its exit, and we do not.
+compare() {
+	local event=$1 theirs=${PERF_NAME[$1]-$1} n
+	awk -F'\t' -v event="$theirs" '$1 == event { print $2 }' "$SCRATCH/perf.data.chains" >"$SCRATCH/theirs"
+	awk -F'\t' -v event="$event" '$1 == event { print $2 }' "$SCRATCH/our.data.chains" >"$SCRATCH/ours"
+	n=$(wc -l <"$SCRATCH/theirs")
+	[ "$n" -ge $ROUNDS ] || fail "perf has only $n records of $theirs"
+	diff "$SCRATCH/theirs" "$SCRATCH/ours" | grep '^[<>]' | grep -v '^>.* ends' >"$SCRATCH/different" || true
+	[ ! -s "$SCRATCH/different" ] ||
+		fail "$event: chains of perf (<) and ours (>) differ:" "$(head -4 "$SCRATCH/different")"
+	echo "  $event: $n records with perf's chains, up to $(awk -F, 'NF > n { n = NF } END { print n }' "$SCRATCH/ours") frames"
+}
+
+start_daemon
+echo "the same as perf's"
+perf_options=()
+for i in "${!EVENTS[@]}"; do
+	event=${EVENTS[i]} rate=()
+	[[ $event == *faults || $event == context-switches ]] && rate=(-c 1)
+	perfctl create "t/e$i" -e "$event" "${rate[@]}" -g --comm chained -m 4M >/dev/null
+	perf_options+=(-e "${PERF_NAME[$event]-$event}")
+done
+record "${perf_options[@]}" 2>"$SCRATCH/said" || fail "perf record failed: $(cat "$SCRATCH/said")"
+perfctl snapshot t/ -o "$SCRATCH/our.data" >/dev/null 2>&1
+chains "$SCRATCH/perf.data"
+chains "$SCRATCH/our.data"
+for event in "${EVENTS[@]}"; do
+	compare "$event"
+done
+
+echo "the stack is the program's"
+perfctl report -i "$SCRATCH/our.data" --folded >"$SCRATCH/folded"
+grep -qE 'chained;.*main;outer;middle;inner' "$SCRATCH/folded" || fail "no such stack in report --folded"
+perf script -i "$SCRATCH/our.data" >"$SCRATCH/script" 2>&1
+for function in inner middle outer main; do
+	grep -qE "^\s+[0-9a-f]+ $function\+0x" "$SCRATCH/script" || fail "perf script shows no $function()"
+done
+perfctl reopen t/e0 -n 1 >"$SCRATCH/script" 2>/dev/null
+expect_match "$(cat "$SCRATCH/script")" '\[kernel\].*\[user\]' "reopen"
+
+echo "one half, or both"
+for i in "${!EVENTS[@]}"; do
+	perfctl delete "t/e$i" >/dev/null
+done
+for half in kernel user both; do
+	perfctl create "h/$half" -e raw_syscalls:sys_enter --call-graph $half --comm chained -m 1M >/dev/null
+done
+perfctl create h/samples -e page-faults -c 1 --call-graph user --comm chained -m 1M >/dev/null
+perfctl create h/probe -e "uprobe:$PROGRAM:inner" -e sched:sched_process_fork --call-graph user -m 1M >/dev/null
+expect_eq "$(perfctl show h/user --json | jq -c '[.callchain, .callchain_kernel, .callchain_user]')" "[true,false,true]" "show"
+setarch -R "$PROGRAM" $ROUNDS
+# halves NAME SPACE: the chains of h/NAME, of that space only.
+halves() {
+	perfctl snapshot "h/$1" -o "$SCRATCH/$1.data" >/dev/null 2>&1
+	perfctl script -i "$SCRATCH/$1.data" --json |
+		jq -c "select(.comm == \"chained\") | [.callchain[] | select(.space | test(\"$2\")) | .ip]"
+}
+for half in kernel user; do
+	[ "$(halves $half . | wc -l)" -gt $ROUNDS ] || fail "h/$half has no records"
+	diff <(halves $half .) <(halves both $half) >"$SCRATCH/different" ||
+		fail "--call-graph $half is not that half of both:" "$(head -4 "$SCRATCH/different")"
+done
+expect_eq "$(halves samples kernel | sort -u)" "[]" "the kernel's half of samples"
+expect_eq "$(halves probe kernel | sort -u)" "[]" "the kernel's half of two events in one"
+expect_eq "$(halves probe user | grep -c '^\["')" $((2 * ROUNDS)) "chains of two events in one"
+
+said 2 'neither kernel, user nor both' perfctl create h/x -e sched:sched_switch --call-graph dwarf
+echo "${#EVENTS[@]} kinds of event"
