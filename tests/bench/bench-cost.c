@@ -154,6 +154,11 @@ static void create_generic(void)
 	create_events(PERFPERSIST_RECORDER_GENERIC, PERFPERSIST_GENERIC);
 }
 
+static void create_chains(void)
+{
+	create_events(PERFPERSIST_RECORDER_GENERIC, PERFPERSIST_CALLCHAIN);
+}
+
 static void check_events(void)
 {
 	for (size_t i = 0; i < N_TRACEPOINTS; i++)
@@ -262,7 +267,7 @@ static pid_t perf = -1;
 static int perf_control = -EBADF, perf_ack = -EBADF; /* perf ends if they are closed */
 
 /* The child is perf. It acknowledges each command from `control` through `ack`. */
-__attribute__((noreturn)) static void exec_perf(int control, int ack)
+__attribute__((noreturn)) static void exec_perf(int control, int ack, const char *chains)
 {
 	char fds[64], size[16], output[PATH_MAX];
 	int fd;
@@ -275,7 +280,7 @@ __attribute__((noreturn)) static void exec_perf(int control, int ack)
 	if (fd < 0 || dup2(fd, STDOUT_FILENO) < 0 || dup2(fd, STDERR_FILENO) < 0)
 		_exit(1);
 	execlp("perf", "perf", "record", "-e", "raw_syscalls:*", "-a", "--overwrite", "-m", size,
-	       "-D", "-1", "--control", fds, "-o", output, NULL);
+	       "-D", "-1", "--control", fds, "-o", output, chains, NULL);
 	dprintf(STDERR_FILENO, "cannot run perf: %m\n");
 	_exit(127);
 }
@@ -291,7 +296,7 @@ __attribute__((noreturn)) static void perf_has_ended(void)
 }
 
 /* Only perf records in this run, from the return of this function until perf is killed. */
-static void start_perf(void)
+static void start_perf_with(const char *chains)
 {
 	int control[2], ack[2];
 	char answer[16];
@@ -304,7 +309,7 @@ static void start_perf(void)
 	if (perf == 0) {
 		close(control[1]);
 		close(ack[0]);
-		exec_perf(control[0], ack[1]);
+		exec_perf(control[0], ack[1], chains);
 	}
 	close(control[0]);
 	close(ack[1]);
@@ -312,6 +317,16 @@ static void start_perf(void)
 	perf_ack = ack[0];
 	if (write(perf_control, "enable\n", 7) != 7 || read(perf_ack, answer, sizeof(answer)) <= 0)
 		perf_has_ended();
+}
+
+static void start_perf(void)
+{
+	start_perf_with(NULL);
+}
+
+static void start_perf_chains(void)
+{
+	start_perf_with("-g");
 }
 
 static void check_perf(void)
@@ -361,6 +376,16 @@ static struct variant variants[] = {
 	{ .key = "perf_overwrite_ns",
 	  BOTH,
 	  .begin = start_perf,
+	  .check = check_perf,
+	  .end = kill_perf },
+	{ .key = "chains_ns",
+	  BOTH,
+	  .begin = create_chains,
+	  .check = check_events,
+	  .end = delete_events },
+	{ .key = "perf_chains_ns",
+	  BOTH,
+	  .begin = start_perf_chains,
 	  .check = check_perf,
 	  .end = kill_perf },
 };
