@@ -6,6 +6,7 @@
 # --call-graph takes one half or both. All programs read them: perf, script, report, flame graphs.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/../refused.sh"
+. "$(dirname "$0")/../collector.sh"
 command -v perf >/dev/null || skip "there is no perf"
 alone_with breakpoints
 
@@ -106,6 +107,19 @@ done
 expect_eq "$(halves samples kernel | sort -u)" "[]" "the kernel's half of samples"
 expect_eq "$(halves probe kernel | sort -u)" "[]" "the kernel's half of two events in one"
 expect_eq "$(halves probe user | grep -c '^\["')" $((2 * ROUNDS)) "chains of two events in one"
+
+echo "of triggers, and while one lets its targets go on"
+perfctl create w/probe -e "uprobe:$PROGRAM:inner" -g -m 1M >/dev/null
+perfctl trigger add w/fires --on sched:sched_process_exec --filter "filename == \"$PROGRAM\"" -g --after 30s --hold-off 1m probe >/dev/null
+armed w/fires 1
+setarch -R "$PROGRAM" $ROUNDS # its exec fires
+perfctl reopen w/fires -n all 2>/dev/null >"$SCRATCH/script"
+expect_eq "$(grep -c 'sched_process_exec' "$SCRATCH/script")" 1 "records of the trigger"
+grep -q '^\s*[0-9a-f]* \[kernel\]' "$SCRATCH/script" || fail "the trigger has no chain"
+perfctl reopen w/probe -n all 2>/dev/null >"$SCRATCH/script"
+expect_eq "$(grep -c inner "$SCRATCH/script")" $ROUNDS "records while the window is open"
+[ "$(grep -cE '^\s+[0-9a-f]{6,} \[user\]' "$SCRATCH/script")" -ge $((3 * ROUNDS)) ] ||
+	fail "its chains are not there:" "$(tail -4 "$SCRATCH/script")"
 
 said 2 'neither kernel, user nor both' perfctl create h/x -e sched:sched_switch --call-graph dwarf
 echo "${#EVENTS[@]} kinds of event"

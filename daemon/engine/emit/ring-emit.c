@@ -234,7 +234,8 @@ static void emit_closing(struct emitter *e, const struct recorder_target *target
 			 struct emit_labels *beyond)
 {
 	emit_call(e, BPF_FUNC_ktime_get_ns);
-	emit_store(e, 8, FRAME, RING_STACK_CLOSING, R0);
+	if (!target->nests)
+		emit_store(e, 8, FRAME, RING_STACK_CLOSING, R0);
 	emit_closing_time(e, target, beyond);
 	emit_closing_part(e, target, beyond);
 	if (!size)
