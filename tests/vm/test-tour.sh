@@ -114,10 +114,21 @@ expect_eq "$(systemctl --failed --plain --no-legend)" "" "failed units"
 echo "$made system calls meanwhile: each is recorded, or counted as missed where the kernel may, and $(wc -l <<<"$ids") events have the ids that they had"
 
 section probe
-expect_ok perfctl create tour/lookups -e "$lookups" --filter 'name ~ "/nowhere/*"' -m 256K
+expect_ok perfctl create tour/lookups -e "$lookups" --filter 'name ~ "/nowhere/*"' -g -m 256K
+expect_ok perfctl create tour/chains -e sched:sched_process_exec,raw_syscalls:sys_enter,page-faults -c 1 -g --comm prober -m 256K
 look_nowhere 100
 expect_nowhere tour/lookups 100
-echo "100 calls of filename_lookup, each with the name that was its argument"
+# whole EVENT JQ: how many of those records have a chain that begins in the kernel and ends in user space.
+whole() {
+	perfctl reopen "$1" -n all --json 2>/dev/null | jq -r "select($2) | .callchain | map(.space) | [first, last, length > 3] | @csv" |
+		grep -c '^"kernel","user",true$'
+}
+expect_eq "$(whole tour/lookups true)" 100 "chains of a kprobe"
+for event in sched_process_exec sys_enter page-faults; do
+	[ "$(whole tour/chains ".event | endswith(\"$event\")")" -gt 0 ] || fail "$event has no chain from kernel to user space"
+done
+expect_ok perfctl delete tour/chains
+echo "100 calls of filename_lookup, each with the name that was its argument, and a chain from kernel to user space"
 
 section access
 expect_eq "$(cat /proc/sys/kernel/perf_event_paranoid)" 3
