@@ -280,9 +280,22 @@ same theirs ours "moments in the perfetto trace"
 grep -q ' process_tree.processes.cmdline="report-target"' lines || fail "report-target has no name"
 grep -qF 'process_tree.threads.name="\\x1b[31m;evil"' lines || fail "the evil name is not there"
 grep -q " system_info.utsname.release=\"$(uname -r)\"" lines || fail "the kernel is not told"
-clocks=$(sed -nE 's/^packet .*clock_id=3 clock_snapshot\.clocks\.timestamp=([0-9]+) .*clock_id=1 clock_snapshot\.clocks\.timestamp=([0-9]+) .*/\2 - \1/p' lines)
+# The clocks: CLOCK_MONOTONIC is the trace's, the ftrace events' (64) and each packet's, and none passes
+# for CLOCK_BOOTTIME, which is perfetto's choice where a packet or a bundle names none.
+grep -E '^packet .* clock_snapshot\.' lines >clocks
+expect_eq "$(wc -l <clocks)" 1 "clock snapshots"
+time_of() {
+	grep -oP "clock_id=$1 clock_snapshot.clocks.timestamp=\K[0-9]+" clocks || fail "the trace does not tell clock $1"
+}
 offset=$(sed -E 's/.*"realtime_offset":([0-9]+).*/\1/' report.json) # too large for jq
-expect_eq "$((${clocks:-0}))" "$offset" "the time of day of CLOCK_MONOTONIC 0"
+expect_eq "$(($(time_of 1) - $(time_of 3)))" "$offset" "the time of day of CLOCK_MONOTONIC 0"
+expect_eq "$(time_of 64)" "$(time_of 3)" "the ftrace events' clock"
+expect_match "$(<clocks)" 'primary_trace_clock=3 ' "the trace's clock"
+! grep -qE 'clock_id=6( |$)' lines || fail "the trace tells CLOCK_BOOTTIME, which was not recorded"
+expect_eq "$(grep -c '^  timestamp_clock_id: 3$' traces.pf.txt)" \
+	"$(grep -c '^packet {' traces.pf.txt)" "packets that name their clock"
+expect_eq "$(grep -c '^    ftrace_clock: 2$' traces.pf.txt)" "$(grep -c '^  ftrace_events {' traces.pf.txt)" \
+	"bundles that name their clock"
 
 # Samples: the chains by their interned numbers, compared with perf script's.
 expect_ok perfctl report -i samples --perfetto samples.pf
@@ -309,6 +322,9 @@ awk '
 same theirs ours "samples in the perfetto trace"
 expect_match "$(awk '/timebase \{/ { on = 1 } on { printf "%s ", $0 } /\}/ { on = 0 }' samples.pf.txt)" \
 	'frequency: 2000 +counter: 1 +name: "cpu-clock"' "what drove the samples"
+# perf recorded these by a clock of its own, for which perfetto has no number.
+expect_eq "$(sed -nE 's/^ *primary_trace_clock: //p; s/^  timestamp_clock_id: //p' samples.pf.txt | sort -u)" 128 \
+	"the clock of a trace without a known one"
 echo "perfetto: $(wc -l <lines) packets and events, $(wc -l <ours) samples"
 
 # ── what cannot be done is said, and leaves nothing ──────────────────────────────────────

@@ -207,7 +207,8 @@ static int flush_cpu(struct perfetto *p, uint32_t cpu)
 	bundle = pbuf_begin(&p->out, 1); /* ftrace_events */
 	pbuf_unsigned(&p->out, 1, cpu);
 	if (c->lost)
-		pbuf_unsigned(&p->out, 3, 1); /* lost_events */
+		pbuf_unsigned(&p->out, 3, 1);	  /* lost_events */
+	pbuf_unsigned(&p->out, 5, FTRACE_GLOBAL); /* ftrace_clock */
 	pbuf_append(&p->out, &c->events);
 	pbuf_end(&p->out, bundle);
 	packet_end(p, packet);

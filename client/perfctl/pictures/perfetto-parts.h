@@ -18,6 +18,11 @@ enum {
 	SEQUENCE_SAMPLES, /* and one more for each event */
 };
 
+enum {
+	FTRACE_GLOBAL = 2,	/* FtraceEventBundle.ftrace_clock: the events' clock is the next */
+	CLOCK_OF_SEQUENCE = 64, /* ClockSnapshot.Clock.clock_id: the first of a sequence's own */
+};
+
 enum {			 /* TracePacket.sequence_flags */
        FLAG_CLEARED = 1, /* the first packet: nothing is interned yet */
        FLAG_NEEDED = 2,
@@ -58,6 +63,7 @@ struct perfetto_thread {
 struct perfetto {
 	int fd;
 	struct trace *trace;
+	unsigned clock; /* of the records, as perfetto numbers clocks */
 	const struct aggregate *a;
 	struct pbuf out; /* packets to write */
 	bool begun;	 /* there was a sample */

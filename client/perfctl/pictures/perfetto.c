@@ -2,6 +2,7 @@
 /* The trace as a whole: its first packets, the dispatch of records, and the output of packets. The
  * buffers here bound the memory, however long the trace is. */
 #include <string.h>
+#include <time.h>
 
 #include "client/perfctl/pictures/perfetto-parts.h"
 #include "proto/io.h"
@@ -15,6 +16,7 @@ size_t packet_begin(struct perfetto *p, uint64_t time, uint32_t sequence, unsign
 	size_t begun = pbuf_begin(&p->out, TRACE_PACKET);
 
 	pbuf_unsigned(&p->out, 8, time);
+	pbuf_unsigned(&p->out, 58, p->clock); /* timestamp_clock_id */
 	pbuf_unsigned(&p->out, 10, sequence);
 	if (flags)
 		pbuf_unsigned(&p->out, 13, flags);
@@ -38,6 +40,23 @@ static int write_out(struct perfetto *p)
 
 /* ── First packets ── */
 
+enum { REALTIME = 1 }; /* BuiltinClock */
+
+static unsigned clock_of(const struct trace_info *info)
+{
+	switch (info->clock) {
+	case CLOCK_REALTIME:
+		return REALTIME;
+	case CLOCK_MONOTONIC:
+		return 3;
+	case CLOCK_MONOTONIC_RAW:
+		return 5;
+	case CLOCK_BOOTTIME:
+		return 6;
+	}
+	return 128; /* the first that has no meaning beyond its trace */
+}
+
 static void add_clock(struct pbuf *b, unsigned clock, uint64_t time)
 {
 	size_t begun = pbuf_begin(b, 1); /* ClockSnapshot.clocks */
@@ -47,20 +66,22 @@ static void add_clock(struct pbuf *b, unsigned clock, uint64_t time)
 	pbuf_end(b, begun);
 }
 
-/* Perfetto reads ftrace's times as CLOCK_BOOTTIME; ours are CLOCK_MONOTONIC. The file does not say
- * how long the machine had slept, so both clocks are set equal. */
+/*
+ * The trace's time is the records' clock. CLOCK_BOOTTIME, perfetto's default, is not told: the file does
+ * not say how long the machine had slept. Ftrace events cannot name CLOCK_MONOTONIC; theirs is a clock of
+ * the sequence, which shows the same time.
+ */
 static void add_clocks(struct perfetto *p, uint64_t time)
 {
-	enum { REALTIME = 1, MONOTONIC = 3, BOOTTIME = 6 };
 	uint64_t offset = trace_info(p->trace)->realtime_offset;
 	size_t packet = packet_begin(p, time, SEQUENCE_SYSTEM, 0);
 	size_t begun = pbuf_begin(&p->out, 6); /* clock_snapshot */
 
-	add_clock(&p->out, MONOTONIC, time);
-	add_clock(&p->out, BOOTTIME, time);
-	if (offset)
+	add_clock(&p->out, p->clock, time);
+	add_clock(&p->out, CLOCK_OF_SEQUENCE, time);
+	if (offset && p->clock != REALTIME)
 		add_clock(&p->out, REALTIME, time + offset);
-	pbuf_unsigned(&p->out, 2, BOOTTIME); /* primary_trace_clock */
+	pbuf_unsigned(&p->out, 2, p->clock); /* primary_trace_clock */
 	pbuf_end(&p->out, begun);
 	packet_end(p, packet);
 }
@@ -115,6 +136,7 @@ int perfetto_new(int fd, struct trace *t, const struct aggregate *a, struct perf
 		return -ENOMEM;
 	p->fd = fd;
 	p->trace = t;
+	p->clock = clock_of(trace_info(t));
 	p->a = a;
 	p->n_events = trace_events(t);
 	p->events = calloc(p->n_events + 1, sizeof(*p->events));

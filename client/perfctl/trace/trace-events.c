@@ -31,6 +31,8 @@ int events_add(struct trace *t, const void *attr, size_t n)
 	};
 	e->read_format = a.read_format;
 	e->sample_id_all = a.sample_id_all;
+	if (!t->n_events) /* perf gives all of them the same */
+		t->info.clock = a.use_clockid ? a.clockid : -1;
 	t->events[t->n_events++] = e;
 	t->events_checked = false;
 	return 0;

@@ -61,6 +61,7 @@ struct trace_info {
 	uint32_t nr_cpus_online, nr_cpus_avail;
 	uint64_t first_time, last_time; /* of samples, from HEADER_SAMPLE_TIME; 0: missing */
 	uint64_t realtime_offset;	/* to add to a time for CLOCK_REALTIME; 0: unknown */
+	int clock; /* clockid_t of the times; -1: perf's own, which has no number */
 	bool pipe;
 };
 
