@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "daemon/broker/syntax/spec-internal.h"
-#include "daemon/broker/syntax/symbol.h"
+#include "proto/symbol.h"
 #include "daemon/text.h"
 
 /* ── Modifiers ──────────────────────────────────────────────────────────────────────────── */

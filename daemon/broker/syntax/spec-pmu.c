@@ -16,7 +16,7 @@
 
 #include "daemon/broker/syntax/spec-internal.h"
 #include "daemon/broker/syntax/spec-pmu.h"
-#include "daemon/broker/syntax/symbol.h"
+#include "proto/symbol.h"
 #include "daemon/filter.h"
 #include "daemon/text.h"
 

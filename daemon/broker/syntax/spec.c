@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "daemon/broker/syntax/spec-internal.h"
-#include "daemon/broker/syntax/symbol.h"
+#include "proto/symbol.h"
 #include "daemon/text.h"
 #include "proto/macro.h"
 

@@ -3,7 +3,7 @@
  * The table of perf's symbolic event names, and its lookups. Must not know the syntax around a
  * name: spec.c has modifiers, groups and the rest.
  */
-#include "daemon/broker/syntax/symbol.h"
+#include "proto/symbol.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -12,6 +12,7 @@
 #include <strings.h>
 
 #include "proto/macro.h"
+#include "proto/nearest.h"
 
 #define HARDWARE(name, alias, config)                                         \
 	{                                                                     \
@@ -60,64 +61,22 @@ const struct symbol *symbol_find(const char *text)
 	return NULL;
 }
 
-/* ── The nearest name ───────────────────────────────────────────────────────────────────── */
-
-#define NEAREST_SIZE 32 /* longer text is not similar to any name */
-
-static char lower(char c)
+const struct symbol *symbol_at(size_t i)
 {
-	return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c;
-}
-
-/* The Levenshtein distance: letters to insert, drop or replace. */
-static unsigned distance(const char *a, const char *b)
-{
-	unsigned row[NEAREST_SIZE];
-	size_t n = strlen(b);
-
-	for (size_t j = 0; j <= n; j++)
-		row[j] = j;
-	for (size_t i = 1; a[i - 1]; i++) {
-		unsigned diagonal = row[0];
-
-		row[0] = i;
-		for (size_t j = 1; j <= n; j++) {
-			unsigned replace = diagonal + (lower(a[i - 1]) != lower(b[j - 1]));
-			unsigned other = MIN(row[j], row[j - 1]) + 1;
-
-			diagonal = row[j];
-			row[j] = MIN(replace, other);
-		}
-	}
-	return row[n];
-}
-
-static void consider(const char *text, const char *name, const char **best, unsigned *limit)
-{
-	unsigned d;
-
-	if (!name)
-		return;
-	d = distance(text, name);
-	if (d < *limit) {
-		*limit = d;
-		*best = name;
-	}
+	return i < ARRAY_SIZE(symbols) ? &symbols[i] : NULL;
 }
 
 const char *symbol_nearest(const char *text)
 {
-	size_t n = strlen(text);
-	const char *best = NULL;
-	unsigned limit = MIN(n / 3, (size_t)4) + 1; /* the distance must be below it */
+	struct pp_nearest s;
 
-	if (n < 3 || n >= NEAREST_SIZE)
-		return NULL;
+	pp_nearest_begin(&s, text, strlen(text));
 	for (size_t i = 0; i < ARRAY_SIZE(symbols); i++) {
-		consider(text, symbols[i].name, &best, &limit);
-		consider(text, symbols[i].alias, &best, &limit);
+		pp_nearest_consider(&s, symbols[i].name);
+		if (symbols[i].alias)
+			pp_nearest_consider(&s, symbols[i].alias);
 	}
-	return best;
+	return s.best;
 }
 
 void symbol_list(char *buf, size_t size)
@@ -226,4 +185,20 @@ int symbol_cache(const char *text, uint64_t *ret)
 		return -EINVAL;
 	*ret = (uint64_t)result << 16 | (uint64_t)operation << 8 | (uint64_t)cache;
 	return 0;
+}
+
+bool symbol_cache_name(size_t i, char *buf, size_t size)
+{
+	static const char *const first[] = { "L1-dcache", "L1-icache", "LLC", "dTLB",
+					     "iTLB",	  "branch",    "node" };
+	static const char *const kinds[] = { "loads",	     "load-misses", "stores",
+					     "store-misses", "prefetches",  "prefetch-misses" };
+	uint64_t config;
+
+	if (i >= ARRAY_SIZE(first) * ARRAY_SIZE(kinds))
+		return false;
+	snprintf(buf, size, "%s-%s", first[i / ARRAY_SIZE(kinds)], kinds[i % ARRAY_SIZE(kinds)]);
+	if (symbol_cache(buf, &config) < 0)
+		*buf = '\0';
+	return true;
 }

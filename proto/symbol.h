@@ -20,6 +20,9 @@ struct symbol {
 /* Finds a name or alias, spelled exactly as in perf; NULL if there is none. */
 const struct symbol *symbol_find(const char *text);
 
+/* Each of them by its number, from 0; NULL behind the last. */
+const struct symbol *symbol_at(size_t i);
+
 /* The name or alias most similar to `text`, or NULL. */
 const char *symbol_nearest(const char *text);
 
@@ -31,3 +34,9 @@ void symbol_list(char *buf, size_t size);
  * 0; -ENOENT (no such name); -EINVAL (that cache lacks the operation).
  */
 int symbol_cache(const char *text, uint64_t *ret);
+
+#define SYMBOL_CACHE_SIZE 32
+
+/* perf's usual names of cache events by their number, from 0; false behind the last. Empty: that cache lacks
+ * the operation. */
+bool symbol_cache_name(size_t i, char *buf, size_t size);
