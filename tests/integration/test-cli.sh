@@ -46,7 +46,7 @@ for args in --help -h help "help --help" "help -h"; do
 	# shellcheck disable=SC2086
 	text 'Usage: perfctl \[OPTIONS\] VERB.*Exit codes: 0 done' $args
 done
-for verb in create list reopen delete show change pause resume stat top watch limits reload ping; do
+for verb in create list events reopen delete show change pause resume stat top watch limits reload ping; do
 	for args in "$verb --help" "help $verb" "$verb -h" "--help $verb"; do
 		# shellcheck disable=SC2086
 		text "Usage: perfctl " $args
@@ -67,6 +67,20 @@ echo "ping"
 text "of instance $INSTANCE is running: pid $DAEMON_PID, engine pid [0-9]+, 0 events, up " ping
 json '.instance + " " + (.pid | tostring) + " " + (.version | tostring)' "$INSTANCE $DAEMON_PID 1" ping
 json '.engine_pid' "$(program_pids perfpersist-engine)" ping
+
+echo "events"
+json '[.[] | "\(.event) \(.kind)"] | join(", ")' "cpu-clock software" events cpu-cl\*
+json '.[] | select(.event | startswith("usdt:")) | .kind + " " + .about' "form a probe that its author put there" events 'usdt*'
+text '^EVENT +KIND'$'\n''page-faults +software$' events page-faults
+said 3 'records no page-fualts; did you mean page-faults\?$' perfctl events page-fualts
+said 3 'no event that this machine records fits nosuch\*' perfctl events 'nosuch*'
+# An ordinary user does not see tracepoints, and is told so.
+expect_ok as_user perfctl events
+expect_match "$OUT" 'cpu-clock +software' "what an ordinary user sees"
+if [ -e /sys/kernel/tracing/available_events ]; then
+	expect_match "$OUT" 'perfctl: tracepoints .*are not listed, because the kernel shows them to root only' "what he does not see"
+	text '^EVENT +KIND'$'\n''sched:sched_switch +tracepoint$' events sched:sched_swit\*
+fi
 
 echo "create: names"
 text "^default/bare \(id [0-9]+\) records sched:sched_switch on CPUs .*, 512K each$" create bare -e sched:sched_switch

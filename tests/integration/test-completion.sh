@@ -52,6 +52,7 @@ offers "perfctl --instance $I pause w" "web/ web/profile web/second"
 offers "perfctl --instance $I create w" "web/"
 offers "perfctl --instance $I create -n " "default web"
 offers "perfctl --instance $I list " "default web"
+offers "perfctl events cpu-cl" "cpu-clock"
 offers "perfctl --instance $I show --id " "$(perfctl list --json | jq -r '.[].id' | sort | xargs)"
 offers "perfctl --instance $I show --id ${id:0:6}" "$(perfctl list --json | jq -r '.[].id' | sort | xargs)"
 # Other instances start and end meanwhile.

@@ -139,6 +139,17 @@ awk -F '\t' '
 	fail "some events that perf can count cannot be made persistent"
 [ "$(wc -l <"$SCRATCH/counted")" -gt 50 ] || fail "perf can count hardly any events"
 
+# ── as perfctl events lists them ─────────────────────────────────────────────────────────
+
+# It lists nothing that was refused, and all that was made.
+with_tracefs "$BIN/perfctl" events --json >"$SCRATCH/events"
+jq -r '.[] | select(.kind != "form") | .event' "$SCRATCH/events" | sort >"$SCRATCH/listed"
+awk -F '\t' '$1 == "made" { print $3 }' "$SCRATCH/answers" | sort >"$SCRATCH/made"
+awk -F '\t' '$1 != "made" { print $3 }' "$SCRATCH/answers" | sort >"$SCRATCH/not-made"
+expect_eq "$(comm -12 "$SCRATCH/not-made" "$SCRATCH/listed")" "" "perfctl events lists these, and they were refused"
+expect_eq "$(comm -23 "$SCRATCH/made" "$SCRATCH/listed")" "" "these were made, and perfctl events does not list them"
+echo "perfctl events lists $(wc -l <"$SCRATCH/listed") events, these among them"
+
 # ── by globs ─────────────────────────────────────────────────────────────────────────────
 
 # SYSTEM, and how many of its tracepoints are persistent by their own names.

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "client/perfctl/completion/complete.h"
+#include "client/perfctl/events/recordable.h"
 #include "client/perfctl/events/spool.h"
 #include "proto/printable.h"
 
@@ -191,7 +192,7 @@ static void add_event(struct completion *c, const char *ns, const char *name)
 {
 	if (c->kind == COMPLETE_NAMESPACE)
 		candidates_add(c, NULL, "%s", ns);
-	else if (c->kind != COMPLETE_NAME)
+	else if (c->kind != COMPLETE_NAME && !strchr(c->text, '/'))
 		candidates_add(c, NULL, "%s/", ns);
 	if (!name_is_valid(name) || (c->kind != COMPLETE_NAME && c->kind != COMPLETE_NAMES))
 		return;
@@ -269,22 +270,6 @@ static void find_events(struct completion *c)
 
 /* ── perf's events ──────────────────────────────────────────────────────────────────────── */
 
-/* The counters that any machine may have. */
-#define COUNTERS                                                                                 \
-	"cpu-clock task-clock page-faults minor-faults major-faults context-switches "           \
-	"cpu-migrations alignment-faults emulation-faults cgroup-switches cpu-cycles cycles "    \
-	"instructions cache-references cache-misses branch-instructions branches branch-misses " \
-	"bus-cycles ref-cycles stalled-cycles-frontend stalled-cycles-backend L1-dcache-loads "  \
-	"L1-dcache-load-misses LLC-loads LLC-load-misses dTLB-load-misses iTLB-load-misses"
-
-#define DEVICES "/sys/bus/event_source/devices"
-
-static const char *tracefs(void)
-{
-	return access("/sys/kernel/tracing/events", F_OK) == 0 ? "/sys/kernel/tracing"
-							       : "/sys/kernel/debug/tracing";
-}
-
 /* Whether an event ends after these n bytes, at a comma: a comma in a PMU's terms or a probe's
  * arguments does not end it. */
 static bool is_whole(const char *text, size_t n)
@@ -295,16 +280,6 @@ static bool is_whole(const char *text, size_t n)
 		return memchr(paren, ')', n - (size_t)(paren - text));
 	return !slash || memchr(text, ':', n) ||
 	       memchr(slash + 1, '/', n - (size_t)(slash + 1 - text));
-}
-
-static void find_tracepoints(struct completion *c)
-{
-	size_t n = strcspn(c->text, ":");
-	_cleanup_(globfree) glob_t g = paths("%s/events/%.*s/*/format", tracefs(), (int)n, c->text);
-
-	c->text += n + 1;
-	for (size_t i = 0; i < g.gl_pathc; i++)
-		candidates_add(c, NULL, "%s", part_of(g.gl_pathv[i], 1).s);
 }
 
 static void find_functions(struct completion *c)
@@ -322,36 +297,32 @@ static void find_functions(struct completion *c)
 			candidates_add(c, NULL, "%s", name);
 }
 
-static void find_pmu_events(struct completion *c)
-{
-	size_t n = strcspn(c->text, "/");
-	_cleanup_(globfree) glob_t g = paths(DEVICES "/%.*s/events/*", (int)n, c->text);
-
-	c->text += n + 1;
-	for (size_t i = 0; i < g.gl_pathc; i++) {
-		struct part event = part_of(g.gl_pathv[i], 0);
-
-		if (!strchr(event.s, '.')) /* .scale, .unit, .snapshot */
-			candidates_add(c, NULL, "%s/", event.s);
-	}
-}
-
-static void find_kinds(struct completion *c)
-{
-	_cleanup_(globfree) glob_t systems = paths("%s/events/*/enable", tracefs());
-	_cleanup_(globfree) glob_t pmus = paths(DEVICES "/*/events");
-
-	add_words(c, COUNTERS, "");
-	add_words(c, "mem kprobe kretprobe uprobe uretprobe usdt", ":");
-	for (size_t i = 0; i < systems.gl_pathc; i++)
-		candidates_add(c, NULL, "%s:", part_of(systems.gl_pathv[i], 1).s);
-	for (size_t i = 0; i < pmus.gl_pathc; i++)
-		candidates_add(c, NULL, "%s/", part_of(pmus.gl_pathv[i], 1).s);
-}
-
 static bool begins(const char *text, const char *prefix)
 {
 	return !strncmp(text, prefix, strlen(prefix));
+}
+
+/* Up to its system, PMU or kind; those of what the text names, if it names one. */
+static void find_recordables(struct completion *c)
+{
+	const char *text = c->text;
+	size_t n = strcspn(text, ":/");
+	struct recordables r = {};
+
+	n = text[n] ? n + 1 : 0;
+	c->text += n;
+	if (recordables_find(NULL, &r) < 0)
+		return;
+	for (size_t i = 0; i < r.n; i++) {
+		const char *name = r.all[i].name, *end = name + strcspn(name, ":/");
+		bool is_form = r.all[i].kind == RECORDABLE_FORM;
+
+		if (n && !is_form && begins(name, text))
+			candidates_add(c, NULL, "%s", name + n);
+		else if (!n && (!is_form || (*end && islower((unsigned char)*name))))
+			candidates_add(c, NULL, "%.*s", (int)(end + !!*end - name), name);
+	}
+	recordables_done(&r);
 }
 
 static void find_perf_events(struct completion *c)
@@ -365,12 +336,8 @@ static void find_perf_events(struct completion *c)
 		c->how = "file:";
 	} else if (begins(c->text, "kprobe:") || begins(c->text, "kretprobe:")) {
 		find_functions(c);
-	} else if (strchr(c->text, ':')) {
-		find_tracepoints(c);
-	} else if (strchr(c->text, '/')) {
-		find_pmu_events(c);
 	} else {
-		find_kinds(c);
+		find_recordables(c);
 	}
 }
 
