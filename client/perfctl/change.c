@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "client/perfctl/events/suggest.h"
 #include "client/perfctl/perfctl.h"
 #include "client/perfctl/print/info.h"
 
@@ -119,7 +120,7 @@ static int run(struct call *call)
 		return r;
 	r = perfpersist_change(p, name.ns, name.name, &c.opts, &info);
 	if (r < 0)
-		return call_failed(p, r);
+		return suggest_name(p, r, name.ns, name.name);
 	report(call, &info);
 	return EXIT_OK;
 }

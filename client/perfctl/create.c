@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "client/perfctl/events/make-events.h"
+#include "client/perfctl/events/suggest.h"
 #include "client/perfctl/events/user-program.h"
 #include "client/perfctl/perfctl.h"
 #include "client/perfctl/print/info.h"
@@ -180,7 +181,7 @@ static int run(struct call *call)
 		return r;
 	r = perfpersist_create(p, name.ns, name.name, &c.make.opts, &info);
 	if (r < 0)
-		return call_failed(p, r);
+		return suggest_recordable(p, r, c.make.events, c.make.n);
 	report(call, &info);
 	return EXIT_OK;
 }

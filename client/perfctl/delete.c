@@ -2,6 +2,7 @@
 /* perfctl delete: deletes events. Tries all; the first failure decides the exit code. */
 #include <inttypes.h>
 
+#include "client/perfctl/events/suggest.h"
 #include "client/perfctl/perfctl.h"
 #include "client/perfctl/print/info.h"
 
@@ -16,10 +17,12 @@ struct deletion {
 	int code; /* of the first failure */
 };
 
-static void finish(struct deletion *d, int r, const struct perfpersist_info *info)
+/* name NULL: it has none that could be mistyped. */
+static void finish(struct deletion *d, int r, const struct event_name *name,
+		   const struct perfpersist_info *info)
 {
 	if (r < 0) {
-		r = call_failed(d->p, r);
+		r = name ? suggest_name(d->p, r, name->ns, name->name) : call_failed(d->p, r);
 		d->code = d->code ?: r;
 	} else if (d->call->json) {
 		info_json(&d->json, NULL, info);
@@ -33,9 +36,10 @@ static void delete_named(struct deletion *d)
 	struct perfpersist_info info = { .sz = sizeof(info) };
 
 	for (size_t i = 0; i < d->call->n_operands; i++)
-		finish(d, perfpersist_delete(d->p, d->names[i].ns, d->names[i].name, &info), &info);
+		finish(d, perfpersist_delete(d->p, d->names[i].ns, d->names[i].name, &info),
+		       &d->names[i], &info);
 	for (size_t i = 0; i < d->n_ids; i++)
-		finish(d, perfpersist_delete_by_id(d->p, d->ids[i], &info), &info);
+		finish(d, perfpersist_delete_by_id(d->p, d->ids[i], &info), NULL, &info);
 }
 
 /* Deletes the newest first, so that second names go before the event whose buffers they share.
@@ -45,15 +49,18 @@ static void delete_all(struct deletion *d, const char *ns)
 {
 	_cleanup_free_ struct perfpersist_info *infos = NULL;
 	struct perfpersist_info info = { .sz = sizeof(info) };
+	struct event_name name = {};
 	size_t n = 0;
 	int r = perfpersist_list(d->p, ns, &infos, &n);
 
+	snprintf(name.ns, sizeof(name.ns), "%s", ns ?: "");
+
 	if (r < 0)
-		finish(d, r, NULL);
+		finish(d, r, &name, NULL);
 	while (n > 0) {
 		r = perfpersist_delete_by_id(d->p, infos[--n].id, &info);
 		if (r != -ENOENT)
-			finish(d, r, &info);
+			finish(d, r, NULL, &info);
 	}
 }
 

@@ -152,6 +152,8 @@ static int run(struct call *call)
 		verb = find_verb(call->operands[0]);
 	if (verb && call->n_operands > 1)
 		verb = find_part(verb, call->operands[1]);
+	if (call->n_operands && !find_verb(call->operands[0]))
+		return unknown_verb(call, call->operands[0]);
 	if (call->n_operands && !verb)
 		return bad_usage(call, "unknown verb %s%s%s", call->operands[0],
 				 call->n_operands > 1 ? " " : "",

@@ -7,6 +7,7 @@
 
 #include "client/perfctl/completion/complete.h"
 #include "client/perfctl/perfctl.h"
+#include "proto/nearest.h"
 #include "proto/printable.h"
 
 const struct verb *const verbs[] = {
@@ -18,22 +19,27 @@ const struct verb *const verbs[] = {
 	NULL,
 };
 
-void complain(const char *fmt, ...)
+static void complain_list(const char *fmt, va_list ap) __attribute__((format(printf, 1, 0)));
+static void complain_list(const char *fmt, va_list ap)
 {
 	_cleanup_free_ char *text = NULL;
-	va_list ap;
-	int n;
 
-	va_start(ap, fmt);
-	n = vasprintf(&text, fmt, ap);
-	va_end(ap);
-	if (n < 0)
+	if (vasprintf(&text, fmt, ap) < 0)
 		text = NULL;
 	/* The text may hold anybody's words: print one line, without control characters. */
 	if (text)
 		make_printable(text, ' ');
 	fflush(stdout);
 	fprintf(stderr, "perfctl: %s\n", text ?: "out of memory");
+}
+
+void complain(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	complain_list(fmt, ap);
+	va_end(ap);
 }
 
 int bad_usage(const struct call *call, const char *fmt, ...)
@@ -49,6 +55,14 @@ int bad_usage(const struct call *call, const char *fmt, ...)
 		text = NULL;
 	complain("%s; see `perfctl %s%s--help`", text ?: "out of memory",
 		 call->verb ? call->verb->name : "", call->verb ? " " : "");
+	return EXIT_USAGE;
+}
+
+int unknown_word(const struct call *call, const char *what, const char *word, const char *nearest)
+{
+	if (!nearest)
+		return bad_usage(call, "%s %s", what, word);
+	complain("%s %s; did you mean %s?", what, word, nearest);
 	return EXIT_USAGE;
 }
 
@@ -85,7 +99,16 @@ int call_connect(struct call *call, struct perfpersist **ret)
 
 int call_failed(struct perfpersist *p, int error)
 {
-	complain("%s", perfpersist_error(p));
+	return call_failed_as(error, "%s", perfpersist_error(p));
+}
+
+int call_failed_as(int error, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	complain_list(fmt, ap);
+	va_end(ap);
 	return exit_code(error);
 }
 
@@ -110,6 +133,22 @@ const struct verb *find_part(const struct verb *verb, const char *word)
 	return NULL;
 }
 
+/* The nearest name of a verb, or of a part of one (parts); NULL: none. */
+static const char *nearest_verb(const struct verb *const *all, const char *word, bool parts)
+{
+	struct pp_nearest s;
+
+	pp_nearest_begin(&s, word, strlen(word));
+	for (; *all; all++)
+		pp_nearest_consider(&s, parts ? part_name(*all) : (*all)->name);
+	return s.best;
+}
+
+int unknown_verb(const struct call *call, const char *word)
+{
+	return unknown_word(call, "unknown verb", word, nearest_verb(verbs, word, false));
+}
+
 /* "trigger add": the second word belongs to the verb. */
 static int take_part(struct call *call)
 {
@@ -124,7 +163,8 @@ static int take_part(struct call *call)
 	}
 	if (word && *word == '-')
 		return EXIT_OK; /* the verb's own options: --help */
-	return word ? bad_usage(call, "%s %s: there is no such command", call->verb->name, word)
+	return word ? unknown_word(call, "unknown command", word,
+				   nearest_verb(call->verb->parts, word, true))
 		    : bad_usage(call, "%s what? %s", call->verb->name, call->verb->synopsis);
 }
 
@@ -145,7 +185,7 @@ static int run(int argc, char **argv)
 	call.argv = argv + first;
 	call.verb = find_verb(call.argv[0]);
 	if (!call.verb)
-		return bad_usage(&call, "unknown verb %s", call.argv[0]);
+		return unknown_verb(&call, call.argv[0]);
 	code = call.verb->parts ? take_part(&call) : EXIT_OK;
 	if (code == EXIT_OK)
 		code = call.verb->run(&call);

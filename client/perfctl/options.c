@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "client/perfctl/perfctl.h"
+#include "proto/nearest.h"
 
 #define FIRST 256 /* what getopt_long(3) returns for row 0: above all letters */
 
@@ -108,17 +109,37 @@ static bool stop(struct call *call, int code)
 	return false;
 }
 
+/* The option most similar to "--word=value"; NULL: none. */
+static const char *nearest_option(const struct parser *p, const char *text, char *buf, size_t size)
+{
+	char word[PP_NEAREST_SIZE];
+	struct pp_nearest s;
+
+	if (strncmp(text, "--", 2) != 0)
+		return NULL;
+	snprintf(word, sizeof(word), "%.*s", (int)strcspn(text + 2, "="), text + 2);
+	pp_nearest_begin(&s, word, strlen(word));
+	for (size_t i = 0; i < p->list.n; i++)
+		if (p->list.rows[i]->name)
+			pp_nearest_consider(&s, p->list.rows[i]->name);
+	if (!s.best)
+		return NULL;
+	snprintf(buf, size, "--%s", s.best);
+	return buf;
+}
+
 static bool stop_unknown(struct parser *p, int opt, char *const *argv)
 {
 	const char *text = argv[optind - 1];
-	char letter[] = { '-', (char)optopt, '\0' };
+	char letter[] = { '-', (char)optopt, '\0' }, nearest[64];
 
 	/* A letter can be one of several in a word that optind has not left yet. */
 	if (optopt && optopt < FIRST)
 		text = letter;
-	return stop(p->call,
-		    bad_usage(p->call, opt == ':' ? "option %s needs a value" : "unknown option %s",
-			      text));
+	if (opt == ':')
+		return stop(p->call, bad_usage(p->call, "option %s needs a value", text));
+	return stop(p->call, unknown_word(p->call, "unknown option", text,
+					  nearest_option(p, text, nearest, sizeof(nearest))));
 }
 
 static bool take(struct parser *p, int opt, char *const *argv)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* perfctl pause and perfctl resume: pause and resume an event, or all of a namespace. */
+#include "client/perfctl/events/suggest.h"
 #include "client/perfctl/output/output.h"
 #include "client/perfctl/perfctl.h"
 
@@ -37,7 +38,7 @@ static int pause_all(struct call *call, struct perfpersist *p, const struct even
 					  &n);
 
 		if (r < 0) {
-			r = call_failed(p, r);
+			r = suggest_name(p, r, name->ns, name->name);
 			code = code ?: r;
 		} else {
 			report(call, &j, name, pause, n);

@@ -61,6 +61,9 @@ struct call {
 extern const struct verb *const verbs[]; /* ended by NULL */
 const struct verb *find_verb(const char *name);
 
+/* Complains of a word that is no verb. Returns EXIT_USAGE. */
+int unknown_verb(const struct call *call, const char *word);
+
 /* The part of a verb that this word names; NULL: none. */
 const struct verb *find_part(const struct verb *verb, const char *word);
 
@@ -78,6 +81,13 @@ int call_connect(struct call *call, struct perfpersist **ret);
 
 /* Reports the last failure on p. Returns the exit code for it. */
 int call_failed(struct perfpersist *p, int error);
+
+/* The same with a message of its own. */
+int call_failed_as(int error, const char *fmt, ...) _printf_(2, 3);
+
+/* For a word that is not one of a few: complains with the nearest of them, or with a reference to the
+ * help. Returns EXIT_USAGE. */
+int unknown_word(const struct call *call, const char *what, const char *word, const char *nearest);
 
 static inline void cleanup_perfpersist(struct perfpersist **p)
 {

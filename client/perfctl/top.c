@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
+#include "client/perfctl/events/suggest.h"
 #include "client/perfctl/perfctl.h"
 #include "client/perfctl/print/rates.h"
 #include "proto/clock.h"
@@ -164,7 +165,7 @@ static int look(struct top *t)
 	int r = perfpersist_list(t->p, t->ns, &infos, &n);
 
 	if (r < 0)
-		return call_failed(t->p, r);
+		return suggest_name(t->p, r, t->ns ?: "", NULL);
 	now = pp_clock_ns(CLOCK_MONOTONIC);
 	r = t->looked ? print(t, infos, n, (now - t->looked) / 1e9) : EXIT_OK;
 	free(t->before);

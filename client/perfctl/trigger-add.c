@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "client/perfctl/events/make-events.h"
+#include "client/perfctl/events/suggest.h"
 #include "client/perfctl/events/user-program.h"
 #include "client/perfctl/perfctl.h"
 #include "client/perfctl/print/info.h"
@@ -216,7 +217,7 @@ static int add(struct call *call, struct add *a, const struct event_name *name, 
 		return r;
 	r = perfpersist_trigger_add(p, name->ns, name->name, &o, &info);
 	if (r < 0)
-		return call_failed(p, r);
+		return suggest_recordable(p, r, a->make.events, a->make.n);
 	tell_added(call, a, &info, targets);
 	return EXIT_OK;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "client/perfctl/events/make-events.h"
+#include "client/perfctl/events/suggest.h"
 #include "client/perfctl/events/tape.h"
 #include "client/perfctl/events/user-program.h"
 #include "client/perfctl/perfctl.h"
@@ -322,7 +323,7 @@ static int remove_one(struct perfpersist *p, const struct event_name *name)
 	if (r >= 0)
 		r = perfpersist_delete_by_id(p, info.id, &info);
 	if (r < 0)
-		return call_failed(p, r);
+		return suggest_name(p, r, name->ns, name->name);
 	printf("%s/%s (id %" PRIu64 ") is removed\n", info.ns, info.name, info.id);
 	return EXIT_OK;
 }
@@ -346,7 +347,7 @@ static int fire_one(struct perfpersist *p, const struct event_name *name)
 	int r = perfpersist_trigger_fire(p, name->ns, name->name);
 
 	if (r < 0)
-		return call_failed(p, r);
+		return suggest_name(p, r, name->ns, name->name);
 	printf("%s/%s has fired\n", name->ns, name->name);
 	return EXIT_OK;
 }

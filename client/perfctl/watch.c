@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "client/perfctl/events/suggest.h"
 #include "client/perfctl/perfctl.h"
 #include "client/perfctl/print/info.h"
 
@@ -133,7 +134,7 @@ static int run(struct call *call)
 	if (r)
 		return r;
 	r = perfpersist_watch(p, call->operands[0], on_notice, &w);
-	return r < 0 ? call_failed(p, r) : watch(p, &w);
+	return r < 0 ? suggest_name(p, r, call->operands[0] ?: "", NULL) : watch(p, &w);
 }
 
 const struct verb verb_watch = {

@@ -286,6 +286,31 @@ perfctl resume verbs/e >/dev/null
 said 2 'neither an event name nor NAMESPACE/' perfctl pause 9
 said 3 "no namespace 'nosuch'" perfctl resume nosuch/
 
+echo "did you mean"
+perfctl create words/sched -e cpu-clock -F 1 >/dev/null
+for args in "change words/shced -m 64K" "delete words/shced" "pause words/shced" \
+	"snapshot words/shced -o $SCRATCH/none"; do
+	# shellcheck disable=SC2086
+	said 3 "^perfctl: There is no event 'shced' in the namespace words; did you mean 'sched'\?$" perfctl $args
+done
+said 3 "^perfctl: There is no namespace 'wrods', and so no event 'sched' in it; did you mean 'words/sched'\?$" perfctl pause wrods/sched
+said 3 "^perfctl: There is no namespace 'wrods'; did you mean 'words'\?$" perfctl top wrods
+said 3 "^perfctl: no event that you may read fits wrods/; did you mean 'words/'\?$" perfctl snapshot wrods/
+said 3 "\`perfctl list words\` shows those there are" perfctl pause words/other
+said 2 '^perfctl: unknown verb lsit; did you mean list\?$' perfctl lsit
+said 2 '^perfctl: unknown verb lsit; did you mean list\?$' perfctl help lsit
+said 2 '^perfctl: unknown command shwo; did you mean show\?$' perfctl trigger shwo
+said 2 '^perfctl: unknown option --interval-cuont=3; did you mean --interval-count\?$' perfctl stat --interval-cuont=3
+if [ -e /sys/kernel/tracing/available_events ]; then
+	tracepoint="^perfctl: This kernel has no tracepoint 'sched:sched_swich'; did you mean sched:sched_switch\?$"
+	said 3 "$tracepoint" perfctl create words/x -e cpu-clock,sched:sched_swich
+	said 3 "$tracepoint" perfctl trigger add words/x --on sched:sched_swich sched
+	said 3 "$tracepoint" perfctl record -e sched:sched_swich -P words
+fi
+# A name that the caller may not read is not given away.
+said 4 'may not|not allowed|cannot' as_user perfctl show words/shced
+perfctl delete words/sched >/dev/null
+
 echo "stat, top, limits, watch, reload"
 text '^# +TIME +RECORDS/S .* NAME'$'\n''.*s +verbs/e'$'\n''.*s +verbs/e$' stat verbs/e --interval-count 2 -I 50
 json '"\(.namespace)/\(.name) \(.time_ns >= 50000000) \(.records >= 0)"' "verbs/e true true" stat verbs/e --interval-count 1 -I 50

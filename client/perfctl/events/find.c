@@ -4,6 +4,9 @@
 #include <fnmatch.h>
 #include <string.h>
 
+#include "client/perfctl/events/suggest.h"
+#include "proto/nearest.h"
+
 struct found {
 	struct perfpersist_info *all;
 	size_t n_all;
@@ -59,17 +62,27 @@ static bool choose(struct found *f, const struct event_name *name)
 }
 
 /* Nothing fits. For a plain name the daemon says whether it does not exist or is not readable. */
-static int not_found(struct perfpersist *p, const char *text, const struct event_name *name)
+static int not_found(struct perfpersist *p, const struct found *f, const char *text,
+		     const struct event_name *name)
 {
 	struct perfpersist_info info = { .sz = sizeof(info) };
+	struct pp_nearest spaces;
 
 	if (name_is_valid(name->ns) && name_is_valid(name->name)) {
 		int r = perfpersist_show(p, name->ns, name->name, &info);
 
 		if (r < 0)
-			return call_failed(p, r);
+			return suggest_name(p, r, name->ns, name->name);
 	}
-	complain("no event that you may read fits %s; `perfctl list` shows the events", text);
+	pp_nearest_begin(&spaces, name->ns, strlen(name->ns));
+	for (size_t i = 0; i < f->n_all; i++)
+		pp_nearest_consider(&spaces, f->all[i].ns);
+	if (spaces.best && strcmp(spaces.best, name->ns) != 0)
+		complain("no event that you may read fits %s; did you mean '%s/'?", text,
+			 spaces.best);
+	else
+		complain("no event that you may read fits %s; `perfctl list` shows the events",
+			 text);
 	return EXIT_NOT_FOUND;
 }
 
@@ -83,7 +96,7 @@ static int choose_all(struct call *call, struct perfpersist *p, char **names, si
 		if (r)
 			return r;
 		if (!choose(f, &name))
-			return not_found(p, names[i], &name);
+			return not_found(p, f, names[i], &name);
 	}
 	if (n || choose(f, &(struct event_name){ .ns = "*", .name = "*" }))
 		return EXIT_OK;
@@ -107,7 +120,7 @@ static int show_each(struct call *call, struct perfpersist *p, char **names, siz
 			return r;
 		r = perfpersist_show(p, name.ns, name.name, &info);
 		if (r < 0)
-			return call_failed(p, r);
+			return suggest_name(p, r, name.ns, name.name);
 		for (size_t j = 0; j < found; j++)
 			twice |= infos[j].id == info.id;
 		if (!twice)

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "client/perfctl/events/suggest.h"
 #include "client/perfctl/print/info.h"
 
 int make_events_event(struct call *call, struct make_events *m, const char *event)
@@ -153,7 +154,7 @@ int make_events(struct call *call, struct perfpersist *p, const struct make_even
 		r = make_one(p, m, n, &made[n]);
 		if (r >= 0)
 			continue;
-		code = call_failed(p, r);
+		code = suggest_recordable(p, r, &m->events[n], 1);
 		while (n > 0)
 			perfpersist_delete_by_id(p, made[--n].id, NULL);
 		return code;
