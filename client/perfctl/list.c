@@ -2,6 +2,8 @@
 /* perfctl list: lists events, one a line. */
 #include <inttypes.h>
 
+#include "client/perfctl/events/find.h"
+#include "client/perfctl/events/suggest.h"
 #include "client/perfctl/perfctl.h"
 #include "client/perfctl/print/info.h"
 #include "proto/clock.h"
@@ -77,6 +79,43 @@ static void print_json(const struct perfpersist_info *infos, size_t n)
 	putchar('\n');
 }
 
+struct space {
+	char s[66]; /* "NAMESPACE/" */
+};
+
+/* A bare NAME is a namespace here, and all else is as everywhere. */
+static int find_several(struct call *call, struct perfpersist *p, struct perfpersist_info **ret,
+			size_t *ret_n)
+{
+	_cleanup_free_ char **names = calloc(call->n_operands, sizeof(*names));
+	_cleanup_free_ struct space *spaces = calloc(call->n_operands, sizeof(*spaces));
+
+	if (!names || !spaces) {
+		complain("cannot list the events: out of memory");
+		return EXIT_FAILED;
+	}
+	for (size_t i = 0; i < call->n_operands; i++) {
+		names[i] = call->operands[i];
+		if (!name_is_valid(names[i]))
+			continue;
+		snprintf(spaces[i].s, sizeof(spaces[i].s), "%s/", names[i]);
+		names[i] = spaces[i].s;
+	}
+	return find_events(call, p, names, call->n_operands, ret, ret_n);
+}
+
+static int find(struct call *call, struct perfpersist *p, struct perfpersist_info **ret,
+		size_t *ret_n)
+{
+	const char *ns = call->n_operands ? call->operands[0] : NULL;
+	int r;
+
+	if (call->n_operands > 1 || (ns && !name_is_valid(ns)))
+		return find_several(call, p, ret, ret_n);
+	r = perfpersist_list(p, ns, ret, ret_n);
+	return r < 0 ? suggest_name(p, r, ns ?: "", NULL) : EXIT_OK;
+}
+
 static int run(struct call *call)
 {
 	_cleanup_(cleanup_perfpersist) struct perfpersist *p = NULL;
@@ -89,9 +128,9 @@ static int run(struct call *call)
 	r = call_connect(call, &p);
 	if (r)
 		return r;
-	r = perfpersist_list(p, call->operands[0], &infos, &n);
-	if (r < 0)
-		return call_failed(p, r);
+	r = find(call, p, &infos, &n);
+	if (r)
+		return r;
 	if (call->json) {
 		print_json(infos, n);
 		return EXIT_OK;
@@ -107,18 +146,18 @@ static int run(struct call *call)
 const struct verb verb_list = {
 	.name = "list",
 	.letter = "-l",
-	.synopsis = "[NAMESPACE]",
+	.synopsis = "[NAMESPACE | NAMESPACE/ | NAMESPACE/NAME | GLOB ...]",
 	.summary = "list the events that you may read",
 	.run = run,
-	.operands = COMPLETE_NAMESPACE,
-	.one_operand = true,
+	.operands = COMPLETE_NAMES,
 	.reads_saves = true,
-	.help = "Without NAMESPACE, lists all namespaces. MISSED counts records that could not be written\n"
+	.help = "Without operands, lists all events. MISSED counts records that could not be written\n"
 		"(12+ means at least 12), or is `unknown` (JSON: null) where this kernel cannot tell.\n"
 		"CPUs marked as away are offline: their records stay readable, and they record again\n"
 		"when they come online.\n"
 		"\n"
 		"Examples:\n"
 		"  perfctl list\n"
+		"  perfctl list 'web/*'\n"
 		"  perfctl list --json | jq -r '.[].name'\n",
 };

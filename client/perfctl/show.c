@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* perfctl show: prints everything about one event. */
+/* perfctl show: prints everything about events. */
 #include <inttypes.h>
 #include <string.h>
 
+#include "client/perfctl/events/find.h"
 #include "client/perfctl/perfctl.h"
 #include "client/perfctl/print/away.h"
 #include "client/perfctl/print/info.h"
@@ -46,7 +47,8 @@ static void print_reopen(const struct call *call, const struct perfpersist_info 
 }
 
 /* Looks for the id among all events that the caller may read. */
-static int show_by_id(struct perfpersist *p, uint64_t id, struct perfpersist_info *ret)
+static int find_by_id(struct perfpersist *p, uint64_t id, struct perfpersist_info **ret,
+		      size_t *ret_n)
 {
 	_cleanup_free_ struct perfpersist_info *infos = NULL;
 	size_t n = 0;
@@ -57,7 +59,9 @@ static int show_by_id(struct perfpersist *p, uint64_t id, struct perfpersist_inf
 		return call_failed(p, r);
 	for (size_t i = 0; i < n; i++)
 		if (infos[i].id == id) {
-			*ret = infos[i];
+			infos[0] = infos[i];
+			*ret = TAKE_PTR(infos);
+			*ret_n = 1;
 			return EXIT_OK;
 		}
 	complain("cannot show the event with id %" PRIu64
@@ -66,78 +70,89 @@ static int show_by_id(struct perfpersist *p, uint64_t id, struct perfpersist_inf
 	return EXIT_NOT_FOUND;
 }
 
-static int find(struct perfpersist *p, const struct event_name *name, const struct event_id *id,
-		struct perfpersist_info *ret)
+static void print_one(const struct call *call, const struct perfpersist_info *info,
+		      const struct perfpersist_cpu_away *away, size_t n, struct json *j)
 {
-	int r;
-
-	if (id->given)
-		return show_by_id(p, id->id, ret);
-	r = perfpersist_show(p, name->ns, name->name, ret);
-	return r < 0 ? call_failed(p, r) : EXIT_OK;
-}
-
-static void print(const struct call *call, const struct perfpersist_info *info,
-		  const struct perfpersist_cpu_away *away, size_t n)
-{
-	struct json j = { .f = stdout };
-
 	if (!call->json) {
 		info_print(stdout, info);
 		away_print(stdout, info, away, n);
 		print_reopen(call, info);
 		return;
 	}
-	info_json_begin(&j, NULL, info);
-	away_json(&j, info, away, n);
-	json_end(&j, '}');
-	putchar('\n');
+	info_json_begin(j, NULL, info);
+	away_json(j, info, away, n);
+	json_end(j, '}');
 }
 
-static int show(struct call *call, const struct event_name *name, const struct event_id *id)
+/* is_one: JSON is an object, else an array. */
+static void print(const struct call *call, struct perfpersist *p,
+		  const struct perfpersist_info *infos, size_t n, bool is_one)
+{
+	_cleanup_free_ struct perfpersist_cpu_away *away = NULL;
+	struct json j = { .f = stdout };
+	size_t n_away = 0;
+	bool is_away = false;
+
+	for (size_t i = 0; i < n; i++)
+		is_away |= infos[i].away[0];
+	/* Print the rest even if it is not known since when CPUs are away. */
+	if (is_away && perfpersist_cpus_away(p, &away, &n_away) < 0)
+		n_away = 0;
+	if (call->json && !is_one)
+		json_begin(&j, NULL, '[');
+	for (size_t i = 0; i < n; i++) {
+		if (i && !call->json)
+			putchar('\n');
+		print_one(call, &infos[i], away, n_away, &j);
+	}
+	if (call->json && !is_one)
+		json_end(&j, ']');
+	if (call->json)
+		putchar('\n');
+}
+
+static int show(struct call *call, const struct event_id *id)
 {
 	_cleanup_(cleanup_perfpersist) struct perfpersist *p = NULL;
-	_cleanup_free_ struct perfpersist_cpu_away *away = NULL;
-	struct perfpersist_info info = { .sz = sizeof(info) };
+	_cleanup_free_ struct perfpersist_info *infos = NULL;
+	struct event_name name;
 	size_t n = 0;
 	int r;
 
 	r = call_connect(call, &p);
 	if (!r)
-		r = find(p, name, id, &info);
+		r = id->given ? find_by_id(p, id->id, &infos, &n)
+			      : find_events(call, p, call->operands, call->n_operands, &infos, &n);
 	if (r)
 		return r;
-	/* Print the rest even if it is not known since when CPUs are away. */
-	if (info.away[0] && perfpersist_cpus_away(p, &away, &n) < 0)
-		n = 0;
-	print(call, &info, away, n);
+	print(call, p, infos, n,
+	      id->given || (call->n_operands == 1 &&
+			    parse_event_name(call->operands[0], NULL, &name) >= 0));
 	return EXIT_OK;
 }
 
 static int run(struct call *call)
 {
-	struct event_name name = {};
 	struct event_id id = {};
 
 	if (!options_read(call, &id))
 		return call->code;
-	if (call->n_operands + id.given != 1)
-		return bad_usage(call, "show takes one NAME, or one --id");
-	if (!id.given && parse_event_name(call->operands[0], NULL, &name) < 0)
-		return bad_usage(call, "%s: not a valid event name", call->operands[0]);
-	return show(call, &name, &id);
+	if (!call->n_operands != id.given)
+		return bad_usage(call, "show takes NAMEs, or one --id");
+	return show(call, &id);
 }
 
 const struct verb verb_show = {
 	.name = "show",
-	.synopsis = "NAME | --id ID",
-	.summary = "show one event",
+	.synopsis = "NAME... | --id ID",
+	.summary = "show all about events",
 	.run = run,
 	.options = { { .rows = event_id_options } },
-	.operands = COMPLETE_NAME,
-	.one_operand = true,
+	.operands = COMPLETE_NAMES,
 	.reads_saves = true,
-	.help = "`away` lists CPUs that are offline, and since when; their records stay readable, and\n"
+	.help = "NAME is an event, NAMESPACE/ or a glob of these; --json then prints an array.\n"
+		"\n"
+		"`away` lists CPUs that are offline, and since when; their records stay readable, and\n"
 		"they record again when they come online. `lacking` lists CPUs that are online and do\n"
 		"not record yet, and why.\n"
 		"\n"

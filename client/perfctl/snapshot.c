@@ -67,6 +67,9 @@ static int snapshot(struct call *call, struct selection *selection, const char *
 	r = outfile_commit(&out);
 	if (r < 0)
 		return outfile_failed(path, r);
+	if (!result.records && selection_is_given(selection))
+		complain("no record of these events fits %s, and the file has none",
+			 selection->typed);
 	if (call->json)
 		print_json(path, &result);
 	else

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "client/perfctl/events/find.h"
 #include "client/perfctl/perfctl.h"
 #include "client/perfctl/print/away.h"
 #include "client/perfctl/print/history.h"
@@ -82,33 +83,20 @@ static int subject_open(struct stat *st, struct subject *s)
 	return 0;
 }
 
-/* Finds the events that are named, or all that the caller may read. */
 static int find_subjects(struct stat *st)
 {
 	_cleanup_free_ struct perfpersist_info *infos = NULL;
-	size_t n = 0;
-	int r;
+	int r = find_events(st->call, st->p, st->call->operands, st->call->n_operands, &infos,
+			    &st->n);
 
-	st->n = st->call->n_operands;
-	if (!st->n) {
-		r = perfpersist_list(st->p, NULL, &infos, &n);
-		if (r < 0)
-			return call_failed(st->p, r);
-		st->n = n;
-	}
+	if (r)
+		return r;
 	st->subjects = calloc(st->n + 1, sizeof(*st->subjects));
 	if (!st->subjects)
 		return EXIT_FAILED;
 	for (size_t i = 0; i < st->n; i++) {
-		struct event_name *name = &st->subjects[i].name;
-
-		if (infos) {
-			memcpy(name->ns, infos[i].ns, sizeof(name->ns));
-			memcpy(name->name, infos[i].name, sizeof(name->name));
-		} else if (parse_event_name(st->call->operands[i], NULL, name) < 0) {
-			return bad_usage(st->call, "%s: not a valid event name",
-					 st->call->operands[i]);
-		}
+		memcpy(st->subjects[i].name.ns, infos[i].ns, sizeof(infos[i].ns));
+		memcpy(st->subjects[i].name.name, infos[i].name, sizeof(infos[i].name));
 	}
 	return EXIT_OK;
 }
@@ -334,10 +322,11 @@ const struct verb verb_stat = {
 	.summary = "show what events record, interval by interval",
 	.run = run,
 	.options = { { .rows = options } },
-	.operands = COMPLETE_NAME,
+	.operands = COMPLETE_NAMES,
 	.reads_saves = true,
 	.help = "HISTORY is how far back the buffers reach, on the CPU with the shortest history, or\n"
-		"with --per-cpu on each. Without NAME, shows all events that you may read. --json\n"
+		"with --per-cpu on each. NAME is an event, NAMESPACE/ or a glob of these; without NAME,\n"
+		"shows all events that you may read. --json\n"
 		"prints an object a line, with the counts of the interval. `away` marks a CPU that is\n"
 		"offline. --saved prints one line with the counts up to the save; HISTORY is then the\n"
 		"time from the oldest record to the newest.\n"

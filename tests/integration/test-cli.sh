@@ -57,7 +57,7 @@ text '^perfctl [0-9]+\.[0-9]+' --version
 json .release "$(sed -n 's/^VERSION := //p' "$ROOT/Makefile")" ping
 expect_exit 2 "${PERFCTL[@]}"
 expect_match "$OUT" 'Usage: perfctl' "no verb at all"
-for args in nosuch "help nosuch" "list a b" "ping a" "list --nosuch" "list -x" "show a b" show reopen \
+for args in nosuch "help nosuch" "list a/b/c" "ping a" "list --nosuch" "list -x" "show a/b/c" show reopen \
 	delete "show a --id 1" "--instance" "create x -e" "reopen t/x --" "reopen t/x -n -1" "help a b"; do
 	# shellcheck disable=SC2086
 	said 2 'see .perfctl .*--help' perfctl $args
@@ -136,6 +136,15 @@ json '[.[] | .name] | join(" ")' "slash dash" -l one
 json 'map(has("namespace") and has("name") and has("id") and has("event") and has("buffer") and
 	has("cpus") and has("records") and has("missed") and has("state")) | all' true list
 json '[.[].state] | unique | join(" ")' running list
+# Names and globs as everywhere; a bare name is a namespace.
+json '[.[] | .namespace + "/" + .name] | join(" ")' "one/slash one/dash" list one/
+json '[.[] | .namespace + "/" + .name] | join(" ")' "two/long one/slash one/dash" list two/long one
+json '[.[] | .name] | join(" ")' "F freq" list 'kinds/[Ff]*'
+said 3 'no event that you may read fits nosuch/\*' perfctl list 'nosuch/*'
+json '[.[] | .namespace + "/" + .name] | join(" ")' "one/slash one/dash kinds/g" show one/ kinds/g
+json '[.[] | .name] | join(" ")' "slash" show 'one/s*'
+text "^name +one/slash"$'\n'".*"$'\n\n'"name +one/dash"$'\n' show 'one/*'
+expect_eq "$(perfctl stat 'one/*' kinds/c --interval-count 1 -I 20 --json | jq -r .name | xargs)" "slash dash c" "events of stat"
 # A table is aligned: each column begins, or ends, at one position in all lines.
 perfctl list >"$SCRATCH/table"
 expect_eq "$(wc -l <"$SCRATCH/table")" $(($(perfctl list --json | jq length) + 1)) "lines of the table"
@@ -204,6 +213,81 @@ expect_eq "$(perfctl reopen kinds/g -n all --json 2>/dev/null |
 wait_until 20 more_records_than 10 kinds/generic
 expect_eq "$(perfctl reopen kinds/generic -n 1 --json 2>/dev/null | jq -c '.fields | keys')" \
 	"$(perfctl reopen kinds/hot -n 1 --json 2>/dev/null | jq -c '.fields | keys')" "fields of both recorders"
+
+echo "reopen: several events, and selections"
+perfctl create sel/a -e sched:sched_switch,sched:sched_waking -m 256K >/dev/null
+perfctl create sel/b -e cpu-clock -F 999 >/dev/null
+busy 5
+wait_until 20 more_records_than 200 sel/a
+wait_until 20 more_records_than 50 sel/b
+perfctl pause sel/ >/dev/null
+# reads VERB ARGUMENT…: what it reads, a line for each record.
+reads() {
+	perfctl "$@" --json 2>/dev/null | jq -c '[.time, .cpu, .tid, .event]'
+}
+# one_selection OPTION…: it selects the same for reopen, script, report and snapshot.
+one_selection() {
+	local n
+	reads reopen sel/ -n all "$@" >"$SCRATCH/reopened"
+	reads script sel/ "$@" >"$SCRATCH/scripted"
+	cmp -s "$SCRATCH/reopened" "$SCRATCH/scripted" || fail "reopen and script with $*: $(diff "$SCRATCH/reopened" "$SCRATCH/scripted" | head -n 4)"
+	n=$(wc -l <"$SCRATCH/reopened")
+	[ "$n" -gt 0 ] || fail "$* selects nothing"
+	json .records "$n" report sel/ "$@"
+	json .records "$n" snapshot sel/ "$@" -o "$SCRATCH/selected"
+	reads script -i "$SCRATCH/selected" >"$SCRATCH/scripted"
+	cmp -s "$SCRATCH/reopened" "$SCRATCH/scripted" || fail "reopen and snapshot with $* differ"
+	reads reopen sel/ -n 3 "$@" | cmp - <(tail -n 3 "$SCRATCH/reopened") ||
+		fail "-n 3 with $* is not the newest"
+	echo "  $n records: $*"
+}
+reads reopen sel/ -n all >"$SCRATCH/all"
+all=$(wc -l <"$SCRATCH/all")
+expect_eq "$all" "$(jq -s 'map(.records) | add' < <(perfctl show sel/ --json | jq '.[]'))" "records of both events"
+expect_eq "$(jq -s '. == sort_by(.[0])' "$SCRATCH/all")" true "in order of time"
+early=$(sed -n "$((all / 4))p" "$SCRATCH/all" | jq -r '.[0] / 1000000000')
+late=$(sed -n "$((all / 2))p" "$SCRATCH/all" | jq -r '.[0] / 1000000000')
+pid=$(perfctl script sel/a --event sched:sched_switch --json 2>/dev/null | jq -r 'select(.pid > 0) | .pid' | sort | uniq -c | sort -n | awk 'END { print $2 }')
+cpu=$(sed -n "$((all * 3 / 8))p" "$SCRATCH/all" | jq -r '.[1]')
+one_selection --since "$early" --until "$late" -C "$cpu"
+expect_eq "$(jq -s "[.[] | select(.[1] != $cpu or .[0] < ($early * 1e9 - 1000) or .[0] > ($late * 1e9 + 1000))] | length" \
+	"$SCRATCH/reopened")" 0 "records of other times and CPUs"
+one_selection --pid "$pid" --about --event 'sched:*'
+! grep -v '"sched:' "$SCRATCH/reopened" || fail "--event selects other events"
+if full; then
+	one_selection --event cpu-clock
+	one_selection --event 'sched:*' -C "$cpu"
+	one_selection --pid "$pid"
+	one_selection --tid "$(sed -n "$((all * 3 / 8))p" "$SCRATCH/all" | jq -r '.[2]')" --since "$early"
+fi
+expect_eq "$(perfctl reopen sel/ -n all 2>&1 >/dev/null | cut -d ' ' -f 1 | xargs)" "sel/a: sel/b:" "the summaries"
+# Nothing selected is said, with the times that there are.
+none=" has no record for --until 1\.5"
+said 3 "^perfctl: sel/a$none; its records are from [0-9.]+ to [0-9.]+$" perfctl reopen sel/a --until 1.5
+said 3 "^perfctl: a snapshot of sel/a$none$" perfctl script sel/a --until 1.5
+said 3 "^perfctl: a snapshot of sel/a$none$" perfctl report sel/a --until 1.5
+said 3 "^perfctl: a snapshot of sel/a$none$" perfctl report sel/a --until 1.5 --html "$SCRATCH/none"
+said 3 "^perfctl: $SCRATCH/selected has no record for --event nosuch; its records are from [0-9.]+ to [0-9.]+$" \
+	perfctl script -i "$SCRATCH/selected" --event nosuch
+expect_ok perfctl snapshot sel/a --until 1.5 -o "$SCRATCH/none"
+expect_match "$OUT" 'no record of these events fits --until 1.5, and the file has none' "an empty snapshot"
+said 2 'COMMAND gets the buffers of one event, and these are 2' perfctl reopen sel/ -- true
+said 2 'do not go with -- COMMAND' perfctl reopen sel/a --last 1s -- true
+# Following: both events, and what is selected of them.
+perfctl resume sel/ >/dev/null
+"${PERFCTL[@]}" reopen sel/ -n 0 -f --event '*[hk]' >"$SCRATCH/followed" 2>"$SCRATCH/stderr" &
+follower=$!
+_spawned+=("$follower")
+followed() {
+	grep -q "$1" "$SCRATCH/followed"
+}
+wait_until 20 followed sched:sched_switch
+wait_until 20 followed cpu-clock
+kill -TERM "$follower"
+wait "$follower" || fail "reopen -f ended with $?"
+! followed sched:sched_waking || fail "reopen -f prints an event that --event does not select"
+expect_match "$(<"$SCRATCH/stderr")" '^sel/a: [0-9]+ records? printed, .*'$'\n''sel/b: [0-9]+ records? printed, 0 overwritten unread$' "the summaries"
+perfctl delete --all sel >/dev/null
 
 echo "reopen: a command inherits the rings"
 rings=$(rings_of default/bare | tr : '\n' | wc -l)
@@ -288,15 +372,15 @@ said 3 "no namespace 'nosuch'" perfctl resume nosuch/
 
 echo "did you mean"
 perfctl create words/sched -e cpu-clock -F 1 >/dev/null
-for args in "change words/shced -m 64K" "delete words/shced" "pause words/shced" \
-	"snapshot words/shced -o $SCRATCH/none"; do
+for args in "show words/shced" "change words/shced -m 64K" "delete words/shced" "pause words/shced" "stat words/shced" \
+	"snapshot words/shced -o $SCRATCH/none" "reopen words/shced"; do
 	# shellcheck disable=SC2086
 	said 3 "^perfctl: There is no event 'shced' in the namespace words; did you mean 'sched'\?$" perfctl $args
 done
-said 3 "^perfctl: There is no namespace 'wrods', and so no event 'sched' in it; did you mean 'words/sched'\?$" perfctl pause wrods/sched
-said 3 "^perfctl: There is no namespace 'wrods'; did you mean 'words'\?$" perfctl top wrods
+said 3 "^perfctl: There is no namespace 'wrods', and so no event 'sched' in it; did you mean 'words/sched'\?$" perfctl show wrods/sched
+said 3 "^perfctl: There is no namespace 'wrods'; did you mean 'words'\?$" perfctl list wrods
 said 3 "^perfctl: no event that you may read fits wrods/; did you mean 'words/'\?$" perfctl snapshot wrods/
-said 3 "\`perfctl list words\` shows those there are" perfctl pause words/other
+said 3 "\`perfctl list words\` shows those there are" perfctl show words/other
 said 2 '^perfctl: unknown verb lsit; did you mean list\?$' perfctl lsit
 said 2 '^perfctl: unknown verb lsit; did you mean list\?$' perfctl help lsit
 said 2 '^perfctl: unknown command shwo; did you mean show\?$' perfctl trigger shwo

@@ -39,27 +39,27 @@ perfctl create web/second -e cpu-clock -F 99 --share >/dev/null
 id=$(perfctl show default/switches --json | jq -r .id)
 
 echo "names"
-offers "perfctl --instance $I show " "default/switches web/profile web/second"
+offers "perfctl --instance $I show " "default/ default/switches web/ web/profile web/second"
 offers "perfctl --instance=$I show s" "switches"
 offers "perfctl show --instance $I web/p" "web/profile"
 offers "perfctl --json --instance $I -d d" "default/switches"
 offers "perfctl --instance $I delete web/profile web/s" "web/second"
-offers "perfctl --instance $I reopen switches " ""
+offers "perfctl --instance $I reopen w" "web/ web/profile web/second"
 offers "perfctl --instance $I reopen switches -n " "all"
 offers "perfctl --instance $I reopen switches -- logna" "logname"
 offers "perfctl --instance $I record switches -- logna" "logname"
 offers "perfctl --instance $I pause w" "web/ web/profile web/second"
 offers "perfctl --instance $I create w" "web/"
 offers "perfctl --instance $I create -n " "default web"
-offers "perfctl --instance $I list " "default web"
+offers "perfctl --instance $I list w" "web/ web/profile web/second"
 offers "perfctl events cpu-cl" "cpu-clock"
 offers "perfctl --instance $I show --id " "$(perfctl list --json | jq -r '.[].id' | sort | xargs)"
 offers "perfctl --instance $I show --id ${id:0:6}" "$(perfctl list --json | jq -r '.[].id' | sort | xargs)"
 # Other instances start and end meanwhile.
 offers_also "perfctl --instance ${I:0:3}" "$I"
 offers "perfctl --instance $I delete --all " "default web"
-offers "perfctl --registry $REGISTRY --direct show w" "web/profile web/second"
-offers "perfctl --socket $RUN/control stat w" "web/profile web/second"
+offers "perfctl --registry $REGISTRY --direct show w" "web/ web/profile web/second"
+offers "perfctl --socket $RUN/control stat w" "web/ web/profile web/second"
 offers "perfctl --instance $I-no-such show " ""
 offers "perfctl re" "record reload reopen report resume"
 offers "perfctl reopen --co" "--copy"
@@ -68,9 +68,9 @@ offers "perfctl --no-such-option limits x" ""
 echo "saves"
 perfctl save default/ >/dev/null
 name=$(ls "$STATE/saved")
-offers "perfctl --instance $I --saved show " "default/switches"
+offers "perfctl --instance $I --saved show " "default/ default/switches"
 offers "perfctl --instance $I --saved=$name reopen sw" "switches"
-offers "perfctl --saved=$STATE/saved/$name list " "default"
+offers "perfctl --saved=$STATE/saved/$name list " "default/ default/switches"
 offers "perfctl --saved=$STATE/saved reopen --id " "$id"
 offers "perfctl --instance $I --saved=2" "$name"
 offers "perfctl --instance $I save w" "web/ web/profile web/second"
@@ -114,9 +114,9 @@ fi
 
 echo "others"
 WHO=(as_member)
-offers "perfctl --instance $I show " "default/switches web/profile web/second"
+offers "perfctl --instance $I show " "default/ default/switches web/ web/profile web/second"
 WHO=(as_user)
-offers "perfctl --instance $I show " ""
+offers "perfctl --instance $I show " "default/ web/" # the names of namespaces are no secret
 perfctl delete web/second web/profile >/dev/null
 stop_daemon
 write_conf "[namespace own]
@@ -124,7 +124,7 @@ Owner=$NOBODY
 Group=0"
 start_daemon
 perfctl create own/clock -e cpu-clock -F 99 >/dev/null
-offers "perfctl --instance $I show " "own/clock"
+offers "perfctl --instance $I show " "default/ own/ own/clock"
 offers "perfctl --instance $I reopen --id " "$(perfctl show own/clock --json | jq -r .id)"
 WHO=()
 
@@ -166,12 +166,12 @@ echo "zsh"
 if command -v zsh >/dev/null; then
 	lines=(
 		"perfctl --instance $I show s|perfctl --instance $I show switches |switches"
-		"perfctl --instance=$I show |perfctl --instance=$I show |default/switches own/clock"
+		"perfctl --instance=$I show |perfctl --instance=$I show |default default/switches own own/clock"
 		"perfctl show --instance $I own/|perfctl show --instance $I own/clock |own/clock"
 		"perfctl --instance $I -d d|perfctl --instance $I -d default/switches |default/switches"
 		"perfctl --instance $I create o|perfctl --instance $I create own/|own"
 		"perfctl reopen --instance $I --id $id|perfctl reopen --instance $I --id $id |$id"
-		"perfctl --instance $I --saved reopen d|perfctl --instance $I --saved reopen default/switches |default/switches"
+		"perfctl --instance $I --saved reopen d|perfctl --instance $I --saved reopen default|default default/switches"
 		"perfctl --instance $I --saved=2|perfctl --instance $I --saved=$name |$name"
 		"perfctl --instance $I delete --all o|perfctl --instance $I delete --all own |own"
 		"perfctl relo|perfctl reload |reload"
@@ -191,7 +191,7 @@ fi
 
 echo "without the daemon"
 stop_daemon
-offers "perfctl --instance $I show " "default/switches own/clock"
+offers "perfctl --instance $I show " "default/ default/switches own/ own/clock"
 # The shell does not wait for perfctl to end, only for what it prints.
 wait_until 20 _no_processes || fail "completion started a daemon: $(daemon_pids | xargs)"
 start_daemon

@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 
 #include "client/perfctl/events/find.h"
+#include "proto/clock.h"
 
 void chosen_done(struct chosen *c)
 {
@@ -30,14 +31,23 @@ static bool is_second_name(const struct perfpersist_info *infos, size_t i)
 /* is_alone: the user asked for this event alone. Otherwise skips an event that was deleted
  * meanwhile or is not ready. */
 static int open_one(struct perfpersist *p, const struct perfpersist_info *info, bool is_alone,
-		    struct chosen *c)
+		    bool copies, struct chosen *c)
 {
-	int r = perfpersist_open(p, info->ns, info->name, &c->events[c->n]);
+	int r = (copies ? perfpersist_open_copy : perfpersist_open)(p, info->ns, info->name,
+								    &c->events[c->n]);
 
 	if (r < 0 && (is_alone || (r != -ENOENT && r != -EBUSY)))
 		return call_failed(p, r);
 	c->n += r >= 0;
 	return EXIT_OK;
+}
+
+uint64_t chosen_now(struct perfpersist_interleave *records)
+{
+	struct perfpersist_info info = { .sz = sizeof(info) };
+	bool is_saved = perfpersist_interleave_info(records, 0, &info) >= 0 && info.saved;
+
+	return is_saved ? info.saved_mono : pp_clock_ns(CLOCK_MONOTONIC);
 }
 
 void allow_descriptors(void)
@@ -51,7 +61,7 @@ void allow_descriptors(void)
 }
 
 int choose_events(struct call *call, struct perfpersist *p, char **names, size_t n_names,
-		  struct chosen *ret)
+		  bool copies, struct chosen *ret)
 {
 	_cleanup_free_ struct perfpersist_info *infos = NULL;
 	_cleanup_(chosen_done) struct chosen c = {};
@@ -69,7 +79,7 @@ int choose_events(struct call *call, struct perfpersist *p, char **names, size_t
 	allow_descriptors();
 	for (size_t i = 0; !r && i < n; i++)
 		if (!is_second_name(infos, i))
-			r = open_one(p, &infos[i], n == 1, &c);
+			r = open_one(p, &infos[i], n == 1, copies, &c);
 	if (r)
 		return r;
 	if (!c.n) {

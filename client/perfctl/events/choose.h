@@ -12,10 +12,13 @@ struct chosen {
 	size_t n;
 };
 
-/* Returns an exit code; has complained if it is not EXIT_OK, also if there are none. */
+/* copies: of the rings, even if the rings themselves can be opened. Returns an exit code; has complained if it is not EXIT_OK, also if there are none. */
 int choose_events(struct call *call, struct perfpersist *p, char **names, size_t n_names,
-		  struct chosen *ret);
+		  bool copies, struct chosen *ret);
 void chosen_done(struct chosen *c);
+
+/* The time (CLOCK_MONOTONIC, ns) of what is read: now; of a save: when it was made. */
+uint64_t chosen_now(struct perfpersist_interleave *records);
 
 /* Allows this process as many descriptors as it may have: rings of many events on many CPUs need many. */
 void allow_descriptors(void);

@@ -22,26 +22,30 @@ static void found_done(struct found *f)
 	free(f->is_chosen);
 }
 
+static bool can_match(const char *part)
+{
+	return strpbrk(part, "*?[") || name_is_valid(part);
+}
+
 /* Splits a name into the two patterns to match. */
 static int split(struct call *call, const char *text, struct event_name *ret)
 {
 	const char *slash = strchr(text, '/'), *name = slash ? slash + 1 : text;
 	size_t n = slash ? (size_t)(slash - text) : 0;
 
-	if (!*text || (slash && !n) || strchr(name, '/') || n >= sizeof(ret->ns) ||
-	    strlen(name) >= sizeof(ret->name))
-		return bad_usage(
-			call,
-			"%s: not a valid event name: write NAME, NAMESPACE/NAME, NAMESPACE/ for "
-			"all of it, or a glob of these",
-			text);
 	*ret = (struct event_name){ .ns = "default" };
-	if (slash) {
-		memcpy(ret->ns, text, n);
-		ret->ns[n] = '\0';
+	if (*text && !strchr(name, '/') && n < sizeof(ret->ns) &&
+	    strlen(name) < sizeof(ret->name)) {
+		if (slash)
+			snprintf(ret->ns, sizeof(ret->ns), "%.*s", (int)n, text);
+		strcpy(ret->name, *name ? name : "*");
+		if (can_match(ret->ns) && can_match(ret->name))
+			return EXIT_OK;
 	}
-	strcpy(ret->name, *name ? name : "*");
-	return EXIT_OK;
+	return bad_usage(call,
+			 "%s: not a valid event name: write NAME, NAMESPACE/NAME, NAMESPACE/ for "
+			 "all of it, or a glob of these",
+			 text);
 }
 
 static bool choose(struct found *f, const struct event_name *name)

@@ -6,66 +6,90 @@
 #include <string.h>
 
 #include "client/perfctl/print/print-record.h"
+#include "proto/clock.h"
+
+/* An event, in the order of the stream. */
+struct followed {
+	struct event_name name;
+	struct sources sources;
+	uint64_t printed, overwritten;
+	bool is_gone;
+};
 
 struct following {
 	const struct call *call;
-	const struct event_name *name;
 	const struct follow_options *options;
+	const struct selection *selection;
 	struct perfpersist_stream *stream;
-	struct sources sources;
-	uint64_t printed, overwritten;
-	bool is_gone, ended;
+	struct followed *all;
+	size_t n;
+	bool ended;
 };
 
-static void print_record(struct following *w, const struct perfpersist_sample *sample)
+static void following_done(struct following *w)
 {
-	struct source *source = sources_of(&w->sources, sample);
+	for (size_t i = 0; i < w->n; i++)
+		sources_done(&w->all[i].sources);
+	free(w->all);
+	perfpersist_stream_free(w->stream);
+}
+
+static int print_record(struct following *w, struct followed *e,
+			const struct perfpersist_sample *sample)
+{
+	struct source *source = sources_of(&e->sources, sample);
 
 	/* After a signal, records that are already read are not printed; overwritten ones still
 	 * count. */
 	if (signals_caught() || ferror(stdout))
-		return;
+		return 0;
+	if (selection_learn(w->selection, sample->pid, sample->tid) < 0)
+		return -ENOMEM;
+	if (!selection_wants(w->selection, sample, source))
+		return 0;
 	if (w->call->json)
 		record_json(source, sample, 0, stdout);
 	else
 		record_print(source, sample, 0, stdout);
-	w->printed++;
+	e->printed++;
+	return 0;
 }
 
-static void tell_overwritten(struct following *w, uint64_t n)
+static void tell_overwritten(struct followed *e, uint64_t n)
 {
 	fflush(stdout);
 	fprintf(stderr,
 		"perfctl: %" PRIu64 " record%s of %s/%s were overwritten before they could be "
 		"read; a larger buffer (`perfctl change -m`) holds more\n",
-		n, n == 1 ? "" : "s", w->name->ns, w->name->name);
-	w->overwritten += n;
+		n, n == 1 ? "" : "s", e->name.ns, e->name.name);
+	e->overwritten += n;
 }
 
-static int open_again(struct following *w, bool gap)
+static int open_again(struct following *w, size_t event, bool gap)
 {
+	struct followed *e = &w->all[event];
+
 	/* They belong to the old event, which is about to be freed. */
-	sources_done(&w->sources);
+	sources_done(&e->sources);
 	fprintf(stderr, "perfctl: %s/%s has new buffers; following those from here on%s\n",
-		w->name->ns, w->name->name,
+		e->name.ns, e->name.name,
 		gap ? "; it had others in between, whose records were not read" : "");
-	return sources_open(perfpersist_stream_event(w->stream, 0), &w->sources);
+	return sources_open(perfpersist_stream_event(w->stream, event), &e->sources);
 }
 
 static int take_item(struct following *w, const struct perfpersist_stream_item *item)
 {
 	switch (item->kind) {
 	case PERFPERSIST_STREAM_RECORD:
-		print_record(w, &item->sample);
-		break;
+		return print_record(w, &w->all[item->event], &item->sample);
 	case PERFPERSIST_STREAM_OVERWRITTEN:
-		tell_overwritten(w, item->count);
+		tell_overwritten(&w->all[item->event], item->count);
 		break;
 	case PERFPERSIST_STREAM_RESIZED:
 	case PERFPERSIST_STREAM_REPLACED:
-		return open_again(w, item->gap);
+		return open_again(w, item->event, item->gap);
 	case PERFPERSIST_STREAM_DELETED:
-		w->is_gone = true;
+		w->all[item->event].is_gone = true;
 		break;
 	case PERFPERSIST_STREAM_UNATTENDED:
 		if (w->options->wakeup)
@@ -95,9 +119,14 @@ static int go_round(struct following *w)
 
 static void summarize(const struct following *w)
 {
-	fprintf(stderr, "%s/%s: %" PRIu64 " record%s printed, %" PRIu64 " overwritten unread%s\n",
-		w->name->ns, w->name->name, w->printed, w->printed == 1 ? "" : "s", w->overwritten,
-		w->is_gone ? "; the event is gone" : "");
+	for (size_t i = 0; i < w->n; i++) {
+		const struct followed *e = &w->all[i];
+
+		fprintf(stderr,
+			"%s/%s: %" PRIu64 " record%s printed, %" PRIu64 " overwritten unread%s\n",
+			e->name.ns, e->name.name, e->printed, e->printed == 1 ? "" : "s",
+			e->overwritten, e->is_gone ? "; the event is gone" : "");
+	}
 }
 
 static int run(struct following *w)
@@ -115,15 +144,41 @@ static int run(struct following *w)
 	return r;
 }
 
-int follow(const struct call *call, struct perfpersist *p, struct perfpersist_event *e,
-	   const struct event_name *name, const struct follow_options *options, uint64_t newest)
+static int add_events(struct following *w, const struct chosen *events, uint64_t newest)
+{
+	struct perfpersist_info info = { .sz = sizeof(info) };
+	int r = 0;
+
+	w->all = calloc(events->n, sizeof(*w->all));
+	if (!w->all)
+		return -ENOMEM;
+	for (size_t i = 0; r >= 0 && i < events->n; i++) {
+		struct followed *e = &w->all[w->n++];
+
+		r = perfpersist_event_info(events->events[i], &info);
+		memcpy(e->name.ns, info.ns, sizeof(e->name.ns));
+		memcpy(e->name.name, info.name, sizeof(e->name.name));
+		if (r >= 0)
+			r = perfpersist_stream_add(w->stream, events->events[i], newest);
+		if (r >= 0)
+			r = sources_open(events->events[i], &e->sources);
+	}
+	return r;
+}
+
+int follow(const struct call *call, struct perfpersist *p, const struct chosen *events,
+	   struct selection *selection, const struct follow_options *options, uint64_t newest)
 {
 	struct perfpersist_stream_options o = {
 		.sz = sizeof(o),
 		.wakeup = options->wakeup,
 		.at_once = true,
 	};
-	struct following w = { .call = call, .name = name, .options = options };
+	_cleanup_(following_done) struct following w = {
+		.call = call,
+		.options = options,
+		.selection = selection,
+	};
 	int code = EXIT_OK, r = perfpersist_stream_new(p, &o, &w.stream);
 
 	if (r < 0) {
@@ -131,14 +186,12 @@ int follow(const struct call *call, struct perfpersist *p, struct perfpersist_ev
 		perfpersist_free(p);
 		return code;
 	}
-	r = perfpersist_stream_add(w.stream, e, newest);
-	if (r >= 0)
-		r = sources_open(e, &w.sources);
+	selection_settle(selection, 0, pp_clock_ns(CLOCK_MONOTONIC));
+	selection_learn_running(selection);
+	r = add_events(&w, events, newest);
 	if (r >= 0)
 		r = run(&w);
 	if (r < 0)
 		code = call_failed(p, r);
-	sources_done(&w.sources);
-	perfpersist_stream_free(w.stream);
 	return r == -EBADMSG ? EXIT_FAILED : code;
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Follows an event on the terminal: prints its records as they arrive, until a signal or its
+/* Follows events on the terminal: prints their records as they arrive, until a signal or their
  * end. */
 #pragma once
 
+#include "client/perfctl/events/choose.h"
+#include "client/perfctl/events/selection.h"
 #include "client/perfctl/perfctl.h"
 
 struct follow_options {
@@ -11,7 +13,7 @@ struct follow_options {
 	bool copies; /* of the rings, even if the rings themselves can be opened */
 };
 
-/* Takes over p, over which e was opened. newest: how many records to begin with. Returns an exit
- * code. */
-int follow(const struct call *call, struct perfpersist *p, struct perfpersist_event *e,
-	   const struct event_name *name, const struct follow_options *options, uint64_t newest);
+/* Takes over p, over which the events were opened. Settles the selection. newest: how many records of
+ * each event to begin with, selected or not. Returns an exit code. */
+int follow(const struct call *call, struct perfpersist *p, const struct chosen *events,
+	   struct selection *selection, const struct follow_options *options, uint64_t newest);

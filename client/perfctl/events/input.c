@@ -69,6 +69,7 @@ static int take_snapshot(struct call *call, struct selection *selection, struct 
 	 * which process a thread belongs to, and who had a CPU before. */
 	all.pids = all.tids = (struct ids){};
 	all.owners = NULL;
+	all.event = NULL;
 
 	if (r)
 		return r;
@@ -94,10 +95,24 @@ static int open_trace(struct input *in)
 	return r < 0 ? EXIT_FAILED : EXIT_OK;
 }
 
+static int select_events(struct input *in, const struct selection *selection)
+{
+	size_t n = trace_events(in->trace);
+
+	in->wanted = calloc(n + 1, sizeof(*in->wanted));
+	if (!in->wanted) {
+		complain("cannot read %s: out of memory", in->what);
+		return EXIT_FAILED;
+	}
+	for (size_t i = 0; i < n; i++)
+		in->wanted[i] = selection_wants_event(selection, trace_event(in->trace, i)->name);
+	return EXIT_OK;
+}
+
 /* Takes `in` over. */
 static int begin(struct input *in, struct selection *selection, struct input *ret)
 {
-	int r = open_trace(in);
+	int r = open_trace(in) ?: select_events(in, selection);
 
 	if (r) {
 		input_done(in);
@@ -151,6 +166,13 @@ static int look_who(struct input *in, const struct selection *s, const struct tr
 	return r;
 }
 
+static bool is_selected(const struct input *in, const struct selection *selection,
+			const struct trace_record *record)
+{
+	return (!record->event || in->wanted[record->event->index]) &&
+	       selection_wants_when(selection, record->time, record->cpu);
+}
+
 int input_next(struct input *in, const struct selection *selection, struct trace_record *ret,
 	       bool *ret_wanted)
 {
@@ -160,8 +182,7 @@ int input_next(struct input *in, const struct selection *selection, struct trace
 		r = trace_next(in->trace, ret);
 		error = r > 0 ? look_who(in, selection, ret, ret_wanted) : 0;
 		r = error < 0 ? error : r;
-	} while (r > 0 && ret->kind == TRACE_SAMPLE &&
-		 !selection_wants_when(selection, ret->time, ret->cpu));
+	} while (r > 0 && ret->kind == TRACE_SAMPLE && !is_selected(in, selection, ret));
 	if (r == -EBADMSG)
 		complain("%s: %s; the records before that were read", in->what, trace_error());
 	else if (r < 0)
@@ -175,7 +196,18 @@ void input_done(struct input *in)
 	trace_free(in->trace);
 	in->fd = close_fd(in->fd);
 	free(in->what);
+	free(in->wanted);
 	*in = (struct input){ .fd = -EBADF };
+}
+
+bool input_tell_none(const struct input *in, const struct selection *selection)
+{
+	const struct trace_info *info = trace_info(in->trace);
+
+	if (!selection_is_given(selection))
+		return false;
+	selection_tell_none(selection, in->what, info->first_time, info->last_time);
+	return true;
 }
 
 void input_tell_refused(const struct symbols *s)

@@ -15,7 +15,8 @@ struct input {
 	int fd;
 	struct trace *trace;
 	struct decoders decoders;
-	char *what; /* for people: "perf.data", "a snapshot of sched/switch" */
+	bool *wanted; /* a byte for each event: whether --event selects it */
+	char *what;   /* for people: "perf.data", "a snapshot of sched/switch" */
 };
 
 /* file: of -i, or NULL; the names are call's operands. Settles the selection and applies it to
@@ -25,12 +26,15 @@ int input_open(struct call *call, const char *file, struct selection *selection,
 /* The same for a file that is open: it takes fd over. what: for people. */
 int input_open_fd(int fd, const char *what, struct selection *selection, struct input *ret);
 
-/* The next record of the selection's times and CPUs (a record that is not a sample comes in any
+/* The next record of the selection's events, times and CPUs (a record that is not a sample comes in any
  * case); *ret_wanted: --pid and --tid select it, too. Returns as trace_next(), but complains of
  * errors itself; -EBADMSG: the rest is damaged. */
 int input_next(struct input *in, const struct selection *selection, struct trace_record *ret,
 	       bool *ret_wanted);
 void input_done(struct input *in);
+
+/* Complains that the selection, if there is one, has selected nothing. Whether it has. */
+bool input_tell_none(const struct input *in, const struct selection *selection);
 
 struct symbols;
 /* Complains of functions without names, if other users' files have too many symbols. */

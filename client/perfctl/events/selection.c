@@ -4,9 +4,11 @@
 
 #include <ctype.h>
 #include <dirent.h>
+#include <fnmatch.h>
 #include <string.h>
 #include <time.h>
 
+#include "client/perfctl/decode/sources.h"
 #include "client/perfctl/perfctl.h"
 #include "client/perfctl/trace/process-table.h"
 #include "proto/clock.h"
@@ -239,9 +241,19 @@ const struct verb_option selection_options[] = {
 	{},
 };
 
+static int take_event(const struct given *g)
+{
+	struct selection *s = g->to;
+
+	s->event = g->value;
+	return note(s, g);
+}
+
 const struct verb_option selection_about[] = {
 	{ 0, "about", NULL, "also records of others about them: wakeups, switches to them",
 	  .take = take_about },
+	{ 0, "event", "GLOB", "only records of these events, as in 'sched:*'", .take = take_event,
+	  .completes = COMPLETE_EVENT },
 	{},
 };
 
@@ -283,6 +295,11 @@ bool selection_wants_when(const struct selection *s, uint64_t time, uint32_t cpu
 	if (time < s->since || (s->until && time > s->until))
 		return false;
 	return !s->cpus || (cpu < s->n_cpus && s->cpus[cpu]);
+}
+
+bool selection_wants_event(const struct selection *s, const char *name)
+{
+	return !s->event || !fnmatch(s->event, name, 0);
 }
 
 /* ── Whose they are ─────────────────────────────────────────────────────────────────────── */
@@ -373,7 +390,31 @@ bool selection_wants_who(const struct selection *s, const struct perfpersist_sam
 	       decoder_load(d, sample->raw, sample->raw_size) >= 0 && is_about(s, d);
 }
 
-void selection_tell_none(const struct selection *s, const char *what)
+bool selection_wants(const struct selection *s, const struct perfpersist_sample *sample,
+		     const struct source *source)
+{
+	return selection_wants_when(s, sample->time, sample->cpu) &&
+	       (!source || selection_wants_event(s, source->name)) &&
+	       selection_wants_who(s, sample, source ? source->decoder : NULL);
+}
+
+/* Whether nothing but threads and --about is selected. */
+static bool has_only_ids(const struct selection *s)
+{
+	return selection_has_ids(s) && !s->since && !s->until && !s->last && !s->cpus && !s->event;
+}
+
+/* "; its records are from 12.345678 to 23.456789" */
+static void tell_span(const struct selection *s, const char *what, uint64_t first, uint64_t last)
+{
+	if (first && last)
+		complain("%s has no record for %s; its records are from %.6f to %.6f", what,
+			 s->typed, (double)first / SECOND, (double)last / SECOND);
+	else
+		complain("%s has no record for %s", what, s->typed);
+}
+
+void selection_tell_none(const struct selection *s, const char *what, uint64_t first, uint64_t last)
 {
 	for (size_t i = 0; i < s->pids.n; i++) {
 		uint32_t id = s->pids.all[i], owner = owner_of(s, id);
@@ -382,6 +423,8 @@ void selection_tell_none(const struct selection *s, const char *what)
 			complain("%u is a thread of process %u: --tid %u selects it", id, owner,
 				 id);
 	}
+	if (!has_only_ids(s))
+		return tell_span(s, what, first, last);
 	complain("%s has no record %s the threads that --pid and --tid select%s", what,
 		 s->about ? "of or about" : "of",
 		 s->about ? "" : "; --about also selects records of others about them");

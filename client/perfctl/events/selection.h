@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Selects records: --last, --since, --until, -C, --pid, --tid, --about; one syntax for
- * snapshot, record, script and report.
+ * Selects records: --last, --since, --until, -C, --pid, --tid, --about, --event; one syntax for
+ * snapshot, record, reopen, script and report.
  */
 #pragma once
 
@@ -13,6 +13,7 @@
 #include "client/perfctl/perfctl.h"
 
 struct keytable;
+struct source;
 
 struct selection {
 	uint64_t last;	       /* ns before the newest (of a snapshot: before now); 0: all */
@@ -25,14 +26,21 @@ struct selection {
 		size_t n;
 	} pids, tids;		 /* processes, threads; both empty: all */
 	bool about;		 /* also records that name them in a field */
+	const char *event;	 /* glob; NULL: all */
 	const char *cpu_list;	 /* of cpus, as it was typed */
 	char typed[256];	 /* all options as they were typed, cut off at its end */
 	struct keytable *owners; /* with pids or tids: the process of each thread, as far as records
 				  * told */
 };
 
-extern const struct verb_option selection_options[]; /* all but --about */
-extern const struct verb_option selection_about[];
+extern const struct verb_option selection_options[]; /* all but the next */
+extern const struct verb_option selection_about[];   /* and --event */
+
+/* Whether any of the options was given. */
+static inline bool selection_is_given(const struct selection *s)
+{
+	return *s->typed;
+}
 
 /* Converts relative and CLOCK_REALTIME times to CLOCK_MONOTONIC. realtime_offset is CLOCK_REALTIME
  * minus CLOCK_MONOTONIC (0: that of this machine now), newest the time that --last counts from. */
@@ -55,6 +63,15 @@ bool selection_wants_whose(const struct selection *s, uint32_t pid, uint32_t tid
 bool selection_wants_who(const struct selection *s, const struct perfpersist_sample *sample,
 			 struct decoder *d);
 
-/* Complains that --pid and --tid select nothing of `what`, and which ids are threads of others. */
-void selection_tell_none(const struct selection *s, const char *what);
+/* Whether --event selects an event, by its name in perf's notation. */
+bool selection_wants_event(const struct selection *s, const char *name);
+
+/* All of these, for a record of this source (NULL: unknown). */
+bool selection_wants(const struct selection *s, const struct perfpersist_sample *sample,
+		     const struct source *source);
+
+/* Complains that the options select nothing of `what`, whose records are from first to last (0: not known), and
+ * which ids are threads of others. */
+void selection_tell_none(const struct selection *s, const char *what, uint64_t first,
+			 uint64_t last);
 void selection_done(struct selection *s);

@@ -26,7 +26,7 @@ struct taking {
 	struct perfpersist_interleave *records;
 	struct perfpersist_perfdata *data;
 	int *numbers;		 /* of the events, in the file */
-	struct sources *sources; /* of each event, for --about; else NULL */
+	struct sources *sources; /* of each event, for --about and --event; else NULL */
 	struct take_result result;
 };
 
@@ -109,12 +109,9 @@ static bool is_interrupted(const struct taking *t)
 	return !t->was_interrupted && signals_caught();
 }
 
-static struct decoder *decoder_of(struct taking *t, size_t event,
-				  const struct perfpersist_sample *s)
+static struct source *source_of(struct taking *t, size_t event, const struct perfpersist_sample *s)
 {
-	struct source *source = t->sources ? sources_of(&t->sources[event], s) : NULL;
-
-	return source ? source->decoder : NULL;
+	return t->sources ? sources_of(&t->sources[event], s) : NULL;
 }
 
 static int open_sources(struct taking *t)
@@ -122,7 +119,7 @@ static int open_sources(struct taking *t)
 	int r = 0;
 
 	selection_learn_running(&t->selection);
-	if (!t->selection.about || !selection_has_ids(&t->selection))
+	if (!t->selection.event && !(t->selection.about && selection_has_ids(&t->selection)))
 		return 0;
 	t->sources = calloc(t->chosen.n, sizeof(*t->sources));
 	if (!t->sources)
@@ -149,8 +146,7 @@ static int write_sample(struct taking *t, size_t event, const struct perfpersist
 	r = selection_learn(&t->selection, s->pid, s->tid);
 	if (r < 0)
 		return r;
-	if (!selection_wants_when(&t->selection, s->time, s->cpu) ||
-	    !selection_wants_who(&t->selection, s, decoder_of(t, event, s)))
+	if (!selection_wants(&t->selection, s, source_of(t, event, s)))
 		return 0;
 	/* The first record tells from when on sideband is needed. */
 	if (!result->records++) {
@@ -231,7 +227,8 @@ static int write_missed(struct taking *t, size_t i, const struct perfpersist_inf
 			 info->name, at_least ? "at least " : "", info->missed,
 			 info->missed == 1 ? "" : "s");
 	if (perfpersist_interleave_begin(t->records, i) || t->selection.since ||
-	    t->selection.until || t->selection.cpus || selection_has_ids(&t->selection))
+	    t->selection.until || t->selection.cpus || t->selection.event ||
+	    selection_has_ids(&t->selection))
 		return 0;
 	return perfpersist_perfdata_lost(t->data, t->numbers[i], UINT32_MAX, t->result.last,
 					 info->missed);
@@ -274,13 +271,9 @@ static int write_end(struct taking *t)
 	return r;
 }
 
-/* In a save, now is the time of the save. */
 static void settle(struct taking *t)
 {
-	struct perfpersist_info info = { .sz = sizeof(info) };
-	bool is_saved = perfpersist_interleave_info(t->records, 0, &info) >= 0 && info.saved;
-
-	t->now = is_saved ? info.saved_mono : pp_clock_ns(CLOCK_MONOTONIC);
+	t->now = chosen_now(t->records);
 	selection_settle(&t->selection, perfpersist_event_realtime(t->chosen.events[0], 0), t->now);
 }
 
@@ -323,7 +316,7 @@ int take(struct call *call, struct perfpersist *p, char **names, size_t n_names,
 		.was_interrupted = signals_caught(),
 		.progress = progress,
 	};
-	int r = choose_events(call, p, names, n_names, &t.chosen);
+	int r = choose_events(call, p, names, n_names, false, &t.chosen);
 
 	if (r)
 		return r;

@@ -4,7 +4,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <fnmatch.h>
 #include <inttypes.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -90,7 +89,6 @@ static const struct verb_option options[] = {
 	{ 0, "top", "N", "print N lines of each table; default: 20",
 	  TAKE_NUMBER(struct report_options, top, "not a number from 1 to 1000000"), .min = 1,
 	  .max = 1000000 },
-	{ 0, "event", "GLOB", "only these events", TAKE_TEXT(struct report_options, event) },
 	{},
 };
 
@@ -130,17 +128,6 @@ static void cleanup_symbols(struct symbols **s)
 	symbols_free(*s);
 }
 
-/* Which events --event wants, a byte for each; NULL: no memory. */
-static bool *wanted_events(const struct trace *t, const char *glob)
-{
-	size_t n = trace_events(t);
-	bool *wanted = calloc(n + 1, sizeof(*wanted));
-
-	for (size_t i = 0; wanted && i < n; i++)
-		wanted[i] = !glob || !fnmatch(glob, trace_event(t, i)->name, 0);
-	return wanted;
-}
-
 /* A picture that is written while the records are read. */
 struct picture {
 	struct perfetto *perfetto;
@@ -163,8 +150,8 @@ static void picture_done(struct picture *p)
 
 /* Sums up the whole input, and passes it to the picture. 0, -EBADMSG (the rest is damaged, and it
  * has complained; the sums have all before it), -ENOMEM, or a write error. */
-static int read_all(struct input *in, const struct selection *selection, const bool *wanted,
-		    struct aggregate *a, struct picture *picture)
+static int read_all(struct input *in, const struct selection *selection, struct aggregate *a,
+		    struct picture *picture)
 {
 	const struct flame_node *leaf;
 	struct trace_record record;
@@ -174,8 +161,6 @@ static int read_all(struct input *in, const struct selection *selection, const b
 	while ((r = input_next(in, selection, &record, &chosen)) > 0) {
 		int failed;
 
-		if (record.kind == TRACE_SAMPLE && record.event && !wanted[record.event->index])
-			continue;
 		if (chosen)
 			failed = aggregate_add(a, &record, &leaf)
 					 ?: picture_add(picture, &record, leaf);
@@ -188,14 +173,11 @@ static int read_all(struct input *in, const struct selection *selection, const b
 	return r;
 }
 
-/* Whether --pid and --tid selected no record; complains then. */
+/* Whether a selection has selected no record; complains then. */
 static bool chose_none(const struct input *in, const struct selection *selection,
 		       const struct aggregate *a)
 {
-	if (a->samples || !selection_has_ids(selection))
-		return false;
-	selection_tell_none(selection, in->what);
-	return true;
+	return !a->samples && input_tell_none(in, selection);
 }
 
 /* ── Output ── */
@@ -291,7 +273,7 @@ static int finish_picture(const struct report_options *o, const struct input *in
 }
 
 static int write_picture(const struct report_options *o, struct input *in,
-			 const struct selection *selection, const bool *wanted, struct aggregate *a)
+			 const struct selection *selection, struct aggregate *a)
 {
 	const char *path = o->perfetto ?: o->html;
 	_cleanup_(outfile_done) struct outfile out = OUTFILE_NONE;
@@ -303,7 +285,7 @@ static int write_picture(const struct report_options *o, struct input *in,
 	if (r >= 0)
 		r = begin_picture(o, in, a, out.fd, &picture);
 	if (r >= 0) {
-		r = read_all(in, selection, wanted, a, &picture);
+		r = read_all(in, selection, a, &picture);
 		if (!r && chose_none(in, selection, a))
 			return EXIT_NOT_FOUND;
 		damaged = r == -EBADMSG; /* the readable part still makes a picture */
@@ -326,23 +308,21 @@ static int report_input(struct call *call, const struct report_options *o,
 {
 	_cleanup_(aggregate_freep) struct aggregate *a = NULL;
 	_cleanup_(cleanup_symbols) struct symbols *symbols = NULL;
-	_cleanup_free_ bool *wanted = NULL;
 	struct aggregate_options how = { .max_stack = o->max_stack,
 					 .threads_alone = selection->tids.n };
 	int r;
 
-	wanted = wanted_events(in->trace, o->event);
 	r = symbols_new(trace_info(in->trace), &symbols);
 	if (r >= 0)
 		r = aggregate_new(in->trace, symbols, &how, &a);
-	if (r < 0 || !wanted) {
+	if (r < 0) {
 		complain("cannot read %s: out of memory", in->what);
 		return EXIT_FAILED;
 	}
 	if (o->perfetto || o->html)
-		return write_picture(o, in, selection, wanted, a);
+		return write_picture(o, in, selection, a);
 
-	r = read_all(in, selection, wanted, a, &(struct picture){});
+	r = read_all(in, selection, a, &(struct picture){});
 	if (r < 0 && r != -EBADMSG) {
 		complain("cannot read %s: %s", in->what, strerror(-r));
 		return EXIT_FAILED;

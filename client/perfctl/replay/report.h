@@ -23,7 +23,6 @@ struct report_options {
 	unsigned graph;	      /* enum report_graph */
 	double percent_limit; /* smaller parts are not shown; < 0: not given */
 	uint64_t max_stack, top;
-	const char *event; /* glob; NULL: all */
 	enum { WEIGHT_DEFAULT, WEIGHT_SAMPLES, WEIGHT_PERIOD } weight;
 	const char *file; /* -i */
 	const char *folded, *perfetto, *html;

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "client/perfctl/events/find.h"
 #include "client/perfctl/output/output.h"
 #include "client/perfctl/print/rates.h"
 
@@ -165,34 +166,17 @@ static int stat_event(struct saved_stat *s, struct perfpersist *p, const char *n
 	return r < 0 ? call_failed(NULL, r) : EXIT_OK;
 }
 
-static int stat_all(struct saved_stat *s, struct perfpersist *p, bool per_cpu)
-{
-	_cleanup_free_ struct perfpersist_info *infos = NULL;
-	size_t n = 0;
-	int r = perfpersist_list(p, NULL, &infos, &n);
-
-	if (r < 0)
-		return call_failed(p, r);
-	for (size_t i = 0; r == EXIT_OK && i < n; i++)
-		r = stat_event(s, p, infos[i].ns, infos[i].name, per_cpu);
-	return r;
-}
-
 int stat_saved(struct call *call, struct perfpersist *p, bool per_cpu)
 {
 	_cleanup_(table_done) struct table t = { .columns = columns,
 						 .n_columns = ARRAY_SIZE(columns) };
 	struct saved_stat s = { .call = call, .table = t, .json.f = stdout };
-	int r = call->n_operands ? EXIT_OK : stat_all(&s, p, per_cpu);
+	_cleanup_free_ struct perfpersist_info *infos = NULL;
+	size_t n = 0;
+	int r = find_events(call, p, call->operands, call->n_operands, &infos, &n);
 
-	for (size_t i = 0; r == EXIT_OK && i < call->n_operands; i++) {
-		struct event_name name;
-
-		if (parse_event_name(call->operands[i], NULL, &name) < 0)
-			r = bad_usage(call, "%s: not a valid event name", call->operands[i]);
-		else
-			r = stat_event(&s, p, name.ns, name.name, per_cpu);
-	}
+	for (size_t i = 0; r == EXIT_OK && i < n; i++)
+		r = stat_event(&s, p, infos[i].ns, infos[i].name, per_cpu);
 	t = s.table; /* which owns the cells */
 	if (r == EXIT_OK && !call->json && table_print(&t, stdout) < 0) {
 		complain("cannot print the table: out of memory");

@@ -159,10 +159,8 @@ static int print_all(struct script *s)
 			break;
 	}
 	tell_lost(s, lost);
-	if (r == 0 && !s->n && selection_has_ids(&s->selection)) {
-		selection_tell_none(&s->selection, s->in.what);
+	if (r == 0 && !s->n && input_tell_none(&s->in, &s->selection))
 		return EXIT_NOT_FOUND;
-	}
 	return r < 0 ? EXIT_FAILED : EXIT_OK;
 }
 
