@@ -118,6 +118,15 @@ json '"\(.cpus) \(.all_cpus)"' "$first false" create cpus/twice -e cpu-clock --c
 json '"\(.cpus) \(.all_cpus)"' "$all false" create cpus/all -e cpu-clock -C "$all"
 expect_eq "$(rings_of cpus/first)" "cpu$first" "rings of an event on one CPU"
 
+echo "create: a rate for some of the events"
+text ', 512K each; -F is for cpu-clock, and every occurrence of the other is recorded$' create rate/F -e sched:sched_waking,cpu-clock -F 99
+text ' -c is for cpu-clock, task-clock, and every occurrence of the others is recorded$' \
+	create rate/c -e sched:sched_waking,cpu-clock -e task-clock,sched:sched_wakeup -c 1000000000
+text ', 512K each$' create rate/all -e task-clock,cpu-clock -F 99
+text ', 512K each$' create rate/none -e sched:sched_waking,cpu-clock
+said 2 'is a tracepoint, of which every occurrence is recorded; leave out the frequency' perfctl create rate/no -e sched:sched_waking -F 99
+perfctl delete --all rate >/dev/null
+
 echo "create: rates, call chains, recorders"
 shape='"\(.recorder) \(.period) \(.freq) \(.callchain)"'
 json "$shape" "overflow 0 999 false" create kinds/F -e cpu-clock -F 999
