@@ -142,6 +142,19 @@ static bool stop_unknown(struct parser *p, int opt, char *const *argv)
 					  nearest_option(p, text, nearest, sizeof(nearest))));
 }
 
+/* As in perf: "-g caller,0.5". */
+static bool is_value(const struct verb_option *o, const char *word)
+{
+	size_t n = strcspn(word, ","), len;
+
+	for (const char *w = o->words; *w; w += len + !!w[len]) {
+		len = strcspn(w, " ");
+		if (len == n && !strncmp(w, word, n))
+			return true;
+	}
+	return false;
+}
+
 static bool take(struct parser *p, int opt, char *const *argv)
 {
 	struct given g = { .call = p->call, .value = optarg };
@@ -157,6 +170,8 @@ static bool take(struct parser *p, int opt, char *const *argv)
 			i++;
 	g.option = p->list.rows[i];
 	g.to = (char *)(i < p->list.n_global ? p->call : p->into) + p->list.offsets[i];
+	if (g.option->next_word && !g.value && argv[optind] && is_value(g.option, argv[optind]))
+		g.value = argv[optind++];
 	r = g.option->take(&g);
 	return r ? stop(p->call, MAX(r, EXIT_OK)) : true;
 }

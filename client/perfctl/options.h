@@ -65,7 +65,8 @@ struct verb_option {
 	const char *if_none; /* the value if none is given */
 
 	enum completes completes;
-	const char *words;	 /* "mono real relative" */
+	const char *words; /* "mono real relative" */
+	bool next_word;	   /* an optional value that begins with one of them may stand apart, too */
 	enum completes operands; /* of the verb, after this option; 0: unchanged */
 };
 

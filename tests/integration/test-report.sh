@@ -119,6 +119,11 @@ perfctl report -i samples --children -g --percent-limit 5 >tree
 awk '/^Call chains/ { on = 1 } on && /pp_(outer|middle|leaf_long)/ { printf "%s ", $3 }' tree >order
 grep -q '^pp_outer pp_middle pp_leaf_long ' order || fail "not the callers first: $(cat tree)"
 perfctl report -i samples -gcallee --percent-limit 5 >tree
+# In perf's spelling, where the order stands apart and may be one of a list.
+perfctl report -i samples -g callee --percent-limit 5 | cmp - tree || fail "-g callee"
+perfctl report -g graph,5,callee -i samples --percent-limit 5 | cmp - tree || fail "-g graph,5,callee"
+perfctl report -i samples -g none --percent-limit 5 | cmp - <(perfctl report -i samples --percent-limit 5) || fail "-g none"
+[ "$(perfctl report -i samples -g callee,60 --percent-limit 5 | wc -l)" -lt "$(wc -l <tree)" ] || fail "-g callee,60 prints rare chains, too"
 awk '/^Call chains/ { on = 1 } on && /pp_(outer|middle|leaf_long)/ { printf "%s ", $3 }' tree >order
 # After others, if those had more samples.
 expect_match "$(cat order)" '(^| )pp_leaf_long pp_middle pp_outer ' "what was hit first"
@@ -330,7 +335,7 @@ echo "perfetto: $(wc -l <lines) packets and events, $(wc -l <ours) samples"
 # ── what cannot be done is said, and leaves nothing ──────────────────────────────────────
 
 printf 'not a trace\n' >bad
-for wrong in "--sort pid" "--percent-limit 101" "--percent-limit x" "--top 0" "-gup" \
+for wrong in "--sort pid" "--percent-limit 101" "--percent-limit x" "--top 0" "-gup" "-g callee,up" \
 	"--folded --perfetto x" "--folded --json" "--weight period" "--weight x --folded"; do
 	# shellcheck disable=SC2086
 	expect_exit 2 perfctl report -i samples $wrong

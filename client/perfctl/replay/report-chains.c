@@ -120,7 +120,9 @@ static struct branch *sort_list(struct branch *list)
 
 static bool is_shown(const struct report *r, const struct branch *b, uint64_t whole)
 {
-	double limit = r->o->percent_limit < 0 ? 0.5 : r->o->percent_limit;
+	double limit = r->o->chain_limit >= 0	  ? r->o->chain_limit
+		       : r->o->percent_limit >= 0 ? r->o->percent_limit
+						  : 0.5;
 
 	return report_percent(b->total, whole) >= limit;
 }

@@ -56,14 +56,39 @@ static int take_no_children(const struct given *g)
 	return EXIT_OK;
 }
 
-static int take_percent(const struct given *g)
+/* 0 … 100 */
+static bool parse_percent(const char *text, double *ret)
 {
 	char *end;
-	double v = strtod(g->value, &end);
+	double v = strtod(text, &end);
 
-	if (end == g->value || *end || !(v >= 0 && v <= 100))
-		return refuse(g, NULL);
-	*(double *)g->to = v;
+	if (end == text || *end || !(v >= 0 && v <= 100))
+		return false;
+	*ret = v;
+	return true;
+}
+
+static int take_percent(const struct given *g)
+{
+	return parse_percent(g->value, g->to) ? EXIT_OK : refuse(g, NULL);
+}
+
+/* perf's list, as far as it applies here: "graph,0.5,caller". */
+static int take_graph(const struct given *g)
+{
+	struct report_options *o = g->to;
+	char list[64], *rest = list, *word;
+
+	snprintf(list, sizeof(list), "%s", g->value ?: "caller");
+	o->graph = GRAPH_CALLER;
+	while ((word = strsep(&rest, ",")))
+		if (!strcmp(word, "callee"))
+			o->graph = GRAPH_CALLEE;
+		else if (!strcmp(word, "none"))
+			o->graph = GRAPH_NONE;
+		else if (strcmp(word, "caller") != 0 && strcmp(word, "graph") != 0 &&
+			 !parse_percent(word, &o->chain_limit))
+			return refuse(g, NULL);
 	return EXIT_OK;
 }
 
@@ -77,9 +102,11 @@ static const struct verb_option options[] = {
 	{ 0, "no-children", NULL, "do not add them; the default", .take = take_no_children,
 	  .to = offsetof(struct report_options, children) },
 	{ 'g', "call-graph", "[caller|callee]",
-	  "also print call chains: callers first, or from the sampled function upwards",
-	  TAKE_CHOICE(struct report_options, graph, "neither caller nor callee"),
-	  .min = GRAPH_CALLER, .words = "caller callee", .if_none = "caller" },
+	  "also print call chains: callers first, or from the sampled function upwards; or as in perf "
+	  "graph,0.5,callee: with those above 0.5 percent",
+	  .take = take_graph,
+	  .refusal = "not a list of caller or callee, graph, none and a number of percent",
+	  .completes = COMPLETE_WORDS, .words = "caller callee graph none", .next_word = true },
 	{ 0, "percent-limit", "N", "leave out lines below N percent", .take = take_percent,
 	  .to = offsetof(struct report_options, percent_limit),
 	  .refusal = "not a number from 0 to 100" },
@@ -355,7 +382,9 @@ int report_html(struct call *call, int fd, const char *file, const char *page)
 
 static int run(struct call *call)
 {
-	struct report_options o = { .sort = SORT_ALL, .percent_limit = -1, .top = 20 };
+	struct report_options o = {
+		.sort = SORT_ALL, .percent_limit = -1, .chain_limit = -1, .top = 20
+	};
 	int r;
 
 	if (!options_read(call, &o))

@@ -22,6 +22,7 @@ struct report_options {
 	bool children;	      /* a function has the samples of those it called, too */
 	unsigned graph;	      /* enum report_graph */
 	double percent_limit; /* smaller parts are not shown; < 0: not given */
+	double chain_limit;   /* the same for call chains */
 	uint64_t max_stack, top;
 	enum { WEIGHT_DEFAULT, WEIGHT_SAMPLES, WEIGHT_PERIOD } weight;
 	const char *file; /* -i */
