@@ -26,6 +26,8 @@ void decoder_json(struct decoder *d, const char *key, struct json *j);
 
 /* ── fields.c: one field of a payload that decoder_load() took ── */
 
+/* NULL: the event has no such field. */
+const struct tep_format_field *decoder_field(const struct decoder *d, const char *name);
 bool field_fits(const struct tep_format_field *field, const unsigned char *raw, size_t size);
 void field_print(const struct tep_format_field *field, const unsigned char *raw, FILE *f);
 void field_json(const struct tep_format_field *field, const unsigned char *raw, struct json *j);

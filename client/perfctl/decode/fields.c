@@ -20,6 +20,15 @@ enum kind {
 	KIND_BYTES, /* anything else */
 };
 
+const struct tep_format_field *decoder_field(const struct decoder *d, const char *name)
+{
+	const struct tep_format_field *f = d->event->format.fields;
+
+	while (f && strcmp(f->name, name))
+		f = f->next;
+	return f;
+}
+
 static bool is_dynamic(const struct tep_format_field *field)
 {
 	return field->flags & TEP_FIELD_IS_DYNAMIC;

@@ -13,10 +13,8 @@ struct switch_fields {
 
 static const struct tep_format_field *number_field(const struct decoder *d, const char *name)
 {
-	const struct tep_format_field *f = d->event->format.fields;
+	const struct tep_format_field *f = decoder_field(d, name);
 
-	while (f && strcmp(f->name, name))
-		f = f->next;
 	return f && f->size == sizeof(uint32_t) ? f : NULL;
 }
 

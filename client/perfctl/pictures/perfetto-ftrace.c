@@ -128,15 +128,6 @@ static const struct native *native_of(const struct perfetto *p, const char *name
 	return NULL;
 }
 
-static const struct tep_format_field *field_of(const struct decoder *d, const char *name)
-{
-	const struct tep_format_field *f = d->event->format.fields;
-
-	while (f && strcmp(f->name, name))
-		f = f->next;
-	return f;
-}
-
 void ftrace_find(struct perfetto *p, struct perfetto_event *e)
 {
 	const struct native *native = native_of(p, e->event->name);
@@ -144,7 +135,7 @@ void ftrace_find(struct perfetto *p, struct perfetto_event *e)
 	if (!native || !e->decoder)
 		return;
 	for (size_t i = 0; i < NATIVE_FIELDS && native->fields[i].name; i++) {
-		e->native_fields[i] = field_of(e->decoder, native->fields[i].name);
+		e->native_fields[i] = decoder_field(e->decoder, native->fields[i].name);
 		if (!e->native_fields[i])
 			return;
 	}
