@@ -183,6 +183,14 @@ $(PAGE)/page-hashes.h: $(PAGE_JS) $(PAGE_SRC)/page.css $(PAGE_SRC)/page.html Mak
 	cp $(PAGE_SRC)/page.css $(PAGE_SRC)/page.html $(PAGE)/
 	printf '#define PAGE_%s_HASH "%s"\n' JS $(call page-hash,$(PAGE)/page.js) \
 		CSS $(call page-hash,$(PAGE)/page.css) >$@.tmp && mv $@.tmp $@
+# Names of system calls, from the numbers of the compiler's own headers.
+$(BUILD)/obj/client/perfctl/replay/syscall-names.o: $(BUILD)/gen/syscall-numbers.h
+$(BUILD)/gen/syscall-numbers.h: Makefile
+	@mkdir -p $(@D)
+	$(call say,GEN)
+	echo '#include <asm/unistd.h>' | $(CC) $(CPPFLAGS) -E -dM - | sed -nE \
+		'/__NR_(syscalls|arch_specific_syscall) /d; s/^#define (__NR_([a-z0-9_]+)) .*/[\1] = "\2",/p' \
+		>$@.tmp && mv $@.tmp $@
 $(ENGINE_OBJS): | $(BPF_SKELS)
 
 # Kept: make would remove what it takes for a step between, and build the engine a second time.

@@ -68,7 +68,7 @@ $p/decode      | $p/output $p/trace | $own | traceevent/.*|event-parse\.h|trace-
 $p/print       | $p/output $p/decode $p/trace | $own $p/perfctl.h
 $p/events      | $p/output $p/decode $p/print $p/trace | $own $p/perfctl.h proto/fired.h proto/journal.h proto/nearest.h proto/perfpersist.bpf.h proto/places.h proto/symbol.h proto/user-program.h | (systemd|bpf)/.*
 $p/pictures    | $p/output $p/decode $p/trace $p/events | $own proto/siphash.h page-hashes.h | event-parse\.h
-$p/replay      | $p/output $p/decode $p/print $p/trace $p/events $p/pictures | $own $p/perfctl.h | event-parse\.h
+$p/replay      | $p/output $p/decode $p/print $p/trace $p/events $p/pictures | $own $p/perfctl.h syscall-numbers.h | event-parse\.h
 $p             | $p/completion $p/output $p/decode $p/print $p/trace $p/events $p/pictures $p/replay | $own proto/fired.h proto/nearest.h proto/regular.h proto/window.h
 EOF
 
