@@ -79,7 +79,10 @@ static int take_snapshot(struct call *call, struct selection *selection, struct 
 		complain("cannot take a snapshot: %s", strerror(in->what ? errno : ENOMEM));
 		return EXIT_FAILED;
 	}
-	return take(call, p, call->operands, call->n_operands, &all, in->fd, false, true, &result);
+	r = take(call, p, call->operands, call->n_operands, &all, in->fd, false, true, &result);
+	in->knows_begin = true;
+	in->begin = result.begin;
+	return r;
 }
 
 static int open_trace(struct input *in)

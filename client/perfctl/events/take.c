@@ -257,6 +257,7 @@ static int write_end(struct taking *t)
 		if (r < 0)
 			break;
 		tell_begin(t, i, &info);
+		t->result.begin = MAX(t->result.begin, perfpersist_interleave_begin(t->records, i));
 		r = write_missed(t, i, &info);
 	}
 	if (r >= 0)

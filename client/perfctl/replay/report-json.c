@@ -13,7 +13,7 @@ static void weight_json(struct json *j, const char *samples, const char *period,
 	json_unsigned(j, period, w->period);
 }
 
-static void head_json(struct json *j, const struct report *report)
+void report_head_json(struct json *j, const struct report *report)
 {
 	const struct trace_info *info = report->info;
 
@@ -73,8 +73,7 @@ static int symbols_json(struct json *j, const struct report *report, const struc
 	return 0;
 }
 
-/* The outermost first. */
-static void stack_json(struct json *j, const struct flame_node *leaf)
+void report_stack_json(struct json *j, const struct flame_node *leaf)
 {
 	const struct flame_node *path[256];
 	size_t n = 0;
@@ -112,7 +111,7 @@ static int chains_json(struct json *j, const struct report *report, const struct
 	json_begin(j, "chains", '[');
 	for (size_t i = 0; i < n && i < report->o->top; i++) {
 		json_begin(j, NULL, '{');
-		stack_json(j, leaves[i]);
+		report_stack_json(j, leaves[i]);
 		weight_json(j, "samples", "period", &leaves[i]->self);
 		json_end(j, '}');
 	}
@@ -175,7 +174,7 @@ int report_json(const struct report *report)
 	int r = 0;
 
 	json_begin(&j, NULL, '{');
-	head_json(&j, report);
+	report_head_json(&j, report);
 	json_begin(&j, "events", '[');
 	for (size_t i = 0; i < report->a->n_events && r >= 0; i++)
 		r = event_json(&j, report, &report->a->events[i]);

@@ -94,7 +94,7 @@ static void print_time(const struct report *r)
 	       first / 1000 % 1000000, last / 1000000000, last / 1000 % 1000000);
 }
 
-static int print_head(const struct report *r)
+int report_head(const struct report *r)
 {
 	const struct aggregate *a = r->a;
 	uint64_t bits[AGGREGATE_CPUS / 64] = {};
@@ -342,7 +342,7 @@ int report_text(const struct report *r)
 {
 	_cleanup_free_ const struct event_sum **events = NULL;
 
-	if (print_head(r) < 0)
+	if (report_head(r) < 0)
 		return -ENOMEM;
 	if (!r->a->samples)
 		return 0;

@@ -14,6 +14,7 @@
 #include "client/perfctl/pictures/folded.h"
 #include "client/perfctl/pictures/html.h"
 #include "client/perfctl/pictures/perfetto.h"
+#include "client/perfctl/replay/report-latency.h"
 #include "client/perfctl/replay/report.h"
 #include "client/perfctl/trace/symbols.h"
 
@@ -134,6 +135,37 @@ static const struct verb_option instead_options[] = {
 	{},
 };
 
+#define TAKE_LATENCY(kind) TAKE_BITS(struct report_options, latency, UINT32_C(1) << (kind))
+
+static const struct verb_option latency_options[] = {
+	{ 0, "off-cpu", NULL, "how long threads were off a CPU, in which state, and who woke them",
+	  TAKE_LATENCY(LATENCY_OFF_CPU) },
+	{ 0, "wakeups", NULL, "how long threads waited for a CPU (run-queue delay)",
+	  TAKE_LATENCY(LATENCY_WAKEUPS) },
+	{ 0, "syscalls", NULL, "how long system calls took, and which never returned",
+	  TAKE_LATENCY(LATENCY_SYSCALLS) },
+	{ 0, "block", NULL, "how long block requests were queued, and with the device",
+	  TAKE_LATENCY(LATENCY_BLOCK) },
+	{ 0, "irq", NULL, "how long handlers of interrupts and softirqs took",
+	  TAKE_LATENCY(LATENCY_IRQ) },
+	{},
+};
+
+/* These are about samples, which latency reports do not count. */
+static int check_latency(const struct call *call, const struct report_options *o)
+{
+	if (o->folded || o->perfetto || o->html)
+		return bad_usage(call, "latency reports do not work with --folded, --perfetto or "
+				       "--html");
+	if (o->sorted || o->children || o->graph || o->percent_limit >= 0 || o->selection.event)
+		return bad_usage(call, "latency reports do not work with --sort, --children, -g, "
+				       "--percent-limit or --event");
+	if (o->selection.about)
+		return bad_usage(call, "latency reports do not work with --about: they name the "
+				       "threads that wake others");
+	return EXIT_OK;
+}
+
 static int check_options(const struct call *call, const struct report_options *o)
 {
 	int pictures = !!o->folded + !!o->perfetto + !!o->html;
@@ -144,12 +176,12 @@ static int check_options(const struct call *call, const struct report_options *o
 		return bad_usage(call, "--json does not work with --folded, --perfetto or --html");
 	if (o->weight && !o->folded)
 		return bad_usage(call, "--weight needs --folded");
-	return EXIT_OK;
+	return o->latency ? check_latency(call, o) : EXIT_OK;
 }
 
 /* ── Reading ── */
 
-static void cleanup_symbols(struct symbols **s)
+void report_cleanup_symbols(struct symbols **s)
 {
 	input_tell_refused(*s);
 	symbols_free(*s);
@@ -209,7 +241,7 @@ static bool chose_none(const struct input *in, const struct selection *selection
 
 /* ── Output ── */
 
-static size_t terminal_width(void)
+size_t report_width(void)
 {
 	struct winsize w;
 
@@ -222,7 +254,7 @@ static int print_report(const struct call *call, const struct report_options *o,
 			const struct input *in, const struct aggregate *a)
 {
 	struct report report = {
-		.o = o, .in = in, .info = trace_info(in->trace), .a = a, .width = terminal_width()
+		.o = o, .in = in, .info = trace_info(in->trace), .a = a, .width = report_width()
 	};
 
 	if ((call->json ? report_json : report_text)(&report) < 0) {
@@ -334,7 +366,7 @@ static int report_input(struct call *call, const struct report_options *o,
 			struct selection *selection, struct input *in)
 {
 	_cleanup_(aggregate_freep) struct aggregate *a = NULL;
-	_cleanup_(cleanup_symbols) struct symbols *symbols = NULL;
+	_cleanup_(report_cleanup_symbols) struct symbols *symbols = NULL;
 	struct aggregate_options how = { .max_stack = o->max_stack,
 					 .threads_alone = selection->tids.n };
 	int r;
@@ -390,7 +422,9 @@ static int run(struct call *call)
 	if (!options_read(call, &o))
 		r = call->code;
 	else
-		r = check_options(call, &o) ?: report(call, &o, &o.selection);
+		r = check_options(call, &o)
+			    ?: o.latency ? report_latency(call, &o)
+					 : report(call, &o, &o.selection);
 	selection_done(&o.selection);
 	return r;
 }
@@ -401,7 +435,9 @@ const struct verb verb_report = {
 	.summary = "sum up records by function, event and process, or export pictures",
 	.run = run,
 	.options = { { .rows = options },
-		     { .rows = instead_options, .title = "Instead of the report:" },
+		     { .rows = latency_options,
+		       .title = "Instead of the report, how long things took:" },
+		     { .rows = instead_options, .title = "Instead of the report, files:" },
 		     { .rows = selection_options,
 		       .at = offsetof(struct report_options, selection),
 		       .title = "To select records:" },
@@ -415,6 +451,7 @@ const struct verb verb_report = {
 		"Examples:\n"
 		"  perfctl report -i perf.data --children -g\n"
 		"  perfctl report sampling/cpu --last 10s\n"
+		"  perfctl report sched/ --last 10s --wakeups --off-cpu --pid 4711\n"
 		"  perfctl report --folded | flamegraph.pl > flame.svg\n"
 		"  perfctl report sched/ --perfetto sched.pftrace\n",
 };

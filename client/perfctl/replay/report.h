@@ -27,6 +27,7 @@ struct report_options {
 	enum { WEIGHT_DEFAULT, WEIGHT_SAMPLES, WEIGHT_PERIOD } weight;
 	const char *file; /* -i */
 	const char *folded, *perfetto, *html;
+	uint32_t latency; /* bits of the kinds (latency.h) that replace the report */
 	struct selection selection;
 };
 
@@ -63,6 +64,12 @@ int report_chains(const struct report *report, const struct event_sum *e); /* -E
 int report_text(const struct report *report);
 int report_json(const struct report *report);
 
+/* The parts that latency reports begin with, too. */
+int report_head(const struct report *report); /* -ENOMEM */
+void report_head_json(struct json *j, const struct report *report);
+/* As "stack", the outermost function first. */
+void report_stack_json(struct json *j, const struct flame_node *leaf);
+
 double report_percent(uint64_t part, uint64_t whole);
 
 /* ── report.c ── */
@@ -70,5 +77,7 @@ double report_percent(uint64_t part, uint64_t whole);
 /* Writes what `perfctl report -i file --html page` writes, of a file that is open: it takes fd over.
  * Returns an exit code; has complained if it is not EXIT_OK. */
 int report_html(struct call *call, int fd, const char *file, const char *page);
+size_t report_width(void); /* of the terminal; 0: stdout is none */
+void report_cleanup_symbols(struct symbols **s);
 /* The CPUs with a bit set, "0-3,8"; the caller frees it. */
 char *report_cpus(const uint64_t *bits, size_t n_words);

@@ -94,6 +94,22 @@ int trace_next(struct trace *t, struct trace_record *ret)
 	return 1;
 }
 
+int trace_peek(struct trace *t, size_t *pos, struct trace_record *ret)
+{
+	struct decoded d;
+	int r;
+
+	if (*pos >= t->n_places)
+		return 0;
+	r = read_place(t, t->places[*pos].offset, &d);
+	if (r < 0)
+		return r == -EBADMSG ? 0 : r;
+	++*pos;
+	*ret = d.record;
+	ret->comm = "?";
+	return 1;
+}
+
 const struct trace_info *trace_info(const struct trace *t)
 {
 	return &t->info;

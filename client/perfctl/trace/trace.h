@@ -72,6 +72,10 @@ void trace_free(struct trace *t);
 /* 1 with *ret filled, valid until the next call; 0: the end; -EBADMSG: damaged from here on. */
 int trace_next(struct trace *t, struct trace_record *ret);
 
+/* The same for all records before they are read, without an effect on processes: every comm is "?",
+ * and maps are NULL. *pos: 0 at first. 0: the end, or damage, of which trace_next() tells. */
+int trace_peek(struct trace *t, size_t *pos, struct trace_record *ret);
+
 /* The error message about this thread's last file. */
 const char *trace_error(void);
 

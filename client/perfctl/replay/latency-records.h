@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Which records of a trace say that something begins or ends. */
+#pragma once
+
+#include "client/perfctl/events/input.h"
+#include "client/perfctl/replay/latency.h"
+
+/* What a record says. */
+enum latency_fact {
+	FACT_SWITCH = 1,
+	FACT_WAKEUP,
+	FACT_WAKEUP_NEW,
+	FACT_WAKING,
+	FACT_CALL,
+	FACT_RETURN,
+	FACT_INSERT,
+	FACT_ISSUE,
+	FACT_COMPLETE,
+	FACT_ENTRY,
+	FACT_EXIT,
+	FACT_SOFT_ENTRY,
+	FACT_SOFT_EXIT,
+};
+
+struct latency_source;
+
+struct latency_records {
+	struct input *in;
+	struct latency_source *sources; /* of each event */
+	uint32_t recorded; /* a bit for each enum latency_fact that events of the file say */
+	uint64_t damaged;  /* records that do not fit their formats */
+};
+
+int latency_records_open(struct input *in, struct latency_records *ret); /* -ENOMEM */
+void latency_records_done(struct latency_records *r);
+
+bool latency_records_have(const struct latency_records *r, enum latency_kind kind);
+
+/* Reads all records of the window, and matches those of the kinds in *options, which it completes.
+ * chosen (--pid, --tid) learns which process a thread belongs to. 0, -EBADMSG (the rest is damaged;
+ * has complained), -ENOMEM. */
+int latency_records_read(struct latency_records *r, const struct selection *window,
+			 const struct selection *chosen, struct latency_options *options,
+			 struct aggregate *a, struct latency **ret);

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Threads off a CPU, from switch to switch, and waiting for one: from the wakeup, or from the switch
+ * away of a thread that could have run on, to the switch to it. A CPU's switches must agree on which
+ * thread runs; where they do not, records are missing.
+ */
+#include <string.h>
+
+#include "client/perfctl/replay/latency-parts.h"
+
+/* The bits of sched_switch's prev_state, since Linux 4.14: what task_state_index() can return, and
+ * one bit above these for a thread that did not want to sleep. */
+#define STATE_EXITED 0x30
+#define STATE_SLEEPS 0xff
+#define STATE_PREEMPTED 0x100
+
+/* perf's letters. */
+static const char *state_name(uint64_t state)
+{
+	static const char names[][2] = { "S", "D", "T", "t", "X", "Z", "P", "I" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (state >> i & 1)
+			return names[i];
+	return state & STATE_PREEMPTED ? "R+" : "R";
+}
+
+static void missing(struct latency *l, enum latency_kind kind, uint32_t thread, uint32_t cpu)
+{
+	if (latency_has(l, kind))
+		latency_count(l, kind, thread, cpu, true);
+}
+
+static void before(struct latency *l, enum latency_kind kind, uint32_t thread, uint32_t cpu)
+{
+	if (latency_has(l, kind))
+		latency_count(l, kind, thread, cpu, false);
+}
+
+/* The CPU ran another thread than its last switch said: that one's switch away is missing. */
+static int check_running(struct latency *l, const struct latency_now *now, uint32_t prev)
+{
+	struct latency_cpu *c = latency_cpu(l, now->cpu);
+	struct latency_thread *t;
+	uint32_t i;
+
+	if (!c->known || c->tid == prev || !c->tid)
+		return 0;
+	if (latency_find_thread(l, c->tid, NULL, &i) < 0)
+		return -ENOMEM;
+	t = &l->threads[i];
+	if (t->sched != SCHED_RUNNING)
+		return 0;
+	t->sched = SCHED_UNKNOWN;
+	missing(l, LATENCY_OFF_CPU, i, now->cpu);
+	missing(l, LATENCY_WAKEUPS, i, now->cpu);
+	return 0;
+}
+
+static int switch_out(struct latency *l, const struct latency_now *now, uint64_t state,
+		      const struct latency_who *who)
+{
+	bool runs_on = !(state & STATE_SLEEPS);
+	const char *name = state_name(state);
+	struct latency_thread *t;
+	uint32_t i, label;
+
+	if (latency_find_thread(l, who->tid, who, &i) < 0 || latency_label(l, name, &label) < 0)
+		return -ENOMEM;
+	t = &l->threads[i];
+	if (t->off.open)
+		missing(l, LATENCY_OFF_CPU, i, now->cpu);
+	if (t->sched == SCHED_OFF && t->wait.open)
+		missing(l, LATENCY_WAKEUPS, i, now->cpu);
+	t->off = latency_begin(l, LATENCY_OFF_CPU, now, label);
+	t->wait = latency_begin(l, LATENCY_WAKEUPS, now, 0);
+	t->wait.open = runs_on;
+	if (runs_on && latency_label(l, "preempted", &t->wait.label) < 0)
+		return -ENOMEM;
+	t->sched = SCHED_OFF;
+	t->was_woken = t->fresh = false;
+	t->woken = 0;
+	if (state & STATE_EXITED) {
+		latency_died(l, who->tid);
+		t->sched = SCHED_UNKNOWN;
+	}
+	return 0;
+}
+
+static int end_wait(struct latency *l, const struct latency_now *now, struct latency_thread *t,
+		    const struct latency_about *about)
+{
+	if (t->wait.open)
+		return latency_has(l, LATENCY_WAKEUPS)
+			       ? latency_end(l, LATENCY_WAKEUPS, &t->wait, now, about)
+			       : 0;
+	if (t->sched == SCHED_UNKNOWN)
+		before(l, LATENCY_WAKEUPS, about->thread, now->cpu);
+	else
+		missing(l, LATENCY_WAKEUPS, about->thread, now->cpu);
+	return 0;
+}
+
+static int end_off(struct latency *l, const struct latency_now *now, struct latency_thread *t,
+		   const struct latency_about *about)
+{
+	if (t->off.open)
+		return latency_has(l, LATENCY_OFF_CPU)
+			       ? latency_end(l, LATENCY_OFF_CPU, &t->off, now, about)
+			       : 0;
+	if (t->fresh) /* it has never run before */
+		return 0;
+	if (t->sched == SCHED_UNKNOWN)
+		before(l, LATENCY_OFF_CPU, about->thread, now->cpu);
+	else
+		missing(l, LATENCY_OFF_CPU, about->thread, now->cpu);
+	return 0;
+}
+
+static int switch_in(struct latency *l, const struct latency_now *now,
+		     const struct latency_who *who)
+{
+	struct latency_about about = { .who = who };
+	struct latency_thread *t;
+	int r;
+
+	if (latency_find_thread(l, who->tid, who, &about.thread) < 0)
+		return -ENOMEM;
+	t = &l->threads[about.thread];
+	about.waker = t->was_woken ? &t->waker : NULL;
+	about.woken = t->woken;
+	r = end_off(l, now, t, &about);
+	if (r >= 0)
+		r = end_wait(l, now, t, &about);
+	t->off.open = t->wait.open = t->fresh = t->was_woken = false;
+	t->sched = SCHED_RUNNING;
+	return r;
+}
+
+int latency_switch(struct latency *l, const struct latency_now *now, uint64_t prev_state,
+		   const struct latency_who *prev, const struct latency_who *next)
+{
+	struct latency_cpu *c = latency_cpu(l, now->cpu);
+	int r;
+
+	if (!c)
+		return now->cpu < AGGREGATE_CPUS ? -ENOMEM : 0;
+	r = check_running(l, now, prev->tid);
+	if (r >= 0 && prev->tid)
+		r = switch_out(l, now, prev_state, prev);
+	if (r >= 0 && next->tid)
+		r = switch_in(l, now, next);
+	c->known = true;
+	c->tid = next->tid;
+	return r;
+}
+
+/* A wakeup of a thread that runs, or has not left the CPU yet, is no wait; nor is a second one. */
+static int begin_wait(struct latency *l, const struct latency_now *now, uint32_t thread,
+		      const char *cause)
+{
+	struct latency_thread *t = &l->threads[thread];
+	uint32_t label;
+
+	if (t->sched == SCHED_RUNNING || t->wait.open)
+		return 0;
+	if (latency_label(l, cause, &label) < 0)
+		return -ENOMEM;
+	t->wait = latency_begin(l, LATENCY_WAKEUPS, now, label);
+	t->woken = now->time;
+	return 0;
+}
+
+static void note_waker(struct latency *l, const struct latency_now *now, struct latency_thread *t)
+{
+	int64_t waker = keytable_get(&l->by_tid, now->who.tid);
+
+	if (t->sched == SCHED_RUNNING || t->wait.open || t->was_woken)
+		return;
+	t->was_woken = true;
+	t->waker = *now->who.comm || waker < 0 ? now->who : l->threads[waker].who;
+}
+
+int latency_wakeup(struct latency *l, const struct latency_now *now,
+		   const struct latency_who *wakee, bool is_new)
+{
+	uint32_t i;
+
+	if (is_new && latency_born(l, UINT32_MAX, wakee->tid) < 0)
+		return -ENOMEM;
+	if (latency_find_thread(l, wakee->tid, wakee, &i) < 0)
+		return -ENOMEM;
+	note_waker(l, now, &l->threads[i]);
+	return begin_wait(l, now, i, is_new ? "new" : "woken");
+}
+
+int latency_waking(struct latency *l, const struct latency_now *now,
+		   const struct latency_who *wakee)
+{
+	uint32_t i;
+
+	if (latency_find_thread(l, wakee->tid, wakee, &i) < 0)
+		return -ENOMEM;
+	note_waker(l, now, &l->threads[i]);
+	return l->o.has_wakeups ? 0 : begin_wait(l, now, i, "woken");
+}
+
+/* Those that end their thread. */
+static bool never_returns(const char *call)
+{
+	return !strcmp(call, "exit") || !strcmp(call, "exit_group");
+}
+
+static int finish_thread(struct latency *l, const struct latency_thread *t, uint64_t end)
+{
+	struct latency_about about = { .thread = (uint32_t)(t - l->threads), .who = &t->who };
+	int r = 0;
+
+	if (t->call.open && !never_returns(l->labels[t->call.label]))
+		r = latency_still_open(l, LATENCY_SYSCALLS, &t->call, end, &about);
+	about.waker = t->was_woken ? &t->waker : NULL;
+	about.woken = t->woken;
+	if (r >= 0)
+		r = latency_still_open(l, LATENCY_OFF_CPU, &t->off, end, &about);
+	if (r >= 0)
+		r = latency_still_open(l, LATENCY_WAKEUPS, &t->wait, end, &about);
+	return r;
+}
+
+int latency_sched_finish(struct latency *l, uint64_t end)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < l->n_threads && r >= 0; i++)
+		r = finish_thread(l, &l->threads[i], end);
+	return r;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Shared by the parts of `perfctl report --off-cpu` and its like. */
+#pragma once
+
+#include "client/perfctl/replay/latency.h"
+#include "client/perfctl/replay/report.h"
+
+/* How each kind is called. */
+struct latency_words {
+	const char *option, *key; /* "off-cpu", "off_cpu" */
+	const char *title;
+	const char *label;     /* the column's title */
+	const char *label_key; /* "state" */
+	const char *needs;     /* events, for -e of `perfctl create` */
+	bool of_processes;     /* a row has a process */
+};
+extern const struct latency_words latency_words[LATENCY_KINDS];
+
+int report_latency_text(const struct report *report, const struct latency *l, uint32_t kinds);
+int report_latency_json(const struct report *report, const struct latency *l, uint32_t kinds);
+
+/* Returns an exit code; has complained if it is not EXIT_OK. */
+int report_latency(struct call *call, const struct report_options *o);
