@@ -69,7 +69,7 @@ create 1 'a group of events .* not recorded: write them without, with commas' t/
 create 1 'given by its numbers.*use its name' t/x -e 1:2
 create 2 'too large: r has at most 16 digits' t/x -e r12345678901234567
 create 1 "no event of this kernel: write SYSTEM:NAME" t/x -e sched_switch
-create 3 "no tracepoint 'sched:nosuch'; .perf list tracepoint. shows" t/x -e sched:nosuch
+create 3 "no tracepoint 'sched:nosuch'; .perfctl events. shows" t/x -e sched:nosuch
 create 3 "no tracepoint 'nosuch:event'" new/x -e nosuch:event
 create 1 "does not let programs run on 'ftrace:print' .*; use another" t/x -e ftrace:print
 create 2 'leave out the frequency' t/x -F 99
@@ -94,7 +94,7 @@ create 2 'an event is missing at byte 11: .*one comma' t/x -e cpu-clock,,cpu-clo
 create 2 'an event is missing at byte 1' t/x -e ,cpu-clock
 create 1 "too long at 'cpu-clock': one name has at most 16 events" t/x -e "cpu-clock$(printf ',cpu-clock%.0s' {1..17})"
 for glob in 'nosuch:*' 'sched:nosuch*' 'sched:[' 'ftrace:*'; do
-	create 3 "no tracepoint that matches .*; .perf list tracepoint. shows those" t/x -e "$glob"
+	create 3 "no tracepoint that matches .*; .perfctl events. shows those" t/x -e "$glob"
 done
 create 2 'more than a buffer of 4096 holds; give at least -m' t/x -e '*:*' -m 4K
 

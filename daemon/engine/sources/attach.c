@@ -96,8 +96,8 @@ static int sampling_failure(const struct source *source, int r, unsigned cpu, st
 			    "The kernel does not accept '%s' with these options (%s).", text,
 			    strerror(-r));
 	return fail(f, EOPNOTSUPP,
-		    "This machine cannot count or sample '%s' (%s); `perf list` shows what it can, "
-		    "`cpu-clock` works everywhere.",
+		    "This machine cannot count or sample '%s' (%s); `perfctl events` shows what it "
+		    "can, `cpu-clock` works everywhere.",
 		    text, strerror(-r));
 }
 

@@ -103,8 +103,8 @@ static int append_glob(struct candidates *c, const struct pp_source *term, struc
 			    strerror(-r));
 	if (n == 0)
 		return fail(f, ENOENT,
-			    "This kernel has no tracepoint that matches '%s:%s'; `perf list "
-			    "tracepoint` shows those it has.",
+			    "This kernel has no tracepoint that matches '%s:%s'; `perfctl events` "
+			    "shows those it has.",
 			    term->system, term->name);
 	for (size_t i = 0; r >= 0 && i < n; i++)
 		r = append_tracepoint(c, term, &names[i], f);
@@ -134,10 +134,11 @@ static int read_tracepoint(const struct candidate *c, struct tracepoint *ret, st
 	case 0:
 		return 0;
 	case -ENOENT:
-		return fail(f, ENOENT,
-			    "This kernel has no tracepoint '%s:%s'; `perf list tracepoint` shows "
-			    "those it has.",
-			    c->tp.system, c->tp.name);
+		return fail(
+			f, ENOENT,
+			"This kernel has no tracepoint '%s:%s'; `perfctl events` shows those it "
+			"has.",
+			c->tp.system, c->tp.name);
 	case -ENOMEDIUM:
 		return no_tracefs(c->term, f);
 	default:
