@@ -74,7 +74,7 @@ create 3 "no tracepoint 'nosuch:event'" new/x -e nosuch:event
 create 1 "does not let programs run on 'ftrace:print' .*; use another" t/x -e ftrace:print
 create 2 'leave out the frequency' t/x -F 99
 create 2 'leave out the period' t/x -c 1
-create 1 'call chains; leave them out' t/x -g
+create 2 'neither kernel, user nor both' t/x --call-graph dwarf
 create 2 'the generic recorder is one for tracepoints; leave it out' t/x -e cpu-clock --generic
 create 2 'Hz is more than .* allows; ask for less' t/x -e cpu-clock -F 2000000000
 create 2 'more than the kernel can count; ask for less' t/x -e cpu-clock -c 18446744073709551615
