@@ -14,17 +14,15 @@ enum { R0, R1, R2, R3, R4, POS = RING_POS, CONTEXT = RING_CONTEXT, FRAME = RING_
 #define WORDS 8 /* behind the number of chains that preemptible programs have taken */
 #define SCRATCH_SIZE (WORDS + 2 * CHAIN_HALF_SIZE + 8)
 
-int chain_scratch(void)
+int chain_scratch(const struct chain *chain)
 {
-	static int scratch = -EBADF;
-	int fd;
+	static int scratch[2] = { -EBADF, -EBADF };
+	int *fd = &scratch[chain->is_preemptible];
 
-	if (scratch >= 0)
-		return scratch;
-	fd = bpf_map_create(BPF_MAP_TYPE_PERCPU_ARRAY, "pp_chains", 4, SCRATCH_SIZE, 1, NULL);
-	if (fd >= 0)
-		scratch = fd;
-	return fd;
+	if (*fd < 0)
+		*fd = bpf_map_create(BPF_MAP_TYPE_PERCPU_ARRAY, "pp_chains", 4, SCRATCH_SIZE, 1,
+				     NULL);
+	return *fd;
 }
 
 /*

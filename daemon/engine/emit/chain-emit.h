@@ -51,8 +51,9 @@ static inline void chain_describe(uint32_t halves, struct perf_event_attr *attr)
 	attr->exclude_callchain_user = halves && !(halves & CHAIN_USER);
 }
 
-/* The engine's scratch memory, made at first use and never closed. -errno. */
-int chain_scratch(void);
+/* The engine's scratch memory, made at first use and never closed. -errno. That of preemptible programs is
+ * another one: they do not exclude those that can interrupt them, which do exclude each other. */
+int chain_scratch(const struct chain *chain);
 
 /* Takes the current chain. R0..R5 are lost. Takes *leave if the scratch memory cannot be had, which no
  * kernel does. */

@@ -79,7 +79,7 @@ void emit_record_reserve(struct emitter *e, const struct record *record,
 			 const struct recorder_target *target, int tail,
 			 struct emit_labels *no_room, struct emit_labels *beyond)
 {
-	int scratch = record->chain.is_there ? chain_scratch() : -EBADF;
+	int scratch = record->chain.is_there ? chain_scratch(&record->chain) : -EBADF;
 
 	if (!varies(record)) {
 		emit_ring_reserve(e, target, size_of(record, record->fixed_size), no_room, beyond);
