@@ -38,7 +38,8 @@ struct latency_thread {
 #define HANDLERS_NESTED 16
 
 struct latency_cpu {
-	bool known; /* which thread runs */
+	bool known;    /* which thread runs, unless records were lost since then: */
+	uint64_t lost; /* what latency_lost() had counted */
 	uint32_t tid;
 	struct running_handler {
 		bool soft;

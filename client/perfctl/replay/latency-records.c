@@ -296,7 +296,9 @@ static int add_sample(struct latency_records *r, struct latency *l, uint32_t fac
 	};
 	int failed;
 
-	if (latency_thread(l, record->pid, record->tid, record->comm) < 0)
+	/* A thread that is exiting has no id any more. */
+	if (record->tid != UINT32_MAX &&
+	    latency_thread(l, record->pid, record->tid, record->comm) < 0)
 		return -ENOMEM;
 	if (!(facts & BIT(s->fact)) || !s->fact)
 		return 0;
@@ -374,7 +376,7 @@ static int match_all(struct latency_records *r, const struct selection *window, 
 		if (failed >= 0 && record.kind == TRACE_SAMPLE && record.event) {
 			failed = add_sample(r, l, facts, &record, leaf);
 			end = record.time;
-		} else if (failed >= 0) {
+		} else if (failed >= 0 && !(window->until && record.time > window->until)) {
 			failed = add_other(l, &record, end);
 		}
 		if (failed < 0)

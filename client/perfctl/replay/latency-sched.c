@@ -37,6 +37,11 @@ static void before(struct latency *l, enum latency_kind kind, uint32_t thread, u
 		latency_count(l, kind, thread, cpu, false);
 }
 
+static uint64_t lost_switches(const struct latency *l)
+{
+	return l->counts[LATENCY_OFF_CPU].lost + l->counts[LATENCY_WAKEUPS].lost;
+}
+
 /* The CPU ran another thread than its last switch said: that one's switch away is missing. */
 static int check_running(struct latency *l, const struct latency_now *now, uint32_t prev)
 {
@@ -44,7 +49,7 @@ static int check_running(struct latency *l, const struct latency_now *now, uint3
 	struct latency_thread *t;
 	uint32_t i;
 
-	if (!c->known || c->tid == prev || !c->tid)
+	if (!c->known || c->lost != lost_switches(l) || c->tid == prev || !c->tid)
 		return 0;
 	if (latency_find_thread(l, c->tid, NULL, &i) < 0)
 		return -ENOMEM;
@@ -151,6 +156,7 @@ int latency_switch(struct latency *l, const struct latency_now *now, uint64_t pr
 	if (r >= 0 && next->tid)
 		r = switch_in(l, now, next);
 	c->known = true;
+	c->lost = lost_switches(l);
 	c->tid = next->tid;
 	return r;
 }

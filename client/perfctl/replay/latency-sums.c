@@ -258,7 +258,8 @@ static int by_duration(const void *left, const void *right)
 static const char *comm_of(const struct latency *l, uint32_t thread)
 {
 	const struct latency_thread *t = &l->threads[thread];
-	int64_t leader = t->pid == t->who.tid ? -1 : keytable_get(&l->by_tid, t->pid);
+	bool alone = t->pid == t->who.tid || t->pid == UINT32_MAX;
+	int64_t leader = alone ? -1 : keytable_get(&l->by_tid, t->pid);
 
 	if (leader >= 0 && *l->threads[leader].who.comm)
 		return l->threads[leader].who.comm;

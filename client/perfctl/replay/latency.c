@@ -142,16 +142,15 @@ void latency_died(struct latency *l, uint32_t tid)
 {
 	int64_t i = keytable_get(&l->by_tid, tid);
 
-	if (i >= 0)
-		close_all(&l->threads[i]);
+	if (i < 0)
+		return;
+	close_all(&l->threads[i]);
+	l->threads[i].fresh = false; /* the next one of this id is another */
 }
 
 void latency_lost(struct latency *l, enum latency_kind kind)
 {
 	l->counts[kind].lost++;
-	if (kind == LATENCY_OFF_CPU || kind == LATENCY_WAKEUPS)
-		for (size_t i = 0; i < l->n_cpus; i++)
-			l->cpus[i].known = false;
 }
 
 /* ── System calls ── */

@@ -60,12 +60,14 @@ static bool check_recorded(const struct latency_records *records, uint32_t kinds
 	return all;
 }
 
-/* Whether --pid, --tid and -C selected nothing; complains then. */
+/* Whether nothing is selected; complains then. */
 static bool is_empty(const struct input *in, const struct selection *chosen,
-		     const struct latency *l)
+		     const struct aggregate *a, const struct latency *l)
 {
 	uint64_t n = 0;
 
+	if (!a->samples && input_tell_none(in, chosen))
+		return true;
 	for (unsigned kind = 0; kind < LATENCY_KINDS; kind++) {
 		const struct latency_sums *s = latency_sums(l, kind);
 
@@ -115,7 +117,7 @@ static int report_records(const struct call *call, const struct report_options *
 		complain("%s: the fields of %" PRIu64 " records do not fit the formats of their "
 			 "events",
 			 records->in->what, records->damaged);
-	if (!r && is_empty(records->in, &o->selection, l))
+	if (!r && is_empty(records->in, &o->selection, a, l))
 		return EXIT_NOT_FOUND;
 	return print(call, &report, l, o->latency) ?: r < 0 ? EXIT_FAILED : EXIT_OK;
 }
