@@ -78,16 +78,16 @@ static void tell_unseen(const struct recordables *r)
 			 r->no_tracepoints && *counters ? " and " : "", counters);
 }
 
+/* What fits may be among what is not seen. */
 static int none_fits(const struct recordables *r, const char *glob)
 {
 	const char *nearest = recordables_nearest(r, glob);
 
-	if (nearest)
+	if (nearest && strcmp(nearest, glob) != 0)
 		complain("this machine records no %s; did you mean %s?", glob, nearest);
 	else
-		complain(
-			"no event that this machine records fits %s; `perfctl events` lists them%s",
-			glob, r->no_tracepoints ? ", and tracepoints if root runs it" : "");
+		complain("no event that is listed fits %s; `perfctl events` lists them all", glob);
+	tell_unseen(r);
 	return EXIT_NOT_FOUND;
 }
 

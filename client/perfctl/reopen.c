@@ -187,13 +187,8 @@ static int several_take(struct several *s, const struct kept *k)
 		several_print(s, k);
 		return 0;
 	}
-	if (s->n <= s->newest) {
-		struct kept *kept = s->kept;
-
-		if (!GROW(kept, s->n - 1))
-			return -ENOMEM;
-		s->kept = kept;
-	}
+	if (s->n <= s->newest && !GROW(s->kept, s->n - 1))
+		return -ENOMEM;
 	s->kept[(s->n - 1) % s->newest] = *k;
 	return 0;
 }
@@ -219,7 +214,6 @@ static int several_read(struct several *s)
 	return r;
 }
 
-/* "default/a, web/b" */
 static int several_none(const struct several *s)
 {
 	struct perfpersist_info info = { .sz = sizeof(info) };
@@ -229,7 +223,7 @@ static int several_none(const struct several *s)
 	if (s->chosen->n == 1)
 		snprintf(what, sizeof(what), "%s/%s", info.ns, info.name);
 	else
-		snprintf(what, sizeof(what), "none of these %zu events", s->chosen->n);
+		snprintf(what, sizeof(what), "the set of these %zu events", s->chosen->n);
 	selection_tell_none(s->selection, what, s->first, s->last);
 	return EXIT_NOT_FOUND;
 }
@@ -341,7 +335,9 @@ static int open_events(struct call *call, struct perfpersist *p, const struct re
 		return choose_events(call, p, call->operands, call->n_operands, o->follow.copies,
 				     ret);
 	one = calloc(1, sizeof(*one));
-	r = one ? perfpersist_open_by_id(p, o->id.id, one) : -ENOMEM;
+	if (!one)
+		return call_failed_as(-ENOMEM, "cannot open the event: out of memory");
+	r = perfpersist_open_by_id(p, o->id.id, one);
 	if (r < 0) {
 		free(one);
 		return call_failed(p, r);

@@ -73,7 +73,7 @@ json '[.[] | "\(.event) \(.kind)"] | join(", ")' "cpu-clock software" events cpu
 json '.[] | select(.event | startswith("usdt:")) | .kind + " " + .about' "form a probe that its author put there" events 'usdt*'
 text '^EVENT +KIND'$'\n''page-faults +software$' events page-faults
 said 3 'records no page-fualts; did you mean page-faults\?$' perfctl events page-fualts
-said 3 'no event that this machine records fits nosuch\*' perfctl events 'nosuch*'
+said 3 'no event that is listed fits nosuch\*' perfctl events 'nosuch*'
 # An ordinary user does not see tracepoints, and is told so.
 expect_ok as_user perfctl events
 expect_match "$OUT" 'cpu-clock +software' "what an ordinary user sees"

@@ -81,15 +81,30 @@ static const char *nearest_of(const struct recordables *r, const char *list, con
 	return nearest;
 }
 
+/* Without one, nothing is looked up: that opens all counters. */
+static bool is_about_a_name(const char *list, const char *message)
+{
+	_cleanup_free_ char *copy = strdup(list);
+	char *rest = copy, *word;
+	bool is = false;
+
+	while (!is && (word = strsep(&rest, ",")))
+		is = is_name(word) && strstr(message, word);
+	return is;
+}
+
 int suggest_recordable(struct perfpersist *p, int error,
 		       const struct perfpersist_selection *selections, size_t n)
 {
 	const char *message = perfpersist_error(p), *nearest = NULL;
 	bool is_about_names = error == -ENOENT || error == -EINVAL || error == -EOPNOTSUPP;
 	struct recordables r = {};
+	bool is_named = false;
 	int code;
 
-	if (!is_about_names || strstr(message, "did you mean") || recordables_find(NULL, &r) < 0)
+	for (size_t i = 0; is_about_names && !is_named && i < n; i++)
+		is_named = is_about_a_name(selections[i].event, message);
+	if (!is_named || strstr(message, "did you mean") || recordables_find(NULL, &r) < 0)
 		return call_failed(p, error);
 	for (size_t i = 0; !nearest && i < n; i++)
 		nearest = nearest_of(&r, selections[i].event, message);

@@ -80,7 +80,8 @@ static int take_graph(const struct given *g)
 	struct report_options *o = g->to;
 	char list[64], *rest = list, *word;
 
-	snprintf(list, sizeof(list), "%s", g->value ?: "caller");
+	if (snprintf(list, sizeof(list), "%s", g->value ?: "caller") >= (int)sizeof(list))
+		return refuse(g, NULL);
 	o->graph = GRAPH_CALLER;
 	while ((word = strsep(&rest, ",")))
 		if (!strcmp(word, "callee"))
