@@ -204,8 +204,9 @@ static void tell_fired(struct manager *m, const struct pp_fired *fired)
 	if (fired->action != PP_ACTION_NOTIFY)
 		return;
 	if (!e)
-		log_notice("A trigger that has been removed (id %llu) has fired (number %llu).",
-			   fired->trigger, fired->number);
+		log_event(LOG_NOTICE, "", "",
+			  "A trigger that has been removed (id %llu) has fired (number %llu).",
+			  fired->trigger, fired->number);
 	else if (fired_tell(e, fired))
 		watchers_tell_event(&m->watchers, PP_NOTICE_FIRED, e);
 	else
@@ -632,7 +633,7 @@ int manager_run(struct manager *m)
 	if (r >= 0)
 		r = sd_event_loop(m->loop);
 	sd_notify(0, "STOPPING=1");
-	tell_all_rests(m);
+	look_at_triggers(m);
 	if (r < 0 && r != -ECHILD)
 		log_error("The event loop failed: %s.", strerror(-r));
 	return r;

@@ -227,12 +227,12 @@ static void take_chains(struct settings *s, const struct key *k, const char *val
 	const struct word *w = find_word(s, k, chains, value);
 
 	if (w)
-		key_put(k, into, (key_get(k, into) & ~(uint64_t)PP_EVENT_CHAINS) | w->value);
+		key_put(k, into, (key_get(k, into) & ~(uint64_t)k->yes) | w->value);
 }
 
 static void print_chains(FILE *f, const struct key *k, const void *from)
 {
-	uint64_t value = key_get(k, from) & PP_EVENT_CHAINS;
+	uint64_t value = key_get(k, from) & k->yes;
 
 	for (const struct word *w = chains; value && w->text; w++)
 		if (w->value == value) {
