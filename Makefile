@@ -262,7 +262,7 @@ $(BUILD)/tests/%: tests/integration/%.c $(BUILD)/libperfpersist.a Makefile
 		$(BUILD)/libperfpersist.a -lpthread
 
 # The kernel finds callers by their frame pointers.
-$(BUILD)/tests/chained: ALL_CFLAGS += -fno-omit-frame-pointer -fno-optimize-sibling-calls
+$(BUILD)/tests/chained $(BUILD)/tests/scene: ALL_CFLAGS += -fno-omit-frame-pointer -fno-optimize-sibling-calls
 
 # As a user compiles his, with the header where it is installed.
 USER_INCLUDE := $(BUILD)/gen/include

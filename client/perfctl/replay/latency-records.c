@@ -5,6 +5,7 @@
 #include <linux/perf_event.h>
 #include <string.h>
 
+#include "client/perfctl/replay/findings.h"
 #include "client/perfctl/replay/syscall-names.h"
 
 #define FIELDS 5
@@ -38,6 +39,14 @@ static const struct known known[] = {
 	{ "irq:irq_handler_exit", FACT_EXIT, { "irq" } },
 	{ "irq:softirq_entry", FACT_SOFT_ENTRY, { "vec" } },
 	{ "irq:softirq_exit", FACT_SOFT_EXIT, { "vec" } },
+	{ "sched:sched_process_fork",
+	  FACT_FORK,
+	  { "parent_comm", "parent_pid", "child_comm", "child_pid" } },
+	{ "sched:sched_process_exit", FACT_END, { "comm", "pid" } },
+	{ "signal:signal_generate", FACT_SIGNAL, { "comm", "pid", "sig", "code", "result" } },
+	{ "oom:mark_victim", FACT_VICTIM, { "pid" } },
+	{ "vmscan:mm_vmscan_direct_reclaim_begin", FACT_RECLAIM, { "order" } },
+	{ "vmscan:mm_vmscan_direct_reclaim_end", FACT_RECLAIMED, { "nr_reclaimed" } },
 };
 
 static const char enters[] = "syscalls:sys_enter_", exits[] = "syscalls:sys_exit_";
@@ -284,8 +293,43 @@ static int add_handler(struct latency *l, const struct latency_source *s,
 								   : latency_exit(l, now, &handler);
 }
 
-static int add_sample(struct latency_records *r, struct latency *l, uint32_t facts,
-		      const struct trace_record *record, const struct flame_node *leaf)
+/* What findings learn beside intervals. */
+static int add_finding(struct findings *f, const struct latency_source *s,
+		       const struct latency_now *now)
+{
+	struct latency_who first, child;
+
+	switch (s->fact) {
+	case FACT_FORK:
+		first = who(s, 0);
+		child = who(s, 2);
+		return findings_fork(f, now, &first, &child);
+	case FACT_END:
+		first = who(s, 0);
+		return findings_exit(f, now, &first);
+	case FACT_SIGNAL:
+		first = who(s, 0);
+		/* enum in include/trace/events/signal.h: 0 delivered, 2 was pending already */
+		if (number(s, 4) != 0 && number(s, 4) != 2)
+			return 0;
+		return findings_signal(f, now, &first, (int)number(s, 2), (int)number(s, 3));
+	case FACT_VICTIM:
+		first = (struct latency_who){ .tid = (uint32_t)number(s, 0) };
+		return findings_victim(f, now, &first);
+	default:
+		return findings_reclaim(f, now, s->fact == FACT_RECLAIM);
+	}
+}
+
+/* Samples tell where threads are; those of tracepoints tell more. */
+static bool is_of_clock(const struct trace_record *record)
+{
+	return record->event->type != PERF_TYPE_TRACEPOINT;
+}
+
+static int add_sample(struct latency_records *r, struct latency *l, struct findings *f,
+		      uint32_t facts, const struct trace_record *record,
+		      const struct flame_node *leaf)
 {
 	const struct latency_source *s = &r->sources[record->event->index];
 	struct latency_now now = {
@@ -300,6 +344,11 @@ static int add_sample(struct latency_records *r, struct latency *l, uint32_t fac
 	if (record->tid != UINT32_MAX &&
 	    latency_thread(l, record->pid, record->tid, record->comm) < 0)
 		return -ENOMEM;
+	if (f && is_of_clock(record)) {
+		snprintf(now.who.comm, sizeof(now.who.comm), "%s", record->comm);
+		now.chain = leaf;
+		return findings_sample(f, &now);
+	}
 	if (!(facts & BIT(s->fact)) || !s->fact)
 		return 0;
 	failed = record->sample.raw
@@ -317,7 +366,9 @@ static int add_sample(struct latency_records *r, struct latency *l, uint32_t fac
 		return add_sched(l, s, &now);
 	if (s->fact <= FACT_RETURN)
 		return add_call(r, l, s, &now);
-	return s->fact <= FACT_COMPLETE ? add_request(l, s, &now) : add_handler(l, s, &now);
+	if (s->fact <= FACT_COMPLETE)
+		return add_request(l, s, &now);
+	return s->fact <= FACT_SOFT_EXIT ? add_handler(l, s, &now) : add_finding(f, s, &now);
 }
 
 /* A loss in a buffer has a place, and may be of any event; other losses are only counted. */
@@ -349,9 +400,11 @@ static int add_other(struct latency *l, const struct trace_record *record, bool 
 	}
 }
 
-static uint32_t facts_wanted(uint32_t kinds)
+static uint32_t facts_wanted(uint32_t kinds, const struct findings *f)
 {
-	uint32_t facts = 0;
+	uint32_t facts = f ? BIT(FACT_FORK) | BIT(FACT_END) | BIT(FACT_SIGNAL) | BIT(FACT_VICTIM) |
+					 BIT(FACT_RECLAIM) | BIT(FACT_RECLAIMED)
+			   : 0;
 
 	for (unsigned kind = 0; kind < LATENCY_KINDS; kind++)
 		if (kinds >> kind & 1)
@@ -362,7 +415,7 @@ static uint32_t facts_wanted(uint32_t kinds)
 }
 
 static int match_all(struct latency_records *r, const struct selection *window, uint32_t facts,
-		     struct aggregate *a, struct latency *l)
+		     struct aggregate *a, struct findings *f, struct latency *l)
 {
 	const struct flame_node *leaf = NULL;
 	struct trace_record record;
@@ -374,7 +427,7 @@ static int match_all(struct latency_records *r, const struct selection *window, 
 		int failed = aggregate_add(a, &record, &leaf);
 
 		if (failed >= 0 && record.kind == TRACE_SAMPLE && record.event) {
-			failed = add_sample(r, l, facts, &record, leaf);
+			failed = add_sample(r, l, f, facts, &record, leaf);
 			end = record.time;
 		} else if (failed >= 0 && !(window->until && record.time > window->until)) {
 			failed = add_other(l, &record, end);
@@ -388,7 +441,7 @@ static int match_all(struct latency_records *r, const struct selection *window, 
 
 int latency_records_read(struct latency_records *r, const struct selection *window,
 			 const struct selection *chosen, struct latency_options *options,
-			 struct aggregate *a, struct latency **ret)
+			 struct aggregate *a, struct findings *f, struct latency **ret)
 {
 	int failed = selection_has_ids(chosen) ? look_ahead(r, chosen) : 0;
 
@@ -396,5 +449,6 @@ int latency_records_read(struct latency_records *r, const struct selection *wind
 	options->has_wakeups = r->recorded & BIT(FACT_WAKEUP);
 	if (failed >= 0)
 		failed = latency_new(options, ret);
-	return failed < 0 ? failed : match_all(r, window, facts_wanted(options->kinds), a, *ret);
+	return failed < 0 ? failed
+			  : match_all(r, window, facts_wanted(options->kinds, f), a, f, *ret);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Which records of a trace say that something begins or ends. */
+/* Which records of a trace say that something begins or ends, or what else findings need. */
 #pragma once
 
 #include "client/perfctl/events/input.h"
@@ -20,6 +20,13 @@ enum latency_fact {
 	FACT_EXIT,
 	FACT_SOFT_ENTRY,
 	FACT_SOFT_EXIT,
+	/* Only for findings: */
+	FACT_FORK,
+	FACT_END, /* of a thread */
+	FACT_SIGNAL,
+	FACT_VICTIM, /* of the OOM killer */
+	FACT_RECLAIM,
+	FACT_RECLAIMED,
 };
 
 struct latency_source;
@@ -31,14 +38,17 @@ struct latency_records {
 	uint64_t damaged;  /* records that do not fit their formats */
 };
 
+struct findings;
+
 int latency_records_open(struct input *in, struct latency_records *ret); /* -ENOMEM */
 void latency_records_done(struct latency_records *r);
 
 bool latency_records_have(const struct latency_records *r, enum latency_kind kind);
 
-/* Reads all records of the window, and matches those of the kinds in *options, which it completes.
+/* Reads all records of the window, and matches those of the kinds in *options, which it completes. f (may
+ * be NULL) is told what it does not learn as the watcher in *options.
  * chosen (--pid, --tid) learns which process a thread belongs to. 0, -EBADMSG (the rest is damaged;
  * has complained), -ENOMEM. */
 int latency_records_read(struct latency_records *r, const struct selection *window,
 			 const struct selection *chosen, struct latency_options *options,
-			 struct aggregate *a, struct latency **ret);
+			 struct aggregate *a, struct findings *f, struct latency **ret);

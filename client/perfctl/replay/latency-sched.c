@@ -142,6 +142,26 @@ static int switch_in(struct latency *l, const struct latency_now *now,
 	return r;
 }
 
+static int tell_run(struct latency *l, const struct latency_cpu *c, const struct latency_now *now,
+		    uint64_t prev_state, const struct latency_who *prev)
+{
+	struct latency_run run = {
+		.begin = c->since,
+		.end = now->time,
+		.cpu = now->cpu,
+		.who = *prev,
+		.sleeps = prev_state & STATE_SLEEPS,
+	};
+	uint32_t i;
+
+	if (!l->o.watcher || !c->known || c->lost != lost_switches(l) || c->tid != prev->tid)
+		return 0;
+	if (latency_find_thread(l, prev->tid, NULL, &i) < 0)
+		return -ENOMEM;
+	run.pid = latency_process(l, i);
+	return l->o.watcher->ran(l->o.watcher->arg, &run);
+}
+
 int latency_switch(struct latency *l, const struct latency_now *now, uint64_t prev_state,
 		   const struct latency_who *prev, const struct latency_who *next)
 {
@@ -152,12 +172,15 @@ int latency_switch(struct latency *l, const struct latency_now *now, uint64_t pr
 		return now->cpu < AGGREGATE_CPUS ? -ENOMEM : 0;
 	r = check_running(l, now, prev->tid);
 	if (r >= 0 && prev->tid)
+		r = tell_run(l, c, now, prev_state, prev);
+	if (r >= 0 && prev->tid)
 		r = switch_out(l, now, prev_state, prev);
 	if (r >= 0 && next->tid)
 		r = switch_in(l, now, next);
 	c->known = true;
 	c->lost = lost_switches(l);
 	c->tid = next->tid;
+	c->since = now->time;
 	return r;
 }
 

@@ -59,13 +59,6 @@ static int longest_first(const void *left, const void *right)
 	return l->begin < r->begin ? -1 : l->begin > r->begin;
 }
 
-static uint32_t process_of(const struct latency *l, uint32_t thread)
-{
-	const struct latency_thread *t = &l->threads[thread];
-
-	return t->pid == UINT32_MAX ? t->who.tid : t->pid;
-}
-
 static struct latency_interval describe(const struct latency *l, const struct begin *b,
 					uint64_t end, const struct latency_about *about)
 {
@@ -74,7 +67,7 @@ static struct latency_interval describe(const struct latency *l, const struct be
 		.end = end,
 		.who = *about->who,
 		.pid = about->thread == LATENCY_NOBODY ? about->who->tid
-						       : process_of(l, about->thread),
+						       : latency_process(l, about->thread),
 		.label = l->labels[b->label],
 		.was_woken = about->waker,
 		.woken = about->woken,
@@ -141,6 +134,8 @@ static int add(struct latency *l, enum latency_kind kind, const struct latency_i
 	c->sums.n++;
 	c->sums.sum += ns;
 	if (one->chain && add_place(c, one->chain, ns) < 0)
+		return -ENOMEM;
+	if (l->o.watcher && l->o.watcher->ended(l->o.watcher->arg, kind, one) < 0)
 		return -ENOMEM;
 	return list_add(&c->sums.worst, l->o.top, one);
 }
@@ -272,7 +267,7 @@ static struct latency_row make_row(const struct latency *l, struct group *g)
 	bool nobody = g->thread == LATENCY_NOBODY;
 
 	return (struct latency_row){
-		.pid = nobody ? 0 : process_of(l, g->thread),
+		.pid = nobody ? 0 : latency_process(l, g->thread),
 		.comm = nobody ? "" : comm_of(l, g->thread),
 		.label = l->labels[g->label],
 		.all = TAKE_PTR(g->all),

@@ -102,6 +102,13 @@ int latency_find_thread(struct latency *l, uint32_t tid, const struct latency_wh
 	return r;
 }
 
+uint32_t latency_process(const struct latency *l, uint32_t thread)
+{
+	const struct latency_thread *t = &l->threads[thread];
+
+	return t->pid == UINT32_MAX ? t->who.tid : t->pid;
+}
+
 int latency_thread(struct latency *l, uint32_t pid, uint32_t tid, const char *comm)
 {
 	struct latency_who who = { .tid = tid };

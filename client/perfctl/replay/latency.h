@@ -86,6 +86,21 @@ struct latency_sums {
 
 /* ── Matching; all return 0 or -ENOMEM ── */
 
+/* A thread ran on a CPU, from a switch to the next one, with no record missing in between. */
+struct latency_run {
+	uint64_t begin, end; /* ns */
+	uint32_t cpu, pid;   /* pid: as in latency_interval */
+	struct latency_who who;
+	bool sleeps; /* behind it; else it could have run on */
+};
+
+/* Is told each one in turn; returns 0 or -ENOMEM. */
+struct latency_watcher {
+	int (*ran)(void *arg, const struct latency_run *run);
+	int (*ended)(void *arg, enum latency_kind kind, const struct latency_interval *one);
+	void *arg;
+};
+
 struct latency_options {
 	uint32_t kinds; /* a bit for each that is wanted */
 	size_t top;	/* of worst and open */
@@ -97,6 +112,7 @@ struct latency_options {
 	/* Which ends count, by thread and CPU; NULL: all. */
 	bool (*wants)(const void *arg, uint32_t pid, uint32_t tid, uint32_t cpu);
 	const void *arg;
+	const struct latency_watcher *watcher; /* NULL: none */
 };
 
 struct latency;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* perfctl report --off-cpu, --wakeups, --syscalls, --block, --irq: what they need, and what they
- * read. */
+/* perfctl report --off-cpu, --wakeups, --syscalls, --block, --irq, and --findings, which stands on these:
+ * what they need, and what they read. */
 #include "client/perfctl/replay/report-latency.h"
 
 #include <inttypes.h>
 #include <string.h>
 
+#include "client/perfctl/replay/findings.h"
 #include "client/perfctl/replay/latency-records.h"
 
 const struct latency_words latency_words[LATENCY_KINDS] = {
@@ -91,6 +92,32 @@ static int print(const struct call *call, const struct report *report, const str
 	return EXIT_FAILED;
 }
 
+static int read_records(struct latency_records *records, const struct report_options *o,
+			const struct selection *window, struct aggregate *a, struct findings *f,
+			struct latency **ret)
+{
+	const struct latency_watcher watcher = { findings_ran, findings_ended, f };
+	struct latency_options options = { .kinds = o->latency,
+					   .top = o->top,
+					   .wants = wants,
+					   .arg = &o->selection,
+					   .watcher = f ? &watcher : NULL };
+	int r;
+
+	if (f)
+		options.kinds = report_findings_kinds(records);
+	r = latency_records_read(records, window, &o->selection, &options, a, f, ret);
+	if (r < 0 && r != -EBADMSG) {
+		complain("cannot read %s: %s", records->in->what, strerror(-r));
+		return r;
+	}
+	if (records->damaged)
+		complain("%s: the fields of %" PRIu64 " records do not fit the formats of their "
+			 "events",
+			 records->in->what, records->damaged);
+	return r;
+}
+
 static int report_records(const struct call *call, const struct report_options *o,
 			  const struct selection *window, struct latency_records *records,
 			  struct aggregate *a)
@@ -102,24 +129,23 @@ static int report_records(const struct call *call, const struct report_options *
 		.a = a,
 		.width = report_width(),
 	};
-	struct latency_options options = {
-		.kinds = o->latency, .top = o->top, .wants = wants, .arg = &o->selection
-	};
+	_cleanup_(findings_freep) struct findings *f = NULL;
 	_cleanup_(latency_freep) struct latency *l = NULL;
 	int r;
 
-	r = latency_records_read(records, window, &o->selection, &options, a, &l);
-	if (r < 0 && r != -EBADMSG) {
-		complain("cannot read %s: %s", records->in->what, strerror(-r));
+	if (o->findings && findings_new(&f) < 0) {
+		complain("cannot read %s: out of memory", records->in->what);
 		return EXIT_FAILED;
 	}
-	if (records->damaged)
-		complain("%s: the fields of %" PRIu64 " records do not fit the formats of their "
-			 "events",
-			 records->in->what, records->damaged);
+	r = read_records(records, o, window, a, f, &l);
+	if (r < 0 && r != -EBADMSG)
+		return EXIT_FAILED;
 	if (!r && is_empty(records->in, &o->selection, a, l))
 		return EXIT_NOT_FOUND;
-	return print(call, &report, l, o->latency) ?: r < 0 ? EXIT_FAILED : EXIT_OK;
+	return (f ? report_findings(call, &report, records, f)
+		  : print(call, &report, l, o->latency))
+		       ?: r < 0 ? EXIT_FAILED
+				: EXIT_OK;
 }
 
 static int report_input(const struct call *call, const struct report_options *o,

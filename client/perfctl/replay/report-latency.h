@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Shared by the parts of `perfctl report --off-cpu` and its like. */
+/* Shared by the parts of `perfctl report --off-cpu` and its like, and of --findings. */
 #pragma once
 
 #include "client/perfctl/replay/latency.h"
@@ -21,3 +21,14 @@ int report_latency_json(const struct report *report, const struct latency *l, ui
 
 /* Returns an exit code; has complained if it is not EXIT_OK. */
 int report_latency(struct call *call, const struct report_options *o);
+
+/* ── report-findings.c ── */
+
+struct findings;
+struct latency_records;
+
+/* Of what is recorded, the kinds that findings stand on. */
+uint32_t report_findings_kinds(const struct latency_records *records);
+/* After all facts. Returns an exit code; has complained if it is not EXIT_OK. */
+int report_findings(const struct call *call, const struct report *report,
+		    const struct latency_records *records, struct findings *f);

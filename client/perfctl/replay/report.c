@@ -139,6 +139,10 @@ static const struct verb_option instead_options[] = {
 #define TAKE_LATENCY(kind) TAKE_BITS(struct report_options, latency, UINT32_C(1) << (kind))
 
 static const struct verb_option latency_options[] = {
+	{ 0, "findings", NULL,
+	  "what stands out: crashes, who kept whom from running, who ran or slept far longer than it "
+	  "uses to, busy disks, processes begun in a loop",
+	  TAKE_FLAG(struct report_options, findings) },
 	{ 0, "off-cpu", NULL, "how long threads were off a CPU, in which state, and who woke them",
 	  TAKE_LATENCY(LATENCY_OFF_CPU) },
 	{ 0, "wakeups", NULL, "how long threads waited for a CPU (run-queue delay)",
@@ -151,6 +155,17 @@ static const struct verb_option latency_options[] = {
 	  TAKE_LATENCY(LATENCY_IRQ) },
 	{},
 };
+
+/* Who disturbs whom shows only among all. */
+static int check_findings(const struct call *call, const struct report_options *o)
+{
+	if (o->latency)
+		return bad_usage(call, "--findings does not work with other reports");
+	if (o->selection.pids.n || o->selection.tids.n || o->selection.cpus)
+		return bad_usage(call, "--findings does not work with --pid, --tid or -C: it is "
+				       "about who disturbs whom");
+	return EXIT_OK;
+}
 
 /* These are about samples, which latency reports do not count. */
 static int check_latency(const struct call *call, const struct report_options *o)
@@ -177,7 +192,9 @@ static int check_options(const struct call *call, const struct report_options *o
 		return bad_usage(call, "--json does not work with --folded, --perfetto or --html");
 	if (o->weight && !o->folded)
 		return bad_usage(call, "--weight needs --folded");
-	return o->latency ? check_latency(call, o) : EXIT_OK;
+	if (!o->latency && !o->findings)
+		return EXIT_OK;
+	return check_latency(call, o) ?: o->findings ? check_findings(call, o) : EXIT_OK;
 }
 
 /* ── Reading ── */
@@ -424,8 +441,8 @@ static int run(struct call *call)
 		r = call->code;
 	else
 		r = check_options(call, &o)
-			    ?: o.latency ? report_latency(call, &o)
-					 : report(call, &o, &o.selection);
+			    ?: o.latency || o.findings ? report_latency(call, &o)
+						       : report(call, &o, &o.selection);
 	selection_done(&o.selection);
 	return r;
 }
@@ -437,7 +454,8 @@ const struct verb verb_report = {
 	.run = run,
 	.options = { { .rows = options },
 		     { .rows = latency_options,
-		       .title = "Instead of the report, how long things took:" },
+		       .title =
+			       "Instead of the report, what stands out, or how long things took:" },
 		     { .rows = instead_options, .title = "Instead of the report, files:" },
 		     { .rows = selection_options,
 		       .at = offsetof(struct report_options, selection),
@@ -452,6 +470,7 @@ const struct verb verb_report = {
 		"Examples:\n"
 		"  perfctl report -i perf.data --children -g\n"
 		"  perfctl report sampling/cpu --last 10s\n"
+		"  perfctl report --last 10s --findings\n"
 		"  perfctl report sched/ --last 10s --wakeups --off-cpu --pid 4711\n"
 		"  perfctl report --folded | flamegraph.pl > flame.svg\n"
 		"  perfctl report sched/ --perfetto sched.pftrace\n",

@@ -28,6 +28,7 @@ struct report_options {
 	const char *file; /* -i */
 	const char *folded, *perfetto, *html;
 	uint32_t latency; /* bits of the kinds (latency.h) that replace the report */
+	bool findings;	  /* replace it, too */
 	struct selection selection;
 };
 

@@ -1,0 +1,499 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * perfctl incident: a snapshot, its reports, its page, and what the machine is, in a directory and an
+ * archive of it. Each part is another perfctl's output, so it is what a user would have seen.
+ */
+#include <dirent.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <inttypes.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "client/perfctl/output/output.h"
+#include "client/perfctl/perfctl.h"
+
+#define DEFAULT_LAST "1m"
+#define SNAPSHOT "snapshot.data"
+
+struct incident {
+	const struct call *call;
+	const char *output, *last, *since, *until;
+	/* Everything is made here, beside its place, with the name that it gets; NULL: nothing is yet. */
+	char *hidden;
+	char *directory, *archive; /* inside of it */
+};
+
+static const struct verb_option options[] = {
+	{ 'o', "output", "DIR",
+	  "make this directory, and DIR.tar.gz of it; default: incident-DATE-TIME",
+	  TAKE_TEXT(struct incident, output), .completes = COMPLETE_FILE },
+	{ 0, "last", "TIME",
+	  "only records of the last 10s, 500ms, 2m or 1h; default: " DEFAULT_LAST,
+	  TAKE_TEXT(struct incident, last) },
+	{ 0, "since", "TIME",
+	  "only records from then on: 1234.567 as in records, -10s, @1700000000, \"2026-11-21 "
+	  "10:00:00\" or 10:00:00",
+	  TAKE_TEXT(struct incident, since) },
+	{ 0, "until", "TIME", "only records up to then; the same syntax",
+	  TAKE_TEXT(struct incident, until) },
+	{},
+};
+
+/* ── Files ── */
+
+static int remove_one(const char *path, const struct stat *st _unused_, int type _unused_,
+		      struct FTW *at _unused_)
+{
+	return remove(path);
+}
+
+static void incident_done(struct incident *o)
+{
+	if (o->hidden)
+		nftw(o->hidden, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	free(o->hidden);
+	free(o->directory);
+	free(o->archive);
+}
+
+static int cannot(const char *what, const char *path)
+{
+	complain("cannot %s %s: %s", what, path, strerror(errno));
+	return EXIT_FAILED;
+}
+
+static const char *last_part(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static int no_memory(const struct incident *o)
+{
+	complain("cannot make %s: out of memory", o->output);
+	return EXIT_FAILED;
+}
+
+static int make_hidden(struct incident *o)
+{
+	const char *name = last_part(o->output);
+	char *path;
+
+	if (asprintf(&path, "%.*s.%s.XXXXXX", (int)(name - o->output), o->output, name) < 0)
+		return no_memory(o);
+	if (!mkdtemp(path)) {
+		free(path);
+		return cannot("make", o->output);
+	}
+	o->hidden = path;
+	if (asprintf(&o->directory, "%s/%s", o->hidden, name) < 0)
+		o->directory = NULL;
+	if (asprintf(&o->archive, "%s/%s.tar.gz", o->hidden, name) < 0)
+		o->archive = NULL;
+	if (!o->directory || !o->archive)
+		return no_memory(o);
+	return mkdir(o->directory, 0700) < 0 ? cannot("make", o->output) : EXIT_OK;
+}
+
+static int begin(struct incident *o, const char *archive)
+{
+	const char *taken = !access(o->output, F_OK) ? o->output : archive;
+
+	if (access(taken, F_OK) < 0)
+		return make_hidden(o);
+	complain("%s exists; choose another name with -o", taken);
+	return EXIT_FAILED;
+}
+
+static char *inside(const struct incident *o, const char *name)
+{
+	char *path;
+
+	return asprintf(&path, "%s/%s", o->directory, name) < 0 ? NULL : path;
+}
+
+static FILE *append(const struct incident *o, const char *name)
+{
+	_cleanup_free_ char *path = inside(o, name);
+	int fd = path ? open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600) : -1;
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "a");
+
+	if (!f)
+		close_fd(fd);
+	return f;
+}
+
+/* ── Other programs ── */
+
+#define ARGUMENTS_MAX 24
+
+struct command {
+	const char *argv[ARGUMENTS_MAX];
+	size_t n;
+	const char *into; /* file inside the directory that gets its stdout; NULL: nothing does */
+	bool inside;	  /* runs there */
+	bool quiet;	  /* what it complains of does not matter */
+};
+
+static void add(struct command *c, const char *word)
+{
+	if (word && c->n + 1 < ARGUMENTS_MAX)
+		c->argv[c->n++] = word;
+}
+
+static void add_option(struct command *c, const char *option, const char *value)
+{
+	if (!value)
+		return;
+	add(c, option);
+	add(c, value);
+}
+
+/* A perfctl that speaks to the same daemon. */
+static struct command perfctl(const struct incident *o, const char *verb)
+{
+	const struct perfpersist_options *connect = &o->call->connect;
+	struct command c = {};
+
+	add(&c, "/proc/self/exe");
+	add_option(&c, "--instance", connect->instance);
+	add_option(&c, "--saved", connect->saved);
+	if (connect->direct)
+		add(&c, "--direct");
+	add(&c, verb);
+	return c;
+}
+
+static int spawn(const struct incident *o, const struct command *c, char **operands,
+		 size_t n_operands, int out, pid_t *ret)
+{
+	char **argv = calloc(c->n + n_operands + 1, sizeof(*argv));
+	posix_spawn_file_actions_t files;
+	posix_spawnattr_t how;
+	sigset_t none;
+	int r;
+
+	if (!argv)
+		return ENOMEM;
+	memcpy(argv, c->argv, c->n * sizeof(*argv));
+	if (n_operands)
+		memcpy(argv + c->n, operands, n_operands * sizeof(*argv));
+	sigemptyset(&none);
+	posix_spawnattr_init(&how);
+	posix_spawnattr_setflags(&how, POSIX_SPAWN_SETSIGMASK);
+	posix_spawnattr_setsigmask(&how, &none);
+	posix_spawn_file_actions_init(&files);
+	posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+	if (out >= 0)
+		posix_spawn_file_actions_adddup2(&files, out, STDOUT_FILENO);
+	else
+		posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+	if (c->inside)
+		posix_spawn_file_actions_addchdir_np(&files, o->directory);
+	if (c->quiet)
+		posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+	r = posix_spawnp(ret, argv[0], &files, &how, argv, environ);
+	posix_spawn_file_actions_destroy(&files);
+	posix_spawnattr_destroy(&how);
+	free(argv);
+	return r;
+}
+
+/* Its exit code; EXIT_FAILED with a complaint if there is none. */
+static int run_with(const struct incident *o, const struct command *c, char **operands,
+		    size_t n_operands)
+{
+	_cleanup_(cleanup_fclose) FILE *into = c->into ? append(o, c->into) : NULL;
+	int status = 0, r;
+	pid_t child;
+
+	if (c->into && !into)
+		return cannot("write", c->into);
+	r = spawn(o, c, operands, n_operands, into ? fileno(into) : -1, &child);
+	if (r) {
+		errno = r;
+		return cannot("run", c->argv[0]);
+	}
+	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+		;
+	if (signals_caught())
+		return EXIT_FAILED;
+	if (WIFEXITED(status))
+		return WEXITSTATUS(status);
+	complain("%s ended with signal %d", c->argv[0], WTERMSIG(status));
+	return EXIT_FAILED;
+}
+
+static int run_command(const struct incident *o, const struct command *c)
+{
+	return run_with(o, c, NULL, 0);
+}
+
+/* ── The parts ── */
+
+static int snapshot(const struct incident *o, const char *data)
+{
+	struct command c = perfctl(o, "snapshot");
+	bool chosen = o->last || o->since || o->until;
+
+	add_option(&c, "--last", chosen ? o->last : DEFAULT_LAST);
+	add_option(&c, "--since", o->since);
+	add_option(&c, "--until", o->until);
+	add_option(&c, "-o", data);
+	add(&c, "--");
+	return run_with(o, &c, o->call->operands, o->call->n_operands);
+}
+
+static void title(const struct incident *o, const char *file, const char *text)
+{
+	_cleanup_(cleanup_fclose) FILE *f = append(o, file);
+
+	if (f)
+		fprintf(f, "\n── %s\n\n", text);
+}
+
+/* optional: that nothing of it is recorded is no failure. */
+static int report(const struct incident *o, const char *option, bool optional)
+{
+	struct command c = perfctl(o, "report");
+	int r;
+
+	add_option(&c, "-i", SNAPSHOT);
+	add(&c, option);
+	c.inside = true;
+	c.into = "report.txt";
+	c.quiet = optional;
+	r = run_command(o, &c);
+	return optional && r == EXIT_NOT_FOUND ? EXIT_OK : r;
+}
+
+static int reports(const struct incident *o)
+{
+	static const char *const latencies[] = { "--wakeups", "--off-cpu", "--block", "--syscalls",
+						 "--irq" };
+	int r = report(o, "--findings", false);
+
+	if (r == EXIT_OK) {
+		title(o, "report.txt", "report");
+		r = report(o, NULL, false);
+	}
+	for (size_t i = 0; r == EXIT_OK && i < ARRAY_SIZE(latencies); i++) {
+		title(o, "report.txt", latencies[i]);
+		r = report(o, latencies[i], true);
+	}
+	return r;
+}
+
+static int page(const struct incident *o)
+{
+	struct command c = perfctl(o, "report");
+
+	add_option(&c, "-i", SNAPSHOT);
+	add_option(&c, "--html", "page.html");
+	c.inside = true;
+	return run_command(o, &c);
+}
+
+/* What the machine was like, from files of /proc and /etc; those that are not there are left out. */
+static void copy_text(const struct incident *o, const char *path)
+{
+	_cleanup_(cleanup_fclose) FILE *from = fopen(path, "re");
+	_cleanup_(cleanup_fclose) FILE *to = append(o, "about.txt");
+	char line[1024];
+
+	if (!from || !to)
+		return;
+	fprintf(to, "\n── %s\n\n", path);
+	while (fgets(line, sizeof(line), from))
+		fputs(line, to);
+}
+
+static void tell_machine(const struct incident *o)
+{
+	static const char *const files[] = { "/etc/os-release",	     "/proc/uptime",
+					     "/proc/loadavg",	     "/proc/meminfo",
+					     "/proc/pressure/cpu",   "/proc/pressure/io",
+					     "/proc/pressure/memory" };
+	_cleanup_(cleanup_fclose) FILE *f = append(o, "about.txt");
+	time_t now = time(NULL);
+	struct utsname u;
+	struct tm tm;
+	char when[64];
+
+	if (f && !uname(&u) && localtime_r(&now, &tm) &&
+	    strftime(when, sizeof(when), "%F %T %z", &tm))
+		fprintf(f, "%s, %s %s %s %s, %ld CPUs; taken at %s\n", u.nodename, u.sysname,
+			u.release, u.version, u.machine, sysconf(_SC_NPROCESSORS_CONF), when);
+	if (f)
+		fflush(f);
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
+		copy_text(o, files[i]);
+}
+
+/* Without a daemon there is nothing to tell of it. */
+static int about(const struct incident *o)
+{
+	static const char *const told[][3] = { { "--version" },
+					       { "list" },
+					       { "stat", "--interval-count", "1" },
+					       { "show", "*/*" },
+					       { "limits" } };
+	_cleanup_free_ char *config = inside(o, "config");
+	struct command copy = { .quiet = true };
+	int r = EXIT_OK;
+
+	tell_machine(o);
+	for (size_t i = 0; r == EXIT_OK && i < ARRAY_SIZE(told); i++) {
+		struct command c = perfctl(o, told[i][0]);
+
+		title(o, "about.txt", told[i][0]);
+		add_option(&c, told[i][1], told[i][2]);
+		if (!told[i][2])
+			add(&c, told[i][1]);
+		c.into = "about.txt";
+		c.quiet = true;
+		run_command(o, &c);
+		r = signals_caught() ? EXIT_FAILED : EXIT_OK;
+	}
+	/* As far as the caller may read it. */
+	add(&copy, "cp");
+	add(&copy, "-rL");
+	add(&copy, PP_SYSCONFDIR "/perfpersist");
+	add(&copy, config);
+	if (config && !o->call->connect.instance)
+		run_command(o, &copy);
+	return r;
+}
+
+static int pack(const struct incident *o)
+{
+	struct command c = {};
+
+	add(&c, "tar");
+	add_option(&c, "-C", o->hidden);
+	add_option(&c, "-czf", o->archive);
+	add(&c, "--");
+	add(&c, last_part(o->output));
+	return run_command(o, &c) == EXIT_OK ? EXIT_OK : EXIT_FAILED;
+}
+
+/* ── The end ── */
+
+static void print_head(const char *directory)
+{
+	_cleanup_free_ char *path = NULL;
+	_cleanup_(cleanup_fclose) FILE *f = NULL;
+	char line[1024];
+
+	if (asprintf(&path, "%s/report.txt", directory) < 0)
+		path = NULL;
+	f = path ? fopen(path, "re") : NULL;
+	for (int i = 0; f && i < 10 && fgets(line, sizeof(line), f) && *line != '\n'; i++)
+		fputs(line, stdout);
+}
+
+static int commit(const struct incident *o, const char *archive)
+{
+	if (rename(o->directory, o->output) < 0)
+		return cannot("make", o->output);
+	return rename(o->archive, archive) < 0 ? cannot("make", archive) : EXIT_OK;
+}
+
+static void tell(const struct incident *o, const char *archive)
+{
+	struct json j = { .f = stdout };
+	struct stat st = {};
+
+	stat(archive, &st);
+	if (o->call->json) {
+		json_begin(&j, NULL, '{');
+		json_string(&j, "directory", o->output);
+		json_string(&j, "archive", archive);
+		json_unsigned(&j, "bytes", (uint64_t)st.st_size);
+		json_end(&j, '}');
+		putchar('\n');
+		return;
+	}
+	print_head(o->output);
+	printf("%s: report.txt, page.html, snapshot.data, about.txt\n%s: all of it, to attach to a "
+	       "ticket (%" PRIu64 " bytes)\n",
+	       o->output, archive, (uint64_t)st.st_size);
+}
+
+static int make(struct incident *o)
+{
+	_cleanup_free_ char *archive = NULL, *data = NULL;
+	int r;
+
+	if (asprintf(&archive, "%s.tar.gz", o->output) < 0) {
+		archive = NULL;
+		return no_memory(o);
+	}
+	r = begin(o, archive);
+	if (r)
+		return r;
+	data = inside(o, SNAPSHOT);
+	if (!data)
+		return EXIT_FAILED;
+	r = snapshot(o, data) ?: reports(o) ?: page(o) ?: about(o) ?: pack(o) ?: commit(o, archive);
+	if (signals_caught())
+		complain("interrupted; nothing is left of %s", o->output);
+	if (r == EXIT_OK)
+		tell(o, archive);
+	return r;
+}
+
+static int run(struct call *call)
+{
+	struct incident o = { .call = call };
+	char name[64], *output = NULL;
+	time_t now = time(NULL);
+	struct tm tm;
+	int r;
+
+	if (!options_read(call, &o))
+		return call->code;
+	if (!o.output && localtime_r(&now, &tm) &&
+	    strftime(name, sizeof(name), "incident-%Y%m%d-%H%M%S", &tm))
+		o.output = name;
+	output = strdup(o.output ?: "");
+	for (size_t n = output ? strlen(output) : 0; n > 1 && output[n - 1] == '/'; n--)
+		output[n - 1] = '\0';
+	o.output = output;
+	signals_catch();
+	umask(0077); /* recorded data is not for everybody */
+	r = output && *last_part(output) ? make(&o)
+					 : bad_usage(call, "-o: not the name of a directory");
+	incident_done(&o);
+	free(output);
+	return r;
+}
+
+const struct verb verb_incident = {
+	.name = "incident",
+	.synopsis = "[NAME | NAMESPACE/ | GLOB ...] [-o DIR] [OPTIONS]",
+	.summary = "keep everything about what just went wrong, in one archive",
+	.run = run,
+	.options = { { .rows = options } },
+	.operands = COMPLETE_NAMES,
+	.reads_saves = true,
+	.help = "Takes a snapshot of all events that you may read, or of these, and writes:\n"
+		"  report.txt     what stands out (`report --findings`), the report, how long things took\n"
+		"  page.html      the page of `report --html`\n"
+		"  snapshot.data  the records, for `perfctl report` and perf\n"
+		"  about.txt      versions, what is recorded, limits, load, memory; config/: the\n"
+		"                 configuration, as far as you may read it\n"
+		"It prints what stands out. The archive names processes and files of this machine.\n"
+		"\n"
+		"Examples:\n"
+		"  perfctl incident\n"
+		"  perfctl incident --last 10s -o /tmp/slow-login\n"
+		"  perfctl incident flight/ --since 10:00:00 --until 10:02:00\n",
+};

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The internals of findings, for their files. */
+#pragma once
+
+#include "client/perfctl/pictures/hash.h"
+#include "client/perfctl/replay/findings.h"
+#include "client/perfctl/trace/process-table.h"
+#include "proto/macro.h"
+
+#define FINDINGS_MS UINT64_C(1000000)
+#define FINDINGS_NONE UINT32_MAX
+#define FINDINGS_DEVICES 256
+
+/* A thread of one id and name; the next one with its id is another. */
+struct finding_thread {
+	uint32_t tid, pid;
+	char comm[LATENCY_COMM_SIZE];
+	uint32_t name;		     /* index into names */
+	uint64_t ran;		     /* in all */
+	uint64_t burst, burst_begin; /* since it slept last; 0: it has not run since */
+	uint32_t parent;	     /* thread that began it; FINDINGS_NONE: unknown */
+	bool exited;
+	uint64_t reclaims; /* since then it frees memory; 0: it does not */
+};
+
+struct finding_name {
+	char comm[LATENCY_COMM_SIZE];
+};
+
+/* A thread ran on a CPU. */
+struct finding_run {
+	uint64_t begin, end;
+	uint32_t thread;
+};
+
+struct finding_cpu {
+	struct finding_run *runs; /* in order of time */
+	size_t n;
+};
+
+enum stretch_kind {
+	STRETCH_WAIT,	 /* for a CPU, after a wakeup */
+	STRETCH_BURST,	 /* running, from one sleep to the next */
+	STRETCH_SLEEP,	 /* in state S */
+	STRETCH_BLOCKED, /* in state D */
+	STRETCH_RECLAIM, /* freeing memory */
+};
+
+/* Something that a thread did, from begin to end. */
+struct stretch {
+	uint64_t begin, end;
+	uint64_t ns;		/* of a burst: only while it ran */
+	uint32_t thread, waker; /* waker: FINDINGS_NONE: unknown */
+	uint32_t cpu;
+	enum stretch_kind kind;
+};
+
+struct finding_sample {
+	uint64_t time;
+	uint32_t thread;
+	const struct flame_node *leaf;
+};
+
+struct finding_fork {
+	uint64_t time;
+	uint32_t parent, child;
+};
+
+struct finding_signal {
+	uint64_t time;
+	uint32_t target, sender; /* threads; sender FINDINGS_NONE: the kernel, or itself */
+	int number;
+	bool out_of_memory;
+};
+
+struct finding_request {
+	uint32_t device; /* index into devices */
+	uint32_t name;
+	uint32_t tid;
+	uint64_t ns;
+};
+
+/* What is alike is one row: same kind, and same names of culprit and victim. */
+struct tally {
+	struct finding finding;
+	uint32_t culprit, victim; /* names, FINDINGS_NONE */
+	uint64_t overlap;	  /* ns for which the culprit did it */
+	double weight;
+	uint32_t thread; /* the culprit's, of the longest */
+};
+
+struct findings {
+	struct finding_thread *threads;
+	size_t n_threads;
+	struct keytable by_tid;
+	struct finding_name *names;
+	size_t n_names;
+	struct hash name_hash;
+	struct finding_cpu *cpus;
+	size_t n_cpus;
+	struct stretch *stretches;
+	size_t n_stretches;
+	struct finding_sample *samples;
+	size_t n_samples;
+	struct finding_fork *forks;
+	size_t n_forks;
+	struct finding_signal *signals;
+	size_t n_signals;
+	struct finding_request *requests;
+	size_t n_requests;
+	char (*devices)[32];
+	size_t n_devices; /* at most FINDINGS_DEVICES; others are not told */
+
+	uint64_t begin, end;
+	/* Runs that may still be looked at. A file can claim that all waits overlap all runs; of those that
+	 * nobody made up, a wait has a few. */
+	uint64_t looks;
+	struct tally *tallies;
+	size_t n_tallies;
+	struct keytable tally_of[FINDING_KINDS];
+	struct finding *result;
+};
+
+/* ── findings.c ── */
+
+/* The thread with this id, or a new one. comm "": unknown. pid UINT32_MAX: unknown. */
+int findings_thread(struct findings *f, uint32_t tid, uint32_t pid, const char *comm,
+		    uint32_t *ret);
+
+/* ── findings-times.c: what threads did in a time ── */
+
+/* Of each thread that ran on the CPU from begin to end, how long. Stops at an error, which it returns. */
+int findings_who_ran(struct findings *f, uint32_t cpu, uint64_t begin, uint64_t end,
+		     int (*each)(void *arg, uint32_t thread, uint64_t ns), void *arg);
+/* ns for which it ran on any CPU. */
+uint64_t findings_ran_for(struct findings *f, uint32_t thread, uint64_t begin, uint64_t end);
+/* Where the thread was, by its samples; NULL: there are none. */
+const struct flame_node *findings_where(const struct findings *f, uint32_t thread, uint64_t begin,
+					uint64_t end);
+
+/* ── findings-judge.c ── */
+
+/* Fills tallies. */
+int findings_judge(struct findings *f);

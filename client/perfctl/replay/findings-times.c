@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* What threads did in a time: who ran on a CPU, and in which function. */
+#include <string.h>
+
+#include "client/perfctl/replay/findings-parts.h"
+
+/* The first run that ends behind `time`. */
+static size_t first_run(const struct finding_cpu *c, uint64_t time)
+{
+	size_t low = 0, high = c->n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (c->runs[middle].end > time)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
+}
+
+int findings_who_ran(struct findings *f, uint32_t cpu, uint64_t begin, uint64_t end,
+		     int (*each)(void *arg, uint32_t thread, uint64_t ns), void *arg)
+{
+	const struct finding_cpu *c = cpu < f->n_cpus ? &f->cpus[cpu] : NULL;
+	int r = 0;
+
+	for (size_t i = c ? first_run(c, begin) : 0; c && r >= 0 && i < c->n; i++) {
+		const struct finding_run *run = &c->runs[i];
+
+		if (run->begin >= end || !f->looks)
+			break;
+		f->looks--;
+		r = each(arg, run->thread, MIN(run->end, end) - MAX(run->begin, begin));
+	}
+	return r;
+}
+
+struct one_thread {
+	uint32_t thread;
+	uint64_t ns;
+};
+
+static int add_own(void *arg, uint32_t thread, uint64_t ns)
+{
+	struct one_thread *one = arg;
+
+	if (thread == one->thread)
+		one->ns += ns;
+	return 0;
+}
+
+uint64_t findings_ran_for(struct findings *f, uint32_t thread, uint64_t begin, uint64_t end)
+{
+	struct one_thread one = { .thread = thread };
+
+	for (uint32_t cpu = 0; cpu < f->n_cpus && f->looks; cpu++) {
+		f->looks--;
+		findings_who_ran(f, cpu, begin, end, add_own, &one);
+	}
+	return one.ns;
+}
+
+static size_t first_sample(const struct findings *f, uint64_t time)
+{
+	size_t low = 0, high = f->n_samples;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (f->samples[middle].time >= time)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
+}
+
+/* So many samples, and of each so many functions, tell where a thread was. */
+#define SAMPLES 128
+#define DEPTH 32
+
+/* A function in the chain of one sample. */
+struct place {
+	const struct flame_node *node;
+	uint32_t sample, position; /* 0: innermost */
+};
+
+static int by_function(const void *left, const void *right)
+{
+	const struct place *l = left, *r = right;
+	uint32_t a = l->node->frame->index, b = r->node->frame->index;
+
+	if (a != b)
+		return a < b ? -1 : 1;
+	if (l->sample != r->sample)
+		return l->sample < r->sample ? -1 : 1;
+	return l->position < r->position ? -1 : l->position > r->position;
+}
+
+/* The named functions of the thread's samples, of evenly chosen ones if there are many. Returns how many
+ * samples these are. */
+static uint32_t collect(const struct findings *f, uint32_t thread, uint64_t begin, uint64_t end,
+			struct place *ret, size_t *ret_n)
+{
+	size_t from = first_sample(f, begin), all = 0, seen = 0;
+	uint32_t n = 0;
+
+	for (size_t i = from; i < f->n_samples && f->samples[i].time < end; i++)
+		all += f->samples[i].thread == thread;
+	for (size_t i = from; i < f->n_samples && f->samples[i].time < end; i++) {
+		const struct flame_node *node = f->samples[i].leaf;
+
+		if (f->samples[i].thread != thread || seen++ * SAMPLES / MAX(all, SAMPLES) < n ||
+		    n == SAMPLES)
+			continue;
+		for (uint32_t at = 0; node && node->frame && at < DEPTH; node = node->parent, at++)
+			if (strcmp(node->frame->symbol, "[unknown]") != 0)
+				ret[(*ret_n)++] = (struct place){ node, n, at };
+		n++;
+	}
+	return n;
+}
+
+/* Of the functions that more than half of the samples are in, the one that is innermost on average.
+ * Chains without frame pointers begin anywhere, so it is not looked for from their beginning. */
+const struct flame_node *findings_where(const struct findings *f, uint32_t thread, uint64_t begin,
+					uint64_t end)
+{
+	_cleanup_free_ struct place *places = calloc(SAMPLES * DEPTH, sizeof(*places));
+	const struct flame_node *best = NULL;
+	size_t n = 0, next;
+	uint64_t nearest = 0;
+	uint32_t samples;
+
+	if (!places)
+		return NULL;
+	samples = collect(f, thread, begin, end, places, &n);
+	qsort(places, n, sizeof(*places), by_function);
+	for (size_t i = 0; i < n; i = next) {
+		uint64_t in = 0, positions = 0;
+
+		for (next = i; next < n && places[next].node->frame == places[i].node->frame;
+		     next++) {
+			if (next > i && places[next].sample == places[next - 1].sample)
+				continue; /* it called itself */
+			in++;
+			positions += places[next].position;
+		}
+		if (2 * in <= samples || (best && positions * 1000 / in >= nearest))
+			continue;
+		nearest = positions * 1000 / in;
+		best = places[i].node;
+	}
+	return best;
+}

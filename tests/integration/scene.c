@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Something goes wrong on a machine, for some time: scene NAME MILLISECONDS
+ *
+ *   hog          sc-hog takes the CPU for 30 ms, four times a second, from sc-loop, which wants to
+ *                run each millisecond
+ *   mutex-spin   sc-holder holds a mutex for 50 ms, five times a second, and computes meanwhile;
+ *   mutex-sleep  or it sleeps. sc-waiter takes the mutex each millisecond
+ *   stall        sc-server answers each millisecond, and searches for 150 ms in keys_command(),
+ *                twice a second
+ *   fork-stall   sc-server has much memory, and forks twice a second to save it
+ *   write        sc-writer writes 4 KB to the file `small` here and waits until they are on the disk,
+ *                each 20 ms
+ *   crash        sc-crasher, a child, ends by SIGSEGV; at once
+ *
+ * It prints NAME=PID of each thread that the scene is about.
+ */
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MS UINT64_C(1000000)
+#define MEMORY (UINT64_C(384) << 20)
+
+static uint64_t until; /* CLOCK_MONOTONIC */
+
+static uint64_t now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static void sleep_ms(uint64_t ms)
+{
+	struct timespec t = { (time_t)(ms / 1000), (long)(ms % 1000 * MS) };
+
+	nanosleep(&t, NULL);
+}
+
+/* Mostly here, and not in the clock, which has no frame. */
+static __attribute__((noinline)) void spin(uint64_t ms)
+{
+	for (uint64_t end = now() + ms * MS; now() < end;)
+		for (volatile unsigned i = 0; i < 100000; i++)
+			;
+}
+
+static __attribute__((noinline)) void keys_command(void)
+{
+	spin(150);
+	__asm__ volatile("");
+}
+
+static void call_me(const char *name)
+{
+	prctl(PR_SET_NAME, name);
+	printf("%s=%ld\n", name, syscall(SYS_gettid));
+	fflush(stdout);
+}
+
+static void fail(const char *what)
+{
+	perror(what);
+	exit(1);
+}
+
+/* ── a CPU ── */
+
+static void on_first_cpu(void)
+{
+	cpu_set_t all, one;
+
+	sched_getaffinity(0, sizeof(all), &all);
+	CPU_ZERO(&one);
+	for (int i = 0; i < CPU_SETSIZE && !CPU_COUNT(&one); i++)
+		if (CPU_ISSET(i, &all))
+			CPU_SET(i, &one);
+	sched_setaffinity(0, sizeof(one), &one);
+}
+
+static void hog(void)
+{
+	struct sched_param urgent = { .sched_priority = 10 };
+	pid_t child;
+
+	on_first_cpu();
+	child = fork();
+	if (child == 0) {
+		call_me("sc-hog");
+		if (sched_setscheduler(0, SCHED_FIFO, &urgent) < 0)
+			fail("SCHED_FIFO");
+		for (; now() < until; sleep_ms(220))
+			spin(30);
+		exit(0);
+	}
+	call_me("sc-loop");
+	for (; now() < until; sleep_ms(1))
+		;
+	waitpid(child, NULL, 0);
+}
+
+/* ── a mutex ── */
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static bool holder_sleeps;
+
+static void *hold(void *unused)
+{
+	call_me("sc-holder");
+	for (; now() < until; sleep_ms(150)) {
+		pthread_mutex_lock(&mutex);
+		if (holder_sleeps)
+			sleep_ms(50);
+		else
+			spin(50);
+		pthread_mutex_unlock(&mutex);
+	}
+	return unused;
+}
+
+static void contend(bool sleeps)
+{
+	pthread_t holder;
+
+	holder_sleeps = sleeps;
+	if (pthread_create(&holder, NULL, hold, NULL))
+		fail("pthread_create");
+	call_me("sc-waiter");
+	for (; now() < until; sleep_ms(1)) {
+		pthread_mutex_lock(&mutex);
+		pthread_mutex_unlock(&mutex);
+	}
+	pthread_join(holder, NULL);
+}
+
+/* ── a server ── */
+
+static void stall(void)
+{
+	call_me("sc-server");
+	for (uint64_t i = 1; now() < until; i++) {
+		sleep_ms(1);
+		if (i % 300 == 0)
+			keys_command();
+	}
+}
+
+static void fork_stall(void)
+{
+	uint64_t begun = now();
+	char *memory =
+		mmap(NULL, MEMORY, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (memory == MAP_FAILED)
+		fail("mmap");
+	madvise(memory, MEMORY, MADV_NOHUGEPAGE);
+	memset(memory, 1, MEMORY);
+	until += now() - begun;
+	call_me("sc-server");
+	for (uint64_t i = 1; now() < until; i++) {
+		sleep_ms(1);
+		if (i % 300)
+			continue;
+		if (fork() == 0)
+			_exit(0);
+		wait(NULL);
+	}
+}
+
+/* ── a disk ── */
+
+static void write_small(void)
+{
+	char page[4096] = "";
+	int fd = open("small", O_WRONLY | O_CREAT | O_TRUNC | O_DSYNC | O_CLOEXEC, 0600);
+
+	if (fd < 0)
+		fail("small");
+	call_me("sc-writer");
+	for (off_t at = 0; now() < until; at = (at + (off_t)sizeof(page)) % (1 << 20)) {
+		if (pwrite(fd, page, sizeof(page), at) < 0)
+			fail("small");
+		sleep_ms(20);
+	}
+	close(fd);
+}
+
+/* ── a crash ── */
+
+static void crash(void)
+{
+	char *nothing = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct rlimit none = {};
+	pid_t child = fork();
+
+	if (child == 0) {
+		setrlimit(RLIMIT_CORE, &none);
+		call_me("sc-crasher");
+		*(volatile char *)nothing = 1;
+	}
+	waitpid(child, NULL, 0);
+}
+
+int main(int argc, char *argv[])
+{
+	const char *name = argc == 3 ? argv[1] : "";
+
+	until = now() + (argc == 3 ? strtoull(argv[2], NULL, 10) : 0) * MS;
+	if (!strcmp(name, "hog"))
+		hog();
+	else if (!strcmp(name, "mutex-spin") || !strcmp(name, "mutex-sleep"))
+		contend(!strcmp(name, "mutex-sleep"));
+	else if (!strcmp(name, "stall"))
+		stall();
+	else if (!strcmp(name, "fork-stall"))
+		fork_stall();
+	else if (!strcmp(name, "write"))
+		write_small();
+	else if (!strcmp(name, "crash"))
+		crash();
+	else
+		return 2;
+	return 0;
+}

@@ -1,0 +1,95 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# Things go wrong, and are over. Then one command says who did it and for how long, and makes an
+# archive of everything. What is found is checked by name and number. Whether it comes first depends on
+# what else the machine does: see test-scenes.
+
+. "$(dirname "$0")/../lib.sh"
+. "$(dirname "$0")/tracepoints.sh"
+
+tracepoints_lock --shared
+start_daemon
+perfctl create flight/sched -e sched:sched_switch,sched:sched_wakeup,sched:sched_wakeup_new -m 8M >/dev/null
+perfctl create flight/cpu -e cpu-clock -F 99 -g -m 1M >/dev/null
+perfctl create flight/block -e block:block_rq_insert,block:block_rq_issue,block:block_rq_complete -m 1M >/dev/null
+perfctl create flight/life -e sched:sched_process_fork,sched:sched_process_exec,sched:sched_process_exit,signal:signal_generate,oom:mark_victim -m 1M >/dev/null
+perfctl create flight/memory -e vmscan:mm_vmscan_direct_reclaim_begin,vmscan:mm_vmscan_direct_reclaim_end -m 64K >/dev/null
+cd "$SCRATCH"
+ms=$(length 700 4000)
+
+# scene NAME: plays it; sets from to the time before it.
+scene() {
+	local end
+	from=$(awk '{ printf "%.6f", $1 }' /proc/uptime)
+	case $1 in
+	forks)
+		end=$(($(date +%s%3N) + ms))
+		while [ "$(date +%s%3N)" -lt $end ]; do for _ in {1..50}; do "$(type -P true)"; done; done
+		;;
+	*) "$BIN/scene" "$1" "$ms" >>said ;;
+	esac
+}
+
+# fails CODE REGEX CMD…
+fails() {
+	expect_exit "$1" "${@:3}"
+	expect_match "$OUT" "$2" "the message"
+}
+
+# found KIND CULPRIT VICTIM CONDITION: the findings since `from` have this one. CULPRIT and VICTIM: a
+# command's name; "": none.
+found() {
+	perfctl snapshot -o taken --since "$from" >/dev/null 2>&1
+	perfctl report -i taken --findings --json >findings
+	jq -e --arg kind "$1" --arg culprit "$2" --arg victim "$3" \
+		".findings[] | select(.kind == \$kind and (\$culprit == \"\" or .culprit.comm == \$culprit) and
+		(\$victim == \"\" or .victim.comm == \$victim)) | select($4)" findings >one ||
+		fail "no such finding: $*; found: $(jq -c '.findings[:8][] | del(.stack)' findings)"
+}
+
+scene hog
+found cpu sc-hog sc-loop '.count >= 2 and .max_ns > 15e6 and .max_ns < 1e9 and .percent > 50'
+scene mutex-spin
+found sleep sc-holder sc-waiter '.count >= 1 and .max_ns > 40e6 and .max_ns < 1e9 and .usual_ns < 10e6'
+scene mutex-sleep
+found sleep sc-holder sc-waiter '.count >= 1 and .max_ns > 40e6 and .max_ns < 1e9 and .percent < 60'
+scene stall
+found burst sc-server "" '.count >= 1 and .max_ns > 30e6 and .max_ns < 200e6 and (.stack | index("keys_command"))'
+if full; then
+	scene fork-stall
+	found burst sc-server "" '.max_ns > 10e6'
+fi
+scene forks
+found forks bash true '.count >= 100 and .culprit.id == '$$
+scene crash
+found crash sc-crasher "" '.signal == "SIGSEGV" and .count == 1 and .culprit.id == '"$(sed -n 's/^sc-crasher=//p' said)"
+
+# ── the archive ──────────────────────────────────────────────────────────────────────────
+
+perfctl incident --since "$from" -o "a thing" >told 2>/dev/null
+expect_match "$(<told)" "^What stands out in .*a thing: report.txt.*a thing.tar.gz: all of it"
+expect_eq "$(tar tzf "a thing.tar.gz" | sort | tr '\n' ' ')" "a thing/ a thing/about.txt a thing/page.html a thing/report.txt a thing/snapshot.data "
+expect_eq "$(stat -c %a "a thing" "a thing.tar.gz" "a thing/report.txt" | tr '\n' ' ')" "700 600 600 "
+expect_match "$(<"a thing/about.txt")" "perfctl [0-9.]+.*flight .*cpu-clock.*WHOSE +MEMORY"
+expect_match "$(<"a thing/report.txt")" "What stands out.*Run-queue delay.*Off a CPU"
+perfctl report -i "a thing/snapshot.data" >/dev/null
+expect_eq "$(perfctl --json incident --last 1s -o other 2>/dev/null | jq -r '.directory + " " + .archive')" "other other.tar.gz"
+
+# Nothing is left where it fails.
+fails 1 "a thing exists" perfctl incident -o "a thing"
+fails 1 "No such file" perfctl incident -o nowhere/x
+fails 3 "" perfctl incident nothing/ -o x
+fails 2 "not a time such as" perfctl incident --last x -o x
+fails 2 "--pid, --tid" perfctl report -i taken --findings --pid 1
+fails 2 "other reports" perfctl report -i taken --findings --irq
+perfctl incident -o y >/dev/null 2>&1 &
+kill $!
+wait $! 2>/dev/null || true
+rm -rf y y.tar.gz
+expect_eq "$(find . -name '.*.*' | tr '\n' ' ')" "" "what is left behind"
+
+# What is not recorded is said.
+perfctl create t/clock -e cpu-clock -F 99 >/dev/null
+perfctl snapshot t/ -o clock >/dev/null 2>&1
+expect_match "$(perfctl report -i clock --findings)" "Not recorded: who waits for a CPU \\(-e sched:sched_switch"
