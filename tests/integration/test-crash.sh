@@ -11,7 +11,7 @@
 # own.
 #
 # The short form has each victim and each act at least once. Where there are many steps it kills at
-# the first call of each kind, around each rename, and at every 12th of the others (tracer.h). At any
+# the first call of each kind, around each rename, and at every 30th of the others (tracer.h). At any
 # length tests/unit/test-event-life.c kills at each step of creating and changing an event.
 . "$(dirname "$0")/../lib.sh"
 
@@ -50,14 +50,14 @@ if full; then
 		dumper:copy:several descriptors
 	)
 else
-	parts 3 12 recovery:resize:hot engine:resize:several
-	parts 2 12 recovery:{create,delete,bequeath}:generic engine:create:several engine:filter:hot
+	parts 3 30 recovery:resize:hot engine:resize:several
+	parts 2 30 recovery:{create,delete,bequeath}:generic engine:create:several engine:filter:hot
 	scenarios+=(
 		descriptors reaper:{resize,delete}:hot
 		engine:{delete,bequeath,alias,unalias}:generic engine:{pause:hot,resume:sampling}
 		broker:{create:hot,resize:several,bequeath:several,copy:several}
 	)
-	parts 1 12 dumper:copy:several
+	parts 1 30 dumper:copy:several
 fi
 
 # A lane that is killed cleans up.
