@@ -69,7 +69,7 @@ fi
 export TEST_LENGTH
 # In seconds: the time of each fuzzer, and the time after which a test counts as hanging, on a
 # machine however busy.
-LIMIT=900 FUZZ_SECONDS=${FUZZ_SECONDS:-4}
+LIMIT=900 FUZZ_SECONDS=${FUZZ_SECONDS:-3}
 if [ "$TEST_LENGTH" = full ]; then
 	LIMIT=1800 FUZZ_SECONDS=60
 fi

@@ -133,9 +133,9 @@ trap 'exit 129' HUP
 # through a serial port: two character devices, one of which is the other's server. Processes that
 # this script cannot end because it was killed end by themselves. no_timer_check: on a busy machine
 # the emulated timer may not tick while the kernel counts ticks, and it panics ("IO-APIC + timer
-# doesn't work"). tsc_early_khz: if a CPU has to wait while the kernel measures its TSC, which is
-# this machine's, by an emulated timer, the clock runs many times too fast afterwards, and no unit
-# starts in time.
+# doesn't work"). no5lvl: with page tables of five levels the emulation takes a fifth longer.
+# tsc_early_khz: if a CPU has to wait while the kernel measures its TSC, which is this machine's, by an
+# emulated timer, the clock runs many times too fast afterwards, and no unit starts in time.
 machine() {
 	local socket=perfpersist-vm-$$ share shares=()
 
@@ -158,7 +158,7 @@ machine() {
 		-mon chardev=monitor,mode=control \
 		-device virtio-serial-pci -device virtserialport,chardev=port,name=monitor \
 		-kernel "$KERNEL/vmlinuz" -initrd "$KERNEL/initrd" \
-		-append "console=ttyS0 panic=-1 no_timer_check tsc_early_khz=$tsc_khz systemd.getty_auto=0 $append" \
+		-append "console=ttyS0 panic=-1 no_timer_check no5lvl tsc_early_khz=$tsc_khz systemd.getty_auto=0 $append" \
 		</dev/null >"$place/qemu" 2>&1 {lock}>&- {guest_lock}<&- {kernel_lock}<&- &
 	qemu=$!
 }
