@@ -99,7 +99,7 @@ PROGRAMS := $(BUILD)/perfpersistd $(BUILD)/perfpersist-engine $(BUILD)/perfpersi
 SONAME := libperfpersist.so.0
 LIBRARIES := $(BUILD)/libperfpersist.a $(BUILD)/$(SONAME)
 
-.PHONY: all deps demo check check-quick check-all check-vm bench bench-sideband bench-boot asan \
+.PHONY: all deps demo check check-quick check-all check-vm bench bench-apps bench-sideband bench-boot asan \
 	asan-unit install deb clean help programs tests unit-tests fuzzers format
 .DEFAULT_GOAL := all
 
@@ -139,6 +139,8 @@ bench: programs ## side-by-side measurements, into build/bench.json
 bench-sideband: programs ## sideband under as many short programs as the machine runs, for a minute
 	@$(MAKE) --no-print-directory $(BUILD)/tests/bench-sideband
 	@tests/bench/sideband.sh $(BUILD)
+bench-apps: programs ## what the preset flight costs redis, nginx, PostgreSQL and others
+	@tests/bench/apps.sh $(BUILD)
 bench-boot: deb $(BUILD)/tests/tsc-khz ## what recording from early on costs a boot, in a guest
 	@tests/vm/build.sh $(BUILD)
 	@BUILD=$(BUILD) tests/vm/run.sh tests/vm/bench-boot.sh

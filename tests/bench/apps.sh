@@ -1,0 +1,193 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# What recording costs real programs: redis, nginx, PostgreSQL, hackbench and a compile job, each with
+# nothing, with the preset `flight`, and beside `perf record --overwrite` of the same events:
+# tests/bench/apps.sh [BUILD]
+#
+# The three take turns, so that a slow minute hits all of them. A line has the median of ROUNDS (7) runs of
+# SECONDS_EACH (5), with the quartiles of the change against the run with nothing of the same round. For
+# programs with latencies it has the 99th percentile, too. Each program gets a directory and ports of its
+# own, and nothing of it is left.
+
+set -u -o pipefail
+cd "$(dirname "$0")/../.." || exit 1
+BUILD=${1:-build}
+ROUNDS=${ROUNDS:-7} SECONDS_EACH=${SECONDS_EACH:-5}
+[ -x "$BUILD/perfctl" ] || { echo "bench-apps: $BUILD/perfctl is not built; type: make bench-apps" >&2; exit 1; }
+if [ "$(id -u)" -ne 0 ]; then
+	command -v sudo >/dev/null || { echo "bench-apps: needs root, and there is no sudo here" >&2; exit 1; }
+	exec sudo ROUNDS="$ROUNDS" SECONDS_EACH="$SECONDS_EACH" APPS="${APPS-}" bash "$0" "$BUILD"
+fi
+
+export BUILD PP_TEST_INSTANCE=apps$$
+. tests/lib.sh
+PATH=$PATH:$(echo /usr/lib/postgresql/*/bin)
+for program in redis-server redis-benchmark nginx wrk pgbench initdb hackbench perf gcc; do
+	command -v $program >/dev/null || skip "there is no $program (these packages have all: redis-server redis-tools nginx wrk postgresql rt-tests linux-perf gcc)"
+done
+chmod 0755 "$SCRATCH"
+PORT=$((20000 + $$ % 10000 * 3))
+
+# ── programs: begin_X once, run_X prints throughput and (or -) the 99th percentile in µs ──
+
+begin_redis() {
+	spawn redis-server --port $PORT --bind 127.0.0.1 --save '' --appendonly no --dir "$SCRATCH" >/dev/null
+	wait_until 20 redis-cli -p $PORT ping
+}
+run_redis() {
+	local n=${requests_redis:-}
+	# As many requests as take the time; each round does the same.
+	if [ -z "$n" ]; then
+		n=$(redis-benchmark -p $PORT -t get -n 50000 --csv | awk -F '"' 'END { print int($4) }')
+		requests_redis=$((n * SECONDS_EACH))
+		n=$requests_redis
+	fi
+	redis-benchmark -p $PORT -t get -n "$n" --csv | awk -F '"' 'END { print $4, $14 * 1000 }'
+}
+
+begin_nginx() {
+	mkdir -p "$SCRATCH/www"
+	head -c 4096 /dev/zero >"$SCRATCH/www/page"
+	cat >"$SCRATCH/nginx.conf" <<-EOF
+		daemon off; worker_processes 1; pid $SCRATCH/nginx.pid; error_log stderr crit; user root;
+		events { worker_connections 256; }
+		http { access_log off; client_body_temp_path $SCRATCH; proxy_temp_path $SCRATCH; fastcgi_temp_path $SCRATCH;
+		uwsgi_temp_path $SCRATCH; scgi_temp_path $SCRATCH;
+		server { listen 127.0.0.1:$((PORT + 1)); root $SCRATCH/www; } }
+	EOF
+	spawn nginx -p "$SCRATCH" -c "$SCRATCH/nginx.conf" 2>/dev/null
+	wait_until 20 wrk -t 1 -c 1 -d 1 http://127.0.0.1:$((PORT + 1))/page
+}
+run_nginx() {
+	wrk -t 1 -c 16 -d "$SECONDS_EACH" --latency http://127.0.0.1:$((PORT + 1))/page | awk '
+		$1 == "99%" { p = $2; unit = p ~ /us$/ ? 1 : p ~ /ms$/ ? 1000 : 1000000; p = (p + 0) * unit }
+		$1 == "Requests/sec:" { rate = $2 }
+		END { print rate, p }'
+}
+
+begin_postgres() {
+	install -d -o nobody "$SCRATCH/pg"
+	setpriv --reuid nobody --clear-groups initdb -D "$SCRATCH/pg" -A trust -U bench >/dev/null 2>&1
+	spawn setpriv --reuid nobody --clear-groups postgres -D "$SCRATCH/pg" -p $((PORT + 2)) -k "$SCRATCH/pg" \
+		-c listen_addresses= -c fsync=off 2>/dev/null >/dev/null
+	wait_until 30 psql -h "$SCRATCH/pg" -p $((PORT + 2)) -U bench -c 'select 1' postgres
+	pgbench -h "$SCRATCH/pg" -p $((PORT + 2)) -U bench -i -s 5 postgres >/dev/null 2>&1
+}
+run_postgres() {
+	rm -f "$SCRATCH"/pgbench_log.*
+	(cd "$SCRATCH" && pgbench -h "$SCRATCH/pg" -p $((PORT + 2)) -U bench -c 4 -j 1 -S -T "$SECONDS_EACH" -l postgres 2>/dev/null) |
+		awk '$1 == "tps" { printf "%s ", $3; exit }'
+	cat "$SCRATCH"/pgbench_log.* | cut -d ' ' -f 3 | sort -n |
+		awk '{ all[NR] = $1 } END { print all[int((NR * 99 + 99) / 100)] }'
+}
+
+# Runs that end by themselves: throughput is runs per second.
+begin_hackbench() { :; }
+run_hackbench() {
+	local from=$EPOCHREALTIME
+	hackbench -g 2 -f 10 -l $((SECONDS_EACH * 600)) >/dev/null
+	awk -v a="$from" -v b="$EPOCHREALTIME" 'BEGIN { print 1 / (b - a), "-" }'
+}
+
+# Compiles many small files with a compiler process for each, as a kernel's build does.
+begin_compile() {
+	local i
+	mkdir -p "$SCRATCH/compile"
+	for ((i = 0; i < SECONDS_EACH * 20; i++)); do
+		printf '#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\nint f%d(char *s) { return atoi(s) + (int)strlen(s); }\n' $i >"$SCRATCH/compile/$i.c"
+	done
+	# shellcheck disable=SC2016 # these are make's
+	printf 'all: $(patsubst %%.c,%%.o,$(wildcard *.c))\n%%.o: %%.c\n\t@gcc -O2 -c -o $@ $<\n' >"$SCRATCH/compile/Makefile"
+}
+run_compile() {
+	local from
+	rm -f "$SCRATCH"/compile/*.o
+	from=$EPOCHREALTIME
+	env -u MAKEFLAGS make -s -C "$SCRATCH/compile" -j"$(nproc)" all
+	awk -v a="$from" -v b="$EPOCHREALTIME" 'BEGIN { print 1 / (b - a), "-" }'
+}
+
+# ── recorders ──
+
+# The preset's events, as perf's.
+FLIGHT=conf/presets/flight.conf
+perf_events=()
+while IFS= read -r event; do
+	case $event in
+	cpu-clock) perf_events+=(-e "cpu-clock/freq=99,call-graph=fp/") ;;
+	*) perf_events+=(-e "$event") ;;
+	esac
+done < <(sed -n 's/^Event=//p' $FLIGHT | tr ',' '\n')
+
+begin_off() { :; }
+end_off() { :; }
+begin_flight() {
+	install -D -m 0644 $FLIGHT "$CONF.d/flight.conf"
+	perfctl reload >/dev/null
+}
+end_flight() {
+	rm "$CONF.d/flight.conf"
+	perfctl reload >/dev/null
+}
+begin_perf() {
+	spawn perf record -q -a --overwrite -m 4M "${perf_events[@]}" -o "$SCRATCH/perf.data" 2>/dev/null >/dev/null
+	perf_pid=$SPAWNED
+	sleep 1
+}
+end_perf() {
+	# It would write all buffers to a file now; that is not what is measured.
+	kill -KILL "$perf_pid"
+	wait "$perf_pid" 2>/dev/null || true
+}
+
+# ── rounds ──
+
+start_daemon
+results=$SCRATCH/results
+printf 'perfpersist on Linux %s, %d CPUs, %s\n' "$(uname -r)" "$(nproc)" "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)"
+printf '%d rounds of %s s of each; change against the run with nothing, median (quartiles)\n\n' "$ROUNDS" "$SECONDS_EACH"
+
+read -r -a apps <<<"${APPS:-redis nginx postgres hackbench compile}"
+for app in "${apps[@]}"; do
+	"begin_$app"
+	"run_$app" >/dev/null # warm
+	for ((round = 0; round < ROUNDS; round++)); do
+		order=(off flight perf)
+		for ((i = 0; i < 3; i++)); do
+			how=${order[(i + round) % 3]}
+			"begin_$how"
+			echo "$app $round $how $("run_$app")" >>"$results"
+			"end_$how"
+		done
+	done
+	awk -v app="$app" '
+		function sorted(values, n,   i, j, t) {
+			for (i = 2; i <= n; i++)
+				for (j = i; j > 1 && values[j - 1] > values[j]; j--) {
+					t = values[j]; values[j] = values[j - 1]; values[j - 1] = t
+				}
+		}
+		function at(values, n, share) { return values[int(1 + (n - 1) * share + 0.5)] }
+		$1 != app { next }
+		{ rate[$2, $3] = $4; late[$2, $3] = $5; n = $2 + 1 }
+		END {
+			split("off flight perf", how, " ")
+			for (h = 1; h <= 3; h++) {
+				for (r = 0; r < n; r++) {
+					all[r + 1] = rate[r, how[h]]
+					change[r + 1] = (rate[r, how[h]] / rate[r, "off"] - 1) * 100
+					p[r + 1] = late[r, how[h]] + 0
+				}
+				sorted(all, n); sorted(change, n); sorted(p, n)
+				printf "%-10s %-7s %12.2f/s", app, how[h], at(all, n, 0.5)
+				if (h > 1)
+					printf "  %+6.1f %% (%+.1f to %+.1f)", at(change, n, 0.5), at(change, n, 0.25), at(change, n, 0.75)
+				else
+					printf "  %27s", ""
+				if (late[0, "off"] != "-")
+					printf "   p99 %8.0f us", at(p, n, 0.5)
+				print ""
+			}
+		}' "$results"
+done
