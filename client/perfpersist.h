@@ -901,6 +901,24 @@ int perfpersist_interleave_info(struct perfpersist_interleave *i, size_t event,
  * overwritten; 0: none has been. */
 uint64_t perfpersist_interleave_begin(struct perfpersist_interleave *i, size_t event);
 
+/* A part of what was recorded: one event's records on one CPU. */
+struct perfpersist_history {
+	size_t sz;
+	uint32_t cpu;
+	/* CLOCK_MONOTONIC, ns: what the event recorded in between is there; from == to: nothing of it
+	 * is known to be complete */
+	uint64_t from, to;
+	uint64_t missed;  /* by the event, on all CPUs and since it was created, at unknown times
+			   * (in a file: beside those of perfpersist_perfdata_lost()) */
+	uint64_t limited; /* likewise, dropped by its max_rate */
+	bool missed_at_least; /* missed is a lower bound */
+};
+
+/* After the end: the history of an event's ring (perfpersist_event_rings()). 0; -EINVAL: there is no
+ * such ring. */
+int perfpersist_interleave_history(struct perfpersist_interleave *i, size_t event, size_t ring,
+				   struct perfpersist_history *ret);
+
 /* Rings of which not all could be read. */
 size_t perfpersist_interleave_damaged(struct perfpersist_interleave *i);
 void perfpersist_interleave_free(struct perfpersist_interleave *i);
@@ -1024,6 +1042,11 @@ int perfpersist_perfdata_sample(struct perfpersist_perfdata *d, int event,
 /* Samples known to be missing at this place, as PERF_RECORD_LOST_SAMPLES. */
 int perfpersist_perfdata_lost(struct perfpersist_perfdata *d, int event, uint32_t cpu,
 			      uint64_t time, uint64_t lost);
+
+/* Says how complete the records of an event's source on one CPU are; source UINT32_MAX: of all its
+ * sources. Readers that do not know this skip it. -EINVAL, or the error of write(2). */
+int perfpersist_perfdata_history(struct perfpersist_perfdata *d, int event, uint32_t source,
+				 const struct perfpersist_history *history);
 
 /* Writes the rest: sideband, features, the header. Then the file is complete. */
 int perfpersist_perfdata_finish(struct perfpersist_perfdata *d);

@@ -85,6 +85,20 @@ struct perf_file_event_update {
 	uint64_t type, id;
 };
 
+/* Ours: how complete the records of some events are on one CPU, as struct perfpersist_history says.
+ * perf reads over updates of unknown types. */
+#define PERF_FILE_UPDATE_HISTORY 0x79726f7473694850 /* "PHistory" */
+#define PERF_FILE_HISTORY_AT_LEAST (1U << 0)	    /* missed is a lower bound */
+struct perf_file_history {
+	struct perf_file_event_update update; /* id: of the first event */
+	uint32_t n_events;		      /* that follow each other in the file */
+	uint32_t cpu;
+	uint64_t from, to; /* ns, as times of samples */
+	uint64_t missed, limited;
+	uint32_t flags, reserved;
+};
+_Static_assert(sizeof(struct perf_file_history) == 72, "without padding");
+
 struct perf_file_tracing_data {
 	struct perf_event_header header;
 	uint32_t size; /* bytes behind the record, a multiple of 8 */

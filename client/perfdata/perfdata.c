@@ -354,6 +354,37 @@ _public_ int perfpersist_perfdata_lost(struct perfpersist_perfdata *d, int event
 	return d->out.error < 0 ? failed(d) : 0;
 }
 
+_public_ int perfpersist_perfdata_history(struct perfpersist_perfdata *d, int event,
+					  uint32_t source, const struct perfpersist_history *h)
+{
+	const struct perfdata_event *e =
+		event >= 0 && (size_t)event < d->n_events ? &d->events[event] : NULL;
+	bool all = source == UINT32_MAX;
+	struct perf_file_history record;
+
+	if (!SZ_IS_VALID(h) || !e || !e->n || (!all && source >= e->n))
+		return client_fail(-EINVAL,
+				   "cannot write a history: there is no event %d with a source %u",
+				   event, source);
+	if (!d->is_started && start(d) < 0)
+		return failed(d);
+	record = (struct perf_file_history){
+		.update.header.type = PERF_FILE_EVENT_UPDATE,
+		.update.header.size = sizeof(record),
+		.update.type = PERF_FILE_UPDATE_HISTORY,
+		.update.id = d->evsels[e->first + (all ? 0 : source)].id,
+		.n_events = all ? e->n : 1,
+		.cpu = h->cpu,
+		.from = h->from,
+		.to = h->to,
+		.missed = h->missed,
+		.limited = h->limited,
+		.flags = h->missed_at_least ? PERF_FILE_HISTORY_AT_LEAST : 0,
+	};
+	output_put(&d->out, &record, sizeof(record));
+	return d->out.error < 0 ? failed(d) : 0;
+}
+
 /* ── The end ────────────────────────────────────────────────────────────────────────────── */
 
 /* A table of all sections, in the order of their numbers, then the sections themselves. */

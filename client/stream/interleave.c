@@ -13,6 +13,7 @@ struct ring_history {
 	uint64_t written; /* records, at least: counted before the snapshot */
 	uint64_t held;	  /* of these, found in the snapshot */
 	uint64_t oldest;  /* time of the first of these */
+	uint64_t created; /* of the event, if the ring has recorded since then; else 0 */
 };
 
 struct interleaved {
@@ -22,6 +23,8 @@ struct interleaved {
 	struct perfpersist_merge *merge;
 	struct perfpersist_sample next; /* its next record */
 	uint64_t taken;			/* when, by the clock of its records */
+	uint64_t newest;		/* time of its last record so far */
+	bool stands_still;		/* it was not recording when it was taken */
 	struct ring_history *rings;
 	size_t n_rings;
 };
@@ -60,9 +63,32 @@ static int fetch(struct interleaved *one)
 {
 	int r = perfpersist_merge_next(one->merge, &one->next);
 
-	if (r > 0)
+	if (r > 0) {
 		note(one, &one->next);
+		one->newest = MAX(one->newest, one->next.time);
+	}
 	return r;
+}
+
+/* The first set of rings has recorded since the event was created. When a later set began to record is
+ * not known. */
+static struct ring_history look_ring(const struct interleaved *one, size_t ring, uint64_t written)
+{
+	const struct pp_ring_header *h = &one->event->rings[ring].header;
+
+	return (struct ring_history){
+		.cpu = (uint32_t)perfpersist_ring_cpu(one->event, ring),
+		.written = written,
+		.created = h->set == 1 ? h->created_mono : 0,
+	};
+}
+
+static bool stands_still(const struct interleaved *one)
+{
+	for (size_t i = 0; i < one->n_rings; i++)
+		if (client_ring_state(&one->event->rings[i]) != PP_RING_RUNNING)
+			return true;
+	return one->info.state == PERFPERSIST_PAUSED;
 }
 
 /* Counts written records first, so that fewer in the snapshot mean that some are overwritten. */
@@ -79,9 +105,9 @@ static int look(struct interleaved *one)
 
 		if (r < 0)
 			return r;
-		one->rings[i].cpu = (uint32_t)perfpersist_ring_cpu(one->event, i);
-		one->rings[i].written = stat.records;
+		one->rings[i] = look_ring(one, i, stat.records);
 	}
+	one->stands_still = stands_still(one);
 	return perfpersist_event_info(one->event, &one->info);
 }
 
@@ -212,6 +238,38 @@ _public_ uint64_t perfpersist_interleave_begin(struct perfpersist_interleave *i,
 			begin = MAX(begin, ring->held ? ring->oldest : i->all[event].taken);
 	}
 	return begin;
+}
+
+/* What stands still has recorded until its last record, at least. */
+static uint64_t end_of(const struct interleaved *one)
+{
+	return one->stands_still ? MIN(one->newest, one->taken) : one->taken;
+}
+
+_public_ int perfpersist_interleave_history(struct perfpersist_interleave *i, size_t event,
+					    size_t ring, struct perfpersist_history *ret)
+{
+	const struct interleaved *one = event < i->n ? &i->all[event] : NULL;
+	const struct ring_history *h;
+	size_t sz = ret->sz;
+	uint64_t to;
+
+	if (!SZ_IS_VALID(ret) || !one || ring >= one->n_rings)
+		return client_fail(-EINVAL, "there is no ring %zu of event %zu", ring, event);
+	h = &one->rings[ring];
+	to = end_of(one);
+	*ret = (struct perfpersist_history){
+		.sz = sz,
+		.cpu = h->cpu,
+		.from = MIN(h->created, to),
+		.to = to,
+		.missed = one->info.missed,
+		.limited = one->info.limited,
+		.missed_at_least = one->info.missed_unknown || one->info.missed_at_least,
+	};
+	if (h->held < h->written || !h->created)
+		ret->from = h->held ? MIN(h->oldest, to) : to;
+	return 0;
 }
 
 _public_ size_t perfpersist_interleave_damaged(struct perfpersist_interleave *i)

@@ -191,7 +191,7 @@ expect_eq "$(jq -c '[.syscalls.begun_before, .syscalls.missing]' cut.json)" '[1,
 
 # Buffers that have been overwritten, each from another time on.
 perfctl report t/small --syscalls --json --top 100000 >small.json 2>/dev/null
-expect_eq "$(jq '.complete as $c | $c > .first and ([.syscalls.longest[] | .begin >= $c] | all)' small.json)" true \
+expect_eq "$(jq '.syscalls.history.from as $c | $c > .first and ([.syscalls.longest[] | .begin >= $c] | all)' small.json)" true \
 	"calls begin when all buffers have records: $(head -c 400 small.json)"
 
 perfctl snapshot t/waking -o waking >/dev/null 2>&1

@@ -216,6 +216,8 @@ held=$(perf script -i tiny.data 2>/dev/null | grep -c "$OURS.*NR 3 ")
 expect_eq $((held + lost)) "$(records_of t/tiny)" "records in the file ($held), and those told as overwritten ($lost)"
 [ "$held" -gt 0 ] || fail "nothing was read"
 expect_match "$(perf report -i tiny.data --stats 2>/dev/null)" "LOST_SAMPLES events: +[1-9]" "what the file says of it"
+expect_eq "$(perfctl report --json -i tiny.data | jq '.first as $first | .last as $last | .events[0].history |
+	.from > 0 and .from <= $first and .to == $last')" true "from when to when the file is complete"
 
 # ── who may, and what is wrong ───────────────────────────────────────────────────────────
 

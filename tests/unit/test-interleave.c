@@ -155,6 +155,59 @@ START_TEST(test_about)
 }
 END_TEST
 
+static void expect_history(struct perfpersist_interleave *i, size_t event, uint32_t ring,
+			   uint64_t from)
+{
+	struct perfpersist_history h = { .sz = sizeof(h) };
+
+	ck_assert_int_eq(perfpersist_interleave_history(i, event, ring, &h), 0);
+	ck_assert_uint_eq(h.sz, sizeof(h));
+	ck_assert_uint_eq(h.cpu, ring);
+	ck_assert_uint_eq(h.from, from);
+}
+
+/* Since the event was created, or since the oldest record of a ring that was overwritten or is not
+ * one of the first; until the snapshot, or the last record of an event that stands still. */
+START_TEST(test_history)
+{
+	struct perfpersist_history h = { .sz = sizeof(h) };
+	struct writer w[EVENTS][RINGS];
+	struct perfpersist_interleave *i;
+	uint64_t before = pp_clock_ns(CLOCK_MONOTONIC);
+
+	make(w, EVENTS, 4096);
+	for (uint32_t n = 0; n < 1000; n++)
+		writer_write(&w[0][0], n, 1000 + n, 4);
+	writer_write(&w[0][1], 1, 1500, 4);
+	for (uint32_t cpu = 0; cpu < RINGS; cpu++) {
+		w[0][cpu].header->created_mono = w[2][cpu].header->created_mono = 70;
+		w[1][cpu].header->created_mono = 70;
+		w[1][cpu].header->set = 2;
+	}
+	writer_write(&w[1][0], 1, 1600, 4);
+	writer_write(&w[2][0], 1, 1700, 4);
+	atomic_store(WRITER_WORD(&w[2][0], state), PP_RING_RETIRED);
+	i = interleave(w, EVENTS);
+	for (struct perfpersist_sample s; perfpersist_interleave_next(i, &s, &(size_t){ 0 }) == 1;)
+		;
+	expect_history(i, 0, 0, perfpersist_interleave_begin(i, 0));
+	expect_history(i, 0, 1, 70);
+	expect_history(i, 1, 0, 1600);
+	expect_history(i, 2, 0, 70);
+	ck_assert_int_eq(perfpersist_interleave_history(i, 2, 1, &h), 0);
+	ck_assert_uint_eq(h.to, 1700);
+	ck_assert_int_eq(perfpersist_interleave_history(i, 1, 1, &h), 0);
+	ck_assert_uint_ge(h.to, before);
+	ck_assert_uint_eq(h.from, h.to); /* a later set, without a record */
+	ck_assert_int_eq(perfpersist_interleave_history(i, 1, RINGS, &h), -EINVAL);
+	ck_assert_int_eq(perfpersist_interleave_history(i, EVENTS, 0, &h), -EINVAL);
+	h.sz--;
+	ck_assert_int_eq(perfpersist_interleave_history(i, 0, 0, &h), -EINVAL);
+	perfpersist_interleave_free(i);
+	done(w, EVENTS);
+}
+END_TEST
+
 /* A writer of large records has overwritten all of a ring at the moment of its snapshot. */
 START_TEST(test_nothing_readable)
 {
@@ -193,6 +246,7 @@ int main(void)
 	tcase_add_test(t, test_order);
 	tcase_add_test(t, test_many);
 	tcase_add_test(t, test_about);
+	tcase_add_test(t, test_history);
 	tcase_add_test(t, test_nothing_readable);
 	tcase_add_test(t, test_none);
 	suite_add_tcase(s, t);

@@ -232,7 +232,7 @@ END_TEST
 START_TEST(incomplete)
 {
 	latency_free(l);
-	options.complete = 120;
+	options.complete[LATENCY_OFF_CPU] = 120;
 	begin();
 	switches(100, 0, 7, S, 9);
 	switches(150, 0, 9, S, 7);

@@ -409,12 +409,18 @@ START_TEST(what_cannot_be_written_is_told)
 	int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
 	struct perfpersist_perfdata *d = perfdata(full, true);
 	struct perfpersist_sample one = sample_at(1, "", 0);
+	struct perfpersist_history history = { .sz = sizeof(history) };
 	struct writer w;
 	struct perfpersist_event *e = tracepoint(&w, format_a);
 
 	ck_assert_int_eq(perfpersist_perfdata_event(d, e), 0);
 	ck_assert_int_eq(perfpersist_perfdata_sample(d, 1, &one), -EINVAL);
 	ck_assert_int_eq(perfpersist_perfdata_sample(d, -1, &one), -EINVAL);
+	ck_assert_int_eq(perfpersist_perfdata_history(d, 1, UINT32_MAX, &history), -EINVAL);
+	ck_assert_int_eq(perfpersist_perfdata_history(d, 0, 1, &history), -EINVAL);
+	ck_assert_int_eq(perfpersist_perfdata_history(d, 0, 0, &history), 0);
+	history.sz--;
+	ck_assert_int_eq(perfpersist_perfdata_history(d, 0, 0, &history), -EINVAL);
 	one.source = 1;
 	ck_assert_int_eq(perfpersist_perfdata_sample(d, 0, &one), -EINVAL);
 	one.source = 0;

@@ -263,6 +263,94 @@ static void ck_symbol(uint64_t address, const char *name)
 }
 
 /* An unregistered symbol names nothing any more, except for its replacement. */
+static void put_history(uint64_t id, uint32_t n_events, uint32_t cpu, uint64_t from,
+			uint64_t missed)
+{
+	size_t at = begin_record(&w, PERF_FILE_EVENT_UPDATE, 0);
+
+	put_u64(&w, PERF_FILE_UPDATE_HISTORY);
+	put_u64(&w, id);
+	put_u32(&w, n_events);
+	put_u32(&w, cpu);
+	put_u64(&w, from);
+	put_u64(&w, 1000 + cpu);
+	put_u64(&w, missed);
+	put_u64(&w, 5);
+	put_u64(&w, missed ? PERF_FILE_HISTORY_AT_LEAST : 0);
+	end_record(&w, at);
+}
+
+/* An event's on each CPU, and on all; and those of several events together. */
+START_TEST(histories)
+{
+	struct trace_history h;
+	size_t at;
+
+	begin_file(&w);
+	put_sample(&w, 1, 120, 20, 0x1234);
+	at = begin_record(&w, PERF_RECORD_LOST_SAMPLES, 0);
+	put_u64(&w, 43);
+	put_sample_id(&w, 0, 130);
+	end_record(&w, at);
+	put_history(1, 1, 0, 100, 0);
+	put_history(1, 1, 7, 300, 0);
+	put_history(2, 1, 0, 200, 9);
+	end_data(&w);
+	ck_assert_int_eq(open_it(), 0);
+	h = trace_history(t, 0);
+	ck_assert(h.known && !h.missed_at_least);
+	ck_assert_uint_eq(h.from, 300);
+	ck_assert_uint_eq(h.to, 1000);
+	ck_assert_uint_eq(h.missed, 0);
+	ck_assert_uint_eq(h.limited, 5);
+	ck_assert_uint_eq(h.n_cpus, 2);
+	ck_assert_uint_eq(h.cpus[1].cpu, 7);
+	ck_assert_uint_eq(h.cpus[0].from, 100);
+	h = trace_histories(t, (const bool[]){ false, true, false });
+	ck_assert_uint_eq(h.from, 200);
+	h = trace_histories(t, (const bool[]){ true, true, false });
+	ck_assert(h.known && h.missed_at_least);
+	ck_assert_uint_eq(h.from, 300);
+	ck_assert_uint_eq(h.lost, 43);
+	ck_assert_uint_eq(h.missed, 9);
+	ck_assert_uint_eq(h.limited, 10);
+	ck_assert(!trace_histories(t, (const bool[]){ false, false, false }).known);
+
+	begin_file(&w); /* together in the file, too: then they have missed the same records */
+	put_sample(&w, 1, 120, 20, 0x1234);
+	put_history(1, 2, 0, 100, 9);
+	end_data(&w);
+	ck_assert_int_eq(open_it(), 0);
+	ck_assert_uint_eq(trace_histories(t, (const bool[]){ true, true, false }).missed, 9);
+	ck_assert_uint_eq(trace_history(t, 1).from, 100);
+}
+END_TEST
+
+/* Of more events than there are, of none, and two of one event. */
+START_TEST(hostile_histories)
+{
+	static const struct {
+		uint64_t id;
+		uint32_t n_events;
+	} bad[] = { { 1, 0 }, { 1, UINT32_MAX }, { 2, 2 } };
+	int end;
+
+	for (size_t i = 0; i < ARRAY_SIZE(bad) + 1; i++) {
+		begin_file(&w);
+		put_sample(&w, 1, 1, 20, 1);
+		put_history(2, 1, 0, 100, 0);
+		if (i < ARRAY_SIZE(bad))
+			put_history(bad[i].id, bad[i].n_events, 0, 100, 0);
+		else
+			put_history(1, 2, 0, 100, 0);
+		end_data(&w);
+		ck_assert_int_eq(open_it(), 0);
+		ck_assert_uint_eq(count(&end), 1);
+		ck_assert_int_eq(end, -EBADMSG);
+	}
+}
+END_TEST
+
 START_TEST(symbols_end)
 {
 	const uint64_t a = 0xffffffffc0000000, b = a + 0x100, c = b + 0x100;
@@ -646,6 +734,8 @@ int main(void)
 	tcase_add_test(c, same_time);
 	tcase_add_test(c, large);
 	tcase_add_test(c, kinds);
+	tcase_add_test(c, histories);
+	tcase_add_test(c, hostile_histories);
 	tcase_add_test(c, symbols_end);
 	tcase_add_test(c, features);
 	tcase_add_test(c, empty);

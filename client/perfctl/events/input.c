@@ -80,8 +80,6 @@ static int take_snapshot(struct call *call, struct selection *selection, struct 
 		return EXIT_FAILED;
 	}
 	r = take(call, p, call->operands, call->n_operands, &all, in->fd, false, true, &result);
-	in->knows_begin = true;
-	in->begin = result.begin;
 	return r;
 }
 

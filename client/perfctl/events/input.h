@@ -16,10 +16,7 @@ struct input {
 	struct trace *trace;
 	struct decoders decoders;
 	bool *wanted; /* a byte for each event: whether --event selects it */
-	/* Of a snapshot: before `begin` records are overwritten; 0: none are. A file does not say. */
-	bool knows_begin;
-	uint64_t begin;
-	char *what; /* for people: "perf.data", "a snapshot of sched/switch" */
+	char *what;   /* for people: "perf.data", "a snapshot of sched/switch" */
 };
 
 /* file: of -i, or NULL; the names are call's operands. Settles the selection and applies it to

@@ -11,7 +11,8 @@
 
 struct followed {
 	struct event_name name;
-	int number; /* in the file */
+	int number;    /* in the file */
+	uint64_t from; /* the file has all of its records since then; 0: unknown */
 };
 
 struct recording {
@@ -29,11 +30,13 @@ struct recording {
 	struct perfpersist_perfdata *data;
 	uint64_t opened;  /* CLOCK_MONOTONIC, ns */
 	uint64_t first;	  /* time of its first sample; 0: none yet */
+	uint64_t last;	  /* of its last one */
 	uint64_t samples; /* in it */
 
 	struct dated dated; /* finished files */
 	uint64_t bytes;	    /* in finished files */
 	uint64_t all_samples, all_files, overwritten;
+	uint64_t ended_at; /* the last record of the file before, or when that was opened */
 };
 
 /* ── files ──────────────────────────────────────────────────────────────────────────────── */
@@ -78,6 +81,15 @@ static int write_sideband(struct recording *recording, uint64_t since)
 	return perfpersist_perfdata_sideband(recording->data, fd >= 0 ? fd : -1);
 }
 
+/* Where the past is recorded, too, its beginning on each CPU is not known. The next file begins where
+ * this one ends. */
+static uint64_t begin_of(const struct recording *recording)
+{
+	if (recording->all_files)
+		return recording->ended_at;
+	return recording->options.history || recording->options.past ? 0 : recording->opened;
+}
+
 static int open_file(struct recording *recording)
 {
 	struct perfpersist_perfdata_options o = {
@@ -98,7 +110,9 @@ static int open_file(struct recording *recording)
 		recording->all[i].number = r;
 	}
 	recording->opened = pp_clock_ns(CLOCK_MONOTONIC);
-	recording->first = recording->samples = 0;
+	recording->first = recording->last = recording->samples = 0;
+	for (size_t i = 0; i < recording->n; i++)
+		recording->all[i].from = begin_of(recording);
 	/* The reader of a pipe needs names at once; later sideband comes at the end. */
 	if (r >= 0 && o.pipe)
 		r = write_sideband(recording, recording->opened);
@@ -131,12 +145,58 @@ static int name_file(struct recording *recording, char **ret)
 	return 0;
 }
 
+static bool wants_cpu(const struct recording *recording, int cpu)
+{
+	const struct selection *s = recording->options.selection;
+
+	return !s->cpus || (cpu >= 0 && (size_t)cpu < s->n_cpus && s->cpus[cpu]);
+}
+
+/* All events have been read up to the last record. */
+static int write_history(struct recording *recording, size_t i)
+{
+	struct perfpersist_event *e = perfpersist_stream_event(recording->stream, i);
+	struct perfpersist_info info = { .sz = sizeof(info) };
+	int r = perfpersist_event_info(e, &info);
+
+	for (size_t ring = 0; r >= 0 && ring < perfpersist_event_rings(e); ring++) {
+		int cpu = perfpersist_ring_cpu(e, ring);
+		struct perfpersist_history h = {
+			.sz = sizeof(h),
+			.cpu = (uint32_t)cpu,
+			.from = MIN(recording->all[i].from, recording->ended_at),
+			.to = recording->ended_at,
+			.missed = info.missed,
+			.limited = info.limited,
+			.missed_at_least = info.missed_unknown || info.missed_at_least,
+		};
+
+		if (wants_cpu(recording, cpu))
+			r = perfpersist_perfdata_history(recording->data, recording->all[i].number,
+							 UINT32_MAX, &h);
+	}
+	return r;
+}
+
+static int write_histories(struct recording *recording)
+{
+	int r = 0;
+
+	recording->ended_at = recording->last ?: recording->opened;
+	for (size_t i = 0; r >= 0 && i < recording->n; i++)
+		if (recording->all[i].from)
+			r = write_history(recording, i);
+	return r;
+}
+
 static int close_file(struct recording *recording)
 {
 	_cleanup_free_ char *path = NULL;
 	uint64_t bytes;
 	int r = write_sideband(recording, recording->first ? recording->first : recording->opened);
 
+	if (r >= 0)
+		r = write_histories(recording);
 	if (r >= 0)
 		r = perfpersist_perfdata_finish(recording->data);
 	bytes = perfpersist_perfdata_bytes(recording->data);
@@ -183,6 +243,7 @@ static int write_sample(struct recording *recording, size_t event,
 	}
 	if (!recording->first)
 		recording->first = sample->time;
+	recording->last = sample->time;
 	recording->samples++;
 	return perfpersist_perfdata_sample(recording->data, recording->all[event].number, sample);
 }
@@ -190,7 +251,7 @@ static int write_sample(struct recording *recording, size_t event,
 /* Overwritten records are marked as lost in the file, at the place where they are missing. */
 static int write_item(struct recording *recording, const struct perfpersist_stream_item *item)
 {
-	const struct followed *w = &recording->all[item->event];
+	struct followed *w = &recording->all[item->event];
 
 	switch (item->kind) {
 	case PERFPERSIST_STREAM_RECORD:
@@ -204,6 +265,8 @@ static int write_item(struct recording *recording, const struct perfpersist_stre
 		if (item->gap)
 			complain("%s/%s had buffers in between that were not read", w->name.ns,
 				 w->name.name);
+		if (item->gap)
+			w->from = item->time;
 		return 0;
 	case PERFPERSIST_STREAM_UNATTENDED:
 		recording->deserted = true;

@@ -188,17 +188,12 @@ static int write_samples(struct taking *t)
 
 /* ── What is missing ────────────────────────────────────────────────────────────────────── */
 
-/*
- * Whether an event's missed records are worth a message: not if it missed all of them before the
- * records that are read, nor if a sampling event missed less than a hundredth of its samples, which
- * does not change the result.
- */
-static bool missed_matters(const struct taking *t, size_t event,
-			   const struct perfpersist_info *info)
+/* Whether an event may have missed records since then: only sampling events know when. */
+static bool missed_since(const struct taking *t, size_t event, const struct perfpersist_info *info,
+			 uint64_t begin)
 {
 	struct perfpersist_event *e = t->chosen.events[event];
-	uint64_t newest = 0,
-		 begin = MAX(perfpersist_interleave_begin(t->records, event), t->selection.since);
+	uint64_t newest = 0;
 
 	if (!info->missed || info->recorder != PERFPERSIST_RECORDER_OVERFLOW)
 		return info->missed;
@@ -210,10 +205,34 @@ static bool missed_matters(const struct taking *t, size_t event,
 			newest = UINT64_MAX;
 		newest = MAX(newest, stat.missed_time);
 	}
-	return newest >= begin && info->missed >= info->records / 100;
+	return newest >= begin;
 }
 
-/* Missed records have no time. The file counts them only if it has all that was ever recorded. */
+/*
+ * Whether an event's missed records are worth a message: not if it missed all of them before the
+ * records that are read, nor if a sampling event missed less than a hundredth of its samples, which
+ * does not change the result.
+ */
+static bool missed_matters(const struct taking *t, size_t event,
+			   const struct perfpersist_info *info)
+{
+	uint64_t begin = MAX(perfpersist_interleave_begin(t->records, event), t->selection.since);
+	bool samples = info->recorder == PERFPERSIST_RECORDER_OVERFLOW;
+
+	return missed_since(t, event, info, begin) &&
+	       !(samples && info->missed < info->records / 100);
+}
+
+/* Missed records have no time. They count as lost in the file only if it has all that was ever
+ * recorded. */
+static bool has_all(const struct taking *t, size_t i)
+{
+	const struct selection *s = &t->selection;
+
+	return !perfpersist_interleave_begin(t->records, i) && !s->since && !s->until && !s->cpus &&
+	       !s->event && !selection_has_ids(s);
+}
+
 static int write_missed(struct taking *t, size_t i, const struct perfpersist_info *info)
 {
 	bool at_least = info->missed_unknown || info->missed_at_least;
@@ -226,12 +245,77 @@ static int write_missed(struct taking *t, size_t i, const struct perfpersist_inf
 		complain("%s/%s has missed %s%" PRIu64 " record%s since it began", info->ns,
 			 info->name, at_least ? "at least " : "", info->missed,
 			 info->missed == 1 ? "" : "s");
-	if (perfpersist_interleave_begin(t->records, i) || t->selection.since ||
-	    t->selection.until || t->selection.cpus || t->selection.event ||
-	    selection_has_ids(&t->selection))
+	if (!has_all(t, i))
 		return 0;
 	return perfpersist_perfdata_lost(t->data, t->numbers[i], UINT32_MAX, t->result.last,
 					 info->missed);
+}
+
+/* Of what was to be written: not of other CPUs, and of the selected times. What was frozen when a
+ * trigger fired ends with the last record before that. A window takes what is before it only from the
+ * first record of the file on. */
+static void cut_history(const struct taking *t, size_t i, struct perfpersist_history *h)
+{
+	const struct selection *s = &t->selection;
+	const struct take_window *w = t->windows ? &t->windows[i] : NULL;
+
+	h->from = MAX(h->from, s->since);
+	if (s->until)
+		h->to = MIN(h->to, s->until);
+	if (w)
+		h->to = MIN(h->to, t->result.last);
+	if (w && w->until)
+		h->from = MAX(h->from, MIN(w->since, t->result.first ?: w->since));
+	h->from = MIN(h->from, h->to);
+}
+
+/* Of each source that --event selects, or (usually) of all of them. */
+static int write_source_histories(struct taking *t, size_t i, const struct perfpersist_history *h)
+{
+	const struct sources *s = t->sources ? &t->sources[i] : NULL;
+	int r = 0;
+
+	if (!t->selection.event)
+		return perfpersist_perfdata_history(t->data, t->numbers[i], UINT32_MAX, h);
+	for (size_t k = 0; r >= 0 && k < s->n; k++)
+		if (selection_wants_event(&t->selection, s->all[k].name))
+			r = perfpersist_perfdata_history(t->data, t->numbers[i], (uint32_t)k, h);
+	return r;
+}
+
+/* When the history of the first CPU begins. */
+static uint64_t earliest(const struct taking *t, size_t i)
+{
+	uint64_t from = UINT64_MAX;
+
+	for (size_t ring = 0; ring < perfpersist_event_rings(t->chosen.events[i]); ring++) {
+		struct perfpersist_history h = { .sz = sizeof(h) };
+
+		if (perfpersist_interleave_history(t->records, i, ring, &h) >= 0)
+			from = MIN(from, h.from);
+	}
+	return MAX(from, t->selection.since);
+}
+
+/* From when on each CPU's records are complete; what was missed, unless write_missed() has said it. */
+static int write_history(struct taking *t, size_t i, const struct perfpersist_info *info)
+{
+	const struct selection *s = &t->selection;
+	size_t n = perfpersist_event_rings(t->chosen.events[i]);
+	bool missed = !has_all(t, i) && missed_since(t, i, info, earliest(t, i));
+	int r = 0;
+
+	for (size_t ring = 0; r >= 0 && ring < n; ring++) {
+		struct perfpersist_history h = { .sz = sizeof(h) };
+
+		r = perfpersist_interleave_history(t->records, i, ring, &h);
+		if (r < 0 || (s->cpus && (h.cpu >= s->n_cpus || !s->cpus[h.cpu])))
+			continue;
+		h.missed = missed ? h.missed : 0;
+		cut_history(t, i, &h);
+		r = write_source_histories(t, i, &h);
+	}
+	return r;
 }
 
 static void tell_begin(const struct taking *t, size_t i, const struct perfpersist_info *info)
@@ -257,8 +341,9 @@ static int write_end(struct taking *t)
 		if (r < 0)
 			break;
 		tell_begin(t, i, &info);
-		t->result.begin = MAX(t->result.begin, perfpersist_interleave_begin(t->records, i));
 		r = write_missed(t, i, &info);
+		if (r >= 0)
+			r = write_history(t, i, &info);
 	}
 	if (r >= 0)
 		r = perfpersist_perfdata_finish(t->data);

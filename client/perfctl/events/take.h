@@ -16,7 +16,6 @@ struct take_result {
 	uint64_t missed;
 	bool missed_unknown;  /* that is a lower bound */
 	uint64_t first, last; /* times of samples */
-	uint64_t begin;	      /* before that, records of some event are overwritten; 0: none are */
 };
 
 /*

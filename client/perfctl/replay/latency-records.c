@@ -141,6 +141,20 @@ static void leave_out_single_calls(struct latency_records *r, size_t n)
 				r->sources[i].fact = 0;
 }
 
+static int find_histories(struct latency_records *r, size_t n)
+{
+	_cleanup_free_ bool *events = calloc(n + 1, sizeof(*events));
+
+	if (!events)
+		return -ENOMEM;
+	for (unsigned kind = 0; kind < LATENCY_KINDS; kind++) {
+		for (size_t i = 0; i < n; i++)
+			events[i] = r->sources[i].fact && facts_of[kind] & BIT(r->sources[i].fact);
+		r->histories[kind] = trace_histories(r->in->trace, events);
+	}
+	return 0;
+}
+
 int latency_records_open(struct input *in, struct latency_records *ret)
 {
 	struct latency_records r = { .in = in };
@@ -152,11 +166,14 @@ int latency_records_open(struct input *in, struct latency_records *ret)
 		return -ENOMEM;
 	for (size_t i = 0; failed >= 0 && i < n; i++)
 		failed = open_source(&r, trace_event(in->trace, i), &r.sources[i]);
+	if (failed >= 0) {
+		leave_out_single_calls(&r, n);
+		failed = find_histories(&r, n);
+	}
 	if (failed < 0) {
 		latency_records_done(&r);
 		return failed;
 	}
-	leave_out_single_calls(&r, n);
 	for (size_t i = 0; i < n; i++)
 		if (r.sources[i].fact)
 			r.recorded |= BIT(r.sources[i].fact);
@@ -445,7 +462,9 @@ int latency_records_read(struct latency_records *r, const struct selection *wind
 {
 	int failed = selection_has_ids(chosen) ? look_ahead(r, chosen) : 0;
 
-	options->complete = r->in->begin;
+	/* Both records of a handler are on one CPU. */
+	for (unsigned kind = 0; kind < LATENCY_IRQ; kind++)
+		options->complete[kind] = r->histories[kind].from;
 	options->has_wakeups = r->recorded & BIT(FACT_WAKEUP);
 	if (failed >= 0)
 		failed = latency_new(options, ret);

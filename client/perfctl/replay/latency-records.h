@@ -36,6 +36,7 @@ struct latency_records {
 	struct latency_source *sources; /* of each event */
 	uint32_t recorded; /* a bit for each enum latency_fact that events of the file say */
 	uint64_t damaged;  /* records that do not fit their formats */
+	struct trace_history histories[LATENCY_KINDS]; /* how complete each kind's records are */
 };
 
 struct findings;

@@ -142,7 +142,7 @@ static int add(struct latency *l, enum latency_kind kind, const struct latency_i
 
 static bool is_incomplete(const struct latency *l, enum latency_kind kind, const struct begin *b)
 {
-	return kind != LATENCY_IRQ && b->time < l->o.complete;
+	return b->time < l->o.complete[kind];
 }
 
 struct begin latency_begin(const struct latency *l, enum latency_kind kind,

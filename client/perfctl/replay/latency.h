@@ -106,9 +106,8 @@ struct latency_options {
 	size_t top;	/* of worst and open */
 	/* sched_wakeup is recorded: sched_waking only says who wakes. */
 	bool has_wakeups;
-	/* Intervals that begin before do not count: records of some CPU are missing there. Not of
-	 * interrupts, whose records are all on one CPU. */
-	uint64_t complete;
+	/* Intervals that begin before do not count: records of some CPU are missing there. */
+	uint64_t complete[LATENCY_KINDS];
 	/* Which ends count, by thread and CPU; NULL: all. */
 	bool (*wants)(const void *arg, uint32_t pid, uint32_t tid, uint32_t cpu);
 	const void *arg;

@@ -33,6 +33,22 @@ void report_head_json(struct json *j, const struct report *report)
 	json_unsigned(j, "nameless", report->a->nameless);
 }
 
+void report_history_json(struct json *j, const struct trace_history *h)
+{
+	if (!h->known) {
+		json_null(j, "history");
+		return;
+	}
+	json_begin(j, "history", '{');
+	json_unsigned(j, "from", h->from);
+	json_unsigned(j, "to", h->to);
+	json_unsigned(j, "lost", h->lost);
+	json_unsigned(j, "missed", h->missed);
+	json_bool(j, "missed_at_least", h->missed_at_least);
+	json_unsigned(j, "limited", h->limited);
+	json_end(j, '}');
+}
+
 static void row_json(struct json *j, const struct report *report, const struct hot_row *row)
 {
 	json_begin(j, NULL, '{');
@@ -122,6 +138,7 @@ static int chains_json(struct json *j, const struct report *report, const struct
 
 static int event_json(struct json *j, const struct report *report, const struct event_sum *e)
 {
+	struct trace_history history = trace_history(report->in->trace, e->event->index);
 	int r;
 
 	json_begin(j, NULL, '{');
@@ -129,6 +146,7 @@ static int event_json(struct json *j, const struct report *report, const struct 
 	weight_json(j, "records", "period", &e->weight);
 	json_unsigned(j, "first", e->first);
 	json_unsigned(j, "last", e->last);
+	report_history_json(j, &history);
 	json_begin(j, "cpus", '{');
 	for (uint32_t c = 0; c < report->a->n_cpus; c++) {
 		uint64_t samples = cpu_counts_get(&e->cpus, c);

@@ -76,9 +76,10 @@ static void places_json(struct json *j, const struct latency_sums *s, uint64_t t
 }
 
 static void kind_json(struct json *j, const struct latency_words *w, const struct latency_sums *s,
-		      uint64_t top)
+		      const struct trace_history *history, uint64_t top)
 {
 	json_begin(j, w->key, '{');
+	report_history_json(j, history);
 	json_unsigned(j, "count", s->n);
 	json_unsigned(j, "sum", s->sum);
 	json_unsigned(j, "begun_before", s->begun_before);
@@ -95,19 +96,17 @@ static void kind_json(struct json *j, const struct latency_words *w, const struc
 	json_end(j, '}');
 }
 
-int report_latency_json(const struct report *report, const struct latency *l, uint32_t kinds)
+int report_latency_json(const struct report *report, const struct latency *l, uint32_t kinds,
+			const struct trace_history *histories)
 {
 	struct json j = { .f = stdout };
 
 	json_begin(&j, NULL, '{');
 	report_head_json(&j, report);
-	if (report->in->knows_begin)
-		json_unsigned(&j, "complete", MAX(report->in->begin, report->a->first));
-	else
-		json_null(&j, "complete");
 	for (unsigned kind = 0; kind < LATENCY_KINDS; kind++)
 		if (kinds >> kind & 1)
-			kind_json(&j, &latency_words[kind], latency_sums(l, kind), report->o->top);
+			kind_json(&j, &latency_words[kind], latency_sums(l, kind), &histories[kind],
+				  report->o->top);
 	json_end(&j, '}');
 	putchar('\n');
 	return 0;

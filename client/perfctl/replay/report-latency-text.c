@@ -148,23 +148,27 @@ static void print_places(const struct report *r, const struct latency_sums *s)
 }
 
 /* perf's own files are complete, except those of --overwrite. */
-static void print_complete(const struct report *r)
+static void print_complete(const struct report *r, const struct trace_history *h)
 {
-	if (r->in->begin > r->a->first) {
-		fputs("Complete  from ", stdout);
-		print_moment(r->in->begin);
+	if (h->known && h->from > r->a->first) {
+		fputs("Complete from ", stdout);
+		print_moment(h->from);
 		puts(" on: before, some buffers have been overwritten");
-	} else if (!r->in->knows_begin && !strncmp(r->info->cmdline ?: "", "perfctl ", 8)) {
-		puts("Complete  unknown: if buffers had been overwritten before, intervals of the "
-		     "first seconds may be too long; `snapshot --last` avoids that");
+	} else if (!h->known && !strncmp(r->info->cmdline ?: "", "perfctl ", 8)) {
+		puts("Complete from an unknown time on: if buffers had been overwritten before, "
+		     "intervals of the first seconds may be too long");
 	}
+	if (h->missed || h->limited)
+		printf("%s%" PRIu64 " records were missed and %" PRIu64 " dropped by a rate limit "
+		       "since the events were created: some intervals may be too long\n",
+		       h->missed_at_least ? "At least " : "", h->missed, h->limited);
 }
 
-int report_latency_text(const struct report *r, const struct latency *l, uint32_t kinds)
+int report_latency_text(const struct report *r, const struct latency *l, uint32_t kinds,
+			const struct trace_history *histories)
 {
 	if (report_head(r) < 0)
 		return -ENOMEM;
-	print_complete(r);
 	for (unsigned kind = 0; kind < LATENCY_KINDS; kind++) {
 		const struct latency_words *w = &latency_words[kind];
 		const struct latency_sums *s = latency_sums(l, kind);
@@ -172,6 +176,7 @@ int report_latency_text(const struct report *r, const struct latency *l, uint32_
 		if (!(kinds >> kind & 1))
 			continue;
 		printf("\n%s; times in ms\n", w->title);
+		print_complete(r, &histories[kind]);
 		if (s->n_rows && print_rows(r, w, s) < 0)
 			return -ENOMEM;
 		print_counts(s);

@@ -81,10 +81,11 @@ static bool is_empty(const struct input *in, const struct selection *chosen,
 }
 
 static int print(const struct call *call, const struct report *report, const struct latency *l,
-		 uint32_t kinds)
+		 const struct latency_records *records)
 {
-	int r = call->json ? report_latency_json(report, l, kinds)
-			   : report_latency_text(report, l, kinds);
+	uint32_t kinds = report->o->latency;
+	int r = call->json ? report_latency_json(report, l, kinds, records->histories)
+			   : report_latency_text(report, l, kinds, records->histories);
 
 	if (r >= 0)
 		return EXIT_OK;
@@ -143,7 +144,7 @@ static int report_records(const struct call *call, const struct report_options *
 	if (!r && is_empty(records->in, &o->selection, a, l))
 		return EXIT_NOT_FOUND;
 	return (f ? report_findings(call, &report, records, f)
-		  : print(call, &report, l, o->latency))
+		  : print(call, &report, l, records))
 		       ?: r < 0 ? EXIT_FAILED
 				: EXIT_OK;
 }

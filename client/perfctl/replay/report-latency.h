@@ -16,8 +16,11 @@ struct latency_words {
 };
 extern const struct latency_words latency_words[LATENCY_KINDS];
 
-int report_latency_text(const struct report *report, const struct latency *l, uint32_t kinds);
-int report_latency_json(const struct report *report, const struct latency *l, uint32_t kinds);
+/* histories: of each kind. */
+int report_latency_text(const struct report *report, const struct latency *l, uint32_t kinds,
+			const struct trace_history *histories);
+int report_latency_json(const struct report *report, const struct latency *l, uint32_t kinds,
+			const struct trace_history *histories);
 
 /* Returns an exit code; has complained if it is not EXIT_OK. */
 int report_latency(struct call *call, const struct report_options *o);

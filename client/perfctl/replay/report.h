@@ -71,6 +71,9 @@ void report_head_json(struct json *j, const struct report *report);
 /* As "stack", the outermost function first. */
 void report_stack_json(struct json *j, const struct flame_node *leaf);
 
+/* As "history"; null: unknown. */
+void report_history_json(struct json *j, const struct trace_history *h);
+
 double report_percent(uint64_t part, uint64_t whole);
 
 /* ── report.c ── */

@@ -50,8 +50,107 @@ void events_name(struct trace *t, size_t i, const char *name)
 		t->events[i]->pub.name = name;
 }
 
+/* Begins the history of n events from i on. */
+static int add_history(struct trace *t, size_t i, size_t n, const struct perf_file_history *h)
+{
+	if (!GROW(t->histories, t->n_histories))
+		return -ENOMEM;
+	t->histories[t->n_histories++] = (struct history_of_events){
+		.first = (uint32_t)i,
+		.all = {
+			.known = true,
+			.to = h->to,
+			.missed = h->missed,
+			.limited = h->limited,
+			.missed_at_least = h->flags & PERF_FILE_HISTORY_AT_LEAST,
+		},
+	};
+	for (size_t k = i; k < i + n; k++)
+		t->events[k]->history = (uint32_t)t->n_histories;
+	return 0;
+}
+
+/* A record of each CPU, for the same events. An event has one history, so that a file cannot make us
+ * look at all its events again and again. */
+int events_history(struct trace *t, size_t i, const uint8_t *record, size_t size)
+{
+	struct history_of_events *of;
+	struct perf_file_history h;
+
+	if (size < sizeof(h))
+		return -EBADMSG;
+	memcpy(&h, record, sizeof(h));
+	if (!h.n_events || h.n_events > t->n_events - i)
+		return -EBADMSG;
+	for (size_t k = i; !t->events[i]->history && k < i + h.n_events; k++)
+		if (t->events[k]->history)
+			return -EBADMSG;
+	if (!t->events[i]->history && add_history(t, i, h.n_events, &h) < 0)
+		return -ENOMEM;
+	of = &t->histories[t->events[i]->history - 1];
+	if (of->first != i)
+		return -EBADMSG;
+	if (!GROW(of->cpus, of->all.n_cpus))
+		return -ENOMEM;
+	of->cpus[of->all.n_cpus++] = (struct trace_history_cpu){ h.cpu, h.from };
+	of->all.from = MAX(of->all.from, h.from);
+	of->all.to = MIN(of->all.to, h.to);
+	return 0;
+}
+
+struct trace_history trace_history(const struct trace *t, size_t event)
+{
+	uint32_t i = event < t->n_events ? t->events[event]->history : 0;
+	struct trace_history h = {};
+
+	if (event < t->n_events)
+		h.lost = t->events[event]->lost;
+	if (i) {
+		h = t->histories[i - 1].all;
+		h.cpus = t->histories[i - 1].cpus;
+	}
+	return h;
+}
+
+static void join_history(struct trace_history *all, const struct trace_history *h)
+{
+	all->from = MAX(all->from, h->from);
+	all->to = MIN(all->to, h->to);
+	all->lost += h->lost;
+	all->missed += h->missed;
+	all->limited += h->limited;
+	all->missed_at_least |= h->missed_at_least;
+}
+
+struct trace_history trace_histories(const struct trace *t, const bool *events)
+{
+	struct trace_history all = { .to = UINT64_MAX };
+	uint32_t last = 0;
+	bool any = false, unknown = false;
+
+	for (size_t i = 0; i < t->n_events; i++) {
+		struct trace_history h = trace_history(t, i);
+
+		if (!events[i])
+			continue;
+		any = true;
+		unknown |= !h.known;
+		/* Events of one history follow each other. */
+		if (!h.known || t->events[i]->history != last)
+			join_history(&all, &h);
+		last = t->events[i]->history;
+	}
+	if (!any || unknown)
+		return (struct trace_history){ .lost = all.lost };
+	all.known = true;
+	return all;
+}
+
 void events_free(struct trace *t)
 {
+	for (size_t i = 0; i < t->n_histories; i++)
+		free(t->histories[i].cpus);
+	free(t->histories);
 	for (size_t i = 0; i < t->n_events; i++)
 		free(t->events[i]);
 	free(t->events);
@@ -176,6 +275,9 @@ static const char *hardware_name(uint64_t config)
 
 int events_finish(struct trace *t)
 {
+	for (size_t i = 0; i < t->n_events; i++)
+		if (t->events[i]->history)
+			t->histories[t->events[i]->history - 1].all.lost += t->events[i]->lost;
 	for (size_t i = 0; i < t->n_events; i++) {
 		struct trace_event *e = &t->events[i]->pub;
 		char *name;

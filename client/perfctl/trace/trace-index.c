@@ -82,7 +82,7 @@ static int read_feature_record(struct trace *t, struct cursor *c)
 	return r < 0 ? r : feature_read(t, (unsigned)feature, copy, c->left);
 }
 
-static int read_event_update(struct trace *t, struct cursor *c)
+static int read_event_update(struct trace *t, const uint8_t *record, size_t size, struct cursor *c)
 {
 	uint64_t type = cursor_u64(c), id = cursor_u64(c);
 	int64_t i = keytable_get(&t->by_id, id);
@@ -91,6 +91,8 @@ static int read_event_update(struct trace *t, struct cursor *c)
 
 	if (c->bad)
 		return -EBADMSG;
+	if (type == PERF_FILE_UPDATE_HISTORY && i >= 0)
+		return events_history(t, (size_t)i, record, size);
 	if (type != PERF_FILE_UPDATE_NAME || i < 0)
 		return 0;
 	if (!memchr(c->p, 0, c->left))
@@ -143,7 +145,7 @@ static int read_user(struct trace *t, const uint8_t *record, const struct perf_e
 	case PERF_FILE_BUILD_ID:
 		return feature_build_id(t, record, h->size);
 	case PERF_FILE_EVENT_UPDATE:
-		return read_event_update(t, &c);
+		return read_event_update(t, record, h->size, &c);
 	case PERF_FILE_FEATURE:
 		return read_feature_record(t, &c);
 	case PERF_FILE_AUXTRACE:
@@ -182,6 +184,8 @@ static int index_one(struct trace *t, uint64_t offset, const uint8_t *record,
 		r = record_decode(t, record, &d, ret_why);
 	if (r < 0)
 		return r;
+	if (d.record.kind == TRACE_LOST)
+		t->events[d.record.event->index]->lost += d.record.lost;
 	/* Unknown records stay where they are. */
 	if (d.record.kind == TRACE_OTHER && !d.record.time)
 		d.record.time = last;

@@ -17,6 +17,15 @@ struct event {
 	const char *point;	/* the name in its format */
 	uint64_t read_format;
 	bool sample_id_all;
+	uint32_t history; /* index in the trace's, + 1; 0: none */
+	uint64_t lost;
+};
+
+/* The history of some events that follow each other. */
+struct history_of_events {
+	uint32_t first;
+	struct trace_history all;	/* its cpus: not set */
+	struct trace_history_cpu *cpus; /* all.n_cpus of them */
 };
 
 /* A record's place and time. */
@@ -31,12 +40,14 @@ struct trace {
 	struct event **events;
 	size_t n_events;
 	struct keytable by_id; /* events by the kernel's ids */
-	bool events_checked;   /* records can be assigned to them */
-	bool identifier;       /* all have PERF_SAMPLE_IDENTIFIER */
-	int id_place;	       /* the id's other place in samples, in bytes; -1: none */
-	int id_place_back;     /* and in other records, from the end */
-	struct blob *blobs;    /* texts and formats that live as long as the trace */
-	uint64_t begin, end;   /* of the records */
+	struct history_of_events *histories;
+	size_t n_histories;
+	bool events_checked; /* records can be assigned to them */
+	bool identifier;     /* all have PERF_SAMPLE_IDENTIFIER */
+	int id_place;	     /* the id's other place in samples, in bytes; -1: none */
+	int id_place_back;   /* and in other records, from the end */
+	struct blob *blobs;  /* texts and formats that live as long as the trace */
+	uint64_t begin, end; /* of the records */
 	struct place *places;
 	size_t n_places, next;
 	bool sorted;
@@ -64,6 +75,8 @@ int events_add(struct trace *t, const void *attr, size_t n);
 /* Gives the newest event this id. -ENOMEM. */
 int events_add_id(struct trace *t, uint64_t id);
 void events_name(struct trace *t, size_t i, const char *name);
+/* record: of size bytes; i: the event of its id. -EBADMSG, -ENOMEM. */
+int events_history(struct trace *t, size_t i, const uint8_t *record, size_t size);
 /* Call before the first record. -EBADMSG. */
 int events_check(struct trace *t);
 /* Names the events without a name. -ENOMEM. */

@@ -54,6 +54,31 @@ struct trace_record {
 	uint64_t lost;
 };
 
+struct trace_history_cpu {
+	uint32_t cpu;
+	uint64_t from; /* ns */
+};
+
+/*
+ * How complete an event's records are: from when to when the file has all that the event recorded, and
+ * how many records it could not record. Files of `perfctl snapshot` and `perfctl record` say so, of the
+ * records that the command was to write; others do not (known is false, and the rest but lost is 0).
+ */
+struct trace_history {
+	bool known;
+	uint64_t from, to; /* ns, on all of these CPUs; from >= to: never */
+	const struct trace_history_cpu
+		*cpus; /* where each one's begins; other CPUs have no records */
+	size_t n_cpus;
+	/* Records that were not written, on all CPUs: lost at a known time within the file (the sum of
+	 * its TRACE_LOST); missed, at an unknown time since the event was created, so maybe before
+	 * `from`; and dropped by the event's rate limit, likewise. Events that share buffers have one
+	 * history, and these are of all of them together. */
+	uint64_t lost;
+	uint64_t missed, limited;
+	bool missed_at_least; /* missed is a lower bound */
+};
+
 /* The file's facts about itself; missing texts are "". */
 struct trace_info {
 	const char *hostname, *release, *arch, *version, *cpudesc;
@@ -82,6 +107,10 @@ const char *trace_error(void);
 const struct trace_info *trace_info(const struct trace *t);
 size_t trace_events(const struct trace *t);
 const struct trace_event *trace_event(const struct trace *t, size_t i);
+
+struct trace_history trace_history(const struct trace *t, size_t event);
+/* Of several events together, a byte for each of the trace's: known if it is of all of them; cpus is NULL. */
+struct trace_history trace_histories(const struct trace *t, const bool *events);
 
 /* As of the last record read. */
 struct processes *trace_processes(struct trace *t);
