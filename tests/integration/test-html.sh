@@ -188,6 +188,11 @@ page_press Escape
 expect_ask 'view.range === null' true "Escape takes it away"
 expect_ask 'document.querySelector("#events button").click(); filter.done.then(() =>
 	view.matches.length === data.n - Math.max(...data.events.map((e) => e.count)))' true "an event is hidden"
+# shellcheck disable=SC2016 # the $ is JavaScript's
+expect_ask 'const h = { first: 0, n: 2, from: data.end / 2, to: data.end, cpus: [[0, 0], [1, data.end / 2]], lost: 0, missed: 7,
+	missed_at_least: true, limited: 0 }; data.histories = [h]; coverage.draw(); drawHead(); drawFacts();
+	[$("histories").hidden, coverage.text(h).replace(/[\d.]+\u202fm?s/g, "T"), $("counts").lastChild.textContent].join()' \
+	"false,complete for T of T, 7+ missed,lost or missed7+" "an event that has not all of the time"
 expect_ask 'faults.join()' "" "faults of the page"
 
 # A narrow window stacks the parts, and draws only the visible rows.
@@ -251,4 +256,15 @@ expect_ok perfctl create h/switches -e sched:sched_switch
 named "$HOSTILE" sleep 0.01
 expect_ok perfctl report h/switches --html "$SCRATCH/live.html"
 grep -q 'id="info"' "$SCRATCH/live.html" || fail "no page of an event"
-expect_ok perfctl delete h/switches
+
+# From when on a small buffer has all records.
+expect_ok perfctl create h/small -e raw_syscalls:sys_enter -m 4K
+dd if=/dev/zero of=/dev/null bs=1 count=5000 status=none
+expect_ok perfctl report h/switches h/small --html "$SCRATCH/live.html"
+sed -n 's/.*id="info">\(.*\)<\/script>.*/\1/p' "$SCRATCH/live.html" | base64 -d |
+	perl -MCompress::Zlib -e 'undef $/; print uncompress(<>)' >"$SCRATCH/info"
+expect_eq "$(jq -c '.events as $e | [.histories[] | [$e[.first].name, .from > 0, (.cpus | length > 0), .missed_at_least]]' "$SCRATCH/info")" \
+	'[["sched:sched_switch",false,true,false],["raw_syscalls:sys_enter",true,true,false]]' "histories in the page"
+expect_ok perfctl report h/switches h/small
+expect_match "$OUT" 'raw_syscalls:sys_enter: (complete for 0\.[0-9]* of|at no time complete)' "a history in the report"
+expect_ok perfctl delete h/switches h/small

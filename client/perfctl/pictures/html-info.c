@@ -137,6 +137,44 @@ static void json_lost(struct json *j, const struct html *h)
 	json_end(j, ']');
 }
 
+static void json_history(struct json *j, const struct html *h, const struct trace_history *one,
+			 size_t first, size_t n)
+{
+	json_begin(j, NULL, '{');
+	json_unsigned(j, "first", first);
+	json_unsigned(j, "n", n);
+	json_signed(j, "from", (int64_t)(one->from - h->base));
+	json_signed(j, "to", (int64_t)(one->to - h->base));
+	json_begin(j, "cpus", '[');
+	for (size_t i = 0; i < one->n_cpus; i++) {
+		json_begin(j, NULL, '[');
+		json_unsigned(j, NULL, MIN(one->cpus[i].cpu, (uint32_t)HTML_NO_CPU));
+		json_signed(j, NULL, (int64_t)(one->cpus[i].from - h->base));
+		json_end(j, ']');
+	}
+	json_end(j, ']');
+	json_unsigned(j, "lost", one->lost);
+	json_unsigned(j, "missed", one->missed);
+	json_bool(j, "missed_at_least", one->missed_at_least);
+	json_unsigned(j, "limited", one->limited);
+	json_end(j, '}');
+}
+
+static void json_histories(struct json *j, const struct html *h)
+{
+	size_t n = trace_events(h->trace);
+
+	json_begin(j, "histories", '[');
+	for (size_t i = 0, end; i < n; i = end) {
+		struct trace_history one = trace_history(h->trace, i);
+
+		end = i + trace_history_events(h->trace, i);
+		if (one.known)
+			json_history(j, h, &one, i, end - i);
+	}
+	json_end(j, ']');
+}
+
 static void json_machine(struct json *j, const struct trace_info *info)
 {
 	json_string(j, "hostname", info->hostname);
@@ -169,6 +207,7 @@ static int json_all(struct json *j, const struct html *h, const struct aggregate
 	json_end(j, ']');
 	json_events(j, h, a);
 	json_lost(j, h);
+	json_histories(j, h);
 	json_texts(j, "comms", &h->comms);
 	json_tasks(j, &h->tasks);
 	r = json_frames(j, h, a);

@@ -151,10 +151,65 @@ static size_t cpu_columns(const struct aggregate *a, uint32_t *cpus)
 	return n;
 }
 
-static void rate_cell(struct table *t, uint64_t count, uint64_t ns)
+/* Records a second: on each CPU from when on it has all of them. < 0: unknown. */
+static double rate_of(const struct report *r, const struct event_sum *e)
 {
-	if (ns)
-		table_cell(t, "%.1f", (double)count * 1e9 / (double)ns);
+	struct trace_history h = trace_history(r->in->trace, e->event->index);
+	uint64_t all = r->a->last - r->a->first;
+	double rate = 0;
+
+	if (!h.n_cpus)
+		return all ? (double)e->weight.samples * 1e9 / (double)all : -1;
+	for (size_t i = 0; i < h.n_cpus; i++) {
+		uint64_t from = MAX(h.cpus[i].from, r->a->first), to = MIN(h.to, r->a->last);
+		uint64_t n = cpu_counts_get(&e->cpus, h.cpus[i].cpu);
+
+		if (n && to <= from)
+			return -1;
+		rate += n ? (double)n * 1e9 / (double)(to - from) : 0;
+	}
+	return rate;
+}
+
+/* For the events that share a history, unless it has all of the time (but for a thousandth) and all
+ * records. */
+static void print_history(const struct report *r, size_t first, size_t n)
+{
+	struct trace_history h = trace_history(r->in->trace, first);
+	uint64_t all = r->a->last - r->a->first, from = MAX(h.from, r->a->first),
+		 to = MIN(h.to, r->a->last), missed = h.missed + h.lost;
+	bool has_time = to > from && to - from >= all - all / 1000;
+	const char *name = r->a->events[first].event->name;
+
+	if (!h.known || (has_time && !missed && !h.limited))
+		return;
+	print_text(stdout, name, strlen(name));
+	if (n > 1)
+		printf(" and %zu more", n - 1);
+	if (to > from)
+		printf(": complete for %.3f of %.3f s, from %.3f s on", (double)(to - from) / 1e9,
+		       (double)all / 1e9, (double)(from - r->a->first) / 1e9);
+	else
+		printf(": at no time complete");
+	if (missed)
+		printf("; missed %s%" PRIu64, h.missed_at_least ? "at least " : "", missed);
+	if (h.limited)
+		printf("; %" PRIu64 " dropped by its rate limit", h.limited);
+	putchar('\n');
+}
+
+static void print_histories(const struct report *r)
+{
+	for (size_t i = 0, end; i < r->a->n_events; i = end) {
+		end = i + trace_history_events(r->in->trace, i);
+		print_history(r, i, end - i);
+	}
+}
+
+static void rate_cell(struct table *t, double rate)
+{
+	if (rate >= 0)
+		table_cell(t, "%.1f", rate);
 	else
 		table_cell(t, "-");
 }
@@ -163,7 +218,7 @@ static void event_cells(struct table *t, const struct report *r, const struct ev
 			const uint32_t *cpus, size_t n_cpus)
 {
 	table_cell(t, "%" PRIu64, e->weight.samples);
-	rate_cell(t, e->weight.samples, r->a->last - r->a->first);
+	rate_cell(t, rate_of(r, e));
 	for (size_t i = 0; i < n_cpus; i++)
 		table_cell(t, "%" PRIu64, cpu_counts_get(&e->cpus, cpus[i]));
 	table_cell(t, "%s", e->event->name);
@@ -194,6 +249,7 @@ static int print_events(const struct report *r, const struct event_sum **events)
 	if (shown < r->a->n_events)
 		printf("(%zu more: %s)\n", r->a->n_events - shown,
 		       events[shown]->weight.samples ? "--top shows more" : "no records");
+	print_histories(r);
 	return 0;
 }
 

@@ -112,6 +112,16 @@ struct trace_history trace_history(const struct trace *t, size_t event)
 	return h;
 }
 
+size_t trace_history_events(const struct trace *t, size_t event)
+{
+	size_t end = event + 1;
+
+	while (end < t->n_events && t->events[event]->history &&
+	       t->events[end]->history == t->events[event]->history)
+		end++;
+	return end - event;
+}
+
 static void join_history(struct trace_history *all, const struct trace_history *h)
 {
 	all->from = MAX(all->from, h->from);

@@ -10,6 +10,7 @@ const data = {
 	end: 0, // time of the last record
 	info: null, // the file's facts about itself
 	lost: [], // [time, cpu, records]
+	histories: [], // {first, n (events), from, to, cpus: [[cpu, from], …], lost, missed, missed_at_least, limited}
 	cpus: [], // numbers; one lane each
 	events: [], // {name, count, …}
 	tasks: [], // {pid, tid, comm, process}
@@ -194,6 +195,7 @@ async function readAll(progress) {
 	d.base = BigInt(info.base);
 	d.realtime = BigInt(info.realtime_offset);
 	d.lost = info.lost;
+	d.histories = info.histories;
 	d.cpus = info.cpus;
 	d.events = info.events.map((e, index) => ({ ...e, name: shown(e.name), short: shown(e.name.slice(e.tracepoint ? e.name.indexOf(":") + 1 : 0)), index }));
 	d.frames = info.frames.map(([name, dso, kernel]) =>

@@ -103,7 +103,8 @@ function startControls() {
 /* The timeline's initial height: all CPUs, if that leaves room for the rest. */
 function firstShape() {
 	const lane = data.runs.some(Boolean) ? 58 : 44;
-	const height = Math.min(innerHeight * 0.42, Math.max(130, data.cpus.length * lane + 62));
+	const height = Math.min(innerHeight * 0.42, Math.max(130, data.cpus.length * lane + 62)) +
+		Math.min(coverage.list().length, coverage.most) * coverage.row;
 	document.documentElement.style.setProperty("--timeline", height + "px");
 }
 
@@ -139,6 +140,7 @@ async function start() {
 	readColors();
 	firstShape();
 	startTimeline();
+	startCoverage();
 	startFlame();
 	startRecords();
 	startSummary();

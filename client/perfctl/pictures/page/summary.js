@@ -20,7 +20,7 @@ function longDate(ns) {
 }
 
 function drawHead() {
-	const { info } = data, lost = info.lost_records;
+	const { info } = data, [lost, atLeast] = coverage.sum(), name = data.histories.length ? "lost or missed" : "lost";
 	$("what").textContent = shown(info.what);
 	document.title = `${shown(info.what)} · perfctl report`;
 	$("where").textContent = [info.hostname, info.release && `Linux ${info.release}`, info.cpudesc,
@@ -30,7 +30,7 @@ function drawHead() {
 		[count(data.cpus.length), data.cpus.length === 1 ? "CPU" : "CPUs"],
 		[count(realEvents().length), realEvents().length === 1 ? "event" : "events"],
 		[count(data.processes.length), "processes"],
-		[count(lost), info.damaged ? "lost, and damaged" : "lost", lost || info.damaged ? "bad" : "good"],
+		[count(lost) + (atLeast ? "+" : ""), info.damaged ? name + ", and damaged" : name, lost || info.damaged ? "bad" : atLeast ? "" : "good"],
 	];
 	$("counts").replaceChildren(...facts.map(([value, name, kind = ""]) => {
 		const d = element("div", undefined, { class: kind });
@@ -50,6 +50,7 @@ function drawFacts() {
 		["Selected", info.selected],
 		["Lost", info.lost_records ? `${plural(info.lost_records, "record")}, told by ${plural(data.lost.length, "mark")} (red in the timeline)`
 			: "the recording tells of no lost record"],
+		...data.histories.map((h) => [coverage.name(h), `${coverage.text(h)}${h.missed ? " since it was created" : ""}`]),
 		["Damaged", info.damaged], ["Names forgotten", info.nameless ? `${plural(info.nameless, "record")} of processes that nobody named` : ""],
 		["Made by", `perfctl ${info.version}`],
 	];
@@ -162,10 +163,15 @@ function drawProcesses() {
 function drawCounts() {
 	const { events, n, span } = summarize();
 	const list = realEvents().map((e) => ({ e, ...events[e.index] })).sort((a, b) => b.n - a.n);
-	const some = data.cpus.length <= 8 ? data.cpus : [];
-	drawTable($("event-counts"), [["event"], ["records", true], ["", true], ["a second", true], ...some.map((c) => ["CPU " + cpuName(c), true])],
+	const some = data.cpus.length <= 8 ? data.cpus : [], of = new Map();
+	for (const h of data.histories) for (let e = h.first; e < h.first + h.n; e++) of.set(e, h);
+	const cover = (e) => {
+		const h = of.get(e.index);
+		return !of.size ? [] : h ? [h.to > h.from ? duration(Math.max(0, Math.min(data.end, h.to) - Math.max(0, h.from))) : "–", coverage.missed(h)] : ["?", "?"];
+	};
+	drawTable($("event-counts"), [["event"], ["records", true], ["", true], ["a second", true], ...of.size ? [["complete for", true], ["missed", true]] : [], ...some.map((c) => ["CPU " + cpuName(c), true])],
 		list.slice(0, 2000).map(({ e, n: own, cpus }) => ({
-			cells: [e.name, count(own), n ? percent(own / n) : "", count(own / span * 1e9), ...some.map((_, l) => count(cpus[l]))],
+			cells: [e.name, count(own), n ? percent(own / n) : "", count(own / span * 1e9), ...cover(e), ...some.map((_, l) => count(cpus[l]))],
 			part: own / Math.max(1, n), color: eventColor(e.index), picked: !view.events[e.index] ? false : filter.active(),
 			pick: () => toggleEvent(e.index),
 		})));
