@@ -40,6 +40,34 @@ result() {
 	awk -v key="$1" -v column="${2:-2}" '$1 == key { print $column }' "$RESULTS"
 }
 
+# milliseconds COMMAND…: how long it takes.
+milliseconds() {
+	local began=$EPOCHREALTIME
+
+	"$@" >/dev/null 2>&1 || fail "$* fails"
+	awk -v a="$began" -v b="$EPOCHREALTIME" 'BEGIN { print (b - a) * 1000 }'
+}
+
+# A page of switches, wakeups and samples with call chains, beside `perf script` of the same file, both
+# as for 500,000 records.
+measure_page() {
+	local data=$SCRATCH/page.data records _
+
+	perfctl create page/sched -e sched:sched_switch,sched:sched_wakeup,sched:sched_waking -m 64M >/dev/null
+	perfctl create page/samples -e cpu-clock -F 4999 -g -m 32M >/dev/null
+	perf bench sched pipe -l 100000 >/dev/null
+	records=$(perfctl snapshot page/ -o "$data" --json 2>/dev/null | jq .records)
+	perfctl delete page/sched page/samples >/dev/null
+	for _ in $(seq $((ROUNDS / 3 + 1))); do
+		printf 'page_ms %s\n' "$(milliseconds perfctl report -i "$data" --html "$SCRATCH/page.html")"
+		printf 'perf_script_ms %s\n' "$(milliseconds perf script -i "$data")"
+	done | sort -k1,1 -k2,2n | awk -v scale="$records" '
+		{ all[$1, ++n[$1]] = $2 * 500000 / scale }
+		function at(key, part) { return all[key, int(1 + (n[key] - 1) * part + 0.5)] }
+		END { for (key in n) print key, at(key, 0.5), at(key, 0.25), at(key, 0.75) }'
+	rm -f "$data" "$SCRATCH/page.html"
+}
+
 start_daemon
 printf 'perfpersist on Linux %s, %d CPUs, %s\n' "$(uname -r)" "$(nproc)" \
 	"$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)"
@@ -56,6 +84,7 @@ wait "$SPAWNED" || fail "how fast triggers freeze cannot be measured"
 mkdir "$SCRATCH/files"
 spawn "$BIN/bench-file" "$INSTANCE" "$BIN/perfctl" "$SCRATCH/files" "$ROUNDS" >>"$RESULTS"
 wait "$SPAWNED" || fail "the time to a file cannot be measured"
+if command -v perf >/dev/null; then measure_page >>"$RESULTS"; fi
 spawn "$BIN/bench-many" "$INSTANCE" "$TRACEFS" >>"$RESULTS"
 wait "$SPAWNED" || fail "the cost of many events cannot be measured"
 stop_daemon
@@ -163,6 +192,12 @@ row ms perf_file_ms "perf record --overwrite, from SIGUSR2 to its file"
 row ns call_ns "a recorded close(-1), nobody reading"
 row ns call_during_file_ns "a recorded close(-1) while snapshots are written"
 
+if [ -n "$(result page_ms)" ]; then
+	heading "A page of 500,000 records: switches, wakeups, samples with call chains"
+	row ms page_ms "perfctl report --html"
+	row ms perf_script_ms "perf script of the same file, as text"
+fi
+
 heading "Many: 1,000 events in 50 namespaces, and syscalls:* created and deleted beside them"
 row us list_us "a list of all"
 row ms create_large_ms "creating syscalls:*"
@@ -182,6 +217,7 @@ bar 100 reopen_connect_us 1 "reopening by name, connecting and mmap included, us
 bar 10000 list_us 1 "a list of 1,000 events, us"
 bar 5000 beside_p99_us 1 "99th percentile of others' requests meanwhile, us"
 bar 0.25 file_ms perf_file_ms "perfctl snapshot / perf record --overwrite, to a file"
+[ -z "$(result page_ms)" ] || bar 5000 page_ms 1 "a page of 500,000 records, ms"
 bar 1.05 call_during_file_ns call_ns "a recorded call while snapshots are written / else"
 bar 1.5 snapshot_us memcpy_us "snapshot / memcpy, 2 x 512 KiB"
 bar 1.5 snapshot_fresh_us memcpy_fresh_us "snapshot / memcpy, 2 x 512 KiB, new memory"
