@@ -156,6 +156,16 @@ perf script -i traces --ns -F pid,cpu,time,event,trace 2>/dev/null | awk '
 jq '[.processes[].on_cpu_ns] | add' report.json >ours
 same theirs ours "time on CPUs"
 
+# Short programs of a loop are one line below their parent, also one without records of its own, and
+# everything is in the tree once.
+record -e sched:sched_process_exit -o tree -- bash -c 'for i in {1..40}; do /bin/true; done; (/bin/echo; /bin/echo; :) | cat; exec sleep 0'
+perfctl report -i tree --json | jq -c '.process_tree as $t | $t[] | [.comm, .processes, .records, if .parent then $t[.parent].comm else null end]' >ours
+expect_eq "$(grep -c '"true"' ours)" 1 "lines for true"
+expect_match "$(grep '"true"' ours)" '^\["true",40,40,"(sleep|bash)"\]$' "40 programs"
+expect_match "$(grep '"echo"' ours)" '^\["echo",2,2,"bash"\]$' "two programs of a shell in between"
+expect_match "$(perfctl report -i tree)" ' 40 +- +true' "40 programs in the table"
+expect_eq "$(jq '[.process_tree[].records] | add' report.json)" "$(jq .records report.json)" "all records are in the tree"
+
 # For one process: the same numbers, which come from the switches of all.
 jq -r '.processes[] | select(.pid > 0 and .switches > 0) | .pid' report.json | head -n 3 >pids
 [ -s pids ] || fail "no process was on a CPU"

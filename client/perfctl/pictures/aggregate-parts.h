@@ -5,6 +5,7 @@
 #include "client/perfctl/decode/decoders.h"
 #include "client/perfctl/pictures/aggregate.h"
 #include "client/perfctl/pictures/hash.h"
+#include "client/perfctl/trace/process-table.h"
 
 #define CHAIN_MAX 127 /* functions of a chain; the kernel's default maximum */
 
@@ -30,6 +31,9 @@ struct aggregate_parts {
 
 	/* aggregate-processes.c */
 	struct hash process_hash, thread_hash;
+	struct keytable by_pid;
+	struct lineage *lineages;
+	size_t n_lineages;
 	size_t cap_processes;
 	struct thread {
 		uint32_t tid, pid;
@@ -61,5 +65,7 @@ void tree_done(struct aggregate_parts *p);
 int sums_start(struct aggregate_parts *p);
 /* wanted: counts for its process; otherwise only tells the task on a CPU. */
 int sums_add(struct aggregate_parts *p, const struct trace_record *record, bool wanted);
+/* Learns from a fork, or the new name of a process. -ENOMEM. */
+int sums_lineage(struct aggregate_parts *p, const struct trace_record *record);
 void sums_sort(struct aggregate *a);
 void sums_done(struct aggregate_parts *p);

@@ -196,6 +196,38 @@ int sums_add(struct aggregate_parts *p, const struct trace_record *r, bool wante
 					   : 0;
 }
 
+/* A thread's fork has its own process as parent. */
+int sums_lineage(struct aggregate_parts *p, const struct trace_record *r)
+{
+	int64_t i = keytable_get(&p->by_pid, r->pid);
+	const char *comm;
+
+	if (r->pid != r->tid || (r->kind == TRACE_FORK && r->ppid == r->pid))
+		return 0;
+	comm = keep_comm(p, r->comm);
+	if (!comm)
+		return -ENOMEM;
+	if (i < 0) {
+		i = (int64_t)p->n_lineages;
+		if (!GROW(p->lineages, p->n_lineages) ||
+		    keytable_set(&p->by_pid, r->pid, (uint32_t)i) < 0)
+			return -ENOMEM;
+		p->lineages[p->n_lineages++] = (struct lineage){};
+	}
+	p->lineages[i].comm = comm;
+	if (r->kind == TRACE_FORK)
+		p->lineages[i].ppid = r->ppid == UINT32_MAX ? 0 : r->ppid;
+	return 0;
+}
+
+const struct lineage *aggregate_lineage(const struct aggregate *a, uint32_t pid)
+{
+	const struct aggregate_parts *p = (const struct aggregate_parts *)a;
+	int64_t i = keytable_get(&p->by_pid, pid);
+
+	return i < 0 ? NULL : &p->lineages[i];
+}
+
 /* Without recorded switches all times on CPUs are 0. */
 static int busiest_first(const void *left, const void *right)
 {
@@ -237,6 +269,8 @@ void sums_done(struct aggregate_parts *p)
 	free(p->threads);
 	free(p->running);
 	free(p->switches);
+	free(p->lineages);
+	keytable_done(&p->by_pid);
 	hash_done(&p->process_hash);
 	hash_done(&p->thread_hash);
 }

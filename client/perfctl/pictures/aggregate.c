@@ -137,6 +137,10 @@ int aggregate_add(struct aggregate *a, const struct trace_record *record,
 	case TRACE_SAMPLE:
 		r = add_sample((struct aggregate_parts *)a, record, &leaf);
 		break;
+	case TRACE_FORK:
+	case TRACE_COMM:
+		r = sums_lineage((struct aggregate_parts *)a, record);
+		break;
 	case TRACE_LOST:
 		a->lost += record->lost;
 		break;

@@ -61,6 +61,12 @@ struct process_sum {
 	uint64_t switches; /* sched_switch away from it */
 };
 
+/* Where a process comes from. */
+struct lineage {
+	uint32_t ppid;	  /* 0: not known, or none */
+	const char *comm; /* the newest */
+};
+
 struct aggregate {
 	struct event_sum *events; /* as the trace's, index for index */
 	size_t n_events;
@@ -112,6 +118,9 @@ int aggregate_pass(struct aggregate *a, const struct trace_record *record);
 
 /* The weight of a sample. If the sample has none, its event's, as in perf. */
 uint64_t sample_period(const struct trace_record *record);
+
+/* As far as the trace has told; NULL: nothing. */
+const struct lineage *aggregate_lineage(const struct aggregate *a, uint32_t pid);
 
 /* After the last record: computes totals and sorts processes. */
 void aggregate_finish(struct aggregate *a);

@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "client/perfctl/pictures/process-tree.h"
 #include "client/perfctl/replay/report.h"
 
 static void weight_json(struct json *j, const char *samples, const char *period,
@@ -186,6 +187,39 @@ static void process_json(struct json *j, const struct report *report, const stru
 	json_end(j, '}');
 }
 
+/* parent: an index in the array. */
+static int tree_json(struct json *j, const struct report *report)
+{
+	_cleanup_(process_tree_done) struct process_tree tree = {};
+
+	if (process_tree_new(report->a, 0, &tree) < 0)
+		return -ENOMEM;
+	json_begin(j, "process_tree", '[');
+	for (size_t i = 0; i < tree.n; i++) {
+		const struct process_group *g = &tree.groups[i];
+
+		json_begin(j, NULL, '{');
+		json_string(j, "comm", g->comm);
+		json_unsigned(j, "processes", g->n);
+		if (g->pid == UINT32_MAX || g->n > 1)
+			json_null(j, "pid");
+		else
+			json_unsigned(j, "pid", g->pid);
+		if (g->parent == PROCESS_NO_PARENT)
+			json_null(j, "parent");
+		else
+			json_unsigned(j, "parent", g->parent);
+		json_unsigned(j, "records", g->samples);
+		if (report->a->has_switches) {
+			json_unsigned(j, "on_cpu_ns", g->run);
+			json_unsigned(j, "switches", g->switches);
+		}
+		json_end(j, '}');
+	}
+	json_end(j, ']');
+	return 0;
+}
+
 int report_json(const struct report *report)
 {
 	struct json j = { .f = stdout };
@@ -202,6 +236,8 @@ int report_json(const struct report *report)
 		process_json(&j, report, &report->a->processes[i]);
 	json_end(&j, ']');
 	json_unsigned(&j, "different_processes", report->a->n_processes);
+	if (r >= 0)
+		r = tree_json(&j, report);
 	json_end(&j, '}');
 	putchar('\n');
 	return r;

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "client/perfctl/pictures/process-tree.h"
 #include "client/perfctl/replay/report.h"
 
 #define CPU_COLUMNS 8 /* more CPUs have no columns */
@@ -337,22 +338,46 @@ static int print_hot(const struct report *r, const struct event_sum *e)
 
 /* ── Processes ── */
 
-static void process_cells(struct table *t, const struct report *r, const struct process_sum *s,
+static void process_cells(struct table *t, const struct report *r, const struct process_group *g,
 			  const char *cpus)
 {
-	table_cell(t, "%" PRIu64, s->samples);
-	table_cell(t, "%.2f%%", report_percent(s->samples, r->a->samples));
+	table_cell(t, "%" PRIu64, g->samples);
+	table_cell(t, "%.2f%%", report_percent(g->samples, r->a->samples));
 	if (r->a->has_switches) {
-		table_cell(t, "%.3f ms", (double)s->run / 1e6);
-		table_cell(t, "%.2f%%", report_percent(s->run, r->a->run + r->a->idle));
-		table_cell(t, "%" PRIu64, s->switches);
+		table_cell(t, "%.3f ms", (double)g->run / 1e6);
+		table_cell(t, "%.2f%%", report_percent(g->run, r->a->run + r->a->idle));
+		table_cell(t, "%" PRIu64, g->switches);
 	}
 	table_cell(t, "%s", *cpus ? cpus : "-");
-	if (s->pid == UINT32_MAX)
+	table_cell(t, "%" PRIu64, g->n);
+	if (g->pid == UINT32_MAX)
 		table_cell(t, "?");
+	else if (g->n > 1)
+		table_cell(t, "-");
 	else
-		table_cell(t, "%" PRIu32, s->pid);
-	table_cell(t, "%s", s->comm);
+		table_cell(t, "%" PRIu32, g->pid);
+	table_cell(t, "%*s%s", (int)MIN(2 * g->depth, 40U), "", g->comm);
+}
+
+static int process_rows(struct table *t, const struct report *r, const struct process_tree *tree)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < tree->n; i++) {
+		const struct process_group *g = &tree->groups[i];
+		_cleanup_free_ char *cpus = report_cpus(g->cpus, g->n_words);
+
+		if (!cpus)
+			return -ENOMEM;
+		if (g->shown)
+			process_cells(t, r, g, cpus);
+		n += g->shown;
+	}
+	if (table_print(t, stdout) < 0)
+		return -ENOMEM;
+	if (n < tree->n)
+		printf("(%zu more)\n", tree->n - n);
+	return 0;
 }
 
 static int print_processes(const struct report *r)
@@ -360,33 +385,25 @@ static int print_processes(const struct report *r)
 	static const struct column with_run[] = {
 		{ "RECORDS", true },	 { "OF ALL", true },   { "ON CPU", true },
 		{ "OF THE TIME", true }, { "SWITCHES", true }, { "CPUS", false },
-		{ "PID", true },	 { "COMMAND", false },
+		{ "PROCESSES", true },	 { "PID", true },      { "COMMAND", false },
 	};
 	static const struct column without[] = {
-		{ "RECORDS", true }, { "OF ALL", true },   { "CPUS", false },
-		{ "PID", true },     { "COMMAND", false },
+		{ "RECORDS", true },   { "OF ALL", true }, { "CPUS", false },
+		{ "PROCESSES", true }, { "PID", true },	   { "COMMAND", false },
 	};
 	const struct aggregate *a = r->a;
+	_cleanup_(process_tree_done) struct process_tree tree = {};
 	_cleanup_(table_done) struct table t = {
 		.columns = a->has_switches ? with_run : without,
 		.n_columns = a->has_switches ? ARRAY_SIZE(with_run) : ARRAY_SIZE(without),
 		.width = r->width,
 	};
-	size_t n = MIN(a->n_processes, r->o->top);
 
-	for (size_t i = 0; i < n; i++) {
-		const struct process_sum *s = &a->processes[i];
-		_cleanup_free_ char *cpus = report_cpus(s->cpus, s->n_words);
-
-		if (!cpus)
-			return -ENOMEM;
-		process_cells(&t, r, s, cpus);
-	}
-	puts("\nProcesses");
-	if (table_print(&t, stdout) < 0)
+	if (process_tree_new(a, r->o->top, &tree) < 0)
 		return -ENOMEM;
-	if (n < a->n_processes)
-		printf("(%zu more)\n", a->n_processes - n);
+	puts("\nProcesses, below their parents");
+	if (process_rows(&t, r, &tree) < 0)
+		return -ENOMEM;
 	if (a->has_switches)
 		printf("CPUs were busy for %.3f ms and idle for %.3f ms, according to "
 		       "sched_switch\n",
