@@ -79,12 +79,16 @@ perfctl report -i samples --top 1000000 --json --children | jq -r ".events[] | .
 	grep -vF '[k]' | grep -vE "$LEFT_OUT" | sort >ours
 same theirs ours "functions with their children are not those of perf report"
 
-for keys in comm dso dso,symbol; do
+for keys in comm dso dso,symbol pid,symbol; do
 	total=$(perfctl report -i samples --top 1000000 --json --sort "$keys" |
 		jq '.events[] | [([.symbols[].period] | add) == .period, .different_symbols > 0] | all')
 	expect_eq "$total" true "all samples are in the sums by $keys"
 done
 echo "functions: $(wc -l <ours)"
+perf script -i samples -F pid,tid 2>/dev/null | grep / | tr / ' ' | sort | uniq -c | awk '{ print $2, $3, $1 }' | sort >theirs
+perfctl report -i samples --top 1000000 --json --sort pid,tid |
+	jq -r '.events[].symbols[] | "\(.pid) \(.tid) \(.samples)"' | sort >ours
+same theirs ours "samples of each thread"
 
 # ── call chains: what perf script says ───────────────────────────────────────────────────
 
@@ -345,7 +349,7 @@ echo "perfetto: $(wc -l <lines) packets and events, $(wc -l <ours) samples"
 # ── what cannot be done is said, and leaves nothing ──────────────────────────────────────
 
 printf 'not a trace\n' >bad
-for wrong in "--sort pid" "--percent-limit 101" "--percent-limit x" "--top 0" "-gup" "-g callee,up" \
+for wrong in "--sort cpu" "--percent-limit 101" "--percent-limit x" "--top 0" "-gup" "-g callee,up" \
 	"--folded --perfetto x" "--folded --json" "--weight period" "--weight x --folded"; do
 	# shellcheck disable=SC2086
 	expect_exit 2 perfctl report -i samples $wrong

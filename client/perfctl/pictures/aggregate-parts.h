@@ -21,7 +21,7 @@ struct aggregate_parts {
 	struct trace *trace;
 	struct symbols *symbols;
 	size_t max_stack;
-	bool threads_alone;
+	bool threads_alone, by_pid, by_tid;
 
 	/* aggregate-tree.c */
 	struct hash frame_hash, node_hash, comm_hash;
@@ -31,7 +31,7 @@ struct aggregate_parts {
 
 	/* aggregate-processes.c */
 	struct hash process_hash, thread_hash;
-	struct keytable by_pid;
+	struct keytable lineage_of; /* by pid */
 	struct lineage *lineages;
 	size_t n_lineages;
 	size_t cap_processes;

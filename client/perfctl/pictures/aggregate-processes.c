@@ -199,7 +199,7 @@ int sums_add(struct aggregate_parts *p, const struct trace_record *r, bool wante
 /* A thread's fork has its own process as parent. */
 int sums_lineage(struct aggregate_parts *p, const struct trace_record *r)
 {
-	int64_t i = keytable_get(&p->by_pid, r->pid);
+	int64_t i = keytable_get(&p->lineage_of, r->pid);
 	const char *comm;
 
 	if (r->pid != r->tid || (r->kind == TRACE_FORK && r->ppid == r->pid))
@@ -210,7 +210,7 @@ int sums_lineage(struct aggregate_parts *p, const struct trace_record *r)
 	if (i < 0) {
 		i = (int64_t)p->n_lineages;
 		if (!GROW(p->lineages, p->n_lineages) ||
-		    keytable_set(&p->by_pid, r->pid, (uint32_t)i) < 0)
+		    keytable_set(&p->lineage_of, r->pid, (uint32_t)i) < 0)
 			return -ENOMEM;
 		p->lineages[p->n_lineages++] = (struct lineage){};
 	}
@@ -223,7 +223,7 @@ int sums_lineage(struct aggregate_parts *p, const struct trace_record *r)
 const struct lineage *aggregate_lineage(const struct aggregate *a, uint32_t pid)
 {
 	const struct aggregate_parts *p = (const struct aggregate_parts *)a;
-	int64_t i = keytable_get(&p->by_pid, pid);
+	int64_t i = keytable_get(&p->lineage_of, pid);
 
 	return i < 0 ? NULL : &p->lineages[i];
 }
@@ -270,7 +270,7 @@ void sums_done(struct aggregate_parts *p)
 	free(p->running);
 	free(p->switches);
 	free(p->lineages);
-	keytable_done(&p->by_pid);
+	keytable_done(&p->lineage_of);
 	hash_done(&p->process_hash);
 	hash_done(&p->thread_hash);
 }

@@ -85,24 +85,29 @@ static struct flame_node *new_node(struct aggregate_parts *p)
 	return a->nodes[a->n_nodes++] = node;
 }
 
-/* The child of parent for comm or frame; makes a new one. NULL: no memory. */
+/* The child of parent that is like it; makes a new one. NULL: no memory. */
 static struct flame_node *child(struct aggregate_parts *p, struct flame_node *parent,
-				const char *comm, const struct frame *frame)
+				const struct flame_node *like)
 {
-	const void *what = frame ? (const void *)frame : comm;
-	uint32_t hash = hash_numbers(parent->index, (uintptr_t)what), i;
+	const void *what = like->frame ? (const void *)like->frame : like->comm;
+	uint32_t hash = hash_numbers(parent->index,
+				     (uintptr_t)what ^ (like->pid * 31ULL + like->tid)),
+		 i;
 	struct flame_node *node;
 
 	for (size_t pos = hash; hash_next(&p->node_hash, hash, &pos, &i);) {
 		node = p->a.nodes[i];
-		if (node->parent == parent && node->comm == comm && node->frame == frame)
+		if (node->parent == parent && node->comm == like->comm &&
+		    node->frame == like->frame && node->pid == like->pid && node->tid == like->tid)
 			return node;
 	}
 	node = new_node(p);
 	if (!node || hash_add(&p->node_hash, hash, node->index) < 0)
 		return NULL;
-	node->comm = comm;
-	node->frame = frame;
+	node->comm = like->comm;
+	node->frame = like->frame;
+	node->pid = like->pid;
+	node->tid = like->tid;
 	node->parent = parent;
 	node->next = parent->children;
 	parent->children = node;
@@ -119,21 +124,24 @@ int tree_place(struct aggregate_parts *p, struct event_sum *e, const struct trac
 	       struct flame_node **ret)
 {
 	struct symbols_frame frames[CHAIN_MAX];
-	const char *comm = keep_comm(p, r->comm);
-	struct flame_node *node;
+	struct flame_node *node, who = {
+		.comm = keep_comm(p, r->comm),
+		.pid = p->by_pid ? r->pid : 0,
+		.tid = p->by_tid ? r->tid : 0,
+	};
 	size_t n = 0;
 
-	if (!comm)
+	if (!who.comm)
 		return -ENOMEM;
 	if (p->symbols)
 		n = symbols_chain(p->symbols, trace_processes(p->trace), r, frames, p->max_stack);
 	if (n > 1)
 		e->has_chains = true;
-	node = child(p, e->root, comm, NULL);
+	node = child(p, e->root, &who);
 	while (node && n > 0) {
 		const struct frame *f = keep_frame(p, &frames[--n]);
 
-		node = f ? child(p, node, NULL, f) : NULL;
+		node = f ? child(p, node, &(struct flame_node){ .frame = f }) : NULL;
 	}
 	if (!node)
 		return -ENOMEM;

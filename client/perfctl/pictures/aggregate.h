@@ -36,6 +36,7 @@ struct frame {
 struct flame_node {
 	uint32_t index; /* 0, 1, … over all trees; parents before children */
 	const char *comm;
+	uint32_t pid, tid; /* of a comm, if asked for; else 0 */
 	const struct frame *frame;
 	struct flame_node *parent, *children, *next;
 	struct weight self;  /* of the samples of this node */
@@ -93,8 +94,9 @@ struct aggregate {
 };
 
 struct aggregate_options {
-	size_t max_stack;   /* functions of a chain, from the innermost; 0: 127 */
-	bool threads_alone; /* a process has only the time of its added threads */
+	size_t max_stack;    /* functions of a chain, from the innermost; 0: 127 */
+	bool by_pid, by_tid; /* the tree has each process, each thread by itself */
+	bool threads_alone;  /* a process has only the time of its added threads */
 };
 
 /* The trace and symbols must outlive it. symbols NULL: only comms, no functions. -ENOMEM. */

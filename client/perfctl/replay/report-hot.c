@@ -30,14 +30,19 @@ static bool same(const struct frame *a, const struct frame *b, unsigned sort)
 	return !a == !b && place(a, sort) == place(b, sort);
 }
 
-static struct hot_row *row_of(struct sums *s, const char *comm, const struct frame *frame)
+/* who: the node of the process. */
+static struct hot_row *row_of(struct sums *s, const struct flame_node *who,
+			      const struct frame *frame)
 {
-	const char *name = s->sort & SORT_COMM ? comm : NULL;
-	uint32_t hash = hash_numbers((uintptr_t)name, (uintptr_t)place(frame, s->sort)), i;
+	const char *name = s->sort & SORT_COMM ? who->comm : NULL;
+	uint32_t hash = hash_numbers((uintptr_t)name ^ ((uint64_t)who->pid << 32 | who->tid),
+				     (uintptr_t)place(frame, s->sort)),
+		 i;
 	struct hot *h = s->hot;
 
 	for (size_t pos = hash; hash_next(&s->hash, hash, &pos, &i);)
-		if (h->rows[i].comm == name && same(h->rows[i].frame, frame, s->sort))
+		if (h->rows[i].comm == name && h->rows[i].pid == who->pid &&
+		    h->rows[i].tid == who->tid && same(h->rows[i].frame, frame, s->sort))
 			return &h->rows[i];
 	if (h->n == s->cap) {
 		size_t cap = s->cap ? s->cap * 2 : 64;
@@ -50,7 +55,8 @@ static struct hot_row *row_of(struct sums *s, const char *comm, const struct fra
 	}
 	if (hash_add(&s->hash, hash, (uint32_t)h->n) < 0)
 		return NULL;
-	h->rows[h->n] = (struct hot_row){ .comm = name, .frame = frame };
+	h->rows[h->n] =
+		(struct hot_row){ .comm = name, .pid = who->pid, .tid = who->tid, .frame = frame };
 	return &h->rows[h->n++];
 }
 
@@ -63,14 +69,15 @@ static bool is_recursion(const struct flame_node *node, unsigned sort)
 	return false;
 }
 
-static int add_node(struct sums *s, const struct flame_node *node, const char *comm, bool children)
+static int add_node(struct sums *s, const struct flame_node *node, const struct flame_node *who,
+		    bool children)
 {
 	bool inner = children && node->frame && !is_recursion(node, s->sort);
 	struct hot_row *row;
 
 	if (!node->self.samples && !inner)
 		return 0;
-	row = row_of(s, comm, node->frame);
+	row = row_of(s, who, node->frame);
 	if (!row)
 		return -ENOMEM;
 	row->self.samples += node->self.samples;
@@ -91,6 +98,7 @@ static int by_name(const struct hot_row *l, const struct hot_row *r)
 {
 	int order = strcmp(l->comm ?: "", r->comm ?: "");
 
+	order = order ?: more(r->pid, l->pid) ?: more(r->tid, l->tid);
 	if (order || !l->frame || !r->frame)
 		return order ?: !l->frame - !r->frame;
 	order = strcmp(l->frame->dso, r->frame->dso);
@@ -112,13 +120,13 @@ int hot_new(const struct event_sum *e, unsigned sort, bool children, struct hot 
 {
 	struct hot hot = {};
 	struct sums s = { .hot = &hot, .sort = sort };
-	const char *comm = NULL;
+	const struct flame_node *who = e->root;
 	int r = 0;
 
 	for (const struct flame_node *n = flame_next(e->root); n && r >= 0; n = flame_next(n)) {
 		if (n->comm)
-			comm = n->comm;
-		r = add_node(&s, n, comm, children);
+			who = n;
+		r = add_node(&s, n, who, children);
 	}
 	hash_done(&s.hash);
 	if (r < 0) {

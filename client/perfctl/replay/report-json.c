@@ -53,6 +53,10 @@ void report_history_json(struct json *j, const struct trace_history *h)
 static void row_json(struct json *j, const struct report *report, const struct hot_row *row)
 {
 	json_begin(j, NULL, '{');
+	if (report->o->sort & SORT_PID)
+		json_signed(j, "pid", (int32_t)row->pid);
+	if (report->o->sort & SORT_TID)
+		json_signed(j, "tid", (int32_t)row->tid);
 	if (report->o->sort & SORT_COMM)
 		json_string(j, "comm", row->comm);
 	if (row->frame && report->o->sort & SORT_DSO) {

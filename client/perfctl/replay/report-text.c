@@ -277,6 +277,10 @@ static void hot_cells(struct table *t, const struct report *r, const struct even
 		table_cell(t, "%.2f%%", report_percent(row->total.period, e->weight.period));
 	table_cell(t, "%.2f%%", report_percent(row->self.period, e->weight.period));
 	table_cell(t, "%" PRIu64, row->self.samples);
+	if (r->o->sort & SORT_PID)
+		table_cell(t, "%" PRId32, (int32_t)row->pid);
+	if (r->o->sort & SORT_TID)
+		table_cell(t, "%" PRId32, (int32_t)row->tid);
 	if (r->o->sort & SORT_COMM)
 		table_cell(t, "%s", row->comm);
 	if (r->o->sort & SORT_DSO)
@@ -293,6 +297,10 @@ static size_t hot_columns(const struct report_options *o, struct column *columns
 		columns[n++] = (struct column){ "CHILDREN", true };
 	columns[n++] = (struct column){ o->children ? "SELF" : "OVERHEAD", true };
 	columns[n++] = (struct column){ "SAMPLES", true };
+	if (o->sort & SORT_PID)
+		columns[n++] = (struct column){ "PID", true };
+	if (o->sort & SORT_TID)
+		columns[n++] = (struct column){ "TID", true };
 	if (o->sort & SORT_COMM)
 		columns[n++] = (struct column){ "COMMAND", false };
 	if (o->sort & SORT_DSO)
@@ -312,7 +320,7 @@ static void print_hot_title(const struct event_sum *e)
 
 static int print_hot(const struct report *r, const struct event_sum *e)
 {
-	struct column columns[6];
+	struct column columns[8];
 	_cleanup_(table_done) struct table t = { .columns = columns, .width = r->width };
 	_cleanup_(hot_done) struct hot hot = {};
 	size_t shown = 0;

@@ -25,10 +25,8 @@ static int take_sort(const struct given *g)
 	static const struct {
 		const char *name;
 		unsigned key;
-	} keys[] = { { "comm", SORT_COMM },
-		     { "dso", SORT_DSO },
-		     { "symbol", SORT_SYMBOL },
-		     { "sym", SORT_SYMBOL } };
+	} keys[] = { { "comm", SORT_COMM },  { "dso", SORT_DSO }, { "symbol", SORT_SYMBOL },
+		     { "sym", SORT_SYMBOL }, { "pid", SORT_PID }, { "tid", SORT_TID } };
 	struct report_options *o = g->to;
 	unsigned sort = 0;
 
@@ -42,8 +40,8 @@ static int take_sort(const struct given *g)
 			if (strlen(keys[i].name) == len && !strncmp(keys[i].name, word, len))
 				key = keys[i].key;
 		if (!key)
-			return bad_usage(g->call, "--sort %.*s: not comm, dso or symbol", (int)len,
-					 word);
+			return bad_usage(g->call, "--sort %.*s: not comm, dso, symbol, pid or tid",
+					 (int)len, word);
 		sort |= key;
 	}
 	o->sort = sort;
@@ -97,8 +95,8 @@ static int take_graph(const struct given *g)
 static const struct verb_option options[] = {
 	{ 'i', "input", "FILE", "read this file", TAKE_TEXT(struct report_options, file),
 	  .completes = COMPLETE_FILE },
-	{ 0, "sort", "KEYS", "group functions by these: comm, dso, symbol", .take = take_sort,
-	  .completes = COMPLETE_WORDS, .words = "comm dso symbol" },
+	{ 0, "sort", "KEYS", "group functions by these: comm, dso, symbol, pid, tid",
+	  .take = take_sort, .completes = COMPLETE_WORDS, .words = "comm dso symbol pid tid" },
 	{ 0, "children", NULL, "add the samples of called functions to those of the caller",
 	  TAKE_FLAG(struct report_options, children) },
 	{ 0, "no-children", NULL, "do not add them; the default", .take = take_no_children,
@@ -385,7 +383,10 @@ static int report_input(struct call *call, const struct report_options *o,
 {
 	_cleanup_(aggregate_freep) struct aggregate *a = NULL;
 	_cleanup_(report_cleanup_symbols) struct symbols *symbols = NULL;
+	bool rows = !o->folded && !o->perfetto && !o->html;
 	struct aggregate_options how = { .max_stack = o->max_stack,
+					 .by_pid = rows && o->sort & SORT_PID,
+					 .by_tid = rows && o->sort & SORT_TID,
 					 .threads_alone = selection->tids.n };
 	int r;
 
@@ -433,7 +434,7 @@ int report_html(struct call *call, int fd, const char *file, const char *page)
 static int run(struct call *call)
 {
 	struct report_options o = {
-		.sort = SORT_ALL, .percent_limit = -1, .chain_limit = -1, .top = 20
+		.sort = SORT_DEFAULT, .percent_limit = -1, .chain_limit = -1, .top = 20
 	};
 	int r;
 

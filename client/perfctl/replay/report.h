@@ -8,7 +8,14 @@
 #include "client/perfctl/output/output.h"
 #include "client/perfctl/pictures/aggregate.h"
 
-enum { SORT_COMM = 1, SORT_DSO = 2, SORT_SYMBOL = 4, SORT_ALL = 7 };
+enum {
+	SORT_COMM = 1,
+	SORT_DSO = 2,
+	SORT_SYMBOL = 4,
+	SORT_DEFAULT = SORT_COMM | SORT_DSO | SORT_SYMBOL,
+	SORT_PID = 8,
+	SORT_TID = 16,
+};
 
 enum report_graph {
 	GRAPH_NONE,
@@ -43,7 +50,8 @@ struct report {
 /* ── report-hot.c: the tree's samples, grouped by --sort ── */
 
 struct hot_row {
-	const char *comm;	   /* NULL: not sorted by it */
+	const char *comm;  /* NULL: not sorted by it */
+	uint32_t pid, tid; /* 0: not sorted by it; (uint32_t)-1: of a task that had exited */
 	const struct frame *frame; /* any of the summed frames; NULL: they have no address */
 	struct weight self, total;
 };
