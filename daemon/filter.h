@@ -10,7 +10,7 @@
  * FIELD is a field of the event, or, if the event has none of that name:
  *   comm COMM (text), cpu CPU, pid PID (of the process), tid TID, uid UID    of the current task
  *   ip IP                                           sampling events and probes
- *   cgroup CGROUP == != "/path"                     a cgroup (version 2) and all below it
+ *   cgroup CGROUP == != "/path" or "UNIT"           a cgroup (version 2) and all below it
  * common_pid and the other common fields are fields of every tracepoint.
  *
  * 'c' is both: a node with is_text 1, text "c" and value its character's number, for numeric

@@ -12,7 +12,7 @@ const struct verb_option filter_options[] = {
 	  TAKE_TEXT(struct filter_options, pids), .completes = COMPLETE_PIDS },
 	{ 0, "comm", "GLOB", "record only tasks with a matching name",
 	  TAKE_TEXT(struct filter_options, comm), .completes = COMPLETE_TASK },
-	{ 0, "cgroup", "PATH", "record only this cgroup and those below it",
+	{ 0, "cgroup", "PATH", "record only this cgroup, or unit of systemd, and those below it",
 	  TAKE_TEXT(struct filter_options, cgroup), .completes = COMPLETE_CGROUP },
 	{},
 };

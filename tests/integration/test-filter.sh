@@ -60,15 +60,28 @@ expect_eq "$(seen f/pid .tid)" "1 $SPAWNED" "--pid"
 
 cgroup=$(sed -n 's/^[0-9]* [0-9]* [^ ]* [^ ]* \([^ ]*\) .* - cgroup2 .*/\1/p' /proc/self/mountinfo | head -n 1)
 if [ -n "$cgroup" ] && mkdir "$cgroup/pp-$INSTANCE" 2>/dev/null; then
+	no_cgroups() {
+		find "$cgroup/pp-$INSTANCE" "$cgroup/pp-$INSTANCE.slice" -depth -type d -exec rmdir {} + 2>/dev/null
+	}
 	at_end() {
-		rmdir "$cgroup/pp-$INSTANCE" 2>/dev/null || true
+		no_cgroups || true
 	}
 	perfctl create f/cgroup -e sched:sched_process_exec --cgroup "/pp-$INSTANCE" >/dev/null
 	"$BIN/pp-no"
 	(echo $BASHPID >"$cgroup/pp-$INSTANCE/cgroup.procs" && exec "$BIN/pp-yes")
 	expect_eq "$(seen f/cgroup '.fields.filename | sub(".*/"; "")')" "1 pp-yes" "--cgroup"
 	expect_exit 3 perfctl create f/none -e sched:sched_process_exec --cgroup "/pp-none-$INSTANCE"
-	rmdir "$cgroup/pp-$INSTANCE"
+
+	# A unit by its name: in whatever slice; one of that name inside another unit is somebody's own.
+	unit=pp-$INSTANCE.service slice=pp-$INSTANCE.slice
+	mkdir -p "$cgroup/pp-$INSTANCE/$unit" "$cgroup/$slice/pp-$INSTANCE-a.slice"
+	expect_exit 3 perfctl create f/unit -e sched:sched_process_exec --cgroup "$unit"
+	mkdir "$cgroup/$slice/pp-$INSTANCE-a.slice/$unit"
+	perfctl create f/unit -e sched:sched_process_exec --cgroup "$unit" >/dev/null
+	(echo $BASHPID >"$cgroup/pp-$INSTANCE/$unit/cgroup.procs" && exec "$BIN/pp-no")
+	(echo $BASHPID >"$cgroup/$slice/pp-$INSTANCE-a.slice/$unit/cgroup.procs" && exec "$BIN/pp-yes")
+	expect_eq "$(seen f/unit '.fields.filename | sub(".*/"; "")')" "1 pp-yes" "--cgroup UNIT"
+	no_cgroups
 else
 	echo "no cgroup can be made here (no cgroup2, or not ours): --cgroup was not tried"
 fi

@@ -523,6 +523,11 @@ START_TEST(cgroups)
 	while (fgets(line, sizeof(line), file) && strncmp(line, "0::", 3))
 		;
 	fclose(file);
+	ck_assert_int_eq(try("cgroup == \"no-such.service\"", &f), -ENOENT);
+	ck_assert_msg(strstr(f.sentence, "no slice under") != NULL, "%s", f.sentence);
+	f = (struct failure){};
+	ck_assert_int_eq(try("cgroup == \"/cgroup.procs\"", &f), -ENOTDIR);
+	f = (struct failure){};
 	ck_assert_int_eq(try("cgroup == \"/no/such/cgroup\"", &f), -ENOENT);
 	ck_assert_msg(strstr(f.sentence, "/no/such/cgroup") != NULL, "%s", f.sentence);
 	f = (struct failure){};

@@ -2,6 +2,7 @@
 /* Finds cgroups of version 2. See cgroup.h. */
 #include "daemon/engine/kernel/cgroup.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <string.h>
@@ -10,6 +11,8 @@
 #include "proto/macro.h"
 
 #define INITIAL_NAMESPACE 0xEFFFFFFBU /* the kernel's PROC_CGROUP_INIT_INO */
+#define SLICES_MAX 4096		      /* that are searched for a unit */
+#define DEPTH_MAX 32
 
 /* mountinfo writes bytes that would end a word as \ooo. */
 static void unescape(char *text)
@@ -87,29 +90,114 @@ static int read_id(const char *path, uint64_t *ret)
 	return 0;
 }
 
-int cgroup_find(const char *path, uint64_t *ret_id, unsigned *ret_level, struct failure *f)
-{
-	char place[PATH_MAX + PATH_MAX], mount[PATH_MAX];
-	int levels = count_levels(path), r;
-	struct stat st;
-	uint64_t id = 0;
+/* ── units of systemd ───────────────────────────────────────────────────────────────────── */
 
-	if (levels < 0)
-		return fail(f, EINVAL,
-			    "The filter's cgroup '%s' is not a path from the root of the cgroups; "
-			    "write "
-			    "it as /proc/PID/cgroup shows it, beginning with '/'.",
-			    path);
+static bool is_slice(const struct dirent *d)
+{
+	size_t n = strlen(d->d_name);
+
+	return d->d_type == DT_DIR && n > 6 && strcmp(d->d_name + n - 6, ".slice") == 0;
+}
+
+/* Appends "/" + name to the path. */
+static int append(char path[static PATH_MAX], size_t n, const char *name)
+{
+	int m = snprintf(path + n, PATH_MAX - n, "/%s", name);
+
+	return m < 0 || (size_t)m >= PATH_MAX - n ? -ENAMETOOLONG : 0;
+}
+
+/*
+ * Extends the path of a slice by that of the unit. systemd puts a unit directly into its slice, and
+ * slices into each other. The inside of any other unit is not searched: it may belong to a user,
+ * who could make a cgroup of that name there. 0; -ENOENT; another -errno.
+ */
+static int find_unit(char path[static PATH_MAX], const char *unit, unsigned depth, unsigned *left)
+{
+	_cleanup_closedir_ DIR *dir = opendir(path);
+	size_t n = strlen(path);
+	const struct dirent *d;
+	struct stat st;
+	int r = append(path, n, unit);
+
+	if (r < 0)
+		return r;
+	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+		return 0;
+	while (dir && depth<DEPTH_MAX && * left> 0 && (d = readdir(dir))) {
+		if (!is_slice(d) || append(path, n, d->d_name) < 0)
+			continue;
+		(*left)--;
+		r = find_unit(path, unit, depth + 1, left);
+		if (r >= 0)
+			return r;
+	}
+	path[n] = '\0';
+	return -ENOENT;
+}
+
+static int find_path_of_unit(const char *mount, const char *unit, char ret[static PATH_MAX],
+			     struct failure *f)
+{
+	unsigned left = SLICES_MAX;
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s", mount);
+	if (find_unit(path, unit, 0, &left) < 0)
+		return fail(f, ENOENT,
+			    "The filter's cgroup '%s' cannot be found: no slice under %s has such "
+			    "a unit, and a unit has a cgroup while it runs; start it, or write a "
+			    "path as /proc/PID/cgroup shows it.",
+			    unit, mount);
+	snprintf(ret, PATH_MAX, "%s", path + strlen(mount));
+	return 0;
+}
+
+/* ── both ───────────────────────────────────────────────────────────────────────────────── */
+
+static int find_hierarchy(char ret[static PATH_MAX], struct failure *f)
+{
+	struct stat st;
+
 	if (stat("/proc/self/ns/cgroup", &st) == 0 && st.st_ino != INITIAL_NAMESPACE)
 		return fail(f, EOPNOTSUPP,
 			    "A filter by cgroup is not possible here: the daemon runs in a cgroup "
 			    "namespace and sees a part of the cgroups only.");
-	r = find_mount(mount);
-	if (r < 0)
+	if (find_mount(ret) < 0)
 		return fail(f, ENOENT,
 			    "A filter by cgroup is not possible here: no cgroup hierarchy of "
 			    "version 2 is mounted as a whole.");
-	snprintf(place, sizeof(place), "%s%s", mount, path);
+	return 0;
+}
+
+static bool is_unit(const char *text)
+{
+	return *text && !strchr(text, '/') && strcmp(text, ".") != 0 && strcmp(text, "..") != 0;
+}
+
+int cgroup_find(const char *text, uint64_t *ret_id, unsigned *ret_level, struct failure *f)
+{
+	char place[PATH_MAX + PATH_MAX + 1], mount[PATH_MAX], of_unit[PATH_MAX];
+	const char *path = text;
+	uint64_t id = 0;
+	int levels, r;
+
+	if (!is_unit(text) && count_levels(text) < 0)
+		return fail(f, EINVAL,
+			    "The filter's cgroup '%s' is neither the name of a unit nor a path "
+			    "from the root of the cgroups; write it as /proc/PID/cgroup shows it, "
+			    "beginning with '/'.",
+			    text);
+	r = find_hierarchy(mount, f);
+	if (r >= 0 && is_unit(text)) {
+		r = find_path_of_unit(mount, text, of_unit, f);
+		path = of_unit;
+	}
+	if (r < 0)
+		return r;
+	levels = count_levels(path);
+	/* The last slash: the files of a cgroup are none. */
+	snprintf(place, sizeof(place), "%s%s/", mount, path);
 	r = read_id(place, &id);
 	if (r < 0)
 		return fail(f, -r,
