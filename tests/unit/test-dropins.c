@@ -46,7 +46,7 @@ static void teardown(void)
 
 /* ── one text ───────────────────────────────────────────────────────────────────────────── */
 
-static void parse(const char *text)
+static void parse_file(const char *path, const char *text)
 {
 	size_t size;
 	FILE *complaints;
@@ -55,9 +55,14 @@ static void parse(const char *text)
 	free(told);
 	found = calloc(1, sizeof(*found));
 	complaints = open_memstream(&told, &size);
-	ck_assert_int_eq(dropin_parse(found, &config, "f", false, text, strlen(text), complaints),
+	ck_assert_int_eq(dropin_parse(found, &config, path, false, text, strlen(text), complaints),
 			 0);
 	fclose(complaints);
+}
+
+static void parse(const char *text)
+{
+	parse_file("f", text);
 }
 
 static const struct dropin_event *event(const char *ns, const char *name)
@@ -119,6 +124,48 @@ START_TEST(every_key)
 END_TEST
 
 /* inih, as it is packaged, has room for 49 bytes of a section's name and 199 of a line. */
+/* A link's name gives the instance; in names it is written as names are. */
+START_TEST(templates)
+{
+	static const char *const text = "[event calls/%i]\nEvent=raw_syscalls:sys_enter\n"
+					"Filter=cgroup == \"%i\" && comm != \"%%i\"\n";
+	static const struct {
+		const char *path, *name, *filter;
+	} instances[] = {
+		{ "/a@b/calls@web-1.service.conf", "web-1_service",
+		  "cgroup == \"web-1.service\" && comm != \"%i\"" },
+		{ "calls@getty@tty1.service.conf", "getty_tty1_service",
+		  "cgroup == \"getty@tty1.service\" && comm != \"%i\"" },
+		{ "calls@3.conf", "_3", "cgroup == \"3\" && comm != \"%i\"" },
+	};
+	char path[300];
+
+	for (size_t i = 0; i < ARRAY_SIZE(instances); i++) {
+		parse_file(instances[i].path, text);
+		ck_assert_str_eq(told, "");
+		ck_assert_ptr_nonnull(event("calls", instances[i].name));
+		ck_assert_str_eq(request.selections[0].filter, instances[i].filter);
+	}
+	/* Neither the template itself, nor any other file, is one. */
+	parse_file("/x@y.conf/calls@.conf", text);
+	ck_assert_msg(strstr(told, "'%i' cannot be an event's name"), "%s", told);
+	parse("[event a/b]\nEvent=cpu-clock\nFilter=comm ~ \"%d%i\"\n");
+	ck_assert_str_eq(told, "");
+	ck_assert_ptr_nonnull(event("a", "b"));
+	ck_assert_str_eq(request.selections[0].filter, "comm ~ \"%d%i\"");
+
+	parse_file("calls@x.conf", "[event a/b]\nEvent=cpu-clock\nFilter=comm ~ \"%d\"\n");
+	ck_assert_msg(strstr(told, "calls@x.conf:3: ") &&
+			      strstr(told, "something else than i or %"),
+		      "%s", told);
+	memset(path, 'x', sizeof(path));
+	memcpy(path, "calls@", 6);
+	memcpy(path + 200, ".conf", sizeof(".conf"));
+	parse_file(path, text);
+	ck_assert_msg(strstr(told, "cannot be an event's name"), "%s", told);
+}
+END_TEST
+
 START_TEST(as_long_as_can_be)
 {
 	char name[PP_NAME_SIZE] = "", filter[PP_FILTER_SIZE] = "", text[SETTINGS_LINE_MAX * 2];
@@ -614,6 +661,7 @@ int main(void)
 
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, every_key);
+	tcase_add_test(t, templates);
 	tcase_add_test(t, as_long_as_can_be);
 	tcase_add_test(t, later_sections);
 	tcase_add_test(t, faults);

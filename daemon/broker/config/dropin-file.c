@@ -9,6 +9,7 @@
 #include "daemon/text.h"
 #include "proto/fired.h"
 #include "proto/macro.h"
+#include "proto/specifier.h"
 
 #define EVENTS_MAX 65536 /* that files can name; MaxEvents= limits how many run */
 
@@ -18,6 +19,7 @@ struct reading {
 	struct config *config;
 	const char *path; /* the set's */
 	bool written;
+	char instance[PP_INSTANCE_SIZE]; /* of a template; "": the file is none */
 
 	enum { NO_SECTION, LEFT_OUT, NAMESPACE, EVENT } in;
 	unsigned faults; /* when the section began */
@@ -302,15 +304,39 @@ static void begin_event(struct reading *r, const char *names, bool is_trigger)
 	r->draft.event.line = r->settings.line;
 }
 
-static void on_section(struct settings *s, const char *section)
+/* Of a template's text; others stay as they are. False: it is reported. */
+static bool expand(struct reading *r, const char *text, bool as_name, char *buf, size_t size)
 {
+	int e = 0;
+
+	if (*r->instance)
+		e = pp_expand(text, r->instance, as_name, buf, size);
+	else
+		snprintf(buf, size, "%s", text);
+	if (e == -EINVAL)
+		complain(
+			r,
+			"'%s' has a %% with something else than i or %% behind it; there are %%i for "
+			"the instance, and %%%%.",
+			text);
+	else if (e < 0)
+		complain(r,
+			 "'%s' is too long with the instance in place of %%i; take a shorter one.",
+			 text);
+	return e >= 0;
+}
+
+static void on_section(struct settings *s, const char *text)
+{
+	char section[sizeof(s->in) + PP_INSTANCE_SIZE];
 	struct reading *r = s->userdata;
-	const char *ns = section ? config_section_namespace(section) : NULL;
+	const char *ns;
 
 	end_section(r);
 	r->in = LEFT_OUT;
-	if (!section)
+	if (!text || !expand(r, text, true, section, sizeof(section)))
 		return;
+	ns = config_section_namespace(section);
 	if (ns)
 		begin_namespace(r, ns);
 	else if (strncmp(section, "event ", 6) == 0)
@@ -324,10 +350,13 @@ static void on_section(struct settings *s, const char *section)
 			 section);
 }
 
-static void on_key(struct settings *s, const char *key, const char *value)
+static void on_key(struct settings *s, const char *key, const char *text)
 {
+	char value[SETTINGS_LINE_MAX + PP_INSTANCE_SIZE];
 	struct reading *r = s->userdata;
 
+	if (!expand(r, text, false, value, sizeof(value)))
+		return;
 	if (r->in == EVENT)
 		keys_take(s, r->draft.event.is_trigger ? &trigger_keys : &event_keys, key, value,
 			  &r->draft);
@@ -373,6 +402,7 @@ int dropin_parse(struct dropins *d, struct config *config, const char *path, boo
 	if (!r->path)
 		return -ENOMEM;
 	r->settings.path = r->path;
+	pp_file_instance(path, r->instance, sizeof(r->instance));
 	settings_parse(&r->settings, text, size);
 	end_section(r);
 	d->faults += r->settings.faults;
