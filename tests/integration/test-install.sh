@@ -32,6 +32,10 @@ cat >"$SCRATCH/want" <<END
 0755 /usr/lib/perfpersist/perfpersist-engine
 0755 /usr/lib/perfpersist/perfpersist-keeper
 0644 /usr/lib/perfpersist/presets/coredump.conf
+0644 /usr/lib/perfpersist/presets/flight.conf
+0644 /usr/lib/perfpersist/presets/latency.conf
+0644 /usr/lib/perfpersist/presets/network.conf
+0644 /usr/lib/perfpersist/presets/syscalls@.conf
 0644 /usr/lib/systemd/catalog/perfpersist.catalog
 0644 /usr/lib/systemd/system/perfpersist-checkpoint.service
 0644 /usr/lib/systemd/system/perfpersist-dumper.service
