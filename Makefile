@@ -99,7 +99,8 @@ PROGRAMS := $(BUILD)/perfpersistd $(BUILD)/perfpersist-engine $(BUILD)/perfpersi
 SONAME := libperfpersist.so.0
 LIBRARIES := $(BUILD)/libperfpersist.a $(BUILD)/$(SONAME)
 
-.PHONY: all deps demo check check-quick check-all check-vm bench bench-apps bench-sideband bench-boot asan \
+.PHONY: all deps demo check check-quick check-all check-vm bench bench-apps bench-sideband bench-presets \
+	bench-boot asan \
 	asan-unit install deb clean help programs tests unit-tests fuzzers format
 .DEFAULT_GOAL := all
 
@@ -141,6 +142,9 @@ bench-sideband: programs ## sideband under as many short programs as the machine
 	@tests/bench/sideband.sh $(BUILD)
 bench-apps: programs ## what the preset flight costs redis, nginx, PostgreSQL and others
 	@tests/bench/apps.sh $(BUILD)
+bench-presets: programs ## what each preset costs, and how far back it reaches
+	@$(MAKE) --no-print-directory $(BUILD)/tests/bench-presets
+	@tests/bench/presets.sh $(BUILD)
 bench-boot: deb $(BUILD)/tests/tsc-khz ## what recording from early on costs a boot, in a guest
 	@tests/vm/build.sh $(BUILD)
 	@BUILD=$(BUILD) tests/vm/run.sh tests/vm/bench-boot.sh
