@@ -143,9 +143,7 @@ const struct verb verb_coredump = {
 	.help = "Finds the snapshot that the trigger saved when that process was about to dump core, and\n"
 		"shows systemd-coredump's entry of it, where that is in use. Without PID, it is the latest\n"
 		"crash. The trigger is shipped, and off. To turn it on, as root:\n"
-		"  ln -s " PP_VENDORDIR "/perfpersist/presets/coredump.conf " PP_SYSCONFDIR
-		"/perfpersist/events.d/\n"
-		"  perfctl reload\n"
+		"  perfctl preset enable coredump\n"
 		"\n"
 		"Examples:\n"
 		"  perfctl coredump 4711\n"

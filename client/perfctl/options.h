@@ -36,6 +36,7 @@ enum completes {
 	COMPLETE_CRASHED, /* the process id of a snapshot */
 	COMPLETE_PIDS,
 	COMPLETE_TASK,
+	COMPLETE_PRESET, /* and, for some, a unit of systemd */
 };
 
 struct verb_option;

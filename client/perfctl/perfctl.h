@@ -39,7 +39,8 @@ struct verb {
 extern const struct verb verb_create, verb_list, verb_reopen, verb_delete, verb_show, verb_change,
 	verb_pause, verb_resume, verb_save, verb_snapshot, verb_record, verb_stat, verb_top,
 	verb_watch, verb_trigger, verb_snapshots, verb_coredump, verb_checkpoint, verb_limits,
-	verb_reload, verb_script, verb_report, verb_ping, verb_events, verb_incident, verb_help;
+	verb_preset, verb_reload, verb_script, verb_report, verb_ping, verb_events, verb_incident,
+	verb_help;
 
 /* A command line: the part that main parses, then the part that the verb parses. */
 struct call {

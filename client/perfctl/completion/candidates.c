@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "client/perfctl/completion/complete.h"
+#include "client/perfctl/events/presets.h"
 #include "client/perfctl/events/recordable.h"
 #include "client/perfctl/events/spool.h"
 #include "proto/printable.h"
@@ -341,6 +342,31 @@ static void find_perf_events(struct completion *c)
 	}
 }
 
+/* ── Presets ────────────────────────────────────────────────────────────────────────────── */
+
+/* Where systemd has put them: directly in a slice. */
+static void find_units(struct completion *c)
+{
+	_cleanup_(globfree) glob_t g = paths(
+		"/sys/fs/cgroup{,/unified}/{,*.slice/,*.slice/*.slice/}*.{service,scope,slice}/");
+
+	for (size_t i = 0; i < g.gl_pathc; i++)
+		candidates_add(c, NULL, "%s", part_of(g.gl_pathv[i], 1).s);
+}
+
+static void find_presets(struct completion *c)
+{
+	struct presets p = {};
+
+	if (c->operands)
+		return find_units(c);
+	if (presets_find(c->presets ?: PRESETS_DIRECTORY, &p) < 0)
+		return;
+	for (size_t i = 0; i < p.n; i++)
+		candidates_add(c, p.all[i].summary, "%s", p.all[i].name);
+	presets_done(&p);
+}
+
 /* ── By kind ────────────────────────────────────────────────────────────────────────────── */
 
 static void find_files(struct completion *c)
@@ -407,7 +433,7 @@ void candidates_find(struct completion *c)
 		[COMPLETE_CPUS] = find_cpus,	      [COMPLETE_CGROUP] = find_cgroups,
 		[COMPLETE_INSTANCE] = find_instances, [COMPLETE_SAVE] = find_saves,
 		[COMPLETE_PIDS] = find_tasks,	      [COMPLETE_TASK] = find_tasks,
-		[COMPLETE_CRASHED] = find_crashed,
+		[COMPLETE_CRASHED] = find_crashed,    [COMPLETE_PRESET] = find_presets,
 	};
 
 	if (find[c->kind])

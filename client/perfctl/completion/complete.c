@@ -69,6 +69,8 @@ static void note_option(struct completion *c, struct line *l, const struct verb_
 
 	if (o->operands)
 		l->operand = o->operands;
+	if (o->name && !strcmp(o->name, "presets"))
+		c->presets = value;
 	for (size_t i = 0; i < l->list.n_global; i++)
 		if (l->list.rows[i] == o && o->argument) {
 			g.to = (char *)&c->call + o->to;
@@ -152,6 +154,7 @@ static void offer(struct completion *c, const struct line *l)
 		c->what = c->option->argument;
 	} else if (!verb || !verb->one_operand || !l->operands) {
 		c->kind = l->operand;
+		c->operands = l->operands;
 		c->what = "operand";
 	}
 	candidates_find(c);

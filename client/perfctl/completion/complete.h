@@ -28,6 +28,8 @@ struct completion {
 	const char *text;		  /* the part of it that is completed */
 	const struct verb_option *option; /* whose value it is; NULL: an operand */
 	enum completes kind;
+	size_t operands;     /* before the cursor */
+	const char *presets; /* the directory that was typed for them; NULL: none */
 	struct candidate *found;
 	size_t n;
 };
