@@ -9,10 +9,8 @@
 
 tracepoints_lock --shared
 start_daemon
-perfctl create flight/sched -e sched:sched_switch,sched:sched_wakeup,sched:sched_wakeup_new -m 8M >/dev/null
-perfctl create flight/cpu -e cpu-clock -F 99 -g -m 1M >/dev/null
-perfctl create flight/block -e block:block_rq_insert,block:block_rq_issue,block:block_rq_complete -m 1M >/dev/null
-perfctl create flight/life -e sched:sched_process_fork,sched:sched_process_exec,sched:sched_process_exit,signal:signal_generate,oom:mark_victim -m 1M >/dev/null
+mkdir "$CONF.d"
+perfctl preset enable flight --presets "$ROOT/conf/presets" -D "$CONF.d" >/dev/null
 cd "$SCRATCH"
 
 # incident SINCE REGEX: the first ten lines of the report have it
