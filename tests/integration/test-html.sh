@@ -188,6 +188,14 @@ page_press Escape
 expect_ask 'view.range === null' true "Escape takes it away"
 expect_ask 'document.querySelector("#events button").click(); filter.done.then(() =>
 	view.matches.length === data.n - Math.max(...data.events.map((e) => e.count)))' true "an event is hidden"
+# How long things took, as in the report; a click goes there.
+perfctl report -i "$SCRATCH/data" --off-cpu --json >"$SCRATCH/off-cpu"
+expect_ask 'JSON.stringify(data.latencies.map((l) => [l.key, l.count, l.rows.length]))' \
+	"$(jq -c '[["off_cpu", .off_cpu.count, (.off_cpu.rows | length)]]' "$SCRATCH/off-cpu")" "latencies in the page"
+expect_ask 'showTab("tab-latency"); latency.draw(); document.querySelectorAll("#latency table")[1].querySelector("tbody tr").click();
+	[document.querySelectorAll("#latency table")[0].tBodies[0].rows.length,
+	Math.abs(view.range[1] - view.range[0] - data.latencies[0].longest[0].duration) < 2, view.from <= view.range[0]].join()' \
+	"$(jq '.off_cpu.rows | length' "$SCRATCH/off-cpu"),true,true" "a click on the longest"
 # shellcheck disable=SC2016 # the $ is JavaScript's
 expect_ask 'const h = { first: 0, n: 2, from: data.end / 2, to: data.end, cpus: [[0, 0], [1, data.end / 2]], lost: 0, missed: 7,
 	missed_at_least: true, limited: 0 }; data.histories = [h]; coverage.draw(); drawHead(); drawFacts();

@@ -248,12 +248,24 @@ int html_add(struct html *h, const struct trace_record *record, const struct fla
 	return r;
 }
 
+static int write_latencies(struct html *h, const char *text)
+{
+	_cleanup_(bytes_done) struct bytes block = {};
+
+	if (!text)
+		return 0;
+	bytes_add(&block, text, strlen(text));
+	return block_write(h->f, "id=\"latencies\"", &block);
+}
+
 int html_finish(struct html *h, const struct aggregate *a, const struct html_about *about)
 {
 	int r = h->n ? write_block(h) : 0;
 
 	if (r >= 0)
 		r = html_write_nodes(h, a);
+	if (r >= 0)
+		r = write_latencies(h, about->latencies);
 	if (r >= 0)
 		r = html_write_info(h, a, about);
 	if (r < 0)

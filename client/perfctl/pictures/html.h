@@ -12,6 +12,7 @@
  *			and the block's texts, each ended by a newline
  *	nodes		how many; then of each: its number less its parent's (from 1; 0 is the
  *			root), frame (0: the root of an event's tree)
+ *	latencies	JSON, if there are any: as `perfctl report --json` has each kind
  *	info		JSON: everything else, see html-info.c
  *
  * Memory holds one block and the tables: it grows with the number of different items, not with the
@@ -34,9 +35,10 @@ int html_add(struct html *h, const struct trace_record *record, const struct fla
 
 /* Facts about the whole, beside those in the trace. */
 struct html_about {
-	const char *what;     /* input.what */
-	const char *selected; /* --last 10s, …; NULL: all */
-	const char *damaged;  /* a sentence; NULL: it was whole */
+	const char *what;      /* input.what */
+	const char *selected;  /* --last 10s, …; NULL: all */
+	const char *damaged;   /* a sentence; NULL: it was whole */
+	const char *latencies; /* JSON, an array: how long things took; NULL: nothing */
 };
 
 /* Writes the rest of the page. a: the finished sums of the same records; NULL: no call chains. */

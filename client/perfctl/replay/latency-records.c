@@ -257,8 +257,7 @@ static int add_call(const struct latency_records *r, struct latency *l,
 		    const struct latency_source *s, const struct latency_now *now)
 {
 	int64_t nr = (int64_t)number(s, 0);
-	bool fits = syscall_names_fit(trace_info(r->in->trace)->arch);
-	const char *name = s->call ?: fits ? syscall_name((uint64_t)nr) : NULL;
+	const char *name = s->call ?: r->knows_calls ? syscall_name((uint64_t)nr) : NULL;
 	char unnamed[32];
 
 	if (!name && nr >= 0) {
@@ -344,9 +343,8 @@ static bool is_of_clock(const struct trace_record *record)
 	return record->event->type != PERF_TYPE_TRACEPOINT;
 }
 
-static int add_sample(struct latency_records *r, struct latency *l, struct findings *f,
-		      uint32_t facts, const struct trace_record *record,
-		      const struct flame_node *leaf)
+static int add_sample(struct latency_records *r, struct latency *l,
+		      const struct trace_record *record, const struct flame_node *leaf)
 {
 	const struct latency_source *s = &r->sources[record->event->index];
 	struct latency_now now = {
@@ -361,12 +359,12 @@ static int add_sample(struct latency_records *r, struct latency *l, struct findi
 	if (record->tid != UINT32_MAX &&
 	    latency_thread(l, record->pid, record->tid, record->comm) < 0)
 		return -ENOMEM;
-	if (f && is_of_clock(record)) {
+	if (r->findings && is_of_clock(record)) {
 		snprintf(now.who.comm, sizeof(now.who.comm), "%s", record->comm);
 		now.chain = leaf;
-		return findings_sample(f, &now);
+		return findings_sample(r->findings, &now);
 	}
-	if (!(facts & BIT(s->fact)) || !s->fact)
+	if (!(r->wanted & BIT(s->fact)) || !s->fact)
 		return 0;
 	failed = record->sample.raw
 			 ? decoder_load(s->decoder, record->sample.raw, record->sample.raw_size)
@@ -385,7 +383,8 @@ static int add_sample(struct latency_records *r, struct latency *l, struct findi
 		return add_call(r, l, s, &now);
 	if (s->fact <= FACT_COMPLETE)
 		return add_request(l, s, &now);
-	return s->fact <= FACT_SOFT_EXIT ? add_handler(l, s, &now) : add_finding(f, s, &now);
+	return s->fact <= FACT_SOFT_EXIT ? add_handler(l, s, &now)
+					 : add_finding(r->findings, s, &now);
 }
 
 /* A loss in a buffer has a place, and may be of any event; other losses are only counted. */
@@ -417,11 +416,9 @@ static int add_other(struct latency *l, const struct trace_record *record, bool 
 	}
 }
 
-static uint32_t facts_wanted(uint32_t kinds, const struct findings *f)
+static uint32_t facts_wanted(uint32_t kinds)
 {
-	uint32_t facts = f ? BIT(FACT_FORK) | BIT(FACT_END) | BIT(FACT_SIGNAL) | BIT(FACT_VICTIM) |
-					 BIT(FACT_RECLAIM) | BIT(FACT_RECLAIMED)
-			   : 0;
+	uint32_t facts = 0;
 
 	for (unsigned kind = 0; kind < LATENCY_KINDS; kind++)
 		if (kinds >> kind & 1)
@@ -431,34 +428,8 @@ static uint32_t facts_wanted(uint32_t kinds, const struct findings *f)
 	return facts;
 }
 
-static int match_all(struct latency_records *r, const struct selection *window, uint32_t facts,
-		     struct aggregate *a, struct findings *f, struct latency *l)
-{
-	const struct flame_node *leaf = NULL;
-	struct trace_record record;
-	uint64_t end = 0;
-	bool chosen;
-	int more;
-
-	while ((more = input_next(r->in, window, &record, &chosen)) > 0) {
-		int failed = aggregate_add(a, &record, &leaf);
-
-		if (failed >= 0 && record.kind == TRACE_SAMPLE && record.event) {
-			failed = add_sample(r, l, f, facts, &record, leaf);
-			end = record.time;
-		} else if (failed >= 0 && !(window->until && record.time > window->until)) {
-			failed = add_other(l, &record, end);
-		}
-		if (failed < 0)
-			return failed;
-	}
-	aggregate_finish(a);
-	return latency_finish(l, end) < 0 ? -ENOMEM : more;
-}
-
-int latency_records_read(struct latency_records *r, const struct selection *window,
-			 const struct selection *chosen, struct latency_options *options,
-			 struct aggregate *a, struct findings *f, struct latency **ret)
+int latency_records_start(struct latency_records *r, const struct selection *chosen,
+			  struct latency_options *options, struct latency **ret)
 {
 	int failed = selection_has_ids(chosen) ? look_ahead(r, chosen) : 0;
 
@@ -466,8 +437,51 @@ int latency_records_read(struct latency_records *r, const struct selection *wind
 	for (unsigned kind = 0; kind < LATENCY_IRQ; kind++)
 		options->complete[kind] = r->histories[kind].from;
 	options->has_wakeups = r->recorded & BIT(FACT_WAKEUP);
-	if (failed >= 0)
-		failed = latency_new(options, ret);
-	return failed < 0 ? failed
-			  : match_all(r, window, facts_wanted(options->kinds, f), a, f, *ret);
+	r->wanted = facts_wanted(options->kinds);
+	if (r->findings)
+		r->wanted |= BIT(FACT_FORK) | BIT(FACT_END) | BIT(FACT_SIGNAL) | BIT(FACT_VICTIM) |
+			     BIT(FACT_RECLAIM) | BIT(FACT_RECLAIMED);
+	r->knows_calls = syscall_names_fit(trace_info(r->in->trace)->arch);
+	return failed < 0 ? failed : latency_new(options, ret);
+}
+
+int latency_records_add(struct latency_records *r, struct latency *l,
+			const struct selection *window, const struct trace_record *record,
+			const struct flame_node *leaf)
+{
+	if (record->kind == TRACE_SAMPLE && record->event) {
+		r->end = record->time;
+		return add_sample(r, l, record, leaf);
+	}
+	if (window->until && record->time > window->until)
+		return 0;
+	return add_other(l, record, r->end);
+}
+
+int latency_records_finish(struct latency_records *r, struct latency *l)
+{
+	return latency_finish(l, r->end) < 0 ? -ENOMEM : 0;
+}
+
+int latency_records_read(struct latency_records *r, const struct selection *window,
+			 const struct selection *chosen, struct latency_options *options,
+			 struct aggregate *a, struct latency **ret)
+{
+	int more = latency_records_start(r, chosen, options, ret);
+	const struct flame_node *leaf = NULL;
+	struct trace_record record;
+	bool is_chosen;
+
+	if (more < 0)
+		return more;
+	while ((more = input_next(r->in, window, &record, &is_chosen)) > 0) {
+		int failed = aggregate_add(a, &record, &leaf);
+
+		if (failed >= 0)
+			failed = latency_records_add(r, *ret, window, &record, leaf);
+		if (failed < 0)
+			return failed;
+	}
+	aggregate_finish(a);
+	return latency_records_finish(r, *ret) < 0 ? -ENOMEM : more;
 }

@@ -29,6 +29,7 @@ enum latency_fact {
 	FACT_RECLAIMED,
 };
 
+struct findings;
 struct latency_source;
 
 struct latency_records {
@@ -36,20 +37,30 @@ struct latency_records {
 	struct latency_source *sources; /* of each event */
 	uint32_t recorded; /* a bit for each enum latency_fact that events of the file say */
 	uint64_t damaged;  /* records that do not fit their formats */
+	struct findings *findings; /* are told what the watcher is not; NULL: there are none */
+	uint32_t wanted;	   /* facts */
+	uint64_t end;		   /* of the last sample; 0: none yet */
+	bool knows_calls;	   /* system calls have the numbers of this machine */
 	struct trace_history histories[LATENCY_KINDS]; /* how complete each kind's records are */
 };
-
-struct findings;
 
 int latency_records_open(struct input *in, struct latency_records *ret); /* -ENOMEM */
 void latency_records_done(struct latency_records *r);
 
 bool latency_records_have(const struct latency_records *r, enum latency_kind kind);
 
-/* Reads all records of the window, and matches those of the kinds in *options, which it completes. f (may
- * be NULL) is told what it does not learn as the watcher in *options.
- * chosen (--pid, --tid) learns which process a thread belongs to. 0, -EBADMSG (the rest is damaged;
- * has complained), -ENOMEM. */
+/* One after the other: begins matching of the kinds in *options, which it completes; chosen (--pid,
+ * --tid) learns which process a thread belongs to. Then takes each record of the window (leaf: of its
+ * call chain, or NULL). At the end the sums are complete. 0, -ENOMEM; start also what trace_peek()
+ * returns. */
+int latency_records_start(struct latency_records *r, const struct selection *chosen,
+			  struct latency_options *options, struct latency **ret);
+int latency_records_add(struct latency_records *r, struct latency *l,
+			const struct selection *window, const struct trace_record *record,
+			const struct flame_node *leaf);
+int latency_records_finish(struct latency_records *r, struct latency *l);
+
+/* All of that, and the sums of a: 0, -EBADMSG (the rest is damaged; has complained), -ENOMEM. */
 int latency_records_read(struct latency_records *r, const struct selection *window,
 			 const struct selection *chosen, struct latency_options *options,
-			 struct aggregate *a, struct findings *f, struct latency **ret);
+			 struct aggregate *a, struct latency **ret);

@@ -75,10 +75,10 @@ static void places_json(struct json *j, const struct latency_sums *s, uint64_t t
 	json_unsigned(j, "different_chains", s->n_places);
 }
 
-static void kind_json(struct json *j, const struct latency_words *w, const struct latency_sums *s,
-		      const struct trace_history *history, uint64_t top)
+void report_latency_kind_json(struct json *j, const struct latency_words *w,
+			      const struct latency_sums *s, const struct trace_history *history,
+			      uint64_t top)
 {
-	json_begin(j, w->key, '{');
 	report_history_json(j, history);
 	json_unsigned(j, "count", s->n);
 	json_unsigned(j, "sum", s->sum);
@@ -93,6 +93,13 @@ static void kind_json(struct json *j, const struct latency_words *w, const struc
 	places_json(j, s, top);
 	list_json(j, "longest", w, &s->worst, false);
 	list_json(j, "open", w, &s->open, true);
+}
+
+static void kind_of(struct json *j, unsigned kind, const struct latency *l,
+		    const struct trace_history *history, uint64_t top)
+{
+	json_begin(j, latency_words[kind].key, '{');
+	report_latency_kind_json(j, &latency_words[kind], latency_sums(l, kind), history, top);
 	json_end(j, '}');
 }
 
@@ -105,8 +112,7 @@ int report_latency_json(const struct report *report, const struct latency *l, ui
 	report_head_json(&j, report);
 	for (unsigned kind = 0; kind < LATENCY_KINDS; kind++)
 		if (kinds >> kind & 1)
-			kind_json(&j, &latency_words[kind], latency_sums(l, kind), &histories[kind],
-				  report->o->top);
+			kind_of(&j, kind, l, &histories[kind], report->o->top);
 	json_end(&j, '}');
 	putchar('\n');
 	return 0;

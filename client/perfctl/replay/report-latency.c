@@ -105,9 +105,10 @@ static int read_records(struct latency_records *records, const struct report_opt
 					   .watcher = f ? &watcher : NULL };
 	int r;
 
+	records->findings = f;
 	if (f)
 		options.kinds = report_findings_kinds(records);
-	r = latency_records_read(records, window, &o->selection, &options, a, f, ret);
+	r = latency_records_read(records, window, &o->selection, &options, a, ret);
 	if (r < 0 && r != -EBADMSG) {
 		complain("cannot read %s: %s", records->in->what, strerror(-r));
 		return r;
@@ -143,8 +144,7 @@ static int report_records(const struct call *call, const struct report_options *
 		return EXIT_FAILED;
 	if (!r && is_empty(records->in, &o->selection, a, l))
 		return EXIT_NOT_FOUND;
-	return (f ? report_findings(call, &report, records, f)
-		  : print(call, &report, l, records))
+	return (f ? report_findings(call, &report, records, f) : print(call, &report, l, records))
 		       ?: r < 0 ? EXIT_FAILED
 				: EXIT_OK;
 }

@@ -2,6 +2,7 @@
 /* Shared by the parts of `perfctl report --off-cpu` and its like, and of --findings. */
 #pragma once
 
+#include "client/perfctl/replay/latency-records.h"
 #include "client/perfctl/replay/latency.h"
 #include "client/perfctl/replay/report.h"
 
@@ -21,6 +22,25 @@ int report_latency_text(const struct report *report, const struct latency *l, ui
 			const struct trace_history *histories);
 int report_latency_json(const struct report *report, const struct latency *l, uint32_t kinds,
 			const struct trace_history *histories);
+
+/* The latencies of a page, made while its records are read. */
+struct latency_page {
+	struct latency_records records;
+	struct latency *latency; /* NULL: nothing to match, or a selection that cuts pairs apart */
+	uint32_t kinds;
+};
+int latency_page_open(struct input *in, const struct report_options *o, const struct selection *s,
+		      struct latency_page *ret); /* -ENOMEM */
+int latency_page_add(struct latency_page *p, const struct selection *s,
+		     const struct trace_record *record, const struct flame_node *leaf);
+/* JSON: an array with an object of each kind; NULL: none. The caller frees it. -ENOMEM. */
+int latency_page_text(struct latency_page *p, const struct report_options *o, char **ret);
+void latency_page_done(struct latency_page *p);
+
+/* In the form of `perfctl report --json`. */
+void report_latency_kind_json(struct json *j, const struct latency_words *w,
+			      const struct latency_sums *s, const struct trace_history *history,
+			      uint64_t top);
 
 /* Returns an exit code; has complained if it is not EXIT_OK. */
 int report_latency(struct call *call, const struct report_options *o);

@@ -207,6 +207,7 @@ void report_cleanup_symbols(struct symbols **s)
 struct picture {
 	struct perfetto *perfetto;
 	struct html *html;
+	struct latency_page latencies; /* of html */
 };
 
 static int picture_add(struct picture *p, const struct trace_record *record,
@@ -221,6 +222,7 @@ static void picture_done(struct picture *p)
 {
 	perfetto_free(p->perfetto);
 	html_free(p->html);
+	latency_page_done(&p->latencies);
 }
 
 /* Sums up the whole input, and passes it to the picture. 0, -EBADMSG (the rest is damaged, and it
@@ -241,6 +243,9 @@ static int read_all(struct input *in, const struct selection *selection, struct 
 					 ?: picture_add(picture, &record, leaf);
 		else
 			failed = aggregate_pass(a, &record);
+		if (failed >= 0)
+			failed = latency_page_add(&picture->latencies, selection, &record,
+						  chosen ? leaf : NULL);
 		if (failed < 0)
 			return failed;
 	}
@@ -327,12 +332,16 @@ static int write_folded(const struct report_options *o, const struct aggregate *
 	return EXIT_OK;
 }
 
-static int begin_picture(const struct report_options *o, const struct input *in,
-			 const struct aggregate *a, int fd, struct picture *ret)
+static int begin_picture(const struct report_options *o, struct input *in,
+			 const struct selection *selection, const struct aggregate *a, int fd,
+			 struct picture *ret)
 {
+	int r;
+
 	if (o->perfetto)
 		return perfetto_new(fd, in->trace, a, &ret->perfetto);
-	return html_new(fd, in->trace, &ret->html);
+	r = html_new(fd, in->trace, &ret->html);
+	return r < 0 ? r : latency_page_open(in, o, selection, &ret->latencies);
 }
 
 static int finish_picture(const struct report_options *o, const struct input *in,
@@ -344,7 +353,14 @@ static int finish_picture(const struct report_options *o, const struct input *in
 		.damaged = damaged ? trace_error() : NULL,
 	};
 
-	return p->html ? html_finish(p->html, a, &about) : perfetto_finish(p->perfetto);
+	_cleanup_free_ char *latencies = NULL;
+
+	if (!p->html)
+		return perfetto_finish(p->perfetto);
+	if (latency_page_text(&p->latencies, o, &latencies) < 0)
+		return -ENOMEM;
+	about.latencies = latencies;
+	return html_finish(p->html, a, &about);
 }
 
 static int write_picture(const struct report_options *o, struct input *in,
@@ -358,7 +374,7 @@ static int write_picture(const struct report_options *o, struct input *in,
 
 	r = outfile_open(path, &out);
 	if (r >= 0)
-		r = begin_picture(o, in, a, out.fd, &picture);
+		r = begin_picture(o, in, selection, a, out.fd, &picture);
 	if (r >= 0) {
 		r = read_all(in, selection, a, &picture);
 		if (!r && chose_none(in, selection, a))

@@ -9,6 +9,7 @@ const data = {
 	n: 0,
 	end: 0, // time of the last record
 	info: null, // the file's facts about itself
+	latencies: [], // as `perfctl report --json` has them, with key, title, label
 	lost: [], // [time, cpu, records]
 	histories: [], // {first, n (events), from, to, cpus: [[cpu, from], …], lost, missed, missed_at_least, limited}
 	cpus: [], // numbers; one lane each
@@ -196,6 +197,8 @@ async function readAll(progress) {
 	d.realtime = BigInt(info.realtime_offset);
 	d.lost = info.lost;
 	d.histories = info.histories;
+	const latencies = document.getElementById("latencies");
+	if (latencies) d.latencies = JSON.parse(new TextDecoder().decode(await unpack(latencies)));
 	d.cpus = info.cpus;
 	d.events = info.events.map((e, index) => ({ ...e, name: shown(e.name), short: shown(e.name.slice(e.tracepoint ? e.name.indexOf(":") + 1 : 0)), index }));
 	d.frames = info.frames.map(([name, dso, kernel]) =>

@@ -187,7 +187,7 @@ function pickProcess(p) {
 	filter.start();
 }
 
-const tabs = { "tab-flame": "flame", "tab-processes": "processes", "tab-counts": "event-counts" };
+const tabs = { "tab-flame": "flame", "tab-processes": "processes", "tab-counts": "event-counts", "tab-latency": "latency" };
 
 function showTab(tab) {
 	for (const [id, panel] of Object.entries(tabs)) {
@@ -205,6 +205,7 @@ function startSummary() {
 	summary.again = coalesced(() => {
 		if (!$("processes").hidden) drawProcesses();
 		if (!$("event-counts").hidden) drawCounts();
+		if (!$("latency").hidden) latency.draw();
 	});
 	on("range", summary.again);
 	on("range", () => {
@@ -221,6 +222,7 @@ function startSummary() {
 	drawHead();
 	drawFacts();
 	drawProcessList();
+	$("tab-latency").hidden = !data.latencies.length;
 	$("process").onchange = (e) => pickProcess(e.target.value === "" ? null : data.processes[e.target.value]);
 	for (const id of Object.keys(tabs)) {
 		$(id).onclick = () => showTab(id);
@@ -228,7 +230,7 @@ function startSummary() {
 			const by = { ArrowRight: 1, ArrowLeft: -1 }[e.key];
 			if (!by) return;
 			e.stopPropagation();
-			const ids = Object.keys(tabs), to = ids[(ids.indexOf(id) + by + ids.length) % ids.length];
+			const ids = Object.keys(tabs).filter((tab) => !$(tab).hidden), to = ids[(ids.indexOf(id) + by + ids.length) % ids.length];
 			showTab(to);
 			$(to).focus();
 		};
