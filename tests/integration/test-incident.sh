@@ -89,4 +89,4 @@ expect_eq "$(find . -name '.*.*' | tr '\n' ' ')" "" "what is left behind"
 # What is not recorded is said.
 perfctl create t/clock -e cpu-clock -F 99 >/dev/null
 perfctl snapshot t/ -o clock >/dev/null 2>&1
-expect_match "$(perfctl report -i clock --findings)" "Not recorded: who waits for a CPU \\(-e sched:sched_switch"
+expect_match "$(perfctl report -i clock --findings)" "Not recorded: who waits for a CPU, and who woke it \\(-e sched:sched_switch"
