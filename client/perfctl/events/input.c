@@ -191,6 +191,19 @@ int input_next(struct input *in, const struct selection *selection, struct trace
 	return r;
 }
 
+int input_look_ahead(struct input *in, const struct selection *selection)
+{
+	struct trace_record record;
+	size_t pos = 0;
+
+	if (!selection_has_ids(selection))
+		return 0;
+	while (trace_peek(in->trace, &pos, &record) > 0)
+		if (selection_learn(selection, record.pid, record.tid) < 0)
+			return -ENOMEM;
+	return 0;
+}
+
 void input_done(struct input *in)
 {
 	decoders_done(&in->decoders);

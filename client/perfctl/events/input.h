@@ -33,6 +33,10 @@ int input_next(struct input *in, const struct selection *selection, struct trace
 	       bool *ret_wanted);
 void input_done(struct input *in);
 
+/* Before the first record: learns the processes of all threads, so that --pid knows them from then on,
+ * if the selection has any. 0, -ENOMEM. */
+int input_look_ahead(struct input *in, const struct selection *selection);
+
 /* Complains that the selection, if there is one, has selected nothing. Whether it has. */
 bool input_tell_none(const struct input *in, const struct selection *selection);
 

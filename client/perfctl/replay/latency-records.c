@@ -186,19 +186,6 @@ void latency_records_done(struct latency_records *r)
 	free(r->sources);
 }
 
-/* Learns the processes of all threads, so that --pid knows them from the first record on. */
-static int look_ahead(const struct latency_records *r, const struct selection *chosen)
-{
-	struct trace_record record;
-	size_t pos = 0;
-	int more;
-
-	while ((more = trace_peek(r->in->trace, &pos, &record)) > 0)
-		if (selection_learn(chosen, record.pid, record.tid) < 0)
-			return -ENOMEM;
-	return more;
-}
-
 /* ── Records ── */
 
 static uint64_t number(const struct latency_source *s, size_t i)
@@ -431,7 +418,7 @@ static uint32_t facts_wanted(uint32_t kinds)
 int latency_records_start(struct latency_records *r, const struct selection *chosen,
 			  struct latency_options *options, struct latency **ret)
 {
-	int failed = selection_has_ids(chosen) ? look_ahead(r, chosen) : 0;
+	int failed = input_look_ahead(r->in, chosen);
 
 	/* Both records of a handler are on one CPU. */
 	for (unsigned kind = 0; kind < LATENCY_IRQ; kind++)

@@ -128,6 +128,8 @@ static int add(struct latency *l, enum latency_kind kind, const struct latency_i
 	uint64_t ns = one->end - one->begin;
 	struct group *g;
 
+	if (l->o.take)
+		return l->o.take(l->o.to, kind, one, false);
 	if (group_of(c, thread, label, &g) < 0 || !GROW(g->all, g->n))
 		return -ENOMEM;
 	g->all[g->n++] = ns;
@@ -201,6 +203,8 @@ int latency_still_open(struct latency *l, enum latency_kind kind, const struct b
 	}
 	one = describe(l, b, end, about);
 	one.cpu = UINT32_MAX;
+	if (l->o.take)
+		return l->o.take(l->o.to, kind, &one, true);
 	s->n_open++;
 	return list_add(&s->open, l->o.top, &one);
 }

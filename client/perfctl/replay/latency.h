@@ -113,6 +113,11 @@ struct latency_options {
 	bool (*wants)(const void *arg, uint32_t pid, uint32_t tid, uint32_t cpu);
 	const void *arg;
 	const struct latency_watcher *watcher; /* NULL: none */
+	/* Takes each interval instead of keeping it for latency_sums(); it is valid during the call.
+	 * is_open: it has not ended by the last record. 0 or -ENOMEM. */
+	int (*take)(void *to, enum latency_kind kind, const struct latency_interval *one,
+		    bool is_open);
+	void *to;
 };
 
 struct latency;
