@@ -241,7 +241,7 @@ $(BUILD)/$(SONAME): $(CLIENT_OBJS) $(PROTO_OBJS) client/libperfpersist.map
 
 $(BUILD)/perfctl: $(PERFCTL_OBJS) $(BUILD)/libperfpersist.a
 	$(call say,LINK)
-	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call pkg-libs,libsystemd libbpf libtraceevent libdw libelf zlib)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call pkg-libs,libsystemd libbpf libtraceevent libdw libelf zlib) -lm
 
 # ── tests ────────────────────────────────────────────────────────────────────────────────
 
@@ -249,7 +249,7 @@ $(BUILD)/perfctl: $(PERFCTL_OBJS) $(BUILD)/libperfpersist.a
 UNIT_OBJS := $(PROTO_OBJS) $(COMMON_OBJS) $(CLIENT_OBJS) \
 	$(filter-out %/main.o,$(BROKER_OBJS) $(ENGINE_OBJS) $(DUMPER_OBJS) \
 		$(KEEPER_OBJS) $(PERFCTL_OBJS))
-TEST_LIBS = $(call pkg-libs,libsystemd inih libelf libdw zlib libbpf libtraceevent check)
+TEST_LIBS = $(call pkg-libs,libsystemd inih libelf libdw zlib libbpf libtraceevent check) -lm
 
 $(BUILD)/tests/unit/%: tests/unit/%.c $(BUILD)/libunit.a Makefile
 	@mkdir -p $(@D)

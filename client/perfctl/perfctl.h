@@ -27,7 +27,7 @@ struct verb {
 	const char *summary;		/* one line */
 	const char *help;		/* text below the options, and examples */
 	int (*run)(struct call *call);	/* returns an exit code */
-	struct option_table options[6]; /* ended by an empty one */
+	struct option_table options[7]; /* ended by an empty one */
 	enum completes operands;	/* their kind */
 	bool one_operand;		/* at most one */
 	bool reads_saves;		/* works with --saved */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Tables, JSON and text that is safe to show. Knows nothing of events. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -262,6 +263,15 @@ void json_signed(struct json *j, const char *key, int64_t v)
 {
 	json_key(j, key);
 	fprintf(j->f, "%" PRId64, v);
+}
+
+void json_double(struct json *j, const char *key, double v)
+{
+	json_key(j, key);
+	if (isfinite(v))
+		fprintf(j->f, "%.3f", v);
+	else
+		fputs("null", j->f);
 }
 
 void json_bool(struct json *j, const char *key, bool v)

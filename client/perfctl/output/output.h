@@ -47,6 +47,8 @@ void json_bytes(struct json *j, const char *key, const char *bytes, size_t n);
 void json_string(struct json *j, const char *key, const char *s);
 void json_unsigned(struct json *j, const char *key, uint64_t v);
 void json_signed(struct json *j, const char *key, int64_t v);
+/* With three decimals; null if it is no finite number. */
+void json_double(struct json *j, const char *key, double v);
 void json_bool(struct json *j, const char *key, bool v);
 void json_null(struct json *j, const char *key);
 /* Addresses are strings, "0x…": most readers lose the low bits of such a JSON number. */

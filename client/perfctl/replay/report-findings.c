@@ -219,7 +219,8 @@ static const struct {
 	uint32_t facts;
 	const char *what, *events;
 } needs[] = {
-	{ UINT32_C(1) << FACT_SWITCH | UINT32_C(1) << FACT_WAKING, "who waits for a CPU, and who woke it",
+	{ UINT32_C(1) << FACT_SWITCH | UINT32_C(1) << FACT_WAKING,
+	  "who waits for a CPU, and who woke it",
 	  "sched:sched_switch,sched:sched_waking,sched:sched_wakeup_new" },
 	{ UINT32_C(1) << FACT_ISSUE | UINT32_C(1) << FACT_COMPLETE, "disks",
 	  "block:block_rq_insert,block:block_rq_issue,block:block_rq_complete" },

@@ -14,6 +14,7 @@
 #include "client/perfctl/pictures/folded.h"
 #include "client/perfctl/pictures/html.h"
 #include "client/perfctl/pictures/perfetto.h"
+#include "client/perfctl/replay/report-against.h"
 #include "client/perfctl/replay/report-latency.h"
 #include "client/perfctl/replay/report.h"
 #include "client/perfctl/trace/symbols.h"
@@ -154,6 +155,14 @@ static const struct verb_option latency_options[] = {
 	{},
 };
 
+static const struct verb_option against_options[] = {
+	{ 0, "against", "TIME",
+	  "what was different: compare the time of --last or --since with the 5m, 30s or 1h before",
+	  TAKE_VALUE(struct report_options, against, parse_duration,
+		     "not a time such as 5m, 30s or 1h") },
+	{},
+};
+
 /* Who disturbs whom shows only among all. */
 static int check_findings(const struct call *call, const struct report_options *o)
 {
@@ -180,6 +189,22 @@ static int check_latency(const struct call *call, const struct report_options *o
 	return EXIT_OK;
 }
 
+static int check_against(const struct call *call, const struct report_options *o)
+{
+	const struct selection *s = &o->selection;
+
+	if (o->folded || o->perfetto || o->html || o->latency || o->findings)
+		return bad_usage(call, "--against does not work with --folded, --perfetto, --html, "
+				       "--findings or latency reports");
+	if (o->sorted || o->children || o->graph || o->percent_limit >= 0 || s->about)
+		return bad_usage(call, "--against does not work with --sort, --children, -g, "
+				       "--percent-limit or --about");
+	if (!s->last && !s->since)
+		return bad_usage(call, "--against needs --last or --since: the time that is "
+				       "compared with the time before");
+	return EXIT_OK;
+}
+
 static int check_options(const struct call *call, const struct report_options *o)
 {
 	int pictures = !!o->folded + !!o->perfetto + !!o->html;
@@ -190,6 +215,8 @@ static int check_options(const struct call *call, const struct report_options *o
 		return bad_usage(call, "--json does not work with --folded, --perfetto or --html");
 	if (o->weight && !o->folded)
 		return bad_usage(call, "--weight needs --folded");
+	if (o->against)
+		return check_against(call, o);
 	if (!o->latency && !o->findings)
 		return EXIT_OK;
 	return check_latency(call, o) ?: o->findings ? check_findings(call, o) : EXIT_OK;
@@ -458,8 +485,9 @@ static int run(struct call *call)
 		r = call->code;
 	else
 		r = check_options(call, &o)
-			    ?: o.latency || o.findings ? report_latency(call, &o)
-						       : report(call, &o, &o.selection);
+			    ?: o.against	 ? report_against(call, &o)
+		       : o.latency || o.findings ? report_latency(call, &o)
+						 : report(call, &o, &o.selection);
 	selection_done(&o.selection);
 	return r;
 }
@@ -473,6 +501,8 @@ const struct verb verb_report = {
 		     { .rows = latency_options,
 		       .title =
 			       "Instead of the report, what stands out, or how long things took:" },
+		     { .rows = against_options,
+		       .title = "Instead of the report, what was different:" },
 		     { .rows = instead_options, .title = "Instead of the report, files:" },
 		     { .rows = selection_options,
 		       .at = offsetof(struct report_options, selection),
@@ -489,6 +519,7 @@ const struct verb verb_report = {
 		"  perfctl report sampling/cpu --last 10s\n"
 		"  perfctl report --last 10s --findings\n"
 		"  perfctl report sched/ --last 10s --wakeups --off-cpu --pid 4711\n"
+		"  perfctl report sched/ sampling/ --last 10s --against 5m\n"
 		"  perfctl report --folded | flamegraph.pl > flame.svg\n"
 		"  perfctl report sched/ --perfetto sched.pftrace\n",
 };

@@ -36,6 +36,7 @@ struct report_options {
 	const char *folded, *perfetto, *html;
 	uint32_t latency; /* bits of the kinds (latency.h) that replace the report */
 	bool findings;	  /* replace it, too */
+	uint64_t against; /* ns: compares the moment that is selected with as much before; 0: no */
 	struct selection selection;
 };
 

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The internals of the comparison, for its files. */
+#pragma once
+
+#include "client/perfctl/pictures/hash.h"
+#include "client/perfctl/replay/compare.h"
+#include "client/perfctl/trace/process-table.h"
+#include "proto/macro.h"
+
+#define COMPARE_MOMENT 10 /* slices of the moment, at most */
+
+struct compare {
+	struct compare_grid grid;
+	struct compare_item *items;
+	size_t n_items;
+	struct keytable by_key;
+	char **names;
+	size_t n_names;
+	struct hash name_hash;
+	struct compare_change *changes;
+	size_t n_changes;
+};
+
+/* How long a command slept; NULL: it never did. */
+const struct compare_item *compare_sleep_of(const struct compare *c, uint32_t comm);
+
+/* ── compare-judge.c ── */
+
+/* Slices of the grid that are taken together as one, so that there are `n` of the time before and `m`
+ * of the moment. n 0: too few. */
+struct compare_groups {
+	uint32_t size, n, m;
+};
+struct compare_groups compare_groups(const struct compare_grid *g, uint64_t complete);
+int compare_judge(struct compare *c);

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The internals of the reading, for its files. */
+#pragma once
+
+#include "client/perfctl/pictures/aggregate.h"
+#include "client/perfctl/replay/compare-records.h"
+#include "client/perfctl/trace/process-table.h"
+#include "proto/macro.h"
+
+/* The task on a CPU, as the last sched_switch said. */
+struct compare_running {
+	bool known;
+	uint32_t tid;
+	uint64_t since;
+	char comm[LATENCY_COMM_SIZE];
+};
+
+/* A process that has begun, and has not ended. */
+struct compare_birth {
+	uint32_t pid;	 /* 0: free */
+	uint32_t parent; /* a name; of a free one: the index + 1 of the next free one */
+	uint64_t time;
+};
+
+/* Samples of a node of the tree. */
+struct compare_node {
+	struct compare_series series;
+	uint32_t comm;
+	uint64_t complete;
+};
+
+struct compare_records {
+	struct input *in;
+	const struct selection *chosen;
+	struct compare *c;
+	struct compare_source *sources;
+	size_t n_sources;
+	uint64_t n, damaged, end;
+	uint64_t first; /* sideband is complete from the first sample on */
+
+	struct compare_running *running; /* of each CPU */
+	size_t n_running;
+	struct keytable pids; /* the process of each thread */
+
+	/* compare-processes.c */
+	struct compare_birth *births;
+	size_t n_births;
+	uint32_t free_birth;	   /* index + 1; 0: none */
+	struct keytable birth_of;  /* by pid */
+	struct keytable parents;   /* by command: the parent of the newest */
+	struct keytable parent_of; /* a process's, by pid */
+
+	/* compare-functions.c */
+	struct aggregate *tree;
+	struct compare_node *nodes; /* by index */
+	size_t n_nodes;
+
+	/* compare-latency.c */
+	struct latency_records pairs;
+	struct latency *latency;
+};
+
+/* ── compare-records.c ── */
+
+uint32_t compare_process(const struct compare_records *r, uint32_t pid, uint32_t tid);
+/* The name of a thread's process, with its own name if it has one; fallback: if both are unknown. 0,
+ * COMPARE_NOBODY or -ENOMEM. */
+int compare_command(struct compare_records *r, uint32_t pid, uint32_t tid, const char *fallback,
+		    uint32_t *ret);
+#define COMPARE_NOBODY 1 /* the idle task, or perfpersist itself */
+
+/* ── compare-processes.c: what sideband says of beginnings and ends ── */
+
+int compare_processes_add(struct compare_records *r, const struct trace_record *record);
+int compare_processes_finish(struct compare_records *r);
+
+/* ── compare-functions.c ── */
+
+int compare_functions_add(struct compare_records *r, const struct compare_source *s,
+			  const struct trace_record *record, uint32_t comm);
+int compare_functions_finish(struct compare_records *r);
+
+/* ── compare-latency.c ── */
+
+int compare_latency_begin(struct compare_records *r);

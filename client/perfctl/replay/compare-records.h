@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* From a trace's records to the items of a comparison: which item each record counts for. */
+#pragma once
+
+#include "client/perfctl/replay/compare.h"
+#include "client/perfctl/replay/latency-records.h"
+
+/* An event of the trace. */
+struct compare_source {
+	const struct trace_event *event;
+	uint32_t name;
+	struct trace_history history;
+	uint64_t complete;   /* before that, its records are not complete */
+	uint64_t per_sample; /* ns of CPU time; 0: it samples something else, or nothing */
+	enum {
+		SOURCE_OTHER,
+		SOURCE_SWITCH,
+		SOURCE_SIGNAL,
+		SOURCE_VICTIM, /* oom:mark_victim */
+	} meaning;
+	struct decoder *decoder;
+	const struct tep_format_field *fields[4];
+	/* Records of each CPU: before, while they are complete, and in the moment. */
+	struct compare_cpu {
+		uint64_t before, now;
+	} * cpus;
+	size_t n_cpus;
+};
+
+struct compare_records;
+
+/* The grid's times are those of the input. chosen: --pid, --tid and -C; it learns which process a
+ * thread belongs to. -ENOMEM. */
+int compare_records_new(struct input *in, const struct compare_grid *grid,
+			const struct selection *chosen, struct symbols *symbols,
+			struct compare_records **ret);
+void compare_records_free(struct compare_records *r);
+
+static inline void compare_records_freep(struct compare_records **r)
+{
+	compare_records_free(*r);
+}
+
+/* Reads all records of the window and compares. 0, -EBADMSG (the rest is damaged; has complained),
+ * -ENOMEM. */
+int compare_records_read(struct compare_records *r, const struct selection *window);
+
+const struct compare *compare_records_compared(const struct compare_records *r);
+const struct compare_source *compare_records_sources(const struct compare_records *r,
+						     size_t *ret_n);
+/* The command that began most processes of this one; NULL: none has begun. */
+const char *compare_records_parent(const struct compare_records *r, uint32_t comm);
+uint64_t compare_records_n(const struct compare_records *r);	   /* selected in both times */
+uint64_t compare_records_damaged(const struct compare_records *r); /* do not fit their formats */

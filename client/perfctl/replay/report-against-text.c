@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* What was different, for people: what is compared with what, then a line for each change, the largest
+ * first. */
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+#include "client/perfctl/replay/report-against.h"
+
+/* ── The head ── */
+
+static void print_moment(const struct report *r, uint64_t ns)
+{
+	uint64_t real = r->info->realtime_offset;
+	time_t t = (time_t)((ns + real) / 1000000000);
+	char text[64];
+	struct tm tm;
+
+	if (real && localtime_r(&t, &tm) && strftime(text, sizeof(text), "%F %T", &tm))
+		printf("%s.%03" PRIu64, text, (ns + real) / 1000000 % 1000);
+	else
+		printf("%" PRIu64 ".%06" PRIu64, ns / 1000000000, ns / 1000 % 1000000);
+}
+
+static void print_head(const struct report_against *a)
+{
+	const struct compare_grid *g = compare_grid_of(a->compared);
+	uint64_t before = g->since - compare_begin(g);
+
+	printf("%.3f s, from ", (double)(g->until - g->since) / 1e9);
+	print_moment(a->report, g->since);
+	fputs(" to ", stdout);
+	print_moment(a->report, g->until);
+	printf(", compared with the %.3f s before", (double)before / 1e9);
+	if (before + g->width < a->asked)
+		printf(" (%.3f s are not recorded)", (double)(a->asked - before) / 1e9);
+	putchar('\n');
+}
+
+/* An event is told by how much of the time before it has, and if records of it are missing. */
+static void print_missing(const struct compare_source *s)
+{
+	const struct trace_history *h = &s->history;
+
+	if (!h->missed && !h->limited && !h->lost)
+		return;
+	print_text(stdout, s->event->name, strlen(s->event->name));
+	printf(" lacks %s%" PRIu64 " records, some of them maybe of the time before\n",
+	       h->missed_at_least ? "at least " : "", h->missed + h->limited + h->lost);
+}
+
+static void print_history(const struct report_against *a, const struct compare_source *s)
+{
+	const struct compare_grid *g = compare_grid_of(a->compared);
+	uint64_t width, begin = compare_begin(g);
+	uint32_t slices = compare_history(g, s->complete, &width);
+
+	if (s->complete <= begin)
+		return;
+	print_text(stdout, s->event->name, strlen(s->event->name));
+	if (s->complete >= g->since)
+		fputs(" has complete records only from the moment itself", stdout);
+	else
+		printf(" has complete records of %.3f s before",
+		       (double)(g->since - s->complete) / 1e9);
+	if (slices)
+		printf(": %" PRIu32 " slices of %.3f s\n", slices, (double)width / 1e9);
+	else
+		puts(": not compared");
+}
+
+/* ── Lines ── */
+
+static const char *text_of(const struct report_against *a, uint32_t name)
+{
+	return compare_text(a->compared, name) ?: "";
+}
+
+static void print_value(FILE *f, const struct compare_kind *kind, double v)
+{
+	double shown = kind->is_time ? v / 1e6 : v;
+
+	if (shown > 0 && shown < 0.1)
+		fprintf(f, "%.3f", shown);
+	else
+		fprintf(f, "%.1f", shown);
+}
+
+static const char *unit_of(const struct compare_kind *kind)
+{
+	return kind->is_longest ? "ms" : kind->is_time ? "ms/s" : "/s";
+}
+
+static void value_cell(struct table *t, const struct compare_kind *kind, double v)
+{
+	char text[64];
+	FILE *f = fmemopen(text, sizeof(text), "w");
+
+	if (!f) {
+		t->failed = true;
+		return;
+	}
+	print_value(f, kind, v);
+	fclose(f);
+	table_cell(t, "%s %s", text, unit_of(kind));
+}
+
+static void range_cell(struct table *t, const struct compare_kind *kind,
+		       const struct compare_change *c)
+{
+	char text[96];
+	FILE *f;
+
+	if (c->is_new) {
+		table_cell(t, "-");
+		return;
+	}
+	f = fmemopen(text, sizeof(text), "w");
+	if (!f) {
+		t->failed = true;
+		return;
+	}
+	print_value(f, kind, c->min);
+	fputs(" to ", f);
+	print_value(f, kind, c->max);
+	fclose(f);
+	table_cell(t, "%s", text);
+}
+
+static void factor_cell(struct table *t, const struct compare_change *c)
+{
+	if (c->is_new)
+		table_cell(t, "new");
+	else if (c->median <= 0)
+		table_cell(t, "-");
+	else if (c->now / c->median < 100)
+		table_cell(t, "x%.1f", c->now / c->median);
+	else
+		table_cell(t, "x%.0f", c->now / c->median);
+}
+
+static void unusual_cell(struct table *t, const struct compare_change *c)
+{
+	if (c->is_new)
+		table_cell(t, "never in %" PRIu32 " slices", c->slices);
+	else if (c->distance < 1e6)
+		table_cell(t, "beyond all %" PRIu32 " slices, %.0fx their range", c->slices,
+			   c->distance);
+	else
+		table_cell(t, "beyond all %" PRIu32 " slices", c->slices);
+}
+
+static void print_longest(FILE *f, const struct report_against *a, const struct compare_change *c)
+{
+	const struct compare_change *longest = against_longest(a, c);
+
+	if (longest)
+		fprintf(f, ", the longest %.1f ms instead of %.1f", longest->now / 1e6,
+			longest->max / 1e6);
+}
+
+static void print_function(FILE *f, const struct report_against *a, const struct compare_change *c)
+{
+	const struct compare_change *function = against_function(a, c);
+
+	if (function)
+		fprintf(f, ", most of it in %s", text_of(a, function->item->what));
+}
+
+/* "true (of make): processes begun" */
+static void print_what(FILE *f, const struct report_against *a, const struct compare_change *c)
+{
+	const struct compare_item *item = c->item;
+	const char *comm = text_of(a, item->comm);
+	const char *parent = item->comm == COMPARE_NO_NAME
+				     ? NULL
+				     : compare_records_parent(a->records, item->comm);
+	const char *text = against_words[item->class].text, *what = strstr(text, "%s");
+	uint32_t cpu = item->class == COMPARE_EVENT ? against_cpu(a, c) : UINT32_MAX;
+
+	fputs(comm, f);
+	if (parent && strcmp(parent, comm) != 0)
+		fprintf(f, " (of %s)", parent);
+	fputs(*comm ? ": " : "", f);
+	if (what)
+		fprintf(f, "%.*s%s%s", (int)(what - text), text, text_of(a, item->what), what + 2);
+	else
+		fputs(text, f);
+	if (cpu != UINT32_MAX)
+		fprintf(f, " on CPU %" PRIu32, cpu);
+	if (*text_of(a, item->by))
+		fprintf(f, ", until woken by %s", text_of(a, item->by));
+	print_longest(f, a, c);
+	print_function(f, a, c);
+}
+
+static int what_cell(struct table *t, const struct report_against *a,
+		     const struct compare_change *c)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+
+	if (!f)
+		return -ENOMEM;
+	print_what(f, a, c);
+	if (fclose(f))
+		return -ENOMEM;
+	table_cell(t, "%s", text);
+	return 0;
+}
+
+static int add_line(struct table *t, const struct report_against *a, const struct compare_change *c)
+{
+	const struct compare_kind *kind = compare_kind(c->item->class);
+
+	value_cell(t, kind, c->now);
+	value_cell(t, kind, c->median);
+	range_cell(t, kind, c);
+	factor_cell(t, c);
+	unusual_cell(t, c);
+	return what_cell(t, a, c);
+}
+
+static int print_changes(const struct report_against *a)
+{
+	static const struct column columns[] = {
+		{ "NOW", true },    { "BEFORE", true },	  { "RANGE", true },
+		{ "FACTOR", true }, { "UNUSUAL", false }, { "WHAT", false },
+	};
+	_cleanup_(table_done) struct table t = {
+		.columns = columns,
+		.n_columns = ARRAY_SIZE(columns),
+		.width = a->report->width,
+	};
+	size_t n = 0;
+
+	for (size_t i = 0; i < a->n_changes; i++) {
+		if (!against_is_line(a, &a->changes[i]) || n++ >= a->report->o->top)
+			continue;
+		if (add_line(&t, a, &a->changes[i]) < 0)
+			return -ENOMEM;
+	}
+	if (table_print(&t, stdout) < 0)
+		return -ENOMEM;
+	if (n > a->report->o->top)
+		printf("(%zu more)\n", n - a->report->o->top);
+	return 0;
+}
+
+int report_against_text(const struct report_against *a)
+{
+	size_t n;
+	const struct compare_source *sources = compare_records_sources(a->records, &n);
+
+	print_head(a);
+	for (size_t i = 0; i < n; i++)
+		if (sources[i].n_cpus || sources[i].complete) {
+			print_history(a, &sources[i]);
+			print_missing(&sources[i]);
+		}
+	if (a->n_changes)
+		return print_changes(a);
+	puts("nothing unusual");
+	return 0;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Shared by the parts of `perfctl report --against`. */
+#pragma once
+
+#include "client/perfctl/replay/compare-records.h"
+#include "client/perfctl/replay/report.h"
+
+struct report_against {
+	const struct report *report;
+	const struct compare_records *records;
+	const struct compare *compared;
+	const struct compare_change *changes;
+	size_t n_changes; /* that are unusual */
+	size_t n_all;	  /* with the others, behind them */
+	uint64_t asked;	  /* ns of the time before */
+};
+
+/* How a class is called. */
+struct against_words {
+	const char *key;  /* in JSON */
+	const char *text; /* with %s: what */
+};
+extern const struct against_words against_words[COMPARE_CLASSES];
+
+/* The CPU that has most of an event's change, if one stands out; UINT32_MAX: none. */
+uint32_t against_cpu(const struct report_against *a, const struct compare_change *change);
+
+/* Whether a change tells something that no other one tells better: the same time by samples, or in the
+ * functions or events of a command, is told with that command. */
+bool against_is_line(const struct report_against *a, const struct compare_change *change);
+/* What is told with a line: its longest instance, and the function that has most of it; NULL: none. */
+const struct compare_change *against_longest(const struct report_against *a,
+					     const struct compare_change *change);
+const struct compare_change *against_function(const struct report_against *a,
+					      const struct compare_change *change);
+
+int report_against_text(const struct report_against *a);
+int report_against_json(const struct report_against *a);
+
+/* Returns an exit code; has complained if it is not EXIT_OK. */
+int report_against(struct call *call, const struct report_options *o);

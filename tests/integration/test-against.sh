@@ -1,0 +1,81 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# What was different: a program that waits and then computes, one that crashes, and a shell that runs a
+# hundred others are what changed, with the numbers that the records have. What cannot be compared is
+# said.
+
+. "$(dirname "$0")/../lib.sh"
+. "$(dirname "$0")/tracepoints.sh"
+command -v jq >/dev/null || skip "there is no jq"
+
+tracepoints_lock --shared
+start_daemon
+perfctl create t/sched -e sched:sched_switch,sched:sched_wakeup,sched:sched_wakeup_new -m 16M >/dev/null
+perfctl create t/cpu -e cpu-clock -F 499 -g -m 4M >/dev/null
+perfctl create t/life -e sched:sched_process_exit,signal:signal_generate -m 1M >/dev/null
+perfctl create t/small -e sched:sched_wakeup -m 4K >/dev/null
+
+cd "$SCRATCH"
+for name in ag-burner ag-crasher ag-forker; do
+	cp "$(command -v bash)" "$name"
+done
+cp /bin/true ag-once
+mkfifo go
+ulimit -c 0
+spawn ./ag-burner -c 'read -r _ <go; while :; do :; done'
+BURNER=$SPAWNED
+sleep "$(length 2 30)"
+
+# The moment.
+SINCE=$(awk '{ print $1 }' /proc/uptime)
+echo >go
+./ag-crasher -c 'kill -SEGV $$' 2>/dev/null || true
+# shellcheck disable=SC2016 # for that shell
+./ag-forker -c 'i=0; while [ $i -lt 100 ]; do ./ag-once; i=$((i + 1)); done'
+sleep 0.2
+perfctl pause t/sched t/cpu t/life t/small >/dev/null
+kill "$BURNER"
+perfctl snapshot t/ -o data >/dev/null 2>&1
+
+expect_ok perfctl report -i data --since "$SINCE" --against 10m --json --pid "$BURNER"
+jq '.changes | map(select(.kind == "cpu_time"))[0]' <<<"$OUT" >burner
+expect_eq "$(jq -r .comm burner)" ag-burner "who computes"
+expect_eq "$(jq '.median < 1000000 and .now > 50000000 and .excess > 50000000 and .slices >= 10' burner)" true \
+	"how much: $(<burner)"
+expect_eq "$(jq -r '[.changes[] | select(.is_line)][0].kind' <<<"$OUT")" cpu_time "the first line of the burner: $OUT"
+expect_eq "$(jq -r '[.changes[] | select(.kind == "function" or .kind == "function_total" or .kind == "sampled")] |
+	length > 0' <<<"$OUT")" true "functions of the burner: $OUT"
+
+expect_ok perfctl report -i data --since "$SINCE" --against 10m --json
+expect_eq "$(jq -c '.changes[0] | [.kind, .comm, .what, .is_new]' <<<"$OUT")" '["fatal","ag-crasher","SIGSEGV",true]' \
+	"the first of all changes"
+expect_eq "$(jq -c '.events[] | select(.event == "signal:signal_generate") | [.history_known, .slices >= 10]' <<<"$OUT")" \
+	'[true,true]' "the history of a rare event: $OUT"
+BEGUN=$(jq -c '((.until - .since) / 1000000000) as $s | [.changes[] | select(.kind == "begun" and .parent == "ag-forker") |
+	[.comm, (.now * $s | round)]]' <<<"$OUT")
+expect_eq "$BEGUN" '[["ag-once",100]]' "the processes that a shell began"
+
+# The text: what with what, then the first line.
+expect_ok perfctl report -i data --since "$SINCE" --against 10m --top 1
+expect_match "$OUT" '^[0-9.]+ s, from [^ ]+ [^ ]+ to .*, compared with the [0-9.]+ s before \([0-9.]+ s are not recorded\)' "head"
+expect_match "$OUT" 'never in [0-9]+ slices +ag-crasher \(of [^)]*\): SIGSEGV' "first line"
+
+# A buffer that reaches back too little is told, and not compared.
+perfctl snapshot t/small t/cpu -o small >/dev/null 2>&1
+expect_ok perfctl report -i small --since "$SINCE" --against 10m --json
+expect_eq "$(jq -c '.events[] | select(.event == "sched:sched_wakeup") | .slices' <<<"$OUT")" 0 "slices of a small buffer"
+expect_eq "$(jq -c '[.changes[] | select(.what == "sched:sched_wakeup")] | length' <<<"$OUT")" 0 "changes of a small buffer"
+
+# What cannot be.
+expect_exit 3 perfctl report -i data --last 1h --against 5m
+expect_match "$OUT" '^perfctl: data has too little to compare with: [^
+]*$' "nothing before"
+expect_exit 2 perfctl report -i data --against 5m
+expect_match "$OUT" 'needs --last or --since' "no moment"
+expect_exit 2 perfctl report -i data --last 1s --against soon
+for other in "--html x" "--folded" "--wakeups" "-g" "--about --pid 1" "--sort comm"; do
+	# shellcheck disable=SC2086 # words
+	expect_exit 2 perfctl report -i data --last 1s --against 5m $other
+done
+[ ! -e x ] || fail "a page was written"
