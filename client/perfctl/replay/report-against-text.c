@@ -45,7 +45,7 @@ static void print_missing(const struct compare_source *s)
 	if (!h->missed && !h->limited && !h->lost)
 		return;
 	print_text(stdout, s->event->name, strlen(s->event->name));
-	printf(" lacks %s%" PRIu64 " records, some of them maybe of the time before\n",
+	printf(" lacks %s%" PRIu64 " of its records, maybe of the time before\n",
 	       h->missed_at_least ? "at least " : "", h->missed + h->limited + h->lost);
 }
 
@@ -248,19 +248,27 @@ static int print_changes(const struct report_against *a)
 	return 0;
 }
 
-int report_against_text(const struct report_against *a)
+/* What a line may owe to records that are not there. */
+static void print_gaps(const struct report_against *a)
 {
 	size_t n;
 	const struct compare_source *sources = compare_records_sources(a->records, &n);
 
-	print_head(a);
 	for (size_t i = 0; i < n; i++)
 		if (sources[i].n_cpus || sources[i].complete) {
 			print_history(a, &sources[i]);
 			print_missing(&sources[i]);
 		}
-	if (a->n_changes)
-		return print_changes(a);
-	puts("nothing unusual");
+}
+
+/* The lines come first: they are why people look. */
+int report_against_text(const struct report_against *a)
+{
+	print_head(a);
+	if (!a->n_changes)
+		puts("nothing unusual");
+	else if (print_changes(a) < 0)
+		return -ENOMEM;
+	print_gaps(a);
 	return 0;
 }
