@@ -90,10 +90,9 @@ START_TEST(test_cpu)
 
 	for (uint64_t t = 0; t < 400; t += 200) {
 		ran("other", 30, 0, t, t + 10, false);
-		ran("hog", 20, 0, t + 10, t + 40, true);
+		ran("hog", 20, 0, t + 10, t + 60, true); /* also when nobody waits any more */
 		ended(LATENCY_WAKEUPS, "woken", "loop", 10, t, t + 40, NULL, 0);
 		ended(LATENCY_WAKEUPS, "preempted", "loop", 10, t + 41, t + 60, NULL, 0);
-		ran("loop", 10, 0, t + 40, t + 41, true);
 	}
 	finish(1000);
 	g = find(FINDING_CPU);
@@ -121,6 +120,21 @@ START_TEST(test_cpu_of_others)
 	for (size_t i = 0; i < n_found; i++)
 		if (found[i].kind == FINDING_CPU)
 			is(&found[i].victim, "loop", 10);
+}
+END_TEST
+
+/* What waits for a kernel thread waits for somebody else's work. */
+START_TEST(test_cpu_of_the_kernel)
+{
+	ran("hog", 20, 0, 0, 100, true);
+	ended(LATENCY_WAKEUPS, "woken", "loop", 10, 0, 100, NULL, 0);
+	ended(LATENCY_WAKEUPS, "woken", "kworker/0:1", 30, 0, 100, NULL, 0);
+	ended(LATENCY_WAKEUPS, "woken", "perfctl", 40, 0, 100, NULL, 0);
+	finish(1000);
+	ck_assert_uint_eq(n_found, 2);
+	is(&found[0].victim, "loop", 10);
+	ck_assert(found[0].weight > 99 && found[0].weight < 101);
+	is(&found[1].victim, "perfctl", 40);
 }
 END_TEST
 
@@ -340,6 +354,8 @@ START_TEST(test_memory)
 	ck_assert_int_eq(findings_reclaim(f, &now, true), 0);
 	now.time = 40 * MS;
 	ck_assert_int_eq(findings_reclaim(f, &now, false), 0);
+	now.time = 60 * MS;
+	ck_assert_int_eq(findings_reclaim(f, &now, false), 0); /* its beginning is missing */
 	ck_assert_int_eq(findings_victim(f, &now, &victim), 0);
 	finish(1000);
 	ck_assert_uint_eq(n_found, 2);
@@ -392,6 +408,7 @@ int main(void)
 	tcase_add_test(tc, test_nothing);
 	tcase_add_test(tc, test_cpu);
 	tcase_add_test(tc, test_cpu_of_others);
+	tcase_add_test(tc, test_cpu_of_the_kernel);
 	tcase_add_loop_test(tc, test_burst, 0, ARRAY_SIZE(bursts));
 	tcase_add_test(tc, test_sleep);
 	tcase_add_test(tc, test_sleep_by_interrupt);
