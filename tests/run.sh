@@ -242,8 +242,6 @@ begin() {
 	instance_of[$name]=t$$x$instances
 	attempts[$name]=$((${attempts[$name]:-0} + 1))
 	command_of "$name"
-	# The guest's tests take longest, so the others leave them the CPUs.
-	[[ $name == vm/* || ${how_of[$name]-} == alone ]] || command=(nice -n 5 "${command[@]}")
 	began[$name]=$EPOCHREALTIME
 	"${command[@]}" >"$(log_of "$name")" 2>&1 </dev/null &
 	running+=($!)

@@ -136,6 +136,8 @@ trap 'exit 129' HUP
 # doesn't work"). no5lvl: with page tables of five levels the emulation takes a fifth longer.
 # tsc_early_khz: if a CPU has to wait while the kernel measures its TSC, which is this machine's, by an
 # emulated timer, the clock runs many times too fast afterwards, and no unit starts in time.
+# The guest's tests take longest. In a session of its own the guest can have a priority: sched(7) weighs
+# sessions ("autogroups") against each other, and each daemon of the other tests has one.
 machine() {
 	local socket=perfpersist-vm-$$ share shares=()
 
@@ -144,6 +146,7 @@ machine() {
 	done
 	setpriv --pdeathsig TERM \
 		timeout --kill-after=10 $((boot_limit + limit + 60)) \
+		setsid bash -c 'echo -10 >/proc/self/autogroup; exec "$@"' - \
 		setpriv --pdeathsig KILL \
 		qemu-system-x86_64 -accel tcg,thread=multi -machine pc -cpu max -smp "$smp" -m "$memory" \
 		-nodefaults -no-user-config -display none -no-reboot -nic none \
