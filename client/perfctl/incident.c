@@ -3,18 +3,16 @@
  * perfctl incident: a snapshot, its reports, its page, and what the machine is, in a directory and an
  * archive of it. Each part is another perfctl's output, so it is what a user would have seen.
  */
-#include <dirent.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <inttypes.h>
 #include <spawn.h>
-#include <stdarg.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
 #include <time.h>
 
+#include "client/perfctl/output/outdir.h"
 #include "client/perfctl/output/output.h"
 #include "client/perfctl/perfctl.h"
 
@@ -24,9 +22,9 @@
 struct incident {
 	const struct call *call;
 	const char *output, *last, *since, *until;
-	/* Everything is made here, beside its place, with the name that it gets; NULL: nothing is yet. */
-	char *hidden;
-	char *directory, *archive; /* inside of it */
+	struct outdir out;
+	char *socket, *registry,
+		*saved; /* of the call, not relative to the directory that we are in */
 };
 
 static const struct verb_option options[] = {
@@ -47,87 +45,41 @@ static const struct verb_option options[] = {
 
 /* ── Files ── */
 
-static int remove_one(const char *path, const struct stat *st _unused_, int type _unused_,
-		      struct FTW *at _unused_)
+static int cannot(const char *what, const char *path, int error)
 {
-	return remove(path);
-}
-
-static void incident_done(struct incident *o)
-{
-	if (o->hidden)
-		nftw(o->hidden, remove_one, 8, FTW_DEPTH | FTW_PHYS);
-	free(o->hidden);
-	free(o->directory);
-	free(o->archive);
-}
-
-static int cannot(const char *what, const char *path)
-{
-	complain("cannot %s %s: %s", what, path, strerror(errno));
+	complain("cannot %s %s: %s", what, path, strerror(-error));
 	return EXIT_FAILED;
 }
 
-static const char *last_part(const char *path)
+static int begin(struct incident *o)
 {
-	const char *slash = strrchr(path, '/');
+	int r = outdir_open(o->output, &o->out);
 
-	return slash ? slash + 1 : path;
-}
-
-static int no_memory(const struct incident *o)
-{
-	complain("cannot make %s: out of memory", o->output);
-	return EXIT_FAILED;
-}
-
-static int make_hidden(struct incident *o)
-{
-	const char *name = last_part(o->output);
-	char *path;
-
-	if (asprintf(&path, "%.*s.%s.XXXXXX", (int)(name - o->output), o->output, name) < 0)
-		return no_memory(o);
-	if (!mkdtemp(path)) {
-		free(path);
-		return cannot("make", o->output);
-	}
-	o->hidden = path;
-	if (asprintf(&o->directory, "%s/%s", o->hidden, name) < 0)
-		o->directory = NULL;
-	if (asprintf(&o->archive, "%s/%s.tar.gz", o->hidden, name) < 0)
-		o->archive = NULL;
-	if (!o->directory || !o->archive)
-		return no_memory(o);
-	return mkdir(o->directory, 0700) < 0 ? cannot("make", o->output) : EXIT_OK;
-}
-
-static int begin(struct incident *o, const char *archive)
-{
-	const char *taken = !access(o->output, F_OK) ? o->output : archive;
-
-	if (access(taken, F_OK) < 0)
-		return make_hidden(o);
-	complain("%s exists; choose another name with -o", taken);
-	return EXIT_FAILED;
-}
-
-static char *inside(const struct incident *o, const char *name)
-{
-	char *path;
-
-	return asprintf(&path, "%s/%s", o->directory, name) < 0 ? NULL : path;
+	if (r == -EEXIST)
+		complain("%s or %s.tar.gz exists; choose another name with -o", o->output,
+			 o->output);
+	else if (r < 0)
+		cannot("make", o->output, r);
+	return r < 0 ? EXIT_FAILED : EXIT_OK;
 }
 
 static FILE *append(const struct incident *o, const char *name)
 {
-	_cleanup_free_ char *path = inside(o, name);
-	int fd = path ? open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600) : -1;
+	int fd = outdir_append(&o->out, name);
 	FILE *f = fd < 0 ? NULL : fdopen(fd, "a");
 
 	if (!f)
 		close_fd(fd);
 	return f;
+}
+
+/* A terminal that is closed is the end, too. */
+static bool is_interrupted(void)
+{
+	static bool hung_up;
+
+	hung_up |= signals_take(SIGHUP);
+	return hung_up || signals_caught();
 }
 
 /* ── Other programs ── */
@@ -138,7 +90,7 @@ struct command {
 	const char *argv[ARGUMENTS_MAX];
 	size_t n;
 	const char *into; /* file inside the directory that gets its stdout; NULL: nothing does */
-	bool inside;	  /* runs there */
+	bool packs;	  /* runs above it instead, and writes the archive */
 	bool quiet;	  /* what it complains of does not matter */
 };
 
@@ -164,7 +116,9 @@ static struct command perfctl(const struct incident *o, const char *verb)
 
 	add(&c, "/proc/self/exe");
 	add_option(&c, "--instance", connect->instance);
-	add_option(&c, "--saved", connect->saved);
+	add_option(&c, "--socket", o->socket);
+	add_option(&c, "--registry", o->registry);
+	add_option(&c, "--saved", o->saved);
 	if (connect->direct)
 		add(&c, "--direct");
 	add(&c, verb);
@@ -195,8 +149,7 @@ static int spawn(const struct incident *o, const struct command *c, char **opera
 		posix_spawn_file_actions_adddup2(&files, out, STDOUT_FILENO);
 	else
 		posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-	if (c->inside)
-		posix_spawn_file_actions_addchdir_np(&files, o->directory);
+	posix_spawn_file_actions_addfchdir_np(&files, c->packs ? o->out.top : o->out.dir);
 	if (c->quiet)
 		posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
 	r = posix_spawnp(ret, argv[0], &files, &how, argv, environ);
@@ -210,20 +163,20 @@ static int spawn(const struct incident *o, const struct command *c, char **opera
 static int run_with(const struct incident *o, const struct command *c, char **operands,
 		    size_t n_operands)
 {
-	_cleanup_(cleanup_fclose) FILE *into = c->into ? append(o, c->into) : NULL;
-	int status = 0, r;
+	int status = 0, r, out = -EBADF;
 	pid_t child;
 
-	if (c->into && !into)
-		return cannot("write", c->into);
-	r = spawn(o, c, operands, n_operands, into ? fileno(into) : -1, &child);
-	if (r) {
-		errno = r;
-		return cannot("run", c->argv[0]);
-	}
+	if (c->into || c->packs)
+		out = c->packs ? outdir_archive(&o->out) : outdir_append(&o->out, c->into);
+	if (out < 0 && out != -EBADF)
+		return cannot("write", c->packs ? o->out.archive : c->into, out);
+	r = spawn(o, c, operands, n_operands, out, &child);
+	close_fd(out);
+	if (r)
+		return cannot("run", c->argv[0], -r);
 	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
 		;
-	if (signals_caught())
+	if (is_interrupted())
 		return EXIT_FAILED;
 	if (WIFEXITED(status))
 		return WEXITSTATUS(status);
@@ -238,7 +191,7 @@ static int run_command(const struct incident *o, const struct command *c)
 
 /* ── The parts ── */
 
-static int snapshot(const struct incident *o, const char *data)
+static int snapshot(const struct incident *o)
 {
 	struct command c = perfctl(o, "snapshot");
 	bool chosen = o->last || o->since || o->until;
@@ -246,7 +199,7 @@ static int snapshot(const struct incident *o, const char *data)
 	add_option(&c, "--last", chosen ? o->last : DEFAULT_LAST);
 	add_option(&c, "--since", o->since);
 	add_option(&c, "--until", o->until);
-	add_option(&c, "-o", data);
+	add_option(&c, "-o", SNAPSHOT);
 	add(&c, "--");
 	return run_with(o, &c, o->call->operands, o->call->n_operands);
 }
@@ -267,7 +220,6 @@ static int report(const struct incident *o, const char *option, bool optional)
 
 	add_option(&c, "-i", SNAPSHOT);
 	add(&c, option);
-	c.inside = true;
 	c.into = "report.txt";
 	c.quiet = optional;
 	r = run_command(o, &c);
@@ -297,7 +249,6 @@ static int page(const struct incident *o)
 
 	add_option(&c, "-i", SNAPSHOT);
 	add_option(&c, "--html", "page.html");
-	c.inside = true;
 	return run_command(o, &c);
 }
 
@@ -345,7 +296,6 @@ static int about(const struct incident *o)
 					       { "stat", "--interval-count", "1" },
 					       { "show", "*/*" },
 					       { "limits" } };
-	_cleanup_free_ char *config = inside(o, "config");
 	struct command copy = { .quiet = true };
 	int r = EXIT_OK;
 
@@ -360,99 +310,103 @@ static int about(const struct incident *o)
 		c.into = "about.txt";
 		c.quiet = true;
 		run_command(o, &c);
-		r = signals_caught() ? EXIT_FAILED : EXIT_OK;
+		r = is_interrupted() ? EXIT_FAILED : EXIT_OK;
 	}
 	/* As far as the caller may read it. */
 	add(&copy, "cp");
 	add(&copy, "-rL");
 	add(&copy, PP_SYSCONFDIR "/perfpersist");
-	add(&copy, config);
-	if (config && !o->call->connect.instance)
+	add(&copy, "config");
+	if (!o->call->connect.instance)
 		run_command(o, &copy);
 	return r;
 }
 
 static int pack(const struct incident *o)
 {
-	struct command c = {};
+	struct command c = { .packs = true };
 
 	add(&c, "tar");
-	add_option(&c, "-C", o->hidden);
-	add_option(&c, "-czf", o->archive);
+	add_option(&c, "-czf", "-");
 	add(&c, "--");
-	add(&c, last_part(o->output));
+	add(&c, o->out.name);
 	return run_command(o, &c) == EXIT_OK ? EXIT_OK : EXIT_FAILED;
 }
 
 /* ── The end ── */
 
-static void print_head(const char *directory)
+static void print_head(const struct incident *o)
 {
-	_cleanup_free_ char *path = NULL;
-	_cleanup_(cleanup_fclose) FILE *f = NULL;
+	int fd = openat(o->out.dir, "report.txt", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	_cleanup_(cleanup_fclose) FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
 	char line[1024];
 
-	if (asprintf(&path, "%s/report.txt", directory) < 0)
-		path = NULL;
-	f = path ? fopen(path, "re") : NULL;
+	if (!f)
+		close_fd(fd);
 	for (int i = 0; f && i < 10 && fgets(line, sizeof(line), f) && *line != '\n'; i++)
 		fputs(line, stdout);
 }
 
-static int commit(const struct incident *o, const char *archive)
+static void tell(const struct incident *o)
 {
-	if (rename(o->directory, o->output) < 0)
-		return cannot("make", o->output);
-	return rename(o->archive, archive) < 0 ? cannot("make", archive) : EXIT_OK;
-}
-
-static void tell(const struct incident *o, const char *archive)
-{
+	_cleanup_free_ char *archive = NULL;
 	struct json j = { .f = stdout };
 	struct stat st = {};
 
-	stat(archive, &st);
+	fstatat(o->out.parent, o->out.archive, &st, AT_SYMLINK_NOFOLLOW);
+	if (asprintf(&archive, "%s.tar.gz", o->output) < 0)
+		archive = NULL;
 	if (o->call->json) {
 		json_begin(&j, NULL, '{');
 		json_string(&j, "directory", o->output);
-		json_string(&j, "archive", archive);
+		json_string(&j, "archive", archive ?: o->out.archive);
 		json_unsigned(&j, "bytes", (uint64_t)st.st_size);
 		json_end(&j, '}');
 		putchar('\n');
 		return;
 	}
-	print_head(o->output);
+	print_head(o);
 	printf("%s: report.txt, page.html, snapshot.data, about.txt\n%s: all of it, to attach to a "
 	       "ticket (%" PRIu64 " bytes)\n",
-	       o->output, archive, (uint64_t)st.st_size);
+	       o->output, archive ?: o->out.archive, (uint64_t)st.st_size);
+}
+
+static int commit(struct incident *o)
+{
+	int r = outdir_commit(&o->out);
+
+	return r < 0 ? cannot("make", o->output, r) : EXIT_OK;
 }
 
 static int make(struct incident *o)
 {
-	_cleanup_free_ char *archive = NULL, *data = NULL;
-	int r;
+	int r = begin(o);
 
-	if (asprintf(&archive, "%s.tar.gz", o->output) < 0) {
-		archive = NULL;
-		return no_memory(o);
-	}
-	r = begin(o, archive);
 	if (r)
 		return r;
-	data = inside(o, SNAPSHOT);
-	if (!data)
-		return EXIT_FAILED;
-	r = snapshot(o, data) ?: reports(o) ?: page(o) ?: about(o) ?: pack(o) ?: commit(o, archive);
-	if (signals_caught())
+	r = snapshot(o) ?: reports(o) ?: page(o) ?: about(o) ?: pack(o) ?: commit(o);
+	if (is_interrupted())
 		complain("interrupted; nothing is left of %s", o->output);
 	if (r == EXIT_OK)
-		tell(o, archive);
+		tell(o);
 	return r;
+}
+
+/* A relative path as one that other directories know, too. A word without a slash is none. */
+static char *from_here(const char *path)
+{
+	_cleanup_free_ char *here = NULL;
+	char *whole;
+
+	if (!path || *path == '/' || !strchr(path, '/'))
+		return path ? strdup(path) : NULL;
+	here = getcwd(NULL, 0);
+	return here && asprintf(&whole, "%s/%s", here, path) >= 0 ? whole : NULL;
 }
 
 static int run(struct call *call)
 {
-	struct incident o = { .call = call };
+	struct incident o = { .call = call, .out = OUTDIR_NONE };
 	char name[64], *output = NULL;
 	time_t now = time(NULL);
 	struct tm tm;
@@ -467,11 +421,17 @@ static int run(struct call *call)
 	for (size_t n = output ? strlen(output) : 0; n > 1 && output[n - 1] == '/'; n--)
 		output[n - 1] = '\0';
 	o.output = output;
+	o.socket = from_here(call->connect.socket);
+	o.registry = from_here(call->connect.registry);
+	o.saved = from_here(call->connect.saved);
 	signals_catch();
+	signals_catch_also(SIGHUP);
 	umask(0077); /* recorded data is not for everybody */
-	r = output && *last_part(output) ? make(&o)
-					 : bad_usage(call, "-o: not the name of a directory");
-	incident_done(&o);
+	r = make(&o);
+	outdir_done(&o.out);
+	free(o.socket);
+	free(o.registry);
+	free(o.saved);
 	free(output);
 	return r;
 }

@@ -75,18 +75,25 @@ perfctl report -i "a thing/snapshot.data" >/dev/null
 expect_eq "$(perfctl --json incident --last 1s -o other 2>/dev/null | jq -r '.directory + " " + .archive')" "other other.tar.gz"
 
 # Nothing is left where it fails.
-fails 1 "a thing exists" perfctl incident -o "a thing"
+fails 1 "a thing or a thing.tar.gz exists" perfctl incident -o "a thing"
+fails 1 "cannot make \.\.: Invalid argument" perfctl incident -o ..
 fails 1 "No such file" perfctl incident -o nowhere/x
 fails 3 "" perfctl incident nothing/ -o x
 fails 2 "not a time such as" perfctl incident --last x -o x
 fails 2 "--pid, --tid" perfctl report -i taken --findings --pid 1
 fails 2 "other reports" perfctl report -i taken --findings --irq
 is_begun() { compgen -G '.y.*'; }
-"${PERFCTL[@]}" incident -o y >/dev/null 2>&1 &
-wait_until 60 is_begun
-kill $!
-! wait $! || fail "what was interrupted says that it is whole"
-[ ! -e y ] && [ ! -e y.tar.gz ] || fail "what was interrupted is there"
+for signal in TERM HUP; do
+	"${PERFCTL[@]}" incident -o y >/dev/null 2>&1 &
+	wait_until 60 is_begun
+	kill -$signal $!
+	! wait $! || fail "what SIG$signal interrupted says that it is whole"
+	if [ -e y ] || [ -e y.tar.gz ]; then fail "what SIG$signal interrupted is there"; fi
+done
+# tar takes HOST:FILE for another machine's. The place of the socket is relative to here.
+ln -s "$RUN/control" control
+"$BIN/perfctl" --socket ./control incident --last 1s -o at-10:00 >/dev/null 2>&1
+expect_match "$(tar tzf ./at-10:00.tar.gz)" "at-10:00/report.txt"
 expect_eq "$(find . -name '.*.*' | tr '\n' ' ')" "" "what is left behind"
 
 # What is not recorded is said.

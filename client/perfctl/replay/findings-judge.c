@@ -101,43 +101,45 @@ static bool serves_others(const char *comm)
 	return false;
 }
 
-/* This recorder's own programs work because somebody looks. */
+static bool is_recorder_name(const char *comm)
+{
+	return !strcmp(comm, "perfctl") || !strncmp(comm, "perfpersist", 11);
+}
+
+/* This recorder's own programs work because somebody looks. Others can take their names, so these do not
+ * hide more than a tenth of a CPU. */
 static bool is_recorder(const struct findings *f, uint32_t name)
 {
-	return name != FINDINGS_NONE && (!strcmp(f->names[name].comm, "perfctl") ||
-					 !strncmp(f->names[name].comm, "perfpersist", 11));
+	return name != FINDINGS_NONE && is_recorder_name(f->names[name].comm) &&
+	       10 * f->recorder_ran < f->end - f->begin;
 }
 
 /* ── Waiting for a CPU ── */
 
+/* Who ran while a thread waited, of so many threads at most. */
 struct wait {
-	struct findings *f;
 	const struct stretch *s;
-	uint32_t victim; /* name */
-	double hurts;	 /* 0 … 1 */
-	struct tally *most;
-	uint64_t ns; /* of most, in this wait */
-	uint32_t thread;
-	bool failed;
+	struct part {
+		uint32_t thread;
+		uint64_t ns;
+	} parts[16];
+	size_t n;
 };
 
-static int blame(void *arg, uint32_t thread, uint64_t ns)
+static int add_part(void *arg, uint32_t thread, uint64_t ns)
 {
 	struct wait *w = arg;
-	struct tally *t;
+	size_t i = 0;
 
 	if (thread == w->s->thread)
 		return 0;
-	if (tally_of(w->f, FINDING_CPU, w->f->threads[thread].name, w->victim, &t) < 0)
-		return -ENOMEM;
-	take_thread(w->f, &t->finding.culprit, thread);
-	take_thread(w->f, &t->finding.victim, w->s->thread);
-	t->overlap += ns;
-	t->weight += w->hurts * (double)ns / FINDINGS_MS;
-	if (ns > w->ns) {
-		w->ns = ns;
-		w->thread = thread;
-	}
+	while (i < w->n && w->parts[i].thread != thread)
+		i++;
+	if (i == ARRAY_SIZE(w->parts))
+		return 0;
+	if (i == w->n)
+		w->parts[w->n++] = (struct part){ .thread = thread };
+	w->parts[i].ns += ns;
 	return 0;
 }
 
@@ -151,20 +153,28 @@ static double how_it_hurts(const struct findings *f, const struct finding_thread
 	return idle > 0 ? idle * idle : 0;
 }
 
+/* The one that ran longest is to blame: of each wait there is one row at most. */
 static int judge_wait(struct findings *f, const struct stretch *s)
 {
-	struct wait w = { .f = f, .s = s, .victim = f->threads[s->thread].name };
+	const struct finding_thread *victim = &f->threads[s->thread];
+	const struct part *most = NULL;
+	struct wait w = { .s = s };
 	struct tally *t;
 
-	w.hurts = how_it_hurts(f, &f->threads[s->thread]);
-	if (findings_who_ran(f, s->cpu, s->begin, s->end, blame, &w) < 0)
-		return -ENOMEM;
-	if (!w.ns)
+	findings_who_ran(f, s->cpu, s->begin, s->end, add_part, &w);
+	for (size_t i = 0; i < w.n; i++)
+		if (!most || w.parts[i].ns > most->ns)
+			most = &w.parts[i];
+	if (!most)
 		return 0;
-	if (tally_of(f, FINDING_CPU, f->threads[w.thread].name, w.victim, &t) < 0)
+	if (tally_of(f, FINDING_CPU, f->threads[most->thread].name, victim->name, &t) < 0)
 		return -ENOMEM;
+	take_thread(f, &t->finding.culprit, most->thread);
+	take_thread(f, &t->finding.victim, s->thread);
+	t->overlap += most->ns;
+	t->weight += how_it_hurts(f, victim) * (double)most->ns / FINDINGS_MS;
 	if (s->ns > t->finding.max)
-		t->thread = w.thread;
+		t->thread = most->thread;
 	count(t, s, s->ns);
 	return 0;
 }
@@ -567,8 +577,12 @@ static void weigh(const struct findings *f, struct tally *t)
 
 int findings_judge(struct findings *f)
 {
-	int r = judge_stretches(f);
+	int r;
 
+	for (size_t i = 0; i < f->n_threads; i++)
+		if (is_recorder_name(f->threads[i].comm))
+			f->recorder_ran += f->threads[i].ran;
+	r = judge_stretches(f);
 	for (size_t i = 0; r >= 0 && i < f->n_forks; i++)
 		r = judge_fork(f, &f->forks[i]);
 	for (size_t i = 0; r >= 0 && i < f->n_signals; i++)

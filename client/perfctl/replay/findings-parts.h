@@ -112,6 +112,7 @@ struct findings {
 	size_t n_devices; /* at most FINDINGS_DEVICES; others are not told */
 
 	uint64_t begin, end;
+	uint64_t recorder_ran; /* all threads that are named as this recorder's */
 	/* Runs that may still be looked at. A file can claim that all waits overlap all runs; of those that
 	 * nobody made up, a wait has a few. */
 	uint64_t looks;

@@ -252,10 +252,11 @@ static int print_all(const struct report *r, const struct latency_records *recor
 	unsigned told[FINDING_KINDS] = {};
 	size_t number = 0;
 
-	printf("What stands out in %s of %s, %" PRIu64 ".%06" PRIu64 " to %" PRIu64 ".%06" PRIu64
-	       ":\n",
-	       time_words(r->a->last - r->a->first).s, r->in->what, r->a->first / 1000000000,
-	       r->a->first / 1000 % 1000000, r->a->last / 1000000000, r->a->last / 1000 % 1000000);
+	printf("What stands out in %s of ", time_words(r->a->last - r->a->first).s);
+	print_text(stdout, r->in->what, strlen(r->in->what));
+	printf(", %" PRIu64 ".%06" PRIu64 " to %" PRIu64 ".%06" PRIu64 ":\n",
+	       r->a->first / 1000000000, r->a->first / 1000 % 1000000, r->a->last / 1000000000,
+	       r->a->last / 1000 % 1000000);
 	for (size_t i = 0; i < n && number < r->o->top; i++)
 		if (told[all[i].kind]++ < OF_ONE_KIND)
 			print_one(&all[i], ++number, r->a->last);
