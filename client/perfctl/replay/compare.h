@@ -8,18 +8,20 @@
  * distribution, so nothing here assumes one:
  *
  * - An item's usual value is the median of its slices, its range what they reached. Only what goes
- *   beyond twice the range counts, as the item's excess: also beyond three spreads, by the median
- *   absolute deviation or, for what is rare, the root of what is expected (Poisson).
+ *   beyond several times the range counts, as the item's excess: also beyond some spreads, by the
+ *   median absolute deviation or, for what is rare, the root of what is expected (Poisson).
  * - Hundreds of items are compared, and some exceed that by chance. So each slice of the past is
  *   judged in the same way, against the others, as if it were the moment. The largest excess that is
- *   found there, among items of one class, is the noise of that class. An item is reported if its
- *   excess is at least twice as large. This holds for any number of items, and for any distribution
- *   that does not change with time. The worst tenth of the slices does not count for this, so that
- *   an earlier incident does not hide a later one.
+ *   found there, among items of one family, is the noise of that family. An item is reported if it
+ *   is some times as far off. This holds for any number of items, and for any distribution that does
+ *   not change with time. A few slices that are far worse than all others do not count for this, so
+ *   that an earlier incident does not hide a later one.
  * - An excess is a time: of a CPU, or of waiting. A record and the begin of a process are worth the
  *   time that they take the kernel, or so. Everything is sorted by its excess per second: what is
  *   reported at all is unusual, and then what cost most is first. What became less is worth half:
  *   mostly it is the consequence of what became more.
+ *
+ * compare-judge.c has the numbers.
  */
 #pragma once
 
