@@ -60,8 +60,9 @@ static int end(struct compare_records *r, uint32_t pid)
 
 int compare_processes_add(struct compare_records *r, const struct trace_record *record)
 {
-	/* Before the first sample, sideband describes what was there already. */
-	if (!r->first || record->pid != record->tid)
+	/* Before the first sample, sideband describes what was there already. No process has the pid 0,
+	 * which is that of a free birth. */
+	if (!r->first || !record->pid || record->pid != record->tid)
 		return 0;
 	if (record->kind == TRACE_FORK && record->pid != record->ppid &&
 	    selection_wants_whose(r->chosen, record->pid, record->tid))
