@@ -106,8 +106,10 @@ void compare_records_free(struct compare_records *r)
 {
 	if (!r)
 		return;
-	for (size_t i = 0; r->sources && i < r->n_sources; i++)
-		free(r->sources[i].cpus);
+	for (size_t i = 0; r->sources && i < r->n_sources; i++) {
+		cpu_counts_done(&r->sources[i].before);
+		cpu_counts_done(&r->sources[i].now);
+	}
 	for (size_t i = 0; i < r->n_nodes; i++)
 		free(r->nodes[i].series.cells);
 	free(r->sources);
@@ -332,21 +334,16 @@ static int count_cpu(struct compare_records *r, struct compare_source *s,
 		     const struct trace_record *record)
 {
 	const struct compare_grid *g = compare_grid_of(r->c);
-	size_t n = (size_t)record->cpu + 1;
+	uint64_t *count;
 
 	if (record->cpu >= AGGREGATE_CPUS || record->time < MAX(s->complete, compare_begin(g)) ||
 	    record->time > g->until)
 		return 0;
-	if (n > s->n_cpus) {
-		struct compare_cpu *bigger = reallocarray(s->cpus, n, sizeof(*bigger));
-
-		if (!bigger)
-			return -ENOMEM;
-		memset(bigger + s->n_cpus, 0, (n - s->n_cpus) * sizeof(*bigger));
-		s->cpus = bigger;
-		s->n_cpus = n;
-	}
-	*(record->time < g->since ? &s->cpus[record->cpu].before : &s->cpus[record->cpu].now) += 1;
+	count = cpu_counts_at(record->time < g->since ? &s->before : &s->now, record->cpu);
+	if (!count)
+		return -ENOMEM;
+	++*count;
+	s->n_cpus = MAX(s->n_cpus, record->cpu + 1);
 	return 0;
 }
 

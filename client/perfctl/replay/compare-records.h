@@ -21,10 +21,8 @@ struct compare_source {
 	struct decoder *decoder;
 	const struct tep_format_field *fields[4];
 	/* Records of each CPU: before, while they are complete, and in the moment. */
-	struct compare_cpu {
-		uint64_t before, now;
-	} * cpus;
-	size_t n_cpus;
+	struct cpu_counts before, now;
+	uint32_t n_cpus; /* the highest with records, + 1; 0: it has none */
 };
 
 struct compare_records;

@@ -69,7 +69,7 @@ static void change_json(struct json *j, const struct report_against *a,
 	else
 		json_double(j, "ranges", c->distance);
 	json_double(j, "excess", c->excess);
-	json_bool(j, "is_line", c->is_unusual && against_is_line(a, c));
+	json_bool(j, "is_line", c < a->changes + a->n_changes && against_is_line(a, c));
 	json_end(j, '}');
 }
 

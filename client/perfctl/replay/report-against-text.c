@@ -243,8 +243,8 @@ static int print_changes(const struct report_against *a)
 	}
 	if (table_print(&t, stdout) < 0)
 		return -ENOMEM;
-	if (n > a->report->o->top)
-		printf("(%zu more)\n", n - a->report->o->top);
+	if (n > a->report->o->top || a->n_more)
+		printf("(%zu more)\n", n - MIN(n, a->report->o->top) + a->n_more);
 	return 0;
 }
 

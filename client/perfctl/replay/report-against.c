@@ -52,10 +52,12 @@ uint32_t against_cpu(const struct report_against *a, const struct compare_change
 			continue;
 		scale = (double)(g->until - g->since) / (double)(g->since - begin);
 		for (uint32_t c = 0; c < s->n_cpus; c++) {
-			double by = (double)s->cpus[c].now - (double)s->cpus[c].before * scale;
+			uint64_t now = cpu_counts_get(&s->now, c);
+			uint64_t before = cpu_counts_get(&s->before, c);
+			double by = (double)now - (double)before * scale;
 
 			by = change->excess < 0 ? -by : by;
-			used += s->cpus[c].now || s->cpus[c].before;
+			used += now || before;
 			sum += by;
 			if (by > best) {
 				best = by;
@@ -267,8 +269,8 @@ static int read_records(const struct call *call, const struct report_options *o,
 	if (!has_history(records, compare_grid_of(a.compared)))
 		return tell_nothing_before(in, compare_grid_of(a.compared), first);
 	a.changes = compare_changes(a.compared, &a.n_all);
-	while (a.n_changes < a.n_all && a.changes[a.n_changes].is_unusual)
-		a.n_changes++;
+	for (size_t i = 0; i < a.n_all && a.changes[i].is_unusual; i++)
+		*(i < AGAINST_MAX ? &a.n_changes : &a.n_more) += 1;
 	return print(call, &a) ?: r < 0 ? EXIT_FAILED : EXIT_OK;
 }
 

@@ -5,14 +5,18 @@
 #include "client/perfctl/replay/compare-records.h"
 #include "client/perfctl/replay/report.h"
 
+/* A machine has some ten; a file can have one for each of its records. */
+#define AGAINST_MAX 1000
+
 struct report_against {
 	const struct report *report;
 	const struct compare_records *records;
 	const struct compare *compared;
 	const struct compare_change *changes;
-	size_t n_changes; /* that are unusual */
-	size_t n_all;	  /* with the others, behind them */
-	uint64_t asked;	  /* ns of the time before */
+	size_t n_changes; /* that are unusual, of which each is compared with each: at most AGAINST_MAX */
+	size_t n_more;	/* others that are unusual, behind these */
+	size_t n_all;	/* with those that are not, behind all */
+	uint64_t asked; /* ns of the time before */
 };
 
 /* How a class is called. */
