@@ -23,6 +23,7 @@ struct turning {
 	size_t n, n_found;
 	bool made;	  /* the link */
 	unsigned folders; /* that were made for it, from the last one on */
+	bool was_read;	  /* by the daemon, at a reload, or it may have been */
 };
 
 static void turning_done(struct turning *t)
@@ -77,6 +78,7 @@ static int reload(struct turning *t)
 
 	t->result = (struct perfpersist_reload_result){ .sz = sizeof(t->result) };
 	r = perfpersist_reload(t->p, &t->result);
+	t->was_read = r >= 0 || r == -ECONNRESET; /* the answer is lost */
 	return r < 0 ? call_failed(t->p, r) : find_events(t);
 }
 
@@ -259,7 +261,7 @@ static int take_back(struct turning *t, int code)
 	if (unlink(t->c.link) < 0)
 		complain("%s stays: %s", t->c.link, strerror(errno));
 	remove_folders(t);
-	if (t->n_found && perfpersist_reload(t->p, &ignored) < 0)
+	if (t->was_read && perfpersist_reload(t->p, &ignored) < 0)
 		complain("events of the preset may still record: %s", perfpersist_error(t->p));
 	return code;
 }
@@ -374,7 +376,8 @@ static int enable(struct turning *t)
 	return EXIT_OK;
 }
 
-static int run_enable(struct call *call)
+/* Turns a preset on or off. known: it must be shipped still. */
+static int run_turn(struct call *call, bool known, int (*turn)(struct turning *))
 {
 	_cleanup_(turning_done) struct turning t = { .call = call };
 	struct preset_options o = {};
@@ -383,9 +386,15 @@ static int run_enable(struct call *call)
 	if (!options_read(call, &o))
 		return call->code;
 	r = preset_choose(call, &o, &t.c);
-	r = r ?: check_unit(call, &t.c);
+	if (!r && (known || t.c.preset))
+		r = check_unit(call, &t.c);
 	r = r ?: call_connect(call, &t.p);
-	return r ?: enable(&t);
+	return r ?: turn(&t);
+}
+
+static int run_enable(struct call *call)
+{
+	return run_turn(call, true, enable);
 }
 
 const struct verb verb_enable_preset = {
@@ -475,17 +484,7 @@ static int disable(struct turning *t)
 
 static int run_disable(struct call *call)
 {
-	_cleanup_(turning_done) struct turning t = { .call = call };
-	struct preset_options o = {};
-	int r;
-
-	if (!options_read(call, &o))
-		return call->code;
-	r = preset_choose(call, &o, &t.c);
-	if (!r && t.c.preset)
-		r = check_unit(call, &t.c);
-	r = r ?: call_connect(call, &t.p);
-	return r ?: disable(&t);
+	return run_turn(call, false, disable);
 }
 
 const struct verb verb_disable_preset = {
