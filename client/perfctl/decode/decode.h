@@ -49,6 +49,9 @@ struct field_value {
 };
 void field_value(const struct tep_format_field *field, const unsigned char *raw,
 		 struct field_value *ret);
+/* A string's beginning, with a NUL; "" if it is none. */
+void field_text(const struct tep_format_field *field, const unsigned char *raw, char *ret,
+		size_t size);
 uint64_t field_element(const struct tep_format_field *field, const struct field_value *v, size_t i);
 
 /* Reads 1, 2, 4 or 8 bytes in the machine's byte order; sign-extended to 64 bits if signed. */

@@ -227,6 +227,19 @@ void field_value(const struct tep_format_field *field, const unsigned char *raw,
 		ret->n = strnlen((const char *)s.p, s.n);
 }
 
+void field_text(const struct tep_format_field *field, const unsigned char *raw, char *ret,
+		size_t size)
+{
+	struct field_value v;
+	size_t n;
+
+	field_value(field, raw, &v);
+	n = v.kind == FIELD_STRING ? MIN(v.n, size - 1) : 0;
+	if (n)
+		memcpy(ret, v.bytes, n);
+	ret[n] = '\0';
+}
+
 uint64_t field_element(const struct tep_format_field *field, const struct field_value *v, size_t i)
 {
 	return field_number(v->bytes + i * v->element, v->element,

@@ -194,14 +194,7 @@ static uint32_t number(const struct compare_source *s, size_t i)
 
 static void text(const struct compare_source *s, size_t i, char ret[LATENCY_COMM_SIZE])
 {
-	struct field_value v;
-	size_t n;
-
-	field_value(s->fields[i], s->decoder->raw, &v);
-	n = v.kind == FIELD_STRING ? MIN(v.n, LATENCY_COMM_SIZE - 1) : 0;
-	if (n)
-		memcpy(ret, v.bytes, n);
-	ret[n] = '\0';
+	field_text(s->fields[i], s->decoder->raw, ret, LATENCY_COMM_SIZE);
 }
 
 /* ── Time on CPUs ── */

@@ -198,14 +198,7 @@ static uint64_t number(const struct latency_source *s, size_t i)
 
 static void text(const struct latency_source *s, size_t i, char *ret, size_t size)
 {
-	struct field_value v;
-	size_t n;
-
-	field_value(s->fields[i], s->decoder->raw, &v);
-	n = v.kind == FIELD_STRING ? MIN(v.n, size - 1) : 0;
-	if (n)
-		memcpy(ret, v.bytes, n);
-	ret[n] = '\0';
+	field_text(s->fields[i], s->decoder->raw, ret, size);
 }
 
 static uint32_t common_pid(const struct decoder *d)
