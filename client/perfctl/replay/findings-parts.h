@@ -141,5 +141,26 @@ const struct flame_node *findings_where(const struct findings *f, uint32_t threa
 
 /* ── findings-judge.c ── */
 
+/* What is shorter is no finding by itself. */
+#define FINDINGS_OUTLIER (10 * FINDINGS_MS)
+
 /* Fills tallies. */
 int findings_judge(struct findings *f);
+
+/* The row; other rows may move. -ENOMEM. */
+int findings_tally(struct findings *f, enum finding_kind kind, uint32_t culprit, uint32_t victim,
+		   struct tally **ret);
+/* Of several with one name only the name is told. A thread is told by its own id, instead of its process's,
+ * where it matters which one of a process it is. */
+void findings_take(const struct findings *f, struct finding_party *p, uint32_t thread);
+void findings_take_tid(const struct findings *f, struct finding_party *p, uint32_t thread);
+void findings_count(struct tally *t, const struct stretch *s, uint64_t ns);
+uint32_t findings_process(const struct finding_thread *t);
+/* Kernel threads do what others have left to them: that they wait hurts nobody at once. They have no mark of
+ * their own in records. */
+bool findings_serves_others(const char *comm);
+
+/* ── findings-stretches.c ── */
+
+/* Of all stretches, which it sorts. -ENOMEM. */
+int findings_judge_stretches(struct findings *f);
