@@ -6,7 +6,7 @@
  *
  *   crash-cpus INSTANCE BUILD BROKER-UID FIRST CPU NAMESPACE/EVENT=ID…
  *
- * Each event records sched_rr_get_interval, and cpu-clock as its second source, on CPU FIRST, and
+ * Each event records sched_getscheduler, and cpu-clock as its second source, on CPU FIRST, and
  * has no ring yet on CPU. There is no broker. Each step needs an event of its own.
  */
 #include <poll.h>
@@ -118,7 +118,6 @@ static unsigned long long records_on(const struct victim *v, unsigned cpu)
 static void expect_records(const struct victim *v, unsigned cpu)
 {
 	unsigned long long before = records_on(v, cpu);
-	struct timespec t;
 	cpu_set_t set;
 
 	CPU_ZERO(&set);
@@ -126,7 +125,7 @@ static void expect_records(const struct victim *v, unsigned cpu)
 	if (sched_setaffinity(0, sizeof(set), &set) < 0)
 		die("not on CPU %u: %m", cpu);
 	for (unsigned i = 0; i < CALLS; i++)
-		sched_rr_get_interval(0, &t);
+		sched_getscheduler(0);
 	if (records_on(v, cpu) < before + CALLS / 2)
 		die("%s does not record on CPU %u", v->path, cpu);
 }

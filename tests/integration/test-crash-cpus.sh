@@ -14,7 +14,7 @@ EVENTS=32 # one for each kill
 mount_registry
 start_daemon --engine "$BLIND"
 for i in $(seq $EVENTS); do
-	perfctl create "t/e$i" -e syscalls:sys_enter_sched_rr_get_interval,cpu-clock -m 64K >/dev/null
+	perfctl create "t/e$i" -e syscalls:sys_enter_sched_getscheduler,cpu-clock -m 64K >/dev/null
 done
 stop_daemon
 mapfile -t names < <(for i in $(seq $EVENTS); do
