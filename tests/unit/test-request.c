@@ -1101,7 +1101,7 @@ START_TEST(a_socket_that_costs)
 {
 	struct costly costly;
 
-	costly_begin(&costly, member.fd, EPOLLIN | EPOLLOUT);
+	costly_begin(&costly, &b, member.fd, EPOLLIN | EPOLLOUT);
 	client_send(&member, PP_OP_PING, NULL);
 	broker_settle(&b);
 	ck_assert_uint_gt(b.peers.costly, 0);

@@ -369,7 +369,7 @@ START_TEST(a_waker_that_costs)
 	struct costly costly;
 	int mine = begin_member();
 
-	costly_begin(&costly, mine, EPOLLIN);
+	costly_begin(&costly, &b, mine, EPOLLIN);
 	wakeups_wake(b.service.wakeups, 1);
 	ck_assert(peer_in_debt(b.peers.first));
 	costly_end(&costly);

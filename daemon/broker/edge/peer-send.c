@@ -21,7 +21,7 @@
 /* pp_packet_send with its time charged. */
 static int send_now(struct peer *p, const void *bytes, size_t size, const int *fds, size_t n_fds)
 {
-	uint64_t began = peer_clock();
+	uint64_t began = peer_clock(p);
 	int r = pp_packet_send(p->fd, bytes, size, fds, n_fds);
 
 	if (p->unasked)

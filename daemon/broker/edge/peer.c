@@ -31,7 +31,7 @@ static void dismiss_guests(struct peer *p)
 {
 	while (p->guests) {
 		struct peer_guest *guest = p->guests;
-		uint64_t began = peer_clock();
+		uint64_t began = peer_clock(p);
 
 		peer_detach(guest);
 		guest->gone(guest);
@@ -44,9 +44,9 @@ static void dismiss_guests(struct peer *p)
 
 #define TELL_EVERY 60 /* seconds: a user who begins debts must not fill the log as well */
 
-uint64_t peer_clock(void)
+uint64_t peer_clock(const struct peer *peer)
 {
-	return pp_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	return peer->peers->clock();
 }
 
 static void tell_debt(struct peer *p, uint64_t cost)
@@ -61,7 +61,7 @@ static void tell_debt(struct peer *p, uint64_t cost)
 
 void peer_owe(struct peer *p, uint64_t since)
 {
-	uint64_t cost = peer_clock() - since;
+	uint64_t cost = peer_clock(p) - since;
 
 	if (cost < COSTLY_NSEC)
 		return;
@@ -72,7 +72,7 @@ void peer_owe(struct peer *p, uint64_t since)
 
 void peer_spend(struct peer *peer, uint64_t since)
 {
-	uint64_t cost = peer_clock() - since;
+	uint64_t cost = peer_clock(peer) - since;
 
 	if (fair_queue_spend(peer->peers->queue, &peer->turn, cost))
 		tell_debt(peer, cost);
@@ -100,7 +100,7 @@ static void peer_free(struct peer *p)
 	while (p->claims)
 		detach_claim(p->claims);
 	sd_event_source_disable_unref(p->io);
-	began = peer_clock();
+	began = peer_clock(p);
 	if (p->credentials.uid == 0)
 		close_fd(p->fd);
 	else
@@ -122,7 +122,7 @@ static void peer_free(struct peer *p)
 
 void peer_kill(struct peer *p)
 {
-	uint64_t began = peer_clock();
+	uint64_t began = peer_clock(p);
 
 	p->dead = true;
 	shutdown(p->fd, SHUT_RDWR);
@@ -218,7 +218,7 @@ static ssize_t take_packet(struct peers *peers, int fd)
 
 static void receive(struct peer *p)
 {
-	uint64_t began = peer_clock();
+	uint64_t began = peer_clock(p);
 	ssize_t n = take_packet(p->peers, p->fd);
 
 	peer_owe(p, began);
@@ -371,7 +371,7 @@ static void tell_away(struct peers *peers, int fd)
 static void turn_away(struct peers *peers, int fd, const struct credentials *c)
 {
 	struct peer p = { .peers = peers, .credentials = *c };
-	uint64_t began = peer_clock();
+	uint64_t began = peer_clock(&p);
 
 	if (fair_queue_join(peers->queue, &p.turn, c->uid) < 0)
 		return;
@@ -437,6 +437,11 @@ static void on_relieved(void *userdata)
 		peers->relieved(peers->userdata);
 }
 
+static uint64_t cpu_time(void)
+{
+	return pp_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
 int peers_init(struct peers *peers)
 {
 	const struct fair_queue_hooks hooks = {
@@ -445,6 +450,8 @@ int peers_init(struct peers *peers)
 		.userdata = peers,
 	};
 
+	if (!peers->clock)
+		peers->clock = cpu_time;
 	return fair_queue_new(peers->loop, &hooks, &peers->queue);
 }
 

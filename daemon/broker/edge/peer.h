@@ -45,6 +45,8 @@ struct peers {
 	/* A user is no longer in debt. May be NULL. */
 	void (*relieved)(void *userdata);
 	void *userdata;
+	/* The time in ns by which a peer's calls are charged. NULL: the CPU time of this thread. */
+	uint64_t (*clock)(void);
 
 	struct peer *first;
 	struct fair_queue *queue;
@@ -75,7 +77,7 @@ struct peer_guest {
 	struct peer_guest *next, **link;
 };
 
-/* Initialises the shared state, after the fields up to userdata are set. 0; -errno. */
+/* Initialises the shared state, after the fields up to clock are set. 0; -errno. */
 int peers_init(struct peers *peers);
 
 /*
@@ -122,7 +124,7 @@ bool peer_is_backlogged(struct peer *peer);
  * For other unsolicited work: take the start with peer_clock(), and charge the time afterwards. No
  * work is done for a user in debt; peers.relieved tells when the debt ends.
  */
-uint64_t peer_clock(void);
+uint64_t peer_clock(const struct peer *peer);
 void peer_spend(struct peer *peer, uint64_t since);
 bool peer_in_debt(const struct peer *peer);
 

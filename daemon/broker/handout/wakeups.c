@@ -150,7 +150,7 @@ static void flush(struct wakeups *w)
 
 	if (!w->payer)
 		return;
-	began = peer_clock();
+	began = peer_clock(w->payer);
 	signaller_flush(&w->signaller);
 	peer_spend(w->payer, began);
 	w->payer = NULL;
@@ -332,7 +332,7 @@ static void on_gone(struct peer_guest *guest)
 void wakeups_take_back(struct peer_guest *guest)
 {
 	struct peer *peer = guest->peer;
-	uint64_t began = peer_clock();
+	uint64_t began = peer_clock(peer);
 
 	peer_detach(guest);
 	on_gone(guest);
