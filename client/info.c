@@ -98,6 +98,7 @@ void client_info_from_message(const struct pp_msg_event *m, struct perfpersist_i
 		.sample_type = m->sample_type,
 		.period = m->period,
 		.max_rate = m->max_rate,
+		.max_stack = m->max_stack,
 		.flags = m->flags,
 		.owner = m->owner,
 		.group = m->group,
@@ -136,6 +137,7 @@ void client_info_to_message(const struct perfpersist_info *info, struct pp_msg_e
 		.sample_type = info->sample_type,
 		.period = info->period,
 		.max_rate = info->max_rate,
+		.max_stack = info->max_stack,
 		.flags = info->flags,
 		.owner = info->owner,
 		.group = info->group,
@@ -175,6 +177,7 @@ void client_info_from_header(const struct pp_ring_header *h, struct perfpersist_
 	}
 	if (h->sample_type & PERF_SAMPLE_CALLCHAIN)
 		ret->flags |= PERFPERSIST_CALLCHAIN;
+	ret->max_stack = attr.sample_max_stack;
 	COPY_FIELD(ret->ns, h->ns);
 	COPY_FIELD(ret->name, h->name);
 	COPY_FIELD(ret->event, h->event);

@@ -154,7 +154,8 @@ struct perfpersist_info {
 			       * who record their tracepoint */
 	uint64_t saved;	      /* read from a save: when that was made, CLOCK_REALTIME, ns; else 0 */
 	uint64_t saved_mono;  /* the same time by CLOCK_MONOTONIC of that boot */
-	uint64_t skipped; /* from a checkpoint: bytes that its limit of bytes a second left out */
+	uint64_t skipped;   /* from a checkpoint: bytes that its limit of bytes a second left out */
+	uint32_t max_stack; /* entries of a call chain, at most; 0: no limit was asked for */
 };
 
 /* Events with a filter of their own. */
@@ -181,6 +182,9 @@ struct perfpersist_create_options {
 	 * maps; 0: none. An event with a program is a single perf event; it is not shared with other
 	 * names, and excludes BOOT. Since 0.1 */
 	uint32_t program;
+	/* with CALLCHAIN: entries of a call chain, of kernel and user space together, at most: 1 to the
+	 * kernel's limit, kernel.perf_event_max_stack, and 127 at most; 0: 127. Since 0.1 */
+	uint32_t max_stack;
 };
 
 struct perfpersist_daemon_info {

@@ -289,6 +289,9 @@ int pp_spec_check(const struct pp_spec *spec)
 	    (!spec->period && spec->flags & PP_EVENT_FREQ) ||
 	    !pp_event_chains_are_good(spec->flags))
 		return -EBADMSG;
+	if (spec->max_stack &&
+	    (!(spec->flags & PP_EVENT_CALLCHAIN) || spec->max_stack > PP_MAX_STACK))
+		return -EBADMSG;
 	return cpumask_is_empty(&spec->cpus) == all_cpus ? 0 : -EBADMSG;
 }
 

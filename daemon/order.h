@@ -17,7 +17,7 @@
 #include "proto/catalog.h"
 #include "proto/protocol.h"
 
-#define PP_ORDER_ABI 11
+#define PP_ORDER_ABI 12
 #define PP_CPUS_MAX 4096    /* CPU numbers are below this */
 #define PP_TP_NAME_SIZE 128 /* of a tracepoint's system or name, with its NUL */
 #define PP_SENTENCE_SIZE 512
@@ -103,8 +103,12 @@ struct pp_spec {
 	uint64_t period;		/* sampling: period, or Hz with PP_EVENT_FREQ; > 0 */
 	uint64_t max_rate;		/* records a second and CPU; 0: no limit */
 	uint32_t flags;			/* PP_EVENT_* that describe it: no SHARE, BOOT, COPIES */
-	uint32_t owner, group, mode;	/* of the namespace */
-	uint32_t creator;		/* uid to charge */
+	uint32_t owner, group;		/* of the namespace */
+	/* Likewise. Pins of earlier versions have 32 bits for it, in which the mode comes first. */
+	uint16_t mode;
+	uint16_t
+		max_stack; /* with PP_EVENT_CALLCHAIN: entries of a chain, at most; 0: PP_MAX_STACK */
+	uint32_t creator; /* uid to charge */
 	/* a second and CPU, at most, if it samples: what is charged */
 	uint32_t samples;
 	struct pp_cpumask cpus; /* the CPUs asked for; empty with PP_EVENT_ALL_CPUS */

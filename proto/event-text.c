@@ -49,6 +49,7 @@ static const struct key keys[] = {
 	KEY("max_rate", DECIMAL, event.max_rate),
 	KEY("flags", FLAGS, event.flags),
 	KEY("checkpoint", CHECKPOINT, event.flags), /* behind the flags, which replace it */
+	KEY("max_stack", NOT_ZERO, event.max_stack),
 	KEY("owner", DECIMAL, event.owner),
 	KEY("group", DECIMAL, event.group),
 	KEY("mode", OCTAL, event.mode),

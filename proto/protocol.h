@@ -34,6 +34,7 @@
 #define PP_RATE_SIZE 64	       /* of its rate, likewise */
 #define PP_TRIGGERS_MAX 64     /* of a namespace; root may create more */
 #define PP_TAPES_MAX 64	       /* tapes in one page */
+#define PP_MAX_STACK 127       /* entries of a call chain: the kernel's default */
 
 /* The shortest time between two firings of a trigger, ns: each wakes the daemon. */
 #define PP_HOLD_OFF_MIN 10000000ULL

@@ -120,6 +120,7 @@ static void take_attr(const struct perfpersist_source *source, struct perf_event
 	attr.exclude_guest = from.exclude_guest;
 	attr.exclude_callchain_kernel = from.exclude_callchain_kernel;
 	attr.exclude_callchain_user = from.exclude_callchain_user;
+	attr.sample_max_stack = from.sample_max_stack;
 	attr.sample_type = SAMPLE_ALWAYS | (source->sample_type & SAMPLE_SOMETIMES);
 	if (source->sample_type & PERF_SAMPLE_CALLCHAIN) /* perf prints no chain without it */
 		attr.sample_type |= PERF_SAMPLE_IP;

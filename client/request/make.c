@@ -182,6 +182,7 @@ static int fill_create(struct pp_msg_create_request *m, const char *ns, const ch
 	m->max_rate = opts->max_rate;
 	m->flags = opts->flags | (opts->program ? PP_EVENT_PROGRAM : 0);
 	m->program = opts->program;
+	m->max_stack = opts->max_stack;
 	return FILL(m->cpus, "list of CPUs", opts->cpus);
 }
 

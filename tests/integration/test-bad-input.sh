@@ -75,6 +75,9 @@ create 1 "does not let programs run on 'ftrace:print' .*; use another" t/x -e ft
 create 2 'leave out the frequency' t/x -F 99
 create 2 'leave out the period' t/x -c 1
 create 2 'neither kernel, user nor both' t/x --call-graph dwarf
+create 2 'none are recorded; add -g' t/x --max-stack 5
+create 2 'longer than the .* that can be recorded here' t/x -g --max-stack 128
+create 2 'max-stack 0: not a number above 0' t/x -g --max-stack 0
 create 2 'the generic recorder is one for tracepoints; leave it out' t/x -e cpu-clock --generic
 create 2 'Hz is more than .* allows; ask for less' t/x -e cpu-clock -F 2000000000
 create 2 'more than the kernel can count; ask for less' t/x -e cpu-clock -c 18446744073709551615

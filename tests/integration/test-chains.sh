@@ -3,7 +3,8 @@
 #
 # Call chains of every kind of event are those of a `perf record -g` that ran at the same time, address for
 # address, record for record: tracepoints, system calls, a probe and its return, a breakpoint, counters.
-# --call-graph takes one half or both. All programs read them: perf, script, report, flame graphs.
+# --max-stack limits them as perf's max-stack= does. --call-graph takes one half or both. All programs read
+# them: perf, script, report, flame graphs.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/../refused.sh"
 . "$(dirname "$0")/../collector.sh"
@@ -25,13 +26,17 @@ if full; then
 		signal:signal_generate task:task_newtask syscalls:sys_enter_clock_nanosleep kmem:mm_page_alloc
 		sched:sched_switch minor-faults context-switches mmap:vm_unmapped_area)
 fi
-declare -A PERF_NAME=([uprobe:$PROGRAM:inner]=$GROUP:inner [uretprobe:$PROGRAM:inner]=$GROUP:back__return)
+# Some for each recorder, with frames of the kernel, of user space, of both: perf's file cannot tell two of one
+# tracepoint apart, and its breakpoints take no terms.
+SHORTENED=(sched:sched_wakeup_new syscalls:sys_enter_wait4 context-switches "uprobe:$PROGRAM:middle")
+declare -A PERF_NAME=([uprobe:$PROGRAM:inner]=$GROUP:inner [uretprobe:$PROGRAM:inner]=$GROUP:back__return
+	[uprobe:$PROGRAM:middle]=$GROUP:middle)
 
 # record OPTION…: perf record of the program. perf's probes are the machine's: they go with this shell.
 record() (
 	trap 'perf probe -q -d "$GROUP:*" 2>/dev/null' EXIT
 	trap - ERR
-	perf probe -q -x "$PROGRAM" "$GROUP:inner=inner" && perf probe -q -x "$PROGRAM" "$GROUP:back=inner%return" &&
+	perf probe -q -x "$PROGRAM" -a "$GROUP:inner=inner" -a "$GROUP:middle=middle" -a "$GROUP:back=inner%return" &&
 		perf record -q -c 1 -g -m 8M "$@" -o "$SCRATCH/perf.data" -- setarch -R "$PROGRAM" $ROUNDS
 )
 
@@ -42,35 +47,62 @@ chains() {
 		sort >"$1.chains"
 }
 
-# compare EVENT: perf leaves a task at the beginning of its exit, and we do not.
+# compare FILE EVENT [TERMS]: perf leaves a task at the beginning of its exit, and we do not. A short chain may
+# not reach do_exit().
 compare() {
-	local event=$1 theirs=${PERF_NAME[$1]-$1} n
+	local event=$2 theirs=${PERF_NAME[$2]-$2} more='^>.* ends' n
+	[ -z "${3-}" ] || more='^>'
+	[[ $event == *:* ]] || theirs+=${3-} # so perf calls them
 	awk -F'\t' -v event="$theirs" '$1 == event { print $2 }' "$SCRATCH/perf.data.chains" >"$SCRATCH/theirs"
-	awk -F'\t' -v event="$event" '$1 == event { print $2 }' "$SCRATCH/our.data.chains" >"$SCRATCH/ours"
+	awk -F'\t' -v event="$event" '$1 == event { print $2 }' "$1.chains" >"$SCRATCH/ours"
 	n=$(wc -l <"$SCRATCH/theirs")
 	[ "$n" -ge $ROUNDS ] || fail "perf has only $n records of $theirs"
-	diff "$SCRATCH/theirs" "$SCRATCH/ours" | grep '^[<>]' | grep -v '^>.* ends' >"$SCRATCH/different" || true
+	diff "$SCRATCH/theirs" "$SCRATCH/ours" | grep '^[<>]' | grep -v "$more" >"$SCRATCH/different" || true
 	[ ! -s "$SCRATCH/different" ] ||
 		fail "$event: chains of perf (<) and ours (>) differ:" "$(head -4 "$SCRATCH/different")"
-	echo "  $event: $n records with perf's chains, up to $(awk -F, 'NF > n { n = NF } END { print n }' "$SCRATCH/ours") frames"
+	FRAMES=$(awk -F, 'NF > n { n = NF } END { print n }' "$SCRATCH/ours")
+	echo "  $event: $n records with perf's chains, up to $FRAMES frames"
+}
+
+# create NAME EVENT TERMS OPTION…: ours, and an option for perf with these terms.
+perf_options=()
+create() {
+	local name=$1 event=$2 terms=$3 rate=()
+	shift 3
+	[[ $event == *faults || $event == context-switches ]] && rate=(-c 1)
+	perfctl create "$name" -e "$event" "${rate[@]}" -g "$@" --comm chained -m 4M >/dev/null
+	perf_options+=(-e "${PERF_NAME[$event]-$event}$terms")
 }
 
 start_daemon
 echo "the same as perf's"
-perf_options=()
 for i in "${!EVENTS[@]}"; do
-	event=${EVENTS[i]} rate=()
-	[[ $event == *faults || $event == context-switches ]] && rate=(-c 1)
-	perfctl create "t/e$i" -e "$event" "${rate[@]}" -g --comm chained -m 4M >/dev/null
-	perf_options+=(-e "${PERF_NAME[$event]-$event}")
+	create "t/e$i" "${EVENTS[i]}" ''
+done
+for i in "${!SHORTENED[@]}"; do
+	create "s/e$i" "${SHORTENED[i]}" /max-stack=5/ --max-stack 5
 done
 record "${perf_options[@]}" 2>"$SCRATCH/said" || fail "perf record failed: $(cat "$SCRATCH/said")"
 perfctl snapshot t/ -o "$SCRATCH/our.data" >/dev/null 2>&1
+perfctl snapshot s/ -o "$SCRATCH/short.data" >/dev/null 2>&1
 chains "$SCRATCH/perf.data"
 chains "$SCRATCH/our.data"
+chains "$SCRATCH/short.data"
 for event in "${EVENTS[@]}"; do
-	compare "$event"
+	compare "$SCRATCH/our.data" "$event"
 done
+
+echo "no more entries than were asked for"
+for event in "${SHORTENED[@]}"; do
+	compare "$SCRATCH/short.data" "$event" /max-stack=5/
+	[ "$FRAMES" -le 5 ] || fail "$event: $FRAMES entries"
+done
+expect_eq "$(awk -F, 'NF > n { n = NF } END { print n }' "$SCRATCH/short.data.chains")" 5 "the most entries of a chain"
+expect_eq "$(perfctl show s/e0 --json | jq .max_stack)" 5 "show"
+expect_match "$(perfctl show s/e0)" 'max stack +5' "show"
+expect_match "$(perf evlist -v -i "$SCRATCH/short.data" 2>/dev/null)" 'sample_max_stack: 5' "the attributes in perf.data"
+perfctl save s/e0 -o "$SCRATCH/saved" >/dev/null
+expect_eq "$(perfctl --saved="$SCRATCH/saved" show s/e0 --json | jq .max_stack)" 5 "show of a save"
 
 echo "the stack is the program's"
 perfctl report -i "$SCRATCH/our.data" --folded >"$SCRATCH/folded"
@@ -85,6 +117,9 @@ expect_match "$(cat "$SCRATCH/script")" '\[kernel\].*\[user\]' "reopen"
 echo "one half, or both"
 for i in "${!EVENTS[@]}"; do
 	perfctl delete "t/e$i" >/dev/null
+done
+for i in "${!SHORTENED[@]}"; do
+	perfctl delete "s/e$i" >/dev/null
 done
 for half in kernel user both; do
 	perfctl create "h/$half" -e raw_syscalls:sys_enter --call-graph $half --comm chained -m 1M >/dev/null

@@ -109,6 +109,8 @@ dropin 10-a.conf <<-END
 	Event=cpu-clock
 	Frequency=99
 	Buffer=64K
+	CallGraph=kernel
+	MaxStack=9
 END
 dropin 20-b.conf <<-'END'
 	[event web/both]
@@ -140,7 +142,13 @@ stop_daemon
 start
 expect_eq "$(id_of web/calls)" "$calls" "the id after a restart"
 expect_eq "$(id_of web/renames)" "$renames" "the id after a restart"
+expect_eq "$(field_of web/more max_stack)" 9 "MaxStack= after a restart"
 reload 0 0 0 0
+more=$(id_of web/more)
+sed -i s/MaxStack=9/MaxStack=8/ "$DROPINS/10-a.conf"
+reload 0 1 0 0
+expect_eq "$(field_of web/more max_stack)" 8 "MaxStack= after a reload"
+[ "$(id_of web/more)" != "$more" ] || fail "the event was changed, and not replaced"
 
 # ── faults ───────────────────────────────────────────────────────────────────────────────
 

@@ -85,7 +85,7 @@ START_TEST(every_key)
 	      "s\nCallGraph=yes\n"
 	      "Checkpoint=5s\nWakeup=yes\nGeneric=yes\nShare=yes\nOptional=yes\nEnabled=no\nCreator=5\n"
 	      "[event web/bare]\nEvent=cpu-clock\nPeriod=10\nShare=no\nMaxRate=7\n"
-	      "CallGraph=kernel\n");
+	      "CallGraph=kernel\nMaxStack=16\n");
 	ck_assert_str_eq(told, "");
 	ck_assert_uint_eq(config.n_namespaces, 1);
 	ck_assert_uint_eq(config.namespaces[0].owner, 7);
@@ -119,6 +119,7 @@ START_TEST(every_key)
 			  PP_EVENT_NO_SHARE | PP_EVENT_CALLCHAIN | PP_EVENT_NO_USER_CHAIN);
 	ck_assert_uint_eq(request.period, 10);
 	ck_assert_uint_eq(request.max_rate, 7);
+	ck_assert_uint_eq(request.max_stack, 16);
 	ck_assert_uint_eq(request.data_size, 0);
 }
 END_TEST
@@ -584,6 +585,7 @@ START_TEST(written_and_read_back)
 	wanted.data_size = 12345;
 	wanted.period = 99;
 	wanted.max_rate = 10;
+	wanted.max_stack = 32;
 	wanted.flags = PP_EVENT_BOOT | PP_EVENT_FREQ | PP_EVENT_CALLCHAIN | PP_EVENT_WAKEUP |
 		       PP_EVENT_NO_SHARE;
 	ck_assert_int_eq(write_down(5, &ns), 0);

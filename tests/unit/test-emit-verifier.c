@@ -21,6 +21,7 @@ enum {
 	FILTERED = 16,
 	LOOKS_UP = 32, /* rings are looked up, not known by address */
 	CHAINED = 64,
+	SHORT = 128, /* chains of one entry */
 };
 
 static const unsigned forms[] = {
@@ -33,6 +34,7 @@ static const unsigned forms[] = {
 	IDENTIFIED | NESTS | LIMITED | WAKES | FILTERED | LOOKS_UP,
 	CHAINED | WAKES,
 	CHAINED | IDENTIFIED | NESTS | LIMITED | WAKES | FILTERED,
+	CHAINED | SHORT,
 };
 
 static struct fixture rings;
@@ -70,7 +72,8 @@ static size_t make_filter(const struct tracepoint *tp)
 static void try(struct tracepoint *tp, unsigned form)
 {
 	const struct pp_source parsed = { .kind = PP_SOURCE_TRACEPOINT };
-	const struct pp_spec spec = { .flags = form & CHAINED ? PP_EVENT_CALLCHAIN : 0 };
+	const struct pp_spec spec = { .flags = form & CHAINED ? PP_EVENT_CALLCHAIN : 0,
+				      .max_stack = form & SHORT ? 1 : 0 };
 	struct source source = {
 		.spec = &spec, .parsed = &parsed, .tp = tp, .id = form & IDENTIFIED ? 5 << 12 : 0
 	};

@@ -513,6 +513,10 @@ START_TEST(tracepoints)
 	SPOIL(good_tracepoint, spec->flags |= PP_EVENT_FREQ);
 	SPOIL(good_tracepoint, spec->flags |= PP_EVENT_NO_USER_CHAIN);
 	SPOIL(good_tracepoint, spec->flags |= PP_EVENT_CHAINS);
+	SPOIL(good_tracepoint, spec->max_stack = 5);
+	SPOIL(good_tracepoint, spec->flags |= PP_EVENT_CALLCHAIN,
+	      spec->max_stack = PP_MAX_STACK + 1);
+	ALLOW(good_tracepoint, spec->flags |= PP_EVENT_CALLCHAIN, spec->max_stack = PP_MAX_STACK);
 	ALLOW(good_tracepoint, spec->flags |= PP_EVENT_GENERIC);
 }
 END_TEST
@@ -655,7 +659,7 @@ END_TEST
 START_TEST(rights)
 {
 	SPOIL(good_tracepoint, spec->mode = 01000);
-	SPOIL(good_tracepoint, spec->mode = UINT32_MAX);
+	SPOIL(good_tracepoint, spec->mode = UINT16_MAX);
 	SPOIL(good_tracepoint, spec->owner = UINT32_MAX);
 	SPOIL(good_tracepoint, spec->group = UINT32_MAX);
 	SPOIL(good_tracepoint, spec->creator = UINT32_MAX);

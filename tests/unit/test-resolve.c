@@ -17,7 +17,7 @@ static char sentence[PP_SENTENCE_SIZE];
 
 static void setup(void)
 {
-	machine = (struct machine){ .max_sample_rate = 100000 };
+	machine = (struct machine){ .max_sample_rate = 100000, .max_stack = 1000 };
 	for (unsigned cpu = 0; cpu < 4; cpu++)
 		pp_cpumask_set(&machine.possible, cpu);
 	pp_cpumask_set(&machine.online, 0);
@@ -194,6 +194,31 @@ START_TEST(tracepoints_do_not_sample)
 }
 END_TEST
 
+START_TEST(entries_of_chains)
+{
+	request.max_stack = 5;
+	refused(-EINVAL, "add -g (CallGraph=yes)");
+	request.flags = PP_EVENT_CALLCHAIN;
+	accepted();
+	ck_assert_uint_eq(spec.max_stack, 5);
+	request.max_stack = PP_MAX_STACK;
+	accepted();
+	request.max_stack = PP_MAX_STACK + 1;
+	refused(-EINVAL, "the 127 that can be recorded here");
+	request.max_stack = 1U << 16 | 5;
+	refused(-EINVAL, "longer than");
+	/* The kernel's limit. */
+	machine.max_stack = 16;
+	request.max_stack = 17;
+	refused(-EINVAL, "the 16 that can be recorded here");
+	request.max_stack = 16;
+	accepted();
+	request.max_stack = 0;
+	accepted();
+	ck_assert_uint_eq(spec.max_stack, 0);
+}
+END_TEST
+
 START_TEST(unknown_bits)
 {
 	request.flags = PP_EVENT_ALL_CPUS;
@@ -365,6 +390,7 @@ int main(void)
 	tcase_add_test(t, periods);
 	tcase_add_test(t, samples_are_counted);
 	tcase_add_test(t, tracepoints_do_not_sample);
+	tcase_add_test(t, entries_of_chains);
 	tcase_add_test(t, unknown_bits);
 	tcase_add_test(t, text_is_parsed_elsewhere_but_told_here);
 	tcase_add_test(t, selections);

@@ -60,6 +60,16 @@ static int take_chains(const struct given *g)
 	return EXIT_OK;
 }
 
+static int take_max_stack(const struct given *g)
+{
+	uint64_t entries;
+
+	if (parse_number(g->value, &entries) < 0 || !entries || entries > UINT32_MAX)
+		return refuse(g, NULL);
+	*(uint32_t *)g->to = (uint32_t)entries;
+	return EXIT_OK;
+}
+
 const struct verb_option make_events_options[] = {
 	{ 0, "filter", "FILTER",
 	  "record only what fits, for the -e before it, in the syntax of perf and ftrace: "
@@ -83,6 +93,11 @@ const struct verb_option make_events_options[] = {
 	  "with call chains: of the `kernel`, of the `user` space, or `both`", .take = take_chains,
 	  .to = offsetof(struct make_events, opts.flags), .completes = COMPLETE_WORDS,
 	  .words = "kernel user both" },
+	{ 0, "max-stack", "N",
+	  "with -g: at most N entries of a call chain, the innermost; 1 to the kernel's "
+	  "perf_event_max_stack, 127 at most",
+	  .take = take_max_stack, .to = MEMBER(struct make_events, opts.max_stack, uint32_t),
+	  .refusal = "not a number above 0", .completes = COMPLETE_WORDS, .words = "5 16 32" },
 	{},
 };
 

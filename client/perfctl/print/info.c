@@ -172,6 +172,7 @@ void info_json_begin(struct json *j, const char *key, const struct perfpersist_i
 	json_bool(j, "callchain", i->flags & PERFPERSIST_CALLCHAIN);
 	json_bool(j, "callchain_kernel", has_half(i, PERFPERSIST_NO_KERNEL_CHAIN));
 	json_bool(j, "callchain_user", has_half(i, PERFPERSIST_NO_USER_CHAIN));
+	json_unsigned(j, "max_stack", i->max_stack);
 	json_bool(j, "wakeup", i->flags & PERFPERSIST_WAKEUP);
 	json_unsigned(j, "checkpoint", PERFPERSIST_CHECKPOINT_OF(i->flags));
 	json_bool(j, "program", i->flags & PERFPERSIST_PROGRAM);
@@ -214,6 +215,10 @@ static void print_rate(FILE *f, const struct perfpersist_info *i)
 			   !has_half(i, PERFPERSIST_NO_KERNEL_CHAIN) ? "user"
 			   : !has_half(i, PERFPERSIST_NO_USER_CHAIN) ? "kernel"
 								     : "user and kernel");
+	if (i->max_stack) {
+		print_key(f, "max stack");
+		fprintf(f, "%u\n", i->max_stack);
+	}
 	if (i->max_rate) {
 		print_key(f, "max rate");
 		fprintf(f, "%" PRIu64 "/s per CPU\n", i->max_rate);

@@ -258,6 +258,7 @@ static bool can_change(struct pass *p, const struct dropin_event *w, const struc
 		flags &= ~PP_EVENT_FREQ;
 	if (strcmp(runs->event, wanted->event) != 0 ||
 	    (runs->flags & flags) != (wanted->flags & flags) ||
+	    runs->max_stack != wanted->max_stack ||
 	    memcmp(&runs->cpus, &wanted->cpus, sizeof(runs->cpus)) != 0)
 		return false;
 	if (wanted->period == 0 ? !has_default_period(p, w, runs) : runs->period != wanted->period)

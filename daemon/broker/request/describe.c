@@ -64,6 +64,7 @@ void event_describe(const struct event *e, const struct tree_stat *stat, struct 
 		.sample_type = t->sample_type,
 		.period = t->spec.period,
 		.max_rate = t->spec.max_rate,
+		.max_stack = t->spec.max_stack,
 		.flags = t->spec.flags | (pp_is_paused_by_trigger(t) ? PP_EVENT_STOPPED : 0),
 		.owner = e->ns->owner,
 		.group = e->ns->group,

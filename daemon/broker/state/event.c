@@ -110,5 +110,6 @@ bool event_is_equal(const struct pp_spec *a, const struct pp_spec *b)
 {
 	return event_find_changes(a, b) == 0 && strcmp(a->event, b->event) == 0 &&
 	       (a->flags & ~PP_EVENT_CONFIGURED) == (b->flags & ~PP_EVENT_CONFIGURED) &&
-	       a->period == b->period && memcmp(&a->cpus, &b->cpus, sizeof(a->cpus)) == 0;
+	       a->period == b->period && a->max_stack == b->max_stack &&
+	       memcmp(&a->cpus, &b->cpus, sizeof(a->cpus)) == 0;
 }

@@ -58,6 +58,9 @@ int machine_read(struct machine *ret)
 	m.max_sample_rate = UINT64_MAX;
 	if (read_number("/proc/sys/kernel/perf_event_max_sample_rate", &number) == 0)
 		m.max_sample_rate = number;
+	m.max_stack = UINT64_MAX;
+	if (read_number("/proc/sys/kernel/perf_event_max_stack", &number) == 0)
+		m.max_stack = number;
 	*ret = m;
 	return 0;
 }

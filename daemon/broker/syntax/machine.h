@@ -9,6 +9,7 @@
 struct machine {
 	struct pp_cpumask online, possible;
 	uint64_t max_sample_rate; /* Hz; UINT64_MAX: unlimited or unknown */
+	uint64_t max_stack;	  /* entries of a call chain; UINT64_MAX: unknown */
 };
 
 /* 0; -errno if the CPUs cannot be read. */

@@ -234,6 +234,27 @@ static void take_samples(struct draft *d)
 	d->spec.samples = (uint32_t)MIN(sum, (uint64_t)UINT32_MAX);
 }
 
+/* The kernel's limit as it is now; PP_MAX_STACK is that of our records. */
+static int take_max_stack(struct draft *d)
+{
+	uint64_t max = MIN(d->machine->max_stack, (uint64_t)PP_MAX_STACK);
+	uint32_t wanted = d->request->max_stack;
+
+	if (wanted && !(d->request->flags & PP_EVENT_CALLCHAIN))
+		return refuse(d, -EINVAL,
+			      "A limit of %u entries is for call chains, and none are recorded; "
+			      "add -g (CallGraph=yes), or leave it out.",
+			      wanted);
+	if (wanted > max)
+		return refuse(d, -EINVAL,
+			      "Call chains of %u entries are longer than the %" PRIu64
+			      " that can be recorded here (kernel.perf_event_max_stack, and %d at "
+			      "most); ask for fewer.",
+			      wanted, max, PP_MAX_STACK);
+	d->spec.max_stack = (uint16_t)wanted;
+	return 0;
+}
+
 static int take_manner(struct draft *d)
 {
 	uint32_t flags = d->request->flags;
@@ -342,6 +363,8 @@ int resolve(const struct pp_msg_create_request *request, const struct machine *m
 	if (r >= 0)
 		r = take_manner(&d);
 	if (r >= 0)
+		r = take_max_stack(&d);
+	if (r >= 0)
 		r = check_program(&d);
 	if (r < 0)
 		return r;
@@ -375,6 +398,7 @@ int resolve_outline(const struct pp_msg_create_request *request, uint64_t max_bu
 	d.spec.flags |= request->flags & DESCRIBING;
 	d.spec.period = request->period;
 	d.spec.max_rate = request->max_rate;
+	d.spec.max_stack = (uint16_t)MIN(request->max_stack, (uint32_t)UINT16_MAX);
 	*ret = d.spec;
 	return 0;
 }

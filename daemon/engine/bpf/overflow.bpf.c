@@ -21,6 +21,7 @@ char LICENSE[] SEC("license") = "GPL";
 
 const volatile struct overflow_constants overflow_constants = {};
 
+#define EVENT_CONSTANT(member) CONSTANT(overflow_constants, member)
 #define EVENT_OPTION(member) OPTION(overflow_constants, member)
 
 #if defined(__TARGET_ARCH_x86)
@@ -263,12 +264,13 @@ int overflow(struct bpf_perf_event_data *ctx)
 /*
  * Gathers one half of a call chain: bytes, and where they begin; 0: there is none. perf puts a mark
  * in front of each half. Whether the kernel hands the mark out with the frames depends on its
- * version and on the event.
+ * version and on the event: so as many words are asked for as both have together.
  */
 static __always_inline __u64 take_half(struct bpf_perf_event_data *ctx, struct half *half,
 				       __u64 flags, __u64 mark, void **ret)
 {
-	long size = bpf_get_stack(ctx, half->ips, sizeof(half->ips), flags);
+	__u64 max = EVENT_CONSTANT(chain_half);
+	long size = bpf_get_stack(ctx, half->ips, max, flags);
 
 	if (size <= 0)
 		return 0;
@@ -278,13 +280,13 @@ static __always_inline __u64 take_half(struct bpf_perf_event_data *ctx, struct h
 	}
 	half->mark = mark;
 	*ret = half;
-	return size + sizeof(half->mark);
+	return (__u64)size < max ? size + sizeof(half->mark) : max;
 }
 
 SEC("perf_event")
 int overflow_chain(struct bpf_perf_event_data *ctx)
 {
-	__u64 kernel_size, user_size, time;
+	__u64 kernel_size, user_size, room, time;
 	void *kernel, *user, *frames, *at;
 	struct sample s = {};
 	struct chain *chain;
@@ -301,8 +303,9 @@ int overflow_chain(struct bpf_perf_event_data *ctx)
 		user_size =
 			take_half(ctx, &chain->user, BPF_F_USER_STACK, PERF_CONTEXT_USER, &user);
 	/* As in perf, both together have as many frames as one may have, beside two marks. */
-	if (kernel_size && user_size > sizeof(struct half) - kernel_size)
-		user_size = sizeof(struct half) - kernel_size;
+	room = EVENT_CONSTANT(chain_half) + sizeof(chain->user.mark) - kernel_size;
+	if (kernel_size && user_size > room)
+		user_size = room;
 	s.size += 8 + kernel_size + user_size;
 
 	at = ring_reserve(&s.place, s.size);

@@ -5,8 +5,10 @@
 
 #include <linux/types.h>
 
-/* Options. */
 struct overflow_constants {
+	__u64 chain_half; /* bytes of a mark and of the frames that both halves have at most */
+
+	/* Options, a byte each. */
 	__u8 count_missed; /* periods are fixed, and the counter tells how many passed */
 	__u8 is_clock;	   /* it counts ns, while the CPU idles too */
 	__u8 has_addr;	   /* the event comes with an address: PERF_SAMPLE_ADDR */

@@ -29,9 +29,10 @@ int chain_scratch(const struct chain *chain)
  * Appends a half, if there is one. The kernel puts no mark in front of the frames that it hands to a
  * program of a tracepoint or probe (4.18 to 6.18: __bpf_get_stack() asks get_perf_callchain() for none).
  */
-static void emit_half(struct emitter *e, uint64_t mark, uint32_t flags)
+static void emit_half(struct emitter *e, const struct chain *chain, uint64_t mark, uint32_t flags)
 {
-	emit_label second, none;
+	const int32_t half = CHAIN_HALF_OF(chain->frames);
+	emit_label second, room, none, fits;
 
 	emit_load(e, 8, R3, FRAME, CHAIN_STACK_SIZE);
 	emit_load(e, 8, R2, FRAME, CHAIN_STACK_RECORD);
@@ -40,8 +41,13 @@ static void emit_half(struct emitter *e, uint64_t mark, uint32_t flags)
 	second = emit_jump_imm(e, BPF_JNE, R3, 0);
 	emit_mov_imm(e, R3, 8);
 	emit_land(e, second);
-	emit_mov_imm(e, R0, CHAIN_HALF_SIZE);
+	emit_mov_imm(e, R0, half);
 	emit_alu(e, BPF_SUB, R0, R3);
+	/* Behind as many of the kernel's, perf has the mark of user space alone. A frame tells whether there
+	 * is one, and is cut off. */
+	room = emit_jump_imm(e, BPF_JNE, R0, 0);
+	emit_mov_imm(e, R0, 8);
+	emit_land(e, room);
 	emit_load_imm64(e, R1, mark);
 	emit_store(e, 8, R2, WORDS, R1);
 	emit_alu_imm(e, BPF_ADD, R2, WORDS + 8);
@@ -53,6 +59,9 @@ static void emit_half(struct emitter *e, uint64_t mark, uint32_t flags)
 	emit_load(e, 8, R1, FRAME, CHAIN_STACK_SIZE);
 	emit_alu_imm(e, BPF_ADD, R0, 8);
 	emit_alu(e, BPF_ADD, R1, R0);
+	fits = emit_jump_imm(e, BPF_JLE, R1, half + 8);
+	emit_mov_imm(e, R1, half + 8);
+	emit_land(e, fits);
 	emit_store(e, 8, FRAME, CHAIN_STACK_SIZE, R1);
 	emit_land(e, none);
 }
@@ -74,9 +83,9 @@ void emit_chain_take(struct emitter *e, const struct chain *chain, int scratch_f
 		emit_store(e, 8, FRAME, CHAIN_STACK_TURN, R1);
 	}
 	if (chain->halves & CHAIN_KERNEL)
-		emit_half(e, PERF_CONTEXT_KERNEL, 0);
+		emit_half(e, chain, PERF_CONTEXT_KERNEL, 0);
 	if (chain->halves & CHAIN_USER)
-		emit_half(e, PERF_CONTEXT_USER, BPF_F_USER_STACK);
+		emit_half(e, chain, PERF_CONTEXT_USER, BPF_F_USER_STACK);
 }
 
 void emit_chain_add_size(struct emitter *e)

@@ -12,8 +12,9 @@
 
 #include "daemon/engine/emit/ring-emit.h"
 
-#define CHAIN_FRAMES 127 /* perf's default, and sysctl kernel.perf_event_max_stack's */
-#define CHAIN_HALF_SIZE (8 * (1 + CHAIN_FRAMES))
+/* A half of so many frames, with its mark. */
+#define CHAIN_HALF_OF(frames) (8 * (1 + (frames)))
+#define CHAIN_HALF_SIZE CHAIN_HALF_OF(PP_MAX_STACK)
 /* In a record, at most. The verifier does not see that a variable size is a multiple of 8. */
 #define CHAIN_SIZE_MAX (8 + 2 * CHAIN_HALF_SIZE + 8)
 
@@ -23,6 +24,7 @@
 struct chain {
 	bool is_there;
 	uint32_t halves; /* which are taken; the others are empty */
+	int32_t frames;	 /* of both together, at most: 1..PP_MAX_STACK */
 	/* A task can be preempted between the two, and another take a chain on its CPU: then all of the
 	 * words become 0. Only in rings whose writers nest. */
 	bool is_preemptible;
@@ -44,9 +46,17 @@ static inline uint32_t chain_halves(const struct pp_spec *spec)
 	       (spec->flags & PP_EVENT_NO_USER_CHAIN ? 0 : CHAIN_USER);
 }
 
-/* Says so in the attributes that readers and perf.data get. */
-static inline void chain_describe(uint32_t halves, struct perf_event_attr *attr)
+static inline int32_t chain_frames(const struct pp_spec *spec)
 {
+	return spec->max_stack ?: PP_MAX_STACK;
+}
+
+/* Says so in the attributes that readers and perf.data get. */
+static inline void chain_describe(const struct pp_spec *spec, struct perf_event_attr *attr)
+{
+	uint32_t halves = chain_halves(spec);
+
+	attr->sample_max_stack = spec->max_stack;
 	attr->exclude_callchain_kernel = halves && !(halves & CHAIN_KERNEL);
 	attr->exclude_callchain_user = halves && !(halves & CHAIN_USER);
 }

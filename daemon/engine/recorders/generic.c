@@ -61,6 +61,7 @@ static struct chain chain_of(const struct source *source)
 	return (struct chain){
 		.is_there = halves,
 		.halves = strcmp(source->tp->system, "syscalls") ? halves : halves & ~CHAIN_KERNEL,
+		.frames = chain_frames(source->spec),
 	};
 }
 
@@ -143,7 +144,7 @@ static int generic_plan(struct source *source, struct failure *f)
 	source->missed = counts_missed(tp);
 	source->can_nest = source->is_preemptible = false;
 	perf_tracepoint_attr(tp, &source->attr);
-	chain_describe(chain_halves(source->spec), &source->attr);
+	chain_describe(source->spec, &source->attr);
 	return plan_call(source, f);
 }
 

@@ -153,7 +153,7 @@ static void make_attr(const struct pp_spec *spec, const struct pp_source *source
 		.clockid = CLOCK_MONOTONIC,
 		.write_backward = 1,
 	};
-	chain_describe(chain_halves(spec), ret);
+	chain_describe(spec, ret);
 	set_period(spec, source, ret);
 }
 
@@ -191,6 +191,7 @@ static int overflow_load(const struct source *source, const struct recorder_targ
 	if (!constants)
 		return -ENOMEM;
 	constants->overflow_constants = (struct overflow_constants){
+		.chain_half = (uint64_t)CHAIN_HALF_OF(chain_frames(source->spec)),
 		.count_missed = can_count_missed(source->spec, source->parsed),
 		.is_clock = is_clock(source->parsed),
 		.has_addr = has_addr(source->parsed),

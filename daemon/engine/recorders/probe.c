@@ -101,6 +101,7 @@ static struct record record_of(const struct source *source)
 		.misc = is_user(source) ? PERF_RECORD_MISC_USER : PERF_RECORD_MISC_KERNEL,
 		.chain = { .is_there = chain_halves(source->spec),
 			   .halves = chain_halves(source->spec),
+			   .frames = chain_frames(source->spec),
 			   .is_preemptible = is_user(source) },
 	};
 }
@@ -166,7 +167,7 @@ static int probe_plan(struct source *source, struct failure *f)
 	source->missed = misses_unseen(source) ? PP_MISSED_UNKNOWN : PP_MISSED_COUNTED;
 	source->can_nest = is_user(source);
 	make_attr(parsed, type, &source->attr);
-	chain_describe(chain_halves(source->spec), &source->attr);
+	chain_describe(source->spec, &source->attr);
 	return 0;
 }
 

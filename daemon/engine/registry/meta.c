@@ -28,6 +28,7 @@ static int print_text(const struct pp_event *e, char *buf, size_t size, unsigned
 					   .period = s->period,
 					   .max_rate = s->max_rate,
 					   .flags = s->flags,
+					   .max_stack = s->max_stack,
 					   .owner = s->owner,
 					   .group = s->group,
 					   .mode = s->mode,
