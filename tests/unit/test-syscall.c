@@ -139,7 +139,8 @@ struct payload {
 struct seen {
 	unsigned n, wrong;
 	struct payload last;
-	uint8_t raw[1024]; /* the newest payload, unchanged */
+	uint64_t time;	   /* of the newest record; the task may have changed CPUs */
+	uint8_t raw[1024]; /* its payload, unchanged */
 	uint32_t raw_size;
 	uint32_t type;
 	int nr;
@@ -155,8 +156,10 @@ static void see(const struct perf_event_header *h, void *data _unused_)
 	const uint8_t *p = (const uint8_t *)(h + 1);
 	struct payload payload;
 	uint32_t ids[2], size;
+	uint64_t time;
 
 	memcpy(ids, p, sizeof(ids));
+	memcpy(&time, p + 8, sizeof(time));
 	memcpy(&size, p + 16, sizeof(size));
 	memcpy(&payload, p + 20, sizeof(payload));
 	seen.wrong += payload.type != seen.type || payload.nr != seen.nr;
@@ -166,8 +169,10 @@ static void see(const struct perf_event_header *h, void *data _unused_)
 		seen.at[payload.args[0] - seen.from]++;
 	else if (!seen.is_any)
 		return; /* libcheck's */
-	if (seen.n++)
-		return; /* the newest comes first */
+	seen.n++;
+	if (time <= seen.time)
+		return;
+	seen.time = time;
 	seen.last = payload;
 	seen.raw_size = size;
 	memcpy(seen.raw, p + 20, MIN(size, sizeof(seen.raw)));
