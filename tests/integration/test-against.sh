@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# What was different: a program that waits and then computes, one that crashes, and a shell that runs a
-# hundred others are what changed, with the numbers that the records have. What cannot be compared is
-# said.
+# What was different: a program that waits and then computes, one that crashes, a shell that runs a
+# hundred others, and a thread that keeps another waiting are what changed, with the numbers that the records
+# have. What cannot be compared is said.
 
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/tracepoints.sh"
@@ -11,7 +11,7 @@ command -v jq >/dev/null || skip "there is no jq"
 
 tracepoints_lock --shared
 start_daemon
-perfctl create t/sched -e sched:sched_switch,sched:sched_wakeup,sched:sched_wakeup_new -m 16M >/dev/null
+perfctl create t/sched -e sched:sched_switch,sched:sched_waking,sched:sched_wakeup_new -m 16M >/dev/null
 perfctl create t/cpu -e cpu-clock -F 499 -g -m 4M >/dev/null
 perfctl create t/life -e sched:sched_process_exit,signal:signal_generate -m 1M >/dev/null
 perfctl create t/small -e sched:sched_wakeup -m 4K >/dev/null
@@ -25,7 +25,12 @@ mkfifo go
 ulimit -c 0
 spawn ./ag-burner -c 'read -r _ <go; while :; do :; done'
 BURNER=$SPAWNED
-sleep "$(length 2 30)"
+sleep "$(length 3 30)"
+
+# Who keeps whom waiting, in a moment of its own.
+HELD=$(awk '{ print $1 }' /proc/uptime)
+"$BIN/scene" mutex-sleep 700 >/dev/null
+HELD_UNTIL=$(awk '{ print $1 }' /proc/uptime)
 
 # The moment.
 SINCE=$(awk '{ print $1 }' /proc/uptime)
@@ -36,7 +41,7 @@ echo >go
 sleep 0.2
 perfctl pause t/sched t/cpu t/life t/small >/dev/null
 kill "$BURNER"
-perfctl snapshot t/ -o data >/dev/null 2>&1
+perfctl snapshot t/sched t/cpu t/life -o data >/dev/null 2>&1
 
 expect_ok perfctl report -i data --since "$SINCE" --against 10m --json --pid "$BURNER"
 jq '.changes | map(select(.kind == "cpu_time"))[0]' <<<"$OUT" >burner
@@ -55,6 +60,15 @@ expect_eq "$(jq -c '.events[] | select(.event == "signal:signal_generate") | [.h
 BEGUN=$(jq -c '((.until - .since) / 1000000000) as $s | [.changes[] | select(.kind == "begun" and .parent == "ag-forker") |
 	[.comm, (.now * $s | round)]]' <<<"$OUT")
 expect_eq "$BEGUN" '[["ag-once",100]]' "the processes that a shell began"
+
+# A thread that sleeps with a lock is told with who waited, and only where that happened.
+expect_ok perfctl report -i data --since "$HELD" --until "$HELD_UNTIL" --against 10m --json
+expect_eq "$(jq -c '.findings[] | select(.victim.comm == "sc-waiter") | [.kind, .culprit.comm, .max_ns > 45000000, .count > 1]' <<<"$OUT")" \
+	'["sleep","sc-holder",true,true]' "who held the lock: $OUT"
+expect_ok perfctl report -i data --since "$HELD" --until "$HELD_UNTIL" --against 10m
+expect_match "$OUT" '[1-3]\. sc-holder\[[0-9]+\] let sc-waiter\[[0-9]+\] wait for up to' "who held the lock, in words"
+expect_ok perfctl report -i data --since "$SINCE" --against 10m --json
+expect_eq "$(jq -c '[.findings[] | select(.victim.comm == "sc-waiter")]' <<<"$OUT")" '[]' "who held no lock"
 
 # The text: what with what, then the first line.
 expect_ok perfctl report -i data --since "$SINCE" --against 10m --top 1

@@ -284,7 +284,7 @@ START_TEST(longest)
 		uint64_t ns = at == 1005 * SECOND ? 50000000 : 1000000;
 
 		ck_assert_int_eq(
-			compare_span(c, item(COMPARE_SLEPT_WORST, "waiter", 0), at, at + ns), 0);
+			compare_span(c, item(COMPARE_CALLS_WORST, "waiter", 0), at, at + ns), 0);
 	}
 	ck_assert_uint_eq(changes(&all), 1);
 	ck_assert_double_eq_tol(all[0].now, 5e7, 1);

@@ -32,6 +32,7 @@ int compare_functions_add(struct compare_records *r, const struct compare_source
 		return 0;
 	if (aggregate_add(r->tree, record, &leaf) < 0)
 		return -ENOMEM;
+	r->leaf = leaf;
 	if (!leaf || !leaf->frame)
 		return 0;
 	if (node_at(r, leaf->index, &node) < 0)

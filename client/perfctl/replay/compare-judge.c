@@ -373,22 +373,6 @@ static int largest_first(const void *left, const void *right)
 	return l->item < r->item ? -1 : l->item > r->item;
 }
 
-/* Whether another item tells it better. */
-static bool is_told(const struct compare *c, const struct compare_item *item, struct values *v)
-{
-	const struct compare_item *sleep = NULL;
-
-	if (item->class == COMPARE_HELD || item->class == COMPARE_HELD_WORST)
-		sleep = compare_sleep_of(c, item->comm);
-	if (!sleep)
-		return false;
-	fill(c, sleep, v);
-	if (!v->g.n)
-		return false;
-	sum_up(v);
-	return v->is_regular;
-}
-
 int compare_judge(struct compare *c)
 {
 	_cleanup_free_ struct noise *noise = calloc(1, sizeof(*noise));
@@ -398,8 +382,6 @@ int compare_judge(struct compare *c)
 		return -ENOMEM;
 	for (int pass = 0; pass < 2; pass++)
 		for (size_t i = 0; i < c->n_items; i++) {
-			if (is_told(c, &c->items[i], v))
-				continue;
 			fill(c, &c->items[i], v);
 			if (!v->g.n)
 				continue;

@@ -5,8 +5,8 @@
 
 #include "client/perfctl/replay/compare-records-parts.h"
 
-/* Sleep and calls that sleep are what a thread does that has nothing to do: only a longer one than
- * ever tells something, and of what sleeps regularly. */
+/* Sleep is what a thread does that has nothing to do: compare-findings.c says which one is odd. Of calls, many of which
+ * sleep, only a longer one than ever tells something, and of what makes them regularly. */
 static bool classify(const struct compare_records *r, enum latency_kind kind,
 		     const struct latency_interval *one, enum compare_class *ret, const char **what)
 {
@@ -18,9 +18,9 @@ static bool classify(const struct compare_records *r, enum latency_kind kind,
 			*ret = COMPARE_WAITED;
 			return !latency_records_have(&r->pairs, LATENCY_WAKEUPS);
 		}
-		*ret = one->label[0] == 'S' ? COMPARE_SLEPT_WORST : COMPARE_BLOCKED;
-		return !strchr("XZI",
-			       one->label[0]); /* it has ended, or is an idle kernel thread */
+		*ret = COMPARE_BLOCKED;
+		/* It sleeps, has ended, or is an idle kernel thread. */
+		return !strchr("SXZI", one->label[0]);
 	case LATENCY_WAKEUPS:
 		*what = "";
 		*ret = COMPARE_WAITED;
@@ -59,63 +59,11 @@ static int count_both(struct compare_records *r, enum compare_class class, uint3
 	return count(r, class + 1, what, comm, complete, one); /* …_WORST */
 }
 
-static uint64_t length_of(const struct compare_records *r)
-{
-	const struct compare_grid *g = compare_grid_of(r->c);
-
-	return g->until - g->since;
-}
-
-/* What sleeps for a tenth of the moment is taken to have nothing to do. */
-#define IDLE 10
-
-/* A shorter sleep that another thread ended: it waited for that. A process that waits for its child is told by
- * what the child did. An interrupt has no thread; it can borrow the one that it interrupted. Threads
- * of the kernel for each CPU ("migration/0") wait for work. */
-static int count_held(struct compare_records *r, const struct latency_interval *one, uint32_t comm,
-		      uint64_t complete)
-{
-	uint32_t waker = compare_process(r, UINT32_MAX, one->waker.tid), name;
-	int failed;
-
-	if (!one->was_woken || strchr(one->who.comm, '/') ||
-	    one->end - one->begin > length_of(r) / IDLE ||
-	    keytable_get(&r->parent_of, waker) == (int64_t)one->pid)
-		return 0;
-	failed = compare_command(r, UINT32_MAX, one->waker.tid, one->waker.comm, &name);
-	if (failed)
-		return MIN(failed, 0);
-	return count_both(r, COMPARE_HELD, name, comm, complete, one);
-}
-
-/* Of the longest sleep in the moment. */
-static int note_waker(struct compare_records *r, const struct latency_interval *one, uint32_t comm,
-		      uint64_t complete)
-{
-	uint32_t by = COMPARE_NO_NAME;
-	struct compare_item *item;
-	int failed = 0;
-
-	if (one->end < compare_grid_of(r->c)->since)
-		return 0;
-	if (one->was_woken)
-		failed = compare_command(r, UINT32_MAX, one->waker.tid, one->waker.comm, &by);
-	if (failed >= 0)
-		failed = compare_find(r->c, COMPARE_SLEPT_WORST, COMPARE_NO_NAME, comm, complete,
-				      &item);
-	if (failed < 0)
-		return failed;
-	if (one->end - one->begin > item->longest) {
-		item->longest = one->end - one->begin;
-		item->by = by;
-	}
-	return 0;
-}
-
 static int take_interval(void *to, enum latency_kind kind, const struct latency_interval *one,
 			 bool is_open)
 {
 	struct compare_records *r = to;
+	const struct compare_grid *g = compare_grid_of(r->c);
 	uint64_t complete = r->pairs.histories[kind].from;
 	uint32_t name, comm = COMPARE_NO_NAME;
 	enum compare_class class;
@@ -127,23 +75,16 @@ static int take_interval(void *to, enum latency_kind kind, const struct latency_
 		return 0;
 	if (!classify(r, kind, one, &class, &what))
 		return 0;
-	/* A sleep that is longer than the moment tells of the time before. */
-	if (compare_kind(class)->is_regular && one->end - one->begin > length_of(r))
+	/* A call that is longer than the moment tells of the time before. */
+	if (compare_kind(class)->is_regular && one->end - one->begin > g->until - g->since)
 		return 0;
 	if (class != COMPARE_HANDLERS)
 		failed = compare_command(r, kind == LATENCY_BLOCK ? UINT32_MAX : one->pid,
 					 one->who.tid, *one->who.comm ? one->who.comm : "?", &comm);
-	if (class == COMPARE_SLEPT_WORST)
-		name = COMPARE_NO_NAME;
-	else
-		failed = failed ?: compare_name(r->c, what, &name);
+	failed = failed ?: compare_name(r->c, what, &name);
 	if (failed)
 		return MIN(failed, 0);
-	failed = count_both(r, class, name, comm, complete, one);
-	if (failed < 0 || class != COMPARE_SLEPT_WORST || is_open)
-		return failed;
-	failed = note_waker(r, one, comm, complete);
-	return failed ?: count_held(r, one, comm, complete);
+	return count_both(r, class, name, comm, complete, one);
 }
 
 static bool wants(const void *arg, uint32_t pid, uint32_t tid, uint32_t cpu)
@@ -155,8 +96,19 @@ static bool wants(const void *arg, uint32_t pid, uint32_t tid, uint32_t cpu)
 	return selection_wants_whose(s, pid, tid);
 }
 
+/* Where switches and wakeups, on which they stand, are complete. */
+static uint64_t begin_of_findings(const struct compare_records *r)
+{
+	const struct compare_grid *g = compare_grid_of(r->c);
+	uint64_t begin = MAX(r->pairs.histories[LATENCY_OFF_CPU].from,
+			     r->pairs.histories[LATENCY_WAKEUPS].from);
+
+	return MIN(MAX(begin, compare_begin(g)), g->since);
+}
+
 int compare_latency_begin(struct compare_records *r)
 {
+	const struct compare_grid *g = compare_grid_of(r->c);
 	struct latency_options options = {
 		.wants = wants, .arg = r->chosen, .take = take_interval, .to = r
 	};
@@ -166,5 +118,12 @@ int compare_latency_begin(struct compare_records *r)
 	for (unsigned kind = 0; kind < LATENCY_KINDS; kind++)
 		if (latency_records_have(&r->pairs, kind))
 			options.kinds |= UINT32_C(1) << kind;
+	if (!selection_has_ids(r->chosen) && !r->chosen->cpus) {
+		if (compare_findings_new(begin_of_findings(r), g->since, g->until, &r->findings) <
+		    0)
+			return -ENOMEM;
+		options.watcher = &r->findings->watcher;
+		r->pairs.findings = r->findings->of[0];
+	}
 	return latency_records_start(&r->pairs, r->chosen, &options, &r->latency);
 }

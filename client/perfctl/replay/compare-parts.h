@@ -21,9 +21,6 @@ struct compare {
 	size_t n_changes;
 };
 
-/* How long a command slept; NULL: it never did. */
-const struct compare_item *compare_sleep_of(const struct compare *c, uint32_t comm);
-
 /* ── compare-judge.c ── */
 
 /* Slices of the grid that are taken together as one, so that there are `n` of the time before and `m`

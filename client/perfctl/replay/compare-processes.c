@@ -28,8 +28,6 @@ static int begin(struct compare_records *r, const struct trace_record *record)
 	if (new_birth(r, &i) < 0)
 		return -ENOMEM;
 	r->births[i] = (struct compare_birth){ record->pid, parent, record->time };
-	if (keytable_set(&r->parent_of, record->pid, record->ppid) < 0)
-		return -ENOMEM;
 	return keytable_set(&r->birth_of, record->pid, i);
 }
 

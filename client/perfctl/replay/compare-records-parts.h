@@ -3,6 +3,7 @@
 #pragma once
 
 #include "client/perfctl/pictures/aggregate.h"
+#include "client/perfctl/replay/compare-findings.h"
 #include "client/perfctl/replay/compare-records.h"
 #include "client/perfctl/trace/process-table.h"
 #include "proto/macro.h"
@@ -45,19 +46,21 @@ struct compare_records {
 	/* compare-processes.c */
 	struct compare_birth *births;
 	size_t n_births;
-	uint32_t free_birth;	   /* index + 1; 0: none */
-	struct keytable birth_of;  /* by pid */
-	struct keytable parents;   /* by command: the parent of the newest */
-	struct keytable parent_of; /* a process's, by pid */
+	uint32_t free_birth;	  /* index + 1; 0: none */
+	struct keytable birth_of; /* by pid */
+	struct keytable parents;  /* by command: the parent of the newest */
 
 	/* compare-functions.c */
 	struct aggregate *tree;
 	struct compare_node *nodes; /* by index */
 	size_t n_nodes;
+	const struct flame_node *leaf; /* of the present record's chain; NULL: none */
 
 	/* compare-latency.c */
 	struct latency_records pairs;
 	struct latency *latency;
+	struct compare_findings
+		*findings; /* NULL: some threads are selected, which tell half of them */
 };
 
 /* ── compare-records.c ── */

@@ -119,7 +119,7 @@ void compare_records_free(struct compare_records *r)
 	keytable_done(&r->pids);
 	keytable_done(&r->birth_of);
 	keytable_done(&r->parents);
-	keytable_done(&r->parent_of);
+	compare_findings_free(r->findings);
 	latency_free(r->latency);
 	latency_records_done(&r->pairs);
 	aggregate_free(r->tree);
@@ -398,11 +398,14 @@ static int add_sample(struct compare_records *r, const struct trace_record *reco
 static int add(struct compare_records *r, const struct selection *window,
 	       const struct trace_record *record)
 {
-	int failed = record->kind == TRACE_SAMPLE && record->event
-			     ? add_sample(r, record)
-			     : compare_processes_add(r, record);
+	int failed;
 
-	return failed ?: latency_records_add(&r->pairs, r->latency, window, record, NULL);
+	r->leaf = NULL;
+	failed = record->kind == TRACE_SAMPLE && record->event ? add_sample(r, record)
+							       : compare_processes_add(r, record);
+	if (r->findings)
+		r->pairs.findings = compare_findings_at(r->findings, record->time);
+	return failed ?: latency_records_add(&r->pairs, r->latency, window, record, r->leaf);
 }
 
 /* Each CPU's records end at a time of their own: what has not ended by the earliest has not ended. */
@@ -422,6 +425,7 @@ static int finish(struct compare_records *r)
 
 	failed = failed ?: compare_processes_finish(r);
 	failed = failed ?: latency_finish(r->latency, end_of_all(r));
+	failed = failed ?: r->findings ? compare_findings_finish(r->findings) : 0;
 	failed = failed ?: compare_functions_finish(r);
 	r->damaged += r->pairs.damaged;
 	return failed ?: compare_finish(r->c);
@@ -455,6 +459,13 @@ const struct compare_source *compare_records_sources(const struct compare_record
 {
 	*ret_n = r->n_sources;
 	return r->sources;
+}
+
+const struct finding *const *compare_records_findings(const struct compare_records *r,
+						      size_t *ret_n)
+{
+	*ret_n = r->findings ? r->findings->n_told : 0;
+	return r->findings ? r->findings->told : NULL;
 }
 
 const char *compare_records_parent(const struct compare_records *r, uint32_t comm)

@@ -26,6 +26,7 @@ struct compare_source {
 };
 
 struct compare_records;
+struct finding;
 
 /* The grid's times are those of the input. chosen: --pid, --tid and -C; it learns which process a
  * thread belongs to. -ENOMEM. */
@@ -46,6 +47,9 @@ int compare_records_read(struct compare_records *r, const struct selection *wind
 const struct compare *compare_records_compared(const struct compare_records *r);
 const struct compare_source *compare_records_sources(const struct compare_records *r,
 						     size_t *ret_n);
+/* Who kept whom waiting, as never before: the heaviest first. Valid until r is freed. */
+const struct finding *const *compare_records_findings(const struct compare_records *r,
+						      size_t *ret_n);
 /* The command that began most processes of this one; NULL: none has begun. */
 const char *compare_records_parent(const struct compare_records *r, uint32_t comm);
 uint64_t compare_records_n(const struct compare_records *r);	   /* selected in both times */

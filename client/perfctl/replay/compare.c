@@ -28,10 +28,6 @@ const struct compare_kind *compare_kind(enum compare_class class)
 		[COMPARE_REQUESTS_WORST] = { COMPARE_WAITING, .is_time = true, .is_longest = true },
 		[COMPARE_HANDLERS] = { COMPARE_WAITING, .is_time = true },
 		[COMPARE_HANDLERS_WORST] = { COMPARE_WAITING, .is_time = true, .is_longest = true },
-		[COMPARE_HELD] = { COMPARE_RESTING, .is_time = true },
-		[COMPARE_HELD_WORST] = { COMPARE_RESTING, .is_time = true, .is_longest = true },
-		[COMPARE_SLEPT_WORST] = { COMPARE_RESTING, .is_time = true, .is_longest = true,
-					  .is_regular = true },
 		[COMPARE_CALLS_WORST] = { COMPARE_RESTING, .is_time = true, .is_longest = true,
 					  .is_regular = true },
 	};
@@ -219,13 +215,6 @@ static uint64_t key_of(enum compare_class class, uint32_t what, uint32_t comm)
 	return (uint64_t) class << 56 | (uint64_t)what << 28 | comm;
 }
 
-const struct compare_item *compare_sleep_of(const struct compare *c, uint32_t comm)
-{
-	int64_t i = keytable_get(&c->by_key, key_of(COMPARE_SLEPT_WORST, COMPARE_NO_NAME, comm));
-
-	return i < 0 ? NULL : &c->items[i];
-}
-
 int compare_find(struct compare *c, enum compare_class class, uint32_t what, uint32_t comm,
 		 uint64_t complete, struct compare_item **ret)
 {
@@ -236,9 +225,8 @@ int compare_find(struct compare *c, enum compare_class class, uint32_t what, uin
 		i = (int64_t)c->n_items;
 		if (!GROW(c->items, c->n_items) || keytable_set(&c->by_key, key, (uint32_t)i) < 0)
 			return -ENOMEM;
-		c->items[c->n_items++] = (struct compare_item){
-			.class = class, .what = what, .comm = comm, .by = COMPARE_NO_NAME
-		};
+		c->items[c->n_items++] =
+			(struct compare_item){ .class = class, .what = what, .comm = comm };
 	}
 	*ret = &c->items[i];
 	(*ret)->complete = MAX((*ret)->complete, complete);

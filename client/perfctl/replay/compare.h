@@ -47,12 +47,7 @@ enum compare_class {
 	COMPARE_REQUESTS_WORST,
 	COMPARE_HANDLERS, /* of interrupts, without a command */
 	COMPARE_HANDLERS_WORST,
-	/* Asleep until another thread woke it, which is no child: only of what does not sleep
-	 * regularly, because a longer sleep tells more. */
-	COMPARE_HELD,
-	COMPARE_HELD_WORST,
-	COMPARE_SLEPT_WORST, /* only of what sleeps or calls regularly */
-	COMPARE_CALLS_WORST,
+	COMPARE_CALLS_WORST, /* only of what calls regularly */
 	COMPARE_CLASSES,
 };
 
@@ -109,9 +104,7 @@ struct compare_item {
 	uint64_t complete;   /* before that, its records are not complete */
 	struct compare_series series;
 	uint64_t covered; /* the end of the last one */
-	uint64_t longest; /* of the moment, and who ended that; COMPARE_NO_NAME: unknown */
-	uint32_t by;
-	uint64_t depth; /* of a function: the sum of its depth in the chains of its samples */
+	uint64_t depth;	  /* of a function: the sum of its depth in the chains of its samples */
 };
 
 #define COMPARE_NO_NAME 0xfffffff

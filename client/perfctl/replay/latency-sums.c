@@ -128,6 +128,8 @@ static int add(struct latency *l, enum latency_kind kind, const struct latency_i
 	uint64_t ns = one->end - one->begin;
 	struct group *g;
 
+	if (l->o.watcher && l->o.watcher->ended(l->o.watcher->arg, kind, one) < 0)
+		return -ENOMEM;
 	if (l->o.take)
 		return l->o.take(l->o.to, kind, one, false);
 	if (group_of(c, thread, label, &g) < 0 || !GROW(g->all, g->n))
@@ -136,8 +138,6 @@ static int add(struct latency *l, enum latency_kind kind, const struct latency_i
 	c->sums.n++;
 	c->sums.sum += ns;
 	if (one->chain && add_place(c, one->chain, ns) < 0)
-		return -ENOMEM;
-	if (l->o.watcher && l->o.watcher->ended(l->o.watcher->arg, kind, one) < 0)
 		return -ENOMEM;
 	return list_add(&c->sums.worst, l->o.top, one);
 }

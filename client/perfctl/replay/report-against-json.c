@@ -2,6 +2,7 @@
 /* The same for programs: one JSON object, which also has the changes that are not unusual. Times are in ns; rates and times of a CPU or of waiting are
  * per second, those of the longest instance are not. */
 #include "client/perfctl/replay/report-against.h"
+#include "client/perfctl/replay/report-latency.h"
 
 static void sources_json(struct json *j, const struct report_against *a)
 {
@@ -51,7 +52,6 @@ static void change_json(struct json *j, const struct report_against *a,
 	json_string(j, "kind", against_words[item->class].key);
 	name_json(j, a, "comm", item->comm);
 	name_json(j, a, "what", item->what);
-	name_json(j, a, "by", item->by);
 	if (parent)
 		json_string(j, "parent", parent);
 	if (cpu != UINT32_MAX)
@@ -89,6 +89,10 @@ int report_against_json(const struct report_against *a)
 	else
 		json_null(&j, "realtime_offset");
 	sources_json(&j, a);
+	json_begin(&j, "findings", '[');
+	for (size_t i = 0; i < a->n_findings; i++)
+		report_finding_json(&j, a->findings[i]);
+	json_end(&j, ']');
 	json_begin(&j, "changes", '[');
 	for (size_t i = 0; i < a->n_all; i++)
 		change_json(&j, a, &a->changes[i]);

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "client/perfctl/replay/report-against.h"
+#include "client/perfctl/replay/report-latency.h"
 
 /* ── The head ── */
 
@@ -188,8 +189,6 @@ static void print_what(FILE *f, const struct report_against *a, const struct com
 		fputs(text, f);
 	if (cpu != UINT32_MAX)
 		fprintf(f, " on CPU %" PRIu32, cpu);
-	if (*text_of(a, item->by))
-		fprintf(f, ", until woken by %s", text_of(a, item->by));
 	print_longest(f, a, c);
 	print_function(f, a, c);
 }
@@ -222,7 +221,8 @@ static int add_line(struct table *t, const struct report_against *a, const struc
 	return what_cell(t, a, c);
 }
 
-static int print_changes(const struct report_against *a)
+/* *ret: how many lines there are, with those beyond --top. */
+static int print_changes(const struct report_against *a, size_t *ret)
 {
 	static const struct column columns[] = {
 		{ "NOW", true },    { "BEFORE", true },	  { "RANGE", true },
@@ -241,11 +241,23 @@ static int print_changes(const struct report_against *a)
 		if (add_line(&t, a, &a->changes[i]) < 0)
 			return -ENOMEM;
 	}
-	if (table_print(&t, stdout) < 0)
+	if (n && table_print(&t, stdout) < 0)
 		return -ENOMEM;
 	if (n > a->report->o->top || a->n_more)
 		printf("(%zu more)\n", n - MIN(n, a->report->o->top) + a->n_more);
+	*ret = n + a->n_more;
 	return 0;
+}
+
+/* Who kept whom waiting; what commands do is behind that. */
+static void print_findings(const struct report_against *a)
+{
+	size_t n = MIN(a->n_findings, a->report->o->top);
+
+	for (size_t i = 0; i < n; i++)
+		report_finding_text(a->findings[i], i + 1, compare_grid_of(a->compared)->until);
+	if (n < a->n_findings)
+		printf("(%zu more)\n", a->n_findings - n);
 }
 
 /* What a line may owe to records that are not there. */
@@ -264,11 +276,14 @@ static void print_gaps(const struct report_against *a)
 /* The lines come first: they are why people look. */
 int report_against_text(const struct report_against *a)
 {
+	size_t n;
+
 	print_head(a);
-	if (!a->n_changes)
-		puts("nothing unusual");
-	else if (print_changes(a) < 0)
+	print_findings(a);
+	if (print_changes(a, &n) < 0)
 		return -ENOMEM;
+	if (!n && !a->n_findings)
+		puts("nothing unusual");
 	print_gaps(a);
 	return 0;
 }

@@ -22,9 +22,6 @@ const struct against_words against_words[COMPARE_CLASSES] = {
 	[COMPARE_REQUESTS_WORST] = { "block_longest", "longest request to %s" },
 	[COMPARE_HANDLERS] = { "irq", "%s" },
 	[COMPARE_HANDLERS_WORST] = { "irq_longest", "longest %s" },
-	[COMPARE_HELD] = { "held", "asleep until woken by %s" },
-	[COMPARE_HELD_WORST] = { "held_longest", "longest sleep until woken by %s" },
-	[COMPARE_SLEPT_WORST] = { "slept_longest", "longest sleep" },
 	[COMPARE_CALLS_WORST] = { "syscall_longest", "longest %s" },
 };
 
@@ -87,7 +84,7 @@ static const struct compare_change *find(const struct report_against *a, enum co
 static bool has_longest(enum compare_class class)
 {
 	return class == COMPARE_BLOCKED || class == COMPARE_WAITED || class == COMPARE_REQUESTS ||
-	       class == COMPARE_HANDLERS || class == COMPARE_HELD;
+	       class == COMPARE_HANDLERS;
 }
 
 const struct compare_change *against_longest(const struct report_against *a,
@@ -156,8 +153,6 @@ bool against_is_line(const struct report_against *a, const struct compare_change
 		return !has_time && !has_samples && change == hottest(a, change);
 	case COMPARE_RECORDS:
 		return !has_time && !has_samples && !find(a, COMPARE_BEGUN, change, false);
-	case COMPARE_SLEPT_WORST:
-		return !find(a, COMPARE_HELD, change, false);
 	default:
 		return !(class > 0 && has_longest(class - 1) && find(a, class - 1, change, true));
 	}
@@ -268,6 +263,7 @@ static int read_records(const struct call *call, const struct report_options *o,
 	a.compared = compare_records_compared(records);
 	if (!has_history(records, compare_grid_of(a.compared)))
 		return tell_nothing_before(in, compare_grid_of(a.compared), first);
+	a.findings = compare_records_findings(records, &a.n_findings);
 	a.changes = compare_changes(a.compared, &a.n_all);
 	for (size_t i = 0; i < a.n_all && a.changes[i].is_unusual; i++)
 		*(i < AGAINST_MAX ? &a.n_changes : &a.n_more) += 1;

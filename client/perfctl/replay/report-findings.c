@@ -199,7 +199,7 @@ static void print_where(const struct finding *g)
 	}
 }
 
-static void print_one(const struct finding *g, size_t number, uint64_t end)
+void report_finding_text(const struct finding *g, size_t number, uint64_t end)
 {
 	uint64_t ago = end - MIN(g->begin, end);
 
@@ -259,7 +259,7 @@ static int print_all(const struct report *r, const struct latency_records *recor
 	       r->a->last / 1000 % 1000000);
 	for (size_t i = 0; i < n && number < r->o->top; i++)
 		if (told[all[i].kind]++ < OF_ONE_KIND)
-			print_one(&all[i], ++number, r->a->last);
+			report_finding_text(&all[i], ++number, r->a->last);
 	if (!number)
 		puts(" Nothing.");
 	if (number < n)
@@ -281,7 +281,7 @@ static void party_json(struct json *j, const char *key, const struct finding_par
 	json_end(j, '}');
 }
 
-static void one_json(struct json *j, const struct finding *g)
+void report_finding_json(struct json *j, const struct finding *g)
 {
 	json_begin(j, NULL, '{');
 	json_string(j, "kind", kinds[g->kind].key);
@@ -315,7 +315,7 @@ static void all_json(const struct report *r, const struct latency_records *recor
 	report_head_json(&j, r);
 	json_begin(&j, "findings", '[');
 	for (size_t i = 0; i < n; i++)
-		one_json(&j, &all[i]);
+		report_finding_json(&j, &all[i]);
 	json_end(&j, ']');
 	json_begin(&j, "not_recorded", '[');
 	for (size_t i = 0; i < ARRAY_SIZE(needs); i++)

@@ -47,8 +47,13 @@ int report_latency(struct call *call, const struct report_options *o);
 
 /* ── report-findings.c ── */
 
+struct finding;
 struct findings;
 struct latency_records;
+
+/* One of them: `number` is its place, end that of the time, ns. */
+void report_finding_text(const struct finding *g, size_t number, uint64_t end);
+void report_finding_json(struct json *j, const struct finding *g);
 
 /* Of what is recorded, the kinds that findings stand on. */
 uint32_t report_findings_kinds(const struct latency_records *records);
