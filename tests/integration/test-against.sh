@@ -75,6 +75,14 @@ expect_ok perfctl report -i data --since "$SINCE" --against 10m --top 1
 expect_match "$OUT" '^[0-9.]+ s, from [^ ]+ [^ ]+ to .*, compared with the [0-9.]+ s before \([0-9.]+ s are not recorded\)' "head"
 expect_match "$OUT" 'never in [0-9]+ slices +ag-crasher \(of [^)]*\): SIGSEGV' "first line"
 
+# More time than there are slices for is recorded, and not compared.
+expect_ok perfctl report -i data --last 2ms --against 1s --top 1
+expect_match "$OUT" '^0\.002 s, .*, compared with the 0\.600 s before \(which is 300 times as long: more is not compared\)' \
+	"a time that is too long"
+expect_ok perfctl report -i data --last 2ms --against 1s --json
+expect_eq "$(jq -c '[.asked == 1000000000, .recorded > .asked, .since - .before == 600000000]' <<<"$OUT")" '[true,true,true]' \
+	"a time that is too long, for programs"
+
 # A buffer that reaches back too little is told, and not compared.
 perfctl snapshot t/small t/cpu -o small >/dev/null 2>&1
 expect_ok perfctl report -i small --since "$SINCE" --against 10m --json

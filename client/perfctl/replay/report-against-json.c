@@ -84,6 +84,7 @@ int report_against_json(const struct report_against *a)
 	json_unsigned(&j, "until", g->until);
 	json_unsigned(&j, "before", compare_begin(g));
 	json_unsigned(&j, "asked", a->asked);
+	json_unsigned(&j, "recorded", a->recorded);
 	if (a->report->info->realtime_offset)
 		json_unsigned(&j, "realtime_offset", a->report->info->realtime_offset);
 	else

@@ -23,6 +23,18 @@ static void print_moment(const struct report *r, uint64_t ns)
 		printf("%" PRIu64 ".%06" PRIu64, ns / 1000000000, ns / 1000 % 1000000);
 }
 
+/* Why it is not all of the time that was asked for; what is left over of a slice is no reason. */
+static void print_less(const struct report_against *a)
+{
+	const struct compare_grid *g = compare_grid_of(a->compared);
+	uint64_t before = g->since - compare_begin(g);
+
+	if (MIN(a->asked, a->recorded) - before >= g->width)
+		printf(" (which is %" PRIu32 " times as long: more is not compared)", g->n_before);
+	else if (before + g->width < a->asked)
+		printf(" (%.3f s are not recorded)", (double)(a->asked - a->recorded) / 1e9);
+}
+
 static void print_head(const struct report_against *a)
 {
 	const struct compare_grid *g = compare_grid_of(a->compared);
@@ -33,8 +45,7 @@ static void print_head(const struct report_against *a)
 	fputs(" to ", stdout);
 	print_moment(a->report, g->until);
 	printf(", compared with the %.3f s before", (double)before / 1e9);
-	if (before + g->width < a->asked)
-		printf(" (%.3f s are not recorded)", (double)(a->asked - before) / 1e9);
+	print_less(a);
 	putchar('\n');
 }
 

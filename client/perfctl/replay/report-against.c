@@ -187,14 +187,14 @@ static struct selection widen(const struct report_options *o)
 }
 
 /* "the records begin 3.1 s before the time that is compared" */
-static int tell_nothing_before(const struct input *in, const struct compare_grid *g, uint64_t first)
+static int tell_nothing_before(const struct input *in, const struct report_against *a)
 {
-	double before = first < g->since ? (double)(g->since - first) / 1e9 : 0;
+	const struct compare_grid *g = compare_grid_of(a->compared);
 
 	complain("%s has too little to compare with: its records are complete from %.3f s before "
 		 "the %.3f s that are selected; larger buffers (`perfctl change -m`) hold more, "
 		 "and a shorter time needs less",
-		 in->what, before, (double)(g->until - g->since) / 1e9);
+		 in->what, (double)a->recorded / 1e9, (double)(g->until - g->since) / 1e9);
 	return EXIT_NOT_FOUND;
 }
 
@@ -249,6 +249,7 @@ static int read_records(const struct call *call, const struct report_options *o,
 	};
 	struct report_against a = { .report = &report, .records = records, .asked = o->against };
 	int r = compare_records_read(records, window);
+	uint64_t since;
 
 	if (r < 0 && r != -EBADMSG) {
 		complain("cannot read %s: %s", in->what, strerror(-r));
@@ -261,8 +262,10 @@ static int read_records(const struct call *call, const struct report_options *o,
 	if (!r && !compare_records_n(records) && input_tell_none(in, &o->selection))
 		return EXIT_NOT_FOUND;
 	a.compared = compare_records_compared(records);
+	since = compare_grid_of(a.compared)->since;
+	a.recorded = first < since ? since - first : 0;
 	if (!has_history(records, compare_grid_of(a.compared)))
-		return tell_nothing_before(in, compare_grid_of(a.compared), first);
+		return tell_nothing_before(in, &a);
 	a.findings = compare_records_findings(records, &a.n_findings);
 	a.changes = compare_changes(a.compared, &a.n_all);
 	for (size_t i = 0; i < a.n_all && a.changes[i].is_unusual; i++)

@@ -14,11 +14,12 @@ struct report_against {
 	const struct compare *compared;
 	const struct compare_change *changes;
 	size_t n_changes; /* that are unusual, of which each is compared with each: at most AGAINST_MAX */
-	size_t n_more;			       /* others that are unusual, behind these */
-	size_t n_all;			       /* with those that are not, behind all */
+	size_t n_more;	/* others that are unusual, behind these */
+	size_t n_all;	/* with those that are not, behind all */
 	const struct finding *const *findings; /* as never before, the heaviest first */
 	size_t n_findings;
-	uint64_t asked; /* ns of the time before */
+	uint64_t asked;	   /* ns of the time before */
+	uint64_t recorded; /* ns from the first record to the moment */
 };
 
 /* How a class is called. */
