@@ -89,6 +89,23 @@ expect_ok perfctl report -i small --since "$SINCE" --against 10m --json
 expect_eq "$(jq -c '.events[] | select(.event == "sched:sched_wakeup") | .slices' <<<"$OUT")" 0 "slices of a small buffer"
 expect_eq "$(jq -c '[.changes[] | select(.what == "sched:sched_wakeup")] | length' <<<"$OUT")" 0 "changes of a small buffer"
 
+# The page has the same lines and numbers. Where nothing can be compared, none is left.
+page_report() {
+	sed -n 's/.*id="against">\(.*\)<\/script>.*/\1/p' "$1" | base64 -d | perl -MCompress::Zlib -e 'undef $/; print uncompress(<>)'
+}
+for selected in "" "--pid $BURNER"; do
+	# shellcheck disable=SC2086 # words
+	expect_ok perfctl report -i data --since "$SINCE" --against 10m --html page.html $selected
+	page_report page.html >page
+	# shellcheck disable=SC2086
+	perfctl report -i data --since "$SINCE" --against 10m $selected >text
+	expect_eq "$(jq -r '.head, (.columns | map(.[0]) | join(" ")), (.lines[].cells | join(" ")), .gaps' page | sed '/^$/d')" \
+		"$(sed -E 's/^ +//; s/ {2,}/ /g; /^\([0-9]+ more\)$/d' text)" "the page of '$selected'"
+done
+expect_eq "$(jq -r '.lines | map(select(.kind == "cpu_time"))[0] | .comm' page)" ag-burner "who computes, on the page"
+expect_exit 3 perfctl report -i data --last 1h --against 5m --html none.html
+[ ! -e none.html ] || fail "a page was left of nothing"
+
 # What cannot be.
 expect_exit 3 perfctl report -i data --last 1h --against 5m
 expect_match "$OUT" '^perfctl: data has too little to compare with: [^
@@ -96,7 +113,7 @@ expect_match "$OUT" '^perfctl: data has too little to compare with: [^
 expect_exit 2 perfctl report -i data --against 5m
 expect_match "$OUT" 'needs --last or --since' "no moment"
 expect_exit 2 perfctl report -i data --last 1s --against soon
-for other in "--html x" "--folded" "--wakeups" "-g" "--about --pid 1" "--sort comm"; do
+for other in "--perfetto x" "--folded" "--wakeups" "-g" "--about --pid 1" "--sort comm"; do
 	# shellcheck disable=SC2086 # words
 	expect_exit 2 perfctl report -i data --last 1s --against 5m $other
 done

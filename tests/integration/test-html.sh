@@ -203,6 +203,49 @@ expect_ask 'const h = { first: 0, n: 2, from: data.end / 2, to: data.end, cpus: 
 	"false,complete for T of T, 7+ missed,lost or missed7+" "an event that has not all of the time"
 expect_ask 'faults.join()' "" "faults of the page"
 
+# ── a moment beside the time before ──────────────────────────────────────────────────────
+
+cp "$(command -v bash)" "$SCRATCH/pg-crasher"
+cp "$(command -v bash)" "$SCRATCH/pg-burner"
+chmod 0755 "$SCRATCH"/pg-*
+# A signal of a fault that never came before is always the first line.
+# shellcheck disable=SC2016 # for those shells
+(cd "$SCRATCH" && ulimit -c 0 && perf record -q -a -m 8M -o moment -e cpu-clock/freq=999,call-graph=fp,name=cpu-clock/ \
+	-e signal:signal_generate -- sh -c 'sleep 1; ./pg-crasher -c "kill -SEGV \$\$"; timeout 0.4 ./pg-burner -c "while :; do :; done"' \
+	2>/dev/null) || true
+without_ksymbols "$SCRATCH/moment"
+write_page "$SCRATCH/moment" "$SCRATCH/moment.html" --last 600ms --against 900ms
+perfctl report -i "$SCRATCH/moment" --last 600ms --against 900ms --json >"$SCRATCH/changes"
+page_open "$SCRATCH/moment.html"
+expect_ask 'JSON.stringify(data.against.lines.map((l) => [l.kind, l.comm ?? "", l.what ?? ""]))' \
+	"$(jq -c '[.changes[] | select(.is_line) | [.kind, .comm // "", .what // ""]][:20]' "$SCRATCH/changes")" "lines on the page"
+expect_ask '[data.n, view.range.map((t) => data.base + BigInt(Math.round(t))).join()].join()' \
+	"$(perfctl report -i "$SCRATCH/moment" --last 1500ms --json | jq .records),$(grep -oP '"since":\K\d+' "$SCRATCH/changes"),$(
+		grep -oP '"until":\K\d+' "$SCRATCH/changes")" "records of both times, and the moment that is selected"
+expect_ask '[document.getElementById("tab-changes").getAttribute("aria-selected"), document.querySelectorAll("#changes tbody tr").length === data.against.lines.length].join()' \
+	"true,true" "the table of changes"
+page_ask 'document.querySelector("#changes tbody tr").click(); filter.done.then(() => [...view.processes].map((p) => p.comm).join())'
+expect_eq "$PAGE_ANSWER" pg-crasher "a click on a crash"
+# Its own function: the first that has a name and a share of more than half.
+page_ask 'clearAll(); pickProcesses(null).then(() => { flame.compute();
+	const shares = (from, to) => { const of = {}; let all = 0;
+		for (let i = lowerBound(null, from); i < lowerBound(null, to + 0.5); i++) {
+			if (!flame.has[data.event[i]] || data.event[i] !== flame.event) continue;
+			const comm = data.tasks[data.task[i]].comm; of[comm] = (of[comm] ?? 0) + 1; all++; }
+		return (comm) => (of[comm] ?? 0) / all; };
+	const now = shares(...changes.moment()), before = shares(data.against.before, data.against.since - 1);
+	select(changes.moment()); flame.compute();
+	return flame.children.get(0).every((n) => Math.abs(flame.change[n] - now(flame.name(n)) + before(flame.name(n))) < 1e-9); })'
+expect_eq "$PAGE_ANSWER" true "the change of each process in the flame graph"
+page_ask 'const deep = [...flame.total.keys()].find((i) => i && flame.self[i] && flame.name(flame.tree.parent[i]) !== flame.name(i));
+	changes.pick({ kind: "cpu_time", comm: "pg-burner", function: flame.name(deep) }).then(() =>
+	[[...view.processes].map((p) => p.comm).join(), document.getElementById("flame").hidden, flame.name(flame.zoomed) === flame.name(deep) || !flame.zoomed,
+	flame.change[flame.children.get(0)[0]] > 0].join())'
+expect_eq "$PAGE_ANSWER" "pg-burner,false,true,true" "a click on time in a function"
+page_ask 'changes.pick({ kind: "event", what: "signal:signal_generate" }).then(() => [view.processes, ...data.events.filter((e) => view.events[e.index]).map((e) => e.name)].join())'
+expect_eq "$PAGE_ANSWER" ",signal:signal_generate" "a click on an event"
+expect_ask 'faults.join()' "" "faults of the page"
+
 # A narrow window stacks the parts, and draws only the visible rows.
 _page_call Emulation.setDeviceMetricsOverride '{"width": 700, "height": 900, "deviceScaleFactor": 1, "mobile": false}'
 page_open "$SCRATCH/page.html"

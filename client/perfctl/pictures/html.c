@@ -248,14 +248,15 @@ int html_add(struct html *h, const struct trace_record *record, const struct fla
 	return r;
 }
 
-static int write_latencies(struct html *h, const char *text)
+/* attributes: of the block; text: JSON, or NULL. */
+static int write_report(struct html *h, const char *attributes, const char *text)
 {
 	_cleanup_(bytes_done) struct bytes block = {};
 
 	if (!text)
 		return 0;
 	bytes_add(&block, text, strlen(text));
-	return block_write(h->f, "id=\"latencies\"", &block);
+	return block_write(h->f, attributes, &block);
 }
 
 int html_finish(struct html *h, const struct aggregate *a, const struct html_about *about)
@@ -265,7 +266,9 @@ int html_finish(struct html *h, const struct aggregate *a, const struct html_abo
 	if (r >= 0)
 		r = html_write_nodes(h, a);
 	if (r >= 0)
-		r = write_latencies(h, about->latencies);
+		r = write_report(h, "id=\"latencies\"", about->latencies);
+	if (r >= 0)
+		r = write_report(h, "id=\"against\"", about->against);
 	if (r >= 0)
 		r = html_write_info(h, a, about);
 	if (r < 0)

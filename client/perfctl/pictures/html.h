@@ -13,6 +13,7 @@
  *	nodes		how many; then of each: its number less its parent's (from 1; 0 is the
  *			root), frame (0: the root of an event's tree)
  *	latencies	JSON, if there are any: as `perfctl report --json` has each kind
+ *	against		JSON, if it was asked for: what was different
  *	info		JSON: everything else, see html-info.c
  *
  * Memory holds one block and the tables: it grows with the number of different items, not with the
@@ -39,6 +40,7 @@ struct html_about {
 	const char *selected;  /* --last 10s, …; NULL: all */
 	const char *damaged;   /* a sentence; NULL: it was whole */
 	const char *latencies; /* JSON, an array: how long things took; NULL: nothing */
+	const char *against;   /* JSON, an object: what was different; NULL: not asked for */
 };
 
 /* Writes the rest of the page. a: the finished sums of the same records; NULL: no call chains. */

@@ -215,7 +215,7 @@ static int running_on(struct compare_records *r, uint32_t cpu, struct compare_ru
 	return 0;
 }
 
-static bool is_wanted(const struct compare_records *r, uint32_t pid, uint32_t tid, uint32_t cpu)
+bool compare_records_want(const struct compare_records *r, uint32_t pid, uint32_t tid, uint32_t cpu)
 {
 	const struct selection *s = r->chosen;
 
@@ -231,7 +231,7 @@ static int add_run(struct compare_records *r, uint64_t complete, uint32_t cpu, u
 	uint32_t comm;
 	int failed;
 
-	if (on->since < complete || !is_wanted(r, pid, on->tid, cpu))
+	if (on->since < complete || !compare_records_want(r, pid, on->tid, cpu))
 		return 0;
 	failed = compare_command(r, pid, on->tid, on->comm, &comm);
 	if (failed)
@@ -309,7 +309,7 @@ static int add_fatal(struct compare_records *r, const struct compare_source *s, 
 	struct compare_item *item;
 	int failed;
 
-	if (!what || !is_wanted(r, UINT32_MAX, tid, UINT32_MAX))
+	if (!what || !compare_records_want(r, UINT32_MAX, tid, UINT32_MAX))
 		return 0;
 	if (s->meaning == SOURCE_SIGNAL)
 		text(s, 2, fallback);
@@ -388,18 +388,20 @@ static int add_sample(struct compare_records *r, const struct trace_record *reco
 		failed = keytable_set(&r->pids, record->tid, record->pid);
 	if (failed >= 0 && selection_has_ids(r->chosen))
 		failed = selection_learn(r->chosen, record->pid, record->tid);
-	if (failed >= 0 && is_wanted(r, record->pid, record->tid, record->cpu))
+	if (failed >= 0 && compare_records_want(r, record->pid, record->tid, record->cpu))
 		failed = count(r, s, record);
 	if (failed >= 0 && s->meaning)
 		failed = read_fields(r, s, record);
 	return failed;
 }
 
-static int add(struct compare_records *r, const struct selection *window,
-	       const struct trace_record *record)
+int compare_records_add(struct compare_records *r, const struct selection *window,
+			const struct trace_record *record)
 {
 	int failed;
 
+	if (window->until && record->time > window->until)
+		return 0;
 	r->leaf = NULL;
 	failed = record->kind == TRACE_SAMPLE && record->event ? add_sample(r, record)
 							       : compare_processes_add(r, record);
@@ -419,7 +421,7 @@ static uint64_t end_of_all(const struct compare_records *r)
 	return end;
 }
 
-static int finish(struct compare_records *r)
+int compare_records_finish(struct compare_records *r)
 {
 	int failed = finish_runs(r);
 
@@ -438,13 +440,11 @@ int compare_records_read(struct compare_records *r, const struct selection *wind
 	int more, failed;
 
 	while ((more = input_next(r->in, window, &record, &chosen)) > 0) {
-		bool is_late = window->until && record.time > window->until;
-
-		failed = is_late ? 0 : add(r, window, &record);
+		failed = compare_records_add(r, window, &record);
 		if (failed < 0)
 			return failed;
 	}
-	failed = more < 0 && more != -EBADMSG ? more : finish(r);
+	failed = more < 0 && more != -EBADMSG ? more : compare_records_finish(r);
 	return failed < 0 ? failed : more;
 }
 

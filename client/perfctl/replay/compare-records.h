@@ -40,9 +40,17 @@ static inline void compare_records_freep(struct compare_records **r)
 	compare_records_free(*r);
 }
 
-/* Reads all records of the window and compares. 0, -EBADMSG (the rest is damaged; has complained),
+/* Takes each record of the window in turn, of all threads and CPUs; compares, after the last one. 0,
  * -ENOMEM. */
+int compare_records_add(struct compare_records *r, const struct selection *window,
+			const struct trace_record *record);
+int compare_records_finish(struct compare_records *r);
+/* All of that. 0, -EBADMSG (the rest is damaged; has complained), -ENOMEM. */
 int compare_records_read(struct compare_records *r, const struct selection *window);
+
+/* Whether a sample is chosen. cpu UINT32_MAX: of any. */
+bool compare_records_want(const struct compare_records *r, uint32_t pid, uint32_t tid,
+			  uint32_t cpu);
 
 const struct compare *compare_records_compared(const struct compare_records *r);
 const struct compare_source *compare_records_sources(const struct compare_records *r,

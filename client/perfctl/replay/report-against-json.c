@@ -39,8 +39,8 @@ static void name_json(struct json *j, const struct report_against *a, const char
 		json_string(j, key, text);
 }
 
-static void change_json(struct json *j, const struct report_against *a,
-			const struct compare_change *c)
+void against_change_json(struct json *j, const struct report_against *a,
+			 const struct compare_change *c)
 {
 	const struct compare_item *item = c->item;
 	const char *parent = item->comm == COMPARE_NO_NAME
@@ -48,7 +48,6 @@ static void change_json(struct json *j, const struct report_against *a,
 				     : compare_records_parent(a->records, item->comm);
 	uint32_t cpu = item->class == COMPARE_EVENT ? against_cpu(a, c) : UINT32_MAX;
 
-	json_begin(j, NULL, '{');
 	json_string(j, "kind", against_words[item->class].key);
 	name_json(j, a, "comm", item->comm);
 	name_json(j, a, "what", item->what);
@@ -70,7 +69,6 @@ static void change_json(struct json *j, const struct report_against *a,
 		json_double(j, "ranges", c->distance);
 	json_double(j, "excess", c->excess);
 	json_bool(j, "is_line", c < a->changes + a->n_changes && against_is_line(a, c));
-	json_end(j, '}');
 }
 
 int report_against_json(const struct report_against *a)
@@ -79,14 +77,14 @@ int report_against_json(const struct report_against *a)
 	struct json j = { .f = stdout };
 
 	json_begin(&j, NULL, '{');
-	json_string(&j, "input", a->report->in->what);
+	json_string(&j, "input", a->report.in->what);
 	json_unsigned(&j, "since", g->since);
 	json_unsigned(&j, "until", g->until);
 	json_unsigned(&j, "before", compare_begin(g));
 	json_unsigned(&j, "asked", a->asked);
 	json_unsigned(&j, "recorded", a->recorded);
-	if (a->report->info->realtime_offset)
-		json_unsigned(&j, "realtime_offset", a->report->info->realtime_offset);
+	if (a->report.info->realtime_offset)
+		json_unsigned(&j, "realtime_offset", a->report.info->realtime_offset);
 	else
 		json_null(&j, "realtime_offset");
 	sources_json(&j, a);
@@ -95,8 +93,11 @@ int report_against_json(const struct report_against *a)
 		report_finding_json(&j, a->findings[i]);
 	json_end(&j, ']');
 	json_begin(&j, "changes", '[');
-	for (size_t i = 0; i < a->n_all; i++)
-		change_json(&j, a, &a->changes[i]);
+	for (size_t i = 0; i < a->n_all; i++) {
+		json_begin(&j, NULL, '{');
+		against_change_json(&j, a, &a->changes[i]);
+		json_end(&j, '}');
+	}
 	json_end(&j, ']');
 	json_end(&j, '}');
 	putchar('\n');

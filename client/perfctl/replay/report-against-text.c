@@ -10,7 +10,7 @@
 
 /* ── The head ── */
 
-static void print_moment(const struct report *r, uint64_t ns)
+static void print_moment(const struct report *r, FILE *f, uint64_t ns)
 {
 	uint64_t real = r->info->realtime_offset;
 	time_t t = (time_t)((ns + real) / 1000000000);
@@ -18,50 +18,51 @@ static void print_moment(const struct report *r, uint64_t ns)
 	struct tm tm;
 
 	if (real && localtime_r(&t, &tm) && strftime(text, sizeof(text), "%F %T", &tm))
-		printf("%s.%03" PRIu64, text, (ns + real) / 1000000 % 1000);
+		fprintf(f, "%s.%03" PRIu64, text, (ns + real) / 1000000 % 1000);
 	else
-		printf("%" PRIu64 ".%06" PRIu64, ns / 1000000000, ns / 1000 % 1000000);
+		fprintf(f, "%" PRIu64 ".%06" PRIu64, ns / 1000000000, ns / 1000 % 1000000);
 }
 
 /* Why it is not all of the time that was asked for; what is left over of a slice is no reason. */
-static void print_less(const struct report_against *a)
+static void print_less(const struct report_against *a, FILE *f)
 {
 	const struct compare_grid *g = compare_grid_of(a->compared);
 	uint64_t before = g->since - compare_begin(g);
 
 	if (MIN(a->asked, a->recorded) - before >= g->width)
-		printf(" (which is %" PRIu32 " times as long: more is not compared)", g->n_before);
+		fprintf(f, " (which is %" PRIu32 " times as long: more is not compared)",
+			g->n_before);
 	else if (before + g->width < a->asked)
-		printf(" (%.3f s are not recorded)", (double)(a->asked - a->recorded) / 1e9);
+		fprintf(f, " (%.3f s are not recorded)", (double)(a->asked - a->recorded) / 1e9);
 }
 
-static void print_head(const struct report_against *a)
+void against_head(const struct report_against *a, FILE *f)
 {
 	const struct compare_grid *g = compare_grid_of(a->compared);
 	uint64_t before = g->since - compare_begin(g);
 
-	printf("%.3f s, from ", (double)(g->until - g->since) / 1e9);
-	print_moment(a->report, g->since);
-	fputs(" to ", stdout);
-	print_moment(a->report, g->until);
-	printf(", compared with the %.3f s before", (double)before / 1e9);
-	print_less(a);
-	putchar('\n');
+	fprintf(f, "%.3f s, from ", (double)(g->until - g->since) / 1e9);
+	print_moment(&a->report, f, g->since);
+	fputs(" to ", f);
+	print_moment(&a->report, f, g->until);
+	fprintf(f, ", compared with the %.3f s before", (double)before / 1e9);
+	print_less(a, f);
+	fputc('\n', f);
 }
 
 /* An event is told by how much of the time before it has, and if records of it are missing. */
-static void print_missing(const struct compare_source *s)
+static void print_missing(const struct compare_source *s, FILE *f)
 {
 	const struct trace_history *h = &s->history;
 
 	if (!h->missed && !h->limited && !h->lost)
 		return;
-	print_text(stdout, s->event->name, strlen(s->event->name));
-	printf(" lacks %s%" PRIu64 " of its records, maybe of the time before\n",
-	       h->missed_at_least ? "at least " : "", h->missed + h->limited + h->lost);
+	print_text(f, s->event->name, strlen(s->event->name));
+	fprintf(f, " lacks %s%" PRIu64 " of its records, maybe of the time before\n",
+		h->missed_at_least ? "at least " : "", h->missed + h->limited + h->lost);
 }
 
-static void print_history(const struct report_against *a, const struct compare_source *s)
+static void print_history(const struct report_against *a, const struct compare_source *s, FILE *f)
 {
 	const struct compare_grid *g = compare_grid_of(a->compared);
 	uint64_t width, begin = compare_begin(g);
@@ -69,16 +70,16 @@ static void print_history(const struct report_against *a, const struct compare_s
 
 	if (s->complete <= begin)
 		return;
-	print_text(stdout, s->event->name, strlen(s->event->name));
+	print_text(f, s->event->name, strlen(s->event->name));
 	if (s->complete >= g->since)
-		fputs(" has complete records only from the moment itself", stdout);
+		fputs(" has complete records only from the moment itself", f);
 	else
-		printf(" has complete records of %.3f s before",
-		       (double)(g->since - s->complete) / 1e9);
+		fprintf(f, " has complete records of %.3f s before",
+			(double)(g->since - s->complete) / 1e9);
 	if (slices)
-		printf(": %" PRIu32 " slices of %.3f s\n", slices, (double)width / 1e9);
+		fprintf(f, ": %" PRIu32 " slices of %.3f s\n", slices, (double)width / 1e9);
 	else
-		puts(": not compared");
+		fputs(": not compared\n", f);
 }
 
 /* ── Lines ── */
@@ -220,7 +221,12 @@ static int what_cell(struct table *t, const struct report_against *a,
 	return 0;
 }
 
-static int add_line(struct table *t, const struct report_against *a, const struct compare_change *c)
+const struct column against_columns[AGAINST_COLUMNS] = {
+	{ "NOW", true },    { "BEFORE", true },	  { "RANGE", true },
+	{ "FACTOR", true }, { "UNUSUAL", false }, { "WHAT", false },
+};
+
+int against_cells(const struct report_against *a, const struct compare_change *c, struct table *t)
 {
 	const struct compare_kind *kind = compare_kind(c->item->class);
 
@@ -235,27 +241,21 @@ static int add_line(struct table *t, const struct report_against *a, const struc
 /* *ret: how many lines there are, with those beyond --top. */
 static int print_changes(const struct report_against *a, size_t *ret)
 {
-	static const struct column columns[] = {
-		{ "NOW", true },    { "BEFORE", true },	  { "RANGE", true },
-		{ "FACTOR", true }, { "UNUSUAL", false }, { "WHAT", false },
-	};
+	const struct compare_change *lines[AGAINST_MAX];
 	_cleanup_(table_done) struct table t = {
-		.columns = columns,
-		.n_columns = ARRAY_SIZE(columns),
-		.width = a->report->width,
+		.columns = against_columns,
+		.n_columns = AGAINST_COLUMNS,
+		.width = a->report.width,
 	};
-	size_t n = 0;
+	size_t max = MIN(a->report.o->top, AGAINST_MAX), n = against_lines(a, lines, max);
 
-	for (size_t i = 0; i < a->n_changes; i++) {
-		if (!against_is_line(a, &a->changes[i]) || n++ >= a->report->o->top)
-			continue;
-		if (add_line(&t, a, &a->changes[i]) < 0)
+	for (size_t i = 0; i < MIN(n, max); i++)
+		if (against_cells(a, lines[i], &t) < 0)
 			return -ENOMEM;
-	}
 	if (n && table_print(&t, stdout) < 0)
 		return -ENOMEM;
-	if (n > a->report->o->top || a->n_more)
-		printf("(%zu more)\n", n - MIN(n, a->report->o->top) + a->n_more);
+	if (n > max || a->n_more)
+		printf("(%zu more)\n", n - MIN(n, max) + a->n_more);
 	*ret = n + a->n_more;
 	return 0;
 }
@@ -263,7 +263,7 @@ static int print_changes(const struct report_against *a, size_t *ret)
 /* Who kept whom waiting; what commands do is behind that. */
 static void print_findings(const struct report_against *a)
 {
-	size_t n = MIN(a->n_findings, a->report->o->top);
+	size_t n = MIN(a->n_findings, a->report.o->top);
 
 	for (size_t i = 0; i < n; i++)
 		report_finding_text(a->findings[i], i + 1, compare_grid_of(a->compared)->until);
@@ -271,16 +271,15 @@ static void print_findings(const struct report_against *a)
 		printf("(%zu more)\n", a->n_findings - n);
 }
 
-/* What a line may owe to records that are not there. */
-static void print_gaps(const struct report_against *a)
+void against_gaps(const struct report_against *a, FILE *f)
 {
 	size_t n;
 	const struct compare_source *sources = compare_records_sources(a->records, &n);
 
 	for (size_t i = 0; i < n; i++)
 		if (sources[i].n_cpus || sources[i].complete) {
-			print_history(a, &sources[i]);
-			print_missing(&sources[i]);
+			print_history(a, &sources[i], f);
+			print_missing(&sources[i], f);
 		}
 }
 
@@ -289,12 +288,12 @@ int report_against_text(const struct report_against *a)
 {
 	size_t n;
 
-	print_head(a);
+	against_head(a, stdout);
 	print_findings(a);
 	if (print_changes(a, &n) < 0)
 		return -ENOMEM;
 	if (!n && !a->n_findings)
 		puts("nothing unusual");
-	print_gaps(a);
+	against_gaps(a, stdout);
 	return 0;
 }

@@ -158,6 +158,16 @@ bool against_is_line(const struct report_against *a, const struct compare_change
 	}
 }
 
+size_t against_lines(const struct report_against *a, const struct compare_change **ret, size_t max)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < a->n_changes; i++)
+		if (against_is_line(a, &a->changes[i]) && n++ < max)
+			ret[n - 1] = &a->changes[i];
+	return n;
+}
+
 /* ── The two times ── */
 
 static uint64_t first_sample(const struct input *in)
@@ -171,8 +181,8 @@ static uint64_t first_sample(const struct input *in)
 	return 0;
 }
 
-/* Reads the records of all threads and CPUs from the beginning of the time before on. */
-static struct selection widen(const struct report_options *o)
+/* All threads and CPUs from the beginning of the time before on. */
+struct selection against_window(const struct report_options *o)
 {
 	struct selection window = o->selection;
 
@@ -186,20 +196,8 @@ static struct selection widen(const struct report_options *o)
 	return window;
 }
 
-/* "the records begin 3.1 s before the time that is compared" */
-static int tell_nothing_before(const struct input *in, const struct report_against *a)
-{
-	const struct compare_grid *g = compare_grid_of(a->compared);
-
-	complain("%s has too little to compare with: its records are complete from %.3f s before "
-		 "the %.3f s that are selected; larger buffers (`perfctl change -m`) hold more, "
-		 "and a shorter time needs less",
-		 in->what, (double)a->recorded / 1e9, (double)(g->until - g->since) / 1e9);
-	return EXIT_NOT_FOUND;
-}
-
 static bool find_moment(const struct input *in, const struct report_options *o,
-			struct compare_grid *ret, uint64_t *ret_first)
+			struct compare_grid *ret, uint64_t *ret_recorded)
 {
 	const struct trace_info *info = trace_info(in->trace);
 	struct selection moment = o->selection;
@@ -208,27 +206,94 @@ static bool find_moment(const struct input *in, const struct report_options *o,
 	selection_settle(&moment, info->realtime_offset, info->last_time);
 	since = moment.since;
 	until = moment.until ? MIN(moment.until, info->last_time) : info->last_time;
-	*ret_first = first;
 	if (!first || since >= until)
 		return false;
-	*ret = compare_grid(since, until, first < since ? MIN(o->against, since - first) : 0);
+	*ret_recorded = first < since ? since - first : 0;
+	*ret = compare_grid(since, until, MIN(o->against, *ret_recorded));
 	return true;
 }
 
-/* ── Reading ── */
+/* ── From the first record to the last ── */
 
-static bool has_history(const struct compare_records *records, const struct compare_grid *g)
+int against_begin(struct input *in, const struct report_options *o, struct symbols *symbols,
+		  struct report_against *ret)
+{
+	struct report_against a = {
+		.report = { .o = o,
+			    .in = in,
+			    .info = trace_info(in->trace),
+			    .width = report_width() },
+		.asked = o->against,
+	};
+	struct compare_grid grid;
+
+	if (!find_moment(in, o, &grid, &a.recorded)) {
+		input_tell_none(in, &o->selection);
+		return EXIT_NOT_FOUND;
+	}
+	if (input_look_ahead(in, &o->selection) < 0 ||
+	    compare_records_new(in, &grid, &o->selection, symbols, &a.records) < 0) {
+		complain("cannot read %s: out of memory", in->what);
+		return EXIT_FAILED;
+	}
+	a.compared = compare_records_compared(a.records);
+	*ret = a;
+	return EXIT_OK;
+}
+
+void against_done(struct report_against *a)
+{
+	compare_records_free(a->records);
+	*a = (struct report_against){};
+}
+
+static bool has_history(const struct report_against *a)
 {
 	size_t n;
-	const struct compare_source *sources = compare_records_sources(records, &n);
+	const struct compare_source *sources = compare_records_sources(a->records, &n);
 	uint64_t width;
 
 	for (size_t i = 0; i < n; i++)
 		if ((sources[i].history.known || sources[i].n_cpus) &&
-		    compare_history(g, sources[i].complete, &width))
+		    compare_history(compare_grid_of(a->compared), sources[i].complete, &width))
 			return true;
 	return false;
 }
+
+/* "the records begin 3.1 s before the time that is compared" */
+static int tell_nothing_before(const struct report_against *a)
+{
+	const struct compare_grid *g = compare_grid_of(a->compared);
+
+	complain("%s has too little to compare with: its records are complete from %.3f s before "
+		 "the %.3f s that are selected; larger buffers (`perfctl change -m`) hold more, "
+		 "and a shorter time needs less",
+		 a->report.in->what, (double)a->recorded / 1e9,
+		 (double)(g->until - g->since) / 1e9);
+	return EXIT_NOT_FOUND;
+}
+
+int against_judge(struct report_against *a, bool damaged)
+{
+	const struct input *in = a->report.in;
+
+	if (compare_records_damaged(a->records))
+		complain("%s: the fields of %" PRIu64 " records do not fit the formats of their "
+			 "events",
+			 in->what, compare_records_damaged(a->records));
+	if (!damaged && !compare_records_n(a->records) &&
+	    input_tell_none(in, &a->report.o->selection))
+		return EXIT_NOT_FOUND;
+	if (!has_history(a))
+		return tell_nothing_before(a);
+	a->findings = compare_records_findings(a->records, &a->n_findings);
+	a->changes = compare_changes(a->compared, &a->n_all);
+	for (size_t i = 0; i < a->n_all && a->changes[i].is_unusual; i++)
+		*(i < AGAINST_MAX ? &a->n_changes : &a->n_more) += 1;
+	return EXIT_OK;
+}
+
+/* ── The report ── */
 
 static int print(const struct call *call, const struct report_against *a)
 {
@@ -240,68 +305,31 @@ static int print(const struct call *call, const struct report_against *a)
 	return EXIT_FAILED;
 }
 
-static int read_records(const struct call *call, const struct report_options *o,
-			const struct selection *window, struct input *in,
-			struct compare_records *records, uint64_t first)
+static int report_input(const struct call *call, const struct report_options *o,
+			const struct selection *window, struct input *in)
 {
-	struct report report = {
-		.o = o, .in = in, .info = trace_info(in->trace), .width = report_width()
-	};
-	struct report_against a = { .report = &report, .records = records, .asked = o->against };
-	int r = compare_records_read(records, window);
-	uint64_t since;
+	_cleanup_(against_done) struct report_against a = {};
+	_cleanup_(report_cleanup_symbols) struct symbols *symbols = NULL;
+	int code, r = symbols_new(trace_info(in->trace), &symbols);
 
+	if (r >= 0) {
+		code = against_begin(in, o, symbols, &a);
+		if (code)
+			return code;
+		r = compare_records_read(a.records, window);
+	}
 	if (r < 0 && r != -EBADMSG) {
 		complain("cannot read %s: %s", in->what, strerror(-r));
 		return EXIT_FAILED;
 	}
-	if (compare_records_damaged(records))
-		complain("%s: the fields of %" PRIu64 " records do not fit the formats of their "
-			 "events",
-			 in->what, compare_records_damaged(records));
-	if (!r && !compare_records_n(records) && input_tell_none(in, &o->selection))
-		return EXIT_NOT_FOUND;
-	a.compared = compare_records_compared(records);
-	since = compare_grid_of(a.compared)->since;
-	a.recorded = first < since ? since - first : 0;
-	if (!has_history(records, compare_grid_of(a.compared)))
-		return tell_nothing_before(in, &a);
-	a.findings = compare_records_findings(records, &a.n_findings);
-	a.changes = compare_changes(a.compared, &a.n_all);
-	for (size_t i = 0; i < a.n_all && a.changes[i].is_unusual; i++)
-		*(i < AGAINST_MAX ? &a.n_changes : &a.n_more) += 1;
-	return print(call, &a) ?: r < 0 ? EXIT_FAILED : EXIT_OK;
-}
-
-static int report_input(const struct call *call, const struct report_options *o,
-			const struct selection *window, struct input *in)
-{
-	_cleanup_(compare_records_freep) struct compare_records *records = NULL;
-	_cleanup_(report_cleanup_symbols) struct symbols *symbols = NULL;
-	struct compare_grid grid;
-	uint64_t first;
-	int r;
-
-	if (!find_moment(in, o, &grid, &first)) {
-		input_tell_none(in, &o->selection);
-		return EXIT_NOT_FOUND;
-	}
-	r = input_look_ahead(in, &o->selection);
-	if (r >= 0)
-		r = symbols_new(trace_info(in->trace), &symbols);
-	if (r >= 0)
-		r = compare_records_new(in, &grid, &o->selection, symbols, &records);
-	if (r < 0) {
-		complain("cannot read %s: out of memory", in->what);
-		return EXIT_FAILED;
-	}
-	return read_records(call, o, window, in, records, first);
+	code = against_judge(&a, r < 0) ?: print(call, &a);
+	return code ?: r < 0 ? EXIT_FAILED : EXIT_OK;
 }
 
 int report_against(struct call *call, const struct report_options *o)
 {
 	_cleanup_(input_done) struct input in = { .fd = -EBADF };
-	struct selection window = widen(o);
+	struct selection window = against_window(o);
 
 	return input_open(call, o->file, &window, &in) ?: report_input(call, o, &window, &in);
 }

@@ -193,8 +193,8 @@ static int check_against(const struct call *call, const struct report_options *o
 {
 	const struct selection *s = &o->selection;
 
-	if (o->folded || o->perfetto || o->html || o->latency || o->findings)
-		return bad_usage(call, "--against does not work with --folded, --perfetto, --html, "
+	if (o->folded || o->perfetto || o->latency || o->findings)
+		return bad_usage(call, "--against does not work with --folded, --perfetto, "
 				       "--findings or latency reports");
 	if (o->sorted || o->children || o->graph || o->percent_limit >= 0 || s->about)
 		return bad_usage(call, "--against does not work with --sort, --children, -g, "
@@ -235,6 +235,7 @@ struct picture {
 	struct perfetto *perfetto;
 	struct html *html;
 	struct latency_page latencies; /* of html */
+	struct report_against against; /* of html, if it was asked for */
 };
 
 static int picture_add(struct picture *p, const struct trace_record *record,
@@ -250,6 +251,25 @@ static void picture_done(struct picture *p)
 	perfetto_free(p->perfetto);
 	html_free(p->html);
 	latency_page_done(&p->latencies);
+	against_done(&p->against);
+}
+
+/* Passes any record to what looks at all of them. */
+static int picture_watch(struct picture *p, const struct selection *selection,
+			 const struct trace_record *record, const struct flame_node *leaf)
+{
+	int r = latency_page_add(&p->latencies, selection, record, leaf);
+
+	if (r >= 0 && p->against.records)
+		r = compare_records_add(p->against.records, selection, record);
+	return r;
+}
+
+/* The comparison needs the records of all threads and CPUs, the page only those that are chosen. */
+static bool is_chosen(const struct picture *p, const struct trace_record *record)
+{
+	return !p->against.records || record->kind != TRACE_SAMPLE ||
+	       compare_records_want(p->against.records, record->pid, record->tid, record->cpu);
 }
 
 /* Sums up the whole input, and passes it to the picture. 0, -EBADMSG (the rest is damaged, and it
@@ -265,14 +285,14 @@ static int read_all(struct input *in, const struct selection *selection, struct 
 	while ((r = input_next(in, selection, &record, &chosen)) > 0) {
 		int failed;
 
+		chosen = chosen && is_chosen(picture, &record);
 		if (chosen)
 			failed = aggregate_add(a, &record, &leaf)
 					 ?: picture_add(picture, &record, leaf);
 		else
 			failed = aggregate_pass(a, &record);
 		if (failed >= 0)
-			failed = latency_page_add(&picture->latencies, selection, &record,
-						  chosen ? leaf : NULL);
+			failed = picture_watch(picture, selection, &record, chosen ? leaf : NULL);
 		if (failed < 0)
 			return failed;
 	}
@@ -360,15 +380,14 @@ static int write_folded(const struct report_options *o, const struct aggregate *
 }
 
 static int begin_picture(const struct report_options *o, struct input *in,
-			 const struct selection *selection, const struct aggregate *a, int fd,
-			 struct picture *ret)
+			 const struct aggregate *a, int fd, struct picture *ret)
 {
 	int r;
 
 	if (o->perfetto)
 		return perfetto_new(fd, in->trace, a, &ret->perfetto);
 	r = html_new(fd, in->trace, &ret->html);
-	return r < 0 ? r : latency_page_open(in, o, selection, &ret->latencies);
+	return r < 0 ? r : latency_page_open(in, o, &o->selection, &ret->latencies);
 }
 
 static int finish_picture(const struct report_options *o, const struct input *in,
@@ -380,36 +399,59 @@ static int finish_picture(const struct report_options *o, const struct input *in
 		.damaged = damaged ? trace_error() : NULL,
 	};
 
-	_cleanup_free_ char *latencies = NULL;
+	_cleanup_free_ char *latencies = NULL, *against = NULL;
 
 	if (!p->html)
 		return perfetto_finish(p->perfetto);
 	if (latency_page_text(&p->latencies, o, &latencies) < 0)
 		return -ENOMEM;
+	if (p->against.records && against_page_text(&p->against, &against) < 0)
+		return -ENOMEM;
 	about.latencies = latencies;
+	about.against = against;
 	return html_finish(p->html, a, &about);
 }
 
+/* Reads all of the input. Returns an exit code; 0 with *ret_damaged: the readable part still makes a
+ * picture. */
+static int read_picture(const struct report_options *o, struct input *in,
+			const struct selection *selection, struct aggregate *a,
+			struct picture *picture, bool *ret_damaged)
+{
+	struct compare_records *compared = picture->against.records;
+	int r = read_all(in, selection, a, picture);
+
+	if (!r && chose_none(in, selection, a))
+		return EXIT_NOT_FOUND;
+	*ret_damaged = r == -EBADMSG;
+	if (compared && (r >= 0 || *ret_damaged) && compare_records_finish(compared) < 0)
+		r = -ENOMEM;
+	if (r < 0 && r != -EBADMSG)
+		return outfile_failed(o->perfetto ?: o->html, r);
+	return compared ? against_judge(&picture->against, *ret_damaged) : EXIT_OK;
+}
+
+/* Takes the comparison over; it is empty if there is none. */
 static int write_picture(const struct report_options *o, struct input *in,
-			 const struct selection *selection, struct aggregate *a)
+			 const struct selection *selection, struct aggregate *a,
+			 struct report_against *against)
 {
 	const char *path = o->perfetto ?: o->html;
 	_cleanup_(outfile_done) struct outfile out = OUTFILE_NONE;
-	_cleanup_(picture_done) struct picture picture = {};
+	_cleanup_(picture_done) struct picture picture = { .against = *against };
 	bool damaged = false;
-	int r;
+	int r, code;
 
+	*against = (struct report_against){};
 	r = outfile_open(path, &out);
 	if (r >= 0)
-		r = begin_picture(o, in, selection, a, out.fd, &picture);
+		r = begin_picture(o, in, a, out.fd, &picture);
 	if (r >= 0) {
-		r = read_all(in, selection, a, &picture);
-		if (!r && chose_none(in, selection, a))
-			return EXIT_NOT_FOUND;
-		damaged = r == -EBADMSG; /* the readable part still makes a picture */
-	}
-	if (r >= 0 || damaged)
+		code = read_picture(o, in, selection, a, &picture, &damaged);
+		if (code)
+			return code;
 		r = finish_picture(o, in, a, damaged, &picture);
+	}
 	if (r >= 0)
 		r = outfile_commit(&out);
 	if (r < 0)
@@ -430,7 +472,8 @@ static int report_input(struct call *call, const struct report_options *o,
 	struct aggregate_options how = { .max_stack = o->max_stack,
 					 .by_pid = rows && o->sort & SORT_PID,
 					 .by_tid = rows && o->sort & SORT_TID,
-					 .threads_alone = selection->tids.n };
+					 .threads_alone = o->selection.tids.n };
+	_cleanup_(against_done) struct report_against against = {};
 	int r;
 
 	r = symbols_new(trace_info(in->trace), &symbols);
@@ -440,8 +483,13 @@ static int report_input(struct call *call, const struct report_options *o,
 		complain("cannot read %s: out of memory", in->what);
 		return EXIT_FAILED;
 	}
+	if (o->against) {
+		r = against_begin(in, o, symbols, &against);
+		if (r)
+			return r;
+	}
 	if (o->perfetto || o->html)
-		return write_picture(o, in, selection, a);
+		return write_picture(o, in, selection, a, &against);
 
 	r = read_all(in, selection, a, &(struct picture){});
 	if (r < 0 && r != -EBADMSG) {
@@ -456,11 +504,12 @@ static int report_input(struct call *call, const struct report_options *o,
 				: EXIT_OK;
 }
 
-static int report(struct call *call, const struct report_options *o, struct selection *selection)
+static int report(struct call *call, const struct report_options *o)
 {
 	_cleanup_(input_done) struct input in = { .fd = -EBADF };
+	struct selection window = o->against ? against_window(o) : o->selection;
 
-	return input_open(call, o->file, selection, &in) ?: report_input(call, o, selection, &in);
+	return input_open(call, o->file, &window, &in) ?: report_input(call, o, &window, &in);
 }
 
 int report_html(struct call *call, int fd, const char *file, const char *page)
@@ -485,9 +534,9 @@ static int run(struct call *call)
 		r = call->code;
 	else
 		r = check_options(call, &o)
-			    ?: o.against	 ? report_against(call, &o)
-		       : o.latency || o.findings ? report_latency(call, &o)
-						 : report(call, &o, &o.selection);
+			    ?: o.against && !o.html ? report_against(call, &o)
+		       : o.latency || o.findings    ? report_latency(call, &o)
+						    : report(call, &o);
 	selection_done(&o.selection);
 	return r;
 }
@@ -502,7 +551,7 @@ const struct verb verb_report = {
 		       .title =
 			       "Instead of the report, what stands out, or how long things took:" },
 		     { .rows = against_options,
-		       .title = "Instead of the report, what was different:" },
+		       .title = "Instead of the report, or on the page, what was different:" },
 		     { .rows = instead_options, .title = "Instead of the report, files:" },
 		     { .rows = selection_options,
 		       .at = offsetof(struct report_options, selection),
@@ -520,6 +569,7 @@ const struct verb verb_report = {
 		"  perfctl report --last 10s --findings\n"
 		"  perfctl report sched/ --last 10s --wakeups --off-cpu --pid 4711\n"
 		"  perfctl report sched/ sampling/ --last 10s --against 5m\n"
+		"  perfctl report sched/ sampling/ --last 10s --against 5m --html page.html\n"
 		"  perfctl report --folded | flamegraph.pl > flame.svg\n"
 		"  perfctl report sched/ --perfetto sched.pftrace\n",
 };

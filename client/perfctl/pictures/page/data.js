@@ -9,6 +9,7 @@ const data = {
 	n: 0,
 	end: 0, // time of the last record
 	info: null, // the file's facts about itself
+	against: null, // what was different: since, until and before as times of the page
 	latencies: [], // as `perfctl report --json` has them, with key, title, label
 	lost: [], // [time, cpu, records]
 	histories: [], // {first, n (events), from, to, cpus: [[cpu, from], …], lost, missed, missed_at_least, limited}
@@ -187,9 +188,14 @@ function addTasks(list) {
 	}
 }
 
+/* null: the page has none. */
+async function readReport(id) {
+	const block = document.getElementById(id);
+	return block && JSON.parse(new TextDecoder().decode(await unpack(block)));
+}
+
 async function readAll(progress) {
-	const d = data;
-	const info = JSON.parse(new TextDecoder().decode(await unpack(document.getElementById("info"))));
+	const d = data, info = await readReport("info");
 
 	d.info = info;
 	d.n = info.records;
@@ -197,8 +203,10 @@ async function readAll(progress) {
 	d.realtime = BigInt(info.realtime_offset);
 	d.lost = info.lost;
 	d.histories = info.histories;
-	const latencies = document.getElementById("latencies");
-	if (latencies) d.latencies = JSON.parse(new TextDecoder().decode(await unpack(latencies)));
+	d.latencies = await readReport("latencies") ?? [];
+	d.against = await readReport("against");
+	for (const time of d.against ? ["since", "until", "before"] : [])
+		d.against[time] = Number(BigInt(Math.round(d.against[time])) - d.base);
 	d.cpus = info.cpus;
 	d.events = info.events.map((e, index) => ({ ...e, name: shown(e.name), short: shown(e.name.slice(e.tracepoint ? e.name.indexOf(":") + 1 : 0)), index }));
 	d.frames = info.frames.map(([name, dso, kernel]) =>

@@ -72,7 +72,7 @@ const filter = {
 	done: Promise.resolve(),
 
 	active() {
-		return view.process || view.query || view.events.includes(0) || view.lanes.includes(0);
+		return view.processes || view.query || view.events.includes(0) || view.lanes.includes(0);
 	},
 
 	/* Starts again; done resolves when the newest run has finished. */
@@ -111,11 +111,11 @@ const filter = {
 	},
 
 	pass(chunk, words, texts, found, n) {
-		const { event, lane, task, text } = data, process = view.process;
+		const { event, lane, task, text } = data;
 	next:
 		for (let i = chunk.first, end = i + chunk.n; i < end; i++) {
 			if (!view.events[event[i]] || !view.lanes[lane[i]]) continue;
-			if (process && data.tasks[task[i]].process !== process) continue;
+			if (!isMine(data.tasks[task[i]].process)) continue;
 			for (let k = 0; k < words.length; k++) {
 				const w = words[k];
 				const fits = w.tasks?.[task[i]] || w.events?.[event[i]] || w.lanes?.[lane[i]] ||
@@ -128,8 +128,6 @@ const filter = {
 	},
 };
 
-/* Whether the switches let a record through, regardless of the query. */
-function isOn(i) {
-	return view.events[data.event[i]] && view.lanes[data.lane[i]] &&
-		(!view.process || data.tasks[data.task[i]].process === view.process);
-}
+/* Whether the switches let a record through, regardless of the query; isShown: of any process. */
+const isShown = (i) => view.events[data.event[i]] && view.lanes[data.lane[i]];
+const isOn = (i) => isShown(i) && isMine(data.tasks[data.task[i]].process);

@@ -36,6 +36,7 @@ const flame = {
 	samples: 0, // counted records
 	has: null, // for each event: whether its samples have call chains
 	event: -1, // -1: all events with chains
+	change: null, // of each node: its share now less its share in the time before; null: not compared
 	weight: "samples",
 
 	choose() {
@@ -44,24 +45,48 @@ const flame = {
 		flame.tree = flame.trees[processes] ??= joined(data.nodes, processes);
 	},
 
+	/* Of the records from lo to before hi; everybody: with those of processes that are not chosen. */
+	sum(lo, hi) {
+		const { tree } = flame, self = new Float64Array(tree.n), byPeriod = flame.weight === "period";
+		let samples = 0, everybody = 0;
+		for (let i = lo; i < hi; i++) {
+			const node = data.node[i], weight = byPeriod ? data.period[i] : 1;
+			if (!node || !flame.has[data.event[i]] || !isShown(i)) continue;
+			if (flame.event >= 0 && data.event[i] !== flame.event) continue;
+			everybody += weight;
+			if (!isMine(data.tasks[data.task[i]].process)) continue;
+			self[tree.of[node]] += weight;
+			samples++;
+		}
+		const total = self.slice();
+		for (let i = tree.n - 1; i > 0; i--) total[tree.parent[i]] += total[i];
+		return { self, total, samples, everybody };
+	},
+
 	compute() {
 		flame.choose();
 		const { tree } = flame, { n } = tree;
-		const self = new Float64Array(n), byPeriod = flame.weight === "period";
-		const [lo, hi] = inRange(null);
-		flame.samples = 0;
-		for (let i = lo; i < hi; i++) {
-			const node = data.node[i];
-			if (!node || !flame.has[data.event[i]] || !isOn(i)) continue;
-			if (flame.event >= 0 && data.event[i] !== flame.event) continue;
-			self[tree.of[node]] += byPeriod ? data.period[i] : 1;
-			flame.samples++;
-		}
-		const total = self.slice();
-		for (let i = n - 1; i > 0; i--) total[tree.parent[i]] += total[i];
-		Object.assign(flame, { self, total, children: flame.link(tree, total) });
+		Object.assign(flame, flame.sum(...inRange(null)));
+		flame.children = flame.link(tree, flame.total);
+		flame.compare();
+		const { total } = flame;
 		if (flame.zoomed >= n || !total[flame.zoomed]) flame.zoomed = 0;
 		if (flame.focus >= n || !total[flame.focus]) flame.focus = flame.zoomed;
+	},
+
+	/* With the time before, by shares of everybody's samples. */
+	compare() {
+		flame.change = null;
+		if (!data.against || !$("flame-differs").checked) return;
+		const { total, everybody } = flame.sum(lowerBound(null, data.against.before), lowerBound(null, data.against.since));
+		if (!everybody || !flame.everybody) return;
+		flame.change = total.map((t, i) => flame.total[i] / flame.everybody - t / everybody);
+		flame.most = flame.change.reduce((a, b) => Math.max(a, Math.abs(b)), 0.01);
+	},
+
+	color(node) {
+		if (!node) return colors.line;
+		return flame.change ? changeColor(flame.change[node] / flame.most) : frameColor(flame.tree.frame[node]);
 	},
 
 	link({ n, parent }, total) {
@@ -88,8 +113,11 @@ const flame = {
 		const all = flame.total[0] || 1;
 		return [`${flame.name(node)}`, ...(f && f.dso ? [f.dso + (f.kernel && !f.dso.startsWith("[") ? " (kernel)" : "")] : f ? ["process"] : []),
 			`${value(flame.total[node])}, ${percent(flame.total[node] / all)}`,
-			`itself ${value(flame.self[node])}, ${percent(flame.self[node] / all)}`];
+			`itself ${value(flame.self[node])}, ${percent(flame.self[node] / all)}`,
+			...(flame.change ? [flame.describeChange(flame.total[node] / flame.everybody, flame.change[node])] : [])];
 	},
+
+	describeChange: (now, change) => `of all processes ${percent(now)}, in the time before ${percent(Math.max(0, now - change))}`,
 
 	/* Clocks count nanoseconds. */
 	period(x) {
@@ -153,7 +181,7 @@ const flame = {
 		const { node, x, top, w } = b, frame = flame.tree.frame[node];
 		const found = hit && node && hit[frame];
 		c.globalAlpha = b.above ? 0.5 : hit && !found ? 0.45 : 1;
-		c.fillStyle = found ? colors.match : node ? frameColor(frame) : colors.line;
+		c.fillStyle = found ? colors.match : flame.color(node);
 		c.fillRect(x, top, Math.max(0.5, w - (w > 2 ? 0.6 : 0)), flame.row - 1);
 		c.globalAlpha = b.above ? 0.8 : 1;
 		const text = fitted(c, flame.name(node), w - 8);
@@ -255,6 +283,8 @@ function startFlame() {
 	});
 	const redraw = coalesced(() => flame.draw());
 	flameChoices();
+	$("flame-against").hidden = !data.against;
+	$("flame-differs").onchange = flame.again;
 	on("range", flame.again);
 	on("filter", flame.again);
 	on("looks", redraw);

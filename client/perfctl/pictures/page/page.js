@@ -26,7 +26,7 @@ function clearAll() {
 	$("query").value = view.query = "";
 	view.events.fill(1);
 	view.lanes.fill(1);
-	pickProcess(null);
+	pickProcesses(null);
 }
 
 function pageKey(e) {
@@ -144,10 +144,11 @@ async function start() {
 	startFlame();
 	startRecords();
 	startSummary();
+	startChanges();
 	startControls();
 	startSplits();
 	document.body.classList.remove("loading");
-	showTab(flame.has.includes(1) ? "tab-flame" : "tab-processes");
+	showTab(data.against ? "tab-changes" : flame.has.includes(1) ? "tab-flame" : "tab-processes");
 	lookAtAll();
 	await filter.start();
 	changed("looks");

@@ -88,7 +88,19 @@ function drawProcessList() {
 	const option = (value, text) => element("option", text, { value });
 	const list = [...data.processes].sort((a, b) => b.count - a.count).slice(0, 500);
 	$("process").replaceChildren(option("", "all processes"), ...list.map((p) => option(p.index, `${procName(p)}  ${count(p.count)}`)));
-	$("process").value = view.process ? view.process.index : "";
+	showPicked("");
+}
+
+/* The choice above the timeline: one process, or a name for several. */
+function showPicked(name) {
+	const select = $("process"), [first] = view.processes ?? [];
+	select.querySelector("[value=several]")?.remove();
+	if (!view.processes) return void (select.value = "");
+	select.value = view.processes.size === 1 ? first.index : "several";
+	if (select.selectedIndex >= 0) return;
+	const one = view.processes.size === 1;
+	select.append(element("option", one ? procName(first) : `${name} (${plural(view.processes.size, "process", "processes")})`, { value: one ? first.index : "several" }));
+	select.selectedIndex = select.length - 1;
 }
 
 /* ── of the selection ── */
@@ -155,8 +167,8 @@ function drawProcesses() {
 		cells: [p.comm, p.pid | 0, count(p.tasks), count(own), n ? percent(own / n) : "",
 			...(chains ? [count(samples)] : []), ...(runs ? [duration(ran), percent(ran / span / runs)] : [])],
 		part: runs ? ran / span / runs : own / Math.max(1, n),
-		color: processColor(p), picked: view.process === p,
-		pick: () => pickProcess(view.process === p ? null : p),
+		color: processColor(p), picked: view.processes?.has(p),
+		pick: () => pickProcesses(view.processes?.has(p) ? null : [p]),
 	})), list.length > most ? `and ${count(list.length - most)} more` : "");
 }
 
@@ -177,17 +189,14 @@ function drawCounts() {
 		})));
 }
 
-function pickProcess(p) {
-	view.process = p;
-	$("process").value = p ? p.index : "";
-	if (p && $("process").selectedIndex < 0) {
-		$("process").append(element("option", procName(p), { value: p.index }));
-		$("process").value = p.index;
-	}
-	filter.start();
+/* list: of data.processes; null: all of them. */
+function pickProcesses(list, name) {
+	view.processes = list ? new Set(list) : null;
+	showPicked(name);
+	return filter.start();
 }
 
-const tabs = { "tab-flame": "flame", "tab-processes": "processes", "tab-counts": "event-counts", "tab-latency": "latency" };
+const tabs = { "tab-changes": "changes", "tab-flame": "flame", "tab-processes": "processes", "tab-counts": "event-counts", "tab-latency": "latency" };
 
 function showTab(tab) {
 	for (const [id, panel] of Object.entries(tabs)) {
@@ -206,6 +215,7 @@ function startSummary() {
 		if (!$("processes").hidden) drawProcesses();
 		if (!$("event-counts").hidden) drawCounts();
 		if (!$("latency").hidden) latency.draw();
+		if (!$("changes").hidden) changes.draw();
 	});
 	on("range", summary.again);
 	on("range", () => {
@@ -223,7 +233,8 @@ function startSummary() {
 	drawFacts();
 	drawProcessList();
 	$("tab-latency").hidden = !data.latencies.length;
-	$("process").onchange = (e) => pickProcess(e.target.value === "" ? null : data.processes[e.target.value]);
+	$("tab-changes").hidden = !data.against;
+	$("process").onchange = (e) => pickProcesses(e.target.value === "" ? null : [data.processes[e.target.value]]);
 	for (const id of Object.keys(tabs)) {
 		$(id).onclick = () => showTab(id);
 		$(id).onkeydown = (e) => {

@@ -11,6 +11,7 @@ const timeline = {
 	width: 1,
 	lane: 40, // height
 	hover: null,
+	axis: 22, // height
 
 	/* ── places ── */
 
@@ -190,7 +191,7 @@ const timeline = {
 			if (!task.tid) continue;
 			const a = Math.max(g, timeline.x(runs.start[k])), b = Math.min(g + w, timeline.x(runs.start[k + 1]));
 			if (b < g || a > g + w) continue;
-			const mine = !view.process || view.process === task.process;
+			const mine = isMine(task.process);
 			c.fillStyle = mine ? processColor(task.process) : colors.idle;
 			c.fillRect(a, y, Math.max(0.7, b - a - (b - a > 3 ? 0.5 : 0)), h);
 			if (runs.unsure[k]) {
@@ -218,7 +219,7 @@ const timeline = {
 			let best = null, longest = 0;
 			for (let k = lo; k <= hi; k += jump) {
 				const task = data.tasks[runs.task[k]], ran = runs.start[k + 1] - runs.start[k];
-				if (task.tid && ran >= longest && (!view.process || view.process === task.process)) {
+				if (task.tid && ran >= longest && isMine(task.process)) {
 					best = task.process;
 					longest = ran;
 				}
@@ -301,7 +302,7 @@ const timeline = {
 	},
 
 	drawAxis() {
-		const c = canvasOf($("axis"), timeline.gutter + timeline.width + 10, 22);
+		const c = canvasOf($("axis"), timeline.gutter + timeline.width + 10, timeline.axis);
 		const { step, list } = timeline.ticks();
 		c.textAlign = "center";
 		for (const t of list) {
@@ -312,6 +313,7 @@ const timeline = {
 			if (x > timeline.gutter + 24) c.fillText(timeline.axisText(t, step), x, 9);
 		}
 		c.textAlign = "left";
+		changes.drawTimes(c);
 	},
 
 	drawGrid(c, height) {

@@ -12,7 +12,7 @@ const view = {
 	color: "event",
 	events: null, // Uint8Array: 1 is shown
 	lanes: null,
-	process: null,
+	processes: null, // a Set: only these; null: all
 	matches: null, // records that pass the filter, in order; null: all of them
 	query: "",
 	words: [], // of the query, those without a key
@@ -151,6 +151,12 @@ function frameColor(frame) {
 	return hueColor("f" + frame, base + h % 17 - 8, chroma, (dark() ? 0.44 : 0.81) + (h >>> 8) % 7 * 0.012);
 }
 
+/* -1: less, to 1: more */
+function changeColor(by) {
+	const part = Math.round(Math.min(1, Math.abs(by)) * 20) / 20;
+	return hueColor(`c${by < 0 ? -part : part}`, by < 0 ? 250 : 25, part * 0.16, (dark() ? 0.42 : 0.86) - (dark() ? -0.1 : 0.14) * part);
+}
+
 const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 function readColors() {
@@ -218,5 +224,6 @@ function hideTip() {
 
 const NO_CPU = 8192; // for records without a CPU
 const cpuName = (cpu) => (cpu === NO_CPU ? "?" : cpu);
+const isMine = (p) => !view.processes || view.processes.has(p);
 const procName = (p) => (p.pid || !p.tasks ? `${p.comm} (${p.pid | 0})` : p.comm);
 const taskName = (t) => (t.tid ? `${t.comm} ${t.pid | 0}/${t.tid | 0}` : t.comm);
