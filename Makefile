@@ -176,7 +176,7 @@ $(CLIENT_OBJS) $(PROTO_OBJS): EXTRA_CFLAGS = -fvisibility=hidden
 # The page of `perfctl report --html` is built into perfctl, with the hashes that its policy names.
 PAGE_SRC := client/perfctl/pictures/page
 PAGE_JS := $(addprefix $(PAGE_SRC)/,$(addsuffix .js,data view filter timeline timeline-mouse coverage latency flame \
-	records summary changes page))
+	records summary tree changes page))
 PAGE := $(BUILD)/gen/page
 PAGE_OBJ := $(BUILD)/obj/client/perfctl/pictures/html-page.o
 page-hash = $$(sha256sum <$(1) | cut -c1-64 | tr a-f A-F | basenc --base16 -d | base64)

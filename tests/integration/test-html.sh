@@ -203,6 +203,42 @@ expect_ask 'const h = { first: 0, n: 2, from: data.end / 2, to: data.end, cpus: 
 	"false,complete for T of T, 7+ missed,lost or missed7+" "an event that has not all of the time"
 expect_ask 'faults.join()' "" "faults of the page"
 
+# ── the tree of processes ────────────────────────────────────────────────────────────────
+
+# The rows and numbers of the report, as nothing is selected.
+perf record -q -o "$SCRATCH/tree" -e sched:sched_process_exit -- \
+	bash -c 'for i in {1..40}; do /bin/true; done; (/bin/echo; /bin/echo; :) | cat; exec sleep 0' >/dev/null 2>&1
+for file in tree data; do
+	write_page "$SCRATCH/$file" "$SCRATCH/tree.html"
+	page_open "$SCRATCH/tree.html"
+	page_ask 'const own = tree.sum(summarize().procs).own; JSON.stringify(data.groups.map((g, i) =>
+		[g.comm, g.n, own[i].n, data.groups[g.parent]?.comm ?? null]).filter(([, n, records]) => n > 0 || records > 0))'
+	jq -c 'map(.[0] |= (gsub("\\\\u202e"; "\u202e") | gsub("\\\\u001b"; "\u001b"))) | sort[]' <<<"$PAGE_ANSWER" >"$SCRATCH/page-tree"
+	perfctl report -i "$SCRATCH/$file" --json | jq -c '.process_tree as $t | [$t[] |
+		[.comm, .processes, .records, if .parent == null then null else $t[.parent].comm end]] | sort[]' >"$SCRATCH/text-tree"
+	grep -vxFf "$SCRATCH/page-tree" "$SCRATCH/text-tree" >"$SCRATCH/missing" || true
+	expect_eq "$(<"$SCRATCH/missing")" "" "rows of the report that are not on the page of $file"
+	expect_eq "$(jq -s 'map(.[2]) | add' "$SCRATCH/page-tree")" "$(jq -s 'map(.[2]) | add' "$SCRATCH/text-tree")" "records in the tree of $file"
+done
+write_page "$SCRATCH/tree" "$SCRATCH/tree.html"
+page_open "$SCRATCH/tree.html"
+expect_ask 'showTab("tab-processes"); tree.draw(); globalThis.rows = () => [...document.querySelectorAll("#processes tbody tr")].map((r) =>
+	[...r.cells].map((c) => c.textContent.replace(/\u202f/g, "")));
+	rows().filter((r) => r[0].endsWith("true")).map((r) => [r[1], r[3]].join()).join(";")' "▸ 40 processes,40" "40 programs are a row"
+expect_ask 'globalThis.row = (end) => [...document.querySelectorAll("#processes tbody tr")].find((r) => r.cells[0].textContent.endsWith(end));
+	row("true").querySelector("[aria-expanded=false]").click(); [rows().filter((r) => r[0] === "true" && r[3] === "1").length,
+	rows().filter((r) => r[0] === "and 20 more").length].join()' "20,1" "each of the 40"
+# Folded, a row has the sums of all below.
+expect_ask 'globalThis.all = rows().length; row("true").querySelector("[aria-expanded=true]").click();
+	document.querySelector("#processes tbody tr .fold").click();
+	[rows().length, rows()[0][3] === String(data.n)].join()' "1,true" "the tree folded"
+expect_ask 'document.querySelector("#processes tbody tr").dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight" }));
+	[rows().length > 3, rows().length === all - 21].join()' "true,true" "the tree unfolded by a key"
+page_ask 'row("true").click(); filter.done.then(() => [view.matches.length, view.processes.size].join())'
+expect_eq "$PAGE_ANSWER" "40,40" "a click on 40 programs"
+expect_ask 'document.getElementById("process").selectedOptions[0].textContent' "true (40 processes)" "the choice of 40 programs"
+expect_ask 'faults.join()' "" "faults of the page"
+
 # ── a moment beside the time before ──────────────────────────────────────────────────────
 
 cp "$(command -v bash)" "$SCRATCH/pg-crasher"

@@ -220,6 +220,17 @@ int sums_lineage(struct aggregate_parts *p, const struct trace_record *r)
 	return 0;
 }
 
+uint32_t aggregate_process(const struct aggregate *a, uint32_t pid, uint32_t tid)
+{
+	const struct aggregate_parts *p = (const struct aggregate_parts *)a;
+	uint32_t hash = hash_numbers(tid, 1), i;
+
+	for (size_t pos = hash; pid == UINT32_MAX && hash_next(&p->thread_hash, hash, &pos, &i);)
+		if (p->threads[i].tid == tid)
+			pid = p->threads[i].pid;
+	return pid;
+}
+
 const struct lineage *aggregate_lineage(const struct aggregate *a, uint32_t pid)
 {
 	const struct aggregate_parts *p = (const struct aggregate_parts *)a;

@@ -124,6 +124,9 @@ uint64_t sample_period(const struct trace_record *record);
 /* As far as the trace has told; NULL: nothing. */
 const struct lineage *aggregate_lineage(const struct aggregate *a, uint32_t pid);
 
+/* The process of a thread, if its records do not say (pid UINT32_MAX); UINT32_MAX: no others did. */
+uint32_t aggregate_process(const struct aggregate *a, uint32_t pid, uint32_t tid);
+
 /* After the last record: computes totals and sorts processes. */
 void aggregate_finish(struct aggregate *a);
 

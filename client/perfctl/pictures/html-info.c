@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "client/perfctl/pictures/html-internal.h"
+#include "client/perfctl/pictures/process-tree.h"
 
 /* The page's frame numbers: 0 is the root, then functions, then process names. */
 static uint32_t frame_of(const struct flame_node *node, const struct aggregate *a, uint32_t comm)
@@ -111,15 +112,55 @@ static int json_frames(struct json *j, const struct html *h, const struct aggreg
 	return r;
 }
 
-static void json_tasks(struct json *j, const struct tasks *t)
+/* 0: none, as it has no record of its own. */
+static size_t group_of(const struct task *task, const struct aggregate *a,
+		       const struct process_tree *tree)
+{
+	uint32_t pid = task->guessed ? UINT32_MAX : task->pid;
+
+	return a ? process_tree_group(tree, aggregate_process(a, pid, task->tid)) + 1 : 0;
+}
+
+/* pid, tid, name, group + 1 (of "tree") of each */
+static void json_tasks(struct json *j, const struct tasks *t, const struct aggregate *a,
+		       const struct process_tree *tree)
 {
 	json_begin(j, "tasks", '[');
 	for (size_t i = 0; i < t->n; i++) {
 		json_signed(j, NULL, (int32_t)t->all[i].pid);
 		json_signed(j, NULL, (int32_t)t->all[i].tid);
 		json_unsigned(j, NULL, t->all[i].comm);
+		json_unsigned(j, NULL, group_of(&t->all[i], a, tree));
 	}
 	json_end(j, ']');
+}
+
+/* [name, group + 1 of the parent (0: none), processes] */
+static void json_tree(struct json *j, const struct process_tree *tree)
+{
+	json_begin(j, "tree", '[');
+	for (size_t i = 0; i < tree->n; i++) {
+		const struct process_group *g = &tree->groups[i];
+
+		json_begin(j, NULL, '[');
+		json_string(j, NULL, g->comm);
+		json_unsigned(j, NULL, g->parent == PROCESS_NO_PARENT ? 0 : g->parent + 1);
+		json_unsigned(j, NULL, g->n);
+		json_end(j, ']');
+	}
+	json_end(j, ']');
+}
+
+static int json_processes(struct json *j, const struct html *h, const struct aggregate *a)
+{
+	_cleanup_(process_tree_done) struct process_tree tree = {};
+
+	if (a && process_tree_new(a, 0, &tree) < 0)
+		return -ENOMEM;
+	json_texts(j, "comms", &h->comms);
+	json_tasks(j, &h->tasks, a, &tree);
+	json_tree(j, &tree);
+	return 0;
 }
 
 /* [ns since the first record, CPU, how many] */
@@ -208,9 +249,9 @@ static int json_all(struct json *j, const struct html *h, const struct aggregate
 	json_events(j, h, a);
 	json_lost(j, h);
 	json_histories(j, h);
-	json_texts(j, "comms", &h->comms);
-	json_tasks(j, &h->tasks);
-	r = json_frames(j, h, a);
+	r = json_processes(j, h, a);
+	if (r >= 0)
+		r = json_frames(j, h, a);
 	json_end(j, '}');
 	return r;
 }

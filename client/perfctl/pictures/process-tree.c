@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "client/perfctl/pictures/hash.h"
-#include "client/perfctl/trace/process-table.h"
 #include "proto/macro.h"
 
 #define DEPTH_MAX 64 /* so a file cannot make a circle */
@@ -13,8 +12,8 @@
 struct building {
 	const struct aggregate *a;
 	struct process_tree t;
-	struct keytable by_pid; /* groups */
-	struct hash by_name;	/* groups by parent and comm */
+	struct keytable sums; /* by pid: processes with records */
+	struct hash by_name;  /* groups by parent and comm */
 };
 
 static int group_of(struct building *b, size_t parent, uint32_t pid, const char *comm, size_t *ret)
@@ -39,15 +38,26 @@ static int group_of(struct building *b, size_t parent, uint32_t pid, const char 
 	return 0;
 }
 
-/* The process's group; all of its parents get theirs first. comm NULL: as the lineage has it. */
-static int place(struct building *b, uint32_t pid, const char *comm, size_t *ret)
+/* One name for a process, whether it is placed for itself or for its children. */
+static const char *name_of(const struct building *b, uint32_t pid)
+{
+	int64_t i = keytable_get(&b->sums, pid);
+	const struct lineage *l = i < 0 ? aggregate_lineage(b->a, pid) : NULL;
+
+	if (i >= 0)
+		return b->a->processes[i].comm;
+	return l && l->comm ? l->comm : "?";
+}
+
+/* The process's group; all of its parents get theirs first. */
+static int place(struct building *b, uint32_t pid, size_t *ret)
 {
 	uint32_t path[DEPTH_MAX];
 	size_t n = 0, group = PROCESS_NO_PARENT;
 	int r = 0;
 
 	for (uint32_t at = pid; n < DEPTH_MAX;) {
-		int64_t known = n ? keytable_get(&b->by_pid, at) : -1;
+		int64_t known = keytable_get(&b->t.by_pid, at);
 		const struct lineage *l = aggregate_lineage(b->a, at);
 
 		if (known >= 0) {
@@ -60,12 +70,9 @@ static int place(struct building *b, uint32_t pid, const char *comm, size_t *ret
 		at = l->ppid;
 	}
 	while (n-- > 0 && r >= 0) {
-		const struct lineage *l = aggregate_lineage(b->a, path[n]);
-		const char *name = !n && comm ? comm : l && l->comm ? l->comm : "?";
-
-		r = group_of(b, group, path[n], name, &group);
-		if (r >= 0 && keytable_get(&b->by_pid, path[n]) < 0) {
-			r = keytable_set(&b->by_pid, path[n], (uint32_t)group);
+		r = group_of(b, group, path[n], name_of(b, path[n]), &group);
+		if (r >= 0 && keytable_get(&b->t.by_pid, path[n]) < 0) {
+			r = keytable_set(&b->t.by_pid, path[n], (uint32_t)group);
 			b->t.groups[group].n++;
 		}
 	}
@@ -78,7 +85,7 @@ static int add_process(struct building *b, const struct process_sum *s)
 	struct process_group *g;
 	size_t i;
 
-	if (place(b, s->pid, s->comm, &i) < 0)
+	if (place(b, s->pid, &i) < 0)
 		return -ENOMEM;
 	g = &b->t.groups[i];
 	g->samples += s->samples;
@@ -167,16 +174,15 @@ static void walk(const struct process_tree *t, const struct links *links, size_t
 	}
 }
 
-static void reorder(struct process_tree *t, const size_t *order, size_t *place,
-		    struct process_group *groups)
+static void reorder(struct process_tree *t, const size_t *order, struct process_group *groups)
 {
 	for (size_t n = 0; n < t->n; n++) {
 		groups[n] = t->groups[order[n]];
-		place[order[n]] = n;
+		t->places[order[n]] = n;
 	}
 	for (size_t n = 0; n < t->n; n++)
 		if (groups[n].parent != PROCESS_NO_PARENT)
-			groups[n].parent = place[groups[n].parent];
+			groups[n].parent = t->places[groups[n].parent];
 }
 
 static int sort_tree(struct process_tree *t, size_t top)
@@ -186,7 +192,8 @@ static int sort_tree(struct process_tree *t, size_t top)
 	_cleanup_free_ size_t *order = calloc(t->n + 1, sizeof(*order));
 	_cleanup_free_ struct links *links = calloc(t->n + 1, sizeof(*links));
 
-	if (!groups || !by_weight || !order || !links)
+	t->places = calloc(t->n + 1, sizeof(*t->places));
+	if (!groups || !by_weight || !order || !links || !t->places)
 		return -ENOMEM;
 	for (size_t i = 0; i < t->n; i++)
 		by_weight[i] = i;
@@ -196,7 +203,7 @@ static int sort_tree(struct process_tree *t, size_t top)
 		t->groups[by_weight[i]].shown = true;
 	link_all(t, by_weight, links);
 	walk(t, links, order);
-	reorder(t, order, by_weight, groups);
+	reorder(t, order, groups);
 	free(t->groups);
 	t->groups = TAKE_PTR(groups);
 	return 0;
@@ -208,8 +215,10 @@ int process_tree_new(const struct aggregate *a, size_t top, struct process_tree 
 	int r = 0;
 
 	for (size_t i = 0; i < a->n_processes && r >= 0; i++)
+		r = keytable_set(&b.sums, a->processes[i].pid, (uint32_t)i);
+	for (size_t i = 0; i < a->n_processes && r >= 0; i++)
 		r = add_process(&b, &a->processes[i]);
-	keytable_done(&b.by_pid);
+	keytable_done(&b.sums);
 	hash_done(&b.by_name);
 	sum_up(&b.t);
 	if (r >= 0)
@@ -226,5 +235,14 @@ void process_tree_done(struct process_tree *t)
 	for (size_t i = 0; i < t->n; i++)
 		free(t->groups[i].cpus);
 	free(t->groups);
+	free(t->places);
+	keytable_done(&t->by_pid);
 	*t = (struct process_tree){};
+}
+
+size_t process_tree_group(const struct process_tree *t, uint32_t pid)
+{
+	int64_t i = keytable_get(&t->by_pid, pid);
+
+	return i < 0 ? PROCESS_NO_PARENT : t->places[i];
 }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "client/perfctl/pictures/aggregate.h"
+#include "client/perfctl/trace/process-table.h"
 
 #define PROCESS_NO_PARENT SIZE_MAX
 
@@ -27,9 +28,14 @@ struct process_tree {
 	struct process_group *groups; /* by the tree's order: parents before children, the heaviest
 				       * first */
 	size_t n;
+	struct keytable by_pid; /* before the groups were put in order */
+	size_t *places;		/* where each is since */
 };
 
 /* top: so many of the heaviest groups, by what they have with all below, are marked as shown; then so
  * are their parents. a: finished. -ENOMEM. */
 int process_tree_new(const struct aggregate *a, size_t top, struct process_tree *ret);
 void process_tree_done(struct process_tree *t);
+
+/* The index of a process's group; PROCESS_NO_PARENT: it has none. */
+size_t process_tree_group(const struct process_tree *t, uint32_t pid);

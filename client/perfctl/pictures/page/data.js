@@ -16,7 +16,8 @@ const data = {
 	cpus: [], // numbers; one lane each
 	events: [], // {name, count, …}
 	tasks: [], // {pid, tid, comm, process}
-	processes: [], // {pid, comm, tasks, count}
+	processes: [], // {pid, comm, group, tasks, count}
+	groups: [], // the tree of processes: {comm, parent (-1: none), n (processes)}, parents first
 	chunks: [], // {first, n, texts, ends}
 	series: [], // [lane][event]: records
 	lanes: [], // [lane]: records
@@ -173,18 +174,35 @@ function asRuns(start, task, unsure) {
 function addTasks(list) {
 	const byKey = new Map();
 
-	for (let i = 0; i + 2 < list.length; i += 3) {
-		const t = { pid: list[i], tid: list[i + 1], comm: shown(data.info.comms[list[i + 2]]) };
-		const key = (t.tid ? t.pid : 0) + " " + t.comm;
+	for (let i = 0; i + 3 < list.length; i += 4) {
+		const t = { pid: list[i], tid: list[i + 1], comm: shown(data.info.comms[list[i + 2]]) }, group = list[i + 3] - 1;
+		const key = `${t.tid ? t.pid : 0} ${group} ${t.comm}`;
 		let p = byKey.get(key);
 		if (!p) {
-			p = { pid: t.pid, comm: t.comm, tasks: 0, count: 0, index: data.processes.length };
+			p = { pid: t.pid, comm: t.comm, group, tasks: 0, count: 0, index: data.processes.length };
 			byKey.set(key, p);
 			data.processes.push(p);
 		}
 		p.tasks++;
 		t.process = p;
 		data.tasks.push(t);
+	}
+}
+
+/* Processes without a record of their own, to which others only switched: a group for each name. */
+function addStrays() {
+	const byComm = new Map(), pids = new Map();
+
+	for (const p of data.processes) {
+		if (p.group >= 0) continue;
+		let g = byComm.get(p.comm);
+		if (g === undefined) {
+			byComm.set(p.comm, g = data.groups.length);
+			data.groups.push({ comm: p.comm, parent: -1, n: 0 });
+			pids.set(g, new Set());
+		}
+		p.group = g;
+		data.groups[g].n = pids.get(g).add(p.pid).size;
 	}
 }
 
@@ -211,7 +229,9 @@ async function readAll(progress) {
 	d.events = info.events.map((e, index) => ({ ...e, name: shown(e.name), short: shown(e.name.slice(e.tracepoint ? e.name.indexOf(":") + 1 : 0)), index }));
 	d.frames = info.frames.map(([name, dso, kernel]) =>
 		({ name: shown(name), dso: shown(info.dsos[dso]), kernel }));
+	d.groups = info.tree.map(([comm, parent, n]) => ({ comm: shown(comm), parent: parent - 1, n }));
 	addTasks(info.tasks);
+	addStrays();
 	d.time = new Float64Array(d.n);
 	d.lane = new Uint16Array(d.n);
 	d.event = new Uint16Array(d.n);

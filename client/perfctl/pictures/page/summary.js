@@ -130,17 +130,20 @@ function summarize() {
 	return { procs, events, n: hi - lo, span: to - from };
 }
 
-/* heads: [title, right?]; rows: {cells, part, color, pick, title} */
+/* heads: [title, right?]; rows: {cells (texts or elements), part, color, pick, picked, depth, fold (by
+ * arrow keys: whether to)} */
 function drawTable(box, heads, rows, more) {
 	const table = element("table"), head = element("tr");
 	heads.forEach(([text, right]) => head.append(element("th", text, { scope: "col", class: right ? "right" : "" })));
 	table.append(element("thead"), element("tbody"));
 	table.tHead.append(head);
-	for (const { cells, part, color, pick, picked } of rows) {
+	for (const { cells, part, color, pick, picked, depth, fold } of rows) {
 		const row = element("tr", undefined, { tabindex: 0, "aria-selected": !!picked });
 		cells.forEach((text, i) => {
-			const cell = element("td", text, { class: heads[i][1] ? "right" : "" });
+			const cell = element("td", undefined, { class: heads[i][1] ? "right" : "" });
+			cell.append(text ?? "");
 			if (!i) {
+				cell.style.setProperty("--depth", depth ?? 0);
 				cell.style.setProperty("--dot", color);
 				cell.style.setProperty("--part", (part * 100).toFixed(2) + "%");
 				cell.className = "name";
@@ -148,28 +151,18 @@ function drawTable(box, heads, rows, more) {
 			row.append(cell);
 		});
 		row.onclick = pick;
-		row.onkeydown = (e) => { if (e.key === "Enter" || e.key === " ") { e.preventDefault(); e.stopPropagation(); pick(); } };
+		row.onkeydown = (e) => {
+			const enters = e.key === "Enter" || e.key === " ", arrow = fold && /^Arrow(Left|Right)$/.test(e.key);
+			if (e.target !== row || !enters && !arrow) return;
+			e.preventDefault();
+			e.stopPropagation();
+			if (enters) pick();
+			else fold(e.key === "ArrowLeft");
+		};
 		table.tBodies[0].append(row);
 	}
 	box.replaceChildren(table);
 	if (more) box.append(element("p", more));
-}
-
-function drawProcesses() {
-	const { procs, n, span } = summarize(), runs = data.runs.filter(Boolean).length;
-	const chains = flame.has.includes(1), most = 150;
-	const list = data.processes.map((p, i) => ({ p, ...procs[i] })).filter((x) => x.n || x.ran)
-		.sort((a, b) => b.ran - a.ran || b.n - a.n);
-	const heads = [["process"], ["pid", true], ["threads", true], ["records", true], ["", true]];
-	if (chains) heads.push(["samples", true]);
-	if (runs) heads.push(["on CPU", true], ["", true]);
-	drawTable($("processes"), heads, list.slice(0, most).map(({ p, n: own, samples, ran }) => ({
-		cells: [p.comm, p.pid | 0, count(p.tasks), count(own), n ? percent(own / n) : "",
-			...(chains ? [count(samples)] : []), ...(runs ? [duration(ran), percent(ran / span / runs)] : [])],
-		part: runs ? ran / span / runs : own / Math.max(1, n),
-		color: processColor(p), picked: view.processes?.has(p),
-		pick: () => pickProcesses(view.processes?.has(p) ? null : [p]),
-	})), list.length > most ? `and ${count(list.length - most)} more` : "");
 }
 
 function drawCounts() {
@@ -212,7 +205,7 @@ const summary = { again: null };
 
 function startSummary() {
 	summary.again = coalesced(() => {
-		if (!$("processes").hidden) drawProcesses();
+		if (!$("processes").hidden) tree.draw();
 		if (!$("event-counts").hidden) drawCounts();
 		if (!$("latency").hidden) latency.draw();
 		if (!$("changes").hidden) changes.draw();
@@ -232,6 +225,7 @@ function startSummary() {
 	drawHead();
 	drawFacts();
 	drawProcessList();
+	tree.build();
 	$("tab-latency").hidden = !data.latencies.length;
 	$("tab-changes").hidden = !data.against;
 	$("process").onchange = (e) => pickProcesses(e.target.value === "" ? null : [data.processes[e.target.value]]);
