@@ -92,9 +92,9 @@ as_daemon() {
 	NOBODY=$DAEMON_UID _as --clear-groups "$@"
 }
 
-# without_ksymbols FILE: for the output of `perf record -a`; see that script.
+# without_ksymbols FILE [TYPE…]: for the output of `perf record -a`; see that script.
 without_ksymbols() {
-	expect_ok perl "$ROOT/tests/integration/without-ksymbols.pl" "$1"
+	expect_ok perl "$ROOT/tests/integration/without-ksymbols.pl" "$@"
 }
 
 # alone_with THING: waits until no other test of the machine has it, and keeps it until this test

@@ -170,6 +170,19 @@ expect_match "$(grep '"echo"' ours)" '^\["echo",2,2,"bash"\]$' "two programs of 
 expect_match "$(perfctl report -i tree)" ' 40 +- +true' "40 programs in the table"
 expect_eq "$(jq '[.process_tree[].records] | add' report.json)" "$(jq .records report.json)" "all records are in the tree"
 
+# Parents are the same by sched_process_fork as by sideband (PERF_RECORD_FORK is 7).
+record -e sched:sched_process_fork -e sched:sched_process_exit -o forks -- \
+	bash -c 'for i in {1..40}; do /bin/true; done; (/bin/echo; /bin/echo; :) | cat; :'
+parents() {
+	perfctl report -i forks --json "$@" | jq -c '.process_tree as $t | $t[] | [.comm, .processes, .records, if .parent then $t[.parent].comm else null end]' | sort
+}
+parents >theirs
+without_ksymbols forks 7
+parents >ours
+same theirs ours "parents by sched_process_fork are not those by sideband"
+expect_eq "$(grep '"true"' ours)" '["true",40,40,"bash"]' "40 programs by sched_process_fork"
+expect_eq "$(parents --event sched:sched_process_exit | grep -c '"bash"\]')" 0 "children of bash without its forks"
+
 # For one process: the same numbers, which come from the switches of all.
 jq -r '.processes[] | select(.pid > 0 and .switches > 0) | .pid' report.json | head -n 3 >pids
 [ -s pids ] || fail "no process was on a CPU"

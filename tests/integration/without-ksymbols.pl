@@ -1,7 +1,8 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# without-ksymbols.pl FILE: voids a perf.data file's records of BPF programs.
+# without-ksymbols.pl FILE [TYPE…]: voids a perf.data file's records of BPF programs, and those of
+# these types.
 #
 # Linux writes KSYMBOL and BPF_EVENT to all listeners of a CPU with one header, which each of them
 # makes longer (perf_event_ksymbol_output(); seen on 6.18). So a `perf record -a` that began before
@@ -15,7 +16,8 @@ use warnings;
 my %damaged = (17 => 1, 18 => 1);
 my $void = 82;
 
-my ($path) = @ARGV;
+my $path = shift;
+$damaged{$_} = 1 for @ARGV;
 open my $file, '+<:raw', $path or die "$path: $!\n";
 read $file, my $header, 56 or die "$path: $!\n";
 my ($magic, $at, $size) = unpack 'a8 x32 Q< Q<', $header;

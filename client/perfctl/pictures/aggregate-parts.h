@@ -42,7 +42,7 @@ struct aggregate_parts {
 	struct running *running; /* of each CPU */
 	size_t n_running;
 	struct decoders decoders;
-	struct switch_fields *switches; /* for each event: sched_switch's fields */
+	struct task_fields *fields; /* for each event */
 };
 
 /* Makes room for one more in an array of n items, at first for several. NULL: no memory. */

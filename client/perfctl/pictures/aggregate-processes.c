@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Counts by process, and from sched_switch each task's time on CPUs. Time counts only between two
- * switches that agree on the task: if records are missing in between, it is unknown. */
+ * switches that agree on the task: if records are missing in between, it is unknown. Parents come from
+ * sideband, or from sched_process_fork. */
 #include <string.h>
 
 #include "client/perfctl/pictures/aggregate-parts.h"
 
-struct switch_fields {
-	struct decoder
-		*decoder; /* one of `decoders`; NULL: not sched_switch, or with unexpected fields */
-	const struct tep_format_field *prev_pid, *next_pid;
+struct task_fields {
+	struct decoder *decoder; /* one of `decoders`; NULL: another event, or unexpected fields */
+	const struct tep_format_field *prev_pid, *next_pid; /* of sched_switch */
+	const struct tep_format_field *child_pid;	    /* of sched_process_fork */
 };
 
 static const struct tep_format_field *number_field(const struct decoder *d, const char *name)
@@ -19,29 +20,34 @@ static const struct tep_format_field *number_field(const struct decoder *d, cons
 }
 
 static int find_fields(struct aggregate_parts *p, const struct trace_event *e,
-		       struct switch_fields *ret)
+		       struct task_fields *ret)
 {
+	bool is_fork = !strcmp(e->name, "sched:sched_process_fork");
 	int r;
 
-	if (strcmp(e->name, "sched:sched_switch"))
+	if (!is_fork && strcmp(e->name, "sched:sched_switch") != 0)
 		return 0;
 	r = decoders_get(&p->decoders, e, &ret->decoder);
 	if (r < 0 || !ret->decoder)
 		return r;
-	ret->prev_pid = number_field(ret->decoder, "prev_pid");
-	ret->next_pid = number_field(ret->decoder, "next_pid");
-	if (!ret->prev_pid || !ret->next_pid)
+	if (is_fork) {
+		ret->child_pid = number_field(ret->decoder, "child_pid");
+	} else {
+		ret->prev_pid = number_field(ret->decoder, "prev_pid");
+		ret->next_pid = number_field(ret->decoder, "next_pid");
+	}
+	if (!ret->child_pid && (!ret->prev_pid || !ret->next_pid))
 		ret->decoder = NULL;
 	return 0;
 }
 
 int sums_start(struct aggregate_parts *p)
 {
-	p->switches = calloc(p->a.n_events + 1, sizeof(*p->switches));
-	if (!p->switches || decoders_init(&p->decoders, p->a.n_events) < 0)
+	p->fields = calloc(p->a.n_events + 1, sizeof(*p->fields));
+	if (!p->fields || decoders_init(&p->decoders, p->a.n_events) < 0)
 		return -ENOMEM;
 	for (size_t i = 0; i < p->a.n_events; i++) {
-		int r = find_fields(p, p->a.events[i].event, &p->switches[i]);
+		int r = find_fields(p, p->a.events[i].event, &p->fields[i]);
 
 		if (r < 0)
 			return r;
@@ -139,7 +145,7 @@ static uint32_t read_u32(const struct tep_format_field *f, const struct decoder 
 }
 
 /* who: the index of the record's process, which leaves the CPU; counts: its time is wanted. */
-static int add_switch(struct aggregate_parts *p, const struct switch_fields *s, size_t who,
+static int add_switch(struct aggregate_parts *p, const struct task_fields *s, size_t who,
 		      bool counts, const struct trace_record *r)
 {
 	struct aggregate *a = &p->a;
@@ -169,9 +175,54 @@ static int add_switch(struct aggregate_parts *p, const struct switch_fields *s, 
 	return 0;
 }
 
+/* Makes a new one. NULL: no memory. */
+static struct lineage *lineage_of(struct aggregate_parts *p, uint32_t pid)
+{
+	int64_t i = keytable_get(&p->lineage_of, pid);
+
+	if (i >= 0)
+		return &p->lineages[i];
+	if (!GROW(p->lineages, p->n_lineages) ||
+	    keytable_set(&p->lineage_of, pid, (uint32_t)p->n_lineages) < 0)
+		return NULL;
+	p->lineages[p->n_lineages] = (struct lineage){};
+	return &p->lineages[p->n_lineages++];
+}
+
+static bool is_named(const char *comm)
+{
+	return strcmp(comm, "?") != 0;
+}
+
+/* The child may be a thread: then nobody looks for it as a process. Until it has a name, it has its
+ * parent's. */
+static int add_fork(struct aggregate_parts *p, const struct task_fields *s, uint32_t parent,
+		    const char *comm, const struct trace_record *r)
+{
+	struct lineage *l;
+	uint32_t child;
+
+	if (parent == UINT32_MAX || decoder_load(s->decoder, r->sample.raw, r->sample.raw_size) < 0)
+		return 0;
+	child = read_u32(s->child_pid, s->decoder);
+	if (child == parent)
+		return 0;
+	l = lineage_of(p, parent);
+	if (!l)
+		return -ENOMEM;
+	if (!l->comm || is_named(comm))
+		l->comm = comm;
+	comm = l->comm;
+	l = lineage_of(p, child);
+	if (!l)
+		return -ENOMEM;
+	*l = (struct lineage){ .ppid = parent, .comm = comm };
+	return 0;
+}
+
 int sums_add(struct aggregate_parts *p, const struct trace_record *r, bool wanted)
 {
-	const struct switch_fields *s = &p->switches[r->event->index];
+	const struct task_fields *s = &p->fields[r->event->index];
 	uint32_t pid = r->pid, tid = r->tid;
 	struct process_sum *sum;
 	const char *comm;
@@ -192,31 +243,27 @@ int sums_add(struct aggregate_parts *p, const struct trace_record *r, bool wante
 	sum->samples += wanted;
 	if (wanted && r->cpu < AGGREGATE_CPUS && mark_cpu(sum, r->cpu) < 0)
 		return -ENOMEM;
-	return s->decoder && r->sample.raw ? add_switch(p, s, who, wanted || !p->threads_alone, r)
-					   : 0;
+	if (!s->decoder || !r->sample.raw)
+		return 0;
+	return s->child_pid ? add_fork(p, s, pid, comm, r)
+			    : add_switch(p, s, who, wanted || !p->threads_alone, r);
 }
 
 /* A thread's fork has its own process as parent. */
 int sums_lineage(struct aggregate_parts *p, const struct trace_record *r)
 {
-	int64_t i = keytable_get(&p->lineage_of, r->pid);
+	struct lineage *l;
 	const char *comm;
 
 	if (r->pid != r->tid || (r->kind == TRACE_FORK && r->ppid == r->pid))
 		return 0;
 	comm = keep_comm(p, r->comm);
-	if (!comm)
+	l = comm ? lineage_of(p, r->pid) : NULL;
+	if (!l)
 		return -ENOMEM;
-	if (i < 0) {
-		i = (int64_t)p->n_lineages;
-		if (!GROW(p->lineages, p->n_lineages) ||
-		    keytable_set(&p->lineage_of, r->pid, (uint32_t)i) < 0)
-			return -ENOMEM;
-		p->lineages[p->n_lineages++] = (struct lineage){};
-	}
-	p->lineages[i].comm = comm;
+	l->comm = comm;
 	if (r->kind == TRACE_FORK)
-		p->lineages[i].ppid = r->ppid == UINT32_MAX ? 0 : r->ppid;
+		l->ppid = r->ppid == UINT32_MAX ? 0 : r->ppid;
 	return 0;
 }
 
@@ -279,7 +326,7 @@ void sums_done(struct aggregate_parts *p)
 	free(a->processes);
 	free(p->threads);
 	free(p->running);
-	free(p->switches);
+	free(p->fields);
 	free(p->lineages);
 	keytable_done(&p->lineage_of);
 	hash_done(&p->process_hash);

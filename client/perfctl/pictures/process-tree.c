@@ -42,11 +42,10 @@ static int group_of(struct building *b, size_t parent, uint32_t pid, const char 
 static const char *name_of(const struct building *b, uint32_t pid)
 {
 	int64_t i = keytable_get(&b->sums, pid);
-	const struct lineage *l = i < 0 ? aggregate_lineage(b->a, pid) : NULL;
+	const char *comm = i < 0 ? "?" : b->a->processes[i].comm;
+	const struct lineage *l = strcmp(comm, "?") ? NULL : aggregate_lineage(b->a, pid);
 
-	if (i >= 0)
-		return b->a->processes[i].comm;
-	return l && l->comm ? l->comm : "?";
+	return l && l->comm ? l->comm : comm;
 }
 
 /* The process's group; all of its parents get theirs first. */
