@@ -89,6 +89,12 @@ expect_ok perfctl report -i small --since "$SINCE" --against 10m --json
 expect_eq "$(jq -c '.events[] | select(.event == "sched:sched_wakeup") | .slices' <<<"$OUT")" 0 "slices of a small buffer"
 expect_eq "$(jq -c '[.changes[] | select(.what == "sched:sched_wakeup")] | length' <<<"$OUT")" 0 "changes of a small buffer"
 
+# Any number of events lack something: the first are told.
+perl "$ROOT/tests/integration/histories.pl" 100 1 >many
+expect_ok perfctl report -i many --since 1.00015 --against 1s --top 7
+expect_eq "$(grep -c '^cpu-clock lacks 1 of' <<<"$OUT")" 7 "events that lack a record"
+expect_match "$OUT" $'\n\\(93 more events lack some\\)$' "events that are not told"
+
 # The page has the same lines and numbers. Where nothing can be compared, none is left.
 page_report() {
 	sed -n 's/.*id="against">\(.*\)<\/script>.*/\1/p' "$1" | base64 -d | perl -MCompress::Zlib -e 'undef $/; print uncompress(<>)'

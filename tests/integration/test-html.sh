@@ -301,6 +301,24 @@ page_open "$SCRATCH/damaged.html"
 page_ask 'document.getElementById("progress").textContent'
 expect_match "$PAGE_ANSWER" '^This page cannot be shown: ' "a damaged page"
 
+# Any number of histories, and of CPUs in one: their lists are short, and the sums are of all.
+events=$(length 100000 300000)
+for size in "$events 1" "2 300000"; do
+	# shellcheck disable=SC2086 # two numbers
+	perl "$ROOT/tests/integration/histories.pl" $size >"$SCRATCH/histories"
+	write_page "$SCRATCH/histories" "$SCRATCH/histories.html"
+	page_open "$SCRATCH/histories.html"
+	n=${size% *}
+	# shellcheck disable=SC2016 # the $ is JavaScript's
+	page_ask 'showTab("tab-counts"); drawCounts(); showTab("tab-flame"); flame.compute(); timeline.draw(); coverage.draw();
+		[data.n, data.histories.length, $("histories").hidden, $("facts").children.length < 80, coverage.sum().join(), faults.join(), data.histories[0].cpus.length].join()'
+	expect_eq "$PAGE_ANSWER" "$n,$n,false,true,$n,false,,${size#* }" "a page of $size histories"
+done
+perl "$ROOT/tests/integration/histories.pl" 100 1 >"$SCRATCH/histories"
+expect_ok perfctl report -i "$SCRATCH/histories" --top 7
+expect_eq "$(grep -c '^cpu-clock: complete for ' <<<"$OUT")" 7 "lines for 100 histories"
+expect_match "$OUT" $'\n\\(93 more; all together missed 100\\)\n' "those that have no line"
+
 # The file is complete, or does not exist.
 expect_exit 1 perfctl report -i "$SCRATCH/data" --html "$SCRATCH/nowhere/page.html"
 expect_match "$OUT" "nowhere"

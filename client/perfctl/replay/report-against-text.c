@@ -51,15 +51,20 @@ void against_head(const struct report_against *a, FILE *f)
 }
 
 /* An event is told by how much of the time before it has, and if records of it are missing. */
+static uint64_t missing(const struct compare_source *s)
+{
+	return s->history.missed + s->history.limited + s->history.lost;
+}
+
 static void print_missing(const struct compare_source *s, FILE *f)
 {
 	const struct trace_history *h = &s->history;
 
-	if (!h->missed && !h->limited && !h->lost)
+	if (!missing(s))
 		return;
 	print_text(f, s->event->name, strlen(s->event->name));
 	fprintf(f, " lacks %s%" PRIu64 " of its records, maybe of the time before\n",
-		h->missed_at_least ? "at least " : "", h->missed + h->limited + h->lost);
+		h->missed_at_least ? "at least " : "", missing(s));
 }
 
 static void print_history(const struct report_against *a, const struct compare_source *s, FILE *f)
@@ -273,14 +278,21 @@ static void print_findings(const struct report_against *a)
 
 void against_gaps(const struct report_against *a, FILE *f)
 {
-	size_t n;
+	uint64_t begin = compare_begin(compare_grid_of(a->compared));
+	size_t n, gaps = 0;
 	const struct compare_source *sources = compare_records_sources(a->records, &n);
 
-	for (size_t i = 0; i < n; i++)
-		if (sources[i].n_cpus || sources[i].complete) {
-			print_history(a, &sources[i], f);
-			print_missing(&sources[i], f);
-		}
+	for (size_t i = 0; i < n; i++) {
+		const struct compare_source *s = &sources[i];
+
+		if ((!s->n_cpus && !s->complete) || (s->complete <= begin && !missing(s)) ||
+		    gaps++ >= a->report.o->top)
+			continue;
+		print_history(a, s, f);
+		print_missing(s, f);
+	}
+	if (gaps > a->report.o->top)
+		fprintf(f, "(%zu more events lack some)\n", gaps - a->report.o->top);
 }
 
 /* The lines come first: they are why people look. */

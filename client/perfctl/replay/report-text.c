@@ -172,18 +172,34 @@ static double rate_of(const struct report *r, const struct event_sum *e)
 	return rate;
 }
 
-/* For the events that share a history, unless it has all of the time (but for a thousandth) and all
- * records. */
-static void print_history(const struct report *r, size_t first, size_t n)
+/* Unless it has all of the time (but for a thousandth) and all records. */
+static bool is_lacking(const struct report *r, const struct trace_history *h)
 {
-	struct trace_history h = trace_history(r->in->trace, first);
-	uint64_t all = r->a->last - r->a->first, from = MAX(h.from, r->a->first),
-		 to = MIN(h.to, r->a->last), missed = h.missed + h.lost;
+	uint64_t all = r->a->last - r->a->first, from = MAX(h->from, r->a->first),
+		 to = MIN(h->to, r->a->last);
 	bool has_time = to > from && to - from >= all - all / 1000;
+
+	return h->known && (!has_time || h->missed || h->lost || h->limited);
+}
+
+static void print_missed(const struct trace_history *h, const char *of)
+{
+	if (h->missed + h->lost)
+		printf("; %smissed %s%" PRIu64, of, h->missed_at_least ? "at least " : "",
+		       h->missed + h->lost);
+	if (h->limited)
+		printf("; %" PRIu64 " dropped by %s", h->limited,
+		       *of ? "rate limits" : "its rate limit");
+}
+
+/* For the n events that share it. */
+static void print_history(const struct report *r, size_t first, size_t n,
+			  const struct trace_history *h)
+{
+	uint64_t all = r->a->last - r->a->first, from = MAX(h->from, r->a->first),
+		 to = MIN(h->to, r->a->last);
 	const char *name = r->a->events[first].event->name;
 
-	if (!h.known || (has_time && !missed && !h.limited))
-		return;
 	print_text(stdout, name, strlen(name));
 	if (n > 1)
 		printf(" and %zu more", n - 1);
@@ -192,19 +208,33 @@ static void print_history(const struct report *r, size_t first, size_t n)
 		       (double)all / 1e9, (double)(from - r->a->first) / 1e9);
 	else
 		printf(": at no time complete");
-	if (missed)
-		printf("; missed %s%" PRIu64, h.missed_at_least ? "at least " : "", missed);
-	if (h.limited)
-		printf("; %" PRIu64 " dropped by its rate limit", h.limited);
+	print_missed(h, "");
 	putchar('\n');
 }
 
+/* A file can have one for each of any number of events. */
 static void print_histories(const struct report *r)
 {
+	struct trace_history sum = {};
+	size_t n = 0;
+
 	for (size_t i = 0, end; i < r->a->n_events; i = end) {
+		struct trace_history h = trace_history(r->in->trace, i);
+
 		end = i + trace_history_events(r->in->trace, i);
-		print_history(r, i, end - i);
+		if (!is_lacking(r, &h))
+			continue;
+		sum.missed += h.missed + h.lost;
+		sum.limited += h.limited;
+		sum.missed_at_least |= h.missed_at_least;
+		if (n++ < r->o->top)
+			print_history(r, i, end - i, &h);
 	}
+	if (n <= r->o->top)
+		return;
+	printf("(%zu more", n - r->o->top);
+	print_missed(&sum, "all together ");
+	puts(")");
 }
 
 static void rate_cell(struct table *t, double rate)

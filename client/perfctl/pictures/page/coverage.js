@@ -8,10 +8,24 @@
 const coverage = {
 	row: 13, // height
 	most: 8, // rows
+	facts: 20, // of the list of all
 
 	/* Those of which more than a thousandth is missing, the shortest first. */
-	list: () => data.histories.filter((h) => h.lost + h.missed || Math.min(h.to, data.end) - Math.max(h.from, 0) < data.end * 0.999)
-		.sort((a, b) => (a.to - a.from) - (b.to - b.from)),
+	list() {
+		if (coverage.of !== data.histories) {
+			coverage.of = data.histories;
+			coverage.all = data.histories.filter((h) => h.lost + h.missed || Math.min(h.to, data.end) - Math.max(h.from, 0) < data.end * 0.999)
+				.sort((a, b) => (a.to - a.from) - (b.to - b.from));
+		}
+		return coverage.all;
+	},
+
+	/* [name, text] of each; if there are many, of those that lack most. */
+	about() {
+		const n = data.histories.length, some = n > coverage.facts ? coverage.list().slice(0, coverage.facts) : data.histories;
+		const facts = some.map((h) => [coverage.name(h), `${coverage.text(h)}${h.missed ? " since it was created" : ""}`]), [missed, atLeast] = coverage.sum();
+		return n > some.length ? [...facts, ["And more", `${count(n - some.length)} others; of all, ${count(missed)}${atLeast ? "+" : ""} lost or missed`]] : facts;
+	},
 
 	name(h) {
 		const { name } = data.events[h.first];
@@ -54,7 +68,7 @@ const coverage = {
 			if (b > a) c.fillRect(a, y + 2, b - a, coverage.row - 4);
 			c.globalAlpha = 1;
 		};
-		const first = Math.min(h.from, ...h.cpus.map(([, from]) => from)), color = eventColor(h.first);
+		const first = h.cpus.reduce((a, [, from]) => Math.min(a, from), h.from), color = eventColor(h.first);
 		bar(0, data.end, colors.bad, 0.13);
 		bar(first, h.to, color, 0.3);
 		bar(h.from, h.to, color, 0.75);

@@ -19,7 +19,7 @@ const data = {
 	processes: [], // {pid, comm, group, tasks, count}
 	groups: [], // the tree of processes: {comm, parent (-1: none), n (processes)}, parents first
 	chunks: [], // {first, n, texts, ends}
-	series: [], // [lane][event]: records
+	series: [], // [lane]: Map from event to records
 	lanes: [], // [lane]: records
 	runs: [], // [lane]: running tasks
 	frames: [], // {name, dso, kernel}
@@ -110,24 +110,27 @@ function readNodes(bytes) {
 	data.nodes = { parent, frame, n };
 }
 
-/* Records of each CPU, and of each event on it, by a counting sort. */
+/* Records of each CPU, and of each event on it, by a counting sort. A file can have many events, so only
+ * those with records take memory. */
 function index() {
-	const d = data, lanes = d.cpus.length, events = d.events.length;
-	const sizes = new Uint32Array(lanes * events);
+	const d = data, counts = d.cpus.map(() => new Map()), sizes = new Uint32Array(d.cpus.length);
 
-	for (let i = 0; i < d.n; i++) sizes[d.lane[i] * events + d.event[i]]++;
-	const fill = sizes.map(() => 0);
-	for (let l = 0; l < lanes; l++) {
-		const of = [];
-		for (let e = 0; e < events; e++) of.push(new Uint32Array(sizes[l * events + e]));
-		d.series.push(of);
-		d.lanes.push(new Uint32Array(of.reduce((sum, s) => sum + s.length, 0)));
-	}
-	const at = new Uint32Array(lanes);
 	for (let i = 0; i < d.n; i++) {
-		const l = d.lane[i], e = d.event[i];
-		d.series[l][e][fill[l * events + e]++] = i;
-		d.lanes[l][at[l]++] = i;
+		const of = counts[d.lane[i]], e = d.event[i], c = of.get(e);
+		if (c) c.n++;
+		else of.set(e, { n: 1, at: 0 });
+		sizes[d.lane[i]]++;
+	}
+	for (const [l, of] of counts.entries()) {
+		const events = [...of.keys()].sort((a, b) => a - b);
+		d.series.push(new Map(events.map((e) => [e, of.get(e).list = new Uint32Array(of.get(e).n)])));
+		d.lanes.push(new Uint32Array(sizes[l]));
+	}
+	sizes.fill(0);
+	for (let i = 0; i < d.n; i++) {
+		const l = d.lane[i], c = counts[l].get(d.event[i]);
+		c.list[c.at++] = i;
+		d.lanes[l][sizes[l]++] = i;
 	}
 	for (const p of d.processes) p.count = 0;
 	for (let i = 0; i < d.n; i++) d.tasks[d.task[i]].process.count++;
@@ -234,7 +237,7 @@ async function readAll(progress) {
 	addStrays();
 	d.time = new Float64Array(d.n);
 	d.lane = new Uint16Array(d.n);
-	d.event = new Uint16Array(d.n);
+	d.event = new (d.events.length > 65536 ? Uint32Array : Uint16Array)(d.n);
 	d.task = new Uint32Array(d.n);
 	d.next = new Uint32Array(d.events.some((e) => e.switch) ? d.n : 0);
 	d.text = new Uint32Array(d.n);

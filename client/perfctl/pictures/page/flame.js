@@ -36,6 +36,7 @@ const flame = {
 	samples: 0, // counted records
 	has: null, // for each event: whether its samples have call chains
 	event: -1, // -1: all events with chains
+	choices: 200, // events
 	change: null, // of each node: its share now less its share in the time before; null: not compared
 	weight: "samples",
 
@@ -254,13 +255,13 @@ const flame = {
 };
 
 function flameChoices() {
-	const events = data.events.filter((e) => e.count && (e.chains || !e.tracepoint));
-	flame.has = Uint8Array.from(data.events, (e) => events.includes(e));
+	flame.has = Uint8Array.from(data.events, (e) => (e.count && (e.chains || !e.tracepoint) ? 1 : 0));
+	const all = data.events.filter((e) => flame.has[e.index]), events = [...all].sort((a, b) => b.count - a.count).slice(0, flame.choices);
 	const option = (value, text) => Object.assign(document.createElement("option"), { value, textContent: text });
 
 	/* Different events do not add up: take the first sampling one, else the first. */
-	flame.event = (events.find((e) => !e.tracepoint) ?? events[0])?.index ?? -1;
-	$("flame-event").replaceChildren(...events.map((e) => option(e.index, e.name)),
+	flame.event = (all.find((e) => !e.tracepoint) ?? all[0])?.index ?? -1;
+	$("flame-event").replaceChildren(...(all.length > flame.choices ? events : all).map((e) => option(e.index, e.name)),
 		...(events.length > 1 ? [option(-1, "all events")] : []));
 	$("flame-event").value = flame.event;
 	$("flame-weight").replaceChildren(option("samples", "samples"), option("period", "period"));

@@ -50,7 +50,7 @@ function drawFacts() {
 		["Selected", info.selected],
 		["Lost", info.lost_records ? `${plural(info.lost_records, "record")}, told by ${plural(data.lost.length, "mark")} (red in the timeline)`
 			: "the recording tells of no lost record"],
-		...data.histories.map((h) => [coverage.name(h), `${coverage.text(h)}${h.missed ? " since it was created" : ""}`]),
+		...coverage.about(),
 		["Damaged", info.damaged], ["Names forgotten", info.nameless ? `${plural(info.nameless, "record")} of processes that nobody named` : ""],
 		["Made by", `perfctl ${info.version}`],
 	];
@@ -108,15 +108,16 @@ function showPicked(name) {
 /* Counts by process and by event, and the time on CPUs. */
 function summarize() {
 	const procs = data.processes.map(() => ({ n: 0, samples: 0, ran: 0 }));
-	const events = data.events.map(() => ({ n: 0, cpus: new Float64Array(data.cpus.length) }));
+	const lanes = data.cpus.length <= 8 ? data.cpus.length : 0; // others have no columns
+	const events = { n: new Float64Array(data.events.length), cpus: new Float64Array(data.events.length * lanes) };
 	const [lo, hi] = inRange(view.matches);
 
 	for (let k = lo; k < hi; k++) {
 		const i = view.matches ? view.matches[k] : k, p = procs[data.tasks[data.task[i]].process.index];
 		p.n++;
 		if (flame.has[data.event[i]]) p.samples++;
-		events[data.event[i]].n++;
-		events[data.event[i]].cpus[data.lane[i]]++;
+		events.n[data.event[i]]++;
+		if (lanes) events.cpus[data.event[i] * lanes + data.lane[i]]++;
 	}
 	const [from, to] = rangeOf().map((t) => Math.max(0, Math.min(data.end, t)));
 	data.runs.forEach((runs, l) => {
@@ -127,7 +128,7 @@ function summarize() {
 				procs[task.process.index].ran += Math.max(0, Math.min(to, runs.start[k + 1]) - Math.max(from, runs.start[k]));
 		}
 	});
-	return { procs, events, n: hi - lo, span: to - from };
+	return { procs, events, lanes, n: hi - lo, span: to - from };
 }
 
 /* heads: [title, right?]; rows: {cells (texts or elements), part, color, pick, picked, depth, fold (by
@@ -166,20 +167,21 @@ function drawTable(box, heads, rows, more) {
 }
 
 function drawCounts() {
-	const { events, n, span } = summarize();
-	const list = realEvents().map((e) => ({ e, ...events[e.index] })).sort((a, b) => b.n - a.n);
-	const some = data.cpus.length <= 8 ? data.cpus : [], of = new Map();
+	const { events, lanes, n, span } = summarize(), most = 2000;
+	const list = realEvents().sort((a, b) => events.n[b.index] - events.n[a.index]);
+	const some = data.cpus.slice(0, lanes), of = new Map();
 	for (const h of data.histories) for (let e = h.first; e < h.first + h.n; e++) of.set(e, h);
 	const cover = (e) => {
 		const h = of.get(e.index);
 		return !of.size ? [] : h ? [h.to > h.from ? duration(Math.max(0, Math.min(data.end, h.to) - Math.max(0, h.from))) : "–", coverage.missed(h)] : ["?", "?"];
 	};
 	drawTable($("event-counts"), [["event"], ["records", true], ["", true], ["a second", true], ...of.size ? [["complete for", true], ["missed", true]] : [], ...some.map((c) => ["CPU " + cpuName(c), true])],
-		list.slice(0, 2000).map(({ e, n: own, cpus }) => ({
-			cells: [e.name, count(own), n ? percent(own / n) : "", count(own / span * 1e9), ...cover(e), ...some.map((_, l) => count(cpus[l]))],
-			part: own / Math.max(1, n), color: eventColor(e.index), picked: !view.events[e.index] ? false : filter.active(),
+		list.slice(0, most).map((e) => ({
+			cells: [e.name, count(events.n[e.index]), n ? percent(events.n[e.index] / n) : "", count(events.n[e.index] / span * 1e9), ...cover(e),
+				...some.map((_, l) => count(events.cpus[e.index * lanes + l]))],
+			part: events.n[e.index] / Math.max(1, n), color: eventColor(e.index), picked: !view.events[e.index] ? false : filter.active(),
 			pick: () => toggleEvent(e.index),
-		})));
+		})), list.length > most ? `and ${count(list.length - most)} more` : "");
 }
 
 /* list: of data.processes; null: all of them. */

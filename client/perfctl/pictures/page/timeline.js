@@ -11,6 +11,7 @@ const timeline = {
 	width: 1,
 	lane: 40, // height
 	hover: null,
+	colored: 60, // events
 	axis: 22, // height
 
 	/* ── places ── */
@@ -49,17 +50,25 @@ const timeline = {
 		return hi - lo;
 	},
 
+	/* The events with most records; the others share a colour. */
+	own() {
+		timeline.most ??= new Set([...data.events].sort((a, b) => b.count - a.count).slice(0, timeline.colored).map((e) => e.index));
+		return timeline.most;
+	},
+
 	/* For a lane: the events in view with their counts, and the highest pixel of all events
-	 * together. */
+	 * together. Event -1 are all that have no colour of their own. */
 	countLane(lane) {
-		const w = timeline.width, sum = new Float64Array(w), parts = [];
+		const w = timeline.width, sum = new Float64Array(w), parts = [], others = { e: -1, out: new Uint32Array(w) }, own = timeline.own();
+		let n = 0;
 		data.series[lane].forEach((list, e) => {
-			if (!list.length || !view.events[e]) return;
+			if (!view.events[e]) return;
+			if (!own.has(e)) return void (n += timeline.pixels(list, others.out));
 			const out = new Uint32Array(w);
-			if (!timeline.pixels(list, out)) return;
-			for (let p = 0; p < w; p++) sum[p] += out[p];
-			parts.push({ e, out });
+			if (timeline.pixels(list, out)) parts.push({ e, out });
 		});
+		if (n) parts.push(others);
+		for (const { out } of parts) for (let p = 0; p < w; p++) sum[p] += out[p];
 		return { parts, sum, top: sum.reduce((a, b) => Math.max(a, b), 0) };
 	},
 
@@ -146,7 +155,7 @@ const timeline = {
 		const g = timeline.gutter, w = timeline.width, base = new Float64Array(w).fill(y + room);
 		const sparse = top < 3 ? 1.6 : 1;
 		for (const { e, out } of parts) {
-			c.fillStyle = eventColor(e);
+			c.fillStyle = e < 0 ? colors.faint : eventColor(e);
 			for (let p = 0; p < w; p++) {
 				if (!out[p]) continue;
 				const part = timeline.high(sum[p], top, room) * out[p] / sum[p];
