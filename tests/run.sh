@@ -12,8 +12,9 @@
 #   fuzz/*            BUILD/fuzz/fuzz-*              libFuzzer with ASan and UBSan
 #   vm/*              tests/vm/*.sh                  the packages (make deb) in a booted guest
 #
-# --tier selects that tier and the ones below it. quick and check run each test at its short
-# length, all at full length (TEST_LENGTH=short|full overrides this). -k selects by name: a glob
+# --tier selects that tier and the ones below it; but check runs no unit test that it runs with ASan, too.
+# quick and check run each test at its short length, all at full length (TEST_LENGTH=short|full overrides
+# this). -k selects by name: a glob
 # that must match the whole name, or a folder with everything in it (`-k unit/`); without --tier it
 # looks in all tiers, at the short length. --list prints what would run, and why.
 #
@@ -82,7 +83,7 @@ selected() {
 }
 
 names=() # selected tests, in the list's order
-declare -A tier_of=() how_of=()
+declare -A tier_of=() how_of=() why_of=()
 known=()
 
 # take TIER HOW NAME WHY: takes one row of the list, or one test of a row that stands for many.
@@ -91,10 +92,10 @@ take() {
 	[ -z "${tier_of[$name]-}" ] || return 0
 	tier_of[$name]=$tier
 	how_of[$name]=$how
+	why_of[$name]=${*:4}
 	known+=("$name")
 	selected "$name" "$tier" || return 0
 	names+=("$name")
-	[ -z "$LIST" ] || printf '%-6s %-7s %-40s %s\n' "$tier" "$how" "$name" "${*:4}"
 }
 
 while read -r tier how name why; do
@@ -110,8 +111,18 @@ while read -r tier how name why; do
 		take "$tier" "$how" "$name" "$why"
 	fi
 done <tests/list
+if [ "$TIER" = check ] && [ -z "$PATTERN" ]; then
+	for i in "${!names[@]}"; do
+		[[ ${names[i]} != unit/* || ${tier_of[asan/${names[i]}]-} != check ]] || unset "names[i]"
+	done
+fi
 [ ${#names[@]} -gt 0 ] || usage "tests/list has no test '$PATTERN' in tier $TIER"
-[ -z "$LIST" ] || exit 0
+if [ -n "$LIST" ]; then
+	for name in "${names[@]}"; do
+		printf '%-6s %-7s %-40s %s\n' "${tier_of[$name]}" "${how_of[$name]}" "$name" "${why_of[$name]}"
+	done
+	exit
+fi
 
 # ── surroundings ─────────────────────────────────────────────────────────────────────────
 

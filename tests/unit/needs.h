@@ -100,13 +100,9 @@ static _unused_ bool is_full_length(void)
 	return length && !strcmp(length, "full");
 }
 
-/* Of cases that are alike, every so many are tried: all at full length, each `usual`th at the short one,
- * and fewer with ASan, which is slow, and looks for errors of memory and not of order. */
+/* Of cases that are alike, every so many are tried: all at full length, each `usual`th at the short one. */
 static _unused_ unsigned stride(unsigned usual)
 {
-#ifdef __SANITIZE_ADDRESS__
-	usual = 2 * usual + 1;
-#endif
 	return is_full_length() ? 1 : usual;
 }
 

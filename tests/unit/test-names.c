@@ -546,7 +546,7 @@ START_TEST(killed)
 {
 	bool through = false;
 
-	for (unsigned at = 1; !through; at += stride(1)) {
+	for (unsigned at = 1; !through; at++) {
 		make_world();
 		through = run_until(operations[_i].run, at);
 		start_again();
@@ -568,7 +568,7 @@ START_TEST(rights_only_shrink)
 {
 	bool through = false;
 
-	for (unsigned at = 1; !through; at += stride(1)) {
+	for (unsigned at = 1; !through; at++) {
 		make_world();
 		through = run_until(change_rights, at);
 		enumerate();
