@@ -231,6 +231,7 @@ int perfpersist_show(struct perfpersist *p, const char *ns, const char *name,
 #define PERFPERSIST_CHANGE_BUFFER (1U << 1)
 #define PERFPERSIST_CHANGE_MAX_RATE (1U << 2)
 #define PERFPERSIST_CHANGE_CHECKPOINT (1U << 3)
+#define PERFPERSIST_CHANGE_PERIOD (1U << 4)
 
 struct perfpersist_change_options {
 	size_t sz;
@@ -239,12 +240,17 @@ struct perfpersist_change_options {
 	uint64_t buffer;    /* bytes of each CPU's ring; the old rings and what they hold go */
 	uint64_t max_rate;
 	uint32_t checkpoint; /* seconds; 0: none */
+	uint32_t flags;	     /* with a period: PERFPERSIST_FREQ or 0 */
+	uint64_t period;     /* as in struct perfpersist_create_options */
 };
 
 /*
  * Changes an event while it records: each record goes by the old or by the new settings, and none
  * is lost or duplicated. A new buffer is a new set of rings: a process that has the old rings open
- * keeps them, and perfpersist_event_state() reports the change. ret may be NULL. -EINVAL, -ENOENT
+ * keeps them, and perfpersist_event_state() reports the change. A new period is for all sources that
+ * sample (-EINVAL: none does), and begins with other counters, in the same rings: what the old ones had
+ * counted since their last samples is in no record, and for some microseconds both count. Each record
+ * has its own period; attr keeps that of before until the rings are new. ret may be NULL. -EINVAL, -ENOENT
  * (also for a filter's cgroup), -EMLINK (the event has several names, which would all change),
  * -EOPNOTSUPP (before Linux 5.16), -EDQUOT, -ENOMEM.
  */

@@ -406,6 +406,8 @@ static int check_change(const struct pp_order *o)
 		return -EBADMSG;
 	if (o->what & PP_CHANGE_BUFFER && !data_size_is_good(o->spec.data_size))
 		return -EBADMSG;
+	if (o->what & PP_CHANGE_PERIOD && (!o->spec.period || o->spec.period > INT64_MAX))
+		return -EBADMSG;
 	if (!filter_text_is_good(o->spec.filter))
 		return -EBADMSG;
 	return pp_parsed_check(&o->parsed, false);

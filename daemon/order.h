@@ -17,7 +17,7 @@
 #include "proto/catalog.h"
 #include "proto/protocol.h"
 
-#define PP_ORDER_ABI 12
+#define PP_ORDER_ABI 13
 #define PP_CPUS_MAX 4096    /* CPU numbers are below this */
 #define PP_TP_NAME_SIZE 128 /* of a tracepoint's system or name, with its NUL */
 #define PP_SENTENCE_SIZE 512
@@ -188,7 +188,7 @@ enum pp_order_type {
 				 * share with it), there are no orphan rings, and the answer's event.shares
 				 * is that id; or, if the allowance has no room for that, all of these
 				 * names are gone */
-	/* id, what, spec (filter, data_size, max_rate, flags), parsed event (nodes for the
+	/* id, what, spec (filter, data_size, max_rate, period, samples, flags), parsed event (nodes for the
 	 * filter; no sources); answer: DONE with the event and, after a
 	 * resize, the old rings, which are orphans now; or FAILED */
 	PP_ORDER_CHANGE = 4,

@@ -16,7 +16,8 @@
  *       by-id/ID/catalog               of several sources   0600 broker's user
  *       by-id/ID/meta                  what it was made from 0600 root
  *       by-id/ID/name-ID               each of its names (name-record.h) 0600 root
- *       by-id/ID/rings, …              the outer map, slots, links 0600 root
+ *       by-id/ID/rings, …              the outer map, slots, links 0600 root; counters that others are
+ *                                      about to replace, and their slots, with "former-"
  *       by-id/ID/tape, spare,          of an armed event: which set of rings records, the second set,
  *                sidesN, frozen        programs for each set, events while none records 0600 root
  *       by-id/ID/fired, kept           what turned it; for a moment, see +tape-ID 0600 root

@@ -90,7 +90,10 @@ static inline uint32_t pp_checkpoint_flags(uint64_t seconds)
 #define PP_CHANGE_BUFFER (1U << 1)
 #define PP_CHANGE_MAX_RATE (1U << 2)
 #define PP_CHANGE_CHECKPOINT (1U << 3)
-#define PP_CHANGES (PP_CHANGE_FILTER | PP_CHANGE_BUFFER | PP_CHANGE_MAX_RATE | PP_CHANGE_CHECKPOINT)
+#define PP_CHANGE_PERIOD (1U << 4)
+#define PP_CHANGES                                                                         \
+	(PP_CHANGE_FILTER | PP_CHANGE_BUFFER | PP_CHANGE_MAX_RATE | PP_CHANGE_CHECKPOINT | \
+	 PP_CHANGE_PERIOD)
 
 /* Bits of the flags of an open request. */
 #define PP_OPEN_COPY (1U << 0) /* copies, even for a requester that may have the rings */

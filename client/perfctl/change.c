@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* perfctl change: changes the filter, rate limit or buffers of an event while it records. */
+/* perfctl change: changes the filter, rate limit, period or buffers of an event while it records. */
 #include <inttypes.h>
 #include <string.h>
 
+#include "client/perfctl/events/make-events.h"
 #include "client/perfctl/events/suggest.h"
 #include "client/perfctl/perfctl.h"
 #include "client/perfctl/print/info.h"
@@ -30,6 +31,14 @@ static int take_checkpoint(const struct given *g)
 	return parse_interval(g->value, &o->checkpoint) < 0 ? refuse(g, NULL) : EXIT_OK;
 }
 
+static int take_rate(const struct given *g)
+{
+	struct perfpersist_change_options *o = g->to;
+
+	o->what |= PERFPERSIST_CHANGE_PERIOD;
+	return make_events_rate(g, &o->period, &o->flags);
+}
+
 static const struct verb_option options[] = {
 	{ 0, "filter", "FILTER", "replace the filter, for all -e of the event; '' removes it",
 	  TAKE_TEXT(struct change, filter.filter) },
@@ -40,6 +49,11 @@ static const struct verb_option options[] = {
 	  "replace the time between checkpoints, which are for crashes of the machine; 0: none",
 	  .take = take_checkpoint, .to = offsetof(struct change, opts), .refusal = NOT_AN_INTERVAL,
 	  .completes = COMPLETE_WORDS, .words = INTERVALS },
+	{ 'c', "count", "PERIOD", "sampling: a record every PERIOD events from now on",
+	  .take = take_rate, .to = offsetof(struct change, opts) },
+	{ 'F', "freq", "FREQ", "sampling: FREQ records a second from now on", .take = take_rate,
+	  .to = offsetof(struct change, opts), .bits = PERFPERSIST_FREQ,
+	  .completes = COMPLETE_WORDS, .words = FREQUENCIES },
 	{ 'm', "mmap-pages", "SIZE",
 	  "replace the buffers by empty ones of this size; open readers keep the old ones",
 	  TAKE_VALUE(struct change, opts.buffer, parse_buffer_size, NOT_A_BUFFER_SIZE),
@@ -61,8 +75,8 @@ static int take_operands(struct call *call, struct change *c, struct event_name 
 		c->opts.what |= PERFPERSIST_CHANGE_FILTER;
 	if (!c->opts.what)
 		return bad_usage(call,
-				 "nothing to change: --filter, --max-rate, --checkpoint or -m is "
-				 "missing");
+				 "nothing to change: --filter, --max-rate, --checkpoint, -c, -F or "
+				 "-m is missing");
 	r = filter_compose(&c->filter, &c->text);
 	if (r == -EINVAL)
 		return bad_usage(call, "-p %s: not a list of process ids such as 12,34",
@@ -75,7 +89,8 @@ static int take_operands(struct call *call, struct change *c, struct event_name 
 	return EXIT_OK;
 }
 
-static void report(const struct call *call, const struct perfpersist_info *info)
+static void report(const struct call *call, struct perfpersist *p, bool has_rate,
+		   const struct perfpersist_info *info)
 {
 	if (call->json) {
 		struct json j = { .f = stdout };
@@ -86,6 +101,10 @@ static void report(const struct call *call, const struct perfpersist_info *info)
 	}
 	printf("%s/%s (id %" PRIu64 ") records with buffers of %s", info->ns, info->name, info->id,
 	       format_size(info->buffer).s);
+	if (info->period)
+		printf(info->flags & PERFPERSIST_FREQ ? ", %" PRIu64 " samples a second"
+						      : ", a sample every %" PRIu64,
+		       info->period);
 	if (info->max_rate)
 		printf(", at most %" PRIu64 "/s", info->max_rate);
 	if (PERFPERSIST_CHECKPOINT_OF(info->flags))
@@ -94,6 +113,8 @@ static void report(const struct call *call, const struct perfpersist_info *info)
 		fputs(", filter ", stdout);
 		print_text(stdout, info->filter, strlen(info->filter));
 	}
+	if (has_rate && info->sources > 1)
+		make_events_print_sampled(p, info);
 	putchar('\n');
 }
 
@@ -121,13 +142,15 @@ static int run(struct call *call)
 	r = perfpersist_change(p, name.ns, name.name, &c.opts, &info);
 	if (r < 0)
 		return suggest_name(p, r, name.ns, name.name);
-	report(call, &info);
+	report(call, p, c.opts.what & PERFPERSIST_CHANGE_PERIOD, &info);
 	return EXIT_OK;
 }
 
 const struct verb verb_change = {
 	.name = "change",
-	.synopsis = "NAME [--filter FILTER] [--max-rate N/s] [--checkpoint TIME] [-m SIZE]",
+	.synopsis =
+		"NAME [--filter FILTER] [--max-rate N/s] [--checkpoint TIME] [-c PERIOD | -F FREQ] "
+		"[-m SIZE]",
 	.summary = "change an event while it records",
 	.run = run,
 	.options = { { .rows = options },
@@ -136,8 +159,10 @@ const struct verb verb_change = {
 	.one_operand = true,
 	.help = "--filter, -p, --comm and --cgroup together replace the old filter. Each record passes\n"
 		"either the old filter or the new one: the change loses none and repeats none.\n"
+		"-c and -F keep the buffers and their records: see perfctl(1).\n"
 		"\n"
 		"Examples:\n"
 		"  perfctl change switches --filter 'prev_pid != 0'\n"
-		"  perfctl change switches -m 16M --max-rate 50000/s\n",
+		"  perfctl change switches -m 16M --max-rate 50000/s\n"
+		"  perfctl change samples -F 4999\n",
 };

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* perfctl create: creates an event. Checks only the command line; the daemon checks the rest. */
 #include <inttypes.h>
-#include <linux/perf_event.h>
 #include <string.h>
 
-#include "client/perfctl/decode/sources.h"
 #include "client/perfctl/events/make-events.h"
 #include "client/perfctl/events/suggest.h"
 #include "client/perfctl/events/user-program.h"
@@ -136,36 +134,6 @@ static int take_operands(struct call *call, const struct create *c, struct event
 	return EXIT_OK;
 }
 
-/* Tracepoints and probes have a format. A breakpoint has a period, and no frequency. */
-static bool is_sampled(const struct source *s, bool freq)
-{
-	const struct perf_event_attr *attr = s->info.attr;
-
-	return !s->info.format && !(freq && attr->type == PERF_TYPE_BREAKPOINT);
-}
-
-/* For which events under the name -c or -F is, if it is not for all. */
-static void tell_sampled(struct perfpersist *p, const struct perfpersist_info *info)
-{
-	_cleanup_(cleanup_event) struct perfpersist_event *e = NULL;
-	_cleanup_(sources_done) struct sources sources = {};
-	bool freq = info->flags & PERFPERSIST_FREQ;
-	size_t n = 0, told = 0;
-
-	if (perfpersist_open(p, info->ns, info->name, &e) < 0 || sources_open(e, &sources) < 0)
-		return;
-	for (size_t i = 0; i < sources.n; i++)
-		n += is_sampled(&sources.all[i], freq);
-	if (n == sources.n)
-		return;
-	printf("; -%c is for ", freq ? 'F' : 'c');
-	for (size_t i = 0; i < sources.n; i++)
-		if (is_sampled(&sources.all[i], freq))
-			printf("%s%s", told++ ? ", " : "", sources.all[i].name);
-	printf("%s, and every occurrence of %s is recorded", n ? "" : "sampling events",
-	       sources.n - n > 1 ? "the others" : "the other");
-}
-
 static void report(const struct call *call, struct perfpersist *p, bool has_rate,
 		   const struct perfpersist_info *info)
 {
@@ -184,7 +152,7 @@ static void report(const struct call *call, struct perfpersist *p, bool has_rate
 	if (info->shares)
 		printf("; it shares the buffers of id %" PRIu64, info->shares);
 	if (has_rate && info->sources > 1)
-		tell_sampled(p, info);
+		make_events_print_sampled(p, info);
 	putchar('\n');
 }
 

@@ -95,6 +95,7 @@ struct option_table {
 /* Texts that several verbs' rows share. */
 #define NOT_A_RATE "not a number of records a second"
 #define RATES "100/s 1000/s 10000/s"
+#define FREQUENCIES "99 999 4000"
 #define NOT_AN_INTERVAL "not a time in whole seconds, of one hour at most"
 #define INTERVALS "1s 5s 30s"
 #define NOT_A_BUFFER_SIZE "neither a number of pages nor a size such as 512K"

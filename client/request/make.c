@@ -9,7 +9,8 @@
 _Static_assert(PERFPERSIST_CHANGE_FILTER == PP_CHANGE_FILTER &&
 		       PERFPERSIST_CHANGE_BUFFER == PP_CHANGE_BUFFER &&
 		       PERFPERSIST_CHANGE_MAX_RATE == PP_CHANGE_MAX_RATE &&
-		       PERFPERSIST_CHANGE_CHECKPOINT == PP_CHANGE_CHECKPOINT,
+		       PERFPERSIST_CHANGE_CHECKPOINT == PP_CHANGE_CHECKPOINT &&
+		       PERFPERSIST_CHANGE_PERIOD == PP_CHANGE_PERIOD,
 	       "changes");
 
 #define _cleanup_request_ _cleanup_(request_cleanup)
@@ -20,7 +21,7 @@ _Static_assert(PERFPERSIST_CHANGE_FILTER == PP_CHANGE_FILTER &&
 	 PERFPERSIST_CHECKPOINT(0xfff))
 #define CHANGES                                                                                \
 	(PERFPERSIST_CHANGE_FILTER | PERFPERSIST_CHANGE_BUFFER | PERFPERSIST_CHANGE_MAX_RATE | \
-	 PERFPERSIST_CHANGE_CHECKPOINT)
+	 PERFPERSIST_CHANGE_CHECKPOINT | PERFPERSIST_CHANGE_PERIOD)
 
 static int fill(char *field, size_t size, const char *what, const char *text)
 {
@@ -296,6 +297,10 @@ static int fill_change(struct pp_msg_change_request *m,
 				   opts->checkpoint, PP_CHECKPOINT_MAX);
 	if (opts->what & PERFPERSIST_CHANGE_CHECKPOINT)
 		m->flags = pp_checkpoint_flags(opts->checkpoint);
+	if (opts->what & PERFPERSIST_CHANGE_PERIOD) {
+		m->period = opts->period;
+		m->flags |= opts->flags & PERFPERSIST_FREQ;
+	}
 	if (opts->what & PERFPERSIST_CHANGE_FILTER)
 		return FILL(m->filter, "filter", opts->filter);
 	return 0;
@@ -316,7 +321,7 @@ int make_change(struct perfpersist *p, const char *ns, const char *name,
 	if (!opts->what || opts->what & ~CHANGES)
 		return client_fail(-EINVAL,
 				   "cannot change an event: what to change is given as %#x; it is "
-				   "any of filter, buffer, max_rate and checkpoint",
+				   "any of filter, buffer, max_rate, checkpoint and period",
 				   opts->what);
 	r = make_by_name(p, PP_OP_CHANGE, ns, name, &req);
 	if (r >= 0)

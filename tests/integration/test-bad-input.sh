@@ -193,7 +193,7 @@ what_it_is() {
 	perfctl show t/clock --json | jq -S 'del(.records, .bytes, .missed, .limited)'
 }
 before=$(what_it_is)
-refused 2 'nothing to change: --filter, --max-rate, --checkpoint or -m is missing' perfctl change t/clock
+refused 2 'nothing to change: --filter, --max-rate, --checkpoint, -c, -F or -m is missing' perfctl change t/clock
 refused 2 'change takes one NAME' perfctl change t/clock t/taken --max-rate 5
 refused 3 "no event 'nosuch' in the namespace t" perfctl change t/nosuch --max-rate 5
 refused 3 "no namespace 'nosuch'" perfctl change nosuch/event --max-rate 5

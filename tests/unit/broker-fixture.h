@@ -617,8 +617,12 @@ static bool fake_act(struct fake_engine *f, const struct pp_order *o, struct pp_
 			memcpy(e->spec.filter, o->spec.filter, sizeof(e->spec.filter));
 		if (o->what & PP_CHANGE_MAX_RATE)
 			e->spec.max_rate = o->spec.max_rate;
-		if (o->what & PP_CHANGE_CHECKPOINT)
+		if (o->what & (PP_CHANGE_CHECKPOINT | PP_CHANGE_PERIOD))
 			e->spec.flags = o->spec.flags;
+		if (o->what & PP_CHANGE_PERIOD) {
+			e->spec.period = o->spec.period;
+			e->spec.samples = o->spec.samples;
+		}
 		if (o->what & PP_CHANGE_BUFFER) {
 			*ret_orphans = *fake_hold(f, e);
 			e->spec.data_size = o->spec.data_size;

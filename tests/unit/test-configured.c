@@ -195,13 +195,14 @@ END_TEST
 
 START_TEST(differences)
 {
-	uint64_t a, x;
+	uint64_t a, x, c;
 
 	put_dropin("a.conf", TWO "[event n/c]\nEvent=page-faults\nPeriod=5\n");
 	start();
 	a = id_of("n", "a");
 	x = id_of("n", "b");
-	/* A change sets filter and rate; a new text makes a new event; one event less, one more. */
+	c = id_of("n", "c");
+	/* A change sets filter, rate and period; a new text makes a new event; one event less, one more. */
 	put_dropin("a.conf", "[namespace n]\nOwner=7\nMode=0600\n"
 			     "[event n/a]\nEvent=sched:sched_switch\nBuffer=64K\nMaxRate=9/s\n"
 			     "[event n/b]\nEvent=cpu-clock\n"
@@ -212,7 +213,8 @@ START_TEST(differences)
 	ck_assert_uint_eq(runs("n", "a")->spec.max_rate, 9);
 	ck_assert_uint_eq(id_of("n", "b"), x);
 	ck_assert_uint_eq(runs("n", "c")->spec.period, 6);
-	ck_assert_uint_eq(b.engine.changed, 1);
+	ck_assert_uint_eq(id_of("n", "c"), c);
+	ck_assert_uint_eq(b.engine.changed, 2);
 	/* So often, less often, no more. */
 	put_dropin("b.conf", "[event n/b]\nEvent=cpu-clock\nCheckpoint=5s\n");
 	expect(0, 1, 0, 0);
@@ -345,10 +347,12 @@ END_TEST
 START_TEST(periods_left_open)
 {
 	struct event *e;
+	uint64_t a;
 
 	put_dropin("a.conf", "[event n/a]\nEvent=cpu-clock\n[event n/m]\nEvent=mem:0x1000:w\n");
 	start();
 	ck_assert_uint_eq(runs("n", "m")->spec.period, 1);
+	a = id_of("n", "a");
 	expect(0, 0, 0, 0);
 	put_dropin("a.conf", "[event n/a]\nEvent=cpu-clock\nFrequency=100\n"
 			     "[event n/m]\nEvent=mem:0x1000:w\nPeriod=1\n");
@@ -360,6 +364,16 @@ START_TEST(periods_left_open)
 	e = registry_by_name(&b.lifecycle.registry, "n", "a");
 	ck_assert_uint_ge(e->truth.spec.period, 1000);
 	ck_assert(e->truth.spec.flags & PP_EVENT_FREQ);
+	/* Not a frequency, not as before, and not possible. */
+	put_dropin("a.conf", "[event n/a]\nEvent=cpu-clock\nPeriod=100\n"
+			     "[event n/m]\nEvent=mem:0x1000:w\nFrequency=1\n");
+	expect(0, 2, 0, 0);
+	ck_assert_uint_eq(e->truth.spec.period, 100);
+	ck_assert(!(e->truth.spec.flags & PP_EVENT_FREQ));
+	put_dropin("a.conf", "[event n/a]\nEvent=cpu-clock\nFrequency=99999999999\n");
+	expect(0, 0, 1, 1);
+	ck_assert_uint_eq(e->truth.spec.period, 100);
+	ck_assert_uint_eq(id_of("n", "a"), a);
 }
 END_TEST
 

@@ -1104,6 +1104,166 @@ START_TEST(a_refused_change)
 }
 END_TEST
 
+/* ── another period ─────────────────────────────────────────────────────────────────────── */
+
+#define SAMPLER "cpu-clock," ENTER
+
+/* Samples of all, and calls of the closers. */
+static void create_sampler(void)
+{
+	char filter[PP_FILTER_SIZE];
+
+	ask(SAMPLER, LARGE, 0);
+	number = "id";
+	snprintf(filter, sizeof(filter), MINE, closer_name, number, 3);
+	ask_filter(1, filter);
+	create();
+}
+
+static struct pp_event set_period(uint64_t period, uint32_t flags)
+{
+	struct pp_event e;
+
+	ask("", SMALL, flags);
+	spec.period = period;
+	spec.samples = (uint32_t)period;
+	e = change(PP_CHANGE_PERIOD);
+	ck_assert_uint_eq(e.spec.period, period);
+	ck_assert_uint_eq(e.spec.samples, period);
+	ck_assert_uint_eq(e.spec.flags & PP_EVENT_FREQ, flags & PP_EVENT_FREQ);
+	ck_assert_uint_eq(e.set, 1);
+	return e;
+}
+
+struct counters {
+	unsigned links, former;
+};
+
+static int count_leaves(const char *path _unused_, const char *leaf, void *userdata)
+{
+	struct counters *n = userdata;
+
+	n->links += !strncmp(leaf, "link0-", 6);
+	n->former += !strncmp(leaf, PINS_FORMER, strlen(PINS_FORMER));
+	return 0;
+}
+
+static uint64_t accounted_on(unsigned cpu)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < n_held; i++)
+		if (held[i].ring->cpu == cpu)
+			n += held[i].ring->live.records + held[i].ring->live.missed;
+	return n;
+}
+
+/* The samples of this CPU, which this process keeps busy for a while, in Hz. */
+static double sampled_rate(void)
+{
+	uint64_t since, until, before;
+	unsigned cpu = sched_getcpu();
+	cpu_set_t mine, all;
+
+	CPU_ZERO(&mine);
+	CPU_SET(cpu, &mine);
+	ck_assert_int_eq(sched_getaffinity(0, sizeof(all), &all), 0);
+	ck_assert_int_eq(sched_setaffinity(0, sizeof(mine), &mine), 0);
+	before = accounted_on(cpu);
+	since = pp_clock_ns(CLOCK_MONOTONIC);
+	do
+		until = pp_clock_ns(CLOCK_MONOTONIC);
+	while (until < since + 20000000);
+	before = accounted_on(cpu) - before;
+	ck_assert_int_eq(sched_setaffinity(0, sizeof(all), &all), 0);
+	return (double)before * 1e9 / (double)(until - since);
+}
+
+/* One counter on each CPU records, at the event's rate, and so do the closers' calls. */
+static void check_sampler(const char *operation, unsigned at)
+{
+	_cleanup_close_ int meta = pins_get(NAME, "meta");
+	struct counters n = {};
+	struct pp_event e;
+	bool pending;
+	double rate;
+
+	ck_assert_int_eq(meta_read_all(meta, &e, NULL, NULL, NULL, &pending), 0);
+	ck_assert(!pending && !e.paused);
+	ck_assert_int_eq(pins_foreach_leaf(NAME, count_leaves, &n), 0);
+	ck_assert_uint_eq(n.former, 0);
+	hold();
+	ck_assert_uint_eq(n.links, n_held);
+	rate = sampled_rate();
+	ck_assert_msg(rate > 0.7 * (double)e.spec.period && rate < 1.3 * (double)e.spec.period,
+		      "%s, killed at step %u: %.0f Hz of %llu", operation, at, rate,
+		      (unsigned long long)e.spec.period);
+	ck_assert_uint_ge(recorded(50), 50);
+	let_go();
+}
+
+START_TEST(other_periods_take_effect)
+{
+	struct pp_event e;
+
+	create_sampler();
+	check_sampler("none", 0);
+	e = set_period(4000, PP_EVENT_FREQ);
+	ck_assert_int_eq(e.missed_unknown, PP_MISSED_COUNTED);
+	check_sampler("faster", 0);
+	/* The same again, and nothing. */
+	set_period(4000, PP_EVENT_FREQ);
+	check_sampler("as before", 0);
+	/* With another filter and other buffers; while paused, too. */
+	pause_it(true);
+	ask("", SMALL, PP_EVENT_FREQ);
+	spec.period = 500;
+	e = change(PP_CHANGE_PERIOD | PP_CHANGE_BUFFER);
+	ck_assert_uint_eq(e.set, 2);
+	ck_assert_uint_eq(e.spec.period, 500);
+	hold();
+	ck_assert_uint_eq((unsigned)sampled_rate(), 0);
+	let_go();
+	pause_it(false);
+	check_sampler("while paused", 0);
+	delete ();
+}
+END_TEST
+
+/* With a frequency nobody knows how many page faults were missed; with a period only those from before
+ * are unknown. */
+START_TEST(a_period_counts_what_is_missed)
+{
+	struct pp_event e;
+
+	ask("page-faults", SMALL, 0);
+	e = create();
+	ck_assert_int_eq(e.missed_unknown, PP_MISSED_UNKNOWN);
+	e = set_period(100, 0);
+	ck_assert_int_eq(e.missed_unknown, PP_MISSED_AT_LEAST);
+	e = set_period(200, 0);
+	ck_assert_int_eq(e.missed_unknown, PP_MISSED_AT_LEAST);
+	delete ();
+}
+END_TEST
+
+START_TEST(nothing_samples)
+{
+	struct pp_event was = created(BOTH, 0), e;
+	struct pp_orphans orphans;
+
+	ask("", SMALL, PP_EVENT_FREQ);
+	spec.period = 100;
+	ck_assert_int_eq(event_change(was.id, PP_CHANGE_PERIOD, &spec, &parsed, NULL, BROKER,
+				      &orphans, &failure),
+			 -EINVAL);
+	ck_assert_int_eq(event_read(NAME, &e), 0);
+	ck_assert_mem_eq(&e, &was, sizeof(e));
+	ck_assert_uint_eq(traces(), 1);
+	delete ();
+}
+END_TEST
+
 /* ── killed at each step ────────────────────────────────────────────────────────────────── */
 
 static void op_create(void)
@@ -1151,7 +1311,16 @@ static void op_arm(void)
 	ck_assert_msg(event_arm(path, BROKER, PP_ARM_SWAP, &failure) == 0, "%s", failure.sentence);
 }
 
+static void op_period(void)
+{
+	struct pp_event e;
+
+	ck_assert_int_eq(event_read(NAME, &e), 0);
+	set_period(e.spec.period == 2000 ? 6000 : 2000, PP_EVENT_FREQ);
+}
+
 #define RESIZE 2
+#define PERIOD 5
 
 static const struct {
 	const char *name;
@@ -1163,6 +1332,7 @@ static const struct {
 	[RESIZE] = { "resize", op_resize, 1 },
 	{ "pause and resume", op_pause, 2 },
 	{ "arm", op_arm, 2 },
+	[PERIOD] = { "change the period", op_period, 1 },
 };
 
 static bool run_until(size_t i, unsigned at)
@@ -1245,6 +1415,30 @@ START_TEST(killed)
 	}
 	if (!is_creation)
 		delete ();
+}
+END_TEST
+
+/* Whoever dies, there is one set of counters after the next start; and there was one until then, or two
+ * for a moment. */
+START_TEST(killed_at_a_period)
+{
+	bool through = false;
+
+	create_sampler();
+	set_period(2000, PP_EVENT_FREQ);
+	for (unsigned at = 1; !through; at += stride(1)) {
+		double rate;
+
+		through = run_until(PERIOD, at);
+		hold();
+		rate = sampled_rate();
+		ck_assert_msg(rate > 1400, "killed at step %u: %.0f Hz until the next start", at,
+			      rate);
+		let_go();
+		start_again();
+		check_sampler("change the period", at);
+	}
+	delete ();
 }
 END_TEST
 
@@ -1490,7 +1684,11 @@ int main(void)
 	tcase_add_test(t, many_calls_have_two_links);
 	tcase_add_test(t, counters_go_first);
 	tcase_add_test(t, a_refused_change);
-	tcase_add_loop_test(t, killed, 0, ARRAY_SIZE(operations));
+	tcase_add_test(t, other_periods_take_effect);
+	tcase_add_test(t, a_period_counts_what_is_missed);
+	tcase_add_test(t, nothing_samples);
+	tcase_add_loop_test(t, killed, 0, PERIOD);
+	tcase_add_test(t, killed_at_a_period);
 	tcase_add_test(t, a_read_fails_at_the_start);
 	tcase_add_test(t, cut_changes_count);
 	tcase_add_test(t, killed_turns);

@@ -392,6 +392,68 @@ static int change(struct client *c, const char *name, uint32_t what, uint64_t si
 	return client_call(c, PP_OP_CHANGE, &request);
 }
 
+static int change_freq(struct client *c, uint64_t freq)
+{
+	struct pp_msg_change_request request = {
+		.which = client_name("a", "x"),
+		.what = PP_CHANGE_PERIOD,
+		.flags = PP_EVENT_FREQ,
+		.period = freq,
+	};
+
+	return client_call(c, PP_OP_CHANGE, &request);
+}
+
+/* Samples are charged before the order, and given back when they are less, or when it fails. */
+START_TEST(changes_of_samples_are_charged)
+{
+	struct client team, other;
+
+	b.config.max_sample_rate_per_user = 9000;
+	broker_limits(&b);
+	ck_assert_int_eq(client_create(&root, "a", "roots"), 0);
+	ck_assert_int_ge(
+		registry_configure(&b.lifecycle.registry, "a", TEAM, 0, 0666, NAMESPACE_LIVE_GROUP),
+		0);
+	client_begin(&b, &team, TEAM);
+	client_begin(&b, &other, TEAM + 1);
+	ck_assert_int_eq(client_create(&team, "a", "x"), 0);
+	ck_assert_uint_eq(samples_of(TEAM), 4000);
+	ck_assert_int_eq(change_freq(&team, 9000), 0);
+	ck_assert_uint_eq(team.body.event.period, 9000);
+	ck_assert_uint_eq(samples_of(TEAM), 9000);
+	ck_assert_int_eq(change_freq(&team, 9001), -EDQUOT);
+	ck_assert_ptr_nonnull(strstr(team.body.error.message, "MaxSampleRatePerUser="));
+	ck_assert_uint_eq(samples_of(TEAM), 9000);
+	ck_assert_uint_eq(b.engine.changed, 1);
+	ck_assert_int_eq(change_freq(&team, 100), 0);
+	ck_assert_uint_eq(samples_of(TEAM), 100);
+	be(FAKE_FAILS, 1);
+	ck_assert_int_eq(change_freq(&team, 5000), -E2BIG);
+	ck_assert_uint_eq(samples_of(TEAM), 100);
+	/* Others would spend what is the creator's. */
+	ck_assert_int_eq(change_freq(&other, 50), -EACCES);
+	ck_assert_int_eq(change_freq(&root, 9001), -EDQUOT);
+	ck_assert_int_eq(change_freq(&root, 8000), 0);
+	ck_assert_uint_eq(samples_of(TEAM), 8000);
+	/* An engine that dies has done it, or does it. */
+	be(FAKE_DIES_AFTER, 1);
+	ck_assert_int_eq(change_freq(&team, 7000), 0);
+	ck_assert_uint_eq(samples_of(TEAM), 7000);
+	be(FAKE_DIES_BEFORE, 1);
+	ck_assert_int_eq(change_freq(&team, 6000), 0);
+	ck_assert_uint_eq(samples_of(TEAM), 6000);
+	be(FAKE_DIES_BEFORE, 4); /* other orders are under way, too */
+	ck_assert_int_eq(change_freq(&team, 9000), -EAGAIN);
+	be(FAKE_CALM, 0);
+	ck_assert_uint_eq(samples_of(TEAM), 6000);
+	ck_assert_int_eq(client_delete(&team, "a", "x"), 0);
+	ck_assert_uint_eq(samples_of(TEAM), 0);
+	client_end(&team);
+	client_end(&other);
+}
+END_TEST
+
 static int share(struct client *c, const char *ns, const char *name)
 {
 	struct pp_msg_create_request request = {
@@ -869,6 +931,7 @@ int main(void)
 	tcase_add_test(t, samples_are_charged);
 	tcase_add_test(t, programs_are_inherited);
 	tcase_add_test(t, whose_buffers_they_are);
+	tcase_add_test(t, changes_of_samples_are_charged);
 	tcase_add_test(t, nobody_inherits_over_a_limit);
 	tcase_add_test(t, changes);
 	tcase_add_test(t, death_at_a_change);

@@ -407,7 +407,9 @@ START_TEST(changes)
 {
 	SPOIL(good_change, order.id = 0);
 	SPOIL(good_change, order.what = 0);
-	SPOIL(good_change, order.what |= 16);
+	SPOIL(good_change, order.what |= 32);
+	SPOIL(good_change, order.what |= PP_CHANGE_PERIOD, spec->period = 0);
+	SPOIL(good_change, order.what |= PP_CHANGE_PERIOD, spec->period = 1ULL << 63);
 	SPOIL(good_change, spec->data_size = 4097);
 	SPOIL(good_change, FILL(spec->filter));
 	SPOIL(good_change, parsed->n_sources = 1);
@@ -418,6 +420,7 @@ START_TEST(changes)
 	ALLOW(good_change, parsed->n_nodes = 0);
 	ALLOW(good_change, order.what = PP_CHANGE_MAX_RATE, spec->data_size = 0);
 	ALLOW(good_change, order.what = PP_CHANGE_CHECKPOINT);
+	ALLOW(good_change, order.what = PP_CHANGE_PERIOD, spec->period = 99);
 }
 END_TEST
 

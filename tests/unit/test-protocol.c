@@ -211,9 +211,12 @@ static void fill_change_request(union pp_body *b)
 {
 	strcpy(b->change_request.which.ns, "sys");
 	strcpy(b->change_request.which.name, "switches");
-	b->change_request.what = PP_CHANGE_FILTER | PP_CHANGE_BUFFER | PP_CHANGE_MAX_RATE;
+	b->change_request.what =
+		PP_CHANGE_FILTER | PP_CHANGE_BUFFER | PP_CHANGE_MAX_RATE | PP_CHANGE_PERIOD;
+	b->change_request.flags = PP_EVENT_FREQ;
 	b->change_request.data_size = 1 << 21;
 	b->change_request.max_rate = 777;
+	b->change_request.period = 4999;
 	strcpy(b->change_request.filter, "prev_pid == 0 || next_comm == \"sh\"");
 }
 

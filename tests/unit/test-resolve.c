@@ -341,6 +341,8 @@ START_TEST(rates_and_wakeups)
 }
 END_TEST
 
+static struct pp_spec is; /* of the event that is changed */
+
 START_TEST(changes)
 {
 	struct pp_msg_change_request change = {
@@ -350,8 +352,9 @@ START_TEST(changes)
 		.filter = "a == 1 || b == 2",
 	};
 
-	ck_assert_int_eq(
-		resolve_change(&change, MAX_BUFFER, &spec, &parsed, sentence, sizeof(sentence)), 0);
+	ck_assert_int_eq(resolve_change(&change, &is, &machine, MAX_BUFFER, &spec, &parsed,
+					sentence, sizeof(sentence)),
+			 0);
 	ck_assert_uint_eq(spec.data_size, 8192);
 	ck_assert_uint_eq(spec.max_rate, 7);
 	ck_assert_str_eq(spec.filter, change.filter);
@@ -359,21 +362,68 @@ START_TEST(changes)
 	ck_assert_uint_eq(parsed.n_nodes, 3);
 	/* An empty filter is valid, too. */
 	memset(change.filter, 0, sizeof(change.filter));
-	ck_assert_int_eq(
-		resolve_change(&change, MAX_BUFFER, &spec, &parsed, sentence, sizeof(sentence)), 0);
+	ck_assert_int_eq(resolve_change(&change, &is, &machine, MAX_BUFFER, &spec, &parsed,
+					sentence, sizeof(sentence)),
+			 0);
 	ck_assert_uint_eq(parsed.n_nodes, 0);
 	change.data_size = MAX_BUFFER + 1;
-	ck_assert_int_eq(
-		resolve_change(&change, MAX_BUFFER, &spec, &parsed, sentence, sizeof(sentence)),
-		-EDQUOT);
+	ck_assert_int_eq(resolve_change(&change, &is, &machine, MAX_BUFFER, &spec, &parsed,
+					sentence, sizeof(sentence)),
+			 -EDQUOT);
 	change.what = 0;
-	ck_assert_int_eq(
-		resolve_change(&change, MAX_BUFFER, &spec, &parsed, sentence, sizeof(sentence)),
-		-EINVAL);
+	ck_assert_int_eq(resolve_change(&change, &is, &machine, MAX_BUFFER, &spec, &parsed,
+					sentence, sizeof(sentence)),
+			 -EINVAL);
 	change.what = 1U << 20;
-	ck_assert_int_eq(
-		resolve_change(&change, MAX_BUFFER, &spec, &parsed, sentence, sizeof(sentence)),
-		-EINVAL);
+	ck_assert_int_eq(resolve_change(&change, &is, &machine, MAX_BUFFER, &spec, &parsed,
+					sentence, sizeof(sentence)),
+			 -EINVAL);
+}
+END_TEST
+
+static void change_period(const char *event, uint32_t flags, uint64_t period, int error)
+{
+	struct pp_msg_change_request change = {
+		.what = PP_CHANGE_PERIOD,
+		.flags = flags,
+		.period = period,
+	};
+	int r;
+
+	snprintf(is.event, sizeof(is.event), "%s", event);
+	r = resolve_change(&change, &is, &machine, MAX_BUFFER, &spec, &parsed, sentence,
+			   sizeof(sentence));
+	ck_assert_msg(r == error, "%s: %d, %s", event, r, sentence);
+	ck_assert_uint_eq(parsed.n_sources, 0);
+}
+
+/* As at a creation, by the event's text. */
+START_TEST(changes_of_the_period)
+{
+	struct pp_msg_change_request change = { .what = PP_CHANGE_MAX_RATE,
+						.flags = PP_EVENT_FREQ };
+
+	change_period("cpu-clock", PP_EVENT_FREQ, 999, 0);
+	ck_assert_uint_eq(spec.period, 999);
+	ck_assert_uint_eq(spec.flags, PP_EVENT_FREQ);
+	ck_assert_uint_eq(spec.samples, 999);
+	change_period("cpu-clock,sched:*,task-clock", 0, 1000000, 0);
+	ck_assert_uint_eq(spec.flags, 0);
+	ck_assert_uint_eq(spec.samples, 2000);
+	change_period("cpu-clock", 0, 0, 0); /* the default */
+	ck_assert_uint_eq(spec.period, 4000);
+	ck_assert_uint_eq(spec.flags, PP_EVENT_FREQ);
+	change_period("cpu-clock", PP_EVENT_FREQ, 100001, -EINVAL);
+	ck_assert_ptr_nonnull(strstr(sentence, "perf_event_max_sample_rate"));
+	change_period("cpu-clock", 0, 1ULL << 63, -EINVAL);
+	change_period("sched:sched_switch,sched:*", PP_EVENT_FREQ, 99, -EINVAL);
+	ck_assert_ptr_nonnull(strstr(sentence, "sched:sched_switch is a tracepoint"));
+	ck_assert_ptr_nonnull(strstr(sentence, "the frequency"));
+	change_period("sched:sched_switch", 0, 0, -EINVAL);
+	/* Of another change it is none. */
+	ck_assert_int_eq(resolve_change(&change, &is, &machine, MAX_BUFFER, &spec, &parsed,
+					sentence, sizeof(sentence)),
+			 -EINVAL);
 }
 END_TEST
 
@@ -399,6 +449,7 @@ int main(void)
 	tcase_add_test(t, breakpoints_count_every_hit);
 	tcase_add_test(t, rates_and_wakeups);
 	tcase_add_test(t, changes);
+	tcase_add_test(t, changes_of_the_period);
 	suite_add_tcase(s, t);
 	return run_suite(s);
 }

@@ -3,8 +3,10 @@
 
 #include <ctype.h>
 #include <inttypes.h>
+#include <linux/perf_event.h>
 #include <string.h>
 
+#include "client/perfctl/decode/sources.h"
 #include "client/perfctl/events/suggest.h"
 #include "client/perfctl/print/info.h"
 
@@ -32,17 +34,22 @@ static int take_filter(const struct given *g)
 	return EXIT_OK;
 }
 
+int make_events_rate(const struct given *g, uint64_t *period, uint32_t *flags)
+{
+	if (*period)
+		return bad_usage(g->call,
+				 "-c and -F are mutually exclusive; give one of them once");
+	if (parse_number(g->value, period) < 0 || !*period)
+		return refuse(g, "not a number above 0");
+	*flags |= g->option->bits;
+	return EXIT_OK;
+}
+
 static int take_rate(const struct given *g)
 {
 	struct perfpersist_create_options *o = g->to;
 
-	if (o->period)
-		return bad_usage(g->call,
-				 "-c and -F are mutually exclusive; give one of them once");
-	if (parse_number(g->value, &o->period) < 0 || !o->period)
-		return refuse(g, "not a number above 0");
-	o->flags |= g->option->bits;
-	return EXIT_OK;
+	return make_events_rate(g, &o->period, &o->flags);
 }
 
 static int take_chains(const struct given *g)
@@ -86,7 +93,7 @@ const struct verb_option make_events_options[] = {
 	  .to = offsetof(struct make_events, opts) },
 	{ 'F', "freq", "FREQ", "sampling: FREQ records a second; default: 4000", .take = take_rate,
 	  .to = offsetof(struct make_events, opts), .bits = PERFPERSIST_FREQ,
-	  .completes = COMPLETE_WORDS, .words = "99 999 4000" },
+	  .completes = COMPLETE_WORDS, .words = FREQUENCIES },
 	{ 'g', NULL, NULL, "with call chains, of kernel and user space",
 	  TAKE_BITS(struct make_events, opts.flags, PERFPERSIST_CALLCHAIN) },
 	{ 0, "call-graph", "HALF",
@@ -100,6 +107,35 @@ const struct verb_option make_events_options[] = {
 	  .refusal = "not a number above 0", .completes = COMPLETE_WORDS, .words = "5 16 32" },
 	{},
 };
+
+/* Tracepoints and probes have a format. A breakpoint has a period, and no frequency. */
+static bool is_sampled(const struct source *s, bool freq)
+{
+	const struct perf_event_attr *attr = s->info.attr;
+
+	return !s->info.format && !(freq && attr->type == PERF_TYPE_BREAKPOINT);
+}
+
+void make_events_print_sampled(struct perfpersist *p, const struct perfpersist_info *info)
+{
+	_cleanup_(cleanup_event) struct perfpersist_event *e = NULL;
+	_cleanup_(sources_done) struct sources sources = {};
+	bool freq = info->flags & PERFPERSIST_FREQ;
+	size_t n = 0, told = 0;
+
+	if (perfpersist_open(p, info->ns, info->name, &e) < 0 || sources_open(e, &sources) < 0)
+		return;
+	for (size_t i = 0; i < sources.n; i++)
+		n += is_sampled(&sources.all[i], freq);
+	if (n == sources.n)
+		return;
+	printf("; -%c is for ", freq ? 'F' : 'c');
+	for (size_t i = 0; i < sources.n; i++)
+		if (is_sampled(&sources.all[i], freq))
+			printf("%s%s", told++ ? ", " : "", sources.all[i].name);
+	printf("%s, and every occurrence of %s is recorded", n ? "" : "sampling events",
+	       sources.n - n > 1 ? "the others" : "the other");
+}
 
 /*
  * sched:sched_switch is "sched_switch", cpu/event=0x3c/ is "cpu_event_0x3c": takes the name of a

@@ -19,6 +19,12 @@ struct make_events {
 
 extern const struct verb_option make_events_options[]; /* all but -e and the namespace */
 
+/* Takes -c, or -F if the option has PERFPERSIST_FREQ, which goes into *flags. Returns an exit code. */
+int make_events_rate(const struct given *g, uint64_t *period, uint32_t *flags);
+
+/* For which events under the name -c or -F is, if it is not for all: "; -F is for …". */
+void make_events_print_sampled(struct perfpersist *p, const struct perfpersist_info *info);
+
 /* Takes -e. Returns an exit code. */
 int make_events_event(struct call *call, struct make_events *m, const char *event);
 

@@ -24,7 +24,8 @@ static int node_at(struct compare_records *r, size_t index, struct compare_node 
 int compare_functions_add(struct compare_records *r, const struct compare_source *s,
 			  const struct trace_record *record, uint32_t comm)
 {
-	struct compare_cell one = { .n = 1, .sum = s->per_sample, .max = s->per_sample };
+	uint64_t time = compare_time(s, record);
+	struct compare_cell one = { .n = 1, .sum = time, .max = time };
 	const struct flame_node *leaf;
 	struct compare_node *node;
 

@@ -39,18 +39,22 @@ static int open_fields(struct compare_records *r, struct compare_source *s,
 	return 0;
 }
 
-/* The CPU time that a sample stands for. Its own period can have the time of an idle CPU, too. */
+static bool is_clock(const struct trace_event *e)
+{
+	return !e->format && e->type == PERF_TYPE_SOFTWARE &&
+	       (e->config == PERF_COUNT_SW_CPU_CLOCK || e->config == PERF_COUNT_SW_TASK_CLOCK);
+}
+
+/* The CPU time that a sample stands for, by the event's attributes. */
 static uint64_t time_per_sample(const struct trace_event *e)
 {
-	bool is_clock = e->type == PERF_TYPE_SOFTWARE && (e->config == PERF_COUNT_SW_CPU_CLOCK ||
-							  e->config == PERF_COUNT_SW_TASK_CLOCK);
 	bool is_cycles = e->type == PERF_TYPE_HARDWARE && e->config == PERF_COUNT_HW_CPU_CYCLES;
 
 	if (e->format || !e->period)
 		return 0;
 	if (e->freq)
-		return is_clock || is_cycles ? 1000000000 / e->period : 0;
-	return is_clock ? e->period : 0;
+		return is_clock(e) || is_cycles ? 1000000000 / e->period : 0;
+	return is_clock(e) ? e->period : 0;
 }
 
 static int open_source(struct compare_records *r, size_t i)
@@ -59,6 +63,7 @@ static int open_source(struct compare_records *r, size_t i)
 
 	s->event = trace_event(r->in->trace, i);
 	s->per_sample = time_per_sample(s->event);
+	s->is_clock = is_clock(s->event);
 	s->history = trace_history(r->in->trace, i);
 	s->complete = s->history.from;
 	if (compare_name(r->c, s->event->name, &s->name) < 0)
@@ -358,7 +363,7 @@ static int count(struct compare_records *r, struct compare_source *s,
 		return MIN(failed, 0);
 	failed = compare_find(r->c, class, what, comm, s->complete, &item);
 	if (failed >= 0)
-		failed = compare_count(r->c, item, record->time, 1, s->per_sample);
+		failed = compare_count(r->c, item, record->time, 1, compare_time(s, record));
 	return s->per_sample && failed >= 0 ? compare_functions_add(r, s, record, comm) : failed;
 }
 

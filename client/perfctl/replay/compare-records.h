@@ -12,6 +12,7 @@ struct compare_source {
 	struct trace_history history;
 	uint64_t complete;   /* before that, its records are not complete */
 	uint64_t per_sample; /* ns of CPU time; 0: it samples something else, or nothing */
+	bool is_clock;	     /* each sample has its own */
 	enum {
 		SOURCE_OTHER,
 		SOURCE_SWITCH,

@@ -248,20 +248,16 @@ static bool has_default_period(struct pass *p, const struct dropin_event *w,
 		runs->period >= p->machine.max_sample_rate);
 }
 
-/* Whether a change order can make the difference. p->request is w's, and `wanted` its outline. */
-static bool can_change(struct pass *p, const struct dropin_event *w, const struct pp_spec *runs,
+/* Whether a change order can make the difference. p->request is of the wanted event. */
+static bool can_change(const struct pass *p, const struct pp_spec *runs,
 		       const struct pp_spec *wanted)
 {
-	uint32_t flags = ~(uint32_t)(PP_EVENT_CONFIGURED | PP_EVENT_CHECKPOINT);
+	uint32_t flags = ~(uint32_t)(PP_EVENT_CONFIGURED | PP_EVENT_CHECKPOINT | PP_EVENT_FREQ);
 
-	if (wanted->period == 0)
-		flags &= ~PP_EVENT_FREQ;
 	if (strcmp(runs->event, wanted->event) != 0 ||
 	    (runs->flags & flags) != (wanted->flags & flags) ||
 	    runs->max_stack != wanted->max_stack ||
 	    memcmp(&runs->cpus, &wanted->cpus, sizeof(runs->cpus)) != 0)
-		return false;
-	if (wanted->period == 0 ? !has_default_period(p, w, runs) : runs->period != wanted->period)
 		return false;
 	return strcmp(runs->filter, wanted->filter) == 0 || resolve_has_one_filter(&p->request);
 }
@@ -287,14 +283,17 @@ static void change(struct pass *p, const struct dropin_event *w, struct event *e
 		.flags = q->flags & PP_EVENT_CHECKPOINT,
 		.data_size = q->data_size,
 		.max_rate = q->max_rate,
+		.period = q->period,
 	};
 	char sentence[PP_SENTENCE_SIZE] = "";
 	struct pp_spec spec;
 	int r;
 
 	memcpy(request.filter, q->selections[0].filter, sizeof(request.filter));
-	r = resolve_change(&request, p->config->max_buffer, &spec, &p->parsed, sentence,
-			   sizeof(sentence));
+	if (what & PP_CHANGE_PERIOD)
+		request.flags |= q->flags & PP_EVENT_FREQ;
+	r = resolve_change(&request, &e->truth.spec, &p->machine, p->config->max_buffer, &spec,
+			   &p->parsed, sentence, sizeof(sentence));
 	if (r < 0) {
 		unsigned line = w->filter_lines[0];
 
@@ -340,11 +339,13 @@ static void compare(struct pass *p, const struct dropin_event *w, struct event *
 	}
 	if (w->is_trigger)
 		wanted.flags |= PP_EVENT_TRIGGER;
-	if (!can_change(p, w, &e->truth.spec, &wanted) || !is_same_trigger(p, w, e)) {
+	if (!can_change(p, &e->truth.spec, &wanted) || !is_same_trigger(p, w, e)) {
 		replace(p, w, e);
 		return;
 	}
 	what = event_find_changes(&e->truth.spec, &wanted);
+	if (wanted.period == 0 && has_default_period(p, w, &e->truth.spec))
+		what &= ~PP_CHANGE_PERIOD;
 	if (what)
 		change(p, w, e, what);
 }

@@ -183,6 +183,7 @@ static void changed(struct lifecycle *l, struct job *job, const struct pp_answer
 		hold(l, &answer->orphans);
 	}
 	event_rest(e);
+	charges_drop_samples(e);
 	charges_lower(&l->charges, e, job->raised);
 	log_event(LOG_INFO, e->truth.spec.ns, e->truth.spec.name, "%s %s/%s (id %" PRIu64 ").",
 		  !pause	    ? "Changed"
@@ -393,6 +394,8 @@ void job_failed(struct lifecycle *l, struct job *job, int error, const char *sen
 	if (e && !reserved) {
 		if (!order_is_aside(&job->order))
 			event_rest(e);
+		if (job->order.type == PP_ORDER_CHANGE)
+			charges_drop_samples(e);
 		charges_lower(&l->charges, e, job->raised);
 	}
 	if (job->order.type == PP_ORDER_RIGHTS)

@@ -285,12 +285,32 @@ int lifecycle_alias(struct lifecycle *l, struct event *target, const struct pp_s
 	return 0;
 }
 
+/* What the change may bring: both, or nothing. */
+static int raise_charges(struct lifecycle *l, struct event *e, struct job *job)
+{
+	uint32_t what = job->order.what;
+	uint64_t memory = 0;
+	int r = what & PP_CHANGE_BUFFER ? charges_estimate(&job->spec, &e->truth.rings, &memory)
+					: 0;
+
+	if (r >= 0)
+		r = charges_raise(&l->charges, e, memory);
+	if (r < 0)
+		return r;
+	if (what & PP_CHANGE_PERIOD)
+		r = charges_raise_samples(&l->charges, e, job->spec.samples);
+	if (r < 0)
+		charges_lower(&l->charges, e, memory);
+	else
+		job->raised = memory;
+	return r;
+}
+
 int lifecycle_change(struct lifecycle *l, struct event *e, uint32_t what,
 		     const struct pp_spec *spec, const struct pp_parsed *parsed,
 		     struct waiter *waiter)
 {
 	_cleanup_(cleanup_job) struct job *job = NULL;
-	uint64_t memory;
 	int r = check_rest_of_tape(l, e);
 
 	if (r < 0)
@@ -301,17 +321,11 @@ int lifecycle_change(struct lifecycle *l, struct event *e, uint32_t what,
 	if (r < 0)
 		return r;
 	event_take_changes(&job->spec, spec, what);
-	if (what & PP_CHANGE_BUFFER) {
-		r = charges_estimate(&job->spec, &e->truth.rings, &memory);
-		if (r < 0)
-			return r;
-		r = charges_raise(&l->charges, e, memory);
-		if (r < 0)
-			return r;
-		job->raised = memory;
-	}
-	job->order.id = e->truth.id;
 	job->order.what = what;
+	r = raise_charges(l, e, job);
+	if (r < 0)
+		return r;
+	job->order.id = e->truth.id;
 	job->set = e->truth.set;
 	job->was_paused = e->truth.paused;
 	event_set_state(e, PP_EVENT_CHANGING);

@@ -76,7 +76,7 @@ int lifecycle_create(struct lifecycle *l, const struct pp_spec *spec,
 int lifecycle_alias(struct lifecycle *l, struct event *target, const struct pp_spec *spec,
 		    struct waiter *waiter);
 
-/* what: PP_CHANGE_* bits; uses spec's filter, data_size, max_rate, flags; parsed: nodes of the filter,
+/* what: PP_CHANGE_* bits; uses spec's filter, data_size, max_rate, period, samples, flags; parsed: nodes of the filter,
  * or NULL. Also -EMLINK (other names of the event share its rings). */
 int lifecycle_change(struct lifecycle *l, struct event *e, uint32_t what,
 		     const struct pp_spec *spec, const struct pp_parsed *parsed,

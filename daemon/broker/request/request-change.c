@@ -42,29 +42,39 @@ void request_delete(struct request *req, const struct pp_msg_name *request)
 			e->truth.spec.ns, e->truth.spec.name);
 }
 
+/* To the event's creator. */
+#define CHARGED (PP_CHANGE_BUFFER | PP_CHANGE_CHECKPOINT | PP_CHANGE_PERIOD)
+
 void request_change(struct request *req, const struct pp_msg_change_request *request)
 {
 	struct event *e = request_find(req, &request->which, PP_RIGHT_W);
 	char sentence[PP_SENTENCE_SIZE] = "";
 	struct service *s = req->service;
+	struct machine machine = {};
 	struct pp_spec spec;
 	struct pending *p;
 	int r;
 
 	if (!e || !request_is_made(req, e))
 		return;
-	r = resolve_change(request, s->config->max_buffer, &spec, &s->parsed, sentence,
-			   sizeof(sentence));
-	if (r < 0) {
-		refuse(req, -r, "%s", sentence);
-		return;
-	}
-	if (request->what & (PP_CHANGE_BUFFER | PP_CHANGE_CHECKPOINT) &&
+	if (request->what & CHARGED &&
 	    !policy_may_resize(peer_credentials(req->peer), e->creator)) {
 		refuse(req, EACCES,
-		       "Only root and user %u, who created %s/%s, may give it other buffers or "
-		       "checkpoints: they are charged to that user.",
+		       "Only root and user %u, who created %s/%s, may give it other buffers, "
+		       "checkpoints or sampling rates: they are charged to that user.",
 		       e->creator, e->truth.spec.ns, e->truth.spec.name);
+		return;
+	}
+	r = request->what & PP_CHANGE_PERIOD ? machine_read(&machine) : 0;
+	if (r < 0) {
+		refuse(req, EIO, "The daemon cannot find out what this machine allows: %s.",
+		       strerror(-r));
+		return;
+	}
+	r = resolve_change(request, &e->truth.spec, &machine, s->config->max_buffer, &spec,
+			   &s->parsed, sentence, sizeof(sentence));
+	if (r < 0) {
+		refuse(req, -r, "%s", sentence);
 		return;
 	}
 	p = request_wait(req);

@@ -149,6 +149,24 @@ int charges_raise(struct charges *c, struct event *e, uint64_t memory)
 	return 0;
 }
 
+int charges_raise_samples(struct charges *c, struct event *e, uint32_t samples)
+{
+	int r;
+
+	if (samples <= e->samples)
+		return 0;
+	r = quota_charge(c->quota, QUOTA_SAMPLES, e->creator, e->truth.spec.ns,
+			 samples - e->samples);
+	if (r >= 0)
+		e->samples = e->samples_due = samples;
+	return r;
+}
+
+void charges_drop_samples(struct event *e)
+{
+	e->samples_due = 0;
+}
+
 void charges_lower(struct charges *c, struct event *e, uint64_t memory)
 {
 	assert(e->pending >= memory);
@@ -175,7 +193,8 @@ static void settle_programs(struct charges *c, struct event *e)
 	const struct pp_event *t = &e->truth;
 
 	settle_number(c, e, QUOTA_PROGRAMS, t->shares ? 0 : t->n_sources, &e->programs);
-	settle_number(c, e, QUOTA_SAMPLES, t->shares ? 0 : t->spec.samples, &e->samples);
+	settle_number(c, e, QUOTA_SAMPLES, t->shares ? 0 : MAX(t->spec.samples, e->samples_due),
+		      &e->samples);
 }
 
 void charges_settle(struct charges *c, struct event *e)
@@ -205,7 +224,7 @@ void charges_end(struct charges *c, struct event *e)
 	quota_release(c->quota, QUOTA_SAMPLES, e->creator, ns, e->samples);
 	quota_release(c->quota, QUOTA_EVENTS, e->creator, ns, 1);
 	e->charged = e->pending = 0;
-	e->programs = e->samples = 0;
+	e->programs = e->samples = e->samples_due = 0;
 	e->is_charged = false;
 }
 

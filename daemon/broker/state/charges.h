@@ -52,6 +52,13 @@ bool charges_have_room(const struct charges *c, const struct event *e, uint64_t 
 /* Charges more memory for an order about the event. 0; -EDQUOT; -ENOMEM. */
 int charges_raise(struct charges *c, struct event *e, uint64_t memory);
 
+/* Charges so many samples a second, if that is more than the event has, for an order to change them.
+ * 0; -EDQUOT; -ENOMEM. */
+int charges_raise_samples(struct charges *c, struct event *e, uint32_t samples);
+
+/* That order has completed; charges_lower() follows. */
+void charges_drop_samples(struct event *e);
+
 /* That order has completed: reduces the charge to the real size. */
 void charges_lower(struct charges *c, struct event *e, uint64_t memory);
 

@@ -90,7 +90,9 @@ uint32_t event_find_changes(const struct pp_spec *a, const struct pp_spec *b)
 	return (strcmp(a->filter, b->filter) != 0 ? PP_CHANGE_FILTER : 0) |
 	       (a->data_size != b->data_size ? PP_CHANGE_BUFFER : 0) |
 	       (a->max_rate != b->max_rate ? PP_CHANGE_MAX_RATE : 0) |
-	       ((a->flags ^ b->flags) & PP_EVENT_CHECKPOINT ? PP_CHANGE_CHECKPOINT : 0);
+	       ((a->flags ^ b->flags) & PP_EVENT_CHECKPOINT ? PP_CHANGE_CHECKPOINT : 0) |
+	       (a->period != b->period || (a->flags ^ b->flags) & PP_EVENT_FREQ ? PP_CHANGE_PERIOD
+										: 0);
 }
 
 void event_take_changes(struct pp_spec *into, const struct pp_spec *from, uint32_t what)
@@ -104,12 +106,16 @@ void event_take_changes(struct pp_spec *into, const struct pp_spec *from, uint32
 	if (what & PP_CHANGE_CHECKPOINT)
 		into->flags =
 			(into->flags & ~PP_EVENT_CHECKPOINT) | (from->flags & PP_EVENT_CHECKPOINT);
+	if (what & PP_CHANGE_PERIOD) {
+		into->period = from->period;
+		into->samples = from->samples;
+		into->flags = (into->flags & ~PP_EVENT_FREQ) | (from->flags & PP_EVENT_FREQ);
+	}
 }
 
 bool event_is_equal(const struct pp_spec *a, const struct pp_spec *b)
 {
 	return event_find_changes(a, b) == 0 && strcmp(a->event, b->event) == 0 &&
 	       (a->flags & ~PP_EVENT_CONFIGURED) == (b->flags & ~PP_EVENT_CONFIGURED) &&
-	       a->period == b->period && a->max_stack == b->max_stack &&
-	       memcmp(&a->cpus, &b->cpus, sizeof(a->cpus)) == 0;
+	       a->max_stack == b->max_stack && memcmp(&a->cpus, &b->cpus, sizeof(a->cpus)) == 0;
 }

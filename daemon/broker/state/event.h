@@ -26,6 +26,7 @@ struct event {
 	/* Its charges; charges.c owns these. */
 	uint64_t charged, pending; /* pending: the part of charged for running orders */
 	uint32_t programs, samples;
+	uint32_t samples_due; /* what a running order may bring; 0: nothing */
 	uint32_t creator;
 	bool is_charged;
 

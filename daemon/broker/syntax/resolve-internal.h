@@ -24,6 +24,9 @@ int resolve_refuse(struct draft *d, int error, const char *fmt, ...) _printf_(3,
 /* Parses the text and appends its nodes to the parsed event: *ret_n more. */
 int resolve_take_filter(struct draft *d, const char *text, uint32_t *ret_n);
 
+/* Parses one more selection of the list. */
+int resolve_take_selection(struct draft *d, const struct pp_msg_selection *selection);
+
 /* Builds the texts for display: all events with commas between; the filter, or which event has
  * which filter. */
 int resolve_join_texts(struct draft *d);

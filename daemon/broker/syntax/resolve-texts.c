@@ -65,7 +65,7 @@ int resolve_take_filter(struct draft *d, const char *text, uint32_t *ret_n)
 	return 0;
 }
 
-static int take_selection(struct draft *d, const struct pp_msg_selection *selection)
+int resolve_take_selection(struct draft *d, const struct pp_msg_selection *selection)
 {
 	struct pp_parsed *parsed = d->parsed;
 	uint32_t first = parsed->n_nodes, n_nodes = 0;
@@ -141,7 +141,7 @@ int resolve_take_selections(struct draft *d)
 			      "sched:sched_switch.");
 	memset(d->parsed, 0, sizeof(*d->parsed));
 	for (uint32_t i = 0; i < d->request->count; i++) {
-		r = take_selection(d, &d->request->selections[i]);
+		r = resolve_take_selection(d, &d->request->selections[i]);
 		if (r < 0)
 			return r;
 	}

@@ -151,28 +151,25 @@ static bool are_breakpoints(const struct pp_parsed *parsed)
 	return true;
 }
 
-/* Refuses options for sampling events if there are none. */
-static int refuse_sampling(struct draft *d)
+/* There are no sampling events. */
+static int refuse_sampling(struct draft *d, uint32_t flags)
 {
-	uint32_t flags = d->request->flags;
 	bool tracepoint = count_kind(d->parsed, PP_SOURCE_TRACEPOINT) > 0;
 	const char *what = tracepoint ? "tracepoint" : "probe";
 
-	if (d->request->period || flags & PP_EVENT_FREQ)
-		return refuse(d, -EINVAL,
-			      "%.*s is a %s, of which every occurrence is recorded; leave out the "
-			      "%s, which is for sampling events.",
-			      (int)sizeof(d->parsed->sources[0].text), d->parsed->sources[0].text,
-			      what, flags & PP_EVENT_FREQ ? "frequency" : "period");
-	return 0;
+	return refuse(d, -EINVAL,
+		      "%.*s is a %s, of which every occurrence is recorded; leave out the "
+		      "%s, which is for sampling events.",
+		      (int)sizeof(d->parsed->sources[0].text), d->parsed->sources[0].text, what,
+		      flags & PP_EVENT_FREQ ? "frequency" : "period");
 }
 
 /* Sets the period and its flag, for all sources that sample. */
-static int take_period(struct draft *d)
+static int take_period(struct draft *d, uint64_t period, uint32_t flags)
 {
 	uint64_t max = d->machine->max_sample_rate;
-	uint64_t period = d->request->period;
-	uint32_t flags = d->request->flags & PP_EVENT_FREQ;
+
+	flags &= PP_EVENT_FREQ;
 
 	if (period == 0 && !(flags & PP_EVENT_FREQ) && are_breakpoints(d->parsed)) {
 		period = 1; /* every hit, as in perf */
@@ -258,6 +255,7 @@ static int take_max_stack(struct draft *d)
 static int take_manner(struct draft *d)
 {
 	uint32_t flags = d->request->flags;
+	uint64_t period = d->request->period;
 
 	if (flags & PP_EVENT_GENERIC && count_kind(d->parsed, PP_SOURCE_TRACEPOINT) == 0)
 		return refuse(d, -EINVAL,
@@ -272,7 +270,9 @@ static int take_manner(struct draft *d)
 	d->spec.flags |= flags & (PP_EVENT_GENERIC | PP_EVENT_WAKEUP | PP_EVENT_CHECKPOINT |
 				  PP_EVENT_PROGRAM | PP_EVENT_CHAINS);
 	d->spec.max_rate = d->request->max_rate;
-	return count_kind(d->parsed, PP_SOURCE_SAMPLING) == 0 ? refuse_sampling(d) : take_period(d);
+	if (count_kind(d->parsed, PP_SOURCE_SAMPLING) > 0)
+		return take_period(d, period, flags);
+	return period || flags & PP_EVENT_FREQ ? refuse_sampling(d, flags) : 0;
 }
 
 /* The engine finds out what a glob stands for. */
@@ -403,26 +403,66 @@ int resolve_outline(const struct pp_msg_create_request *request, uint64_t max_bu
 	return 0;
 }
 
-int resolve_change(const struct pp_msg_change_request *request, uint64_t max_buffer,
-		   struct pp_spec *ret, struct pp_parsed *ret_parsed, char *sentence, size_t size)
+/* The text of an event that exists says what samples, and so which period it can have. */
+static int change_period(struct draft *d, const struct pp_msg_change_request *request,
+			 const struct pp_spec *is)
 {
-	struct draft d = { .parsed = ret_parsed, .sentence = sentence, .size = size };
-	uint32_t n;
-	int r = 0;
+	struct pp_msg_selection selection = {};
+	int r;
 
-	if (request->what & ~PP_CHANGES || request->flags & ~PP_EVENT_CHECKPOINT)
-		return refuse(&d, -EINVAL,
+	memcpy(selection.event, is->event, sizeof(selection.event));
+	r = resolve_take_selection(d, &selection);
+	if (r < 0)
+		return r;
+	if (count_kind(d->parsed, PP_SOURCE_SAMPLING) == 0)
+		return refuse_sampling(d, request->flags);
+	r = take_period(d, request->period, request->flags);
+	if (r >= 0)
+		take_samples(d);
+	return r;
+}
+
+static int check_change(struct draft *d, const struct pp_msg_change_request *request)
+{
+	uint32_t flags = PP_EVENT_CHECKPOINT;
+
+	if (request->what & PP_CHANGE_PERIOD)
+		flags |= PP_EVENT_FREQ;
+	if (request->what & ~PP_CHANGES || request->flags & ~flags)
+		return refuse(d, -EINVAL,
 			      "The request is for changes (%#x) that this version does not know; "
 			      "use a client of the same version.",
 			      request->what);
 	if (pp_event_checkpoint(request->flags) > PP_CHECKPOINT_MAX)
-		return refuse_checkpoint(&d, request->flags);
+		return refuse_checkpoint(d, request->flags);
 	if (!request->what)
 		return refuse(
-			&d, -EINVAL,
-			"Nothing is to be changed; name a filter, a buffer, a rate or the time of "
-			"checkpoints.");
+			d, -EINVAL,
+			"Nothing is to be changed; name a filter, a buffer, a rate, a period or "
+			"the time of checkpoints.");
+	return 0;
+}
+
+int resolve_change(const struct pp_msg_change_request *request, const struct pp_spec *is,
+		   const struct machine *machine, uint64_t max_buffer, struct pp_spec *ret,
+		   struct pp_parsed *ret_parsed, char *sentence, size_t size)
+{
+	struct draft d = {
+		.machine = machine,
+		.parsed = ret_parsed,
+		.sentence = sentence,
+		.size = size,
+	};
+	uint32_t n;
+	int r = check_change(&d, request);
+
 	memset(ret_parsed, 0, sizeof(*ret_parsed));
+	if (r >= 0 && request->what & PP_CHANGE_PERIOD) {
+		r = change_period(&d, request, is);
+		memset(ret_parsed, 0, sizeof(*ret_parsed));
+	}
+	if (r < 0)
+		return r;
 	if (request->what & PP_CHANGE_FILTER && request->filter[0])
 		r = resolve_take_filter(&d, request->filter, &n);
 	if (r >= 0 && request->what & PP_CHANGE_BUFFER)
@@ -432,7 +472,7 @@ int resolve_change(const struct pp_msg_change_request *request, uint64_t max_buf
 	if (request->what & PP_CHANGE_FILTER)
 		memcpy(d.spec.filter, request->filter, sizeof(d.spec.filter));
 	d.spec.max_rate = request->max_rate;
-	d.spec.flags = request->flags;
+	d.spec.flags |= request->flags & PP_EVENT_CHECKPOINT;
 	*ret = d.spec;
 	return 0;
 }

@@ -38,6 +38,8 @@ int resolve_outline(const struct pp_msg_create_request *request, uint64_t max_bu
 /* Whether the request's whole list has the same filter, or none. */
 bool resolve_has_one_filter(const struct pp_msg_create_request *request);
 
-/* A change request as a spec (filter, data_size, max_rate) and a parsed event (nodes). */
-int resolve_change(const struct pp_msg_change_request *request, uint64_t max_buffer,
-		   struct pp_spec *ret, struct pp_parsed *ret_parsed, char *sentence, size_t size);
+/* A change request as a spec (filter, data_size, max_rate, period, samples) and a parsed event (nodes).
+ * The event is `is`; the machine, only for a period. Errors as of resolve(). */
+int resolve_change(const struct pp_msg_change_request *request, const struct pp_spec *is,
+		   const struct machine *machine, uint64_t max_buffer, struct pp_spec *ret,
+		   struct pp_parsed *ret_parsed, char *sentence, size_t size);

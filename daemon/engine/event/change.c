@@ -5,6 +5,10 @@
  * one after the other: each record goes by the old program or by the new one. Entries and links
  * stay as they are.
  *
+ * A period is part of a counter, and only its link holds that. So the draft has other counters, which
+ * run from then on, with slots of their own; they find these empty until they are filled, and then
+ * those of the former counters do nothing. In between, for some microseconds, both record.
+ *
  * An engine that dies between these two steps leaves `pending` in the new meta
  * (event_recover_one()).
  */
@@ -17,6 +21,7 @@
 #include "daemon/engine/event/earlier.h"
 #include "daemon/engine/event/names.h"
 #include "daemon/engine/event/parts.h"
+#include "daemon/engine/registry/cpu-states.h"
 #include "daemon/engine/registry/mark.h"
 #include "daemon/engine/registry/meta.h"
 #include "daemon/engine/registry/reaper.h"
@@ -33,7 +38,8 @@ struct change {
 	const struct pp_allowance *allowance; /* NULL: no limits */
 	struct parts new;		      /* with the old rings, if those stay */
 	struct rings old;		      /* the replaced rings; else none */
-	int before; /* the counts of the rings before those; -EBADF: there were none */
+	int before;	      /* the counts of the rings before those; -EBADF: there were none */
+	struct former former; /* of the replaced counters; else none */
 	struct failure *f;
 };
 
@@ -42,6 +48,7 @@ static void change_done(struct change *c)
 	parts_done(&c->new);
 	rings_done(&c->old);
 	close_fd(c->before);
+	former_done(&c->former);
 }
 
 /* ── the new parts ──────────────────────────────────────────────────────────────────────── */
@@ -60,6 +67,18 @@ static void change_filter(struct parts *p, const struct pp_spec *spec,
 	}
 }
 
+static void change_period(struct pp_spec *into, const struct pp_spec *spec)
+{
+	into->period = spec->period;
+	into->samples = spec->samples;
+	into->flags = (into->flags & ~PP_EVENT_FREQ) | (spec->flags & PP_EVENT_FREQ);
+}
+
+static bool has_period(const struct pp_spec *is, const struct pp_spec *spec)
+{
+	return spec->period == is->period && !((spec->flags ^ is->flags) & PP_EVENT_FREQ);
+}
+
 /* Updates the parts, except the rings, which the sources are still to be read from. */
 static void change_spec(struct change *c, const struct pp_spec *spec,
 			const struct pp_parsed *parsed)
@@ -68,6 +87,8 @@ static void change_spec(struct change *c, const struct pp_spec *spec,
 
 	if (spec->data_size == p->event.spec.data_size)
 		c->what &= ~PP_CHANGE_BUFFER;
+	if (has_period(&p->event.spec, spec))
+		c->what &= ~PP_CHANGE_PERIOD;
 	if (c->what & PP_CHANGE_FILTER)
 		change_filter(p, spec, parsed);
 	if (c->what & PP_CHANGE_MAX_RATE)
@@ -75,6 +96,24 @@ static void change_spec(struct change *c, const struct pp_spec *spec,
 	if (c->what & PP_CHANGE_CHECKPOINT)
 		p->event.spec.flags = (p->event.spec.flags & ~PP_EVENT_CHECKPOINT) |
 				      (spec->flags & PP_EVENT_CHECKPOINT);
+	if (c->what & PP_CHANGE_PERIOD)
+		change_period(&p->event.spec, spec);
+}
+
+/* The counts from before stay, whether or not they had all that was missed. */
+static int change_counters(struct change *c)
+{
+	struct parts *p = &c->new;
+	int r = programs_renew(&p->programs, &p->sources, &c->former);
+
+	if (r == -ENOENT)
+		return fail(c->f, EINVAL, "'%s' has no sampling event, and so no period.", p->name);
+	if (r < 0)
+		return fail(c->f, -r, "Cannot make the slots for other counters of '%s': %s.",
+			    p->name, strerror(-r));
+	if (sources_missed(&p->sources) != p->event.missed_unknown)
+		p->event.missed_unknown = PP_MISSED_AT_LEAST;
+	return 0;
 }
 
 /* A filter that costs no more than the one before is accepted however many programs are there. */
@@ -117,6 +156,35 @@ static int change_rings(struct change *c, uint64_t data_size)
 	return r;
 }
 
+/* A CPU that goes offline meanwhile, or is, keeps the generation of its dead counter, and gets
+ * another one when it comes online. */
+static int renew_links(struct change *c)
+{
+	struct parts *p = &c->new;
+	struct rings *rings = &p->rings;
+	_cleanup_free_ uint64_t *generations = calloc(rings->n, sizeof(*generations));
+	struct pp_cpumask cpus = p->event.rings;
+	int r;
+
+	if (!generations)
+		return fail(c->f, ENOMEM, "No memory for the CPUs of '%s'.", p->name);
+	for (unsigned i = 0; i < rings->n; i++)
+		generations[i] = cpu_states_generation(rings->cpu[i]);
+	r = links_renew(&p->sources, &p->programs, p->draft.path, &cpus, c->f);
+	for (unsigned i = 0; r >= 0 && i < rings->n; i++)
+		if (pp_cpumask_test(&cpus, rings->cpu[i]))
+			rings->generation[i] = generations[i];
+	return r;
+}
+
+/* The former counters record until the others do, also if the engine dies before that. */
+static int carry_former(struct change *c)
+{
+	int r = pins_add(&c->new.draft, c->former.fd, PINS_FORMER "progs", 0, 0, 0600);
+
+	return r < 0 ? r : links_carry_former(c->path, &c->new.draft);
+}
+
 /* ── making it ──────────────────────────────────────────────────────────────────────────── */
 
 static int make_draft(struct change *c)
@@ -135,9 +203,15 @@ static int make_draft(struct change *c)
 		r = user_program_carry_maps(c->path, &p->draft);
 	if (r >= 0)
 		r = links_carry(c->path, &p->draft);
+	if (r >= 0 && c->former.fd >= 0)
+		r = carry_former(c);
 	if (r < 0)
 		return fail(c->f, -r, "Cannot pin the programs of '%s' again: %s.", c->new.name,
 			    strerror(-r));
+	if (c->former.fd >= 0)
+		r = renew_links(c);
+	if (r < 0)
+		return r;
 	p->meta = close_fd(p->meta); /* the old one */
 	return parts_make_files(p, true, c->f);
 }
@@ -162,6 +236,8 @@ static int prepare(struct change *c, uint64_t data_size)
 		r = change_weight(c);
 	if (r >= 0 && c->what & PP_CHANGE_BUFFER)
 		r = change_rings(c, data_size);
+	if (r >= 0 && c->what & PP_CHANGE_PERIOD)
+		r = change_counters(c);
 	if (r >= 0)
 		r = load(c);
 	if (r >= 0)
@@ -199,6 +275,13 @@ static int exchange(struct change *c, uint64_t *ret_orphans)
 	return 0;
 }
 
+static int end_former(struct change *c)
+{
+	int r = programs_idle_former(&c->former);
+
+	return r < 0 ? r : links_drop_former(c->path);
+}
+
 /* There is no way back from here: the engine's next start finishes a failed step. */
 static int flip(struct change *c)
 {
@@ -207,6 +290,8 @@ static int flip(struct change *c)
 
 	if (!p->event.paused)
 		r = programs_fill(&p->programs);
+	if (r >= 0 && c->former.fd >= 0)
+		r = end_former(c);
 	/* The old rings are written to until then: a program from before the flip may be
 	 * interrupted, a uprobe's for long. */
 	if (r >= 0)
@@ -253,6 +338,10 @@ static int change(struct change *c, uint64_t id, const struct pp_spec *spec,
 	*ret = (struct pp_orphans){};
 	if (!c->what && !pending)
 		return 0;
+	r = pending ? parts_drop_former(c->path) : 0;
+	if (r < 0)
+		return fail(c->f, -r, "Cannot end the counters that '%s' had before: %s.",
+			    c->new.name, strerror(-r));
 	r = prepare(c, spec->data_size);
 	if (r >= 0)
 		r = exchange(c, &orphans);
@@ -273,10 +362,13 @@ struct turn {
 	struct rings spare;  /* for the next one */
 };
 
-#define TURN_NONE                                                                  \
-	{                                                                          \
-		.c = { .new = PARTS_NONE, .old.outer = -EBADF, .before = -EBADF }, \
-		.armed = ARMED_NONE, .spare.outer = -EBADF                         \
+#define TURN_NONE                                          \
+	{                                                  \
+		.c = { .new = PARTS_NONE,                  \
+		       .old.outer = -EBADF,                \
+		       .before = -EBADF,                   \
+		       .former = FORMER_NONE },            \
+		.armed = ARMED_NONE, .spare.outer = -EBADF \
 	}
 
 static void turn_done(struct turn *t)
@@ -482,6 +574,7 @@ int event_change(uint64_t id, uint32_t what, const struct pp_spec *spec,
 		.new = PARTS_NONE,
 		.old.outer = -EBADF,
 		.before = -EBADF,
+		.former = FORMER_NONE,
 		.f = f,
 	};
 

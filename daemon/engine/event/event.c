@@ -163,11 +163,17 @@ static int carry_counts(const char *path, uint64_t id _unused_, void *userdata)
 }
 
 /*
- * All slots are complete. The last step of an interrupted change of the rings may be left to do:
- * the old rings were written to until then, and they are not reaped yet.
+ * All slots are complete. The last step of an interrupted change may be left to do: of the counters,
+ * that those before go; of the rings, that the old ones were written to until then, and they are not
+ * reaped yet.
  */
-static int finish(struct parts *p, struct failure *f)
+static int finish(struct parts *p, const char *path, struct failure *f)
 {
+	int r = parts_drop_former(path);
+
+	if (r < 0)
+		return fail(f, -r, "Cannot end the counters that '%s' had before: %s.", p->name,
+			    strerror(-r));
 	if (p->earlier >= 0 && pins_foreach_orphans(carry_counts, p) < 0)
 		log_warning("Some counts of event %s from before the change of its buffers are "
 			    "lost.",
@@ -212,7 +218,7 @@ static int stop(struct parts *p, const char *path, int restored, struct failure 
 		return fail(f, -r, "Cannot empty the slots of the programs of '%s': %s.", p->name,
 			    strerror(-r));
 	tell(p, PP_RING_PAUSED);
-	return finish(p, f);
+	return finish(p, path, f);
 }
 
 int event_stop(struct parts *p, const char *path, struct failure *f)
@@ -233,12 +239,12 @@ static int resume(struct parts *p, const char *path, int restored, struct failur
 	if (r < 0) {
 		programs_stop(path);
 		p->event.paused = 1;
-		finish(p, &(struct failure){});
+		finish(p, path, &(struct failure){});
 		return r;
 	}
 	pins_drop(path, PINS_STOPPED);
 	tell(p, PP_RING_RUNNING);
-	return finish(p, f);
+	return finish(p, path, f);
 }
 
 /* Only root may pause an event that nobody can restore: others could not resume it. */
@@ -299,6 +305,8 @@ static int put_off(const char *path, struct pp_event *event)
 	int r = programs_stop(path);
 
 	event->paused = 1;
+	if (r >= 0)
+		r = parts_drop_former(path);
 	if (r >= 0)
 		r = meta < 0 ? meta : meta_update(meta, event, true);
 	if (r < 0)

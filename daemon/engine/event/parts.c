@@ -368,6 +368,13 @@ int parts_restore(struct parts *p, const char *path, struct failure *f)
 	return programs_open(&p->sources, path, &p->programs, f);
 }
 
+int parts_drop_former(const char *path)
+{
+	int r = programs_stop_former(path);
+
+	return r < 0 ? r : links_drop_former(path);
+}
+
 /* ── either ─────────────────────────────────────────────────────────────────────────────── */
 
 static int read_condition(struct parts *p, struct failure *f)

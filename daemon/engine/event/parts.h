@@ -78,6 +78,9 @@ int parts_write_down(struct parts *p, bool pending, struct failure *f);
 /* Then, once spec and parsed event are changed as needed: restores sources and programs. */
 int parts_restore(struct parts *p, const char *path, struct failure *f);
 
+/* An interrupted change of counters: those before stop, and go. -errno. */
+int parts_drop_former(const char *path);
+
 /* ── either ─────────────────────────────────────────────────────────────────────────────── */
 
 /* Bytes of all that the event is charged for. */

@@ -144,6 +144,8 @@ int pins_foreach_tape(int (*fn)(const char *path, uint64_t id, void *userdata), 
 /* "linkS-CPU" holds a counter or breakpoint; all others have one link for all CPUs (links.c). */
 static bool is_counter(const char *leaf)
 {
+	if (!strncmp(leaf, PINS_FORMER, strlen(PINS_FORMER)))
+		leaf += strlen(PINS_FORMER);
 	return !strncmp(leaf, "link", 4) && strchr(leaf, '-');
 }
 

@@ -97,6 +97,9 @@ bool pins_has(const char *path, const char *leaf);
 #define PINS_KEPT "kept"       /* and this one that is to be saved if somebody asks for it */
 #define PINS_STOPPED "stopped" /* of an event that a trigger has paused */
 
+/* In front of the pins of counters that others are about to replace, and of their slots. */
+#define PINS_FORMER "former-"
+
 /* "by-id/ID", the directory of the event whose rings have this id. */
 void pins_event(uint64_t id, char ret[PINS_PATH_SIZE]);
 

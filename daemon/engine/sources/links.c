@@ -306,6 +306,35 @@ int links_carry(const char *path, struct pins_draft *draft)
 	return pins_foreach_leaf(path, carry_link, draft);
 }
 
+static int carry_former(const char *path, const char *leaf, void *userdata)
+{
+	_cleanup_close_ int fd = -EBADF;
+	char former[64];
+
+	if (strncmp(leaf, "link", 4) != 0 || !strchr(leaf, '-'))
+		return 0;
+	fd = pins_get(path, leaf);
+	snprintf(former, sizeof(former), PINS_FORMER "%.32s", leaf);
+	return fd < 0 ? fd : pins_add(userdata, fd, former, 0, 0, 0600);
+}
+
+int links_carry_former(const char *path, struct pins_draft *draft)
+{
+	return pins_foreach_leaf(path, carry_former, draft);
+}
+
+static int drop_former(const char *path, const char *leaf, void *userdata _unused_)
+{
+	if (!strncmp(leaf, PINS_FORMER, strlen(PINS_FORMER)))
+		pins_drop(path, leaf);
+	return 0;
+}
+
+int links_drop_former(const char *path)
+{
+	return pins_foreach_leaf(path, drop_former, NULL);
+}
+
 /* Earlier engines gave each a slot of its own, in order; now slots go by call numbers. */
 void links_recognize(struct sources *s, const char *path)
 {

@@ -25,6 +25,12 @@ int links_create(const struct sources *s, const struct programs *p, const struct
 /* Pins the links of the event at `path` in another draft, too. */
 int links_carry(const char *path, struct pins_draft *draft);
 
+/* The same for those of counters, beside their successors: with PINS_FORMER. */
+int links_carry_former(const char *path, struct pins_draft *draft);
+
+/* Ends these counters, whose slots do nothing any more, if there are any. -errno. */
+int links_drop_former(const char *path);
+
 /*
  * Finds out from the pins at `path` whether an earlier engine made them, when each system call had
  * a slot and a link of its own, on syscalls:*. Such events stay that way; the sources say so.
@@ -39,7 +45,7 @@ int links_counted(const struct sources *s, const char *path, uint32_t **ret, siz
 
 /*
  * Attaches the counters on these CPUs, again where they were before, and pins the links in the
- * event's directory. Removes CPUs from *cpus that turn out to be offline; on failure attached
+ * event's directory, or in a draft. Removes CPUs from *cpus that turn out to be offline; on failure attached
  * counters stay. Messages in *f.
  */
 int links_renew(const struct sources *s, const struct programs *p, const char *path,

@@ -361,3 +361,45 @@ int programs_idle(struct programs *p, const struct sources *s)
 		r = idle_array(p, s, i);
 	return r < 0 || p->arrays[0].next < 0 ? r : idle_decisions(p, s);
 }
+
+/* ── other counters ─────────────────────────────────────────────────────────────────────── */
+
+void former_done(struct former *f)
+{
+	f->fd = close_fd(f->fd);
+	f->idle = close_fd(f->idle);
+}
+
+int programs_renew(struct programs *p, const struct sources *s, struct former *ret)
+{
+	_cleanup_(former_done) struct former former = FORMER_NONE;
+	struct program_array *array;
+	size_t i = 0;
+	int r;
+
+	while (i < p->n && !s->v[i].recorder->per_cpu)
+		i++;
+	if (i == p->n)
+		return -ENOENT;
+	r = load_idle(&s->v[i], &former.idle);
+	if (r < 0)
+		return r;
+	array = &p->arrays[p->slots[i].array];
+	r = bpf_map_create(BPF_MAP_TYPE_PROG_ARRAY, "pp_progs", 4, 4, array->n, NULL);
+	if (r < 0)
+		return r;
+	former.fd = array->fd;
+	former.n = array->n;
+	array->fd = r;
+	*ret = former;
+	former = (struct former)FORMER_NONE;
+	return 0;
+}
+
+int programs_idle_former(const struct former *f)
+{
+	for (uint32_t i = 0; i < f->n; i++)
+		if (bpf_map_update_elem(f->fd, &i, &f->idle, BPF_ANY) < 0)
+			return -errno;
+	return 0;
+}

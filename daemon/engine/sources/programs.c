@@ -339,6 +339,13 @@ void programs_forget(const struct programs *p)
 			strerror(errno));
 }
 
+int programs_stop_former(const char *path)
+{
+	_cleanup_close_ int fd = pins_get(path, PINS_FORMER "progs");
+
+	return fd >= 0 ? empty_array(fd) : fd == -ENOENT ? 0 : fd;
+}
+
 /* Empties any slot, without knowing the sources. */
 int programs_stop(const char *path)
 {

@@ -63,6 +63,28 @@ int programs_forget_at(const char *path);
 /* Whether the pinned ones are as they would be made for these sources. */
 bool programs_fit(const struct sources *s, const char *path);
 
+/* The array of counters that others are about to replace. */
+struct former {
+	int fd;
+	uint32_t n; /* slots */
+	int idle;   /* a program that does nothing, for each of them */
+};
+#define FORMER_NONE                          \
+	{                                    \
+		.fd = -EBADF, .idle = -EBADF \
+	}
+
+/* Gives the counters (recorder.per_cpu; they are of one class) an empty array of their own. The slots of
+ * the former one stay full. -ENOENT: there are no counters; -errno. */
+int programs_renew(struct programs *p, const struct sources *s, struct former *ret);
+void former_done(struct former *f);
+
+/* Nothing is recorded through the former array from then on. -errno. */
+int programs_idle_former(const struct former *f);
+
+/* Empties the slots of the one that is pinned at `path`, if there is one. -errno. */
+int programs_stop_former(const char *path);
+
 /* Pins the arrays in another draft, too, and the creator's program. */
 int programs_carry(const struct programs *p, struct pins_draft *draft);
 
