@@ -2,7 +2,7 @@
 /* Intervals from hand-made records: each kind, with halves that are missing. */
 #include <string.h>
 
-#include "client/perfctl/replay/latency.h"
+#include "client/perfctl/replay/latency-parts.h"
 #include "tests/unit/needs.h"
 
 enum { S = 1, D = 2, T = 4, X = 0x10, PREEMPTED = 0x100 };
@@ -359,6 +359,37 @@ START_TEST(block)
 }
 END_TEST
 
+/* Memory is for those that are under way, and these stay. */
+START_TEST(many_requests)
+{
+	const struct latency_sums *s = latency_sums(l, LATENCY_BLOCK);
+	uint64_t n[2] = {};
+
+	request(latency_insert, 100, 0, 8, "R");
+	for (uint64_t i = 1; i <= 20000; i++) {
+		request(latency_insert, 110, i * 8, 8, "W");
+		request(latency_issue, 120, i * 8, 8, "W");
+		request(latency_complete, 130, i * 8, 8, "W");
+	}
+	ck_assert_uint_lt(l->n_requests, 1100);
+	for (uint64_t i = 1; i <= 5000; i++)
+		request(latency_issue, 200, i * 8, 8, "R");
+	for (uint64_t i = 5001; i <= 20000; i++)
+		request(latency_complete, 210, i * 8, 8, "R");
+	for (uint64_t i = 1; i <= 5000; i++)
+		request(latency_complete, 220, i * 8, 8, "R");
+	request(latency_issue, 230, 0, 8, "R");
+	ck_assert_int_eq(latency_finish(l, 300), 0);
+	for (size_t i = 0; i < s->n_rows; i++)
+		n[strstr(s->rows[i].label, "read") != NULL] += s->rows[i].n;
+	ck_assert_uint_eq(n[0], 2 * 20000);
+	ck_assert_uint_eq(n[1], 5000 + 1);
+	ck_assert_uint_eq(s->n_open, 1);
+	ck_assert_uint_eq(s->begun_before, 15000);
+	ck_assert_uint_eq(s->missing, 0);
+}
+END_TEST
+
 /* ── interrupts ── */
 
 static void enters(uint64_t time, uint32_t cpu, bool soft, uint32_t number, const char *name)
@@ -492,6 +523,7 @@ int main(void)
 	tcase_add_test(t, system_calls);
 	tcase_add_test(t, killed_in_a_call);
 	tcase_add_test(t, block);
+	tcase_add_test(t, many_requests);
 	tcase_add_test(t, interrupts);
 	tcase_add_test(t, endless_nesting);
 	tcase_add_test(t, percentiles);

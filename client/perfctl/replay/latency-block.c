@@ -8,6 +8,29 @@
 
 #include "client/perfctl/replay/latency-parts.h"
 
+#define SPARE_REQUESTS 1024
+
+/* A request that is complete says nothing any more. At most half of them, and a few, are such. */
+static int forget_complete(struct latency *l)
+{
+	size_t n = 0;
+	int r = 0;
+
+	hash_done(&l->request_hash);
+	for (size_t i = 0; i < l->n_requests && r >= 0; i++) {
+		const struct request *request = &l->requests[i];
+
+		if (!request->queued.open && !request->issued.open)
+			continue;
+		r = hash_add(&l->request_hash, hash_numbers(request->device, request->sector),
+			     (uint32_t)n);
+		l->requests[n++] = *request;
+	}
+	l->n_requests = n;
+	l->max_requests = 2 * n + SPARE_REQUESTS;
+	return r;
+}
+
 static int find_request(struct latency *l, uint32_t device, uint64_t sector, struct request **ret)
 {
 	uint32_t hash = hash_numbers(device, sector), i;
@@ -17,6 +40,8 @@ static int find_request(struct latency *l, uint32_t device, uint64_t sector, str
 			*ret = &l->requests[i];
 			return 0;
 		}
+	if (l->n_requests >= l->max_requests && forget_complete(l) < 0)
+		return -ENOMEM;
 	if (!GROW(l->requests, l->n_requests) ||
 	    hash_add(&l->request_hash, hash, (uint32_t)l->n_requests) < 0)
 		return -ENOMEM;

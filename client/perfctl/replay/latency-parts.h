@@ -87,6 +87,7 @@ struct latency {
 	size_t n_cpus;
 	struct request *requests;
 	size_t n_requests;
+	size_t max_requests; /* if there are so many, those that are complete are forgotten */
 	struct hash request_hash;
 };
 
