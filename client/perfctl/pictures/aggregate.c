@@ -92,39 +92,48 @@ static void count_time(uint64_t time, uint64_t samples, uint64_t *first, uint64_
 		*last = time;
 }
 
-static int add_sample(struct aggregate_parts *p, const struct trace_record *record,
-		      const struct flame_node **ret_leaf)
+static bool is_known(const struct aggregate *a, const struct trace_record *record)
 {
-	struct aggregate *a = &p->a;
-	struct event_sum *e;
-	struct flame_node *node;
-	uint64_t period;
+	return record->event && record->event->index < a->n_events;
+}
 
-	if (!record->event || record->event->index >= a->n_events) {
-		a->other++;
-		*ret_leaf = NULL;
-		return 0;
-	}
-	e = &a->events[record->event->index];
-	if (tree_place(p, e, record, &node) < 0 || sums_add(p, record, true) < 0)
-		return -ENOMEM;
+/* For its event and its CPU. */
+static int count_sample(struct aggregate *a, const struct trace_record *record)
+{
+	struct event_sum *e = &a->events[record->event->index];
+
 	if (record->cpu >= AGGREGATE_CPUS)
 		a->no_cpu++;
 	else if (count_cpu(e, record->cpu) < 0)
 		return -ENOMEM;
 	else
 		a->n_cpus = MAX(a->n_cpus, (size_t)record->cpu + 1);
-
-	period = sample_period(record);
 	count_time(record->time, e->weight.samples, &e->first, &e->last);
 	count_time(record->time, a->samples, &a->first, &a->last);
 	a->samples++;
 	if (!strcmp(record->comm, "?"))
 		a->nameless++;
 	e->weight.samples++;
-	e->weight.period += period;
+	e->weight.period += sample_period(record);
+	return 0;
+}
+
+static int add_sample(struct aggregate_parts *p, const struct trace_record *record,
+		      const struct flame_node **ret_leaf)
+{
+	struct aggregate *a = &p->a;
+	struct flame_node *node;
+
+	if (!is_known(a, record)) {
+		a->other++;
+		*ret_leaf = NULL;
+		return 0;
+	}
+	if (tree_place(p, &a->events[record->event->index], record, &node) < 0 ||
+	    sums_add(p, record, true) < 0 || count_sample(a, record) < 0)
+		return -ENOMEM;
 	node->self.samples++;
-	node->self.period += period;
+	node->self.period += sample_period(record);
 	*ret_leaf = node;
 	return 0;
 }
@@ -159,9 +168,20 @@ int aggregate_add(struct aggregate *a, const struct trace_record *record,
 	return 0;
 }
 
+int aggregate_count(struct aggregate *a, const struct trace_record *record)
+{
+	if (record->kind == TRACE_SAMPLE && is_known(a, record))
+		return count_sample(a, record);
+	if (record->kind == TRACE_SAMPLE || record->kind == TRACE_OTHER)
+		a->other++;
+	else if (record->kind == TRACE_LOST)
+		a->lost += record->lost;
+	return 0;
+}
+
 int aggregate_pass(struct aggregate *a, const struct trace_record *record)
 {
-	if (record->kind != TRACE_SAMPLE || !record->event || record->event->index >= a->n_events)
+	if (record->kind != TRACE_SAMPLE || !is_known(a, record))
 		return 0;
 	return sums_add((struct aggregate_parts *)a, record, false);
 }

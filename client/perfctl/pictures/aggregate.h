@@ -114,6 +114,9 @@ static inline void aggregate_freep(struct aggregate **a)
 int aggregate_add(struct aggregate *a, const struct trace_record *record,
 		  const struct flame_node **ret_leaf);
 
+/* Counts it for its event and its CPU, but not for its process, and not in a tree. -ENOMEM. */
+int aggregate_count(struct aggregate *a, const struct trace_record *record);
+
 /* Passes a record that is not wanted: it counts for no process, but a switch says which task had
  * the CPU and which one gets it. -ENOMEM. */
 int aggregate_pass(struct aggregate *a, const struct trace_record *record);

@@ -323,6 +323,19 @@ static bool is_of_clock(const struct trace_record *record)
 	return record->event->type != PERF_TYPE_TRACEPOINT;
 }
 
+/* Most records' functions are in no report. */
+static bool has_wanted_chain(const struct latency_records *r, const struct trace_record *record)
+{
+	enum latency_fact fact;
+
+	if (record->kind != TRACE_SAMPLE || !record->event)
+		return false;
+	if (r->findings && is_of_clock(record))
+		return true;
+	fact = r->sources[record->event->index].fact;
+	return fact && r->wanted & BIT(fact) && record->sample.n_callchain;
+}
+
 static int add_sample(struct latency_records *r, struct latency *l,
 		      const struct trace_record *record, const struct flame_node *leaf)
 {
@@ -448,20 +461,20 @@ int latency_records_read(struct latency_records *r, const struct selection *wind
 			 struct aggregate *a, struct latency **ret)
 {
 	int more = latency_records_start(r, chosen, options, ret);
-	const struct flame_node *leaf = NULL;
 	struct trace_record record;
 	bool is_chosen;
 
 	if (more < 0)
 		return more;
 	while ((more = input_next(r->in, window, &record, &is_chosen)) > 0) {
-		int failed = aggregate_add(a, &record, &leaf);
+		const struct flame_node *leaf = NULL;
+		int failed = has_wanted_chain(r, &record) ? aggregate_add(a, &record, &leaf)
+							  : aggregate_count(a, &record);
 
 		if (failed >= 0)
 			failed = latency_records_add(r, *ret, window, &record, leaf);
 		if (failed < 0)
 			return failed;
 	}
-	aggregate_finish(a);
 	return latency_records_finish(r, *ret) < 0 ? -ENOMEM : more;
 }

@@ -60,7 +60,7 @@ int latency_records_add(struct latency_records *r, struct latency *l,
 			const struct flame_node *leaf);
 int latency_records_finish(struct latency_records *r, struct latency *l);
 
-/* All of that, and the sums of a: 0, -EBADMSG (the rest is damaged; has complained), -ENOMEM. */
+/* All of that; a counts the records, and has the functions of the chains: 0, -EBADMSG (the rest is damaged; has complained), -ENOMEM. */
 int latency_records_read(struct latency_records *r, const struct selection *window,
 			 const struct selection *chosen, struct latency_options *options,
 			 struct aggregate *a, struct latency **ret);
