@@ -131,12 +131,8 @@ static void take_duration(struct settings *s, const struct key *k, const char *v
 		key_put(k, into, nsec);
 }
 
-static void print_duration(FILE *f, const struct key *k, const void *from)
-{
-	fprintf(f, "%s=%" PRIu64 "us\n", k->name, key_get(k, from) / 1000);
-}
-
-const struct type key_duration = { .take = take_duration, .print = print_duration };
+/* Only triggers have such, which no file of --boot has. */
+const struct type key_duration = { .take = take_duration };
 
 static void take_mode(struct settings *s, const struct key *k, const char *value, void *into)
 {
