@@ -332,7 +332,10 @@ static int restore_several(struct parts *p, struct failure *f)
 		return fail(f, -r, "Cannot read the catalog of '%s/%s': %s.", p->event.spec.ns,
 			    p->event.spec.name, strerror(-r));
 	records = calloc(n, sizeof(*records));
-	if (!records || ((struct pp_catalog_header *)catalog)->n_sources != n)
+	if (!records)
+		return fail(f, ENOMEM, "No memory for the %zu events of '%s/%s'.", n,
+			    p->event.spec.ns, p->event.spec.name);
+	if (((struct pp_catalog_header *)catalog)->n_sources != n)
 		return fail(f, EBADMSG, "The catalog of '%s/%s' is damaged; delete the event.",
 			    p->event.spec.ns, p->event.spec.name);
 	catalog_records(catalog, records, n);
