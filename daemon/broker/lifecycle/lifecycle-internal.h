@@ -32,6 +32,10 @@ static inline struct job *job_of(struct order *order)
 /* spec and parsed are copied; each may be NULL. 0; -EAGAIN: the engine is away; -ENOMEM. */
 int job_new(struct lifecycle *l, enum pp_order_type type, const struct pp_spec *spec,
 	    const struct pp_parsed *parsed, struct job **ret);
+/* The same for an order that leaves the event its state (order_is_aside()); charges it this memory. Also
+ * -EBUSY: the event is being created or deleted; -EDQUOT. */
+int job_new_aside(struct lifecycle *l, enum pp_order_type type, struct event *e,
+		  const struct pp_spec *spec, uint64_t memory, struct job **ret);
 /* Takes the job over. e, waiter: may be NULL. */
 void job_submit(struct lifecycle *l, struct job *job, struct event *e, struct waiter *waiter);
 void job_free(struct job *job);

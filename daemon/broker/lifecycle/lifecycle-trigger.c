@@ -13,20 +13,13 @@
 static int order_aside(struct lifecycle *l, enum pp_order_type type, struct event *e,
 		       uint64_t memory, uint32_t what, struct waiter *waiter)
 {
-	_cleanup_(cleanup_job) struct job *job = NULL;
-	int r;
+	struct job *job;
+	int r = job_new_aside(l, type, e, NULL, memory, &job);
 
-	if (e->state == PP_EVENT_CREATING || e->state == PP_EVENT_DELETING)
-		return -EBUSY;
-	r = job_new(l, type, NULL, NULL, &job);
-	if (r >= 0 && memory)
-		r = charges_raise(&l->charges, e, memory);
 	if (r < 0)
 		return r;
-	job->raised = memory;
-	job->order.id = e->truth.id;
 	job->order.what = what;
-	job_submit(l, TAKE_PTR(job), e, waiter);
+	job_submit(l, job, e, waiter);
 	return 0;
 }
 
@@ -107,16 +100,12 @@ int lifecycle_aim(struct lifecycle *l, struct event *e, const uint64_t *targets,
 		  struct waiter *waiter)
 {
 	struct job *job;
-	int r;
+	int r = job_new_aside(l, PP_ORDER_AIM, e, NULL, 0, &job);
 
-	if (e->state == PP_EVENT_CREATING || e->state == PP_EVENT_DELETING)
-		return -EBUSY;
-	r = job_new(l, PP_ORDER_AIM, NULL, NULL, &job);
 	if (r < 0)
 		return r;
 	assert(n <= PP_TARGETS_MAX);
 	memcpy(job->targets, targets, n * sizeof(*targets));
-	job->order.id = e->truth.id;
 	job->order.what = (uint32_t)n;
 	job->order.targets = job->targets;
 	job_submit(l, job, e, waiter);

@@ -140,6 +140,25 @@ int job_new(struct lifecycle *l, enum pp_order_type type, const struct pp_spec *
 	return 0;
 }
 
+int job_new_aside(struct lifecycle *l, enum pp_order_type type, struct event *e,
+		  const struct pp_spec *spec, uint64_t memory, struct job **ret)
+{
+	_cleanup_(cleanup_job) struct job *job = NULL;
+	int r;
+
+	if (e->state == PP_EVENT_CREATING || e->state == PP_EVENT_DELETING)
+		return -EBUSY;
+	r = job_new(l, type, spec, NULL, &job);
+	if (r >= 0 && memory)
+		r = charges_raise(&l->charges, e, memory);
+	if (r < 0)
+		return r;
+	job->raised = memory;
+	job->order.id = e->truth.id;
+	*ret = TAKE_PTR(job);
+	return 0;
+}
+
 void job_submit(struct lifecycle *l, struct job *job, struct event *e, struct waiter *waiter)
 {
 	job->event = e;
@@ -381,28 +400,19 @@ int lifecycle_delete(struct lifecycle *l, struct event *e, struct waiter *waiter
 int lifecycle_cpus(struct lifecycle *l, struct event *e, const struct pp_cpumask *cpus,
 		   struct waiter *waiter)
 {
-	_cleanup_(cleanup_job) struct job *job = NULL;
-	struct pp_spec spec = { 0 };
+	struct pp_spec spec = { .cpus = *cpus };
 	struct pp_cpumask without;
+	struct job *job;
 	uint64_t memory;
 	int r;
 
-	if (e->state == PP_EVENT_CREATING || e->state == PP_EVENT_DELETING)
-		return -EBUSY;
 	event_lacks(e, cpus, &without);
 	r = charges_estimate(&e->truth.spec, &without, &memory);
+	if (r >= 0)
+		r = job_new_aside(l, PP_ORDER_CPUS, e, &spec, memory, &job);
 	if (r < 0)
 		return r;
-	spec.cpus = *cpus;
-	r = job_new(l, PP_ORDER_CPUS, &spec, NULL, &job);
-	if (r < 0)
-		return r;
-	r = charges_raise(&l->charges, e, memory);
-	if (r < 0)
-		return r;
-	job->raised = memory;
-	job->order.id = e->truth.id;
-	job_submit(l, TAKE_PTR(job), e, waiter);
+	job_submit(l, job, e, waiter);
 	return 0;
 }
 
