@@ -11,13 +11,15 @@
 #include "tests/unit/needs.h"
 
 static char root[64], tracefs[96], devices[96];
-static int answer;		     /* to all attributes */
-static struct perf_event_attr asked; /* the last of a PMU's own type */
+static int answer;				/* to all attributes */
+static struct perf_event_attr asked, asked_far; /* the last of a PMU's own type */
 static struct recordables found;
 
 static int sample(struct perf_event_attr *attr)
 {
-	if (attr->type >= PERF_TYPE_MAX)
+	if (attr->type >= PERF_TYPE_MAX && attr->config1)
+		asked_far = *attr;
+	else if (attr->type >= PERF_TYPE_MAX)
 		asked = *attr;
 	return attr->type == PERF_TYPE_HW_CACHE ? -ENOENT : answer;
 }
@@ -74,7 +76,10 @@ static void setup(void)
 	put("devices/box/events/reads", "event=0xab,edge\n");
 	put("devices/box/events/reads.unit", "MiB\n");
 	put("devices/box/events/open", "event=?\n");
-	put("devices/box/events/far", "far=1\n");
+	put("devices/box/format/farther", "config2:4-11\n");
+	put("devices/box/format/nowhere", "config9:0-7\n");
+	put("devices/box/events/far", "far=0x15,farther=0x13\n");
+	put("devices/box/events/nowhere", "nowhere=1\n");
 }
 
 static void teardown(void)
@@ -122,7 +127,11 @@ START_TEST(pmu_events)
 	ck_assert_uint_ne(asked.sample_period, 0);
 	ck_assert_int_eq(kind_of("box/reads.unit/"), -1);
 	ck_assert_int_eq(kind_of("box/open/"), -1);
-	ck_assert_int_eq(kind_of("box/far/"), -1);
+	ck_assert_int_eq(kind_of("box/nowhere/"), -1);
+	ck_assert_int_eq(kind_of("box/far/"), RECORDABLE_PMU);
+	ck_assert_uint_eq(asked_far.config, 0);
+	ck_assert_uint_eq(asked_far.config1, 0x15);
+	ck_assert_uint_eq(asked_far.config2, 0x130);
 }
 END_TEST
 

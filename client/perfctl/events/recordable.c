@@ -75,14 +75,21 @@ static int sample(struct perf_event_attr *attr)
 	return open_one(attr, 0, -1);
 }
 
+/* config, config1 and config2 of struct perf_event_attr */
+struct config {
+	uint64_t words[3];
+};
+
 /* Adds it if it can be sampled. */
 static void add_counter(struct finding *f, enum recordable_kind kind, uint32_t type,
-			uint64_t config, const char *name)
+			const struct config *config, const char *name)
 {
 	struct perf_event_attr attr = {
 		.type = type,
 		.size = sizeof(attr),
-		.config = config,
+		.config = config->words[0],
+		.config1 = config->words[1],
+		.config2 = config->words[2],
 		.freq = 1,
 		.sample_freq = 1,
 		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME,
@@ -109,18 +116,19 @@ static void find_symbols(struct finding *f)
 			if (s->type == PERF_TYPE_SOFTWARE)
 				add(f, RECORDABLE_SOFTWARE, false, NULL, "%s", names[k]);
 			else
-				add_counter(f, RECORDABLE_HARDWARE, s->type, s->config, names[k]);
+				add_counter(f, RECORDABLE_HARDWARE, s->type,
+					    &(struct config){ { s->config } }, names[k]);
 	}
 }
 
 static void find_caches(struct finding *f)
 {
 	char name[SYMBOL_CACHE_SIZE];
-	uint64_t config;
+	struct config config = {};
 
 	for (size_t i = 0; symbol_cache_name(i, name, sizeof(name)); i++)
-		if (symbol_cache(name, &config) == 0)
-			add_counter(f, RECORDABLE_CACHE, PERF_TYPE_HW_CACHE, config, name);
+		if (symbol_cache(name, &config.words[0]) == 0)
+			add_counter(f, RECORDABLE_CACHE, PERF_TYPE_HW_CACHE, &config, name);
 }
 
 /* ── PMUs ───────────────────────────────────────────────────────────────────────────────── */
@@ -157,19 +165,33 @@ static bool read_line(char *line, int size, const char *fmt, ...)
 	return true;
 }
 
-/* Puts a term's value into the bits that its format names: "config:0-7,21". False: it is kept elsewhere. */
-static bool apply_format(const char *format, uint64_t value, uint64_t *config)
+/* The word that a term or a format names, "config1", of n letters; NULL: it is none. */
+static uint64_t *find_word(struct config *config, const char *name, size_t n)
 {
-	if (strncmp(format, "config:", 7) != 0)
+	static const char *const names[] = { "config", "config1", "config2" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (strlen(names[i]) == n && !memcmp(names[i], name, n))
+			return &config->words[i];
+	return NULL;
+}
+
+/* Puts a term's value into the bits that its format names: "config:0-7,21". False: it is kept elsewhere. */
+static bool apply_format(const char *format, uint64_t value, struct config *config)
+{
+	size_t n = strcspn(format, ":");
+	uint64_t *word = find_word(config, format, n);
+
+	if (!word || !format[n])
 		return false;
-	for (const char *p = format + 7; isdigit((unsigned char)*p);) {
+	for (const char *p = format + n + 1; isdigit((unsigned char)*p);) {
 		char *end;
 		unsigned long first = strtoul(p, &end, 10), last = first;
 
 		if (*end == '-')
 			last = strtoul(end + 1, &end, 10);
 		for (; first <= last && first < 64; first++, value >>= 1)
-			*config |= (value & 1) << first;
+			*word |= (value & 1) << first;
 		p = end + (*end == ',');
 	}
 	return true;
@@ -177,21 +199,22 @@ static bool apply_format(const char *format, uint64_t value, uint64_t *config)
 
 /* terms: what a PMU's events/NAME holds, "event=0x3c,umask=0x00". False: what the kernel would make of it is
  * not known, as where a term is left to the user ("core=?"). */
-static bool read_config(const struct finding *f, const char *pmu, char *terms, uint64_t *ret)
+static bool read_config(const struct finding *f, const char *pmu, char *terms, struct config *ret)
 {
 	char *term, format[128];
 
-	*ret = 0;
+	*ret = (struct config){};
 	while ((term = strsep(&terms, ","))) {
 		char *value = term;
-		uint64_t number;
+		uint64_t number, *word;
 
 		term = strsep(&value, "=");
 		if (value && !isdigit((unsigned char)*value))
 			return false;
 		number = value ? strtoull(value, NULL, 0) : 1;
-		if (!strcmp(term, "config"))
-			*ret = number;
+		word = find_word(ret, term, strlen(term));
+		if (word)
+			*word = number;
 		else if (!read_line(format, sizeof(format), "%s/%s/format/%s", f->machine->devices,
 				    pmu, term) ||
 			 !apply_format(format, number, ret))
@@ -207,14 +230,14 @@ static void find_pmu(struct finding *f, const char *pmu, uint32_t type)
 	for (size_t i = 0; i < g.gl_pathc; i++) {
 		const char *event = strrchr(g.gl_pathv[i], '/') + 1;
 		char terms[256], name[192];
-		uint64_t config;
+		struct config config;
 
 		if (strchr(event, '.')) /* .scale, .unit, .snapshot */
 			continue;
 		snprintf(name, sizeof(name), "%.90s/%.90s/", pmu, event);
 		if (read_line(terms, sizeof(terms), "%s", g.gl_pathv[i]) &&
 		    read_config(f, pmu, terms, &config))
-			add_counter(f, RECORDABLE_PMU, type, config, name);
+			add_counter(f, RECORDABLE_PMU, type, &config, name);
 	}
 }
 
