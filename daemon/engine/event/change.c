@@ -12,38 +12,23 @@
  * An engine that dies between these two steps leaves `pending` in the new meta
  * (event_recover_one()).
  */
-#include "daemon/engine/event/event.h"
+#include "daemon/engine/event/change-internal.h"
 
 #include <string.h>
 
-#include "daemon/engine/event/arm.h"
-#include "daemon/engine/event/armed.h"
 #include "daemon/engine/event/earlier.h"
 #include "daemon/engine/event/names.h"
-#include "daemon/engine/event/parts.h"
 #include "daemon/engine/registry/cpu-states.h"
 #include "daemon/engine/registry/mark.h"
 #include "daemon/engine/registry/meta.h"
 #include "daemon/engine/registry/reaper.h"
 #include "daemon/engine/registry/orphans.h"
-#include "daemon/engine/registry/tapes.h"
 #include "daemon/engine/sources/crowd.h"
 #include "daemon/engine/sources/links.h"
 #include "daemon/log.h"
 #include "proto/macro.h"
 
-struct change {
-	char path[PINS_PATH_SIZE];
-	uint32_t what;
-	const struct pp_allowance *allowance; /* NULL: no limits */
-	struct parts new;		      /* with the old rings, if those stay */
-	struct rings old;		      /* the replaced rings; else none */
-	int before;	      /* the counts of the rings before those; -EBADF: there were none */
-	struct former former; /* of the replaced counters; else none */
-	struct failure *f;
-};
-
-static void change_done(struct change *c)
+void change_done(struct change *c)
 {
 	parts_done(&c->new);
 	rings_done(&c->old);
@@ -187,7 +172,7 @@ static int carry_former(struct change *c)
 
 /* ── making it ──────────────────────────────────────────────────────────────────────────── */
 
-static int make_draft(struct change *c)
+int change_make_draft(struct change *c)
 {
 	struct parts *p = &c->new;
 	int r;
@@ -216,7 +201,7 @@ static int make_draft(struct change *c)
 	return parts_make_files(p, true, c->f);
 }
 
-static int load(struct change *c)
+int change_load(struct change *c)
 {
 	struct recorder_target target;
 	int r = parts_target(&c->new, &target, c->f);
@@ -239,9 +224,9 @@ static int prepare(struct change *c, uint64_t data_size)
 	if (r >= 0 && c->what & PP_CHANGE_PERIOD)
 		r = change_counters(c);
 	if (r >= 0)
-		r = load(c);
+		r = change_load(c);
 	if (r >= 0)
-		r = make_draft(c);
+		r = change_make_draft(c);
 	if (r >= 0 && p->event.paused && c->old.n)
 		mark_rings(p->rings.fd, p->rings.n, PP_RING_PAUSED);
 	return r;
@@ -255,7 +240,7 @@ static int carry_counts(struct change *c)
 	return c->old.n ? earlier_fill(c->new.earlier, &c->old, c->before) : 0;
 }
 
-static int exchange(struct change *c, uint64_t *ret_orphans)
+int change_exchange(struct change *c, uint64_t *ret_orphans)
 {
 	int r = carry_counts(c);
 
@@ -282,8 +267,7 @@ static int end_former(struct change *c)
 	return r < 0 ? r : links_drop_former(c->path);
 }
 
-/* There is no way back from here: the engine's next start finishes a failed step. */
-static int flip(struct change *c)
+int change_flip(struct change *c)
 {
 	struct parts *p = &c->new;
 	int r = 0;
@@ -308,8 +292,7 @@ static int flip(struct change *c)
 	return 0;
 }
 
-/* Retires the old rings; a reader that sees "retired" and then reads the rest has all of it. */
-static void let_go(struct change *c, uint64_t orphans, struct pp_orphans *ret)
+void change_let_go(struct change *c, uint64_t orphans, struct pp_orphans *ret)
 {
 	int r = mark_rings(c->old.fd, c->old.n, PP_RING_RETIRED);
 
@@ -344,239 +327,22 @@ static int change(struct change *c, uint64_t id, const struct pp_spec *spec,
 			    c->new.name, strerror(-r));
 	r = prepare(c, spec->data_size);
 	if (r >= 0)
-		r = exchange(c, &orphans);
+		r = change_exchange(c, &orphans);
 	if (r < 0)
 		return r;
-	r = flip(c);
-	let_go(c, orphans, ret);
+	r = change_flip(c);
+	change_let_go(c, orphans, ret);
 	return r;
-}
-
-/* ── after a trigger ────────────────────────────────────────────────────────────────────── */
-
-/* A change whose new rings record already. */
-struct turn {
-	struct change c;
-	struct armed armed;
-	struct pp_tape tape; /* as the trigger left it */
-	struct rings spare;  /* for the next one */
-};
-
-#define TURN_NONE                                          \
-	{                                                  \
-		.c = { .new = PARTS_NONE,                  \
-		       .old.outer = -EBADF,                \
-		       .before = -EBADF,                   \
-		       .former = FORMER_NONE },            \
-		.armed = ARMED_NONE, .spare.outer = -EBADF \
-	}
-
-static void turn_done(struct turn *t)
-{
-	change_done(&t->c);
-	armed_done(&t->armed);
-	rings_done(&t->spare);
-}
-
-/* The set that records already becomes the event's. */
-static int take_spare(struct turn *t)
-{
-	struct parts *p = &t->c.new;
-	int outer = pins_get(t->c.path, "spare"), r;
-
-	if (outer < 0)
-		return fail(t->c.f, -outer, "Cannot open the second set of rings of '%s': %s.",
-			    p->name, strerror(-outer));
-	t->c.old = p->rings;
-	p->rings = (struct rings){ .outer = -EBADF };
-	r = rings_open_like(outer, &t->c.old, &p->rings);
-	if (r < 0)
-		return fail(t->c.f, -r, "Cannot open the second set of rings of '%s': %s.", p->name,
-			    strerror(-r));
-	p->event.set++;
-	t->c.before = p->earlier;
-	p->earlier = earlier_create();
-	if (p->earlier < 0)
-		return fail(t->c.f, -p->earlier, "Cannot make a map for the counts of '%s': %s.",
-			    p->name, strerror(-p->earlier));
-	return 0;
-}
-
-/* Programs of the side that records, and another second set; or programs without a tape. */
-static int load_turned(struct turn *t, bool again)
-{
-	struct parts *p = &t->c.new;
-	int r = again ? armed_make_spare(p, &t->spare, t->c.f) : 0;
-
-	if (r < 0)
-		return r;
-	return again ? armed_load(&t->armed, p, t->tape.state.side, t->c.f) : load(&t->c);
-}
-
-static int prepare_turn(struct turn *t, bool again)
-{
-	struct parts *p = &t->c.new;
-	struct pp_fired by;
-	int r = take_spare(t);
-
-	if (r >= 0)
-		r = load_turned(t, again);
-	if (r >= 0)
-		r = make_draft(&t->c);
-	if (r >= 0 && again)
-		r = armed_carry(&t->armed, &t->spare, p, t->c.f);
-	if (r < 0)
-		return r;
-	r = armed_read_by(&t->armed, &by, t->c.f);
-	if (r < 0)
-		return r;
-	r = by.action == PP_ACTION_FREEZE ? tapes_mark(t->c.path, PINS_KEPT, &by) : 0;
-	if (r >= 0)
-		r = tapes_mark(t->c.path, PINS_FIRED, &by);
-	return r < 0 ? fail(t->c.f, -r, "Cannot write down what fired, for '%s': %s.", p->name,
-			    strerror(-r))
-		     : 0;
-}
-
-/* The slots have the new side's programs: now the other side can get other rings. */
-static int arm_again(struct turn *t)
-{
-	uint32_t side = t->tape.state.side;
-	uint32_t other = side == PP_SIDE_A ? PP_SIDE_B : PP_SIDE_A;
-	int r = armed_fill(&t->armed, &t->c.new, &t->spare, other, t->c.f);
-
-	return r < 0 ? r : armed_set(&t->armed, side, other, t->c.f);
-}
-
-/* 1: a trigger has turned it; 0: none has. */
-static int open_turned(struct turn *t, const char *path, uid_t broker, struct failure *f)
-{
-	struct change *c = &t->c;
-	bool pending;
-	int r;
-
-	c->f = f;
-	snprintf(c->path, sizeof(c->path), "%s", path);
-	r = parts_open(c->path, broker, &c->new, &pending, c->f);
-	if (r >= 0)
-		r = parts_restore(&c->new, c->path, c->f);
-	if (r >= 0)
-		r = armed_open(c->path, &c->new, &t->armed, &t->tape, c->f);
-	return r < 0 ? r : t->tape.state.next == PP_SIDES || t->tape.state.next == PP_SIDES_STOPPED;
-}
-
-/* The second set takes the place of the first, which becomes a tape. If the engine dies after the
- * exchange, the event is not armed (event_finish()). */
-static int turn(struct turn *t, bool again, struct pp_orphans *ret)
-{
-	uint64_t id;
-	int r = prepare_turn(t, again);
-
-	if (r >= 0)
-		r = exchange(&t->c, &id);
-	if (r < 0)
-		return r;
-	if (again)
-		r = armed_set(&t->armed, t->tape.state.side, PP_SIDES_TAKEN, t->c.f);
-	if (r >= 0)
-		r = flip(&t->c);
-	if (r >= 0 && again)
-		r = arm_again(t);
-	let_go(&t->c, id, ret);
-	return r;
-}
-
-/* Without a second set: nothing records until event_thaw(). */
-static int freeze(struct turn *t)
-{
-	struct pp_fired by;
-	int r = rings_settle(&t->c.new.rings);
-
-	if (r < 0)
-		return fail(t->c.f, -r, "Cannot wait for the last records of '%s': %s.",
-			    t->c.new.name, strerror(-r));
-	/* By its number the rest is there; somebody else saves what is to be frozen alone. */
-	r = armed_read_by(&t->armed, &by, t->c.f);
-	if (r < 0 || by.action != PP_ACTION_SNAPSHOT)
-		return MIN(r, 0);
-	r = pins_mark_frozen(t->c.path);
-	return r < 0 ? fail(t->c.f, -r, "Cannot show in the registry that '%s' is frozen: %s.",
-			    t->c.new.name, strerror(-r))
-		     : 0;
-}
-
-/* Whoever dies in between, it is stopped or paused, and what did that is written down. */
-static int pause_stopped(struct turn *t)
-{
-	struct pp_fired by;
-	int r = rings_settle(&t->c.new.rings);
-
-	if (r < 0)
-		return fail(t->c.f, -r, "Cannot wait for the last records of '%s': %s.",
-			    t->c.new.name, strerror(-r));
-	r = armed_read_by(&t->armed, &by, t->c.f);
-	if (r < 0)
-		return r;
-	r = tapes_mark(t->c.path, PINS_STOPPED, &by);
-	if (r < 0)
-		return fail(t->c.f, -r, "Cannot write down what paused '%s': %s.", t->c.new.name,
-			    strerror(-r));
-	r = event_stop(&t->c.new, t->c.path, t->c.f);
-	if (r >= 0)
-		event_forget_arming(t->c.path);
-	return r;
-}
-
-int event_turn(const char *path, uid_t broker, uint32_t what, struct pp_orphans *ret,
-	       struct failure *f)
-{
-	_cleanup_(turn_done) struct turn t = TURN_NONE;
-	int r;
-
-	*ret = (struct pp_orphans){};
-	if (event_close(path, false) == 0)
-		return 0;
-	r = open_turned(&t, path, broker, f);
-	if (r <= 0)
-		return r;
-	if (t.tape.state.next == PP_SIDES_STOPPED) {
-		r = pause_stopped(&t);
-		return r < 0 ? r : 2;
-	}
-	if (what & PP_TURN_STOPPED)
-		return 0;
-	r = t.tape.state.side == PP_SIDE_NONE ? freeze(&t) : turn(&t, what & PP_TURN_AGAIN, ret);
-	return r < 0 ? r : 1;
-}
-
-/* The programs of the first set still are on their side. */
-int event_thaw(const char *path, uid_t broker, struct failure *f)
-{
-	_cleanup_(turn_done) struct turn t = TURN_NONE;
-	int r = open_turned(&t, path, broker, f);
-
-	if (r <= 0 || t.tape.state.side != PP_SIDE_NONE || t.tape.state.next != PP_SIDES)
-		return MIN(r, 0);
-	r = armed_set(&t.armed, PP_SIDE_A, PP_SIDE_NONE, f);
-	if (r < 0)
-		return r;
-	pins_unmark_frozen(path);
-	return 1;
 }
 
 int event_change(uint64_t id, uint32_t what, const struct pp_spec *spec,
 		 const struct pp_parsed *parsed, const struct pp_allowance *allowance, uid_t broker,
 		 struct pp_orphans *ret_orphans, struct failure *f)
 {
-	_cleanup_(change_done) struct change c = {
-		.what = what,
-		.allowance = allowance,
-		.new = PARTS_NONE,
-		.old.outer = -EBADF,
-		.before = -EBADF,
-		.former = FORMER_NONE,
-		.f = f,
-	};
+	_cleanup_(change_done) struct change c = CHANGE_NONE;
 
+	c.what = what;
+	c.allowance = allowance;
+	c.f = f;
 	return change(&c, id, spec, parsed, broker, ret_orphans);
 }
