@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "daemon/broker/link/timer.h"
-#include "daemon/filter.h"
+#include "daemon/broker/triggers/targets.h"
 #include "daemon/log.h"
 #include "proto/clock.h"
 #include "proto/macro.h"
@@ -26,132 +26,6 @@ struct aim {
 		size_t n;
 	} is, will_be;
 };
-
-/* ── whom it concerns ───────────────────────────────────────────────────────────────────── */
-
-static bool is_trigger(const struct event *e)
-{
-	return e->truth.spec.flags & PP_EVENT_TRIGGER;
-}
-
-/* Whether the name is in a list of names and globs with commas. */
-static bool is_listed(const char *list, const char *name)
-{
-	char item[PP_TARGETS_TEXT];
-
-	while (*list) {
-		size_t n = strcspn(list, ",");
-
-		memcpy(item, list, n);
-		item[n] = 0;
-		if (pp_glob_match(item, name))
-			return true;
-		list += n + (list[n] == ',');
-	}
-	return false;
-}
-
-/* The second set of rings is charged to the event's creator, so nobody but root spends another's
- * memory. Second names have no rings of their own, and what fires goes on recording. */
-bool triggers_match(const struct event *trigger, const struct event *e)
-{
-	uint32_t creator = trigger->truth.spec.creator;
-
-	return is_trigger(trigger) && !is_trigger(e) && trigger->ns == e->ns && !e->truth.shares &&
-	       (creator == 0 || creator == e->truth.spec.creator) &&
-	       is_listed(trigger->trigger.targets, e->truth.spec.name);
-}
-
-/* Of so many events only a few are triggers. */
-static void find_triggers(struct triggers *t)
-{
-	const struct registry *r = &t->lifecycle->registry;
-	struct event **last = &t->first;
-
-	for (size_t i = 0; i < r->n_settled; i++) {
-		struct event *e = r->by_id[i];
-
-		if (!is_trigger(e))
-			continue;
-		*last = e;
-		last = &e->next_trigger;
-	}
-	*last = NULL;
-}
-
-static bool is_of_kind(const struct pp_trigger_spec *spec, enum event_aimed_by kind)
-{
-	switch (kind) {
-	case AIMED_BY_PAUSE:
-		return spec->action == PP_ACTION_PAUSE;
-	case AIMED_BY_WINDOW:
-		return spec->after;
-	default:
-		return spec->action != PP_ACTION_PAUSE;
-	}
-}
-
-/* Whether a trigger of this kind has it as a target. Each step looks at all events, and globs can be
- * slow: a trigger and an event are compared once as long as both are there. What decides never changes,
- * and later triggers have higher ids. One that is being deleted may stay after all. */
-static bool is_aimed_by(const struct triggers *t, struct event *e, enum event_aimed_by kind)
-{
-	uint64_t *found = &e->aimed_by[kind].found, *searched = &e->aimed_by[kind].searched;
-
-	if (*found && registry_by_id(&t->lifecycle->registry, *found))
-		return true;
-	*found = 0;
-	for (const struct event *i = t->first; i && !*found; i = i->next_trigger) {
-		if (i->truth.id < *searched)
-			continue;
-		*searched = i->truth.id + 1;
-		if (is_of_kind(&i->trigger, kind) && triggers_match(i, e))
-			*found = i->truth.id;
-	}
-	return *found;
-}
-
-/* PP_ARM_* bits: what its triggers need of it; 0: it has none. */
-static uint32_t find_needs(const struct triggers *t, struct event *e)
-{
-	return (is_aimed_by(t, e, AIMED_BY_FREEZE) ? PP_ARM_SWAP : 0) |
-	       (is_aimed_by(t, e, AIMED_BY_PAUSE) ? PP_ARM_STOPS : 0) |
-	       (is_aimed_by(t, e, AIMED_BY_WINDOW) ? PP_ARM_WINDOWS : 0);
-}
-
-/* Whether the trigger would freeze or pause it now, as it is to. */
-static bool is_armed_for(const struct event *trigger, const struct event *e)
-{
-	uint32_t needs = PP_NOW_ARMED;
-
-	if (is_of_kind(&trigger->trigger, AIMED_BY_PAUSE))
-		needs |= PP_NOW_STOPS;
-	if (is_of_kind(&trigger->trigger, AIMED_BY_WINDOW))
-		needs |= PP_NOW_WINDOWS;
-	return (e->truth.now & needs) == needs;
-}
-
-void triggers_count(const struct lifecycle *l, const struct event *trigger, unsigned *ret,
-		    unsigned *ret_armed)
-{
-	const struct registry *r = &l->registry;
-
-	*ret = *ret_armed = 0;
-	for (size_t i = 0; i < r->n_settled; i++)
-		if (triggers_match(trigger, r->by_id[i])) {
-			++*ret;
-			*ret_armed += !trigger->aim_due && is_armed_for(trigger, r->by_id[i]);
-		}
-	*ret_armed = MIN(*ret_armed, (unsigned)PP_TARGETS_MAX);
-}
-
-/* The event has another tape than before, or none. */
-static void aim_anew(struct triggers *t, const struct event *e)
-{
-	find_triggers(t);
-	for (struct event *i = t->first; i; i = i->next_trigger)
-		i->aim_due |= triggers_match(i, e);
-}
 
 /* ── what is due ────────────────────────────────────────────────────────────────────────── */
 
@@ -186,13 +60,13 @@ static enum pp_order_type find_due(const struct triggers *t, struct event *e)
 		return 0;
 	if (is_turn_due(t, e))
 		return PP_ORDER_TURN;
-	if (is_trigger(e))
+	if (targets_is_trigger(e))
 		return e->aim_due && !e->arm_tried && *e->trigger.targets ? PP_ORDER_AIM : 0;
 	if (e->truth.shares || e->truth.now & (PP_NOW_TURNED | PP_NOW_CLOSING))
 		return 0;
 	if (e->arm_tried)
 		return 0;
-	needs = find_needs(t, e);
+	needs = targets_needs(t, e);
 	if (armed)
 		return needs ? find_lacking(t, e, needs) : PP_ORDER_DISARM;
 	return needs && e->state == PP_EVENT_RUNNING ? PP_ORDER_ARM : 0;
@@ -244,7 +118,7 @@ static struct event *find_next(struct triggers *t, enum pp_order_type *ret)
 {
 	struct event *e = NULL;
 
-	find_triggers(t);
+	targets_list_triggers(t);
 	if (t->turns >= TURNS_MAX)
 		e = find_first(t, 1, ret);
 	if (!e)
@@ -284,7 +158,7 @@ static void refused(struct triggers *t, struct event *e, int error, const char *
 			  spec->name, e->truth.id, what_fails(t->type, e), sentence);
 	e->arm_error = error;
 	e->arm_tried = true;
-	e->aim_due = is_trigger(e);
+	e->aim_due = targets_is_trigger(e);
 	if (e->aim)
 		e->aim->known = false;
 }
@@ -311,7 +185,7 @@ static void on_done(struct waiter *waiter, const struct outcome *outcome)
 			e->aim->known = true;
 		}
 	} else if (t->type != PP_ORDER_TURN)
-		aim_anew(t, e);
+		targets_aim_anew(t, e);
 }
 
 static int give_aim(struct triggers *t, struct event *trigger)
@@ -354,7 +228,7 @@ static int give_order(struct triggers *t, struct event *e)
 	case PP_ORDER_DISARM:
 		return lifecycle_disarm(t->lifecycle, e, &t->waiter);
 	case PP_ORDER_ARM:
-		return lifecycle_arm(t->lifecycle, e, find_needs(t, e), &t->waiter);
+		return lifecycle_arm(t->lifecycle, e, targets_needs(t, e), &t->waiter);
 	default:
 		return give_aim(t, e);
 	}
@@ -439,7 +313,7 @@ static void hear_engine(struct triggers *t)
 	t->generation = l->generation;
 	forget_refusals(t);
 	for (size_t i = 0; i < l->registry.n_settled; i++)
-		l->registry.by_id[i]->aim_due = is_trigger(l->registry.by_id[i]);
+		l->registry.by_id[i]->aim_due = targets_is_trigger(l->registry.by_id[i]);
 }
 
 static int on_timer(sd_event_source *s _unused_, uint64_t usec _unused_, void *userdata)

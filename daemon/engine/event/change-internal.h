@@ -16,8 +16,8 @@ struct change {
 	struct failure *f;
 };
 
-#define CHANGE_NONE                                                                          \
-	{                                                                                    \
+#define CHANGE_NONE                                                                             \
+	{                                                                                       \
 		.new = PARTS_NONE, .old.outer = -EBADF, .before = -EBADF, .former = FORMER_NONE \
 	}
 

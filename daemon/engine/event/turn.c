@@ -21,9 +21,9 @@ struct turn {
 	struct rings spare;  /* for the next one */
 };
 
-#define TURN_NONE                                                                       \
-	{                                                                               \
-		.c = CHANGE_NONE, .armed = ARMED_NONE, .spare.outer = -EBADF            \
+#define TURN_NONE                                                            \
+	{                                                                    \
+		.c = CHANGE_NONE, .armed = ARMED_NONE, .spare.outer = -EBADF \
 	}
 
 static void turn_done(struct turn *t)
