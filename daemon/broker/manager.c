@@ -14,7 +14,6 @@
 #include "daemon/broker/edge/listener.h"
 #include "daemon/broker/edge/peer.h"
 #include "daemon/broker/handout/copies.h"
-#include "daemon/broker/handout/tree.h"
 #include "daemon/broker/hotplug/generations.h"
 #include "daemon/broker/hotplug/hotplug.h"
 #include "daemon/broker/hotplug/missing-rings.h"
@@ -25,7 +24,7 @@
 #include "daemon/broker/sideband/sideband.h"
 #include "daemon/broker/state/quota.h"
 #include "daemon/broker/stop.h"
-#include "daemon/broker/triggers/fired.h"
+#include "daemon/broker/telling.h"
 #include "daemon/broker/triggers/firings.h"
 #include "daemon/broker/triggers/overdue.h"
 #include "daemon/broker/triggers/triggers.h"
@@ -33,9 +32,6 @@
 #include "proto/clock.h"
 #include "proto/macro.h"
 #include "proto/places.h"
-
-/* Firings that only notify, and were not told at once. */
-#define TELL_AFTER_USEC (10 * 1000000ULL)
 
 struct manager {
 	sd_event *loop;
@@ -51,7 +47,7 @@ struct manager {
 	struct missing_rings missing_rings;
 	struct triggers triggers;
 	struct firings firings;
-	sd_event_source *rests; /* tells what fired_tell() has kept; NULL until there was any */
+	struct telling telling;
 	struct overdue overdue;
 	struct sideband sideband;
 	struct stop stop;
@@ -161,64 +157,12 @@ static void on_name_ended(void *userdata, const struct event *e)
 	reload_ended(&m->reload, e);
 }
 
-static void tell_rest(struct manager *m, struct event *e, uint64_t unread)
-{
-	if (e && e->trigger.action == PP_ACTION_NOTIFY && fired_tell_rest(e, unread))
-		watchers_tell_event(&m->watchers, PP_NOTICE_FIRED, e);
-}
-
-static void tell_all_rests(struct manager *m)
-{
-	for (size_t i = 0; i < m->lifecycle.registry.n_settled; i++)
-		tell_rest(m, m->lifecycle.registry.by_id[i], 0);
-}
-
-static int on_rests(sd_event_source *s _unused_, uint64_t usec _unused_, void *userdata)
-{
-	tell_all_rests(userdata);
-	return 0;
-}
-
-/* Looks wake nobody, so without this a daemon that has nothing else to do would keep the last firings to
- * itself. */
-static void tell_later(struct manager *m)
-{
-	int enabled = SD_EVENT_OFF, r = 0;
-
-	if (!m->rests)
-		r = timer_add(m->loop, &m->rests, on_rests, m);
-	if (r >= 0)
-		r = sd_event_source_get_enabled(m->rests, &enabled);
-	if (r >= 0 && enabled == SD_EVENT_OFF)
-		r = timer_start(m->rests, TELL_AFTER_USEC);
-	if (r < 0)
-		log_error("Cannot wait to tell of firings, which are told later: %s.",
-			  strerror(-r));
-}
-
-/* What other triggers do is told when it is done to their targets. */
-static void tell_fired(struct manager *m, const struct pp_fired *fired)
-{
-	struct event *e = registry_by_id(&m->lifecycle.registry, fired->trigger);
-
-	if (fired->action != PP_ACTION_NOTIFY)
-		return;
-	if (!e)
-		log_event(LOG_NOTICE, "", "",
-			  "A trigger that has been removed (id %llu) has fired (number %llu).",
-			  fired->trigger, fired->number);
-	else if (fired_tell(e, fired))
-		watchers_tell_event(&m->watchers, PP_NOTICE_FIRED, e);
-	else
-		tell_later(m);
-}
-
 static void on_notice(void *userdata, enum pp_notice_kind kind, const struct event *e)
 {
 	struct manager *m = userdata;
 
 	if (kind == PP_NOTICE_DELETED)
-		tell_rest(m, registry_by_id(&m->lifecycle.registry, e->truth.id), 0);
+		telling_last(&m->telling, e);
 	watchers_tell_event(&m->watchers, kind, e);
 }
 
@@ -231,7 +175,7 @@ static void on_fired(void *userdata, const struct pp_fired *fired)
 		return;
 	}
 	triggers_note(&m->triggers, fired->trigger, fired->time);
-	tell_fired(m, fired);
+	telling_fired(&m->telling, fired);
 }
 
 static void on_firings_read(void *userdata)
@@ -245,27 +189,22 @@ static void on_fired_by_order(void *userdata, const struct event *e, const struc
 {
 	struct manager *m = userdata;
 
-	tell_fired(m, by);
+	telling_fired(&m->telling, by);
 	triggers_fired(&m->triggers, e->truth.id, by->time);
-}
-
-static void log_fired(struct manager *m, const struct pp_spec *spec, const struct pp_fired *by)
-{
-	const struct event *trigger = registry_by_id(&m->lifecycle.registry, by->trigger);
-
-	fired_log(spec, by, trigger ? trigger->truth.spec.name : NULL);
 }
 
 static void on_paused_by(void *userdata, const struct event *e, const struct pp_fired *by)
 {
-	log_fired(userdata, &e->truth.spec, by);
+	struct manager *m = userdata;
+
+	telling_log(&m->telling, &e->truth.spec, by);
 }
 
 static void on_tape(void *userdata, const struct tape *tape)
 {
 	struct manager *m = userdata;
 
-	log_fired(m, &tape->event.truth.spec, &tape->by);
+	telling_log(&m->telling, &tape->event.truth.spec, &tape->by);
 	watchers_tell_event(&m->watchers, PP_NOTICE_TAPE, &tape->event);
 }
 
@@ -286,30 +225,6 @@ static void on_came(void *userdata, const struct pp_cpumask *cpus _unused_)
 	sideband_came(&m->sideband);
 }
 
-/* Of firings for which the ring buffer had no room the kernel only keeps the number. Returns how many there
- * are since the last look; those from before the daemon started are handled, and not told. */
-static uint64_t read_unread(struct manager *m, struct event *e)
-{
-	uint64_t before = e->unread;
-	struct pp_trigger state;
-
-	if (tree_trigger_read(m->registry, e->truth.origin, &state) < 0 || state.untold == before)
-		return 0;
-	e->unread = state.untold;
-	if (state.untold)
-		triggers_note(&m->triggers, e->truth.id, state.last);
-	return before == EVENT_UNREAD_UNKNOWN ? 0 : state.untold - before;
-}
-
-static void look_at_triggers(struct manager *m)
-{
-	const struct registry *r = &m->lifecycle.registry;
-
-	for (size_t i = 0; i < r->n_settled; i++)
-		if (r->by_id[i]->truth.spec.flags & PP_EVENT_TRIGGER)
-			tell_rest(m, r->by_id[i], read_unread(m, r->by_id[i]));
-}
-
 static void on_looked(void *userdata)
 {
 	struct manager *m = userdata;
@@ -317,7 +232,7 @@ static void on_looked(void *userdata)
 	missing_rings_retry(&m->missing_rings);
 	if (!m->stop.begun) {
 		firings_look(&m->firings);
-		look_at_triggers(m);
+		telling_look(&m->telling);
 		triggers_retry(&m->triggers);
 	}
 	sideband_retry(&m->sideband);
@@ -502,6 +417,11 @@ static void wire(struct manager *m)
 	m->triggers.loop = m->loop;
 	m->triggers.ready = on_tape;
 	m->triggers.userdata = m;
+	m->telling.loop = m->loop;
+	m->telling.registry = m->registry;
+	m->telling.lifecycle = &m->lifecycle;
+	m->telling.watchers = &m->watchers;
+	m->telling.triggers = &m->triggers;
 	m->overdue.loop = m->loop;
 	m->overdue.lifecycle = &m->lifecycle;
 	m->overdue.registry = m->registry;
@@ -633,7 +553,7 @@ int manager_run(struct manager *m)
 	if (r >= 0)
 		r = sd_event_loop(m->loop);
 	sd_notify(0, "STOPPING=1");
-	look_at_triggers(m);
+	telling_look(&m->telling);
 	if (r < 0 && r != -ECHILD)
 		log_error("The event loop failed: %s.", strerror(-r));
 	return r;
@@ -655,7 +575,7 @@ void manager_free(struct manager *m)
 	reload_end(&m->reload);
 	lifecycle_done(&m->lifecycle);
 	/* Orders that end go on with these. */
-	m->rests = sd_event_source_disable_unref(m->rests);
+	telling_done(&m->telling);
 	firings_done(&m->firings);
 	triggers_done(&m->triggers);
 	overdue_done(&m->overdue);

@@ -30,8 +30,8 @@ bool triggers_match(const struct event *trigger, const struct event *e)
 {
 	uint32_t creator = trigger->truth.spec.creator;
 
-	return targets_is_trigger(trigger) && !targets_is_trigger(e) && trigger->ns == e->ns && !e->truth.shares &&
-	       (creator == 0 || creator == e->truth.spec.creator) &&
+	return targets_is_trigger(trigger) && !targets_is_trigger(e) && trigger->ns == e->ns &&
+	       !e->truth.shares && (creator == 0 || creator == e->truth.spec.creator) &&
 	       is_listed(trigger->trigger.targets, e->truth.spec.name);
 }
 
