@@ -48,7 +48,9 @@ jq '.changes | map(select(.kind == "cpu_time"))[0]' <<<"$OUT" >burner
 expect_eq "$(jq -r .comm burner)" ag-burner "who computes"
 expect_eq "$(jq '.median < 1000000 and .now > 50000000 and .excess > 50000000 and .slices >= 10' burner)" true \
 	"how much: $(<burner)"
-expect_eq "$(jq -r '[.changes[] | select(.is_line)][0].kind' <<<"$OUT")" cpu_time "the first line of the burner: $OUT"
+# On a busy machine it waits longer for the CPU than it has it.
+expect_eq "$(jq -r '[.changes[] | select(.is_line)][:2] | any(.kind == "cpu_time")' <<<"$OUT")" true \
+	"the first lines of the burner: $OUT"
 expect_eq "$(jq -r '[.changes[] | select(.kind == "function" or .kind == "function_total" or .kind == "sampled")] |
 	length > 0' <<<"$OUT")" true "functions of the burner: $OUT"
 
