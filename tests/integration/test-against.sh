@@ -63,12 +63,19 @@ BEGUN=$(jq -c '((.until - .since) / 1000000000) as $s | [.changes[] | select(.ki
 	[.comm, (.now * $s | round)]]' <<<"$OUT")
 expect_eq "$BEGUN" '[["ag-once",100]]' "the processes that a shell began"
 
+# page_report FILE: what the page has of the comparison, JSON
+page_report() {
+	sed -n 's/.*id="against">\(.*\)<\/script>.*/\1/p' "$1" | base64 -d | perl -MCompress::Zlib -e 'undef $/; print uncompress(<>)'
+}
+
 # A thread that sleeps with a lock is told with who waited, and only where that happened.
 expect_ok perfctl report -i data --since "$HELD" --until "$HELD_UNTIL" --against 10m --json
 expect_eq "$(jq -c '.findings[] | select(.victim.comm == "sc-waiter") | [.kind, .culprit.comm, .max_ns > 45000000, .count > 1]' <<<"$OUT")" \
 	'["sleep","sc-holder",true,true]' "who held the lock: $OUT"
 expect_ok perfctl report -i data --since "$HELD" --until "$HELD_UNTIL" --against 10m
 expect_match "$OUT" '[1-3]\. sc-holder\[[0-9]+\] let sc-waiter\[[0-9]+\] wait for up to' "who held the lock, in words"
+expect_ok perfctl report -i data --since "$HELD" --until "$HELD_UNTIL" --against 10m --html page
+expect_eq "$(page_report page | jq -r .findings | grep -c 'sc-holder.* let sc-waiter')" 1 "who held the lock, on the page"
 expect_ok perfctl report -i data --since "$SINCE" --against 10m --json
 expect_eq "$(jq -c '[.findings[] | select(.victim.comm == "sc-waiter")]' <<<"$OUT")" '[]' "who held no lock"
 
@@ -98,16 +105,13 @@ expect_eq "$(grep -c '^cpu-clock lacks 1 of' <<<"$OUT")" 7 "events that lack a r
 expect_match "$OUT" $'\n\\(93 more events lack some\\)$' "events that are not told"
 
 # The page has the same lines and numbers. Where nothing can be compared, none is left.
-page_report() {
-	sed -n 's/.*id="against">\(.*\)<\/script>.*/\1/p' "$1" | base64 -d | perl -MCompress::Zlib -e 'undef $/; print uncompress(<>)'
-}
 for selected in "" "--pid $BURNER"; do
 	# shellcheck disable=SC2086 # words
 	expect_ok perfctl report -i data --since "$SINCE" --against 10m --html page.html $selected
 	page_report page.html >page
 	# shellcheck disable=SC2086
 	perfctl report -i data --since "$SINCE" --against 10m $selected >text
-	expect_eq "$(jq -r '.head, (.columns | map(.[0]) | join(" ")), (.lines[].cells | join(" ")), .gaps' page | sed '/^$/d')" \
+	expect_eq "$(jq -r '.head, .findings, (.columns | map(.[0]) | join(" ")), (.lines[].cells | join(" ")), .gaps' page | sed -E '/^$/d; s/^ +//; s/ {2,}/ /g')" \
 		"$(sed -E 's/^ +//; s/ {2,}/ /g; /^\([0-9]+ more\)$/d' text)" "the page of '$selected'"
 done
 expect_eq "$(jq -r '.lines | map(select(.kind == "cpu_time"))[0] | .comm' page)" ag-burner "who computes, on the page"

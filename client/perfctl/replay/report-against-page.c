@@ -82,6 +82,8 @@ int against_page_text(const struct report_against *a, char **ret)
 	json_unsigned(&j, "until", g->until);
 	json_unsigned(&j, "before", compare_begin(g));
 	r = text_json(&j, "head", a, against_head);
+	if (r >= 0)
+		r = text_json(&j, "findings", a, against_findings);
 	columns_json(&j);
 	if (r >= 0)
 		r = lines_json(&j, a);

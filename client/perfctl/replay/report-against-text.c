@@ -266,14 +266,14 @@ static int print_changes(const struct report_against *a, size_t *ret)
 }
 
 /* Who kept whom waiting; what commands do is behind that. */
-static void print_findings(const struct report_against *a)
+void against_findings(const struct report_against *a, FILE *f)
 {
 	size_t n = MIN(a->n_findings, a->report.o->top);
 
 	for (size_t i = 0; i < n; i++)
-		report_finding_text(a->findings[i], i + 1, compare_grid_of(a->compared)->until);
+		report_finding_text(f, a->findings[i], i + 1, compare_grid_of(a->compared)->until);
 	if (n < a->n_findings)
-		printf("(%zu more)\n", a->n_findings - n);
+		fprintf(f, "(%zu more)\n", a->n_findings - n);
 }
 
 void against_gaps(const struct report_against *a, FILE *f)
@@ -301,7 +301,7 @@ int report_against_text(const struct report_against *a)
 	size_t n;
 
 	against_head(a, stdout);
-	print_findings(a);
+	against_findings(a, stdout);
 	if (print_changes(a, &n) < 0)
 		return -ENOMEM;
 	if (!n && !a->n_findings)

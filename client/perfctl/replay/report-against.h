@@ -50,9 +50,10 @@ size_t against_lines(const struct report_against *a, const struct compare_change
 extern const struct column against_columns[AGAINST_COLUMNS];
 
 int report_against_text(const struct report_against *a);
-/* Its parts: what is compared with what; a line's cells (-ENOMEM); what a line may owe to records that are
- * not there, line by line. */
+/* Its parts: what is compared with what; findings, a line for each; a line's cells (-ENOMEM); what a line
+ * may owe to records that are not there, line by line. */
 void against_head(const struct report_against *a, FILE *f);
+void against_findings(const struct report_against *a, FILE *f);
 int against_cells(const struct report_against *a, const struct compare_change *change,
 		  struct table *t);
 void against_gaps(const struct report_against *a, FILE *f);

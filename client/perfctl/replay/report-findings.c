@@ -81,80 +81,84 @@ static words count_words(uint64_t n)
 
 /* ── A sentence of each kind ── */
 
-static void crash(const struct finding *g)
+static void crash(FILE *f, const struct finding *g)
 {
 	if (g->n > 1)
-		printf("%" PRIu64 " times ", g->n);
-	printf("%s died of %s", party_words(&g->culprit).s, signal_words(g->number).s);
+		fprintf(f, "%" PRIu64 " times ", g->n);
+	fprintf(f, "%s died of %s", party_words(&g->culprit).s, signal_words(g->number).s);
 	if (g->victim.comm)
-		printf(", which %s sent", party_words(&g->victim).s);
+		fprintf(f, ", which %s sent", party_words(&g->victim).s);
 }
 
-static void out_of_memory(const struct finding *g)
+static void out_of_memory(FILE *f, const struct finding *g)
 {
-	printf("the kernel ran out of memory and killed %s", party_words(&g->culprit).s);
+	fprintf(f, "the kernel ran out of memory and killed %s", party_words(&g->culprit).s);
 }
 
-static void cpu(const struct finding *g)
+static void cpu(FILE *f, const struct finding *g)
 {
-	printf("%s kept %s waiting for a CPU: up to %s, %s, %s in all; it ran %u%% of that time",
-	       party_words(&g->culprit).s, party_words(&g->victim).s, time_words(g->max).s,
-	       count_words(g->n).s, time_words(g->sum).s, g->percent);
+	fprintf(f,
+		"%s kept %s waiting for a CPU: up to %s, %s, %s in all; it ran %u%% of that time",
+		party_words(&g->culprit).s, party_words(&g->victim).s, time_words(g->max).s,
+		count_words(g->n).s, time_words(g->sum).s, g->percent);
 }
 
-static void burst(const struct finding *g)
+static void burst(FILE *f, const struct finding *g)
 {
-	printf("%s ran without a sleep for up to %s, %s, %s in all; mostly it sleeps after %s",
-	       party_words(&g->culprit).s, time_words(g->max).s, count_words(g->n).s,
-	       time_words(g->sum).s, time_words(g->usual).s);
+	fprintf(f, "%s ran without a sleep for up to %s, %s, %s in all; mostly it sleeps after %s",
+		party_words(&g->culprit).s, time_words(g->max).s, count_words(g->n).s,
+		time_words(g->sum).s, time_words(g->usual).s);
 }
 
-static void sleeping(const struct finding *g)
+static void sleeping(FILE *f, const struct finding *g)
 {
-	printf("%s let %s wait for up to %s, %s, %s in all; it ran %u%% of that time; mostly that "
-	       "sleeps %s",
-	       party_words(&g->culprit).s, party_words(&g->victim).s, time_words(g->max).s,
-	       count_words(g->n).s, time_words(g->sum).s, g->percent, time_words(g->usual).s);
+	fprintf(f,
+		"%s let %s wait for up to %s, %s, %s in all; it ran %u%% of that time; mostly that "
+		"sleeps %s",
+		party_words(&g->culprit).s, party_words(&g->victim).s, time_words(g->max).s,
+		count_words(g->n).s, time_words(g->sum).s, g->percent, time_words(g->usual).s);
 }
 
-static void disk(const struct finding *g)
+static void disk(FILE *f, const struct finding *g)
 {
-	printf("%s kept disk %s busy, with %u%% of its time; %s was blocked for up to %s, %s, %s in all",
-	       party_words(&g->culprit).s, g->device, g->percent, party_words(&g->victim).s,
-	       time_words(g->max).s, count_words(g->n).s, time_words(g->sum).s);
+	fprintf(f,
+		"%s kept disk %s busy, with %u%% of its time; %s was blocked for up to %s, %s, %s in all",
+		party_words(&g->culprit).s, g->device, g->percent, party_words(&g->victim).s,
+		time_words(g->max).s, count_words(g->n).s, time_words(g->sum).s);
 }
 
-static void blocked(const struct finding *g)
+static void blocked(FILE *f, const struct finding *g)
 {
-	printf("%s was blocked (state D) for up to %s, %s, %s in all", party_words(&g->victim).s,
-	       time_words(g->max).s, count_words(g->n).s, time_words(g->sum).s);
+	fprintf(f, "%s was blocked (state D) for up to %s, %s, %s in all",
+		party_words(&g->victim).s, time_words(g->max).s, count_words(g->n).s,
+		time_words(g->sum).s);
 }
 
-static void memory(const struct finding *g)
+static void memory(FILE *f, const struct finding *g)
 {
-	printf("%s had to free memory before it got some: up to %s, %s, %s in all",
-	       party_words(&g->victim).s, time_words(g->max).s, count_words(g->n).s,
-	       time_words(g->sum).s);
+	fprintf(f, "%s had to free memory before it got some: up to %s, %s, %s in all",
+		party_words(&g->victim).s, time_words(g->max).s, count_words(g->n).s,
+		time_words(g->sum).s);
 }
 
-static void forks(const struct finding *g)
+static void forks(FILE *f, const struct finding *g)
 {
 	uint64_t ns = g->end - g->begin;
 
-	printf("%s began %" PRIu64 " processes in %s, as %s; they ran %s in all",
-	       party_words(&g->culprit).s, g->n, time_words(ns).s, comm_words(&g->victim).s,
-	       time_words(g->sum).s);
+	fprintf(f, "%s began %" PRIu64 " processes in %s, as %s; they ran %s in all",
+		party_words(&g->culprit).s, g->n, time_words(ns).s, comm_words(&g->victim).s,
+		time_words(g->sum).s);
 }
 
-static void usage(const struct finding *g)
+static void usage(FILE *f, const struct finding *g)
 {
-	printf("%s had %u%% of the CPU time that was used: %s", party_words(&g->culprit).s,
-	       g->percent, time_words(g->sum).s);
+	fprintf(f, "%s had %u%% of the CPU time that was used: %s", party_words(&g->culprit).s,
+		g->percent, time_words(g->sum).s);
 }
 
 static const struct {
 	const char *key;
-	void (*say)(const struct finding *g);
+	void (*say)(FILE *f, const struct finding *g);
 } kinds[FINDING_KINDS] = {
 	[FINDING_CRASH] = { "crash", crash },
 	[FINDING_OOM] = { "out_of_memory", out_of_memory },
@@ -188,29 +192,29 @@ static size_t named(const struct flame_node *where, const struct frame *ret[FUNC
 	return n;
 }
 
-static void print_where(const struct finding *g)
+static void print_where(FILE *f, const struct finding *g)
 {
 	const struct frame *frames[FUNCTIONS];
 	size_t n = named(g->where, frames);
 
 	for (size_t i = 0; i < n; i++) {
-		fputs(i ? " <- " : "; in ", stdout);
-		print_text(stdout, frames[i]->symbol, strlen(frames[i]->symbol));
+		fputs(i ? " <- " : "; in ", f);
+		print_text(f, frames[i]->symbol, strlen(frames[i]->symbol));
 	}
 }
 
-void report_finding_text(const struct finding *g, size_t number, uint64_t end)
+void report_finding_text(FILE *f, const struct finding *g, size_t number, uint64_t end)
 {
 	uint64_t ago = end - MIN(g->begin, end);
 
-	printf("%2zu. ", number);
-	kinds[g->kind].say(g);
-	print_where(g);
+	fprintf(f, "%2zu. ", number);
+	kinds[g->kind].say(f, g);
+	print_where(f, g);
 	if (g->kind != FINDING_USAGE)
-		printf(" (%s %" PRIu64 ".%06" PRIu64 ", %s before the end)",
-		       g->kind == FINDING_FORKS ? "from" : "at", g->begin / 1000000000,
-		       g->begin / 1000 % 1000000, time_words(ago).s);
-	putchar('\n');
+		fprintf(f, " (%s %" PRIu64 ".%06" PRIu64 ", %s before the end)",
+			g->kind == FINDING_FORKS ? "from" : "at", g->begin / 1000000000,
+			g->begin / 1000 % 1000000, time_words(ago).s);
+	fputc('\n', f);
 }
 
 /* ── All of them ── */
@@ -259,7 +263,7 @@ static int print_all(const struct report *r, const struct latency_records *recor
 	       r->a->last / 1000 % 1000000);
 	for (size_t i = 0; i < n && number < r->o->top; i++)
 		if (told[all[i].kind]++ < OF_ONE_KIND)
-			report_finding_text(&all[i], ++number, r->a->last);
+			report_finding_text(stdout, &all[i], ++number, r->a->last);
 	if (!number)
 		puts(" Nothing.");
 	if (number < n)

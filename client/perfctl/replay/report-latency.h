@@ -52,7 +52,7 @@ struct findings;
 struct latency_records;
 
 /* One of them: `number` is its place, end that of the time, ns. */
-void report_finding_text(const struct finding *g, size_t number, uint64_t end);
+void report_finding_text(FILE *f, const struct finding *g, size_t number, uint64_t end);
 void report_finding_json(struct json *j, const struct finding *g);
 
 /* Of what is recorded, the kinds that findings stand on. */

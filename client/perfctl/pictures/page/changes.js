@@ -72,7 +72,7 @@ const changes = {
 
 	draw() {
 		if (!data.against) return;
-		const { head, columns, lines, more, gaps } = data.against, tools = element("div", undefined, { class: "tools" }), table = element("div");
+		const { head, findings, columns, lines, more, gaps } = data.against, tools = element("div", undefined, { class: "tools" }), table = element("div");
 		const most = lines.reduce((a, l) => Math.max(a, Math.abs(l.excess)), 1);
 		for (const [text, range] of [["the moment", changes.moment()], ["the time before", changes.before()]]) {
 			const b = element("button", text, { type: "button" });
@@ -82,7 +82,8 @@ const changes = {
 		drawTable(table, [columns.at(-1), ...columns.slice(0, -1)].map(([title, right], i) => [title.toLowerCase(), i && right]),
 			lines.map((line) => changes.row(line, most)), more ? `and ${count(more)} more` : "");
 		const text = (printed) => element("p", printed.trimEnd().split("\n").map(shown).join("\n"));
-		$("changes").replaceChildren(text(head), tools, lines.length ? table : element("p", "nothing unusual"), text(gaps));
+		const none = findings ? [] : [element("p", "nothing unusual")];
+		$("changes").replaceChildren(text(head), tools, ...(findings ? [text(findings)] : []), ...(lines.length ? [table] : none), text(gaps));
 	},
 };
 
