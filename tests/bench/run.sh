@@ -140,6 +140,11 @@ row ns ftrace_mono_ns "ftrace with the clock that perf and we have"
 row ns perf_overwrite_ns "perf record --overwrite"
 row ns chains_ns "perfpersist, with call chains"
 row ns perf_chains_ns "perf record --overwrite -g"
+if [ -n "$(result bpftrace_chains_ns)" ]; then
+	row ns bpftrace_chains_ns "bpftrace, which counts by call chain and keeps no record"
+else
+	echo "  (bpftrace is not installed)"
+fi
 row ns bare_ns "for comparison: the whole call with nothing attached"
 
 heading "When a trigger fires: how long another CPU goes on writing to what is frozen (median of 500, quartiles)"
