@@ -111,10 +111,10 @@ for selected in "" "--pid $BURNER"; do
 	page_report page.html >page
 	# shellcheck disable=SC2086
 	perfctl report -i data --since "$SINCE" --against 10m $selected >text
-	expect_eq "$(jq -r '.head, .findings, (.columns | map(.[0]) | join(" ")), (.lines[].cells | join(" ")), .gaps' page | sed -E '/^$/d; s/^ +//; s/ {2,}/ /g')" \
-		"$(sed -E 's/^ +//; s/ {2,}/ /g; /^\([0-9]+ more\)$/d' text)" "the page of '$selected'"
+	expect_eq "$(jq -r '.head, .findings, (select(.lines != []) | .columns | map(.[0]) | join(" ")), (.lines[].cells | join(" ")), .gaps' page |
+		sed -E '/^$/d; s/^ +//; s/ {2,}/ /g')" "$(sed -E 's/^ +//; s/ {2,}/ /g; /^\([0-9]+ more\)$/d; /^nothing unusual$/d' text)" \
+		"the page of '$selected'"
 done
-expect_eq "$(jq -r '.lines | map(select(.kind == "cpu_time"))[0] | .comm' page)" ag-burner "who computes, on the page"
 expect_exit 3 perfctl report -i data --last 1h --against 5m --html none.html
 [ ! -e none.html ] || fail "a page was left of nothing"
 

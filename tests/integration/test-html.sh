@@ -247,16 +247,16 @@ chmod 0755 "$SCRATCH"/pg-*
 # A signal of a fault that never came before is always the first line.
 # shellcheck disable=SC2016 # for those shells
 (cd "$SCRATCH" && ulimit -c 0 && perf record -q -a -m 8M -o moment -e cpu-clock/freq=999,call-graph=fp,name=cpu-clock/ \
-	-e signal:signal_generate -- sh -c 'sleep 1; ./pg-crasher -c "kill -SEGV \$\$"; timeout 0.4 ./pg-burner -c "while :; do :; done"' \
+	-e signal:signal_generate -- sh -c 'sleep 1.5; ./pg-crasher -c "kill -SEGV \$\$"; timeout 0.3 ./pg-burner -c "while :; do :; done"' \
 	2>/dev/null) || true
 without_ksymbols "$SCRATCH/moment"
-write_page "$SCRATCH/moment" "$SCRATCH/moment.html" --last 600ms --against 900ms
-perfctl report -i "$SCRATCH/moment" --last 600ms --against 900ms --json >"$SCRATCH/changes"
+write_page "$SCRATCH/moment" "$SCRATCH/moment.html" --last 900ms --against 1s
+perfctl report -i "$SCRATCH/moment" --last 900ms --against 1s --json >"$SCRATCH/changes"
 page_open "$SCRATCH/moment.html"
 expect_ask 'JSON.stringify(data.against.lines.map((l) => [l.kind, l.comm ?? "", l.what ?? ""]))' \
 	"$(jq -c '[.changes[] | select(.is_line) | [.kind, .comm // "", .what // ""]][:20]' "$SCRATCH/changes")" "lines on the page"
 expect_ask '[data.n, view.range.map((t) => data.base + BigInt(Math.round(t))).join()].join()' \
-	"$(perfctl report -i "$SCRATCH/moment" --last 1500ms --json | jq .records),$(grep -oP '"since":\K\d+' "$SCRATCH/changes"),$(
+	"$(perfctl report -i "$SCRATCH/moment" --last 1900ms --json | jq .records),$(grep -oP '"since":\K\d+' "$SCRATCH/changes"),$(
 		grep -oP '"until":\K\d+' "$SCRATCH/changes")" "records of both times, and the moment that is selected"
 expect_ask '[document.getElementById("tab-changes").getAttribute("aria-selected"), document.querySelectorAll("#changes tbody tr").length === data.against.lines.length].join()' \
 	"true,true" "the table of changes"

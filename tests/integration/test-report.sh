@@ -181,7 +181,7 @@ without_ksymbols forks 7
 parents >ours
 same theirs ours "parents by sched_process_fork are not those by sideband"
 expect_eq "$(grep '"true"' ours)" '["true",40,40,"bash"]' "40 programs by sched_process_fork"
-expect_eq "$(parents --event sched:sched_process_exit | grep -c '"bash"\]')" 0 "children of bash without its forks"
+expect_eq "$(parents --event sched:sched_process_exit | grep -c '"bash"\]' || true)" 0 "children of bash without its forks"
 
 # For one process: the same numbers, which come from the switches of all.
 jq -r '.processes[] | select(.pid > 0 and .switches > 0) | .pid' report.json | head -n 3 >pids
