@@ -239,6 +239,16 @@ expect_eq "$PAGE_ANSWER" "40,40" "a click on 40 programs"
 expect_ask 'document.getElementById("process").selectedOptions[0].textContent' "true (40 processes)" "the choice of 40 programs"
 expect_ask 'faults.join()' "" "faults of the page"
 
+# With --about, the processes have what others did to them, and a choice has it.
+write_page "$SCRATCH/data" "$SCRATCH/tree.html" --about
+page_open "$SCRATCH/tree.html"
+pid=$(perfctl report -i "$SCRATCH/data" --about --json --top 1000000 | jq '[.processes[] | select(.pid > 0)] | max_by(.about).pid')
+page_ask "const chosen = data.processes.filter((p) => p.pid === $pid), sums = summarize().procs;
+	pickProcesses(chosen).then(() => [chosen.reduce((n, p) => n + sums[p.index].about, 0), view.matches.length].join())"
+expect_eq "$PAGE_ANSWER" "$(perfctl report -i "$SCRATCH/data" --about --json --top 1000000 |
+	jq --argjson pid "$pid" '.processes[] | select(.pid == $pid).about'),$(
+	perfctl report -i "$SCRATCH/data" --pid "$pid" --about --json | jq .records)" "records about a process on the page"
+
 # ── a moment beside the time before ──────────────────────────────────────────────────────
 
 cp "$(command -v bash)" "$SCRATCH/pg-crasher"

@@ -205,6 +205,24 @@ echo "$(perfctl script -i traces --tid "$tid" | wc -l)" \
 same theirs ours "records by, and about thread $tid"
 read -r by about <ours
 [ "$about" -gt "$by" ] || fail "no other thread has a record about thread $tid"
+# With --about, each process has what others did to it beside what it did: what --pid selects with and
+# without --about.
+perfctl report -i traces --about --json --top 1000000 >about.json
+expect_eq "$(jq '[.processes[] | select(.records > 0) | del(.about)]' about.json)" \
+	"$(jq '[.processes[] | del(.about)]' report.json)" "processes with --about"
+jq -r '[.processes[] | select(.pid)] | sort_by(-.about)[:2][].pid' about.json >pids
+jq -r '.processes[] | select(.comm == "report-target") | .pid' about.json | head -n 1 >>pids
+while read -r pid; do
+	echo "$pid $(perfctl report -i traces --pid "$pid" --about --json | jq .records)"
+done <pids >ours
+while read -r pid; do
+	jq -r --argjson pid "$pid" '.processes[] | select(.pid == $pid) | "\(.pid) \(.records + .about)"' about.json
+done <pids >theirs
+same theirs ours "records of and about processes"
+expect_eq "$(jq -c '[([.processes[].about] | add) > 0, ([.processes[].about] | add) == ([.process_tree[].about] | add)]' about.json)" \
+	'[true,true]' "records about processes, in the tree"
+expect_match "$(perfctl report -i traces --about)" 'RECORDS +OF ALL +ABOUT +ON CPU' "a column for them"
+
 # A number that no process has.
 expect_exit 3 perfctl report -i traces --pid 2147483647
 expect_match "$OUT" 'has no record of the threads that --pid and --tid select; --about' "nobody has the number"

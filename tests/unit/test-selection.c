@@ -66,6 +66,16 @@ static bool wants(uint32_t process, uint32_t by, uint32_t pid, uint32_t next_pid
 	return selection_wants_who(&s, &sample, waking);
 }
 
+static void named(uint32_t process, uint32_t by, uint32_t pid, uint32_t next_pid, struct about *ret)
+{
+	uint32_t raw[5] = { 7, by, pid, next_pid, 0 };
+	struct perfpersist_sample sample = {
+		.pid = process, .tid = by, .raw = raw, .raw_size = sizeof(raw)
+	};
+
+	selection_whom(&s, &sample, waking, ret);
+}
+
 /* Process 10 has the threads 10 and 11. */
 static void learn(void)
 {
@@ -129,6 +139,23 @@ START_TEST(about_threads)
 }
 END_TEST
 
+START_TEST(whom)
+{
+	struct about about;
+
+	option("about", NULL);
+	learn();
+	named(20, 20, 11, 20, &about); /* a thread of 10, and itself */
+	ck_assert_uint_eq(about.n, 1);
+	ck_assert_uint_eq(about.pids[0], 10);
+	named(20, 20, 10, 11, &about); /* two of one process */
+	ck_assert_uint_eq(about.n, 1);
+	named(10, 11, 20, 30, &about);
+	ck_assert_uint_eq(about.n, 2);
+	ck_assert_uint_eq(about.pids[1], 30);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("selection");
@@ -142,6 +169,7 @@ int main(void)
 	tcase_add_test(tcase, by_threads);
 	tcase_add_test(tcase, about_processes);
 	tcase_add_test(tcase, about_threads);
+	tcase_add_test(tcase, whom);
 	suite_add_tcase(suite, tcase);
 	srunner_run_all(runner, CK_NORMAL);
 	failed = srunner_ntests_failed(runner);

@@ -220,7 +220,8 @@ static int take_about(const struct given *g)
 	struct selection *s = g->to;
 
 	s->about = true;
-	return note(s, g);
+	s->owners = s->owners ?: calloc(1, sizeof(*s->owners));
+	return s->owners ? note(s, g) : EXIT_FAILED;
 }
 
 const struct verb_option selection_options[] = {
@@ -363,22 +364,51 @@ static bool names_a_thread(const struct tep_format_field *f)
 	return f->size == sizeof(uint32_t) && (!strcmp(last, "pid") || !strcmp(last, "tid"));
 }
 
-static bool is_about(const struct selection *s, const struct decoder *d)
+/* The next thread that the loaded payload names, from the field *f on, which it moves behind it. */
+static bool next_thread(const struct decoder *d, const struct tep_format_field **f, uint32_t *ret)
 {
-	for (const struct tep_format_field *f = d->event->format.fields; f; f = f->next) {
+	for (; *f; *f = (*f)->next) {
 		struct field_value v;
-		uint32_t tid;
 
-		if (!names_a_thread(f))
+		if (!names_a_thread(*f))
 			continue;
-		field_value(f, d->raw, &v);
+		field_value(*f, d->raw, &v);
 		if (v.kind != FIELD_UNSIGNED && v.kind != FIELD_SIGNED)
 			continue;
-		tid = (uint32_t)v.number;
-		if (has(&s->tids, tid) || has(&s->pids, owner_of(s, tid)))
-			return true;
+		*ret = (uint32_t)v.number;
+		*f = (*f)->next;
+		return true;
 	}
 	return false;
+}
+
+static bool is_about(const struct selection *s, const struct decoder *d)
+{
+	const struct tep_format_field *f = d->event->format.fields;
+	uint32_t tid;
+
+	while (next_thread(d, &f, &tid))
+		if (has(&s->tids, tid) || has(&s->pids, owner_of(s, tid)))
+			return true;
+	return false;
+}
+
+void selection_whom(const struct selection *s, const struct perfpersist_sample *sample,
+		    struct decoder *d, struct about *ret)
+{
+	uint32_t own = sample->pid == UINT32_MAX ? owner_of(s, sample->tid) : sample->pid, tid;
+	const struct tep_format_field *f;
+
+	*ret = (struct about){};
+	if (!d || !sample->raw || decoder_load(d, sample->raw, sample->raw_size) < 0)
+		return;
+	f = d->event->format.fields;
+	while (ret->n < ABOUT_MAX && next_thread(d, &f, &tid)) {
+		uint32_t pid = owner_of(s, tid);
+
+		if (pid != own && pid <= INT32_MAX && !has(&(struct ids){ ret->pids, ret->n }, pid))
+			ret->pids[ret->n++] = pid;
+	}
 }
 
 bool selection_wants_who(const struct selection *s, const struct perfpersist_sample *sample,

@@ -29,8 +29,15 @@ struct selection {
 	const char *event;	 /* glob; NULL: all */
 	const char *cpu_list;	 /* of cpus, as it was typed */
 	char typed[256];	 /* all options as they were typed, cut off at its end */
-	struct keytable *owners; /* with pids or tids: the process of each thread, as far as records
-				  * told */
+	struct keytable *owners; /* with pids, tids or about: the process of each thread, as far as
+				  * records told */
+};
+
+/* Processes that a record names beside its own. */
+#define ABOUT_MAX 8
+struct about {
+	uint32_t pids[ABOUT_MAX]; /* different ones */
+	size_t n;
 };
 
 extern const struct verb_option selection_options[]; /* all but the next */
@@ -62,6 +69,11 @@ bool selection_wants_whose(const struct selection *s, uint32_t pid, uint32_t tid
  * thread. */
 bool selection_wants_who(const struct selection *s, const struct perfpersist_sample *sample,
 			 struct decoder *d);
+
+/* The processes for which --pid selects a record of another process with --about. More than ABOUT_MAX are
+ * left out. */
+void selection_whom(const struct selection *s, const struct perfpersist_sample *sample,
+		    struct decoder *d, struct about *ret);
 
 /* Whether --event selects an event, by its name in perf's notation. */
 bool selection_wants_event(const struct selection *s, const char *name);

@@ -78,6 +78,18 @@ static int process_of(struct aggregate_parts *p, uint32_t pid, const char *comm,
 	return 0;
 }
 
+int aggregate_about(struct aggregate *a, uint32_t pid)
+{
+	struct aggregate_parts *p = (struct aggregate_parts *)a;
+	const char *comm = keep_comm(p, processes_name(trace_processes(p->trace), pid, pid) ?: "?");
+	size_t i;
+
+	if (!comm || process_of(p, pid, comm, &i) < 0)
+		return -ENOMEM;
+	a->processes[i].about++;
+	return 0;
+}
+
 static int mark_cpu(struct process_sum *s, uint32_t cpu)
 {
 	size_t word = cpu / 64;
@@ -295,6 +307,8 @@ static int busiest_first(const void *left, const void *right)
 		return l->run > r->run ? -1 : 1;
 	if (l->samples != r->samples)
 		return l->samples > r->samples ? -1 : 1;
+	if (l->about != r->about)
+		return l->about > r->about ? -1 : 1;
 	return l->pid < r->pid ? -1 : l->pid > r->pid;
 }
 
@@ -304,7 +318,7 @@ static void leave_out_others(struct aggregate *a)
 	size_t n = 0;
 
 	for (size_t i = 0; i < a->n_processes; i++)
-		if (a->processes[i].samples)
+		if (a->processes[i].samples || a->processes[i].about)
 			a->processes[n++] = a->processes[i];
 	a->n_processes = n;
 }

@@ -31,6 +31,7 @@ int aggregate_new(struct trace *t, struct symbols *symbols, const struct aggrega
 	p->trace = t;
 	p->symbols = symbols;
 	p->threads_alone = opts && opts->threads_alone;
+	a->has_about = opts && opts->about;
 	p->by_pid = opts && opts->by_pid;
 	p->by_tid = opts && opts->by_tid;
 	p->max_stack = opts && opts->max_stack ? MIN(opts->max_stack, CHAIN_MAX) : CHAIN_MAX;

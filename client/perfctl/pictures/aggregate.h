@@ -56,6 +56,7 @@ struct process_sum {
 	uint32_t pid;	  /* (uint32_t)-1: for tasks that had exited when it happened */
 	const char *comm; /* the newest */
 	uint64_t samples;
+	uint64_t about;	   /* samples of others that name it */
 	uint64_t *cpus;	   /* one bit for each CPU with samples */
 	size_t n_words;	   /* of cpus */
 	uint64_t run;	   /* ns on a CPU, from sched_switch; 0 without */
@@ -91,12 +92,14 @@ struct aggregate {
 	uint64_t run;	      /* ns on all CPUs, from sched_switch, without idle */
 	uint64_t idle;
 	bool has_switches;
+	bool has_about; /* aggregate_about() tells which processes samples name */
 };
 
 struct aggregate_options {
 	size_t max_stack;    /* functions of a chain, from the innermost; 0: 127 */
 	bool by_pid, by_tid; /* the tree has each process, each thread by itself */
 	bool threads_alone;  /* a process has only the time of its added threads */
+	bool about;	     /* for has_about */
 };
 
 /* The trace and symbols must outlive it. symbols NULL: only comms, no functions. -ENOMEM. */
@@ -120,6 +123,9 @@ int aggregate_count(struct aggregate *a, const struct trace_record *record);
 /* Passes a record that is not wanted: it counts for no process, but a switch says which task had
  * the CPU and which one gets it. -ENOMEM. */
 int aggregate_pass(struct aggregate *a, const struct trace_record *record);
+
+/* Counts the last sample also for a process that it names. -ENOMEM. */
+int aggregate_about(struct aggregate *a, uint32_t pid);
 
 /* The weight of a sample. If the sample has none, its event's, as in perf. */
 uint64_t sample_period(const struct trace_record *record);

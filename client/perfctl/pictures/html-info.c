@@ -241,6 +241,7 @@ static int json_all(struct json *j, const struct html *h, const struct aggregate
 	json_unsigned(j, "records", h->records);
 	json_time(j, "base", h->base);
 	json_unsigned(j, "nameless", h->nameless);
+	json_bool(j, "about", h->has_about);
 	json_begin(j, "cpus", '[');
 	for (size_t i = 0; i < ARRAY_SIZE(h->cpus); i++)
 		if (h->cpus[i])

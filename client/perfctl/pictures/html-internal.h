@@ -15,6 +15,7 @@ enum html_column {
 	COLUMN_NODE,
 	COLUMN_PERIOD,
 	COLUMN_NEXT,
+	COLUMN_ABOUT,
 	N_COLUMNS,
 };
 
@@ -36,6 +37,7 @@ struct html {
 	struct trace *trace;
 	struct decoders decoders;
 	struct html_event *events; /* as the trace's */
+	bool has_about;
 
 	/* the block that is being filled */
 	struct bytes columns[N_COLUMNS];

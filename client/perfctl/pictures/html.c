@@ -44,7 +44,7 @@ static int open_events(struct html *h)
 	return 0;
 }
 
-int html_new(int fd, struct trace *t, struct html **ret)
+int html_new(int fd, struct trace *t, bool has_about, struct html **ret)
 {
 	struct html *h = calloc(1, sizeof(*h));
 	int copy;
@@ -52,6 +52,7 @@ int html_new(int fd, struct trace *t, struct html **ret)
 	if (!h)
 		return -ENOMEM;
 	h->trace = t;
+	h->has_about = has_about;
 	h->line = open_memstream(&h->text, &h->text_size);
 	if (!h->line || open_events(h) < 0) {
 		html_free(h);
@@ -179,6 +180,23 @@ static int add_next(struct html *h, const struct html_event *e)
 	return 0;
 }
 
+/* Each has its name of this time. */
+static int add_about(struct html *h, const struct about *about)
+{
+	struct bytes *column = &h->columns[COLUMN_ABOUT];
+	int r = 0;
+
+	bytes_number(column, about->n);
+	for (size_t i = 0; i < about->n && r >= 0; i++) {
+		uint32_t pid = about->pids[i], task;
+		const char *comm = processes_name(trace_processes(h->trace), pid, pid) ?: "?";
+
+		r = task_of(h, &pid, pid, comm, strlen(comm), &task);
+		bytes_number(column, r < 0 ? 0 : task);
+	}
+	return r;
+}
+
 static int add_sample(struct html *h, const struct trace_record *record,
 		      const struct flame_node *leaf)
 {
@@ -234,7 +252,8 @@ static int add_lost(struct html *h, const struct trace_record *record)
 	return 0;
 }
 
-int html_add(struct html *h, const struct trace_record *record, const struct flame_node *leaf)
+int html_add(struct html *h, const struct trace_record *record, const struct flame_node *leaf,
+	     const struct about *about)
 {
 	int r;
 
@@ -243,6 +262,8 @@ int html_add(struct html *h, const struct trace_record *record, const struct fla
 	if (record->kind != TRACE_SAMPLE)
 		return 0;
 	r = add_sample(h, record, leaf);
+	if (r >= 0 && h->has_about)
+		r = add_about(h, about);
 	if (r >= 0 && (h->n == BLOCK_RECORDS || h->texts.bytes.n > BLOCK_TEXTS))
 		r = write_block(h);
 	return r;

@@ -8,7 +8,8 @@
  *
  *	records (many)	n, texts; then columns, each behind its size in 4 bytes: time (ns since the
  *			record before, zigzag), cpu, event, task, text, node, period, next (of the
- *			events that are switches alone: the task that runs from there on);
+ *			events that are switches alone: the task that runs from there on),
+ *			about (if the info says so: how many tasks it names, and these);
  *			and the block's texts, each ended by a newline
  *	nodes		how many; then of each: its number less its parent's (from 1; 0 is the
  *			root), frame (0: the root of an event's tree)
@@ -27,12 +28,13 @@
 struct html;
 
 /* Begins the page. t must outlive it; the caller keeps fd, which is written from its present
- * position. -ENOMEM. */
-int html_new(int fd, struct trace *t, struct html **ret);
+ * position. has_about: html_add() is told of processes that records name. -ENOMEM. */
+int html_new(int fd, struct trace *t, bool has_about, struct html **ret);
 
 /* Adds each record of the trace, in order of time; leaf: aggregate_add()'s result for it (NULL:
  * none). -ENOMEM, or the error of write(2). */
-int html_add(struct html *h, const struct trace_record *record, const struct flame_node *leaf);
+int html_add(struct html *h, const struct trace_record *record, const struct flame_node *leaf,
+	     const struct about *about);
 
 /* Facts about the whole, beside those in the trace. */
 struct html_about {

@@ -88,6 +88,7 @@ static int add_process(struct building *b, const struct process_sum *s)
 		return -ENOMEM;
 	g = &b->t.groups[i];
 	g->samples += s->samples;
+	g->about += s->about;
 	g->run += s->run;
 	g->switches += s->switches;
 	if (s->n_words > g->n_words) {
@@ -113,10 +114,12 @@ static void sum_up(struct process_tree *t)
 		struct process_group *g = &t->groups[i];
 
 		g->all_samples += g->samples;
+		g->all_about += g->about;
 		g->all_run += g->run;
 		if (g->parent == PROCESS_NO_PARENT)
 			continue;
 		t->groups[g->parent].all_samples += g->all_samples;
+		t->groups[g->parent].all_about += g->all_about;
 		t->groups[g->parent].all_run += g->all_run;
 	}
 }
@@ -131,6 +134,8 @@ static int heaviest_first(const void *left, const void *right, void *arg)
 		return l->all_run > r->all_run ? -1 : 1;
 	if (l->all_samples != r->all_samples)
 		return l->all_samples > r->all_samples ? -1 : 1;
+	if (l->all_about != r->all_about)
+		return l->all_about > r->all_about ? -1 : 1;
 	return i < k ? -1 : i > k; /* parents before their only child */
 }
 

@@ -17,11 +17,11 @@ struct process_group {
 	unsigned depth;
 	uint32_t pid; /* of one of them; UINT32_MAX: of tasks that had exited */
 	uint64_t n;   /* processes */
-	uint64_t samples, run, switches;
-	uint64_t all_samples, all_run; /* with all groups below */
-	uint64_t *cpus;		       /* one bit for each CPU with samples */
-	size_t n_words;		       /* of cpus */
-	bool shown;		       /* among the heaviest */
+	uint64_t samples, about, run, switches;
+	uint64_t all_samples, all_about, all_run; /* with all groups below */
+	uint64_t *cpus;				  /* one bit for each CPU with samples */
+	size_t n_words;				  /* of cpus */
+	bool shown;				  /* among the heaviest */
 };
 
 struct process_tree {

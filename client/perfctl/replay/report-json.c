@@ -179,6 +179,8 @@ static void process_json(struct json *j, const struct report *report, const stru
 		json_unsigned(j, "pid", s->pid);
 	json_string(j, "comm", s->comm);
 	json_unsigned(j, "records", s->samples);
+	if (report->a->has_about)
+		json_unsigned(j, "about", s->about);
 	if (report->a->has_switches) {
 		json_unsigned(j, "on_cpu_ns", s->run);
 		json_unsigned(j, "switches", s->switches);
@@ -214,6 +216,8 @@ static int tree_json(struct json *j, const struct report *report)
 		else
 			json_unsigned(j, "parent", g->parent);
 		json_unsigned(j, "records", g->samples);
+		if (report->a->has_about)
+			json_unsigned(j, "about", g->about);
 		if (report->a->has_switches) {
 			json_unsigned(j, "on_cpu_ns", g->run);
 			json_unsigned(j, "switches", g->switches);

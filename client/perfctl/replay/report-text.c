@@ -381,6 +381,8 @@ static void process_cells(struct table *t, const struct report *r, const struct 
 {
 	table_cell(t, "%" PRIu64, g->samples);
 	table_cell(t, "%.2f%%", report_percent(g->samples, r->a->samples));
+	if (r->a->has_about)
+		table_cell(t, "%" PRIu64, g->about);
 	if (r->a->has_switches) {
 		table_cell(t, "%.3f ms", (double)g->run / 1e6);
 		table_cell(t, "%.2f%%", report_percent(g->run, r->a->run + r->a->idle));
@@ -418,22 +420,34 @@ static int process_rows(struct table *t, const struct report *r, const struct pr
 	return 0;
 }
 
+static size_t process_columns(const struct aggregate *a, struct column *columns)
+{
+	size_t n = 0;
+
+	columns[n++] = (struct column){ "RECORDS", true };
+	columns[n++] = (struct column){ "OF ALL", true };
+	if (a->has_about)
+		columns[n++] = (struct column){ "ABOUT", true };
+	if (a->has_switches) {
+		columns[n++] = (struct column){ "ON CPU", true };
+		columns[n++] = (struct column){ "OF THE TIME", true };
+		columns[n++] = (struct column){ "SWITCHES", true };
+	}
+	columns[n++] = (struct column){ "CPUS", false };
+	columns[n++] = (struct column){ "PROCESSES", true };
+	columns[n++] = (struct column){ "PID", true };
+	columns[n++] = (struct column){ "COMMAND", false };
+	return n;
+}
+
 static int print_processes(const struct report *r)
 {
-	static const struct column with_run[] = {
-		{ "RECORDS", true },	 { "OF ALL", true },   { "ON CPU", true },
-		{ "OF THE TIME", true }, { "SWITCHES", true }, { "CPUS", false },
-		{ "PROCESSES", true },	 { "PID", true },      { "COMMAND", false },
-	};
-	static const struct column without[] = {
-		{ "RECORDS", true },   { "OF ALL", true }, { "CPUS", false },
-		{ "PROCESSES", true }, { "PID", true },	   { "COMMAND", false },
-	};
 	const struct aggregate *a = r->a;
+	struct column columns[10];
 	_cleanup_(process_tree_done) struct process_tree tree = {};
 	_cleanup_(table_done) struct table t = {
-		.columns = a->has_switches ? with_run : without,
-		.n_columns = a->has_switches ? ARRAY_SIZE(with_run) : ARRAY_SIZE(without),
+		.columns = columns,
+		.n_columns = process_columns(a, columns),
 		.width = r->width,
 	};
 

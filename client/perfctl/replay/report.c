@@ -239,11 +239,11 @@ struct picture {
 };
 
 static int picture_add(struct picture *p, const struct trace_record *record,
-		       const struct flame_node *leaf)
+		       const struct flame_node *leaf, const struct about *about)
 {
 	if (p->perfetto)
 		return perfetto_add(p->perfetto, record, leaf);
-	return p->html ? html_add(p->html, record, leaf) : 0;
+	return p->html ? html_add(p->html, record, leaf, about) : 0;
 }
 
 static void picture_done(struct picture *p)
@@ -272,6 +272,34 @@ static bool is_chosen(const struct picture *p, const struct trace_record *record
 	       compare_records_want(p->against.records, record->pid, record->tid, record->cpu);
 }
 
+/* The processes that a record names, with --about: it counts for these, too. -ENOMEM. */
+static int add_about(struct input *in, const struct selection *selection, struct aggregate *a,
+		     const struct trace_record *record, struct about *ret)
+{
+	struct decoder *d = NULL;
+	int r = 0;
+
+	*ret = (struct about){};
+	if (!selection->about || record->kind != TRACE_SAMPLE || !record->event)
+		return 0;
+	r = decoders_get(&in->decoders, record->event, &d);
+	if (r >= 0)
+		selection_whom(selection, &record->sample, d, ret);
+	for (size_t i = 0; i < ret->n && r >= 0; i++)
+		r = aggregate_about(a, ret->pids[i]);
+	return r;
+}
+
+static int add(struct input *in, const struct selection *selection, struct aggregate *a,
+	       struct picture *picture, const struct trace_record *record,
+	       const struct flame_node **ret_leaf)
+{
+	struct about about;
+
+	return aggregate_add(a, record, ret_leaf) ?: add_about(in, selection, a, record, &about)
+		       ?: picture_add(picture, record, *ret_leaf, &about);
+}
+
 /* Sums up the whole input, and passes it to the picture. 0, -EBADMSG (the rest is damaged, and it
  * has complained; the sums have all before it), -ENOMEM, or a write error. */
 static int read_all(struct input *in, const struct selection *selection, struct aggregate *a,
@@ -287,8 +315,7 @@ static int read_all(struct input *in, const struct selection *selection, struct 
 
 		chosen = chosen && is_chosen(picture, &record);
 		if (chosen)
-			failed = aggregate_add(a, &record, &leaf)
-					 ?: picture_add(picture, &record, leaf);
+			failed = add(in, selection, a, picture, &record, &leaf);
 		else
 			failed = aggregate_pass(a, &record);
 		if (failed >= 0)
@@ -386,7 +413,7 @@ static int begin_picture(const struct report_options *o, struct input *in,
 
 	if (o->perfetto)
 		return perfetto_new(fd, in->trace, a, &ret->perfetto);
-	r = html_new(fd, in->trace, &ret->html);
+	r = html_new(fd, in->trace, o->selection.about, &ret->html);
 	return r < 0 ? r : latency_page_open(in, o, &o->selection, &ret->latencies);
 }
 
@@ -472,7 +499,8 @@ static int report_input(struct call *call, const struct report_options *o,
 	struct aggregate_options how = { .max_stack = o->max_stack,
 					 .by_pid = rows && o->sort & SORT_PID,
 					 .by_tid = rows && o->sort & SORT_TID,
-					 .threads_alone = o->selection.tids.n };
+					 .threads_alone = o->selection.tids.n,
+					 .about = o->selection.about };
 	_cleanup_(against_done) struct report_against against = {};
 	int r;
 

@@ -16,6 +16,7 @@ const data = {
 	cpus: [], // numbers; one lane each
 	events: [], // {name, count, …}
 	tasks: [], // {pid, tid, comm, process}
+	about: null, // of records: {ends, tasks}: the tasks that each names, behind one another; null: not told
 	processes: [], // {pid, comm, group, tasks, count}
 	groups: [], // the tree of processes: {comm, parent (-1: none), n (processes)}, parents first
 	chunks: [], // {first, n, texts, ends}
@@ -78,7 +79,7 @@ function lineEnds(text, n) {
 
 function readChunk(bytes, base, laneOf) {
 	const d = data, head = new Reader(bytes), n = head.number(), texts = head.number();
-	const [time, cpu, event, task, text, node, period, next] = Array.from({ length: 8 }, () => head.column());
+	const [time, cpu, event, task, text, node, period, next, about] = Array.from({ length: 9 }, () => head.column());
 	const last = base.first + n;
 	let t = base.time;
 
@@ -93,6 +94,10 @@ function readChunk(bytes, base, laneOf) {
 		d.node[i] = node.number();
 		d.period[i] = period.number();
 		if (d.events[e].switch) d.next[i] = next.number();
+		if (d.about) {
+			for (let k = about.number(); k > 0; k--) d.about.tasks.push(about.number());
+			d.about.ends[i] = d.about.tasks.length;
+		}
 	}
 	const all = new TextDecoder().decode(head.column().bytes);
 	d.chunks.push({ first: base.first, n, texts: all, ends: lineEnds(all, texts) });
@@ -244,6 +249,8 @@ async function readAll(progress) {
 	d.node = new Uint32Array(d.n);
 	d.period = new Float64Array(d.n);
 
+	if (info.about) d.about = { ends: new Uint32Array(d.n), tasks: [] };
+
 	const laneOf = new Map(d.cpus.map((cpu, lane) => [cpu, lane]));
 	let base = { first: 0, time: 0 };
 	for (const block of document.querySelectorAll("script.records")) {
@@ -284,6 +291,12 @@ function chunkOf(i) {
 function textOf(i) {
 	const c = chunkOf(i), k = data.text[i];
 	return shown(c.texts.slice(k ? c.ends[k - 1] + 1 : 0, c.ends[k]));
+}
+
+/* The processes that a record names beside its own. */
+function aboutOf(i) {
+	const { ends, tasks } = data.about;
+	return tasks.slice(i ? ends[i - 1] : 0, ends[i]).map((t) => data.tasks[t].process);
 }
 
 /* The lane's run at t. */

@@ -115,7 +115,7 @@ const filter = {
 	next:
 		for (let i = chunk.first, end = i + chunk.n; i < end; i++) {
 			if (!view.events[event[i]] || !view.lanes[lane[i]]) continue;
-			if (!isMine(data.tasks[task[i]].process)) continue;
+			if (!isOfMine(i)) continue;
 			for (let k = 0; k < words.length; k++) {
 				const w = words[k];
 				const fits = w.tasks?.[task[i]] || w.events?.[event[i]] || w.lanes?.[lane[i]] ||
@@ -130,4 +130,4 @@ const filter = {
 
 /* Whether the switches let a record through, regardless of the query; isShown: of any process. */
 const isShown = (i) => view.events[data.event[i]] && view.lanes[data.lane[i]];
-const isOn = (i) => isShown(i) && isMine(data.tasks[data.task[i]].process);
+const isOn = (i) => isShown(i) && isOfMine(i);

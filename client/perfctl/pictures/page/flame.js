@@ -55,7 +55,7 @@ const flame = {
 			if (!node || !flame.has[data.event[i]] || !isShown(i)) continue;
 			if (flame.event >= 0 && data.event[i] !== flame.event) continue;
 			everybody += weight;
-			if (!isMine(data.tasks[data.task[i]].process)) continue;
+			if (!isOfMine(i)) continue;
 			self[tree.of[node]] += weight;
 			samples++;
 		}

@@ -107,7 +107,7 @@ function showPicked(name) {
 
 /* Counts by process and by event, and the time on CPUs. */
 function summarize() {
-	const procs = data.processes.map(() => ({ n: 0, samples: 0, ran: 0 }));
+	const procs = data.processes.map(() => ({ n: 0, about: 0, samples: 0, ran: 0 }));
 	const lanes = data.cpus.length <= 8 ? data.cpus.length : 0; // others have no columns
 	const events = { n: new Float64Array(data.events.length), cpus: new Float64Array(data.events.length * lanes) };
 	const [lo, hi] = inRange(view.matches);
@@ -115,6 +115,7 @@ function summarize() {
 	for (let k = lo; k < hi; k++) {
 		const i = view.matches ? view.matches[k] : k, p = procs[data.tasks[data.task[i]].process.index];
 		p.n++;
+		if (data.about) for (const of of aboutOf(i)) procs[of.index].about++;
 		if (flame.has[data.event[i]]) p.samples++;
 		events.n[data.event[i]]++;
 		if (lanes) events.cpus[data.event[i] * lanes + data.lane[i]]++;

@@ -22,9 +22,10 @@ const tree = {
 
 	/* Of each group: its own, and with all below. */
 	sum(procs) {
-		const none = () => data.groups.map(() => ({ n: 0, samples: 0, ran: 0 })), own = none(), all = none();
-		const add = (to, { n, samples, ran }) => {
+		const none = () => data.groups.map(() => ({ n: 0, about: 0, samples: 0, ran: 0 })), own = none(), all = none();
+		const add = (to, { n, about, samples, ran }) => {
 			to.n += n;
+			to.about += about;
 			to.samples += samples;
 			to.ran += ran;
 		};
@@ -38,9 +39,9 @@ const tree = {
 
 	/* The heaviest that are not below a folded one, in the order of the tree; and how many there are. */
 	visible(all) {
-		const heavier = (a, b) => all[b].ran - all[a].ran || all[b].n - all[a].n || a - b, list = [];
+		const heavier = (a, b) => all[b].ran - all[a].ran || all[b].n - all[a].n || all[b].about - all[a].about || a - b, list = [];
 		const stack = [...data.groups.keys()].filter((i) => data.groups[i].parent < 0);
-		const open = (some) => some.filter((i) => all[i].n || all[i].ran).sort((a, b) => heavier(b, a));
+		const open = (some) => some.filter((i) => all[i].n || all[i].about || all[i].ran).sort((a, b) => heavier(b, a));
 		for (let todo = open(stack); todo.length;) {
 			const i = todo.pop();
 			list.push(i);
@@ -82,11 +83,11 @@ const tree = {
 		return box;
 	},
 
-	/* of: {n, samples, ran} */
+	/* of: {n, about, samples, ran} */
 	row(s, name, who, threads, of, list, color) {
 		const { n, span, runs, chains } = s, chosen = view.processes && list.length && list.every((p) => view.processes.has(p));
 		return {
-			cells: [name, who, count(threads), count(of.n), n ? percent(of.n / n) : "",
+			cells: [name, who, count(threads), count(of.n), n ? percent(of.n / n) : "", ...(data.about ? [count(of.about)] : []),
 				...(chains ? [count(of.samples)] : []), ...(runs ? [duration(of.ran), percent(of.ran / span / runs)] : [])],
 			part: runs ? of.ran / span / runs : of.n / Math.max(1, n), color, picked: chosen,
 		};
@@ -107,11 +108,11 @@ const tree = {
 	members(s, i) {
 		const byPid = new Map();
 		for (const p of data.groups[i].processes) {
-			const m = byPid.get(p.pid) ?? { list: [], threads: 0, n: 0, samples: 0, ran: 0 }, { n, samples, ran } = s.procs[p.index];
+			const m = byPid.get(p.pid) ?? { list: [], threads: 0, n: 0, about: 0, samples: 0, ran: 0 }, { n, about, samples, ran } = s.procs[p.index];
 			m.list.push(p);
-			byPid.set(p.pid, Object.assign(m, { threads: m.threads + p.tasks, n: m.n + n, samples: m.samples + samples, ran: m.ran + ran }));
+			byPid.set(p.pid, Object.assign(m, { threads: m.threads + p.tasks, n: m.n + n, about: m.about + about, samples: m.samples + samples, ran: m.ran + ran }));
 		}
-		const all = [...byPid.values()].filter((m) => m.n || m.ran).sort((a, b) => b.ran - a.ran || b.n - a.n), depth = data.groups[i].depth + 1;
+		const all = [...byPid.values()].filter((m) => m.n || m.about || m.ran).sort((a, b) => b.ran - a.ran || b.n - a.n), depth = data.groups[i].depth + 1;
 		const rows = all.slice(0, tree.mostOf).map((m) => {
 			const row = tree.row(s, tree.name(-1, m.list.at(-1).comm), m.list[0].pid | 0, m.threads, m, m.list, processColor(m.list[0]));
 			return Object.assign(row, { depth, pick: () => pickProcesses(row.picked ? null : m.list) });
@@ -124,6 +125,7 @@ const tree = {
 		const { procs, n, span } = summarize(), runs = data.runs.filter(Boolean).length, chains = flame.has.includes(1);
 		const s = { procs, n, span, runs, chains, ...tree.sum(procs) }, seen = tree.visible(s.all);
 		const heads = [["process, below its parent"], ["pid", true], ["threads", true], ["records", true], ["", true]];
+		if (data.about) heads.push(["about", true]);
 		if (chains) heads.push(["samples", true]);
 		if (runs) heads.push(["on CPU", true], ["", true]);
 		drawTable($("processes"), heads, seen.list.flatMap((i) => [tree.group(s, i), ...(tree.opened.has(i) ? tree.members(s, i) : [])]),

@@ -225,5 +225,7 @@ function hideTip() {
 const NO_CPU = 8192; // for records without a CPU
 const cpuName = (cpu) => (cpu === NO_CPU ? "?" : cpu);
 const isMine = (p) => !view.processes || view.processes.has(p);
+/* Whether it is a record of the chosen processes, or about them. */
+const isOfMine = (i) => isMine(data.tasks[data.task[i]].process) || !!data.about && aboutOf(i).some(isMine);
 const procName = (p) => (p.pid || !p.tasks ? `${p.comm} (${p.pid | 0})` : p.comm);
 const taskName = (t) => (t.tid ? `${t.comm} ${t.pid | 0}/${t.tid | 0}` : t.comm);
