@@ -91,6 +91,9 @@ double report_percent(uint64_t part, uint64_t whole);
  * Returns an exit code; has complained if it is not EXIT_OK. */
 int report_html(struct call *call, int fd, const char *file, const char *page);
 size_t report_width(void); /* of the terminal; 0: stdout is none */
+/* Whether a selection has selected no record; complains then. */
+bool report_chose_none(const struct input *in, const struct selection *selection,
+		       const struct aggregate *a);
 void report_cleanup_symbols(struct symbols **s);
 /* The CPUs with a bit set, "0-3,8"; the caller frees it. */
 char *report_cpus(const uint64_t *bits, size_t n_words);
