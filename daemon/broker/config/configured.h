@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Makes the running events match the configuration: namespaces at once, events one after the other.
- * Only differences are applied. An event that matches is not touched. A different filter, rate or
- * buffer changes the event; any other difference deletes it and creates it anew. Events that were
+ * Only differences are applied. An event that matches is not touched. A different filter, rate,
+ * period or buffer changes the event; any other difference deletes it and creates it anew. Events that were
  * made from the configuration (PP_EVENT_CONFIGURED) and are no longer in it are deleted. Events
  * that others made are left alone.
  */
