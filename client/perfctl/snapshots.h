@@ -24,3 +24,6 @@ char *snapshots_path(const struct snapshots *s, const struct spooled *f);
 
 /* An object with all that its name tells. */
 void snapshots_json(struct json *j, const struct snapshots *s, const struct spooled *f);
+
+/* snapshots-services.c */
+extern const struct verb verb_collect_snapshots, verb_exec_snapshots;
