@@ -145,6 +145,14 @@ expect_eq "$(id_of web/renames)" "$renames" "the id after a restart"
 expect_eq "$(field_of web/more max_stack)" 9 "MaxStack= after a restart"
 reload 0 0 0 0
 more=$(id_of web/more)
+sed -i s/Frequency=99/Frequency=98/ "$DROPINS/10-a.conf"
+reload 0 1 0 0
+expect_eq "$(field_of web/more freq)" 98 "Frequency= after a reload"
+expect_eq "$(id_of web/more)" "$more" "the id of what got another frequency"
+sed -i s/Frequency=98/Period=20000000/ "$DROPINS/10-a.conf"
+reload 0 1 0 0
+expect_eq "$(field_of web/more freq) $(field_of web/more period)" "0 20000000" "Period= after a reload"
+expect_eq "$(id_of web/more)" "$more" "the id of what got a period"
 sed -i s/MaxStack=9/MaxStack=8/ "$DROPINS/10-a.conf"
 reload 0 1 0 0
 expect_eq "$(field_of web/more max_stack)" 8 "MaxStack= after a reload"
