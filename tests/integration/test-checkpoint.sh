@@ -130,7 +130,13 @@ wait_until 20 is_new_file || fail "the file of a changed event stays"
 if [ -e "$slow.new" ] || [ "$(stat -c %i "$slow")" != "$slow_inode" ]; then
 	fail "a change makes a new file before the event's next checkpoint is due"
 fi
-perfctl delete t/slow >/dev/null
+perfctl create t/clock -e cpu-clock -F 10 -m 64K --checkpoint 1s >/dev/null
+file=$(file_of t/clock)
+wait_until 20 test -e "$file" || fail "no checkpoint of a new event is written"
+inode=$(stat -c %i "$file")
+perfctl change t/clock -F 20 >/dev/null
+wait_until 20 is_new_file || fail "the file of an event with another frequency stays"
+perfctl delete t/slow t/clock >/dev/null
 
 # ── busy when it crashes: up to the last checkpoint ──────────────────────────────────────
 

@@ -185,7 +185,8 @@ static void open_target(struct checkpointing *c, struct target *t)
 static bool has_same_text(const struct perfpersist_info *a, const struct perfpersist_info *b)
 {
 	return a->mode == b->mode && a->group == b->group && a->owner == b->owner &&
-	       a->max_rate == b->max_rate && !strcmp(a->filter, b->filter) &&
+	       a->max_rate == b->max_rate && a->period == b->period &&
+	       !((a->flags ^ b->flags) & PERFPERSIST_FREQ) && !strcmp(a->filter, b->filter) &&
 	       !strcmp(a->cpus, b->cpus);
 }
 
