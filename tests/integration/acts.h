@@ -16,6 +16,7 @@
 #define SMALL 65536
 #define LARGE 131072
 #define MAX_RATE 1000000
+#define PERIOD 700000
 #define NOBODY "pid == 4194305" /* a filter: no process can have this id */
 
 struct kind {
@@ -112,6 +113,28 @@ static int resize_victim(struct perfpersist *p, const struct kind *kind _unused_
 static int shrink_victim(struct perfpersist *p, const struct kind *kind _unused_)
 {
 	return change_size(p, SMALL, 0);
+}
+
+static int change_period(struct perfpersist *p, uint64_t period, uint32_t flags)
+{
+	struct perfpersist_change_options opts = {
+		.sz = sizeof(opts),
+		.what = PERFPERSIST_CHANGE_PERIOD,
+		.period = period,
+		.flags = flags,
+	};
+
+	return perfpersist_change(p, ns, VICTIM, &opts, NULL);
+}
+
+static int sample_victim(struct perfpersist *p, const struct kind *kind _unused_)
+{
+	return change_period(p, PERIOD, 0);
+}
+
+static int unsample_victim(struct perfpersist *p, const struct kind *kind)
+{
+	return change_period(p, kind->period, kind->period ? PERFPERSIST_FREQ : 0);
 }
 
 static int pause_victim(struct perfpersist *p, const struct kind *kind _unused_)
@@ -228,6 +251,16 @@ static bool is_resized(const struct sight *s)
 	return large;
 }
 
+static bool is_sampled(const struct sight *s)
+{
+	bool often = s->victim && s->victim->period == PERIOD;
+
+	if (s->victim && often != !(s->victim->flags & PERFPERSIST_FREQ))
+		die("the event is half changed: period %llu, flags %#x",
+		    (unsigned long long)s->victim->period, s->victim->flags);
+	return often;
+}
+
 static bool is_paused(const struct sight *s)
 {
 	return s->victim && s->victim->state == PERFPERSIST_PAUSED;
@@ -263,6 +296,7 @@ static const struct act {
 	{ "delete", delete_victim, create_victim, has_no_victim, IS_THERE, 0 },
 	{ "filter", filter_victim, unfilter_victim, is_filtered, IS_THERE, IS_THERE | IS_IDLE },
 	{ "resize", resize_victim, shrink_victim, is_resized, IS_THERE, IS_THERE },
+	{ "sample", sample_victim, unsample_victim, is_sampled, IS_THERE, IS_THERE },
 	{ "pause", pause_victim, resume_victim, is_paused, IS_THERE, IS_THERE | IS_IDLE },
 	{ "resume", resume_victim, pause_victim, is_running, IS_THERE | IS_IDLE, IS_THERE },
 	{ "alias", create_second, delete_second, has_second, IS_THERE, IS_THERE | IS_SHARED },

@@ -42,6 +42,7 @@ if full; then
 	scenarios+=(
 		recovery:{delete,bequeath}:generic
 		engine:create:{hot,generic,sampling,waking} engine:filter:hot
+		{recovery,engine,reaper}:sample:sampling {engine,broker}:sample:several
 		engine:{pause,resume}:{hot,sampling} engine:{alias,unalias,bequeath}:generic
 		engine:delete:{hot,generic,sampling,several}
 		reaper:delete:{hot,sampling,several} reaper:resize:several
@@ -57,7 +58,7 @@ else
 		engine:{delete,bequeath,alias,unalias}:generic engine:{pause:hot,resume:sampling}
 		broker:{create:hot,resize:several,bequeath:several,copy:several}
 	)
-	parts 1 30 dumper:copy:several
+	parts 1 30 dumper:copy:several {recovery,engine}:sample:sampling broker:sample:several
 fi
 
 # A lane that is killed cleans up.
