@@ -376,9 +376,10 @@ _cleanup() {
 		_fault "the daemon's log has a sanitizer's report"
 	fi
 
-	if [ "$_faults" -gt 0 ] && [ -s "$LOG" ]; then
-		echo "── the daemon's log" >&2
-		cat "$LOG" >&2
+	if [ "$_faults" -gt 0 ]; then
+		for log in "$SCRATCH"/*.log; do # the daemon's, and of what else the test started
+			[ ! -s "$log" ] || { echo "── ${log##*/}" && tail -n 200 "$log"; } >&2
+		done
 	fi
 	rm -rf --one-file-system "$SCRATCH" "${SCRATCH%-*}"-?????? # also of one that was killed
 	[ "$_faults" -gt 0 ] && [ "$status" -eq 0 ] && status=1
