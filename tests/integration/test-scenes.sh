@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # Six scenes on a machine that does nothing else: what `perfctl incident` says afterwards names the culprit
-# and how long it took in its first ten lines.
+# and how long it took in its first ten lines, and a comparison with the time before it in its first three.
+# Of a time in which nothing is played the comparison says nothing.
 
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/tracepoints.sh"
@@ -26,39 +27,63 @@ now() {
 	awk '{ printf "%.6f", $1 }' /proc/uptime
 }
 
-# played SCENE REGEX
-played() {
-	local from
+# The time before is as long for each scene, and nobody works in it.
+BEFORE=$(length 20 40)
+rest() {
+	sleep "$BEFORE"
 	from=$(now)
+}
+
+# against REGEX: the first three lines about the time since the rest have it. To be called before anything
+# else runs.
+against() {
+	perfctl report flight/ --since "$from" --until "$(now)" --against "${BEFORE}s" >changes 2>/dev/null
+	tail -n +2 changes | grep -v '^ *NOW  ' | head -n 3 >lines
+	line=$(grep -nE "$1" lines) || fail "/$1/ is not in the first lines of the comparison: $(<changes)"
+	echo "        compared: ${line%%$'\n'*}"
+}
+
+# played SCENE REGEX NAME
+played() {
+	rest
 	"$BIN/scene" "$1" 4000 >said
+	against "$3"
 	incident "$from" "$2"
 }
 
-ms='[0-9.]+ m?s'
-played hog "sc-hog\\[.* kept sc-loop.*: up to (2[5-9]|3[0-9]) ms, "
-played mutex-spin "sc-holder\\[.* let sc-waiter.* for up to (4[5-9]|5[0-9]) ms, "
-played mutex-sleep "sc-holder\\[.* let sc-waiter.* for up to (4[5-9]|5[0-9]) ms, "
-played stall "sc-server\\[.* ran without a sleep for up to 1[45][0-9] ms, .*keys_command"
-played fork-stall "sc-server\\[.* ran without a sleep for up to $ms, "
+rest
+sleep 5
+against '^nothing unusual'
 
-from=$(now)
+ms='[0-9.]+ m?s'
+played hog "sc-hog\\[.* kept sc-loop.*: up to (2[5-9]|3[0-9]) ms, " sc-hog
+played mutex-spin "sc-holder\\[.* let sc-waiter.* for up to (4[5-9]|5[0-9]) ms, " sc-holder
+played mutex-sleep "sc-holder\\[.* let sc-waiter.* for up to (4[5-9]|5[0-9]) ms, " sc-holder
+played stall "sc-server\\[.* ran without a sleep for up to 1[45][0-9] ms, .*keys_command" sc-server
+played fork-stall "sc-server\\[.* ran without a sleep for up to $ms, " sc-server
+
+rest
 for _ in {1..2000}; do "$(type -P true)"; done
+against 'true \(of bash\)'
 incident "$from" "bash\\[$$\\] began (19|20)[0-9][0-9] processes in $ms, as true; they ran $ms in all"
 
-from=$(now)
+rest
 "$BIN/scene" crash 1 >said
+sleep 2 # a moment of some milliseconds is compared with hardly more
+against 'sc-crasher.*SIGSEGV'
 sleep 30
 incident "$from" "sc-crasher\\[[0-9]+\\] died of SIGSEGV .*, (29|3[0-9]) s before the end"
 
 if [ "$(findmnt -T . -no FSTYPE)" = tmpfs ]; then
 	echo "SKIP: a disk: $SCRATCH is on a tmpfs"
 else
-	from=$(now)
+	rest
 	dd if=/dev/zero of=big bs=1M count=100000 oflag=sync status=none &
 	writer=$!
 	"$BIN/scene" write 4000 >said
 	kill $writer
 	wait $writer 2>/dev/null || true
 	rm big small
+	against '\<dd\>'
 	incident "$from" "dd\\[$writer\\] kept disk .* was blocked for up to $ms"
 fi
