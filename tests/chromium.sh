@@ -35,7 +35,8 @@ chromium_start() {
 	local target
 	_page_call Target.getTargets
 	target=$(jq -r '[.result.targetInfos[] | select(.type == "page")][0].targetId' <<<"$_page_reply")
-	_page_call Target.attachToTarget "$(jq -nc --arg t "$target" '{targetId: $t, flatten: true}')"
+	# shellcheck disable=SC2016 # variables of jq
+	_page_call Target.attachToTarget '{targetId: $t, flatten: true}' --arg t "$target"
 	_page_session=$(jq -r .result.sessionId <<<"$_page_reply")
 	_page_call Page.enable
 	_page_call Runtime.enable
@@ -49,34 +50,36 @@ chromium_stop() {
 	wait_until 20 gone "$CHROMIUM_PID"
 }
 
-# Sends a message and reads until the answer arrives in _page_reply. Other messages are kept.
+# _page_call METHOD [PARAMS [JQ-OPTION…]]: sends a message and reads until the answer arrives in _page_reply.
+# PARAMS is a jq expression, which the options give its variables. Other messages are kept.
 _page_call() {
-	local id=$((++_page_id)) message
+	local id=$((++_page_id)) method=$1 params=${2:-{\}} message
+	shift $(($# < 2 ? $# : 2))
 
-	jq -nc --argjson id "$id" --arg method "$1" --argjson params "${2:-{\}}" \
-		--arg session "$_page_session" '{id: $id, method: $method, params: $params}
-		+ if $session == "" then {} else {sessionId: $session} end' |
-		tr '\n' '\0' >&"$_to_chromium"
+	message=$(jq -nc --argjson id "$id" --arg method "$method" --arg session "$_page_session" "$@" \
+		"{id: \$id, method: \$method, params: $params}
+		+ if \$session == \"\" then {} else {sessionId: \$session} end")
+	printf '%s\0' "$message" >&"$_to_chromium"
 	while IFS= read -r -d '' -t 120 -u "$_from_chromium" message; do
 		case $message in
+		"{\"id\":$id,\"error\""*) fail "$method: $message" ;;
 		"{\"id\":$id,"*)
 			_page_reply=$message
-			[ "$(jq 'has("error")' <<<"$message")" = false ] || fail "$1: $message"
 			return
 			;;
 		esac
 		printf '%s\n' "$message" >>"$SCRATCH/page-said"
 	done
 	tail -n 5 "$SCRATCH/chromium.log" >&2
-	fail "chromium does not answer $1"
+	fail "chromium does not answer $method"
 }
 
 page_ask() {
-	_page_call Runtime.evaluate "$(jq -nc --arg e "$1" \
-		'{expression: $e, awaitPromise: true, returnByValue: true}')"
-	[ "$(jq '.result | has("exceptionDetails")' <<<"$_page_reply")" = false ] ||
-		fail "$1: $(jq -r .result.exceptionDetails.exception.description <<<"$_page_reply")"
-	PAGE_ANSWER=$(jq -r '.result.result.value' <<<"$_page_reply")
+	# shellcheck disable=SC2016 # variables of jq
+	_page_call Runtime.evaluate '{expression: $e, awaitPromise: true, returnByValue: true}' --arg e "$1"
+	PAGE_ANSWER=$(jq -r '.result | if has("exceptionDetails")
+		then .exceptionDetails.exception.description | halt_error(1) else .result.value end' <<<"$_page_reply" 2>&1) ||
+		fail "$1: $PAGE_ANSWER"
 }
 
 _page_is_ready() {
@@ -87,9 +90,10 @@ _page_is_ready() {
 
 # Loads another page first, so that the new page answers the next request.
 page_open() {
-	_page_call Page.navigate '{"url": "about:blank"}'
+	_page_call Page.navigate '{url: "about:blank"}'
 	: >"$SCRATCH/page-said"
-	_page_call Page.navigate "$(jq -nc --arg u "file://$1" '{url: $u}')"
+	# shellcheck disable=SC2016 # variables of jq
+	_page_call Page.navigate '{url: $u}' --arg u "file://$1"
 	wait_until 120 _page_is_ready || fail "$1 does not get ready"
 }
 
@@ -102,7 +106,9 @@ page_press() {
 	local key
 
 	for key in "$@"; do
-		_page_call Input.dispatchKeyEvent "$(jq -nc --arg k "$key" '{type: "keyDown", key: $k}')"
-		_page_call Input.dispatchKeyEvent "$(jq -nc --arg k "$key" '{type: "keyUp", key: $k}')"
+		# shellcheck disable=SC2016 # variables of jq
+		_page_call Input.dispatchKeyEvent '{type: "keyDown", key: $k}' --arg k "$key"
+		# shellcheck disable=SC2016
+		_page_call Input.dispatchKeyEvent '{type: "keyUp", key: $k}' --arg k "$key"
 	done
 }
