@@ -72,7 +72,6 @@ static inline uint64_t compare_time(const struct compare_source *s,
 	return s->is_clock && record->sample.period ? record->sample.period : s->per_sample;
 }
 
-uint32_t compare_process(const struct compare_records *r, uint32_t pid, uint32_t tid);
 /* The name of a thread's process, with its own name if it has one; fallback: if both are unknown. 0,
  * COMPARE_NOBODY or -ENOMEM. */
 int compare_command(struct compare_records *r, uint32_t pid, uint32_t tid, const char *fallback,

@@ -158,7 +158,7 @@ static bool is_own(const char *comm)
 	return !strcmp(comm, "perfctl") || !strncmp(comm, "perfpersist", 11);
 }
 
-uint32_t compare_process(const struct compare_records *r, uint32_t pid, uint32_t tid)
+static uint32_t process_of(const struct compare_records *r, uint32_t pid, uint32_t tid)
 {
 	int64_t known = pid == UINT32_MAX ? keytable_get(&r->pids, tid) : -1;
 
@@ -168,7 +168,7 @@ uint32_t compare_process(const struct compare_records *r, uint32_t pid, uint32_t
 int compare_command(struct compare_records *r, uint32_t pid, uint32_t tid, const char *fallback,
 		    uint32_t *ret)
 {
-	uint32_t process = compare_process(r, pid, tid);
+	uint32_t process = process_of(r, pid, tid);
 	const struct processes *all = trace_processes(r->in->trace);
 	const char *name = processes_name(all, process, process);
 	const char *thread = tid == process ? NULL : processes_name(all, process, tid);

@@ -2,9 +2,9 @@
 /*
  * Makes the running events match the configuration: namespaces at once, events one after the other.
  * Only differences are applied. An event that matches is not touched. A different filter, rate,
- * period or buffer changes the event; any other difference deletes it and creates it anew. Events that were
- * made from the configuration (PP_EVENT_CONFIGURED) and are no longer in it are deleted. Events
- * that others made are left alone.
+ * period or buffer changes the event; any other difference deletes it and creates it anew. Events
+ * that were made from the configuration (PP_EVENT_CONFIGURED) and are no longer in it are deleted.
+ * Events that others made are left alone.
  */
 #pragma once
 
