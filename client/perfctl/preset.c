@@ -34,7 +34,8 @@ static int find_links(const struct call *call, const struct preset_options *o, c
 	return n >= PATH_MAX ? bad_usage(call, "-D: the path is too long") : EXIT_OK;
 }
 
-int preset_places(struct call *call, const struct preset_options *o, struct chosen *ret)
+/* Reads the presets and finds events.d. Returns an exit code; has complained if not EXIT_OK. */
+static int find_places(struct call *call, const struct preset_options *o, struct chosen *ret)
 {
 	const char *directory = o->presets ?: PRESETS_DIRECTORY;
 	int r;
@@ -94,7 +95,7 @@ static int take_unit(const struct call *call, const char *text, char ret[PP_INST
 int preset_choose(struct call *call, const struct preset_options *o, struct chosen *ret)
 {
 	struct chosen *c = ret;
-	int r = preset_places(call, o, c);
+	int r = find_places(call, o, c);
 
 	if (r)
 		return r;
@@ -232,7 +233,7 @@ static int run_list(struct call *call)
 
 	if (!options_read(call, &o))
 		return call->code;
-	r = preset_places(call, &o, &c);
+	r = find_places(call, &o, &c);
 	return r ?: list(call, &c);
 }
 

@@ -22,10 +22,8 @@ struct chosen {
 	char link[PATH_MAX];	     /* its link; not of a template without unit */
 };
 
-/* Reads the presets and finds events.d. Returns an exit code; has complained if not EXIT_OK. */
-int preset_places(struct call *call, const struct preset_options *o, struct chosen *ret);
-
-/* Also takes NAME [UNIT]. */
+/* Reads the presets, finds events.d, and takes NAME [UNIT]. Returns an exit code; has complained if not
+ * EXIT_OK. */
 int preset_choose(struct call *call, const struct preset_options *o, struct chosen *ret);
 int preset_unknown(const struct chosen *c);
 void preset_chosen_done(struct chosen *c);

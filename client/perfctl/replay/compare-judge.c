@@ -34,11 +34,17 @@
 
 static const uint32_t sizes[] = { COMPARE_MOMENT, 5, 2, 1 };
 
-struct compare_groups compare_groups(const struct compare_grid *g, uint64_t complete)
+/* Slices of the grid that are taken together as one, so that there are `n` of the time before and `m`
+ * of the moment. n 0: too few. */
+struct groups {
+	uint32_t size, n, m;
+};
+
+static struct groups groups_of(const struct compare_grid *g, uint64_t complete)
 {
 	uint64_t time = complete < g->since ? g->since - complete : 0;
 	uint32_t slices = (uint32_t)MIN(time / g->width, g->n_before);
-	struct compare_groups r = {};
+	struct groups r = {};
 
 	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
 		if (sizes[i] > g->n_now || g->n_now % sizes[i])
@@ -56,7 +62,7 @@ struct compare_groups compare_groups(const struct compare_grid *g, uint64_t comp
 
 uint32_t compare_history(const struct compare_grid *g, uint64_t complete, uint64_t *ret_width)
 {
-	struct compare_groups r = compare_groups(g, complete);
+	struct groups r = groups_of(g, complete);
 
 	*ret_width = r.size * g->width;
 	return r.n;
@@ -66,7 +72,7 @@ uint32_t compare_history(const struct compare_grid *g, uint64_t complete, uint64
 
 /* Of each slice, the oldest first; then those of the moment. */
 struct values {
-	struct compare_groups g;
+	struct groups g;
 	double of[COMPARE_SLICES + COMPARE_MOMENT];
 	uint64_t n[COMPARE_SLICES + COMPARE_MOMENT];
 	uint64_t n_before, n_all;
@@ -76,8 +82,7 @@ struct values {
 };
 
 /* The index of a cell's slice; false: it is before all of them. */
-static bool place_of(const struct compare *c, const struct compare_groups *g, uint32_t slice,
-		     uint32_t *ret)
+static bool place_of(const struct compare *c, const struct groups *g, uint32_t slice, uint32_t *ret)
 {
 	uint32_t back;
 
@@ -94,7 +99,7 @@ static void fill(const struct compare *c, const struct compare_item *item, struc
 {
 	const struct compare_kind *kind = compare_kind(item->class);
 
-	v->g = compare_groups(&c->grid, item->complete);
+	v->g = groups_of(&c->grid, item->complete);
 	memset(v->of, 0, sizeof(v->of));
 	memset(v->n, 0, sizeof(v->n));
 	for (size_t k = 0; k < item->series.n; k++) {

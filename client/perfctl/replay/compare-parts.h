@@ -23,10 +23,4 @@ struct compare {
 
 /* ── compare-judge.c ── */
 
-/* Slices of the grid that are taken together as one, so that there are `n` of the time before and `m`
- * of the moment. n 0: too few. */
-struct compare_groups {
-	uint32_t size, n, m;
-};
-struct compare_groups compare_groups(const struct compare_grid *g, uint64_t complete);
 int compare_judge(struct compare *c);

@@ -36,11 +36,6 @@ int compare_records_new(struct input *in, const struct compare_grid *grid,
 			struct compare_records **ret);
 void compare_records_free(struct compare_records *r);
 
-static inline void compare_records_freep(struct compare_records **r)
-{
-	compare_records_free(*r);
-}
-
 /* Takes each record of the window in turn, of all threads and CPUs; compares, after the last one. 0,
  * -ENOMEM. */
 int compare_records_add(struct compare_records *r, const struct selection *window,

@@ -127,11 +127,6 @@ struct compare;
 int compare_new(const struct compare_grid *grid, struct compare **ret);
 void compare_free(struct compare *c);
 
-static inline void compare_freep(struct compare **c)
-{
-	compare_free(*c);
-}
-
 /* The number of a text that is kept. */
 int compare_name(struct compare *c, const char *text, uint32_t *ret);
 const char *compare_text(const struct compare *c, uint32_t name);

@@ -122,12 +122,6 @@ struct findings {
 	struct finding *result;
 };
 
-/* ── findings.c ── */
-
-/* The thread with this id, or a new one. comm "": unknown. pid UINT32_MAX: unknown. */
-int findings_thread(struct findings *f, uint32_t tid, uint32_t pid, const char *comm,
-		    uint32_t *ret);
-
 /* ── findings-times.c: what threads did in a time ── */
 
 /* Of each thread that ran on the CPU from begin to end, how long. Stops at an error, which it returns. */

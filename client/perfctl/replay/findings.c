@@ -79,7 +79,9 @@ static int add_thread(struct findings *f, uint32_t tid, uint32_t *ret)
 	return 0;
 }
 
-int findings_thread(struct findings *f, uint32_t tid, uint32_t pid, const char *comm, uint32_t *ret)
+/* The thread with this id, or a new one. comm "": unknown. pid UINT32_MAX: unknown. */
+static int thread_of(struct findings *f, uint32_t tid, uint32_t pid, const char *comm,
+		     uint32_t *ret)
 {
 	int64_t i = keytable_get(&f->by_tid, tid);
 
@@ -94,7 +96,7 @@ int findings_thread(struct findings *f, uint32_t tid, uint32_t pid, const char *
 
 static int find(struct findings *f, const struct latency_who *who, uint32_t *ret)
 {
-	return findings_thread(f, who->tid, UINT32_MAX, who->comm, ret);
+	return thread_of(f, who->tid, UINT32_MAX, who->comm, ret);
 }
 
 /* ── Running and sleeping ── */
@@ -148,7 +150,7 @@ int findings_ran(void *arg, const struct latency_run *run)
 
 	if (!c)
 		return run->cpu < AGGREGATE_CPUS ? -ENOMEM : 0;
-	if (findings_thread(f, run->who.tid, run->pid, run->who.comm, &thread) < 0 ||
+	if (thread_of(f, run->who.tid, run->pid, run->who.comm, &thread) < 0 ||
 	    !GROW(c->runs, c->n))
 		return -ENOMEM;
 	c->runs[c->n++] = (struct finding_run){ run->begin, run->end, thread };
@@ -227,7 +229,7 @@ int findings_ended(void *arg, enum latency_kind kind, const struct latency_inter
 	if (kind == LATENCY_OFF_CPU && one->woken > one->begin && one->woken < one->end)
 		s.end = one->woken;
 	s.ns = s.end - s.begin;
-	if (findings_thread(f, one->who.tid, one->pid, one->who.comm, &s.thread) < 0)
+	if (thread_of(f, one->who.tid, one->pid, one->who.comm, &s.thread) < 0)
 		return -ENOMEM;
 	if (one->was_woken && one->waker.tid && find(f, &one->waker, &s.waker) < 0)
 		return -ENOMEM;
