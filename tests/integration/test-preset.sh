@@ -55,6 +55,9 @@ nothing_is_on() {
 
 install -d -m 0755 "$PRESETS" "$ETC"
 install -m 0644 "$ROOT"/conf/presets/*.conf "$PRESETS/"
+# Other programs of the machine crash, and what that freezes stays until somebody takes it.
+sed -i "s/^Filter=sa_handler == 0 .*/& \&\& comm == \"pp-$INSTANCE\"/" "$PRESETS/coredump.conf"
+grep -q "comm == \"pp-$INSTANCE\"" "$PRESETS/coredump.conf" || fail "coredump.conf has another filter"
 CONF=$ETC/perfpersistd.conf
 write_conf "MaxMemory=4G"
 start
