@@ -27,6 +27,12 @@ done
 while read -r place; do
 	grep -qF "s|$place|" Makefile || complain "$place is not known to make install"
 done < <(grep -ohE '@[A-Z]+@' units/*.service units/*.socket units/*.mount units/*.path | sort -u)
+# What can be enabled the packages know: what is enabled at installation, and what an administrator may enable.
+while read -r unit; do
+	unit=${unit##*/}
+	grep -qF "$unit" packaging/debian/rules || grep -E "for unit in .*\b$(expr "$unit" : 'perfpersist-\(.*\).service')\b" \
+		packaging/debian/perfpersist.postrm >/dev/null || complain "$unit can be enabled, and purging the package leaves that"
+done < <(grep -l '^\[Install\]' units/*)
 cd "$dir" || exit 1
 SYSTEMD_UNIT_PATH=$dir: systemd-analyze verify --man=no ./*.service ./*.socket ./*.mount ./*.path || status=1
 

@@ -34,6 +34,9 @@ echo "once more"
 install_packages perfpersist
 expect_ok perfctl show kept/switches
 
+# Another that an administrator may enable.
+expect_ok systemctl enable perfpersist-save
+
 echo "purge"
 apt-get -qq -y purge perfpersist >/dev/null
 expect_purged
