@@ -31,3 +31,9 @@ systemctl --quiet --root="$root" enable vm-agent.service
 systemctl --quiet --root="$root" disable rasdaemon.service ras-mc-ctl.service
 systemctl --quiet --root="$root" mask apt-daily.timer apt-daily-upgrade.timer \
 	dpkg-db-backup.timer fstrim.timer e2scrub_all.timer e2scrub_reap.service
+
+# None of them has anything to do here, and a package that is installed makes systemd run them several times.
+mkdir -p "$root/etc/systemd/system-generators"
+for generator in "$root"/usr/lib/systemd/system-generators/*; do
+	ln -s /dev/null "$root/etc/systemd/system-generators/${generator##*/}"
+done
