@@ -23,6 +23,7 @@
  *   -EACCES        the namespace does not give the caller that right
  *   -ENOENT        no event (or namespace) of that name or id
  *   -EBADMSG       a packet violates the protocol
+ *   -EMFILE        the caller has no place for the descriptors that came, and the connection has ended
  *   -EPROTONOSUPPORT  the daemon speaks another version
  *   -EDQUOT        the daemon's limit of connections is reached
  *   -EAGAIN        the daemon's engine is away, or it is short of descriptors: try again

@@ -31,7 +31,7 @@ int pp_packet_send(int socket, const void *buf, size_t size, const int *fds, siz
  * closes all of them and returns -EBADMSG. ret_fds may be NULL if max_fds is 0.
  *
  * Returns the packet's size, which is > 0; 0 at the end of the connection; -EAGAIN; -EBADMSG;
- * another -errno of recvmsg(2).
+ * -EMFILE: we have no place for its descriptors, and the packet is gone; another -errno of recvmsg(2).
  */
 ssize_t pp_packet_receive(int socket, void *buf, size_t cap, size_t max_fds, struct pp_fds *ret_fds,
 			  int flags);

@@ -357,6 +357,10 @@ static int receive(struct perfpersist *p)
 		return -EAGAIN;
 	if (size == -EBADMSG)
 		return malformed(p, -EBADMSG);
+	if (size == -EMFILE)
+		return client_fail(-EMFILE,
+				   "cannot take the descriptors that perfpersistd sent: this "
+				   "process has too many open files; raise its limit (ulimit -n)");
 	if (size <= 0)
 		return client_fail(
 			-ECONNRESET,
