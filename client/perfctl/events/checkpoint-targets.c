@@ -111,7 +111,10 @@ void target_open(struct checkpointing *c, struct target *t)
 	r = perfpersist_open_by_id(c->p, t->info.id, &t->event);
 	if (r < 0 && r != -ENOENT)
 		target_say(t, perfpersist_error(c->p));
-	if (r >= 0)
+	if (r < 0)
+		c->came =
+			true; /* most of what it is refused for passes soon, and no notice tells of that */
+	else
 		r = open_file(c, t, had);
 	if (r != 0)
 		target_close(t);
@@ -192,11 +195,12 @@ int targets_look(struct checkpointing *c)
 {
 	_cleanup_free_ struct perfpersist_info *infos = NULL;
 	size_t n = 0;
-	int r = perfpersist_list(c->p, NULL, &infos, &n);
+	int r;
 
+	c->came = false; /* a notice that comes during the list may be of what was listed already */
+	r = perfpersist_list(c->p, NULL, &infos, &n);
 	if (r < 0)
 		return r;
-	c->came = false;
 	c->looked = checkpoint_now();
 	mark_seen(c, infos, n);
 	drop_unseen(c);
