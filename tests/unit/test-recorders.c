@@ -4,6 +4,7 @@
  * and entries as the engine does, and reads the rings record by record.
  */
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <fcntl.h>
 #include <linux/hw_breakpoint.h>
@@ -26,6 +27,7 @@
 #undef fail /* check has one, too */
 #include "daemon/trigger.h"
 #include "daemon/engine/bpf/wakeup.h"
+#include "daemon/engine/kernel/kernel.h"
 #include "daemon/engine/recorders/fire.h"
 #include "daemon/engine/recorders/layout.h"
 #include "daemon/engine/recorders/recorder.h"
@@ -322,6 +324,35 @@ static void load_closing(const struct source *s, struct recorder_target t)
 	close(guard.sides_fd);
 	close(guard.firings_fd);
 }
+
+static unsigned long reads(void)
+{
+	_cleanup_fclose_ FILE *file = fopen("/proc/self/io", "re");
+	char line[64];
+	unsigned long n;
+
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, "syscr: %lu", &n) == 1)
+			return n;
+	ck_abort_msg("/proc/self/io does not count");
+}
+
+/* The same as libbpf's, and not page by page. */
+START_TEST(test_kernel_btf)
+{
+	unsigned long before = reads();
+	struct btf *btf = kernel_btf(), *of_file;
+
+	ck_assert_ptr_nonnull(btf);
+	ck_assert_uint_lt(reads() - before, 20);
+	of_file = btf__load_vmlinux_btf();
+	ck_assert_uint_eq(btf__type_cnt(btf), btf__type_cnt(of_file));
+	ck_assert_int_eq(btf__find_by_name_kind(btf, "task_struct", BTF_KIND_STRUCT),
+			 btf__find_by_name_kind(of_file, "task_struct", BTF_KIND_STRUCT));
+	btf__free(btf);
+	btf__free(of_file);
+}
+END_TEST
 
 /* Every program in every combination of options passes the verifier. */
 START_TEST(test_verifier)
@@ -1343,6 +1374,7 @@ int main(void)
 	none = no_hot("raw_syscalls", "sys_enter");
 	if (is_full_length())
 		n_calls = 20000;
+	add_test_unless(no_btf(), tc, test_kernel_btf);
 	add_layouts(tc);
 	if (!is_left_out("test_exact", none))
 		add_options(tc, ALL_OPTIONS, test_exact);

@@ -5,12 +5,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct btf;
+
 /* Whether -errno says that the machine lacks something for the moment: the kernel refuses nothing,
  * and the same may succeed later. */
 bool kernel_lacks_for_now(int r);
 
 /* Whether it has BTF, which iterators and tp_btf programs need. */
 bool kernel_has_btf(void);
+
+/* The kernel's BTF, for btf__free(). NULL with errno. */
+struct btf *kernel_btf(void);
 
 /* Whether lockdown (confidentiality) keeps programs from reading kernel memory. */
 bool kernel_is_confidential(void);

@@ -113,7 +113,7 @@ static void tell_misfits(const struct btf *btf, const bool *fits)
 static int templates_load(void)
 {
 	bool fits[LAYOUTS_N], any = false;
-	struct btf *btf = btf__load_vmlinux_btf();
+	struct btf *btf = kernel_btf();
 	struct hot_bpf *skel;
 
 	if (!btf && kernel_lacks_for_now(-errno))
