@@ -5,15 +5,18 @@
 # nothing, with the preset `flight`, and beside `perf record --overwrite` of the same events:
 # tests/bench/apps.sh [BUILD]
 #
-# The three take turns, so that a slow minute hits all of them. A line has the median of ROUNDS (7) runs of
-# SECONDS_EACH (5), with the quartiles of the change against the run with nothing of the same round. For
-# programs with latencies it has the 99th percentile, too. Each program gets a directory and ports of its
-# own, and nothing of it is left.
+# The three take turns, so that a slow minute hits all of them; many short runs tell more than a few long
+# ones. A line has the median of ROUNDS (31) runs of SECONDS_EACH (1), with the quartiles of the change
+# against the run with nothing of the same round; the same for the CPU time of an operation, of server and
+# client together, which other programs on the machine disturb less. For programs with latencies it has the
+# 99th percentile, too. A server has the first half of the CPUs and its client the other: the scheduler's
+# mood, which CPU it puts them on, makes more difference than any recorder. Each program gets a directory and
+# ports of its own, and nothing of it is left.
 
 set -u -o pipefail
 cd "$(dirname "$0")/../.." || exit 1
 BUILD=${1:-build}
-ROUNDS=${ROUNDS:-7} SECONDS_EACH=${SECONDS_EACH:-5}
+ROUNDS=${ROUNDS:-31} SECONDS_EACH=${SECONDS_EACH:-1}
 [ -x "$BUILD/perfctl" ] || { echo "bench-apps: $BUILD/perfctl is not built; type: make bench-apps" >&2; exit 1; }
 if [ "$(id -u)" -ne 0 ]; then
 	command -v sudo >/dev/null || { echo "bench-apps: needs root, and there is no sudo here" >&2; exit 1; }
@@ -29,21 +32,58 @@ done
 chmod 0755 "$SCRATCH"
 PORT=$((20000 + $$ % 10000 * 3))
 
-# ── programs: begin_X once, run_X prints throughput and (or -) the 99th percentile in µs ──
+# ── where they run ──
+
+CPUS=$(nproc)
+SERVER_CPUS=0-$(((CPUS + 1) / 2 - 1)) CLIENT_CPUS=$((CPUS / 2))-$((CPUS - 1))
+_serve() {
+	[ -z "$GROUP" ] || echo "$BASHPID" >"$GROUP/cgroup.procs"
+	exec taskset -c "$SERVER_CPUS" "$@"
+}
+serve() {
+	spawn _serve "$@"
+}
+client() {
+	taskset -c "$CLIENT_CPUS" "$@"
+}
+
+# A cgroup counts the CPU time of all of them, also of those that have ended.
+hierarchy=$(sed -n 's/^[0-9]* [0-9]* [^ ]* [^ ]* \([^ ]*\) .* - cgroup2 .*/\1/p' /proc/self/mountinfo | head -n 1)
+GROUP=
+if [ -n "$hierarchy" ] && mkdir "$hierarchy/$PP_TEST_INSTANCE" 2>/dev/null; then
+	GROUP=$hierarchy/$PP_TEST_INSTANCE
+	at_end() {
+		wait_until 20 rmdir "$GROUP"
+	}
+fi
+# inside CMD…: in a shell of its own, with all that it starts.
+inside() (
+	[ -z "$GROUP" ] || echo "$BASHPID" >"$GROUP/cgroup.procs"
+	"$@"
+)
+cpu_time() { # µs
+	if [ -n "$GROUP" ]; then
+		sed -n 's/^usage_usec //p' "$GROUP/cpu.stat"
+	else
+		echo 0
+	fi
+}
+
+# ── programs: begin_X once; run_X prints throughput, (or -) the 99th percentile in µs, and how many ──
 
 begin_redis() {
-	spawn redis-server --port $PORT --bind 127.0.0.1 --save '' --appendonly no --dir "$SCRATCH" >/dev/null
+	serve redis-server --port $PORT --bind 127.0.0.1 --save '' --appendonly no --dir "$SCRATCH" >/dev/null
 	wait_until 20 redis-cli -p $PORT ping
 }
 run_redis() {
 	local n=${requests_redis:-}
 	# As many requests as take the time; each round does the same.
 	if [ -z "$n" ]; then
-		n=$(redis-benchmark -p $PORT -t get -n 50000 --csv | awk -F '"' 'END { print int($4) }')
+		n=$(client redis-benchmark -p $PORT -t get -n 50000 --csv | awk -F '"' 'END { print int($4) }')
 		requests_redis=$((n * SECONDS_EACH))
 		n=$requests_redis
 	fi
-	redis-benchmark -p $PORT -t get -n "$n" --csv | awk -F '"' 'END { print $4, $14 * 1000 }'
+	client redis-benchmark -p $PORT -t get -n "$n" --csv | awk -F '"' -v n="$n" 'END { print $4, $14 * 1000, n }'
 }
 
 begin_nginx() {
@@ -56,30 +96,31 @@ begin_nginx() {
 		uwsgi_temp_path $SCRATCH; scgi_temp_path $SCRATCH;
 		server { listen 127.0.0.1:$((PORT + 1)); root $SCRATCH/www; } }
 	EOF
-	spawn nginx -p "$SCRATCH" -c "$SCRATCH/nginx.conf" 2>/dev/null
+	serve nginx -p "$SCRATCH" -c "$SCRATCH/nginx.conf" 2>/dev/null
 	wait_until 20 wrk -t 1 -c 1 -d 1 http://127.0.0.1:$((PORT + 1))/page
 }
 run_nginx() {
-	wrk -t 1 -c 16 -d "$SECONDS_EACH" --latency http://127.0.0.1:$((PORT + 1))/page | awk '
+	client wrk -t 1 -c 16 -d "$SECONDS_EACH" --latency http://127.0.0.1:$((PORT + 1))/page | awk '
 		$1 == "99%" { p = $2; unit = p ~ /us$/ ? 1 : p ~ /ms$/ ? 1000 : 1000000; p = (p + 0) * unit }
+		/ requests in / { n = $1 }
 		$1 == "Requests/sec:" { rate = $2 }
-		END { print rate, p }'
+		END { print rate, p, n }'
 }
 
 begin_postgres() {
 	install -d -o nobody "$SCRATCH/pg"
 	setpriv --reuid nobody --clear-groups initdb -D "$SCRATCH/pg" -A trust -U bench >/dev/null 2>&1
-	spawn setpriv --reuid nobody --clear-groups postgres -D "$SCRATCH/pg" -p $((PORT + 2)) -k "$SCRATCH/pg" \
+	serve setpriv --reuid nobody --clear-groups postgres -D "$SCRATCH/pg" -p $((PORT + 2)) -k "$SCRATCH/pg" \
 		-c listen_addresses= -c fsync=off 2>/dev/null >/dev/null
 	wait_until 30 psql -h "$SCRATCH/pg" -p $((PORT + 2)) -U bench -c 'select 1' postgres
 	pgbench -h "$SCRATCH/pg" -p $((PORT + 2)) -U bench -i -s 5 postgres >/dev/null 2>&1
 }
 run_postgres() {
 	rm -f "$SCRATCH"/pgbench_log.*
-	(cd "$SCRATCH" && pgbench -h "$SCRATCH/pg" -p $((PORT + 2)) -U bench -c 4 -j 1 -S -T "$SECONDS_EACH" -l postgres 2>/dev/null) |
+	(cd "$SCRATCH" && client pgbench -h "$SCRATCH/pg" -p $((PORT + 2)) -U bench -c 4 -j 1 -S -T "$SECONDS_EACH" -l postgres 2>/dev/null) |
 		awk '$1 == "tps" { printf "%s ", $3; exit }'
 	cat "$SCRATCH"/pgbench_log.* | cut -d ' ' -f 3 | sort -n |
-		awk '{ all[NR] = $1 } END { print all[int((NR * 99 + 99) / 100)] }'
+		awk '{ all[NR] = $1 } END { print all[int((NR * 99 + 99) / 100)], NR }'
 }
 
 # Runs that end by themselves: throughput is runs per second.
@@ -87,7 +128,7 @@ begin_hackbench() { :; }
 run_hackbench() {
 	local from=$EPOCHREALTIME
 	hackbench -g 2 -f 10 -l $((SECONDS_EACH * 600)) >/dev/null
-	awk -v a="$from" -v b="$EPOCHREALTIME" 'BEGIN { print 1 / (b - a), "-" }'
+	awk -v a="$from" -v b="$EPOCHREALTIME" 'BEGIN { print 1 / (b - a), "-", 1 }'
 }
 
 # Compiles many small files with a compiler process for each, as a kernel's build does.
@@ -105,7 +146,7 @@ run_compile() {
 	rm -f "$SCRATCH"/compile/*.o
 	from=$EPOCHREALTIME
 	env -u MAKEFLAGS make -s -C "$SCRATCH/compile" -j"$(nproc)" all
-	awk -v a="$from" -v b="$EPOCHREALTIME" 'BEGIN { print 1 / (b - a), "-" }'
+	awk -v a="$from" -v b="$EPOCHREALTIME" 'BEGIN { print 1 / (b - a), "-", 1 }'
 }
 
 # ── recorders ──
@@ -157,7 +198,9 @@ for app in "${apps[@]}"; do
 		for ((i = 0; i < 3; i++)); do
 			how=${order[(i + round) % 3]}
 			"begin_$how"
-			echo "$app $round $how $("run_$app")" >>"$results"
+			before=$(cpu_time)
+			result=$(inside "run_$app")
+			echo "$app $round $how $result $(($(cpu_time) - before))" >>"$results"
 			"end_$how"
 		done
 	done
@@ -169,8 +212,12 @@ for app in "${apps[@]}"; do
 				}
 		}
 		function at(values, n, share) { return values[int(1 + (n - 1) * share + 0.5)] }
+		function at_quartiles(values, n) {
+			sorted(values, n)
+			return sprintf("%+6.1f %% (%+.1f to %+.1f)", at(values, n, 0.5), at(values, n, 0.25), at(values, n, 0.75))
+		}
 		$1 != app { next }
-		{ rate[$2, $3] = $4; late[$2, $3] = $5; n = $2 + 1 }
+		{ rate[$2, $3] = $4; late[$2, $3] = $5; cpu[$2, $3] = $7 / $6; n = $2 + 1 }
 		END {
 			split("off flight perf", how, " ")
 			for (h = 1; h <= 3; h++) {
@@ -178,13 +225,15 @@ for app in "${apps[@]}"; do
 					all[r + 1] = rate[r, how[h]]
 					change[r + 1] = (rate[r, how[h]] / rate[r, "off"] - 1) * 100
 					p[r + 1] = late[r, how[h]] + 0
+					used[r + 1] = cpu[r, how[h]]
+					more[r + 1] = cpu[r, "off"] ? (cpu[r, how[h]] / cpu[r, "off"] - 1) * 100 : 0
 				}
-				sorted(all, n); sorted(change, n); sorted(p, n)
-				printf "%-10s %-7s %12.2f/s", app, how[h], at(all, n, 0.5)
-				if (h > 1)
-					printf "  %+6.1f %% (%+.1f to %+.1f)", at(change, n, 0.5), at(change, n, 0.25), at(change, n, 0.75)
-				else
-					printf "  %27s", ""
+				sorted(all, n); sorted(p, n); sorted(used, n)
+				slower = h > 1 ? at_quartiles(change, n) : ""
+				dearer = h > 1 ? at_quartiles(more, n) : ""
+				printf "%-10s %-7s %12.2f/s  %27s", app, how[h], at(all, n, 0.5), slower
+				if (cpu[0, "off"])
+					printf "   CPU %9.1f us  %27s", at(used, n, 0.5), dearer
 				if (late[0, "off"] != "-")
 					printf "   p99 %8.0f us", at(p, n, 0.5)
 				print ""
