@@ -286,6 +286,11 @@ $(BUILD)/tests/%.bpf.o: docs/examples/%.bpf.c $(USER_INCLUDE)/perfpersist/perfpe
 	$(call say,BPF)
 	$(CLANG) $(filter-out -I.,$(BPF_CFLAGS)) -I$(USER_INCLUDE) -MMD -MP -MF $(@:.o=.d) -c -o $@ $<
 
+$(BUILD)/tests/%.so: tests/integration/%.so.c Makefile
+	@mkdir -p $(@D)
+	$(call say,TEST)
+	$(CC) $(CPPFLAGS) $(filter-out -fsanitize=%,$(ALL_CFLAGS)) -fPIC -shared -MMD -MP -MF $@.d -o $@ $<
+
 $(BUILD)/tests/%: tests/vm/%.c Makefile
 	@mkdir -p $(@D)
 	$(call say,TEST)

@@ -19,6 +19,8 @@ const struct verb *const verbs[] = {
 	&verb_incident, &verb_help,	  NULL,
 };
 
+static bool has_complained;
+
 static void complain_list(const char *fmt, va_list ap) __attribute__((format(printf, 1, 0)));
 static void complain_list(const char *fmt, va_list ap)
 {
@@ -31,6 +33,7 @@ static void complain_list(const char *fmt, va_list ap)
 		make_printable(text, ' ');
 	fflush(stdout);
 	fprintf(stderr, "perfctl: %s\n", text ?: "out of memory");
+	has_complained = true;
 }
 
 void complain(const char *fmt, ...)
@@ -197,6 +200,9 @@ int main(int argc, char **argv)
 {
 	int code = run(argc, argv);
 
+	/* Every other failure has its sentence. */
+	if (code == EXIT_FAILED && !has_complained)
+		complain("out of memory");
 	/* A full disk or a closed pipe must not look like success. */
 	errno = 0;
 	if (ferror(stdout) || fclose(stdout)) {

@@ -323,6 +323,16 @@ create 1 'has 80 events, and 1 more would be over the limit of 80; delete some, 
 perfctl delete $(perfctl list full --json | jq -r '.[] | "\(.namespace)/\(.name)"') >/dev/null
 tracepoints_unlock
 
+echo "less memory than it takes"
+for ((i = 0; i < 16; i++)); do
+	[[ $BUILD != */asan ]] || break # its runtime is what allocates there
+	code=0
+	NO_MEMORY_AFTER=$i LD_PRELOAD=$BIN/no-memory.so "$BIN/perfctl" --instance "$INSTANCE" pause t/taken 2>"$SCRATCH/stderr" || code=$?
+	[ $code -eq 0 ] || one_sentence "$SCRATCH/stderr" "^perfctl: " "pause after $i allocations"
+	[ $code -le 6 ] || fail "pause after $i allocations ends with $code"
+done
+expect_ok perfctl resume t/taken
+
 perfctl delete t/taken closed/event >/dev/null
 wait_until 20 settled
 expect_eq "$(standing)" "$REGISTRY/by-id" "the registry at the end"
