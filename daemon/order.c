@@ -359,7 +359,7 @@ static bool window_is_good(const struct pp_trigger_spec *trigger)
 	       trigger->after_records <= PP_AFTER_RECORDS_MAX;
 }
 
-/* Who is only told of firings freezes nothing; what is paused stops at once. */
+/* Notifying freezes nothing, and pausing stops at once. */
 static bool action_is_good(const struct pp_trigger_spec *trigger)
 {
 	if (trigger->action >= PP_ACTIONS ||

@@ -41,7 +41,7 @@ enum pp_side {
 	PP_SIDE_A_CLOSING,
 	PP_SIDE_B_CLOSING,
 	PP_SIDES,
-	/* Of pp_tape_state.next: what was turned is taken, and the event is not armed again yet. */
+	/* In pp_tape_state.next: the turned side is taken, and the event is not armed again yet. */
 	PP_SIDES_TAKEN,
 	/* Likewise: it was turned to PP_SIDE_NONE, to be paused. */
 	PP_SIDES_STOPPED,

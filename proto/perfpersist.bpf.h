@@ -56,7 +56,7 @@ struct {
 	}                                                                         \
 	static __attribute__((always_inline)) inline int name##_pp(context __attribute__((unused)))
 
-/* Of a struct bpf_perf_event_data: where it was sampled. */
+/* Where a struct bpf_perf_event_data was sampled. */
 #if defined(__TARGET_ARCH_arm64)
 #define PP_SAMPLE_IP(ctx) ((ctx)->regs.pc)
 #define PP_SAMPLE_IN_USER(ctx) (((ctx)->regs.pstate & 0xf) == 0)

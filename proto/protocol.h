@@ -65,7 +65,7 @@
 #define PP_EVENT_CHECKPOINT_SHIFT 16
 #define PP_CHECKPOINT_MAX 3600
 
-/* Who asks for a chain asks for one half of it at least. */
+/* A chain has one half at least. */
 static inline bool pp_event_chains_are_good(uint32_t flags)
 {
 	uint32_t without = flags & (PP_EVENT_NO_KERNEL_CHAIN | PP_EVENT_NO_USER_CHAIN);

@@ -103,7 +103,7 @@ static bool is_whole(const struct checkpoint_layout *l)
 	return sum == promised;
 }
 
-/* Of a newer version it may be anything behind the first words. */
+/* A newer version may have anything behind the first words. */
 static int check_header(const struct checkpoint_header *h, uint64_t file_size)
 {
 	if (h->magic != CHECKPOINT_MAGIC || !h->version)

@@ -417,7 +417,7 @@ const struct verb verb_enable_preset = {
 
 /* ── disable ────────────────────────────────────────────────────────────────────────────── */
 
-/* Of a preset that is shipped no more, the link is still known by where it leads. */
+/* The link of a preset that is shipped no more is still known by where it leads. */
 static enum preset_state look(const struct turning *t)
 {
 	char target[PATH_MAX];

@@ -69,8 +69,8 @@ void telling_log(struct telling *t, const struct pp_spec *spec, const struct pp_
 	fired_log(spec, by, trigger ? trigger->truth.spec.name : NULL);
 }
 
-/* Of firings for which the ring buffer had no room the kernel only keeps the number. Returns how many there
- * are since the last look; those from before the daemon started are handled, and not told. */
+/* The kernel only counts firings for which the ring buffer had no room. Returns how many there are since the
+ * last look; those from before the daemon started are handled, and not told. */
 static uint64_t read_unread(struct telling *t, struct event *e)
 {
 	uint64_t before = e->unread;

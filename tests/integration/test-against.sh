@@ -27,7 +27,7 @@ spawn ./ag-burner -c 'read -r _ <go; while :; do :; done'
 BURNER=$SPAWNED
 sleep "$(length 3 30)"
 
-# Who keeps whom waiting, in a moment of its own.
+# One thread keeps another waiting, in a moment of its own.
 HELD=$(awk '{ print $1 }' /proc/uptime)
 "$BIN/scene" mutex-sleep 700 >/dev/null
 HELD_UNTIL=$(awk '{ print $1 }' /proc/uptime)

@@ -3,7 +3,7 @@
 #
 # Six scenes on a machine that does nothing else: what `perfctl incident` says afterwards names the culprit
 # and how long it took in its first ten lines, and a comparison with the time before it in its first three.
-# Of a time in which nothing is played the comparison says nothing.
+# The comparison says nothing of a time in which nothing is played.
 
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/tracepoints.sh"

@@ -190,7 +190,7 @@ done
 perfctl snapshots collect --once -D "$SPOOL" >/dev/null
 expect_eq "$(files) $(trigger_field p/stop fired) $(trigger_field p/stop late)" "1 ${#victims[@]} 0" "files, firings and late targets"
 
-# Who may fire can do no more than that.
+# The right to fire gives no other right.
 expect_ok as_user perfctl trigger fire p/stop
 wait_until 20 paused p/calls
 calls 10

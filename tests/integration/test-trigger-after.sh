@@ -220,7 +220,7 @@ for after in 1000000r,100ms $(length "" 100ms); do
 done
 echo "a quiet machine ends the window, too"
 
-# Who changes a target ends its window; a second firing finds that open, and is late.
+# A change of a target ends its window; a second firing finds that open, and is late.
 perfctl trigger add e/t "${ON_MARK[@]}" --after 10s '*' >/dev/null
 perfctl trigger add e/second "${ON_MARK[@]}" --hold-off 10ms '*' >/dev/null
 armed e/t ${#NAMES[@]}

@@ -83,7 +83,7 @@ end_witness() {
 start_daemon
 perfctl create target -e sched:sched_process_exec -m 64K >/dev/null
 
-# Who is patient does not make the daemon look more rarely for others.
+# A patient trigger does not make the daemon look more rarely for others.
 perfctl trigger add patient --on $ON --filter 'fd == 6666666' --until $UNTIL --key fd --longer-than 1h -m 16K target >/dev/null
 sleep 0.1
 

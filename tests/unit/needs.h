@@ -100,7 +100,7 @@ static _unused_ bool is_full_length(void)
 	return length && !strcmp(length, "full");
 }
 
-/* Of cases that are alike, every so many are tried: all at full length, each `usual`th at the short one. */
+/* Every so many of the cases that are alike are tried: all at full length, each `usual`th at the short one. */
 static _unused_ unsigned stride(unsigned usual)
 {
 	return is_full_length() ? 1 : usual;

@@ -53,7 +53,7 @@ static void describe(const struct firing *f, struct spooled *ret)
 	spool_name(ret);
 }
 
-/* Of the trigger's own event: its newest record until then is what fired. Those of earlier firings would
+/* The trigger's own event: its newest record until then is what fired. Records of earlier firings would
  * bring the sideband of all the time since then. */
 static int window_of(struct perfpersist_event *trigger, uint64_t fired, struct take_window *ret)
 {

@@ -92,7 +92,7 @@ static void forget(struct hook *h, const struct spooled *all, size_t n)
 	h->n_tried = kept;
 }
 
-/* Who removes a directory, or moves it away, and makes it again has another: that one gets the snapshots,
+/* A directory that was removed or moved away, and made again, is another: that one gets the snapshots,
  * or the one that is open here has lost its marks. */
 static int check_directory(int fd, const char *path)
 {
@@ -417,8 +417,8 @@ static int open_directory(const char *path, int *ret, struct stat *ret_stat)
 	return EXIT_OK;
 }
 
-/* Who can write to the first chooses what the command reads, and to the second, for which snapshots it
- * does not run. Root runs it for the daemon's user, too. */
+/* Write access to the first decides what the command reads, and write access to the second, for which
+ * snapshots it does not run. Root runs it for the daemon's user, too. */
 static int open_directories(struct hook *h)
 {
 	uid_t self = geteuid();

@@ -8,9 +8,9 @@
 
 #include "client/perfctl/perfctl.h"
 
-/* Of a request for an event or trigger; name NULL or empty: for a namespace. Returns an exit code. */
+/* After a request for an event or trigger; name NULL or empty: for a namespace. Returns an exit code. */
 int suggest_name(struct perfpersist *p, int error, const char *ns, const char *name);
 
-/* Of a request to record these events. Returns an exit code. */
+/* After a request to record these events. Returns an exit code. */
 int suggest_recordable(struct perfpersist *p, int error,
 		       const struct perfpersist_selection *selections, size_t n);

@@ -251,7 +251,7 @@ static int write_missed(struct taking *t, size_t i, const struct perfpersist_inf
 					 info->missed);
 }
 
-/* Of what was to be written: not of other CPUs, and of the selected times. What was frozen when a
+/* The history of what was to be written: not of other CPUs, and of the selected times. What was frozen when a
  * trigger fired ends with the last record before that. A window takes what is before it only from the
  * first record of the file on. */
 static void cut_history(const struct taking *t, size_t i, struct perfpersist_history *h)
@@ -269,7 +269,7 @@ static void cut_history(const struct taking *t, size_t i, struct perfpersist_his
 	h->from = MIN(h->from, h->to);
 }
 
-/* Of each source that --event selects, or (usually) of all of them. */
+/* Writes those of each source that --event selects, or (usually) of all of them. */
 static int write_source_histories(struct taking *t, size_t i, const struct perfpersist_history *h)
 {
 	const struct sources *s = t->sources ? &t->sources[i] : NULL;

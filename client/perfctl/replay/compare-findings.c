@@ -8,7 +8,7 @@
 
 /* Fewer slices do not tell what is usual. */
 #define SLICES_MIN 3
-/* Of each slice, the heaviest: each is compared with each. */
+/* The heaviest of each slice: each is compared with each. */
 #define OF_SLICE 50
 /* More than any other slice has: the longest, and all together. */
 #define LONGER 2

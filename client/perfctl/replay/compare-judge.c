@@ -10,7 +10,7 @@
 /* As many are enough, so that slices may be as long as the moment. */
 #define SLICES_ENOUGH 10
 
-/* Of what falls off exponentially, a slice exceeds the largest of n before with a probability of
+/* If values fall off exponentially, a slice exceeds the largest of n before with a probability of
  * 1/(n + 1), and is three times as far off with one of about 1/n³. */
 #define RANGES 3
 /* The longest instance: than any before. */
@@ -70,7 +70,7 @@ uint32_t compare_history(const struct compare_grid *g, uint64_t complete, uint64
 
 /* ── The values of an item ── */
 
-/* Of each slice, the oldest first; then those of the moment. */
+/* The values of each slice, the oldest first; then those of the moment. */
 struct values {
 	struct groups g;
 	double of[COMPARE_SLICES + COMPARE_MOMENT];
@@ -194,7 +194,7 @@ struct judged {
 	double distance; /* from the median, in units of the range; 0: it never happened before */
 };
 
-/* Of slice i, compared with all others before the moment. up: whether it became more. */
+/* Judges slice i, compared with all others before the moment. up: whether it became more. */
 static struct judged judge_slice(const struct compare_item *item, const struct values *v, size_t i,
 				 bool up)
 {

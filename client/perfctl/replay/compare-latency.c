@@ -70,7 +70,7 @@ static int take_interval(void *to, enum latency_kind kind, const struct latency_
 	const char *what;
 	int failed = 0;
 
-	/* Of these it is as likely that the record of their end is missing. */
+	/* For these it is as likely that the record of their end is missing. */
 	if (is_open && (kind == LATENCY_IRQ || kind == LATENCY_BLOCK))
 		return 0;
 	if (!classify(r, kind, one, &class, &what))

@@ -51,7 +51,7 @@ bool compare_records_want(const struct compare_records *r, uint32_t pid, uint32_
 const struct compare *compare_records_compared(const struct compare_records *r);
 const struct compare_source *compare_records_sources(const struct compare_records *r,
 						     size_t *ret_n);
-/* Who kept whom waiting, as never before: the heaviest first. Valid until r is freed. */
+/* The threads that kept others waiting as never before, the heaviest first. Valid until r is freed. */
 const struct finding *const *compare_records_findings(const struct compare_records *r,
 						      size_t *ret_n);
 /* The command that began most processes of this one; NULL: none has begun. */

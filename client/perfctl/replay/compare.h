@@ -38,7 +38,7 @@ enum compare_class {
 	COMPARE_RECORDS,  /* of an event, in one command */
 	COMPARE_SELF,	  /* time in a function, by samples */
 	COMPARE_TOTAL,	  /* the same with the functions that it called */
-	/* Of a command: the time spent so by all its threads, and the longest instance. */
+	/* For a command: the time spent so by all its threads, and the longest instance. */
 	COMPARE_BLOCKED, /* off a CPU, in another state than sleep */
 	COMPARE_BLOCKED_WORST,
 	COMPARE_WAITED, /* for a CPU */

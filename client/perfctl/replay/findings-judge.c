@@ -109,7 +109,7 @@ struct disk {
 	uint32_t most; /* name of who made most requests */
 };
 
-/* Of those that were blocked, who lost most; not the culprit, if there is another. */
+/* The blocked thread that lost most; not the culprit, if there is another. */
 static struct tally *most_blocked(struct findings *f, uint32_t culprit)
 {
 	struct tally *most = NULL, *own = NULL;
@@ -199,7 +199,7 @@ static int judge_disk(struct findings *f, uint32_t device)
 	*g = blocked->finding;
 	g->kind = FINDING_DISK;
 	tell_parties(f, device, &d, g);
-	/* Who waits for its own requests only hurts itself. */
+	/* A thread that waits for its own requests only hurts itself. */
 	t->weight = (blocked->victim == d.most ? 0.1 : 1) * (double)g->sum / FINDINGS_MS;
 	return 0;
 }

@@ -124,7 +124,7 @@ struct findings {
 
 /* ── findings-times.c: what threads did in a time ── */
 
-/* Of each thread that ran on the CPU from begin to end, how long. Stops at an error, which it returns. */
+/* Tells how long each thread ran on the CPU from begin to end. Stops at an error, which it returns. */
 int findings_who_ran(struct findings *f, uint32_t cpu, uint64_t begin, uint64_t end,
 		     int (*each)(void *arg, uint32_t thread, uint64_t ns), void *arg);
 /* ns for which it ran on any CPU. */
@@ -144,7 +144,7 @@ int findings_judge(struct findings *f);
 /* The row; other rows may move. -ENOMEM. */
 int findings_tally(struct findings *f, enum finding_kind kind, uint32_t culprit, uint32_t victim,
 		   struct tally **ret);
-/* Of several with one name only the name is told. A thread is told by its own id, instead of its process's,
+/* If several have one name, only the name is told. A thread is told by its own id, instead of its process's,
  * where it matters which one of a process it is. */
 void findings_take(const struct findings *f, struct finding_party *p, uint32_t thread);
 void findings_take_tid(const struct findings *f, struct finding_party *p, uint32_t thread);
@@ -156,5 +156,5 @@ bool findings_serves_others(const char *comm);
 
 /* ── findings-stretches.c ── */
 
-/* Of all stretches, which it sorts. -ENOMEM. */
+/* Judges all stretches, and sorts them. -ENOMEM. */
 int findings_judge_stretches(struct findings *f);

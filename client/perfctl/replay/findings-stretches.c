@@ -15,7 +15,7 @@
 
 /* ── Waiting for a CPU ── */
 
-/* Who ran while a thread waited, of so many threads at most. */
+/* The threads that ran while one waited: so many at most. */
 struct wait {
 	const struct stretch *s;
 	struct part {

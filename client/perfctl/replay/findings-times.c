@@ -123,7 +123,7 @@ static uint32_t collect(const struct findings *f, uint32_t thread, uint64_t begi
 	return n;
 }
 
-/* Of the functions that more than half of the samples are in, the one that is innermost on average.
+/* The function that is innermost on average, among those that more than half of the samples are in.
  * Chains without frame pointers begin anywhere, so it is not looked for from their beginning. */
 const struct flame_node *findings_where(const struct findings *f, uint32_t thread, uint64_t begin,
 					uint64_t end)

@@ -291,7 +291,7 @@ int findings_signal(struct findings *f, const struct latency_now *now,
 		    const struct latency_who *target, int number, int code)
 {
 	struct finding_signal s = { .number = number };
-	/* Of a fault, and of what the kernel sends, si_code is above 0. */
+	/* si_code is above 0 for a fault, and for what the kernel sends. */
 	bool is_sent = code <= 0 && now->who.tid != target->tid;
 
 	return add_signal(f, now, target, is_sent ? &now->who : NULL, &s);

@@ -99,7 +99,7 @@ int latency_label(struct latency *l, const char *text, uint32_t *ret);
 /* A new thread if the id is new. who: NULL: its name is not known. */
 int latency_find_thread(struct latency *l, uint32_t tid, const struct latency_who *who,
 			uint32_t *ret);
-/* Of a thread by its index; its tid if the process is unknown. */
+/* The process of a thread, by its index; its tid if the process is unknown. */
 uint32_t latency_process(const struct latency *l, uint32_t thread);
 /* NULL: no memory, or no CPU. */
 struct latency_cpu *latency_cpu(struct latency *l, uint32_t cpu);

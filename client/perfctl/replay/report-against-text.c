@@ -265,7 +265,7 @@ static int print_changes(const struct report_against *a, size_t *ret)
 	return 0;
 }
 
-/* Who kept whom waiting; what commands do is behind that. */
+/* First the threads that kept others waiting, then what commands do. */
 void against_findings(const struct report_against *a, FILE *f)
 {
 	size_t n = MIN(a->n_findings, a->report.o->top);

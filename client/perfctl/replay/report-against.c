@@ -95,7 +95,7 @@ const struct compare_change *against_longest(const struct report_against *a,
 	return has_longest(class) ? find(a, class + 1, change, true) : NULL;
 }
 
-/* Of functions with as much, the one that the others call. */
+/* The function that the others call, among those with as much. */
 static const struct compare_change *deepest(const struct report_against *a,
 					    const struct compare_change *most)
 {

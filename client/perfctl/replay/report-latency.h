@@ -55,7 +55,7 @@ struct latency_records;
 void report_finding_text(FILE *f, const struct finding *g, size_t number, uint64_t end);
 void report_finding_json(struct json *j, const struct finding *g);
 
-/* Of what is recorded, the kinds that findings stand on. */
+/* The recorded kinds that findings stand on. */
 uint32_t report_findings_kinds(const struct latency_records *records);
 /* After all facts. Returns an exit code; has complained if it is not EXIT_OK. */
 int report_findings(const struct call *call, const struct report *report,

@@ -160,7 +160,7 @@ static const struct verb_option against_options[] = {
 	{},
 };
 
-/* Who disturbs whom shows only among all. */
+/* Only all processes together show which one disturbs another. */
 static int check_findings(const struct call *call, const struct report_options *o)
 {
 	if (o->latency)

@@ -304,7 +304,7 @@ static void begin_event(struct reading *r, const char *names, bool is_trigger)
 	r->draft.event.line = r->settings.line;
 }
 
-/* Of a template's text; others stay as they are. False: it is reported. */
+/* Expands a template's text; other texts stay as they are. False: the error is reported. */
 static bool expand(struct reading *r, const char *text, bool as_name, char *buf, size_t size)
 {
 	int e = 0;

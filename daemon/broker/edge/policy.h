@@ -30,7 +30,7 @@ bool credentials_in_group(const struct credentials *c, gid_t group);
  * daemon's own user may read everything, because it saves what triggers freeze. */
 bool policy_allows(const struct credentials *c, const struct namespace *ns, enum pp_right right);
 
-/* Who besides root may do what perfpersistd.conf says for the whole machine. */
+/* The users besides root that have a right over the whole machine, as perfpersistd.conf says. */
 enum policy_who {
 	POLICY_ROOT,
 	POLICY_GROUP, /* members of the daemon's group too */

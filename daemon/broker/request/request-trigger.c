@@ -136,7 +136,7 @@ void request_trigger(struct request *req, const struct pp_msg_trigger_request *r
 
 /* ── TRIGGERS ───────────────────────────────────────────────────────────────────────────── */
 
-/* Of two events, which the event's text has with a comma between. */
+/* The condition is over two events, which the event's text has with a comma between. */
 static void describe_condition(const struct pp_condition *c, struct pp_msg_trigger *ret)
 {
 	ret->longer_than = c->longer_than;
@@ -237,7 +237,7 @@ static bool answer_empty(struct request *req, struct pending *p _unused_,
 	return true;
 }
 
-/* Who may fire may be unable to read: such a peer learns nothing but that. */
+/* A peer that may fire but not read learns nothing but that it has fired. */
 static struct event *find_to_fire(struct request *req, const struct pp_msg_name *which)
 {
 	const struct registry *registry = &req->service->lifecycle->registry;

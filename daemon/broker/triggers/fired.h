@@ -4,8 +4,7 @@
 
 #include "daemon/broker/state/event.h"
 
-/* Of a trigger that only notifies: so long after a firing that was told the next ones are counted, and told
- * together. */
+/* A trigger that only notifies is told so often at most: firings in between are counted, and told together. */
 #define FIRED_TELL_EVERY 1000000000ULL /* ns */
 
 /* spec: of the event that it froze or paused; trigger: its name; NULL: it is deleted. */

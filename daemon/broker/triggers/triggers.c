@@ -15,7 +15,7 @@
 /* Turns come first, but for one other order after so many. */
 #define TURNS_MAX 16
 
-/* Of a window whose end is unknown, or later than thought. */
+/* For a window whose end is unknown, or later than thought. */
 #define LOOK_AGAIN 1000000000ULL
 
 /* Whom the slots of a trigger name. While an order is under way: before or after it. */
@@ -113,7 +113,7 @@ static struct event *find_first(struct triggers *t, size_t skip, enum pp_order_t
 	return found;
 }
 
-/* Who fires all the time does not keep others from being armed. */
+/* A trigger that fires all the time does not keep others from being armed. */
 static struct event *find_next(struct triggers *t, enum pp_order_type *ret)
 {
 	struct event *e = NULL;

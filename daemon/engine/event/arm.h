@@ -46,7 +46,7 @@ int event_close(const char *path, bool early);
 int event_arm(const char *path, uid_t broker, uint32_t what, struct failure *f);
 
 /*
- * Of an armed event that a trigger has turned: completes that. Waits until the last program that
+ * Completes the turn of an armed event, which a trigger has begun. Waits until the last program that
  * found the old rings has ended: nothing changes in them any more.
  *
  * With a second set that becomes the event's, as after a change of its rings: readers of the old one

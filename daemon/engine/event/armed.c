@@ -308,7 +308,7 @@ int armed_set(const struct armed *a, uint32_t side, uint32_t next, struct failur
 
 	if (!tape)
 		return -ENOMEM;
-	/* Whoever dies before he has signed leaves it unknown, and not the one before. */
+	/* A trigger that dies before it has signed leaves the cause unknown, and not the one before. */
 	tape->by = (struct pp_fired){};
 	__atomic_store_n(&tape->until, 0, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&tape->state.word, to.word, __ATOMIC_SEQ_CST);

@@ -21,8 +21,8 @@ int trigger_read(const char *path, struct pp_trigger_spec *ret);
  * others; those that are not armed are left out. -errno, with a message in *f. */
 int trigger_aim(uint64_t id, const uint64_t *targets, size_t n, struct failure *f);
 
-/* Of a trigger whose directory, that of a deleted event, is at `path`: its programs go on until the
- * reaper has detached them, and turn nothing any more. */
+/* The trigger's event is deleted, and its directory is at `path`. Its programs run until the reaper has
+ * detached them, and turn nothing any more. */
 void trigger_disown(const char *path);
 
 /* Fires it by hand, within its limits, as one of its records does. overdue: once, for one of the pairs

@@ -167,7 +167,7 @@ static int freeze(struct turn *t)
 		     : 0;
 }
 
-/* Whoever dies in between, it is stopped or paused, and what did that is written down. */
+/* If a process dies in between, the event is stopped or paused, and the cause is written down. */
 static int pause_stopped(struct turn *t)
 {
 	struct pp_fired by;

@@ -62,7 +62,7 @@ struct recorder_guard {
 	uint32_t side; /* the program's */
 	int sides_fd;  /* PROG_ARRAY: PP_SIDES programs of the source, */
 	uint32_t base; /* from here on */
-	/* Of a closing side: each record is checked against the window. */
+	/* A closing side: each record is checked against the window. */
 	bool closes;
 	uint32_t other; /* then: the side that the tape turns to */
 	int firings_fd; /* then: the instance's ring buffer of firings */
@@ -96,7 +96,7 @@ struct recorder_target {
 	const int *fire_fd; /* PROG_ARRAY: each record goes on to its program; NULL: none */
 	const struct recorder_condition *condition; /* NULL: every occurrence makes a record */
 
-	/* Of several programs of one source, each of which runs for some of its occurrences. */
+	/* One source may have several programs, each of which runs for some of its occurrences. */
 	bool drops; /* writes no record */
 	int *shared; /* the map in which they count together; -EBADF: to be made; NULL: each has one */
 };

@@ -44,8 +44,8 @@ struct programs {
 int programs_create(const struct sources *s, const struct user_program *user,
 		    struct pins_draft *draft, struct programs *ret, struct failure *f);
 
-/* Of an event that is a trigger: each record goes on to the program that fires it, of which each
- * array has one, pinned in the draft ("fire0", …). Before any program is loaded. */
+/* For a trigger's event: each record goes on to the program that fires the trigger. Each array has
+ * one, pinned in the draft ("fire0", …). Before any program is loaded. */
 int programs_make_fire(struct programs *p, const struct sources *s, const struct fire *fire,
 		       struct pins_draft *draft, struct failure *f);
 
