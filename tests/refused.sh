@@ -40,11 +40,18 @@ settled() {
 	! grep -q '/+' < <(standing) && [ "$(daemon_pids | wc -l)" -eq 4 ]
 }
 
+# comes_to_rest: waits for that, and says what is in the way.
+comes_to_rest() {
+	wait_until 20 settled && return
+	standing | grep '/+' >&2 || true
+	fail "the engine does not come to rest; processes: $(daemon_pids | xargs -r ps -o args= -p)"
+}
+
 # warm_up: uses each recorder once and makes a copy, so that the permanent objects of engine and
 # broker exist. It may be refused, but it leaves nothing behind.
 warm_up() {
 	local before event
-	wait_until 20 settled || fail "the engine does not come to rest"
+	comes_to_rest
 	before=$(standing)
 	for event in cpu-clock sched:sched_waking "sched:sched_waking --generic --wakeup" \
 		"sched:sched_waking,cpu-clock --wakeup"; do
@@ -54,7 +61,7 @@ warm_up() {
 			perfctl delete warm/up >/dev/null
 		fi
 	done
-	wait_until 20 settled || fail "the engine does not come to rest"
+	comes_to_rest
 	expect_eq "$(standing)" "$before" "what stands"
 }
 
@@ -70,7 +77,7 @@ _steady() {
 }
 
 remember() {
-	wait_until 20 settled || fail "the engine does not come to rest"
+	comes_to_rest
 	_standing=$(standing)
 	_held='' _looks=0
 	wait_until 60 _steady || fail "the daemon opens and closes descriptors without any request"

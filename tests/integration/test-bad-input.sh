@@ -334,7 +334,7 @@ done
 expect_ok perfctl resume t/taken
 
 perfctl delete t/taken closed/event >/dev/null
-wait_until 20 settled
+comes_to_rest
 expect_eq "$(standing)" "$REGISTRY/by-id" "the registry at the end"
 stop_daemon
 echo "$REFUSALS refusals, each one sentence, and nothing left behind by any"

@@ -104,7 +104,7 @@ perfctl delete "${names[@]/#/k/}" >/dev/null
 
 # ── the kernel's functions ───────────────────────────────────────────────────────────────
 
-wait_until 20 settled || fail "the engine does not come to rest"
+comes_to_rest
 warm_up
 remember
 if [ -e $PMUS/kprobe ]; then
