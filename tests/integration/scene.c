@@ -52,10 +52,19 @@ static void sleep_ms(uint64_t ms)
 	nanosleep(&t, NULL);
 }
 
-/* Mostly here, and not in the clock, which has no frame. */
+static uint64_t computed(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* So much work, which takes longer where others have the CPU. Mostly here, and not in the clock, which has no
+ * frame. */
 static __attribute__((noinline)) void spin(uint64_t ms)
 {
-	for (uint64_t end = now() + ms * MS; now() < end;)
+	for (uint64_t end = computed() + ms * MS; computed() < end;)
 		for (volatile unsigned i = 0; i < 100000; i++)
 			;
 }
@@ -109,6 +118,9 @@ static void hog(void)
 		exit(0);
 	}
 	call_me("sc-loop");
+	/* Nothing else on the machine delays it. */
+	if (setpriority(PRIO_PROCESS, 0, -20) < 0)
+		fail("setpriority");
 	for (; now() < until; sleep_ms(1))
 		;
 	waitpid(child, NULL, 0);
