@@ -168,10 +168,12 @@ end_off() { :; }
 begin_flight() {
 	install -D -m 0644 $FLIGHT "$CONF.d/flight.conf"
 	perfctl reload >/dev/null
+	sleep 1 # what is measured is not the beginning: 110 MiB of buffers, and who runs
 }
 end_flight() {
 	rm "$CONF.d/flight.conf"
 	perfctl reload >/dev/null
+	sleep 1
 }
 begin_perf() {
 	spawn perf record -q -a --overwrite -m 4M "${perf_events[@]}" -o "$SCRATCH/perf.data" 2>/dev/null >/dev/null
