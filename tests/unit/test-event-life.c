@@ -1158,10 +1158,22 @@ static uint64_t accounted_on(unsigned cpu)
 	return n;
 }
 
+/* Another process may come between the counts and the clock; then both are read again. */
+static uint64_t accounted_at(unsigned cpu, uint64_t *ret_time)
+{
+	uint64_t n;
+
+	do {
+		*ret_time = pp_clock_ns(CLOCK_MONOTONIC);
+		n = accounted_on(cpu);
+	} while (pp_clock_ns(CLOCK_MONOTONIC) > *ret_time + 100000);
+	return n;
+}
+
 /* The samples of this CPU, which this process keeps busy for a while, in Hz. */
 static double sampled_rate(void)
 {
-	uint64_t since, until, before;
+	uint64_t since, until, before, n;
 	unsigned cpu = sched_getcpu();
 	cpu_set_t mine, all;
 
@@ -1169,14 +1181,12 @@ static double sampled_rate(void)
 	CPU_SET(cpu, &mine);
 	ck_assert_int_eq(sched_getaffinity(0, sizeof(all), &all), 0);
 	ck_assert_int_eq(sched_setaffinity(0, sizeof(mine), &mine), 0);
-	before = accounted_on(cpu);
-	since = pp_clock_ns(CLOCK_MONOTONIC);
+	before = accounted_at(cpu, &since);
 	do
-		until = pp_clock_ns(CLOCK_MONOTONIC);
+		n = accounted_at(cpu, &until);
 	while (until < since + 20000000);
-	before = accounted_on(cpu) - before;
 	ck_assert_int_eq(sched_setaffinity(0, sizeof(all), &all), 0);
-	return (double)before * 1e9 / (double)(until - since);
+	return (double)(n - before) * 1e9 / (double)(until - since);
 }
 
 /* One counter on each CPU records, at the event's rate, and so do the closers' calls. */
