@@ -257,24 +257,26 @@ chmod 0755 "$SCRATCH"/pg-*
 # A signal of a fault that never came before is always the first line.
 # shellcheck disable=SC2016 # for those shells
 (cd "$SCRATCH" && ulimit -c 0 && perf record -q -a -m 8M -o moment -e cpu-clock/freq=999,call-graph=fp,name=cpu-clock/ \
-	-e signal:signal_generate -- sh -c 'sleep 1.5; ./pg-crasher -c "kill -SEGV \$\$"; timeout 0.3 ./pg-burner -c "while :; do :; done"' \
+	-e signal:signal_generate -- sh -c 'sleep 1.5; ./pg-crasher -c "kill -SEGV \$\$"; ./pg-burner -c "for ((i = 0; i < 150000; i++)); do :; done"' \
 	2>/dev/null) || true
 without_ksymbols "$SCRATCH/moment"
-# The moment begins shortly before the crash, however long all of it took.
+# The moment begins shortly before the crash, however long all of it took, and is shorter than the time before.
 crash=$(perfctl script -i "$SCRATCH/moment" --json 2>/dev/null |
 	jq -r 'select(.event == "signal:signal_generate" and .comm == "pg-crasher" and .fields.sig == 11).time' | head -n 1)
-# before_crash MS: that time, in seconds.
+# before_crash MS: that time, in seconds; or behind it, if MS is below 0.
 before_crash() {
 	echo "$(((crash - $1 * 1000000) / 1000000000)).$(printf '%09d' $(((crash - $1 * 1000000) % 1000000000)))"
 }
-write_page "$SCRATCH/moment" "$SCRATCH/moment.html" --since "$(before_crash 100)" --against 1s
-perfctl report -i "$SCRATCH/moment" --since "$(before_crash 100)" --against 1s --json >"$SCRATCH/changes"
+moment=(--since "$(before_crash 100)" --until "$(before_crash -800)" --against 1s)
+write_page "$SCRATCH/moment" "$SCRATCH/moment.html" "${moment[@]}"
+perfctl report -i "$SCRATCH/moment" "${moment[@]}" --json >"$SCRATCH/changes"
 page_open "$SCRATCH/moment.html"
 expect_ask 'JSON.stringify(data.against.lines.map((l) => [l.kind, l.comm ?? "", l.what ?? ""]))' \
 	"$(jq -c '[.changes[] | select(.is_line) | [.kind, .comm // "", .what // ""]][:20]' "$SCRATCH/changes")" "lines on the page"
-expect_ask '[data.n, view.range.map((t) => data.base + BigInt(Math.round(t))).join()].join()' \
-	"$(perfctl report -i "$SCRATCH/moment" --since "$(before_crash 1100)" --json | jq .records),$(grep -oP '"since":\K\d+' "$SCRATCH/changes"),$(
-		grep -oP '"until":\K\d+' "$SCRATCH/changes")" "records of both times, and the moment that is selected"
+expect_ask "[data.n, data.base + BigInt(Math.round(view.range[0])),
+	view.range[1] === Math.min(Number($(grep -oP '"until":\K\d+' "$SCRATCH/changes")n - data.base), data.end)].join()" \
+	"$(perfctl report -i "$SCRATCH/moment" --since "$(before_crash 1100)" --until "$(before_crash -800)" --json |
+		jq .records),$(grep -oP '"since":\K\d+' "$SCRATCH/changes"),true" "records of both times, and the moment that is selected"
 expect_ask '[document.getElementById("tab-changes").getAttribute("aria-selected"), document.querySelectorAll("#changes tbody tr").length === data.against.lines.length].join()' \
 	"true,true" "the table of changes"
 page_ask 'document.querySelector("#changes tbody tr").click(); filter.done.then(() => [...view.processes].map((p) => p.comm).join())'
