@@ -198,10 +198,12 @@ static int run(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	int code = run(argc, argv);
+	int code;
 
-	/* Every other failure has its sentence. */
-	if (code == EXIT_FAILED && !has_complained)
+	errno = 0;
+	code = run(argc, argv);
+	/* Other failures have their sentence, perhaps of a command that was run. */
+	if (code == EXIT_FAILED && !has_complained && errno == ENOMEM)
 		complain("out of memory");
 	/* A full disk or a closed pipe must not look like success. */
 	errno = 0;

@@ -77,6 +77,10 @@ fails 1 "a thing or a thing.tar.gz exists" perfctl incident -o "a thing"
 fails 1 "cannot make \.\.: Invalid argument" perfctl incident -o ..
 fails 1 "No such file" perfctl incident -o nowhere/x
 fails 3 "" perfctl incident nothing/ -o x
+# On a full disk, in a mount namespace that goes with it: the part that fails says so, and nobody another thing.
+mkdir full
+fails 1 "No space left on device$" unshare --mount sh -c 'mount -t tmpfs -o size=64k none full && cd full && exec "$@"' sh \
+	"${PERFCTL[@]}" incident -o x
 fails 2 "not a time such as" perfctl incident --last x -o x
 fails 2 "--pid, --tid" perfctl report -i taken --findings --pid 1
 fails 2 "other reports" perfctl report -i taken --findings --irq
