@@ -101,7 +101,8 @@ ssize_t pp_packet_receive(int socket, void *buf, size_t cap, size_t max_fds, str
 	if (n < 0)
 		return -errno;
 	clean = take_fds(&msg, &fds);
-	/* There was room for more, so the kernel found no place in our table. */
+	/* There was room for more, so the kernel found no place in our table. (A security module that refuses
+	 * one looks the same.) */
 	if (clean && msg.msg_flags & MSG_CTRUNC && fds.n < max_fds)
 		return -EMFILE;
 	if (!clean || msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC) || fds.n > max_fds ||

@@ -360,7 +360,8 @@ static int receive(struct perfpersist *p)
 	if (size == -EMFILE)
 		return client_fail(-EMFILE,
 				   "cannot take the descriptors that perfpersistd sent: this "
-				   "process has too many open files; raise its limit (ulimit -n)");
+				   "process has too many open files, so raise its limit (ulimit "
+				   "-n), or a security module refuses them");
 	if (size <= 0)
 		return client_fail(
 			-ECONNRESET,

@@ -248,11 +248,11 @@ static int on_io(sd_event_source *s _unused_, int fd, uint32_t revents _unused_,
 	} else {
 		if (n > 0 || n == -EBADMSG)
 			log_error("The dumper sent a malformed answer; reconnecting.");
-		else if (c->current)
+		else if (c->current && n != -EMFILE)
 			log_warning("The dumper ended while it made copies.");
 		disconnect(c);
 		if (c->current)
-			finish(c, -EAGAIN);
+			finish(c, n == -EMFILE ? -EMFILE : -EAGAIN);
 	}
 	pump(c);
 	return 0;
