@@ -202,19 +202,19 @@ recorder_time() {
 # account APP: the kernel counts what each program takes (kernel.bpf_stats_enabled); that itself costs something,
 # so these runs are apart. What is not counted: the call of the program, some 50 ns for each record.
 account() {
-	local before used n=0 i
+	local own used n=0 i
 	command -v bpftool >/dev/null || { echo "$1: no bpftool, so the recorder's own time is not told"; return; }
 	bpftool prog show --json | jq -r '.[].id' >"$SCRATCH/others"
 	begin_flight
 	sysctl -q kernel.bpf_stats_enabled=1
-	before=$(recorder_time "$SCRATCH/others") used=$(cpu_time)
+	own=$(recorder_time "$SCRATCH/others") used=$(cpu_time)
 	for ((i = 0; i < 5; i++)); do
 		n=$((n + $(inside "run_$1" | cut -d ' ' -f 3)))
 	done
-	used=$(($(cpu_time) - used)) before=$(($(recorder_time "$SCRATCH/others") - before))
+	used=$(($(cpu_time) - used)) own=$(($(recorder_time "$SCRATCH/others") - own))
 	sysctl -q kernel.bpf_stats_enabled="$STATS"
 	end_flight
-	awk -v app="$1" -v own="$before" -v used="$used" -v n="$n" 'BEGIN {
+	awk -v app="$1" -v own="$own" -v used="$used" -v n="$n" 'BEGIN {
 		printf "%-10s flight: its programs and daemons take %.2f us of an operation", app, own / n / 1000
 		printf used ? ", %.2f %% of its CPU time\n" : "\n", own / (used * 10 + !used)
 	}'

@@ -111,10 +111,9 @@ void target_open(struct checkpointing *c, struct target *t)
 	r = perfpersist_open_by_id(c->p, t->info.id, &t->event);
 	if (r < 0 && r != -ENOENT)
 		target_say(t, perfpersist_error(c->p));
-	if (r < 0)
-		c->came =
-			true; /* most of what it is refused for passes soon, and no notice tells of that */
-	else
+	/* Most of what it is refused for passes soon, and no notice tells of that. */
+	c->came |= r < 0;
+	if (r >= 0)
 		r = open_file(c, t, had);
 	if (r != 0)
 		target_close(t);

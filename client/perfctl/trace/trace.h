@@ -111,7 +111,8 @@ const struct trace_event *trace_event(const struct trace *t, size_t i);
 struct trace_history trace_history(const struct trace *t, size_t event);
 /* So many events from this one on share its history; 1 if it has none. */
 size_t trace_history_events(const struct trace *t, size_t event);
-/* For several events together, a byte for each of the trace's: known if it is for all of them; cpus is NULL. */
+/* For several events together, a byte for each of the trace's: known if it is for all of them. cpus is
+ * NULL. */
 struct trace_history trace_histories(const struct trace *t, const bool *events);
 
 /* As of the last record read. */

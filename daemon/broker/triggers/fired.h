@@ -4,7 +4,8 @@
 
 #include "daemon/broker/state/event.h"
 
-/* A trigger that only notifies is told so often at most: firings in between are counted, and told together. */
+/* The firings of a trigger that only notifies are told so often at most. Those in between are counted, and
+ * told together. */
 #define FIRED_TELL_EVERY 1000000000ULL /* ns */
 
 /* spec: of the event that it froze or paused; trigger: its name; NULL: it is deleted. */

@@ -27,8 +27,9 @@ int event_create(const struct pp_spec *spec, const struct pp_parsed *parsed,
  * Changes what the PP_CHANGE_* bits say: the filter of all sources (spec's text, the parsed event's
  * nodes), data_size, max_rate, the flags' checkpoint, the period of those that sample (with samples and
  * the flags' FREQ). The filter must not weigh more than allowance permits; but for a shorter period,
- * whose samples the broker has charged, no change may be more work. Each record goes by the old program or by the new one. *ret_orphans: the old rings,
- * if somebody may have them, else id 0. On failure nothing is changed.
+ * whose samples the broker has charged, no change may be more work. Each record goes by the old program
+ * or by the new one. *ret_orphans: the old rings, if somebody may have them, else id 0. On failure
+ * nothing is changed.
  */
 int event_change(uint64_t id, uint32_t what, const struct pp_spec *spec,
 		 const struct pp_parsed *parsed, const struct pp_allowance *allowance, uid_t broker,

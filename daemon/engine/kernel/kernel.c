@@ -35,8 +35,9 @@ static bool is_vmlinux(__u32 id)
 }
 
 /*
- * By its id (5.11): one system call copies it, while the file gives out a page at each, 1,400 times.
- * The kernel parses it before any program's or module's, so its id is the first; but who knows.
+ * By its id (5.11): one system call copies it, while the file gives out a page at each, 1,400 times. Its
+ * id is the first, because the kernel parses it before any program's or module's; no kernel promises
+ * that, so another first one means to read the file.
  */
 struct btf *kernel_btf(void)
 {
