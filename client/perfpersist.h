@@ -107,6 +107,7 @@ enum perfpersist_state {
 #define PERFPERSIST_TRIGGER (1U << 10)	 /* info only: it is the event of a trigger */
 #define PERFPERSIST_STOPPED (1U << 11)	 /* info only: it is paused, and a trigger did that */
 #define PERFPERSIST_PROGRAM (1U << 12)	 /* info only: a BPF program decides on its records */
+#define PERFPERSIST_ADOPTED (1U << 15) /* info only: it is on perf events that its creator opened */
 /* With PERFPERSIST_CALLCHAIN, one of them. */
 #define PERFPERSIST_NO_KERNEL_CHAIN (1U << 13) /* without the kernel's half */
 #define PERFPERSIST_NO_USER_CHAIN (1U << 14)   /* without user space's */
@@ -212,6 +213,43 @@ int perfpersist_ping(struct perfpersist *p, struct perfpersist_daemon_info *ret)
  */
 int perfpersist_create(struct perfpersist *p, const char *ns, const char *name,
 		       const struct perfpersist_create_options *opts, struct perfpersist_info *ret);
+
+/*
+ * Makes an event of n perf events that the caller has opened and configured, one for each CPU or task: when it
+ * returns 0, they are enabled, they record for as long as the event exists, and the caller may close
+ * them and end. On failure they are the caller's as before, though they may be enabled. opts
+ * describes them, as for perfpersist_create(): its single event is what they count, a tracepoint or an
+ * event that is sampled; period and flags are the caller's word. Of a tracepoint the first descriptor is
+ * enough: the kernel runs a program on it for all CPUs and tasks, whatever the perf event is for. Samples of
+ * the caller's own rings end. SHARE, BOOT and a program are excluded.
+ * -EBADF (not a perf event), -EEXIST (the name is taken, or a BPF program is attached already), -EINVAL (it
+ * counts something else), -EPROTO (call chains are asked for, and it is precise and has none), -E2BIG (more than
+ * 64 or, if that is more, the CPUs that are possible; or as of perfpersist_create()), -EBUSY (too many adoptions at
+ * a time), or as perfpersist_create(). Since 0.1
+ */
+int perfpersist_adopt(struct perfpersist *p, const char *ns, const char *name,
+		      const struct perfpersist_create_options *opts, const int *fds, size_t n,
+		      struct perfpersist_info *ret);
+
+/*
+ * Begins to take an event over: hands out the *ret_n descriptors that keep it alive, in *ret_fds. Nothing changes by
+ * that; call perfpersist_claim_end() when all is ready. The first *ret_rings of them are for
+ * perfpersist_open_fds(). They are CLOEXEC, the caller's, and all must be held; the array is for free(3). ret receives
+ * the event. -ENOENT, -EACCES (users claim sampling events that were adopted from them, root any), -EBUSY (it is
+ * paused, or a trigger's target), -EOPNOTSUPP (it is a trigger, or has a program), -EAGAIN (it changed meanwhile).
+ * Since 0.1
+ */
+int perfpersist_claim(struct perfpersist *p, const char *ns, const char *name, int **ret_fds,
+		      size_t *ret_n, size_t *ret_rings, struct perfpersist_info *ret);
+
+/*
+ * Takes it over: when it returns 0, the daemon has forgotten the event, which records until the last of the
+ * descriptors is closed. claimed: from perfpersist_claim(). On failure the event is the daemon's as before, and a
+ * caller who ends before that leaves it there, too. 1: the daemon or its engine was stopped meanwhile, and nobody can
+ * tell whether it has forgotten the event, as perfpersist_error() says: while the descriptors are held it goes on in either case.
+ * -EBUSY (it has other names, or as above), -EAGAIN (it has other rings by now), -ECONNRESET, or as above. Since 0.1
+ */
+int perfpersist_claim_end(struct perfpersist *p, const struct perfpersist_info *claimed);
 
 /* Deletes an event; a process that has it open keeps its records. ret, which receives the deleted
  * event, may be NULL. */

@@ -14,7 +14,7 @@
 #define FLAGS_KNOWN                                                                       \
 	(PP_EVENT_FREQ | PP_EVENT_CHAINS | PP_EVENT_ALL_CPUS | PP_EVENT_GENERIC |         \
 	 PP_EVENT_WAKEUP | PP_EVENT_CONFIGURED | PP_EVENT_TRIGGER | PP_EVENT_CHECKPOINT | \
-	 PP_EVENT_PROGRAM)
+	 PP_EVENT_PROGRAM | PP_EVENT_ADOPTED)
 #define EXCLUDE_KNOWN                                                            \
 	(PP_EXCLUDE_USER | PP_EXCLUDE_KERNEL | PP_EXCLUDE_HV | PP_EXCLUDE_HOST | \
 	 PP_EXCLUDE_GUEST | PP_EXCLUDE_IDLE)
@@ -316,7 +316,7 @@ int pp_event_check(const struct pp_event *event)
 
 size_t pp_order_size(uint32_t type)
 {
-	return type == PP_ORDER_CREATE || type == PP_ORDER_CHANGE
+	return type == PP_ORDER_CREATE || type == PP_ORDER_ADOPT || type == PP_ORDER_CHANGE
 		       ? sizeof(struct pp_order)
 		       : offsetof(struct pp_order, parsed);
 }
@@ -400,6 +400,18 @@ static int check_create(const struct pp_spec *spec, const struct pp_parsed *pars
 	return 0;
 }
 
+/* Its creator's perf events are of one kind; probes are not handed over. */
+static int check_adopt(const struct pp_order *o)
+{
+	uint32_t kind = o->parsed.sources[0].kind;
+
+	if (!(o->spec.flags & PP_EVENT_ADOPTED) || o->parsed.n_sources != 1 || o->what ||
+	    o->spec.flags & (PP_EVENT_TRIGGER | PP_EVENT_PROGRAM) ||
+	    (kind != PP_SOURCE_TRACEPOINT && kind != PP_SOURCE_SAMPLING))
+		return -EBADMSG;
+	return check_create(&o->spec, &o->parsed, &o->trigger, 0);
+}
+
 static int check_change(const struct pp_order *o)
 {
 	if (!o->id || !o->what || o->what & ~PP_CHANGES)
@@ -435,13 +447,25 @@ int pp_order_check(const struct pp_order *order)
 	case PP_ORDER_ENUMERATE:
 		return 0;
 	case PP_ORDER_CREATE:
-		return check_create(&order->spec, &order->parsed, &order->trigger, order->what);
+		return order->spec.flags & PP_EVENT_ADOPTED
+			       ? -EBADMSG
+			       : check_create(&order->spec, &order->parsed, &order->trigger,
+					      order->what);
+	case PP_ORDER_ADOPT:
+		return check_adopt(order);
+	case PP_ORDER_ATTACH:
+		good = order->id && (order->what & ~PP_ATTACH_MORE) > 0 &&
+		       (order->what & ~PP_ATTACH_MORE) <= PP_TARGETS_MAX;
+		break;
 	case PP_ORDER_CHANGE:
 		return check_change(order);
-	case PP_ORDER_DELETE:
 	case PP_ORDER_DISARM:
 	case PP_ORDER_RELEASE:
+	case PP_ORDER_HANDOUT:
 		return order->id ? 0 : -EBADMSG;
+	case PP_ORDER_DELETE:
+		good = order->id && !(order->what & ~PP_DELETE_CLAIMED);
+		break;
 	case PP_ORDER_AIM:
 		good = order->id && order->what <= PP_TARGETS_MAX;
 		break;

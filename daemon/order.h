@@ -3,7 +3,8 @@
  * Orders: the whole interface between broker and engine.
  *
  * One SOCK_SEQPACKET packet is one order or one answer, of exactly its type's size, in host byte
- * order (both ends are of one build; `abi` proves it). Only the answer to SIDEBAND has descriptors.
+ * order (both ends are of one build; `abi` proves it). Only the answers to SIDEBAND, ADOPT and HANDOUT have
+ * descriptors.
  * The engine takes orders one at a time, in order, and checks every field again (pp_order_check),
  * as if the broker had been taken over. One answer comes unasked: RELEASED.
  */
@@ -17,7 +18,7 @@
 #include "proto/catalog.h"
 #include "proto/protocol.h"
 
-#define PP_ORDER_ABI 13
+#define PP_ORDER_ABI 14
 #define PP_CPUS_MAX 4096    /* CPU numbers are below this */
 #define PP_TP_NAME_SIZE 128 /* of a tracepoint's system or name, with its NUL */
 #define PP_SENTENCE_SIZE 512
@@ -181,7 +182,8 @@ enum pp_order_type {
 	/* spec, parsed event, what: with PP_EVENT_PROGRAM the id of the creator's program, else 0;
 	 * answer: DONE with the event, or FAILED */
 	PP_ORDER_CREATE = 2,
-	PP_ORDER_DELETE = 3, /* id; answer: DONE (out of sight; reaping goes on) with what it was
+	PP_ORDER_DELETE =
+		3, /* id, what: PP_DELETE_CLAIMED or 0; answer: DONE (out of sight; reaping goes on) with what it was
 				 * and the orphan rings, which are charged until RELEASED; or FAILED.
 				 * If others share its rings, the one with the lowest id is charged for
 				 * them from now on (its shares is 0, memory the rings'; the others
@@ -232,7 +234,30 @@ enum pp_order_type {
 	 * DONE with the last firing, or FAILED (EAGAIN: there is none: its limits, or no pair is left) */
 	PP_ORDER_FIRE = 14,
 	PP_ORDER_RELEASE = 15, /* id of a tape. Answer: DONE (RELEASED may follow), or FAILED */
+	/* As CREATE, with PP_EVENT_ADOPTED and one source, but nothing is attached, and nobody sees the
+	 * event before ATTACH. Answer: DONE with the event and the program that its creator attaches to
+	 * perf events; or FAILED. It is forgotten with the broker's connection, or by DELETE */
+	PP_ORDER_ADOPT = 16,
+	/* id of such an event; targets: ids of the links; what: their number, and PP_ATTACH_MORE if
+	 * others follow. Answer: DONE, or with the last of them DONE with the event, which is in the registry
+	 * now; or FAILED: the adoption is forgotten */
+	PP_ORDER_ATTACH = 17,
+	/* id, what: index of the first descriptor. Answer: DONE with the event, `total`, and up to
+	 * PP_FDS_MAX of the descriptors that keep it alive: rings by CPU, the catalog, PROG_ARRAYs,
+	 * links; or FAILED */
+	PP_ORDER_HANDOUT = 18,
 };
+
+#define PP_ATTACH_MORE (1U << 31)
+
+/* The event goes on as its creator's: its rings are not marked as deleted. -EBUSY: it has other names. */
+#define PP_DELETE_CLAIMED 1U
+
+/* An event adopts so many perf events at most, or as many as CPUs are possible, if these are more; */
+#define PP_ADOPTED_MAX 64U
+/* and each is charged like so many bytes of rings: with its link and pin about 3 KiB on 6.18, and 7 KiB of its
+ * task, if that has ended. */
+#define PP_PERF_EVENT_MEMORY 16384U
 
 #define PP_ARM_SWAP 1U
 #define PP_ARM_WINDOWS 2U
@@ -269,22 +294,22 @@ struct pp_order {
 	uint32_t abi;
 	uint32_t type;
 	uint64_t serial;
-	uint64_t id;   /* all but ENUMERATE, CREATE, RIGHTS, SIDEBAND */
-	uint32_t what; /* CHANGE: PP_CHANGE_* bits; CREATE, PAUSE, SIDEBAND, AIM, TURN, FIRE */
+	uint64_t id;   /* all but ENUMERATE, CREATE, ADOPT, RIGHTS, SIDEBAND */
+	uint32_t what; /* CHANGE: PP_CHANGE_* bits; or see the type */
 	uint32_t reserved;
-	struct pp_allowance allowance;	  /* CREATE, CHANGE, PAUSE, DELETE */
-	struct pp_spec spec;		  /* CREATE, CHANGE, ALIAS, RIGHTS, CPUS */
+	struct pp_allowance allowance;	  /* CREATE, ADOPT, CHANGE, PAUSE, DELETE */
+	struct pp_spec spec;		  /* CREATE, ADOPT, CHANGE, ALIAS, RIGHTS, CPUS */
 	struct pp_trigger_spec trigger;	  /* CREATE with PP_EVENT_TRIGGER */
-	uint64_t targets[PP_TARGETS_MAX]; /* AIM */
-	struct pp_parsed parsed;	  /* CREATE, CHANGE; other types' packets end before it */
+	uint64_t targets[PP_TARGETS_MAX]; /* AIM, ATTACH */
+	struct pp_parsed parsed; /* CREATE, ADOPT, CHANGE; other types' packets end before it */
 };
 
 struct pp_answer {
 	uint32_t abi;
 	uint32_t type;
 	uint64_t serial;
-	int32_t error; /* FAILED: errno value, positive */
-	uint32_t reserved;
+	int32_t error;			 /* FAILED: errno value, positive */
+	uint32_t total;			 /* HANDOUT: descriptors there are */
 	char sentence[PP_SENTENCE_SIZE]; /* FAILED: what, on what, why, what to do */
 	struct pp_orphans orphans; /* DELETE, CHANGE, TURN (id 0: none), HELD, RELEASED, TAPE */
 	struct pp_event event;

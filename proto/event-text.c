@@ -85,6 +85,7 @@ static const struct {
 	{ PP_EVENT_WAKEUP, "wakeup" },
 	{ PP_EVENT_CONFIGURED, "configured" },
 	{ PP_EVENT_PROGRAM, "program" },
+	{ PP_EVENT_ADOPTED, "adopted" },
 	{ PP_EVENT_NO_KERNEL_CHAIN, "no-kernel-chain" },
 	{ PP_EVENT_NO_USER_CHAIN, "no-user-chain" },
 };

@@ -34,6 +34,7 @@
 #define PP_RATE_SIZE 64	       /* of its rate, likewise */
 #define PP_TRIGGERS_MAX 64     /* of a namespace; root may create more */
 #define PP_TAPES_MAX 64	       /* tapes in one page */
+#define PP_LINKS_MAX 64	       /* links in one request */
 #define PP_MAX_STACK 127       /* entries of a call chain: the kernel's default */
 
 /* The shortest time between two firings of a trigger, ns: each wakes the daemon. */
@@ -59,6 +60,8 @@
 #define PP_EVENT_PROGRAM (1U << 12)   /* a program of its creator's decides on each record */
 #define PP_EVENT_NO_KERNEL_CHAIN (1U << 13) /* with CALLCHAIN: without the kernel's half */
 #define PP_EVENT_NO_USER_CHAIN (1U << 14)   /* likewise, without user space's */
+#define PP_EVENT_ADOPTED \
+	(1U << 15) /* reply only: it runs on perf events that its creator opened and handed over */
 #define PP_EVENT_CHAINS (PP_EVENT_CALLCHAIN | PP_EVENT_NO_KERNEL_CHAIN | PP_EVENT_NO_USER_CHAIN)
 /* Seconds from one checkpoint of its rings to the next; 0: none are written. */
 #define PP_EVENT_CHECKPOINT (0xfffU << PP_EVENT_CHECKPOINT_SHIFT)

@@ -17,6 +17,15 @@ struct deletion {
 	int code; /* of the first failure */
 };
 
+/* An adoption that was not complete has no id. */
+static void print_deleted(const struct perfpersist_info *info)
+{
+	if (info->id)
+		printf("%s/%s (id %" PRIu64 ") is deleted\n", info->ns, info->name, info->id);
+	else
+		printf("%s/%s was being adopted, and is not any more\n", info->ns, info->name);
+}
+
 /* name NULL: it has none that could be mistyped. */
 static void finish(struct deletion *d, int r, const struct event_name *name,
 		   const struct perfpersist_info *info)
@@ -27,7 +36,7 @@ static void finish(struct deletion *d, int r, const struct event_name *name,
 	} else if (d->call->json) {
 		info_json(&d->json, NULL, info);
 	} else {
-		printf("%s/%s (id %" PRIu64 ") is deleted\n", info->ns, info->name, info->id);
+		print_deleted(info);
 	}
 }
 

@@ -11,12 +11,12 @@
 #include "proto/printable.h"
 
 const struct verb *const verbs[] = {
-	&verb_create,	&verb_list,	  &verb_events, &verb_reopen,  &verb_delete,
-	&verb_show,	&verb_change,	  &verb_pause,	&verb_resume,  &verb_stat,
-	&verb_top,	&verb_watch,	  &verb_limits, &verb_save,    &verb_snapshot,
-	&verb_record,	&verb_script,	  &verb_report, &verb_trigger, &verb_snapshots,
-	&verb_coredump, &verb_checkpoint, &verb_preset, &verb_reload,  &verb_ping,
-	&verb_incident, &verb_help,	  NULL,
+	&verb_create,  &verb_adopt,	&verb_claim,	&verb_list,	  &verb_events,
+	&verb_reopen,  &verb_delete,	&verb_show,	&verb_change,	  &verb_pause,
+	&verb_resume,  &verb_stat,	&verb_top,	&verb_watch,	  &verb_limits,
+	&verb_save,    &verb_snapshot,	&verb_record,	&verb_script,	  &verb_report,
+	&verb_trigger, &verb_snapshots, &verb_coredump, &verb_checkpoint, &verb_preset,
+	&verb_reload,  &verb_ping,	&verb_incident, &verb_help,	  NULL,
 };
 
 static bool has_complained;

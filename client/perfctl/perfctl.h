@@ -40,7 +40,7 @@ extern const struct verb verb_create, verb_list, verb_reopen, verb_delete, verb_
 	verb_pause, verb_resume, verb_save, verb_snapshot, verb_record, verb_stat, verb_top,
 	verb_watch, verb_trigger, verb_snapshots, verb_coredump, verb_checkpoint, verb_limits,
 	verb_preset, verb_reload, verb_script, verb_report, verb_ping, verb_events, verb_incident,
-	verb_help;
+	verb_adopt, verb_claim, verb_help;
 
 /* A command line: the part that main parses, then the part that the verb parses. */
 struct call {
@@ -162,3 +162,11 @@ void signals_wait(uint64_t nsec, int fd);
 /* Executes command, with e's rings as fds from 3 on, as LISTEN_FDS says. Returns only on failure:
  * an exit code, 126 or 127 as of env(1). */
 int run_with_rings(struct perfpersist_event *e, const char *ns, const char *name, char **command);
+
+/* The same with the n descriptors of an event that is claimed, of which the first `rings` are rings. Ends the
+ * claim when nothing but the execution itself can fail any more. */
+int run_with_claimed(struct perfpersist *p, const int *fds, size_t n, size_t rings,
+		     const struct perfpersist_info *info, char **command);
+
+/* Whether there is such a command, as far as can be told: an exit code, as above. */
+int check_command(char **command);

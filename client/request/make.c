@@ -69,6 +69,8 @@ static struct pp_msg_name *which_of(struct request *req)
 		return &req->body.change.which;
 	case PP_OP_PAUSE:
 		return &req->body.pause.which;
+	case PP_OP_CLAIM:
+		return &req->body.claim.which;
 	default:
 		return &req->body.name;
 	}

@@ -25,6 +25,11 @@ void answer_done(struct answer *a)
 	perfpersist_event_free(a->event);
 	a->event = NULL;
 	a->fd = close_fd(a->fd);
+	for (size_t i = 0; i < a->n_fds; i++)
+		close_fd(a->fds[i]);
+	free(a->fds);
+	a->fds = NULL;
+	a->n_fds = 0;
 }
 
 struct request *request_new(struct perfpersist *p, enum pp_op op)
@@ -251,6 +256,50 @@ static int sideband_reply(struct request *req, const struct pp_msg_sideband_repl
 	return 0;
 }
 
+static int adopt_reply(struct request *req, const struct pp_msg_adopt_reply *m, struct pp_fds *fds)
+{
+	if (fds->n != 1)
+		return senseless("an adoption without its program");
+	req->answer.adoption = m->adoption;
+	req->answer.fd = TAKE_FD(fds->fd[0]);
+	return 0;
+}
+
+static int take_fds(struct request *req, struct pp_fds *fds)
+{
+	struct answer *a = &req->answer;
+	int *more = reallocarray(a->fds, a->n_fds + fds->n, sizeof(*more));
+
+	if (!more)
+		return client_fail(-ENOMEM, "cannot claim the event: out of memory");
+	a->fds = more;
+	for (size_t i = 0; i < fds->n; i++)
+		a->fds[a->n_fds++] = TAKE_FD(fds->fd[i]);
+	return 0;
+}
+
+static int claim_reply(struct request *req, const struct pp_msg_claim_reply *m, struct pp_fds *fds)
+{
+	struct answer *a = &req->answer;
+	int r = req->body.claim.done ? add_event(req, &m->event) : 0;
+
+	if (r < 0 || req->body.claim.done)
+		return r;
+	if (a->n_fds && (m->total != a->claim.total || m->event.set != a->claim.event.set))
+		return client_fail(
+			-EAGAIN, "cannot claim the event: its CPUs or its rings change; try again");
+	if (!fds->n || m->rings > m->total || fds->n > m->total - a->n_fds)
+		return senseless("a page of descriptors that ends nothing");
+	a->claim = *m;
+	r = take_fds(req, fds);
+	if (r < 0 || a->n_fds == m->total)
+		return r < 0 ? r : add_event(req, &m->event);
+	/* Another event may get the name. */
+	req->body.claim.which = (struct pp_msg_name){ .id = m->event.id };
+	req->body.claim.first = (uint32_t)a->n_fds;
+	return REQUEST_MORE;
+}
+
 static int take_notice(struct request *req, const struct pp_msg_notice *m)
 {
 	struct perfpersist_notice notice = {
@@ -305,7 +354,11 @@ int request_reply(struct request *req, const union pp_body *body, struct pp_fds 
 	case PP_OP_FIRE:
 	case PP_OP_RELEASE:
 		return 0;
-	default: /* show, create, delete, change, trigger */
+	case PP_OP_ADOPT:
+		return adopt_reply(req, &body->adopt_reply, fds);
+	case PP_OP_CLAIM:
+		return claim_reply(req, &body->claim_reply, fds);
+	default: /* show, create, delete, change, trigger, attach */
 		return add_event(req, &body->event);
 	}
 }

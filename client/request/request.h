@@ -15,7 +15,7 @@
 
 /* The result; its members depend on the operation. */
 struct answer {
-	struct client_infos infos;	 /* list, show, create, delete, change */
+	struct client_infos infos;	 /* list, show, create, delete, change, attach, claim */
 	struct perfpersist_event *event; /* open */
 	struct client_limits limits;
 	struct client_away away; /* cpus */
@@ -24,8 +24,12 @@ struct answer {
 	struct pp_msg_ping_reply ping;
 	struct pp_msg_reload_reply reload;
 	struct pp_msg_sideband_reply sideband;
+	struct pp_msg_claim_reply claim;
+	uint64_t adoption;
 	uint32_t count; /* pause */
-	int fd;		/* wakeup, sideband */
+	int fd;		/* wakeup, sideband, adopt */
+	int *fds;	/* claim */
+	size_t n_fds;
 };
 
 void answer_init(struct answer *a);
@@ -59,9 +63,11 @@ struct request {
 	/* The message of op; the last member, because memory is allocated only as far as it
 	 * needs. */
 	union {
-		struct pp_msg_name name;	 /* show, delete, wakeup, fire, release */
-		struct pp_msg_list_request list; /* triggers, tapes, too */
-		struct pp_msg_create_request create;
+		struct pp_msg_name name;	     /* show, delete, wakeup, fire, release */
+		struct pp_msg_list_request list;     /* triggers, tapes, too */
+		struct pp_msg_create_request create; /* adopt, too */
+		struct pp_msg_attach_request attach;
+		struct pp_msg_claim_request claim;
 		struct pp_msg_trigger_request trigger;
 		struct pp_msg_change_request change;
 		struct pp_msg_pause_request pause;

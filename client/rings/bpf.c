@@ -56,3 +56,40 @@ int client_bpf_lookup(int fd, const void *key, void *value)
 
 	return syscall(SYS_bpf, BPF_MAP_LOOKUP_ELEM, &attr, sizeof(attr)) < 0 ? -errno : 0;
 }
+
+int client_bpf_link_perf(int program, int fd)
+{
+	union bpf_attr attr = {
+		.link_create = { .prog_fd = (uint32_t)program,
+				 .target_fd = (uint32_t)fd,
+				 .attach_type = BPF_PERF_EVENT },
+	};
+	long link = syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
+
+	return link < 0 ? -errno : (int)link;
+}
+
+uint32_t client_bpf_link_id(int link)
+{
+	struct bpf_link_info info = { 0 };
+	union bpf_attr attr = {
+		.info = { .bpf_fd = (uint32_t)link,
+			  .info_len = sizeof(info),
+			  .info = (uintptr_t)&info },
+	};
+
+	return syscall(SYS_bpf, BPF_OBJ_GET_INFO_BY_FD, &attr, sizeof(attr)) < 0 ? 0 : info.id;
+}
+
+bool client_bpf_is_sampling(int program)
+{
+	struct bpf_prog_info info = { 0 };
+	union bpf_attr attr = {
+		.info = { .bpf_fd = (uint32_t)program,
+			  .info_len = sizeof(info),
+			  .info = (uintptr_t)&info },
+	};
+
+	return syscall(SYS_bpf, BPF_OBJ_GET_INFO_BY_FD, &attr, sizeof(attr)) >= 0 &&
+	       info.type == BPF_PROG_TYPE_PERF_EVENT;
+}

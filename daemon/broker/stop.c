@@ -100,14 +100,16 @@ static struct event *find_below(const struct stop *s)
 	return NULL;
 }
 
-/* Waits for clients' orders first, and then deletes their events, too. */
+/* Waits for clients' orders first, and then deletes their events, too. Not for who has begun an adoption, and
+ * may never end it. */
 static bool is_awaited(const struct stop *s)
 {
 	const struct registry *r = &s->lifecycle->registry;
 
 	for (size_t i = 0; i < r->n_events; i++)
 		if (r->by_name[i]->state != PP_EVENT_RUNNING &&
-		    r->by_name[i]->state != PP_EVENT_PAUSED)
+		    r->by_name[i]->state != PP_EVENT_PAUSED &&
+		    !lifecycle_is_waiting(s->lifecycle, r->by_name[i]))
 			return true;
 	return false;
 }

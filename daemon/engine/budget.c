@@ -7,6 +7,7 @@
 #include <sys/sysinfo.h>
 
 #include "daemon/cpus.h"
+#include "daemon/engine/event/adopt.h"
 #include "daemon/engine/event/names.h"
 #include "daemon/engine/registry/orphans.h"
 #include "proto/macro.h"
@@ -78,7 +79,7 @@ int budget_check(const struct pp_spec *spec, struct failure *f)
 	if (r < 0)
 		return r;
 	wanted = rings * (spec->data_size + RING_OVERHEAD);
-	used = live + orphans_bytes();
+	used = live + event_adoptions_memory() + orphans_bytes();
 	if (used < max_bytes && wanted <= max_bytes - used)
 		return 0;
 	return fail(f, ENOMEM,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The engine's own limit on the memory of all rings, whatever the broker orders. The broker's
- * limits should be far lower. Counts events and orphan rings.
+ * limits should be far lower. Counts events, adoptions under way and orphan rings.
  */
 #pragma once
 

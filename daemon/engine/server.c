@@ -11,8 +11,10 @@
 
 #include "daemon/accept.h"
 #include "daemon/engine/budget.h"
+#include "daemon/engine/event/adopt.h"
 #include "daemon/engine/event/arm.h"
 #include "daemon/engine/event/event.h"
+#include "daemon/engine/event/handout.h"
 #include "daemon/engine/event/names.h"
 #include "daemon/engine/event/trigger.h"
 #include "daemon/engine/registry/reaper.h"
@@ -33,6 +35,13 @@ struct server {
 	struct pp_answer answer;
 	struct pp_fds fds; /* sent with it, then closed */
 };
+
+/* What it has begun for the broker ends with the broker. */
+static void disconnect(struct server *s)
+{
+	s->connection = close_fd(s->connection);
+	event_forget_adoption(0);
+}
 
 static void answer_begin(struct server *s, uint64_t serial, enum pp_answer_type type)
 {
@@ -134,7 +143,7 @@ static void send_released(const struct pp_orphans *orphans, void *userdata)
 	answer_begin(s, 0, PP_ANSWER_RELEASED);
 	s->answer.orphans = *orphans;
 	if (answer_send(s) < 0)
-		s->connection = close_fd(s->connection);
+		disconnect(s);
 }
 
 /* ── orders ─────────────────────────────────────────────────────────────────────────────── */
@@ -150,6 +159,34 @@ static int create(struct server *s, struct failure *f)
 	if (r < 0)
 		return r;
 	s->answer.trigger = o->trigger;
+	budget_add(&s->answer.event);
+	crowd_add(&s->answer.event);
+	return 0;
+}
+
+/* ── adoptions ──────────────────────────────────────────────────────────────────────────── */
+
+static int adopt(struct server *s, struct failure *f)
+{
+	const struct pp_order *o = &s->order;
+	int r = budget_check(&o->spec, f);
+
+	if (r >= 0)
+		r = event_adopt(&o->spec, &o->parsed, &o->allowance, s->broker.uid,
+				&s->answer.event, &s->fds.fd[0], f);
+	if (r >= 0)
+		s->fds.n = 1;
+	return r;
+}
+
+static int attach(struct server *s, struct failure *f)
+{
+	const struct pp_order *o = &s->order;
+	int r = event_attach(o->id, o->targets, o->what & ~PP_ATTACH_MORE, o->what & PP_ATTACH_MORE,
+			     &s->answer.event, f);
+
+	if (r <= 0)
+		return r;
 	budget_add(&s->answer.event);
 	crowd_add(&s->answer.event);
 	return 0;
@@ -282,12 +319,26 @@ static int disarm(struct server *s, struct failure *f)
 	return MIN(r, 0);
 }
 
+/* Its descriptors are another's now. No trigger may turn it any more. */
+static int give_back(struct server *s, struct failure *f)
+{
+	struct pp_answer *a = &s->answer;
+	int r = disarm(s, f);
+
+	return r < 0 ? r : names_give_back(s->order.id, &a->event, &a->orphans, f);
+}
+
 static int delete (struct server *s, struct failure *f)
 {
 	struct pp_answer *a = &s->answer;
-	int r = names_delete(s->order.id, &s->order.allowance, s->broker.uid, &a->event,
-			     &a->orphans, f);
+	int r;
 
+	if (event_forget_adoption(s->order.id))
+		return 0;
+	r = s->order.what & PP_DELETE_CLAIMED
+		    ? give_back(s, f)
+		    : names_delete(s->order.id, &s->order.allowance, s->broker.uid, &a->event,
+				   &a->orphans, f);
 	if (r < 0) {
 		crowd_recount();
 		return r;
@@ -300,6 +351,21 @@ static int delete (struct server *s, struct failure *f)
 		crowd_recount();
 	}
 	return r;
+}
+
+static int hand_out(struct server *s, struct failure *f)
+{
+	char path[PINS_PATH_SIZE];
+	int r = names_find_or_fail(s->order.id, path, f);
+
+	if (r >= 0)
+		r = event_hand_out(path, s->order.what, &s->fds, &s->answer.total, f);
+	if (r < 0)
+		return r;
+	r = names_read(s->order.id, &s->answer.event);
+	if (r < 0)
+		pp_fds_close(&s->fds);
+	return r < 0 ? names_not_found(s->order.id, r, f) : 0;
 }
 
 /* The new rings exist before the old ones go: both must fit. */
@@ -374,6 +440,12 @@ static int carry_out(struct server *s, struct failure *f)
 		return trigger_fire(o->id, o->what, &s->answer.by, f);
 	case PP_ORDER_RELEASE:
 		return release(s, f);
+	case PP_ORDER_ADOPT:
+		return adopt(s, f);
+	case PP_ORDER_ATTACH:
+		return attach(s, f);
+	case PP_ORDER_HANDOUT:
+		return hand_out(s, f);
 	default:
 		return fail(f, EOPNOTSUPP, "The engine does not know orders of type %u.", o->type);
 	}
@@ -487,6 +559,15 @@ static int next_wakeup(int watchdog)
 	return MIN(watchdog, orphans);
 }
 
+static void take_connection(struct server *s)
+{
+	int before = s->connection;
+
+	accept_instead(s->listener, &s->broker, &s->connection);
+	if (s->connection != before)
+		event_forget_adoption(0);
+}
+
 static int serve_once(struct server *s, int watchdog)
 {
 	struct pollfd fds[] = {
@@ -501,9 +582,9 @@ static int serve_once(struct server *s, int watchdog)
 		take_signals(s);
 	/* Orders that were sent before their broker died are carried out before its successor's. */
 	if (fds[2].revents && serve_order(s) < 0)
-		s->connection = close_fd(s->connection);
+		disconnect(s);
 	else if (!fds[2].revents && fds[1].revents)
-		accept_instead(s->listener, &s->broker, &s->connection);
+		take_connection(s);
 	reaper_collect(); /* it may be time for the next try: what is not reaped is an orphan */
 	orphans_look(send_released, s);
 	return 0;
@@ -527,6 +608,6 @@ int serve(int listener, int signals, const struct accept_rule *broker)
 			sd_notify(0, "WATCHDOG=1");
 	}
 	sd_notify(0, "STOPPING=1");
-	close_fd(s->connection);
+	disconnect(s);
 	return r;
 }

@@ -53,6 +53,11 @@ struct fake_tape {
 	struct pp_fired by;
 };
 
+struct fake_adoption {
+	struct pp_event event;
+	unsigned links;
+};
+
 struct fake_engine {
 	sd_event *loop;
 	sd_event_source *listen_io, *io;
@@ -80,6 +85,10 @@ struct fake_engine {
 	char did[4096];	  /* the orders about triggers: "arm1 aim2:1 turn1 off1 fire2 give3" */
 	uint64_t listing; /* serial of the current enumeration, or 0 */
 	size_t listed;
+	struct fake_adoption adoptions[FAKE_TRIGGERS]; /* that are under way */
+	size_t n_adoptions;
+	uint32_t parts; /* descriptors that keep an event alive */
+	unsigned given_up, given_back;
 	struct pp_order last; /* without its parsed event */
 	uint32_t last_sources, last_nodes;
 	unsigned enumerated, created, deleted, changed, paused, aliased, given_rights, cpus,
@@ -127,6 +136,7 @@ static void fake_hang_up(struct fake_engine *f)
 	f->io = sd_event_source_disable_unref(f->io);
 	f->fd = close_fd(f->fd);
 	f->listing = 0;
+	f->n_adoptions = 0;
 }
 
 static _unused_ struct fake_trigger *fake_trigger(struct fake_engine *f, uint64_t id)
@@ -580,7 +590,7 @@ static bool fake_act(struct fake_engine *f, const struct pp_order *o, struct pp_
 
 	*ret_orphans = (struct pp_orphans){ 0 };
 	*ret_tape = NULL;
-	if (o->type >= PP_ORDER_ARM) {
+	if (o->type >= PP_ORDER_ARM && o->type <= PP_ORDER_RELEASE) {
 		bool there = fake_act_aside(f, o, ret_tape);
 
 		if (*ret_tape && o->type == PP_ORDER_TURN && (*ret_tape)->orphans.bytes)
@@ -651,6 +661,7 @@ static bool fake_act(struct fake_engine *f, const struct pp_order *o, struct pp_
 		return true;
 	default:
 		f->deleted++;
+		f->given_back += o->what & PP_DELETE_CLAIMED;
 		*ret = *e;
 		if (!ret->shares)
 			ret->shares = fake_bequeath(f, ret, o->allowance.sources > 0);
@@ -685,6 +696,103 @@ static void fake_sideband(struct fake_engine *f, const struct pp_order *o)
 			 0);
 }
 
+/* ── adoptions ──────────────────────────────────────────────────────────────────────────── */
+
+static struct fake_adoption *fake_adoption(struct fake_engine *f, uint64_t id)
+{
+	for (size_t i = 0; i < f->n_adoptions; i++)
+		if (f->adoptions[i].event.id == id)
+			return &f->adoptions[i];
+	return NULL;
+}
+
+static void fake_forget(struct fake_engine *f, struct fake_adoption *a)
+{
+	*a = f->adoptions[--f->n_adoptions];
+}
+
+static void fake_send_fds(struct fake_engine *f, const struct pp_order *o,
+			  const struct pp_event *event, uint32_t n, uint32_t total)
+{
+	_cleanup_(pp_fds_close) struct pp_fds fds = { .n = 0 };
+
+	while (fds.n < n)
+		fds.fd[fds.n++] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	fake_answer = (struct pp_answer){
+		.abi = PP_ORDER_ABI,
+		.type = PP_ANSWER_DONE,
+		.serial = o->serial,
+		.event = *event,
+		.total = total,
+	};
+	if (f->mood == FAKE_LIES_SIZE && f->moods > 0 && f->moods--)
+		close_fd(fds.fd[--fds.n]);
+	ck_assert_int_eq(pp_packet_send(f->fd, &fake_answer, sizeof(fake_answer), fds.fd, fds.n),
+			 0);
+	fake_answer.total = 0;
+}
+
+static void fake_adopt(struct fake_engine *f, const struct pp_order *o)
+{
+	struct fake_adoption *a = &f->adoptions[f->n_adoptions++];
+
+	ck_assert_uint_le(f->n_adoptions, FAKE_TRIGGERS);
+	*a = (struct fake_adoption){ .event = *fake_make(f, &o->spec) };
+	fake_unmake(f, a->event.id);
+	fake_send_fds(f, o, &a->event, 1, 0);
+}
+
+/* Without a grain of the event if others follow. */
+static void fake_attach(struct fake_engine *f, const struct pp_order *o)
+{
+	static struct pp_event event;
+	struct fake_adoption *a = fake_adoption(f, o->id);
+
+	if (!a) {
+		fake_fail(f, o->serial, ENOENT, "The fake has no such adoption.");
+		return;
+	}
+	a->links += o->what & ~PP_ATTACH_MORE;
+	if (o->what & PP_ATTACH_MORE) {
+		fake_send(f, PP_ANSWER_DONE, o->serial, NULL, NULL);
+		return;
+	}
+	event = f->events[f->n++] = a->event;
+	fake_forget(f, a);
+	if (!fake_dies(f, FAKE_DIES_AFTER))
+		fake_send(f, PP_ANSWER_DONE, o->serial, &event, NULL);
+}
+
+static void fake_hand_out(struct fake_engine *f, const struct pp_order *o)
+{
+	const struct pp_event *e = fake_find(f, o->id);
+
+	if (e)
+		fake_send_fds(f, o, e, MIN(f->parts - o->what, (uint32_t)PP_FDS_MAX), f->parts);
+	else
+		fake_fail(f, o->serial, ENOENT, "The fake has no such event.");
+}
+
+/* Whether it was one of these. */
+static bool fake_act_on_adoption(struct fake_engine *f, const struct pp_order *o)
+{
+	struct fake_adoption *a = fake_adoption(f, o->id);
+
+	if (o->type == PP_ORDER_ADOPT)
+		fake_adopt(f, o);
+	else if (o->type == PP_ORDER_ATTACH)
+		fake_attach(f, o);
+	else if (o->type == PP_ORDER_HANDOUT)
+		fake_hand_out(f, o);
+	else if (o->type == PP_ORDER_DELETE && a) {
+		f->given_up++;
+		fake_forget(f, a);
+		fake_send(f, PP_ANSWER_DONE, o->serial, NULL, NULL);
+	} else
+		return false;
+	return true;
+}
+
 static void fake_carry_out(struct fake_engine *f, const struct pp_order *o)
 {
 	static struct pp_event event;
@@ -705,6 +813,8 @@ static void fake_carry_out(struct fake_engine *f, const struct pp_order *o)
 		fake_fail(f, o->serial, f->error ?: E2BIG, "The fake failed.");
 	} else if (o->type == PP_ORDER_SIDEBAND) {
 		fake_sideband(f, o);
+	} else if (fake_act_on_adoption(f, o)) {
+		return;
 	} else if (!fake_act(f, o, &event, &orphans, &tape)) {
 		fake_fail(f, o->serial, ENOENT, "The fake has no such event.");
 	} else if (fake_dies(f, FAKE_DIES_PAUSED)) {

@@ -1013,6 +1013,111 @@ START_TEST(test_direct_is_roots)
 }
 END_TEST
 
+/* ── Claims ─────────────────────────────────────────────────────────────────────────────── */
+
+static enum {
+	CLAIMED,
+	CLAIM_IS_DONE,
+	CLAIM_IS_NOT_DONE,
+	CLAIM_NOBODY_KNOWS,
+	CLAIM_WITHOUT_ENGINE,
+	CLAIM_IS_ENDING,
+	CLAIM_ENDS
+} claim_ends;
+static struct server claim_server;
+
+static void send_claim_page(int fd, uint32_t serial, uint32_t n)
+{
+	_cleanup_free_ union pp_body *reply = calloc(1, sizeof(*reply));
+	int fds[] = { 0, 1, 2 };
+
+	reply->claim_reply.event = an_event(9);
+	reply->claim_reply.event.set = 4;
+	reply->claim_reply.total = 5;
+	reply->claim_reply.rings = 2;
+	server_send(fd, REPLY(PP_OP_CLAIM), serial, reply, fds, n);
+}
+
+static void answer_who_owns(void)
+{
+	_cleanup_close_ int fd = accept4(claim_server.listener, NULL, NULL, SOCK_CLOEXEC);
+	_cleanup_free_ union pp_body *body = calloc(1, sizeof(*body));
+	uint32_t serial = server_expect(fd, PP_OP_SHOW, body);
+
+	ck_assert_uint_eq(body->name.id, 9);
+	body->event = an_event(9);
+	if (claim_ends == CLAIM_IS_ENDING)
+		body->event.state = PP_EVENT_DELETING;
+	if (claim_ends == CLAIM_IS_DONE)
+		server_error(fd, serial, ENOENT, "There is no event with the id 9");
+	else
+		server_send(fd, REPLY(PP_OP_SHOW), serial, body, NULL, 0);
+}
+
+static void claim_script(int fd)
+{
+	_cleanup_free_ union pp_body *body = calloc(1, sizeof(*body));
+	uint32_t serial = server_expect(fd, PP_OP_CLAIM, body);
+
+	ck_assert_str_eq(body->claim_request.which.name, "name");
+	ck_assert_uint_eq(body->claim_request.first, 0);
+	send_claim_page(fd, serial, 3);
+	/* From here on by its id: the name can be another event's. */
+	serial = server_expect(fd, PP_OP_CLAIM, body);
+	ck_assert_uint_eq(body->claim_request.which.id, 9);
+	ck_assert_str_eq(body->claim_request.which.name, "");
+	ck_assert_uint_eq(body->claim_request.first, 3);
+	send_claim_page(fd, serial, 2);
+
+	serial = server_expect(fd, PP_OP_CLAIM, body);
+	ck_assert_uint_eq(body->claim_request.which.id, 9);
+	ck_assert_uint_eq(body->claim_request.done, 1);
+	ck_assert_uint_eq(body->claim_request.set, 4);
+	if (claim_ends == CLAIMED) {
+		send_claim_page(fd, serial, 0);
+		return;
+	}
+	if (claim_ends == CLAIM_WITHOUT_ENGINE) {
+		server_error(fd, serial, EINPROGRESS, "Nobody can tell; look for the id 9");
+		recv(fd, body, 1, 0); /* until the caller has read it, and goes */
+		return;
+	}
+	if (claim_ends == CLAIM_NOBODY_KNOWS)
+		claim_server.listener = close_fd(claim_server.listener);
+	shutdown(fd, SHUT_RDWR);
+	if (claim_ends != CLAIM_NOBODY_KNOWS)
+		answer_who_owns();
+}
+
+/* The daemon can end before it answers that the event is the caller's. */
+START_TEST(test_claim)
+{
+	static const int result[] = { 0, 0, -ECONNRESET, 1, 1, 1 };
+	struct perfpersist_info info = { .sz = sizeof(info) };
+	struct perfpersist *p;
+	size_t n, n_rings;
+	int *fds;
+
+	claim_ends = _i;
+	server_start(&claim_server, claim_script);
+	p = server_connect(&claim_server);
+	ck_assert_int_eq(perfpersist_claim(p, "space", "name", &fds, &n, &n_rings, &info), 0);
+	ck_assert_uint_eq(n, 5);
+	ck_assert_uint_eq(n_rings, 2);
+	ck_assert_uint_eq(info.id, 9);
+	ck_assert_int_eq(perfpersist_claim_end(p, &info), result[_i]);
+	if (result[_i])
+		ck_assert_ptr_nonnull(strstr(perfpersist_error(p), result[_i] < 0
+									   ? "still has the event"
+									   : "look for the id 9"));
+	for (size_t i = 0; i < n; i++)
+		close_fd(fds[i]);
+	free(fds);
+	perfpersist_free(p);
+	server_end(&claim_server);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("connection");
@@ -1027,6 +1132,7 @@ int main(void)
 	tcase_add_loop_test(tc, test_open_bad, 0, 5);
 	tcase_add_loop_test(tc, test_end, 0, 8);
 	tcase_add_test(tc, test_restarted_in_between);
+	tcase_add_loop_test(tc, test_claim, 0, CLAIM_ENDS);
 	tcase_add_test(tc, test_async);
 	tcase_add_test(tc, test_cancelled);
 	tcase_add_test(tc, test_gone_with_requests);

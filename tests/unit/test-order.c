@@ -245,7 +245,7 @@ START_TEST(orders)
 {
 	SPOIL(good_tracepoint, order.abi++);
 	SPOIL(good_tracepoint, order.type = 0);
-	SPOIL(good_tracepoint, order.type = PP_ORDER_RELEASE + 1);
+	SPOIL(good_tracepoint, order.type = PP_ORDER_HANDOUT + 1);
 
 	memset(&order, 0, sizeof(order));
 	order.abi = PP_ORDER_ABI;
@@ -265,8 +265,9 @@ END_TEST
 /* An order has only the bytes that its type needs, and the engine reads no others. */
 START_TEST(lengths)
 {
-	for (uint32_t type = 0; type <= PP_ORDER_RELEASE + 1; type++) {
-		bool has_parsed = type == PP_ORDER_CREATE || type == PP_ORDER_CHANGE;
+	for (uint32_t type = 0; type <= PP_ORDER_HANDOUT + 1; type++) {
+		bool has_parsed = type == PP_ORDER_CREATE || type == PP_ORDER_ADOPT ||
+				  type == PP_ORDER_CHANGE;
 
 		ck_assert_uint_eq(pp_order_size(type),
 				  has_parsed ? sizeof(order) : offsetof(struct pp_order, parsed));
@@ -322,6 +323,47 @@ START_TEST(programs)
 	SPOIL(good_program, spec->flags &= ~PP_EVENT_PROGRAM);
 	SPOIL(good_program, order.parsed.n_sources = 2,
 	      order.parsed.sources[1] = order.parsed.sources[0]);
+}
+END_TEST
+
+static void good_adoption(void)
+{
+	good_tracepoint();
+	order.type = PP_ORDER_ADOPT;
+	spec->flags |= PP_EVENT_ADOPTED;
+}
+
+static void good_links(void)
+{
+	good_pause();
+	order.type = PP_ORDER_ATTACH;
+	order.what = 1;
+}
+
+/* Of one event, which is no probe, no trigger and has no program. */
+START_TEST(adoptions)
+{
+	ALLOW(good_adoption, (void)0);
+	SPOIL(good_adoption, spec->flags &= ~PP_EVENT_ADOPTED);
+	SPOIL(good_adoption, order.what = 7);
+	SPOIL(good_adoption, spec->flags |= PP_EVENT_PROGRAM, order.what = 7);
+	SPOIL(good_adoption, spec->flags |= PP_EVENT_TRIGGER);
+	SPOIL(good_adoption, order.parsed.n_sources = 2,
+	      order.parsed.sources[1] = order.parsed.sources[0]);
+	SPOIL(good_kprobe, order.type = PP_ORDER_ADOPT, spec->flags |= PP_EVENT_ADOPTED);
+	SPOIL(good_tracepoint, spec->flags |= PP_EVENT_ADOPTED);
+
+	ALLOW(good_links, order.what = PP_TARGETS_MAX);
+	ALLOW(good_links, order.what |= PP_ATTACH_MORE);
+	SPOIL(good_links, order.what = 0);
+	SPOIL(good_links, order.what = PP_ATTACH_MORE);
+	SPOIL(good_links, order.what = PP_TARGETS_MAX + 1);
+	SPOIL(good_links, order.id = 0);
+
+	ALLOW(good_pause, order.type = PP_ORDER_HANDOUT, order.what = UINT32_MAX);
+	SPOIL(good_pause, order.type = PP_ORDER_HANDOUT, order.id = 0);
+	ALLOW(good_pause, order.type = PP_ORDER_DELETE, order.what = PP_DELETE_CLAIMED);
+	SPOIL(good_pause, order.type = PP_ORDER_DELETE, order.what = 2);
 }
 END_TEST
 
@@ -781,6 +823,7 @@ int main(void)
 	tcase_add_test(t, lengths);
 	tcase_add_test(t, other_orders);
 	tcase_add_test(t, programs);
+	tcase_add_test(t, adoptions);
 	tcase_add_test(t, triggers);
 	tcase_add_test(t, trigger_texts);
 	tcase_add_test(t, changes);

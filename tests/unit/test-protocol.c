@@ -498,6 +498,35 @@ static void fill_release_request(union pp_body *b)
 	b->name.id = 31;
 }
 
+static void fill_adopt_reply(union pp_body *b)
+{
+	b->adopt_reply.adoption = 31;
+}
+
+static void fill_attach_request(union pp_body *b)
+{
+	b->attach_request.adoption = 31;
+	b->attach_request.more = 1;
+	b->attach_request.count = 2;
+	b->attach_request.links[0].id = 7;
+	b->attach_request.links[1].id = 0x100000002;
+}
+
+static void fill_claim_request(union pp_body *b)
+{
+	fill_wakeup_request(b);
+	b->claim_request.first = 253;
+	b->claim_request.done = 1;
+	b->claim_request.set = 3;
+}
+
+static void fill_claim_reply(union pp_body *b)
+{
+	fill_event(b);
+	b->claim_reply.total = 300;
+	b->claim_reply.rings = 5;
+}
+
 static const struct vector {
 	const char *file;
 	uint16_t opcode;
@@ -543,6 +572,12 @@ static const struct vector {
 	{ "tapes-reply", PP_OP_TAPES | PP_OP_REPLY, 16, 0, fill_tapes_reply },
 	{ "release-request", PP_OP_RELEASE, 17, 0, fill_release_request },
 	{ "release-reply", PP_OP_RELEASE | PP_OP_REPLY, 17, 0, fill_nothing },
+	{ "adopt-request", PP_OP_ADOPT, 18, 0, fill_create_request },
+	{ "adopt-reply", PP_OP_ADOPT | PP_OP_REPLY, 18, 1, fill_adopt_reply },
+	{ "attach-request", PP_OP_ATTACH, 19, 0, fill_attach_request },
+	{ "attach-reply", PP_OP_ATTACH | PP_OP_REPLY, 19, 0, fill_event },
+	{ "claim-request", PP_OP_CLAIM, 20, 0, fill_claim_request },
+	{ "claim-reply", PP_OP_CLAIM | PP_OP_REPLY, 20, 2, fill_claim_reply },
 };
 
 /* Hexadecimal bytes separated by spaces; XX*N is N times XX; # begins a comment. */
@@ -909,11 +944,13 @@ START_TEST(operations_are_found)
 	ck_assert_int_eq(pp_operation_by_number(PP_OP_FIRE)->right, PP_RIGHT_W);
 	ck_assert_int_eq(pp_operation_by_number(PP_OP_RELEASE)->right, PP_RIGHT_W);
 	ck_assert_int_eq(pp_operation_by_number(PP_OP_TAPES)->right, PP_RIGHT_R);
+	ck_assert_int_eq(pp_operation_by_number(PP_OP_ADOPT)->right, PP_RIGHT_W);
+	ck_assert_int_eq(pp_operation_by_number(PP_OP_CLAIM)->right, PP_RIGHT_W);
 	ck_assert_ptr_null(pp_operation_by_number(0));
-	ck_assert_ptr_null(pp_operation_by_number(20));
+	ck_assert_ptr_null(pp_operation_by_number(23));
 	ck_assert_ptr_null(pp_operation_by_number(PP_OP_DELETE | PP_OP_REPLY));
 	ck_assert_ptr_null(pp_message_by_opcode(0));
-	ck_assert_ptr_null(pp_message_by_opcode(20 | PP_OP_REPLY));
+	ck_assert_ptr_null(pp_message_by_opcode(23 | PP_OP_REPLY));
 }
 END_TEST
 

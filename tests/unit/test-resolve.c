@@ -416,6 +416,9 @@ START_TEST(changes_of_the_period)
 	change_period("cpu-clock", PP_EVENT_FREQ, 100001, -EINVAL);
 	ck_assert_ptr_nonnull(strstr(sentence, "perf_event_max_sample_rate"));
 	change_period("cpu-clock", 0, 1ULL << 63, -EINVAL);
+	is.flags = PP_EVENT_ADOPTED;
+	change_period("cpu-clock", PP_EVENT_FREQ, 999, -EOPNOTSUPP);
+	is.flags = 0;
 	change_period("sched:sched_switch,sched:*", PP_EVENT_FREQ, 99, -EINVAL);
 	ck_assert_ptr_nonnull(strstr(sentence, "sched:sched_switch is a tracepoint"));
 	ck_assert_ptr_nonnull(strstr(sentence, "the frequency"));

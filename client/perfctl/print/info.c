@@ -176,6 +176,7 @@ void info_json_begin(struct json *j, const char *key, const struct perfpersist_i
 	json_bool(j, "wakeup", i->flags & PERFPERSIST_WAKEUP);
 	json_unsigned(j, "checkpoint", PERFPERSIST_CHECKPOINT_OF(i->flags));
 	json_bool(j, "program", i->flags & PERFPERSIST_PROGRAM);
+	json_bool(j, "adopted", i->flags & PERFPERSIST_ADOPTED);
 	json_bool(j, "configured", i->flags & PERFPERSIST_CONFIGURED);
 	json_string(j, "reads", reads(i));
 	json_unsigned(j, "owner", i->owner);
@@ -231,6 +232,8 @@ static void print_rate(FILE *f, const struct perfpersist_info *i)
 	}
 	if (i->flags & PERFPERSIST_PROGRAM)
 		print_line(f, "program", "a BPF program decides on each record (--bpf)");
+	if (i->flags & PERFPERSIST_ADOPTED)
+		print_line(f, "adopted", "its creator opened and configured the perf events");
 }
 
 static void print_sample_type(FILE *f, uint64_t sample_type)

@@ -55,6 +55,14 @@ bool policy_may_release(const struct credentials *c, const struct namespace *ns)
  * charged for the new buffers, and for the old ones as long as somebody holds them. */
 bool policy_may_resize(const struct credentials *c, uid_t creator);
 
+/*
+ * Whether this peer, which may write to the event, may take it as its own. Of its programs only an entry that was
+ * given out counts further; so users have only what they opened themselves, and that takes no place from
+ * others, as programs on a tracepoint do.
+ */
+bool policy_may_claim(const struct credentials *c, uid_t creator, bool is_adopted,
+		      bool is_tracepoint);
+
 /* Whether the peer may read sideband: the names and files of all users' processes, like an event's
  * records. `namespaces` are all namespaces; those without events do not count. */
 bool policy_may_have_sideband(const struct credentials *c, struct namespace *const *namespaces,

@@ -33,6 +33,13 @@ static void tell_sideband(struct job *job, const struct pp_answer *answer)
 	job->waiter->done(job->waiter, &outcome);
 }
 
+static void tell_handout(struct job *job, const struct pp_answer *answer)
+{
+	struct outcome outcome = { .event = job->event, .total = answer->total };
+
+	job->waiter->done(job->waiter, &outcome);
+}
+
 void lifecycle_notify(struct lifecycle *l, enum pp_notice_kind kind, const struct event *e)
 {
 	if (l->notice)
@@ -259,7 +266,8 @@ static void deleted(struct lifecycle *l, struct job *job, const struct pp_answer
 	struct event *e = job->event;
 	const struct pp_event *t = &e->truth;
 
-	log_event(LOG_INFO, t->spec.ns, t->spec.name, "Deleted %s/%s (id %" PRIu64 ").", t->spec.ns,
+	log_event(LOG_INFO, t->spec.ns, t->spec.name, "%s %s/%s (id %" PRIu64 ").",
+		  job->order.what & PP_DELETE_CLAIMED ? "Gave back" : "Deleted", t->spec.ns,
 		  t->spec.name, t->id);
 	if (answer && answer->type == PP_ANSWER_DONE) {
 		hold(l, &answer->orphans);
@@ -271,6 +279,13 @@ static void deleted(struct lifecycle *l, struct job *job, const struct pp_answer
 	lifecycle_notify(l, PP_NOTICE_DELETED, e);
 	tell(job, 0, NULL);
 	lifecycle_forget(l, e);
+}
+
+/* An adoption: nobody has seen an event. */
+static void abandoned(struct lifecycle *l, struct job *job)
+{
+	tell(job, 0, NULL);
+	lifecycle_forget(l, job->event);
 }
 
 /* Updates the facts about the event but not its state: another order may be waiting. */
@@ -349,7 +364,23 @@ void job_done(struct lifecycle *l, struct job *job, const struct pp_answer *answ
 		changed(l, job, answer);
 		break;
 	case PP_ORDER_DELETE:
-		deleted(l, job, answer);
+		if (job->event->state == PP_EVENT_CREATING)
+			abandoned(l, job);
+		else
+			deleted(l, job, answer);
+		break;
+	case PP_ORDER_ADOPT:
+		job->event->adoption = answer->event.id;
+		tell(job, 0, NULL);
+		break;
+	case PP_ORDER_ATTACH:
+		if (order_makes_event(&job->order))
+			created(l, job);
+		else
+			tell(job, 0, NULL);
+		break;
+	case PP_ORDER_HANDOUT:
+		tell_handout(job, answer);
 		break;
 	case PP_ORDER_RIGHTS:
 		given_rights(l, job);

@@ -15,13 +15,21 @@ struct job {
 	bool was_paused;		  /* CHANGE */
 	uint64_t raised;		  /* CHANGE, CPUS, ARM, TURN: bytes charged for it */
 	struct pp_trigger_spec trigger;	  /* CREATE: the order points at this, */
-	uint64_t targets[PP_TARGETS_MAX]; /* AIM: and at this */
+	uint64_t targets[PP_TARGETS_MAX]; /* AIM, ATTACH: and at this */
 };
 
 /* Orders that need no rest of the event, and block no others about it. */
 static inline bool order_is_aside(const struct order *order)
 {
-	return order->type == PP_ORDER_CPUS || order->type >= PP_ORDER_ARM;
+	return order->type == PP_ORDER_CPUS || order->type == PP_ORDER_HANDOUT ||
+	       (order->type >= PP_ORDER_ARM && order->type <= PP_ORDER_RELEASE);
+}
+
+/* Orders after which the event is in the registry. */
+static inline bool order_makes_event(const struct order *order)
+{
+	return order->type == PP_ORDER_CREATE || order->type == PP_ORDER_ALIAS ||
+	       (order->type == PP_ORDER_ATTACH && !(order->what & PP_ATTACH_MORE));
 }
 
 static inline struct job *job_of(struct order *order)
@@ -40,6 +48,17 @@ int job_new_aside(struct lifecycle *l, enum pp_order_type type, struct event *e,
 void job_submit(struct lifecycle *l, struct job *job, struct event *e, struct waiter *waiter);
 void job_free(struct job *job);
 void cleanup_job(struct job **job);
+
+/* type: CREATE or ADOPT; fds: as in struct order. */
+int lifecycle_begin(struct lifecycle *l, enum pp_order_type type, const struct pp_spec *spec,
+		    const struct pp_parsed *parsed, const struct pp_trigger_spec *trigger,
+		    uint32_t program, struct pp_fds *fds, struct waiter *waiter);
+
+/* what: as of DELETE. */
+int lifecycle_order_end(struct lifecycle *l, struct event *e, uint32_t what, struct waiter *waiter);
+
+/* Whether other names, including names under creation, share e's rings. */
+bool lifecycle_has_other_names(const struct lifecycle *l, const struct event *e);
 
 void lifecycle_notify(struct lifecycle *l, enum pp_notice_kind kind, const struct event *e);
 

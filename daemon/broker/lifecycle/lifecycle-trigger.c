@@ -108,6 +108,7 @@ int lifecycle_aim(struct lifecycle *l, struct event *e, const uint64_t *targets,
 	memcpy(job->targets, targets, n * sizeof(*targets));
 	job->order.what = (uint32_t)n;
 	job->order.targets = job->targets;
+	job->order.n_targets = n;
 	job_submit(l, job, e, waiter);
 	return 0;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "daemon/broker/lifecycle/lifecycle-internal.h"
+#include "daemon/cpus.h"
 #include "daemon/log.h"
 #include "proto/macro.h"
 #include "proto/user-program.h"
@@ -23,7 +24,7 @@ static void on_answered(void *userdata, struct order *order, const struct pp_ans
 		job_failed(l, job, answer->error, answer->sentence);
 		return;
 	}
-	if ((order->type == PP_ORDER_CREATE || order->type == PP_ORDER_ALIAS) &&
+	if (order_makes_event(order) &&
 	    registry_settle(&l->registry, job->event, &answer->event) < 0) {
 		job_failed(l, job, EIO,
 			   "The engine gave the new event an id that another event has; restart "
@@ -39,12 +40,12 @@ static void on_sending(void *userdata, struct order *order)
 	const struct job *job = job_of(order);
 	const struct event *successor;
 
-	if (order->type == PP_ORDER_CREATE)
+	if (order->type == PP_ORDER_CREATE || order->type == PP_ORDER_ADOPT)
 		order->allowance =
 			charges_allow(&l->charges, job->event->creator, job->event->programs);
 	else if (order->type == PP_ORDER_CHANGE || order->type == PP_ORDER_PAUSE)
 		order->allowance = charges_allow(&l->charges, order->uid, 0);
-	if (order->type != PP_ORDER_DELETE)
+	if (order->type != PP_ORDER_DELETE || job->event->state == PP_EVENT_CREATING)
 		return;
 	successor = lifecycle_successor(l, job->event);
 	order->allowance = charges_allow(&l->charges, successor ? successor->creator : 0, 0);
@@ -52,8 +53,22 @@ static void on_sending(void *userdata, struct order *order)
 		!successor || charges_may_inherit(&l->charges, successor, job->event);
 }
 
+/* Whether a claimer may have the event already: it must not take the error for "not yours". */
+static bool may_be_given(const struct order *order)
+{
+	return order->type == PP_ORDER_DELETE && order->what & PP_DELETE_CLAIMED && order->sent > 0;
+}
+
 static void on_given_up(void *userdata, struct order *order)
 {
+	if (may_be_given(order)) {
+		job_failed(
+			userdata, job_of(order), EINPROGRESS,
+			"The engine was stopped during the claim, and nobody can tell whether the "
+			"event is still the daemon's; hold its descriptors, and look for it when "
+			"the engine returns.");
+		return;
+	}
 	job_failed(userdata, job_of(order), EAGAIN,
 		   "The engine that creates, changes and deletes events is not running just now, "
 		   "and this may or may not be done when it returns; look at the daemon's log, and "
@@ -198,8 +213,7 @@ struct event *lifecycle_target(struct lifecycle *l, struct event *e)
 	return e->truth.shares ? registry_by_id(&l->registry, e->truth.shares) : e;
 }
 
-/* Whether other names, including names under creation, share e's rings. */
-static bool has_other_names(const struct lifecycle *l, const struct event *e)
+bool lifecycle_has_other_names(const struct lifecycle *l, const struct event *e)
 {
 	for (size_t i = 0; i < l->registry.n_events; i++)
 		if (l->registry.by_name[i]->truth.shares == e->truth.id)
@@ -226,9 +240,24 @@ static int reserve(struct lifecycle *l, const struct pp_spec *spec, uint64_t mem
 	return 0;
 }
 
+/* Of the perf events that may come, until the engine tells how many these are. */
+static uint64_t adopted_memory(void)
+{
+	int possible = pp_cpus_possible();
+
+	return (uint64_t)MAX(possible, (int)PP_ADOPTED_MAX) * PP_PERF_EVENT_MEMORY;
+}
+
 int lifecycle_create(struct lifecycle *l, const struct pp_spec *spec,
 		     const struct pp_parsed *parsed, const struct pp_trigger_spec *trigger,
 		     uint32_t program, struct waiter *waiter)
+{
+	return lifecycle_begin(l, PP_ORDER_CREATE, spec, parsed, trigger, program, NULL, waiter);
+}
+
+int lifecycle_begin(struct lifecycle *l, enum pp_order_type type, const struct pp_spec *spec,
+		    const struct pp_parsed *parsed, const struct pp_trigger_spec *trigger,
+		    uint32_t program, struct pp_fds *fds, struct waiter *waiter)
 {
 	_cleanup_(cleanup_job) struct job *job = NULL;
 	struct event *e;
@@ -248,12 +277,15 @@ int lifecycle_create(struct lifecycle *l, const struct pp_spec *spec,
 		return r;
 	if (trigger && trigger->condition.kind == PP_CONDITION_PAIR)
 		memory += PP_PAIRS_SIZE;
+	if (type == PP_ORDER_ADOPT)
+		memory += adopted_memory();
 	if (program)
 		memory += PP_USER_MEMORY_MAX; /* until the engine tells how much it is */
-	r = job_new(l, PP_ORDER_CREATE, spec, parsed, &job);
+	r = job_new(l, type, spec, parsed, &job);
 	if (r < 0)
 		return r;
 	job->order.what = program;
+	job->order.fds = fds;
 	r = reserve(l, spec, memory, parsed->n_sources, spec->samples, &e);
 	if (r < 0)
 		return r;
@@ -334,7 +366,7 @@ int lifecycle_change(struct lifecycle *l, struct event *e, uint32_t what,
 
 	if (r < 0)
 		return r;
-	if (e->truth.shares || has_other_names(l, e))
+	if (e->truth.shares || lifecycle_has_other_names(l, e))
 		return -EMLINK;
 	r = job_new(l, PP_ORDER_CHANGE, &e->truth.spec, parsed, &job);
 	if (r < 0)
@@ -383,6 +415,11 @@ int lifecycle_pause(struct lifecycle *l, struct event *e, bool pause, struct wai
 
 int lifecycle_delete(struct lifecycle *l, struct event *e, struct waiter *waiter)
 {
+	return lifecycle_order_end(l, e, 0, waiter);
+}
+
+int lifecycle_order_end(struct lifecycle *l, struct event *e, uint32_t what, struct waiter *waiter)
+{
 	struct job *job;
 	int r = check_rest(e);
 
@@ -392,6 +429,7 @@ int lifecycle_delete(struct lifecycle *l, struct event *e, struct waiter *waiter
 	if (r < 0)
 		return r;
 	job->order.id = e->truth.id;
+	job->order.what = what;
 	event_set_state(e, PP_EVENT_DELETING);
 	job_submit(l, job, e, waiter);
 	return 0;

@@ -17,7 +17,8 @@ struct outcome {
 	const char *sentence;	   /* with an error: the message */
 	const struct event *event; /* that was made, changed or deleted; NULL: it is gone already */
 	const struct pp_cpumask
-		*cpus; /* on success of a sideband order: the CPUs with a descriptor */
+		*cpus;	/* on success of a sideband order: the CPUs with a descriptor */
+	uint32_t total; /* lifecycle_hand_out: descriptors there are */
 };
 
 /* The party that waits for an order; done is called exactly once, and then owns the waiter. */
@@ -87,6 +88,36 @@ int lifecycle_change(struct lifecycle *l, struct event *e, uint32_t what,
 int lifecycle_pause(struct lifecycle *l, struct event *e, bool pause, struct waiter *waiter);
 
 int lifecycle_delete(struct lifecycle *l, struct event *e, struct waiter *waiter);
+
+/* ── events on perf events that their creators opened ── */
+
+/*
+ * As lifecycle_create, but what is there then is a draft, which lifecycle_attach makes an event. On success
+ * fds, which is empty and outlives the waiter, has the program to be attached; the waiter is told the
+ * event, whose state stays CREATING. Then lifecycle_attach or lifecycle_abandon must be called.
+ */
+int lifecycle_adopt(struct lifecycle *l, const struct pp_spec *spec, const struct pp_parsed *parsed,
+		    struct pp_fds *fds, struct waiter *waiter);
+/* The event of an adoption that is under way, or NULL. */
+struct event *lifecycle_adoption(const struct lifecycle *l, const char *ns, const char *name,
+				 uint64_t id);
+/* How many adoptions of that user there are, also those of which no end or no beginning is known yet. */
+size_t lifecycle_adoptions(const struct lifecycle *l, uint32_t uid);
+/* Whether it is one of which its client has to say more. */
+bool lifecycle_is_waiting(const struct lifecycle *l, const struct event *e);
+/* Links, by the kernel's ids, at most PP_TARGETS_MAX; unless there are more, it is an event then. After a
+ * failure there is no adoption any more. */
+int lifecycle_attach(struct lifecycle *l, struct event *e, const uint64_t *links, size_t n,
+		     bool more, struct waiter *waiter);
+/* Ends it, at the expense of its creator, who is charged until it has ended. waiter may be NULL. -EBUSY while an order
+ * about it is under way, whose waiter is told the outcome. */
+int lifecycle_abandon(struct lifecycle *l, struct event *e, struct waiter *waiter);
+
+/* Descriptors that keep the event alive, from number `first` on; fds as above. */
+int lifecycle_hand_out(struct lifecycle *l, struct event *e, uint32_t first, struct pp_fds *fds,
+		       struct waiter *waiter);
+/* The event goes, and whoever has all of its descriptors keeps it alive. Also -EMLINK. */
+int lifecycle_give_back(struct lifecycle *l, struct event *e, struct waiter *waiter);
 
 /*
  * These CPUs are online: the event gets its missing rings there, and perf events that died with a

@@ -116,7 +116,14 @@ static int take_enumeration(struct orders *o)
 static bool event_is_good(const struct pp_event *e, const struct order *order)
 {
 	switch (order->type) {
+	case PP_ORDER_ATTACH:
+		if (order->what & PP_ATTACH_MORE)
+			return true;
+		return pp_event_check(e) == 0 && e->id == order->id &&
+		       strcmp(e->spec.ns, order->spec->ns) == 0 &&
+		       strcmp(e->spec.name, order->spec->name) == 0;
 	case PP_ORDER_CREATE:
+	case PP_ORDER_ADOPT:
 	case PP_ORDER_ALIAS:
 		return pp_event_check(e) == 0 && strcmp(e->spec.ns, order->spec->ns) == 0 &&
 		       strcmp(e->spec.name, order->spec->name) == 0 &&
@@ -127,18 +134,24 @@ static bool event_is_good(const struct pp_event *e, const struct order *order)
 	case PP_ORDER_ARM:
 	case PP_ORDER_DISARM:
 	case PP_ORDER_TURN:
+	case PP_ORDER_HANDOUT:
 		return pp_event_check(e) == 0 && e->id == order->id;
 	default:
 		return true;
 	}
 }
 
-/* Only a successful sideband order brings descriptors, and as many as order and answer say. */
+/* Only few orders bring descriptors, when they succeed, and as many as order and answer say. */
 static bool fds_are_good(const struct orders *o, const struct order *order)
 {
 	const struct pp_cpumask *cpus = &o->in.event.rings;
 	size_t due = 0;
 
+	if (o->in.type == PP_ANSWER_DONE && order->type == PP_ORDER_ADOPT)
+		return o->fds.n == 1;
+	if (o->in.type == PP_ANSWER_DONE && order->type == PP_ORDER_HANDOUT)
+		return o->fds.n ==
+		       MIN(o->in.total - MIN(o->in.total, order->what), (uint32_t)PP_FDS_MAX);
 	if (order->type != PP_ORDER_SIDEBAND || o->in.type != PP_ANSWER_DONE)
 		return o->fds.n == 0;
 	for (size_t i = 0; i < ARRAY_SIZE(cpus->bits); i++) {

@@ -62,7 +62,7 @@ static int send_order(struct orders *o, const struct order *order)
 		memset(&o->out.spec, 0, sizeof(o->out.spec));
 	o->out.trigger = order->trigger ? *order->trigger : (struct pp_trigger_spec){};
 	if (order->targets)
-		memcpy(o->out.targets, order->targets, order->what * sizeof(*order->targets));
+		memcpy(o->out.targets, order->targets, order->n_targets * sizeof(*order->targets));
 	else
 		memset(o->out.targets, 0, sizeof(o->out.targets));
 	parsed_unpack(order->parsed, &o->out.parsed);

@@ -24,11 +24,13 @@ struct order {
 	const struct pp_spec *spec;	       /* the submitter's */
 	const struct packed_event *parsed;     /* likewise */
 	const struct pp_trigger_spec *trigger; /* likewise */
-	const uint64_t *targets;	       /* likewise; `what` of them */
+	const uint64_t *targets;	       /* likewise, */
+	size_t n_targets;		       /* and so many */
 	struct pp_allowance allowance;	       /* hooks.sending sets it */
-	struct pp_fds *fds; /* the submitter's; SIDEBAND: empty, receives the descriptors of DONE */
-	unsigned sent;	    /* number of sends; > 0: the engine may have acted */
-	uint64_t round;	    /* the user's round; sorts the queue */
+	/* the submitter's; SIDEBAND, ADOPT, HANDOUT: empty, receives the descriptors of DONE */
+	struct pp_fds *fds;
+	unsigned sent;	/* number of sends; > 0: the engine may have acted */
+	uint64_t round; /* the user's round; sorts the queue */
 };
 
 struct orders_hooks {

@@ -195,7 +195,8 @@ static bool is_as_ordered(const struct job *job)
 
 static bool is_creation(const struct job *job)
 {
-	return job->order.type == PP_ORDER_CREATE || job->order.type == PP_ORDER_ALIAS;
+	return job->order.type == PP_ORDER_ADOPT || job->order.type == PP_ORDER_ATTACH ||
+	       order_makes_event(&job->order);
 }
 
 /* Whether the engine carried the order out but could not answer. */
@@ -207,6 +208,7 @@ static bool is_carried_out(const struct lifecycle *l, const struct job *job)
 	switch (job->order.type) {
 	case PP_ORDER_CREATE:
 	case PP_ORDER_ALIAS:
+	case PP_ORDER_ATTACH:
 		return there && job->order.sent > 0;
 	case PP_ORDER_CHANGE:
 	case PP_ORDER_PAUSE:
@@ -236,6 +238,12 @@ static void review(struct lifecycle *l, struct job *job)
 		job_failed(l, job, EEXIST,
 			   "An event of this name is there already: the engine found it when it "
 			   "started. Delete it first, or take another name.");
+	} else if (job->order.type == PP_ORDER_ATTACH) {
+		orders_remove(l->orders, &job->order);
+		job_failed(
+			l, job, EAGAIN,
+			"The engine ended during this adoption; nothing was adopted. Look at the "
+			"daemon's log for why, and try again.");
 	} else if (job->order.sent >= TRIES || (is_creation(job) && e->truth.id)) {
 		/* (The second: an enumeration that broke off found it, and then it went.) */
 		orders_remove(l->orders, &job->order);

@@ -26,20 +26,24 @@ static bool answer_delete(struct request *req, struct pending *p, const struct e
 	return true;
 }
 
+/* A creation is waited for; but an adoption can be left by its peer for ever. */
 void request_delete(struct request *req, const struct pp_msg_name *request)
 {
 	struct event *e = request_find(req, request, PP_RIGHT_W);
+	struct lifecycle *l = req->service->lifecycle;
 	struct pending *p;
+	int r;
 
-	if (!e || !request_is_made(req, e))
+	if (!e || (!lifecycle_is_waiting(l, e) && !request_is_made(req, e)))
 		return;
 	p = request_wait(req);
 	if (!p)
 		return;
 	p->answer = answer_delete;
 	event_count(req->service->registry, e, -EBADF, &p->stat);
-	request_ordered(req, p, lifecycle_delete(req->service->lifecycle, e, &p->waiter),
-			e->truth.spec.ns, e->truth.spec.name);
+	r = lifecycle_is_waiting(l, e) ? lifecycle_abandon(l, e, &p->waiter)
+				       : lifecycle_delete(l, e, &p->waiter);
+	request_ordered(req, p, r, e->truth.spec.ns, e->truth.spec.name);
 }
 
 /* To the event's creator. */

@@ -202,50 +202,60 @@ void request_create(struct request *req, const struct pp_msg_create_request *req
 	request_make(req, request, NULL, false);
 }
 
-void request_make(struct request *req, const struct pp_msg_create_request *request,
-		  struct pp_trigger_spec *trigger, bool until)
+bool request_resolve(struct request *req, const struct pp_msg_create_request *request,
+		     struct pp_trigger_spec *trigger, bool until, struct pp_spec *ret)
 {
 	char sentence[PP_SENTENCE_SIZE] = "";
 	struct service *s = req->service;
-	struct pp_spec spec, named = { 0 };
+	struct pp_spec named = { 0 };
 	struct machine machine;
 	int r;
 
 	if (!request_is_synced(req))
-		return;
+		return false;
 	r = resolve_names(request, &named, sentence, sizeof(sentence));
 	if (r < 0) {
 		refuse(req, -r, "%s", sentence);
-		return;
+		return false;
 	}
 	if (!take_namespace(req, &named) || !may_have_sources(req, request) ||
 	    !may_have_program(req, request))
-		return;
+		return false;
 	if (request->flags & PP_EVENT_BOOT && !s->boot) {
 		refuse(req, EOPNOTSUPP,
 		       "This daemon does not support --boot; write the event into a file in "
 		       "events.d.");
-		return;
+		return false;
 	}
 	r = machine_read(&machine);
 	if (r < 0) {
 		refuse(req, EIO, "The daemon cannot find out which CPUs there are: %s.",
 		       strerror(-r));
-		return;
+		return false;
 	}
-	r = resolve(request, &machine, s->config->max_buffer, &spec, &s->parsed, sentence,
+	r = resolve(request, &machine, s->config->max_buffer, ret, &s->parsed, sentence,
 		    sizeof(sentence));
 	if (r >= 0 && trigger)
 		r = condition_settle(&trigger->condition, request, until, sentence,
 				     sizeof(sentence));
 	if (r < 0) {
 		refuse(req, -r, "%s", sentence);
-		return;
+		return false;
 	}
-	spec.owner = named.owner;
-	spec.group = named.group;
-	spec.mode = named.mode;
-	spec.creator = named.creator;
+	ret->owner = named.owner;
+	ret->group = named.group;
+	ret->mode = named.mode;
+	ret->creator = named.creator;
+	return true;
+}
+
+void request_make(struct request *req, const struct pp_msg_create_request *request,
+		  struct pp_trigger_spec *trigger, bool until)
+{
+	struct pp_spec spec;
+
+	if (!request_resolve(req, request, trigger, until, &spec))
+		return;
 	if (trigger)
 		spec.flags |= PP_EVENT_TRIGGER;
 	create(req, request, &spec, trigger);

@@ -55,7 +55,7 @@ struct pending {
 	bool (*answer)(struct request *req, struct pending *p, const struct event *e);
 	void *data; /* for `answer`; freed with it */
 	struct tree_stat stat;
-	uint32_t count;
+	uint32_t count; /* for `answer`; of descriptors that are handed out: how many there are */
 };
 
 /* Claims the request; or refuses it and returns NULL. */
@@ -75,6 +75,10 @@ void request_explain(const struct request *req, int err, const char *ns, const c
 void request_make(struct request *req, const struct pp_msg_create_request *request,
 		  struct pp_trigger_spec *trigger, bool until);
 
+/* Checks rights and texts of a request for an event: *ret, and service.parsed. Or refuses it. */
+bool request_resolve(struct request *req, const struct pp_msg_create_request *request,
+		     struct pp_trigger_spec *trigger, bool until, struct pp_spec *ret);
+
 void request_create(struct request *req, const struct pp_msg_create_request *request);
 void request_delete(struct request *req, const struct pp_msg_name *request);
 void request_change(struct request *req, const struct pp_msg_change_request *request);
@@ -89,4 +93,7 @@ void request_triggers(struct request *req, const struct pp_msg_list_request *req
 void request_fire(struct request *req, const struct pp_msg_name *request);
 void request_tapes(struct request *req, const struct pp_msg_list_request *request);
 void request_release(struct request *req, const struct pp_msg_name *request);
+void request_adopt(struct request *req, const struct pp_msg_create_request *request);
+void request_attach(struct request *req, const struct pp_msg_attach_request *request);
+void request_claim(struct request *req, const struct pp_msg_claim_request *request);
 void request_sideband(struct request *req, const struct pp_msg_sideband_request *request);

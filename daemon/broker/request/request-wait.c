@@ -25,6 +25,8 @@ static void pending_done(struct waiter *waiter, const struct outcome *outcome)
 	};
 	bool ended = true;
 
+	if (outcome->total)
+		p->count = outcome->total;
 	if (outcome->error && r.peer)
 		refuse(&r, outcome->error, "%s", outcome->sentence);
 	else if (!outcome->error && p->answer)

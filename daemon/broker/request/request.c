@@ -295,5 +295,14 @@ void request_handle(void *userdata, struct peer *peer, const struct pp_header *h
 	case PP_OP_RELEASE:
 		request_release(&r, &body->name);
 		break;
+	case PP_OP_ADOPT:
+		request_adopt(&r, &body->create_request);
+		break;
+	case PP_OP_ATTACH:
+		request_attach(&r, &body->attach_request);
+		break;
+	case PP_OP_CLAIM:
+		request_claim(&r, &body->claim_request);
+		break;
 	}
 }

@@ -42,6 +42,8 @@ struct service {
 	struct sideband *sideband;
 	struct asking_sideband *sidebands; /* requests that wait for it */
 
+	struct adoption *adoptions; /* that are under way */
+
 	struct fire_limit fires;
 
 	union pp_body reply;

@@ -23,6 +23,8 @@ struct event {
 	struct pp_event truth; /* from the engine; while creating only the spec, and id 0 */
 	uint64_t seen;	       /* the last reconciliation that found it */
 
+	uint64_t adoption; /* while one is under way: the id that it is going to have */
+
 	/* Its charges; charges.c owns these. */
 	uint64_t charged, pending; /* pending: the part of charged for running orders */
 	uint32_t programs, samples;

@@ -410,6 +410,11 @@ static int change_period(struct draft *d, const struct pp_msg_change_request *re
 	struct pp_msg_selection selection = {};
 	int r;
 
+	if (is->flags & PP_EVENT_ADOPTED)
+		return refuse(d, -EOPNOTSUPP,
+			      "'%s/%s' is on perf events that its creator opened, whose period is "
+			      "theirs.",
+			      is->ns, is->name);
 	memcpy(selection.event, is->event, sizeof(selection.event));
 	r = resolve_take_selection(d, &selection);
 	if (r < 0)

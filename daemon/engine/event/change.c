@@ -89,8 +89,12 @@ static void change_spec(struct change *c, const struct pp_spec *spec,
 static int change_counters(struct change *c)
 {
 	struct parts *p = &c->new;
-	int r = programs_renew(&p->programs, &p->sources, &c->former);
+	int r;
 
+	if (p->event.spec.flags & PP_EVENT_ADOPTED)
+		return fail(c->f, EOPNOTSUPP, "The perf events of '%s' are their opener's.",
+			    p->name);
+	r = programs_renew(&p->programs, &p->sources, &c->former);
 	if (r == -ENOENT)
 		return fail(c->f, EINVAL, "'%s' has no sampling event, and so no period.", p->name);
 	if (r < 0)

@@ -3,13 +3,13 @@
  * Creates an event. Every step happens inside a draft that nobody sees; then a rename makes it an
  * event, and a symlink shows it.
  */
-#include "daemon/engine/event/event.h"
+#include "daemon/engine/event/create.h"
 
 #include <string.h>
 #include <time.h>
 
 #include "daemon/cpus.h"
-#include "daemon/engine/event/parts.h"
+#include "daemon/engine/event/event.h"
 #include "daemon/engine/event/trigger.h"
 #include "daemon/engine/kernel/kernel.h"
 #include "daemon/engine/registry/cpu-states.h"
@@ -44,6 +44,11 @@ static int name_is_taken(const struct pp_spec *spec, struct failure *f)
 			    path);
 	return fail(f, EEXIST, "'%s' is already there; delete it first, or choose another name.",
 		    path);
+}
+
+int create_check_name(const struct pp_spec *spec, struct failure *f)
+{
+	return pins_exists(spec->ns, spec->name) ? name_is_taken(spec, f) : 0;
 }
 
 /* ── checks and choices ─────────────────────────────────────────────────────────────────── */
@@ -114,7 +119,7 @@ static int resolve(struct parts *p, const struct pp_parsed *parsed,
 	return r < 0 ? r : crowd_check_places(&p->event, &p->sources, allowance, f);
 }
 
-static int begin(struct parts *p, const struct pp_spec *spec, const struct pp_parsed *parsed,
+int create_begin(struct parts *p, const struct pp_spec *spec, const struct pp_parsed *parsed,
 		 uint32_t program, const struct pp_allowance *allowance, struct failure *f)
 {
 	int r;
@@ -146,7 +151,7 @@ static int begin(struct parts *p, const struct pp_spec *spec, const struct pp_pa
 
 /* ── making it ──────────────────────────────────────────────────────────────────────────── */
 
-static int make_memory(struct parts *p, struct failure *f)
+int create_memory(struct parts *p, struct failure *f)
 {
 	int r;
 
@@ -166,9 +171,7 @@ static int make_memory(struct parts *p, struct failure *f)
 	return r;
 }
 
-/* When it returns, all sources record, except those that are marked in `out`. */
-static int make_programs(struct parts *p, const struct pp_trigger_spec *trigger, bool *out,
-			 struct failure *f)
+int create_programs(struct parts *p, const struct pp_trigger_spec *trigger, struct failure *f)
 {
 	struct recorder_target target;
 	int r;
@@ -178,25 +181,24 @@ static int make_programs(struct parts *p, const struct pp_trigger_spec *trigger,
 		r = trigger_make(p, trigger, f);
 	if (r >= 0)
 		r = parts_target(p, &target, f);
-	/* The slots before the entries: a jump into a full slot is compiled into them. */
-	if (r >= 0)
-		r = programs_start(&p->programs, &p->sources, &target, f);
-	if (r >= 0)
-		r = links_create(&p->sources, &p->programs, &p->event.rings, &p->draft, out, f);
-	return r;
+	return r < 0 ? r : programs_start(&p->programs, &p->sources, &target, f);
 }
 
+/* When the links are there, all sources record, except those that are marked in `out`. */
 static int make_all(struct parts *p, const struct pp_trigger_spec *trigger, bool *out,
 		    struct failure *f)
 {
-	int r = make_memory(p, f);
+	int r = create_memory(p, f);
 
 	if (r < 0)
 		return r;
 	r = pins_begin(&p->event.spec, &p->draft);
 	if (r < 0)
 		return fail(f, -r, "Cannot write to the registry: %s.", strerror(-r));
-	r = make_programs(p, trigger, out, f);
+	/* The slots before the entries: a jump into a full slot is compiled into them. */
+	r = create_programs(p, trigger, f);
+	if (r >= 0)
+		r = links_create(&p->sources, &p->programs, &p->event.rings, &p->draft, out, f);
 	if (r >= 0)
 		r = parts_pin_rings(p, f);
 	if (r < 0)
@@ -268,14 +270,10 @@ static int commit(struct parts *p, struct failure *f)
 	return 0;
 }
 
-static int make(struct parts *p, const struct pp_parsed *parsed,
-		const struct pp_trigger_spec *trigger, struct failure *f)
+int create_finish(struct parts *p, const struct pp_parsed *parsed, struct failure *f)
 {
-	int r = make_what_can_be(p, trigger, f);
+	int r = sources_parsed(&p->sources, parsed, &p->parsed);
 
-	if (r < 0)
-		return r;
-	r = sources_parsed(&p->sources, parsed, &p->parsed);
 	if (r < 0)
 		return fail(f, -r, "No memory for '%s/%s'.", p->event.spec.ns, p->event.spec.name);
 	r = parts_make_files(p, false, f);
@@ -292,11 +290,13 @@ int event_create(const struct pp_spec *spec, const struct pp_parsed *parsed,
 	int r;
 
 	p.broker = broker;
-	if (pins_exists(spec->ns, spec->name))
-		return name_is_taken(spec, f);
-	r = begin(&p, spec, parsed, program, allowance, f);
+	r = create_check_name(spec, f);
 	if (r >= 0)
-		r = make(&p, parsed, trigger, f);
+		r = create_begin(&p, spec, parsed, program, allowance, f);
+	if (r >= 0)
+		r = make_what_can_be(&p, trigger, f);
+	if (r >= 0)
+		r = create_finish(&p, parsed, f);
 	if (r < 0) {
 		programs_forget(&p.programs);
 		return r;

@@ -186,6 +186,8 @@ static int renew_links(struct renewal *a)
 		return fail(a->f, ENOMEM, "No memory for the CPUs of '%s'.", a->p.name);
 	join(&cpus, &a->missing.rings);
 	take_generations(a, generations);
+	if (a->p.event.spec.flags & PP_EVENT_ADOPTED)
+		return 0;
 	r = links_renew(&a->p.sources, &a->p.programs, a->path, &cpus, a->f);
 	for (unsigned i = 0; r >= 0 && i < rings->n; i++)
 		if (pp_cpumask_test(&cpus, rings->cpu[i]))

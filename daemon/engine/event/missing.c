@@ -7,8 +7,11 @@
 #include "daemon/engine/sources/links.h"
 #include "proto/macro.h"
 
-static bool has_counters(const struct pp_parsed *parsed)
+/* Counters of ours: adopted ones are opened by nobody again. */
+static bool has_counters(const struct pp_event *event, const struct pp_parsed *parsed)
 {
+	if (event->spec.flags & PP_EVENT_ADOPTED)
+		return false;
 	for (uint32_t i = 0; i < parsed->n_sources; i++)
 		if (parsed->sources[i].kind == PP_SOURCE_SAMPLING)
 			return true;
@@ -52,7 +55,7 @@ int missing_find(const struct pp_event *event, const struct pp_parsed *parsed,
 		return r;
 	for (size_t i = 0; i < ARRAY_SIZE(wanted.bits); i++)
 		ret->rings.bits[i] = wanted.bits[i] & ~event->rings.bits[i];
-	for (size_t i = 0; i < n && has_counters(parsed); i++)
+	for (size_t i = 0; i < n && has_counters(event, parsed); i++)
 		if (pp_cpumask_test(&wanted, maps[i].cpu) && is_dead(&maps[i], come))
 			pp_cpumask_set(&ret->counters, maps[i].cpu);
 	return 0;

@@ -218,18 +218,32 @@ static int delete_name(const struct named *n, uid_t broker, struct failure *f)
 	return 0;
 }
 
-static int delete_rings(const struct named *n, struct pp_orphans *ret, struct failure *f)
+/* Any pin does: what counts is the name, which goes with the directory when that is renamed. */
+static int mark_claimed(const char *path)
+{
+	_cleanup_close_ int meta = pins_get(path, "meta");
+
+	return meta < 0 ? meta : pins_put(path, meta, PINS_CLAIMED, 0, 0, 0600);
+}
+
+/* claimed: somebody else keeps the event alive, and reads its rings. */
+static int delete_rings(const struct named *n, bool claimed, struct pp_orphans *ret,
+			struct failure *f)
 {
 	char gone[PINS_PATH_SIZE];
 	uint64_t id;
 	int r;
 
 	r = pins_next_id(&id);
+	if (r >= 0 && claimed)
+		r = mark_claimed(n->path);
 	if (r >= 0)
 		r = pins_remove(n->path, id);
-	if (r < 0)
+	if (r < 0) {
+		pins_drop(n->path, PINS_CLAIMED);
 		return fail(f, -r, "Cannot take '%s' out of the registry: %s.", n->names[n->i].path,
 			    strerror(-r));
+	}
 	for (size_t i = 0; i < n->n; i++)
 		drop_link(&n->names[i]);
 	pins_orphans_path(id, gone);
@@ -239,7 +253,8 @@ static int delete_rings(const struct named *n, struct pp_orphans *ret, struct fa
 		log_error("Cannot take the recording programs of '%s' out of its creator's map: "
 			  "its memory is given back when that is closed.",
 			  n->names[n->i].path);
-	mark_path(gone, PP_RING_DELETED);
+	if (!claimed)
+		mark_path(gone, PP_RING_DELETED);
 	orphans_add(id, NULL, ret);
 	reaper_kick();
 	return 0;
@@ -284,7 +299,7 @@ int names_delete(uint64_t id, const struct pp_allowance *allowance, uid_t broker
 	r = kept ? 0 : check_left_out(&n, f);
 	if (r < 0)
 		return r;
-	r = kept ? delete_name(&n, broker, f) : delete_rings(&n, &orphans, f);
+	r = kept ? delete_name(&n, broker, f) : delete_rings(&n, false, &orphans, f);
 	if (r < 0)
 		return r;
 	view(n.names, n.i, &n.event);
@@ -292,6 +307,32 @@ int names_delete(uint64_t id, const struct pp_allowance *allowance, uid_t broker
 		n.event.shares = n.names[1].id;
 	*ret = n.event;
 	*ret_orphans = orphans;
+	return 0;
+}
+
+int names_give_back(uint64_t id, struct pp_event *ret, struct pp_orphans *ret_orphans,
+		    struct failure *f)
+{
+	_cleanup_(named_done) struct named n = {};
+	int r = resolve(id, &n);
+
+	if (r < 0)
+		return names_not_found(id, r, f);
+	r = check_left_out(&n, f);
+	if (r >= 0 && n.event.paused) /* also by a trigger, just now */
+		r = fail(f, EBUSY,
+			 "'%s' is paused, and nobody could resume it any more; resume it first.",
+			 n.names[n.i].path);
+	if (r >= 0 && n.n > 1)
+		r = fail(f, EBUSY,
+			 "'%s' has other names, whose events would go with it; delete these first.",
+			 n.names[n.i].path);
+	if (r >= 0)
+		r = delete_rings(&n, true, ret_orphans, f);
+	if (r < 0)
+		return r;
+	view(n.names, n.i, &n.event);
+	*ret = n.event;
 	return 0;
 }
 
@@ -448,6 +489,7 @@ static int mend_event(const char *path, void *userdata)
 	size_t n = 0;
 	int r;
 
+	pins_drop(path, PINS_CLAIMED); /* an engine died before it gave the event back */
 	r = name_list(path, &names, &n);
 	for (size_t i = 0; r >= 0 && i < n; i++)
 		r = mend_name(path, &names[i], m);

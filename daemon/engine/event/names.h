@@ -38,6 +38,11 @@ int names_foreach(int (*fn)(const struct pp_event *event, void *userdata), void 
 int names_delete(uint64_t id, const struct pp_allowance *allowance, uid_t broker,
 		 struct pp_event *ret, struct pp_orphans *ret_orphans, struct failure *f);
 
+/* The same for an event that somebody else keeps alive from now on, as handout.h has it. -EBUSY: it has
+ * other names. */
+int names_give_back(uint64_t id, struct pp_event *ret, struct pp_orphans *ret_orphans,
+		    struct failure *f);
+
 /* Gives the event that has the name `target` another name. *ret: as enumerated. */
 int names_alias(uint64_t target, const struct pp_spec *spec, struct pp_event *ret,
 		struct failure *f);

@@ -286,7 +286,7 @@ static int open_all(const char *path, struct parts *p, bool *ret_pending)
 	if (r < 0)
 		return r;
 	snprintf(p->name, sizeof(p->name), "%s/%s", p->event.spec.ns, p->event.spec.name);
-	if (p->event.spec.flags & PP_EVENT_PROGRAM)
+	if (p->event.spec.flags & (PP_EVENT_PROGRAM | PP_EVENT_ADOPTED))
 		p->user_memory = p->event.memory - MIN(p->event.memory, parts_memory(p));
 	r = pins_get(path, "rings");
 	if (r >= 0)

@@ -31,7 +31,7 @@ struct parts {
 	int pairs;    /* the pairs that have begun (daemon/trigger.h); -EBADF: it knows none */
 	struct recorder_condition condition; /* as of `trigger`, once parts_target() has read it */
 	struct user_program user;	     /* of a new event; of others `programs` has it */
-	uint64_t user_memory;		     /* bytes of its maps */
+	uint64_t user_memory; /* bytes of its maps, or of the perf events that were adopted */
 	struct programs programs;
 	int meta, wakeups;
 	struct pins_draft draft;

@@ -6,21 +6,23 @@
 #include "daemon/engine/emit/program.h"
 #include "proto/macro.h"
 
-enum { R0, R1, R2, R3, CONTEXT = BPF_REG_6, NUMBER };
+enum { R0, R1, R2, R3, R4, CONTEXT = BPF_REG_6, NUMBER };
 
 #define NUMBER_OFFSET 8 /* in the context, after the common fields */
 
 /* R1 = the context, R3 = the slot's index. */
-static int load(struct emitter *e, struct emit_labels *leave, const struct recorder_class *class,
-		int slots, int *ret_fd)
+static void emit_jump_to_slot(struct emitter *e, int slots)
+{
+	emit_load_map(e, R2, slots);
+	emit_call(e, BPF_FUNC_tail_call);
+}
+
+static int load(struct emitter *e, const struct recorder_class *class, int *ret_fd)
 {
 	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = class->expected,
 		    .attach_btf_id = class->attach_btf_id);
 	int fd;
 
-	emit_load_map(e, R2, slots);
-	emit_call(e, BPF_FUNC_tail_call);
-	emit_land_all(e, leave);
 	emit_mov_imm(e, R0, class->result);
 	emit_exit(e);
 	if (e->error)
@@ -34,12 +36,30 @@ static int load(struct emitter *e, struct emit_labels *leave, const struct recor
 
 int entry_load(const struct recorder_class *class, const struct recorder_slot *slot, int *ret_fd)
 {
-	_cleanup_(emit_labels_done) struct emit_labels leave = {};
 	_cleanup_(emit_done) struct emitter e = {};
 
 	/* R1 is the context already. */
 	emit_mov_imm(&e, R3, (int32_t)slot->index);
-	return load(&e, &leave, class, slot->fd, ret_fd);
+	emit_jump_to_slot(&e, slot->fd);
+	return load(&e, class, ret_fd);
+}
+
+/* The call counts although it is made only if the slot is empty. */
+int entry_load_chain(const struct recorder_class *class, const struct recorder_slot *slot,
+		     int *ret_fd)
+{
+	_cleanup_(emit_done) struct emitter e = {};
+
+	emit_mov(&e, CONTEXT, R1);
+	emit_mov_imm(&e, R3, (int32_t)slot->index);
+	emit_jump_to_slot(&e, slot->fd);
+	emit_mov(&e, R1, CONTEXT);
+	emit_mov(&e, R2, BPF_REG_10);
+	emit_alu_imm(&e, BPF_ADD, R2, -8);
+	emit_mov_imm(&e, R3, 8);
+	emit_mov_imm(&e, R4, 0);
+	emit_call(&e, BPF_FUNC_get_stack);
+	return load(&e, class, ret_fd);
 }
 
 /* Leaves out tasks in 32-bit calls, as syscalls:* do. */
@@ -63,5 +83,7 @@ int entry_load_syscall(const struct recorder_slot *slot, const struct syscall_fa
 		emit_mov_imm(&e, R3, (int32_t)slot->index);
 	else
 		emit_mov(&e, R3, NUMBER);
-	return load(&e, &leave, &class, slot->fd, ret_fd);
+	emit_jump_to_slot(&e, slot->fd);
+	emit_land_all(&e, &leave);
+	return load(&e, &class, ret_fd);
 }

@@ -63,9 +63,12 @@ static bool is_clock(const struct pp_source *source)
 						      source->config == PERF_COUNT_SW_TASK_CLOCK);
 }
 
-/* Whether samples have the accessed address. */
-static bool has_addr(const struct pp_source *source)
+/* Whether samples have the accessed address. Not those of adopted perf events: the kernel sets that field only
+ * for who has asked for it, and else there is what its stack had. */
+static bool has_addr(const struct pp_spec *spec, const struct pp_source *source)
 {
+	if (spec->flags & PP_EVENT_ADOPTED)
+		return false;
 	if (source->type == PERF_TYPE_BREAKPOINT)
 		return true;
 	return source->type == PERF_TYPE_SOFTWARE &&
@@ -104,16 +107,18 @@ static bool has_frequency(const struct pp_spec *spec, const struct pp_source *so
 
 /*
  * With a frequency the kernel changes a counter's period all the time, so missing samples cannot be
- * counted in periods. Only the clocks turn a frequency into a fixed period.
+ * counted in periods. Only the clocks turn a frequency into a fixed period. Adopted counters may have any
+ * period, and several can count on a CPU, those of tasks and of their children.
  */
 static bool can_count_missed(const struct pp_spec *spec, const struct pp_source *source)
 {
-	return counter_tells(source) && (!has_frequency(spec, source) || is_clock(source));
+	return counter_tells(source) && !(spec->flags & PP_EVENT_ADOPTED) &&
+	       (!has_frequency(spec, source) || is_clock(source));
 }
 
 static uint64_t sample_type(const struct pp_spec *spec, const struct pp_source *source)
 {
-	return SAMPLE_TYPE | (has_addr(source) ? PERF_SAMPLE_ADDR : 0) |
+	return SAMPLE_TYPE | (has_addr(spec, source) ? PERF_SAMPLE_ADDR : 0) |
 	       (has_chain(spec) ? PERF_SAMPLE_CALLCHAIN : 0);
 }
 
@@ -167,7 +172,8 @@ static int overflow_plan(struct source *source, struct failure *f _unused_)
 		return -EOPNOTSUPP;
 	source->recorder = &recorder_overflow;
 	source->sample_type = sample_type(source->spec, parsed);
-	source->spill_size = RECORD_SIZE + (source->id ? 8 : 0) + (has_addr(parsed) ? 8 : 0) +
+	source->spill_size = RECORD_SIZE + (source->id ? 8 : 0) +
+			     (has_addr(source->spec, parsed) ? 8 : 0) +
 			     (has_chain(source->spec) ? CHAIN_SIZE + CHAIN_SLACK : 0);
 	source->missed =
 		can_count_missed(source->spec, parsed) ? PP_MISSED_COUNTED : PP_MISSED_UNKNOWN;
@@ -194,7 +200,7 @@ static int overflow_load(const struct source *source, const struct recorder_targ
 		.chain_half = (uint64_t)CHAIN_HALF_OF(chain_frames(source->spec)),
 		.count_missed = can_count_missed(source->spec, source->parsed),
 		.is_clock = is_clock(source->parsed),
-		.has_addr = has_addr(source->parsed),
+		.has_addr = has_addr(source->spec, source->parsed),
 		.drops = target->drops,
 		.chain_kernel = !!(chain_halves(source->spec) & CHAIN_KERNEL),
 		.chain_user = !!(chain_halves(source->spec) & CHAIN_USER),
@@ -231,10 +237,18 @@ static int overflow_class(const struct source *source _unused_, struct recorder_
 	return 0;
 }
 
-static int overflow_entry(const struct source *source _unused_, const struct recorder_slot *slot,
+/*
+ * Its creator's perf event may ask for call chains. Then the kernel takes one only if the program that it
+ * calls asks for chains (6.1, 6.2), and without that our program would get a pointer that was never set; and it
+ * refuses perf events whose chain a program cannot have.
+ */
+static int overflow_entry(const struct source *source, const struct recorder_slot *slot,
 			  int *ret_fd)
 {
-	return entry_load(&class, slot, ret_fd);
+	bool is_adopted = source->spec->flags & PP_EVENT_ADOPTED;
+
+	return is_adopted && has_chain(source->spec) ? entry_load_chain(&class, slot, ret_fd)
+						     : entry_load(&class, slot, ret_fd);
 }
 
 static const char *overflow_entry_class(const struct source *source _unused_)

@@ -307,7 +307,7 @@ static int recover_one(const char *path, uint64_t id, void *userdata)
 		return 0;
 	/* The engine may have died before it marked the rings. A reader that opens the event again
 	 * finds out whether it was changed or deleted. */
-	if (has_ring(all[i].maps, all[i].n))
+	if (has_ring(all[i].maps, all[i].n) && !pins_has(path, PINS_CLAIMED))
 		mark_path(path, PP_RING_RETIRED);
 	if (look_at(&all[i]) && all[i].n == 0)
 		drop(i);

@@ -58,6 +58,14 @@ int pins_get(const char *path, const char *leaf)
 	return pins_join(pin, path, leaf) < 0 ? -ENAMETOOLONG : bpf_obj_get(pin);
 }
 
+int pins_get_to_read(const char *path, const char *leaf)
+{
+	LIBBPF_OPTS(bpf_obj_get_opts, opts, .file_flags = BPF_F_RDONLY);
+	char pin[PINS_PATH_SIZE];
+
+	return pins_join(pin, path, leaf) < 0 ? -ENAMETOOLONG : bpf_obj_get_opts(pin, &opts);
+}
+
 /* ── ids ────────────────────────────────────────────────────────────────────────────────── */
 
 static int open_last_id(void)
@@ -185,18 +193,43 @@ int pins_commit(struct pins_draft *d, const struct pp_spec *spec, uint64_t id)
 	return 0;
 }
 
-void pins_abandon(struct pins_draft *d)
+static void draft_done(struct pins_draft *d, int r)
 {
-	int r;
-
-	if (!d->path[0])
-		return;
-	r = pins_remove_dir(d->path);
 	if (r < 0)
 		log_error("Cannot remove the draft %s from the registry: %s; the engine's next "
 			  "start tries again.",
 			  d->path, strerror(-r));
 	d->path[0] = 0;
+}
+
+void pins_abandon(struct pins_draft *d)
+{
+	if (d->path[0])
+		draft_done(d, pins_remove_dir(d->path));
+}
+
+static int drop_all_but_link(const char *path, const char *leaf, void *userdata _unused_)
+{
+	if (strncmp(leaf, "link", 4) != 0)
+		pins_drop(path, leaf);
+	return 0;
+}
+
+void pins_discard(struct pins_draft *d)
+{
+	char gone[PINS_PATH_SIZE];
+	uint64_t id;
+	int r;
+
+	if (!d->path[0])
+		return;
+	pins_each_entry(d->path, drop_all_but_link, NULL);
+	r = pins_next_id(&id);
+	if (r >= 0) {
+		pins_orphans_path(id, gone);
+		r = rename(d->path, gone) < 0 ? -errno : 0;
+	}
+	draft_done(d, r);
 }
 
 /* ── replacing ──────────────────────────────────────────────────────────────────────────── */

@@ -10,7 +10,7 @@
  *   +tape-ID/          rings that a trigger's firing replaced, to be saved (tapes.h)
  *   +kept-ID/          likewise, to be saved if somebody asks for it
  *   +frozen-ID         an event that a trigger has frozen, to be saved
- *   +del-ID/           being reaped; keeps `meta` alone as long as somebody has its rings
+ *   +del-ID/           being reaped; keeps `meta`, and `claimed`, as long as somebody has its rings
  */
 #pragma once
 
@@ -46,6 +46,8 @@ int pins_next_id(uint64_t *ret);
 
 /* An fd of a pin in a directory, the caller's; or -errno. */
 int pins_get(const char *path, const char *leaf);
+/* The same for a map of which user space may only look at elements. */
+int pins_get_to_read(const char *path, const char *leaf);
 
 /* Starts a draft: makes its directory, invisible to all but root. */
 int pins_begin(const struct pp_spec *spec, struct pins_draft *ret);
@@ -62,6 +64,9 @@ int pins_commit(struct pins_draft *d, const struct pp_spec *spec, uint64_t id);
 /* Removes a draft that was not committed, completely. May take a grace period for each tracepoint
  * that it has a link on. */
 void pins_abandon(struct pins_draft *d);
+
+/* The same for a draft with links of others: it becomes "+del-ID" with these alone, for the reaper. */
+void pins_discard(struct pins_draft *d);
 
 /*
  * Pins fd atomically in the directory of an existing event, or in the registry itself ("."),
@@ -96,6 +101,9 @@ bool pins_has(const char *path, const char *leaf);
 #define PINS_FIRED "fired"     /* makes a replaced directory a tape, */
 #define PINS_KEPT "kept"       /* and this one that is to be saved if somebody asks for it */
 #define PINS_STOPPED "stopped" /* of an event that a trigger has paused */
+
+/* Of an event that is given back: its rings are not retired. Stays with `meta`. */
+#define PINS_CLAIMED "claimed"
 
 /* In front of the pins of counters that others are about to replace, and of their slots. */
 #define PINS_FORMER "former-"

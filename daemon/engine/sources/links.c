@@ -157,6 +157,11 @@ static int load_entry(const struct source *source, size_t i, const struct progra
 		    strerror(-r));
 }
 
+int links_entry(const struct sources *s, const struct programs *p, int *ret, struct failure *f)
+{
+	return load_entry(&s->v[0], 0, p, ret, f);
+}
+
 static int link_source(const struct source *source, size_t i, const struct programs *p,
 		       const struct pp_cpumask *cpus, struct pins_draft *draft, struct failure *f)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Makes an event's programs run: the entry of each source, and its links, which hold it. Pinned as
- * "linkS" (source S, all CPUs) or "linkS-CPU".
+ * "linkS" (source S, all CPUs) or "linkS-CPU"; links that others made: see adopted.h.
  */
 #pragma once
 
@@ -21,6 +21,9 @@
  */
 int links_create(const struct sources *s, const struct programs *p, const struct pp_cpumask *cpus,
 		 struct pins_draft *draft, bool *out, struct failure *f);
+
+/* Loads the entry of the only source, to be linked by others (adopted.h): *ret is the caller's. */
+int links_entry(const struct sources *s, const struct programs *p, int *ret, struct failure *f);
 
 /* Pins the links of the event at `path` in another draft, too. */
 int links_carry(const char *path, struct pins_draft *draft);

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Takes over links. See adopted.h. */
+#include "daemon/engine/sources/adopted.h"
+
+#include <bpf/bpf.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "daemon/cpus.h"
+#include "daemon/engine/kernel/perf.h"
+#include "proto/macro.h"
+
+/* Linux 6.6's, which older headers lack; older kernels leave it 0. */
+#define LINK_INFO_TRACEPOINT 5
+#define LINK_INFO_EVENT 6
+
+struct link_info {
+	uint32_t type, id, prog_id, unused;
+	uint32_t kind; /* LINK_INFO_*; 0: this kernel does not tell */
+	uint32_t unused_too;
+	union {
+		struct {
+			uint64_t name;
+			uint32_t name_size;
+		} tracepoint;
+		struct {
+			uint64_t config;
+			uint32_t type;
+		} event;
+		uint64_t room[8];
+	};
+};
+
+static unsigned max_links(void)
+{
+	int possible = pp_cpus_possible();
+
+	return possible < 0 ? PP_ADOPTED_MAX : MAX((unsigned)possible, PP_ADOPTED_MAX);
+}
+
+int adopted_check_source(const struct sources *s, struct failure *f)
+{
+	const struct source *source = &s->v[0];
+
+	if (s->n != 1)
+		return fail(f, EINVAL,
+			    "'%.100s' stands for %zu events, and perf events of one kind are "
+			    "adopted; name one.",
+			    source->spec->event, s->n);
+	if (source->is_carried)
+		return fail(
+			f, EOPNOTSUPP,
+			"On this kernel system calls are recorded at raw_syscalls:sys_enter and "
+			"sys_exit; adopt perf events of these instead of '%.100s'.",
+			source->spec->event);
+	return 0;
+}
+
+/* ── one link ───────────────────────────────────────────────────────────────────────────── */
+
+static int no_link(uint64_t id, int r, struct failure *f)
+{
+	if (r == -ENOENT)
+		return fail(f, ENOENT,
+			    "There is no BPF link with id %" PRIu64
+			    ": it must be held until the event is adopted.",
+			    id);
+	return fail(f, -r, "Cannot open the BPF link with id %" PRIu64 ": %s.", id, strerror(-r));
+}
+
+static int program_id(int fd, uint32_t *ret)
+{
+	struct bpf_prog_info info = {};
+	uint32_t size = sizeof(info);
+
+	if (bpf_obj_get_info_by_fd(fd, &info, &size) < 0)
+		return -errno;
+	*ret = info.id;
+	return 0;
+}
+
+static int link_info(int fd, struct link_info *ret, char *name, uint32_t name_size)
+{
+	uint32_t size = sizeof(*ret);
+
+	*ret = (struct link_info){};
+	if (bpf_obj_get_info_by_fd(fd, ret, &size) < 0)
+		return -errno;
+	if (ret->kind != LINK_INFO_TRACEPOINT)
+		return 0;
+	size = sizeof(*ret);
+	ret->tracepoint.name = (uint64_t)(uintptr_t)name;
+	ret->tracepoint.name_size = name_size;
+	return bpf_obj_get_info_by_fd(fd, ret, &size) < 0 ? -errno : 0;
+}
+
+/* The numbers that the kernel has for the source: it puts those of a PMU in the place of some that were
+ * asked for. The perf event is never enabled. kind 0: it cannot tell. */
+static void find_numbers(const struct source *source, int entry, struct link_info *ret)
+{
+	_cleanup_close_ int event = -EBADF, link = -EBADF;
+	struct perf_event_attr attr = source->attr;
+	struct pp_cpumask online;
+
+	*ret = (struct link_info){};
+	if (source->tp || pp_cpus_read("online", &online) < 0)
+		return;
+	attr.disabled = 1;
+	PP_CPUMASK_FOREACH(cpu, &online)
+	{
+		event = perf_open(&attr, cpu);
+		break;
+	}
+	if (event < 0)
+		return;
+	link = bpf_link_create(entry, event, BPF_PERF_EVENT, NULL);
+	if (link < 0 || link_info(link, ret, NULL, 0) < 0)
+		*ret = (struct link_info){};
+}
+
+static int check_event(const struct source *source, const struct link_info *info,
+		       const struct link_info *wanted, const char *name, unsigned k,
+		       struct failure *f)
+{
+	const char *text = source->parsed->text;
+
+	if (info->kind == LINK_INFO_TRACEPOINT && source->tp && !strcmp(name, source->tp->name))
+		return 0;
+	if (info->kind == LINK_INFO_TRACEPOINT)
+		return fail(f, EINVAL, "Perf event %u is of tracepoint %s, and not of '%s'.", k,
+			    name, text);
+	if (info->kind != LINK_INFO_EVENT || wanted->kind != LINK_INFO_EVENT)
+		return 0;
+	if (info->event.type == wanted->event.type && info->event.config == wanted->event.config)
+		return 0;
+	return fail(f, EINVAL,
+		    "Perf event %u counts type %u, config %#" PRIx64
+		    ", and '%s' is type %u, config %#" PRIx64 " for the kernel.",
+		    k, info->event.type, (uint64_t)info->event.config, text, wanted->event.type,
+		    (uint64_t)wanted->event.config);
+}
+
+/* k: which perf event it is about, as its creator counts them. */
+static int check_link(const struct source *source, int entry, int link, uint64_t id,
+		      const struct link_info *wanted, unsigned k, struct failure *f)
+{
+	struct link_info info;
+	char name[PP_TP_NAME_SIZE] = "";
+	uint32_t mine = 0;
+	int r = program_id(entry, &mine);
+
+	if (r >= 0)
+		r = link_info(link, &info, name, sizeof(name));
+	if (r < 0)
+		return no_link(id, r, f);
+	if (info.type != BPF_LINK_TYPE_PERF_EVENT || info.prog_id != mine)
+		return fail(f, EACCES,
+			    "The BPF link with id %" PRIu64
+			    " is not between a perf event and the program of this adoption.",
+			    id);
+	return check_event(source, &info, wanted, name, k, f);
+}
+
+static int take_link(const struct source *source, int entry, uint64_t id,
+		     const struct link_info *wanted, unsigned k, struct pins_draft *draft,
+		     struct failure *f)
+{
+	_cleanup_close_ int link = -EBADF;
+	char leaf[32] = "link0";
+	int r;
+
+	link = id > UINT32_MAX ? -ENOENT : bpf_link_get_fd_by_id((uint32_t)id);
+	if (link < 0)
+		return no_link(id, link, f);
+	r = check_link(source, entry, link, id, wanted, k, f);
+	if (r < 0)
+		return r;
+	if (!source->tp)
+		snprintf(leaf, sizeof(leaf), "link0+%u", k);
+	r = pins_add(draft, link, leaf, 0, 0, 0600);
+	return r < 0 ? fail(f, -r, "Cannot pin %s in the registry: %s.", leaf, strerror(-r)) : 0;
+}
+
+int adopted_take_links(const struct sources *s, int entry, const uint64_t *ids, unsigned n,
+		       unsigned before, struct pins_draft *draft, struct failure *f)
+{
+	const struct source *source = &s->v[0];
+	struct link_info wanted;
+	int r = 0;
+
+	if (source->tp && before + n > 1)
+		return fail(f, EINVAL,
+			    "One perf event of tracepoint '%s' is adopted: the kernel runs its "
+			    "program for all CPUs and tasks.",
+			    source->parsed->text);
+	if (before + n > max_links())
+		return fail(f, E2BIG, "%u perf events are the most that one event can adopt here.",
+			    max_links());
+	find_numbers(source, entry, &wanted);
+	for (unsigned i = 0; r >= 0 && i < n; i++)
+		r = take_link(source, entry, ids[i], &wanted, before + i, draft, f);
+	return r;
+}

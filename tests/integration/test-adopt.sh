@@ -1,0 +1,181 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# Perf events that programs open themselves: handed over they record without them, through restarts of every
+# daemon; given back they end with their new owner. At each moment one side owns them, whoever is killed.
+. "$(dirname "$0")/../lib.sh"
+. "$(dirname "$0")/adopter.sh"
+
+command -v jq >/dev/null || skip "needs jq"
+
+# Callers of getpgid(2) have this tracepoint to themselves.
+TRACEPOINT=syscalls:sys_enter_getpgid
+
+links() {
+	find -L "$REGISTRY/by-id/$(perfctl show "$1" --json | jq .id)" -name 'link*' | wc -l
+}
+
+drafts() {
+	find "$REGISTRY" -maxdepth 1 -name '+new-*' | wc -l
+}
+
+no_drafts() {
+	[ "$(drafts)" -eq 0 ]
+}
+
+write_conf "$(printf '[namespace u]\nMode=0660\nLive=group')"
+start_daemon
+perfctl create t/anchor -e sched:sched_process_exec -C 0 -m 64K # keeps the namespace
+CPUS=$(nproc)
+
+echo "== the counters of each CPU, by the library; who opened them is gone"
+expect_ok "$ADOPTER" adopt "$SOCKET" clock clock
+busy "$(length 60 600)"
+load=$SPAWNED
+wait_until 20 more_records_than 100 t/clock
+expect_eq "$(perfctl show t/clock --json | jq -c '[.adopted, .missed]')" '[true,null]'
+expect_eq "$(links t/clock)" "$CPUS" "links"
+
+echo "== with call chains, which the perf events ask for, too"
+expect_ok "$ADOPTER" adopt "$SOCKET" chains chains
+wait_until 20 more_records_than 20 t/chains
+expect_match "$(perfctl reopen --copy t/chains -n 20)" "([0-9a-f]{8,} .*){3}"
+expect_ok perfctl delete t/chains
+
+echo "== through restarts"
+n=$(length 3 20)
+for ((i = 0; i < n; i++)); do
+	before=$(records_of t/clock)
+	case $((i % 3)) in
+	0) kill_engine ;;
+	1) kill_daemon && start_daemon ;;
+	2) stop_daemon && start_daemon ;;
+	esac
+	wait_until 20 more_records_than "$((before + 10))" t/clock
+done
+echo "  $n restarts, $(records_of t/clock) records"
+expect_ok perfctl change t/clock -m 64K
+expect_ok perfctl pause t/clock
+expect_ok perfctl resume t/clock
+wait_until 20 more_records_than "$(($(records_of t/clock) + 10))" t/clock
+kill "$load"
+
+echo "== claimed, it ends with its new owner"
+id=$(perfctl show t/clock --json | jq .id)
+expect_ok "$ADOPTER" claim "$SOCKET" clock
+read -r before after state <<<"${OUT%%$'\n'*}"
+[ "$after" -gt "$before" ] || fail "a claimed event does not go on: $OUT"
+expect_eq "$state" 0 "state of claimed rings"
+echo "  $before records, then $after"
+expect_exit 3 perfctl show t/clock
+expect_exit 1 test -e "$REGISTRY/by-id/$id"
+
+echo "== those of a running process, by perfctl; the process is killed"
+open_events clock
+expect_ok perfctl adopt t/taken -e cpu-clock -c 1000000 --pid "$OPENER" --fd "$FDS"
+expect_match "$OUT" "records cpu-clock .* with $CPUS perf events? of process $OPENER"
+ended "$OPENER"
+busy 30
+wait_until 20 more_records_than 50 t/taken
+kill "$SPAWNED"
+
+echo "== a tracepoint: every call once, of whichever task"
+tracefs=/sys/kernel/tracing/events/${TRACEPOINT/://}/id
+[ -e "$tracefs" ] || tracefs=/sys/kernel/debug/tracing/events/${TRACEPOINT/://}/id
+expect_ok env ADOPTER_EVENT=$TRACEPOINT "$ADOPTER" adopt "$SOCKET" calls tracepoint "$(cat "$tracefs")"
+expect_eq "$(links t/calls)" 1 "links of a tracepoint"
+kill_engine
+"$ADOPTER" call 1000
+expect_eq "$(records_of t/calls)" 1000 "records of 1000 calls"
+expect_eq "$(perfctl reopen t/calls -n 1 | wc -l)" 1 "lines of one record"
+
+echo "== a task and the children that it forks later; it ends, and its event stays"
+expect_ok "$ADOPTER" task "$SOCKET" task 5
+faults=$(records_of t/task)
+[ "$faults" -ge $((5 * 64)) ] || fail "5 children have 64 faults each, and $faults are recorded"
+for _ in 1 2 3 4 5; do true | cat; done
+expect_eq "$(records_of t/task)" "$faults" "records of others' faults"
+echo "  $faults faults of 5 children"
+
+echo "== claimed by a command, it ends with the command"
+id=$(perfctl show t/taken --json | jq .id)
+maps=$(find -L "$REGISTRY/by-id/$id" -name 'cpu*' | wc -l)
+expect_eq "$maps" "$CPUS" "rings"
+expect_ok env -C "$BIN" PATH= ./perfctl --instance "$INSTANCE" claim t/taken -- adopter read # it is in the current directory
+read -r before after state <<<"$OUT"
+[ "$after" -gt "$before" ] || fail "a claimed event does not go on: $OUT"
+expect_exit 3 perfctl show t/taken
+expect_exit 127 perfctl claim t/task -- "$SCRATCH/none"
+expect_ok perfctl show t/task
+released() {
+	[ "$(perfctl limits --json | jq '[.[] | select(.scope == "total")][0].held')" = 0 ]
+}
+wait_until 20 released || fail "the buffers of claimed events are still there: $(perfctl limits)"
+
+echo "== an ordinary user's, who may write to the namespace"
+if [ "$(cat /proc/sys/kernel/perf_event_paranoid)" -le 2 ]; then
+	expect_ok as_member env ADOPTER_NAMESPACE=u "$ADOPTER" task "$SOCKET" mine 2
+	[ "$(records_of u/mine)" -ge 128 ] || fail "2 children have 64 faults each: $(records_of u/mine)"
+	perfctl create u/other -e cpu-clock -C 0 -m 64K
+	expect_exit 4 as_member perfctl claim u/other -- true
+	expect_match "$OUT" "sampling events that were adopted from him"
+	expect_ok as_member perfctl claim u/mine -- true
+	expect_exit 3 perfctl show u/mine
+	perfctl delete u/other
+else
+	echo "SKIP: ordinary users open no perf events here (kernel.perf_event_paranoid)"
+fi
+
+echo "== killed in the middle: the perf events are still the program's"
+for killed in client engine $(length "" "nobody broker"); do
+	started "$ADOPTER" leave "$SOCKET" half clock
+	left=$SPAWNED
+	expect_eq "$LINE" attached
+	expect_exit 1 perfctl show t/half
+	expect_match "$OUT" "still being created"
+	expect_exit 6 perfctl create t/half -e cpu-clock
+	case $killed in
+	client) ended "$left" ;;
+	engine) kill_engine ;;
+	nobody) # whoever may delete need not wait for it
+		expect_ok perfctl delete t/half
+		expect_match "$OUT" "was being adopted"
+		;;
+	broker) kill_daemon && start_daemon ;;
+	esac
+	[ "$killed" = client ] || ended "$left"
+	wait_until 20 no_drafts || fail "a draft is left when the $killed is killed"
+	wait_until 20 perfctl create t/half -e cpu-clock -C 0
+	expect_ok perfctl delete t/half
+done
+
+echo "== the broker is killed when the engine has given back and nobody was told"
+is_being_deleted() {
+	[ "$(perfctl show t/last --json | jq -r .state)" = deleting ]
+}
+expect_ok "$ADOPTER" adopt "$SOCKET" last clock
+id=$(perfctl show t/last --json | jq .id)
+mkfifo "$SCRATCH/go"
+spawn sh -c 'exec "$@" <"$0/go" >"$0/claimed" 2>"$0/why"' "$SCRATCH" "$ADOPTER" last "$SOCKET" last
+claimer=$SPAWNED
+exec 7>"$SCRATCH/go"
+wait_until 10 test -s "$SCRATCH/claimed"
+broker=$(broker_pid) engine=$(engine_pid)
+kill -STOP "$engine"
+echo >&7
+wait_until 10 is_being_deleted
+kill -STOP "$broker"
+kill -CONT "$engine"
+wait_until 10 test ! -e "$REGISTRY/by-id/$id"
+kill -KILL "$broker"
+wait "$claimer"
+exec 7>&-
+expect_match "$(<"$SCRATCH/why")" "cannot tell whether it still has the event"
+read -r before after state < <(sed -n 2p "$SCRATCH/claimed")
+[ "$after" -gt "$before" ] || fail "nobody owns the event: $(<"$SCRATCH/claimed")"
+expect_eq "$state" 0 "state of claimed rings"
+wait "$broker" 2>/dev/null || true
+DAEMON_PID=
+wait_until 20 _no_processes
+start_daemon
+expect_exit 3 perfctl show t/last
