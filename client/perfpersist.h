@@ -223,9 +223,9 @@ int perfpersist_create(struct perfpersist *p, const char *ns, const char *name,
  * enough: the kernel runs a program on it for all CPUs and tasks, whatever the perf event is for. Samples of
  * the caller's own rings end. SHARE, BOOT and a program are excluded.
  * -EBADF (not a perf event), -EEXIST (the name is taken, or a BPF program is attached already), -EINVAL (it
- * counts something else), -EPROTO (call chains are asked for, and it is precise and has none), -E2BIG (more than
- * 64 or, if that is more, the CPUs that are possible; or as of perfpersist_create()), -EBUSY (too many adoptions at
- * a time), or as perfpersist_create(). Since 0.1
+ * counts something else), -ESRCH (its task has ended, or its CPU has gone offline), -EPROTO (call chains are asked
+ * for, and it is precise and has none), -E2BIG (more than 64 or, if that is more, the CPUs that are possible; or as
+ * of perfpersist_create()), -EBUSY (too many adoptions at a time), or as perfpersist_create(). Since 0.1
  */
 int perfpersist_adopt(struct perfpersist *p, const char *ns, const char *name,
 		      const struct perfpersist_create_options *opts, const int *fds, size_t n,
@@ -250,6 +250,34 @@ int perfpersist_claim(struct perfpersist *p, const char *ns, const char *name, i
  * -EBUSY (it has other names, or as above), -EAGAIN (it has other rings by now), -ECONNRESET, or as above. Since 0.1
  */
 int perfpersist_claim_end(struct perfpersist *p, const struct perfpersist_info *claimed);
+
+/* What a name stands for. */
+enum perfpersist_descriptor_kind {
+	PERFPERSIST_DESCRIPTOR_RING = 1,     /* a map with a CPU's records */
+	PERFPERSIST_DESCRIPTOR_CATALOG = 2,  /* a map that describes several events */
+	PERFPERSIST_DESCRIPTOR_PROGRAMS = 3, /* a PROG_ARRAY that leads to the recording programs */
+	PERFPERSIST_DESCRIPTOR_LINK = 4,     /* a link that makes a program run, on all CPUs */
+	PERFPERSIST_DESCRIPTOR_COUNTER =
+		5, /* one with a perf event that counts on a CPU or in a task */
+};
+
+struct perfpersist_descriptor {
+	uint32_t kind; /* enum perfpersist_descriptor_kind */
+	int cpu;       /* of a ring or a perf event; -1: none, or any */
+	uint32_t id;   /* the kernel's, of the map or link */
+	int tid;       /* the task to which a perf event is bound; 0: none, or it has ended */
+	/* a ring: how often its CPU had gone offline when its counters were attached; UINT64_MAX: unknown */
+	uint64_t generation;
+	uint64_t
+		perf_id; /* as PERF_EVENT_IOC_ID has it; 0: there is no perf event, or it is unknown */
+	/* 1; 0: its CPU has gone offline since, or its task has ended; -1: the kernel does not tell */
+	int alive;
+};
+
+/* Lists all that an event consists of, sorted by kind, CPU and id. *ret is one array for free(3). -ENOENT,
+ * -EACCES. Since 0.1 */
+int perfpersist_descriptors(struct perfpersist *p, const char *ns, const char *name,
+			    struct perfpersist_descriptor **ret, size_t *ret_n);
 
 /* Deletes an event; a process that has it open keeps its records. ret, which receives the deleted
  * event, may be NULL. */

@@ -462,6 +462,7 @@ int pp_order_check(const struct pp_order *order)
 	case PP_ORDER_DISARM:
 	case PP_ORDER_RELEASE:
 	case PP_ORDER_HANDOUT:
+	case PP_ORDER_DESCRIBE:
 		return order->id ? 0 : -EBADMSG;
 	case PP_ORDER_DELETE:
 		good = order->id && !(order->what & ~PP_DELETE_CLAIMED);

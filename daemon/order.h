@@ -3,8 +3,8 @@
  * Orders: the whole interface between broker and engine.
  *
  * One SOCK_SEQPACKET packet is one order or one answer, of exactly its type's size, in host byte
- * order (both ends are of one build; `abi` proves it). Only the answers to SIDEBAND, ADOPT and HANDOUT have
- * descriptors.
+ * order (both ends are of one build; `abi` proves it). Only the answers to SIDEBAND, ADOPT, HANDOUT and DESCRIBE
+ * have descriptors.
  * The engine takes orders one at a time, in order, and checks every field again (pp_order_check),
  * as if the broker had been taken over. One answer comes unasked: RELEASED.
  */
@@ -246,6 +246,8 @@ enum pp_order_type {
 	 * PP_FDS_MAX of the descriptors that keep it alive: rings by CPU, the catalog, PROG_ARRAYs,
 	 * links; or FAILED */
 	PP_ORDER_HANDOUT = 18,
+	/* id. Answer: DONE with a sealed file of struct pp_descriptor (proto/descriptor.h); or FAILED */
+	PP_ORDER_DESCRIBE = 19,
 };
 
 #define PP_ATTACH_MORE (1U << 31)

@@ -6,6 +6,7 @@
 #include "client/perfctl/events/find.h"
 #include "client/perfctl/perfctl.h"
 #include "client/perfctl/print/away.h"
+#include "client/perfctl/print/descriptors.h"
 #include "client/perfctl/print/info.h"
 
 /* Prints an option as it was given, quoted if necessary, so that the command can be copied. */
@@ -70,23 +71,34 @@ static int find_by_id(struct perfpersist *p, uint64_t id, struct perfpersist_inf
 	return EXIT_NOT_FOUND;
 }
 
-static void print_one(const struct call *call, const struct perfpersist_info *info,
+/* What is printed of an event. */
+struct shown {
+	const struct perfpersist_info *info;
+	struct perfpersist_descriptor *fds; /* NULL: not asked for */
+	size_t n_fds;
+};
+
+static void print_one(const struct call *call, const struct shown *s,
 		      const struct perfpersist_cpu_away *away, size_t n, struct json *j)
 {
 	if (!call->json) {
-		info_print(stdout, info);
-		away_print(stdout, info, away, n);
-		print_reopen(call, info);
+		info_print(stdout, s->info);
+		away_print(stdout, s->info, away, n);
+		print_reopen(call, s->info);
+		if (s->fds)
+			descriptors_print(stdout, s->fds, s->n_fds);
 		return;
 	}
-	info_json_begin(j, NULL, info);
-	away_json(j, info, away, n);
+	info_json_begin(j, NULL, s->info);
+	away_json(j, s->info, away, n);
+	if (s->fds)
+		descriptors_json(j, s->fds, s->n_fds);
 	json_end(j, '}');
 }
 
 /* is_one: JSON is an object, else an array. */
-static void print(const struct call *call, struct perfpersist *p,
-		  const struct perfpersist_info *infos, size_t n, bool is_one)
+static void print(const struct call *call, struct perfpersist *p, const struct shown *shown,
+		  size_t n, bool is_one)
 {
 	_cleanup_free_ struct perfpersist_cpu_away *away = NULL;
 	struct json j = { .f = stdout };
@@ -94,7 +106,7 @@ static void print(const struct call *call, struct perfpersist *p,
 	bool is_away = false;
 
 	for (size_t i = 0; i < n; i++)
-		is_away |= infos[i].away[0];
+		is_away |= shown[i].info->away[0];
 	/* Print the rest even if it is not known since when CPUs are away. */
 	if (is_away && perfpersist_cpus_away(p, &away, &n_away) < 0)
 		n_away = 0;
@@ -103,7 +115,7 @@ static void print(const struct call *call, struct perfpersist *p,
 	for (size_t i = 0; i < n; i++) {
 		if (i && !call->json)
 			putchar('\n');
-		print_one(call, &infos[i], away, n_away, &j);
+		print_one(call, &shown[i], away, n_away, &j);
 	}
 	if (call->json && !is_one)
 		json_end(&j, ']');
@@ -111,43 +123,80 @@ static void print(const struct call *call, struct perfpersist *p,
 		putchar('\n');
 }
 
-static int show(struct call *call, const struct event_id *id)
+struct show {
+	struct event_id id;
+	bool fds;
+};
+
+static const struct verb_option options[] = {
+	{ 0, "fds", NULL,
+	  "also list what the name stands for: each CPU's ring, links and perf events, and whether "
+	  "they are alive",
+	  TAKE_FLAG(struct show, fds) },
+	{},
+};
+
+/* *ret has n elements, for free(3), as their `fds`. Returns an exit code. */
+static int look_at(struct perfpersist *p, const struct perfpersist_info *infos, size_t n, bool fds,
+		   struct shown **ret)
+{
+	struct shown *shown = *ret = calloc(n + 1, sizeof(*shown));
+	int r = 0;
+
+	if (!shown)
+		return call_failed_as(-ENOMEM, "cannot show events: out of memory");
+	for (size_t i = 0; r >= 0 && i < n; i++) {
+		shown[i].info = &infos[i];
+		if (fds)
+			r = perfpersist_descriptors(p, infos[i].ns, infos[i].name, &shown[i].fds,
+						    &shown[i].n_fds);
+	}
+	return r < 0 ? call_failed(p, r) : EXIT_OK;
+}
+
+static int show(struct call *call, const struct show *what)
 {
 	_cleanup_(cleanup_perfpersist) struct perfpersist *p = NULL;
 	_cleanup_free_ struct perfpersist_info *infos = NULL;
+	_cleanup_free_ struct shown *shown = NULL;
 	struct event_name name;
 	size_t n = 0;
 	int r;
 
 	r = call_connect(call, &p);
 	if (!r)
-		r = id->given ? find_by_id(p, id->id, &infos, &n)
-			      : find_events(call, p, call->operands, call->n_operands, &infos, &n);
-	if (r)
-		return r;
-	print(call, p, infos, n,
-	      id->given || (call->n_operands == 1 &&
-			    parse_event_name(call->operands[0], NULL, &name) >= 0));
-	return EXIT_OK;
+		r = what->id.given
+			    ? find_by_id(p, what->id.id, &infos, &n)
+			    : find_events(call, p, call->operands, call->n_operands, &infos, &n);
+	if (!r)
+		r = look_at(p, infos, n, what->fds, &shown);
+	if (!r)
+		print(call, p, shown, n,
+		      what->id.given || (call->n_operands == 1 &&
+					 parse_event_name(call->operands[0], NULL, &name) >= 0));
+	for (size_t i = 0; shown && i < n; i++)
+		free(shown[i].fds);
+	return r;
 }
 
 static int run(struct call *call)
 {
-	struct event_id id = {};
+	struct show what = {};
 
-	if (!options_read(call, &id))
+	if (!options_read(call, &what))
 		return call->code;
-	if (!call->n_operands != id.given)
+	if (!call->n_operands != what.id.given)
 		return bad_usage(call, "show takes NAMEs, or one --id");
-	return show(call, &id);
+	return show(call, &what);
 }
 
 const struct verb verb_show = {
 	.name = "show",
-	.synopsis = "NAME... | --id ID",
+	.synopsis = "[--fds] NAME... | --id ID",
 	.summary = "show all about events",
 	.run = run,
-	.options = { { .rows = event_id_options } },
+	.options = { { .rows = options },
+		     { .rows = event_id_options, .at = offsetof(struct show, id) } },
 	.operands = COMPLETE_NAMES,
 	.reads_saves = true,
 	.help = "NAME is an event, NAMESPACE/ or a glob of these; --json then prints an array.\n"
@@ -158,5 +207,6 @@ const struct verb verb_show = {
 		"\n"
 		"Examples:\n"
 		"  perfctl show switches\n"
-		"  perfctl show switches --json | jq .records\n",
+		"  perfctl show switches --json | jq .records\n"
+		"  perfctl show --fds profile\n",
 };

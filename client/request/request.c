@@ -300,6 +300,16 @@ static int claim_reply(struct request *req, const struct pp_msg_claim_reply *m, 
 	return REQUEST_MORE;
 }
 
+static int descriptors_reply(struct request *req, const struct pp_msg_descriptors_reply *m,
+			     struct pp_fds *fds)
+{
+	if (fds->n != 1)
+		return senseless("descriptors without their file");
+	req->answer.size = m->size;
+	req->answer.fd = TAKE_FD(fds->fd[0]);
+	return 0;
+}
+
 static int take_notice(struct request *req, const struct pp_msg_notice *m)
 {
 	struct perfpersist_notice notice = {
@@ -358,6 +368,8 @@ int request_reply(struct request *req, const union pp_body *body, struct pp_fds 
 		return adopt_reply(req, &body->adopt_reply, fds);
 	case PP_OP_CLAIM:
 		return claim_reply(req, &body->claim_reply, fds);
+	case PP_OP_DESCRIPTORS:
+		return descriptors_reply(req, &body->descriptors_reply, fds);
 	default: /* show, create, delete, change, trigger, attach */
 		return add_event(req, &body->event);
 	}

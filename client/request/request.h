@@ -25,9 +25,10 @@ struct answer {
 	struct pp_msg_reload_reply reload;
 	struct pp_msg_sideband_reply sideband;
 	struct pp_msg_claim_reply claim;
+	uint64_t size; /* descriptors: of the file */
 	uint64_t adoption;
 	uint32_t count; /* pause */
-	int fd;		/* wakeup, sideband, adopt */
+	int fd;		/* wakeup, sideband, adopt, descriptors */
 	int *fds;	/* claim */
 	size_t n_fds;
 };

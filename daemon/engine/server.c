@@ -13,6 +13,7 @@
 #include "daemon/engine/budget.h"
 #include "daemon/engine/event/adopt.h"
 #include "daemon/engine/event/arm.h"
+#include "daemon/engine/event/describe.h"
 #include "daemon/engine/event/event.h"
 #include "daemon/engine/event/handout.h"
 #include "daemon/engine/event/names.h"
@@ -368,6 +369,18 @@ static int hand_out(struct server *s, struct failure *f)
 	return r < 0 ? names_not_found(s->order.id, r, f) : 0;
 }
 
+static int describe(struct server *s, struct failure *f)
+{
+	char path[PINS_PATH_SIZE];
+	int r = names_find_or_fail(s->order.id, path, f);
+
+	if (r >= 0)
+		r = event_describe_parts(path, s->broker.uid, &s->fds.fd[0], f);
+	if (r >= 0)
+		s->fds.n = 1;
+	return r;
+}
+
 /* The new rings exist before the old ones go: both must fit. */
 static int check_change(const struct pp_order *o, struct failure *f)
 {
@@ -446,6 +459,8 @@ static int carry_out(struct server *s, struct failure *f)
 		return attach(s, f);
 	case PP_ORDER_HANDOUT:
 		return hand_out(s, f);
+	case PP_ORDER_DESCRIBE:
+		return describe(s, f);
 	default:
 		return fail(f, EOPNOTSUPP, "The engine does not know orders of type %u.", o->type);
 	}

@@ -13,13 +13,13 @@
  *   adopter tells                   whether the kernel tells what a perf event with a program counts
  *   adopter call N                  calls getpgid(2) N times
  *
- * WHAT: clock (cpu-clock of each online CPU), chains (the same with call chains), faults (page faults of this
- * task), tracepoint ID (of each CPU); file (no perf event), taken (a clock with a BPF program), many (65 counters, or
- * more than CPUs).
+ * WHAT: clock (cpu-clock of each online CPU), chains (the same with call chains), faults (page faults of this task), tracepoint ID (of each CPU);
+ * dead (faults of a task that has ended), file (no perf event), taken (a clock with a BPF program), many (65 counters, or more than CPUs).
  */
 #include <inttypes.h>
 #include <linux/bpf.h>
 #include <linux/perf_event.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -143,6 +143,28 @@ static void add_many(void)
 		add(&attr, 0, -1);
 }
 
+/* A perf event of a child that has ended. */
+static void add_dead(void)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_PAGE_FAULTS,
+		.sample_period = 1,
+		.disabled = 1,
+	};
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		pause();
+		_exit(0);
+	}
+	options.event = "page-faults";
+	options.period = 1;
+	add(&attr, pid, -1);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
 /* "return 0". The link. */
 static int attach_other(void)
 {
@@ -188,6 +210,8 @@ static void open_all(char **what)
 		add_faults();
 	else if (!strcmp(what[0], "many"))
 		add_many();
+	else if (!strcmp(what[0], "dead"))
+		add_dead();
 	else if (!strcmp(what[0], "chains"))
 		add_chains();
 	else

@@ -34,6 +34,7 @@ echo "== by the library"
 library "perf event 0 .descriptor 0.: it is not a perf event" file
 library "perf event 0 .descriptor 3.: a BPF program is attached to this perf event already" taken
 library "perf events are the most that one event can adopt" many
+library "Perf event 0 is dead: its task has ended" dead
 
 echo "== of another process"
 adopt 2 "is of another kind" sched:sched_process_fork "$FDS"

@@ -36,6 +36,19 @@ wait_until 20 more_records_than 100 t/clock
 expect_eq "$(perfctl show t/clock --json | jq -c '[.adopted, .missed]')" '[true,null]'
 expect_eq "$(links t/clock)" "$CPUS" "links"
 
+# fds EVENT FILTER: of what the name stands for.
+fds() {
+	perfctl show --fds "$1" --json | jq -c "$2"
+}
+
+expect_eq "$(fds t/clock '[.fds[].kind] | unique')" '["counter","programs","ring"]' "what a clock consists of"
+expect_eq "$(fds t/clock '[.fds[] | select(.kind == "counter" or .kind == "ring") | .cpu] | unique')" \
+	"[$(seq -s , 0 $((CPUS - 1)))]" "its CPUs"
+expect_eq "$(fds t/clock '[.fds[] | select(.kind == "counter") | .perf_id] | unique | length')" "$CPUS" "its perf events"
+expect_eq "$(fds t/clock '[.fds[].alive] | unique')" "[true]" "its life"
+expect_match "$(perfctl show --fds t/clock)" "counter +0 +[0-9]+ +- +[0-9]+ +-  yes"
+expect_exit 4 as_user perfctl show --fds t/clock
+
 echo "== with call chains, which the perf events ask for, too"
 expect_ok "$ADOPTER" adopt "$SOCKET" chains chains
 wait_until 20 more_records_than 20 t/chains
@@ -84,9 +97,12 @@ tracefs=/sys/kernel/tracing/events/${TRACEPOINT/://}/id
 [ -e "$tracefs" ] || tracefs=/sys/kernel/debug/tracing/events/${TRACEPOINT/://}/id
 expect_ok env ADOPTER_EVENT=$TRACEPOINT "$ADOPTER" adopt "$SOCKET" calls tracepoint "$(cat "$tracefs")"
 expect_eq "$(links t/calls)" 1 "links of a tracepoint"
-kill_engine
-"$ADOPTER" call 1000
-expect_eq "$(records_of t/calls)" 1000 "records of 1000 calls"
+calls=$(length 50000 2000000)
+spawn "$ADOPTER" call "$calls"
+kill_daemon
+start_daemon
+wait "$SPAWNED"
+expect_eq "$(records_of t/calls)" "$calls" "records of $calls calls, during which every daemon was killed"
 expect_eq "$(perfctl reopen t/calls -n 1 | wc -l)" 1 "lines of one record"
 
 echo "== a task and the children that it forks later; it ends, and its event stays"
@@ -95,6 +111,8 @@ faults=$(records_of t/task)
 [ "$faults" -ge $((5 * 64)) ] || fail "5 children have 64 faults each, and $faults are recorded"
 for _ in 1 2 3 4 5; do true | cat; done
 expect_eq "$(records_of t/task)" "$faults" "records of others' faults"
+expect_eq "$(fds t/task '[.fds[] | select(.kind == "counter") | [.cpu, .tid, .alive]]')" "[[null,null,false]]" "its perf event"
+expect_eq "$(fds t/calls '[.fds[] | select(.kind == "link") | [.cpu, .alive]]')" "[[null,true]]" "the link of a tracepoint"
 echo "  $faults faults of 5 children"
 
 echo "== claimed by a command, it ends with the command"
@@ -110,7 +128,7 @@ expect_ok perfctl show t/task
 released() {
 	[ "$(perfctl limits --json | jq '[.[] | select(.scope == "total")][0].held')" = 0 ]
 }
-wait_until 20 released || fail "the buffers of claimed events are still there: $(perfctl limits)"
+! full || wait_until 20 released || fail "the buffers of claimed events are still there: $(perfctl limits)"
 
 echo "== an ordinary user's, who may write to the namespace"
 if [ "$(cat /proc/sys/kernel/perf_event_paranoid)" -le 2 ]; then

@@ -716,8 +716,9 @@ static void fake_send_fds(struct fake_engine *f, const struct pp_order *o,
 {
 	_cleanup_(pp_fds_close) struct pp_fds fds = { .n = 0 };
 
+	/* Files of their own, as copies are. */
 	while (fds.n < n)
-		fds.fd[fds.n++] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+		fds.fd[fds.n++] = memfd_create("fake", MFD_CLOEXEC);
 	fake_answer = (struct pp_answer){
 		.abi = PP_ORDER_ABI,
 		.type = PP_ANSWER_DONE,
@@ -784,6 +785,10 @@ static bool fake_act_on_adoption(struct fake_engine *f, const struct pp_order *o
 		fake_attach(f, o);
 	else if (o->type == PP_ORDER_HANDOUT)
 		fake_hand_out(f, o);
+	else if (o->type == PP_ORDER_DESCRIBE && fake_find(f, o->id))
+		fake_send_fds(f, o, fake_find(f, o->id), 1, 0);
+	else if (o->type == PP_ORDER_DESCRIBE)
+		fake_fail(f, o->serial, ENOENT, "The fake has no such event.");
 	else if (o->type == PP_ORDER_DELETE && a) {
 		f->given_up++;
 		fake_forget(f, a);

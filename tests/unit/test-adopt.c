@@ -509,6 +509,32 @@ START_TEST(claims_refused)
 }
 END_TEST
 
+/* ── what there is ──────────────────────────────────────────────────────────────────────── */
+
+START_TEST(descriptors)
+{
+	struct pp_msg_name which = client_name("a", "x");
+
+	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
+	ck_assert_int_eq(client_call(&root, PP_OP_DESCRIPTORS, &which), 0);
+	ck_assert_uint_eq(root.fds.n, 1);
+	ck_assert_int_eq(client_call(&member, PP_OP_DESCRIPTORS, &which), -EACCES);
+	which = client_name("a", "none");
+	ck_assert_int_eq(client_call(&root, PP_OP_DESCRIPTORS, &which), -ENOENT);
+
+	/* The event goes while somebody asks. */
+	which = client_name("a", "x");
+	fake_wait(&b.engine, true);
+	client_send(&root, PP_OP_DESCRIPTORS, &which);
+	client_send(&root, PP_OP_DELETE, &which);
+	broker_settle(&b);
+	fake_wait(&b.engine, false);
+	ck_assert_int_eq(client_receive(&root), 0);
+	ck_assert_int_eq(client_receive(&root), 0);
+	ck_assert_int_eq(client_show(&root, "a", "x"), -ENOENT);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("adopt");
@@ -532,6 +558,7 @@ int main(void)
 	tcase_add_loop_test(t, who_dies_during_a_claim, 0, 2);
 	tcase_add_loop_test(t, claimed_without_an_engine, 0, 2);
 	tcase_add_test(t, claims_refused);
+	tcase_add_test(t, descriptors);
 	suite_add_tcase(s, t);
 	return run_suite(s);
 }

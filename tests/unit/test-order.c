@@ -245,7 +245,7 @@ START_TEST(orders)
 {
 	SPOIL(good_tracepoint, order.abi++);
 	SPOIL(good_tracepoint, order.type = 0);
-	SPOIL(good_tracepoint, order.type = PP_ORDER_HANDOUT + 1);
+	SPOIL(good_tracepoint, order.type = PP_ORDER_DESCRIBE + 1);
 
 	memset(&order, 0, sizeof(order));
 	order.abi = PP_ORDER_ABI;
@@ -265,7 +265,7 @@ END_TEST
 /* An order has only the bytes that its type needs, and the engine reads no others. */
 START_TEST(lengths)
 {
-	for (uint32_t type = 0; type <= PP_ORDER_HANDOUT + 1; type++) {
+	for (uint32_t type = 0; type <= PP_ORDER_DESCRIBE + 1; type++) {
 		bool has_parsed = type == PP_ORDER_CREATE || type == PP_ORDER_ADOPT ||
 				  type == PP_ORDER_CHANGE;
 
@@ -362,6 +362,8 @@ START_TEST(adoptions)
 
 	ALLOW(good_pause, order.type = PP_ORDER_HANDOUT, order.what = UINT32_MAX);
 	SPOIL(good_pause, order.type = PP_ORDER_HANDOUT, order.id = 0);
+	ALLOW(good_pause, order.type = PP_ORDER_DESCRIBE);
+	SPOIL(good_pause, order.type = PP_ORDER_DESCRIBE, order.id = 0);
 	ALLOW(good_pause, order.type = PP_ORDER_DELETE, order.what = PP_DELETE_CLAIMED);
 	SPOIL(good_pause, order.type = PP_ORDER_DELETE, order.what = 2);
 }

@@ -527,6 +527,11 @@ static void fill_claim_reply(union pp_body *b)
 	b->claim_reply.rings = 5;
 }
 
+static void fill_descriptors_reply(union pp_body *b)
+{
+	b->descriptors_reply.size = 240;
+}
+
 static const struct vector {
 	const char *file;
 	uint16_t opcode;
@@ -578,6 +583,8 @@ static const struct vector {
 	{ "attach-reply", PP_OP_ATTACH | PP_OP_REPLY, 19, 0, fill_event },
 	{ "claim-request", PP_OP_CLAIM, 20, 0, fill_claim_request },
 	{ "claim-reply", PP_OP_CLAIM | PP_OP_REPLY, 20, 2, fill_claim_reply },
+	{ "descriptors-request", PP_OP_DESCRIPTORS, 21, 0, fill_wakeup_request },
+	{ "descriptors-reply", PP_OP_DESCRIPTORS | PP_OP_REPLY, 21, 1, fill_descriptors_reply },
 };
 
 /* Hexadecimal bytes separated by spaces; XX*N is N times XX; # begins a comment. */
@@ -947,10 +954,10 @@ START_TEST(operations_are_found)
 	ck_assert_int_eq(pp_operation_by_number(PP_OP_ADOPT)->right, PP_RIGHT_W);
 	ck_assert_int_eq(pp_operation_by_number(PP_OP_CLAIM)->right, PP_RIGHT_W);
 	ck_assert_ptr_null(pp_operation_by_number(0));
-	ck_assert_ptr_null(pp_operation_by_number(23));
+	ck_assert_ptr_null(pp_operation_by_number(24));
 	ck_assert_ptr_null(pp_operation_by_number(PP_OP_DELETE | PP_OP_REPLY));
 	ck_assert_ptr_null(pp_message_by_opcode(0));
-	ck_assert_ptr_null(pp_message_by_opcode(23 | PP_OP_REPLY));
+	ck_assert_ptr_null(pp_message_by_opcode(24 | PP_OP_REPLY));
 }
 END_TEST
 

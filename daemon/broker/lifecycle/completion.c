@@ -380,6 +380,7 @@ void job_done(struct lifecycle *l, struct job *job, const struct pp_answer *answ
 			tell(job, 0, NULL);
 		break;
 	case PP_ORDER_HANDOUT:
+	case PP_ORDER_DESCRIBE:
 		tell_handout(job, answer);
 		break;
 	case PP_ORDER_RIGHTS:

@@ -98,22 +98,35 @@ size_t lifecycle_adoptions(const struct lifecycle *l, uint32_t uid)
 	return n;
 }
 
-int lifecycle_hand_out(struct lifecycle *l, struct event *e, uint32_t first, struct pp_fds *fds,
-		       struct waiter *waiter)
+/* Orders that only ask, and bring descriptors. */
+static int ask(struct lifecycle *l, enum pp_order_type type, struct event *e, uint32_t what,
+	       struct pp_fds *fds, struct waiter *waiter)
 {
 	struct job *job;
 	int r;
 
 	if (e->state == PP_EVENT_CREATING || e->state == PP_EVENT_DELETING)
 		return -EBUSY;
-	r = job_new(l, PP_ORDER_HANDOUT, NULL, NULL, &job);
+	r = job_new(l, type, NULL, NULL, &job);
 	if (r < 0)
 		return r;
 	job->order.id = e->truth.id;
-	job->order.what = first;
+	job->order.what = what;
 	job->order.fds = fds;
 	job_submit(l, job, e, waiter);
 	return 0;
+}
+
+int lifecycle_hand_out(struct lifecycle *l, struct event *e, uint32_t first, struct pp_fds *fds,
+		       struct waiter *waiter)
+{
+	return ask(l, PP_ORDER_HANDOUT, e, first, fds, waiter);
+}
+
+int lifecycle_describe(struct lifecycle *l, struct event *e, struct pp_fds *fds,
+		       struct waiter *waiter)
+{
+	return ask(l, PP_ORDER_DESCRIBE, e, 0, fds, waiter);
 }
 
 int lifecycle_give_back(struct lifecycle *l, struct event *e, struct waiter *waiter)

@@ -116,6 +116,9 @@ int lifecycle_abandon(struct lifecycle *l, struct event *e, struct waiter *waite
 /* Descriptors that keep the event alive, from number `first` on; fds as above. */
 int lifecycle_hand_out(struct lifecycle *l, struct event *e, uint32_t first, struct pp_fds *fds,
 		       struct waiter *waiter);
+/* A file of what the event consists of (proto/descriptor.h); fds as above. */
+int lifecycle_describe(struct lifecycle *l, struct event *e, struct pp_fds *fds,
+		       struct waiter *waiter);
 /* The event goes, and whoever has all of its descriptors keeps it alive. Also -EMLINK. */
 int lifecycle_give_back(struct lifecycle *l, struct event *e, struct waiter *waiter);
 

@@ -147,7 +147,8 @@ static bool fds_are_good(const struct orders *o, const struct order *order)
 	const struct pp_cpumask *cpus = &o->in.event.rings;
 	size_t due = 0;
 
-	if (o->in.type == PP_ANSWER_DONE && order->type == PP_ORDER_ADOPT)
+	if (o->in.type == PP_ANSWER_DONE &&
+	    (order->type == PP_ORDER_ADOPT || order->type == PP_ORDER_DESCRIBE))
 		return o->fds.n == 1;
 	if (o->in.type == PP_ANSWER_DONE && order->type == PP_ORDER_HANDOUT)
 		return o->fds.n ==

@@ -27,7 +27,7 @@ struct order {
 	const uint64_t *targets;	       /* likewise, */
 	size_t n_targets;		       /* and so many */
 	struct pp_allowance allowance;	       /* hooks.sending sets it */
-	/* the submitter's; SIDEBAND, ADOPT, HANDOUT: empty, receives the descriptors of DONE */
+	/* the submitter's; SIDEBAND, ADOPT, HANDOUT, DESCRIBE: empty, receives the descriptors of DONE */
 	struct pp_fds *fds;
 	unsigned sent;	/* number of sends; > 0: the engine may have acted */
 	uint64_t round; /* the user's round; sorts the queue */

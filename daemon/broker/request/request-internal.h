@@ -96,4 +96,5 @@ void request_release(struct request *req, const struct pp_msg_name *request);
 void request_adopt(struct request *req, const struct pp_msg_create_request *request);
 void request_attach(struct request *req, const struct pp_msg_attach_request *request);
 void request_claim(struct request *req, const struct pp_msg_claim_request *request);
+void request_descriptors(struct request *req, const struct pp_msg_name *request);
 void request_sideband(struct request *req, const struct pp_msg_sideband_request *request);

@@ -304,5 +304,8 @@ void request_handle(void *userdata, struct peer *peer, const struct pp_header *h
 	case PP_OP_CLAIM:
 		request_claim(&r, &body->claim_request);
 		break;
+	case PP_OP_DESCRIPTORS:
+		request_descriptors(&r, &body->name);
+		break;
 	}
 }

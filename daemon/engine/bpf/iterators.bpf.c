@@ -4,6 +4,7 @@
  * the kernel's BTF for each object, and searches it for each kernel type.
  */
 #include "daemon/engine/bpf/tree.bpf.h"
+#include "daemon/engine/bpf/links.bpf.h"
 #include "daemon/engine/bpf/tasks.bpf.h"
 
 char LICENSE[] SEC("license") = "GPL";

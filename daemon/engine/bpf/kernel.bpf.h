@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <linux/bpf.h>
 #include <linux/types.h>
 
 #define TASK_COMM_LEN 16
@@ -66,6 +67,34 @@ struct vm_area_struct {
 	struct file *vm_file;
 };
 
+struct perf_event_context {
+	struct task_struct *task;
+};
+
+/* Only its size matters. */
+enum perf_event_state { PERF_EVENT_STATE_UNUSED = -1 };
+
+struct trace_event_call;
+
+struct perf_event {
+	enum perf_event_state state;
+	unsigned int attach_state;
+	int cpu;
+	__u64 id;
+	struct perf_event_context *ctx;
+	struct trace_event_call *tp_event;
+};
+
+struct bpf_link {
+	__u32 id;
+	enum bpf_link_type type;
+};
+
+struct bpf_perf_link {
+	struct bpf_link link;
+	struct file *perf_file;
+};
+
 struct bpf_ksym {
 	unsigned long start, end;
 	char name[1]; /* the kernel's is longer: 128 before 6.1, 512 since */
@@ -122,10 +151,6 @@ struct trace_event_call {
 	struct trace_event_class *class;
 	struct trace_event event;
 	void *data;
-};
-
-struct perf_event {
-	struct trace_event_call *tp_event;
 };
 
 struct linux_binprm {
@@ -192,6 +217,11 @@ struct bpf_iter__bpf_map_elem {
 	struct bpf_map *map;
 	void *key;
 	void *value;
+};
+
+struct bpf_iter__bpf_link {
+	struct bpf_iter_meta *meta;
+	struct bpf_link *link;
 };
 
 struct bpf_iter__bpf_prog {

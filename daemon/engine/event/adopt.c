@@ -179,7 +179,8 @@ int event_attach(uint64_t id, const uint64_t *links, unsigned n, bool more, stru
 		return fail(f, ENOENT,
 			    "The engine has ended during this adoption, and does not know it any "
 			    "more; the perf events are still yours, try again.");
-	r = adopted_take_links(&a->p.sources, a->program, links, n, a->n_links, &a->p.draft, f);
+	r = adopted_take_links(&a->p.sources, a->program, links, n, a->n_links, a->p.broker,
+			       &a->p.draft, f);
 	a->n_links += n;
 	a->p.user_memory = a->n_links * PP_PERF_EVENT_MEMORY;
 	a->p.event.memory = parts_memory(&a->p);

@@ -53,6 +53,7 @@ static int set_up(struct iterators_bpf *s, bool totals, bool tasks)
 	bpf_program__set_autoload(s->progs.pp_tasks, tasks);
 	bpf_program__set_autoload(s->progs.pp_maps, tasks);
 	bpf_program__set_autoload(s->progs.pp_programs, tasks);
+	bpf_program__set_autoload(s->progs.pp_links, tasks);
 	s->rodata->page_size = (uint64_t)sysconf(_SC_PAGESIZE);
 	r = bpf_map__set_max_entries(s->maps.cpus, possible);
 	if (r >= 0)

@@ -8,6 +8,7 @@
 
 #include "daemon/cpus.h"
 #include "daemon/engine/kernel/perf.h"
+#include "daemon/engine/registry/link-facts.h"
 #include "proto/macro.h"
 
 /* Linux 6.6's, which older headers lack; older kernels leave it 0. */
@@ -161,9 +162,46 @@ static int check_link(const struct source *source, int entry, int link, uint64_t
 	return check_event(source, &info, wanted, name, k, f);
 }
 
-static int take_link(const struct source *source, int entry, uint64_t id,
-		     const struct link_info *wanted, unsigned k, struct pins_draft *draft,
-		     struct failure *f)
+/* A dead perf event belongs to a task that has ended, or to a CPU that went offline. Of a checked link: who has
+ * sent the id must not learn of others'. */
+static int check_life(const struct link_fact *facts, size_t n, uint64_t id, unsigned k,
+		      struct failure *f)
+{
+	const struct link_fact *fact = link_facts_find(facts, n, (uint32_t)id);
+
+	if (!fact || fact->alive)
+		return 0;
+	return fail(f, ESRCH,
+		    "Perf event %u is dead: its task has ended, or its CPU has gone offline since "
+		    "it was opened.",
+		    k);
+}
+
+/* What all of an adoption's links are compared with. */
+struct taking {
+	const struct source *source;
+	int entry;
+	struct link_info wanted;
+	struct link_fact
+		*facts; /* empty: this kernel does not let us look, and nobody is taken for dead */
+	size_t n_facts;
+	struct pins_draft *draft;
+	struct failure *f;
+};
+
+static void taking_done(struct taking *t)
+{
+	free(t->facts);
+}
+
+static void taking_begin(struct taking *t, uid_t broker)
+{
+	find_numbers(t->source, t->entry, &t->wanted);
+	if (!t->source->tp && link_facts_read(broker, &t->facts, &t->n_facts) < 0)
+		t->n_facts = 0;
+}
+
+static int take_link(const struct taking *t, uint64_t id, unsigned k)
 {
 	_cleanup_close_ int link = -EBADF;
 	char leaf[32] = "link0";
@@ -171,33 +209,39 @@ static int take_link(const struct source *source, int entry, uint64_t id,
 
 	link = id > UINT32_MAX ? -ENOENT : bpf_link_get_fd_by_id((uint32_t)id);
 	if (link < 0)
-		return no_link(id, link, f);
-	r = check_link(source, entry, link, id, wanted, k, f);
+		return no_link(id, link, t->f);
+	r = check_link(t->source, t->entry, link, id, &t->wanted, k, t->f);
+	if (r >= 0)
+		r = check_life(t->facts, t->n_facts, id, k, t->f);
 	if (r < 0)
 		return r;
-	if (!source->tp)
+	if (!t->source->tp)
 		snprintf(leaf, sizeof(leaf), "link0+%u", k);
-	r = pins_add(draft, link, leaf, 0, 0, 0600);
-	return r < 0 ? fail(f, -r, "Cannot pin %s in the registry: %s.", leaf, strerror(-r)) : 0;
+	r = pins_add(t->draft, link, leaf, 0, 0, 0600);
+	return r < 0 ? fail(t->f, -r, "Cannot pin %s in the registry: %s.", leaf, strerror(-r)) : 0;
 }
 
 int adopted_take_links(const struct sources *s, int entry, const uint64_t *ids, unsigned n,
-		       unsigned before, struct pins_draft *draft, struct failure *f)
+		       unsigned before, uid_t broker, struct pins_draft *draft, struct failure *f)
 {
-	const struct source *source = &s->v[0];
-	struct link_info wanted;
+	_cleanup_(taking_done) struct taking t = {
+		.source = &s->v[0],
+		.entry = entry,
+		.draft = draft,
+		.f = f,
+	};
 	int r = 0;
 
-	if (source->tp && before + n > 1)
+	if (t.source->tp && before + n > 1)
 		return fail(f, EINVAL,
 			    "One perf event of tracepoint '%s' is adopted: the kernel runs its "
 			    "program for all CPUs and tasks.",
-			    source->parsed->text);
+			    t.source->parsed->text);
 	if (before + n > max_links())
 		return fail(f, E2BIG, "%u perf events are the most that one event can adopt here.",
 			    max_links());
-	find_numbers(source, entry, &wanted);
+	taking_begin(&t, broker);
 	for (unsigned i = 0; r >= 0 && i < n; i++)
-		r = take_link(source, entry, ids[i], &wanted, before + i, draft, f);
+		r = take_link(&t, ids[i], before + i);
 	return r;
 }

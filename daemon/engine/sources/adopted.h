@@ -17,7 +17,7 @@ int adopted_check_source(const struct sources *s, struct failure *f);
 /*
  * Pins n links, known by the kernel's ids, in the draft, which has `before` already. Each must be between `entry`
  * and a perf event: only who was given the entry can have made it. Newer kernels (6.6) tell what that
- * counts; it must be the source. Messages in *f.
+ * counts; it must be the source, and alive. Messages in *f.
  */
 int adopted_take_links(const struct sources *s, int entry, const uint64_t *ids, unsigned n,
-		       unsigned before, struct pins_draft *draft, struct failure *f);
+		       unsigned before, uid_t broker, struct pins_draft *draft, struct failure *f);
