@@ -220,8 +220,8 @@ int perfpersist_create(struct perfpersist *p, const char *ns, const char *name,
  * them and end. On failure they are the caller's as before, though they may be enabled. opts
  * describes them, as for perfpersist_create(): its single event is what they count, a tracepoint or an
  * event that is sampled; period and flags are the caller's word. Of a tracepoint the first descriptor is
- * enough: the kernel runs a program on it for all CPUs and tasks, whatever the perf event is for. Samples of
- * the caller's own rings end. SHARE, BOOT and a program are excluded.
+ * enough: the kernel runs a program on it for all CPUs and tasks, whatever the perf event is for; only root has
+ * those. Samples of the caller's own rings end. SHARE, BOOT and a program are excluded.
  * -EBADF (not a perf event), -EEXIST (the name is taken, or a BPF program is attached already), -EINVAL (it
  * counts something else), -ESRCH (its task has ended, or its CPU has gone offline), -EPROTO (call chains are asked
  * for, and it is precise and has none), -E2BIG (more than 64 or, if that is more, the CPUs that are possible; or as

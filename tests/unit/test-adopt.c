@@ -340,6 +340,16 @@ START_TEST(refused)
 	}
 	ck_assert_int_eq(adopt(&member, "x"), -EACCES);
 
+	/* Users have only what is sampled. */
+	b.config.makers = POLICY_ALL;
+	request = request_for("x", "sched:sched_switch");
+	strcpy(request.ns, "own");
+	ck_assert_int_eq(client_call(&member, PP_OP_ADOPT, &request), -EACCES);
+	request = request_for("x", "cpu-clock");
+	strcpy(request.ns, "own");
+	ck_assert_int_eq(client_call(&member, PP_OP_ADOPT, &request), 0);
+	ck_assert_int_eq(attach(&member, member.body.adopt_reply.adoption, 0, false), 0);
+
 	/* Another's adoption, and two requests about one at a time. */
 	ck_assert_int_eq(begin(&root, "x", &id), 0);
 	ck_assert_int_eq(attach(&member, id, 1, false), -ENOENT);

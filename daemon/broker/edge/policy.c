@@ -134,6 +134,11 @@ bool policy_may_resize(const struct credentials *c, uid_t creator)
 	return c->uid == 0 || c->uid == creator;
 }
 
+bool policy_may_adopt(const struct credentials *c, bool is_tracepoint)
+{
+	return c->uid == 0 || !is_tracepoint;
+}
+
 bool policy_may_claim(const struct credentials *c, uid_t creator, bool is_adopted,
 		      bool is_tracepoint)
 {

@@ -56,6 +56,13 @@ bool policy_may_release(const struct credentials *c, const struct namespace *ns)
 bool policy_may_resize(const struct credentials *c, uid_t creator);
 
 /*
+ * Whether this peer, which may write to the namespace, may hand such a perf event over. It gets the entry, and
+ * can attach that to other perf events, too; a recorder of one tracepoint reads beyond the payload of another.
+ * What a user's perf event of a tracepoint would record, creating the event records as well.
+ */
+bool policy_may_adopt(const struct credentials *c, bool is_tracepoint);
+
+/*
  * Whether this peer, which may write to the event, may take it as its own. Of its programs only an entry that was
  * given out counts further; so users have only what they opened themselves, and that takes no place from
  * others, as programs on a tracepoint do.

@@ -142,14 +142,20 @@ static bool check_adopt(struct request *req, const struct pp_msg_create_request 
 static bool check_sources(struct request *req, const struct pp_spec *spec)
 {
 	const struct pp_parsed *parsed = &req->service->parsed;
+	const struct credentials *c = peer_credentials(req->peer);
+	bool is_tracepoint = parsed->sources[0].kind == PP_SOURCE_TRACEPOINT;
 
 	if (parsed->n_sources != 1)
 		refuse(req, EINVAL,
 		       "'%.100s' are %u events, and perf events of one kind are adopted under one "
 		       "name; name one.",
 		       spec->event, parsed->n_sources);
-	else if (parsed->sources[0].kind != PP_SOURCE_TRACEPOINT &&
-		 parsed->sources[0].kind != PP_SOURCE_SAMPLING)
+	else if (!policy_may_adopt(c, is_tracepoint))
+		refuse(req, EACCES,
+		       "User %u may not hand over perf events of tracepoint '%.100s', which only root "
+		       "may; create the event instead, it records the same.",
+		       c->uid, spec->event);
+	else if (!is_tracepoint && parsed->sources[0].kind != PP_SOURCE_SAMPLING)
 		refuse(req, EOPNOTSUPP,
 		       "'%.100s' is a probe; only tracepoints and events that are counted and sampled "
 		       "can be adopted. Create it instead.",
