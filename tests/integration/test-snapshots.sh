@@ -138,21 +138,5 @@ wait_until 10 told || fail "no entry says that it has fired"
 for field in NAMESPACE=s EVENT=tell ACTION=notify NUMBER=1 COMM="${MARK##*/}" PID=$pid TID=$pid; do
 	grep -qxF "PERFPERSIST_$field" "$SCRATCH/told" || fail "no PERFPERSIST_$field: $(<"$SCRATCH/told")"
 done
-
-# The idle task is one, too.
-perfctl create s/exits -e sched:sched_process_exit -m 16K >/dev/null
-perfctl trigger add s/idle --on sched:sched_switch --filter 'prev_pid == 0' --hold-off 100ms \
-	--action freeze exits >/dev/null
-idle_fired() {
-	[ "$(perfctl trigger show s/idle --json | jq .tapes)" -gt 0 ]
-}
-is_idle() {
-	[ "$(field PERFPERSIST_TRIGGER)" = idle ]
-}
-wait_until 10 idle_fired || fail "no idle task has fired"
-perfctl snapshots collect --once -D "$SPOOL" s/idle >>"$LOG" 2>&1
-wait_until 10 is_idle || fail "no entry says what the idle task fired"
-expect_eq "$(field PERFPERSIST_PID) $(field PERFPERSIST_TID)" "0 0" "the idle task"
-expect_match "$(field PERFPERSIST_CPU)" '^[0-9]+$' "its CPU"
 echo "each firing and each snapshot is an entry in the journal with all its fields, or a line"
 stop_daemon
