@@ -82,6 +82,22 @@ int parse_events_name(const char *text, struct event_name *ret)
 	return 0;
 }
 
+int parse_persistent(const char *text, char **ret)
+{
+	static const char prefix[] = "persistent/";
+	size_t n = strlen(text);
+	const char *name = text + strlen(prefix);
+
+	*ret = NULL;
+	if (strncmp(text, prefix, strlen(prefix)) != 0)
+		return 0;
+	if (n < strlen(prefix) + 2 || text[n - 1] != '/')
+		return -EINVAL;
+	n = strlen(name);
+	*ret = strndup(name, memchr(name, '/', n - 1) ? n - 1 : n);
+	return *ret ? 0 : -ENOMEM;
+}
+
 int parse_number(const char *text, uint64_t *ret)
 {
 	const char *end;

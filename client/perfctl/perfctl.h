@@ -113,6 +113,12 @@ int parse_event_name(const char *text, const char *ns, struct event_name *ret);
 int parse_events_name(const char *text, struct event_name *ret);
 bool name_is_valid(const char *name);
 
+#define PERSISTENT_HINT "write persistent/NAMESPACE/ or persistent/NAMESPACE/NAME/"
+
+/* perf's text for existing events, as the hint has it; *ret is the operand for them, the caller's, or NULL if the
+ * text means another event. 0, -EINVAL, -ENOMEM. */
+int parse_persistent(const char *text, char **ret);
+
 /* Decimal, nothing else. 0, -EINVAL, -ERANGE. */
 int parse_number(const char *text, uint64_t *ret);
 

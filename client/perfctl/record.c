@@ -16,8 +16,6 @@
 #include "client/perfctl/workload.h"
 #include "proto/clock.h"
 
-#define PERSISTENT "persistent/"
-
 struct record {
 	struct make_events make; /* -P and what belongs to it */
 	char **names;		 /* of the events to read */
@@ -38,30 +36,31 @@ static void record_done(struct record *o)
 
 /* ── the command line ───────────────────────────────────────────────────────────────────── */
 
-static int add_name(struct record *o, const char *name, size_t n)
+/* Takes name over, which may be NULL: no memory. */
+static int add_name(struct record *o, char *name)
 {
-	o->names[o->n_names] = strndup(name, n);
-	return o->names[o->n_names++] ? EXIT_OK : EXIT_FAILED;
+	o->names[o->n_names++] = name;
+	return name ? EXIT_OK : EXIT_FAILED;
 }
 
-/* persistent/NAMESPACE/, persistent/NAMESPACE/NAME/: existing events; all else: new ones. */
+/* An existing event, or one to create. */
 static int take_event(const struct given *g)
 {
 	struct record *o = g->to;
-	const char *event = g->value;
-	size_t prefix = strlen(PERSISTENT), n = strlen(event);
+	char *name;
+	int r = parse_persistent(g->value, &name);
 
-	if (strncmp(event, PERSISTENT, prefix) != 0)
-		return make_events_event(g->call, &o->make, event);
-	if (n < prefix + 2 || event[n - 1] != '/')
-		return refuse(g, "write persistent/NAMESPACE/ or persistent/NAMESPACE/NAME/");
+	if (r == -EINVAL)
+		return refuse(g, PERSISTENT_HINT);
+	if (r < 0)
+		return EXIT_FAILED;
+	if (!name)
+		return make_events_event(g->call, &o->make, g->value);
 	/* As with perf: record -e persistent/web/ -a sleep 10. After names, "--" precedes it. */
 	g->call->command_follows = true;
 	/* The user asks for the records that these buffers hold. */
 	o->options.history = true;
-	if (memchr(event + prefix, '/', n - prefix - 1))
-		return add_name(o, event + prefix, n - prefix - 1);
-	return add_name(o, event + prefix, n - prefix);
+	return add_name(o, name);
 }
 
 static int take_persistent(const struct given *g)
@@ -171,7 +170,7 @@ static int check(struct call *call, struct record *o)
 static int take_operands(struct call *call, struct record *o)
 {
 	for (size_t i = 0; i < call->n_operands; i++)
-		if (add_name(o, call->operands[i], strlen(call->operands[i])) != EXIT_OK)
+		if (add_name(o, strdup(call->operands[i])) != EXIT_OK)
 			return EXIT_FAILED;
 	return check(call, o);
 }

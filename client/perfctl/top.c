@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* perfctl top: prints the busiest events every few seconds. */
+/* perfctl top: prints the busiest events, or the busiest functions of some, every few seconds. */
 #include <inttypes.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -7,6 +7,7 @@
 #include "client/perfctl/events/suggest.h"
 #include "client/perfctl/perfctl.h"
 #include "client/perfctl/print/rates.h"
+#include "client/perfctl/replay/report.h"
 #include "proto/clock.h"
 
 static const struct column columns[] = {
@@ -18,6 +19,7 @@ struct top {
 	const struct call *call;
 	struct perfpersist *p;
 	const char *ns;
+	char *functions_of;	 /* these events; NULL: a table of events */
 	uint64_t interval, left; /* left 0: no end */
 	struct perfpersist_info *before;
 	size_t n_before;
@@ -157,7 +159,7 @@ static int print(const struct top *t, const struct perfpersist_info *infos, size
 }
 
 /* The first call only counts; each later call prints the rates since the call before. */
-static int look(struct top *t)
+static int look_at_events(struct top *t)
 {
 	struct perfpersist_info *infos = NULL;
 	uint64_t now;
@@ -173,6 +175,26 @@ static int look(struct top *t)
 	t->n_before = n;
 	t->looked = now;
 	return r;
+}
+
+/* Of the records since the call before. */
+static int look_at_functions(struct top *t)
+{
+	struct call call = *t->call;
+	uint64_t now = pp_clock_ns(CLOCK_MONOTONIC);
+	int r;
+
+	call.operands = &t->functions_of;
+	call.n_operands = 1;
+	r = t->looked ? report_functions(&call, t->looked) : EXIT_OK;
+
+	t->looked = now;
+	return r;
+}
+
+static int look(struct top *t)
+{
+	return t->functions_of ? look_at_functions(t) : look_at_events(t);
 }
 
 static int top(struct top *t)
@@ -192,7 +214,21 @@ static int top(struct top *t)
 	return r;
 }
 
+static int take_event(const struct given *g)
+{
+	struct top *t = g->to;
+
+	free(TAKE_PTR(t->functions_of));
+	return parse_persistent(g->value, &t->functions_of) < 0 || !t->functions_of
+		       ? refuse(g, PERSISTENT_HINT)
+		       : EXIT_OK;
+}
+
 static const struct verb_option options[] = {
+	{ 'e', "event", "EVENT",
+	  "persistent/NAMESPACE/ or persistent/NAMESPACE/NAME/: show the functions that these events' "
+	  "records are of, as perf top",
+	  .take = take_event },
 	{ 'd', NULL, "SECONDS", "the time between two updates; default: 2",
 	  TAKE_VALUE(struct top, interval, parse_seconds, "not a number of seconds") },
 	{ 'n', NULL, "N", "end after N updates",
@@ -200,33 +236,46 @@ static const struct verb_option options[] = {
 	{},
 };
 
-static int run(struct call *call)
+static int run_top(struct call *call, struct top *t)
 {
 	_cleanup_(cleanup_perfpersist) struct perfpersist *p = NULL;
-	struct top t = { .call = call, .interval = 2000000000 };
 	int r;
 
-	if (!options_read(call, &t))
+	if (!options_read(call, t))
 		return call->code;
-	t.ns = call->operands[0];
+	if (t->functions_of && call->n_operands > 0)
+		return bad_usage(call, "-e names the events already");
+	t->ns = call->operands[0];
+	if (t->functions_of)
+		return top(t);
 	r = call_connect(call, &p);
 	if (r)
 		return r;
-	t.p = p;
-	return top(&t);
+	t->p = p;
+	return top(t);
+}
+
+static int run(struct call *call)
+{
+	struct top t = { .call = call, .interval = 2000000000 };
+	int r = run_top(call, &t);
+
+	free(t.functions_of);
+	return r;
 }
 
 const struct verb verb_top = {
 	.name = "top",
-	.synopsis = "[NAMESPACE] [-d SECONDS] [-n N]",
-	.summary = "show the busiest events, by the bytes they write",
+	.synopsis = "[NAMESPACE | -e EVENT] [-d SECONDS] [-n N]",
+	.summary = "show the busiest events, by the bytes they write, or their functions",
 	.run = run,
 	.options = { { .rows = options } },
 	.operands = COMPLETE_NAMESPACE,
 	.one_operand = true,
-	.help = "--json prints an array a line.\n"
+	.help = "--json prints a line each time.\n"
 		"\n"
 		"Examples:\n"
 		"  perfctl top\n"
-		"  perfctl top web -d 0.5\n",
+		"  perfctl top web -d 0.5\n"
+		"  perfctl top -e persistent/sampling/cpu/\n",
 };

@@ -416,6 +416,12 @@ text '^RECORDS/S .*NAME +EVENT.*running +verbs/e +sched:sched_switch' top -n 1 -
 expect_eq "$(perfctl top verbs -n 2 -d 0.05 --json | jq -c '[.[] | "\(.namespace)/\(.name)"]' | xargs)" \
 	"[verbs/e] [verbs/e]" "two looks of top"
 said 2 '-d x: not a number of seconds' perfctl top -d x
+text 'Samples of sched:sched_switch: .*OVERHEAD +SAMPLES +COMMAND' top -e persistent/verbs/e/ -n 1 -d 0.05
+expect_eq "$(perfctl top -e persistent/verbs/ -n 2 -d 0.05 --json | jq -c '[.events[0].event]' | xargs)" \
+	"[sched:sched_switch] [sched:sched_switch]" "functions of two looks"
+said 2 'write persistent/NAMESPACE/' perfctl top -e sched:sched_switch
+said 2 'names the events already' perfctl top verbs -e persistent/verbs/
+said 3 "no event 'nosuch'" perfctl top -e persistent/verbs/nosuch/
 text '^WHOSE +MEMORY .*all .*namespace verbs .*user root ' limits
 json '.[] | select(.scope == "namespace" and .namespace == "verbs") | "\(.events) \(.memory)"' \
 	"1 $(perfctl show verbs/e --json | jq .memory)" limits

@@ -4,6 +4,7 @@
  */
 #include <inttypes.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
 
 #include "client/perfctl/pictures/process-tree.h"
@@ -463,20 +464,65 @@ static int print_processes(const struct report *r)
 	return 0;
 }
 
+/* The busiest event first; for free(3). NULL: no memory. */
+static const struct event_sum **sort_events(const struct aggregate *a)
+{
+	const struct event_sum **events = calloc(a->n_events + 1, sizeof(*events));
+
+	for (size_t i = 0; events && i < a->n_events; i++)
+		events[i] = &a->events[i];
+	if (events)
+		qsort(events, a->n_events, sizeof(*events), more_samples);
+	return events;
+}
+
+/* How many lines of functions each of n tables gets on the terminal, of which each has four more. */
+static size_t lines_of(size_t n)
+{
+	struct winsize w;
+
+	if (!n || ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) < 0 || w.ws_row < 8 * n)
+		return 4;
+	return w.ws_row / n - 4;
+}
+
+static int report_live(const struct report *r)
+{
+	_cleanup_free_ const struct event_sum **events = sort_events(r->a);
+	struct report_options o = *r->o;
+	struct report each = *r;
+	size_t n = 0;
+
+	if (!events)
+		return -ENOMEM;
+	while (n < r->a->n_events && events[n]->weight.samples)
+		n++;
+	if (r->width) {
+		fputs("\033[H\033[J", stdout);
+		o.top = lines_of(n);
+	}
+	each.o = &o;
+	for (size_t i = 0; i < n; i++)
+		if (print_hot(&each, events[i]) < 0)
+			return -ENOMEM;
+	if (!n)
+		printf("\nNo records in %s since the last look\n", r->in->what);
+	return 0;
+}
+
 int report_text(const struct report *r)
 {
 	_cleanup_free_ const struct event_sum **events = NULL;
 
+	if (r->o->live)
+		return report_live(r);
 	if (report_head(r) < 0)
 		return -ENOMEM;
 	if (!r->a->samples)
 		return 0;
-	events = calloc(r->a->n_events + 1, sizeof(*events));
+	events = sort_events(r->a);
 	if (!events)
 		return -ENOMEM;
-	for (size_t i = 0; i < r->a->n_events; i++)
-		events[i] = &r->a->events[i];
-	qsort(events, r->a->n_events, sizeof(*events), more_samples);
 	if (print_events(r, events) < 0)
 		return -ENOMEM;
 	for (size_t i = 0; i < r->a->n_events; i++)

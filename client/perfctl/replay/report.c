@@ -339,7 +339,7 @@ static int report_input(struct call *call, const struct report_options *o,
 		complain("cannot read %s: %s", in->what, strerror(-r));
 		return EXIT_FAILED;
 	}
-	if (!r && report_chose_none(in, selection, a))
+	if (!r && !o->live && report_chose_none(in, selection, a))
 		return EXIT_NOT_FOUND;
 	/* Report the readable part even if the rest is damaged. */
 	return (o->folded ? write_folded(o, a) : print_report(call, o, in, a))
@@ -366,11 +366,28 @@ int report_html(struct call *call, int fd, const char *file, const char *page)
 	return r;
 }
 
+#define REPORT_OPTIONS                                                                  \
+	{                                                                               \
+		.sort = SORT_DEFAULT, .percent_limit = -1, .chain_limit = -1, .top = 20 \
+	}
+
+int report_functions(struct call *call, uint64_t since)
+{
+	struct report_options o = REPORT_OPTIONS;
+	int r;
+
+	o.live = true;
+	o.selection.since = since;
+	r = report(call, &o);
+	if (call->json)
+		putchar('\n');
+	fflush(stdout);
+	return r;
+}
+
 static int run(struct call *call)
 {
-	struct report_options o = {
-		.sort = SORT_DEFAULT, .percent_limit = -1, .chain_limit = -1, .top = 20
-	};
+	struct report_options o = REPORT_OPTIONS;
 	int r;
 
 	if (!options_read(call, &o))

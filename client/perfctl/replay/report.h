@@ -36,6 +36,7 @@ struct report_options {
 	const char *folded, *perfetto, *html;
 	uint32_t latency; /* bits of the kinds (latency.h) that replace the report */
 	bool findings;	  /* replace it, too */
+	bool live;	  /* functions alone, on top of the terminal, also if there are none */
 	uint64_t against; /* ns: compares the moment that is selected with as much before; 0: no */
 	struct selection selection;
 };
@@ -90,6 +91,9 @@ double report_percent(uint64_t part, uint64_t whole);
 /* Writes what `perfctl report -i file --html page` writes, of a file that is open: it takes fd over.
  * Returns an exit code; has complained if it is not EXIT_OK. */
 int report_html(struct call *call, int fd, const char *file, const char *page);
+/* For top: the functions of the records of call's operands, since then (ns, CLOCK_MONOTONIC). Returns an exit
+ * code; has complained if it is not EXIT_OK. No record is no failure. */
+int report_functions(struct call *call, uint64_t since);
 size_t report_width(void); /* of the terminal; 0: stdout is none */
 /* Whether a selection has selected no record; complains then. */
 bool report_chose_none(const struct input *in, const struct selection *selection,
