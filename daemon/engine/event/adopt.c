@@ -83,19 +83,6 @@ uint64_t event_adoptions_memory(void)
 
 /* ── beginning ──────────────────────────────────────────────────────────────────────────── */
 
-static int make_draft(struct parts *p, struct failure *f)
-{
-	int r = create_memory(p, f);
-
-	if (r < 0)
-		return r;
-	r = pins_begin(&p->event.spec, &p->draft);
-	if (r < 0)
-		return fail(f, -r, "Cannot write to the registry: %s.", strerror(-r));
-	r = create_programs(p, NULL, f);
-	return r < 0 ? r : parts_pin_rings(p, f);
-}
-
 static int check_number(struct failure *f)
 {
 	const struct adoption *a;
@@ -134,7 +121,7 @@ static int begin(struct adoption *a, const struct pp_spec *spec,
 	if (r >= 0)
 		r = adopted_check_source(&a->p.sources, f);
 	if (r >= 0)
-		r = make_draft(&a->p, f);
+		r = create_draft(&a->p, NULL, f);
 	return r < 0 ? r : links_entry(&a->p.sources, &a->p.programs, &a->program, f);
 }
 

@@ -151,7 +151,7 @@ int create_begin(struct parts *p, const struct pp_spec *spec, const struct pp_pa
 
 /* ── making it ──────────────────────────────────────────────────────────────────────────── */
 
-int create_memory(struct parts *p, struct failure *f)
+static int make_memory(struct parts *p, struct failure *f)
 {
 	int r;
 
@@ -171,7 +171,7 @@ int create_memory(struct parts *p, struct failure *f)
 	return r;
 }
 
-int create_programs(struct parts *p, const struct pp_trigger_spec *trigger, struct failure *f)
+static int make_programs(struct parts *p, const struct pp_trigger_spec *trigger, struct failure *f)
 {
 	struct recorder_target target;
 	int r;
@@ -184,23 +184,28 @@ int create_programs(struct parts *p, const struct pp_trigger_spec *trigger, stru
 	return r < 0 ? r : programs_start(&p->programs, &p->sources, &target, f);
 }
 
-/* When the links are there, all sources record, except those that are marked in `out`. */
-static int make_all(struct parts *p, const struct pp_trigger_spec *trigger, bool *out,
-		    struct failure *f)
+int create_draft(struct parts *p, const struct pp_trigger_spec *trigger, struct failure *f)
 {
-	int r = create_memory(p, f);
+	int r = make_memory(p, f);
 
 	if (r < 0)
 		return r;
 	r = pins_begin(&p->event.spec, &p->draft);
 	if (r < 0)
 		return fail(f, -r, "Cannot write to the registry: %s.", strerror(-r));
+	r = make_programs(p, trigger, f);
+	return r < 0 ? r : parts_pin_rings(p, f);
+}
+
+/* When the links are there, all sources record, except those that are marked in `out`. */
+static int make_all(struct parts *p, const struct pp_trigger_spec *trigger, bool *out,
+		    struct failure *f)
+{
 	/* The slots before the entries: a jump into a full slot is compiled into them. */
-	r = create_programs(p, trigger, f);
+	int r = create_draft(p, trigger, f);
+
 	if (r >= 0)
 		r = links_create(&p->sources, &p->programs, &p->event.rings, &p->draft, out, f);
-	if (r >= 0)
-		r = parts_pin_rings(p, f);
 	if (r < 0)
 		return r;
 	r = user_program_pin_maps(&p->user, &p->draft);

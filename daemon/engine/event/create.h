@@ -11,11 +11,9 @@ int create_check_name(const struct pp_spec *spec, struct failure *f);
 int create_begin(struct parts *p, const struct pp_spec *spec, const struct pp_parsed *parsed,
 		 uint32_t program, const struct pp_allowance *allowance, struct failure *f);
 
-/* Makes rings and catalog. */
-int create_memory(struct parts *p, struct failure *f);
-
-/* Makes slots in the draft, with a program in each: nothing calls them yet. */
-int create_programs(struct parts *p, const struct pp_trigger_spec *trigger, struct failure *f);
+/* Makes rings, catalog and slots, with a program in each slot, and pins them in a draft: nothing calls the programs
+ * yet. */
+int create_draft(struct parts *p, const struct pp_trigger_spec *trigger, struct failure *f);
 
 /* Once everything else is pinned in the draft: makes and pins the files, and shows the event. */
 int create_finish(struct parts *p, const struct pp_parsed *parsed, struct failure *f);
