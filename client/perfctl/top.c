@@ -177,7 +177,7 @@ static int look_at_events(struct top *t)
 	return r;
 }
 
-/* Of the records since the call before. */
+/* Counts the records since the call before. */
 static int look_at_functions(struct top *t)
 {
 	struct call call = *t->call;

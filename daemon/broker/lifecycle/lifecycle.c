@@ -240,7 +240,7 @@ static int reserve(struct lifecycle *l, const struct pp_spec *spec, uint64_t mem
 	return 0;
 }
 
-/* Of the perf events that may come, until the engine tells how many these are. */
+/* What is charged for the perf events that may come, until the engine tells how many these are. */
 static uint64_t adopted_memory(void)
 {
 	int possible = pp_cpus_possible();

@@ -12,7 +12,7 @@
 #include "proto/macro.h"
 #include "proto/packet.h"
 
-/* Of a user, at a time: each holds descriptors in the engine. */
+/* A user's, at a time: each holds descriptors in the engine. */
 #define ADOPTIONS_MAX 8
 
 struct adoption {

@@ -9,8 +9,8 @@
 #define STATE_OFF (-1)	 /* PERF_EVENT_STATE_OFF; below it are those of no return */
 #define ATTACH_CONTEXT 1 /* PERF_ATTACH_CONTEXT */
 
-/* Of a CPU that goes offline the kernel takes its perf events out of their context, and lets them be "off" as
- * one that somebody has disabled; so they stay when the CPU comes back. */
+/* When a CPU goes offline, the kernel takes its perf events out of their context, and leaves them "off", as one
+ * that somebody has disabled. They stay so when the CPU comes back. */
 static __always_inline bool is_alive(const struct perf_event *event)
 {
 	return (int)BPF_CORE_READ(event, state) >= STATE_OFF &&

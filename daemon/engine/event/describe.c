@@ -41,7 +41,7 @@ static int add(struct list *l, const struct pp_descriptor *d)
 
 /* ── rings ──────────────────────────────────────────────────────────────────────────────── */
 
-/* Of a ring: of the counters that write to it. */
+/* A ring lives as long as the counters that write to it. */
 static enum pp_alive is_alive(const struct list *l, const struct meta_map *map)
 {
 	uint64_t now = cpu_states_generation(map->cpu);
@@ -100,12 +100,6 @@ static int add_programs(struct list *l, int fd)
 	return add(l, &d);
 }
 
-/* "linkS-CPU", "linkS+K" */
-static bool has_counter(const char *leaf)
-{
-	return strpbrk(leaf, "-+") != NULL;
-}
-
 static void add_facts(const struct list *l, struct pp_descriptor *d)
 {
 	const struct link_fact *fact = link_facts_find(l->facts, l->n_facts, d->id);
@@ -123,7 +117,7 @@ static void add_facts(const struct list *l, struct pp_descriptor *d)
 static int add_link(struct list *l, int fd, const char *leaf)
 {
 	struct pp_descriptor d = {
-		.kind = has_counter(leaf) ? PP_DESCRIPTOR_COUNTER : PP_DESCRIPTOR_LINK,
+		.kind = pins_is_counter(leaf) ? PP_DESCRIPTOR_COUNTER : PP_DESCRIPTOR_LINK,
 		.cpu = -1,
 	};
 	struct bpf_link_info info = {};
@@ -142,10 +136,10 @@ static int add_link(struct list *l, int fd, const char *leaf)
 
 static int add_leaf(const char *path, const char *leaf, void *userdata)
 {
-	bool is_link = !strncmp(leaf, "link", 4);
+	bool is_link = pins_is_link(leaf);
 	_cleanup_close_ int fd = -EBADF;
 
-	if (!is_link && strncmp(leaf, "progs", 5) != 0)
+	if (!is_link && !pins_is_programs(leaf))
 		return 0;
 	fd = pins_get(path, leaf);
 	if (fd < 0)

@@ -21,22 +21,12 @@ static void leaves_done(struct leaves *l)
 	free(l->v);
 }
 
-static bool is_link(const char *leaf)
-{
-	return !strncmp(leaf, "link", 4);
-}
-
-static bool is_kept(const char *leaf)
-{
-	return is_link(leaf) || !strncmp(leaf, "progs", 5);
-}
-
 static int add_leaf(const char *path _unused_, const char *leaf, void *userdata)
 {
 	struct leaves *l = userdata;
 	void *more;
 
-	if (!is_kept(leaf))
+	if (!pins_is_link(leaf) && !pins_is_programs(leaf))
 		return 0;
 	if (strlen(leaf) >= LEAF_SIZE)
 		return -EBADMSG;
@@ -74,7 +64,7 @@ static int open_one(const char *path, const struct meta_map *maps, size_t n_maps
 	if (i < n_maps)
 		return meta_map_open(&maps[i]);
 	leaf = leaves->v[i - n_maps];
-	return is_link(leaf) ? pins_get(path, leaf) : pins_get_to_read(path, leaf);
+	return pins_is_link(leaf) ? pins_get(path, leaf) : pins_get_to_read(path, leaf);
 }
 
 static int open_page(const char *path, uint32_t first, struct pp_fds *ret, uint32_t *ret_total)

@@ -63,8 +63,8 @@ static bool is_clock(const struct pp_source *source)
 						      source->config == PERF_COUNT_SW_TASK_CLOCK);
 }
 
-/* Whether samples have the accessed address. Not those of adopted perf events: the kernel sets that field only
- * for who has asked for it, and else there is what its stack had. */
+/* Whether samples have the accessed address. Those of adopted perf events have none: the kernel sets that field only
+ * for perf events that ask for it; otherwise it holds what was on the kernel's stack. */
 static bool has_addr(const struct pp_spec *spec, const struct pp_source *source)
 {
 	if (spec->flags & PP_EVENT_ADOPTED)

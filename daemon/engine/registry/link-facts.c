@@ -13,16 +13,18 @@ static int open_iterator(uid_t broker)
 {
 	const struct iterators_bpf *skeleton;
 	_cleanup_close_ int link = -EBADF;
-	int tasks, fd, r = iterators_load(broker, &skeleton, &tasks);
+	int tasks, r = iterators_load(broker, &skeleton, &tasks);
 
 	if (r < 0 || tasks < 0)
 		return r < 0 ? r : tasks;
 	link = bpf_link_create(bpf_program__fd(skeleton->progs.pp_links), 0, BPF_TRACE_ITER, NULL);
 	if (link < 0)
 		return link;
-	fd = bpf_iter_create(link);
-	return fd;
+	return bpf_iter_create(link);
 }
+
+/* More links are not looked at, since anybody who has a program can make links. */
+#define FACTS_MAX 65536
 
 /* The kernel may cut anywhere. */
 static int read_all(int fd, char **ret, size_t *ret_size)
@@ -43,6 +45,8 @@ static int read_all(int fd, char **ret, size_t *ret_size)
 		if (n < 0 && errno != EAGAIN && errno != EINTR)
 			return -errno;
 		size += n > 0 ? (size_t)n : 0;
+		if (size > FACTS_MAX * sizeof(struct link_fact))
+			return -E2BIG;
 	} while (n != 0);
 	*ret = TAKE_PTR(buf);
 	*ret_size = size;

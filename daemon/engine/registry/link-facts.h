@@ -7,8 +7,8 @@
 
 #include "daemon/engine/bpf/links.h"
 
-/* Of all links of the machine with a perf event, by id; *ret is for free(3). -errno: among others this
- * kernel does not let them be looked at. It walks them all. */
+/* Walks all links of the machine: facts about those with a perf event, by id; *ret is for free(3). -E2BIG: these are
+ * more than 65,536; another -errno: among others this kernel does not let them be looked at. */
 int link_facts_read(uid_t broker, struct link_fact **ret, size_t *ret_n);
 
 /* The one of this link, or NULL. */

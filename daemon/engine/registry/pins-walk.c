@@ -141,13 +141,21 @@ int pins_foreach_tape(int (*fn)(const char *path, uint64_t id, void *userdata), 
 	return r < 0 ? r : pins_each_entry(".", walk_aside, &kept);
 }
 
-/* "linkS-CPU" and "linkS+K" hold a counter or breakpoint; all others have one link for all CPUs (links.c,
- * adopted.h). */
-static bool is_counter(const char *leaf)
+bool pins_is_link(const char *leaf)
+{
+	return !strncmp(leaf, "link", 4);
+}
+
+bool pins_is_programs(const char *leaf)
+{
+	return !strncmp(leaf, "progs", 5);
+}
+
+bool pins_is_counter(const char *leaf)
 {
 	if (!strncmp(leaf, PINS_FORMER, strlen(PINS_FORMER)))
 		leaf += strlen(PINS_FORMER);
-	return !strncmp(leaf, "link", 4) && strpbrk(leaf, "-+");
+	return pins_is_link(leaf) && strpbrk(leaf, "-+");
 }
 
 /*
@@ -166,7 +174,7 @@ static int remove_leaf(const char *dir, const char *leaf, void *userdata _unused
 
 	if (pins_join(path, dir, leaf) < 0)
 		return -ENAMETOOLONG;
-	if (is_counter(leaf))
+	if (pins_is_counter(leaf))
 		counter = bpf_obj_get(path);
 	return unlink(path) < 0 && errno != ENOENT ? -errno : 0;
 }
@@ -201,7 +209,7 @@ void pins_strip_tape(const char *path)
  * took 0.8 s. That is the reaper's. */
 static int drop_counter(const char *dir, const char *leaf, void *userdata _unused_)
 {
-	return is_counter(leaf) && !strchr(leaf, '+') ? remove_leaf(dir, leaf, NULL) : 0;
+	return pins_is_counter(leaf) && !strchr(leaf, '+') ? remove_leaf(dir, leaf, NULL) : 0;
 }
 
 void pins_drop_counters(const char *path)

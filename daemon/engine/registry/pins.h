@@ -102,11 +102,17 @@ bool pins_has(const char *path, const char *leaf);
 #define PINS_KEPT "kept"       /* and this one that is to be saved if somebody asks for it */
 #define PINS_STOPPED "stopped" /* of an event that a trigger has paused */
 
-/* Of an event that is given back: its rings are not retired. Stays with `meta`. */
+/* Pinned in an event that is given back: its rings are not retired. Stays with `meta`. */
 #define PINS_CLAIMED "claimed"
 
 /* In front of the pins of counters that others are about to replace, and of their slots. */
 #define PINS_FORMER "former-"
+
+/* What a pin of an event is, by its name. "linkS-CPU" and "linkS+K" hold a counter or breakpoint; all other links
+ * are for all CPUs (links.c, adopted.h). */
+bool pins_is_link(const char *leaf);
+bool pins_is_counter(const char *leaf); /* also a former one */
+bool pins_is_programs(const char *leaf);
 
 /* "by-id/ID", the directory of the event whose rings have this id. */
 void pins_event(uint64_t id, char ret[PINS_PATH_SIZE]);
