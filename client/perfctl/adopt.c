@@ -117,16 +117,7 @@ static int take_operands(struct call *call, const struct adopt *a, struct event_
 		return bad_usage(call, "adopt takes one -e EVENT, which the perf events count");
 	if (!a->pid || !a->n)
 		return bad_usage(call, "--pid PID and --fd N of the perf events are missing");
-	if (a->make.all_cpus && a->make.opts.cpus)
-		return bad_usage(call, "-a and -C are mutually exclusive");
-	if (a->make.ns && strchr(call->operands[0], '/'))
-		return bad_usage(call, "-n %s and %s both name a namespace; give one namespace",
-				 a->make.ns, call->operands[0]);
-	if (parse_event_name(call->operands[0], a->make.ns, ret) < 0)
-		return bad_usage(call,
-				 "%s: not a valid name (letters, digits, _ and -, at most 63)",
-				 call->operands[0]);
-	return EXIT_OK;
+	return make_events_name(call, &a->make, call->operands[0], ret);
 }
 
 static void report(const struct call *call, const struct adopt *a,

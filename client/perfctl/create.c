@@ -122,16 +122,7 @@ static int take_operands(struct call *call, const struct create *c, struct event
 		return bad_usage(call, "--share and --no-share are mutually exclusive");
 	if (o->cpus && !*o->cpus)
 		return bad_usage(call, "-C: the list of CPUs is empty");
-	if (c->make.all_cpus && o->cpus)
-		return bad_usage(call, "-a and -C are mutually exclusive");
-	if (c->make.ns && strchr(call->operands[0], '/'))
-		return bad_usage(call, "-n %s and %s both name a namespace; give one namespace",
-				 c->make.ns, call->operands[0]);
-	if (parse_event_name(call->operands[0], c->make.ns, ret) < 0)
-		return bad_usage(call,
-				 "%s: not a valid name (letters, digits, _ and -, at most 63)",
-				 call->operands[0]);
-	return EXIT_OK;
+	return make_events_name(call, &c->make, call->operands[0], ret);
 }
 
 static void report(const struct call *call, struct perfpersist *p, bool has_rate,

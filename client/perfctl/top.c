@@ -2,7 +2,6 @@
 /* perfctl top: prints the busiest events, or the busiest functions of some, every few seconds. */
 #include <inttypes.h>
 #include <string.h>
-#include <sys/ioctl.h>
 
 #include "client/perfctl/events/suggest.h"
 #include "client/perfctl/perfctl.h"
@@ -75,11 +74,9 @@ static void fill(const struct top *t, const struct perfpersist_info *infos, size
 /* How many lines for events the terminal has; SIZE_MAX: stdout is no terminal. */
 static size_t room(void)
 {
-	struct winsize w;
+	struct winsize w = terminal();
 
-	if (!isatty(STDOUT_FILENO) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) < 0 || w.ws_row < 4)
-		return SIZE_MAX;
-	return w.ws_row - 3;
+	return w.ws_row < 4 ? SIZE_MAX : (size_t)w.ws_row - 3;
 }
 
 static int print_lines(const struct line *lines, size_t n)

@@ -189,6 +189,21 @@ static void tell(const struct call *call, struct json *j, const struct perfpersi
 	printf(" on CPUs %s, %s each\n", info->cpus, format_size(info->buffer).s);
 }
 
+int make_events_name(struct call *call, const struct make_events *m, const char *operand,
+		     struct event_name *ret)
+{
+	if (m->all_cpus && m->opts.cpus)
+		return bad_usage(call, "-a and -C are mutually exclusive");
+	if (m->ns && strchr(operand, '/'))
+		return bad_usage(call, "-n %s and %s both name a namespace; give one namespace",
+				 m->ns, operand);
+	if (parse_event_name(operand, m->ns, ret) < 0)
+		return bad_usage(call,
+				 "%s: not a valid name (letters, digits, _ and -, at most 63)",
+				 operand);
+	return EXIT_OK;
+}
+
 int make_events(struct call *call, struct perfpersist *p, const struct make_events *m)
 {
 	_cleanup_free_ struct perfpersist_info *made = calloc(m->n, sizeof(*made));

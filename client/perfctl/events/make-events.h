@@ -28,5 +28,9 @@ void make_events_print_sampled(struct perfpersist *p, const struct perfpersist_i
 /* Takes -e. Returns an exit code. */
 int make_events_event(struct call *call, struct make_events *m, const char *event);
 
+/* The name of a new event, which -n may complete; and -a and -C. Returns an exit code. */
+int make_events_name(struct call *call, const struct make_events *m, const char *operand,
+		     struct event_name *ret);
+
 /* Creates all of them, or none if one fails. */
 int make_events(struct call *call, struct perfpersist *p, const struct make_events *m);

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "client/perfctl/output/output.h"
 #include "proto/printable.h"
@@ -47,6 +48,15 @@ void print_hex(FILE *f, const void *bytes, size_t n)
 
 	for (size_t i = 0; i < n; i++)
 		fprintf(f, "%02x", b[i]);
+}
+
+struct winsize terminal(void)
+{
+	struct winsize w;
+
+	if (!isatty(STDOUT_FILENO) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) < 0)
+		return (struct winsize){};
+	return w;
 }
 
 /* ── Tables ── */

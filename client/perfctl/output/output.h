@@ -3,11 +3,16 @@
  * text cannot control a terminal, JSON is always valid UTF-8. */
 #pragma once
 
+#include <sys/ioctl.h>
+
 #include "proto/macro.h"
 
 /* Writes bytes to a terminal: printable UTF-8 and backslashes as they are, all else as \xNN. */
 void print_text(FILE *f, const char *bytes, size_t n);
 void print_hex(FILE *f, const void *bytes, size_t n);
+
+/* The size of the terminal that stdout is; zeros: it is none. */
+struct winsize terminal(void);
 
 /* ── Tables ── */
 

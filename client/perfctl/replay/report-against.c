@@ -222,7 +222,7 @@ int against_begin(struct input *in, const struct report_options *o, struct symbo
 		.report = { .o = o,
 			    .in = in,
 			    .info = trace_info(in->trace),
-			    .width = report_width() },
+			    .width = terminal().ws_col },
 		.asked = o->against,
 	};
 	struct compare_grid grid;

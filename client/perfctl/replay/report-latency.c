@@ -129,7 +129,7 @@ static int report_records(const struct call *call, const struct report_options *
 		.in = records->in,
 		.info = trace_info(records->in->trace),
 		.a = a,
-		.width = report_width(),
+		.width = terminal().ws_col,
 	};
 	_cleanup_(findings_freep) struct findings *f = NULL;
 	_cleanup_(latency_freep) struct latency *l = NULL;

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The report for people: the input, counts of events, functions, processes.
+ * The report for people: the input, counts of events, functions; report-processes.c has the processes.
  */
 #include <inttypes.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <time.h>
 
-#include "client/perfctl/pictures/process-tree.h"
 #include "client/perfctl/replay/report.h"
 
 #define CPU_COLUMNS 8 /* more CPUs have no columns */
@@ -375,94 +373,7 @@ static int print_hot(const struct report *r, const struct event_sum *e)
 	return r->o->graph && e->has_chains ? report_chains(r, e) : 0;
 }
 
-/* ── Processes ── */
-
-static void process_cells(struct table *t, const struct report *r, const struct process_group *g,
-			  const char *cpus)
-{
-	table_cell(t, "%" PRIu64, g->samples);
-	table_cell(t, "%.2f%%", report_percent(g->samples, r->a->samples));
-	if (r->a->has_about)
-		table_cell(t, "%" PRIu64, g->about);
-	if (r->a->has_switches) {
-		table_cell(t, "%.3f ms", (double)g->run / 1e6);
-		table_cell(t, "%.2f%%", report_percent(g->run, r->a->run + r->a->idle));
-		table_cell(t, "%" PRIu64, g->switches);
-	}
-	table_cell(t, "%s", *cpus ? cpus : "-");
-	table_cell(t, "%" PRIu64, g->n);
-	if (g->pid == UINT32_MAX)
-		table_cell(t, "?");
-	else if (g->n > 1)
-		table_cell(t, "-");
-	else
-		table_cell(t, "%" PRIu32, g->pid);
-	table_cell(t, "%*s%s", (int)MIN(2 * g->depth, 40U), "", g->comm);
-}
-
-static int process_rows(struct table *t, const struct report *r, const struct process_tree *tree)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < tree->n; i++) {
-		const struct process_group *g = &tree->groups[i];
-		_cleanup_free_ char *cpus = report_cpus(g->cpus, g->n_words);
-
-		if (!cpus)
-			return -ENOMEM;
-		if (g->shown)
-			process_cells(t, r, g, cpus);
-		n += g->shown;
-	}
-	if (table_print(t, stdout) < 0)
-		return -ENOMEM;
-	if (n < tree->n)
-		printf("(%zu more)\n", tree->n - n);
-	return 0;
-}
-
-static size_t process_columns(const struct aggregate *a, struct column *columns)
-{
-	size_t n = 0;
-
-	columns[n++] = (struct column){ "RECORDS", true };
-	columns[n++] = (struct column){ "OF ALL", true };
-	if (a->has_about)
-		columns[n++] = (struct column){ "ABOUT", true };
-	if (a->has_switches) {
-		columns[n++] = (struct column){ "ON CPU", true };
-		columns[n++] = (struct column){ "OF THE TIME", true };
-		columns[n++] = (struct column){ "SWITCHES", true };
-	}
-	columns[n++] = (struct column){ "CPUS", false };
-	columns[n++] = (struct column){ "PROCESSES", true };
-	columns[n++] = (struct column){ "PID", true };
-	columns[n++] = (struct column){ "COMMAND", false };
-	return n;
-}
-
-static int print_processes(const struct report *r)
-{
-	const struct aggregate *a = r->a;
-	struct column columns[10];
-	_cleanup_(process_tree_done) struct process_tree tree = {};
-	_cleanup_(table_done) struct table t = {
-		.columns = columns,
-		.n_columns = process_columns(a, columns),
-		.width = r->width,
-	};
-
-	if (process_tree_new(a, r->o->top, &tree) < 0)
-		return -ENOMEM;
-	puts("\nProcesses, below their parents");
-	if (process_rows(&t, r, &tree) < 0)
-		return -ENOMEM;
-	if (a->has_switches)
-		printf("CPUs were busy for %.3f ms and idle for %.3f ms, according to "
-		       "sched_switch\n",
-		       (double)a->run / 1e6, (double)a->idle / 1e6);
-	return 0;
-}
+/* ── All of it ── */
 
 /* The busiest event first; for free(3). NULL: no memory. */
 static const struct event_sum **sort_events(const struct aggregate *a)
@@ -479,11 +390,9 @@ static const struct event_sum **sort_events(const struct aggregate *a)
 /* How many lines of functions each of n tables gets on the terminal, of which each has four more. */
 static size_t lines_of(size_t n)
 {
-	struct winsize w;
+	size_t rows = terminal().ws_row;
 
-	if (!n || ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) < 0 || w.ws_row < 8 * n)
-		return 4;
-	return w.ws_row / n - 4;
+	return !n || rows < 8 * n ? 4 : rows / n - 4;
 }
 
 static int report_live(const struct report *r)
@@ -528,5 +437,5 @@ int report_text(const struct report *r)
 	for (size_t i = 0; i < r->a->n_events; i++)
 		if (has_functions(r, events[i]) && print_hot(r, events[i]) < 0)
 			return -ENOMEM;
-	return print_processes(r);
+	return report_processes(r);
 }

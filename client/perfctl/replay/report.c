@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "client/perfctl/events/selection.h"
@@ -235,20 +234,11 @@ bool report_chose_none(const struct input *in, const struct selection *selection
 
 /* ── Output ── */
 
-size_t report_width(void)
-{
-	struct winsize w;
-
-	if (!isatty(STDOUT_FILENO) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) < 0)
-		return 0;
-	return w.ws_col;
-}
-
 static int print_report(const struct call *call, const struct report_options *o,
 			const struct input *in, const struct aggregate *a)
 {
 	struct report report = {
-		.o = o, .in = in, .info = trace_info(in->trace), .a = a, .width = report_width()
+		.o = o, .in = in, .info = trace_info(in->trace), .a = a, .width = terminal().ws_col
 	};
 
 	if ((call->json ? report_json : report_text)(&report) < 0) {
@@ -379,7 +369,7 @@ int report_functions(struct call *call, uint64_t since)
 	o.live = true;
 	o.selection.since = since;
 	r = report(call, &o);
-	if (call->json)
+	if (!r && call->json)
 		putchar('\n');
 	fflush(stdout);
 	return r;

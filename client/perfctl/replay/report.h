@@ -70,6 +70,10 @@ void hot_done(struct hot *h);
 
 int report_chains(const struct report *report, const struct event_sum *e); /* -ENOMEM */
 
+/* ── report-processes.c ── */
+
+int report_processes(const struct report *report); /* -ENOMEM */
+
 /* ── report-text.c, report-json.c: all of it on stdout; -ENOMEM ── */
 
 int report_text(const struct report *report);
@@ -94,7 +98,6 @@ int report_html(struct call *call, int fd, const char *file, const char *page);
 /* For top: the functions of the records of call's operands, since then (ns, CLOCK_MONOTONIC). Returns an exit
  * code; has complained if it is not EXIT_OK. No record is no failure. */
 int report_functions(struct call *call, uint64_t since);
-size_t report_width(void); /* of the terminal; 0: stdout is none */
 /* Whether a selection has selected no record; complains then. */
 bool report_chose_none(const struct input *in, const struct selection *selection,
 		       const struct aggregate *a);
