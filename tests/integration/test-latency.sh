@@ -143,21 +143,32 @@ echo "as perf has it: the waits of $waits threads, $(jq .syscalls.count calls.js
 
 # ── block requests and interrupts, from their records as text ────────────────────────────
 
+# Their programs begin and end one after another: the first handler has no end in the records, the last no
+# beginning. A softirq begins only when its CPU handles nothing.
 perfctl snapshot t/irq -o irq >/dev/null 2>&1
 perf script -i irq --ns -F cpu,time,event,trace 2>/dev/null | awk '
-	{ split($2, t, /[.:]/); now = t[1] * 1000000000 + t[2]; what = $1 " " ($3 ~ /softirq/) " " $4 }
-	$3 ~ /_entry:/ { since[what] = now; if (match($0, /(action|name)=[^] ]*/)) name[what] = substr($0, RSTART, RLENGTH); next }
+	function forget(cpu, what, k) {
+		for (k in since) if (index(k, cpu " ") == 1 && (what == "" || k == what)) { delete since[k]; missing++ }
+	}
+	function begun(cpu, k) { for (k in since) if (index(k, cpu " ") == 1) return 1; return 0 }
+	{ split($2, t, /[.:]/); now = t[1] * 1000000000 + t[2]; soft = $3 ~ /softirq/; what = $1 " " soft " " $4 }
+	$3 ~ /_entry:/ { forget($1, soft ? "" : what); since[what] = now
+		if (match($0, /(action|name)=[^] ]*/)) name[what] = substr($0, RSTART, RLENGTH)
+		next }
 	what in since {
 		split(name[what], part, "="); split($4, id, "=")
-		key = $3 ~ /softirq/ ? "softirq " part[2] : "irq " id[2] " " part[2]
+		key = soft ? "softirq " part[2] : "irq " id[2] " " part[2]
 		ns = now - since[what]; n[key]++; sum[key] += ns; if (ns > max[key]) max[key] = ns
-		delete since[what]
+		delete since[what]; next
 	}
-	END { for (key in n) printf "%s %.0f %.0f %.0f\n", key, n[key], sum[key], max[key] }' | sort >theirs
+	begun($1) { missing++ }
+	END {
+		for (key in n) printf "%s %.0f %.0f %.0f\n", key, n[key], sum[key], max[key]
+		print "missing", missing + 0
+	}' | sort >theirs
 perfctl report -i irq --irq --json --top 100000 >irq.json
-jq -r '.irq.rows[] | "\(.handler) \(.count) \(.sum) \(.max)"' irq.json | sort >ours
+jq -r '.irq | (.rows[] | "\(.handler) \(.count) \(.sum) \(.max)"), "missing \(.missing)"' irq.json | sort >ours
 same interrupts
-expect_eq "$(jq .irq.missing irq.json)" 0 "handlers of which records are missing"
 grep -q '^softirq TIMER' ours || fail "no timer was handled"
 
 perfctl snapshot t/block -o block >/dev/null 2>&1

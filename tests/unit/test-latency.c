@@ -432,8 +432,31 @@ END_TEST
 START_TEST(endless_nesting)
 {
 	for (uint64_t i = 0; i < 1000; i++)
-		enters(i, 0, false, 5, "x");
+		enters(i, 0, false, (uint32_t)i, "x");
 	expect(LATENCY_IRQ, 2000, "before 0 open 8 missing 992");
+}
+END_TEST
+
+/* The end of one is missing, as when recording begins between the two tracepoints; then the beginning of
+ * a later one: not one long handler. */
+START_TEST(ends_of_others)
+{
+	enters(100, 0, true, 9, "RCU");
+	enters(200, 0, true, 9, "RCU");
+	leaves(210, 0, true, 9);
+	leaves(500, 0, true, 9);
+	enters(600, 0, true, 9, "RCU");
+	enters(700, 0, true, 1, "TIMER");
+	leaves(705, 0, true, 1);
+	leaves(800, 0, true, 9);
+	enters(900, 0, false, 5, "eth0");
+	enters(910, 0, false, 6, "nmi"); /* as pseudo-NMIs do */
+	enters(920, 0, false, 5, "eth0");
+	leaves(923, 0, false, 5);
+	leaves(990, 0, false, 6);
+	expect(LATENCY_IRQ, 1000,
+	       "/0 softirq RCU: 10; /0 softirq TIMER: 5; /0 irq 5 eth0: 3; "
+	       "before 3 open 0 missing 4");
 }
 END_TEST
 
@@ -526,6 +549,7 @@ int main(void)
 	tcase_add_test(t, many_requests);
 	tcase_add_test(t, interrupts);
 	tcase_add_test(t, endless_nesting);
+	tcase_add_test(t, ends_of_others);
 	tcase_add_test(t, percentiles);
 	tcase_add_test(t, longest);
 	tcase_add_test(t, selected);

@@ -5,6 +5,38 @@
 
 #include "client/perfctl/replay/latency-parts.h"
 
+/* The innermost that is this handler, counted from 1; 0: none. */
+static size_t find(const struct latency_cpu *c, const struct latency_handler *handler)
+{
+	size_t i = c->n_handlers;
+
+	while (i && (c->handlers[i - 1].soft != handler->soft ||
+		     c->handlers[i - 1].number != handler->number))
+		i--;
+	return i;
+}
+
+/* The ends of those that are deeper are missing. */
+static void forget(struct latency *l, const struct latency_now *now, struct latency_cpu *c,
+		   size_t depth)
+{
+	for (; c->n_handlers > depth; c->n_handlers--)
+		latency_count(l, LATENCY_IRQ, LATENCY_NOBODY, now->cpu, true);
+}
+
+/* What must have ended before this begins: an interrupt is not handled within itself, and a softirq begins
+ * only when its CPU handles nothing (in_interrupt() in kernel/softirq.c, all versions; with PREEMPT_RT and
+ * without its lock, 6.18 and 6.12.57, one can preempt another, which then counts as missing). So an end that was not
+ * recorded does not wait for that of a later one. */
+static void forget_ended(struct latency *l, const struct latency_now *now, struct latency_cpu *c,
+			 const struct latency_handler *handler)
+{
+	size_t depth = handler->soft ? 1 : find(c, handler);
+
+	if (depth || c->n_handlers == HANDLERS_NESTED)
+		forget(l, now, c, depth ? depth - 1 : 0);
+}
+
 int latency_entry(struct latency *l, const struct latency_now *now,
 		  const struct latency_handler *handler)
 {
@@ -20,29 +52,13 @@ int latency_entry(struct latency *l, const struct latency_now *now,
 		snprintf(text, sizeof(text), "irq %u %s", handler->number, handler->name);
 	if (latency_label(l, text, &label) < 0)
 		return -ENOMEM;
-	/* They do not nest so deep: their ends are missing. */
-	if (c->n_handlers == HANDLERS_NESTED) {
-		for (size_t i = 0; i < HANDLERS_NESTED; i++)
-			latency_count(l, LATENCY_IRQ, LATENCY_NOBODY, now->cpu, true);
-		c->n_handlers = 0;
-	}
+	forget_ended(l, now, c, handler);
 	c->handlers[c->n_handlers++] = (struct running_handler){
 		.soft = handler->soft,
 		.number = handler->number,
 		.begin = latency_begin(l, LATENCY_IRQ, now, label),
 	};
 	return 0;
-}
-
-/* The innermost that it can be the end of, counted from 1; 0: none. */
-static size_t find(const struct latency_cpu *c, const struct latency_handler *handler)
-{
-	size_t i = c->n_handlers;
-
-	while (i && (c->handlers[i - 1].soft != handler->soft ||
-		     c->handlers[i - 1].number != handler->number))
-		i--;
-	return i;
 }
 
 int latency_exit(struct latency *l, const struct latency_now *now,
@@ -59,8 +75,7 @@ int latency_exit(struct latency *l, const struct latency_now *now,
 		latency_count(l, LATENCY_IRQ, LATENCY_NOBODY, now->cpu, c->n_handlers > 0);
 		return 0;
 	}
-	for (; c->n_handlers > depth; c->n_handlers--)
-		latency_count(l, LATENCY_IRQ, LATENCY_NOBODY, now->cpu, true);
+	forget(l, now, c, depth);
 	c->n_handlers--;
 	return latency_end(l, LATENCY_IRQ, &c->handlers[depth - 1].begin, now, &about);
 }
