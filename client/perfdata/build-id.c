@@ -5,10 +5,10 @@
 #include <fcntl.h>
 #include <string.h>
 
+#include "client/perfdata/elf-segments.h"
 #include "client/perfdata/perfdata.h"
 
 #define NOTES_MAX (64U << 10) /* of one file */
-#define SEGMENTS_MAX 128
 
 /* ── Notes ──────────────────────────────────────────────────────────────────────────────── */
 
@@ -52,50 +52,15 @@ static size_t read_notes(int fd, uint64_t offset, uint64_t size, size_t *left,
 	return n > 0 ? build_id_in_notes(notes, (size_t)n, ret) : 0;
 }
 
-/* `each`: the size of a table entry, as the file says. */
-static size_t find_in_segments(int fd, bool is_64, uint64_t offset, size_t n, size_t each,
-			       uint8_t ret[static 20])
-{
-	union {
-		Elf64_Phdr of_64[SEGMENTS_MAX];
-		Elf32_Phdr of_32[SEGMENTS_MAX];
-	} segments;
-	size_t found = 0, left = NOTES_MAX;
-	ssize_t size;
-
-	if (each != (is_64 ? sizeof(Elf64_Phdr) : sizeof(Elf32_Phdr)))
-		return 0;
-	size = pread(fd, &segments, MIN(n, (size_t)SEGMENTS_MAX) * each, (off_t)offset);
-	n = size < 0 ? 0 : (size_t)size / each;
-	for (size_t i = 0; !found && i < n; i++) {
-		const Elf64_Phdr *a = &segments.of_64[i];
-		const Elf32_Phdr *b = &segments.of_32[i];
-
-		if (is_64 && a->p_type == PT_NOTE)
-			found = read_notes(fd, a->p_offset, a->p_filesz, &left, ret);
-		else if (!is_64 && b->p_type == PT_NOTE)
-			found = read_notes(fd, b->p_offset, b->p_filesz, &left, ret);
-	}
-	return found;
-}
-
 size_t build_id_of_file(int fd, uint8_t ret[static 20])
 {
-	union {
-		Elf64_Ehdr of_64;
-		Elf32_Ehdr of_32;
-	} e = {};
-	static const uint8_t data =
-		__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? ELFDATA2MSB : ELFDATA2LSB;
+	struct elf_segment segments[ELF_SEGMENTS_MAX];
+	size_t n = elf_segments(fd, segments), found = 0, left = NOTES_MAX;
 
-	if (pread(fd, &e, sizeof(e), 0) < (ssize_t)sizeof(e.of_32) ||
-	    memcmp(e.of_64.e_ident, ELFMAG, SELFMAG) || e.of_64.e_ident[EI_DATA] != data)
-		return 0;
-	if (e.of_64.e_ident[EI_CLASS] == ELFCLASS64)
-		return find_in_segments(fd, true, e.of_64.e_phoff, e.of_64.e_phnum,
-					e.of_64.e_phentsize, ret);
-	return find_in_segments(fd, false, e.of_32.e_phoff, e.of_32.e_phnum, e.of_32.e_phentsize,
-				ret);
+	for (size_t i = 0; !found && i < n; i++)
+		if (segments[i].type == PT_NOTE)
+			found = read_notes(fd, segments[i].offset, segments[i].size, &left, ret);
+	return found;
 }
 
 size_t build_id_of_kernel(uint8_t ret[static 20])
