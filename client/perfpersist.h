@@ -885,6 +885,12 @@ struct perfpersist_sample {
 	size_t raw_size;
 	const void *record; /* the whole PERF_RECORD_SAMPLE */
 	size_t record_size;
+	/* Of events with stack_user. Since 0.1 */
+	uint64_t user_abi; /* PERF_SAMPLE_REGS_ABI_*; NONE: a kernel thread, without registers */
+	const uint64_t *user_regs; /* those of the attributes' sample_regs_user; not aligned */
+	size_t n_user_regs;
+	const void *user_stack; /* from the stack pointer on; as much as was in memory */
+	size_t user_stack_size;
 };
 
 /* Iterates over one ring's records, the newest first. Returns 1 with *ret filled; 0 at the end;

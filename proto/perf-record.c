@@ -285,9 +285,37 @@ static void walk_raw(struct walk *w, struct pp_sample *s)
 	zeroes(w, padding);
 }
 
-static void walk_sample(struct walk *w, uint64_t type, uint64_t read_format, struct pp_sample *s)
+static void walk_user_regs(struct walk *w, uint64_t mask, struct pp_sample *s)
 {
-	uint64_t stream = 0;
+	FIELD(w, s->user_abi);
+	if (!w->writes)
+		s->n_user_regs = s->user_abi ? (uint32_t)__builtin_popcountll(mask) : 0;
+	s->user_regs = part(w, s->user_regs, s->n_user_regs * sizeof(uint64_t));
+}
+
+/* Room for the stack, and behind it how much of that could be read. */
+static void walk_user_stack(struct walk *w, struct pp_sample *s)
+{
+	uint64_t room = ALIGN_TO((uint64_t)s->user_stack_size, 8UL), size = s->user_stack_size;
+
+	FIELD(w, room);
+	if (!room || w->at.bad)
+		return;
+	if (w->writes) {
+		s->user_stack = part(w, s->user_stack, size);
+		zeroes(w, room - size);
+	} else {
+		s->user_stack = part(w, NULL, room);
+	}
+	FIELD(w, size);
+	if (size > room)
+		w->at.bad = true;
+	s->user_stack_size = (uint32_t)size;
+}
+
+static void walk_sample(struct walk *w, const struct pp_sample_form *form, struct pp_sample *s)
+{
+	uint64_t stream = 0, type = form->sample_type;
 	uint32_t reserved = 0;
 
 	if (type & PERF_SAMPLE_IDENTIFIER)
@@ -313,11 +341,17 @@ static void walk_sample(struct walk *w, uint64_t type, uint64_t read_format, str
 	if (type & PERF_SAMPLE_PERIOD)
 		FIELD(w, s->period);
 	if (type & PERF_SAMPLE_READ)
-		skip_read_values(w, read_format);
+		skip_read_values(w, form->read_format);
 	if (type & PERF_SAMPLE_CALLCHAIN)
 		walk_callchain(w, s);
 	if (type & PERF_SAMPLE_RAW)
 		walk_raw(w, s);
+	if (type & PERF_SAMPLE_BRANCH_STACK)
+		return;
+	if (type & PERF_SAMPLE_REGS_USER)
+		walk_user_regs(w, form->sample_regs_user, s);
+	if (type & PERF_SAMPLE_STACK_USER)
+		walk_user_stack(w, s);
 }
 
 int pp_sample_id_place(uint64_t sample_type)
@@ -331,14 +365,14 @@ int pp_sample_id_place(uint64_t sample_type)
 	       8 * __builtin_popcountll(sample_type & before);
 }
 
-int pp_sample_parse(const void *bytes, size_t size, uint64_t sample_type, uint64_t read_format,
+int pp_sample_parse(const void *bytes, size_t size, const struct pp_sample_form *form,
 		    struct pp_sample *ret)
 {
 	struct walk w = { { bytes, size, false }, false };
 
 	*ret = (struct pp_sample){ 0 };
 	cursor_bytes(&w.at, sizeof(struct perf_event_header));
-	walk_sample(&w, sample_type, read_format, ret);
+	walk_sample(&w, form, ret);
 	return w.at.bad ? -EBADMSG : 0;
 }
 
@@ -350,7 +384,7 @@ size_t pp_sample_write(struct pp_sample *s, uint16_t misc, uint64_t sample_type,
 	size_t size;
 
 	FIELD(&w, h);
-	walk_sample(&w, sample_type, 0, s);
+	walk_sample(&w, &(struct pp_sample_form){ .sample_type = sample_type }, s);
 	if (w.at.bad)
 		return 0;
 	size = (size_t)(w.at.p - (const uint8_t *)to);

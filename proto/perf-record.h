@@ -125,11 +125,24 @@ struct pp_sample {
 	const void *raw;
 	const uint64_t *callchain; /* not aligned */
 	uint64_t n_callchain;
+	uint64_t user_abi;	   /* PERF_SAMPLE_REGS_ABI_*; NONE: there are no registers */
+	const uint64_t *user_regs; /* not aligned */
+	uint32_t n_user_regs;
+	uint32_t user_stack_size;
+	const void *user_stack; /* from the stack pointer on: what could be read */
 };
 
-/* Reads the fields of a sample of `size` bytes, header included; fields that the type lacks are 0.
- * -EBADMSG: they do not fit. Pointers lead into the record. */
-int pp_sample_parse(const void *bytes, size_t size, uint64_t sample_type, uint64_t read_format,
+/* Says which fields samples have: those of struct perf_event_attr. */
+struct pp_sample_form {
+	uint64_t sample_type, read_format, sample_regs_user;
+};
+
+/*
+ * Reads the fields of a sample of `size` bytes, header included; fields that the type lacks are 0, and
+ * so are those of user registers and stack behind a branch stack, whose size the form does not say.
+ * -EBADMSG: they do not fit. Pointers lead into the record.
+ */
+int pp_sample_parse(const void *bytes, size_t size, const struct pp_sample_form *form,
 		    struct pp_sample *ret);
 
 /*

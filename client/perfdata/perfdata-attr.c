@@ -14,8 +14,9 @@ _Static_assert(sizeof(struct perf_event_attr) >= PERFDATA_ATTR_SIZE, "attr of Li
 #define SAMPLE_ALWAYS                                                                    \
 	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | \
 	 PERF_SAMPLE_PERIOD)
-#define SAMPLE_SOMETIMES \
-	(PERF_SAMPLE_IP | PERF_SAMPLE_ADDR | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW)
+#define SAMPLE_SOMETIMES                                                               \
+	(PERF_SAMPLE_IP | PERF_SAMPLE_ADDR | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW | \
+	 PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER)
 
 /* A tracepoint's number is the __u16 at the beginning of each payload. */
 #define NUMBER_MAX UINT16_MAX
@@ -121,6 +122,8 @@ static void take_attr(const struct perfpersist_source *source, struct perf_event
 	attr.exclude_callchain_kernel = from.exclude_callchain_kernel;
 	attr.exclude_callchain_user = from.exclude_callchain_user;
 	attr.sample_max_stack = from.sample_max_stack;
+	attr.sample_regs_user = from.sample_regs_user;
+	attr.sample_stack_user = from.sample_stack_user;
 	attr.sample_type = SAMPLE_ALWAYS | (source->sample_type & SAMPLE_SOMETIMES);
 	if (source->sample_type & PERF_SAMPLE_CALLCHAIN) /* perf prints no chain without it */
 		attr.sample_type |= PERF_SAMPLE_IP;

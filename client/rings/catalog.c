@@ -133,15 +133,30 @@ void client_catalog_source(const struct client_catalog *c, uint32_t i,
 	};
 }
 
+static struct pp_sample_form form_of(uint64_t sample_type, const void *attr, size_t attr_size)
+{
+	struct perf_event_attr a = {};
+
+	if (sample_type & PERF_SAMPLE_REGS_USER)
+		memcpy(&a, attr, MIN(attr_size, sizeof(a)));
+	return (struct pp_sample_form){
+		.sample_type = sample_type,
+		.sample_regs_user = a.sample_regs_user,
+	};
+}
+
 int client_decode(const struct pp_ring_header *h, const struct client_catalog *c,
 		  const void *record, size_t size, struct perfpersist_sample *ret)
 {
 	const struct pp_catalog_entry *e;
+	struct pp_sample_form form;
 	int r, source;
 	uint64_t id;
 
-	if (h->n_sources <= 1)
-		return sample_decode(h->sample_type, record, size, ret);
+	if (h->n_sources <= 1) {
+		form = form_of(h->sample_type, h->attr, h->attr_size);
+		return sample_decode(&form, record, size, ret);
+	}
 	if (!c->bytes || size < sizeof(struct perf_event_header) + sizeof(id))
 		return -EBADMSG;
 	memcpy(&id, (const char *)record + sizeof(struct perf_event_header), sizeof(id));
@@ -152,7 +167,8 @@ int client_decode(const struct pp_ring_header *h, const struct client_catalog *c
 	if (!(e->sample_type & PERF_SAMPLE_IDENTIFIER)) /* otherwise its fields would be at other
 							 * offsets */
 		return -EBADMSG;
-	r = sample_decode(e->sample_type, record, size, ret);
+	form = form_of(e->sample_type, (const char *)c->bytes + e->attr_offset, e->attr_size);
+	r = sample_decode(&form, record, size, ret);
 	if (r >= 0)
 		ret->source = (uint32_t)source;
 	return r;

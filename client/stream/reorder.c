@@ -45,6 +45,8 @@ static void bind(struct perfpersist_sample *s, const uint8_t *record)
 {
 	s->callchain = bound(record, s->callchain);
 	s->raw = bound(record, s->raw);
+	s->user_regs = bound(record, s->user_regs);
+	s->user_stack = bound(record, s->user_stack);
 	s->record = record;
 }
 
@@ -76,6 +78,8 @@ int reorder_push(struct reorder *reorder, const struct perfpersist_stream_item *
 	};
 	h->item.sample.callchain = unbound(s, s->callchain);
 	h->item.sample.raw = unbound(s, s->raw);
+	h->item.sample.user_regs = unbound(s, s->user_regs);
+	h->item.sample.user_stack = unbound(s, s->user_stack);
 	reorder->unsorted |= reorder->n > reorder->next && h[-1].item.time > item->time;
 	reorder->n_bytes += s->record_size;
 	reorder->n++;

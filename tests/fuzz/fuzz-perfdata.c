@@ -16,12 +16,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum input { INPUT_FILE, INPUT_RECORDS, INPUT_PIPE, INPUT_FEATURES, INPUTS };
 
-#define EVENTS 2
+#define EVENTS 3
 static const uint64_t sample_types[EVENTS] = {
 	PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
 		PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN,
 	PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_READ |
 		PERF_SAMPLE_RAW,
+	PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_REGS_USER |
+		PERF_SAMPLE_STACK_USER,
 };
 
 static volatile uint64_t sink;
@@ -35,6 +37,7 @@ static struct perf_event_attr attr(unsigned i)
 		.sample_period = 1,
 		.sample_type = sample_types[i],
 		.read_format = PERF_FORMAT_GROUP | PERF_FORMAT_ID,
+		.sample_regs_user = 0x7,
 		.sample_id_all = 1,
 	};
 }
@@ -45,7 +48,7 @@ static void put(int fd, const void *bytes, size_t n)
 		abort();
 }
 
-/* The header and two events with the ids 1 and 2; then the input, as records or as the rest of the
+/* The header and three events with the ids 1 to 3; then the input, as records or as the rest of the
  * file. */
 static void put_file(int fd, const uint8_t *data, size_t size, bool features)
 {
@@ -63,7 +66,7 @@ static void put_file(int fd, const uint8_t *data, size_t size, bool features)
 				       .size = sizeof(f.attrs) },
 			    .data = { .offset = sizeof(f), .size = features ? 0 : size },
 			    .features = { features ? 0xf7fffffeULL & ~(1ULL << 24) : 0 } },
-		.ids = { 1, 2 } };
+		.ids = { 1, 2, 3 } };
 
 	for (unsigned i = 0; i < EVENTS; i++) {
 		f.attrs[i].attr = attr(i);

@@ -177,11 +177,13 @@ END_TEST
 
 #define SAMPLE_ALL                                                                   \
 	(PP_SAMPLE_ID_ALL | PERF_SAMPLE_IP | PERF_SAMPLE_ADDR | PERF_SAMPLE_PERIOD | \
-	 PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW)
+	 PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER)
+
+static const struct pp_sample_form form = { .sample_type = SAMPLE_ALL, .sample_regs_user = 0x90 };
 
 static struct pp_sample sample(void)
 {
-	static const uint64_t chain[] = { 10, 11, 12 };
+	static const uint64_t chain[] = { 10, 11, 12 }, regs[] = { 13, 14 };
 
 	return (struct pp_sample){
 		.id = 1,
@@ -196,6 +198,11 @@ static struct pp_sample sample(void)
 		.n_callchain = ARRAY_SIZE(chain),
 		.raw = "raw",
 		.raw_size = 3,
+		.user_abi = PERF_SAMPLE_REGS_ABI_64,
+		.user_regs = regs,
+		.n_user_regs = ARRAY_SIZE(regs),
+		.user_stack = "a user's stack",
+		.user_stack_size = 14,
 	};
 }
 
@@ -207,9 +214,9 @@ START_TEST(samples)
 
 	memset(bytes, SENTINEL, sizeof(bytes));
 	size = pp_sample_write(&s, 2, SAMPLE_ALL, bytes, sizeof(bytes));
-	ck_assert_uint_eq(size, 8 + 9 * 8 + 4 * 8 + 8);
+	ck_assert_uint_eq(size, 8 + 9 * 8 + 4 * 8 + 8 + 3 * 8 + 8 + 16 + 8);
 	ck_assert_uint_eq(bytes[size], SENTINEL);
-	ck_assert_int_eq(pp_sample_parse(bytes, size, SAMPLE_ALL, 0, &got), 0);
+	ck_assert_int_eq(pp_sample_parse(bytes, size, &form, &got), 0);
 	ck_assert_uint_eq(got.ip, 2);
 	ck_assert_uint_eq(got.time, 3);
 	ck_assert_uint_eq(got.addr, 4);
@@ -221,14 +228,47 @@ START_TEST(samples)
 	ck_assert_ptr_eq(got.raw, s.raw);
 	ck_assert_uint_eq(got.raw_size, 4);
 	ck_assert_mem_eq(got.raw, "raw", 4);
+	ck_assert_uint_eq(got.user_abi, PERF_SAMPLE_REGS_ABI_64);
+	ck_assert_uint_eq(got.n_user_regs, 2);
+	ck_assert_ptr_eq(got.user_regs, s.user_regs);
+	ck_assert_uint_eq(got.user_stack_size, 14);
+	ck_assert_mem_eq(got.user_stack, "a user's stack\0", 16);
 	memcpy(&id, bytes + pp_sample_id_place(SAMPLE_ALL), sizeof(id));
 	ck_assert_uint_eq(id, 1);
 	ck_assert_int_eq(pp_sample_id_place(PERF_SAMPLE_IDENTIFIER), -1);
 	for (size_t n = 8; n < size; n++) {
 		struct pp_sample again = sample();
 
-		ck_assert_int_eq(pp_sample_parse(bytes, n, SAMPLE_ALL, 0, &got), -EBADMSG);
+		ck_assert_int_eq(pp_sample_parse(bytes, n, &form, &got), -EBADMSG);
 		ck_assert_uint_eq(pp_sample_write(&again, 2, SAMPLE_ALL, bytes, n), 0);
+	}
+}
+END_TEST
+
+/* A kernel thread has neither, and a stack that is not in memory is none. */
+START_TEST(no_user_space)
+{
+	struct pp_sample s = sample(), got;
+	uint64_t size, too_many;
+
+	s.user_abi = PERF_SAMPLE_REGS_ABI_NONE;
+	s.n_user_regs = s.user_stack_size = 0;
+	size = pp_sample_write(&s, 1, SAMPLE_ALL, bytes, sizeof(bytes));
+	ck_assert_uint_eq(size, 8 + 9 * 8 + 4 * 8 + 8 + 8 + 8);
+	ck_assert_int_eq(pp_sample_parse(bytes, size, &form, &got), 0);
+	ck_assert_uint_eq(got.n_user_regs + got.user_stack_size, 0);
+	ck_assert_ptr_null(got.user_stack);
+
+	/* More was read than there is room for; a room that does not fit. */
+	s = sample();
+	size = pp_sample_write(&s, 1, SAMPLE_ALL, bytes, sizeof(bytes));
+	too_many = 17;
+	memcpy(bytes + size - 8, &too_many, sizeof(too_many));
+	ck_assert_int_eq(pp_sample_parse(bytes, size, &form, &got), -EBADMSG);
+	for (too_many = UINT64_MAX; too_many; too_many /= 2) {
+		memcpy(bytes + size - 32, &too_many, sizeof(too_many));
+		if (too_many != 16 && too_many > 7)
+			ck_assert_int_eq(pp_sample_parse(bytes, size, &form, &got), -EBADMSG);
 	}
 }
 END_TEST
@@ -245,6 +285,7 @@ int main(void)
 	tcase_add_test(tc, unknown_types);
 	tcase_add_test(tc, too_many_namespaces);
 	tcase_add_test(tc, samples);
+	tcase_add_test(tc, no_user_space);
 	suite_add_tcase(suite, tc);
 	return run_suite(suite);
 }

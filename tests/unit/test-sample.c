@@ -37,10 +37,19 @@ static struct builder begin(void)
 	return b;
 }
 
-#define ALL                                                                             \
-	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | \
-	 PERF_SAMPLE_ADDR | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU |  \
-	 PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW)
+#define ALL                                                                                     \
+	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |         \
+	 PERF_SAMPLE_ADDR | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU |          \
+	 PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW | PERF_SAMPLE_REGS_USER | \
+	 PERF_SAMPLE_STACK_USER)
+#define REGS 0x103 /* of 3 registers */
+
+static int decode(uint64_t type, const void *record, size_t size, struct perfpersist_sample *ret)
+{
+	const struct pp_sample_form form = { .sample_type = type, .sample_regs_user = REGS };
+
+	return sample_decode(&form, record, size, ret);
+}
 
 static struct builder everything(void)
 {
@@ -63,6 +72,13 @@ static struct builder everything(void)
 	add_u64(&b, 12);
 	add_u32(&b, 4); /* raw */
 	add(&b, "rawr", 4);
+	add_u64(&b, PERF_SAMPLE_REGS_ABI_64);
+	add_u64(&b, 13);
+	add_u64(&b, 14);
+	add_u64(&b, 15);
+	add_u64(&b, 16); /* stack */
+	add(&b, "the user's stack", 16);
+	add_u64(&b, 12); /* bytes of it that could be read */
 	return b;
 }
 
@@ -71,7 +87,7 @@ START_TEST(test_everything)
 	struct builder b = everything();
 	struct perfpersist_sample s = { .cpu = 77 };
 
-	ck_assert_int_eq(sample_decode(ALL, b.bytes, b.n, &s), 0);
+	ck_assert_int_eq(decode(ALL, b.bytes, b.n, &s), 0);
 	ck_assert_uint_eq(s.cpu, 77);
 	ck_assert_uint_eq(s.ip, 2);
 	ck_assert_uint_eq(s.pid, 3);
@@ -100,7 +116,7 @@ START_TEST(test_cut_anywhere)
 
 		cut = realloc(cut, n ? n : 1);
 		memcpy(cut, b.bytes, n);
-		ck_assert_int_eq(sample_decode(ALL, cut, n, &s), -EBADMSG);
+		ck_assert_int_eq(decode(ALL, cut, n, &s), -EBADMSG);
 		ck_assert_uint_eq(s.pid, 99);
 	}
 }
@@ -119,7 +135,7 @@ START_TEST(test_each_alone)
 	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
 		struct perfpersist_sample s = { 0 };
 
-		ck_assert_int_eq(sample_decode(types[i], b.bytes, b.n, &s), 0);
+		ck_assert_int_eq(decode(types[i], b.bytes, b.n, &s), 0);
 		ck_assert_uint_eq(s.id + s.ip + s.time + s.addr + s.period, 42);
 		ck_assert_uint_eq(s.pid, 0);
 	}
@@ -136,9 +152,8 @@ START_TEST(test_what_recorders_write)
 	add_u64(&b, 3);
 	add_u32(&b, 12);
 	add(&b, "payload12345", 12);
-	ck_assert_int_eq(sample_decode(PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_RAW,
-				       b.bytes, b.n, &s),
-			 0);
+	ck_assert_int_eq(
+		decode(PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_RAW, b.bytes, b.n, &s), 0);
 	ck_assert_uint_eq(s.tid, 2);
 	ck_assert_uint_eq(s.time, 3);
 	ck_assert_mem_eq(s.raw, "payload12345", 12);
@@ -158,13 +173,12 @@ START_TEST(test_forged_counts)
 
 		add_u64(&b, counts[i]);
 		add_u64(&b, 0);
-		ck_assert_int_eq(sample_decode(PERF_SAMPLE_CALLCHAIN, b.bytes, b.n, &s), -EBADMSG);
+		ck_assert_int_eq(decode(PERF_SAMPLE_CALLCHAIN, b.bytes, b.n, &s), -EBADMSG);
 		b = begin();
 		add_u32(&b, (uint32_t)MAX(counts[i], 5));
 		add_u32(&b, 0);
 		if ((uint32_t)MAX(counts[i], 5) > 4)
-			ck_assert_int_eq(sample_decode(PERF_SAMPLE_RAW, b.bytes, b.n, &s),
-					 -EBADMSG);
+			ck_assert_int_eq(decode(PERF_SAMPLE_RAW, b.bytes, b.n, &s), -EBADMSG);
 	}
 }
 END_TEST
@@ -174,9 +188,9 @@ START_TEST(test_read_is_refused)
 	struct builder b = everything();
 	struct perfpersist_sample s = { 0 };
 
-	ck_assert_int_eq(sample_decode(PERF_SAMPLE_READ, b.bytes, b.n, &s), -EBADMSG);
+	ck_assert_int_eq(decode(PERF_SAMPLE_READ, b.bytes, b.n, &s), -EBADMSG);
 	/* Fields after the payload are ignored. */
-	ck_assert_int_eq(sample_decode(ALL | PERF_SAMPLE_WEIGHT, b.bytes, b.n, &s), 0);
+	ck_assert_int_eq(decode(ALL | PERF_SAMPLE_WEIGHT, b.bytes, b.n, &s), 0);
 }
 END_TEST
 

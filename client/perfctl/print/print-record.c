@@ -111,6 +111,8 @@ void record_print(struct source *source, const struct perfpersist_sample *s, uin
 	fputc('\n', f);
 	if (s->n_callchain)
 		print_callchain(s, f);
+	if (s->user_stack_size)
+		fprintf(f, "\t%16zu bytes of user stack\n", s->user_stack_size);
 }
 
 static void json_symbol(const struct symbol *symbol, struct json *j)
@@ -197,6 +199,8 @@ void sample_json(const struct record *r, struct json *j)
 		json_unsigned(j, "period", r->sample->period);
 	if (r->shown & PERF_SAMPLE_CALLCHAIN)
 		json_callchain(r, j);
+	if (r->shown & PERF_SAMPLE_STACK_USER)
+		json_unsigned(j, "user_stack", r->sample->user_stack_size);
 	if (r->shown & PERF_SAMPLE_RAW)
 		payload_json(r->decoder, r->sample, j);
 }

@@ -30,6 +30,7 @@ int events_add(struct trace *t, const void *attr, size_t n)
 		.freq = a.freq,
 	};
 	e->read_format = a.read_format;
+	e->sample_regs_user = a.sample_regs_user;
 	e->sample_id_all = a.sample_id_all;
 	if (!t->n_events) /* perf gives all of them the same */
 		t->info.clock = a.use_clockid ? a.clockid : -1;

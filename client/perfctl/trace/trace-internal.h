@@ -15,7 +15,7 @@
 struct event {
 	struct trace_event pub; /* name: NULL until the whole file is read */
 	const char *point;	/* the name in its format */
-	uint64_t read_format;
+	uint64_t read_format, sample_regs_user;
 	bool sample_id_all;
 	uint32_t history; /* index in the trace's, + 1; 0: none */
 	uint64_t lost;

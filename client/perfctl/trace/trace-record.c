@@ -13,9 +13,14 @@ static bool decode_sample(const struct event *e, const uint8_t *bytes, size_t si
 			  struct trace_record *record)
 {
 	uint64_t type = e->pub.sample_type;
+	const struct pp_sample_form form = {
+		.sample_type = type,
+		.read_format = e->read_format,
+		.sample_regs_user = e->sample_regs_user,
+	};
 	struct pp_sample s;
 
-	if (pp_sample_parse(bytes, size, type, e->read_format, &s) < 0)
+	if (pp_sample_parse(bytes, size, &form, &s) < 0)
 		return false;
 	record->kind = TRACE_SAMPLE;
 	record->event = &e->pub;
@@ -38,6 +43,11 @@ static bool decode_sample(const struct event *e, const uint8_t *bytes, size_t si
 		.n_callchain = s.n_callchain,
 		.raw = s.raw,
 		.raw_size = s.raw_size,
+		.user_abi = s.user_abi,
+		.user_regs = s.user_regs,
+		.n_user_regs = s.n_user_regs,
+		.user_stack = s.user_stack,
+		.user_stack_size = s.user_stack_size,
 		.record = bytes,
 		.record_size = size,
 	};
