@@ -270,6 +270,9 @@ $(BUILD)/tests/%: tests/integration/%.c $(BUILD)/libperfpersist.a Makefile
 # The kernel finds callers by their frame pointers.
 $(BUILD)/tests/chained $(BUILD)/tests/scene: ALL_CFLAGS += -fno-omit-frame-pointer -fno-optimize-sibling-calls
 
+# Its stack is unwound without them.
+$(BUILD)/tests/unwound: ALL_CFLAGS += -O2 -fomit-frame-pointer -fno-optimize-sibling-calls
+
 # As a user compiles his, with the header where it is installed.
 USER_INCLUDE := $(BUILD)/gen/include
 $(USER_INCLUDE)/perfpersist/perfpersist.bpf.h: proto/perfpersist.bpf.h

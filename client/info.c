@@ -100,6 +100,7 @@ void client_info_from_message(const struct pp_msg_event *m, struct perfpersist_i
 		.period = m->period,
 		.max_rate = m->max_rate,
 		.max_stack = m->max_stack,
+		.stack_user = m->stack_user,
 		.flags = m->flags,
 		.owner = m->owner,
 		.group = m->group,
@@ -139,6 +140,7 @@ void client_info_to_message(const struct perfpersist_info *info, struct pp_msg_e
 		.period = info->period,
 		.max_rate = info->max_rate,
 		.max_stack = info->max_stack,
+		.stack_user = info->stack_user,
 		.flags = info->flags,
 		.owner = info->owner,
 		.group = info->group,
@@ -177,8 +179,11 @@ void client_info_from_header(const struct pp_ring_header *h, struct perfpersist_
 		ret->flags = attr.freq ? PERFPERSIST_FREQ : 0;
 	}
 	if (h->sample_type & PERF_SAMPLE_CALLCHAIN)
-		ret->flags |= PERFPERSIST_CALLCHAIN;
+		ret->flags |= PERFPERSIST_CALLCHAIN |
+			      (attr.exclude_callchain_kernel ? PERFPERSIST_NO_KERNEL_CHAIN : 0) |
+			      (attr.exclude_callchain_user ? PERFPERSIST_NO_USER_CHAIN : 0);
 	ret->max_stack = attr.sample_max_stack;
+	ret->stack_user = attr.sample_stack_user;
 	COPY_FIELD(ret->ns, h->ns);
 	COPY_FIELD(ret->name, h->name);
 	COPY_FIELD(ret->event, h->event);

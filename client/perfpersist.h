@@ -158,6 +158,9 @@ struct perfpersist_info {
 	uint64_t saved_mono;  /* the same time by CLOCK_MONOTONIC of that boot */
 	uint64_t skipped;   /* from a checkpoint: bytes that its limit of bytes a second left out */
 	uint32_t max_stack; /* entries of a call chain, at most; 0: no limit was asked for */
+	/* bytes of the user stack that a record has, at most, beside the user's registers; 0: it has
+	 * neither */
+	uint32_t stack_user;
 };
 
 /* Events with a filter of their own. */
@@ -187,6 +190,10 @@ struct perfpersist_create_options {
 	/* with CALLCHAIN: entries of a call chain, of kernel and user space together, at most: 1 to the
 	 * kernel's limit, kernel.perf_event_max_stack, and 127 at most; 0: 127. Since 0.1 */
 	uint32_t max_stack;
+	/* with CALLCHAIN and NO_USER_CHAIN: each record also has the user's registers, and so many bytes
+	 * of the user stack at most, from which perf unwinds it: a multiple of 8, 65528 at most; 0:
+	 * neither. -EACCES: the caller may not have them (UserStacks= in perfpersistd.conf). Since 0.1 */
+	uint32_t stack_user;
 };
 
 struct perfpersist_daemon_info {

@@ -292,6 +292,8 @@ int pp_spec_check(const struct pp_spec *spec)
 	if (spec->max_stack &&
 	    (!(spec->flags & PP_EVENT_CALLCHAIN) || spec->max_stack > PP_MAX_STACK))
 		return -EBADMSG;
+	if (!pp_event_stack_is_good(spec->flags, spec->stack_user))
+		return -EBADMSG;
 	return cpumask_is_empty(&spec->cpus) == all_cpus ? 0 : -EBADMSG;
 }
 

@@ -50,6 +50,7 @@ static const struct key keys[] = {
 	KEY("flags", FLAGS, event.flags),
 	KEY("checkpoint", CHECKPOINT, event.flags), /* behind the flags, which replace it */
 	KEY("max_stack", NOT_ZERO, event.max_stack),
+	KEY("stack_user", NOT_ZERO, event.stack_user),
 	KEY("owner", DECIMAL, event.owner),
 	KEY("group", DECIMAL, event.group),
 	KEY("mode", OCTAL, event.mode),

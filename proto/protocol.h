@@ -20,22 +20,23 @@
 #define PP_PROTOCOL_VERSION 1
 
 #define PP_HEADER_SIZE 16
-#define PP_PACKET_MAX 65536    /* bytes of any packet, header included */
-#define PP_FDS_MAX 253	       /* of one packet: the kernel's SCM_MAX_FD */
-#define PP_LIST_MAX 12	       /* events in one page of a list */
-#define PP_CPUS_SIZE 1024      /* of a CPU list with its NUL */
-#define PP_FILTER_SIZE 1024    /* of a filter's text with its NUL */
-#define PP_SELECTIONS_MAX 16   /* events with filters of their own in one request */
-#define PP_LIMITS_MAX 128      /* lines in one page of the limits */
-#define PP_AWAY_MAX 1024       /* offline CPUs in one page */
-#define PP_TARGETS_SIZE 256    /* of the names of a trigger's targets, with its NUL */
-#define PP_TARGET_NAMES_MAX 16 /* and how many these can be */
-#define PP_KEY_SIZE 128	       /* of a trigger's fields, with their NUL */
-#define PP_RATE_SIZE 64	       /* of its rate, likewise */
-#define PP_TRIGGERS_MAX 64     /* of a namespace; root may create more */
-#define PP_TAPES_MAX 64	       /* tapes in one page */
-#define PP_LINKS_MAX 64	       /* links in one request */
-#define PP_MAX_STACK 127       /* entries of a call chain: the kernel's default */
+#define PP_PACKET_MAX 65536	/* bytes of any packet, header included */
+#define PP_FDS_MAX 253		/* of one packet: the kernel's SCM_MAX_FD */
+#define PP_LIST_MAX 12		/* events in one page of a list */
+#define PP_CPUS_SIZE 1024	/* of a CPU list with its NUL */
+#define PP_FILTER_SIZE 1024	/* of a filter's text with its NUL */
+#define PP_SELECTIONS_MAX 16	/* events with filters of their own in one request */
+#define PP_LIMITS_MAX 128	/* lines in one page of the limits */
+#define PP_AWAY_MAX 1024	/* offline CPUs in one page */
+#define PP_TARGETS_SIZE 256	/* of the names of a trigger's targets, with its NUL */
+#define PP_TARGET_NAMES_MAX 16	/* and how many these can be */
+#define PP_KEY_SIZE 128		/* of a trigger's fields, with their NUL */
+#define PP_RATE_SIZE 64		/* of its rate, likewise */
+#define PP_TRIGGERS_MAX 64	/* of a namespace; root may create more */
+#define PP_TAPES_MAX 64		/* tapes in one page */
+#define PP_LINKS_MAX 64		/* links in one request */
+#define PP_MAX_STACK 127	/* entries of a call chain: the kernel's default */
+#define PP_STACK_USER_MAX 65528 /* bytes of a user stack, as in perf: a __u16, a multiple of 8 */
 
 /* The shortest time between two firings of a trigger, ns: each wakes the daemon. */
 #define PP_HOLD_OFF_MIN 10000000ULL
@@ -75,6 +76,14 @@ static inline bool pp_event_chains_are_good(uint32_t flags)
 
 	return !without || (flags & PP_EVENT_CALLCHAIN &&
 			    without != (PP_EVENT_NO_KERNEL_CHAIN | PP_EVENT_NO_USER_CHAIN));
+}
+
+/* User space's half of a chain comes from the stack, so that none is recorded beside it. */
+static inline bool pp_event_stack_is_good(uint32_t flags, uint32_t stack_user)
+{
+	return !stack_user ||
+	       ((flags & PP_EVENT_CHAINS) == (PP_EVENT_CALLCHAIN | PP_EVENT_NO_USER_CHAIN) &&
+		stack_user <= PP_STACK_USER_MAX && stack_user % 8 == 0);
 }
 
 static inline uint32_t pp_event_checkpoint(uint32_t flags)

@@ -145,6 +145,7 @@ static void report(const struct call *call, struct perfpersist *p, bool has_rate
 	if (has_rate && info->sources > 1)
 		make_events_print_sampled(p, info);
 	putchar('\n');
+	make_events_note_readers(info);
 }
 
 static int run(struct call *call)

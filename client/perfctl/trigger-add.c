@@ -219,6 +219,7 @@ static int add(struct call *call, struct add *a, const struct event_name *name, 
 	if (r < 0)
 		return suggest_recordable(p, r, a->make.events, a->make.n);
 	tell_added(call, a, &info, targets);
+	make_events_note_readers(&info);
 	return EXIT_OK;
 }
 

@@ -186,6 +186,7 @@ static int fill_create(struct pp_msg_create_request *m, const char *ns, const ch
 	m->flags = opts->flags | (opts->program ? PP_EVENT_PROGRAM : 0);
 	m->program = opts->program;
 	m->max_stack = opts->max_stack;
+	m->stack_user = opts->stack_user;
 	return FILL(m->cpus, "list of CPUs", opts->cpus);
 }
 

@@ -74,7 +74,7 @@ create 3 "no tracepoint 'nosuch:event'" new/x -e nosuch:event
 create 1 "does not let programs run on 'ftrace:print' .*; use another" t/x -e ftrace:print
 create 2 'leave out the frequency' t/x -F 99
 create 2 'leave out the period' t/x -c 1
-create 2 'neither kernel, user nor both' t/x --call-graph dwarf
+create 2 'neither kernel, user, both nor dwarf' t/x --call-graph lbr
 create 2 'none are recorded; add -g' t/x --max-stack 5
 create 2 'longer than the .* that can be recorded here' t/x -g --max-stack 128
 create 2 'max-stack 0: not a number above 0' t/x -g --max-stack 0

@@ -156,5 +156,5 @@ expect_eq "$(grep -c inner "$SCRATCH/script")" $ROUNDS "records while the window
 [ "$(grep -cE '^\s+[0-9a-f]{6,} \[user\]' "$SCRATCH/script")" -ge $((3 * ROUNDS)) ] ||
 	fail "its chains are not there:" "$(tail -4 "$SCRATCH/script")"
 
-said 2 'neither kernel, user nor both' perfctl create h/x -e sched:sched_switch --call-graph dwarf
+said 2 'neither kernel, user, both nor dwarf' perfctl create h/x -e sched:sched_switch --call-graph lbr
 echo "${#EVENTS[@]} kinds of event"

@@ -54,7 +54,7 @@ said() {
 
 create() {
 	create_calls
-	perfctl create t/several -e 'sched:sched_process_exec,sched:sched_process_exit' -g --max-stack 7 -m 64K >/dev/null
+	perfctl create t/several -e 'sched:sched_process_exec,sched:sched_process_exit' --call-graph dwarf,1024 --max-stack 7 -m 64K >/dev/null 2>&1
 	perfctl change t/several --checkpoint 1s >/dev/null
 }
 
@@ -165,8 +165,8 @@ crash_and_find
 kill "$busy"
 busy=
 expect_calls "$until"
-expect_eq "$(perfctl --saved=previous-boot list --json | jq -c 'map([.name, .skipped, .max_rate, .max_stack, .reads]) | sort')" \
-	'[["calls",0,0,0,"saved"],["several",0,12345,7,"saved"]]' "what is there"
+expect_eq "$(perfctl --saved=previous-boot list --json | jq -c 'map([.name, .skipped, .max_rate, .max_stack, .stack_user, .reads]) | sort')" \
+	'[["calls",0,0,0,0,"saved"],["several",0,12345,7,1024,"saved"]]' "what is there"
 expect_match "$(perfctl --saved=previous-boot reopen t/several -n all 2>/dev/null)" 'sched_process_exec'
 expect_match "$(perfctl --saved=previous-boot script t/several 2>/dev/null)" 'sched_process_exec'
 expect_ok perfctl --saved=previous-boot stat

@@ -109,7 +109,7 @@ dropin 10-a.conf <<-END
 	Event=cpu-clock
 	Frequency=99
 	Buffer=64K
-	CallGraph=kernel
+	CallGraph=dwarf,4096
 	MaxStack=9
 END
 dropin 20-b.conf <<-'END'
@@ -143,6 +143,7 @@ start
 expect_eq "$(id_of web/calls)" "$calls" "the id after a restart"
 expect_eq "$(id_of web/renames)" "$renames" "the id after a restart"
 expect_eq "$(field_of web/more max_stack)" 9 "MaxStack= after a restart"
+expect_eq "$(field_of web/more stack_user)" 4096 "CallGraph=dwarf after a restart"
 reload 0 0 0 0
 more=$(id_of web/more)
 sed -i s/Frequency=99/Frequency=98/ "$DROPINS/10-a.conf"
@@ -157,6 +158,9 @@ sed -i s/MaxStack=9/MaxStack=8/ "$DROPINS/10-a.conf"
 reload 0 1 0 0
 expect_eq "$(field_of web/more max_stack)" 8 "MaxStack= after a reload"
 [ "$(id_of web/more)" != "$more" ] || fail "the event was changed, and not replaced"
+sed -i s/dwarf,4096/dwarf/ "$DROPINS/10-a.conf"
+reload 0 1 0 0
+expect_eq "$(field_of web/more stack_user)" 8192 "CallGraph=dwarf after a reload"
 
 # ── faults ───────────────────────────────────────────────────────────────────────────────
 

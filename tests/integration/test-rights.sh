@@ -247,15 +247,16 @@ $(namespaces)"
 	[ $makers != all ] || expect 0 other "deleting what is one's own" perfctl delete theirs/e
 done
 
-# ── who may set probes ───────────────────────────────────────────────────────────────────
+# ── who may set probes, and record user stacks ───────────────────────────────────────────
 
-# A user who may create events may still not create probes or breakpoints. The daemon refuses the
+# A user who may create events may still not create probes or breakpoints, or record stacks. The daemon refuses the
 # others before it looks for the file, so a file that does not exist makes no difference to them.
 libc=$(ldd "$BIN/perfctl" | sed -nE 's/.*libc\.so[^ ]* => ([^ ]+).*/\1/p')
 for probers in root group all; do
 	stop_daemon
 	write_conf "CreateNamespaces=all
 Probes=$probers
+UserStacks=$probers
 $(namespaces)"
 	sed -i "s/^Group=$DAEMON_GID/Group=$GROUP/" "$CONF"
 	start_daemon
@@ -272,15 +273,22 @@ $(namespaces)"
 		done
 		expect "$((may ? 4 : 3))" $who "probing what is not there" \
 			perfctl create $who/probe -e uprobe:/no/such/file:f
+		expect "$may" $who "recording stacks, UserStacks=$probers" perfctl create $who/stacks -e cpu-clock --call-graph dwarf -m 16K
+		[ "$may" -ne 0 ] || expect 0 $who "deleting it" perfctl delete $who/stacks
 	done
 	# A second name for root's event gives no access, either.
+	perfctl create m0644/stacks -e cpu-clock --call-graph dwarf -m 16K >/dev/null 2>&1
+	expect "$(code 4 test $probers = all)" other "a name for root's stacks" \
+		perfctl create other/stacks -e cpu-clock --call-graph dwarf -m 16K --share
+	perfctl delete m0644/stacks >/dev/null
+	perfctl delete other/stacks >/dev/null 2>&1 || true
 	perfctl create m0644/probe -e mem:0x1000:w -m 4K >/dev/null
 	expect "$(code 4 test $probers = all)" other "a name for root's probe" \
 		perfctl create other/probe -e mem:0x1000:w -m 4K --share
 	perfctl delete m0644/probe >/dev/null
 	perfctl delete other/probe >/dev/null 2>&1 || true
 done
-echo "probes and breakpoints: by root, by the group, by all, as Probes= says"
+echo "probes and breakpoints, and user stacks: by root, by the group, by all, as Probes= and UserStacks= say"
 
 # ── the daemon's own user ────────────────────────────────────────────────────────────────
 

@@ -85,14 +85,15 @@ START_TEST(every_key)
 	      "s\nCallGraph=yes\n"
 	      "Checkpoint=5s\nWakeup=yes\nGeneric=yes\nShare=yes\nOptional=yes\nEnabled=no\nCreator=5\n"
 	      "[event web/bare]\nEvent=cpu-clock\nPeriod=10\nShare=no\nMaxRate=7\n"
-	      "CallGraph=kernel\nMaxStack=16\n");
+	      "CallGraph=kernel\nMaxStack=16\n"
+	      "[event web/stacks]\nEvent=cpu-clock\nCallGraph=yes\nCallGraph=dwarf,1001\n");
 	ck_assert_str_eq(told, "");
 	ck_assert_uint_eq(config.n_namespaces, 1);
 	ck_assert_uint_eq(config.namespaces[0].owner, 7);
 	ck_assert_uint_eq(config.namespaces[0].mode, 0664);
 	ck_assert_int_eq(config.namespaces[0].live, NAMESPACE_LIVE_NOBODY);
 	ck_assert_uint_eq(config.namespaces[0].max_memory, 5 << 20);
-	ck_assert_uint_eq(found->n, 2);
+	ck_assert_uint_eq(found->n, 3);
 	e = event("web", "all");
 	ck_assert(e->optional && !e->enabled && !e->faulty && !e->written);
 	ck_assert_uint_eq(e->creator, 5);
@@ -121,6 +122,10 @@ START_TEST(every_key)
 	ck_assert_uint_eq(request.max_rate, 7);
 	ck_assert_uint_eq(request.max_stack, 16);
 	ck_assert_uint_eq(request.data_size, 0);
+	ck_assert_uint_eq(request.stack_user, 0);
+	event("web", "stacks");
+	ck_assert_uint_eq(request.flags, PP_EVENT_CALLCHAIN | PP_EVENT_NO_USER_CHAIN);
+	ck_assert_uint_eq(request.stack_user, 1008);
 }
 END_TEST
 
@@ -586,8 +591,9 @@ START_TEST(written_and_read_back)
 	wanted.period = 99;
 	wanted.max_rate = 10;
 	wanted.max_stack = 32;
-	wanted.flags = PP_EVENT_BOOT | PP_EVENT_FREQ | PP_EVENT_CALLCHAIN | PP_EVENT_WAKEUP |
-		       PP_EVENT_NO_SHARE;
+	wanted.stack_user = 16384;
+	wanted.flags = PP_EVENT_BOOT | PP_EVENT_FREQ | PP_EVENT_CALLCHAIN | PP_EVENT_NO_USER_CHAIN |
+		       PP_EVENT_WAKEUP | PP_EVENT_NO_SHARE;
 	ck_assert_int_eq(write_down(5, &ns), 0);
 	load();
 	ck_assert_str_eq(told, "");

@@ -11,7 +11,7 @@
 #include "daemon/log.h"
 
 #define DATA_SIZE (1 << 16)
-#define SPILL_SIZE 16384
+#define SPILL_SIZE 65536
 
 enum {
 	IDENTIFIED = 1,
@@ -21,7 +21,8 @@ enum {
 	FILTERED = 16,
 	LOOKS_UP = 32, /* rings are looked up, not known by address */
 	CHAINED = 64,
-	SHORT = 128, /* chains of one entry */
+	SHORT = 128,  /* chains of one entry */
+	DUMPED = 256, /* registers and stack of user space */
 };
 
 static const unsigned forms[] = {
@@ -35,6 +36,8 @@ static const unsigned forms[] = {
 	CHAINED | WAKES,
 	CHAINED | IDENTIFIED | NESTS | LIMITED | WAKES | FILTERED,
 	CHAINED | SHORT,
+	CHAINED | DUMPED,
+	CHAINED | DUMPED | IDENTIFIED | NESTS | LIMITED | WAKES | FILTERED,
 };
 
 static struct fixture rings;
@@ -73,7 +76,8 @@ static void try(struct tracepoint *tp, unsigned form)
 {
 	const struct pp_source parsed = { .kind = PP_SOURCE_TRACEPOINT };
 	const struct pp_spec spec = { .flags = form & CHAINED ? PP_EVENT_CALLCHAIN : 0,
-				      .max_stack = form & SHORT ? 1 : 0 };
+				      .max_stack = form & SHORT ? 1 : 0,
+				      .stack_user = form & DUMPED ? PP_STACK_USER_MAX : 0 };
 	struct source source = {
 		.spec = &spec, .parsed = &parsed, .tp = tp, .id = form & IDENTIFIED ? 5 << 12 : 0
 	};

@@ -564,6 +564,14 @@ START_TEST(tracepoints)
 	SPOIL(good_tracepoint, spec->flags |= PP_EVENT_CALLCHAIN,
 	      spec->max_stack = PP_MAX_STACK + 1);
 	ALLOW(good_tracepoint, spec->flags |= PP_EVENT_CALLCHAIN, spec->max_stack = PP_MAX_STACK);
+	SPOIL(good_tracepoint, spec->stack_user = 8192);
+	SPOIL(good_tracepoint, spec->flags |= PP_EVENT_CALLCHAIN, spec->stack_user = 8192);
+	ALLOW(good_tracepoint, spec->flags |= PP_EVENT_CALLCHAIN | PP_EVENT_NO_USER_CHAIN,
+	      spec->stack_user = PP_STACK_USER_MAX);
+	SPOIL(good_tracepoint, spec->flags |= PP_EVENT_CALLCHAIN | PP_EVENT_NO_USER_CHAIN,
+	      spec->stack_user = PP_STACK_USER_MAX + 7);
+	SPOIL(good_tracepoint, spec->flags |= PP_EVENT_CALLCHAIN | PP_EVENT_NO_USER_CHAIN,
+	      spec->stack_user = 12);
 	ALLOW(good_tracepoint, spec->flags |= PP_EVENT_GENERIC);
 }
 END_TEST
@@ -684,7 +692,7 @@ START_TEST(sizes)
 	SPOIL(good_tracepoint, spec->data_size = PP_DATA_SIZE_MAX * 2);
 	ALLOW(good_tracepoint, spec->data_size = PP_DATA_SIZE_MIN);
 	ALLOW(good_tracepoint, spec->data_size = PP_DATA_SIZE_MAX);
-	ALLOW(good_tracepoint, spec->max_rate = UINT64_MAX);
+	ALLOW(good_tracepoint, spec->max_rate = (1ULL << 48) - 1);
 }
 END_TEST
 

@@ -11,7 +11,7 @@
 #include "proto/protocol.h"
 #include "tests/unit/needs.h"
 
-#define SIZE_OF_EVENT 5392 /* on the wire */
+#define SIZE_OF_EVENT 5396 /* on the wire */
 #define SIZE_OF_TRIGGER 3800
 #define SIZE_OF_TAPE 272
 
@@ -75,6 +75,7 @@ static void fill_clock(struct pp_msg_event *e, uint64_t id)
 	e->missed = 7;
 	e->missed_unknown = 1;
 	e->max_stack = 64;
+	e->stack_user = 8192;
 	e->limited = 8;
 }
 
@@ -183,6 +184,7 @@ static void fill_create_request(union pp_body *b)
 		   PP_EVENT_BOOT | PP_EVENT_PROGRAM;
 	m->program = 77;
 	m->max_stack = 64;
+	m->stack_user = 8192;
 	m->count = 2;
 	strcpy(m->selections[0].event, "cpu-clock:u");
 	strcpy(m->selections[1].event, "sched:*,irq:irq_handler_entry");
@@ -746,7 +748,7 @@ START_TEST(largest_messages_fit)
 	body.create_request.count = PP_SELECTIONS_MAX;
 	header = (struct pp_header){ .opcode = PP_OP_CREATE };
 	n = pp_encode(&header, &body, packet, sizeof(packet));
-	ck_assert_int_eq(n, 16 + 1192 + PP_SELECTIONS_MAX * 2048);
+	ck_assert_int_eq(n, 16 + 1196 + PP_SELECTIONS_MAX * 2048);
 	ck_assert_int_eq(decode(n, false), 0);
 
 	memset(&body, 0, sizeof(body));
@@ -760,7 +762,7 @@ START_TEST(largest_messages_fit)
 	body.trigger_request.event.count = PP_SELECTIONS_MAX;
 	header = (struct pp_header){ .opcode = PP_OP_TRIGGER };
 	n = pp_encode(&header, &body, packet, sizeof(packet));
-	ck_assert_int_eq(n, 16 + PP_TARGETS_SIZE + 32 + 1192 + PP_SELECTIONS_MAX * 2048 + 8 +
+	ck_assert_int_eq(n, 16 + PP_TARGETS_SIZE + 32 + 1196 + PP_SELECTIONS_MAX * 2048 + 8 +
 				    PP_KEY_SIZE + PP_RATE_SIZE + 8);
 	ck_assert_int_eq(decode(n, false), 0);
 
@@ -970,9 +972,9 @@ START_TEST(document_comes_from_the_table)
 	pp_protocol_document(f);
 	fclose(f);
 	ck_assert_ptr_nonnull(strstr(text, "| 6 | OPEN | 1 | r | `open_request` | `open_reply` |"));
-	ck_assert_ptr_nonnull(strstr(text, "| 5404 | 4 | u32 | `count` |"));
+	ck_assert_ptr_nonnull(strstr(text, "| 5408 | 4 | u32 | `count` |"));
 	ck_assert_ptr_nonnull(
-		strstr(text, "| 8 | 5392 × `count` | array of `event`, at most 12 |"));
+		strstr(text, "| 8 | 5396 × `count` | array of `event`, at most 12 |"));
 	ck_assert_ptr_nonnull(strstr(text, "| 0 | 136 | `name` | `which` |"));
 	free(text);
 }

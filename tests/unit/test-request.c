@@ -175,6 +175,35 @@ START_TEST(probes)
 }
 END_TEST
 
+static int create_with_stacks(struct client *c, const char *ns)
+{
+	union pp_body request = { .create_request = {
+					  .flags = PP_EVENT_CALLCHAIN | PP_EVENT_NO_USER_CHAIN,
+					  .stack_user = 8192,
+					  .name = "x",
+					  .count = 1,
+				  } };
+
+	strcpy(request.create_request.ns, ns);
+	strcpy(request.create_request.selections[0].event, "cpu-clock");
+	return client_call(c, PP_OP_CREATE, &request);
+}
+
+START_TEST(user_stacks)
+{
+	b.config.makers = POLICY_ALL;
+	ck_assert_int_eq(create_with_stacks(&team, "own"), -EACCES);
+	ck_assert_ptr_nonnull(strstr(team.body.error.message, "UserStacks="));
+	ck_assert_uint_eq(b.engine.created, 0);
+	b.config.stack_users = POLICY_GROUP;
+	ck_assert_int_eq(create_with_stacks(&member, "other"), -EACCES);
+	ck_assert_int_eq(create_with_stacks(&team, "own"), 0);
+	ck_assert_uint_eq(team.body.event.stack_user, 8192);
+	b.config.stack_users = POLICY_ALL;
+	ck_assert_int_eq(create_with_stacks(&member, "other"), 0);
+}
+END_TEST
+
 START_TEST(lists_in_pages)
 {
 	char name[16];
@@ -1123,6 +1152,7 @@ int main(void)
 	tcase_add_test(t, rights);
 	tcase_add_test(t, namespaces_on_demand);
 	tcase_add_test(t, probes);
+	tcase_add_test(t, user_stacks);
 	tcase_add_test(t, lists_in_pages);
 	tcase_add_test(t, too_many_events);
 	tcase_add_test(t, too_many_connections);

@@ -219,6 +219,34 @@ START_TEST(entries_of_chains)
 }
 END_TEST
 
+START_TEST(user_stacks)
+{
+	request.stack_user = 8192;
+	refused(-EINVAL, "the kernel's half of call chains alone");
+	request.flags = PP_EVENT_CALLCHAIN;
+	refused(-EINVAL, "the kernel's half of call chains alone");
+	request.flags = PP_EVENT_CALLCHAIN | PP_EVENT_NO_KERNEL_CHAIN;
+	refused(-EINVAL, "the kernel's half of call chains alone");
+	request.flags = PP_EVENT_CALLCHAIN | PP_EVENT_NO_USER_CHAIN;
+	accepted();
+	ck_assert_uint_eq(spec.stack_user, 8192);
+	request.stack_user = PP_STACK_USER_MAX;
+	accepted();
+	request.stack_user = PP_STACK_USER_MAX + 8;
+	refused(-EINVAL, "65528 at most");
+	request.stack_user = 1 << 16 | 8192;
+	refused(-EINVAL, "65528 at most");
+	request.stack_user = 12;
+	refused(-EINVAL, "a multiple of 8");
+	/* The two share a word of the spec. */
+	request.stack_user = 8;
+	request.max_rate = UINT64_MAX;
+	accepted();
+	ck_assert_uint_eq(spec.stack_user, 8);
+	ck_assert_uint_eq(spec.max_rate, (1ULL << 48) - 1);
+}
+END_TEST
+
 START_TEST(unknown_bits)
 {
 	request.flags = PP_EVENT_ALL_CPUS;
@@ -444,6 +472,7 @@ int main(void)
 	tcase_add_test(t, samples_are_counted);
 	tcase_add_test(t, tracepoints_do_not_sample);
 	tcase_add_test(t, entries_of_chains);
+	tcase_add_test(t, user_stacks);
 	tcase_add_test(t, unknown_bits);
 	tcase_add_test(t, text_is_parsed_elsewhere_but_told_here);
 	tcase_add_test(t, selections);

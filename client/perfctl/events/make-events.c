@@ -9,6 +9,7 @@
 #include "client/perfctl/decode/sources.h"
 #include "client/perfctl/events/suggest.h"
 #include "client/perfctl/print/info.h"
+#include "proto/call-graph.h"
 
 int make_events_event(struct call *call, struct make_events *m, const char *event)
 {
@@ -54,16 +55,16 @@ static int take_rate(const struct given *g)
 
 static int take_chains(const struct given *g)
 {
-	uint32_t *flags = g->to, without = 0;
+	struct perfpersist_create_options *o = g->to;
+	uint32_t chains;
+	int r = pp_parse_call_graph(g->value, &chains, &o->stack_user);
 
-	if (!strcmp(g->value, "kernel"))
-		without = PERFPERSIST_NO_USER_CHAIN;
-	else if (!strcmp(g->value, "user"))
-		without = PERFPERSIST_NO_KERNEL_CHAIN;
-	else if (strcmp(g->value, "both") != 0 && strcmp(g->value, "fp") != 0) /* as perf says it */
-		return refuse(g, "neither kernel, user nor both");
-	*flags &= ~(uint32_t)(PERFPERSIST_NO_KERNEL_CHAIN | PERFPERSIST_NO_USER_CHAIN);
-	*flags |= PERFPERSIST_CALLCHAIN | without;
+	if (r == -ERANGE)
+		return refuse(g, "a stack of more than 65528 bytes");
+	if (r < 0)
+		return refuse(g, "neither kernel, user, both nor dwarf[,SIZE]");
+	o->flags &= ~(uint32_t)(PERFPERSIST_NO_KERNEL_CHAIN | PERFPERSIST_NO_USER_CHAIN);
+	o->flags |= chains;
 	return EXIT_OK;
 }
 
@@ -97,9 +98,10 @@ const struct verb_option make_events_options[] = {
 	{ 'g', NULL, NULL, "with call chains, of kernel and user space",
 	  TAKE_BITS(struct make_events, opts.flags, PERFPERSIST_CALLCHAIN) },
 	{ 0, "call-graph", "HALF",
-	  "with call chains: of the `kernel`, of the `user` space, or `both`", .take = take_chains,
-	  .to = offsetof(struct make_events, opts.flags), .completes = COMPLETE_WORDS,
-	  .words = "kernel user both" },
+	  "with call chains: of the `kernel`, of the `user` space, or `both`; or `dwarf`[,SIZE]: of "
+	  "the kernel, and SIZE bytes (8192) of each user stack, which perf unwinds",
+	  .take = take_chains, .to = offsetof(struct make_events, opts),
+	  .completes = COMPLETE_WORDS, .words = "kernel user both dwarf" },
 	{ 0, "max-stack", "N",
 	  "with -g: at most N entries of a call chain, the innermost; 1 to the kernel's "
 	  "perf_event_max_stack, 127 at most",
@@ -180,6 +182,14 @@ static int make_one(struct perfpersist *p, const struct make_events *m, size_t i
 	return r;
 }
 
+void make_events_note_readers(const struct perfpersist_info *info)
+{
+	if (info->stack_user && (info->owner || info->mode & 044))
+		complain("user stacks hold passwords and keys of all programs: who may read the "
+			 "namespace %s (owner %u, group %u, mode %04o) reads them, too",
+			 info->ns, info->owner, info->group, info->mode & 07777);
+}
+
 static void tell(const struct call *call, struct json *j, const struct perfpersist_info *info)
 {
 	if (call->json)
@@ -234,5 +244,6 @@ int make_events(struct call *call, struct perfpersist *p, const struct make_even
 		putchar('\n');
 	}
 	fflush(stdout);
+	make_events_note_readers(&made[0]);
 	return EXIT_OK;
 }

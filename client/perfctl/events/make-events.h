@@ -25,6 +25,9 @@ int make_events_rate(const struct given *g, uint64_t *period, uint32_t *flags);
 /* For which events under the name -c or -F is, if it is not for all: "; -F is for …". */
 void make_events_print_sampled(struct perfpersist *p, const struct perfpersist_info *info);
 
+/* On standard error: who reads the user stacks that it records, if others than root do. */
+void make_events_note_readers(const struct perfpersist_info *info);
+
 /* Takes -e. Returns an exit code. */
 int make_events_event(struct call *call, struct make_events *m, const char *event);
 

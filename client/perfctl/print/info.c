@@ -29,6 +29,8 @@ static const struct {
 	{ PERF_SAMPLE_READ, "read" },
 	{ PERF_SAMPLE_CALLCHAIN, "callchain" },
 	{ PERF_SAMPLE_RAW, "raw" },
+	{ PERF_SAMPLE_REGS_USER, "regs_user" },
+	{ PERF_SAMPLE_STACK_USER, "stack_user" },
 };
 
 static const char *recorder_name(const struct perfpersist_info *info)
@@ -173,6 +175,7 @@ void info_json_begin(struct json *j, const char *key, const struct perfpersist_i
 	json_bool(j, "callchain_kernel", has_half(i, PERFPERSIST_NO_KERNEL_CHAIN));
 	json_bool(j, "callchain_user", has_half(i, PERFPERSIST_NO_USER_CHAIN));
 	json_unsigned(j, "max_stack", i->max_stack);
+	json_unsigned(j, "stack_user", i->stack_user);
 	json_bool(j, "wakeup", i->flags & PERFPERSIST_WAKEUP);
 	json_unsigned(j, "checkpoint", PERFPERSIST_CHECKPOINT_OF(i->flags));
 	json_bool(j, "program", i->flags & PERFPERSIST_PROGRAM);
@@ -216,6 +219,10 @@ static void print_rate(FILE *f, const struct perfpersist_info *i)
 			   !has_half(i, PERFPERSIST_NO_KERNEL_CHAIN) ? "user"
 			   : !has_half(i, PERFPERSIST_NO_USER_CHAIN) ? "kernel"
 								     : "user and kernel");
+	if (i->stack_user) {
+		print_key(f, "user stack");
+		fprintf(f, "%u bytes, and registers\n", i->stack_user);
+	}
 	if (i->max_stack) {
 		print_key(f, "max stack");
 		fprintf(f, "%u\n", i->max_stack);

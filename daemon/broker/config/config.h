@@ -44,6 +44,7 @@ struct config {
 	enum policy_who makers;
 	enum policy_who probers;
 	enum policy_who programmers;
+	enum policy_who stack_users;
 	bool share;	       /* share equal events, unless the request says otherwise */
 	bool keep_events;      /* when the daemon ends */
 	bool sideband;	       /* record names and maps of processes while anything records */

@@ -256,7 +256,7 @@ static bool can_change(const struct pass *p, const struct pp_spec *runs,
 
 	if (strcmp(runs->event, wanted->event) != 0 ||
 	    (runs->flags & flags) != (wanted->flags & flags) ||
-	    runs->max_stack != wanted->max_stack ||
+	    runs->max_stack != wanted->max_stack || runs->stack_user != wanted->stack_user ||
 	    memcmp(&runs->cpus, &wanted->cpus, sizeof(runs->cpus)) != 0)
 		return false;
 	return strcmp(runs->filter, wanted->filter) == 0 || resolve_has_one_filter(&p->request);

@@ -7,6 +7,7 @@
 #include "daemon/broker/config/keys-internal.h"
 #include "daemon/broker/syntax/condition.h"
 #include "daemon/text.h"
+#include "proto/call-graph.h"
 #include "proto/macro.h"
 #include "proto/window.h"
 
@@ -212,6 +213,41 @@ static void print_text(FILE *f, const struct key *k, const void *from)
 	if (*text)
 		fprintf(f, "%s=%s\n", k->name, text);
 }
+
+static void take_chains(struct settings *s, const struct key *k, const char *value, void *into)
+{
+	struct pp_msg_create_request *request = (void *)((char *)into + k->offset);
+	uint32_t chains = 0;
+
+	if (strcmp(value, "no") != 0 && pp_parse_call_graph(strcmp(value, "yes") ? value : "both",
+							    &chains, &request->stack_user) < 0) {
+		settings_complain(
+			s,
+			"%s= must be no, yes, both, kernel, user, dwarf or dwarf,SIZE with "
+			"at most %d bytes of the user stack, and '%.64s' is not.",
+			k->name, PP_STACK_USER_MAX, value);
+		return;
+	}
+	if (!chains)
+		request->stack_user = 0;
+	request->flags = (request->flags & ~(uint32_t)PP_EVENT_CHAINS) | chains;
+}
+
+static void print_chains(FILE *f, const struct key *k, const void *from)
+{
+	const struct pp_msg_create_request *request = (void *)((char *)from + k->offset);
+
+	if (request->stack_user)
+		fprintf(f, "%s=dwarf,%u\n", k->name, request->stack_user);
+	else if (request->flags & PP_EVENT_CALLCHAIN)
+		fprintf(f, "%s=%s\n", k->name,
+			request->flags & PP_EVENT_NO_USER_CHAIN	    ? "kernel"
+			: request->flags & PP_EVENT_NO_KERNEL_CHAIN ? "user"
+								    : "yes");
+}
+
+/* is_text: likewise. */
+const struct type key_chains = { .take = take_chains, .print = print_chains, .is_text = true };
 
 const struct type key_cpus = { .take = take_cpus, .print = print_text, .is_text = true };
 /* is_text: it is more than one number. */

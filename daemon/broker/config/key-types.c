@@ -208,37 +208,6 @@ static void print_flag(FILE *f, const struct key *k, const void *from)
 		fprintf(f, "%s=%s\n", k->name, key_get(k, from) & k->yes ? "yes" : "no");
 }
 
-/* The values of CallGraph=. */
-static const struct word chains[] = {
-	{ "no", 0 },
-	{ "yes", PP_EVENT_CALLCHAIN },
-	{ "both", PP_EVENT_CALLCHAIN },
-	{ "kernel", PP_EVENT_CALLCHAIN | PP_EVENT_NO_USER_CHAIN },
-	{ "user", PP_EVENT_CALLCHAIN | PP_EVENT_NO_KERNEL_CHAIN },
-	{ 0 },
-};
-
-static void take_chains(struct settings *s, const struct key *k, const char *value, void *into)
-{
-	const struct word *w = find_word(s, k, chains, value);
-
-	if (w)
-		key_put(k, into, (key_get(k, into) & ~(uint64_t)k->yes) | w->value);
-}
-
-static void print_chains(FILE *f, const struct key *k, const void *from)
-{
-	uint64_t value = key_get(k, from) & k->yes;
-
-	for (const struct word *w = chains; value && w->text; w++)
-		if (w->value == value) {
-			fprintf(f, "%s=%s\n", k->name, w->text);
-			return;
-		}
-}
-
-const struct type key_chains = { .take = take_chains, .print = print_chains };
-
 const struct type key_flag = { .take = take_flag, .print = print_flag };
 
 /* ── users and groups ───────────────────────────────────────────────────────────────────── */

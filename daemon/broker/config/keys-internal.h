@@ -40,8 +40,8 @@ extern const struct word key_yes_no[];
 
 /* Numbers, sizes, words, users. */
 extern const struct type key_number, key_size, key_memory, key_rate, key_duration, key_mode,
-	key_word, key_flag, key_chains, key_user, key_group, key_user_name, key_group_name;
+	key_word, key_flag, key_user, key_group, key_user_name, key_group_name;
 
 /* What an event or trigger is, of a struct dropin_draft. */
 extern const struct type key_until, key_pair, key_sustained, key_events, key_filter, key_cpus,
-	key_after, key_targets, key_period, key_checkpoint;
+	key_after, key_targets, key_period, key_checkpoint, key_chains;

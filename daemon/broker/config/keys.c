@@ -81,6 +81,7 @@ static const struct key of_daemon[] = {
 	{ "CreateNamespaces", &key_word, DAEMON(makers), POLICY_ROOT, .words = who },
 	{ "Probes", &key_word, DAEMON(probers), POLICY_ROOT, .words = who },
 	{ "Programs", &key_word, DAEMON(programmers), POLICY_ROOT, .words = who },
+	{ "UserStacks", &key_word, DAEMON(stack_users), POLICY_ROOT, .words = who },
 };
 
 #define NAMESPACE(member) FIELD(config_namespace, member)
@@ -104,7 +105,7 @@ static const struct key of_event[] = {
 	{ "Period", &key_period, EVENT(request.period), .max = INT64_MAX },
 	{ "Frequency", &key_period, EVENT(request.period), .max = INT64_MAX, .yes = PP_EVENT_FREQ },
 	{ "MaxRate", &key_rate, EVENT(request.max_rate) },
-	{ "CallGraph", &key_chains, FLAGS, .yes = PP_EVENT_CHAINS },
+	{ "CallGraph", &key_chains, EVENT(request) },
 	{ "MaxStack", &key_number, EVENT(request.max_stack), .max = PP_MAX_STACK },
 	{ "Wakeup", &key_flag, FLAGS, .yes = PP_EVENT_WAKEUP },
 	{ "Generic", &key_flag, FLAGS, .yes = PP_EVENT_GENERIC },
@@ -133,7 +134,7 @@ static const struct key of_trigger[] = {
 	{ "Period", &key_period, EVENT(request.period), .max = INT64_MAX },
 	{ "Frequency", &key_period, EVENT(request.period), .max = INT64_MAX, .yes = PP_EVENT_FREQ },
 	{ "MaxRate", &key_rate, EVENT(request.max_rate) },
-	{ "CallGraph", &key_chains, FLAGS, .yes = PP_EVENT_CHAINS },
+	{ "CallGraph", &key_chains, EVENT(request) },
 	{ "MaxStack", &key_number, EVENT(request.max_stack), .max = PP_MAX_STACK },
 	{ "Generic", &key_flag, FLAGS, .yes = PP_EVENT_GENERIC },
 	{ "Optional", &key_word, EVENT(event.optional), false, .words = key_yes_no },

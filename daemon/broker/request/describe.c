@@ -65,6 +65,7 @@ void event_describe(const struct event *e, const struct tree_stat *stat, struct 
 		.period = t->spec.period,
 		.max_rate = t->spec.max_rate,
 		.max_stack = t->spec.max_stack,
+		.stack_user = t->spec.stack_user,
 		.flags = t->spec.flags | (pp_is_paused_by_trigger(t) ? PP_EVENT_STOPPED : 0),
 		.owner = e->ns->owner,
 		.group = e->ns->group,

@@ -81,6 +81,21 @@ static bool may_have_program(struct request *req, const struct pp_msg_create_req
 	return false;
 }
 
+static bool may_have_stacks(struct request *req, const struct pp_msg_create_request *request)
+{
+	const struct config *config = req->service->config;
+	const struct credentials *c = peer_credentials(req->peer);
+
+	if (!request->stack_user || policy_may(c, config->stack_users, config->ns_group))
+		return true;
+	refuse(req, EACCES,
+	       "User %u may not record user stacks, because they hold what other users' programs keep "
+	       "secret; ask the administrator to create the event, or to set UserStacks= in "
+	       "perfpersistd.conf.",
+	       c->uid);
+	return false;
+}
+
 /* ── sharing ────────────────────────────────────────────────────────────────────────────── */
 
 /*
@@ -219,7 +234,7 @@ bool request_resolve(struct request *req, const struct pp_msg_create_request *re
 		return false;
 	}
 	if (!take_namespace(req, &named) || !may_have_sources(req, request) ||
-	    !may_have_program(req, request))
+	    !may_have_program(req, request) || !may_have_stacks(req, request))
 		return false;
 	if (request->flags & PP_EVENT_BOOT && !s->boot) {
 		refuse(req, EOPNOTSUPP,

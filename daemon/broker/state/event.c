@@ -117,5 +117,6 @@ bool event_is_equal(const struct pp_spec *a, const struct pp_spec *b)
 {
 	return event_find_changes(a, b) == 0 && strcmp(a->event, b->event) == 0 &&
 	       (a->flags & ~PP_EVENT_CONFIGURED) == (b->flags & ~PP_EVENT_CONFIGURED) &&
-	       a->max_stack == b->max_stack && memcmp(&a->cpus, &b->cpus, sizeof(a->cpus)) == 0;
+	       a->max_stack == b->max_stack && a->stack_user == b->stack_user &&
+	       memcmp(&a->cpus, &b->cpus, sizeof(a->cpus)) == 0;
 }

@@ -252,6 +252,26 @@ static int take_max_stack(struct draft *d)
 	return 0;
 }
 
+static int take_stack_user(struct draft *d)
+{
+	uint32_t wanted = d->request->stack_user;
+
+	if (!pp_event_stack_is_good(d->request->flags, wanted))
+		return refuse(
+			d, -EINVAL,
+			"%u bytes of the user stack cannot be recorded: that takes the kernel's "
+			"half of call chains alone, and a multiple of 8 that is %d at most.",
+			wanted, PP_STACK_USER_MAX);
+	d->spec.stack_user = (uint16_t)wanted;
+	return 0;
+}
+
+/* No CPU writes more. */
+static uint64_t rate_limit(uint64_t wanted)
+{
+	return MIN(wanted, (1ULL << 48) - 1);
+}
+
 static int take_manner(struct draft *d)
 {
 	uint32_t flags = d->request->flags;
@@ -269,7 +289,7 @@ static int take_manner(struct draft *d)
 			"neither half; ask for one or both.");
 	d->spec.flags |= flags & (PP_EVENT_GENERIC | PP_EVENT_WAKEUP | PP_EVENT_CHECKPOINT |
 				  PP_EVENT_PROGRAM | PP_EVENT_CHAINS);
-	d->spec.max_rate = d->request->max_rate;
+	d->spec.max_rate = rate_limit(d->request->max_rate);
 	if (count_kind(d->parsed, PP_SOURCE_SAMPLING) > 0)
 		return take_period(d, period, flags);
 	return period || flags & PP_EVENT_FREQ ? refuse_sampling(d, flags) : 0;
@@ -365,6 +385,8 @@ int resolve(const struct pp_msg_create_request *request, const struct machine *m
 	if (r >= 0)
 		r = take_max_stack(&d);
 	if (r >= 0)
+		r = take_stack_user(&d);
+	if (r >= 0)
 		r = check_program(&d);
 	if (r < 0)
 		return r;
@@ -397,8 +419,9 @@ int resolve_outline(const struct pp_msg_create_request *request, uint64_t max_bu
 		return r;
 	d.spec.flags |= request->flags & DESCRIBING;
 	d.spec.period = request->period;
-	d.spec.max_rate = request->max_rate;
+	d.spec.max_rate = rate_limit(request->max_rate);
 	d.spec.max_stack = (uint16_t)MIN(request->max_stack, (uint32_t)UINT16_MAX);
+	d.spec.stack_user = (uint16_t)MIN(request->stack_user, (uint32_t)UINT16_MAX);
 	*ret = d.spec;
 	return 0;
 }
@@ -476,7 +499,7 @@ int resolve_change(const struct pp_msg_change_request *request, const struct pp_
 		return r;
 	if (request->what & PP_CHANGE_FILTER)
 		memcpy(d.spec.filter, request->filter, sizeof(d.spec.filter));
-	d.spec.max_rate = request->max_rate;
+	d.spec.max_rate = rate_limit(request->max_rate);
 	d.spec.flags |= request->flags & PP_EVENT_CHECKPOINT;
 	*ret = d.spec;
 	return 0;

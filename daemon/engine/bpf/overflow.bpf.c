@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The recorder of sampling events: runs when the event's counter has counted a period, and writes a
- * PERF_SAMPLE_IP | TID | TIME | [ADDR |] PERIOD [| CALLCHAIN] record into this CPU's ring.
+ * PERF_SAMPLE_IP | TID | TIME | [ADDR |] PERIOD [| CALLCHAIN [| REGS_USER | STACK_USER]] record into this
+ * CPU's ring.
  *
  * A sample's period is the kernel's, as in perf: the number that the counter had to reach for this
  * sample. The kernel runs one program of this kind (or of a tracepoint, or a probe) on a CPU at a
@@ -16,6 +17,7 @@
 
 #include "daemon/engine/bpf/overflow.h"
 #include "daemon/engine/bpf/ring.bpf.h"
+#include "daemon/engine/bpf/user-regs.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
@@ -283,11 +285,120 @@ static __always_inline __u64 take_half(struct bpf_perf_event_data *ctx, struct h
 	return (__u64)size < max ? size + sizeof(half->mark) : max;
 }
 
-SEC("perf_event")
-int overflow_chain(struct bpf_perf_event_data *ctx)
+/* Registers and stack of user space: see user-regs.h. The emitted programs' are in emit/user-dump.c. */
+struct user_dump {
+	const volatile bpf_user_pt_regs_t *regs; /* the task's */
+	__u64 sp, size;				 /* size: in the record */
+};
+
+#define LOAD_2(field) (*(const volatile __u16 *)&(field))
+#define LOAD_8(field) (field)
+#define LOAD_N(bytes, field) LOAD_##bytes(field)
+#define LOAD(bytes, field) LOAD_N(bytes, field)
+
+static __always_inline __u64 user_mode(const volatile bpf_user_pt_regs_t *regs)
+{
+	return LOAD(USER_REGS_MODE_BYTES, regs->USER_REGS_MODE);
+}
+
+/* As perf: of an NMI that came while the entry from user space was still storing them. */
+static __always_inline bool are_stored(const volatile bpf_user_pt_regs_t *regs,
+				       struct bpf_perf_event_data *ctx)
+{
+#if defined(__TARGET_ARCH_x86)
+	__u64 sp = ctx->regs.rsp;
+
+	return sp < (__u64)&regs->r11 || sp > (__u64)(regs + 1);
+#else
+	return true;
+#endif
+}
+
+/* The first byte that cannot be read, or is beyond what is wanted. */
+static __always_inline __u64 find_end(__u64 sp)
+{
+	__u64 at = sp;
+
+	_Pragma("clang loop unroll(full)") for (int i = 0; i < USER_DUMP_PAGES(USER_DUMP_STACK_MAX);
+						i++)
+	{
+		__u8 byte;
+
+		if (bpf_probe_read_user(&byte, sizeof(byte), (const void *)at))
+			break;
+		at = (at | (USER_DUMP_PAGE - 1)) + 1;
+		if (at - sp >= EVENT_CONSTANT(user_stack))
+			break;
+	}
+	return at;
+}
+
+static __always_inline void take_user(struct user_dump *u, struct bpf_perf_event_data *ctx)
+{
+	__u64 stack;
+
+	u->size = USER_DUMP_NONE;
+	if (!bpf_get_current_pid_tgid()) /* the idle task */
+		return;
+	u->regs = (const void *)bpf_task_pt_regs(bpf_get_current_task_btf());
+	if ((user_mode(u->regs) & USER_REGS_MODE_MASK) != USER_REGS_MODE_USER)
+		return;
+	if (!IN_USER(&ctx->regs) && !are_stored(u->regs, ctx))
+		return;
+	/* A precise sample's registers are older than those of its interrupt. */
+	u->sp = IN_USER(&ctx->regs) ? ctx->regs.USER_REGS_SP : u->regs->USER_REGS_SP;
+	if (!u->sp)
+		return;
+	stack = (find_end(u->sp) - u->sp) & ~7ULL;
+	if (stack > EVENT_CONSTANT(user_stack))
+		stack = EVENT_CONSTANT(user_stack);
+	u->size = stack ? USER_DUMP_SIZE(stack) : USER_DUMP_REGS;
+}
+
+/* bpf_probe_read_user() clears what it cannot read, if a page has gone meanwhile. */
+static __always_inline void put_stack(const struct user_dump *u, __u64 *at)
+{
+	__u64 stack = u->size - USER_DUMP_SIZE(0), read = stack;
+
+	at = put(at, stack);
+	if (bpf_probe_read_user(at, stack, (const void *)u->sp))
+		read = 0;
+	put((void *)at + stack, read);
+}
+
+#define PUT_FROM_CONTEXT(name, bytes) at = put(at, ctx->regs.name);
+#define PUT_FROM_TASK(name, bytes) at = put(at, LOAD(bytes, u->regs->name));
+
+static __always_inline void put_user(const struct user_dump *u, struct bpf_perf_event_data *ctx,
+				     __u64 *at)
+{
+	if (u->size == USER_DUMP_NONE) {
+		put(put(at, PERF_SAMPLE_REGS_ABI_NONE), 0);
+		return;
+	}
+#ifdef USER_REGS_64
+	at = put(at, user_mode(u->regs) == USER_REGS_64 ? PERF_SAMPLE_REGS_ABI_64
+							: PERF_SAMPLE_REGS_ABI_32);
+#else
+	at = put(at, PERF_SAMPLE_REGS_ABI_64);
+#endif
+	if (IN_USER(&ctx->regs)) {
+		USER_REGS(PUT_FROM_CONTEXT)
+	} else {
+		USER_REGS(PUT_FROM_TASK)
+	}
+	if (u->size < USER_DUMP_SIZE(0))
+		put(at, 0);
+	else
+		put_stack(u, at);
+}
+
+/* dumps_user: known at compile time. */
+static __always_inline int record_chain(struct bpf_perf_event_data *ctx, bool dumps_user)
 {
 	__u64 kernel_size, user_size, room, time;
 	void *kernel, *user, *frames, *at;
+	struct user_dump dump = {};
 	struct sample s = {};
 	struct chain *chain;
 	__u32 zero = 0;
@@ -307,6 +418,10 @@ int overflow_chain(struct bpf_perf_event_data *ctx)
 	if (kernel_size && user_size > room)
 		user_size = room;
 	s.size += 8 + kernel_size + user_size;
+	if (dumps_user) {
+		take_user(&dump, ctx);
+		s.size += dump.size;
+	}
 
 	at = ring_reserve(&s.place, s.size);
 	if (!at)
@@ -317,7 +432,22 @@ int overflow_chain(struct bpf_perf_event_data *ctx)
 		bpf_probe_read_kernel(frames, kernel_size, kernel);
 	if (user_size)
 		bpf_probe_read_kernel(frames + kernel_size, user_size, user);
+	if (dumps_user)
+		put_user(&dump, ctx, frames + kernel_size + user_size);
 	ring_commit(&s.place, time);
 	ring_fire(ctx);
 	return 0;
+}
+
+SEC("perf_event")
+int overflow_chain(struct bpf_perf_event_data *ctx)
+{
+	return record_chain(ctx, false);
+}
+
+/* With registers and stack of user space. */
+SEC("perf_event")
+int overflow_user(struct bpf_perf_event_data *ctx)
+{
+	return record_chain(ctx, true);
 }

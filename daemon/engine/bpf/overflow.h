@@ -8,6 +8,8 @@
 struct overflow_constants {
 	__u64 chain_half; /* bytes of a mark and of the frames that both halves have at most */
 
+	__u64 user_stack; /* overflow_user: bytes of it, at most */
+
 	/* Options, a byte each. */
 	__u8 count_missed; /* periods are fixed, and the counter tells how many passed */
 	__u8 is_clock;	   /* it counts ns, while the CPU idles too */

@@ -25,7 +25,7 @@ static uint32_t raw_size(uint32_t payload)
 	return ALIGN_TO(payload + 4, 8U) - 4;
 }
 
-/* Without the chain's. */
+/* Without those of the chain and of user space. */
 static uint32_t size_of(const struct record *record, uint32_t payload)
 {
 	return (uint32_t)record_payload(record) + raw_size(payload);
@@ -34,19 +34,26 @@ static uint32_t size_of(const struct record *record, uint32_t payload)
 /* Whether its size is no constant. */
 static bool varies(const struct record *record)
 {
-	return record->has_dynamic || record->chain.is_there;
+	return record->has_dynamic || record->chain.is_there || record->user_stack;
+}
+
+/* The stack slot with the size of the record, or of what stands in front of the user's registers. */
+static int front_slot(const struct record *record)
+{
+	return record->user_stack ? (int)USER_DUMP_STACK_FRONT : (int)RING_STACK_SIZE;
 }
 
 uint64_t record_sample_type(const struct record *record)
 {
-	return RECORD_SAMPLE_TYPE | (record->chain.is_there ? PERF_SAMPLE_CALLCHAIN : 0);
+	return RECORD_SAMPLE_TYPE | (record->chain.is_there ? PERF_SAMPLE_CALLCHAIN : 0) |
+	       (record->user_stack ? USER_DUMP_SAMPLE_TYPE : 0);
 }
 
 /* 8 more: the verifier assumes the largest size before rounding. */
 uint32_t record_spill_size(const struct record *record, uint32_t payload)
 {
 	return size_of(record, payload) + (record->has_dynamic ? 8 : 0) +
-	       (record->chain.is_there ? CHAIN_SIZE_MAX : 0);
+	       (record->chain.is_there ? CHAIN_SIZE_MAX : 0) + user_dump_size(record->user_stack);
 }
 
 int record_time(const struct record *record)
@@ -72,6 +79,8 @@ static void emit_size(struct emitter *e, const struct record *record, int tail)
 	}
 	if (record->chain.is_there)
 		emit_chain_add_size(e);
+	if (record->user_stack)
+		emit_user_dump_add_size(e);
 	emit_store(e, 8, FRAME, RING_STACK_SIZE, R1);
 }
 
@@ -89,18 +98,20 @@ void emit_record_reserve(struct emitter *e, const struct record *record,
 		emit_chain_take(e, &record->chain, scratch, no_room);
 	else if (record->chain.is_there)
 		e->error = scratch;
+	if (record->user_stack)
+		emit_user_dump_take(e, record->user_stack);
 	emit_size(e, record, tail);
 	emit_ring_reserve(e, target, 0, no_room, beyond);
 }
 
-/* Zeroes the padding behind the payload by zeroing the record's last 8 bytes first. */
+/* Zeroes the padding behind the payload by zeroing its last 8 bytes first. */
 static void emit_zero_tail(struct emitter *e, const struct record *record)
 {
 	if (!varies(record)) {
 		emit_store_imm(e, 8, POS, (int)size_of(record, record->fixed_size) - 8, 0);
 		return;
 	}
-	emit_load(e, 8, R1, FRAME, RING_STACK_SIZE);
+	emit_load(e, 8, R1, FRAME, front_slot(record));
 	emit_alu(e, BPF_ADD, R1, POS);
 	emit_store_imm(e, 8, R1, -8, 0);
 }
@@ -138,7 +149,7 @@ static void emit_raw_size(struct emitter *e, const struct record *record)
 		emit_alu_imm(e, BPF_ADD, R2, 8);
 		emit_alu(e, BPF_SUB, R1, R2);
 	}
-	emit_load(e, 8, R2, FRAME, RING_STACK_SIZE);
+	emit_load(e, 8, R2, FRAME, front_slot(record));
 	emit_alu(e, BPF_ADD, R1, R2);
 	emit_store(e, 4, POS, moved(record, RAW_SIZE), R1);
 }
@@ -175,4 +186,6 @@ void emit_record_end(struct emitter *e, const struct record *record)
 {
 	if (record->chain.is_there)
 		emit_chain_return(e);
+	if (record->user_stack)
+		emit_user_dump_write(e);
 }

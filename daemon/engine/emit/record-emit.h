@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The record that all emitted programs write: the header, the source's id if it has one, TID, TIME, [CALLCHAIN,]
- * RAW, and in RAW the payload, which begins with the common fields. Knows its size, and emits
- * everything but the payload's own fields.
+ * RAW, and in RAW the payload, which begins with the common fields [, REGS_USER, STACK_USER]. Knows its
+ * size, and emits everything but the payload's own fields.
  *
  * With a call chain, which perf puts in front of RAW, its size is in RING_STACK_SIZE, too, and POS moves
  * on by that of the chain from emit_record() to emit_record_end().
@@ -10,6 +10,7 @@
 #pragma once
 
 #include "daemon/engine/emit/chain-emit.h"
+#include "daemon/engine/emit/user-dump.h"
 
 #define RECORD_SAMPLE_TYPE (PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_RAW)
 #define RECORD_COMMON_SIZE 8 /* of the common fields */
@@ -21,9 +22,11 @@ struct record {
 	bool has_dynamic;    /* more follows; the record's size is in RING_STACK_SIZE */
 	uint32_t misc;	     /* PERF_RECORD_MISC_* */
 	struct chain chain;
+	uint32_t
+		user_stack; /* bytes of it, at most, behind the user's registers; 0: it has neither */
 };
 
-/* Its sample type, and the size that its ring must have room for: `payload` bytes, and the chain. */
+/* Its sample type, and the size that its ring must have room for: `payload` bytes, and the others. */
 uint64_t record_sample_type(const struct record *record);
 uint32_t record_spill_size(const struct record *record, uint32_t payload);
 /* Offsets in it. */
@@ -40,5 +43,5 @@ void emit_record_reserve(struct emitter *e, const struct record *record,
 void emit_record(struct emitter *e, const struct record *record,
 		 const struct recorder_target *target);
 
-/* All is written. POS = the record again. */
+/* The payload is written: writes what is behind it. POS = the record again; R0..R5 and R9 are lost. */
 void emit_record_end(struct emitter *e, const struct record *record);

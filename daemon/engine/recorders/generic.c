@@ -65,9 +65,14 @@ static struct chain chain_of(const struct source *source)
 	};
 }
 
+static uint32_t payload_max(const struct tracepoint *tp)
+{
+	return tp->has_dynamic ? ENTRY_MAX : tp->fixed_size;
+}
+
 static struct record record_of(const struct source *source)
 {
-	return (struct record){
+	struct record record = {
 		.id = source->id,
 		.type = source->tp->id,
 		.fixed_size = source->tp->fixed_size,
@@ -75,6 +80,10 @@ static struct record record_of(const struct source *source)
 		.misc = PERF_RECORD_MISC_KERNEL,
 		.chain = chain_of(source),
 	};
+
+	record.user_stack = user_dump_stack(source->spec->stack_user,
+					    record_spill_size(&record, payload_max(source->tp)));
+	return record;
 }
 
 /*
@@ -139,12 +148,12 @@ static int generic_plan(struct source *source, struct failure *f)
 	record = record_of(source);
 	source->recorder = &recorder_generic;
 	source->sample_type = record_sample_type(&record);
-	source->spill_size =
-		record_spill_size(&record, tp->has_dynamic ? ENTRY_MAX : tp->fixed_size);
+	source->spill_size = record_spill_size(&record, payload_max(tp));
 	source->missed = counts_missed(tp);
 	source->can_nest = source->is_preemptible = false;
 	perf_tracepoint_attr(tp, &source->attr);
 	chain_describe(source->spec, &source->attr);
+	user_dump_describe(source->spec, &source->attr);
 	return plan_call(source, f);
 }
 
@@ -231,6 +240,9 @@ static int user_copy_place(size_t k)
 {
 	return RING_STACK_END - 8 * USER_COPIES_MAX - USER_COPY_MAX * (int)(k + 1);
 }
+
+_Static_assert(RING_STACK_END - (8 + USER_COPY_MAX) * USER_COPIES_MAX >= USER_DUMP_STACK_FRONT + 8,
+	       "the user dump has slots of its own");
 
 /* R1 = the place. R0 = its size. Text that cannot be read becomes "(fault)", as in perf. */
 static void emit_user_text(struct emitter *e, const struct tp_field *f, int place)

@@ -14,6 +14,7 @@
 #include "daemon/engine/bpf/overflow.h"
 #include "daemon/engine/bpf/ring.h"
 #include "daemon/engine/emit/chain-emit.h"
+#include "daemon/engine/emit/user-dump.h"
 #include "daemon/engine/kernel/perf.h"
 #include "daemon/engine/recorders/entry.h"
 #include "daemon/engine/recorders/recorder.h"
@@ -119,7 +120,21 @@ static bool can_count_missed(const struct pp_spec *spec, const struct pp_source 
 static uint64_t sample_type(const struct pp_spec *spec, const struct pp_source *source)
 {
 	return SAMPLE_TYPE | (has_addr(spec, source) ? PERF_SAMPLE_ADDR : 0) |
-	       (has_chain(spec) ? PERF_SAMPLE_CALLCHAIN : 0);
+	       (has_chain(spec) ? PERF_SAMPLE_CALLCHAIN : 0) |
+	       (spec->stack_user ? USER_DUMP_SAMPLE_TYPE : 0);
+}
+
+/* Bytes of a record, at most, without registers and stack of user space. */
+static uint32_t front_size(const struct source *source)
+{
+	return RECORD_SIZE + (source->id ? 8 : 0) +
+	       (has_addr(source->spec, source->parsed) ? 8 : 0) +
+	       (has_chain(source->spec) ? CHAIN_SIZE + CHAIN_SLACK : 0);
+}
+
+static uint32_t stack_size(const struct source *source)
+{
+	return user_dump_stack(source->spec->stack_user, front_size(source));
 }
 
 /* In the attributes a frequency takes the place of the period. */
@@ -159,6 +174,7 @@ static void make_attr(const struct pp_spec *spec, const struct pp_source *source
 		.write_backward = 1,
 	};
 	chain_describe(spec, ret);
+	user_dump_describe(spec, ret);
 	set_period(spec, source, ret);
 }
 
@@ -172,14 +188,19 @@ static int overflow_plan(struct source *source, struct failure *f _unused_)
 		return -EOPNOTSUPP;
 	source->recorder = &recorder_overflow;
 	source->sample_type = sample_type(source->spec, parsed);
-	source->spill_size = RECORD_SIZE + (source->id ? 8 : 0) +
-			     (has_addr(source->spec, parsed) ? 8 : 0) +
-			     (has_chain(source->spec) ? CHAIN_SIZE + CHAIN_SLACK : 0);
+	source->spill_size = front_size(source) + user_dump_size(stack_size(source));
 	source->missed =
 		can_count_missed(source->spec, parsed) ? PP_MISSED_COUNTED : PP_MISSED_UNKNOWN;
 	source->can_nest = false;
 	make_attr(source->spec, parsed, &source->attr);
 	return 0;
+}
+
+static const struct bpf_program *program_of(const struct pp_spec *spec)
+{
+	if (spec->stack_user)
+		return templates->progs.overflow_user;
+	return has_chain(spec) ? templates->progs.overflow_chain : templates->progs.overflow;
 }
 
 static int overflow_load(const struct source *source, const struct recorder_target *target,
@@ -204,14 +225,14 @@ static int overflow_load(const struct source *source, const struct recorder_targ
 		.drops = target->drops,
 		.chain_kernel = !!(chain_halves(source->spec) & CHAIN_KERNEL),
 		.chain_user = !!(chain_halves(source->spec) & CHAIN_USER),
+		.user_stack = stack_size(source),
 	};
 	r = *counters < 0 ? writer_scratch(sizeof(struct overflow_counter), counters) : 0;
 	if (r < 0)
 		return r;
 
 	const struct writer writer = {
-		.prog = has_chain(source->spec) ? templates->progs.overflow_chain
-						: templates->progs.overflow,
+		.prog = program_of(source->spec),
 		.rings = templates->maps.rings,
 		.wakeups = templates->maps.wakeups,
 		.ringless = templates->maps.ringless,
@@ -269,9 +290,10 @@ static int overflow_attach(const struct source *source, int entry_fd, unsigned c
 	 * gives a software event with a fixed period a sample at each count, not at each period
 	 * (perf_swevent_event()). Asked for the chain, the kernel hands out the one that it has,
 	 * and has none if the program that it calls, which is the entry, asks for none
-	 * (bpf_overflow_handler()).
+	 * (bpf_overflow_handler()). Asked for registers and stack, it would copy them once more.
 	 */
-	attr.sample_type &= ~(uint64_t)(PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN);
+	attr.sample_type &=
+		~(uint64_t)(PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN | USER_DUMP_SAMPLE_TYPE);
 	/*
 	 * A software event passes the fields that it asked for, above all the time, to other events
 	 * that count the same, whatever their clock (do_perf_sw_event(); two perfs do that to each

@@ -43,6 +43,9 @@ enum {
 #define STACK_MAX 512
 #define GATHERED_MAX (STACK_MAX - FILTER_STACK_SMALL + STACK_WORD)
 
+_Static_assert(STACK_WORD - GATHERED_MAX >= USER_DUMP_STACK_FRONT + 8,
+	       "the user dump has slots of its own");
+
 /* ── the machine ────────────────────────────────────────────────────────────────────────── */
 
 #if defined(__x86_64__)
@@ -94,7 +97,7 @@ static bool is_user(const struct source *source)
 
 static struct record record_of(const struct source *source)
 {
-	return (struct record){
+	struct record record = {
 		.id = source->id,
 		.type = source->tp->id,
 		.fixed_size = source->tp->fixed_size,
@@ -104,6 +107,10 @@ static struct record record_of(const struct source *source)
 			   .frames = chain_frames(source->spec),
 			   .is_preemptible = is_user(source) },
 	};
+
+	record.user_stack = user_dump_stack(source->spec->stack_user,
+					    record_spill_size(&record, source->tp->fixed_size));
+	return record;
 }
 
 static void make_attr(const struct pp_source *parsed, uint32_t type, struct perf_event_attr *ret)
@@ -168,6 +175,7 @@ static int probe_plan(struct source *source, struct failure *f)
 	source->can_nest = is_user(source);
 	make_attr(parsed, type, &source->attr);
 	chain_describe(source->spec, &source->attr);
+	user_dump_describe(source->spec, &source->attr);
 	return 0;
 }
 

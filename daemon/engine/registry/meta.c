@@ -29,6 +29,7 @@ static int print_text(const struct pp_event *e, char *buf, size_t size, unsigned
 					   .max_rate = s->max_rate,
 					   .flags = s->flags,
 					   .max_stack = s->max_stack,
+					   .stack_user = s->stack_user,
 					   .owner = s->owner,
 					   .group = s->group,
 					   .mode = s->mode,

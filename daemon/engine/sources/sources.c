@@ -137,15 +137,16 @@ uint64_t sources_work(const struct sources *s)
 	return work;
 }
 
-/* At a tracepoint or probe a chain of 120 frames takes as long as so many programs and more. The rate of
- * samples is bounded otherwise. */
+/* At a tracepoint or probe a chain of 120 frames takes as long as so many programs and more, and so do so
+ * many bytes of user stack as one. The rate of samples is bounded otherwise. */
 #define CHAIN_WEIGHT 8
+#define STACK_BYTES 1024
 
 static uint32_t chain_weight(const struct source *s)
 {
-	return s->parsed->kind != PP_SOURCE_SAMPLING && s->spec->flags & PP_EVENT_CALLCHAIN
-		       ? CHAIN_WEIGHT
-		       : 0;
+	if (s->parsed->kind == PP_SOURCE_SAMPLING || !(s->spec->flags & PP_EVENT_CALLCHAIN))
+		return 0;
+	return CHAIN_WEIGHT + (uint32_t)s->spec->stack_user / STACK_BYTES;
 }
 
 uint32_t sources_weight(const struct sources *s)
