@@ -128,7 +128,7 @@ static void attach_empty_tracepoint(void)
 
 static struct recording recordings[N_TRACEPOINTS];
 
-static void create_events(enum perfpersist_recorder recorder, uint32_t flags)
+static void create_events(enum perfpersist_recorder recorder, uint32_t flags, uint32_t stack_user)
 {
 	for (size_t i = 0; i < N_TRACEPOINTS; i++) {
 		char text[64];
@@ -137,6 +137,7 @@ static void create_events(enum perfpersist_recorder recorder, uint32_t flags)
 			.event = text,
 			.buffer = BUFFER_KB << 10,
 			.flags = flags,
+			.stack_user = stack_user,
 		};
 
 		snprintf(text, sizeof(text), "raw_syscalls:%s", tracepoints[i]);
@@ -147,17 +148,23 @@ static void create_events(enum perfpersist_recorder recorder, uint32_t flags)
 
 static void create_tp_btf(void)
 {
-	create_events(PERFPERSIST_RECORDER_TP_BTF, 0);
+	create_events(PERFPERSIST_RECORDER_TP_BTF, 0, 0);
 }
 
 static void create_generic(void)
 {
-	create_events(PERFPERSIST_RECORDER_GENERIC, PERFPERSIST_GENERIC);
+	create_events(PERFPERSIST_RECORDER_GENERIC, PERFPERSIST_GENERIC, 0);
 }
 
 static void create_chains(void)
 {
-	create_events(PERFPERSIST_RECORDER_GENERIC, PERFPERSIST_CALLCHAIN);
+	create_events(PERFPERSIST_RECORDER_GENERIC, PERFPERSIST_CALLCHAIN, 0);
+}
+
+static void create_stacks(void)
+{
+	create_events(PERFPERSIST_RECORDER_GENERIC,
+		      PERFPERSIST_CALLCHAIN | PERFPERSIST_NO_USER_CHAIN, 8192);
 }
 
 static void check_events(void)
@@ -330,6 +337,11 @@ static void start_perf_chains(void)
 	start_perf_with("-g");
 }
 
+static void start_perf_stacks(void)
+{
+	start_perf_with("--call-graph=dwarf");
+}
+
 static void check_perf(void)
 {
 	int status;
@@ -462,6 +474,16 @@ static struct variant variants[] = {
 	{ .key = "perf_chains_ns",
 	  BOTH,
 	  .begin = start_perf_chains,
+	  .check = check_perf,
+	  .end = kill_perf },
+	{ .key = "stacks_ns",
+	  BOTH,
+	  .begin = create_stacks,
+	  .check = check_events,
+	  .end = delete_events },
+	{ .key = "perf_stacks_ns",
+	  BOTH,
+	  .begin = start_perf_stacks,
 	  .check = check_perf,
 	  .end = kill_perf },
 	/* The last: not every machine has it. */
